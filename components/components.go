@@ -1,0 +1,11 @@
+// Package components is the catalogue, as data: one folder per component under
+// the kind of its owner, the flows, and the image vector. There is no code here
+// but this embedding; how a component looks is in README.md.
+package components
+
+import "embed"
+
+// FS holds the catalogue as it was built into the binary.
+//
+//go:embed cue.mod *.cue imagevector.yaml all:charts all:kubernetes all:garden all:seed all:shoot
+var FS embed.FS

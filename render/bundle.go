@@ -1,0 +1,120 @@
+package render
+
+import (
+	"fmt"
+	"sort"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// Cluster roles a bundle can be rendered for.
+const (
+	ClusterRuntime = "runtime"
+	ClusterVirtual = "virtual"
+	ClusterSeed    = "seed"
+	ClusterShoot   = "shoot"
+)
+
+// Bundle is one part of a component rendered for one owner. It is the value
+// that crosses the house: plan compares it, apply sends it, golden records it.
+type Bundle struct {
+	// Name is unique among the bundles of an owner; a ManagedResource has this name.
+	Name string `json:"name"`
+	// Component is the folder of the catalogue it was rendered from, e.g. "garden/vpa".
+	Component string `json:"component"`
+	Owner     Owner  `json:"owner"`
+	// Cluster is the role of the cluster whose API server gets the objects.
+	Cluster string `json:"cluster"`
+	// Namespace is where the ManagedResource or the inventory of the bundle lives.
+	Namespace string   `json:"namespace"`
+	Delivery  Delivery `json:"delivery"`
+	// Condition is the care condition that the health of this bundle counts for.
+	Condition string   `json:"condition,omitempty"`
+	Objects   []Object `json:"objects"`
+	Digest    Digest   `json:"digest"`
+	// Unresolved names the facts that were not known: the bundle can be shown
+	// and compared, but not applied.
+	Unresolved []string `json:"unresolved,omitempty"`
+}
+
+// Delivery says how a bundle reaches its cluster.
+type Delivery struct {
+	// Direct bundles are sent by the owner's own role; all others are wrapped
+	// into a ManagedResource that the resource-manager of Class converges.
+	Direct bool `json:"direct,omitempty"`
+	// Class is spec.class of the ManagedResource; empty is the default class,
+	// whose target is the virtual garden or the shoot.
+	Class        string            `json:"class,omitempty"`
+	Labels       map[string]string `json:"labels,omitempty"`
+	InjectLabels map[string]string `json:"injectLabels,omitempty"`
+	KeepObjects  bool              `json:"keepObjects,omitempty"`
+}
+
+// Object is one rendered object and where it came from.
+type Object struct {
+	*unstructured.Unstructured
+	Origin Origin `json:"-"`
+}
+
+// Origin is the place that produced an object: a file of the catalogue or of
+// the landscape, with a line where the engine knows one.
+type Origin struct {
+	File    string `json:"file"`
+	Line    int    `json:"line,omitempty"`
+	Overlay string `json:"overlay,omitempty"`
+}
+
+func (o Origin) String() string {
+	s := o.File
+	if o.Line > 0 {
+		s = fmt.Sprintf("%s:%d", o.File, o.Line)
+	}
+	if o.Overlay != "" {
+		s += " overlaid by " + o.Overlay
+	}
+	return s
+}
+
+// Digest identifies the content of a bundle. Symbolic is set when facts were
+// symbolic (golden files, diffs before a merge), Resolved when all were known.
+type Digest struct {
+	Symbolic string `json:"symbolic,omitempty"`
+	Resolved string `json:"resolved,omitempty"`
+}
+
+// Owner names the Garden, Seed or Shoot that components are rendered for.
+type Owner struct {
+	// Kind is garden, seed or shoot: the folder of the catalogue.
+	Kind string `json:"kind"`
+	// Namespace of the declaration, empty for cluster-scoped owners.
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name"`
+	UID       string `json:"uid,omitempty"`
+	// ControlPlaneNamespace is where the owner's components run: "garden" for
+	// Garden and Seed, shoot--<project>--<shoot> for a Shoot.
+	ControlPlaneNamespace string `json:"controlPlaneNamespace"`
+}
+
+func (o Owner) String() string {
+	if o.Namespace != "" {
+		return o.Kind + " " + o.Namespace + "/" + o.Name
+	}
+	return o.Kind + " " + o.Name
+}
+
+// ID is the stable identity of a bundle across revisions.
+func (b Bundle) ID() string {
+	return b.Owner.String() + "/" + b.Name
+}
+
+// sortBundles orders bundles by component and name, so that output does not
+// depend on the order of evaluation.
+func sortBundles(bundles []Bundle) {
+	sort.Slice(bundles, func(i, j int) bool {
+		a, b := bundles[i], bundles[j]
+		if a.Component != b.Component {
+			return a.Component < b.Component
+		}
+		return a.Name < b.Name
+	})
+}

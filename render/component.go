@@ -1,0 +1,261 @@
+package render
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"sort"
+	"strings"
+
+	"cuelang.org/go/cue"
+	"cuelang.org/go/cue/cuecontext"
+	cueerrors "cuelang.org/go/cue/errors"
+	"cuelang.org/go/cue/load"
+)
+
+// Input is everything one owner's components are rendered from.
+type Input struct {
+	Owner Owner
+	// Objects are the declarations the owner sees, with API defaults: "garden",
+	// "seed", "shoot", "cloudProfile", "project".
+	Objects map[string]map[string]any
+	Facts   Facts
+	// TargetVersion is the Kubernetes version of the API server the components
+	// serve; empty means that of the cluster they run in.
+	TargetVersion string
+}
+
+// Component is a folder of the catalogue evaluated for one owner.
+type Component struct {
+	// Path is "<owner kind>/<name>".
+	Path      string
+	Enabled   bool
+	Images    []string
+	Secrets   map[string]json.RawMessage
+	Facts     []string
+	Condition string
+	bundles   []bundleSpec
+}
+
+// SecretRequests returns the requests of the component by name, in a stable order.
+func (c Component) SecretRequests() []string {
+	names := make([]string, 0, len(c.Secrets))
+	for name := range c.Secrets {
+		names = append(names, name)
+	}
+	sort.Strings(names)
+	return names
+}
+
+// bundleSpec is the evaluated #Bundle of a component.
+type bundleSpec struct {
+	Name         string            `json:"name"`
+	Cluster      string            `json:"cluster"`
+	Direct       bool              `json:"direct"`
+	Class        string            `json:"class"`
+	Namespace    string            `json:"namespace"`
+	Labels       map[string]string `json:"labels"`
+	InjectLabels map[string]string `json:"injectLabels"`
+	KeepObjects  bool              `json:"keepObjects"`
+	Condition    string            `json:"condition"`
+	source       cue.Value
+}
+
+// evaluator evaluates component folders of one catalogue. A CUE context is not
+// safe for concurrent use and never gives memory back, so an evaluator is made
+// for one rendering and dropped with it.
+type evaluator struct {
+	catalogue fs.FS
+	ctx       *cue.Context
+}
+
+func newEvaluator(catalogue fs.FS) *evaluator {
+	return &evaluator{catalogue: catalogue, ctx: cuecontext.New()}
+}
+
+// build loads the CUE package of a folder; files of the same package in parent
+// folders belong to it.
+func (e *evaluator) build(dir, pkg string) (cue.Value, error) {
+	instances := load.Instances([]string{".:" + pkg}, &load.Config{FS: e.catalogue, Dir: "/" + dir, FromFSPath: cataloguePath})
+	if len(instances) != 1 {
+		return cue.Value{}, fmt.Errorf("load %s: %d CUE packages named %s", dir, len(instances), pkg)
+	}
+	if err := instances[0].Err; err != nil {
+		return cue.Value{}, cueError("load "+dir, err)
+	}
+	v := e.ctx.BuildInstance(instances[0])
+	if err := v.Err(); err != nil {
+		return cue.Value{}, cueError("evaluate "+dir, err)
+	}
+	return v, nil
+}
+
+func cataloguePath(p string) string { return "components/" + strings.TrimPrefix(p, "/") }
+
+// component evaluates one folder. The first pass learns which secrets are
+// requested, the second one fills their facts in.
+func (e *evaluator) component(dir string, in Input, images map[string]string) (Component, error) {
+	v, err := e.build(dir, "component")
+	if err != nil {
+		return Component{}, err
+	}
+	v, err = fillInput(v, in, images)
+	if err != nil {
+		return Component{}, fmt.Errorf("%s: %w", dir, err)
+	}
+
+	c := Component{Path: dir}
+	root := v.LookupPath(cue.ParsePath("component"))
+	if !root.Exists() {
+		return Component{}, fmt.Errorf("%s: no field component: see components/README.md", cataloguePath(dir))
+	}
+	if c.Enabled, err = root.LookupPath(cue.ParsePath("enabled")).Bool(); err != nil {
+		return Component{}, cueError(dir+": component.enabled", err)
+	}
+	if err := root.LookupPath(cue.ParsePath("secrets")).Decode(&c.Secrets); err != nil {
+		return Component{}, cueError(dir+": component.secrets", err)
+	}
+	if !c.Enabled {
+		return c, nil
+	}
+
+	v = v.FillPath(cue.ParsePath("facts.secrets"), in.Facts.secretFacts(c.SecretRequests()))
+	if err := v.Err(); err != nil {
+		return Component{}, cueError(dir+": facts", err)
+	}
+	return c, c.decode(v.LookupPath(cue.ParsePath("component")))
+}
+
+func (c *Component) decode(root cue.Value) error {
+	if err := root.LookupPath(cue.ParsePath("images")).Decode(&c.Images); err != nil {
+		return cueError(c.Path+": component.images", err)
+	}
+	if err := root.LookupPath(cue.ParsePath("facts")).Decode(&c.Facts); err != nil {
+		return cueError(c.Path+": component.facts", err)
+	}
+	if err := root.LookupPath(cue.ParsePath("condition")).Decode(&c.Condition); err != nil {
+		return cueError(c.Path+": component.condition", err)
+	}
+	fields, err := root.LookupPath(cue.ParsePath("bundles")).Fields()
+	if err != nil {
+		return cueError(c.Path+": component.bundles", err)
+	}
+	for fields.Next() {
+		b, err := decodeBundle(fields.Value())
+		if err != nil {
+			return fmt.Errorf("%s: bundle %s: %w", cataloguePath(c.Path), fields.Selector(), err)
+		}
+		c.bundles = append(c.bundles, b)
+	}
+	sort.Slice(c.bundles, func(i, j int) bool { return c.bundles[i].Name < c.bundles[j].Name })
+	return nil
+}
+
+func decodeBundle(v cue.Value) (bundleSpec, error) {
+	var b bundleSpec
+	targets := map[string]any{
+		"name": &b.Name, "cluster": &b.Cluster, "direct": &b.Direct, "class": &b.Class, "namespace": &b.Namespace,
+		"labels": &b.Labels, "injectLabels": &b.InjectLabels, "keepObjects": &b.KeepObjects, "condition": &b.Condition,
+	}
+	for field, target := range targets {
+		if err := v.LookupPath(cue.ParsePath(field)).Decode(target); err != nil {
+			return b, cueError(field, err)
+		}
+	}
+	b.source = v.LookupPath(cue.ParsePath("source"))
+	if !b.source.Exists() {
+		return b, errors.New("no source: one of cue, helm, kustomize, crds")
+	}
+	return b, nil
+}
+
+// fillInput puts the declaration, versions, images and facts into a package.
+func fillInput(v cue.Value, in Input, images map[string]string) (cue.Value, error) {
+	runtimeVersion := ""
+	for _, role := range []string{ClusterRuntime, ClusterSeed} {
+		if f, ok := in.Facts.Clusters[role]; ok && runtimeVersion == "" && (in.Owner.Kind == "garden") == (role == ClusterRuntime) {
+			runtimeVersion = f.KubernetesVersion
+		}
+	}
+	runtime, err := kubernetesVersion(runtimeVersion)
+	if err != nil {
+		return v, err
+	}
+	target := runtime
+	if in.TargetVersion != "" {
+		if target, err = kubernetesVersion(in.TargetVersion); err != nil {
+			return v, err
+		}
+	}
+	fill := func(path string, x any) {
+		v = v.FillPath(cue.ParsePath(path), x)
+	}
+	fill("owner", in.Owner)
+	fill("kubernetes", map[string]any{"runtime": runtime, "target": target})
+	fill("images", images)
+	for _, name := range sortedKeys(in.Objects) {
+		fill(name, in.Objects[name])
+	}
+	if len(in.Facts.Addresses) > 0 {
+		fill("facts.addresses", in.Facts.Addresses)
+	}
+	if len(in.Facts.Extensions) > 0 {
+		fill("facts.extensions", in.Facts.Extensions)
+	}
+	if err := v.Err(); err != nil {
+		return v, cueError("fill in the declaration", err)
+	}
+	return v, nil
+}
+
+func sortedKeys[V any](m map[string]V) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	sort.Strings(keys)
+	return keys
+}
+
+// componentDirs lists the component folders of an owner kind.
+func componentDirs(catalogue fs.FS, kind string) ([]string, error) {
+	entries, err := fs.ReadDir(catalogue, kind)
+	if err != nil {
+		return nil, fmt.Errorf("read the catalogue of %s: %w", kind, err)
+	}
+	var dirs []string
+	for _, entry := range entries {
+		dir := path.Join(kind, entry.Name())
+		if !entry.IsDir() {
+			continue
+		}
+		if _, err := fs.Stat(catalogue, path.Join(dir, "component.cue")); err == nil {
+			dirs = append(dirs, dir)
+		}
+	}
+	return dirs, nil
+}
+
+// cueError says what was being done and where, one line per error, without
+// CUE's own stack of conjuncts.
+func cueError(doing string, err error) error {
+	var lines []string
+	seen := map[string]bool{}
+	for _, e := range cueerrors.Errors(err) {
+		format, args := e.Msg()
+		msg := fmt.Sprintf(format, args...)
+		if p := strings.Join(e.Path(), "."); p != "" {
+			msg = p + ": " + msg
+		}
+		if pos := e.Position(); pos.IsValid() {
+			msg = fmt.Sprintf("%s:%d:%d: %s", pos.Filename(), pos.Line(), pos.Column(), msg)
+		}
+		if !seen[msg] {
+			seen[msg] = true
+			lines = append(lines, msg)
+		}
+	}
+	return fmt.Errorf("%s: %s", doing, strings.Join(lines, "; "))
+}

@@ -1,0 +1,321 @@
+package render
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"sort"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"github.com/pergola-dev/pergola/components"
+)
+
+// corpusCase maps a component to what upstream deploys for it, and lists the
+// differences that are wanted, each with its reason.
+type corpusCase struct {
+	Component   string       `json:"component"`
+	Corpus      []string     `json:"corpus"`
+	Differences []difference `json:"differences"`
+}
+
+// difference allows objects (kind/name, * at the end matches any rest) to differ, wholly or below one path.
+type difference struct {
+	Object string `json:"object"`
+	Path   string `json:"path"`
+	Reason string `json:"reason"`
+}
+
+type corpusFile struct {
+	// Everywhere lists differences that hold for all components.
+	Everywhere []difference `json:"everywhere"`
+	Cases      []corpusCase `json:"cases"`
+}
+
+// TestCorpus is the measure of fidelity: with upstream's example declarations our
+// bundles have the same objects as upstream's recorded reconcile, or the
+// difference is listed in testdata/corpus.yaml with its reason.
+func TestCorpus(t *testing.T) {
+	root := corpusRoot(t)
+	raw, err := os.ReadFile("testdata/corpus.yaml")
+	require.NoError(t, err)
+	var file corpusFile
+	require.NoError(t, yaml.UnmarshalStrict(raw, &file))
+	results := map[string]Result{}
+	for _, c := range file.Cases {
+		t.Run(c.Component, func(t *testing.T) {
+			owner := strings.Split(c.Component, "/")[0]
+			if _, ok := results[owner]; !ok {
+				res, err := Render(corpusInput(t, root, owner), Options{Catalogue: components.FS})
+				require.NoError(t, err)
+				results[owner] = res
+			}
+			got := ourObjects(t, results[owner], c.Component)
+			want := map[string]map[string]any{}
+			for _, folder := range c.Corpus {
+				for key, obj := range corpusObjects(t, filepath.Join(root, "objects", folder, "reconcile-example.yaml")) {
+					want[key] = obj
+				}
+			}
+			allowed := append(append([]difference{}, file.Everywhere...), c.Differences...)
+			used := make([]bool, len(allowed))
+			var found []string
+			for _, d := range compareObjects(want, got) {
+				if !allow(allowed, used, d) {
+					found = append(found, d.String())
+				}
+			}
+			for i, d := range c.Differences {
+				if !used[len(file.Everywhere)+i] {
+					found = append(found, fmt.Sprintf("listed difference %s %s is none any more: take it off the list", d.Object, d.Path))
+				}
+				if d.Reason == "" {
+					found = append(found, fmt.Sprintf("listed difference %s %s has no reason", d.Object, d.Path))
+				}
+			}
+			if len(found) > 0 {
+				t.Errorf("%d differences from upstream:\n%s", len(found), strings.Join(found, "\n"))
+			}
+		})
+	}
+}
+
+func corpusRoot(t *testing.T) string {
+	t.Helper()
+	root := os.Getenv("PERGOLA_CORPUS")
+	if root == "" {
+		root = filepath.Join("..", "..", "shared", "corpus")
+	}
+	if _, err := os.Stat(root); err != nil {
+		t.Skip("corpus not present: conformance left out")
+	}
+	return root
+}
+
+// corpusInput reads upstream's example declarations; objects of neighbours that
+// an owner sees are taken from the other examples.
+func corpusInput(t *testing.T, root, owner string) Input {
+	t.Helper()
+	read := func(name, kind string) map[string]any {
+		raw, err := os.ReadFile(filepath.Join(root, "objects", "inputs", name+"-example.yaml"))
+		require.NoError(t, err)
+		objects, err := decodeYAML(name, raw)
+		require.NoError(t, err)
+		for _, o := range objects {
+			if o.GetKind() == kind {
+				return o.Object
+			}
+		}
+		t.Fatalf("no %s in %s", kind, name)
+		return nil
+	}
+	facts := Facts{Clusters: map[string]ClusterFact{
+		"runtime": {KubernetesVersion: "1.34.1"}, "seed": {KubernetesVersion: "1.34.1"},
+	}}
+	switch owner {
+	case "garden":
+		g := read("garden", "Garden")
+		return Input{Owner: Owner{Kind: "garden", Name: "local", UID: "11111111-2222-3333-4444-555555555555", ControlPlaneNamespace: "garden"},
+			Objects: map[string]map[string]any{"garden": g}, Facts: facts, TargetVersion: "1.33.0"}
+	case "seed":
+		return Input{Owner: Owner{Kind: "seed", Name: "my-seed", ControlPlaneNamespace: "garden"},
+			Objects: map[string]map[string]any{"seed": read("seed", "Seed")}, Facts: facts, TargetVersion: "1.34.1"}
+	default:
+		return Input{Owner: Owner{Kind: "shoot", Namespace: "garden-dev", Name: "crazy-botany", UID: "12345678-2222-3333-4444-555555555555", ControlPlaneNamespace: "shoot--dev--crazy-botany"},
+			Objects: map[string]map[string]any{
+				"shoot": read("shoot", "Shoot"), "seed": read("seed", "Seed"),
+				"project":      {"apiVersion": "core.gardener.cloud/v1beta1", "kind": "Project", "metadata": map[string]any{"name": "dev"}, "spec": map[string]any{"namespace": "garden-dev"}},
+				"cloudProfile": {"apiVersion": "core.gardener.cloud/v1beta1", "kind": "CloudProfile", "metadata": map[string]any{"name": "cloudprofile1"}, "spec": map[string]any{"type": "local"}},
+			}, Facts: facts, TargetVersion: "1.34.7"}
+	}
+}
+
+var (
+	hashSuffix   = regexp.MustCompile(`-([0-9a-f]{8}|XXXXXXXX)(-[0-9a-f]{5})?$`)
+	referenceKey = regexp.MustCompile(`^reference\.resources\.gardener\.cloud/(secret|configmap)-[0-9a-f]{8}$`)
+)
+
+// corpusKey is kind/namespace/name with generated hashes taken out.
+func corpusKey(obj *unstructured.Unstructured) string {
+	return obj.GetKind() + "/" + obj.GetNamespace() + "/" + hashSuffix.ReplaceAllString(obj.GetName(), "-HASH")
+}
+
+func ourObjects(t *testing.T, res Result, component string) map[string]map[string]any {
+	t.Helper()
+	out := map[string]map[string]any{}
+	add := func(obj *unstructured.Unstructured) {
+		content, _ := canonical(obj.DeepCopy().Object).(map[string]any)
+		out[corpusKey(obj)] = content
+	}
+	for _, b := range res.Bundles {
+		if b.Component != component {
+			continue
+		}
+		for _, o := range b.Objects {
+			add(o.Unstructured)
+		}
+		if !b.Delivery.Direct {
+			mr, _, err := ManagedResource(b)
+			require.NoError(t, err)
+			add(mr)
+		}
+	}
+	require.NotEmpty(t, out, "component %s rendered nothing", component)
+	return out
+}
+
+func corpusObjects(t *testing.T, file string) map[string]map[string]any {
+	t.Helper()
+	raw, err := os.ReadFile(file)
+	require.NoError(t, err)
+	out := map[string]map[string]any{}
+	for _, doc := range bytes.Split(raw, []byte("\n---\n")) {
+		content, err := decodeObject(doc)
+		require.NoError(t, err)
+		if content["kind"] == nil {
+			continue
+		}
+		obj := &unstructured.Unstructured{Object: content}
+		if obj.GetKind() == "Secret" && (obj.GetLabels()["managed-by"] == "secrets-manager" || strings.HasPrefix(obj.GetName(), "managedresource-")) {
+			continue // generated by the secrets manager, never rendered
+		}
+		c, _ := canonical(content).(map[string]any)
+		out[corpusKey(obj)] = c
+	}
+	return out
+}
+
+// canonical removes what is no difference: generated hashes, redacted values,
+// empty maps and lists, and the difference between numbers and their text.
+func canonical(v any) any {
+	switch x := v.(type) {
+	case map[string]any:
+		out := map[string]any{}
+		for k, item := range x {
+			if referenceKey.MatchString(k) {
+				k = "reference " + hashSuffix.ReplaceAllString(fmt.Sprint(item), "-HASH")
+			}
+			if c := canonical(item); c != nil {
+				out[k] = c
+			}
+		}
+		if len(out) == 0 {
+			return nil
+		}
+		return out
+	case []any:
+		var out []any
+		for _, item := range x {
+			out = append(out, canonical(item))
+		}
+		if len(out) == 0 {
+			return nil
+		}
+		return out
+	case string:
+		if strings.HasPrefix(x, "REDACTED") || strings.Contains(x, symbolicCABundle) {
+			return "REDACTED"
+		}
+		return hashSuffix.ReplaceAllString(x, "-HASH")
+	case nil:
+		return nil
+	default:
+		raw, _ := json.Marshal(x)
+		return string(raw)
+	}
+}
+
+type found struct{ object, path, want, got string }
+
+func (f found) String() string {
+	return fmt.Sprintf("%s %s: upstream %s, ours %s", f.object, f.path, short(f.want), short(f.got))
+}
+
+func short(s string) string {
+	if len(s) > 200 {
+		return s[:200] + "…"
+	}
+	return s
+}
+
+func compareObjects(want, got map[string]map[string]any) []found {
+	var out []found
+	keys := map[string]bool{}
+	for k := range want {
+		keys[k] = true
+	}
+	for k := range got {
+		keys[k] = true
+	}
+	for k := range keys {
+		w, inWant := want[k]
+		g, inGot := got[k]
+		switch {
+		case !inWant:
+			out = append(out, found{k, "", "has no such object", "has it"})
+		case !inGot:
+			out = append(out, found{k, "", "has it", "has no such object"})
+		case strings.HasPrefix(k, "CustomResourceDefinition/"):
+			// Schemas are left out of the corpus.
+		default:
+			out = append(out, compareValues(k, "", w, g)...)
+		}
+	}
+	sort.Slice(out, func(i, j int) bool { return out[i].object+out[i].path < out[j].object+out[j].path })
+	return out
+}
+
+func compareValues(object, path string, want, got any) []found {
+	wm, ok1 := want.(map[string]any)
+	gm, ok2 := got.(map[string]any)
+	if ok1 && ok2 {
+		var out []found
+		keys := map[string]bool{}
+		for k := range wm {
+			keys[k] = true
+		}
+		for k := range gm {
+			keys[k] = true
+		}
+		for k := range keys {
+			if path == "" && k == "status" {
+				continue
+			}
+			out = append(out, compareValues(object, path+"."+k, wm[k], gm[k])...)
+		}
+		return out
+	}
+	wl, ok1 := want.([]any)
+	gl, ok2 := got.([]any)
+	if ok1 && ok2 && len(wl) == len(gl) {
+		var out []found
+		for i := range wl {
+			out = append(out, compareValues(object, fmt.Sprintf("%s[%d]", path, i), wl[i], gl[i])...)
+		}
+		return out
+	}
+	w, _ := json.Marshal(want)
+	g, _ := json.Marshal(got)
+	if want == "REDACTED" || bytes.Equal(w, g) {
+		return nil
+	}
+	return []found{{object, path, string(w), string(g)}}
+}
+
+func allow(allowed []difference, used []bool, d found) bool {
+	for i, a := range allowed {
+		object := a.Object == d.object || (strings.HasSuffix(a.Object, "*") && strings.HasPrefix(d.object, strings.TrimSuffix(a.Object, "*")))
+		if object && strings.HasPrefix(d.path, a.Path) {
+			used[i] = true
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,188 @@
+package render
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"sort"
+	"strings"
+
+	"cuelang.org/go/cue"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/yaml"
+
+	"github.com/pergola-dev/pergola/api/crds"
+)
+
+// source renders the source of a bundle with the engine it names.
+func source(catalogue fs.FS, dir string, in Input, spec bundleSpec) ([]Object, error) {
+	engines := []struct {
+		field  string
+		render func(cue.Value) ([]Object, error)
+	}{
+		{"cue", func(v cue.Value) ([]Object, error) { return cueObjects(v) }},
+		{"helm", func(v cue.Value) ([]Object, error) { return helmObjects(catalogue, dir, in, spec, v) }},
+		{"kustomize", func(v cue.Value) ([]Object, error) { return kustomizeSource(catalogue, dir, v) }},
+		{"crds", func(v cue.Value) ([]Object, error) { return crdObjects(v) }},
+	}
+	for _, engine := range engines {
+		if v := spec.source.LookupPath(cue.ParsePath(engine.field)); v.Exists() {
+			return engine.render(v)
+		}
+	}
+	if err := spec.source.Err(); err != nil {
+		return nil, cueError("source", err)
+	}
+	return nil, errors.New("source names no engine: one of cue, helm, kustomize, crds")
+}
+
+// cueObjects takes a list of objects; each knows the line it was written on.
+func cueObjects(v cue.Value) ([]Object, error) {
+	items, err := v.List()
+	if err != nil {
+		return nil, cueError("objects", err)
+	}
+	var out []Object
+	for items.Next() {
+		item := items.Value()
+		if err := item.Validate(cue.Concrete(true), cue.Final()); err != nil {
+			return nil, cueError("object "+items.Selector().String(), err)
+		}
+		raw, err := item.MarshalJSON()
+		if err != nil {
+			return nil, cueError("object "+items.Selector().String(), err)
+		}
+		obj := &unstructured.Unstructured{}
+		if err := obj.UnmarshalJSON(raw); err != nil {
+			return nil, fmt.Errorf("object %s: %w", items.Selector(), err)
+		}
+		pos := item.Pos()
+		if kind := item.LookupPath(cue.ParsePath("kind")); kind.Exists() && kind.Pos().IsValid() {
+			pos = kind.Pos()
+		}
+		out = append(out, Object{Unstructured: obj, Origin: Origin{File: pos.Filename(), Line: pos.Line()}})
+	}
+	return out, nil
+}
+
+// crdObjects takes definitions of our API packages by group or <plural>.<group>.
+func crdObjects(v cue.Value) ([]Object, error) {
+	var names []string
+	if err := v.Decode(&names); err != nil {
+		return nil, cueError("crds", err)
+	}
+	var out []Object
+	for _, name := range names {
+		found := false
+		for _, crd := range crds.All() {
+			if crd.Spec.Group != name && crd.Name != name {
+				continue
+			}
+			found = true
+			content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(crd)
+			if err != nil {
+				return nil, fmt.Errorf("CRD %s: %w", crd.Name, err)
+			}
+			obj := &unstructured.Unstructured{Object: content}
+			obj.SetAPIVersion("apiextensions.k8s.io/v1")
+			obj.SetKind("CustomResourceDefinition")
+			out = append(out, Object{Unstructured: obj, Origin: Origin{File: "api/crds/" + crd.Spec.Group + "_" + crd.Spec.Names.Plural + ".yaml"}})
+		}
+		if !found {
+			return nil, fmt.Errorf("no CustomResourceDefinition for %q in our API: known groups are %s", name, strings.Join(crdGroups(), ", "))
+		}
+	}
+	return out, nil
+}
+
+func crdGroups() []string {
+	set := map[string]bool{}
+	for _, crd := range crds.All() {
+		set[crd.Spec.Group] = true
+	}
+	groups := make([]string, 0, len(set))
+	for g := range set {
+		groups = append(groups, g)
+	}
+	sort.Strings(groups)
+	return groups
+}
+
+// resolve finds a folder that a component names: relative to the component, or
+// from the top of the catalogue. Nothing outside of the catalogue is reachable.
+func resolve(dir, name string) (string, error) {
+	p := path.Join(dir, name)
+	if strings.HasPrefix(name, "/") {
+		p = path.Clean(strings.TrimPrefix(name, "/"))
+	}
+	if !fs.ValidPath(p) || strings.HasPrefix(p, "..") {
+		return "", fmt.Errorf("path %q leaves the catalogue", name)
+	}
+	return p, nil
+}
+
+// decodeYAML splits a stream of documents into objects and keeps the line each
+// one starts at.
+func decodeYAML(file string, data []byte) ([]Object, error) {
+	var out []Object
+	reader := utilyaml.NewYAMLReader(newLineReader(data))
+	line := 1
+	for {
+		doc, err := reader.Read()
+		if errors.Is(err, io.EOF) {
+			return out, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", file, err)
+		}
+		start := line
+		line += bytes.Count(doc, []byte("\n")) + 1
+		if len(bytes.TrimSpace(doc)) == 0 {
+			continue
+		}
+		content, err := decodeObject(doc)
+		if err != nil {
+			return nil, fmt.Errorf("%s: document that starts at line %d: %w", file, start, err)
+		}
+		if len(content) == 0 {
+			continue
+		}
+		obj := &unstructured.Unstructured{Object: content}
+		if obj.GetKind() == "" || obj.GetAPIVersion() == "" {
+			return nil, fmt.Errorf("%s:%d: not an object: apiVersion and kind are required", file, start)
+		}
+		if !obj.IsList() {
+			out = append(out, Object{Unstructured: obj, Origin: Origin{File: file, Line: start}})
+			continue
+		}
+		if err := obj.EachListItem(func(o runtime.Object) error {
+			out = append(out, Object{Unstructured: o.(*unstructured.Unstructured), Origin: Origin{File: file, Line: start}})
+			return nil
+		}); err != nil {
+			return nil, fmt.Errorf("%s: %w", file, err)
+		}
+	}
+}
+
+// decodeObject reads one YAML document the way the API machinery does: whole
+// numbers stay integers.
+func decodeObject(doc []byte) (map[string]any, error) {
+	raw, err := yaml.YAMLToJSON(doc)
+	if err != nil {
+		return nil, err
+	}
+	content := map[string]any{}
+	if bytes.Equal(raw, []byte("null")) {
+		return content, nil
+	}
+	if err := utiljson.Unmarshal(raw, &content); err != nil {
+		return nil, err
+	}
+	return content, nil
+}

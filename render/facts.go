@@ -1,0 +1,112 @@
+package render
+
+import (
+	"fmt"
+	"sort"
+	"strings"
+
+	"github.com/Masterminds/semver/v3"
+)
+
+// Facts are what rendering needs to know about the world and a landscape folder
+// does not say. They are typed and named; secret values are never among them.
+type Facts struct {
+	// Secrets by the name a component requested: the current name in the cluster.
+	Secrets map[string]SecretFact `json:"secrets,omitempty"`
+	// Clusters by role (runtime, virtual, seed, shoot).
+	Clusters map[string]ClusterFact `json:"clusters,omitempty"`
+	// Addresses that were discovered, e.g. of a load balancer or a Service.
+	Addresses map[string]string `json:"addresses,omitempty"`
+	// Extensions holds the status of extension objects by "<kind>/<name>" in lower case.
+	Extensions map[string]map[string]any `json:"extensions,omitempty"`
+}
+
+// SecretFact is the public side of a generated secret.
+type SecretFact struct {
+	Name     string `json:"name"`
+	Checksum string `json:"checksum"`
+	// Bundle is the name of the bundle secret of a CA or key that rotates with overlap.
+	Bundle string `json:"bundle"`
+	// CABundle is the PEM of the certificates of a CA, base64 encoded as in a webhook.
+	CABundle string `json:"caBundle"`
+}
+
+// ClusterFact is what a cluster tells about itself.
+type ClusterFact struct {
+	KubernetesVersion string `json:"kubernetesVersion"`
+	Identity          string `json:"identity,omitempty"`
+}
+
+// DefaultKubernetesVersion is assumed for a cluster whose version is not
+// recorded: the newest one supported by upstream (garden-operator docs: 1.32-1.36).
+const DefaultKubernetesVersion = "1.36.0"
+
+// symbolicMark is part of every value that stands for an unknown fact. Upper
+// case is not allowed in names of objects, so it never meets a real one.
+const symbolicMark = "XXXXXXXX"
+
+// symbolicCABundle stands for unknown certificates; it decodes to the words
+// "symbolic CA bundle XXXXXXXX".
+const symbolicCABundle = "c3ltYm9saWMgQ0EgYnVuZGxlIFhYWFhYWFhY"
+
+func symbolicSecret(name string) SecretFact {
+	return SecretFact{
+		Name:     name + "-" + symbolicMark,
+		Checksum: symbolicMark,
+		Bundle:   name + "-bundle-" + symbolicMark,
+		CABundle: symbolicCABundle,
+	}
+}
+
+// secretFacts gives the facts of the requested secrets, symbolic where unknown.
+func (f Facts) secretFacts(requested []string) map[string]SecretFact {
+	out := make(map[string]SecretFact, len(requested))
+	for _, name := range requested {
+		fact, ok := f.Secrets[name]
+		if !ok {
+			fact = symbolicSecret(name)
+		}
+		if fact.CABundle == "" {
+			fact.CABundle = symbolicCABundle
+		}
+		out[name] = fact
+	}
+	return out
+}
+
+// unresolvedIn lists the requested facts whose symbolic value appears in text.
+func unresolvedIn(text string, requested []string, known map[string]SecretFact) []string {
+	if !strings.Contains(text, symbolicMark) && !strings.Contains(text, symbolicCABundle) {
+		return nil
+	}
+	var missing []string
+	for _, name := range requested {
+		if _, ok := known[name]; !ok {
+			s := symbolicSecret(name)
+			if strings.Contains(text, s.Name) || strings.Contains(text, s.Bundle) || strings.Contains(text, symbolicCABundle) || strings.Contains(text, `"`+symbolicMark+`"`) {
+				missing = append(missing, "secret "+name)
+			}
+		}
+	}
+	sort.Strings(missing)
+	return missing
+}
+
+// kubernetesInput is what components see of a Kubernetes version: CUE has no
+// comparison of semantic versions, so the parts are given as numbers.
+type kubernetesInput struct {
+	Version string `json:"version"`
+	Minor   int    `json:"minor"`
+	Patch   int    `json:"patch"`
+}
+
+func kubernetesVersion(version string) (kubernetesInput, error) {
+	if version == "" {
+		version = DefaultKubernetesVersion
+	}
+	v, err := semver.NewVersion(version)
+	if err != nil {
+		return kubernetesInput{}, fmt.Errorf("Kubernetes version %q: %w", version, err)
+	}
+	return kubernetesInput{Version: v.String(), Minor: int(v.Minor()), Patch: int(v.Patch())}, nil
+}

@@ -1,0 +1,123 @@
+package render
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io/fs"
+	"path"
+	"sort"
+	"strings"
+
+	"cuelang.org/go/cue"
+	"helm.sh/helm/v3/pkg/chart/loader"
+	"helm.sh/helm/v3/pkg/chartutil"
+	"helm.sh/helm/v3/pkg/engine"
+)
+
+// helmSource is the evaluated source.helm of a bundle.
+type helmSource struct {
+	Chart   string         `json:"chart"`
+	Release string         `json:"release"`
+	Values  map[string]any `json:"values"`
+}
+
+// helmObjects renders a chart without a cluster: lookup returns nothing, and the
+// capabilities are those of the Kubernetes version the bundle is rendered for.
+func helmObjects(catalogue fs.FS, dir string, in Input, spec bundleSpec, v cue.Value) ([]Object, error) {
+	var src helmSource
+	if err := v.Decode(&src); err != nil {
+		return nil, cueError("helm", err)
+	}
+	chartDir, err := resolve(dir, src.Chart)
+	if err != nil {
+		return nil, fmt.Errorf("helm: %w", err)
+	}
+	files, err := chartFiles(catalogue, chartDir)
+	if err != nil {
+		return nil, fmt.Errorf("helm: read chart %s: %w", cataloguePath(chartDir), err)
+	}
+	chart, err := loader.LoadFiles(files)
+	if err != nil {
+		return nil, fmt.Errorf("helm: load chart %s: %w", cataloguePath(chartDir), err)
+	}
+	caps := chartutil.DefaultCapabilities.Copy()
+	if version, err := chartutil.ParseKubeVersion(helmKubeVersion(in, spec)); err == nil {
+		caps.KubeVersion = *version
+	}
+	options := chartutil.ReleaseOptions{Name: src.Release, Namespace: spec.Namespace, Revision: 1, IsInstall: true}
+	values, err := chartutil.ToRenderValues(chart, src.Values, options, caps)
+	if err != nil {
+		return nil, fmt.Errorf("helm: values of chart %s: %w", cataloguePath(chartDir), err)
+	}
+	rendered, err := engine.Engine{Strict: true}.Render(chart, values)
+	if err != nil {
+		return nil, fmt.Errorf("helm: render chart %s: %w", cataloguePath(chartDir), err)
+	}
+	return helmOutput(chartDir, chart.Name(), rendered)
+}
+
+// helmOutput decodes the rendered templates in a stable order; notes and
+// partials are not objects. Files under crds/ are not rendered by Helm and have no
+// place in a chart of the catalogue.
+func helmOutput(chartDir, chartName string, rendered map[string]string) ([]Object, error) {
+	names := make([]string, 0, len(rendered))
+	for name := range rendered {
+		names = append(names, name)
+	}
+	sort.Strings(names)
+	var out []Object
+	for _, name := range names {
+		base := path.Base(name)
+		if strings.HasPrefix(base, "_") || base == "NOTES.txt" || strings.TrimSpace(rendered[name]) == "" {
+			continue
+		}
+		file := cataloguePath(path.Join(chartDir, strings.TrimPrefix(name, chartName+"/")))
+		objects, err := decodeYAML(file, []byte(rendered[name]))
+		if err != nil {
+			return nil, fmt.Errorf("helm: output of %w", err)
+		}
+		for i := range objects {
+			// The line is one of the output, not of the template: it would mislead.
+			objects[i].Origin.Line = 0
+		}
+		out = append(out, objects...)
+	}
+	return out, nil
+}
+
+func helmKubeVersion(in Input, spec bundleSpec) string {
+	if spec.Cluster == ClusterVirtual || spec.Cluster == ClusterShoot {
+		if in.TargetVersion != "" {
+			return in.TargetVersion
+		}
+	}
+	role := ClusterSeed
+	if in.Owner.Kind == "garden" {
+		role = ClusterRuntime
+	}
+	if f, ok := in.Facts.Clusters[role]; ok && f.KubernetesVersion != "" {
+		return f.KubernetesVersion
+	}
+	return DefaultKubernetesVersion
+}
+
+func chartFiles(catalogue fs.FS, dir string) ([]*loader.BufferedFile, error) {
+	var files []*loader.BufferedFile
+	err := fs.WalkDir(catalogue, dir, func(p string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		data, err := fs.ReadFile(catalogue, p)
+		if err != nil {
+			return err
+		}
+		files = append(files, &loader.BufferedFile{Name: strings.TrimPrefix(p, dir+"/"), Data: data})
+		return nil
+	})
+	return files, err
+}
+
+func newLineReader(data []byte) *bufio.Reader {
+	return bufio.NewReader(bytes.NewReader(data))
+}

@@ -1,0 +1,164 @@
+package render
+
+import (
+	"fmt"
+	"io/fs"
+	"path"
+	"strings"
+
+	"cuelang.org/go/cue"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/api/types"
+	"sigs.k8s.io/kustomize/kyaml/filesys"
+	"sigs.k8s.io/yaml"
+)
+
+// originAnnotation is written by krusty when buildMetadata asks for origins.
+const originAnnotation = "config.kubernetes.io/origin"
+
+// kustomizeSource builds a folder of the catalogue.
+func kustomizeSource(catalogue fs.FS, dir string, v cue.Value) ([]Object, error) {
+	name, err := v.String()
+	if err != nil {
+		return nil, cueError("kustomize", err)
+	}
+	folder, err := resolve(dir, name)
+	if err != nil {
+		return nil, fmt.Errorf("kustomize: %w", err)
+	}
+	// A folder inside the component sees the whole component, so that it can
+	// build on a base beside it.
+	root := folder
+	if folder == dir || strings.HasPrefix(folder, dir+"/") {
+		root = dir
+	}
+	memory := filesys.MakeFsInMemory()
+	if err := copyInto(memory, catalogue, root, "/build"); err != nil {
+		return nil, fmt.Errorf("kustomize: read %s: %w", cataloguePath(folder), err)
+	}
+	return kustomizeBuild(memory, path.Join("/build", strings.TrimPrefix(folder, root)), func(p string) string {
+		return cataloguePath(path.Join(root, strings.TrimPrefix(p, "/build")))
+	})
+}
+
+// kustomizeBuild runs krusty on an in-memory file system. Remote bases are
+// refused beforehand, because krusty would run git for them.
+func kustomizeBuild(memory filesys.FileSystem, dir string, place func(string) string) ([]Object, error) {
+	if err := prepareKustomizations(memory, dir, place); err != nil {
+		return nil, err
+	}
+	options := krusty.MakeDefaultOptions()
+	options.LoadRestrictions = types.LoadRestrictionsRootOnly
+	options.Reorder = krusty.ReorderOptionNone
+	options.PluginConfig = types.DisabledPluginConfig()
+	resources, err := krusty.MakeKustomizer(options).Run(memory, dir)
+	if err != nil {
+		return nil, fmt.Errorf("kustomize: build %s: %w", place(dir), err)
+	}
+	var out []Object
+	for _, res := range resources.Resources() {
+		doc, err := res.AsYAML()
+		if err != nil {
+			return nil, fmt.Errorf("kustomize: %s: %w", res.CurId(), err)
+		}
+		content, err := decodeObject(doc)
+		if err != nil {
+			return nil, fmt.Errorf("kustomize: %s: %w", res.CurId(), err)
+		}
+		obj := Object{Unstructured: &unstructured.Unstructured{Object: content}, Origin: Origin{File: place(dir + "/kustomization.yaml")}}
+		takeOrigin(&obj, dir, place)
+		out = append(out, obj)
+	}
+	return out, nil
+}
+
+// takeOrigin moves krusty's origin annotation into the origin of the object.
+func takeOrigin(obj *Object, dir string, place func(string) string) {
+	annotations := obj.GetAnnotations()
+	text, ok := annotations[originAnnotation]
+	if !ok {
+		return
+	}
+	delete(annotations, originAnnotation)
+	if len(annotations) == 0 {
+		annotations = nil
+	}
+	obj.SetAnnotations(annotations)
+	var origin struct {
+		Path string `json:"path"`
+	}
+	if yaml.Unmarshal([]byte(text), &origin) == nil && origin.Path != "" {
+		obj.Origin.File = place(path.Join(dir, origin.Path))
+	}
+}
+
+// prepareKustomizations checks every kustomization reachable by folder and asks
+// for origins in the one that is built.
+func prepareKustomizations(memory filesys.FileSystem, dir string, place func(string) string) error {
+	return memory.Walk("/", func(p string, info fs.FileInfo, err error) error {
+		if err != nil || info.IsDir() || !isKustomization(path.Base(p)) {
+			return err
+		}
+		data, err := memory.ReadFile(p)
+		if err != nil {
+			return err
+		}
+		var k types.Kustomization
+		if err := k.Unmarshal(data); err != nil {
+			return fmt.Errorf("%s: %w", place(p), err)
+		}
+		if err := refuseRemote(k); err != nil {
+			return fmt.Errorf("%s: %w", place(p), err)
+		}
+		if path.Dir(p) != dir {
+			return nil
+		}
+		k.BuildMetadata = []string{types.OriginAnnotations}
+		out, err := yaml.Marshal(k)
+		if err != nil {
+			return fmt.Errorf("%s: %w", place(p), err)
+		}
+		return memory.WriteFile(p, out)
+	})
+}
+
+func isKustomization(base string) bool {
+	return base == "kustomization.yaml" || base == "kustomization.yml" || base == "Kustomization"
+}
+
+// refuseRemote rejects everything that krusty would fetch or execute.
+func refuseRemote(k types.Kustomization) error {
+	paths := append(append(append([]string{}, k.Resources...), k.Components...), k.Crds...)
+	paths = append(paths, k.Configurations...)
+	for _, p := range k.Patches {
+		paths = append(paths, p.Path)
+	}
+	for _, p := range paths {
+		if strings.Contains(p, "://") || strings.Contains(p, "?ref=") || strings.HasPrefix(p, "git@") || strings.HasPrefix(p, "github.com/") {
+			return fmt.Errorf("remote base %q: only files of this folder are allowed", p)
+		}
+	}
+	if len(k.HelmCharts) > 0 || len(k.HelmChartInflationGenerator) > 0 {
+		return fmt.Errorf("helmCharts: use source.helm of the component instead")
+	}
+	if len(k.Generators) > 0 || len(k.Transformers) > 0 || len(k.Validators) > 0 {
+		return fmt.Errorf("generators, transformers and validators are plugins and not run here")
+	}
+	return nil
+}
+
+// copyInto copies a folder of an fs.FS into krusty's file system.
+func copyInto(memory filesys.FileSystem, from fs.FS, dir, to string) error {
+	return fs.WalkDir(from, dir, func(p string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		data, err := fs.ReadFile(from, p)
+		if err != nil {
+			return err
+		}
+		rel := strings.TrimPrefix(strings.TrimPrefix(p, dir), "/")
+		return memory.WriteFile(path.Join(to, rel), data)
+	})
+}

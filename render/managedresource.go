@@ -1,0 +1,163 @@
+package render
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"github.com/andybalholm/brotli"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+)
+
+// DataKey is the one key of a data Secret written by us; the suffix says brotli.
+const DataKey = "data.yaml.br"
+
+// ManifestYAML is the multi-document YAML of a bundle: sorted objects with sorted keys.
+func ManifestYAML(objects []Object) ([]byte, error) {
+	var out bytes.Buffer
+	for _, obj := range objects {
+		doc, err := yaml.Marshal(obj.Object)
+		if err != nil {
+			return nil, fmt.Errorf("%s %s: %w", obj.GetKind(), obj.GetName(), err)
+		}
+		out.WriteString("---\n")
+		out.Write(doc)
+	}
+	return out.Bytes(), nil
+}
+
+// ManagedResource wraps a bundle into the ManagedResource and the data Secret that
+// upstream's resource manager understands: the Secret is immutable, named after its content and
+// garbage-collectable; the ManagedResource refers to it by name and by annotation.
+func ManagedResource(b Bundle) (mr, secret *unstructured.Unstructured, err error) {
+	manifest, err := ManifestYAML(b.Objects)
+	if err != nil {
+		return nil, nil, fmt.Errorf("bundle %s: %w", b.ID(), err)
+	}
+	packed, err := pack(manifest)
+	if err != nil {
+		return nil, nil, fmt.Errorf("bundle %s: compress: %w", b.ID(), err)
+	}
+	name := "managedresource-" + b.Name + "-" + hashValues(map[string][]byte{DataKey: packed})[:8]
+	secret = &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "Secret", "type": "Opaque", "immutable": true,
+		"metadata": map[string]any{
+			"name": name, "namespace": b.Namespace,
+			"labels": map[string]any{labelGarbageCollectable: "true"},
+		},
+		"data": map[string]any{DataKey: base64.StdEncoding.EncodeToString(packed)},
+	}}
+	key, value := ReferenceAnnotation("Secret", name)
+	spec := map[string]any{
+		"keepObjects": b.Delivery.KeepObjects,
+		"secretRefs":  []any{map[string]any{"name": name}},
+	}
+	if b.Delivery.Class != "" {
+		spec["class"] = b.Delivery.Class
+	}
+	if len(b.Delivery.InjectLabels) > 0 {
+		spec["injectLabels"] = anyMap(b.Delivery.InjectLabels)
+	}
+	metadata := map[string]any{
+		"name": b.Name, "namespace": b.Namespace,
+		"annotations": map[string]any{key: value},
+	}
+	if len(b.Delivery.Labels) > 0 {
+		metadata["labels"] = anyMap(b.Delivery.Labels)
+	}
+	mr = &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "resources.gardener.cloud/v1alpha1", "kind": "ManagedResource",
+		"metadata": metadata, "spec": spec,
+	}}
+	return mr, secret, nil
+}
+
+// pack compresses with fixed settings: same content, same bytes, same name.
+func pack(data []byte) ([]byte, error) {
+	var out bytes.Buffer
+	w := brotli.NewWriterLevel(&out, brotli.DefaultCompression)
+	if _, err := w.Write(data); err != nil {
+		return nil, err
+	}
+	if err := w.Close(); err != nil {
+		return nil, err
+	}
+	return out.Bytes(), nil
+}
+
+// MaxManifestSize bounds what Unpack accepts: far above any bundle, far below what
+// a crafted Secret could expand to.
+const MaxManifestSize = 64 << 20
+
+// Unpack reads the objects of a data Secret: every key counts, the suffix .br
+// means brotli. A document that does not decode is reported beside the ones that do.
+func Unpack(data map[string][]byte) ([]*unstructured.Unstructured, []error) {
+	var out []*unstructured.Unstructured
+	var problems []error
+	for _, key := range sortedKeys(data) {
+		raw := data[key]
+		if len(key) > 3 && key[len(key)-3:] == ".br" {
+			plain, err := io.ReadAll(io.LimitReader(brotli.NewReader(bytes.NewReader(raw)), MaxManifestSize+1))
+			if err != nil {
+				problems = append(problems, fmt.Errorf("key %s: decompress: %w", key, err))
+				continue
+			}
+			if len(plain) > MaxManifestSize {
+				problems = append(problems, fmt.Errorf("key %s: more than %d MiB of manifests", key, MaxManifestSize>>20))
+				continue
+			}
+			raw = plain
+		}
+		for i, doc := range splitDocuments(raw) {
+			content, err := decodeObject(doc)
+			if err != nil {
+				problems = append(problems, fmt.Errorf("key %s, document %d: not YAML of an object", key, i+1))
+				continue
+			}
+			if len(content) == 0 {
+				continue
+			}
+			obj := &unstructured.Unstructured{Object: content}
+			if obj.GetKind() == "" || obj.GetAPIVersion() == "" || obj.GetName() == "" {
+				problems = append(problems, fmt.Errorf("key %s, document %d: apiVersion, kind and metadata.name are required", key, i+1))
+				continue
+			}
+			out = append(out, obj)
+		}
+	}
+	return out, problems
+}
+
+func splitDocuments(raw []byte) [][]byte {
+	return bytes.Split(append([]byte("\n"), raw...), []byte("\n---\n"))
+}
+
+func anyMap(in map[string]string) map[string]any {
+	out := make(map[string]any, len(in))
+	for k, v := range in {
+		out[k] = v
+	}
+	return out
+}
+
+// digestOf covers everything that reaches a cluster: objects and delivery.
+func digestOf(b Bundle) (string, error) {
+	objects := make([]map[string]any, 0, len(b.Objects))
+	for _, o := range b.Objects {
+		objects = append(objects, o.Object)
+	}
+	raw, err := json.Marshal(map[string]any{
+		"cluster": b.Cluster, "namespace": b.Namespace, "name": b.Name,
+		"delivery": b.Delivery, "condition": b.Condition, "objects": objects,
+	})
+	if err != nil {
+		return "", fmt.Errorf("bundle %s: digest: %w", b.ID(), err)
+	}
+	sum := sha256.Sum256(raw)
+	return "sha256:" + hex.EncodeToString(sum[:]), nil
+}

@@ -1,0 +1,254 @@
+package render
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"fmt"
+	"sort"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// Markers that a component puts on an object as annotations; rendering acts on
+// them and takes them off.
+const (
+	// MarkHashedName on a ConfigMap or Secret: the name gets a hash of the data,
+	// the object becomes immutable and garbage-collectable.
+	MarkHashedName = "render.pergola.dev/hashed-name"
+	// MarkReferences on a workload: annotations say which Secrets and ConfigMaps
+	// its pods use, so that the garbage collector keeps those.
+	MarkReferences = "render.pergola.dev/reference-annotations"
+)
+
+// Keys of upstream's garbage collector (gardener: pkg/resourcemanager/controller/garbagecollector/references).
+const (
+	labelGarbageCollectable   = "resources.gardener.cloud/garbage-collectable-reference"
+	annotationReferencePrefix = "reference.resources.gardener.cloud/"
+)
+
+// hashNames renames marked ConfigMaps and Secrets to <name>-<8 hex of their data>
+// and follows the new names into the pod templates of the same component.
+func hashNames(objects []Object) error {
+	renamed := map[string]string{} // "<kind>/<namespace>/<name>" to the new name
+	for _, obj := range objects {
+		if !takeMark(obj.Unstructured, MarkHashedName) {
+			continue
+		}
+		if kind := obj.GetKind(); kind != "ConfigMap" && kind != "Secret" {
+			return fmt.Errorf("%s %s at %s: only ConfigMaps and Secrets get a hashed name", kind, obj.GetName(), obj.Origin)
+		}
+		hash, err := dataHash(obj.Unstructured)
+		if err != nil {
+			return fmt.Errorf("%s %s at %s: %w", obj.GetKind(), obj.GetName(), obj.Origin, err)
+		}
+		name := obj.GetName() + "-" + hash[:8]
+		renamed[obj.GetKind()+"/"+obj.GetNamespace()+"/"+obj.GetName()] = name
+		obj.SetName(name)
+		labels := obj.GetLabels()
+		if labels == nil {
+			labels = map[string]string{}
+		}
+		labels[labelGarbageCollectable] = "true"
+		obj.SetLabels(labels)
+		obj.Object["immutable"] = true
+	}
+	for _, obj := range objects {
+		ns := obj.GetNamespace()
+		eachReference(obj.Unstructured, func(kind, name string) string {
+			if to, ok := renamed[kind+"/"+ns+"/"+name]; ok {
+				return to
+			}
+			return name
+		})
+	}
+	return nil
+}
+
+// dataHash is SHA-256 over the SHA-256 of each value, values in the order of their
+// keys: the names upstream gives to the same content.
+func dataHash(obj *unstructured.Unstructured) (string, error) {
+	values := map[string][]byte{}
+	for _, field := range []string{"data", "stringData", "binaryData"} {
+		data, _, err := unstructured.NestedMap(obj.Object, field)
+		if err != nil {
+			return "", err
+		}
+		for key, v := range data {
+			text, ok := v.(string)
+			if !ok {
+				return "", fmt.Errorf("%s[%s] is no string", field, key)
+			}
+			raw := []byte(text)
+			if field == "binaryData" || (field == "data" && obj.GetKind() == "Secret") {
+				if raw, err = base64.StdEncoding.DecodeString(text); err != nil {
+					return "", fmt.Errorf("%s[%s] is not base64", field, key)
+				}
+			}
+			values[key] = raw
+		}
+	}
+	return hashValues(values), nil
+}
+
+func hashValues(values map[string][]byte) string {
+	all := sha256.New()
+	for _, key := range sortedKeys(values) {
+		sum := sha256.Sum256(values[key])
+		all.Write([]byte(hex.EncodeToString(sum[:])))
+	}
+	return hex.EncodeToString(all.Sum(nil))
+}
+
+// annotateReferences writes the reference annotations of marked workloads, on
+// the object and on its pod template.
+func annotateReferences(objects []Object) {
+	for _, obj := range objects {
+		if !takeMark(obj.Unstructured, MarkReferences) {
+			continue
+		}
+		found := map[string]string{}
+		eachReference(obj.Unstructured, func(kind, name string) string {
+			key, value := ReferenceAnnotation(kind, name)
+			found[key] = value
+			return name
+		})
+		if len(found) == 0 {
+			continue
+		}
+		obj.SetAnnotations(merged(obj.GetAnnotations(), found))
+		for _, p := range podTemplates(obj.Unstructured) {
+			annotations, _, _ := unstructured.NestedStringMap(p, "metadata", "annotations")
+			_ = unstructured.SetNestedStringMap(p, merged(annotations, found), "metadata", "annotations")
+		}
+	}
+}
+
+// ReferenceAnnotation is the annotation that protects a Secret or ConfigMap from
+// the garbage collector while the annotated object exists.
+func ReferenceAnnotation(kind, name string) (key, value string) {
+	prefix := "secret-"
+	if kind == "ConfigMap" {
+		prefix = "configmap-"
+	}
+	sum := sha256.Sum256([]byte(name))
+	return annotationReferencePrefix + prefix + hex.EncodeToString(sum[:])[:8], name
+}
+
+func merged(a, b map[string]string) map[string]string {
+	out := make(map[string]string, len(a)+len(b))
+	for k, v := range a {
+		out[k] = v
+	}
+	for k, v := range b {
+		out[k] = v
+	}
+	return out
+}
+
+func takeMark(obj *unstructured.Unstructured, mark string) bool {
+	annotations := obj.GetAnnotations()
+	value, ok := annotations[mark]
+	if !ok {
+		return false
+	}
+	delete(annotations, mark)
+	if len(annotations) == 0 {
+		annotations = nil
+	}
+	obj.SetAnnotations(annotations)
+	return value == "true"
+}
+
+// podTemplates gives the pod templates inside a workload.
+func podTemplates(obj *unstructured.Unstructured) []map[string]any {
+	var paths [][]string
+	switch obj.GetKind() {
+	case "Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "Job":
+		paths = [][]string{{"spec", "template"}}
+	case "CronJob":
+		paths = [][]string{{"spec", "jobTemplate", "spec", "template"}}
+	}
+	var out []map[string]any
+	for _, p := range paths {
+		var m any = obj.Object
+		for _, f := range p {
+			next, ok := m.(map[string]any)
+			if !ok {
+				m = nil
+				break
+			}
+			m = next[f]
+		}
+		if t, ok := m.(map[string]any); ok {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+// eachReference calls visit for every Secret and ConfigMap name in the pod templates of
+// a workload and stores what it returns.
+func eachReference(obj *unstructured.Unstructured, visit func(kind, name string) string) {
+	for _, template := range podTemplates(obj) {
+		spec, _ := template["spec"].(map[string]any)
+		for _, volume := range mapsIn(spec["volumes"]) {
+			rename(volume["secret"], "secretName", "Secret", visit)
+			rename(volume["configMap"], "name", "ConfigMap", visit)
+			if projected, ok := volume["projected"].(map[string]any); ok {
+				for _, source := range mapsIn(projected["sources"]) {
+					rename(source["secret"], "name", "Secret", visit)
+					rename(source["configMap"], "name", "ConfigMap", visit)
+				}
+			}
+		}
+		for _, secret := range mapsIn(spec["imagePullSecrets"]) {
+			rename(secret, "name", "Secret", visit)
+		}
+		for _, field := range []string{"containers", "initContainers"} {
+			for _, container := range mapsIn(spec[field]) {
+				for _, env := range mapsIn(container["env"]) {
+					if from, ok := env["valueFrom"].(map[string]any); ok {
+						rename(from["secretKeyRef"], "name", "Secret", visit)
+						rename(from["configMapKeyRef"], "name", "ConfigMap", visit)
+					}
+				}
+				for _, from := range mapsIn(container["envFrom"]) {
+					rename(from["secretRef"], "name", "Secret", visit)
+					rename(from["configMapRef"], "name", "ConfigMap", visit)
+				}
+			}
+		}
+	}
+}
+
+func rename(holder any, field, kind string, visit func(kind, name string) string) {
+	m, ok := holder.(map[string]any)
+	if !ok {
+		return
+	}
+	if name, ok := m[field].(string); ok && name != "" {
+		m[field] = visit(kind, name)
+	}
+}
+
+func mapsIn(list any) []map[string]any {
+	items, _ := list.([]any)
+	var out []map[string]any
+	for _, item := range items {
+		if m, ok := item.(map[string]any); ok {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+// sortObjects orders the objects of a bundle as upstream's data Secrets do:
+// <group/version, kind>__<namespace>__<name>.
+func sortObjects(objects []Object) {
+	sort.SliceStable(objects, func(i, j int) bool { return objectKey(objects[i]) < objectKey(objects[j]) })
+}
+
+func objectKey(o Object) string {
+	return o.GetAPIVersion() + "/" + o.GetKind() + "__" + o.GetNamespace() + "__" + o.GetName()
+}

@@ -1,0 +1,289 @@
+package render
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"sort"
+	"strings"
+)
+
+// Options are the parts of a landscape that shape every rendering.
+type Options struct {
+	// Catalogue holds the components; normally components.FS.
+	Catalogue fs.FS
+	// Overlays holds "<owner>/<component>/kustomization.yaml" folders; nil for none.
+	Overlays fs.FS
+	// ImageOverrides come before the catalogue's image vector.
+	ImageOverrides []Image
+	// Enabled switches components ("garden/vpa") on or off against their own rule.
+	Enabled map[string]bool
+	// Only renders the named components; empty means all.
+	Only []string
+}
+
+// Result is what one owner's components rendered to.
+type Result struct {
+	Bundles []Bundle
+	// Components evaluated, disabled ones included.
+	Components []Component
+}
+
+// Secrets collects the requests of all enabled components. Two components may ask for the
+// same secret only in the same words.
+func (r Result) Secrets() (map[string]json.RawMessage, error) {
+	out := map[string]json.RawMessage{}
+	from := map[string]string{}
+	for _, c := range r.Components {
+		if !c.Enabled {
+			continue
+		}
+		for name, request := range c.Secrets {
+			if known, ok := out[name]; ok && string(known) != string(request) {
+				return nil, fmt.Errorf("components %s and %s ask for secret %s in different ways", from[name], c.Path, name)
+			}
+			out[name], from[name] = request, c.Path
+		}
+	}
+	return out, nil
+}
+
+// Render renders every enabled component of the owner's catalogue. All errors
+// are reported, not only the first.
+func Render(in Input, opts Options) (Result, error) {
+	images, err := imagesFor(in, opts)
+	if err != nil {
+		return Result{}, err
+	}
+	dirs, err := componentDirs(opts.Catalogue, in.Owner.Kind)
+	if err != nil {
+		return Result{}, err
+	}
+	if err := checkNames(dirs, opts, in.Owner.Kind); err != nil {
+		return Result{}, err
+	}
+	eval := newEvaluator(opts.Catalogue)
+	var result Result
+	var problems []error
+	for _, dir := range dirs {
+		if !wanted(dir, opts.Only) {
+			continue
+		}
+		c, bundles, err := renderComponent(eval, dir, in, images, opts)
+		if err != nil {
+			problems = append(problems, fmt.Errorf("%s, component %s: %w", in.Owner, dir, err))
+			continue
+		}
+		result.Components = append(result.Components, c)
+		result.Bundles = append(result.Bundles, bundles...)
+	}
+	problems = append(problems, duplicateBundles(result.Bundles)...)
+	if err := errors.Join(problems...); err != nil {
+		return Result{}, err
+	}
+	sortBundles(result.Bundles)
+	return result, nil
+}
+
+func renderComponent(eval *evaluator, dir string, in Input, images map[string]string, opts Options) (Component, []Bundle, error) {
+	c, err := eval.component(dir, in, images)
+	if err != nil {
+		return c, nil, err
+	}
+	if enabled, ok := opts.Enabled[dir]; ok && !enabled {
+		c.Enabled = false
+	} else if ok && enabled && !c.Enabled {
+		return c, nil, errors.New("the landscape enables it, but the declaration does not ask for it: change the declaration")
+	}
+	if !c.Enabled {
+		return c, nil, nil
+	}
+	for _, name := range c.Images {
+		if _, ok := images[name]; !ok {
+			return c, nil, fmt.Errorf("image %s is not in the image vector for these Kubernetes versions", name)
+		}
+	}
+	bundles, err := c.render(eval, in, opts)
+	return c, bundles, err
+}
+
+// render runs the engines, then what is common to all of them.
+func (c Component) render(eval *evaluator, in Input, opts Options) ([]Bundle, error) {
+	bundles := make([]Bundle, 0, len(c.bundles))
+	for _, spec := range c.bundles {
+		objects, err := source(opts.Catalogue, c.Path, in, spec)
+		if err != nil {
+			return nil, fmt.Errorf("bundle %s: %w", spec.Name, err)
+		}
+		bundles = append(bundles, newBundle(c, in, spec, objects))
+	}
+	if opts.Overlays != nil {
+		if _, err := fs.Stat(opts.Overlays, path.Join(c.Path, "kustomization.yaml")); err == nil {
+			if err := applyOverlay(opts.Overlays, c.Path, c.Path, bundles); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if err := finish(bundles); err != nil {
+		return nil, err
+	}
+	kept := bundles[:0]
+	for _, b := range bundles {
+		if len(b.Objects) == 0 {
+			return nil, fmt.Errorf("bundle %s rendered no object: disable the component instead", b.Name)
+		}
+		if err := b.seal(c.SecretRequests(), in.Facts); err != nil {
+			return nil, err
+		}
+		kept = append(kept, b)
+	}
+	return kept, nil
+}
+
+func newBundle(c Component, in Input, spec bundleSpec, objects []Object) Bundle {
+	b := Bundle{
+		Name: spec.Name, Component: c.Path, Owner: in.Owner,
+		Cluster: spec.Cluster, Namespace: spec.Namespace, Condition: spec.Condition,
+		Objects: objects,
+		Delivery: Delivery{
+			Direct: spec.Direct, Class: spec.Class, KeepObjects: spec.KeepObjects,
+			Labels: spec.Labels, InjectLabels: spec.InjectLabels,
+		},
+	}
+	if !spec.Direct {
+		b.Delivery.Labels, b.Delivery.InjectLabels = conventions(spec)
+	}
+	return b
+}
+
+// conventions adds the labels upstream's helper gives to ManagedResources
+// (gardener: pkg/utils/managedresources).
+func conventions(spec bundleSpec) (labels, inject map[string]string) {
+	labels, inject = merged(nil, spec.Labels), merged(nil, spec.InjectLabels)
+	if spec.Class == "" {
+		labels["origin"] = "gardener"
+		inject["shoot.gardener.cloud/no-cleanup"] = "true"
+	}
+	return labels, inject
+}
+
+// finish hashes names across the component, since one bundle may refer to a
+// ConfigMap of another, and puts every bundle in order.
+func finish(bundles []Bundle) error {
+	var all []Object
+	for i := range bundles {
+		for _, o := range bundles[i].Objects {
+			if err := normalise(o.Unstructured); err != nil {
+				return fmt.Errorf("bundle %s: %s %s at %s: %w", bundles[i].Name, o.GetKind(), o.GetName(), o.Origin, err)
+			}
+		}
+		all = append(all, bundles[i].Objects...)
+	}
+	if err := hashNames(all); err != nil {
+		return err
+	}
+	annotateReferences(all)
+	for i := range bundles {
+		sortObjects(bundles[i].Objects)
+		if err := duplicateObjects(bundles[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// seal takes the digest and notes which facts are still symbolic.
+func (b *Bundle) seal(requested []string, facts Facts) error {
+	manifest, err := ManifestYAML(b.Objects)
+	if err != nil {
+		return fmt.Errorf("bundle %s: %w", b.Name, err)
+	}
+	b.Unresolved = unresolvedIn(string(manifest), requested, facts.Secrets)
+	digest, err := digestOf(*b)
+	if err != nil {
+		return err
+	}
+	if len(b.Unresolved) > 0 {
+		b.Digest.Symbolic = digest
+	} else {
+		b.Digest.Resolved = digest
+	}
+	return nil
+}
+
+func duplicateObjects(b Bundle) error {
+	seen := map[string]Origin{}
+	for _, o := range b.Objects {
+		key := objectKey(o)
+		if first, ok := seen[key]; ok {
+			return fmt.Errorf("bundle %s: %s %s is rendered twice: %s and %s", b.Name, o.GetKind(), o.GetName(), first, o.Origin)
+		}
+		seen[key] = o.Origin
+	}
+	return nil
+}
+
+func duplicateBundles(bundles []Bundle) []error {
+	var out []error
+	seen := map[string]string{}
+	for _, b := range bundles {
+		if other, ok := seen[b.Name]; ok {
+			out = append(out, fmt.Errorf("bundle %s is defined by component %s and by %s", b.Name, other, b.Component))
+		}
+		seen[b.Name] = b.Component
+	}
+	return out
+}
+
+func imagesFor(in Input, opts Options) (map[string]string, error) {
+	vector, err := ReadImageVector(opts.Catalogue)
+	if err != nil {
+		return nil, err
+	}
+	role := ClusterSeed
+	if in.Owner.Kind == "garden" {
+		role = ClusterRuntime
+	}
+	runtime, err := kubernetesVersion(in.Facts.Clusters[role].KubernetesVersion)
+	if err != nil {
+		return nil, err
+	}
+	target := in.TargetVersion
+	if target == "" {
+		target = runtime.Version
+	}
+	return ResolveImages(vector, opts.ImageOverrides, runtime.Version, target)
+}
+
+// checkNames refuses switches and overlays for components that do not exist.
+func checkNames(dirs []string, opts Options, kind string) error {
+	known := map[string]bool{}
+	for _, d := range dirs {
+		known[d] = true
+	}
+	var problems []error
+	for _, name := range sortedKeys(opts.Enabled) {
+		if strings.HasPrefix(name, kind+"/") && !known[name] {
+			problems = append(problems, fmt.Errorf("spec.components of the landscape names %s: no such component in the catalogue, which has %s", name, strings.Join(dirs, ", ")))
+		}
+	}
+	if opts.Overlays != nil {
+		entries, _ := fs.ReadDir(opts.Overlays, kind)
+		for _, e := range entries {
+			if p := path.Join(kind, e.Name()); e.IsDir() && !known[p] {
+				problems = append(problems, fmt.Errorf("overlay components/%s: no such component in the catalogue, which has %s", p, strings.Join(dirs, ", ")))
+			}
+		}
+	}
+	return errors.Join(problems...)
+}
+
+func wanted(dir string, only []string) bool {
+	if len(only) == 0 {
+		return true
+	}
+	i := sort.SearchStrings(only, dir)
+	return i < len(only) && only[i] == dir
+}
