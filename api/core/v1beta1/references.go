@@ -1,0 +1,68 @@
+package v1beta1
+
+import (
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// NamedResourceReference gives an object of the project (or, for a Seed or Garden, of the garden namespace) a
+// name under which provider configurations may refer to it.
+type NamedResourceReference struct {
+	// Name used in provider configurations; unique within the list.
+	Name string `json:"name"`
+	// Object referred to. Only namespaced kinds; the namespace is that of the owner.
+	ResourceRef autoscalingv1.CrossVersionObjectReference `json:"resourceRef"`
+}
+
+// Extension switches on or configures one extension of type `Extension`.
+type Extension struct {
+	// Type as registered by the extension, for example `shoot-dns-service`.
+	Type string `json:"type"`
+	// Configuration in the extension's own API. Passed on as it is.
+	// +optional
+	// +kubebuilder:pruning:PreserveUnknownFields
+	ProviderConfig *runtime.RawExtension `json:"providerConfig,omitempty"`
+	// True switches an extension off that is enabled for all objects of this kind.
+	// +optional
+	Disabled *bool `json:"disabled,omitempty"`
+}
+
+// AccessRestriction is a named restriction of access, for example `eu-access-only`.
+type AccessRestriction struct {
+	// Name of the restriction, as offered by the region in the CloudProfile.
+	Name string `json:"name"`
+}
+
+// AccessRestrictionWithOptions is a restriction of access with settings.
+type AccessRestrictionWithOptions struct {
+	AccessRestriction `json:",inline"`
+	// Settings of the restriction; their meaning is defined by who enforces it.
+	// +optional
+	Options map[string]string `json:"options,omitempty"`
+}
+
+// IPFamily is a version of the Internet Protocol.
+// +kubebuilder:validation:Enum=IPv4;IPv6
+type IPFamily string
+
+const (
+	// IPFamilyIPv4 stands for IPv4.
+	IPFamilyIPv4 IPFamily = "IPv4"
+	// IPFamilyIPv6 stands for IPv6.
+	IPFamilyIPv6 IPFamily = "IPv6"
+)
+
+// IsIPv4SingleStack says whether the list names IPv4 only; an empty list counts as IPv4.
+func IsIPv4SingleStack(families []IPFamily) bool {
+	return len(families) == 0 || (len(families) == 1 && families[0] == IPFamilyIPv4)
+}
+
+// IsIPv6SingleStack says whether the list names IPv6 only.
+func IsIPv6SingleStack(families []IPFamily) bool {
+	return len(families) == 1 && families[0] == IPFamilyIPv6
+}
+
+// IsDualStack says whether the list names both families.
+func IsDualStack(families []IPFamily) bool {
+	return len(families) == 2
+}

@@ -1,0 +1,138 @@
+package v1beta1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// CredentialsRotationPhase is how far a rotation in two steps has come.
+type CredentialsRotationPhase string
+
+const (
+	// RotationPreparing means new credentials are being introduced beside the old ones.
+	RotationPreparing CredentialsRotationPhase = "Preparing"
+	// RotationPreparingWithoutWorkersRollout is Preparing, but machines are left alone for now.
+	RotationPreparingWithoutWorkersRollout CredentialsRotationPhase = "PreparingWithoutWorkersRollout"
+	// RotationWaitingForWorkersRollout means all is prepared except machines that are to be replaced by hand.
+	RotationWaitingForWorkersRollout CredentialsRotationPhase = "WaitingForWorkersRollout"
+	// RotationPrepared means old and new credentials are both valid, and clients may change over.
+	RotationPrepared CredentialsRotationPhase = "Prepared"
+	// RotationCompleting means old credentials are being removed.
+	RotationCompleting CredentialsRotationPhase = "Completing"
+	// RotationCompleted means only the new credentials are valid.
+	RotationCompleted CredentialsRotationPhase = "Completed"
+)
+
+// ShootCredentials says how the credentials of a cluster stand.
+type ShootCredentials struct {
+	// Rotations of credentials.
+	// +optional
+	Rotation *ShootCredentialsRotation `json:"rotation,omitempty"`
+	// What is encrypted in etcd now.
+	// +optional
+	EncryptionAtRest *EncryptionAtRest `json:"encryptionAtRest,omitempty"`
+}
+
+// ShootCredentialsRotation says how rotations of credentials stand.
+type ShootCredentialsRotation struct {
+	// Certificate authorities.
+	// +optional
+	CertificateAuthorities *CARotation `json:"certificateAuthorities,omitempty"`
+	// SSH key pair.
+	// +optional
+	SSHKeypair *ShootSSHKeypairRotation `json:"sshKeypair,omitempty"`
+	// Passwords of monitoring and logging.
+	// +optional
+	Observability *ObservabilityRotation `json:"observability,omitempty"`
+	// Key that signs service account tokens.
+	// +optional
+	ServiceAccountKey *ServiceAccountKeyRotation `json:"serviceAccountKey,omitempty"`
+	// Key that encrypts data in etcd.
+	// +optional
+	ETCDEncryptionKey *ETCDEncryptionKeyRotation `json:"etcdEncryptionKey,omitempty"`
+}
+
+// RotationTimes are the times of a rotation in two steps.
+type RotationTimes struct {
+	// Time at which the last rotation was completed.
+	// +optional
+	LastCompletionTime *metav1.Time `json:"lastCompletionTime,omitempty"`
+	// Time at which the last rotation was started.
+	// +optional
+	LastInitiationTime *metav1.Time `json:"lastInitiationTime,omitempty"`
+	// Time at which the last rotation was prepared.
+	// +optional
+	LastInitiationFinishedTime *metav1.Time `json:"lastInitiationFinishedTime,omitempty"`
+	// Time at which the completion of the last rotation was started.
+	// +optional
+	LastCompletionTriggeredTime *metav1.Time `json:"lastCompletionTriggeredTime,omitempty"`
+}
+
+// CARotation is the rotation of the certificate authorities.
+type CARotation struct {
+	// How far the rotation has come.
+	Phase         CredentialsRotationPhase `json:"phase"`
+	RotationTimes `json:",inline"`
+	// Pools whose machines are still to be replaced.
+	// +optional
+	// +listType=atomic
+	PendingWorkersRollouts []PendingWorkersRollout `json:"pendingWorkersRollouts,omitempty"`
+}
+
+// ServiceAccountKeyRotation is the rotation of the key that signs service account tokens.
+type ServiceAccountKeyRotation struct {
+	// How far the rotation has come.
+	Phase         CredentialsRotationPhase `json:"phase"`
+	RotationTimes `json:",inline"`
+	// Pools whose machines are still to be replaced.
+	// +optional
+	// +listType=atomic
+	PendingWorkersRollouts []PendingWorkersRollout `json:"pendingWorkersRollouts,omitempty"`
+}
+
+// ETCDEncryptionKeyRotation is the rotation of the key that encrypts data in etcd.
+type ETCDEncryptionKeyRotation struct {
+	// How far the rotation has come.
+	Phase         CredentialsRotationPhase `json:"phase"`
+	RotationTimes `json:",inline"`
+	// Whether the rotation completes by itself once it is prepared. Deprecated: goes with the rotation in two steps.
+	// +optional
+	AutoCompleteAfterPrepared *bool `json:"autoCompleteAfterPrepared,omitempty"`
+}
+
+// ShootSSHKeypairRotation is the rotation of the SSH key pair.
+type ShootSSHKeypairRotation struct {
+	// Time at which the last rotation was started.
+	// +optional
+	LastInitiationTime *metav1.Time `json:"lastInitiationTime,omitempty"`
+	// Time at which the last rotation was completed.
+	// +optional
+	LastCompletionTime *metav1.Time `json:"lastCompletionTime,omitempty"`
+}
+
+// ObservabilityRotation is the rotation of the passwords of monitoring and logging.
+type ObservabilityRotation struct {
+	// Time at which the last rotation was started.
+	// +optional
+	LastInitiationTime *metav1.Time `json:"lastInitiationTime,omitempty"`
+	// Time at which the last rotation was completed.
+	// +optional
+	LastCompletionTime *metav1.Time `json:"lastCompletionTime,omitempty"`
+}
+
+// EncryptionAtRest is what is encrypted in etcd now. It follows the spec once all data was written anew.
+type EncryptionAtRest struct {
+	// Resources that are encrypted besides those that always are.
+	// +optional
+	// +listType=atomic
+	Resources []string `json:"resources,omitempty"`
+	// How data is encrypted.
+	// +optional
+	Provider EncryptionProviderStatus `json:"provider,omitempty"`
+}
+
+// EncryptionProviderStatus says how data is encrypted.
+type EncryptionProviderStatus struct {
+	// Way of encryption.
+	// +optional
+	Type EncryptionProviderType `json:"type,omitempty"`
+}

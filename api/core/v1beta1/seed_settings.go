@@ -1,0 +1,181 @@
+package v1beta1
+
+import (
+	corev1 "k8s.io/api/core/v1"
+)
+
+// SeedSettings are settings of components of a Seed.
+type SeedSettings struct {
+	// Spare capacity for control planes.
+	// +optional
+	ExcessCapacityReservation *SeedSettingExcessCapacityReservation `json:"excessCapacityReservation,omitempty"`
+	// Scheduling of Shoots.
+	// +optional
+	Scheduling *SeedSettingScheduling `json:"scheduling,omitempty"`
+	// Services of type LoadBalancer.
+	// +optional
+	LoadBalancerServices *SeedSettingLoadBalancerServices `json:"loadBalancerServices,omitempty"`
+	// Vertical pod autoscaler.
+	// +optional
+	VerticalPodAutoscaler *SeedSettingVerticalPodAutoscaler `json:"verticalPodAutoscaler,omitempty"`
+	// Dependency watchdog.
+	// +optional
+	DependencyWatchdog *SeedSettingDependencyWatchdog `json:"dependencyWatchdog,omitempty"`
+	// Routing within a zone.
+	// +optional
+	TopologyAwareRouting *SeedSettingTopologyAwareRouting `json:"topologyAwareRouting,omitempty"`
+	// Zones of control planes.
+	// +optional
+	ZoneSelection *SeedSettingZoneSelection `json:"zoneSelection,omitempty"`
+	// Autoscaler of persistent volume claims.
+	// +optional
+	PersistentVolumeClaimAutoscaler *SeedSettingPersistentVolumeClaimAutoscaler `json:"persistentVolumeClaimAutoscaler,omitempty"`
+}
+
+// SeedSettingExcessCapacityReservation keeps spare capacity by pods that give way to control planes.
+type SeedSettingExcessCapacityReservation struct {
+	// Whether spare capacity is kept. Default: true.
+	// +optional
+	Enabled *bool `json:"enabled,omitempty"`
+	// Deployments that keep it. Default: one with cpu 2 and memory 6Gi.
+	// +optional
+	// +listType=atomic
+	Configs []SeedSettingExcessCapacityReservationConfig `json:"configs,omitempty"`
+}
+
+// SeedSettingExcessCapacityReservationConfig is a Deployment that keeps spare capacity.
+type SeedSettingExcessCapacityReservationConfig struct {
+	// Requests and limits of each pod. Not empty.
+	Resources corev1.ResourceList `json:"resources"`
+	// Labels of the nodes on which the capacity is kept.
+	// +optional
+	NodeSelector map[string]string `json:"nodeSelector,omitempty"`
+	// Tolerations of the pods.
+	// +optional
+	// +listType=atomic
+	Tolerations []corev1.Toleration `json:"tolerations,omitempty"`
+}
+
+// SeedSettingScheduling holds settings of scheduling.
+type SeedSettingScheduling struct {
+	// Whether the scheduler may choose the Seed. Default: true.
+	Visible bool `json:"visible"`
+}
+
+// SeedSettingLoadBalancerServices holds settings of Services of type LoadBalancer.
+type SeedSettingLoadBalancerServices struct {
+	// Annotations of all of them.
+	// +optional
+	Annotations map[string]string `json:"annotations,omitempty"`
+	// External traffic policy: `Cluster` or `Local`. Default: `Cluster`.
+	// +optional
+	ExternalTrafficPolicy *corev1.ServiceExternalTrafficPolicy `json:"externalTrafficPolicy,omitempty"`
+	// Settings of the load balancers of single zones. Each zone has to be one of the Seed's, which has more than one.
+	// +optional
+	// +listType=atomic
+	Zones []SeedSettingLoadBalancerServicesZones `json:"zones,omitempty"`
+	// Proxy protocol. Unset: not allowed.
+	// +optional
+	ProxyProtocol *LoadBalancerServicesProxyProtocol `json:"proxyProtocol,omitempty"`
+	// Whether each zone has an ingress gateway of its own.
+	// +optional
+	ZonalIngress *SeedSettingLoadBalancerServicesZonalIngress `json:"zonalIngress,omitempty"`
+	// Load balancer class. Kubernetes does not allow a change on Services that exist.
+	// +optional
+	Class *string `json:"class,omitempty"`
+}
+
+// SeedSettingLoadBalancerServicesZones holds settings of the load balancers of one zone.
+type SeedSettingLoadBalancerServicesZones struct {
+	// Name of the zone; unique within the list.
+	Name string `json:"name"`
+	// Annotations of its Services.
+	// +optional
+	Annotations map[string]string `json:"annotations,omitempty"`
+	// External traffic policy: `Cluster` or `Local`. Default: `Cluster`.
+	// +optional
+	ExternalTrafficPolicy *corev1.ServiceExternalTrafficPolicy `json:"externalTrafficPolicy,omitempty"`
+	// Proxy protocol. Unset: not allowed.
+	// +optional
+	ProxyProtocol *LoadBalancerServicesProxyProtocol `json:"proxyProtocol,omitempty"`
+}
+
+// LoadBalancerServicesProxyProtocol says whether load balancers may use the proxy protocol.
+type LoadBalancerServicesProxyProtocol struct {
+	// Whether connections with proxy protocol are accepted beside plain ones. Only for load balancers that use it, or soon
+	// will: until then clients can pretend any source address. Default: false.
+	Allowed bool `json:"allowed"`
+}
+
+// SeedSettingLoadBalancerServicesZonalIngress says whether each zone has an ingress gateway of its own.
+type SeedSettingLoadBalancerServicesZonalIngress struct {
+	// Whether each zone has an ingress gateway of its own. Default: true.
+	// +optional
+	// +kubebuilder:default=true
+	Enabled *bool `json:"enabled,omitempty"`
+}
+
+// SeedSettingVerticalPodAutoscaler holds settings of the vertical pod autoscaler.
+type SeedSettingVerticalPodAutoscaler struct {
+	// Whether Gardener runs the autoscaler. It is needed: switch it off only where the cluster brings its own. Default:
+	// true.
+	Enabled bool `json:"enabled"`
+	// Feature gates of the autoscaler.
+	// +optional
+	FeatureGates map[string]bool `json:"featureGates,omitempty"`
+	// Greatest recommendation (`cpu`, `memory`) for a container. Unset: no limit.
+	// +optional
+	MaxAllowed corev1.ResourceList `json:"maxAllowed,omitempty"`
+}
+
+// SeedSettingDependencyWatchdog holds settings of the dependency watchdog.
+type SeedSettingDependencyWatchdog struct {
+	// Weeder: restarts pods that crash because of something that has come back.
+	// +optional
+	Weeder *SeedSettingDependencyWatchdogWeeder `json:"weeder,omitempty"`
+	// Prober: scales controllers of a Shoot to zero while its nodes cannot reach its API server.
+	// +optional
+	Prober *SeedSettingDependencyWatchdogProber `json:"prober,omitempty"`
+}
+
+// SeedSettingDependencyWatchdogWeeder switches the weeder on or off.
+type SeedSettingDependencyWatchdogWeeder struct {
+	// Whether the weeder runs. Default: true.
+	Enabled bool `json:"enabled"`
+}
+
+// SeedSettingDependencyWatchdogProber switches the prober on or off.
+type SeedSettingDependencyWatchdogProber struct {
+	// Whether the prober runs. Default: true.
+	Enabled bool `json:"enabled"`
+}
+
+// SeedSettingTopologyAwareRouting switches routing within a zone on or off.
+type SeedSettingTopologyAwareRouting struct {
+	// Whether traffic stays within its zone where it can. The Seed needs more than one zone. Default: false.
+	Enabled bool `json:"enabled"`
+}
+
+// SeedSettingZoneSelection says how zones of control planes are chosen.
+type SeedSettingZoneSelection struct {
+	// `Prefer`: zones of the workers where the Seed has them. `Enforce`: such zones only. Unset, zones are chosen at
+	// random.
+	Mode ZoneSelectionMode `json:"mode"`
+}
+
+// ZoneSelectionMode is a way of choosing zones of control planes.
+// +kubebuilder:validation:Enum=Prefer;Enforce
+type ZoneSelectionMode string
+
+const (
+	// ZoneSelectionModePrefer takes zones of the workers where the Seed has them.
+	ZoneSelectionModePrefer ZoneSelectionMode = "Prefer"
+	// ZoneSelectionModeEnforce takes zones of the workers only.
+	ZoneSelectionModeEnforce ZoneSelectionMode = "Enforce"
+)
+
+// SeedSettingPersistentVolumeClaimAutoscaler switches the autoscaler of persistent volume claims on or off.
+type SeedSettingPersistentVolumeClaimAutoscaler struct {
+	// Whether the autoscaler runs. Default: false.
+	Enabled bool `json:"enabled"`
+}

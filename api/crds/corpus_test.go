@@ -1,0 +1,250 @@
+package crds_test
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/yaml"
+
+	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
+	"github.com/pergola-dev/pergola/api/crds"
+	operatorv1alpha1 "github.com/pergola-dev/pergola/api/operator/v1alpha1"
+)
+
+// corpus returns the folder with upstream's recorded manifests and verdicts: $PERGOLA_CORPUS, or shared/corpus
+// beside the repository. Conformance is left out where it is absent.
+func corpus(t *testing.T) string {
+	t.Helper()
+	dir := os.Getenv("PERGOLA_CORPUS")
+	if dir == "" {
+		root, err := os.Getwd()
+		require.NoError(t, err)
+		for {
+			if _, err := os.Stat(filepath.Join(root, "go.mod")); err == nil {
+				break
+			}
+			require.NotEqual(t, root, filepath.Dir(root), "no go.mod above the test")
+			root = filepath.Dir(root)
+		}
+		dir = filepath.Join(filepath.Dir(root), "shared", "corpus")
+	}
+	if _, err := os.Stat(dir); err != nil {
+		t.Skip("corpus not present: conformance left out")
+	}
+	return dir
+}
+
+// typed returns an empty object of one of the five declared kinds, nil for others.
+func typed(kind string) any {
+	switch kind {
+	case "Garden":
+		return &operatorv1alpha1.Garden{}
+	case "Seed":
+		return &gardencorev1beta1.Seed{}
+	case "Shoot":
+		return &gardencorev1beta1.Shoot{}
+	case "Project":
+		return &gardencorev1beta1.Project{}
+	case "CloudProfile":
+		return &gardencorev1beta1.CloudProfile{}
+	default:
+		return nil
+	}
+}
+
+func validators(t *testing.T) map[string]*validator {
+	t.Helper()
+	byKind := map[string]*validator{}
+	for _, crd := range crds.All() {
+		if typed(crd.Spec.Names.Kind) != nil {
+			byKind[crd.Spec.Names.Kind] = newValidator(t, crd)
+		}
+	}
+	require.Len(t, byKind, 5)
+	return byKind
+}
+
+var documentSeparator = regexp.MustCompile(`(?m)^---.*$`)
+
+type document struct {
+	kind string
+	raw  []byte
+}
+
+// documents returns the documents of the five kinds, or all if it is a case.
+func documents(t *testing.T, data []byte) []document {
+	t.Helper()
+	var docs []document
+	for _, raw := range documentSeparator.Split(string(data), -1) {
+		object := map[string]any{}
+		if err := yaml.Unmarshal([]byte(raw), &object); err != nil || object["kind"] == nil {
+			continue
+		}
+		kind := fmt.Sprint(object["kind"])
+		group := strings.SplitN(fmt.Sprint(object["apiVersion"]), "/", 2)[0]
+		if typed(kind) == nil || (group != gardencorev1beta1.GroupName && group != operatorv1alpha1.GroupName) {
+			continue
+		}
+		docs = append(docs, document{kind: kind, raw: []byte(raw)})
+	}
+	return docs
+}
+
+func (d document) object(t *testing.T) map[string]any {
+	t.Helper()
+	object := map[string]any{}
+	data, err := yaml.YAMLToJSON(d.raw)
+	require.NoError(t, err)
+	require.NoError(t, yaml.Unmarshal(data, &object))
+	return runtime.DeepCopyJSON(normalize(object).(map[string]any))
+}
+
+// normalize turns float64 without fraction into int64, as the API server's JSON decoder does.
+func normalize(value any) any {
+	switch v := value.(type) {
+	case map[string]any:
+		for key := range v {
+			v[key] = normalize(v[key])
+		}
+	case []any:
+		for i := range v {
+			v[i] = normalize(v[i])
+		}
+	case float64:
+		if v == float64(int64(v)) {
+			return int64(v)
+		}
+	}
+	return value
+}
+
+// Upstream's manifests that pass upstream's static check decode strictly and pass our schema; those that do not pass
+// decode too, since all of them fail for other reasons than unknown fields.
+func TestUpstreamManifests(t *testing.T) {
+	dir := corpus(t)
+	byKind := validators(t)
+	index, err := os.ReadFile(filepath.Join(dir, "valid-index.tsv"))
+	require.NoError(t, err)
+
+	checked := 0
+	scanner := bufio.NewScanner(bytes.NewReader(index))
+	scanner.Scan() // header
+	for scanner.Scan() {
+		columns := strings.Split(scanner.Text(), "\t")
+		require.Len(t, columns, 4, scanner.Text())
+		path, role, verdict := columns[0], columns[1], columns[3]
+		if role != "manifest" {
+			continue
+		}
+		data, err := os.ReadFile(filepath.Join(dir, "valid", path))
+		require.NoError(t, err)
+		for _, doc := range documents(t, data) {
+			t.Run(path, func(t *testing.T) {
+				require.NoError(t, yaml.UnmarshalStrict(doc.raw, typed(doc.kind)))
+				object := doc.object(t)
+				assert.Empty(t, byKind[doc.kind].prepare(object), "unknown fields")
+				errs := byKind[doc.kind].validate(object, nil)
+				if strings.Contains(verdict, doc.kind+": ok") {
+					assert.Empty(t, errs)
+					return
+				}
+				assertRecorded(t, errs, verdict)
+			})
+			checked++
+		}
+	}
+	require.NoError(t, scanner.Err())
+	assert.GreaterOrEqual(t, checked, 15, "manifests of the five kinds")
+}
+
+// names says whether the error is about one of the fields. A duplicate in a list of the type map is reported for the
+// element, by upstream for its key.
+func names(fields []string, err *field.Error) bool {
+	for _, f := range fields {
+		if f == err.Field || (err.Type == field.ErrorTypeDuplicate && strings.HasPrefix(f, err.Field+".")) {
+			return true
+		}
+	}
+	return false
+}
+
+// A schema error in a manifest that upstream rejects has to be about a field that upstream names.
+func assertRecorded(t *testing.T, errs field.ErrorList, verdict string) {
+	t.Helper()
+	for _, err := range errs {
+		assert.Contains(t, verdict, err.Field+" ", "upstream does not complain about it: %v", err)
+	}
+}
+
+type header map[string]string
+
+func readHeader(data []byte) header {
+	values := header{}
+	for _, line := range strings.Split(string(data), "\n") {
+		if !strings.HasPrefix(line, "# ") {
+			break
+		}
+		if key, value, ok := strings.Cut(strings.TrimPrefix(line, "# "), ": "); ok {
+			values[key] = value
+		}
+	}
+	return values
+}
+
+// Valid cases decode strictly and pass. In invalid cases the schema, so far as it finds anything, complains about a
+// field that upstream complains about: the schema must not be narrower than upstream's validation anywhere.
+func TestUpstreamCases(t *testing.T) {
+	dir := corpus(t)
+	byKind := validators(t)
+	files, err := filepath.Glob(filepath.Join(dir, "cases", "*.yaml"))
+	require.NoError(t, err)
+
+	valid, found := 0, 0
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		require.NoError(t, err)
+		docs, head := documents(t, data), readHeader(data)
+		if len(docs) == 0 {
+			continue
+		}
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			objects := make([]map[string]any, 0, len(docs))
+			for _, doc := range docs {
+				require.NoError(t, yaml.UnmarshalStrict(doc.raw, typed(doc.kind)), "%s", head["why"])
+				object := doc.object(t)
+				assert.Empty(t, byKind[doc.kind].prepare(object), "unknown fields")
+				objects = append(objects, object)
+			}
+			var old map[string]any
+			if head["op"] == "update" {
+				require.Len(t, objects, 2)
+				old = objects[0]
+			}
+			errs := byKind[docs[0].kind].validate(objects[len(objects)-1], old)
+			if head["expect"] == "valid" {
+				assert.Empty(t, errs, head["why"])
+				return
+			}
+			recorded := append(strings.Split(head["also"], " | "), head["field"])
+			for _, err := range errs {
+				assert.True(t, names(recorded, err), "upstream does not complain about it (%s): %v", head["why"], err)
+				found++
+			}
+		})
+		if head["expect"] == "valid" {
+			valid++
+		}
+	}
+	assert.GreaterOrEqual(t, valid, 25, "valid cases of the five kinds")
+	assert.Positive(t, found, "the schema alone finds some of the recorded errors")
+}

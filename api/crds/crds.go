@@ -1,0 +1,83 @@
+package crds
+
+import (
+	"embed"
+	"fmt"
+	"io/fs"
+	"path"
+	"strings"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"sigs.k8s.io/yaml"
+)
+
+// FS holds one file per definition, named `<group>_<plural>.yaml`.
+//
+//go:embed *.yaml
+var FS embed.FS
+
+// All returns every definition, ordered by group and plural name. The caller owns the result.
+func All() []*apiextensionsv1.CustomResourceDefinition {
+	return read("*.yaml")
+}
+
+// ByGroup returns the definitions of one API group, ordered by plural name; none if the group is not ours. The
+// caller owns the result.
+func ByGroup(group string) []*apiextensionsv1.CustomResourceDefinition {
+	if group == "" || strings.ContainsAny(group, `*?[]\/_`) {
+		return nil
+	}
+	return read(group + "_*.yaml")
+}
+
+// Get returns the definition of a kind, nil if there is none. The caller owns the result.
+func Get(group, kind string) *apiextensionsv1.CustomResourceDefinition {
+	for _, crd := range ByGroup(group) {
+		if crd.Spec.Names.Kind == kind {
+			return crd
+		}
+	}
+	return nil
+}
+
+// Manifests returns every definition of a group as YAML, by file name; all definitions if the group is empty.
+func Manifests(group string) map[string][]byte {
+	manifests := map[string][]byte{}
+	for _, name := range names("*.yaml") {
+		if group == "" || strings.HasPrefix(name, group+"_") {
+			manifests[name] = content(name)
+		}
+	}
+	return manifests
+}
+
+func read(pattern string) []*apiextensionsv1.CustomResourceDefinition {
+	files := names(pattern)
+	crds := make([]*apiextensionsv1.CustomResourceDefinition, 0, len(files))
+	for _, name := range files {
+		crd := &apiextensionsv1.CustomResourceDefinition{}
+		if err := yaml.UnmarshalStrict(content(name), crd); err != nil {
+			panic(fmt.Sprintf("embedded definition %s: %v", path.Base(name), err))
+		}
+		crds = append(crds, crd)
+	}
+	return crds
+}
+
+// The files are part of the binary and read by tests: failing to read them is a broken build, not a condition
+// that a caller could handle.
+func content(name string) []byte {
+	data, err := FS.ReadFile(name)
+	if err != nil {
+		panic(fmt.Sprintf("embedded definition %s: %v", name, err))
+	}
+	return data
+}
+
+func names(pattern string) []string {
+	files, err := fs.Glob(FS, pattern)
+	if err != nil {
+		panic(fmt.Sprintf("pattern %q: %v", pattern, err))
+	}
+	return files
+}

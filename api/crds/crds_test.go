@@ -1,0 +1,207 @@
+package crds_test
+
+import (
+	"context"
+	"encoding/json"
+	"io/fs"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	apiextensionsvalidation "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/validation"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
+	"github.com/pergola-dev/pergola/api/crds"
+	druidv1alpha1 "github.com/pergola-dev/pergola/api/druid/v1alpha1"
+	extensionsv1alpha1 "github.com/pergola-dev/pergola/api/extensions/v1alpha1"
+	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
+	operatorv1alpha1 "github.com/pergola-dev/pergola/api/operator/v1alpha1"
+	resourcesv1alpha1 "github.com/pergola-dev/pergola/api/resources/v1alpha1"
+)
+
+// etcd refuses requests above 1.5 MiB and server-side apply of a definition stores it about twice (object and field
+// ownership): half of that is the limit for one file.
+const maxDefinitionSize = 700 << 10
+
+func newScheme(t *testing.T) *runtime.Scheme {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{
+		gardencorev1beta1.AddToScheme, druidv1alpha1.AddToScheme, extensionsv1alpha1.AddToScheme,
+		landscapev1alpha1.AddToScheme, operatorv1alpha1.AddToScheme, resourcesv1alpha1.AddToScheme,
+	} {
+		require.NoError(t, add(scheme))
+	}
+	return scheme
+}
+
+// The API server's own validation: names, structural schemas, defaults, CEL rules and their cost.
+func TestDefinitionsAreAcceptedByTheAPIServer(t *testing.T) {
+	for _, crd := range crds.All() {
+		t.Run(crd.Name, func(t *testing.T) {
+			errs := apiextensionsvalidation.ValidateCustomResourceDefinition(context.Background(), toInternal(t, crd))
+			assert.Empty(t, errs)
+		})
+	}
+}
+
+func TestDefinitionsFitInEtcd(t *testing.T) {
+	for name, manifest := range crds.Manifests("") {
+		assert.Less(t, len(manifest), maxDefinitionSize, name)
+	}
+}
+
+// Every root type has a definition and every definition a root type, so that typed and dynamic clients see the same API.
+func TestDefinitionsMatchTheTypes(t *testing.T) {
+	scheme := newScheme(t)
+	defined := map[schema.GroupVersionKind]bool{}
+	for _, crd := range crds.All() {
+		require.Len(t, crd.Spec.Versions, 1, crd.Name)
+		gvk := schema.GroupVersionKind{Group: crd.Spec.Group, Version: crd.Spec.Versions[0].Name, Kind: crd.Spec.Names.Kind}
+		defined[gvk] = true
+		assert.True(t, scheme.Recognizes(gvk), "%s has no Go type", gvk)
+		assert.True(t, scheme.Recognizes(gvk.GroupVersion().WithKind(crd.Spec.Names.ListKind)), "%s has no list type", gvk)
+	}
+	for gvk := range scheme.AllKnownTypes() {
+		own := strings.HasSuffix(gvk.Group, ".gardener.cloud") || gvk.Group == landscapev1alpha1.GroupName
+		if !own || gvk.Version == runtime.APIVersionInternal || strings.HasSuffix(gvk.Kind, "List") || isMetaKind(gvk.Kind) {
+			continue
+		}
+		assert.True(t, defined[gvk], "%s has no definition", gvk)
+	}
+}
+
+// Kinds that metav1.AddToGroupVersion puts into every group.
+func isMetaKind(kind string) bool {
+	return kind == "WatchEvent" || kind == "DeleteOptions" || strings.HasSuffix(kind, "Options")
+}
+
+func TestScopesAndSubresources(t *testing.T) {
+	clusterScoped := map[string]bool{
+		"Garden": true, "Seed": true, "Project": true, "CloudProfile": true,
+		"BackupBucket": true, "BackupEntry": true, "Cluster": true,
+	}
+	for _, crd := range crds.All() {
+		kind := crd.Spec.Names.Kind
+		assert.Equal(t, clusterScoped[kind], crd.Spec.Scope == apiextensionsv1.ClusterScoped, "scope of %s", kind)
+		subresources := crd.Spec.Versions[0].Subresources
+		if kind == "Cluster" {
+			assert.True(t, subresources == nil || subresources.Status == nil, "a Cluster has no status")
+			continue
+		}
+		require.NotNil(t, subresources, kind)
+		assert.NotNil(t, subresources.Status, kind)
+	}
+}
+
+// What `pergola explain` shows: every field of the five declared kinds and of Landscape says what it means.
+func TestFieldsAreDocumented(t *testing.T) {
+	for _, kind := range []schema.GroupKind{
+		{Group: operatorv1alpha1.GroupName, Kind: "Garden"}, {Group: gardencorev1beta1.GroupName, Kind: "Seed"},
+		{Group: gardencorev1beta1.GroupName, Kind: "Shoot"}, {Group: gardencorev1beta1.GroupName, Kind: "Project"},
+		{Group: gardencorev1beta1.GroupName, Kind: "CloudProfile"}, {Group: landscapev1alpha1.GroupName, Kind: "Landscape"},
+		{Group: resourcesv1alpha1.GroupName, Kind: "ManagedResource"},
+	} {
+		crd := crds.Get(kind.Group, kind.Kind)
+		require.NotNil(t, crd, kind)
+		root := crd.Spec.Versions[0].Schema.OpenAPIV3Schema
+		for _, part := range []string{"spec", "status"} {
+			assertDocumented(t, kind.Kind+"."+part, root.Properties[part])
+		}
+	}
+}
+
+func assertDocumented(t *testing.T, path string, props apiextensionsv1.JSONSchemaProps) {
+	t.Helper()
+	if strings.HasSuffix(path, ".metadata") {
+		return // generated for objects within objects, without documentation
+	}
+	assert.NotEmpty(t, props.Description, path)
+	for name, property := range props.Properties {
+		assertDocumented(t, path+"."+name, property)
+	}
+	if props.Items != nil && props.Items.Schema != nil {
+		for name, property := range props.Items.Schema.Properties {
+			assertDocumented(t, path+"[]."+name, property)
+		}
+	}
+}
+
+// Server-side apply merges by list type; an unmarked list of objects would be replaced as a whole by accident.
+func TestListsSayHowTheyMerge(t *testing.T) {
+	for _, crd := range crds.All() {
+		walk(crd.Spec.Names.Kind, *crd.Spec.Versions[0].Schema.OpenAPIV3Schema, func(path string, props apiextensionsv1.JSONSchemaProps) {
+			if props.Type != "array" || foreign(path) {
+				return
+			}
+			assert.NotNil(t, props.XListType, "%s has no list type", path)
+		})
+	}
+}
+
+// Lists inside Kubernetes' own types, which are marked (or not) by Kubernetes.
+func foreign(path string) bool {
+	for _, part := range []string{
+		"elector.", ".affinity.", ".topologySpreadConstraints[]", ".resources.claims", ".ipBlock.except", ".defaultProjectQuotas[].config.",
+		".equivalences[]", ".ingress[].ports", ".ingress.ports", ".capabilities.*", ".capabilityFlavors[].*",
+	} {
+		if strings.Contains(path, part) {
+			return true
+		}
+	}
+	return false
+}
+
+func walk(path string, props apiextensionsv1.JSONSchemaProps, visit func(string, apiextensionsv1.JSONSchemaProps)) {
+	visit(path, props)
+	for name, property := range props.Properties {
+		walk(path+"."+name, property, visit)
+	}
+	if props.Items != nil && props.Items.Schema != nil {
+		walk(path+"[]", *props.Items.Schema, visit)
+	}
+	if props.AdditionalProperties != nil && props.AdditionalProperties.Schema != nil {
+		walk(path+".*", *props.AdditionalProperties.Schema, visit)
+	}
+}
+
+func TestByGroup(t *testing.T) {
+	kinds := func(list []*apiextensionsv1.CustomResourceDefinition) []string {
+		var names []string
+		for _, crd := range list {
+			names = append(names, crd.Spec.Names.Kind)
+		}
+		return names
+	}
+	assert.Equal(t, []string{"CloudProfile", "Project", "Seed", "Shoot"}, kinds(crds.ByGroup("core.gardener.cloud")))
+	assert.Equal(t, []string{"Garden"}, kinds(crds.ByGroup("operator.gardener.cloud")))
+	assert.Empty(t, crds.ByGroup("gardener.cloud"), "a group is named in full")
+	assert.Empty(t, crds.ByGroup("*"))
+	assert.Empty(t, crds.ByGroup(""))
+	assert.Nil(t, crds.Get("core.gardener.cloud", "Garden"))
+
+	files, err := fs.Glob(crds.FS, "*.yaml")
+	require.NoError(t, err)
+	assert.Len(t, crds.All(), len(files))
+	assert.Len(t, crds.Manifests("extensions.gardener.cloud"), len(crds.ByGroup("extensions.gardener.cloud")))
+}
+
+func TestCallersDoNotShareDefinitions(t *testing.T) {
+	crds.All()[0].Name = "changed"
+	assert.NotEqual(t, "changed", crds.All()[0].Name)
+}
+
+// A definition that is read and written again must not gain or lose fields, or applying it would never settle.
+func TestDefinitionsRoundTrip(t *testing.T) {
+	for _, crd := range crds.All() {
+		data, err := json.Marshal(crd)
+		require.NoError(t, err)
+		again := &apiextensionsv1.CustomResourceDefinition{}
+		require.NoError(t, json.Unmarshal(data, again))
+		assert.Equal(t, crd, again)
+	}
+}

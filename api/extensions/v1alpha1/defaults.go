@@ -1,0 +1,76 @@
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
+)
+
+// ExtensionClass says for which kind of cluster an extension object is.
+// +kubebuilder:validation:Enum=garden;seed;shoot
+type ExtensionClass string
+
+const (
+	// ExtensionClassGarden marks objects that the operator creates for the Garden.
+	ExtensionClassGarden ExtensionClass = "garden"
+	// ExtensionClassSeed marks objects that a gardenlet creates for its Seed.
+	ExtensionClassSeed ExtensionClass = "seed"
+	// ExtensionClassShoot marks objects for a Shoot; unset means the same.
+	ExtensionClassShoot ExtensionClass = "shoot"
+)
+
+// DefaultSpec is the part of the spec that all extension kinds share.
+type DefaultSpec struct {
+	// Type as registered by the extension that is to handle the object, for example `local`. Immutable.
+	Type string `json:"type"`
+	// Kind of cluster the object is for: `garden`, `seed` or `shoot`. Unset means `shoot`.
+	// +optional
+	Class *ExtensionClass `json:"class,omitempty"`
+	// Configuration in the extension's own API.
+	// +optional
+	// +kubebuilder:pruning:PreserveUnknownFields
+	ProviderConfig *runtime.RawExtension `json:"providerConfig,omitempty"`
+}
+
+// DefaultStatus is the part of the status that all extension kinds share.
+type DefaultStatus struct {
+	// What the extension reports in its own API.
+	// +optional
+	// +kubebuilder:pruning:PreserveUnknownFields
+	ProviderStatus *runtime.RawExtension `json:"providerStatus,omitempty"`
+	// Health as the extension sees it. Copied to the owner's conditions.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	Conditions []gardencorev1beta1.Condition `json:"conditions,omitempty"`
+	// Failure of the last operation; unset after a success.
+	// +optional
+	LastError *gardencorev1beta1.LastError `json:"lastError,omitempty"`
+	// Operation in progress, or the last one.
+	// +optional
+	LastOperation *gardencorev1beta1.LastOperation `json:"lastOperation,omitempty"`
+	// Generation that the last operation worked on.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+	// Data that the extension needs again when the control plane moves to another seed.
+	// +optional
+	// +kubebuilder:pruning:PreserveUnknownFields
+	State *runtime.RawExtension `json:"state,omitempty"`
+	// Objects beside this one that have to move with it.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	Resources []gardencorev1beta1.NamedResourceReference `json:"resources,omitempty"`
+}
+
+// Object is what all kinds of this package have in common, except Cluster.
+// +kubebuilder:object:generate=false
+type Object interface {
+	metav1.Object
+	runtime.Object
+	// GetDefaultSpec returns the shared part of the spec; writes to it change the object.
+	GetDefaultSpec() *DefaultSpec
+	// GetDefaultStatus returns the shared part of the status; writes to it change the object.
+	GetDefaultStatus() *DefaultStatus
+}

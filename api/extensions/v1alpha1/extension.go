@@ -1,0 +1,52 @@
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:scope=Namespaced,path=extensions,shortName=ext,singular=extension
+// +kubebuilder:subresource:status
+// +kubebuilder:printcolumn:name="Type",type=string,JSONPath=`.spec.type`,description="Type of the extension."
+// +kubebuilder:printcolumn:name="Status",type=string,JSONPath=`.status.lastOperation.state`,description="State of the last operation."
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`,description="Time since creation."
+
+// Extension asks for a service that belongs to none of the other kinds.
+type Extension struct {
+	metav1.TypeMeta `json:",inline"`
+	// Standard object metadata.
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+	// What the extension is asked for. Immutable once the object is being deleted.
+	Spec ExtensionSpec `json:"spec"`
+	// What the extension reports.
+	// +optional
+	Status ExtensionStatus `json:"status,omitempty"`
+}
+
+// GetDefaultSpec returns the part of the spec that all extension kinds share.
+func (o *Extension) GetDefaultSpec() *DefaultSpec { return &o.Spec.DefaultSpec }
+
+// GetDefaultStatus returns the part of the status that all extension kinds share.
+func (o *Extension) GetDefaultStatus() *DefaultStatus { return &o.Status.DefaultStatus }
+
+// +kubebuilder:object:root=true
+
+// ExtensionList is a list of extensions.
+type ExtensionList struct {
+	metav1.TypeMeta `json:",inline"`
+	// +optional
+	metav1.ListMeta `json:"metadata,omitempty"`
+	// Items of the list.
+	Items []Extension `json:"items"`
+}
+
+// ExtensionSpec is what an extension is asked for.
+type ExtensionSpec struct {
+	DefaultSpec `json:",inline"`
+}
+
+// ExtensionStatus is what an extension reports.
+type ExtensionStatus struct {
+	DefaultStatus `json:",inline"`
+}

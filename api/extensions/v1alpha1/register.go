@@ -1,0 +1,34 @@
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// GroupName is the API group of this package.
+const GroupName = "extensions.gardener.cloud"
+
+// SchemeGroupVersion is the group and version of this package.
+var SchemeGroupVersion = schema.GroupVersion{Group: GroupName, Version: "v1alpha1"}
+
+// AddToScheme registers the types of this package with a scheme.
+func AddToScheme(scheme *runtime.Scheme) error {
+	scheme.AddKnownTypes(SchemeGroupVersion,
+		&BackupBucket{}, &BackupBucketList{},
+		&BackupEntry{}, &BackupEntryList{},
+		&Bastion{}, &BastionList{},
+		&Cluster{}, &ClusterList{},
+		&ContainerRuntime{}, &ContainerRuntimeList{},
+		&ControlPlane{}, &ControlPlaneList{},
+		&DNSRecord{}, &DNSRecordList{},
+		&Extension{}, &ExtensionList{},
+		&Infrastructure{}, &InfrastructureList{},
+		&Network{}, &NetworkList{},
+		&OperatingSystemConfig{}, &OperatingSystemConfigList{},
+		&SelfHostedShootExposure{}, &SelfHostedShootExposureList{},
+		&Worker{}, &WorkerList{},
+	)
+	metav1.AddToGroupVersion(scheme, SchemeGroupVersion)
+	return nil
+}

@@ -1,0 +1,74 @@
+package v1alpha1
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:scope=Namespaced,path=selfhostedshootexposures,singular=selfhostedshootexposure
+// +kubebuilder:subresource:status
+// +kubebuilder:printcolumn:name="Type",type=string,JSONPath=`.spec.type`,description="Type of the extension."
+// +kubebuilder:printcolumn:name="Status",type=string,JSONPath=`.status.lastOperation.state`,description="State of the last operation."
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`,description="Time since creation."
+
+// SelfHostedShootExposure asks for an endpoint in front of the control plane nodes of a self-hosted Shoot.
+type SelfHostedShootExposure struct {
+	metav1.TypeMeta `json:",inline"`
+	// Standard object metadata.
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+	// What the extension is asked for. Immutable once the object is being deleted.
+	Spec SelfHostedShootExposureSpec `json:"spec"`
+	// What the extension reports.
+	// +optional
+	Status SelfHostedShootExposureStatus `json:"status,omitempty"`
+}
+
+// GetDefaultSpec returns the part of the spec that all extension kinds share.
+func (o *SelfHostedShootExposure) GetDefaultSpec() *DefaultSpec { return &o.Spec.DefaultSpec }
+
+// GetDefaultStatus returns the part of the status that all extension kinds share.
+func (o *SelfHostedShootExposure) GetDefaultStatus() *DefaultStatus { return &o.Status.DefaultStatus }
+
+// +kubebuilder:object:root=true
+
+// SelfHostedShootExposureList is a list of selfhostedshootexposures.
+type SelfHostedShootExposureList struct {
+	metav1.TypeMeta `json:",inline"`
+	// +optional
+	metav1.ListMeta `json:"metadata,omitempty"`
+	// Items of the list.
+	Items []SelfHostedShootExposure `json:"items"`
+}
+
+// SelfHostedShootExposureSpec is what an exposure extension is asked for.
+type SelfHostedShootExposureSpec struct {
+	DefaultSpec `json:",inline"`
+	// Object with the credentials for the infrastructure.
+	// +optional
+	CredentialsRef *corev1.ObjectReference `json:"credentialsRef,omitempty"`
+	// Port of the API server on the nodes.
+	Port int32 `json:"port"`
+	// Control plane nodes that are healthy.
+	// +listType=atomic
+	Endpoints []ControlPlaneEndpoint `json:"endpoints"`
+}
+
+// ControlPlaneEndpoint is a node that runs the control plane.
+type ControlPlaneEndpoint struct {
+	// Name of the node.
+	NodeName string `json:"nodeName"`
+	// Addresses of the node.
+	// +listType=atomic
+	Addresses []corev1.NodeAddress `json:"addresses"`
+}
+
+// SelfHostedShootExposureStatus is what an exposure extension reports.
+type SelfHostedShootExposureStatus struct {
+	DefaultStatus `json:",inline"`
+	// Addresses at which the API server can be reached.
+	// +optional
+	// +listType=atomic
+	Ingress []corev1.LoadBalancerIngress `json:"ingress,omitempty"`
+}

@@ -1,0 +1,205 @@
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
+)
+
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:scope=Namespaced,path=landscapes,singular=landscape,shortName=ls,categories=pergola
+// +kubebuilder:subresource:status
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`,description="Whether the landscape is converged and healthy."
+// +kubebuilder:printcolumn:name="Revision",type=string,JSONPath=`.status.lastAppliedRevision`,description="Commit that was last applied completely."
+// +kubebuilder:printcolumn:name="Last Operation",type=string,JSONPath=`.status.lastOperation.state`,description="State of the last operation."
+// +kubebuilder:printcolumn:name="Suspended",type=boolean,JSONPath=`.spec.suspend`,description="Whether syncing is paused.",priority=1
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`,description="Time since creation."
+
+// Landscape is a folder of declarations and how it becomes clusters: which catalogue it is written for, what it
+// builds on, how its clusters are reached, what is switched off, and what must not be deleted unseen. In the
+// runtime cluster it is also the order to sync that folder from Git.
+type Landscape struct {
+	metav1.TypeMeta `json:",inline"`
+	// Standard object metadata.
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+	// The landscape as declared.
+	// +optional
+	Spec LandscapeSpec `json:"spec,omitempty"`
+	// What was applied, and how it fares. Only in the cluster.
+	// +optional
+	Status LandscapeStatus `json:"status,omitempty"`
+}
+
+// +kubebuilder:object:root=true
+
+// LandscapeList is a list of Landscapes.
+type LandscapeList struct {
+	metav1.TypeMeta `json:",inline"`
+	// +optional
+	metav1.ListMeta `json:"metadata,omitempty"`
+	// Items of the list.
+	Items []Landscape `json:"items"`
+}
+
+// LandscapeSpec declares a landscape.
+type LandscapeSpec struct {
+	// Catalogue of components the landscape is written for. Unset: the one built into the program, with a warning.
+	// +optional
+	Catalogue *Catalogue `json:"catalogue,omitempty"`
+	// Base folders that the landscape builds on, as paths relative to `landscape.yaml` that stay within the
+	// repository. Later layers win over earlier ones, the landscape's own files over all layers.
+	// +optional
+	// +listType=atomic
+	Layers []string `json:"layers,omitempty"`
+	// Who serves `core.gardener.cloud` in the virtual garden: `crd` (Pergola's CRDs and webhooks) or `aggregated`
+	// (upstream's gardener-apiserver). The two exclude each other. Default: `crd`.
+	// +optional
+	// +kubebuilder:default=crd
+	GardenAPI GardenAPI `json:"gardenAPI,omitempty"`
+	// How the clusters of the landscape are reached.
+	// +optional
+	Clusters *Clusters `json:"clusters,omitempty"`
+	// Settings of components, by owner kind (`garden`, `seed`, `shoot`) and name of the component. A component that is
+	// not listed is enabled by its own condition.
+	// +optional
+	Components map[Owner]map[string]ComponentSettings `json:"components,omitempty"`
+	// Images that replace those of the catalogue's image vector. Later entries win over earlier ones.
+	// +optional
+	// +listType=atomic
+	Images []ImageOverride `json:"images,omitempty"`
+	// What may be deleted without a second look.
+	// +optional
+	DeletionGate *DeletionGate `json:"deletionGate,omitempty"`
+	// How long a check may fail before its condition turns from `Progressing` to `False`, by condition type. A type that
+	// is not listed turns at once.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	ConditionThresholds []ConditionThreshold `json:"conditionThresholds,omitempty"`
+	// Path, relative to `landscape.yaml`, of a file with recorded facts (names of Secrets, discovered addresses …) to
+	// render with before there is a cluster. Unset: facts stay symbolic.
+	// +optional
+	Facts string `json:"facts,omitempty"`
+
+	SyncSpec `json:",inline"`
+}
+
+// GardenAPI says who serves `core.gardener.cloud` in the virtual garden.
+// +kubebuilder:validation:Enum=aggregated;crd
+type GardenAPI string
+
+const (
+	// GardenAPIAggregated is upstream's gardener-apiserver, registered by APIServices.
+	GardenAPIAggregated GardenAPI = "aggregated"
+	// GardenAPICRD is Pergola's CRDs and admission webhooks.
+	GardenAPICRD GardenAPI = "crd"
+)
+
+// Catalogue is the set of components a landscape is written for.
+type Catalogue struct {
+	// Version of the catalogue, a semantic version. Rendering with another version is refused, so that an upgrade is
+	// a commit whose diff shows its effect.
+	// +kubebuilder:validation:Pattern=`^v?(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?$`
+	Version string `json:"version"`
+}
+
+// Owner is the kind of declaration a component belongs to.
+type Owner string
+
+const (
+	// OwnerGarden stands for components of a Garden.
+	OwnerGarden Owner = "garden"
+	// OwnerSeed stands for components of a Seed.
+	OwnerSeed Owner = "seed"
+	// OwnerShoot stands for components of a Shoot.
+	OwnerShoot Owner = "shoot"
+)
+
+// ComponentSettings are settings of one component.
+type ComponentSettings struct {
+	// False switches the component off, true on. Unset: the component's own condition decides.
+	// +optional
+	Enabled *bool `json:"enabled,omitempty"`
+}
+
+// ImageOverride replaces an image of the image vector.
+type ImageOverride struct {
+	// Name of the image in the image vector, for example `kube-apiserver`.
+	// +kubebuilder:validation:MinLength=1
+	Name string `json:"name"`
+	// Repository to pull from. Unset: unchanged.
+	// +optional
+	Repository string `json:"repository,omitempty"`
+	// Tag or digest (`sha256:…`). Unset: unchanged.
+	// +optional
+	Tag string `json:"tag,omitempty"`
+	// Range of Kubernetes versions for which the override holds, for example `>= 1.33`. Unset: all.
+	// +optional
+	Version string `json:"version,omitempty"`
+}
+
+// DeletionGate says what may be deleted without a second look. An apply that would delete or recreate more is held
+// until it is approved. An unset limit does not limit; protected kinds have a default.
+type DeletionGate struct {
+	// Greatest number of objects that one apply may delete or recreate. 0 holds every deletion.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	MaxDeletions *int32 `json:"maxDeletions,omitempty"`
+	// Greatest share of a bundle's objects that one apply may delete or recreate, for example `10%`.
+	// +optional
+	// +kubebuilder:validation:Pattern=`^(100|[1-9]?[0-9])%$`
+	MaxShare *string `json:"maxShare,omitempty"`
+	// Kinds of which no object is deleted without approval, as `Kind` or `Kind.group`. Default: PersistentVolumeClaim,
+	// PersistentVolume, Namespace, CustomResourceDefinition, Etcd, Garden, Seed, Shoot. An empty list protects none.
+	// +optional
+	// +listType=set
+	ProtectedKinds []string `json:"protectedKinds,omitempty"`
+}
+
+// ConditionThreshold says how long a check may fail.
+type ConditionThreshold struct {
+	// Type of the condition, for example `APIServerAvailable`.
+	Type gardencorev1beta1.ConditionType `json:"type"`
+	// How long the check may fail before its condition is `False`.
+	Duration metav1.Duration `json:"duration"`
+}
+
+// LandscapeStatus says what was applied, and how it fares.
+type LandscapeStatus struct {
+	// Verdicts on the landscape as a whole: `SourceReady`, `Valid`, `Applied`, `Held` and `Ready`.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	Conditions []gardencorev1beta1.Condition `json:"conditions,omitempty"`
+	// Generation of this object that the status is about.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+	// Commit that was last applied completely, as `<ref>@<commit>`.
+	// +optional
+	LastAppliedRevision string `json:"lastAppliedRevision,omitempty"`
+	// Commit that was last tried, as `<ref>@<commit>`.
+	// +optional
+	LastAttemptedRevision string `json:"lastAttemptedRevision,omitempty"`
+	// Sync in progress, or the last one.
+	// +optional
+	LastOperation *gardencorev1beta1.LastOperation `json:"lastOperation,omitempty"`
+	// Failures of the last sync, the root cause first.
+	// +optional
+	// +listType=atomic
+	LastErrors []gardencorev1beta1.LastError `json:"lastErrors,omitempty"`
+}
+
+// Condition types of a Landscape.
+const (
+	// LandscapeSourceReady says whether the commit was fetched and verified.
+	LandscapeSourceReady gardencorev1beta1.ConditionType = "SourceReady"
+	// LandscapeValid says whether the commit is valid.
+	LandscapeValid gardencorev1beta1.ConditionType = "Valid"
+	// LandscapeApplied says whether the commit is applied on all clusters.
+	LandscapeApplied gardencorev1beta1.ConditionType = "Applied"
+	// LandscapeHeld says whether something waits for an approval. True is not an error.
+	LandscapeHeld gardencorev1beta1.ConditionType = "Held"
+	// LandscapeReady says whether everything the commit declares is healthy.
+	LandscapeReady gardencorev1beta1.ConditionType = "Ready"
+)

@@ -1,0 +1,263 @@
+package apply
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+)
+
+// watchedResource is the live cache of one resource: a store, kept current by list and watch.
+type watchedResource struct {
+	*store
+	gvr     schema.GroupVersionResource
+	cluster *Cluster
+	kick    chan struct{}
+
+	state  sync.Mutex
+	synced bool
+	ended  chan struct{} // closed and replaced whenever a list ended, well or not
+	err    error         // of the last list
+}
+
+// resource returns the live cache of a kind and starts it at first use.
+func (c *Cluster) resource(ctx context.Context, gvk schema.GroupVersionKind) (*watchedResource, error) {
+	mapping, err := c.Mapping(ctx, gvk)
+	if err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if w := c.stores[mapping.Resource]; w != nil {
+		return w, nil
+	}
+	selector := c.selector
+	if gvk.GroupKind() == hpaKind {
+		selector = labels.Everything() // an autoscaler made by anybody decides about replicas
+	}
+	w := &watchedResource{gvr: mapping.Resource, cluster: c, kick: make(chan struct{}, 1), ended: make(chan struct{})}
+	w.store = &store{selector: selector, emit: c.dispatch, onList: func() { w.listed(nil) },
+		objects: map[nsName]*unstructured.Unstructured{}}
+	c.stores[mapping.Resource] = w
+	go w.run(c.ctx)
+	return w, nil
+}
+
+// ready waits until the first list is in. When listing fails it returns that error at once and keeps trying
+// in the background; every call after a failure asks for another try.
+func (w *watchedResource) ready(ctx context.Context) error {
+	w.state.Lock()
+	synced, ended, err := w.synced, w.ended, w.err
+	w.state.Unlock()
+	if synced {
+		return nil
+	}
+	if err != nil {
+		select {
+		case w.kick <- struct{}{}:
+		default:
+		}
+	}
+	select {
+	case <-ended:
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-w.cluster.ctx.Done():
+		return errClosed
+	}
+	w.state.Lock()
+	defer w.state.Unlock()
+	if w.synced {
+		return nil
+	}
+	return w.err
+}
+
+var errClosed = errors.New("the cluster was closed")
+
+func (w *watchedResource) listed(err error) {
+	w.state.Lock()
+	defer w.state.Unlock()
+	w.err = err
+	if err == nil {
+		w.synced = true
+	}
+	close(w.ended)
+	w.ended = make(chan struct{})
+}
+
+// run lists and watches until the cluster is closed, with growing pauses after failures.
+func (w *watchedResource) run(ctx context.Context) {
+	lw := &cache.ListWatch{ListWithContextFunc: w.listPage, WatchFuncWithContext: w.watch}
+	quiet := logr.Discard()
+	reflector := cache.NewReflectorWithOptions(listOnly{lw}, &unstructured.Unstructured{}, w.store,
+		cache.ReflectorOptions{Name: w.gvr.String(), Logger: &quiet})
+	pause := 500 * time.Millisecond
+	for ctx.Err() == nil {
+		started := w.cluster.clock.Now()
+		err := reflector.ListAndWatchWithContext(logr.NewContext(ctx, quiet))
+		if ctx.Err() != nil {
+			return
+		}
+		w.state.Lock()
+		first := !w.synced
+		w.state.Unlock()
+		if first && err != nil {
+			w.listed(err)
+		}
+		if w.cluster.clock.Since(started) > time.Minute {
+			pause = 500 * time.Millisecond
+		}
+		timer := w.cluster.clock.NewTimer(pause)
+		select {
+		case <-timer.C():
+		case <-w.kick:
+		case <-ctx.Done():
+		}
+		timer.Stop()
+		pause = min(2*pause, 30*time.Second)
+	}
+}
+
+func (w *watchedResource) listPage(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+	o.LabelSelector = w.selector.String()
+	return w.cluster.dynamic.Resource(w.gvr).List(ctx, o)
+}
+
+func (w *watchedResource) watch(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+	o.LabelSelector = w.selector.String()
+	return w.cluster.dynamic.Resource(w.gvr).Watch(ctx, o)
+}
+
+// listOnly keeps the reflector from streaming the first list through a watch: a list answers sooner, and
+// waiting for it is what an apply begins with.
+type listOnly struct{ *cache.ListWatch }
+
+func (listOnly) IsWatchListSemanticsUnSupported() bool { return true }
+
+// Get returns an object from the live cache, which holds the objects that carry the managed-by label. It makes
+// no request, except the first list of a kind. An object that is not there yields a NotFound.
+func (c *Cluster) Get(ctx context.Context, ref Ref) (*unstructured.Unstructured, error) {
+	w, err := c.readyResource(ctx, ref.GVK())
+	if err != nil {
+		return nil, err
+	}
+	if o := w.get(nsName{ref.Namespace, ref.Name}); o != nil {
+		return o.DeepCopy(), nil
+	}
+	return nil, apierrors.NewNotFound(w.gvr.GroupResource(), ref.Name)
+}
+
+// cached looks into the live cache without opening it.
+func (c *Cluster) cached(ref Ref) *unstructured.Unstructured {
+	c.kinds.mu.Lock()
+	mapper := c.kinds.mapper
+	c.kinds.mu.Unlock()
+	if mapper == nil {
+		return nil
+	}
+	mapping, err := mapper.RESTMapping(ref.GroupKind(), ref.GVK().Version)
+	if err != nil {
+		return nil
+	}
+	c.mu.Lock()
+	w := c.stores[mapping.Resource]
+	c.mu.Unlock()
+	if w == nil {
+		return nil
+	}
+	return w.get(nsName{ref.Namespace, ref.Name})
+}
+
+// GetLive reads an object from the server.
+func (c *Cluster) GetLive(ctx context.Context, ref Ref) (*unstructured.Unstructured, error) {
+	mapping, err := c.Mapping(ctx, ref.GVK())
+	if err != nil {
+		return nil, err
+	}
+	return c.dynamic.Resource(mapping.Resource).Namespace(ref.Namespace).Get(ctx, ref.Name, metav1.GetOptions{})
+}
+
+// List returns the objects of a kind from the live cache; an empty namespace means all, a nil selector any.
+// The order is not defined.
+func (c *Cluster) List(ctx context.Context, gvk schema.GroupVersionKind, namespace string, sel labels.Selector) ([]*unstructured.Unstructured, error) {
+	w, err := c.readyResource(ctx, gvk)
+	if err != nil {
+		return nil, err
+	}
+	var out []*unstructured.Unstructured
+	w.list(func(o *unstructured.Unstructured) {
+		if (namespace == "" || o.GetNamespace() == namespace) && (sel == nil || sel.Matches(labels.Set(o.GetLabels()))) {
+			out = append(out, o.DeepCopy())
+		}
+	})
+	return out, nil
+}
+
+func (c *Cluster) readyResource(ctx context.Context, gvk schema.GroupVersionKind) (*watchedResource, error) {
+	w, err := c.resource(ctx, gvk)
+	if err != nil {
+		return nil, err
+	}
+	if err := w.ready(ctx); err != nil {
+		return nil, fmt.Errorf("listing %s: %w", w.gvr.GroupResource(), err)
+	}
+	return w, nil
+}
+
+// Subscribe yields a value after changes of cached objects of a kind; several changes may share one. It ends
+// with ctx.
+func (c *Cluster) Subscribe(ctx context.Context, gvk schema.GroupVersionKind) (<-chan struct{}, error) {
+	if _, err := c.readyResource(ctx, gvk); err != nil {
+		return nil, err
+	}
+	wake := make(chan struct{}, 1)
+	stop := c.OnChange(func(e ChangeEvent) {
+		if e.Ref.GroupKind() == gvk.GroupKind() {
+			select {
+			case wake <- struct{}{}:
+			default:
+			}
+		}
+	})
+	context.AfterFunc(ctx, stop)
+	return wake, nil
+}
+
+// OnChange calls a function with every change of every cached object, one at a time for each kind. The
+// function has to be quick and must not write to the cluster.
+func (c *Cluster) OnChange(f func(ChangeEvent)) (stop func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.nextID++
+	id := c.nextID
+	c.watched[id] = f
+	return func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		delete(c.watched, id)
+	}
+}
+
+func (c *Cluster) dispatch(e ChangeEvent) {
+	c.mu.Lock()
+	handlers := make([]func(ChangeEvent), 0, len(c.watched))
+	for _, f := range c.watched {
+		handlers = append(handlers, f)
+	}
+	c.mu.Unlock()
+	for _, f := range handlers {
+		f(e)
+	}
+}

@@ -1,0 +1,219 @@
+package apply
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// explain turns an error of a request into an ObjectError with its reason and next step.
+func (c *Cluster) explain(ref Ref, op string, err error) *ObjectError {
+	var done *ObjectError
+	if errors.As(err, &done) {
+		return done
+	}
+	out := &ObjectError{Cluster: c.name, Object: ref, Op: op, Reason: Other, Err: err}
+	if ref.GroupKind() == secretKind {
+		out.Err = withoutValues(err)
+	}
+	out.Message = out.Err.Error()
+	switch {
+	case c.explainConnection(out):
+	case c.explainStatus(out):
+	case meta.IsNoMatchError(out.Err):
+		out.Reason = NoKind
+		out.Message = fmt.Sprintf("the API server does not know %s %s", ref.APIVersion, ref.Kind)
+		out.Hint = "install the CustomResourceDefinition of this kind first, or check apiVersion"
+	}
+	return out
+}
+
+func (c *Cluster) explainConnection(e *ObjectError) bool {
+	var (
+		down    *UnreachableError
+		verify  *tls.CertificateVerificationError
+		invalid x509.CertificateInvalidError
+	)
+	switch {
+	case errors.Is(e.Err, context.Canceled):
+		e.Reason, e.Message = Canceled, "interrupted before it was done"
+		e.Hint = "run again; what is missing will be completed"
+	case errors.Is(e.Err, context.DeadlineExceeded):
+		e.Reason = Timeout
+		e.Hint = "run again, or allow more time"
+	case errors.As(e.Err, &invalid) && invalid.Reason == x509.Expired:
+		e.Reason = CertificateExpired
+		e.Hint = "the certificate of the API server has expired: renew it"
+	case errors.As(e.Err, &verify):
+		e.Reason = Unreachable
+		e.Hint = "the certificate of the API server does not match the CA in the kubeconfig"
+	case errors.As(e.Err, &down):
+		e.Reason, e.Message = Unreachable, down.Error()
+		e.Hint = "check that the API server runs and that its address and the network to it are right"
+	default:
+		return false
+	}
+	return true
+}
+
+func (c *Cluster) explainStatus(e *ObjectError) bool {
+	status, ok := statusOf(e.Err)
+	if !ok {
+		return false
+	}
+	switch {
+	case explainWebhook(e, status):
+	case hasCause(status, "NamespaceTerminating"):
+		e.Reason = TerminatingNamespace
+		e.Hint = "wait until the namespace is gone, it is being deleted"
+	case apierrors.IsUnauthorized(e.Err):
+		c.explainUnauthorized(e)
+	case apierrors.IsForbidden(e.Err):
+		explainForbidden(e)
+	case hasCause(status, metav1.CauseTypeFieldManagerConflict):
+		explainConflict(e, status)
+	case apierrors.IsInvalid(e.Err):
+		explainInvalid(e, status)
+	case apierrors.IsBadRequest(e.Err):
+		e.Reason = Invalid
+		e.Hint = "correct the object"
+	case apierrors.IsNotFound(e.Err):
+		explainNotFound(e, status)
+	case apierrors.IsTimeout(e.Err), apierrors.IsServerTimeout(e.Err), apierrors.IsTooManyRequests(e.Err):
+		e.Reason = Timeout
+		e.Hint = "the API server is overloaded or its storage is slow; run again"
+	}
+	return true
+}
+
+func statusOf(err error) (metav1.Status, bool) {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		return metav1.Status{}, false
+	}
+	return status.Status(), true
+}
+
+func hasCause(s metav1.Status, cause metav1.CauseType) bool {
+	return s.Details != nil && slices.ContainsFunc(s.Details.Causes, func(c metav1.StatusCause) bool { return c.Type == cause })
+}
+
+var (
+	webhookPattern  = regexp.MustCompile(`admission webhook "([^"]+)" denied|failed calling webhook "([^"]+)"|ValidatingAdmissionPolicy '([^']+)'`)
+	forbiddenByRBAC = regexp.MustCompile(`User "([^"]*)" cannot (\S+) resource "([^"]*)" in API group "([^"]*)"`)
+	managerPattern  = regexp.MustCompile(`conflict with "([^"]+)"`)
+)
+
+func explainWebhook(e *ObjectError, s metav1.Status) bool {
+	m := webhookPattern.FindStringSubmatch(s.Message)
+	if m == nil {
+		return false
+	}
+	e.Reason, e.Webhook = WebhookDenied, m[1]+m[2]+m[3]
+	e.Hint = fmt.Sprintf("%s does not admit the object: follow its message", e.Webhook)
+	if m[2] != "" {
+		e.Hint = fmt.Sprintf("%s does not answer: check the Service and the pods behind it", e.Webhook)
+	}
+	return true
+}
+
+func (c *Cluster) explainUnauthorized(e *ObjectError) {
+	e.Reason = Unauthorized
+	e.Hint = "the credentials in the kubeconfig are not accepted: renew them"
+	block, _ := pem.Decode(c.config.CertData)
+	if block == nil {
+		return
+	}
+	cert, err := x509.ParseCertificate(block.Bytes)
+	if err == nil && c.clock.Now().After(cert.NotAfter) {
+		e.Reason = CertificateExpired
+		e.Hint = fmt.Sprintf("the client certificate of %q expired on %s: issue a new kubeconfig",
+			cert.Subject.CommonName, cert.NotAfter.UTC().Format(time.DateOnly))
+	}
+}
+
+func explainForbidden(e *ObjectError) {
+	e.Reason = Forbidden
+	e.Hint = "an admission rule forbids it: follow the message"
+	if m := forbiddenByRBAC.FindStringSubmatch(e.Message); m != nil {
+		resource := m[3]
+		if m[4] != "" {
+			resource += "." + m[4]
+		}
+		e.Hint = fmt.Sprintf("allow user %q the verb %s on %s by a Role or ClusterRole", m[1], m[2], resource)
+	}
+}
+
+func explainConflict(e *ObjectError, s metav1.Status) {
+	e.Reason = Conflict
+	for _, cause := range s.Details.Causes {
+		if cause.Type != metav1.CauseTypeFieldManagerConflict {
+			continue
+		}
+		e.Fields = append(e.Fields, strings.TrimPrefix(cause.Field, "."))
+		if m := managerPattern.FindStringSubmatch(cause.Message); m != nil && !slices.Contains(e.Managers, m[1]) {
+			e.Managers = append(e.Managers, m[1])
+		}
+	}
+	e.Message = fmt.Sprintf("%s is owned by %s", strings.Join(e.Fields, ", "), strings.Join(e.Managers, ", "))
+	e.Hint = "remove the field from the declaration, let the other manager give it up, or force"
+}
+
+func explainInvalid(e *ObjectError, s metav1.Status) {
+	e.Reason = Invalid
+	e.Hint = "correct the field"
+	if s.Details == nil {
+		return
+	}
+	for _, cause := range s.Details.Causes {
+		if cause.Field != "" {
+			e.Fields = append(e.Fields, cause.Field)
+		}
+	}
+	if isImmutable(e.Err) {
+		e.Reason = Immutable
+		e.Hint = "the field cannot change on a live object: keep its value, or let the object be recreated with the" +
+			" annotation resources.gardener.cloud/delete-on-invalid-update=true"
+	}
+}
+
+func explainNotFound(e *ObjectError, s metav1.Status) {
+	e.Reason = NotFound
+	switch {
+	case s.Details != nil && s.Details.Kind == "namespaces" && e.Object.Kind != "Namespace":
+		e.Hint = fmt.Sprintf("create the Namespace %s first", e.Object.Namespace)
+	case e.Op == "apply":
+		e.Reason = NoKind
+		e.Hint = "the API server does not serve this kind (any more): check its CustomResourceDefinition or APIService"
+	}
+}
+
+// immutablePattern matches what validation says about a field that must not change. It reads the causes of
+// an Invalid status, never the whole message: a typo in the same object must not look immutable.
+var immutablePattern = regexp.MustCompile(`(?i)immutable|may not change once set|may not be changed in an update|` +
+	`cannot change roleref|updates to .* (are|is) forbidden|forbidden: updates to|can not be unset|may not be unset|cannot be changed`)
+
+// isImmutable is true when an update was rejected for nothing but immutable fields.
+func isImmutable(err error) bool {
+	status, ok := statusOf(err)
+	if !ok || !apierrors.IsInvalid(err) || status.Details == nil || len(status.Details.Causes) == 0 {
+		return false
+	}
+	for _, cause := range status.Details.Causes {
+		if !immutablePattern.MatchString(cause.Message) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,155 @@
+package apply
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"syscall"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+type patchOptions struct {
+	manager string
+	force   bool
+	dry     bool
+}
+
+// patchApply is the one request for a changed object: a server-side apply. The answer goes into the live
+// cache. created tells a new object from a changed one.
+func (c *Cluster) patchApply(ctx context.Context, o *unstructured.Unstructured, opts patchOptions) (answer *unstructured.Unstructured, created bool, err error) {
+	mapping, err := c.Mapping(ctx, o.GroupVersionKind())
+	if err != nil {
+		return nil, false, err
+	}
+	body, err := payload(o)
+	if err != nil {
+		return nil, false, err
+	}
+	path := pathOf(mapping, o.GetNamespace(), o.GetName())
+	for attempt := 0; ; attempt++ {
+		answer, created, err = c.patch(ctx, mapping, path, types.ApplyYAMLPatchType, body, opts)
+		if attempt >= 3 || ctx.Err() != nil || !isRetryable(err, o.GetResourceVersion() == "") {
+			break
+		}
+	}
+	return answer, created, err
+}
+
+// isRetryable is true when the same apply may well succeed now: another writer was faster, or the server
+// closed an idle connection.
+func isRetryable(err error, unconditional bool) bool {
+	if err == nil {
+		return false
+	}
+	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
+		status, _ := statusOf(err)
+		return unconditional && !hasCause(status, metav1.CauseTypeFieldManagerConflict)
+	}
+	return errors.Is(err, syscall.ECONNRESET) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF)
+}
+
+func (c *Cluster) patch(ctx context.Context, m *meta.RESTMapping, path []string, kind types.PatchType, body []byte, opts patchOptions) (*unstructured.Unstructured, bool, error) {
+	req := c.rest.Patch(kind).AbsPath(path...).Param("fieldManager", opts.manager).Body(body)
+	if opts.force {
+		req.Param("force", "true")
+	}
+	if opts.dry {
+		req.Param("dryRun", metav1.DryRunAll)
+	}
+	code := 0
+	raw, err := req.Do(ctx).StatusCode(&code).Raw()
+	if err != nil {
+		return nil, false, err
+	}
+	answer := &unstructured.Unstructured{}
+	if err := answer.UnmarshalJSON(raw); err != nil {
+		return nil, false, safef("the answer of the server cannot be read")
+	}
+	if !opts.dry {
+		c.observe(m, answer)
+	}
+	return answer, code == http.StatusCreated, nil
+}
+
+func pathOf(m *meta.RESTMapping, namespace, name string) []string {
+	path := []string{"apis", m.Resource.Group, m.Resource.Version}
+	if m.Resource.Group == "" {
+		path = []string{"api", m.Resource.Version}
+	}
+	if m.Scope.Name() == meta.RESTScopeNameNamespace {
+		path = append(path, "namespaces", namespace)
+	}
+	return append(path, m.Resource.Resource, name)
+}
+
+func (c *Cluster) observe(m *meta.RESTMapping, o *unstructured.Unstructured) {
+	c.mu.Lock()
+	w := c.stores[m.Resource]
+	c.mu.Unlock()
+	if w != nil {
+		w.observe(o)
+	}
+}
+
+// delete asks for the deletion of exactly this object (by UID). gone is true when the server says that it is
+// gone already; otherwise finalizers, grace period or dependents keep it for a while.
+func (c *Cluster) delete(ctx context.Context, o *unstructured.Unstructured, propagation metav1.DeletionPropagation, dry bool) (gone bool, err error) {
+	mapping, err := c.Mapping(ctx, o.GroupVersionKind())
+	if err != nil {
+		return false, err
+	}
+	uid := o.GetUID()
+	opts := metav1.DeleteOptions{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "DeleteOptions"},
+		Preconditions: &metav1.Preconditions{UID: &uid}}
+	if propagation != "" {
+		opts.PropagationPolicy = &propagation
+	}
+	body, err := json.Marshal(opts)
+	if err != nil {
+		return false, err
+	}
+	req := c.rest.Delete().AbsPath(pathOf(mapping, o.GetNamespace(), o.GetName())...).Body(body)
+	if dry {
+		req.Param("dryRun", metav1.DryRunAll)
+	}
+	raw, err := req.Do(ctx).Raw()
+	if apierrors.IsNotFound(err) {
+		gone, err = true, nil
+	} else if err == nil {
+		gone = saysGone(raw)
+	}
+	if gone && !dry {
+		c.mu.Lock()
+		w := c.stores[mapping.Resource]
+		c.mu.Unlock()
+		if w != nil {
+			w.forget(o)
+		}
+	}
+	return gone, err
+}
+
+// saysGone reads the answer to a deletion: a Status, or the object itself; in that case it is gone when nothing
+// is left to wait for.
+func saysGone(raw []byte) bool {
+	answer := &unstructured.Unstructured{}
+	if err := answer.UnmarshalJSON(raw); err != nil {
+		return false
+	}
+	if answer.GetKind() == "Status" && answer.GetAPIVersion() == "v1" {
+		status, _, _ := unstructured.NestedString(answer.Object, "status")
+		return status == metav1.StatusSuccess
+	}
+	grace := answer.GetDeletionGracePeriodSeconds()
+	if answer.GetKind() == "Namespace" {
+		return false
+	}
+	return len(answer.GetFinalizers()) == 0 && (answer.GetDeletionTimestamp() == nil || grace != nil && *grace == 0)
+}

@@ -1,0 +1,147 @@
+package apply
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+)
+
+// ClusterOptions tune the access to one API server. The zero value is good.
+type ClusterOptions struct {
+	Clock          clock.WithTicker // default: the real clock
+	Selector       string           // label selector of the live cache; default: GardenerKeys().Selector()
+	MaxInFlight    int              // requests at a time, watches excepted; default 16. There is no other client limit
+	RequestTimeout time.Duration    // for one request, watches excepted; default 30 s
+	DialTimeout    time.Duration    // default 5 s
+	Cooldown       time.Duration    // how long a cluster counts as down after a failed connection; default 5 s
+}
+
+// Cluster is one API server: its REST configuration, discovery, the live cache of managed objects, a counter of
+// requests and a breaker. Use one Cluster for all sets of a cluster; it is safe for concurrent use.
+type Cluster struct {
+	name     string
+	config   *rest.Config
+	clock    clock.WithTicker
+	selector labels.Selector
+	gate     *gate
+
+	http      *http.Client
+	rest      rest.Interface
+	dynamic   dynamic.Interface
+	discovery discovery.DiscoveryInterfaceWithContext
+
+	ctx    context.Context
+	cancel context.CancelFunc
+
+	kinds kinds
+
+	mu      sync.Mutex
+	stores  map[schema.GroupVersionResource]*watchedResource
+	nextID  int
+	watched map[int]func(ChangeEvent)
+}
+
+// NewCluster prepares the access to a cluster. It makes no request: whether the cluster answers shows at the
+// first use.
+func NewCluster(name string, cfg *rest.Config, opts ClusterOptions) (*Cluster, error) {
+	if opts.Clock == nil {
+		opts.Clock = clock.RealClock{}
+	}
+	if opts.Selector == "" {
+		opts.Selector = GardenerKeys().Selector()
+	}
+	selector, err := labels.Parse(opts.Selector)
+	if err != nil {
+		return nil, fmt.Errorf("cluster %s: label selector %q: %w", name, opts.Selector, err)
+	}
+	if opts.MaxInFlight <= 0 {
+		opts.MaxInFlight = 16
+	}
+	orDefault(&opts.RequestTimeout, 30*time.Second)
+	orDefault(&opts.DialTimeout, 5*time.Second)
+	orDefault(&opts.Cooldown, 5*time.Second)
+
+	g := &gate{cluster: name, host: cfg.Host, clock: opts.Clock, timeout: opts.RequestTimeout,
+		cooldown: opts.Cooldown, slots: make(chan struct{}, opts.MaxInFlight), counts: RequestCounts{}}
+	config := dynamic.ConfigFor(cfg)
+	config.QPS, config.Burst, config.RateLimiter = -1, 0, nil
+	config.WarningHandler = rest.NoWarnings{}
+	if config.Dial == nil {
+		config.Dial = (&net.Dialer{Timeout: opts.DialTimeout, KeepAlive: 30 * time.Second}).DialContext
+	}
+	config.Wrap(g.wrap)
+
+	c := &Cluster{name: name, config: config, clock: opts.Clock, selector: selector, gate: g,
+		stores: map[schema.GroupVersionResource]*watchedResource{}, watched: map[int]func(ChangeEvent){}}
+	if err := c.connect(); err != nil {
+		return nil, fmt.Errorf("cluster %s: %w", name, err)
+	}
+	c.ctx, c.cancel = context.WithCancel(context.Background())
+	return c, nil
+}
+
+func (c *Cluster) connect() (err error) {
+	if c.http, err = rest.HTTPClientFor(c.config); err != nil {
+		return fmt.Errorf("reading the REST configuration: %w", err)
+	}
+	plain := rest.CopyConfig(c.config)
+	plain.GroupVersion = &schema.GroupVersion{}
+	if c.rest, err = rest.UnversionedRESTClientForConfigAndClient(plain, c.http); err != nil {
+		return fmt.Errorf("making the REST client: %w", err)
+	}
+	if c.dynamic, err = dynamic.NewForConfigAndClient(c.config, c.http); err != nil {
+		return fmt.Errorf("making the dynamic client: %w", err)
+	}
+	d, err := discovery.NewDiscoveryClientForConfigAndClient(c.config, c.http)
+	if err != nil {
+		return fmt.Errorf("making the discovery client: %w", err)
+	}
+	c.discovery = d
+	return nil
+}
+
+// Name is the name the cluster was given; messages use it.
+func (c *Cluster) Name() string { return c.name }
+
+// Close stops all watches. The cluster is of no use afterwards.
+func (c *Cluster) Close() {
+	c.cancel()
+	c.http.CloseIdleConnections()
+}
+
+// Requests counts the requests made so far.
+func (c *Cluster) Requests() RequestCounts { return c.gate.snapshot() }
+
+// RESTConfig serves further clients of the same cluster: they share counter, limit and breaker.
+func (c *Cluster) RESTConfig() *rest.Config { return rest.CopyConfig(c.config) }
+
+// Dynamic is a client on the same connections.
+func (c *Cluster) Dynamic() dynamic.Interface { return c.dynamic }
+
+// reachable fails at once when the cluster is down. It costs a request only after a failed one, since what the
+// cache holds then may be old.
+func (c *Cluster) reachable(ctx context.Context) error {
+	if err := c.gate.down(); err != nil {
+		return err
+	}
+	if !c.gate.isSuspect() {
+		return nil
+	}
+	return c.rest.Get().AbsPath("/version").Do(ctx).Error()
+}
+
+func orDefault(d *time.Duration, value time.Duration) {
+	if *d <= 0 {
+		*d = value
+	}
+}

@@ -1,0 +1,241 @@
+package apply
+
+import (
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+)
+
+// createOnlyField is a group of fields that count when an object is created. Afterwards the live value stays:
+// it is sent along as it is while we own it, and left out for good once another manager does.
+type createOnlyField struct {
+	remove func(*unstructured.Unstructured)
+	// keep replaces the declared values in the object to be sent.
+	keep func(send, live *unstructured.Unstructured, owned *fieldpath.Set)
+	// covers tells whether a path of managedFields belongs to the group.
+	covers func(fieldpath.Path) bool
+}
+
+const (
+	onlyReplicas  = "replicas"
+	onlyResources = "resources"
+)
+
+var createOnlyFields = map[string]createOnlyField{
+	onlyReplicas: {remove: removeReplicas, keep: keepReplicas,
+		covers: func(p fieldpath.Path) bool { return p.Equals(replicasPath) },
+	},
+	onlyResources: {remove: removeResources, keep: keepResources, covers: isResourcePath},
+}
+
+var replicasPath = fieldpath.MakePathOrDie("spec", "replicas")
+
+// createOnly lists the groups that hold for an object. scaled tells whether an autoscaler targets it.
+func (k Keys) createOnly(o, live *unstructured.Unstructured, scaled bool) []string {
+	var out []string
+	gk := groupKindOf(o)
+	if gk == deploymentKind || gk == statefulSet {
+		_, declared, _ := unstructured.NestedFieldNoCopy(o.Object, "spec", "replicas")
+		if !declared || scaled || flagged(o, live, k.PreserveReplicas) {
+			out = append(out, onlyReplicas)
+		}
+	}
+	if flagged(o, live, k.PreserveResources) && len(podSpecs(o)) > 0 {
+		out = append(out, onlyResources)
+	}
+	return out
+}
+
+// flagged reads a "true" annotation of the desired or the live object.
+func flagged(o, live *unstructured.Unstructured, annotation string) bool {
+	return o.GetAnnotations()[annotation] == "true" || live != nil && live.GetAnnotations()[annotation] == "true"
+}
+
+// adjust makes the object that is sent to an existing one.
+func adjust(o, live *unstructured.Unstructured, manager string, createOnly []string) *unstructured.Unstructured {
+	keepClaims := groupKindOf(o) == statefulSet && sameClaims(o, live)
+	if len(createOnly) == 0 && !keepClaims {
+		return o
+	}
+	send := o.DeepCopy()
+	owned := ownedFields(live, manager)
+	for _, f := range createOnly {
+		createOnlyFields[f].keep(send, live, owned)
+	}
+	if keepClaims {
+		claims, _, _ := unstructured.NestedFieldCopy(live.Object, "spec", "volumeClaimTemplates")
+		_ = unstructured.SetNestedField(send.Object, claims, "spec", "volumeClaimTemplates")
+	}
+	return send
+}
+
+func removeReplicas(o *unstructured.Unstructured) {
+	unstructured.RemoveNestedField(o.Object, "spec", "replicas")
+}
+
+func keepReplicas(send, live *unstructured.Unstructured, owned *fieldpath.Set) {
+	removeReplicas(send)
+	if v, ok, _ := unstructured.NestedFieldNoCopy(live.Object, "spec", "replicas"); ok && owned.Has(replicasPath) {
+		_ = unstructured.SetNestedField(send.Object, v, "spec", "replicas")
+	}
+}
+
+// podSpecs are the pod specs inside a workload.
+func podSpecs(o *unstructured.Unstructured) []map[string]any {
+	var out []map[string]any
+	for _, path := range [][]string{{"spec"}, {"spec", "template", "spec"}, {"spec", "jobTemplate", "spec", "template", "spec"}} {
+		v, _, _ := unstructured.NestedFieldNoCopy(o.Object, path...)
+		spec, ok := v.(map[string]any)
+		if ok && spec["containers"] != nil {
+			out = append(out, spec)
+		}
+	}
+	return out
+}
+
+var containerLists = []string{"containers", "initContainers"}
+
+// eachContainer visits the containers of all pod specs with a name that is the same in the live object.
+func eachContainer(o *unstructured.Unstructured, visit func(list, name string, container map[string]any)) {
+	for _, spec := range podSpecs(o) {
+		for _, list := range containerLists {
+			items, _ := spec[list].([]any)
+			for _, item := range items {
+				if c, ok := item.(map[string]any); ok {
+					name, _ := c["name"].(string)
+					visit(list, name, c)
+				}
+			}
+		}
+	}
+}
+
+func removeResources(o *unstructured.Unstructured) {
+	eachContainer(o, func(_, _ string, c map[string]any) { dropResources(c) })
+}
+
+func dropResources(container map[string]any) {
+	for _, kind := range []string{"requests", "limits"} {
+		for _, name := range []string{"cpu", "memory"} {
+			unstructured.RemoveNestedField(container, "resources", kind, name)
+		}
+		if m, ok, _ := unstructured.NestedMap(container, "resources", kind); ok && len(m) == 0 {
+			unstructured.RemoveNestedField(container, "resources", kind)
+		}
+	}
+}
+
+// keepResources sends along the live cpu and memory of containers where we own them; a new container gets what
+// is declared.
+func keepResources(send, live *unstructured.Unstructured, owned *fieldpath.Set) {
+	type id struct{ list, name string }
+	have := map[id]map[string]any{}
+	eachContainer(live, func(list, name string, c map[string]any) { have[id{list, name}] = c })
+	ours := map[id]map[string]bool{}
+	owned.Leaves().Iterate(func(p fieldpath.Path) {
+		if list, name, field, ok := resourcePath(p); ok {
+			if ours[id{list, name}] == nil {
+				ours[id{list, name}] = map[string]bool{}
+			}
+			ours[id{list, name}][field] = true
+		}
+	})
+	eachContainer(send, func(list, name string, c map[string]any) {
+		if have[id{list, name}] == nil {
+			return
+		}
+		dropResources(c)
+		for field := range ours[id{list, name}] {
+			kind, resource, _ := strings.Cut(field, ".")
+			if v, ok, _ := unstructured.NestedFieldCopy(have[id{list, name}], "resources", kind, resource); ok {
+				_ = unstructured.SetNestedField(c, v, "resources", kind, resource)
+			}
+		}
+	})
+}
+
+// resourcePath takes apart …containers[name=x].resources.requests.cpu.
+func resourcePath(p fieldpath.Path) (list, name, field string, ok bool) {
+	n := len(p)
+	if n < 5 || p[n-1].FieldName == nil || p[n-2].FieldName == nil || p[n-3].FieldName == nil ||
+		*p[n-3].FieldName != "resources" || p[n-4].Key == nil || p[n-5].FieldName == nil {
+		return "", "", "", false
+	}
+	list, field = *p[n-5].FieldName, *p[n-2].FieldName+"."+*p[n-1].FieldName
+	for _, k := range *p[n-4].Key {
+		if k.Name == "name" {
+			name = k.Value.AsString()
+		}
+	}
+	known := []string{"requests.cpu", "requests.memory", "limits.cpu", "limits.memory"}
+	return list, name, field, slices.Contains(containerLists, list) && slices.Contains(known, field)
+}
+
+func isResourcePath(p fieldpath.Path) bool {
+	_, _, _, ok := resourcePath(p)
+	return ok
+}
+
+// withoutCreateOnly leaves the create-only fields out of a set.
+func withoutCreateOnly(set *fieldpath.Set, createOnly []string) *fieldpath.Set {
+	drop := fieldpath.NewSet()
+	set.Iterate(func(p fieldpath.Path) {
+		for _, f := range createOnly {
+			if createOnlyFields[f].covers(p) {
+				drop.Insert(p.Copy())
+			}
+		}
+	})
+	return set.Difference(drop)
+}
+
+// sameClaims is true when the volume claim templates differ from the live ones in labels and annotations at
+// most. Those cannot be changed, so the live ones are sent (as upstream does); a changed spec is sent as it is
+// and refused by the server, because to ignore a resize silently helps nobody.
+func sameClaims(o, live *unstructured.Unstructured) bool {
+	want, _, _ := unstructured.NestedSlice(o.Object, "spec", "volumeClaimTemplates")
+	have, _, _ := unstructured.NestedSlice(live.Object, "spec", "volumeClaimTemplates")
+	if len(want) == 0 || len(want) != len(have) {
+		return false
+	}
+	for i := range want {
+		w, _ := want[i].(map[string]any)
+		h, _ := have[i].(map[string]any)
+		name := func(m map[string]any) string { n, _, _ := unstructured.NestedString(m, "metadata", "name"); return n }
+		if name(w) != name(h) || !within(w["spec"], h["spec"]) {
+			return false
+		}
+	}
+	return true
+}
+
+// within is true when everything in want is in have with the same value.
+func within(want, have any) bool {
+	switch w := want.(type) {
+	case map[string]any:
+		h, ok := have.(map[string]any)
+		if !ok {
+			return len(w) == 0
+		}
+		for k, v := range w {
+			if !within(v, h[k]) {
+				return false
+			}
+		}
+		return true
+	case []any:
+		h, ok := have.([]any)
+		if !ok || len(w) != len(h) {
+			return false
+		}
+		for i := range w {
+			if !within(w[i], h[i]) {
+				return false
+			}
+		}
+		return true
+	}
+	return want == have
+}

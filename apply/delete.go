@@ -1,0 +1,230 @@
+package apply
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Delete removes all objects of a set, in reverse order of their kinds, and then its inventory. Objects of one
+// phase are deleted side by side and waited for, until the phase's time is up: what is stuck then stays in the
+// inventory, is reported with its finalizer, and keeps only the definition of its own kind and its namespace.
+func (e *Engine) Delete(ctx context.Context, c *Cluster, s Set, inv Inventory, o DeleteOptions) (*Result, error) {
+	r := e.newDeletion(c, s, inv, o, false)
+	r.teardown(ctx, o)
+	return r.result()
+}
+
+// PlanDelete tells what Delete would do now.
+func (e *Engine) PlanDelete(ctx context.Context, c *Cluster, s Set, inv Inventory, o DeleteOptions) (*Changes, error) {
+	r := e.newDeletion(c, s, inv, o, true)
+	r.teardown(ctx, o)
+	return r.changes()
+}
+
+func (e *Engine) newDeletion(c *Cluster, s Set, inv Inventory, o DeleteOptions, dry bool) *run {
+	s.Objects = nil
+	orDefault(&o.Timeout, 30*time.Second)
+	return e.newRun(c, &s, inv, ApplyOptions{DeleteTimeout: o.Timeout, DesiredElsewhere: o.DesiredElsewhere,
+		OnObject: o.OnObject}, dry)
+}
+
+func (r *run) teardown(ctx context.Context, o DeleteOptions) {
+	if err := r.prepare(); err != nil {
+		r.abort("delete", err)
+		return
+	}
+	if err := r.open(ctx); err != nil {
+		r.abort("read the cluster", err)
+		return
+	}
+	var leaving []Entry
+	for _, e := range r.sortedEntries() {
+		switch {
+		case r.set.KeepObjects:
+			r.leaves(e, Kept, "the set keeps its objects")
+		case o.KeepCRDs && e.GroupKind() == crdKind:
+			r.leaves(e, Kept, "CustomResourceDefinitions are kept")
+		default:
+			leaving = append(leaving, e)
+		}
+	}
+	items := r.approved(r.examine(ctx, leaving), o.Approve)
+	for _, phase := range teardownPhases(items) {
+		r.deletePhase(ctx, phase, r.opts.DeleteTimeout, true)
+	}
+	if len(r.entries) > 0 || r.dry {
+		r.close(ctx)
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 1500*time.Millisecond)
+	defer cancel()
+	if err := r.inv.Remove(ctx); err != nil {
+		r.extra = append(r.extra, r.c.explain(Ref{}, "remove the inventory", err))
+	}
+	r.e.tracked.replace(r.c, r.set.Name, r.set.FieldManager, nil)
+}
+
+// teardownPhases are the phases of application backwards, with CustomResourceDefinitions at the very end: after
+// the namespaces whose custom resources they define.
+func teardownPhases(items []candidate) [][]candidate {
+	var crds, rest []candidate
+	for _, c := range items {
+		if c.entry.GroupKind() == crdKind {
+			crds = append(crds, c)
+		} else {
+			rest = append(rest, c)
+		}
+	}
+	out := reversed(phases(rest, func(c candidate) Ref { return c.entry.Ref }))
+	if len(crds) > 0 {
+		out = append(out, crds)
+	}
+	return out
+}
+
+// deletePhase deletes objects side by side and waits for them together. strict makes one that is still there
+// an error, otherwise it is reported as being deleted.
+func (r *run) deletePhase(ctx context.Context, phase []candidate, timeout time.Duration, strict bool) {
+	var wg sync.WaitGroup
+	slots := make(chan struct{}, r.e.parallel)
+	deadline := r.e.clock.Now().Add(timeout)
+	results := make([]outcome, len(phase))
+	for i, c := range phase {
+		if user := r.stillUsed(c.entry); user != nil {
+			results[i] = outcome{ref: c.entry.Ref, action: Deleting, message: "waits until " + user.String() + " is gone"}
+			continue
+		}
+		slots <- struct{}{}
+		release := sync.OnceFunc(func() { <-slots })
+		wg.Go(func() {
+			defer release()
+			results[i] = r.deleteOne(ctx, c, deadline, strict, release)
+		})
+	}
+	wg.Wait()
+	for _, o := range results {
+		if o.action == Deleted {
+			delete(r.entries, o.ref.key())
+		}
+		r.deleted(o)
+	}
+}
+
+// deleteOne deletes one object and waits until it is gone; release gives the slot back before the wait.
+func (r *run) deleteOne(ctx context.Context, c candidate, deadline time.Time, strict bool, release func()) outcome {
+	out := outcome{ref: c.entry.Ref, action: Deleted}
+	if ctx.Err() != nil {
+		return r.failedDeletion(out.ref, ctx.Err())
+	}
+	if !r.dry {
+		r.e.tracked.drop(r.c, c.entry.key())
+	}
+	gone := false
+	if c.live.GetDeletionTimestamp() == nil {
+		var err error
+		if gone, err = r.c.delete(ctx, c.live, propagation(c.entry.Ref), r.dry); err != nil {
+			return r.failedDeletion(out.ref, err)
+		}
+	}
+	if r.set.DeletePersistentVolumeClaims && c.entry.GroupKind() == statefulSet {
+		if err := r.deleteClaims(ctx, c.live); err != nil {
+			return r.failedDeletion(out.ref, err)
+		}
+	}
+	if r.dry || gone {
+		return out
+	}
+	release()
+	r.finalizeOverdue(ctx, c.live)
+	err := r.waitGone(ctx, c.live, max(deadline.Sub(r.e.clock.Now()), time.Millisecond))
+	var stuck *ObjectError
+	switch {
+	case err == nil:
+		return out
+	case errors.As(err, &stuck) && stuck.Reason == Stuck && !strict:
+		return outcome{ref: out.ref, action: Deleting, message: stuck.Message}
+	case errors.As(err, &stuck) && stuck.Reason == Stuck:
+		return outcome{ref: out.ref, action: Deleting, message: stuck.Message, err: stuck}
+	}
+	return r.failedDeletion(out.ref, err)
+}
+
+func (r *run) failedDeletion(ref Ref, err error) outcome {
+	e := r.c.explain(ref, "delete", err)
+	if apierrors.IsConflict(err) {
+		e.Reason, e.Hint = Conflict, "the object was replaced meanwhile; run again"
+	}
+	return outcome{ref: ref, action: Failed, message: e.Message, err: e}
+}
+
+// stillUsed finds an object of the inventory that needs the definition or the namespace that is to go.
+func (r *run) stillUsed(e Entry) *Ref {
+	var kind schema.GroupKind
+	switch e.GroupKind() {
+	case crdKind:
+		crd, _ := r.live(e.Ref)
+		if crd == nil {
+			return nil
+		}
+		kind.Group, _, _ = unstructured.NestedString(crd.Object, "spec", "group")
+		kind.Kind, _, _ = unstructured.NestedString(crd.Object, "spec", "names", "kind")
+	case namespaceKind:
+	default:
+		return nil
+	}
+	for _, other := range r.sortedEntries() {
+		if e.GroupKind() == crdKind && other.GroupKind() == kind || e.GroupKind() == namespaceKind && other.Namespace == e.Name {
+			return &other.Ref
+		}
+	}
+	return nil
+}
+
+// deleteClaims deletes the claims that belong to a StatefulSet by its selector.
+func (r *run) deleteClaims(ctx context.Context, sts *unstructured.Unstructured) error {
+	match, _, _ := unstructured.NestedStringMap(sts.Object, "spec", "selector", "matchLabels")
+	if len(match) == 0 {
+		return nil
+	}
+	gvr := schema.GroupVersionResource{Version: "v1", Resource: "persistentvolumeclaims"}
+	claims, err := r.c.dynamic.Resource(gvr).Namespace(sts.GetNamespace()).List(ctx, metav1.ListOptions{
+		LabelSelector: labels.SelectorFromSet(match).String()})
+	if err != nil {
+		return err
+	}
+	for i := range claims.Items {
+		if _, err := r.c.delete(ctx, &claims.Items[i], metav1.DeletePropagationBackground, r.dry); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// finalizeOverdue removes the finalizers of an object that has been deleted for longer than its annotation
+// allows (upstream: finalize-deletion-after). Failures do not matter: the wait that follows reports them.
+func (r *run) finalizeOverdue(ctx context.Context, live *unstructured.Unstructured) {
+	if now, _ := r.live(RefOf(live)); now != nil && now.GetUID() == live.GetUID() {
+		live = now
+	}
+	after, err := time.ParseDuration(live.GetAnnotations()[r.e.keys.FinalizeDeletionAfter])
+	since := live.GetDeletionTimestamp()
+	if err != nil || since == nil || r.dry || r.e.clock.Now().Before(since.Add(after)) {
+		return
+	}
+	if groupKindOf(live) == namespaceKind {
+		bare := live.DeepCopy()
+		_ = unstructured.SetNestedSlice(bare.Object, nil, "spec", "finalizers")
+		gvr := schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
+		_, _ = r.c.dynamic.Resource(gvr).Update(ctx, bare, metav1.UpdateOptions{}, "finalize")
+		return
+	}
+	_, _ = r.c.mergePatch(ctx, RefOf(live), map[string]any{"metadata": map[string]any{"finalizers": nil}}, r.set.FieldManager, "")
+}

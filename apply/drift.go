@@ -1,0 +1,250 @@
+package apply
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+)
+
+// DriftEvent says that a live object is not as we applied it: it is gone, or fields we own changed.
+type DriftEvent struct {
+	Cluster string        `json:"cluster"`
+	Set     string        `json:"set"`
+	Ref     Ref           `json:"object"`
+	Deleted bool          `json:"deleted,omitempty"`
+	Fields  []FieldChange `json:"fields,omitempty"` // with the manager that owns the field now
+	At      time.Time     `json:"at"`
+}
+
+// tracker knows what every applied object should look like, per cluster.
+type tracker struct {
+	mu       sync.Mutex
+	clusters map[*Cluster]map[key]*trackedObject
+	watchers map[int]func(*Cluster, ChangeEvent)
+	nextID   int
+}
+
+type trackedObject struct {
+	set, manager string
+	entry        Entry
+	writing      int          // an apply of ours is under way: what the watch says meanwhile is not judged
+	reported     string       // live digest of the drift last reported
+	missed       *ChangeEvent // the last change that came while writing
+}
+
+func newTracker() *tracker {
+	return &tracker{clusters: map[*Cluster]map[key]*trackedObject{}, watchers: map[int]func(*Cluster, ChangeEvent){}}
+}
+
+func (t *tracker) subscribe(f func(*Cluster, ChangeEvent)) (stop func()) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.nextID++
+	id := t.nextID
+	t.watchers[id] = f
+	return func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		delete(t.watchers, id)
+	}
+}
+
+func (t *tracker) of(c *Cluster) map[key]*trackedObject {
+	if t.clusters[c] == nil {
+		t.clusters[c] = map[key]*trackedObject{}
+	}
+	return t.clusters[c]
+}
+
+// writing marks an object until the returned function is called.
+func (t *tracker) writing(c *Cluster, k key) (done func()) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	o := t.of(c)[k]
+	if o == nil {
+		o = &trackedObject{}
+		t.of(c)[k] = o
+	}
+	o.writing++
+	return func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		if o.writing--; o.writing > 0 || o.missed == nil {
+			return
+		}
+		for _, f := range t.watchers {
+			f(c, *o.missed)
+		}
+		o.missed = nil
+	}
+}
+
+// drop ends the tracking of an object that we are deleting.
+func (t *tracker) drop(c *Cluster, k key) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.of(c), k)
+}
+
+// set notes what an object looks like after our apply.
+func (t *tracker) set(c *Cluster, set, manager string, e Entry) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	o := t.of(c)[e.key()]
+	if o == nil {
+		o = &trackedObject{}
+		t.of(c)[e.key()] = o
+	}
+	o.set, o.manager, o.entry, o.reported = set, manager, e, ""
+}
+
+// replace notes all objects of a set; those that left it are tracked no more.
+func (t *tracker) replace(c *Cluster, set, manager string, entries []Entry) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	all := t.of(c)
+	left := map[key]bool{}
+	for k, o := range all {
+		left[k] = o.set == set
+	}
+	for _, e := range entries {
+		left[e.key()] = false
+		if o := all[e.key()]; o == nil || o.entry.Live != e.Live {
+			all[e.key()] = &trackedObject{set: set, manager: manager, entry: e}
+		}
+	}
+	for k, gone := range left {
+		if gone {
+			delete(all, k)
+		}
+	}
+}
+
+// judge turns a change into a drift event, if it is one. What counts is the object as it is now, so that a
+// change which was repaired in the meantime is none.
+func (t *tracker) judge(c *Cluster, e ChangeEvent) *DriftEvent {
+	now := c.cached(e.Ref)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	o := t.of(c)[e.Ref.key()]
+	if o == nil || o.entry.Applied == "" {
+		return nil
+	}
+	if o.writing > 0 {
+		o.missed = &e
+		return nil
+	}
+	out := &DriftEvent{Cluster: c.name, Set: o.set, Ref: e.Ref, At: c.clock.Now()}
+	if now == nil {
+		out.Deleted = true
+		return out
+	}
+	sum := liveDigest(now, o.manager, o.entry.CreateOnly)
+	if sum == o.entry.Live && sameOwnedSecret(e.Old, now, o.manager) {
+		o.reported = ""
+		return nil
+	}
+	if sum == o.reported {
+		return nil
+	}
+	o.reported = sum
+	if e.Old != nil {
+		out.Fields = driftedFields(e.Old, now, o.manager, o.entry.CreateOnly)
+	}
+	return out
+}
+
+// sameOwnedSecret stands in for the digest, which does not cover the values of a Secret.
+func sameOwnedSecret(old, new *unstructured.Unstructured, manager string) bool {
+	return old == nil || groupKindOf(new) != secretKind || len(driftedFields(old, new, manager, nil)) == 0
+}
+
+// driftedFields are the fields that we owned in the old state and that differ in the new one.
+func driftedFields(old, new *unstructured.Unstructured, manager string, createOnly []string) []FieldChange {
+	var out []FieldChange
+	owned := withoutCreateOnly(ownedFields(old, manager), createOnly)
+	owned.Leaves().Iterate(func(p fieldpath.Path) {
+		before, _ := lookup(old.Object, p)
+		after, there := lookup(new.Object, p)
+		if there && digest(before) == digest(after) {
+			return
+		}
+		f := FieldChange{Path: strings.TrimPrefix(p.String(), "."), Old: before, New: after, Manager: ownerOf(new, p, manager)}
+		out = append(out, hidden(f, groupKindOf(new) == secretKind))
+	})
+	return out
+}
+
+// ownerOf names the manager of a field, the latest one first, other than ours.
+func ownerOf(o *unstructured.Unstructured, path fieldpath.Path, except string) string {
+	var found string
+	var latest time.Time
+	for _, entry := range o.GetManagedFields() {
+		if entry.Manager == except || entry.Time == nil || entry.Time.Time.Before(latest) {
+			continue
+		}
+		if set := parseFields(entry); set != nil && set.Has(path) {
+			found, latest = entry.Manager, entry.Time.Time
+		}
+	}
+	return found
+}
+
+// Watch reports drift of every object that this engine applied to the cluster (or was told to Track), until ctx
+// ends. The function is called for one event at a time. A field that somebody removed and that thus has no
+// owner has no manager in the event.
+func (e *Engine) Watch(ctx context.Context, c *Cluster, onDrift func(DriftEvent)) {
+	var mu sync.Mutex
+	var queue []ChangeEvent
+	wake := make(chan struct{}, 1)
+	push := func(ev ChangeEvent) {
+		mu.Lock()
+		queue = append(queue, ev)
+		mu.Unlock()
+		select {
+		case wake <- struct{}{}:
+		default:
+		}
+	}
+	defer c.OnChange(push)()
+	defer e.tracked.subscribe(func(of *Cluster, ev ChangeEvent) {
+		if of == c {
+			push(ev)
+		}
+	})()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-wake:
+		}
+		mu.Lock()
+		events := queue
+		queue = nil
+		mu.Unlock()
+		for _, ev := range events {
+			if drift := e.tracked.judge(c, ev); drift != nil {
+				onDrift(*drift)
+			}
+		}
+	}
+}
+
+// Track makes Watch cover a set that this process has not applied, from its inventory.
+func (e *Engine) Track(ctx context.Context, c *Cluster, set, fieldManager string, inv Inventory) error {
+	entries, err := inv.Load(ctx)
+	if err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		if _, err := c.readyResource(ctx, entry.GVK()); err != nil {
+			return err
+		}
+	}
+	e.tracked.replace(c, set, fieldManager, entries)
+	return nil
+}

@@ -1,0 +1,64 @@
+package apply
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+func TestDriftIsReportedAndRepaired(t *testing.T) {
+	f := newFixture(t)
+	events := make(chan DriftEvent, 100)
+	ctx, cancel := context.WithCancel(f.ctx)
+	defer cancel()
+	set := f.set(f.configMap("edited", "right"), f.configMap("deleted", "x"), f.deployment("d", 1))
+	f.mustApply(set)
+	go f.e.Watch(ctx, f.c, func(e DriftEvent) { events <- e })
+	f.eventually("the watch is on", func() bool {
+		f.c.mu.Lock()
+		defer f.c.mu.Unlock()
+		return len(f.c.watched) > 0
+	})
+
+	f.patch(f.configMap("edited", ""), "kubectl-edit", `{"data":{"key":"wrong","more":"by hand"}}`)
+	e := <-events
+	assert.Equal(t, "edited", e.Ref.Name)
+	assert.Equal(t, []FieldChange{{Path: "data.key", Old: "right", New: "wrong", Manager: "kubectl-edit"}}, e.Fields)
+
+	require.NoError(t, f.resource(f.configMap("deleted", "")).Delete(f.ctx, "deleted", metav1.DeleteOptions{}))
+	e = <-events
+	assert.Equal(t, "deleted", e.Ref.Name)
+	assert.True(t, e.Deleted)
+
+	// Fields that are not ours are nobody's business here.
+	f.patch(f.deployment("d", 1), "kubectl-annotate", `{"metadata":{"annotations":{"note":"mine"}}}`)
+	f.patch(f.deployment("d", 1), "kube-controller-manager", `{"status":{"replicas":1,"observedGeneration":1}}`, "status")
+
+	r := f.mustApply(set)
+	assert.Equal(t, map[string]Action{"ConfigMap/edited": Configured, "ConfigMap/deleted": Created, "Deployment/d": Unchanged}, actions(r))
+	assert.Equal(t, map[string]any{"key": "right", "more": "by hand"}, nested(f.get(f.configMap("edited", "")), "data"))
+	assert.Empty(t, f.requests(func() { f.mustApply(set) }))
+	assert.Empty(t, events, "our own repair is no drift")
+}
+
+func TestForeignSecretValueIsDriftWithoutValues(t *testing.T) {
+	f := newFixture(t)
+	secret := f.object(`{apiVersion: v1, kind: Secret, metadata: {name: s, namespace: NS}, stringData: {password: hunter2-original}}`)
+	f.mustApply(f.set(secret))
+	ctx, cancel := context.WithCancel(f.ctx)
+	defer cancel()
+	events := make(chan DriftEvent, 10)
+	go f.e.Watch(ctx, f.c, func(e DriftEvent) { events <- e })
+	f.eventually("the watch is on", func() bool {
+		f.c.mu.Lock()
+		defer f.c.mu.Unlock()
+		return len(f.c.watched) > 0
+	})
+	f.patch(secret, "kubectl-edit", `{"data":{"password":"aHVudGVyMi1zdG9sZW4="}}`)
+	assert.Equal(t, []FieldChange{{Path: "data.password", Hidden: true, Manager: "kubectl-edit"}}, (<-events).Fields)
+	assert.Equal(t, Configured, f.mustApply(f.set(secret)).Objects[0].Action)
+	assert.Empty(t, f.requests(func() { f.mustApply(f.set(secret)) }))
+}

@@ -1,0 +1,120 @@
+package apply
+
+import (
+	"time"
+
+	"github.com/fluxcd/pkg/ssa"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/clock"
+)
+
+// Options configure an Engine. The zero value is good.
+type Options struct {
+	Keys  Keys             // default: GardenerKeys()
+	Clock clock.WithTicker // default: the real clock
+	// Protected kinds are never deleted to be made anew; default: DefaultProtected().
+	Protected []schema.GroupKind
+	// Migrate lists the managers that wrote our objects before server-side apply; what they own becomes ours
+	// at the first apply. Default: DefaultMigrate().
+	Migrate []ssa.FieldManager
+	// Parallel is the number of objects worked on at a time in one run; default 16.
+	Parallel int
+}
+
+// Engine applies sets. One engine serves all clusters of a process; it is safe for concurrent use. Two runs
+// of the same set at a time are the caller's mistake.
+type Engine struct {
+	keys      Keys
+	clock     clock.WithTicker
+	protected map[schema.GroupKind]bool
+	migrate   []ssa.FieldManager
+	parallel  int
+	tracked   *tracker
+}
+
+// NewEngine makes an engine.
+func NewEngine(o Options) *Engine {
+	if o.Keys == (Keys{}) {
+		o.Keys = GardenerKeys()
+	}
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	if o.Protected == nil {
+		o.Protected = DefaultProtected()
+	}
+	if o.Migrate == nil {
+		o.Migrate = DefaultMigrate()
+	}
+	if o.Parallel <= 0 {
+		o.Parallel = 16
+	}
+	e := &Engine{keys: o.Keys, clock: o.Clock, protected: map[schema.GroupKind]bool{}, migrate: o.Migrate,
+		parallel: o.Parallel, tracked: newTracker()}
+	for _, gk := range o.Protected {
+		e.protected[gk] = true
+	}
+	return e
+}
+
+// DefaultProtected are the kinds whose deletion loses data that an apply does not bring back.
+func DefaultProtected() []schema.GroupKind {
+	return []schema.GroupKind{
+		{Kind: "PersistentVolumeClaim"}, {Kind: "PersistentVolume"}, namespaceKind, crdKind,
+		{Group: "druid.gardener.cloud", Kind: "Etcd"},
+		{Group: "operator.gardener.cloud", Kind: "Garden"},
+		{Group: "core.gardener.cloud", Kind: "Seed"},
+		{Group: "core.gardener.cloud", Kind: "Shoot"},
+		{Group: "core.gardener.cloud", Kind: "Project"},
+		{Group: "core.gardener.cloud", Kind: "BackupBucket"},
+		{Group: "core.gardener.cloud", Kind: "BackupEntry"},
+		{Group: "core.gardener.cloud", Kind: "ShootState"},
+		{Group: "extensions.gardener.cloud", Kind: "BackupBucket"},
+		{Group: "extensions.gardener.cloud", Kind: "BackupEntry"},
+		{Group: "extensions.gardener.cloud", Kind: "Infrastructure"},
+		{Group: "extensions.gardener.cloud", Kind: "Worker"},
+	}
+}
+
+// DefaultMigrate are kubectl and the Gardener components that write with Update. kubectl is a prefix: its
+// managers are kubectl-create, kubectl-client-side-apply and so on.
+func DefaultMigrate() []ssa.FieldManager {
+	var out []ssa.FieldManager
+	for _, name := range []string{"before-first-apply", "gardener-resource-manager", "gardenlet", "gardener-operator"} {
+		out = append(out, ssa.FieldManager{Name: name, ExactMatch: true, OperationType: metav1.ManagedFieldsOperationUpdate})
+	}
+	return append(out, ssa.FieldManager{Name: "kubectl", OperationType: metav1.ManagedFieldsOperationUpdate})
+}
+
+// ApplyOptions steer one run of Apply or Plan.
+type ApplyOptions struct {
+	AllowEmpty bool // prune although nothing is desired
+	PruneCRDs  bool // prune CustomResourceDefinitions too; by default they stay until Delete
+	NoPrune    bool
+	// ApprovePrune is the gate: it sees everything that would be deleted and returns what must stay for now.
+	ApprovePrune func([]Entry) []Held
+	// ApproveRecreate may refuse to delete and recreate an object, with a reason.
+	ApproveRecreate func(Ref) (ok bool, reason string)
+	// DesiredElsewhere tells that another set wants an object that left this one: then it is not deleted.
+	DesiredElsewhere func(Ref) bool
+	CRDTimeout       time.Duration // for a CustomResourceDefinition to be established; default 60 s
+	DeleteTimeout    time.Duration // for deleted objects to be gone, prune as a whole or one recreation; default 10 s
+	OnObject         func(ObjectResult)
+}
+
+// DeleteOptions steer one run of Delete or PlanDelete.
+type DeleteOptions struct {
+	// Approve is the gate: it sees everything that would be deleted and returns what must stay for now.
+	Approve          func([]Entry) []Held
+	KeepCRDs         bool
+	Timeout          time.Duration // how long the objects of one phase may take before the next begins; default 30 s
+	DesiredElsewhere func(Ref) bool
+	OnObject         func(ObjectResult)
+}
+
+// Held is an object that the gate keeps from being deleted.
+type Held struct {
+	Ref    Ref    `json:"object"`
+	Reason string `json:"reason"`
+}

@@ -1,0 +1,115 @@
+package apply
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Reason is the category of an error; each has its next step in the Hint of the ObjectError.
+type Reason string
+
+// The reasons, in the order in which Errors are reported: what explains others comes first.
+const (
+	Canceled             Reason = "Canceled"             // the context ended
+	Unreachable          Reason = "Unreachable"          // no connection to the API server
+	CertificateExpired   Reason = "CertificateExpired"   // of the client or of the server
+	Unauthorized         Reason = "Unauthorized"         // the server does not know who we are
+	Forbidden            Reason = "Forbidden"            // RBAC or admission does not allow it
+	TerminatingNamespace Reason = "TerminatingNamespace" // the namespace is being deleted
+	NotFound             Reason = "NotFound"             // usually the namespace does not exist
+	Invalid              Reason = "Invalid"              // the server's validation rejects the object
+	Immutable            Reason = "Immutable"            // the update changes a field that cannot change
+	Conflict             Reason = "Conflict"             // another field manager owns the field
+	OwnedElsewhere       Reason = "OwnedElsewhere"       // two sets want the same object
+	WebhookDenied        Reason = "WebhookDenied"        // an admission webhook or policy said no, or did not answer
+	Timeout              Reason = "Timeout"              // the server or a wait took too long
+	Stuck                Reason = "Stuck"                // a deletion waits for a finalizer
+	Other                Reason = "Other"
+	NoKind               Reason = "NoKind"            // the API server does not serve the kind
+	SkippedDependency    Reason = "SkippedDependency" // not tried, because of another object's failure
+)
+
+var reasonOrder = []Reason{Canceled, Unreachable, CertificateExpired, Unauthorized, Forbidden, TerminatingNamespace,
+	NotFound, Invalid, Immutable, Conflict, OwnedElsewhere, WebhookDenied, Timeout, Stuck, Other, NoKind, SkippedDependency}
+
+// ObjectError is what went wrong with one object, or with the cluster as a whole when Object is empty. It
+// never carries a value of a Secret.
+type ObjectError struct {
+	Cluster  string   `json:"cluster"`
+	Object   Ref      `json:"object"`
+	Op       string   `json:"op"` // apply, delete, read inventory …
+	Reason   Reason   `json:"reason"`
+	Message  string   `json:"message"`
+	Hint     string   `json:"hint,omitempty"`     // the next step for a person
+	Source   string   `json:"source,omitempty"`   // file and line the object comes from
+	Managers []string `json:"managers,omitempty"` // Conflict: who owns the fields
+	Fields   []string `json:"fields,omitempty"`   // Conflict, Invalid, Immutable
+	Webhook  string   `json:"webhook,omitempty"`  // WebhookDenied: webhook or policy
+	Because  *Ref     `json:"because,omitempty"`  // SkippedDependency: the object that failed
+	Err      error    `json:"-"`
+}
+
+func (e *ObjectError) Error() string {
+	var b strings.Builder
+	if e.Source != "" {
+		fmt.Fprintf(&b, "%s: ", e.Source)
+	}
+	fmt.Fprintf(&b, "cluster %s: ", e.Cluster)
+	if e.Object != (Ref{}) {
+		fmt.Fprintf(&b, "%s: ", e.Object)
+	}
+	fmt.Fprintf(&b, "%s: %s: %s", e.Op, e.Reason, e.Message)
+	if e.Hint != "" {
+		fmt.Fprintf(&b, " (%s)", e.Hint)
+	}
+	return b.String()
+}
+
+func (e *ObjectError) Unwrap() error { return e.Err }
+
+// Errors are the errors of all objects of a run, the root cause first.
+type Errors []*ObjectError
+
+func (e Errors) Error() string {
+	lines := make([]string, len(e))
+	for i, one := range e {
+		lines[i] = one.Error()
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Unwrap gives errors.Is and errors.As access to each.
+func (e Errors) Unwrap() []error {
+	out := make([]error, len(e))
+	for i, one := range e {
+		out[i] = one
+	}
+	return out
+}
+
+// join orders errors and returns nil for none.
+func join(all []*ObjectError) error {
+	if len(all) == 0 {
+		return nil
+	}
+	slices.SortStableFunc(all, func(a, b *ObjectError) int {
+		return cmp.Compare(slices.Index(reasonOrder, a.Reason), slices.Index(reasonOrder, b.Reason))
+	})
+	return Errors(all)
+}
+
+// ReasonOf is the reason of the first ObjectError in an error, or Other.
+func ReasonOf(err error) Reason {
+	var all Errors
+	if errors.As(err, &all) && len(all) > 0 {
+		return all[0].Reason
+	}
+	var one *ObjectError
+	if errors.As(err, &one) {
+		return one.Reason
+	}
+	return Other
+}

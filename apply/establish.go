@@ -1,0 +1,136 @@
+package apply
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// establish waits until the CustomResourceDefinitions of a phase are served, so that objects of their kinds can
+// follow in the same run.
+func (r *run) establish(ctx context.Context, phase []*desired) {
+	if r.dry {
+		return
+	}
+	written := false
+	for _, d := range phase {
+		if d.ref.GroupKind() != crdKind {
+			continue
+		}
+		action := r.outcomes[d.ref.key()].action
+		if action == Failed || action == Skipped || action == Ignored {
+			continue
+		}
+		written = written || action != Unchanged
+		if err := r.waitEstablished(ctx, d); err != nil {
+			r.finished(r.fail(d, err))
+		}
+	}
+	if !written {
+		return
+	}
+	r.c.ResetMapping()
+	kinds := map[schema.GroupVersionKind]bool{}
+	for _, d := range r.desired {
+		if crd := r.crds[d.ref.GroupKind()]; crd != nil && r.outcomes[RefOf(crd).key()].action != Failed {
+			kinds[d.ref.GVK()] = true
+		}
+	}
+	if err := r.waitServed(ctx, kinds); err != nil {
+		r.extra = append(r.extra, r.c.explain(Ref{}, "read the API kinds", err))
+	}
+}
+
+func (r *run) waitEstablished(ctx context.Context, d *desired) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	wake, err := r.c.Subscribe(ctx, d.ref.GVK())
+	cached := err == nil
+	deadline := r.e.clock.NewTimer(r.opts.CRDTimeout)
+	defer deadline.Stop()
+	for {
+		crd, err := r.read(ctx, d.ref)
+		if err != nil {
+			return err
+		}
+		missing := "it is not there"
+		if crd != nil {
+			if missing = unestablished(crd); missing == "" {
+				return nil
+			}
+		}
+		select {
+		case <-wake:
+		case <-r.pollTimer(cached):
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-deadline.C():
+			return &ObjectError{Cluster: r.c.name, Object: d.ref, Op: "wait until established", Reason: Timeout, Source: d.source,
+				Message: fmt.Sprintf("not established after %s: %s", r.opts.CRDTimeout, missing),
+				Hint:    "another CustomResourceDefinition may use the same names"}
+		}
+	}
+}
+
+// unestablished says what a CustomResourceDefinition lacks, or nothing.
+func unestablished(crd *unstructured.Unstructured) string {
+	conditions, _, _ := unstructured.NestedSlice(crd.Object, "status", "conditions")
+	state := map[any]map[string]any{}
+	for _, c := range conditions {
+		if m, ok := c.(map[string]any); ok {
+			state[m["type"]] = m
+		}
+	}
+	for _, kind := range []string{"NamesAccepted", "Established"} {
+		c := state[kind]
+		if c == nil {
+			return "no condition " + kind + " yet"
+		}
+		if c["status"] != "True" {
+			return fmt.Sprintf("%s is %v: %v", kind, c["status"], c["message"])
+		}
+	}
+	return ""
+}
+
+// waitServed waits until the discovery lists the kinds, and opens their live caches.
+func (r *run) waitServed(ctx context.Context, kinds map[schema.GroupVersionKind]bool) error {
+	deadline := r.e.clock.Now().Add(10 * time.Second)
+	for gvk := range kinds {
+		for {
+			_, err := r.c.Mapping(ctx, gvk)
+			if err == nil || r.e.clock.Now().After(deadline) {
+				break
+			}
+			if !meta.IsNoMatchError(err) {
+				return err
+			}
+			if err := r.pause(ctx, 100*time.Millisecond); err != nil {
+				return err
+			}
+			r.c.ResetMapping()
+		}
+	}
+	r.c.rewatch(kinds)
+	return r.openKinds(ctx, kinds)
+}
+
+// rewatch makes caches whose kind was gone for a while list again at once.
+func (c *Cluster) rewatch(kinds map[schema.GroupVersionKind]bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for gvr, w := range c.stores {
+		for gvk := range kinds {
+			if gvk.Group == gvr.Group {
+				select {
+				case w.kick <- struct{}{}:
+				default:
+				}
+			}
+		}
+	}
+}

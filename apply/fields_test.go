@@ -1,0 +1,170 @@
+package apply
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+func TestConflictIsReportedAndForced(t *testing.T) {
+	f := newFixture(t)
+	set := f.set(f.configMap("contested", "ours"), f.configMap("other", "x"))
+	set.Force = false
+	f.mustApply(set)
+	f.patch(f.configMap("contested", ""), "somebody-else", `{"data":{"key":"theirs"}}`)
+	set.Objects[1] = f.configMap("other", "changed")
+
+	r, err := f.apply(set)
+	var e *ObjectError
+	require.ErrorAs(t, err, &e)
+	assert.Equal(t, Conflict, e.Reason)
+	assert.Equal(t, []string{"somebody-else"}, e.Managers)
+	assert.Equal(t, []string{"data.key"}, e.Fields)
+	assert.NotEmpty(t, e.Hint)
+	assert.Equal(t, map[string]Action{"ConfigMap/contested": Failed, "ConfigMap/other": Configured}, actions(r))
+
+	set.Force = true
+	assert.Equal(t, Configured, actions(f.mustApply(set))["ConfigMap/contested"])
+	assert.Equal(t, "ours", nested(f.get(f.configMap("contested", "")), "data", "key"))
+}
+
+const autoscaler = `{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, metadata: {name: h, namespace: NS},
+  spec: {minReplicas: 1, maxReplicas: 9, scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: d}}}`
+
+func TestReplicasUnderAnAutoscaler(t *testing.T) {
+	f := newFixture(t)
+	d := f.deployment("d", 2)
+	f.mustApply(f.set(d, f.object(autoscaler)))
+	assert.EqualValues(t, 2, nested(f.get(d), "spec", "replicas"), "counts on creation")
+
+	// The autoscaler scales: no request, and no way back.
+	f.patch(d, "kube-controller-manager", `{"spec":{"replicas":5}}`, "scale")
+	f.eventually("the cache knows", func() bool {
+		live, err := f.c.Get(f.ctx, RefOf(d))
+		return err == nil && nested(live, "spec", "replicas") == int64(5)
+	})
+	assert.Empty(t, f.requests(func() { f.mustApply(f.set(f.deployment("d", 3), f.object(autoscaler))) }))
+	changed := f.deployment("d", 3)
+	changed.SetLabels(map[string]string{"changed": "yes"})
+	set := f.set(changed, f.object(autoscaler))
+	set.Force = false
+	assert.Equal(t, Configured, actions(f.mustApply(set))["Deployment/d"])
+	live := f.get(d)
+	assert.EqualValues(t, 5, nested(live, "spec", "replicas"))
+	assert.False(t, ownedFields(live, "pergola").Has(replicasPath), "left to the autoscaler for good")
+	assert.Empty(t, f.requests(func() { f.mustApply(set) }))
+}
+
+func TestReplicasThatGitStopsToDeclareStay(t *testing.T) {
+	f := newFixture(t)
+	f.mustApply(f.set(f.deployment("d", 4)))
+	silent := f.deployment("d", 4)
+	unstructured.RemoveNestedField(silent.Object, "spec", "replicas")
+	f.mustApply(f.set(silent))
+	assert.EqualValues(t, 4, nested(f.get(silent), "spec", "replicas"))
+	assert.Empty(t, f.requests(func() { f.mustApply(f.set(silent)) }))
+}
+
+func TestPreserveResources(t *testing.T) {
+	f := newFixture(t)
+	d := f.deployment("d", 1)
+	d.SetAnnotations(map[string]string{GardenerKeys().PreserveResources: "true"})
+	f.mustApply(f.set(d))
+	f.patch(d, "vpa", `{"spec":{"template":{"spec":{"containers":[{"name":"app","image":"registry.k8s.io/pause:3.10","resources":{"requests":{"cpu":"2","memory":"1Gi"}}}]}}}}`)
+	changed := d.DeepCopy()
+	changed.SetLabels(map[string]string{"changed": "yes"})
+	f.mustApply(f.set(changed))
+	c := nested(f.get(d), "spec", "template", "spec", "containers").([]any)[0].(map[string]any)
+	assert.Equal(t, map[string]any{"cpu": "2", "memory": "1Gi"}, c["resources"].(map[string]any)["requests"])
+	assert.Empty(t, f.requests(func() { f.mustApply(f.set(changed)) }))
+}
+
+func TestWhatServersAndPeopleAddSurvives(t *testing.T) {
+	f := newFixture(t)
+	service := f.object(`{apiVersion: v1, kind: Service, metadata: {name: s, namespace: NS}, spec: {type: NodePort, selector: {a: b}, ports: [{port: 80}]}}`)
+	d := f.deployment("d", 1)
+	f.mustApply(f.set(service, d))
+	f.patch(d, "kubectl-rollout", `{"spec":{"template":{"metadata":{"annotations":{"kubectl.kubernetes.io/restartedAt":"2026-01-01T00:00:00Z"}}}}}`)
+	before := f.get(service)
+	service = service.DeepCopy()
+	service.SetLabels(map[string]string{"x": "y"})
+	changed := d.DeepCopy()
+	require.NoError(t, unstructured.SetNestedField(changed.Object, int64(3), "spec", "minReadySeconds"))
+	f.mustApply(f.set(service, changed))
+	after := f.get(service)
+	assert.Equal(t, nested(before, "spec", "clusterIP"), nested(after, "spec", "clusterIP"))
+	assert.Equal(t, nested(before, "spec", "ports"), nested(after, "spec", "ports"))
+	assert.Equal(t, "2026-01-01T00:00:00Z", nested(f.get(d), "spec", "template", "metadata", "annotations", "kubectl.kubernetes.io/restartedAt"))
+}
+
+func TestInjectLabels(t *testing.T) {
+	f := newFixture(t)
+	sts := f.object(`
+apiVersion: apps/v1
+kind: StatefulSet
+metadata: {name: s, namespace: NS}
+spec:
+  serviceName: s
+  selector: {matchLabels: {app: s}}
+  template: {metadata: {labels: {app: s}}, spec: {containers: [{name: c, image: pause}]}}
+  volumeClaimTemplates: [{metadata: {name: data}, spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}]
+`)
+	set := f.set(sts, f.configMap("plain", "x"))
+	set.InjectLabels = map[string]string{"injected": "yes"}
+	f.mustApply(set)
+	live := f.get(sts)
+	assert.Equal(t, "yes", live.GetLabels()["injected"])
+	assert.Equal(t, "yes", nested(live, "spec", "template", "metadata", "labels", "injected"))
+	claim := nested(live, "spec", "volumeClaimTemplates").([]any)[0].(map[string]any)
+	assert.Equal(t, map[string]any{"injected": "yes"}, claim["metadata"].(map[string]any)["labels"])
+	cm := f.get(f.configMap("plain", ""))
+	keys := GardenerKeys()
+	assert.Equal(t, map[string]string{"injected": "yes", keys.ManagedByLabel: "gardener"}, cm.GetLabels())
+	assert.Equal(t, set.Name, cm.GetAnnotations()[keys.Origin])
+	assert.NotEmpty(t, cm.GetAnnotations()[keys.Description])
+
+	// Other labels cannot reach the claim templates of a StatefulSet that exists; everything else takes them.
+	set.InjectLabels = map[string]string{"injected": "again"}
+	f.mustApply(set)
+	assert.Equal(t, "again", nested(f.get(sts), "spec", "template", "metadata", "labels", "injected"))
+	assert.Empty(t, f.requests(func() { f.mustApply(set) }))
+}
+
+func TestForceOverwriteLabelsAndAnnotations(t *testing.T) {
+	f := newFixture(t)
+	set := f.set(f.configMap("c", "x"))
+	set.ForceOverwriteLabels, set.ForceOverwriteAnnotations = true, true
+	f.mustApply(set)
+	f.patch(set.Objects[0], "somebody-else", `{"metadata":{"labels":{"foreign":"1"},"annotations":{"foreign":"1","deployment.kubernetes.io/revision":"7"}}}`)
+	f.mustApply(set)
+	live := f.get(set.Objects[0])
+	assert.NotContains(t, live.GetLabels(), "foreign")
+	assert.NotContains(t, live.GetAnnotations(), "foreign")
+	assert.Contains(t, live.GetAnnotations(), "deployment.kubernetes.io/revision")
+	assert.Empty(t, f.requests(func() { f.mustApply(set) }))
+}
+
+func TestIgnoreAndModeIgnore(t *testing.T) {
+	f := newFixture(t)
+	keys := GardenerKeys()
+	f.mustApply(f.set(f.configMap("live", "1"), f.configMap("mode", "1"), f.configMap("declared", "1")))
+	f.patch(f.configMap("live", ""), "kubectl-annotate", `{"metadata":{"annotations":{"`+keys.Ignore+`":"true"}},"data":{"key":"mine"}}`)
+	mode, declared := f.configMap("mode", "2"), f.configMap("declared", "2")
+	mode.SetAnnotations(map[string]string{keys.Mode: "Ignore"})
+	declared.SetAnnotations(map[string]string{keys.Ignore: "true"})
+	r := f.mustApply(f.set(f.configMap("live", "2"), mode, declared))
+	assert.Equal(t, map[string]Action{"ConfigMap/live": Ignored, "ConfigMap/declared": Ignored}, actions(r))
+	assert.Equal(t, "mine", nested(f.get(f.configMap("live", "")), "data", "key"))
+	assert.Equal(t, "1", nested(f.get(declared), "data", "key"))
+	entries, err := f.inv.Load(f.ctx)
+	require.NoError(t, err)
+	assert.Len(t, entries, 2)
+
+	// Without the set, what is in mode Ignore stays, and what is ignored stays until it is not ignored any more.
+	r, err = f.e.Delete(f.ctx, f.c, f.set(), f.inv, DeleteOptions{})
+	require.NoError(t, err)
+	assert.Equal(t, map[string]Action{"ConfigMap/live": Ignored, "ConfigMap/declared": Deleted}, actions(r))
+	assert.True(t, f.exists(mode))
+}

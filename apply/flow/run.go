@@ -1,0 +1,386 @@
+package flow
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"k8s.io/utils/clock"
+)
+
+// Options steer a run. The zero value is good.
+type Options struct {
+	// Limit is the number of nodes that work at a time; no limit when zero. A node that has reported Applied only
+	// waits and does not count.
+	Limit int
+	Clock clock.WithTicker
+	// OnEvent is called for every change of state and every message, one at a time.
+	OnEvent func(Event)
+	// Grace is how long Run waits for nodes after ctx has ended; default 1.5 s. Nodes that are still at work
+	// then are reported as failed and left behind.
+	Grace time.Duration
+}
+
+// Event is a change of one node.
+type Event struct {
+	ID, Title string
+	State     State
+	Message   string
+	Err       error
+	At        time.Time
+	Progress  Progress
+}
+
+// Progress counts nodes as upstream's flows do: skipped ones are not part of the whole.
+type Progress struct {
+	Done, Total int
+	Percent     int // 100 for an empty flow
+}
+
+// NodeResult is how a node ended.
+type NodeResult struct {
+	ID, Title         string
+	State             State
+	Message           string
+	Err               error
+	Started, Finished time.Time // zero when it never ran
+}
+
+// Result is how a run ended, nodes in topological order.
+type Result struct {
+	Nodes    []NodeResult
+	Progress Progress
+}
+
+// Node finds a result by ID.
+func (r *Result) Node(id string) NodeResult {
+	for _, n := range r.Nodes {
+		if n.ID == id {
+			return n
+		}
+	}
+	return NodeResult{}
+}
+
+// NodeError is the failure of one node.
+type NodeError struct {
+	ID, Title string
+	Err       error
+}
+
+func (e *NodeError) Error() string { return fmt.Sprintf("%s: %v", e.Title, e.Err) }
+func (e *NodeError) Unwrap() error { return e.Err }
+
+// Run runs the graph. The error joins the failures of nodes as NodeErrors in topological order; nodes that were
+// blocked by them are only in the result.
+func Run(ctx context.Context, g Graph, o Options) (*Result, error) {
+	order, err := g.Order()
+	if err != nil {
+		return nil, err
+	}
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	if o.Grace <= 0 {
+		o.Grace = 1500 * time.Millisecond
+	}
+	r := &runner{Options: o, order: order, nodes: map[string]*node{}, wake: make(chan struct{}, 1)}
+	for _, n := range g.Nodes {
+		r.nodes[n.ID] = &node{Node: n, result: NodeResult{ID: n.ID, Title: n.title(), State: Pending}}
+	}
+	r.loop(ctx)
+	return r.finish()
+}
+
+type node struct {
+	Node
+	result  NodeResult
+	reached int  // rank of the furthest state; a failure does not take back what dependents may build on
+	busy    bool // counts against the limit
+	done    bool
+}
+
+type runner struct {
+	Options
+	order []string
+
+	mu     sync.Mutex
+	nodes  map[string]*node
+	active int  // nodes whose goroutine runs
+	busy   int  // of those, not yet Applied
+	closed bool // the result is made: late reports are dropped
+	wake   chan struct{}
+}
+
+// loop starts what can start until nothing is left or ctx ends.
+func (r *runner) loop(ctx context.Context) {
+	for {
+		if ctx.Err() == nil {
+			r.start(ctx)
+		}
+		active, pending := r.open()
+		if active == 0 && (pending == 0 || ctx.Err() != nil) {
+			r.cancelPending(ctx)
+			return
+		}
+		if active == 0 {
+			continue // the last one ended between start and open
+		}
+		select {
+		case <-r.wake:
+		case <-ctx.Done():
+			r.drain()
+			r.cancelPending(ctx)
+			return
+		}
+	}
+}
+
+// drain waits for the running nodes, but not for long.
+func (r *runner) drain() {
+	grace := r.Clock.NewTimer(r.Grace)
+	defer grace.Stop()
+	for {
+		if active, _ := r.open(); active == 0 {
+			return
+		}
+		select {
+		case <-r.wake:
+		case <-grace.C():
+			return
+		}
+	}
+}
+
+// open counts the nodes at work and those that have not begun.
+func (r *runner) open() (active, pending int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, n := range r.nodes {
+		if n.result.State == Pending {
+			pending++
+		}
+	}
+	return r.active, pending
+}
+
+// start starts every node whose needs are met, in topological order, and settles those that cannot run.
+func (r *runner) start(ctx context.Context) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, id := range r.order {
+		n := r.nodes[id]
+		if n.result.State != Pending || n.done {
+			continue
+		}
+		ready, because := r.needs(n)
+		switch {
+		case because != "":
+			n.done = true
+			r.changed(n, Blocked, because, nil)
+		case ready && (r.Limit <= 0 || r.busy < r.Limit):
+			n.busy = true
+			r.busy++
+			r.active++
+			n.result.State = Running
+			go r.run(ctx, n)
+		}
+	}
+}
+
+// needs tells whether a node may start, or why it never will.
+func (r *runner) needs(n *node) (ready bool, because string) {
+	ready = true
+	for _, e := range n.Needs {
+		needed := r.nodes[e.ID]
+		switch {
+		case needed.reached >= rank[e.until()]:
+		case needed.result.State == Failed:
+			return false, fmt.Sprintf("because %s failed: %v", needed.title(), needed.result.Err)
+		case needed.result.State == Blocked:
+			return false, needed.result.Message
+		default:
+			ready = false
+		}
+	}
+	return ready, ""
+}
+
+func (r *runner) run(ctx context.Context, n *node) {
+	skip, reason, err := r.skip(ctx, n)
+	if skip {
+		r.end(n, Skipped, reason, nil)
+		return
+	}
+	if err == nil {
+		r.mu.Lock()
+		n.result.Started = r.Clock.Now()
+		r.changed(n, Running, "", nil)
+		r.mu.Unlock()
+		err = r.work(ctx, n)
+	}
+	if err != nil {
+		r.end(n, Failed, "", err)
+		return
+	}
+	r.end(n, RolledOut, "", nil)
+}
+
+func (r *runner) skip(ctx context.Context, n *node) (skip bool, reason string, err error) {
+	if n.SkipIf == nil {
+		return false, "", nil
+	}
+	defer recovered(&err)
+	skip, reason = n.SkipIf(ctx)
+	return skip, reason, nil
+}
+
+// errTimeout is the cause of a context that ended by the node's own timeout.
+var errTimeout = errors.New("timeout")
+
+func (r *runner) work(ctx context.Context, n *node) (err error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	if n.Timeout > 0 {
+		timer := r.Clock.NewTimer(n.Timeout)
+		defer timer.Stop()
+		go func() {
+			select {
+			case <-timer.C():
+				cancel(errTimeout)
+			case <-ctx.Done():
+			}
+		}()
+	}
+	defer func() {
+		if err != nil && errors.Is(context.Cause(ctx), errTimeout) {
+			err = fmt.Errorf("not done after %s%s: %w", n.Timeout, r.last(n), err)
+		}
+	}()
+	defer recovered(&err)
+	return n.Run(ctx, func(s State, message string) { r.report(n, s, message) })
+}
+
+// last is the last message of a node, which usually says what it waited for.
+func (r *runner) last(n *node) string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if n.result.Message == "" {
+		return ""
+	}
+	return " (" + n.result.Message + ")"
+}
+
+func recovered(err *error) {
+	if p := recover(); p != nil {
+		*err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+	}
+}
+
+// report notes progress. A state that the node has passed already is only a message.
+func (r *runner) report(n *node, s State, message string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if n.done || r.closed {
+		return
+	}
+	if rank[s] <= rank[n.result.State] || s == RolledOut || s == Skipped {
+		s = n.result.State
+	}
+	r.changed(n, s, message, nil)
+	if rank[s] >= rank[Applied] {
+		r.release(n)
+	}
+}
+
+func (r *runner) release(n *node) {
+	if n.busy {
+		n.busy = false
+		r.busy--
+	}
+	select {
+	case r.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (r *runner) end(n *node, s State, message string, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return
+	}
+	n.done = true
+	n.result.Finished = r.Clock.Now()
+	r.changed(n, s, message, err)
+	r.active--
+	r.release(n)
+}
+
+// changed sets a node's state and tells about it. The lock is held, so events come one at a time and in order.
+func (r *runner) changed(n *node, s State, message string, err error) {
+	n.result.State, n.result.Err = s, err
+	n.reached = max(n.reached, rank[s])
+	if message != "" {
+		n.result.Message = message
+	}
+	if err != nil {
+		n.result.Message = err.Error()
+	}
+	if r.OnEvent != nil {
+		r.OnEvent(Event{ID: n.ID, Title: n.title(), State: s, Message: n.result.Message, Err: err,
+			At: r.Clock.Now(), Progress: r.progress()})
+	}
+}
+
+func (r *runner) progress() Progress {
+	p := Progress{Percent: 100}
+	for _, n := range r.nodes {
+		switch n.result.State {
+		case Skipped:
+			continue
+		case RolledOut:
+			p.Done++
+		}
+		p.Total++
+	}
+	if p.Total > 0 {
+		p.Percent = p.Done * 100 / p.Total
+	}
+	return p
+}
+
+// cancelPending settles what did not end: nodes that did not start, and nodes that did not listen to ctx.
+func (r *runner) cancelPending(ctx context.Context) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, id := range r.order {
+		n := r.nodes[id]
+		switch {
+		case n.done:
+		case n.result.State == Pending:
+			r.changed(n, Blocked, "not started: "+context.Cause(ctx).Error(), nil)
+		default:
+			r.changed(n, Failed, "", fmt.Errorf("interrupted while at work: %w", context.Cause(ctx)))
+		}
+	}
+	r.closed = true
+}
+
+func (r *runner) finish() (*Result, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	out := &Result{Progress: r.progress()}
+	var errs []error
+	for _, id := range r.order {
+		n := r.nodes[id]
+		out.Nodes = append(out.Nodes, n.result)
+		if n.result.State == Failed {
+			errs = append(errs, &NodeError{ID: n.ID, Title: n.title(), Err: n.result.Err})
+		}
+	}
+	return out, errors.Join(errs...)
+}

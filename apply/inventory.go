@@ -1,0 +1,65 @@
+package apply
+
+import (
+	"context"
+	"slices"
+	"sync"
+)
+
+// Entry is one object of an inventory.
+type Entry struct {
+	Ref
+	// Labels and Annotations are those last applied.
+	Labels      map[string]string `json:"labels,omitempty"`
+	Annotations map[string]string `json:"annotations,omitempty"`
+	// Applied is the digest of what was asked of the server, empty before the first success.
+	Applied string `json:"applied,omitempty"`
+	// Live is the digest of our owned fields in the server's answer.
+	Live string `json:"live,omitempty"`
+	// CreateOnly names the field groups that were left to other managers ("replicas", "resources").
+	CreateOnly []string `json:"createOnly,omitempty"`
+}
+
+// Inventory remembers the objects of one set between runs. One writer at a time: the role's Lease sees to it.
+type Inventory interface {
+	// Load returns the entries, none when there is no inventory yet. A failed read must be an error.
+	Load(ctx context.Context) ([]Entry, error)
+	Save(ctx context.Context, entries []Entry) error
+	// Remove forgets the inventory after everything in it is gone.
+	Remove(ctx context.Context) error
+}
+
+// MemoryInventory is an Inventory for one process.
+type MemoryInventory struct {
+	mu      sync.Mutex
+	entries []Entry
+	saves   int
+}
+
+// NewMemoryInventory makes an inventory that holds the entries.
+func NewMemoryInventory(entries ...Entry) *MemoryInventory { return &MemoryInventory{entries: entries} }
+
+// Load returns a copy of the entries.
+func (m *MemoryInventory) Load(context.Context) ([]Entry, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Clone(m.entries), nil
+}
+
+// Save replaces the entries.
+func (m *MemoryInventory) Save(_ context.Context, entries []Entry) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.entries, m.saves = slices.Clone(entries), m.saves+1
+	return nil
+}
+
+// Remove forgets all entries.
+func (m *MemoryInventory) Remove(ctx context.Context) error { return m.Save(ctx, nil) }
+
+// Saves counts the writes.
+func (m *MemoryInventory) Saves() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.saves
+}

@@ -1,0 +1,172 @@
+package apply
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+const (
+	inventoryManager = "pergola-inventory"
+	inventoryKey     = "entries.json"    // one JSON entry a line: diffs of it can be read
+	inventoryGzip    = "entries.json.gz" // instead, when the text gets near the size limit of an object
+	inventoryPlain   = 512 << 10
+	inventoryMax     = 32 << 20 // unpacked, against a crafted object
+)
+
+// configMapInventory keeps entries in a ConfigMap that carries the managed-by label, so that reading it is
+// served by the live cache.
+type configMapInventory struct {
+	cluster *Cluster
+	ref     Ref
+	labels  map[string]string
+	version string // resourceVersion read last: a second writer is noticed
+}
+
+// NewConfigMapInventory keeps an inventory in a ConfigMap, and creates its namespace when it is missing. The
+// labels come in addition to those by which the cluster's live cache selects.
+func NewConfigMapInventory(c *Cluster, namespace, name string, labels map[string]string) Inventory {
+	return &configMapInventory{cluster: c, labels: labels,
+		ref: Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: namespace, Name: name}}
+}
+
+func (i *configMapInventory) Load(ctx context.Context) ([]Entry, error) {
+	w, err := i.cluster.readyResource(ctx, i.ref.GVK())
+	if err != nil {
+		return nil, fmt.Errorf("reading inventory %s: %w", i.ref, err)
+	}
+	i.version = ""
+	o := w.get(nsName{i.ref.Namespace, i.ref.Name})
+	if o == nil {
+		return nil, nil
+	}
+	i.version = o.GetResourceVersion()
+	entries, err := decodeEntries(o)
+	if err != nil {
+		return nil, fmt.Errorf("reading inventory %s: %w", i.ref, err)
+	}
+	return entries, nil
+}
+
+func (i *configMapInventory) Save(ctx context.Context, entries []Entry) error {
+	o, err := i.object(entries)
+	if err != nil {
+		return fmt.Errorf("writing inventory %s: %w", i.ref, err)
+	}
+	answer, _, err := i.cluster.patchApply(ctx, o, patchOptions{manager: inventoryManager, force: true})
+	if isNamespaceMissing(err) {
+		ns := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace",
+			"metadata": map[string]any{"name": i.ref.Namespace}}}
+		if _, _, err = i.cluster.patchApply(ctx, ns, patchOptions{manager: inventoryManager}); err == nil {
+			answer, _, err = i.cluster.patchApply(ctx, o, patchOptions{manager: inventoryManager, force: true})
+		}
+	}
+	if apierrors.IsConflict(err) {
+		return fmt.Errorf("writing inventory %s: it was changed by someone else meanwhile, run again: %w", i.ref, err)
+	}
+	if err != nil {
+		return fmt.Errorf("writing inventory %s: %w", i.ref, err)
+	}
+	i.version = answer.GetResourceVersion()
+	return nil
+}
+
+func (i *configMapInventory) Remove(ctx context.Context) error {
+	o, err := i.cluster.Get(ctx, i.ref)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("removing inventory %s: %w", i.ref, err)
+	}
+	if _, err := i.cluster.delete(ctx, o, "", false); err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("removing inventory %s: %w", i.ref, err)
+	}
+	i.version = ""
+	return nil
+}
+
+func (i *configMapInventory) object(entries []Entry) (*unstructured.Unstructured, error) {
+	var text bytes.Buffer
+	for _, e := range entries {
+		line, err := json.Marshal(e)
+		if err != nil {
+			return nil, err
+		}
+		text.Write(append(line, '\n'))
+	}
+	meta := map[string]any{"name": i.ref.Name, "namespace": i.ref.Namespace, "labels": i.allLabels()}
+	if i.version != "" {
+		meta["resourceVersion"] = i.version
+	}
+	o := map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta}
+	if text.Len() <= inventoryPlain {
+		o["data"] = map[string]any{inventoryKey: text.String()}
+		return &unstructured.Unstructured{Object: o}, nil
+	}
+	var packed bytes.Buffer
+	z := gzip.NewWriter(&packed)
+	if _, err := z.Write(text.Bytes()); err != nil {
+		return nil, err
+	}
+	if err := z.Close(); err != nil {
+		return nil, err
+	}
+	o["binaryData"] = map[string]any{inventoryGzip: base64.StdEncoding.EncodeToString(packed.Bytes())}
+	return &unstructured.Unstructured{Object: o}, nil
+}
+
+// allLabels are the given labels and those that put the object into the live cache.
+func (i *configMapInventory) allLabels() map[string]any {
+	out := map[string]any{}
+	for k, v := range i.labels {
+		out[k] = v
+	}
+	requirements, _ := i.cluster.selector.Requirements()
+	for _, r := range requirements {
+		if v := r.Values().List(); len(v) > 0 {
+			out[r.Key()] = v[0]
+		}
+	}
+	return out
+}
+
+func decodeEntries(o *unstructured.Unstructured) ([]Entry, error) {
+	text, _, _ := unstructured.NestedString(o.Object, "data", inventoryKey)
+	if packed, found, _ := unstructured.NestedString(o.Object, "binaryData", inventoryGzip); found {
+		z, err := gzip.NewReader(base64.NewDecoder(base64.StdEncoding, strings.NewReader(packed)))
+		if err != nil {
+			return nil, fmt.Errorf("%s is damaged: %w", inventoryGzip, err)
+		}
+		raw, err := io.ReadAll(io.LimitReader(z, inventoryMax))
+		if err != nil {
+			return nil, fmt.Errorf("%s is damaged: %w", inventoryGzip, err)
+		}
+		text = string(raw)
+	}
+	var out []Entry
+	for n, line := range strings.Split(strings.TrimSpace(text), "\n") {
+		if line == "" {
+			continue
+		}
+		var e Entry
+		if err := json.Unmarshal([]byte(line), &e); err != nil {
+			return nil, fmt.Errorf("line %d is damaged: %w", n+1, err)
+		}
+		out = append(out, e)
+	}
+	return out, nil
+}
+
+func isNamespaceMissing(err error) bool {
+	status, ok := statusOf(err)
+	return ok && apierrors.IsNotFound(err) && status.Details != nil && status.Details.Kind == "namespaces"
+}

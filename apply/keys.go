@@ -1,0 +1,43 @@
+package apply
+
+// Keys are the labels and annotations by which objects steer the engine. GardenerKeys is the default.
+type Keys struct {
+	ManagedByLabel string // set on every applied object; the live cache selects by it
+	ManagedByValue string
+
+	Origin          string // annotation: name of the set that owns the object
+	Description     string // annotation: hint for people who look at the object
+	DescriptionText string
+
+	Ignore                string // "true" on the live or desired object: hands off
+	Mode                  string // "Ignore": neither applied nor deleted, not in the inventory
+	KeepObject            string // "true": never deleted
+	DeleteOnInvalidUpdate string // "true": an update that an immutable field forbids deletes and recreates
+	InvalidUpdateDeletion string // propagation of that deletion: Foreground, Background, Orphan
+	PreserveReplicas      string // "true": replicas are set on creation only
+	PreserveResources     string // "true": cpu and memory of containers are set on creation only
+	FinalizeDeletionAfter string // duration after which the finalizers of a deleted object are removed
+}
+
+// GardenerKeys returns the keys of upstream's ManagedResource contract (pkg/apis/resources/v1alpha1).
+func GardenerKeys() Keys {
+	const p = "resources.gardener.cloud/"
+	return Keys{
+		ManagedByLabel:        p + "managed-by",
+		ManagedByValue:        "gardener",
+		Origin:                p + "origin",
+		Description:           p + "description",
+		DescriptionText:       "Managed by Pergola. Changes made by hand are reverted; change the declaration in Git instead.",
+		Ignore:                p + "ignore",
+		Mode:                  p + "mode",
+		KeepObject:            p + "keep-object",
+		DeleteOnInvalidUpdate: p + "delete-on-invalid-update",
+		InvalidUpdateDeletion: p + "deletion-propagation-on-invalid-update",
+		PreserveReplicas:      p + "preserve-replicas",
+		PreserveResources:     p + "preserve-resources",
+		FinalizeDeletionAfter: p + "finalize-deletion-after",
+	}
+}
+
+// Selector is the label selector that finds every object applied with these keys.
+func (k Keys) Selector() string { return k.ManagedByLabel + "=" + k.ManagedByValue }

@@ -1,0 +1,66 @@
+package apply
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/restmapper"
+)
+
+// kinds is the discovered API of a cluster. It is read once, and again only when told (a CRD was established)
+// or when an unknown kind is asked for and what is known is some seconds old.
+type kinds struct {
+	mu     sync.Mutex
+	mapper meta.RESTMapper
+	readAt time.Time
+}
+
+// rediscoverAfter is the age from which an unknown kind makes the discovery be read again.
+const rediscoverAfter = 5 * time.Second
+
+// Mapping finds the resource and scope of a kind. An unknown kind yields a meta.NoKindMatchError.
+func (c *Cluster) Mapping(ctx context.Context, gvk schema.GroupVersionKind) (*meta.RESTMapping, error) {
+	c.kinds.mu.Lock()
+	defer c.kinds.mu.Unlock()
+	if c.kinds.mapper == nil {
+		if err := c.discover(ctx); err != nil {
+			return nil, err
+		}
+	}
+	mapping, err := c.kinds.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
+	if !meta.IsNoMatchError(err) || c.clock.Since(c.kinds.readAt) < rediscoverAfter {
+		return mapping, err
+	}
+	if err := c.discover(ctx); err != nil {
+		return nil, err
+	}
+	return c.kinds.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
+}
+
+// ResetMapping makes the next Mapping read the discovery again.
+func (c *Cluster) ResetMapping() {
+	c.kinds.mu.Lock()
+	defer c.kinds.mu.Unlock()
+	c.kinds.mapper = nil
+}
+
+func (c *Cluster) discover(ctx context.Context) error {
+	groups, err := restmapper.GetAPIGroupResourcesWithContext(ctx, c.discovery)
+	if err != nil {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		return fmt.Errorf("reading the API kinds: %w", err)
+	}
+	if len(groups) == 0 {
+		return errors.New("reading the API kinds: the server lists none")
+	}
+	c.kinds.mapper = restmapper.NewDiscoveryRESTMapper(groups)
+	c.kinds.readAt = c.clock.Now()
+	return nil
+}

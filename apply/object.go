@@ -1,0 +1,367 @@
+package apply
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+)
+
+// applyPhase applies the objects of one phase side by side, started in their order.
+func (r *run) applyPhase(ctx context.Context, phase []*desired) {
+	var wg sync.WaitGroup
+	slots := make(chan struct{}, r.e.parallel)
+	for _, d := range phase {
+		slots <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-slots }()
+			r.finished(r.one(ctx, d))
+		})
+	}
+	wg.Wait()
+}
+
+// one brings one object to its desired state.
+func (r *run) one(ctx context.Context, d *desired) outcome {
+	live, _ := r.live(d.ref)
+	switch {
+	case ctx.Err() != nil:
+		return r.fail(d, ctx.Err())
+	case flagged(d.obj, live, r.e.keys.Ignore):
+		return outcome{ref: d.ref, action: Ignored, message: "annotation " + r.e.keys.Ignore}
+	}
+	if out, stop := r.missing(ctx, d, live); stop {
+		return out
+	}
+	if live != nil && live.GetDeletionTimestamp() != nil {
+		return r.terminating(ctx, d, live)
+	}
+	want := r.wish(d, live)
+	if live == nil && r.mayOverrule(want) {
+		existing, err := r.read(ctx, d.ref)
+		if err != nil {
+			return r.fail(d, err)
+		}
+		live = existing
+	}
+	if live != nil {
+		want.send = adjust(d.obj, live, r.set.FieldManager, want.createOnly)
+		if out, stop := r.takenOver(d, live); stop {
+			return out
+		}
+		if r.isUnchanged(want, live) {
+			return outcome{ref: d.ref, action: Unchanged}
+		}
+	}
+	if !r.dry {
+		defer r.e.tracked.writing(r.c, d.ref.key())()
+	}
+	return r.send(ctx, want, live)
+}
+
+// wanted is what is about to be asked of the server for one object.
+type wanted struct {
+	*desired
+	send       *unstructured.Unstructured // the object adjusted to the live one
+	createOnly []string
+	applied    string
+}
+
+func (r *run) wish(d *desired, live *unstructured.Unstructured) wanted {
+	createOnly := r.e.keys.createOnly(d.obj, live, r.scaled(d))
+	return wanted{desired: d, createOnly: createOnly, send: d.obj,
+		applied: appliedDigest(d.obj, r.set.FieldManager, createOnly)}
+}
+
+// mayOverrule is true for an object that is not known to be ours and that, if it exists, has values which a
+// plain apply would take from an autoscaler.
+func (r *run) mayOverrule(w wanted) bool {
+	if slices.Contains(w.createOnly, onlyResources) {
+		return true
+	}
+	_, declared, _ := unstructured.NestedFieldNoCopy(w.obj.Object, "spec", "replicas")
+	return declared && slices.Contains(w.createOnly, onlyReplicas)
+}
+
+// isUnchanged is the test that saves the request: same wish as last time, and our fields as the server left
+// them.
+func (r *run) isUnchanged(w wanted, live *unstructured.Unstructured) bool {
+	old := r.old[w.ref.key()]
+	if old.Applied == "" || old.Applied != w.applied || old.Live != liveDigest(live, r.set.FieldManager, w.createOnly) {
+		return false
+	}
+	if w.ref.GroupKind() == secretKind && !sameSecretData(w.obj, live) {
+		return false
+	}
+	return len(r.foreignMetadata(w.obj, live)) == 0
+}
+
+// missing handles an object that cannot be applied because of what it needs: its kind or its namespace.
+func (r *run) missing(ctx context.Context, d *desired, live *unstructured.Unstructured) (outcome, bool) {
+	if _, err := r.c.Mapping(ctx, d.ref.GVK()); err != nil {
+		if crd := r.crds[d.ref.GroupKind()]; crd != nil && meta.IsNoMatchError(err) {
+			if r.dry {
+				return outcome{ref: d.ref, action: Created, message: "its kind is created by this set"}, true
+			}
+			return r.skip(d, RefOf(crd)), true
+		}
+		return r.fail(d, err), true
+	}
+	if live != nil || d.ref.Namespace == "" {
+		return outcome{}, false
+	}
+	ns := Ref{APIVersion: "v1", Kind: "Namespace", Name: d.ref.Namespace}
+	r.mu.Lock()
+	made, ours := r.outcomes[ns.key()]
+	r.mu.Unlock()
+	switch {
+	case !ours:
+		return outcome{}, false
+	case made.action == Created && r.dry:
+		return outcome{ref: d.ref, action: Created, message: "its namespace is created by this set"}, true
+	case made.action == Failed || made.action == Skipped:
+		if existing, err := r.read(ctx, ns); err == nil && existing == nil {
+			return r.skip(d, ns), true
+		}
+	}
+	return outcome{}, false
+}
+
+func (r *run) skip(d *desired, because Ref) outcome {
+	r.mu.Lock()
+	cause := r.outcomes[because.key()].message
+	r.mu.Unlock()
+	text := "not tried, because " + because.String() + " failed"
+	if cause != "" {
+		text += ": " + cause
+	}
+	return outcome{ref: d.ref, action: Skipped, message: text, err: &ObjectError{Cluster: r.c.name, Object: d.ref,
+		Op: "apply", Reason: SkippedDependency, Message: text, Source: d.source, Because: &because}}
+}
+
+// terminating reports an object that someone deletes: to write to it would be lost. It comes back with the next
+// run after it is gone.
+func (r *run) terminating(ctx context.Context, d *desired, live *unstructured.Unstructured) outcome {
+	if r.dry {
+		return outcome{ref: d.ref, action: Recreated, message: "it is being deleted, " + waitsFor(live)}
+	}
+	r.finalizeOverdue(ctx, live)
+	if err := r.waitGone(ctx, live, r.opts.DeleteTimeout); err != nil {
+		return r.fail(d, err)
+	}
+	defer r.e.tracked.writing(r.c, d.ref.key())()
+	return r.send(ctx, r.wish(d, nil), nil)
+}
+
+// takenOver refuses to fight over an object with another set that has taken it since our last apply.
+func (r *run) takenOver(d *desired, live *unstructured.Unstructured) (outcome, bool) {
+	old, origin := r.old[d.ref.key()], live.GetAnnotations()[r.e.keys.Origin]
+	path := fieldpath.MakePathOrDie("metadata", "annotations", r.e.keys.Origin)
+	if old.Applied == "" || origin == "" || origin == r.set.Name || origin == old.Annotations[r.e.keys.Origin] ||
+		!ownedFields(live, r.set.FieldManager).Has(path) {
+		return outcome{}, false
+	}
+	e := &ObjectError{Cluster: r.c.name, Object: d.ref, Op: "apply", Reason: OwnedElsewhere, Source: d.source,
+		Message: "set " + origin + " has taken this object over", Hint: "declare the object in one of the two sets only"}
+	return outcome{ref: d.ref, action: Failed, message: e.Message, err: e}, true
+}
+
+// scaled tells whether a HorizontalPodAutoscaler, of the set or in the cluster, targets the object.
+func (r *run) scaled(d *desired) bool {
+	if gk := d.ref.GroupKind(); gk != deploymentKind && gk != statefulSet {
+		return false
+	}
+	targets := func(hpa *unstructured.Unstructured) bool {
+		kind, _, _ := unstructured.NestedString(hpa.Object, "spec", "scaleTargetRef", "kind")
+		name, _, _ := unstructured.NestedString(hpa.Object, "spec", "scaleTargetRef", "name")
+		return hpa.GetNamespace() == d.ref.Namespace && kind == d.ref.Kind && name == d.ref.Name
+	}
+	for _, other := range r.desired {
+		if other.ref.GroupKind() == hpaKind && targets(other.obj) {
+			return true
+		}
+	}
+	r.mu.Lock()
+	w := r.stores[hpaKind.WithVersion("v2")]
+	r.mu.Unlock()
+	found := false
+	if w != nil {
+		w.list(func(hpa *unstructured.Unstructured) { found = found || targets(hpa) })
+	}
+	return found
+}
+
+// send applies an object and handles the answers that call for more than one request.
+func (r *run) send(ctx context.Context, w wanted, live *unstructured.Unstructured) outcome {
+	var err error
+	opts := patchOptions{manager: r.set.FieldManager, force: r.set.Force, dry: r.dry}
+	note := ""
+	if live != nil && r.needsMigration(w.ref, live) {
+		note = "takes over the fields of " + strings.Join(r.formerManagers(live), ", ")
+		if opts.force = true; !r.dry {
+			if live, err = r.migrate(ctx, live); err != nil {
+				return r.fail(w.desired, err)
+			}
+		}
+	}
+	answer, created, err := r.patchFresh(ctx, w, opts)
+	switch {
+	case err == nil:
+	case live == nil && r.isFormerConflict(err):
+		return r.adoptFormer(ctx, w, err)
+	case isUndeclaredField(err) && live != nil && !r.dry:
+		if err = r.migrateVersion(ctx, live, w.ref.APIVersion); err == nil {
+			answer, created, err = r.patchFresh(ctx, w, opts)
+		}
+	}
+	if isImmutable(err) {
+		return r.recreate(ctx, w, live, err)
+	}
+	if err != nil {
+		return r.fail(w.desired, err)
+	}
+	if live == nil && !created && !r.dry && r.needsMigration(w.ref, answer) {
+		return r.adoptFormer(ctx, w, nil)
+	}
+	if answer, err = r.dropForeign(ctx, w, answer); err != nil {
+		return r.fail(w.desired, err)
+	}
+	out := r.sent(ctx, w, live, answer, created)
+	if out.message == "" {
+		out.message = note
+	}
+	return out
+}
+
+// sent notes what the server answered.
+func (r *run) sent(ctx context.Context, w wanted, live, answer *unstructured.Unstructured, created bool) outcome {
+	out := outcome{ref: w.ref, action: Configured}
+	switch {
+	case created:
+		out.action = Created
+	case live == nil && r.old[w.ref.key()].Applied == "":
+		out.action = Adopted
+	}
+	if r.dry {
+		return r.compared(ctx, out, live, answer)
+	}
+	if live != nil && live.GetResourceVersion() == answer.GetResourceVersion() {
+		out.action = Unchanged
+	}
+	entry := Entry{Ref: w.ref, Labels: w.obj.GetLabels(), Annotations: w.obj.GetAnnotations(), Applied: w.applied,
+		Live: liveDigest(answer, r.set.FieldManager, w.createOnly), CreateOnly: w.createOnly}
+	if w.ref.GroupKind() == secretKind {
+		entry.Annotations = map[string]string{r.e.keys.Origin: r.set.Name}
+	}
+	r.mu.Lock()
+	r.entries[w.ref.key()] = entry
+	r.mu.Unlock()
+	r.e.tracked.set(r.c, r.set.Name, r.set.FieldManager, entry)
+	return out
+}
+
+// compared finishes the outcome of a dry run with the fields that would differ.
+func (r *run) compared(ctx context.Context, out outcome, live, answer *unstructured.Unstructured) outcome {
+	if out.action == Created {
+		return out
+	}
+	if live == nil {
+		existing, err := r.read(ctx, out.ref)
+		if err != nil || existing == nil {
+			return out
+		}
+		live = existing
+	}
+	out.fields = difference(live, answer)
+	if len(out.fields) == 0 && out.action == Configured {
+		out.action = Unchanged
+	}
+	return out
+}
+
+// patchFresh is patchApply, patient with a kind whose CustomResourceDefinition was established a moment ago:
+// the server needs up to some seconds until it serves it.
+func (r *run) patchFresh(ctx context.Context, w wanted, opts patchOptions) (*unstructured.Unstructured, bool, error) {
+	deadline := r.e.clock.Now().Add(10 * time.Second)
+	for {
+		answer, created, err := r.c.patchApply(ctx, w.send, opts)
+		if r.crds[w.ref.GroupKind()] == nil || !apierrors.IsNotFound(err) || isNamespaceMissing(err) ||
+			r.e.clock.Now().After(deadline) {
+			return answer, created, err
+		}
+		if err := r.pause(ctx, 200*time.Millisecond); err != nil {
+			return nil, false, err
+		}
+	}
+}
+
+func (r *run) pause(ctx context.Context, d time.Duration) error {
+	timer := r.e.clock.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C():
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// keptAnnotations are prefixes of annotations that Kubernetes' controllers write: to drop them would start a fight.
+var keptAnnotations = []string{"deployment.kubernetes.io/", "pv.kubernetes.io/", "volume.kubernetes.io/",
+	"volume.beta.kubernetes.io/", "batch.kubernetes.io/", "control-plane.alpha.kubernetes.io/", "autoscaling.alpha.kubernetes.io/"}
+
+// foreignMetadata is the merge patch that drops labels and annotations of others, where the set says so.
+func (r *run) foreignMetadata(want, live *unstructured.Unstructured) map[string]any {
+	patch := map[string]any{}
+	drop := func(field string, want, have map[string]string, keep []string) {
+		out := map[string]any{}
+		for k := range have {
+			_, wanted := want[k]
+			if !wanted && !slices.ContainsFunc(keep, func(p string) bool { return strings.HasPrefix(k, p) }) {
+				out[k] = nil
+			}
+		}
+		if len(out) > 0 {
+			patch[field] = out
+		}
+	}
+	if r.set.ForceOverwriteLabels {
+		drop("labels", want.GetLabels(), live.GetLabels(), []string{"kubernetes.io/metadata.name"})
+	}
+	if r.set.ForceOverwriteAnnotations {
+		drop("annotations", want.GetAnnotations(), live.GetAnnotations(), keptAnnotations)
+	}
+	return patch
+}
+
+func (r *run) dropForeign(ctx context.Context, w wanted, answer *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	metadata := r.foreignMetadata(w.obj, answer)
+	if len(metadata) == 0 {
+		return answer, nil
+	}
+	if r.dry {
+		for field := range metadata {
+			for k := range metadata[field].(map[string]any) {
+				unstructured.RemoveNestedField(answer.Object, "metadata", field, k)
+			}
+		}
+		return answer, nil
+	}
+	return r.c.mergePatch(ctx, w.ref, map[string]any{"metadata": metadata}, r.set.FieldManager, "")
+}
+
+// propagation is upstream's: in the foreground for workloads, so that their pods are gone with them.
+func propagation(ref Ref) metav1.DeletionPropagation {
+	switch ref.GroupKind().Group {
+	case "apps", "extensions", "batch":
+		return metav1.DeletePropagationForeground
+	}
+	return metav1.DeletePropagationBackground
+}

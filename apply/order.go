@@ -1,0 +1,63 @@
+package apply
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// kindPhases is the order of installation by kind name: upstream's order (resource-manager sorts as Helm does,
+// pkg/resourcemanager/controller/managedresource), cut into phases whose objects do not need each other and
+// are applied side by side. CustomResourceDefinitions move to the front, since they are waited for. Kinds
+// that are not listed come last, deletion goes backwards.
+var kindPhases = [][]string{
+	{"PriorityClass", "Namespace", "CustomResourceDefinition"},
+	{"NetworkPolicy", "ResourceQuota", "LimitRange", "PodSecurityPolicy", "PodDisruptionBudget", "ServiceAccount"},
+	{"Secret", "ConfigMap", "StorageClass", "PersistentVolume", "PersistentVolumeClaim", "ClusterRole", "Role"},
+	{"ClusterRoleBinding", "RoleBinding", "Service"},
+	{"DaemonSet", "Pod", "ReplicationController", "ReplicaSet", "Deployment", "HorizontalPodAutoscaler",
+		"StatefulSet", "Job", "CronJob", "IngressClass", "Ingress"},
+	{"APIService", "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"},
+}
+
+// isNative tells the groups whose kinds kindPhases means: a Service of Knative is not the core Service.
+func isNative(group string) bool {
+	return group == "" || !strings.Contains(group, ".") || strings.HasSuffix(group, ".k8s.io")
+}
+
+// place is the position of a kind: its phase and its rank over all kinds.
+func place(gk schema.GroupKind) (phase, rank int) {
+	for p, kinds := range kindPhases {
+		if i := slices.Index(kinds, gk.Kind); i >= 0 && isNative(gk.Group) {
+			return p, rank + i
+		}
+		rank += len(kinds)
+	}
+	return len(kindPhases), rank
+}
+
+// compareRefs is the order of application: kind order, then kind, namespace, name.
+func compareRefs(a, b Ref) int {
+	_, ra := place(a.GroupKind())
+	_, rb := place(b.GroupKind())
+	return cmp.Or(cmp.Compare(ra, rb), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.APIVersion, b.APIVersion),
+		cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+}
+
+// phases cuts items into the phases of their kinds, in order; empty phases are left out.
+func phases[T any](items []T, ref func(T) Ref) [][]T {
+	sorted := slices.Clone(items)
+	slices.SortStableFunc(sorted, func(a, b T) int { return compareRefs(ref(a), ref(b)) })
+	var out [][]T
+	last := -1
+	for _, item := range sorted {
+		phase, _ := place(ref(item).GroupKind())
+		if phase != last {
+			out, last = append(out, nil), phase
+		}
+		out[len(out)-1] = append(out[len(out)-1], item)
+	}
+	return out
+}

@@ -1,0 +1,205 @@
+package apply
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// builtinEquivalences are upstream's: kinds that moved to another API group.
+var builtinEquivalences = [][]schema.GroupKind{
+	{{Group: "extensions", Kind: "Deployment"}, deploymentKind},
+	{{Group: "extensions", Kind: "DaemonSet"}, {Group: "apps", Kind: "DaemonSet"}},
+	{{Group: "extensions", Kind: "ReplicaSet"}, {Group: "apps", Kind: "ReplicaSet"}},
+	{{Group: "extensions", Kind: "StatefulSet"}, statefulSet},
+	{{Group: "extensions", Kind: "Ingress"}, {Group: "networking.k8s.io", Kind: "Ingress"}},
+	{{Group: "extensions", Kind: "NetworkPolicy"}, {Group: "networking.k8s.io", Kind: "NetworkPolicy"}},
+}
+
+// candidate is an object of the inventory that is to go, with its live state.
+type candidate struct {
+	entry Entry
+	live  *unstructured.Unstructured
+}
+
+// prune deletes what the inventory holds and the set does not want any more.
+func (r *run) prune(ctx context.Context) {
+	wanted := r.wantedKeys()
+	for _, ref := range r.ignored {
+		delete(r.entries, ref.key())
+		wanted[ref.key()] = true
+	}
+	failed := map[schema.GroupKind]Ref{}
+	for _, o := range r.outcomes {
+		if o.action == Failed || o.action == Skipped {
+			failed[o.ref.GroupKind()] = o.ref
+		}
+	}
+	var leaving []Entry
+	for _, e := range r.sortedOld() {
+		if wanted[e.key()] {
+			continue
+		}
+		switch ref, replacement := failed[e.GroupKind()]; {
+		case len(r.desired) == 0 && !r.opts.AllowEmpty:
+			r.stays(e, HeldBack, "the set is empty, which may be a mistake: nothing is deleted unless that is allowed")
+		case ctx.Err() != nil:
+			r.stays(e, HeldBack, "interrupted before it was deleted")
+		case e.GroupKind() == crdKind && !r.opts.PruneCRDs:
+			r.stays(e, Kept, "CustomResourceDefinitions stay until the set is deleted")
+		case replacement:
+			r.stays(e, HeldBack, "waits for "+ref.String()+", which could not be applied and may be its replacement")
+		default:
+			leaving = append(leaving, e)
+		}
+	}
+	items := r.approved(r.examine(ctx, leaving), r.opts.ApprovePrune)
+	deadline := r.e.clock.Now().Add(r.opts.DeleteTimeout)
+	for _, phase := range reversed(phases(items, func(c candidate) Ref { return c.entry.Ref })) {
+		r.deletePhase(ctx, phase, deadline.Sub(r.e.clock.Now()), false)
+	}
+	r.forgetUntried()
+}
+
+// wantedKeys are the desired objects, under all the kinds that are equivalent to theirs.
+func (r *run) wantedKeys() map[key]bool {
+	out := map[key]bool{}
+	groups := append(append([][]schema.GroupKind{}, builtinEquivalences...), r.set.Equivalences...)
+	for _, d := range r.desired {
+		out[d.ref.key()] = true
+		for _, group := range groups {
+			for _, gk := range group {
+				if gk == d.ref.GroupKind() {
+					for _, same := range group {
+						out[key{gk: same, name: d.ref.key().name}] = true
+					}
+				}
+			}
+		}
+	}
+	for k := range r.entries {
+		if out[k] && !r.isDesired(k) {
+			delete(r.entries, k) // the same object under its former group
+		}
+	}
+	return out
+}
+
+func (r *run) isDesired(k key) bool {
+	for _, d := range r.desired {
+		if d.ref.key() == k {
+			return true
+		}
+	}
+	return false
+}
+
+func (r *run) sortedOld() []Entry {
+	var out []Entry
+	for _, e := range r.sortedEntries() {
+		if _, old := r.old[e.key()]; old {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// forgetUntried drops objects from the inventory that were announced and then not even tried: they cannot exist.
+func (r *run) forgetUntried() {
+	for k, o := range r.outcomes {
+		if _, old := r.old[k]; !old && (o.action == Skipped || o.action == Ignored) {
+			delete(r.entries, k)
+		}
+	}
+}
+
+// stays notes an object that is not deleted and remains in the inventory.
+func (r *run) stays(e Entry, action Action, message string) {
+	r.deleted(outcome{ref: e.Ref, action: action, message: message})
+}
+
+// leaves notes an object that is not deleted and is not ours any more.
+func (r *run) leaves(e Entry, action Action, message string) {
+	r.mu.Lock()
+	delete(r.entries, e.key())
+	r.mu.Unlock()
+	r.deleted(outcome{ref: e.Ref, action: action, message: message})
+}
+
+func (r *run) deleted(o outcome) {
+	r.mu.Lock()
+	r.deletion = append(r.deletion, o)
+	r.mu.Unlock()
+	r.tell(o)
+}
+
+// examine looks at the live objects and sorts out what must not be deleted.
+func (r *run) examine(ctx context.Context, entries []Entry) []candidate {
+	var out []candidate
+	for _, e := range entries {
+		live, err := r.read(ctx, e.Ref)
+		switch {
+		case err != nil:
+			r.deleted(r.failedDeletion(e.Ref, err))
+		case live == nil:
+			r.leaves(e, Deleted, "it was gone already")
+		case r.opts.DesiredElsewhere != nil && r.opts.DesiredElsewhere(e.Ref):
+			r.leaves(e, HandedOver, "another set declares it")
+		case live.GetAnnotations()[r.e.keys.KeepObject] == "true":
+			r.leaves(e, Kept, "annotation "+r.e.keys.KeepObject)
+		case live.GetAnnotations()[r.e.keys.Mode] == "Ignore":
+			r.leaves(e, Kept, "annotation "+r.e.keys.Mode)
+		case live.GetAnnotations()[r.e.keys.Ignore] == "true":
+			r.stays(e, Ignored, "annotation "+r.e.keys.Ignore)
+		case r.isForeign(e, live):
+			r.leaves(e, HandedOver, "it belongs to "+live.GetAnnotations()[r.e.keys.Origin])
+		default:
+			out = append(out, candidate{e, live})
+		}
+	}
+	return out
+}
+
+// isForeign is true when the live object says that another set owns it.
+func (r *run) isForeign(e Entry, live *unstructured.Unstructured) bool {
+	origin := live.GetAnnotations()[r.e.keys.Origin]
+	return origin != "" && origin != r.set.Name && origin != e.Annotations[r.e.keys.Origin]
+}
+
+// approved passes the candidates through the gate. Objects that are being deleted already need no approval.
+func (r *run) approved(items []candidate, gate func([]Entry) []Held) []candidate {
+	if gate == nil || len(items) == 0 {
+		return items
+	}
+	var ask []Entry
+	for _, c := range items {
+		if c.live.GetDeletionTimestamp() == nil {
+			ask = append(ask, c.entry)
+		}
+	}
+	if len(ask) == 0 {
+		return items
+	}
+	held := map[key]string{}
+	for _, h := range gate(ask) {
+		held[h.Ref.key()] = h.Reason
+	}
+	var out []candidate
+	for _, c := range items {
+		if reason, is := held[c.entry.key()]; is {
+			r.stays(c.entry, HeldBack, reason)
+			continue
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+func reversed[T any](in [][]T) [][]T {
+	out := make([][]T, 0, len(in))
+	for i := len(in) - 1; i >= 0; i-- {
+		out = append(out, in[i])
+	}
+	return out
+}

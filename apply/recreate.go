@@ -1,0 +1,171 @@
+package apply
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// recreate handles an update that only immutable fields forbid: the object is deleted and made anew in the same
+// pass, where the object allows it; otherwise the error is reported.
+func (r *run) recreate(ctx context.Context, w wanted, live *unstructured.Unstructured, rejected error) outcome {
+	if live == nil {
+		existing, err := r.c.GetLive(ctx, w.ref)
+		if err != nil {
+			return r.fail(w.desired, rejected)
+		}
+		live = existing
+	}
+	if !r.mayRecreate(w, live) {
+		return r.fail(w.desired, rejected)
+	}
+	if r.opts.ApproveRecreate != nil {
+		if ok, reason := r.opts.ApproveRecreate(w.ref); !ok {
+			return outcome{ref: w.ref, action: HeldBack, message: "recreation is held: " + reason}
+		}
+	}
+	if err := r.c.validateCreate(ctx, w.obj, r.set.FieldManager); err != nil {
+		return r.fail(w.desired, err)
+	}
+	out := outcome{ref: w.ref, action: Recreated, message: "immutable: " + strings.Join(invalidFields(rejected), ", ")}
+	if r.dry {
+		out.fields = named(w.send, live, invalidFields(rejected))
+		return out
+	}
+	how := propagation(w.ref)
+	if p := w.obj.GetAnnotations()[r.e.keys.InvalidUpdateDeletion]; p != "" {
+		how = metav1.DeletionPropagation(p)
+	}
+	gone, err := r.c.delete(ctx, live, how, false)
+	if err == nil && !gone {
+		err = r.waitGone(ctx, live, r.opts.DeleteTimeout)
+	}
+	if err != nil {
+		return r.fail(w.desired, err)
+	}
+	answer, created, err := r.patchFresh(ctx, wanted{desired: w.desired, send: w.obj}, patchOptions{manager: r.set.FieldManager, force: r.set.Force})
+	if err != nil {
+		return r.fail(w.desired, err)
+	}
+	if done := r.sent(ctx, w, nil, answer, created); done.err != nil {
+		return done
+	}
+	return out
+}
+
+// mayRecreate follows the annotation of the declared or the live object; ConfigMaps and Secrets that are
+// immutable as a whole are recreated without being asked.
+func (r *run) mayRecreate(w wanted, live *unstructured.Unstructured) bool {
+	gk := w.ref.GroupKind()
+	if r.e.protected[gk] {
+		return false
+	}
+	if flagged(w.obj, live, r.e.keys.DeleteOnInvalidUpdate) {
+		return true
+	}
+	immutable, _, _ := unstructured.NestedBool(live.Object, "immutable")
+	return immutable && (gk == secretKind || gk == configMapKind)
+}
+
+// validateCreate asks the server whether the object could be created, so that nothing is deleted that then
+// cannot come back. That the name is taken is the expected answer.
+func (c *Cluster) validateCreate(ctx context.Context, o *unstructured.Unstructured, manager string) error {
+	mapping, err := c.Mapping(ctx, o.GroupVersionKind())
+	if err != nil {
+		return err
+	}
+	body, err := payload(o)
+	if err != nil {
+		return err
+	}
+	path := pathOf(mapping, o.GetNamespace(), o.GetName())
+	err = c.rest.Post().AbsPath(path[:len(path)-1]...).Param("dryRun", metav1.DryRunAll).
+		Param("fieldManager", manager).SetHeader("Content-Type", "application/json").Body(body).Do(ctx).Error()
+	if apierrors.IsAlreadyExists(err) {
+		return nil
+	}
+	return err
+}
+
+func invalidFields(err error) []string {
+	e := &ObjectError{Err: err}
+	status, _ := statusOf(err)
+	explainInvalid(e, status)
+	return e.Fields
+}
+
+// waitGone waits until an object, told by its UID, is gone.
+func (r *run) waitGone(ctx context.Context, o *unstructured.Unstructured, timeout time.Duration) error {
+	wake := make(chan struct{}, 1)
+	ref := RefOf(o)
+	stop := r.c.OnChange(func(e ChangeEvent) {
+		if e.Ref.key() == ref.key() {
+			select {
+			case wake <- struct{}{}:
+			default:
+			}
+		}
+	})
+	defer stop()
+	deadline := r.e.clock.NewTimer(timeout)
+	defer deadline.Stop()
+	latest := o
+	for {
+		now, known := r.live(ref)
+		if !known {
+			existing, err := r.c.GetLive(ctx, ref)
+			if err != nil && !apierrors.IsNotFound(err) {
+				return err
+			}
+			now = existing
+			if apierrors.IsNotFound(err) {
+				now = nil
+			}
+		}
+		if now == nil || now.GetUID() != o.GetUID() {
+			return nil
+		}
+		latest = now
+		poll := r.pollTimer(known)
+		select {
+		case <-wake:
+		case <-poll:
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-deadline.C():
+			return r.stuck(latest)
+		}
+	}
+}
+
+func (r *run) pollTimer(cached bool) <-chan time.Time {
+	if cached {
+		return nil
+	}
+	return r.e.clock.After(500 * time.Millisecond)
+}
+
+// stuck is the error for an object that does not go away.
+func (r *run) stuck(o *unstructured.Unstructured) *ObjectError {
+	return &ObjectError{Cluster: r.c.name, Object: RefOf(o), Op: "delete", Reason: Stuck, Message: "it is being deleted and " + waitsFor(o),
+		Hint: "find the controller that should remove the finalizer; nothing else waits for this object"}
+}
+
+// waitsFor says why a deleted object is still there.
+func waitsFor(o *unstructured.Unstructured) string {
+	if f := o.GetFinalizers(); len(f) > 0 {
+		return "waits for finalizer " + strings.Join(f, ", ")
+	}
+	if f, _, _ := unstructured.NestedStringSlice(o.Object, "spec", "finalizers"); len(f) > 0 && o.GetKind() == "Namespace" {
+		return "waits for its content to be deleted"
+	}
+	if g := o.GetDeletionGracePeriodSeconds(); g != nil && *g > 0 {
+		return fmt.Sprintf("ends within its grace period of %d s", *g)
+	}
+	return "waits to be removed"
+}

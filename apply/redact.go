@@ -1,0 +1,75 @@
+package apply
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// withoutValues replaces the text of a server's answer about a Secret: validation, decoding and webhooks may
+// repeat values in it. Reason, fields, managers and the webhook's name stay; causes lose their text, except
+// what tells an immutable field from another.
+func withoutValues(err error) error {
+	status, ok := statusOf(err)
+	if !ok {
+		var down *UnreachableError
+		if errors.As(err, &down) || errors.Is(err, errSafe) || isContext(err) {
+			return err
+		}
+		return fmt.Errorf("the request failed (text withheld, the object is a Secret): %T", err)
+	}
+	safe := metav1.Status{Status: status.Status, Code: status.Code, Reason: status.Reason}
+	text := "the server answered " + string(status.Reason)
+	if m := webhookPattern.FindString(status.Message); m != "" {
+		text = m
+	}
+	if status.Details != nil {
+		safe.Details = &metav1.StatusDetails{Name: status.Details.Name, Group: status.Details.Group,
+			Kind: status.Details.Kind, UID: status.Details.UID, RetryAfterSeconds: status.Details.RetryAfterSeconds}
+		var fields []string
+		for _, cause := range status.Details.Causes {
+			safe.Details.Causes = append(safe.Details.Causes, safeCause(cause))
+			if cause.Field != "" {
+				fields = append(fields, cause.Field)
+			}
+		}
+		if len(fields) > 0 {
+			text += " for " + strings.Join(fields, ", ")
+		}
+	}
+	// The text of Forbidden and NotFound comes from the authorizer and the router, which see no body.
+	if forbiddenByRBAC.MatchString(status.Message) {
+		text = status.Message
+	}
+	safe.Message = text + " (text withheld, the object is a Secret)"
+	return &apierrors.StatusError{ErrStatus: safe}
+}
+
+func safeCause(c metav1.StatusCause) metav1.StatusCause {
+	out := metav1.StatusCause{Type: c.Type, Field: c.Field, Message: "text withheld"}
+	switch {
+	case c.Type == metav1.CauseTypeFieldManagerConflict:
+		out.Message = managerPattern.FindString(c.Message)
+	case immutablePattern.MatchString(c.Message):
+		out.Message = "field is immutable"
+	}
+	return out
+}
+
+// errSafe marks errors of our own making, whose text holds no value.
+var errSafe = errors.New("")
+
+type safeError struct{ text string }
+
+func (e safeError) Error() string        { return e.text }
+func (e safeError) Is(target error) bool { return target == errSafe }
+
+func safef(format string, args ...any) error { return safeError{fmt.Sprintf(format, args...)} }
+
+func isContext(err error) bool {
+	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+}

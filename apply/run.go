@@ -1,0 +1,401 @@
+package apply
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// run is one pass of one set over one cluster. Apply, Plan, Delete and PlanDelete are the same pass with
+// other settings, so that a plan says what will be done.
+type run struct {
+	e    *Engine
+	c    *Cluster
+	set  *Set
+	inv  Inventory
+	opts ApplyOptions
+	dry  bool // plan: ask the server, change nothing
+
+	desired []*desired
+	ignored []Ref // desired, but in mode Ignore: not ours any more
+	crds    map[schema.GroupKind]*unstructured.Unstructured
+	old     map[key]Entry
+	stores  map[schema.GroupVersionKind]*watchedResource
+
+	mu       sync.Mutex
+	entries  map[key]Entry // what the inventory will say
+	saved    string        // digest of what it says
+	outcomes map[key]outcome
+	deletion []outcome
+	extra    []*ObjectError // errors that belong to no object
+}
+
+// outcome is the result for one object, of a run or of a plan.
+type outcome struct {
+	ref     Ref
+	action  Action
+	fields  []FieldChange
+	message string
+	err     *ObjectError
+}
+
+// Apply makes the cluster hold the objects of a set: applies what differs, deletes what left the set. An error
+// of one object does not stop the others; the error, if any, is of type Errors.
+func (e *Engine) Apply(ctx context.Context, c *Cluster, s Set, inv Inventory, o ApplyOptions) (*Result, error) {
+	r := e.newRun(c, &s, inv, o, false)
+	r.apply(ctx)
+	return r.result()
+}
+
+// Plan tells what Apply would do now. It asks the server by dry runs for objects that are not known to be
+// unchanged, and writes nothing, the inventory neither.
+func (e *Engine) Plan(ctx context.Context, c *Cluster, s Set, inv Inventory, o ApplyOptions) (*Changes, error) {
+	r := e.newRun(c, &s, inv, o, true)
+	r.apply(ctx)
+	return r.changes()
+}
+
+func (e *Engine) newRun(c *Cluster, s *Set, inv Inventory, o ApplyOptions, dry bool) *run {
+	orDefault(&o.CRDTimeout, time.Minute)
+	orDefault(&o.DeleteTimeout, 10*time.Second)
+	return &run{e: e, c: c, set: s, inv: inv, opts: o, dry: dry,
+		crds: map[schema.GroupKind]*unstructured.Unstructured{}, old: map[key]Entry{},
+		stores: map[schema.GroupVersionKind]*watchedResource{}, entries: map[key]Entry{}, outcomes: map[key]outcome{}}
+}
+
+// apply is the whole pass.
+func (r *run) apply(ctx context.Context) {
+	if err := r.prepare(); err != nil {
+		r.abort("read the desired objects", err)
+		return
+	}
+	if err := r.open(ctx); err != nil {
+		r.abort("read the cluster", err)
+		return
+	}
+	if err := r.announce(ctx); err != nil {
+		r.abort("write the inventory", err)
+		return
+	}
+	for _, phase := range phases(r.desired, func(d *desired) Ref { return d.ref }) {
+		r.applyPhase(ctx, phase)
+		r.establish(ctx, phase)
+	}
+	if !r.opts.NoPrune {
+		r.prune(ctx)
+	}
+	r.close(ctx)
+}
+
+// prepare decorates the declared objects. What cannot be read fails the whole set: a set that is not
+// completely understood must not prune.
+func (r *run) prepare() error {
+	if err := r.set.check(); err != nil {
+		return err
+	}
+	for _, o := range r.set.Objects {
+		if groupKindOf(o) == crdKind {
+			group, _, _ := unstructured.NestedString(o.Object, "spec", "group")
+			kind, _, _ := unstructured.NestedString(o.Object, "spec", "names", "kind")
+			r.crds[schema.GroupKind{Group: group, Kind: kind}] = o
+		}
+	}
+	for _, o := range r.set.Objects {
+		if o.GetKind() == "" || o.GetAPIVersion() == "" || o.GetName() == "" {
+			return safef("an object lacks apiVersion, kind or metadata.name: %s", RefOf(o))
+		}
+		d := &desired{ref: RefOf(o), source: r.set.Sources[RefOf(o)]}
+		if o.GetAnnotations()[r.e.keys.Mode] == "Ignore" {
+			r.ignored = append(r.ignored, d.ref)
+			continue
+		}
+		obj, err := r.e.keys.decorate(r.set, o)
+		if err != nil {
+			return err
+		}
+		d.obj = obj
+		r.desired = append(r.desired, d)
+	}
+	return nil
+}
+
+// open reads what there is: the inventory and, through the live cache, the objects of every kind in use.
+func (r *run) open(ctx context.Context) error {
+	if err := r.c.reachable(ctx); err != nil {
+		return err
+	}
+	entries, err := r.inv.Load(ctx)
+	if err != nil {
+		return err
+	}
+	kinds := map[schema.GroupVersionKind]bool{}
+	for _, e := range entries {
+		r.old[e.key()], r.entries[e.key()] = e, e
+		kinds[e.GVK()] = true
+	}
+	r.saved = r.digestEntries()
+	for _, d := range r.desired {
+		kinds[d.ref.GVK()] = true
+		if gk := d.ref.GroupKind(); gk == deploymentKind || gk == statefulSet {
+			kinds[hpaKind.WithVersion("v2")] = true
+		}
+	}
+	if err := r.openKinds(ctx, kinds); err != nil {
+		return err
+	}
+	return r.resolve(ctx)
+}
+
+// openKinds starts the live caches side by side. A kind that cannot be listed is worked on without cache.
+func (r *run) openKinds(ctx context.Context, kinds map[schema.GroupVersionKind]bool) error {
+	var opened []*watchedResource
+	for gvk := range kinds {
+		if r.stores[gvk] != nil {
+			continue
+		}
+		w, err := r.c.resource(ctx, gvk)
+		switch {
+		case meta.IsNoMatchError(err):
+			continue
+		case err != nil:
+			return err
+		}
+		r.stores[gvk] = w
+		opened = append(opened, w)
+	}
+	for _, w := range opened {
+		err := w.ready(ctx)
+		switch {
+		case err == nil:
+		case apierrors.IsForbidden(err), apierrors.IsMethodNotSupported(err), apierrors.IsNotFound(err):
+			for gvk, have := range r.stores {
+				if have == w {
+					delete(r.stores, gvk)
+				}
+			}
+		default:
+			return fmt.Errorf("listing %s: %w", w.gvr.GroupResource(), err)
+		}
+	}
+	return nil
+}
+
+// resolve settles the namespace of every object by the scope of its kind (upstream's rule: none means
+// "default", and cluster-scoped objects have none) and finds objects that are declared twice.
+func (r *run) resolve(ctx context.Context) error {
+	seen := map[key]*desired{}
+	for _, d := range r.desired {
+		namespaced, known, err := r.isNamespaced(ctx, d.ref)
+		if err != nil {
+			return err
+		}
+		if known && namespaced && d.ref.Namespace == "" {
+			d.obj.SetNamespace("default")
+		} else if known && !namespaced {
+			d.obj.SetNamespace("")
+		}
+		d.ref = RefOf(d.obj)
+		if twin := seen[d.ref.key()]; twin != nil {
+			return safef("%s is declared twice%s", d.ref, sources(twin.source, d.source))
+		}
+		seen[d.ref.key()] = d
+	}
+	return nil
+}
+
+func sources(a, b string) string {
+	if a == "" && b == "" {
+		return ""
+	}
+	return fmt.Sprintf(", in %s and in %s", a, b)
+}
+
+func (r *run) isNamespaced(ctx context.Context, ref Ref) (namespaced, known bool, err error) {
+	mapping, err := r.c.Mapping(ctx, ref.GVK())
+	switch {
+	case err == nil:
+		return mapping.Scope.Name() == meta.RESTScopeNameNamespace, true, nil
+	case !meta.IsNoMatchError(err):
+		return false, false, err
+	}
+	if crd := r.crds[ref.GroupKind()]; crd != nil {
+		scope, _, _ := unstructured.NestedString(crd.Object, "spec", "scope")
+		return scope == "Namespaced", true, nil
+	}
+	return false, false, nil
+}
+
+// announce writes the inventory before the first object: old and new together, so that nothing that is
+// created can be forgotten. When no object is new, the old one says it all.
+func (r *run) announce(ctx context.Context) error {
+	for _, d := range r.desired {
+		if _, known := r.entries[d.ref.key()]; !known {
+			r.entries[d.ref.key()] = Entry{Ref: d.ref, Labels: d.obj.GetLabels(), Annotations: d.obj.GetAnnotations()}
+		}
+	}
+	return r.save(ctx)
+}
+
+// close writes the inventory as it is now. It does so even when ctx has ended, quickly.
+func (r *run) close(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 1500*time.Millisecond)
+	defer cancel()
+	if err := r.save(ctx); err != nil {
+		r.extra = append(r.extra, r.c.explain(Ref{}, "write the inventory", err))
+	}
+	if !r.dry {
+		r.e.tracked.replace(r.c, r.set.Name, r.set.FieldManager, r.wantedEntries())
+	}
+}
+
+// wantedEntries are the entries without those that are being deleted.
+func (r *run) wantedEntries() []Entry {
+	leaving := map[key]bool{}
+	for _, o := range r.deletion {
+		leaving[o.ref.key()] = o.action == Deleting
+	}
+	return slices.DeleteFunc(r.sortedEntries(), func(e Entry) bool { return leaving[e.key()] })
+}
+
+func (r *run) save(ctx context.Context) error {
+	now := r.digestEntries()
+	if r.dry || now == r.saved {
+		return nil
+	}
+	if err := r.inv.Save(ctx, r.sortedEntries()); err != nil {
+		return err
+	}
+	r.saved = now
+	return nil
+}
+
+func (r *run) sortedEntries() []Entry {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	out := make([]Entry, 0, len(r.entries))
+	for _, e := range r.entries {
+		out = append(out, e)
+	}
+	slices.SortFunc(out, func(a, b Entry) int { return compareRefs(a.Ref, b.Ref) })
+	return out
+}
+
+func (r *run) digestEntries() string { return digest(r.sortedEntries()) }
+
+// abort fails every object of the set for one reason.
+func (r *run) abort(op string, err error) {
+	cause := r.c.explain(Ref{}, op, err)
+	r.extra = append(r.extra, cause)
+	for _, d := range r.desired {
+		r.outcomes[d.ref.key()] = outcome{ref: d.ref, action: Failed, message: cause.Message, err: cause}
+	}
+}
+
+// finished notes the outcome of an object.
+func (r *run) finished(o outcome) {
+	r.mu.Lock()
+	r.outcomes[o.ref.key()] = o
+	r.mu.Unlock()
+	r.tell(o)
+}
+
+func (r *run) tell(o outcome) {
+	if r.opts.OnObject != nil {
+		r.opts.OnObject(ObjectResult{Ref: o.ref, Action: o.action, Message: o.message, Err: o.err})
+	}
+}
+
+func (r *run) fail(d *desired, err error) outcome {
+	e := r.c.explain(d.ref, "apply", err)
+	e.Source = d.source
+	return outcome{ref: d.ref, action: Failed, message: e.Message, err: e}
+}
+
+// ordered are the outcomes in order of application, then the deletions.
+func (r *run) ordered() []outcome {
+	out := make([]outcome, 0, len(r.outcomes)+len(r.deletion))
+	for _, o := range r.outcomes {
+		out = append(out, o)
+	}
+	slices.SortFunc(out, func(a, b outcome) int { return compareRefs(a.ref, b.ref) })
+	return append(out, r.deletion...)
+}
+
+func (r *run) result() (*Result, error) {
+	out := &Result{Cluster: r.c.name, Set: r.set.Name, Complete: len(r.extra) == 0}
+	for _, o := range r.ordered() {
+		out.Objects = append(out.Objects, ObjectResult{Ref: o.ref, Action: o.action, Message: o.message, Err: o.err})
+		switch o.action {
+		case Failed, Skipped, HeldBack, Deleting:
+			out.Complete = false
+		}
+	}
+	sums := map[string]string{}
+	for _, d := range r.desired {
+		sums[d.ref.String()+d.ref.APIVersion] = appliedDigest(d.obj, r.set.FieldManager, nil)
+	}
+	out.Digest = digest(sums)
+	return out, r.errors()
+}
+
+func (r *run) changes() (*Changes, error) {
+	out := &Changes{Cluster: r.c.name, Set: r.set.Name}
+	for _, o := range r.ordered() {
+		out.Items = append(out.Items, Change{Ref: o.ref, Action: planned[o.action], Fields: o.fields, Message: o.message, Err: o.err})
+	}
+	return out, r.errors()
+}
+
+// errors joins all errors; those that concern the cluster as a whole are said once.
+func (r *run) errors() error {
+	all := slices.Clone(r.extra)
+	once := map[Reason]*ObjectError{}
+	for _, e := range all {
+		once[e.Reason] = e
+	}
+	for _, o := range r.ordered() {
+		switch {
+		case o.err == nil || slices.Contains(all, o.err):
+			continue
+		case o.err.Reason == Unreachable || o.err.Reason == Canceled || o.err.Reason == Unauthorized || o.err.Reason == CertificateExpired:
+			if once[o.err.Reason] != nil {
+				continue
+			}
+			once[o.err.Reason] = o.err
+		}
+		all = append(all, o.err)
+	}
+	return join(all)
+}
+
+// live is the object as the live cache knows it. known is false when the kind is not cached.
+func (r *run) live(ref Ref) (o *unstructured.Unstructured, known bool) {
+	r.mu.Lock()
+	w := r.stores[ref.GVK()]
+	r.mu.Unlock()
+	if w == nil {
+		return nil, false
+	}
+	return w.get(nsName{ref.Namespace, ref.Name}), true
+}
+
+// read is the object from the cache or, if it is not there, from the server; nil when there is none.
+func (r *run) read(ctx context.Context, ref Ref) (*unstructured.Unstructured, error) {
+	if o, _ := r.live(ref); o != nil {
+		return o, nil
+	}
+	o, err := r.c.GetLive(ctx, ref)
+	var noMatch *meta.NoKindMatchError
+	if apierrors.IsNotFound(err) || errors.As(err, &noMatch) {
+		return nil, nil
+	}
+	return o, err
+}

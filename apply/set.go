@@ -1,0 +1,189 @@
+package apply
+
+import (
+	"fmt"
+	"maps"
+	"strings"
+
+	"github.com/fluxcd/pkg/ssa/utils"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/json"
+
+	"encoding/base64"
+)
+
+// Set is a group of objects that is applied, pruned and deleted as one, with one inventory.
+type Set struct {
+	// Name is unique in the cluster: "[<clusterID>:]<namespace>/<name>". It becomes the origin annotation,
+	// by which sets hand objects over to each other.
+	Name string
+	// Objects are the desired objects; they are not modified.
+	Objects []*unstructured.Unstructured
+	// InjectLabels are added to objects, pod templates and volume claim templates.
+	InjectLabels map[string]string
+	// FieldManager is the server-side apply manager; required.
+	FieldManager string
+	// Force takes fields over from other managers. Without it they are reported as Conflict.
+	Force bool
+	// KeepObjects makes Delete leave the objects where they are.
+	KeepObjects bool
+	// ForceOverwriteLabels and ForceOverwriteAnnotations remove keys that others added, except annotations
+	// that Kubernetes' own controllers keep.
+	ForceOverwriteLabels, ForceOverwriteAnnotations bool
+	// Equivalences are kinds that are the same objects under another API group.
+	Equivalences [][]schema.GroupKind
+	// DeletePersistentVolumeClaims deletes the claims of a StatefulSet together with it.
+	DeletePersistentVolumeClaims bool
+	// Sources says where objects come from, for error messages.
+	Sources map[Ref]string
+}
+
+// desired is an object of a set, made ready to be sent.
+type desired struct {
+	ref    Ref
+	obj    *unstructured.Unstructured
+	source string
+}
+
+// decorate makes the object that is sent from the declared one: what only a server sets is removed, labels are
+// injected, the label and annotations of the engine added.
+func (k Keys) decorate(s *Set, in *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	o := in.DeepCopy()
+	normalize(o)
+	labels := merge(o.GetLabels(), s.InjectLabels)
+	labels[k.ManagedByLabel] = k.ManagedByValue
+	o.SetLabels(labels)
+	annotations := merge(o.GetAnnotations(), nil)
+	annotations[k.Origin] = s.Name
+	annotations[k.Description] = k.DescriptionText
+	o.SetAnnotations(annotations)
+	if len(s.InjectLabels) > 0 {
+		if err := injectIntoTemplates(o, s.InjectLabels); err != nil {
+			return nil, err
+		}
+	}
+	return o, nil
+}
+
+func merge(base, over map[string]string) map[string]string {
+	out := map[string]string{}
+	maps.Copy(out, base)
+	maps.Copy(out, over)
+	return out
+}
+
+// serverFields are metadata that only the server sets; sending them is refused or claims what is not ours.
+var serverFields = []string{"managedFields", "resourceVersion", "uid", "creationTimestamp", "generation", "selfLink",
+	"deletionTimestamp", "deletionGracePeriodSeconds"}
+
+func normalize(o *unstructured.Unstructured) {
+	for _, f := range serverFields {
+		unstructured.RemoveNestedField(o.Object, "metadata", f)
+	}
+	unstructured.RemoveNestedField(o.Object, "status")
+	utils.RemoveCABundleFromCRD(o)
+	dropNulls(o.Object)
+	if groupKindOf(o) == secretKind {
+		stringDataToData(o)
+	}
+}
+
+// dropNulls removes map entries without a value, which rendered charts are full of: an apply would own them.
+func dropNulls(m map[string]any) {
+	for k, v := range m {
+		switch v := v.(type) {
+		case nil:
+			delete(m, k)
+		case map[string]any:
+			dropNulls(v)
+		case []any:
+			for _, item := range v {
+				if inner, ok := item.(map[string]any); ok {
+					dropNulls(inner)
+				}
+			}
+		}
+	}
+}
+
+// stringDataToData moves stringData into data as the server does: an apply of stringData could never remove a
+// key again (https://github.com/kubernetes/kubernetes/issues/108008).
+func stringDataToData(o *unstructured.Unstructured) {
+	plain, found, _ := unstructured.NestedMap(o.Object, "stringData")
+	if !found {
+		return
+	}
+	data, _, _ := unstructured.NestedMap(o.Object, "data")
+	if data == nil {
+		data = map[string]any{}
+	}
+	for k, v := range plain {
+		text, ok := v.(string)
+		if !ok {
+			return // the server will refuse it and say so
+		}
+		data[k] = base64.StdEncoding.EncodeToString([]byte(text))
+	}
+	unstructured.RemoveNestedField(o.Object, "stringData")
+	_ = unstructured.SetNestedMap(o.Object, data, "data")
+}
+
+// injectIntoTemplates adds labels to the pod template and the volume claim templates of a workload.
+func injectIntoTemplates(o *unstructured.Unstructured, labels map[string]string) error {
+	for _, path := range [][]string{{"spec", "template"}, {"spec", "jobTemplate"}, {"spec", "jobTemplate", "spec", "template"}} {
+		if len(path) == 2 && !hasPodTemplate(o, path) {
+			continue
+		}
+		if _, found, _ := unstructured.NestedMap(o.Object, path...); !found {
+			continue
+		}
+		at := append(append([]string{}, path...), "metadata", "labels")
+		have, _, err := unstructured.NestedStringMap(o.Object, at...)
+		if err != nil {
+			return safef("%s: %s are not a map of strings", RefOf(o), strings.Join(at, "."))
+		}
+		if err := unstructured.SetNestedStringMap(o.Object, merge(have, labels), at...); err != nil {
+			return safef("%s: %s cannot be set", RefOf(o), strings.Join(at, "."))
+		}
+	}
+	claims, found, _ := unstructured.NestedSlice(o.Object, "spec", "volumeClaimTemplates")
+	if !found || groupKindOf(o) != statefulSet {
+		return nil
+	}
+	for _, claim := range claims {
+		if m, ok := claim.(map[string]any); ok {
+			have, _, _ := unstructured.NestedStringMap(m, "metadata", "labels")
+			_ = unstructured.SetNestedStringMap(m, merge(have, labels), "metadata", "labels")
+		}
+	}
+	return unstructured.SetNestedSlice(o.Object, claims, "spec", "volumeClaimTemplates")
+}
+
+// hasPodTemplate keeps labels out of templates of custom resources that are no pod templates.
+func hasPodTemplate(o *unstructured.Unstructured, path []string) bool {
+	if path[1] == "jobTemplate" {
+		return groupKindOf(o) == schema.GroupKind{Group: "batch", Kind: "CronJob"}
+	}
+	_, found, _ := unstructured.NestedSlice(o.Object, append(append([]string{}, path...), "spec", "containers")...)
+	return found
+}
+
+// payload is the body of the apply request.
+func payload(o *unstructured.Unstructured) ([]byte, error) {
+	body, err := json.Marshal(o.Object)
+	if err != nil {
+		return nil, safef("%s cannot be written as JSON", RefOf(o))
+	}
+	return body, nil
+}
+
+func (s *Set) check() error {
+	switch {
+	case s.Name == "":
+		return fmt.Errorf("a set needs a name")
+	case s.FieldManager == "":
+		return fmt.Errorf("set %s needs a field manager", s.Name)
+	}
+	return nil
+}

@@ -1,0 +1,152 @@
+package apply
+
+import (
+	"sync"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+)
+
+// ChangeEvent is a change of a cached object: Old is nil when it appeared, New when it is gone. The objects
+// are shared, do not modify them.
+type ChangeEvent struct {
+	Ref      Ref
+	Old, New *unstructured.Unstructured
+}
+
+// store holds the objects of one resource: what list and watch said, overlaid by the answers to our own
+// writes. Resource versions decide which is newer, so the order in which the two arrive does not matter.
+// It implements cache.ReflectorStore.
+type store struct {
+	selector labels.Selector
+	emit     func(ChangeEvent)
+	onList   func()
+
+	order   sync.Mutex // held while handlers run, so that events keep their order
+	mu      sync.RWMutex
+	objects map[nsName]*unstructured.Unstructured
+}
+
+func (s *store) get(n nsName) *unstructured.Unstructured {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.objects[n]
+}
+
+func (s *store) list(visit func(*unstructured.Unstructured)) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	for _, o := range s.objects {
+		visit(o)
+	}
+}
+
+// observe takes over the answer to a write.
+func (s *store) observe(o *unstructured.Unstructured) {
+	if s.selector.Matches(labels.Set(o.GetLabels())) {
+		_ = s.Add(o)
+	}
+}
+
+// forget drops an object whose deletion the server confirmed.
+func (s *store) forget(o *unstructured.Unstructured) {
+	s.remove(o, func(have *unstructured.Unstructured) bool { return have.GetUID() == o.GetUID() })
+}
+
+// Add takes an object that the watch reported, unless a newer one is known.
+func (s *store) Add(obj any) error {
+	o, ok := obj.(*unstructured.Unstructured)
+	if !ok {
+		return nil
+	}
+	s.order.Lock()
+	defer s.order.Unlock()
+	s.mu.Lock()
+	old := s.objects[nameOf(o)]
+	if old != nil && !newer(o.GetResourceVersion(), old.GetResourceVersion()) {
+		s.mu.Unlock()
+		return nil
+	}
+	s.objects[nameOf(o)] = o
+	s.mu.Unlock()
+	s.emit(ChangeEvent{Ref: RefOf(o), Old: old, New: o})
+	return nil
+}
+
+// Update is Add.
+func (s *store) Update(obj any) error { return s.Add(obj) }
+
+// Delete drops an object that the watch reported as gone, unless it was made anew since.
+func (s *store) Delete(obj any) error {
+	o, ok := obj.(*unstructured.Unstructured)
+	if !ok {
+		return nil
+	}
+	s.remove(o, func(have *unstructured.Unstructured) bool {
+		return !newer(have.GetResourceVersion(), o.GetResourceVersion())
+	})
+	return nil
+}
+
+func (s *store) remove(o *unstructured.Unstructured, when func(have *unstructured.Unstructured) bool) {
+	s.order.Lock()
+	defer s.order.Unlock()
+	s.mu.Lock()
+	old := s.objects[nameOf(o)]
+	if old == nil || !when(old) {
+		s.mu.Unlock()
+		return
+	}
+	delete(s.objects, nameOf(o))
+	s.mu.Unlock()
+	s.emit(ChangeEvent{Ref: RefOf(o), Old: old})
+}
+
+// Replace takes a new list; objects that we wrote after it was made are kept.
+func (s *store) Replace(list []any, version string) error {
+	s.order.Lock()
+	defer s.order.Unlock()
+	var events []ChangeEvent
+	next := make(map[nsName]*unstructured.Unstructured, len(list))
+	s.mu.Lock()
+	for _, item := range list {
+		o, ok := item.(*unstructured.Unstructured)
+		if !ok {
+			continue
+		}
+		old := s.objects[nameOf(o)]
+		if old != nil && !newer(o.GetResourceVersion(), old.GetResourceVersion()) {
+			next[nameOf(o)] = old
+			continue
+		}
+		next[nameOf(o)] = o
+		events = append(events, ChangeEvent{Ref: RefOf(o), Old: old, New: o})
+	}
+	for n, old := range s.objects {
+		if next[n] != nil {
+			continue
+		}
+		if newer(old.GetResourceVersion(), version) {
+			next[n] = old
+			continue
+		}
+		events = append(events, ChangeEvent{Ref: RefOf(old), Old: old})
+	}
+	s.objects = next
+	s.mu.Unlock()
+	for _, e := range events {
+		s.emit(e)
+	}
+	s.onList()
+	return nil
+}
+
+// Resync does nothing: nothing is derived from the store.
+func (s *store) Resync() error { return nil }
+
+// newer compares two resource versions; one that cannot be compared counts as newer.
+func newer(a, b string) bool {
+	d, err := resourceversion.CompareResourceVersion(a, b)
+	return err != nil || d > 0
+}

@@ -1,0 +1,195 @@
+package apply
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	"sigs.k8s.io/yaml"
+)
+
+// server is the API server that the integration tests of this package share; each test has its own namespace.
+var server struct {
+	config *rest.Config
+	count  atomic.Int64
+}
+
+func TestMain(m *testing.M) {
+	if os.Getenv("KUBEBUILDER_ASSETS") == "" {
+		os.Exit(m.Run())
+	}
+	env := &envtest.Environment{}
+	cfg, err := env.Start()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "starting the API server:", err)
+		os.Exit(1)
+	}
+	server.config = cfg
+	code := m.Run()
+	if err := env.Stop(); err != nil {
+		fmt.Fprintln(os.Stderr, "stopping the API server:", err)
+	}
+	os.Exit(code)
+}
+
+// fixture is a test's own corner of the API server.
+type fixture struct {
+	testing.TB
+	ctx context.Context
+	ns  string
+	c   *Cluster
+	e   *Engine
+	inv Inventory
+	api dynamic.Interface // somebody else: requests are not counted
+}
+
+func newFixture(t testing.TB) *fixture {
+	t.Helper()
+	if server.config == nil {
+		t.Skip("KUBEBUILDER_ASSETS is not set: needs etcd and kube-apiserver (make test sets it)")
+	}
+	f := &fixture{TB: t, ns: fmt.Sprintf("t%d-%d", os.Getpid(), server.count.Add(1)), e: NewEngine(Options{})}
+	var cancel context.CancelFunc
+	f.ctx, cancel = context.WithTimeout(context.Background(), 2*time.Minute)
+	t.Cleanup(cancel)
+	f.c = f.cluster()
+	f.inv = NewConfigMapInventory(f.c, f.ns, "inventory", nil)
+	other := rest.CopyConfig(server.config)
+	other.UserAgent, other.QPS = "somebody", -1
+	api, err := dynamic.NewForConfig(other)
+	require.NoError(t, err)
+	f.api = api
+	f.create(f.object(`{apiVersion: v1, kind: Namespace, metadata: {name: NS}}`))
+	return f
+}
+
+// cluster is a new connection, as after a restart of the process.
+func (f *fixture) cluster() *Cluster {
+	c, err := NewCluster("test", server.config, ClusterOptions{})
+	require.NoError(f, err)
+	f.Cleanup(c.Close)
+	return c
+}
+
+// object reads YAML, in which NS stands for the namespace of the test.
+func (f *fixture) object(text string) *unstructured.Unstructured { return parse(f, f.ns, text) }
+
+func parse(t testing.TB, ns, text string) *unstructured.Unstructured {
+	t.Helper()
+	o := &unstructured.Unstructured{}
+	raw, err := yaml.YAMLToJSON([]byte(strings.ReplaceAll(text, "NS", ns)))
+	require.NoError(t, err)
+	require.NoError(t, o.UnmarshalJSON(raw))
+	return o
+}
+
+func (f *fixture) configMap(name, value string) *unstructured.Unstructured {
+	return f.object(fmt.Sprintf(`{apiVersion: v1, kind: ConfigMap, metadata: {name: %s, namespace: NS}, data: {key: %q}}`, name, value))
+}
+
+func (f *fixture) deployment(name string, replicas int) *unstructured.Unstructured {
+	return f.object(fmt.Sprintf(`
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: %[1]s, namespace: NS}
+spec:
+  replicas: %[2]d
+  selector: {matchLabels: {app: %[1]s}}
+  template:
+    metadata: {labels: {app: %[1]s}}
+    spec: {containers: [{name: app, image: "registry.k8s.io/pause:3.10", ports: [{containerPort: 80}], resources: {requests: {cpu: "0.5"}}}]}
+`, name, replicas))
+}
+
+func (f *fixture) set(objects ...*unstructured.Unstructured) Set {
+	return Set{Name: f.ns + "/set", FieldManager: "pergola", Force: true, Objects: objects}
+}
+
+func (f *fixture) apply(s Set) (*Result, error) {
+	return f.e.Apply(f.ctx, f.c, s, f.inv, ApplyOptions{DeleteTimeout: 2 * time.Second})
+}
+
+func (f *fixture) mustApply(s Set) *Result {
+	f.Helper()
+	result, err := f.apply(s)
+	require.NoError(f, err)
+	return result
+}
+
+// requests are those that f makes the engine send.
+func (f *fixture) requests(do func()) RequestCounts {
+	before := f.c.Requests()
+	do()
+	return f.c.Requests().Sub(before)
+}
+
+func (f *fixture) resource(o *unstructured.Unstructured) dynamic.ResourceInterface {
+	mapping, err := f.c.Mapping(f.ctx, o.GroupVersionKind())
+	require.NoError(f, err)
+	return f.api.Resource(mapping.Resource).Namespace(o.GetNamespace())
+}
+
+func (f *fixture) create(o *unstructured.Unstructured) *unstructured.Unstructured {
+	f.Helper()
+	out, err := f.resource(o).Create(f.ctx, o, metav1.CreateOptions{FieldManager: "somebody"})
+	require.NoError(f, err)
+	return out
+}
+
+func (f *fixture) get(o *unstructured.Unstructured) *unstructured.Unstructured {
+	f.Helper()
+	out, err := f.resource(o).Get(f.ctx, o.GetName(), metav1.GetOptions{})
+	require.NoError(f, err)
+	return out
+}
+
+func (f *fixture) exists(o *unstructured.Unstructured) bool {
+	_, err := f.resource(o).Get(f.ctx, o.GetName(), metav1.GetOptions{})
+	return err == nil
+}
+
+// patch is a JSON merge patch by a person, waited for in the live cache.
+func (f *fixture) patch(o *unstructured.Unstructured, manager, body string, subresource ...string) {
+	f.Helper()
+	out, err := f.resource(o).Patch(f.ctx, o.GetName(), types.MergePatchType, []byte(body), metav1.PatchOptions{FieldManager: manager}, subresource...)
+	require.NoError(f, err)
+	if len(subresource) > 0 {
+		return
+	}
+	f.eventually("the cache sees the change", func() bool {
+		live, err := f.c.Get(f.ctx, RefOf(o))
+		return err == nil && live.GetResourceVersion() == out.GetResourceVersion()
+	})
+}
+
+func (f *fixture) eventually(what string, ok func() bool) {
+	f.Helper()
+	require.Eventually(f, ok, 20*time.Second, 10*time.Millisecond, what)
+}
+
+func actions(r *Result) map[string]Action {
+	out := map[string]Action{}
+	for _, o := range r.Objects {
+		out[o.Ref.Kind+"/"+o.Ref.Name] = o.Action
+	}
+	return out
+}
+
+func nested(o *unstructured.Unstructured, path ...string) any {
+	v, _, _ := unstructured.NestedFieldNoCopy(o.Object, path...)
+	return v
+}
+
+var configMaps = schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}

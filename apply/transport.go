@@ -1,0 +1,227 @@
+package apply
+
+import (
+	"context"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/utils/clock"
+)
+
+// RequestCounts is the number of requests by verb: get, list, watch, discovery, create, update, patch,
+// patch-apply, delete; verbs of dry runs end in "-dry-run".
+type RequestCounts map[string]int
+
+// Sub is what was added since an earlier count.
+func (r RequestCounts) Sub(earlier RequestCounts) RequestCounts {
+	out := RequestCounts{}
+	for verb, n := range r {
+		if d := n - earlier[verb]; d != 0 {
+			out[verb] = d
+		}
+	}
+	return out
+}
+
+// Writes is the number of requests that may change the cluster.
+func (r RequestCounts) Writes() int {
+	return r["create"] + r["update"] + r["patch"] + r["patch-apply"] + r["delete"]
+}
+
+// UnreachableError says that a cluster did not answer. While the breaker is open it is returned at once.
+type UnreachableError struct {
+	Cluster, Host string
+	Cause         error
+}
+
+func (e *UnreachableError) Error() string {
+	return fmt.Sprintf("cluster %s at %s does not answer: %v", e.Cluster, e.Host, e.Cause)
+}
+func (e *UnreachableError) Unwrap() error { return e.Cause }
+
+// gate is the part of the transport that all clients of one cluster share: it counts, limits what is in
+// flight, gives every request a time limit, and fails at once while the cluster is known to be down.
+type gate struct {
+	cluster, host     string
+	clock             clock.Clock
+	timeout, cooldown time.Duration
+	slots             chan struct{}
+
+	mu        sync.Mutex
+	counts    RequestCounts
+	downUntil time.Time
+	cause     error
+	suspect   bool // the last request that ended did not reach the server
+}
+
+func (g *gate) wrap(next http.RoundTripper) http.RoundTripper {
+	return roundTripper(func(req *http.Request) (*http.Response, error) { return g.roundTrip(req, next) })
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
+
+func (g *gate) roundTrip(req *http.Request, next http.RoundTripper) (*http.Response, error) {
+	verb := verbOf(req)
+	if err := g.down(); err != nil {
+		return nil, err
+	}
+	if verb == "watch" {
+		g.count(verb)
+		resp, err := next.RoundTrip(req)
+		return resp, g.done(req.Context(), err)
+	}
+	select {
+	case g.slots <- struct{}{}:
+		defer func() { <-g.slots }()
+	case <-req.Context().Done():
+		return nil, req.Context().Err()
+	}
+	if err := g.down(); err != nil {
+		return nil, err
+	}
+	g.count(verb)
+	ctx, cancel := context.WithTimeoutCause(req.Context(), g.timeout, errNoAnswer)
+	resp, err := next.RoundTrip(req.WithContext(ctx))
+	if err != nil {
+		if errors.Is(context.Cause(ctx), errNoAnswer) {
+			err = fmt.Errorf("%w within %s", errNoAnswer, g.timeout)
+		}
+		cancel()
+		return nil, g.done(req.Context(), err)
+	}
+	resp.Body = &cancelOnClose{ReadCloser: resp.Body, cancel: cancel}
+	return resp, g.done(req.Context(), nil)
+}
+
+var errNoAnswer = errors.New("no answer")
+
+// done notes how a request ended and turns transport failures into UnreachableError.
+func (g *gate) done(ctx context.Context, err error) error {
+	if err == nil {
+		g.mu.Lock()
+		g.suspect, g.cause, g.downUntil = false, nil, time.Time{}
+		g.mu.Unlock()
+		return nil
+	}
+	if ctx.Err() != nil || !isUnreachable(err) {
+		return err
+	}
+	out := &UnreachableError{Cluster: g.cluster, Host: g.host, Cause: err}
+	g.mu.Lock()
+	g.suspect, g.cause, g.downUntil = true, err, g.clock.Now().Add(g.cooldown)
+	g.mu.Unlock()
+	return out
+}
+
+func (g *gate) down() error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.cause != nil && g.clock.Now().Before(g.downUntil) {
+		return &UnreachableError{Cluster: g.cluster, Host: g.host, Cause: g.cause}
+	}
+	return nil
+}
+
+func (g *gate) isSuspect() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.suspect
+}
+
+func (g *gate) count(verb string) {
+	g.mu.Lock()
+	g.counts[verb]++
+	g.mu.Unlock()
+}
+
+func (g *gate) snapshot() RequestCounts {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return maps.Clone(g.counts)
+}
+
+// isUnreachable is true for failures that the next request would meet as well. A connection that the server
+// closed in between is not one of them.
+func isUnreachable(err error) bool {
+	var (
+		op      *net.OpError
+		dns     *net.DNSError
+		timeout net.Error
+		unknown x509.UnknownAuthorityError
+		invalid x509.CertificateInvalidError
+		host    x509.HostnameError
+	)
+	switch {
+	case errors.As(err, &dns), errors.As(err, &unknown), errors.As(err, &invalid), errors.As(err, &host):
+		return true
+	case errors.As(err, &op) && op.Op == "dial":
+		return true
+	case errors.Is(err, errNoAnswer):
+		return true
+	}
+	return errors.As(err, &timeout) && timeout.Timeout()
+}
+
+type cancelOnClose struct {
+	io.ReadCloser
+	cancel context.CancelFunc
+}
+
+func (b *cancelOnClose) Close() error {
+	defer b.cancel()
+	return b.ReadCloser.Close()
+}
+
+func verbOf(req *http.Request) string {
+	verb := strings.ToLower(req.Method)
+	query := req.URL.Query()
+	switch req.Method {
+	case http.MethodGet:
+		if query.Get("watch") == "true" || query.Get("watch") == "1" {
+			return "watch"
+		}
+		return readVerb(req.URL.Path)
+	case http.MethodPost:
+		verb = "create"
+	case http.MethodPut:
+		verb = "update"
+	case http.MethodPatch:
+		if strings.HasPrefix(req.Header.Get("Content-Type"), "application/apply-patch") {
+			verb = "patch-apply"
+		}
+	}
+	if query.Get("dryRun") != "" {
+		verb += "-dry-run"
+	}
+	return verb
+}
+
+// readVerb tells list, get and discovery apart by the shape of the path.
+func readVerb(path string) string {
+	parts := strings.Split(strings.Trim(path, "/"), "/")
+	switch {
+	case len(parts) > 2 && parts[0] == "api":
+		parts = parts[2:]
+	case len(parts) > 3 && parts[0] == "apis":
+		parts = parts[3:]
+	default:
+		return "discovery"
+	}
+	if parts[0] == "namespaces" && len(parts) > 2 {
+		parts = parts[2:]
+	}
+	if len(parts) == 1 {
+		return "list"
+	}
+	return "get"
+}

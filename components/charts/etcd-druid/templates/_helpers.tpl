@@ -1,0 +1,3 @@
+{{- define "etcd-druid.labels" -}}
+gardener.cloud/role: etcd-druid
+{{- end -}}

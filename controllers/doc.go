@@ -1,0 +1,8 @@
+// Package controllers holds what is specific to Gardener: one package per role or
+// concern. They decide when to do what; how objects reach a cluster is the matter of
+// apply, what they look like that of render.
+//
+//   - managedresource: the ManagedResource contract (the work of gardener-resource-manager)
+//   - owner: a Garden, Seed or Shoot converged by its flow, with conditions and lastOperation
+//   - landscape: a whole landscape converged once, kept, planned and shown
+package controllers

@@ -1,0 +1,105 @@
+package landscape
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"sort"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
+	"github.com/pergola-dev/pergola/landscapes"
+)
+
+// Names of the clusters every landscape has; seeds go by the name of the Seed.
+const (
+	Runtime = "runtime"
+	Virtual = "virtual"
+)
+
+// Access says where kubeconfigs come from, besides landscape.yaml.
+type Access struct {
+	// ByName gives the kubeconfig file of single clusters (--kubeconfig NAME=PATH).
+	ByName map[string]string
+	// Default kubeconfig files, merged (--kubeconfig PATH, or the KUBECONFIG list).
+	Default []string
+}
+
+// ClusterNames of a landscape: runtime, virtual, then its seeds.
+func ClusterNames(l *landscapes.Landscape) ([]string, error) {
+	seeds, err := l.Seeds()
+	if err != nil {
+		return nil, err
+	}
+	names := []string{}
+	for _, s := range seeds {
+		names = append(names, s.Object.Name)
+	}
+	sort.Strings(names)
+	return append([]string{Runtime, Virtual}, names...), nil
+}
+
+// Config finds the REST config of one cluster.
+func (a Access) Config(l *landscapes.Landscape, name string) (*rest.Config, error) {
+	access, declared := declaredAccess(l.Config.Spec.Clusters, name)
+	rules := &clientcmd.ClientConfigLoadingRules{Precedence: a.Default}
+	overrides := &clientcmd.ConfigOverrides{}
+	source := "the default kubeconfig"
+	switch path, ok := a.ByName[name]; {
+	case ok:
+		rules.ExplicitPath, source = path, path
+	case declared && access.SecretRef != nil:
+		return nil, fmt.Errorf("cluster %s: a kubeconfig from a Secret is only read in the cluster: give --kubeconfig %s=PATH", name, name)
+	case declared && access.Kubeconfig != "":
+		p := access.Kubeconfig
+		if !filepath.IsAbs(p) {
+			p = filepath.Join(l.Dir, p)
+		}
+		rules.ExplicitPath, source = p, p
+		overrides.CurrentContext = access.Context
+	case declared && access.Context != "":
+		overrides.CurrentContext = access.Context
+	default:
+		return nil, fmt.Errorf("cluster %s: no access: set spec.clusters in landscape.yaml, or give --kubeconfig %s=PATH", name, name)
+	}
+	if rules.ExplicitPath == "" && !anyFile(a.Default) {
+		return nil, fmt.Errorf("cluster %s: context %q is wanted, but there is no kubeconfig: set KUBECONFIG, or give --kubeconfig PATH or --kubeconfig %s=PATH", name, overrides.CurrentContext, name)
+	}
+	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, overrides).ClientConfig()
+	if err != nil {
+		return nil, fmt.Errorf("cluster %s: context %q of %s: %w", name, overrides.CurrentContext, source, err)
+	}
+	config.UserAgent = "pergola"
+	return config, nil
+}
+
+func anyFile(paths []string) bool {
+	for _, p := range paths {
+		if _, err := os.Stat(p); err == nil {
+			return true
+		}
+	}
+	return false
+}
+
+func declaredAccess(c *landscapev1alpha1.Clusters, name string) (landscapev1alpha1.ClusterAccess, bool) {
+	if c == nil {
+		return landscapev1alpha1.ClusterAccess{}, false
+	}
+	switch name {
+	case Runtime:
+		if c.Runtime != nil {
+			return *c.Runtime, true
+		}
+	case Virtual:
+		if c.Virtual != nil {
+			return *c.Virtual, true
+		}
+	default:
+		access, ok := c.Seeds[name]
+		return access, ok
+	}
+	return landscapev1alpha1.ClusterAccess{}, false
+}

@@ -1,0 +1,203 @@
+package landscape
+
+import (
+	"context"
+	"fmt"
+	"sort"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/pergola-dev/pergola/api/crds"
+	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
+	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/controllers/owner"
+	"github.com/pergola-dev/pergola/landscapes"
+	"github.com/pergola-dev/pergola/plan"
+	"github.com/pergola-dev/pergola/render"
+)
+
+// FieldManager owns what Git declares.
+const FieldManager = "pergola-landscape"
+
+// AnnotationCluster on a Secret, ConfigMap or Namespace says which cluster it is for: runtime or virtual.
+const AnnotationCluster = "landscape.pergola.dev/cluster"
+
+// encryptedState marks a Secret that could not be decrypted.
+const encryptedState = "encrypted"
+
+// declarations of one cluster, in the form the engine takes them.
+type declarations struct {
+	objects []*unstructured.Unstructured
+	sources map[apply.Ref]string
+	// locked are Secrets that need a key we do not have.
+	locked []string
+}
+
+// split sorts the declarations by cluster: the operator's kinds and what the Garden refers to
+// go to the runtime cluster, everything else to the virtual garden.
+func split(l *landscapes.Landscape) map[string]*declarations {
+	out := map[string]*declarations{
+		Runtime: {sources: map[apply.Ref]string{}}, Virtual: {sources: map[apply.Ref]string{}},
+	}
+	referenced := gardenReferences(l)
+	for _, d := range l.Declarations {
+		if d.Object.GroupVersionKind().Group == landscapev1alpha1.SchemeGroupVersion.Group {
+			continue
+		}
+		target := out[clusterOf(d.Object, referenced)]
+		if string(d.Secret) == encryptedState {
+			target.locked = append(target.locked, fmt.Sprintf("%s:%d: Secret %s/%s", d.File, d.Line, d.Object.GetNamespace(), d.Object.GetName()))
+			continue
+		}
+		obj := d.Object.DeepCopy()
+		obj.SetAnnotations(without(obj.GetAnnotations(), AnnotationCluster))
+		target.objects = append(target.objects, obj)
+		target.sources[apply.RefOf(obj)] = fmt.Sprintf("%s:%d", d.File, d.Line)
+	}
+	return out
+}
+
+func without(m map[string]string, key string) map[string]string {
+	delete(m, key)
+	if len(m) == 0 {
+		return nil
+	}
+	return m
+}
+
+func clusterOf(obj *unstructured.Unstructured, referenced map[string]bool) string {
+	if c, ok := obj.GetAnnotations()[AnnotationCluster]; ok && (c == Runtime || c == Virtual) {
+		return c
+	}
+	if obj.GroupVersionKind().Group == "operator.gardener.cloud" {
+		return Runtime
+	}
+	kind := obj.GetKind()
+	if (kind == "Secret" || kind == "ConfigMap") && obj.GetNamespace() == owner.InventoryNamespace && referenced[obj.GetName()] {
+		return Runtime
+	}
+	return Virtual
+}
+
+// gardenReferences collects every name the Garden refers to a Secret or ConfigMap by.
+func gardenReferences(l *landscapes.Landscape) map[string]bool {
+	out := map[string]bool{}
+	for _, d := range l.Declarations {
+		if d.Object.GetKind() == "Garden" {
+			collectReferences(d.Object.Object, "", out)
+		}
+	}
+	return out
+}
+
+func collectReferences(v any, field string, out map[string]bool) {
+	switch x := v.(type) {
+	case map[string]any:
+		if name, ok := x["name"].(string); ok && (strings.HasSuffix(field, "Ref") || strings.HasSuffix(field, "secretRef")) {
+			out[name] = true
+		}
+		for k, item := range x {
+			if name, ok := item.(string); ok && (strings.HasSuffix(k, "SecretName") || k == "secretName" || strings.HasSuffix(k, "configMapName")) {
+				out[name] = true
+			}
+			collectReferences(item, k, out)
+		}
+	case []any:
+		for _, item := range x {
+			collectReferences(item, field, out)
+		}
+	}
+}
+
+// bootstrapObjects are the definitions that the runtime cluster needs before it can hold a
+// Garden; upstream installs them with the operator's chart.
+func bootstrapObjects() ([]*unstructured.Unstructured, error) {
+	var out []*unstructured.Unstructured
+	for _, crd := range crds.All() {
+		if crd.Spec.Group != "operator.gardener.cloud" {
+			continue
+		}
+		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(crd)
+		if err != nil {
+			return nil, fmt.Errorf("CRD %s: %w", crd.Name, err)
+		}
+		delete(content, "status")
+		obj := &unstructured.Unstructured{Object: content}
+		obj.SetAPIVersion("apiextensions.k8s.io/v1")
+		obj.SetKind("CustomResourceDefinition")
+		out = append(out, obj)
+	}
+	return out, nil
+}
+
+// set of declarations for the engine.
+func (c *Converger) declarationSet(name string, d *declarations) apply.Set {
+	return apply.Set{Name: c.setID(name), Objects: d.objects, FieldManager: FieldManager, Sources: d.sources}
+}
+
+func (c *Converger) setID(name string) string {
+	return "landscape." + c.landscape.Config.Name + "/" + name
+}
+
+func (c *Converger) declarationInventory(name string) apply.Inventory {
+	runtimeCluster := c.clusters[Runtime]
+	return apply.NewConfigMapInventory(runtimeCluster, owner.InventoryNamespace, "pergola-inventory.landscape."+c.landscape.Config.Name+"."+name,
+		map[string]string{owner.LabelInventory: "landscape." + c.landscape.Config.Name, owner.LabelBundle: name, owner.LabelCluster: name})
+}
+
+// applyDeclarations sends what Git declares for one cluster.
+func (c *Converger) applyDeclarations(ctx context.Context, cluster string, d *declarations) error {
+	if len(d.locked) > 0 {
+		sort.Strings(d.locked)
+		return fmt.Errorf("no age key for encrypted Secrets: %s: set SOPS_AGE_KEY or SOPS_AGE_KEY_FILE", strings.Join(d.locked, ", "))
+	}
+	return c.applySet(ctx, cluster, "declarations", c.declarationSet(cluster, d), c.declarationInventory(cluster))
+}
+
+func (c *Converger) applySet(ctx context.Context, cluster, bundle string, s apply.Set, inv apply.Inventory) error {
+	result, err := c.engine.Apply(ctx, c.clusters[cluster], s, inv, apply.ApplyOptions{
+		ApprovePrune: func(entries []apply.Entry) []apply.Held { return c.judge(cluster, entries, len(s.Objects)) },
+		OnObject:     func(r apply.ObjectResult) { c.object("landscape "+c.landscape.Config.Name, bundle, r) },
+	})
+	if result != nil {
+		c.count(result)
+	}
+	return err
+}
+
+// judge holds deletions of declarations: a Garden, Seed, Shoot or Project that a commit only removes
+// is held until it is confirmed.
+func (c *Converger) judge(cluster string, entries []apply.Entry, total int) []apply.Held {
+	var refs []plan.Ref
+	for _, e := range entries {
+		refs = append(refs, planRef(e.Ref))
+	}
+	verdict := c.options.Gate.Judge(cluster, refs, total)
+	var held []apply.Held
+	for _, e := range entries {
+		if reason, ok := verdict.Held[planRef(e.Ref)]; ok {
+			held = append(held, apply.Held{Ref: e.Ref, Reason: reason})
+		}
+	}
+	if len(held) > 0 {
+		c.hold(cluster, held, verdict.ID)
+	}
+	return held
+}
+
+func planRef(r apply.Ref) plan.Ref {
+	return plan.Ref{APIVersion: r.APIVersion, Kind: r.Kind, Namespace: r.Namespace, Name: r.Name}
+}
+
+// ownerRef is the declaration of an owner.
+func ownerRef(o render.Owner) apply.Ref {
+	switch o.Kind {
+	case owner.Garden:
+		return apply.Ref{APIVersion: "operator.gardener.cloud/v1alpha1", Kind: "Garden", Name: o.Name}
+	case owner.Seed:
+		return apply.Ref{APIVersion: "core.gardener.cloud/v1beta1", Kind: "Seed", Name: o.Name}
+	}
+	return apply.Ref{APIVersion: "core.gardener.cloud/v1beta1", Kind: "Shoot", Namespace: o.Namespace, Name: o.Name}
+}

@@ -1,0 +1,54 @@
+package landscape
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/controllers/owner"
+	"github.com/pergola-dev/pergola/plan"
+)
+
+// Plan says what Apply would change on every cluster, by server-side dry run. Nothing is written.
+func (c *Converger) Plan(ctx context.Context) (plan.Plan, error) {
+	p := plan.Plan{From: "live", To: "landscape " + c.landscape.Config.Name}
+	problems := append([]error{}, c.unbound...)
+	totals := map[string]int{}
+	add := func(items []plan.Item, unchanged int, err error) {
+		p.Items = append(p.Items, items...)
+		p.Unchanged += unchanged
+		if err != nil {
+			problems = append(problems, err)
+		}
+	}
+	parts := split(c.landscape)
+	for _, name := range []string{Runtime, Virtual} {
+		if c.clusters[name] != nil {
+			add(c.planDeclarations(ctx, name, parts[name]))
+		}
+	}
+	for _, o := range c.all {
+		items, unchanged, err := c.owners.Plan(ctx, o)
+		if err != nil {
+			err = fmt.Errorf("%s: %w", o, err)
+		}
+		add(items, unchanged, err)
+		for _, b := range o.Bundles() {
+			totals[b.Cluster] += len(b.Objects)
+		}
+	}
+	p.Sort()
+	c.options.Gate.Apply(&p, totals)
+	return p, errors.Join(problems...)
+}
+
+func (c *Converger) planDeclarations(ctx context.Context, cluster string, d *declarations) ([]plan.Item, int, error) {
+	s := c.declarationSet(cluster, d)
+	changes, err := c.engine.Plan(ctx, c.clusters[cluster], s, c.declarationInventory(cluster), apply.ApplyOptions{})
+	if changes == nil {
+		return nil, 0, err
+	}
+	items, unchanged := owner.PlanItems(changes, "landscape "+c.landscape.Config.Name, "", "declarations", s.Sources)
+	return items, unchanged, err
+}

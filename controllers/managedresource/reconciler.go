@@ -1,0 +1,295 @@
+package managedresource
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"sort"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
+
+	resourcesv1alpha1 "github.com/pergola-dev/pergola/api/resources/v1alpha1"
+	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/health/condition"
+	"github.com/pergola-dev/pergola/render"
+)
+
+// FieldManager owns what a ManagedResource deploys.
+const FieldManager = "pergola"
+
+// Reconciler converges the ManagedResources of one class.
+type Reconciler struct {
+	Engine *apply.Engine
+	// Source holds the ManagedResources and their Secrets, Target gets the objects.
+	Source, Target *apply.Cluster
+	// Class as in spec.class; empty stands for the default class.
+	Class string
+	// ClusterID goes in front of the origin annotation where source and target differ.
+	ClusterID string
+	Clock     clock.PassiveClock
+	// Options for the engine: gate, progress.
+	Options apply.ApplyOptions
+}
+
+// Outcome is what one pass did.
+type Outcome struct {
+	Object  *resourcesv1alpha1.ManagedResource
+	Applied *apply.Result
+}
+
+func ref(namespace, name string) apply.Ref {
+	return apply.Ref{APIVersion: resourcesv1alpha1.SchemeGroupVersion.String(), Kind: "ManagedResource", Namespace: namespace, Name: name}
+}
+
+// Reconcile converges one ManagedResource. Errors of single objects are joined
+// and written to the ResourcesApplied condition as well.
+func (r *Reconciler) Reconcile(ctx context.Context, namespace, name string) (*Outcome, error) {
+	mr, err := r.get(ctx, namespace, name)
+	if err != nil {
+		return nil, err
+	}
+	if !r.responsible(mr) {
+		return &Outcome{Object: mr}, nil
+	}
+	if mr.DeletionTimestamp != nil {
+		return r.delete(ctx, mr)
+	}
+	if mr.Annotations[resourcesv1alpha1.Ignore] == "true" {
+		return &Outcome{Object: mr}, r.ignored(ctx, mr)
+	}
+	if err := r.ensureFinalizer(ctx, mr); err != nil {
+		return nil, err
+	}
+	return r.converge(ctx, mr)
+}
+
+func (r *Reconciler) converge(ctx context.Context, mr *resourcesv1alpha1.ManagedResource) (*Outcome, error) {
+	objects, checksum, reason, err := r.objects(ctx, mr)
+	if err != nil && len(objects) == 0 {
+		return nil, errors.Join(err, r.applied(ctx, mr, reason, err))
+	}
+	decodeErr := err
+	inventory := newStatusInventory(r.Source, mr)
+	changed := mr.Status.SecretsDataChecksum == nil || *mr.Status.SecretsDataChecksum != checksum
+	if changed {
+		// Health is judged only for what was just applied.
+		if err := r.pending(ctx, mr); err != nil {
+			return nil, err
+		}
+	}
+	options := r.Options
+	if decodeErr != nil {
+		// What could not be read must not count as removed.
+		options.NoPrune = true
+	}
+	result, err := r.Engine.Apply(ctx, r.Target, r.set(mr, objects), inventory, options)
+	err = errors.Join(decodeErr, err)
+	if err != nil {
+		if reason == "" {
+			reason = resourcesv1alpha1.ConditionApplyFailed
+		}
+		return &Outcome{Object: mr, Applied: result}, errors.Join(err, r.applied(context.WithoutCancel(ctx), mr, reason, err))
+	}
+	mr.Status.SecretsDataChecksum = ptr.To(checksum)
+	if err := r.applied(ctx, mr, "", nil); err != nil {
+		return nil, err
+	}
+	_, err = r.CheckHealth(ctx, mr)
+	return &Outcome{Object: mr, Applied: result}, err
+}
+
+// Read gives the ManagedResource as it is.
+func (r *Reconciler) Read(ctx context.Context, namespace, name string) (*resourcesv1alpha1.ManagedResource, error) {
+	return r.get(ctx, namespace, name)
+}
+
+// Finish goes on with a deletion and says whether the ManagedResource is gone.
+func (r *Reconciler) Finish(ctx context.Context, namespace, name string) (bool, error) {
+	obj, err := r.Source.GetLive(ctx, ref(namespace, name))
+	if apierrors.IsNotFound(err) {
+		return true, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	mr := &resourcesv1alpha1.ManagedResource{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, mr); err != nil {
+		return false, fmt.Errorf("decode ManagedResource %s/%s on %s: %w", namespace, name, r.Source.Name(), err)
+	}
+	if mr.DeletionTimestamp == nil {
+		return false, fmt.Errorf("ManagedResource %s/%s on %s is not being deleted", namespace, name, r.Source.Name())
+	}
+	_, err = r.delete(ctx, mr)
+	return false, err
+}
+
+// set is what the engine gets; its name is the origin annotation.
+func (r *Reconciler) set(mr *resourcesv1alpha1.ManagedResource, objects []*unstructured.Unstructured) apply.Set {
+	return apply.Set{
+		Name: r.SetName(mr.Namespace, mr.Name), Objects: objects,
+		InjectLabels: mr.Spec.InjectLabels, FieldManager: FieldManager,
+		KeepObjects:                  ptr.Deref(mr.Spec.KeepObjects, false),
+		ForceOverwriteLabels:         ptr.Deref(mr.Spec.ForceOverwriteLabels, false),
+		ForceOverwriteAnnotations:    ptr.Deref(mr.Spec.ForceOverwriteAnnotations, false),
+		DeletePersistentVolumeClaims: ptr.Deref(mr.Spec.DeletePersistentVolumeClaims, false),
+		Equivalences:                 equivalences(mr),
+	}
+}
+
+// SetName is the name under which the engine knows the objects of a ManagedResource.
+func (r *Reconciler) SetName(namespace, name string) string {
+	if r.ClusterID != "" && r.Source != r.Target {
+		return r.ClusterID + ":" + namespace + "/" + name
+	}
+	return namespace + "/" + name
+}
+
+func equivalences(mr *resourcesv1alpha1.ManagedResource) [][]schema.GroupKind {
+	var out [][]schema.GroupKind
+	for _, group := range mr.Spec.Equivalences {
+		var kinds []schema.GroupKind
+		for _, gk := range group {
+			kinds = append(kinds, schema.GroupKind{Group: gk.Group, Kind: gk.Kind})
+		}
+		out = append(out, kinds)
+	}
+	return out
+}
+
+func (r *Reconciler) responsible(mr *resourcesv1alpha1.ManagedResource) bool {
+	class := ptr.Deref(mr.Spec.Class, "")
+	if class == resourcesv1alpha1.ClassDefault {
+		class = ""
+	}
+	return class == r.Class || r.Class == resourcesv1alpha1.ClassAll
+}
+
+// get reads the ManagedResource from the cache, or live when it does not carry our label.
+func (r *Reconciler) get(ctx context.Context, namespace, name string) (*resourcesv1alpha1.ManagedResource, error) {
+	obj, err := cachedOrLive(ctx, r.Source, ref(namespace, name))
+	if err != nil {
+		return nil, fmt.Errorf("read ManagedResource %s/%s on %s: %w", namespace, name, r.Source.Name(), err)
+	}
+	mr := &resourcesv1alpha1.ManagedResource{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, mr); err != nil {
+		return nil, fmt.Errorf("decode ManagedResource %s/%s on %s: %w", namespace, name, r.Source.Name(), err)
+	}
+	return mr, nil
+}
+
+func cachedOrLive(ctx context.Context, c *apply.Cluster, ref apply.Ref) (*unstructured.Unstructured, error) {
+	obj, err := c.Get(ctx, ref)
+	if err == nil || !apierrors.IsNotFound(err) {
+		return obj, err
+	}
+	return c.GetLive(ctx, ref)
+}
+
+// objects reads and decodes the data Secrets. A document that does not decode is an
+// error beside the objects that do.
+func (r *Reconciler) objects(ctx context.Context, mr *resourcesv1alpha1.ManagedResource) (objects []*unstructured.Unstructured, checksum, reason string, err error) {
+	sum := sha256.New()
+	var problems []error
+	for _, secretRef := range mr.Spec.SecretRefs {
+		obj, err := cachedOrLive(ctx, r.Source, apply.Ref{APIVersion: "v1", Kind: "Secret", Namespace: mr.Namespace, Name: secretRef.Name})
+		if err != nil {
+			return nil, "", resourcesv1alpha1.ConditionCannotReadSecret, fmt.Errorf("read Secret %s/%s on %s: %w", mr.Namespace, secretRef.Name, r.Source.Name(), err)
+		}
+		secret := &corev1.Secret{}
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, secret); err != nil {
+			return nil, "", resourcesv1alpha1.ConditionCannotReadSecret, fmt.Errorf("decode Secret %s/%s on %s: not a Secret", mr.Namespace, secretRef.Name, r.Source.Name())
+		}
+		for _, key := range sortedKeys(secret.Data) {
+			part := sha256.Sum256(secret.Data[key])
+			sum.Write([]byte(key + hex.EncodeToString(part[:])))
+		}
+		found, errs := render.Unpack(secret.Data)
+		for _, e := range errs {
+			problems = append(problems, fmt.Errorf("Secret %s/%s: %w", mr.Namespace, secretRef.Name, e))
+		}
+		objects = append(objects, found...)
+	}
+	if len(problems) > 0 {
+		return objects, hex.EncodeToString(sum.Sum(nil)), resourcesv1alpha1.ConditionDecodingFailed, errors.Join(problems...)
+	}
+	return objects, hex.EncodeToString(sum.Sum(nil)), "", nil
+}
+
+// finalizer is upstream's, with the class appended where it is not the default one.
+func (r *Reconciler) finalizer() string {
+	if r.Class == "" || r.Class == resourcesv1alpha1.ClassDefault || r.Class == resourcesv1alpha1.ClassAll {
+		return resourcesv1alpha1.FinalizerName
+	}
+	return resourcesv1alpha1.FinalizerName + "-" + r.Class
+}
+
+func (r *Reconciler) ensureFinalizer(ctx context.Context, mr *resourcesv1alpha1.ManagedResource) error {
+	for _, f := range mr.Finalizers {
+		if f == r.finalizer() {
+			return nil
+		}
+	}
+	return r.patchFinalizers(ctx, mr, append(append([]string{}, mr.Finalizers...), r.finalizer()))
+}
+
+func (r *Reconciler) patchFinalizers(ctx context.Context, mr *resourcesv1alpha1.ManagedResource, finalizers []string) error {
+	patch := map[string]any{"metadata": map[string]any{"finalizers": finalizers, "resourceVersion": mr.ResourceVersion}}
+	obj, err := patchObject(ctx, r.Source, ref(mr.Namespace, mr.Name), types.MergePatchType, patch, "")
+	if err != nil {
+		return fmt.Errorf("write the finalizers of ManagedResource %s/%s on %s: %w", mr.Namespace, mr.Name, r.Source.Name(), err)
+	}
+	mr.Finalizers, mr.ResourceVersion = obj.GetFinalizers(), obj.GetResourceVersion()
+	return nil
+}
+
+// delete removes the objects, then the finalizer.
+func (r *Reconciler) delete(ctx context.Context, mr *resourcesv1alpha1.ManagedResource) (*Outcome, error) {
+	inventory := newStatusInventory(r.Source, mr)
+	result, err := r.Engine.Delete(ctx, r.Target, r.set(mr, nil), inventory, apply.DeleteOptions{OnObject: r.Options.OnObject})
+	out := &Outcome{Object: mr, Applied: result}
+	if err != nil {
+		return out, errors.Join(err, r.applied(context.WithoutCancel(ctx), mr, resourcesv1alpha1.ConditionDeletionFailed, err))
+	}
+	if !result.Complete {
+		return out, r.applied(ctx, mr, resourcesv1alpha1.ConditionDeletionPending, pendingError(result))
+	}
+	var rest []string
+	for _, f := range mr.Finalizers {
+		if f != r.finalizer() {
+			rest = append(rest, f)
+		}
+	}
+	return out, r.patchFinalizers(ctx, mr, rest)
+}
+
+func pendingError(result *apply.Result) error {
+	var problems []error
+	for _, p := range result.Pending() {
+		problems = append(problems, fmt.Errorf("%s: %s", p.Ref, p.Message))
+	}
+	return errors.Join(problems...)
+}
+
+func sortedKeys[V any](m map[string]V) []string {
+	out := make([]string, 0, len(m))
+	for k := range m {
+		out = append(out, k)
+	}
+	sort.Strings(out)
+	return out
+}
+
+// builder writes conditions with the reconciler's clock; a ManagedResource has no thresholds.
+func (r *Reconciler) builder() *condition.Builder {
+	return condition.New(r.Clock, map[string]time.Duration{})
+}

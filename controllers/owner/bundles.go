@@ -1,0 +1,234 @@
+package owner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/controllers/managedresource"
+	"github.com/pergola-dev/pergola/render"
+)
+
+// Labels of the ConfigMaps that hold inventories.
+const (
+	LabelInventory = "inventory.pergola.dev/owner"
+	LabelBundle    = "inventory.pergola.dev/bundle"
+	LabelCluster   = "inventory.pergola.dev/cluster"
+	LabelComponent = "inventory.pergola.dev/component"
+	LabelDelivery  = "inventory.pergola.dev/delivery"
+)
+
+const (
+	deliveryDirect  = "direct"
+	deliveryManaged = "managedResource"
+)
+
+// inventoryName is the ConfigMap of a bundle; owners of one cluster never share it.
+func inventoryName(o render.Owner, bundle string) string {
+	return "pergola-inventory." + ownerLabel(o) + "." + bundle
+}
+
+// ownerLabel fits into a label: garden.local, seed.local, shoot.garden-local.local.
+func ownerLabel(o render.Owner) string {
+	parts := []string{o.Kind}
+	if o.Namespace != "" {
+		parts = append(parts, o.Namespace)
+	}
+	return strings.Join(append(parts, o.Name), ".")
+}
+
+func (r *Reconciler) inventory(o *Owner, b render.Bundle) apply.Inventory {
+	delivery := deliveryManaged
+	if b.Delivery.Direct {
+		delivery = deliveryDirect
+	}
+	return apply.NewConfigMapInventory(o.Local, InventoryNamespace, inventoryName(o.Input.Owner, b.Name), map[string]string{
+		LabelInventory: ownerLabel(o.Input.Owner), LabelBundle: b.Name, LabelCluster: b.Cluster,
+		LabelComponent: strings.ReplaceAll(b.Component, "/", "."), LabelDelivery: delivery,
+	})
+}
+
+// setName is the origin annotation of a direct bundle, and that of the pair of
+// ManagedResource and data Secret.
+func setName(o render.Owner, bundle string) string {
+	return ownerLabel(o) + "/" + bundle
+}
+
+// set wraps objects for the engine; origins are shown in its errors.
+func set(o *Owner, b render.Bundle, objects []*unstructured.Unstructured) apply.Set {
+	s := apply.Set{
+		Name: setName(o.Input.Owner, b.Name), Objects: objects, FieldManager: FieldManager,
+		InjectLabels: b.Delivery.InjectLabels, KeepObjects: b.Delivery.KeepObjects,
+		Sources: map[apply.Ref]string{},
+	}
+	for _, obj := range b.Objects {
+		s.Sources[apply.RefOf(obj.Unstructured)] = obj.Origin.String()
+	}
+	return s
+}
+
+// delivered gives the objects that are sent for a bundle and the cluster they go to: its
+// own objects, or the ManagedResource with its data Secret.
+func (o *Owner) delivered(b render.Bundle) ([]*unstructured.Unstructured, *apply.Cluster, error) {
+	if b.Delivery.Direct {
+		c, err := o.cluster(b.Cluster)
+		objects := make([]*unstructured.Unstructured, 0, len(b.Objects))
+		for _, obj := range b.Objects {
+			objects = append(objects, obj.Unstructured)
+		}
+		return objects, c, err
+	}
+	mr, secret, err := render.ManagedResource(b)
+	if err != nil {
+		return nil, nil, err
+	}
+	return []*unstructured.Unstructured{mr, secret}, o.Local, nil
+}
+
+// applyBundle sends one bundle and returns what has to be waited for.
+func (r *run) applyBundle(ctx context.Context, b render.Bundle) (waiter, error) {
+	if len(b.Unresolved) > 0 {
+		return waiter{}, fmt.Errorf("bundle %s: not known yet: %s", b.Name, strings.Join(b.Unresolved, ", "))
+	}
+	objects, cluster, err := r.owner.delivered(b)
+	if err != nil {
+		return waiter{}, fmt.Errorf("bundle %s: %w", b.Name, err)
+	}
+	s := set(r.owner, b, objects)
+	if !b.Delivery.Direct {
+		s.InjectLabels, s.KeepObjects = nil, false
+	}
+	result, err := r.Engine.Apply(ctx, cluster, s, r.inventory(r.owner, b), r.options(b))
+	r.count(result)
+	if err != nil {
+		return waiter{}, fmt.Errorf("bundle %s: %w", b.Name, err)
+	}
+	w := waiter{bundle: b, cluster: cluster, refs: refs(objects)}
+	if !b.Delivery.Direct {
+		return r.applyManaged(ctx, b)
+	}
+	w.stamped, err = r.announce(ctx, cluster, result)
+	if err != nil {
+		return w, fmt.Errorf("bundle %s: %w", b.Name, err)
+	}
+	r.owner.markApplied(b.Name)
+	return w, nil
+}
+
+// applyManaged converges the ManagedResource that was just written.
+func (r *run) applyManaged(ctx context.Context, b render.Bundle) (waiter, error) {
+	rm, err := r.resourceManager(r.owner, b)
+	if err != nil {
+		return waiter{}, err
+	}
+	rm.Options = r.options(b)
+	outcome, err := rm.Reconcile(ctx, b.Namespace, b.Name)
+	if outcome != nil {
+		r.count(outcome.Applied)
+	}
+	if err != nil {
+		return waiter{}, fmt.Errorf("ManagedResource %s/%s: %w", b.Namespace, b.Name, err)
+	}
+	w := waiter{bundle: b, cluster: rm.Target, managed: rm}
+	for _, res := range outcome.Object.Status.Resources {
+		w.refs = append(w.refs, apply.Ref{APIVersion: res.APIVersion, Kind: res.Kind, Namespace: res.Namespace, Name: res.Name})
+	}
+	r.owner.markApplied(b.Name)
+	return w, nil
+}
+
+func (o *Owner) markApplied(bundle string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.applied != nil {
+		o.applied[bundle] = true
+	}
+}
+
+// options of the engine for one bundle: the deletion gate and progress.
+func (r *run) options(b render.Bundle) apply.ApplyOptions {
+	return apply.ApplyOptions{
+		ApprovePrune:     func(entries []apply.Entry) []apply.Held { return r.judge(b.Cluster, entries) },
+		DesiredElsewhere: r.desiredElsewhere(b),
+		OnObject: func(res apply.ObjectResult) {
+			if r.OnObject != nil {
+				r.OnObject(r.owner.String(), b.Name, res)
+			}
+		},
+	}
+}
+
+// desiredElsewhere finds objects that moved to another bundle of the same owner.
+func (r *run) desiredElsewhere(b render.Bundle) func(apply.Ref) bool {
+	wanted := map[apply.Ref]bool{}
+	for _, other := range r.owner.Bundles() {
+		if other.Name == b.Name || other.Cluster != b.Cluster {
+			continue
+		}
+		for _, obj := range other.Objects {
+			wanted[apply.RefOf(obj.Unstructured)] = true
+		}
+	}
+	return func(ref apply.Ref) bool { return wanted[ref] }
+}
+
+func (r *run) count(result *apply.Result) {
+	if result == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, o := range result.Objects {
+		switch o.Action {
+		case "created", "configured", "adopted", "recreated", "deleted":
+			r.report.Changed++
+		}
+	}
+}
+
+func refs(objects []*unstructured.Unstructured) []apply.Ref {
+	out := make([]apply.Ref, 0, len(objects))
+	for _, o := range objects {
+		out = append(out, apply.RefOf(o))
+	}
+	return out
+}
+
+// Repair applies one set again, by the name the engine reported drift for.
+// It says false when the set does not belong to this owner.
+func (r *Reconciler) Repair(ctx context.Context, o *Owner, setID string) (bool, error) {
+	for _, b := range o.Bundles() {
+		work := &run{Reconciler: r, owner: o, report: &Report{}}
+		if setName(o.Input.Owner, b.Name) == setID {
+			_, err := work.applyBundle(ctx, b)
+			return true, err
+		}
+		if b.Delivery.Direct {
+			continue
+		}
+		rm, err := r.resourceManager(o, b)
+		if err != nil {
+			continue
+		}
+		if rm.SetName(b.Namespace, b.Name) == setID {
+			_, err := work.applyManaged(ctx, b)
+			return true, err
+		}
+	}
+	return false, nil
+}
+
+// joinHeld reports held deletions as what they are: no error, but nothing that may be missed.
+func joinHeld(held []apply.Held) error {
+	var out []error
+	for _, h := range held {
+		out = append(out, fmt.Errorf("%s: %s", h.Ref, h.Reason))
+	}
+	return errors.Join(out...)
+}
+
+var _ = managedresource.FieldManager

@@ -1,0 +1,130 @@
+package owner
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"sort"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
+	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/controllers/managedresource"
+	"github.com/pergola-dev/pergola/health"
+	"github.com/pergola-dev/pergola/health/condition"
+	"github.com/pergola-dev/pergola/render"
+)
+
+// Care judges every bundle and writes the conditions of the owner, with thresholds. It works from
+// the live cache; a condition that did not change is not written.
+func (r *Reconciler) Care(ctx context.Context, o *Owner) ([]gardencorev1beta1.Condition, error) {
+	_, status, err := ReadStatus(ctx, o.Home, o.Ref)
+	if err != nil {
+		return nil, err
+	}
+	b := condition.New(r.Clock, r.Thresholds)
+	conditions := status.Conditions
+	if kind := kinds[o.Input.Owner.Kind].apiServer; kind != "" && o.Target != nil {
+		conditions = condition.Merge(conditions, r.apiServerCondition(ctx, o, b, status, kind))
+	}
+	byCondition := map[string][]render.Bundle{}
+	for _, bundle := range o.Bundles() {
+		if bundle.Condition != "" {
+			byCondition[bundle.Condition] = append(byCondition[bundle.Condition], bundle)
+		}
+	}
+	names := make([]string, 0, len(byCondition))
+	for name := range byCondition {
+		names = append(names, name)
+	}
+	sort.Strings(names)
+	for _, name := range names {
+		old := condition.GetOrInit(b, conditions, name)
+		conditions = condition.Merge(conditions, r.componentCondition(ctx, o, b, status, old, byCondition[name]))
+	}
+	if reflect.DeepEqual(conditions, status.Conditions) {
+		return conditions, nil
+	}
+	_, err = mergePatch(ctx, o.Home, o.Ref, kinds[o.Input.Owner.Kind].role, map[string]any{"status": map[string]any{"conditions": conditions}}, "status")
+	if err != nil {
+		return conditions, fmt.Errorf("write the conditions of %s on cluster %s: %w", o.Ref, o.Home.Name(), err)
+	}
+	return conditions, nil
+}
+
+func (r *Reconciler) apiServerCondition(ctx context.Context, o *Owner, b *condition.Builder, status commonStatus, kind string) gardencorev1beta1.Condition {
+	old := condition.GetOrInit(b, status.Conditions, kind)
+	if err := apiServerHealthy(ctx, o.Target); err != nil {
+		if apierrors.ReasonForError(err) != "" {
+			return b.Failed(old, status.LastOperation, "HealthzRequestFailed", "Request to API server /healthz endpoint failed: "+err.Error())
+		}
+		return b.Failed(old, status.LastOperation, "VirtualGardenAPIServerDown", "Could not reach the API server of the virtual garden: "+err.Error())
+	}
+	return b.OK(old, "HealthzRequestSucceeded", "API server /healthz endpoint responded with success status code.")
+}
+
+// componentCondition is True when all bundles are healthy; the first one that is not decides, root
+// causes (not applied) before symptoms.
+func (r *Reconciler) componentCondition(ctx context.Context, o *Owner, b *condition.Builder, status commonStatus, old gardencorev1beta1.Condition, bundles []render.Bundle) gardencorev1beta1.Condition {
+	for _, bundle := range bundles {
+		failure, err := r.bundleFailure(ctx, o, bundle)
+		if err != nil {
+			return b.Unknown(old, "ConditionCheckError", err.Error())
+		}
+		if failure != nil {
+			return b.Failed(old, status.LastOperation, failure.Reason, failure.Message, toCodes(failure.Codes)...)
+		}
+	}
+	running := kinds[o.Input.Owner.Kind].running[string(old.Type)]
+	return b.OK(old, running[0], running[1])
+}
+
+func toCodes(in []string) []gardencorev1beta1.ErrorCode {
+	var out []gardencorev1beta1.ErrorCode
+	for _, c := range in {
+		out = append(out, gardencorev1beta1.ErrorCode(c))
+	}
+	return out
+}
+
+// bundleFailure is nil for a healthy bundle.
+func (r *Reconciler) bundleFailure(ctx context.Context, o *Owner, b render.Bundle) (*health.Verdict, error) {
+	cluster, err := o.cluster(b.Cluster)
+	if err != nil {
+		return nil, err
+	}
+	if b.Delivery.Direct {
+		refs := make([]apply.Ref, 0, len(b.Objects))
+		for _, obj := range b.Objects {
+			refs = append(refs, apply.RefOf(obj.Unstructured))
+		}
+		bad, _, err := managedresource.Judge(ctx, cluster, refs)
+		return bad, err
+	}
+	ref := apply.Ref{APIVersion: "resources.gardener.cloud/v1alpha1", Kind: "ManagedResource", Namespace: b.Namespace, Name: b.Name}
+	obj, err := o.Local.Get(ctx, ref)
+	if apierrors.IsNotFound(err) {
+		v := health.NotFound(ref.GroupVersionKind(), b.Namespace, b.Name)
+		return &v, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read %s on %s: %w", ref, o.Local.Name(), err)
+	}
+	rm, err := r.resourceManager(o, b)
+	if err != nil {
+		return nil, err
+	}
+	if mr, err := rm.Read(ctx, b.Namespace, b.Name); err == nil {
+		if v, err := rm.CheckHealth(ctx, mr); err == nil && v != nil {
+			return v, nil
+		}
+		if obj, err = o.Local.GetLive(ctx, ref); err != nil {
+			return nil, fmt.Errorf("read %s on %s: %w", ref, o.Local.Name(), err)
+		}
+	}
+	if f := health.ManagedResourceVerdict(obj, health.MROptions{Clock: r.Clock}); f != nil {
+		return &health.Verdict{Kind: "ManagedResource", Namespace: b.Namespace, Name: b.Name, Reason: f.Reason, Message: f.Message, Codes: f.Codes}, nil
+	}
+	return nil, nil
+}

@@ -1,0 +1,65 @@
+package owner
+
+import (
+	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
+)
+
+// Kinds of owners, named as the folders of the catalogue.
+const (
+	Garden = "garden"
+	Seed   = "seed"
+	Shoot  = "shoot"
+)
+
+// InventoryNamespace holds the inventories of direct bundles, on the cluster the components run on.
+const InventoryNamespace = "garden"
+
+// FieldManager owns what components deploy.
+const FieldManager = "pergola"
+
+// kindFacts is what differs between the kinds.
+type kindFacts struct {
+	// identity of the secrets manager, upstream's.
+	identity string
+	// role on whose behalf annotations and status are written.
+	role string
+	// staticCANames: the CAs of a shoot have no hash in their name.
+	staticCANames bool
+	// apiServer is the condition for the API server the owner serves, if one is reachable.
+	apiServer string
+	// running gives reason and message of a condition that holds.
+	running map[string][2]string
+	// keepsLastErrors: status has lastErrors.
+	keepsLastErrors bool
+}
+
+var kinds = map[string]kindFacts{
+	Garden: {
+		identity: "gardener-operator", role: "gardener-operator", apiServer: "VirtualGardenAPIServerAvailable",
+		running: map[string][2]string{
+			"RuntimeComponentsHealthy":       {"RuntimeComponentsRunning", "All runtime components are healthy."},
+			"VirtualComponentsHealthy":       {"VirtualComponentsRunning", "All virtual garden components are healthy."},
+			"ObservabilityComponentsHealthy": {"ObservabilityComponentsRunning", "All observability components are healthy."},
+		},
+	},
+	Seed: {
+		identity: "gardenlet", role: "gardenlet",
+		running: map[string][2]string{
+			"SeedSystemComponentsHealthy": {"SystemComponentsRunning", "All system components are healthy."},
+		},
+	},
+	Shoot: {
+		identity: "gardenlet", role: "gardenlet", staticCANames: true, keepsLastErrors: true,
+		running: map[string][2]string{
+			"ControlPlaneHealthy": {"ControlPlaneRunning", "All control plane components are healthy."},
+		},
+	},
+}
+
+// operationType says what a reconciliation is called in lastOperation.
+func operationType(last *gardencorev1beta1.LastOperation) gardencorev1beta1.LastOperationType {
+	if last == nil || last.Type == gardencorev1beta1.LastOperationTypeCreate && last.State != gardencorev1beta1.LastOperationStateSucceeded {
+		return gardencorev1beta1.LastOperationTypeCreate
+	}
+	return gardencorev1beta1.LastOperationTypeReconcile
+}

@@ -1,0 +1,219 @@
+package owner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/controllers/managedresource"
+	"github.com/pergola-dev/pergola/plan"
+	"github.com/pergola-dev/pergola/render"
+)
+
+// Plan says what Reconcile would change, by the engine's own dry run. It writes nothing and
+// generates no secret: facts that are not known yet stay symbolic.
+func (r *Reconciler) Plan(ctx context.Context, o *Owner) ([]plan.Item, int, error) {
+	facts, err := r.facts(ctx, o)
+	if err != nil {
+		return nil, 0, err
+	}
+	if facts.Secrets, err = r.existingSecrets(ctx, o); err != nil {
+		return nil, 0, err
+	}
+	in := o.Input
+	in.Facts = facts
+	result, err := render.Render(in, r.Render)
+	if err != nil {
+		return nil, 0, fmt.Errorf("render %s: %w", o, err)
+	}
+	o.mu.Lock()
+	o.bundles = result.Bundles
+	o.mu.Unlock()
+	var items []plan.Item
+	var problems []error
+	unchanged := 0
+	for _, b := range result.Bundles {
+		found, same, err := r.planBundle(ctx, o, b)
+		items, unchanged = append(items, found...), unchanged+same
+		if err != nil {
+			problems = append(problems, fmt.Errorf("bundle %s: %w", b.Name, err))
+		}
+	}
+	gone, err := r.planOrphans(ctx, o, result.Bundles)
+	if err != nil {
+		problems = append(problems, err)
+	}
+	return append(items, gone...), unchanged, errors.Join(problems...)
+}
+
+func (r *Reconciler) planBundle(ctx context.Context, o *Owner, b render.Bundle) ([]plan.Item, int, error) {
+	cluster, err := o.cluster(b.Cluster)
+	if err != nil {
+		return nil, 0, err
+	}
+	objects := make([]*unstructured.Unstructured, 0, len(b.Objects))
+	for _, obj := range b.Objects {
+		objects = append(objects, obj.Unstructured)
+	}
+	s := set(o, b, objects)
+	inventory := r.inventory(o, b)
+	if !b.Delivery.Direct {
+		rm, err := r.resourceManager(o, b)
+		if err != nil {
+			return nil, 0, err
+		}
+		s.Name = rm.SetName(b.Namespace, b.Name)
+		if inventory, err = managedInventory(ctx, rm, b); err != nil {
+			return nil, 0, err
+		}
+	}
+	work := &run{Reconciler: r, owner: o, report: &Report{}}
+	changes, err := r.Engine.Plan(ctx, cluster, s, inventory, work.options(b))
+	if changes == nil {
+		return nil, 0, err
+	}
+	items, unchanged := PlanItems(changes, o.String(), b.Component, b.Name, s.Sources)
+	return items, unchanged, err
+}
+
+// managedInventory reads the inventory of a ManagedResource; there is none before the first apply.
+func managedInventory(ctx context.Context, rm *managedresource.Reconciler, b render.Bundle) (apply.Inventory, error) {
+	mr, err := rm.Read(ctx, b.Namespace, b.Name)
+	if apierrors.IsNotFound(err) || apply.ReasonOf(err) == apply.NoKind || apply.ReasonOf(err) == apply.NotFound {
+		return apply.NewMemoryInventory(), nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	entries, err := rm.Inventory(mr).Load(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return apply.NewMemoryInventory(entries...), nil
+}
+
+func (r *Reconciler) planOrphans(ctx context.Context, o *Owner, rendered []render.Bundle) ([]plan.Item, error) {
+	list, err := r.orphans(ctx, o, rendered)
+	if err != nil {
+		return nil, err
+	}
+	var items []plan.Item
+	for _, orphan := range list {
+		b := orphan.bundle
+		var entries []apply.Entry
+		if b.Delivery.Direct {
+			entries, err = r.inventory(o, b).Load(ctx)
+		} else {
+			var rm *managedresource.Reconciler
+			if rm, err = r.resourceManager(o, b); err == nil {
+				var inventory apply.Inventory
+				if inventory, err = managedInventory(ctx, rm, b); err == nil {
+					entries, err = inventory.Load(ctx)
+				}
+			}
+		}
+		if err != nil {
+			return nil, fmt.Errorf("bundle %s: %w", b.Name, err)
+		}
+		cluster, err := o.cluster(b.Cluster)
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range entries {
+			items = append(items, plan.Item{
+				Cluster: cluster.Name(), Owner: o.String(), Bundle: b.Name, Action: plan.Delete, Object: planRef(e.Ref),
+				Reason: "its component is not enabled any more",
+			})
+		}
+	}
+	return items, nil
+}
+
+// PlanItems translates what the engine found into the house's plan.
+func PlanItems(changes *apply.Changes, owner, component, bundle string, sources map[apply.Ref]string) ([]plan.Item, int) {
+	var items []plan.Item
+	unchanged := 0
+	for _, change := range changes.Items {
+		item := plan.Item{
+			Cluster: changes.Cluster, Owner: owner, Component: component, Bundle: bundle, Object: planRef(change.Ref),
+			Origin: sources[change.Ref], Reason: change.Message,
+		}
+		for _, f := range change.Fields {
+			item.Fields = append(item.Fields, plan.Field{Path: f.Path, Old: f.Old, New: f.New, Hidden: f.Hidden, Manager: f.Manager})
+		}
+		switch change.Action {
+		case "create":
+			item.Action = plan.Create
+		case "change":
+			item.Action = plan.Change
+		case "recreate":
+			item.Action = plan.Recreate
+		case "delete":
+			item.Action = plan.Delete
+		case "adopt":
+			item.Action = plan.Adopt
+		case "hold":
+			item.Action = plan.Hold
+		case "fail", "skip":
+			item.Action = plan.Fail
+			if change.Err != nil {
+				item.Reason = change.Err.Error()
+			}
+		default:
+			unchanged++
+			continue
+		}
+		items = append(items, item)
+	}
+	return items, unchanged
+}
+
+func planRef(r apply.Ref) plan.Ref {
+	return plan.Ref{APIVersion: r.APIVersion, Kind: r.Kind, Namespace: r.Namespace, Name: r.Name}
+}
+
+// existingSecrets looks the current names of generated secrets up by their labels, without
+// reading their data.
+func (r *Reconciler) existingSecrets(ctx context.Context, o *Owner) (map[string]render.SecretFact, error) {
+	client, err := kubernetes.NewForConfig(o.Local.RESTConfig())
+	if err != nil {
+		return nil, fmt.Errorf("cluster %s: %w", o.Local.Name(), err)
+	}
+	selector := labels.SelectorFromSet(labels.Set{"managed-by": "secrets-manager", "manager-identity": kinds[o.Input.Owner.Kind].identity})
+	list, err := client.CoreV1().Secrets(o.Input.Owner.ControlPlaneNamespace).List(ctx, metav1.ListOptions{LabelSelector: selector.String()})
+	if err != nil {
+		return nil, fmt.Errorf("list generated secrets of %s on cluster %s: %w", o, o.Local.Name(), o.Local.Explain(apply.Ref{Kind: "Secret", APIVersion: "v1"}, "list", err))
+	}
+	newest := map[string]string{}
+	bundles := map[string]string{}
+	issued := map[string]string{}
+	for _, s := range list.Items {
+		name, at := s.Labels["name"], s.Labels["issued-at-time"]
+		if at < issued[name] {
+			continue
+		}
+		issued[name] = at
+		newest[name] = s.Name
+		if of := s.Labels["bundle-for"]; of != "" {
+			bundles[of] = s.Name
+		}
+	}
+	out := map[string]render.SecretFact{}
+	for name, current := range newest {
+		fact := render.SecretFact{Name: current, Bundle: bundles[name]}
+		for _, s := range list.Items {
+			if s.Name == bundles[name] {
+				fact.CABundle = encodeCertificates(s.Data["bundle.crt"])
+			}
+		}
+		out[name] = fact
+	}
+	return out, nil
+}

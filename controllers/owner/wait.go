@@ -1,0 +1,234 @@
+package owner
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/apply/flow"
+	"github.com/pergola-dev/pergola/controllers/managedresource"
+	"github.com/pergola-dev/pergola/health"
+	"github.com/pergola-dev/pergola/render"
+)
+
+// pollInterval is how often the live cache is looked at while waiting; this costs no request.
+const pollInterval = 200 * time.Millisecond
+
+// detailInterval is how often pods are read to say why something is not healthy.
+const detailInterval = 3 * time.Second
+
+// Annotations of the protocol between gardenlet and extensions (gardener: docs/extensions/reconcile-trigger.md).
+const (
+	annotationOperation = "gardener.cloud/operation"
+	annotationTimestamp = "gardener.cloud/timestamp"
+)
+
+// waiter knows what has to be healthy after a bundle was applied.
+type waiter struct {
+	bundle  render.Bundle
+	cluster *apply.Cluster
+	refs    []apply.Ref
+	managed *managedresource.Reconciler
+	// stamped are extension objects with the timestamp that was written to them.
+	stamped map[apply.Ref]string
+}
+
+// announced kinds act on the operation annotation, not on a new generation alone.
+func announced(ref apply.Ref) bool {
+	return ref.GroupVersionKind().Group == "extensions.gardener.cloud" && ref.Kind != "Cluster" ||
+		ref.GroupVersionKind().Group == "druid.gardener.cloud" && ref.Kind == "Etcd"
+}
+
+// announce asks the controllers of extension objects and of etcd-druid to act on what was just
+// changed. It is a patch of its own, because the controller takes the annotation away again: it is
+// nothing that the bundle owns.
+func (r *run) announce(ctx context.Context, c *apply.Cluster, result *apply.Result) (map[apply.Ref]string, error) {
+	stamped := map[apply.Ref]string{}
+	for _, o := range result.Objects {
+		if !announced(o.Ref) || o.Action == "unchanged" || o.Action == "deleted" || o.Err != nil {
+			continue
+		}
+		stamp := r.Clock.Now().UTC().Format(time.RFC3339Nano)
+		patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]any{
+			annotationOperation: "reconcile", annotationTimestamp: stamp,
+		}}})
+		if err != nil {
+			return nil, err
+		}
+		mapping, err := c.Mapping(ctx, o.Ref.GroupVersionKind())
+		if err != nil {
+			return nil, err
+		}
+		if _, err := c.Dynamic().Resource(mapping.Resource).Namespace(o.Ref.Namespace).
+			Patch(ctx, o.Ref.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: kinds[r.owner.Input.Owner.Kind].role}); err != nil {
+			return nil, fmt.Errorf("ask the controller of %s on %s to reconcile: %w", o.Ref, c.Name(), err)
+		}
+		stamped[o.Ref] = stamp
+	}
+	return stamped, nil
+}
+
+// waitAll waits for all bundles of a node, first for health, then for the roll-out.
+func (r *run) waitAll(ctx context.Context, waits []waiter, rolledOut bool, report func(flow.State, string)) error {
+	tick := r.Clock.NewTicker(pollInterval)
+	defer tick.Stop()
+	said, detailed := "", r.Clock.Now()
+	for {
+		var open []string
+		details := r.Clock.Since(detailed) >= detailInterval
+		if details {
+			detailed = r.Clock.Now()
+		}
+		for _, w := range waits {
+			problem, err := r.look(ctx, w, rolledOut, details)
+			if err != nil && ctx.Err() == nil {
+				return fmt.Errorf("bundle %s: %w", w.bundle.Name, err)
+			}
+			if problem != "" {
+				open = append(open, problem)
+			}
+		}
+		if len(open) == 0 {
+			return r.settle(ctx, waits, rolledOut)
+		}
+		if text := strings.Join(open, "; "); details && text != said {
+			said = text
+			report(flow.Running, text)
+		}
+		select {
+		case <-ctx.Done():
+			return r.timedOut(ctx, waits, rolledOut)
+		case <-tick.C():
+		}
+	}
+}
+
+// look judges one bundle from the cache; with details also the pods are read.
+func (r *run) look(ctx context.Context, w waiter, rolledOut, details bool) (string, error) {
+	for _, ref := range w.refs {
+		v, obj := health.Verdict{}, error(nil)
+		if details {
+			v, obj = managedresource.Verdict(ctx, w.cluster, ref)
+		} else {
+			v, obj = quickVerdict(ctx, w, ref)
+		}
+		if obj != nil {
+			return "", obj
+		}
+		if !v.Healthy {
+			return describe(v), nil
+		}
+		if rolledOut && v.Progressing {
+			return describe(v), nil
+		}
+	}
+	return "", nil
+}
+
+func quickVerdict(ctx context.Context, w waiter, ref apply.Ref) (health.Verdict, error) {
+	obj, err := w.cluster.Get(ctx, ref)
+	if apierrors.IsNotFound(err) {
+		return health.NotFound(ref.GroupVersionKind(), ref.Namespace, ref.Name), nil
+	}
+	if err != nil {
+		return health.Verdict{}, err
+	}
+	if stamp, ok := w.stamped[ref]; ok && obj.GetAnnotations()[annotationTimestamp] != stamp {
+		return health.Verdict{Kind: ref.Kind, Namespace: ref.Namespace, Name: ref.Name, Reason: "Pending", Message: "the request to reconcile is not seen yet"}, nil
+	}
+	return health.Check(obj), nil
+}
+
+func describe(v health.Verdict) string {
+	name := v.Name
+	if v.Namespace != "" {
+		name = v.Namespace + "/" + v.Name
+	}
+	text := v.Kind + " " + name
+	if v.Reason != "" {
+		text += ": " + v.Reason
+	}
+	if v.Message != "" {
+		text += ": " + v.Message
+	}
+	return text
+}
+
+// settle writes the health conditions of ManagedResources once their objects are good.
+func (r *run) settle(ctx context.Context, waits []waiter, rolledOut bool) error {
+	for _, w := range waits {
+		if w.managed == nil || !rolledOut {
+			continue
+		}
+		if err := w.checkManaged(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w waiter) checkManaged(ctx context.Context) error {
+	mr, err := w.managed.Read(ctx, w.bundle.Namespace, w.bundle.Name)
+	if err != nil {
+		return err
+	}
+	_, err = w.managed.CheckHealth(ctx, mr)
+	return err
+}
+
+// timedOut says what was still open, one line per object with the reason of its pods.
+func (r *run) timedOut(ctx context.Context, waits []waiter, rolledOut bool) error {
+	if errors.Is(context.Cause(ctx), context.Canceled) && !errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return fmt.Errorf("interrupted: %w", ctx.Err())
+	}
+	detail, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer cancel()
+	var lines []string
+	for _, w := range waits {
+		problem, err := r.look(detail, w, rolledOut, true)
+		switch {
+		case err != nil:
+			lines = append(lines, err.Error())
+		case problem != "":
+			lines = append(lines, problem)
+		}
+		if w.managed != nil {
+			if err := w.checkManaged(detail); err != nil {
+				lines = append(lines, err.Error())
+			}
+		}
+	}
+	goal := "healthy"
+	if rolledOut {
+		goal = "rolled out"
+	}
+	return fmt.Errorf("not %s in time: %s", goal, strings.Join(lines, "; "))
+}
+
+// virtualReady waits until the API server of the virtual garden answers.
+func (r *run) virtualReady(ctx context.Context) error {
+	if r.owner.Target == nil {
+		return errors.New("no access to the virtual garden: give its kubeconfig in spec.clusters.virtual of landscape.yaml or by --kubeconfig virtual=PATH")
+	}
+	tick := r.Clock.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		err := apiServerHealthy(ctx, r.owner.Target)
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("the API server of the virtual garden does not answer: %w", err)
+		case <-tick.C():
+		}
+	}
+}

@@ -1,0 +1,81 @@
+package binaries
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Names of the executables.
+const (
+	Etcd              = "etcd"
+	APIServer         = "kube-apiserver"
+	ControllerManager = "kube-controller-manager"
+	Scheduler         = "kube-scheduler"
+	Kwok              = "kwok"
+)
+
+// packages says which Go package each executable is built from, in build order.
+func packages() []binary {
+	return []binary{
+		{Etcd, "go.etcd.io/etcd/server/v3"},
+		{Kwok, "sigs.k8s.io/kwok/cmd/kwok"},
+		{APIServer, "k8s.io/kubernetes/cmd/kube-apiserver"},
+		{ControllerManager, "k8s.io/kubernetes/cmd/kube-controller-manager"},
+		{Scheduler, "k8s.io/kubernetes/cmd/kube-scheduler"},
+	}
+}
+
+type binary struct{ name, pkg string }
+
+// Source says where executables come from.
+type Source struct {
+	// Assets is a folder with executables that are used as they are, as KUBEBUILDER_ASSETS names it.
+	// May be empty, and need not hold all of them.
+	Assets string
+	// Module is the folder of the Go module whose go.mod pins what is built.
+	Module string
+	// Bin is the folder that takes what is built.
+	Bin string
+	// Progress takes what happens, for people.
+	Progress Progress
+}
+
+// Paths maps the name of an executable to its file.
+type Paths map[string]string
+
+// inAssets returns the file in the assets folder, or "".
+func (s Source) inAssets(name string) (string, error) {
+	if s.Assets == "" {
+		return "", nil
+	}
+	path, err := filepath.Abs(filepath.Join(s.Assets, name))
+	if err != nil {
+		return "", fmt.Errorf("resolving KUBEBUILDER_ASSETS: %w", err)
+	}
+	info, err := os.Stat(path)
+	if err != nil || info.IsDir() {
+		return "", nil
+	}
+	if info.Mode()&0o111 == 0 {
+		return "", fmt.Errorf("%s in KUBEBUILDER_ASSETS is not executable", path)
+	}
+	return path, nil
+}
+
+// linkerFlags strip the executables and tell the Kubernetes ones their version, which go build does
+// not know: without it /version says v0.0.0-master.
+func linkerFlags(kubernetesVersion string) string {
+	const variables = "k8s.io/component-base/version"
+	flags := []string{"-s", "-w"}
+	major, minor, _ := strings.Cut(strings.TrimPrefix(kubernetesVersion, "v"), ".")
+	minor, _, _ = strings.Cut(minor, ".")
+	for _, v := range []struct{ name, value string }{
+		{"gitVersion", kubernetesVersion}, {"gitMajor", major}, {"gitMinor", minor},
+		{"gitTreeState", "archive"}, {"gitCommit", ""},
+	} {
+		flags = append(flags, fmt.Sprintf("-X %s.%s=%s", variables, v.name, v.value))
+	}
+	return strings.Join(flags, " ")
+}

@@ -1,0 +1,165 @@
+package binaries
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/pergola-dev/pergola/hack/local/statedir"
+)
+
+// Ensure returns the files of the named executables. Those that are not in the assets folder and not
+// built yet, or built from other versions, are built; that takes minutes the first time.
+func (s Source) Ensure(ctx context.Context, names []string) (Paths, error) {
+	paths := Paths{}
+	var missing []binary
+	for _, candidate := range packages() {
+		if !contains(names, candidate.name) {
+			continue
+		}
+		path, err := s.inAssets(candidate.name)
+		if err != nil {
+			return nil, err
+		}
+		if path == "" {
+			missing = append(missing, candidate)
+			path = filepath.Join(s.Bin, candidate.name)
+		}
+		paths[candidate.name] = path
+	}
+	if len(missing) == 0 {
+		return paths, nil
+	}
+	return paths, s.build(ctx, missing)
+}
+
+func contains(names []string, name string) bool {
+	for _, candidate := range names {
+		if candidate == name {
+			return true
+		}
+	}
+	return false
+}
+
+func (s Source) build(ctx context.Context, missing []binary) error {
+	if s.Module == "" {
+		return fmt.Errorf("%s is not in KUBEBUILDER_ASSETS, and can be built only inside the Pergola repository", missing[0].name)
+	}
+	unlock, err := statedir.LockFile(ctx, filepath.Join(s.Bin, ".lock"), func(holder string) {
+		s.Progress.Say("waiting for %s, which builds into %s", holder, s.Bin)
+	})
+	if err != nil {
+		return fmt.Errorf("waiting for the build folder: %w", err)
+	}
+	defer unlock()
+
+	flags, key, err := s.key(ctx)
+	if err != nil {
+		return err
+	}
+	var stale []binary
+	for _, candidate := range missing {
+		if !s.current(candidate.name, key) {
+			stale = append(stale, candidate)
+		}
+	}
+	for i, candidate := range stale {
+		if err := s.buildOne(ctx, candidate, flags, i+1, len(stale)); err != nil {
+			return err
+		}
+		if err := os.WriteFile(s.keyFile(candidate.name), []byte(key), 0o600); err != nil {
+			return fmt.Errorf("recording build of %s: %w", candidate.name, err)
+		}
+	}
+	return nil
+}
+
+// key returns the linker flags and what identifies the inputs of a build: the pinned modules, the Go
+// version and the flags.
+func (s Source) key(ctx context.Context) (flags, key string, err error) {
+	sums, err := os.ReadFile(filepath.Join(s.Module, "go.sum"))
+	if err != nil {
+		return "", "", fmt.Errorf("reading pinned modules: %w", err)
+	}
+	goVersion, err := s.goCommand(ctx, "env", "GOVERSION")
+	if err != nil {
+		return "", "", err
+	}
+	kubernetesVersion, err := s.goCommand(ctx, "list", "-m", "-f", "{{.Version}}", "k8s.io/kubernetes")
+	if err != nil {
+		return "", "", err
+	}
+	flags = linkerFlags(kubernetesVersion)
+	hash := sha256.New()
+	fmt.Fprintf(hash, "%s\n%s\n%s", sums, goVersion, flags)
+	return flags, hex.EncodeToString(hash.Sum(nil)), nil
+}
+
+func (s Source) keyFile(name string) string { return filepath.Join(s.Bin, "."+name+".key") }
+
+func (s Source) current(name, key string) bool {
+	recorded, err := os.ReadFile(s.keyFile(name))
+	if err != nil || string(recorded) != key {
+		return false
+	}
+	_, err = os.Stat(filepath.Join(s.Bin, name))
+	return err == nil
+}
+
+func (s Source) goCommand(ctx context.Context, args ...string) (string, error) {
+	command := exec.CommandContext(ctx, "go", args...)
+	command.Dir = s.Module
+	out, err := command.Output()
+	if err != nil {
+		return "", fmt.Errorf("running go %s in %s: %w%s", strings.Join(args, " "), s.Module, err, stderrOf(err))
+	}
+	return strings.TrimSpace(string(out)), nil
+}
+
+func stderrOf(err error) string {
+	var exit *exec.ExitError
+	if errors.As(err, &exit) && len(exit.Stderr) > 0 {
+		return "\n" + strings.TrimSpace(string(exit.Stderr))
+	}
+	return ""
+}
+
+func (s Source) buildOne(ctx context.Context, what binary, flags string, n, of int) error {
+	start := time.Now()
+	output := filepath.Join(s.Bin, what.name)
+	// Under another name until it is complete; a running process keeps the file it was started from.
+	unfinished := output + ".building"
+	command := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", flags, "-o", unfinished, what.pkg)
+	command.Dir = s.Module
+	command.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=", "GOWORK=off")
+	// The compilers are children of go: an interrupt has to reach the whole group.
+	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	command.Cancel = func() error { return syscall.Kill(-command.Process.Pid, syscall.SIGINT) }
+	command.WaitDelay = 5 * time.Second
+	var messages bytes.Buffer
+	command.Stdout, command.Stderr = &messages, &messages
+
+	done := s.Progress.Step("building "+what.name, n, of)
+	err := command.Run()
+	done(err)
+	if ctx.Err() != nil {
+		return fmt.Errorf("building %s: %w", what.name, context.Cause(ctx))
+	}
+	if err != nil {
+		return fmt.Errorf("building %s after %s: %w\n%s", what.name, time.Since(start).Round(time.Second), err, strings.TrimSpace(messages.String()))
+	}
+	if err := os.Rename(unfinished, output); err != nil {
+		return fmt.Errorf("building %s: %w", what.name, err)
+	}
+	return nil
+}

@@ -1,0 +1,59 @@
+package binaries
+
+import (
+	"fmt"
+	"io"
+	"sync"
+	"time"
+)
+
+// Progress writes what long work does: on a terminal one line that counts the seconds, elsewhere a
+// plain line at the start, one each half minute, and one at the end.
+type Progress struct {
+	Out      io.Writer
+	Terminal bool
+}
+
+// Say writes one line.
+func (p Progress) Say(format string, args ...any) { fmt.Fprintf(p.Out, format+"\n", args...) }
+
+// Step announces the n-th of several steps and returns what to call at its end.
+func (p Progress) Step(what string, n, of int) (done func(error)) {
+	start := time.Now()
+	elapsed := func() time.Duration { return time.Since(start).Round(time.Second) }
+	interval := 30 * time.Second
+	line := func() { p.Say("%s (%d of %d), %s", what, n, of, elapsed()) }
+	if p.Terminal {
+		interval = time.Second
+		line = func() { fmt.Fprintf(p.Out, "\r\033[K%s (%d of %d), %s", what, n, of, elapsed()) }
+	} else {
+		p.Say("%s (%d of %d)", what, n, of)
+	}
+	stop := make(chan struct{})
+	var running sync.WaitGroup
+	running.Go(func() {
+		tick := time.NewTicker(interval)
+		defer tick.Stop()
+		for {
+			select {
+			case <-stop:
+				return
+			case <-tick.C:
+				line()
+			}
+		}
+	})
+	return func(err error) {
+		close(stop)
+		running.Wait()
+		end := ""
+		if p.Terminal {
+			end = "\r\033[K"
+		}
+		outcome := "done"
+		if err != nil {
+			outcome = "failed"
+		}
+		p.Say("%s%s (%d of %d): %s after %s", end, what, n, of, outcome, elapsed())
+	}
+}

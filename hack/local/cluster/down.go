@@ -1,0 +1,118 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/pergola-dev/pergola/hack/local/process"
+	"github.com/pergola-dev/pergola/hack/local/statedir"
+)
+
+// grace is how long a part may take to end before it is killed. The data is for throwing away, so
+// nobody waits for long.
+func grace(part string) time.Duration {
+	if part == PartAPIServer {
+		return 10 * time.Second
+	}
+	return 5 * time.Second
+}
+
+// Down ends all processes of the folder and keeps its data.
+func (m *Manager) Down(ctx context.Context) error {
+	state, err := m.Dir.Load()
+	if err != nil {
+		return err
+	}
+	for _, c := range state.Clusters {
+		c.Wanted = false
+	}
+	if err := m.stopAll(ctx, state); err != nil {
+		return err
+	}
+	return m.Dir.Save(state)
+}
+
+// stopAll ends the parts in the reverse order of what they depend on: an API server that has lost etcd
+// takes a minute to end.
+func (m *Manager) stopAll(ctx context.Context, state *statedir.State) error {
+	names, err := m.recordedClusters(state)
+	if err != nil {
+		return err
+	}
+	var clients, servers, last []running
+	for _, name := range names {
+		parts, err := m.recorded(name)
+		if err != nil {
+			return err
+		}
+		for _, part := range parts {
+			switch {
+			case name == shared:
+				last = append(last, running{name, part})
+			case part == PartAPIServer:
+				servers = append(servers, running{name, part})
+			default:
+				clients = append(clients, running{name, part})
+			}
+		}
+	}
+	var failures []error
+	for _, group := range [][]running{clients, servers, last} {
+		failures = append(failures, m.stopGroup(ctx, group))
+	}
+	return errors.Join(failures...)
+}
+
+func (m *Manager) stopGroup(ctx context.Context, parts []running) error {
+	failures := make([]error, len(parts))
+	var group sync.WaitGroup
+	for i, p := range parts {
+		group.Go(func() {
+			if err := process.Stop(ctx, m.Dir.Record(p.cluster, p.part), grace(p.part)); err != nil {
+				failures[i] = fmt.Errorf("stopping %s/%s: %w", p.cluster, p.part, err)
+			}
+		})
+	}
+	group.Wait()
+	return errors.Join(failures...)
+}
+
+// recordedClusters lists the clusters that have process records, also those the state does not name.
+func (m *Manager) recordedClusters(state *statedir.State) ([]string, error) {
+	names := []string{shared}
+	for _, c := range state.Clusters {
+		names = append(names, c.Name)
+	}
+	folders, err := filepath.Glob(filepath.Dir(m.Dir.Record("*", "x")))
+	if err != nil {
+		return nil, fmt.Errorf("listing processes: %w", err)
+	}
+	for _, folder := range folders {
+		if name := filepath.Base(folder); !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names, nil
+}
+
+// Clean ends all processes and removes the folder.
+func (m *Manager) Clean(ctx context.Context) error {
+	state, err := m.Dir.Load()
+	if err != nil {
+		// Processes are found by their records; a broken state must not keep them running.
+		state = &statedir.State{}
+	}
+	if err := m.stopAll(ctx, state); err != nil {
+		return err
+	}
+	if err := os.RemoveAll(string(m.Dir)); err != nil {
+		return fmt.Errorf("removing state folder: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,97 @@
+package cluster
+
+import (
+	"fmt"
+	"io"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/pergola-dev/pergola/hack/local/binaries"
+	"github.com/pergola-dev/pergola/hack/local/process"
+	"github.com/pergola-dev/pergola/hack/local/stages"
+	"github.com/pergola-dev/pergola/hack/local/statedir"
+)
+
+// Manager works on the clusters of one state folder.
+type Manager struct {
+	Dir    statedir.Dir
+	Source binaries.Source
+	// Self is the executable that knows the command keep-stages.
+	Self string
+	// Out takes what happens, for people.
+	Out io.Writer
+	// Now is the clock that certificates are judged by.
+	Now func() time.Time
+
+	paths        binaries.Paths
+	stagesDigest string
+	etcdPort     int
+
+	mutex sync.Mutex // guards Out, and the ports in the state while clusters come up side by side
+}
+
+func (m *Manager) say(format string, args ...any) {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	fmt.Fprintf(m.Out, format+"\n", args...)
+}
+
+// prepare finds the executables and reads what the parts depend on.
+func (m *Manager) prepare(paths binaries.Paths, state *statedir.State) error {
+	digest, err := stages.Digest()
+	if err != nil {
+		return err
+	}
+	m.paths, m.stagesDigest, m.etcdPort = paths, digest, state.EtcdPort
+	return nil
+}
+
+// DiedError says that a part ended although it should run.
+type DiedError struct {
+	Cluster, Part string
+	// Log is the part's log and Tail its last lines.
+	Log  string
+	Tail []string
+}
+
+// Error implements error; it ends with the log.
+func (e *DiedError) Error() string {
+	text := fmt.Sprintf("%s/%s has ended unexpectedly; the end of %s:", e.Cluster, e.Part, e.Log)
+	if len(e.Tail) == 0 {
+		return text + " it is empty"
+	}
+	for _, line := range e.Tail {
+		text += "\n    " + line
+	}
+	return text
+}
+
+const tailLines = 15
+
+func (m *Manager) died(cluster, part string) *DiedError {
+	log := m.Dir.Log(cluster, part)
+	return &DiedError{Cluster: cluster, Part: part, Log: log, Tail: process.Tail(log, tailLines)}
+}
+
+func (m *Manager) alive(cluster, part string) (*process.Record, bool, error) {
+	record, err := process.ReadRecord(m.Dir.Record(cluster, part))
+	if err != nil {
+		return nil, false, err
+	}
+	return record, record.Alive(), nil
+}
+
+// recorded lists the parts of a cluster that have a process record, dead or alive.
+func (m *Manager) recorded(cluster string) ([]string, error) {
+	files, err := filepath.Glob(m.Dir.Record(cluster, "*"))
+	if err != nil {
+		return nil, fmt.Errorf("listing processes of %s: %w", cluster, err)
+	}
+	var parts []string
+	for _, file := range files {
+		name := filepath.Base(file)
+		parts = append(parts, name[:len(name)-len(filepath.Ext(name))])
+	}
+	return parts, nil
+}

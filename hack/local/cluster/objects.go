@@ -1,0 +1,138 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/pergola-dev/pergola/hack/local/restclient"
+	"github.com/pergola-dev/pergola/hack/local/stages"
+	"github.com/pergola-dev/pergola/hack/local/statedir"
+)
+
+const (
+	kwokUser   = "pergola-local:kwok"
+	stagesUser = "pergola-local:stages"
+)
+
+type object = map[string]any
+
+// placed is an object and its path in the API.
+type placed struct {
+	path   string
+	object object
+}
+
+const rbacPath = "/apis/rbac.authorization.k8s.io/v1/"
+
+func clusterRole(name string, rules ...any) placed {
+	return placed{rbacPath + "clusterroles/" + name, object{
+		"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole",
+		"metadata": object{"name": name}, "rules": rules,
+	}}
+}
+
+func clusterRoleBinding(name, role, user string) placed {
+	const group = "rbac.authorization.k8s.io"
+	return placed{rbacPath + "clusterrolebindings/" + name, object{
+		"apiVersion": group + "/v1", "kind": "ClusterRoleBinding", "metadata": object{"name": name},
+		"roleRef":  object{"apiGroup": group, "kind": "ClusterRole", "name": role},
+		"subjects": []any{object{"apiGroup": group, "kind": "User", "name": user}},
+	}}
+}
+
+// foundation are the objects that the parts of a cluster need before they start.
+func foundation(c *statedir.Cluster) []placed {
+	var all []placed
+	if c.Has(PartKwok) {
+		all = append(all,
+			placed{"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/" + stages.CRDName, stages.CRD()},
+			// kwok plays controllers of every API group, known or not.
+			clusterRoleBinding("pergola-local:kwok", "cluster-admin", kwokUser),
+			clusterRole("pergola-local:stages",
+				object{"apiGroups": []any{"kwok.x-k8s.io"}, "resources": []any{"stages"}, "verbs": []any{"*"}},
+			),
+			clusterRoleBinding("pergola-local:stages", "pergola-local:stages", stagesUser),
+			storageClass(),
+		)
+	}
+	for n := range c.Nodes {
+		all = append(all, node(c, n))
+	}
+	return all
+}
+
+func storageClass() placed {
+	return placed{"/apis/storage.k8s.io/v1/storageclasses/default", object{
+		"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass",
+		"metadata":    object{"name": "default", "annotations": object{"storageclass.kubernetes.io/is-default-class": "true"}},
+		"provisioner": "local.pergola.dev/volumes", "volumeBindingMode": "Immediate", "reclaimPolicy": "Delete",
+	}}
+}
+
+func nodeName(c *statedir.Cluster, n int) string { return fmt.Sprintf("%s-%d", c.Name, n) }
+
+// node is the n-th fake Node, in the zone of that number.
+func node(c *statedir.Cluster, n int) placed {
+	name := nodeName(c, n)
+	return placed{"/api/v1/nodes/" + name, object{
+		"apiVersion": "v1", "kind": "Node",
+		"metadata": object{
+			"name": name,
+			"labels": object{
+				"kubernetes.io/hostname": name, "kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64",
+				"topology.kubernetes.io/region": "local", "topology.kubernetes.io/zone": fmt.Sprint(n),
+				"node.kubernetes.io/instance-type": "local", "node-role.kubernetes.io/worker": "",
+			},
+			"annotations": object{"kwok.x-k8s.io/node": "fake", "local.pergola.dev/node-ip": c.NodeIP(n)},
+		},
+	}}
+}
+
+// found lays the foundation.
+func found(ctx context.Context, client *restclient.Client, c *statedir.Cluster) error {
+	for _, p := range foundation(c) {
+		if err := client.Apply(ctx, p.path, p.object); err != nil {
+			return fmt.Errorf("setting up: %w", err)
+		}
+	}
+	return nil
+}
+
+// addBuiltinStages gives kwok what it needs for nodes and pods at once; the keeper adds the rest.
+func addBuiltinStages(ctx context.Context, client *restclient.Client) error {
+	all, err := stages.Load()
+	if err != nil {
+		return err
+	}
+	for _, stage := range all {
+		if !stage.Builtin() {
+			continue
+		}
+		if err := client.Apply(ctx, "/apis/kwok.x-k8s.io/v1alpha1/stages/"+stage.Name, stage.Object); err != nil {
+			return fmt.Errorf("adding stage %s: %w", stage.Name, err)
+		}
+	}
+	return nil
+}
+
+// dropNodeLeases lets a new kwok take over the nodes at once: each kwok process has an identity of its
+// own and would wait until the Leases of the previous one have expired.
+func dropNodeLeases(ctx context.Context, client *restclient.Client) error {
+	const path = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
+	var list struct {
+		Items []struct {
+			Metadata struct {
+				Name string `json:"name"`
+			} `json:"metadata"`
+		} `json:"items"`
+	}
+	if err := client.Get(ctx, path, &list); err != nil {
+		return fmt.Errorf("listing node leases: %w", err)
+	}
+	for _, lease := range list.Items {
+		if err := client.Delete(ctx, path+"/"+lease.Metadata.Name); err != nil {
+			return fmt.Errorf("removing node lease: %w", err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,304 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/pergola-dev/pergola/hack/local/process"
+	"github.com/pergola-dev/pergola/hack/local/statedir"
+)
+
+// Options say which clusters to bring up, and how.
+type Options struct {
+	// Clusters are the names.
+	Clusters []string
+	// Nodeless names those that hold objects but run no pods.
+	Nodeless []string
+	// Parts are the parts of every cluster; nil means all that make sense for it.
+	Parts []string
+	// Nodes is the number of fake nodes of a cluster that runs pods.
+	Nodes int
+	// Timeout bounds the time from the first process to the last cluster being ready.
+	Timeout time.Duration
+}
+
+func (o Options) parts(name string) []string {
+	switch {
+	case o.Parts != nil:
+		return o.Parts
+	case slices.Contains(o.Nodeless, name):
+		return nodelessParts()
+	}
+	return AllParts()
+}
+
+// Up brings the clusters up and waits until they are ready. What already runs as it should is left
+// alone; what has died is started again. Clusters of the folder that are not named stay as they are.
+// When it fails or ctx ends, what has been started keeps running; Down ends it.
+func (m *Manager) Up(ctx context.Context, options Options) error {
+	state, err := m.decide(options)
+	if err != nil {
+		return err
+	}
+	var needed []string
+	for _, name := range options.Clusters {
+		needed = append(needed, binaryNames(state.Cluster(name).Parts)...)
+	}
+	paths, err := m.Source.Ensure(ctx, needed)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, options.Timeout, fmt.Errorf("not ready after %s", options.Timeout))
+	defer cancel()
+	if err := m.prepare(paths, state); err != nil {
+		return err
+	}
+	if err := m.upEtcd(ctx, state); err != nil {
+		return err
+	}
+	return m.upClusters(ctx, state, options.Clusters)
+}
+
+// decide settles ports, indexes and parts of the named clusters and records them.
+func (m *Manager) decide(options Options) (*statedir.State, error) {
+	state, err := m.Dir.Load()
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range options.Clusters {
+		c := state.Cluster(name)
+		if c == nil {
+			c = state.Add(name)
+		}
+		c.Parts, c.Wanted, c.Nodes = options.parts(name), true, 0
+		if c.Has(PartKwok) {
+			c.Nodes = options.Nodes
+		}
+	}
+	_, etcdRuns, err := m.alive(shared, PartEtcd)
+	if err != nil {
+		return nil, err
+	}
+	if !etcdRuns {
+		if err := claim(state, &state.EtcdPort, &state.EtcdPeerPort); err != nil {
+			return nil, err
+		}
+	}
+	for _, name := range options.Clusters {
+		c := state.Cluster(name)
+		_, runs, err := m.alive(name, PartAPIServer)
+		if err != nil {
+			return nil, err
+		}
+		if !runs {
+			if err := claim(state, &c.Port); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return state, m.Dir.Save(state)
+}
+
+// claim keeps each port that is still free and replaces the others.
+func claim(state *statedir.State, ports ...*int) error {
+	for _, port := range ports {
+		if *port != 0 && statedir.AwaitPort(*port) {
+			continue
+		}
+		free, err := statedir.FreePort(state.Ports())
+		if err != nil {
+			return err
+		}
+		*port = free
+	}
+	return nil
+}
+
+func (m *Manager) upEtcd(ctx context.Context, state *statedir.State) error {
+	renewed, err := m.sharedCredentials(m.Now())
+	if err != nil {
+		return err
+	}
+	if renewed {
+		// Everything that has the old certificates in memory has to go.
+		if err := m.stopAll(ctx, state); err != nil {
+			return err
+		}
+	}
+	return m.retryPorts(state, []*int{&state.EtcdPort, &state.EtcdPeerPort}, func() error {
+		m.etcdPort = state.EtcdPort
+		if err := m.ensure(ctx, shared, PartEtcd, m.etcdSpec(state)); err != nil {
+			return err
+		}
+		client, err := m.etcdClient(state)
+		if err != nil {
+			return err
+		}
+		return m.wait(ctx, "etcd to answer", []running{{shared, PartEtcd}}, func(ctx context.Context) error {
+			return client.Get(ctx, "/health", nil)
+		})
+	})
+}
+
+// retryPorts runs start again, with other ports, when the part it starts has died because somebody else
+// took a port after it was chosen.
+func (m *Manager) retryPorts(state *statedir.State, ports []*int, start func() error) error {
+	const attempts = 3
+	for attempt := 1; ; attempt++ {
+		err := start()
+		var died *DiedError
+		if err == nil || attempt == attempts || !errors.As(err, &died) || !strings.Contains(died.Error(), "address already in use") {
+			return err
+		}
+		m.say("%s/%s: its port is in use, trying another", died.Cluster, died.Part)
+		if err := m.reassign(state, ports); err != nil {
+			return err
+		}
+	}
+}
+
+func (m *Manager) reassign(state *statedir.State, ports []*int) error {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	for _, port := range ports {
+		*port = 0
+	}
+	if err := claim(state, ports...); err != nil {
+		return err
+	}
+	return m.Dir.Save(state)
+}
+
+// upClusters brings the clusters up side by side and reports all that fail.
+func (m *Manager) upClusters(ctx context.Context, state *statedir.State, names []string) error {
+	failures := make([]error, len(names))
+	var group sync.WaitGroup
+	for i, name := range names {
+		group.Go(func() {
+			c := state.Cluster(name)
+			err := m.retryPorts(state, []*int{&c.Port}, func() error { return m.upCluster(ctx, c) })
+			if err != nil {
+				failures[i] = fmt.Errorf("cluster %s: %w", name, err)
+			}
+		})
+	}
+	group.Wait()
+	return errors.Join(append(failures, m.writeMerged(state))...)
+}
+
+func (m *Manager) upCluster(ctx context.Context, c *statedir.Cluster) error {
+	start := time.Now()
+	renewed, err := m.credentials(c, m.Now())
+	if err != nil {
+		return err
+	}
+	if err := m.stopOutdated(ctx, c, renewed); err != nil {
+		return err
+	}
+	if err := m.ensure(ctx, c.Name, PartAPIServer, m.spec(c, PartAPIServer)); err != nil {
+		return err
+	}
+	client, err := m.Client(c)
+	if err != nil {
+		return err
+	}
+	base := []running{{shared, PartEtcd}, {c.Name, PartAPIServer}}
+	err = m.wait(ctx, "its API server to be ready", base, func(ctx context.Context) error {
+		return client.Get(ctx, "/readyz", nil)
+	})
+	if err != nil {
+		return err
+	}
+	if err := m.upParts(ctx, c, client); err != nil {
+		return err
+	}
+	everything := base
+	for _, part := range c.Parts {
+		everything = append(everything, running{c.Name, part})
+	}
+	if err := m.wait(ctx, "it to be ready", everything, func(ctx context.Context) error { return settled(ctx, client, c) }); err != nil {
+		return err
+	}
+	m.say("%s: ready after %s at %s", c.Name, time.Since(start).Round(100*time.Millisecond), c.Server())
+	return nil
+}
+
+// stopOutdated ends the parts that the cluster no longer has and, with new certificates, all of them.
+func (m *Manager) stopOutdated(ctx context.Context, c *statedir.Cluster, all bool) error {
+	parts, err := m.recorded(c.Name)
+	if err != nil {
+		return err
+	}
+	for _, part := range parts {
+		if all || !c.Has(part) {
+			if err := process.Stop(ctx, m.Dir.Record(c.Name, part), grace(part)); err != nil {
+				return fmt.Errorf("stopping %s: %w", part, err)
+			}
+		}
+	}
+	return nil
+}
+
+// ensure starts the part unless it runs already the way it should.
+func (m *Manager) ensure(ctx context.Context, cluster, part string, spec process.Spec) error {
+	record, alive, err := m.alive(cluster, part)
+	if err != nil {
+		return err
+	}
+	if alive && record.Digest == spec.Digest() {
+		return nil
+	}
+	if alive {
+		m.say("%s: restarting %s, its settings have changed", cluster, part)
+	} else if record != nil && !record.EarlierBoot() {
+		m.say("%s", m.died(cluster, part).Error())
+		m.say("%s: starting %s again", cluster, part)
+	}
+	recordPath := m.Dir.Record(cluster, part)
+	if err := process.Stop(ctx, recordPath, grace(part)); err != nil {
+		return fmt.Errorf("stopping %s: %w", part, err)
+	}
+	// Not after the end of waiting: what is started then would never be looked at.
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if _, err := process.Start(spec, recordPath); err != nil {
+		return fmt.Errorf("starting %s: %w", part, err)
+	}
+	return nil
+}
+
+// running names a part that must not end while something is waited for.
+type running struct{ cluster, part string }
+
+// wait calls check until it succeeds. It ends early, with the end of the log, when one of the parts
+// dies, and with the last failure of check when ctx ends.
+func (m *Manager) wait(ctx context.Context, what string, parts []running, check func(context.Context) error) error {
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		err := check(ctx)
+		if err == nil {
+			return nil
+		}
+		for _, p := range parts {
+			_, alive, recordErr := m.alive(p.cluster, p.part)
+			if recordErr != nil {
+				return recordErr
+			}
+			if !alive {
+				return m.died(p.cluster, p.part)
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("waiting for %s: %w (last: %s)", what, context.Cause(ctx), strings.TrimSpace(err.Error()))
+		case <-tick.C:
+		}
+	}
+}

@@ -1,0 +1,38 @@
+// Command local runs Kubernetes control planes on this machine, as plain processes: real API servers
+// with fake nodes. See README.md.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+// Exit codes, as everywhere in Pergola: 1 is a finding, 2 a mistake in usage or an error.
+const (
+	exitFinding = 1
+	exitError   = 2
+)
+
+// errFinding ends a command with exit code 1 after it has said everything itself.
+var errFinding = errors.New("not all clusters are ready")
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	err := root().ExecuteContext(ctx)
+	switch {
+	case err == nil:
+		return
+	case errors.Is(err, errFinding):
+		os.Exit(exitFinding)
+	case ctx.Err() != nil:
+		fmt.Fprintf(os.Stderr, "interrupted: %s\nWhat has been started keeps running; \"down\" ends it.\n", err)
+	default:
+		fmt.Fprintf(os.Stderr, "error: %s\n", err)
+	}
+	os.Exit(exitError)
+}

@@ -1,0 +1,46 @@
+package process
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+)
+
+var errGone = errors.New("no such process")
+
+// bootID changes with every boot, so start times of different boots never look alike.
+var bootID = sync.OnceValue(func() string {
+	data, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return "unknown-boot"
+	}
+	return strings.TrimSpace(string(data))
+})
+
+// identify returns a string that no other process of this machine ever has: the boot and the clock
+// tick at which the process started.
+func identify(pid int) (string, error) {
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return "", errGone
+	}
+	// The second field is the name in parentheses and may itself contain blanks and parentheses.
+	_, rest, found := strings.Cut(string(data[max(0, strings.LastIndexByte(string(data), ')')):]), ") ")
+	fields := strings.Fields(rest)
+	const state, threads, startTime = 0, 17, 19
+	if !found || len(fields) <= startTime {
+		return "", fmt.Errorf("reading /proc/%d/stat: unexpected format", pid)
+	}
+	// The first thread may be dead already while others still hold the ports and files of the process.
+	if fields[state] == "X" || fields[state] == "Z" && fields[threads] <= "1" {
+		return "", errGone
+	}
+	return bootID() + "/" + fields[startTime], nil
+}
+
+func bornBeforeBoot(born string) bool {
+	boot, _, found := strings.Cut(born, "/")
+	return found && boot != bootID()
+}

@@ -1,0 +1,70 @@
+package process
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// Record is what is kept of a started process.
+type Record struct {
+	// PID is the process id.
+	PID int `json:"pid"`
+	// Born identifies the start of the process on this boot of this machine; see identify.
+	Born string `json:"born"`
+	// Digest tells whether the process was started the way it would be started now.
+	Digest string `json:"digest"`
+	// Command is the binary, for people who read the file.
+	Command string `json:"command"`
+}
+
+// ReadRecord reads the record at path. A missing file gives nil and no error.
+func ReadRecord(path string) (*Record, error) {
+	data, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading process record: %w", err)
+	}
+	record := &Record{}
+	if err := json.Unmarshal(data, record); err != nil {
+		return nil, fmt.Errorf("reading process record %s: %w", path, err)
+	}
+	return record, nil
+}
+
+// write stores the record so that a reader never sees half of it.
+func (r *Record) write(path string) error {
+	data, err := json.Marshal(r)
+	if err != nil {
+		return fmt.Errorf("encoding process record: %w", err)
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return fmt.Errorf("creating folder of process record: %w", err)
+	}
+	temporary := path + ".new"
+	if err := os.WriteFile(temporary, data, 0o600); err != nil {
+		return fmt.Errorf("writing process record: %w", err)
+	}
+	if err := os.Rename(temporary, path); err != nil {
+		return fmt.Errorf("writing process record: %w", err)
+	}
+	return nil
+}
+
+// EarlierBoot says whether the machine was started again after the process was, which explains its end.
+func (r *Record) EarlierBoot() bool { return bornBeforeBoot(r.Born) }
+
+// Alive says whether the recorded process still runs. A dead one that nobody has collected yet
+// (a zombie) and another process that got the same id do not count. Nil is not alive.
+func (r *Record) Alive() bool {
+	if r == nil || r.PID <= 0 {
+		return false
+	}
+	born, err := identify(r.PID)
+	return err == nil && born == r.Born
+}

@@ -1,0 +1,132 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pergola-dev/pergola/hack/local/binaries"
+	"github.com/pergola-dev/pergola/hack/local/cluster"
+	"github.com/pergola-dev/pergola/hack/local/statedir"
+)
+
+// places are the flags that say where things are.
+type places struct {
+	dir, bin string
+}
+
+func root() *cobra.Command {
+	where := &places{}
+	command := &cobra.Command{
+		Use:           "local",
+		Short:         "Kubernetes control planes on this machine, without containers",
+		SilenceUsage:  true,
+		SilenceErrors: true,
+	}
+	command.PersistentFlags().StringVar(&where.dir, "dir", "", "state folder (default .local in the repository)")
+	command.PersistentFlags().StringVar(&where.bin, "bin", "", "folder for built executables (default hack/local/bin in the repository)")
+	command.AddCommand(upCommand(where), downCommand(where), statusCommand(where), cleanCommand(where), kubeconfigCommand(where), keepStagesCommand())
+	return command
+}
+
+// repository finds the root of the repository from the working folder or the executable, or "".
+func repository() string {
+	var starts []string
+	if folder, err := os.Getwd(); err == nil {
+		starts = append(starts, folder)
+	}
+	if executable, err := os.Executable(); err == nil {
+		starts = append(starts, filepath.Dir(executable))
+	}
+	for _, folder := range starts {
+		for {
+			if _, err := os.Stat(filepath.Join(folder, "hack", "local", "go.mod")); err == nil {
+				return folder
+			}
+			parent := filepath.Dir(folder)
+			if parent == folder {
+				break
+			}
+			folder = parent
+		}
+	}
+	return ""
+}
+
+// resolve fills in the defaults. Outside the repository module is empty: nothing can be built then.
+func (p *places) resolve() (dir, bin, module string, err error) {
+	repo := repository()
+	dir, bin = p.dir, p.bin
+	if dir == "" && repo == "" {
+		return "", "", "", errors.New("run this inside the Pergola repository, or give --dir")
+	}
+	if repo != "" {
+		module = filepath.Join(repo, "hack", "local")
+	}
+	if dir == "" {
+		dir = filepath.Join(repo, ".local")
+	}
+	if bin == "" {
+		bin = filepath.Join(module, "bin")
+	}
+	if bin, err = filepath.Abs(bin); err != nil {
+		return "", "", "", fmt.Errorf("resolving --bin: %w", err)
+	}
+	return dir, bin, module, nil
+}
+
+// manager prepares the work on a state folder; out takes messages for people.
+func (p *places) manager(out *os.File) (*cluster.Manager, error) {
+	path, bin, module, err := p.resolve()
+	if err != nil {
+		return nil, err
+	}
+	dir, err := statedir.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("finding this program: %w", err)
+	}
+	info, err := out.Stat()
+	return &cluster.Manager{
+		Dir: dir, Self: self, Out: out, Now: time.Now,
+		Source: binaries.Source{
+			Assets: os.Getenv("KUBEBUILDER_ASSETS"), Module: module, Bin: bin,
+			Progress: binaries.Progress{Out: out, Terminal: err == nil && info.Mode()&os.ModeCharDevice != 0},
+		},
+	}, nil
+}
+
+// exists says whether the state folder is there, without making it.
+func (p *places) exists() (bool, error) {
+	dir, _, _, err := p.resolve()
+	if err != nil {
+		return false, err
+	}
+	_, err = os.Stat(dir)
+	return err == nil, nil
+}
+
+// lock keeps other commands out that change the folder, and waits for one that is at work.
+func lock(ctx context.Context, m *cluster.Manager, timeout time.Duration) (unlock func(), err error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	return m.Dir.Lock(ctx, func(holder string) {
+		fmt.Fprintf(m.Out, "waiting for %s, which is changing these clusters\n", holder)
+	})
+}
+
+func printJSON(out io.Writer, value any) error {
+	encoder := json.NewEncoder(out)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(value)
+}

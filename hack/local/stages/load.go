@@ -1,0 +1,136 @@
+package stages
+
+import (
+	"bytes"
+	"embed"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+)
+
+//go:embed *.yaml
+var files embed.FS
+
+// kindsAnnotation lists the kinds that a Stage in a file stands for.
+const kindsAnnotation = "local.pergola.dev/kinds"
+
+// Stage is one Stage object and the resource it plays.
+type Stage struct {
+	// Name is the object's name.
+	Name string
+	// GroupVersion and Kind are the resource, as in "apps/v1" and "Deployment"; the core group is "v1".
+	GroupVersion string
+	Kind         string
+	// Object is the Stage as it is sent to the API server.
+	Object map[string]any
+}
+
+// Builtin says whether every API server serves the resource.
+func (s Stage) Builtin() bool { return s.GroupVersion == "v1" }
+
+// Load returns all Stages of the folder.
+func Load() ([]Stage, error) {
+	entries, err := files.ReadDir(".")
+	if err != nil {
+		return nil, fmt.Errorf("listing stages: %w", err)
+	}
+	var all []Stage
+	for _, entry := range entries {
+		data, err := files.ReadFile(entry.Name())
+		if err != nil {
+			return nil, fmt.Errorf("reading stages: %w", err)
+		}
+		stages, err := parse(data)
+		if err != nil {
+			return nil, fmt.Errorf("reading stages/%s: %w", path.Base(entry.Name()), err)
+		}
+		all = append(all, stages...)
+	}
+	return all, nil
+}
+
+// Digest changes with the content of the folder.
+func Digest() (string, error) {
+	all, err := Load()
+	if err != nil {
+		return "", err
+	}
+	return digestOf(all), nil
+}
+
+func parse(data []byte) ([]Stage, error) {
+	var all []Stage
+	decoder := yaml.NewDecoder(bytes.NewReader(data))
+	for {
+		var document yaml.Node
+		err := decoder.Decode(&document)
+		if errors.Is(err, io.EOF) {
+			return all, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("decoding YAML: %w", err)
+		}
+		stages, err := expand(&document)
+		if err != nil {
+			return nil, fmt.Errorf("line %d: %w", document.Line, err)
+		}
+		all = append(all, stages...)
+	}
+}
+
+type header struct {
+	Kind     string `yaml:"kind"`
+	Metadata struct {
+		Name        string            `yaml:"name"`
+		Annotations map[string]string `yaml:"annotations"`
+	} `yaml:"metadata"`
+	Spec struct {
+		ResourceRef struct {
+			APIGroup string `yaml:"apiGroup"`
+			Kind     string `yaml:"kind"`
+		} `yaml:"resourceRef"`
+	} `yaml:"spec"`
+}
+
+// expand turns one document into the Stages it stands for.
+func expand(document *yaml.Node) ([]Stage, error) {
+	template, err := yaml.Marshal(document)
+	if err != nil {
+		return nil, fmt.Errorf("reading stage: %w", err)
+	}
+	var head header
+	if err := document.Decode(&head); err != nil {
+		return nil, fmt.Errorf("reading stage: %w", err)
+	}
+	kinds := []string{head.Spec.ResourceRef.Kind}
+	if list, found := head.Metadata.Annotations[kindsAnnotation]; found {
+		kinds = strings.Fields(list)
+	}
+	var all []Stage
+	for _, kind := range kinds {
+		text := strings.NewReplacer("$(kind)", kind, "$(name)", strings.ToLower(kind)).Replace(string(template))
+		var object map[string]any
+		if err := yaml.Unmarshal([]byte(text), &object); err != nil {
+			return nil, fmt.Errorf("reading stage for %s: %w", kind, err)
+		}
+		var own header
+		if err := yaml.Unmarshal([]byte(text), &own); err != nil {
+			return nil, fmt.Errorf("reading stage for %s: %w", kind, err)
+		}
+		if own.Kind != "Stage" || own.Metadata.Name == "" || own.Spec.ResourceRef.Kind == "" || own.Spec.ResourceRef.APIGroup == "" {
+			return nil, fmt.Errorf("not a Stage with a name and a resourceRef: kind %q, name %q", own.Kind, own.Metadata.Name)
+		}
+		metadata := object["metadata"].(map[string]any)
+		delete(metadata, "annotations")
+		metadata["labels"] = map[string]any{ownerLabel: ownerValue}
+		all = append(all, Stage{
+			Name: own.Metadata.Name, GroupVersion: own.Spec.ResourceRef.APIGroup,
+			Kind: own.Spec.ResourceRef.Kind, Object: object,
+		})
+	}
+	return all, nil
+}

@@ -1,0 +1,58 @@
+package statedir
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"slices"
+	"time"
+)
+
+// Ports are drawn from below the range that operating systems use for outgoing connections, so that
+// a port stays free between down and up, and at random, so that clusters started side by side from
+// other folders hardly ever draw the same one.
+const (
+	firstPort = 20000
+	lastPort  = 30000
+)
+
+// FreePort returns a loopback port that nobody listens on and that is not among taken.
+func FreePort(taken []int) (int, error) {
+	for range 200 {
+		port := firstPort + rand.IntN(lastPort-firstPort)
+		if !slices.Contains(taken, port) && PortFree(port) {
+			return port, nil
+		}
+	}
+	return 0, fmt.Errorf("finding a free port on 127.0.0.1 between %d and %d: none of 200 tried was free", firstPort, lastPort)
+}
+
+// PortFree says whether nobody listens on the loopback port now.
+func PortFree(port int) bool {
+	listener, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+	if err != nil {
+		return false
+	}
+	return listener.Close() == nil
+}
+
+// AwaitPort gives a port some time to become free, for the process that had it may just be ending.
+func AwaitPort(port int) (free bool) {
+	const attempts, pause = 40, 50 * time.Millisecond
+	for range attempts {
+		if PortFree(port) {
+			return true
+		}
+		time.Sleep(pause)
+	}
+	return false
+}
+
+// Ports lists all ports that the state has given away.
+func (s *State) Ports() []int {
+	ports := []int{s.EtcdPort, s.EtcdPeerPort}
+	for _, cluster := range s.Clusters {
+		ports = append(ports, cluster.Port)
+	}
+	return ports
+}

@@ -1,0 +1,124 @@
+package condition
+
+import (
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
+
+	"github.com/pergola-dev/pergola/api/core/v1beta1"
+)
+
+// Condition is the API's condition.
+type Condition = v1beta1.Condition
+
+// Thresholds says for how long a failing check of a condition type may last before the condition turns False. Types
+// that are not in it have no threshold: their conditions turn False at once.
+type Thresholds map[v1beta1.ConditionType]time.Duration
+
+const (
+	// ReasonInitialized is the reason of a condition that was never checked.
+	ReasonInitialized = "ConditionInitialized"
+	// ReasonCheckError is the reason of a condition whose check could not be made.
+	ReasonCheckError = "ConditionCheckError"
+	// ReasonUnspecified stands in for a missing reason.
+	ReasonUnspecified = "Unspecified"
+
+	messageInitialized = "The condition has not been checked yet."
+	messageUnspecified = "No message given."
+)
+
+// Builder makes conditions out of check results.
+type Builder struct {
+	clock      clock.PassiveClock
+	thresholds Thresholds
+}
+
+// New gives a builder; thresholds may be nil.
+func New(clk clock.PassiveClock, thresholds Thresholds) *Builder {
+	return &Builder{clock: clk, thresholds: thresholds}
+}
+
+// Initial is a condition whose check has not been made yet: Unknown.
+func (b *Builder) Initial(kind v1beta1.ConditionType) Condition {
+	now := metav1.NewTime(b.clock.Now())
+	return Condition{
+		Type: kind, Status: v1beta1.ConditionUnknown, LastTransitionTime: now, LastUpdateTime: now,
+		Reason: ReasonInitialized, Message: messageInitialized,
+	}
+}
+
+// GetOrInit gives the condition of the type, or an initial one.
+func (b *Builder) GetOrInit(list []Condition, kind v1beta1.ConditionType) Condition {
+	if c := Get(list, kind); c != nil {
+		return *c
+	}
+	return b.Initial(kind)
+}
+
+// Init adds an initial condition for every type that the list lacks and leaves the others alone.
+func (b *Builder) Init(list []Condition, kinds ...v1beta1.ConditionType) []Condition {
+	out := slices.Clone(list)
+	for _, kind := range kinds {
+		if Get(out, kind) == nil {
+			out = append(out, b.Initial(kind))
+		}
+	}
+	return out
+}
+
+// OK is the condition after a check that passed: True, without codes.
+func (b *Builder) OK(old Condition, reason, message string) Condition {
+	return b.Update(old, v1beta1.ConditionTrue, reason, message)
+}
+
+// Progressing is the condition while the checked thing is known to be on its way.
+func (b *Builder) Progressing(old Condition, reason, message string, codes ...v1beta1.ErrorCode) Condition {
+	return b.Update(old, v1beta1.ConditionProgressing, reason, message, codes...)
+}
+
+// Unknown is the condition after a check that could not be made. An empty reason means ConditionCheckError.
+func (b *Builder) Unknown(old Condition, reason, message string, codes ...v1beta1.ErrorCode) Condition {
+	if reason == "" {
+		reason = ReasonCheckError
+	}
+	return b.Update(old, v1beta1.ConditionUnknown, reason, message, codes...)
+}
+
+// Failed is the condition after a check that failed; see failedStatus for what becomes of it.
+func (b *Builder) Failed(old Condition, last *v1beta1.LastOperation, reason, message string, codes ...v1beta1.ErrorCode) Condition {
+	return b.Update(old, b.failedStatus(old, last, reason), reason, message, codes...)
+}
+
+// Update gives the condition its new content. lastTransitionTime moves only when the status changes, lastUpdateTime
+// only when anything changes. Empty reason and message are said to be unspecified, since the API requires both.
+func (b *Builder) Update(old Condition, status v1beta1.ConditionStatus, reason, message string, codes ...v1beta1.ErrorCode) Condition {
+	if reason == "" {
+		reason = ReasonUnspecified
+	}
+	if message == "" {
+		message = messageUnspecified
+	}
+	now := metav1.NewTime(b.clock.Now())
+	out := old
+	out.Status, out.Reason, out.Message, out.Codes = status, reason, message, uniqueCodes(codes)
+	if old.Status != status || old.LastTransitionTime.IsZero() {
+		out.LastTransitionTime = now
+	}
+	changed := old.Status != status || old.Reason != reason || old.Message != message || !slices.Equal(old.Codes, out.Codes)
+	if changed || old.LastUpdateTime.IsZero() {
+		out.LastUpdateTime = now
+	}
+	return out
+}
+
+// uniqueCodes sorts, so that the order in which errors came does not count as a change.
+func uniqueCodes(codes []v1beta1.ErrorCode) []v1beta1.ErrorCode {
+	if len(codes) == 0 {
+		return nil
+	}
+	out := slices.Clone(codes)
+	slices.Sort(out)
+	return slices.Compact(out)
+}

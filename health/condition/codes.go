@@ -1,0 +1,43 @@
+package condition
+
+import (
+	"regexp"
+	"slices"
+	"sync"
+
+	"github.com/pergola-dev/pergola/api/core/v1beta1"
+)
+
+// codePatterns are the texts by which Gardener's core tells the class of an error. Classes of the infrastructure are
+// told by the extensions, which report codes themselves (reference gardenlet, section 7).
+var codePatterns = sync.OnceValue(func() map[v1beta1.ErrorCode]*regexp.Regexp {
+	return map[v1beta1.ErrorCode]*regexp.Regexp{
+		v1beta1.ErrorConfigurationProblem: regexp.MustCompile(
+			`(?i)(KubeletHasInsufficientMemory|KubeletHasDiskPressure|KubeletHasInsufficientPID|error during apply of object .* is invalid:)`),
+		v1beta1.ErrorInfraQuotaExceeded: regexp.MustCompile(`(?i)(LimitExceeded|Quotas|Quota.*exceeded|exceeded quota|Quota has been met|QUOTA_EXCEEDED)`),
+	}
+})
+
+// requestLimit is throttling, not a quota.
+var requestLimit = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)RequestLimitExceeded`) })
+
+// Codes tells the classes of an error from its text; sorted, empty when none is known.
+func Codes(text string) []v1beta1.ErrorCode {
+	var out []v1beta1.ErrorCode
+	for code, pattern := range codePatterns() {
+		tested := text
+		if code == v1beta1.ErrorInfraQuotaExceeded {
+			tested = requestLimit().ReplaceAllString(text, "")
+		}
+		if pattern.MatchString(tested) {
+			out = append(out, code)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// Retryable says whether an operation that failed with these codes is worth another try. No code means yes.
+func Retryable(codes []v1beta1.ErrorCode) bool {
+	return !slices.ContainsFunc(codes, func(c v1beta1.ErrorCode) bool { return !c.Retryable() })
+}

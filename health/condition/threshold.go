@@ -1,0 +1,80 @@
+package condition
+
+import (
+	"github.com/pergola-dev/pergola/api/core/v1beta1"
+)
+
+// failedStatus decides what a failing check makes of a condition (pkg/api/core/v1beta1/helper: FailedCondition):
+//
+//   - True turns Progressing if its type has a threshold, else False.
+//   - Progressing stays while the last successful operation, or the transition to Progressing, is no older than the
+//     threshold; then it turns False.
+//   - False turns Progressing again only with a threshold, and if an operation succeeded within it or the reason is
+//     another one.
+//   - Unknown turns False.
+//
+// The documents upstream say that lastUpdateTime counts; its code, and hence this one, uses lastTransitionTime.
+func (b *Builder) failedStatus(old Condition, last *v1beta1.LastOperation, reason string) v1beta1.ConditionStatus {
+	threshold, ok := b.thresholds[old.Type]
+	if !ok {
+		return v1beta1.ConditionFalse
+	}
+	now := b.clock.Now()
+	recent := last != nil && last.State == v1beta1.LastOperationStateSucceeded && now.Sub(last.LastUpdateTime.Time) <= threshold
+
+	progressing := false
+	switch old.Status {
+	case v1beta1.ConditionTrue:
+		progressing = true
+	case v1beta1.ConditionProgressing:
+		progressing = recent || now.Sub(old.LastTransitionTime.Time) <= threshold
+	case v1beta1.ConditionFalse:
+		if reason == "" {
+			reason = ReasonUnspecified
+		}
+		old.Reason = orUnspecified(old.Reason)
+		progressing = recent || reason != old.Reason
+	}
+	if progressing {
+		return v1beta1.ConditionProgressing
+	}
+	return v1beta1.ConditionFalse
+}
+
+func orUnspecified(reason string) string {
+	if reason == "" {
+		return ReasonUnspecified
+	}
+	return reason
+}
+
+// Pardon turns False into Progressing where a failure is to be expected: before the first operation, during a creation
+// or deletion that has not succeeded, and while an operation runs that has met no error yet. The times stay
+// (pkg/gardenlet/controller/shoot/care: PardonConditions).
+func (b *Builder) Pardon(list []Condition, last *v1beta1.LastOperation, errors []v1beta1.LastError) []Condition {
+	if !pardoned(last, errors) {
+		return list
+	}
+	out := make([]Condition, len(list))
+	for i, c := range list {
+		if c.Status == v1beta1.ConditionFalse {
+			c = b.Update(c, v1beta1.ConditionProgressing, c.Reason, c.Message, c.Codes...)
+		}
+		out[i] = c
+	}
+	return out
+}
+
+func pardoned(last *v1beta1.LastOperation, errors []v1beta1.LastError) bool {
+	if last == nil {
+		return true
+	}
+	unfinished := last.State != v1beta1.LastOperationStateSucceeded
+	switch last.Type {
+	case v1beta1.LastOperationTypeCreate, v1beta1.LastOperationTypeDelete:
+		if unfinished {
+			return true
+		}
+	}
+	return last.State == v1beta1.LastOperationStateProcessing && len(errors) == 0
+}

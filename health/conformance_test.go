@@ -1,0 +1,227 @@
+package health_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"github.com/pergola-dev/pergola/health"
+)
+
+// corpusDir finds the shared test data: PERGOLA_CORPUS, or shared/corpus beside the repository root.
+func corpusDir(t *testing.T) string {
+	t.Helper()
+	dir := os.Getenv("PERGOLA_CORPUS")
+	if dir == "" {
+		wd, err := os.Getwd()
+		require.NoError(t, err)
+		for wd != filepath.Dir(wd) {
+			if _, err := os.Stat(filepath.Join(wd, "go.mod")); err == nil {
+				break
+			}
+			wd = filepath.Dir(wd)
+		}
+		dir = filepath.Join(filepath.Dir(wd), "shared", "corpus")
+	}
+	if _, err := os.Stat(dir); err != nil {
+		t.Skip("corpus not present: conformance left out")
+	}
+	return dir
+}
+
+// healthCase is one file of corpus/health.
+type healthCase struct {
+	file   string
+	header map[string]string
+	obj    *unstructured.Unstructured
+}
+
+func healthCases(t *testing.T) []healthCase {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(corpusDir(t), "health", "*.yaml"))
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	out := make([]healthCase, 0, len(files))
+	for _, file := range files {
+		raw, err := os.ReadFile(file)
+		require.NoError(t, err)
+		c := healthCase{file: filepath.Base(file), header: map[string]string{}, obj: &unstructured.Unstructured{}}
+		for line := range strings.Lines(string(raw)) {
+			if !strings.HasPrefix(line, "# ") {
+				break
+			}
+			if key, value, ok := strings.Cut(strings.TrimSpace(line[2:]), ": "); ok {
+				c.header[key] = value
+			}
+		}
+		require.NoError(t, yaml.Unmarshal(raw, &c.obj.Object), c.file)
+		out = append(out, c)
+	}
+	return out
+}
+
+// identity is the second input of the Seed checks.
+func (c healthCase) identity(t *testing.T) *health.Gardener {
+	t.Helper()
+	raw, ok := c.header["identity"]
+	if !ok || raw == "null" {
+		return nil
+	}
+	var g health.Gardener
+	require.NoError(t, json.Unmarshal([]byte(raw), &g))
+	return &g
+}
+
+// checks are the named functions of the corpus. Those of Check are judged through it.
+func namedCheck(t *testing.T, c healthCase) (err error, viaCheck bool) {
+	t.Helper()
+	switch c.header["check"] {
+	case "CheckSeed":
+		return health.CheckSeed(c.obj, c.identity(t)), false
+	case "CheckSeedForMigration":
+		return health.CheckSeedForMigration(c.obj, c.identity(t)), false
+	case "CheckSeedIsUpToDate":
+		return health.CheckSeedIsUpToDate(c.obj, c.identity(t)), false
+	case "CheckRequiredSeedConditions":
+		_, err := health.CheckRequiredSeedConditions(c.obj)
+		return err, false
+	case "CheckManagedResource":
+		return health.CheckManagedResource(c.obj), true
+	case "CheckManagedResourceApplied":
+		return health.CheckManagedResourceApplied(c.obj), false
+	case "CheckManagedResourceHealthy":
+		return health.CheckManagedResourceHealthy(c.obj), false
+	case "CheckManagedResourceProgressing":
+		return health.CheckManagedResourceProgressing(c.obj), false
+	case "CheckExtensionObject":
+		return health.CheckExtensionObject(c.obj), c.obj.GetKind() != "Pod"
+	case "CheckEtcd":
+		return health.CheckEtcd(c.obj), true
+	case "CheckMachineDeployment":
+		return health.CheckMachineDeployment(c.obj), true
+	case "CheckNode":
+		return health.CheckNode(c.obj), true
+	case "CheckPod":
+		return health.CheckPod(c.obj), true
+	case "CheckAPIService":
+		return health.CheckAPIService(c.obj), true
+	case "CheckDeployment":
+		return health.CheckDeployment(c.obj), true
+	case "CheckStatefulSet":
+		return health.CheckStatefulSet(c.obj), true
+	case "CheckDaemonSet":
+		return health.CheckDaemonSet(c.obj), true
+	case "CheckReplicaSet":
+		return health.CheckReplicaSet(c.obj), true
+	case "CheckReplicationController":
+		return health.CheckReplicationController(c.obj), true
+	case "CheckJob":
+		return health.CheckJob(c.obj), true
+	case "CheckService":
+		return health.CheckService(c.obj), true
+	case "CheckCustomResourceDefinition":
+		return health.CheckCustomResourceDefinition(c.obj), true
+	case "CheckPrometheus":
+		return health.CheckPrometheus(c.obj), true
+	case "CheckAlertmanager":
+		return health.CheckAlertmanager(c.obj), true
+	case "CheckVerticalPodAutoscaler":
+		return health.CheckVerticalPodAutoscaler(c.obj), true
+	case "CheckCertificate":
+		return health.CheckCertificate(c.obj), true
+	case "CheckCertificateIssuer":
+		return health.CheckCertificateIssuer(c.obj), true
+	}
+	require.Fail(t, "no function is known for check "+c.header["check"])
+	return nil, false
+}
+
+func TestConformanceGardener(t *testing.T) {
+	for _, c := range healthCases(t) {
+		if c.header["tool"] != "gardener" {
+			continue
+		}
+		t.Run(c.file, func(t *testing.T) {
+			err, viaCheck := namedCheck(t, c)
+			want := c.header["expect"] == "healthy"
+			assert.Equal(t, want, err == nil, "named check says %v; %s", err, c.header["why"])
+			if viaCheck {
+				v := health.Check(c.obj)
+				assert.Equal(t, want, v.Healthy, "%+v; %s", v, c.header["why"])
+				assert.Equal(t, want, v.Reason != v.Kind+"Unhealthy", "reason %q", v.Reason)
+			}
+		})
+	}
+}
+
+func TestConformanceGardenerProgressing(t *testing.T) {
+	for _, c := range healthCases(t) {
+		if c.header["tool"] != "gardener-progressing" {
+			continue
+		}
+		t.Run(c.file, func(t *testing.T) {
+			v := health.Check(c.obj)
+			assert.Equal(t, c.header["expect"] == "progressing", v.Progressing, "%+v; %s", v, c.header["why"])
+		})
+	}
+}
+
+func TestConformanceKStatus(t *testing.T) {
+	for _, c := range healthCases(t) {
+		if c.header["tool"] != "kstatus" {
+			continue
+		}
+		t.Run(c.file, func(t *testing.T) {
+			var opts []health.Option
+			if clock, _, _ := strings.Cut(c.header["clock"], " "); clock != "" {
+				now, err := time.Parse(time.RFC3339, clock)
+				require.NoError(t, err)
+				opts = append(opts, health.At(now))
+			}
+			assert.Equal(t, c.header["expect"], string(health.Check(c.obj, opts...).Status), c.header["case"])
+		})
+	}
+}
+
+// argoWaivers are the cases of Argo's built-in checks that the projection does not follow.
+func argoWaivers() map[string]string {
+	const hpa = "autoscaling is judged by no rule of Gardener; Argo reads messages of HPA conditions"
+	const ignore = "annotations of Argo's own hooks"
+	return map[string]string{
+		"argo-hpa-v1-degraded-failedgetobjectmetric.yaml":            hpa,
+		"argo-hpa-v1-healthy-toofew.yaml":                            hpa,
+		"argo-hpa-v1-progressing-with-no-annotations.yaml":           hpa,
+		"argo-hpa-v1-progressing.yaml":                               hpa,
+		"argo-hpa-v2-healthy.yaml":                                   hpa,
+		"argo-pod-running-restart-never-with-ignore-annotation.yaml": ignore,
+	}
+}
+
+func TestConformanceArgo(t *testing.T) {
+	waivers := argoWaivers()
+	for _, c := range healthCases(t) {
+		shoot := c.header["tool"] == "argo-lua" && c.obj.GetKind() == "Shoot"
+		if c.header["tool"] != "argo" && !shoot {
+			continue
+		}
+		t.Run(c.file, func(t *testing.T) {
+			want := c.header["expect"]
+			if want == "None" {
+				want = ""
+			}
+			if reason, waived := waivers[c.file]; waived {
+				assert.NotEqual(t, want, health.Argo(c.obj), "waived (%s), but it holds: drop the waiver", reason)
+				return
+			}
+			assert.Equal(t, want, health.Argo(c.obj))
+		})
+	}
+}

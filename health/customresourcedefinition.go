@@ -1,0 +1,13 @@
+package health
+
+import "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+// CheckCustomResourceDefinition fails unless the names are accepted and the API is served; it must not be terminating
+// (pkg/utils/kubernetes/health/customresourcedefinition.go).
+func CheckCustomResourceDefinition(obj *unstructured.Unstructured) error {
+	return asError(checkCustomResourceDefinition(obj))
+}
+
+func checkCustomResourceDefinition(obj *unstructured.Unstructured) *Failure {
+	return first(requireTrue(obj, "NamesAccepted"), requireTrue(obj, "Established"), optional(obj, "Terminating", "False"))
+}

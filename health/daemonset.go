@@ -1,0 +1,64 @@
+package health
+
+import (
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/intstr"
+)
+
+// CheckDaemonSet fails unless the latest generation is observed, all pods are scheduled and none where it should not
+// be. During a rollout as many pods may be unavailable as the strategy allows, otherwise none
+// (pkg/utils/kubernetes/health/daemonset.go).
+func CheckDaemonSet(obj *unstructured.Unstructured) error { return asError(checkDaemonSet(obj)) }
+
+func checkDaemonSet(obj *unstructured.Unstructured) *Failure {
+	if f := observed(obj); f != nil {
+		return f
+	}
+	var (
+		desired     = number(obj, "status", "desiredNumberScheduled")
+		current     = number(obj, "status", "currentNumberScheduled")
+		unavailable = number(obj, "status", "numberUnavailable")
+	)
+	if current < desired {
+		return waitf("not enough scheduled pods (%d/%d)", current, desired)
+	}
+	if n := number(obj, "status", "numberMisscheduled"); n > 0 {
+		return failf("%d pod(s) run on nodes where they should not", n)
+	}
+	var allowed int64
+	if number(obj, "status", "updatedNumberScheduled") < desired {
+		allowed = maxUnavailable(obj, desired)
+	}
+	if unavailable > allowed {
+		return waitf("too many unavailable pods (%d of %d, %d allowed)", unavailable, current, allowed)
+	}
+	return nil
+}
+
+// maxUnavailable is the number of pods that may be missing during a rollout; zero for other strategies.
+func maxUnavailable(obj *unstructured.Unstructured, desired int64) int64 {
+	if text(obj, "spec", "updateStrategy", "type") != "RollingUpdate" {
+		return 0
+	}
+	var limit intstr.IntOrString
+	switch v := fieldAt(obj.Object, "spec", "updateStrategy", "rollingUpdate", "maxUnavailable").(type) {
+	case string:
+		limit = intstr.FromString(v)
+	default:
+		n, _ := intAt(obj.Object, "spec", "updateStrategy", "rollingUpdate", "maxUnavailable")
+		limit = intstr.FromInt32(int32(n))
+	}
+	n, err := intstr.GetScaledValueFromIntOrPercent(&limit, int(desired), false)
+	if err != nil {
+		return 0
+	}
+	return int64(n)
+}
+
+// IsDaemonSetProgressing says whether a rollout is under way, and why.
+func IsDaemonSetProgressing(obj *unstructured.Unstructured) (bool, string) {
+	if f := observed(obj); f != nil {
+		return true, f.Message
+	}
+	return updating(number(obj, "status", "updatedNumberScheduled"), number(obj, "status", "desiredNumberScheduled"), obj.GetKind())
+}

@@ -1,0 +1,58 @@
+package health
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// CheckDeployment fails unless the latest generation is observed, Available is True, Progressing, if present, is True
+// and ReplicaFailure, if present, is False (pkg/utils/kubernetes/health/deployment.go).
+func CheckDeployment(obj *unstructured.Unstructured) error { return asError(checkDeployment(obj)) }
+
+func checkDeployment(obj *unstructured.Unstructured) *Failure {
+	return first(
+		observed(obj),
+		requireTrue(obj, "Available"),
+		optional(obj, "Progressing", "True"),
+		optional(obj, "ReplicaFailure", "False"),
+	)
+}
+
+// IsDeploymentProgressing says whether a rollout is under way, and why. It ends when the Progressing condition has
+// reason NewReplicaSetAvailable; old pods may still be there, see WithPods.
+func IsDeploymentProgressing(obj *unstructured.Unstructured) (bool, string) {
+	return deploymentProgressing(obj, inputs{})
+}
+
+func deploymentProgressing(obj *unstructured.Unstructured, in inputs) (bool, string) {
+	if f := observed(obj); f != nil {
+		return true, f.Message
+	}
+	c, ok := conditionOf(obj, "Progressing")
+	if !ok {
+		return true, `condition "Progressing" is missing`
+	}
+	if c.status != "True" || c.reason != "NewReplicaSetAvailable" {
+		return true, c.message
+	}
+	if in.havePods {
+		if live, want := livePods(obj, in.pods), numberOr(obj, 1, "spec", "replicas"); live != want {
+			return true, fmt.Sprintf("%d pods are there, expected %d: old ones are still terminating or new ones missing", live, want)
+		}
+	}
+	return false, "Deployment is fully rolled out"
+}
+
+// livePods counts the selected pods that take part in the rollout: not ended, not evicted, not disrupted.
+func livePods(obj *unstructured.Unstructured, pods []corev1.Pod) int64 {
+	var live int64
+	for _, pod := range selectPods(obj, pods) {
+		if isPodTerminal(pod) || isPodStale(pod.Status.Reason) || isPodDisrupted(pod) {
+			continue
+		}
+		live++
+	}
+	return live
+}

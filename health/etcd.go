@@ -1,0 +1,58 @@
+package health
+
+import (
+	"errors"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+const annotationOperation = "gardener.cloud/operation"
+
+// CheckEtcd is the check of the care controllers: ready, and backups not reported as broken
+// (pkg/utils/kubernetes/health/etcd.go).
+func CheckEtcd(obj *unstructured.Unstructured) error { return asError(checkEtcd(obj)) }
+
+func checkEtcd(obj *unstructured.Unstructured) *Failure {
+	if !flag(obj, "status", "ready") {
+		return waitf("etcd %q is not ready yet", obj.GetName())
+	}
+	if c, ok := conditionOf(obj, "BackupReady"); ok && c.status == "False" {
+		f := failf("the backup of etcd %q is reported as broken: %s", obj.GetName(), c.cause())
+		f.Codes = c.codes
+		return f
+	}
+	return nil
+}
+
+// CheckEtcdDeployed is the check of a deployment that waits for its Etcd: no errors, not deleting, the latest
+// generation observed, the requested operation taken up, all members updated, ready
+// (pkg/component/etcd/etcd/waiter.go). Upstream polls every 5s, takes a severe failure as final after 3m, and any
+// after 5m; see Severe.
+func CheckEtcdDeployed(obj *unstructured.Unstructured) error {
+	for _, e := range listAt(obj.Object, "status", "lastErrors") {
+		return &Failure{Message: "etcd reports an error: " + textAt(e, "description"), Codes: textsAt(e, "codes"), Severe: true}
+	}
+	if obj.GetDeletionTimestamp() != nil {
+		return &Failure{Message: "etcd is being deleted", Waiting: true}
+	}
+	if seen := number(obj, "status", "observedGeneration"); seen != generation(obj) {
+		return waitf("observed generation outdated (%d/%d)", seen, generation(obj))
+	}
+	if op, ok := obj.GetAnnotations()[annotationOperation]; ok {
+		return waitf("operation %q is not yet taken up by etcd-druid", op)
+	}
+	if f := requireTrue(obj, "AllMembersUpdated"); f != nil {
+		f.Waiting = true
+		return f
+	}
+	if !flag(obj, "status", "ready") {
+		return waitf("etcd %q is not ready yet", obj.GetName())
+	}
+	return nil
+}
+
+// Severe says whether the failure will not pass by itself.
+func Severe(err error) bool {
+	var f *Failure
+	return errors.As(err, &f) && f.Severe
+}

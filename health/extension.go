@@ -1,0 +1,74 @@
+package health
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+const annotationTimestamp = "gardener.cloud/timestamp"
+
+// CheckExtensionObject is the check of every kind of extensions.gardener.cloud, and of BackupBucket and BackupEntry of
+// the garden: no error, the latest generation observed, the requested operation taken up, the last operation
+// succeeded, and not before the request (pkg/utils/kubernetes/health/extensions.go).
+func CheckExtensionObject(obj *unstructured.Unstructured) error {
+	if gvk := obj.GroupVersionKind(); !isExtensionKind(gvk.Group, gvk.Kind) {
+		return failf("%s is not an extension object", gvk.Kind)
+	}
+	return asError(checkExtensionObject(obj))
+}
+
+func isExtensionKind(group, kind string) bool {
+	switch group {
+	case "extensions.gardener.cloud":
+		return kind != "Cluster"
+	case "core.gardener.cloud":
+		return kind == "BackupBucket" || kind == "BackupEntry"
+	}
+	return false
+}
+
+func checkExtensionObject(obj *unstructured.Unstructured) *Failure {
+	if e, ok := fieldAt(obj.Object, "status", "lastError").(map[string]any); ok {
+		f := failf("the extension reports an error: %s", textAt(e, "description"))
+		f.Codes = textsAt(e, "codes")
+		return f
+	}
+	if seen := number(obj, "status", "observedGeneration"); seen != generation(obj) {
+		return waitf("observed generation outdated (%d/%d)", seen, generation(obj))
+	}
+	if op, ok := obj.GetAnnotations()[annotationOperation]; ok {
+		return waitf("operation %q is not yet taken up by the extension", op)
+	}
+	last, ok := fieldAt(obj.Object, "status", "lastOperation").(map[string]any)
+	if !ok {
+		return waitf("the extension has not reported an operation yet")
+	}
+	if state := textAt(last, "state"); state != "Succeeded" {
+		f := failf("the last operation is in state %s, expected Succeeded", state)
+		if d := textAt(last, "description"); d != "" {
+			f.Message += ": " + d
+		}
+		f.Waiting = state == "Processing" || state == "Pending" || state == ""
+		return f
+	}
+	return requestedBefore(obj, timeAt(last, "lastUpdateTime"))
+}
+
+// requestedBefore fails while the reconciliation asked for by the timestamp annotation is still to come. The
+// annotation has nanoseconds, the status has seconds.
+func requestedBefore(obj *unstructured.Unstructured, done time.Time) *Failure {
+	stamp, ok := obj.GetAnnotations()[annotationTimestamp]
+	if !ok {
+		return nil
+	}
+	requested, err := time.Parse(time.RFC3339Nano, stamp)
+	if err != nil {
+		return failf("annotation %s is not a time: %v", annotationTimestamp, err)
+	}
+	if requested = requested.Truncate(time.Second).UTC(); requested.After(done.UTC()) {
+		return waitf("reconciliation was requested at %s, the last update is of %s",
+			requested.Format(time.RFC3339), done.UTC().Format(time.RFC3339))
+	}
+	return nil
+}

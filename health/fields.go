@@ -1,0 +1,177 @@
+package health
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// Fields are read tolerantly: a missing or mistyped field is the zero value, as after decoding into a Go type.
+
+func fieldAt(obj map[string]any, path ...string) any {
+	var cur any = obj
+	for _, p := range path {
+		m, ok := cur.(map[string]any)
+		if !ok {
+			return nil
+		}
+		cur = m[p]
+	}
+	return cur
+}
+
+func intAt(obj map[string]any, path ...string) (int64, bool) {
+	switch n := fieldAt(obj, path...).(type) {
+	case int64:
+		return n, true
+	case int:
+		return int64(n), true
+	case int32:
+		return int64(n), true
+	case float64:
+		return int64(n), true
+	}
+	return 0, false
+}
+
+func number(obj *unstructured.Unstructured, path ...string) int64 {
+	n, _ := intAt(obj.Object, path...)
+	return n
+}
+
+func numberOr(obj *unstructured.Unstructured, fallback int64, path ...string) int64 {
+	if n, ok := intAt(obj.Object, path...); ok {
+		return n
+	}
+	return fallback
+}
+
+func textAt(obj map[string]any, path ...string) string {
+	s, _ := fieldAt(obj, path...).(string)
+	return s
+}
+
+func text(obj *unstructured.Unstructured, path ...string) string { return textAt(obj.Object, path...) }
+
+func flag(obj *unstructured.Unstructured, path ...string) bool {
+	b, _ := fieldAt(obj.Object, path...).(bool)
+	return b
+}
+
+func listAt(obj map[string]any, path ...string) []map[string]any {
+	items, _ := fieldAt(obj, path...).([]any)
+	out := make([]map[string]any, 0, len(items))
+	for _, item := range items {
+		if m, ok := item.(map[string]any); ok {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+func textsAt(obj map[string]any, path ...string) []string {
+	items, _ := fieldAt(obj, path...).([]any)
+	var out []string
+	for _, item := range items {
+		if s, ok := item.(string); ok {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+func timeAt(obj map[string]any, path ...string) time.Time {
+	t, err := time.Parse(time.RFC3339, textAt(obj, path...))
+	if err != nil {
+		return time.Time{}
+	}
+	return t
+}
+
+// statusCondition is one entry of status.conditions, whatever else the kind puts there.
+type statusCondition struct {
+	kind, status, reason, message string
+	observedGeneration            int64
+	transition                    time.Time
+	codes                         []string
+}
+
+func conditionsOf(obj *unstructured.Unstructured) []statusCondition {
+	items := listAt(obj.Object, "status", "conditions")
+	out := make([]statusCondition, 0, len(items))
+	for _, c := range items {
+		generation, _ := intAt(c, "observedGeneration")
+		out = append(out, statusCondition{
+			kind: textAt(c, "type"), status: textAt(c, "status"), reason: textAt(c, "reason"), message: textAt(c, "message"),
+			observedGeneration: generation, transition: timeAt(c, "lastTransitionTime"), codes: textsAt(c, "codes"),
+		})
+	}
+	return out
+}
+
+func conditionOf(obj *unstructured.Unstructured, kind string) (statusCondition, bool) {
+	for _, c := range conditionsOf(obj) {
+		if c.kind == kind {
+			return c, true
+		}
+	}
+	return statusCondition{}, false
+}
+
+// requireTrue fails unless the condition is there and True.
+func requireTrue(obj *unstructured.Unstructured, kind string) *Failure {
+	c, ok := conditionOf(obj, kind)
+	if !ok {
+		return waitf("condition %q is missing", kind)
+	}
+	return c.expect("True")
+}
+
+// optional fails if the condition is there with another status.
+func optional(obj *unstructured.Unstructured, kind, status string) *Failure {
+	if c, ok := conditionOf(obj, kind); ok {
+		return c.expect(status)
+	}
+	return nil
+}
+
+func (c statusCondition) expect(status string) *Failure {
+	if c.status == status {
+		return nil
+	}
+	f := failf("condition %q has status %s, expected %s: %s", c.kind, c.status, status, c.cause())
+	f.Waiting, f.Codes = c.status == "Unknown" || c.status == "Progressing", c.codes
+	return f
+}
+
+func (c statusCondition) cause() string {
+	switch {
+	case c.reason != "" && c.message != "":
+		return c.reason + ": " + c.message
+	case c.reason+c.message == "":
+		return "no reason given"
+	default:
+		return c.reason + c.message
+	}
+}
+
+// observed fails while the controller has not seen the latest specification.
+func observed(obj *unstructured.Unstructured) *Failure {
+	if seen := number(obj, "status", "observedGeneration"); seen < generation(obj) {
+		return waitf("observed generation outdated (%d/%d)", seen, generation(obj))
+	}
+	return nil
+}
+
+// first gives the first failure.
+func first(checks ...*Failure) *Failure {
+	for _, f := range checks {
+		if f != nil {
+			return f
+		}
+	}
+	return nil
+}
+
+// generation is metadata.generation; the accessor of the object reads int64 only.
+func generation(obj *unstructured.Unstructured) int64 { return number(obj, "metadata", "generation") }

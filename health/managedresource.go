@@ -1,0 +1,131 @@
+package health
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// Condition types of a ManagedResource.
+const (
+	resourcesApplied     = "ResourcesApplied"
+	resourcesHealthy     = "ResourcesHealthy"
+	resourcesProgressing = "ResourcesProgressing"
+)
+
+// CheckManagedResource fails unless the resources are applied for the latest generation, and healthy
+// (pkg/utils/kubernetes/health/managedresource.go).
+func CheckManagedResource(obj *unstructured.Unstructured) error {
+	return asError(checkManagedResource(obj))
+}
+
+func checkManagedResource(obj *unstructured.Unstructured) *Failure {
+	return first(managedResourceApplied(obj), resourceCondition(obj, resourcesHealthy, "True"))
+}
+
+// CheckManagedResourceApplied fails unless the resources are applied for the latest generation.
+func CheckManagedResourceApplied(obj *unstructured.Unstructured) error {
+	return asError(managedResourceApplied(obj))
+}
+
+func managedResourceApplied(obj *unstructured.Unstructured) *Failure {
+	return first(managedResourceObserved(obj), resourceCondition(obj, resourcesApplied, "True"))
+}
+
+// CheckManagedResourceHealthy fails unless the resources are healthy, whatever the generation.
+func CheckManagedResourceHealthy(obj *unstructured.Unstructured) error {
+	return asError(resourceCondition(obj, resourcesHealthy, "True"))
+}
+
+// CheckManagedResourceProgressing fails unless the resources are rolled out, whatever the generation.
+func CheckManagedResourceProgressing(obj *unstructured.Unstructured) error {
+	return asError(resourceCondition(obj, resourcesProgressing, "False"))
+}
+
+func managedResourceProgressing(obj *unstructured.Unstructured) (bool, string) {
+	if c, ok := conditionOf(obj, resourcesProgressing); ok && c.status == "True" {
+		return true, c.cause()
+	}
+	return false, ""
+}
+
+func managedResourceObserved(obj *unstructured.Unstructured) *Failure {
+	if seen := number(obj, "status", "observedGeneration"); seen != generation(obj) {
+		return waitf("observed generation of ManagedResource %s outdated (%d/%d)", nameOf(obj), seen, generation(obj))
+	}
+	return nil
+}
+
+func resourceCondition(obj *unstructured.Unstructured, kind, want string) *Failure {
+	c, ok := conditionOf(obj, kind)
+	if !ok {
+		return waitf("condition %s of ManagedResource %s is not reported yet", kind, nameOf(obj))
+	}
+	if c.status == want {
+		return nil
+	}
+	f := failf("condition %s of ManagedResource %s is %s: %s", kind, nameOf(obj), c.status, c.cause())
+	f.Waiting, f.Codes = c.status != "False", c.codes
+	return f
+}
+
+// CareManagedResource is the rule by which the care controllers of Garden, Seed and Shoot judge a ManagedResource; its
+// Reason is the one of the condition. A rollout fails the check at once, or, with a threshold, when it takes longer
+// than that since it began (reason ProgressingRolloutStuck). Nil means all is well.
+// Source: pkg/utils/kubernetes/health/checker, reference gardenlet section 7.
+func CareManagedResource(obj *unstructured.Unstructured, progressingThreshold *time.Duration, now time.Time) *Failure {
+	if f := managedResourceObserved(obj); f != nil {
+		f.Reason = "OutdatedStatus"
+		if c, ok := conditionOf(obj, resourcesApplied); ok && c.status == "False" && c.reason != "" {
+			f.Reason, f.Message, f.Codes = c.reason, fmt.Sprintf("%s; %s", f.Message, c.message), c.codes
+		}
+		return f
+	}
+	var missing []string
+	for _, kind := range []string{resourcesApplied, resourcesHealthy, resourcesProgressing} {
+		c, ok := conditionOf(obj, kind)
+		if !ok {
+			missing = append(missing, kind)
+			continue
+		}
+		if f := careCondition(obj, c, progressingThreshold, now); f != nil {
+			return f
+		}
+	}
+	if len(missing) > 0 {
+		f := waitf("ManagedResource %s does not report %s", nameOf(obj), strings.Join(missing, ", "))
+		f.Reason = "MissingManagedResourceCondition"
+		return f
+	}
+	return nil
+}
+
+func careCondition(obj *unstructured.Unstructured, c statusCondition, threshold *time.Duration, now time.Time) *Failure {
+	bad := c.status == "False" || c.status == "Unknown"
+	if c.kind == resourcesProgressing {
+		bad = c.status == "Unknown" || c.status == "True" && threshold == nil
+	}
+	if bad {
+		f := failf("ManagedResource %s: %s", nameOf(obj), c.message)
+		f.Reason, f.Codes, f.Waiting = c.reason, c.codes, c.status == "Unknown"
+		if f.Reason == "" {
+			f.Reason = c.kind
+		}
+		return f
+	}
+	if c.kind == resourcesProgressing && c.status == "True" && now.Sub(c.transition) > *threshold {
+		f := failf("ManagedResource %s is progressing for more than %s: %s", nameOf(obj), threshold, c.cause())
+		f.Reason, f.Codes = "ProgressingRolloutStuck", c.codes
+		return f
+	}
+	return nil
+}
+
+func nameOf(obj *unstructured.Unstructured) string {
+	if obj.GetNamespace() == "" {
+		return obj.GetName()
+	}
+	return obj.GetNamespace() + "/" + obj.GetName()
+}

@@ -1,0 +1,17 @@
+package health
+
+import "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+// CheckNode fails unless the node is Ready and reports no pressure and no missing network
+// (pkg/utils/kubernetes/health/node.go).
+func CheckNode(obj *unstructured.Unstructured) error { return asError(checkNode(obj)) }
+
+func checkNode(obj *unstructured.Unstructured) *Failure {
+	return first(
+		requireTrue(obj, "Ready"),
+		optional(obj, "DiskPressure", "False"),
+		optional(obj, "MemoryPressure", "False"),
+		optional(obj, "NetworkUnavailable", "False"),
+		optional(obj, "PIDPressure", "False"),
+	)
+}

@@ -1,0 +1,42 @@
+package health
+
+import "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+// checkOperated judges what Gardener operates and reports by conditions and a last operation: Garden and Shoot. It is
+// the rule of upstream's label shoot.gardener.cloud/status (pkg/api/core/v1beta1/helper: ComputeShootStatus): an
+// operation in error, or a condition that is False or Unknown, is unhealthy. An operation under way is not.
+func checkOperated(obj *unstructured.Unstructured) *Failure {
+	switch state := text(obj, "status", "lastOperation", "state"); state {
+	case "Error", "Failed", "Aborted":
+		f := failf("the last operation is in state %s: %s", state, text(obj, "status", "lastOperation", "description"))
+		for _, e := range listAt(obj.Object, "status", "lastErrors") {
+			f.Message += "; " + textAt(e, "description")
+			f.Codes = append(f.Codes, textsAt(e, "codes")...)
+		}
+		f.Waiting = state != "Failed"
+		return f
+	case "":
+		return waitf("no operation is reported yet")
+	}
+	for _, c := range conditionsOf(obj) {
+		if c.status == "False" || c.status == "Unknown" {
+			return c.expect("True")
+		}
+	}
+	return nil
+}
+
+func operatedProgressing(obj *unstructured.Unstructured) (bool, string) {
+	if f := observed(obj); f != nil {
+		return true, f.Message
+	}
+	if state := text(obj, "status", "lastOperation", "state"); state == "Processing" || state == "Pending" {
+		return true, text(obj, "status", "lastOperation", "description")
+	}
+	for _, c := range conditionsOf(obj) {
+		if c.status == "Progressing" {
+			return true, c.kind + ": " + c.cause()
+		}
+	}
+	return false, ""
+}

@@ -1,0 +1,44 @@
+package health
+
+import "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+const groupMonitoring = "monitoring.coreos.com"
+
+// CheckPrometheus fails unless Available is True for the latest generation and all replicas are available
+// (pkg/utils/kubernetes/health/monitoring.go).
+func CheckPrometheus(obj *unstructured.Unstructured) error { return asError(checkMonitoring(obj)) }
+
+// IsPrometheusProgressing says whether a rollout is under way, and why.
+func IsPrometheusProgressing(obj *unstructured.Unstructured) (bool, string) {
+	return monitoringProgressing(obj)
+}
+
+// checkMonitoring is the rule of both kinds of the prometheus-operator. Their generation is observed per condition.
+func checkMonitoring(obj *unstructured.Unstructured) *Failure {
+	if f := monitoringCondition(obj, "Available"); f != nil {
+		return f
+	}
+	want, available := numberOr(obj, 1, "spec", "replicas"), number(obj, "status", "availableReplicas")
+	if available < want {
+		return waitf("not enough available replicas (%d/%d)", available, want)
+	}
+	return nil
+}
+
+func monitoringProgressing(obj *unstructured.Unstructured) (bool, string) {
+	if f := monitoringCondition(obj, "Reconciled"); f != nil {
+		return true, f.Message
+	}
+	return updating(number(obj, "status", "updatedReplicas"), numberOr(obj, 1, "spec", "replicas"), obj.GetKind())
+}
+
+func monitoringCondition(obj *unstructured.Unstructured, kind string) *Failure {
+	c, ok := conditionOf(obj, kind)
+	if !ok {
+		return waitf("condition %q is missing", kind)
+	}
+	if c.observedGeneration < generation(obj) {
+		return waitf("observed generation outdated (%d/%d)", c.observedGeneration, generation(obj))
+	}
+	return c.expect("True")
+}

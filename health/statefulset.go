@@ -1,0 +1,39 @@
+package health
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// CheckStatefulSet fails unless the latest generation is observed and all replicas are ready; unset replicas mean one
+// (pkg/utils/kubernetes/health/statefulset.go).
+func CheckStatefulSet(obj *unstructured.Unstructured) error { return asError(checkStatefulSet(obj)) }
+
+func checkStatefulSet(obj *unstructured.Unstructured) *Failure {
+	return first(observed(obj), readyReplicas(obj))
+}
+
+// readyReplicas fails unless status.readyReplicas has reached spec.replicas.
+func readyReplicas(obj *unstructured.Unstructured) *Failure {
+	want, ready := numberOr(obj, 1, "spec", "replicas"), number(obj, "status", "readyReplicas")
+	if ready < want {
+		return waitf("not enough ready replicas (%d/%d)", ready, want)
+	}
+	return nil
+}
+
+// IsStatefulSetProgressing says whether a rollout is under way, and why.
+func IsStatefulSetProgressing(obj *unstructured.Unstructured) (bool, string) {
+	if f := observed(obj); f != nil {
+		return true, f.Message
+	}
+	return updating(number(obj, "status", "updatedReplicas"), numberOr(obj, 1, "spec", "replicas"), obj.GetKind())
+}
+
+func updating(updated, want int64, kind string) (bool, string) {
+	if updated < want {
+		return true, fmt.Sprintf("%d of %d replica(s) have been updated", updated, want)
+	}
+	return false, kind + " is fully rolled out"
+}

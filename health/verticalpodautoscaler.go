@@ -1,0 +1,12 @@
+package health
+
+import "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+// CheckVerticalPodAutoscaler fails when ConfigUnsupported is reported (pkg/utils/kubernetes/health/vpa.go).
+func CheckVerticalPodAutoscaler(obj *unstructured.Unstructured) error {
+	return asError(checkVerticalPodAutoscaler(obj))
+}
+
+func checkVerticalPodAutoscaler(obj *unstructured.Unstructured) *Failure {
+	return optional(obj, "ConfigUnsupported", "False")
+}

@@ -1,0 +1,164 @@
+package landscapes
+
+import (
+	"fmt"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/pergola-dev/pergola/schemas"
+)
+
+// converter turns the nodes of one document into the content of an object, and finds what cannot be one.
+type converter struct {
+	limits   Limits
+	values   int
+	problems []problem
+	stopped  bool
+}
+
+func (c *converter) add(node *yaml.Node, format string, args ...any) {
+	c.problems = append(c.problems, problem{node.Line, node.Column, fmt.Sprintf(format, args...)})
+}
+
+// stop reports the one problem after which going on makes no sense.
+func (c *converter) stop(node *yaml.Node, format string, args ...any) any {
+	if !c.stopped {
+		c.stopped = true
+		c.add(node, format, args...)
+	}
+	return nil
+}
+
+func (c *converter) value(node *yaml.Node, depth int) any {
+	if c.stopped {
+		return nil
+	}
+	if c.values++; c.values > c.limits.Values {
+		return c.stop(node, "the document has more than %d values with its anchors expanded", c.limits.Values)
+	}
+	if depth > c.limits.Depth {
+		return c.stop(node, "values are nested more than %d deep, or an anchor holds itself", c.limits.Depth)
+	}
+	switch node.Kind {
+	case yaml.AliasNode:
+		return c.value(node.Alias, depth+1)
+	case yaml.SequenceNode:
+		list := make([]any, len(node.Content))
+		for i, item := range node.Content {
+			list[i] = c.value(item, depth+1)
+		}
+		return list
+	case yaml.MappingNode:
+		return c.mapping(node, depth)
+	}
+	value, words := scalar(node)
+	if words != "" {
+		c.add(node, "the value %s", words)
+	}
+	return value
+}
+
+func (c *converter) mapping(node *yaml.Node, depth int) map[string]any {
+	result := make(map[string]any, len(node.Content)/2)
+	lines := make(map[string]int, len(node.Content)/2)
+	for i := 0; i+1 < len(node.Content); i += 2 {
+		key, value := node.Content[i], node.Content[i+1]
+		if key.ShortTag() == "!!merge" {
+			c.mergeInto(result, lines, value, depth)
+			continue
+		}
+		name, ok := keyText(key)
+		if !ok {
+			c.add(key, "the name of a field must be text")
+			continue
+		}
+		if line := lines[name]; line > 0 {
+			c.add(key, "the field %q is written twice: first in line %d", name, line)
+			continue
+		}
+		lines[name] = key.Line
+		result[name] = c.value(value, depth+1)
+	}
+	return result
+}
+
+// mergeInto adds the fields of the maps behind a merge key that are not set otherwise.
+func (c *converter) mergeInto(result map[string]any, lines map[string]int, value *yaml.Node, depth int) {
+	sources := []any{c.value(value, depth+1)}
+	if list, ok := sources[0].([]any); ok {
+		sources = list
+	}
+	for _, source := range sources {
+		fields, ok := source.(map[string]any)
+		if !ok {
+			if !c.stopped {
+				c.add(value, "the merge key << needs a map, or a list of maps")
+			}
+			return
+		}
+		for name, field := range fields {
+			if _, set := result[name]; !set && lines[name] == 0 {
+				result[name] = field
+			}
+		}
+	}
+}
+
+// keyText gives the text of a key. Numbers and booleans become text, as in JSON.
+func keyText(node *yaml.Node) (string, bool) {
+	if node.Kind == yaml.AliasNode {
+		node = node.Alias
+	}
+	if node.Kind != yaml.ScalarNode {
+		return "", false
+	}
+	return node.Value, true
+}
+
+// places gives where the parts of a node are written. Anchors count where they are used: the place of the alias.
+func places(file string, node *yaml.Node, depth int) *place {
+	if node.Kind == yaml.AliasNode {
+		tree := places(file, node.Alias, depth+1)
+		tree.position = schemas.Position{File: file, Line: node.Line, Column: node.Column}
+		return tree
+	}
+	tree := &place{position: schemas.Position{File: file, Line: node.Line, Column: node.Column}}
+	if depth > 1000 {
+		return tree
+	}
+	switch node.Kind {
+	case yaml.SequenceNode:
+		tree.items = make([]*place, len(node.Content))
+		for i, item := range node.Content {
+			tree.items[i] = places(file, item, depth+1)
+		}
+	case yaml.MappingNode:
+		tree.isMap = true
+		tree.fields = make(map[string]*place, len(node.Content)/2)
+		for i := 0; i+1 < len(node.Content); i += 2 {
+			key, value := node.Content[i], node.Content[i+1]
+			name, ok := keyText(key)
+			if !ok {
+				continue
+			}
+			if key.ShortTag() == "!!merge" {
+				mergePlaces(tree, places(file, value, depth+1))
+				continue
+			}
+			child := places(file, value, depth+1)
+			child.key = schemas.Position{File: file, Line: key.Line, Column: key.Column}
+			tree.fields[name] = child
+		}
+	}
+	return tree
+}
+
+func mergePlaces(tree, source *place) {
+	for _, from := range append([]*place{source}, source.items...) {
+		for name, child := range from.fields {
+			if tree.fields[name] == nil {
+				tree.fields[name] = child
+			}
+		}
+	}
+}

@@ -1,0 +1,123 @@
+package landscapes
+
+import (
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/pergola-dev/pergola/schemas"
+	"github.com/pergola-dev/pergola/schemas/fieldpath"
+)
+
+// SecretState says how the values of a Secret are known.
+type SecretState string
+
+const (
+	// SecretPlain is a Secret that is not encrypted in the repository.
+	SecretPlain SecretState = "plain"
+	// SecretDecrypted is a SOPS-encrypted Secret whose values were decrypted.
+	SecretDecrypted SecretState = "decrypted"
+	// SecretEncrypted is a SOPS-encrypted Secret without a fitting key: its keys are known, its values are empty text.
+	SecretEncrypted SecretState = "encrypted"
+)
+
+// Declaration is one object of a landscape, with the places where its fields are written.
+type Declaration struct {
+	Object *unstructured.Unstructured
+	// File is relative to the landscape folder; Line and Column are where the object begins. For an object that is
+	// merged from layers, this is the last layer that writes it.
+	File         string
+	Line, Column int
+	// Layer is that layer, relative to the landscape folder; empty for the landscape itself.
+	Layer string
+	// Secret is empty for other kinds.
+	Secret SecretState
+
+	// origins are the documents that were merged, bases first.
+	origins []origin
+}
+
+// Position gives the place that set the field: of the value, or for a field that does not exist, of the closest
+// parent that is written down. The path is as in Violation.Field.
+func (d *Declaration) Position(path string) schemas.Position {
+	steps := fieldpath.Parse(path)
+	trees := make([]*place, len(d.origins))
+	for i := range d.origins {
+		trees[i] = d.origins[i].tree()
+	}
+	best := schemas.Position{File: d.File, Line: d.Line, Column: d.Column}
+	for {
+		trees = visible(trees)
+		if len(trees) == 0 {
+			return best
+		}
+		top := trees[len(trees)-1]
+		best = top.position
+		if len(steps) == 0 {
+			return best
+		}
+		var children []*place
+		for _, tree := range trees {
+			if child := tree.child(steps[0]); child != nil {
+				children = append(children, child)
+			}
+		}
+		if len(children) == 0 {
+			return best
+		}
+		trees, steps = children, steps[1:]
+	}
+}
+
+// KeyPosition gives the place of the name of a field instead of its value, where the file shows it.
+func (d *Declaration) KeyPosition(path string) schemas.Position {
+	steps := fieldpath.Parse(path)
+	if len(steps) > 0 {
+		for i := len(d.origins) - 1; i >= 0; i-- {
+			tree := d.origins[i].tree()
+			for _, step := range steps {
+				if tree = tree.child(step); tree == nil {
+					break
+				}
+			}
+			if tree != nil && tree.key.Line > 0 {
+				return tree.key
+			}
+		}
+	}
+	return d.Position(path)
+}
+
+// visible leaves out what a later layer hides: a list or a plain value replaces what the layers below it say.
+func visible(trees []*place) []*place {
+	for i := len(trees) - 1; i > 0; i-- {
+		if !trees[i].isMap {
+			return trees[i:]
+		}
+	}
+	return trees
+}
+
+// origin is one document that an object was read from.
+type origin struct{ tree func() *place }
+
+// place is where a value and its parts are written.
+type place struct {
+	position schemas.Position
+	key      schemas.Position
+	isMap    bool
+	fields   map[string]*place
+	items    []*place
+}
+
+// child follows one step; nil if nothing is written there.
+func (p *place) child(step any) *place {
+	if p == nil {
+		return nil
+	}
+	if index, ok := step.(int); ok && p.items != nil {
+		if index < len(p.items) {
+			return p.items[index]
+		}
+		return nil
+	}
+	return p.fields[fieldpath.Name(step)]
+}

@@ -1,0 +1,146 @@
+package landscapes
+
+import (
+	"bytes"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// problem is something wrong at a place of a file, before it is known which object it belongs to.
+type problem struct {
+	line, column int
+	message      string
+}
+
+// document is one document of a YAML file. Documents are cut apart before they are parsed, so that a broken one does
+// not hide the others.
+type document struct {
+	data []byte
+	// offset is the number of lines before the document.
+	offset int
+}
+
+// checkText finds what makes a file unreadable as text: at most one problem.
+func checkText(data []byte) *problem {
+	line, start := 1, 0
+	for i := 0; i < len(data); {
+		r, size := utf8.DecodeRune(data[i:])
+		column := utf8.RuneCount(data[start:i]) + 1
+		switch {
+		case i == 0 && (bytes.HasPrefix(data, []byte{0xff, 0xfe}) || bytes.HasPrefix(data, []byte{0xfe, 0xff})):
+			return &problem{1, 1, "the file is UTF-16; save it as UTF-8"}
+		case r == 0:
+			return &problem{line, column, "the file is binary: it holds a zero byte"}
+		case r == utf8.RuneError && size == 1:
+			return &problem{line, column, fmt.Sprintf("the file is not UTF-8: byte 0x%02x", data[i])}
+		case r == '\n':
+			line, start = line+1, i+1
+		}
+		i += size
+	}
+	return nil
+}
+
+// split cuts a YAML file at the lines that begin with "---" or "...".
+func split(data []byte) []document {
+	data = bytes.TrimPrefix(data, []byte("\ufeff"))
+	var documents []document
+	var current []byte
+	offset, line := 0, 0
+	flush := func() {
+		if hasContent(current) {
+			documents = append(documents, document{data: current, offset: offset})
+		}
+	}
+	for rest := data; len(rest) > 0; line++ {
+		end := bytes.IndexByte(rest, '\n') + 1
+		if end == 0 {
+			end = len(rest)
+		}
+		text := rest[:end]
+		rest = rest[end:]
+		marker := isMarker(text, "---")
+		if !marker && !isMarker(text, "...") {
+			current = append(current, text...)
+			continue
+		}
+		flush()
+		current, offset = nil, line+1
+		if after := bytes.TrimSpace(text[3:]); marker && len(after) > 0 && after[0] != '#' {
+			// Content on the line of the marker stays in its column.
+			current, offset = append([]byte("   "), text[3:]...), line
+		}
+	}
+	flush()
+	return documents
+}
+
+func isMarker(line []byte, marker string) bool {
+	rest, ok := bytes.CutPrefix(line, []byte(marker))
+	return ok && (len(rest) == 0 || rest[0] == ' ' || rest[0] == '\t' || rest[0] == '\n' || rest[0] == '\r')
+}
+
+// hasContent tells whether a document holds more than blank lines, comments and directives.
+func hasContent(data []byte) bool {
+	for line := range bytes.Lines(data) {
+		line = bytes.TrimSpace(line)
+		if len(line) > 0 && line[0] != '#' && line[0] != '%' {
+			return true
+		}
+	}
+	return false
+}
+
+var yamlErrorLine = regexp.MustCompile(`^yaml: (?:line (\d+): )?(.*)$`)
+
+// parse reads the nodes of a document; their lines are those of the file.
+func (d document) parse() (*yaml.Node, *problem) {
+	var node yaml.Node
+	err := yaml.Unmarshal(d.data, &node)
+	if err == nil {
+		if len(node.Content) == 0 {
+			return nil, &problem{d.offset + 1, 1, "the document is empty"}
+		}
+		shift(node.Content[0], d.offset, map[*yaml.Node]bool{})
+		return node.Content[0], nil
+	}
+	line, words := 1, err.Error()
+	if match := yamlErrorLine.FindStringSubmatch(err.Error()); match != nil {
+		words = match[2]
+		if n, err := strconv.Atoi(match[1]); err == nil {
+			line = n
+		}
+	}
+	lines := strings.Split(string(d.data), "\n")
+	for _, near := range []int{line, line + 1, line - 1} {
+		if near < 1 || near > len(lines) {
+			continue
+		}
+		text := lines[near-1]
+		indent := text[:len(text)-len(strings.TrimLeft(text, " \t"))]
+		if i := strings.IndexByte(indent, '\t'); i >= 0 {
+			return nil, &problem{d.offset + near, i + 1, "a tab indents the line; YAML allows spaces only"}
+		}
+	}
+	column := 1
+	if line >= 1 && line <= len(lines) {
+		column = len(lines[line-1]) - len(strings.TrimLeft(lines[line-1], " ")) + 1
+	}
+	return nil, &problem{d.offset + line, column, "this is not YAML: " + words}
+}
+
+func shift(node *yaml.Node, offset int, seen map[*yaml.Node]bool) {
+	if offset == 0 || seen[node] {
+		return
+	}
+	seen[node] = true
+	node.Line += offset
+	for _, child := range node.Content {
+		shift(child, offset, seen)
+	}
+}

@@ -1,0 +1,143 @@
+package landscapes
+
+import (
+	"fmt"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/pergola-dev/pergola/schemas"
+)
+
+// parseYAML reads the objects of a YAML or JSON file.
+func (l *loader) parseYAML(name string, data []byte) []Declaration {
+	var contents []content
+	for _, d := range split(data) {
+		node, p := d.parse()
+		if p != nil {
+			l.report(name, p.line, p.column, "landscape/file", schemas.TypeInvalid, "%s", p.message)
+			continue
+		}
+		c := &converter{limits: l.limits}
+		value := c.value(node, 0)
+		for _, p := range c.problems {
+			l.report(name, p.line, p.column, "landscape/file", schemas.TypeInvalid, "%s", p.message)
+		}
+		object, ok := value.(map[string]any)
+		switch {
+		case len(c.problems) > 0:
+		case !ok:
+			l.report(name, node.Line, node.Column, "landscape/file", schemas.TypeInvalid, "must be an object with apiVersion, kind and metadata")
+		default:
+			contents = append(contents, content{object: object, line: node.Line, column: node.Column, tree: l.lazyPlaces(name, d)})
+		}
+	}
+	contents = l.decrypt(name, data, contents)
+	var found []Declaration
+	for _, c := range contents {
+		found = append(found, l.declare(name, c)...)
+	}
+	return found
+}
+
+// content is one object of a file with its places.
+type content struct {
+	object       map[string]any
+	line, column int
+	tree         func() *place
+	secret       SecretState
+}
+
+// lazyPlaces parses a document again when somebody asks for a place: most documents have nothing to report, and places
+// take more memory than the object.
+func (l *loader) lazyPlaces(name string, d document) func() *place {
+	file := l.relative(name)
+	return sync.OnceValue(func() *place {
+		node, p := d.parse()
+		if p != nil {
+			return nil
+		}
+		return places(file, node, 0)
+	})
+}
+
+// declare makes declarations of an object: one, or those of its items if it is a List.
+func (l *loader) declare(name string, c content) []Declaration {
+	if c.object["kind"] == "List" && c.object["apiVersion"] == "v1" {
+		items, _ := c.object["items"].([]any)
+		var found []Declaration
+		for i, item := range items {
+			object, ok := item.(map[string]any)
+			tree := sync.OnceValue(func() *place { return c.tree().child("items").child(i) })
+			if place := tree(); place != nil {
+				c.line, c.column = place.position.Line, place.position.Column
+			}
+			if !ok {
+				l.report(name, c.line, c.column, "landscape/file", schemas.TypeInvalid, "must be an object with apiVersion, kind and metadata")
+				continue
+			}
+			found = append(found, l.declare(name, content{object: object, line: c.line, column: c.column, tree: tree, secret: c.secret})...)
+		}
+		return found
+	}
+	d := Declaration{
+		Object: &unstructured.Unstructured{Object: c.object}, File: l.relative(name), Line: c.line, Column: c.column,
+		Secret: c.secret, origins: []origin{{tree: c.tree}},
+	}
+	if !l.checkIdentity(&d) {
+		return nil
+	}
+	l.checkSecret(&d)
+	return []Declaration{d}
+}
+
+// checkIdentity looks at what makes content an object of a known kind.
+func (l *loader) checkIdentity(d *Declaration) bool {
+	object := d.Object.Object
+	complete := true
+	for _, field := range []string{"apiVersion", "kind"} {
+		if text, ok := object[field].(string); !ok || text == "" {
+			l.reportField(d, field, schemas.TypeRequired, "landscape/kind", "must be set, as for every object of an API")
+			complete = false
+		}
+	}
+	if !complete {
+		return false
+	}
+	if _, err := schema.ParseGroupVersion(d.Object.GetAPIVersion()); err != nil {
+		l.reportField(d, "apiVersion", schemas.TypeInvalid, "landscape/kind", fmt.Sprintf("%q must have the form GROUP/VERSION", d.Object.GetAPIVersion()))
+		return false
+	}
+	if field, typ, message := checkKind(d.Object.GroupVersionKind()); field != "" {
+		l.reportField(d, field, typ, "landscape/kind", message)
+		return false
+	}
+	metadata, ok := object["metadata"].(map[string]any)
+	if !ok && object["metadata"] != nil {
+		l.reportField(d, "metadata", schemas.TypeTypeInvalid, "landscape/name", "must be an object")
+		return false
+	}
+	for _, field := range []string{"name", "namespace"} {
+		if value := metadata[field]; value != nil {
+			if _, ok := value.(string); !ok {
+				l.reportField(d, "metadata."+field, schemas.TypeTypeInvalid, "landscape/name", fmt.Sprintf("must be text; put %v in quotes", value))
+				return false
+			}
+		}
+	}
+	if d.Object.GetName() == "" && !schemas.Known(d.Object.GroupVersionKind()) {
+		l.reportField(d, "metadata.name", schemas.TypeRequired, "landscape/name", "must be set")
+		return false
+	}
+	return true
+}
+
+func (l *loader) reportField(d *Declaration, field string, typ schemas.Type, rule, message string) {
+	place := d.Position(field)
+	l.violations = append(l.violations, schemas.Violation{
+		Severity: schemas.SeverityError, File: place.File, Line: place.Line, Column: place.Column,
+		Kind: d.Object.GetKind(), Namespace: d.Object.GetNamespace(), Name: d.Object.GetName(),
+		Field: field, Type: typ, Rule: rule, Message: message,
+	})
+}

@@ -1,0 +1,130 @@
+package landscapes
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime"
+
+	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
+	"github.com/pergola-dev/pergola/schemas"
+)
+
+// Load reads the landscape folder dir. The violations are about files; Landscape.Validate gives those about objects.
+// Their File is relative to dir. The error is for what is no finding: dir does not exist, cannot be read, or holds no
+// landscape.yaml (errors.Is fs.ErrNotExist).
+func Load(dir string, opts Options) (*Landscape, []schemas.Violation, error) {
+	absolute, err := filepath.Abs(dir)
+	if err == nil {
+		absolute, err = filepath.EvalSymlinks(absolute)
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("finding the landscape folder %s: %w", dir, err)
+	}
+	root, err := repositoryRoot(absolute, opts.Root)
+	if err != nil {
+		return nil, nil, fmt.Errorf("finding the repository of %s: %w", dir, err)
+	}
+	inside, err := filepath.Rel(root, absolute)
+	if err != nil || !filepath.IsLocal(inside) {
+		return nil, nil, fmt.Errorf("the landscape folder %s is not in the repository %s", dir, opts.Root)
+	}
+	// os.Root resolves every path below the folder and refuses links that leave it, also while files are exchanged.
+	handle, err := os.OpenRoot(root)
+	if err != nil {
+		return nil, nil, fmt.Errorf("opening the repository of %s: %w", dir, err)
+	}
+	landscape, violations, err := LoadFS(handle.FS(), filepath.ToSlash(inside), opts)
+	if landscape != nil {
+		landscape.Dir = dir
+	}
+	return landscape, violations, err
+}
+
+// repositoryRoot gives the given folder, or the closest parent with .git, or else the folder itself.
+func repositoryRoot(dir, given string) (string, error) {
+	if given != "" {
+		absolute, err := filepath.Abs(given)
+		if err != nil {
+			return "", err
+		}
+		return filepath.EvalSymlinks(absolute)
+	}
+	for parent := dir; ; parent = filepath.Dir(parent) {
+		if _, err := os.Lstat(filepath.Join(parent, ".git")); err == nil {
+			return parent, nil
+		}
+		if parent == filepath.Dir(parent) {
+			return dir, nil
+		}
+	}
+}
+
+// LoadFS is Load for a folder of any file system, such as the tree of a Git commit: fsys is the repository, dir the
+// landscape folder in it, with slashes. The file system should have fs.ReadLinkFS if it has symbolic links.
+func LoadFS(fsys fs.FS, dir string, opts Options) (*Landscape, []schemas.Violation, error) {
+	home := path.Clean(dir)
+	if !fs.ValidPath(home) {
+		return nil, nil, fmt.Errorf("the landscape folder %s is not a path inside the repository", dir)
+	}
+	if _, err := fs.Stat(fsys, path.Join(home, configFile)); err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, nil, fmt.Errorf("%s is no landscape: it has no file %s: %w", dir, configFile, fs.ErrNotExist)
+		}
+		return nil, nil, fmt.Errorf("reading %s of the landscape %s: %w", configFile, dir, err)
+	}
+	l := newLoader(fsys, home, opts)
+	l.landscape.Dir = dir
+	l.loadFolder(home)
+	l.landscape.Declarations = l.merged.list
+	l.convertConfig()
+	schemas.Sort(l.violations)
+	return l.landscape, l.violations, nil
+}
+
+func newLoader(fsys fs.FS, home string, opts Options) *loader {
+	return &loader{
+		fs: fsys, home: home, opts: opts, limits: opts.Limits.withDefaults(),
+		done: map[string]bool{}, open: map[string]bool{}, merged: newDeclarations(),
+		landscape: &Landscape{FS: fsys, Path: home, Config: &landscapev1alpha1.Landscape{}},
+	}
+}
+
+// convertConfig gives the typed form of landscape.yaml. What does not fit the type is a finding of the schema.
+func (l *loader) convertConfig() {
+	d := l.landscape.ConfigDeclaration
+	if d == nil {
+		return
+	}
+	config := &landscapev1alpha1.Landscape{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(d.Object.Object, config); err == nil {
+		l.landscape.Config = config
+	}
+}
+
+// Parse reads one manifest, from a file or standard input, outside of any landscape. The name is used in places; if it
+// ends in .cue the text is CUE, otherwise YAML or JSON.
+func Parse(name string, data []byte, opts Options) ([]Declaration, []schemas.Violation) {
+	l := newLoader(nil, ".", opts)
+	if limit := l.limits.FileSize; int64(len(data)) > limit {
+		l.report(name, 0, 0, "landscape/limits", schemas.TypeTooLong, "is larger than %d bytes", limit)
+		return nil, l.violations
+	}
+	if p := checkText(data); p != nil {
+		l.report(name, p.line, p.column, "landscape/file", schemas.TypeInvalid, "%s", p.message)
+		return nil, l.violations
+	}
+	layer := &layer{loader: l, folder: ".", found: newDeclarations()}
+	if strings.HasSuffix(name, ".cue") {
+		layer.addAll(l.evaluateCUE([]cueFile{{name: name, data: data}}))
+	} else {
+		layer.addAll(l.parseYAML(name, data))
+	}
+	schemas.Sort(l.violations)
+	return layer.found.list, l.violations
+}

@@ -1,0 +1,183 @@
+package landscapes
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/pergola-dev/pergola/schemas"
+)
+
+// configFile is the file that makes a folder a landscape.
+const configFile = "landscape.yaml"
+
+// loader reads one landscape. It collects violations instead of stopping at the first one.
+type loader struct {
+	fs         fs.FS
+	home       string // the landscape folder
+	opts       Options
+	limits     Limits
+	violations []schemas.Violation
+	files      int
+	limitSaid  bool
+
+	// done and open are the folders that were merged, or are being read: to load none twice, and to find cycles.
+	done, open map[string]bool
+	landscape  *Landscape
+	merged     *declarations
+}
+
+// report adds a violation about a file. The name is the path in the repository.
+func (l *loader) report(file string, line, column int, rule string, typ schemas.Type, format string, args ...any) {
+	l.violations = append(l.violations, schemas.Violation{
+		Severity: schemas.SeverityError, File: l.relative(file), Line: line, Column: column,
+		Type: typ, Rule: rule, Message: fmt.Sprintf(format, args...),
+	})
+}
+
+// relative gives a path as seen from the landscape folder.
+func (l *loader) relative(name string) string {
+	if rest, ok := strings.CutPrefix(name, l.home+"/"); ok {
+		return rest
+	}
+	if l.home == "." || name == l.home {
+		return strings.TrimPrefix(name, l.home+"/")
+	}
+	relative, err := filepath.Rel(filepath.FromSlash(l.home), filepath.FromSlash(name))
+	if err != nil {
+		return name
+	}
+	return filepath.ToSlash(relative)
+}
+
+// layerName is the name of a folder in Declaration.Layer and Overlay.Layer.
+func (l *loader) layerName(folder string) string {
+	if folder == l.home {
+		return ""
+	}
+	return l.relative(folder)
+}
+
+// loadFolder merges the layers that a folder builds on, and then the folder itself.
+func (l *loader) loadFolder(folder string) {
+	if l.done[folder] {
+		return
+	}
+	l.open[folder] = true
+	defer delete(l.open, folder)
+
+	layer := &layer{loader: l, folder: folder, found: newDeclarations()}
+	config, hasConfig := layer.readConfig()
+	var bases []string
+	if config != nil {
+		bases = l.layersOf(config, folder)
+	}
+	for _, base := range bases {
+		l.loadFolder(base)
+	}
+	if hasConfig {
+		layer.readSpecialFolders()
+	}
+	layer.walk(folder, 0, append(bases, l.specialFolders(folder, hasConfig)...))
+	l.done[folder] = true
+	l.landscape.Layers = append(l.landscape.Layers, l.relativeFolder(folder))
+	l.merged.lay(layer.found)
+	if config != nil {
+		l.mergeConfig(config)
+	}
+}
+
+func (l *loader) relativeFolder(folder string) string {
+	if folder == l.home {
+		return "."
+	}
+	return l.relative(folder)
+}
+
+// specialFolders are the folders of a landscape that hold no declarations.
+func (l *loader) specialFolders(folder string, isLandscape bool) []string {
+	if !isLandscape {
+		return nil
+	}
+	return []string{path.Join(folder, "components"), path.Join(folder, "operations")}
+}
+
+func (l *loader) mergeConfig(config *Declaration) {
+	if before := l.landscape.ConfigDeclaration; before != nil {
+		layOver(before, config)
+		return
+	}
+	l.landscape.ConfigDeclaration = config
+}
+
+// layersOf gives the folders that landscape.yaml builds on, and reports those that cannot be.
+func (l *loader) layersOf(config *Declaration, folder string) []string {
+	spec, _ := config.Object.Object["spec"].(map[string]any)
+	list, _ := spec["layers"].([]any)
+	delete(spec, "layers") // layers of a layer are its own matter
+	var bases []string
+	for i, item := range list {
+		name, ok := item.(string)
+		if !ok {
+			continue // package schemas reports the type
+		}
+		base, problem := l.resolveLayer(folder, name)
+		switch {
+		case problem != "":
+		case l.open[base]:
+			problem = fmt.Sprintf("the layer %q builds on this landscape: layers must not form a circle", name)
+		case slices.Contains(bases, base):
+			problem = fmt.Sprintf("the layer %q is listed twice", name)
+		}
+		if problem == "" {
+			bases = append(bases, base)
+			continue
+		}
+		field := fmt.Sprintf("spec.layers[%d]", i)
+		place := config.Position(field)
+		l.violations = append(l.violations, schemas.Violation{
+			Severity: schemas.SeverityError, File: place.File, Line: place.Line, Column: place.Column, Kind: config.Object.GetKind(),
+			Name: config.Object.GetName(), Field: field, Type: schemas.TypeInvalid, Rule: "landscape/layer", Message: problem,
+		})
+	}
+	return bases
+}
+
+// resolveLayer gives the folder of a layer in the repository, or what is wrong with it.
+func (l *loader) resolveLayer(folder, name string) (string, string) {
+	if path.IsAbs(name) || filepath.IsAbs(name) || strings.Contains(name, `\`) {
+		return "", fmt.Sprintf("the layer %q must be a relative path with slashes", name)
+	}
+	base := path.Join(folder, name)
+	if !fs.ValidPath(base) {
+		return "", fmt.Sprintf("the layer %q leaves the repository", name)
+	}
+	if problem := l.checkPath(base); problem != "" {
+		return "", fmt.Sprintf("the layer %q %s", name, problem)
+	}
+	info, err := fs.Stat(l.fs, base)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "", fmt.Sprintf("the layer %q does not exist", name)
+	case err != nil:
+		return "", fmt.Sprintf("the layer %q cannot be read", name)
+	case !info.IsDir():
+		return "", fmt.Sprintf("the layer %q is not a folder", name)
+	}
+	return base, ""
+}
+
+// checkPath refuses folders that are reached through symbolic links: they could lead anywhere.
+func (l *loader) checkPath(name string) string {
+	for parent := name; parent != "."; parent = path.Dir(parent) {
+		info, err := fs.Lstat(l.fs, parent)
+		if err == nil && info.Mode()&fs.ModeSymlink != 0 {
+			return "is, or lies behind, a symbolic link"
+		}
+	}
+	return ""
+}

@@ -1,0 +1,191 @@
+package landscapes
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"filippo.io/age"
+	"github.com/getsops/sops/v3"
+	"github.com/getsops/sops/v3/aes"
+	sopsage "github.com/getsops/sops/v3/age"
+	"github.com/getsops/sops/v3/config"
+	sopsyaml "github.com/getsops/sops/v3/stores/yaml"
+
+	"github.com/pergola-dev/pergola/schemas"
+)
+
+// sopsField is where SOPS keeps its metadata in every document of a file.
+const sopsField = "sops"
+
+// decrypt replaces the encrypted contents of a file by their plain ones, or by placeholders where no key fits.
+// SOPS signs a file as a whole, so it is decrypted as a whole.
+func (l *loader) decrypt(name string, data []byte, contents []content) []content {
+	encrypted := false
+	for i := range contents {
+		if _, ok := contents[i].object[sopsField]; ok {
+			encrypted = true
+			contents[i].secret = SecretEncrypted
+		}
+	}
+	if !encrypted {
+		return contents
+	}
+	branches, err := decryptFile(data, l.opts.AgeIdentities)
+	if err != nil && !errors.Is(err, errNoKey) {
+		l.report(name, sopsLine(contents), 1, "landscape/sops", schemas.TypeInvalid, "%s", err)
+	}
+	if err == nil && len(branches) != len(contents) {
+		l.report(name, 1, 1, "landscape/sops", schemas.TypeInvalid, "every document of an encrypted file must be an object")
+		err = errNoKey
+	}
+	for i := range contents {
+		c := &contents[i]
+		if c.secret != SecretEncrypted {
+			continue
+		}
+		delete(c.object, sopsField)
+		if err == nil {
+			c.object, c.secret = plainMap(branches[i]), SecretDecrypted
+		} else {
+			hideValues(c.object)
+		}
+	}
+	return contents
+}
+
+func sopsLine(contents []content) int {
+	for _, c := range contents {
+		if place := c.tree().child(sopsField); place != nil {
+			return place.key.Line
+		}
+	}
+	return 1
+}
+
+// errNoKey says that none of the given keys opens the file.
+var errNoKey = errors.New("no key opens the file")
+
+// decryptFile gives the plain documents. Errors never hold a value.
+func decryptFile(data []byte, identities []age.Identity) (sops.TreeBranches, error) {
+	store := sopsyaml.NewStore(&config.YAMLStoreConfig{})
+	tree, err := store.LoadEncryptedFile(data)
+	if err != nil {
+		return nil, errors.New("the SOPS metadata cannot be read; encrypt the file again with `sops --encrypt`")
+	}
+	if tree.Metadata.ShamirThreshold > 1 {
+		return nil, errors.New("the file needs keys of several groups (shamir_threshold), which is not supported")
+	}
+	key, err := dataKey(&tree, identities)
+	if err != nil {
+		return nil, err
+	}
+	cipher := aes.NewCipher()
+	mac, err := tree.Decrypt(key, cipher)
+	if err != nil {
+		return nil, errors.New("a value cannot be decrypted: it was changed after it was encrypted, or moved to another field")
+	}
+	wanted, err := cipher.Decrypt(tree.Metadata.MessageAuthenticationCode, key, tree.Metadata.LastModified.Format(time.RFC3339))
+	if err != nil || wanted != mac {
+		return nil, errors.New("the signature (sops.mac) does not fit the content: the file was changed after it was encrypted; edit it with `sops FILE`")
+	}
+	return tree.Branches, nil
+}
+
+// dataKey opens the key of the file with one of the identities. The environment is never asked.
+func dataKey(tree *sops.Tree, identities []age.Identity) ([]byte, error) {
+	if len(identities) == 0 {
+		return nil, errNoKey
+	}
+	ageKeys := 0
+	for _, group := range tree.Metadata.KeyGroups {
+		for _, master := range group {
+			ageKey, ok := master.(*sopsage.MasterKey)
+			if !ok {
+				continue
+			}
+			ageKeys++
+			sopsage.ParsedIdentities(identities).ApplyToMasterKey(ageKey)
+			if key, err := ageKey.Decrypt(); err == nil {
+				return key, nil
+			}
+		}
+	}
+	if ageKeys == 0 {
+		return nil, fmt.Errorf("the file is not encrypted for any age key, which is the only kind supported")
+	}
+	return nil, errNoKey
+}
+
+// plainMap turns a decrypted document into the content of an object.
+func plainMap(branch sops.TreeBranch) map[string]any {
+	result := make(map[string]any, len(branch))
+	for _, item := range branch {
+		if _, comment := item.Key.(sops.Comment); !comment {
+			result[fmt.Sprint(item.Key)] = plain(item.Value)
+		}
+	}
+	return result
+}
+
+func plain(value any) any {
+	switch v := value.(type) {
+	case sops.TreeBranch:
+		return plainMap(v)
+	case []any:
+		var list []any
+		for _, item := range v {
+			if _, comment := item.(sops.Comment); !comment {
+				list = append(list, plain(item))
+			}
+		}
+		return list
+	case int:
+		return int64(v)
+	case time.Time:
+		return v.Format(time.RFC3339)
+	}
+	return value
+}
+
+// hideValues empties encrypted values in place: what is unreadable must not look like a value.
+func hideValues(value any) any {
+	switch v := value.(type) {
+	case map[string]any:
+		for name := range v {
+			v[name] = hideValues(v[name])
+		}
+	case []any:
+		for i := range v {
+			v[i] = hideValues(v[i])
+		}
+	case string:
+		if isEncrypted(v) {
+			return ""
+		}
+	}
+	return value
+}
+
+func isEncrypted(text string) bool { return strings.HasPrefix(text, "ENC[AES256_GCM,") }
+
+// checkSecret says how the values of a Secret are known, and reports values that everyone can read.
+func (l *loader) checkSecret(d *Declaration) {
+	isSecret := d.Object.GetKind() == "Secret" && d.Object.GetAPIVersion() == "v1"
+	switch {
+	case !isSecret && d.Secret != "":
+		l.reportField(d, sopsField, schemas.TypeForbidden, "landscape/sops", "only Secrets may be encrypted: other objects must be readable in a review, and without a key")
+		d.Secret = ""
+	case isSecret && d.Secret == "":
+		d.Secret = SecretPlain
+		for _, field := range []string{"data", "stringData"} {
+			if values, ok := d.Object.Object[field].(map[string]any); ok && len(values) > 0 {
+				l.reportField(d, field, schemas.TypeForbidden, "landscape/secret-not-encrypted",
+					"the values are readable for everyone who can read the repository; encrypt the file with SOPS, and renew the values")
+				l.violations[len(l.violations)-1].Severity = schemas.SeverityWarning
+				return
+			}
+		}
+	}
+}

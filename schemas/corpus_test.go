@@ -1,0 +1,157 @@
+package schemas
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+)
+
+// corpus gives the folder of the conformance data, which stands beside a checkout of this repository.
+func corpus(t testing.TB) string {
+	t.Helper()
+	folder := os.Getenv("PERGOLA_CORPUS")
+	if folder == "" {
+		dir, err := os.Getwd()
+		require.NoError(t, err)
+		for dir != filepath.Dir(dir) {
+			if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+				break
+			}
+			dir = filepath.Dir(dir)
+		}
+		folder = filepath.Join(filepath.Dir(dir), "shared", "corpus")
+	}
+	if _, err := os.Stat(folder); err != nil {
+		t.Skip("corpus not present: conformance left out")
+	}
+	return folder
+}
+
+// documents reads the objects of a manifest.
+func documents(t testing.TB, data []byte) []*unstructured.Unstructured {
+	t.Helper()
+	var objects []*unstructured.Unstructured
+	for _, text := range regexp.MustCompile(`(?m)^---.*$`).Split(string(data), -1) {
+		var content map[string]any
+		require.NoError(t, yaml.Unmarshal([]byte(text), &content))
+		if content != nil {
+			objects = append(objects, &unstructured.Unstructured{Object: content})
+		}
+	}
+	return objects
+}
+
+func errorsOnly(violations []Violation) []Violation {
+	var result []Violation
+	for _, v := range violations {
+		if v.Severity == SeverityError {
+			result = append(result, v)
+		}
+	}
+	return result
+}
+
+// TestCorpusCases: every object that upstream accepts is accepted. Objects that upstream refuses are counted; the rules
+// that are still missing are the matter of later work.
+func TestCorpusCases(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join(corpus(t), "cases", "*.yaml"))
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	refused, wrongField, invalid := 0, 0, 0
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		require.NoError(t, err)
+		objects := documents(t, data)
+		in := Input{Object: objects[len(objects)-1]}
+		if len(objects) > 1 {
+			in.Old = objects[0]
+		}
+		if !Known(in.Object.GroupVersionKind()) {
+			continue
+		}
+		violations, err := Validate(t.Context(), []Input{in}, Options{})
+		require.NoError(t, err, filepath.Base(file))
+		if strings.Contains(string(data), "# expect: valid") {
+			assert.Empty(t, errorsOnly(violations), filepath.Base(file))
+			continue
+		}
+		invalid++
+		field := regexp.MustCompile(`(?m)^# field: (.*)$`).FindStringSubmatch(string(data))[1]
+		named := false
+		for _, v := range violations {
+			named = named || v.Field == field
+		}
+		switch {
+		case named:
+			refused++
+		case HasErrors(violations):
+			wrongField++
+			t.Logf("%s: upstream names %s, here: %v", filepath.Base(file), field, lines(violations))
+		}
+	}
+	t.Logf("%d of %d objects that upstream refuses are refused at the same field, %d at another one", refused, invalid, wrongField)
+	assert.Zero(t, wrongField, "an object that upstream refuses is refused for another reason: a rule is too strict")
+	assert.Greater(t, refused, 0)
+}
+
+// TestCorpusManifests: upstream's own manifests get the verdict that upstream gives them.
+func TestCorpusManifests(t *testing.T) {
+	folder := corpus(t)
+	index, err := os.ReadFile(filepath.Join(folder, "valid-index.tsv"))
+	require.NoError(t, err)
+	checked := 0
+	for _, line := range strings.Split(strings.TrimSpace(string(index)), "\n")[1:] {
+		columns := strings.Split(line, "\t")
+		name, verdict := columns[0], columns[3]
+		kind, wanted, found := strings.Cut(verdict, ": ")
+		if !found || verdict == "-" {
+			continue
+		}
+		data, err := os.ReadFile(filepath.Join(folder, "valid", name))
+		require.NoError(t, err)
+		for _, object := range documents(t, data) {
+			if object.GetKind() != kind || !Known(object.GroupVersionKind()) {
+				continue
+			}
+			checked++
+			t.Run(name, func(t *testing.T) {
+				violations, err := Validate(t.Context(), []Input{{Object: object}}, Options{})
+				require.NoError(t, err)
+				assert.Equal(t, wantedFindings(wanted), findingsOf(violations), "%v", lines(violations))
+			})
+		}
+	}
+	assert.Greater(t, checked, 15)
+}
+
+// wantedFindings reads "spec.a FieldValueRequired; spec.b FieldValueInvalid".
+func wantedFindings(verdict string) map[string]string {
+	result := map[string]string{}
+	if verdict == "ok" {
+		return result
+	}
+	for _, part := range strings.Split(verdict, "; ") {
+		field, typ, _ := strings.Cut(part, " ")
+		result[field] = strings.TrimPrefix(typ, "FieldValue")
+	}
+	return result
+}
+
+// findingsOf gives all errors, except types of opaque provider configuration, which upstream hands on unseen.
+func findingsOf(violations []Violation) map[string]string {
+	result := map[string]string{}
+	for _, v := range errorsOnly(violations) {
+		if v.Type == TypeTypeInvalid && strings.HasSuffix(v.Field, "Config") {
+			continue
+		}
+		result[v.Field] = string(v.Type)
+	}
+	return result
+}

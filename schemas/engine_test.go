@@ -1,0 +1,234 @@
+package schemas
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"testing"
+	"testing/fstest"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"github.com/pergola-dev/pergola/schemas/structure"
+)
+
+// toy gives schemas of a small kind, from a definition and rules in testdata.
+func toy(t testing.TB) *sources {
+	t.Helper()
+	data, err := os.ReadFile("testdata/toy/crd.yaml")
+	require.NoError(t, err)
+	crd := &apiextensionsv1.CustomResourceDefinition{}
+	require.NoError(t, yaml.UnmarshalStrict(data, crd))
+	kinds, err := structure.FromCRDs([]*apiextensionsv1.CustomResourceDefinition{crd}, nil)
+	require.NoError(t, err)
+	files := fstest.MapFS{}
+	for gvk, kind := range kinds {
+		source, err := kind.CUE()
+		require.NoError(t, err)
+		files["base/"+BaseFile(gvk)] = &fstest.MapFile{Data: source}
+	}
+	for _, name := range []string{"rules/lib/rule.cue", "rules/any/operations.cue", "testdata/toy/rules/toy/parts.cue"} {
+		data, err := os.ReadFile(name)
+		require.NoError(t, err)
+		files[trimPrefix(name, "testdata/toy/")] = &fstest.MapFile{Data: data}
+	}
+	s, err := newSources(kinds, files)
+	require.NoError(t, err)
+	return s
+}
+
+func trimPrefix(text, prefix string) string {
+	if len(text) > len(prefix) && text[:len(prefix)] == prefix {
+		return text[len(prefix):]
+	}
+	return text
+}
+
+func object(t testing.TB, text string) *unstructured.Unstructured {
+	t.Helper()
+	result := &unstructured.Unstructured{}
+	require.NoError(t, yaml.Unmarshal([]byte(text), &result.Object))
+	return result
+}
+
+func toyObject(t testing.TB, spec string) *unstructured.Unstructured {
+	return object(t, "apiVersion: core.example.org/v1\nkind: Toy\nmetadata: {name: bear, namespace: shelf}\nspec: "+spec)
+}
+
+const goodSpec = `{size: 3, frame: {kind: a, material: wood}, parts: [{name: ear}]`
+
+func TestFindingsOfAnObject(t *testing.T) {
+	s := toy(t)
+	tests := map[string]struct {
+		spec string
+		want []string
+	}{
+		"valid":                {goodSpec + `}`, nil},
+		"all fields":           {goodSpec + `, colour: red, labels: {a.b/c: x}, config: {any: [1, {}]}, bought: "2020-01-31T08:00:00Z", useful: true, string: null}`, nil},
+		"quantity as number":   {`{size: 3, frame: {kind: a, material: wood}, parts: [{name: ear, memory: 5}, {name: eye, memory: 5Gi, weight: 1}]}`, nil},
+		"whole number as 3.0":  {`{size: 3.0, frame: {kind: a, material: wood}, parts: [{name: ear}]}`, nil},
+		"unknown field":        {goodSpec + `, color: red}`, []string{`spec.color Forbidden the field "color" does not exist; did you mean "colour"? [structure]`}},
+		"unknown nested field": {`{size: 3, frame: {kind: a, material: wood}, parts: [{name: ear, nmae: x}]}`, []string{`spec.parts[0].nmae Forbidden the field "nmae" does not exist; did you mean "name"? [structure]`}},
+		"wrong types": {`{size: "3", frame: [], parts: {}, useful: "true"}`, []string{
+			`spec.frame TypeInvalid must be an object, but is a list [structure]`,
+			`spec.parts TypeInvalid must be a list, but is an object [structure]`,
+			`spec.size TypeInvalid must be a whole number, but is the text "3" (leave out the quotes) [structure]`,
+			`spec.useful TypeInvalid must be true or false, but is the text "true" (leave out the quotes) [structure]`,
+		}},
+		"missing object, by its fields": {`{}`, []string{
+			`spec.frame.kind Required must be set [structure]`,
+			`spec.frame.material Required must be set [structure]`,
+			`spec.parts Required must be set [structure]`,
+			`spec.size Required must be set [structure]`,
+		}},
+		"enum":           {goodSpec + `, colour: rde}`, []string{`spec.colour NotSupported "rde" is not supported, but "red", "green" or "blue"; did you mean "red"? [structure]`}},
+		"number too big": {`{size: 12, frame: {kind: a, material: wood}, parts: [{name: ear}]}`, []string{`spec.size Invalid 12 is too large: must be at least 1 and at most 9 [structure]`}},
+		"fraction":       {`{size: 1.5, frame: {kind: a, material: wood}, parts: [{name: ear}]}`, []string{`spec.size TypeInvalid must be a whole number, but is the number 1.5 [structure]`}},
+		"lengths and patterns": {`{size: 3, frame: {kind: a, material: velvet}, parts: [{name: EAR}, {name: "", memory: much}]}`, []string{
+			`spec.frame.material TooLong has 6 characters, but may have at most 5 [structure]`,
+			`spec.parts[0].name Invalid "EAR" does not have the form ^[a-z]+$ [structure]`,
+			`spec.parts[1].memory Invalid "much" does not have the form ^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$ [structure]`,
+			`spec.parts[1].name Required must not be empty [structure]`,
+		}},
+		"counts": {`{size: 3, frame: {kind: a, material: wood}, parts: []}`, []string{`spec.parts Invalid must not be empty: at least 1 item [structure]`}},
+		"many":   {`{size: 3, frame: {kind: a, material: wood}, parts: [{name: a}, {name: b}, {name: c}, {name: d}]}`, []string{`spec.parts TooMany has 4 items, but may have at most 3 [structure]`}},
+		"time":   {goodSpec + `, bought: yesterday}`, []string{`spec.bought Invalid "yesterday" is not a time such as 2025-01-31T08:00:00Z [structure]`}},
+		"rule":   {`{size: 3, frame: {kind: a, material: wood}, parts: [{name: ear}, {name: ear}]}`, []string{`spec.parts[1].name Duplicate the name "ear" is taken by spec.parts[0] [toy/part-names-unique]`}},
+		"structure and rule at once": {`{size: 3, colour: pink, frame: {kind: a, material: wood}, parts: [{name: ear}, {name: ear}]}`, []string{
+			`spec.colour NotSupported "pink" is not supported, but "red", "green" or "blue" [structure]`,
+			`spec.parts[1].name Duplicate the name "ear" is taken by spec.parts[0] [toy/part-names-unique]`,
+		}},
+		"null is absent, with a warning": {goodSpec + `, colour: null}`, []string{
+			`spec.colour Invalid has no value, which is the same as leaving it out; write {} for an object without fields, or remove the line [structure/empty-value]`,
+		}},
+		"landscape rules need a landscape": {goodSpec + `, labels: {profile: nowhere}}`, nil},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			violations, err := s.validate(t.Context(), []Input{{Object: toyObject(t, test.spec)}}, Options{})
+			require.NoError(t, err)
+			assert.Equal(t, test.want, lines(violations))
+		})
+	}
+}
+
+func lines(violations []Violation) []string {
+	var result []string
+	for _, v := range violations {
+		result = append(result, fmt.Sprintf("%s %s %s [%s]", v.Field, v.Type, v.Message, v.Rule))
+	}
+	return result
+}
+
+func TestMetadata(t *testing.T) {
+	s := toy(t)
+	violations, err := s.validate(t.Context(), []Input{{Object: object(t, `
+apiVersion: core.example.org/v1
+kind: Toy
+metadata: {name: "", label: {}, annotations: {confirmation.gardener.cloud/deletion: "yes", num: 5}}
+spec: `+goodSpec+`}`)}}, Options{})
+	require.NoError(t, err)
+	assert.Equal(t, []string{
+		`metadata.annotations[confirmation.gardener.cloud/deletion] Invalid "yes" does not confirm the deletion; the value must be "true" [any/deletion-confirmation]`,
+		`metadata.annotations[num] TypeInvalid must be text, but is the number 5 [structure]`,
+		`metadata.label Forbidden the field "label" does not exist; did you mean "labels"? [structure]`,
+		`metadata.name Required must not be empty [structure]`,
+		`metadata.namespace Required must be set [structure]`,
+	}, lines(violations))
+}
+
+func TestUpdateAndLandscape(t *testing.T) {
+	s := toy(t)
+	in := Input{Object: toyObject(t, goodSpec+`, colour: red, labels: {profile: nowhere}}`), Old: toyObject(t, goodSpec+`, colour: blue}`)}
+	profile := object(t, "apiVersion: core.gardener.cloud/v1beta1\nkind: CloudProfile\nmetadata: {name: local}")
+	around := &Surroundings{Objects: []*unstructured.Unstructured{profile}}
+	violations, err := s.validate(t.Context(), []Input{in}, Options{Landscape: around})
+	require.NoError(t, err)
+	assert.Equal(t, []string{
+		`spec.colour Invalid was "blue" [toy/colour-stays]`,
+		`spec.labels[profile] Invalid names the cloud profile "nowhere", which is not in the landscape [toy/known-profile]`,
+	}, lines(violations))
+	assert.True(t, HasErrors(violations))
+
+	profile.SetName("nowhere")
+	violations, err = s.validate(t.Context(), []Input{in}, Options{Landscape: around})
+	require.NoError(t, err)
+	assert.Equal(t, []string{`spec.colour Invalid was "blue" [toy/colour-stays]`}, lines(violations))
+	assert.False(t, HasErrors(violations), "a warning is no error")
+}
+
+func TestManyObjectsInParallelWithRecyclingAndCache(t *testing.T) {
+	s := toy(t)
+	var inputs []Input
+	for i := range 60 {
+		o := toyObject(t, goodSpec+`}`)
+		o.SetName(fmt.Sprintf("toy-%02d", i))
+		if i%7 == 3 {
+			require.NoError(t, unstructured.SetNestedField(o.Object, int64(99), "spec", "size"))
+		}
+		inputs = append(inputs, Input{Object: o})
+	}
+	cache := NewCache(100)
+	opts := Options{Workers: 4, RecycleAfter: 5, Cache: cache}
+	first, err := s.validate(t.Context(), inputs, opts)
+	require.NoError(t, err)
+	require.Len(t, first, 9)
+	for i, v := range first {
+		assert.Equal(t, fmt.Sprintf("toy-%02d", 7*i+3), v.Name)
+	}
+	broken := *s
+	broken.base = nil // the second run must not evaluate anything
+	second, err := broken.validate(t.Context(), inputs, opts)
+	require.NoError(t, err)
+	assert.Equal(t, first, second)
+}
+
+func TestCacheForgetsTheOldest(t *testing.T) {
+	cache := NewCache(2)
+	keys := [][32]byte{{1}, {2}, {3}, {4}, {5}}
+	for _, key := range keys {
+		cache.put(key, []finding{{path: "x"}})
+	}
+	_, ok := cache.get(keys[0])
+	assert.False(t, ok)
+	_, ok = cache.get(keys[4])
+	assert.True(t, ok)
+}
+
+func TestCancelled(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := toy(t).validate(ctx, []Input{{Object: toyObject(t, goodSpec+`}`)}}, Options{})
+	require.ErrorIs(t, err, context.Canceled)
+}
+
+func TestDeletionNeedsConfirmation(t *testing.T) {
+	s := toy(t)
+	shoot := object(t, "apiVersion: core.gardener.cloud/v1beta1\nkind: Shoot\nmetadata: {name: a, namespace: garden-b}")
+	violations, err := s.validate(t.Context(), []Input{{Old: shoot}}, Options{})
+	require.NoError(t, err)
+	require.Len(t, violations, 1)
+	assert.Equal(t, TypeForbidden, violations[0].Type)
+	assert.Equal(t, "metadata.annotations[confirmation.gardener.cloud/deletion]", violations[0].Field)
+
+	shoot.SetAnnotations(map[string]string{"confirmation.gardener.cloud/deletion": "true"})
+	violations, err = s.validate(t.Context(), []Input{{Old: shoot}}, Options{})
+	require.NoError(t, err)
+	assert.Empty(t, violations)
+}
+
+func TestRulesAreListed(t *testing.T) {
+	rules, err := toy(t).list()
+	require.NoError(t, err)
+	byID := map[string]Rule{}
+	for _, rule := range rules {
+		byID[rule.ID] = rule
+	}
+	assert.Equal(t, Rule{ID: "toy/part-names-unique", Kind: "Toy", Title: "Names of parts are unique", Doc: "Parts are found by name.", Source: "test", In: "cue"}, byID["toy/part-names-unique"])
+	assert.Equal(t, "*", byID["any/one-shot-operation"].Kind)
+	assert.Equal(t, "go", byID["garden/networks-disjoint"].In)
+}

@@ -1,0 +1,89 @@
+package schemas
+
+import (
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/pergola-dev/pergola/schemas/structure"
+)
+
+// ruleInput is what a rule may look at.
+type ruleInput struct {
+	kind      *structure.Kind
+	object    map[string]any
+	old       map[string]any
+	landscape *surroundings
+}
+
+// goRule is a rule that CUE cannot say, or not in a way that anybody would want to read.
+type goRule struct {
+	Rule
+	severity Severity
+	check    func(ruleInput) []finding
+}
+
+const (
+	ruleEmptyValue       = "structure/empty-value"
+	ruleDeletionConfirm  = "any/deletion-confirmed"
+	annotationConfirm    = "confirmation.gardener.cloud/deletion"
+	sourceDeletion       = "plugin/pkg/global/deletionconfirmation, pkg/operator/webhook"
+	sourceGardenNetworks = "pkg/api/operator/v1alpha1/validation/garden.go"
+)
+
+// goRules lists the rules in Go, with the reason why each is not in CUE.
+func goRules() []goRule {
+	return []goRule{
+		{Rule: Rule{ID: "garden/networks-disjoint", Kind: "Garden", Title: "Network ranges of the runtime cluster and the virtual garden do not overlap",
+			Doc:    "Addresses must be told apart by their range. In Go, because CUE has no arithmetic on addresses.",
+			Source: sourceGardenNetworks}, severity: SeverityError, check: gardenNetworks},
+		{Rule: Rule{ID: "seed/networks-disjoint", Kind: "Seed", Title: "Network ranges of a seed do not overlap",
+			Doc:    "Addresses must be told apart by their range. In Go, because CUE has no arithmetic on addresses.",
+			Source: "pkg/api/core/validation/seed.go"}, severity: SeverityError, check: seedNetworks},
+		{Rule: Rule{ID: "shoot/networks-disjoint", Kind: "Shoot", Title: "Network ranges of a Shoot do not overlap",
+			Doc:    "Addresses must be told apart by their range. In Go, because CUE has no arithmetic on addresses.",
+			Source: "pkg/api/core/validation/shoot.go"}, severity: SeverityError, check: shootNetworks},
+	}
+}
+
+// checksOutsideTheList describe findings that are not made by a rule of the list.
+func checksOutsideTheList() []Rule {
+	return []Rule{
+		{ID: RuleStructure, Kind: "*", Title: "Fields, types, formats and required fields hold the schema of the kind",
+			Doc:    "An unknown field is Forbidden, with a hint at the field that was meant; a wrong type is TypeInvalid.",
+			Source: "api/crds", In: "base"},
+		{ID: ruleEmptyValue, Kind: "*", Title: "A field has a value",
+			Doc:    "A field without a value is null, which the API server drops. Write {} for an object without fields. In Go, because rules do not see such fields.",
+			Source: "structural schemas of Kubernetes", In: "go"},
+		{ID: ruleDeletionConfirm, Kind: "*", Title: "A Garden, Seed, Shoot or Project is removed after its deletion was confirmed",
+			Doc:    "Set the annotation " + annotationConfirm + `: "true" in one commit, and remove the object in the next. In Go, because the object does not exist any more.`,
+			Source: sourceDeletion, In: "go"},
+	}
+}
+
+func checkGoRules(in ruleInput) []finding {
+	var findings []finding
+	for _, rule := range goRules() {
+		if rule.Kind != in.kind.GVK.Kind {
+			continue
+		}
+		for _, f := range rule.check(in) {
+			f.rule, f.severity = rule.ID, rule.severity
+			findings = append(findings, f)
+		}
+	}
+	return findings
+}
+
+// checkDeletion holds the removal of an object back until it was confirmed in the version before.
+func checkDeletion(old *unstructured.Unstructured) []finding {
+	gvk := old.GroupVersionKind()
+	protected := map[string]string{"Garden": "operator.gardener.cloud", "Seed": "core.gardener.cloud", "Shoot": "core.gardener.cloud", "Project": "core.gardener.cloud"}
+	if protected[gvk.Kind] != gvk.Group || strings.EqualFold(old.GetAnnotations()[annotationConfirm], "true") {
+		return nil
+	}
+	return []finding{{
+		path: "metadata.annotations[" + annotationConfirm + "]", typ: TypeForbidden, rule: ruleDeletionConfirm, severity: SeverityError,
+		message: "the object is removed without its confirmation; set this annotation to \"true\" in one commit, and remove the object in the next",
+	}}
+}

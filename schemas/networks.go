@@ -1,0 +1,95 @@
+package schemas
+
+import (
+	"fmt"
+	"net/netip"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// network is a range with the field that holds it.
+type network struct {
+	path   string
+	prefix netip.Prefix
+}
+
+// collectNetworks reads the ranges of one field, text or a list of texts. Texts that are no range are findings.
+func collectNetworks(object map[string]any, path string, fields ...string) (networks []network, findings []finding) {
+	value, found, err := unstructured.NestedFieldNoCopy(object, fields...)
+	if err != nil || !found {
+		return nil, nil
+	}
+	read := func(path string, value any) {
+		text, ok := value.(string)
+		if !ok {
+			return
+		}
+		prefix, err := netip.ParsePrefix(text)
+		if err != nil {
+			findings = append(findings, finding{path: path, typ: TypeInvalid, message: fmt.Sprintf("%q is not a network range such as 10.250.0.0/16", text)})
+			return
+		}
+		networks = append(networks, network{path: path, prefix: prefix.Masked()})
+	}
+	if list, ok := value.([]any); ok {
+		for i, item := range list {
+			read(fmt.Sprintf("%s[%d]", path, i), item)
+		}
+	} else {
+		read(path, value)
+	}
+	return networks, findings
+}
+
+// overlaps compares the ranges of every group with those of the groups before it, and reports them at the later one.
+func overlaps(groups ...[]network) []finding {
+	var findings []finding
+	for i, group := range groups {
+		for _, n := range group {
+			for _, other := range flatten(groups[:i]) {
+				if n.prefix.Overlaps(other.prefix) {
+					findings = append(findings, finding{path: n.path, typ: TypeInvalid,
+						message: fmt.Sprintf("the range %s overlaps with %s of %s", n.prefix, other.prefix, other.path)})
+					break
+				}
+			}
+		}
+	}
+	return findings
+}
+
+func flatten(groups [][]network) []network {
+	var all []network
+	for _, group := range groups {
+		all = append(all, group...)
+	}
+	return all
+}
+
+// gardenNetworks compares the runtime cluster's ranges with one another, and the virtual garden's services with them.
+func gardenNetworks(in ruleInput) []finding {
+	read := func(cluster, field string) ([]network, []finding) {
+		return collectNetworks(in.object, "spec."+cluster+".networking."+field, "spec", cluster, "networking", field)
+	}
+	services, bad := read("runtimeCluster", "services")
+	pods, badPods := read("runtimeCluster", "pods")
+	nodes, badNodes := read("runtimeCluster", "nodes")
+	virtual, badVirtual := read("virtualCluster", "services")
+	findings := append(append(append(bad, badPods...), badNodes...), badVirtual...)
+	findings = append(findings, overlaps(services, pods, nodes)...)
+	return append(findings, overlaps(append(append(services, pods...), nodes...), virtual)...)
+}
+
+func seedNetworks(in ruleInput) []finding { return podServiceNode(in.object, "spec", "networks") }
+
+func shootNetworks(in ruleInput) []finding { return podServiceNode(in.object, "spec", "networking") }
+
+func podServiceNode(object map[string]any, parent ...string) []finding {
+	read := func(field string) ([]network, []finding) {
+		return collectNetworks(object, parent[0]+"."+parent[1]+"."+field, parent[0], parent[1], field)
+	}
+	pods, bad := read("pods")
+	services, badServices := read("services")
+	nodes, badNodes := read("nodes")
+	return append(append(append(bad, badServices...), badNodes...), overlaps(pods, services, nodes)...)
+}

@@ -1,0 +1,82 @@
+package schemas
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"cuelang.org/go/cue"
+	"cuelang.org/go/cue/cuecontext"
+)
+
+// Rule describes a rule for people.
+type Rule struct {
+	// ID is KIND/NAME in lower case, "any/NAME" for rules of every kind.
+	ID string `json:"id"`
+	// Kind is the kind of object it is about, "*" for every kind.
+	Kind   string `json:"kind"`
+	Title  string `json:"title"`
+	Doc    string `json:"doc"`
+	Source string `json:"source"`
+	// In is where the rule is written: "cue" (schemas/rules), "go" (a listed exception) or "base" (generated).
+	In string `json:"in"`
+}
+
+// Rules lists all rules by id.
+func Rules() ([]Rule, error) {
+	s, err := embedded()
+	if err != nil {
+		return nil, err
+	}
+	return s.list()
+}
+
+func (s *sources) list() ([]Rule, error) {
+	byID := map[string]Rule{}
+	for _, rule := range checksOutsideTheList() {
+		byID[rule.ID] = rule
+	}
+	for _, rule := range goRules() {
+		rule.In = "go"
+		byID[rule.ID] = rule.Rule
+	}
+	ctx := cuecontext.New()
+	for _, kind := range sortedKinds(s.kinds) {
+		value, err := s.compileRules(ctx, kind.GVK)
+		if err != nil {
+			return nil, err
+		}
+		fields, err := value.LookupPath(cue.ParsePath("rules")).Fields()
+		if err != nil {
+			return nil, fmt.Errorf("listing the rules of %s: %w", kind.GVK.Kind, err)
+		}
+		for fields.Next() {
+			rule, err := describe(fields.Selector().Unquoted(), kind.GVK.Kind, fields.Value())
+			if err != nil {
+				return nil, err
+			}
+			byID[rule.ID] = rule
+		}
+	}
+	rules := make([]Rule, 0, len(byID))
+	for _, rule := range byID {
+		rules = append(rules, rule)
+	}
+	slices.SortFunc(rules, func(a, b Rule) int { return cmp.Compare(a.ID, b.ID) })
+	return rules, nil
+}
+
+func describe(id, kind string, value cue.Value) (Rule, error) {
+	rule := Rule{ID: id, Kind: kind, In: "cue"}
+	if len(id) > 4 && id[:4] == "any/" {
+		rule.Kind = "*"
+	}
+	for field, target := range map[string]*string{"title": &rule.Title, "doc": &rule.Doc, "source": &rule.Source} {
+		found, err := text(value, field)
+		if err != nil {
+			return Rule{}, fmt.Errorf("reading the rule %s: %w", id, err)
+		}
+		*target = found
+	}
+	return rule, nil
+}

@@ -1,0 +1,134 @@
+package schemas
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"cuelang.org/go/cue"
+	"cuelang.org/go/cue/ast"
+	"cuelang.org/go/cue/build"
+	"cuelang.org/go/cue/parser"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/pergola-dev/pergola/schemas/structure"
+)
+
+// sources are the schemas as text. Every worker parses them for itself: compiling a syntax tree changes it.
+type sources struct {
+	kinds  structure.Kinds
+	base   map[schema.GroupVersionKind]source
+	rules  map[string][]source // by folder
+	digest string
+}
+
+type source struct {
+	name string
+	data []byte
+}
+
+func (s source) parse() (*ast.File, error) {
+	file, err := parser.ParseFile(s.name, s.data)
+	if err != nil {
+		return nil, fmt.Errorf("parsing the schema %s: %w", s.name, err)
+	}
+	return file, nil
+}
+
+// foldersForAll are the folders of rules that belong to every kind.
+var foldersForAll = [...]string{"lib", "any"}
+
+// newSources reads the files base/*.cue and rules/*/*.cue.
+func newSources(kinds structure.Kinds, files fs.FS) (*sources, error) {
+	s := &sources{kinds: kinds, base: map[schema.GroupVersionKind]source{}, rules: map[string][]source{}}
+	hash := sha256.New()
+	read := func(name string) (source, error) {
+		data, err := fs.ReadFile(files, name)
+		if err != nil {
+			return source{}, fmt.Errorf("reading the schema %s: %w", name, err)
+		}
+		fmt.Fprintf(hash, "%s\x00%d\x00%s", name, len(data), data)
+		return source{name: name, data: data}, nil
+	}
+	for _, kind := range sortedKinds(kinds) {
+		file, err := read(path.Join("base", BaseFile(kind.GVK)))
+		if err != nil {
+			return nil, err
+		}
+		s.base[kind.GVK] = file
+	}
+	names, err := fs.Glob(files, "rules/*/*.cue")
+	if err != nil {
+		return nil, fmt.Errorf("listing the rules: %w", err)
+	}
+	for _, name := range names {
+		file, err := read(name)
+		if err != nil {
+			return nil, err
+		}
+		folder := path.Base(path.Dir(name))
+		s.rules[folder] = append(s.rules[folder], file)
+	}
+	s.digest = hex.EncodeToString(hash.Sum(nil))
+	return s, nil
+}
+
+// BaseFile is the name of the file in schemas/base that holds a kind.
+func BaseFile(gvk schema.GroupVersionKind) string {
+	return strings.ToLower(fmt.Sprintf("%s_%s_%s.cue", gvk.Group, gvk.Version, gvk.Kind))
+}
+
+func sortedKinds(kinds structure.Kinds) []*structure.Kind {
+	list := make([]*structure.Kind, 0, len(kinds))
+	for _, kind := range kinds {
+		list = append(list, kind)
+	}
+	slices.SortFunc(list, func(a, b *structure.Kind) int { return strings.Compare(a.GVK.String(), b.GVK.String()) })
+	return list
+}
+
+// compileBase compiles the structural definition of one kind.
+func (s *sources) compileBase(ctx *cue.Context, gvk schema.GroupVersionKind) (cue.Value, error) {
+	file, err := s.base[gvk].parse()
+	if err != nil {
+		return cue.Value{}, err
+	}
+	value := ctx.BuildFile(file)
+	if err := value.Err(); err != nil {
+		return cue.Value{}, fmt.Errorf("compiling the structure of %s: %w", gvk.Kind, err)
+	}
+	definition := value.LookupPath(cue.MakePath(cue.Def(gvk.Kind)))
+	if err := definition.Err(); err != nil {
+		return cue.Value{}, fmt.Errorf("looking up the structure of %s: %w", gvk.Kind, err)
+	}
+	return definition, nil
+}
+
+// compileRules compiles the rules of one kind together with those for all kinds.
+func (s *sources) compileRules(ctx *cue.Context, gvk schema.GroupVersionKind) (cue.Value, error) {
+	instance := build.NewContext().NewInstance("rules/"+strings.ToLower(gvk.Kind), nil)
+	folders := append(slices.Clone(foldersForAll[:]), strings.ToLower(gvk.Kind))
+	for _, folder := range folders {
+		for _, source := range s.rules[folder] {
+			file, err := source.parse()
+			if err != nil {
+				return cue.Value{}, err
+			}
+			if err := instance.AddSyntax(file); err != nil {
+				return cue.Value{}, fmt.Errorf("adding %s: %w", file.Filename, err)
+			}
+		}
+	}
+	if err := instance.Complete(); err != nil {
+		return cue.Value{}, fmt.Errorf("completing the rules of %s: %w", gvk.Kind, err)
+	}
+	value := ctx.BuildInstance(instance)
+	if err := value.Err(); err != nil {
+		return cue.Value{}, fmt.Errorf("compiling the rules of %s: %w", gvk.Kind, err)
+	}
+	return value, nil
+}

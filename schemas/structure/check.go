@@ -1,0 +1,215 @@
+package structure
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/pergola-dev/pergola/schemas/fieldpath"
+)
+
+// Finding is one place where an object departs from its schema. Type has the values of schemas.Type.
+type Finding struct {
+	Path    fieldpath.Path
+	Type    string
+	Message string
+}
+
+// Check compares an object with its schema and lists all findings, in the order of the fields.
+// The object must hold the types of unstructured content: map[string]any, []any, string, bool, int64, float64, nil.
+func (k *Kind) Check(object map[string]any) []Finding {
+	c := &checker{leaves: strings.HasPrefix(k.GVK.Group, "core.")}
+	c.check(nil, k.Root, object)
+	return c.findings
+}
+
+type checker struct {
+	findings []Finding
+	// leaves: a missing object is reported by its required fields, because the aggregated API server decodes into
+	// structs, where the object exists and its fields are empty.
+	leaves bool
+}
+
+func (c *checker) add(path fieldpath.Path, typ, format string, args ...any) {
+	c.findings = append(c.findings, Finding{Path: slices.Clone(path), Type: typ, Message: fmt.Sprintf(format, args...)})
+}
+
+func (c *checker) check(path fieldpath.Path, n *Node, value any) {
+	if value == nil {
+		if !n.Nullable && n.Type != "" {
+			c.add(path, "TypeInvalid", "must be %s, but is null", n.wanted())
+		}
+		return
+	}
+	if n.IntOrString {
+		c.checkIntOrString(path, n, value)
+		return
+	}
+	switch n.Type {
+	case "object":
+		if object, ok := value.(map[string]any); ok {
+			c.checkObject(path, n, object)
+			return
+		}
+	case "array":
+		if list, ok := value.([]any); ok {
+			c.checkList(path, n, list)
+			return
+		}
+	case "string":
+		if text, ok := value.(string); ok {
+			c.checkText(path, n, text)
+			return
+		}
+	case "boolean":
+		if _, ok := value.(bool); ok {
+			return
+		}
+	case "integer", "number":
+		if c.checkNumber(path, n, value) {
+			return
+		}
+	default:
+		return
+	}
+	c.add(path, "TypeInvalid", "must be %s, but is %s", n.wanted(), described(value))
+}
+
+func (c *checker) checkObject(path fieldpath.Path, n *Node, object map[string]any) {
+	for _, name := range n.Required {
+		if value, ok := object[name]; !ok || value == nil {
+			c.missing(path.Append(name), n.Properties[name])
+		}
+	}
+	names := make([]string, 0, len(object))
+	for name := range object {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	c.checkCount(path, "entries", len(names), n.MinProperties, n.MaxProperties)
+	for _, name := range names {
+		child, known := n.Properties[name]
+		switch {
+		case known && object[name] == nil && !child.Nullable:
+			// Null is the same as absent.
+		case known:
+			c.check(path.Append(name), child, object[name])
+		case n.Additional != nil:
+			c.check(path.Append(fieldpath.Key(name)), n.Additional, object[name])
+		case !n.Open && (len(n.Properties) > 0 || n.Additional != nil || n.Type == "object"):
+			c.unknown(path.Append(name), name, n)
+		}
+	}
+}
+
+func (c *checker) unknown(path fieldpath.Path, name string, n *Node) {
+	hint := ""
+	if better := Suggest(name, n.Names()); better != "" {
+		hint = fmt.Sprintf("; did you mean %q?", better)
+	} else if len(n.Properties) > 0 && len(n.Properties) <= 12 {
+		hint = "; known here: " + strings.Join(n.Names(), ", ")
+	}
+	c.add(path, "Forbidden", "the field %q does not exist%s", name, hint)
+}
+
+func (c *checker) missing(path fieldpath.Path, n *Node) {
+	if c.leaves && n != nil && len(n.Required) > 0 && len(path) > 1 {
+		for _, name := range n.Required {
+			c.missing(path.Append(name), n.Properties[name])
+		}
+		return
+	}
+	if n != nil && len(n.Enum) > 0 {
+		c.add(path, "Required", "must be set, to %s", alternatives(n.Enum))
+		return
+	}
+	c.add(path, "Required", "must be set")
+}
+
+func (c *checker) checkList(path fieldpath.Path, n *Node, list []any) {
+	c.checkCount(path, "items", len(list), n.MinItems, n.MaxItems)
+	if n.Items == nil {
+		return
+	}
+	for i, item := range list {
+		c.check(path.Append(i), n.Items, item)
+	}
+}
+
+func (c *checker) checkCount(path fieldpath.Path, what string, count int, minimum, maximum *int64) {
+	if minimum != nil && int64(count) < *minimum {
+		if count == 0 {
+			c.add(path, "Invalid", "must not be empty: at least %d %s", *minimum, plural(what, *minimum))
+		} else {
+			c.add(path, "Invalid", "has %d %s, but must have at least %d", count, what, *minimum)
+		}
+	}
+	if maximum != nil && int64(count) > *maximum {
+		c.add(path, "TooMany", "has %d %s, but may have at most %d", count, what, *maximum)
+	}
+}
+
+func (c *checker) checkIntOrString(path fieldpath.Path, n *Node, value any) {
+	switch v := value.(type) {
+	case string:
+		c.checkText(path, n, v)
+	case int64, int:
+	case float64:
+		if v != math.Trunc(v) {
+			c.add(path, "TypeInvalid", "must be a whole number or text, but is %v; put it in quotes", v)
+		}
+	default:
+		c.add(path, "TypeInvalid", "must be a whole number or text, but is %s", described(value))
+	}
+}
+
+func (c *checker) checkText(path fieldpath.Path, n *Node, text string) {
+	length := int64(utf8.RuneCountInString(text))
+	switch {
+	case len(n.Enum) > 0 && !slices.Contains(n.Enum, text):
+		hint := ""
+		if better := Suggest(text, n.Enum); better != "" && text != "" {
+			hint = fmt.Sprintf("; did you mean %q?", better)
+		}
+		c.add(path, "NotSupported", "%q is not supported, but %s%s", text, alternatives(n.Enum), hint)
+	case n.MinLength != nil && length < *n.MinLength && length == 0:
+		c.add(path, "Required", "must not be empty")
+	case n.MinLength != nil && length < *n.MinLength:
+		c.add(path, "Invalid", "has %d characters, but must have at least %d", length, *n.MinLength)
+	case n.MaxLength != nil && length > *n.MaxLength:
+		c.add(path, "TooLong", "has %d characters, but may have at most %d", length, *n.MaxLength)
+	case n.Pattern != nil && !n.Pattern.MatchString(text):
+		c.add(path, "Invalid", "%q %s", text, n.patternWords())
+	default:
+		if words := checkFormat(n.Format, text); words != "" {
+			c.add(path, "Invalid", "%q %s", text, words)
+		}
+	}
+}
+
+// checkNumber reports false if the value is no number of the wanted kind.
+func (c *checker) checkNumber(path fieldpath.Path, n *Node, value any) bool {
+	var number float64
+	switch v := value.(type) {
+	case int64:
+		number = float64(v)
+	case int:
+		number = float64(v)
+	case float64:
+		number = v
+		if n.Type == "integer" && v != math.Trunc(v) {
+			return false
+		}
+	default:
+		return false
+	}
+	switch low, high := n.bounds(); {
+	case number < low || n.ExclusiveMin && number == low:
+		c.add(path, "Invalid", "%v is too small: %s", value, n.rangeWords())
+	case number > high || n.ExclusiveMax && number == high:
+		c.add(path, "Invalid", "%v is too large: %s", value, n.rangeWords())
+	}
+	return true
+}

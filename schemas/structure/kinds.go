@@ -1,0 +1,106 @@
+package structure
+
+import (
+	"fmt"
+	"slices"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Kind is the structural schema of one version of one kind.
+type Kind struct {
+	GVK        schema.GroupVersionKind
+	Namespaced bool
+	Root       *Node
+}
+
+// Kinds are the known kinds by group, version and kind.
+type Kinds map[schema.GroupVersionKind]*Kind
+
+// FromCRDs reads all versions of the given definitions. Formats that the definitions cannot carry (durations) are
+// taken from the Go types that the scheme knows; the scheme may be nil.
+func FromCRDs(crds []*apiextensionsv1.CustomResourceDefinition, scheme *runtime.Scheme) (Kinds, error) {
+	kinds := make(Kinds, len(crds))
+	for _, crd := range crds {
+		for _, version := range crd.Spec.Versions {
+			gvk := schema.GroupVersionKind{Group: crd.Spec.Group, Version: version.Name, Kind: crd.Spec.Names.Kind}
+			if version.Schema == nil || version.Schema.OpenAPIV3Schema == nil {
+				return nil, fmt.Errorf("the definition of %s has no schema", gvk)
+			}
+			root, err := fromProps(version.Schema.OpenAPIV3Schema, gvk.Kind)
+			if err != nil {
+				return nil, fmt.Errorf("reading the schema of %s: %w", gvk, err)
+			}
+			namespaced := crd.Spec.Scope == apiextensionsv1.NamespaceScoped
+			completeRoot(root, gvk, namespaced)
+			if scheme != nil && scheme.Recognizes(gvk) {
+				if err := addGoFormats(root, gvk, scheme); err != nil {
+					return nil, err
+				}
+			}
+			kinds[gvk] = &Kind{GVK: gvk, Namespaced: namespaced, Root: root}
+		}
+	}
+	return kinds, nil
+}
+
+// completeRoot adds what definitions leave to the API server: the type and the metadata of every object.
+func completeRoot(root *Node, gvk schema.GroupVersionKind, namespaced bool) {
+	if root.Properties == nil {
+		root.Properties = map[string]*Node{}
+	}
+	root.Properties["apiVersion"] = &Node{Type: "string", Enum: []string{gvk.GroupVersion().String()}, Description: "Group and version of the API."}
+	root.Properties["kind"] = &Node{Type: "string", Enum: []string{gvk.Kind}, Description: "Kind of the object."}
+	root.Properties["metadata"] = metadataNode(namespaced)
+	required := []string{"apiVersion", "kind", "metadata"}
+	for _, name := range root.Required {
+		if name != "apiVersion" && name != "kind" && name != "metadata" {
+			required = append(required, name)
+		}
+	}
+	// The API has no object without a spec where parts of the spec are required: its Go types are no pointers.
+	if spec := root.Properties["spec"]; spec != nil && len(spec.Required) > 0 && !slices.Contains(required, "spec") {
+		required = append(required, "spec")
+	}
+	root.Required = required
+	if gvk.Kind == "Landscape" {
+		// In a file a Landscape needs no namespace: it is the folder itself.
+		root.Properties["metadata"].Required = []string{"name"}
+	}
+}
+
+func metadataNode(namespaced bool) *Node {
+	text := func(description string) *Node { return &Node{Type: "string", Description: description} }
+	one, longest := int64(1), int64(253)
+	required := func(description string) *Node {
+		return &Node{Type: "string", MinLength: &one, MaxLength: &longest, Description: description}
+	}
+	textMap := func(description string) *Node {
+		return &Node{Type: "object", Additional: text(""), Description: description}
+	}
+	n := &Node{
+		Type: "object", Description: "Name, labels and annotations of the object.",
+		Required: []string{"name"},
+		Properties: map[string]*Node{
+			"name":            required("Name of the object."),
+			"generateName":    text("Prefix of a name that the server completes."),
+			"labels":          textMap("Labels to select the object by."),
+			"annotations":     textMap("Annotations for people and tools."),
+			"finalizers":      {Type: "array", Items: text(""), Description: "Names that keep a deleted object until they are removed."},
+			"ownerReferences": {Type: "array", Items: &Node{Type: "object", Open: true}, Description: "Objects that own this one."},
+			"uid":             text("Set by the server."), "resourceVersion": text("Set by the server."), "selfLink": text("Not set any more."),
+			"generation":                 {Type: "integer", Description: "Set by the server."},
+			"creationTimestamp":          {Type: "string", Format: "date-time", Nullable: true, Description: "Set by the server."},
+			"deletionTimestamp":          {Type: "string", Format: "date-time", Nullable: true, Description: "Set by the server."},
+			"deletionGracePeriodSeconds": {Type: "integer", Description: "Set by the server."},
+			"managedFields":              {Type: "array", Items: &Node{Type: "object", Open: true}, Description: "Set by the server."},
+		},
+	}
+	if namespaced {
+		n.Properties["namespace"] = required("Namespace of the object.")
+		n.Required = []string{"name", "namespace"}
+	}
+	return n
+}

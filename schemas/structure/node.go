@@ -1,0 +1,127 @@
+package structure
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+)
+
+// Node is the structural schema of one value.
+type Node struct {
+	// Type is object, array, string, integer, number or boolean; empty means any.
+	Type        string
+	Description string
+	// Nullable values may be written as null. Elsewhere null means absent, as for the API server.
+	Nullable bool
+	// Open objects may have fields that are not in Properties.
+	Open bool
+	// IntOrString values are integers or text.
+	IntOrString bool
+
+	Properties map[string]*Node
+	Required   []string
+	// Additional is the schema of the values of a map, nil for objects with named fields.
+	Additional *Node
+	Items      *Node
+
+	Enum    []string
+	Pattern *regexp.Regexp
+	// Format is one of int32, int64, date-time, duration, byte, cidr, ipv4, ipv6 …; others are not checked.
+	Format                       string
+	Minimum, Maximum             *float64
+	ExclusiveMin, ExclusiveMax   bool
+	MinLength, MaxLength         *int64
+	MinItems, MaxItems           *int64
+	MinProperties, MaxProperties *int64
+	// Default is the value that the API server sets, nil if there is none.
+	Default any
+	// ListType and ListKeys say how the items of a list are told apart: atomic, set or map.
+	ListType string
+	ListKeys []string
+}
+
+// Names lists the fields of an object in alphabetical order.
+func (n *Node) Names() []string { return slices.Sorted(maps.Keys(n.Properties)) }
+
+// IsMap tells whether the node is a map with free keys.
+func (n *Node) IsMap() bool { return n.Additional != nil }
+
+// fromProps converts a schema of a CRD. It fails for constructs that neither CUE base nor messages know.
+func fromProps(props *apiextensionsv1.JSONSchemaProps, path string) (*Node, error) {
+	n := &Node{
+		Type: props.Type, Description: props.Description, Nullable: props.Nullable,
+		Open:        props.XPreserveUnknownFields != nil && *props.XPreserveUnknownFields,
+		IntOrString: props.XIntOrString, Required: slices.Sorted(slices.Values(props.Required)), Format: props.Format,
+		Minimum: props.Minimum, Maximum: props.Maximum, ExclusiveMin: props.ExclusiveMinimum, ExclusiveMax: props.ExclusiveMaximum,
+		MinLength: props.MinLength, MaxLength: props.MaxLength, MinItems: props.MinItems, MaxItems: props.MaxItems,
+		MinProperties: props.MinProperties, MaxProperties: props.MaxProperties, ListKeys: props.XListMapKeys,
+	}
+	if props.XListType != nil {
+		n.ListType = *props.XListType
+	}
+	if !props.XIntOrString && (len(props.AnyOf) > 0 || len(props.OneOf) > 0 || props.Not != nil) {
+		return nil, fmt.Errorf("%s: anyOf, oneOf and not are known for integers or strings only", path)
+	}
+	if err := n.readValues(props); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return n, n.readChildren(props, path)
+}
+
+func (n *Node) readValues(props *apiextensionsv1.JSONSchemaProps) error {
+	for _, value := range props.Enum {
+		var text string
+		if err := json.Unmarshal(value.Raw, &text); err != nil {
+			return fmt.Errorf("reading the enum value %s: %w", value.Raw, err)
+		}
+		n.Enum = append(n.Enum, text)
+	}
+	// A schema may name values twice when two markers of controller-gen meet (allOf); the last one counts.
+	for _, all := range props.AllOf {
+		if len(all.Enum) > 0 && len(n.Enum) == 0 {
+			if err := n.readValues(&apiextensionsv1.JSONSchemaProps{Enum: all.Enum}); err != nil {
+				return err
+			}
+		}
+	}
+	if props.Default != nil {
+		if err := json.Unmarshal(props.Default.Raw, &n.Default); err != nil {
+			return fmt.Errorf("reading the default: %w", err)
+		}
+	}
+	if props.Pattern != "" {
+		pattern, err := regexp.Compile(props.Pattern)
+		if err != nil {
+			return fmt.Errorf("reading the pattern: %w", err)
+		}
+		n.Pattern = pattern
+	}
+	return nil
+}
+
+func (n *Node) readChildren(props *apiextensionsv1.JSONSchemaProps, path string) error {
+	var err error
+	if len(props.Properties) > 0 {
+		n.Properties = make(map[string]*Node, len(props.Properties))
+		for name, child := range props.Properties {
+			if n.Properties[name], err = fromProps(&child, path+"."+name); err != nil {
+				return err
+			}
+		}
+	}
+	if extra := props.AdditionalProperties; extra != nil && extra.Schema != nil {
+		if n.Additional, err = fromProps(extra.Schema, path+"[*]"); err != nil {
+			return err
+		}
+	}
+	if props.Items != nil && props.Items.Schema != nil {
+		if n.Items, err = fromProps(props.Items.Schema, path+"[*]"); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,66 @@
+package structure
+
+import (
+	"math"
+
+	"github.com/pergola-dev/pergola/schemas/fieldpath"
+)
+
+// Normalise gives a copy of the object as the API server would take it in: fields written as null are left out, and
+// whole numbers written with a decimal point become integers. The paths of the fields left out are returned too.
+func (k *Kind) Normalise(object map[string]any) (map[string]any, []fieldpath.Path) {
+	n := &normaliser{}
+	clean, _ := n.value(nil, k.Root, object).(map[string]any)
+	return clean, n.empty
+}
+
+type normaliser struct{ empty []fieldpath.Path }
+
+func (r *normaliser) value(path fieldpath.Path, n *Node, value any) any {
+	switch v := value.(type) {
+	case map[string]any:
+		return r.object(path, n, v)
+	case []any:
+		var items *Node
+		if n != nil {
+			items = n.Items
+		}
+		list := make([]any, len(v))
+		for i := range v {
+			list[i] = r.value(path.Append(i), items, v[i])
+		}
+		return list
+	case float64:
+		whole := n != nil && (n.Type == "integer" || n.IntOrString) && v == math.Trunc(v) && math.Abs(v) < 1<<53
+		if whole {
+			return int64(v)
+		}
+	}
+	return value
+}
+
+func (r *normaliser) object(path fieldpath.Path, n *Node, object map[string]any) map[string]any {
+	result := make(map[string]any, len(object))
+	for name, value := range object {
+		child, step := childOf(n, name)
+		if value == nil && child != nil && !child.Nullable && child.Type != "" {
+			r.empty = append(r.empty, path.Append(step))
+			continue
+		}
+		result[name] = r.value(path.Append(step), child, value)
+	}
+	return result
+}
+
+func childOf(n *Node, name string) (*Node, any) {
+	if n == nil {
+		return nil, name
+	}
+	if child, ok := n.Properties[name]; ok {
+		return child, name
+	}
+	if n.Additional != nil {
+		return n.Additional, fieldpath.Key(name)
+	}
+	return nil, name
+}

@@ -1,0 +1,47 @@
+package structure
+
+import (
+	"slices"
+	"strings"
+)
+
+// Suggest gives the candidate that a misspelt word most likely means, or "" if none is close:
+// the same word in another case, or at most one edit per three letters away.
+func Suggest(word string, candidates []string) string {
+	sorted := slices.Sorted(slices.Values(candidates))
+	limit := max(1, len(word)/3)
+	best, bestDistance := "", limit+1
+	for _, candidate := range sorted {
+		if strings.EqualFold(word, candidate) {
+			return candidate
+		}
+		if d := distance(strings.ToLower(word), strings.ToLower(candidate)); d < bestDistance {
+			best, bestDistance = candidate, d
+		}
+	}
+	return best
+}
+
+// distance counts the edits (insert, delete, replace, swap of neighbours) between two words.
+func distance(a, b string) int {
+	before, previous := make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range previous {
+		previous[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		current := make([]int, len(b)+1)
+		current[0] = i
+		for j := 1; j <= len(b); j++ {
+			cost := 1
+			if a[i-1] == b[j-1] {
+				cost = 0
+			}
+			current[j] = min(previous[j]+1, current[j-1]+1, previous[j-1]+cost)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				current[j] = min(current[j], before[j-2]+1)
+			}
+		}
+		before, previous = previous, current
+	}
+	return previous[len(b)]
+}

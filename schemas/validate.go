@@ -1,0 +1,152 @@
+package schemas
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"runtime"
+	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// Input is one object to validate.
+type Input struct {
+	// Object is the declaration; nil if it is being removed.
+	Object *unstructured.Unstructured
+	// Old is the object before the change, nil for a new one. It turns on the rules of updates and deletions.
+	Old *unstructured.Unstructured
+	// Positions finds the place of a field; nil leaves places out.
+	Positions Positioner
+}
+
+// Options of Validate.
+type Options struct {
+	// Workers is the number of objects validated at the same time; default GOMAXPROCS.
+	Workers int
+	// RecycleAfter is the number of objects after which a worker drops its CUE context, which never shrinks by
+	// itself; default 250.
+	RecycleAfter int
+	// Landscape is what stands around the objects; nil validates every object on its own.
+	Landscape *Surroundings
+	// Cache keeps results between calls; nil keeps none.
+	Cache *Cache
+}
+
+// Validate gives all findings about the given objects, sorted. Objects of kinds without a schema have none.
+// The error is not nil if ctx ended, or if the schemas themselves are broken.
+func Validate(ctx context.Context, inputs []Input, opts Options) ([]Violation, error) {
+	s, err := embedded()
+	if err != nil {
+		return nil, err
+	}
+	return s.validate(ctx, inputs, opts)
+}
+
+func (s *sources) validate(ctx context.Context, inputs []Input, opts Options) ([]Violation, error) {
+	landscape, err := newSurroundings(opts.Landscape)
+	if err != nil {
+		return nil, err
+	}
+	workers := opts.Workers
+	if workers <= 0 {
+		workers = runtime.GOMAXPROCS(0)
+	}
+	recycleAfter := opts.RecycleAfter
+	if recycleAfter <= 0 {
+		recycleAfter = 250
+	}
+	results := make([][]Violation, len(inputs))
+	var next atomic.Int64
+	group, ctx := errgroup.WithContext(ctx)
+	for range min(workers, len(inputs)) {
+		group.Go(func() error {
+			var w *worker
+			for {
+				i := int(next.Add(1)) - 1
+				if i >= len(inputs) {
+					return nil
+				}
+				if err := ctx.Err(); err != nil {
+					return err
+				}
+				if w != nil && w.used >= recycleAfter {
+					w.recycle()
+				}
+				found, err := s.validateOne(&w, inputs[i], landscape, opts.Cache)
+				if err != nil {
+					return err
+				}
+				results[i] = found
+			}
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, fmt.Errorf("validating: %w", err)
+	}
+	var all []Violation
+	for _, violations := range results {
+		all = append(all, violations...)
+	}
+	Sort(all)
+	return all, nil
+}
+
+// validateOne uses the cache, or else the worker, which is made when it is first needed.
+func (s *sources) validateOne(w **worker, in Input, landscape *surroundings, cache *Cache) ([]Violation, error) {
+	if in.Object == nil {
+		return violations(in.Old, in.Positions, checkDeletion(in.Old)), nil
+	}
+	kind, ok := s.kinds[in.Object.GroupVersionKind()]
+	if !ok {
+		return nil, nil
+	}
+	var old map[string]any
+	if in.Old != nil {
+		old = in.Old.Object
+	}
+	key, err := s.cacheKey(in.Object.Object, old, landscape)
+	if err != nil {
+		return nil, fmt.Errorf("%s %s: %w", kind.GVK.Kind, in.Object.GetName(), err)
+	}
+	findings, ok := cache.get(key)
+	if !ok {
+		if *w == nil {
+			*w = newWorker(s, landscape)
+		}
+		if findings, err = (*w).check(kind, in.Object.Object, old); err != nil {
+			return nil, fmt.Errorf("%s %s: %w", kind.GVK.Kind, in.Object.GetName(), err)
+		}
+		cache.put(key, findings)
+	}
+	return violations(in.Object, in.Positions, findings), nil
+}
+
+func (s *sources) cacheKey(object, old map[string]any, landscape *surroundings) ([32]byte, error) {
+	parts := []any{s.digest, object, old}
+	if landscape != nil {
+		parts = append(parts, landscape.digest)
+	}
+	data, err := json.Marshal(parts)
+	if err != nil {
+		return [32]byte{}, fmt.Errorf("reading the content: %w", err)
+	}
+	return sha256.Sum256(data), nil
+}
+
+func violations(object *unstructured.Unstructured, positions Positioner, findings []finding) []Violation {
+	result := make([]Violation, len(findings))
+	for i, f := range findings {
+		result[i] = Violation{
+			Severity: f.severity, Kind: object.GetKind(), Namespace: object.GetNamespace(), Name: object.GetName(),
+			Field: f.path, Type: f.typ, Rule: f.rule, Message: f.message,
+		}
+		if positions != nil {
+			p := positions.Position(f.path)
+			result[i].File, result[i].Line, result[i].Column = p.File, p.Line, p.Column
+		}
+	}
+	return result
+}

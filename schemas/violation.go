@@ -1,0 +1,122 @@
+package schemas
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Severity says whether a finding stops a change.
+type Severity string
+
+const (
+	// SeverityError is a finding that the Gardener API, or Pergola before it, rejects.
+	SeverityError Severity = "error"
+	// SeverityWarning is a finding that is accepted but most likely not wanted.
+	SeverityWarning Severity = "warning"
+)
+
+// Type is the kind of a finding, in the words of the API (k8s.io/apimachinery field errors).
+type Type string
+
+const (
+	// TypeRequired is a missing value.
+	TypeRequired Type = "Required"
+	// TypeInvalid is a value of the right type that does not hold a constraint.
+	TypeInvalid Type = "Invalid"
+	// TypeNotSupported is a value that is not among the known ones.
+	TypeNotSupported Type = "NotSupported"
+	// TypeForbidden is a field that must not be set: unknown, or not together with another one.
+	TypeForbidden Type = "Forbidden"
+	// TypeDuplicate is a value that may be given only once.
+	TypeDuplicate Type = "Duplicate"
+	// TypeTypeInvalid is a value of another type, such as text where a number is expected.
+	TypeTypeInvalid Type = "TypeInvalid"
+	// TypeTooLong is text that is longer than allowed.
+	TypeTooLong Type = "TooLong"
+	// TypeTooMany is a list or map with more items than allowed.
+	TypeTooMany Type = "TooMany"
+)
+
+// Violation is one finding. Its JSON form is the contract of `pergola validate -o json`.
+type Violation struct {
+	Severity Severity `json:"severity"`
+	// File, Line and Column are the place of the value, or of the closest parent that is written down.
+	// Line and Column start at 1; they are 0 where no place is known.
+	File   string `json:"file"`
+	Line   int    `json:"line"`
+	Column int    `json:"column"`
+	// Kind, Namespace and Name identify the object; empty for findings about files.
+	Kind      string `json:"kind"`
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name"`
+	// Field is the path of the field, such as spec.provider.workers[0].name.
+	Field string `json:"field"`
+	Type  Type   `json:"type"`
+	// Rule is the id of the rule, listed by Rules, or "structure" for findings of the schema.
+	Rule    string `json:"rule"`
+	Message string `json:"message"`
+}
+
+// RuleStructure is the rule id of findings of the structural base.
+const RuleStructure = "structure"
+
+// String gives the finding in one line: place, severity, object, field, message and rule.
+func (v Violation) String() string {
+	var b strings.Builder
+	if v.File != "" {
+		b.WriteString(v.File)
+		if v.Line > 0 {
+			fmt.Fprintf(&b, ":%d:%d", v.Line, v.Column)
+		}
+		b.WriteString(": ")
+	}
+	b.WriteString(string(v.Severity))
+	b.WriteString(": ")
+	if v.Kind != "" {
+		b.WriteString(v.Kind)
+		b.WriteString(" ")
+		if v.Namespace != "" {
+			b.WriteString(v.Namespace + "/")
+		}
+		b.WriteString(v.Name + ": ")
+	}
+	if v.Field != "" {
+		b.WriteString(v.Field + ": ")
+	}
+	b.WriteString(v.Message)
+	if v.Rule != "" {
+		b.WriteString(" [" + v.Rule + "]")
+	}
+	return b.String()
+}
+
+// Sort orders findings by place, then object, field, rule and message, so that output is the same in every run.
+func Sort(violations []Violation) {
+	slices.SortFunc(violations, func(a, b Violation) int {
+		return cmp.Or(
+			cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column),
+			cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name),
+			cmp.Compare(a.Field, b.Field), cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.Message, b.Message),
+		)
+	})
+}
+
+// HasErrors tells whether one of the findings is an error.
+func HasErrors(violations []Violation) bool {
+	return slices.ContainsFunc(violations, func(v Violation) bool { return v.Severity == SeverityError })
+}
+
+// Position is a place in a file. Line and Column start at 1; the zero value means unknown.
+type Position struct {
+	File   string
+	Line   int
+	Column int
+}
+
+// Positioner finds the place of a field of one object.
+type Positioner interface {
+	// Position gives the place of the field, or of its closest parent that is written down.
+	Position(path string) Position
+}

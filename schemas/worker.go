@@ -1,0 +1,237 @@
+package schemas
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"cuelang.org/go/cue"
+	"cuelang.org/go/cue/cuecontext"
+	"cuelang.org/go/cue/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/pergola-dev/pergola/schemas/fieldpath"
+	"github.com/pergola-dev/pergola/schemas/structure"
+)
+
+// finding is a violation before its place is looked up.
+type finding struct {
+	path     string
+	typ      Type
+	rule     string
+	message  string
+	severity Severity
+}
+
+// worker holds one CUE context with the schemas compiled into it. It must be used by one goroutine, because CUE
+// contexts are not safe for concurrent use, and for a limited number of objects, because they never shrink.
+type worker struct {
+	sources   *sources
+	landscape *surroundings
+	ctx       *cue.Context
+	base      map[schema.GroupVersionKind]cue.Value
+	rules     map[schema.GroupVersionKind]cue.Value
+	used      int
+}
+
+func newWorker(s *sources, landscape *surroundings) *worker {
+	w := &worker{sources: s, landscape: landscape}
+	w.recycle()
+	return w
+}
+
+// recycle starts again with an empty context, so that the memory of the last one can be freed.
+func (w *worker) recycle() {
+	w.ctx = cuecontext.New()
+	w.base = map[schema.GroupVersionKind]cue.Value{}
+	w.rules = map[schema.GroupVersionKind]cue.Value{}
+	w.used = 0
+}
+
+// check gives the findings of one object. An error means that the schemas themselves are broken.
+func (w *worker) check(kind *structure.Kind, object, old map[string]any) ([]finding, error) {
+	w.used++
+	clean, empty := kind.Normalise(object)
+	var findings []finding
+	for _, path := range empty {
+		findings = append(findings, finding{path: path.String(), typ: TypeInvalid, rule: ruleEmptyValue, severity: SeverityWarning,
+			message: "has no value, which is the same as leaving it out; write {} for an object without fields, or remove the line"})
+	}
+	broken, err := w.checkStructure(kind, clean)
+	if err != nil {
+		return nil, err
+	}
+	findings = append(findings, broken...)
+	if old != nil {
+		old, _ = kind.Normalise(old)
+	}
+	input := ruleInput{kind: kind, object: clean, old: old, landscape: w.landscape}
+	ruled, err := w.checkRules(input, len(broken) > 0)
+	if err != nil {
+		return nil, err
+	}
+	findings = append(findings, ruled...)
+	findings = append(findings, checkGoRules(input)...)
+	return dedupe(w.landscape.withoutDefaulted(kind, clean, findings)), nil
+}
+
+// checkStructure unifies the object with the closed definition of its kind. CUE decides; the words come from the
+// schema, because CUE's speak of unification.
+func (w *worker) checkStructure(kind *structure.Kind, object map[string]any) ([]finding, error) {
+	base, ok := w.base[kind.GVK]
+	if !ok {
+		var err error
+		if base, err = w.sources.compileBase(w.ctx, kind.GVK); err != nil {
+			return nil, err
+		}
+		w.base[kind.GVK] = base
+	}
+	err := base.Unify(w.ctx.Encode(object)).Validate(cue.Concrete(true))
+	if err == nil {
+		return nil, nil
+	}
+	var findings []finding
+	for _, f := range kind.Check(object) {
+		findings = append(findings, finding{path: f.Path.String(), typ: Type(f.Type), rule: RuleStructure, severity: SeverityError, message: f.Message})
+	}
+	for _, path := range errorPaths(kind, err) {
+		if !slices.ContainsFunc(findings, func(f finding) bool { return related(f.path, path) }) {
+			findings = append(findings, finding{path: path, typ: TypeInvalid, rule: RuleStructure, severity: SeverityError,
+				message: "does not have the form that the schema of " + kind.GVK.Kind + " asks for"})
+		}
+	}
+	return findings, nil
+}
+
+// errorPaths gives the fields that a CUE error speaks of.
+func errorPaths(kind *structure.Kind, err error) []string {
+	var paths []string
+	for _, e := range errors.Errors(err) {
+		names := e.Path()
+		if len(names) > 0 && strings.HasPrefix(names[0], "#") {
+			names = names[1:]
+		}
+		for i := range names {
+			names[i] = strings.Trim(names[i], `"`)
+		}
+		paths = append(paths, kind.Root.Canonical(names).String())
+	}
+	slices.Sort(paths)
+	return slices.Compact(paths)
+}
+
+// related tells whether one path is the other one or a parent of it.
+func related(a, b string) bool {
+	within := func(outer, inner string) bool {
+		rest, ok := strings.CutPrefix(inner, outer)
+		return ok && (rest == "" || outer == "" || rest[0] == '.' || rest[0] == '[')
+	}
+	return within(a, b) || within(b, a)
+}
+
+// checkRules evaluates the rules of the kind. Rules that cannot be evaluated are left out if the structure is broken,
+// since they count on it; otherwise they are a fault of ours and reported as such.
+func (w *worker) checkRules(input ruleInput, broken bool) ([]finding, error) {
+	rules, ok := w.rules[input.kind.GVK]
+	if !ok {
+		var err error
+		if rules, err = w.sources.compileRules(w.ctx, input.kind.GVK); err != nil {
+			return nil, err
+		}
+		if input.landscape != nil {
+			rules = rules.FillPath(cue.ParsePath("landscape"), input.landscape.byKind)
+		}
+		w.rules[input.kind.GVK] = rules
+	}
+	filled := rules.FillPath(cue.ParsePath("object"), input.object)
+	if input.old != nil {
+		filled = filled.FillPath(cue.ParsePath("old"), input.old)
+	}
+	fields, err := filled.LookupPath(cue.ParsePath("rules")).Fields()
+	if err != nil {
+		return nil, fmt.Errorf("evaluating the rules of %s: %w", input.kind.GVK.Kind, err)
+	}
+	var findings []finding
+	for fields.Next() {
+		found, err := evaluateRule(fields.Selector().Unquoted(), fields.Value(), input.landscape != nil)
+		switch {
+		case err == nil:
+			findings = append(findings, found...)
+		case !broken:
+			return nil, err
+		}
+	}
+	return findings, nil
+}
+
+func evaluateRule(id string, rule cue.Value, inLandscape bool) ([]finding, error) {
+	list := rule.LookupPath(cue.ParsePath("violations"))
+	items, err := list.List()
+	if err != nil {
+		return nil, fmt.Errorf("evaluating the rule %s: %w", id, err)
+	}
+	var findings []finding
+	for items.Next() {
+		f := finding{rule: id}
+		if f.path, err = text(items.Value(), "path"); err != nil {
+			return nil, fmt.Errorf("evaluating the rule %s: %w", id, err)
+		}
+		if f.message, err = text(items.Value(), "message"); err != nil {
+			return nil, fmt.Errorf("evaluating the rule %s: %w", id, err)
+		}
+		typ, err := text(items.Value(), "type")
+		if err != nil {
+			return nil, fmt.Errorf("evaluating the rule %s: %w", id, err)
+		}
+		f.typ = Type(typ)
+		findings = append(findings, f)
+	}
+	if len(findings) == 0 {
+		return nil, nil
+	}
+	severity, err := text(rule, "severity")
+	if err != nil {
+		return nil, fmt.Errorf("evaluating the rule %s: %w", id, err)
+	}
+	scope, err := text(rule, "scope")
+	if err != nil {
+		return nil, fmt.Errorf("evaluating the rule %s: %w", id, err)
+	}
+	if scope == "landscape" && !inLandscape {
+		return nil, nil
+	}
+	for i := range findings {
+		findings[i].severity = Severity(severity)
+	}
+	return findings, nil
+}
+
+func text(value cue.Value, field string) (string, error) {
+	child := value.LookupPath(cue.MakePath(cue.Str(field)))
+	if found, ok := child.Default(); ok {
+		child = found
+	}
+	result, err := child.String()
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", field, err)
+	}
+	return result, nil
+}
+
+// dedupe drops findings of the same type about the same field: the first one, which is the structural one, stays.
+func dedupe(findings []finding) []finding {
+	type key struct {
+		path string
+		typ  Type
+	}
+	seen := make(map[key]bool, len(findings))
+	return slices.DeleteFunc(findings, func(f finding) bool {
+		k := key{path: fieldpath.Parse(f.path).String(), typ: f.typ}
+		if f.severity == SeverityWarning {
+			return false
+		}
+		double := seen[k]
+		seen[k] = true
+		return double
+	})
+}

@@ -1,0 +1,75 @@
+package secrets
+
+import (
+	"encoding/base64"
+	"maps"
+)
+
+// Fact is what rendering may know of a secret; it holds no secret value.
+type Fact struct {
+	// Name of the current Secret.
+	Name string `json:"name"`
+	// Checksum of its data.
+	Checksum string `json:"checksum"`
+	// Bundle is the name of the Secret with the current and the old certificate or key.
+	Bundle string `json:"bundle,omitempty"`
+	// CABundle are the certificates of a CA, current and old, as base64 of PEM: the form of a webhook's caBundle.
+	CABundle string `json:"caBundle,omitempty"`
+}
+
+// Facts are the facts of all fulfilled requests by their names.
+func (m *Manager) Facts() map[string]Fact {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	out := make(map[string]Fact, len(m.entries))
+	for name, e := range m.entries {
+		ref := m.refOf(e)
+		f := Fact{Name: ref.Secret, Checksum: ref.Checksum, Bundle: ref.Bundle}
+		if e.config.Kind == KindCA {
+			f.CABundle = base64.StdEncoding.EncodeToString(e.bundle.data[keyBundleCert].bytes)
+		}
+		out[name] = f
+	}
+	return out
+}
+
+// Secret is the content of a generated Secret, for those who have to use it: clients, never renders.
+type Secret struct {
+	// Name of the Secret.
+	Name string
+	// Data by its keys.
+	Data map[string]Value
+}
+
+// Get gives the current secret of a fulfilled request.
+func (m *Manager) Get(name string) (Secret, bool) {
+	return m.secretOf(name, func(e *entry) *record { return e.current })
+}
+
+// GetOld gives the secret that the current one replaced, while it is kept.
+func (m *Manager) GetOld(name string) (Secret, bool) {
+	return m.secretOf(name, func(e *entry) *record { return e.old })
+}
+
+// GetBundle gives the bundle of a CA or key.
+func (m *Manager) GetBundle(name string) (Secret, bool) {
+	return m.secretOf(name, func(e *entry) *record { return e.bundle })
+}
+
+func (m *Manager) secretOf(name string, pick func(*entry) *record) (Secret, bool) {
+	e, ok := m.entryOf(name)
+	if !ok || pick(e) == nil {
+		return Secret{}, false
+	}
+	r := pick(e)
+	return Secret{Name: r.name, Data: maps.Clone(r.data)}, true
+}
+
+// StaticToken gives the token of a user of a static token file.
+func (m *Manager) StaticToken(name, username string) (Value, bool) {
+	s, ok := m.Get(name)
+	if !ok {
+		return Value{}, false
+	}
+	return tokenOf(s.Data[keyStaticTokens], username)
+}

@@ -1,0 +1,322 @@
+package secrets
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"strconv"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/utils/ptr"
+)
+
+// Ref names what a request was fulfilled with.
+type Ref struct {
+	// Name of the request.
+	Name string
+	// Namespace and Secret name the current Secret.
+	Namespace, Secret string
+	// Bundle names the Secret with the current and the old certificate or key; empty for kinds without one.
+	Bundle string
+	// Checksum of the current Secret's data.
+	Checksum string
+}
+
+// Generate finds the secret of the request, or generates it. Requests that it refers to (CA, key) come first.
+func (m *Manager) Generate(ctx context.Context, c Config) (Ref, error) {
+	ref, err := m.generate(ctx, c)
+	if err != nil {
+		m.mu.Lock()
+		m.failed[c.Name] = true
+		m.mu.Unlock()
+		return Ref{}, fmt.Errorf("secret %q in namespace %s: %w", c.Name, m.namespace, err)
+	}
+	return ref, nil
+}
+
+func (m *Manager) generate(ctx context.Context, c Config) (Ref, error) {
+	if err := c.Validate(); err != nil {
+		return Ref{}, err
+	}
+	if err := m.load(ctx); err != nil {
+		return Ref{}, err
+	}
+	lock := m.lockOf(c.Name)
+	lock.Lock()
+	defer lock.Unlock()
+
+	p, err := m.plan(c)
+	if err != nil {
+		return Ref{}, err
+	}
+	if c.Kind == KindEtcdEncryptionConfiguration {
+		return m.derive(ctx, c, p)
+	}
+	e := &entry{config: c}
+	if e.current, err = m.ensure(ctx, p); err != nil {
+		return Ref{}, err
+	}
+	if e.old, err = m.oldOf(c, e.current); err != nil {
+		return Ref{}, err
+	}
+	if e.bundle, err = m.bundleOf(ctx, e); err != nil {
+		return Ref{}, err
+	}
+	return m.fulfil(e), nil
+}
+
+// fulfil records the request as done.
+func (m *Manager) fulfil(e *entry) Ref {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.entries[e.config.Name] = e
+	delete(m.failed, e.config.Name)
+	return m.refOf(e)
+}
+
+func (m *Manager) refOf(e *entry) Ref {
+	ref := Ref{Name: e.config.Name, Namespace: m.namespace, Secret: e.current.name, Checksum: dataChecksum(e.current.data)}
+	if e.bundle != nil {
+		ref.Bundle = e.bundle.name
+	}
+	return ref
+}
+
+func (m *Manager) lockOf(name string) *sync.Mutex {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.locks[name] == nil {
+		m.locks[name] = &sync.Mutex{}
+	}
+	return m.locks[name]
+}
+
+func (m *Manager) entryOf(name string) (*entry, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	e, ok := m.entries[name]
+	return e, ok
+}
+
+// ensure gives the Secret of a plan: known, generated, or made by somebody else in the meantime.
+func (m *Manager) ensure(ctx context.Context, p *planned) (*record, error) {
+	r := m.find(p.config.Name, p.object)
+	if r == nil {
+		created, err := m.create(ctx, p)
+		if err != nil {
+			return nil, err
+		}
+		r = created
+	}
+	want, err := m.lifetimeLabels(p, r)
+	if err != nil {
+		return nil, err
+	}
+	return m.reconcileLabels(ctx, r, want)
+}
+
+func (m *Manager) create(ctx context.Context, p *planned) (*record, error) {
+	data, err := m.dataFor(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	secret := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: m.namespace, Name: p.object, Labels: maps.Clone(p.labels)},
+		Type:       corev1.SecretTypeOpaque,
+		Immutable:  ptr.To(true),
+		Data:       make(map[string][]byte, len(data)),
+	}
+	for key, value := range data {
+		secret.Data[key] = value.bytes
+	}
+	if data[keyTLSCert].Len() > 0 && data[keyTLSKey].Len() > 0 {
+		secret.Type = corev1.SecretTypeTLS
+	}
+	if !p.derived {
+		fresh, err := m.lifetimeLabels(p, &record{data: data})
+		if err != nil {
+			return nil, err
+		}
+		secret.Labels = fresh
+	}
+
+	made, err := m.store.Create(ctx, secret)
+	if apierrors.IsAlreadyExists(err) {
+		return m.adopt(ctx, p)
+	}
+	if err != nil {
+		return nil, redact(fmt.Errorf("creating Secret %s: %w", p.object, err), data)
+	}
+	r := recordOf(made)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.remember(r)
+	return r, nil
+}
+
+// adopt takes a Secret that is there under the name already: another process was quicker, or it was restored.
+func (m *Manager) adopt(ctx context.Context, p *planned) (*record, error) {
+	found, err := m.store.Get(ctx, m.namespace, p.object)
+	if err != nil {
+		return nil, fmt.Errorf("reading Secret %s, which somebody else made: %w", p.object, err)
+	}
+	r := recordOf(found)
+	if other := r.labels[labelManagerIdentity]; other != "" && other != m.identity {
+		return nil, fmt.Errorf("Secret %s belongs to secrets manager %s: one of the two requests needs another name", p.object, other)
+	}
+	if err := p.usable(r.data); err != nil {
+		return nil, fmt.Errorf("Secret %s exists and cannot be used: %w; delete it or move it away", p.object, err)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.remember(r)
+	return r, nil
+}
+
+// dataFor takes the data of a Secret that is labelled for it (migration of a landscape), or generates.
+func (m *Manager) dataFor(ctx context.Context, p *planned) (map[string]Value, error) {
+	if !p.bundle && !p.derived {
+		selector := labels.SelectorFromSet(labels.Set{labelUseDataForName: p.config.Name})
+		given, err := m.store.List(ctx, m.namespace, selector)
+		if err != nil {
+			return nil, fmt.Errorf("looking for Secrets with label %s: %w", selector, err)
+		}
+		if len(given) > 1 {
+			return nil, fmt.Errorf("%d Secrets have label %s (%s, %s …): leave it on one", len(given), selector, given[0].Name, given[1].Name)
+		}
+		if len(given) == 1 {
+			data := recordOf(&given[0]).data
+			if err := p.usable(data); err != nil {
+				return nil, fmt.Errorf("Secret %s with label %s cannot be used: %w", given[0].Name, selector, err)
+			}
+			return data, nil
+		}
+	}
+	data, err := p.generate(m.clock.Now())
+	if err != nil {
+		return nil, redact(err, data)
+	}
+	return data, nil
+}
+
+// lifetimeLabels completes the labels of a plan by when the data was made and how long it is valid.
+func (m *Manager) lifetimeLabels(p *planned, r *record) (map[string]string, error) {
+	want := maps.Clone(p.labels)
+	issued := m.clock.Now()
+	if r.labels[labelIssuedAt] != "" {
+		var err error
+		if issued, err = unixLabel(r.labels, labelIssuedAt); err != nil {
+			return nil, err
+		}
+	}
+	key := map[Kind]string{KindCA: keyCACert, KindCertificate: keyTLSCert}[p.config.Kind]
+	switch {
+	case key != "" && !p.bundle:
+		certificate, err := decodeCertificate(r.data[key].bytes)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", key, err)
+		}
+		issued = certificate.NotBefore
+		want[labelValidUntil] = unixText(certificate.NotAfter)
+	case p.config.Validity != nil && !p.bundle:
+		want[labelValidUntil] = unixText(issued.Add(p.config.Validity.Duration))
+	}
+	want[labelIssuedAt] = unixText(issued)
+	if n := p.config.RenewAfterValidityPercentage; n > 0 && !p.bundle {
+		want[labelRenewPercentage] = strconv.Itoa(n)
+	}
+	return want, nil
+}
+
+// reconcileLabels patches what differs; foreign labels stay.
+func (m *Manager) reconcileLabels(ctx context.Context, r *record, want map[string]string) (*record, error) {
+	differs := !r.immutable
+	for key, value := range want {
+		if got, ok := r.labels[key]; !ok || got != value {
+			differs = true
+		}
+	}
+	if !differs {
+		return r, nil
+	}
+	patched, err := m.store.Patch(ctx, m.namespace, r.name, want)
+	if err != nil {
+		return nil, redact(fmt.Errorf("labelling Secret %s: %w", r.name, err), r.data)
+	}
+	out := recordOf(patched)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.remember(out)
+	return out, nil
+}
+
+// oldOf is the secret that the current one replaces, so long as the request keeps it.
+func (m *Manager) oldOf(c Config, current *record) (*record, error) {
+	if c.Rotation != KeepOld || c.IgnoreOldSecrets {
+		return nil, nil
+	}
+	now := m.clock.Now()
+	if c.IgnoreOldSecretsAfter != nil {
+		issued, err := unixLabel(current.labels, labelIssuedAt)
+		if err != nil {
+			return nil, err
+		}
+		if now.Sub(issued) >= c.IgnoreOldSecretsAfter.Duration {
+			return nil, nil
+		}
+	}
+	m.mu.Lock()
+	old := newestOf(m.existing[c.Name], current.name)
+	m.mu.Unlock()
+	if old == nil || expired(old, now) {
+		return nil, nil
+	}
+	return old, nil
+}
+
+// expired says that a certificate is of no use any more: what an expired CA signs, nobody accepts.
+func expired(r *record, now time.Time) bool {
+	until, err := unixLabel(r.labels, labelValidUntil)
+	return err == nil && now.After(until)
+}
+
+// derive makes the encryption configuration. Its name is a hash of its content, and the resource manager collects it
+// when nothing refers to it any more, as upstream has it.
+func (m *Manager) derive(ctx context.Context, c Config, p *planned) (Ref, error) {
+	data, err := p.generate(m.clock.Now())
+	if err != nil {
+		return Ref{}, err
+	}
+	p.object = c.Name + "-" + dataChecksum(data)[:configHashLength]
+	p.labels = map[string]string{labelRole: c.Name, labelGarbageCollectable: valueTrue}
+	maps.Copy(p.labels, c.Labels)
+	p.generate = func(time.Time) (map[string]Value, error) { return data, nil }
+
+	r := m.find(p.labels[labelName], p.object)
+	if r == nil {
+		found, err := m.store.Get(ctx, m.namespace, p.object)
+		switch {
+		case err == nil:
+			r = recordOf(found)
+		case !apierrors.IsNotFound(err):
+			return Ref{}, fmt.Errorf("reading Secret %s: %w", p.object, err)
+		default:
+			if r, err = m.create(ctx, p); err != nil {
+				return Ref{}, err
+			}
+		}
+	}
+	if dataChecksum(r.data) != dataChecksum(data) {
+		return Ref{}, errors.New("Secret " + p.object + " exists with other content: delete it or move it away")
+	}
+	if r, err = m.reconcileLabels(ctx, r, p.labels); err != nil {
+		return Ref{}, err
+	}
+	return m.fulfil(&entry{config: c, current: r}), nil
+}

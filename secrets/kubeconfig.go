@@ -1,0 +1,44 @@
+package secrets
+
+import (
+	"errors"
+
+	clientcmdv1 "k8s.io/client-go/tools/clientcmd/api/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/pergola-dev/pergola/secrets/internal/upstreamhash"
+)
+
+const keyKubeconfig = "kubeconfig"
+
+// kubeconfigParts resolves the names in a request: the bundle of the CA and the certificate of the user.
+func kubeconfigParts(c Config, caBundle Value, certificate map[string]Value) upstreamhash.KubeconfigSecretConfig {
+	parts := upstreamhash.KubeconfigSecretConfig{
+		Name: c.Name, ContextName: orText(c.ContextName, c.Name), Namespace: c.Namespace,
+		Cluster:  clientcmdv1.Cluster{Server: c.Server, CertificateAuthority: c.CAFile, CertificateAuthorityData: caBundle.bytes},
+		AuthInfo: clientcmdv1.AuthInfo{TokenFile: c.TokenFile},
+	}
+	if certificate != nil {
+		parts.AuthInfo.ClientCertificateData = certificate[keyTLSCert].bytes
+		parts.AuthInfo.ClientKeyData = certificate[keyTLSKey].bytes
+	}
+	return parts
+}
+
+// newKubeconfig has one cluster, one user and one context, all of the context's name.
+func newKubeconfig(parts upstreamhash.KubeconfigSecretConfig) (map[string]Value, error) {
+	name := parts.ContextName
+	config := clientcmdv1.Config{
+		APIVersion: "v1", Kind: "Config", CurrentContext: name,
+		Clusters:  []clientcmdv1.NamedCluster{{Name: name, Cluster: parts.Cluster}},
+		AuthInfos: []clientcmdv1.NamedAuthInfo{{Name: name, AuthInfo: parts.AuthInfo}},
+		Contexts: []clientcmdv1.NamedContext{{Name: name, Context: clientcmdv1.Context{
+			Cluster: name, AuthInfo: name, Namespace: parts.Namespace,
+		}}},
+	}
+	raw, err := yaml.Marshal(config)
+	if err != nil {
+		return nil, errors.New("encoding the kubeconfig failed")
+	}
+	return map[string]Value{keyKubeconfig: {raw}}, nil
+}

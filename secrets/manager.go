@@ -1,0 +1,272 @@
+package secrets
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+)
+
+const (
+	// defaultRenewPercentage is the share of a secret's validity after which it is renewed.
+	defaultRenewPercentage = 80
+	// renewBefore is how long before its end a secret is renewed at the latest. It does not count for secrets that are
+	// valid for less than that: upstream renews those with every reconciliation.
+	renewBefore = 10 * 24 * time.Hour
+)
+
+// Manager generates the secrets of one identity in one namespace. It is made for one reconciliation: it reads what is
+// there once, and knows what was requested since. It is safe for concurrent use.
+type Manager struct {
+	store     Store
+	namespace string
+	identity  string
+	clock     clock.PassiveClock
+
+	rotationTimes   map[string]time.Time
+	staticCANames   bool
+	caAutoRotation  bool
+	certificateBits int
+	defaultBits     int
+
+	loading sync.Mutex // held while reading what is there
+
+	mu       sync.Mutex // guards everything below
+	loaded   bool
+	existing map[string][]*record   // by the name of the request
+	rotation map[string]string      // last-rotation-initiation-time by the name of the request
+	entries  map[string]*entry      // what was requested
+	locks    map[string]*sync.Mutex // one at a time for each name
+	failed   map[string]bool        // requests that were not fulfilled
+}
+
+// record is a Secret as the manager knows it.
+type record struct {
+	name      string
+	uid       types.UID
+	created   time.Time
+	immutable bool
+	labels    map[string]string
+	data      map[string]Value
+}
+
+// entry is a fulfilled request.
+type entry struct {
+	config  Config
+	current *record
+	old     *record
+	bundle  *record
+}
+
+// Option changes how a Manager works.
+type Option func(*Manager)
+
+// WithRotationTimes says when the rotation of a secret was last initiated, by the names of requests; another time makes
+// another secret. Zero times do not count.
+func WithRotationTimes(times map[string]time.Time) Option {
+	return func(m *Manager) { m.rotationTimes = times }
+}
+
+// WithStaticCANames leaves the hash out of the names of CAs, except ca-client. Shoots have it so, since extensions refer
+// to `ca` and its like by name.
+func WithStaticCANames() Option { return func(m *Manager) { m.staticCANames = true } }
+
+// WithCAAutoRotation renews CAs like other secrets when their time comes. Garden and Seed have it so; without it a CA
+// is rotated only on request.
+func WithCAAutoRotation() Option { return func(m *Manager) { m.caAutoRotation = true } }
+
+// WithKeyBits sets the size of the RSA keys of certificates, and of keys whose request gives none. Only tests want that.
+func WithKeyBits(bits int) Option {
+	return func(m *Manager) { m.certificateBits, m.defaultBits = bits, bits }
+}
+
+// New gives a manager. The identity keeps the secrets of several managers in one namespace apart; upstream's are
+// gardener-operator and gardenlet. Nothing is read until the first request.
+func New(store Store, namespace, identity string, clk clock.PassiveClock, opts ...Option) *Manager {
+	m := &Manager{
+		store: store, namespace: namespace, identity: identity, clock: clk,
+		certificateBits: certificateBits, defaultBits: defaultBits,
+		existing: map[string][]*record{}, rotation: map[string]string{},
+		entries: map[string]*entry{}, locks: map[string]*sync.Mutex{}, failed: map[string]bool{},
+	}
+	for _, opt := range opts {
+		opt(m)
+	}
+	return m
+}
+
+func (m *Manager) selector() labels.Selector {
+	return labels.SelectorFromSet(labels.Set{labelManagedBy: valueSecretsManager, labelManagerIdentity: m.identity})
+}
+
+// load reads what is there, once.
+func (m *Manager) load(ctx context.Context) error {
+	m.loading.Lock()
+	defer m.loading.Unlock()
+	if m.isLoaded() {
+		return nil
+	}
+	list, err := m.store.List(ctx, m.namespace, m.selector())
+	if err != nil {
+		return fmt.Errorf("listing the generated secrets of %s in namespace %s: %w", m.identity, m.namespace, err)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for i := range list {
+		m.remember(recordOf(&list[i]))
+	}
+	if err := m.decideRotations(); err != nil {
+		return err
+	}
+	m.loaded = true
+	return nil
+}
+
+func (m *Manager) isLoaded() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.loaded
+}
+
+// remember adds or replaces a record. The caller holds mu.
+func (m *Manager) remember(r *record) {
+	name := r.labels[labelName]
+	for i, known := range m.existing[name] {
+		if known.name == r.name {
+			m.existing[name][i] = r
+			return
+		}
+	}
+	m.existing[name] = append(m.existing[name], r)
+}
+
+// find gives the record of an object name; nil if it is not known.
+func (m *Manager) find(name, object string) *record {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, r := range m.existing[name] {
+		if r.name == object {
+			return r
+		}
+	}
+	return nil
+}
+
+// decideRotations takes the rotation of each name from its newest secret, renews those whose time has come, and lets
+// the times given override both.
+func (m *Manager) decideRotations() error {
+	now := m.clock.Now()
+	for name, records := range m.existing {
+		newest := newestOf(records, "")
+		m.rotation[name] = newest.labels[labelRotationInitiation]
+		if isCA(newest.data) && !m.caAutoRotation {
+			continue
+		}
+		due, err := renewalDue(newest.labels, now)
+		if err != nil {
+			return fmt.Errorf("secret %s/%s: %w", m.namespace, newest.name, err)
+		}
+		if due {
+			m.rotation[name] = unixText(now)
+		}
+	}
+	for name, t := range m.rotationTimes {
+		if !t.IsZero() {
+			m.rotation[name] = unixText(t)
+		}
+	}
+	return nil
+}
+
+// renewalDue says whether a secret has to be renewed, by its labels.
+func renewalDue(l map[string]string, now time.Time) (bool, error) {
+	if l[labelIssuedAt] == "" || l[labelValidUntil] == "" {
+		return false, nil
+	}
+	issued, err := unixLabel(l, labelIssuedAt)
+	if err != nil {
+		return false, err
+	}
+	until, err := unixLabel(l, labelValidUntil)
+	if err != nil {
+		return false, err
+	}
+	percentage := int64(defaultRenewPercentage)
+	if text := l[labelRenewPercentage]; text != "" {
+		if percentage, err = strconv.ParseInt(text, 10, 64); err != nil {
+			return false, fmt.Errorf("label %s is no number: %q", labelRenewPercentage, text)
+		}
+	}
+	validity := until.Sub(issued)
+	due := issued.Add(validity / 100 * time.Duration(percentage))
+	if latest := until.Add(-renewBefore); validity > renewBefore && latest.Before(due) {
+		due = latest
+	}
+	return now.After(due), nil
+}
+
+func unixLabel(l map[string]string, key string) (time.Time, error) {
+	n, err := strconv.ParseInt(l[key], 10, 64)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("label %s is no Unix time: %q", key, l[key])
+	}
+	return time.Unix(n, 0), nil
+}
+
+func unixText(t time.Time) string { return strconv.FormatInt(t.Unix(), 10) }
+
+// newestOf gives the record created last, leaving one object out.
+func newestOf(records []*record, except string) *record {
+	var newest *record
+	for _, r := range records {
+		if r.name != except && (newest == nil || newest.compare(r) < 0) {
+			newest = r
+		}
+	}
+	return newest
+}
+
+// compare orders by age. Creation times have seconds, so the rotation decides between two of the same second, then
+// when the data was made, then the name.
+func (r *record) compare(other *record) int {
+	number := func(r *record, key string) int64 {
+		n, _ := strconv.ParseInt(r.labels[key], 10, 64)
+		return n
+	}
+	return cmp.Or(
+		r.created.Compare(other.created),
+		cmp.Compare(number(r, labelRotationInitiation), number(other, labelRotationInitiation)),
+		cmp.Compare(number(r, labelIssuedAt), number(other, labelIssuedAt)),
+		cmp.Compare(r.name, other.name),
+	)
+}
+
+func isCA(data map[string]Value) bool {
+	return data[keyCACert].Len() > 0 && data[keyCAKey].Len() > 0
+}
+
+func recordOf(s *corev1.Secret) *record {
+	data := make(map[string]Value, len(s.Data))
+	for key, value := range s.Data {
+		data[key] = NewValue(value)
+	}
+	return &record{
+		name: s.Name, uid: s.UID, created: s.CreationTimestamp.Time,
+		immutable: s.Immutable != nil && *s.Immutable, labels: s.Labels, data: data,
+	}
+}
+
+// String tells whose manager this is; a Manager holds values, so no other verb may print it.
+func (m *Manager) String() string {
+	return fmt.Sprintf("secrets manager %s/%s", m.namespace, m.identity)
+}
+
+// Format implements fmt.Formatter with String, for every verb.
+func (m *Manager) Format(s fmt.State, _ rune) { _, _ = s.Write([]byte(m.String())) }

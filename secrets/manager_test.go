@@ -1,0 +1,490 @@
+package secrets
+
+import (
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/yaml"
+)
+
+// requests are one of each kind, as components declare them.
+const requests = `{
+	"ca": {"kind": "ca", "commonName": "kubernetes", "rotation": "keepOld"},
+	"ca-client": {"kind": "ca", "commonName": "kubernetes-client", "rotation": "keepOld"},
+	"kube-apiserver": {"kind": "certificate", "commonName": "system:apiserver:kube-apiserver", "dnsNames": ["kube-apiserver", "kube-apiserver.garden.svc"],
+		"ipAddresses": ["127.0.0.1", "100.64.0.1"], "certType": "server", "signingCA": "ca", "skipPublishingCACertificate": true},
+	"kube-aggregator": {"kind": "certificate", "commonName": "system:kube-aggregator", "organization": ["a", "b"], "certType": "client", "signingCA": "ca-client"},
+	"etcd-peer": {"kind": "certificate", "commonName": "etcd", "certType": "serverclient", "signingCA": "ca", "includeCACertificateInServerChain": true},
+	"service-account-key": {"kind": "rsaPrivateKey", "rotation": "keepOld", "persist": true},
+	"ssh-keypair": {"kind": "sshKeypair"},
+	"kube-apiserver-etcd-encryption-key": {"kind": "etcdEncryptionKey", "rotation": "keepOld", "persist": true},
+	"kube-apiserver-etcd-encryption-configuration": {"kind": "etcdEncryptionConfiguration", "key": "kube-apiserver-etcd-encryption-key",
+		"resources": ["secrets", "configmaps."], "encryptedResources": ["secrets", "leases.coordination.k8s.io"]},
+	"kube-apiserver-static-token": {"kind": "staticToken", "users": [{"username": "health-check", "userID": "health-check"}, {"username": "admin", "groups": ["x", "y"]}]},
+	"plutono-admin": {"kind": "basicAuth", "validity": "720h"},
+	"generic-token-kubeconfig": {"kind": "kubeconfig", "server": "https://kube-apiserver", "ca": "ca", "tokenFile": "/var/run/secrets/token"},
+	"bootstrap": {"kind": "kubeconfig", "server": "https://kube-apiserver", "ca": "ca", "clientCertificate": "kube-aggregator"}
+}`
+
+func parse(t *testing.T, text string) []Config {
+	t.Helper()
+	var raw map[string]json.RawMessage
+	require.NoError(t, json.Unmarshal([]byte(text), &raw))
+	configs, err := ParseRequests("garden/test", raw)
+	require.NoError(t, err)
+	return configs
+}
+
+func request(t *testing.T, name, text string) Config {
+	t.Helper()
+	c, err := ParseConfig("garden/test", name, []byte(text))
+	require.NoError(t, err)
+	return c
+}
+
+// world is a store and a clock that outlive managers.
+type world struct {
+	t     *testing.T
+	clock *clocktesting.FakeClock
+	store *memory
+}
+
+func newWorld(t *testing.T) *world {
+	clk := clocktesting.NewFakeClock(start)
+	return &world{t: t, clock: clk, store: newMemory(clk)}
+}
+
+// manager is a new one, as each reconciliation makes it.
+func (w *world) manager(opts ...Option) *Manager {
+	return New(w.store, "garden", "gardener-operator", w.clock, append([]Option{WithKeyBits(testBits)}, opts...)...)
+}
+
+func (w *world) generate(m *Manager, configs ...Config) []Ref {
+	w.t.Helper()
+	refs, err := m.GenerateAll(w.t.Context(), configs)
+	require.NoError(w.t, err)
+	return refs
+}
+
+func certOf(t *testing.T, m *Manager, name, key string) *x509.Certificate {
+	t.Helper()
+	s, ok := m.Get(name)
+	require.True(t, ok, name)
+	c, err := decodeCertificate(s.Data[key].Reveal())
+	require.NoError(t, err)
+	return c
+}
+
+func TestGenerateAllKinds(t *testing.T) {
+	w := newWorld(t)
+	configs := parse(t, requests)
+	m := w.manager()
+	refs := w.generate(m, configs...)
+	require.Len(t, refs, len(configs))
+	for i, ref := range refs {
+		assert.Equal(t, configs[i].Name, ref.Name)
+		assert.Regexp(t, "^"+ref.Name+"-[0-9a-f]{8}$", ref.Secret)
+		assert.Len(t, ref.Checksum, 64)
+	}
+	assert.Equal(t, 1, w.store.calls["get"], "only the derived secret is looked for by name")
+
+	t.Run("certificates", func(t *testing.T) {
+		ca, server := certOf(t, m, "ca", keyCACert), certOf(t, m, "kube-apiserver", keyTLSCert)
+		assert.True(t, ca.IsCA)
+		assert.Equal(t, start.AddDate(10, 0, 0), ca.NotAfter)
+		assert.Equal(t, start.Add(-time.Minute), ca.NotBefore)
+		require.NoError(t, server.CheckSignatureFrom(ca))
+		require.NoError(t, server.VerifyHostname("kube-apiserver.garden.svc"))
+		require.NoError(t, server.VerifyHostname("100.64.0.1"))
+		assert.Equal(t, []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}, server.ExtKeyUsage)
+		client := certOf(t, m, "kube-aggregator", keyTLSCert)
+		require.NoError(t, client.CheckSignatureFrom(certOf(t, m, "ca-client", keyCACert)))
+		assert.Equal(t, []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}, client.ExtKeyUsage)
+		assert.Equal(t, []string{"a", "b"}, client.Subject.Organization)
+		assert.Len(t, certOf(t, m, "etcd-peer", keyTLSCert).ExtKeyUsage, 2)
+
+		published, _ := m.Get("kube-aggregator")
+		assert.Contains(t, published.Data, keyCACert)
+		hidden, _ := m.Get("kube-apiserver")
+		assert.NotContains(t, hidden.Data, keyCACert)
+	})
+	t.Run("tokens", func(t *testing.T) {
+		s, _ := m.Get("kube-apiserver-static-token")
+		lines := strings.Split(string(s.Data[keyStaticTokens].Reveal()), "\n")
+		require.Len(t, lines, 2)
+		assert.Regexp(t, `^[0-9A-Za-z]{128},admin,,"x,y"$`, lines[0])
+		assert.Regexp(t, `^[0-9A-Za-z]{128},health-check,health-check,$`, lines[1])
+		token, ok := m.StaticToken("kube-apiserver-static-token", "health-check")
+		require.True(t, ok)
+		assert.Equal(t, lines[1][:128], string(token.Reveal()))
+		_, ok = m.StaticToken("kube-apiserver-static-token", "nobody")
+		assert.False(t, ok)
+		auth, _ := m.Get("plutono-admin")
+		assert.Regexp(t, `^admin:\{SHA\}.{28}$`, string(auth.Data[keyAuth].Reveal()))
+		assert.Equal(t, 32, auth.Data[keyPassword].Len())
+	})
+	t.Run("kubeconfigs", func(t *testing.T) {
+		for name, user := range map[string]string{"generic-token-kubeconfig": "tokenFile", "bootstrap": "client-key-data"} {
+			s, _ := m.Get(name)
+			var k struct {
+				CurrentContext string `json:"current-context"`
+				Clusters       []struct{ Cluster map[string]string }
+				Users          []struct{ User map[string]any }
+			}
+			require.NoError(t, yaml.Unmarshal(s.Data[keyKubeconfig].Reveal(), &k))
+			assert.Equal(t, name, k.CurrentContext)
+			assert.Equal(t, m.Facts()["ca"].CABundle, k.Clusters[0].Cluster["certificate-authority-data"])
+			assert.Contains(t, k.Users[0].User, user)
+		}
+	})
+}
+
+func TestGenerateAgainChangesNothing(t *testing.T) {
+	w := newWorld(t)
+	configs := parse(t, requests)
+	first := w.manager()
+	want := w.generate(first, configs...)
+	writes := w.store.writes()
+
+	w.clock.Step(24 * time.Hour)
+	second := w.manager()
+	assert.Equal(t, want, w.generate(second, configs...))
+	assert.Equal(t, first.Facts(), second.Facts())
+	assert.Equal(t, want, w.generate(second, configs...), "and a third time with the same manager")
+	assert.Equal(t, writes, w.store.writes(), "nothing is written")
+
+	deleted, err := second.Cleanup(t.Context())
+	require.NoError(t, err)
+	assert.Empty(t, deleted)
+}
+
+func TestFactsHoldNoSecret(t *testing.T) {
+	w := newWorld(t)
+	m := w.manager()
+	w.generate(m, parse(t, requests)...)
+	raw, err := json.Marshal(m.Facts())
+	require.NoError(t, err)
+	printed := string(raw) + fmt.Sprintf("%v %+v %#v %s", m, m, m, m)
+	for _, name := range w.store.names() {
+		for key, value := range w.store.secrets[name].Data {
+			if isPublic(key) || key == keyCACert || key == keyBundleCert || key == keyTLSCert || len(value) < minQuoted {
+				continue
+			}
+			assert.NotContains(t, printed, string(value), name+"/"+key)
+			assert.NotContains(t, printed, base64.StdEncoding.EncodeToString(value), name+"/"+key)
+		}
+	}
+	bundle, err := base64.StdEncoding.DecodeString(m.Facts()["ca"].CABundle)
+	require.NoError(t, err)
+	assert.NotContains(t, string(bundle), "PRIVATE")
+	assert.Contains(t, string(bundle), "BEGIN CERTIFICATE")
+}
+
+func TestConfigChangeMakesANewSecret(t *testing.T) {
+	w := newWorld(t)
+	ca := request(t, "ca", `{"kind":"ca","commonName":"kubernetes"}`)
+	before := w.generate(w.manager(), ca, request(t, "s", `{"kind":"certificate","commonName":"s","certType":"server","signingCA":"ca","dnsNames":["a"]}`))
+	m := w.manager()
+	after := w.generate(m, ca, request(t, "s", `{"kind":"certificate","commonName":"s","certType":"server","signingCA":"ca","dnsNames":["a","b"]}`))
+	assert.Equal(t, before[0], after[0])
+	assert.NotEqual(t, before[1].Secret, after[1].Secret)
+	deleted, err := m.Cleanup(t.Context())
+	require.NoError(t, err)
+	assert.Equal(t, []string{before[1].Secret}, deleted)
+}
+
+func TestAutoRenewal(t *testing.T) {
+	const year = 365 * 24 * time.Hour
+	month := 30 * 24 * time.Hour
+	for name, c := range map[string]struct {
+		request string
+		after   time.Duration
+		opts    []Option
+		renewed bool
+	}{
+		"certificate before 80 %":         {`{"kind":"certificate","commonName":"x","certType":"client","signingCA":"ca"}`, 7 * year, nil, false},
+		"certificate after 80 %":          {`{"kind":"certificate","commonName":"x","certType":"client","signingCA":"ca"}`, 8*year + 4*24*time.Hour, nil, true},
+		"30 days: 10 days are left":       {`{"kind":"basicAuth","validity":"720h"}`, 20*24*time.Hour + time.Minute, nil, true},
+		"30 days: 11 days are left":       {`{"kind":"basicAuth","validity":"720h"}`, 19 * 24 * time.Hour, nil, false},
+		"own percentage":                  {`{"kind":"basicAuth","validity":"720h","renewAfterValidityPercentage":50}`, month/2 + time.Hour, nil, true},
+		"before its own percentage":       {`{"kind":"basicAuth","validity":"720h","renewAfterValidityPercentage":50}`, month/2 - time.Hour, nil, false},
+		"short-lived: not with every run": {`{"kind":"basicAuth","validity":"1h"}`, 30 * time.Minute, nil, false},
+		"short-lived after 80 %":          {`{"kind":"basicAuth","validity":"1h"}`, 49 * time.Minute, nil, true},
+		"unlimited":                       {`{"kind":"basicAuth"}`, 50 * year, nil, false},
+		"CA without auto-rotation":        {`{"kind":"ca","commonName":"x","validity":"720h"}`, 25 * 24 * time.Hour, nil, false},
+		"CA with auto-rotation":           {`{"kind":"ca","commonName":"x","validity":"720h"}`, 25 * 24 * time.Hour, []Option{WithCAAutoRotation()}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			ca, x := request(t, "ca", `{"kind":"ca","commonName":"ca"}`), request(t, "x", c.request)
+			before := w.generate(w.manager(c.opts...), ca, x)
+			w.clock.Step(c.after)
+			m := w.manager(c.opts...)
+			after := w.generate(m, ca, x)
+			assert.Equal(t, c.renewed, before[1].Secret != after[1].Secret, "%s → %s", before[1].Secret, after[1].Secret)
+			if c.renewed {
+				assert.Regexp(t, "^"+before[1].Secret+"-[0-9a-f]{5}$", after[1].Secret)
+			}
+			again := w.generate(w.manager(c.opts...), ca, x)
+			assert.Equal(t, after, again, "a renewed secret is found again")
+		})
+	}
+}
+
+func TestRotationOfACA(t *testing.T) {
+	w := newWorld(t)
+	ca := request(t, "ca", `{"kind":"ca","commonName":"kubernetes","rotation":"keepOld"}`)
+	leafs := []Config{
+		request(t, "server", `{"kind":"certificate","commonName":"s","certType":"server","signingCA":"ca"}`),
+		request(t, "server-current", `{"kind":"certificate","commonName":"s","certType":"server","signingCA":"ca","useCurrentCA":true}`),
+		request(t, "client", `{"kind":"certificate","commonName":"c","certType":"client","signingCA":"ca"}`),
+		request(t, "client-old", `{"kind":"certificate","commonName":"c","certType":"client","signingCA":"ca","useOldCA":true}`),
+	}
+	all := append([]Config{ca}, leafs...)
+	initial := w.manager()
+	before := w.generate(initial, all...)
+	first := certOf(t, initial, "ca", keyCACert)
+
+	// Preparing: a new CA next to the old one.
+	w.clock.Step(time.Hour)
+	times := WithRotationTimes(map[string]time.Time{"ca": w.clock.Now(), "other": {}})
+	m := w.manager(times)
+	preparing := w.generate(m, all...)
+	second := certOf(t, m, "ca", keyCACert)
+	require.False(t, first.Equal(second))
+	assert.Regexp(t, "^"+before[0].Secret+"-[0-9a-f]{5}$", preparing[0].Secret)
+	for name, signer := range map[string]*x509.Certificate{"server": first, "server-current": second, "client": second, "client-old": first} {
+		assert.NoError(t, certOf(t, m, name, keyTLSCert).CheckSignatureFrom(signer), name)
+	}
+	assert.Equal(t, before[1], preparing[1], "a server certificate stays as it is")
+	assert.NotEqual(t, before[3].Secret, preparing[3].Secret, "a client certificate is renewed")
+
+	bundle, ok := m.GetBundle("ca")
+	require.True(t, ok)
+	pool := x509.NewCertPool()
+	require.True(t, pool.AppendCertsFromPEM(bundle.Data[keyBundleCert].Reveal()))
+	assert.Equal(t, 2, strings.Count(string(bundle.Data[keyBundleCert].Reveal()), "BEGIN CERTIFICATE"))
+	old, ok := m.GetOld("ca")
+	require.True(t, ok)
+	assert.Equal(t, before[0].Secret, old.Name)
+
+	deleted, err := m.Cleanup(t.Context())
+	require.NoError(t, err)
+	assert.ElementsMatch(t, []string{before[0].Bundle, before[2].Secret, before[3].Secret}, deleted)
+
+	// Another reconciliation in the same phase changes nothing.
+	writes := w.store.writes()
+	assert.Equal(t, preparing, w.generate(w.manager(times), all...))
+	assert.Equal(t, writes, w.store.writes())
+
+	// Completing: the old CA is dropped, server certificates are signed by the new one.
+	all[0].IgnoreOldSecrets = true
+	m = w.manager(times)
+	completing := w.generate(m, all...)
+	assert.Equal(t, preparing[0].Secret, completing[0].Secret)
+	assert.NoError(t, certOf(t, m, "server", keyTLSCert).CheckSignatureFrom(second))
+	_, ok = m.GetOld("ca")
+	assert.False(t, ok)
+	_, err = m.Cleanup(t.Context())
+	require.NoError(t, err)
+	assert.NotContains(t, w.store.names(), before[0].Secret)
+
+	// Completed: without the times the rotation is read from the label.
+	all[0].IgnoreOldSecrets = false
+	assert.Equal(t, completing, w.generate(w.manager(), all...))
+}
+
+func TestIgnoreOldSecretsAfter(t *testing.T) {
+	w := newWorld(t)
+	ca := request(t, "ca", `{"kind":"ca","commonName":"x","validity":"720h","rotation":"keepOld","ignoreOldSecretsAfter":"24h"}`)
+	w.generate(w.manager(WithCAAutoRotation()), ca)
+	w.clock.Step(25 * 24 * time.Hour)
+	for _, step := range []struct {
+		after time.Duration
+		kept  bool
+	}{{0, true}, {23 * time.Hour, true}, {2 * time.Hour, false}} {
+		w.clock.Step(step.after)
+		m := w.manager(WithCAAutoRotation())
+		w.generate(m, ca)
+		_, ok := m.GetOld("ca")
+		assert.Equal(t, step.kept, ok, "after %s", step.after)
+	}
+}
+
+func TestExpiredCASignsNothing(t *testing.T) {
+	w := newWorld(t)
+	ca := request(t, "ca", `{"kind":"ca","commonName":"x","validity":"720h","rotation":"keepOld"}`)
+	w.generate(w.manager(), ca)
+	w.clock.Step(31 * 24 * time.Hour)
+	m := w.manager(WithCAAutoRotation())
+	w.generate(m, ca)
+	_, ok := m.GetOld("ca")
+	assert.False(t, ok)
+}
+
+func TestEncryptionKeyRotation(t *testing.T) {
+	w := newWorld(t)
+	key := request(t, "key", `{"kind":"etcdEncryptionKey","rotation":"keepOld"}`)
+	config := request(t, "config", `{"kind":"etcdEncryptionConfiguration","key":"key","resources":["secrets"],"encryptedResources":["configmaps","secrets"],"labels":{"x":"y"}}`)
+	read := func(m *Manager) (out encryptionConfiguration) {
+		s, ok := m.Get("config")
+		require.True(t, ok)
+		require.NoError(t, yaml.UnmarshalStrict(s.Data[keyEncryptionConfig].Reveal(), &out))
+		return out
+	}
+	m := w.manager()
+	w.generate(m, key, config)
+	got := read(m)
+	require.Len(t, got.Resources, 2)
+	assert.Equal(t, []string{"secrets"}, got.Resources[0].Resources)
+	require.Len(t, got.Resources[0].Providers, 2)
+	first := got.Resources[0].Providers[0].AESCBC.Keys[0]
+	assert.Equal(t, fmt.Sprintf("key%d", start.Unix()), first.Name)
+	plain, err := base64.StdEncoding.DecodeString(first.Secret)
+	require.NoError(t, err)
+	assert.Len(t, plain, 32)
+	assert.NotNil(t, got.Resources[0].Providers[1].Identity)
+	assert.Equal(t, []string{"configmaps"}, got.Resources[1].Resources)
+	assert.NotNil(t, got.Resources[1].Providers[0].Identity, "what is no longer encrypted is written in plain text")
+
+	made := w.store.secrets[m.Facts()["config"].Name]
+	assert.Equal(t, map[string]string{labelRole: "config", labelGarbageCollectable: "true", "x": "y"}, made.Labels)
+
+	w.clock.Step(time.Hour)
+	rotation := WithRotationTimes(map[string]time.Time{"key": w.clock.Now()})
+	key.Provider = providerSecretbox
+	for _, current := range []bool{false, true} {
+		config.EncryptWithCurrentKey = &current
+		m = w.manager(rotation)
+		w.generate(m, key, config)
+		providers := read(m).Resources[0].Providers
+		require.Len(t, providers, 3)
+		writer := providers[0]
+		assert.Equal(t, current, writer.Secretbox != nil, "writes with the new key: %t", current)
+		assert.Equal(t, !current, writer.AESCBC != nil)
+	}
+}
+
+func TestSecretMadeByAnotherProcessIsAdopted(t *testing.T) {
+	w := newWorld(t)
+	ca := request(t, "ca", `{"kind":"ca","commonName":"x"}`)
+	slow := w.manager()
+	require.NoError(t, slow.load(t.Context()), "it has seen an empty namespace")
+	want := w.generate(w.manager(), ca)
+	assert.Equal(t, want, w.generate(slow, ca))
+
+	stranger := New(w.store, "garden", "gardenlet", w.clock, WithKeyBits(testBits))
+	_, err := stranger.Generate(t.Context(), ca)
+	require.ErrorContains(t, err, "belongs to secrets manager gardener-operator")
+}
+
+func TestRestoredSecretIsLabelled(t *testing.T) {
+	w := newWorld(t)
+	ca := request(t, "ca", `{"kind":"ca","commonName":"kubernetes","persist":true}`)
+	w.generate(w.manager(WithStaticCANames()), ca)
+	bare := w.store.secrets["ca"]
+	bare.Labels, bare.Immutable = map[string]string{"foreign": "stays"}, nil
+	w.generate(w.manager(WithStaticCANames()), ca)
+	assert.Equal(t, "stays", w.store.secrets["ca"].Labels["foreign"])
+	assert.Equal(t, "true", w.store.secrets["ca"].Labels[labelPersist])
+	assert.True(t, *w.store.secrets["ca"].Immutable)
+
+	bare.Labels, bare.Data = nil, map[string][]byte{keyCACert: []byte("x")}
+	w.store.secrets["ca"] = bare
+	_, err := w.manager(WithStaticCANames()).Generate(t.Context(), ca)
+	require.ErrorContains(t, err, "data key ca.key is missing")
+}
+
+func TestUseDataForName(t *testing.T) {
+	w, other := newWorld(t), newWorld(t)
+	ca := request(t, "ca", `{"kind":"ca","commonName":"x"}`)
+	m := other.manager()
+	other.generate(m, ca)
+	given, _ := m.Get("ca")
+
+	old := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "garden", Name: "my-old-ca", Labels: map[string]string{labelUseDataForName: "ca"}},
+		Data: map[string][]byte{keyCACert: given.Data[keyCACert].Reveal(), keyCAKey: given.Data[keyCAKey].Reveal()}}
+	_, err := w.store.Create(t.Context(), old)
+	require.NoError(t, err)
+	m = w.manager()
+	w.generate(m, ca)
+	assert.True(t, certOf(t, m, "ca", keyCACert).Equal(certOf(t, other.managerWith(ca), "ca", keyCACert)))
+
+	second := old.DeepCopy()
+	second.Name = "another"
+	_, err = w.store.Create(t.Context(), second)
+	require.NoError(t, err)
+	w.generate(w.manager(), ca) // what is there needs no data
+	w.clock.Step(time.Hour)
+	_, err = w.manager(WithRotationTimes(map[string]time.Time{"ca": w.clock.Now()})).Generate(t.Context(), ca)
+	require.ErrorContains(t, err, "2 Secrets have label")
+}
+
+func (w *world) managerWith(configs ...Config) *Manager {
+	m := w.manager()
+	w.generate(m, configs...)
+	return m
+}
+
+func TestErrorsOfOneRequestStopOnlyItsDependents(t *testing.T) {
+	w := newWorld(t)
+	configs := parse(t, requests)
+	w.store.failCreate["ca-client"] = errors.New("no room")
+	m := w.manager()
+	_, err := m.GenerateAll(t.Context(), configs)
+	require.ErrorContains(t, err, `secret "ca-client" in namespace garden: creating Secret ca-client-58f8e9ac: no room`)
+	require.ErrorContains(t, err, `secret "kube-aggregator" waits for "ca-client"`)
+	require.ErrorContains(t, err, `secret "bootstrap" waits for "kube-aggregator"`)
+	_, ok := m.Get("kube-apiserver")
+	assert.True(t, ok)
+	_, err = m.Cleanup(t.Context())
+	require.ErrorContains(t, err, "nothing is deleted")
+
+	delete(w.store.failCreate, "ca-client")
+	w.generate(m, configs...)
+	_, err = m.Cleanup(t.Context())
+	require.NoError(t, err)
+}
+
+func TestErrorsDoNotQuoteValues(t *testing.T) {
+	w := newWorld(t)
+	leak := &leakyStore{memory: w.store}
+	m := New(leak, "garden", "gardener-operator", w.clock, WithKeyBits(testBits))
+	_, err := m.Generate(t.Context(), request(t, "x", `{"kind":"basicAuth"}`))
+	require.Error(t, err)
+	require.NotEmpty(t, leak.seen)
+	assert.NotContains(t, err.Error(), leak.seen)
+	assert.Contains(t, err.Error(), redacted)
+	assert.ErrorIs(t, err, leak.err)
+}
+
+func TestCleanupRefusesWithoutRequests(t *testing.T) {
+	w := newWorld(t)
+	w.generate(w.manager(), request(t, "x", `{"kind":"basicAuth"}`))
+	_, err := w.manager().Cleanup(t.Context())
+	require.Error(t, err)
+	assert.Len(t, w.store.names(), 1)
+}
+
+func TestPersisted(t *testing.T) {
+	w := newWorld(t)
+	m := w.managerWith(parse(t, requests)...)
+	list, err := m.Persisted(t.Context())
+	require.NoError(t, err)
+	var names []string
+	for _, s := range list {
+		names = append(names, s.Labels[labelName])
+	}
+	assert.ElementsMatch(t, []string{"service-account-key", "kube-apiserver-etcd-encryption-key"}, names)
+}

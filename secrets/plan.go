@@ -1,0 +1,239 @@
+package secrets
+
+import (
+	"fmt"
+	"maps"
+	"time"
+
+	"github.com/pergola-dev/pergola/secrets/internal/upstreamhash"
+)
+
+// planned is a Secret to be found or made.
+type planned struct {
+	config   Config
+	object   string
+	labels   map[string]string
+	bundle   bool
+	derived  bool
+	generate func(now time.Time) (map[string]Value, error)
+}
+
+// usable checks the data of a Secret that was not generated here: whether it holds what the kind needs.
+func (p *planned) usable(data map[string]Value) error {
+	for _, key := range requiredKeys(p.config.Kind, p.bundle) {
+		if data[key].Len() == 0 {
+			return fmt.Errorf("data key %s is missing", key)
+		}
+	}
+	if p.bundle {
+		return nil
+	}
+	switch p.config.Kind {
+	case KindCA:
+		_, err := loadAuthority(data)
+		return err
+	case KindCertificate:
+		_, err := decodeCertificate(data[keyTLSCert].bytes)
+		return err
+	case KindRSAPrivateKey, KindSSHKeypair:
+		_, err := decodeRSA(data[keyRSAPrivateKey].bytes)
+		return err
+	}
+	return nil
+}
+
+func requiredKeys(kind Kind, bundle bool) []string {
+	if bundle {
+		return []string{map[Kind]string{KindCA: keyBundleCert, KindRSAPrivateKey: keyBundleKeys}[kind]}
+	}
+	switch kind {
+	case KindCA:
+		return []string{keyCACert, keyCAKey}
+	case KindCertificate:
+		return []string{keyTLSCert, keyTLSKey}
+	case KindRSAPrivateKey:
+		return []string{keyRSAPrivateKey}
+	case KindSSHKeypair:
+		return []string{keyRSAPrivateKey, keySSHPublicKey}
+	case KindEtcdEncryptionKey:
+		return []string{keyEncryptionName, keyEncryptionSecret}
+	case KindStaticToken:
+		return []string{keyStaticTokens}
+	case KindBasicAuth:
+		return []string{keyUsername, keyPassword}
+	case KindKubeconfig:
+		return []string{keyKubeconfig}
+	}
+	return nil
+}
+
+// plan resolves what a request refers to, and from that the name and labels of its Secret, and how to generate it.
+func (m *Manager) plan(c Config) (*planned, error) {
+	p := &planned{config: c}
+	hashed, signerSum, err := m.prepare(c, p)
+	if err != nil {
+		return nil, err
+	}
+	if p.derived {
+		return p, nil
+	}
+	if p.labels, err = m.labelsFor(c.Name, hashed, signerSum); err != nil {
+		return nil, err
+	}
+	maps.Copy(p.labels, c.Labels)
+	if c.Persist {
+		p.labels[labelPersist] = valueTrue
+	}
+	static := c.Kind == KindCA && m.staticCANames && c.Name != clientCAWithHashedName
+	p.object = objectName(c.Name, p.labels, static)
+	return p, nil
+}
+
+// labelsFor are the labels of every generated Secret, but for its lifetime.
+func (m *Manager) labelsFor(name string, hashed any, signerSum string) (map[string]string, error) {
+	sum, err := upstreamhash.Of(hashed)
+	if err != nil {
+		return nil, err
+	}
+	m.mu.Lock()
+	rotation := m.rotation[name]
+	m.mu.Unlock()
+	l := map[string]string{
+		labelName: name, labelManagedBy: valueSecretsManager, labelManagerIdentity: m.identity,
+		labelChecksumConfig: sum, labelRotationInitiation: rotation,
+	}
+	if signerSum != "" {
+		l[labelChecksumSigningCA] = labelChecksum(signerSum)
+	}
+	return l, nil
+}
+
+// prepare gives what the checksum of the configuration is computed over, and the checksum of the signing CA.
+func (m *Manager) prepare(c Config, p *planned) (hashed any, signerSum string, err error) {
+	switch c.Kind {
+	case KindCA:
+		p.generate = func(now time.Time) (map[string]Value, error) { return newCertificate(c, nil, m.certificateBits, now) }
+		return certificateConfig(c), "", nil
+	case KindCertificate:
+		return m.prepareCertificate(c, p)
+	case KindRSAPrivateKey, KindSSHKeypair:
+		p.generate = func(time.Time) (map[string]Value, error) { return newRSAKey(c, orInt(c.Bits, m.defaultBits)) }
+		return &upstreamhash.RSASecretConfig{Name: c.Name, Bits: orInt(c.Bits, defaultBits), UsedForSSH: c.Kind == KindSSHKeypair}, "", nil
+	case KindEtcdEncryptionKey:
+		p.generate = func(now time.Time) (map[string]Value, error) { return newEncryptionKey(c, now) }
+		return &upstreamhash.ETCDEncryptionKeySecretConfig{
+			Name: c.Name, Provider: hashedProvider(c.Provider), SecretLength: encryptionKeyBytes,
+		}, "", nil
+	case KindStaticToken:
+		p.generate = func(time.Time) (map[string]Value, error) { return newStaticTokens(c) }
+		tokens := map[string]upstreamhash.TokenConfig{}
+		for _, u := range c.Users {
+			tokens[u.Username] = upstreamhash.TokenConfig{Username: u.Username, UserID: u.UserID, Groups: u.Groups}
+		}
+		return &upstreamhash.StaticTokenSecretConfig{Name: c.Name, Tokens: tokens}, "", nil
+	case KindBasicAuth:
+		p.generate = func(time.Time) (map[string]Value, error) { return newBasicAuth(c) }
+		return &upstreamhash.BasicAuthSecretConfig{
+			Name: c.Name, Format: "normal", Username: orText(c.Username, defaultUsername),
+			PasswordLength: orInt(c.PasswordLength, defaultPasswordLength),
+		}, "", nil
+	case KindKubeconfig:
+		return m.prepareKubeconfig(c, p)
+	case KindEtcdEncryptionConfiguration:
+		return nil, "", m.prepareEncryptionConfiguration(c, p)
+	}
+	return nil, "", fmt.Errorf("unknown kind %q", c.Kind)
+}
+
+func certificateConfig(c Config) *upstreamhash.CertificateSecretConfig {
+	h := &upstreamhash.CertificateSecretConfig{
+		Name: c.Name, CommonName: c.CommonName, Organization: c.Organization, DNSNames: c.DNSNames,
+		IPAddresses: parseIPs(c.IPAddresses), SkipPublishingCACertificate: c.SkipPublishingCACertificate,
+		IncludeCACertificateInServerChain: c.IncludeCACertificateInServerChain,
+	}
+	if c.Validity != nil {
+		h.Validity = &c.Validity.Duration
+	}
+	switch {
+	case c.Kind == KindCA:
+		h.CertType = "ca"
+	case c.CertType == CertServerClient:
+		h.CertType = "both"
+	default:
+		h.CertType = upstreamhash.CertType(c.CertType)
+	}
+	return h
+}
+
+func (m *Manager) prepareCertificate(c Config, p *planned) (any, string, error) {
+	e, err := m.dependency(c.SigningCA, KindCA)
+	if err != nil {
+		return nil, "", err
+	}
+	signer := e.current
+	if e.old != nil && !c.UseCurrentCA && (c.CertType == CertServer || c.UseOldCA) {
+		signer = e.old
+	}
+	p.generate = func(now time.Time) (map[string]Value, error) {
+		ca, err := loadAuthority(signer.data)
+		if err != nil {
+			return nil, fmt.Errorf("the signing CA, Secret %s: %w", signer.name, err)
+		}
+		return newCertificate(c, ca, m.certificateBits, now)
+	}
+	h := certificateConfig(c)
+	h.SigningCA = &upstreamhash.Certificate{Name: c.SigningCA}
+	return h, dataChecksum(signer.data), nil
+}
+
+func (m *Manager) prepareKubeconfig(c Config, p *planned) (any, string, error) {
+	var (
+		caBundle    Value
+		certificate map[string]Value
+	)
+	if c.CA != "" {
+		e, err := m.dependency(c.CA, KindCA)
+		if err != nil {
+			return nil, "", err
+		}
+		caBundle = e.bundle.data[keyBundleCert]
+	}
+	if c.ClientCertificate != "" {
+		e, err := m.dependency(c.ClientCertificate, KindCertificate)
+		if err != nil {
+			return nil, "", err
+		}
+		certificate = e.current.data
+	}
+	parts := kubeconfigParts(c, caBundle, certificate)
+	p.generate = func(time.Time) (map[string]Value, error) { return newKubeconfig(parts) }
+	return &parts, "", nil
+}
+
+func (m *Manager) prepareEncryptionConfiguration(c Config, p *planned) error {
+	e, err := m.dependency(c.Key, KindEtcdEncryptionKey)
+	if err != nil {
+		return err
+	}
+	p.derived = true
+	p.generate = func(time.Time) (map[string]Value, error) {
+		var old map[string]Value
+		if e.old != nil {
+			old = e.old.data
+		}
+		return newEncryptionConfiguration(c, e.current.data, old)
+	}
+	return nil
+}
+
+// dependency is a request that has to be fulfilled already.
+func (m *Manager) dependency(name string, kind Kind) (*entry, error) {
+	e, ok := m.entryOf(name)
+	if !ok {
+		return nil, fmt.Errorf("it refers to %q, which is not requested: add a request of kind %s with that name", name, kind)
+	}
+	if e.config.Kind != kind {
+		return nil, fmt.Errorf("it refers to %q, which is of kind %s, expected %s", name, e.config.Kind, kind)
+	}
+	return e, nil
+}

@@ -1,0 +1,82 @@
+package secrets
+
+import (
+	"bytes"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+)
+
+const redacted = "[redacted]"
+
+// Value is one secret value in memory. It prints, logs and marshals as [redacted]; Reveal is the only way to it.
+type Value struct{ bytes []byte }
+
+// NewValue copies the bytes.
+func NewValue(b []byte) Value { return Value{bytes: bytes.Clone(b)} }
+
+// Reveal gives a copy of the value. Whoever calls it keeps it out of logs, events, errors and renders.
+func (v Value) Reveal() []byte { return bytes.Clone(v.bytes) }
+
+// Len is the length in bytes.
+func (v Value) Len() int { return len(v.bytes) }
+
+// String implements fmt.Stringer.
+func (Value) String() string { return redacted }
+
+// GoString implements fmt.GoStringer.
+func (Value) GoString() string { return redacted }
+
+// Format implements fmt.Formatter, so that no verb prints the value.
+func (Value) Format(s fmt.State, _ rune) { _, _ = io.WriteString(s, redacted) }
+
+// MarshalText implements encoding.TextMarshaler, which JSON and YAML use.
+func (Value) MarshalText() ([]byte, error) { return []byte(redacted), nil }
+
+// LogValue implements slog.LogValuer.
+func (Value) LogValue() slog.Value { return slog.StringValue(redacted) }
+
+// safeError replaces the text of an error that quotes a secret value. errors.Is and As still see the original.
+type safeError struct {
+	text string
+	err  error
+}
+
+func (e *safeError) Error() string        { return e.text }
+func (e *safeError) Is(target error) bool { return errors.Is(e.err, target) }
+func (e *safeError) As(target any) bool   { return errors.As(e.err, target) }
+
+// minQuoted is the length from which a value is looked for in error texts; shorter ones would hit ordinary words.
+const minQuoted = 8
+
+// redact cleans an error of values that a server or a webhook may have quoted, plain or base64.
+func redact(err error, data map[string]Value) error {
+	if err == nil {
+		return nil
+	}
+	text := err.Error()
+	clean := text
+	for key, v := range data {
+		if isPublic(key) || v.Len() < minQuoted {
+			continue
+		}
+		clean = strings.ReplaceAll(clean, string(v.bytes), redacted)
+		clean = strings.ReplaceAll(clean, base64.StdEncoding.EncodeToString(v.bytes), redacted)
+	}
+	if clean == text {
+		return err
+	}
+	return &safeError{text: clean, err: err}
+}
+
+// isPublic says which data keys hold nothing secret.
+func isPublic(key string) bool {
+	switch key {
+	case keyUsername, keyEncryptionProvider, keyEncryptionEncoding:
+		return true
+	}
+	return false
+}
