@@ -33,4 +33,6 @@ func TestRequestsForCreateChangeAndNothing(t *testing.T) {
 	assert.Equal(t, RequestCounts{"patch-apply": 2}, counts)
 	assert.Equal(t, map[string]Action{"ConfigMap/a": Configured, "ConfigMap/b": Unchanged, "Deployment/d": Unchanged}, actions(r))
 	assert.Equal(t, "2", nested(f.get(f.configMap("a", "")), "data", "key"))
+
+	f.eventually("one watch a kind", func() bool { return f.c.Requests()["watch"] == 3 })
 }

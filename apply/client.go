@@ -8,11 +8,13 @@ import (
 	"net/http"
 	"syscall"
 
+	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
 )
 
 type patchOptions struct {
@@ -64,7 +66,7 @@ func (c *Cluster) patch(ctx context.Context, m *meta.RESTMapping, path []string,
 		req.Param("dryRun", metav1.DryRunAll)
 	}
 	code := 0
-	raw, err := req.Do(ctx).StatusCode(&code).Raw()
+	raw, err := bodyOf(req.Do(quiet(ctx)).StatusCode(&code))
 	if err != nil {
 		return nil, false, err
 	}
@@ -76,6 +78,17 @@ func (c *Cluster) patch(ctx context.Context, m *meta.RESTMapping, path []string,
 		c.observe(m, answer)
 	}
 	return answer, code == http.StatusCreated, nil
+}
+
+// quiet keeps client-go from logging what we report as errors anyway.
+func quiet(ctx context.Context) context.Context { return logr.NewContext(ctx, logr.Discard()) }
+
+// bodyOf is the body of a good answer, or the error in a bad one: Raw alone would lose its causes.
+func bodyOf(answer rest.Result) ([]byte, error) {
+	if err := answer.Error(); err != nil {
+		return nil, err
+	}
+	return answer.Raw()
 }
 
 func pathOf(m *meta.RESTMapping, namespace, name string) []string {
@@ -111,15 +124,18 @@ func (c *Cluster) delete(ctx context.Context, o *unstructured.Unstructured, prop
 	if propagation != "" {
 		opts.PropagationPolicy = &propagation
 	}
+	if dry {
+		opts.DryRun = []string{metav1.DryRunAll}
+	}
 	body, err := json.Marshal(opts)
 	if err != nil {
 		return false, err
 	}
 	req := c.rest.Delete().AbsPath(pathOf(mapping, o.GetNamespace(), o.GetName())...).Body(body)
 	if dry {
-		req.Param("dryRun", metav1.DryRunAll)
+		req.Param("dryRun", metav1.DryRunAll) // for the counter: with a body, the server reads the body only
 	}
-	raw, err := req.Do(ctx).Raw()
+	raw, err := bodyOf(req.Do(quiet(ctx)))
 	if apierrors.IsNotFound(err) {
 		gone, err = true, nil
 	} else if err == nil {

@@ -137,7 +137,7 @@ func (c *Cluster) reachable(ctx context.Context) error {
 	if !c.gate.isSuspect() {
 		return nil
 	}
-	return c.rest.Get().AbsPath("/version").Do(ctx).Error()
+	return c.rest.Get().AbsPath("/version").Do(quiet(ctx)).Error()
 }
 
 func orDefault(d *time.Duration, value time.Duration) {

@@ -248,3 +248,10 @@ func (e *Engine) Track(ctx context.Context, c *Cluster, set, fieldManager string
 	e.tracked.replace(c, set, fieldManager, entries)
 	return nil
 }
+
+// Forget drops what the engine knows of a cluster that is not used any more.
+func (e *Engine) Forget(c *Cluster) {
+	e.tracked.mu.Lock()
+	defer e.tracked.mu.Unlock()
+	delete(e.tracked.clusters, c)
+}

@@ -72,12 +72,15 @@ type wanted struct {
 	send       *unstructured.Unstructured // the object adjusted to the live one
 	createOnly []string
 	applied    string
+	foreign    bool // it exists and we have never applied it
 }
 
 func (r *run) wish(d *desired, live *unstructured.Unstructured) wanted {
-	createOnly := r.e.keys.createOnly(d.obj, live, r.scaled(d))
-	return wanted{desired: d, createOnly: createOnly, send: d.obj,
-		applied: appliedDigest(d.obj, r.set.FieldManager, createOnly)}
+	w := wanted{desired: d, createOnly: r.e.keys.createOnly(d.obj, live, r.scaled(d)), send: d.obj, applied: d.digest}
+	if len(w.createOnly) > 0 {
+		w.applied = appliedDigest(d.obj, r.set.FieldManager, w.createOnly)
+	}
+	return w
 }
 
 // mayOverrule is true for an object that is not known to be ours and that, if it exists, has values which a
@@ -94,13 +97,23 @@ func (r *run) mayOverrule(w wanted) bool {
 // them.
 func (r *run) isUnchanged(w wanted, live *unstructured.Unstructured) bool {
 	old := r.old[w.ref.key()]
-	if old.Applied == "" || old.Applied != w.applied || old.Live != liveDigest(live, r.set.FieldManager, w.createOnly) {
+	if old.Applied == "" || old.Applied != w.applied || old.Live != r.liveDigest(live, w.createOnly) {
 		return false
 	}
 	if w.ref.GroupKind() == secretKind && !sameSecretData(w.obj, live) {
 		return false
 	}
 	return len(r.foreignMetadata(w.obj, live)) == 0
+}
+
+func (r *run) liveDigest(live *unstructured.Unstructured, createOnly []string) string {
+	r.mu.Lock()
+	w := r.stores[live.GroupVersionKind()]
+	r.mu.Unlock()
+	if w == nil {
+		return liveDigest(live, r.set.FieldManager, createOnly)
+	}
+	return w.digest(live, r.set.FieldManager, createOnly)
 }
 
 // missing handles an object that cannot be applied because of what it needs: its kind or its namespace.
@@ -203,6 +216,7 @@ func (r *run) send(ctx context.Context, w wanted, live *unstructured.Unstructure
 	var err error
 	opts := patchOptions{manager: r.set.FieldManager, force: r.set.Force, dry: r.dry}
 	note := ""
+	w.foreign = live != nil && r.old[w.ref.key()].Applied == "" && ownedFields(live, r.set.FieldManager).Empty()
 	if live != nil && r.needsMigration(w.ref, live) {
 		note = "takes over the fields of " + strings.Join(r.formerManagers(live), ", ")
 		if opts.force = true; !r.dry {
@@ -246,7 +260,7 @@ func (r *run) sent(ctx context.Context, w wanted, live, answer *unstructured.Uns
 	switch {
 	case created:
 		out.action = Created
-	case live == nil && r.old[w.ref.key()].Applied == "":
+	case w.foreign || live == nil && r.old[w.ref.key()].Applied == "":
 		out.action = Adopted
 	}
 	if r.dry {
@@ -256,7 +270,7 @@ func (r *run) sent(ctx context.Context, w wanted, live, answer *unstructured.Uns
 		out.action = Unchanged
 	}
 	entry := Entry{Ref: w.ref, Labels: w.obj.GetLabels(), Annotations: w.obj.GetAnnotations(), Applied: w.applied,
-		Live: liveDigest(answer, r.set.FieldManager, w.createOnly), CreateOnly: w.createOnly}
+		Live: r.liveDigest(answer, w.createOnly), CreateOnly: w.createOnly}
 	if w.ref.GroupKind() == secretKind {
 		entry.Annotations = map[string]string{r.e.keys.Origin: r.set.Name}
 	}

@@ -85,7 +85,7 @@ func (c *Cluster) validateCreate(ctx context.Context, o *unstructured.Unstructur
 	}
 	path := pathOf(mapping, o.GetNamespace(), o.GetName())
 	err = c.rest.Post().AbsPath(path[:len(path)-1]...).Param("dryRun", metav1.DryRunAll).
-		Param("fieldManager", manager).SetHeader("Content-Type", "application/json").Body(body).Do(ctx).Error()
+		Param("fieldManager", manager).SetHeader("Content-Type", "application/json").Body(body).Do(quiet(ctx)).Error()
 	if apierrors.IsAlreadyExists(err) {
 		return nil
 	}

@@ -202,7 +202,7 @@ func (r *run) resolve(ctx context.Context) error {
 		} else if known && !namespaced {
 			d.obj.SetNamespace("")
 		}
-		d.ref = RefOf(d.obj)
+		d.ref, d.digest = RefOf(d.obj), appliedDigest(d.obj, r.set.FieldManager, nil)
 		if twin := seen[d.ref.key()]; twin != nil {
 			return safef("%s is declared twice%s", d.ref, sources(twin.source, d.source))
 		}
@@ -340,7 +340,7 @@ func (r *run) result() (*Result, error) {
 	}
 	sums := map[string]string{}
 	for _, d := range r.desired {
-		sums[d.ref.String()+d.ref.APIVersion] = appliedDigest(d.obj, r.set.FieldManager, nil)
+		sums[d.ref.String()+d.ref.APIVersion] = d.digest
 	}
 	out.Digest = digest(sums)
 	return out, r.errors()

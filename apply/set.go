@@ -43,6 +43,7 @@ type Set struct {
 type desired struct {
 	ref    Ref
 	obj    *unstructured.Unstructured
+	digest string // appliedDigest without create-only fields
 	source string
 }
 

@@ -1,6 +1,7 @@
 package apply
 
 import (
+	"strings"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -26,7 +27,12 @@ type store struct {
 	order   sync.Mutex // held while handlers run, so that events keep their order
 	mu      sync.RWMutex
 	objects map[nsName]*unstructured.Unstructured
+	digests map[nsName]knownDigest
+	removed map[nsName]string // version at which an object went: the answer to a write may arrive after that
 }
+
+// maxRemoved bounds the memory of deletions; they matter for moments only.
+const maxRemoved = 10000
 
 func (s *store) get(n nsName) *unstructured.Unstructured {
 	s.mu.RLock()
@@ -40,6 +46,30 @@ func (s *store) list(visit func(*unstructured.Unstructured)) {
 	for _, o := range s.objects {
 		visit(o)
 	}
+}
+
+// knownDigest is a liveDigest and what it was made of.
+type knownDigest struct{ version, manager, createOnly, digest string }
+
+// digest is liveDigest, computed once per version of an object.
+func (s *store) digest(o *unstructured.Unstructured, manager string, createOnly []string) string {
+	d := knownDigest{version: o.GetResourceVersion(), manager: manager, createOnly: strings.Join(createOnly, ",")}
+	s.mu.RLock()
+	have := s.digests[nameOf(o)]
+	s.mu.RUnlock()
+	if d.digest = have.digest; d == have {
+		return d.digest
+	}
+	d.digest = liveDigest(o, manager, createOnly)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.digests == nil {
+		s.digests = map[nsName]knownDigest{}
+	}
+	if s.objects[nameOf(o)] == o {
+		s.digests[nameOf(o)] = d
+	}
+	return d.digest
 }
 
 // observe takes over the answer to a write.
@@ -64,11 +94,13 @@ func (s *store) Add(obj any) error {
 	defer s.order.Unlock()
 	s.mu.Lock()
 	old := s.objects[nameOf(o)]
-	if old != nil && !newer(o.GetResourceVersion(), old.GetResourceVersion()) {
+	gone, was := s.removed[nameOf(o)]
+	if old != nil && !newer(o.GetResourceVersion(), old.GetResourceVersion()) || was && !newer(o.GetResourceVersion(), gone) {
 		s.mu.Unlock()
 		return nil
 	}
 	s.objects[nameOf(o)] = o
+	delete(s.removed, nameOf(o))
 	s.mu.Unlock()
 	s.emit(ChangeEvent{Ref: RefOf(o), Old: old, New: o})
 	return nil
@@ -94,11 +126,20 @@ func (s *store) remove(o *unstructured.Unstructured, when func(have *unstructure
 	defer s.order.Unlock()
 	s.mu.Lock()
 	old := s.objects[nameOf(o)]
-	if old == nil || !when(old) {
+	if old != nil && !when(old) {
+		s.mu.Unlock()
+		return
+	}
+	if len(s.removed) >= maxRemoved || s.removed == nil {
+		s.removed = map[nsName]string{}
+	}
+	s.removed[nameOf(o)] = o.GetResourceVersion()
+	if old == nil {
 		s.mu.Unlock()
 		return
 	}
 	delete(s.objects, nameOf(o))
+	delete(s.digests, nameOf(o))
 	s.mu.Unlock()
 	s.emit(ChangeEvent{Ref: RefOf(o), Old: old})
 }
@@ -131,6 +172,7 @@ func (s *store) Replace(list []any, version string) error {
 			next[n] = old
 			continue
 		}
+		delete(s.digests, n)
 		events = append(events, ChangeEvent{Ref: RefOf(old), Old: old})
 	}
 	s.objects = next

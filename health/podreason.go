@@ -90,7 +90,8 @@ func podConditionTrouble(pod *corev1.Pod) trouble {
 	}
 	switch pod.Status.Phase {
 	case corev1.PodFailed:
-		return trouble{weightFailed, "Failed", sentence("Failed", pod.Status.Message)}
+		// A container that ended in error says more.
+		return trouble{weightPending, "Failed", sentence("Failed", pod.Status.Message)}
 	case corev1.PodPending, "":
 		return trouble{weightPending, "Pending", "Pending: its containers have not started yet"}
 	case corev1.PodRunning:

@@ -49,7 +49,7 @@ func TestPodReason(t *testing.T) {
 		"crash loop":          {[]string{crashLoop}, "CrashLoopBackOff", `pod "a": container "c": CrashLoopBackOff after 7 restart(s), last OOMKilled (exit code 137)`},
 		"unschedulable":       {[]string{unschedule}, "Unschedulable", `pod "a": Unschedulable: 0/3 nodes are available`},
 		"evicted":             {[]string{evicted}, "Evicted", `pod "a": Evicted: The node was low on resource: memory.`},
-		"exit code":           {[]string{exited}, "Failed", `pod "a": Failed`},
+		"exit code":           {[]string{exited}, "Error", `pod "a": container "c": Error (exit code 2)`},
 		"killed and running":  {[]string{oomOnce}, "OOMKilled", `pod "a": container "c": not ready after 1 restart(s), last OOMKilled (exit code 137)`},
 		"init container":      {[]string{initFails}, "CreateContainerConfigError", `pod "a": container "init": CreateContainerConfigError: secret "x" not found`},
 		"starting":            {[]string{starting}, "Pending", `pod "a": Pending: its containers have not started yet`},

@@ -63,7 +63,7 @@ func TestVerdicts(t *testing.T) {
 		"Deployment is among upstream's kinds": {`{apiVersion: apps/v1, kind: Deployment, metadata: {name: x}}`,
 			[]health.Option{health.OnlyManagedResourceKinds()}, false, true, "InProgress", "DeploymentUnhealthy"},
 		"Deployment of the old group": {`{apiVersion: extensions/v1beta1, kind: Deployment, metadata: {name: x}, status: {conditions: [{type: Available, status: "True"}]}}`,
-			nil, true, true, "Current", "DeploymentProgressing"},
+			nil, true, true, "InProgress", "DeploymentProgressing"},
 		"another project's MachineDeployment": {`{apiVersion: cluster.x-k8s.io/v1beta1, kind: MachineDeployment, metadata: {name: x}}`, nil, true, false, "Current", ""},
 		"Cluster has no status":               {`{apiVersion: extensions.gardener.cloud/v1alpha1, kind: Cluster, metadata: {name: x, generation: 3}}`, nil, true, false, "Current", ""},
 		"extension at work": {`{apiVersion: extensions.gardener.cloud/v1alpha1, kind: Worker, metadata: {name: x}, status: {lastOperation: {state: Processing}}}`,

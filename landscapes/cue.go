@@ -56,7 +56,14 @@ func sortedKeys[V any](m map[string]V) []string {
 }
 
 // evaluateCUE gives the objects of one package.
-func (l *loader) evaluateCUE(files []cueFile) []Declaration {
+func (l *loader) evaluateCUE(files []cueFile) (found []Declaration) {
+	// The evaluator is known to panic on some broken input; that must not end a run over many files.
+	defer func() {
+		if recover() != nil {
+			l.report(files[0].name, 0, 0, "landscape/cue", schemas.TypeInvalid, "the CUE evaluator failed on this package; simplify it")
+			found = nil
+		}
+	}()
 	instance := build.NewContext().NewInstance("landscape", nil)
 	for _, file := range files {
 		syntax, err := parser.ParseFile(file.name, file.data, parser.ParseComments)

@@ -119,11 +119,9 @@ func (l *loader) checkIdentity(d *Declaration) bool {
 		return false
 	}
 	for _, field := range []string{"name", "namespace"} {
-		if value := metadata[field]; value != nil {
-			if _, ok := value.(string); !ok {
-				l.reportField(d, "metadata."+field, schemas.TypeTypeInvalid, "landscape/name", fmt.Sprintf("must be text; put %v in quotes", value))
-				return false
-			}
+		if _, isText := metadata[field].(string); !isText && metadata[field] != nil {
+			l.reportField(d, "metadata."+field, schemas.TypeTypeInvalid, "landscape/name", "must be text; put the value in quotes")
+			return false
 		}
 	}
 	if d.Object.GetName() == "" && !schemas.Known(d.Object.GroupVersionKind()) {

@@ -15,7 +15,8 @@ import (
 type Landscape struct {
 	// Dir is the folder as the caller named it.
 	Dir string
-	// FS is the repository and Path the landscape folder inside it. Overlays and operations are read through FS.
+	// FS is the repository and Path the landscape folder inside it. Overlays and operations are read through FS. It
+	// refuses paths and links that leave the repository, and stays open as long as it is referred to.
 	FS   fs.FS
 	Path string
 	// Config is landscape.yaml, merged onto those of the layers; never nil.

@@ -106,7 +106,7 @@ func corpusInput(t *testing.T, root, owner string) Input {
 	read := func(name, kind string) map[string]any {
 		raw, err := os.ReadFile(filepath.Join(root, "objects", "inputs", name+"-example.yaml"))
 		require.NoError(t, err)
-		objects, err := decodeYAML(name, raw)
+		objects, err := DecodeYAML(name, raw)
 		require.NoError(t, err)
 		for _, o := range objects {
 			if o.GetKind() == kind {

@@ -127,9 +127,9 @@ func resolve(dir, name string) (string, error) {
 	return p, nil
 }
 
-// decodeYAML splits a stream of documents into objects and keeps the line each
+// DecodeYAML splits a stream of documents into objects and keeps the line each
 // one starts at.
-func decodeYAML(file string, data []byte) ([]Object, error) {
+func DecodeYAML(file string, data []byte) ([]Object, error) {
 	var out []Object
 	reader := utilyaml.NewYAMLReader(newLineReader(data))
 	line := 1

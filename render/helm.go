@@ -73,7 +73,7 @@ func helmOutput(chartDir, chartName string, rendered map[string]string) ([]Objec
 			continue
 		}
 		file := cataloguePath(path.Join(chartDir, strings.TrimPrefix(name, chartName+"/")))
-		objects, err := decodeYAML(file, []byte(rendered[name]))
+		objects, err := DecodeYAML(file, []byte(rendered[name]))
 		if err != nil {
 			return nil, fmt.Errorf("helm: output of %w", err)
 		}

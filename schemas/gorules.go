@@ -19,8 +19,7 @@ type ruleInput struct {
 // goRule is a rule that CUE cannot say, or not in a way that anybody would want to read.
 type goRule struct {
 	Rule
-	severity Severity
-	check    func(ruleInput) []finding
+	check func(ruleInput) []finding
 }
 
 const (
@@ -36,13 +35,13 @@ func goRules() []goRule {
 	return []goRule{
 		{Rule: Rule{ID: "garden/networks-disjoint", Kind: "Garden", Title: "Network ranges of the runtime cluster and the virtual garden do not overlap",
 			Doc:    "Addresses must be told apart by their range. In Go, because CUE has no arithmetic on addresses.",
-			Source: sourceGardenNetworks}, severity: SeverityError, check: gardenNetworks},
+			Source: sourceGardenNetworks, In: "go", Severity: SeverityError, Scope: scopeObject}, check: gardenNetworks},
 		{Rule: Rule{ID: "seed/networks-disjoint", Kind: "Seed", Title: "Network ranges of a seed do not overlap",
 			Doc:    "Addresses must be told apart by their range. In Go, because CUE has no arithmetic on addresses.",
-			Source: "pkg/api/core/validation/seed.go"}, severity: SeverityError, check: seedNetworks},
+			Source: "pkg/api/core/validation/seed.go", In: "go", Severity: SeverityError, Scope: scopeObject}, check: seedNetworks},
 		{Rule: Rule{ID: "shoot/networks-disjoint", Kind: "Shoot", Title: "Network ranges of a Shoot do not overlap",
 			Doc:    "Addresses must be told apart by their range. In Go, because CUE has no arithmetic on addresses.",
-			Source: "pkg/api/core/validation/shoot.go"}, severity: SeverityError, check: shootNetworks},
+			Source: "pkg/api/core/validation/shoot.go", In: "go", Severity: SeverityError, Scope: scopeObject}, check: shootNetworks},
 	}
 }
 
@@ -51,13 +50,13 @@ func checksOutsideTheList() []Rule {
 	return []Rule{
 		{ID: RuleStructure, Kind: "*", Title: "Fields, types, formats and required fields hold the schema of the kind",
 			Doc:    "An unknown field is Forbidden, with a hint at the field that was meant; a wrong type is TypeInvalid.",
-			Source: "api/crds", In: "base"},
+			Source: "api/crds", In: "base", Severity: SeverityError, Scope: scopeObject},
 		{ID: ruleEmptyValue, Kind: "*", Title: "A field has a value",
 			Doc:    "A field without a value is null, which the API server drops. Write {} for an object without fields. In Go, because rules do not see such fields.",
-			Source: "structural schemas of Kubernetes", In: "go"},
+			Source: "structural schemas of Kubernetes", In: "go", Severity: SeverityWarning, Scope: scopeObject},
 		{ID: ruleDeletionConfirm, Kind: "*", Title: "A Garden, Seed, Shoot or Project is removed after its deletion was confirmed",
 			Doc:    "Set the annotation " + annotationConfirm + `: "true" in one commit, and remove the object in the next. In Go, because the object does not exist any more.`,
-			Source: sourceDeletion, In: "go"},
+			Source: sourceDeletion, In: "go", Severity: SeverityError, Scope: scopeObject},
 	}
 }
 
@@ -68,7 +67,7 @@ func checkGoRules(in ruleInput) []finding {
 			continue
 		}
 		for _, f := range rule.check(in) {
-			f.rule, f.severity = rule.ID, rule.severity
+			f.rule, f.severity = rule.ID, rule.Severity
 			findings = append(findings, f)
 		}
 	}

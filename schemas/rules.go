@@ -3,7 +3,9 @@ package schemas
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 
 	"cuelang.org/go/cue"
 	"cuelang.org/go/cue/cuecontext"
@@ -20,7 +22,16 @@ type Rule struct {
 	Source string `json:"source"`
 	// In is where the rule is written: "cue" (schemas/rules), "go" (a listed exception) or "base" (generated).
 	In string `json:"in"`
+	// Severity is that of its violations.
+	Severity Severity `json:"severity"`
+	// Scope is "landscape" for rules that count only inside a landscape, otherwise "object".
+	Scope string `json:"scope"`
 }
+
+const (
+	scopeObject    = "object"
+	scopeLandscape = "landscape"
+)
 
 // Rules lists all rules by id.
 func Rules() ([]Rule, error) {
@@ -37,12 +48,22 @@ func (s *sources) list() ([]Rule, error) {
 		byID[rule.ID] = rule
 	}
 	for _, rule := range goRules() {
-		rule.In = "go"
 		byID[rule.ID] = rule.Rule
 	}
+	inCUE, err := s.meta()
+	if err != nil {
+		return nil, err
+	}
+	maps.Copy(byID, inCUE)
+	return slices.SortedFunc(maps.Values(byID), func(a, b Rule) int { return cmp.Compare(a.ID, b.ID) }), nil
+}
+
+// readMeta compiles all rules with their constraints, so that a rule without a title, or of another form, is an error.
+func (s *sources) readMeta() (map[string]Rule, error) {
+	byID := map[string]Rule{}
 	ctx := cuecontext.New()
 	for _, kind := range sortedKinds(s.kinds) {
-		value, err := s.compileRules(ctx, kind.GVK)
+		value, err := s.compileRules(ctx, kind.GVK, false)
 		if err != nil {
 			return nil, err
 		}
@@ -58,25 +79,24 @@ func (s *sources) list() ([]Rule, error) {
 			byID[rule.ID] = rule
 		}
 	}
-	rules := make([]Rule, 0, len(byID))
-	for _, rule := range byID {
-		rules = append(rules, rule)
-	}
-	slices.SortFunc(rules, func(a, b Rule) int { return cmp.Compare(a.ID, b.ID) })
-	return rules, nil
+	return byID, nil
 }
 
 func describe(id, kind string, value cue.Value) (Rule, error) {
 	rule := Rule{ID: id, Kind: kind, In: "cue"}
-	if len(id) > 4 && id[:4] == "any/" {
+	if strings.HasPrefix(id, "any/") {
 		rule.Kind = "*"
 	}
-	for field, target := range map[string]*string{"title": &rule.Title, "doc": &rule.Doc, "source": &rule.Source} {
+	var severity string
+	for field, target := range map[string]*string{
+		"title": &rule.Title, "doc": &rule.Doc, "source": &rule.Source, "severity": &severity, "scope": &rule.Scope,
+	} {
 		found, err := text(value, field)
 		if err != nil {
 			return Rule{}, fmt.Errorf("reading the rule %s: %w", id, err)
 		}
 		*target = found
 	}
+	rule.Severity = Severity(severity)
 	return rule, nil
 }

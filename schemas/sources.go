@@ -8,6 +8,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 
 	"cuelang.org/go/cue"
 	"cuelang.org/go/cue/ast"
@@ -24,6 +25,7 @@ type sources struct {
 	base   map[schema.GroupVersionKind]source
 	rules  map[string][]source // by folder
 	digest string
+	meta   func() (map[string]Rule, error) // of the rules in CUE, by id
 }
 
 type source struct {
@@ -73,6 +75,7 @@ func newSources(kinds structure.Kinds, files fs.FS) (*sources, error) {
 		folder := path.Base(path.Dir(name))
 		s.rules[folder] = append(s.rules[folder], file)
 	}
+	s.meta = sync.OnceValues(s.readMeta)
 	s.digest = hex.EncodeToString(hash.Sum(nil))
 	return s, nil
 }
@@ -108,8 +111,10 @@ func (s *sources) compileBase(ctx *cue.Context, gvk schema.GroupVersionKind) (cu
 	return definition, nil
 }
 
-// compileRules compiles the rules of one kind together with those for all kinds.
-func (s *sources) compileRules(ctx *cue.Context, gvk schema.GroupVersionKind) (cue.Value, error) {
+// compileRules compiles the rules of one kind together with those for all kinds. To evaluate them for many objects
+// they are compiled bare: without the fields that only people read, and the constraint #Rule that holds for all of
+// them, which would be evaluated again with every object.
+func (s *sources) compileRules(ctx *cue.Context, gvk schema.GroupVersionKind, bare bool) (cue.Value, error) {
 	instance := build.NewContext().NewInstance("rules/"+strings.ToLower(gvk.Kind), nil)
 	folders := append(slices.Clone(foldersForAll[:]), strings.ToLower(gvk.Kind))
 	for _, folder := range folders {
@@ -117,6 +122,9 @@ func (s *sources) compileRules(ctx *cue.Context, gvk schema.GroupVersionKind) (c
 			file, err := source.parse()
 			if err != nil {
 				return cue.Value{}, err
+			}
+			if bare {
+				stripRules(file)
 			}
 			if err := instance.AddSyntax(file); err != nil {
 				return cue.Value{}, fmt.Errorf("adding %s: %w", file.Filename, err)
@@ -131,4 +139,42 @@ func (s *sources) compileRules(ctx *cue.Context, gvk schema.GroupVersionKind) (c
 		return cue.Value{}, fmt.Errorf("compiling the rules of %s: %w", gvk.Kind, err)
 	}
 	return value, nil
+}
+
+// stripRules removes title, doc, source, severity and scope of each rule, and the constraint of the library on all.
+func stripRules(file *ast.File) {
+	file.Decls = slices.DeleteFunc(file.Decls, func(declaration ast.Decl) bool {
+		field, ok := declaration.(*ast.Field)
+		if !ok || fieldName(field) != "rules" {
+			return false
+		}
+		rules, ok := field.Value.(*ast.StructLit)
+		if !ok {
+			return false
+		}
+		for _, element := range rules.Elts {
+			rule, ok := element.(*ast.Field)
+			if !ok {
+				continue
+			}
+			if _, pattern := rule.Label.(*ast.ListLit); pattern {
+				return true
+			}
+			if body, ok := rule.Value.(*ast.StructLit); ok {
+				body.Elts = slices.DeleteFunc(body.Elts, func(part ast.Decl) bool {
+					meta, ok := part.(*ast.Field)
+					return ok && slices.Contains([]string{"title", "doc", "source", "severity", "scope"}, fieldName(meta))
+				})
+			}
+		}
+		return false
+	})
+}
+
+func fieldName(field *ast.Field) string {
+	name, _, err := ast.LabelName(field.Label)
+	if err != nil {
+		return ""
+	}
+	return name
 }

@@ -23,6 +23,14 @@ type finding struct {
 	severity Severity
 }
 
+var (
+	objectPath     = cue.ParsePath("object")
+	oldPath        = cue.ParsePath("old")
+	landscapePath  = cue.ParsePath("landscape")
+	rulesPath      = cue.ParsePath("rules")
+	violationsPath = cue.ParsePath("violations")
+)
+
 // worker holds one CUE context with the schemas compiled into it. It must be used by one goroutine, because CUE
 // contexts are not safe for concurrent use, and for a limited number of objects, because they never shrink.
 type worker struct {
@@ -57,7 +65,8 @@ func (w *worker) check(kind *structure.Kind, object, old map[string]any) ([]find
 		findings = append(findings, finding{path: path.String(), typ: TypeInvalid, rule: ruleEmptyValue, severity: SeverityWarning,
 			message: "has no value, which is the same as leaving it out; write {} for an object without fields, or remove the line"})
 	}
-	broken, err := w.checkStructure(kind, clean)
+	value := w.ctx.Encode(clean)
+	broken, err := w.checkStructure(kind, clean, value)
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +75,7 @@ func (w *worker) check(kind *structure.Kind, object, old map[string]any) ([]find
 		old, _ = kind.Normalise(old)
 	}
 	input := ruleInput{kind: kind, object: clean, old: old, landscape: w.landscape}
-	ruled, err := w.checkRules(input, len(broken) > 0)
+	ruled, err := w.checkRules(input, value, len(broken) > 0)
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +86,7 @@ func (w *worker) check(kind *structure.Kind, object, old map[string]any) ([]find
 
 // checkStructure unifies the object with the closed definition of its kind. CUE decides; the words come from the
 // schema, because CUE's speak of unification.
-func (w *worker) checkStructure(kind *structure.Kind, object map[string]any) ([]finding, error) {
+func (w *worker) checkStructure(kind *structure.Kind, object map[string]any, value cue.Value) ([]finding, error) {
 	base, ok := w.base[kind.GVK]
 	if !ok {
 		var err error
@@ -86,7 +95,7 @@ func (w *worker) checkStructure(kind *structure.Kind, object map[string]any) ([]
 		}
 		w.base[kind.GVK] = base
 	}
-	err := base.Unify(w.ctx.Encode(object)).Validate(cue.Concrete(true))
+	err := base.Unify(value).Validate(cue.Concrete(true))
 	if err == nil {
 		return nil, nil
 	}
@@ -121,87 +130,77 @@ func errorPaths(kind *structure.Kind, err error) []string {
 }
 
 // related tells whether one path is the other one or a parent of it.
-func related(a, b string) bool {
-	within := func(outer, inner string) bool {
-		rest, ok := strings.CutPrefix(inner, outer)
-		return ok && (rest == "" || outer == "" || rest[0] == '.' || rest[0] == '[')
-	}
-	return within(a, b) || within(b, a)
+func related(a, b string) bool { return within(a, b) || within(b, a) }
+
+// within tells whether the inner path is the outer one or lies below it.
+func within(outer, inner string) bool {
+	rest, ok := strings.CutPrefix(inner, outer)
+	return ok && (rest == "" || outer == "" || rest[0] == '.' || rest[0] == '[')
 }
 
 // checkRules evaluates the rules of the kind. Rules that cannot be evaluated are left out if the structure is broken,
 // since they count on it; otherwise they are a fault of ours and reported as such.
-func (w *worker) checkRules(input ruleInput, broken bool) ([]finding, error) {
+func (w *worker) checkRules(input ruleInput, value cue.Value, broken bool) ([]finding, error) {
 	rules, ok := w.rules[input.kind.GVK]
 	if !ok {
 		var err error
-		if rules, err = w.sources.compileRules(w.ctx, input.kind.GVK); err != nil {
+		if rules, err = w.sources.compileRules(w.ctx, input.kind.GVK, true); err != nil {
 			return nil, err
 		}
 		if input.landscape != nil {
-			rules = rules.FillPath(cue.ParsePath("landscape"), input.landscape.byKind)
+			rules = rules.FillPath(landscapePath, input.landscape.byKind)
 		}
 		w.rules[input.kind.GVK] = rules
 	}
-	filled := rules.FillPath(cue.ParsePath("object"), input.object)
+	filled := rules.FillPath(objectPath, value)
 	if input.old != nil {
-		filled = filled.FillPath(cue.ParsePath("old"), input.old)
+		filled = filled.FillPath(oldPath, input.old)
 	}
-	fields, err := filled.LookupPath(cue.ParsePath("rules")).Fields()
+	fields, err := filled.LookupPath(rulesPath).Fields()
 	if err != nil {
 		return nil, fmt.Errorf("evaluating the rules of %s: %w", input.kind.GVK.Kind, err)
 	}
 	var findings []finding
+	meta, err := w.sources.meta()
+	if err != nil {
+		return nil, err
+	}
 	for fields.Next() {
-		found, err := evaluateRule(fields.Selector().Unquoted(), fields.Value(), input.landscape != nil)
+		rule := meta[fields.Selector().Unquoted()]
+		if rule.Scope == scopeLandscape && input.landscape == nil {
+			continue
+		}
+		found, err := evaluateRule(rule, fields.Value())
 		switch {
 		case err == nil:
 			findings = append(findings, found...)
 		case !broken:
-			return nil, err
+			return nil, fmt.Errorf("evaluating the rule %s: %w", rule.ID, err)
 		}
 	}
 	return findings, nil
 }
 
-func evaluateRule(id string, rule cue.Value, inLandscape bool) ([]finding, error) {
-	list := rule.LookupPath(cue.ParsePath("violations"))
-	items, err := list.List()
+func evaluateRule(rule Rule, value cue.Value) ([]finding, error) {
+	items, err := value.LookupPath(violationsPath).List()
 	if err != nil {
-		return nil, fmt.Errorf("evaluating the rule %s: %w", id, err)
+		return nil, err
 	}
 	var findings []finding
 	for items.Next() {
-		f := finding{rule: id}
+		f := finding{rule: rule.ID, severity: rule.Severity}
 		if f.path, err = text(items.Value(), "path"); err != nil {
-			return nil, fmt.Errorf("evaluating the rule %s: %w", id, err)
+			return nil, err
 		}
 		if f.message, err = text(items.Value(), "message"); err != nil {
-			return nil, fmt.Errorf("evaluating the rule %s: %w", id, err)
+			return nil, err
 		}
 		typ, err := text(items.Value(), "type")
 		if err != nil {
-			return nil, fmt.Errorf("evaluating the rule %s: %w", id, err)
+			return nil, err
 		}
 		f.typ = Type(typ)
 		findings = append(findings, f)
-	}
-	if len(findings) == 0 {
-		return nil, nil
-	}
-	severity, err := text(rule, "severity")
-	if err != nil {
-		return nil, fmt.Errorf("evaluating the rule %s: %w", id, err)
-	}
-	scope, err := text(rule, "scope")
-	if err != nil {
-		return nil, fmt.Errorf("evaluating the rule %s: %w", id, err)
-	}
-	if scope == "landscape" && !inLandscape {
-		return nil, nil
-	}
-	for i := range findings {
-		findings[i].severity = Severity(severity)
 	}
 	return findings, nil
 }

@@ -2,7 +2,6 @@ package secrets
 
 import (
 	"os"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -12,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
@@ -36,99 +36,124 @@ func cluster(t *testing.T) kubernetes.Interface {
 	return client
 }
 
-func TestOnARealAPIServer(t *testing.T) {
-	client := cluster(t)
-	store := NewStore(client)
-	clk := clocktesting.NewFakeClock(time.Now().Truncate(time.Second))
-	configs := parse(t, requests)
-	manager := func(namespace string, opts ...Option) *Manager {
-		return New(store, namespace, "gardener-operator", clk, append([]Option{WithKeyBits(testBits)}, opts...)...)
-	}
-	versions := func(namespace string) map[string]string {
-		list, err := client.CoreV1().Secrets(namespace).List(t.Context(), metav1.ListOptions{})
-		require.NoError(t, err)
-		out := map[string]string{}
-		for _, s := range list.Items {
-			out[s.Name] = s.ResourceVersion
-		}
-		return out
-	}
+// stage is an API server with the secrets of all requests in namespace garden.
+type stage struct {
+	client  kubernetes.Interface
+	clock   *clocktesting.FakeClock
+	configs []Config
+	first   *Manager
+	refs    []Ref
+}
 
-	first := manager("garden")
-	refs, err := first.GenerateAll(t.Context(), configs)
+func newStage(t *testing.T) *stage {
+	s := &stage{client: cluster(t), clock: clocktesting.NewFakeClock(time.Now().Truncate(time.Second)), configs: parse(t, requests)}
+	s.first = s.manager("garden")
+	var err error
+	s.refs, err = s.first.GenerateAll(t.Context(), s.configs)
 	require.NoError(t, err)
-	before := versions("garden")
+	return s
+}
+
+func (s *stage) manager(namespace string, opts ...Option) *Manager {
+	return New(NewStore(s.client), namespace, "gardener-operator", s.clock, append([]Option{WithKeyBits(testBits)}, opts...)...)
+}
+
+// versions are the resource versions of all Secrets by name.
+func (s *stage) versions(t *testing.T) map[string]string {
+	t.Helper()
+	list, err := s.client.CoreV1().Secrets("garden").List(t.Context(), metav1.ListOptions{})
+	require.NoError(t, err)
+	out := map[string]string{}
+	for _, secret := range list.Items {
+		out[secret.Name] = secret.ResourceVersion
+	}
+	return out
+}
+
+func (s *stage) get(t *testing.T, request string) *corev1.Secret {
+	t.Helper()
+	secret, err := s.client.CoreV1().Secrets("garden").Get(t.Context(), s.first.Facts()[request].Name, metav1.GetOptions{})
+	require.NoError(t, err)
+	return secret
+}
+
+func TestOnARealAPIServer(t *testing.T) {
+	s := newStage(t)
+	before := s.versions(t)
 	require.NotEmpty(t, before)
 
 	t.Run("found again by another process, without a write", func(t *testing.T) {
-		second := manager("garden")
-		again, err := second.GenerateAll(t.Context(), configs)
+		second := s.manager("garden")
+		again, err := second.GenerateAll(t.Context(), s.configs)
 		require.NoError(t, err)
-		assert.Equal(t, refs, again)
-		assert.Equal(t, first.Facts(), second.Facts())
-		assert.Equal(t, before, versions("garden"))
+		assert.Equal(t, s.refs, again)
+		assert.Equal(t, s.first.Facts(), second.Facts())
+		assert.Equal(t, before, s.versions(t))
 	})
 	t.Run("types and immutability", func(t *testing.T) {
-		s, err := client.CoreV1().Secrets("garden").Get(t.Context(), first.Facts()["kube-apiserver"].Name, metav1.GetOptions{})
-		require.NoError(t, err)
-		assert.Equal(t, corev1.SecretTypeTLS, s.Type)
-		s.Data[keyTLSKey] = []byte("x")
-		_, err = client.CoreV1().Secrets("garden").Update(t.Context(), s, metav1.UpdateOptions{})
+		secret := s.get(t, "kube-apiserver")
+		assert.Equal(t, corev1.SecretTypeTLS, secret.Type)
+		secret.Data[keyTLSKey] = []byte("x")
+		_, err := s.client.CoreV1().Secrets("garden").Update(t.Context(), secret, metav1.UpdateOptions{})
 		assert.True(t, apierrors.IsInvalid(err), "%v", err)
 	})
 	t.Run("labels taken away come back, foreign ones stay", func(t *testing.T) {
-		name := first.Facts()["service-account-key"].Name
 		patch := []byte(`{"metadata":{"labels":{"persist":null,"foreign":"stays"}}}`)
-		_, err := client.CoreV1().Secrets("garden").Patch(t.Context(), name, "application/merge-patch+json", patch, metav1.PatchOptions{})
+		name := s.first.Facts()["service-account-key"].Name
+		_, err := s.client.CoreV1().Secrets("garden").Patch(t.Context(), name, types.MergePatchType, patch, metav1.PatchOptions{})
 		require.NoError(t, err)
-		_, err = manager("garden").GenerateAll(t.Context(), configs)
+		_, err = s.manager("garden").GenerateAll(t.Context(), s.configs)
 		require.NoError(t, err)
-		s, err := client.CoreV1().Secrets("garden").Get(t.Context(), name, metav1.GetOptions{})
-		require.NoError(t, err)
-		assert.Equal(t, "true", s.Labels[labelPersist])
-		assert.Equal(t, "stays", s.Labels["foreign"])
+		assert.Equal(t, "true", s.get(t, "service-account-key").Labels[labelPersist])
+		assert.Equal(t, "stays", s.get(t, "service-account-key").Labels["foreign"])
 	})
-	t.Run("rotation and clean-up", func(t *testing.T) {
-		clk.Step(time.Hour)
-		m := manager("garden", WithRotationTimes(map[string]time.Time{"ca": clk.Now(), "ca-client": clk.Now()}))
-		rotated, err := m.GenerateAll(t.Context(), configs)
-		require.NoError(t, err)
-		_, err = client.CoreV1().Secrets("garden").Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "bystander",
-			Labels: map[string]string{labelManagedBy: valueSecretsManager, labelManagerIdentity: "gardenlet"}}}, metav1.CreateOptions{})
-		require.NoError(t, err)
-		deleted, err := m.Cleanup(t.Context())
-		require.NoError(t, err)
-		assert.NotEmpty(t, deleted)
-		left := versions("garden")
-		assert.Contains(t, left, "bystander", "another identity's secrets are not touched")
-		for _, ref := range rotated {
-			assert.Contains(t, left, ref.Secret)
-		}
-		assert.Contains(t, left, refs[indexOf(refs, "ca")].Secret, "the old CA is kept")
-		_, err = manager("garden").GenerateAll(t.Context(), configs)
-		require.NoError(t, err)
-		assert.Equal(t, left, versions("garden"), "the rotation is read from the cluster")
-	})
-	t.Run("two processes at once agree", func(t *testing.T) {
-		managers := []*Manager{manager("race"), manager("race"), manager("race")}
-		var wg sync.WaitGroup
-		for _, m := range managers {
-			require.NoError(t, m.load(t.Context()), "all have seen an empty namespace")
-			wg.Go(func() {
-				_, err := m.GenerateAll(t.Context(), configs)
-				assert.NoError(t, err)
-			})
-		}
-		wg.Wait()
-		assert.Equal(t, managers[0].Facts(), managers[1].Facts())
-		assert.Equal(t, managers[0].Facts(), managers[2].Facts())
-	})
+	t.Run("rotation and clean-up", func(t *testing.T) { s.testRotation(t) })
+	t.Run("several processes at once agree", func(t *testing.T) { s.testRace(t) })
 	t.Run("an error names the namespace and the secret", func(t *testing.T) {
-		_, err := manager("nowhere").Generate(t.Context(), configs[indexOf(refs, "ca")])
-		require.Error(t, err)
+		_, err := s.manager("nowhere").Generate(t.Context(), s.configs[indexOf(s.refs, "ca")])
+		require.ErrorContains(t, err, `secret "ca" in namespace nowhere`)
 		assert.True(t, apierrors.IsNotFound(err))
-		assert.True(t, strings.Contains(err.Error(), `secret "ca" in namespace nowhere`), err)
 	})
+}
+
+func (s *stage) testRotation(t *testing.T) {
+	s.clock.Step(time.Hour)
+	m := s.manager("garden", WithRotationTimes(map[string]time.Time{"ca": s.clock.Now(), "ca-client": s.clock.Now()}))
+	rotated, err := m.GenerateAll(t.Context(), s.configs)
+	require.NoError(t, err)
+	_, err = s.client.CoreV1().Secrets("garden").Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "bystander",
+		Labels: map[string]string{labelManagedBy: valueSecretsManager, labelManagerIdentity: "gardenlet"}}}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	deleted, err := m.Cleanup(t.Context())
+	require.NoError(t, err)
+	assert.NotEmpty(t, deleted)
+
+	left := s.versions(t)
+	assert.Contains(t, left, "bystander", "another identity's secrets are not touched")
+	for _, ref := range rotated {
+		assert.Contains(t, left, ref.Secret)
+	}
+	assert.Contains(t, left, s.refs[indexOf(s.refs, "ca")].Secret, "the old CA is kept")
+	_, err = s.manager("garden").GenerateAll(t.Context(), s.configs)
+	require.NoError(t, err)
+	assert.Equal(t, left, s.versions(t), "the rotation is read from the cluster")
+}
+
+func (s *stage) testRace(t *testing.T) {
+	managers := []*Manager{s.manager("race"), s.manager("race"), s.manager("race")}
+	var wg sync.WaitGroup
+	for _, m := range managers {
+		require.NoError(t, m.load(t.Context()), "all have seen an empty namespace")
+	}
+	for _, m := range managers {
+		wg.Go(func() {
+			_, err := m.GenerateAll(t.Context(), s.configs)
+			assert.NoError(t, err)
+		})
+	}
+	wg.Wait()
+	assert.Equal(t, managers[0].Facts(), managers[1].Facts())
+	assert.Equal(t, managers[0].Facts(), managers[2].Facts())
 }
 
 func indexOf(refs []Ref, name string) int {

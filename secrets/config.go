@@ -68,8 +68,8 @@ type Config struct {
 	DNSNames     []string `json:"dnsNames,omitempty"`
 	IPAddresses  []string `json:"ipAddresses,omitempty"`
 	CertType     CertType `json:"certType,omitempty"`
-	// SigningCA is the name of a request of kind ca. While an old one is kept, server certificates are signed by the
-	// old one, because clients may not know the new one yet, all others by the current one.
+	// SigningCA is the name of a request of kind ca. While an old one is kept, certificates of servers are signed by
+	// the old one, because clients may not know the new one yet, those of clients by the current one.
 	SigningCA string `json:"signingCA,omitempty"`
 	// UseCurrentCA and UseOldCA override that choice.
 	UseCurrentCA bool `json:"useCurrentCA,omitempty"`

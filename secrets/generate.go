@@ -168,10 +168,10 @@ func (m *Manager) adopt(ctx context.Context, p *planned) (*record, error) {
 	}
 	r := recordOf(found)
 	if other := r.labels[labelManagerIdentity]; other != "" && other != m.identity {
-		return nil, fmt.Errorf("Secret %s belongs to secrets manager %s: one of the two requests needs another name", p.object, other)
+		return nil, fmt.Errorf("the Secret %s belongs to secrets manager %s: one of the two requests needs another name", p.object, other)
 	}
 	if err := p.usable(r.data); err != nil {
-		return nil, fmt.Errorf("Secret %s exists and cannot be used: %w; delete it or move it away", p.object, err)
+		return nil, fmt.Errorf("the Secret %s exists and cannot be used: %w; delete it or move it away", p.object, err)
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -193,7 +193,7 @@ func (m *Manager) dataFor(ctx context.Context, p *planned) (map[string]Value, er
 		if len(given) == 1 {
 			data := recordOf(&given[0]).data
 			if err := p.usable(data); err != nil {
-				return nil, fmt.Errorf("Secret %s with label %s cannot be used: %w", given[0].Name, selector, err)
+				return nil, fmt.Errorf("the Secret %s with label %s cannot be used: %w", given[0].Name, selector, err)
 			}
 			return data, nil
 		}
@@ -313,7 +313,7 @@ func (m *Manager) derive(ctx context.Context, c Config, p *planned) (Ref, error)
 		}
 	}
 	if dataChecksum(r.data) != dataChecksum(data) {
-		return Ref{}, errors.New("Secret " + p.object + " exists with other content: delete it or move it away")
+		return Ref{}, errors.New("the Secret " + p.object + " exists with other content: delete it or move it away")
 	}
 	if r, err = m.reconcileLabels(ctx, r, p.labels); err != nil {
 		return Ref{}, err

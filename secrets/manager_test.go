@@ -249,6 +249,7 @@ func TestRotationOfACA(t *testing.T) {
 		request(t, "server", `{"kind":"certificate","commonName":"s","certType":"server","signingCA":"ca"}`),
 		request(t, "server-current", `{"kind":"certificate","commonName":"s","certType":"server","signingCA":"ca","useCurrentCA":true}`),
 		request(t, "client", `{"kind":"certificate","commonName":"c","certType":"client","signingCA":"ca"}`),
+		request(t, "peer", `{"kind":"certificate","commonName":"c","certType":"serverclient","signingCA":"ca"}`),
 		request(t, "client-old", `{"kind":"certificate","commonName":"c","certType":"client","signingCA":"ca","useOldCA":true}`),
 	}
 	all := append([]Config{ca}, leafs...)
@@ -264,7 +265,7 @@ func TestRotationOfACA(t *testing.T) {
 	second := certOf(t, m, "ca", keyCACert)
 	require.False(t, first.Equal(second))
 	assert.Regexp(t, "^"+before[0].Secret+"-[0-9a-f]{5}$", preparing[0].Secret)
-	for name, signer := range map[string]*x509.Certificate{"server": first, "server-current": second, "client": second, "client-old": first} {
+	for name, signer := range map[string]*x509.Certificate{"server": first, "server-current": second, "client": second, "peer": first, "client-old": first} {
 		assert.NoError(t, certOf(t, m, name, keyTLSCert).CheckSignatureFrom(signer), name)
 	}
 	assert.Equal(t, before[1], preparing[1], "a server certificate stays as it is")

@@ -171,7 +171,7 @@ func (m *Manager) prepareCertificate(c Config, p *planned) (any, string, error) 
 		return nil, "", err
 	}
 	signer := e.current
-	if e.old != nil && !c.UseCurrentCA && (c.CertType == CertServer || c.UseOldCA) {
+	if e.old != nil && !c.UseCurrentCA && (c.CertType != CertClient || c.UseOldCA) {
 		signer = e.old
 	}
 	p.generate = func(now time.Time) (map[string]Value, error) {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"sync"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 	"k8s.io/client-go/rest"
@@ -15,6 +14,7 @@ import (
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/controllers/owner"
+	"github.com/pergola-dev/pergola/health/condition"
 	"github.com/pergola-dev/pergola/landscapes"
 	"github.com/pergola-dev/pergola/plan"
 	"github.com/pergola-dev/pergola/render"
@@ -31,7 +31,7 @@ type Options struct {
 	Holder string
 	// Version of this program, for status.gardener.
 	Version    string
-	Thresholds map[string]time.Duration
+	Thresholds condition.Thresholds
 	Gate       plan.Gate
 	OnEvent    func(owner.Event)
 	OnObject   func(owner, bundle string, r apply.ObjectResult)

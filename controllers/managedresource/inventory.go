@@ -2,18 +2,17 @@ package managedresource
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"reflect"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 
 	resourcesv1alpha1 "github.com/pergola-dev/pergola/api/resources/v1alpha1"
 	"github.com/pergola-dev/pergola/apply"
 )
+
+// role writes status and finalizers, on behalf of upstream's component of that name.
+const role = "gardener-resource-manager"
 
 // statusInventory keeps the inventory where upstream has it: status.resources.
 type statusInventory struct {
@@ -60,29 +59,11 @@ func (i *statusInventory) Save(ctx context.Context, entries []apply.Entry) error
 func (i *statusInventory) Remove(context.Context) error { return nil }
 
 func patchStatus(ctx context.Context, c *apply.Cluster, mr *resourcesv1alpha1.ManagedResource, status map[string]any) error {
-	_, err := patchObject(ctx, c, ref(mr.Namespace, mr.Name), types.MergePatchType, map[string]any{"status": status}, "status")
+	_, err := c.MergePatch(ctx, ref(mr.Namespace, mr.Name), map[string]any{"status": status}, role, "status")
 	if err != nil {
 		return fmt.Errorf("write the status of ManagedResource %s/%s on %s: %w", mr.Namespace, mr.Name, c.Name(), err)
 	}
 	return nil
-}
-
-// patchObject sends one patch through the cluster's own transport.
-func patchObject(ctx context.Context, c *apply.Cluster, ref apply.Ref, kind types.PatchType, patch any, subresource string) (*unstructured.Unstructured, error) {
-	raw, err := json.Marshal(patch)
-	if err != nil {
-		return nil, err
-	}
-	mapping, err := c.Mapping(ctx, ref.GroupVersionKind())
-	if err != nil {
-		return nil, err
-	}
-	var sub []string
-	if subresource != "" {
-		sub = append(sub, subresource)
-	}
-	return c.Dynamic().Resource(mapping.Resource).Namespace(ref.Namespace).
-		Patch(ctx, ref.Name, kind, raw, metav1.PatchOptions{FieldManager: "gardener-resource-manager"}, sub...)
 }
 
 // Inventory of a ManagedResource, as it is in its status.

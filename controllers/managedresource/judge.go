@@ -38,7 +38,7 @@ func Judge(ctx context.Context, c *apply.Cluster, refs []apply.Ref) (bad, rollin
 func Verdict(ctx context.Context, c *apply.Cluster, ref apply.Ref) (health.Verdict, error) {
 	obj, err := c.Get(ctx, ref)
 	if apierrors.IsNotFound(err) {
-		return health.NotFound(ref.GroupVersionKind(), ref.Namespace, ref.Name), nil
+		return health.NotFound(ref.GVK(), ref.Namespace, ref.Name), nil
 	}
 	if err != nil {
 		return health.Verdict{}, fmt.Errorf("read %s on %s: %w", ref, c.Name(), err)

@@ -7,14 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"sort"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 
@@ -244,7 +242,7 @@ func (r *Reconciler) ensureFinalizer(ctx context.Context, mr *resourcesv1alpha1.
 
 func (r *Reconciler) patchFinalizers(ctx context.Context, mr *resourcesv1alpha1.ManagedResource, finalizers []string) error {
 	patch := map[string]any{"metadata": map[string]any{"finalizers": finalizers, "resourceVersion": mr.ResourceVersion}}
-	obj, err := patchObject(ctx, r.Source, ref(mr.Namespace, mr.Name), types.MergePatchType, patch, "")
+	obj, err := r.Source.MergePatch(ctx, ref(mr.Namespace, mr.Name), patch, role, "")
 	if err != nil {
 		return fmt.Errorf("write the finalizers of ManagedResource %s/%s on %s: %w", mr.Namespace, mr.Name, r.Source.Name(), err)
 	}
@@ -291,5 +289,5 @@ func sortedKeys[V any](m map[string]V) []string {
 
 // builder writes conditions with the reconciler's clock; a ManagedResource has no thresholds.
 func (r *Reconciler) builder() *condition.Builder {
-	return condition.New(r.Clock, map[string]time.Duration{})
+	return condition.New(r.Clock, nil)
 }

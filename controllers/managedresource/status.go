@@ -23,7 +23,7 @@ const (
 // applied writes the ResourcesApplied condition: reason empty means success.
 func (r *Reconciler) applied(ctx context.Context, mr *resourcesv1alpha1.ManagedResource, reason string, cause error) error {
 	b := r.builder()
-	old := condition.GetOrInit(b, mr.Status.Conditions, string(resourcesv1alpha1.ResourcesApplied))
+	old := b.GetOrInit(mr.Status.Conditions, resourcesv1alpha1.ResourcesApplied)
 	switch {
 	case reason == "":
 		old = b.Update(old, gardencorev1beta1.ConditionTrue, resourcesv1alpha1.ConditionApplySucceeded, messageApplied)
@@ -39,14 +39,14 @@ func (r *Reconciler) applied(ctx context.Context, mr *resourcesv1alpha1.ManagedR
 // earlier failure is kept, so that a retry does not hide it.
 func (r *Reconciler) pending(ctx context.Context, mr *resourcesv1alpha1.ManagedResource) error {
 	b := r.builder()
-	applied := condition.GetOrInit(b, mr.Status.Conditions, string(resourcesv1alpha1.ResourcesApplied))
+	applied := b.GetOrInit(mr.Status.Conditions, resourcesv1alpha1.ResourcesApplied)
 	if applied.Status == gardencorev1beta1.ConditionFalse {
 		applied = b.Update(applied, gardencorev1beta1.ConditionProgressing, applied.Reason, applied.Message)
 	} else {
 		applied = b.Update(applied, gardencorev1beta1.ConditionProgressing, resourcesv1alpha1.ConditionApplyProgressing, "The resources are currently being applied.")
 	}
 	unknown := func(kind gardencorev1beta1.ConditionType) gardencorev1beta1.Condition {
-		return b.Update(condition.GetOrInit(b, mr.Status.Conditions, string(kind)), gardencorev1beta1.ConditionUnknown, resourcesv1alpha1.ConditionHealthChecksPending, messagePending)
+		return b.Update(b.GetOrInit(mr.Status.Conditions, kind), gardencorev1beta1.ConditionUnknown, resourcesv1alpha1.ConditionHealthChecksPending, messagePending)
 	}
 	return r.write(ctx, mr, applied, unknown(resourcesv1alpha1.ResourcesHealthy), unknown(resourcesv1alpha1.ResourcesProgressing))
 }
@@ -54,7 +54,7 @@ func (r *Reconciler) pending(ctx context.Context, mr *resourcesv1alpha1.ManagedR
 func (r *Reconciler) ignored(ctx context.Context, mr *resourcesv1alpha1.ManagedResource) error {
 	b := r.builder()
 	set := func(kind gardencorev1beta1.ConditionType, status gardencorev1beta1.ConditionStatus) gardencorev1beta1.Condition {
-		return b.Update(condition.GetOrInit(b, mr.Status.Conditions, string(kind)), status, resourcesv1alpha1.ConditionManagedResourceIgnored, messageIgnored)
+		return b.Update(b.GetOrInit(mr.Status.Conditions, kind), status, resourcesv1alpha1.ConditionManagedResourceIgnored, messageIgnored)
 	}
 	return r.write(ctx, mr,
 		set(resourcesv1alpha1.ResourcesApplied, gardencorev1beta1.ConditionTrue),
@@ -71,8 +71,8 @@ func (r *Reconciler) CheckHealth(ctx context.Context, mr *resourcesv1alpha1.Mana
 	}
 	bad, rolling, err := Judge(ctx, r.Target, refs)
 	b := r.builder()
-	healthy := condition.GetOrInit(b, mr.Status.Conditions, string(resourcesv1alpha1.ResourcesHealthy))
-	progressing := condition.GetOrInit(b, mr.Status.Conditions, string(resourcesv1alpha1.ResourcesProgressing))
+	healthy := b.GetOrInit(mr.Status.Conditions, resourcesv1alpha1.ResourcesHealthy)
+	progressing := b.GetOrInit(mr.Status.Conditions, resourcesv1alpha1.ResourcesProgressing)
 	switch {
 	case err != nil:
 		healthy = b.Update(healthy, gardencorev1beta1.ConditionFalse, resourcesv1alpha1.ConditionHealthCheckError, err.Error())

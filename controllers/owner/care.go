@@ -40,13 +40,13 @@ func (r *Reconciler) Care(ctx context.Context, o *Owner) ([]gardencorev1beta1.Co
 	}
 	sort.Strings(names)
 	for _, name := range names {
-		old := condition.GetOrInit(b, conditions, name)
+		old := b.GetOrInit(conditions, gardencorev1beta1.ConditionType(name))
 		conditions = condition.Merge(conditions, r.componentCondition(ctx, o, b, status, old, byCondition[name]))
 	}
 	if reflect.DeepEqual(conditions, status.Conditions) {
 		return conditions, nil
 	}
-	_, err = mergePatch(ctx, o.Home, o.Ref, kinds[o.Input.Owner.Kind].role, map[string]any{"status": map[string]any{"conditions": conditions}}, "status")
+	_, err = o.Home.MergePatch(ctx, o.Ref, map[string]any{"status": map[string]any{"conditions": conditions}}, kinds[o.Input.Owner.Kind].role, "status")
 	if err != nil {
 		return conditions, fmt.Errorf("write the conditions of %s on cluster %s: %w", o.Ref, o.Home.Name(), err)
 	}
@@ -54,7 +54,7 @@ func (r *Reconciler) Care(ctx context.Context, o *Owner) ([]gardencorev1beta1.Co
 }
 
 func (r *Reconciler) apiServerCondition(ctx context.Context, o *Owner, b *condition.Builder, status commonStatus, kind string) gardencorev1beta1.Condition {
-	old := condition.GetOrInit(b, status.Conditions, kind)
+	old := b.GetOrInit(status.Conditions, gardencorev1beta1.ConditionType(kind))
 	if err := apiServerHealthy(ctx, o.Target); err != nil {
 		if apierrors.ReasonForError(err) != "" {
 			return b.Failed(old, status.LastOperation, "HealthzRequestFailed", "Request to API server /healthz endpoint failed: "+err.Error())
@@ -105,7 +105,7 @@ func (r *Reconciler) bundleFailure(ctx context.Context, o *Owner, b render.Bundl
 	ref := apply.Ref{APIVersion: "resources.gardener.cloud/v1alpha1", Kind: "ManagedResource", Namespace: b.Namespace, Name: b.Name}
 	obj, err := o.Local.Get(ctx, ref)
 	if apierrors.IsNotFound(err) {
-		v := health.NotFound(ref.GroupVersionKind(), b.Namespace, b.Name)
+		v := health.NotFound(ref.GVK(), b.Namespace, b.Name)
 		return &v, nil
 	}
 	if err != nil {
@@ -123,7 +123,7 @@ func (r *Reconciler) bundleFailure(ctx context.Context, o *Owner, b render.Bundl
 			return nil, fmt.Errorf("read %s on %s: %w", ref, o.Local.Name(), err)
 		}
 	}
-	if f := health.ManagedResourceVerdict(obj, health.MROptions{Clock: r.Clock}); f != nil {
+	if f := health.CareManagedResource(obj, nil, r.Clock.Now()); f != nil {
 		return &health.Verdict{Kind: "ManagedResource", Namespace: b.Namespace, Name: b.Name, Reason: f.Reason, Message: f.Message, Codes: f.Codes}, nil
 	}
 	return nil, nil

@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/kubernetes"
 
@@ -150,20 +149,6 @@ func apiServerHealthy(ctx context.Context, c *apply.Cluster) error {
 	}
 	_, err = client.RESTClient().Get().AbsPath("/healthz").DoRaw(ctx)
 	return err
-}
-
-// mergePatch writes fields of an object or of its status.
-func mergePatch(ctx context.Context, c *apply.Cluster, ref apply.Ref, manager string, content map[string]any, subresource ...string) (*unstructured.Unstructured, error) {
-	raw, err := json.Marshal(content)
-	if err != nil {
-		return nil, err
-	}
-	mapping, err := c.Mapping(ctx, ref.GroupVersionKind())
-	if err != nil {
-		return nil, err
-	}
-	return c.Dynamic().Resource(mapping.Resource).Namespace(ref.Namespace).
-		Patch(ctx, ref.Name, types.MergePatchType, raw, metav1.PatchOptions{FieldManager: manager}, subresource...)
 }
 
 // encodeCertificates is how a webhook configuration has them. Certificates are public.

@@ -207,7 +207,7 @@ func (r *run) removeManaged(ctx context.Context, b render.Bundle) (bool, error) 
 		if held := r.judge(b.Cluster, entries); len(held) > 0 {
 			return false, nil
 		}
-		mapping, err := r.owner.Local.Mapping(ctx, ref.GroupVersionKind())
+		mapping, err := r.owner.Local.Mapping(ctx, ref.GVK())
 		if err != nil {
 			return false, err
 		}

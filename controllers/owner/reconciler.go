@@ -13,6 +13,7 @@ import (
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/apply/flow"
 	"github.com/pergola-dev/pergola/controllers/managedresource"
+	"github.com/pergola-dev/pergola/health/condition"
 	"github.com/pergola-dev/pergola/plan"
 	"github.com/pergola-dev/pergola/render"
 )
@@ -50,7 +51,7 @@ type Reconciler struct {
 	// Render holds catalogue, overlays and switches of the landscape.
 	Render     render.Options
 	Clock      clock.WithTicker
-	Thresholds map[string]time.Duration
+	Thresholds condition.Thresholds
 	Gate       plan.Gate
 	// Gardener identifies this process in status.gardener.
 	Gardener gardencorev1beta1.Gardener

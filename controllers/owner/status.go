@@ -142,7 +142,7 @@ func (s *statusWriter) finish(ctx context.Context, cause error) error {
 }
 
 func (s *statusWriter) patch(ctx context.Context, fields map[string]any) error {
-	_, err := mergePatch(ctx, s.owner.Home, s.owner.Ref, kinds[s.owner.Input.Owner.Kind].role, map[string]any{"status": fields}, "status")
+	_, err := s.owner.Home.MergePatch(ctx, s.owner.Ref, map[string]any{"status": fields}, kinds[s.owner.Input.Owner.Kind].role, "status")
 	if err != nil {
 		return fmt.Errorf("write the status of %s on cluster %s: %w", s.owner.Ref, s.owner.Home.Name(), err)
 	}

@@ -2,15 +2,12 @@ package owner
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/apply/flow"
@@ -43,8 +40,8 @@ type waiter struct {
 
 // announced kinds act on the operation annotation, not on a new generation alone.
 func announced(ref apply.Ref) bool {
-	return ref.GroupVersionKind().Group == "extensions.gardener.cloud" && ref.Kind != "Cluster" ||
-		ref.GroupVersionKind().Group == "druid.gardener.cloud" && ref.Kind == "Etcd"
+	return ref.GVK().Group == "extensions.gardener.cloud" && ref.Kind != "Cluster" ||
+		ref.GVK().Group == "druid.gardener.cloud" && ref.Kind == "Etcd"
 }
 
 // announce asks the controllers of extension objects and of etcd-druid to act on what was just
@@ -57,18 +54,10 @@ func (r *run) announce(ctx context.Context, c *apply.Cluster, result *apply.Resu
 			continue
 		}
 		stamp := r.Clock.Now().UTC().Format(time.RFC3339Nano)
-		patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]any{
+		patch := map[string]any{"metadata": map[string]any{"annotations": map[string]any{
 			annotationOperation: "reconcile", annotationTimestamp: stamp,
-		}}})
-		if err != nil {
-			return nil, err
-		}
-		mapping, err := c.Mapping(ctx, o.Ref.GroupVersionKind())
-		if err != nil {
-			return nil, err
-		}
-		if _, err := c.Dynamic().Resource(mapping.Resource).Namespace(o.Ref.Namespace).
-			Patch(ctx, o.Ref.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: kinds[r.owner.Input.Owner.Kind].role}); err != nil {
+		}}}
+		if _, err := c.MergePatch(ctx, o.Ref, patch, kinds[r.owner.Input.Owner.Kind].role, ""); err != nil {
 			return nil, fmt.Errorf("ask the controller of %s on %s to reconcile: %w", o.Ref, c.Name(), err)
 		}
 		stamped[o.Ref] = stamp
@@ -136,7 +125,7 @@ func (r *run) look(ctx context.Context, w waiter, rolledOut, details bool) (stri
 func quickVerdict(ctx context.Context, w waiter, ref apply.Ref) (health.Verdict, error) {
 	obj, err := w.cluster.Get(ctx, ref)
 	if apierrors.IsNotFound(err) {
-		return health.NotFound(ref.GroupVersionKind(), ref.Namespace, ref.Name), nil
+		return health.NotFound(ref.GVK(), ref.Namespace, ref.Name), nil
 	}
 	if err != nil {
 		return health.Verdict{}, err

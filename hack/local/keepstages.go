@@ -13,9 +13,10 @@ import (
 func keepStagesCommand() *cobra.Command {
 	var server string
 	var files restclient.Files
+	kwok := &stages.Kwok{}
 	command := &cobra.Command{
 		Use:    "keep-stages",
-		Short:  "Keep kwok's Stages in step with the kinds that an API server serves",
+		Short:  "Play the Stages of the kinds that an API server serves",
 		Args:   cobra.NoArgs,
 		Hidden: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -27,9 +28,12 @@ func keepStagesCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			keeper := stages.Keeper{Client: client, Stages: all, Interval: 500 * time.Millisecond, Log: cmd.ErrOrStderr()}
-			keeper.Run(cmd.Context())
-			return nil
+			_, others := stages.Split(all)
+			keeper := stages.Keeper{
+				Client: client, Stages: others, Player: kwok,
+				Interval: 500 * time.Millisecond, Log: cmd.ErrOrStderr(),
+			}
+			return keeper.Run(cmd.Context())
 		},
 	}
 	flags := command.Flags()
@@ -37,5 +41,10 @@ func keepStagesCommand() *cobra.Command {
 	flags.StringVar(&files.CA, "ca", "", "certificate authority of the API server")
 	flags.StringVar(&files.Cert, "cert", "", "client certificate")
 	flags.StringVar(&files.Key, "key", "", "key of the client certificate")
+	flags.StringVar(&kwok.Binary, "kwok", "", "executable of kwok")
+	flags.StringVar(&kwok.Kubeconfig, "kubeconfig", "", "kubeconfig of kwok")
+	flags.StringVar(&kwok.Config, "config", "", "file that takes the Stages")
+	flags.StringVar(&kwok.Record, "record", "", "file that takes the process record")
+	flags.StringVar(&kwok.Log, "log", "", "file that takes the output of kwok")
 	return command
 }

@@ -37,7 +37,7 @@ func newProgram(t *testing.T) program {
 	require.NoError(t, err, string(out))
 	t.Cleanup(func() {
 		if t.Failed() {
-			logs, _ := filepath.Glob(filepath.Join(p.dir, "logs", "*", "[sk]*s.log"))
+			logs, _ := filepath.Glob(filepath.Join(p.dir, "logs", "*", "[sk]*[sk].log*"))
 			for _, log := range logs {
 				content, _ := os.ReadFile(log)
 				t.Logf("%s:\n%s", log, content)

@@ -88,6 +88,8 @@ func (n *Node) patternWords() string {
 	switch {
 	case n.IntOrString && strings.Contains(n.Pattern.String(), "KMGTPE"):
 		return "is not a quantity such as 500m, 2 or 10Gi"
+	case strings.Contains(n.Pattern.String(), "[0-5][0-9][0-5][0-9][+-]"):
+		return "is not a time of day with a time zone such as 220000+0100"
 	}
 	return "does not have the form " + n.Pattern.String()
 }

@@ -119,6 +119,7 @@ type LifecycleStage struct {
 }
 
 // VersionClassification is how a version stands.
+// +kubebuilder:validation:Enum=unavailable;preview;supported;deprecated;expired
 type VersionClassification string
 
 const (

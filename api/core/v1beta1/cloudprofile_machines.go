@@ -20,6 +20,7 @@ type MachineImage struct {
 }
 
 // MachineImageUpdateStrategy is how far maintenance raises a version.
+// +kubebuilder:validation:Enum=patch;minor;major
 type MachineImageUpdateStrategy string
 
 const (
@@ -101,6 +102,7 @@ type MachineType struct {
 	Usable *bool `json:"usable,omitempty"`
 	// CPU architecture: `amd64` or `arm64`. Default: `amd64`, unless the profile defines capabilities.
 	// +optional
+	// +kubebuilder:validation:Enum=amd64;arm64
 	Architecture *string `json:"architecture,omitempty"`
 	// Capabilities of the type.
 	// +optional
@@ -114,6 +116,7 @@ type MachineType struct {
 type CloudProfileMachineControllerManagerSettings struct {
 	// How long a machine of the type may take to join.
 	// +optional
+	// +kubebuilder:validation:Format=duration
 	MachineCreationTimeout *metav1.Duration `json:"machineCreationTimeout,omitempty"`
 }
 

@@ -124,6 +124,7 @@ type Toleration struct {
 // DualApprovalForDeletion names objects whose deletion takes two people: one confirms, another deletes.
 type DualApprovalForDeletion struct {
 	// Resource: `shoots`, the only value.
+	// +kubebuilder:validation:Enum=shoots
 	Resource string `json:"resource"`
 	// Labels of the objects.
 	Selector metav1.LabelSelector `json:"selector"`

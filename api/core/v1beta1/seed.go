@@ -120,10 +120,13 @@ type Backup struct {
 type SeedNetworks struct {
 	// CIDR of the node network. Immutable once set.
 	// +optional
+	// +kubebuilder:validation:Format=cidr
 	Nodes *string `json:"nodes,omitempty"`
 	// CIDR of the pod network. Immutable.
+	// +kubebuilder:validation:Format=cidr
 	Pods string `json:"pods"`
 	// CIDR of the service network. Immutable.
+	// +kubebuilder:validation:Format=cidr
 	Services string `json:"services"`
 	// Networks of Shoots that do not name their own.
 	// +optional
@@ -131,6 +134,7 @@ type SeedNetworks struct {
 	// CIDRs that control planes of Shoots must not reach.
 	// +optional
 	// +listType=atomic
+	// +kubebuilder:validation:items:Format=cidr
 	BlockCIDRs []string `json:"blockCIDRs,omitempty"`
 	// IP families of the cluster. Immutable. Default: IPv4.
 	// +optional
@@ -142,9 +146,11 @@ type SeedNetworks struct {
 type ShootNetworks struct {
 	// CIDR of the pod network.
 	// +optional
+	// +kubebuilder:validation:Format=cidr
 	Pods *string `json:"pods,omitempty"`
 	// CIDR of the service network.
 	// +optional
+	// +kubebuilder:validation:Format=cidr
 	Services *string `json:"services,omitempty"`
 }
 

@@ -69,6 +69,7 @@ type SeedSettingLoadBalancerServices struct {
 	Annotations map[string]string `json:"annotations,omitempty"`
 	// External traffic policy: `Cluster` or `Local`. Default: `Cluster`.
 	// +optional
+	// +kubebuilder:validation:Enum=Cluster;Local
 	ExternalTrafficPolicy *corev1.ServiceExternalTrafficPolicy `json:"externalTrafficPolicy,omitempty"`
 	// Settings of the load balancers of single zones. Each zone has to be one of the Seed's, which has more than one.
 	// +optional
@@ -94,6 +95,7 @@ type SeedSettingLoadBalancerServicesZones struct {
 	Annotations map[string]string `json:"annotations,omitempty"`
 	// External traffic policy: `Cluster` or `Local`. Default: `Cluster`.
 	// +optional
+	// +kubebuilder:validation:Enum=Cluster;Local
 	ExternalTrafficPolicy *corev1.ServiceExternalTrafficPolicy `json:"externalTrafficPolicy,omitempty"`
 	// Proxy protocol. Unset: not allowed.
 	// +optional

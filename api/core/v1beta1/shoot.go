@@ -167,6 +167,7 @@ type CloudProfileReference struct {
 	// Kind: `CloudProfile` or `NamespacedCloudProfile`. Default: `CloudProfile`.
 	// +optional
 	// +kubebuilder:default=CloudProfile
+	// +kubebuilder:validation:Enum=CloudProfile;NamespacedCloudProfile
 	Kind string `json:"kind,omitempty"`
 	// Name of the profile.
 	Name string `json:"name"`

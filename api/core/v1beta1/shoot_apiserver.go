@@ -39,6 +39,7 @@ type KubeAPIServerConfig struct {
 	EnableAnonymousAuthentication *bool `json:"enableAnonymousAuthentication,omitempty"`
 	// How long events are kept, at most 24h. Default: 1h.
 	// +optional
+	// +kubebuilder:validation:Format=duration
 	EventTTL *metav1.Duration `json:"eventTTL,omitempty"`
 	// Log levels.
 	// +optional
@@ -118,6 +119,7 @@ type ServiceAccountConfig struct {
 	ExtendTokenExpiration *bool `json:"extendTokenExpiration,omitempty"`
 	// Longest life of a token: 720h to 2160h (30 to 90 days).
 	// +optional
+	// +kubebuilder:validation:Format=duration
 	MaxTokenExpiration *metav1.Duration `json:"maxTokenExpiration,omitempty"`
 	// Further issuers whose tokens are accepted.
 	// +optional
@@ -188,6 +190,8 @@ type EncryptionProvider struct {
 }
 
 // EncryptionProviderType is a way of encrypting data.
+//
+// No enum: upstream names an unknown value only where it is first set (see the rules of package schemas).
 type EncryptionProviderType string
 
 const (

@@ -8,21 +8,26 @@ import (
 type ClusterAutoscaler struct {
 	// How long no node is removed after one was added. Default: 1h.
 	// +optional
+	// +kubebuilder:validation:Format=duration
 	ScaleDownDelayAfterAdd *metav1.Duration `json:"scaleDownDelayAfterAdd,omitempty"`
 	// How long no node is removed after one was removed. Default: 0s.
 	// +optional
+	// +kubebuilder:validation:Format=duration
 	ScaleDownDelayAfterDelete *metav1.Duration `json:"scaleDownDelayAfterDelete,omitempty"`
 	// How long no node is removed after a removal failed. Default: 3m.
 	// +optional
+	// +kubebuilder:validation:Format=duration
 	ScaleDownDelayAfterFailure *metav1.Duration `json:"scaleDownDelayAfterFailure,omitempty"`
 	// How long a node has to be unneeded before it is removed. Default: 30m.
 	// +optional
+	// +kubebuilder:validation:Format=duration
 	ScaleDownUnneededTime *metav1.Duration `json:"scaleDownUnneededTime,omitempty"`
 	// Share of a node's requests, from 0.0 to 1.0, below which it may be removed. Default: 0.5.
 	// +optional
 	ScaleDownUtilizationThreshold *float64 `json:"scaleDownUtilizationThreshold,omitempty"`
 	// Interval at which scaling is considered. Default: 10s.
 	// +optional
+	// +kubebuilder:validation:Format=duration
 	ScanInterval *metav1.Duration `json:"scanInterval,omitempty"`
 	// How the pool that grows is chosen: `least-waste`, `most-pods`, `priority` or `random`, or several of them joined by
 	// commas. Default: `least-waste`.
@@ -30,6 +35,7 @@ type ClusterAutoscaler struct {
 	Expander *ExpanderMode `json:"expander,omitempty"`
 	// How long a new node may take to become ready. Default: 20m.
 	// +optional
+	// +kubebuilder:validation:Format=duration
 	MaxNodeProvisionTime *metav1.Duration `json:"maxNodeProvisionTime,omitempty"`
 	// How long pods get to end when their node is removed, in seconds. Default: 600.
 	// +optional
@@ -40,6 +46,7 @@ type ClusterAutoscaler struct {
 	IgnoreTaints []string `json:"ignoreTaints,omitempty"`
 	// How long new pods are ignored. Default: 0s.
 	// +optional
+	// +kubebuilder:validation:Format=duration
 	NewPodScaleUpDelay *metav1.Duration `json:"newPodScaleUpDelay,omitempty"`
 	// How many empty nodes are removed at once. Forbidden from Kubernetes 1.33 on. Deprecated: use
 	// `maxScaleDownParallelism`.
@@ -67,12 +74,15 @@ type ClusterAutoscaler struct {
 	MaxDrainParallelism *int32 `json:"maxDrainParallelism,omitempty"`
 	// How long a pool is left alone after the first failure to grow. Default: 5m.
 	// +optional
+	// +kubebuilder:validation:Format=duration
 	InitialNodeGroupBackoffDuration *metav1.Duration `json:"initialNodeGroupBackoffDuration,omitempty"`
 	// How long a pool is left alone at most after failures to grow. Default: 30m.
 	// +optional
+	// +kubebuilder:validation:Format=duration
 	MaxNodeGroupBackoffDuration *metav1.Duration `json:"maxNodeGroupBackoffDuration,omitempty"`
 	// How long after the last failure a pool counts as new again. Default: 3h.
 	// +optional
+	// +kubebuilder:validation:Format=duration
 	NodeGroupBackoffResetTimeout *metav1.Duration `json:"nodeGroupBackoffResetTimeout,omitempty"`
 	// Whether metrics tell pools apart. Default: false.
 	// +optional
@@ -99,6 +109,7 @@ type VerticalPodAutoscaler struct {
 	Enabled bool `json:"enabled"`
 	// How soon after its start a container has to run out of memory for its pod to be evicted. Default: 10m.
 	// +optional
+	// +kubebuilder:validation:Format=duration
 	EvictAfterOOMThreshold *metav1.Duration `json:"evictAfterOOMThreshold,omitempty"`
 	// How many pods may be evicted in a burst. Default: 1.
 	// +optional
@@ -114,9 +125,11 @@ type VerticalPodAutoscaler struct {
 	RecommendationMarginFraction *float64 `json:"recommendationMarginFraction,omitempty"`
 	// Interval of the updater. Default: 1m.
 	// +optional
+	// +kubebuilder:validation:Format=duration
 	UpdaterInterval *metav1.Duration `json:"updaterInterval,omitempty"`
 	// Interval of the recommender. Default: 1m.
 	// +optional
+	// +kubebuilder:validation:Format=duration
 	RecommenderInterval *metav1.Duration `json:"recommenderInterval,omitempty"`
 	// Percentile of CPU usage for the target, as a fraction. Default: 0.9.
 	// +optional
@@ -138,12 +151,15 @@ type VerticalPodAutoscaler struct {
 	RecommendationUpperBoundMemoryPercentile *float64 `json:"recommendationUpperBoundMemoryPercentile,omitempty"`
 	// Time in which a sample of CPU usage loses half its weight. Default: 24h.
 	// +optional
+	// +kubebuilder:validation:Format=duration
 	CPUHistogramDecayHalfLife *metav1.Duration `json:"cpuHistogramDecayHalfLife,omitempty"`
 	// Time in which a sample of memory usage loses half its weight. Default: 24h.
 	// +optional
+	// +kubebuilder:validation:Format=duration
 	MemoryHistogramDecayHalfLife *metav1.Duration `json:"memoryHistogramDecayHalfLife,omitempty"`
 	// Length of the intervals for which peaks of memory usage are kept. Default: 24h.
 	// +optional
+	// +kubebuilder:validation:Format=duration
 	MemoryAggregationInterval *metav1.Duration `json:"memoryAggregationInterval,omitempty"`
 	// Number of such intervals that are kept. Default: 8.
 	// +optional

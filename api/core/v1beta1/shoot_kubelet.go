@@ -25,6 +25,7 @@ type KubeletConfig struct {
 	EvictionMinimumReclaim *KubeletConfigEvictionMinimumReclaim `json:"evictionMinimumReclaim,omitempty"`
 	// How long a node keeps a pressure condition. Default: 4m.
 	// +optional
+	// +kubebuilder:validation:Format=duration
 	EvictionPressureTransitionPeriod *metav1.Duration `json:"evictionPressureTransitionPeriod,omitempty"`
 	// Thresholds at which pods are evicted after a grace period. Default: memory 200Mi, file systems and inodes 10%.
 	// +optional
@@ -74,6 +75,7 @@ type KubeletConfig struct {
 	ProtectKernelDefaults *bool `json:"protectKernelDefaults,omitempty"`
 	// How long streams (exec, attach, port-forward) may be idle: 30s to 4h. Default: 5m.
 	// +optional
+	// +kubebuilder:validation:Format=duration
 	StreamingConnectionIdleTimeout *metav1.Duration `json:"streamingConnectionIdleTimeout,omitempty"`
 	// Swap for workloads. Needs `failSwapOn: false`.
 	// +optional
@@ -83,9 +85,11 @@ type KubeletConfig struct {
 	MaxParallelImagePulls *int32 `json:"maxParallelImagePulls,omitempty"`
 	// How long an unused image is kept at least. Default: 2m.
 	// +optional
+	// +kubebuilder:validation:Format=duration
 	ImageMinimumGCAge *metav1.Duration `json:"imageMinimumGCAge,omitempty"`
 	// How long an unused image is kept at most; 0s means for ever. Default: 0s.
 	// +optional
+	// +kubebuilder:validation:Format=duration
 	ImageMaximumGCAge *metav1.Duration `json:"imageMaximumGCAge,omitempty"`
 }
 
@@ -131,18 +135,23 @@ type KubeletConfigEvictionMinimumReclaim struct {
 type KubeletConfigEvictionSoftGracePeriod struct {
 	// Free memory.
 	// +optional
+	// +kubebuilder:validation:Format=duration
 	MemoryAvailable *metav1.Duration `json:"memoryAvailable,omitempty"`
 	// Free space on the file system of images.
 	// +optional
+	// +kubebuilder:validation:Format=duration
 	ImageFSAvailable *metav1.Duration `json:"imageFSAvailable,omitempty"`
 	// Free inodes on the file system of images.
 	// +optional
+	// +kubebuilder:validation:Format=duration
 	ImageFSInodesFree *metav1.Duration `json:"imageFSInodesFree,omitempty"`
 	// Free space on the file system of the node.
 	// +optional
+	// +kubebuilder:validation:Format=duration
 	NodeFSAvailable *metav1.Duration `json:"nodeFSAvailable,omitempty"`
 	// Free inodes on the file system of the node.
 	// +optional
+	// +kubebuilder:validation:Format=duration
 	NodeFSInodesFree *metav1.Duration `json:"nodeFSInodesFree,omitempty"`
 }
 
@@ -170,6 +179,7 @@ type MemorySwapConfiguration struct {
 }
 
 // SwapBehavior is a way in which workloads use swap.
+// +kubebuilder:validation:Enum=NoSwap;LimitedSwap
 type SwapBehavior string
 
 const (
@@ -177,6 +187,4 @@ const (
 	NoSwap SwapBehavior = "NoSwap"
 	// LimitedSwap lets workloads use swap in proportion to their memory requests.
 	LimitedSwap SwapBehavior = "LimitedSwap"
-	// UnlimitedSwap lets workloads use any amount of swap. Not supported by current kubelets.
-	UnlimitedSwap SwapBehavior = "UnlimitedSwap"
 )

@@ -80,9 +80,11 @@ type KubeControllerManagerConfig struct {
 	// How long pods stay on failed nodes. Forbidden from Kubernetes 1.33 on. Deprecated: use the tolerations of
 	// kube-apiserver.
 	// +optional
+	// +kubebuilder:validation:Format=duration
 	PodEvictionTimeout *metav1.Duration `json:"podEvictionTimeout,omitempty"`
 	// How long a node may be silent before it counts as unhealthy. Default: 40s.
 	// +optional
+	// +kubebuilder:validation:Format=duration
 	NodeMonitorGracePeriod *metav1.Duration `json:"nodeMonitorGracePeriod,omitempty"`
 	// Prefix length of each node's IPv6 pod network, 64 to 124. Immutable. Default: 64.
 	// +optional
@@ -93,15 +95,19 @@ type KubeControllerManagerConfig struct {
 type HorizontalPodAutoscalerConfig struct {
 	// How long after its start the CPU usage of a pod may be ignored. Default: 5m.
 	// +optional
+	// +kubebuilder:validation:Format=duration
 	CPUInitializationPeriod *metav1.Duration `json:"cpuInitializationPeriod,omitempty"`
 	// How far back recommendations are looked at before scaling down; the greatest wins. Default: 5m.
 	// +optional
+	// +kubebuilder:validation:Format=duration
 	DownscaleStabilization *metav1.Duration `json:"downscaleStabilization,omitempty"`
 	// How long after its start changes of readiness count as part of the start. Default: 30s.
 	// +optional
+	// +kubebuilder:validation:Format=duration
 	InitialReadinessDelay *metav1.Duration `json:"initialReadinessDelay,omitempty"`
 	// Interval of scaling. Default: 30s.
 	// +optional
+	// +kubebuilder:validation:Format=duration
 	SyncPeriod *metav1.Duration `json:"syncPeriod,omitempty"`
 	// Least deviation from the target, as a fraction, that leads to scaling. Default: 0.1.
 	// +optional

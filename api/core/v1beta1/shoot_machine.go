@@ -32,6 +32,7 @@ type Machine struct {
 	Image *ShootMachineImage `json:"image,omitempty"`
 	// CPU architecture: `amd64` or `arm64`. Default: `amd64`.
 	// +optional
+	// +kubebuilder:validation:Enum=amd64;arm64
 	Architecture *string `json:"architecture,omitempty"`
 }
 
@@ -65,6 +66,7 @@ type Volume struct {
 	// +optional
 	Type *string `json:"type,omitempty"`
 	// Size of the volume, in the form `50Gi`.
+	// +kubebuilder:validation:Pattern=`^\d+Gi$`
 	VolumeSize string `json:"size"`
 	// Whether the volume is encrypted.
 	// +optional
@@ -79,6 +81,7 @@ type DataVolume struct {
 	// +optional
 	Type *string `json:"type,omitempty"`
 	// Size of the volume, in the form `50Gi`.
+	// +kubebuilder:validation:Pattern=`^\d+Gi$`
 	VolumeSize string `json:"size"`
 	// Whether the volume is encrypted.
 	// +optional
@@ -96,6 +99,7 @@ type CRI struct {
 }
 
 // CRIName is the name of a container runtime.
+// +kubebuilder:validation:Enum=containerd
 type CRIName string
 
 // CRINameContainerD stands for containerd.
@@ -139,12 +143,15 @@ type ClusterAutoscalerOptions struct {
 	ScaleDownGpuUtilizationThreshold *float64 `json:"scaleDownGpuUtilizationThreshold,omitempty"`
 	// How long a node has to be unneeded before it is removed.
 	// +optional
+	// +kubebuilder:validation:Format=duration
 	ScaleDownUnneededTime *metav1.Duration `json:"scaleDownUnneededTime,omitempty"`
 	// How long a node that is not ready has to be unneeded before it is removed.
 	// +optional
+	// +kubebuilder:validation:Format=duration
 	ScaleDownUnreadyTime *metav1.Duration `json:"scaleDownUnreadyTime,omitempty"`
 	// How long a new node may take to become ready.
 	// +optional
+	// +kubebuilder:validation:Format=duration
 	MaxNodeProvisionTime *metav1.Duration `json:"maxNodeProvisionTime,omitempty"`
 }
 
@@ -152,12 +159,15 @@ type ClusterAutoscalerOptions struct {
 type MachineControllerManagerSettings struct {
 	// How long a machine is drained before it is deleted by force. Default: 2h, by the machine-controller-manager.
 	// +optional
+	// +kubebuilder:validation:Format=duration
 	MachineDrainTimeout *metav1.Duration `json:"machineDrainTimeout,omitempty"`
 	// How long a machine may be unhealthy before it is replaced. Default: 10m, by the machine-controller-manager.
 	// +optional
+	// +kubebuilder:validation:Format=duration
 	MachineHealthTimeout *metav1.Duration `json:"machineHealthTimeout,omitempty"`
 	// How long a machine may take to join. Default: 20m, by the machine-controller-manager.
 	// +optional
+	// +kubebuilder:validation:Format=duration
 	MachineCreationTimeout *metav1.Duration `json:"machineCreationTimeout,omitempty"`
 	// How often the eviction of a pod is tried before the machine is deleted by force.
 	// +optional
@@ -168,6 +178,7 @@ type MachineControllerManagerSettings struct {
 	NodeConditions []string `json:"nodeConditions,omitempty"`
 	// How long an in-place update may take.
 	// +optional
+	// +kubebuilder:validation:Format=duration
 	MachineInPlaceUpdateTimeout *metav1.Duration `json:"inPlaceUpdateTimeout,omitempty"`
 	// True never replaces unhealthy machines. Only for in-place updates. Default: false, with in-place updates true.
 	// +optional

@@ -55,7 +55,7 @@ type MaintenanceCredentialsAutoRotation struct {
 	// SSH key pair of the nodes.
 	// +optional
 	SSHKeypair *MaintenanceRotationConfig `json:"sshKeypair,omitempty"`
-	// Key that encrypts data in etcd.
+	// Key that encrypts data in etcd. New Shoots rotate it every 672h (28 days) unless they say otherwise.
 	// +optional
 	ETCDEncryptionKey *MaintenanceRotationConfig `json:"etcdEncryptionKey,omitempty"`
 }
@@ -63,7 +63,8 @@ type MaintenanceCredentialsAutoRotation struct {
 // MaintenanceRotationConfig says how often credentials are rotated.
 type MaintenanceRotationConfig struct {
 	// Time between the end of a rotation and the next one; 30 minutes to 90 days, 0 switches the rotation off.
-	// Default: 168h (7 days), for the encryption key 672h (28 days).
+	// Default: 168h (7 days).
 	// +optional
+	// +kubebuilder:validation:Format=duration
 	RotationPeriod *metav1.Duration `json:"rotationPeriod,omitempty"`
 }

@@ -17,12 +17,15 @@ type Networking struct {
 	ProviderConfig *runtime.RawExtension `json:"providerConfig,omitempty"`
 	// CIDR of the pod network. Immutable once set. Default: that of the Seed for Shoots.
 	// +optional
+	// +kubebuilder:validation:Format=cidr
 	Pods *string `json:"pods,omitempty"`
 	// CIDR of the node network. May be extended. Unset: reported by the infrastructure.
 	// +optional
+	// +kubebuilder:validation:Format=cidr
 	Nodes *string `json:"nodes,omitempty"`
 	// CIDR of the service network. Immutable once set. Default: that of the Seed for Shoots.
 	// +optional
+	// +kubebuilder:validation:Format=cidr
 	Services *string `json:"services,omitempty"`
 	// IP families, in order of preference: IPv4, IPv6 or both. Immutable, except for the move from IPv4 to both and
 	// back. Default: IPv4.

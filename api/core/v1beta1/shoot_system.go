@@ -25,6 +25,7 @@ type KubernetesDashboard struct {
 	Addon `json:",inline"`
 	// How users log in. Default: `token`, the only value.
 	// +optional
+	// +kubebuilder:validation:Enum=token
 	AuthenticationMode *string `json:"authenticationMode,omitempty"`
 }
 
@@ -43,6 +44,7 @@ type NginxIngress struct {
 	Config map[string]string `json:"config,omitempty"`
 	// External traffic policy of the Service: `Cluster` or `Local`. Default: `Cluster`.
 	// +optional
+	// +kubebuilder:validation:Enum=Cluster;Local
 	ExternalTrafficPolicy *corev1.ServiceExternalTrafficPolicy `json:"externalTrafficPolicy,omitempty"`
 }
 
@@ -108,6 +110,8 @@ type CoreDNS struct {
 // CoreDNSAutoscaling says how the cluster DNS is scaled.
 type CoreDNSAutoscaling struct {
 	// `horizontal` (by load) or `cluster-proportional` (by number of nodes and cores). Default: `horizontal`.
+	// +optional
+	// +kubebuilder:default=horizontal
 	Mode CoreDNSAutoscalingMode `json:"mode"`
 }
 

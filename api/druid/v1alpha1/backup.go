@@ -58,15 +58,18 @@ type BackupSpec struct {
 	MaxBackupsLimitBasedGC *int32 `json:"maxBackupsLimitBasedGC,omitempty"`
 	// Interval at which old backups are deleted.
 	// +optional
+	// +kubebuilder:validation:Format=duration
 	GarbageCollectionPeriod *metav1.Duration `json:"garbageCollectionPeriod,omitempty"`
 	// Interval at which delta snapshots are taken.
 	// +optional
+	// +kubebuilder:validation:Format=duration
 	DeltaSnapshotPeriod *metav1.Duration `json:"deltaSnapshotPeriod,omitempty"`
 	// Size of changes at which a delta snapshot is taken before its time.
 	// +optional
 	DeltaSnapshotMemoryLimit *resource.Quantity `json:"deltaSnapshotMemoryLimit,omitempty"`
 	// How long delta snapshots are kept, beside those since the last full snapshot.
 	// +optional
+	// +kubebuilder:validation:Format=duration
 	DeltaSnapshotRetentionPeriod *metav1.Duration `json:"deltaSnapshotRetentionPeriod,omitempty"`
 	// Compression of snapshots.
 	// +optional
@@ -76,6 +79,7 @@ type BackupSpec struct {
 	EnableProfiling *bool `json:"enableProfiling,omitempty"`
 	// How long a snapshot may take.
 	// +optional
+	// +kubebuilder:validation:Format=duration
 	EtcdSnapshotTimeout *metav1.Duration `json:"etcdSnapshotTimeout,omitempty"`
 	// Settings of leader election among backup processes.
 	// +optional
@@ -96,9 +100,11 @@ type CompressionSpec struct {
 type LeaderElectionSpec struct {
 	// Interval at which leadership is checked.
 	// +optional
+	// +kubebuilder:validation:Format=duration
 	ReelectionPeriod *metav1.Duration `json:"reelectionPeriod,omitempty"`
 	// How long a connection to etcd may take.
 	// +optional
+	// +kubebuilder:validation:Format=duration
 	EtcdConnectionTimeout *metav1.Duration `json:"etcdConnectionTimeout,omitempty"`
 }
 

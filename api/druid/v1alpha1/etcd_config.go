@@ -57,9 +57,11 @@ type EtcdConfig struct {
 	PeerUrlTLS *TLSConfig `json:"peerUrlTls,omitempty"`
 	// How long a defragmentation may take.
 	// +optional
+	// +kubebuilder:validation:Format=duration
 	EtcdDefragTimeout *metav1.Duration `json:"etcdDefragTimeout,omitempty"`
 	// Interval at which members report. Default: 10s.
 	// +optional
+	// +kubebuilder:validation:Format=duration
 	HeartbeatDuration *metav1.Duration `json:"heartbeatDuration,omitempty"`
 	// Settings of the Service for clients.
 	// +optional

@@ -62,6 +62,7 @@ type WaitForFinalSnapshotSpec struct {
 	Enabled bool `json:"enabled"`
 	// How long the copy waits at most. Unset: for ever.
 	// +optional
+	// +kubebuilder:validation:Format=duration
 	Timeout *metav1.Duration `json:"timeout,omitempty"`
 }
 

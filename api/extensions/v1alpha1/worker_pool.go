@@ -94,12 +94,15 @@ type ClusterAutoscalerOptions struct {
 	ScaleDownGpuUtilizationThreshold *string `json:"scaleDownGpuUtilizationThreshold,omitempty"`
 	// How long a Node has to be unneeded before it is removed.
 	// +optional
+	// +kubebuilder:validation:Format=duration
 	ScaleDownUnneededTime *metav1.Duration `json:"scaleDownUnneededTime,omitempty"`
 	// How long a Node that is not ready has to be unneeded before it is removed.
 	// +optional
+	// +kubebuilder:validation:Format=duration
 	ScaleDownUnreadyTime *metav1.Duration `json:"scaleDownUnreadyTime,omitempty"`
 	// How long a new Node may take to become ready.
 	// +optional
+	// +kubebuilder:validation:Format=duration
 	MaxNodeProvisionTime *metav1.Duration `json:"maxNodeProvisionTime,omitempty"`
 }
 

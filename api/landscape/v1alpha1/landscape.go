@@ -162,6 +162,7 @@ type ConditionThreshold struct {
 	// Type of the condition, for example `APIServerAvailable`.
 	Type gardencorev1beta1.ConditionType `json:"type"`
 	// How long the check may fail before its condition is `False`.
+	// +kubebuilder:validation:Format=duration
 	Duration metav1.Duration `json:"duration"`
 }
 

@@ -23,9 +23,11 @@ type SyncSpec struct {
 	// Interval at which everything is compared and repaired even if nothing changed. Default: 10m. Counts only
 	// from the in-cluster object.
 	// +optional
+	// +kubebuilder:validation:Format=duration
 	Interval *metav1.Duration `json:"interval,omitempty"`
 	// How long one sync may take, waiting for health included. Default: 1h. Counts only from the in-cluster object.
 	// +optional
+	// +kubebuilder:validation:Format=duration
 	Timeout *metav1.Duration `json:"timeout,omitempty"`
 }
 
@@ -42,6 +44,7 @@ type GitSource struct {
 	Path string `json:"path,omitempty"`
 	// Interval at which the repository is asked for new commits. Default: 1m.
 	// +optional
+	// +kubebuilder:validation:Format=duration
 	Interval *metav1.Duration `json:"interval,omitempty"`
 	// Secret, in the namespace of the Landscape, with the credentials: `username` and `password` or `bearerToken` for
 	// HTTPS (and `ca.crt`), `identity` and `known_hosts` for SSH.

@@ -64,6 +64,7 @@ type DashboardGitHub struct {
 	SecretRef corev1.LocalObjectReference `json:"secretRef"`
 	// Interval at which tickets are fetched. Default: 15m, if the Secret has no key `webhookSecret`.
 	// +optional
+	// +kubebuilder:validation:Format=duration
 	PollInterval *metav1.Duration `json:"pollInterval,omitempty"`
 }
 
@@ -77,6 +78,7 @@ type DashboardOIDC struct {
 	IssuerURL *string `json:"issuerURL,omitempty"`
 	// How long a session may last. Default: 12h.
 	// +optional
+	// +kubebuilder:validation:Format=duration
 	SessionLifetime *metav1.Duration `json:"sessionLifetime,omitempty"`
 	// Scopes besides `openid` and `email`.
 	// +optional

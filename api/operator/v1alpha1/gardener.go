@@ -72,6 +72,7 @@ type GardenerAPIServerConfig struct {
 	GoAwayChance *float64 `json:"goAwayChance,omitempty"`
 	// Longest life of an admin kubeconfig for a Shoot, at least 1h. Default: 24h.
 	// +optional
+	// +kubebuilder:validation:Format=duration
 	ShootAdminKubeconfigMaxExpiration *metav1.Duration `json:"shootAdminKubeconfigMaxExpiration,omitempty"`
 }
 

@@ -44,18 +44,22 @@ type RuntimeNetworking struct {
 	// CIDRs of the node network.
 	// +optional
 	// +listType=atomic
+	// +kubebuilder:validation:items:Format=cidr
 	Nodes []string `json:"nodes,omitempty"`
 	// CIDRs of the pod network.
 	// +kubebuilder:validation:MinItems=1
 	// +listType=atomic
+	// +kubebuilder:validation:items:Format=cidr
 	Pods []string `json:"pods"`
 	// CIDRs of the service network.
 	// +kubebuilder:validation:MinItems=1
 	// +listType=atomic
+	// +kubebuilder:validation:items:Format=cidr
 	Services []string `json:"services"`
 	// CIDRs that components must not reach.
 	// +optional
 	// +listType=atomic
+	// +kubebuilder:validation:items:Format=cidr
 	BlockCIDRs []string `json:"blockCIDRs,omitempty"`
 }
 
@@ -93,6 +97,7 @@ type SettingLoadBalancerServices struct {
 	Annotations map[string]string `json:"annotations,omitempty"`
 	// External traffic policy: `Cluster` or `Local`. Default: `Cluster`.
 	// +optional
+	// +kubebuilder:validation:Enum=Cluster;Local
 	ExternalTrafficPolicy *corev1.ServiceExternalTrafficPolicy `json:"externalTrafficPolicy,omitempty"`
 	// Proxy protocol. Unset: not allowed.
 	// +optional

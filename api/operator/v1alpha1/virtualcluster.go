@@ -55,6 +55,7 @@ type Networking struct {
 	// networks of the runtime cluster.
 	// +kubebuilder:validation:MinItems=1
 	// +listType=atomic
+	// +kubebuilder:validation:items:Format=cidr
 	Services []string `json:"services"`
 }
 
@@ -191,6 +192,7 @@ type Authentication struct {
 type AuthenticationWebhook struct {
 	// How long answers are kept.
 	// +optional
+	// +kubebuilder:validation:Format=duration
 	CacheTTL *metav1.Duration `json:"cacheTTL,omitempty"`
 	// Name of a Secret, in namespace `garden`, whose key `kubeconfig` the webhook is reached with.
 	// +kubebuilder:validation:MinLength=1
@@ -233,5 +235,6 @@ type KubeControllerManagerConfig struct {
 	// Longest life of certificates that are signed. Default: 48h.
 	// +optional
 	// +kubebuilder:default="48h"
+	// +kubebuilder:validation:Format=duration
 	CertificateSigningDuration *metav1.Duration `json:"certificateSigningDuration,omitempty"`
 }

@@ -97,7 +97,7 @@ func TestWaitNamesTheDead(t *testing.T) {
 	m := manager(t)
 	spec := process.Spec{Binary: "/bin/sh", Args: []string{"-c", "echo cannot open database; exit 1"}, Log: m.Dir.Log("one", "etcd")}
 	require.NoError(t, m.ensure(t.Context(), "one", "etcd", spec))
-	err := m.wait(t.Context(), "a miracle", []running{{"one", "etcd"}}, func(context.Context) error { return errors.New("not yet") })
+	err := m.wait(t.Context(), "a miracle", []running{{cluster: "one", part: "etcd"}}, func(context.Context) error { return errors.New("not yet") })
 	var died *DiedError
 	require.ErrorAs(t, err, &died)
 	assert.Equal(t, []string{"cannot open database"}, died.Tail)

@@ -45,6 +45,14 @@ func (m *Manager) stopAll(ctx context.Context, state *statedir.State) error {
 	if err != nil {
 		return err
 	}
+	// These start processes themselves; with them gone, the list of processes is final.
+	var keepers []running
+	for _, name := range names {
+		keepers = append(keepers, running{cluster: name, part: PartStages})
+	}
+	if err := m.stopGroup(ctx, keepers); err != nil {
+		return err
+	}
 	var clients, servers, last []running
 	for _, name := range names {
 		parts, err := m.recorded(name)
@@ -54,13 +62,20 @@ func (m *Manager) stopAll(ctx context.Context, state *statedir.State) error {
 		for _, part := range parts {
 			switch {
 			case name == shared:
-				last = append(last, running{name, part})
+				last = append(last, running{cluster: name, part: part})
 			case part == PartAPIServer:
-				servers = append(servers, running{name, part})
+				servers = append(servers, running{cluster: name, part: part})
 			default:
-				clients = append(clients, running{name, part})
+				clients = append(clients, running{cluster: name, part: part})
 			}
 		}
+	}
+	_, etcdRuns, err := m.alive(shared, PartEtcd)
+	if err != nil {
+		return err
+	}
+	for i := range servers {
+		servers[i].hopeless = !etcdRuns
 	}
 	var failures []error
 	for _, group := range [][]running{clients, servers, last} {
@@ -74,7 +89,11 @@ func (m *Manager) stopGroup(ctx context.Context, parts []running) error {
 	var group sync.WaitGroup
 	for i, p := range parts {
 		group.Go(func() {
-			if err := process.Stop(ctx, m.Dir.Record(p.cluster, p.part), grace(p.part)); err != nil {
+			patience := grace(p.part)
+			if p.hopeless {
+				patience = 0
+			}
+			if err := process.Stop(ctx, m.Dir.Record(p.cluster, p.part), patience); err != nil {
 				failures[i] = fmt.Errorf("stopping %s/%s: %w", p.cluster, p.part, err)
 			}
 		})

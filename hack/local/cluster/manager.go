@@ -24,9 +24,10 @@ type Manager struct {
 	// Now is the clock that certificates are judged by.
 	Now func() time.Time
 
-	paths        binaries.Paths
-	stagesDigest string
-	etcdPort     int
+	paths    binaries.Paths
+	etcdPort int
+	// Stages as kwok's --config takes them.
+	builtinStages, otherStages []byte
 
 	mutex sync.Mutex // guards Out, and the ports in the state while clusters come up side by side
 }
@@ -37,13 +38,20 @@ func (m *Manager) say(format string, args ...any) {
 	fmt.Fprintf(m.Out, format+"\n", args...)
 }
 
-// prepare finds the executables and reads what the parts depend on.
+// prepare notes what the parts depend on.
 func (m *Manager) prepare(paths binaries.Paths, state *statedir.State) error {
-	digest, err := stages.Digest()
+	all, err := stages.Load()
 	if err != nil {
 		return err
 	}
-	m.paths, m.stagesDigest, m.etcdPort = paths, digest, state.EtcdPort
+	builtin, others := stages.Split(all)
+	if m.builtinStages, err = stages.Encode(builtin); err != nil {
+		return err
+	}
+	if m.otherStages, err = stages.Encode(others); err != nil {
+		return err
+	}
+	m.paths, m.etcdPort = paths, state.EtcdPort
 	return nil
 }
 

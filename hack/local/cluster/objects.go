@@ -5,13 +5,12 @@ import (
 	"fmt"
 
 	"github.com/pergola-dev/pergola/hack/local/restclient"
-	"github.com/pergola-dev/pergola/hack/local/stages"
 	"github.com/pergola-dev/pergola/hack/local/statedir"
 )
 
 const (
 	kwokUser   = "pergola-local:kwok"
-	stagesUser = "pergola-local:stages"
+	stagesUser = "pergola-local:stages" // reads what every user may read: which kinds are served
 )
 
 type object = map[string]any
@@ -23,13 +22,6 @@ type placed struct {
 }
 
 const rbacPath = "/apis/rbac.authorization.k8s.io/v1/"
-
-func clusterRole(name string, rules ...any) placed {
-	return placed{rbacPath + "clusterroles/" + name, object{
-		"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole",
-		"metadata": object{"name": name}, "rules": rules,
-	}}
-}
 
 func clusterRoleBinding(name, role, user string) placed {
 	const group = "rbac.authorization.k8s.io"
@@ -44,16 +36,8 @@ func clusterRoleBinding(name, role, user string) placed {
 func foundation(c *statedir.Cluster) []placed {
 	var all []placed
 	if c.Has(PartKwok) {
-		all = append(all,
-			placed{"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/" + stages.CRDName, stages.CRD()},
-			// kwok plays controllers of every API group, known or not.
-			clusterRoleBinding("pergola-local:kwok", "cluster-admin", kwokUser),
-			clusterRole("pergola-local:stages",
-				object{"apiGroups": []any{"kwok.x-k8s.io"}, "resources": []any{"stages"}, "verbs": []any{"*"}},
-			),
-			clusterRoleBinding("pergola-local:stages", "pergola-local:stages", stagesUser),
-			storageClass(),
-		)
+		// kwok plays controllers of every API group, known or not.
+		all = append(all, clusterRoleBinding("pergola-local:kwok", "cluster-admin", kwokUser), storageClass())
 	}
 	for n := range c.Nodes {
 		all = append(all, node(c, n))
@@ -93,23 +77,6 @@ func found(ctx context.Context, client *restclient.Client, c *statedir.Cluster) 
 	for _, p := range foundation(c) {
 		if err := client.Apply(ctx, p.path, p.object); err != nil {
 			return fmt.Errorf("setting up: %w", err)
-		}
-	}
-	return nil
-}
-
-// addBuiltinStages gives kwok what it needs for nodes and pods at once; the keeper adds the rest.
-func addBuiltinStages(ctx context.Context, client *restclient.Client) error {
-	all, err := stages.Load()
-	if err != nil {
-		return err
-	}
-	for _, stage := range all {
-		if !stage.Builtin() {
-			continue
-		}
-		if err := client.Apply(ctx, "/apis/kwok.x-k8s.io/v1alpha1/stages/"+stage.Name, stage.Object); err != nil {
-			return fmt.Errorf("adding stage %s: %w", stage.Name, err)
 		}
 	}
 	return nil

@@ -19,9 +19,12 @@ const (
 	PartControllerManager = "kube-controller-manager"
 	PartScheduler         = "kube-scheduler"
 	PartKwok              = "kwok"
-	// PartStages is this program itself; it keeps kwok's Stages in step with the CRDs.
+	// PartStages is this program itself; it runs a second kwok for the kinds that CRDs bring.
 	PartStages = "stages"
 )
+
+// partExtensions is that second kwok. It is no part of its own: PartStages starts and stops it.
+const partExtensions = "kwok-extensions"
 
 // shared is where the part that all clusters use has its log, record and keys.
 const shared = "shared"
@@ -90,15 +93,20 @@ func (m *Manager) spec(c *statedir.Cluster, part string) process.Spec {
 		spec.Args = []string{"--kubeconfig=" + m.Dir.PartKubeconfig(c.Name, PartScheduler), "--leader-elect=false", "--secure-port=0", "--kube-api-qps=500", "--kube-api-burst=500"}
 	case PartKwok:
 		spec.Args = []string{
-			"--kubeconfig=" + m.Dir.PartKubeconfig(c.Name, PartKwok), "--enable-crds=Stage", "--manage-all-nodes=true",
-			"--node-lease-duration-seconds=40", "--cidr=" + c.PodCIDR(), "--node-ip=" + c.NodeIP(0),
+			"--kubeconfig=" + m.Dir.PartKubeconfig(c.Name, PartKwok), "--config=" + m.Dir.Data(c.Name+"/"+PartKwok+".yaml"),
+			"--manage-all-nodes=true", "--node-lease-duration-seconds=40", "--cidr=" + c.PodCIDR(), "--node-ip=" + c.NodeIP(0),
 		}
+		spec.Salt += string(m.builtinStages)
 	case PartStages:
-		spec.Binary, spec.AnyBinary, spec.Salt = m.Self, true, m.stagesDigest
+		spec.Binary, spec.AnyBinary = m.Self, true
+		spec.Salt += string(m.otherStages)
 		folder := pki.Folder{Path: m.Dir.PKI(c.Name)}
 		spec.Args = []string{
 			"keep-stages", "--server=" + c.Server(), "--ca=" + folder.Cert("ca"),
 			"--cert=" + folder.Cert(PartStages), "--key=" + folder.Key(PartStages),
+			"--kwok=" + m.paths[PartKwok], "--kubeconfig=" + m.Dir.PartKubeconfig(c.Name, PartKwok),
+			"--config=" + m.Dir.Data(c.Name+"/"+partExtensions+".yaml"), "--record=" + m.Dir.Record(c.Name, partExtensions),
+			"--log=" + m.Dir.Log(c.Name, partExtensions),
 		}
 	}
 	return spec

@@ -2,7 +2,11 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
 
 	"github.com/pergola-dev/pergola/hack/local/restclient"
 	"github.com/pergola-dev/pergola/hack/local/statedir"
@@ -29,18 +33,39 @@ func (m *Manager) upParts(ctx context.Context, c *statedir.Cluster, client *rest
 	return nil
 }
 
-// beforeKwok puts in what kwok looks for when it starts.
+// beforeKwok writes the Stages that kwok plays and clears the way for a new kwok.
 func (m *Manager) beforeKwok(ctx context.Context, c *statedir.Cluster, client *restclient.Client) error {
-	err := m.wait(ctx, "Stages to be served", []running{{c.Name, PartAPIServer}}, func(ctx context.Context) error {
-		return addBuiltinStages(ctx, client)
-	})
-	if err != nil {
-		return err
+	file := m.Dir.Data(c.Name + "/" + PartKwok + ".yaml")
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		return fmt.Errorf("creating folder of stages: %w", err)
 	}
-	if _, alive, err := m.alive(c.Name, PartKwok); err != nil || alive {
+	if err := os.WriteFile(file, m.builtinStages, 0o600); err != nil {
+		return fmt.Errorf("writing stages: %w", err)
+	}
+	record, alive, err := m.alive(c.Name, PartKwok)
+	if err != nil || alive && record.Digest == m.spec(c, PartKwok).Digest() {
 		return err
 	}
 	return dropNodeLeases(ctx, client)
+}
+
+// ready asks the API server whether it is; of all checks only those that fail go into the error.
+func ready(ctx context.Context, client *restclient.Client) error {
+	err := client.Get(ctx, "/readyz", nil)
+	var status *restclient.StatusError
+	if !errors.As(err, &status) {
+		return err
+	}
+	var failed []string
+	for line := range strings.Lines(status.Message) {
+		if check, found := strings.CutPrefix(line, "[-]"); found {
+			failed = append(failed, strings.TrimSpace(check))
+		}
+	}
+	if len(failed) == 0 {
+		return err
+	}
+	return fmt.Errorf("its API server is not ready: %s", strings.Join(failed, ", "))
 }
 
 type condition struct {

@@ -131,6 +131,11 @@ func (m *Manager) clusterStatus(ctx context.Context, c *statedir.Cluster) (Clust
 			status.State, status.Message = one.State, part+" is "+one.State
 		}
 	}
+	if second, err := m.partStatus(c.Name, partExtensions, 0, false); err != nil {
+		return status, err
+	} else if second.State == Running {
+		status.Parts = append(status.Parts, second) // it comes and goes with the CRDs
+	}
 	if status.State != Running {
 		return status, nil
 	}
@@ -148,7 +153,7 @@ func (m *Manager) check(ctx context.Context, c *statedir.Cluster) error {
 	if err != nil {
 		return err
 	}
-	if err := client.Get(ctx, "/readyz", nil); err != nil {
+	if err := ready(ctx, client); err != nil {
 		return err
 	}
 	return settled(ctx, client, c)

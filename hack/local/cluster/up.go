@@ -139,7 +139,7 @@ func (m *Manager) upEtcd(ctx context.Context, state *statedir.State) error {
 		if err != nil {
 			return err
 		}
-		return m.wait(ctx, "etcd to answer", []running{{shared, PartEtcd}}, func(ctx context.Context) error {
+		return m.wait(ctx, "etcd to answer", []running{{cluster: shared, part: PartEtcd}}, func(ctx context.Context) error {
 			return client.Get(ctx, "/health", nil)
 		})
 	})
@@ -207,11 +207,8 @@ func (m *Manager) upCluster(ctx context.Context, c *statedir.Cluster) error {
 	if err != nil {
 		return err
 	}
-	base := []running{{shared, PartEtcd}, {c.Name, PartAPIServer}}
-	err = m.wait(ctx, "its API server to be ready", base, func(ctx context.Context) error {
-		return client.Get(ctx, "/readyz", nil)
-	})
-	if err != nil {
+	base := []running{{cluster: shared, part: PartEtcd}, {cluster: c.Name, part: PartAPIServer}}
+	if err := m.wait(ctx, "its API server", base, func(ctx context.Context) error { return ready(ctx, client) }); err != nil {
 		return err
 	}
 	if err := m.upParts(ctx, c, client); err != nil {
@@ -219,7 +216,7 @@ func (m *Manager) upCluster(ctx context.Context, c *statedir.Cluster) error {
 	}
 	everything := base
 	for _, part := range c.Parts {
-		everything = append(everything, running{c.Name, part})
+		everything = append(everything, running{cluster: c.Name, part: part})
 	}
 	if err := m.wait(ctx, "it to be ready", everything, func(ctx context.Context) error { return settled(ctx, client, c) }); err != nil {
 		return err
@@ -234,8 +231,12 @@ func (m *Manager) stopOutdated(ctx context.Context, c *statedir.Cluster, all boo
 	if err != nil {
 		return err
 	}
+	if slices.Contains(parts, PartStages) && !c.Has(PartStages) {
+		parts = append([]string{PartStages}, parts...) // first, for it would start the next again
+	}
 	for _, part := range parts {
-		if all || !c.Has(part) {
+		outdated := !c.Has(part) && (part != partExtensions || !c.Has(PartStages))
+		if all || outdated {
 			if err := process.Stop(ctx, m.Dir.Record(c.Name, part), grace(part)); err != nil {
 				return fmt.Errorf("stopping %s: %w", part, err)
 			}
@@ -274,7 +275,11 @@ func (m *Manager) ensure(ctx context.Context, cluster, part string, spec process
 }
 
 // running names a part that must not end while something is waited for.
-type running struct{ cluster, part string }
+type running struct {
+	cluster, part string
+	// hopeless: it will not end by itself when told to.
+	hopeless bool
+}
 
 // wait calls check until it succeeds. It ends early, with the end of the log, when one of the parts
 // dies, and with the last failure of check when ctx ends.

@@ -20,24 +20,25 @@ var bootID = sync.OnceValue(func() string {
 })
 
 // identify returns a string that no other process of this machine ever has: the boot and the clock
-// tick at which the process started.
-func identify(pid int) (string, error) {
+// tick at which the process started. A dying process has ended but still holds its ports and files: its
+// first thread is dead and others are not.
+func identify(pid int) (born string, dying bool, err error) {
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
-		return "", errGone
+		return "", false, errGone
 	}
 	// The second field is the name in parentheses and may itself contain blanks and parentheses.
 	_, rest, found := strings.Cut(string(data[max(0, strings.LastIndexByte(string(data), ')')):]), ") ")
 	fields := strings.Fields(rest)
 	const state, threads, startTime = 0, 17, 19
 	if !found || len(fields) <= startTime {
-		return "", fmt.Errorf("reading /proc/%d/stat: unexpected format", pid)
+		return "", false, fmt.Errorf("reading /proc/%d/stat: unexpected format", pid)
 	}
-	// The first thread may be dead already while others still hold the ports and files of the process.
-	if fields[state] == "X" || fields[state] == "Z" && fields[threads] <= "1" {
-		return "", errGone
+	dead := fields[state] == "Z" || fields[state] == "X"
+	if dead && (fields[threads] == "0" || fields[threads] == "1") {
+		return "", false, errGone
 	}
-	return bootID() + "/" + fields[startTime], nil
+	return bootID() + "/" + fields[startTime], dead, nil
 }
 
 func bornBeforeBoot(born string) bool {

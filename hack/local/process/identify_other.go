@@ -11,17 +11,17 @@ import (
 
 var errGone = errors.New("no such process")
 
-// identify returns the state-independent identity of a process where there is no /proc: the second
-// at which it started, as ps prints it.
-func identify(pid int) (string, error) {
+// identify returns the identity of a process where there is no /proc: the second at which it started, as
+// ps prints it.
+func identify(pid int) (born string, dying bool, err error) {
 	command := exec.Command("ps", "-o", "stat=,lstart=", "-p", fmt.Sprint(pid))
 	command.Env = []string{"LC_ALL=C", "TZ=UTC", "PATH=/bin:/usr/bin"}
 	out, err := command.Output()
 	fields := strings.Fields(string(out))
 	if err != nil || len(fields) < 2 || strings.HasPrefix(fields[0], "Z") {
-		return "", errGone
+		return "", false, errGone
 	}
-	return strings.Join(fields[1:], " "), nil
+	return strings.Join(fields[1:], " "), false, nil
 }
 
 // bornBeforeBoot cannot be told here from other ends of a process.

@@ -62,9 +62,15 @@ func (r *Record) EarlierBoot() bool { return bornBeforeBoot(r.Born) }
 // Alive says whether the recorded process still runs. A dead one that nobody has collected yet
 // (a zombie) and another process that got the same id do not count. Nil is not alive.
 func (r *Record) Alive() bool {
+	there, dying := r.look()
+	return there && !dying
+}
+
+// look says whether the process is there, and whether it is just ending.
+func (r *Record) look() (there, dying bool) {
 	if r == nil || r.PID <= 0 {
-		return false
+		return false, false
 	}
-	born, err := identify(r.PID)
-	return err == nil && born == r.Born
+	born, dying, err := identify(r.PID)
+	return err == nil && born == r.Born, dying
 }

@@ -68,7 +68,7 @@ func Start(spec Spec, recordPath string) (*Record, error) {
 	record := &Record{PID: command.Process.Pid, Digest: spec.Digest(), Command: spec.Binary}
 	// A process that died at once has no identity any more; the record then names a dead process,
 	// which is the truth.
-	record.Born, _ = identify(record.PID)
+	record.Born, _, _ = identify(record.PID)
 	// Collect it when it ends while we still run; later init does.
 	go func() { _ = command.Wait() }()
 	if err := record.write(recordPath); err != nil {

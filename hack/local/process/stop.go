@@ -21,7 +21,7 @@ func Stop(ctx context.Context, recordPath string, grace time.Duration) error {
 	if err != nil {
 		return err
 	}
-	if record.Alive() {
+	if there, _ := record.look(); there {
 		if err := record.end(ctx, grace); err != nil {
 			return err
 		}
@@ -40,7 +40,10 @@ func (r *Record) end(ctx context.Context, grace time.Duration) error {
 	defer deadline.Stop()
 	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()
-	for killed, polls := false, 0; r.Alive(); {
+	for killed, polls := false, 0; ; {
+		if there, _ := r.look(); !there {
+			return nil
+		}
 		select {
 		case <-tick.C:
 			if killed {
@@ -60,7 +63,6 @@ func (r *Record) end(ctx context.Context, grace time.Duration) error {
 		}
 		ctx = context.WithoutCancel(ctx)
 	}
-	return nil
 }
 
 func (r *Record) signal(signal syscall.Signal) error {

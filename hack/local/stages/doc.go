@@ -1,11 +1,13 @@
 // Package stages holds the kwok Stages that play what cannot run without containers (kubelets, etcd
-// operators, provider extensions, load balancers, volumes), and keeps them in a cluster.
+// operators, provider extensions, load balancers, volumes), and has them played.
 //
 // The Stages are the YAML files of this folder. A Stage whose annotation local.pergola.dev/kinds lists
 // several kinds stands for one Stage each; $(kind) in it is the kind, $(name) the kind in lower case.
+// kwok draws lots between Stages that match at once, so no two may; and it looks at an object again after
+// each patch, so a Stage makes one patch, the one that makes it match no longer.
 //
-// kwok runs with its Stage API enabled, so Stages are objects of the cluster. It looks up the resource
-// of a new Stage once, and gives up until another Stage changes when the resource is not there. CRDs
-// come later than kwok, so the Keeper adds the Stage of a kind when the API server serves the kind, and
-// removes it when it no longer does.
+// kwok ends when the kind of a Stage is not served, and CRDs come later than kwok. So two of them run: one
+// with the Stages of core kinds, started once; and one with the Stages of the other kinds that are served
+// by now, which the Keeper starts anew when those change. kwok's own Stage API would not do: it looks at an
+// object when the first Stage of its kind arrives, and not again when the next one does.
 package stages

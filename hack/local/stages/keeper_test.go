@@ -2,9 +2,9 @@ package stages
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"encoding/pem"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -24,26 +24,12 @@ import (
 // command; here the order of events is in our hands.
 type apiServer struct {
 	served   map[string]string // OpenAPI path -> hash
-	stages   map[string]bool
 	requests int
 }
 
 func (s *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.requests++
-	name := strings.TrimPrefix(r.URL.Path, stagesPath+"/")
 	switch {
-	case r.Method == http.MethodPatch:
-		s.stages[name] = true
-		_, _ = io.WriteString(w, "{}")
-	case r.Method == http.MethodDelete:
-		delete(s.stages, name)
-		_, _ = io.WriteString(w, "{}")
-	case r.URL.Path == stagesPath:
-		var items []any
-		for name := range s.stages {
-			items = append(items, map[string]any{"metadata": map[string]any{"name": name}})
-		}
-		_ = json.NewEncoder(w).Encode(map[string]any{"items": items})
 	case r.URL.Path == "/openapi/v3":
 		paths := map[string]any{}
 		for path, hash := range s.served {
@@ -55,6 +41,28 @@ func (s *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	default:
 		_ = json.NewEncoder(w).Encode(map[string]any{"resources": []any{map[string]any{"name": "things", "kind": "Thing"}, map[string]any{"name": "others", "kind": "Other"}}})
 	}
+}
+
+// player notes what it is told.
+type player struct{ events []string }
+
+func (p *player) Play(_ context.Context, all []Stage) error {
+	event := "play"
+	for _, stage := range all {
+		event += " " + stage.Name
+	}
+	p.events = append(p.events, event)
+	return nil
+}
+
+func (p *player) Check(context.Context) error {
+	p.events = append(p.events, "check")
+	return nil
+}
+
+func (p *player) Stop(context.Context) error {
+	p.events = append(p.events, "stop")
+	return nil
 }
 
 func connect(t *testing.T, handler http.Handler) *restclient.Client {
@@ -74,32 +82,53 @@ func connect(t *testing.T, handler http.Handler) *restclient.Client {
 }
 
 func TestKeeper(t *testing.T) {
-	server := &apiServer{served: map[string]string{}, stages: map[string]bool{"of-an-older-version": true}}
+	server, player := &apiServer{served: map[string]string{}}, &player{}
 	var log bytes.Buffer
-	keeper := Keeper{Client: connect(t, server), Log: &log, Stages: []Stage{
-		{Name: "thing", GroupVersion: "example.com/v1", Kind: "Thing", Object: map[string]any{}},
-		{Name: "other", GroupVersion: "example.com/v1", Kind: "Other", Object: map[string]any{}},
+	keeper := Keeper{Client: connect(t, server), Player: player, Log: &log, Interval: time.Millisecond, Stages: []Stage{
+		{Name: "thing", GroupVersion: "example.com/v1", Kind: "Thing"},
+		{Name: "other", GroupVersion: "example.com/v1", Kind: "Other"},
 	}}
-	sync := func() {
+	expect := func(why string, events ...string) {
 		t.Helper()
+		player.events = nil
 		require.NoError(t, keeper.Sync(t.Context()))
+		assert.Equal(t, events, player.events, why)
 	}
-	sync()
-	assert.Empty(t, server.stages, "nothing is served yet, and what is not ours any more is gone")
-
+	expect("what an earlier keeper has left playing ends", "play")
 	server.served["apis/example.com/v1"] = "one"
-	sync()
-	assert.Equal(t, map[string]bool{"thing": true}, server.stages, "a kind without OpenAPI has to wait: kwok would give up on it")
-
+	expect("a kind without OpenAPI has to wait: kwok would end", "play thing")
 	before := server.requests
-	sync()
-	assert.Equal(t, before+1, server.requests, "one request when nothing has changed")
-
+	expect("nothing has changed", "check")
+	assert.Equal(t, before+1, server.requests, "that costs one request")
 	delete(server.served, "apis/example.com/v1")
-	sync()
-	assert.Empty(t, server.stages)
-	server.served["apis/example.com/v1"] = "one"
-	sync()
-	assert.Equal(t, map[string]bool{"thing": true}, server.stages, "the CRD may come back")
-	assert.Contains(t, log.String(), "example.com/v1 Thing is served: added stage thing")
+	expect("the CRD is gone", "play")
+	server.served["apis/example.com/v1"] = "two"
+	expect("the CRD is back", "play thing")
+
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	player.events = nil
+	require.NoError(t, keeper.Run(ctx))
+	assert.Equal(t, []string{"stop"}, player.events)
+}
+
+func TestKwokIsStartedAgain(t *testing.T) {
+	folder := t.TempDir()
+	kwok := &Kwok{
+		Binary: "/bin/echo", Config: filepath.Join(folder, "stages.yaml"),
+		Record: filepath.Join(folder, "run", "kwok.pid"), Log: filepath.Join(folder, "kwok.log"),
+	}
+	stage := Stage{Name: "thing", Object: map[string]any{"kind": "Stage"}}
+	require.NoError(t, kwok.Play(t.Context(), nil))
+	assert.NoFileExists(t, kwok.Record, "without stages there is nothing to run")
+	require.NoError(t, kwok.Play(t.Context(), []Stage{stage}))
+	require.Eventually(t, func() bool {
+		err := kwok.Check(t.Context())
+		return err != nil && strings.Contains(err.Error(), "kwok has ended: --kubeconfig=")
+	}, 5*time.Second, time.Millisecond)
+	assert.Equal(t, 1, kwok.failures)
+	require.Eventually(t, func() bool { return kwok.Check(t.Context()) != nil }, 5*time.Second, time.Millisecond)
+	assert.Equal(t, 1, kwok.failures, "not again at once")
+	require.NoError(t, kwok.Stop(t.Context()))
+	assert.NoFileExists(t, kwok.Record)
 }

@@ -15,8 +15,12 @@ import (
 //go:embed *.yaml
 var files embed.FS
 
-// kindsAnnotation lists the kinds that a Stage in a file stands for.
-const kindsAnnotation = "local.pergola.dev/kinds"
+const (
+	// kindsAnnotation lists the kinds that a Stage in a file stands for.
+	kindsAnnotation = "local.pergola.dev/kinds"
+	// sameKinds stands for the list that comes before in the same file.
+	sameKinds = "as above"
+)
 
 // Stage is one Stage object and the resource it plays.
 type Stage struct {
@@ -25,7 +29,7 @@ type Stage struct {
 	// GroupVersion and Kind are the resource, as in "apps/v1" and "Deployment"; the core group is "v1".
 	GroupVersion string
 	Kind         string
-	// Object is the Stage as it is sent to the API server.
+	// Object is the whole Stage.
 	Object map[string]any
 }
 
@@ -53,17 +57,36 @@ func Load() ([]Stage, error) {
 	return all, nil
 }
 
-// Digest changes with the content of the folder.
-func Digest() (string, error) {
-	all, err := Load()
-	if err != nil {
-		return "", err
+// Encode writes the Stages as kwok's --config takes them.
+func Encode(all []Stage) ([]byte, error) {
+	var out bytes.Buffer
+	encoder := yaml.NewEncoder(&out)
+	for _, stage := range all {
+		if err := encoder.Encode(stage.Object); err != nil {
+			return nil, fmt.Errorf("encoding stage %s: %w", stage.Name, err)
+		}
 	}
-	return digestOf(all), nil
+	if err := encoder.Close(); err != nil {
+		return nil, fmt.Errorf("encoding stages: %w", err)
+	}
+	return out.Bytes(), nil
+}
+
+// Split separates the Stages of kinds that every API server serves from the others.
+func Split(all []Stage) (builtin, others []Stage) {
+	for _, stage := range all {
+		if stage.Builtin() {
+			builtin = append(builtin, stage)
+		} else {
+			others = append(others, stage)
+		}
+	}
+	return builtin, others
 }
 
 func parse(data []byte) ([]Stage, error) {
 	var all []Stage
+	var kinds []string
 	decoder := yaml.NewDecoder(bytes.NewReader(data))
 	for {
 		var document yaml.Node
@@ -74,7 +97,20 @@ func parse(data []byte) ([]Stage, error) {
 		if err != nil {
 			return nil, fmt.Errorf("decoding YAML: %w", err)
 		}
-		stages, err := expand(&document)
+		var head header
+		if err := document.Decode(&head); err != nil {
+			return nil, fmt.Errorf("line %d: reading stage: %w", document.Line, err)
+		}
+		own := kinds
+		list, found := head.Metadata.Annotations[kindsAnnotation]
+		switch {
+		case !found:
+			own = []string{head.Spec.ResourceRef.Kind}
+		case list != sameKinds:
+			kinds = strings.Fields(list)
+			own = kinds
+		}
+		stages, err := expand(&document, own)
 		if err != nil {
 			return nil, fmt.Errorf("line %d: %w", document.Line, err)
 		}
@@ -96,19 +132,11 @@ type header struct {
 	} `yaml:"spec"`
 }
 
-// expand turns one document into the Stages it stands for.
-func expand(document *yaml.Node) ([]Stage, error) {
+// expand turns one document into a Stage for each kind.
+func expand(document *yaml.Node, kinds []string) ([]Stage, error) {
 	template, err := yaml.Marshal(document)
 	if err != nil {
 		return nil, fmt.Errorf("reading stage: %w", err)
-	}
-	var head header
-	if err := document.Decode(&head); err != nil {
-		return nil, fmt.Errorf("reading stage: %w", err)
-	}
-	kinds := []string{head.Spec.ResourceRef.Kind}
-	if list, found := head.Metadata.Annotations[kindsAnnotation]; found {
-		kinds = strings.Fields(list)
 	}
 	var all []Stage
 	for _, kind := range kinds {
@@ -124,9 +152,7 @@ func expand(document *yaml.Node) ([]Stage, error) {
 		if own.Kind != "Stage" || own.Metadata.Name == "" || own.Spec.ResourceRef.Kind == "" || own.Spec.ResourceRef.APIGroup == "" {
 			return nil, fmt.Errorf("not a Stage with a name and a resourceRef: kind %q, name %q", own.Kind, own.Metadata.Name)
 		}
-		metadata := object["metadata"].(map[string]any)
-		delete(metadata, "annotations")
-		metadata["labels"] = map[string]any{ownerLabel: ownerValue}
+		delete(object["metadata"].(map[string]any), "annotations")
 		all = append(all, Stage{
 			Name: own.Metadata.Name, GroupVersion: own.Spec.ResourceRef.APIGroup,
 			Kind: own.Spec.ResourceRef.Kind, Object: object,

@@ -1,0 +1,69 @@
+# Everything needs Go, git and make only. `make help` lists the targets.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -o errexit -o nounset -o pipefail -c
+.DEFAULT_GOAL := help
+
+BIN       := $(CURDIR)/bin
+LOCAL     := $(BIN)/pergola-local
+LANDSCAPE ?= landscapes/local
+
+# The demonstration key of landscapes/local; a real landscape keeps its key out of Git.
+export SOPS_AGE_KEY_FILE ?= $(CURDIR)/landscapes/local/.sops/age.key
+
+.PHONY: help
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  %-14s %s\n", $$1, $$2}'
+
+.PHONY: build
+build: ## build bin/pergola
+	@go build -trimpath -o $(BIN)/pergola ./cmd/pergola
+
+.PHONY: demo
+demo: build local-up ## the whole way on real API servers: apply a landscape, change it, repair drift
+	@hack/demo.sh
+
+.PHONY: test
+test: ## vet, lint, check generated files, unit and integration tests
+	@hack/test.sh
+
+.PHONY: bench
+bench: build $(LOCAL) ## speed and memory, each beside a peer or a floor in the same run
+	@hack/bench.sh
+
+.PHONY: generate
+generate: ## regenerate deep copies, CRDs and the CUE base
+	@hack/generate/generate.sh
+	@go run ./schemas/generate schemas/base
+
+.PHONY: golden
+golden: build ## record the render of landscapes/local anew
+	@$(BIN)/pergola golden $(LANDSCAPE) --update
+
+.PHONY: lint
+lint: ## go vet and staticcheck
+	@hack/lint.sh
+
+.PHONY: local-up
+local-up: $(LOCAL) ## start the local clusters runtime, virtual and local
+	@$(LOCAL) up
+
+.PHONY: local-down
+local-down: $(LOCAL) ## stop the local clusters, keep their data
+	@$(LOCAL) down
+
+.PHONY: local-status
+local-status: $(LOCAL) ## show the local clusters
+	@$(LOCAL) status
+
+.PHONY: local-clean
+local-clean: $(LOCAL) ## stop the local clusters and remove their data
+	@$(LOCAL) clean
+
+.PHONY: clean
+clean: local-clean ## remove everything that was built or started here
+	@rm -rf $(BIN) hack/local/bin
+
+.PHONY: $(LOCAL)
+$(LOCAL):
+	@go -C hack/local build -trimpath -o $(LOCAL) .

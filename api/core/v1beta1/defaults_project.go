@@ -1,0 +1,25 @@
+package v1beta1
+
+// SetDefaults_Project fills in what a Project leaves open. Creator and owner come from the request and are not touched.
+func SetDefaults_Project(project *Project) {
+	spec := &project.Spec
+	if spec.Owner != nil {
+		defaultSubject(spec.Owner)
+	}
+	for i := range spec.Members {
+		member := &spec.Members[i]
+		defaultSubject(&member.Subject)
+		if member.Role == "" && len(member.Roles) == 0 {
+			member.Role = ProjectMemberViewer
+		}
+	}
+	for i := range spec.DualApprovalForDeletion {
+		orDefault(&spec.DualApprovalForDeletion[i].IncludeServiceAccounts, true)
+	}
+	if spec.Namespace != nil && *spec.Namespace == GardenNamespace {
+		// Clusters of the landscape itself may use Seeds that are kept for them.
+		tolerations := orEmpty(&spec.Tolerations)
+		tolerations.Whitelist = withToleration(tolerations.Whitelist, SeedTaintProtected)
+		tolerations.Defaults = withToleration(tolerations.Defaults, SeedTaintProtected)
+	}
+}

@@ -1,0 +1,22 @@
+package v1alpha1
+
+import gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
+
+// Condition types of a Garden.
+const (
+	// VirtualGardenAPIServerAvailable says whether the API server of the virtual cluster answers.
+	VirtualGardenAPIServerAvailable gardencorev1beta1.ConditionType = "VirtualGardenAPIServerAvailable"
+	// RuntimeComponentsHealthy says whether components of the runtime cluster are healthy.
+	RuntimeComponentsHealthy gardencorev1beta1.ConditionType = "RuntimeComponentsHealthy"
+	// VirtualComponentsHealthy says whether components of the virtual cluster are healthy.
+	VirtualComponentsHealthy gardencorev1beta1.ConditionType = "VirtualComponentsHealthy"
+	// ObservabilityComponentsHealthy says whether monitoring and logging are healthy.
+	ObservabilityComponentsHealthy = gardencorev1beta1.ObservabilityComponentsHealthy
+)
+
+const (
+	// AdvertisedAddressVirtualGarden is the name of the address of the virtual cluster's API server.
+	AdvertisedAddressVirtualGarden = "virtual-garden"
+	// SecretManagerIdentityOperator is the identity by which the operator marks the Secrets it makes.
+	SecretManagerIdentityOperator = "gardener-operator"
+)

@@ -1,0 +1,245 @@
+package apply
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	clocktesting "k8s.io/utils/clock/testing"
+)
+
+func (f *fixture) inventory() []string {
+	f.Helper()
+	entries, err := f.inv.Load(f.ctx)
+	require.NoError(f, err)
+	var out []string
+	for _, e := range entries {
+		out = append(out, e.Kind+"/"+e.Name)
+	}
+	return out
+}
+
+func (f *fixture) stuck(name string) *unstructured.Unstructured {
+	o := f.configMap(name, "x")
+	o.SetFinalizers([]string{"test.example.com/stuck"})
+	return o
+}
+
+func (f *fixture) release(o *unstructured.Unstructured) {
+	f.Cleanup(func() {
+		_, _ = f.resource(o).Patch(context.Background(), o.GetName(), "application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`), patchAs("somebody"))
+	})
+}
+
+func TestPruneDeletesWhatLeftTheSet(t *testing.T) {
+	f := newFixture(t)
+	keys := GardenerKeys()
+	kept := f.configMap("kept", "x")
+	kept.SetAnnotations(map[string]string{keys.KeepObject: "true"})
+	f.mustApply(f.set(f.configMap("stays", "x"), f.configMap("goes", "x"), kept))
+	f.create(f.configMap("foreign", "x"))
+
+	var r *Result
+	counts := f.requests(func() { r = f.mustApply(f.set(f.configMap("stays", "x"))) })
+	assert.Equal(t, map[string]Action{"ConfigMap/stays": Unchanged, "ConfigMap/goes": Deleted, "ConfigMap/kept": Kept}, actions(r))
+	assert.Equal(t, RequestCounts{"delete": 1, "patch-apply": 1}, counts)
+	assert.False(t, f.exists(f.configMap("goes", "")))
+	assert.True(t, f.exists(kept))
+	assert.True(t, f.exists(f.configMap("foreign", "")))
+	assert.Equal(t, []string{"ConfigMap/stays"}, f.inventory())
+}
+
+func TestPruneHandsOverBetweenSets(t *testing.T) {
+	f := newFixture(t)
+	moved, early := f.configMap("moved", "x"), f.configMap("early", "x")
+	f.mustApply(f.set(moved, early, f.configMap("a", "x")))
+	uid := f.get(moved).GetUID()
+	other := f.set(moved)
+	other.Name = f.ns + "/other"
+	inv := NewConfigMapInventory(f.c, f.ns, "other", nil)
+
+	// The new owner came first: its origin is on the object.
+	r, err := f.e.Apply(f.ctx, f.c, other, inv, ApplyOptions{})
+	require.NoError(t, err)
+	assert.Equal(t, Configured, r.Objects[0].Action)
+	// The new owner comes later: the caller knows.
+	r, err = f.e.Apply(f.ctx, f.c, f.set(f.configMap("a", "x")), f.inv,
+		ApplyOptions{DesiredElsewhere: func(r Ref) bool { return r.Name == "early" }})
+	require.NoError(t, err)
+	assert.Equal(t, map[string]Action{"ConfigMap/a": Unchanged, "ConfigMap/moved": HandedOver, "ConfigMap/early": HandedOver}, actions(r))
+	assert.Equal(t, uid, f.get(moved).GetUID())
+	assert.True(t, f.exists(early))
+
+	// Two sets that both want it do not fight.
+	f.mustApply(f.set(moved))
+	_, err = f.e.Apply(f.ctx, f.c, other, inv, ApplyOptions{})
+	assert.Equal(t, OwnedElsewhere, ReasonOf(err))
+}
+
+func TestPruneIsHeld(t *testing.T) {
+	f := newFixture(t)
+	f.mustApply(f.set(f.configMap("a", "x"), f.configMap("b", "x")))
+	r := f.mustApply(f.set())
+	assert.Equal(t, 2, r.Count(HeldBack), "an empty set deletes nothing")
+	assert.Len(t, f.inventory(), 2)
+
+	var asked []Entry
+	r, err := f.e.Apply(f.ctx, f.c, f.set(), f.inv, ApplyOptions{AllowEmpty: true, ApprovePrune: func(e []Entry) []Held {
+		asked = e
+		return []Held{{Ref: e[0].Ref, Reason: "too much at once"}}
+	}})
+	require.NoError(t, err)
+	assert.Len(t, asked, 2)
+	assert.Equal(t, map[string]Action{"ConfigMap/a": HeldBack, "ConfigMap/b": Deleted}, actions(r))
+	assert.Equal(t, []string{"ConfigMap/a"}, f.inventory())
+	assert.False(t, r.Complete)
+	assert.True(t, f.exists(f.configMap("a", "")))
+
+	// A failed sibling may be the replacement of what leaves.
+	bad := f.configMap("A_is_no_name", "x")
+	r, err = f.apply(f.set(bad))
+	assert.Equal(t, Invalid, ReasonOf(err))
+	assert.Equal(t, HeldBack, actions(r)["ConfigMap/a"])
+	assert.True(t, f.exists(f.configMap("a", "")))
+}
+
+func TestAStuckFinalizerBlocksOnlyItsObject(t *testing.T) {
+	f := newFixture(t)
+	stuck := f.stuck("stuck")
+	f.release(stuck)
+	f.mustApply(f.set(stuck, f.configMap("goes", "x"), f.configMap("stays", "x")))
+	set := f.set(f.configMap("stays", "y"), f.configMap("new", "x"))
+	r, err := f.e.Apply(f.ctx, f.c, set, f.inv, ApplyOptions{DeleteTimeout: 200 * time.Millisecond})
+	require.NoError(t, err)
+	assert.Equal(t, map[string]Action{"ConfigMap/stuck": Deleting, "ConfigMap/goes": Deleted, "ConfigMap/stays": Configured, "ConfigMap/new": Created}, actions(r))
+	assert.Contains(t, r.Pending()[0].Message, "test.example.com/stuck")
+	assert.Contains(t, f.inventory(), "ConfigMap/stuck")
+
+	// Asking again costs nothing, and once it is gone it is forgotten.
+	assert.Empty(t, f.requests(func() {
+		_, err = f.e.Apply(f.ctx, f.c, set, f.inv, ApplyOptions{DeleteTimeout: 50 * time.Millisecond})
+		require.NoError(t, err)
+	}))
+	f.patchGone(stuck)
+	f.mustApply(set)
+	assert.NotContains(t, f.inventory(), "ConfigMap/stuck")
+}
+
+// patchGone removes the finalizers and waits until the cache knows.
+func (f *fixture) patchGone(o *unstructured.Unstructured) {
+	f.Helper()
+	_, err := f.resource(o).Patch(f.ctx, o.GetName(), "application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`), patchAs("somebody"))
+	require.NoError(f, err)
+	f.eventually("the object is gone", func() bool { return f.c.cached(RefOf(o)) == nil })
+}
+
+func TestDelete(t *testing.T) {
+	f := newFixture(t)
+	keep, stuck := f.configMap("keep", "x"), f.stuck("stuck")
+	keep.SetAnnotations(map[string]string{GardenerKeys().KeepObject: "true"})
+	f.release(stuck)
+	f.mustApply(f.set(keep, stuck, f.configMap("a", "x"), f.object(`{apiVersion: v1, kind: Service, metadata: {name: s, namespace: NS}, spec: {ports: [{port: 1}]}}`)))
+
+	r, err := f.e.Delete(f.ctx, f.c, f.set(), f.inv, DeleteOptions{Timeout: 200 * time.Millisecond})
+	assert.Equal(t, Stuck, ReasonOf(err))
+	assert.ErrorContains(t, err, "test.example.com/stuck")
+	assert.Equal(t, map[string]Action{"ConfigMap/keep": Kept, "ConfigMap/stuck": Deleting, "ConfigMap/a": Deleted, "Service/s": Deleted}, actions(r))
+	assert.Equal(t, "Service", r.Objects[1].Ref.Kind, "reverse order: %v", r.Objects)
+	assert.Equal(t, []string{"ConfigMap/stuck"}, f.inventory())
+
+	f.patchGone(stuck)
+	r, err = f.e.Delete(f.ctx, f.c, f.set(), f.inv, DeleteOptions{})
+	require.NoError(t, err)
+	assert.True(t, r.Complete)
+	assert.Empty(t, f.inventory())
+	assert.False(t, f.exists(f.configMap("inventory", "")), "the inventory goes last")
+	assert.True(t, f.exists(keep))
+}
+
+func TestKeepObjects(t *testing.T) {
+	f := newFixture(t)
+	set := f.set(f.configMap("a", "x"))
+	f.mustApply(set)
+	set.KeepObjects = true
+	r, err := f.e.Delete(f.ctx, f.c, set, f.inv, DeleteOptions{})
+	require.NoError(t, err)
+	assert.Equal(t, 1, r.Count(Kept))
+	assert.True(t, f.exists(f.configMap("a", "")))
+	assert.Empty(t, f.inventory())
+}
+
+func TestFinalizeDeletionAfter(t *testing.T) {
+	f := newFixture(t)
+	clock := clocktesting.NewFakeClock(time.Now())
+	stuck := f.stuck("stuck")
+	stuck.SetAnnotations(map[string]string{GardenerKeys().FinalizeDeletionAfter: "1h"})
+	f.release(stuck)
+	f.mustApply(f.set(stuck))
+	_, err := f.e.Delete(f.ctx, f.c, f.set(), f.inv, DeleteOptions{Timeout: 50 * time.Millisecond})
+	assert.Equal(t, Stuck, ReasonOf(err))
+
+	f.e = NewEngine(Options{Clock: clock})
+	clock.SetTime(f.get(stuck).GetDeletionTimestamp().Add(time.Hour))
+	_, err = f.e.Delete(f.ctx, f.c, f.set(), f.inv, DeleteOptions{})
+	require.NoError(t, err)
+	assert.False(t, f.exists(stuck))
+}
+
+func TestDeletePersistentVolumeClaims(t *testing.T) {
+	f := newFixture(t)
+	sts := f.object(`{apiVersion: apps/v1, kind: StatefulSet, metadata: {name: s, namespace: NS}, spec: {serviceName: s, selector: {matchLabels: {app: s}},
+	  template: {metadata: {labels: {app: s}}, spec: {containers: [{name: c, image: pause}]}}}}`)
+	claim := func(name, app string) *unstructured.Unstructured {
+		return f.object(`{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: ` + name + `, namespace: NS, labels: {app: ` + app + `}},
+		  spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}`)
+	}
+	f.create(claim("data-s-0", "s"))
+	f.create(claim("other", "other"))
+	set := f.set(sts)
+	set.DeletePersistentVolumeClaims = true
+	f.mustApply(set)
+	// Without a garbage collector the foreground deletion of the StatefulSet does not end; its claims are told to go.
+	_, _ = f.e.Delete(f.ctx, f.c, set, f.inv, DeleteOptions{Timeout: 50 * time.Millisecond})
+	deleted := func(name string) bool {
+		return !f.exists(claim(name, "")) || f.get(claim(name, "")).GetDeletionTimestamp() != nil
+	}
+	assert.True(t, deleted("data-s-0"))
+	assert.False(t, deleted("other"))
+}
+
+// failingInventory loses its second write, as a process that is killed between the first object and the end.
+type failingInventory struct {
+	*MemoryInventory
+	before func()
+}
+
+func (i failingInventory) Save(ctx context.Context, entries []Entry) error {
+	if i.Saves() == 0 {
+		i.before()
+		return i.MemoryInventory.Save(ctx, entries)
+	}
+	return errors.New("killed")
+}
+
+func TestTheInventoryIsWrittenBeforeTheFirstObject(t *testing.T) {
+	f := newFixture(t)
+	a := f.configMap("a", "x")
+	inv := failingInventory{NewMemoryInventory(), func() { assert.False(t, f.exists(a)) }}
+	_, err := f.e.Apply(f.ctx, f.c, f.set(a), inv, ApplyOptions{})
+	require.ErrorContains(t, err, "killed")
+	assert.True(t, f.exists(a))
+
+	// The next process knows of the object although it left Git in the meantime.
+	r, err := f.e.Apply(f.ctx, f.c, f.set(f.configMap("b", "x")), inv.MemoryInventory, ApplyOptions{})
+	require.NoError(t, err)
+	assert.Equal(t, map[string]Action{"ConfigMap/b": Created, "ConfigMap/a": Deleted}, actions(r))
+
+	// An inventory that cannot be written: nothing is applied.
+	_, err = f.e.Apply(f.ctx, f.c, f.set(f.configMap("c", "x")), failingInventory{inv.MemoryInventory, nil}, ApplyOptions{})
+	require.Error(t, err)
+	assert.False(t, f.exists(f.configMap("c", "")))
+}

@@ -1,0 +1,82 @@
+package apply
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+func (f *fixture) immutable(kind, value string) *unstructured.Unstructured {
+	return f.object(`{apiVersion: v1, kind: ` + kind + `, metadata: {name: i, namespace: NS}, immutable: true, data: {key: ` + value + `}}`)
+}
+
+func TestImmutableConfigMapsAndSecretsAreRecreated(t *testing.T) {
+	for _, kind := range []string{"ConfigMap", "Secret"} {
+		t.Run(kind, func(t *testing.T) {
+			f := newFixture(t)
+			f.mustApply(f.set(f.immutable(kind, "b2xk")))
+			uid := f.get(f.immutable(kind, "")).GetUID()
+
+			relabelled := f.immutable(kind, "b2xk")
+			relabelled.SetLabels(map[string]string{"a": "b"})
+			assert.Equal(t, Configured, f.mustApply(f.set(relabelled)).Objects[0].Action)
+			assert.Equal(t, uid, f.get(relabelled).GetUID(), "a valid change does not delete")
+
+			refused, err := f.e.Apply(f.ctx, f.c, f.set(f.immutable(kind, "bmV3")), f.inv,
+				ApplyOptions{ApproveRecreate: func(Ref) (bool, string) { return false, "not now" }})
+			require.NoError(t, err)
+			assert.Equal(t, HeldBack, refused.Objects[0].Action)
+			assert.Equal(t, uid, f.get(relabelled).GetUID())
+
+			assert.Equal(t, Recreated, f.mustApply(f.set(f.immutable(kind, "bmV3"))).Objects[0].Action)
+			live := f.get(f.immutable(kind, ""))
+			assert.NotEqual(t, uid, live.GetUID())
+			assert.Equal(t, "bmV3", nested(live, "data", "key"))
+			assert.Empty(t, f.requests(func() { f.mustApply(f.set(f.immutable(kind, "bmV3"))) }))
+		})
+	}
+}
+
+func TestImmutableSelectorOfADeployment(t *testing.T) {
+	f := newFixture(t)
+	f.mustApply(f.set(f.deployment("d", 1), f.configMap("c", "1")))
+	uid := f.get(f.deployment("d", 1)).GetUID()
+	changed := f.deployment("d", 1)
+	require.NoError(t, unstructured.SetNestedField(changed.Object, "other", "spec", "selector", "matchLabels", "app"))
+	require.NoError(t, unstructured.SetNestedField(changed.Object, "other", "spec", "template", "metadata", "labels", "app"))
+
+	r, err := f.apply(f.set(changed, f.configMap("c", "2")))
+	var e *ObjectError
+	require.ErrorAs(t, err, &e)
+	assert.Equal(t, Immutable, e.Reason)
+	assert.Equal(t, []string{"spec.selector"}, e.Fields)
+	assert.Contains(t, e.Hint, "delete-on-invalid-update")
+	assert.Equal(t, map[string]Action{"Deployment/d": Failed, "ConfigMap/c": Configured}, actions(r))
+	assert.Equal(t, uid, f.get(changed).GetUID())
+
+	// With the annotation it is recreated, unless the new object would not be valid either.
+	changed.SetAnnotations(map[string]string{
+		GardenerKeys().DeleteOnInvalidUpdate: "true", GardenerKeys().InvalidUpdateDeletion: "Background"})
+	broken := changed.DeepCopy()
+	require.NoError(t, unstructured.SetNestedField(broken.Object, int64(-1), "spec", "replicas"))
+	_, err = f.apply(f.set(broken, f.configMap("c", "2")))
+	assert.Equal(t, Invalid, ReasonOf(err), "not every cause is an immutable field: %v", err)
+	assert.Equal(t, uid, f.get(changed).GetUID())
+	assert.Equal(t, Recreated, actions(f.mustApply(f.set(changed, f.configMap("c", "2"))))["Deployment/d"])
+	assert.NotEqual(t, uid, f.get(changed).GetUID())
+}
+
+func TestProtectedKindsAreNotRecreated(t *testing.T) {
+	f := newFixture(t)
+	claim := func(mode string) *unstructured.Unstructured {
+		return f.object(`{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: p, namespace: NS, annotations: {resources.gardener.cloud/delete-on-invalid-update: "true"}},
+		  spec: {accessModes: [` + mode + `], resources: {requests: {storage: 1Gi}}}}`)
+	}
+	f.mustApply(f.set(claim("ReadWriteOnce")))
+	uid := f.get(claim("")).GetUID()
+	_, err := f.apply(f.set(claim("ReadWriteMany")))
+	assert.Equal(t, Immutable, ReasonOf(err))
+	assert.Equal(t, uid, f.get(claim("")).GetUID())
+}

@@ -1,0 +1,274 @@
+package apply
+
+import (
+	"context"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+)
+
+func at(version, value string) *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap",
+		"metadata": map[string]any{"name": "c", "namespace": "n", "resourceVersion": version}, "data": map[string]any{"v": value}}}
+}
+
+// The answers to our writes and the watch arrive in any order; the newest state must win.
+func TestStoreKeepsTheNewest(t *testing.T) {
+	for name, c := range map[string]struct {
+		do   func(s *store)
+		want string // data.v, empty for gone
+	}{
+		"watch after answer":         {func(s *store) { s.observe(at("12", "b")); _ = s.Add(at("11", "a")) }, "b"},
+		"answer after watch":         {func(s *store) { _ = s.Add(at("12", "b")); s.observe(at("11", "a")) }, "b"},
+		"answer after deletion":      {func(s *store) { _ = s.Delete(at("12", "")); s.observe(at("11", "a")) }, ""},
+		"answer is the deletion":     {func(s *store) { _ = s.Delete(at("12", "")); s.observe(at("12", "a")) }, ""},
+		"deletion of a former one":   {func(s *store) { s.observe(at("12", "b")); _ = s.Delete(at("11", "")) }, "b"},
+		"made again":                 {func(s *store) { _ = s.Delete(at("12", "")); _ = s.Add(at("13", "c")) }, "c"},
+		"list older than the write":  {func(s *store) { s.observe(at("12", "b")); _ = s.Replace([]any{at("9", "a")}, "11") }, "b"},
+		"list without what we wrote": {func(s *store) { s.observe(at("12", "b")); _ = s.Replace(nil, "11") }, "b"},
+		"list after it was deleted":  {func(s *store) { s.observe(at("12", "b")); _ = s.Replace(nil, "13") }, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			seen := map[nsName]*unstructured.Unstructured{}
+			s := &store{selector: labels.Everything(), onList: func() {}, objects: map[nsName]*unstructured.Unstructured{},
+				emit: func(e ChangeEvent) { seen[nsName{e.Ref.Namespace, e.Ref.Name}] = e.New }}
+			_ = s.Add(at("10", "start"))
+			c.do(s)
+			got := ""
+			if o := s.get(nsName{"n", "c"}); o != nil {
+				got = nested(o, "data", "v").(string)
+			}
+			assert.Equal(t, c.want, got)
+			assert.Equal(t, s.get(nsName{"n", "c"}), seen[nsName{"n", "c"}], "the last event tells the same")
+		})
+	}
+}
+
+func TestVerbs(t *testing.T) {
+	for request, want := range map[string]string{
+		"GET /api": "discovery", "GET /apis/apps/v1": "discovery", "GET /version": "discovery",
+		"GET /api/v1/namespaces": "list", "GET /api/v1/namespaces/x": "get", "GET /api/v1/namespaces/x/pods": "list",
+		"GET /apis/apps/v1/namespaces/x/deployments/d": "get", "GET /apis/apps/v1/deployments": "list",
+		"GET /apis/apps/v1/deployments?watch=true": "watch", "POST /api/v1/pods?dryRun=All": "create-dry-run",
+		"PUT /api/v1/pods": "update", "DELETE /api/v1/pods": "delete", "PATCH /api/v1/pods": "patch-apply",
+	} {
+		method, url, _ := strings.Cut(request, " ")
+		req, err := http.NewRequest(method, "https://x"+url, nil)
+		require.NoError(t, err)
+		req.Header.Set("Content-Type", "application/apply-patch+yaml")
+		assert.Equal(t, want, verbOf(req), request)
+	}
+}
+
+func TestKindOrder(t *testing.T) {
+	kinds := []Ref{{"example.com/v1", "Service", "", "not the core one"}, {"apps/v1", "Deployment", "n", "d"}, {"v1", "Secret", "n", "s"},
+		{"admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration", "", "w"}, {"v1", "ServiceAccount", "n", "a"},
+		{"apiextensions.k8s.io/v1", "CustomResourceDefinition", "", "c"}, {"v1", "Namespace", "", "n"}, {"v1", "Service", "n", "s"},
+		{"rbac.authorization.k8s.io/v1", "RoleBinding", "n", "b"}, {"rbac.authorization.k8s.io/v1", "Role", "n", "r"}, {"v1", "ConfigMap", "n", "c"}}
+	var got [][]string
+	for _, phase := range phases(kinds, func(r Ref) Ref { return r }) {
+		var names []string
+		for _, r := range phase {
+			names = append(names, r.Kind)
+		}
+		got = append(got, names)
+	}
+	assert.Equal(t, [][]string{{"Namespace", "CustomResourceDefinition"}, {"ServiceAccount"}, {"Secret", "ConfigMap", "Role"},
+		{"RoleBinding", "Service"}, {"Deployment"}, {"ValidatingWebhookConfiguration"}, {"Service"}}, got)
+}
+
+func invalid(causes ...metav1.StatusCause) error {
+	return &apierrors.StatusError{ErrStatus: metav1.Status{Status: "Failure", Code: 422, Reason: metav1.StatusReasonInvalid,
+		Message: "it is immutable, says a value", Details: &metav1.StatusDetails{Causes: causes}}}
+}
+
+func TestReasons(t *testing.T) {
+	c, err := NewCluster("seed", &rest.Config{Host: "https://seed.example.com"}, ClusterOptions{})
+	require.NoError(t, err)
+	defer c.Close()
+	status := func(code int32, reason metav1.StatusReason, message string) error {
+		return &apierrors.StatusError{ErrStatus: metav1.Status{Status: "Failure", Code: code, Reason: reason, Message: message}}
+	}
+	for name, test := range map[string]struct {
+		err  error
+		want Reason
+		hint string
+	}{
+		"server certificate": {&UnreachableError{Cause: x509.CertificateInvalidError{Reason: x509.Expired}}, CertificateExpired, "renew"},
+		"no connection":      {&UnreachableError{Host: "h", Cause: errors.New("refused")}, Unreachable, "network"},
+		"canceled":           {context.Canceled, Canceled, "run again"},
+		"webhook said no":    {status(403, metav1.StatusReasonForbidden, `admission webhook "w.example.com" denied the request: no`), WebhookDenied, "w.example.com"},
+		"webhook is away":    {status(500, metav1.StatusReasonInternalError, `failed calling webhook "w.example.com": dial`), WebhookDenied, "does not answer"},
+		"policy":             {status(422, metav1.StatusReasonInvalid, `ValidatingAdmissionPolicy 'p' with binding 'b' denied request: no`), WebhookDenied, "p "},
+		"immutable":          {invalid(metav1.StatusCause{Field: "spec.x", Message: "field is immutable"}), Immutable, "recreated"},
+		"roleRef":            {invalid(metav1.StatusCause{Field: "roleRef", Message: `Invalid value: {}: cannot change roleRef`}), Immutable, "recreated"},
+		"StatefulSet":        {invalid(metav1.StatusCause{Field: "spec", Message: "Forbidden: updates to statefulset spec for fields other than 'replicas' are forbidden"}), Immutable, "recreated"},
+		"typo beside it":     {invalid(metav1.StatusCause{Field: "spec.x", Message: "field is immutable"}, metav1.StatusCause{Field: "spec.y", Message: "Unsupported value"}), Invalid, "correct"},
+		"typo":               {invalid(metav1.StatusCause{Field: "spec.type", Message: "Unsupported value"}), Invalid, "correct"},
+		"overload":           {status(429, metav1.StatusReasonTooManyRequests, "busy"), Timeout, "overloaded"},
+		"anything":           {errors.New("surprise"), Other, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := c.explain(Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "n", Name: "c"}, "apply", test.err)
+			assert.Equal(t, test.want, e.Reason)
+			assert.Contains(t, e.Hint, test.hint)
+			assert.Contains(t, e.Error(), "cluster seed: ConfigMap n/c: apply")
+			assert.ErrorIs(t, e, test.err)
+		})
+	}
+}
+
+func TestProjectionIgnoresWhatOthersAdd(t *testing.T) {
+	live := parse(t, "n", `
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: d
+  labels: {ours: a, theirs: b}
+  finalizers: [z, ours/f]
+  managedFields:
+  - manager: pergola
+    operation: Apply
+    apiVersion: apps/v1
+    fieldsType: FieldsV1
+    fieldsV1: {"f:metadata": {"f:labels": {"f:ours": {}}, "f:finalizers": {'v:"ours/f"': {}}},
+      "f:spec": {"f:template": {"f:spec": {"f:containers": {'k:{"name":"app"}': {".": {}, "f:name": {}, "f:image": {}, "f:args": {}}}}}}}
+spec: {replicas: 3, template: {spec: {containers: [{name: app, image: i, args: [x], env: []}]}}}
+`)
+	base := liveDigest(live, "pergola", nil)
+	change := func(f func(o *unstructured.Unstructured)) string {
+		o := live.DeepCopy()
+		f(o)
+		return liveDigest(o, "pergola", nil)
+	}
+	container := func(o *unstructured.Unstructured) (list []any, c map[string]any) {
+		list = nested(o, "spec", "template", "spec", "containers").([]any)
+		return list, list[0].(map[string]any)
+	}
+	for name, f := range map[string]func(o *unstructured.Unstructured){
+		"foreign label":     func(o *unstructured.Unstructured) { o.SetLabels(map[string]string{"ours": "a", "new": "x"}) },
+		"foreign finalizer": func(o *unstructured.Unstructured) { o.SetFinalizers([]string{"ours/f"}) },
+		"sidecar in front": func(o *unstructured.Unstructured) {
+			list, _ := container(o)
+			_ = unstructured.SetNestedSlice(o.Object, append([]any{map[string]any{"name": "sidecar"}}, list...), "spec", "template", "spec", "containers")
+		},
+		"foreign field": func(o *unstructured.Unstructured) { _, c := container(o); c["workingDir"] = "/" },
+	} {
+		assert.Equal(t, base, change(f), name)
+	}
+	for name, f := range map[string]func(o *unstructured.Unstructured){
+		"our label":       func(o *unstructured.Unstructured) { o.SetLabels(map[string]string{"ours": "changed"}) },
+		"our finalizer":   func(o *unstructured.Unstructured) { o.SetFinalizers([]string{"z"}) },
+		"our image":       func(o *unstructured.Unstructured) { _, c := container(o); c["image"] = "j" },
+		"our list":        func(o *unstructured.Unstructured) { _, c := container(o); c["args"] = []any{"x", "y"} },
+		"container gone":  func(o *unstructured.Unstructured) { _, c := container(o); c["name"] = "other" },
+		"ownership taken": func(o *unstructured.Unstructured) { o.SetManagedFields(nil) },
+	} {
+		assert.NotEqual(t, base, change(f), name)
+	}
+}
+
+func TestInventoryInAConfigMap(t *testing.T) {
+	c, err := NewCluster("x", &rest.Config{Host: "https://x.example.com"}, ClusterOptions{})
+	require.NoError(t, err)
+	defer c.Close()
+	inv := NewConfigMapInventory(c, "garden", "i", map[string]string{"a": "b"}).(*configMapInventory)
+	for _, size := range []int{0, 1, 6000} {
+		var entries []Entry
+		for range size {
+			entries = append(entries, Entry{Ref: Ref{"v1", "ConfigMap", "n", strings.Repeat("x", 60)}, Applied: "1", Live: "2", CreateOnly: []string{onlyReplicas}})
+		}
+		o, err := inv.object(entries)
+		require.NoError(t, err)
+		assert.Equal(t, map[string]string{"a": "b", "resources.gardener.cloud/managed-by": "gardener"}, o.GetLabels())
+		raw, err := json.Marshal(o)
+		require.NoError(t, err)
+		assert.Less(t, len(raw), 1<<20)
+		back, err := decodeEntries(o)
+		require.NoError(t, err)
+		assert.Equal(t, entries, back)
+	}
+	_, err = decodeEntries(&unstructured.Unstructured{Object: map[string]any{"data": map[string]any{inventoryKey: "{broken"}}})
+	assert.ErrorContains(t, err, "line 1 is damaged")
+}
+
+// corpus is the folder of upstream's test data, if it is there.
+func corpus(t *testing.T) string {
+	t.Helper()
+	dir := os.Getenv("PERGOLA_CORPUS")
+	for at := "."; dir == "" && len(at) < 40; at = filepath.Join("..", at) {
+		if _, err := os.Stat(filepath.Join(at, "go.mod")); err == nil {
+			dir = filepath.Join(at, "..", "shared", "corpus")
+		}
+	}
+	if _, err := os.Stat(dir); err != nil {
+		t.Skip("corpus not present: conformance left out")
+	}
+	return dir
+}
+
+func TestInjectionAsUpstream(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join(corpus(t), "merge", "inject-*.yaml"))
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			raw, err := os.ReadFile(file)
+			require.NoError(t, err)
+			parts := strings.Split(string(raw), "\n--- # ")
+			inject := map[string]string{}
+			for _, line := range strings.Split(parts[0], "\n") {
+				if text, ok := strings.CutPrefix(line, "# injectLabels: "); ok {
+					require.NoError(t, json.Unmarshal([]byte(text), &inject))
+				}
+			}
+			docs := map[string]*unstructured.Unstructured{}
+			for _, part := range parts[1:] {
+				name, body, _ := strings.Cut(part, "\n")
+				docs[name] = parse(t, "NS", body)
+			}
+			keys := GardenerKeys()
+			got, err := keys.decorate(&Set{Name: "x", InjectLabels: inject}, docs["desired"])
+			require.NoError(t, err)
+			for _, bookkeeping := range []string{"labels." + keys.ManagedByLabel, "annotations." + keys.Origin, "annotations." + keys.Description} {
+				field, k, _ := strings.Cut(bookkeeping, ".")
+				unstructured.RemoveNestedField(got.Object, "metadata", field, k)
+			}
+			for _, o := range []*unstructured.Unstructured{got, docs["expected"]} {
+				normalize(o)
+				for _, field := range []string{"labels", "annotations"} {
+					if m, ok, _ := unstructured.NestedMap(o.Object, "metadata", field); ok && len(m) == 0 {
+						unstructured.RemoveNestedField(o.Object, "metadata", field)
+					}
+				}
+			}
+			assert.Equal(t, docs["expected"].Object, got.Object)
+		})
+	}
+}
+
+func TestEquivalentKindsAreNotPruned(t *testing.T) {
+	r := &run{set: &Set{Equivalences: [][]schema.GroupKind{{{Group: "a", Kind: "X"}, {Group: "b", Kind: "X"}}}}, entries: map[key]Entry{}}
+	old := Ref{"extensions/v1beta1", "Deployment", "n", "d"}
+	r.desired = []*desired{{ref: Ref{"apps/v1", "Deployment", "n", "d"}}, {ref: Ref{"b/v1", "X", "n", "x"}}}
+	r.entries[old.key()] = Entry{Ref: old}
+	wanted := r.wantedKeys()
+	assert.True(t, wanted[old.key()])
+	assert.True(t, wanted[Ref{"a/v1", "X", "n", "x"}.key()])
+	assert.False(t, wanted[Ref{"a/v1", "X", "n", "other"}.key()])
+	assert.Empty(t, r.entries, "the former name of the same object is forgotten")
+}

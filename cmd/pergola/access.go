@@ -1,0 +1,143 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/utils/clock"
+
+	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
+	"github.com/pergola-dev/pergola/components"
+	"github.com/pergola-dev/pergola/controllers/landscape"
+	"github.com/pergola-dev/pergola/health/condition"
+	"github.com/pergola-dev/pergola/landscapes"
+	"github.com/pergola-dev/pergola/plan"
+)
+
+// accessFlags say how the clusters are reached.
+type accessFlags struct {
+	kubeconfigs []string
+	timeout     time.Duration
+}
+
+func (a *accessFlags) add(cmd *cobra.Command) {
+	cmd.Flags().StringArrayVar(&a.kubeconfigs, "kubeconfig", nil, "kubeconfig for all contexts (PATH) or for one cluster (NAME=PATH); may be given several times (default: KUBECONFIG)")
+	cmd.Flags().DurationVar(&a.timeout, "timeout", 15*time.Minute, "give up after this time")
+}
+
+func (a accessFlags) access() landscape.Access {
+	out := landscape.Access{ByName: map[string]string{}}
+	for _, k := range a.kubeconfigs {
+		if name, path, ok := strings.Cut(k, "="); ok {
+			out.ByName[name] = path
+		} else {
+			out.Default = append(out.Default, k)
+		}
+	}
+	if len(out.Default) == 0 {
+		out.Default = filepath.SplitList(os.Getenv(clientcmd.RecommendedConfigPathEnvVar))
+	}
+	if len(out.Default) == 0 {
+		out.Default = []string{clientcmd.RecommendedHomeFile}
+	}
+	return out
+}
+
+// newConverger connects to the clusters of a landscape. Without any access it fails; a single cluster that
+// cannot be configured is reported by the converger where it is needed.
+func newConverger(cmd *cobra.Command, l *landscapes.Landscape, flags accessFlags, progress *progress, approved []string) (*landscape.Converger, error) {
+	names, err := landscape.ClusterNames(l)
+	if err != nil {
+		return nil, err
+	}
+	configs := map[string]*rest.Config{}
+	var problems []error
+	access := flags.access()
+	for _, name := range names {
+		config, err := access.Config(l, name)
+		if err != nil {
+			problems = append(problems, err)
+			continue
+		}
+		configs[name] = config
+	}
+	if configs[landscape.Runtime] == nil {
+		return nil, errors.Join(problems...)
+	}
+	for _, p := range problems {
+		fmt.Fprintln(cmd.ErrOrStderr(), "Warning:", p)
+	}
+	gate, err := gateOf(l, approved)
+	if err != nil {
+		return nil, err
+	}
+	options := landscape.Options{
+		Catalogue: components.FS, Configs: configs, Clock: clock.RealClock{}, Holder: holder(), Version: version,
+		Thresholds: thresholds(l), Gate: gate,
+	}
+	if progress != nil {
+		options.OnEvent, options.OnObject, options.OnDrift = progress.event, progress.object, progress.drift
+	}
+	return landscape.New(l, options)
+}
+
+// holder names this process in leases: who, where, which process.
+func holder() string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown-host"
+	}
+	return fmt.Sprintf("%s_pergola-apply_%d", host, os.Getpid())
+}
+
+// defaultThreshold holds for every condition a landscape does not name (upstream's charts: 1m).
+const defaultThreshold = time.Minute
+
+func thresholds(l *landscapes.Landscape) condition.Thresholds {
+	out := condition.Thresholds{}
+	for _, name := range []gardencorev1beta1.ConditionType{
+		"VirtualGardenAPIServerAvailable", "RuntimeComponentsHealthy", "VirtualComponentsHealthy", "ObservabilityComponentsHealthy",
+		"SeedSystemComponentsHealthy", "ControlPlaneHealthy",
+	} {
+		out[name] = defaultThreshold
+	}
+	for _, t := range l.Config.Spec.ConditionThresholds {
+		out[t.Type] = t.Duration.Duration
+	}
+	return out
+}
+
+// gateOf reads the deletion gate of a landscape.
+func gateOf(l *landscapes.Landscape, approved []string) (plan.Gate, error) {
+	gate := plan.DefaultGate()
+	gate.Approved = map[string]bool{}
+	for _, id := range approved {
+		gate.Approved[id] = true
+	}
+	spec := l.Config.Spec.DeletionGate
+	if spec == nil {
+		return gate, nil
+	}
+	if spec.MaxDeletions != nil {
+		gate.MaxDeletions = int(*spec.MaxDeletions)
+	}
+	if spec.MaxShare != nil {
+		share, err := strconv.Atoi(strings.TrimSuffix(*spec.MaxShare, "%"))
+		if err != nil {
+			return gate, fmt.Errorf("landscape.yaml: spec.deletionGate.maxShare %q: want a percentage such as 10%%", *spec.MaxShare)
+		}
+		gate.MaxShare = share
+	}
+	if spec.ProtectedKinds != nil {
+		gate.Protected = spec.ProtectedKinds
+	}
+	return gate, nil
+}

@@ -1,0 +1,81 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pergola-dev/pergola/apply/flow"
+	"github.com/pergola-dev/pergola/components"
+	"github.com/pergola-dev/pergola/render"
+)
+
+func newFlow() *cobra.Command {
+	var output, operation string
+	cmd := &cobra.Command{
+		Use:   "flow garden|seed|shoot",
+		Short: "Print the flow of an owner: what is applied after what",
+		Example: `  pergola flow garden
+  pergola flow shoot -o dot | dot -Tsvg > shoot.svg`,
+		Args:      cobra.ExactArgs(1),
+		ValidArgs: []string{"garden", "seed", "shoot"},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			kind := strings.ToLower(args[0])
+			if kind != "garden" && kind != "seed" && kind != "shoot" {
+				return fmt.Errorf("owner %q: want garden, seed or shoot", args[0])
+			}
+			definition, err := render.LoadFlow(components.FS, operation, render.Input{Owner: render.Owner{Kind: kind}})
+			if err != nil {
+				return err
+			}
+			return printFlow(cmd, definition, output)
+		},
+	}
+	outputFlag(cmd, &output, "text", "dot", "json")
+	cmd.Flags().StringVar(&operation, "operation", "reconcile", "operation: reconcile or delete")
+	return cmd
+}
+
+func printFlow(cmd *cobra.Command, definition render.Flow, output string) error {
+	graph := flow.Graph{}
+	for _, n := range definition.Nodes {
+		node := flow.Node{ID: n.ID, Title: n.ID}
+		for id, until := range n.After {
+			node.Needs = append(node.Needs, flow.Edge{ID: id, Until: flow.State(strings.ToUpper(until[:1]) + until[1:])})
+		}
+		graph.Nodes = append(graph.Nodes, node)
+	}
+	if err := graph.Validate(); err != nil {
+		return finding{err}
+	}
+	switch output {
+	case "dot":
+		return graph.Dot(cmd.OutOrStdout())
+	case "json":
+		enc := json.NewEncoder(cmd.OutOrStdout())
+		enc.SetIndent("", "  ")
+		return enc.Encode(definition)
+	}
+	order, err := graph.Order()
+	if err != nil {
+		return err
+	}
+	nodes := map[string]render.FlowNode{}
+	for _, n := range definition.Nodes {
+		nodes[n.ID] = n
+	}
+	for _, id := range order {
+		var after []string
+		for on, until := range nodes[id].After {
+			after = append(after, on+" "+until)
+		}
+		text := ""
+		if len(after) > 0 {
+			text = "  after " + strings.Join(sorted(after), ", ")
+		}
+		fmt.Fprintf(cmd.OutOrStdout(), "%-34s%s\n", id, text)
+	}
+	return nil
+}

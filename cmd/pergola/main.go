@@ -1,0 +1,58 @@
+// Command pergola runs Gardener landscapes from Git. Each file holds one
+// subcommand and only wires: what it does lives in the packages it calls.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+// Exit codes of every command.
+const (
+	exitOK      = 0
+	exitFinding = 1
+	exitUsage   = 2
+)
+
+// exitError carries the exit code of an outcome that was already printed.
+type exitError struct{ code int }
+
+func (e exitError) Error() string { return fmt.Sprintf("exit code %d", e.code) }
+
+// errFinding ends a command that found something: invalid, different or unhealthy.
+var errFinding = exitError{exitFinding}
+
+// finding marks an error as a finding (exit code 1) instead of a usage or I/O error.
+type finding struct{ error }
+
+func (f finding) Unwrap() error { return f.error }
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	code := run(ctx, os.Args[1:])
+	stop()
+	os.Exit(code)
+}
+
+func run(ctx context.Context, args []string) int {
+	root := newRoot()
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	var code exitError
+	var found finding
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.As(err, &code):
+		return code.code
+	case errors.As(err, &found):
+		fmt.Fprintln(root.ErrOrStderr(), "Error:", err)
+		return exitFinding
+	}
+	fmt.Fprintln(root.ErrOrStderr(), "Error:", err)
+	return exitUsage
+}

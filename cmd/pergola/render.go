@@ -1,0 +1,123 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sort"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pergola-dev/pergola/components"
+	"github.com/pergola-dev/pergola/landscapes"
+	"github.com/pergola-dev/pergola/render"
+)
+
+type renderOptions struct {
+	output, dir               string
+	cluster, component, owner string
+}
+
+func newRender() *cobra.Command {
+	var o renderOptions
+	cmd := &cobra.Command{
+		Use:   "render LANDSCAPE",
+		Short: "Render the bundles of every Garden, Seed and Shoot",
+		Long: `Renders without any cluster. What only a cluster knows (names of generated secrets, certificates) stays
+symbolic: it reads <name>-XXXXXXXX. The same inputs give the same bytes on every machine.`,
+		Example: `  pergola render landscapes/local
+  pergola render landscapes/local --component garden/vpa
+  pergola render landscapes/local --output-dir rendered`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return runRender(cmd, args[0], o) },
+	}
+	outputFlag(cmd, &o.output, "yaml", "json")
+	cmd.Flags().StringVar(&o.dir, "output-dir", "", "write files <cluster>/<namespace>/<bundle>/… below this folder instead of printing")
+	cmd.Flags().StringVar(&o.cluster, "cluster", "", "only bundles for this cluster (runtime, virtual, or the name of a seed)")
+	cmd.Flags().StringVar(&o.component, "component", "", "only this component, e.g. garden/vpa")
+	cmd.Flags().StringVar(&o.owner, "owner", "", "only this owner: its kind or kind/name, e.g. seed or shoot/local")
+	return cmd
+}
+
+func runRender(cmd *cobra.Command, dir string, o renderOptions) error {
+	l, err := loadValid(cmd, dir)
+	if err != nil {
+		return err
+	}
+	bundles, clusterOf, err := renderAll(l)
+	if err != nil {
+		return finding{err}
+	}
+	var kept []render.Bundle
+	for _, b := range bundles {
+		if o.keeps(b, clusterOf(b)) {
+			kept = append(kept, b)
+		}
+	}
+	if len(kept) == 0 && len(bundles) > 0 {
+		return fmt.Errorf("no bundle matches: --cluster is one of %s, --component one of %s", names(bundles, clusterOf), names(bundles, func(b render.Bundle) string { return b.Component }))
+	}
+	switch {
+	case o.dir != "":
+		return writeFiles(kept, clusterOf, o.dir)
+	case o.output == "json":
+		enc := json.NewEncoder(cmd.OutOrStdout())
+		enc.SetIndent("", "  ")
+		return enc.Encode(kept)
+	}
+	for _, b := range kept {
+		manifest, err := render.ManifestYAML(b.Objects)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(cmd.OutOrStdout(), "# cluster %s, %s, component %s, bundle %s\n%s", clusterOf(b), b.Owner, b.Component, b.Name, manifest)
+	}
+	return nil
+}
+
+func (o renderOptions) keeps(b render.Bundle, cluster string) bool {
+	owner := b.Owner.Kind + "/" + b.Owner.Name
+	return (o.cluster == "" || o.cluster == cluster) && (o.component == "" || o.component == b.Component) &&
+		(o.owner == "" || o.owner == b.Owner.Kind || o.owner == owner)
+}
+
+func renderAll(l *landscapes.Landscape) ([]render.Bundle, func(render.Bundle) string, error) {
+	seeds, err := render.SeedsOfShoots(l)
+	if err != nil {
+		return nil, nil, err
+	}
+	bundles, err := render.All(l, components.FS, nil)
+	return bundles, render.ClusterOf(seeds), err
+}
+
+func writeFiles(bundles []render.Bundle, clusterOf func(render.Bundle) string, dir string) error {
+	files, err := render.Files(bundles, clusterOf)
+	if err != nil {
+		return err
+	}
+	for name, content := range files {
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(path, content, 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func names(bundles []render.Bundle, of func(render.Bundle) string) string {
+	set := map[string]bool{}
+	for _, b := range bundles {
+		set[of(b)] = true
+	}
+	var list []string
+	for n := range set {
+		list = append(list, n)
+	}
+	sort.Strings(list)
+	return strings.Join(list, ", ")
+}

@@ -1,0 +1,64 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/mattn/go-isatty"
+	"github.com/spf13/cobra"
+)
+
+// version is the version of the program and of the catalogue in it.
+const version = "0.1.0"
+
+func newRoot() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "pergola",
+		Short: "Run Gardener landscapes from Git",
+		Long: `Pergola validates the Garden, Seed and Shoot declarations of a landscape folder, renders them into
+bundles per component, shows what a change does to every cluster, and converges the clusters.
+
+Exit codes: 0 success (valid, no difference, healthy), 1 a finding (invalid, differs, unhealthy),
+2 usage or I/O error.`,
+		Version:       version,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+	}
+	root.PersistentFlags().Bool("no-color", false, "never colour the output (NO_COLOR does the same)")
+	root.AddCommand(
+		newValidate(), newRender(), newDiff(), newGolden(), newApply(), newStatus(), newHealth(), newFlow(),
+	)
+	return root
+}
+
+// colored says whether a command writes to a terminal that wants colours.
+func colored(cmd *cobra.Command) bool {
+	if off, _ := cmd.Flags().GetBool("no-color"); off || os.Getenv("NO_COLOR") != "" {
+		return false
+	}
+	return terminal(cmd)
+}
+
+func terminal(cmd *cobra.Command) bool {
+	f, ok := cmd.OutOrStdout().(*os.File)
+	return ok && isatty.IsTerminal(f.Fd())
+}
+
+// outputFlag adds -o with its allowed values, checked before the command runs.
+func outputFlag(cmd *cobra.Command, target *string, values ...string) {
+	cmd.Flags().StringVarP(target, "output", "o", values[0], "output format: "+strings.Join(values, ", "))
+	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
+	before := cmd.PreRunE
+	cmd.PreRunE = func(cmd *cobra.Command, args []string) error {
+		for _, v := range values {
+			if *target == v {
+				if before != nil {
+					return before(cmd, args)
+				}
+				return nil
+			}
+		}
+		return fmt.Errorf("--output %q: want one of %s", *target, strings.Join(values, ", "))
+	}
+}

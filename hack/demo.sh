@@ -1,0 +1,72 @@
+#!/usr/bin/env bash
+# The demonstration: landscapes/local in a Git repository of its own, applied to the local clusters; a commit that
+# changes a Shoot and the Garden; drift that is repaired. The clusters stay up.
+set -o errexit -o nounset -o pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+root="$PWD"
+pergola="$root/bin/pergola"
+work="$root/.local/demo"
+landscape="$work/landscape"
+export KUBECONFIG="$root/.local/kubeconfig"
+export SOPS_AGE_KEY_FILE="${SOPS_AGE_KEY_FILE:-$root/landscapes/local/.sops/age.key}"
+
+say() { printf '\n\033[1m▶ %s\033[0m\n' "$*"; }
+run() { printf '$ %s\n' "$*"; "$@"; }
+# differs runs a command whose exit code 1 says that there are differences.
+differs() { printf '$ %s\n' "$*"; "$@" || [ $? -eq 1 ]; }
+git_() { git -C "$landscape" -c user.name=demo -c user.email=demo@example.com -c commit.gpgsign=false "$@"; }
+
+say "A landscape in Git"
+rm -rf "$landscape"
+mkdir -p "$landscape"
+cp -r landscapes/local/. "$landscape"
+rm -rf "$landscape/golden"
+git -C "$landscape" init -q -b main
+git_ add -A
+git_ commit -q -m "The local landscape"
+git_ log --oneline
+
+say "Is it valid?"
+run "$pergola" validate "$landscape"
+
+say "Apply it: Garden, Seed and Shoot converge in the order of their flows"
+run "$pergola" apply "$landscape"
+
+say "A commit changes one field of the Shoot and one of the Garden"
+sed -i.bak 's/eventTTL: .*/eventTTL: 3h/' "$landscape/garden/garden.yaml"
+sed -i.bak 's/maxNonMutatingInflight: .*/maxNonMutatingInflight: 500/' "$landscape"/projects/local/shoot*.yaml
+find "$landscape" -name '*.bak' -delete
+git_ add -A
+git_ commit -q -m "Longer events in the garden, more requests in flight in the shoot"
+git_ --no-pager diff HEAD~1 --stat
+
+say "What it does to every cluster (this is what a reviewer sees)"
+differs "$pergola" diff "$landscape" --from HEAD~1 --to HEAD
+
+say "Apply it: only what changed is touched"
+run "$pergola" apply "$landscape" --verbose
+
+say "Drift: a managed Deployment is deleted and a managed ConfigMap is edited, while Pergola watches"
+"$pergola" apply "$landscape" --watch > "$work/watch.log" 2>&1 &
+watch=$!
+trap 'kill "$watch" 2>/dev/null || true' EXIT
+hack/demo-drift.sh "$root/bin/pergola-local" "$work/watch.log"
+kill -INT "$watch"
+wait "$watch" || true
+trap - EXIT
+grep '↻' "$work/watch.log"
+
+say "Everything is as Git says"
+run "$pergola" status "$landscape"
+
+cat <<EOT
+
+The clusters stay up. Go on with:
+
+  export KUBECONFIG=$KUBECONFIG SOPS_AGE_KEY_FILE=$SOPS_AGE_KEY_FILE
+  bin/pergola status $landscape --watch
+  bin/pergola diff $landscape --live
+  kubectl --context pergola-runtime get managedresources -A      # any kubectl works, none is needed
+  make local-status | make local-down | make local-clean
+EOT

@@ -1,0 +1,101 @@
+// Command demo makes the drift of `make demo`: it deletes a managed Deployment and
+// edits a managed ConfigMap by hand, and waits until both are as they were. It plays
+// the operator with kubectl, so that the demonstration needs none.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+const (
+	patience = 2 * time.Minute
+	interval = 200 * time.Millisecond
+)
+
+func main() {
+	if err := run(context.Background()); err != nil {
+		fmt.Fprintln(os.Stderr, "Error:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context) error {
+	if len(os.Args) != 2 {
+		return errors.New("usage: demo WATCH-LOG")
+	}
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: "pergola-runtime"}).ClientConfig()
+	if err != nil {
+		return err
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return err
+	}
+	if err := poll(ctx, "pergola apply --watch", func() (bool, error) {
+		log, err := os.ReadFile(os.Args[1])
+		return strings.Contains(string(log), "Watching:"), err
+	}); err != nil {
+		return err
+	}
+	if err := deleteDeployment(ctx, client); err != nil {
+		return err
+	}
+	return editConfigMap(ctx, client)
+}
+
+func deleteDeployment(ctx context.Context, client kubernetes.Interface) error {
+	deployments := client.AppsV1().Deployments("garden")
+	before, err := deployments.Get(ctx, "vpa-updater", metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	fmt.Println("$ kubectl --context pergola-runtime -n garden delete deployment vpa-updater")
+	if err := deployments.Delete(ctx, before.Name, metav1.DeleteOptions{}); err != nil {
+		return err
+	}
+	return poll(ctx, "Deployment garden/vpa-updater to come back", func() (bool, error) {
+		now, err := deployments.Get(ctx, before.Name, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return false, nil
+		}
+		return err == nil && now.UID != before.UID, err
+	})
+}
+
+func editConfigMap(ctx context.Context, client kubernetes.Interface) error {
+	configMaps := client.CoreV1().ConfigMaps("istio-system")
+	before, err := configMaps.Get(ctx, "istio", metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	fmt.Println(`$ kubectl --context pergola-runtime -n istio-system patch configmap istio --type merge -p '{"data":{"mesh":"edited by hand"}}'`)
+	patch := []byte(`{"data":{"mesh":"edited by hand"}}`)
+	if _, err := configMaps.Patch(ctx, before.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: "kubectl-patch"}); err != nil {
+		return err
+	}
+	return poll(ctx, "ConfigMap istio-system/istio to be as it was", func() (bool, error) {
+		now, err := configMaps.Get(ctx, before.Name, metav1.GetOptions{})
+		return err == nil && now.Data["mesh"] == before.Data["mesh"], err
+	})
+}
+
+func poll(ctx context.Context, what string, done func() (bool, error)) error {
+	err := wait.PollUntilContextTimeout(ctx, interval, patience, true, func(context.Context) (bool, error) { return done() })
+	if err != nil {
+		return fmt.Errorf("waiting for %s: %w", what, err)
+	}
+	return nil
+}

@@ -1,0 +1,19 @@
+#!/usr/bin/env bash
+# go vet and staticcheck over all modules. The linter's version is pinned in hack/tools/go.mod.
+set -o errexit -o nounset -o pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+bin="$(mktemp -d)"
+trap 'rm -rf "$bin"' EXIT
+
+unformatted="$(git ls-files -co --exclude-standard '*.go' | xargs gofmt -l)"
+if [ -n "$unformatted" ]; then
+  echo "not gofmt-ed:" >&2
+  echo "$unformatted" >&2
+  exit 1
+fi
+go -C hack/tools build -o "$bin/staticcheck" honnef.co/go/tools/cmd/staticcheck
+for module in . hack/local; do
+  go -C "$module" vet ./...
+  (cd "$module" && "$bin/staticcheck" ./...)
+done

@@ -1,0 +1,89 @@
+package stages
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/pergola-dev/pergola/hack/local/process"
+)
+
+// Kwok is a Player that runs a kwok process for Stages of other kinds than Node and Pod.
+type Kwok struct {
+	// Binary is the executable, Kubeconfig how it reaches the API server.
+	Binary, Kubeconfig string
+	// Config takes the Stages, Record the process record and Log the output.
+	Config, Record, Log string
+
+	expected bool // a process should be running
+	failures int
+	notSoon  time.Time
+}
+
+const (
+	kwokGrace = 3 * time.Second
+	maxPause  = 30 * time.Second
+)
+
+// Play implements Player.
+func (k *Kwok) Play(ctx context.Context, all []Stage) error {
+	k.expected, k.failures = false, 0
+	if err := k.Stop(ctx); err != nil {
+		return err
+	}
+	if len(all) == 0 {
+		return nil // kwok would end at once
+	}
+	text, err := Encode(all)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(k.Config), 0o700); err != nil {
+		return fmt.Errorf("creating folder of stages: %w", err)
+	}
+	if err := os.WriteFile(k.Config, text, 0o600); err != nil {
+		return fmt.Errorf("writing stages: %w", err)
+	}
+	return k.start()
+}
+
+func (k *Kwok) start() error {
+	_, err := process.Start(process.Spec{
+		Binary: k.Binary, Env: os.Environ(), Log: k.Log,
+		// A node that does not exist: nodes and pods are the other kwok's.
+		Args: []string{"--kubeconfig=" + k.Kubeconfig, "--config=" + k.Config, "--manage-single-node=none"},
+	}, k.Record)
+	k.expected = err == nil
+	return err
+}
+
+// Check implements Player: it starts a process that has ended again, after a pause that grows.
+func (k *Kwok) Check(context.Context) error {
+	record, err := process.ReadRecord(k.Record)
+	if err != nil || !k.expected || record.Alive() {
+		return err
+	}
+	ended := fmt.Errorf("kwok has ended: %s", strings.Join(process.Tail(k.Log, 3), "\n"))
+	now := time.Now()
+	if now.Before(k.notSoon) {
+		return ended
+	}
+	k.failures++
+	k.notSoon = now.Add(min(time.Second<<min(k.failures, 10), maxPause))
+	if err := k.start(); err != nil {
+		k.expected = true
+		return err
+	}
+	return ended
+}
+
+// Stop implements Player.
+func (k *Kwok) Stop(ctx context.Context) error {
+	if err := process.Stop(ctx, k.Record, kwokGrace); err != nil {
+		return fmt.Errorf("stopping kwok: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,90 @@
+package stages
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/pergola-dev/pergola/hack/local/restclient"
+)
+
+// served is what is known of the kinds that an API server serves.
+type served struct {
+	documents map[string]string          // group version -> its OpenAPI document, as the index names it
+	kinds     map[string]map[string]bool // group version -> kinds
+}
+
+func (s *served) has(stage Stage) bool { return s.kinds[stage.GroupVersion][stage.Kind] }
+
+// refresh learns which kinds of the Stages are served. kwok needs both discovery and the OpenAPI document
+// of a kind, and the latter comes later, so that is what counts. The index names every document with a
+// hash of its content.
+func (s *served) refresh(ctx context.Context, client *restclient.Client, all []Stage) error {
+	if s.documents == nil {
+		s.documents, s.kinds = map[string]string{}, map[string]map[string]bool{}
+	}
+	var index struct {
+		Paths map[string]struct {
+			URL string `json:"serverRelativeURL"`
+		} `json:"paths"`
+	}
+	if err := client.Get(ctx, "/openapi/v3", &index); err != nil {
+		return fmt.Errorf("reading OpenAPI index: %w", err)
+	}
+	wanted := map[string]bool{}
+	for _, stage := range all {
+		wanted[stage.GroupVersion] = true
+	}
+	for groupVersion := range wanted {
+		document := index.Paths[strings.TrimPrefix(apiPath(groupVersion), "/")].URL
+		if document == s.documents[groupVersion] {
+			continue
+		}
+		kinds := map[string]bool{}
+		if document != "" {
+			var err error
+			if kinds, err = servedKinds(ctx, client, groupVersion, document); err != nil {
+				return err
+			}
+		}
+		s.kinds[groupVersion], s.documents[groupVersion] = kinds, document
+	}
+	return nil
+}
+
+// servedKinds returns the kinds of a group version that discovery lists and OpenAPI describes.
+func servedKinds(ctx context.Context, client *restclient.Client, groupVersion, openAPI string) (map[string]bool, error) {
+	var document struct {
+		Paths map[string]json.RawMessage `json:"paths"`
+	}
+	if err := client.Get(ctx, openAPI, &document); err != nil {
+		return nil, fmt.Errorf("reading OpenAPI of %s: %w", groupVersion, err)
+	}
+	var list struct {
+		Resources []struct {
+			Name string `json:"name"`
+			Kind string `json:"kind"`
+		} `json:"resources"`
+	}
+	if err := client.Get(ctx, apiPath(groupVersion), &list); err != nil {
+		return nil, fmt.Errorf("reading resources of %s: %w", groupVersion, err)
+	}
+	kinds := map[string]bool{}
+	for _, resource := range list.Resources {
+		for path := range document.Paths {
+			if strings.HasSuffix(path, "/"+resource.Name+"/{name}") {
+				kinds[resource.Kind] = true
+				break
+			}
+		}
+	}
+	return kinds, nil
+}
+
+func apiPath(groupVersion string) string {
+	if strings.Contains(groupVersion, "/") {
+		return "/apis/" + groupVersion
+	}
+	return "/api/" + groupVersion
+}

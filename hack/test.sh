@@ -1,0 +1,40 @@
+#!/usr/bin/env bash
+# What `make test` runs. Integration tests use real API servers: etcd and the Kubernetes control plane are built from Go
+# modules once (or taken from KUBEBUILDER_ASSETS).
+set -o errexit -o nounset -o pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+step() { printf '\n== %s\n' "$*"; }
+
+step "local control plane binaries"
+go -C hack/local build -trimpath -o "$PWD/bin/pergola-local" .
+bin/pergola-local build
+if [ -z "${KUBEBUILDER_ASSETS:-}" ]; then
+  export KUBEBUILDER_ASSETS="$PWD/hack/local/bin"
+fi
+
+step "lint"
+hack/lint.sh
+
+step "generated files are current"
+before="$(mktemp -d)"
+trap 'rm -rf "$before"' EXIT
+mkdir -p "$before/api" "$before/schemas"
+cp -r api/. "$before/api"
+cp -r schemas/base "$before/schemas/base"
+hack/generate/generate.sh
+go run ./schemas/generate schemas/base
+if ! diff -rq "$before/api" api || ! diff -rq "$before/schemas/base" schemas/base; then
+  echo "generated files are not current: commit the result of make generate" >&2
+  exit 1
+fi
+
+if [ ! -d "${PERGOLA_CORPUS:-../shared/corpus}" ]; then
+  step "left out: conformance with the corpus (it is not part of a clone)"
+fi
+
+step "unit and integration tests"
+go test ./...
+
+step "tests of the local clusters"
+go -C hack/local test ./...

@@ -1,0 +1,175 @@
+package landscapes
+
+import (
+	"fmt"
+	"io/fs"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/pergola-dev/pergola/schemas"
+)
+
+const bareConfig = "apiVersion: landscape.pergola.dev/v1alpha1\nkind: Landscape\nmetadata: {name: test}\nspec: {}\n"
+
+// tree makes a file system from names and texts.
+func tree(files map[string]string) fstest.MapFS {
+	result := fstest.MapFS{}
+	for name, text := range files {
+		result[name] = &fstest.MapFile{Data: []byte(text)}
+	}
+	return result
+}
+
+func load(t *testing.T, fsys fs.FS, dir string, opts Options) (*Landscape, []string) {
+	t.Helper()
+	landscape, violations, err := LoadFS(fsys, dir, opts)
+	require.NoError(t, err)
+	return landscape, summaries(violations)
+}
+
+// summaries writes violations as place, type and message.
+func summaries(violations []schemas.Violation) []string {
+	var lines []string
+	for _, v := range violations {
+		lines = append(lines, fmt.Sprintf("%s:%d:%d %s %s", v.File, v.Line, v.Column, v.Type, v.Message))
+	}
+	return lines
+}
+
+func namespace(name string) string {
+	return "apiVersion: v1\nkind: Namespace\nmetadata:\n  name: " + name + "\n"
+}
+
+func names(l *Landscape) []string {
+	var result []string
+	for _, d := range l.Declarations {
+		result = append(result, identityOf(d.Object).String())
+	}
+	return result
+}
+
+func TestFindsDeclarationsInAnyLayout(t *testing.T) {
+	landscape, violations := load(t, tree(map[string]string{
+		"landscape.yaml":       bareConfig,
+		"README.md":            "# nothing",
+		"notes.txt":            "nothing",
+		".hidden/x.yaml":       namespace("hidden"),
+		"a/b/c.yml":            "# a comment\n---\n" + namespace("one") + "---\n# only a comment\n---\n" + namespace("two") + "...\n",
+		"d.json":               `{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "three"}}`,
+		"list.yaml":            "apiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kind: ConfigMap\n  metadata: {name: four, namespace: x}\n",
+		"e.yaml":               "--- {apiVersion: v1, kind: Namespace, metadata: {name: five}}\n",
+		"other/landscape.yaml": bareConfig,
+		"other/x.yaml":         namespace("of-another-landscape"),
+		"components/seed/etcd-druid/kustomization.yaml": "resources: []\n",
+		"components/seed/etcd-druid/patch.yaml":         "kind: Deployment\n",
+		"operations/rotate.yaml":                        "kind: Operation\n",
+	}), ".", Options{})
+	assert.Empty(t, violations)
+	assert.Equal(t, []string{"Namespace one", "Namespace two", "Namespace three", "Namespace five", "ConfigMap x/four"}, names(landscape))
+	assert.Equal(t, []Overlay{{Owner: "seed", Component: "etcd-druid", Path: "components/seed/etcd-druid"}}, landscape.Overlays)
+	assert.Equal(t, []Operation{{ID: "rotate", Path: "operations/rotate.yaml"}}, landscape.Operations)
+	two := landscape.Declarations[1]
+	assert.Equal(t, "a/b/c.yml", two.File)
+	assert.Equal(t, schemas.Position{File: "a/b/c.yml", Line: 13, Column: 9}, two.Position("metadata.name"))
+	assert.Equal(t, schemas.Position{File: "a/b/c.yml", Line: 13, Column: 3}, two.KeyPosition("metadata.name"))
+	assert.Equal(t, schemas.Position{File: "a/b/c.yml", Line: 13, Column: 3}, two.Position("metadata.labels[a.b/c]"), "the closest parent")
+	assert.Equal(t, schemas.Position{File: "e.yaml", Line: 1, Column: 56}, landscape.Declarations[3].Position("metadata.name"))
+	assert.Equal(t, schemas.Position{File: "list.yaml", Line: 6, Column: 20}, landscape.Declarations[4].Position("metadata.name"))
+}
+
+func TestBadFiles(t *testing.T) {
+	deep := strings.Repeat("[", 80) + strings.Repeat("]", 80)
+	bomb := "a: &a [x,x,x,x,x,x,x,x,x,x]\n"
+	for i := 'b'; i <= 'i'; i++ {
+		bomb += fmt.Sprintf("%c: &%c [%s]\n", i, i, strings.TrimSuffix(strings.Repeat(fmt.Sprintf("*%c,", i-1), 10), ","))
+	}
+	tests := map[string]struct {
+		name, text string
+		want       []string
+	}{
+		"tab":             {"x.yaml", "apiVersion: v1\nkind: Namespace\nmetadata:\n\tname: a\n", []string{"x.yaml:4:1 Invalid a tab indents the line; YAML allows spaces only"}},
+		"binary":          {"x.yaml", "abc\x00", []string{"x.yaml:1:4 Invalid the file is binary: it holds a zero byte"}},
+		"not UTF-8":       {"x.yaml", "a: b\nc: \xff\n", []string{"x.yaml:2:4 Invalid the file is not UTF-8: byte 0xff"}},
+		"UTF-16":          {"x.yaml", "\xff\xfea\x00", []string{"x.yaml:1:1 Invalid the file is UTF-16; save it as UTF-8"}},
+		"duplicate key":   {"x.yaml", namespace("a") + "kind: Namespace\n", []string{`x.yaml:5:1 Invalid the field "kind" is written twice: first in line 2`}},
+		"deep":            {"x.yaml", "a: " + deep, []string{"x.yaml:1:68 Invalid values are nested more than 64 deep, or an anchor holds itself"}},
+		"self anchor":     {"x.yaml", "a: &a\n  b: *a\n", []string{"x.yaml:1:4 Invalid values are nested more than 64 deep, or an anchor holds itself"}},
+		"billion laughs":  {"x.yaml", bomb, []string{"x.yaml:1:18 Invalid the document has more than 200000 values with its anchors expanded"}},
+		"no object":       {"x.yaml", "- a\n", []string{"x.yaml:1:1 Invalid must be an object with apiVersion, kind and metadata"}},
+		"no kind":         {"x.yaml", "apiVersion: v1\nmetadata: {name: a}\n", []string{"x.yaml:1:1 Required must be set, as for every object of an API"}},
+		"number as name":  {"x.yaml", "apiVersion: v1\nkind: Namespace\nmetadata: {name: 5}\n", []string{"x.yaml:3:18 TypeInvalid must be text; put the value in quotes"}},
+		"no name":         {"x.yaml", "apiVersion: v1\nkind: Namespace\n", []string{"x.yaml:1:1 Required must be set"}},
+		"wrong version":   {"x.yaml", "apiVersion: core.gardener.cloud/v1alpha1\nkind: Seed\nmetadata: {name: a}\n", []string{`x.yaml:1:13 NotSupported "core.gardener.cloud/v1alpha1" has no kind Seed; it is served by core.gardener.cloud/v1beta1`}},
+		"unknown tag":     {"x.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {b: !secret c}\n", []string{"x.yaml:4:11 Invalid the value has the tag !secret, which API objects do not know"}},
+		"infinite number": {"x.yaml", "a: .inf\n", []string{"x.yaml:1:4 Invalid the value is not a finite number"}},
+		"broken yaml":     {"x.yaml", namespace("good") + "---\na: b: c\n---\n" + namespace("good2"), []string{"x.yaml:6:1 Invalid this is not YAML: mapping values are not allowed in this context"}},
+		"cue syntax":      {"x.cue", "a: {\n", []string{"x.cue:1:6 Invalid expected '}', found 'EOF'"}},
+		"cue conflict":    {"x.cue", "ns: {apiVersion: \"v1\", kind: \"Namespace\", metadata: name: \"a\"}\nns: metadata: name: \"b\"\n", []string{`x.cue:2:21 Invalid ns.metadata.name: conflicting values "b" and "a"`}},
+		"cue open":        {"x.cue", "ns: {apiVersion: \"v1\", kind: \"Namespace\", metadata: name: string}\n", []string{"x.cue:1:59 Invalid ns.metadata.name: incomplete value string"}},
+		"cue import":      {"x.cue", "import \"example.com/x\"\na: x.y\n", []string{`x.cue:1:8 Forbidden "example.com/x" must not be imported: declarations use the CUE standard library only`}},
+		"cue tool":        {"x.cue", "import \"tool/exec\"\na: exec.Run\n", []string{`x.cue:1:8 Forbidden "tool/exec" must not be imported: declarations use the CUE standard library only`}},
+		"cue embed":       {"x.cue", "@extern(embed)\npackage p\na: _ @embed(file=landscape.yaml)\n", []string{"x.cue:1:1 Forbidden @extern is not allowed: declarations do not read other files"}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			_, violations := load(t, tree(map[string]string{"landscape.yaml": bareConfig, test.name: test.text}), ".", Options{})
+			assert.Equal(t, test.want, violations)
+		})
+	}
+}
+
+func TestUnknownKind(t *testing.T) {
+	_, violations, err := LoadFS(tree(map[string]string{"landscape.yaml": bareConfig, "x.yaml": "kind: Shot\napiVersion: core.gardener.cloud/v1beta1\nmetadata: {name: a}\n"}), ".", Options{})
+	require.NoError(t, err)
+	require.Len(t, violations, 1)
+	assert.Equal(t, 1, violations[0].Line)
+	assert.Equal(t, 7, violations[0].Column)
+	assert.Equal(t, "kind", violations[0].Field)
+	assert.Contains(t, violations[0].Message, `unknown kind "Shot"; did you mean Shoot?; a landscape may declare BackupBucket, `)
+}
+
+func TestDuplicatesNameBothPlaces(t *testing.T) {
+	landscape, violations := load(t, tree(map[string]string{
+		"landscape.yaml": bareConfig, "a.yaml": namespace("x"), "b/c.yaml": namespace("w") + "---\n" + namespace("x"),
+	}), ".", Options{})
+	assert.Equal(t, []string{"b/c.yaml:9:3 Duplicate the object is declared already in a.yaml:1:1"}, violations)
+	assert.Equal(t, []string{"Namespace x", "Namespace w"}, names(landscape))
+}
+
+func TestAllFindingsInOneRun(t *testing.T) {
+	_, violations := load(t, tree(map[string]string{
+		"landscape.yaml": bareConfig, "a.yaml": "a: b: c", "b.yaml": "[]", "c.cue": "x: {", "d.yaml": namespace("ok"),
+	}), ".", Options{})
+	assert.Len(t, violations, 3)
+}
+
+func TestLimits(t *testing.T) {
+	files := map[string]string{"landscape.yaml": bareConfig, "a.yaml": namespace("a"), "b.yaml": namespace("b"), "c.yaml": namespace("c"), "big.yaml": "# " + strings.Repeat("x", 500)}
+	landscape, violations := load(t, tree(files), ".", Options{Limits: Limits{FileSize: 200}})
+	assert.Equal(t, []string{"big.yaml:0:0 TooLong is larger than 200 bytes"}, violations)
+	assert.Len(t, landscape.Declarations, 3)
+	_, violations = load(t, tree(files), ".", Options{Limits: Limits{Files: 3}})
+	assert.Equal(t, []string{"big.yaml:0:0 TooMany the landscape has more than 3 files; this one and those after it are not read"}, violations[:1])
+	delete(files, "big.yaml")
+	_, violations = load(t, tree(files), ".", Options{Limits: Limits{Files: 2}})
+	assert.Equal(t, []string{"b.yaml:0:0 TooMany the landscape has more than 2 files; this one and those after it are not read"}, violations)
+}
+
+func TestNoLandscape(t *testing.T) {
+	_, _, err := LoadFS(tree(map[string]string{"x.yaml": "a: b"}), ".", Options{})
+	require.ErrorIs(t, err, fs.ErrNotExist)
+	assert.EqualError(t, err, ". is no landscape: it has no file landscape.yaml: file does not exist")
+	_, _, err = Load(t.TempDir()+"/nowhere", Options{})
+	require.ErrorIs(t, err, fs.ErrNotExist)
+}
+
+func TestKubectlBooleans(t *testing.T) {
+	found, violations := Parse("-", []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\nx: [yes, off, 'yes', 0644, 1e3, 2026-01-01, ~, 1_000, 220000+0100]\n<<: {y: 1}\n"), Options{})
+	require.Empty(t, violations)
+	assert.Equal(t, []any{true, false, "yes", int64(420), float64(1000), "2026-01-01", nil, int64(1000), "220000+0100"}, found[0].Object.Object["x"])
+	assert.Equal(t, int64(1), found[0].Object.Object["y"])
+}

@@ -1,0 +1,294 @@
+package render
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/yaml"
+
+	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
+	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
+	operatorv1alpha1 "github.com/pergola-dev/pergola/api/operator/v1alpha1"
+	"github.com/pergola-dev/pergola/landscapes"
+)
+
+// LandscapeOptions takes from a landscape what shapes every rendering.
+func LandscapeOptions(catalogue fs.FS, l *landscapes.Landscape) (Options, error) {
+	o := Options{Catalogue: catalogue, Enabled: map[string]bool{}}
+	for owner, components := range l.Config.Spec.Components {
+		for name, settings := range components {
+			if settings.Enabled != nil {
+				o.Enabled[path.Join(string(owner), name)] = *settings.Enabled
+			}
+		}
+	}
+	for _, image := range l.Config.Spec.Images {
+		o.ImageOverrides = append(o.ImageOverrides, overrideOf(image))
+	}
+	if len(l.Overlays) > 0 {
+		overlays, err := fs.Sub(l.FS, path.Join(l.Path, "components"))
+		if err != nil {
+			return o, fmt.Errorf("read the overlays: %w", err)
+		}
+		o.Overlays = overlays
+	}
+	return o, nil
+}
+
+func overrideOf(image landscapev1alpha1.ImageOverride) Image {
+	return Image{Name: image.Name, Repository: image.Repository, Tag: image.Tag, TargetVersion: image.Version}
+}
+
+// RecordedFacts reads the facts file of a landscape: facts by owner, e.g. "garden local".
+func RecordedFacts(l *landscapes.Landscape) (map[string]Facts, error) {
+	file := l.Config.Spec.Facts
+	if file == "" {
+		return nil, nil
+	}
+	raw, err := fs.ReadFile(l.FS, path.Join(l.Path, file))
+	if err != nil {
+		return nil, fmt.Errorf("spec.facts of landscape.yaml: %w", err)
+	}
+	var facts map[string]Facts
+	if err := yaml.UnmarshalStrict(raw, &facts); err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	return facts, nil
+}
+
+// Owners builds the inputs of every owner in a landscape: the Garden, then the
+// Seeds, then the Shoots that are bound to one of them. API defaults are applied; facts are
+// those recorded, the rest stays symbolic.
+func Owners(l *landscapes.Landscape) ([]Input, error) {
+	facts, err := RecordedFacts(l)
+	if err != nil {
+		return nil, err
+	}
+	b := ownerBuilder{landscape: l}
+	inputs, err := b.build()
+	if err != nil {
+		return nil, err
+	}
+	for i := range inputs {
+		inputs[i].Facts = facts[inputs[i].Owner.String()]
+	}
+	return inputs, nil
+}
+
+type ownerBuilder struct {
+	landscape *landscapes.Landscape
+	garden    map[string]any
+	seeds     map[string]map[string]any
+	projects  map[string]map[string]any
+	profiles  map[string]map[string]any
+	// projectOf finds the project by its namespace.
+	projectOf map[string]string
+}
+
+func (b *ownerBuilder) build() ([]Input, error) {
+	var inputs []Input
+	var problems []error
+	garden, _, err := b.landscape.Garden()
+	if err != nil {
+		return nil, err
+	}
+	if garden != nil {
+		operatorv1alpha1.SetDefaults_Garden(garden)
+		if b.garden, err = toMap(garden); err != nil {
+			return nil, err
+		}
+		inputs = append(inputs, Input{
+			Owner:         Owner{Kind: "garden", Name: garden.Name, UID: string(garden.UID), ControlPlaneNamespace: "garden"},
+			Objects:       map[string]map[string]any{"garden": b.garden},
+			TargetVersion: garden.Spec.VirtualCluster.Kubernetes.Version,
+		})
+	}
+	if err := b.neighbours(); err != nil {
+		return nil, err
+	}
+	seeds, err := b.landscape.Seeds()
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range seeds {
+		inputs = append(inputs, Input{
+			Owner:   Owner{Kind: "seed", Name: s.Object.Name, UID: string(s.Object.UID), ControlPlaneNamespace: "garden"},
+			Objects: b.with("seed", b.seeds[s.Object.Name]),
+		})
+	}
+	shoots, err := b.landscape.Shoots()
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range shoots {
+		in, ok, err := b.shoot(s.Object)
+		if err != nil {
+			problems = append(problems, fmt.Errorf("%s:%d: %w", s.Declaration.File, s.Declaration.Line, err))
+		} else if ok {
+			inputs = append(inputs, in)
+		}
+	}
+	return inputs, errors.Join(problems...)
+}
+
+// neighbours reads what owners see besides their own declaration.
+func (b *ownerBuilder) neighbours() error {
+	b.seeds, b.projects, b.profiles, b.projectOf = map[string]map[string]any{}, map[string]map[string]any{}, map[string]map[string]any{}, map[string]string{}
+	seeds, err := b.landscape.Seeds()
+	if err != nil {
+		return err
+	}
+	for _, s := range seeds {
+		gardencorev1beta1.SetDefaults_Seed(s.Object)
+		if b.seeds[s.Object.Name], err = toMap(s.Object); err != nil {
+			return err
+		}
+	}
+	projects, err := b.landscape.Projects()
+	if err != nil {
+		return err
+	}
+	for _, p := range projects {
+		gardencorev1beta1.SetDefaults_Project(p.Object)
+		if b.projects[p.Object.Name], err = toMap(p.Object); err != nil {
+			return err
+		}
+		if p.Object.Spec.Namespace != nil {
+			b.projectOf[*p.Object.Spec.Namespace] = p.Object.Name
+		}
+	}
+	profiles, err := b.landscape.CloudProfiles()
+	if err != nil {
+		return err
+	}
+	for _, p := range profiles {
+		gardencorev1beta1.SetDefaults_CloudProfile(p.Object)
+		if b.profiles[p.Object.Name], err = toMap(p.Object); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (b *ownerBuilder) with(kind string, object map[string]any) map[string]map[string]any {
+	out := map[string]map[string]any{kind: object}
+	if b.garden != nil {
+		out["garden"] = b.garden
+	}
+	return out
+}
+
+// shoot is rendered when it is bound to a seed of the landscape; an unbound one waits
+// for the scheduler.
+func (b *ownerBuilder) shoot(s *gardencorev1beta1.Shoot) (Input, bool, error) {
+	gardencorev1beta1.SetDefaults_Shoot(s)
+	if s.Spec.SeedName == nil || *s.Spec.SeedName == "" {
+		return Input{}, false, nil
+	}
+	seed, ok := b.seeds[*s.Spec.SeedName]
+	if !ok {
+		return Input{}, false, fmt.Errorf("Shoot %s/%s: spec.seedName: no Seed %q in this landscape", s.Namespace, s.Name, *s.Spec.SeedName)
+	}
+	project, ok := b.projectOf[s.Namespace]
+	if !ok {
+		return Input{}, false, fmt.Errorf("Shoot %s/%s: no Project in this landscape has spec.namespace %q", s.Namespace, s.Name, s.Namespace)
+	}
+	object, err := toMap(s)
+	if err != nil {
+		return Input{}, false, err
+	}
+	objects := b.with("shoot", object)
+	objects["seed"], objects["project"] = seed, b.projects[project]
+	profile := ""
+	if s.Spec.CloudProfile != nil {
+		profile = s.Spec.CloudProfile.Name
+	} else if s.Spec.CloudProfileName != nil {
+		profile = *s.Spec.CloudProfileName
+	}
+	if p, ok := b.profiles[profile]; ok {
+		objects["cloudProfile"] = p
+	}
+	return Input{
+		Owner: Owner{
+			Kind: "shoot", Namespace: s.Namespace, Name: s.Name, UID: string(s.UID),
+			ControlPlaneNamespace: TechnicalID(project, s.Name),
+		},
+		Objects: objects, TargetVersion: s.Spec.Kubernetes.Version,
+	}, true, nil
+}
+
+// TechnicalID is the name of a shoot's namespace in its seed (gardener: status.technicalID).
+func TechnicalID(project, shoot string) string {
+	return "shoot--" + project + "--" + shoot
+}
+
+func toMap(object any) (map[string]any, error) {
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
+	if err != nil {
+		return nil, err
+	}
+	delete(content, "status")
+	if meta, ok := content["metadata"].(map[string]any); ok {
+		delete(meta, "creationTimestamp")
+	}
+	return content, nil
+}
+
+// All renders every owner of a landscape; errors of one owner do not hide those of another.
+func All(l *landscapes.Landscape, catalogue fs.FS, only func(Owner) bool) ([]Bundle, error) {
+	options, err := LandscapeOptions(catalogue, l)
+	if err != nil {
+		return nil, err
+	}
+	inputs, err := Owners(l)
+	if err != nil {
+		return nil, err
+	}
+	var bundles []Bundle
+	var problems []error
+	for _, in := range inputs {
+		if only != nil && !only(in.Owner) {
+			continue
+		}
+		result, err := Render(in, options)
+		if err != nil {
+			problems = append(problems, err)
+			continue
+		}
+		bundles = append(bundles, result.Bundles...)
+	}
+	return bundles, errors.Join(problems...)
+}
+
+// ClusterOf names the cluster a bundle goes to: a seed by its own name.
+func ClusterOf(in map[string]string) func(Bundle) string {
+	return func(b Bundle) string {
+		switch {
+		case b.Cluster == ClusterSeed && b.Owner.Kind == "seed":
+			return b.Owner.Name
+		case b.Cluster == ClusterSeed && b.Owner.Kind == "shoot":
+			if seed, ok := in[b.Owner.Namespace+"/"+b.Owner.Name]; ok {
+				return seed
+			}
+		}
+		return b.Cluster
+	}
+}
+
+// SeedsOfShoots maps "<namespace>/<name>" of each shoot to its seed.
+func SeedsOfShoots(l *landscapes.Landscape) (map[string]string, error) {
+	shoots, err := l.Shoots()
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]string{}
+	for _, s := range shoots {
+		if s.Object.Spec.SeedName != nil {
+			out[s.Object.Namespace+"/"+s.Object.Name] = *s.Object.Spec.SeedName
+		}
+	}
+	return out, nil
+}

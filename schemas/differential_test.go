@@ -1,0 +1,104 @@
+package schemas
+
+import (
+	"slices"
+	"testing"
+
+	"cuelang.org/go/cue"
+	"cuelang.org/go/cue/cuecontext"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/pergola-dev/pergola/schemas/fieldpath"
+	"github.com/pergola-dev/pergola/schemas/structure"
+)
+
+// samples are values of every type, some of which are wrong for any field.
+var samples = []any{
+	"", "zero!", "1h", "2020-01-31T08:00:00Z", "10Gi", int64(0), int64(-1), int64(1) << 40, 0.5, true,
+	[]any{}, []any{"x"}, []any{map[string]any{"nmae": "x"}}, map[string]any{}, map[string]any{"nmae": "x"},
+}
+
+// TestStructureIsTheSameInCUEAndInWords puts samples at every field of every kind. The CUE base and the checker that
+// finds the words are made from the same nodes; this shows that they agree at every field, so that CUE never refuses
+// without words and never accepts what the words would refuse.
+func TestStructureIsTheSameInCUEAndInWords(t *testing.T) {
+	s, err := embedded()
+	require.NoError(t, err)
+	for _, kind := range sortedKinds(s.kinds) {
+		t.Run(kind.GVK.Kind, func(t *testing.T) {
+			t.Parallel()
+			ctx := cuecontext.New()
+			base, err := s.compileBase(ctx, kind.GVK)
+			require.NoError(t, err)
+			compared, refused, paths := 0, 0, fieldsOf(kind.Root, nil)
+			for i, path := range paths {
+				if i%100 == 99 { // contexts grow
+					ctx = cuecontext.New()
+					base, err = s.compileBase(ctx, kind.GVK)
+					require.NoError(t, err)
+				}
+				for _, sample := range samplesFor(i, kind.Root.Lookup(path)) {
+					object, _ := kind.Normalise(nest(path, sample).(map[string]any))
+					inWords := slices.ContainsFunc(kind.Check(object), func(f structure.Finding) bool { return within(path.String(), f.Path.String()) })
+					inCUE := false
+					if err := base.Unify(ctx.Encode(object)).Validate(cue.Concrete(true)); err != nil {
+						inCUE = slices.ContainsFunc(errorPaths(kind, err), func(p string) bool { return within(path.String(), p) })
+					}
+					compared++
+					if inCUE {
+						refused++
+					}
+					if !assert.Equal(t, inWords, inCUE, "%s = %#v: refused in words: %v, in CUE: %v", path, sample, inWords, inCUE) {
+						return
+					}
+				}
+			}
+			t.Logf("%d values at %d fields, %d refused by both", compared, len(paths), refused)
+			assert.NotZero(t, refused)
+		})
+	}
+}
+
+// fieldsOf lists all fields of a schema, with one key for maps and the first item for lists.
+func fieldsOf(n *structure.Node, path fieldpath.Path) []fieldpath.Path {
+	paths := []fieldpath.Path{}
+	if len(path) > 0 {
+		paths = append(paths, path)
+	}
+	for _, name := range n.Names() {
+		if len(path) > 0 || name != "status" && (name != "metadata" || n.Properties["kind"].Enum[0] == "Shoot") {
+			paths = append(paths, fieldsOf(n.Properties[name], path.Append(name))...)
+		}
+	}
+	if n.Additional != nil {
+		paths = append(paths, fieldsOf(n.Additional, path.Append(fieldpath.Key("a.b/c")))...)
+	}
+	if n.Items != nil {
+		paths = append(paths, fieldsOf(n.Items, path.Append(0))...)
+	}
+	return paths
+}
+
+// nest makes the smallest object with a value at a path.
+func nest(path fieldpath.Path, value any) any {
+	if len(path) == 0 {
+		return value
+	}
+	if _, ok := path[0].(int); ok {
+		return []any{nest(path[1:], value)}
+	}
+	return map[string]any{fieldpath.Name(path[0]): nest(path[1:], value)}
+}
+
+// samplesFor gives every third sample, another third at every field, and the values that the field knows.
+func samplesFor(field int, n *structure.Node) []any {
+	var values []any
+	for i := field % 3; i < len(samples); i += 3 {
+		values = append(values, samples[i])
+	}
+	for _, value := range n.Enum {
+		values = append(values, value)
+	}
+	return values
+}
