@@ -98,12 +98,13 @@ func (l *loader) relativeFolder(folder string) string {
 	return l.relative(folder)
 }
 
-// specialFolders are the folders of a landscape that hold no declarations.
+// specialFolders are the folders of a landscape that hold no declarations: overlays, one-shot operations, and the
+// recorded render.
 func (l *loader) specialFolders(folder string, isLandscape bool) []string {
 	if !isLandscape {
 		return nil
 	}
-	return []string{path.Join(folder, "components"), path.Join(folder, "operations")}
+	return []string{path.Join(folder, "components"), path.Join(folder, "operations"), path.Join(folder, "golden")}
 }
 
 func (l *loader) mergeConfig(config *Declaration) {

@@ -29,6 +29,8 @@ type SecretFact struct {
 	Bundle string `json:"bundle"`
 	// CABundle is the PEM of the certificates of a CA, base64 encoded as in a webhook.
 	CABundle string `json:"caBundle"`
+	// PublicKey of an SSH key pair in authorized_keys form, base64 encoded; empty for other kinds.
+	PublicKey string `json:"publicKey,omitempty"`
 }
 
 // ClusterFact is what a cluster tells about itself.

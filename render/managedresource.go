@@ -11,7 +11,6 @@ import (
 
 	"github.com/andybalholm/brotli"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/yaml"
 )
 
 // DataKey is the one key of a data Secret written by us; the suffix says brotli.
@@ -21,7 +20,7 @@ const DataKey = "data.yaml.br"
 func ManifestYAML(objects []Object) ([]byte, error) {
 	var out bytes.Buffer
 	for _, obj := range objects {
-		doc, err := yaml.Marshal(obj.Object)
+		doc, err := MarshalYAML(obj.Object)
 		if err != nil {
 			return nil, fmt.Errorf("%s %s: %w", obj.GetKind(), obj.GetName(), err)
 		}

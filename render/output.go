@@ -5,8 +5,6 @@ import (
 	"path"
 	"sort"
 	"strings"
-
-	"sigs.k8s.io/yaml"
 )
 
 // Files lays bundles out as golden files and `render --output-dir` have them:
@@ -32,7 +30,7 @@ func Files(bundles []Bundle, clusterOf func(Bundle) string) (map[string][]byte, 
 			Delivery: b.Delivery, Condition: b.Condition, Digest: b.Digest, Unresolved: b.Unresolved,
 		}
 		for _, o := range b.Objects {
-			doc, err := yaml.Marshal(o.Object)
+			doc, err := MarshalYAML(o.Object)
 			if err != nil {
 				return nil, fmt.Errorf("bundle %s: %s %s: %w", b.ID(), o.GetKind(), o.GetName(), err)
 			}
@@ -44,7 +42,7 @@ func Files(bundles []Bundle, clusterOf func(Bundle) string) (map[string][]byte, 
 			meta.Objects = append(meta.Objects, fmt.Sprintf("%s  # %s", ObjectFile(o), o.Origin))
 		}
 		sort.Strings(meta.Objects)
-		doc, err := yaml.Marshal(meta)
+		doc, err := MarshalYAML(meta)
 		if err != nil {
 			return nil, fmt.Errorf("bundle %s: %w", b.ID(), err)
 		}

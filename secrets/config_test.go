@@ -54,7 +54,7 @@ func TestParseConfigErrors(t *testing.T) {
 
 func TestParseRequestsReportsAll(t *testing.T) {
 	_, err := ParseRequests("garden/x", map[string]json.RawMessage{
-		"a": []byte(`{"kind":"ca"}`), "b": []byte(`{"kind":"nothing"}`), "Not_a_name": []byte(`{"kind":"basicAuth"}`),
+		"a": []byte(`{"kind":"certificate"}`), "b": []byte(`{"kind":"nothing"}`), "Not_a_name": []byte(`{"kind":"basicAuth"}`),
 		strings.Repeat("n", 60): []byte(`{"kind":"basicAuth"}`),
 	})
 	require.Error(t, err)

@@ -15,6 +15,8 @@ type Fact struct {
 	Bundle string `json:"bundle,omitempty"`
 	// CABundle are the certificates of a CA, current and old, as base64 of PEM: the form of a webhook's caBundle.
 	CABundle string `json:"caBundle,omitempty"`
+	// PublicKey of an SSH key pair, as base64 of its authorized_keys form.
+	PublicKey string `json:"publicKey,omitempty"`
 }
 
 // Facts are the facts of all fulfilled requests by their names.
@@ -27,6 +29,9 @@ func (m *Manager) Facts() map[string]Fact {
 		f := Fact{Name: ref.Secret, Checksum: ref.Checksum, Bundle: ref.Bundle}
 		if e.config.Kind == KindCA {
 			f.CABundle = base64.StdEncoding.EncodeToString(e.bundle.data[keyBundleCert].bytes)
+		}
+		if e.config.Kind == KindSSHKeypair {
+			f.PublicKey = base64.StdEncoding.EncodeToString(e.current.data[keySSHPublicKey].bytes)
 		}
 		out[name] = f
 	}

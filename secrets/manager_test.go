@@ -178,7 +178,7 @@ func TestFactsHoldNoSecret(t *testing.T) {
 	printed := string(raw) + fmt.Sprintf("%v %+v %#v %s", m, m, m, m)
 	for _, name := range w.store.names() {
 		for key, value := range w.store.secrets[name].Data {
-			if isPublic(key) || key == keyCACert || key == keyBundleCert || key == keyTLSCert || len(value) < minQuoted {
+			if isPublic(key) || key == keyCACert || key == keyBundleCert || key == keyTLSCert || key == keySSHPublicKey || len(value) < minQuoted {
 				continue
 			}
 			assert.NotContains(t, printed, string(value), name+"/"+key)
@@ -189,6 +189,9 @@ func TestFactsHoldNoSecret(t *testing.T) {
 	require.NoError(t, err)
 	assert.NotContains(t, string(bundle), "PRIVATE")
 	assert.Contains(t, string(bundle), "BEGIN CERTIFICATE")
+	public, err := base64.StdEncoding.DecodeString(m.Facts()["ssh-keypair"].PublicKey)
+	require.NoError(t, err)
+	assert.Regexp(t, "^ssh-rsa ", string(public))
 }
 
 func TestConfigChangeMakesANewSecret(t *testing.T) {

@@ -92,7 +92,7 @@ func (c Config) validateKind(add func(string, ...any)) {
 	}
 	switch c.Kind {
 	case KindCA:
-		required("commonName", c.CommonName)
+		// Upstream has CAs without a subject, whose names depend on just that.
 	case KindCertificate:
 		required("commonName", c.CommonName)
 		required("signingCA", c.SigningCA)

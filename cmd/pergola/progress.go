@@ -58,7 +58,7 @@ func (p *progress) event(e owner.Event) {
 		p.line(fmt.Sprintf("✗ %s: %s", key, oneLine(e.Error, 1000)), color.FgRed)
 	case flow.Blocked:
 		p.done(key)
-		p.line(fmt.Sprintf("○ %s: not started: %s", key, oneLine(e.Message, 300)), color.FgYellow)
+		p.line(fmt.Sprintf("○ %s: not started: %s", key, cause(e.Message)), color.FgYellow)
 	}
 	p.redraw()
 }
@@ -147,4 +147,10 @@ func oneLine(s string, limit int) string {
 		return string(r[:limit]) + "…"
 	}
 	return s
+}
+
+// cause of a blocked step: which step failed; why is said where that one is reported.
+func cause(message string) string {
+	first, _, _ := strings.Cut(message, ": ")
+	return oneLine(first, 200)
 }

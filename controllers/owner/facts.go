@@ -137,7 +137,7 @@ func (r *Reconciler) secrets(ctx context.Context, o *Owner, facts *render.Facts)
 		return nil, fmt.Errorf("generate the secrets of %s on %s: %w", o, o.Local.Name(), err)
 	}
 	for name, fact := range manager.Facts() {
-		facts.Secrets[name] = render.SecretFact{Name: fact.Name, Checksum: fact.Checksum, Bundle: fact.Bundle, CABundle: fact.CABundle}
+		facts.Secrets[name] = render.SecretFact{Name: fact.Name, Checksum: fact.Checksum, Bundle: fact.Bundle, CABundle: fact.CABundle, PublicKey: fact.PublicKey}
 	}
 	return manager, nil
 }
@@ -151,7 +151,7 @@ func apiServerHealthy(ctx context.Context, c *apply.Cluster) error {
 	return err
 }
 
-// encodeCertificates is how a webhook configuration has them. Certificates are public.
-func encodeCertificates(pem []byte) string {
-	return base64.StdEncoding.EncodeToString(pem)
+// encodePublic is the form in which facts carry certificates and public keys.
+func encodePublic(data []byte) string {
+	return base64.StdEncoding.EncodeToString(data)
 }

@@ -179,8 +179,8 @@ func planRef(r apply.Ref) plan.Ref {
 	return plan.Ref{APIVersion: r.APIVersion, Kind: r.Kind, Namespace: r.Namespace, Name: r.Name}
 }
 
-// existingSecrets looks the current names of generated secrets up by their labels, without
-// reading their data.
+// existingSecrets looks the current names of generated secrets up by their labels, and reads
+// only what is public of their data.
 func (r *Reconciler) existingSecrets(ctx context.Context, o *Owner) (map[string]render.SecretFact, error) {
 	client, err := kubernetes.NewForConfig(o.Local.RESTConfig())
 	if err != nil {
@@ -209,8 +209,11 @@ func (r *Reconciler) existingSecrets(ctx context.Context, o *Owner) (map[string]
 	for name, current := range newest {
 		fact := render.SecretFact{Name: current, Bundle: bundles[name]}
 		for _, s := range list.Items {
-			if s.Name == bundles[name] {
-				fact.CABundle = encodeCertificates(s.Data["bundle.crt"])
+			switch s.Name {
+			case bundles[name]:
+				fact.CABundle = encodePublic(s.Data["bundle.crt"])
+			case current:
+				fact.PublicKey = encodePublic(s.Data["id_rsa.pub"])
 			}
 		}
 		out[name] = fact

@@ -79,3 +79,12 @@ func linkerFlags(kubernetesVersion string) string {
 	}
 	return strings.Join(flags, " ")
 }
+
+// All names every executable that clusters are made of.
+func All() []string {
+	var names []string
+	for _, candidate := range packages() {
+		names = append(names, candidate.name)
+	}
+	return names
+}

@@ -1,0 +1,32 @@
+package main
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pergola-dev/pergola/hack/local/binaries"
+)
+
+// buildCommand builds the executables without starting anything: for tests that start API servers
+// themselves.
+func buildCommand(where *places) *cobra.Command {
+	return &cobra.Command{
+		Use:   "build",
+		Short: "Build what clusters are made of, where KUBEBUILDER_ASSETS does not have it",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			manager, err := where.manager(os.Stderr)
+			if err != nil {
+				return err
+			}
+			paths, err := manager.Source.Ensure(cmd.Context(), binaries.All())
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(cmd.ErrOrStderr(), "%d executables are there\n", len(paths))
+			return nil
+		},
+	}
+}

@@ -1,0 +1,95 @@
+package render
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"sort"
+	"strconv"
+
+	yamlv3 "go.yaml.in/yaml/v3"
+)
+
+// MarshalYAML writes an object with its keys in byte order. The usual encoders sort
+// keys in a "natural" order that is no total order for keys with digits in them, so
+// the same object may come out in several ways; here it has one form only.
+func MarshalYAML(object any) ([]byte, error) {
+	raw, err := json.Marshal(object)
+	if err != nil {
+		return nil, err
+	}
+	decoder := json.NewDecoder(bytes.NewReader(raw))
+	decoder.UseNumber()
+	var plain any
+	if err := decoder.Decode(&plain); err != nil {
+		return nil, err
+	}
+	node, err := yamlNode(plain)
+	if err != nil {
+		return nil, err
+	}
+	var out bytes.Buffer
+	encoder := yamlv3.NewEncoder(&out)
+	encoder.SetIndent(2)
+	if err := encoder.Encode(node); err != nil {
+		return nil, err
+	}
+	return out.Bytes(), encoder.Close()
+}
+
+func yamlNode(v any) (*yamlv3.Node, error) {
+	switch x := v.(type) {
+	case map[string]any:
+		keys := make([]string, 0, len(x))
+		for k := range x {
+			keys = append(keys, k)
+		}
+		sort.Strings(keys)
+		node := &yamlv3.Node{Kind: yamlv3.MappingNode, Tag: "!!map"}
+		for _, k := range keys {
+			value, err := yamlNode(x[k])
+			if err != nil {
+				return nil, err
+			}
+			node.Content = append(node.Content, stringNode(k), value)
+		}
+		return node, nil
+	case []any:
+		node := &yamlv3.Node{Kind: yamlv3.SequenceNode, Tag: "!!seq"}
+		for _, item := range x {
+			value, err := yamlNode(item)
+			if err != nil {
+				return nil, err
+			}
+			node.Content = append(node.Content, value)
+		}
+		return node, nil
+	case string:
+		return stringNode(x), nil
+	case json.Number:
+		tag := "!!float"
+		if _, err := strconv.ParseInt(x.String(), 10, 64); err == nil {
+			tag = "!!int"
+		}
+		return &yamlv3.Node{Kind: yamlv3.ScalarNode, Tag: tag, Value: x.String()}, nil
+	case bool:
+		return &yamlv3.Node{Kind: yamlv3.ScalarNode, Tag: "!!bool", Value: strconv.FormatBool(x)}, nil
+	case nil:
+		return &yamlv3.Node{Kind: yamlv3.ScalarNode, Tag: "!!null", Value: "null"}, nil
+	}
+	return nil, fmt.Errorf("a %T has no YAML form", v)
+}
+
+// ambiguous strings mean something else to a YAML 1.1 reader (yes, off, 1_000,
+// 12:30) when they are not quoted.
+var ambiguous = regexp.MustCompile(`^([-+.0-9][-+.0-9_:eExXoOa-fA-F]*|[yYnN]|[yY]es|YES|[nN]o|NO|[tT]rue|TRUE|[fF]alse|FALSE|[oO]n|ON|[oO]ff|OFF|[nN]ull|NULL|~|=|<<)$`)
+
+func stringNode(s string) *yamlv3.Node {
+	node := &yamlv3.Node{}
+	node.SetString(s)
+	if ambiguous.MatchString(s) {
+		node.Style = yamlv3.DoubleQuotedStyle
+	}
+	return node
+}
