@@ -25,7 +25,7 @@ func TestParseConfigErrors(t *testing.T) {
 		"unknown kind":        {`{"kind":"password"}`, `unknown kind "password"`},
 		"no kind":             {`{}`, `unknown kind ""`},
 		"other name":          {`{"kind":"ca","commonName":"x","name":"y"}`, `the request calls itself "y"`},
-		"no common name":      {`{"kind":"ca"}`, `commonName is required for kind ca`},
+		"no common name":      {`{"kind":"certificate","certType":"server","signingCA":"ca"}`, `commonName is required for kind certificate`},
 		"no signer":           {`{"kind":"certificate","commonName":"x","certType":"server"}`, `signingCA is required`},
 		"wrong use":           {`{"kind":"certificate","commonName":"x","certType":"both","signingCA":"ca"}`, `certType is "both", expected server, client or serverclient`},
 		"wrong address":       {`{"kind":"certificate","commonName":"x","certType":"server","signingCA":"ca","ipAddresses":["10.0.0.256"]}`, `"10.0.0.256", which is no IP address`},

@@ -8,11 +8,10 @@ import (
 
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:scope=Namespaced,path=bastions,singular=bastion
+// +kubebuilder:metadata:labels="gardener.cloud/deletion-protected=true"
 // +kubebuilder:subresource:status
-// +kubebuilder:printcolumn:name="Type",type=string,JSONPath=`.spec.type`,description="Type of the extension."
 // +kubebuilder:printcolumn:name="IP",type=string,JSONPath=`.status.ingress.ip`,description="Address of the bastion."
 // +kubebuilder:printcolumn:name="Hostname",type=string,JSONPath=`.status.ingress.hostname`,description="Host name of the bastion."
-// +kubebuilder:printcolumn:name="Status",type=string,JSONPath=`.status.lastOperation.state`,description="State of the last operation."
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`,description="Time since creation."
 
 // Bastion asks for a machine through which people reach the nodes of a cluster by SSH.

@@ -7,6 +7,8 @@ import (
 
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:scope=Cluster,path=clusters,singular=cluster
+// +kubebuilder:metadata:labels="gardener.cloud/deletion-protected=true"
+// +kubebuilder:subresource:status
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`,description="Time since creation."
 
 // Cluster is the copy of a Shoot, its Seed and its CloudProfile that extensions in the seed read. Its name is the

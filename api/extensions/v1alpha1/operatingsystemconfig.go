@@ -7,6 +7,7 @@ import (
 
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:scope=Namespaced,path=operatingsystemconfigs,shortName=osc,singular=operatingsystemconfig
+// +kubebuilder:metadata:labels="gardener.cloud/deletion-protected=true"
 // +kubebuilder:subresource:status
 // +kubebuilder:printcolumn:name="Type",type=string,JSONPath=`.spec.type`,description="Type of the extension."
 // +kubebuilder:printcolumn:name="Purpose",type=string,JSONPath=`.spec.purpose`,description="What the configuration is for."

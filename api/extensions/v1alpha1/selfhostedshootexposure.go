@@ -6,9 +6,12 @@ import (
 )
 
 // +kubebuilder:object:root=true
-// +kubebuilder:resource:scope=Namespaced,path=selfhostedshootexposures,singular=selfhostedshootexposure
+// +kubebuilder:resource:scope=Namespaced,path=selfhostedshootexposures,shortName=exp,singular=selfhostedshootexposure
+// +kubebuilder:metadata:labels="gardener.cloud/deletion-protected=true"
 // +kubebuilder:subresource:status
 // +kubebuilder:printcolumn:name="Type",type=string,JSONPath=`.spec.type`,description="Type of the extension."
+// +kubebuilder:printcolumn:name="IP",type=string,JSONPath=`.status.ingress[0].ip`,description="Address of the exposure."
+// +kubebuilder:printcolumn:name="Hostname",type=string,JSONPath=`.status.ingress[0].hostname`,description="Host name of the exposure."
 // +kubebuilder:printcolumn:name="Status",type=string,JSONPath=`.status.lastOperation.state`,description="State of the last operation."
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`,description="Time since creation."
 
