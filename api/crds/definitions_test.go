@@ -3,6 +3,7 @@ package crds_test
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -29,7 +30,7 @@ func TestDefinitionsLookLikeUpstream(t *testing.T) {
 		require.NoError(t, err)
 		for _, raw := range documentSeparator.Split(string(data), -1) {
 			var want apiextensionsv1.CustomResourceDefinition
-			if err := yaml.Unmarshal([]byte(raw), &want); err != nil || want.Kind != "CustomResourceDefinition" || left[want.Name] {
+			if err := yaml.Unmarshal([]byte(strings.ReplaceAll(raw, "schema: OMITTED", "schema: {}")), &want); err != nil || want.Kind != "CustomResourceDefinition" || left[want.Name] {
 				continue
 			}
 			got, ok := ours[want.Name]
