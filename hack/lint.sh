@@ -17,3 +17,14 @@ for module in . hack/local; do
   go -C "$module" vet ./...
   (cd "$module" && "$bin/staticcheck" ./...)
 done
+
+# Every direct dependency says why it is there.
+go mod edit -json |
+  awk '/"Path":/ {gsub(/[",]/, "", $2); path=$2} /"Indirect": true/ {indirect[path]=1} /"Version":/ {seen[path]=1}
+       END {for (p in seen) if (!indirect[p]) print p}' |
+  while read -r path; do
+    if ! grep -qF "| $path |" docs/dependencies.md; then
+      echo "docs/dependencies.md does not say why $path is there" >&2
+      exit 1
+    fi
+  done
