@@ -11,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/pergola-dev/pergola/plan"
 )
 
 // Delete removes all objects of a set, in reverse order of their kinds, and then its inventory. Objects of one
@@ -23,10 +25,10 @@ func (e *Engine) Delete(ctx context.Context, c *Cluster, s Set, inv Inventory, o
 }
 
 // PlanDelete tells what Delete would do now.
-func (e *Engine) PlanDelete(ctx context.Context, c *Cluster, s Set, inv Inventory, o DeleteOptions) (*Changes, error) {
+func (e *Engine) PlanDelete(ctx context.Context, c *Cluster, s Set, inv Inventory, o DeleteOptions) (plan.Plan, error) {
 	r := e.newDeletion(c, s, inv, o, true)
 	r.teardown(ctx, o)
-	return r.changes()
+	return r.plan()
 }
 
 func (e *Engine) newDeletion(c *Cluster, s Set, inv Inventory, o DeleteOptions, dry bool) *run {
@@ -112,7 +114,7 @@ func (r *run) deletePhase(ctx context.Context, phase []candidate, timeout time.D
 	wg.Wait()
 	for _, o := range results {
 		if o.action == Deleted {
-			delete(r.entries, o.ref.key())
+			delete(r.entries, keyOf(o.ref))
 		}
 		r.deleted(o)
 	}
@@ -120,7 +122,7 @@ func (r *run) deletePhase(ctx context.Context, phase []candidate, timeout time.D
 
 // deleteOne deletes one object and waits until it is gone; release gives the slot back before the wait.
 func (r *run) deleteOne(ctx context.Context, c candidate, deadline time.Time, strict bool, release func()) outcome {
-	out := outcome{ref: c.entry.Ref, action: Deleted}
+	out := outcome{ref: c.entry.Ref, action: Deleted, old: c.live}
 	if ctx.Err() != nil {
 		return r.failedDeletion(out.ref, ctx.Err())
 	}

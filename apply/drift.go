@@ -8,16 +8,18 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/pergola-dev/pergola/plan"
 )
 
 // DriftEvent says that a live object is not as we applied it: it is gone, or fields we own changed.
 type DriftEvent struct {
-	Cluster string        `json:"cluster"`
-	Set     string        `json:"set"`
-	Ref     Ref           `json:"object"`
-	Deleted bool          `json:"deleted,omitempty"`
-	Fields  []FieldChange `json:"fields,omitempty"` // with the manager that owns the field now
-	At      time.Time     `json:"at"`
+	Cluster string       `json:"cluster"`
+	Set     string       `json:"set"`
+	Ref     Ref          `json:"object"`
+	Deleted bool         `json:"deleted,omitempty"`
+	Fields  []plan.Field `json:"fields,omitempty"` // with the manager that owns the field now
+	At      time.Time    `json:"at"`
 }
 
 // tracker knows what every applied object should look like, per cluster.
@@ -130,7 +132,7 @@ func (t *tracker) judge(c *Cluster, e ChangeEvent) *DriftEvent {
 	now := c.cached(e.Ref)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	o := t.of(c)[e.Ref.key()]
+	o := t.of(c)[keyOf(e.Ref)]
 	if o == nil || o.entry.Applied == "" {
 		return nil
 	}
@@ -164,8 +166,8 @@ func sameOwnedSecret(old, new *unstructured.Unstructured, manager string) bool {
 }
 
 // driftedFields are the fields that we owned in the old state and that differ in the new one.
-func driftedFields(old, new *unstructured.Unstructured, manager string, createOnly []string) []FieldChange {
-	var out []FieldChange
+func driftedFields(old, new *unstructured.Unstructured, manager string, createOnly []string) []plan.Field {
+	var out []plan.Field
 	owned := withoutCreateOnly(ownedFields(old, manager), createOnly)
 	owned.Leaves().Iterate(func(p fieldpath.Path) {
 		before, _ := lookup(old.Object, p)
@@ -173,9 +175,20 @@ func driftedFields(old, new *unstructured.Unstructured, manager string, createOn
 		if there && digest(before) == digest(after) {
 			return
 		}
-		f := FieldChange{Path: strings.TrimPrefix(p.String(), "."), Old: before, New: after, Manager: ownerOf(new, p, manager)}
-		out = append(out, hidden(f, groupKindOf(new) == secretKind))
+		f := plan.Field{Path: strings.TrimPrefix(p.String(), "."), Old: before, New: after, Manager: ownerOf(new, p, manager)}
+		out = append(out, plan.Conceal(new.Object, names(p), f))
 	})
+	return out
+}
+
+// names are the field names of a path.
+func names(p fieldpath.Path) []string {
+	var out []string
+	for _, e := range p {
+		if e.FieldName != nil {
+			out = append(out, *e.FieldName)
+		}
+	}
 	return out
 }
 

@@ -7,6 +7,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/pergola-dev/pergola/plan"
 )
 
 func TestDriftIsReportedAndRepaired(t *testing.T) {
@@ -26,7 +28,7 @@ func TestDriftIsReportedAndRepaired(t *testing.T) {
 	f.patch(f.configMap("edited", ""), "kubectl-edit", `{"data":{"key":"wrong","more":"by hand"}}`)
 	e := <-events
 	assert.Equal(t, "edited", e.Ref.Name)
-	assert.Equal(t, []FieldChange{{Path: "data.key", Old: "right", New: "wrong", Manager: "kubectl-edit"}}, e.Fields)
+	assert.Equal(t, []plan.Field{{Path: "data.key", Old: "right", New: "wrong", Manager: "kubectl-edit"}}, e.Fields)
 
 	require.NoError(t, f.resource(f.configMap("deleted", "")).Delete(f.ctx, "deleted", metav1.DeleteOptions{}))
 	e = <-events
@@ -58,7 +60,7 @@ func TestForeignSecretValueIsDriftWithoutValues(t *testing.T) {
 		return len(f.c.watched) > 0
 	})
 	f.patch(secret, "kubectl-edit", `{"data":{"password":"aHVudGVyMi1zdG9sZW4="}}`)
-	assert.Equal(t, []FieldChange{{Path: "data.password", Hidden: true, Manager: "kubectl-edit"}}, (<-events).Fields)
+	assert.Equal(t, []plan.Field{{Path: "data.password", Hidden: true, Manager: "kubectl-edit"}}, (<-events).Fields)
 	assert.Equal(t, Configured, f.mustApply(f.set(secret)).Objects[0].Action)
 	assert.Empty(t, f.requests(func() { f.mustApply(f.set(secret)) }))
 }

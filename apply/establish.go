@@ -21,7 +21,7 @@ func (r *run) establish(ctx context.Context, phase []*desired) {
 		if d.ref.GroupKind() != crdKind {
 			continue
 		}
-		action := r.outcomes[d.ref.key()].action
+		action := r.outcomes[keyOf(d.ref)].action
 		if action == Failed || action == Skipped || action == Ignored {
 			continue
 		}
@@ -36,7 +36,7 @@ func (r *run) establish(ctx context.Context, phase []*desired) {
 	r.c.ResetMapping()
 	kinds := map[schema.GroupVersionKind]bool{}
 	for _, d := range r.desired {
-		if crd := r.crds[d.ref.GroupKind()]; crd != nil && r.outcomes[RefOf(crd).key()].action != Failed {
+		if crd := r.crds[d.ref.GroupKind()]; crd != nil && r.outcomes[keyOf(RefOf(crd))].action != Failed {
 			kinds[d.ref.GVK()] = true
 		}
 	}

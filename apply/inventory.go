@@ -20,6 +20,8 @@ type Entry struct {
 	CreateOnly []string `json:"createOnly,omitempty"`
 }
 
+func (e Entry) key() key { return keyOf(e.Ref) }
+
 // Inventory remembers the objects of one set between runs. One writer at a time: the role's Lease sees to it.
 type Inventory interface {
 	// Load returns the entries, none when there is no inventory yet. A failed read must be an error.

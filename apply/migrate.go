@@ -24,7 +24,7 @@ func (r *run) needsMigration(ref Ref, live *unstructured.Unstructured) bool {
 	ours := slices.ContainsFunc(live.GetManagedFields(), func(m metav1.ManagedFieldsEntry) bool {
 		return m.Manager == r.set.FieldManager && m.Operation == metav1.ManagedFieldsOperationApply && m.Subresource == ""
 	})
-	return !ours || r.old[ref.key()].Applied == ""
+	return !ours || r.old[keyOf(ref)].Applied == ""
 }
 
 func (r *run) formerManagers(live *unstructured.Unstructured) []string {

@@ -61,7 +61,7 @@ func (r *run) one(ctx context.Context, d *desired) outcome {
 		}
 	}
 	if !r.dry {
-		defer r.e.tracked.writing(r.c, d.ref.key())()
+		defer r.e.tracked.writing(r.c, keyOf(d.ref))()
 	}
 	return r.send(ctx, want, live)
 }
@@ -96,7 +96,7 @@ func (r *run) mayOverrule(w wanted) bool {
 // isUnchanged is the test that saves the request: same wish as last time, and our fields as the server left
 // them.
 func (r *run) isUnchanged(w wanted, live *unstructured.Unstructured) bool {
-	old := r.old[w.ref.key()]
+	old := r.old[keyOf(w.ref)]
 	if old.Applied == "" || old.Applied != w.applied || old.Live != r.liveDigest(live, w.createOnly) {
 		return false
 	}
@@ -132,7 +132,7 @@ func (r *run) missing(ctx context.Context, d *desired, live *unstructured.Unstru
 	}
 	ns := Ref{APIVersion: "v1", Kind: "Namespace", Name: d.ref.Namespace}
 	r.mu.Lock()
-	made, ours := r.outcomes[ns.key()]
+	made, ours := r.outcomes[keyOf(ns)]
 	r.mu.Unlock()
 	switch {
 	case !ours:
@@ -149,7 +149,7 @@ func (r *run) missing(ctx context.Context, d *desired, live *unstructured.Unstru
 
 func (r *run) skip(d *desired, because Ref) outcome {
 	r.mu.Lock()
-	cause := r.outcomes[because.key()].message
+	cause := r.outcomes[keyOf(because)].message
 	r.mu.Unlock()
 	text := "not tried, because " + because.String() + " failed"
 	if cause != "" {
@@ -169,13 +169,13 @@ func (r *run) terminating(ctx context.Context, d *desired, live *unstructured.Un
 	if err := r.waitGone(ctx, live, r.opts.DeleteTimeout); err != nil {
 		return r.fail(d, err)
 	}
-	defer r.e.tracked.writing(r.c, d.ref.key())()
+	defer r.e.tracked.writing(r.c, keyOf(d.ref))()
 	return r.send(ctx, r.wish(d, nil), nil)
 }
 
 // takenOver refuses to fight over an object with another set that has taken it since our last apply.
 func (r *run) takenOver(d *desired, live *unstructured.Unstructured) (outcome, bool) {
-	old, origin := r.old[d.ref.key()], live.GetAnnotations()[r.e.keys.Origin]
+	old, origin := r.old[keyOf(d.ref)], live.GetAnnotations()[r.e.keys.Origin]
 	path := fieldpath.MakePathOrDie("metadata", "annotations", r.e.keys.Origin)
 	if old.Applied == "" || origin == "" || origin == r.set.Name || origin == old.Annotations[r.e.keys.Origin] ||
 		!ownedFields(live, r.set.FieldManager).Has(path) {
@@ -216,7 +216,7 @@ func (r *run) send(ctx context.Context, w wanted, live *unstructured.Unstructure
 	var err error
 	opts := patchOptions{manager: r.set.FieldManager, force: r.set.Force, dry: r.dry}
 	note := ""
-	w.foreign = live != nil && r.old[w.ref.key()].Applied == "" && ownedFields(live, r.set.FieldManager).Empty()
+	w.foreign = live != nil && r.old[keyOf(w.ref)].Applied == "" && ownedFields(live, r.set.FieldManager).Empty()
 	if live != nil && r.needsMigration(w.ref, live) {
 		note = "takes over the fields of " + strings.Join(r.formerManagers(live), ", ")
 		if opts.force = true; !r.dry {
@@ -260,7 +260,7 @@ func (r *run) sent(ctx context.Context, w wanted, live, answer *unstructured.Uns
 	switch {
 	case created:
 		out.action = Created
-	case w.foreign || live == nil && r.old[w.ref.key()].Applied == "":
+	case w.foreign || live == nil && r.old[keyOf(w.ref)].Applied == "":
 		out.action = Adopted
 	}
 	if r.dry {
@@ -275,7 +275,7 @@ func (r *run) sent(ctx context.Context, w wanted, live, answer *unstructured.Uns
 		entry.Annotations = map[string]string{r.e.keys.Origin: r.set.Name}
 	}
 	r.mu.Lock()
-	r.entries[w.ref.key()] = entry
+	r.entries[keyOf(w.ref)] = entry
 	r.mu.Unlock()
 	r.e.tracked.set(r.c, r.set.Name, r.set.FieldManager, entry)
 	return out
@@ -293,7 +293,7 @@ func (r *run) compared(ctx context.Context, out outcome, live, answer *unstructu
 		}
 		live = existing
 	}
-	out.fields = difference(live, answer)
+	out.fields, out.old, out.new = differences(live, answer), live, answer
 	if len(out.fields) == 0 && out.action == Configured {
 		out.action = Unchanged
 	}

@@ -7,6 +7,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/pergola-dev/pergola/plan"
 )
 
 func TestPlanSaysWhatApplyThenDoes(t *testing.T) {
@@ -26,51 +28,69 @@ func TestPlanSaysWhatApplyThenDoes(t *testing.T) {
 		f.immutable("ConfigMap", "new"), deployment, f.widgets(), f.widget("w"), ns, inside)
 
 	before := f.c.Requests()
-	plan, err := f.e.Plan(f.ctx, f.c, set, f.inv, ApplyOptions{})
+	p, err := f.e.Plan(f.ctx, f.c, set, f.inv, ApplyOptions{})
 	require.NoError(t, err)
 	assert.Zero(t, f.c.Requests().Sub(before).Writes(), "a plan writes nothing")
-	fields := map[string][]FieldChange{}
-	said := map[string]PlanAction{}
-	for _, c := range plan.Items {
-		said[c.Ref.Kind+"/"+c.Ref.Name], fields[c.Ref.Kind+"/"+c.Ref.Name] = c.Action, c.Fields
+	items, said := map[string]plan.Item{}, map[string]plan.Action{}
+	for _, i := range p.Items {
+		items[i.Object.Kind+"/"+i.Object.Name], said[i.Object.Kind+"/"+i.Object.Name] = i, i.Action
 	}
-	assert.Equal(t, []FieldChange{{Path: "data.key", Old: "old", New: "new"}}, fields["ConfigMap/changed"])
-	assert.Equal(t, []FieldChange{{Path: `spec.template.spec.containers[name="app"].image`,
-		Old: "registry.k8s.io/pause:3.10", New: "registry.k8s.io/pause:3.11"}}, fields["Deployment/d"])
+	assert.Equal(t, []plan.Field{{Path: "data.key", Old: "old", New: "new"}}, items["ConfigMap/changed"].Fields)
+	assert.Equal(t, []plan.Field{{Path: "data.key", Old: "old", New: "new"}}, items["ConfigMap/i"].Fields)
+	assert.Equal(t, []string{"is deleted and created again"}, items["ConfigMap/i"].Consequences)
+	assert.Equal(t, []plan.Field{{Path: "spec.template.spec.containers[name=app].image",
+		Old: "registry.k8s.io/pause:3.10", New: "registry.k8s.io/pause:3.11"}}, items["Deployment/d"].Fields)
+	assert.Equal(t, []string{"rolls its pods"}, items["Deployment/d"].Consequences)
+	assert.Equal(t, 1, p.Unchanged)
 
 	r := f.mustApply(set)
-	done := map[string]PlanAction{}
+	done := map[string]plan.Action{}
 	for _, o := range r.Objects {
-		done[o.Ref.Kind+"/"+o.Ref.Name] = planned[o.Action]
+		if o.Action != Unchanged {
+			done[o.Ref.Kind+"/"+o.Ref.Name] = planned[o.Action]
+		}
 	}
 	assert.Equal(t, done, said)
-	assert.Equal(t, map[string]PlanAction{
-		"ConfigMap/same": PlanUnchanged, "ConfigMap/changed": PlanChange, "ConfigMap/new": PlanCreate, "ConfigMap/adopted": PlanAdopt,
-		"ConfigMap/i": PlanRecreate, "Deployment/d": PlanChange, "ConfigMap/goes": PlanDelete, "ConfigMap/keep": PlanKeep,
-		"CustomResourceDefinition/" + f.widgets().GetName(): PlanCreate, "Widget/w": PlanCreate,
-		"Namespace/" + ns.GetName(): PlanCreate, "ConfigMap/inside": PlanCreate,
+	assert.Equal(t, map[string]plan.Action{
+		"ConfigMap/changed": plan.Change, "ConfigMap/new": plan.Create, "ConfigMap/adopted": plan.Adopt,
+		"ConfigMap/i": plan.Recreate, "Deployment/d": plan.Change, "ConfigMap/goes": plan.Delete, "ConfigMap/keep": plan.Keep,
+		"CustomResourceDefinition/" + f.widgets().GetName(): plan.Create, "Widget/w": plan.Create,
+		"Namespace/" + ns.GetName(): plan.Create, "ConfigMap/inside": plan.Create,
 	}, said)
 
-	plan, err = f.e.Plan(f.ctx, f.c, set, f.inv, ApplyOptions{})
+	p, err = f.e.Plan(f.ctx, f.c, set, f.inv, ApplyOptions{})
 	require.NoError(t, err)
-	assert.False(t, plan.Any(), "%+v", plan)
+	assert.True(t, p.Empty(), "%+v", p)
+	assert.Equal(t, 10, p.Unchanged)
 	gone, err := f.e.PlanDelete(f.ctx, f.c, f.set(), f.inv, DeleteOptions{})
 	require.NoError(t, err)
-	assert.Len(t, gone.Items, 10)
+	assert.Equal(t, plan.Summary{Delete: 10}, gone.Summary)
 	assert.True(t, f.exists(f.configMap("same", "")))
+}
+
+// What stays in the inventory for good is no change, plan after plan.
+func TestPlanOfADefinitionThatLeftTheSet(t *testing.T) {
+	f := newFixture(t)
+	f.mustApply(f.set(f.widgets(), f.configMap("c", "x")))
+	for range 2 {
+		p, err := f.e.Plan(f.ctx, f.c, f.set(f.configMap("c", "x")), f.inv, ApplyOptions{})
+		require.NoError(t, err)
+		assert.True(t, p.Empty(), "%+v", p)
+		f.mustApply(f.set(f.configMap("c", "x")))
+	}
 }
 
 func TestPlanHidesSecrets(t *testing.T) {
 	f := newFixture(t)
 	secret := func(value string) *unstructured.Unstructured {
 		o := f.object(`{apiVersion: v1, kind: Secret, metadata: {name: s, namespace: NS}, stringData: {a: x, password: ` + value + `}}`)
-		o.SetAnnotations(map[string]string{"copy": value, lastApplied: value})
+		o.SetAnnotations(map[string]string{"copy": value, "kubectl.kubernetes.io/last-applied-configuration": value})
 		return o
 	}
 	f.mustApply(f.set(secret("hunter2-before")))
-	plan, err := f.e.Plan(f.ctx, f.c, f.set(secret("hunter2-after")), f.inv, ApplyOptions{})
+	p, err := f.e.Plan(f.ctx, f.c, f.set(secret("hunter2-after")), f.inv, ApplyOptions{})
 	require.NoError(t, err)
-	text, err := json.Marshal(plan)
+	text, err := json.Marshal(p)
 	require.NoError(t, err)
 	assert.NotContains(t, string(text), "hunter2")
 	assert.NotContains(t, string(text), "aHVudGVyM") // base64 of the beginning

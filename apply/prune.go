@@ -27,8 +27,8 @@ type candidate struct {
 func (r *run) prune(ctx context.Context) {
 	wanted := r.wantedKeys()
 	for _, ref := range r.ignored {
-		delete(r.entries, ref.key())
-		wanted[ref.key()] = true
+		delete(r.entries, keyOf(ref))
+		wanted[keyOf(ref)] = true
 	}
 	failed := map[schema.GroupKind]Ref{}
 	for _, o := range r.outcomes {
@@ -67,12 +67,12 @@ func (r *run) wantedKeys() map[key]bool {
 	out := map[key]bool{}
 	groups := append(append([][]schema.GroupKind{}, builtinEquivalences...), r.set.Equivalences...)
 	for _, d := range r.desired {
-		out[d.ref.key()] = true
+		out[keyOf(d.ref)] = true
 		for _, group := range groups {
 			for _, gk := range group {
 				if gk == d.ref.GroupKind() {
 					for _, same := range group {
-						out[key{gk: same, name: d.ref.key().name}] = true
+						out[key{gk: same, name: keyOf(d.ref).name}] = true
 					}
 				}
 			}
@@ -88,7 +88,7 @@ func (r *run) wantedKeys() map[key]bool {
 
 func (r *run) isDesired(k key) bool {
 	for _, d := range r.desired {
-		if d.ref.key() == k {
+		if keyOf(d.ref) == k {
 			return true
 		}
 	}
@@ -183,7 +183,7 @@ func (r *run) approved(items []candidate, gate func([]Entry) []Held) []candidate
 	}
 	held := map[key]string{}
 	for _, h := range gate(ask) {
-		held[h.Ref.key()] = h.Reason
+		held[keyOf(h.Ref)] = h.Reason
 	}
 	var out []candidate
 	for _, c := range items {

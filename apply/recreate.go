@@ -34,7 +34,8 @@ func (r *run) recreate(ctx context.Context, w wanted, live *unstructured.Unstruc
 	}
 	out := outcome{ref: w.ref, action: Recreated, message: "immutable: " + strings.Join(invalidFields(rejected), ", ")}
 	if r.dry {
-		out.fields = named(w.send, live, invalidFields(rejected))
+		out.fields = differencesAt(live, w.send, invalidFields(rejected))
+		out.old, out.new = live, w.send
 		return out
 	}
 	how := propagation(w.ref)
@@ -104,7 +105,7 @@ func (r *run) waitGone(ctx context.Context, o *unstructured.Unstructured, timeou
 	wake := make(chan struct{}, 1)
 	ref := RefOf(o)
 	stop := r.c.OnChange(func(e ChangeEvent) {
-		if e.Ref.key() == ref.key() {
+		if keyOf(e.Ref) == keyOf(ref) {
 			select {
 			case wake <- struct{}{}:
 			default:

@@ -3,36 +3,17 @@ package apply
 import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/pergola-dev/pergola/plan"
 )
 
-// Ref names one object.
-type Ref struct {
-	APIVersion string `json:"apiVersion"`
-	Kind       string `json:"kind"`
-	Namespace  string `json:"namespace,omitempty"`
-	Name       string `json:"name"`
-}
+// Ref names one object; plans, errors and results use the same.
+type Ref = plan.Ref
 
 // RefOf is the reference of an object.
-func RefOf(o *unstructured.Unstructured) Ref {
-	return Ref{APIVersion: o.GetAPIVersion(), Kind: o.GetKind(), Namespace: o.GetNamespace(), Name: o.GetName()}
-}
+func RefOf(o *unstructured.Unstructured) Ref { return plan.RefOf(o) }
 
-// String is the form used in messages: "Deployment garden/vpa-updater", "Namespace garden".
-func (r Ref) String() string {
-	if r.Namespace == "" {
-		return r.Kind + " " + r.Name
-	}
-	return r.Kind + " " + r.Namespace + "/" + r.Name
-}
-
-// GVK is the group, version and kind of the object.
-func (r Ref) GVK() schema.GroupVersionKind { return schema.FromAPIVersionAndKind(r.APIVersion, r.Kind) }
-
-// GroupKind is the kind without its version.
-func (r Ref) GroupKind() schema.GroupKind { return r.GVK().GroupKind() }
-
-func (r Ref) key() key { return key{gk: r.GroupKind(), name: nsName{r.Namespace, r.Name}} }
+func keyOf(r Ref) key { return key{gk: r.GroupKind(), name: nsName{r.Namespace, r.Name}} }
 
 // key is the identity of an object across API versions.
 type key struct {

@@ -1,6 +1,10 @@
 package apply
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/pergola-dev/pergola/plan"
+)
 
 // Action is what was done with an object.
 type Action string
@@ -70,57 +74,30 @@ func (r *Result) Pending() []ObjectResult {
 	return out
 }
 
-// PlanAction is what Apply or Delete would do with an object.
-type PlanAction string
+// planned are the actions that a plan announces; what is not here is counted as unchanged.
+var planned = map[Action]plan.Action{Created: plan.Create, Configured: plan.Change, Adopted: plan.Adopt,
+	Recreated: plan.Recreate, Deleted: plan.Delete, Deleting: plan.Delete, Kept: plan.Keep, HandedOver: plan.Keep,
+	HeldBack: plan.Hold, Skipped: plan.Fail, Failed: plan.Fail}
 
-// The plan actions and the actions they announce.
-const (
-	PlanCreate    PlanAction = "create"
-	PlanChange    PlanAction = "change"
-	PlanAdopt     PlanAction = "adopt"
-	PlanRecreate  PlanAction = "recreate"
-	PlanUnchanged PlanAction = "unchanged"
-	PlanDelete    PlanAction = "delete"
-	PlanKeep      PlanAction = "keep"
-	PlanHandOver  PlanAction = "hand-over"
-	PlanHold      PlanAction = "hold"
-	PlanIgnore    PlanAction = "ignore"
-	PlanSkip      PlanAction = "skip"
-	PlanFail      PlanAction = "fail"
-)
-
-var planned = map[Action]PlanAction{Created: PlanCreate, Configured: PlanChange, Adopted: PlanAdopt,
-	Recreated: PlanRecreate, Unchanged: PlanUnchanged, Deleted: PlanDelete, Deleting: PlanDelete, Kept: PlanKeep,
-	HandedOver: PlanHandOver, HeldBack: PlanHold, Ignored: PlanIgnore, Skipped: PlanSkip, Failed: PlanFail}
-
-// Change is what would happen to one object.
-type Change struct {
-	Ref     Ref           `json:"object"`
-	Action  PlanAction    `json:"action"`
-	Fields  []FieldChange `json:"fields,omitempty"`
-	Message string        `json:"message,omitempty"`
-	Err     *ObjectError  `json:"error,omitempty"`
-}
-
-// Changes are what Apply or Delete would do, in that order.
-type Changes struct {
-	Cluster string   `json:"cluster"`
-	Set     string   `json:"set"`
-	Items   []Change `json:"items"`
-}
-
-// Any tells whether anything would change.
-func (c *Changes) Any() bool {
-	return slices.ContainsFunc(c.Items, func(i Change) bool {
-		return slices.Contains([]PlanAction{PlanCreate, PlanChange, PlanAdopt, PlanRecreate, PlanDelete}, i.Action)
-	})
-}
-
-// FieldChange is a field that differs. Values of Secrets are never in it.
-type FieldChange struct {
-	Path    string `json:"path"` // spec.containers[name="app"].image
-	Old     any    `json:"old,omitempty"`
-	New     any    `json:"new,omitempty"`
-	Hidden  bool   `json:"hidden,omitempty"`  // the values are withheld
-	Manager string `json:"manager,omitempty"` // drift: who owns the field now
+// plan is what the outcomes of a dry run announce.
+func (r *run) plan() (plan.Plan, error) {
+	var p plan.Plan
+	for _, o := range r.ordered() {
+		item := plan.Item{Cluster: r.c.name, Bundle: r.set.Name, Object: o.ref, Action: planned[o.action], Fields: o.fields,
+			Reason: o.message, Origin: r.set.Sources[o.ref]}
+		if o.err != nil {
+			item.Reason = o.err.Error()
+		}
+		if _, ours := r.entries[keyOf(o.ref)]; item.Action == plan.Keep && ours {
+			item.Action = "" // it stays where it is for now, in the inventory too
+		}
+		if item.Action == "" {
+			p.Unchanged++
+			continue
+		}
+		item.Consequences = plan.Consequences(item, o.old, o.new)
+		p.Items = append(p.Items, item)
+	}
+	p.Sort()
+	return p, r.errors()
 }

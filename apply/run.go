@@ -12,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/pergola-dev/pergola/plan"
 )
 
 // run is one pass of one set over one cluster. Apply, Plan, Delete and PlanDelete are the same pass with
@@ -42,9 +44,11 @@ type run struct {
 type outcome struct {
 	ref     Ref
 	action  Action
-	fields  []FieldChange
 	message string
 	err     *ObjectError
+
+	fields   []plan.Field               // plan: what differs
+	old, new *unstructured.Unstructured // plan: before and after, where they are known
 }
 
 // Apply makes the cluster hold the objects of a set: applies what differs, deletes what left the set. An error
@@ -57,10 +61,10 @@ func (e *Engine) Apply(ctx context.Context, c *Cluster, s Set, inv Inventory, o 
 
 // Plan tells what Apply would do now. It asks the server by dry runs for objects that are not known to be
 // unchanged, and writes nothing, the inventory neither.
-func (e *Engine) Plan(ctx context.Context, c *Cluster, s Set, inv Inventory, o ApplyOptions) (*Changes, error) {
+func (e *Engine) Plan(ctx context.Context, c *Cluster, s Set, inv Inventory, o ApplyOptions) (plan.Plan, error) {
 	r := e.newRun(c, &s, inv, o, true)
 	r.apply(ctx)
-	return r.changes()
+	return r.plan()
 }
 
 func (e *Engine) newRun(c *Cluster, s *Set, inv Inventory, o ApplyOptions, dry bool) *run {
@@ -203,10 +207,10 @@ func (r *run) resolve(ctx context.Context) error {
 			d.obj.SetNamespace("")
 		}
 		d.ref, d.digest = RefOf(d.obj), appliedDigest(d.obj, r.set.FieldManager, nil)
-		if twin := seen[d.ref.key()]; twin != nil {
+		if twin := seen[keyOf(d.ref)]; twin != nil {
 			return safef("%s is declared twice%s", d.ref, sources(twin.source, d.source))
 		}
-		seen[d.ref.key()] = d
+		seen[keyOf(d.ref)] = d
 	}
 	return nil
 }
@@ -237,8 +241,8 @@ func (r *run) isNamespaced(ctx context.Context, ref Ref) (namespaced, known bool
 // created can be forgotten. When no object is new, the old one says it all.
 func (r *run) announce(ctx context.Context) error {
 	for _, d := range r.desired {
-		if _, known := r.entries[d.ref.key()]; !known {
-			r.entries[d.ref.key()] = Entry{Ref: d.ref, Labels: d.obj.GetLabels(), Annotations: d.obj.GetAnnotations()}
+		if _, known := r.entries[keyOf(d.ref)]; !known {
+			r.entries[keyOf(d.ref)] = Entry{Ref: d.ref, Labels: d.obj.GetLabels(), Annotations: d.obj.GetAnnotations()}
 		}
 	}
 	return r.save(ctx)
@@ -260,7 +264,7 @@ func (r *run) close(ctx context.Context) {
 func (r *run) wantedEntries() []Entry {
 	leaving := map[key]bool{}
 	for _, o := range r.deletion {
-		leaving[o.ref.key()] = o.action == Deleting
+		leaving[keyOf(o.ref)] = o.action == Deleting
 	}
 	return slices.DeleteFunc(r.sortedEntries(), func(e Entry) bool { return leaving[e.key()] })
 }
@@ -295,14 +299,14 @@ func (r *run) abort(op string, err error) {
 	cause := r.c.explain(Ref{}, op, err)
 	r.extra = append(r.extra, cause)
 	for _, d := range r.desired {
-		r.outcomes[d.ref.key()] = outcome{ref: d.ref, action: Failed, message: cause.Message, err: cause}
+		r.outcomes[keyOf(d.ref)] = outcome{ref: d.ref, action: Failed, message: cause.Message, err: cause}
 	}
 }
 
 // finished notes the outcome of an object.
 func (r *run) finished(o outcome) {
 	r.mu.Lock()
-	r.outcomes[o.ref.key()] = o
+	r.outcomes[keyOf(o.ref)] = o
 	r.mu.Unlock()
 	r.tell(o)
 }
@@ -343,14 +347,6 @@ func (r *run) result() (*Result, error) {
 		sums[d.ref.String()+d.ref.APIVersion] = d.digest
 	}
 	out.Digest = digest(sums)
-	return out, r.errors()
-}
-
-func (r *run) changes() (*Changes, error) {
-	out := &Changes{Cluster: r.c.name, Set: r.set.Name}
-	for _, o := range r.ordered() {
-		out.Items = append(out.Items, Change{Ref: o.ref, Action: planned[o.action], Fields: o.fields, Message: o.message, Err: o.err})
-	}
 	return out, r.errors()
 }
 

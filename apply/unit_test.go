@@ -21,6 +21,10 @@ import (
 	"k8s.io/client-go/rest"
 )
 
+func ref(apiVersion, kind, namespace, name string) Ref {
+	return Ref{APIVersion: apiVersion, Kind: kind, Namespace: namespace, Name: name}
+}
+
 func at(version, value string) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap",
 		"metadata": map[string]any{"name": "c", "namespace": "n", "resourceVersion": version}, "data": map[string]any{"v": value}}}
@@ -75,10 +79,10 @@ func TestVerbs(t *testing.T) {
 }
 
 func TestKindOrder(t *testing.T) {
-	kinds := []Ref{{"example.com/v1", "Service", "", "not the core one"}, {"apps/v1", "Deployment", "n", "d"}, {"v1", "Secret", "n", "s"},
-		{"admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration", "", "w"}, {"v1", "ServiceAccount", "n", "a"},
-		{"apiextensions.k8s.io/v1", "CustomResourceDefinition", "", "c"}, {"v1", "Namespace", "", "n"}, {"v1", "Service", "n", "s"},
-		{"rbac.authorization.k8s.io/v1", "RoleBinding", "n", "b"}, {"rbac.authorization.k8s.io/v1", "Role", "n", "r"}, {"v1", "ConfigMap", "n", "c"}}
+	kinds := []Ref{ref("example.com/v1", "Service", "", "not the core one"), ref("apps/v1", "Deployment", "n", "d"), ref("v1", "Secret", "n", "s"),
+		ref("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration", "", "w"), ref("v1", "ServiceAccount", "n", "a"),
+		ref("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", "c"), ref("v1", "Namespace", "", "n"), ref("v1", "Service", "n", "s"),
+		ref("rbac.authorization.k8s.io/v1", "RoleBinding", "n", "b"), ref("rbac.authorization.k8s.io/v1", "Role", "n", "r"), ref("v1", "ConfigMap", "n", "c")}
 	var got [][]string
 	for _, phase := range phases(kinds, func(r Ref) Ref { return r }) {
 		var names []string
@@ -190,7 +194,7 @@ func TestInventoryInAConfigMap(t *testing.T) {
 	for _, size := range []int{0, 1, 6000} {
 		var entries []Entry
 		for range size {
-			entries = append(entries, Entry{Ref: Ref{"v1", "ConfigMap", "n", strings.Repeat("x", 60)}, Applied: "1", Live: "2", CreateOnly: []string{onlyReplicas}})
+			entries = append(entries, Entry{Ref: ref("v1", "ConfigMap", "n", strings.Repeat("x", 60)), Applied: "1", Live: "2", CreateOnly: []string{onlyReplicas}})
 		}
 		o, err := inv.object(entries)
 		require.NoError(t, err)
@@ -263,12 +267,12 @@ func TestInjectionAsUpstream(t *testing.T) {
 
 func TestEquivalentKindsAreNotPruned(t *testing.T) {
 	r := &run{set: &Set{Equivalences: [][]schema.GroupKind{{{Group: "a", Kind: "X"}, {Group: "b", Kind: "X"}}}}, entries: map[key]Entry{}}
-	old := Ref{"extensions/v1beta1", "Deployment", "n", "d"}
-	r.desired = []*desired{{ref: Ref{"apps/v1", "Deployment", "n", "d"}}, {ref: Ref{"b/v1", "X", "n", "x"}}}
-	r.entries[old.key()] = Entry{Ref: old}
+	old := ref("extensions/v1beta1", "Deployment", "n", "d")
+	r.desired = []*desired{{ref: ref("apps/v1", "Deployment", "n", "d")}, {ref: ref("b/v1", "X", "n", "x")}}
+	r.entries[keyOf(old)] = Entry{Ref: old}
 	wanted := r.wantedKeys()
-	assert.True(t, wanted[old.key()])
-	assert.True(t, wanted[Ref{"a/v1", "X", "n", "x"}.key()])
-	assert.False(t, wanted[Ref{"a/v1", "X", "n", "other"}.key()])
+	assert.True(t, wanted[keyOf(old)])
+	assert.True(t, wanted[keyOf(ref("a/v1", "X", "n", "x"))])
+	assert.False(t, wanted[keyOf(ref("a/v1", "X", "n", "other"))])
 	assert.Empty(t, r.entries, "the former name of the same object is forgotten")
 }

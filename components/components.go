@@ -9,3 +9,7 @@ import "embed"
 //
 //go:embed cue.mod *.cue imagevector.yaml all:charts all:kubernetes all:garden all:seed all:shoot
 var FS embed.FS
+
+// Version of the catalogue, a semantic version. A landscape names the one it is written for
+// (spec.catalogue.version): raise it with every change that renders differently.
+const Version = "0.1.0"

@@ -30,6 +30,9 @@ type Declaration struct {
 	Layer string
 	// Secret is empty for other kinds.
 	Secret SecretState
+	// Sealed is a SOPS-encrypted Secret as it stands in the repository, with its encrypted values: for telling whether
+	// they changed where there is no key. nil for all other objects.
+	Sealed map[string]any
 
 	// origins are the documents that were merged, bases first.
 	origins []origin

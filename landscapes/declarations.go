@@ -39,10 +39,21 @@ func (s *declarations) lay(over *declarations) {
 
 // layOver merges one declaration onto another one of the same identity.
 func layOver(base, over *Declaration) {
+	if base.Sealed != nil || over.Sealed != nil {
+		base.Sealed = merge(asWritten(base), asWritten(over))
+	}
 	base.Object = &unstructured.Unstructured{Object: merge(base.Object.Object, over.Object.Object)}
 	base.File, base.Line, base.Column, base.Layer = over.File, over.Line, over.Column, over.Layer
 	base.origins = append(base.origins[:len(base.origins):len(base.origins)], over.origins...)
 	if base.Secret != SecretEncrypted && over.Secret != "" {
 		base.Secret = over.Secret
 	}
+}
+
+// asWritten is an object without anything decrypted.
+func asWritten(d *Declaration) map[string]any {
+	if d.Sealed != nil {
+		return d.Sealed
+	}
+	return d.Object.Object
 }

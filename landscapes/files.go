@@ -47,6 +47,7 @@ type content struct {
 	line, column int
 	tree         func() *place
 	secret       SecretState
+	sealed       map[string]any
 }
 
 // lazyPlaces parses a document again when somebody asks for a place: most documents have nothing to report, and places
@@ -83,7 +84,7 @@ func (l *loader) declare(name string, c content) []Declaration {
 	}
 	d := Declaration{
 		Object: &unstructured.Unstructured{Object: c.object}, File: l.relative(name), Line: c.line, Column: c.column,
-		Secret: c.secret, origins: []origin{{tree: c.tree}},
+		Secret: c.secret, Sealed: c.sealed, origins: []origin{{tree: c.tree}},
 	}
 	if !l.checkIdentity(&d) {
 		return nil

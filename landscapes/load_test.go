@@ -173,3 +173,19 @@ func TestKubectlBooleans(t *testing.T) {
 	assert.Equal(t, []any{true, false, "yes", int64(420), float64(1000), "2026-01-01", nil, int64(1000), "220000+0100"}, found[0].Object.Object["x"])
 	assert.Equal(t, int64(1), found[0].Object.Object["y"])
 }
+
+// TestSpecialFoldersHoldNoDeclarations: overlays, operations and the recorded render are not read as declarations, at the top
+// of a landscape only.
+func TestSpecialFoldersHoldNoDeclarations(t *testing.T) {
+	rendered := "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: rendered, namespace: garden}\n"
+	landscape, violations := load(t, tree(map[string]string{
+		"landscape.yaml": "apiVersion: landscape.pergola.dev/v1alpha1\nkind: Landscape\nmetadata: {name: test}\n",
+		"ns.yaml":        namespace("one"),
+		"golden/runtime/garden/vpa/deployment-garden-rendered.yaml": rendered,
+		"golden/runtime/garden/vpa/bundle.yaml":                     "name: vpa\n",
+		"components/garden/vpa/kustomization.yaml":                  "patches: []\n",
+		"projects/golden/ns.yaml":                                   namespace("two"),
+	}), ".", Options{})
+	assert.Empty(t, violations)
+	assert.Equal(t, []string{"Namespace one", "Namespace two"}, names(landscape))
+}

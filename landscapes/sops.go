@@ -12,6 +12,7 @@ import (
 	sopsage "github.com/getsops/sops/v3/age"
 	"github.com/getsops/sops/v3/config"
 	sopsyaml "github.com/getsops/sops/v3/stores/yaml"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/pergola-dev/pergola/schemas"
 )
@@ -46,6 +47,7 @@ func (l *loader) decrypt(name string, data []byte, contents []content) []content
 			continue
 		}
 		delete(c.object, sopsField)
+		c.sealed = runtime.DeepCopyJSON(c.object)
 		if err == nil {
 			c.object, c.secret = plainMap(branches[i]), SecretDecrypted
 		} else {

@@ -50,6 +50,25 @@ func TestEncryptedSecretWithoutFittingKey(t *testing.T) {
 	}
 }
 
+// TestEncryptedFormIsKept: whether a value changed can be told without a key.
+func TestEncryptedFormIsKept(t *testing.T) {
+	for name, opts := range map[string]Options{"no key": {}, "key": testKey(t)} {
+		t.Run(name, func(t *testing.T) {
+			found, _ := Parse("secret.yaml", []byte(sopsFile(t, "secret.yaml")), opts)
+			require.Len(t, found, 1)
+			assert.NotContains(t, found[0].Sealed, "sops")
+			assert.Contains(t, found[0].Sealed["stringData"].(map[string]any)["password"], "ENC[AES256_GCM,")
+
+			over, _ := Parse("over.yaml", []byte("apiVersion: v1\nkind: Secret\nmetadata: {name: one, labels: {a: b}}\n"), Options{})
+			layOver(&found[0], &over[0])
+			assert.Contains(t, found[0].Sealed["stringData"].(map[string]any)["password"], "ENC[AES256_GCM,")
+			assert.Equal(t, "b", found[0].Sealed["metadata"].(map[string]any)["labels"].(map[string]any)["a"])
+		})
+	}
+	plain, _ := Parse("ns.yaml", []byte(namespace("x")), Options{})
+	assert.Nil(t, plain[0].Sealed)
+}
+
 func TestTamperedSecret(t *testing.T) {
 	text := sopsFile(t, "secret.yaml")
 	tests := map[string]struct{ text, want string }{

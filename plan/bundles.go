@@ -1,7 +1,9 @@
 package plan
 
 import (
+	"maps"
 	"regexp"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -14,51 +16,68 @@ type Place struct {
 	Bundle  render.Bundle
 }
 
-// Bundles compares two renderings of a landscape.
+// Bundles compares two renderings of a landscape: what applying the second would do to clusters that are as the
+// first says.
 func Bundles(from, to []Place) Plan {
 	var p Plan
 	old, new := index(from), index(to)
 	renamed := followHashes(old, new)
+	replaced := map[string]bool{}
 	for key, n := range new {
-		o, ok := old[key]
-		if before, moved := renamed[key]; moved {
-			o, ok = old[before], true
+		before := key
+		if former, ok := renamed[key]; ok {
+			before = former
+			replaced[former] = true
 		}
-		item := n.item()
-		switch {
-		case !ok:
-			item.Action = Create
-		default:
-			item.Fields = Compare(o.object.Object, n.object.Object)
-			if len(item.Fields) == 0 {
-				p.Unchanged++
-				continue
-			}
-			item.Action, item.Reason = changeOrRecreate(o.object.Unstructured, item.Fields)
+		o, known := old[before]
+		if item, changed := compared(o, n, known); changed {
+			p.Items = append(p.Items, item)
+		} else {
+			p.Unchanged++
 		}
-		item.Consequences = consequences(item, o.object.Unstructured, n.object.Unstructured)
-		p.Items = append(p.Items, item)
-	}
-	taken := map[string]bool{}
-	for _, before := range renamed {
-		taken[before] = true
 	}
 	for key, o := range old {
-		if _, ok := new[key]; ok || taken[key] {
-			continue
+		if _, ok := new[key]; !ok && !replaced[key] {
+			p.Items = append(p.Items, gone(o))
 		}
-		item := o.item()
-		item.Action = Delete
-		if o.bundle.Delivery.KeepObjects {
-			continue
-		}
-		item.Consequences = consequences(item, o.object.Unstructured, nil)
-		p.Items = append(p.Items, item)
 	}
 	p.Sort()
 	return p
 }
 
+func compared(o, n placed, known bool) (Item, bool) {
+	item := n.item()
+	if !known {
+		item.Action = Create
+		item.Consequences = Consequences(item, nil, n.object.Unstructured)
+		return item, true
+	}
+	item.Fields = Compare(o.object.Object, n.object.Object)
+	if len(item.Fields) == 0 {
+		return item, false
+	}
+	item.Action, item.Reason = changeOrRecreate(o.object.Unstructured, n.object.Unstructured, item.Fields)
+	item.Consequences = Consequences(item, o.object.Unstructured, n.object.Unstructured)
+	return item, true
+}
+
+const annotationKeep = "resources.gardener.cloud/keep-object"
+
+func gone(o placed) Item {
+	item := o.item()
+	switch {
+	case o.bundle.Delivery.KeepObjects:
+		item.Action, item.Reason = Keep, "its bundle keeps objects"
+	case o.object.GetAnnotations()[annotationKeep] == "true":
+		item.Action, item.Reason = Keep, "annotation "+annotationKeep
+	default:
+		item.Action = Delete
+	}
+	item.Consequences = Consequences(item, o.object.Unstructured, nil)
+	return item
+}
+
+// placed is an object with its bundle and cluster.
 type placed struct {
 	cluster string
 	bundle  render.Bundle
@@ -68,51 +87,53 @@ type placed struct {
 func (p placed) item() Item {
 	return Item{
 		Cluster: p.cluster, Owner: p.bundle.Owner.String(), Component: p.bundle.Component,
-		Bundle: p.bundle.Name, Object: refOf(p.object.Unstructured), Origin: p.object.Origin.String(),
+		Bundle: p.bundle.Name, Object: RefOf(p.object.Unstructured), Origin: p.object.Origin.String(),
 	}
 }
 
-func refOf(o *unstructured.Unstructured) Ref {
-	return Ref{APIVersion: o.GetAPIVersion(), Kind: o.GetKind(), Namespace: o.GetNamespace(), Name: o.GetName()}
-}
-
-// index keys objects by cluster, group, kind, namespace and name: an object that moves to
-// another bundle is no deletion.
+// index keys objects by cluster, group, kind, namespace and name: an object that moves to another bundle is no
+// deletion.
 func index(places []Place) map[string]placed {
 	out := map[string]placed{}
 	for _, p := range places {
 		for _, o := range p.Bundle.Objects {
-			ref := refOf(o.Unstructured)
-			out[p.Cluster+"|"+ref.Group()+"|"+ref.Kind+"|"+ref.Namespace+"|"+ref.Name] = placed{p.Cluster, p.Bundle, o}
+			out[key(p.Cluster, o.Unstructured)] = placed{p.Cluster, p.Bundle, o}
 		}
 	}
 	return out
+}
+
+func key(cluster string, o *unstructured.Unstructured) string {
+	ref := RefOf(o)
+	return cluster + "|" + ref.Group() + "|" + ref.Kind + "|" + ref.Namespace + "|" + ref.Name
 }
 
 var hashSuffix = regexp.MustCompile(`-[0-9a-f]{8}$`)
 
-// followHashes pairs ConfigMaps and Secrets whose name is a hash of their
-// content: a reviewer wants to see what changed inside, not a new and a gone object.
+// followHashes pairs ConfigMaps and Secrets whose name is a hash of their content, new key to old key: a
+// reviewer wants to see what changed inside, not a new and a gone object.
 func followHashes(old, new map[string]placed) map[string]string {
-	gone := map[string]string{}
-	for key, o := range old {
-		if _, ok := new[key]; !ok && hashed(o) {
-			gone[hashSuffix.ReplaceAllString(key, "")] = key
+	free := map[string][]string{}
+	for _, k := range slices.Sorted(maps.Keys(old)) {
+		if _, stays := new[k]; !stays && isHashed(old[k]) {
+			base := hashSuffix.ReplaceAllString(k, "")
+			free[base] = append(free[base], k)
 		}
 	}
 	out := map[string]string{}
-	for key, n := range new {
-		if _, ok := old[key]; ok || !hashed(n) {
+	for _, k := range slices.Sorted(maps.Keys(new)) {
+		if _, was := old[k]; was || !isHashed(new[k]) {
 			continue
 		}
-		if before, ok := gone[hashSuffix.ReplaceAllString(key, "")]; ok {
-			out[key] = before
+		base := hashSuffix.ReplaceAllString(k, "")
+		if left := free[base]; len(left) > 0 {
+			out[k], free[base] = left[0], left[1:]
 		}
 	}
 	return out
 }
 
-func hashed(p placed) bool {
+func isHashed(p placed) bool {
 	kind := p.object.GetKind()
 	return (kind == "ConfigMap" || kind == "Secret") && hashSuffix.MatchString(p.object.GetName())
 }

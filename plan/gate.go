@@ -4,34 +4,43 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"sort"
+	"slices"
 	"strconv"
 	"strings"
 )
 
-// Gate keeps deletions and recreations back that go beyond what is expected of
-// an ordinary change. The same gate judges the diff before a merge and the engine.
+// Gate keeps deletions and recreations back that go beyond what is expected of an ordinary change. The same
+// gate judges the diff before a merge and the engine. The zero value holds nothing.
 type Gate struct {
-	// MaxDeletions in one run on one cluster.
-	MaxDeletions int
-	// MaxShare of the objects of a cluster, in percent; it counts only above SmallSet objects.
-	MaxShare int
-	// Protected kinds are never deleted without approval, whatever the numbers.
+	// MaxDeletions in one run on one cluster; nil is no limit, 0 holds every deletion.
+	MaxDeletions *int
+	// MaxShare of the objects of a cluster in one run, in percent; nil is no limit, 0 holds every deletion.
+	// Other shares say nothing about up to SmallSet deletions, and do not hold them.
+	MaxShare *int
+	// Protected kinds are never deleted without approval, whatever the numbers: `Kind` in any API group, or
+	// `Kind.group`; `Kind.` is the core group.
 	Protected []string
 	// Approved holds the ids (see ApprovalID) that a person has approved.
 	Approved map[string]bool
+
+	spent int // deletions of this run that were let through before
 }
 
 // SmallSet is the number of deletions below which a share says nothing.
 const SmallSet = 10
 
-// DefaultGate is used where a landscape does not set its own.
+// DefaultGate is used where a landscape does not set its own: 100 deletions, 50 %, and the kinds whose
+// deletion loses data or clusters.
 func DefaultGate() Gate {
 	return Gate{
-		MaxDeletions: 100, MaxShare: 50,
-		Protected: []string{"PersistentVolumeClaim", "PersistentVolume", "Namespace", "CustomResourceDefinition", "Etcd", "Garden", "Seed", "Shoot", "Project"},
+		MaxDeletions: Limit(100), MaxShare: Limit(50),
+		Protected: []string{"PersistentVolumeClaim", "PersistentVolume", "Namespace", "CustomResourceDefinition", "Etcd",
+			"Garden", "Seed", "Shoot", "Project"},
 	}
 }
+
+// Limit is a value for MaxDeletions or MaxShare.
+func Limit(n int) *int { return &n }
 
 // ParseShare reads a percentage as "25%" or "25".
 func ParseShare(s string) (int, error) {
@@ -42,6 +51,13 @@ func ParseShare(s string) (int, error) {
 	return n, nil
 }
 
+// After is the gate for the rest of a run in which n deletions on the cluster have been let through: limits
+// hold for the run as a whole.
+func (g Gate) After(n int) Gate {
+	g.spent += n
+	return g
+}
+
 // Verdict is what the gate says about the deletions of one cluster.
 type Verdict struct {
 	// Held objects with the reason; all others may go.
@@ -50,31 +66,16 @@ type Verdict struct {
 	ID string
 }
 
-// Judge decides over all deletions and recreations of one run on one cluster; total is the
-// number of objects that are managed there.
+// Judge decides over deletions and recreations of one run on one cluster; total is the number of objects that
+// are managed there.
 func (g Gate) Judge(cluster string, refs []Ref, total int) Verdict {
 	v := Verdict{Held: map[Ref]string{}}
-	protected := map[string]bool{}
-	for _, kind := range g.Protected {
-		protected[kind] = true
-	}
+	beyond := g.beyond(cluster, len(refs), total)
 	for _, ref := range refs {
-		if protected[ref.Kind] {
+		if g.protects(ref) {
 			v.Held[ref] = "kind " + ref.Kind + " is protected"
-		}
-	}
-	reason := ""
-	switch {
-	case g.MaxDeletions > 0 && len(refs) > g.MaxDeletions:
-		reason = fmt.Sprintf("%d deletions on cluster %s are more than the %d allowed in one run", len(refs), cluster, g.MaxDeletions)
-	case g.MaxShare > 0 && len(refs) > SmallSet && total > 0 && len(refs)*100 > total*g.MaxShare:
-		reason = fmt.Sprintf("%d of %d objects on cluster %s are more than the %d%% allowed in one run", len(refs), total, cluster, g.MaxShare)
-	}
-	if reason != "" {
-		for _, ref := range refs {
-			if _, ok := v.Held[ref]; !ok {
-				v.Held[ref] = reason
-			}
+		} else if beyond != "" {
+			v.Held[ref] = beyond
 		}
 	}
 	v.ID = ApprovalID(cluster, v.Held)
@@ -84,7 +85,33 @@ func (g Gate) Judge(cluster string, refs []Ref, total int) Verdict {
 	return v
 }
 
-// ApprovalID names a set of held objects: approving it approves these and no others.
+// beyond says which limit a number of deletions exceeds.
+func (g Gate) beyond(cluster string, deletions, total int) string {
+	n := deletions + g.spent
+	if deletions == 0 {
+		return ""
+	}
+	if g.MaxDeletions != nil && n > *g.MaxDeletions {
+		if *g.MaxDeletions == 0 {
+			return "every deletion on cluster " + cluster + " needs approval"
+		}
+		return fmt.Sprintf("%d deletions on cluster %s are more than the %d allowed in one run", n, cluster, *g.MaxDeletions)
+	}
+	if g.MaxShare != nil && (n > SmallSet || *g.MaxShare == 0) && n*100 > total*(*g.MaxShare) {
+		return fmt.Sprintf("%d of %d objects on cluster %s are more than the %d%% allowed in one run", n, total, cluster, *g.MaxShare)
+	}
+	return ""
+}
+
+func (g Gate) protects(ref Ref) bool {
+	return slices.ContainsFunc(g.Protected, func(p string) bool {
+		kind, group, qualified := strings.Cut(p, ".")
+		return kind == ref.Kind && (!qualified || group == ref.Group())
+	})
+}
+
+// ApprovalID names a set of held objects: approving it approves these and no others. It is empty when nothing
+// is held.
 func ApprovalID(cluster string, held map[Ref]string) string {
 	if len(held) == 0 {
 		return ""
@@ -93,13 +120,13 @@ func ApprovalID(cluster string, held map[Ref]string) string {
 	for ref := range held {
 		lines = append(lines, ref.Group()+"/"+ref.String())
 	}
-	sort.Strings(lines)
+	slices.Sort(lines)
 	sum := sha256.Sum256([]byte(cluster + "\n" + strings.Join(lines, "\n")))
 	return hex.EncodeToString(sum[:])[:12]
 }
 
-// Apply marks the items of a plan that the gate holds. totals gives the number of managed
-// objects by cluster. It returns the approval ids by cluster.
+// Apply marks the items of a plan that the gate holds. totals gives the number of managed objects by cluster.
+// It returns the approval ids by cluster.
 func (g Gate) Apply(p *Plan, totals map[string]int) map[string]string {
 	byCluster := map[string][]Ref{}
 	for _, item := range p.Items {

@@ -1,9 +1,6 @@
 package plan
 
-import (
-	"sort"
-	"strings"
-)
+import "sort"
 
 // Action is what happens to one object.
 type Action string
@@ -15,34 +12,13 @@ const (
 	Recreate Action = "recreate"
 	Delete   Action = "delete"
 	Adopt    Action = "adopt"
+	// Keep is an object that is given up and stays in the cluster.
+	Keep Action = "keep"
 	// Hold is a deletion or recreation that the gate keeps back.
 	Hold Action = "hold"
 	// Fail is an object whose change could not be computed.
 	Fail Action = "fail"
 )
-
-// Ref names an object.
-type Ref struct {
-	APIVersion string `json:"apiVersion"`
-	Kind       string `json:"kind"`
-	Namespace  string `json:"namespace,omitempty"`
-	Name       string `json:"name"`
-}
-
-func (r Ref) String() string {
-	if r.Namespace == "" {
-		return r.Kind + " " + r.Name
-	}
-	return r.Kind + " " + r.Namespace + "/" + r.Name
-}
-
-// Group is the API group of the object, empty for the core group.
-func (r Ref) Group() string {
-	if i := strings.Index(r.APIVersion, "/"); i >= 0 {
-		return r.APIVersion[:i]
-	}
-	return ""
-}
 
 // Item is one object that changes.
 type Item struct {
@@ -64,6 +40,7 @@ type Item struct {
 
 // Field is one difference inside an object.
 type Field struct {
+	// Path as in spec.template.spec.containers[name=app].image
 	Path string `json:"path"`
 	Old  any    `json:"old,omitempty"`
 	New  any    `json:"new,omitempty"`
@@ -73,7 +50,8 @@ type Field struct {
 	Manager string `json:"manager,omitempty"`
 }
 
-// Plan is everything that would change, in the order it is printed.
+// Plan is everything that would change, in the order it is printed. The diff of two revisions, the dry run against
+// live clusters and the deletion gate speak of this one value.
 type Plan struct {
 	From      string  `json:"from,omitempty"`
 	To        string  `json:"to,omitempty"`
@@ -89,6 +67,7 @@ type Summary struct {
 	Recreate int `json:"recreate"`
 	Delete   int `json:"delete"`
 	Adopt    int `json:"adopt"`
+	Keep     int `json:"keep"`
 	Hold     int `json:"hold"`
 	Fail     int `json:"fail"`
 }
@@ -102,7 +81,7 @@ func (p *Plan) Sort() {
 		a, b := p.Items[i], p.Items[j]
 		for _, c := range [][2]string{
 			{a.Cluster, b.Cluster}, {a.Component, b.Component}, {a.Bundle, b.Bundle},
-			{a.Object.Kind, b.Object.Kind}, {a.Object.Namespace, b.Object.Namespace}, {a.Object.Name, b.Object.Name},
+			{a.Object.Kind, b.Object.Kind}, {a.Object.APIVersion, b.Object.APIVersion}, {a.Object.Namespace, b.Object.Namespace}, {a.Object.Name, b.Object.Name},
 		} {
 			if c[0] != c[1] {
 				return c[0] < c[1]
@@ -123,6 +102,8 @@ func (p *Plan) Sort() {
 			p.Summary.Delete++
 		case Adopt:
 			p.Summary.Adopt++
+		case Keep:
+			p.Summary.Keep++
 		case Hold:
 			p.Summary.Hold++
 		case Fail:

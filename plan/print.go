@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"unicode"
 
 	"github.com/fatih/color"
 	"github.com/hexops/gotextdiff"
@@ -39,12 +40,12 @@ func Print(w io.Writer, p Plan, format string, colored bool) error {
 	return fmt.Errorf("output format %q: want text, markdown or json", format)
 }
 
-var symbols = map[Action]string{Create: "+", Change: "~", Recreate: "±", Delete: "-", Adopt: "»", Hold: "!", Fail: "✗"}
+var symbols = map[Action]string{Create: "+", Change: "~", Recreate: "±", Delete: "-", Adopt: "»", Keep: "=", Hold: "!", Fail: "✗"}
 
 func text(p Plan, colored bool) string {
 	var b strings.Builder
 	paint := func(action Action, s string) string {
-		attr := map[Action]color.Attribute{Create: color.FgGreen, Change: color.FgYellow, Recreate: color.FgMagenta, Delete: color.FgRed, Adopt: color.FgCyan, Hold: color.FgRed, Fail: color.FgRed}[action]
+		attr := map[Action]color.Attribute{Create: color.FgGreen, Change: color.FgYellow, Recreate: color.FgMagenta, Delete: color.FgRed, Adopt: color.FgCyan, Keep: color.FgCyan, Hold: color.FgRed, Fail: color.FgRed}[action]
 		c := color.New(attr)
 		if !colored {
 			c.DisableColor()
@@ -85,7 +86,8 @@ func (p Plan) Line() string {
 		word string
 	}{
 		{p.Summary.Create, "to create"}, {p.Summary.Change, "to change"}, {p.Summary.Recreate, "to recreate"},
-		{p.Summary.Delete, "to delete"}, {p.Summary.Adopt, "to adopt"}, {p.Summary.Hold, "held"}, {p.Summary.Fail, "that would fail"},
+		{p.Summary.Delete, "to delete"}, {p.Summary.Adopt, "to adopt"}, {p.Summary.Keep, "to give up and keep"},
+		{p.Summary.Hold, "held"}, {p.Summary.Fail, "that would fail"},
 	} {
 		if c.n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", c.n, c.word))
@@ -111,54 +113,64 @@ func suffix(item Item) string {
 	if len(notes) == 0 {
 		return ""
 	}
-	return "  (" + strings.Join(notes, "; ") + ")"
+	return "  (" + printable(strings.Join(notes, "; ")) + ")"
+}
+
+func hiddenText(f Field) string { return f.Path + ": (hidden value changed)" + ownedBy(f) }
+
+func ownedBy(f Field) string {
+	if f.Manager == "" {
+		return ""
+	}
+	return "  (owned by " + f.Manager + ")"
 }
 
 func fieldText(f Field, indent string) string {
 	if f.Hidden {
-		return indent + f.Path + ": (hidden value changed)\n"
+		return indent + hiddenText(f) + "\n"
 	}
 	o, n := show(f.Old), show(f.New)
-	manager := ""
-	if f.Manager != "" {
-		manager = "  (owned by " + f.Manager + ")"
-	}
 	if !strings.Contains(o, "\n") && !strings.Contains(n, "\n") {
 		switch {
 		case f.Old == nil:
-			return indent + f.Path + ": + " + n + manager + "\n"
+			return indent + f.Path + ": + " + n + ownedBy(f) + "\n"
 		case f.New == nil:
-			return indent + f.Path + ": - " + o + manager + "\n"
+			return indent + f.Path + ": - " + o + ownedBy(f) + "\n"
 		}
-		return indent + f.Path + ": " + o + " → " + n + manager + "\n"
+		return indent + f.Path + ": " + o + " → " + n + ownedBy(f) + "\n"
 	}
 	var b strings.Builder
-	b.WriteString(indent + f.Path + ":" + manager + "\n")
-	for _, line := range unified(o, n) {
+	b.WriteString(indent + f.Path + ":" + ownedBy(f) + "\n")
+	for _, line := range unified(f) {
 		b.WriteString(indent + "  " + line + "\n")
 	}
 	return b.String()
 }
 
-// unified is a line diff with three lines of context, without file names.
-func unified(old, new string) []string {
-	if !strings.HasSuffix(old, "\n") {
-		old += "\n"
+// unified is a line diff with three lines of context, without file names. A value that was not there, or is not
+// any more, is told line by line.
+func unified(f Field) []string {
+	old, new := show(f.Old), show(f.New)
+	if f.Old == nil || f.New == nil {
+		sign, text := "-", old
+		if f.Old == nil {
+			sign, text = "+", new
+		}
+		var lines []string
+		for _, line := range strings.Split(strings.TrimSuffix(text, "\n"), "\n") {
+			lines = append(lines, sign+line)
+		}
+		return lines
 	}
-	if !strings.HasSuffix(new, "\n") {
-		new += "\n"
+	if strings.HasSuffix(old, "\n") == strings.HasSuffix(new, "\n") {
+		old, new = strings.TrimSuffix(old, "\n")+"\n", strings.TrimSuffix(new, "\n")+"\n"
 	}
 	out := fmt.Sprint(gotextdiff.ToUnified("old", "new", old, myers.ComputeEdits("", old, new)))
-	var lines []string
-	for _, line := range strings.Split(strings.TrimRight(out, "\n"), "\n") {
-		if strings.HasPrefix(line, "--- old") || strings.HasPrefix(line, "+++ new") {
-			continue
-		}
-		lines = append(lines, line)
-	}
-	return lines
+	lines := strings.Split(strings.TrimSuffix(out, "\n"), "\n")
+	return lines[min(2, len(lines)):] // without the names
 }
 
+// show is a value as text: short values in one line, long ones as YAML.
 func show(v any) string {
 	switch x := v.(type) {
 	case nil:
@@ -167,11 +179,11 @@ func show(v any) string {
 		if x == "" {
 			return `""`
 		}
-		return x
+		return printable(x)
 	case map[string]any, []any:
 		raw, err := json.Marshal(x)
 		if err != nil {
-			return fmt.Sprint(x)
+			return printable(fmt.Sprint(x))
 		}
 		if len(raw) <= 80 {
 			return string(raw)
@@ -180,7 +192,20 @@ func show(v any) string {
 		if err != nil {
 			return string(raw)
 		}
-		return strings.TrimRight(string(doc), "\n")
+		return strings.TrimRight(printable(string(doc)), "\n")
 	}
 	return fmt.Sprint(v)
+}
+
+// printable spells characters out that would do something to a terminal or hide text.
+func printable(s string) string {
+	var b strings.Builder
+	for _, r := range s {
+		if r == '\n' || r == '\t' || unicode.IsPrint(r) {
+			b.WriteRune(r)
+			continue
+		}
+		fmt.Fprintf(&b, "\\u%04x", r)
+	}
+	return b.String()
 }

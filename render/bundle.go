@@ -59,9 +59,18 @@ type Object struct {
 // Origin is the place that produced an object: a file of the catalogue or of
 // the landscape, with a line where the engine knows one.
 type Origin struct {
-	File    string `json:"file"`
-	Line    int    `json:"line,omitempty"`
+	File string `json:"file"`
+	Line int    `json:"line,omitempty"`
+	// Overlay names the overlays that changed or added the object, in their order.
 	Overlay string `json:"overlay,omitempty"`
+}
+
+func (o Origin) overlaid(by string) Origin {
+	if o.Overlay != "" {
+		by = o.Overlay + ", " + by
+	}
+	o.Overlay = by
+	return o
 }
 
 func (o Origin) String() string {

@@ -108,9 +108,6 @@ func (e *evaluator) component(dir string, in Input, images map[string]string) (C
 
 	c := Component{Path: dir}
 	root := v.LookupPath(cue.ParsePath("component"))
-	if !root.Exists() {
-		return Component{}, fmt.Errorf("%s: no field component: see components/README.md", cataloguePath(dir))
-	}
 	if c.Enabled, err = root.LookupPath(cue.ParsePath("enabled")).Bool(); err != nil {
 		return Component{}, cueError(dir+": component.enabled", err)
 	}
@@ -239,18 +236,22 @@ func componentDirs(catalogue fs.FS, kind string) ([]string, error) {
 }
 
 // cueError says what was being done and where, one line per error, without
-// CUE's own stack of conjuncts.
+// CUE's own stack of conjuncts. A conflict has two places: the later one is the culprit more often, since
+// what a component may be is declared before it.
 func cueError(doing string, err error) error {
 	var lines []string
 	seen := map[string]bool{}
 	for _, e := range cueerrors.Errors(err) {
 		format, args := e.Msg()
 		msg := fmt.Sprintf(format, args...)
+		if strings.HasSuffix(msg, "errors in empty disjunction:") {
+			continue // the ones that follow say it
+		}
 		if p := strings.Join(e.Path(), "."); p != "" {
 			msg = p + ": " + msg
 		}
-		if pos := e.Position(); pos.IsValid() {
-			msg = fmt.Sprintf("%s:%d:%d: %s", pos.Filename(), pos.Line(), pos.Column(), msg)
+		if place := cuePlace(e); place != "" {
+			msg = place + ": " + msg
 		}
 		if !seen[msg] {
 			seen[msg] = true
@@ -259,3 +260,21 @@ func cueError(doing string, err error) error {
 	}
 	return fmt.Errorf("%s: %s", doing, strings.Join(lines, "; "))
 }
+
+func cuePlace(e cueerrors.Error) string {
+	best := e.Position()
+	for _, p := range e.InputPositions() {
+		switch {
+		case !p.IsValid():
+		case !best.IsValid(), best.Filename() == schemaFile, p.Filename() == best.Filename() && p.Line() > best.Line():
+			best = p
+		}
+	}
+	if !best.IsValid() {
+		return ""
+	}
+	return fmt.Sprintf("%s:%d:%d", best.Filename(), best.Line(), best.Column())
+}
+
+// schemaFile declares the shape of a component: rarely the place of a mistake.
+const schemaFile = "components/inputs.cue"

@@ -2,6 +2,7 @@ package render
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -137,6 +138,9 @@ func corpusInput(t *testing.T, root, owner string) Input {
 	}
 }
 
+// symbolicCAPrefix begins unknown certificates; 21 bytes of text are 28 of base64, without a rest.
+var symbolicCAPrefix = base64.StdEncoding.EncodeToString([]byte(symbolicCAWords[:21]))
+
 var (
 	hashSuffix   = regexp.MustCompile(`-([0-9a-f]{8}|XXXXXXXX)(-[0-9a-f]{5})?$`)
 	referenceKey = regexp.MustCompile(`^reference\.resources\.gardener\.cloud/(secret|configmap)-[0-9a-f]{8}$`)
@@ -220,7 +224,7 @@ func canonical(v any) any {
 		}
 		return out
 	case string:
-		if strings.HasPrefix(x, "REDACTED") || strings.Contains(x, symbolicCABundle) {
+		if strings.HasPrefix(x, "REDACTED") || strings.Contains(x, symbolicCAPrefix) {
 			return "REDACTED"
 		}
 		return hashSuffix.ReplaceAllString(x, "-HASH")

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"path"
 	"sort"
@@ -14,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
-	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
 
 	"github.com/pergola-dev/pergola/api/crds"
@@ -58,15 +56,15 @@ func cueObjects(v cue.Value) ([]Object, error) {
 		if err != nil {
 			return nil, cueError("object "+items.Selector().String(), err)
 		}
-		obj := &unstructured.Unstructured{}
-		if err := obj.UnmarshalJSON(raw); err != nil {
-			return nil, fmt.Errorf("object %s: %w", items.Selector(), err)
-		}
 		pos := item.Pos()
 		if kind := item.LookupPath(cue.ParsePath("kind")); kind.Exists() && kind.Pos().IsValid() {
 			pos = kind.Pos()
 		}
-		out = append(out, Object{Unstructured: obj, Origin: Origin{File: pos.Filename(), Line: pos.Line()}})
+		content := map[string]any{}
+		if err := utiljson.Unmarshal(raw, &content); err != nil {
+			return nil, fmt.Errorf("%s:%d: object %s: %w", pos.Filename(), pos.Line(), items.Selector(), err)
+		}
+		out = append(out, Object{Unstructured: &unstructured.Unstructured{Object: content}, Origin: Origin{File: pos.Filename(), Line: pos.Line()}})
 	}
 	return out, nil
 }
@@ -89,6 +87,7 @@ func crdObjects(v cue.Value) ([]Object, error) {
 			if err != nil {
 				return nil, fmt.Errorf("CRD %s: %w", crd.Name, err)
 			}
+			delete(content, "status")
 			obj := &unstructured.Unstructured{Object: content}
 			obj.SetAPIVersion("apiextensions.k8s.io/v1")
 			obj.SetKind("CustomResourceDefinition")
@@ -131,43 +130,60 @@ func resolve(dir, name string) (string, error) {
 // one starts at.
 func DecodeYAML(file string, data []byte) ([]Object, error) {
 	var out []Object
-	reader := utilyaml.NewYAMLReader(newLineReader(data))
-	line := 1
-	for {
-		doc, err := reader.Read()
-		if errors.Is(err, io.EOF) {
-			return out, nil
-		}
+	for _, doc := range splitYAML(data) {
+		content, err := decodeObject(doc.text)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", file, err)
-		}
-		start := line
-		line += bytes.Count(doc, []byte("\n")) + 1
-		if len(bytes.TrimSpace(doc)) == 0 {
-			continue
-		}
-		content, err := decodeObject(doc)
-		if err != nil {
-			return nil, fmt.Errorf("%s: document that starts at line %d: %w", file, start, err)
+			return nil, fmt.Errorf("%s: document that starts at line %d: %w", file, doc.line, err)
 		}
 		if len(content) == 0 {
 			continue
 		}
+		origin := Origin{File: file, Line: doc.line}
 		obj := &unstructured.Unstructured{Object: content}
 		if obj.GetKind() == "" || obj.GetAPIVersion() == "" {
-			return nil, fmt.Errorf("%s:%d: not an object: apiVersion and kind are required", file, start)
+			return nil, fmt.Errorf("%s: not an object: apiVersion and kind are required", origin)
 		}
 		if !obj.IsList() {
-			out = append(out, Object{Unstructured: obj, Origin: Origin{File: file, Line: start}})
+			out = append(out, Object{Unstructured: obj, Origin: origin})
 			continue
 		}
 		if err := obj.EachListItem(func(o runtime.Object) error {
-			out = append(out, Object{Unstructured: o.(*unstructured.Unstructured), Origin: Origin{File: file, Line: start}})
+			out = append(out, Object{Unstructured: o.(*unstructured.Unstructured), Origin: origin})
 			return nil
 		}); err != nil {
-			return nil, fmt.Errorf("%s: %w", file, err)
+			return nil, fmt.Errorf("%s: %w", origin, err)
 		}
 	}
+	return out, nil
+}
+
+// yamlDocument is a part of a stream and the line of the stream it starts at.
+type yamlDocument struct {
+	text []byte
+	line int
+}
+
+// splitYAML cuts a stream at the lines that are --- alone; empty documents are left out.
+func splitYAML(data []byte) []yamlDocument {
+	var out []yamlDocument
+	current := yamlDocument{line: 1}
+	take := func() {
+		if len(bytes.TrimSpace(current.text)) > 0 {
+			out = append(out, current)
+		}
+	}
+	line := 0
+	for text := range bytes.Lines(data) {
+		line++
+		if rest, separator := bytes.CutPrefix(text, []byte("---")); separator && len(bytes.TrimSpace(rest)) == 0 {
+			take()
+			current = yamlDocument{line: line + 1}
+			continue
+		}
+		current.text = append(current.text, text...)
+	}
+	take()
+	return out
 }
 
 // decodeObject reads one YAML document the way the API machinery does: whole

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"encoding/base64"
 	"fmt"
 	"sort"
 	"strings"
@@ -47,16 +48,15 @@ const DefaultKubernetesVersion = "1.36.0"
 // case is not allowed in names of objects, so it never meets a real one.
 const symbolicMark = "XXXXXXXX"
 
-// symbolicCABundle stands for unknown certificates; it decodes to the words
-// "symbolic CA bundle XXXXXXXX".
-const symbolicCABundle = "c3ltYm9saWMgQ0EgYnVuZGxlIFhYWFhYWFhY"
+// symbolicCAWords begin the text that stands for unknown certificates, in base64 where a component puts it.
+const symbolicCAWords = "symbolic CA bundle of "
 
 func symbolicSecret(name string) SecretFact {
 	return SecretFact{
 		Name:     name + "-" + symbolicMark,
-		Checksum: symbolicMark,
+		Checksum: name + "-checksum-" + symbolicMark,
 		Bundle:   name + "-bundle-" + symbolicMark,
-		CABundle: symbolicCABundle,
+		CABundle: base64.StdEncoding.EncodeToString([]byte(symbolicCAWords + name + " " + symbolicMark)),
 	}
 }
 
@@ -64,34 +64,45 @@ func symbolicSecret(name string) SecretFact {
 func (f Facts) secretFacts(requested []string) map[string]SecretFact {
 	out := make(map[string]SecretFact, len(requested))
 	for _, name := range requested {
+		symbolic := symbolicSecret(name)
 		fact, ok := f.Secrets[name]
 		if !ok {
-			fact = symbolicSecret(name)
+			fact = symbolic
 		}
 		if fact.CABundle == "" {
-			fact.CABundle = symbolicCABundle
+			fact.CABundle = symbolic.CABundle
 		}
 		out[name] = fact
 	}
 	return out
 }
 
-// unresolvedIn lists the requested facts whose symbolic value appears in text.
-func unresolvedIn(text string, requested []string, known map[string]SecretFact) []string {
-	if !strings.Contains(text, symbolicMark) && !strings.Contains(text, symbolicCABundle) {
-		return nil
-	}
+// unresolvedIn lists the requested secrets of which a symbolic value appears in text.
+func unresolvedIn(text string, requested []string) []string {
 	var missing []string
 	for _, name := range requested {
-		if _, ok := known[name]; !ok {
-			s := symbolicSecret(name)
-			if strings.Contains(text, s.Name) || strings.Contains(text, s.Bundle) || strings.Contains(text, symbolicCABundle) || strings.Contains(text, `"`+symbolicMark+`"`) {
-				missing = append(missing, "secret "+name)
-			}
+		s := symbolicSecret(name)
+		if mentions(text, s.Name) || mentions(text, s.Checksum) || mentions(text, s.Bundle) || strings.Contains(text, s.CABundle) {
+			missing = append(missing, "secret "+name)
 		}
 	}
 	sort.Strings(missing)
 	return missing
+}
+
+// mentions finds a symbolic value that is not merely the end of a longer one.
+func mentions(text, value string) bool {
+	for at := 0; ; {
+		i := strings.Index(text[at:], value)
+		if i < 0 {
+			return false
+		}
+		at += i
+		if at == 0 || !strings.ContainsRune("abcdefghijklmnopqrstuvwxyz0123456789-.", rune(text[at-1])) {
+			return true
+		}
+		at += len(value)
+	}
 }
 
 // kubernetesInput is what components see of a Kubernetes version: CUE has no

@@ -1,8 +1,6 @@
 package render
 
 import (
-	"bufio"
-	"bytes"
 	"fmt"
 	"io/fs"
 	"path"
@@ -116,8 +114,4 @@ func chartFiles(catalogue fs.FS, dir string) ([]*loader.BufferedFile, error) {
 		return nil
 	})
 	return files, err
-}
-
-func newLineReader(data []byte) *bufio.Reader {
-	return bufio.NewReader(bytes.NewReader(data))
 }

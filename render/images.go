@@ -39,8 +39,8 @@ func ReadImageVector(catalogue fs.FS) ([]Image, error) {
 	return vector.Images, nil
 }
 
-// ResolveImages picks, for each name, the entry that allows both versions;
-// overrides (of a landscape) come before the catalogue. The most constrained entry wins.
+// ResolveImages picks, for each name, the entry of the vector that allows both versions; the most constrained one wins.
+// Overrides (of a landscape) replace what they name of it, later ones after earlier ones.
 func ResolveImages(vector, overrides []Image, runtimeVersion, targetVersion string) (map[string]string, error) {
 	runtime, err := semver.NewVersion(runtimeVersion)
 	if err != nil {
@@ -50,44 +50,45 @@ func ResolveImages(vector, overrides []Image, runtimeVersion, targetVersion stri
 	if err != nil {
 		return nil, fmt.Errorf("Kubernetes version %q: %w", targetVersion, err)
 	}
-	type candidate struct {
-		image Image
-		score int
-	}
-	best := map[string]candidate{}
-	consider := func(images []Image, bonus int) error {
-		for _, image := range images {
-			ok, constrained, err := matches(image, runtime, target)
-			if err != nil {
-				return err
-			}
-			if !ok {
-				continue
-			}
-			if score := constrained + bonus; score > best[image.Name].score || best[image.Name].image.Name == "" {
-				base := best[image.Name].image
-				if image.Repository == "" {
-					image.Repository = base.Repository
-				}
-				if image.Tag == "" {
-					image.Tag = base.Tag
-				}
-				best[image.Name] = candidate{image, score}
-			}
+	best, scores, known := map[string]Image{}, map[string]int{}, map[string]bool{}
+	for _, image := range vector {
+		known[image.Name] = true
+		ok, constrained, err := matches(image, runtime, target)
+		if err != nil {
+			return nil, err
 		}
-		return nil
+		if _, found := best[image.Name]; ok && (!found || constrained > scores[image.Name]) {
+			best[image.Name], scores[image.Name] = image, constrained
+		}
 	}
-	if err := consider(vector, 0); err != nil {
-		return nil, err
-	}
-	if err := consider(overrides, 10); err != nil {
-		return nil, fmt.Errorf("image overrides of the landscape: %w", err)
+	for _, image := range overrides {
+		if !known[image.Name] {
+			return nil, fmt.Errorf("image overrides of the landscape: no image %q in %s", image.Name, cataloguePath(ImageVectorFile))
+		}
+		ok, _, err := matches(image, runtime, target)
+		if err != nil {
+			return nil, fmt.Errorf("image overrides of the landscape: %w", err)
+		}
+		if ok {
+			best[image.Name] = overridden(best[image.Name], image)
+		}
 	}
 	out := make(map[string]string, len(best))
-	for name, c := range best {
-		out[name] = reference(c.image, target)
+	for name, image := range best {
+		out[name] = reference(image, target)
 	}
 	return out, nil
+}
+
+// overridden keeps of an image what the override leaves open.
+func overridden(image, override Image) Image {
+	if override.Repository == "" {
+		override.Repository = image.Repository
+	}
+	if override.Tag == "" {
+		override.Tag = image.Tag
+	}
+	return override
 }
 
 func matches(image Image, runtime, target *semver.Version) (ok bool, constrained int, err error) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 
 	"cuelang.org/go/cue"
@@ -54,7 +55,8 @@ func kustomizeBuild(memory filesys.FileSystem, dir string, place func(string) st
 	options.PluginConfig = types.DisabledPluginConfig()
 	resources, err := krusty.MakeKustomizer(options).Run(memory, dir)
 	if err != nil {
-		return nil, fmt.Errorf("kustomize: build %s: %w", place(dir), err)
+		root := dir[:1+strings.IndexByte(dir[1:]+"/", '/')]
+		return nil, fmt.Errorf("kustomize: build %s: %s", place(dir), strings.ReplaceAll(err.Error(), "'"+root, "'"+place(root)))
 	}
 	var out []Object
 	for _, res := range resources.Resources() {
@@ -129,13 +131,8 @@ func isKustomization(base string) bool {
 
 // refuseRemote rejects everything that krusty would fetch or execute.
 func refuseRemote(k types.Kustomization) error {
-	paths := append(append(append([]string{}, k.Resources...), k.Components...), k.Crds...)
-	paths = append(paths, k.Configurations...)
-	for _, p := range k.Patches {
-		paths = append(paths, p.Path)
-	}
-	for _, p := range paths {
-		if strings.Contains(p, "://") || strings.Contains(p, "?ref=") || strings.HasPrefix(p, "git@") || strings.HasPrefix(p, "github.com/") {
+	for _, p := range pathsOf(k) {
+		if !isLocal(p) {
 			return fmt.Errorf("remote base %q: only files of this folder are allowed", p)
 		}
 	}
@@ -146,6 +143,44 @@ func refuseRemote(k types.Kustomization) error {
 		return fmt.Errorf("generators, transformers and validators are plugins and not run here")
 	}
 	return nil
+}
+
+// isLocal allows less than krusty does: whatever may be a URL, user@host:path or a short form of GitHub is none.
+func isLocal(p string) bool {
+	return !strings.ContainsAny(p, ":@?") && !strings.Contains(p, "//") && !strings.HasPrefix(strings.ToLower(p), "github.com/")
+}
+
+// pathsOf collects every field of a kustomization that krusty reads a file or folder by.
+func pathsOf(k types.Kustomization) []string {
+	paths := slices.Concat(k.Resources, k.Components, k.Crds, k.Bases, k.Configurations, []string{k.OpenAPI["path"]})
+	for _, p := range slices.Concat(k.Patches, k.PatchesJson6902) {
+		paths = append(paths, p.Path)
+	}
+	for _, p := range k.PatchesStrategicMerge {
+		// Either a path or the patch itself, which has several lines or is an object in braces.
+		if text := strings.TrimSpace(string(p)); !strings.Contains(text, "\n") && !strings.HasPrefix(text, "{") {
+			paths = append(paths, text)
+		}
+	}
+	for _, r := range k.Replacements {
+		paths = append(paths, r.Path)
+	}
+	generators := []types.KvPairSources{}
+	for _, g := range k.ConfigMapGenerator {
+		generators = append(generators, g.KvPairSources)
+	}
+	for _, g := range k.SecretGenerator {
+		generators = append(generators, g.KvPairSources)
+	}
+	for _, g := range generators {
+		for _, f := range slices.Concat(g.FileSources, g.EnvSources, []string{g.EnvSource}) {
+			if _, p, named := strings.Cut(f, "="); named {
+				f = p
+			}
+			paths = append(paths, f)
+		}
+	}
+	return paths
 }
 
 // copyInto copies a folder of an fs.FS into krusty's file system.

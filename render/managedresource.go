@@ -112,8 +112,8 @@ func Unpack(data map[string][]byte) ([]*unstructured.Unstructured, []error) {
 			}
 			raw = plain
 		}
-		for i, doc := range splitDocuments(raw) {
-			content, err := decodeObject(doc)
+		for i, doc := range splitYAML(raw) {
+			content, err := decodeObject(doc.text)
 			if err != nil {
 				problems = append(problems, fmt.Errorf("key %s, document %d: not YAML of an object", key, i+1))
 				continue
@@ -130,10 +130,6 @@ func Unpack(data map[string][]byte) ([]*unstructured.Unstructured, []error) {
 		}
 	}
 	return out, problems
-}
-
-func splitDocuments(raw []byte) [][]byte {
-	return bytes.Split(append([]byte("\n"), raw...), []byte("\n---\n"))
 }
 
 func anyMap(in map[string]string) map[string]any {

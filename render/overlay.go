@@ -1,6 +1,7 @@
 package render
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"path"
@@ -20,12 +21,23 @@ const bundleAnnotation = "render.pergola.dev/bundle"
 // indexAnnotation carries the origin of an object through an overlay build.
 const indexAnnotation = "render.pergola.dev/index"
 
+// Overlay is a kustomization that a landscape, or one of its layers, puts on top of a component.
+type Overlay struct {
+	// Component is "<owner kind>/<name>".
+	Component string
+	// FS and Dir are the folder.
+	FS  fs.FS
+	Dir string
+	// Name of the folder for people: relative to the landscape.
+	Name string
+}
+
 // applyOverlay builds the landscape's kustomization of a component on top of all
 // its bundles. An overlay that changes nothing is an error: most likely a patch
 // does not match what it was written for any more.
-func applyOverlay(overlays fs.FS, dir string, component string, bundles []Bundle) error {
-	memory := filesys.MakeFsInMemory()
-	if err := copyInto(memory, overlays, dir, "/overlay"); err != nil {
+func applyOverlay(overlay Overlay, bundles []Bundle) error {
+	memory, dir := filesys.MakeFsInMemory(), overlay.Name
+	if err := copyInto(memory, overlay.FS, overlay.Dir, "/overlay"); err != nil {
 		return fmt.Errorf("overlay %s: %w", dir, err)
 	}
 	manifest, index, err := overlayInput(bundles)
@@ -44,7 +56,7 @@ func applyOverlay(overlays fs.FS, dir string, component string, bundles []Bundle
 	place := func(p string) string { return path.Join(dir, strings.TrimPrefix(p, "/overlay")) }
 	objects, err := kustomizeBuild(memory, "/overlay", place)
 	if err != nil {
-		return fmt.Errorf("overlay of %s: %w", component, err)
+		return fmt.Errorf("overlay %s: %w", dir, err)
 	}
 	return distribute(dir, objects, index, bundles)
 }
@@ -107,11 +119,11 @@ func distribute(dir string, objects, index []Object, bundles []Bundle) error {
 			}
 			obj.Origin = index[i].Origin
 			if !equality.Semantic.DeepEqual(obj.Object, index[i].Object) {
-				obj.Origin.Overlay = dir
+				obj.Origin = obj.Origin.overlaid(dir)
 				changed = true
 			}
 		} else {
-			obj.Origin.Overlay = dir
+			obj.Origin = obj.Origin.overlaid(dir)
 		}
 		if name == "" && len(bundles) == 1 {
 			name = bundles[0].Name
@@ -129,8 +141,11 @@ func distribute(dir string, objects, index []Object, bundles []Bundle) error {
 	return nil
 }
 
-// normalise makes sure an object holds only the types the API machinery copies.
+// normalise makes sure that an object has an identity and holds only the types the API machinery copies.
 func normalise(obj *unstructured.Unstructured) error {
+	if obj.GetAPIVersion() == "" || obj.GetKind() == "" || obj.GetName() == "" {
+		return errors.New("apiVersion, kind and metadata.name are required")
+	}
 	raw, err := obj.MarshalJSON()
 	if err != nil {
 		return err

@@ -10,37 +10,9 @@ import (
 	"sigs.k8s.io/yaml"
 
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
-	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 	operatorv1alpha1 "github.com/pergola-dev/pergola/api/operator/v1alpha1"
 	"github.com/pergola-dev/pergola/landscapes"
 )
-
-// LandscapeOptions takes from a landscape what shapes every rendering.
-func LandscapeOptions(catalogue fs.FS, l *landscapes.Landscape) (Options, error) {
-	o := Options{Catalogue: catalogue, Enabled: map[string]bool{}}
-	for owner, components := range l.Config.Spec.Components {
-		for name, settings := range components {
-			if settings.Enabled != nil {
-				o.Enabled[path.Join(string(owner), name)] = *settings.Enabled
-			}
-		}
-	}
-	for _, image := range l.Config.Spec.Images {
-		o.ImageOverrides = append(o.ImageOverrides, overrideOf(image))
-	}
-	if len(l.Overlays) > 0 {
-		overlays, err := fs.Sub(l.FS, path.Join(l.Path, "components"))
-		if err != nil {
-			return o, fmt.Errorf("read the overlays: %w", err)
-		}
-		o.Overlays = overlays
-	}
-	return o, nil
-}
-
-func overrideOf(image landscapev1alpha1.ImageOverride) Image {
-	return Image{Name: image.Name, Repository: image.Repository, Tag: image.Tag, TargetVersion: image.Version}
-}
 
 // RecordedFacts reads the facts file of a landscape: facts by owner, e.g. "garden local".
 func RecordedFacts(l *landscapes.Landscape) (map[string]Facts, error) {

@@ -4,25 +4,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
-	"path"
+	"reflect"
 	"sort"
-	"strings"
 )
-
-// Options are the parts of a landscape that shape every rendering.
-type Options struct {
-	// Catalogue holds the components; normally components.FS.
-	Catalogue fs.FS
-	// Overlays holds "<owner>/<component>/kustomization.yaml" folders; nil for none.
-	Overlays fs.FS
-	// ImageOverrides come before the catalogue's image vector.
-	ImageOverrides []Image
-	// Enabled switches components ("garden/vpa") on or off against their own rule.
-	Enabled map[string]bool
-	// Only renders the named components; empty means all.
-	Only []string
-}
 
 // Result is what one owner's components rendered to.
 type Result struct {
@@ -41,13 +25,19 @@ func (r Result) Secrets() (map[string]json.RawMessage, error) {
 			continue
 		}
 		for name, request := range c.Secrets {
-			if known, ok := out[name]; ok && string(known) != string(request) {
+			if known, ok := out[name]; ok && !sameJSON(known, request) {
 				return nil, fmt.Errorf("components %s and %s ask for secret %s in different ways", from[name], c.Path, name)
 			}
 			out[name], from[name] = request, c.Path
 		}
 	}
 	return out, nil
+}
+
+// sameJSON compares content: CUE writes fields in the order a component has them.
+func sameJSON(a, b json.RawMessage) bool {
+	var x, y any
+	return json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil && reflect.DeepEqual(x, y)
 }
 
 // Render renders every enabled component of the owner's catalogue. All errors
@@ -59,9 +49,6 @@ func Render(in Input, opts Options) (Result, error) {
 	}
 	dirs, err := componentDirs(opts.Catalogue, in.Owner.Kind)
 	if err != nil {
-		return Result{}, err
-	}
-	if err := checkNames(dirs, opts, in.Owner.Kind); err != nil {
 		return Result{}, err
 	}
 	eval := newEvaluator(opts.Catalogue)
@@ -119,9 +106,9 @@ func (c Component) render(eval *evaluator, in Input, opts Options) ([]Bundle, er
 		}
 		bundles = append(bundles, newBundle(c, in, spec, objects))
 	}
-	if opts.Overlays != nil {
-		if _, err := fs.Stat(opts.Overlays, path.Join(c.Path, "kustomization.yaml")); err == nil {
-			if err := applyOverlay(opts.Overlays, c.Path, c.Path, bundles); err != nil {
+	for _, overlay := range opts.Overlays {
+		if overlay.Component == c.Path {
+			if err := applyOverlay(overlay, bundles); err != nil {
 				return nil, err
 			}
 		}
@@ -134,7 +121,7 @@ func (c Component) render(eval *evaluator, in Input, opts Options) ([]Bundle, er
 		if len(b.Objects) == 0 {
 			return nil, fmt.Errorf("bundle %s rendered no object: disable the component instead", b.Name)
 		}
-		if err := b.seal(c.SecretRequests(), in.Facts); err != nil {
+		if err := b.seal(c.SecretRequests()); err != nil {
 			return nil, err
 		}
 		kept = append(kept, b)
@@ -176,7 +163,7 @@ func finish(bundles []Bundle) error {
 	for i := range bundles {
 		for _, o := range bundles[i].Objects {
 			if err := normalise(o.Unstructured); err != nil {
-				return fmt.Errorf("bundle %s: %s %s at %s: %w", bundles[i].Name, o.GetKind(), o.GetName(), o.Origin, err)
+				return fmt.Errorf("bundle %s: object %s/%s at %s: %w", bundles[i].Name, o.GetKind(), o.GetName(), o.Origin, err)
 			}
 		}
 		all = append(all, bundles[i].Objects...)
@@ -195,12 +182,12 @@ func finish(bundles []Bundle) error {
 }
 
 // seal takes the digest and notes which facts are still symbolic.
-func (b *Bundle) seal(requested []string, facts Facts) error {
+func (b *Bundle) seal(requested []string) error {
 	manifest, err := ManifestYAML(b.Objects)
 	if err != nil {
 		return fmt.Errorf("bundle %s: %w", b.Name, err)
 	}
-	b.Unresolved = unresolvedIn(string(manifest), requested, facts.Secrets)
+	b.Unresolved = unresolvedIn(string(manifest), requested)
 	digest, err := digestOf(*b)
 	if err != nil {
 		return err
@@ -255,29 +242,6 @@ func imagesFor(in Input, opts Options) (map[string]string, error) {
 		target = runtime.Version
 	}
 	return ResolveImages(vector, opts.ImageOverrides, runtime.Version, target)
-}
-
-// checkNames refuses switches and overlays for components that do not exist.
-func checkNames(dirs []string, opts Options, kind string) error {
-	known := map[string]bool{}
-	for _, d := range dirs {
-		known[d] = true
-	}
-	var problems []error
-	for _, name := range sortedKeys(opts.Enabled) {
-		if strings.HasPrefix(name, kind+"/") && !known[name] {
-			problems = append(problems, fmt.Errorf("spec.components of the landscape names %s: no such component in the catalogue, which has %s", name, strings.Join(dirs, ", ")))
-		}
-	}
-	if opts.Overlays != nil {
-		entries, _ := fs.ReadDir(opts.Overlays, kind)
-		for _, e := range entries {
-			if p := path.Join(kind, e.Name()); e.IsDir() && !known[p] {
-				problems = append(problems, fmt.Errorf("overlay components/%s: no such component in the catalogue, which has %s", p, strings.Join(dirs, ", ")))
-			}
-		}
-	}
-	return errors.Join(problems...)
 }
 
 func wanted(dir string, only []string) bool {

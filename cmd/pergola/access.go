@@ -127,14 +127,14 @@ func gateOf(l *landscapes.Landscape, approved []string) (plan.Gate, error) {
 		return gate, nil
 	}
 	if spec.MaxDeletions != nil {
-		gate.MaxDeletions = int(*spec.MaxDeletions)
+		gate.MaxDeletions = plan.Limit(int(*spec.MaxDeletions))
 	}
 	if spec.MaxShare != nil {
-		share, err := strconv.Atoi(strings.TrimSuffix(*spec.MaxShare, "%"))
+		share, err := plan.ParseShare(*spec.MaxShare)
 		if err != nil {
-			return gate, fmt.Errorf("landscape.yaml: spec.deletionGate.maxShare %q: want a percentage such as 10%%", *spec.MaxShare)
+			return gate, fmt.Errorf("landscape.yaml: spec.deletionGate.maxShare: %w", err)
 		}
-		gate.MaxShare = share
+		gate.MaxShare = plan.Limit(share)
 	}
 	if spec.ProtectedKinds != nil {
 		gate.Protected = spec.ProtectedKinds

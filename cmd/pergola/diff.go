@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 
 	"github.com/spf13/cobra"
 
+	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/controllers/landscape"
 	"github.com/pergola-dev/pergola/landscapes"
 	"github.com/pergola-dev/pergola/plan"
 	"github.com/pergola-dev/pergola/source"
@@ -19,8 +22,9 @@ func newDiff() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "diff LANDSCAPE",
 		Short: "Show what a change does to every cluster",
-		Long: `Renders two Git revisions of a landscape and compares the results; without --to it takes the work tree.
-With --live it compares with the clusters instead, by server-side dry run. Values of Secrets are never shown.
+		Long: `Renders two Git revisions of a landscape and compares the results, and what they declare; without --to it takes
+the work tree. With --live it compares with the clusters instead, by server-side dry run. Values of
+Secrets are never shown.
 
 Exit code 1 says that there are differences.`,
 		Example: `  pergola diff landscapes/local
@@ -37,6 +41,9 @@ Exit code 1 says that there are differences.`,
 				p, err = liveDiff(cmd, args[0], access)
 			} else {
 				p, err = gitDiff(cmd, args[0], from, to)
+			}
+			if err != nil && p.Empty() {
+				return err
 			}
 			if perr := plan.Print(cmd.OutOrStdout(), p, output, colored(cmd)); perr != nil {
 				return perr
@@ -85,11 +92,13 @@ func gitDiff(cmd *cobra.Command, dir, from, to string) (plan.Plan, error) {
 	if err != nil {
 		return plan.Plan{}, err
 	}
-	before, err := places(old)
+	sealed := landscape.Locked(old)
+	maps.Copy(sealed, landscape.Locked(new))
+	before, err := places(old, sealed)
 	if err != nil {
 		return plan.Plan{}, finding{fmt.Errorf("revision %s: %w", from, err)}
 	}
-	after, err := places(new)
+	after, err := places(new, sealed)
 	if err != nil {
 		return plan.Plan{}, finding{err}
 	}
@@ -110,13 +119,14 @@ func short(commit string) string {
 	return commit
 }
 
-// places renders a landscape and says where each bundle goes.
-func places(l *landscapes.Landscape) ([]plan.Place, error) {
+// places gives what a landscape declares and renders, and says where each bundle goes. Secrets in sealed keep
+// their encrypted form.
+func places(l *landscapes.Landscape, sealed map[apply.Ref]bool) ([]plan.Place, error) {
 	bundles, clusterOf, err := renderAll(l)
 	if err != nil {
 		return nil, err
 	}
-	out := make([]plan.Place, 0, len(bundles))
+	out := landscape.Declared(l, sealed)
 	for _, b := range bundles {
 		out = append(out, plan.Place{Cluster: clusterOf(b), Bundle: b})
 	}

@@ -7,10 +7,12 @@ import (
 
 	"github.com/mattn/go-isatty"
 	"github.com/spf13/cobra"
+
+	"github.com/pergola-dev/pergola/components"
 )
 
-// version is the version of the program and of the catalogue in it.
-const version = "0.1.0"
+// version is the version of the program, which is that of the catalogue in it.
+const version = components.Version
 
 func newRoot() *cobra.Command {
 	root := &cobra.Command{

@@ -172,12 +172,12 @@ func (c *Converger) applySet(ctx context.Context, cluster, bundle string, s appl
 func (c *Converger) judge(cluster string, entries []apply.Entry, total int) []apply.Held {
 	var refs []plan.Ref
 	for _, e := range entries {
-		refs = append(refs, planRef(e.Ref))
+		refs = append(refs, e.Ref)
 	}
 	verdict := c.options.Gate.Judge(cluster, refs, total)
 	var held []apply.Held
 	for _, e := range entries {
-		if reason, ok := verdict.Held[planRef(e.Ref)]; ok {
+		if reason, ok := verdict.Held[e.Ref]; ok {
 			held = append(held, apply.Held{Ref: e.Ref, Reason: reason})
 		}
 	}
@@ -185,10 +185,6 @@ func (c *Converger) judge(cluster string, entries []apply.Entry, total int) []ap
 		c.hold(cluster, held, verdict.ID)
 	}
 	return held
-}
-
-func planRef(r apply.Ref) plan.Ref {
-	return plan.Ref{APIVersion: r.APIVersion, Kind: r.Kind, Namespace: r.Namespace, Name: r.Name}
 }
 
 // ownerRef is the declaration of an owner.

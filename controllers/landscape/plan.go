@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"github.com/pergola-dev/pergola/apply"
-	"github.com/pergola-dev/pergola/controllers/owner"
 	"github.com/pergola-dev/pergola/plan"
 )
 
@@ -45,10 +44,9 @@ func (c *Converger) Plan(ctx context.Context) (plan.Plan, error) {
 
 func (c *Converger) planDeclarations(ctx context.Context, cluster string, d *declarations) ([]plan.Item, int, error) {
 	s := c.declarationSet(cluster, d)
-	changes, err := c.engine.Plan(ctx, c.clusters[cluster], s, c.declarationInventory(cluster), apply.ApplyOptions{})
-	if changes == nil {
-		return nil, 0, err
+	found, err := c.engine.Plan(ctx, c.clusters[cluster], s, c.declarationInventory(cluster), apply.ApplyOptions{})
+	for i := range found.Items {
+		found.Items[i].Owner, found.Items[i].Bundle = "landscape "+c.landscape.Config.Name, "declarations"
 	}
-	items, unchanged := owner.PlanItems(changes, "landscape "+c.landscape.Config.Name, "", "declarations", s.Sources)
-	return items, unchanged, err
+	return found.Items, found.Unchanged, err
 }

@@ -30,23 +30,18 @@ func (r *run) judge(role string, entries []apply.Entry) []apply.Held {
 	if c, err := r.owner.cluster(role); err == nil {
 		cluster = c.Name()
 	}
-	gate := r.Gate
-	if gate.MaxDeletions > 0 {
-		gate.MaxDeletions = max(gate.MaxDeletions-r.deleted[cluster], 0)
-	}
 	var refs []plan.Ref
 	for _, e := range entries {
 		// Data Secrets and ManagedResources are wrapping: what counts is what is in them.
 		if e.Ref.Kind != "ManagedResource" {
-			refs = append(refs, plan.Ref{APIVersion: e.APIVersion, Kind: e.Kind, Namespace: e.Namespace, Name: e.Name})
+			refs = append(refs, e.Ref)
 		}
 	}
-	verdict := gate.Judge(cluster, refs, r.managedObjects(cluster))
+	verdict := r.Gate.After(r.deleted[cluster]).Judge(cluster, refs, r.managedObjects(cluster))
 	r.deleted[cluster] += len(refs) - len(verdict.Held)
 	var held []apply.Held
 	for _, e := range entries {
-		ref := plan.Ref{APIVersion: e.APIVersion, Kind: e.Kind, Namespace: e.Namespace, Name: e.Name}
-		if reason, ok := verdict.Held[ref]; ok {
+		if reason, ok := verdict.Held[e.Ref]; ok {
 			held = append(held, apply.Held{Ref: e.Ref, Reason: reason})
 		}
 	}

@@ -75,12 +75,12 @@ func (r *Reconciler) planBundle(ctx context.Context, o *Owner, b render.Bundle) 
 		}
 	}
 	work := &run{Reconciler: r, owner: o, report: &Report{}}
-	changes, err := r.Engine.Plan(ctx, cluster, s, inventory, work.options(b))
-	if changes == nil {
-		return nil, 0, err
+	found, err := r.Engine.Plan(ctx, cluster, s, inventory, work.options(b))
+	for i := range found.Items {
+		item := &found.Items[i]
+		item.Owner, item.Component, item.Bundle = o.String(), b.Component, b.Name
 	}
-	items, unchanged := PlanItems(changes, o.String(), b.Component, b.Name, s.Sources)
-	return items, unchanged, err
+	return found.Items, found.Unchanged, err
 }
 
 // managedInventory reads the inventory of a ManagedResource; there is none before the first apply.
@@ -128,55 +128,12 @@ func (r *Reconciler) planOrphans(ctx context.Context, o *Owner, rendered []rende
 		}
 		for _, e := range entries {
 			items = append(items, plan.Item{
-				Cluster: cluster.Name(), Owner: o.String(), Bundle: b.Name, Action: plan.Delete, Object: planRef(e.Ref),
+				Cluster: cluster.Name(), Owner: o.String(), Bundle: b.Name, Action: plan.Delete, Object: e.Ref,
 				Reason: "its component is not enabled any more",
 			})
 		}
 	}
 	return items, nil
-}
-
-// PlanItems translates what the engine found into the house's plan.
-func PlanItems(changes *apply.Changes, owner, component, bundle string, sources map[apply.Ref]string) ([]plan.Item, int) {
-	var items []plan.Item
-	unchanged := 0
-	for _, change := range changes.Items {
-		item := plan.Item{
-			Cluster: changes.Cluster, Owner: owner, Component: component, Bundle: bundle, Object: planRef(change.Ref),
-			Origin: sources[change.Ref], Reason: change.Message,
-		}
-		for _, f := range change.Fields {
-			item.Fields = append(item.Fields, plan.Field{Path: f.Path, Old: f.Old, New: f.New, Hidden: f.Hidden, Manager: f.Manager})
-		}
-		switch change.Action {
-		case "create":
-			item.Action = plan.Create
-		case "change":
-			item.Action = plan.Change
-		case "recreate":
-			item.Action = plan.Recreate
-		case "delete":
-			item.Action = plan.Delete
-		case "adopt":
-			item.Action = plan.Adopt
-		case "hold":
-			item.Action = plan.Hold
-		case "fail", "skip":
-			item.Action = plan.Fail
-			if change.Err != nil {
-				item.Reason = change.Err.Error()
-			}
-		default:
-			unchanged++
-			continue
-		}
-		items = append(items, item)
-	}
-	return items, unchanged
-}
-
-func planRef(r apply.Ref) plan.Ref {
-	return plan.Ref{APIVersion: r.APIVersion, Kind: r.Kind, Namespace: r.Namespace, Name: r.Name}
 }
 
 // existingSecrets looks the current names of generated secrets up by their labels, and reads

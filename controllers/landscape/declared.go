@@ -1,0 +1,54 @@
+package landscape
+
+import (
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
+	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/landscapes"
+	"github.com/pergola-dev/pergola/plan"
+	"github.com/pergola-dev/pergola/render"
+)
+
+// DeclarationsBundle is the name under which plans list what Git declares.
+const DeclarationsBundle = "declarations"
+
+// Locked are the Secrets of a landscape that no key opens.
+func Locked(l *landscapes.Landscape) map[apply.Ref]bool {
+	out := map[apply.Ref]bool{}
+	for _, d := range l.Declarations {
+		if d.Secret == landscapes.SecretEncrypted {
+			out[apply.RefOf(d.Object)] = true
+		}
+	}
+	return out
+}
+
+// Declared gives what Git declares for the runtime cluster and the virtual garden as bundles, to be compared like rendered
+// ones; it cannot be applied. The Secrets in sealed, and those that no key opens, are in their encrypted form.
+func Declared(l *landscapes.Landscape, sealed map[apply.Ref]bool) []plan.Place {
+	referenced := gardenReferences(l)
+	objects := map[string][]render.Object{}
+	for _, d := range l.Declarations {
+		if d.Object.GroupVersionKind().Group == landscapev1alpha1.SchemeGroupVersion.Group {
+			continue
+		}
+		obj := d.Object.DeepCopy()
+		if d.Sealed != nil && (d.Secret == landscapes.SecretEncrypted || sealed[apply.RefOf(d.Object)]) {
+			obj = (&unstructured.Unstructured{Object: d.Sealed}).DeepCopy()
+		}
+		obj.SetAnnotations(without(obj.GetAnnotations(), AnnotationCluster))
+		cluster := clusterOf(d.Object, referenced)
+		objects[cluster] = append(objects[cluster], render.Object{Unstructured: obj, Origin: render.Origin{File: d.File, Line: d.Line}})
+	}
+	var out []plan.Place
+	for _, cluster := range []string{Runtime, Virtual} {
+		if len(objects[cluster]) > 0 {
+			out = append(out, plan.Place{Cluster: cluster, Bundle: render.Bundle{
+				Name: DeclarationsBundle, Cluster: cluster, Objects: objects[cluster],
+				Owner: render.Owner{Kind: "landscape", Name: l.Config.Name},
+			}})
+		}
+	}
+	return out
+}

@@ -1,0 +1,157 @@
+package plan
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/pergola-dev/pergola/render"
+)
+
+// place is a bundle of the objects in some YAML documents.
+func place(t *testing.T, cluster, bundle string, objects ...string) Place {
+	t.Helper()
+	p := Place{Cluster: cluster, Bundle: render.Bundle{Name: bundle, Component: "garden/" + bundle, Owner: render.Owner{Kind: "garden", Name: "local"}}}
+	for _, text := range objects {
+		p.Bundle.Objects = append(p.Bundle.Objects, render.Object{Unstructured: object(t, text), Origin: render.Origin{File: bundle + ".yaml", Line: 3}})
+	}
+	return p
+}
+
+const configMap = "{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: ns}, data: {a: x}}"
+
+func TestBundles(t *testing.T) {
+	changed := "{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: ns}, data: {a: z}}"
+	hashed := func(name, value string) string {
+		return "{apiVersion: v1, kind: ConfigMap, immutable: true, metadata: {name: " + name + ", namespace: ns}, data: {a: " + value + "}}"
+	}
+	kept := func(p Place) Place {
+		p.Bundle.Delivery.KeepObjects = true
+		return p
+	}
+	for name, c := range map[string]struct {
+		from, to  []Place
+		want      map[string]Action
+		unchanged int
+	}{
+		"nothing":        {nil, nil, map[string]Action{}, 0},
+		"unchanged":      {[]Place{place(t, "r", "b", configMap)}, []Place{place(t, "r", "b", configMap)}, map[string]Action{}, 1},
+		"create":         {nil, []Place{place(t, "r", "b", configMap)}, map[string]Action{"r b ConfigMap ns/c": Create}, 0},
+		"change":         {[]Place{place(t, "r", "b", configMap)}, []Place{place(t, "r", "b", changed)}, map[string]Action{"r b ConfigMap ns/c": Change}, 0},
+		"delete":         {[]Place{place(t, "r", "b", configMap)}, nil, map[string]Action{"r b ConfigMap ns/c": Delete}, 0},
+		"other bundle":   {[]Place{place(t, "r", "b", configMap)}, []Place{place(t, "r", "b2", configMap)}, map[string]Action{}, 1},
+		"other cluster":  {[]Place{place(t, "r", "b", configMap)}, []Place{place(t, "s", "b", configMap)}, map[string]Action{"r b ConfigMap ns/c": Delete, "s b ConfigMap ns/c": Create}, 0},
+		"moves, changes": {[]Place{place(t, "r", "b", configMap)}, []Place{place(t, "r", "b2", changed)}, map[string]Action{"r b2 ConfigMap ns/c": Change}, 0},
+		"keepObjects":    {[]Place{kept(place(t, "r", "b", configMap))}, nil, map[string]Action{"r b ConfigMap ns/c": Keep}, 0},
+		"keep-object": {[]Place{place(t, "r", "b", "{apiVersion: v1, kind: ConfigMap, metadata: {name: c, annotations: {resources.gardener.cloud/keep-object: 'true'}}}")}, nil,
+			map[string]Action{"r b ConfigMap c": Keep}, 0},
+		"version moves": {[]Place{place(t, "r", "b", "{apiVersion: batch/v1beta1, kind: CronJob, metadata: {name: j}}")},
+			[]Place{place(t, "r", "b", "{apiVersion: batch/v1, kind: CronJob, metadata: {name: j}}")}, map[string]Action{"r b CronJob j": Change}, 0},
+		"hashed name": {[]Place{place(t, "r", "b", hashed("c-0123abcd", "x"))}, []Place{place(t, "r", "b", hashed("c-4567cdef", "z"))},
+			map[string]Action{"r b ConfigMap ns/c-4567cdef": Change}, 0},
+		"hashed, of another": {[]Place{place(t, "r", "b", hashed("c-0123abcd", "x"))}, []Place{place(t, "r", "b", hashed("d-4567cdef", "z"))},
+			map[string]Action{"r b ConfigMap ns/c-0123abcd": Delete, "r b ConfigMap ns/d-4567cdef": Create}, 0},
+		"two hashed become one": {[]Place{place(t, "r", "b", hashed("c-0123abcd", "x"), hashed("c-11111111", "w"))}, []Place{place(t, "r", "b", hashed("c-4567cdef", "z"))},
+			map[string]Action{"r b ConfigMap ns/c-4567cdef": Change, "r b ConfigMap ns/c-11111111": Delete}, 0},
+		"one hashed becomes two": {[]Place{place(t, "r", "b", hashed("c-0123abcd", "x"))}, []Place{place(t, "r", "b", hashed("c-4567cdef", "z"), hashed("c-55555555", "w"))},
+			map[string]Action{"r b ConfigMap ns/c-4567cdef": Change, "r b ConfigMap ns/c-55555555": Create}, 0},
+		"immutable in place": {[]Place{place(t, "r", "b", hashed("c", "x"))}, []Place{place(t, "r", "b", hashed("c", "z"))}, map[string]Action{"r b ConfigMap ns/c": Recreate}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for range 5 { // map order must not matter
+				p := Bundles(c.from, c.to)
+				got := map[string]Action{}
+				for _, item := range p.Items {
+					got[item.Cluster+" "+item.Bundle+" "+item.Object.String()] = item.Action
+				}
+				assert.Equal(t, c.want, got)
+				assert.Equal(t, c.unchanged, p.Unchanged)
+				assert.Equal(t, len(c.want) == 0, p.Empty())
+			}
+		})
+	}
+	p := Bundles([]Place{place(t, "r", "b", "{apiVersion: a.example.com/v1, kind: W, metadata: {name: w}}")},
+		[]Place{place(t, "r", "b", "{apiVersion: b.example.com/v1, kind: W, metadata: {name: w}}")})
+	assert.Equal(t, Summary{Create: 1, Delete: 1}, p.Summary, "the same kind of another group is another object")
+	item := Bundles(nil, []Place{place(t, "r", "b", configMap)}).Items[0]
+	assert.Equal(t, Item{Cluster: "r", Owner: "garden local", Component: "garden/b", Bundle: "b", Action: Create, Origin: "b.yaml:3",
+		Object: Ref{"v1", "ConfigMap", "ns", "c"}}, item)
+}
+
+func TestChangeOrRecreate(t *testing.T) {
+	recreate := "annotations: {resources.gardener.cloud/delete-on-invalid-update: 'true'}"
+	for name, c := range map[string]struct {
+		old, new string
+		want     Action
+		reason   string
+	}{
+		"mutable":               {"{apiVersion: apps/v1, kind: Deployment, spec: {replicas: 1}}", "{apiVersion: apps/v1, kind: Deployment, spec: {replicas: 2}}", Change, ""},
+		"selector":              {"{apiVersion: apps/v1, kind: Deployment, spec: {selector: {matchLabels: {a: b}}}}", "{apiVersion: apps/v1, kind: Deployment, spec: {selector: {matchLabels: {a: c}}}}", Fail, "spec.selector"},
+		"of another group":      {"{apiVersion: x.example.com/v1, kind: Deployment, spec: {selector: a}}", "{apiVersion: x.example.com/v1, kind: Deployment, spec: {selector: b}}", Change, ""},
+		"allowed by the old":    {"{apiVersion: apps/v1, kind: Deployment, metadata: {" + recreate + "}, spec: {selector: {a: b}}}", "{apiVersion: apps/v1, kind: Deployment, metadata: {" + recreate + "}, spec: {selector: {a: c}}}", Recreate, "spec.selector"},
+		"allowed by the new":    {"{apiVersion: apps/v1, kind: Deployment, spec: {selector: {a: b}}}", "{apiVersion: apps/v1, kind: Deployment, metadata: {" + recreate + "}, spec: {selector: {a: c}}}", Recreate, "spec.selector"},
+		"never recreated":       {"{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {" + recreate + "}, spec: {storageClassName: a}}", "{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {" + recreate + "}, spec: {storageClassName: b}}", Fail, "never recreated"},
+		"claim grows":           {"{apiVersion: v1, kind: PersistentVolumeClaim, spec: {resources: {requests: {storage: 1Gi}}}}", "{apiVersion: v1, kind: PersistentVolumeClaim, spec: {resources: {requests: {storage: 2Gi}}}}", Change, ""},
+		"claim templates":       {"{apiVersion: apps/v1, kind: StatefulSet, spec: {volumeClaimTemplates: [{metadata: {name: a}}]}}", "{apiVersion: apps/v1, kind: StatefulSet, spec: {volumeClaimTemplates: [{metadata: {name: b}}]}}", Fail, "spec.volumeClaimTemplates"},
+		"roleRef":               {"{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, roleRef: {name: a}}", "{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, roleRef: {name: b}}", Fail, "roleRef"},
+		"subjects":              {"{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, subjects: [{name: a}]}", "{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, subjects: [{name: b}]}", Change, ""},
+		"frozen":                {"{apiVersion: v1, kind: ConfigMap, immutable: true, data: {a: b}}", "{apiVersion: v1, kind: ConfigMap, immutable: true, data: {a: c}}", Recreate, "data.a"},
+		"frozen, label":         {"{apiVersion: v1, kind: ConfigMap, immutable: true, metadata: {labels: {a: b}}}", "{apiVersion: v1, kind: ConfigMap, immutable: true, metadata: {labels: {a: c}}}", Change, ""},
+		"thawed":                {"{apiVersion: v1, kind: Secret, immutable: true}", "{apiVersion: v1, kind: Secret}", Recreate, "immutable"},
+		"immutable elsewhere":   {"{apiVersion: example.com/v1, kind: W, immutable: true, data: a}", "{apiVersion: example.com/v1, kind: W, immutable: true, data: b}", Change, ""},
+		"frozen under new name": {"{apiVersion: v1, kind: ConfigMap, immutable: true, metadata: {name: c-01234567}, data: {a: b}}", "{apiVersion: v1, kind: ConfigMap, immutable: true, metadata: {name: c-89abcdef}, data: {a: c}}", Change, "hash"},
+		"similar name":          {"{apiVersion: apps/v1, kind: Deployment, spec: {selectorX: a}}", "{apiVersion: apps/v1, kind: Deployment, spec: {selectorX: b}}", Change, ""},
+		"scope of a CRD":        {"{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, spec: {scope: Cluster}}", "{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, spec: {scope: Namespaced}}", Fail, "never recreated"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			old, new := object(t, c.old), object(t, c.new)
+			action, reason := changeOrRecreate(old, new, Compare(old.Object, new.Object))
+			assert.Equal(t, c.want, action)
+			assert.Contains(t, reason, c.reason)
+			assert.Equal(t, c.reason == "", reason == "")
+		})
+	}
+}
+
+func TestConsequences(t *testing.T) {
+	for name, c := range map[string]struct {
+		action   Action
+		old, new string
+		want     []string
+	}{
+		"pod template":    {Change, "{apiVersion: apps/v1, kind: Deployment, spec: {template: {a: 1, b: 1}}}", "{apiVersion: apps/v1, kind: Deployment, spec: {template: {a: 2, b: 2}}}", []string{"rolls its pods"}},
+		"on delete":       {Change, "{apiVersion: apps/v1, kind: DaemonSet, spec: {template: {a: 1}}}", "{apiVersion: apps/v1, kind: DaemonSet, spec: {template: {a: 2}, updateStrategy: {type: OnDelete}}}", []string{"its pods change when they are deleted"}},
+		"scaled to zero":  {Change, "{apiVersion: apps/v1, kind: Deployment, spec: {replicas: 1}}", "{apiVersion: apps/v1, kind: Deployment, spec: {replicas: 0}}", []string{"stops all its pods"}},
+		"scaled":          {Change, "{apiVersion: apps/v1, kind: Deployment, spec: {replicas: 1}}", "{apiVersion: apps/v1, kind: Deployment, spec: {replicas: 2}}", nil},
+		"label":           {Change, "{apiVersion: apps/v1, kind: Deployment}", "{apiVersion: apps/v1, kind: Deployment, metadata: {labels: {a: b}}}", nil},
+		"etcd":            {Change, "{apiVersion: druid.gardener.cloud/v1alpha1, kind: Etcd, spec: {replicas: 1}}", "{apiVersion: druid.gardener.cloud/v1alpha1, kind: Etcd, spec: {replicas: 3}}", []string{"may roll the etcd members"}},
+		"worker":          {Change, "{apiVersion: x/v1, kind: Worker, spec: {pools: [{name: p, machineType: a}]}}", "{apiVersion: x/v1, kind: Worker, spec: {pools: [{name: p, machineType: b}]}}", []string{"rolls the machines of the pool"}},
+		"worker grows":    {Change, "{apiVersion: x/v1, kind: Worker, spec: {pools: [{name: p, maximum: 1}]}}", "{apiVersion: x/v1, kind: Worker, spec: {pools: [{name: p, maximum: 2}]}}", nil},
+		"service type":    {Change, "{apiVersion: v1, kind: Service, spec: {type: ClusterIP}}", "{apiVersion: v1, kind: Service, spec: {type: LoadBalancer}}", []string{"changes how it is reached: LoadBalancer"}},
+		"version dropped": {Change, "{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, spec: {versions: [{name: v1}, {name: v2}]}}", "{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, spec: {versions: [{name: v2}]}}", []string{"an API version is no longer served"}},
+		"namespace goes":  {Delete, "{apiVersion: v1, kind: Namespace}", "", []string{"deletes everything in the namespace"}},
+		"definition goes": {Delete, "{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition}", "", []string{"deletes every object of the kind"}},
+		"volume goes":     {Delete, "{apiVersion: v1, kind: PersistentVolumeClaim}", "", []string{"loses stored data"}},
+		"load balancer":   {Delete, "{apiVersion: v1, kind: Service, spec: {type: LoadBalancer}}", "", []string{"gives the load balancer address back"}},
+		"other service":   {Delete, "{apiVersion: v1, kind: Service}", "", nil},
+		"shoot goes":      {Delete, "{apiVersion: core.gardener.cloud/v1beta1, kind: Shoot}", "", []string{"deletes the cluster with everything in it"}},
+		"recreated":       {Recreate, "{apiVersion: v1, kind: Service, spec: {type: LoadBalancer}}", "{apiVersion: v1, kind: Service}", []string{"is deleted and created again", "gives the load balancer address back"}},
+		"kept":            {Keep, "{apiVersion: v1, kind: Namespace}", "", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			old := object(t, c.old)
+			item := Item{Action: c.action, Object: RefOf(old)}
+			if c.new == "" {
+				assert.Equal(t, c.want, Consequences(item, old, nil))
+				return
+			}
+			new := object(t, c.new)
+			item.Fields = Compare(old.Object, new.Object)
+			require.NotEmpty(t, item.Fields)
+			assert.Equal(t, c.want, Consequences(item, old, new))
+		})
+	}
+	assert.Equal(t, []string{"deletes everything in the namespace"}, Consequences(Item{Action: Delete, Object: Ref{Kind: "Namespace"}}, nil, nil), "the live object need not be known")
+	assert.Nil(t, Consequences(Item{Action: Delete, Object: Ref{Kind: "Service"}}, nil, nil))
+}

@@ -1,0 +1,115 @@
+package plan
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func refs(n int, apiVersion, kind string) []Ref {
+	out := make([]Ref, n)
+	for i := range out {
+		out[i] = Ref{apiVersion, kind, "n", fmt.Sprintf("o%d", i)}
+	}
+	return out
+}
+
+func TestGate(t *testing.T) {
+	for name, c := range map[string]struct {
+		gate      Gate
+		deletions []Ref
+		total     int
+		held      int
+		reason    string
+	}{
+		"zero value":              {Gate{}, refs(1000, "v1", "Namespace"), 1000, 0, ""},
+		"nothing to delete":       {Gate{MaxDeletions: Limit(0), MaxShare: Limit(0)}, nil, 0, 0, ""},
+		"at the number":           {Gate{MaxDeletions: Limit(3)}, refs(3, "v1", "ConfigMap"), 100, 0, ""},
+		"beyond the number":       {Gate{MaxDeletions: Limit(3)}, refs(4, "v1", "ConfigMap"), 100, 4, "4 deletions on cluster seed are more than the 3 allowed in one run"},
+		"zero holds every":        {Gate{MaxDeletions: Limit(0)}, refs(1, "v1", "ConfigMap"), 100, 1, "every deletion on cluster seed needs approval"},
+		"at the share":            {Gate{MaxShare: Limit(50)}, refs(20, "v1", "ConfigMap"), 40, 0, ""},
+		"beyond the share":        {Gate{MaxShare: Limit(50)}, refs(21, "v1", "ConfigMap"), 40, 21, "21 of 40 objects on cluster seed are more than the 50% allowed"},
+		"share of few":            {Gate{MaxShare: Limit(50)}, refs(SmallSet, "v1", "ConfigMap"), SmallSet, 0, ""},
+		"share of no known total": {Gate{MaxShare: Limit(50)}, refs(11, "v1", "ConfigMap"), 0, 11, "11 of 0"},
+		"no share at all":         {Gate{MaxShare: Limit(0)}, refs(1, "v1", "ConfigMap"), 100, 1, "1 of 100"},
+		"protected kind":          {Gate{Protected: []string{"Namespace"}}, append(refs(1, "v1", "Namespace"), refs(2, "v1", "ConfigMap")...), 100, 1, "kind Namespace is protected"},
+		"protected, by group":     {Gate{Protected: []string{"Etcd.druid.gardener.cloud"}}, append(refs(1, "druid.gardener.cloud/v1alpha1", "Etcd"), refs(1, "other.example.com/v1", "Etcd")...), 100, 1, "kind Etcd"},
+		"protected, core group":   {Gate{Protected: []string{"Service."}}, append(refs(1, "v1", "Service"), refs(1, "serving.knative.dev/v1", "Service")...), 100, 1, "kind Service"},
+		"any group":               {Gate{Protected: []string{"Etcd"}}, append(refs(1, "druid.gardener.cloud/v1alpha1", "Etcd"), refs(1, "other.example.com/v1", "Etcd")...), 100, 2, "kind Etcd"},
+		"rest of a run":           {Gate{MaxDeletions: Limit(5)}.After(3), refs(3, "v1", "ConfigMap"), 100, 3, "6 deletions"},
+		"rest of a run, allowed":  {Gate{MaxDeletions: Limit(5)}.After(1).After(1), refs(3, "v1", "ConfigMap"), 100, 0, ""},
+		"share of a run":          {Gate{MaxShare: Limit(50)}.After(15), refs(6, "v1", "ConfigMap"), 40, 6, "21 of 40"},
+		"nothing left, nothing":   {Gate{MaxDeletions: Limit(5)}.After(9), nil, 100, 0, ""},
+		"default, few":            {DefaultGate(), refs(10, "v1", "ConfigMap"), 12, 0, ""},
+		"default, many":           {DefaultGate(), refs(101, "v1", "ConfigMap"), 1000, 101, "101 deletions"},
+		"default, Shoot":          {DefaultGate(), refs(1, "core.gardener.cloud/v1beta1", "Shoot"), 1000, 1, "protected"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			v := c.gate.Judge("seed", c.deletions, c.total)
+			assert.Len(t, v.Held, c.held)
+			for _, reason := range v.Held {
+				assert.Contains(t, reason, c.reason)
+			}
+			assert.Equal(t, c.held == 0, v.ID == "")
+			if v.ID == "" {
+				return
+			}
+			c.gate.Approved = map[string]bool{v.ID: true}
+			assert.Empty(t, c.gate.Judge("seed", c.deletions, c.total).Held, "approved")
+			assert.Len(t, c.gate.Judge("other", c.deletions, c.total).Held, c.held, "approved on one cluster only")
+			more := append(refs(1, "example.com/v1", "Other"), c.deletions...)
+			if c.gate.Protected == nil {
+				assert.Len(t, c.gate.Judge("seed", more, c.total).Held, c.held+1, "approved are these, not one more")
+			}
+		})
+	}
+}
+
+func TestApprovalID(t *testing.T) {
+	a, b := Ref{"v1", "Namespace", "", "a"}, Ref{"v1", "Namespace", "", "b"}
+	id := ApprovalID("c", map[Ref]string{a: "x", b: "y"})
+	assert.Len(t, id, 12)
+	assert.Equal(t, id, ApprovalID("c", map[Ref]string{b: "other reason", a: ""}), "what is held counts, not why")
+	a.APIVersion = "v2"
+	assert.Equal(t, id, ApprovalID("c", map[Ref]string{a: "x", b: "y"}), "the version neither")
+	assert.NotEqual(t, id, ApprovalID("c", map[Ref]string{a: "x"}))
+	assert.Empty(t, ApprovalID("c", nil))
+}
+
+func TestGateMarksThePlan(t *testing.T) {
+	ns, cm, other := Ref{"v1", "Namespace", "", "a"}, Ref{"v1", "ConfigMap", "a", "c"}, Ref{"v1", "Namespace", "", "b"}
+	fresh := func() Plan {
+		p := Plan{Items: []Item{{Cluster: "one", Object: ns, Action: Delete}, {Cluster: "one", Object: cm, Action: Delete},
+			{Cluster: "one", Object: other, Action: Create}, {Cluster: "two", Object: ns, Action: Recreate}}}
+		p.Sort()
+		return p
+	}
+	p := fresh()
+	gate := Gate{Protected: []string{"Namespace"}}
+	ids := gate.Apply(&p, map[string]int{"one": 10, "two": 10})
+	assert.Len(t, ids, 2)
+	assert.Equal(t, Summary{Create: 1, Delete: 1, Hold: 2}, p.Summary)
+	for _, item := range p.Items {
+		if item.Action == Hold {
+			assert.Regexp(t, "^(delete|recreate) is held: kind Namespace is protected$", item.Reason)
+		}
+	}
+	p = fresh()
+	gate.Approved = map[string]bool{ids["one"]: true}
+	assert.Equal(t, map[string]string{"two": ids["two"]}, gate.Apply(&p, map[string]int{"one": 10, "two": 10}))
+	assert.Equal(t, Summary{Create: 1, Delete: 2, Hold: 1}, p.Summary)
+}
+
+func TestParseShare(t *testing.T) {
+	for text, want := range map[string]int{"25%": 25, "25": 25, " 0% ": 0, "100%": 100} {
+		got, err := ParseShare(text)
+		require.NoError(t, err)
+		assert.Equal(t, want, got)
+	}
+	for _, text := range []string{"", "-1%", "101%", "a", "1.5%"} {
+		_, err := ParseShare(text)
+		assert.ErrorContains(t, err, "want a percentage")
+	}
+}

@@ -1,0 +1,164 @@
+package plan
+
+import (
+	"fmt"
+	"math"
+	"math/big"
+	"reflect"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// location is where in an object a value stands, and what that means for it.
+type location struct {
+	path string
+	// keys lead here from the innermost object that has a kind; list items add none.
+	keys []string
+	// secret is set inside a Secret, builtin inside an object of Kubernetes' own APIs.
+	secret, builtin bool
+	kind            string
+	// named is set for the value of an item such as {name: DB_PASSWORD, value: …}, whose name says that it is secret.
+	named bool
+}
+
+// enter notes that the value here is an object of its own: the whole, or one inside a List or a template.
+func (l location) enter(obj map[string]any) location {
+	kind, _ := obj["kind"].(string)
+	apiVersion, _ := obj["apiVersion"].(string)
+	if kind == "" || apiVersion == "" {
+		return l
+	}
+	l.keys, l.kind = nil, kind
+	l.secret = l.secret || isSecret(obj)
+	l.builtin = isBuiltin(apiVersion)
+	return l
+}
+
+// isBuiltin is true for the groups of Kubernetes, except that of CRDs: their schemas hold any key.
+func isBuiltin(apiVersion string) bool {
+	group := Ref{APIVersion: apiVersion}.Group()
+	return group != "apiextensions.k8s.io" && (!strings.Contains(group, ".") || strings.HasSuffix(group, ".k8s.io"))
+}
+
+func (l location) child(key string, containers ...map[string]any) location {
+	l.path = join(l.path, key)
+	l.keys = append(slices.Clip(l.keys), key)
+	l.named = false
+	for _, m := range containers {
+		if name, ok := m["name"].(string); ok && key == "value" && isSecretKey(name) {
+			l.named = true
+		}
+	}
+	return l
+}
+
+func (l location) item(suffix string) location {
+	l.path += suffix
+	return l
+}
+
+func (l location) last() string {
+	if len(l.keys) == 0 {
+		return ""
+	}
+	return l.keys[len(l.keys)-1]
+}
+
+func join(path, key string) string {
+	if strings.ContainsAny(key, "./ []") {
+		return path + "[" + key + "]"
+	}
+	if path == "" {
+		return key
+	}
+	return path + "." + key
+}
+
+// emptyIsAbsent are fields of Kubernetes' own APIs that mean the same when they are empty and when they are not
+// there. In others the difference counts: emptyDir {}, namespaceSelector {}, subresources.status {}.
+var emptyIsAbsent = map[string]bool{
+	"labels": true, "annotations": true, "finalizers": true, "ownerReferences": true, "data": true, "binaryData": true,
+	"stringData": true, "securityContext": true, "nodeSelector": true, "tolerations": true, "affinity": true,
+	"resources": true, "limits": true, "requests": true, "args": true, "command": true, "env": true, "envFrom": true,
+	"ports": true, "volumes": true, "volumeMounts": true, "volumeDevices": true, "imagePullSecrets": true,
+	"initContainers": true, "hostAliases": true, "topologySpreadConstraints": true, "strategy": true,
+	"updateStrategy": true, "secrets": true, "volumeClaimTemplates": true, "mountOptions": true, "dnsConfig": true,
+}
+
+// isEmpty is true for null, and for an empty map or list where that means nothing.
+func (l location) isEmpty(v any) bool {
+	switch x := v.(type) {
+	case nil:
+		return true
+	case map[string]any:
+		return len(x) == 0 && l.emptyMeansNothing()
+	case []any:
+		return len(x) == 0 && l.emptyMeansNothing()
+	}
+	return false
+}
+
+func (l location) emptyMeansNothing() bool {
+	if len(l.keys) == 2 && l.keys[0] == "metadata" {
+		return true
+	}
+	return l.builtin && emptyIsAbsent[l.last()]
+}
+
+// sameScalar compares values that are not both maps or both lists.
+func (l location) sameScalar(a, b any) bool {
+	if x, ok := number(a); ok {
+		if y, ok := number(b); ok {
+			return x.Cmp(y) == 0
+		}
+	}
+	if l.isQuantity() {
+		x, err := quantity(a)
+		y, err2 := quantity(b)
+		if err == nil && err2 == nil {
+			return x.Cmp(y) == 0
+		}
+	}
+	return reflect.DeepEqual(a, b)
+}
+
+// quantities are fields whose values, or the values below, are quantities.
+var quantities = []string{"requests", "limits", "hard", "capacity", "allocatable", "minAllowed", "maxAllowed",
+	"defaultRequest", "podFixed", "storage", "sizeLimit", "divisor"}
+
+func (l location) isQuantity() bool {
+	return slices.Contains(quantities, l.last()) || len(l.keys) > 1 && slices.Contains(quantities, l.keys[len(l.keys)-2])
+}
+
+func quantity(v any) (resource.Quantity, error) {
+	switch v.(type) {
+	case string, int, int64, float64:
+		return resource.ParseQuantity(fmt.Sprint(v))
+	}
+	return resource.Quantity{}, fmt.Errorf("not a quantity")
+}
+
+// number is the exact value of a JSON number, however it was decoded.
+func number(v any) (*big.Float, bool) {
+	out := new(big.Float).SetPrec(128)
+	switch x := v.(type) {
+	case int:
+		return out.SetInt64(int64(x)), true
+	case int32:
+		return out.SetInt64(int64(x)), true
+	case int64:
+		return out.SetInt64(x), true
+	case uint64:
+		return out.SetUint64(x), true
+	case float32:
+		return out.SetFloat64(float64(x)), true
+	case float64:
+		if math.IsNaN(x) {
+			return nil, false
+		}
+		return out.SetFloat64(x), true
+	}
+	return nil, false
+}

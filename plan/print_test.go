@@ -1,0 +1,128 @@
+package plan
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// example has one of everything that is printed.
+func example() Plan {
+	p := Plan{From: "main", To: "work tree", Unchanged: 7, Items: []Item{
+		{Cluster: "runtime", Owner: "garden local", Component: "garden/vpa", Bundle: "vpa", Action: Create, Object: Ref{"v1", "ConfigMap", "garden", "new"}, Origin: "vpa/objects.cue:7"},
+		{Cluster: "runtime", Component: "garden/vpa", Bundle: "vpa", Action: Change, Object: Ref{"apps/v1", "Deployment", "garden", "vpa-updater"}, Consequences: []string{"rolls its pods"}, Fields: []Field{
+			{Path: "spec.replicas", Old: int64(1), New: int64(2)},
+			{Path: "spec.template.spec.containers[name=app].image", Old: "x:1", New: "x:2", Manager: "kubectl-edit"},
+			{Path: "spec.template.spec.nodeSelector", New: map[string]any{"a": "b"}},
+			{Path: "spec.paused", Old: true},
+			{Path: "spec.empty", Old: "", New: "x"},
+			{Path: "metadata.labels", Old: map[string]any{"a": "b", "one": "a longer value to fill the line", "two": "another longer value to fill the line"}, New: map[string]any{"one": "a longer value to fill the line", "two": "another longer value to fill the line", "c": "d"}},
+		}},
+		{Cluster: "runtime", Component: "garden/vpa", Bundle: "vpa", Action: Change, Object: Ref{"v1", "ConfigMap", "garden", "text"}, Fields: []Field{
+			{Path: "data[config.yaml]", Old: "one\ntwo\nthree\n", New: "one\n2\nthree\n"},
+			{Path: "data.newline", Old: "x", New: "x\n"},
+			{Path: "data.fence", New: "```\n</details>\n````\n"},
+			{Path: "data.minus", Old: "a\n-- old\n", New: "a\n"},
+			{Path: "data.terminal", New: "\x1b[31mred"},
+		}},
+		{Cluster: "runtime", Component: "garden/vpa", Bundle: "vpa", Action: Change, Object: Ref{"v1", "Secret", "garden", "s"}, Fields: []Field{{Path: "data.password", Hidden: true}}},
+		{Cluster: "runtime", Component: "garden/vpa", Bundle: "vpa", Action: Recreate, Object: Ref{"v1", "ConfigMap", "garden", "frozen"}, Reason: "data.a cannot be changed", Consequences: []string{"is deleted and created again"}},
+		{Cluster: "seed", Bundle: "old", Action: Delete, Object: Ref{"v1", "Namespace", "", "gone"}, Consequences: []string{"deletes everything in the namespace"}},
+		{Cluster: "seed", Bundle: "old", Action: Hold, Object: Ref{"v1", "PersistentVolumeClaim", "garden", "data"}, Reason: "delete is held: kind PersistentVolumeClaim is protected"},
+		{Cluster: "seed", Bundle: "old", Action: Adopt, Object: Ref{"v1", "ConfigMap", "garden", "foreign"}},
+		{Cluster: "seed", Bundle: "old", Action: Keep, Object: Ref{"v1", "ConfigMap", "garden", "kept"}, Reason: "its bundle keeps objects"},
+		{Cluster: "seed", Bundle: "old", Action: Fail, Object: Ref{"v1", "ConfigMap", "garden", "bad|<b>"}, Reason: "told in\ntwo lines"},
+	}}
+	p.Sort()
+	return p
+}
+
+func TestPrint(t *testing.T) {
+	for format, file := range map[string]string{FormatText: "plan.txt", FormatMarkdown: "plan.md", FormatJSON: "plan.json"} {
+		t.Run(format, func(t *testing.T) {
+			var got bytes.Buffer
+			require.NoError(t, Print(&got, example(), format, false))
+			golden := filepath.Join("testdata", file)
+			if *update {
+				require.NoError(t, os.MkdirAll("testdata", 0o755))
+				require.NoError(t, os.WriteFile(golden, got.Bytes(), 0o644))
+			}
+			want, err := os.ReadFile(golden)
+			require.NoError(t, err)
+			assert.Equal(t, string(want), got.String())
+		})
+	}
+	assert.ErrorContains(t, Print(&bytes.Buffer{}, Plan{}, "xml", false), "text, markdown or json")
+}
+
+func TestPrintNothing(t *testing.T) {
+	for format, want := range map[string]string{
+		FormatText: "No changes (3 objects unchanged).\n", FormatMarkdown: "### Rendered changes\n\nNo changes (3 objects unchanged).\n",
+	} {
+		var got bytes.Buffer
+		require.NoError(t, Print(&got, Plan{Unchanged: 3}, format, false))
+		assert.Equal(t, want, got.String())
+	}
+	var got bytes.Buffer
+	require.NoError(t, Print(&got, Plan{}, FormatJSON, false))
+	assert.Contains(t, got.String(), `"items": []`)
+}
+
+func TestJSONComesBack(t *testing.T) {
+	var text bytes.Buffer
+	require.NoError(t, Print(&text, example(), FormatJSON, false))
+	var back Plan
+	require.NoError(t, json.Unmarshal(text.Bytes(), &back))
+	assert.Equal(t, example().Summary, back.Summary)
+	assert.Len(t, back.Items, len(example().Items))
+	var again bytes.Buffer
+	require.NoError(t, Print(&again, back, FormatJSON, false))
+	assert.JSONEq(t, text.String(), again.String())
+}
+
+func TestColor(t *testing.T) {
+	var got bytes.Buffer
+	require.NoError(t, Print(&got, example(), FormatText, true))
+	assert.Contains(t, got.String(), "\x1b[31m- Namespace gone")
+	assert.NotContains(t, got.String(), "\x1b[31mred", "what a value says to a terminal is spelled out")
+}
+
+// A comment has a size; what does not fit is counted and nothing is cut.
+func TestMarkdownFits(t *testing.T) {
+	var p Plan
+	for i := range 3000 {
+		action := []Action{Change, Delete, Create}[i%3]
+		p.Items = append(p.Items, Item{Cluster: fmt.Sprintf("c%d", i%7), Bundle: "b", Action: action, Object: Ref{"v1", "ConfigMap", "ns", fmt.Sprintf("object-%d", i)},
+			Fields: []Field{{Path: "data.a", Old: strings.Repeat("`", i%9), New: strings.Repeat("x", i%100)}}})
+	}
+	p.Items = append(p.Items, Item{Cluster: "a", Bundle: "b", Action: Change, Object: Ref{"v1", "ConfigMap", "ns", "huge"},
+		Fields: []Field{{Path: "data.a", Old: "x", New: strings.Repeat("y", 100000)}}})
+	p.Sort()
+	for _, limit := range []int{2000, 10000, MaxMarkdown} {
+		text := Markdown(p, limit)
+		assert.LessOrEqual(t, len(text), limit)
+		shown := 0
+		for _, line := range strings.Split(text, "\n") {
+			for _, sign := range []string{"! change ", "- delete ", "+ create "} {
+				if strings.HasPrefix(line, sign) {
+					shown++
+				}
+			}
+		}
+		assert.Positive(t, shown)
+		assert.Contains(t, text, fmt.Sprintf("%d more objects do not fit", len(p.Items)-shown))
+		assert.Contains(t, text, "more.\n", "of the deletions too")
+		assert.Equal(t, strings.Count(text, "<details>"), strings.Count(text, "</details>"))
+	}
+	assert.NotContains(t, Markdown(example(), MaxMarkdown), "not fit")
+}

@@ -1,0 +1,260 @@
+package plan
+
+import (
+	"encoding/base64"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// Mask stands in place of a value that may not be shown. Its length says nothing about the value.
+const Mask = "(hidden)"
+
+// isSecret is true for Secrets, in whatever case the kind is written, and for Gardener's InternalSecret.
+func isSecret(obj map[string]any) bool {
+	kind, _ := obj["kind"].(string)
+	return strings.EqualFold(kind, "Secret") || strings.EqualFold(kind, "InternalSecret")
+}
+
+// stringDataToData does what the server does, so that the same value on either side is no difference. It
+// replaces maps, it does not change them.
+func stringDataToData(obj map[string]any) {
+	plain, ok := obj["stringData"].(map[string]any)
+	if !ok {
+		return
+	}
+	data, ok := obj["data"].(map[string]any)
+	if !ok && obj["data"] != nil {
+		return
+	}
+	merged := make(map[string]any, len(data)+len(plain))
+	for k, v := range data {
+		merged[k] = v
+	}
+	for k, v := range plain {
+		if text, ok := v.(string); ok {
+			v = base64.StdEncoding.EncodeToString([]byte(text))
+		}
+		merged[k] = v
+	}
+	obj["data"] = merged
+	delete(obj, "stringData")
+}
+
+// Conceal takes the values out of a field that were found by other means than Compare, if they are secret.
+// obj is the object and keys lead to the field.
+func Conceal(obj map[string]any, keys []string, f Field) Field {
+	at := location{}.enter(obj)
+	for _, k := range keys {
+		at = at.child(k)
+	}
+	if slices.Contains(keys, lastApplied) {
+		at.named = true
+	}
+	out := at.field(f.Old, f.New)
+	out.Path, out.Manager = f.Path, f.Manager
+	return out
+}
+
+// field is a difference at a location, without what may not be shown.
+func (l location) field(old, new any) Field {
+	f := Field{Path: l.path}
+	if l.sealed() {
+		f.Hidden = true
+		return f
+	}
+	f.Old, f.New = l.mask(old), l.mask(new)
+	if reflect.DeepEqual(f.Old, f.New) || isMask(f.Old) && new == nil || isMask(f.New) && old == nil {
+		f.Old, f.New, f.Hidden = nil, nil, true
+	}
+	return f
+}
+
+func isMask(v any) bool { return v == Mask }
+
+// keyByKey is true where a map that appears or goes as a whole is told by its keys.
+func (l location) keyByKey() bool { return l.secret && len(l.keys) == 1 && l.keys[0] != "metadata" }
+
+// sealed is true where nothing of a value may be shown, not even its structure.
+func (l location) sealed() bool {
+	if l.named || l.kind == "ShootState" && len(l.keys) > 1 && l.keys[0] == "spec" {
+		return true // the state of extensions and the secrets of a shoot
+	}
+	return l.secret && len(l.keys) > 1 && !visibleInSecret(l.keys)
+}
+
+// visibleInSecret are the fields of a Secret that hold none of its values: everything else may by mistake.
+func visibleInSecret(keys []string) bool {
+	switch keys[0] {
+	case "apiVersion", "kind", "type", "immutable":
+		return true
+	case "metadata":
+		if len(keys) == 1 {
+			return true
+		}
+		if keys[1] == "annotations" {
+			return len(keys) == 2 || harmlessAnnotation(keys[2])
+		}
+		return slices.Contains([]string{"name", "namespace", "labels", "finalizers", "ownerReferences"}, keys[1])
+	}
+	return false
+}
+
+// harmlessAnnotation is true for annotations of Kubernetes, Gardener and Helm, whose values are known to be no
+// secrets. Tools put copies of secret values into others.
+func harmlessAnnotation(key string) bool {
+	domain, _, found := strings.Cut(key, "/")
+	if !found || key == lastApplied {
+		return false
+	}
+	for _, d := range []string{"gardener.cloud", "kubernetes.io", "k8s.io", "helm.sh", "pergola.dev"} {
+		if domain == d || strings.HasSuffix(domain, "."+d) {
+			return true
+		}
+	}
+	return false
+}
+
+// mask is a copy of a value in which everything secret is replaced.
+func (l location) mask(v any) any {
+	if v == nil {
+		return nil
+	}
+	if l.sealed() {
+		return Mask
+	}
+	switch x := v.(type) {
+	case map[string]any:
+		l = l.enter(x)
+		out := make(map[string]any, len(x))
+		for k, inner := range x {
+			if k != lastApplied {
+				out[k] = l.child(k, x).mask(inner)
+			}
+		}
+		return out
+	case []any:
+		out := make([]any, len(x))
+		for i, inner := range x {
+			out[i] = l.mask(inner)
+			if i > 0 && isSecretFlag(x[i-1]) && out[i] != "" {
+				out[i] = Mask
+			}
+		}
+		return out
+	}
+	if l.isSecretScalar(v) {
+		return Mask
+	}
+	if text, ok := v.(string); ok {
+		return CleanText(text)
+	}
+	return v
+}
+
+func (l location) isSecretScalar(v any) bool {
+	if l.secret && len(l.keys) > 0 && !visibleInSecret(l.keys) {
+		return true
+	}
+	text, isText := v.(string)
+	if _, is := v.(bool); is || isText && text == "" {
+		return false
+	}
+	if l.kind == encryptionKeys && l.last() == "secret" {
+		return true
+	}
+	return isSecretKey(l.last()) && !(strings.EqualFold(l.last(), "kubeconfig") && isPath(text))
+}
+
+// isSecretFlag is true for a flag whose value is the next argument.
+func isSecretFlag(arg any) bool {
+	text, ok := arg.(string)
+	return ok && strings.HasPrefix(text, "-") && !strings.Contains(text, "=") && isSecretKey(text)
+}
+
+// secretKeys end the names of fields, files, variables and flags that hold secrets, in lower case without
+// separators.
+var secretKeys = []string{"password", "passwd", "passphrase", "token", "apikey", "secretkey", "accesskey",
+	"accesskeyid", "privatekey", "clientsecret", "sharedsecret", "webhooksecret", "secretaccesskey", "credential",
+	"credentials", "clientkeydata", "connectionstring", "serviceaccountjson", "kubeconfig"}
+
+var separators = strings.NewReplacer("-", "", "_", "", ".", "", " ", "")
+
+// isSecretKey tells by a name that the value is secret. Names of files with kubeconfigs count: what is in them
+// is a credential.
+func isSecretKey(name string) bool {
+	name = strings.ToLower(separators.Replace(name))
+	return slices.ContainsFunc(secretKeys, func(s string) bool {
+		return strings.HasSuffix(name, s) && (s != "kubeconfig" || name == s)
+	})
+}
+
+var (
+	privateKey     = regexp.MustCompile(`-----BEGIN [A-Z0-9 ]*PRIVATE KEY( BLOCK)?-----`)
+	urlCredentials = regexp.MustCompile(`([a-zA-Z][a-zA-Z0-9+.-]*://)[^\s/?#"']*@`)
+	authorization  = regexp.MustCompile(`(?i)\b(authorization["']?\s*[:=]\s*["']?(?:bearer|basic)|bearer|basic)\s+[A-Za-z0-9._~+/=-]{20,}`)
+	webToken       = regexp.MustCompile(`\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*`)
+	// spoken is a token in the prose of an error: letters and digits mixed, after the word.
+	spoken = regexp.MustCompile(`(?i)\b((?:token|password)\s+["']?)([A-Za-z0-9_.-]*[0-9][A-Za-z0-9_.-]*)`)
+	// assignment is key: value, key=value or "key":"value" inside a text.
+	assignment = regexp.MustCompile(`([A-Za-z][A-Za-z0-9_.-]*)(\\*["']?[ \t]*[:=][ \t]*)(\\*"(?:[^"\\]|\\[^"])*\\*"|'[^']*'|[^\s,;}"'\\]+)`)
+	// manifest is an object of kind Secret inside a text.
+	manifest = regexp.MustCompile(`(?i)\\*["']?\bkind\\*["']?[ \t]*:[ \t]*\\*["']?(internal)?secret\b`)
+	payload  = regexp.MustCompile(`(?i)\b(string)?data\\*["']?[ \t]*:`)
+	encoded  = regexp.MustCompile(`^[A-Za-z0-9+/]{32,}={0,2}$`)
+)
+
+// encryptionKeys is the kind whose text holds keys under the plain name "secret".
+const encryptionKeys = "EncryptionConfiguration"
+
+// CleanText masks what is secret by its form, in an error, a log line or a value: private keys, credentials in
+// URLs, tokens, password=…, manifests of Secrets.
+func CleanText(s string) string {
+	if !mayHoldSecret(s) {
+		return s
+	}
+	if privateKey.MatchString(s) || manifest.MatchString(s) && payload.MatchString(s) || strings.Contains(s, encryptionKeys) {
+		return Mask
+	}
+	if encoded.MatchString(s) {
+		raw, err := base64.StdEncoding.DecodeString(s)
+		if err == nil && utf8.Valid(raw) && CleanText(string(raw)) != string(raw) {
+			return Mask
+		}
+		return s
+	}
+	s = urlCredentials.ReplaceAllString(s, "${1}"+Mask+"@")
+	s = webToken.ReplaceAllString(s, Mask)
+	s = authorization.ReplaceAllString(s, "${1} "+Mask)
+	s = spoken.ReplaceAllStringFunc(s, func(found string) string {
+		m := spoken.FindStringSubmatch(found)
+		if len(m[2]) < 12 {
+			return found
+		}
+		return m[1] + Mask
+	})
+	block := false
+	s = assignment.ReplaceAllStringFunc(s, func(found string) string {
+		m := assignment.FindStringSubmatch(found)
+		if !isSecretKey(m[1]) || strings.HasPrefix(m[3], Mask) || isPath(m[3]) {
+			return found
+		}
+		block = block || m[3][0] == '|' || m[3][0] == '>'
+		return m[1] + m[2] + Mask
+	})
+	if block {
+		return Mask // the value is in the lines that follow
+	}
+	return s
+}
+
+// isPath keeps the place of a secret readable: --kubeconfig=/var/run/…
+func isPath(v string) bool {
+	v = strings.Trim(v, `\"'`)
+	return strings.HasPrefix(v, "/") && !strings.ContainsAny(v, "+=")
+}
+
+// mayHoldSecret keeps the patterns away from short plain values.
+func mayHoldSecret(s string) bool { return len(s) >= 32 || strings.ContainsAny(s, ":= ") }

@@ -1,0 +1,140 @@
+package render
+
+import (
+	"bytes"
+	"encoding/base64"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/andybalholm/brotli"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+func managedBundle(t *testing.T, settings string) Bundle {
+	t.Helper()
+	res, err := renderSmall(t, map[string]string{"garden/app/component.cue": "package component\n\ncomponent: bundles: app: {" + settings + ", source: cue: [" + oneConfigMap + "]}\n"})
+	require.NoError(t, err)
+	return res.Bundles[0]
+}
+
+func TestManagedResource(t *testing.T) {
+	tests := map[string]struct {
+		settings     string
+		spec, labels map[string]any
+	}{
+		"for the virtual garden": {`cluster: "virtual"`,
+			map[string]any{"keepObjects": false, "injectLabels": map[string]any{"shoot.gardener.cloud/no-cleanup": "true"}}, map[string]any{"origin": "gardener"}},
+		"for the cluster it is in": {`cluster: "runtime", class: "seed"`, map[string]any{"keepObjects": false, "class": "seed"}, nil},
+		"with everything": {`cluster: "virtual", keepObjects: true, labels: {a: "b"}, injectLabels: {c: "d"}`,
+			map[string]any{"keepObjects": true, "injectLabels": map[string]any{"c": "d", "shoot.gardener.cloud/no-cleanup": "true"}}, map[string]any{"origin": "gardener", "a": "b"}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			b := managedBundle(t, test.settings)
+			mr, secret, err := ManagedResource(b)
+			require.NoError(t, err)
+
+			assert.Regexp(t, regexp.MustCompile(`^managedresource-app-[0-9a-f]{8}$`), secret.GetName())
+			assert.Equal(t, "garden", secret.GetNamespace())
+			assert.Equal(t, true, secret.Object["immutable"])
+			assert.Equal(t, map[string]string{"resources.gardener.cloud/garbage-collectable-reference": "true"}, secret.GetLabels())
+
+			assert.Equal(t, "resources.gardener.cloud/v1alpha1", mr.GetAPIVersion())
+			assert.Equal(t, "app", mr.GetName())
+			assert.Equal(t, "garden", mr.GetNamespace())
+			key, value := ReferenceAnnotation("Secret", secret.GetName())
+			assert.Equal(t, map[string]string{key: value}, mr.GetAnnotations())
+			labels, _, _ := unstructured.NestedMap(mr.Object, "metadata", "labels")
+			assert.Equal(t, test.labels, labels)
+			test.spec["secretRefs"] = []any{map[string]any{"name": secret.GetName()}}
+			assert.Equal(t, test.spec, mr.Object["spec"])
+
+			again, sameSecret, err := ManagedResource(b)
+			require.NoError(t, err)
+			assert.Equal(t, []any{mr, secret}, []any{again, sameSecret})
+
+			packed, err := base64.StdEncoding.DecodeString(secret.Object["data"].(map[string]any)[DataKey].(string))
+			require.NoError(t, err)
+			objects, problems := Unpack(map[string][]byte{DataKey: packed})
+			assert.Empty(t, problems)
+			require.Len(t, objects, 1)
+			assert.Equal(t, b.Objects[0].Object, objects[0].Object)
+		})
+	}
+}
+
+func TestManagedResourceIsNamedAfterItsContent(t *testing.T) {
+	one, two := managedBundle(t, `cluster: "virtual"`), managedBundle(t, `cluster: "virtual"`)
+	two.Objects[0].Object["data"] = map[string]any{"x": "z"}
+	_, first, err := ManagedResource(one)
+	require.NoError(t, err)
+	_, second, err := ManagedResource(two)
+	require.NoError(t, err)
+	assert.NotEqual(t, first.GetName(), second.GetName())
+}
+
+func compress(t *testing.T, data []byte) []byte {
+	t.Helper()
+	out, err := pack(data)
+	require.NoError(t, err)
+	return out
+}
+
+func TestUnpack(t *testing.T) {
+	object := func(name string) string {
+		return "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: " + name + "}\n"
+	}
+	tests := map[string]struct {
+		data     map[string][]byte
+		want     []string
+		problems []string
+	}{
+		"every key, compressed or not": {data: map[string][]byte{"b.yaml": []byte(object("b")), "a.yaml.br": compress(t, []byte(object("a")))}, want: []string{"a", "b"}},
+		"several documents":            {data: map[string][]byte{"d": []byte("---\n" + object("a") + "---\r\n" + object("b") + "---\n# nothing\n---\n")}, want: []string{"a", "b"}},
+		"broken beside good": {data: map[string][]byte{"d": []byte(object("a") + "---\na: [\n---\nkind: X\n---\n" + object("b"))}, want: []string{"a", "b"},
+			problems: []string{"key d, document 2: not YAML of an object", "key d, document 3: apiVersion, kind and metadata.name are required"}},
+		"broken compression": {data: map[string][]byte{"a.br": []byte("plain text"), "b": []byte(object("b"))}, want: []string{"b"}, problems: []string{"key a.br: decompress: "}},
+		"nothing":            {data: nil},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			objects, problems := Unpack(test.data)
+			var got []string
+			for _, o := range objects {
+				got = append(got, o.GetName())
+			}
+			assert.Equal(t, test.want, got)
+			require.Len(t, problems, len(test.problems))
+			for i, p := range problems {
+				assert.Contains(t, p.Error(), test.problems[i])
+			}
+		})
+	}
+}
+
+// TestUnpackShowsNoContent: a data Secret may hold anything.
+func TestUnpackShowsNoContent(t *testing.T) {
+	_, problems := Unpack(map[string][]byte{"d": []byte("password: hunter2\n\t- x\n")})
+	require.Len(t, problems, 1)
+	assert.NotContains(t, problems[0].Error(), "hunter2")
+}
+
+// TestUnpackIsBounded: a few kilobytes that expand to more than the limit are refused.
+func TestUnpackIsBounded(t *testing.T) {
+	var bomb bytes.Buffer
+	w := brotli.NewWriter(&bomb)
+	chunk := []byte(strings.Repeat("#", 1<<20))
+	for range MaxManifestSize>>20 + 1 {
+		_, err := w.Write(chunk)
+		require.NoError(t, err)
+	}
+	require.NoError(t, w.Close())
+	require.Less(t, bomb.Len(), 1<<20)
+	objects, problems := Unpack(map[string][]byte{"a.br": bomb.Bytes()})
+	assert.Empty(t, objects)
+	require.Len(t, problems, 1)
+	assert.EqualError(t, problems[0], "key a.br: more than 64 MiB of manifests")
+}

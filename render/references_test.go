@@ -1,0 +1,149 @@
+package render
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+const hashedMark = `annotations: "render.pergola.dev/hashed-name": "true"`
+
+// TestHashedNamesAreUpstreams compares with names that upstream gives to the same content.
+func TestHashedNamesAreUpstreams(t *testing.T) {
+	tests := map[string]struct {
+		kind, data, want string
+	}{
+		"kube-scheduler-config": {"ConfigMap", `data: "config.yaml": "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nclientConnection:\n  kubeconfig: /var/run/secrets/gardener.cloud/shoot/generic-kubeconfig/kubeconfig\nleaderElection:\n  leaderElect: true"`,
+			"kube-scheduler-config-805aeb6f"},
+		"kube-apiserver-admission-kubeconfigs": {"Secret", "data: {}", "kube-apiserver-admission-kubeconfigs-e3b0c442"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			res, err := renderSmall(t, map[string]string{"garden/app/component.cue": component("cue: [{apiVersion: \"v1\", kind: \""+test.kind+"\", metadata: {name: \""+name+"\", namespace: \"garden\", "+hashedMark+"}, "+test.data+"}]", "")})
+			require.NoError(t, err)
+			o := objectOf(t, res.Bundles, test.kind, test.want)
+			assert.Equal(t, true, o.Object["immutable"])
+			assert.Equal(t, map[string]string{"resources.gardener.cloud/garbage-collectable-reference": "true"}, o.GetLabels())
+			assert.Empty(t, o.GetAnnotations(), "the mark is taken off")
+		})
+	}
+}
+
+func TestDataHash(t *testing.T) {
+	hash := func(content map[string]any) string {
+		h, err := dataHash(&unstructured.Unstructured{Object: content})
+		require.NoError(t, err)
+		return h
+	}
+	plain := hash(map[string]any{"kind": "Secret", "stringData": map[string]any{"a": "x", "b": "y"}})
+	assert.Equal(t, plain, hash(map[string]any{"kind": "Secret", "data": map[string]any{"a": "eA==", "b": "eQ=="}}), "the content counts, not its encoding")
+	assert.Equal(t, plain, hash(map[string]any{"kind": "ConfigMap", "data": map[string]any{"a": "x"}, "binaryData": map[string]any{"b": "eQ=="}}))
+	assert.NotEqual(t, plain, hash(map[string]any{"kind": "ConfigMap", "data": map[string]any{"a": "x", "b": "z"}}))
+	for _, broken := range []map[string]any{
+		{"kind": "Secret", "data": map[string]any{"a": "%"}},
+		{"kind": "ConfigMap", "data": map[string]any{"a": int64(1)}},
+	} {
+		_, err := dataHash(&unstructured.Unstructured{Object: broken})
+		assert.ErrorContains(t, err, "data[a] is n")
+	}
+}
+
+// TestHashedNamesAreFollowed: a workload in another bundle of the component refers to the new name, wherever a
+// pod may name a ConfigMap or Secret; one of the same name in another namespace is left alone.
+func TestHashedNamesAreFollowed(t *testing.T) {
+	res, err := renderSmall(t, map[string]string{"garden/app/component.cue": `package component
+
+component: bundles: {
+	config: {cluster: "runtime", direct: true, source: cue: [
+		{apiVersion: "v1", kind: "ConfigMap", metadata: {name: "c", namespace: "garden", ` + hashedMark + `}, data: a: "1"},
+		{apiVersion: "v1", kind: "Secret", metadata: {name: "s", namespace: "garden", ` + hashedMark + `}, stringData: a: "1"},
+	]}
+	work: {cluster: "runtime", direct: true, source: cue: [
+		for kind, ns in {Deployment: "garden", CronJob: "garden", StatefulSet: "other"} {
+			apiVersion: "apps/v1"
+			"kind":     kind
+			metadata: {name: "w", namespace: ns, annotations: "render.pergola.dev/reference-annotations": "true"}
+			if kind == "CronJob" {spec: jobTemplate: spec: template: _pod}
+			if kind != "CronJob" {spec: template: _pod}
+		},
+	]}
+}
+_pod: spec: {
+	imagePullSecrets: [{name: "s"}]
+	initContainers: [{name: "i", envFrom: [{configMapRef: name: "c"}, {secretRef: name: "s"}]}]
+	containers: [{name: "m", env: [
+		{name: "A", valueFrom: configMapKeyRef: {name: "c", key: "a"}},
+		{name: "B", valueFrom: secretKeyRef: {name: "s", key: "a"}},
+		{name: "C", value: "c"},
+	]}]
+	volumes: [
+		{name: "c", configMap: name: "c"},
+		{name: "s", secret: secretName: "s"},
+		{name: "p", projected: sources: [{configMap: name: "c"}, {secret: name: "s"}, {secret: name: "elsewhere"}, {serviceAccountToken: path: "t"}]},
+		{name: "e", emptyDir: {}},
+	]
+}
+`})
+	require.NoError(t, err)
+	const configMap, secret = "c-e0bc614e", "s-e0bc614e"
+	objectOf(t, res.Bundles, "ConfigMap", configMap)
+	objectOf(t, res.Bundles, "Secret", secret)
+
+	for _, kind := range []string{"Deployment", "CronJob", "StatefulSet"} {
+		t.Run(kind, func(t *testing.T) {
+			o := objectOf(t, res.Bundles, kind, "w")
+			want := map[string]bool{"ConfigMap/" + configMap: true, "Secret/" + secret: true, "Secret/elsewhere": true}
+			if kind == "StatefulSet" {
+				want = map[string]bool{"ConfigMap/c": true, "Secret/s": true, "Secret/elsewhere": true}
+			}
+			got, count := map[string]bool{}, 0
+			eachReference(o.Unstructured, func(kind, name string) string {
+				got[kind+"/"+name] = true
+				count++
+				return name
+			})
+			assert.Equal(t, want, got)
+			assert.Equal(t, 10, count)
+
+			annotations := map[string]string{}
+			for reference := range want {
+				kind, name, _ := cut(reference)
+				key, value := ReferenceAnnotation(kind, name)
+				annotations[key] = value
+			}
+			assert.Equal(t, annotations, o.GetAnnotations())
+			template := podTemplates(o.Unstructured)[0]
+			inPods, _, _ := unstructured.NestedStringMap(template, "metadata", "annotations")
+			assert.Equal(t, annotations, inPods, "a new name rolls the pods")
+		})
+	}
+}
+
+func cut(reference string) (kind, name string, ok bool) {
+	for i := range reference {
+		if reference[i] == '/' {
+			return reference[:i], reference[i+1:], true
+		}
+	}
+	return reference, "", false
+}
+
+// TestReferenceAnnotationIsUpstreams compares with keys that upstream writes.
+func TestReferenceAnnotationIsUpstreams(t *testing.T) {
+	for _, test := range [][3]string{
+		{"ConfigMap", "kube-scheduler-config-805aeb6f", "reference.resources.gardener.cloud/configmap-b1943279"},
+		{"Secret", "shoot-access-kube-scheduler", "reference.resources.gardener.cloud/secret-0730f50c"},
+		{"Secret", "generic-token-kubeconfig-20af822d", "reference.resources.gardener.cloud/secret-2bf787e0"},
+	} {
+		key, value := ReferenceAnnotation(test[0], test[1])
+		assert.Equal(t, test[2], key)
+		assert.Equal(t, test[1], value)
+	}
+}
+
+func TestOnlyConfigMapsAndSecretsGetHashedNames(t *testing.T) {
+	_, err := renderSmall(t, map[string]string{"garden/app/component.cue": component("cue: [{apiVersion: \"v1\", kind: \"Service\", metadata: {name: \"a\", "+hashedMark+"}}]", "")})
+	require.ErrorContains(t, err, "Service a at components/garden/app/component.cue:4: only ConfigMaps and Secrets get a hashed name")
+}
