@@ -15,6 +15,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/pergola-dev/pergola/plan"
 )
 
 // explain turns an error of a request into an ObjectError with its reason and next step.
@@ -27,8 +29,9 @@ func (c *Cluster) explain(ref Ref, op string, err error) *ObjectError {
 	if ref.GroupKind() == secretKind {
 		out.Err = withoutValues(err)
 	}
-	out.Message = out.Err.Error()
+	out.Message = plan.CleanText(out.Err.Error())
 	switch {
+	case explainTyped(out, err):
 	case c.explainConnection(out):
 	case c.explainStatus(out):
 	case meta.IsNoMatchError(out.Err):
@@ -59,7 +62,7 @@ func (c *Cluster) explainConnection(e *ObjectError) bool {
 		e.Reason = Unreachable
 		e.Hint = "the certificate of the API server does not match the CA in the kubeconfig"
 	case errors.As(e.Err, &down):
-		e.Reason, e.Message = Unreachable, down.Error()
+		e.Reason, e.Message = Unreachable, plan.CleanText(down.Error())
 		e.Hint = "check that the API server runs and that its address and the network to it are right"
 	default:
 		return false
@@ -172,7 +175,7 @@ func explainConflict(e *ObjectError, s metav1.Status) {
 
 func explainInvalid(e *ObjectError, s metav1.Status) {
 	e.Reason = Invalid
-	e.Hint = "correct the field"
+	e.Hint = "correct the object"
 	if s.Details == nil {
 		return
 	}
@@ -181,11 +184,62 @@ func explainInvalid(e *ObjectError, s metav1.Status) {
 			e.Fields = append(e.Fields, cause.Field)
 		}
 	}
+	if len(e.Fields) > 0 {
+		e.Hint = "correct " + strings.Join(e.Fields, ", ") + " in the declaration"
+	}
 	if isImmutable(e.Err) {
 		e.Reason = Immutable
 		e.Hint = "the field cannot change on a live object: keep its value, or let the object be recreated with the" +
 			" annotation resources.gardener.cloud/delete-on-invalid-update=true"
 	}
+}
+
+// What the server says about an object that does not fit its schema comes with code 500 and no details.
+var (
+	typedPattern    = regexp.MustCompile(`^failed to create typed patch object \([^)]*\): (?:errors:\s*)?`)
+	typedField      = regexp.MustCompile(`^\s*\.(.+?): (expected [^,\n]+|field not declared in schema|duplicate entries for key)(.*)$`)
+	typedValue      = regexp.MustCompile(`&value\.valueUnstructured\{Value:(.*)\}|&\{(.*)\}$`)
+	unconvertedForm = regexp.MustCompile(`^failed to convert new object \([^)]*\) to proper version: unable to convert [^:]*: `)
+)
+
+// explainTyped reads the answer to an apply whose fields the schema does not know, or has with another type. Of a
+// Secret only what stands before the first value is told.
+func explainTyped(e *ObjectError, err error) bool {
+	status, ok := statusOf(err)
+	if !ok {
+		return false
+	}
+	secret := e.Object.GroupKind() == secretKind
+	if form := unconvertedForm.FindString(status.Message); form != "" {
+		e.Reason, e.Hint = Invalid, "a value has a form that its field does not allow: correct it"
+		if !secret {
+			e.Message = plan.CleanText(strings.TrimPrefix(status.Message, form))
+		}
+		return true
+	}
+	head := typedPattern.FindString(status.Message)
+	if head == "" {
+		return false
+	}
+	var said []string
+	for _, line := range strings.Split(strings.TrimPrefix(status.Message, head), "\n") {
+		m := typedField.FindStringSubmatch(line)
+		if m == nil {
+			continue
+		}
+		e.Fields = append(e.Fields, m[1])
+		if secret {
+			said = append(said, m[1]+": "+m[2])
+			break
+		}
+		said = append(said, m[1]+": "+m[2]+typedValue.ReplaceAllString(m[3], "$1$2"))
+	}
+	if len(said) == 0 {
+		return false
+	}
+	e.Reason, e.Message = Invalid, plan.CleanText(strings.Join(said, "; "))
+	e.Hint = "correct " + strings.Join(e.Fields, ", ") + " in the declaration"
+	return true
 }
 
 func explainNotFound(e *ObjectError, s metav1.Status) {

@@ -114,7 +114,7 @@ func (r *run) prepare() error {
 	}
 	for _, o := range r.set.Objects {
 		if o.GetKind() == "" || o.GetAPIVersion() == "" || o.GetName() == "" {
-			return safef("an object lacks apiVersion, kind or metadata.name: %s", RefOf(o))
+			return r.unreadable(o, "it lacks apiVersion, kind or metadata.name")
 		}
 		d := &desired{ref: RefOf(o), source: r.set.Sources[RefOf(o)]}
 		if o.GetAnnotations()[r.e.keys.Mode] == "Ignore" {
@@ -123,12 +123,18 @@ func (r *run) prepare() error {
 		}
 		obj, err := r.e.keys.decorate(r.set, o)
 		if err != nil {
-			return err
+			return r.unreadable(o, err.Error())
 		}
 		d.obj = obj
 		r.desired = append(r.desired, d)
 	}
 	return nil
+}
+
+// unreadable is the error for a declared object that makes no sense.
+func (r *run) unreadable(o *unstructured.Unstructured, why string) *ObjectError {
+	return &ObjectError{Cluster: r.c.name, Object: RefOf(o), Op: "read", Reason: Invalid, Message: why,
+		Hint: "correct the object; nothing of this set is applied until then", Source: r.set.Sources[RefOf(o)]}
 }
 
 // open reads what there is: the inventory and, through the live cache, the objects of every kind in use.

@@ -51,6 +51,11 @@ type desired struct {
 // injected, the label and annotations of the engine added.
 func (k Keys) decorate(s *Set, in *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	o := in.DeepCopy()
+	for _, field := range []string{"labels", "annotations"} {
+		if _, _, err := unstructured.NestedStringMap(o.Object, "metadata", field); err != nil {
+			return nil, safef("metadata.%s are not a map of strings", field)
+		}
+	}
 	normalize(o)
 	labels := merge(o.GetLabels(), s.InjectLabels)
 	labels[k.ManagedByLabel] = k.ManagedByValue

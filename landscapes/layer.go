@@ -45,7 +45,7 @@ func (l *layer) readConfig() (*Declaration, bool) {
 	return nil, true
 }
 
-// walk reads the declarations of a folder and those below it.
+// walk reads the declarations of a folder and those below it, but not the files and folders to skip.
 func (l *layer) walk(folder string, depth int, skip []string) {
 	if depth > l.limits.Depth {
 		l.report(folder, 0, 0, "landscape/limits", schemas.TypeTooMany, "folders are nested more than %d deep", l.limits.Depth)
@@ -59,14 +59,14 @@ func (l *layer) walk(folder string, depth int, skip []string) {
 	var cueFiles []string
 	for _, entry := range entries {
 		name := path.Join(folder, entry.Name())
-		if strings.HasPrefix(entry.Name(), ".") || folder == l.folder && entry.Name() == configFile {
+		if strings.HasPrefix(entry.Name(), ".") || folder == l.folder && entry.Name() == configFile || slices.Contains(skip, name) {
 			continue
 		}
 		switch {
 		case entry.Type()&fs.ModeSymlink != 0:
 			l.checkLink(name)
 		case entry.IsDir():
-			if !slices.Contains(skip, name) && !l.isLandscape(name) {
+			if !l.isLandscape(name) {
 				l.walk(name, depth+1, skip)
 			}
 		case !isDeclarationFile(entry.Name()):

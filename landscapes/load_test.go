@@ -174,13 +174,14 @@ func TestKubectlBooleans(t *testing.T) {
 	assert.Equal(t, int64(1), found[0].Object.Object["y"])
 }
 
-// TestSpecialFoldersHoldNoDeclarations: overlays, operations and the recorded render are not read as declarations, at the top
+// TestSpecialFoldersHoldNoDeclarations: overlays, operations, the recorded render and recorded facts are not read as declarations, at the top
 // of a landscape only.
 func TestSpecialFoldersHoldNoDeclarations(t *testing.T) {
 	rendered := "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: rendered, namespace: garden}\n"
 	landscape, violations := load(t, tree(map[string]string{
-		"landscape.yaml": "apiVersion: landscape.pergola.dev/v1alpha1\nkind: Landscape\nmetadata: {name: test}\n",
-		"ns.yaml":        namespace("one"),
+		"landscape.yaml":      "apiVersion: landscape.pergola.dev/v1alpha1\nkind: Landscape\nmetadata: {name: test}\nspec: {facts: recorded/facts.yaml}\n",
+		"recorded/facts.yaml": "garden local: {}\n",
+		"ns.yaml":             namespace("one"),
 		"golden/runtime/garden/vpa/deployment-garden-rendered.yaml": rendered,
 		"golden/runtime/garden/vpa/bundle.yaml":                     "name: vpa\n",
 		"components/garden/vpa/kustomization.yaml":                  "patches: []\n",

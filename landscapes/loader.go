@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"github.com/pergola-dev/pergola/schemas"
 )
 
@@ -82,7 +84,13 @@ func (l *loader) loadFolder(folder string) {
 	if hasConfig {
 		layer.readSpecialFolders()
 	}
-	layer.walk(folder, 0, append(bases, l.specialFolders(folder, hasConfig)...))
+	skip := append(bases, l.specialFolders(folder, hasConfig)...)
+	if config != nil {
+		if facts, _, _ := unstructured.NestedString(config.Object.Object, "spec", "facts"); facts != "" {
+			skip = append(skip, path.Join(folder, facts))
+		}
+	}
+	layer.walk(folder, 0, skip)
 	l.done[folder] = true
 	l.landscape.Layers = append(l.landscape.Layers, l.relativeFolder(folder))
 	l.merged.lay(layer.found)

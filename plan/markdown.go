@@ -126,7 +126,7 @@ var signs = map[Action]string{Create: "+ ", Delete: "- ", Change: "! ", Recreate
 // diffBlock is one object inside a diff fence.
 func diffBlock(item Item) string {
 	var b strings.Builder
-	b.WriteString(signs[item.Action] + string(item.Action) + " " + item.Object.String() + strings.ReplaceAll(suffix(item), "\n", " ") + "\n")
+	b.WriteString(signs[item.Action] + string(item.Action) + " " + item.Object.String() + suffix(item) + "\n")
 	for _, f := range item.Fields {
 		if f.Hidden {
 			b.WriteString("    " + hiddenText(f) + "\n")
@@ -134,6 +134,10 @@ func diffBlock(item Item) string {
 		}
 		b.WriteString("    " + f.Path + ":" + ownedBy(f) + "\n")
 		for _, line := range fieldLines(f) {
+			if strings.HasPrefix(line, "@@") || strings.HasPrefix(line, `\`) {
+				b.WriteString("    " + line + "\n")
+				continue
+			}
 			b.WriteString(line[:1] + "   " + line[1:] + "\n")
 		}
 	}

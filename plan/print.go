@@ -113,7 +113,7 @@ func suffix(item Item) string {
 	if len(notes) == 0 {
 		return ""
 	}
-	return "  (" + printable(strings.Join(notes, "; ")) + ")"
+	return "  (" + printable(strings.ReplaceAll(strings.Join(notes, "; "), "\n", " ")) + ")"
 }
 
 func hiddenText(f Field) string { return f.Path + ": (hidden value changed)" + ownedBy(f) }

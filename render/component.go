@@ -10,9 +10,7 @@ import (
 	"strings"
 
 	"cuelang.org/go/cue"
-	"cuelang.org/go/cue/cuecontext"
 	cueerrors "cuelang.org/go/cue/errors"
-	"cuelang.org/go/cue/load"
 )
 
 // Input is everything one owner's components are rendered from.
@@ -63,47 +61,22 @@ type bundleSpec struct {
 	source       cue.Value
 }
 
-// evaluator evaluates component folders of one catalogue. A CUE context is not
-// safe for concurrent use and never gives memory back, so an evaluator is made
-// for one rendering and dropped with it.
-type evaluator struct {
-	catalogue fs.FS
-	ctx       *cue.Context
-}
-
-func newEvaluator(catalogue fs.FS) *evaluator {
-	return &evaluator{catalogue: catalogue, ctx: cuecontext.New()}
-}
-
-// build loads the CUE package of a folder; files of the same package in parent
-// folders belong to it.
-func (e *evaluator) build(dir, pkg string) (cue.Value, error) {
-	instances := load.Instances([]string{".:" + pkg}, &load.Config{FS: e.catalogue, Dir: "/" + dir, FromFSPath: cataloguePath})
-	if len(instances) != 1 {
-		return cue.Value{}, fmt.Errorf("load %s: %d CUE packages named %s", dir, len(instances), pkg)
-	}
-	if err := instances[0].Err; err != nil {
-		return cue.Value{}, cueError("load "+dir, err)
-	}
-	v := e.ctx.BuildInstance(instances[0])
-	if err := v.Err(); err != nil {
-		return cue.Value{}, cueError("evaluate "+dir, err)
-	}
-	return v, nil
-}
-
 func cataloguePath(p string) string { return "components/" + strings.TrimPrefix(p, "/") }
 
 // component evaluates one folder. The first pass learns which secrets are
 // requested, the second one fills their facts in.
-func (e *evaluator) component(dir string, in Input, images map[string]string) (Component, error) {
+func (e *evaluator) component(dir string, in *Input, images map[string]string) (Component, error) {
 	v, err := e.build(dir, "component")
 	if err != nil {
 		return Component{}, err
 	}
-	v, err = fillInput(v, in, images)
+	given, err := e.given(in, images)
 	if err != nil {
 		return Component{}, fmt.Errorf("%s: %w", dir, err)
+	}
+	v = v.Unify(given)
+	if err := v.Err(); err != nil {
+		return Component{}, fmt.Errorf("%s: %w", dir, cueError("fill in the declaration", err))
 	}
 
 	c := Component{Path: dir}
@@ -166,45 +139,6 @@ func decodeBundle(v cue.Value) (bundleSpec, error) {
 		return b, errors.New("no source: one of cue, helm, kustomize, crds")
 	}
 	return b, nil
-}
-
-// fillInput puts the declaration, versions, images and facts into a package.
-func fillInput(v cue.Value, in Input, images map[string]string) (cue.Value, error) {
-	runtimeVersion := ""
-	for _, role := range []string{ClusterRuntime, ClusterSeed} {
-		if f, ok := in.Facts.Clusters[role]; ok && runtimeVersion == "" && (in.Owner.Kind == "garden") == (role == ClusterRuntime) {
-			runtimeVersion = f.KubernetesVersion
-		}
-	}
-	runtime, err := kubernetesVersion(runtimeVersion)
-	if err != nil {
-		return v, err
-	}
-	target := runtime
-	if in.TargetVersion != "" {
-		if target, err = kubernetesVersion(in.TargetVersion); err != nil {
-			return v, err
-		}
-	}
-	fill := func(path string, x any) {
-		v = v.FillPath(cue.ParsePath(path), x)
-	}
-	fill("owner", in.Owner)
-	fill("kubernetes", map[string]any{"runtime": runtime, "target": target})
-	fill("images", images)
-	for _, name := range sortedKeys(in.Objects) {
-		fill(name, in.Objects[name])
-	}
-	if len(in.Facts.Addresses) > 0 {
-		fill("facts.addresses", in.Facts.Addresses)
-	}
-	if len(in.Facts.Extensions) > 0 {
-		fill("facts.extensions", in.Facts.Extensions)
-	}
-	if err := v.Err(); err != nil {
-		return v, cueError("fill in the declaration", err)
-	}
-	return v, nil
 }
 
 func sortedKeys[V any](m map[string]V) []string {

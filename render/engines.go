@@ -8,6 +8,7 @@ import (
 	"path"
 	"sort"
 	"strings"
+	"sync"
 
 	"cuelang.org/go/cue"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -29,16 +30,31 @@ func source(catalogue fs.FS, dir string, in Input, spec bundleSpec) ([]Object, e
 		{"kustomize", func(v cue.Value) ([]Object, error) { return kustomizeSource(catalogue, dir, v) }},
 		{"crds", func(v cue.Value) ([]Object, error) { return crdObjects(v) }},
 	}
+	var chosen func() ([]Object, error)
+	first := ""
 	for _, engine := range engines {
-		if v := spec.source.LookupPath(cue.ParsePath(engine.field)); v.Exists() {
-			return engine.render(v)
+		v := spec.source.LookupPath(cue.ParsePath(engine.field))
+		if !v.Exists() {
+			continue
 		}
+		if chosen != nil {
+			pos := v.Pos()
+			return nil, fmt.Errorf("%s:%d:%d: component.bundles.%s.source.%s: field not allowed: the source is %s already",
+				pos.Filename(), pos.Line(), pos.Column(), spec.Name, engine.field, first)
+		}
+		first, chosen = engine.field, func() ([]Object, error) { return engine.render(v) }
+	}
+	if chosen != nil {
+		return chosen()
 	}
 	if err := spec.source.Err(); err != nil {
 		return nil, cueError("source", err)
 	}
 	return nil, errors.New("source names no engine: one of cue, helm, kustomize, crds")
 }
+
+// definitions are those of our API, read once; nobody changes them.
+var definitions = sync.OnceValue(crds.All)
 
 // cueObjects takes a list of objects; each knows the line it was written on.
 func cueObjects(v cue.Value) ([]Object, error) {
@@ -78,7 +94,7 @@ func crdObjects(v cue.Value) ([]Object, error) {
 	var out []Object
 	for _, name := range names {
 		found := false
-		for _, crd := range crds.All() {
+		for _, crd := range definitions() {
 			if crd.Spec.Group != name && crd.Name != name {
 				continue
 			}
@@ -102,7 +118,7 @@ func crdObjects(v cue.Value) ([]Object, error) {
 
 func crdGroups() []string {
 	set := map[string]bool{}
-	for _, crd := range crds.All() {
+	for _, crd := range definitions() {
 		set[crd.Spec.Group] = true
 	}
 	groups := make([]string, 0, len(set))

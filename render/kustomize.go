@@ -6,10 +6,12 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 
 	"cuelang.org/go/cue"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/api/resmap"
 	"sigs.k8s.io/kustomize/api/types"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 	"sigs.k8s.io/yaml"
@@ -53,7 +55,7 @@ func kustomizeBuild(memory filesys.FileSystem, dir string, place func(string) st
 	options.LoadRestrictions = types.LoadRestrictionsRootOnly
 	options.Reorder = krusty.ReorderOptionNone
 	options.PluginConfig = types.DisabledPluginConfig()
-	resources, err := krusty.MakeKustomizer(options).Run(memory, dir)
+	resources, err := runKrusty(krusty.MakeKustomizer(options), memory, dir)
 	if err != nil {
 		root := dir[:1+strings.IndexByte(dir[1:]+"/", '/')]
 		return nil, fmt.Errorf("kustomize: build %s: %s", place(dir), strings.ReplaceAll(err.Error(), "'"+root, "'"+place(root)))
@@ -73,6 +75,15 @@ func kustomizeBuild(memory filesys.FileSystem, dir string, place func(string) st
 		out = append(out, obj)
 	}
 	return out, nil
+}
+
+// krustyRuns lets one build run at a time: krusty keeps the schema of the build it works on in variables of its package.
+var krustyRuns sync.Mutex
+
+func runKrusty(k *krusty.Kustomizer, files filesys.FileSystem, dir string) (resmap.ResMap, error) {
+	krustyRuns.Lock()
+	defer krustyRuns.Unlock()
+	return k.Run(files, dir)
 }
 
 // takeOrigin moves krusty's origin annotation into the origin of the object.

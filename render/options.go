@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -34,14 +35,15 @@ func LandscapeOptions(catalogue fs.FS, l *landscapes.Landscape) (Options, error)
 		return o, err
 	}
 	var problems []error
-	for owner, settings := range l.Config.Spec.Components {
-		for name, s := range settings {
+	for _, owner := range slices.Sorted(maps.Keys(l.Config.Spec.Components)) {
+		settings := l.Config.Spec.Components[owner]
+		for _, name := range sortedKeys(settings) {
 			field := fmt.Sprintf("spec.components.%s.%s", owner, name)
 			component := path.Join(string(owner), name)
 			if err := isComponent(catalogue, component); err != nil {
 				problems = append(problems, fmt.Errorf("%s: %s: %w", configPlace(l, field), field, err))
-			} else if s.Enabled != nil {
-				o.Enabled[component] = *s.Enabled
+			} else if enabled := settings[name].Enabled; enabled != nil {
+				o.Enabled[component] = *enabled
 			}
 		}
 	}
@@ -59,7 +61,6 @@ func LandscapeOptions(catalogue fs.FS, l *landscapes.Landscape) (Options, error)
 			Name: image.Name, Repository: image.Repository, Tag: image.Tag, TargetVersion: image.Version,
 		})
 	}
-	slices.SortFunc(problems, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
 	return o, errors.Join(problems...)
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
@@ -219,17 +220,12 @@ func All(l *landscapes.Landscape, catalogue fs.FS, only func(Owner) bool) ([]Bun
 	if err != nil {
 		return nil, err
 	}
+	if only != nil {
+		inputs = slices.DeleteFunc(inputs, func(in Input) bool { return !only(in.Owner) })
+	}
+	results, problems := renderOwners(inputs, options)
 	var bundles []Bundle
-	var problems []error
-	for _, in := range inputs {
-		if only != nil && !only(in.Owner) {
-			continue
-		}
-		result, err := Render(in, options)
-		if err != nil {
-			problems = append(problems, err)
-			continue
-		}
+	for _, result := range results {
 		bundles = append(bundles, result.Bundles...)
 	}
 	return bundles, errors.Join(problems...)

@@ -25,12 +25,12 @@ func shootYAML(name, namespace, rest string) string {
 
 func TestOwners(t *testing.T) {
 	l := loadLandscape(t, map[string]string{
-		"landscape.yaml": landscapeFile("{facts: facts.json.txt}"),
+		"landscape.yaml": landscapeFile("{facts: facts.yaml}"),
 		"g.yaml":         gardenYAML, "s.yaml": seedYAML, "p.yaml": projectYAML,
-		"profile.yaml":   "apiVersion: core.gardener.cloud/v1beta1\nkind: CloudProfile\nmetadata: {name: local}\nspec: {type: local}\n",
-		"a.yaml":         shootYAML("a", "garden-dev", ", seedName: eu, cloudProfile: {kind: CloudProfile, name: local}"),
-		"unbound.yaml":   shootYAML("unbound", "garden-dev", ""),
-		"facts.json.txt": "shoot garden-dev/a: {clusters: {seed: {kubernetesVersion: 1.33.1}}, addresses: {kube-apiserver: 10.0.0.1}}\n",
+		"profile.yaml": "apiVersion: core.gardener.cloud/v1beta1\nkind: CloudProfile\nmetadata: {name: local}\nspec: {type: local}\n",
+		"a.yaml":       shootYAML("a", "garden-dev", ", seedName: eu, cloudProfile: {kind: CloudProfile, name: local}"),
+		"unbound.yaml": shootYAML("unbound", "garden-dev", ""),
+		"facts.yaml":   "shoot garden-dev/a: {clusters: {seed: {kubernetesVersion: 1.33.1}}, addresses: {kube-apiserver: 10.0.0.1}}\n",
 	})
 	inputs, err := Owners(l)
 	require.NoError(t, err)
@@ -186,7 +186,7 @@ func TestCatalogueVersion(t *testing.T) {
 			require.True(t, errors.As(err, &versions))
 			require.ErrorAs(t, all, &versions)
 			assert.Equal(t, components.Version, versions.Have)
-			assert.Contains(t, err.Error(), "landscape.yaml:6:23: spec.catalogue.version: the landscape is written for catalogue "+versions.Wanted+", and this program has "+components.Version+": ")
+			assert.Contains(t, err.Error(), "landscape.yaml:6:24: spec.catalogue.version: the landscape is written for catalogue "+versions.Wanted+", and this program has "+components.Version+": ")
 		})
 	}
 }

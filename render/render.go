@@ -43,28 +43,47 @@ func sameJSON(a, b json.RawMessage) bool {
 // Render renders every enabled component of the owner's catalogue. All errors
 // are reported, not only the first.
 func Render(in Input, opts Options) (Result, error) {
-	images, err := imagesFor(in, opts)
-	if err != nil {
-		return Result{}, err
+	results, errs := renderOwners([]Input{in}, opts)
+	return results[0], errs[0]
+}
+
+// renderOwners renders the components of all owners side by side. What one owner has is in
+// the same order as if they were rendered one after the other.
+func renderOwners(inputs []Input, opts Options) ([]Result, []error) {
+	results, errs := make([]Result, len(inputs)), make([]error, len(inputs))
+	var tasks []*task
+	for i := range inputs {
+		found, err := tasksOf(&inputs[i], opts)
+		if err != nil {
+			errs[i] = err
+			continue
+		}
+		tasks = append(tasks, found...)
 	}
-	dirs, err := componentDirs(opts.Catalogue, in.Owner.Kind)
-	if err != nil {
-		return Result{}, err
+	runTasks(tasks, opts)
+	byOwner := map[*Input][]*task{}
+	for _, t := range tasks {
+		byOwner[t.in] = append(byOwner[t.in], t)
 	}
-	eval := newEvaluator(opts.Catalogue)
+	for i := range inputs {
+		if errs[i] == nil {
+			results[i], errs[i] = collect(byOwner[&inputs[i]])
+		}
+	}
+	return results, errs
+}
+
+// collect puts the components of one owner together.
+func collect(tasks []*task) (Result, error) {
 	var result Result
 	var problems []error
-	for _, dir := range dirs {
-		if !wanted(dir, opts.Only) {
+	for _, t := range tasks {
+		if t.err != nil {
+			problems = append(problems, fmt.Errorf("%s, component %s: %w", t.in.Owner, t.dir, t.err))
 			continue
 		}
-		c, bundles, err := renderComponent(eval, dir, in, images, opts)
-		if err != nil {
-			problems = append(problems, fmt.Errorf("%s, component %s: %w", in.Owner, dir, err))
-			continue
-		}
-		result.Components = append(result.Components, c)
-		result.Bundles = append(result.Bundles, bundles...)
+		result.Components = append(result.Components, t.component)
+		result.Bundles = append(result.Bundles, t.bundles...)
 	}
 	problems = append(problems, duplicateBundles(result.Bundles)...)
 	if err := errors.Join(problems...); err != nil {
@@ -74,7 +93,7 @@ func Render(in Input, opts Options) (Result, error) {
 	return result, nil
 }
 
-func renderComponent(eval *evaluator, dir string, in Input, images map[string]string, opts Options) (Component, []Bundle, error) {
+func renderComponent(eval *evaluator, dir string, in *Input, images map[string]string, opts Options) (Component, []Bundle, error) {
 	c, err := eval.component(dir, in, images)
 	if err != nil {
 		return c, nil, err
@@ -92,12 +111,12 @@ func renderComponent(eval *evaluator, dir string, in Input, images map[string]st
 			return c, nil, fmt.Errorf("image %s is not in the image vector for these Kubernetes versions", name)
 		}
 	}
-	bundles, err := c.render(eval, in, opts)
+	bundles, err := c.render(*in, opts)
 	return c, bundles, err
 }
 
 // render runs the engines, then what is common to all of them.
-func (c Component) render(eval *evaluator, in Input, opts Options) ([]Bundle, error) {
+func (c Component) render(in Input, opts Options) ([]Bundle, error) {
 	bundles := make([]Bundle, 0, len(c.bundles))
 	for _, spec := range c.bundles {
 		objects, err := source(opts.Catalogue, c.Path, in, spec)

@@ -112,8 +112,8 @@ func (s *sources) compileBase(ctx *cue.Context, gvk schema.GroupVersionKind) (cu
 }
 
 // compileRules compiles the rules of one kind together with those for all kinds. To evaluate them for many objects
-// they are compiled bare: without the fields that only people read, and the constraint #Rule that holds for all of
-// them, which would be evaluated again with every object.
+// they are compiled bare: without the fields that only people read, the constraint #Rule that holds for all of
+// them, and the defaults of old and landscape, which would be evaluated again with every object.
 func (s *sources) compileRules(ctx *cue.Context, gvk schema.GroupVersionKind, bare bool) (cue.Value, error) {
 	instance := build.NewContext().NewInstance("rules/"+strings.ToLower(gvk.Kind), nil)
 	folders := append(slices.Clone(foldersForAll[:]), strings.ToLower(gvk.Kind))
@@ -142,10 +142,20 @@ func (s *sources) compileRules(ctx *cue.Context, gvk schema.GroupVersionKind, ba
 }
 
 // stripRules removes title, doc, source, severity and scope of each rule, and the constraint of the library on all.
+// Whoever evaluates stripped rules has to say what old and landscape are: a default is a disjunction, and CUE makes
+// a copy of the whole landscape to decide it.
 func stripRules(file *ast.File) {
 	file.Decls = slices.DeleteFunc(file.Decls, func(declaration ast.Decl) bool {
 		field, ok := declaration.(*ast.Field)
-		if !ok || fieldName(field) != "rules" {
+		if !ok {
+			return false
+		}
+		switch fieldName(field) {
+		case "old", "landscape":
+			field.Value = ast.NewIdent("_")
+			return false
+		case "rules":
+		default:
 			return false
 		}
 		rules, ok := field.Value.(*ast.StructLit)

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"cuelang.org/go/cue"
+	"cuelang.org/go/cue/ast"
 	"cuelang.org/go/cue/cuecontext"
 	"cuelang.org/go/cue/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -38,8 +39,14 @@ type worker struct {
 	landscape *surroundings
 	ctx       *cue.Context
 	base      map[schema.GroupVersionKind]cue.Value
-	rules     map[schema.GroupVersionKind]cue.Value
+	rules     map[ruleSet]cue.Value
 	used      int
+}
+
+// ruleSet names the rules of a kind, prepared for new objects or for changed ones.
+type ruleSet struct {
+	kind    schema.GroupVersionKind
+	changed bool
 }
 
 func newWorker(s *sources, landscape *surroundings) *worker {
@@ -52,7 +59,7 @@ func newWorker(s *sources, landscape *surroundings) *worker {
 func (w *worker) recycle() {
 	w.ctx = cuecontext.New()
 	w.base = map[schema.GroupVersionKind]cue.Value{}
-	w.rules = map[schema.GroupVersionKind]cue.Value{}
+	w.rules = map[ruleSet]cue.Value{}
 	w.used = 0
 }
 
@@ -141,16 +148,9 @@ func within(outer, inner string) bool {
 // checkRules evaluates the rules of the kind. Rules that cannot be evaluated are left out if the structure is broken,
 // since they count on it; otherwise they are a fault of ours and reported as such.
 func (w *worker) checkRules(input ruleInput, value cue.Value, broken bool) ([]finding, error) {
-	rules, ok := w.rules[input.kind.GVK]
-	if !ok {
-		var err error
-		if rules, err = w.sources.compileRules(w.ctx, input.kind.GVK, true); err != nil {
-			return nil, err
-		}
-		if input.landscape != nil {
-			rules = rules.FillPath(landscapePath, input.landscape.byKind)
-		}
-		w.rules[input.kind.GVK] = rules
+	rules, err := w.preparedRules(input.kind, input.old != nil)
+	if err != nil {
+		return nil, err
 	}
 	filled := rules.FillPath(objectPath, value)
 	if input.old != nil {
@@ -179,6 +179,28 @@ func (w *worker) checkRules(input ruleInput, value cue.Value, broken bool) ([]fi
 		}
 	}
 	return findings, nil
+}
+
+// preparedRules compiles the rules of a kind when they are first needed, and fills in all but the object.
+func (w *worker) preparedRules(kind *structure.Kind, changed bool) (cue.Value, error) {
+	set := ruleSet{kind: kind.GVK, changed: changed}
+	if rules, ok := w.rules[set]; ok {
+		return rules, nil
+	}
+	rules, err := w.sources.compileRules(w.ctx, kind.GVK, true)
+	if err != nil {
+		return cue.Value{}, err
+	}
+	if w.landscape != nil {
+		rules = rules.FillPath(landscapePath, w.landscape.byKind)
+	} else {
+		rules = rules.FillPath(landscapePath, ast.NewNull())
+	}
+	if !changed {
+		rules = rules.FillPath(oldPath, ast.NewNull())
+	}
+	w.rules[set] = rules
+	return rules, nil
 }
 
 func evaluateRule(rule Rule, value cue.Value) ([]finding, error) {

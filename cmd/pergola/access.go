@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"time"
 
@@ -14,10 +13,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/utils/clock"
 
-	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 	"github.com/pergola-dev/pergola/components"
 	"github.com/pergola-dev/pergola/controllers/landscape"
-	"github.com/pergola-dev/pergola/health/condition"
 	"github.com/pergola-dev/pergola/landscapes"
 	"github.com/pergola-dev/pergola/plan"
 )
@@ -81,7 +78,7 @@ func newConverger(cmd *cobra.Command, l *landscapes.Landscape, flags accessFlags
 	}
 	options := landscape.Options{
 		Catalogue: components.FS, Configs: configs, Clock: clock.RealClock{}, Holder: holder(), Version: version,
-		Thresholds: thresholds(l), Gate: gate,
+		Thresholds: landscape.Thresholds(l), Gate: gate,
 	}
 	if progress != nil {
 		options.OnEvent, options.OnObject, options.OnDrift = progress.event, progress.object, progress.drift
@@ -98,46 +95,7 @@ func holder() string {
 	return fmt.Sprintf("%s_pergola-apply_%d", host, os.Getpid())
 }
 
-// defaultThreshold holds for every condition a landscape does not name (upstream's charts: 1m).
-const defaultThreshold = time.Minute
-
-func thresholds(l *landscapes.Landscape) condition.Thresholds {
-	out := condition.Thresholds{}
-	for _, name := range []gardencorev1beta1.ConditionType{
-		"VirtualGardenAPIServerAvailable", "RuntimeComponentsHealthy", "VirtualComponentsHealthy", "ObservabilityComponentsHealthy",
-		"SeedSystemComponentsHealthy", "ControlPlaneHealthy",
-	} {
-		out[name] = defaultThreshold
-	}
-	for _, t := range l.Config.Spec.ConditionThresholds {
-		out[t.Type] = t.Duration.Duration
-	}
-	return out
-}
-
-// gateOf reads the deletion gate of a landscape.
+// gateOf is the deletion gate of a landscape.
 func gateOf(l *landscapes.Landscape, approved []string) (plan.Gate, error) {
-	gate := plan.DefaultGate()
-	gate.Approved = map[string]bool{}
-	for _, id := range approved {
-		gate.Approved[id] = true
-	}
-	spec := l.Config.Spec.DeletionGate
-	if spec == nil {
-		return gate, nil
-	}
-	if spec.MaxDeletions != nil {
-		gate.MaxDeletions = plan.Limit(int(*spec.MaxDeletions))
-	}
-	if spec.MaxShare != nil {
-		share, err := plan.ParseShare(*spec.MaxShare)
-		if err != nil {
-			return gate, fmt.Errorf("landscape.yaml: spec.deletionGate.maxShare: %w", err)
-		}
-		gate.MaxShare = plan.Limit(share)
-	}
-	if spec.ProtectedKinds != nil {
-		gate.Protected = spec.ProtectedKinds
-	}
-	return gate, nil
+	return landscape.Gate(l, approved)
 }

@@ -5,22 +5,16 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/pergola-dev/pergola/apply/flow"
 	"github.com/pergola-dev/pergola/controllers/landscape"
+	"github.com/pergola-dev/pergola/controllers/owner"
 	"github.com/pergola-dev/pergola/plan"
 )
-
-// exempt lists what is in no inventory, for the help of apply.
-const exempt = `Every object that Pergola makes is in the inventory of a bundle (a ConfigMap pergola-inventory.* in namespace
-garden, or status.resources of a ManagedResource), except:
-  Secrets labelled managed-by=secrets-manager   generated secrets; their manager removes them itself
-  Secrets labelled role=<name>-configuration    encryption configuration, derived from a generated key
-  ConfigMaps pergola-inventory.*                the inventories themselves
-  Leases garden/gardener-operator-leader-election, garden/gardenlet-leader-election
-  Namespace garden, shoot--<project>--<shoot>   until the flow's namespace bundle takes them over`
 
 func newApply() *cobra.Command {
 	var access accessFlags
@@ -34,7 +28,9 @@ func newApply() *cobra.Command {
 virtual garden, the Seeds, the Shoots. A part that fails stops only what depends on it; running it
 again completes what is missing and leaves unchanged objects alone.
 
-` + exempt,
+Every object that Pergola makes is in the inventory of a bundle (a ConfigMap ` + owner.InventoryPrefix + `* in namespace
+garden, or status.resources of a ManagedResource), except:
+` + landscape.DescribeExemptions(),
 		Example: `  pergola apply landscapes/local
   pergola apply landscapes/local --dry-run
   pergola apply landscapes/local --watch          # keep repairing drift
@@ -61,7 +57,10 @@ again completes what is missing and leaves unchanged objects alone.
 				return err
 			}
 			fmt.Fprintln(cmd.ErrOrStderr(), "Watching: drift is repaired until you press Ctrl-C.")
-			return c.Keep(cmd.Context())
+			if err := c.Keep(cmd.Context()); err != nil {
+				return finding{err}
+			}
+			return nil
 		},
 	}
 	outputFlag(cmd, &output, "text", "json")
@@ -94,20 +93,46 @@ func converge(cmd *cobra.Command, ctx context.Context, c *landscape.Converger, p
 			return perr
 		}
 	}
-	var held *landscape.HeldError
 	switch {
-	case errors.As(err, &held):
-		return finding{held}
 	case cmd.Context().Err() != nil:
 		return finding{errors.New("interrupted: what was sent is recorded in the inventories, run apply again to complete it")}
 	case err != nil:
-		return finding{err}
+		printProblems(cmd, report, err)
+		if ctx.Err() != nil {
+			fmt.Fprintf(cmd.ErrOrStderr(), "Gave up after %s (--timeout).\n", time.Since(started).Round(time.Second))
+		}
+		fmt.Fprintln(cmd.ErrOrStderr(), "Next: repair that and run apply again; it completes what is missing.")
+		return errFinding
 	}
 	if output == "text" {
 		fmt.Fprintf(cmd.OutOrStdout(), "Applied: %d objects changed in %s.\n", report.Changed, time.Since(started).Round(100*time.Millisecond))
 		landscape.PrintStatus(cmd.OutOrStdout(), c.Status(ctx), colored(cmd))
 	}
 	return nil
+}
+
+// printProblems says what failed, one problem a line and causes first, then which steps were not started for it.
+func printProblems(cmd *cobra.Command, report *landscape.Report, err error) {
+	problems := owner.Problems(err)
+	noun := "problems"
+	if len(problems) == 1 {
+		noun = "problem"
+	}
+	fmt.Fprintf(cmd.ErrOrStderr(), "Error: %d %s\n", len(problems), noun)
+	for _, p := range problems {
+		fmt.Fprintln(cmd.ErrOrStderr(), "  "+p)
+	}
+	for _, o := range report.Owners {
+		var blocked []string
+		for _, n := range o.Nodes {
+			if n.State == flow.Blocked {
+				blocked = append(blocked, n.ID)
+			}
+		}
+		if len(blocked) > 0 {
+			fmt.Fprintf(cmd.ErrOrStderr(), "Not started, %s: %s\n", o.Owner, strings.Join(blocked, ", "))
+		}
+	}
 }
 
 func printHeld(cmd *cobra.Command, report *landscape.Report) {
@@ -122,11 +147,8 @@ func printHeld(cmd *cobra.Command, report *landscape.Report) {
 func printReport(cmd *cobra.Command, report *landscape.Report, err error) error {
 	out := struct {
 		*landscape.Report
-		Error string `json:"error,omitempty"`
-	}{Report: report}
-	if err != nil {
-		out.Error = err.Error()
-	}
+		Errors []string `json:"errors,omitempty"`
+	}{Report: report, Errors: owner.Problems(err)}
 	enc := json.NewEncoder(cmd.OutOrStdout())
 	enc.SetIndent("", "  ")
 	return enc.Encode(out)

@@ -5,9 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"sync"
+	"time"
 
 	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
@@ -37,6 +41,10 @@ type Options struct {
 	OnObject   func(owner, bundle string, r apply.ObjectResult)
 	// OnDrift hears about repairs while a landscape is kept.
 	OnDrift func(Drift)
+	// StepTimeout shortens the timeouts of the flows' steps; zero leaves them as they are.
+	StepTimeout time.Duration
+	// CareInterval is how often conditions are judged, while converging and while keeping; default 30 s (upstream's).
+	CareInterval time.Duration
 }
 
 // Converger holds the connections and what was rendered last.
@@ -49,6 +57,10 @@ type Converger struct {
 	all       []*owner.Owner
 	unbound   []error
 
+	// alive ends when a lease is lost: somebody else may converge now.
+	alive context.Context
+	die   context.CancelCauseFunc
+
 	mu     sync.Mutex
 	report Report
 	leases []*lease
@@ -57,21 +69,18 @@ type Converger struct {
 // Report is what a run did.
 type Report struct {
 	Owners []*owner.Report `json:"owners"`
-	// Held deletions by cluster, with the id that approves them.
-	Held    []HeldDeletion `json:"held,omitempty"`
-	Changed int            `json:"changed"`
-}
-
-// HeldDeletion is kept back by the gate.
-type HeldDeletion struct {
-	Cluster  string       `json:"cluster"`
-	Objects  []apply.Held `json:"objects"`
-	Approval string       `json:"approval"`
+	// Held deletions, with the ids that approve them.
+	Held    []owner.HeldObjects `json:"held,omitempty"`
+	Changed int                 `json:"changed"`
 }
 
 // New prepares the clusters of a landscape; no request is made yet.
 func New(l *landscapes.Landscape, options Options) (*Converger, error) {
+	if options.CareInterval <= 0 {
+		options.CareInterval = careInterval
+	}
 	c := &Converger{landscape: l, options: options, clusters: map[string]*apply.Cluster{}, engine: apply.NewEngine(apply.Options{Clock: options.Clock})}
+	c.alive, c.die = context.WithCancelCause(context.Background())
 	for name, config := range options.Configs {
 		cluster, err := apply.NewCluster(name, config, apply.ClusterOptions{Clock: options.Clock})
 		if err != nil {
@@ -88,7 +97,7 @@ func New(l *landscapes.Landscape, options Options) (*Converger, error) {
 	c.owners = &owner.Reconciler{
 		Engine: c.engine, Render: rendering, Clock: options.Clock, Thresholds: options.Thresholds, Gate: options.Gate,
 		Gardener: gardencorev1beta1.Gardener{ID: options.Holder, Name: options.Holder, Version: options.Version},
-		OnEvent:  options.OnEvent, OnObject: c.object,
+		OnEvent:  options.OnEvent, OnObject: c.object, StepTimeout: options.StepTimeout, CareInterval: options.CareInterval,
 	}
 	if err := c.findOwners(); err != nil {
 		c.Close()
@@ -102,13 +111,37 @@ func (c *Converger) Cluster(name string) *apply.Cluster { return c.clusters[name
 
 // Close ends all connections and gives the leases back.
 func (c *Converger) Close() {
-	for _, l := range c.leases {
-		l.release()
-	}
+	c.mu.Lock()
+	leases := c.leases
 	c.leases = nil
+	c.mu.Unlock()
+	var group sync.WaitGroup
+	for _, l := range leases {
+		group.Go(l.release)
+	}
+	group.Wait()
+	c.die(nil)
 	for _, cluster := range c.clusters {
 		cluster.Close()
 	}
+}
+
+// whileLeased gives a context that ends with the leases, too.
+func (c *Converger) whileLeased(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	stop := context.AfterFunc(c.alive, func() { cancel(context.Cause(c.alive)) })
+	return ctx, func() {
+		stop()
+		cancel(nil)
+	}
+}
+
+// lostLease says why the leases were lost, nil while they are held.
+func (c *Converger) lostLease() error {
+	if c.alive.Err() == nil {
+		return nil
+	}
+	return context.Cause(c.alive)
 }
 
 // findOwners places every owner of the landscape on its clusters.
@@ -142,63 +175,96 @@ func (c *Converger) findOwners() error {
 	return nil
 }
 
-// Apply converges the landscape once: leases, bootstrap, the Garden, what Git declares for the virtual
-// garden, the Seeds, the Shoots. A part that fails stops only what depends on it.
+// Apply converges the landscape once: leases, bootstrap, the Garden; as soon as the virtual garden serves, also what
+// Git declares for it, the Seeds, the Shoots. A part that fails stops only what depends on it.
 func (c *Converger) Apply(ctx context.Context) (*Report, error) {
 	c.report = Report{}
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	problems := append([]error{}, c.unbound...)
-	fail := func(err error) {
-		if err != nil {
-			problems = append(problems, err)
-		}
-	}
+	ctx, cancel := c.whileLeased(ctx)
+	defer cancel()
 	if c.clusters[Runtime] == nil {
-		return &c.report, errors.Join(problems...)
+		return &c.report, errors.Join(c.unbound...)
 	}
-	if err := c.lock(ctx, Runtime, leaseOperator, cancel); err != nil {
-		return &c.report, errors.Join(append(problems, err)...)
-	}
+	problems := slices.Clone(c.unbound)
 	parts := split(c.landscape)
-	if err := c.bootstrap(ctx, parts[Runtime]); err != nil {
+	if err := errors.Join(parts[Runtime].readable(), parts[Virtual].readable()); err != nil {
+		return &c.report, err
+	}
+	if err := c.lock(ctx, Runtime, leaseOperator); err != nil {
 		return &c.report, errors.Join(append(problems, err)...)
 	}
-	fail(c.converge(ctx, owner.Garden, nil))
-
-	if c.clusters[Virtual] != nil && ctx.Err() == nil {
-		if err := c.applyDeclarations(ctx, Virtual, parts[Virtual]); err != nil {
-			fail(fmt.Errorf("declarations of the virtual garden: %w", err))
-		}
+	if err := c.applyBootstrap(ctx); err != nil {
+		return &c.report, errors.Join(append(problems, fmt.Errorf("bootstrap of the runtime cluster: %w", err))...)
 	}
+	if err := c.applyDeclarations(ctx, Runtime, parts[Runtime]); err != nil {
+		problems = append(problems, fmt.Errorf("declarations of the runtime cluster: %w", err))
+	}
+	ready, ended := make(chan struct{}), make(chan error, 1)
+	go func() { ended <- c.convergeGarden(ctx, sync.OnceFunc(func() { close(ready) })) }()
+	var gardenErr error
+	running := true
+	select {
+	case <-ready:
+	case gardenErr = <-ended:
+		running = false
+	}
+	var rest error
 	if ctx.Err() == nil {
-		fail(c.convergeSeeds(ctx, cancel))
+		rest = c.convergeVirtual(ctx, parts[Virtual])
 	}
-	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) {
-		fail(cause)
+	if running {
+		gardenErr = <-ended
 	}
+	problems = append(problems, gardenErr, rest, c.lostLease())
 	return &c.report, errors.Join(problems...)
 }
 
-// bootstrap brings the Garden and what it refers to into the runtime cluster.
-func (c *Converger) bootstrap(ctx context.Context, d *declarations) error {
+// convergeVirtual brings what Git declares into the virtual garden, then runs the Seeds with their Shoots.
+func (c *Converger) convergeVirtual(ctx context.Context, d *declarations) error {
+	if c.clusters[Virtual] == nil {
+		return nil
+	}
+	seed := apply.Ref{APIVersion: gardencorev1beta1.SchemeGroupVersion.String(), Kind: "Seed"}
+	if _, err := c.clusters[Virtual].Mapping(ctx, seed.GVK()); err != nil {
+		return &owner.FollowsError{Err: fmt.Errorf("declarations of the virtual garden, Seeds and Shoots: not reconciled, because the virtual garden is not ready: %w",
+			c.clusters[Virtual].Explain(seed, "read", err))}
+	}
+	var declared error
+	if err := c.applyDeclarations(ctx, Virtual, d); err != nil {
+		declared = fmt.Errorf("declarations of the virtual garden: %w", err)
+	}
+	if ctx.Err() != nil {
+		return declared
+	}
+	return errors.Join(declared, c.convergeSeeds(ctx))
+}
+
+// applyBootstrap sends the definitions that everything else needs, and waits until they are served.
+func (c *Converger) applyBootstrap(ctx context.Context) error {
 	objects, err := bootstrapObjects()
 	if err != nil {
 		return err
 	}
 	s := apply.Set{Name: c.setID("bootstrap"), Objects: objects, FieldManager: FieldManager}
 	if err := c.applySet(ctx, Runtime, "bootstrap", s, c.declarationInventory("bootstrap")); err != nil {
-		return fmt.Errorf("bootstrap of the runtime cluster: %w", err)
+		return err
 	}
-	if err := c.applyDeclarations(ctx, Runtime, d); err != nil {
-		return fmt.Errorf("declarations of the runtime cluster: %w", err)
+	return owner.AwaitServed(ctx, c.options.Clock, c.clusters[Runtime], objects)
+}
+
+// convergeGarden reconciles the Garden; ready is called when the virtual garden can be used, which may be before the end.
+func (c *Converger) convergeGarden(ctx context.Context, ready func()) error {
+	for _, o := range c.all {
+		if o.Input.Owner.Kind == owner.Garden {
+			o.OnTargetReady = ready
+			return c.convergeOne(ctx, o)
+		}
 	}
 	return nil
 }
 
 // convergeSeeds runs all seeds side by side, each followed by its own shoots: one unreachable seed
 // slows no other.
-func (c *Converger) convergeSeeds(ctx context.Context, cancel context.CancelCauseFunc) error {
+func (c *Converger) convergeSeeds(ctx context.Context) error {
 	var group errgroup.Group
 	var mu sync.Mutex
 	var problems []error
@@ -207,14 +273,16 @@ func (c *Converger) convergeSeeds(ctx context.Context, cancel context.CancelCaus
 			continue
 		}
 		group.Go(func() error {
-			err := c.lock(ctx, o.Local.Name(), leaseGardenlet, cancel)
-			if err == nil {
+			err := c.lock(ctx, o.Local.Name(), leaseGardenlet)
+			if err != nil {
+				err = fmt.Errorf("%s: %w", o, err)
+			} else {
 				err = c.convergeOne(ctx, o)
 			}
 			if err == nil {
-				err = c.converge(ctx, owner.Shoot, o.Local)
+				err = c.convergeShoots(ctx, o.Local)
 			} else if names := c.shootsOf(o.Local); len(names) > 0 {
-				err = errors.Join(err, fmt.Errorf("%s: not reconciled, because %s is not", names, o))
+				err = errors.Join(err, &owner.FollowsError{Err: fmt.Errorf("%s: not reconciled, because %s is not", names, o)})
 			}
 			mu.Lock()
 			defer mu.Unlock()
@@ -239,14 +307,14 @@ func (c *Converger) shootsOf(seed *apply.Cluster) string {
 	return names
 }
 
-// converge runs all owners of a kind (on one cluster), side by side.
-func (c *Converger) converge(ctx context.Context, kind string, on *apply.Cluster) error {
+// convergeShoots runs all shoots of a seed, some side by side.
+func (c *Converger) convergeShoots(ctx context.Context, seed *apply.Cluster) error {
 	var group errgroup.Group
 	group.SetLimit(8)
 	var mu sync.Mutex
 	var problems []error
 	for _, o := range c.all {
-		if o.Input.Owner.Kind != kind || on != nil && o.Local != on {
+		if o.Input.Owner.Kind != owner.Shoot || o.Local != seed {
 			continue
 		}
 		group.Go(func() error {
@@ -263,19 +331,15 @@ func (c *Converger) converge(ctx context.Context, kind string, on *apply.Cluster
 }
 
 func (c *Converger) convergeOne(ctx context.Context, o *owner.Owner) error {
-	live, err := o.Home.GetLive(ctx, o.Ref)
-	if err != nil {
-		return fmt.Errorf("%s: %w", o, o.Home.Explain(o.Ref, "read", err))
+	if err := c.identify(ctx, o); err != nil {
+		return fmt.Errorf("%s: %w", o, err)
 	}
-	o.Input.Owner.UID = string(live.GetUID())
 	report, err := c.owners.Reconcile(ctx, o)
 	if report != nil {
 		c.mu.Lock()
 		c.report.Owners = append(c.report.Owners, report)
 		c.report.Changed += report.Changed
-		if len(report.Held) > 0 {
-			c.report.Held = append(c.report.Held, HeldDeletion{Cluster: o.Local.Name(), Objects: report.Held, Approval: report.Approval})
-		}
+		c.report.Held = append(c.report.Held, report.Held...)
 		c.mu.Unlock()
 	}
 	if err != nil {
@@ -284,8 +348,21 @@ func (c *Converger) convergeOne(ctx context.Context, o *owner.Owner) error {
 	return nil
 }
 
+// identify reads the UID of an owner, which names things outside of the clusters.
+func (c *Converger) identify(ctx context.Context, o *owner.Owner) error {
+	live, err := o.Home.GetLive(ctx, o.Ref)
+	switch {
+	case apierrors.IsNotFound(err) || meta.IsNoMatchError(err):
+		return &owner.FollowsError{Err: fmt.Errorf("not reconciled, because it is not on cluster %s: what Git declares could not be applied there", o.Home.Name())}
+	case err != nil:
+		return o.Home.Explain(o.Ref, "read", err)
+	}
+	o.Input.Owner.UID = string(live.GetUID())
+	return nil
+}
+
 // lock takes the lease of a role on a cluster, once.
-func (c *Converger) lock(ctx context.Context, cluster, name string, lost context.CancelCauseFunc) error {
+func (c *Converger) lock(ctx context.Context, cluster, name string) error {
 	c.mu.Lock()
 	for _, l := range c.leases {
 		if l.cluster == cluster && l.name == name {
@@ -294,7 +371,7 @@ func (c *Converger) lock(ctx context.Context, cluster, name string, lost context
 		}
 	}
 	c.mu.Unlock()
-	l, err := acquireLease(ctx, c.clusters[cluster], name, c.options.Holder, c.options.Clock, func(err error) { lost(err) })
+	l, err := acquireLease(ctx, c.clusters[cluster], name, c.options.Holder, c.options.Clock, func(err error) { c.die(err) })
 	if err != nil {
 		return err
 	}
@@ -315,7 +392,7 @@ func (c *Converger) count(result *apply.Result) {
 	defer c.mu.Unlock()
 	for _, o := range result.Objects {
 		switch o.Action {
-		case "created", "configured", "adopted", "recreated", "deleted":
+		case apply.Created, apply.Configured, apply.Adopted, apply.Recreated, apply.Deleted:
 			c.report.Changed++
 		}
 	}
@@ -324,5 +401,5 @@ func (c *Converger) count(result *apply.Result) {
 func (c *Converger) hold(cluster string, held []apply.Held, id string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.report.Held = append(c.report.Held, HeldDeletion{Cluster: cluster, Objects: held, Approval: id})
+	c.report.Held = append(c.report.Held, owner.HeldObjects{Cluster: cluster, Objects: held, Approval: id})
 }

@@ -143,15 +143,23 @@ func (c *Converger) setID(name string) string {
 
 func (c *Converger) declarationInventory(name string) apply.Inventory {
 	runtimeCluster := c.clusters[Runtime]
-	return apply.NewConfigMapInventory(runtimeCluster, owner.InventoryNamespace, "pergola-inventory.landscape."+c.landscape.Config.Name+"."+name,
+	return apply.NewConfigMapInventory(runtimeCluster, owner.InventoryNamespace, owner.InventoryPrefix+"landscape."+c.landscape.Config.Name+"."+name,
 		map[string]string{owner.LabelInventory: "landscape." + c.landscape.Config.Name, owner.LabelBundle: name, owner.LabelCluster: name})
+}
+
+// readable is an error when Secrets could not be decrypted.
+func (d *declarations) readable() error {
+	if len(d.locked) == 0 {
+		return nil
+	}
+	sort.Strings(d.locked)
+	return fmt.Errorf("no age key for encrypted Secrets: %s: set SOPS_AGE_KEY or SOPS_AGE_KEY_FILE", strings.Join(d.locked, ", "))
 }
 
 // applyDeclarations sends what Git declares for one cluster.
 func (c *Converger) applyDeclarations(ctx context.Context, cluster string, d *declarations) error {
-	if len(d.locked) > 0 {
-		sort.Strings(d.locked)
-		return fmt.Errorf("no age key for encrypted Secrets: %s: set SOPS_AGE_KEY or SOPS_AGE_KEY_FILE", strings.Join(d.locked, ", "))
+	if err := d.readable(); err != nil {
+		return err
 	}
 	return c.applySet(ctx, cluster, "declarations", c.declarationSet(cluster, d), c.declarationInventory(cluster))
 }

@@ -3,13 +3,16 @@ package landscape
 import (
 	"context"
 	"fmt"
+	"maps"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/controllers/owner"
 )
 
-// careInterval is how often conditions are judged while a landscape is kept (upstream: 30 s).
+// careInterval is how often conditions are judged unless an option says otherwise (upstream: 30 s).
 const careInterval = 30 * time.Second
 
 // Drift is one repair.
@@ -23,32 +26,44 @@ type Drift struct {
 	At       time.Time `json:"at"`
 }
 
-// Keep repairs drift and judges conditions until the context ends. Apply has to have run before.
+// Keep repairs drift and judges conditions until the context ends. Apply has to have run before. It returns an error
+// when a lease was lost.
 func (c *Converger) Keep(ctx context.Context) error {
+	ctx, cancel := c.whileLeased(ctx)
+	defer cancel()
 	events := make(chan apply.DriftEvent, 256)
 	var watchers sync.WaitGroup
 	for _, cluster := range c.clusters {
-		watchers.Add(1)
-		go func() {
-			defer watchers.Done()
-			c.engine.Watch(ctx, cluster, func(e apply.DriftEvent) {
-				select {
-				case events <- e:
-				case <-ctx.Done():
-				}
-			})
-		}()
+		tell := func(e apply.DriftEvent) {
+			select {
+			case events <- e:
+			case <-ctx.Done():
+			}
+		}
+		watchers.Go(func() { c.engine.Watch(ctx, cluster, tell) })
+		watchers.Go(func() { c.watchDeletions(ctx, cluster, tell) })
 	}
 	defer watchers.Wait()
-	care := c.options.Clock.NewTicker(careInterval)
+	care := c.options.Clock.NewTicker(c.options.CareInterval)
 	defer care.Stop()
+	// failed are the sets that could not be repaired; they are tried again with every round of care.
+	failed := map[string]apply.DriftEvent{}
+	repair := func(e apply.DriftEvent) {
+		delete(failed, e.Cluster+" "+e.Set)
+		if !c.repair(ctx, e) {
+			failed[e.Cluster+" "+e.Set] = e
+		}
+	}
 	for {
 		select {
 		case <-ctx.Done():
-			return nil
+			return c.lostLease()
 		case e := <-events:
-			c.repair(ctx, e)
+			repair(e)
 		case <-care.C():
+			for _, e := range maps.Clone(failed) {
+				repair(e)
+			}
 			for _, o := range c.all {
 				// A failed judgement is a condition too; the next round tries again.
 				_, _ = c.owners.Care(ctx, o)
@@ -57,20 +72,54 @@ func (c *Converger) Keep(ctx context.Context) error {
 	}
 }
 
-// repair applies the set that an object belongs to again: unchanged objects cost nothing.
-func (c *Converger) repair(ctx context.Context, e apply.DriftEvent) {
+// watchDeletions reports ManagedResources that somebody deletes: our finalizer keeps them, so they never go by
+// themselves and are no drift to the engine.
+func (c *Converger) watchDeletions(ctx context.Context, cluster *apply.Cluster, tell func(apply.DriftEvent)) {
+	found := make(chan apply.Ref, 256)
+	stop := cluster.OnChange(func(e apply.ChangeEvent) {
+		if e.New == nil || e.Ref.Kind != "ManagedResource" || e.New.GetDeletionTimestamp() == nil ||
+			e.Old != nil && e.Old.GetDeletionTimestamp() != nil {
+			return
+		}
+		select {
+		case found <- e.Ref:
+		default: // so many at once are no slip of the hand; the next apply sees to them
+		}
+	})
+	defer stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case ref := <-found:
+			for _, o := range c.all {
+				if set := c.owners.SetOfManaged(o, cluster.Name(), ref); set != "" {
+					tell(apply.DriftEvent{Cluster: cluster.Name(), Set: set, Ref: ref, Deleted: true, At: c.options.Clock.Now()})
+				}
+			}
+		}
+	}
+}
+
+// repair applies the set that an object belongs to again: unchanged objects cost nothing. It says false when
+// that failed.
+func (c *Converger) repair(ctx context.Context, e apply.DriftEvent) bool {
 	d := Drift{Cluster: e.Cluster, Object: e.Ref, What: describeDrift(e), At: c.options.Clock.Now()}
 	found, err := c.repairSet(ctx, e)
 	d.Repaired = found && err == nil
 	if err != nil {
-		d.Error = err.Error()
+		d.Error = strings.Join(owner.Problems(err), "; ")
 	}
 	if ctx.Err() == nil && found && c.options.OnDrift != nil {
 		c.options.OnDrift(d)
 	}
+	return err == nil
 }
 
 func (c *Converger) repairSet(ctx context.Context, e apply.DriftEvent) (bool, error) {
+	if e.Set == c.setID("bootstrap") {
+		return true, c.applyBootstrap(ctx)
+	}
 	for _, name := range []string{Runtime, Virtual} {
 		if e.Set == c.setID(name) && e.Cluster == name {
 			return true, c.applyDeclarations(ctx, name, split(c.landscape)[name])

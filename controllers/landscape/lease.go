@@ -29,6 +29,8 @@ const (
 const (
 	leaseDuration = 15 * time.Second
 	leaseRenew    = 5 * time.Second
+	// leaseRetry is how often we look whether the holder of a lease is still there.
+	leaseRetry = 500 * time.Millisecond
 )
 
 // HeldError says who converges already.
@@ -54,15 +56,17 @@ type lease struct {
 }
 
 // acquireLease takes a lease that is free or expired. One that is held is watched for as
-// long as it takes to see whether its holder is alive: a crashed process does not block
-// longer than the lease's duration, a living one is named at once.
+// long as it takes to see whether its holder is alive: a living one is named as soon as it renews, a crashed one
+// does not block longer than the lease's duration.
 func acquireLease(ctx context.Context, c *apply.Cluster, name, holder string, clk clock.WithTicker, lost func(error)) (*lease, error) {
 	client, err := kubernetes.NewForConfig(c.RESTConfig())
 	if err != nil {
 		return nil, fmt.Errorf("cluster %s: %w", c.Name(), err)
 	}
 	l := &lease{client: client, cluster: c.Name(), name: name, holder: holder, clock: clk}
-	seen := time.Time{}
+	tick := clk.NewTicker(leaseRetry)
+	defer tick.Stop()
+	var first time.Time
 	for {
 		held, err := l.try(ctx)
 		if err == nil {
@@ -73,16 +77,16 @@ func acquireLease(ctx context.Context, c *apply.Cluster, name, holder string, cl
 		if !errors.As(err, &other) {
 			return nil, c.Explain(apply.Ref{APIVersion: "coordination.k8s.io/v1", Kind: "Lease", Namespace: leaseNamespace, Name: name}, "acquire", err)
 		}
-		if !seen.IsZero() && held.Spec.RenewTime.After(seen) {
+		if first.IsZero() {
+			first = held.Spec.RenewTime.Time
+		}
+		if held.Spec.RenewTime.After(first) {
 			return nil, err
 		}
-		seen = held.Spec.RenewTime.Time
-		wait := clk.NewTimer(leaseRenew + 2*time.Second)
 		select {
 		case <-ctx.Done():
-			wait.Stop()
 			return nil, err
-		case <-wait.C():
+		case <-tick.C():
 		}
 	}
 }

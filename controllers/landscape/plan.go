@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/controllers/owner"
 	"github.com/pergola-dev/pergola/plan"
 )
 
@@ -28,13 +29,17 @@ func (c *Converger) Plan(ctx context.Context) (plan.Plan, error) {
 		}
 	}
 	for _, o := range c.all {
+		if err := c.identify(ctx, o); err != nil && !errors.As(err, new(*owner.FollowsError)) {
+			problems = append(problems, fmt.Errorf("%s: %w", o, err))
+			continue
+		}
 		items, unchanged, err := c.owners.Plan(ctx, o)
 		if err != nil {
 			err = fmt.Errorf("%s: %w", o, err)
 		}
 		add(items, unchanged, err)
 		for _, b := range o.Bundles() {
-			totals[b.Cluster] += len(b.Objects)
+			totals[o.ClusterName(b)] += len(b.Objects)
 		}
 	}
 	p.Sort()

@@ -2,7 +2,6 @@ package managedresource
 
 import (
 	"context"
-	"fmt"
 	"reflect"
 
 	corev1 "k8s.io/api/core/v1"
@@ -61,7 +60,7 @@ func (i *statusInventory) Remove(context.Context) error { return nil }
 func patchStatus(ctx context.Context, c *apply.Cluster, mr *resourcesv1alpha1.ManagedResource, status map[string]any) error {
 	_, err := c.MergePatch(ctx, ref(mr.Namespace, mr.Name), map[string]any{"status": status}, role, "status")
 	if err != nil {
-		return fmt.Errorf("write the status of ManagedResource %s/%s on %s: %w", mr.Namespace, mr.Name, c.Name(), err)
+		return c.Explain(ref(mr.Namespace, mr.Name), "write the status", err)
 	}
 	return nil
 }

@@ -2,7 +2,6 @@ package managedresource
 
 import (
 	"context"
-	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -41,7 +40,7 @@ func Verdict(ctx context.Context, c *apply.Cluster, ref apply.Ref) (health.Verdi
 		return health.NotFound(ref.GVK(), ref.Namespace, ref.Name), nil
 	}
 	if err != nil {
-		return health.Verdict{}, fmt.Errorf("read %s on %s: %w", ref, c.Name(), err)
+		return health.Verdict{}, c.Explain(ref, "read", err)
 	}
 	v := health.Check(obj)
 	if v.Healthy && !v.Progressing {

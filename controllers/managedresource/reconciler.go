@@ -37,6 +37,8 @@ type Reconciler struct {
 	Clock     clock.PassiveClock
 	// Options for the engine: gate, progress.
 	Options apply.ApplyOptions
+	// Sources says where objects come from, for errors; it may be nil.
+	Sources map[apply.Ref]string
 }
 
 // Outcome is what one pass did.
@@ -112,30 +114,58 @@ func (r *Reconciler) Read(ctx context.Context, namespace, name string) (*resourc
 }
 
 // Finish goes on with a deletion and says whether the ManagedResource is gone.
-func (r *Reconciler) Finish(ctx context.Context, namespace, name string) (bool, error) {
+func (r *Reconciler) Finish(ctx context.Context, namespace, name string) (out *Outcome, gone bool, err error) {
 	obj, err := r.Source.GetLive(ctx, ref(namespace, name))
 	if apierrors.IsNotFound(err) {
-		return true, nil
+		return nil, true, nil
 	}
 	if err != nil {
-		return false, err
+		return nil, false, r.Source.Explain(ref(namespace, name), "read", err)
 	}
 	mr := &resourcesv1alpha1.ManagedResource{}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, mr); err != nil {
-		return false, fmt.Errorf("decode ManagedResource %s/%s on %s: %w", namespace, name, r.Source.Name(), err)
+		return nil, false, fmt.Errorf("decode ManagedResource %s/%s on %s: %w", namespace, name, r.Source.Name(), err)
 	}
 	if mr.DeletionTimestamp == nil {
-		return false, fmt.Errorf("ManagedResource %s/%s on %s is not being deleted", namespace, name, r.Source.Name())
+		return nil, false, fmt.Errorf("ManagedResource %s/%s on %s is not being deleted", namespace, name, r.Source.Name())
 	}
-	_, err = r.delete(ctx, mr)
-	return false, err
+	out, err = r.delete(ctx, mr)
+	return out, false, err
+}
+
+// Release lets a ManagedResource that is being deleted go and leaves its objects in place. It returns their inventory.
+func (r *Reconciler) Release(ctx context.Context, namespace, name string) ([]apply.Entry, error) {
+	mr, err := r.get(ctx, namespace, name)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	entries, err := newStatusInventory(r.Source, mr).Load(ctx)
+	if err != nil || mr.DeletionTimestamp == nil {
+		return nil, err
+	}
+	return entries, r.dropFinalizer(ctx, mr)
+}
+
+// Inherit gives a new ManagedResource the inventory of the one it replaces.
+func (r *Reconciler) Inherit(ctx context.Context, namespace, name string, entries []apply.Entry) error {
+	mr, err := r.get(ctx, namespace, name)
+	if err != nil {
+		return err
+	}
+	if len(mr.Status.Resources) > 0 {
+		return nil
+	}
+	return newStatusInventory(r.Source, mr).Save(ctx, entries)
 }
 
 // set is what the engine gets; its name is the origin annotation.
 func (r *Reconciler) set(mr *resourcesv1alpha1.ManagedResource, objects []*unstructured.Unstructured) apply.Set {
 	return apply.Set{
 		Name: r.SetName(mr.Namespace, mr.Name), Objects: objects,
-		InjectLabels: mr.Spec.InjectLabels, FieldManager: FieldManager,
+		InjectLabels: mr.Spec.InjectLabels, FieldManager: FieldManager, Sources: r.Sources,
 		KeepObjects:                  ptr.Deref(mr.Spec.KeepObjects, false),
 		ForceOverwriteLabels:         ptr.Deref(mr.Spec.ForceOverwriteLabels, false),
 		ForceOverwriteAnnotations:    ptr.Deref(mr.Spec.ForceOverwriteAnnotations, false),
@@ -176,7 +206,7 @@ func (r *Reconciler) responsible(mr *resourcesv1alpha1.ManagedResource) bool {
 func (r *Reconciler) get(ctx context.Context, namespace, name string) (*resourcesv1alpha1.ManagedResource, error) {
 	obj, err := cachedOrLive(ctx, r.Source, ref(namespace, name))
 	if err != nil {
-		return nil, fmt.Errorf("read ManagedResource %s/%s on %s: %w", namespace, name, r.Source.Name(), err)
+		return nil, r.Source.Explain(ref(namespace, name), "read", err)
 	}
 	mr := &resourcesv1alpha1.ManagedResource{}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, mr); err != nil {
@@ -199,9 +229,10 @@ func (r *Reconciler) objects(ctx context.Context, mr *resourcesv1alpha1.ManagedR
 	sum := sha256.New()
 	var problems []error
 	for _, secretRef := range mr.Spec.SecretRefs {
-		obj, err := cachedOrLive(ctx, r.Source, apply.Ref{APIVersion: "v1", Kind: "Secret", Namespace: mr.Namespace, Name: secretRef.Name})
+		data := apply.Ref{APIVersion: "v1", Kind: "Secret", Namespace: mr.Namespace, Name: secretRef.Name}
+		obj, err := cachedOrLive(ctx, r.Source, data)
 		if err != nil {
-			return nil, "", resourcesv1alpha1.ConditionCannotReadSecret, fmt.Errorf("read Secret %s/%s on %s: %w", mr.Namespace, secretRef.Name, r.Source.Name(), err)
+			return nil, "", resourcesv1alpha1.ConditionCannotReadSecret, r.Source.Explain(data, "read", err)
 		}
 		secret := &corev1.Secret{}
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, secret); err != nil {
@@ -244,7 +275,7 @@ func (r *Reconciler) patchFinalizers(ctx context.Context, mr *resourcesv1alpha1.
 	patch := map[string]any{"metadata": map[string]any{"finalizers": finalizers, "resourceVersion": mr.ResourceVersion}}
 	obj, err := r.Source.MergePatch(ctx, ref(mr.Namespace, mr.Name), patch, role, "")
 	if err != nil {
-		return fmt.Errorf("write the finalizers of ManagedResource %s/%s on %s: %w", mr.Namespace, mr.Name, r.Source.Name(), err)
+		return r.Source.Explain(ref(mr.Namespace, mr.Name), "write the finalizers", err)
 	}
 	mr.Finalizers, mr.ResourceVersion = obj.GetFinalizers(), obj.GetResourceVersion()
 	return nil
@@ -253,7 +284,9 @@ func (r *Reconciler) patchFinalizers(ctx context.Context, mr *resourcesv1alpha1.
 // delete removes the objects, then the finalizer.
 func (r *Reconciler) delete(ctx context.Context, mr *resourcesv1alpha1.ManagedResource) (*Outcome, error) {
 	inventory := newStatusInventory(r.Source, mr)
-	result, err := r.Engine.Delete(ctx, r.Target, r.set(mr, nil), inventory, apply.DeleteOptions{OnObject: r.Options.OnObject})
+	result, err := r.Engine.Delete(ctx, r.Target, r.set(mr, nil), inventory, apply.DeleteOptions{
+		OnObject: r.Options.OnObject, DesiredElsewhere: r.Options.DesiredElsewhere,
+	})
 	out := &Outcome{Object: mr, Applied: result}
 	if err != nil {
 		return out, errors.Join(err, r.applied(context.WithoutCancel(ctx), mr, resourcesv1alpha1.ConditionDeletionFailed, err))
@@ -261,13 +294,21 @@ func (r *Reconciler) delete(ctx context.Context, mr *resourcesv1alpha1.ManagedRe
 	if !result.Complete {
 		return out, r.applied(ctx, mr, resourcesv1alpha1.ConditionDeletionPending, pendingError(result))
 	}
+	return out, r.dropFinalizer(ctx, mr)
+}
+
+// dropFinalizer takes our finalizer away. The object may be gone with it, or have gone before.
+func (r *Reconciler) dropFinalizer(ctx context.Context, mr *resourcesv1alpha1.ManagedResource) error {
 	var rest []string
 	for _, f := range mr.Finalizers {
 		if f != r.finalizer() {
 			rest = append(rest, f)
 		}
 	}
-	return out, r.patchFinalizers(ctx, mr, rest)
+	if err := r.patchFinalizers(ctx, mr, rest); !apierrors.IsNotFound(err) {
+		return err
+	}
+	return nil
 }
 
 func pendingError(result *apply.Result) error {

@@ -2,14 +2,13 @@ package owner
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	resourcesv1alpha1 "github.com/pergola-dev/pergola/api/resources/v1alpha1"
 	"github.com/pergola-dev/pergola/apply"
-	"github.com/pergola-dev/pergola/controllers/managedresource"
 	"github.com/pergola-dev/pergola/render"
 )
 
@@ -27,9 +26,12 @@ const (
 	deliveryManaged = "managedResource"
 )
 
+// InventoryPrefix begins the names of those ConfigMaps.
+const InventoryPrefix = "pergola-inventory."
+
 // inventoryName is the ConfigMap of a bundle; owners of one cluster never share it.
 func inventoryName(o render.Owner, bundle string) string {
-	return "pergola-inventory." + ownerLabel(o) + "." + bundle
+	return InventoryPrefix + ownerLabel(o) + "." + bundle
 }
 
 // ownerLabel fits into a label: garden.local, seed.local, shoot.garden-local.local.
@@ -89,34 +91,84 @@ func (o *Owner) delivered(b render.Bundle) ([]*unstructured.Unstructured, *apply
 	return []*unstructured.Unstructured{mr, secret}, o.Local, nil
 }
 
-// applyBundle sends one bundle and returns what has to be waited for.
+// applyBundle sends one bundle and returns what has to be waited for. Why it failed is kept for the conditions.
 func (r *run) applyBundle(ctx context.Context, b render.Bundle) (waiter, error) {
-	if len(b.Unresolved) > 0 {
-		return waiter{}, fmt.Errorf("bundle %s: not known yet: %s", b.Name, strings.Join(b.Unresolved, ", "))
+	w, err := r.sendBundle(ctx, b)
+	if err == nil || ctx.Err() == nil {
+		r.owner.noteApply(b.Name, err)
 	}
-	objects, cluster, err := r.owner.delivered(b)
-	if err != nil {
-		return waiter{}, fmt.Errorf("bundle %s: %w", b.Name, err)
-	}
-	s := set(r.owner, b, objects)
-	if !b.Delivery.Direct {
-		s.InjectLabels, s.KeepObjects = nil, false
-	}
-	result, err := r.Engine.Apply(ctx, cluster, s, r.inventory(r.owner, b), r.options(b))
-	r.count(result)
-	if err != nil {
-		return waiter{}, fmt.Errorf("bundle %s: %w", b.Name, err)
-	}
-	w := waiter{bundle: b, cluster: cluster, refs: refs(objects)}
-	if !b.Delivery.Direct {
-		return r.applyManaged(ctx, b)
-	}
-	w.stamped, err = r.announce(ctx, cluster, result)
 	if err != nil {
 		return w, fmt.Errorf("bundle %s: %w", b.Name, err)
 	}
-	r.owner.markApplied(b.Name)
 	return w, nil
+}
+
+func (r *run) sendBundle(ctx context.Context, b render.Bundle) (waiter, error) {
+	if len(b.Unresolved) > 0 {
+		return waiter{}, fmt.Errorf("not known yet: %s", strings.Join(b.Unresolved, ", "))
+	}
+	objects, cluster, err := r.owner.delivered(b)
+	if err != nil {
+		return waiter{}, err
+	}
+	if !b.Delivery.Direct {
+		return r.sendManaged(ctx, b, cluster, objects)
+	}
+	result, err := r.Engine.Apply(ctx, cluster, set(r.owner, b, objects), r.inventory(r.owner, b), r.options(b))
+	r.count(result)
+	if err != nil {
+		return waiter{}, err
+	}
+	if err := AwaitServed(ctx, r.Clock, cluster, objects); err != nil {
+		return waiter{}, err
+	}
+	w := waiter{bundle: b, cluster: cluster, refs: refs(objects)}
+	w.stamped, err = r.announce(ctx, cluster, result)
+	return w, err
+}
+
+// sendManaged writes the ManagedResource of a bundle and its data Secret, then does what the resource-manager does.
+func (r *run) sendManaged(ctx context.Context, b render.Bundle, cluster *apply.Cluster, objects []*unstructured.Unstructured) (waiter, error) {
+	carried, err := r.takeBack(ctx, b)
+	if err != nil {
+		return waiter{}, err
+	}
+	s := set(r.owner, b, objects)
+	s.InjectLabels, s.KeepObjects = nil, false
+	result, err := r.Engine.Apply(ctx, cluster, s, r.inventory(r.owner, b), r.options(b))
+	r.count(result)
+	if err != nil {
+		return waiter{}, err
+	}
+	if len(carried) > 0 {
+		rm, err := r.resourceManager(r.owner, b)
+		if err != nil {
+			return waiter{}, err
+		}
+		if err := rm.Inherit(ctx, b.Namespace, b.Name, carried); err != nil {
+			return waiter{}, err
+		}
+	}
+	return r.applyManaged(ctx, b)
+}
+
+// takeBack lets a ManagedResource go that somebody deletes although its bundle is wanted. Its objects stay, and what it
+// knew of them is returned for its successor: nothing is deleted by a slip of the hand.
+func (r *run) takeBack(ctx context.Context, b render.Bundle) ([]apply.Entry, error) {
+	live, err := r.owner.Local.Get(ctx, managedRef(b))
+	if err != nil || live.GetDeletionTimestamp() == nil {
+		// Not there, or not readable: the apply that follows says so.
+		return nil, nil
+	}
+	rm, err := r.resourceManager(r.owner, b)
+	if err != nil {
+		return nil, err
+	}
+	return rm.Release(ctx, b.Namespace, b.Name)
+}
+
+func managedRef(b render.Bundle) apply.Ref {
+	return apply.Ref{APIVersion: resourcesv1alpha1.SchemeGroupVersion.String(), Kind: "ManagedResource", Namespace: b.Namespace, Name: b.Name}
 }
 
 // applyManaged converges the ManagedResource that was just written.
@@ -125,28 +177,33 @@ func (r *run) applyManaged(ctx context.Context, b render.Bundle) (waiter, error)
 	if err != nil {
 		return waiter{}, err
 	}
-	rm.Options = r.options(b)
+	rm.Options, rm.Sources = r.options(b), set(r.owner, b, nil).Sources
 	outcome, err := rm.Reconcile(ctx, b.Namespace, b.Name)
 	if outcome != nil {
 		r.count(outcome.Applied)
 	}
 	if err != nil {
-		return waiter{}, fmt.Errorf("ManagedResource %s/%s: %w", b.Namespace, b.Name, err)
+		return waiter{}, err
 	}
 	w := waiter{bundle: b, cluster: rm.Target, managed: rm}
 	for _, res := range outcome.Object.Status.Resources {
 		w.refs = append(w.refs, apply.Ref{APIVersion: res.APIVersion, Kind: res.Kind, Namespace: res.Namespace, Name: res.Name})
 	}
-	r.owner.markApplied(b.Name)
 	return w, nil
 }
 
-func (o *Owner) markApplied(bundle string) {
+// noteApply keeps why a bundle could not be applied, until it could.
+func (o *Owner) noteApply(bundle string, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.applied != nil {
-		o.applied[bundle] = true
+	if o.failures == nil {
+		o.failures = map[string]string{}
 	}
+	if err == nil {
+		delete(o.failures, bundle)
+		return
+	}
+	o.failures[bundle] = strings.Join(Problems(err), "; ")
 }
 
 // options of the engine for one bundle: the deletion gate and progress.
@@ -154,11 +211,7 @@ func (r *run) options(b render.Bundle) apply.ApplyOptions {
 	return apply.ApplyOptions{
 		ApprovePrune:     func(entries []apply.Entry) []apply.Held { return r.judge(b.Cluster, entries) },
 		DesiredElsewhere: r.desiredElsewhere(b),
-		OnObject: func(res apply.ObjectResult) {
-			if r.OnObject != nil {
-				r.OnObject(r.owner.String(), b.Name, res)
-			}
-		},
+		OnObject:         r.progress(b),
 	}
 }
 
@@ -184,7 +237,7 @@ func (r *run) count(result *apply.Result) {
 	defer r.mu.Unlock()
 	for _, o := range result.Objects {
 		switch o.Action {
-		case "created", "configured", "adopted", "recreated", "deleted":
+		case apply.Created, apply.Configured, apply.Adopted, apply.Recreated, apply.Deleted:
 			r.report.Changed++
 		}
 	}
@@ -216,19 +269,24 @@ func (r *Reconciler) Repair(ctx context.Context, o *Owner, setID string) (bool, 
 		}
 		if rm.SetName(b.Namespace, b.Name) == setID {
 			_, err := work.applyManaged(ctx, b)
+			if err == nil || ctx.Err() == nil {
+				o.noteApply(b.Name, err)
+			}
 			return true, err
 		}
 	}
 	return false, nil
 }
 
-// joinHeld reports held deletions as what they are: no error, but nothing that may be missed.
-func joinHeld(held []apply.Held) error {
-	var out []error
-	for _, h := range held {
-		out = append(out, fmt.Errorf("%s: %s", h.Ref, h.Reason))
+// SetOfManaged gives the set that a ManagedResource of an owner is written by; empty when it is not one of its bundles.
+func (r *Reconciler) SetOfManaged(o *Owner, cluster string, ref apply.Ref) string {
+	if o.Local.Name() != cluster {
+		return ""
 	}
-	return errors.Join(out...)
+	for _, b := range o.Bundles() {
+		if !b.Delivery.Direct && managedRef(b) == ref {
+			return setName(o.Input.Owner, b.Name)
+		}
+	}
+	return ""
 }
-
-var _ = managedresource.FieldManager

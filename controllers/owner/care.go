@@ -2,9 +2,9 @@ package owner
 
 import (
 	"context"
-	"fmt"
-	"reflect"
-	"sort"
+	"maps"
+	"slices"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
@@ -28,29 +28,43 @@ func (r *Reconciler) Care(ctx context.Context, o *Owner) ([]gardencorev1beta1.Co
 	if kind := kinds[o.Input.Owner.Kind].apiServer; kind != "" && o.Target != nil {
 		conditions = condition.Merge(conditions, r.apiServerCondition(ctx, o, b, status, kind))
 	}
+	bundles, failures, unjudged := o.state()
+	if err := apiServerHealthy(ctx, o.Local); err != nil {
+		// The live cache would go on saying what was true before the cluster went away.
+		bundles, unjudged = nil, strings.Join(Problems(o.Local.Explain(apply.Ref{}, "check", err)), "; ")
+	}
 	byCondition := map[string][]render.Bundle{}
-	for _, bundle := range o.Bundles() {
+	for _, bundle := range bundles {
 		if bundle.Condition != "" {
 			byCondition[bundle.Condition] = append(byCondition[bundle.Condition], bundle)
 		}
 	}
-	names := make([]string, 0, len(byCondition))
-	for name := range byCondition {
-		names = append(names, name)
-	}
-	sort.Strings(names)
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(byCondition)) {
 		old := b.GetOrInit(conditions, gardencorev1beta1.ConditionType(name))
-		conditions = condition.Merge(conditions, r.componentCondition(ctx, o, b, status, old, byCondition[name]))
+		conditions = condition.Merge(conditions, r.componentCondition(ctx, o, b, status, old, byCondition[name], failures))
 	}
-	if reflect.DeepEqual(conditions, status.Conditions) {
+	if unjudged != "" {
+		conditions = condition.Merge(conditions, unknown(b, o, conditions, unjudged)...)
+	}
+	if condition.Equal(conditions, status.Conditions) {
 		return conditions, nil
 	}
 	_, err = o.Home.MergePatch(ctx, o.Ref, map[string]any{"status": map[string]any{"conditions": conditions}}, kinds[o.Input.Owner.Kind].role, "status")
 	if err != nil {
-		return conditions, fmt.Errorf("write the conditions of %s on cluster %s: %w", o.Ref, o.Home.Name(), err)
+		return conditions, o.Home.Explain(o.Ref, "write the conditions", err)
 	}
 	return conditions, nil
+}
+
+// unknown says of the conditions about components that they could not be judged: what they said last may be wrong by now.
+func unknown(b *condition.Builder, o *Owner, conditions []gardencorev1beta1.Condition, why string) []gardencorev1beta1.Condition {
+	var out []gardencorev1beta1.Condition
+	for _, c := range conditions {
+		if _, ours := kinds[o.Input.Owner.Kind].running[string(c.Type)]; ours {
+			out = append(out, b.Unknown(c, condition.ReasonCheckError, why))
+		}
+	}
+	return out
 }
 
 func (r *Reconciler) apiServerCondition(ctx context.Context, o *Owner, b *condition.Builder, status commonStatus, kind string) gardencorev1beta1.Condition {
@@ -64,20 +78,39 @@ func (r *Reconciler) apiServerCondition(ctx context.Context, o *Owner, b *condit
 	return b.OK(old, "HealthzRequestSucceeded", "API server /healthz endpoint responded with success status code.")
 }
 
-// componentCondition is True when all bundles are healthy; the first one that is not decides, root
+// reasonApplyFailed is the reason of a condition one of whose bundles could not be applied (upstream's reason in the
+// conditions of a ManagedResource).
+const reasonApplyFailed = "ApplyFailed"
+
+// componentCondition is True when all bundles are applied and healthy; the first one that is not decides, root
 // causes (not applied) before symptoms.
-func (r *Reconciler) componentCondition(ctx context.Context, o *Owner, b *condition.Builder, status commonStatus, old gardencorev1beta1.Condition, bundles []render.Bundle) gardencorev1beta1.Condition {
+func (r *Reconciler) componentCondition(ctx context.Context, o *Owner, b *condition.Builder, status commonStatus, old gardencorev1beta1.Condition,
+	bundles []render.Bundle, failures map[string]string) gardencorev1beta1.Condition {
+	for _, bundle := range bundles {
+		if text, failed := failures[bundle.Name]; failed {
+			return r.failed(b, old, status, reasonApplyFailed, text, condition.Codes(text))
+		}
+	}
 	for _, bundle := range bundles {
 		failure, err := r.bundleFailure(ctx, o, bundle)
 		if err != nil {
-			return b.Unknown(old, "ConditionCheckError", err.Error())
+			return b.Unknown(old, condition.ReasonCheckError, strings.Join(Problems(err), "; "))
 		}
 		if failure != nil {
-			return b.Failed(old, status.LastOperation, failure.Reason, failure.Message, toCodes(failure.Codes)...)
+			return r.failed(b, old, status, failure.Reason, failure.Message, toCodes(failure.Codes))
 		}
 	}
 	running := kinds[o.Input.Owner.Kind].running[string(old.Type)]
 	return b.OK(old, running[0], running[1])
+}
+
+// failed is the condition after a failing check. One that was never judged before gets its threshold, too: what is
+// just being created is not broken.
+func (r *Reconciler) failed(b *condition.Builder, old gardencorev1beta1.Condition, status commonStatus, reason, message string, codes []gardencorev1beta1.ErrorCode) gardencorev1beta1.Condition {
+	if _, hasThreshold := r.Thresholds[old.Type]; hasThreshold && old.Reason == condition.ReasonInitialized {
+		return b.Progressing(old, reason, message, codes...)
+	}
+	return b.Failed(old, status.LastOperation, reason, message, codes...)
 }
 
 func toCodes(in []string) []gardencorev1beta1.ErrorCode {
@@ -109,7 +142,7 @@ func (r *Reconciler) bundleFailure(ctx context.Context, o *Owner, b render.Bundl
 		return &v, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read %s on %s: %w", ref, o.Local.Name(), err)
+		return nil, o.Local.Explain(ref, "read", err)
 	}
 	rm, err := r.resourceManager(o, b)
 	if err != nil {
@@ -120,7 +153,7 @@ func (r *Reconciler) bundleFailure(ctx context.Context, o *Owner, b render.Bundl
 			return v, nil
 		}
 		if obj, err = o.Local.GetLive(ctx, ref); err != nil {
-			return nil, fmt.Errorf("read %s on %s: %w", ref, o.Local.Name(), err)
+			return nil, o.Local.Explain(ref, "read", err)
 		}
 	}
 	if f := health.CareManagedResource(obj, nil, r.Clock.Now()); f != nil {

@@ -6,8 +6,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
+	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -36,15 +39,16 @@ func (r *run) ensureNamespace(ctx context.Context) error {
 		_, err := r.owner.Local.Dynamic().Resource(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}).
 			Create(ctx, obj, metav1.CreateOptions{FieldManager: FieldManager})
 		if err != nil && !apierrors.IsAlreadyExists(err) {
-			return fmt.Errorf("create namespace %s on cluster %s: %w", name, r.owner.Local.Name(), err)
+			return r.owner.Local.Explain(ref, "create", err)
 		}
 	}
 	return nil
 }
 
-// facts are gathered anew for every reconciliation.
+// facts are gathered anew for every reconciliation: what the cluster is, which secrets there are, what the status
+// of extension objects says, and addresses.
 func (r *Reconciler) facts(ctx context.Context, o *Owner) (render.Facts, error) {
-	facts := render.Facts{Clusters: map[string]render.ClusterFact{}, Secrets: map[string]render.SecretFact{}}
+	facts := render.Facts{Clusters: map[string]render.ClusterFact{}}
 	version, err := serverVersion(ctx, o.Local)
 	if err != nil {
 		return facts, err
@@ -54,8 +58,41 @@ func (r *Reconciler) facts(ctx context.Context, o *Owner) (render.Facts, error) 
 		role = render.ClusterRuntime
 	}
 	facts.Clusters[role] = render.ClusterFact{KubernetesVersion: version}
-	facts.Extensions, err = r.extensionFacts(ctx, o)
+	if facts.Secrets, err = r.existingSecrets(ctx, o); err != nil {
+		return facts, err
+	}
+	return r.lateFacts(ctx, o, facts)
+}
+
+// lateFacts brings those facts up to date that change while a flow runs.
+func (r *Reconciler) lateFacts(ctx context.Context, o *Owner, facts render.Facts) (render.Facts, error) {
+	if o.Input.Owner.Kind != Shoot {
+		return facts, nil
+	}
+	var err error
+	if facts.Extensions, err = r.extensionFacts(ctx, o); err != nil {
+		return facts, err
+	}
+	facts.Addresses, err = addressFacts(ctx, o)
 	return facts, err
+}
+
+// addressFacts holds the address by which the control plane of a shoot is reached inside of its seed. It is known
+// once its Service was created.
+func addressFacts(ctx context.Context, o *Owner) (map[string]string, error) {
+	ref := apply.Ref{APIVersion: "v1", Kind: "Service", Namespace: o.Input.Owner.ControlPlaneNamespace, Name: "kube-apiserver"}
+	service, err := o.Local.Get(ctx, ref)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, o.Local.Explain(ref, "read", err)
+	}
+	address, _, err := unstructured.NestedString(service.Object, "spec", "clusterIP")
+	if err != nil || address == "" || address == "None" {
+		return nil, nil
+	}
+	return map[string]string{ref.Name: address}, nil
 }
 
 func serverVersion(ctx context.Context, c *apply.Cluster) (string, error) {
@@ -97,7 +134,7 @@ func (r *Reconciler) extensionFacts(ctx context.Context, o *Owner) (map[string]m
 			continue
 		}
 		if err != nil {
-			return nil, fmt.Errorf("read %s objects of %s on %s: %w", kind, o, o.Local.Name(), err)
+			return nil, o.Local.Explain(apply.Ref{APIVersion: gvk.GroupVersion().String(), Kind: kind, Namespace: o.Input.Owner.ControlPlaneNamespace}, "list", err)
 		}
 		for _, obj := range list {
 			if status, ok, _ := unstructured.NestedMap(obj.Object, "status"); ok {
@@ -108,25 +145,19 @@ func (r *Reconciler) extensionFacts(ctx context.Context, o *Owner) (map[string]m
 	return out, nil
 }
 
-// secrets generates what the components ask for and adds the names to the facts.
-func (r *Reconciler) secrets(ctx context.Context, o *Owner, facts *render.Facts) (*secrets.Manager, error) {
-	in := o.Input
-	in.Facts = *facts
-	result, err := render.Render(in, r.Render)
-	if err != nil {
-		return nil, fmt.Errorf("render %s: %w", o, err)
-	}
+// secrets generates what the components ask for and gives the facts of all of it.
+func (r *Reconciler) secrets(ctx context.Context, o *Owner, result render.Result) (*secrets.Manager, map[string]render.SecretFact, error) {
 	requests, err := result.Secrets()
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", o, err)
+		return nil, nil, fmt.Errorf("%s: %w", o, err)
 	}
 	configs, err := secrets.ParseRequests(o.Input.Owner.Kind, requests)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", o, err)
+		return nil, nil, fmt.Errorf("%s: %w", o, err)
 	}
 	client, err := kubernetes.NewForConfig(o.Local.RESTConfig())
 	if err != nil {
-		return nil, fmt.Errorf("cluster %s: %w", o.Local.Name(), err)
+		return nil, nil, fmt.Errorf("cluster %s: %w", o.Local.Name(), err)
 	}
 	options := []secrets.Option{}
 	if kinds[o.Input.Owner.Kind].staticCANames {
@@ -134,12 +165,94 @@ func (r *Reconciler) secrets(ctx context.Context, o *Owner, facts *render.Facts)
 	}
 	manager := secrets.New(secrets.NewStore(client), o.Input.Owner.ControlPlaneNamespace, kinds[o.Input.Owner.Kind].identity, r.Clock, options...)
 	if _, err := manager.GenerateAll(ctx, configs); err != nil {
-		return nil, fmt.Errorf("generate the secrets of %s on %s: %w", o, o.Local.Name(), err)
+		return nil, nil, fmt.Errorf("generate secrets in namespace %s: %w", o.Input.Owner.ControlPlaneNamespace, o.Local.Explain(apply.Ref{}, "generate secrets", err))
 	}
+	facts := map[string]render.SecretFact{}
 	for name, fact := range manager.Facts() {
-		facts.Secrets[name] = render.SecretFact{Name: fact.Name, Checksum: fact.Checksum, Bundle: fact.Bundle, CABundle: fact.CABundle, PublicKey: fact.PublicKey}
+		facts[name] = render.SecretFact{Name: fact.Name, Checksum: fact.Checksum, Bundle: fact.Bundle, CABundle: fact.CABundle, PublicKey: fact.PublicKey}
 	}
-	return manager, nil
+	return manager, facts, nil
+}
+
+// Labels of the secrets manager, upstream's.
+const (
+	labelSecretName      = "name"
+	labelSecretBundleFor = "bundle-for"
+	labelSecretIssuedAt  = "issued-at-time"
+	labelSecretRole      = "role"
+	labelManagedBy       = "managed-by"
+	labelManagerIdentity = "manager-identity"
+)
+
+// existingSecrets finds the facts of generated secrets by their labels. A checksum is not among them.
+func (r *Reconciler) existingSecrets(ctx context.Context, o *Owner) (map[string]render.SecretFact, error) {
+	client, err := kubernetes.NewForConfig(o.Local.RESTConfig())
+	if err != nil {
+		return nil, fmt.Errorf("cluster %s: %w", o.Local.Name(), err)
+	}
+	list, err := client.CoreV1().Secrets(o.Input.Owner.ControlPlaneNamespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("read the generated secrets of %s: %w", o, o.Local.Explain(apply.Ref{APIVersion: "v1", Kind: "Secret", Namespace: o.Input.Owner.ControlPlaneNamespace}, "list", err))
+	}
+	identity := kinds[o.Input.Owner.Kind].identity
+	newest, bundles := map[string]*corev1.Secret{}, map[string]*corev1.Secret{}
+	for i := range list.Items {
+		s := &list.Items[i]
+		// What is derived from generated secrets has a role and no manager.
+		if role, derived := s.Labels[labelSecretRole]; derived && s.Labels[labelManagedBy] == "" {
+			keepNewer(newest, role, s)
+			continue
+		}
+		if s.Labels[labelManagedBy] != "secrets-manager" || s.Labels[labelManagerIdentity] != identity {
+			continue
+		}
+		if of := s.Labels[labelSecretBundleFor]; of != "" {
+			keepNewer(bundles, of, s)
+		} else {
+			keepNewer(newest, s.Labels[labelSecretName], s)
+		}
+	}
+	out := map[string]render.SecretFact{}
+	for name, s := range newest {
+		fact := render.SecretFact{Name: s.Name}
+		if b := bundles[name]; b != nil {
+			fact.Bundle = b.Name
+			if pem := b.Data["bundle.crt"]; len(pem) > 0 {
+				fact.CABundle = base64.StdEncoding.EncodeToString(pem)
+			}
+		}
+		if key := s.Data["id_rsa.pub"]; len(key) > 0 {
+			fact.PublicKey = base64.StdEncoding.EncodeToString(key)
+		}
+		out[name] = fact
+	}
+	return out, nil
+}
+
+// keepNewer prefers the secret that was issued later.
+func keepNewer(of map[string]*corev1.Secret, name string, s *corev1.Secret) {
+	have := of[name]
+	if have == nil || issued(have).Before(issued(s)) {
+		of[name] = s
+	}
+}
+
+func issued(s *corev1.Secret) time.Time {
+	if at, err := strconv.ParseInt(s.Labels[labelSecretIssuedAt], 10, 64); err == nil {
+		return time.Unix(at, 0)
+	}
+	return s.CreationTimestamp.Time
+}
+
+// sameSecrets compares what rendering sees of the secrets that were asked for; checksums it does not.
+func sameSecrets(guessed, made map[string]render.SecretFact) bool {
+	for name, fact := range made {
+		fact.Checksum = ""
+		if guessed[name] != fact {
+			return false
+		}
+	}
+	return true
 }
 
 func apiServerHealthy(ctx context.Context, c *apply.Cluster) error {
@@ -149,9 +262,4 @@ func apiServerHealthy(ctx context.Context, c *apply.Cluster) error {
 	}
 	_, err = client.RESTClient().Get().AbsPath("/healthz").DoRaw(ctx)
 	return err
-}
-
-// encodePublic is the form in which facts carry certificates and public keys.
-func encodePublic(data []byte) string {
-	return base64.StdEncoding.EncodeToString(data)
 }

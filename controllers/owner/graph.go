@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -23,6 +25,7 @@ func (r *run) graph(definition render.Flow, result render.Result) flow.Graph {
 		lateFacts[c.Path] = len(c.Facts) > 0
 	}
 	var graph flow.Graph
+	r.open = map[string]bool{}
 	for _, n := range definition.Nodes {
 		var present []render.Bundle
 		for _, name := range n.Bundles {
@@ -30,7 +33,7 @@ func (r *run) graph(definition render.Flow, result render.Result) flow.Graph {
 				present = append(present, b)
 			}
 		}
-		node := flow.Node{ID: n.ID, Title: n.ID, Timeout: n.Timeout}
+		node := flow.Node{ID: n.ID, Title: n.ID, Timeout: r.timeout(n.Timeout)}
 		for id, until := range n.After {
 			node.Needs = append(node.Needs, flow.Edge{ID: id, Until: untilState(until)})
 		}
@@ -39,6 +42,9 @@ func (r *run) graph(definition render.Flow, result render.Result) flow.Graph {
 			node.SkipIf = skip("not wanted by the declaration")
 		case n.Task == "" && len(n.Bundles) > 0 && len(present) == 0:
 			node.SkipIf = skip("disabled")
+		}
+		for _, b := range present {
+			r.open[n.ID] = r.open[n.ID] || b.Cluster == render.ClusterVirtual
 		}
 		task, wanted := n.Task, present
 		node.Run = func(ctx context.Context, report func(flow.State, string)) error {
@@ -52,6 +58,30 @@ func (r *run) graph(definition render.Flow, result render.Result) flow.Graph {
 		graph.Nodes = append(graph.Nodes, node)
 	}
 	return graph
+}
+
+// timeout of a step, which an option may shorten.
+func (r *run) timeout(declared time.Duration) time.Duration {
+	if r.StepTimeout > 0 && (declared <= 0 || r.StepTimeout < declared) {
+		return r.StepTimeout
+	}
+	return declared
+}
+
+// targetStep notices when the last step that fills the target has become healthy. Events come one at a time.
+func (r *run) targetStep(e flow.Event) {
+	if !r.open[e.ID] || e.State != flow.Healthy && e.State != flow.RolledOut {
+		return
+	}
+	r.open[e.ID] = false
+	for _, open := range r.open {
+		if open {
+			return
+		}
+	}
+	if r.owner.OnTargetReady != nil {
+		r.owner.OnTargetReady()
+	}
 }
 
 func skip(reason string) func(context.Context) (bool, string) {
@@ -76,13 +106,10 @@ func (r *run) runBundles(ctx context.Context, bundles []render.Bundle, lateFacts
 	for i, b := range bundles {
 		group.Go(func() error {
 			if lateFacts[b.Component] {
-				var err error
-				if b, err = r.renderAgain(gctx, b); err != nil {
-					problems[i] = err
-					return nil
-				}
+				waits[i], problems[i] = r.applyLate(gctx, b)
+			} else {
+				waits[i], problems[i] = r.applyBundle(gctx, b)
 			}
-			waits[i], problems[i] = r.applyBundle(gctx, b)
 			return nil
 		})
 	}
@@ -98,27 +125,52 @@ func (r *run) runBundles(ctx context.Context, bundles []render.Bundle, lateFacts
 	return r.waitAll(ctx, waits, true, report)
 }
 
-// renderAgain renders a component whose facts may have changed since the start.
-func (r *run) renderAgain(ctx context.Context, b render.Bundle) (render.Bundle, error) {
-	in := r.owner.Input
-	extensions, err := r.extensionFacts(ctx, r.owner)
+// lateRounds bounds how often a bundle is applied because applying it made a fact known.
+const lateRounds = 3
+
+// applyLate applies a bundle whose component reads facts that change while the flow runs. Applying it may itself make
+// one known (the address of its own Service): then it is rendered and applied again.
+func (r *run) applyLate(ctx context.Context, b render.Bundle) (waiter, error) {
+	b, used, err := r.refresh(ctx, b, r.owner.Input.Facts)
 	if err != nil {
-		return b, err
+		return waiter{}, err
 	}
-	in.Facts.Extensions = extensions
-	options := r.Render
-	options.Only = []string{b.Component}
+	w, err := r.applyBundle(ctx, b)
+	for round := 1; err == nil && round < lateRounds; round++ {
+		applied := b.Digest
+		if b, used, err = r.refresh(ctx, b, used); err != nil || b.Digest == applied {
+			break
+		}
+		stamped := w.stamped
+		w, err = r.applyBundle(ctx, b)
+		for ref, stamp := range stamped {
+			if w.stamped != nil && w.stamped[ref] == "" {
+				w.stamped[ref] = stamp
+			}
+		}
+	}
+	return w, err
+}
+
+// refresh renders a bundle again if facts have changed since they were used.
+func (r *run) refresh(ctx context.Context, b render.Bundle, used render.Facts) (render.Bundle, render.Facts, error) {
+	now, err := r.lateFacts(ctx, r.owner, used)
+	if err != nil || reflect.DeepEqual(now, used) {
+		return b, used, err
+	}
+	in, options := r.owner.Input, r.Render
+	in.Facts, options.Only = now, []string{b.Component}
 	result, err := render.Render(in, options)
 	if err != nil {
-		return b, fmt.Errorf("render %s again: %w", b.Name, err)
+		return b, used, fmt.Errorf("render %s again: %w", b.Name, err)
 	}
 	for _, fresh := range result.Bundles {
 		if fresh.Name == b.Name {
 			r.owner.replace(fresh)
-			return fresh, nil
+			return fresh, now, nil
 		}
 	}
-	return b, fmt.Errorf("bundle %s is not rendered any more", b.Name)
+	return b, used, fmt.Errorf("bundle %s is not rendered any more", b.Name)
 }
 
 func (o *Owner) replace(b render.Bundle) {

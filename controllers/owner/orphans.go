@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sort"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -14,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/controllers/managedresource"
 	"github.com/pergola-dev/pergola/plan"
 	"github.com/pergola-dev/pergola/render"
 )
@@ -26,18 +30,16 @@ func (r *run) judge(role string, entries []apply.Entry) []apply.Held {
 	if r.deleted == nil {
 		r.deleted = map[string]int{}
 	}
-	cluster := role
-	if c, err := r.owner.cluster(role); err == nil {
-		cluster = c.Name()
-	}
+	cluster := r.clusterName(role)
 	var refs []plan.Ref
 	for _, e := range entries {
 		// Data Secrets and ManagedResources are wrapping: what counts is what is in them.
-		if e.Ref.Kind != "ManagedResource" {
+		if e.Ref.Kind != "ManagedResource" && !strings.HasPrefix(e.Ref.Name, managedSecretPrefix) {
 			refs = append(refs, e.Ref)
 		}
 	}
-	verdict := r.Gate.After(r.deleted[cluster]).Judge(cluster, refs, r.managedObjects(cluster))
+	before := r.deleted[cluster]
+	verdict := r.Gate.After(before).Judge(cluster, refs, before+len(refs)+r.managedObjects(cluster))
 	r.deleted[cluster] += len(refs) - len(verdict.Held)
 	var held []apply.Held
 	for _, e := range entries {
@@ -46,10 +48,20 @@ func (r *run) judge(role string, entries []apply.Entry) []apply.Held {
 		}
 	}
 	if len(held) > 0 {
-		r.report.Held = append(r.report.Held, held...)
-		r.report.Approval = verdict.ID
+		r.report.Held = append(r.report.Held, HeldObjects{Cluster: cluster, Objects: held, Approval: verdict.ID})
 	}
 	return held
+}
+
+// managedSecretPrefix begins the names of the data Secrets of ManagedResources (upstream's).
+const managedSecretPrefix = "managedresource-"
+
+// clusterName of a role.
+func (r *run) clusterName(role string) string {
+	if c, err := r.owner.cluster(role); err == nil {
+		return c.Name()
+	}
+	return role
 }
 
 // managedObjects is the size of what a share is taken of.
@@ -67,6 +79,8 @@ func (r *run) managedObjects(cluster string) int {
 type orphan struct {
 	bundle render.Bundle
 	order  int
+	// entries are its inventory: its objects, or the ManagedResource with its data Secret.
+	entries []apply.Entry
 }
 
 // orphans finds them by their inventories.
@@ -90,10 +104,19 @@ func (r *Reconciler) orphans(ctx context.Context, o *Owner, rendered []render.Bu
 		if wanted[l[LabelBundle]] {
 			continue
 		}
-		out = append(out, orphan{order: position[l[LabelBundle]], bundle: render.Bundle{
+		found := orphan{order: position[l[LabelBundle]], bundle: render.Bundle{
 			Name: l[LabelBundle], Owner: o.Input.Owner, Cluster: l[LabelCluster], Namespace: o.Input.Owner.ControlPlaneNamespace,
 			Delivery: render.Delivery{Direct: l[LabelDelivery] == deliveryDirect},
-		}})
+		}}
+		if found.entries, err = r.inventory(o, found.bundle).Load(ctx); err != nil {
+			return nil, fmt.Errorf("bundle %s: %w", l[LabelBundle], err)
+		}
+		for _, e := range found.entries {
+			if e.Ref.Kind == "ManagedResource" {
+				found.bundle.Namespace = e.Ref.Namespace
+			}
+		}
+		out = append(out, found)
 	}
 	// Last in the flow, first to go.
 	sort.Slice(out, func(i, j int) bool {
@@ -130,103 +153,148 @@ func (r *Reconciler) positions(o *Owner) (map[string]int, error) {
 }
 
 // removeOrphans deletes bundles whose component was disabled, in reverse order. It runs only after
-// the flow succeeded.
+// the flow succeeded. The gate sees all that is to go from a cluster at once.
 func (r *run) removeOrphans(ctx context.Context, rendered []render.Bundle) error {
 	list, err := r.orphans(ctx, r.owner, rendered)
 	if err != nil {
 		return err
 	}
+	contents := make([][]apply.Entry, len(list))
+	leaving := map[string][]apply.Entry{}
+	for i, o := range list {
+		if contents[i], err = r.contents(ctx, r.owner, o); err != nil {
+			return fmt.Errorf("bundle %s: %w", o.bundle.Name, err)
+		}
+		for _, e := range contents[i] {
+			if !r.desiredElsewhere(o.bundle)(e.Ref) {
+				leaving[o.bundle.Cluster] = append(leaving[o.bundle.Cluster], e)
+			}
+		}
+	}
+	held := map[string][]apply.Held{}
+	for _, cluster := range slices.Sorted(maps.Keys(leaving)) {
+		held[cluster] = r.judge(cluster, leaving[cluster])
+	}
 	var problems []error
-	for _, o := range list {
-		if err := r.removeBundle(ctx, o.bundle); err != nil {
+	for i, o := range list {
+		if err := r.removeBundle(ctx, o.bundle, contents[i], held[o.bundle.Cluster]); err != nil {
 			problems = append(problems, fmt.Errorf("remove bundle %s: %w", o.bundle.Name, err))
 		}
 	}
 	return errors.Join(problems...)
 }
 
-// removeBundle deletes the objects of a bundle and then its inventory.
-func (r *run) removeBundle(ctx context.Context, b render.Bundle) error {
-	if !b.Delivery.Direct {
-		done, err := r.removeManaged(ctx, b)
-		if err != nil || !done {
-			return err
-		}
+// contents are the objects that a bundle brought to its cluster.
+func (r *Reconciler) contents(ctx context.Context, o *Owner, gone orphan) ([]apply.Entry, error) {
+	if gone.bundle.Delivery.Direct {
+		return gone.entries, nil
 	}
+	rm, err := r.resourceManager(o, gone.bundle)
+	if err != nil {
+		return nil, err
+	}
+	inventory, err := managedInventory(ctx, rm, gone.bundle)
+	if err != nil {
+		return nil, err
+	}
+	return inventory.Load(ctx)
+}
+
+// removeBundle deletes the objects of a bundle and then its inventory. Of a ManagedResource all go or none.
+func (r *run) removeBundle(ctx context.Context, b render.Bundle, contents []apply.Entry, held []apply.Held) error {
 	cluster, err := r.owner.cluster(b.Cluster)
 	if err != nil {
 		return err
 	}
 	if !b.Delivery.Direct {
+		if holds(held, contents) {
+			return nil
+		}
+		if err := r.removeManaged(ctx, b); err != nil {
+			return err
+		}
 		cluster = r.owner.Local
 	}
 	result, err := r.Engine.Delete(ctx, cluster, set(r.owner, b, nil), r.inventory(r.owner, b), apply.DeleteOptions{
-		Approve:          func(entries []apply.Entry) []apply.Held { return r.judge(b.Cluster, entries) },
+		Approve:          func([]apply.Entry) []apply.Held { return held },
 		DesiredElsewhere: r.desiredElsewhere(b),
-		OnObject: func(res apply.ObjectResult) {
-			if r.OnObject != nil {
-				r.OnObject(r.owner.String(), b.Name, res)
-			}
-		},
+		OnObject:         r.progress(b),
 	})
 	r.count(result)
 	return err
 }
 
-// removeManaged deletes a ManagedResource and waits for its objects to go. It says false when the
-// gate holds them.
-func (r *run) removeManaged(ctx context.Context, b render.Bundle) (bool, error) {
-	ref := apply.Ref{APIVersion: "resources.gardener.cloud/v1alpha1", Kind: "ManagedResource", Namespace: b.Namespace, Name: b.Name}
+func holds(held []apply.Held, entries []apply.Entry) bool {
+	for _, h := range held {
+		for _, e := range entries {
+			if e.Ref == h.Ref {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// progress tells about the objects of a bundle as they are dealt with.
+func (r *run) progress(b render.Bundle) func(apply.ObjectResult) {
+	return func(res apply.ObjectResult) {
+		if r.OnObject != nil {
+			r.OnObject(r.owner.String(), b.Name, res)
+		}
+	}
+}
+
+// removeManaged deletes a ManagedResource and waits for its objects to go.
+func (r *run) removeManaged(ctx context.Context, b render.Bundle) error {
+	ref := managedRef(b)
 	obj, err := r.owner.Local.GetLive(ctx, ref)
 	if apierrors.IsNotFound(err) {
-		return true, nil
+		return nil
 	}
 	if err != nil {
-		return false, err
+		return r.owner.Local.Explain(ref, "read", err)
 	}
-	class, _, _ := unstructured.NestedString(obj.Object, "spec", "class")
-	b.Delivery.Class = class
+	b.Delivery.Class, _, _ = unstructured.NestedString(obj.Object, "spec", "class")
 	rm, err := r.resourceManager(r.owner, b)
 	if err != nil {
-		return false, err
+		return err
 	}
-	mr, err := rm.Read(ctx, b.Namespace, b.Name)
-	if err != nil {
-		return false, err
-	}
-	var entries []apply.Entry
-	for _, res := range mr.Status.Resources {
-		entries = append(entries, apply.Entry{Ref: apply.Ref{APIVersion: res.APIVersion, Kind: res.Kind, Namespace: res.Namespace, Name: res.Name}})
-	}
-	if mr.DeletionTimestamp == nil {
-		if held := r.judge(b.Cluster, entries); len(held) > 0 {
-			return false, nil
-		}
+	rm.Options = apply.ApplyOptions{OnObject: r.progress(b), DesiredElsewhere: r.desiredElsewhere(b)}
+	if obj.GetDeletionTimestamp() == nil {
 		mapping, err := r.owner.Local.Mapping(ctx, ref.GVK())
 		if err != nil {
-			return false, err
+			return r.owner.Local.Explain(ref, "delete", err)
 		}
 		uid := obj.GetUID()
 		err = r.owner.Local.Dynamic().Resource(mapping.Resource).Namespace(b.Namespace).
 			Delete(ctx, b.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}})
 		if err != nil && !apierrors.IsNotFound(err) {
-			return false, err
+			return r.owner.Local.Explain(ref, "delete", err)
 		}
 	}
-	return true, r.awaitManagedGone(ctx, rm, ref, b)
+	return r.awaitManagedGone(ctx, rm, ref, b)
 }
 
-func (r *run) awaitManagedGone(ctx context.Context, rm managedDeleter, ref apply.Ref, b render.Bundle) error {
-	tick := r.Clock.NewTicker(time.Second)
+// removalTimeout is how long the objects of a ManagedResource may take to go.
+const removalTimeout = 2 * time.Minute
+
+func (r *run) awaitManagedGone(ctx context.Context, rm *managedresource.Reconciler, ref apply.Ref, b render.Bundle) error {
+	tick := r.Clock.NewTicker(pollInterval)
 	defer tick.Stop()
-	deadline := r.Clock.Now().Add(2 * time.Minute)
+	deadline := r.Clock.Now().Add(min(removalTimeout, r.timeout(removalTimeout)))
 	for {
-		gone, err := rm.Finish(ctx, b.Namespace, b.Name)
-		if gone || err != nil && !r.Clock.Now().Before(deadline) {
-			return err
+		outcome, gone, err := rm.Finish(ctx, b.Namespace, b.Name)
+		if outcome != nil {
+			r.count(outcome.Applied)
 		}
-		if !r.Clock.Now().Before(deadline) {
-			return fmt.Errorf("%s is still being deleted after 2m", ref)
+		late := !r.Clock.Now().Before(deadline)
+		switch {
+		case gone && err == nil:
+			return nil
+		case err != nil && late:
+			return err
+		case late:
+			return fmt.Errorf("cluster %s: %s is still being deleted: see its finalizers and the ResourcesApplied condition", r.owner.Local.Name(), ref)
 		}
 		select {
 		case <-ctx.Done():
@@ -234,9 +302,4 @@ func (r *run) awaitManagedGone(ctx context.Context, rm managedDeleter, ref apply
 		case <-tick.C():
 		}
 	}
-}
-
-// managedDeleter goes on with the deletion of a ManagedResource.
-type managedDeleter interface {
-	Finish(ctx context.Context, namespace, name string) (gone bool, err error)
 }

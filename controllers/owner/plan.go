@@ -6,10 +6,7 @@ import (
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/client-go/kubernetes"
 
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/controllers/managedresource"
@@ -24,14 +21,9 @@ func (r *Reconciler) Plan(ctx context.Context, o *Owner) ([]plan.Item, int, erro
 	if err != nil {
 		return nil, 0, err
 	}
-	if facts.Secrets, err = r.existingSecrets(ctx, o); err != nil {
-		return nil, 0, err
-	}
-	in := o.Input
-	in.Facts = facts
-	result, err := render.Render(in, r.Render)
+	result, err := r.renderWith(o, facts)
 	if err != nil {
-		return nil, 0, fmt.Errorf("render %s: %w", o, err)
+		return nil, 0, err
 	}
 	o.mu.Lock()
 	o.bundles = result.Bundles
@@ -107,18 +99,7 @@ func (r *Reconciler) planOrphans(ctx context.Context, o *Owner, rendered []rende
 	var items []plan.Item
 	for _, orphan := range list {
 		b := orphan.bundle
-		var entries []apply.Entry
-		if b.Delivery.Direct {
-			entries, err = r.inventory(o, b).Load(ctx)
-		} else {
-			var rm *managedresource.Reconciler
-			if rm, err = r.resourceManager(o, b); err == nil {
-				var inventory apply.Inventory
-				if inventory, err = managedInventory(ctx, rm, b); err == nil {
-					entries, err = inventory.Load(ctx)
-				}
-			}
-		}
+		entries, err := r.contents(ctx, o, orphan)
 		if err != nil {
 			return nil, fmt.Errorf("bundle %s: %w", b.Name, err)
 		}
@@ -134,46 +115,4 @@ func (r *Reconciler) planOrphans(ctx context.Context, o *Owner, rendered []rende
 		}
 	}
 	return items, nil
-}
-
-// existingSecrets looks the current names of generated secrets up by their labels, and reads
-// only what is public of their data.
-func (r *Reconciler) existingSecrets(ctx context.Context, o *Owner) (map[string]render.SecretFact, error) {
-	client, err := kubernetes.NewForConfig(o.Local.RESTConfig())
-	if err != nil {
-		return nil, fmt.Errorf("cluster %s: %w", o.Local.Name(), err)
-	}
-	selector := labels.SelectorFromSet(labels.Set{"managed-by": "secrets-manager", "manager-identity": kinds[o.Input.Owner.Kind].identity})
-	list, err := client.CoreV1().Secrets(o.Input.Owner.ControlPlaneNamespace).List(ctx, metav1.ListOptions{LabelSelector: selector.String()})
-	if err != nil {
-		return nil, fmt.Errorf("list generated secrets of %s on cluster %s: %w", o, o.Local.Name(), o.Local.Explain(apply.Ref{Kind: "Secret", APIVersion: "v1"}, "list", err))
-	}
-	newest := map[string]string{}
-	bundles := map[string]string{}
-	issued := map[string]string{}
-	for _, s := range list.Items {
-		name, at := s.Labels["name"], s.Labels["issued-at-time"]
-		if at < issued[name] {
-			continue
-		}
-		issued[name] = at
-		newest[name] = s.Name
-		if of := s.Labels["bundle-for"]; of != "" {
-			bundles[of] = s.Name
-		}
-	}
-	out := map[string]render.SecretFact{}
-	for name, current := range newest {
-		fact := render.SecretFact{Name: current, Bundle: bundles[name]}
-		for _, s := range list.Items {
-			switch s.Name {
-			case bundles[name]:
-				fact.CABundle = encodePublic(s.Data["bundle.crt"])
-			case current:
-				fact.PublicKey = encodePublic(s.Data["id_rsa.pub"])
-			}
-		}
-		out[name] = fact
-	}
-	return out, nil
 }

@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -16,6 +19,7 @@ import (
 	"github.com/pergola-dev/pergola/health/condition"
 	"github.com/pergola-dev/pergola/plan"
 	"github.com/pergola-dev/pergola/render"
+	"github.com/pergola-dev/pergola/secrets"
 )
 
 // Owner is one Garden, Seed or Shoot and where its parts live.
@@ -29,11 +33,16 @@ type Owner struct {
 	Local *apply.Cluster
 	// Target is the API server that a Garden's virtual bundles go to.
 	Target *apply.Cluster
+	// OnTargetReady is called once in every reconciliation that gets there: when all steps that fill Target have
+	// become healthy, while others may still run. It may be nil.
+	OnTargetReady func()
 
 	mu      sync.Mutex
 	bundles []render.Bundle
-	// applied holds the bundles whose last apply succeeded.
-	applied map[string]bool
+	// failures says why the last apply of a bundle failed.
+	failures map[string]string
+	// unjudged says why the last reconciliation did not get as far as rendering.
+	unjudged string
 }
 
 func (o *Owner) String() string { return o.Input.Owner.String() }
@@ -55,6 +64,10 @@ type Reconciler struct {
 	Gate       plan.Gate
 	// Gardener identifies this process in status.gardener.
 	Gardener gardencorev1beta1.Gardener
+	// StepTimeout shortens the timeouts of the flow's steps; they stay as they are when it is zero.
+	StepTimeout time.Duration
+	// CareInterval is how often conditions are judged while a reconciliation runs (upstream: 30 s).
+	CareInterval time.Duration
 	// OnEvent hears about every step; it may be nil.
 	OnEvent func(Event)
 	// OnObject hears about every object sent.
@@ -77,11 +90,17 @@ type Report struct {
 	Owner      string                        `json:"owner"`
 	Nodes      []flow.NodeResult             `json:"nodes"`
 	Conditions []gardencorev1beta1.Condition `json:"conditions"`
-	Held       []apply.Held                  `json:"held,omitempty"`
-	// Approval is the id that lets the held deletions pass.
-	Approval string `json:"approval,omitempty"`
+	Held       []HeldObjects                 `json:"held,omitempty"`
 	// Changed counts the objects that were written.
 	Changed int `json:"changed"`
+}
+
+// HeldObjects are deletions that the gate keeps back on one cluster.
+type HeldObjects struct {
+	Cluster string       `json:"cluster"`
+	Objects []apply.Held `json:"objects"`
+	// Approval is the id that lets exactly these pass.
+	Approval string `json:"approval"`
 }
 
 // Reconcile runs the whole way for one owner: secrets, facts, render, flow, clean-up, status.
@@ -91,16 +110,47 @@ func (r *Reconciler) Reconcile(ctx context.Context, o *Owner) (*Report, error) {
 		return nil, err
 	}
 	run := &run{Reconciler: r, owner: o, status: status, report: &Report{Owner: o.String()}}
+	stopCare := r.careWhile(ctx, o)
 	err := run.reconcile(ctx)
-	// The outcome is written even when the run was interrupted.
-	final, cancel := context.WithTimeout(context.WithoutCancel(ctx), 1500*time.Millisecond)
+	stopCare()
+	// The outcome is written even when the run was interrupted; but then there is no time to judge.
+	final, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()
-	conditions, careErr := r.Care(final, o)
-	run.report.Conditions = conditions
+	if ctx.Err() != nil && errors.Is(ctx.Err(), context.Canceled) {
+		return run.report, errors.Join(err, status.finish(final, err))
+	}
+	var careErr error
+	run.report.Conditions, careErr = r.Care(final, o)
 	if ctx.Err() != nil {
 		careErr = nil
 	}
 	return run.report, errors.Join(err, careErr, status.finish(final, err))
+}
+
+// careWhile judges the conditions now and then until the returned function is called.
+func (r *Reconciler) careWhile(ctx context.Context, o *Owner) (stop func()) {
+	if r.CareInterval <= 0 {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	var done sync.WaitGroup
+	tick := r.Clock.NewTicker(r.CareInterval)
+	done.Go(func() {
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C():
+				// A judgement that could not be made or written is repeated next time, and at the end for good.
+				_, _ = r.Care(ctx, o)
+			}
+		}
+	})
+	return func() {
+		cancel()
+		done.Wait()
+	}
 }
 
 // run is one reconciliation.
@@ -110,34 +160,19 @@ type run struct {
 	status *statusWriter
 	report *Report
 
-	mu      sync.Mutex
+	mu sync.Mutex
+	// deleted counts the objects that this run has deleted, by cluster.
 	deleted map[string]int
+	// open are the steps that fill the target and are not healthy yet.
+	open map[string]bool
 }
 
 func (r *run) reconcile(ctx context.Context) error {
-	if err := r.ensureNamespace(ctx); err != nil {
+	result, manager, err := r.prepare(ctx)
+	if err != nil {
+		r.owner.notJudged(err)
 		return err
 	}
-	facts, err := r.facts(ctx, r.owner)
-	if err != nil {
-		return err
-	}
-	manager, err := r.secrets(ctx, r.owner, &facts)
-	if err != nil {
-		return err
-	}
-	r.owner.Input.Facts = facts
-	result, err := render.Render(r.owner.Input, r.Render)
-	if err != nil {
-		return fmt.Errorf("render %s: %w", r.owner, err)
-	}
-	if len(result.Bundles) == 0 {
-		return fmt.Errorf("%s rendered no bundle at all: nothing is applied and nothing removed", r.owner)
-	}
-	r.owner.mu.Lock()
-	r.owner.bundles, r.owner.applied = result.Bundles, map[string]bool{}
-	r.owner.mu.Unlock()
-
 	definition, err := render.LoadFlow(r.Render.Catalogue, "reconcile", r.owner.Input)
 	if err != nil {
 		return err
@@ -162,14 +197,75 @@ func (r *run) reconcile(ctx context.Context) error {
 	return nil
 }
 
+// prepare gathers facts, makes the secrets and renders. Facts of secrets that are there already are taken as they
+// are, so that usually one rendering is enough.
+func (r *run) prepare(ctx context.Context) (render.Result, *secrets.Manager, error) {
+	o := r.owner
+	if err := r.ensureNamespace(ctx); err != nil {
+		return render.Result{}, nil, err
+	}
+	facts, err := r.facts(ctx, o)
+	if err != nil {
+		return render.Result{}, nil, err
+	}
+	result, err := r.renderWith(o, facts)
+	if err != nil {
+		return result, nil, err
+	}
+	manager, made, err := r.secrets(ctx, o, result)
+	if err != nil {
+		return result, nil, err
+	}
+	guessed := facts.Secrets
+	facts.Secrets = made
+	if !sameSecrets(guessed, made) {
+		if result, err = r.renderWith(o, facts); err != nil {
+			return result, nil, err
+		}
+	}
+	if len(result.Bundles) == 0 {
+		return result, nil, fmt.Errorf("%s rendered no bundle at all: nothing is applied and nothing removed", o)
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.Input.Facts = facts
+	o.bundles, o.failures, o.unjudged = result.Bundles, map[string]string{}, ""
+	return result, manager, nil
+}
+
+func (r *Reconciler) renderWith(o *Owner, facts render.Facts) (render.Result, error) {
+	in := o.Input
+	in.Facts = facts
+	result, err := render.Render(in, r.Render)
+	if err != nil {
+		return result, fmt.Errorf("render %s: %w", o, err)
+	}
+	return result, nil
+}
+
+// notJudged notes that nothing is known about the components, and why.
+func (o *Owner) notJudged(cause error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.bundles, o.unjudged = nil, strings.Join(Problems(cause), "; ")
+}
+
+// state of the last reconciliation.
+func (o *Owner) state() (bundles []render.Bundle, failures map[string]string, unjudged string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return slices.Clone(o.bundles), maps.Clone(o.failures), o.unjudged
+}
+
 func (r *run) event(e flow.Event) {
 	r.status.progress(e)
+	r.targetStep(e)
 	if r.OnEvent == nil {
 		return
 	}
 	out := Event{Owner: r.owner.String(), Node: e.ID, State: e.State, Message: e.Message, Progress: e.Progress, At: e.At}
 	if e.Err != nil {
-		out.Error = e.Err.Error()
+		out.Error = strings.Join(Problems(e.Err), "; ")
 	}
 	r.OnEvent(out)
 }
@@ -185,6 +281,14 @@ func (o *Owner) cluster(role string) (*apply.Cluster, error) {
 		}
 	}
 	return nil, fmt.Errorf("%s has no access to a %s cluster", o, role)
+}
+
+// ClusterName is the name of the cluster a bundle goes to.
+func (o *Owner) ClusterName(b render.Bundle) string {
+	if c, err := o.cluster(b.Cluster); err == nil {
+		return c.Name()
+	}
+	return b.Cluster
 }
 
 // resourceManager gives the reconciler that is responsible for a bundle's ManagedResource.

@@ -3,6 +3,7 @@ package owner
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -35,7 +36,7 @@ func ReadStatus(ctx context.Context, c *apply.Cluster, ref apply.Ref) (*unstruct
 		obj, err = c.GetLive(ctx, ref)
 	}
 	if err != nil {
-		return nil, status, fmt.Errorf("read %s on cluster %s: %w", ref, c.Name(), err)
+		return nil, status, c.Explain(ref, "read", err)
 	}
 	content, _, _ := unstructured.NestedMap(obj.Object, "status")
 	if content != nil {
@@ -132,9 +133,10 @@ func (s *statusWriter) finish(ctx context.Context, cause error) error {
 			fields["lastErrors"] = nil
 		}
 	} else {
-		op.State, op.Description = gardencorev1beta1.LastOperationStateError, cause.Error()
+		text := strings.Join(Problems(cause), "; ")
+		op.State, op.Description = gardencorev1beta1.LastOperationStateError, text
 		if kinds[s.owner.Input.Owner.Kind].keepsLastErrors {
-			fields["lastErrors"] = []gardencorev1beta1.LastError{{Description: cause.Error(), Codes: condition.Codes(cause.Error()), LastUpdateTime: &now}}
+			fields["lastErrors"] = []gardencorev1beta1.LastError{{Description: text, Codes: condition.Codes(text), LastUpdateTime: &now}}
 		}
 	}
 	fields["lastOperation"] = op
@@ -144,7 +146,7 @@ func (s *statusWriter) finish(ctx context.Context, cause error) error {
 func (s *statusWriter) patch(ctx context.Context, fields map[string]any) error {
 	_, err := s.owner.Home.MergePatch(ctx, s.owner.Ref, map[string]any{"status": fields}, kinds[s.owner.Input.Owner.Kind].role, "status")
 	if err != nil {
-		return fmt.Errorf("write the status of %s on cluster %s: %w", s.owner.Ref, s.owner.Home.Name(), err)
+		return s.owner.Home.Explain(s.owner.Ref, "write the status", err)
 	}
 	return nil
 }

@@ -58,7 +58,7 @@ func (r *run) announce(ctx context.Context, c *apply.Cluster, result *apply.Resu
 			annotationOperation: "reconcile", annotationTimestamp: stamp,
 		}}}
 		if _, err := c.MergePatch(ctx, o.Ref, patch, kinds[r.owner.Input.Owner.Kind].role, ""); err != nil {
-			return nil, fmt.Errorf("ask the controller of %s on %s to reconcile: %w", o.Ref, c.Name(), err)
+			return nil, c.Explain(o.Ref, "ask its controller to reconcile", err)
 		}
 		stamped[o.Ref] = stamp
 	}
@@ -94,7 +94,7 @@ func (r *run) waitAll(ctx context.Context, waits []waiter, rolledOut bool, repor
 		}
 		select {
 		case <-ctx.Done():
-			return r.timedOut(ctx, waits, rolledOut)
+			return r.timedOut(ctx, waits, rolledOut, said)
 		case <-tick.C():
 		}
 	}
@@ -103,20 +103,18 @@ func (r *run) waitAll(ctx context.Context, waits []waiter, rolledOut bool, repor
 // look judges one bundle from the cache; with details also the pods are read.
 func (r *run) look(ctx context.Context, w waiter, rolledOut, details bool) (string, error) {
 	for _, ref := range w.refs {
-		v, obj := health.Verdict{}, error(nil)
+		var v health.Verdict
+		var err error
 		if details {
-			v, obj = managedresource.Verdict(ctx, w.cluster, ref)
+			v, err = managedresource.Verdict(ctx, w.cluster, ref)
 		} else {
-			v, obj = quickVerdict(ctx, w, ref)
+			v, err = quickVerdict(ctx, w, ref)
 		}
-		if obj != nil {
-			return "", obj
+		if err != nil {
+			return "", w.cluster.Explain(ref, "check", err)
 		}
-		if !v.Healthy {
-			return describe(v), nil
-		}
-		if rolledOut && v.Progressing {
-			return describe(v), nil
+		if !v.Healthy || rolledOut && v.Progressing {
+			return describe(w.cluster.Name(), v), nil
 		}
 	}
 	return "", nil
@@ -136,12 +134,12 @@ func quickVerdict(ctx context.Context, w waiter, ref apply.Ref) (health.Verdict,
 	return health.Check(obj), nil
 }
 
-func describe(v health.Verdict) string {
+func describe(cluster string, v health.Verdict) string {
 	name := v.Name
 	if v.Namespace != "" {
 		name = v.Namespace + "/" + v.Name
 	}
-	text := v.Kind + " " + name
+	text := "cluster " + cluster + ": " + v.Kind + " " + name
 	if v.Reason != "" {
 		text += ": " + v.Reason
 	}
@@ -173,12 +171,18 @@ func (w waiter) checkManaged(ctx context.Context) error {
 	return err
 }
 
-// timedOut says what was still open, one line per object with the reason of its pods.
-func (r *run) timedOut(ctx context.Context, waits []waiter, rolledOut bool) error {
-	if errors.Is(context.Cause(ctx), context.Canceled) && !errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		return fmt.Errorf("interrupted: %w", ctx.Err())
+// timedOut says what was still open, one error per object with the reason of its pods. When only the step's own time
+// is up, the runner adds what was reported last; that is not repeated.
+func (r *run) timedOut(ctx context.Context, waits []waiter, rolledOut bool, said string) error {
+	cause := context.Cause(ctx)
+	if errors.Is(cause, context.Canceled) {
+		return fmt.Errorf("interrupted: %w", cause)
 	}
-	detail, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	goal := "healthy"
+	if rolledOut {
+		goal = "rolled out"
+	}
+	detail, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()
 	var lines []string
 	for _, w := range waits {
@@ -195,11 +199,11 @@ func (r *run) timedOut(ctx context.Context, waits []waiter, rolledOut bool) erro
 			}
 		}
 	}
-	goal := "healthy"
-	if rolledOut {
-		goal = "rolled out"
+	text := strings.Join(lines, "; ")
+	if !errors.Is(cause, context.DeadlineExceeded) && text == said {
+		return fmt.Errorf("not %s in time", goal)
 	}
-	return fmt.Errorf("not %s in time: %s", goal, strings.Join(lines, "; "))
+	return fmt.Errorf("not %s in time: %s", goal, text)
 }
 
 // virtualReady waits until the API server of the virtual garden answers.
@@ -207,7 +211,7 @@ func (r *run) virtualReady(ctx context.Context) error {
 	if r.owner.Target == nil {
 		return errors.New("no access to the virtual garden: give its kubeconfig in spec.clusters.virtual of landscape.yaml or by --kubeconfig virtual=PATH")
 	}
-	tick := r.Clock.NewTicker(time.Second)
+	tick := r.Clock.NewTicker(pollInterval)
 	defer tick.Stop()
 	for {
 		err := apiServerHealthy(ctx, r.owner.Target)
@@ -216,7 +220,7 @@ func (r *run) virtualReady(ctx context.Context) error {
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("the API server of the virtual garden does not answer: %w", err)
+			return fmt.Errorf("the virtual garden does not answer: %w", r.owner.Target.Explain(apply.Ref{}, "read /healthz", err))
 		case <-tick.C():
 		}
 	}

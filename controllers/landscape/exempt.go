@@ -1,0 +1,59 @@
+package landscape
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/pergola-dev/pergola/controllers/owner"
+)
+
+// Exemption is a kind of object that Pergola makes and that is in no inventory.
+type Exemption struct {
+	// What, and why it needs no inventory, for people.
+	What, Why string
+	// Matches tells whether an object is one of them.
+	Matches func(*unstructured.Unstructured) bool
+}
+
+// Exemptions are all of them: every other object that Pergola makes is in the inventory of a bundle.
+func Exemptions() []Exemption {
+	return []Exemption{
+		{
+			"Secrets labelled managed-by=secrets-manager", "generated secrets; the secrets manager removes what is not asked for any more",
+			func(o *unstructured.Unstructured) bool {
+				return o.GetKind() == "Secret" && o.GetLabels()["managed-by"] == "secrets-manager"
+			},
+		},
+		{
+			"Secrets labelled role=<name>-configuration", "encryption configuration, derived from a generated key; the garbage collector removes them",
+			func(o *unstructured.Unstructured) bool {
+				return o.GetKind() == "Secret" && strings.HasSuffix(o.GetLabels()["role"], "-configuration") &&
+					o.GetLabels()["resources.gardener.cloud/garbage-collectable-reference"] == "true"
+			},
+		},
+		{
+			"ConfigMaps garden/" + owner.InventoryPrefix + "*", "the inventories themselves; each goes with its bundle",
+			func(o *unstructured.Unstructured) bool {
+				return o.GetKind() == "ConfigMap" && o.GetNamespace() == owner.InventoryNamespace && strings.HasPrefix(o.GetName(), owner.InventoryPrefix)
+			},
+		},
+		{
+			fmt.Sprintf("Leases %s/%s, %[1]s/%s", leaseNamespace, leaseOperator, leaseGardenlet), "who converges; they outlive the process",
+			func(o *unstructured.Unstructured) bool {
+				return o.GetKind() == "Lease" && o.GetNamespace() == leaseNamespace && slices.Contains([]string{leaseOperator, leaseGardenlet}, o.GetName())
+			},
+		},
+	}
+}
+
+// DescribeExemptions lists them, one a line.
+func DescribeExemptions() string {
+	var b strings.Builder
+	for _, e := range Exemptions() {
+		fmt.Fprintf(&b, "  %s\n      %s\n", e.What, e.Why)
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}

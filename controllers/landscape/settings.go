@@ -1,0 +1,56 @@
+package landscape
+
+import (
+	"fmt"
+	"time"
+
+	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
+	"github.com/pergola-dev/pergola/health/condition"
+	"github.com/pergola-dev/pergola/landscapes"
+	"github.com/pergola-dev/pergola/plan"
+)
+
+// defaultThreshold holds for every condition a landscape does not name (upstream's charts: 1m).
+const defaultThreshold = time.Minute
+
+// Thresholds of the conditions, as landscape.yaml has them.
+func Thresholds(l *landscapes.Landscape) condition.Thresholds {
+	out := condition.Thresholds{}
+	for _, name := range []gardencorev1beta1.ConditionType{
+		"VirtualGardenAPIServerAvailable", "RuntimeComponentsHealthy", "VirtualComponentsHealthy", "ObservabilityComponentsHealthy",
+		"SeedSystemComponentsHealthy", "ControlPlaneHealthy",
+	} {
+		out[name] = defaultThreshold
+	}
+	for _, t := range l.Config.Spec.ConditionThresholds {
+		out[t.Type] = t.Duration.Duration
+	}
+	return out
+}
+
+// Gate is the deletion gate of a landscape, with the ids that a person has approved.
+func Gate(l *landscapes.Landscape, approved []string) (plan.Gate, error) {
+	gate := plan.DefaultGate()
+	gate.Approved = map[string]bool{}
+	for _, id := range approved {
+		gate.Approved[id] = true
+	}
+	spec := l.Config.Spec.DeletionGate
+	if spec == nil {
+		return gate, nil
+	}
+	if spec.MaxDeletions != nil {
+		gate.MaxDeletions = plan.Limit(int(*spec.MaxDeletions))
+	}
+	if spec.MaxShare != nil {
+		share, err := plan.ParseShare(*spec.MaxShare)
+		if err != nil {
+			return gate, fmt.Errorf("landscape.yaml: spec.deletionGate.maxShare: %w", err)
+		}
+		gate.MaxShare = plan.Limit(share)
+	}
+	if spec.ProtectedKinds != nil {
+		gate.Protected = spec.ProtectedKinds
+	}
+	return gate, nil
+}

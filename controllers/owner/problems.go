@@ -1,0 +1,72 @@
+package owner
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/pergola-dev/pergola/apply"
+)
+
+// Problems takes a joined error apart: one line for every single error, each with what was said around it. What
+// only follows from another one (an object that was not tried, a step that is blocked) comes last.
+func Problems(err error) []string {
+	var causes, effects []string
+	for _, p := range problems(err) {
+		switch {
+		case slices.Contains(causes, p.text) || slices.Contains(effects, p.text):
+		case p.effect:
+			effects = append(effects, p.text)
+		default:
+			causes = append(causes, p.text)
+		}
+	}
+	return append(causes, effects...)
+}
+
+// FollowsError marks an error that only says what another one has as its consequence.
+type FollowsError struct{ Err error }
+
+func (e *FollowsError) Error() string { return e.Err.Error() }
+func (e *FollowsError) Unwrap() error { return e.Err }
+
+type problem struct {
+	text   string
+	effect bool
+}
+
+func problems(err error) []problem {
+	if err == nil {
+		return nil
+	}
+	// Only the very error is a leaf, not one around it.
+	if object, ok := err.(*apply.ObjectError); ok {
+		return []problem{{text: oneLine(object.Error()), effect: object.Reason == apply.SkippedDependency}}
+	}
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		var out []problem
+		for _, e := range joined.Unwrap() {
+			out = append(out, problems(e)...)
+		}
+		if len(out) > 0 {
+			return out
+		}
+	}
+	inner := errors.Unwrap(err)
+	if inner == nil {
+		return []problem{{text: oneLine(err.Error())}}
+	}
+	parts := problems(inner)
+	before, isPrefix := strings.CutSuffix(err.Error(), inner.Error())
+	follows := errors.As(err, new(*FollowsError))
+	if !isPrefix {
+		return []problem{{text: oneLine(err.Error()), effect: follows}}
+	}
+	for i := range parts {
+		parts[i].text = oneLine(before + parts[i].text)
+		parts[i].effect = parts[i].effect || follows
+	}
+	return parts
+}
+
+func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

@@ -1,0 +1,36 @@
+package owner_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/controllers/owner"
+)
+
+func TestProblemsAreOneLineEachCausesFirst(t *testing.T) {
+	skipped := &apply.ObjectError{Cluster: "seed", Object: apply.Ref{Kind: "ConfigMap", Name: "x"}, Op: "apply", Reason: apply.SkippedDependency, Message: "not tried"}
+	denied := &apply.ObjectError{Cluster: "seed", Object: apply.Ref{Kind: "Secret", Name: "y"}, Op: "apply", Reason: apply.Forbidden, Message: "no", Err: errors.New("inner\ntext")}
+	err := errors.Join(
+		fmt.Errorf("seed local: %w", errors.Join(
+			fmt.Errorf("step a: bundle b: %w", apply.Errors{skipped, denied}),
+			fmt.Errorf("step c: not healthy in time: %w", errors.Join(errors.New("Deployment d:\n  no pods"), errors.New("Deployment e"))),
+		)),
+		&owner.FollowsError{Err: errors.New("shoot x: not reconciled")},
+		fmt.Errorf("garden: %s and %w as well", "a suffix", errors.New("something")),
+		errors.New("last"), errors.New("last"),
+	)
+	assert.Equal(t, []string{
+		"seed local: step a: bundle b: cluster seed: Secret y: apply: Forbidden: no",
+		"seed local: step c: not healthy in time: Deployment d: no pods",
+		"seed local: step c: not healthy in time: Deployment e",
+		"garden: a suffix and something as well",
+		"last",
+		"seed local: step a: bundle b: cluster seed: ConfigMap x: apply: SkippedDependency: not tried",
+		"shoot x: not reconciled",
+	}, owner.Problems(err))
+	assert.Empty(t, owner.Problems(nil))
+}

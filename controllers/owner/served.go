@@ -1,0 +1,69 @@
+package owner
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/clock"
+
+	"github.com/pergola-dev/pergola/apply"
+)
+
+// servedTimeout is how long a definition may be established and not yet listed by the API server; usually it
+// is below a second.
+const servedTimeout = 30 * time.Second
+
+// AwaitServed waits until the API server lists the kinds of all definitions among the objects, so that what is
+// applied next may use them. It makes no request for kinds that are known already.
+func AwaitServed(ctx context.Context, clk clock.WithTicker, c *apply.Cluster, objects []*unstructured.Unstructured) error {
+	tick := clk.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	deadline := clk.Now().Add(servedTimeout)
+	for _, gvk := range definedKinds(objects) {
+		for {
+			_, err := c.Mapping(ctx, gvk)
+			if err == nil {
+				break
+			}
+			if !meta.IsNoMatchError(err) {
+				return c.Explain(apply.Ref{}, "read the API kinds", err)
+			}
+			if !clk.Now().Before(deadline) {
+				return fmt.Errorf("cluster %s: %s is defined, but the API server does not serve it after %s: look at the conditions of its CustomResourceDefinition", c.Name(), gvk, servedTimeout)
+			}
+			select {
+			case <-ctx.Done():
+				return ctx.Err()
+			case <-tick.C():
+			}
+			c.ResetMapping()
+		}
+	}
+	return nil
+}
+
+// definedKinds lists what the CustomResourceDefinitions among the objects define.
+func definedKinds(objects []*unstructured.Unstructured) []schema.GroupVersionKind {
+	var out []schema.GroupVersionKind
+	for _, o := range objects {
+		if o.GetKind() != "CustomResourceDefinition" {
+			continue
+		}
+		group, _, _ := unstructured.NestedString(o.Object, "spec", "group")
+		kind, _, _ := unstructured.NestedString(o.Object, "spec", "names", "kind")
+		versions, _, _ := unstructured.NestedSlice(o.Object, "spec", "versions")
+		for _, v := range versions {
+			version, ok := v.(map[string]any)
+			if !ok || version["served"] != true {
+				continue
+			}
+			name, _ := version["name"].(string)
+			out = append(out, schema.GroupVersionKind{Group: group, Version: name, Kind: kind})
+		}
+	}
+	return out
+}

@@ -1,0 +1,248 @@
+package render
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/pergola-dev/pergola/components"
+)
+
+// TestEveryComponentRenders: in some variant every component of the catalogue is on, and renders something.
+func TestEveryComponentRenders(t *testing.T) {
+	on := map[string]bool{}
+	eachVariant(t, func(t *testing.T, v variantResult) {
+		for _, b := range v.bundles() {
+			on[b.Component] = true
+			assert.NotEmpty(t, b.Objects, b.ID())
+		}
+	})
+	for _, kind := range []string{"garden", "seed", "shoot"} {
+		dirs, err := componentDirs(components.FS, kind)
+		require.NoError(t, err)
+		require.NotEmpty(t, dirs)
+		for _, dir := range dirs {
+			assert.True(t, on[dir], "%s is on in no variant", dir)
+		}
+	}
+}
+
+// TestFlowsCoverTheCatalogue: every bundle is in the flows of its owner, and no flow names a bundle that there is not.
+func TestFlowsCoverTheCatalogue(t *testing.T) {
+	for _, operation := range []string{"reconcile", "delete"} {
+		named, rendered := map[string]bool{}, map[string]bool{}
+		t.Run(operation, func(t *testing.T) {
+			eachVariant(t, func(t *testing.T, v variantResult) {
+				for i, in := range v.inputs {
+					flow, err := LoadFlow(components.FS, operation, in)
+					require.NoError(t, err)
+					require.NoError(t, flow.Cover(v.results[i].Bundles))
+					for _, n := range flow.Nodes {
+						for _, b := range n.Bundles {
+							named[in.Owner.Kind+"/"+b] = true
+							if n.If {
+								continue
+							}
+							assert.False(t, slices.ContainsFunc(v.results[i].Bundles, func(r Bundle) bool { return r.Name == b }),
+								"node %s is switched off, so nothing would apply bundle %s", n.ID, b)
+						}
+					}
+					for _, b := range v.results[i].Bundles {
+						rendered[in.Owner.Kind+"/"+b.Name] = true
+					}
+				}
+			})
+			for _, name := range sortedKeys(named) {
+				assert.True(t, rendered[name], "the flow names bundle %s, which no variant renders", name)
+			}
+		})
+	}
+}
+
+// TestImagesComeFromTheVector: containers have images of the vector, each listed by its component, and the vector has
+// none that nothing uses.
+func TestImagesComeFromTheVector(t *testing.T) {
+	vector, err := ReadImageVector(components.FS)
+	require.NoError(t, err)
+	used := map[string]bool{}
+	eachVariant(t, func(t *testing.T, v variantResult) {
+		for i, in := range v.inputs {
+			images, err := imagesFor(in, Options{Catalogue: components.FS})
+			require.NoError(t, err)
+			listed := map[string][]string{}
+			for _, c := range v.results[i].Components {
+				listed[c.Path] = c.Images
+				for _, name := range c.Images {
+					used[name] = true
+				}
+			}
+			for _, b := range v.results[i].Bundles {
+				for _, o := range b.Objects {
+					eachContainer(o.Unstructured, func(container map[string]any) {
+						image, _ := container["image"].(string)
+						if image == "auto" {
+							return // istio's injector fills it in
+						}
+						known := slices.ContainsFunc(listed[b.Component], func(name string) bool { return images[name] == image })
+						assert.True(t, known, "%s: container %v: image %q is not one that component.images lists", place(b, o), container["name"], image)
+					})
+				}
+			}
+		}
+	})
+	for _, image := range vector {
+		assert.True(t, used[image.Name], "image %s of the vector is used by no component", image.Name)
+	}
+}
+
+func eachContainer(obj *unstructured.Unstructured, visit func(map[string]any)) {
+	for _, template := range podTemplates(obj) {
+		spec, _ := template["spec"].(map[string]any)
+		for _, field := range []string{"initContainers", "containers"} {
+			for _, container := range mapsIn(spec[field]) {
+				visit(container)
+			}
+		}
+	}
+}
+
+// TestWorkloadsFitTogether: what the API server, or nobody, would notice late.
+func TestWorkloadsFitTogether(t *testing.T) {
+	eachVariant(t, func(t *testing.T, v variantResult) {
+		bundles := v.bundles()
+		classes, accounts := map[string]bool{}, map[string]bool{}
+		for _, b := range bundles {
+			for _, o := range b.Objects {
+				switch o.GetKind() {
+				case "PriorityClass":
+					classes[b.Cluster+"/"+o.GetName()] = true
+				case "ServiceAccount":
+					accounts[b.Cluster+"/"+o.GetNamespace()+"/"+o.GetName()] = true
+				}
+			}
+		}
+		for _, b := range bundles {
+			for _, o := range b.Objects {
+				for _, template := range podTemplates(o.Unstructured) {
+					checkPods(t, b, o, template, classes, accounts)
+				}
+			}
+		}
+	})
+}
+
+func checkPods(t *testing.T, b Bundle, o Object, template map[string]any, classes, accounts map[string]bool) {
+	t.Helper()
+	spec, _ := template["spec"].(map[string]any)
+	volumes := map[string]bool{}
+	for _, volume := range mapsIn(spec["volumes"]) {
+		name, _ := volume["name"].(string)
+		assert.False(t, volumes[name], "%s: volume %s is there twice", place(b, o), name)
+		volumes[name] = true
+	}
+	for _, claim := range mapsIn(nested(o.Object, "spec", "volumeClaimTemplates")) {
+		volumes[nested(claim, "metadata", "name").(string)] = true
+	}
+	mounted := map[string]bool{}
+	eachContainer(o.Unstructured, func(container map[string]any) {
+		paths := map[string]bool{}
+		for _, mount := range mapsIn(container["volumeMounts"]) {
+			name, _ := mount["name"].(string)
+			path, _ := mount["mountPath"].(string)
+			assert.True(t, volumes[name], "%s: container %v mounts %s, which is no volume", place(b, o), container["name"], name)
+			assert.False(t, paths[path], "%s: container %v mounts two volumes at %s", place(b, o), container["name"], path)
+			mounted[name], paths[path] = true, true
+		}
+		for _, port := range mapsIn(container["ports"]) {
+			name, _ := port["name"].(string)
+			assert.LessOrEqual(t, len(name), 15, "%s: port name %s", place(b, o), name)
+		}
+	})
+	for name := range volumes {
+		assert.True(t, mounted[name], "%s: volume %s is mounted nowhere", place(b, o), name)
+	}
+	selector, _ := nested(o.Object, "spec", "selector", "matchLabels").(map[string]any)
+	labels, _ := nested(template, "metadata", "labels").(map[string]any)
+	for key, value := range selector {
+		assert.Equal(t, value, labels[key], "%s: the selector does not match the pods in label %s", place(b, o), key)
+	}
+	if class, _ := spec["priorityClassName"].(string); class != "" && !strings.HasPrefix(class, "system-") {
+		assert.True(t, classes[b.Cluster+"/"+class], "%s: no component of cluster %s has PriorityClass %s", place(b, o), b.Cluster, class)
+	}
+	if account, _ := spec["serviceAccountName"].(string); account != "" && account != "default" {
+		assert.True(t, accounts[b.Cluster+"/"+o.GetNamespace()+"/"+account], "%s: no ServiceAccount %s in its namespace", place(b, o), account)
+	}
+}
+
+func nested(m map[string]any, fields ...string) any {
+	v, _, _ := nestedField(m, fields...)
+	return v
+}
+
+// TestReferencesAreRendered: pods use ConfigMaps and Secrets that are rendered for the same namespace, generated, or
+// made by somebody who is named here.
+func TestReferencesAreRendered(t *testing.T) {
+	used := map[string]bool{}
+	eachVariant(t, func(t *testing.T, v variantResult) {
+		for i := range v.inputs {
+			rendered, generated := map[string]bool{}, map[string]bool{}
+			for _, c := range v.results[i].Components {
+				for name := range c.Secrets {
+					s := symbolicSecret(name)
+					generated[s.Name], generated[s.Bundle] = true, true
+				}
+			}
+			for _, b := range v.results[i].Bundles {
+				for _, o := range b.Objects {
+					rendered[o.GetKind()+"/"+o.GetNamespace()+"/"+o.GetName()] = true
+				}
+			}
+			for _, b := range v.results[i].Bundles {
+				for _, o := range b.Objects {
+					eachReference(o.Unstructured, func(kind, name string) string {
+						if !rendered[kind+"/"+o.GetNamespace()+"/"+name] && !(kind == "Secret" && generated[name]) {
+							used[kind+"/"+name] = true
+							assert.Contains(t, fromElsewhere, kind+"/"+name, "%s: refers to %s %s, which nothing renders or generates", place(b, o), kind, name)
+						}
+						return name
+					})
+				}
+			}
+		}
+	})
+	for _, reference := range sortedKeys(fromElsewhere) {
+		assert.True(t, used[reference], "no pod uses %s any more", reference)
+	}
+}
+
+// fromElsewhere are the Secrets and ConfigMaps that pods use and that are neither rendered nor generated, with who makes them.
+var fromElsewhere = map[string]string{
+	"ConfigMap/kube-root-ca.crt":           "kube-controller-manager publishes it in every namespace",
+	"ConfigMap/istio-ca-root-cert":         "istiod writes it into every namespace",
+	"ConfigMap/istio":                      "optional: the mesh configuration beside a gateway",
+	"Secret/cacerts":                       "optional: a CA for istiod to sign with",
+	"Secret/istio-kubeconfig":              "optional: another cluster for istiod",
+	"Secret/istiod-tls":                    "optional: a serving certificate for istiod",
+	"Secret/istio-ingressgateway-certs":    "optional: certificates for the gateway",
+	"Secret/istio-ingressgateway-ca-certs": "optional: certificates for the gateway",
+}
+
+// TestMarkersAreTakenOff: instructions to the renderer never reach a cluster, nor does status.
+func TestMarkersAreTakenOff(t *testing.T) {
+	eachVariant(t, func(t *testing.T, v variantResult) {
+		for _, b := range v.bundles() {
+			for _, o := range b.Objects {
+				raw, err := json.Marshal(o.Object)
+				require.NoError(t, err)
+				assert.NotContains(t, string(raw), "render.pergola.dev/", place(b, o))
+				assert.NotContains(t, string(raw), "config.kubernetes.io/origin", place(b, o))
+				assert.NotContains(t, o.Object, "status", place(b, o))
+			}
+		}
+	})
+}

@@ -1,0 +1,128 @@
+package render
+
+import (
+	"fmt"
+	"io/fs"
+	"path"
+
+	"cuelang.org/go/cue"
+	"cuelang.org/go/cue/build"
+	"cuelang.org/go/cue/cuecontext"
+	"cuelang.org/go/cue/load"
+)
+
+// evaluator evaluates folders of one catalogue. A CUE context is not safe for
+// concurrent use and never gives memory back, so each goroutine has an evaluator
+// of its own and drops it after some time.
+type evaluator struct {
+	catalogue fs.FS
+	ctx       *cue.Context
+	// dirs are the folders that will be asked for: they are loaded together, because most of a package is in
+	// files that many of them share.
+	dirs      []string
+	instances map[string]*build.Instance
+	built     map[string]cue.Value
+	used      int
+	// owner is the one whose input was encoded last.
+	owner *Input
+	input cue.Value
+}
+
+// recycleAfter is the number of components after which a context is dropped.
+const recycleAfter = 200
+
+func newEvaluator(catalogue fs.FS, dirs ...string) *evaluator {
+	return &evaluator{
+		catalogue: catalogue, dirs: dirs, ctx: cuecontext.New(),
+		instances: map[string]*build.Instance{}, built: map[string]cue.Value{},
+	}
+}
+
+// build evaluates the CUE package of a folder, without any input; files of the same
+// package in parent folders belong to it.
+func (e *evaluator) build(dir, pkg string) (cue.Value, error) {
+	if v, ok := e.built[dir]; ok {
+		return v, nil
+	}
+	if e.instances[dir] == nil {
+		e.load(pkg, dir)
+	}
+	instance := e.instances[dir]
+	if instance == nil {
+		return cue.Value{}, fmt.Errorf("load %s: no CUE package named %s", dir, pkg)
+	}
+	if err := instance.Err; err != nil {
+		return cue.Value{}, cueError("load "+dir, err)
+	}
+	v := e.ctx.BuildInstance(instance)
+	if err := v.Err(); err != nil {
+		return cue.Value{}, cueError("evaluate "+dir, err)
+	}
+	e.built[dir] = v
+	return v, nil
+}
+
+func (e *evaluator) load(pkg, dir string) {
+	dirs := e.dirs
+	if len(dirs) == 0 {
+		dirs = []string{dir}
+	}
+	patterns := make([]string, 0, len(dirs))
+	for _, d := range dirs {
+		patterns = append(patterns, "./"+d+":"+pkg)
+	}
+	instances := load.Instances(patterns, &load.Config{FS: e.catalogue, Dir: "/", FromFSPath: cataloguePath})
+	if len(instances) != len(dirs) {
+		return
+	}
+	for i, instance := range instances {
+		e.instances[path.Clean(dirs[i])] = instance
+	}
+}
+
+// given is what is filled into every component of an owner: declarations, versions, images and facts.
+func (e *evaluator) given(in *Input, images map[string]string) (cue.Value, error) {
+	if e.owner == in {
+		return e.input, nil
+	}
+	values, err := givenValues(*in, images)
+	if err != nil {
+		return cue.Value{}, err
+	}
+	e.owner, e.input = in, e.ctx.Encode(values, cue.NilIsAny(true))
+	return e.input, nil
+}
+
+func givenValues(in Input, images map[string]string) (map[string]any, error) {
+	runtimeVersion := ""
+	for _, role := range []string{ClusterRuntime, ClusterSeed} {
+		if f, ok := in.Facts.Clusters[role]; ok && runtimeVersion == "" && (in.Owner.Kind == "garden") == (role == ClusterRuntime) {
+			runtimeVersion = f.KubernetesVersion
+		}
+	}
+	runtime, err := kubernetesVersion(runtimeVersion)
+	if err != nil {
+		return nil, err
+	}
+	target := runtime
+	if in.TargetVersion != "" {
+		if target, err = kubernetesVersion(in.TargetVersion); err != nil {
+			return nil, err
+		}
+	}
+	facts := map[string]any{}
+	if len(in.Facts.Addresses) > 0 {
+		facts["addresses"] = in.Facts.Addresses
+	}
+	if len(in.Facts.Extensions) > 0 {
+		facts["extensions"] = in.Facts.Extensions
+	}
+	values := map[string]any{
+		"owner": in.Owner, "images": images, "facts": facts,
+		"kubernetes": map[string]any{"runtime": runtime, "target": target},
+	}
+	for name, object := range in.Objects {
+		values[name] = object
+	}
+	return values, nil
+}

@@ -1,0 +1,143 @@
+package render
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/pruning"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	jsonserializer "k8s.io/apimachinery/pkg/runtime/serializer/json"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/pergola-dev/pergola/api/crds"
+)
+
+// TestObjectsAreStrictlyTyped decodes every rendered object the way an API server with strict field validation does:
+// Kubernetes' own kinds into their Go types, all others by the definitions that the catalogue itself brings along.
+// A misspelt field, or a number where text belongs, fails here.
+func TestObjectsAreStrictlyTyped(t *testing.T) {
+	scheme := runtime.NewScheme()
+	require.NoError(t, clientgoscheme.AddToScheme(scheme))
+	require.NoError(t, apiextensionsv1.AddToScheme(scheme))
+	decoder := jsonserializer.NewSerializerWithOptions(jsonserializer.DefaultMetaFactory, scheme, scheme, jsonserializer.SerializerOptions{Strict: true})
+	definitions := definitionsOf(t, renderedVariants["local"](t).bundles())
+	eachVariant(t, func(t *testing.T, v variantResult) {
+		for _, b := range v.bundles() {
+			for _, o := range b.Objects {
+				gvk := o.GroupVersionKind()
+				if !scheme.Recognizes(gvk) {
+					definition, ok := definitions[gvk]
+					if !assert.True(t, ok, "%s: %s is known by no definition", place(b, o), gvk) {
+						continue
+					}
+					for _, problem := range definition.check(o.DeepCopy().Object) {
+						t.Errorf("%s: %s", place(b, o), problem)
+					}
+					continue
+				}
+				raw, err := json.Marshal(o.Object)
+				require.NoError(t, err)
+				_, _, err = decoder.Decode(raw, nil, nil)
+				assert.NoError(t, err, place(b, o))
+			}
+		}
+	})
+}
+
+// TestStrictDecodingFindsTypos: the test above can fail.
+func TestStrictDecodingFindsTypos(t *testing.T) {
+	definitions := definitionsOf(t, renderedVariants["local"](t).bundles())
+	for kind, content := range map[string]string{
+		"etcd":       `{"apiVersion":"druid.gardener.cloud/v1alpha1","kind":"Etcd","metadata":{"name":"x"},"spec":{"replicsa":1,"selector":{},"labels":{},"etcd":{},"backup":{},"replicas":1}}`,
+		"autoscaler": `{"apiVersion":"autoscaling.k8s.io/v1","kind":"VerticalPodAutoscaler","metadata":{"name":"x"},"spec":{"targetRef":{"apiVersion":"apps/v1","kind":"Deployment","name":7}}}`,
+	} {
+		var object map[string]any
+		require.NoError(t, json.Unmarshal([]byte(content), &object))
+		gv, err := schema.ParseGroupVersion(object["apiVersion"].(string))
+		require.NoError(t, err)
+		definition, ok := definitions[gv.WithKind(object["kind"].(string))]
+		require.True(t, ok, kind)
+		assert.NotEmpty(t, definition.check(object), kind)
+	}
+}
+
+// definition checks objects of one version of a custom kind.
+type definition struct {
+	structural *structuralschema.Structural
+	validator  validation.SchemaValidator
+}
+
+// check lists unknown fields, and values of the wrong type, format or range.
+func (d definition) check(object map[string]any) []string {
+	var out []string
+	unknown := pruning.PruneWithOptions(object, d.structural, true, structuralschema.UnknownFieldPathOptions{TrackUnknownFieldPaths: true})
+	for _, path := range unknown {
+		out = append(out, "unknown field "+path)
+	}
+	for _, err := range validation.ValidateCustomResource(nil, object, d.validator) {
+		out = append(out, err.Error())
+	}
+	return out
+}
+
+// definitionsOf reads the CustomResourceDefinitions among rendered objects, and those of our API.
+func definitionsOf(t *testing.T, bundles []Bundle) map[schema.GroupVersionKind]definition {
+	t.Helper()
+	all := crds.All()
+	for _, b := range bundles {
+		for _, o := range b.Objects {
+			if o.GetKind() == "CustomResourceDefinition" {
+				crd := &apiextensionsv1.CustomResourceDefinition{}
+				require.NoError(t, runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, crd))
+				all = append(all, crd)
+			}
+		}
+	}
+	out := map[schema.GroupVersionKind]definition{}
+	for _, crd := range all {
+		for _, version := range crd.Spec.Versions {
+			require.NotNil(t, version.Schema, crd.Name)
+			internal := &apiextensions.JSONSchemaProps{}
+			require.NoError(t, apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(version.Schema.OpenAPIV3Schema, internal, nil))
+			structural, err := structuralschema.NewStructural(internal)
+			require.NoError(t, err, "%s/%s", crd.Name, version.Name)
+			validator, _, err := validation.NewSchemaValidator(internal)
+			require.NoError(t, err, "%s/%s", crd.Name, version.Name)
+			out[schema.GroupVersionKind{Group: crd.Spec.Group, Version: version.Name, Kind: crd.Spec.Names.Kind}] = definition{structural, validator}
+		}
+	}
+	return out
+}
+
+// TestNamespacedObjectsHaveOne: an object of a namespaced kind without a namespace would land in "default".
+func TestNamespacedObjectsHaveOne(t *testing.T) {
+	clusterScoped := map[string]bool{}
+	for _, kind := range []string{
+		"Namespace", "PriorityClass", "ClusterRole", "ClusterRoleBinding", "CustomResourceDefinition", "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration",
+		"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding", "IngressClass", "StorageClass", "APIService",
+	} {
+		clusterScoped[kind] = true
+	}
+	for _, crd := range crds.All() {
+		if crd.Spec.Scope == apiextensionsv1.ClusterScoped {
+			clusterScoped[crd.Spec.Names.Kind] = true
+		}
+	}
+	eachVariant(t, func(t *testing.T, v variantResult) {
+		for _, b := range v.bundles() {
+			for _, o := range b.Objects {
+				assert.Equal(t, clusterScoped[o.GetKind()], o.GetNamespace() == "", "%s: namespace %q", place(b, o), o.GetNamespace())
+				assert.LessOrEqual(t, len(o.GetName()), 253, place(b, o))
+				assert.Equal(t, strings.ToLower(strings.ReplaceAll(o.GetName(), symbolicMark, "")), strings.ReplaceAll(o.GetName(), symbolicMark, ""), place(b, o))
+			}
+		}
+	})
+}

@@ -1,0 +1,180 @@
+package render
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/pergola-dev/pergola/components"
+	"github.com/pergola-dev/pergola/landscapes"
+	"github.com/pergola-dev/pergola/schemas"
+)
+
+// change sets a field of the declarations of a kind, or removes it (nil).
+type change struct {
+	kind, path string
+	value      any
+}
+
+// variant is the demonstration landscape with changes.
+type variant struct {
+	name    string
+	changes []change
+}
+
+// variants are the ways in which declarations differ most.
+var variants = []variant{
+	{name: "local"},
+	{name: "highly available", changes: []change{
+		{"Garden", "spec.virtualCluster.controlPlane", map[string]any{"highAvailability": map[string]any{}}},
+		{"Seed", "spec.provider.zones", []any{"0", "1", "2"}},
+		{"CloudProfile", "spec.regions", []any{map[string]any{"name": "local", "zones": []any{map[string]any{"name": "0"}, map[string]any{"name": "1"}, map[string]any{"name": "2"}}}}},
+		{"Shoot", "spec.controlPlane", map[string]any{"highAvailability": map[string]any{"failureTolerance": map[string]any{"type": "zone"}}}},
+		{"Shoot", "spec.provider.workers.zones", []any{"0", "1", "2"}},
+		{"Shoot", "spec.provider.workers.maximum", int64(6)},
+		{"Shoot", "spec.provider.workers.minimum", int64(3)},
+	}},
+	{name: "without workers and zones", changes: []change{
+		{"Garden", "spec.runtimeCluster.provider.zones", nil},
+		{"Garden", "spec.virtualCluster.etcd.main.backup", nil},
+		{"Seed", "spec.provider.zones", []any{"a"}},
+		{"Seed", "spec.backup", nil},
+		{"Shoot", "spec.provider.workers", nil},
+		{"Shoot", "spec.networking", nil},
+		{"Shoot", "spec.kubernetes.kubelet", nil},
+		{"Shoot", "spec.maintenance.autoUpdate.machineImageVersion", nil},
+	}},
+	{name: "without vertical autoscaling", changes: []change{
+		{"Garden", "spec.runtimeCluster.settings.verticalPodAutoscaler.enabled", false},
+		{"Seed", "spec.settings.verticalPodAutoscaler.enabled", false},
+		{"Seed", "spec.settings.excessCapacityReservation", map[string]any{"enabled": true}},
+	}},
+	{name: "dual stack, two pools, hibernated", changes: []change{
+		{"Garden", "spec.runtimeCluster.networking", map[string]any{
+			"ipFamilies": []any{"IPv4", "IPv6"}, "nodes": []any{"172.18.0.0/24", "fd00:18::/64"}, "pods": []any{"10.1.0.0/16", "fd00:1::/56"}, "services": []any{"10.2.0.0/16", "fd00:2::/112"},
+		}},
+		{"Garden", "spec.virtualCluster.networking.services", []any{"100.64.0.0/13", "fd00:64::/112"}},
+		{"Seed", "spec.networks.ipFamilies", []any{"IPv4", "IPv6"}},
+		{"Shoot", "spec.networking.ipFamilies", []any{"IPv4", "IPv6"}},
+		{"Shoot", "spec.networking.nodes", nil},
+		{"Shoot", "spec.networking.pods", nil},
+		{"Shoot", "spec.networking.services", nil},
+		{"Shoot", "spec.hibernation", map[string]any{"enabled": true}},
+		{"Shoot", "spec.provider.workers.name", "second"},
+	}},
+}
+
+// variantResult is what a variant renders to.
+type variantResult struct {
+	inputs  []Input
+	results []Result
+}
+
+// bundles of all owners.
+func (r variantResult) bundles() []Bundle {
+	var out []Bundle
+	for _, result := range r.results {
+		out = append(out, result.Bundles...)
+	}
+	return out
+}
+
+// renderedVariants are shared by the tests, since rendering the whole catalogue is what takes the time.
+var renderedVariants = map[string]func(*testing.T) variantResult{}
+
+func init() {
+	for _, v := range variants {
+		var once sync.Once
+		var result variantResult
+		renderedVariants[v.name] = func(t *testing.T) variantResult {
+			once.Do(func() { result = v.render(t) })
+			require.NotEmpty(t, result.results, "rendering failed in the test that came first")
+			return result
+		}
+	}
+}
+
+// eachVariant runs a test for every variant.
+func eachVariant(t *testing.T, test func(*testing.T, variantResult)) {
+	for _, v := range variants {
+		t.Run(v.name, func(t *testing.T) { test(t, renderedVariants[v.name](t)) })
+	}
+}
+
+func (v variant) render(t *testing.T) variantResult {
+	t.Helper()
+	l := localLandscape(t)
+	for i := range l.Declarations {
+		obj := l.Declarations[i].Object
+		for _, c := range v.changes {
+			if c.kind == obj.GetKind() {
+				c.apply(t, obj)
+			}
+		}
+	}
+	found, err := l.Validate(t.Context(), schemas.Options{})
+	require.NoError(t, err)
+	require.False(t, schemas.HasErrors(found), "a variant has to be valid: %v", found)
+	options, err := LandscapeOptions(components.FS, l)
+	require.NoError(t, err)
+	inputs, err := Owners(l)
+	require.NoError(t, err)
+	require.Len(t, inputs, 3)
+	out := variantResult{inputs: inputs}
+	for _, in := range inputs {
+		result, err := Render(in, options)
+		require.NoError(t, err)
+		out.results = append(out.results, result)
+	}
+	return out
+}
+
+func (c change) apply(t *testing.T, obj *unstructured.Unstructured) {
+	t.Helper()
+	const workers = "spec.provider.workers."
+	if field, ok := strings.CutPrefix(c.path, workers); ok {
+		list, _, err := unstructured.NestedSlice(obj.Object, "spec", "provider", "workers")
+		require.NoError(t, err)
+		if field == "name" {
+			second := (&unstructured.Unstructured{Object: list[0].(map[string]any)}).DeepCopy().Object
+			second["name"] = c.value
+			list = append(list, second)
+		} else {
+			list[0].(map[string]any)[field] = c.value
+		}
+		require.NoError(t, unstructured.SetNestedSlice(obj.Object, list, "spec", "provider", "workers"))
+		return
+	}
+	fields := strings.Split(c.path, ".")
+	if c.value == nil {
+		_, there, err := unstructured.NestedFieldNoCopy(obj.Object, fields...)
+		require.NoError(t, err)
+		require.True(t, there, "%s has no field %s to take away", obj.GetKind(), c.path)
+		unstructured.RemoveNestedField(obj.Object, fields...)
+		return
+	}
+	require.NoError(t, unstructured.SetNestedField(obj.Object, c.value, fields...))
+}
+
+// localLandscape loads the demonstration landscape, with its key.
+func localLandscape(t *testing.T) *landscapes.Landscape {
+	t.Helper()
+	key, err := os.ReadFile("../landscapes/local/.sops/age.key")
+	require.NoError(t, err)
+	identities, err := landscapes.ParseAgeIdentities(string(key))
+	require.NoError(t, err)
+	l, violations, err := landscapes.Load("../landscapes/local", landscapes.Options{AgeIdentities: identities})
+	require.NoError(t, err)
+	require.Empty(t, violations)
+	return l
+}
+
+// place names an object of a bundle in a failure.
+func place(b Bundle, o Object) string {
+	return fmt.Sprintf("%s, %s %s at %s", b.ID(), o.GetKind(), o.GetName(), o.Origin)
+}
