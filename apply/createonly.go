@@ -95,86 +95,82 @@ func podSpecs(o *unstructured.Unstructured) []map[string]any {
 	return out
 }
 
-var containerLists = []string{"containers", "initContainers"}
-
-// eachContainer visits the containers of all pod specs with a name that is the same in the live object.
-func eachContainer(o *unstructured.Unstructured, visit func(list, name string, container map[string]any)) {
+// eachContainer visits the containers of all pod specs. Init containers follow the declaration (as upstream's
+// do): no autoscaler changes them.
+func eachContainer(o *unstructured.Unstructured, visit func(name string, container map[string]any)) {
 	for _, spec := range podSpecs(o) {
-		for _, list := range containerLists {
-			items, _ := spec[list].([]any)
-			for _, item := range items {
-				if c, ok := item.(map[string]any); ok {
-					name, _ := c["name"].(string)
-					visit(list, name, c)
-				}
+		items, _ := spec["containers"].([]any)
+		for _, item := range items {
+			if c, ok := item.(map[string]any); ok {
+				name, _ := c["name"].(string)
+				visit(name, c)
 			}
 		}
 	}
 }
 
+// autoscaled are the resources that an autoscaler sets.
+var autoscaled = []string{"requests.cpu", "requests.memory", "limits.cpu", "limits.memory"}
+
 func removeResources(o *unstructured.Unstructured) {
-	eachContainer(o, func(_, _ string, c map[string]any) { dropResources(c) })
+	eachContainer(o, func(_ string, c map[string]any) { dropResources(c, autoscaled) })
 }
 
-func dropResources(container map[string]any) {
+func dropResources(container map[string]any, fields []string) {
+	for _, field := range fields {
+		kind, name, _ := strings.Cut(field, ".")
+		unstructured.RemoveNestedField(container, "resources", kind, name)
+	}
 	for _, kind := range []string{"requests", "limits"} {
-		for _, name := range []string{"cpu", "memory"} {
-			unstructured.RemoveNestedField(container, "resources", kind, name)
-		}
 		if m, ok, _ := unstructured.NestedMap(container, "resources", kind); ok && len(m) == 0 {
 			unstructured.RemoveNestedField(container, "resources", kind)
 		}
 	}
 }
 
-// keepResources sends along the live cpu and memory of containers where we own them; a new container gets what
-// is declared.
+// keepResources sends along the live cpu and memory of containers where we own them. What a container does not
+// have yet, and a new container, get what is declared.
 func keepResources(send, live *unstructured.Unstructured, owned *fieldpath.Set) {
-	type id struct{ list, name string }
-	have := map[id]map[string]any{}
-	eachContainer(live, func(list, name string, c map[string]any) { have[id{list, name}] = c })
-	ours := map[id]map[string]bool{}
+	have := map[string]map[string]any{}
+	eachContainer(live, func(name string, c map[string]any) { have[name] = c })
+	ours := map[string]bool{}
 	owned.Leaves().Iterate(func(p fieldpath.Path) {
-		if list, name, field, ok := resourcePath(p); ok {
-			if ours[id{list, name}] == nil {
-				ours[id{list, name}] = map[string]bool{}
-			}
-			ours[id{list, name}][field] = true
+		if name, field, ok := resourcePath(p); ok {
+			ours[name+" "+field] = true
 		}
 	})
-	eachContainer(send, func(list, name string, c map[string]any) {
-		if have[id{list, name}] == nil {
-			return
-		}
-		dropResources(c)
-		for field := range ours[id{list, name}] {
+	eachContainer(send, func(name string, c map[string]any) {
+		for _, field := range autoscaled {
 			kind, resource, _ := strings.Cut(field, ".")
-			if v, ok, _ := unstructured.NestedFieldCopy(have[id{list, name}], "resources", kind, resource); ok {
+			v, set, _ := unstructured.NestedFieldCopy(have[name], "resources", kind, resource)
+			switch {
+			case set && ours[name+" "+field]:
 				_ = unstructured.SetNestedField(c, v, "resources", kind, resource)
+			case set:
+				dropResources(c, []string{field})
 			}
 		}
 	})
 }
 
 // resourcePath takes apart …containers[name=x].resources.requests.cpu.
-func resourcePath(p fieldpath.Path) (list, name, field string, ok bool) {
+func resourcePath(p fieldpath.Path) (container, field string, ok bool) {
 	n := len(p)
 	if n < 5 || p[n-1].FieldName == nil || p[n-2].FieldName == nil || p[n-3].FieldName == nil ||
-		*p[n-3].FieldName != "resources" || p[n-4].Key == nil || p[n-5].FieldName == nil {
-		return "", "", "", false
+		*p[n-3].FieldName != "resources" || p[n-4].Key == nil || p[n-5].FieldName == nil || *p[n-5].FieldName != "containers" {
+		return "", "", false
 	}
-	list, field = *p[n-5].FieldName, *p[n-2].FieldName+"."+*p[n-1].FieldName
+	field = *p[n-2].FieldName + "." + *p[n-1].FieldName
 	for _, k := range *p[n-4].Key {
 		if k.Name == "name" {
-			name = k.Value.AsString()
+			container = k.Value.AsString()
 		}
 	}
-	known := []string{"requests.cpu", "requests.memory", "limits.cpu", "limits.memory"}
-	return list, name, field, slices.Contains(containerLists, list) && slices.Contains(known, field)
+	return container, field, slices.Contains(autoscaled, field)
 }
 
 func isResourcePath(p fieldpath.Path) bool {
-	_, _, _, ok := resourcePath(p)
+	_, _, ok := resourcePath(p)
 	return ok
 }
 

@@ -30,6 +30,28 @@ func TestConflictIsReportedAndForced(t *testing.T) {
 	assert.Equal(t, "ours", nested(f.get(f.configMap("contested", "")), "data", "key"))
 }
 
+func TestDriftIsTakenBackWhileTheWishIsTheSame(t *testing.T) {
+	f := newFixture(t)
+	set := f.set(f.configMap("edited", "ours"))
+	set.Force, set.TakeBack = false, true
+	f.mustApply(set)
+	f.patch(f.configMap("edited", ""), "kubectl-edit", `{"data":{"key":"by hand"}}`)
+	f.eventually("the cache knows", func() bool {
+		live, err := f.c.Get(f.ctx, RefOf(f.configMap("edited", "")))
+		return err == nil && nested(live, "data", "key") == "by hand"
+	})
+	assert.Equal(t, Configured, actions(f.mustApply(set))["ConfigMap/edited"])
+	assert.Equal(t, "ours", nested(f.get(f.configMap("edited", "")), "data", "key"))
+
+	// A new wish that meets another manager is for a person to decide.
+	f.patch(f.configMap("edited", ""), "kubectl-edit", `{"data":{"key":"by hand again"}}`)
+	set.Objects[0] = f.configMap("edited", "changed")
+	_, err := f.apply(set)
+	var e *ObjectError
+	require.ErrorAs(t, err, &e)
+	assert.Equal(t, Conflict, e.Reason)
+}
+
 const autoscaler = `{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, metadata: {name: h, namespace: NS},
   spec: {minReplicas: 1, maxReplicas: 9, scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: d}}}`
 

@@ -141,8 +141,8 @@ spec:
 			assert.Contains(t, err.Error(), "cluster test: "+c.kind+" "+f.ns+"/denied: apply")
 			assert.Contains(t, err.Error(), c.message)
 			assert.Contains(t, e.Hint, c.by)
-			assert.Equal(t, map[string]Action{c.kind + "/denied": Failed, c.kind + "/welcome": Created, "ConfigMap/c": actions(r)["ConfigMap/c"]}, actions(r), "the others go on")
-			assert.NotEqual(t, Failed, actions(r)["ConfigMap/c"])
+			assert.Equal(t, 1, r.Count(Failed), "the others go on")
+			assert.Equal(t, Created, actions(r)[c.kind+"/welcome"])
 		})
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/fluxcd/pkg/ssa"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -16,9 +17,13 @@ import (
 // owns them for ever. At our first apply these managers' entries in managedFields become ours; what is not
 // desired is removed then. Edits made later with kubectl are not taken over: they are drift or a conflict.
 
+// notMigrated are kinds with fields that the server sets on creation, in the name of the creator, and then
+// refuses to change (storageClassName, a Job's selector): we would own and drop them.
+var notMigrated = []schema.GroupKind{{Kind: "PersistentVolumeClaim"}, {Group: "batch", Kind: "Job"}}
+
 // needsMigration is true before our first successful apply to an object that has entries of former managers.
 func (r *run) needsMigration(ref Ref, live *unstructured.Unstructured) bool {
-	if len(r.formerManagers(live)) == 0 {
+	if slices.Contains(notMigrated, ref.GroupKind()) || len(r.formerManagers(live)) == 0 {
 		return false
 	}
 	ours := slices.ContainsFunc(live.GetManagedFields(), func(m metav1.ManagedFieldsEntry) bool {

@@ -214,7 +214,8 @@ func (r *run) scaled(d *desired) bool {
 // send applies an object and handles the answers that call for more than one request.
 func (r *run) send(ctx context.Context, w wanted, live *unstructured.Unstructured) outcome {
 	var err error
-	opts := patchOptions{manager: r.set.FieldManager, force: r.set.Force, dry: r.dry}
+	drifted := live != nil && w.applied != "" && r.old[keyOf(w.ref)].Applied == w.applied
+	opts := patchOptions{manager: r.set.FieldManager, force: r.set.Force || r.set.TakeBack && drifted, dry: r.dry}
 	note := ""
 	w.foreign = live != nil && r.old[keyOf(w.ref)].Applied == "" && ownedFields(live, r.set.FieldManager).Empty()
 	if live != nil && r.needsMigration(w.ref, live) {
@@ -223,6 +224,7 @@ func (r *run) send(ctx context.Context, w wanted, live *unstructured.Unstructure
 			if live, err = r.migrate(ctx, live); err != nil {
 				return r.fail(w.desired, err)
 			}
+			w.send = adjust(w.obj, live, r.set.FieldManager, w.createOnly) // what was theirs is ours now
 		}
 	}
 	answer, created, err := r.patchFresh(ctx, w, opts)
@@ -232,6 +234,13 @@ func (r *run) send(ctx context.Context, w wanted, live *unstructured.Unstructure
 		return r.adoptFormer(ctx, w, err)
 	case isUndeclaredField(err) && live != nil && !r.dry:
 		if err = r.migrateVersion(ctx, live, w.ref.APIVersion); err == nil {
+			answer, created, err = r.patchFresh(ctx, w, opts)
+		}
+	}
+	if isImmutable(err) && live == nil {
+		// It was not known to exist; knowing it may help.
+		if live, _ = r.read(ctx, w.ref); live != nil && sameClaims(w.obj, live) {
+			w.send = adjust(w.obj, live, r.set.FieldManager, w.createOnly)
 			answer, created, err = r.patchFresh(ctx, w, opts)
 		}
 	}

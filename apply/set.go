@@ -26,6 +26,10 @@ type Set struct {
 	FieldManager string
 	// Force takes fields over from other managers. Without it they are reported as Conflict.
 	Force bool
+	// TakeBack repairs drift against other managers: while our wish for an object is what it was at the last
+	// apply, a field that somebody else has changed and owns by now is taken back. A changed wish that meets
+	// another manager is a Conflict all the same.
+	TakeBack bool
 	// KeepObjects makes Delete leave the objects where they are.
 	KeepObjects bool
 	// ForceOverwriteLabels and ForceOverwriteAnnotations remove keys that others added, except annotations

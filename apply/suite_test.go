@@ -47,12 +47,13 @@ func TestMain(m *testing.M) {
 // fixture is a test's own corner of the API server.
 type fixture struct {
 	testing.TB
-	ctx context.Context
-	ns  string
-	c   *Cluster
-	e   *Engine
-	inv Inventory
-	api dynamic.Interface // somebody else: requests are not counted
+	ctx   context.Context
+	ns    string
+	c     *Cluster
+	e     *Engine
+	inv   Inventory
+	api   dynamic.Interface // somebody else: requests are not counted
+	other string            // the field manager of somebody else
 }
 
 func newFixture(t testing.TB) *fixture {
@@ -60,14 +61,14 @@ func newFixture(t testing.TB) *fixture {
 	if server.config == nil {
 		t.Skip("KUBEBUILDER_ASSETS is not set: needs etcd and kube-apiserver (make test sets it)")
 	}
-	f := &fixture{TB: t, ns: fmt.Sprintf("t%d-%d", os.Getpid(), server.count.Add(1)), e: NewEngine(Options{})}
+	f := &fixture{TB: t, ns: fmt.Sprintf("t%d-%d", os.Getpid(), server.count.Add(1)), e: NewEngine(Options{}), other: "somebody"}
 	var cancel context.CancelFunc
 	f.ctx, cancel = context.WithTimeout(context.Background(), time.Minute)
 	t.Cleanup(cancel)
 	f.c = f.cluster()
 	f.inv = NewConfigMapInventory(f.c, f.ns, "inventory", nil)
 	other := rest.CopyConfig(server.config)
-	other.UserAgent, other.QPS = "somebody", -1
+	other.UserAgent, other.QPS, other.WarningHandler = "somebody", -1, rest.NoWarnings{}
 	api, err := dynamic.NewForConfig(other)
 	require.NoError(t, err)
 	f.api = api

@@ -6,8 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -208,61 +206,6 @@ func TestInventoryInAConfigMap(t *testing.T) {
 	}
 	_, err = decodeEntries(&unstructured.Unstructured{Object: map[string]any{"data": map[string]any{inventoryKey: "{broken"}}})
 	assert.ErrorContains(t, err, "line 1 is damaged")
-}
-
-// corpus is the folder of upstream's test data, if it is there.
-func corpus(t *testing.T) string {
-	t.Helper()
-	dir := os.Getenv("PERGOLA_CORPUS")
-	for at := "."; dir == "" && len(at) < 40; at = filepath.Join("..", at) {
-		if _, err := os.Stat(filepath.Join(at, "go.mod")); err == nil {
-			dir = filepath.Join(at, "..", "shared", "corpus")
-		}
-	}
-	if _, err := os.Stat(dir); err != nil {
-		t.Skip("corpus not present: conformance left out")
-	}
-	return dir
-}
-
-func TestInjectionAsUpstream(t *testing.T) {
-	files, err := filepath.Glob(filepath.Join(corpus(t), "merge", "inject-*.yaml"))
-	require.NoError(t, err)
-	require.NotEmpty(t, files)
-	for _, file := range files {
-		t.Run(filepath.Base(file), func(t *testing.T) {
-			raw, err := os.ReadFile(file)
-			require.NoError(t, err)
-			parts := strings.Split(string(raw), "\n--- # ")
-			inject := map[string]string{}
-			for _, line := range strings.Split(parts[0], "\n") {
-				if text, ok := strings.CutPrefix(line, "# injectLabels: "); ok {
-					require.NoError(t, json.Unmarshal([]byte(text), &inject))
-				}
-			}
-			docs := map[string]*unstructured.Unstructured{}
-			for _, part := range parts[1:] {
-				name, body, _ := strings.Cut(part, "\n")
-				docs[name] = parse(t, "NS", body)
-			}
-			keys := GardenerKeys()
-			got, err := keys.decorate(&Set{Name: "x", InjectLabels: inject}, docs["desired"])
-			require.NoError(t, err)
-			for _, bookkeeping := range []string{"labels." + keys.ManagedByLabel, "annotations." + keys.Origin, "annotations." + keys.Description} {
-				field, k, _ := strings.Cut(bookkeeping, ".")
-				unstructured.RemoveNestedField(got.Object, "metadata", field, k)
-			}
-			for _, o := range []*unstructured.Unstructured{got, docs["expected"]} {
-				normalize(o)
-				for _, field := range []string{"labels", "annotations"} {
-					if m, ok, _ := unstructured.NestedMap(o.Object, "metadata", field); ok && len(m) == 0 {
-						unstructured.RemoveNestedField(o.Object, "metadata", field)
-					}
-				}
-			}
-			assert.Equal(t, docs["expected"].Object, got.Object)
-		})
-	}
 }
 
 func TestEquivalentKindsAreNotPruned(t *testing.T) {

@@ -6,6 +6,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 root="$PWD"
 pergola="$root/bin/pergola"
+go build -trimpath -o bin/pergola-demo ./hack/demo
 work="$root/.local/demo"
 landscape="$work/landscape"
 export KUBECONFIG="$root/.local/kubeconfig"
@@ -35,10 +36,10 @@ run "$pergola" apply "$landscape"
 
 say "A commit changes one field of the Shoot and one of the Garden"
 sed -i.bak 's/eventTTL: .*/eventTTL: 3h/' "$landscape/garden/garden.yaml"
-sed -i.bak 's/maxNonMutatingInflight: .*/maxNonMutatingInflight: 500/' "$landscape"/projects/local/shoot*.yaml
+sed -i.bak 's/maximum: .*/maximum: 3/' "$landscape"/projects/local/shoot*.yaml
 find "$landscape" -name '*.bak' -delete
 git_ add -A
-git_ commit -q -m "Longer events in the garden, more requests in flight in the shoot"
+git_ commit -q -m "Keep events of the garden longer, let the shoot have a third worker"
 git_ --no-pager diff HEAD~1 --stat
 
 say "What it does to every cluster (this is what a reviewer sees)"
@@ -51,7 +52,7 @@ say "Drift: a managed Deployment is deleted and a managed ConfigMap is edited, w
 "$pergola" apply "$landscape" --watch > "$work/watch.log" 2>&1 &
 watch=$!
 trap 'kill "$watch" 2>/dev/null || true' EXIT
-hack/demo-drift.sh "$root/bin/pergola-local" "$work/watch.log"
+"$root/bin/pergola-demo" "$work/watch.log"
 kill -INT "$watch"
 wait "$watch" || true
 trap - EXIT

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"encoding/json"
 	"fmt"
 	"sort"
 
@@ -54,6 +55,25 @@ type Delivery struct {
 type Object struct {
 	*unstructured.Unstructured
 	Origin Origin `json:"-"`
+}
+
+// UnmarshalJSON reads an object as MarshalJSON of the embedded one writes it.
+func (o *Object) UnmarshalJSON(data []byte) error {
+	o.Unstructured = &unstructured.Unstructured{}
+	return o.Unstructured.UnmarshalJSON(data)
+}
+
+// MarshalJSON adds the origins of the objects, in their order.
+func (b Bundle) MarshalJSON() ([]byte, error) {
+	type fields Bundle
+	origins := make([]Origin, 0, len(b.Objects))
+	for _, o := range b.Objects {
+		origins = append(origins, o.Origin)
+	}
+	return json.Marshal(struct {
+		fields
+		Origins []Origin `json:"origins"`
+	}{fields(b), origins})
 }
 
 // Origin is the place that produced an object: a file of the catalogue or of

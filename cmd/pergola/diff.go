@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/components"
 	"github.com/pergola-dev/pergola/controllers/landscape"
 	"github.com/pergola-dev/pergola/landscapes"
 	"github.com/pergola-dev/pergola/plan"
@@ -122,7 +123,7 @@ func short(commit string) string {
 // places gives what a landscape declares and renders, and says where each bundle goes. Secrets in sealed keep
 // their encrypted form.
 func places(l *landscapes.Landscape, sealed map[apply.Ref]bool) ([]plan.Place, error) {
-	bundles, clusterOf, err := renderAll(l)
+	bundles, clusterOf, err := renderAll(l, components.FS)
 	if err != nil {
 		return nil, err
 	}

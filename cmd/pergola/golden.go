@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/pergola-dev/pergola/components"
 	"github.com/pergola-dev/pergola/render"
 )
 
@@ -29,7 +30,7 @@ golden inside the landscape). Exit code 1 says that they differ; --update record
 			if err != nil {
 				return err
 			}
-			bundles, clusterOf, err := renderAll(l)
+			bundles, clusterOf, err := renderAll(l, components.FS)
 			if err != nil {
 				return finding{err}
 			}

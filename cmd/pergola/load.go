@@ -10,6 +10,7 @@ import (
 	"filippo.io/age"
 	"github.com/spf13/cobra"
 
+	"github.com/pergola-dev/pergola/components"
 	"github.com/pergola-dev/pergola/landscapes"
 	"github.com/pergola-dev/pergola/schemas"
 	"github.com/pergola-dev/pergola/source"
@@ -93,6 +94,9 @@ func valid(ctx context.Context, cmd *cobra.Command, l *landscapes.Landscape, vio
 	}
 	if schemas.HasErrors(violations) {
 		return finding{fmt.Errorf("the landscape is not valid: nothing was done")}
+	}
+	if l.Config.Spec.Catalogue == nil {
+		fmt.Fprintf(cmd.ErrOrStderr(), "Warning: landscape.yaml names no spec.catalogue.version: taking catalogue %s\n", components.Version)
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"sort"
@@ -46,7 +47,7 @@ func runRender(cmd *cobra.Command, dir string, o renderOptions) error {
 	if err != nil {
 		return err
 	}
-	bundles, clusterOf, err := renderAll(l)
+	bundles, clusterOf, err := renderAll(l, components.FS)
 	if err != nil {
 		return finding{err}
 	}
@@ -57,7 +58,8 @@ func runRender(cmd *cobra.Command, dir string, o renderOptions) error {
 		}
 	}
 	if len(kept) == 0 && len(bundles) > 0 {
-		return fmt.Errorf("no bundle matches: --cluster is one of %s, --component one of %s", names(bundles, clusterOf), names(bundles, func(b render.Bundle) string { return b.Component }))
+		return fmt.Errorf("no bundle matches: --cluster is one of %s; --owner one of %s; --component one of %s",
+			names(bundles, clusterOf), names(bundles, ownerName), names(bundles, func(b render.Bundle) string { return b.Component }))
 	}
 	switch {
 	case o.dir != "":
@@ -78,17 +80,19 @@ func runRender(cmd *cobra.Command, dir string, o renderOptions) error {
 }
 
 func (o renderOptions) keeps(b render.Bundle, cluster string) bool {
-	owner := b.Owner.Kind + "/" + b.Owner.Name
 	return (o.cluster == "" || o.cluster == cluster) && (o.component == "" || o.component == b.Component) &&
-		(o.owner == "" || o.owner == b.Owner.Kind || o.owner == owner)
+		(o.owner == "" || o.owner == b.Owner.Kind || o.owner == ownerName(b))
 }
 
-func renderAll(l *landscapes.Landscape) ([]render.Bundle, func(render.Bundle) string, error) {
+func ownerName(b render.Bundle) string { return b.Owner.Kind + "/" + b.Owner.Name }
+
+// renderAll renders a landscape with a catalogue and says which cluster each bundle goes to.
+func renderAll(l *landscapes.Landscape, catalogue fs.FS) ([]render.Bundle, func(render.Bundle) string, error) {
 	seeds, err := render.SeedsOfShoots(l)
 	if err != nil {
 		return nil, nil, err
 	}
-	bundles, err := render.All(l, components.FS, nil)
+	bundles, err := render.All(l, catalogue, nil)
 	return bundles, render.ClusterOf(seeds), err
 }
 

@@ -136,6 +136,7 @@ func printViolations(w io.Writer, violations []schemas.Violation, output string)
 			violations = []schemas.Violation{}
 		}
 		enc := json.NewEncoder(w)
+		enc.SetEscapeHTML(false)
 		enc.SetIndent("", "  ")
 		return enc.Encode(violations)
 	case "github":

@@ -165,7 +165,7 @@ func (r *Reconciler) Inherit(ctx context.Context, namespace, name string, entrie
 func (r *Reconciler) set(mr *resourcesv1alpha1.ManagedResource, objects []*unstructured.Unstructured) apply.Set {
 	return apply.Set{
 		Name: r.SetName(mr.Namespace, mr.Name), Objects: objects,
-		InjectLabels: mr.Spec.InjectLabels, FieldManager: FieldManager, Sources: r.Sources,
+		InjectLabels: mr.Spec.InjectLabels, FieldManager: FieldManager, TakeBack: true, Sources: r.Sources,
 		KeepObjects:                  ptr.Deref(mr.Spec.KeepObjects, false),
 		ForceOverwriteLabels:         ptr.Deref(mr.Spec.ForceOverwriteLabels, false),
 		ForceOverwriteAnnotations:    ptr.Deref(mr.Spec.ForceOverwriteAnnotations, false),

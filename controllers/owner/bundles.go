@@ -63,7 +63,7 @@ func setName(o render.Owner, bundle string) string {
 // set wraps objects for the engine; origins are shown in its errors.
 func set(o *Owner, b render.Bundle, objects []*unstructured.Unstructured) apply.Set {
 	s := apply.Set{
-		Name: setName(o.Input.Owner, b.Name), Objects: objects, FieldManager: FieldManager,
+		Name: setName(o.Input.Owner, b.Name), Objects: objects, FieldManager: FieldManager, TakeBack: true,
 		InjectLabels: b.Delivery.InjectLabels, KeepObjects: b.Delivery.KeepObjects,
 		Sources: map[apply.Ref]string{},
 	}

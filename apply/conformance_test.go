@@ -1,0 +1,440 @@
+package apply
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+
+	"github.com/pergola-dev/pergola/plan"
+)
+
+func restConfigOf(host string) *rest.Config { return &rest.Config{Host: host} }
+
+func answerOf(code int32, text string) error {
+	reasons := map[int32]metav1.StatusReason{422: metav1.StatusReasonInvalid, 403: metav1.StatusReasonForbidden, 500: metav1.StatusReasonInternalError}
+	return &apierrors.StatusError{ErrStatus: metav1.Status{Status: "Failure", Code: code, Reason: reasons[code], Message: text}}
+}
+
+func errorText(text string) error { return errors.New(text) }
+
+// served are versions of today for those of the corpus that API servers do not serve any more.
+var served = map[string]string{"apps/v1beta1": "apps/v1", "extensions/v1beta1": "apps/v1", "batch/v1beta1": "batch/v1",
+	"admissionregistration.k8s.io/v1beta1": "admissionregistration.k8s.io/v1"}
+
+// alive makes an object of the corpus acceptable to an API server without changing what the case is about:
+// namespace of the test, versions of today, and required fields that upstream's unit tests leave out.
+func (f *fixture) alive(in *unstructured.Unstructured) *unstructured.Unstructured {
+	f.Helper()
+	o := in.DeepCopy()
+	if v := served[o.GetAPIVersion()]; v != "" {
+		o.SetAPIVersion(v)
+	}
+	f.define(o)
+	mapping, err := f.c.Mapping(f.ctx, o.GroupVersionKind())
+	if err != nil {
+		return o
+	}
+	if mapping.Scope.Name() == "namespace" {
+		o.SetNamespace(f.ns)
+	} else {
+		o.SetNamespace("")
+	}
+	for _, field := range []string{"resourceVersion", "uid", "creationTimestamp", "generation", "selfLink", "managedFields", "deletionTimestamp", "deletionGracePeriodSeconds"} {
+		unstructured.RemoveNestedField(o.Object, "metadata", field)
+	}
+	finalizers := o.GetFinalizers()
+	for i, name := range finalizers {
+		if !strings.Contains(name, "/") {
+			finalizers[i] = "test.example.com/" + name
+		}
+	}
+	o.SetFinalizers(finalizers)
+	complete(o)
+	return o
+}
+
+// complete adds what the API server requires and the corpus leaves out.
+func complete(o *unstructured.Unstructured) {
+	set := func(v any, path ...string) {
+		if _, found, _ := unstructured.NestedFieldNoCopy(o.Object, path...); !found {
+			_ = unstructured.SetNestedField(o.Object, v, path...)
+		}
+	}
+	spec := []string{"spec"}
+	switch o.GetKind() {
+	case "Service":
+		completeService(o)
+		return
+	case "Deployment", "StatefulSet", "DaemonSet":
+		set(map[string]any{"added": "x"}, "spec", "selector", "matchLabels")
+		spec = []string{"spec", "template", "spec"}
+		labels, _, _ := unstructured.NestedStringMap(o.Object, "spec", "selector", "matchLabels")
+		have, _, _ := unstructured.NestedStringMap(o.Object, "spec", "template", "metadata", "labels")
+		_ = unstructured.SetNestedStringMap(o.Object, merge(have, labels), "spec", "template", "metadata", "labels")
+	case "Job":
+		spec = []string{"spec", "template", "spec"}
+		set("Never", append(spec, "restartPolicy")...)
+		if _, found, _ := unstructured.NestedMap(o.Object, "spec", "selector"); found {
+			set(true, "spec", "manualSelector") // a generated one would not match
+		}
+	case "CronJob":
+		spec = []string{"spec", "jobTemplate", "spec", "template", "spec"}
+		_ = unstructured.SetNestedField(o.Object, "0 0 * * *", "spec", "schedule")
+		unstructured.RemoveNestedField(o.Object, "spec", "jobTemplate", "spec", "selector") // generated
+		set("Never", append(spec, "restartPolicy")...)
+	case "MutatingWebhookConfiguration":
+		hooks, _, _ := unstructured.NestedSlice(o.Object, "webhooks")
+		for _, hook := range hooks {
+			m := hook.(map[string]any)
+			if _, found := m["admissionReviewVersions"]; !found {
+				m["admissionReviewVersions"] = []any{"v1beta1"}
+			}
+			m["sideEffects"] = "None"
+		}
+		_ = unstructured.SetNestedSlice(o.Object, hooks, "webhooks")
+		return
+	case "Pod":
+	case "PersistentVolumeClaim":
+		set([]any{"ReadWriteOnce"}, "spec", "accessModes")
+		set("1Gi", "spec", "resources", "requests", "storage")
+		return
+	default:
+		return
+	}
+	set([]any{map[string]any{"name": "added"}}, append(spec, "containers")...)
+	for _, list := range []string{"containers", "initContainers"} {
+		items, _, _ := unstructured.NestedSlice(o.Object, append(spec, list)...)
+		for _, item := range items {
+			if c, ok := item.(map[string]any); ok && c["image"] == nil {
+				c["image"] = "x"
+			}
+		}
+		if len(items) > 0 {
+			_ = unstructured.SetNestedSlice(o.Object, items, append(spec, list)...)
+		}
+	}
+}
+
+// completeService moves addresses and ports into the ranges of the test's API server.
+func completeService(o *unstructured.Unstructured) {
+	if ip, _, _ := unstructured.NestedString(o.Object, "spec", "clusterIP"); ip != "" && ip != "None" && !strings.HasPrefix(ip, "10.0.0.") {
+		_ = unstructured.SetNestedField(o.Object, "10.0.0."+ip[strings.LastIndex(ip, ".")+1:]+"7", "spec", "clusterIP")
+	}
+	inRange := func(m map[string]any, field string) {
+		if n, ok := m[field].(int64); ok && n > 0 && n < 30000 {
+			m[field] = 30000 + n%2768
+		}
+	}
+	spec, _, _ := unstructured.NestedFieldNoCopy(o.Object, "spec")
+	if m, ok := spec.(map[string]any); ok {
+		inRange(m, "healthCheckNodePort")
+		ports, _ := m["ports"].([]any)
+		for _, p := range ports {
+			inRange(p.(map[string]any), "nodePort")
+		}
+	}
+}
+
+// define makes a CustomResourceDefinition for a kind of the corpus that the server does not know.
+func (f *fixture) define(o *unstructured.Unstructured) {
+	gvk := o.GroupVersionKind()
+	if _, err := f.c.Mapping(f.ctx, gvk); err == nil || !strings.Contains(gvk.Group, ".") {
+		return
+	}
+	plural := strings.ToLower(gvk.Kind) + "s"
+	scope := "Namespaced"
+	if gvk.Group == "foo.io" {
+		scope = "Cluster" // the one case of a namespace on a cluster-scoped object
+	}
+	crd := f.object(fmt.Sprintf(`
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: %[1]s.%[2]s}
+spec:
+  group: %[2]s
+  scope: %[5]s
+  names: {plural: %[1]s, singular: %[3]s, kind: %[4]s}
+  versions: [{name: %[6]s, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}]
+`, plural, gvk.Group, strings.ToLower(gvk.Kind), gvk.Kind, scope, gvk.Version))
+	_, err := f.resource(crd).Create(f.ctx, crd, metav1.CreateOptions{})
+	if !apierrors.IsAlreadyExists(err) {
+		require.NoError(f, err)
+	}
+	f.eventually(gvk.Kind+" is served", func() bool {
+		f.c.ResetMapping()
+		_, err := f.c.Mapping(f.ctx, gvk)
+		if err != nil {
+			return false
+		}
+		_, err = f.api.Resource(schema.GroupVersionResource{Group: gvk.Group, Version: gvk.Version, Resource: plural}).List(f.ctx, metav1.ListOptions{})
+		return err == nil
+	})
+}
+
+// become brings the live object into being, written by somebody else.
+func (f *fixture) become(o *unstructured.Unstructured) error {
+	f.Helper()
+	existing, err := f.resource(o).Get(f.ctx, o.GetName(), metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		_, err = f.resource(o).Create(f.ctx, o, metav1.CreateOptions{FieldManager: f.other})
+		if err == nil { // addresses, node ports and cluster-scoped names are needed by the next case
+			f.Cleanup(func() { _ = f.resource(o).Delete(context.Background(), o.GetName(), deleteNow) })
+		}
+		return err
+	}
+	require.NoError(f, err)
+	o = o.DeepCopy()
+	o.SetResourceVersion(existing.GetResourceVersion())
+	_, err = f.resource(o).Update(f.ctx, o, metav1.UpdateOptions{FieldManager: f.other})
+	return err
+}
+
+// waivedDiffs are cases of the diff corpus whose verdict, recorded from Argo, is not that of a real API server
+// or not what a reviewer should be told.
+var waivedDiffs = map[string]string{
+	"argo-aggregated-role-compared":           "rules that we do not declare belong to the aggregation controller, which owns them",
+	"argo-ignored-path-three-way":             "there are no ignore rules: a field that others decide on is left out of the declaration",
+	"argo-ignored-path-two-way":               "there are no ignore rules: a field that others decide on is left out of the declaration",
+	"argo-wrong-type-differs":                 "no API server stores the live object, whose type is wrong",
+	"own-apiversion-differs-only":             "no API server of today serves both versions; in a diff of two revisions it shows",
+	"own-custom-resource-list-item-defaulted": "without a schema the server does not know the default, and the list is one value",
+	"own-null-value-deletes":                  "null means that nothing is declared: a key of others stays",
+	"own-replicas-removed-three-way":          "replicas that are not declared any more stay as they are, as in upstream's merge",
+}
+
+// A live dry run gives the verdicts of the corpus: what a server adds is no change, what we would change is.
+func TestPlanTellsChangesFromNoise(t *testing.T) {
+	for _, c := range corpusCases(t, "diff/*.yaml") {
+		if !strings.HasPrefix(c.headers["mode"], "two-way") || c.objects["desired"] == nil || c.objects["live"] == nil {
+			continue
+		}
+		t.Run(c.name, func(t *testing.T) {
+			f := newFixture(t)
+			modified, err := f.modified(c)
+			want := strings.HasPrefix(c.verdict(), "modified")
+			if reason, waived := waivedDiffs[c.name]; waived {
+				assert.True(t, err != nil || want != (len(modified) > 0), "needs no waiver any more: %s", reason)
+				return
+			}
+			require.NoError(t, err)
+			assert.Equal(t, want, len(modified) > 0, "%v", modified)
+		})
+	}
+}
+
+// verdict is the recorded one, or the better one where the corpus disagrees with Argo.
+func (c corpusCase) verdict() string {
+	if better := c.headers["should"]; better != "" {
+		return better
+	}
+	return c.headers["expect"]
+}
+
+// modified is what a plan says about the object of a case.
+func (f *fixture) modified(c corpusCase) ([]string, error) {
+	f.Helper()
+	desired, live := f.alive(c.objects["desired"]), f.alive(c.objects["live"])
+	if text := live.GetAnnotations()["kubectl.kubernetes.io/last-applied-configuration"]; text != "" {
+		previous := &unstructured.Unstructured{}
+		require.NoError(f, previous.UnmarshalJSON([]byte(text)))
+		if _, err := f.apply(f.set(f.alive(previous))); err != nil {
+			return nil, fmt.Errorf("the last apply: %w", err)
+		}
+	}
+	if err := f.become(live); err != nil {
+		return nil, fmt.Errorf("the live object: %w", err)
+	}
+	p, err := f.e.Plan(f.ctx, f.cluster(), f.set(desired), f.inv, ApplyOptions{})
+	if err != nil {
+		return []string{err.Error()}, nil // what the server refuses is shown too
+	}
+	var out []string
+	for _, item := range p.Items {
+		for _, field := range item.Fields {
+			if !isBookkeeping(field) {
+				out = append(out, fmt.Sprintf("%s: %v → %v", field.Path, field.Old, field.New))
+			}
+		}
+		if item.Action == plan.Create || item.Action == plan.Recreate {
+			out = append(out, string(item.Action))
+		}
+	}
+	return out, nil
+}
+
+// isBookkeeping is true for the label and the annotations that the engine puts on what it adopts.
+func isBookkeeping(f plan.Field) bool {
+	keys := GardenerKeys()
+	ours := map[string]bool{keys.ManagedByLabel: true, keys.Origin: true, keys.Description: true}
+	for k := range ours {
+		if strings.HasSuffix(f.Path, "["+k+"]") {
+			return true
+		}
+	}
+	m, ok := f.New.(map[string]any)
+	if !ok || f.Old != nil || f.Path != "metadata.labels" && f.Path != "metadata.annotations" {
+		return false
+	}
+	for k := range m {
+		if !ours[k] {
+			return false
+		}
+	}
+	return true
+}
+
+// waivedMerges are cases in which server-side apply rightly gives another result than upstream's merge, or
+// which no API server accepts.
+var waivedMerges = map[string]string{
+	"own-deployment-extensions-v1beta1-live-apps":                                                      "upstream refuses an object that moved to another API group, server-side apply does not care",
+	"own-deployment-restartedat-live-wins":                                                             "an annotation that Git declares is Git's; one that it does not declare survives",
+	"own-deployment-selector-from-desired":                                                             refusedByServer,
+	"own-statefulset-immutables-from-desired":                                                          refusedByServer,
+	"own-statefulset-vct-no-creationtimestamp":                                                         refusedByServer,
+	"own-statefulset-storage-resize-ignored":                                                           notSilently,
+	"suite-mergejob-not-overwrite-old-spec-selector":                                                   "a Job's selector is generated; where it is declared and differs, the server's refusal is reported",
+	"suite-mergestatefulset-not-overwrite-old-spec-volumeclaimtemplates-if-the-statefulset-has-alread": notSilently,
+	"suite-mergestatefulset-use-new-spec-volumeclaimtemplates-if-the-statefulset-has-not-been-created": refusedByServer,
+}
+
+const (
+	refusedByServer = "the API server refuses the object that upstream sends: the field is immutable"
+	notSilently     = "a change of the claims that cannot be made is reported, upstream ignores it silently"
+)
+
+// What upstream's merge keeps of a live object survives our apply, and what it takes from the desired object is
+// there. More may survive: fields of others, which upstream's update removes.
+func TestMergeKeepsWhatUpstreamKeeps(t *testing.T) {
+	for _, c := range corpusCases(t, "merge/*.yaml") {
+		if c.headers["op"] == "inject" || c.objects["desired"] == nil || c.objects["live"] == nil {
+			continue
+		}
+		for _, owner := range []string{"somebody", "gardener-resource-manager"} {
+			t.Run(c.name+" of "+owner, func(t *testing.T) {
+				f := newFixture(t)
+				f.other = owner
+				lost, err := f.merged(t, c)
+				_, fails := c.headers["expect-error"]
+				ok := (err != nil) == fails && len(lost) == 0
+				if reason, waived := waivedMerges[c.name]; waived {
+					assert.False(t, ok, "needs no waiver any more: %s", reason)
+					return
+				}
+				assert.True(t, ok, "error %v, lost %v", err, lost)
+			})
+		}
+	}
+}
+
+// merged applies the desired object of a case over its live one and lists what is not as expected.
+func (f *fixture) merged(t *testing.T, c corpusCase) ([]string, error) {
+	f.Helper()
+	desired, live := f.alive(c.objects["desired"]), f.alive(c.objects["live"])
+	labels, annotations := unchanged(c.strings(t, "existingLabels"), live.GetLabels()), unchanged(c.strings(t, "existingAnnotations"), live.GetAnnotations())
+	foreign := live.DeepCopy()
+	foreign.SetLabels(without(live.GetLabels(), labels))
+	foreign.SetAnnotations(without(live.GetAnnotations(), annotations))
+	if _, err := f.c.Mapping(f.ctx, desired.GroupVersionKind()); err != nil {
+		_, err = f.apply(f.set(desired))
+		return nil, err
+	}
+	if err := f.become(foreign); err != nil {
+		return nil, fmt.Errorf("the live object: %w", err)
+	}
+	set := f.set(desired)
+	if c.headers["preserveReplicas"] == "true" {
+		set.Objects = append(set.Objects, f.object(fmt.Sprintf(`{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, metadata: {name: h, namespace: NS},
+  spec: {minReplicas: 1, maxReplicas: 9, scaleTargetRef: {apiVersion: apps/v1, kind: %s, name: %s}}}`, desired.GetKind(), desired.GetName())))
+	}
+	set.ForceOverwriteLabels = c.headers["forceOverwriteLabels"] == "true"
+	set.ForceOverwriteAnnotations = c.headers["forceOverwriteAnnotations"] == "true"
+	set.InjectLabels = c.strings(t, "injectLabels")
+	if len(labels)+len(annotations) > 0 {
+		ours := &unstructured.Unstructured{Object: map[string]any{}}
+		ours.SetGroupVersionKind(live.GroupVersionKind())
+		ours.SetName(live.GetName())
+		ours.SetNamespace(live.GetNamespace())
+		ours.SetLabels(common(live.GetLabels(), labels))
+		ours.SetAnnotations(common(live.GetAnnotations(), annotations))
+		_, err := f.resource(live).Apply(f.ctx, live.GetName(), ours, metav1.ApplyOptions{FieldManager: set.FieldManager, Force: true})
+		require.NoError(t, err)
+		require.NoError(t, f.inv.Save(f.ctx, []Entry{{Ref: RefOf(live), Labels: labels, Annotations: annotations, Applied: "before"}}))
+	}
+	if _, err := f.e.Apply(f.ctx, f.cluster(), set, f.inv, ApplyOptions{}); err != nil {
+		return nil, err
+	}
+	if c.objects["expected"] == nil {
+		return nil, nil
+	}
+	result := f.get(live)
+	dropBookkeeping(result)
+	expected := f.alive(c.objects["expected"])
+	dropBookkeeping(expected)
+	var lost []string
+	for _, field := range plan.Compare(expected.Object, result.Object) {
+		if list, ok := field.Old.([]any); ok && len(list) == 0 || field.Old == nil && !field.Hidden || field.Old == "" || field.Old == int64(0) {
+			continue
+		}
+		if field.Path == "metadata.finalizers" && subset(expected.GetFinalizers(), result.GetFinalizers()) {
+			continue // those of others stay
+		}
+		lost = append(lost, fmt.Sprintf("%s: want %v, have %v", field.Path, field.Old, field.New))
+	}
+	for k := range labels {
+		if _, wanted := expected.GetLabels()[k]; !wanted && result.GetLabels()[k] != "" {
+			lost = append(lost, "label "+k+" should be gone")
+		}
+	}
+	for k := range annotations {
+		if _, wanted := expected.GetAnnotations()[k]; !wanted && result.GetAnnotations()[k] != "" {
+			lost = append(lost, "annotation "+k+" should be gone")
+		}
+	}
+	return lost, nil
+}
+
+func subset(part, all []string) bool {
+	return !slices.ContainsFunc(part, func(s string) bool { return !slices.Contains(all, s) })
+}
+
+// unchanged are the keys of the last apply that still have its value: nobody else owns them.
+func unchanged(applied, live map[string]string) map[string]string {
+	out := map[string]string{}
+	for k, v := range applied {
+		if live[k] == v {
+			out[k] = v
+		}
+	}
+	return out
+}
+
+func without(m, keys map[string]string) map[string]string {
+	out := map[string]string{}
+	for k, v := range m {
+		if _, drop := keys[k]; !drop {
+			out[k] = v
+		}
+	}
+	return out
+}
+
+func common(m, keys map[string]string) map[string]string {
+	out := map[string]string{}
+	for k, v := range m {
+		if _, keep := keys[k]; keep {
+			out[k] = v
+		}
+	}
+	return out
+}

@@ -1,0 +1,147 @@
+package main
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/pergola-dev/pergola/components"
+	"github.com/pergola-dev/pergola/health"
+	"github.com/pergola-dev/pergola/render"
+)
+
+const (
+	healthyDeployment = `apiVersion: apps/v1
+kind: Deployment
+metadata: {name: good, namespace: garden, generation: 2}
+spec: {replicas: 1}
+status:
+  observedGeneration: 2
+  replicas: 1
+  updatedReplicas: 1
+  availableReplicas: 1
+  readyReplicas: 1
+  conditions:
+  - {type: Available, status: "True"}
+  - {type: Progressing, status: "True", reason: NewReplicaSetAvailable}
+`
+	unhealthyDeployment = `apiVersion: apps/v1
+kind: Deployment
+metadata: {name: bad, namespace: garden, generation: 2}
+spec: {replicas: 1}
+status:
+  observedGeneration: 2
+  conditions:
+  - {type: Available, status: "False", reason: MinimumReplicasUnavailable, message: Deployment does not have minimum availability.}
+`
+)
+
+func TestHealth(t *testing.T) {
+	o := pergolaWith(t, healthyDeployment, "health")
+	assert.Equal(t, 0, o.code, "%+v", o)
+	verdicts := decode[[]health.Verdict](t, o)
+	require.Len(t, verdicts, 1)
+	assert.True(t, verdicts[0].Healthy)
+	assert.Equal(t, "good", verdicts[0].Name)
+
+	o = pergolaWith(t, healthyDeployment+"---\n"+unhealthyDeployment, "health", "-f", "-")
+	assert.Equal(t, 1, o.code)
+	verdicts = decode[[]health.Verdict](t, o)
+	require.Len(t, verdicts, 2)
+	assert.True(t, verdicts[0].Healthy)
+	assert.False(t, verdicts[1].Healthy)
+
+	dir := t.TempDir()
+	write(t, dir, "list.json", `{"apiVersion": "v1", "kind": "List", "items": [{"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}, "data": {"a": "aHVudGVyMg=="}}]}`)
+	o = pergola(t, "health", "-f", filepath.Join(dir, "list.json"), "-o", "text")
+	assert.Equal(t, 0, o.code)
+	assert.Contains(t, o.stdout, "Secret /s: healthy")
+	assert.NotContains(t, o.stdout, "aHVudGVyMg")
+	assert.Equal(t, "[]\n", pergolaWith(t, "", "health").stdout, "no object, no verdict")
+
+	for name, test := range map[string]struct {
+		stdin  string
+		args   []string
+		stderr string
+	}{
+		"no file":        {"", []string{"-f", filepath.Join(dir, "nope")}, "no such file"},
+		"no object":      {"a: b\n", nil, "<stdin>:1: not an object: apiVersion and kind are required"},
+		"no YAML":        {"a: [\n", nil, "<stdin>: document that starts at line 1: "},
+		"unknown format": {"", []string{"-o", "xml"}, `--output "xml": want one of json, text`},
+		"an argument":    {"", []string{"file"}, "unknown command"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := pergolaWith(t, test.stdin, append([]string{"health"}, test.args...)...)
+			assert.Equal(t, 2, o.code)
+			assert.Contains(t, o.stderr, test.stderr)
+		})
+	}
+}
+
+func TestFlow(t *testing.T) {
+	for _, owner := range []string{"garden", "seed", "shoot", "Garden"} {
+		for _, operation := range []string{"reconcile", "delete"} {
+			o := pergola(t, "flow", owner, "--operation", operation)
+			assert.Equal(t, 0, o.code, "%+v", o)
+			assert.NotEmpty(t, o.stdout)
+			o = pergola(t, "flow", owner, "--operation", operation, "-o", "dot")
+			assert.Equal(t, 0, o.code)
+			assert.Regexp(t, `(?s)^digraph .*->.*\}\n$`, o.stdout)
+			assert.Equal(t, o.stdout, pergola(t, "flow", owner, "--operation", operation, "-o", "dot").stdout, "always in the same order")
+		}
+	}
+	text := pergola(t, "flow", "shoot").stdout
+	assert.Regexp(t, `(?m)^kube-apiserver +after etcd-events healthy, etcd-main healthy`, text)
+	flow := decode[render.Flow](t, pergola(t, "flow", "seed", "-o", "json"))
+	assert.Equal(t, "reconcile", flow.Operation)
+	assert.NotEmpty(t, flow.Nodes)
+
+	for name, test := range map[string]struct {
+		args   []string
+		stderr string
+	}{
+		"unknown owner":     {[]string{"cluster"}, `owner "cluster": want garden, seed or shoot`},
+		"unknown operation": {[]string{"seed", "--operation", "explode"}, `components/seed/flow.cue has no operation "explode"`},
+		"unknown format":    {[]string{"seed", "-o", "svg"}, `--output "svg": want one of text, dot, json`},
+		"no owner":          {nil, "accepts 1 arg(s), received 0"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := pergola(t, append([]string{"flow"}, test.args...)...)
+			assert.Equal(t, outcome{2, "", "Error: " + test.stderr + "\n"}, o)
+		})
+	}
+}
+
+// TestEveryCommand: help with an example, an exit code of 2 for what it does not know, and for a landscape that is not there.
+func TestEveryCommand(t *testing.T) {
+	for _, cmd := range newRoot().Commands() {
+		if cmd.Name() == "completion" || cmd.Name() == "help" {
+			continue
+		}
+		t.Run(cmd.Name(), func(t *testing.T) {
+			help := pergola(t, cmd.Name(), "--help")
+			assert.Equal(t, 0, help.code)
+			assert.Contains(t, help.stdout, "Examples:\n  ")
+			assert.Contains(t, help.stdout, "pergola "+cmd.Name())
+			assert.Equal(t, 2, pergola(t, cmd.Name(), "--nonsense").code)
+			if cmd.Flags().Lookup("output") != nil {
+				o := pergola(t, cmd.Name(), "garden", "-o", "nonsense")
+				assert.Equal(t, 2, o.code)
+				assert.Empty(t, o.stdout)
+			}
+			missing := pergola(t, cmd.Name(), filepath.Join(t.TempDir(), "nope"))
+			assert.Equal(t, 2, missing.code, "%+v", missing)
+			assert.Contains(t, missing.stderr, "Error: ")
+		})
+	}
+}
+
+func TestRoot(t *testing.T) {
+	assert.Equal(t, outcome{0, "pergola version " + components.Version + "\n", ""}, pergola(t, "--version"))
+	o := pergola(t, "explode")
+	assert.Equal(t, 2, o.code)
+	assert.Contains(t, o.stderr, `unknown command "explode"`)
+	assert.Equal(t, 0, pergola(t).code, "without a command it helps")
+}

@@ -1,0 +1,186 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/pergola-dev/pergola/plan"
+)
+
+func TestDiffWithoutChanges(t *testing.T) {
+	dir, commit := repository(t)
+	o := pergola(t, "diff", dir)
+	assert.Equal(t, 0, o.code, "%+v", o)
+	assert.Regexp(t, `^No changes \(\d+ objects unchanged\)\.\n$`, o.stdout)
+	assert.Empty(t, o.stderr)
+	p := decode[plan.Plan](t, pergola(t, "diff", dir, "-o", "json"))
+	assert.Empty(t, p.Items)
+	assert.Equal(t, "work tree", p.To)
+	assert.Contains(t, pergola(t, "diff", dir, "-o", "markdown").stdout, "No changes")
+
+	// A comment, or another place for a declaration, changes nothing on any cluster.
+	change(t, dir, "seed.yaml", "# The seed", "# A seed")
+	require.NoError(t, os.MkdirAll(filepath.Join(dir, "projects"), 0o755))
+	require.NoError(t, os.Rename(filepath.Join(dir, "project.yaml"), filepath.Join(dir, "projects", "p.yaml")))
+	commit()
+	assert.Equal(t, 0, pergola(t, "diff", dir, "--from", "HEAD~1").code)
+}
+
+// TestDiffShowsDeclarationsAndBundles: one changed field of a Seed is seen where it is declared, and in what is rendered from it.
+func TestDiffShowsDeclarationsAndBundles(t *testing.T) {
+	dir, commit := repository(t)
+	change(t, dir, "seed.yaml", "    - \"0\"\n", "    - \"0\"\n    - \"1\"\n")
+	change(t, dir, "project.yaml", "description: The project", "description: Some project")
+
+	text := pergola(t, "diff", dir)
+	assert.Equal(t, 1, text.code)
+	assert.Contains(t, text.stdout, "cluster virtual, bundle declarations\n  ~ Project local\n      spec.description: The project of the demonstration → Some project of the demonstration\n  ~ Seed local\n      spec.provider.zones: ")
+	assert.Contains(t, text.stdout, "cluster local, component seed/namespace, bundle garden-namespace\n  ~ Namespace garden\n      metadata.annotations[high-availability-config.resources.gardener.cloud/zones]: 0 → 0,1\n")
+	assert.Contains(t, text.stdout, "  ~ Deployment garden/gardener-resource-manager  (rolls its pods)\n")
+
+	first := commit()
+	p := decode[plan.Plan](t, pergola(t, "diff", dir, "--from", "HEAD~1", "--to", "HEAD", "-o", "json"))
+	assert.Equal(t, first[:10], p.To)
+	assert.Equal(t, 4, p.Summary.Change)
+	var declared []string
+	for _, item := range p.Items {
+		if item.Bundle == "declarations" {
+			declared = append(declared, item.Owner+" "+item.Object.String()+" "+item.Origin)
+		}
+	}
+	assert.Equal(t, []string{"landscape small Project local project.yaml:10", "landscape small Seed local seed.yaml:2"}, declared)
+
+	markdown := pergola(t, "diff", dir, "--from", "HEAD~1", "--to", "HEAD", "-o", "markdown")
+	assert.Equal(t, 1, markdown.code)
+	assert.Contains(t, markdown.stdout, "→ "+first[:10]+")\n")
+	assert.Contains(t, markdown.stdout, "<details><summary>cluster virtual, bundle declarations (2)</summary>")
+
+	assert.Equal(t, 0, pergola(t, "diff", dir).code, "the work tree is HEAD")
+	back := pergola(t, "diff", dir, "--from", "HEAD", "--to", "HEAD~1")
+	assert.Contains(t, back.stdout, "zones]: 0,1 → 0\n")
+}
+
+// TestDiffNeverShowsSecrets: neither plain ones, nor what SOPS encrypted, in any format; that something changed is said.
+func TestDiffNeverShowsSecrets(t *testing.T) {
+	dir, commit := repository(t)
+	plain := "apiVersion: v1\nkind: Secret\nmetadata: {name: plain, namespace: garden}\nstringData: {password: hunter2, old: gone-secret}\n"
+	write(t, dir, "plain.yaml", plain)
+	commit()
+	write(t, dir, "plain.yaml", strings.NewReplacer("hunter2", "hunter3", "old: gone-secret", "new: fresh-secret").Replace(plain))
+	write(t, dir, "more.yaml", strings.NewReplacer("name: plain", "name: more", "hunter2", "created-secret").Replace(plain))
+	encrypted := "data:bIYFcTo="
+	change(t, dir, "secrets.yaml", encrypted, "data:bIYFcTp=")
+	commit()
+	require.NoError(t, os.Remove(filepath.Join(dir, "plain.yaml")))
+
+	shown := ""
+	for _, format := range []string{"text", "markdown", "json"} {
+		for _, args := range [][]string{{"--from", "HEAD~1", "--to", "HEAD"}, {"--from", "HEAD"}, {"--from", "HEAD~1"}, {"--from", "HEAD~2"}} {
+			o := pergola(t, append([]string{"diff", dir, "-o", format}, args...)...)
+			assert.Equal(t, 1, o.code, "%+v", o)
+			shown += o.stdout + o.stderr
+		}
+	}
+	for _, secret := range []string{
+		"hunter2", "hunter3", "gone-secret", "fresh-secret", "created-secret", "aHVudGVyMg", "aHVudGVyMw", "Z29uZS1zZWNyZXQ", "ZnJlc2gtc2VjcmV0", "Y3JlYXRlZC1zZWNyZXQ",
+		"ENC[", "bIYFcT", "AGE ENCRYPTED",
+	} {
+		assert.NotContains(t, shown, secret)
+	}
+	o := pergola(t, "diff", dir, "--from", "HEAD~1", "--to", "HEAD")
+	assert.Contains(t, o.stdout, "  ~ Secret garden/plain\n      data.new: (hidden value changed)\n      data.old: (hidden value changed)\n      data.password: (hidden value changed)\n")
+	assert.Contains(t, o.stdout, "  ~ Secret garden/seed-dns-local\n      data.zone: (hidden value changed)\n")
+	assert.Contains(t, o.stdout, "  + Secret garden/more\n")
+	assert.NotContains(t, o.stdout, "Secret garden/backup-local")
+}
+
+// TestDiffOfEncryptedSecretsWithAKey compares what is inside: encrypting anew is no change.
+func TestDiffOfEncryptedSecretsWithAKey(t *testing.T) {
+	dir, commit := repository(t)
+	key, err := filepath.Abs(filepath.Join("..", "..", "landscapes", "local", ".sops", "age.key"))
+	require.NoError(t, err)
+	text := strings.Split(local(t, "seeds/secrets.yaml"), "---\n")
+	write(t, dir, "secrets.yaml", text[0])
+	commit()
+	assert.Equal(t, 0, pergola(t, "diff", dir).code)
+	t.Setenv("SOPS_AGE_KEY_FILE", key)
+	o := pergola(t, "diff", dir)
+	assert.Equal(t, 1, o.code, "a file without its second document is not what was signed: %+v", o)
+	assert.Contains(t, o.stderr, "the signature (sops.mac) does not fit the content")
+	assert.Empty(t, o.stdout)
+
+	write(t, dir, "secrets.yaml", local(t, "garden/secrets.yaml"))
+	commit()
+	o = pergola(t, "diff", dir, "--from", "HEAD~2", "--to", "HEAD")
+	assert.Contains(t, o.stdout, "  + Secret garden/garden-dns-local\n")
+	assert.NotContains(t, o.stdout, "runtime-garden", "no value is shown")
+}
+
+// TestDiffOfDeletions: what a deletion takes along is said, and what the gate holds.
+func TestDiffOfDeletions(t *testing.T) {
+	dir, _ := repository(t)
+	require.NoError(t, os.Remove(filepath.Join(dir, "project.yaml")))
+	o := pergola(t, "diff", dir)
+	assert.Equal(t, 1, o.code)
+	assert.Contains(t, o.stdout, "Namespace garden-local  (delete is held: kind Namespace is protected; deletes everything in the namespace)")
+	assert.Contains(t, o.stdout, "Project local  (delete is held: kind Project is protected; ")
+
+	require.NoError(t, os.Remove(filepath.Join(dir, "seed.yaml")))
+	o = pergola(t, "diff", dir)
+	assert.Contains(t, o.stdout, "Seed local  (delete is held: kind Seed is protected; ")
+	assert.Contains(t, o.stdout, "CustomResourceDefinition etcds.druid.gardener.cloud  (delete is held: kind CustomResourceDefinition is protected; deletes every object of the kind)")
+	assert.Contains(t, o.stdout, "Deployment garden/etcd-druid  (delete is held: ", "too many at once")
+	assert.Contains(t, o.stdout, "Namespace garden  (its bundle keeps objects)")
+}
+
+func TestDiffErrors(t *testing.T) {
+	dir, commit := repository(t)
+	outside := t.TempDir()
+	smallLandscape(t, outside)
+	invalid, commitInvalid := repository(t)
+	change(t, invalid, "seed.yaml", "    region: local\n", "    regoin: local\n")
+	change(t, invalid, "project.yaml", "kind: User", "kind: Usre")
+	write(t, invalid, "broken.yaml", "a: [\n")
+	commitInvalid()
+	upgraded, _ := repository(t)
+	change(t, upgraded, "landscape.yaml", "version: ", "version: 9")
+	_ = commit
+
+	for name, test := range map[string]struct {
+		args   []string
+		code   int
+		stderr []string
+	}{
+		"no such revision":   {[]string{dir, "--from", "nope"}, 2, []string{`Error: revision "nope": not found`, "give a branch, a tag or a commit"}},
+		"no such target":     {[]string{dir, "--to", "nope"}, 2, []string{`Error: revision "nope": not found`}},
+		"no repository":      {[]string{outside}, 2, []string{"is in no Git repository"}},
+		"no such folder":     {[]string{filepath.Join(dir, "nope")}, 2, []string{"Error: "}},
+		"live and revisions": {[]string{dir, "--live", "--from", "HEAD"}, 2, []string{"--live compares with the clusters: it goes without --from and --to"}},
+		"unknown format":     {[]string{dir, "-o", "xml"}, 2, []string{`Error: --output "xml": want one of text, markdown, json`}},
+		"invalid work tree": {[]string{invalid, "--from", "HEAD~1"}, 1, []string{
+			"broken.yaml:", "seed.yaml:9:13: error: Seed local: spec.provider.regoin: ", "error: Project local: spec.owner.kind: ", "Error: the landscape is not valid: nothing was done\n",
+		}},
+		"invalid revision":  {[]string{invalid, "--from", "HEAD", "--to", "HEAD~1"}, 1, []string{"seed.yaml:9:13: error: ", "Error: revision HEAD: the landscape is not valid: nothing was done\n"}},
+		"another catalogue": {[]string{upgraded}, 1, []string{"Error: landscape.yaml:7:14: spec.catalogue.version: the landscape is written for catalogue 9"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, format := range []string{"text", "json"} {
+				args := append([]string{"diff"}, test.args...)
+				if name != "unknown format" {
+					args = append(args, "-o", format)
+				}
+				o := pergola(t, args...)
+				assert.Equal(t, test.code, o.code, "%+v", o)
+				assert.Empty(t, o.stdout, "nothing that could be taken for a diff")
+				for _, want := range test.stderr {
+					assert.Contains(t, o.stderr, want)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,127 @@
+package main
+
+import (
+	"bytes"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+	"testing/fstest"
+
+	"github.com/spf13/cobra"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/pergola-dev/pergola/components"
+	"github.com/pergola-dev/pergola/landscapes"
+	"github.com/pergola-dev/pergola/render"
+)
+
+// TestLocalGolden: the recorded render of the demonstration landscape is current.
+func TestLocalGolden(t *testing.T) {
+	o := pergola(t, "golden", filepath.Join("..", "..", "landscapes", "local"))
+	assert.Equal(t, 0, o.code, "run make golden and review what changed:\n%s%s", o.stdout, o.stderr)
+}
+
+func TestGolden(t *testing.T) {
+	dir := t.TempDir()
+	smallLandscape(t, dir)
+	o := pergola(t, "golden", dir)
+	assert.Equal(t, 2, o.code)
+	assert.Contains(t, o.stderr, "nothing is recorded: run golden with --update first")
+
+	require.Equal(t, outcome{}, pergola(t, "golden", dir, "--update"))
+	recorded := filepath.Join(dir, "golden", "local", "garden", "garden-namespace")
+	require.FileExists(t, filepath.Join(recorded, "namespace-garden.yaml"))
+	o = pergola(t, "golden", dir)
+	assert.Equal(t, 0, o.code)
+	assert.Regexp(t, `^Golden: \d+ files agree.\n$`, o.stdout)
+	assert.Equal(t, 0, pergola(t, "validate", dir).code, "what is recorded is not read as declarations")
+
+	write(t, recorded, "extra.yaml", "a: b\n")
+	require.NoError(t, os.Remove(filepath.Join(recorded, "namespace-garden.yaml")))
+	change(t, recorded, "bundle.yaml", "garden-namespace", "garden-namespacf")
+	o = pergola(t, "golden", dir)
+	assert.Equal(t, 1, o.code)
+	assert.Contains(t, o.stdout, "+ local/garden/garden-namespace/namespace-garden.yaml: rendered, not recorded\n")
+	assert.Contains(t, o.stdout, "- local/garden/garden-namespace/extra.yaml: recorded, not rendered\n")
+	assert.Regexp(t, `~ local/garden/garden-namespace/bundle.yaml: line \d+: .*garden-namespacf.* → .*garden-namespace`, o.stdout)
+	assert.Contains(t, o.stdout, "3 files differ from the record")
+
+	require.Equal(t, outcome{}, pergola(t, "golden", dir, "--update"))
+	assert.Equal(t, 0, pergola(t, "golden", dir).code)
+	assert.NoFileExists(t, filepath.Join(recorded, "extra.yaml"), "what is not rendered any more goes")
+
+	elsewhere := filepath.Join(t.TempDir(), "record")
+	require.Equal(t, outcome{}, pergola(t, "golden", dir, "--dir", elsewhere, "--update"))
+	assert.Equal(t, 0, pergola(t, "golden", dir, "--dir", elsewhere).code)
+}
+
+// TestGoldenCatchesOneCharacter changes one character of the catalogue, in each of its languages.
+func TestGoldenCatchesOneCharacter(t *testing.T) {
+	dir := t.TempDir()
+	smallLandscape(t, dir)
+	record := filepath.Join(t.TempDir(), "record")
+	require.Equal(t, outcome{}, pergola(t, "golden", dir, "--dir", record, "--update"))
+	l, violations, err := landscapes.Load(dir, landscapes.Options{})
+	require.NoError(t, err)
+	require.Empty(t, violations)
+
+	for name, test := range map[string]struct{ file, before, after, differs string }{
+		"nothing":      {},
+		"Helm chart":   {"charts/etcd-druid/templates/deployment.yaml", "replicas: 1", "replicas: 2", "~ local/garden/etcd-druid/deployment-garden-etcd-druid.yaml: line "},
+		"CUE":          {"seed/namespace/component.cue", "privileged", "privilegee", "~ local/garden/garden-namespace/namespace-garden.yaml: line "},
+		"image vector": {"imagevector.yaml", "etcd-druid\n  tag: v", "etcd-druid\n  tag: w", "~ local/garden/etcd-druid/deployment-garden-etcd-druid.yaml: line "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			catalogue := copyOf(t, components.FS)
+			if test.file != "" {
+				before := catalogue[test.file].Data
+				catalogue[test.file].Data = bytes.Replace(before, []byte(test.before), []byte(test.after), 1)
+				require.Equal(t, 1, distance(before, catalogue[test.file].Data), "%s is one character away in %s", test.after, test.file)
+			}
+			bundles, clusterOf, err := renderAll(l, catalogue)
+			require.NoError(t, err)
+			files, err := render.Files(bundles, clusterOf)
+			require.NoError(t, err)
+			var out bytes.Buffer
+			cmd := &cobra.Command{}
+			cmd.SetOut(&out)
+			err = compareGolden(cmd, record, files)
+			if test.file == "" {
+				require.NoError(t, err, out.String())
+				return
+			}
+			assert.Equal(t, errFinding, err)
+			assert.Contains(t, out.String(), test.differs)
+		})
+	}
+}
+
+func copyOf(t *testing.T, from fs.FS) fstest.MapFS {
+	t.Helper()
+	out := fstest.MapFS{}
+	require.NoError(t, fs.WalkDir(from, ".", func(p string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		data, err := fs.ReadFile(from, p)
+		out[p] = &fstest.MapFile{Data: data}
+		return err
+	}))
+	return out
+}
+
+// distance counts the bytes that differ between two texts of one length.
+func distance(a, b []byte) int {
+	if len(a) != len(b) {
+		return max(len(a), len(b))
+	}
+	n := 0
+	for i := range a {
+		if a[i] != b[i] {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,120 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-git/go-git/v5"
+	"github.com/go-git/go-git/v5/plumbing/object"
+	"github.com/stretchr/testify/require"
+
+	"github.com/pergola-dev/pergola/components"
+)
+
+// outcome of a command that ran in this process.
+type outcome struct {
+	code           int
+	stdout, stderr string
+}
+
+// TestMain takes away the keys and clusters of whoever runs the tests.
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "pergola")
+	if err != nil {
+		panic(err)
+	}
+	for name, value := range map[string]string{"HOME": dir, "XDG_CONFIG_HOME": dir, "SOPS_AGE_KEY": "", "SOPS_AGE_KEY_FILE": "", "KUBECONFIG": filepath.Join(dir, "none")} {
+		if err := os.Setenv(name, value); err != nil {
+			panic(err)
+		}
+	}
+	code := m.Run()
+	_ = os.RemoveAll(dir)
+	os.Exit(code)
+}
+
+// pergola runs a command line in this process.
+func pergola(t *testing.T, args ...string) outcome {
+	t.Helper()
+	return pergolaWith(t, "", args...)
+}
+
+// pergolaWith is pergola with standard input.
+func pergolaWith(t *testing.T, stdin string, args ...string) outcome {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	root := newRoot()
+	root.SetIn(strings.NewReader(stdin))
+	root.SetOut(&stdout)
+	root.SetErr(&stderr)
+	code := run(t.Context(), root, args)
+	return outcome{code, stdout.String(), stderr.String()}
+}
+
+// decode reads standard output as JSON.
+func decode[T any](t *testing.T, o outcome) T {
+	t.Helper()
+	var out T
+	require.NoError(t, json.Unmarshal([]byte(o.stdout), &out), "%+v", o)
+	return out
+}
+
+func write(t *testing.T, dir, name, content string) {
+	t.Helper()
+	p := filepath.Join(dir, filepath.FromSlash(name))
+	require.NoError(t, os.MkdirAll(filepath.Dir(p), 0o755))
+	require.NoError(t, os.WriteFile(p, []byte(content), 0o644))
+}
+
+// change replaces a text in a file, which has to be there.
+func change(t *testing.T, dir, name, before, after string) {
+	t.Helper()
+	p := filepath.Join(dir, filepath.FromSlash(name))
+	data, err := os.ReadFile(p)
+	require.NoError(t, err)
+	require.Contains(t, string(data), before)
+	require.NoError(t, os.WriteFile(p, []byte(strings.Replace(string(data), before, after, 1)), 0o644))
+}
+
+// local reads a file of the demonstration landscape.
+func local(t *testing.T, name string) string {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join("..", "..", "landscapes", "local", filepath.FromSlash(name)))
+	require.NoError(t, err)
+	return string(data)
+}
+
+// smallLandscape is a landscape with a Seed, a Project and Secrets, which renders quickly.
+func smallLandscape(t *testing.T, dir string) {
+	t.Helper()
+	write(t, dir, "landscape.yaml", "apiVersion: landscape.pergola.dev/v1alpha1\nkind: Landscape\nmetadata:\n  name: small\nspec:\n  catalogue:\n    version: "+components.Version+"\n")
+	write(t, dir, "seed.yaml", local(t, "seeds/local.yaml"))
+	write(t, dir, "secrets.yaml", local(t, "seeds/secrets.yaml"))
+	write(t, dir, "project.yaml", local(t, "projects/local/project.yaml"))
+}
+
+// repository is a Git repository with a small landscape in folder "landscape", committed.
+func repository(t *testing.T) (dir string, commit func() string) {
+	t.Helper()
+	root := t.TempDir()
+	repo, err := git.PlainInit(root, false)
+	require.NoError(t, err)
+	commit = func() string {
+		t.Helper()
+		tree, err := repo.Worktree()
+		require.NoError(t, err)
+		require.NoError(t, tree.AddWithOptions(&git.AddOptions{All: true}))
+		hash, err := tree.Commit("a change", &git.CommitOptions{Author: &object.Signature{Name: "t", Email: "t@example.org", When: time.Unix(0, 0)}})
+		require.NoError(t, err)
+		return hash.String()
+	}
+	dir = filepath.Join(root, "landscape")
+	smallLandscape(t, dir)
+	commit()
+	return dir, commit
+}

@@ -1,0 +1,95 @@
+package main
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/pergola-dev/pergola/schemas"
+)
+
+const brokenSeed = "apiVersion: core.gardener.cloud/v1beta1\nkind: Seed\nmetadata:\n  name: a\nspec:\n  provider:\n    type: local\n    regoin: x\n"
+
+func TestValidate(t *testing.T) {
+	dir := t.TempDir()
+	smallLandscape(t, dir)
+	bad := t.TempDir()
+	smallLandscape(t, bad)
+	change(t, bad, "seed.yaml", "    region: local\n", "    regoin: local\n")
+	change(t, bad, "project.yaml", "namespace: garden-local", "namespace: 7")
+	write(t, bad, "broken.yaml", "a: [\n")
+	write(t, dir, "no-landscape/x.yaml", "")
+
+	tests := map[string]struct {
+		stdin          string
+		args           []string
+		code           int
+		stdout, stderr []string
+	}{
+		"folder":                    {args: []string{dir}, code: 0, stdout: []string{"Valid: no findings.\n"}},
+		"file":                      {args: []string{filepath.Join(dir, "seed.yaml")}, code: 0, stdout: []string{"Valid: no findings.\n"}},
+		"several":                   {args: []string{filepath.Join(dir, "seed.yaml"), dir}, code: 0, stdout: []string{"Valid: no findings.\n"}},
+		"standard input":            {stdin: local(t, "seeds/local.yaml"), args: []string{"-"}, code: 0, stdout: []string{"Valid: no findings.\n"}},
+		"JSON of nothing is a list": {args: []string{dir, "-o", "json"}, code: 0, stdout: []string{"[]\n"}},
+		"GitHub, nothing":           {args: []string{dir, "-o", "github"}, code: 0},
+		"invalid folder: everything at once": {args: []string{bad}, code: 1, stdout: []string{
+			filepath.Join(bad, "broken.yaml") + ":", filepath.Join(bad, "seed.yaml") + ":9:13: error: Seed local: spec.provider.regoin: ",
+			filepath.Join(bad, "project.yaml") + ":", "error: Project local: spec.namespace: ",
+		}},
+		"invalid standard input": {stdin: brokenSeed, args: []string{"-"}, code: 1, stdout: []string{`<stdin>:8:13: error: Seed a: spec.provider.regoin: the field "regoin" does not exist; did you mean "region"? [structure]`}},
+		"GitHub":                 {stdin: brokenSeed, args: []string{"-", "-o", "github"}, code: 1, stdout: []string{`::error file=<stdin>,line=8,col=13,title=Seed a::spec.provider.regoin: the field "regoin" does not exist`}},
+		"missing path":           {args: []string{filepath.Join(dir, "nope")}, code: 2, stderr: []string{"Error: ", "nope", "no such file"}},
+		"no landscape":           {args: []string{filepath.Join(dir, "no-landscape")}, code: 2, stderr: []string{"is no landscape: it has no file landscape.yaml"}},
+		"no path":                {args: nil, code: 2, stderr: []string{"Error: requires at least 1 arg"}},
+		"unknown format":         {args: []string{dir, "-o", "xml"}, code: 2, stderr: []string{`Error: --output "xml": want one of text, json, github`}},
+		"--old with a folder":    {args: []string{dir, "--old", filepath.Join(dir, "seed.yaml")}, code: 2, stderr: []string{"--old goes with a single manifest"}},
+		"--old missing":          {args: []string{filepath.Join(dir, "seed.yaml"), "--old", "nope"}, code: 2, stderr: []string{"--old: "}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			o := pergolaWith(t, test.stdin, append([]string{"validate"}, test.args...)...)
+			assert.Equal(t, test.code, o.code, "%+v", o)
+			for _, want := range test.stdout {
+				assert.Contains(t, o.stdout, want)
+			}
+			for _, want := range test.stderr {
+				assert.Contains(t, o.stderr, want)
+			}
+			if test.stdout == nil {
+				assert.Empty(t, o.stdout)
+			}
+			if test.stderr == nil {
+				assert.Empty(t, o.stderr)
+			}
+		})
+	}
+}
+
+func TestValidateJSON(t *testing.T) {
+	o := pergolaWith(t, brokenSeed, "validate", "-", "-o", "json")
+	assert.Equal(t, 1, o.code)
+	violations := decode[[]schemas.Violation](t, o)
+	require.NotEmpty(t, violations)
+	var found bool
+	for _, v := range violations {
+		found = found || v == schemas.Violation{
+			Severity: "error", File: "<stdin>", Line: 8, Column: 13, Kind: "Seed", Name: "a", Field: "spec.provider.regoin", Type: v.Type, Rule: "structure", Message: v.Message,
+		}
+	}
+	assert.True(t, found, o.stdout)
+}
+
+// TestValidateOld: the version before the change is read, and has to be readable.
+func TestValidateOld(t *testing.T) {
+	dir := t.TempDir()
+	smallLandscape(t, dir)
+	write(t, dir, "before.yaml", local(t, "projects/local/project.yaml"))
+	write(t, dir, "broken.yaml", "a: [\n")
+	project := filepath.Join(dir, "project.yaml")
+	assert.Equal(t, 0, pergola(t, "validate", project, "--old", filepath.Join(dir, "before.yaml")).code)
+	o := pergola(t, "validate", project, "--old", filepath.Join(dir, "broken.yaml"))
+	assert.Equal(t, 2, o.code)
+	assert.Contains(t, o.stderr, "Error: --old: "+filepath.Join(dir, "broken.yaml")+":")
+}

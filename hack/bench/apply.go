@@ -1,0 +1,153 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+)
+
+// Namespaces: each way has its own, so that none finds the objects of another.
+const (
+	ofPergola = "bench-pergola"
+	ofFloor   = "bench-floor"
+	ofKubectl = "bench-kubectl"
+)
+
+type applyCases struct {
+	settings
+	kubeconfig, manifest string
+}
+
+// apply measures the engine on an API server of its own.
+func apply(ctx context.Context, s settings, report *Report) (err error) {
+	a := applyCases{settings: s, manifest: filepath.Join(s.work, "objects.yaml")}
+	state := filepath.Join(s.work, "cluster")
+	defer func() { err = errors.Join(err, a.stop(state)) }()
+	if a.kubeconfig, err = a.start(ctx, state); err != nil {
+		return err
+	}
+	if s.kubectl == "" {
+		report.LeftOut = append(report.LeftOut, "kubectl apply, there is no kubectl on the PATH")
+	} else if err := a.do(ctx, "manifest", ofKubectl, "-file", a.manifest); err != nil {
+		return err
+	}
+	runs := max(1, s.runs-2)
+
+	row, err := measure(ctx, s, fmt.Sprintf("apply %d objects to an empty cluster, as a command", s.objects), runs, a.ways("apply", true))
+	if err != nil {
+		return err
+	}
+	report.Rows = append(report.Rows, row)
+
+	if row, err = measure(ctx, s, "apply them again, nothing changed, as a command (restarted)", runs, a.ways("apply", false)); err != nil {
+		return err
+	}
+	report.Rows = append(report.Rows, row)
+	report.Broken = append(report.Broken, unchanged(row, s.objects)...)
+
+	row, err = measure(ctx, s, "apply them again, nothing changed, in a process that runs", runs, []*Case{
+		{Name: "engine", Subject: true, Inside: true, Command: a.command("apply-again", ofPergola)},
+		{Name: "floor: bare patches, 16 at a time", Inside: true, Command: a.command("floor-again", ofFloor)},
+	})
+	if err != nil {
+		return err
+	}
+	report.Rows = append(report.Rows, row)
+	report.Broken = append(report.Broken, unchanged(row, s.objects)...)
+	return nil
+}
+
+// ways are the three ways to apply; wipe empties the cluster before each.
+func (a applyCases) ways(command string, wipe bool) []*Case {
+	before := func(namespace string) func(context.Context) error {
+		if !wipe {
+			return nil
+		}
+		return func(ctx context.Context) error { return a.do(ctx, "wipe", namespace) }
+	}
+	cases := []*Case{
+		{Name: "engine", Subject: true, Command: a.command(command, ofPergola), Before: before(ofPergola)},
+		{Name: "floor: bare patches, 16 at a time", Command: a.command("floor", ofFloor), Before: before(ofFloor)},
+	}
+	if a.kubectl != "" {
+		cases = append(cases, &Case{
+			Name: "peer: kubectl apply --server-side", Before: before(ofKubectl), Env: []string{"KUBECACHEDIR=" + filepath.Join(a.work, "kubectl")},
+			Command: []string{a.kubectl, "--kubeconfig", a.kubeconfig, "apply", "--server-side", "-f", a.manifest},
+		})
+	}
+	return cases
+}
+
+// unchanged is the contract: what did not change costs lists and watches, and nothing for each object.
+func unchanged(row Row, objects int) []string {
+	var broken []string
+	for _, r := range row.Results {
+		if !r.Subject {
+			continue
+		}
+		if r.Requests == nil {
+			broken = append(broken, row.Title+": the requests were not counted")
+		}
+		for verb, n := range r.Requests {
+			switch verb {
+			case "list", "watch", "discovery":
+				if n < objects/10 {
+					continue
+				}
+			}
+			broken = append(broken, fmt.Sprintf("%s: %d requests %s, and there must be none for unchanged objects beyond some lists and watches", row.Title, n, verb))
+		}
+	}
+	return broken
+}
+
+func (a applyCases) command(name, namespace string, more ...string) []string {
+	return append([]string{a.cases, name, "-kubeconfig", a.kubeconfig, "-namespace", namespace, "-objects", strconv.Itoa(a.objects)}, more...)
+}
+
+func (a applyCases) do(ctx context.Context, name, namespace string, more ...string) error {
+	command := a.command(name, namespace, more...)
+	out, err := exec.CommandContext(ctx, command[0], command[1:]...).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("%s: %w\n%s", name, err, tail(string(out)))
+	}
+	return nil
+}
+
+// start brings up etcd and an API server with a state folder of their own, and gives the path of the kubeconfig.
+func (a applyCases) start(ctx context.Context, state string) (string, error) {
+	cmd := exec.CommandContext(ctx, a.local, "up", "--dir", state, "--clusters", "bench", "--parts", "apiserver", "--json")
+	cmd.Stderr = a.log
+	out, err := cmd.Output()
+	if err != nil {
+		return "", fmt.Errorf("start the API server: %w", err)
+	}
+	var status struct {
+		Clusters []struct {
+			Name       string `json:"name"`
+			Kubeconfig string `json:"kubeconfig"`
+		} `json:"clusters"`
+	}
+	if err := json.Unmarshal(out, &status); err != nil {
+		return "", fmt.Errorf("status of the API server: %w", err)
+	}
+	for _, c := range status.Clusters {
+		if c.Name == "bench" {
+			return c.Kubeconfig, nil
+		}
+	}
+	return "", errors.New("no cluster bench in the status of the API server")
+}
+
+// stop ends the processes and removes their data, also when the bench was interrupted.
+func (a applyCases) stop(state string) error {
+	out, err := exec.Command(a.local, "clean", "--dir", state).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("stop the API server: %w\n%s", err, tail(string(out)))
+	}
+	return nil
+}

@@ -1,0 +1,89 @@
+// Command cases does what hack/bench measures inside of a process, once, and prints a JSON object with seconds,
+// cpuSeconds, requests and parts. It is started by hack/bench and of no use by itself.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"syscall"
+	"time"
+)
+
+// arguments of all cases; each uses what it needs.
+type arguments struct {
+	dir, kubeconfig, namespace, file string
+	objects                          int
+	warm                             bool
+}
+
+// sample is what is printed.
+type sample struct {
+	Seconds    float64            `json:"seconds"`
+	CPUSeconds float64            `json:"cpuSeconds"`
+	Requests   map[string]int     `json:"requests,omitzero"`
+	Parts      map[string]float64 `json:"parts,omitempty"`
+}
+
+func cases() map[string]func(context.Context, arguments) (sample, error) {
+	return map[string]func(context.Context, arguments) (sample, error){
+		"validate-again": validateAgain,
+		"render":         renderLandscape,
+		"render-floor":   renderFloor,
+		"apply":          applyOnce,
+		"apply-again":    applyAgain,
+		"floor":          floorOnce,
+		"floor-again":    floorAgain,
+		"wipe":           wipe,
+		"manifest":       manifest,
+	}
+}
+
+func main() {
+	if err := run(context.Background(), os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "Error:", err)
+		os.Exit(2)
+	}
+}
+
+func run(ctx context.Context, args []string) error {
+	all := cases()
+	if len(args) == 0 || all[args[0]] == nil {
+		return fmt.Errorf("usage: cases CASE, one of %v", slices.Sorted(maps.Keys(all)))
+	}
+	var a arguments
+	flags := flag.NewFlagSet(args[0], flag.ContinueOnError)
+	flags.StringVar(&a.dir, "dir", "", "landscape folder")
+	flags.StringVar(&a.kubeconfig, "kubeconfig", "", "cluster")
+	flags.StringVar(&a.namespace, "namespace", "", "namespace of the objects")
+	flags.StringVar(&a.file, "file", "", "file to write")
+	flags.IntVar(&a.objects, "objects", 500, "number of objects")
+	flags.BoolVar(&a.warm, "warm", false, "measure the second time")
+	if err := flags.Parse(args[1:]); err != nil {
+		return err
+	}
+	result, err := all[args[0]](ctx, a)
+	if err != nil {
+		return err
+	}
+	return json.NewEncoder(os.Stdout).Encode(result)
+}
+
+// timed measures what do takes, in time and in CPU time of this process.
+func timed(do func() error) (sample, error) {
+	cpu, start := cpuSeconds(), time.Now()
+	err := do()
+	return sample{Seconds: time.Since(start).Seconds(), CPUSeconds: cpuSeconds() - cpu}, err
+}
+
+func cpuSeconds() float64 {
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		return 0
+	}
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano()).Seconds()
+}

@@ -1,0 +1,245 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"strings"
+
+	"cuelang.org/go/cue"
+	"cuelang.org/go/cue/cuecontext"
+	"cuelang.org/go/cue/load"
+	"github.com/Masterminds/semver/v3"
+	"helm.sh/helm/v3/pkg/chart/loader"
+	"helm.sh/helm/v3/pkg/chartutil"
+	"helm.sh/helm/v3/pkg/engine"
+	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/kyaml/filesys"
+
+	"github.com/pergola-dev/pergola/components"
+	"github.com/pergola-dev/pergola/landscapes"
+	"github.com/pergola-dev/pergola/render"
+)
+
+// floor does with the libraries alone what rendering cannot do without: it evaluates the components (twice: once to
+// learn which secrets they ask for), runs Helm and krusty, and drops the results. No overlays, no names, no digests.
+type floor struct {
+	charts         []chartInput
+	kustomizations []string
+	objects        int
+}
+
+type chartInput struct {
+	dir, release, namespace string
+	values                  map[string]any
+}
+
+func renderFloor(_ context.Context, a arguments) (sample, error) {
+	l, _, err := landscapes.Load(a.dir, landscapes.Options{})
+	if err != nil {
+		return sample{}, err
+	}
+	owners, err := render.Owners(l)
+	if err != nil {
+		return sample{}, err
+	}
+	if a.warm {
+		if _, err := floorTimes(owners); err != nil {
+			return sample{}, err
+		}
+	}
+	return floorTimes(owners)
+}
+
+func floorTimes(owners []render.Input) (sample, error) {
+	f, parts := &floor{}, map[string]float64{}
+	all, err := timed(func() error {
+		for _, step := range []struct {
+			name string
+			do   func() error
+		}{{"CUE", func() error { return f.evaluate(owners) }}, {"Helm", f.helm}, {"krusty", f.krusty}} {
+			took, err := timed(step.do)
+			if err != nil {
+				return fmt.Errorf("%s: %w", step.name, err)
+			}
+			parts[step.name] = took.Seconds
+		}
+		return nil
+	})
+	if err == nil && (f.objects == 0 || len(f.charts) == 0 || len(f.kustomizations) == 0) {
+		err = errors.New("the floor found nothing to do: has the form of components changed?")
+	}
+	all.Parts = parts
+	return all, err
+}
+
+// evaluate runs all components of all owners in one CUE context.
+func (f *floor) evaluate(owners []render.Input) error {
+	vector, err := render.ReadImageVector(components.FS)
+	if err != nil {
+		return err
+	}
+	ctx := cuecontext.New()
+	for _, in := range owners {
+		given, err := givenTo(in, vector)
+		if err != nil {
+			return err
+		}
+		dirs, err := fs.Glob(components.FS, in.Owner.Kind+"/*/component.cue")
+		if err != nil {
+			return err
+		}
+		var patterns []string
+		for _, file := range dirs {
+			patterns = append(patterns, "./"+path.Dir(file)+":component")
+		}
+		input := ctx.Encode(given)
+		for i, instance := range load.Instances(patterns, &load.Config{FS: components.FS, Dir: "/"}) {
+			if err := f.component(ctx.BuildInstance(instance).Unify(input), path.Dir(dirs[i])); err != nil {
+				return fmt.Errorf("%s: %w", dirs[i], err)
+			}
+		}
+	}
+	return nil
+}
+
+func (f *floor) component(v cue.Value, dir string) error {
+	enabled, err := v.LookupPath(cue.ParsePath("component.enabled")).Bool()
+	if err != nil || !enabled {
+		return err
+	}
+	requests, err := v.LookupPath(cue.ParsePath("component.secrets")).Fields()
+	if err != nil {
+		return err
+	}
+	secrets := map[string]render.SecretFact{}
+	for requests.Next() {
+		name := requests.Selector().Unquoted()
+		secrets[name] = render.SecretFact{Name: name, Checksum: "c", Bundle: name + "-bundle", CABundle: "Y2E="}
+	}
+	v = v.FillPath(cue.ParsePath("facts.secrets"), secrets)
+	bundles, err := v.LookupPath(cue.ParsePath("component.bundles")).Fields()
+	if err != nil {
+		return err
+	}
+	for bundles.Next() {
+		if err := f.source(bundles.Value(), dir); err != nil {
+			return fmt.Errorf("bundle %s: %w", bundles.Selector(), err)
+		}
+	}
+	return nil
+}
+
+// source notes what Helm and krusty have to do, and takes the objects out of CUE.
+func (f *floor) source(bundle cue.Value, dir string) error {
+	source := bundle.LookupPath(cue.ParsePath("source"))
+	if v := source.LookupPath(cue.ParsePath("helm")); v.Exists() {
+		var helm struct {
+			Chart   string         `json:"chart"`
+			Release string         `json:"release"`
+			Values  map[string]any `json:"values"`
+		}
+		if err := v.Decode(&helm); err != nil {
+			return err
+		}
+		namespace, err := bundle.LookupPath(cue.ParsePath("namespace")).String()
+		f.charts = append(f.charts, chartInput{dir: resolve(dir, helm.Chart), release: helm.Release, namespace: namespace, values: helm.Values})
+		return err
+	}
+	if v := source.LookupPath(cue.ParsePath("kustomize")); v.Exists() {
+		folder, err := v.String()
+		f.kustomizations = append(f.kustomizations, resolve(dir, folder))
+		return err
+	}
+	if v := source.LookupPath(cue.ParsePath("cue")); v.Exists() {
+		f.objects++
+		_, err := v.MarshalJSON()
+		return err
+	}
+	return nil
+}
+
+func resolve(dir, name string) string {
+	if strings.HasPrefix(name, "/") {
+		return path.Clean(name[1:])
+	}
+	return path.Join(dir, name)
+}
+
+// givenTo is what components see of an owner.
+func givenTo(in render.Input, vector []render.Image) (map[string]any, error) {
+	target := in.TargetVersion
+	if target == "" {
+		target = render.DefaultKubernetesVersion
+	}
+	images, err := render.ResolveImages(vector, nil, render.DefaultKubernetesVersion, target)
+	if err != nil {
+		return nil, err
+	}
+	version := func(text string) map[string]any {
+		v := semver.MustParse(text)
+		return map[string]any{"version": text, "minor": v.Minor(), "patch": v.Patch()}
+	}
+	given := map[string]any{
+		"owner": in.Owner, "images": images,
+		"kubernetes": map[string]any{"runtime": version(render.DefaultKubernetesVersion), "target": version(target)},
+	}
+	for name, object := range in.Objects {
+		given[name] = object
+	}
+	return given, nil
+}
+
+func (f *floor) helm() error {
+	for _, input := range f.charts {
+		var files []*loader.BufferedFile
+		err := eachFile(input.dir, func(name string, data []byte) error {
+			files = append(files, &loader.BufferedFile{Name: name, Data: data})
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		chart, err := loader.LoadFiles(files)
+		if err != nil {
+			return fmt.Errorf("%s: %w", input.dir, err)
+		}
+		options := chartutil.ReleaseOptions{Name: input.release, Namespace: input.namespace, Revision: 1, IsInstall: true}
+		values, err := chartutil.ToRenderValues(chart, input.values, options, chartutil.DefaultCapabilities.Copy())
+		if err != nil {
+			return fmt.Errorf("%s: %w", input.dir, err)
+		}
+		if _, err := (engine.Engine{Strict: true}).Render(chart, values); err != nil {
+			return fmt.Errorf("%s: %w", input.dir, err)
+		}
+	}
+	return nil
+}
+
+func (f *floor) krusty() error {
+	for _, dir := range f.kustomizations {
+		memory := filesys.MakeFsInMemory()
+		if err := eachFile(dir, func(name string, data []byte) error { return memory.WriteFile("/"+name, data) }); err != nil {
+			return err
+		}
+		if _, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(memory, "/"); err != nil {
+			return fmt.Errorf("%s: %w", dir, err)
+		}
+	}
+	return nil
+}
+
+func eachFile(dir string, visit func(name string, data []byte) error) error {
+	return fs.WalkDir(components.FS, dir, func(p string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		data, err := fs.ReadFile(components.FS, p)
+		if err != nil {
+			return err
+		}
+		return visit(strings.TrimPrefix(p, dir+"/"), data)
+	})
+}

@@ -1,0 +1,109 @@
+// Command bench measures Pergola beside a peer or a floor in the same run: time, CPU, peak memory, requests.
+// README.md says what each row means. This program starts and measures processes; what is measured inside of a
+// process is in cases/, a program of its own: the memory of the one that measures would count for its children.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+)
+
+// Exit codes: a broken contract is a finding.
+const (
+	exitOK = iota
+	exitContract
+	exitUsage
+)
+
+// settings are where the programs are, and what is asked for.
+type settings struct {
+	output, only                        string
+	repository, work                    string
+	pergola, cases, local, cue, kubectl string
+	shoots, objects, runs               int
+	log                                 io.Writer
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	code, err := run(ctx)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "Error:", err)
+	}
+	os.Exit(code)
+}
+
+func run(ctx context.Context) (int, error) {
+	s := settings{log: os.Stderr}
+	flag.StringVar(&s.output, "o", "text", "output format: text, json")
+	flag.StringVar(&s.only, "only", "", "only these groups, by comma: validate, render, apply")
+	flag.StringVar(&s.repository, "repository", ".", "the root of the repository")
+	flag.StringVar(&s.pergola, "pergola", "bin/pergola", "the program that is measured")
+	flag.StringVar(&s.cases, "cases", "bin/pergola-bench-cases", "the program of hack/bench/cases")
+	flag.StringVar(&s.local, "local", "bin/pergola-local", "the program of hack/local")
+	flag.StringVar(&s.cue, "cue", "", "the cue command, peer of validate; empty leaves it out")
+	flag.StringVar(&s.kubectl, "kubectl", "", "the kubectl command, peer of apply; empty leaves it out")
+	flag.IntVar(&s.shoots, "shoots", 1000, "number of Shoots to validate")
+	flag.IntVar(&s.objects, "objects", 500, "number of objects to apply")
+	flag.IntVar(&s.runs, "runs", 5, "runs of each case; apply has two less")
+	flag.Parse()
+	if flag.NArg() > 0 || (s.output != "text" && s.output != "json") || s.runs < 1 {
+		return exitUsage, errors.New("see -help")
+	}
+	if err := s.absolute(); err != nil {
+		return exitUsage, err
+	}
+	work, err := os.MkdirTemp("", "pergola-bench-")
+	if err != nil {
+		return exitUsage, err
+	}
+	defer os.RemoveAll(work)
+	s.work = work
+
+	report := newReport(ctx, s)
+	for _, group := range []struct {
+		name string
+		run  func(context.Context, settings, *Report) error
+	}{{"validate", validate}, {"render", render}, {"apply", apply}} {
+		if s.only != "" && !strings.Contains(","+s.only+",", ","+group.name+",") {
+			continue
+		}
+		if err := group.run(ctx, s, report); err != nil {
+			return exitUsage, fmt.Errorf("%s: %w", group.name, err)
+		}
+	}
+	if err := report.print(os.Stdout, s.output); err != nil {
+		return exitUsage, err
+	}
+	if len(report.Broken) > 0 {
+		return exitContract, errors.New(strings.Join(report.Broken, "\n"))
+	}
+	return exitOK, nil
+}
+
+// absolute makes the paths of programs independent of the folder they are started in.
+func (s *settings) absolute() error {
+	for _, path := range []*string{&s.repository, &s.pergola, &s.cases, &s.local, &s.cue, &s.kubectl} {
+		if *path == "" {
+			continue
+		}
+		full, err := filepath.Abs(*path)
+		if err != nil {
+			return err
+		}
+		if _, err := os.Stat(full); err != nil {
+			return fmt.Errorf("%w: hack/bench.sh builds what is needed", err)
+		}
+		*path = full
+	}
+	return nil
+}

@@ -1,0 +1,139 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// Sample is one run of a case.
+type Sample struct {
+	Seconds    float64 `json:"seconds"`
+	CPUSeconds float64 `json:"cpuSeconds"`
+	// PeakBytes is the largest resident memory of the process.
+	PeakBytes int64          `json:"peakBytes"`
+	Requests  map[string]int `json:"requests,omitempty"`
+	// Parts are seconds of single steps.
+	Parts map[string]float64 `json:"parts,omitempty"`
+}
+
+// Case is a command that is run and measured.
+type Case struct {
+	Name string
+	// Subject is what the others in the row are compared with.
+	Subject bool
+	Command []string
+	Env     []string
+	// Inside takes time, CPU and requests from the JSON that the command prints, instead of the process as a whole.
+	Inside bool
+	// Before is run ahead of each run and not measured.
+	Before func(context.Context) error
+}
+
+// measure runs the cases of a row in turns, forwards and backwards, so that a busy machine hits all of them alike.
+func measure(ctx context.Context, s settings, title string, runs int, cases []*Case) (Row, error) {
+	samples := make([][]Sample, len(cases))
+	for run := range runs {
+		fmt.Fprintf(s.log, "%s: run %d of %d\n", title, run+1, runs)
+		for k := range cases {
+			i := k
+			if run%2 == 1 {
+				i = len(cases) - 1 - k
+			}
+			sample, err := cases[i].run(ctx)
+			if err != nil {
+				return Row{}, fmt.Errorf("%s: %w", cases[i].Name, err)
+			}
+			samples[i] = append(samples[i], sample)
+		}
+	}
+	row := Row{Title: title, Runs: runs}
+	for i, c := range cases {
+		row.Results = append(row.Results, result(c, samples[i]))
+	}
+	row.compare()
+	return row, nil
+}
+
+func (c *Case) run(ctx context.Context) (Sample, error) {
+	if c.Before != nil {
+		if err := c.Before(ctx); err != nil {
+			return Sample{}, err
+		}
+	}
+	var stdout, stderr bytes.Buffer
+	cmd := exec.CommandContext(ctx, c.Command[0], c.Command[1:]...)
+	cmd.Env = append(os.Environ(), c.Env...)
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	start := time.Now()
+	err := cmd.Run()
+	sample := Sample{Seconds: time.Since(start).Seconds()}
+	if err != nil {
+		return Sample{}, fmt.Errorf("%s: %w\n%s", strings.Join(first(c.Command, 8), " "), err, tail(stdout.String()+stderr.String()))
+	}
+	sample.CPUSeconds = (cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds()
+	sample.PeakBytes = peak(cmd.ProcessState)
+	if c.Inside || strings.HasPrefix(stdout.String(), `{"seconds"`) {
+		var inside Sample
+		if err := json.Unmarshal(stdout.Bytes(), &inside); err != nil {
+			return Sample{}, fmt.Errorf("its output: %w", err)
+		}
+		if c.Inside {
+			sample.Seconds, sample.CPUSeconds = inside.Seconds, inside.CPUSeconds
+		}
+		sample.Requests, sample.Parts = inside.Requests, inside.Parts
+	}
+	return sample, nil
+}
+
+// peak is the largest resident memory; Linux counts in KiB, macOS in bytes.
+func peak(state *os.ProcessState) int64 {
+	usage, ok := state.SysUsage().(*syscall.Rusage)
+	if !ok {
+		return 0
+	}
+	if runtime.GOOS == "darwin" {
+		return int64(usage.Maxrss)
+	}
+	return int64(usage.Maxrss) * 1024
+}
+
+// result takes medians, of each value by itself; requests and parts are those of the last run.
+func result(c *Case, samples []Sample) Result {
+	median := func(of func(Sample) float64) float64 {
+		var values []float64
+		for _, sample := range samples {
+			values = append(values, of(sample))
+		}
+		slices.Sort(values)
+		return values[len(values)/2]
+	}
+	last := samples[len(samples)-1]
+	r := Result{Name: c.Name, Subject: c.Subject, Sample: Sample{
+		Seconds:    median(func(s Sample) float64 { return s.Seconds }),
+		CPUSeconds: median(func(s Sample) float64 { return s.CPUSeconds }),
+		PeakBytes:  int64(median(func(s Sample) float64 { return float64(s.PeakBytes) })),
+		Requests:   last.Requests, Parts: last.Parts,
+	}}
+	for _, sample := range samples {
+		r.AllSeconds = append(r.AllSeconds, sample.Seconds)
+	}
+	return r
+}
+
+func first(list []string, n int) []string { return list[:min(n, len(list))] }
+
+func tail(text string) string {
+	if len(text) > 2000 {
+		text = "…" + text[len(text)-2000:]
+	}
+	return strings.TrimSpace(text)
+}

@@ -1,0 +1,161 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"os/exec"
+	"runtime"
+	"slices"
+	"strings"
+)
+
+// Report is everything that was measured.
+type Report struct {
+	Machine Machine `json:"machine"`
+	Rows    []Row   `json:"rows"`
+	// LeftOut are peers that are not there.
+	LeftOut []string `json:"leftOut,omitempty"`
+	// Broken are contracts that do not hold.
+	Broken []string `json:"broken,omitempty"`
+}
+
+// Machine says where the numbers are from; they mean nothing on another one.
+type Machine struct {
+	Cores     int    `json:"cores"`
+	Processor string `json:"processor,omitempty"`
+	OS        string `json:"os"`
+	Go        string `json:"go"`
+	Pergola   string `json:"pergola"`
+}
+
+// Row is one thing that was done in several ways.
+type Row struct {
+	Title   string   `json:"title"`
+	Runs    int      `json:"runs"`
+	Results []Result `json:"results"`
+}
+
+// Result is one way: medians over all runs.
+type Result struct {
+	Name    string `json:"name"`
+	Subject bool   `json:"subject,omitempty"`
+	Sample
+	AllSeconds []float64 `json:"allSeconds"`
+	// Ratio is the subject's time divided by this one's, CPURatio the same for CPU time.
+	Ratio    float64 `json:"ratio,omitempty"`
+	CPURatio float64 `json:"cpuRatio,omitempty"`
+}
+
+func newReport(ctx context.Context, s settings) *Report {
+	r := &Report{Machine: Machine{Cores: runtime.NumCPU(), Processor: processor(), OS: runtime.GOOS + "/" + runtime.GOARCH, Go: runtime.Version()}}
+	if version, err := exec.CommandContext(ctx, s.pergola, "--version").Output(); err == nil {
+		r.Machine.Pergola = strings.TrimSpace(string(version))
+	}
+	return r
+}
+
+func processor() string {
+	file, err := os.Open("/proc/cpuinfo")
+	if err != nil {
+		return ""
+	}
+	defer file.Close()
+	for lines := bufio.NewScanner(file); lines.Scan(); {
+		if name, value, ok := strings.Cut(lines.Text(), ":"); ok && strings.TrimSpace(name) == "model name" {
+			return strings.TrimSpace(value)
+		}
+	}
+	return ""
+}
+
+// compare fills in the ratios of a row.
+func (r *Row) compare() {
+	subject := slices.IndexFunc(r.Results, func(x Result) bool { return x.Subject })
+	if subject < 0 {
+		return
+	}
+	for i := range r.Results {
+		if other := &r.Results[i]; i != subject && other.Seconds > 0 && other.CPUSeconds > 0 {
+			other.Ratio = r.Results[subject].Seconds / other.Seconds
+			other.CPURatio = r.Results[subject].CPUSeconds / other.CPUSeconds
+		}
+	}
+}
+
+// with adds a result of another row to compare with, when that case would be the same command again.
+func (r *Row) with(other Result) {
+	other.Subject = false
+	r.Results = append(r.Results, other)
+	r.compare()
+}
+
+func (r *Report) print(w io.Writer, output string) error {
+	if output == "json" {
+		encoder := json.NewEncoder(w)
+		encoder.SetIndent("", "  ")
+		return encoder.Encode(r)
+	}
+	out := bufio.NewWriter(w)
+	fmt.Fprintf(out, "%d cores (%s), %s, %s, %s\n", r.Machine.Cores, r.Machine.Processor, r.Machine.OS, r.Machine.Go, r.Machine.Pergola)
+	fmt.Fprintf(out, "Medians. The last two columns say how many times this line Pergola takes: below 1 it is faster.\n")
+	for _, row := range r.Rows {
+		fmt.Fprintf(out, "\n%-58s %9s %9s %9s %8s %8s\n", fmt.Sprintf("%s (%d runs)", row.Title, row.Runs), "seconds", "CPU s", "peak MB", "× time", "× CPU")
+		for _, result := range row.Results {
+			result.print(out)
+		}
+	}
+	for _, text := range r.LeftOut {
+		fmt.Fprintf(out, "\nLeft out: %s\n", text)
+	}
+	for _, text := range r.Broken {
+		fmt.Fprintf(out, "\nBROKEN: %s\n", text)
+	}
+	return out.Flush()
+}
+
+func (r Result) print(w io.Writer) {
+	ratio := func(x float64) string {
+		if x == 0 {
+			return ""
+		}
+		return fmt.Sprintf("%.2f", x)
+	}
+	mark := "  "
+	if r.Subject {
+		mark = "▸ "
+	}
+	fmt.Fprintf(w, "%s%-56s %9s %9s %9d %8s %8s\n", mark, r.Name, seconds(r.Seconds), seconds(r.CPUSeconds), r.PeakBytes>>20, ratio(r.Ratio), ratio(r.CPURatio))
+	if r.Requests != nil {
+		fmt.Fprintf(w, "    requests: %s\n", counts(r.Requests))
+	}
+	if r.Parts != nil {
+		var parts []string
+		for _, name := range slices.Sorted(maps.Keys(r.Parts)) {
+			parts = append(parts, name+" "+seconds(r.Parts[name]))
+		}
+		fmt.Fprintf(w, "    seconds of it: %s\n", strings.Join(parts, ", "))
+	}
+}
+
+func seconds(x float64) string {
+	if x < 0.1 {
+		return fmt.Sprintf("%.4f", x)
+	}
+	return fmt.Sprintf("%.2f", x)
+}
+
+func counts(requests map[string]int) string {
+	var list []string
+	for _, verb := range slices.Sorted(maps.Keys(requests)) {
+		list = append(list, fmt.Sprintf("%d %s", requests[verb], verb))
+	}
+	if len(list) == 0 {
+		return "none"
+	}
+	return strings.Join(list, ", ")
+}
