@@ -32,17 +32,18 @@ var createOnlyFields = map[string]createOnlyField{
 
 var replicasPath = fieldpath.MakePathOrDie("spec", "replicas")
 
-// createOnly lists the groups that hold for an object. scaled tells whether an autoscaler targets it.
-func (k Keys) createOnly(o, live *unstructured.Unstructured, scaled bool) []string {
+// createOnly lists the groups that hold for a declared object; its annotations count, not those of the live one (as
+// upstream). scaled tells whether an autoscaler targets it.
+func (k Keys) createOnly(o *unstructured.Unstructured, scaled bool) []string {
 	var out []string
 	gk := groupKindOf(o)
 	if gk == deploymentKind || gk == statefulSet {
 		_, declared, _ := unstructured.NestedFieldNoCopy(o.Object, "spec", "replicas")
-		if !declared || scaled || flagged(o, live, k.PreserveReplicas) {
+		if !declared || scaled || o.GetAnnotations()[k.PreserveReplicas] == "true" {
 			out = append(out, onlyReplicas)
 		}
 	}
-	if flagged(o, live, k.PreserveResources) && len(podSpecs(o)) > 0 {
+	if o.GetAnnotations()[k.PreserveResources] == "true" && len(podSpecs(o)) > 0 {
 		out = append(out, onlyResources)
 	}
 	return out

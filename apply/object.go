@@ -43,7 +43,7 @@ func (r *run) one(ctx context.Context, d *desired) outcome {
 	if live != nil && live.GetDeletionTimestamp() != nil {
 		return r.terminating(ctx, d, live)
 	}
-	want := r.wish(d, live)
+	want := r.wish(d)
 	if live == nil && r.mayOverrule(want) {
 		existing, err := r.read(ctx, d.ref)
 		if err != nil {
@@ -75,8 +75,8 @@ type wanted struct {
 	foreign    bool // it exists and we have never applied it
 }
 
-func (r *run) wish(d *desired, live *unstructured.Unstructured) wanted {
-	w := wanted{desired: d, createOnly: r.e.keys.createOnly(d.obj, live, r.scaled(d)), send: d.obj, applied: d.digest}
+func (r *run) wish(d *desired) wanted {
+	w := wanted{desired: d, createOnly: r.e.keys.createOnly(d.obj, r.scaled(d)), send: d.obj, applied: d.digest}
 	if len(w.createOnly) > 0 {
 		w.applied = appliedDigest(d.obj, r.set.FieldManager, w.createOnly)
 	}
@@ -170,7 +170,7 @@ func (r *run) terminating(ctx context.Context, d *desired, live *unstructured.Un
 		return r.fail(d, err)
 	}
 	defer r.e.tracked.writing(r.c, keyOf(d.ref))()
-	return r.send(ctx, r.wish(d, nil), nil)
+	return r.send(ctx, r.wish(d), nil)
 }
 
 // takenOver refuses to fight over an object with another set that has taken it since our last apply.

@@ -1,9 +1,11 @@
 package apply
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -23,7 +25,7 @@ func withoutValues(err error) error {
 		return fmt.Errorf("the request failed (text withheld, the object is a Secret): %T", err)
 	}
 	safe := metav1.Status{Status: status.Status, Code: status.Code, Reason: status.Reason}
-	text := "the server answered " + string(status.Reason)
+	text := "the server answered " + cmp.Or(string(status.Reason), strconv.Itoa(int(status.Code)))
 	if m := webhookPattern.FindString(status.Message); m != "" {
 		text = m
 	}

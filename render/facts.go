@@ -119,7 +119,7 @@ func kubernetesVersion(version string) (kubernetesInput, error) {
 	}
 	v, err := semver.NewVersion(version)
 	if err != nil {
-		return kubernetesInput{}, fmt.Errorf("Kubernetes version %q: %w", version, err)
+		return kubernetesInput{}, fmt.Errorf("version %q of Kubernetes: %w", version, err)
 	}
 	return kubernetesInput{Version: v.String(), Minor: int(v.Minor()), Patch: int(v.Patch())}, nil
 }

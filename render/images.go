@@ -44,11 +44,11 @@ func ReadImageVector(catalogue fs.FS) ([]Image, error) {
 func ResolveImages(vector, overrides []Image, runtimeVersion, targetVersion string) (map[string]string, error) {
 	runtime, err := semver.NewVersion(runtimeVersion)
 	if err != nil {
-		return nil, fmt.Errorf("Kubernetes version %q: %w", runtimeVersion, err)
+		return nil, fmt.Errorf("version %q of Kubernetes: %w", runtimeVersion, err)
 	}
 	target, err := semver.NewVersion(targetVersion)
 	if err != nil {
-		return nil, fmt.Errorf("Kubernetes version %q: %w", targetVersion, err)
+		return nil, fmt.Errorf("version %q of Kubernetes: %w", targetVersion, err)
 	}
 	best, scores, known := map[string]Image{}, map[string]int{}, map[string]bool{}
 	for _, image := range vector {

@@ -42,7 +42,7 @@ func TestResolveImages(t *testing.T) {
 		"only for some versions": {runtime: "1.33.5", target: "1.34.1", overrides: []Image{{Name: "app", Tag: "v2", TargetVersion: "< 1.34"}}, want: map[string]string{"app": "example.org/app:v1"}},
 		"unknown name":           {runtime: "1.33.5", target: "1.34.1", overrides: []Image{{Name: "ap", Tag: "v2"}}, err: `image overrides of the landscape: no image "ap" in components/imagevector.yaml`},
 		"bad constraint":         {runtime: "1.33.5", target: "1.34.1", overrides: []Image{{Name: "app", Tag: "v2", TargetVersion: "newest"}}, err: `image overrides of the landscape: image app: version constraint "newest"`},
-		"bad version":            {runtime: "x", target: "1.34.1", err: `Kubernetes version "x"`},
+		"bad version":            {runtime: "x", target: "1.34.1", err: `version "x" of Kubernetes`},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

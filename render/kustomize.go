@@ -163,11 +163,13 @@ func isLocal(p string) bool {
 
 // pathsOf collects every field of a kustomization that krusty reads a file or folder by.
 func pathsOf(k types.Kustomization) []string {
-	paths := slices.Concat(k.Resources, k.Components, k.Crds, k.Bases, k.Configurations, []string{k.OpenAPI["path"]})
-	for _, p := range slices.Concat(k.Patches, k.PatchesJson6902) {
+	//lint:ignore SA1019 deprecated fields are read by krusty, too
+	bases, jsonPatches, mergePatches := k.Bases, k.PatchesJson6902, k.PatchesStrategicMerge
+	paths := slices.Concat(k.Resources, k.Components, k.Crds, bases, k.Configurations, []string{k.OpenAPI["path"]})
+	for _, p := range slices.Concat(k.Patches, jsonPatches) {
 		paths = append(paths, p.Path)
 	}
-	for _, p := range k.PatchesStrategicMerge {
+	for _, p := range mergePatches {
 		// Either a path or the patch itself, which has several lines or is an object in braces.
 		if text := strings.TrimSpace(string(p)); !strings.Contains(text, "\n") && !strings.HasPrefix(text, "{") {
 			paths = append(paths, text)

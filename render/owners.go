@@ -163,11 +163,11 @@ func (b *ownerBuilder) shoot(s *gardencorev1beta1.Shoot) (Input, bool, error) {
 	}
 	seed, ok := b.seeds[*s.Spec.SeedName]
 	if !ok {
-		return Input{}, false, fmt.Errorf("Shoot %s/%s: spec.seedName: no Seed %q in this landscape", s.Namespace, s.Name, *s.Spec.SeedName)
+		return Input{}, false, fmt.Errorf("spec.seedName of Shoot %s/%s: no Seed %q in this landscape", s.Namespace, s.Name, *s.Spec.SeedName)
 	}
 	project, ok := b.projectOf[s.Namespace]
 	if !ok {
-		return Input{}, false, fmt.Errorf("Shoot %s/%s: no Project in this landscape has spec.namespace %q", s.Namespace, s.Name, s.Namespace)
+		return Input{}, false, fmt.Errorf("namespace of Shoot %s/%s: no Project in this landscape has spec.namespace %q", s.Namespace, s.Name, s.Namespace)
 	}
 	object, err := toMap(s)
 	if err != nil {

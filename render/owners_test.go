@@ -86,8 +86,8 @@ func TestOwnersErrors(t *testing.T) {
 		"a.yaml": shootYAML("a", "garden-dev", ", seedName: us"), "b.yaml": shootYAML("b", "garden-other", ", seedName: eu"),
 	})
 	_, err := Owners(l)
-	require.EqualError(t, err, `a.yaml:2: Shoot garden-dev/a: spec.seedName: no Seed "us" in this landscape`+"\n"+
-		`b.yaml:2: Shoot garden-other/b: no Project in this landscape has spec.namespace "garden-other"`)
+	require.EqualError(t, err, `a.yaml:2: spec.seedName of Shoot garden-dev/a: no Seed "us" in this landscape`+"\n"+
+		`b.yaml:2: namespace of Shoot garden-other/b: no Project in this landscape has spec.namespace "garden-other"`)
 }
 
 func TestRecordedFactsErrors(t *testing.T) {

@@ -177,5 +177,5 @@ func TestCatalogueErrors(t *testing.T) {
 	in := gardenInput()
 	in.TargetVersion = "newest"
 	_, err = Render(in, Options{Catalogue: smallCatalogue(t, map[string]string{"garden/a/component.cue": ""})})
-	require.ErrorContains(t, err, `Kubernetes version "newest"`)
+	require.ErrorContains(t, err, `version "newest" of Kubernetes`)
 }

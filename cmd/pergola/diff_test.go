@@ -6,10 +6,13 @@ import (
 	"strings"
 	"testing"
 
+	"filippo.io/age"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/pergola-dev/pergola/landscapes"
 	"github.com/pergola-dev/pergola/plan"
+	"github.com/pergola-dev/pergola/render"
 )
 
 func TestDiffWithoutChanges(t *testing.T) {
@@ -99,26 +102,45 @@ func TestDiffNeverShowsSecrets(t *testing.T) {
 	assert.NotContains(t, o.stdout, "Secret garden/backup-local")
 }
 
-// TestDiffOfEncryptedSecretsWithAKey compares what is inside: encrypting anew is no change.
+// TestDiffOfEncryptedSecretsWithAKey compares what is inside: the same values, encrypted or not, are no change. Without the
+// key that cannot be known.
 func TestDiffOfEncryptedSecretsWithAKey(t *testing.T) {
-	dir, commit := repository(t)
-	key, err := filepath.Abs(filepath.Join("..", "..", "landscapes", "local", ".sops", "age.key"))
+	dir, _ := repository(t)
+	l, _, err := landscapes.Load(filepath.Join("..", "..", "landscapes", "local"), landscapes.Options{AgeIdentities: demoKey(t)})
 	require.NoError(t, err)
-	text := strings.Split(local(t, "seeds/secrets.yaml"), "---\n")
-	write(t, dir, "secrets.yaml", text[0])
-	commit()
-	assert.Equal(t, 0, pergola(t, "diff", dir).code)
-	t.Setenv("SOPS_AGE_KEY_FILE", key)
-	o := pergola(t, "diff", dir)
-	assert.Equal(t, 1, o.code, "a file without its second document is not what was signed: %+v", o)
-	assert.Contains(t, o.stderr, "the signature (sops.mac) does not fit the content")
-	assert.Empty(t, o.stdout)
+	plain, value := "", ""
+	for _, d := range l.Declarations {
+		if d.File == "seeds/secrets.yaml" {
+			text, err := render.MarshalYAML(d.Object.Object)
+			require.NoError(t, err)
+			plain += "---\n" + string(text)
+			for _, v := range d.Object.Object["stringData"].(map[string]any) {
+				value = v.(string)
+			}
+		}
+	}
+	require.NotEmpty(t, value)
+	write(t, dir, "secrets.yaml", plain)
 
-	write(t, dir, "secrets.yaml", local(t, "garden/secrets.yaml"))
-	commit()
-	o = pergola(t, "diff", dir, "--from", "HEAD~2", "--to", "HEAD")
-	assert.Contains(t, o.stdout, "  + Secret garden/garden-dns-local\n")
-	assert.NotContains(t, o.stdout, "runtime-garden", "no value is shown")
+	o := pergola(t, "diff", dir)
+	assert.Equal(t, 1, o.code)
+	assert.Contains(t, o.stdout, "Secret garden/seed-dns-local\n      data.zone: (hidden value changed)\n")
+	assert.NotContains(t, o.stdout+o.stderr, value)
+
+	t.Setenv("SOPS_AGE_KEY", local(t, ".sops/age.key"))
+	assert.Equal(t, 0, pergola(t, "diff", dir).code)
+	write(t, dir, "secrets.yaml", strings.ReplaceAll(plain, value, value+"x"))
+	o = pergola(t, "diff", dir)
+	assert.Equal(t, 1, o.code)
+	assert.Contains(t, o.stdout, ": (hidden value changed)\n")
+	assert.NotContains(t, o.stdout+o.stderr, value)
+}
+
+func demoKey(t *testing.T) []age.Identity {
+	t.Helper()
+	identities, err := landscapes.ParseAgeIdentities(local(t, ".sops/age.key"))
+	require.NoError(t, err)
+	return identities
 }
 
 // TestDiffOfDeletions: what a deletion takes along is said, and what the gate holds.
@@ -139,17 +161,16 @@ func TestDiffOfDeletions(t *testing.T) {
 }
 
 func TestDiffErrors(t *testing.T) {
-	dir, commit := repository(t)
+	dir, _ := repository(t)
 	outside := t.TempDir()
 	smallLandscape(t, outside)
 	invalid, commitInvalid := repository(t)
 	change(t, invalid, "seed.yaml", "    region: local\n", "    regoin: local\n")
-	change(t, invalid, "project.yaml", "kind: User", "kind: Usre")
+	change(t, invalid, "project.yaml", "  description: ", "  descriptoin: ")
 	write(t, invalid, "broken.yaml", "a: [\n")
 	commitInvalid()
 	upgraded, _ := repository(t)
 	change(t, upgraded, "landscape.yaml", "version: ", "version: 9")
-	_ = commit
 
 	for name, test := range map[string]struct {
 		args   []string
@@ -163,7 +184,7 @@ func TestDiffErrors(t *testing.T) {
 		"live and revisions": {[]string{dir, "--live", "--from", "HEAD"}, 2, []string{"--live compares with the clusters: it goes without --from and --to"}},
 		"unknown format":     {[]string{dir, "-o", "xml"}, 2, []string{`Error: --output "xml": want one of text, markdown, json`}},
 		"invalid work tree": {[]string{invalid, "--from", "HEAD~1"}, 1, []string{
-			"broken.yaml:", "seed.yaml:9:13: error: Seed local: spec.provider.regoin: ", "error: Project local: spec.owner.kind: ", "Error: the landscape is not valid: nothing was done\n",
+			"broken.yaml:", "seed.yaml:9:13: error: Seed local: spec.provider.regoin: ", "project.yaml:16:16: error: Project local: spec.descriptoin: ", "Error: the landscape is not valid: nothing was done\n",
 		}},
 		"invalid revision":  {[]string{invalid, "--from", "HEAD", "--to", "HEAD~1"}, 1, []string{"seed.yaml:9:13: error: ", "Error: revision HEAD: the landscape is not valid: nothing was done\n"}},
 		"another catalogue": {[]string{upgraded}, 1, []string{"Error: landscape.yaml:7:14: spec.catalogue.version: the landscape is written for catalogue 9"}},

@@ -1,8 +1,11 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -38,11 +41,15 @@ func newFlow() *cobra.Command {
 	return cmd
 }
 
+// notRun stands for the work of a step: the graph is only looked at.
+func notRun(context.Context, func(flow.State, string)) error { return nil }
+
 func printFlow(cmd *cobra.Command, definition render.Flow, output string) error {
 	graph := flow.Graph{}
 	for _, n := range definition.Nodes {
-		node := flow.Node{ID: n.ID, Title: n.ID}
-		for id, until := range n.After {
+		node := flow.Node{ID: n.ID, Title: n.ID, Run: notRun}
+		for _, id := range slices.Sorted(maps.Keys(n.After)) {
+			until := n.After[id]
 			node.Needs = append(node.Needs, flow.Edge{ID: id, Until: flow.State(strings.ToUpper(until[:1]) + until[1:])})
 		}
 		graph.Nodes = append(graph.Nodes, node)

@@ -81,13 +81,11 @@ func loadAt(repo *source.Repository, dir, rev string) (*landscapes.Landscape, []
 
 // valid refuses a landscape with errors and prints all of them; warnings are printed and pass.
 func valid(ctx context.Context, cmd *cobra.Command, l *landscapes.Landscape, violations []schemas.Violation) error {
-	if !schemas.HasErrors(violations) {
-		found, err := l.Validate(ctx, schemas.Options{})
-		if err != nil {
-			return err
-		}
-		violations = append(violations, found...)
+	found, err := l.Validate(ctx, schemas.Options{})
+	if err != nil {
+		return err
 	}
+	violations = append(violations, found...)
 	schemas.Sort(violations)
 	for _, v := range violations {
 		fmt.Fprintln(cmd.ErrOrStderr(), v)

@@ -165,13 +165,23 @@ func (r *Reconciler) Inherit(ctx context.Context, namespace, name string, entrie
 func (r *Reconciler) set(mr *resourcesv1alpha1.ManagedResource, objects []*unstructured.Unstructured) apply.Set {
 	return apply.Set{
 		Name: r.SetName(mr.Namespace, mr.Name), Objects: objects,
-		InjectLabels: mr.Spec.InjectLabels, FieldManager: FieldManager, TakeBack: true, Sources: r.Sources,
+		InjectLabels: injected(mr), FieldManager: FieldManager, TakeBack: true, Sources: r.Sources,
 		KeepObjects:                  ptr.Deref(mr.Spec.KeepObjects, false),
 		ForceOverwriteLabels:         ptr.Deref(mr.Spec.ForceOverwriteLabels, false),
 		ForceOverwriteAnnotations:    ptr.Deref(mr.Spec.ForceOverwriteAnnotations, false),
 		DeletePersistentVolumeClaims: ptr.Deref(mr.Spec.DeletePersistentVolumeClaims, false),
 		Equivalences:                 equivalences(mr),
 	}
+}
+
+// injected are the labels of the ManagedResource and the one upstream's resource manager puts beside them, on
+// pod templates too: objects of an existing landscape are taken over without rolling their pods.
+func injected(mr *resourcesv1alpha1.ManagedResource) map[string]string {
+	out := map[string]string{resourcesv1alpha1.ManagedBy: resourcesv1alpha1.ManagedByGardener}
+	for k, v := range mr.Spec.InjectLabels {
+		out[k] = v
+	}
+	return out
 }
 
 // SetName is the name under which the engine knows the objects of a ManagedResource.

@@ -43,13 +43,13 @@ func apply(ctx context.Context, s settings, report *Report) (err error) {
 	}
 	report.Rows = append(report.Rows, row)
 
-	if row, err = measure(ctx, s, "apply them again, nothing changed, as a command (restarted)", runs, a.ways("apply", false)); err != nil {
+	if row, err = measure(ctx, s, "apply them again, unchanged, after a restart", runs, a.ways("apply", false)); err != nil {
 		return err
 	}
 	report.Rows = append(report.Rows, row)
 	report.Broken = append(report.Broken, unchanged(row, s.objects)...)
 
-	row, err = measure(ctx, s, "apply them again, nothing changed, in a process that runs", runs, []*Case{
+	row, err = measure(ctx, s, "apply them again, unchanged, same process", runs, []*Case{
 		{Name: "engine", Subject: true, Inside: true, Command: a.command("apply-again", ofPergola)},
 		{Name: "floor: bare patches, 16 at a time", Inside: true, Command: a.command("floor-again", ofFloor)},
 	})
@@ -75,7 +75,7 @@ func (a applyCases) ways(command string, wipe bool) []*Case {
 	}
 	if a.kubectl != "" {
 		cases = append(cases, &Case{
-			Name: "peer: kubectl apply --server-side", Before: before(ofKubectl), Env: []string{"KUBECACHEDIR=" + filepath.Join(a.work, "kubectl")},
+			Name: "peer: kubectl apply --server-side (one run)", Once: true, Before: before(ofKubectl), Env: []string{"KUBECACHEDIR=" + filepath.Join(a.work, "kubectl")},
 			Command: []string{a.kubectl, "--kubeconfig", a.kubeconfig, "apply", "--server-side", "-f", a.manifest},
 		})
 	}

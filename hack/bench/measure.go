@@ -34,6 +34,8 @@ type Case struct {
 	Env     []string
 	// Inside takes time, CPU and requests from the JSON that the command prints, instead of the process as a whole.
 	Inside bool
+	// Once is for peers that take long: they are measured in the first run only.
+	Once bool
 	// Before is run ahead of each run and not measured.
 	Before func(context.Context) error
 }
@@ -47,6 +49,9 @@ func measure(ctx context.Context, s settings, title string, runs int, cases []*C
 			i := k
 			if run%2 == 1 {
 				i = len(cases) - 1 - k
+			}
+			if cases[i].Once && run > 0 {
+				continue
 			}
 			sample, err := cases[i].run(ctx)
 			if err != nil {

@@ -102,9 +102,9 @@ func (r *Report) print(w io.Writer, output string) error {
 	}
 	out := bufio.NewWriter(w)
 	fmt.Fprintf(out, "%d cores (%s), %s, %s, %s\n", r.Machine.Cores, r.Machine.Processor, r.Machine.OS, r.Machine.Go, r.Machine.Pergola)
-	fmt.Fprintf(out, "Medians. The last two columns say how many times this line Pergola takes: below 1 it is faster.\n")
+	fmt.Fprintf(out, "Medians. × says how many times the time and the CPU time of this line Pergola takes (▸): below 1 it takes less.\n")
 	for _, row := range r.Rows {
-		fmt.Fprintf(out, "\n%-58s %9s %9s %9s %8s %8s\n", fmt.Sprintf("%s (%d runs)", row.Title, row.Runs), "seconds", "CPU s", "peak MB", "× time", "× CPU")
+		fmt.Fprintf(out, "\n%-52s %8s %8s %8s %7s %7s\n", row.Title, "seconds", "CPU s", "peak MB", "× time", "× CPU")
 		for _, result := range row.Results {
 			result.print(out)
 		}
@@ -129,7 +129,7 @@ func (r Result) print(w io.Writer) {
 	if r.Subject {
 		mark = "▸ "
 	}
-	fmt.Fprintf(w, "%s%-56s %9s %9s %9d %8s %8s\n", mark, r.Name, seconds(r.Seconds), seconds(r.CPUSeconds), r.PeakBytes>>20, ratio(r.Ratio), ratio(r.CPURatio))
+	fmt.Fprintf(w, "%s%-50s %8s %8s %8d %7s %7s\n", mark, r.Name, seconds(r.Seconds), seconds(r.CPUSeconds), r.PeakBytes>>20, ratio(r.Ratio), ratio(r.CPURatio))
 	if r.Requests != nil {
 		fmt.Fprintf(w, "    requests: %s\n", counts(r.Requests))
 	}
@@ -150,7 +150,7 @@ func seconds(x float64) string {
 }
 
 func counts(requests map[string]int) string {
-	var list []string
+	list := []string{}
 	for _, verb := range slices.Sorted(maps.Keys(requests)) {
 		list = append(list, fmt.Sprintf("%d %s", requests[verb], verb))
 	}

@@ -33,7 +33,7 @@ func validate(ctx context.Context, s settings, report *Report) error {
 	} else {
 		schema := filepath.Join(s.repository, "schemas", "base", "core.gardener.cloud_v1beta1_shoot.cue")
 		peer = len(cases)
-		cases = append(cases, &Case{Name: "peer: cue vet of the same version, structure alone",
+		cases = append(cases, &Case{Name: "peer: cue vet, same version, structure alone",
 			Command: append([]string{s.cue, "vet", "-c", "-d", "#Shoot", schema}, files...)})
 	}
 	row, err := measure(ctx, s, title, s.runs, cases)
@@ -42,7 +42,7 @@ func validate(ctx context.Context, s settings, report *Report) error {
 	}
 	report.Rows = append(report.Rows, row)
 
-	again, err := measure(ctx, s, title+" again, one of them changed, in the same process", s.runs, []*Case{
+	again, err := measure(ctx, s, title+" again, one changed, same process", s.runs, []*Case{
 		{Name: "schemas.Validate with a cache", Subject: true, Inside: true, Command: []string{s.cases, "validate-again", "-dir", landscape}},
 	})
 	if err != nil {

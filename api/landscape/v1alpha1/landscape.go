@@ -140,13 +140,15 @@ type ImageOverride struct {
 }
 
 // DeletionGate says what may be deleted without a second look. An apply that would delete or recreate more is held
-// until it is approved. An unset limit does not limit; protected kinds have a default.
+// until it is approved. The gate counts per cluster, over all bundles of one apply.
 type DeletionGate struct {
-	// Greatest number of objects that one apply may delete or recreate. 0 holds every deletion.
+	// Greatest number of objects that one apply may delete or recreate on a cluster. 0 holds every deletion.
+	// Default: 100.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	MaxDeletions *int32 `json:"maxDeletions,omitempty"`
-	// Greatest share of a bundle's objects that one apply may delete or recreate, for example `10%`.
+	// Greatest share of the objects managed on a cluster that one apply may delete or recreate, for example `10%`.
+	// A share says nothing about up to ten deletions, which it does not hold unless it is `0%`. Default: `50%`.
 	// +optional
 	// +kubebuilder:validation:Pattern=`^(100|[1-9]?[0-9])%$`
 	MaxShare *string `json:"maxShare,omitempty"`

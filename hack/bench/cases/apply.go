@@ -34,7 +34,7 @@ func resources() map[string]schema.GroupVersionResource {
 	}
 }
 
-// objects are a mix of kinds as a landscape has it.
+// set is a mix of kinds as a landscape has it.
 func (a arguments) set() (apply.Set, error) {
 	set := apply.Set{Name: a.namespace + "/bench", FieldManager: "pergola", Force: true}
 	for i := range a.objects {

@@ -1,0 +1,20 @@
+#!/usr/bin/env bash
+# What `make bench` runs: builds the bench and its peers, then measures. Arguments go to the bench (-o json, -only render).
+# bin/pergola and bin/pergola-local are there already. hack/bench/README.md explains the rows.
+set -o errexit -o nounset -o pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+# The peer has to be of the version we build on: both evaluate the same schema with the same evaluator.
+ours="$(go list -m -f '{{.Version}}' cuelang.org/go)"
+pinned="$(go -C hack/tools list -m -f '{{.Version}}' cuelang.org/go)"
+if [ "$ours" != "$pinned" ]; then
+  echo "hack/tools/go.mod has cuelang.org/go $pinned, go.mod has $ours: go -C hack/tools get cuelang.org/go@$ours" >&2
+  exit 2
+fi
+
+go build -trimpath -o bin/pergola-bench ./hack/bench
+go build -trimpath -o bin/pergola-bench-cases ./hack/bench/cases
+go -C hack/tools build -trimpath -o "$PWD/bin/cue" cuelang.org/go/cmd/cue
+bin/pergola-local build >&2
+
+exec bin/pergola-bench -cue bin/cue -kubectl "$(command -v kubectl || true)" "$@"
