@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -358,7 +359,30 @@ func (c *Converger) identify(ctx context.Context, o *owner.Owner) error {
 		return o.Home.Explain(o.Ref, "read", err)
 	}
 	o.Input.Owner.UID = string(live.GetUID())
+	if o.Input.Owner.Kind != owner.Shoot {
+		return nil
+	}
+	// The backup bucket of a Shoot is named after its Seed.
+	ref := ownerRef(render.Owner{Kind: owner.Seed, Name: o.Local.Name()})
+	seed, err := o.Home.GetLive(ctx, ref)
+	if err != nil {
+		return o.Home.Explain(ref, "read", err)
+	}
+	o.Input.Objects = withUID(o.Input.Objects, owner.Seed, string(seed.GetUID()))
 	return nil
+}
+
+// withUID gives one of the declarations the UID it has in the cluster. Declarations are shared between owners, so
+// it works on copies.
+func withUID(objects map[string]map[string]any, name, uid string) map[string]map[string]any {
+	out := maps.Clone(objects)
+	object := maps.Clone(out[name])
+	metadata, _ := object["metadata"].(map[string]any)
+	metadata = maps.Clone(metadata)
+	metadata["uid"] = uid
+	object["metadata"] = metadata
+	out[name] = object
+	return out
 }
 
 // lock takes the lease of a role on a cluster, once.

@@ -209,7 +209,13 @@ func (o *Owner) noteApply(bundle string, err error) {
 // options of the engine for one bundle: the deletion gate and progress.
 func (r *run) options(b render.Bundle) apply.ApplyOptions {
 	return apply.ApplyOptions{
-		ApprovePrune:     func(entries []apply.Entry) []apply.Held { return r.judge(b.Cluster, entries) },
+		ApprovePrune: func(entries []apply.Entry) []apply.Held { return r.judge(b.Cluster, entries) },
+		ApproveRecreate: func(ref apply.Ref) (bool, string) {
+			if held := r.judge(b.Cluster, []apply.Entry{{Ref: ref}}); len(held) > 0 {
+				return false, held[0].Reason
+			}
+			return true, ""
+		},
 		DesiredElsewhere: r.desiredElsewhere(b),
 		OnObject:         r.progress(b),
 	}
