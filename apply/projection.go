@@ -1,7 +1,6 @@
 package apply
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -33,7 +32,7 @@ func parseFields(entry metav1.ManagedFieldsEntry) *fieldpath.Set {
 		return nil
 	}
 	set := fieldpath.NewSet()
-	if err := set.FromJSON(bytes.NewReader(entry.FieldsV1.Raw)); err != nil {
+	if err := set.FromJSON(entry.FieldsV1.GetRawReader()); err != nil {
 		return nil
 	}
 	return set

@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
@@ -194,7 +193,5 @@ func nested(o *unstructured.Unstructured, path ...string) any {
 	v, _, _ := unstructured.NestedFieldNoCopy(o.Object, path...)
 	return v
 }
-
-var configMaps = schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
 
 func patchAs(manager string) metav1.PatchOptions { return metav1.PatchOptions{FieldManager: manager} }

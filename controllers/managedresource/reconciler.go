@@ -254,7 +254,7 @@ func (r *Reconciler) objects(ctx context.Context, mr *resourcesv1alpha1.ManagedR
 		}
 		found, errs := render.Unpack(secret.Data)
 		for _, e := range errs {
-			problems = append(problems, fmt.Errorf("Secret %s/%s: %w", mr.Namespace, secretRef.Name, e))
+			problems = append(problems, fmt.Errorf("read Secret %s/%s: %w", mr.Namespace, secretRef.Name, e))
 		}
 		objects = append(objects, found...)
 	}

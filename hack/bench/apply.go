@@ -20,6 +20,7 @@ const (
 type applyCases struct {
 	settings
 	kubeconfig, manifest string
+	version              string // of kubectl
 }
 
 // apply measures the engine on an API server of its own.
@@ -32,8 +33,11 @@ func apply(ctx context.Context, s settings, report *Report) (err error) {
 	}
 	if s.kubectl == "" {
 		report.LeftOut = append(report.LeftOut, "kubectl apply, there is no kubectl on the PATH")
-	} else if err := a.do(ctx, "manifest", ofKubectl, "-file", a.manifest); err != nil {
-		return err
+	} else {
+		a.version = kubectlVersion(ctx, s.kubectl)
+		if err := a.do(ctx, "manifest", ofKubectl, "-file", a.manifest); err != nil {
+			return err
+		}
 	}
 	runs := max(1, s.runs-2)
 
@@ -75,7 +79,7 @@ func (a applyCases) ways(command string, wipe bool) []*Case {
 	}
 	if a.kubectl != "" {
 		cases = append(cases, &Case{
-			Name: "peer: kubectl apply --server-side (one run)", Once: true, Before: before(ofKubectl), Env: []string{"KUBECACHEDIR=" + filepath.Join(a.work, "kubectl")},
+			Name: "peer: kubectl " + a.version + " apply --server-side", Before: before(ofKubectl), Env: []string{"KUBECACHEDIR=" + filepath.Join(a.work, "kubectl")},
 			Command: []string{a.kubectl, "--kubeconfig", a.kubeconfig, "apply", "--server-side", "-f", a.manifest},
 		})
 	}
@@ -116,6 +120,20 @@ func (a applyCases) do(ctx context.Context, name, namespace string, more ...stri
 		return fmt.Errorf("%s: %w\n%s", name, err, tail(string(out)))
 	}
 	return nil
+}
+
+// kubectlVersion is part of the name, because it makes a great difference; a build without a version has none.
+func kubectlVersion(ctx context.Context, kubectl string) string {
+	var answer struct {
+		ClientVersion struct {
+			GitVersion string `json:"gitVersion"`
+		} `json:"clientVersion"`
+	}
+	out, err := exec.CommandContext(ctx, kubectl, "version", "--client", "-o", "json").Output()
+	if err != nil || json.Unmarshal(out, &answer) != nil {
+		return "of an unknown version"
+	}
+	return answer.ClientVersion.GitVersion
 }
 
 // start brings up etcd and an API server with a state folder of their own, and gives the path of the kubeconfig.

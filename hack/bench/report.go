@@ -26,11 +26,13 @@ type Report struct {
 
 // Machine says where the numbers are from; they mean nothing on another one.
 type Machine struct {
-	Cores     int    `json:"cores"`
-	Processor string `json:"processor,omitempty"`
-	OS        string `json:"os"`
-	Go        string `json:"go"`
-	Pergola   string `json:"pergola"`
+	Cores int `json:"cores"`
+	// Load is the average number of processes that wanted a core in the minute before, 0 where it is not known.
+	Load      float64 `json:"load,omitempty"`
+	Processor string  `json:"processor,omitempty"`
+	OS        string  `json:"os"`
+	Go        string  `json:"go"`
+	Pergola   string  `json:"pergola"`
 }
 
 // Row is one thing that was done in several ways.
@@ -53,6 +55,9 @@ type Result struct {
 
 func newReport(ctx context.Context, s settings) *Report {
 	r := &Report{Machine: Machine{Cores: runtime.NumCPU(), Processor: processor(), OS: runtime.GOOS + "/" + runtime.GOARCH, Go: runtime.Version()}}
+	if load, err := os.ReadFile("/proc/loadavg"); err == nil {
+		_, _ = fmt.Sscan(string(load), &r.Machine.Load)
+	}
 	if version, err := exec.CommandContext(ctx, s.pergola, "--version").Output(); err == nil {
 		r.Machine.Pergola = strings.TrimSpace(string(version))
 	}
@@ -101,7 +106,7 @@ func (r *Report) print(w io.Writer, output string) error {
 		return encoder.Encode(r)
 	}
 	out := bufio.NewWriter(w)
-	fmt.Fprintf(out, "%d cores (%s), %s, %s, %s\n", r.Machine.Cores, r.Machine.Processor, r.Machine.OS, r.Machine.Go, r.Machine.Pergola)
+	fmt.Fprintf(out, "%d cores (%s), load %.1f, %s, %s, %s\n", r.Machine.Cores, r.Machine.Processor, r.Machine.Load, r.Machine.OS, r.Machine.Go, r.Machine.Pergola)
 	fmt.Fprintf(out, "Medians. × says how many times the time and the CPU time of this line Pergola takes (▸): below 1 it takes less.\n")
 	for _, row := range r.Rows {
 		fmt.Fprintf(out, "\n%-52s %8s %8s %8s %7s %7s\n", row.Title, "seconds", "CPU s", "peak MB", "× time", "× CPU")
