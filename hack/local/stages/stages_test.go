@@ -33,8 +33,8 @@ func TestStagesAreKwoks(t *testing.T) {
 			require.NoError(t, decoder.Decode(&typed))
 			require.NotNil(t, typed.Spec.Selector)
 			for _, match := range typed.Spec.Selector.MatchExpressions {
-				_, err := expression.NewQuery(match.Key)
-				assert.NoError(t, err, match.Key)
+				_, err := expression.NewQuery(queryOf(match))
+				assert.NoError(t, err, queryOf(match))
 			}
 		})
 	}
@@ -139,7 +139,7 @@ func matching(t *testing.T, kind string, object any) []string {
 		require.NoError(t, err)
 		var typed v1alpha1.Stage
 		require.NoError(t, json.Unmarshal(data, &typed))
-		query, err := expression.NewQuery(typed.Spec.Selector.MatchExpressions[0].Key)
+		query, err := expression.NewQuery(queryOf(typed.Spec.Selector.MatchExpressions[0]))
 		require.NoError(t, err)
 		results, err := query.Execute(t.Context(), object)
 		require.NoError(t, err)
@@ -206,4 +206,10 @@ func template(t *testing.T, name string) string {
 	}
 	require.FailNow(t, "no such stage", name)
 	return ""
+}
+
+// queryOf reads the query from the field that every version of kwok knows; the newer one beside it says the same.
+func queryOf(match v1alpha1.MatchExpression) string {
+	//lint:ignore SA1019 our Stages are written with it
+	return match.Key
 }
