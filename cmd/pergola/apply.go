@@ -137,7 +137,11 @@ func printProblems(cmd *cobra.Command, report *landscape.Report, err error) {
 
 func printHeld(cmd *cobra.Command, report *landscape.Report) {
 	for _, h := range report.Held {
-		fmt.Fprintf(cmd.ErrOrStderr(), "Held on cluster %s (approve with --approve %s):\n", h.Cluster, h.Approval)
+		how := ""
+		if h.Approval != "" {
+			how = fmt.Sprintf(" (approve with --approve %s)", h.Approval)
+		}
+		fmt.Fprintf(cmd.ErrOrStderr(), "Held on cluster %s%s:\n", h.Cluster, how)
 		for _, o := range h.Objects {
 			fmt.Fprintf(cmd.ErrOrStderr(), "  %s: %s\n", o.Ref, o.Reason)
 		}

@@ -25,12 +25,14 @@ type progress struct {
 
 	mu      sync.Mutex
 	running map[string]string
-	order   []string
-	shown   int
+	// said is what was printed last about a step.
+	said  map[string]string
+	order []string
+	shown int
 }
 
 func newProgress(w io.Writer, live, colored, verbose bool) *progress {
-	return &progress{w: w, live: live, colored: colored, verbose: verbose, running: map[string]string{}}
+	return &progress{w: w, live: live, colored: colored, verbose: verbose, running: map[string]string{}, said: map[string]string{}}
 }
 
 func (p *progress) event(e owner.Event) {
@@ -47,7 +49,8 @@ func (p *progress) event(e owner.Event) {
 			text += ": " + e.Message
 		}
 		p.running[key] = text
-		if !p.live && e.State == flow.Running && e.Message != "" {
+		if !p.live && e.Message != "" && e.Message != p.said[key] {
+			p.said[key] = e.Message
 			p.line(fmt.Sprintf("… %s: %s", key, oneLine(e.Message, 300)), color.FgYellow)
 		}
 	case flow.RolledOut:
@@ -151,6 +154,6 @@ func oneLine(s string, limit int) string {
 
 // cause of a blocked step: which step failed; why is said where that one is reported.
 func cause(message string) string {
-	first, _, _ := strings.Cut(message, ": ")
+	first, _, _ := strings.Cut(strings.TrimPrefix(message, "not started: "), ": ")
 	return oneLine(first, 200)
 }

@@ -276,6 +276,7 @@ func (c *Converger) convergeSeeds(ctx context.Context) error {
 		group.Go(func() error {
 			err := c.lock(ctx, o.Local.Name(), leaseGardenlet)
 			if err != nil {
+				c.giveUp(ctx, o, err)
 				err = fmt.Errorf("%s: %w", o, err)
 			} else {
 				err = c.convergeOne(ctx, o)
@@ -293,6 +294,19 @@ func (c *Converger) convergeSeeds(ctx context.Context) error {
 	}
 	_ = group.Wait()
 	return errors.Join(problems...)
+}
+
+// giveUp says in the virtual garden that nothing is known about a seed and its shoots, unless somebody else looks
+// after them.
+func (c *Converger) giveUp(ctx context.Context, seed *owner.Owner, cause error) {
+	if errors.As(cause, new(*HeldError)) || ctx.Err() != nil {
+		return
+	}
+	for _, o := range c.all {
+		if o == seed || o.Input.Owner.Kind == owner.Shoot && o.Local == seed.Local {
+			c.owners.GiveUp(ctx, o, cause)
+		}
+	}
 }
 
 func (c *Converger) shootsOf(seed *apply.Cluster) string {
@@ -423,6 +437,9 @@ func (c *Converger) count(result *apply.Result) {
 }
 
 func (c *Converger) hold(cluster string, held []apply.Held, id string) {
+	if len(held) == 0 {
+		return
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.report.Held = append(c.report.Held, owner.HeldObjects{Cluster: cluster, Objects: held, Approval: id})

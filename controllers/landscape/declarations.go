@@ -9,8 +9,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 	"github.com/pergola-dev/pergola/api/crds"
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
+	operatorv1alpha1 "github.com/pergola-dev/pergola/api/operator/v1alpha1"
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/controllers/owner"
 	"github.com/pergola-dev/pergola/landscapes"
@@ -166,8 +168,12 @@ func (c *Converger) applyDeclarations(ctx context.Context, cluster string, d *de
 
 func (c *Converger) applySet(ctx context.Context, cluster, bundle string, s apply.Set, inv apply.Inventory) error {
 	result, err := c.engine.Apply(ctx, c.clusters[cluster], s, inv, apply.ApplyOptions{
-		ApprovePrune: func(entries []apply.Entry) []apply.Held { return c.judge(cluster, entries, len(s.Objects)) },
-		OnObject:     func(r apply.ObjectResult) { c.object("landscape "+c.landscape.Config.Name, bundle, r) },
+		ApprovePrune: func(entries []apply.Entry) []apply.Held {
+			held, approval := c.judge(cluster, entries, len(s.Objects))
+			c.hold(cluster, held, approval)
+			return held
+		},
+		OnObject: func(r apply.ObjectResult) { c.object("landscape "+c.landscape.Config.Name, bundle, r) },
 	})
 	if result != nil {
 		c.count(result)
@@ -175,24 +181,36 @@ func (c *Converger) applySet(ctx context.Context, cluster, bundle string, s appl
 	return err
 }
 
-// judge holds deletions of declarations: a Garden, Seed, Shoot or Project that a commit only removes
-// is held until it is confirmed.
-func (c *Converger) judge(cluster string, entries []apply.Entry, total int) []apply.Held {
+// judge holds deletions of declarations that go beyond the gate, and tells the id that approves them. A Garden, Seed or
+// Shoot that a commit only removes is held in any case.
+func (c *Converger) judge(cluster string, entries []apply.Entry, total int) (held []apply.Held, approval string) {
 	var refs []plan.Ref
 	for _, e := range entries {
-		refs = append(refs, e.Ref)
-	}
-	verdict := c.options.Gate.Judge(cluster, refs, total)
-	var held []apply.Held
-	for _, e := range entries {
-		if reason, ok := verdict.Held[e.Ref]; ok {
+		if reason := heldOwner(e.Ref); reason != "" {
 			held = append(held, apply.Held{Ref: e.Ref, Reason: reason})
+		} else {
+			refs = append(refs, e.Ref)
 		}
 	}
-	if len(held) > 0 {
-		c.hold(cluster, held, verdict.ID)
+	verdict := c.options.Gate.Judge(cluster, refs, total)
+	for _, ref := range refs {
+		if reason, ok := verdict.Held[ref]; ok {
+			held = append(held, apply.Held{Ref: ref, Reason: reason})
+			approval = verdict.ID
+		}
 	}
-	return held
+	return held, approval
+}
+
+// heldOwner says why an object is never deleted only because its file is gone; empty for all but owners.
+func heldOwner(ref apply.Ref) string {
+	switch ref.GVK().GroupKind() {
+	case operatorv1alpha1.SchemeGroupVersion.WithKind("Garden").GroupKind(),
+		gardencorev1beta1.SchemeGroupVersion.WithKind("Seed").GroupKind(),
+		gardencorev1beta1.SchemeGroupVersion.WithKind("Shoot").GroupKind():
+		return fmt.Sprintf("its file is gone, but that alone does not delete a %s, which would leave what runs for it behind; put the file back", ref.Kind)
+	}
+	return ""
 }
 
 // ownerRef is the declaration of an owner.

@@ -49,7 +49,12 @@ func (c *Converger) Plan(ctx context.Context) (plan.Plan, error) {
 
 func (c *Converger) planDeclarations(ctx context.Context, cluster string, d *declarations) ([]plan.Item, int, error) {
 	s := c.declarationSet(cluster, d)
-	found, err := c.engine.Plan(ctx, c.clusters[cluster], s, c.declarationInventory(cluster), apply.ApplyOptions{})
+	found, err := c.engine.Plan(ctx, c.clusters[cluster], s, c.declarationInventory(cluster), apply.ApplyOptions{
+		ApprovePrune: func(entries []apply.Entry) []apply.Held {
+			held, _ := c.judge(cluster, entries, len(s.Objects))
+			return held
+		},
+	})
 	for i := range found.Items {
 		found.Items[i].Owner, found.Items[i].Bundle = "landscape "+c.landscape.Config.Name, "declarations"
 	}

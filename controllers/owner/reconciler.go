@@ -99,8 +99,8 @@ type Report struct {
 type HeldObjects struct {
 	Cluster string       `json:"cluster"`
 	Objects []apply.Held `json:"objects"`
-	// Approval is the id that lets exactly these pass.
-	Approval string `json:"approval"`
+	// Approval is the id that lets exactly these pass; empty when nothing does.
+	Approval string `json:"approval,omitempty"`
 }
 
 // Reconcile runs the whole way for one owner: secrets, facts, render, flow, clean-up, status.
@@ -125,6 +125,17 @@ func (r *Reconciler) Reconcile(ctx context.Context, o *Owner) (*Report, error) {
 		careErr = nil
 	}
 	return run.report, errors.Join(err, careErr, status.finish(final, err))
+}
+
+// GiveUp writes into the status that the owner could not be reconciled, and that its state is not known. The cause is
+// reported by the caller; that it could not be written would be no news.
+func (r *Reconciler) GiveUp(ctx context.Context, o *Owner, cause error) {
+	o.notJudged(cause)
+	_, _ = r.Care(ctx, o)
+	status := r.newStatus(o)
+	if status.start(ctx) == nil {
+		_ = status.finish(ctx, cause)
+	}
 }
 
 // careWhile judges the conditions now and then until the returned function is called.

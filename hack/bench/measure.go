@@ -38,7 +38,7 @@ type Case struct {
 	Before func(context.Context) error
 }
 
-// slow peers, of more seconds than this, are run once only: old versions of kubectl are a hundred times slower.
+// slow peers, of more seconds than this, are run once only, as some builds of kubectl are.
 const slow = 15
 
 // measure runs the cases of a row in turns, forwards and backwards, so that a busy machine hits all of them alike.

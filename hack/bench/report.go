@@ -134,7 +134,8 @@ func (r Result) print(w io.Writer) {
 	if r.Subject {
 		mark = "▸ "
 	}
-	fmt.Fprintf(w, "%s%-50s %8s %8s %8d %7s %7s\n", mark, r.Name, seconds(r.Seconds), seconds(r.CPUSeconds), r.PeakBytes>>20, ratio(r.Ratio), ratio(r.CPURatio))
+	line := fmt.Sprintf("%s%-50s %8s %8s %8d %7s %7s", mark, r.Name, seconds(r.Seconds), seconds(r.CPUSeconds), r.PeakBytes>>20, ratio(r.Ratio), ratio(r.CPURatio))
+	fmt.Fprintln(w, strings.TrimRight(line, " "))
 	if r.Requests != nil {
 		fmt.Fprintf(w, "    requests: %s\n", counts(r.Requests))
 	}

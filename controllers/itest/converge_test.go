@@ -1,0 +1,247 @@
+package itest
+
+import (
+	"encoding/json"
+	"fmt"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/controllers/landscape"
+	"github.com/pergola-dev/pergola/controllers/owner"
+	"github.com/pergola-dev/pergola/plan"
+)
+
+// Everything from nothing: all is Ready, and whatever Pergola made is in an inventory or on the list of exemptions.
+func testFresh(t *testing.T, s *stage) {
+	before := s.world()
+	started := time.Now()
+	report, _ := s.mustApply()
+	t.Logf("%d objects from nothing in %s", report.Changed, time.Since(started).Round(time.Second))
+	assert.Greater(t, report.Changed, 200)
+	assert.Empty(t, report.Held)
+	for _, o := range report.Owners {
+		assert.NotEmpty(t, o.Conditions, o.Owner)
+	}
+
+	now := s.world()
+	known := s.inventories(now)
+	exempt := landscape.Exemptions()
+	used := make([]bool, len(exempt))
+	for name, o := range now.ours() {
+		if known[name] {
+			continue
+		}
+		i := slices.IndexFunc(exempt, func(e landscape.Exemption) bool { return e.Matches(o) })
+		if assert.GreaterOrEqual(t, i, 0, "%s is in no inventory and not exempt: made by %s", name, fieldManagers(o)) {
+			used[i] = true
+		}
+	}
+	for i, e := range exempt {
+		assert.True(t, used[i], "there is no %s: the exemption is not needed", e.What)
+	}
+	for name := range known {
+		assert.Contains(t, now, name, "an inventory has an object that is not there")
+	}
+	for _, name := range now.but(before) {
+		o := now[name]
+		assert.True(t, known[name] || now.ours()[name] != nil || ownedByKubernetes(o), "%s appeared, and nobody knows why: %s", name, fieldManagers(o))
+	}
+	help, err := exec.Command(env.pergola, "apply", "--help").Output()
+	require.NoError(t, err)
+	for _, e := range exempt {
+		assert.Contains(t, string(help), e.What)
+	}
+}
+
+// ownedByKubernetes are objects that Kubernetes' controllers, the API server or what plays extensions have made.
+func ownedByKubernetes(o *unstructured.Unstructured) bool {
+	for _, f := range o.GetManagedFields() {
+		if !slices.Contains([]string{"kube-controller-manager", "kube-apiserver", "kube-scheduler", "kwok", "pergola-local", "kubelet"}, f.Manager) &&
+			!strings.HasPrefix(f.Manager, "kwok") {
+			return false
+		}
+	}
+	return true
+}
+
+func fieldManagers(o *unstructured.Unstructured) string {
+	var out []string
+	for _, f := range o.GetManagedFields() {
+		out = append(out, f.Manager+" "+string(f.Operation)+" "+f.Subresource)
+	}
+	return strings.Join(out, ", ")
+}
+
+// inventories are the names of all objects that a bundle knows as its own.
+func (s *stage) inventories(w world) map[string]bool {
+	s.Helper()
+	role := map[string]string{"runtime": runtimeCluster, "virtual": virtualCluster, "seed": seedCluster, "bootstrap": runtimeCluster}
+	out := map[string]bool{}
+	for name, o := range w {
+		cluster, _, _ := strings.Cut(name, ":")
+		switch {
+		case o.GetKind() == "ManagedResource":
+			target := cluster
+			if class, _, _ := unstructured.NestedString(o.Object, "spec", "class"); class == "" {
+				target = virtualCluster
+			}
+			resources, _, err := unstructured.NestedSlice(o.Object, "status", "resources")
+			require.NoError(s, err)
+			for _, r := range resources {
+				m := r.(map[string]any)
+				ref := apply.Ref{Kind: fmt.Sprint(m["kind"]), Name: fmt.Sprint(m["name"])}
+				ref.Namespace, _ = m["namespace"].(string)
+				out[target+": "+ref.String()] = true
+			}
+		case o.GetKind() == "ConfigMap" && strings.HasPrefix(o.GetName(), owner.InventoryPrefix):
+			target := role[o.GetLabels()[owner.LabelCluster]]
+			if o.GetLabels()[owner.LabelDelivery] == "managedResource" {
+				target = cluster
+			}
+			text, _, _ := unstructured.NestedString(o.Object, "data", "entries.json")
+			require.NotEmpty(s, text, name)
+			for _, line := range strings.Split(strings.TrimSpace(text), "\n") {
+				var entry apply.Entry
+				require.NoError(s, json.Unmarshal([]byte(line), &entry))
+				out[target+": "+entry.Ref.String()] = true
+			}
+		}
+	}
+	return out
+}
+
+// Again: no object is written, a dry run and a live comparison find nothing and write nothing at all.
+func testUnchanged(t *testing.T, s *stage) {
+	before := s.world().versions()
+	c := s.process()
+	started := time.Now()
+	report, err := c.Apply(testContext(t, time.Minute))
+	took := time.Since(started)
+	require.NoError(t, err)
+	assert.Zero(t, report.Changed)
+	assert.Empty(t, c.written())
+	assert.Less(t, took, 20*time.Second, "%s is too long for nothing", took)
+	t.Logf("nothing changed: %s", took.Round(100*time.Millisecond))
+	assert.Equal(t, before, s.world().versions())
+	for _, name := range clusterNames {
+		requests := c.Cluster(name).Requests()
+		t.Logf("%s: %v", name, requests)
+		// Status of owners (patch) and leases (update, one create) remain.
+		assert.Zero(t, requests["patch-apply"]+requests["delete"], name)
+		assert.LessOrEqual(t, requests["patch"]+requests["update"]+requests["create"], 20, name)
+	}
+	c.Close()
+
+	p, planner := s.plan()
+	assert.True(t, p.Empty(), "%v", p.Items)
+	assert.Greater(t, p.Unchanged, 200)
+	for _, name := range clusterNames {
+		assert.Zero(t, planner.Cluster(name).Requests().Writes(), name)
+	}
+	dry := s.cli("apply", s.dir, "--dry-run")
+	assert.Equal(t, 0, dry.run(t))
+	assert.Contains(t, dry.stdout.String(), "No changes")
+	assert.Equal(t, before, s.world().versions())
+}
+
+func (s *stage) plan() (plan.Plan, *converger) {
+	s.Helper()
+	c := s.process()
+	p, err := c.Plan(testContext(s.T, time.Minute))
+	require.NoError(s, err)
+	return p, c
+}
+
+// One field of the Shoot and one of the Garden: what the plan announces is what is done, and nothing else.
+func testOneField(t *testing.T, s *stage) {
+	s.eventTTL("2h", "3h")
+	versions := s.world().versions()
+	p, _ := s.plan()
+	var announced []string
+	for _, item := range p.Items {
+		assert.Equal(t, plan.Change, item.Action, item.Object)
+		announced = append(announced, "configured "+item.Object.String())
+	}
+	assert.Equal(t, versions, s.world().versions(), "a plan writes nothing")
+	assert.Equal(t, 1, s.cli("diff", s.dir, "--live").run(t))
+
+	report, c := s.mustApply()
+	want := []string{
+		"configured Cluster shoot--local--local", // extensions read the Shoot from it
+		"configured Deployment garden/virtual-garden-kube-apiserver",
+		"configured Deployment shoot--local--local/kube-apiserver",
+		"configured Garden local",
+		"configured Shoot garden-local/local",
+	}
+	assert.ElementsMatch(t, want, c.written())
+	assert.ElementsMatch(t, want, announced)
+	assert.Equal(t, len(want), report.Changed)
+	live := s.get(s.resource(seedCluster, "apps/v1", "deployments", "shoot--local--local"), "kube-apiserver")
+	text, err := json.Marshal(live.Object)
+	require.NoError(t, err)
+	assert.Contains(t, string(text), "--event-ttl=3h")
+	service := s.get(s.resource(seedCluster, "v1", "services", "shoot--local--local"), "kube-apiserver")
+	_, rest, _ := strings.Cut(nested(service, "spec", "clusterIP").(string), ".")
+	assert.Contains(t, string(text), "--advertise-address=240."+rest, "the address of its Service is a fact")
+}
+
+// While the landscape is kept, drift is repaired, and what belongs to others stays.
+func testDrift(t *testing.T, s *stage) {
+	c := s.process()
+	_, err := c.Apply(testContext(t, time.Minute))
+	require.NoError(t, err)
+	ctx := testContext(t, 2*time.Minute)
+	ended := make(chan error, 1)
+	stop := make(chan struct{})
+	go func() { ended <- c.Keep(untilClosed(ctx, stop)) }()
+
+	deployments := s.resource(runtimeCluster, "apps/v1", "deployments", "garden")
+	old := s.get(deployments, "vpa-updater")
+	s.delete(deployments, "vpa-updater")
+	eventually(t, "the Deployment to come back", func() bool {
+		o, err := deployments.Get(ctx, "vpa-updater", getOptions)
+		return err == nil && o.GetUID() != old.GetUID()
+	})
+	eventually(t, "the repair to be told", func() bool { return c.repaired("Deployment garden/vpa-updater") })
+
+	configMaps := s.resource(runtimeCluster, "v1", "configmaps", "istio-system")
+	mesh := nested(s.get(configMaps, "istio"), "data", "mesh")
+	s.patch(configMaps, "istio", `{"data":{"mesh":"edited by hand"},"metadata":{"labels":{"somebody":"was-here"}}}`)
+	eventually(t, "the ConfigMap to be as it was", func() bool { return nested(s.get(configMaps, "istio"), "data", "mesh") == mesh })
+	assert.Equal(t, "was-here", s.get(configMaps, "istio").GetLabels()["somebody"], "a label of somebody else is not ours to take")
+
+	seedDeployments := s.resource(seedCluster, "apps/v1", "deployments", "shoot--local--local")
+	s.patch(seedDeployments, "kube-scheduler", `{"spec":{"template":{"spec":{"priorityClassName":"system-node-critical"}}}}`)
+	eventually(t, "the field to be as it was", func() bool {
+		return nested(s.get(seedDeployments, "kube-scheduler"), "spec", "template", "spec", "priorityClassName") != "system-node-critical"
+	})
+
+	managed := s.resource(runtimeCluster, "resources.gardener.cloud/v1alpha1", "managedresources", "garden")
+	before, druid := s.get(managed, "etcd-druid"), s.get(deployments, "etcd-druid")
+	s.delete(managed, "etcd-druid")
+	eventually(t, "the ManagedResource to come back", func() bool {
+		o, err := managed.Get(ctx, "etcd-druid", getOptions)
+		return err == nil && o.GetUID() != before.GetUID() && o.GetDeletionTimestamp() == nil && len(o.GetFinalizers()) == 1
+	})
+	eventually(t, "its inventory to be complete", func() bool {
+		now, _, _ := unstructured.NestedSlice(s.get(managed, "etcd-druid").Object, "status", "resources")
+		was, _, _ := unstructured.NestedSlice(before.Object, "status", "resources")
+		return len(now) == len(was) && len(now) > 0
+	})
+	assert.Equal(t, druid.GetUID(), s.get(deployments, "etcd-druid").GetUID(), "its objects have stayed")
+
+	close(stop)
+	require.NoError(t, <-ended)
+	c.Close()
+	_, c = s.mustApply()
+	assert.Empty(t, c.written(), "all was repaired")
+	s.patch(configMaps, "istio", `{"metadata":{"labels":{"somebody":null}}}`)
+}

@@ -1,0 +1,117 @@
+package itest
+
+import (
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/pergola-dev/pergola/plan"
+)
+
+// Every error of an invalid landscape is said, and nothing is applied.
+func testInvalid(t *testing.T, s *stage) {
+	versions := s.world().versions()
+	undo := []func(){
+		s.change("garden/garden.yaml", "eventTTL: ", "eventTTL: soon"),
+		s.change("projects/local/shoot.yaml", "purpose: evaluation", "purpose: fun"),
+		s.change("seeds/local.yaml", "spec:\n", "spec:\n  unheardOf: true\n"),
+	}
+	run := s.cli("apply", s.dir)
+	assert.Equal(t, 1, run.run(t))
+	for _, place := range []string{"garden/garden.yaml:", "projects/local/shoot.yaml:", "seeds/local.yaml:", "nothing was done"} {
+		assert.Contains(t, run.stderr.String(), place)
+	}
+	for _, u := range undo {
+		u()
+	}
+	assert.Equal(t, versions, s.world().versions())
+}
+
+// A second run at the same time is refused, with the name of who holds the lease.
+func testLease(t *testing.T, s *stage) {
+	c := s.process()
+	_, err := c.Apply(testContext(t, time.Minute))
+	require.NoError(t, err)
+	run := s.cli("apply", s.dir)
+	started := time.Now()
+	assert.Equal(t, 1, run.run(t))
+	assert.Less(t, time.Since(started), 12*time.Second)
+	assert.Contains(t, run.stderr.String(), "held by itest")
+	assert.Contains(t, run.stderr.String(), "cluster runtime")
+	c.Close()
+	started = time.Now()
+	assert.Equal(t, 0, s.cli("apply", s.dir).run(t))
+	assert.Less(t, time.Since(started), 15*time.Second, "the lease was given back")
+}
+
+// Ctrl-C ends a run within two seconds; what was sent is in the inventories, and the next run may start at once.
+func testInterrupt(t *testing.T, s *stage) {
+	undo := s.add("components/garden/etcd-druid/kustomization.yaml", neverReady+`
+resources: [extra.yaml]
+`)
+	undoFile := s.add("components/garden/etcd-druid/extra.yaml", `
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: sent-before-the-end, namespace: garden}
+data: {a: b}
+`)
+	run := s.cli("apply", s.dir, "--verbose")
+	require.NoError(t, run.cmd.Start())
+	eventually(t, "the run to wait for its pods", func() bool { return strings.Contains(run.stderr.String(), "ImagePullBackOff") })
+	require.NoError(t, run.cmd.Process.Signal(os.Interrupt))
+	started := time.Now()
+	assert.Equal(t, 1, run.wait(t))
+	assert.Less(t, time.Since(started), 2*time.Second)
+	assert.Contains(t, run.stderr.String(), "interrupted")
+	assert.True(t, s.inventories(s.world())[runtimeCluster+": ConfigMap garden/sent-before-the-end"])
+
+	// While nothing waits, too: in the middle of the work.
+	for _, after := range []time.Duration{300 * time.Millisecond, 1500 * time.Millisecond} {
+		run = s.cli("apply", s.dir)
+		require.NoError(t, run.cmd.Start())
+		timer := time.NewTimer(after)
+		<-timer.C
+		require.NoError(t, run.cmd.Process.Signal(syscall.SIGTERM))
+		started = time.Now()
+		assert.Equal(t, 1, run.wait(t))
+		assert.Less(t, time.Since(started), 2*time.Second)
+	}
+
+	undoFile()
+	undo()
+	started = time.Now()
+	_, c := s.mustApply()
+	assert.Less(t, time.Since(started), 25*time.Second, "nobody waits for a dead process")
+	assert.Contains(t, c.written(), "deleted ConfigMap garden/sent-before-the-end")
+}
+
+// A commit that only removes a Shoot is held: the Shoot and all it stands for stay.
+func testRemovedShoot(t *testing.T, s *stage) {
+	before := s.world()
+	text := s.read("projects/local/shoot.yaml")
+	require.NoError(t, os.Remove(s.path("projects/local/shoot.yaml")))
+	report, c := s.mustApply()
+	require.Len(t, report.Held, 1)
+	assert.Equal(t, virtualCluster, report.Held[0].Cluster)
+	require.Len(t, report.Held[0].Objects, 1)
+	assert.Equal(t, "Shoot garden-local/local", report.Held[0].Objects[0].Ref.String())
+	assert.Contains(t, report.Held[0].Objects[0].Reason, "put the file back")
+	assert.Empty(t, report.Held[0].Approval, "there is no way around it")
+	p, _ := s.plan()
+	require.Len(t, p.Items, 1)
+	assert.Equal(t, plan.Hold, p.Items[0].Action)
+	assert.Empty(t, c.written())
+	assert.Empty(t, before.but(s.world()))
+	run := s.cli("apply", s.dir)
+	assert.Equal(t, 0, run.run(t))
+	assert.Contains(t, run.stderr.String(), "Shoot garden-local/local: its file is gone")
+	s.write("projects/local/shoot.yaml", text)
+	report, c = s.mustApply()
+	assert.Empty(t, report.Held)
+	assert.Empty(t, c.written())
+}
