@@ -111,6 +111,7 @@ func (f Flow) Cover(bundles []Bundle) error {
 	var missing []string
 	for _, b := range bundles {
 		if !claimed[b.Name] {
+			claimed[b.Name] = true
 			missing = append(missing, b.Name)
 		}
 	}

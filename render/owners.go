@@ -228,7 +228,36 @@ func All(l *landscapes.Landscape, catalogue fs.FS, only func(Owner) bool) ([]Bun
 	for _, result := range results {
 		bundles = append(bundles, result.Bundles...)
 	}
+	problems = append(problems, checkFlows(catalogue, inputs, bundles)...)
 	return bundles, errors.Join(problems...)
+}
+
+// checkFlows finds bundles that a flow of their owner leaves out: they would never be applied, or never removed.
+// A flow belongs to a kind of owner, so one input of the kind is enough to read it.
+func checkFlows(catalogue fs.FS, inputs []Input, bundles []Bundle) []error {
+	byKind := map[string][]Bundle{}
+	for _, b := range bundles {
+		byKind[b.Owner.Kind] = append(byKind[b.Owner.Kind], b)
+	}
+	var problems []error
+	checked := map[string]bool{}
+	for _, in := range inputs {
+		kind := in.Owner.Kind
+		if checked[kind] || len(byKind[kind]) == 0 {
+			continue
+		}
+		checked[kind] = true
+		for _, operation := range []string{"reconcile", "delete"} {
+			flow, err := LoadFlow(catalogue, operation, in)
+			if err == nil {
+				err = flow.Cover(byKind[kind])
+			}
+			if err != nil {
+				problems = append(problems, err)
+			}
+		}
+	}
+	return problems
 }
 
 // ClusterOf names the cluster a bundle goes to: a seed by its own name.

@@ -13,7 +13,6 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/utils/clock"
 
-	"github.com/pergola-dev/pergola/components"
 	"github.com/pergola-dev/pergola/controllers/landscape"
 	"github.com/pergola-dev/pergola/landscapes"
 	"github.com/pergola-dev/pergola/plan"
@@ -77,7 +76,7 @@ func newConverger(cmd *cobra.Command, l *landscapes.Landscape, flags accessFlags
 		return nil, err
 	}
 	options := landscape.Options{
-		Catalogue: components.FS, Configs: configs, Clock: clock.RealClock{}, Holder: holder(), Version: version,
+		Catalogue: catalogue(cmd), Configs: configs, Clock: clock.RealClock{}, Holder: holder(), Version: version,
 		Thresholds: landscape.Thresholds(l), Gate: gate,
 	}
 	if progress != nil {

@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 
 	"github.com/spf13/cobra"
 
 	"github.com/pergola-dev/pergola/apply"
-	"github.com/pergola-dev/pergola/components"
 	"github.com/pergola-dev/pergola/controllers/landscape"
 	"github.com/pergola-dev/pergola/landscapes"
 	"github.com/pergola-dev/pergola/plan"
@@ -95,11 +95,11 @@ func gitDiff(cmd *cobra.Command, dir, from, to string) (plan.Plan, error) {
 	}
 	sealed := landscape.Locked(old)
 	maps.Copy(sealed, landscape.Locked(new))
-	before, err := places(old, sealed)
+	before, err := places(old, catalogue(cmd), sealed)
 	if err != nil {
 		return plan.Plan{}, finding{fmt.Errorf("revision %s: %w", from, err)}
 	}
-	after, err := places(new, sealed)
+	after, err := places(new, catalogue(cmd), sealed)
 	if err != nil {
 		return plan.Plan{}, finding{err}
 	}
@@ -122,8 +122,8 @@ func short(commit string) string {
 
 // places gives what a landscape declares and renders, and says where each bundle goes. Secrets in sealed keep
 // their encrypted form.
-func places(l *landscapes.Landscape, sealed map[apply.Ref]bool) ([]plan.Place, error) {
-	bundles, clusterOf, err := renderAll(l, components.FS)
+func places(l *landscapes.Landscape, catalogue fs.FS, sealed map[apply.Ref]bool) ([]plan.Place, error) {
+	bundles, clusterOf, err := renderAll(l, catalogue)
 	if err != nil {
 		return nil, err
 	}

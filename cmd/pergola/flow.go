@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pergola-dev/pergola/apply/flow"
-	"github.com/pergola-dev/pergola/components"
 	"github.com/pergola-dev/pergola/render"
 )
 
@@ -29,7 +28,7 @@ func newFlow() *cobra.Command {
 			if kind != "garden" && kind != "seed" && kind != "shoot" {
 				return fmt.Errorf("owner %q: want garden, seed or shoot", args[0])
 			}
-			definition, err := render.LoadFlow(components.FS, operation, render.Input{Owner: render.Owner{Kind: kind}})
+			definition, err := render.LoadFlow(catalogue(cmd), operation, render.Input{Owner: render.Owner{Kind: kind}})
 			if err != nil {
 				return err
 			}

@@ -10,7 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/pergola-dev/pergola/components"
 	"github.com/pergola-dev/pergola/render"
 )
 
@@ -30,7 +29,7 @@ golden inside the landscape). Exit code 1 says that they differ; --update record
 			if err != nil {
 				return err
 			}
-			bundles, clusterOf, err := renderAll(l, components.FS)
+			bundles, clusterOf, err := renderAll(l, catalogue(cmd))
 			if err != nil {
 				return finding{err}
 			}

@@ -11,7 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/pergola-dev/pergola/components"
 	"github.com/pergola-dev/pergola/landscapes"
 	"github.com/pergola-dev/pergola/render"
 )
@@ -47,7 +46,7 @@ func runRender(cmd *cobra.Command, dir string, o renderOptions) error {
 	if err != nil {
 		return err
 	}
-	bundles, clusterOf, err := renderAll(l, components.FS)
+	bundles, clusterOf, err := renderAll(l, catalogue(cmd))
 	if err != nil {
 		return finding{err}
 	}

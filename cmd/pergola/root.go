@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io/fs"
 	"os"
 	"strings"
 
@@ -28,6 +29,7 @@ Exit codes: 0 success (valid, no difference, healthy), 1 a finding (invalid, dif
 		SilenceErrors: true,
 	}
 	root.PersistentFlags().Bool("no-color", false, "never colour the output (NO_COLOR does the same)")
+	root.PersistentFlags().String("catalogue", "", "folder of components to use instead of those in the program, e.g. components in a work tree")
 	root.AddCommand(
 		newValidate(), newRender(), newDiff(), newGolden(), newApply(), newStatus(), newHealth(), newFlow(),
 	)
@@ -63,4 +65,13 @@ func outputFlag(cmd *cobra.Command, target *string, values ...string) {
 		}
 		return fmt.Errorf("--output %q: want one of %s", *target, strings.Join(values, ", "))
 	}
+}
+
+// catalogue is the one in the program, or the folder of the flag: whoever changes a component sees the effect
+// without building anew.
+func catalogue(cmd *cobra.Command) fs.FS {
+	if dir, _ := cmd.Flags().GetString("catalogue"); dir != "" {
+		return os.DirFS(dir)
+	}
+	return components.FS
 }

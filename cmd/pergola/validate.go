@@ -7,11 +7,14 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/pergola-dev/pergola/landscapes"
+	"github.com/pergola-dev/pergola/render"
 	"github.com/pergola-dev/pergola/schemas"
 )
 
@@ -77,6 +80,9 @@ func validatePath(cmd *cobra.Command, path, old string) ([]schemas.Violation, er
 		return nil, err
 	}
 	found, err := l.Validate(cmd.Context(), schemas.Options{})
+	if l.ConfigDeclaration != nil {
+		found = append(found, configFindings(cmd, l)...)
+	}
 	for i := range found {
 		found[i].File = filepath.Join(path, found[i].File)
 	}
@@ -84,6 +90,31 @@ func validatePath(cmd *cobra.Command, path, old string) ([]schemas.Violation, er
 		violations[i].File = filepath.Join(path, violations[i].File)
 	}
 	return append(violations, found...), err
+}
+
+// placed is an error that begins with its place.
+var placed = regexp.MustCompile(`^([^:\s]+):(\d+):(\d+): (?:(spec\.\S+): )?(.*)$`)
+
+// configFindings are what landscape.yaml and the overlays ask of the catalogue and the catalogue does not have.
+func configFindings(cmd *cobra.Command, l *landscapes.Landscape) []schemas.Violation {
+	_, err := render.LandscapeOptions(catalogue(cmd), l)
+	if err == nil {
+		return nil
+	}
+	var out []schemas.Violation
+	for _, line := range strings.Split(err.Error(), "\n") {
+		v := schemas.Violation{
+			Severity: schemas.SeverityError, File: "landscape.yaml", Line: 1, Column: 1, Kind: "Landscape", Name: l.Config.Name,
+			Type: schemas.TypeNotSupported, Rule: "landscape/catalogue", Message: line,
+		}
+		if m := placed.FindStringSubmatch(line); m != nil {
+			v.File, v.Field, v.Message = m[1], m[4], m[5]
+			v.Line, _ = strconv.Atoi(m[2])
+			v.Column, _ = strconv.Atoi(m[3])
+		}
+		out = append(out, v)
+	}
+	return out
 }
 
 // validateManifest gives the static verdict of single objects.
