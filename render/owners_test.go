@@ -3,6 +3,7 @@ package render
 import (
 	"errors"
 	"io/fs"
+	"strings"
 	"testing"
 	"testing/fstest"
 
@@ -135,6 +136,23 @@ func TestUnknownComponents(t *testing.T) {
 	require.Error(t, err)
 }
 
+// appFlow mentions the one bundle of a small catalogue in both operations.
+const appFlow = "package flow\n\nflow: [=~\"^(reconcile|delete)$\"]: nodes: app: {bundles: [\"app\"], task: \"\", after: {}, timeout: \"1m\", if: true}\nflow: {reconcile: {}, delete: {}}\n"
+
+// TestFlowsAreChecked: a bundle that a flow leaves out would never be applied, or never go.
+func TestFlowsAreChecked(t *testing.T) {
+	tree := fstest.MapFS{"landscape.yaml": {Data: []byte(landscapeFile("{}"))}, "g.yaml": {Data: []byte(gardenYAML)}}
+	l, violations, err := landscapes.LoadFS(tree, ".", landscapes.Options{})
+	require.NoError(t, err)
+	require.Empty(t, violations)
+	catalogue := smallCatalogue(t, map[string]string{
+		"garden/app/component.cue": component("cue: ["+oneConfigMap+"]", ""),
+		"garden/flow.cue":          strings.Replace(appFlow, "{reconcile: {}, delete: {}}", "{reconcile: {}}", 1),
+	})
+	_, err = All(l, catalogue, nil)
+	require.ErrorContains(t, err, `components/garden/flow.cue has no operation "delete"`)
+}
+
 // TestOverlaysOfLayers: a layer brings its overlays along.
 func TestOverlaysOfLayers(t *testing.T) {
 	patch := func(key string) *fstest.MapFile {
@@ -146,7 +164,9 @@ func TestOverlaysOfLayers(t *testing.T) {
 		"live/landscape.yaml":                           {Data: []byte(landscapeFile("{layers: [../base]}"))},
 		"live/g.yaml":                                   {Data: []byte(gardenYAML)},
 	}
-	catalogue := smallCatalogue(t, map[string]string{"garden/app/component.cue": component("cue: ["+oneConfigMap+"]", "")})
+	catalogue := smallCatalogue(t, map[string]string{
+		"garden/app/component.cue": component("cue: ["+oneConfigMap+"]", ""), "garden/flow.cue": appFlow,
+	})
 	load := func() []Bundle {
 		l, violations, err := landscapes.LoadFS(tree, "live", landscapes.Options{})
 		require.NoError(t, err)
