@@ -165,7 +165,7 @@ func (r *Reconciler) Inherit(ctx context.Context, namespace, name string, entrie
 func (r *Reconciler) set(mr *resourcesv1alpha1.ManagedResource, objects []*unstructured.Unstructured) apply.Set {
 	return apply.Set{
 		Name: r.SetName(mr.Namespace, mr.Name), Objects: objects,
-		InjectLabels: injected(mr), FieldManager: FieldManager, TakeBack: true, Sources: r.Sources,
+		InjectLabels: InjectedLabels(mr.Spec.InjectLabels), FieldManager: FieldManager, TakeBack: true, Sources: r.Sources,
 		KeepObjects:                  ptr.Deref(mr.Spec.KeepObjects, false),
 		ForceOverwriteLabels:         ptr.Deref(mr.Spec.ForceOverwriteLabels, false),
 		ForceOverwriteAnnotations:    ptr.Deref(mr.Spec.ForceOverwriteAnnotations, false),
@@ -174,11 +174,11 @@ func (r *Reconciler) set(mr *resourcesv1alpha1.ManagedResource, objects []*unstr
 	}
 }
 
-// injected are the labels of the ManagedResource and the one upstream's resource manager puts beside them, on
+// InjectedLabels are the labels of the ManagedResource and the one upstream's resource manager puts beside them, on
 // pod templates too: objects of an existing landscape are taken over without rolling their pods.
-func injected(mr *resourcesv1alpha1.ManagedResource) map[string]string {
+func InjectedLabels(own map[string]string) map[string]string {
 	out := map[string]string{resourcesv1alpha1.ManagedBy: resourcesv1alpha1.ManagedByGardener}
-	for k, v := range mr.Spec.InjectLabels {
+	for k, v := range own {
 		out[k] = v
 	}
 	return out

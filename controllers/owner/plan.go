@@ -61,7 +61,7 @@ func (r *Reconciler) planBundle(ctx context.Context, o *Owner, b render.Bundle) 
 		if err != nil {
 			return nil, 0, err
 		}
-		s.Name = rm.SetName(b.Namespace, b.Name)
+		s.Name, s.InjectLabels = rm.SetName(b.Namespace, b.Name), managedresource.InjectedLabels(b.Delivery.InjectLabels)
 		if inventory, err = managedInventory(ctx, rm, b); err != nil {
 			return nil, 0, err
 		}
