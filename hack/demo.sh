@@ -18,15 +18,25 @@ run() { printf '$ %s\n' "$*"; "$@"; }
 differs() { printf '$ %s\n' "$*"; "$@" || [ $? -eq 1 ]; }
 git_() { git -C "$landscape" -c user.name=demo -c user.email=demo@example.com -c commit.gpgsign=false "$@"; }
 
+# either prints the one of two values that a file does not have yet, so that the demonstration can be repeated.
+either() { if grep -q "$2: $3" "$1"; then echo "$4"; else echo "$3"; fi; }
+# source identifies the landscape this one is a copy of.
+source_="$(find landscapes/local -type f -not -path '*/golden/*' | sort | xargs cksum | cksum)"
+
 say "A landscape in Git"
-rm -rf "$landscape"
-mkdir -p "$landscape"
-cp -r landscapes/local/. "$landscape"
-rm -rf "$landscape/golden"
-git -C "$landscape" init -q -b main
-git_ add -A
-git_ commit -q -m "The local landscape"
-git_ log --oneline
+if [ -d "$landscape/.git" ] && [ "$(cat "$work/source" 2>/dev/null)" = "$source_" ]; then
+  echo "The repository of the last demonstration is used again."
+else
+  rm -rf "$landscape"
+  mkdir -p "$landscape"
+  cp -r landscapes/local/. "$landscape"
+  rm -rf "$landscape/golden"
+  git -C "$landscape" init -q -b main
+  git_ add -A
+  git_ commit -q -m "The local landscape"
+  printf '%s\n' "$source_" > "$work/source"
+fi
+git_ --no-pager log --oneline
 
 say "Is it valid?"
 run "$pergola" validate "$landscape"
@@ -35,11 +45,13 @@ say "Apply it: Garden, Seed and Shoot converge in the order of their flows"
 run "$pergola" apply "$landscape"
 
 say "A commit changes one field of the Shoot and one of the Garden"
-sed -i.bak 's/eventTTL: .*/eventTTL: 3h/' "$landscape/garden/garden.yaml"
-sed -i.bak 's/maximum: .*/maximum: 3/' "$landscape"/projects/local/shoot*.yaml
+garden="$landscape/garden/garden.yaml" shoot="$landscape/projects/local/shoot.yaml"
+ttl="$(either "$garden" eventTTL 3h 2h)" maximum="$(either "$shoot" maximum 3 4)"
+sed -i.bak "s/eventTTL: .*/eventTTL: $ttl/" "$garden"
+sed -i.bak "s/maximum: .*/maximum: $maximum/" "$shoot"
 find "$landscape" -name '*.bak' -delete
 git_ add -A
-git_ commit -q -m "Keep events of the garden longer, let the shoot have a third worker"
+git_ commit -q -m "Keep events of the garden for $ttl, let the shoot have up to $maximum workers"
 git_ --no-pager diff HEAD~1 --stat
 
 say "What it does to every cluster (this is what a reviewer sees)"

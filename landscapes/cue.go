@@ -2,6 +2,7 @@ package landscapes
 
 import (
 	"cmp"
+	"fmt"
 	"path"
 	"slices"
 	"strconv"
@@ -130,13 +131,41 @@ func (l *loader) reportCUE(file string, err error) {
 				break
 			}
 		}
-		format, args := e.Msg()
 		where := ""
 		if steps := e.Path(); len(steps) > 0 {
 			where = strings.Join(steps, ".") + ": "
 		}
-		l.report(name, line, column, "landscape/cue", schemas.TypeInvalid, where+format, args...)
+		l.report(name, line, column, "landscape/cue", schemas.TypeInvalid, "%s%s", where, cueSentence(e))
 	}
+}
+
+// cueSentence says what is wrong without any value: CUE's own messages quote them, and a file may hold a Secret.
+func cueSentence(e errors.Error) string {
+	format, args := e.Msg()
+	text := fmt.Sprintf(format, args...)
+	for _, known := range []struct{ mark, sentence string }{
+		{"conflicting values", "two places give it different values, or one gives a type that the other does not allow"},
+		{"mismatched types", "it is of another type than is asked for"},
+		{"out of bound", "the value is outside of what a constraint allows"},
+		{"invalid value", "the value is outside of what a constraint allows"},
+		{"incomplete value", "it has no concrete value"},
+		{"field not allowed", "the field is not allowed by a definition it is checked against"},
+		{"structural cycle", "it contains itself without end"},
+		{"cycle", "it refers to itself"},
+		{"empty disjunction", "none of the alternatives fits"},
+		{"division by zero", "it divides by zero"},
+	} {
+		if strings.Contains(text, known.mark) {
+			return known.sentence
+		}
+	}
+	// These speak about names and syntax only.
+	for _, harmless := range []string{"reference ", "undefined field", "expected ", "import", "package ", "missing ", "unexpected ", "illegal "} {
+		if strings.HasPrefix(text, harmless) {
+			return text
+		}
+	}
+	return "CUE cannot evaluate this"
 }
 
 // cueReader collects the objects of an evaluated package.

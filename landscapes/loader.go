@@ -126,14 +126,20 @@ func (l *loader) mergeConfig(config *Declaration) {
 // layersOf gives the folders that landscape.yaml builds on, and reports those that cannot be.
 func (l *loader) layersOf(config *Declaration, folder string) []string {
 	spec, _ := config.Object.Object["spec"].(map[string]any)
-	list, _ := spec["layers"].([]any)
+	list, isList := spec["layers"].([]any)
+	if spec["layers"] != nil && !isList {
+		// It stays for package schemas, which reports the type: a landscape that lost its layers must not pass.
+		return nil
+	}
+	for _, item := range list {
+		if _, ok := item.(string); !ok {
+			return nil
+		}
+	}
 	delete(spec, "layers") // layers of a layer are its own matter
 	var bases []string
 	for i, item := range list {
-		name, ok := item.(string)
-		if !ok {
-			continue // package schemas reports the type
-		}
+		name, _ := item.(string)
 		base, problem := l.resolveLayer(folder, name)
 		switch {
 		case problem != "":

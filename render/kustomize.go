@@ -58,7 +58,7 @@ func kustomizeBuild(memory filesys.FileSystem, dir string, place func(string) st
 	resources, err := runKrusty(krusty.MakeKustomizer(options), memory, dir)
 	if err != nil {
 		root := dir[:1+strings.IndexByte(dir[1:]+"/", '/')]
-		return nil, fmt.Errorf("kustomize: build %s: %s", place(dir), strings.ReplaceAll(err.Error(), "'"+root, "'"+place(root)))
+		return nil, fmt.Errorf("kustomize: build %s: %s", place(dir), withoutContent(strings.ReplaceAll(err.Error(), "'"+root, "'"+place(root))))
 	}
 	var out []Object
 	for _, res := range resources.Resources() {
@@ -84,6 +84,16 @@ func runKrusty(k *krusty.Kustomizer, files filesys.FileSystem, dir string) (resm
 	krustyRuns.Lock()
 	defer krustyRuns.Unlock()
 	return k.Run(files, dir)
+}
+
+// withoutContent cuts what kustomize quotes of patches and generator settings off its errors: that may be a Secret.
+func withoutContent(text string) string {
+	for _, quoted := range []string{" with config:", " from [", ": [", "\n", "`"} {
+		if before, _, found := strings.Cut(text, quoted); found {
+			text = before
+		}
+	}
+	return strings.TrimRight(text, " :") + " (the content is not shown; check its YAML and names)"
 }
 
 // takeOrigin moves krusty's origin annotation into the origin of the object.

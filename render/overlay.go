@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"strconv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -125,6 +126,14 @@ func distribute(dir string, objects, index []Object, bundles []Bundle) error {
 		} else {
 			obj.Origin = obj.Origin.overlaid(dir)
 		}
+		var before *unstructured.Unstructured
+		if i, err := strconv.Atoi(at); err == nil {
+			before = index[i].Unstructured
+		}
+		if setsSecretData(before, obj.Unstructured) {
+			return fmt.Errorf("overlay %s sets data of Secret %s: a render is readable for everyone; declare the Secret in the landscape, encrypted with SOPS, and refer to it",
+				dir, obj.GetName())
+		}
 		if name == "" && len(bundles) == 1 {
 			name = bundles[0].Name
 		}
@@ -139,6 +148,23 @@ func distribute(dir string, objects, index []Object, bundles []Bundle) error {
 		return fmt.Errorf("overlay %s changes nothing: its patches match no object of the component", dir)
 	}
 	return nil
+}
+
+// setsSecretData is true when an overlay adds a Secret with values or changes those of one.
+func setsSecretData(before, obj *unstructured.Unstructured) bool {
+	if kind := obj.GetKind(); kind != "Secret" && kind != "InternalSecret" {
+		return false
+	}
+	for _, field := range []string{"data", "stringData"} {
+		values, ok := obj.Object[field]
+		if !ok || values == nil {
+			continue
+		}
+		if before == nil || !equality.Semantic.DeepEqual(before.Object[field], values) {
+			return true
+		}
+	}
+	return false
 }
 
 // normalise makes sure that an object has an identity and holds only the types the API machinery copies.

@@ -47,14 +47,23 @@ func TestOverlayPatches(t *testing.T) {
 	assert.Equal(t, []string{"one", "two"}, []string{res.Bundles[0].Name, res.Bundles[1].Name})
 }
 
-// TestOverlayComesBeforeHashing: a patched ConfigMap or Secret gets the name of its new content.
+// TestOverlayComesBeforeHashing: a patched ConfigMap gets the name of its new content.
 func TestOverlayComesBeforeHashing(t *testing.T) {
-	res, err := overlaid(t, map[string]string{"kustomization.yaml": "patches: [{patch: '{apiVersion: v1, kind: Secret, metadata: {name: s, namespace: garden}, stringData: {a: \"2\"}}'}]\n"})
-	require.NoError(t, err)
-	for _, o := range res.Bundles[1].Objects {
-		assert.NotEqual(t, "s-e0bc614e", o.GetName())
-		assert.Regexp(t, "^s-[0-9a-f]{8}$", o.GetName())
+	hashed := component(`cue: [{apiVersion: "v1", kind: "ConfigMap", metadata: {name: "s", namespace: "garden", `+hashedMark+`}, data: a: "1"}]`, "")
+	names := map[string]bool{}
+	for _, value := range []string{"2", "3"} {
+		patch := "patches: [{patch: '{apiVersion: v1, kind: ConfigMap, metadata: {name: s, namespace: garden}, data: {a: \"" + value + "\"}}'}]\n"
+		tree := fstest.MapFS{"app/kustomization.yaml": {Data: []byte(patch)}}
+		res, err := Render(gardenInput(), Options{
+			Catalogue: smallCatalogue(t, map[string]string{"garden/app/component.cue": hashed}),
+			Overlays:  []Overlay{{Component: "garden/app", FS: tree, Dir: "app", Name: "components/garden/app"}},
+		})
+		require.NoError(t, err)
+		name := res.Bundles[0].Objects[0].GetName()
+		assert.Regexp(t, "^s-[0-9a-f]{8}$", name)
+		names[name] = true
 	}
+	assert.Len(t, names, 2)
 }
 
 func TestOverlayAdds(t *testing.T) {
@@ -100,12 +109,16 @@ func TestOverlayErrors(t *testing.T) {
 		"remote":        {map[string]string{"kustomization.yaml": "resources: ['https://example.org/x']\n"}, `components/garden/app/kustomization.yaml: remote base "https://example.org/x"`},
 		"parent":        {map[string]string{"kustomization.yaml": "resources: [../../secret.yaml]\n"}, "overlay components/garden/app: kustomize: build components/garden/app: "},
 		"unknown field": {map[string]string{"kustomization.yaml": "patchs: []\n"}, "overlay components/garden/app: "},
-		"no file":       {map[string]string{"readme.md": ""}, "overlay components/garden/app: kustomization.yaml is missing"},
+		"secret": {map[string]string{"kustomization.yaml": "resources: [s.yaml]\n", "s.yaml": "{apiVersion: v1, kind: Secret, metadata: {name: t, namespace: garden}, stringData: {p: hunter2}}\n"},
+			"overlay components/garden/app sets data of Secret t"},
+		"secret in a broken patch": {map[string]string{"kustomization.yaml": "patches:\n- patch: |\n    kind: Secret\n    stringData: {p: hunter2\n"}, "the content is not shown"},
+		"no file":                  {map[string]string{"readme.md": ""}, "overlay components/garden/app: kustomization.yaml is missing"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			_, err := overlaid(t, test.files)
 			require.ErrorContains(t, err, test.want)
+			assert.NotContains(t, err.Error(), "hunter2")
 			assert.NotContains(t, err.Error(), "zz-component")
 		})
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
@@ -57,6 +58,9 @@ func record(dir string, files map[string][]byte) error {
 	if err != nil {
 		return err
 	}
+	if len(recorded) > 0 && !isRecord(recorded) {
+		return fmt.Errorf("%s holds other files than a recorded render: give an empty folder, or one that golden --update has written", dir)
+	}
 	for name := range recorded {
 		if _, ok := files[name]; !ok {
 			if err := os.Remove(filepath.Join(dir, filepath.FromSlash(name))); err != nil {
@@ -74,6 +78,16 @@ func record(dir string, files map[string][]byte) error {
 		}
 	}
 	return nil
+}
+
+// isRecord says that every file belongs to a bundle: what golden did not write it must not remove.
+func isRecord(recorded map[string][]byte) bool {
+	for name := range recorded {
+		if _, ok := recorded[path.Join(path.Dir(name), "bundle.yaml")]; !ok {
+			return false
+		}
+	}
+	return true
 }
 
 func compareGolden(cmd *cobra.Command, dir string, files map[string][]byte) error {

@@ -62,6 +62,12 @@ data: {a: b}
 `)
 	run := s.cli("apply", s.dir, "--verbose")
 	require.NoError(t, run.cmd.Start())
+	t.Cleanup(func() {
+		if t.Failed() {
+			_ = run.cmd.Process.Kill()
+			t.Log(run.stdout.String(), run.stderr.String())
+		}
+	})
 	eventually(t, "the run to wait for its pods", func() bool { return strings.Contains(run.stderr.String(), "ImagePullBackOff") })
 	require.NoError(t, run.cmd.Process.Signal(os.Interrupt))
 	started := time.Now()

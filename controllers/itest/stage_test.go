@@ -24,7 +24,6 @@ import (
 	"github.com/pergola-dev/pergola/controllers/landscape"
 	"github.com/pergola-dev/pergola/controllers/owner"
 	"github.com/pergola-dev/pergola/landscapes"
-	"github.com/pergola-dev/pergola/plan"
 	"github.com/pergola-dev/pergola/schemas"
 )
 
@@ -167,10 +166,6 @@ func withSteps(timeout time.Duration) option {
 
 func withApproval(id string) option {
 	return func(o *landscape.Options) { o.Gate.Approved = map[string]bool{id: true} }
-}
-
-func withGate(change func(*plan.Gate)) option {
-	return func(o *landscape.Options) { change(&o.Gate) }
 }
 
 // process starts one; it ends with the test at the latest.

@@ -1,7 +1,6 @@
 package itest
 
 import (
-	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -103,8 +102,6 @@ func (w world) versions() map[string]string {
 	}
 	return out
 }
-
-func (w world) names() []string { return slices.Sorted(maps.Keys(w)) }
 
 // resource of an object, as somebody else sees it.
 func (s *stage) resource(cluster, apiVersion, plural, namespace string) dynamic.ResourceInterface {

@@ -92,7 +92,7 @@ func (r *Reconciler) converge(ctx context.Context, mr *resourcesv1alpha1.Managed
 		// What could not be read must not count as removed.
 		options.NoPrune = true
 	}
-	result, err := r.Engine.Apply(ctx, r.Target, r.set(mr, objects), inventory, options)
+	result, err := r.Engine.Apply(ctx, r.Target, r.Set(mr, objects), inventory, options)
 	err = errors.Join(decodeErr, err)
 	if err != nil {
 		if reason == "" {
@@ -161,8 +161,8 @@ func (r *Reconciler) Inherit(ctx context.Context, namespace, name string, entrie
 	return newStatusInventory(r.Source, mr).Save(ctx, entries)
 }
 
-// set is what the engine gets; its name is the origin annotation.
-func (r *Reconciler) set(mr *resourcesv1alpha1.ManagedResource, objects []*unstructured.Unstructured) apply.Set {
+// Set is what the engine gets for a ManagedResource; its name is the origin annotation.
+func (r *Reconciler) Set(mr *resourcesv1alpha1.ManagedResource, objects []*unstructured.Unstructured) apply.Set {
 	return apply.Set{
 		Name: r.SetName(mr.Namespace, mr.Name), Objects: objects,
 		InjectLabels: InjectedLabels(mr.Spec.InjectLabels), FieldManager: FieldManager, TakeBack: true, Sources: r.Sources,
@@ -294,7 +294,7 @@ func (r *Reconciler) patchFinalizers(ctx context.Context, mr *resourcesv1alpha1.
 // delete removes the objects, then the finalizer.
 func (r *Reconciler) delete(ctx context.Context, mr *resourcesv1alpha1.ManagedResource) (*Outcome, error) {
 	inventory := newStatusInventory(r.Source, mr)
-	result, err := r.Engine.Delete(ctx, r.Target, r.set(mr, nil), inventory, apply.DeleteOptions{
+	result, err := r.Engine.Delete(ctx, r.Target, r.Set(mr, nil), inventory, apply.DeleteOptions{
 		OnObject: r.Options.OnObject, DesiredElsewhere: r.Options.DesiredElsewhere,
 	})
 	out := &Outcome{Object: mr, Applied: result}

@@ -7,7 +7,9 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 
+	resourcesv1alpha1 "github.com/pergola-dev/pergola/api/resources/v1alpha1"
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/controllers/managedresource"
 	"github.com/pergola-dev/pergola/plan"
@@ -61,7 +63,11 @@ func (r *Reconciler) planBundle(ctx context.Context, o *Owner, b render.Bundle) 
 		if err != nil {
 			return nil, 0, err
 		}
-		s.Name, s.InjectLabels = rm.SetName(b.Namespace, b.Name), managedresource.InjectedLabels(b.Delivery.InjectLabels)
+		// As its reconciler will send them.
+		rm.Sources = s.Sources
+		if s, err = managedSet(rm, b, objects); err != nil {
+			return nil, 0, err
+		}
 		if inventory, err = managedInventory(ctx, rm, b); err != nil {
 			return nil, 0, err
 		}
@@ -73,6 +79,19 @@ func (r *Reconciler) planBundle(ctx context.Context, o *Owner, b render.Bundle) 
 		item.Owner, item.Component, item.Bundle = o.String(), b.Component, b.Name
 	}
 	return found.Items, found.Unchanged, err
+}
+
+// managedSet are the objects of a bundle as the ManagedResource that is rendered for it wants them.
+func managedSet(rm *managedresource.Reconciler, b render.Bundle, objects []*unstructured.Unstructured) (apply.Set, error) {
+	rendered, _, err := render.ManagedResource(b)
+	if err != nil {
+		return apply.Set{}, err
+	}
+	mr := &resourcesv1alpha1.ManagedResource{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(rendered.Object, mr); err != nil {
+		return apply.Set{}, fmt.Errorf("read the rendered ManagedResource of bundle %s: %w", b.Name, err)
+	}
+	return rm.Set(mr, objects), nil
 }
 
 // managedInventory reads the inventory of a ManagedResource; there is none before the first apply.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/apply/flow"
@@ -116,8 +117,33 @@ func (r *run) look(ctx context.Context, w waiter, rolledOut, details bool) (stri
 		if !v.Healthy || rolledOut && v.Progressing {
 			return describe(w.cluster.Name(), v), nil
 		}
+		if rolledOut {
+			obj, err := w.cluster.Get(ctx, ref)
+			if text := replicasMissing(obj); err == nil && text != "" {
+				return "cluster " + w.cluster.Name() + ": " + ref.String() + ": " + text, nil
+			}
+		}
 	}
 	return "", nil
+}
+
+// replicasMissing says how far the roll-out of a Deployment is; empty when it is done. Its condition alone may lie for a
+// moment: when a change takes it back to an earlier template, it goes on to say NewReplicaSetAvailable until the first
+// new pod is there (kube-controller-manager: syncRolloutStatus).
+func replicasMissing(obj *unstructured.Unstructured) string {
+	if obj == nil || obj.GetKind() != "Deployment" {
+		return ""
+	}
+	wanted, found, err := unstructured.NestedInt64(obj.Object, "spec", "replicas")
+	if err != nil || !found {
+		wanted = 1
+	}
+	all, _, _ := unstructured.NestedInt64(obj.Object, "status", "replicas")
+	updated, _, _ := unstructured.NestedInt64(obj.Object, "status", "updatedReplicas")
+	if updated >= wanted && all <= updated {
+		return ""
+	}
+	return fmt.Sprintf("DeploymentProgressing: %d of %d replicas are up to date, %d old ones are there", updated, wanted, all-updated)
 }
 
 func quickVerdict(ctx context.Context, w waiter, ref apply.Ref) (health.Verdict, error) {
