@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -126,14 +127,16 @@ func complete(o *unstructured.Unstructured) {
 	}
 }
 
-// completeService moves addresses and ports into the ranges of the test's API server.
+// completeService moves addresses and ports into the ranges of the test's API server, and there into the part that
+// it does not allocate from by itself (the first 15 of 254 addresses, the first 86 of 2768 node ports): a Service of another test may hold any other.
 func completeService(o *unstructured.Unstructured) {
-	if ip, _, _ := unstructured.NestedString(o.Object, "spec", "clusterIP"); ip != "" && ip != "None" && !strings.HasPrefix(ip, "10.0.0.") {
-		_ = unstructured.SetNestedField(o.Object, "10.0.0."+ip[strings.LastIndex(ip, ".")+1:]+"7", "spec", "clusterIP")
+	if ip, _, _ := unstructured.NestedString(o.Object, "spec", "clusterIP"); ip != "" && ip != "None" {
+		last, _ := strconv.Atoi(ip[strings.LastIndex(ip, ".")+1:])
+		_ = unstructured.SetNestedField(o.Object, fmt.Sprintf("10.0.0.%d", 2+last%14), "spec", "clusterIP")
 	}
 	inRange := func(m map[string]any, field string) {
-		if n, ok := m[field].(int64); ok && n > 0 && n < 30000 {
-			m[field] = 30000 + n%2768
+		if n, ok := m[field].(int64); ok && n > 0 {
+			m[field] = 30000 + n%86
 		}
 	}
 	spec, _, _ := unstructured.NestedFieldNoCopy(o.Object, "spec")

@@ -10,8 +10,10 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
@@ -72,7 +74,28 @@ func newFixture(t testing.TB) *fixture {
 	require.NoError(t, err)
 	f.api = api
 	f.create(f.object(`{apiVersion: v1, kind: Namespace, metadata: {name: NS}}`))
+	t.Cleanup(f.releaseServices)
 	return f
+}
+
+// releaseServices deletes the Services of the test, whoever made them: their addresses and node ports are those of
+// the whole server, and the next test may name them.
+func (f *fixture) releaseServices() {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	services := f.api.Resource(schema.GroupVersionResource{Version: "v1", Resource: "services"}).Namespace(f.ns)
+	list, err := services.List(ctx, metav1.ListOptions{})
+	require.NoError(f, err)
+	for i := range list.Items {
+		name := list.Items[i].GetName()
+		_, err := services.Patch(ctx, name, types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
+		if err == nil {
+			err = services.Delete(ctx, name, deleteNow)
+		}
+		if !apierrors.IsNotFound(err) {
+			require.NoError(f, err)
+		}
+	}
 }
 
 // cluster is a new connection, as after a restart of the process.
