@@ -37,8 +37,12 @@ generate: ## regenerate deep copies, CRDs and the CUE base
 	@go run ./schemas/generate schemas/base
 
 .PHONY: golden
-golden: build ## record the render of landscapes/local anew
+golden: build ## record the render of landscapes/local anew, to be reviewed with git diff
 	@$(BIN)/pergola golden $(LANDSCAPE) --update
+
+.PHONY: golden-check
+golden-check: build ## compare the render of landscapes/local with the recorded one
+	@$(BIN)/pergola golden $(LANDSCAPE)
 
 .PHONY: lint
 lint: ## go vet and staticcheck
@@ -54,7 +58,7 @@ local-down: $(LOCAL) ## stop the local clusters, keep their data
 
 .PHONY: local-status
 local-status: $(LOCAL) ## show the local clusters
-	@$(LOCAL) status
+	@$(LOCAL) status || [ $$? -eq 1 ] # that something is down is an answer, not an error of make
 
 .PHONY: local-clean
 local-clean: $(LOCAL) ## stop the local clusters and remove their data

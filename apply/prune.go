@@ -143,7 +143,7 @@ func (r *run) examine(ctx context.Context, entries []Entry) []candidate {
 		case err != nil:
 			r.deleted(r.failedDeletion(e.Ref, err))
 		case live == nil:
-			r.leaves(e, Deleted, "it was gone already")
+			r.leaves(e, Gone, "it was gone already")
 		case r.opts.DesiredElsewhere != nil && r.opts.DesiredElsewhere(e.Ref):
 			r.leaves(e, HandedOver, "another set declares it")
 		case live.GetAnnotations()[r.e.keys.KeepObject] == "true":

@@ -17,6 +17,7 @@ const (
 	Recreated  Action = "recreated"
 	Unchanged  Action = "unchanged"
 	Deleted    Action = "deleted"
+	Gone       Action = "gone" // was to be deleted, and was not there any more
 	Deleting   Action = "deleting"
 	Kept       Action = "kept"
 	HandedOver Action = "handed-over"

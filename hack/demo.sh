@@ -71,14 +71,15 @@ trap - EXIT
 grep '↻' "$work/watch.log"
 
 say "Everything is as Git says"
-run "$pergola" status "$landscape"
+run "$pergola" status "$landscape" --live
 
 cat <<EOT
 
 The clusters stay up. Go on with:
 
   export KUBECONFIG=$KUBECONFIG SOPS_AGE_KEY_FILE=$SOPS_AGE_KEY_FILE
-  bin/pergola status $landscape --watch
+  bin/pergola status $landscape --live --components
+  bin/pergola apply $landscape --watch       # then edit a file below it: it is applied as soon as it is valid
   bin/pergola diff $landscape --live
   kubectl --context pergola-runtime get managedresources -A      # any kubectl works, none is needed
   make local-status | make local-down | make local-clean

@@ -1,314 +1,160 @@
 package landscapes
 
 import (
-	"cmp"
-	"fmt"
+	"context"
+	"errors"
+	"maps"
 	"path"
+	"runtime"
 	"slices"
 	"strconv"
-	"strings"
+	"sync"
+	"time"
 
-	"cuelang.org/go/cue"
-	"cuelang.org/go/cue/ast"
-	"cuelang.org/go/cue/build"
-	"cuelang.org/go/cue/cuecontext"
-	"cuelang.org/go/cue/errors"
-	"cuelang.org/go/cue/parser"
-	"cuelang.org/go/cue/token"
+	"golang.org/x/sync/errgroup"
 
+	"github.com/pergola-dev/pergola/landscapes/evaluation"
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// cueFile is a CUE file before it is parsed; name is its path in the repository.
-type cueFile struct {
-	name string
-	data []byte
-}
-
-// readCUE evaluates the CUE files of one folder. Files of the same package belong together; a file without a package
-// stands alone. Packages of other folders are not seen.
-func (l *layer) readCUE(folder string, names []string) []Declaration {
-	packages := map[string][]cueFile{}
+// readCUE gives the packages of the CUE files of one folder. Files of the same package belong together; a file without
+// a package stands alone. Packages of other folders are not seen.
+func (l *layer) readCUE(folder string, names []string) []evaluation.Package {
+	packages := map[string][]evaluation.File{}
+	var order []string
 	for _, name := range names {
 		data, ok := l.read(name)
 		if !ok {
 			continue
 		}
+		file := evaluation.File{Name: name, Data: data}
 		group := name
-		if file, err := parser.ParseFile(name, data, parser.PackageClauseOnly); err == nil && file.PackageName() != "" {
-			group = path.Join(folder, "package "+file.PackageName())
+		if clause := evaluation.PackageName(file); clause != "" {
+			group = path.Join(folder, "package "+clause)
 		}
-		packages[group] = append(packages[group], cueFile{name: name, data: data})
+		if packages[group] == nil {
+			order = append(order, group)
+		}
+		packages[group] = append(packages[group], file)
 	}
-	var found []Declaration
-	for _, group := range sortedKeys(packages) {
-		found = append(found, l.evaluateCUE(packages[group])...)
+	slices.Sort(order)
+	result := make([]evaluation.Package, len(order))
+	for i, group := range order {
+		result[i] = l.newPackage(packages[group])
+	}
+	return result
+}
+
+func (l *loader) newPackage(files []evaluation.File) evaluation.Package {
+	return evaluation.Package{Files: files, Depth: l.limits.Depth, Values: l.limits.Values}
+}
+
+// errNoTime is the cause of a context that ended because all CUE files together took too long.
+var errNoTime = errors.New("the CUE files took too long together")
+
+// evaluate evaluates packages, several at a time, and gives the objects of each.
+func (l *loader) evaluate(packages []evaluation.Package) ([][]Declaration, error) {
+	if len(packages) == 0 {
+		return nil, nil
+	}
+	results := make([]evaluation.Result, len(packages))
+	late := make([]bool, len(packages))
+	started := time.Now()
+	defer func() { l.evaluated += time.Since(started) }()
+	ctx, cancel := context.WithTimeoutCause(l.ctx, l.limits.Evaluation-l.evaluated, errNoTime)
+	defer cancel()
+	var group errgroup.Group
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	for i, pkg := range packages {
+		group.Go(func() error {
+			var err error
+			results[i], err = l.evaluator.Evaluate(ctx, pkg)
+			if err != nil && l.ctx.Err() == nil && errors.Is(context.Cause(ctx), errNoTime) {
+				late[i] = true
+				return nil
+			}
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	found := make([][]Declaration, len(packages))
+	for i, pkg := range packages {
+		if late[i] {
+			l.report(pkg.Files[0].Name, 1, 1, evaluation.RuleCUE, schemas.TypeInvalid, "the CUE files of the landscape took longer than %s together: this one was left out", l.limits.Evaluation)
+		}
+		found[i] = l.declareCUE(pkg, results[i])
+	}
+	return found, nil
+}
+
+// declareCUE makes declarations of the objects of a package, and passes on what is wrong with it.
+func (l *loader) declareCUE(pkg evaluation.Package, result evaluation.Result) (found []Declaration) {
+	for _, v := range result.Violations {
+		v.File = l.relative(v.File)
+		l.violations = append(l.violations, v)
+	}
+	for _, value := range result.Objects {
+		object, ok := plainValue(value).(map[string]any)
+		name := pkg.Files[value.File].Name
+		if !ok {
+			continue
+		}
+		if _, encrypted := object[sopsField]; encrypted {
+			l.report(name, value.Line, value.Column, "landscape/sops", schemas.TypeForbidden, "encrypted objects must be YAML files")
+			continue
+		}
+		found = append(found, l.declare(name, content{
+			object: object, line: value.Line, column: value.Column,
+			tree: sync.OnceValue(func() *place { return l.valuePlaces(pkg, value) }),
+		})...)
 	}
 	return found
 }
 
-func sortedKeys[V any](m map[string]V) []string {
-	keys := make([]string, 0, len(m))
-	for key := range m {
-		keys = append(keys, key)
+// plainValue gives the content of a value with the types of unstructured content.
+func plainValue(value *evaluation.Value) any {
+	switch value.Kind {
+	case evaluation.Map:
+		result := make(map[string]any, len(value.Fields))
+		for name, field := range value.Fields {
+			result[name] = plainValue(field)
+		}
+		return result
+	case evaluation.List:
+		result := make([]any, len(value.Items))
+		for i, item := range value.Items {
+			result[i] = plainValue(item)
+		}
+		return result
+	case evaluation.Int:
+		number, _ := strconv.ParseInt(value.Text, 10, 64)
+		return number
+	case evaluation.Float:
+		number, _ := strconv.ParseFloat(value.Text, 64)
+		return number
+	case evaluation.Bool:
+		return value.Text == "true"
+	case evaluation.String:
+		return value.Text
 	}
-	slices.SortFunc(keys, cmp.Compare[string])
-	return keys
+	return nil
 }
 
-// evaluateCUE gives the objects of one package.
-func (l *loader) evaluateCUE(files []cueFile) (found []Declaration) {
-	// The evaluator is known to panic on some broken input; that must not end a run over many files.
-	defer func() {
-		if recover() != nil {
-			l.report(files[0].name, 0, 0, "landscape/cue", schemas.TypeInvalid, "the CUE evaluator failed on this package; simplify it")
-			found = nil
-		}
-	}()
-	instance := build.NewContext().NewInstance("landscape", nil)
-	for _, file := range files {
-		syntax, err := parser.ParseFile(file.name, file.data, parser.ParseComments)
-		if err != nil {
-			l.reportCUE(file.name, err)
-			return nil
-		}
-		if !l.checkImports(file.name, syntax) {
-			return nil
-		}
-		if err := instance.AddSyntax(syntax); err != nil {
-			l.reportCUE(file.name, err)
-			return nil
+// valuePlaces gives where the parts of a value are written.
+func (l *loader) valuePlaces(pkg evaluation.Package, value *evaluation.Value) *place {
+	tree := &place{position: schemas.Position{File: l.relative(pkg.Files[value.File].Name), Line: value.Line, Column: value.Column}}
+	if value.Kind == evaluation.Map {
+		tree.isMap, tree.fields = true, make(map[string]*place, len(value.Fields))
+		for name, field := range value.Fields {
+			tree.fields[name] = l.valuePlaces(pkg, field)
 		}
 	}
-	if err := instance.Complete(); err != nil {
-		l.reportCUE(files[0].name, err)
-		return nil
-	}
-	value := cuecontext.New().BuildInstance(instance)
-	if err := value.Err(); err != nil {
-		l.reportCUE(files[0].name, err)
-		return nil
-	}
-	c := &cueReader{loader: l, file: files[0].name}
-	c.collect(value, true)
-	return c.found
-}
-
-// checkImports allows packages of the CUE standard library that compute, and nothing that reaches out.
-func (l *loader) checkImports(name string, file *ast.File) bool {
-	allowed := true
-	for spec := range file.ImportSpecs() {
-		importPath, err := strconv.Unquote(spec.Path.Value)
-		first, _, _ := strings.Cut(importPath, "/")
-		if err != nil || strings.Contains(first, ".") || first == "tool" {
-			place := spec.Pos().Position()
-			l.report(name, place.Line, place.Column, "landscape/cue", schemas.TypeForbidden, "%s must not be imported: declarations use the CUE standard library only", spec.Path.Value)
-			allowed = false
-		}
-	}
-	for _, declaration := range file.Decls {
-		attribute, ok := declaration.(*ast.Attribute)
-		if !ok {
-			continue
-		}
-		if key, _ := attribute.Split(); key == "extern" {
-			place := attribute.Pos().Position()
-			l.report(name, place.Line, place.Column, "landscape/cue", schemas.TypeForbidden, "@extern is not allowed: declarations do not read other files")
-			allowed = false
-		}
-	}
-	return allowed
-}
-
-// reportCUE reports every error of an evaluation at its place.
-func (l *loader) reportCUE(file string, err error) {
-	for _, e := range errors.Errors(err) {
-		name, line, column := file, 0, 0
-		positions := append([]token.Pos{e.Position()}, e.InputPositions()...)
-		for _, pos := range positions {
-			if pos.IsValid() && pos.Filename() != "" {
-				name, line, column = pos.Filename(), pos.Line(), pos.Column()
-				break
-			}
-		}
-		where := ""
-		if steps := e.Path(); len(steps) > 0 {
-			where = strings.Join(steps, ".") + ": "
-		}
-		l.report(name, line, column, "landscape/cue", schemas.TypeInvalid, "%s%s", where, cueSentence(e))
-	}
-}
-
-// cueSentence says what is wrong without any value: CUE's own messages quote them, and a file may hold a Secret.
-func cueSentence(e errors.Error) string {
-	format, args := e.Msg()
-	text := fmt.Sprintf(format, args...)
-	for _, known := range []struct{ mark, sentence string }{
-		{"conflicting values", "two places give it different values, or one gives a type that the other does not allow"},
-		{"mismatched types", "it is of another type than is asked for"},
-		{"out of bound", "the value is outside of what a constraint allows"},
-		{"invalid value", "the value is outside of what a constraint allows"},
-		{"incomplete value", "it has no concrete value"},
-		{"field not allowed", "the field is not allowed by a definition it is checked against"},
-		{"structural cycle", "it contains itself without end"},
-		{"cycle", "it refers to itself"},
-		{"empty disjunction", "none of the alternatives fits"},
-		{"division by zero", "it divides by zero"},
-	} {
-		if strings.Contains(text, known.mark) {
-			return known.sentence
-		}
-	}
-	// These speak about names and syntax only.
-	for _, harmless := range []string{"reference ", "undefined field", "expected ", "import", "package ", "missing ", "unexpected ", "illegal "} {
-		if strings.HasPrefix(text, harmless) {
-			return text
-		}
-	}
-	return "CUE cannot evaluate this"
-}
-
-// cueReader collects the objects of an evaluated package.
-type cueReader struct {
-	*loader
-	file  string
-	found []Declaration
-}
-
-// collect takes an object, or looks for objects in the fields of a struct and the items of a list, one level below a
-// top-level field. Other top-level fields are helpers of the author.
-func (c *cueReader) collect(value cue.Value, top bool) {
-	if isObject(value) {
-		c.take(value)
-		return
-	}
-	switch value.IncompleteKind() {
-	case cue.StructKind:
-		fields, err := value.Fields()
-		if err != nil {
-			c.reportCUE(c.file, err)
-			return
-		}
-		for fields.Next() {
-			if top {
-				c.collect(fields.Value(), false)
-			} else if isObject(fields.Value()) {
-				c.take(fields.Value())
-			}
-		}
-	case cue.ListKind:
-		items, err := value.List()
-		if err != nil {
-			c.reportCUE(c.file, err)
-			return
-		}
-		for items.Next() {
-			if isObject(items.Value()) {
-				c.take(items.Value())
-			}
-		}
-	}
-}
-
-func isObject(value cue.Value) bool {
-	return value.LookupPath(cue.ParsePath("apiVersion")).Exists() && value.LookupPath(cue.ParsePath("kind")).Exists()
-}
-
-func (c *cueReader) take(value cue.Value) {
-	if err := value.Validate(cue.Concrete(true), cue.Final()); err != nil {
-		c.reportCUE(c.file, err)
-		return
-	}
-	plain, err := cueContent(value)
-	if err != nil {
-		c.reportCUE(c.file, err)
-		return
-	}
-	object, ok := plain.(map[string]any)
-	if !ok {
-		return
-	}
-	tree := c.places(value, schemas.Position{File: c.relative(c.file), Line: 1, Column: 1})
-	name := c.file
-	line, column := tree.position.Line, tree.position.Column
-	if pos := value.Pos(); pos.IsValid() && pos.Filename() != "" {
-		name = pos.Filename()
-	}
-	content := content{object: object, line: line, column: column, tree: func() *place { return tree }}
-	if _, encrypted := object[sopsField]; encrypted {
-		c.report(name, line, column, "landscape/sops", schemas.TypeForbidden, "encrypted objects must be YAML files")
-		return
-	}
-	c.found = append(c.found, c.declare(name, content)...)
-}
-
-// places gives where the parts of a value are written; a part without a place of its own has that of its parent.
-func (c *cueReader) places(value cue.Value, parent schemas.Position) *place {
-	tree := &place{position: parent}
-	if pos := value.Pos(); pos.IsValid() && pos.Filename() != "" {
-		tree.position = schemas.Position{File: c.relative(pos.Filename()), Line: pos.Line(), Column: pos.Column()}
-	}
-	switch value.Kind() {
-	case cue.StructKind:
-		tree.isMap, tree.fields = true, map[string]*place{}
-		if fields, err := value.Fields(); err == nil {
-			for fields.Next() {
-				tree.fields[fields.Selector().Unquoted()] = c.places(fields.Value(), tree.position)
-			}
-		}
-	case cue.ListKind:
-		if items, err := value.List(); err == nil {
-			for items.Next() {
-				tree.items = append(tree.items, c.places(items.Value(), tree.position))
-			}
-		}
+	for _, item := range value.Items {
+		tree.items = append(tree.items, l.valuePlaces(pkg, item))
 	}
 	return tree
 }
 
-// cueContent gives the content of an object with the types of unstructured content.
-func cueContent(value cue.Value) (any, error) {
-	if chosen, ok := value.Default(); ok {
-		value = chosen
-	}
-	switch value.Kind() {
-	case cue.StructKind:
-		fields, err := value.Fields()
-		if err != nil {
-			return nil, err
-		}
-		result := map[string]any{}
-		for fields.Next() {
-			if result[fields.Selector().Unquoted()], err = cueContent(fields.Value()); err != nil {
-				return nil, err
-			}
-		}
-		return result, nil
-	case cue.ListKind:
-		items, err := value.List()
-		if err != nil {
-			return nil, err
-		}
-		result := []any{}
-		for items.Next() {
-			item, err := cueContent(items.Value())
-			if err != nil {
-				return nil, err
-			}
-			result = append(result, item)
-		}
-		return result, nil
-	case cue.IntKind:
-		return value.Int64()
-	case cue.FloatKind, cue.NumberKind:
-		return value.Float64()
-	case cue.BoolKind:
-		return value.Bool()
-	case cue.NullKind:
-		return nil, nil
-	case cue.BytesKind:
-		data, err := value.Bytes()
-		return string(data), err
-	}
-	return value.String()
-}
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -2,7 +2,10 @@ package landscapes
 
 import (
 	"bytes"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"regexp"
 	"strconv"
 	"strings"
@@ -30,7 +33,10 @@ func checkText(data []byte) *problem {
 	line, start := 1, 0
 	for i := 0; i < len(data); {
 		r, size := utf8.DecodeRune(data[i:])
-		column := utf8.RuneCount(data[start:i]) + 1
+		column := 0
+		if r == 0 || r == utf8.RuneError {
+			column = utf8.RuneCount(data[start:i]) + 1
+		}
 		switch {
 		case i == 0 && (bytes.HasPrefix(data, []byte{0xff, 0xfe}) || bytes.HasPrefix(data, []byte{0xfe, 0xff})):
 			return &problem{1, 1, "the file is UTF-16; save it as UTF-8"}
@@ -116,6 +122,9 @@ func (d document) parse() (*yaml.Node, *problem) {
 			line = n
 		}
 	}
+	if p := d.unknownAlias(words); p != nil {
+		return nil, p
+	}
 	lines := strings.Split(string(d.data), "\n")
 	for _, near := range []int{line, line + 1, line - 1} {
 		if near < 1 || near > len(lines) {
@@ -132,6 +141,53 @@ func (d document) parse() (*yaml.Node, *problem) {
 		column = len(lines[line-1]) - len(strings.TrimLeft(lines[line-1], " ")) + 1
 	}
 	return nil, &problem{d.offset + line, column, "this is not YAML: " + words}
+}
+
+var alias = regexp.MustCompile(`(^|[\s\[{,])\*`)
+
+// unknownAlias finds the place of an alias without an anchor: the parser does not say it, and quotes the alias, which
+// may be a value that should have been in quotes.
+func (d document) unknownAlias(words string) *problem {
+	rest, ok := strings.CutPrefix(words, "unknown anchor '")
+	name, ok2 := strings.CutSuffix(rest, "' referenced")
+	if !ok || !ok2 {
+		return nil
+	}
+	number := d.offset
+	for line := range strings.Lines(string(d.data)) {
+		number++
+		for _, at := range alias.FindAllStringIndex(line, -1) {
+			if after, ok := strings.CutPrefix(line[at[1]:], name); ok && (after == "" || strings.ContainsAny(after[:1], " \t\r\n,]}")) {
+				return &problem{number, utf8.RuneCountInString(line[:at[1]]), "an alias (*NAME) refers to an anchor (&NAME) that does not exist before it; put text that begins with * in quotes"}
+			}
+		}
+	}
+	return &problem{d.offset + 1, 1, "an alias (*NAME) refers to an anchor (&NAME) that does not exist before it"}
+}
+
+// jsonProblem finds the syntax error of a JSON file: the YAML parser often does not say where it is.
+func jsonProblem(data []byte) *problem {
+	var syntax *json.SyntaxError
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	for {
+		var value json.RawMessage
+		err := decoder.Decode(&value)
+		if err == nil {
+			continue
+		}
+		offset := int64(len(data))
+		if errors.As(err, &syntax) {
+			offset = syntax.Offset
+		} else if !errors.Is(err, io.ErrUnexpectedEOF) {
+			return nil
+		}
+		before := data[:max(0, offset-1)]
+		message := "the file ends too early"
+		if syntax != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
+			message = syntax.Error()
+		}
+		return &problem{bytes.Count(before, []byte("\n")) + 1, utf8.RuneCount(before[bytes.LastIndexByte(before, '\n')+1:]) + 1, "this is not JSON: " + message}
+	}
 }
 
 func shift(node *yaml.Node, offset int, seen map[*yaml.Node]bool) {

@@ -12,7 +12,7 @@ import (
 
 // TestLayeredExample: layers and CUE files together, with the places of what they set.
 func TestLayeredExample(t *testing.T) {
-	landscape, violations, err := Load("examples/layered/production", Options{})
+	landscape, violations, err := Load(t.Context(), "examples/layered/production", Options{})
 	require.NoError(t, err)
 	assert.Empty(t, violations)
 	found, err := landscape.Validate(t.Context(), schemas.Options{})
@@ -33,7 +33,7 @@ func TestLayeredExample(t *testing.T) {
 
 // TestFindingsOfALandscape: findings about objects have the place of the layer that set the value.
 func TestFindingsOfALandscape(t *testing.T) {
-	landscape, violations, err := Load("examples/layered/production", Options{})
+	landscape, violations, err := Load(t.Context(), "examples/layered/production", Options{})
 	require.NoError(t, err)
 	require.Empty(t, violations)
 	garden := landscape.Declarations[1].Object.Object

@@ -2,8 +2,10 @@ package landscapes
 
 import (
 	"fmt"
+	"path"
 	"sync"
 
+	"go.yaml.in/yaml/v3"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -14,19 +16,10 @@ import (
 func (l *loader) parseYAML(name string, data []byte) []Declaration {
 	var contents []content
 	for _, d := range split(data) {
-		node, p := d.parse()
-		if p != nil {
-			l.report(name, p.line, p.column, "landscape/file", schemas.TypeInvalid, "%s", p.message)
-			continue
-		}
-		c := &converter{limits: l.limits}
-		value := c.value(node, 0)
-		for _, p := range c.problems {
-			l.report(name, p.line, p.column, "landscape/file", schemas.TypeInvalid, "%s", p.message)
-		}
+		value, node := l.parseDocument(name, d)
 		object, ok := value.(map[string]any)
 		switch {
-		case len(c.problems) > 0:
+		case node == nil:
 		case !ok:
 			l.report(name, node.Line, node.Column, "landscape/file", schemas.TypeInvalid, "must be an object with apiVersion, kind and metadata")
 		default:
@@ -39,6 +32,28 @@ func (l *loader) parseYAML(name string, data []byte) []Declaration {
 		found = append(found, l.declare(name, c)...)
 	}
 	return found
+}
+
+// parseDocument gives the content of a document and its node; nil if something is wrong with it, which is reported.
+func (l *loader) parseDocument(name string, d document) (any, *yaml.Node) {
+	node, p := d.parse()
+	if p != nil {
+		if at := jsonProblem(d.data); path.Ext(name) == ".json" && at != nil {
+			at.line += d.offset
+			p = at
+		}
+		l.report(name, p.line, p.column, "landscape/file", schemas.TypeInvalid, "%s", p.message)
+		return nil, nil
+	}
+	c := &converter{limits: l.limits}
+	value := c.value(node, 0)
+	for _, p := range c.problems {
+		l.report(name, p.line, p.column, "landscape/file", schemas.TypeInvalid, "%s", p.message)
+	}
+	if len(c.problems) > 0 {
+		return nil, nil
+	}
+	return value, node
 }
 
 // content is one object of a file with its places.

@@ -15,7 +15,7 @@ import (
 type Landscape struct {
 	// Dir is the folder as the caller named it.
 	Dir string
-	// FS is the repository and Path the landscape folder inside it. Overlays and operations are read through FS. It
+	// FS is the repository and Path the landscape folder inside it. Overlays are read through FS. It
 	// refuses paths and links that leave the repository, and stays open as long as it is referred to.
 	FS   fs.FS
 	Path string
@@ -27,8 +27,6 @@ type Landscape struct {
 	Declarations []Declaration
 	// Overlays are the folders components/OWNER/COMPONENT of the layers and the landscape, bases first.
 	Overlays []Overlay
-	// Operations are the files operations/ID.yaml of the landscape itself, by name.
-	Operations []Operation
 	// Layers are the folders that were merged, bases first, relative to the landscape folder; "." is the landscape.
 	Layers []string
 }
@@ -40,14 +38,6 @@ type Overlay struct {
 	Path string
 	// Layer is the layer it comes from, as in Landscape.Layers.
 	Layer string
-}
-
-// Operation is a one-shot operation asked for by a file.
-type Operation struct {
-	// ID is the name of the file without its extension.
-	ID string
-	// Path is the file, in Landscape.FS.
-	Path string
 }
 
 // Find gives the declaration of an object.

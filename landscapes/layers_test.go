@@ -88,7 +88,7 @@ func TestLinksOnDisk(t *testing.T) {
 	require.NoError(t, os.Symlink("a.yaml", filepath.Join(dir, "inside.yaml")))
 	require.NoError(t, os.Symlink("loop.yaml", filepath.Join(dir, "loop.yaml")))
 
-	landscape, violations, err := Load(dir, Options{})
+	landscape, violations, err := Load(t.Context(), dir, Options{})
 	require.NoError(t, err)
 	assert.Equal(t, []string{"Namespace a"}, names(landscape))
 	var files []string
@@ -109,12 +109,12 @@ func TestLoadFindsTheRepository(t *testing.T) {
 		require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o700))
 		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
 	}
-	landscape, violations, err := Load(filepath.Join(root, "landscapes", "live"), Options{})
+	landscape, violations, err := Load(t.Context(), filepath.Join(root, "landscapes", "live"), Options{})
 	require.NoError(t, err)
 	assert.Empty(t, violations)
 	assert.Equal(t, []string{"Namespace shared"}, names(landscape))
 
-	_, violations, err = Load(filepath.Join(root, "landscapes", "live"), Options{Root: filepath.Join(root, "landscapes")})
+	_, violations, err = Load(t.Context(), filepath.Join(root, "landscapes", "live"), Options{Root: filepath.Join(root, "landscapes")})
 	require.NoError(t, err)
 	require.Len(t, violations, 1)
 	assert.Contains(t, violations[0].Message, "leaves the repository")

@@ -23,7 +23,7 @@ func TestCUEErrorsQuoteNoValues(t *testing.T) {
 				"landscape.yaml": {Data: []byte(fmt.Sprintf(leakLandscape, "{}"))},
 				"a.cue":          {Data: []byte(`s: {apiVersion: "v1", kind: "Secret", metadata: name: "a", stringData: {a: ` + constraint + `}}`)},
 			}
-			_, violations, err := LoadFS(tree, ".", Options{})
+			_, violations, err := LoadFS(t.Context(), tree, ".", Options{})
 			require.NoError(t, err)
 			require.NotEmpty(t, violations)
 			assert.NotContains(t, fmt.Sprint(violations), "hunter2SECRET")
@@ -36,7 +36,7 @@ func TestCUEErrorsQuoteNoValues(t *testing.T) {
 func TestLayersOfAWrongTypeAreNotLost(t *testing.T) {
 	for _, layers := range []string{"{layers: ../base}", "{layers: [5]}", "{layers: {a: ../base}}", "{layers: 5}"} {
 		tree := fstest.MapFS{"live/landscape.yaml": {Data: []byte(fmt.Sprintf(leakLandscape, layers))}, "base/landscape.yaml": {Data: []byte(fmt.Sprintf(leakLandscape, "{}"))}}
-		l, violations, err := LoadFS(tree, "live", Options{})
+		l, violations, err := LoadFS(t.Context(), tree, "live", Options{})
 		require.NoError(t, err)
 		found, err := l.Validate(t.Context(), schemas.Options{})
 		require.NoError(t, err)

@@ -1,6 +1,7 @@
 package landscapes
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -12,13 +13,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
+	"github.com/pergola-dev/pergola/landscapes/evaluation"
 	"github.com/pergola-dev/pergola/schemas"
 )
 
 // Load reads the landscape folder dir. The violations are about files; Landscape.Validate gives those about objects.
 // Their File is relative to dir. The error is for what is no finding: dir does not exist, cannot be read, or holds no
-// landscape.yaml (errors.Is fs.ErrNotExist).
-func Load(dir string, opts Options) (*Landscape, []schemas.Violation, error) {
+// landscape.yaml (errors.Is fs.ErrNotExist), CUE files cannot be evaluated at all, or ctx ended.
+func Load(ctx context.Context, dir string, opts Options) (*Landscape, []schemas.Violation, error) {
 	absolute, err := filepath.Abs(dir)
 	if err == nil {
 		absolute, err = filepath.EvalSymlinks(absolute)
@@ -39,7 +41,7 @@ func Load(dir string, opts Options) (*Landscape, []schemas.Violation, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("opening the repository of %s: %w", dir, err)
 	}
-	landscape, violations, err := LoadFS(handle.FS(), filepath.ToSlash(inside), opts)
+	landscape, violations, err := LoadFS(ctx, handle.FS(), filepath.ToSlash(inside), opts)
 	if landscape != nil {
 		landscape.Dir = dir
 	}
@@ -67,7 +69,7 @@ func repositoryRoot(dir, given string) (string, error) {
 
 // LoadFS is Load for a folder of any file system, such as the tree of a Git commit: fsys is the repository, dir the
 // landscape folder in it, with slashes. The file system should have fs.ReadLinkFS if it has symbolic links.
-func LoadFS(fsys fs.FS, dir string, opts Options) (*Landscape, []schemas.Violation, error) {
+func LoadFS(ctx context.Context, fsys fs.FS, dir string, opts Options) (*Landscape, []schemas.Violation, error) {
 	home := path.Clean(dir)
 	if !fs.ValidPath(home) {
 		return nil, nil, fmt.Errorf("the landscape folder %s is not a path inside the repository", dir)
@@ -78,18 +80,29 @@ func LoadFS(fsys fs.FS, dir string, opts Options) (*Landscape, []schemas.Violati
 		}
 		return nil, nil, fmt.Errorf("reading %s of the landscape %s: %w", configFile, dir, err)
 	}
-	l := newLoader(fsys, home, opts)
+	l := newLoader(ctx, fsys, home, opts)
 	l.landscape.Dir = dir
-	l.loadFolder(home)
+	if err := l.loadFolder(home); err != nil {
+		if ctx.Err() != nil {
+			return nil, nil, ctx.Err()
+		}
+		return nil, nil, fmt.Errorf("reading the landscape %s: %w", dir, err)
+	}
 	l.landscape.Declarations = l.merged.list
+	l.reportNested()
+	l.checkConfig()
 	l.convertConfig()
 	schemas.Sort(l.violations)
 	return l.landscape, l.violations, nil
 }
 
-func newLoader(fsys fs.FS, home string, opts Options) *loader {
+func newLoader(ctx context.Context, fsys fs.FS, home string, opts Options) *loader {
+	evaluator := opts.Evaluator
+	if evaluator == nil {
+		evaluator = evaluation.InProcess{}
+	}
 	return &loader{
-		fs: fsys, home: home, opts: opts, limits: opts.Limits.withDefaults(),
+		ctx: ctx, evaluator: evaluator, fs: fsys, home: home, opts: opts, limits: opts.Limits.withDefaults(),
 		done: map[string]bool{}, open: map[string]bool{}, merged: newDeclarations(),
 		landscape: &Landscape{FS: fsys, Path: home, Config: &landscapev1alpha1.Landscape{}},
 	}
@@ -108,23 +121,29 @@ func (l *loader) convertConfig() {
 }
 
 // Parse reads one manifest, from a file or standard input, outside of any landscape. The name is used in places; if it
-// ends in .cue the text is CUE, otherwise YAML or JSON.
-func Parse(name string, data []byte, opts Options) ([]Declaration, []schemas.Violation) {
-	l := newLoader(nil, ".", opts)
+// ends in .cue the text is CUE, otherwise YAML or JSON. The error is that of Load.
+func Parse(ctx context.Context, name string, data []byte, opts Options) ([]Declaration, []schemas.Violation, error) {
+	l := newLoader(ctx, nil, ".", opts)
 	if limit := l.limits.FileSize; int64(len(data)) > limit {
 		l.report(name, 0, 0, "landscape/limits", schemas.TypeTooLong, "is larger than %d bytes", limit)
-		return nil, l.violations
+		return nil, l.violations, nil
 	}
 	if p := checkText(data); p != nil {
 		l.report(name, p.line, p.column, "landscape/file", schemas.TypeInvalid, "%s", p.message)
-		return nil, l.violations
+		return nil, l.violations, nil
 	}
 	layer := &layer{loader: l, folder: ".", found: newDeclarations()}
 	if strings.HasSuffix(name, ".cue") {
-		layer.addAll(l.evaluateCUE([]cueFile{{name: name, data: data}}))
+		layer.readings = []reading{{pkg: l.newPackage([]evaluation.File{{Name: name, Data: data}})}}
 	} else {
-		layer.addAll(l.parseYAML(name, data))
+		layer.readings = []reading{{found: l.parseYAML(name, data)}}
+	}
+	if err := layer.finish(); err != nil {
+		if ctx.Err() != nil {
+			return nil, nil, ctx.Err()
+		}
+		return nil, nil, fmt.Errorf("reading %s: %w", name, err)
 	}
 	schemas.Sort(l.violations)
-	return layer.found.list, l.violations
+	return layer.found.list, l.violations, nil
 }

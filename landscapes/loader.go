@@ -1,6 +1,7 @@
 package landscapes
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -8,9 +9,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
+	"github.com/pergola-dev/pergola/landscapes/evaluation"
 	"github.com/pergola-dev/pergola/schemas"
 )
 
@@ -19,6 +20,9 @@ const configFile = "landscape.yaml"
 
 // loader reads one landscape. It collects violations instead of stopping at the first one.
 type loader struct {
+	ctx        context.Context
+	evaluator  evaluation.Evaluator
+	evaluated  time.Duration // spent on CUE files
 	fs         fs.FS
 	home       string // the landscape folder
 	opts       Options
@@ -29,8 +33,10 @@ type loader struct {
 
 	// done and open are the folders that were merged, or are being read: to load none twice, and to find cycles.
 	done, open map[string]bool
-	landscape  *Landscape
-	merged     *declarations
+	// nested are landscapes in folders of this one.
+	nested    []string
+	landscape *Landscape
+	merged    *declarations
 }
 
 // report adds a violation about a file. The name is the path in the repository.
@@ -65,9 +71,9 @@ func (l *loader) layerName(folder string) string {
 }
 
 // loadFolder merges the layers that a folder builds on, and then the folder itself.
-func (l *loader) loadFolder(folder string) {
+func (l *loader) loadFolder(folder string) error {
 	if l.done[folder] {
-		return
+		return nil
 	}
 	l.open[folder] = true
 	defer delete(l.open, folder)
@@ -79,24 +85,32 @@ func (l *loader) loadFolder(folder string) {
 		bases = l.layersOf(config, folder)
 	}
 	for _, base := range bases {
-		l.loadFolder(base)
+		if err := l.loadFolder(base); err != nil {
+			return err
+		}
 	}
 	if hasConfig {
 		layer.readSpecialFolders()
 	}
 	skip := append(bases, l.specialFolders(folder, hasConfig)...)
 	if config != nil {
-		if facts, _, _ := unstructured.NestedString(config.Object.Object, "spec", "facts"); facts != "" {
-			skip = append(skip, path.Join(folder, facts))
+		if facts := l.rebaseFacts(config, folder); facts != "" {
+			skip = append(skip, facts)
 		}
 	}
-	layer.walk(folder, 0, skip)
+	if err := layer.walk(folder, 0, skip); err != nil {
+		return err
+	}
+	if err := layer.finish(); err != nil {
+		return err
+	}
 	l.done[folder] = true
 	l.landscape.Layers = append(l.landscape.Layers, l.relativeFolder(folder))
 	l.merged.lay(layer.found)
 	if config != nil {
 		l.mergeConfig(config)
 	}
+	return nil
 }
 
 func (l *loader) relativeFolder(folder string) string {
@@ -104,15 +118,6 @@ func (l *loader) relativeFolder(folder string) string {
 		return "."
 	}
 	return l.relative(folder)
-}
-
-// specialFolders are the folders of a landscape that hold no declarations: overlays, one-shot operations, and the
-// recorded render.
-func (l *loader) specialFolders(folder string, isLandscape bool) []string {
-	if !isLandscape {
-		return nil
-	}
-	return []string{path.Join(folder, "components"), path.Join(folder, "operations"), path.Join(folder, "golden")}
 }
 
 func (l *loader) mergeConfig(config *Declaration) {

@@ -24,7 +24,7 @@ func demoKey(t testing.TB) Options {
 func TestLocal(t *testing.T) {
 	for name, opts := range map[string]Options{"with key": demoKey(t), "without key": {}} {
 		t.Run(name, func(t *testing.T) {
-			landscape, violations, err := Load("local", opts)
+			landscape, violations, err := Load(t.Context(), "local", opts)
 			require.NoError(t, err)
 			assert.Empty(t, violations)
 			found, err := landscape.Validate(t.Context(), schemas.Options{})

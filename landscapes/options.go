@@ -3,8 +3,11 @@ package landscapes
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"filippo.io/age"
+
+	"github.com/pergola-dev/pergola/landscapes/evaluation"
 )
 
 // Options of Load, LoadFS and Parse.
@@ -15,6 +18,9 @@ type Options struct {
 	// AgeIdentities are the private keys to decrypt SOPS-encrypted Secrets with. Without a fitting key a Secret is
 	// loaded with its names and keys but without values.
 	AgeIdentities []age.Identity
+	// Evaluator evaluates CUE files; default evaluation.InProcess, which has no limits of time and memory. It is not
+	// used for landscapes without CUE files.
+	Evaluator evaluation.Evaluator
 	// Limits bound what is read; zero values mean the defaults.
 	Limits Limits
 }
@@ -29,6 +35,8 @@ type Limits struct {
 	Depth int
 	// Values is the largest number of values in one document after anchors are expanded; default 200,000.
 	Values int
+	// Evaluation is how long the evaluation of all CUE files may take together; default 2 minutes.
+	Evaluation time.Duration
 }
 
 func (l Limits) withDefaults() Limits {
@@ -43,6 +51,9 @@ func (l Limits) withDefaults() Limits {
 	}
 	if l.Values <= 0 {
 		l.Values = 200_000
+	}
+	if l.Evaluation <= 0 {
+		l.Evaluation = 2 * time.Minute
 	}
 	return l
 }

@@ -33,7 +33,16 @@ func (l *loader) decrypt(name string, data []byte, contents []content) []content
 	if !encrypted {
 		return contents
 	}
+	plainValues := false
+	for i := range contents {
+		if contents[i].secret == SecretEncrypted && l.reportPlainValues(name, contents[i]) {
+			plainValues = true
+		}
+	}
 	branches, err := decryptFile(data, l.opts.AgeIdentities)
+	if plainValues {
+		err = errNoKey // what is wrong was said, and more exactly than decryption can
+	}
 	if err != nil && !errors.Is(err, errNoKey) {
 		l.report(name, sopsLine(contents), 1, "landscape/sops", schemas.TypeInvalid, "%s", err)
 	}
@@ -170,17 +179,35 @@ func hideValues(value any) any {
 	return value
 }
 
+// holdsCiphertext tells whether SOPS encrypted anything: its metadata alone hide nothing.
+func holdsCiphertext(sealed map[string]any) bool {
+	found := false
+	walkTexts(sealed, nil, func(path []string, _ func() *place, value any) {
+		text, ok := value.(string)
+		found = found || ok && isEncrypted(text)
+	}, nil)
+	return found
+}
+
 func isEncrypted(text string) bool { return strings.HasPrefix(text, "ENC[AES256_GCM,") }
 
 // checkSecret says how the values of a Secret are known, and reports values that everyone can read.
 func (l *loader) checkSecret(d *Declaration) {
+	if d.Secret == "" {
+		before := len(l.violations)
+		if l.reportCiphertext(d); len(l.violations) > before {
+			return
+		}
+	}
 	isSecret := d.Object.GetKind() == "Secret" && d.Object.GetAPIVersion() == "v1"
 	switch {
 	case !isSecret && d.Secret != "":
 		l.reportField(d, sopsField, schemas.TypeForbidden, "landscape/sops", "only Secrets may be encrypted: other objects must be readable in a review, and without a key")
 		d.Secret = ""
-	case isSecret && d.Secret == "":
-		d.Secret = SecretPlain
+	case isSecret && (d.Secret == "" || !holdsCiphertext(d.Sealed)):
+		if d.Secret == "" {
+			d.Secret = SecretPlain
+		}
 		for _, field := range []string{"data", "stringData"} {
 			if values, ok := d.Object.Object[field].(map[string]any); ok && len(values) > 0 {
 				l.reportField(d, field, schemas.TypeForbidden, "landscape/secret-not-encrypted",

@@ -27,7 +27,7 @@ func testKey(t *testing.T) Options {
 }
 
 func TestEncryptedSecret(t *testing.T) {
-	found, violations := Parse("secret.yaml", []byte(sopsFile(t, "secret.yaml")), testKey(t))
+	found, violations := parse(t, "secret.yaml", sopsFile(t, "secret.yaml"), testKey(t))
 	assert.Empty(t, violations)
 	require.Len(t, found, 1)
 	assert.Equal(t, SecretDecrypted, found[0].Secret)
@@ -39,7 +39,7 @@ func TestEncryptedSecret(t *testing.T) {
 func TestEncryptedSecretWithoutFittingKey(t *testing.T) {
 	for name, opts := range map[string]Options{"no key": {}, "another key": demoKey(t)} {
 		t.Run(name, func(t *testing.T) {
-			found, violations := Parse("secret.yaml", []byte(sopsFile(t, "secret.yaml")), opts)
+			found, violations := parse(t, "secret.yaml", sopsFile(t, "secret.yaml"), opts)
 			assert.Empty(t, violations)
 			require.Len(t, found, 1)
 			assert.Equal(t, SecretEncrypted, found[0].Secret)
@@ -54,18 +54,18 @@ func TestEncryptedSecretWithoutFittingKey(t *testing.T) {
 func TestEncryptedFormIsKept(t *testing.T) {
 	for name, opts := range map[string]Options{"no key": {}, "key": testKey(t)} {
 		t.Run(name, func(t *testing.T) {
-			found, _ := Parse("secret.yaml", []byte(sopsFile(t, "secret.yaml")), opts)
+			found, _ := parse(t, "secret.yaml", sopsFile(t, "secret.yaml"), opts)
 			require.Len(t, found, 1)
 			assert.NotContains(t, found[0].Sealed, "sops")
 			assert.Contains(t, found[0].Sealed["stringData"].(map[string]any)["password"], "ENC[AES256_GCM,")
 
-			over, _ := Parse("over.yaml", []byte("apiVersion: v1\nkind: Secret\nmetadata: {name: one, labels: {a: b}}\n"), Options{})
+			over, _ := parse(t, "over.yaml", "apiVersion: v1\nkind: Secret\nmetadata: {name: one, labels: {a: b}}\n", Options{})
 			layOver(&found[0], &over[0])
 			assert.Contains(t, found[0].Sealed["stringData"].(map[string]any)["password"], "ENC[AES256_GCM,")
 			assert.Equal(t, "b", found[0].Sealed["metadata"].(map[string]any)["labels"].(map[string]any)["a"])
 		})
 	}
-	plain, _ := Parse("ns.yaml", []byte(namespace("x")), Options{})
+	plain, _ := parse(t, "ns.yaml", namespace("x"), Options{})
 	assert.Nil(t, plain[0].Sealed)
 }
 
@@ -75,12 +75,12 @@ func TestTamperedSecret(t *testing.T) {
 		"another name":    {strings.Replace(text, "name: one", "name: two", 1), "secret.yaml:12:1 Invalid the signature (sops.mac) does not fit the content: the file was changed after it was encrypted; edit it with `sops FILE`"},
 		"moved value":     {strings.Replace(text, "password:", "other:", 1), "secret.yaml:12:1 Invalid a value cannot be decrypted: it was changed after it was encrypted, or moved to another field"},
 		"broken metadata": {strings.Replace(text, "lastmodified: \"2026", "lastmodified: \"x", 1), "secret.yaml:12:1 Invalid the SOPS metadata cannot be read; encrypt the file again with `sops --encrypt`"},
-		"plain value":     {strings.Replace(text, "stringData:", "stringData:\n  added: hunter2-in-the-clear", 1), "secret.yaml:13:1 Invalid a value cannot be decrypted: it was changed after it was encrypted, or moved to another field"},
+		"plain value":     {strings.Replace(text, "stringData:", "stringData:\n  added: hunter2-in-the-clear", 1), "secret.yaml:8:10 Forbidden stringData.added is not encrypted, though the SOPS metadata say it has to be: edit the file with `sops FILE`, and renew the value"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			require.NotEqual(t, text, test.text)
-			found, violations := Parse("secret.yaml", []byte(test.text), testKey(t))
+			found, violations := parse(t, "secret.yaml", test.text, testKey(t))
 			assert.Equal(t, []string{test.want}, summaries(violations))
 			require.Len(t, found, 1)
 			assert.Equal(t, SecretEncrypted, found[0].Secret)
@@ -89,7 +89,7 @@ func TestTamperedSecret(t *testing.T) {
 }
 
 func TestOnlySecretsAreEncrypted(t *testing.T) {
-	_, violations := Parse("c.yaml", []byte(sopsFile(t, "configmap.yaml")), testKey(t))
+	_, violations := parse(t, "c.yaml", sopsFile(t, "configmap.yaml"), testKey(t))
 	require.Len(t, violations, 1)
 	assert.Equal(t, "c.yaml", violations[0].File)
 	assert.Contains(t, violations[0].Message, "only Secrets may be encrypted")
@@ -97,7 +97,7 @@ func TestOnlySecretsAreEncrypted(t *testing.T) {
 
 func TestPlainSecretIsAWarning(t *testing.T) {
 	text := "apiVersion: v1\nkind: Secret\nmetadata: {name: a, namespace: b}\nstringData:\n  password: correct-horse-battery\n"
-	found, violations := Parse("s.yaml", []byte(text), Options{})
+	found, violations := parse(t, "s.yaml", text, Options{})
 	require.Len(t, violations, 1)
 	assert.Equal(t, schemas.SeverityWarning, violations[0].Severity)
 	assert.Equal(t, "landscape/secret-not-encrypted", violations[0].Rule)
@@ -110,4 +110,47 @@ func TestAgeKeyErrorsShowNoKey(t *testing.T) {
 	_, err := ParseAgeIdentities("# comment\n\nAGE-SECRET-KEY-1WRONG\n")
 	require.Error(t, err)
 	assert.Equal(t, "line 3 is no age key; a key begins with AGE-SECRET-KEY-1", err.Error())
+}
+
+// TestPlainValuesInEncryptedFiles are found without a key, by the rules that the SOPS metadata give.
+func TestPlainValuesInEncryptedFiles(t *testing.T) {
+	const encrypted = "ENC[AES256_GCM,data:eA==,iv:eA==,tag:eA==,type:str]"
+	const message = "is not encrypted, though the SOPS metadata say it has to be: edit the file with `sops FILE`, and renew the value"
+	const readable = "the values are readable for everyone who can read the repository; encrypt the file with SOPS, and renew the values"
+	tests := map[string]struct {
+		selection string
+		want      []string
+	}{
+		"encrypted_regex":              {"encrypted_regex: ^(data|stringData)$", []string{"s.yaml:6:10 Forbidden stringData.plain " + message, "s.yaml:7:22 Forbidden stringData.plain_unencrypted " + message}},
+		"encrypted_regex of one key":   {"encrypted_regex: ^good$", nil},
+		"unencrypted_regex":            {"unencrypted_regex: ^(apiVersion|kind|metadata|plain)$", []string{"s.yaml:7:22 Forbidden stringData.plain_unencrypted " + message}},
+		"unencrypted_suffix":           {"unencrypted_suffix: _unencrypted", []string{"s.yaml:6:10 Forbidden stringData.plain " + message}},
+		"encrypted_suffix":             {"encrypted_suffix: ood", nil},
+		"no selection":                 {"version: 3.13.3", []string{"s.yaml:6:10 Forbidden stringData.plain " + message, "s.yaml:7:22 Forbidden stringData.plain_unencrypted " + message}},
+		"comments, which are not read": {"encrypted_comment_regex: secret", nil},
+		"a broken expression":          {"encrypted_regex: (", []string{"s.yaml:1:1 Invalid sops.encrypted_regex is not a regular expression"}},
+	}
+	text := "apiVersion: v1\nkind: Secret\nmetadata: {name: a, namespace: b}\nstringData:\n  good: " + encrypted + "\n  plain: correct-horse\n  plain_unencrypted: battery\n  empty: \"\"\n" +
+		"sops:\n  lastmodified: \"2026-01-01T00:00:00Z\"\n  mac: " + encrypted + "\n  age: [{recipient: age1lcrwv2agztvtgl862m0g75eajqv40rhdxuvlcm75vwc3jrrd9dlqzl5945, enc: x}]\n  "
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			_, violations := parse(t, "s.yaml", text+test.selection+"\n", Options{})
+			assert.Equal(t, test.want, summaries(violations))
+			assert.NotContains(t, fmt.Sprint(violations), "correct-horse")
+		})
+	}
+	_, violations := parse(t, "s.yaml", strings.Replace(text, encrypted, "staple", 1)+"encrypted_regex: ^nothing$\n", Options{})
+	assert.Equal(t, []string{"s.yaml:5:3 Forbidden " + readable}, summaries(violations), "metadata that select nothing hide nothing")
+}
+
+// TestCiphertextWithoutMetadata would be applied as it is.
+func TestCiphertextWithoutMetadata(t *testing.T) {
+	const message = "the value is encrypted, but the object has no SOPS metadata (sops:), so nobody can decrypt it; restore them, or encrypt the file again with `sops --encrypt`"
+	text, _, _ := strings.Cut(sopsFile(t, "secret.yaml"), "sops:")
+	_, violations := parse(t, "secret.yaml", text, testKey(t))
+	assert.Equal(t, []string{"secret.yaml:8:13 Invalid " + message, "secret.yaml:11:8 Invalid " + message}, summaries(violations))
+	assert.True(t, schemas.HasErrors(violations))
+	assert.Equal(t, "stringData.password", violations[0].Field)
+	_, violations = parse(t, "a.cue", `s: {apiVersion: "v1", kind: "ConfigMap", metadata: name: "a", data: a: "ENC[AES256_GCM,data:x]"}`, Options{})
+	assert.Equal(t, []string{"a.cue:1:69 Invalid " + message}, summaries(violations))
 }

@@ -21,7 +21,11 @@ func Markdown(p Plan, limit int) string {
 	if p.From != "" || p.To != "" {
 		title += fmt.Sprintf(" (%s → %s)", escape(p.From), escape(p.To))
 	}
-	b.WriteString(title + "\n\n" + p.Line() + "\n")
+	b.WriteString(title + "\n\n")
+	for _, note := range p.Notes {
+		b.WriteString("> " + cell(note) + "\n\n")
+	}
+	b.WriteString(p.Line() + "\n")
 	b.WriteString(risks(p, (limit-b.Len()-room)/2))
 	omitted := 0
 	for _, group := range grouped(p.Items) {

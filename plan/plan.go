@@ -53,9 +53,12 @@ type Field struct {
 // Plan is everything that would change, in the order it is printed. The diff of two revisions, the dry run against
 // live clusters and the deletion gate speak of this one value.
 type Plan struct {
-	From      string  `json:"from,omitempty"`
-	To        string  `json:"to,omitempty"`
-	Items     []Item  `json:"items"`
+	From string `json:"from,omitempty"`
+	To   string `json:"to,omitempty"`
+	// Notes say what a reader has to know of the comparison itself.
+	Notes []string `json:"notes,omitempty"`
+	Items []Item   `json:"items"`
+	// Unchanged counts the objects of bundles and declarations that stay as they are, not the ManagedResources that carry them.
 	Unchanged int     `json:"unchanged"`
 	Summary   Summary `json:"summary"`
 }

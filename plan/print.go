@@ -54,6 +54,12 @@ func text(p Plan, colored bool) string {
 		}
 		return c.Sprint(s)
 	}
+	for _, note := range p.Notes {
+		b.WriteString("Note: " + printable(note) + "\n")
+	}
+	if len(p.Notes) > 0 && len(p.Items) > 0 {
+		b.WriteString("\n")
+	}
 	group := ""
 	for _, item := range p.Items {
 		if g := heading(item); g != group {
@@ -75,10 +81,14 @@ func text(p Plan, colored bool) string {
 	return b.String()
 }
 
+// counted says which objects the numbers of a plan are about: the ManagedResources and Secrets that carry bundles to their
+// cluster follow from them, and are not counted.
+const counted = "objects in bundles and declarations"
+
 // Line is the summary in one line.
 func (p Plan) Line() string {
 	if p.Empty() {
-		return fmt.Sprintf("No changes (%d objects unchanged).", p.Unchanged)
+		return fmt.Sprintf("No changes (%d %s unchanged).", p.Unchanged, counted)
 	}
 	var parts []string
 	for _, c := range []struct {
@@ -93,7 +103,7 @@ func (p Plan) Line() string {
 			parts = append(parts, fmt.Sprintf("%d %s", c.n, c.word))
 		}
 	}
-	return fmt.Sprintf("%s, %d unchanged.", strings.Join(parts, ", "), p.Unchanged)
+	return fmt.Sprintf("%s, %d unchanged (%s).", strings.Join(parts, ", "), p.Unchanged, counted)
 }
 
 func heading(item Item) string {

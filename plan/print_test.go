@@ -18,7 +18,7 @@ var update = flag.Bool("update", false, "write the golden files anew")
 
 // example has one of everything that is printed.
 func example() Plan {
-	p := Plan{From: "main", To: "work tree", Unchanged: 7, Items: []Item{
+	p := Plan{From: "main", To: "work tree", Unchanged: 7, Notes: []string{"the base is *not* valid"}, Items: []Item{
 		{Cluster: "runtime", Owner: "garden local", Component: "garden/vpa", Bundle: "vpa", Action: Create, Object: Ref{"v1", "ConfigMap", "garden", "new"}, Origin: "vpa/objects.cue:7"},
 		{Cluster: "runtime", Component: "garden/vpa", Bundle: "vpa", Action: Change, Object: Ref{"apps/v1", "Deployment", "garden", "vpa-updater"}, Consequences: []string{"rolls its pods"}, Fields: []Field{
 			{Path: "spec.replicas", Old: int64(1), New: int64(2)},
@@ -67,7 +67,7 @@ func TestPrint(t *testing.T) {
 
 func TestPrintNothing(t *testing.T) {
 	for format, want := range map[string]string{
-		FormatText: "No changes (3 objects unchanged).\n", FormatMarkdown: "### Rendered changes\n\nNo changes (3 objects unchanged).\n",
+		FormatText: "No changes (3 objects in bundles and declarations unchanged).\n", FormatMarkdown: "### Rendered changes\n\nNo changes (3 objects in bundles and declarations unchanged).\n",
 	} {
 		var got bytes.Buffer
 		require.NoError(t, Print(&got, Plan{Unchanged: 3}, format, false))

@@ -12,7 +12,7 @@ import (
 
 // BenchmarkRenderLocal renders every owner of the local landscape; what a process does only once is done before.
 func BenchmarkRenderLocal(b *testing.B) {
-	l, _, err := landscapes.Load("../landscapes/local", landscapes.Options{})
+	l, _, err := landscapes.Load(b.Context(), "../landscapes/local", landscapes.Options{})
 	require.NoError(b, err)
 	for b.Loop() {
 		bundles, err := render.All(l, components.FS, nil)

@@ -2,7 +2,6 @@ package render
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io/fs"
 	"path"
@@ -35,6 +34,8 @@ type Component struct {
 	Facts     []string
 	Condition string
 	bundles   []bundleSpec
+	// value is the component as it was evaluated.
+	value cue.Value
 }
 
 // SecretRequests returns the requests of the component by name, in a stable order.
@@ -59,6 +60,8 @@ type bundleSpec struct {
 	KeepObjects  bool              `json:"keepObjects"`
 	Condition    string            `json:"condition"`
 	source       cue.Value
+	// value is the bundle as it was evaluated.
+	value cue.Value
 }
 
 func cataloguePath(p string) string { return "components/" + strings.TrimPrefix(p, "/") }
@@ -95,7 +98,8 @@ func (e *evaluator) component(dir string, in *Input, images map[string]string) (
 	if err := v.Err(); err != nil {
 		return Component{}, cueError(dir+": facts", err)
 	}
-	return c, c.decode(v.LookupPath(cue.ParsePath("component")))
+	c.value = v.LookupPath(cue.ParsePath("component"))
+	return c, c.decode(c.value)
 }
 
 func (c *Component) decode(root cue.Value) error {
@@ -115,7 +119,7 @@ func (c *Component) decode(root cue.Value) error {
 	for fields.Next() {
 		b, err := decodeBundle(fields.Value())
 		if err != nil {
-			return fmt.Errorf("%s: bundle %s: %w", cataloguePath(c.Path), fields.Selector(), err)
+			return fmt.Errorf("bundle %s: %w", fields.Selector(), err)
 		}
 		c.bundles = append(c.bundles, b)
 	}
@@ -129,14 +133,14 @@ func decodeBundle(v cue.Value) (bundleSpec, error) {
 		"name": &b.Name, "cluster": &b.Cluster, "direct": &b.Direct, "class": &b.Class, "namespace": &b.Namespace,
 		"labels": &b.Labels, "injectLabels": &b.InjectLabels, "keepObjects": &b.KeepObjects, "condition": &b.Condition,
 	}
-	for field, target := range targets {
-		if err := v.LookupPath(cue.ParsePath(field)).Decode(target); err != nil {
+	for _, field := range sortedKeys(targets) {
+		if err := v.LookupPath(cue.ParsePath(field)).Decode(targets[field]); err != nil {
 			return b, cueError(field, err)
 		}
 	}
-	b.source = v.LookupPath(cue.ParsePath("source"))
+	b.value, b.source = v, v.LookupPath(cue.ParsePath("source"))
 	if !b.source.Exists() {
-		return b, errors.New("no source: one of cue, helm, kustomize, crds")
+		return b, at(v, "no source: one of cue, helm, kustomize, crds")
 	}
 	return b, nil
 }

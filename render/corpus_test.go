@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"sort"
@@ -88,6 +89,51 @@ func TestCorpus(t *testing.T) {
 	}
 }
 
+// TestCorpusOperatingSystemConfig: the texts of units and files are our own, so TestCorpus leaves them out; that they are there is
+// compared here.
+func TestCorpusOperatingSystemConfig(t *testing.T) {
+	root := corpusRoot(t)
+	res, err := Render(corpusInput(t, root, "shoot"), Options{Catalogue: components.FS, Only: []string{"shoot/operatingsystemconfig"}})
+	require.NoError(t, err)
+	names := func(object map[string]any) map[string]bool {
+		out := map[string]bool{}
+		spec, _ := object["spec"].(map[string]any)
+		for _, unit := range mapsIn(spec["units"]) {
+			out["unit "+unit["name"].(string)] = true
+		}
+		for _, file := range mapsIn(spec["files"]) {
+			name := file["path"].(string)
+			if strings.HasPrefix(path.Base(name), "config-") {
+				name = path.Dir(name) + "/config-VERSION.yaml" // named after the image of the agent
+			}
+			out["file "+name] = true
+		}
+		return out
+	}
+	later := regexp.MustCompile(`opentelemetry|updatecacerts|update-local-ca|ROOTcerts|unit containerd.service$`) // log shipping and root certificates
+	want := corpusObjects(t, filepath.Join(root, "objects", "shoot/extensions-operatingsystemconfig", "reconcile-example.yaml"))
+	compared := 0
+	for _, b := range res.Bundles {
+		for _, o := range b.Objects {
+			recorded := map[string]bool{}
+			for _, w := range want {
+				meta, _ := w["metadata"].(map[string]any)
+				if meta["name"] == o.GetName() {
+					recorded = names(w)
+				}
+			}
+			for name := range recorded {
+				if later.MatchString(name) {
+					delete(recorded, name)
+				}
+			}
+			compared += len(recorded)
+			require.Equal(t, recorded, names(o.Object), o.GetName())
+		}
+	}
+	require.Greater(t, compared, 20)
+}
+
 func corpusRoot(t *testing.T) string {
 	t.Helper()
 	root := os.Getenv("PERGOLA_CORPUS")
@@ -117,9 +163,18 @@ func corpusInput(t *testing.T, root, owner string) Input {
 		t.Fatalf("no %s in %s", kind, name)
 		return nil
 	}
-	facts := Facts{Clusters: map[string]ClusterFact{
-		"runtime": {KubernetesVersion: "1.34.1"}, "seed": {KubernetesVersion: "1.34.1"},
-	}}
+	// The address is what upstream's fake API server gave to the Service; CAs of shoots have no hash in their names.
+	facts := Facts{
+		Clusters:  map[string]ClusterFact{"runtime": {KubernetesVersion: "1.34.1"}, "seed": {KubernetesVersion: "1.34.1"}},
+		Addresses: map[string]string{"kube-apiserver": "10.241.0.5"},
+		Secrets:   map[string]SecretFact{"ca-kubelet": {Name: "ca-kubelet", Bundle: "ca-kubelet-bundle-" + symbolicMark}, "ssh-keypair": symbolicSecret("ssh-keypair")},
+	}
+	// The public key is part of the recording: it has to come out where it belongs.
+	recorded, err := os.ReadFile(filepath.Join(root, "objects", "shoot/extensions-infrastructure", "reconcile-example.yaml"))
+	require.NoError(t, err)
+	key := facts.Secrets["ssh-keypair"]
+	key.PublicKey = string(regexp.MustCompile(`sshPublicKey: (\S+)`).FindSubmatch(recorded)[1])
+	facts.Secrets["ssh-keypair"] = key
 	switch owner {
 	case "garden":
 		g := read("garden", "Garden")

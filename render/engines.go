@@ -11,12 +11,15 @@ import (
 	"sync"
 
 	"cuelang.org/go/cue"
+	"cuelang.org/go/cue/token"
+	yamlv3 "go.yaml.in/yaml/v3"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/yaml"
 
 	"github.com/pergola-dev/pergola/api/crds"
+	"github.com/pergola-dev/pergola/schemas"
 )
 
 // source renders the source of a bundle with the engine it names.
@@ -38,9 +41,7 @@ func source(catalogue fs.FS, dir string, in Input, spec bundleSpec) ([]Object, e
 			continue
 		}
 		if chosen != nil {
-			pos := v.Pos()
-			return nil, fmt.Errorf("%s:%d:%d: component.bundles.%s.source.%s: field not allowed: the source is %s already",
-				pos.Filename(), pos.Line(), pos.Column(), spec.Name, engine.field, first)
+			return nil, at(v, "component.bundles.%s.source.%s: field not allowed: the source is %s already", spec.Name, engine.field, first)
 		}
 		first, chosen = engine.field, func() ([]Object, error) { return engine.render(v) }
 	}
@@ -50,7 +51,36 @@ func source(catalogue fs.FS, dir string, in Input, spec bundleSpec) ([]Object, e
 	if err := spec.source.Err(); err != nil {
 		return nil, cueError("source", err)
 	}
-	return nil, errors.New("source names no engine: one of cue, helm, kustomize, crds")
+	return nil, at(spec.value, "source names no engine: one of cue, helm, kustomize, crds")
+}
+
+// at is an error about a value of a component, with its place.
+func at(v cue.Value, format string, args ...any) finding {
+	p := writtenAt(v)
+	return finding{Position: schemas.Position{File: p.Filename(), Line: p.Line(), Column: p.Column()}, kind: schemas.TypeInvalid, message: fmt.Sprintf(format, args...)}
+}
+
+// writtenAt is where a component writes a value: the shape that every component has is written in another file.
+func writtenAt(v cue.Value) token.Pos {
+	best := v.Pos()
+	if best.IsValid() && best.Filename() != schemaFile {
+		return best
+	}
+	if op, parts := v.Expr(); op == cue.AndOp {
+		for _, part := range parts {
+			if p := part.Pos(); p.IsValid() && p.Filename() != schemaFile {
+				return p
+			}
+		}
+	}
+	if fields, err := v.Fields(); err == nil {
+		for fields.Next() {
+			if p := fields.Value().Pos(); p.IsValid() && p.Filename() != schemaFile {
+				return p
+			}
+		}
+	}
+	return best
 }
 
 // definitions are those of our API, read once; nobody changes them.
@@ -92,7 +122,7 @@ func crdObjects(v cue.Value) ([]Object, error) {
 		return nil, cueError("crds", err)
 	}
 	var out []Object
-	for _, name := range names {
+	for i, name := range names {
 		found := false
 		for _, crd := range definitions() {
 			if crd.Spec.Group != name && crd.Name != name {
@@ -110,7 +140,7 @@ func crdObjects(v cue.Value) ([]Object, error) {
 			out = append(out, Object{Unstructured: obj, Origin: Origin{File: "api/crds/" + crd.Spec.Group + "_" + crd.Spec.Names.Plural + ".yaml"}})
 		}
 		if !found {
-			return nil, fmt.Errorf("no CustomResourceDefinition for %q in our API: known groups are %s", name, strings.Join(crdGroups(), ", "))
+			return nil, at(v.LookupPath(cue.MakePath(cue.Index(i))), "no CustomResourceDefinition for %q in our API: known groups are %s", name, strings.Join(crdGroups(), ", "))
 		}
 	}
 	return out, nil
@@ -149,7 +179,7 @@ func DecodeYAML(file string, data []byte) ([]Object, error) {
 	for _, doc := range splitYAML(data) {
 		content, err := decodeObject(doc.text)
 		if err != nil {
-			return nil, fmt.Errorf("%s: document that starts at line %d: %w", file, doc.line, err)
+			return nil, documentFinding(file, doc, err)
 		}
 		if len(content) == 0 {
 			continue
@@ -157,7 +187,10 @@ func DecodeYAML(file string, data []byte) ([]Object, error) {
 		origin := Origin{File: file, Line: doc.line}
 		obj := &unstructured.Unstructured{Object: content}
 		if obj.GetKind() == "" || obj.GetAPIVersion() == "" {
-			return nil, fmt.Errorf("%s: not an object: apiVersion and kind are required", origin)
+			return nil, finding{
+				Position: schemas.Position{File: file, Line: doc.first(), Column: 1}, kind: schemas.TypeRequired,
+				message: "not an object: apiVersion and kind are required",
+			}
 		}
 		if !obj.IsList() {
 			out = append(out, Object{Unstructured: obj, Origin: origin})
@@ -167,10 +200,37 @@ func DecodeYAML(file string, data []byte) ([]Object, error) {
 			out = append(out, Object{Unstructured: o.(*unstructured.Unstructured), Origin: origin})
 			return nil
 		}); err != nil {
-			return nil, fmt.Errorf("%s: %w", origin, err)
+			return nil, documentFinding(file, doc, errors.New("a List has items, each an object"))
 		}
 	}
 	return out, nil
+}
+
+// documentFinding gives what is wrong with a document its place: the line that the parser names, or where it begins.
+func documentFinding(file string, doc yamlDocument, err error) finding {
+	var node yamlv3.Node
+	if syntax := yamlv3.Unmarshal(doc.text, &node); syntax != nil {
+		f := syntaxFinding(file, doc.text, syntax)
+		f.Line += doc.line - 1
+		return f
+	}
+	message := "the document is no object"
+	if len(node.Content) > 0 && node.Content[0].Kind == yamlv3.MappingNode {
+		message = "this is not YAML of an object: " + firstLine(err.Error())
+	}
+	return finding{Position: schemas.Position{File: file, Line: doc.first(), Column: 1}, kind: schemas.TypeInvalid, message: message}
+}
+
+// first is the first line of a document that says something.
+func (d yamlDocument) first() int {
+	line := d.line
+	for text := range bytes.Lines(d.text) {
+		if text = bytes.TrimSpace(text); len(text) > 0 && text[0] != '#' {
+			return line
+		}
+		line++
+	}
+	return d.line
 }
 
 // yamlDocument is a part of a stream and the line of the stream it starts at.

@@ -136,37 +136,46 @@ func TestEngineErrors(t *testing.T) {
 			"bundle app: object ConfigMap/ at components/garden/app/component.cue:4: apiVersion, kind and metadata.name are required"},
 		"cue: no such field of the declaration": {cue("cue: [{apiVersion: \"v1\", kind: \"ConfigMap\",\n\t\tmetadata: name: garden.spec.nope}]", ""),
 			"components/garden/app/component.cue:5:31: component.bundles.app.source.cue.0.metadata.name: undefined field: nope"},
-		"cue: no object": {cue("cue: []", ""), "bundle app rendered no object: disable the component instead"},
+		"cue: no object": {cue("cue: []", ""), "components/garden/app/component.cue:4:51: bundle app rendered no object: disable the component instead"},
 
 		"component: unknown field": {cue("cue: ["+oneConfigMap+"]", "component: imagez: []\n"),
 			"components/garden/app/component.cue:6:12: component.imagez: field not allowed"},
 		"component: another cluster": {map[string]string{"garden/app/component.cue": "package component\ncomponent: bundles: app: {cluster: \"moon\", source: cue: []}\n"},
 			`components/garden/app/component.cue:2:36: component.bundles.app.cluster: conflicting values "runtime" and "moon"`},
 		"component: two engines": {cue("{cue: ["+oneConfigMap+`], kustomize: "."}`, ""),
-			"component.bundles.app.source.kustomize: field not allowed"},
+			`component.cue:4:175: component.bundles.app.source.kustomize: field not allowed: the source is cue already`},
 		"component: no source": {map[string]string{"garden/app/component.cue": "package component\ncomponent: bundles: app: cluster: \"runtime\"\n"},
-			"bundle app: source names no engine: one of cue, helm, kustomize, crds"},
+			"bundle app: components/garden/app/component.cue:2:21: source names no engine: one of cue, helm, kustomize, crds"},
 		"component: another package": {map[string]string{"garden/app/component.cue": "package other\n"},
 			"components/garden/app/component.cue: package is other, want component"},
 		"component: unknown image": {cue("cue: ["+oneConfigMap+"]", "component: images: [\"nope\"]\n"),
-			"image nope is not in the image vector for these Kubernetes versions"},
+			"components/garden/app/component.cue:6:21: image nope is not in the image vector for these Kubernetes versions"},
 
-		"crds: unknown": {cue(`crds: ["nope"]`, ""), `no CustomResourceDefinition for "nope" in our API: known groups are core.gardener.cloud, `},
+		"crds: unknown": {cue(`crds: ["nope"]`, ""), `components/garden/app/component.cue:4:66: no CustomResourceDefinition for "nope" in our API: known groups are core.gardener.cloud, `},
 
 		"helm: missing value": {chart(plainYAML + "data:\n  v: {{ .Values.name }}\n"),
-			"helm: render chart components/garden/app/chart: template: app/templates/a.yaml:6:15: executing \"app/templates/a.yaml\" at <.Values.name>: map has no entry for key \"name\""},
-		"helm: failing template": {chart("apiVersion: v1\nkind: {{ fail \"needs a name\" }}\n"), "app/templates/a.yaml:2:9): needs a name"},
-		"helm: broken template":  {chart("apiVersion: v1\nkind: {{ nope }\n"), "app/templates/a.yaml:2)"},
+			`bundle app: components/garden/app/chart/templates/a.yaml:6:16: helm: executing "components/garden/app/chart/templates/a.yaml" at <.Values.name>: map has no entry for key "name"`},
+		"helm: failing template": {chart("apiVersion: v1\nkind: {{ fail \"needs a name\" }}\n"), "bundle app: components/garden/app/chart/templates/a.yaml:2:10: helm: needs a name"},
+		"helm: required value":   {chart("apiVersion: v1\nkind: x\nmetadata:\n  name: {{ required \"give a name\" nil }}\n"), "components/garden/app/chart/templates/a.yaml:4:12: helm: give a name"},
+		"helm: broken template":  {chart("apiVersion: v1\nkind: {{ nope }\n"), `components/garden/app/chart/templates/a.yaml:2:1: helm: function "nope" not defined`},
+		"helm: included template": {with(chart(`{{ include "help" . }}`), "garden/app/chart/templates/_help.tpl", "{{ define \"help\" }}\n{{ .Values.nope }}{{ end }}"),
+			"components/garden/app/chart/templates/_help.tpl:2:11: helm: "},
 		"helm: broken YAML": {chart("apiVersion: v1\n  kind: x\n"),
-			"helm: output of components/garden/app/chart/templates/a.yaml: document that starts at line 1: yaml: line 2: mapping values are not allowed"},
-		"helm: no object":       {chart("a: v1\n"), "components/garden/app/chart/templates/a.yaml:1: not an object: apiVersion and kind are required"},
-		"helm: no chart":        {cue(`helm: {chart: "nope", values: {}}`, ""), "helm: read chart components/garden/app/nope"},
-		"helm: leaves":          {cue(`helm: {chart: "../../../etc", values: {}}`, ""), `path "../../../etc" leaves the catalogue`},
-		"helm: leaves from top": {cue(`helm: {chart: "/../etc", values: {}}`, ""), `path "/../etc" leaves the catalogue`},
+			`components/garden/app/chart/templates/a.yaml:2:3: helm: line 2 of the output, "kind: x": this is not YAML: mapping values are not allowed in this context`},
+		"helm: broken YAML of a loop": {chart("{{ range list 1 2 }}\n  a: b\n c: d\n{{ end }}"), `components/garden/app/chart/templates/a.yaml:`},
+		"helm: no object":             {chart("a: v1\n"), `components/garden/app/chart/templates/a.yaml:1:1: helm: line 1 of the output, "a: v1": not an object: apiVersion and kind are required`},
+		"helm: no chart":              {cue(`helm: {chart: "nope", values: {}}`, ""), "components/garden/app/component.cue:4:73: helm: the chart components/garden/app/nope cannot be read: "},
+		"helm: leaves":                {cue(`helm: {chart: "../../../etc", values: {}}`, ""), `components/garden/app/component.cue:4:73: helm: path "../../../etc" leaves the catalogue`},
+		"helm: leaves from top":       {cue(`helm: {chart: "/../etc", values: {}}`, ""), `path "/../etc" leaves the catalogue`},
 
-		"kustomize: missing file":  {kustomize("resources: [b.yaml]\n"), "kustomize: build components/garden/app: accumulating resources: accumulation err='accumulating resources from 'b.yaml': 'components/garden/app/b.yaml' doesn't exist'"},
-		"kustomize: unknown field": {kustomize("namePrefx: p-\n"), `components/garden/app/kustomization.yaml: invalid Kustomization: json: unknown field "namePrefx"`},
-		"kustomize: no folder":     {cue(`kustomize: "nope"`, ""), "kustomize: build components/garden/app/nope: must build at directory: not a valid directory: 'components/garden/app/nope' doesn't exist"},
+		"kustomize: missing file": {kustomize("resources: [b.yaml]\n"), `components/garden/app/kustomization.yaml:1:13: resources[0]: there is no file "b.yaml" in this folder`},
+		"kustomize: same object twice": {with(kustomize("resources: [a.yaml, b.yaml]\n"), "garden/app/a.yaml", plainYAML, "garden/app/b.yaml", plainYAML),
+			"components/garden/app/kustomization.yaml:1:1: resources: accumulating resources"},
+		"kustomize: broken patch": {with(kustomize("resources: [a.yaml]\npatches:\n- patch: '{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {x: y}}'\n- patch: '[{op: remove, path: /spec}]'\n  target: {kind: ConfigMap}\n"), "garden/app/a.yaml", plainYAML),
+			"components/garden/app/kustomization.yaml:4:3: patches[1]: "},
+		"kustomize: broken object": {with(kustomize("resources: [a.yaml]\n"), "garden/app/a.yaml", "# x\n---\na: [\n"), "components/garden/app/a.yaml:3:"},
+		"kustomize: unknown field": {kustomize("namePrefx: p-\n"), `components/garden/app/kustomization.yaml:1:1: namePrefx: the field "namePrefx" does not exist; did you mean "namePrefix"?`},
+		"kustomize: no folder":     {cue(`kustomize: "nope"`, ""), "bundle app: components/garden/app/component.cue:4:70: there is no folder components/garden/app/nope"},
 		"kustomize: leaves":        {cue(`kustomize: "../../../x"`, ""), `path "../../../x" leaves the catalogue`},
 	}
 	for name, test := range tests {
@@ -215,7 +224,7 @@ func TestKustomizeStaysInItsFolder(t *testing.T) {
 			_, err := renderSmall(t, files)
 			require.Error(t, err)
 			assert.Contains(t, err.Error(), "components/garden/app/")
-			assert.Regexp(t, "ustomization(.yaml)?: remote base .*: only files of this folder are allowed", err.Error())
+			assert.Regexp(t, `ustomization(.yaml)?:1:\d+: .* is not in this folder: nothing remote is read`, err.Error())
 		})
 	}
 	for name, text := range map[string]string{
@@ -223,7 +232,7 @@ func TestKustomizeStaysInItsFolder(t *testing.T) {
 	} {
 		t.Run("plugin "+name, func(t *testing.T) {
 			_, err := renderSmall(t, map[string]string{"garden/app/component.cue": component(`kustomize: "."`, ""), "garden/app/kustomization.yaml": text + "\n"})
-			require.ErrorContains(t, err, "components/garden/app/kustomization.yaml: ")
+			require.ErrorContains(t, err, "components/garden/app/kustomization.yaml:1:1: ")
 		})
 	}
 	t.Run("parent folder", func(t *testing.T) {
@@ -231,7 +240,7 @@ func TestKustomizeStaysInItsFolder(t *testing.T) {
 			"garden/app/component.cue": component(`kustomize: "."`, ""), "garden/app/kustomization.yaml": "resources: [../other/a.yaml]\n",
 			"garden/other/a.yaml": plainYAML,
 		})
-		require.ErrorContains(t, err, "'/other/a.yaml' doesn't exist")
+		require.ErrorContains(t, err, `components/garden/app/kustomization.yaml:1:13: resources[0]: "../other/a.yaml" leaves the folder`)
 	})
 }
 
@@ -256,5 +265,5 @@ func TestDecodeYAML(t *testing.T) {
 	}
 	assert.Equal(t, []string{"ConfigMap/a f.yaml:3", "Secret/b f.yaml:9", "Secret/c f.yaml:9"}, got)
 	_, err = DecodeYAML("f.yaml", []byte(plainYAML+"---\na: [\n"))
-	assert.ErrorContains(t, err, "f.yaml: document that starts at line 6: ")
+	assert.ErrorContains(t, err, "f.yaml:6:1: this is not YAML: ")
 }

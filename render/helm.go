@@ -27,13 +27,14 @@ func helmObjects(catalogue fs.FS, dir string, in Input, spec bundleSpec, v cue.V
 	if err := v.Decode(&src); err != nil {
 		return nil, cueError("helm", err)
 	}
+	named := v.LookupPath(cue.ParsePath("chart"))
 	chartDir, err := resolve(dir, src.Chart)
 	if err != nil {
-		return nil, fmt.Errorf("helm: %w", err)
+		return nil, at(named, "helm: %s", err)
 	}
 	files, err := chartFiles(catalogue, chartDir)
 	if err != nil {
-		return nil, fmt.Errorf("helm: read chart %s: %w", cataloguePath(chartDir), err)
+		return nil, at(named, "helm: the chart %s cannot be read: %s", cataloguePath(chartDir), err)
 	}
 	chart, err := loader.LoadFiles(files)
 	if err != nil {
@@ -50,15 +51,15 @@ func helmObjects(catalogue fs.FS, dir string, in Input, spec bundleSpec, v cue.V
 	}
 	rendered, err := engine.Engine{Strict: true}.Render(chart, values)
 	if err != nil {
-		return nil, fmt.Errorf("helm: render chart %s: %w", cataloguePath(chartDir), err)
+		return nil, templateError(chartDir, chart.Name(), err)
 	}
-	return helmOutput(chartDir, chart.Name(), rendered)
+	return helmOutput(catalogue, chartDir, chart.Name(), rendered)
 }
 
 // helmOutput decodes the rendered templates in a stable order; notes and
 // partials are not objects. Files under crds/ are not rendered by Helm and have no
 // place in a chart of the catalogue.
-func helmOutput(chartDir, chartName string, rendered map[string]string) ([]Object, error) {
+func helmOutput(catalogue fs.FS, chartDir, chartName string, rendered map[string]string) ([]Object, error) {
 	names := make([]string, 0, len(rendered))
 	for name := range rendered {
 		names = append(names, name)
@@ -70,10 +71,10 @@ func helmOutput(chartDir, chartName string, rendered map[string]string) ([]Objec
 		if strings.HasPrefix(base, "_") || base == "NOTES.txt" || strings.TrimSpace(rendered[name]) == "" {
 			continue
 		}
-		file := cataloguePath(path.Join(chartDir, strings.TrimPrefix(name, chartName+"/")))
-		objects, err := DecodeYAML(file, []byte(rendered[name]))
+		template := path.Join(chartDir, strings.TrimPrefix(name, chartName+"/"))
+		objects, err := DecodeYAML(cataloguePath(template), []byte(rendered[name]))
 		if err != nil {
-			return nil, fmt.Errorf("helm: output of %w", err)
+			return nil, outputError(catalogue, template, rendered[name], err)
 		}
 		for i := range objects {
 			// The line is one of the output, not of the template: it would mislead.

@@ -48,6 +48,14 @@ func component(source, rest string) string {
 	return "package component\n\ncomponent: {\n\tbundles: app: {cluster: \"runtime\", direct: true, source: " + source + "}\n}\n" + rest
 }
 
+// with adds files, given as name and text in turn.
+func with(files map[string]string, more ...string) map[string]string {
+	for i := 0; i+1 < len(more); i += 2 {
+		files[more[i]] = more[i+1]
+	}
+	return files
+}
+
 // manifest is what all bundles render to, as text.
 func manifest(t *testing.T, bundles []Bundle) string {
 	t.Helper()
@@ -82,7 +90,7 @@ func loadLandscape(t *testing.T, files map[string]string) *landscapes.Landscape 
 	for name, text := range files {
 		tree[name] = &fstest.MapFile{Data: []byte(text)}
 	}
-	l, violations, err := landscapes.LoadFS(tree, ".", landscapes.Options{})
+	l, violations, err := landscapes.LoadFS(t.Context(), tree, ".", landscapes.Options{})
 	require.NoError(t, err)
 	require.False(t, schemas.HasErrors(violations), "%v", violations)
 	return l

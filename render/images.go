@@ -3,6 +3,7 @@ package render
 import (
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 
 	"github.com/Masterminds/semver/v3"
@@ -37,6 +38,20 @@ func ReadImageVector(catalogue fs.FS) ([]Image, error) {
 		return nil, fmt.Errorf("%s: %w", cataloguePath(ImageVectorFile), err)
 	}
 	return vector.Images, nil
+}
+
+// imageNames are the names that the image vector of a catalogue has, in order.
+func imageNames(catalogue fs.FS) ([]string, error) {
+	vector, err := ReadImageVector(catalogue)
+	if err != nil {
+		return nil, err
+	}
+	names := make([]string, 0, len(vector))
+	for _, image := range vector {
+		names = append(names, image.Name)
+	}
+	slices.Sort(names)
+	return slices.Compact(names), nil
 }
 
 // ResolveImages picks, for each name, the entry of the vector that allows both versions; the most constrained one wins.

@@ -15,6 +15,8 @@ import (
 	"sigs.k8s.io/kustomize/api/types"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 	"sigs.k8s.io/yaml"
+
+	"github.com/pergola-dev/pergola/schemas"
 )
 
 // originAnnotation is written by krusty when buildMetadata asks for origins.
@@ -28,7 +30,10 @@ func kustomizeSource(catalogue fs.FS, dir string, v cue.Value) ([]Object, error)
 	}
 	folder, err := resolve(dir, name)
 	if err != nil {
-		return nil, fmt.Errorf("kustomize: %w", err)
+		return nil, at(v, "kustomize: %s", err)
+	}
+	if info, err := fs.Stat(catalogue, folder); err != nil || !info.IsDir() {
+		return nil, at(v, "there is no folder %s", cataloguePath(folder))
 	}
 	// A folder inside the component sees the whole component, so that it can
 	// build on a base beside it.
@@ -45,22 +50,100 @@ func kustomizeSource(catalogue fs.FS, dir string, v cue.Value) ([]Object, error)
 	})
 }
 
-// kustomizeBuild runs krusty on an in-memory file system. Remote bases are
-// refused beforehand, because krusty would run git for them.
+// kustomizeBuild runs krusty on an in-memory file system. Everything that can be said without it is said beforehand.
 func kustomizeBuild(memory filesys.FileSystem, dir string, place func(string) string) ([]Object, error) {
-	if err := prepareKustomizations(memory, dir, place); err != nil {
+	check := kustomizationCheck{files: memory, root: buildRoot(dir), place: place}
+	if check.folder(dir); len(check.out) > 0 {
+		return nil, check.out.err()
+	}
+	k, found := readKustomization(memory, kustomizationIn(memory, dir), place)
+	if len(found) > 0 {
+		return nil, found.err()
+	}
+	resources, err := krustyOrCulprit(memory, k, place)
+	if err != nil {
+		return nil, err
+	}
+	return decodeResources(memory, k, resources, place)
+}
+
+// krustyOrCulprit runs krusty with a kustomization in the place of the one that is there, and finds out which part of it is wrong when
+// that fails.
+func krustyOrCulprit(memory filesys.FileSystem, k kustomization, place func(string) string) (resmap.ResMap, error) {
+	resources, err := krustyBuild(memory, k.path, k.Kustomization)
+	if err == nil {
+		return resources, nil
+	}
+	root := buildRoot(k.path)
+	text := withoutContent(strings.ReplaceAll(err.Error(), "'"+root, "'"+place(root)))
+	return nil, culprit(memory, k, text)
+}
+
+// culprit is the part of a kustomization at which krusty fails: parts are added one after the other.
+func culprit(memory filesys.FileSystem, k kustomization, text string) finding {
+	at := func(field string) finding { return k.finding(field, schemas.TypeInvalid, "%s", text) }
+	fails := func(part types.Kustomization) bool {
+		_, err := krustyBuild(memory, k.path, part)
+		return err != nil
+	}
+	part := k.Kustomization
+	part.Patches, part.Replacements, part.Images, part.Replicas = nil, nil, nil, nil
+	//lint:ignore SA1019 deprecated fields are read by krusty, too
+	part.PatchesJson6902, part.PatchesStrategicMerge = nil, nil
+	if fails(part) {
+		return at("resources")
+	}
+	for i := range k.Patches {
+		if part.Patches = k.Patches[:i+1]; fails(part) {
+			if i < len(k.aimed) {
+				return finding{Position: k.aimed[i].at, field: k.aimed[i].field, kind: schemas.TypeInvalid, message: text}
+			}
+			return at(fmt.Sprintf("patches[%d]", i))
+		}
+	}
+	for i := range k.Replacements {
+		if part.Replacements = k.Replacements[:i+1]; fails(part) {
+			return at(fmt.Sprintf("replacements[%d]", i))
+		}
+	}
+	for i := range k.Replicas {
+		if part.Replicas = k.Replicas[:i+1]; fails(part) {
+			return at(fmt.Sprintf("replicas[%d]", i))
+		}
+	}
+	return at("")
+}
+
+// krustyBuild builds a folder with another kustomization than the one that is written there.
+func krustyBuild(memory filesys.FileSystem, file string, k types.Kustomization) (resmap.ResMap, error) {
+	k.BuildMetadata = []string{types.OriginAnnotations}
+	out, err := yaml.Marshal(k)
+	if err != nil {
+		return nil, err
+	}
+	before, err := memory.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	before = slices.Clone(before)
+	if err := memory.WriteFile(file, out); err != nil {
 		return nil, err
 	}
 	options := krusty.MakeDefaultOptions()
 	options.LoadRestrictions = types.LoadRestrictionsRootOnly
 	options.Reorder = krusty.ReorderOptionNone
 	options.PluginConfig = types.DisabledPluginConfig()
-	resources, err := runKrusty(krusty.MakeKustomizer(options), memory, dir)
-	if err != nil {
-		root := dir[:1+strings.IndexByte(dir[1:]+"/", '/')]
-		return nil, fmt.Errorf("kustomize: build %s: %s", place(dir), withoutContent(strings.ReplaceAll(err.Error(), "'"+root, "'"+place(root))))
+	resources, err := runKrusty(krusty.MakeKustomizer(options), memory, path.Dir(file))
+	if restored := memory.WriteFile(file, before); err == nil {
+		err = restored
 	}
+	return resources, err
+}
+
+// decodeResources takes objects from krusty, each with its origin.
+func decodeResources(memory filesys.FileSystem, k kustomization, resources resmap.ResMap, place func(string) string) ([]Object, error) {
 	var out []Object
+	lines := objectLines{files: memory, known: map[string][]Object{}}
 	for _, res := range resources.Resources() {
 		doc, err := res.AsYAML()
 		if err != nil {
@@ -70,12 +153,41 @@ func kustomizeBuild(memory filesys.FileSystem, dir string, place func(string) st
 		if err != nil {
 			return nil, fmt.Errorf("kustomize: %s: %w", res.CurId(), err)
 		}
-		obj := Object{Unstructured: &unstructured.Unstructured{Object: content}, Origin: Origin{File: place(dir + "/kustomization.yaml")}}
-		takeOrigin(&obj, dir, place)
+		obj := Object{Unstructured: &unstructured.Unstructured{Object: content}, Origin: Origin{File: k.name}}
+		if file := takeOrigin(&obj); file != "" {
+			file = path.Join(k.dir(), file)
+			obj.Origin = Origin{File: place(file), Line: lines.of(file, res.OrgId().Kind, res.OrgId().Name)}
+		}
 		out = append(out, obj)
 	}
 	return out, nil
 }
+
+// objectLines knows where the objects of files begin.
+type objectLines struct {
+	files filesys.FileSystem
+	known map[string][]Object
+}
+
+// of is the line of an object in a file, 0 when it cannot be told.
+func (l objectLines) of(file, kind, name string) int {
+	objects, ok := l.known[file]
+	if !ok {
+		if data, err := l.files.ReadFile(file); err == nil {
+			objects, _ = DecodeYAML(file, data)
+		}
+		l.known[file] = objects
+	}
+	for _, o := range objects {
+		if o.GetKind() == kind && o.GetName() == name {
+			return o.Origin.Line
+		}
+	}
+	return 0
+}
+
+// buildRoot is the top folder of a path: one build is in it, and reads nothing else.
+func buildRoot(p string) string { return p[:1+strings.IndexByte(p[1:]+"/", '/')] }
 
 // krustyRuns lets one build run at a time: krusty keeps the schema of the build it works on in variables of its package.
 var krustyRuns sync.Mutex
@@ -96,12 +208,12 @@ func withoutContent(text string) string {
 	return strings.TrimRight(text, " :") + " (the content is not shown; check its YAML and names)"
 }
 
-// takeOrigin moves krusty's origin annotation into the origin of the object.
-func takeOrigin(obj *Object, dir string, place func(string) string) {
+// takeOrigin takes krusty's origin annotation off the object: the file it comes from.
+func takeOrigin(obj *Object) string {
 	annotations := obj.GetAnnotations()
 	text, ok := annotations[originAnnotation]
 	if !ok {
-		return
+		return ""
 	}
 	delete(annotations, originAnnotation)
 	if len(annotations) == 0 {
@@ -111,99 +223,10 @@ func takeOrigin(obj *Object, dir string, place func(string) string) {
 	var origin struct {
 		Path string `json:"path"`
 	}
-	if yaml.Unmarshal([]byte(text), &origin) == nil && origin.Path != "" {
-		obj.Origin.File = place(path.Join(dir, origin.Path))
+	if yaml.Unmarshal([]byte(text), &origin) != nil {
+		return ""
 	}
-}
-
-// prepareKustomizations checks every kustomization reachable by folder and asks
-// for origins in the one that is built.
-func prepareKustomizations(memory filesys.FileSystem, dir string, place func(string) string) error {
-	return memory.Walk("/", func(p string, info fs.FileInfo, err error) error {
-		if err != nil || info.IsDir() || !isKustomization(path.Base(p)) {
-			return err
-		}
-		data, err := memory.ReadFile(p)
-		if err != nil {
-			return err
-		}
-		var k types.Kustomization
-		if err := k.Unmarshal(data); err != nil {
-			return fmt.Errorf("%s: %w", place(p), err)
-		}
-		if err := refuseRemote(k); err != nil {
-			return fmt.Errorf("%s: %w", place(p), err)
-		}
-		if path.Dir(p) != dir {
-			return nil
-		}
-		k.BuildMetadata = []string{types.OriginAnnotations}
-		out, err := yaml.Marshal(k)
-		if err != nil {
-			return fmt.Errorf("%s: %w", place(p), err)
-		}
-		return memory.WriteFile(p, out)
-	})
-}
-
-func isKustomization(base string) bool {
-	return base == "kustomization.yaml" || base == "kustomization.yml" || base == "Kustomization"
-}
-
-// refuseRemote rejects everything that krusty would fetch or execute.
-func refuseRemote(k types.Kustomization) error {
-	for _, p := range pathsOf(k) {
-		if !isLocal(p) {
-			return fmt.Errorf("remote base %q: only files of this folder are allowed", p)
-		}
-	}
-	if len(k.HelmCharts) > 0 || len(k.HelmChartInflationGenerator) > 0 {
-		return fmt.Errorf("helmCharts: use source.helm of the component instead")
-	}
-	if len(k.Generators) > 0 || len(k.Transformers) > 0 || len(k.Validators) > 0 {
-		return fmt.Errorf("generators, transformers and validators are plugins and not run here")
-	}
-	return nil
-}
-
-// isLocal allows less than krusty does: whatever may be a URL, user@host:path or a short form of GitHub is none.
-func isLocal(p string) bool {
-	return !strings.ContainsAny(p, ":@?") && !strings.Contains(p, "//") && !strings.HasPrefix(strings.ToLower(p), "github.com/")
-}
-
-// pathsOf collects every field of a kustomization that krusty reads a file or folder by.
-func pathsOf(k types.Kustomization) []string {
-	//lint:ignore SA1019 deprecated fields are read by krusty, too
-	bases, jsonPatches, mergePatches := k.Bases, k.PatchesJson6902, k.PatchesStrategicMerge
-	paths := slices.Concat(k.Resources, k.Components, k.Crds, bases, k.Configurations, []string{k.OpenAPI["path"]})
-	for _, p := range slices.Concat(k.Patches, jsonPatches) {
-		paths = append(paths, p.Path)
-	}
-	for _, p := range mergePatches {
-		// Either a path or the patch itself, which has several lines or is an object in braces.
-		if text := strings.TrimSpace(string(p)); !strings.Contains(text, "\n") && !strings.HasPrefix(text, "{") {
-			paths = append(paths, text)
-		}
-	}
-	for _, r := range k.Replacements {
-		paths = append(paths, r.Path)
-	}
-	generators := []types.KvPairSources{}
-	for _, g := range k.ConfigMapGenerator {
-		generators = append(generators, g.KvPairSources)
-	}
-	for _, g := range k.SecretGenerator {
-		generators = append(generators, g.KvPairSources)
-	}
-	for _, g := range generators {
-		for _, f := range slices.Concat(g.FileSources, g.EnvSources, []string{g.EnvSource}) {
-			if _, p, named := strings.Cut(f, "="); named {
-				f = p
-			}
-			paths = append(paths, f)
-		}
-	}
-	return paths
+	return origin.Path
 }
 
 // copyInto copies a folder of an fs.FS into krusty's file system.

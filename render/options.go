@@ -1,15 +1,15 @@
 package render
 
 import (
-	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"path"
 	"slices"
-	"strings"
+
+	"github.com/Masterminds/semver/v3"
 
 	"github.com/pergola-dev/pergola/landscapes"
+	"github.com/pergola-dev/pergola/schemas"
 )
 
 // Options are the parts of a landscape that shape every rendering.
@@ -22,65 +22,64 @@ type Options struct {
 	ImageOverrides []Image
 	// Enabled switches components ("garden/vpa") on or off against their own rule.
 	Enabled map[string]bool
+	// enabledAt are the places of Enabled.
+	enabledAt map[string]schemas.Position
+	// probes learn what overlays do, by name of the overlay.
+	probes map[string]*overlayProbe
 	// Only renders the named components, which are sorted; empty means all.
 	Only []string
 }
 
-// LandscapeOptions takes from a landscape what shapes every rendering. A landscape that is written for another
-// version of the catalogue is refused with a *VersionError; settings and overlays of components that
-// do not exist are reported with their place.
+// LandscapeOptions takes from a landscape what shapes every rendering. What CheckLandscape finds is an *InvalidError.
 func LandscapeOptions(catalogue fs.FS, l *landscapes.Landscape) (Options, error) {
-	o := Options{Catalogue: catalogue, Enabled: map[string]bool{}}
-	if err := CheckCatalogue(l); err != nil {
-		return o, err
+	if err := invalid(CheckLandscape(catalogue, l)); err != nil {
+		return Options{Catalogue: catalogue}, err
 	}
-	var problems []error
-	for _, owner := range slices.Sorted(maps.Keys(l.Config.Spec.Components)) {
-		settings := l.Config.Spec.Components[owner]
-		for _, name := range sortedKeys(settings) {
-			field := fmt.Sprintf("spec.components.%s.%s", owner, name)
+	return landscapeOptions(catalogue, l), nil
+}
+
+// landscapeOptions takes what fits the catalogue.
+func landscapeOptions(catalogue fs.FS, l *landscapes.Landscape) Options {
+	o := Options{Catalogue: catalogue, Enabled: map[string]bool{}, enabledAt: map[string]schemas.Position{}}
+	for owner, settings := range l.Config.Spec.Components {
+		for name, setting := range settings {
 			component := path.Join(string(owner), name)
-			if err := isComponent(catalogue, component); err != nil {
-				problems = append(problems, fmt.Errorf("%s: %s: %w", configPlace(l, field), field, err))
-			} else if enabled := settings[name].Enabled; enabled != nil {
-				o.Enabled[component] = *enabled
+			if setting.Enabled != nil && isComponent(catalogue, component) {
+				o.Enabled[component] = *setting.Enabled
+				o.enabledAt[component] = configPosition(l, fmt.Sprintf("spec.components.%s.%s.enabled", owner, name))
 			}
 		}
 	}
 	for _, overlay := range l.Overlays {
 		component := path.Join(overlay.Owner, overlay.Component)
-		name := path.Join(overlay.Layer, "components", component)
-		if err := isComponent(catalogue, component); err != nil {
-			problems = append(problems, fmt.Errorf("overlay %s: %w", name, err))
+		if isComponent(catalogue, component) {
+			o.Overlays = append(o.Overlays, Overlay{Component: component, FS: l.FS, Dir: overlay.Path, Name: path.Join(overlay.Layer, "components", component)})
+		}
+	}
+	known, _ := imageNames(catalogue)
+	for _, image := range l.Config.Spec.Images {
+		if !slices.Contains(known, image.Name) {
 			continue
 		}
-		o.Overlays = append(o.Overlays, Overlay{Component: component, FS: l.FS, Dir: overlay.Path, Name: name})
-	}
-	for _, image := range l.Config.Spec.Images {
+		if _, err := semver.NewConstraint(image.Version); image.Version != "" && err != nil {
+			continue
+		}
 		o.ImageOverrides = append(o.ImageOverrides, Image{
 			Name: image.Name, Repository: image.Repository, Tag: image.Tag, TargetVersion: image.Version,
 		})
 	}
-	return o, errors.Join(problems...)
+	return o
 }
 
-// isComponent is an error that lists what there is when the catalogue has no such component.
-func isComponent(catalogue fs.FS, component string) error {
-	if _, err := fs.Stat(catalogue, path.Join(component, "component.cue")); err == nil {
-		return nil
-	}
-	dirs, err := componentDirs(catalogue, path.Dir(component))
-	if err != nil {
-		return err
-	}
-	return fmt.Errorf("no component %s in the catalogue, which has %s", component, strings.Join(dirs, ", "))
+func isComponent(catalogue fs.FS, component string) bool {
+	_, err := fs.Stat(catalogue, path.Join(component, "component.cue"))
+	return err == nil
 }
 
-// configPlace is file:line:column of a field of landscape.yaml.
-func configPlace(l *landscapes.Landscape, field string) string {
+// configPosition is the place of a field of landscape.yaml.
+func configPosition(l *landscapes.Landscape, field string) schemas.Position {
 	if l.ConfigDeclaration == nil {
-		return "landscape.yaml"
+		return schemas.Position{File: "landscape.yaml", Line: 1, Column: 1}
 	}
-	p := l.ConfigDeclaration.Position(field)
-	return fmt.Sprintf("%s:%d:%d", p.File, p.Line, p.Column)
+	return l.ConfigDeclaration.Position(field)
 }

@@ -15,6 +15,9 @@ func Files(bundles []Bundle, clusterOf func(Bundle) string) (map[string][]byte, 
 	files := map[string][]byte{}
 	for _, b := range bundles {
 		dir := path.Join(clusterOf(b), b.Namespace, b.Name)
+		if _, ok := files[path.Join(dir, "bundle.yaml")]; ok {
+			return nil, fmt.Errorf("bundle %s: another bundle is written to %s, too", b.ID(), dir)
+		}
 		meta := struct {
 			Name       string   `json:"name"`
 			Component  string   `json:"component"`

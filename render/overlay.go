@@ -10,9 +10,10 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/kustomize/api/types"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 	"sigs.k8s.io/yaml"
+
+	"github.com/pergola-dev/pergola/schemas"
 )
 
 // bundleAnnotation carries the bundle of an object through an overlay build. An
@@ -33,33 +34,108 @@ type Overlay struct {
 	Name string
 }
 
-// applyOverlay builds the landscape's kustomization of a component on top of all
-// its bundles. An overlay that changes nothing is an error: most likely a patch
-// does not match what it was written for any more.
-func applyOverlay(overlay Overlay, bundles []Bundle) error {
-	memory, dir := filesys.MakeFsInMemory(), overlay.Name
-	if err := copyInto(memory, overlay.FS, overlay.Dir, "/overlay"); err != nil {
-		return fmt.Errorf("overlay %s: %w", dir, err)
+// applyOverlay builds the landscape's kustomization of a component on top of all its bundles. A patch that matches nothing
+// is left out, since the objects of another owner may be those it is for: the probe, where there is one, learns what it was.
+func applyOverlay(overlay Overlay, bundles []Bundle, probe *overlayProbe) error {
+	return ruled(buildOverlay(overlay, bundles, probe), ruleOverlay)
+}
+
+func buildOverlay(overlay Overlay, bundles []Bundle, probe *overlayProbe) error {
+	memory, place, err := overlay.read()
+	if err != nil {
+		return err
 	}
+	dir := overlay.Name
 	manifest, index, err := overlayInput(bundles)
 	if err != nil {
 		return fmt.Errorf("overlay %s: %w", dir, err)
 	}
-	if err := memory.WriteFile("/overlay/zz-component/objects.yaml", manifest); err != nil {
+	if err := errors.Join(
+		memory.WriteFile("/overlay/"+componentFolder+"/objects.yaml", manifest),
+		memory.WriteFile("/overlay/"+componentFolder+"/kustomization.yaml", []byte("resources: [objects.yaml]\n")),
+	); err != nil {
 		return err
 	}
-	if err := memory.WriteFile("/overlay/zz-component/kustomization.yaml", []byte("resources: [objects.yaml]\n")); err != nil {
+	k, selections, err := aimedKustomization(memory, place)
+	if err != nil {
 		return err
 	}
-	if err := addResource(memory, "/overlay/kustomization.yaml", "zz-component"); err != nil {
-		return fmt.Errorf("overlay %s: %w", dir, err)
+	resources, err := krustyOrCulprit(memory, k, place)
+	if err != nil {
+		return err
 	}
-	place := func(p string) string { return path.Join(dir, strings.TrimPrefix(p, "/overlay")) }
-	objects, err := kustomizeBuild(memory, "/overlay", place)
+	objects, err := decodeResources(memory, k, resources, place)
 	if err != nil {
 		return fmt.Errorf("overlay %s: %w", dir, err)
 	}
-	return distribute(dir, objects, index, bundles)
+	changed, err := distribute(dir, objects, index, bundles)
+	if err != nil || probe == nil {
+		return err
+	}
+	return probe.learn(memory, k, selections, resources, changed)
+}
+
+// componentFolder holds the objects of the component while an overlay is built.
+const componentFolder = "zz-component"
+
+// read takes the files of an overlay into memory and checks what can be checked without the component.
+func (o Overlay) read() (memory filesys.FileSystem, place func(string) string, err error) {
+	memory = filesys.MakeFsInMemory()
+	if err := copyInto(memory, o.FS, o.Dir, "/overlay"); err != nil {
+		return nil, nil, fmt.Errorf("overlay %s: %w", o.Name, err)
+	}
+	place = func(p string) string { return path.Join(o.Name, strings.TrimPrefix(p, "/overlay")) }
+	check := kustomizationCheck{files: memory, root: "/overlay", place: place, isOverlay: true}
+	check.folder("/overlay")
+	return memory, place, ruled(check.out.err(), ruleOverlay)
+}
+
+// aimedKustomization reads the kustomization of an overlay, with the objects of the component among its resources and each
+// patch aimed at what it names. Nested components of Kustomize patch the same objects: theirs are aimed in their files.
+func aimedKustomization(memory filesys.FileSystem, place func(string) string) (kustomization, []selection, error) {
+	k, found := readKustomization(memory, "/overlay/kustomization.yaml", place)
+	if len(found) > 0 {
+		return k, nil, found.err()
+	}
+	selections := imageSelections(k)
+	nested := append([]string(nil), k.Components...)
+	err := aim(memory, &k, &selections, place)
+	for i := 0; i < len(nested) && err == nil && i < maxDepth; i++ {
+		var component kustomization
+		file := kustomizationIn(memory, path.Join(k.dir(), nested[i]))
+		if component, found = readKustomization(memory, file, place); len(found) > 0 {
+			return k, nil, found.err()
+		}
+		for _, inner := range component.Components {
+			nested = append(nested, path.Join(nested[i], inner))
+		}
+		if err = aim(memory, &component, &selections, place); err == nil {
+			var text []byte
+			if text, err = yaml.Marshal(component.Kustomization); err == nil {
+				err = memory.WriteFile(file, text)
+			}
+		}
+	}
+	k.Resources = append([]string{componentFolder}, k.Resources...)
+	return k, selections, err
+}
+
+// aim gives every patch of a kustomization its target, and notes what is selected.
+func aim(memory filesys.FileSystem, k *kustomization, selections *[]selection, place func(string) string) error {
+	patches, found := patchesOf(memory, *k, place)
+	replacements, more := replacementsOf(memory, *k, place)
+	if found = append(found, more...); len(found) > 0 {
+		return found.err()
+	}
+	k.Patches, k.aimed = nil, nil
+	//lint:ignore SA1019 deprecated fields are read by krusty, too
+	k.PatchesStrategicMerge, k.PatchesJson6902 = nil, nil
+	for _, p := range patches {
+		*selections = append(*selections, p.selection)
+		k.Patches, k.aimed = append(k.Patches, p.Patch), append(k.aimed, p)
+	}
+	*selections = append(*selections, replacements...)
+	return nil
 }
 
 // overlayInput writes the objects of all bundles, marked with where they belong.
@@ -79,31 +155,15 @@ func overlayInput(bundles []Bundle) ([]byte, []Object, error) {
 	return manifest, index, err
 }
 
-func addResource(memory filesys.FileSystem, file, resource string) error {
-	data, err := memory.ReadFile(file)
-	if err != nil {
-		return fmt.Errorf("kustomization.yaml is missing")
-	}
-	var k types.Kustomization
-	if err := k.Unmarshal(data); err != nil {
-		return err
-	}
-	k.Resources = append([]string{resource}, k.Resources...)
-	out, err := yaml.Marshal(k)
-	if err != nil {
-		return err
-	}
-	return memory.WriteFile(file, out)
-}
-
-// distribute puts the objects of the overlay build back into their bundles.
-func distribute(dir string, objects, index []Object, bundles []Bundle) error {
+// distribute puts the objects of the overlay build back into their bundles, and tells whether one is new, gone or different.
+func distribute(dir string, objects, index []Object, bundles []Bundle) (changed bool, err error) {
 	byName := map[string]*Bundle{}
 	for i := range bundles {
 		byName[bundles[i].Name] = &bundles[i]
 		bundles[i].Objects = nil
 	}
-	changed := len(objects) != len(index)
+	changed = len(objects) != len(index)
+	var problems findings
 	for _, obj := range objects {
 		annotations := obj.GetAnnotations()
 		name, at := annotations[bundleAnnotation], annotations[indexAnnotation]
@@ -113,41 +173,41 @@ func distribute(dir string, objects, index []Object, bundles []Bundle) error {
 			annotations = nil
 		}
 		obj.SetAnnotations(annotations)
-		if at != "" {
-			var i int
-			if _, err := fmt.Sscan(at, &i); err != nil || i >= len(index) {
-				return fmt.Errorf("overlay %s: annotation %s was changed", dir, indexAnnotation)
-			}
-			obj.Origin = index[i].Origin
-			if !equality.Semantic.DeepEqual(obj.Object, index[i].Object) {
-				obj.Origin = obj.Origin.overlaid(dir)
-				changed = true
-			}
-		} else {
-			obj.Origin = obj.Origin.overlaid(dir)
-		}
 		var before *unstructured.Unstructured
-		if i, err := strconv.Atoi(at); err == nil {
-			before = index[i].Unstructured
+		written := obj.Origin
+		if at != "" {
+			i, err := strconv.Atoi(at)
+			if err != nil || i < 0 || i >= len(index) {
+				return false, fmt.Errorf("overlay %s: annotation %s was changed", dir, indexAnnotation)
+			}
+			before, obj.Origin = index[i].Unstructured, index[i].Origin
+			written = Origin{File: path.Join(dir, "kustomization.yaml")}
+		}
+		if before == nil || !equality.Semantic.DeepEqual(obj.Object, before.Object) {
+			obj.Origin = obj.Origin.overlaid(dir)
+			changed = true
 		}
 		if setsSecretData(before, obj.Unstructured) {
-			return fmt.Errorf("overlay %s sets data of Secret %s: a render is readable for everyone; declare the Secret in the landscape, encrypted with SOPS, and refer to it",
-				dir, obj.GetName())
+			problems = append(problems, overlayFinding(written, schemas.TypeForbidden,
+				"the overlay sets data of Secret %s: a render is readable for everyone; declare the Secret in the landscape, encrypted with SOPS, and refer to it", obj.GetName()))
+			continue
 		}
 		if name == "" && len(bundles) == 1 {
 			name = bundles[0].Name
 		}
 		b, ok := byName[name]
 		if !ok {
-			return fmt.Errorf("overlay %s adds %s %s: say which bundle it belongs to by the annotation %s (one of %s)",
-				dir, obj.GetKind(), obj.GetName(), bundleAnnotation, strings.Join(sortedKeys(byName), ", "))
+			problems = append(problems, overlayFinding(written, schemas.TypeRequired, "the overlay adds %s %s: say which bundle it belongs to by the annotation %s (one of %s)",
+				obj.GetKind(), obj.GetName(), bundleAnnotation, strings.Join(sortedKeys(byName), ", ")))
+			continue
 		}
 		b.Objects = append(b.Objects, obj)
 	}
-	if !changed {
-		return fmt.Errorf("overlay %s changes nothing: its patches match no object of the component", dir)
-	}
-	return nil
+	return changed, problems.err()
+}
+
+func overlayFinding(at Origin, kind schemas.Type, format string, args ...any) finding {
+	return finding{Position: schemas.Position{File: at.File, Line: at.Line, Column: 1}, kind: kind, message: fmt.Sprintf(format, args...)}
 }
 
 // setsSecretData is true when an overlay adds a Secret with values or changes those of one.

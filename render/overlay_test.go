@@ -1,11 +1,14 @@
 package render
 
 import (
+	"strings"
 	"testing"
 	"testing/fstest"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/pergola-dev/pergola/landscapes"
 )
 
 // twoBundles is a component with two bundles of one object each.
@@ -73,10 +76,10 @@ func TestOverlayAdds(t *testing.T) {
 	require.Len(t, res.Bundles[1].Objects, 2)
 	more := objectOf(t, res.Bundles[1:], "ConfigMap", "more")
 	assert.Empty(t, more.GetAnnotations())
-	assert.Equal(t, "components/garden/app/more.yaml overlaid by components/garden/app", more.Origin.String())
+	assert.Equal(t, "components/garden/app/more.yaml:1 overlaid by components/garden/app", more.Origin.String())
 
 	_, err = overlaid(t, map[string]string{"kustomization.yaml": "resources: [more.yaml]\n", "more.yaml": added})
-	require.ErrorContains(t, err, "overlay components/garden/app adds ConfigMap more: say which bundle it belongs to by the annotation render.pergola.dev/bundle (one of one, two)")
+	require.ErrorContains(t, err, "components/garden/app/more.yaml:1:1: the overlay adds ConfigMap more: say which bundle it belongs to by the annotation render.pergola.dev/bundle (one of one, two)")
 }
 
 func TestOverlayRemoves(t *testing.T) {
@@ -95,31 +98,124 @@ func TestOverlaysOfLayersAreAppliedInOrder(t *testing.T) {
 	assert.Equal(t, "components/garden/app/component.cue:4 overlaid by ../base/components/garden/app, components/garden/app", a.Origin.String())
 }
 
-func TestOverlayErrors(t *testing.T) {
+// overlayLandscape is a landscape with a Garden, a Seed, and an overlay of garden/app in a layer or the landscape itself.
+func overlayLandscape(t *testing.T, files map[string]string) *landscapes.Landscape {
+	t.Helper()
+	all := map[string]string{"landscape.yaml": landscapeFile("{}"), "g.yaml": gardenYAML, "s.yaml": seedYAML}
+	for name, text := range files {
+		all["components/garden/app/"+name] = text
+	}
+	return loadLandscape(t, all)
+}
+
+// TestOverlayFindings: whatever is wrong with an overlay is found before anything is done, with its place.
+func TestOverlayFindings(t *testing.T) {
+	const (
+		good  = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: garden}\ndata: {x: z}\n"
+		place = "components/garden/app/kustomization.yaml:"
+	)
 	tests := map[string]struct {
 		files map[string]string
-		want  string
+		want  []string
 	}{
-		"no match": {map[string]string{"kustomization.yaml": "patches: [{patch: '[{\"op\": \"add\", \"path\": \"/data/x\", \"value\": \"z\"}]', target: {kind: ConfigMap, name: other}}]\n"},
-			"overlay components/garden/app changes nothing: its patches match no object of the component"},
-		"strategic patch of nothing": {map[string]string{"kustomization.yaml": "patches: [{patch: '{apiVersion: v1, kind: ConfigMap, metadata: {name: other, namespace: garden}}'}]\n"},
-			"overlay components/garden/app: "},
+		"no match": {map[string]string{"kustomization.yaml": "patches: [{patch: '[{\"op\": \"add\", \"path\": \"/data/x\", \"value\": \"z\"}]', target: {kind: ConfigMap, name: b}}]\n"},
+			[]string{place + `1:12: error: patches[0]: matches nothing: the component has no ConfigMap "b"; did you mean "a"? [landscape/overlay]`}},
+		"one matches, another one does not": {map[string]string{"kustomization.yaml": "patches:\n- path: p.yaml\n- path: q.yaml\n", "p.yaml": good,
+			"q.yaml": "---\n" + good + "---\n# another\napiVersion: apps/v1\nkind: Deployment\nmetadata: {name: b}\n"},
+			[]string{`components/garden/app/q.yaml:8:1: error: patches[1]: matches nothing: the component has no Deployment "b" of apps/v1; its kinds are ConfigMap, Secret [landscape/overlay]`}},
+		"another namespace": {map[string]string{"kustomization.yaml": "patches:\n- path: p.yaml\n", "p.yaml": strings.ReplaceAll(good, "namespace: garden", "namespace: other")},
+			[]string{`components/garden/app/p.yaml:1:1: error: patches[0]: matches nothing: the component has no ConfigMap "a" in namespace other of v1; `}},
+		"old forms": {map[string]string{"kustomization.yaml": "patchesStrategicMerge: [p.yaml]\npatchesJson6902:\n- target: {version: v1, kind: ConfigMap, name: b}\n  patch: '[{op: remove, path: /data}]'\n", "p.yaml": good},
+			[]string{place + `4:3: error: patchesJson6902[0]: matches nothing: `}},
+		"replacement of nothing": {map[string]string{"kustomization.yaml": "patches: [{path: p.yaml}]\nreplacements:\n- source: {kind: ConfigMap, name: a, fieldPath: data.x}\n  targets:\n  - select: {kind: ConfigMap, name: a}\n    fieldPaths: [data.y]\n    options: {create: true}\n  - select: {kind: ConfigMap, name: b}\n    fieldPaths: [data.y]\n", "p.yaml": good},
+			[]string{place + `8:5: error: replacements[0]: matches nothing: the component has no ConfigMap "b"; did you mean "a"?`}},
+		"replacement from nothing": {map[string]string{"kustomization.yaml": "replacements:\n- source: {kind: ConfigMap, name: b, fieldPath: data.x}\n  targets:\n  - select: {kind: ConfigMap, name: a}\n    fieldPaths: [data.y]\n"},
+			[]string{place + "2:3: error: replacements[0]: "}},
+		"image of nothing": {map[string]string{"kustomization.yaml": "patches: [{path: p.yaml}]\nimages:\n- {name: nope, newTag: v1}\n", "p.yaml": good},
+			[]string{place + `3:3: error: images[0]: matches nothing: the component has no image "nope"`}},
+		"nested component": {map[string]string{"kustomization.yaml": "patches: [{path: p.yaml}]\ncomponents: [more]\n", "p.yaml": good,
+			"more/kustomization.yaml": "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\npatches:\n- patch: '{apiVersion: v1, kind: ConfigMap, metadata: {name: b}}'\n"},
+			[]string{`components/garden/app/more/kustomization.yaml:4:3: error: patches[0]: matches nothing: `}},
 		"same as before": {map[string]string{"kustomization.yaml": "patches: [{patch: '{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: garden}, data: {x: \"y\"}}'}]\n"},
-			"overlay components/garden/app changes nothing"},
-		"remote":        {map[string]string{"kustomization.yaml": "resources: ['https://example.org/x']\n"}, `components/garden/app/kustomization.yaml: remote base "https://example.org/x"`},
-		"parent":        {map[string]string{"kustomization.yaml": "resources: [../../secret.yaml]\n"}, "overlay components/garden/app: kustomize: build components/garden/app: "},
-		"unknown field": {map[string]string{"kustomization.yaml": "patchs: []\n"}, "overlay components/garden/app: "},
-		"secret": {map[string]string{"kustomization.yaml": "resources: [s.yaml]\n", "s.yaml": "{apiVersion: v1, kind: Secret, metadata: {name: t, namespace: garden}, stringData: {p: hunter2}}\n"},
-			"overlay components/garden/app sets data of Secret t"},
-		"secret in a broken patch": {map[string]string{"kustomization.yaml": "patches:\n- patch: |\n    kind: Secret\n    stringData: {p: hunter2\n"}, "the content is not shown"},
-		"no file":                  {map[string]string{"readme.md": ""}, "overlay components/garden/app: kustomization.yaml is missing"},
+			[]string{place + "1:1: error: the overlay changes nothing"}},
+		"no YAML":          {map[string]string{"kustomization.yaml": "patches:\n- path: p.yaml\n path: x\n"}, []string{place + "2:1: error: this is not YAML: "}},
+		"two documents":    {map[string]string{"kustomization.yaml": "patches: []\n---\npatches: []\n"}, []string{place + "3:1: error: the file must hold one document"}},
+		"unknown fields":   {map[string]string{"kustomization.yaml": "patchs: []\nimages:\n- nmae: x\n"}, []string{place + `1:1: error: patchs: the field "patchs" does not exist; did you mean "patches"?`, place + `3:3: error: images[0].nmae: the field "nmae" does not exist; did you mean "name"?`}},
+		"wrong type":       {map[string]string{"kustomization.yaml": "patches: p.yaml\nnamePrefix: 7\n"}, []string{place + "1:10: error: patches: must be a list", place + "2:13: error: namePrefix: must be text"}},
+		"another kind":     {map[string]string{"kustomization.yaml": "apiVersion: v1\nkind: Other\n"}, []string{place + "2:1: error: kind: kind should be Kustomization or Component"}},
+		"remote":           {map[string]string{"kustomization.yaml": "resources:\n- https://example.org/x\n"}, []string{place + `2:3: error: resources[0]: "https://example.org/x" is not in this folder: nothing remote is read`}},
+		"parent":           {map[string]string{"kustomization.yaml": "resources:\n- ../../secret.yaml\n- /etc/passwd\n"}, []string{place + `2:3: error: resources[0]: "../../secret.yaml" leaves the folder`, place + `3:3: error: resources[1]: "/etc/passwd" leaves the folder`}},
+		"no such files":    {map[string]string{"kustomization.yaml": "resources: [a.yaml]\npatches:\n- path: b.yaml\nreplacements:\n- path: c.yaml\n"}, []string{place + `1:13: error: resources[0]: there is no file "a.yaml" in this folder`, place + `3:3: error: patches[0].path: there is no file "b.yaml"`, place + `5:3: error: replacements[0].path: there is no file "c.yaml"`}},
+		"broken resource":  {map[string]string{"kustomization.yaml": "resources: [a.yaml]\n", "a.yaml": "# x\nkind: [\n"}, []string{"components/garden/app/a.yaml:2:1: error: this is not YAML: "}},
+		"no object":        {map[string]string{"kustomization.yaml": "resources: [a.yaml]\n", "a.yaml": "\nx: y\n"}, []string{"components/garden/app/a.yaml:2:1: error: not an object: "}},
+		"folder":           {map[string]string{"kustomization.yaml": "resources: [more]\n", "more/a.yaml": good}, []string{"components/garden/app/more:1:1: error: the folder has no kustomization.yaml"}},
+		"plugins":          {map[string]string{"kustomization.yaml": "generators: [g.yaml]\nhelmCharts: [{name: x}]\n"}, []string{place + "1:1: error: generators: ", place + "2:1: error: helmCharts: "}},
+		"secret generator": {map[string]string{"kustomization.yaml": "secretGenerator:\n- name: t\n  literals: [p=hunter2]\n"}, []string{place + "1:1: error: secretGenerator: a render is readable for everyone"}},
+		"empty patch":      {map[string]string{"kustomization.yaml": "patches:\n- {}\n- path: p.yaml\n", "p.yaml": "# nothing\n"}, []string{place + "2:3: error: patches[0]: set one of patch and path", "components/garden/app/p.yaml:1:1: error: patches[1]: the patch is empty"}},
+		"broken patch":     {map[string]string{"kustomization.yaml": "patches:\n- path: p.yaml\n", "p.yaml": "apiVersion: v1\nkind: {\n"}, []string{"components/garden/app/p.yaml:2:1: error: patches[0]: this is not YAML: "}},
+		"patch of nobody":  {map[string]string{"kustomization.yaml": "patches:\n- path: p.yaml\n", "p.yaml": "kind: ConfigMap\n"}, []string{"components/garden/app/p.yaml:1:1: error: patches[0]: a patch without a target names its object"}},
+		"no operation":     {map[string]string{"kustomization.yaml": "patches:\n- patch: |\n    - op: ad\n      path: /x\n  target: {kind: ConfigMap}\n"}, []string{place + "3:1: error: patches[0]: operation 0: op is one of add, remove"}},
+		"failing patch":    {map[string]string{"kustomization.yaml": "patches:\n- path: p.yaml\n- patch: '[{op: remove, path: /spec/x}]'\n  target: {kind: ConfigMap, name: a}\n", "p.yaml": good}, []string{place + "3:3: error: patches[1]: remove operation does not apply"}},
+		"broken selector":  {map[string]string{"kustomization.yaml": "patches:\n- patch: '[{op: remove, path: /data}]'\n  target: {name: '(a'}\n"}, []string{place + "3:3: error: patches[0].target: "}},
+		"secret": {map[string]string{"kustomization.yaml": "resources: [s.yaml]\n", "s.yaml": "# s\n{apiVersion: v1, kind: Secret, metadata: {name: t, namespace: garden}, stringData: {p: hunter2}}\n"},
+			[]string{"components/garden/app/s.yaml:1:1: error: the overlay sets data of Secret t"}},
+		"no bundle": {map[string]string{"kustomization.yaml": "resources: [s.yaml]\n", "s.yaml": "{apiVersion: v1, kind: ConfigMap, metadata: {name: t, namespace: garden}}\n"},
+			[]string{"components/garden/app/s.yaml:1:1: error: the overlay adds ConfigMap t: say which bundle it belongs to by the annotation render.pergola.dev/bundle (one of one, two)"}},
+		"secret in a broken patch": {map[string]string{"kustomization.yaml": "patches:\n- patch: |\n    kind: Secret\n    stringData: {p: hunter2\n"}, []string{place + "3:1: error: patches[0]: this is not YAML: "}},
+		"all at once":              {map[string]string{"kustomization.yaml": "resources: [x.yaml]\npatches: [{path: y.yaml}]\ngenerators: [z.yaml]\n"}, []string{place + "1:13: ", place + "2:12: ", place + "3:1: "}},
 	}
+	catalogue := smallCatalogue(t, map[string]string{"garden/app/component.cue": twoBundles, "garden/flow.cue": appFlow})
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			_, err := overlaid(t, test.files)
-			require.ErrorContains(t, err, test.want)
-			assert.NotContains(t, err.Error(), "hunter2")
-			assert.NotContains(t, err.Error(), "zz-component")
+			l := overlayLandscape(t, test.files)
+			violations := CheckLandscape(catalogue, l)
+			require.Len(t, violations, len(test.want), "%v", violations)
+			for i, want := range test.want {
+				text := violations[i].String()
+				assert.Contains(t, text, want)
+				assert.NotContains(t, text, "hunter2")
+				assert.NotContains(t, text, componentFolder)
+			}
+			_, err := All(l, catalogue, nil)
+			var invalid *InvalidError
+			require.ErrorAs(t, err, &invalid, "nothing is rendered")
+			assert.Equal(t, violations, invalid.Violations)
 		})
 	}
+}
+
+// TestOverlayForSomeOwners: an overlay is for all owners of a kind, so each part has to match one of them.
+func TestOverlayForSomeOwners(t *testing.T) {
+	catalogue := smallCatalogue(t, map[string]string{
+		"seed/app/component.cue": "package component\n\ncomponent: bundles: app: {cluster: \"seed\", direct: true, source: cue: [" +
+			"{apiVersion: \"v1\", kind: \"ConfigMap\", metadata: {name: \"a-\\(owner.name)\", namespace: \"garden\"}, data: x: \"y\"}," +
+			"{apiVersion: \"v1\", kind: \"ConfigMap\", metadata: {name: \"all\", namespace: \"of-\\(owner.name)\"}, data: x: \"y\"}]}\n",
+		"seed/flow.cue": appFlow,
+	})
+	patch := func(name string) string {
+		return "- patch: '{apiVersion: v1, kind: ConfigMap, metadata: {name: " + name + "}, data: {x: z}}'\n"
+	}
+	files := map[string]string{
+		"landscape.yaml": landscapeFile("{}"), "s.yaml": seedYAML, "t.yaml": strings.ReplaceAll(seedYAML, "name: eu", "name: us"),
+		"components/seed/app/kustomization.yaml": "patches:\n" + patch("a-us") + patch("all"),
+	}
+	bundles, err := All(loadLandscape(t, files), catalogue, nil)
+	require.NoError(t, err)
+	assert.Equal(t, map[string]any{"x": "y"}, objectOf(t, bundles, "ConfigMap", "a-eu").Object["data"])
+	assert.Equal(t, map[string]any{"x": "z"}, objectOf(t, bundles, "ConfigMap", "a-us").Object["data"])
+	for _, b := range bundles {
+		assert.Equal(t, map[string]any{"x": "z"}, objectOf(t, []Bundle{b}, "ConfigMap", "all").Object["data"], "without a namespace it is for any")
+	}
+	files["components/seed/app/kustomization.yaml"] += patch("a-me")
+	_, err = All(loadLandscape(t, files), catalogue, nil)
+	require.ErrorContains(t, err, `components/seed/app/kustomization.yaml:4:3: error: patches[2]: matches nothing: the component has no ConfigMap "a-me" of v1; of kind ConfigMap it has a-eu, a-us, all `)
+}
+
+// TestOverlayOfADisabledComponent: there is nothing to match, but what is broken is broken.
+func TestOverlayOfADisabledComponent(t *testing.T) {
+	catalogue := smallCatalogue(t, map[string]string{"garden/app/component.cue": twoBundles + "component: enabled: false\n"})
+	l := overlayLandscape(t, map[string]string{"kustomization.yaml": "patches: [{patch: '{apiVersion: v1, kind: ConfigMap, metadata: {name: b}}'}]\n"})
+	assert.Empty(t, CheckLandscape(catalogue, l))
+	l = overlayLandscape(t, map[string]string{"kustomization.yaml": "patchs: []\n"})
+	assert.Len(t, CheckLandscape(catalogue, l), 1)
 }

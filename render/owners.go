@@ -4,51 +4,35 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime"
-	"sigs.k8s.io/yaml"
 
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 	operatorv1alpha1 "github.com/pergola-dev/pergola/api/operator/v1alpha1"
 	"github.com/pergola-dev/pergola/landscapes"
 )
 
-// RecordedFacts reads the facts file of a landscape: facts by owner, e.g. "garden local".
-func RecordedFacts(l *landscapes.Landscape) (map[string]Facts, error) {
-	file := l.Config.Spec.Facts
-	if file == "" {
-		return nil, nil
-	}
-	raw, err := fs.ReadFile(l.FS, path.Join(l.Path, file))
-	if err != nil {
-		return nil, fmt.Errorf("spec.facts of landscape.yaml: %w", err)
-	}
-	var facts map[string]Facts
-	if err := yaml.UnmarshalStrict(raw, &facts); err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
-	}
-	return facts, nil
-}
-
 // Owners builds the inputs of every owner in a landscape: the Garden, then the
 // Seeds, then the Shoots that are bound to one of them. API defaults are applied; facts are
 // those recorded, the rest stays symbolic.
 func Owners(l *landscapes.Landscape) ([]Input, error) {
-	facts, err := RecordedFacts(l)
+	inputs, err := owners(l)
 	if err != nil {
 		return nil, err
 	}
+	return inputs, nil
+}
+
+// owners is Owners with those that can be built, whatever is wrong with the others.
+func owners(l *landscapes.Landscape) ([]Input, error) {
+	facts, factsErr := RecordedFacts(l)
 	b := ownerBuilder{landscape: l}
 	inputs, err := b.build()
-	if err != nil {
-		return nil, err
-	}
 	for i := range inputs {
 		inputs[i].Facts = facts[inputs[i].Owner.String()]
 	}
-	return inputs, nil
+	return inputs, errors.Join(err, factsErr)
 }
 
 type ownerBuilder struct {
@@ -65,9 +49,7 @@ func (b *ownerBuilder) build() ([]Input, error) {
 	var inputs []Input
 	var problems []error
 	garden, _, err := b.landscape.Garden()
-	if err != nil {
-		return nil, err
-	}
+	problems = append(problems, err)
 	if garden != nil {
 		operatorv1alpha1.SetDefaults_Garden(garden)
 		if b.garden, err = toMap(garden); err != nil {
@@ -79,13 +61,8 @@ func (b *ownerBuilder) build() ([]Input, error) {
 			TargetVersion: garden.Spec.VirtualCluster.Kubernetes.Version,
 		})
 	}
-	if err := b.neighbours(); err != nil {
-		return nil, err
-	}
-	seeds, err := b.landscape.Seeds()
-	if err != nil {
-		return nil, err
-	}
+	problems = append(problems, b.neighbours())
+	seeds, _ := b.landscape.Seeds() // the neighbours have its error
 	for _, s := range seeds {
 		inputs = append(inputs, Input{
 			Owner:   Owner{Kind: "seed", Name: s.Object.Name, UID: string(s.Object.UID), ControlPlaneNamespace: "garden"},
@@ -93,13 +70,11 @@ func (b *ownerBuilder) build() ([]Input, error) {
 		})
 	}
 	shoots, err := b.landscape.Shoots()
-	if err != nil {
-		return nil, err
-	}
+	problems = append(problems, err)
 	for _, s := range shoots {
-		in, ok, err := b.shoot(s.Object)
+		in, ok, err := b.shoot(s)
 		if err != nil {
-			problems = append(problems, fmt.Errorf("%s:%d: %w", s.Declaration.File, s.Declaration.Line, err))
+			problems = append(problems, err)
 		} else if ok {
 			inputs = append(inputs, in)
 		}
@@ -111,39 +86,30 @@ func (b *ownerBuilder) build() ([]Input, error) {
 func (b *ownerBuilder) neighbours() error {
 	b.seeds, b.projects, b.profiles, b.projectOf = map[string]map[string]any{}, map[string]map[string]any{}, map[string]map[string]any{}, map[string]string{}
 	seeds, err := b.landscape.Seeds()
-	if err != nil {
-		return err
-	}
+	problems := []error{err}
 	for _, s := range seeds {
 		gardencorev1beta1.SetDefaults_Seed(s.Object)
-		if b.seeds[s.Object.Name], err = toMap(s.Object); err != nil {
-			return err
-		}
+		b.seeds[s.Object.Name], err = toMap(s.Object)
+		problems = append(problems, err)
 	}
 	projects, err := b.landscape.Projects()
-	if err != nil {
-		return err
-	}
+	problems = append(problems, err)
 	for _, p := range projects {
 		gardencorev1beta1.SetDefaults_Project(p.Object)
-		if b.projects[p.Object.Name], err = toMap(p.Object); err != nil {
-			return err
-		}
+		b.projects[p.Object.Name], err = toMap(p.Object)
+		problems = append(problems, err)
 		if p.Object.Spec.Namespace != nil {
 			b.projectOf[*p.Object.Spec.Namespace] = p.Object.Name
 		}
 	}
 	profiles, err := b.landscape.CloudProfiles()
-	if err != nil {
-		return err
-	}
+	problems = append(problems, err)
 	for _, p := range profiles {
 		gardencorev1beta1.SetDefaults_CloudProfile(p.Object)
-		if b.profiles[p.Object.Name], err = toMap(p.Object); err != nil {
-			return err
-		}
+		b.profiles[p.Object.Name], err = toMap(p.Object)
+		problems = append(problems, err)
 	}
-	return nil
+	return errors.Join(problems...)
 }
 
 func (b *ownerBuilder) with(kind string, object map[string]any) map[string]map[string]any {
@@ -156,18 +122,21 @@ func (b *ownerBuilder) with(kind string, object map[string]any) map[string]map[s
 
 // shoot is rendered when it is bound to a seed of the landscape; an unbound one waits
 // for the scheduler.
-func (b *ownerBuilder) shoot(s *gardencorev1beta1.Shoot) (Input, bool, error) {
+func (b *ownerBuilder) shoot(declared landscapes.Typed[gardencorev1beta1.Shoot]) (Input, bool, error) {
+	s := declared.Object
 	gardencorev1beta1.SetDefaults_Shoot(s)
 	if s.Spec.SeedName == nil || *s.Spec.SeedName == "" {
 		return Input{}, false, nil
 	}
 	seed, ok := b.seeds[*s.Spec.SeedName]
 	if !ok {
-		return Input{}, false, fmt.Errorf("spec.seedName of Shoot %s/%s: no Seed %q in this landscape", s.Namespace, s.Name, *s.Spec.SeedName)
+		return Input{}, false, declaredFinding(declared.Declaration, "spec.seedName", ruleBinding,
+			fmt.Sprintf("no Seed %q in this landscape", *s.Spec.SeedName))
 	}
 	project, ok := b.projectOf[s.Namespace]
 	if !ok {
-		return Input{}, false, fmt.Errorf("namespace of Shoot %s/%s: no Project in this landscape has spec.namespace %q", s.Namespace, s.Name, s.Namespace)
+		return Input{}, false, declaredFinding(declared.Declaration, "metadata.namespace", ruleBinding,
+			fmt.Sprintf("no Project in this landscape has spec.namespace %q", s.Namespace))
 	}
 	object, err := toMap(s)
 	if err != nil {
@@ -220,16 +189,43 @@ func All(l *landscapes.Landscape, catalogue fs.FS, only func(Owner) bool) ([]Bun
 	if err != nil {
 		return nil, err
 	}
+	seeds, err := SeedsOfShoots(l)
+	if err != nil {
+		return nil, err
+	}
 	if only != nil {
 		inputs = slices.DeleteFunc(inputs, func(in Input) bool { return !only(in.Owner) })
 	}
 	results, problems := renderOwners(inputs, options)
 	var bundles []Bundle
+	for i, result := range results {
+		bundles = append(bundles, result.Bundles...)
+		if _, err := result.Secrets(); err != nil {
+			problems = append(problems, fmt.Errorf("%s: %w", inputs[i].Owner, err))
+		}
+	}
+	clusterOf := ClusterOf(seeds)
+	problems = append(problems, duplicatesBetween(bundles, clusterOf, false)...)
+	problems = append(problems, duplicatePlaces(bundles, clusterOf)...)
+	problems = append(problems, checkFlows(catalogue, inputs, bundles)...)
+	return bundles, errors.Join(problems...)
+}
+
+// Partial renders what can be rendered of a landscape that is not valid, to have something to compare with. It must never be
+// applied.
+func Partial(l *landscapes.Landscape, catalogue fs.FS) []Bundle {
+	options := landscapeOptions(catalogue, l)
+	options.Overlays = slices.DeleteFunc(options.Overlays, func(o Overlay) bool {
+		_, _, err := o.read()
+		return err != nil
+	})
+	inputs, _ := owners(l)
+	results, _ := renderOwners(inputs, options)
+	var bundles []Bundle
 	for _, result := range results {
 		bundles = append(bundles, result.Bundles...)
 	}
-	problems = append(problems, checkFlows(catalogue, inputs, bundles)...)
-	return bundles, errors.Join(problems...)
+	return bundles
 }
 
 // checkFlows finds bundles that a flow of their owner leaves out: they would never be applied, or never removed.

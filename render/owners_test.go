@@ -1,7 +1,6 @@
 package render
 
 import (
-	"errors"
 	"io/fs"
 	"strings"
 	"testing"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/pergola-dev/pergola/components"
 	"github.com/pergola-dev/pergola/landscapes"
+	"github.com/pergola-dev/pergola/schemas"
 )
 
 const (
@@ -87,22 +87,87 @@ func TestOwnersErrors(t *testing.T) {
 		"a.yaml": shootYAML("a", "garden-dev", ", seedName: us"), "b.yaml": shootYAML("b", "garden-other", ", seedName: eu"),
 	})
 	_, err := Owners(l)
-	require.EqualError(t, err, `a.yaml:2: spec.seedName of Shoot garden-dev/a: no Seed "us" in this landscape`+"\n"+
-		`b.yaml:2: namespace of Shoot garden-other/b: no Project in this landscape has spec.namespace "garden-other"`)
+	require.EqualError(t, err, `a.yaml:5:74: Shoot garden-dev/a: spec.seedName: no Seed "us" in this landscape`+"\n"+
+		`b.yaml:4:32: Shoot garden-other/b: metadata.namespace: no Project in this landscape has spec.namespace "garden-other"`)
 }
 
 func TestRecordedFactsErrors(t *testing.T) {
+	const recorded = "facts.txt"
 	for name, test := range map[string]struct {
-		files map[string]string
-		want  string
+		text string
+		want []string
 	}{
-		"missing":       {map[string]string{}, "spec.facts of landscape.yaml: "},
-		"unknown field": {map[string]string{"facts.txt": "garden main: {secret: {}}\n"}, `facts.txt: `},
+		"missing":       {"", []string{`landscape.yaml:5:15: spec.facts: there is no file "facts.txt" that can be read`}},
+		"no YAML":       {"garden main:\n  secrets: [\n", []string{"facts.txt:2:3: this is not YAML: "}},
+		"a tab":         {"garden main:\n\tsecrets: {}\n", []string{"facts.txt:2:1: this is not YAML: "}},
+		"two documents": {"{}\n---\ngarden main: {}\n", []string{"facts.txt:3:1: the file must hold one document"}},
+		"unknown fields": {"garden main:\n  secret: {}\n  secrets: {ca: {nam: x}}\n", []string{
+			`facts.txt:2:3: [garden main].secret: the field "secret" does not exist; did you mean "secrets"?`,
+			`facts.txt:3:18: [garden main].secrets[ca].nam: the field "nam" does not exist; did you mean "name"?`,
+		}},
+		"wrong types": {"garden main:\n  addresses: [a]\n  secrets: {ca: {name: 7}}\n  clusters: {runtime: {identity: yes}}\n", []string{
+			"facts.txt:2:14: [garden main].addresses: must be an object with fields",
+			"facts.txt:3:24: [garden main].secrets[ca].name: must be text",
+			"facts.txt:4:34: [garden main].clusters[runtime].identity: must be text",
+		}},
+		"twice": {"garden main: {}\ngarden main: {}\n", []string{"facts.txt:2:1: [garden main]: the field is written twice"}},
+		"unknown owners": {"garden mian: {}\nshoot a: {}\n", []string{
+			`facts.txt:1:1: [garden mian]: there is no garden mian in this landscape; did you mean "garden main"?`,
+			"facts.txt:2:1: [shoot a]: there is no shoot a in this landscape, which has garden main",
+		}},
+		"clusters": {"garden main: {clusters: {moon: {}, runtime: {kubernetesVersion: new}}}\n", []string{
+			"facts.txt:1:26: [garden main].clusters[moon]: no role of a cluster: it is one of runtime, virtual, seed, shoot",
+			`facts.txt:1:46: [garden main].clusters[runtime].kubernetesVersion: "new" is no version of Kubernetes such as `,
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			test.files["landscape.yaml"] = landscapeFile("{facts: facts.txt}")
-			_, err := Owners(loadLandscape(t, test.files))
-			require.ErrorContains(t, err, test.want)
+			files := map[string]string{"landscape.yaml": landscapeFile("{facts: facts.txt}"), "g.yaml": gardenYAML}
+			if test.text != "" {
+				files[recorded] = test.text
+			}
+			l := loadLandscape(t, files)
+			_, err := Owners(l)
+			require.Error(t, err)
+			violations := CheckLandscape(smallCatalogue(t, nil), l)
+			assert.Len(t, violations, len(test.want), "%v", violations)
+			for _, want := range test.want {
+				assert.ErrorContains(t, err, want)
+			}
+			for _, v := range violations {
+				assert.Equal(t, "landscape/facts", v.Rule)
+			}
+		})
+	}
+}
+
+// TestSeedNames: clusters are told apart by name, in paths and in --kubeconfig.
+func TestSeedNames(t *testing.T) {
+	for _, name := range []string{"runtime", "virtual"} {
+		l := loadLandscape(t, map[string]string{"landscape.yaml": landscapeFile("{}"), "s.yaml": strings.Replace(seedYAML, "name: eu", "name: "+name, 1)})
+		_, err := LandscapeOptions(smallCatalogue(t, nil), l)
+		require.ErrorContains(t, err, "s.yaml:3:18: error: Seed "+name+": metadata.name: a Seed cannot be named "+name+": ")
+	}
+}
+
+// TestCheckLandscapeOfAnything: what is not valid for other reasons is no reason to fail here.
+func TestCheckLandscapeOfAnything(t *testing.T) {
+	empty := func(api, kind string) string {
+		return "---\napiVersion: " + api + "\nkind: " + kind + "\nmetadata: {name: x, namespace: ns}\n"
+	}
+	const core, operator = "core.gardener.cloud/v1beta1", "operator.gardener.cloud/v1alpha1"
+	all := empty(operator, "Garden") + empty(core, "Seed") + empty(core, "Shoot") + empty(core, "Project") + empty(core, "CloudProfile")
+	for name, text := range map[string]string{
+		"nothing but names": all,
+		"null":              strings.ReplaceAll(all, "kind: ", "spec: null\nkind: "),
+		"another type":      strings.ReplaceAll(all, "kind: ", "spec: 7\nkind: "),
+		"empty spec":        strings.ReplaceAll(all, "kind: ", "spec: {provider: {workers: [{}]}, kubernetes: null, virtualCluster: {}, seedName: x, dns: {}}\nkind: "),
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := loadLandscape(t, map[string]string{"landscape.yaml": landscapeFile("{}"), "all.yaml": text, "components/garden/vpa/kustomization.yaml": "namePrefix: x-\n"})
+			assert.NotPanics(t, func() {
+				CheckLandscape(components.FS, l)
+				Partial(l, components.FS)
+			})
 		})
 	}
 }
@@ -125,13 +190,13 @@ func TestLandscapeOptions(t *testing.T) {
 func TestUnknownComponents(t *testing.T) {
 	l := loadLandscape(t, map[string]string{
 		"landscape.yaml": landscapeFile("\n  components:\n    garden:\n      ap: {enabled: false}\n    seed:\n      app: {enabled: true}"),
-		"components/garden/vpaa/kustomization.yaml": "patches: []\n",
+		"components/garden/apps/kustomization.yaml": "patches: []\n",
 	})
 	catalogue := smallCatalogue(t, map[string]string{"garden/app/component.cue": "", "garden/other/component.cue": "", "seed/system/component.cue": ""})
 	_, err := LandscapeOptions(catalogue, l)
-	require.EqualError(t, err, "landscape.yaml:8:11: spec.components.garden.ap: no component garden/ap in the catalogue, which has garden/app, garden/other\n"+
-		"landscape.yaml:10:12: spec.components.seed.app: no component seed/app in the catalogue, which has seed/system\n"+
-		"overlay components/garden/vpaa: no component garden/vpaa in the catalogue, which has garden/app, garden/other")
+	require.EqualError(t, err, "components/garden/apps/kustomization.yaml:1:1: error: no component garden/apps in the catalogue; did you mean garden/app? [landscape/overlay]\n"+
+		"landscape.yaml:8:11: error: Landscape test: spec.components.garden.ap: no component garden/ap in the catalogue; did you mean garden/app? [landscape/catalogue]\n"+
+		"landscape.yaml:10:12: error: Landscape test: spec.components.seed.app: no component seed/app in the catalogue, which has seed/system [landscape/catalogue]")
 	_, err = All(l, catalogue, nil)
 	require.Error(t, err)
 }
@@ -142,7 +207,7 @@ const appFlow = "package flow\n\nflow: [=~\"^(reconcile|delete)$\"]: nodes: app:
 // TestFlowsAreChecked: a bundle that a flow leaves out would never be applied, or never go.
 func TestFlowsAreChecked(t *testing.T) {
 	tree := fstest.MapFS{"landscape.yaml": {Data: []byte(landscapeFile("{}"))}, "g.yaml": {Data: []byte(gardenYAML)}}
-	l, violations, err := landscapes.LoadFS(tree, ".", landscapes.Options{})
+	l, violations, err := landscapes.LoadFS(t.Context(), tree, ".", landscapes.Options{})
 	require.NoError(t, err)
 	require.Empty(t, violations)
 	catalogue := smallCatalogue(t, map[string]string{
@@ -168,7 +233,7 @@ func TestOverlaysOfLayers(t *testing.T) {
 		"garden/app/component.cue": component("cue: ["+oneConfigMap+"]", ""), "garden/flow.cue": appFlow,
 	})
 	load := func() []Bundle {
-		l, violations, err := landscapes.LoadFS(tree, "live", landscapes.Options{})
+		l, violations, err := landscapes.LoadFS(t.Context(), tree, "live", landscapes.Options{})
 		require.NoError(t, err)
 		require.Empty(t, violations)
 		bundles, err := All(l, catalogue, nil)
@@ -202,11 +267,16 @@ func TestCatalogueVersion(t *testing.T) {
 				require.NoError(t, all)
 				return
 			}
-			var versions *VersionError
-			require.True(t, errors.As(err, &versions))
-			require.ErrorAs(t, all, &versions)
-			assert.Equal(t, components.Version, versions.Have)
-			assert.Contains(t, err.Error(), "landscape.yaml:6:24: spec.catalogue.version: the landscape is written for catalogue "+versions.Wanted+", and this program has "+components.Version+": ")
+			var found *InvalidError
+			require.ErrorAs(t, all, &found)
+			require.ErrorAs(t, err, &found)
+			require.Len(t, found.Violations, 1)
+			assert.Contains(t, found.Violations[0].Message, ", and this program has "+components.Version+": ")
+			found.Violations[0].Message = ""
+			assert.Equal(t, schemas.Violation{
+				Severity: "error", File: "landscape.yaml", Line: 6, Column: 24, Kind: "Landscape", Name: "test",
+				Field: "spec.catalogue.version", Type: schemas.TypeNotSupported, Rule: "landscape/catalogue",
+			}, found.Violations[0])
 		})
 	}
 }

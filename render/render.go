@@ -6,6 +6,10 @@ import (
 	"fmt"
 	"reflect"
 	"sort"
+
+	"cuelang.org/go/cue"
+
+	"github.com/pergola-dev/pergola/schemas"
 )
 
 // Result is what one owner's components rendered to.
@@ -41,7 +45,7 @@ func sameJSON(a, b json.RawMessage) bool {
 }
 
 // Render renders every enabled component of the owner's catalogue. All errors
-// are reported, not only the first.
+// are reported, not only the first; the result has what renders nevertheless.
 func Render(in Input, opts Options) (Result, error) {
 	results, errs := renderOwners([]Input{in}, opts)
 	return results[0], errs[0]
@@ -86,11 +90,9 @@ func collect(tasks []*task) (Result, error) {
 		result.Bundles = append(result.Bundles, t.bundles...)
 	}
 	problems = append(problems, duplicateBundles(result.Bundles)...)
-	if err := errors.Join(problems...); err != nil {
-		return Result{}, err
-	}
+	problems = append(problems, duplicatesBetween(result.Bundles, func(b Bundle) string { return b.Cluster }, true)...)
 	sortBundles(result.Bundles)
-	return result, nil
+	return result, errors.Join(problems...)
 }
 
 func renderComponent(eval *evaluator, dir string, in *Input, images map[string]string, opts Options) (Component, []Bundle, error) {
@@ -101,15 +103,23 @@ func renderComponent(eval *evaluator, dir string, in *Input, images map[string]s
 	if enabled, ok := opts.Enabled[dir]; ok && !enabled {
 		c.Enabled = false
 	} else if ok && enabled && !c.Enabled {
-		return c, nil, errors.New("the landscape enables it, but the declaration does not ask for it: change the declaration")
+		return c, nil, finding{
+			Position: opts.enabledAt[dir], kind: schemas.TypeInvalid, rule: ruleCatalogue,
+			message: "the landscape enables it, but the declaration does not ask for it: change the declaration",
+		}
 	}
 	if !c.Enabled {
 		return c, nil, nil
 	}
-	for _, name := range c.Images {
+	var missing findings
+	for i, name := range c.Images {
 		if _, ok := images[name]; !ok {
-			return c, nil, fmt.Errorf("image %s is not in the image vector for these Kubernetes versions", name)
+			place := c.value.LookupPath(cue.MakePath(cue.Str("images"), cue.Index(i)))
+			missing = append(missing, at(place, "image %s is not in the image vector for these Kubernetes versions", name))
 		}
+	}
+	if len(missing) > 0 {
+		return c, nil, missing.err()
 	}
 	bundles, err := c.render(*in, opts)
 	return c, bundles, err
@@ -127,7 +137,7 @@ func (c Component) render(in Input, opts Options) ([]Bundle, error) {
 	}
 	for _, overlay := range opts.Overlays {
 		if overlay.Component == c.Path {
-			if err := applyOverlay(overlay, bundles); err != nil {
+			if err := applyOverlay(overlay, bundles, opts.probes[overlay.Name]); err != nil {
 				return nil, err
 			}
 		}
@@ -135,17 +145,15 @@ func (c Component) render(in Input, opts Options) ([]Bundle, error) {
 	if err := finish(bundles); err != nil {
 		return nil, err
 	}
-	kept := bundles[:0]
-	for _, b := range bundles {
-		if len(b.Objects) == 0 {
-			return nil, fmt.Errorf("bundle %s rendered no object: disable the component instead", b.Name)
+	for i := range bundles {
+		if len(bundles[i].Objects) == 0 {
+			return nil, at(c.bundles[i].source, "bundle %s rendered no object: disable the component instead", bundles[i].Name)
 		}
-		if err := b.seal(c.SecretRequests()); err != nil {
+		if err := bundles[i].seal(c.SecretRequests()); err != nil {
 			return nil, err
 		}
-		kept = append(kept, b)
 	}
-	return kept, nil
+	return bundles, nil
 }
 
 func newBundle(c Component, in Input, spec bundleSpec, objects []Object) Bundle {
@@ -217,30 +225,6 @@ func (b *Bundle) seal(requested []string) error {
 		b.Digest.Resolved = digest
 	}
 	return nil
-}
-
-func duplicateObjects(b Bundle) error {
-	seen := map[string]Origin{}
-	for _, o := range b.Objects {
-		key := objectKey(o)
-		if first, ok := seen[key]; ok {
-			return fmt.Errorf("bundle %s: %s %s is rendered twice: %s and %s", b.Name, o.GetKind(), o.GetName(), first, o.Origin)
-		}
-		seen[key] = o.Origin
-	}
-	return nil
-}
-
-func duplicateBundles(bundles []Bundle) []error {
-	var out []error
-	seen := map[string]string{}
-	for _, b := range bundles {
-		if other, ok := seen[b.Name]; ok {
-			out = append(out, fmt.Errorf("bundle %s is defined by component %s and by %s", b.Name, other, b.Component))
-		}
-		seen[b.Name] = b.Component
-	}
-	return out
 }
 
 func imagesFor(in Input, opts Options) (map[string]string, error) {

@@ -2,11 +2,13 @@ package render
 
 import (
 	"encoding/base64"
+	"strings"
 	"testing"
 	"testing/fstest"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 func TestSecretsOfComponents(t *testing.T) {
@@ -45,6 +47,33 @@ func TestDuplicates(t *testing.T) {
 		"garden/a/component.cue": component("cue: ["+oneConfigMap+"]", ""), "garden/b/component.cue": component("cue: ["+oneConfigMap+"]", ""),
 	})
 	require.ErrorContains(t, err, "bundle app is defined by component garden/a and by garden/b")
+
+	named := func(name string) string {
+		return strings.Replace(component("cue: ["+oneConfigMap+"]", ""), "bundles: app", "bundles: "+name, 1)
+	}
+	_, err = renderSmall(t, map[string]string{"garden/a/component.cue": named("one"), "garden/b/component.cue": named("two")})
+	require.EqualError(t, err, "cluster runtime: ConfigMap garden/a is rendered by garden local, bundle one (components/garden/a/component.cue:4) and by garden local, bundle two (components/garden/b/component.cue:4): leave it to one of them")
+}
+
+// TestDuplicatesBetweenOwners: a Shoot must not bring what its Seed brings.
+func TestDuplicatesBetweenOwners(t *testing.T) {
+	bundle := func(owner Owner, name, apiVersion, object string) Bundle {
+		o := Object{Unstructured: &unstructured.Unstructured{Object: map[string]any{"apiVersion": apiVersion, "kind": "X", "metadata": map[string]any{"name": object}}}, Origin: Origin{File: owner.Name + ".cue", Line: 3}}
+		return Bundle{Name: name, Component: owner.Kind + "/c", Owner: owner, Cluster: ClusterSeed, Namespace: "ns", Objects: []Object{o}}
+	}
+	seed, a, b := Owner{Kind: "seed", Name: "eu"}, Owner{Kind: "shoot", Namespace: "n", Name: "a"}, Owner{Kind: "shoot", Namespace: "n", Name: "b"}
+	clusterOf := ClusterOf(map[string]string{"n/a": "eu", "n/b": "us"})
+	bundles := []Bundle{bundle(seed, "one", "g/v1", "x"), bundle(a, "two", "g/v2", "x"), bundle(b, "two", "g/v1", "x"), bundle(a, "three", "h/v1", "x")}
+	errs := duplicatesBetween(bundles, clusterOf, false)
+	require.Len(t, errs, 1)
+	require.EqualError(t, errs[0], "cluster eu: X x is rendered by seed eu, bundle one (eu.cue:3) and by shoot n/a, bundle two (a.cue:3): leave it to one of them")
+	assert.Empty(t, duplicatesBetween(bundles, clusterOf, true))
+
+	errs = duplicatePlaces([]Bundle{bundle(seed, "one", "g/v1", "x"), bundle(a, "one", "g/v1", "y"), bundle(b, "one", "g/v1", "y")}, clusterOf)
+	require.Len(t, errs, 1)
+	require.EqualError(t, errs[0], "cluster eu: bundle one in namespace ns belongs to seed eu (component seed/c) and to shoot n/a (component shoot/c)")
+	_, err := Files([]Bundle{bundle(seed, "one", "g/v1", "x"), bundle(a, "one", "g/v1", "y")}, clusterOf)
+	require.ErrorContains(t, err, "another bundle is written to eu/ns/one, too")
 }
 
 func TestEnabled(t *testing.T) {
@@ -161,7 +190,7 @@ func TestDigestCoversDelivery(t *testing.T) {
 
 func TestConditionOfABundle(t *testing.T) {
 	res, err := renderSmall(t, map[string]string{"garden/app/component.cue": "package component\n\ncomponent: {\n\tcondition: \"Common\"\n\tbundles: {\n" +
-		"\t\ta: {cluster: \"runtime\", source: cue: [" + oneConfigMap + "]}\n\t\tb: {cluster: \"runtime\", condition: \"Own\", source: cue: [" + oneConfigMap + "]}\n\t}\n}\n"})
+		"\t\ta: {cluster: \"runtime\", source: cue: [" + oneConfigMap + "]}\n\t\tb: {cluster: \"runtime\", condition: \"Own\", source: cue: [" + strings.Replace(oneConfigMap, `name: "a"`, `name: "b"`, 1) + "]}\n\t}\n}\n"})
 	require.NoError(t, err)
 	assert.Equal(t, []string{"Common", "Own"}, []string{res.Bundles[0].Condition, res.Bundles[1].Condition})
 }

@@ -168,7 +168,7 @@ func localLandscape(t *testing.T) *landscapes.Landscape {
 	require.NoError(t, err)
 	identities, err := landscapes.ParseAgeIdentities(string(key))
 	require.NoError(t, err)
-	l, violations, err := landscapes.Load("../landscapes/local", landscapes.Options{AgeIdentities: identities})
+	l, violations, err := landscapes.Load(t.Context(), "../landscapes/local", landscapes.Options{AgeIdentities: identities})
 	require.NoError(t, err)
 	require.Empty(t, violations)
 	return l

@@ -1,6 +1,7 @@
 package schemas
 
 import (
+	"math"
 	"slices"
 	"testing"
 
@@ -16,6 +17,7 @@ import (
 // samples are values of every type, some of which are wrong for any field.
 var samples = []any{
 	"", "zero!", "1h", "2020-01-31T08:00:00Z", "10Gi", int64(0), int64(-1), int64(1) << 40, 0.5, true,
+	1e19, -1e26, "220000+0100", "50%",
 	[]any{}, []any{"x"}, []any{map[string]any{"nmae": "x"}}, map[string]any{}, map[string]any{"nmae": "x"},
 }
 
@@ -91,12 +93,26 @@ func nest(path fieldpath.Path, value any) any {
 	return map[string]any{fieldpath.Name(path[0]): nest(path[1:], value)}
 }
 
-// samplesFor gives every third sample, another third at every field, and the values that the field knows.
+// formatSamples are values at the edges of the formats: right, wrong, and what readers are known to differ on.
+var formatSamples = map[string][]any{
+	"date-time": {"2020-01-31T08:00:00.123Z", "2020-01-31T08:00:00+01:00", "2020-01-31t08:00:00z", "2020-01-31 08:00:00Z", "2020-13-31T08:00:00Z", "2020-01-31T24:00:00Z"},
+	"duration":  {"1h30m", "-1h", "1.5h", "0", "1", "1d", " 1h", "1h 30m"},
+	"cidr": {"10.0.0.0/8", "10.1.2.3/8", "10.0.0.0", "10.0.0.0/33", "010.0.0.0/8", "10.0.0.0/08", "10.0.0.0/+8", "::/0", "2001:db8::/32", "::ffff:1.2.3.4/120",
+		"fe80::1%eth0/64", "10.0.0.0/8 ", "10.0.0.0/-1", "256.0.0.0/8"},
+	"byte":  {"aGk=", "aGk", "aGkx", "aGk=\n", "a Gk=", "%%%%", "aGk-", "aGk=aGk=", "====", "a\r\nGk="},
+	"ipv4":  {"10.0.0.1", "10.0.0.1/8", "::1", "::ffff:1.2.3.4", "010.0.0.1"},
+	"ipv6":  {"10.0.0.1", "::1", "2001:db8::1", "::ffff:1.2.3.4", "::g"},
+	"int32": {int64(math.MaxInt32), int64(math.MaxInt32) + 1, int64(math.MinInt32) - 1},
+	"int64": {int64(math.MaxInt64), 9.3e18, -9.3e18},
+}
+
+// samplesFor gives every third sample, another third at every field, and the values that the field and its format know.
 func samplesFor(field int, n *structure.Node) []any {
 	var values []any
 	for i := field % 3; i < len(samples); i += 3 {
 		values = append(values, samples[i])
 	}
+	values = append(values, formatSamples[n.Format]...)
 	for _, value := range n.Enum {
 		values = append(values, value)
 	}

@@ -3,9 +3,11 @@ package schemas
 import (
 	"embed"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 
+	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -20,7 +22,7 @@ import (
 //go:embed base rules
 var files embed.FS
 
-// checkedKinds are the kinds that are fully checked. The other Gardener kinds are known by name only.
+// checkedKinds are the kinds that are fully checked. Of all other kinds only the metadata are.
 var checkedKinds = [...]schema.GroupVersionKind{
 	operatorv1alpha1.SchemeGroupVersion.WithKind("Garden"),
 	gardencorev1beta1.SchemeGroupVersion.WithKind("CloudProfile"),
@@ -28,6 +30,9 @@ var checkedKinds = [...]schema.GroupVersionKind{
 	gardencorev1beta1.SchemeGroupVersion.WithKind("Seed"),
 	gardencorev1beta1.SchemeGroupVersion.WithKind("Shoot"),
 	landscapev1alpha1.SchemeGroupVersion.WithKind("Landscape"),
+	corev1.SchemeGroupVersion.WithKind("Namespace"),
+	corev1.SchemeGroupVersion.WithKind("Secret"),
+	corev1.SchemeGroupVersion.WithKind("ConfigMap"),
 }
 
 // embedded parses the schemas of this package, once.
@@ -65,7 +70,12 @@ func structuralKinds() (structure.Kinds, error) {
 			wanted = append(wanted, crd)
 		}
 	}
-	return structure.FromCRDs(wanted, scheme)
+	kinds, err := structure.FromCRDs(wanted, scheme)
+	if err != nil {
+		return nil, err
+	}
+	maps.Copy(kinds, structure.Core())
+	return kinds, nil
 }
 
 // Known tells whether objects of the kind are fully checked.

@@ -94,6 +94,12 @@ func TestFindingsOfAnObject(t *testing.T) {
 			`spec.parts[1].memory Invalid "much" does not have the form ^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$ [structure]`,
 			`spec.parts[1].name Required must not be empty [structure]`,
 		}},
+		"wrong type of a parent": {`5`, []string{`spec TypeInvalid must be an object, but is the number 5 [structure]`}},
+		"wrong type of a parent, with rules": {`{size: 3, frame: {kind: a, material: wood}, parts: [5, 5]}`, []string{
+			`spec.parts[0] TypeInvalid must be an object, but is the number 5 [structure]`, `spec.parts[1] TypeInvalid must be an object, but is the number 5 [structure]`}},
+		"more than 64 bit": {`{size: 99999999999999999999999, frame: {kind: a, material: 99999999999999999999999}, parts: [{name: ear}]}`, []string{
+			`spec.frame.material TypeInvalid must be text, but is a whole number of more than 64 bit; put it in quotes [structure]`,
+			`spec.size Invalid is a whole number of more than 64 bit, which the API cannot hold [structure]`}},
 		"counts": {`{size: 3, frame: {kind: a, material: wood}, parts: []}`, []string{`spec.parts Invalid must not be empty: at least 1 item [structure]`}},
 		"many":   {`{size: 3, frame: {kind: a, material: wood}, parts: [{name: a}, {name: b}, {name: c}, {name: d}]}`, []string{`spec.parts TooMany has 4 items, but may have at most 3 [structure]`}},
 		"time":   {goodSpec + `, bought: yesterday}`, []string{`spec.bought Invalid "yesterday" is not a time such as 2025-01-31T08:00:00Z [structure]`}},
@@ -134,7 +140,7 @@ spec: `+goodSpec+`}`)}}, Options{})
 	require.NoError(t, err)
 	assert.Equal(t, []string{
 		`metadata.annotations[confirmation.gardener.cloud/deletion] Invalid "yes" does not confirm the deletion; the value must be "true" [any/deletion-confirmation]`,
-		`metadata.annotations[num] TypeInvalid must be text, but is the number 5 [structure]`,
+		`metadata.annotations[num] TypeInvalid must be text, but is the number 5; put it in quotes [structure]`,
 		`metadata.label Forbidden the field "label" does not exist; did you mean "labels"? [structure]`,
 		`metadata.name Required must not be empty [structure]`,
 		`metadata.namespace Required must be set [structure]`,

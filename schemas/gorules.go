@@ -33,6 +33,15 @@ const (
 // goRules lists the rules in Go, with the reason why each is not in CUE.
 func goRules() []goRule {
 	return []goRule{
+		{Rule: Rule{ID: "any/metadata", Kind: "*", Title: "Names, labels and annotations have the form that the API server asks for",
+			Doc:    "A namespace is a DNS label, all other names are DNS names; keys of labels and annotations are qualified names. In Go, because the API server's own functions decide, also for kinds without a schema.",
+			Source: "k8s.io/apimachinery/pkg/api/validation, ValidateObjectMeta", In: "go", Severity: SeverityError, Scope: scopeObject}, check: metadataForms},
+		{Rule: Rule{ID: "secret/data", Kind: "Secret", Title: "The keys of a Secret can be file names, fit its type, and the values fit into 1 MiB",
+			Doc:    "Keys have letters, digits, '-', '_' and '.'. In Go, because CUE cannot count bytes of base64, and because no value may get into a message.",
+			Source: "k8s.io/kubernetes/pkg/apis/core/validation, ValidateSecret", In: "go", Severity: SeverityError, Scope: scopeObject}, check: secretData},
+		{Rule: Rule{ID: "configmap/data", Kind: "ConfigMap", Title: "The keys of a ConfigMap can be file names, are given once, and the values fit into 1 MiB",
+			Doc:    "Keys have letters, digits, '-', '_' and '.'; no key is in data and in binaryData. In Go, because CUE cannot count bytes of base64.",
+			Source: "k8s.io/kubernetes/pkg/apis/core/validation, ValidateConfigMap", In: "go", Severity: SeverityError, Scope: scopeObject}, check: configMapData},
 		{Rule: Rule{ID: "garden/networks-disjoint", Kind: "Garden", Title: "Network ranges of the runtime cluster and the virtual garden do not overlap",
 			Doc:    "Addresses must be told apart by their range. In Go, because CUE has no arithmetic on addresses.",
 			Source: sourceGardenNetworks, In: "go", Severity: SeverityError, Scope: scopeObject}, check: gardenNetworks},
@@ -63,15 +72,33 @@ func checksOutsideTheList() []Rule {
 func checkGoRules(in ruleInput) []finding {
 	var findings []finding
 	for _, rule := range goRules() {
-		if rule.Kind != in.kind.GVK.Kind {
+		if rule.Kind != "*" && rule.Kind != in.kind.GVK.Kind {
 			continue
 		}
-		for _, f := range rule.check(in) {
-			f.rule, f.severity = rule.ID, rule.Severity
-			findings = append(findings, f)
-		}
+		findings = append(findings, rule.findings(in)...)
 	}
 	return findings
+}
+
+func (r goRule) findings(in ruleInput) []finding {
+	findings := r.check(in)
+	for i := range findings {
+		findings[i].rule, findings[i].severity = r.ID, r.Severity
+	}
+	return findings
+}
+
+// checkForeign looks at the metadata of an object without a schema.
+func checkForeign(object *unstructured.Unstructured) []finding {
+	kind := structure.Foreign(object.GroupVersionKind())
+	clean, empty := kind.Normalise(object.Object)
+	findings := append(emptyValues(empty), structural(kind, clean)...)
+	for _, rule := range goRules() {
+		if rule.Kind == "*" {
+			findings = append(findings, withoutFollowUps(rule.findings(ruleInput{kind: kind, object: clean}), findings)...)
+		}
+	}
+	return dedupe(findings)
 }
 
 // checkDeletion holds the removal of an object back until it was confirmed in the version before.

@@ -3,6 +3,7 @@ package schemas
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
@@ -13,11 +14,11 @@ type network struct {
 	prefix netip.Prefix
 }
 
-// collectNetworks reads the ranges of one field, text or a list of texts. Texts that are no range are findings.
-func collectNetworks(object map[string]any, path string, fields ...string) (networks []network, findings []finding) {
+// collectNetworks reads the ranges of one field, text or a list of texts. What is no range is left to the structure.
+func collectNetworks(object map[string]any, path string, fields ...string) (networks []network) {
 	value, found, err := unstructured.NestedFieldNoCopy(object, fields...)
 	if err != nil || !found {
-		return nil, nil
+		return nil
 	}
 	read := func(path string, value any) {
 		text, ok := value.(string)
@@ -26,7 +27,6 @@ func collectNetworks(object map[string]any, path string, fields ...string) (netw
 		}
 		prefix, err := netip.ParsePrefix(text)
 		if err != nil {
-			findings = append(findings, finding{path: path, typ: TypeInvalid, message: fmt.Sprintf("%q is not a network range such as 10.250.0.0/16", text)})
 			return
 		}
 		networks = append(networks, network{path: path, prefix: prefix.Masked()})
@@ -38,7 +38,7 @@ func collectNetworks(object map[string]any, path string, fields ...string) (netw
 	} else {
 		read(path, value)
 	}
-	return networks, findings
+	return networks
 }
 
 // overlaps compares the ranges of every group with those of the groups before it, and reports them at the later one.
@@ -46,7 +46,7 @@ func overlaps(groups ...[]network) []finding {
 	var findings []finding
 	for i, group := range groups {
 		for _, n := range group {
-			for _, other := range flatten(groups[:i]) {
+			for _, other := range slices.Concat(groups[:i]...) {
 				if n.prefix.Overlaps(other.prefix) {
 					findings = append(findings, finding{path: n.path, typ: TypeInvalid,
 						message: fmt.Sprintf("the range %s overlaps with %s of %s", n.prefix, other.prefix, other.path)})
@@ -58,26 +58,14 @@ func overlaps(groups ...[]network) []finding {
 	return findings
 }
 
-func flatten(groups [][]network) []network {
-	var all []network
-	for _, group := range groups {
-		all = append(all, group...)
-	}
-	return all
-}
-
 // gardenNetworks compares the runtime cluster's ranges with one another, and the virtual garden's services with them.
 func gardenNetworks(in ruleInput) []finding {
-	read := func(cluster, field string) ([]network, []finding) {
+	read := func(cluster, field string) []network {
 		return collectNetworks(in.object, "spec."+cluster+".networking."+field, "spec", cluster, "networking", field)
 	}
-	services, bad := read("runtimeCluster", "services")
-	pods, badPods := read("runtimeCluster", "pods")
-	nodes, badNodes := read("runtimeCluster", "nodes")
-	virtual, badVirtual := read("virtualCluster", "services")
-	findings := append(append(append(bad, badPods...), badNodes...), badVirtual...)
-	findings = append(findings, overlaps(services, pods, nodes)...)
-	return append(findings, overlaps(append(append(services, pods...), nodes...), virtual)...)
+	services, pods, nodes := read("runtimeCluster", "services"), read("runtimeCluster", "pods"), read("runtimeCluster", "nodes")
+	virtual := read("virtualCluster", "services")
+	return append(overlaps(services, pods, nodes), overlaps(slices.Concat(services, pods, nodes), virtual)...)
 }
 
 func seedNetworks(in ruleInput) []finding { return podServiceNode(in.object, "spec", "networks") }
@@ -85,11 +73,8 @@ func seedNetworks(in ruleInput) []finding { return podServiceNode(in.object, "sp
 func shootNetworks(in ruleInput) []finding { return podServiceNode(in.object, "spec", "networking") }
 
 func podServiceNode(object map[string]any, parent ...string) []finding {
-	read := func(field string) ([]network, []finding) {
+	read := func(field string) []network {
 		return collectNetworks(object, parent[0]+"."+parent[1]+"."+field, parent[0], parent[1], field)
 	}
-	pods, bad := read("pods")
-	services, badServices := read("services")
-	nodes, badNodes := read("nodes")
-	return append(append(append(bad, badServices...), badNodes...), overlaps(pods, services, nodes)...)
+	return overlaps(read("pods"), read("services"), read("nodes"))
 }

@@ -69,10 +69,10 @@ func (s *sources) readMeta() (map[string]Rule, error) {
 		}
 		fields, err := value.LookupPath(cue.ParsePath("rules")).Fields()
 		if err != nil {
-			return nil, fmt.Errorf("listing the rules of %s: %w", kind.GVK.Kind, err)
+			return nil, fmt.Errorf("listing the rules of %s: %w", kind.GVK.Kind, s.explained(err))
 		}
 		for fields.Next() {
-			rule, err := describe(fields.Selector().Unquoted(), kind.GVK.Kind, fields.Value())
+			rule, err := s.describe(fields.Selector().Unquoted(), kind.GVK.Kind, fields.Value())
 			if err != nil {
 				return nil, err
 			}
@@ -82,7 +82,7 @@ func (s *sources) readMeta() (map[string]Rule, error) {
 	return byID, nil
 }
 
-func describe(id, kind string, value cue.Value) (Rule, error) {
+func (s *sources) describe(id, kind string, value cue.Value) (Rule, error) {
 	rule := Rule{ID: id, Kind: kind, In: "cue"}
 	if strings.HasPrefix(id, "any/") {
 		rule.Kind = "*"
@@ -93,7 +93,7 @@ func describe(id, kind string, value cue.Value) (Rule, error) {
 	} {
 		found, err := text(value, field)
 		if err != nil {
-			return Rule{}, fmt.Errorf("reading the rule %s: %w", id, err)
+			return Rule{}, fmt.Errorf("reading the rule %s: %w", id, s.explained(err))
 		}
 		*target = found
 	}

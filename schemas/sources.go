@@ -33,12 +33,12 @@ type source struct {
 	data []byte
 }
 
-func (s source) parse() (*ast.File, error) {
-	file, err := parser.ParseFile(s.name, s.data)
+func (s *sources) parse(file source) (*ast.File, error) {
+	syntax, err := parser.ParseFile(file.name, file.data)
 	if err != nil {
-		return nil, fmt.Errorf("parsing the schema %s: %w", s.name, err)
+		return nil, fmt.Errorf("parsing a schema: %w", s.explained(err))
 	}
-	return file, nil
+	return syntax, nil
 }
 
 // foldersForAll are the folders of rules that belong to every kind.
@@ -82,7 +82,8 @@ func newSources(kinds structure.Kinds, files fs.FS) (*sources, error) {
 
 // BaseFile is the name of the file in schemas/base that holds a kind.
 func BaseFile(gvk schema.GroupVersionKind) string {
-	return strings.ToLower(fmt.Sprintf("%s_%s_%s.cue", gvk.Group, gvk.Version, gvk.Kind))
+	// A leading underscore, as the core group would have it, hides a file from CUE and from embedding.
+	return strings.ToLower(strings.TrimPrefix(fmt.Sprintf("%s_%s_%s.cue", gvk.Group, gvk.Version, gvk.Kind), "_"))
 }
 
 func sortedKinds(kinds structure.Kinds) []*structure.Kind {
@@ -96,13 +97,13 @@ func sortedKinds(kinds structure.Kinds) []*structure.Kind {
 
 // compileBase compiles the structural definition of one kind.
 func (s *sources) compileBase(ctx *cue.Context, gvk schema.GroupVersionKind) (cue.Value, error) {
-	file, err := s.base[gvk].parse()
+	file, err := s.parse(s.base[gvk])
 	if err != nil {
 		return cue.Value{}, err
 	}
 	value := ctx.BuildFile(file)
 	if err := value.Err(); err != nil {
-		return cue.Value{}, fmt.Errorf("compiling the structure of %s: %w", gvk.Kind, err)
+		return cue.Value{}, fmt.Errorf("compiling the structure of %s: %w", gvk.Kind, s.explained(err))
 	}
 	definition := value.LookupPath(cue.MakePath(cue.Def(gvk.Kind)))
 	if err := definition.Err(); err != nil {
@@ -119,7 +120,7 @@ func (s *sources) compileRules(ctx *cue.Context, gvk schema.GroupVersionKind, ba
 	folders := append(slices.Clone(foldersForAll[:]), strings.ToLower(gvk.Kind))
 	for _, folder := range folders {
 		for _, source := range s.rules[folder] {
-			file, err := source.parse()
+			file, err := s.parse(source)
 			if err != nil {
 				return cue.Value{}, err
 			}
@@ -127,16 +128,16 @@ func (s *sources) compileRules(ctx *cue.Context, gvk schema.GroupVersionKind, ba
 				stripRules(file)
 			}
 			if err := instance.AddSyntax(file); err != nil {
-				return cue.Value{}, fmt.Errorf("adding %s: %w", file.Filename, err)
+				return cue.Value{}, fmt.Errorf("adding a file of rules: %w", s.explained(err))
 			}
 		}
 	}
 	if err := instance.Complete(); err != nil {
-		return cue.Value{}, fmt.Errorf("completing the rules of %s: %w", gvk.Kind, err)
+		return cue.Value{}, fmt.Errorf("completing the rules of %s: %w", gvk.Kind, s.explained(err))
 	}
 	value := ctx.BuildInstance(instance)
 	if err := value.Err(); err != nil {
-		return cue.Value{}, fmt.Errorf("compiling the rules of %s: %w", gvk.Kind, err)
+		return cue.Value{}, fmt.Errorf("compiling the rules of %s: %w", gvk.Kind, s.explained(err))
 	}
 	return value, nil
 }

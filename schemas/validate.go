@@ -35,7 +35,7 @@ type Options struct {
 	Cache *Cache
 }
 
-// Validate gives all findings about the given objects, sorted. Objects of kinds without a schema have none.
+// Validate gives all findings about the given objects, sorted. Of kinds without a schema only the metadata are checked.
 // The error is not nil if ctx ended, or if the schemas themselves are broken.
 func Validate(ctx context.Context, inputs []Input, opts Options) ([]Violation, error) {
 	s, err := embedded()
@@ -101,15 +101,18 @@ func (s *sources) validateOne(w **worker, in Input, landscape *surroundings, cac
 	}
 	kind, ok := s.kinds[in.Object.GroupVersionKind()]
 	if !ok {
-		return nil, nil
+		return violations(in.Object, in.Positions, checkForeign(in.Object)), nil
 	}
 	var old map[string]any
 	if in.Old != nil {
 		old = in.Old.Object
 	}
-	key, err := s.cacheKey(in.Object.Object, old, landscape)
-	if err != nil {
-		return nil, fmt.Errorf("%s %s: %w", kind.GVK.Kind, in.Object.GetName(), err)
+	var key [32]byte
+	var err error
+	if cache != nil {
+		if key, err = s.cacheKey(in.Object.Object, old, landscape); err != nil {
+			return nil, fmt.Errorf("%s %s: %w", kind.GVK.Kind, in.Object.GetName(), err)
+		}
 	}
 	findings, ok := cache.get(key)
 	if !ok {

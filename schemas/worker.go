@@ -68,10 +68,7 @@ func (w *worker) check(kind *structure.Kind, object, old map[string]any) ([]find
 	w.used++
 	clean, empty := kind.Normalise(object)
 	var findings []finding
-	for _, path := range empty {
-		findings = append(findings, finding{path: path.String(), typ: TypeInvalid, rule: ruleEmptyValue, severity: SeverityWarning,
-			message: "has no value, which is the same as leaving it out; write {} for an object without fields, or remove the line"})
-	}
+	findings = append(findings, emptyValues(empty)...)
 	value := w.ctx.Encode(clean)
 	broken, err := w.checkStructure(kind, clean, value)
 	if err != nil {
@@ -86,8 +83,7 @@ func (w *worker) check(kind *structure.Kind, object, old map[string]any) ([]find
 	if err != nil {
 		return nil, err
 	}
-	findings = append(findings, ruled...)
-	findings = append(findings, checkGoRules(input)...)
+	findings = append(findings, withoutFollowUps(append(ruled, checkGoRules(input)...), broken)...)
 	return dedupe(w.landscape.withoutDefaulted(kind, clean, findings)), nil
 }
 
@@ -106,10 +102,7 @@ func (w *worker) checkStructure(kind *structure.Kind, object map[string]any, val
 	if err == nil {
 		return nil, nil
 	}
-	var findings []finding
-	for _, f := range kind.Check(object) {
-		findings = append(findings, finding{path: f.Path.String(), typ: Type(f.Type), rule: RuleStructure, severity: SeverityError, message: f.Message})
-	}
+	findings := structural(kind, object)
 	for _, path := range errorPaths(kind, err) {
 		if !slices.ContainsFunc(findings, func(f finding) bool { return related(f.path, path) }) {
 			findings = append(findings, finding{path: path, typ: TypeInvalid, rule: RuleStructure, severity: SeverityError,
@@ -117,6 +110,32 @@ func (w *worker) checkStructure(kind *structure.Kind, object map[string]any, val
 		}
 	}
 	return findings, nil
+}
+
+// structural gives the findings of the schema in words.
+func structural(kind *structure.Kind, object map[string]any) []finding {
+	var findings []finding
+	for _, f := range kind.Check(object) {
+		findings = append(findings, finding{path: f.Path.String(), typ: Type(f.Type), rule: RuleStructure, severity: SeverityError, message: f.Message})
+	}
+	return findings
+}
+
+func emptyValues(paths []fieldpath.Path) []finding {
+	var findings []finding
+	for _, path := range paths {
+		findings = append(findings, finding{path: path.String(), typ: TypeInvalid, rule: ruleEmptyValue, severity: SeverityWarning,
+			message: "has no value, which is the same as leaving it out; write {} for an object without fields, or remove the line"})
+	}
+	return findings
+}
+
+// withoutFollowUps drops the findings of rules about fields inside a value of a wrong type: that a field of `spec: 5`
+// is missing helps nobody.
+func withoutFollowUps(ruled, broken []finding) []finding {
+	return slices.DeleteFunc(ruled, func(f finding) bool {
+		return slices.ContainsFunc(broken, func(b finding) bool { return b.typ == TypeTypeInvalid && within(b.path, f.path) })
+	})
 }
 
 // errorPaths gives the fields that a CUE error speaks of.
@@ -158,7 +177,7 @@ func (w *worker) checkRules(input ruleInput, value cue.Value, broken bool) ([]fi
 	}
 	fields, err := filled.LookupPath(rulesPath).Fields()
 	if err != nil {
-		return nil, fmt.Errorf("evaluating the rules of %s: %w", input.kind.GVK.Kind, err)
+		return nil, fmt.Errorf("evaluating the rules of %s: %w", input.kind.GVK.Kind, w.sources.explained(err))
 	}
 	var findings []finding
 	meta, err := w.sources.meta()
@@ -175,7 +194,7 @@ func (w *worker) checkRules(input ruleInput, value cue.Value, broken bool) ([]fi
 		case err == nil:
 			findings = append(findings, found...)
 		case !broken:
-			return nil, fmt.Errorf("evaluating the rule %s: %w", rule.ID, err)
+			return nil, fmt.Errorf("evaluating the rule %s: %w", rule.ID, w.sources.explained(err))
 		}
 	}
 	return findings, nil

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	utilrand "k8s.io/apimachinery/pkg/util/rand"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/utils/clock"
@@ -85,13 +86,14 @@ func newConverger(cmd *cobra.Command, l *landscapes.Landscape, flags accessFlags
 	return landscape.New(l, options)
 }
 
-// holder names this process in leases: who, where, which process.
+// holder names this process in leases: where it runs and which it is. The end tells processes of one number on hosts of one
+// name (containers) apart.
 func holder() string {
 	host, err := os.Hostname()
 	if err != nil {
 		host = "unknown-host"
 	}
-	return fmt.Sprintf("%s_pergola-apply_%d", host, os.Getpid())
+	return fmt.Sprintf("%s_pergola-apply_%d_%s", host, os.Getpid(), utilrand.String(5))
 }
 
 // gateOf is the deletion gate of a landscape.

@@ -13,14 +13,23 @@ import (
 	"github.com/pergola-dev/pergola/apply/flow"
 	"github.com/pergola-dev/pergola/controllers/landscape"
 	"github.com/pergola-dev/pergola/controllers/owner"
+	"github.com/pergola-dev/pergola/landscapes"
 	"github.com/pergola-dev/pergola/plan"
 )
 
+// applying is one run of the command.
+type applying struct {
+	cmd      *cobra.Command
+	dir      string
+	access   accessFlags
+	approve  []string
+	output   string
+	progress *progress
+}
+
 func newApply() *cobra.Command {
-	var access accessFlags
 	var dryRun, watch, verbose bool
-	var output string
-	var approve []string
+	var a applying
 	cmd := &cobra.Command{
 		Use:   "apply LANDSCAPE",
 		Short: "Converge the clusters to a landscape and wait for health",
@@ -28,87 +37,117 @@ func newApply() *cobra.Command {
 virtual garden, the Seeds, the Shoots. A part that fails stops only what depends on it; running it
 again completes what is missing and leaves unchanged objects alone.
 
+What is applied are the files of the work tree as they are; the first line says at which commit they are, and how
+many of them are not committed. With --watch they are followed: a new state, by an edit, a commit or a checkout, is
+applied as soon as it is valid; one that is not is reported, and the former state stays in force.
+
+Exit code 1 says that something failed, or, with --dry-run, that there are differences; 0 with --dry-run that there
+are none.
+
 Every object that Pergola makes is in the inventory of a bundle (a ConfigMap ` + owner.InventoryPrefix + `* in namespace
 garden, or status.resources of a ManagedResource), except:
 ` + landscape.DescribeExemptions(),
 		Example: `  pergola apply landscapes/local
   pergola apply landscapes/local --dry-run
-  pergola apply landscapes/local --watch          # keep repairing drift
+  pergola apply landscapes/local --watch          # keep repairing drift, follow the files
   pergola apply landscapes/local --approve 3f2a…  # let held deletions pass`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			l, err := loadValid(cmd, args[0])
+			a.cmd, a.dir = cmd, args[0]
+			a.progress = newProgress(cmd.ErrOrStderr(), terminal(cmd) && a.output == "text", colored(cmd), verbose)
+			l, err := loadValid(cmd, a.dir)
 			if err != nil {
 				return err
 			}
-			p := newProgress(cmd.ErrOrStderr(), terminal(cmd) && output == "text", colored(cmd), verbose)
-			c, err := newConverger(cmd, l, access, p, approve)
+			c, err := a.converger(l)
 			if err != nil {
 				return err
 			}
 			defer c.Close()
-			ctx, cancel := context.WithTimeout(cmd.Context(), access.timeout)
-			defer cancel()
 			if dryRun {
-				return printDryRun(cmd, ctx, c, output)
+				a.announce("Comparing the clusters with", l)
+				return a.dryRun(c)
 			}
-			err = converge(cmd, ctx, c, p, output)
-			if err != nil || !watch {
+			a.announce("Applying", l)
+			if err = a.converge(cmd.Context(), c); err != nil || !watch {
 				return err
 			}
-			fmt.Fprintln(cmd.ErrOrStderr(), "Watching: drift is repaired until you press Ctrl-C.")
-			if err := c.Keep(cmd.Context()); err != nil {
-				return finding{err}
-			}
-			return nil
+			return a.watch(c, l)
 		},
 	}
-	outputFlag(cmd, &output, "text", "json")
-	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "only show what would change, by server-side dry run")
-	cmd.Flags().BoolVar(&watch, "watch", false, "after converging, stay and repair drift")
+	outputFlag(cmd, &a.output, "text", "json")
+	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "only show what would change, by server-side dry run; exit code 1 if anything would")
+	cmd.Flags().BoolVar(&watch, "watch", false, "after converging, stay: repair drift, and apply the files again when they change")
 	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "print every object that is written")
-	cmd.Flags().StringArrayVar(&approve, "approve", nil, "approve held deletions by the id that a run printed")
-	access.add(cmd)
+	cmd.Flags().StringArrayVar(&a.approve, "approve", nil, "approve held deletions by the id that a run printed")
+	a.access.add(cmd)
 	return cmd
 }
 
-func printDryRun(cmd *cobra.Command, ctx context.Context, c *landscape.Converger, output string) error {
+func (a *applying) converger(l *landscapes.Landscape) (*landscape.Converger, error) {
+	return newConverger(a.cmd, l, a.access, a.progress, a.approve)
+}
+
+// announce says which files are meant.
+func (a *applying) announce(doing string, l *landscapes.Landscape) {
+	fmt.Fprintf(a.cmd.ErrOrStderr(), "%s %s.\n", doing, stateOf(a.dir, l))
+}
+
+func (a *applying) dryRun(c *landscape.Converger) error {
+	ctx, cancel := context.WithTimeout(a.cmd.Context(), a.access.timeout)
+	defer cancel()
 	p, err := c.Plan(ctx)
-	if perr := plan.Print(cmd.OutOrStdout(), p, output, colored(cmd)); perr != nil {
+	if perr := plan.Print(a.cmd.OutOrStdout(), p, a.output, colored(a.cmd)); perr != nil {
 		return perr
 	}
-	if err != nil {
+	switch {
+	case err != nil:
 		return finding{err}
+	case !p.Empty():
+		return errFinding
 	}
 	return nil
 }
 
-func converge(cmd *cobra.Command, ctx context.Context, c *landscape.Converger, p *progress, output string) error {
+// converge applies the landscape once and says how that went. It gives up when the timeout is over, or ctx.
+func (a *applying) converge(ctx context.Context, c *landscape.Converger) error {
 	started := time.Now()
-	report, err := c.Apply(ctx)
-	p.finish()
-	printHeld(cmd, report)
-	if output == "json" {
-		if perr := printReport(cmd, report, err); perr != nil {
+	a.progress.begin()
+	limited, cancel := context.WithTimeout(ctx, a.access.timeout)
+	defer cancel()
+	report, err := c.Apply(limited)
+	a.progress.finish()
+	printHeld(a.cmd, report)
+	if a.output == "json" {
+		if perr := printReport(a.cmd, report, err); perr != nil {
 			return perr
 		}
 	}
 	switch {
-	case cmd.Context().Err() != nil:
+	case ctx.Err() != nil:
 		return finding{errors.New("interrupted: what was sent is recorded in the inventories, run apply again to complete it")}
 	case err != nil:
-		printProblems(cmd, report, err)
-		if ctx.Err() != nil {
-			fmt.Fprintf(cmd.ErrOrStderr(), "Gave up after %s (--timeout).\n", time.Since(started).Round(time.Second))
+		printProblems(a.cmd, report, err)
+		if limited.Err() != nil {
+			fmt.Fprintf(a.cmd.ErrOrStderr(), "Gave up after %s (--timeout).\n", time.Since(started).Round(time.Second))
 		}
-		fmt.Fprintln(cmd.ErrOrStderr(), "Next: repair that and run apply again; it completes what is missing.")
+		fmt.Fprintln(a.cmd.ErrOrStderr(), "Next: repair that and run apply again; it completes what is missing.")
 		return errFinding
 	}
-	if output == "text" {
-		fmt.Fprintf(cmd.OutOrStdout(), "Applied: %d objects changed in %s.\n", report.Changed, time.Since(started).Round(100*time.Millisecond))
-		landscape.PrintStatus(cmd.OutOrStdout(), c.Status(ctx), colored(cmd))
+	if a.output == "text" {
+		fmt.Fprintln(a.cmd.OutOrStdout(), summary(report, time.Since(started)))
+		landscape.PrintStatus(a.cmd.OutOrStdout(), c.Status(limited, landscape.StatusOptions{}), colored(a.cmd))
 	}
 	return nil
+}
+
+// summary says what a run has written.
+func summary(report *landscape.Report, took time.Duration) string {
+	took = took.Round(100 * time.Millisecond)
+	if report.Written.Total() == 0 {
+		return fmt.Sprintf("Applied in %s: nothing had to be written.", took)
+	}
+	return fmt.Sprintf("Applied in %s: %s.", took, report.Written)
 }
 
 // printProblems says what failed, one problem a line and causes first, then which steps were not started for it.

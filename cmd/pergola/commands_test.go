@@ -67,8 +67,8 @@ func TestHealth(t *testing.T) {
 		stderr string
 	}{
 		"no file":        {"", []string{"-f", filepath.Join(dir, "nope")}, "no such file"},
-		"no object":      {"a: b\n", nil, "<stdin>:1: not an object: apiVersion and kind are required"},
-		"no YAML":        {"a: [\n", nil, "<stdin>: document that starts at line 1: "},
+		"no object":      {"a: b\n", nil, "<stdin>:1:1: not an object: apiVersion and kind are required"},
+		"no YAML":        {"a: [\n", nil, "<stdin>:1:1: this is not YAML: "},
 		"unknown format": {"", []string{"-o", "xml"}, `--output "xml": want one of json, text`},
 		"an argument":    {"", []string{"file"}, "unknown command"},
 	} {

@@ -9,10 +9,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/controllers/landscape"
 	"github.com/pergola-dev/pergola/landscapes"
 	"github.com/pergola-dev/pergola/plan"
+	"github.com/pergola-dev/pergola/render"
+	"github.com/pergola-dev/pergola/schemas"
 	"github.com/pergola-dev/pergola/source"
 )
 
@@ -25,9 +28,9 @@ func newDiff() *cobra.Command {
 		Short: "Show what a change does to every cluster",
 		Long: `Renders two Git revisions of a landscape and compares the results, and what they declare; without --to it takes
 the work tree. With --live it compares with the clusters instead, by server-side dry run. Values of
-Secrets are never shown.
+Secrets are never shown. A --from revision that is not valid is compared as far as it renders.
 
-Exit code 1 says that there are differences.`,
+Exit code 1 says that there are differences, or that a revision is not valid.`,
 		Example: `  pergola diff landscapes/local
   pergola diff landscapes/local --from main --to HEAD -o markdown
   pergola diff landscapes/local --live`,
@@ -52,7 +55,7 @@ Exit code 1 says that there are differences.`,
 			if err != nil {
 				return err
 			}
-			if !p.Empty() {
+			if !p.Empty() || len(p.Notes) > 0 {
 				return errFinding
 			}
 			return nil
@@ -71,31 +74,17 @@ func gitDiff(cmd *cobra.Command, dir, from, to string) (plan.Plan, error) {
 	if err != nil {
 		return plan.Plan{}, err
 	}
-	old, violations, fromCommit, err := loadAt(repo, dir, from)
+	new, toName, err := target(cmd, repo, dir, to)
 	if err != nil {
 		return plan.Plan{}, err
 	}
-	if err := valid(cmd.Context(), cmd, old, violations); err != nil {
-		return plan.Plan{}, fmt.Errorf("revision %s: %w", from, err)
-	}
-	var new *landscapes.Landscape
-	toName := "work tree"
-	if to == "" {
-		new, err = loadValid(cmd, dir)
-	} else {
-		var commit string
-		new, violations, commit, err = loadAt(repo, dir, to)
-		if err == nil {
-			toName = short(commit)
-			err = valid(cmd.Context(), cmd, new, violations)
-		}
-	}
+	old, err := base(cmd, repo, dir, from)
 	if err != nil {
 		return plan.Plan{}, err
 	}
-	sealed := landscape.Locked(old)
+	sealed := landscape.Locked(old.landscape)
 	maps.Copy(sealed, landscape.Locked(new))
-	before, err := places(old, catalogue(cmd), sealed)
+	before, err := old.places(catalogue(cmd), sealed)
 	if err != nil {
 		return plan.Plan{}, finding{fmt.Errorf("revision %s: %w", from, err)}
 	}
@@ -104,13 +93,89 @@ func gitDiff(cmd *cobra.Command, dir, from, to string) (plan.Plan, error) {
 		return plan.Plan{}, finding{err}
 	}
 	p := plan.Bundles(before, after)
-	p.From, p.To = short(fromCommit), toName
+	p.From, p.To, p.Notes = short(old.commit), toName, old.notes
 	gate, err := gateOf(new, nil)
 	if err != nil {
 		return p, err
 	}
 	gate.Apply(&p, totals(before))
 	return p, nil
+}
+
+// target is what a diff leads to: the work tree, or a revision. It has to be valid.
+func target(cmd *cobra.Command, repo *source.Repository, dir, to string) (*landscapes.Landscape, string, error) {
+	if to == "" {
+		l, err := loadValid(cmd, dir)
+		return l, "work tree", err
+	}
+	l, violations, commit, err := loadAt(cmd, repo, dir, to)
+	if err != nil {
+		return nil, "", err
+	}
+	return l, short(commit), valid(cmd, l, violations, to)
+}
+
+// revision is what a diff starts from.
+type revision struct {
+	landscape *landscapes.Landscape
+	commit    string
+	// broken says that it is not valid; the notes say what that means for the diff.
+	broken bool
+	notes  []string
+}
+
+// base reads what a diff starts from. A revision that is not valid was never applied, and what repairs it is most likely under
+// way: it is compared as far as it renders. In one that does not have the landscape there is nothing yet.
+func base(cmd *cobra.Command, repo *source.Repository, dir, from string) (revision, error) {
+	l, violations, commit, err := loadAt(cmd, repo, dir, from)
+	if errors.Is(err, fs.ErrNotExist) && commit != "" {
+		return revision{
+			landscape: &landscapes.Landscape{Config: &landscapev1alpha1.Landscape{}}, commit: commit, broken: true,
+			notes: []string{fmt.Sprintf("revision %s has no landscape in this folder: everything is new", from)},
+		}, nil
+	}
+	if err != nil {
+		return revision{}, err
+	}
+	all, err := findings(cmd, l, violations)
+	if err != nil {
+		return revision{}, err
+	}
+	printFindings(cmd, all, from)
+	r := revision{landscape: l, commit: commit}
+	if n := countErrors(all); n > 0 {
+		r.broken = true
+		r.notes = append(r.notes, fmt.Sprintf("revision %s is not valid (%d %s): it is compared as far as it renders, the rest is shown as new", from, n, plural(n, "error", "errors")))
+	}
+	return r, nil
+}
+
+func (r revision) places(catalogue fs.FS, sealed map[apply.Ref]bool) ([]plan.Place, error) {
+	if !r.broken {
+		return places(r.landscape, catalogue, sealed)
+	}
+	seeds, err := render.SeedsOfShoots(r.landscape)
+	if err != nil {
+		seeds = nil // those of Shoots that cannot be read
+	}
+	return placed(landscape.Declared(r.landscape, sealed), render.Partial(r.landscape, catalogue), render.ClusterOf(seeds)), nil
+}
+
+func countErrors(all []schemas.Violation) int {
+	n := 0
+	for _, v := range all {
+		if v.Severity == schemas.SeverityError {
+			n++
+		}
+	}
+	return n
+}
+
+func plural(n int, one, many string) string {
+	if n == 1 {
+		return one
+	}
+	return many
 }
 
 func short(commit string) string {
@@ -127,11 +192,14 @@ func places(l *landscapes.Landscape, catalogue fs.FS, sealed map[apply.Ref]bool)
 	if err != nil {
 		return nil, err
 	}
-	out := landscape.Declared(l, sealed)
+	return placed(landscape.Declared(l, sealed), bundles, clusterOf), nil
+}
+
+func placed(out []plan.Place, bundles []render.Bundle, clusterOf func(render.Bundle) string) []plan.Place {
 	for _, b := range bundles {
 		out = append(out, plan.Place{Cluster: clusterOf(b), Bundle: b})
 	}
-	return out, nil
+	return out
 }
 
 func totals(places []plan.Place) map[string]int {

@@ -19,7 +19,7 @@ func TestDiffWithoutChanges(t *testing.T) {
 	dir, commit := repository(t)
 	o := pergola(t, "diff", dir)
 	assert.Equal(t, 0, o.code, "%+v", o)
-	assert.Regexp(t, `^No changes \(\d+ objects unchanged\)\.\n$`, o.stdout)
+	assert.Regexp(t, `^No changes \(\d+ objects in bundles and declarations unchanged\)\.\n$`, o.stdout)
 	assert.Empty(t, o.stderr)
 	p := decode[plan.Plan](t, pergola(t, "diff", dir, "-o", "json"))
 	assert.Empty(t, p.Items)
@@ -106,7 +106,7 @@ func TestDiffNeverShowsSecrets(t *testing.T) {
 // key that cannot be known.
 func TestDiffOfEncryptedSecretsWithAKey(t *testing.T) {
 	dir, _ := repository(t)
-	l, _, err := landscapes.Load(filepath.Join("..", "..", "landscapes", "local"), landscapes.Options{AgeIdentities: demoKey(t)})
+	l, _, err := landscapes.Load(t.Context(), filepath.Join("..", "..", "landscapes", "local"), landscapes.Options{AgeIdentities: demoKey(t)})
 	require.NoError(t, err)
 	plain, value := "", ""
 	for _, d := range l.Declarations {
@@ -160,6 +160,42 @@ func TestDiffOfDeletions(t *testing.T) {
 	assert.Contains(t, o.stdout, "Namespace garden  (its bundle keeps objects)")
 }
 
+// TestDiffFromAnInvalidRevision: the commit that repairs a landscape can be reviewed. What is broken is said with the revision, and
+// the rest is compared.
+func TestDiffFromAnInvalidRevision(t *testing.T) {
+	dir, commit := repository(t)
+	change(t, dir, "seed.yaml", "    region: local\n", "    regoin: local\n")
+	change(t, dir, "landscape.yaml", "  catalogue:", "  components:\n    garden:\n      vpaa: {enabled: false}\n  catalogue:")
+	write(t, dir, "components/seed/system/kustomization.yaml", "patchs: []\n")
+	commit()
+	change(t, dir, "seed.yaml", "    regoin: local\n", "    region: local\n")
+	change(t, dir, "landscape.yaml", "vpaa", "vpa")
+	require.NoError(t, os.RemoveAll(filepath.Join(dir, "components")))
+
+	const note = "revision HEAD is not valid (4 errors): it is compared as far as it renders, the rest is shown as new"
+	o := pergola(t, "diff", dir)
+	assert.Equal(t, 1, o.code)
+	for _, want := range []string{
+		"HEAD: " + filepath.Join(dir, "components/seed/system/kustomization.yaml") + ":1:1: error: patchs: the field",
+		"HEAD: " + filepath.Join(dir, "landscape.yaml") + ":8:13: error: Landscape small: spec.components.garden.vpaa: no component garden/vpaa",
+		"HEAD: " + filepath.Join(dir, "seed.yaml") + ":9:13: error: Seed local: spec.provider.regoin: ",
+	} {
+		assert.Contains(t, o.stderr, want)
+	}
+	assert.True(t, strings.HasPrefix(o.stdout, "Note: "+note+"\n\ncluster virtual, bundle declarations\n  ~ Seed local\n"), o.stdout)
+	assert.Regexp(t, `\n\n1 to change, \d\d unchanged`, o.stdout, "everything else is the same, and not shown as new")
+	assert.Contains(t, pergola(t, "diff", dir, "-o", "markdown").stdout, "> "+note+"\n")
+	assert.Equal(t, []string{note}, decode[plan.Plan](t, pergola(t, "diff", dir, "-o", "json")).Notes)
+
+	require.NoError(t, os.Remove(filepath.Join(dir, "landscape.yaml")))
+	commit()
+	smallLandscape(t, dir)
+	o = pergola(t, "diff", dir)
+	assert.Equal(t, 1, o.code)
+	assert.True(t, strings.HasPrefix(o.stdout, "Note: revision HEAD has no landscape in this folder: everything is new\n"), o.stdout)
+	assert.Regexp(t, `\n\n\d+ to create, 0 unchanged`, o.stdout)
+}
+
 func TestDiffErrors(t *testing.T) {
 	dir, _ := repository(t)
 	outside := t.TempDir()
@@ -186,8 +222,8 @@ func TestDiffErrors(t *testing.T) {
 		"invalid work tree": {[]string{invalid, "--from", "HEAD~1"}, 1, []string{
 			"broken.yaml:", "seed.yaml:9:13: error: Seed local: spec.provider.regoin: ", "project.yaml:16:16: error: Project local: spec.descriptoin: ", "Error: the landscape is not valid: nothing was done\n",
 		}},
-		"invalid revision":  {[]string{invalid, "--from", "HEAD", "--to", "HEAD~1"}, 1, []string{"seed.yaml:9:13: error: ", "Error: revision HEAD: the landscape is not valid: nothing was done\n"}},
-		"another catalogue": {[]string{upgraded}, 1, []string{"Error: landscape.yaml:7:14: spec.catalogue.version: the landscape is written for catalogue 9"}},
+		"invalid target":    {[]string{invalid, "--from", "HEAD~1", "--to", "HEAD"}, 1, []string{"HEAD: " + filepath.Join(invalid, "seed.yaml") + ":9:13: error: ", "Error: the landscape is not valid: nothing was done\n"}},
+		"another catalogue": {[]string{upgraded}, 1, []string{filepath.Join(upgraded, "landscape.yaml") + ":7:14: error: Landscape small: spec.catalogue.version: the landscape is written for catalogue 9", "Error: the landscape is not valid"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, format := range []string{"text", "json"} {

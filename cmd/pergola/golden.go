@@ -5,9 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -99,42 +102,91 @@ func compareGolden(cmd *cobra.Command, dir string, files map[string][]byte) erro
 		return fmt.Errorf("%s: nothing is recorded: run golden with --update first", dir)
 	}
 	var out []string
-	for name, content := range files {
-		old, ok := recorded[name]
+	for _, name := range slices.Sorted(maps.Keys(union(files, recorded))) {
+		old, was := recorded[name]
+		content, is := files[name]
 		switch {
-		case !ok:
-			out = append(out, fmt.Sprintf("+ %s: rendered, not recorded", name))
-		case !bytes.Equal(old, content):
-			out = append(out, fmt.Sprintf("~ %s: %s", name, firstDifference(old, content)))
-		}
-	}
-	for name := range recorded {
-		if _, ok := files[name]; !ok {
+		case !was:
+			out = append(out, fmt.Sprintf("+ %s: rendered, not recorded%s", name, renderedFrom(files, name)))
+		case !is:
 			out = append(out, fmt.Sprintf("- %s: recorded, not rendered", name))
+		case !bytes.Equal(old, content):
+			out = append(out, fmt.Sprintf("~ %s: %s%s", name, differences(old, content), renderedFrom(files, name)))
 		}
 	}
 	if len(out) == 0 {
 		fmt.Fprintf(cmd.OutOrStdout(), "Golden: %d files agree.\n", len(files))
 		return nil
 	}
-	for _, line := range sorted(out) {
+	for _, line := range out {
 		fmt.Fprintln(cmd.OutOrStdout(), line)
 	}
-	fmt.Fprintf(cmd.OutOrStdout(), "%d files differ from the record: review with git diff after golden --update.\n", len(out))
+	fmt.Fprintf(cmd.OutOrStdout(), "%d %s from the record: review with git diff after golden --update.\n", len(out), plural(len(out), "file differs", "files differ"))
 	return errFinding
 }
 
-func firstDifference(a, b []byte) string {
-	al, bl := bytes.Split(a, []byte("\n")), bytes.Split(b, []byte("\n"))
-	for i := range al {
-		if i >= len(bl) {
-			return fmt.Sprintf("line %d is gone: %s", i+1, oneLine(string(al[i]), 120))
-		}
-		if !bytes.Equal(al[i], bl[i]) {
-			return fmt.Sprintf("line %d: %s → %s", i+1, oneLine(string(al[i]), 120), oneLine(string(bl[i]), 120))
+func union(a, b map[string][]byte) map[string][]byte {
+	out := maps.Clone(a)
+	maps.Copy(out, b)
+	return out
+}
+
+// renderedFrom says where the object in a file comes from: its bundle.yaml knows.
+func renderedFrom(files map[string][]byte, name string) string {
+	for line := range bytes.Lines(files[path.Join(path.Dir(name), "bundle.yaml")]) {
+		text := strings.Trim(strings.TrimPrefix(strings.TrimSpace(string(line)), "- "), "'")
+		if origin, ok := strings.CutPrefix(text, path.Base(name)+"  # "); ok {
+			return " (from " + origin + ")"
 		}
 	}
-	return fmt.Sprintf("line %d is new: %s", len(al)+1, oneLine(string(bl[len(al)]), 120))
+	return ""
+}
+
+// differences shows the first line that differs, around the place where it does, and counts the others.
+func differences(a, b []byte) string {
+	al, bl := strings.Split(strings.TrimSuffix(string(a), "\n"), "\n"), strings.Split(strings.TrimSuffix(string(b), "\n"), "\n")
+	first, more := -1, 0
+	for i := range max(len(al), len(bl)) {
+		if i < len(al) && i < len(bl) && al[i] == bl[i] {
+			continue
+		}
+		if first < 0 {
+			first = i
+		} else {
+			more++
+		}
+	}
+	var text string
+	switch {
+	case first < 0:
+		return "the line break at the end"
+	case first >= len(bl):
+		text = fmt.Sprintf("line %d is gone: %s", first+1, oneLine(al[first], 120))
+	case first >= len(al):
+		text = fmt.Sprintf("line %d is new: %s", first+1, oneLine(bl[first], 120))
+	default:
+		from, to := around(al[first], bl[first])
+		text = fmt.Sprintf("line %d: %s → %s", first+1, from, to)
+	}
+	if more > 0 && len(al) == len(bl) {
+		text += fmt.Sprintf(", and %d more %s", more, plural(more, "line", "lines"))
+	} else if more > 0 {
+		text += ", and what follows"
+	}
+	return text
+}
+
+// around leaves out most of what two lines begin with alike.
+func around(a, b string) (string, string) {
+	ar, br := []rune(a), []rune(b)
+	same := 0
+	for same < len(ar) && same < len(br) && ar[same] == br[same] {
+		same++
+	}
+	if same > 60 {
+		a, b = "…"+string(ar[same-30:]), "…"+string(br[same-30:])
+	}
+	return oneLine(a, 120), oneLine(b, 120)
 }
 
 func readTree(dir string) (map[string][]byte, error) {

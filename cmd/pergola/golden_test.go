@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"testing/fstest"
 
@@ -43,7 +44,7 @@ func TestGolden(t *testing.T) {
 	change(t, recorded, "bundle.yaml", "garden-namespace", "garden-namespacf")
 	o = pergola(t, "golden", dir)
 	assert.Equal(t, 1, o.code)
-	assert.Contains(t, o.stdout, "+ local/garden/garden-namespace/namespace-garden.yaml: rendered, not recorded\n")
+	assert.Contains(t, o.stdout, "+ local/garden/garden-namespace/namespace-garden.yaml: rendered, not recorded (from components/seed/namespace/component.cue:")
 	assert.Contains(t, o.stdout, "- local/garden/garden-namespace/extra.yaml: recorded, not rendered\n")
 	assert.Regexp(t, `~ local/garden/garden-namespace/bundle.yaml: line \d+: .*garden-namespacf.* → .*garden-namespace`, o.stdout)
 	assert.Contains(t, o.stdout, "3 files differ from the record")
@@ -57,13 +58,31 @@ func TestGolden(t *testing.T) {
 	assert.Equal(t, 0, pergola(t, "golden", dir, "--dir", elsewhere).code)
 }
 
+func TestDifferences(t *testing.T) {
+	long := strings.Repeat("the same ", 20)
+	for want, texts := range map[string][2]string{
+		"line 2: b → c":                      {"a\nb\n", "a\nc\n"},
+		"line 1: a → b, and 1 more line":     {"a\nb\n", "b\na\n"},
+		"line 2 is gone: b":                  {"a\nb\n", "a\n"},
+		"line 2 is new: b, and what follows": {"a\n", "a\nb\nc\n"},
+		"line 1: …me the same the same the same one → …me the same the same the same two": {long + "one\n", long + "two\n"},
+		"the line break at the end": {"a", "a\n"},
+	} {
+		assert.Equal(t, want, differences([]byte(texts[0]), []byte(texts[1])))
+	}
+	files := map[string][]byte{"a/bundle.yaml": []byte("objects:\n- 'x.yaml  # components/x.cue:4'\n- y.yaml  # components/y.cue:5\n")}
+	assert.Equal(t, " (from components/x.cue:4)", renderedFrom(files, "a/x.yaml"))
+	assert.Equal(t, " (from components/y.cue:5)", renderedFrom(files, "a/y.yaml"))
+	assert.Empty(t, renderedFrom(files, "b/x.yaml"))
+}
+
 // TestGoldenCatchesOneCharacter changes one character of the catalogue, in each of its languages.
 func TestGoldenCatchesOneCharacter(t *testing.T) {
 	dir := t.TempDir()
 	smallLandscape(t, dir)
 	record := filepath.Join(t.TempDir(), "record")
 	require.Equal(t, outcome{}, pergola(t, "golden", dir, "--dir", record, "--update"))
-	l, violations, err := landscapes.Load(dir, landscapes.Options{})
+	l, violations, err := landscapes.Load(t.Context(), dir, landscapes.Options{})
 	require.NoError(t, err)
 	require.Empty(t, violations)
 

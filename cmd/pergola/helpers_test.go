@@ -24,6 +24,9 @@ type outcome struct {
 
 // TestMain takes away the keys and clusters of whoever runs the tests.
 func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == evaluateCommand {
+		main() // a worker, which starts the program it runs in
+	}
 	dir, err := os.MkdirTemp("", "pergola")
 	if err != nil {
 		panic(err)

@@ -1,11 +1,11 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"filippo.io/age"
 	"github.com/spf13/cobra"
@@ -50,20 +50,16 @@ func ageIdentities() ([]age.Identity, error) {
 }
 
 // load reads a landscape from the work tree.
-func load(dir string) (*landscapes.Landscape, []schemas.Violation, error) {
-	ids, err := ageIdentities()
-	if err != nil {
-		return nil, nil, err
-	}
-	return landscapes.Load(dir, landscapes.Options{AgeIdentities: ids})
+func load(cmd *cobra.Command, dir string) (l *landscapes.Landscape, violations []schemas.Violation, err error) {
+	err = withOptions(cmd, func(opts landscapes.Options) error {
+		l, violations, err = landscapes.Load(cmd.Context(), dir, opts)
+		return err
+	})
+	return l, violations, err
 }
 
-// loadAt reads a landscape as it was in a revision.
-func loadAt(repo *source.Repository, dir, rev string) (*landscapes.Landscape, []schemas.Violation, string, error) {
-	ids, err := ageIdentities()
-	if err != nil {
-		return nil, nil, "", err
-	}
+// loadAt reads a landscape as it was in a revision. Where the revision has no landscape there, the commit is given nevertheless.
+func loadAt(cmd *cobra.Command, repo *source.Repository, dir, rev string) (*landscapes.Landscape, []schemas.Violation, string, error) {
 	rel, err := repo.Rel(dir)
 	if err != nil {
 		return nil, nil, "", err
@@ -72,25 +68,42 @@ func loadAt(repo *source.Repository, dir, rev string) (*landscapes.Landscape, []
 	if err != nil {
 		return nil, nil, "", err
 	}
-	l, violations, err := landscapes.LoadFS(revision.FS, rel, landscapes.Options{AgeIdentities: ids})
+	var l *landscapes.Landscape
+	var violations []schemas.Violation
+	err = withOptions(cmd, func(opts landscapes.Options) error {
+		l, violations, err = landscapes.LoadFS(cmd.Context(), revision.FS, rel, opts)
+		return err
+	})
 	if err != nil {
-		return nil, nil, "", fmt.Errorf("revision %s: %w", rev, err)
+		return nil, nil, revision.Commit, fmt.Errorf("revision %s: %w", rev, err)
 	}
+	l.Dir = dir
 	return l, violations, revision.Commit, nil
 }
 
-// valid refuses a landscape with errors and prints all of them; warnings are printed and pass.
-func valid(ctx context.Context, cmd *cobra.Command, l *landscapes.Landscape, violations []schemas.Violation) error {
-	found, err := l.Validate(ctx, schemas.Options{})
+// findings are all violations of a landscape in their order, with files as one would write them here.
+func findings(cmd *cobra.Command, l *landscapes.Landscape, violations []schemas.Violation) ([]schemas.Violation, error) {
+	found, err := l.Validate(cmd.Context(), schemas.Options{})
+	if err != nil {
+		return nil, err
+	}
+	all := slices.Concat(violations, found, configFindings(cmd, l))
+	for i := range all {
+		all[i].File = filepath.Join(l.Dir, all[i].File)
+	}
+	schemas.Sort(all)
+	return all, nil
+}
+
+// valid refuses a landscape with errors and prints all of them; warnings are printed and pass. The revision, where there
+// is one, stands before each.
+func valid(cmd *cobra.Command, l *landscapes.Landscape, violations []schemas.Violation, revision string) error {
+	all, err := findings(cmd, l, violations)
 	if err != nil {
 		return err
 	}
-	violations = append(violations, found...)
-	schemas.Sort(violations)
-	for _, v := range violations {
-		fmt.Fprintln(cmd.ErrOrStderr(), v)
-	}
-	if schemas.HasErrors(violations) {
+	printFindings(cmd, all, revision)
+	if schemas.HasErrors(all) {
 		return finding{fmt.Errorf("the landscape is not valid: nothing was done")}
 	}
 	if l.Config.Spec.Catalogue == nil {
@@ -99,11 +112,20 @@ func valid(ctx context.Context, cmd *cobra.Command, l *landscapes.Landscape, vio
 	return nil
 }
 
+func printFindings(cmd *cobra.Command, all []schemas.Violation, revision string) {
+	if revision != "" {
+		revision += ": "
+	}
+	for _, v := range all {
+		fmt.Fprintf(cmd.ErrOrStderr(), "%s%s\n", revision, v)
+	}
+}
+
 // loadValid is load followed by valid.
 func loadValid(cmd *cobra.Command, dir string) (*landscapes.Landscape, error) {
-	l, violations, err := load(dir)
+	l, violations, err := load(cmd, dir)
 	if err != nil {
 		return nil, err
 	}
-	return l, valid(cmd.Context(), cmd, l, violations)
+	return l, valid(cmd, l, violations, "")
 }

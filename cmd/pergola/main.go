@@ -15,9 +15,10 @@ import (
 
 // Exit codes of every command.
 const (
-	exitOK      = 0
-	exitFinding = 1
-	exitUsage   = 2
+	exitOK          = 0
+	exitFinding     = 1
+	exitUsage       = 2
+	exitInterrupted = 130
 )
 
 // exitError carries the exit code of an outcome that was already printed.
@@ -33,11 +34,13 @@ type finding struct{ error }
 
 func (f finding) Unwrap() error { return f.error }
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	code := run(ctx, newRoot(), os.Args[1:])
-	stop()
-	os.Exit(code)
+func main() { os.Exit(program(newRoot(), os.Args[1:])) }
+
+// program runs a command line under the signals of a terminal or a supervisor.
+func program(root *cobra.Command, args []string) int {
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	return interruptible(signals, os.Stderr, func(ctx context.Context) int { return run(ctx, root, args) })
 }
 
 func run(ctx context.Context, root *cobra.Command, args []string) int {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"strings"
@@ -14,8 +15,9 @@ import (
 	"github.com/pergola-dev/pergola/controllers/owner"
 )
 
-// progress prints what happens, one line per change of state. On a terminal the
-// line of the running steps is rewritten in place; elsewhere only whole lines appear.
+// progress prints what happens, one line per change of state: a step is applied, then healthy, and, where that takes
+// longer, rolled out. On a terminal the lines of the running steps are rewritten in place and only final states stay;
+// elsewhere only whole lines appear.
 type progress struct {
 	w       io.Writer
 	live    bool
@@ -26,13 +28,28 @@ type progress struct {
 	mu      sync.Mutex
 	running map[string]string
 	// said is what was printed last about a step.
-	said  map[string]string
-	order []string
-	shown int
+	said map[string]string
+	// applied and healthy are the steps that got there, counts how many of each owner are healthy.
+	applied map[string]bool
+	healthy map[string]bool
+	counts  map[string]int
+	order   []string
+	shown   int
 }
 
 func newProgress(w io.Writer, live, colored, verbose bool) *progress {
-	return &progress{w: w, live: live, colored: colored, verbose: verbose, running: map[string]string{}, said: map[string]string{}}
+	p := &progress{w: w, live: live, colored: colored, verbose: verbose}
+	p.begin()
+	return p
+}
+
+// begin forgets the steps of the run before.
+func (p *progress) begin() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.clear()
+	p.running, p.order, p.said = map[string]string{}, nil, map[string]string{}
+	p.applied, p.healthy, p.counts = map[string]bool{}, map[string]bool{}, map[string]int{}
 }
 
 func (p *progress) event(e owner.Event) {
@@ -40,35 +57,88 @@ func (p *progress) event(e owner.Event) {
 	defer p.mu.Unlock()
 	key := e.Owner + " › " + e.Node
 	switch e.State {
-	case flow.Running, flow.Applied, flow.Healthy:
-		if _, ok := p.running[key]; !ok {
-			p.order = append(p.order, key)
+	case flow.Running:
+		p.goesOn(key, "applying", e.Message)
+	case flow.Applied:
+		message := e.Message
+		if !p.applied[key] {
+			p.applied[key] = true
+			p.isApplied(key, message)
+			message = ""
 		}
-		text := strings.ToLower(string(e.State))
-		if e.Message != "" {
-			text += ": " + e.Message
+		p.goesOn(key, "applied, not healthy yet", message)
+	case flow.Healthy:
+		message := e.Message
+		if p.isHealthy(key, e) {
+			message = "" // it is that of the state before
 		}
-		p.running[key] = text
-		if !p.live && e.Message != "" && e.Message != p.said[key] {
-			p.said[key] = e.Message
-			p.line(fmt.Sprintf("… %s: %s", key, oneLine(e.Message, 300)), color.FgYellow)
-		}
+		p.goesOn(key, "healthy, still rolling out", message)
 	case flow.RolledOut:
+		p.isHealthy(key, e)
+		if p.said[key] != "" {
+			p.line("✓ "+key+": rolled out", color.FgGreen)
+		}
 		p.done(key)
-		p.line(fmt.Sprintf("✓ %s (%d%%)", key, e.Progress.Percent), color.FgGreen)
 	case flow.Failed:
 		p.done(key)
 		p.line(fmt.Sprintf("✗ %s: %s", key, oneLine(e.Error, 1000)), color.FgRed)
 	case flow.Blocked:
 		p.done(key)
-		p.line(fmt.Sprintf("○ %s: not started: %s", key, cause(e.Message)), color.FgYellow)
+		// That an interrupted run starts nothing more is no news.
+		if why := cause(e.Message); why != context.Canceled.Error() {
+			p.line(fmt.Sprintf("○ %s: not started: %s", key, why), color.FgYellow)
+		}
 	}
 	p.redraw()
 }
 
-func (p *progress) object(owner, bundle string, r apply.ObjectResult) {
-	if r.Action == "unchanged" || r.Action == "kept" || (!p.verbose && r.Action != "recreated" && r.Action != "held" && r.Action != "deleted") {
+// isApplied says what a step has written; one that had nothing to write is not worth a line of its own.
+func (p *progress) isApplied(key, wrote string) {
+	if wrote != "" && !p.live {
+		p.line("→ "+key+": applied, "+wrote, color.FgCyan)
+	}
+}
+
+// goesOn notes the state of a step that is not at its end. Where lines are not rewritten, only news are printed.
+func (p *progress) goesOn(key, state, message string) {
+	if _, ok := p.running[key]; !ok {
+		p.order = append(p.order, key)
+	}
+	text := state
+	if message != "" {
+		text += ": " + message
+	}
+	p.running[key] = text
+	if message == "" || text == p.said[key] {
 		return
+	}
+	p.said[key] = text
+	if !p.live {
+		p.line(fmt.Sprintf("… %s: %s", key, oneLine(text, 300)), color.FgYellow)
+	}
+}
+
+// isHealthy says once that a step is, and forgets why it was not. It tells whether this is news.
+func (p *progress) isHealthy(key string, e owner.Event) bool {
+	if p.healthy[key] {
+		return false
+	}
+	p.healthy[key] = true
+	p.counts[e.Owner]++
+	delete(p.said, key)
+	p.line(fmt.Sprintf("✓ %s: healthy (%d of %d)", key, p.counts[e.Owner], e.Progress.Total), color.FgGreen)
+	return true
+}
+
+func (p *progress) object(owner, bundle string, r apply.ObjectResult) {
+	switch r.Action {
+	case apply.Unchanged, apply.Kept:
+		return
+	case apply.Recreated, apply.HeldBack, apply.Deleted:
+	default:
+		if !p.verbose {
+			return
+		}
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()

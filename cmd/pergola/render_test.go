@@ -85,13 +85,13 @@ func TestRenderFindings(t *testing.T) {
 		stderr string
 	}{
 		"invalid declaration": {func(dir string) { change(t, dir, "seed.yaml", "    region: local\n", "    regoin: local\n") }, 1, "Error: the landscape is not valid: nothing was done\n"},
-		"another catalogue":   {func(dir string) { change(t, dir, "landscape.yaml", "version: ", "version: 9") }, 1, "landscape.yaml:7:14: spec.catalogue.version: the landscape is written for catalogue 9"},
+		"another catalogue":   {func(dir string) { change(t, dir, "landscape.yaml", "version: ", "version: 9") }, 1, "landscape.yaml:7:14: error: Landscape small: spec.catalogue.version: the landscape is written for catalogue 9"},
 		"unknown component": {func(dir string) {
 			change(t, dir, "landscape.yaml", "spec:\n", "spec:\n  components:\n    seed:\n      systen: {enabled: false}\n")
-		}, 1, "landscape.yaml:8:15: spec.components.seed.systen: no component seed/systen in the catalogue"},
+		}, 1, "landscape.yaml:8:15: error: Landscape small: spec.components.seed.systen: no component seed/systen in the catalogue"},
 		"overlay that fits nothing": {func(dir string) {
 			write(t, dir, "components/seed/system/kustomization.yaml", "patches: [{patch: '[{\"op\": \"add\", \"path\": \"/x\", \"value\": 1}]', target: {kind: Nothing}}]\n")
-		}, 1, "seed local, component seed/system: overlay components/seed/system changes nothing"},
+		}, 1, "components/seed/system/kustomization.yaml:1:12: error: patches[0]: matches nothing: the component has no Nothing; its kinds are PriorityClass"},
 		"no landscape": {func(dir string) { require.NoError(t, os.Remove(filepath.Join(dir, "landscape.yaml"))) }, 2, "is no landscape"},
 	} {
 		t.Run(name, func(t *testing.T) {

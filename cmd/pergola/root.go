@@ -23,15 +23,16 @@ func newRoot() *cobra.Command {
 bundles per component, shows what a change does to every cluster, and converges the clusters.
 
 Exit codes: 0 success (valid, no difference, healthy), 1 a finding (invalid, differs, unhealthy),
-2 usage or I/O error.`,
+2 usage or I/O error, 130 interrupted (Ctrl-C or SIGTERM; a second one ends the command at once).`,
 		Version:       version,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
 	root.PersistentFlags().Bool("no-color", false, "never colour the output (NO_COLOR does the same)")
 	root.PersistentFlags().String("catalogue", "", "folder of components to use instead of those in the program, e.g. components in a work tree")
+	evaluationFlags(root)
 	root.AddCommand(
-		newValidate(), newRender(), newDiff(), newGolden(), newApply(), newStatus(), newHealth(), newFlow(),
+		newValidate(), newRender(), newDiff(), newGolden(), newApply(), newStatus(), newHealth(), newFlow(), newEvaluate(),
 	)
 	return root
 }

@@ -15,11 +15,18 @@ func newStatus() *cobra.Command {
 	var access accessFlags
 	var output string
 	var watch bool
+	var what landscape.StatusOptions
 	cmd := &cobra.Command{
 		Use:   "status LANDSCAPE",
 		Short: "Show the Garden, the Seeds and the Shoots with their conditions",
-		Long:  "Shows the tree of a landscape from the status of its objects. Exit code 1 says that something is not ready.",
+		Long: `Shows the tree of a landscape: owners, their last operation, their conditions. Conditions are those that were
+written last, with their age; they stay as they are while nobody reconciles the landscape. With --live they are
+judged now, without thresholds. Nothing is written in any case.
+
+Exit code 1 says that something is not ready.`,
 		Example: `  pergola status landscapes/local
+  pergola status landscapes/local --live
+  pergola status landscapes/local --components   # every bundle: applied, healthy, rolling out
   pergola status landscapes/local --watch`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -33,17 +40,14 @@ func newStatus() *cobra.Command {
 			}
 			defer c.Close()
 			if watch {
-				return watchStatus(cmd, c)
+				return watchStatus(cmd, c, what, output)
 			}
-			s := c.Status(cmd.Context())
-			if output == "json" {
-				enc := json.NewEncoder(cmd.OutOrStdout())
-				enc.SetIndent("", "  ")
-				if err := enc.Encode(s); err != nil {
-					return err
-				}
-			} else {
-				landscape.PrintStatus(cmd.OutOrStdout(), s, colored(cmd))
+			s := c.Status(cmd.Context(), what)
+			if err := cmd.Context().Err(); err != nil {
+				return finding{fmt.Errorf("interrupted: %w", err)}
+			}
+			if err := printStatus(cmd, s, output); err != nil {
+				return err
 			}
 			if !s.Ready {
 				return errFinding
@@ -52,26 +56,47 @@ func newStatus() *cobra.Command {
 		},
 	}
 	outputFlag(cmd, &output, "text", "json")
+	cmd.Flags().BoolVar(&what.Live, "live", false, "judge the conditions now instead of showing those that were written last")
+	cmd.Flags().BoolVar(&what.Components, "components", false, "show the state of every bundle, too; it is judged now")
 	cmd.Flags().BoolVar(&watch, "watch", false, "print again whenever something changes, until Ctrl-C")
 	access.add(cmd)
 	return cmd
 }
 
-// watchStatus prints the tree when it differs from the last one.
-func watchStatus(cmd *cobra.Command, c *landscape.Converger) error {
+func printStatus(cmd *cobra.Command, s landscape.Status, output string) error {
+	if output == "text" {
+		landscape.PrintStatus(cmd.OutOrStdout(), s, colored(cmd))
+		return nil
+	}
+	enc := json.NewEncoder(cmd.OutOrStdout())
+	enc.SetIndent("", "  ")
+	return enc.Encode(s)
+}
+
+// watchStatus prints the status when it differs from the last one; on a terminal also its age goes on.
+func watchStatus(cmd *cobra.Command, c *landscape.Converger, what landscape.StatusOptions, output string) error {
 	tick := time.NewTicker(2 * time.Second)
 	defer tick.Stop()
-	last := ""
+	redraw := terminal(cmd) && output == "text"
+	var last *landscape.Status
 	for {
-		var b bytes.Buffer
-		landscape.PrintStatus(&b, c.Status(cmd.Context()), colored(cmd))
-		if text := b.String(); text != last && cmd.Context().Err() == nil {
-			if terminal(cmd) && last != "" {
+		s := c.Status(cmd.Context(), what)
+		if cmd.Context().Err() != nil {
+			return nil
+		}
+		if redraw {
+			var b bytes.Buffer
+			landscape.PrintStatus(&b, s, colored(cmd))
+			if last != nil {
 				fmt.Fprint(cmd.OutOrStdout(), "\x1b[H\x1b[2J")
 			}
-			last = text
-			fmt.Fprint(cmd.OutOrStdout(), text)
+			fmt.Fprint(cmd.OutOrStdout(), b.String())
+		} else if last == nil || !s.Same(*last) {
+			if err := printStatus(cmd, s, output); err != nil {
+				return err
+			}
 		}
+		last = &s
 		select {
 		case <-cmd.Context().Done():
 			return nil

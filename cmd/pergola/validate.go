@@ -7,8 +7,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"regexp"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -31,12 +29,18 @@ PATH is a landscape folder (it has a landscape.yaml), a manifest in YAML, JSON o
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var all []schemas.Violation
-			for _, path := range args {
-				found, err := validatePath(cmd, path, old)
-				if err != nil {
-					return err
+			err := withOptions(cmd, func(opts landscapes.Options) error {
+				for _, path := range args {
+					found, err := validatePath(cmd, path, old, opts)
+					if err != nil {
+						return err
+					}
+					all = append(all, found...)
 				}
-				all = append(all, found...)
+				return nil
+			})
+			if err != nil {
+				return err
 			}
 			schemas.Sort(all)
 			if err := printViolations(cmd.OutOrStdout(), all, output); err != nil {
@@ -53,15 +57,18 @@ PATH is a landscape folder (it has a landscape.yaml), a manifest in YAML, JSON o
 	return cmd
 }
 
-func validatePath(cmd *cobra.Command, path, old string) ([]schemas.Violation, error) {
+func validatePath(cmd *cobra.Command, path, old string, opts landscapes.Options) ([]schemas.Violation, error) {
 	if path == "-" {
 		data, err := io.ReadAll(cmd.InOrStdin())
 		if err != nil {
 			return nil, fmt.Errorf("read standard input: %w", err)
 		}
-		return validateManifest(cmd, "<stdin>", data, old)
+		return validateManifest(cmd, "<stdin>", data, old, opts)
 	}
 	info, err := os.Stat(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("no such file or directory: %s; give a landscape folder, a manifest, or - for standard input", path)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -70,19 +77,17 @@ func validatePath(cmd *cobra.Command, path, old string) ([]schemas.Violation, er
 		if err != nil {
 			return nil, err
 		}
-		return validateManifest(cmd, path, data, old)
+		return validateManifest(cmd, path, data, old, opts)
 	}
 	if old != "" {
 		return nil, errors.New("--old goes with a single manifest, not with a landscape folder")
 	}
-	l, violations, err := load(path)
+	l, violations, err := landscapes.Load(cmd.Context(), path, opts)
 	if err != nil {
 		return nil, err
 	}
 	found, err := l.Validate(cmd.Context(), schemas.Options{})
-	if l.ConfigDeclaration != nil {
-		found = append(found, configFindings(cmd, l)...)
-	}
+	found = append(found, configFindings(cmd, l)...)
 	for i := range found {
 		found[i].File = filepath.Join(path, found[i].File)
 	}
@@ -92,35 +97,21 @@ func validatePath(cmd *cobra.Command, path, old string) ([]schemas.Violation, er
 	return append(violations, found...), err
 }
 
-// placed is an error that begins with its place.
-var placed = regexp.MustCompile(`^([^:\s]+):(\d+):(\d+): (?:(spec\.\S+): )?(.*)$`)
-
-// configFindings are what landscape.yaml and the overlays ask of the catalogue and the catalogue does not have.
+// configFindings are what landscape.yaml, overlays and recorded facts ask of the catalogue and cannot have.
 func configFindings(cmd *cobra.Command, l *landscapes.Landscape) []schemas.Violation {
-	_, err := render.LandscapeOptions(catalogue(cmd), l)
-	if err == nil {
+	if l.ConfigDeclaration == nil {
 		return nil
 	}
-	var out []schemas.Violation
-	for _, line := range strings.Split(err.Error(), "\n") {
-		v := schemas.Violation{
-			Severity: schemas.SeverityError, File: "landscape.yaml", Line: 1, Column: 1, Kind: "Landscape", Name: l.Config.Name,
-			Type: schemas.TypeNotSupported, Rule: "landscape/catalogue", Message: line,
-		}
-		if m := placed.FindStringSubmatch(line); m != nil {
-			v.File, v.Field, v.Message = m[1], m[4], m[5]
-			v.Line, _ = strconv.Atoi(m[2])
-			v.Column, _ = strconv.Atoi(m[3])
-		}
-		out = append(out, v)
-	}
-	return out
+	return render.CheckLandscape(catalogue(cmd), l)
 }
 
 // validateManifest gives the static verdict of single objects.
-func validateManifest(cmd *cobra.Command, name string, data []byte, old string) ([]schemas.Violation, error) {
-	declarations, violations := landscapes.Parse(name, data, landscapes.Options{})
-	before, err := oldVersions(old)
+func validateManifest(cmd *cobra.Command, name string, data []byte, old string, opts landscapes.Options) ([]schemas.Violation, error) {
+	declarations, violations, err := landscapes.Parse(cmd.Context(), name, data, opts)
+	if err != nil {
+		return nil, err
+	}
+	before, err := oldVersions(cmd, old, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -137,7 +128,7 @@ func validateManifest(cmd *cobra.Command, name string, data []byte, old string) 
 	return append(violations, found...), err
 }
 
-func oldVersions(path string) (map[string]*landscapes.Declaration, error) {
+func oldVersions(cmd *cobra.Command, path string, opts landscapes.Options) (map[string]*landscapes.Declaration, error) {
 	if path == "" {
 		return nil, nil
 	}
@@ -145,7 +136,10 @@ func oldVersions(path string) (map[string]*landscapes.Declaration, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--old: %w", err)
 	}
-	declarations, violations := landscapes.Parse(path, data, landscapes.Options{})
+	declarations, violations, err := landscapes.Parse(cmd.Context(), path, data, opts)
+	if err != nil {
+		return nil, fmt.Errorf("--old: %w", err)
+	}
 	if schemas.HasErrors(violations) {
 		return nil, fmt.Errorf("--old: %s", violations[0])
 	}

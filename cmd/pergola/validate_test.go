@@ -2,6 +2,7 @@ package main
 
 import (
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -40,7 +41,7 @@ func TestValidate(t *testing.T) {
 		}},
 		"invalid standard input": {stdin: brokenSeed, args: []string{"-"}, code: 1, stdout: []string{`<stdin>:8:13: error: Seed a: spec.provider.regoin: the field "regoin" does not exist; did you mean "region"? [structure]`}},
 		"GitHub":                 {stdin: brokenSeed, args: []string{"-", "-o", "github"}, code: 1, stdout: []string{`::error file=<stdin>,line=8,col=13,title=Seed a::spec.provider.regoin: the field "regoin" does not exist`}},
-		"missing path":           {args: []string{filepath.Join(dir, "nope")}, code: 2, stderr: []string{"Error: ", "nope", "no such file"}},
+		"missing path":           {args: []string{filepath.Join(dir, "nope")}, code: 2, stderr: []string{"Error: no such file or directory: ", "nope; give a landscape folder, a manifest, or - for standard input"}},
 		"no landscape":           {args: []string{filepath.Join(dir, "no-landscape")}, code: 2, stderr: []string{"is no landscape: it has no file landscape.yaml"}},
 		"no path":                {args: nil, code: 2, stderr: []string{"Error: requires at least 1 arg"}},
 		"unknown format":         {args: []string{dir, "-o", "xml"}, code: 2, stderr: []string{`Error: --output "xml": want one of text, json, github`}},
@@ -64,6 +65,40 @@ func TestValidate(t *testing.T) {
 				assert.Empty(t, o.stderr)
 			}
 		})
+	}
+}
+
+// TestValidateLandscape: what a landscape asks of the catalogue is checked with its declarations, in every command, in one run.
+func TestValidateLandscape(t *testing.T) {
+	dir := t.TempDir()
+	smallLandscape(t, dir)
+	change(t, dir, "landscape.yaml", "  catalogue:", "  components:\n    seed:\n      systm: {enabled: false}\n  images:\n  - name: etcd-driud\n    tag: v1\n  facts: facts.txt\n  catalogue:")
+	write(t, dir, "facts.txt", "seed loca: {}\n")
+	write(t, dir, "components/seed/etcd-druid/kustomization.yaml", "patches:\n- patch: '{apiVersion: apps/v1, kind: Deployment, metadata: {name: etcd-druid}, spec: {replicas: 2}}'\n- patch: '{apiVersion: apps/v1, kind: Deployment, metadata: {name: etcd-driud}}'\n")
+	write(t, dir, "other.yaml", strings.Replace(local(t, "seeds/local.yaml"), "name: local", "name: runtime", 1))
+	change(t, dir, "seed.yaml", "    region: local\n", "    regoin: local\n")
+	in := func(name string) string { return filepath.Join(dir, filepath.FromSlash(name)) }
+	want := []string{
+		in("components/seed/etcd-druid/kustomization.yaml") + `:3:3: error: patches[1]: matches nothing: the component has no Deployment "etcd-driud" of apps/v1; did you mean "etcd-druid"? [landscape/overlay]`,
+		in("facts.txt") + `:1:1: error: [seed loca]: there is no seed loca in this landscape; did you mean "seed local"? [landscape/facts]`,
+		in("landscape.yaml") + ":8:14: error: Landscape small: spec.components.seed.systm: no component seed/systm in the catalogue; did you mean seed/system? [landscape/catalogue]",
+		in("landscape.yaml") + `:10:11: error: Landscape small: spec.images[0].name: no image "etcd-driud" in components/imagevector.yaml; did you mean "etcd-druid"? [landscape/image]`,
+		in("other.yaml") + ":5:9: error: Seed runtime: metadata.name: a Seed cannot be named runtime: ",
+		in("seed.yaml") + ":9:13: error: Seed local: spec.provider.regoin: ",
+	}
+	o := pergola(t, "validate", dir)
+	assert.Equal(t, 1, o.code)
+	for _, line := range want {
+		assert.Contains(t, o.stdout, line)
+	}
+	for _, command := range [][]string{{"render"}, {"golden"}, {"apply"}, {"apply", "--dry-run"}, {"diff", "--live"}} {
+		o := pergola(t, append(command, dir)...)
+		assert.Equal(t, 1, o.code, "%v", command)
+		assert.Empty(t, o.stdout, "%v", command)
+		for _, line := range want {
+			assert.Contains(t, o.stderr, line, "%v", command)
+		}
+		assert.Contains(t, o.stderr, "Error: the landscape is not valid: nothing was done\n")
 	}
 }
 

@@ -26,6 +26,7 @@ func testFresh(t *testing.T, s *stage) {
 	report, _ := s.mustApply()
 	t.Logf("%d objects from nothing in %s", report.Changed, time.Since(started).Round(time.Second))
 	assert.Greater(t, report.Changed, 200)
+	assert.Equal(t, report.Changed, report.Written.Total())
 	assert.Empty(t, report.Held)
 	for _, o := range report.Owners {
 		assert.NotEmpty(t, o.Conditions, o.Owner)
@@ -146,6 +147,21 @@ func testUnchanged(t *testing.T, s *stage) {
 	for _, name := range clusterNames {
 		assert.Zero(t, planner.Cluster(name).Requests().Writes(), name)
 	}
+	judge := s.process()
+	live := judge.Status(testContext(t, time.Minute), landscape.StatusOptions{Live: true, Components: true})
+	assert.True(t, live.Ready, "%+v", live)
+	for _, o := range append(live.Owners, live.Owners[1].Shoots...) {
+		assert.NotEmpty(t, o.Conditions, o.Name)
+		assert.True(t, o.JudgedAt.Equal(live.At), o.Name)
+		assert.NotEmpty(t, o.Bundles, o.Name)
+		for _, b := range o.Bundles {
+			assert.Equal(t, owner.StateHealthy, b.State, "%s %s: %s", o.Name, b.Bundle, b.Message)
+			assert.Positive(t, b.Objects, b.Bundle)
+		}
+	}
+	for _, name := range clusterNames {
+		assert.Zero(t, judge.Cluster(name).Requests().Writes(), "judging writes nothing to %s", name)
+	}
 	dry := s.cli("apply", s.dir, "--dry-run")
 	assert.Equal(t, 0, dry.run(t))
 	assert.Contains(t, dry.stdout.String(), "No changes")
@@ -172,6 +188,7 @@ func testOneField(t *testing.T, s *stage) {
 	}
 	assert.Equal(t, versions, s.world().versions(), "a plan writes nothing")
 	assert.Equal(t, 1, s.cli("diff", s.dir, "--live").run(t))
+	assert.Equal(t, 1, s.cli("apply", s.dir, "--dry-run").run(t), "there are differences")
 
 	report, c := s.mustApply()
 	want := []string{

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -11,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/controllers/landscape"
+	"github.com/pergola-dev/pergola/controllers/owner"
 )
 
 var getOptions = metav1.GetOptions{}
@@ -54,6 +57,17 @@ func testDisable(t *testing.T, s *stage) {
 	for _, item := range p.Items {
 		assert.Contains(t, item.Reason, "held", item.Object)
 	}
+	judged := s.process().Status(testContext(t, time.Minute), landscape.StatusOptions{Components: true})
+	var left []owner.BundleState
+	for _, b := range judged.Owners[0].Bundles {
+		if b.State != owner.StateHealthy {
+			left = append(left, b)
+		}
+	}
+	assert.Equal(t, []owner.BundleState{{
+		Bundle: "vpa", Cluster: runtimeCluster, Objects: len(resources), State: owner.StateLeftOver,
+		Message: "its component is not enabled any more: the next apply removes it",
+	}}, left)
 	assert.Len(t, p.Items, len(resources))
 
 	_, c = s.mustApply(withApproval(held.Approval))
@@ -96,6 +110,19 @@ func assertBefore(t *testing.T, list []string, first, second string) {
 	assert.True(t, i >= 0 && j > i, "%q comes before %q in\n%s", first, second, strings.Join(list, "\n"))
 }
 
+// count the texts that hold one of the parts.
+func count(list []string, parts ...string) int {
+	n := 0
+	for _, s := range list {
+		for _, part := range parts {
+			if strings.Contains(s, part) {
+				n++
+			}
+		}
+	}
+	return n
+}
+
 func index(list []string, text string) int {
 	for i, s := range list {
 		if s == text {
@@ -113,6 +140,10 @@ func testDisableSmall(t *testing.T, s *stage) {
 	s.delete(deployments, "etcd-druid")
 	report, c := s.mustApply()
 	assert.Empty(t, report.Held)
+	assert.Equal(t, 2, count(c.written(), "ManagedResource garden/system", "Secret garden/managedresource-system-"), "each is said to be deleted once")
+	assert.Empty(t, c.gone(), "nothing was gone before")
+	assert.Equal(t, 2, report.Written.Carriers)
+	assert.Equal(t, 1, report.Written.Created)
 	assert.Contains(t, c.written(), "created Deployment garden/etcd-druid", "it comes after system, which is disabled")
 	gone := before.but(s.world())
 	assert.Contains(t, gone, seedCluster+": ManagedResource garden/system")
@@ -126,6 +157,7 @@ func testDisableSmall(t *testing.T, s *stage) {
 		}
 	}
 	assert.Greater(t, classes, 5)
+	assert.Equal(t, classes, report.Written.Deleted)
 
 	undo()
 	s.mustApply()

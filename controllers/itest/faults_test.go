@@ -22,6 +22,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/keyutil"
 	"sigs.k8s.io/yaml"
+
+	"github.com/pergola-dev/pergola/controllers/landscape"
 )
 
 type object = unstructured.Unstructured
@@ -40,7 +42,7 @@ func testUnreachableSeed(t *testing.T, s *stage) {
 	requireProblem(t, problems, "shoot garden-local/local: not reconciled, because seed local is not")
 	assert.Len(t, problems, 2)
 	assert.ElementsMatch(t, []string{"configured Garden local", "configured Deployment garden/virtual-garden-kube-apiserver", "configured Shoot garden-local/local"}, c.written())
-	status := c.Status(testContext(t, time.Minute))
+	status := c.Status(testContext(t, time.Minute), landscape.StatusOptions{})
 	assert.True(t, status.Owners[0].Ready, "the Garden is")
 	assert.False(t, status.Ready)
 	c.Close()
@@ -235,7 +237,7 @@ subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: restricted}]
 	restricted.Impersonate.UserName = "restricted"
 	problems, _, c := s.failing(withConfig(seedCluster, restricted))
 	requireProblem(t, problems, "seed local", "cluster local", "Deployment garden/etcd-druid", "Forbidden", `allow user "restricted" the verb patch on deployments.apps`)
-	status := c.Status(testContext(t, time.Minute))
+	status := c.Status(testContext(t, time.Minute), landscape.StatusOptions{})
 	for _, condition := range status.Owners[1].Conditions {
 		assert.NotEqual(t, "True", string(condition.Status), "%s: %s", condition.Type, condition.Message)
 	}

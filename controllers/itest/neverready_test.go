@@ -112,12 +112,13 @@ func testNeverReady(t *testing.T, s *stage) {
 	assert.Contains(t, c.written(), "created Deployment garden/vpa-updater", "the rest of the runtime cluster is done")
 	assert.Contains(t, c.written(), "created Deployment shoot--local--local/kube-scheduler", "the virtual garden serves: seed and shoot are done")
 
-	status := c.Status(testContext(t, time.Minute))
+	status := c.Status(testContext(t, time.Minute), landscape.StatusOptions{})
 	assert.False(t, status.Ready)
 	var tree bytes.Buffer
 	landscape.PrintStatus(&tree, status, false)
 	assert.Contains(t, tree.String(), "ImagePullBackOff")
 	assert.Contains(t, tree.String(), "Seed local on local: Ready")
+	s.judgedNeverReady()
 	c.Close()
 	printed := s.cli("status", s.dir)
 	assert.Equal(t, 1, printed.run(t))
@@ -140,4 +141,25 @@ func testNeverReady(t *testing.T, s *stage) {
 		}
 	}
 	require.NotEmpty(t, report.Owners)
+}
+
+// judgedNeverReady: whoever asks now gets the reason at once, by the bundle and by the condition.
+func (s *stage) judgedNeverReady() {
+	s.Helper()
+	live := s.process().Status(testContext(s.T, time.Minute), landscape.StatusOptions{Live: true, Components: true})
+	for _, b := range live.Owners[0].Bundles {
+		if b.Bundle != "etcd-druid" {
+			assert.Equal(s, owner.StateHealthy, b.State, "%s: %s", b.Bundle, b.Message)
+			continue
+		}
+		assert.Equal(s, owner.StateUnhealthy, b.State)
+		assert.Contains(s, b.Message, "ImagePullBackOff")
+	}
+	for _, c := range live.Owners[0].Conditions {
+		if c.Type == "RuntimeComponentsHealthy" {
+			assert.Equal(s, "False", string(c.Status))
+			assert.Contains(s, c.Message, "ImagePullBackOff")
+		}
+	}
+	assert.True(s, live.Owners[1].Ready, "the seed is")
 }

@@ -43,10 +43,25 @@ func testLease(t *testing.T, s *stage) {
 	assert.Less(t, time.Since(started), 12*time.Second)
 	assert.Contains(t, run.stderr.String(), "held by itest")
 	assert.Contains(t, run.stderr.String(), "cluster runtime")
+	shown := s.cli("status", s.dir)
+	assert.Equal(t, 0, shown.run(t))
+	assert.Contains(t, shown.stdout.String(), s.Name()+" reconciles it.")
 	c.Close()
+	shown = s.cli("status", s.dir)
+	assert.Equal(t, 0, shown.run(t))
+	assert.Contains(t, shown.stdout.String(), "Nobody reconciles it")
 	started = time.Now()
 	assert.Equal(t, 0, s.cli("apply", s.dir).run(t))
 	assert.Less(t, time.Since(started), 15*time.Second, "the lease was given back")
+}
+
+func (s *stage) leaseHolder(cluster, name string) any {
+	s.Helper()
+	holder := nested(s.get(s.resource(cluster, "coordination.k8s.io/v1", "leases", "garden"), name), "spec", "holderIdentity")
+	if holder == nil {
+		return ""
+	}
+	return holder
 }
 
 // Ctrl-C ends a run within two seconds; what was sent is in the inventories, and the next run may start at once.
@@ -71,9 +86,9 @@ data: {a: b}
 	eventually(t, "the run to wait for its pods", func() bool { return strings.Contains(run.stderr.String(), "ImagePullBackOff") })
 	require.NoError(t, run.cmd.Process.Signal(os.Interrupt))
 	started := time.Now()
-	assert.Equal(t, 1, run.wait(t))
+	assert.Equal(t, 130, run.wait(t))
 	assert.Less(t, time.Since(started), 2*time.Second)
-	assert.Contains(t, run.stderr.String(), "interrupted")
+	assert.Contains(t, run.stderr.String(), "interrupted: what was sent is recorded")
 	assert.True(t, s.inventories(s.world())[runtimeCluster+": ConfigMap garden/sent-before-the-end"])
 
 	// While nothing waits, too: in the middle of the work.
@@ -84,9 +99,11 @@ data: {a: b}
 		<-timer.C
 		require.NoError(t, run.cmd.Process.Signal(syscall.SIGTERM))
 		started = time.Now()
-		assert.Equal(t, 1, run.wait(t))
+		assert.Equal(t, 130, run.wait(t))
 		assert.Less(t, time.Since(started), 2*time.Second)
 	}
+	assert.Empty(t, s.leaseHolder(runtimeCluster, "gardener-operator-leader-election"), "leases are given back")
+	assert.Empty(t, s.leaseHolder(seedCluster, "gardenlet-leader-election"))
 
 	undoFile()
 	undo()
@@ -106,7 +123,7 @@ func testRemovedShoot(t *testing.T, s *stage) {
 	assert.Equal(t, virtualCluster, report.Held[0].Cluster)
 	require.Len(t, report.Held[0].Objects, 1)
 	assert.Equal(t, "Shoot garden-local/local", report.Held[0].Objects[0].Ref.String())
-	assert.Contains(t, report.Held[0].Objects[0].Reason, "put the file back")
+	assert.Contains(t, report.Held[0].Objects[0].Reason, "Put the file back")
 	assert.Empty(t, report.Held[0].Approval, "there is no way around it")
 	p, _ := s.plan()
 	require.Len(t, p.Items, 1)

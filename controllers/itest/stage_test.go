@@ -127,7 +127,7 @@ func (s *stage) load() *landscapes.Landscape {
 	require.NoError(s, err)
 	ids, err := landscapes.ParseAgeIdentities(string(key))
 	require.NoError(s, err)
-	l, violations, err := landscapes.Load(s.dir, landscapes.Options{AgeIdentities: ids})
+	l, violations, err := landscapes.Load(context.Background(), s.dir, landscapes.Options{AgeIdentities: ids})
 	require.NoError(s, err)
 	found, err := l.Validate(context.Background(), schemas.Options{})
 	require.NoError(s, err)
@@ -212,6 +212,19 @@ func (c *converger) written() []string {
 	return out
 }
 
+// gone are the objects that were to be deleted and were not there.
+func (c *converger) gone() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var out []string
+	for _, e := range c.objects {
+		if e.Action == apply.Gone {
+			out = append(out, e.Ref.String())
+		}
+	}
+	return out
+}
+
 func (c *converger) repaired(ref string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -230,7 +243,7 @@ func (s *stage) mustApply(options ...option) (*landscape.Report, *converger) {
 	defer c.Close()
 	report, err := c.Apply(testContext(s.T, 3*time.Minute))
 	require.NoError(s, err, strings.Join(owner.Problems(err), "\n"))
-	status := c.Status(testContext(s.T, time.Minute))
+	status := c.Status(testContext(s.T, time.Minute), landscape.StatusOptions{})
 	var text bytes.Buffer
 	landscape.PrintStatus(&text, status, false)
 	require.True(s, status.Ready, text.String())

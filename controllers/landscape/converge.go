@@ -71,8 +71,10 @@ type Converger struct {
 type Report struct {
 	Owners []*owner.Report `json:"owners"`
 	// Held deletions, with the ids that approve them.
-	Held    []owner.HeldObjects `json:"held,omitempty"`
-	Changed int                 `json:"changed"`
+	Held []owner.HeldObjects `json:"held,omitempty"`
+	// Changed is how many objects were written, of owners and declarations together; Written says what was done with them.
+	Changed int         `json:"changed"`
+	Written owner.Tally `json:"written"`
 }
 
 // New prepares the clusters of a landscape; no request is made yet.
@@ -125,24 +127,6 @@ func (c *Converger) Close() {
 	for _, cluster := range c.clusters {
 		cluster.Close()
 	}
-}
-
-// whileLeased gives a context that ends with the leases, too.
-func (c *Converger) whileLeased(ctx context.Context) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	stop := context.AfterFunc(c.alive, func() { cancel(context.Cause(c.alive)) })
-	return ctx, func() {
-		stop()
-		cancel(nil)
-	}
-}
-
-// lostLease says why the leases were lost, nil while they are held.
-func (c *Converger) lostLease() error {
-	if c.alive.Err() == nil {
-		return nil
-	}
-	return context.Cause(c.alive)
 }
 
 // findOwners places every owner of the landscape on its clusters.
@@ -353,7 +337,8 @@ func (c *Converger) convergeOne(ctx context.Context, o *owner.Owner) error {
 	if report != nil {
 		c.mu.Lock()
 		c.report.Owners = append(c.report.Owners, report)
-		c.report.Changed += report.Changed
+		c.report.Written.Plus(report.Written)
+		c.report.Changed = c.report.Written.Total()
 		c.report.Held = append(c.report.Held, report.Held...)
 		c.mu.Unlock()
 	}
@@ -399,26 +384,6 @@ func withUID(objects map[string]map[string]any, name, uid string) map[string]map
 	return out
 }
 
-// lock takes the lease of a role on a cluster, once.
-func (c *Converger) lock(ctx context.Context, cluster, name string) error {
-	c.mu.Lock()
-	for _, l := range c.leases {
-		if l.cluster == cluster && l.name == name {
-			c.mu.Unlock()
-			return nil
-		}
-	}
-	c.mu.Unlock()
-	l, err := acquireLease(ctx, c.clusters[cluster], name, c.options.Holder, c.options.Clock, func(err error) { c.die(err) })
-	if err != nil {
-		return err
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.leases = append(c.leases, l)
-	return nil
-}
-
 func (c *Converger) object(owner, bundle string, r apply.ObjectResult) {
 	if c.options.OnObject != nil {
 		c.options.OnObject(owner, bundle, r)
@@ -428,12 +393,8 @@ func (c *Converger) object(owner, bundle string, r apply.ObjectResult) {
 func (c *Converger) count(result *apply.Result) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, o := range result.Objects {
-		switch o.Action {
-		case apply.Created, apply.Configured, apply.Adopted, apply.Recreated, apply.Deleted:
-			c.report.Changed++
-		}
-	}
+	c.report.Written.Add(result.Objects...)
+	c.report.Changed = c.report.Written.Total()
 }
 
 func (c *Converger) hold(cluster string, held []apply.Held, id string) {

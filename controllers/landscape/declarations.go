@@ -181,8 +181,8 @@ func (c *Converger) applySet(ctx context.Context, cluster, bundle string, s appl
 	return err
 }
 
-// judge holds deletions of declarations that go beyond the gate, and tells the id that approves them. A Garden, Seed or
-// Shoot that a commit only removes is held in any case.
+// judge holds deletions of declarations that go beyond the gate, and tells the id that approves them. A Garden, Seed,
+// Shoot or Project that a commit only removes is held in any case.
 func (c *Converger) judge(cluster string, entries []apply.Entry, total int) (held []apply.Held, approval string) {
 	var refs []plan.Ref
 	for _, e := range entries {
@@ -207,8 +207,10 @@ func heldOwner(ref apply.Ref) string {
 	switch ref.GVK().GroupKind() {
 	case operatorv1alpha1.SchemeGroupVersion.WithKind("Garden").GroupKind(),
 		gardencorev1beta1.SchemeGroupVersion.WithKind("Seed").GroupKind(),
-		gardencorev1beta1.SchemeGroupVersion.WithKind("Shoot").GroupKind():
-		return fmt.Sprintf("its file is gone, but that alone does not delete a %s, which would leave what runs for it behind; put the file back", ref.Kind)
+		gardencorev1beta1.SchemeGroupVersion.WithKind("Shoot").GroupKind(),
+		gardencorev1beta1.SchemeGroupVersion.WithKind("Project").GroupKind():
+		return fmt.Sprintf("its file is gone, but that alone does not delete a %[1]s: what runs for it would be left behind. Put the file back. "+
+			"Pergola cannot take down a %[1]s yet: whoever wants it gone deletes it by hand, with everything that belongs to it", ref.Kind)
 	}
 	return ""
 }

@@ -41,7 +41,7 @@ func Exemptions() []Exemption {
 			},
 		},
 		{
-			fmt.Sprintf("Leases %s/%s, %[1]s/%[3]s", leaseNamespace, leaseOperator, leaseGardenlet), "who converges; they outlive the process",
+			fmt.Sprintf("Leases %[1]s/%[2]s (runtime cluster) and %[1]s/%[3]s (seeds)", leaseNamespace, leaseOperator, leaseGardenlet), "who converges; they outlive the process",
 			func(o *unstructured.Unstructured) bool {
 				return o.GetKind() == "Lease" && o.GetNamespace() == leaseNamespace && slices.Contains([]string{leaseOperator, leaseGardenlet}, o.GetName())
 			},

@@ -26,8 +26,8 @@ type Drift struct {
 	At       time.Time `json:"at"`
 }
 
-// Keep repairs drift and judges conditions until the context ends. Apply has to have run before. It returns an error
-// when a lease was lost.
+// Keep repairs drift and judges conditions until the context ends. Apply has to have run before: what it got no lease for
+// is left alone. It returns an error when a lease was lost.
 func (c *Converger) Keep(ctx context.Context) error {
 	ctx, cancel := c.whileLeased(ctx)
 	defer cancel()
@@ -64,10 +64,33 @@ func (c *Converger) Keep(ctx context.Context) error {
 			for _, e := range maps.Clone(failed) {
 				repair(e)
 			}
-			for _, o := range c.all {
-				// A failed judgement is a condition too; the next round tries again.
-				_, _ = c.owners.Care(ctx, o)
-			}
+			c.careForAll(ctx)
+		}
+	}
+}
+
+// careForAll judges all owners side by side, so that an unreachable cluster delays no other, and notes in the leases
+// which clusters were judged.
+func (c *Converger) careForAll(ctx context.Context) {
+	var group sync.WaitGroup
+	owners := c.ours()
+	problems := make([]error, len(owners))
+	started := c.options.Clock.Now()
+	for i, o := range owners {
+		group.Go(func() { _, problems[i] = c.owners.Care(ctx, o) })
+	}
+	group.Wait()
+	// A judgement that could not be written is made again in the next round.
+	missed := map[string]bool{}
+	for i, o := range owners {
+		cluster, name := leaseOf(o)
+		missed[cluster+" "+name] = missed[cluster+" "+name] || problems[i] != nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, l := range c.leases {
+		if !missed[l.cluster+" "+l.name] {
+			l.noteJudged(started)
 		}
 	}
 }
@@ -92,7 +115,7 @@ func (c *Converger) watchDeletions(ctx context.Context, cluster *apply.Cluster, 
 		case <-ctx.Done():
 			return
 		case ref := <-found:
-			for _, o := range c.all {
+			for _, o := range c.ours() {
 				if set := c.owners.SetOfManaged(o, cluster.Name(), ref); set != "" {
 					tell(apply.DriftEvent{Cluster: cluster.Name(), Set: set, Ref: ref, Deleted: true, At: c.options.Clock.Now()})
 				}
@@ -117,15 +140,17 @@ func (c *Converger) repair(ctx context.Context, e apply.DriftEvent) bool {
 }
 
 func (c *Converger) repairSet(ctx context.Context, e apply.DriftEvent) (bool, error) {
-	if e.Set == c.setID("bootstrap") {
-		return true, c.applyBootstrap(ctx)
-	}
-	for _, name := range []string{Runtime, Virtual} {
-		if e.Set == c.setID(name) && e.Cluster == name {
-			return true, c.applyDeclarations(ctx, name, split(c.landscape)[name])
+	if c.holds(Runtime, leaseOperator) {
+		if e.Set == c.setID("bootstrap") {
+			return true, c.applyBootstrap(ctx)
+		}
+		for _, name := range []string{Runtime, Virtual} {
+			if e.Set == c.setID(name) && e.Cluster == name {
+				return true, c.applyDeclarations(ctx, name, split(c.landscape)[name])
+			}
 		}
 	}
-	for _, o := range c.all {
+	for _, o := range c.ours() {
 		if found, err := c.owners.Repair(ctx, o, e.Set); found {
 			return true, err
 		}

@@ -16,6 +16,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/controllers/owner"
 )
 
 // Leases of the roles, upstream's names: whoever holds one is the only one that converges.
@@ -25,63 +26,79 @@ const (
 	leaseGardenlet = "gardenlet-leader-election"
 )
 
-// Durations as in upstream's leader election.
+// annotationJudged on a Lease says when its holder last judged everything on the cluster: conditions that stay the same
+// are not written, so their times do not tell.
+const annotationJudged = "landscape.pergola.dev/judged"
+
+// Durations as in upstream's leader election: a holder that cannot renew stops before anybody else may take over.
 const (
 	leaseDuration = 15 * time.Second
+	leaseDeadline = 10 * time.Second
 	leaseRenew    = 5 * time.Second
-	// leaseRetry is how often we look whether the holder of a lease is still there.
+	// leaseRetry is how often we look whether the holder of a lease is still there, and how soon a renewal is repeated.
 	leaseRetry = 500 * time.Millisecond
+	// leaseAbandoned is more than clocks differ: whoever renewed longer ago is gone for sure.
+	leaseAbandoned = 10 * time.Minute
 )
 
 // HeldError says who converges already.
 type HeldError struct {
 	Cluster, Lease, Holder string
 	Renewed                time.Time
+	duration               time.Duration
 }
 
 func (e *HeldError) Error() string {
 	return fmt.Sprintf("cluster %s: lease %s/%s is held by %s (renewed %s): wait until it is done, or stop it", e.Cluster, leaseNamespace, e.Lease, e.Holder, e.Renewed.UTC().Format(time.RFC3339))
 }
 
+func (e *HeldError) same(o *HeldError) bool {
+	return e != nil && o != nil && e.Holder == o.Holder && e.Renewed.Equal(o.Renewed)
+}
+
 // lease is one that we hold.
 type lease struct {
-	client  kubernetes.Interface
-	cluster string
-	name    string
-	holder  string
-	clock   clock.WithTicker
+	cluster, name, holder string
+	clock                 clock.WithTicker
+
+	mu     sync.Mutex
+	client kubernetes.Interface
+	lost   func(error)
+	judged time.Time
 
 	stop context.CancelFunc
 	done sync.WaitGroup
 }
 
-// acquireLease takes a lease that is free or expired. One that is held is watched for as
-// long as it takes to see whether its holder is alive: a living one is named as soon as it renews, a crashed one
-// does not block longer than the lease's duration.
+// acquireLease takes a lease that is free. One that is held is watched for as long as it takes to see whether its
+// holder is alive: a living one is named as soon as it renews, a crashed one does not block longer than the lease's
+// duration. Clocks differ, so a renewal is compared with the one before and not with our time.
 func acquireLease(ctx context.Context, c *apply.Cluster, name, holder string, clk clock.WithTicker, lost func(error)) (*lease, error) {
-	client, err := kubernetes.NewForConfig(c.RESTConfig())
-	if err != nil {
-		return nil, fmt.Errorf("cluster %s: %w", c.Name(), err)
+	l := &lease{cluster: c.Name(), name: name, holder: holder, clock: clk}
+	if err := l.adopt(c, lost); err != nil {
+		return nil, err
 	}
-	l := &lease{client: client, cluster: c.Name(), name: name, holder: holder, clock: clk}
 	tick := clk.NewTicker(leaseRetry)
 	defer tick.Stop()
-	var first time.Time
+	var first, dead *HeldError
+	var since time.Time
 	for {
-		held, err := l.try(ctx)
+		err := l.write(ctx, func(held *HeldError) bool { return held.same(dead) || clk.Since(held.Renewed) > leaseAbandoned })
 		if err == nil {
-			l.keep(lost)
+			l.keep()
 			return l, nil
 		}
-		var other *HeldError
-		if !errors.As(err, &other) {
+		var held *HeldError
+		switch {
+		case !errors.As(err, &held):
 			return nil, c.Explain(apply.Ref{APIVersion: "coordination.k8s.io/v1", Kind: "Lease", Namespace: leaseNamespace, Name: name}, "acquire", err)
-		}
-		if first.IsZero() {
-			first = held.Spec.RenewTime.Time
-		}
-		if held.Spec.RenewTime.After(first) {
+		case first == nil:
+			first, since = held, clk.Now()
+		case !held.same(first):
 			return nil, err
+		case clk.Since(since) >= held.duration:
+			dead = held
+			continue
 		}
 		select {
 		case <-ctx.Done():
@@ -91,45 +108,96 @@ func acquireLease(ctx context.Context, c *apply.Cluster, name, holder string, cl
 	}
 }
 
-// try writes the lease, or returns the one that is held.
-func (l *lease) try(ctx context.Context) (*coordinationv1.Lease, error) {
-	leases := l.client.CoordinationV1().Leases(leaseNamespace)
-	now := metav1.NewMicroTime(l.clock.Now())
-	spec := coordinationv1.LeaseSpec{
-		HolderIdentity: &l.holder, LeaseDurationSeconds: ptr.To(int32(leaseDuration / time.Second)),
-		AcquireTime: &now, RenewTime: &now,
+// adopt makes the lease use the connections of another converger, and tell it when the lease is lost.
+func (l *lease) adopt(c *apply.Cluster, lost func(error)) error {
+	client, err := kubernetes.NewForConfig(c.RESTConfig())
+	if err != nil {
+		return fmt.Errorf("cluster %s: %w", c.Name(), err)
 	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.client, l.lost = client, lost
+	return nil
+}
+
+func (l *lease) api() kubernetes.Interface {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.client
+}
+
+// write takes or renews the lease. That of another holder is taken only if mayTake allows it; otherwise it is a
+// HeldError.
+func (l *lease) write(ctx context.Context, mayTake func(*HeldError) bool) error {
+	for {
+		err := l.writeOnce(ctx, mayTake)
+		// Somebody was quicker: look again who it was.
+		if ctx.Err() != nil || !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) {
+			return err
+		}
+	}
+}
+
+func (l *lease) writeOnce(ctx context.Context, mayTake func(*HeldError) bool) error {
+	leases := l.api().CoordinationV1().Leases(leaseNamespace)
 	current, err := leases.Get(ctx, l.name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		if err := l.ensureNamespace(ctx); err != nil {
-			return nil, err
+			return err
 		}
-		_, err = leases.Create(ctx, &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: l.name}, Spec: spec}, metav1.CreateOptions{})
-		return nil, err
+		created := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: l.name}}
+		l.fill(created)
+		_, err = leases.Create(ctx, created, metav1.CreateOptions{})
+		return err
 	}
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if holder := ptr.Deref(current.Spec.HolderIdentity, ""); holder != "" && holder != l.holder && !l.expired(current) {
-		return current, &HeldError{Cluster: l.cluster, Lease: l.name, Holder: holder, Renewed: current.Spec.RenewTime.Time}
+	if held := l.heldBy(current); held != nil && (mayTake == nil || !mayTake(held)) {
+		return held
 	}
-	current.Spec = spec
+	l.fill(current)
 	_, err = leases.Update(ctx, current, metav1.UpdateOptions{})
-	if apierrors.IsConflict(err) {
-		return l.try(ctx)
-	}
-	return nil, err
+	return err
 }
 
-func (l *lease) expired(current *coordinationv1.Lease) bool {
-	if current.Spec.RenewTime == nil || current.Spec.LeaseDurationSeconds == nil {
-		return true
+// heldBy says who else has the lease, nil when nobody has.
+func (l *lease) heldBy(current *coordinationv1.Lease) *HeldError {
+	holder := ptr.Deref(current.Spec.HolderIdentity, "")
+	if holder == "" || holder == l.holder {
+		return nil
 	}
-	return l.clock.Since(current.Spec.RenewTime.Time) > time.Duration(*current.Spec.LeaseDurationSeconds)*time.Second
+	return &HeldError{
+		Cluster: l.cluster, Lease: l.name, Holder: holder, Renewed: ptr.Deref(current.Spec.RenewTime, metav1.MicroTime{}).Time,
+		duration: time.Duration(ptr.Deref(current.Spec.LeaseDurationSeconds, 0)) * time.Second,
+	}
+}
+
+// fill makes the lease ours, from now on.
+func (l *lease) fill(current *coordinationv1.Lease) {
+	now := metav1.NewMicroTime(l.clock.Now())
+	spec := &current.Spec
+	if ptr.Deref(spec.HolderIdentity, "") != l.holder {
+		spec.AcquireTime = &now
+		spec.LeaseTransitions = ptr.To(ptr.Deref(spec.LeaseTransitions, -1) + 1)
+	}
+	spec.HolderIdentity, spec.LeaseDurationSeconds, spec.RenewTime = &l.holder, ptr.To(int32(leaseDuration/time.Second)), &now
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.judged.IsZero() {
+		metav1.SetMetaDataAnnotation(&current.ObjectMeta, annotationJudged, l.judged.UTC().Format(time.RFC3339))
+	}
+}
+
+// noteJudged is written with the next renewal.
+func (l *lease) noteJudged(at time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.judged = at
 }
 
 func (l *lease) ensureNamespace(ctx context.Context) error {
-	_, err := l.client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: leaseNamespace}}, metav1.CreateOptions{})
+	_, err := l.api().CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: leaseNamespace}}, metav1.CreateOptions{})
 	if apierrors.IsAlreadyExists(err) {
 		return nil
 	}
@@ -137,37 +205,46 @@ func (l *lease) ensureNamespace(ctx context.Context) error {
 }
 
 // keep renews until release; a lease that is lost is reported, since somebody else may converge now.
-func (l *lease) keep(lost func(error)) {
+func (l *lease) keep() {
 	ctx, cancel := context.WithCancel(context.Background())
 	l.stop = cancel
-	l.done.Add(1)
-	tick := l.clock.NewTicker(leaseRenew)
-	go func() {
-		defer l.done.Done()
-		defer tick.Stop()
-		renewed := l.clock.Now()
+	l.done.Go(func() {
+		renewed, wait := l.clock.Now(), leaseRenew
 		for {
+			timer := l.clock.NewTimer(wait)
 			select {
 			case <-ctx.Done():
+				timer.Stop()
 				return
-			case <-tick.C():
+			case <-timer.C():
 			}
-			attempt, cancel := context.WithTimeout(ctx, leaseRenew)
-			_, err := l.try(attempt)
+			started := l.clock.Now()
+			attempt, cancel := context.WithTimeout(ctx, max(leaseDeadline-started.Sub(renewed), leaseRetry))
+			err := l.write(attempt, nil)
 			cancel()
-			var held *HeldError
 			switch {
+			case ctx.Err() != nil:
+				return
 			case err == nil:
-				renewed = l.clock.Now()
-			case errors.As(err, &held):
-				lost(err)
+				renewed, wait = started, leaseRenew
+			case errors.As(err, new(*HeldError)):
+				l.tellLost(err)
 				return
-			case l.clock.Since(renewed) > leaseDuration && ctx.Err() == nil:
-				lost(fmt.Errorf("cluster %s: lease %s/%s could not be renewed: %w", l.cluster, leaseNamespace, l.name, err))
+			case l.clock.Since(renewed) >= leaseDeadline:
+				l.tellLost(fmt.Errorf("cluster %s: lease %s/%s could not be renewed for %s: %w", l.cluster, leaseNamespace, l.name, leaseDeadline, err))
 				return
+			default:
+				wait = leaseRetry
 			}
 		}
-	}()
+	})
+}
+
+func (l *lease) tellLost(err error) {
+	l.mu.Lock()
+	lost := l.lost
+	l.mu.Unlock()
+	lost(&owner.LostError{Err: err})
 }
 
 // release gives the lease back, so that the next one need not wait.
@@ -176,11 +253,13 @@ func (l *lease) release() {
 	l.done.Wait()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	current, err := l.client.CoordinationV1().Leases(leaseNamespace).Get(ctx, l.name, metav1.GetOptions{})
+	leases := l.api().CoordinationV1().Leases(leaseNamespace)
+	current, err := leases.Get(ctx, l.name, metav1.GetOptions{})
 	if err != nil || ptr.Deref(current.Spec.HolderIdentity, "") != l.holder {
 		return
 	}
+	l.fill(current)
 	current.Spec.HolderIdentity = nil
 	// An expired lease is as good as a released one, so an error here has no consequence.
-	_, _ = l.client.CoordinationV1().Leases(leaseNamespace).Update(ctx, current, metav1.UpdateOptions{})
+	_, _ = leases.Update(ctx, current, metav1.UpdateOptions{})
 }

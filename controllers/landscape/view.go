@@ -1,156 +1,228 @@
 package landscape
 
 import (
-	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
-	"sync"
+	"time"
 
 	"github.com/fatih/color"
+	"k8s.io/apimachinery/pkg/util/duration"
 
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 	"github.com/pergola-dev/pergola/controllers/owner"
 )
 
-// Status is the state of a landscape: the Garden, its Seeds and their Shoots.
-type Status struct {
-	Landscape string        `json:"landscape"`
-	Ready     bool          `json:"ready"`
-	Owners    []OwnerStatus `json:"owners"`
+// branch is one line of the tree with what hangs below it.
+type branch struct {
+	text     string
+	children []branch
 }
 
-// OwnerStatus is one line of the tree with its conditions.
-type OwnerStatus struct {
-	Kind          string                           `json:"kind"`
-	Namespace     string                           `json:"namespace,omitempty"`
-	Name          string                           `json:"name"`
-	Cluster       string                           `json:"cluster"`
-	Ready         bool                             `json:"ready"`
-	LastOperation *gardencorev1beta1.LastOperation `json:"lastOperation,omitempty"`
-	Conditions    []gardencorev1beta1.Condition    `json:"conditions,omitempty"`
-	// Error says why the state is not known.
-	Error  string        `json:"error,omitempty"`
-	Shoots []OwnerStatus `json:"shoots,omitempty"`
-}
-
-// Status reads the state of every owner. A cluster that cannot be reached is part of the answer.
-func (c *Converger) Status(ctx context.Context) Status {
-	out := Status{Landscape: c.landscape.Config.Name, Ready: len(c.all) > 0}
-	states := make([]OwnerStatus, len(c.all))
-	var wait sync.WaitGroup
-	for i, o := range c.all {
-		wait.Add(1)
-		go func() {
-			defer wait.Done()
-			states[i] = c.ownerStatus(ctx, o)
-		}()
-	}
-	wait.Wait()
-	shoots := map[string][]OwnerStatus{}
-	for i, o := range c.all {
-		out.Ready = out.Ready && states[i].Ready
-		if o.Input.Owner.Kind == owner.Shoot {
-			shoots[o.Local.Name()] = append(shoots[o.Local.Name()], states[i])
+func (b branch) print(w io.Writer, indent string) {
+	for i, child := range b.children {
+		here, below := "├─ ", "│  "
+		if i == len(b.children)-1 {
+			here, below = "└─ ", "   "
 		}
+		fmt.Fprintf(w, "%s%s%s\n", indent, here, child.text)
+		child.print(w, indent+below)
 	}
-	for i, o := range c.all {
-		if o.Input.Owner.Kind == owner.Shoot {
-			continue
-		}
-		if o.Input.Owner.Kind == owner.Seed {
-			states[i].Shoots = shoots[o.Local.Name()]
-		}
-		out.Owners = append(out.Owners, states[i])
-	}
-	for _, err := range c.unbound {
-		out.Ready = false
-		out.Owners = append(out.Owners, OwnerStatus{Kind: "-", Name: "-", Error: err.Error()})
-	}
-	return out
 }
 
-func (c *Converger) ownerStatus(ctx context.Context, o *owner.Owner) OwnerStatus {
-	s := OwnerStatus{Kind: o.Ref.Kind, Namespace: o.Ref.Namespace, Name: o.Ref.Name, Cluster: o.Local.Name()}
-	op, conditions, err := owner.Observed(ctx, o.Home, o.Ref)
-	if err != nil {
-		s.Error = err.Error()
-		return s
-	}
-	s.LastOperation, s.Conditions = op, conditions
-	s.Ready = op != nil && op.State == gardencorev1beta1.LastOperationStateSucceeded
-	for _, cond := range conditions {
-		s.Ready = s.Ready && cond.Status == gardencorev1beta1.ConditionTrue
-	}
-	return s
-}
-
-// PrintStatus writes the tree.
+// PrintStatus writes the tree, and how old it is.
 func PrintStatus(w io.Writer, s Status, colored bool) {
-	fmt.Fprintf(w, "Landscape %s: %s\n", s.Landscape, word(s.Ready, colored))
+	v := view{status: s, colored: colored}
+	root := branch{}
 	for _, o := range s.Owners {
-		printOwner(w, o, "", colored)
+		root.children = append(root.children, v.owner(o))
+	}
+	fmt.Fprintf(w, "Landscape %s: %s\n", s.Landscape, v.word(s.Ready))
+	root.print(w, "")
+	for _, line := range hints(s) {
+		fmt.Fprintln(w, line)
 	}
 }
 
-func printOwner(w io.Writer, o OwnerStatus, indent string, colored bool) {
+// view prints one status.
+type view struct {
+	status  Status
+	colored bool
+}
+
+func (v view) owner(o OwnerStatus) branch {
+	if o.Kind == "-" {
+		return branch{text: v.paint("✗ ", color.FgRed) + oneLine(o.Error)}
+	}
 	name := o.Name
 	if o.Namespace != "" {
 		name = o.Namespace + "/" + o.Name
 	}
-	fmt.Fprintf(w, "%s└─ %s %s on %s: %s%s\n", indent, o.Kind, name, o.Cluster, word(o.Ready, colored), operation(o.LastOperation))
+	out := branch{text: fmt.Sprintf("%s %s on %s: %s%s%s", o.Kind, name, o.Cluster, v.word(o.Ready), v.judged(o), v.operation(o.LastOperation))}
+	add := func(text string, children ...branch) {
+		out.children = append(out.children, branch{text: text, children: children})
+	}
 	if o.Error != "" {
-		fmt.Fprintf(w, "%s     %s\n", indent, oneLine(o.Error))
+		add(v.paint("✗ ", color.FgRed) + oneLine(o.Error))
 	}
 	for _, c := range o.Conditions {
-		fmt.Fprintf(w, "%s     %s %-32s %s\n", indent, mark(c.Status, colored), c.Type, oneLine(c.Message))
+		add(fmt.Sprintf("%s %-32s %s", v.mark(c.Status), c.Type, oneLine(c.Message)))
+	}
+	if len(o.Bundles) > 0 {
+		add("bundles: "+bundleCounts(o.Bundles), v.bundles(o.Bundles)...)
 	}
 	for _, shoot := range o.Shoots {
-		printOwner(w, shoot, indent+"   ", colored)
+		out.children = append(out.children, v.owner(shoot))
 	}
+	return out
 }
 
-func operation(op *gardencorev1beta1.LastOperation) string {
+// judged says how old the answer is.
+func (v view) judged(o OwnerStatus) string {
+	switch {
+	case o.JudgedAt == nil:
+		return ""
+	case v.status.Live && o.JudgedAt.Equal(v.status.At):
+		return " now"
+	}
+	return " as of " + v.ago(*o.JudgedAt)
+}
+
+// ago is the age of something when the status was read; clocks that differ do not make it negative.
+func (v view) ago(at time.Time) string {
+	return duration.HumanDuration(max(v.status.At.Sub(at), 0)) + " ago"
+}
+
+func (v view) operation(op *gardencorev1beta1.LastOperation) string {
 	if op == nil {
 		return ", never reconciled"
 	}
 	text := fmt.Sprintf(", %s %s (%d%%)", op.Type, op.State, op.Progress)
+	if !op.LastUpdateTime.IsZero() {
+		text += " " + v.ago(op.LastUpdateTime.Time)
+	}
 	if op.State != gardencorev1beta1.LastOperationStateSucceeded {
 		text += ": " + oneLine(op.Description)
 	}
 	return text
 }
 
+// stateWord is a state of bundles as people read it.
+type stateWord struct {
+	state owner.State
+	word  string
+	mark  gardencorev1beta1.ConditionStatus
+}
+
+// stateWords in the order they are counted.
+var stateWords = []stateWord{
+	{owner.StateHealthy, "healthy", gardencorev1beta1.ConditionTrue},
+	{owner.StateProgressing, "healthy, still rolling out", gardencorev1beta1.ConditionProgressing},
+	{owner.StateUnhealthy, "applied, not healthy", gardencorev1beta1.ConditionFalse},
+	{owner.StateNotApplied, "not applied", gardencorev1beta1.ConditionFalse},
+	{owner.StateUnknown, "unknown", gardencorev1beta1.ConditionUnknown},
+	{owner.StateLeftOver, "left over", gardencorev1beta1.ConditionProgressing},
+}
+
+func bundleCounts(bundles []owner.BundleState) string {
+	var parts []string
+	for _, s := range stateWords {
+		n := 0
+		for _, b := range bundles {
+			if b.State == s.state {
+				n++
+			}
+		}
+		if n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, s.word))
+		}
+	}
+	return strings.Join(parts, "; ")
+}
+
+func (v view) bundles(bundles []owner.BundleState) []branch {
+	out := make([]branch, 0, len(bundles))
+	for _, b := range bundles {
+		i := slices.IndexFunc(stateWords, func(s stateWord) bool { return s.state == b.State })
+		text := fmt.Sprintf("%s %-36s %3d objects on %-8s %s", v.mark(stateWords[i].mark), b.Bundle, b.Objects, b.Cluster, stateWords[i].word)
+		if b.Message != "" {
+			text += ": " + oneLine(b.Message)
+		}
+		out = append(out, branch{text: text})
+	}
+	return out
+}
+
+// hints say who reconciles, or what to do when nobody does.
+func hints(s Status) []string {
+	keepers := map[string]bool{}
+	unkept := false
+	var collect func([]OwnerStatus)
+	collect = func(owners []OwnerStatus) {
+		for _, o := range owners {
+			unkept = unkept || o.unkept
+			if o.Keeper != "" {
+				keepers[o.Keeper] = true
+			}
+			collect(o.Shoots)
+		}
+	}
+	collect(s.Owners)
+	var out []string
+	for _, k := range sortedKeys(keepers) {
+		out = append(out, k+" reconciles it.")
+	}
+	switch {
+	case s.Live:
+		out = append(out, "Conditions are judged now; nothing was written.")
+	case unkept && len(keepers) == 0:
+		out = append(out, "Nobody reconciles it: conditions are those of the last run. `pergola status --live` judges now, `pergola apply --watch` keeps them up to date.")
+	case unkept:
+		out = append(out, "Nobody reconciles the others: their conditions are those of the last run (--live judges now).")
+	}
+	return out
+}
+
+func sortedKeys(m map[string]bool) []string {
+	var out []string
+	for k := range m {
+		out = append(out, k)
+	}
+	slices.Sort(out)
+	return out
+}
+
 func oneLine(s string) string {
 	s = strings.Join(strings.Fields(s), " ")
-	if len(s) > 400 {
-		s = s[:400] + "…"
+	if r := []rune(s); len(r) > 400 {
+		s = string(r[:400]) + "…"
 	}
 	return s
 }
 
-func word(ready, colored bool) string {
+func (v view) word(ready bool) string {
 	if ready {
-		return paint("Ready", color.FgGreen, colored)
+		return v.paint("Ready", color.FgGreen)
 	}
-	return paint("not ready", color.FgRed, colored)
+	return v.paint("not ready", color.FgRed)
 }
 
-func mark(s gardencorev1beta1.ConditionStatus, colored bool) string {
+func (v view) mark(s gardencorev1beta1.ConditionStatus) string {
 	switch s {
 	case gardencorev1beta1.ConditionTrue:
-		return paint("✓", color.FgGreen, colored)
+		return v.paint("✓", color.FgGreen)
 	case gardencorev1beta1.ConditionFalse:
-		return paint("✗", color.FgRed, colored)
+		return v.paint("✗", color.FgRed)
 	case gardencorev1beta1.ConditionProgressing:
-		return paint("…", color.FgYellow, colored)
+		return v.paint("…", color.FgYellow)
 	}
-	return paint("?", color.FgYellow, colored)
+	return v.paint("?", color.FgYellow)
 }
 
-func paint(s string, attr color.Attribute, colored bool) string {
+func (v view) paint(s string, attr color.Attribute) string {
 	c := color.New(attr)
-	if colored {
+	if v.colored {
 		c.EnableColor()
 	} else {
 		c.DisableColor()

@@ -115,7 +115,7 @@ func (r *run) sendBundle(ctx context.Context, b render.Bundle) (waiter, error) {
 		return r.sendManaged(ctx, b, cluster, objects)
 	}
 	result, err := r.Engine.Apply(ctx, cluster, set(r.owner, b, objects), r.inventory(r.owner, b), r.options(b))
-	r.count(result)
+	r.countAll(result)
 	if err != nil {
 		return waiter{}, err
 	}
@@ -123,6 +123,7 @@ func (r *run) sendBundle(ctx context.Context, b render.Bundle) (waiter, error) {
 		return waiter{}, err
 	}
 	w := waiter{bundle: b, cluster: cluster, refs: refs(objects)}
+	w.written.Add(result.Objects...)
 	w.stamped, err = r.announce(ctx, cluster, result)
 	return w, err
 }
@@ -136,7 +137,7 @@ func (r *run) sendManaged(ctx context.Context, b render.Bundle, cluster *apply.C
 	s := set(r.owner, b, objects)
 	s.InjectLabels, s.KeepObjects = nil, false
 	result, err := r.Engine.Apply(ctx, cluster, s, r.inventory(r.owner, b), r.options(b))
-	r.count(result)
+	r.countAll(result)
 	if err != nil {
 		return waiter{}, err
 	}
@@ -149,7 +150,9 @@ func (r *run) sendManaged(ctx context.Context, b render.Bundle, cluster *apply.C
 			return waiter{}, err
 		}
 	}
-	return r.applyManaged(ctx, b)
+	w, err := r.applyManaged(ctx, b)
+	w.written.Add(result.Objects...)
+	return w, err
 }
 
 // takeBack lets a ManagedResource go that somebody deletes although its bundle is wanted. Its objects stay, and what it
@@ -180,12 +183,15 @@ func (r *run) applyManaged(ctx context.Context, b render.Bundle) (waiter, error)
 	rm.Options, rm.Sources = r.options(b), set(r.owner, b, nil).Sources
 	outcome, err := rm.Reconcile(ctx, b.Namespace, b.Name)
 	if outcome != nil {
-		r.count(outcome.Applied)
+		r.countAll(outcome.Applied)
 	}
 	if err != nil {
 		return waiter{}, err
 	}
 	w := waiter{bundle: b, cluster: rm.Target, managed: rm}
+	if outcome.Applied != nil {
+		w.written.Add(outcome.Applied.Objects...)
+	}
 	for _, res := range outcome.Object.Status.Resources {
 		w.refs = append(w.refs, apply.Ref{APIVersion: res.APIVersion, Kind: res.Kind, Namespace: res.Namespace, Name: res.Name})
 	}
@@ -235,17 +241,16 @@ func (r *run) desiredElsewhere(b render.Bundle) func(apply.Ref) bool {
 	return func(ref apply.Ref) bool { return wanted[ref] }
 }
 
-func (r *run) count(result *apply.Result) {
-	if result == nil {
-		return
-	}
+func (r *run) count(results ...apply.ObjectResult) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, o := range result.Objects {
-		switch o.Action {
-		case apply.Created, apply.Configured, apply.Adopted, apply.Recreated, apply.Deleted:
-			r.report.Changed++
-		}
+	r.report.Written.Add(results...)
+	r.report.Changed = r.report.Written.Total()
+}
+
+func (r *run) countAll(result *apply.Result) {
+	if result != nil {
+		r.count(result.Objects...)
 	}
 }
 

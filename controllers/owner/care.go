@@ -29,9 +29,9 @@ func (r *Reconciler) Care(ctx context.Context, o *Owner) ([]gardencorev1beta1.Co
 		conditions = condition.Merge(conditions, r.apiServerCondition(ctx, o, b, status, kind))
 	}
 	bundles, failures, unjudged := o.state()
-	if err := apiServerHealthy(ctx, o.Local); err != nil {
+	if why := unreachable(ctx, o.Local); why != "" {
 		// The live cache would go on saying what was true before the cluster went away.
-		bundles, unjudged = nil, strings.Join(Problems(o.Local.Explain(apply.Ref{}, "check", err)), "; ")
+		bundles, unjudged = nil, why
 	}
 	byCondition := map[string][]render.Bundle{}
 	for _, bundle := range bundles {
@@ -54,6 +54,14 @@ func (r *Reconciler) Care(ctx context.Context, o *Owner) ([]gardencorev1beta1.Co
 		return conditions, o.Home.Explain(o.Ref, "write the conditions", err)
 	}
 	return conditions, nil
+}
+
+// unreachable says why a cluster does not answer, empty when it does.
+func unreachable(ctx context.Context, c *apply.Cluster) string {
+	if err := apiServerHealthy(ctx, c); err != nil {
+		return strings.Join(Problems(c.Explain(apply.Ref{}, "check", err)), "; ")
+	}
+	return ""
 }
 
 // unknown says of the conditions about components that they could not be judged: what they said last may be wrong by now.

@@ -164,7 +164,7 @@ func (r *Reconciler) secrets(ctx context.Context, o *Owner, result render.Result
 		options = append(options, secrets.WithStaticCANames())
 	}
 	manager := secrets.New(secrets.NewStore(client), o.Input.Owner.ControlPlaneNamespace, kinds[o.Input.Owner.Kind].identity, r.Clock, options...)
-	if _, err := manager.GenerateAll(ctx, configs); err != nil {
+	if _, err := unheard(ctx, func() ([]secrets.Ref, error) { return manager.GenerateAll(ctx, configs) }); err != nil {
 		return nil, nil, fmt.Errorf("generate secrets in namespace %s: %w", o.Input.Owner.ControlPlaneNamespace, o.Local.Explain(apply.Ref{}, "generate secrets", err))
 	}
 	facts := map[string]render.SecretFact{}

@@ -117,12 +117,24 @@ func (r *run) runBundles(ctx context.Context, bundles []render.Bundle, lateFacts
 	if err := errors.Join(problems...); err != nil {
 		return err
 	}
-	report(flow.Applied, "")
+	report(flow.Applied, wrote(waits))
 	if err := r.waitAll(ctx, waits, false, report); err != nil {
 		return err
 	}
 	report(flow.Healthy, "")
 	return r.waitAll(ctx, waits, true, report)
+}
+
+// wrote says what a step has written; empty when nothing was to be changed.
+func wrote(waits []waiter) string {
+	var sum Tally
+	for _, w := range waits {
+		sum.Plus(w.written)
+	}
+	if sum.Total() == 0 {
+		return ""
+	}
+	return sum.String()
 }
 
 // lateRounds bounds how often a bundle is applied because applying it made a fact known.
@@ -141,8 +153,9 @@ func (r *run) applyLate(ctx context.Context, b render.Bundle) (waiter, error) {
 		if b, used, err = r.refresh(ctx, b, used); err != nil || b.Digest == applied {
 			break
 		}
-		stamped := w.stamped
+		stamped, written := w.stamped, w.written
 		w, err = r.applyBundle(ctx, b)
+		w.written.Plus(written)
 		for ref, stamp := range stamped {
 			if w.stamped != nil && w.stamped[ref] == "" {
 				w.stamped[ref] = stamp
@@ -160,7 +173,7 @@ func (r *run) refresh(ctx context.Context, b render.Bundle, used render.Facts) (
 	}
 	in, options := r.owner.Input, r.Render
 	in.Facts, options.Only = now, []string{b.Component}
-	result, err := render.Render(in, options)
+	result, err := unheard(ctx, func() (render.Result, error) { return render.Render(in, options) })
 	if err != nil {
 		return b, used, fmt.Errorf("render %s again: %w", b.Name, err)
 	}

@@ -7,7 +7,6 @@ import (
 	"maps"
 	"slices"
 	"sort"
-	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -33,8 +32,7 @@ func (r *run) judge(role string, entries []apply.Entry) []apply.Held {
 	cluster := r.clusterName(role)
 	var refs []plan.Ref
 	for _, e := range entries {
-		// Data Secrets and ManagedResources are wrapping: what counts is what is in them.
-		if e.Ref.Kind != "ManagedResource" && !strings.HasPrefix(e.Ref.Name, managedSecretPrefix) {
+		if !isCarrier(e.Ref) {
 			refs = append(refs, e.Ref)
 		}
 	}
@@ -206,22 +204,39 @@ func (r *run) removeBundle(ctx context.Context, b render.Bundle, contents []appl
 	if err != nil {
 		return err
 	}
+	tell := r.progress(b)
 	if !b.Delivery.Direct {
 		if holds(held, contents) {
 			return nil
 		}
-		if err := r.removeManaged(ctx, b); err != nil {
+		deleted, err := r.removeManaged(ctx, b)
+		if err != nil {
 			return err
+		}
+		if deleted {
+			managed := apply.ObjectResult{Ref: managedRef(b), Action: apply.Deleted}
+			r.count(managed)
+			tell(managed)
+			tell = except(managed.Ref, tell)
 		}
 		cluster = r.owner.Local
 	}
 	result, err := r.Engine.Delete(ctx, cluster, set(r.owner, b, nil), r.inventory(r.owner, b), apply.DeleteOptions{
 		Approve:          func([]apply.Entry) []apply.Held { return held },
 		DesiredElsewhere: r.desiredElsewhere(b),
-		OnObject:         r.progress(b),
+		OnObject:         tell,
 	})
-	r.count(result)
+	r.countAll(result)
 	return err
+}
+
+// except tells about all objects but one, of which everything was said.
+func except(said apply.Ref, tell func(apply.ObjectResult)) func(apply.ObjectResult) {
+	return func(res apply.ObjectResult) {
+		if res.Ref != said {
+			tell(res)
+		}
+	}
 }
 
 func holds(held []apply.Held, entries []apply.Entry) bool {
@@ -244,35 +259,36 @@ func (r *run) progress(b render.Bundle) func(apply.ObjectResult) {
 	}
 }
 
-// removeManaged deletes a ManagedResource and waits for its objects to go.
-func (r *run) removeManaged(ctx context.Context, b render.Bundle) error {
+// removeManaged deletes a ManagedResource and waits for its objects to go. It says false when it was gone before.
+func (r *run) removeManaged(ctx context.Context, b render.Bundle) (deleted bool, err error) {
 	ref := managedRef(b)
 	obj, err := r.owner.Local.GetLive(ctx, ref)
 	if apierrors.IsNotFound(err) {
-		return nil
+		return false, nil
 	}
 	if err != nil {
-		return r.owner.Local.Explain(ref, "read", err)
+		return false, r.owner.Local.Explain(ref, "read", err)
 	}
 	b.Delivery.Class, _, _ = unstructured.NestedString(obj.Object, "spec", "class")
 	rm, err := r.resourceManager(r.owner, b)
 	if err != nil {
-		return err
+		return false, err
 	}
 	rm.Options = apply.ApplyOptions{OnObject: r.progress(b), DesiredElsewhere: r.desiredElsewhere(b)}
 	if obj.GetDeletionTimestamp() == nil {
 		mapping, err := r.owner.Local.Mapping(ctx, ref.GVK())
 		if err != nil {
-			return r.owner.Local.Explain(ref, "delete", err)
+			return false, r.owner.Local.Explain(ref, "delete", err)
 		}
 		uid := obj.GetUID()
 		err = r.owner.Local.Dynamic().Resource(mapping.Resource).Namespace(b.Namespace).
 			Delete(ctx, b.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}})
 		if err != nil && !apierrors.IsNotFound(err) {
-			return r.owner.Local.Explain(ref, "delete", err)
+			return false, r.owner.Local.Explain(ref, "delete", err)
 		}
 	}
-	return r.awaitManagedGone(ctx, rm, ref, b)
+	err = r.awaitManagedGone(ctx, rm, ref, b)
+	return err == nil, err
 }
 
 // removalTimeout is how long the objects of a ManagedResource may take to go.
@@ -285,7 +301,7 @@ func (r *run) awaitManagedGone(ctx context.Context, rm *managedresource.Reconcil
 	for {
 		outcome, gone, err := rm.Finish(ctx, b.Namespace, b.Name)
 		if outcome != nil {
-			r.count(outcome.Applied)
+			r.countAll(outcome.Applied)
 		}
 		late := !r.Clock.Now().Before(deadline)
 		switch {

@@ -23,7 +23,7 @@ func (r *Reconciler) Plan(ctx context.Context, o *Owner) ([]plan.Item, int, erro
 	if err != nil {
 		return nil, 0, err
 	}
-	result, err := r.renderWith(o, facts)
+	result, err := r.renderWith(ctx, o, facts)
 	if err != nil {
 		return nil, 0, err
 	}

@@ -1,6 +1,7 @@
 package owner
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"strings"
@@ -70,3 +71,15 @@ func problems(err error) []problem {
 }
 
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+// LostError is the cause of a context that ends because somebody else may converge now: nothing more is written, no
+// status either.
+type LostError struct{ Err error }
+
+func (e *LostError) Error() string { return "stopped, because the lease was lost: " + e.Err.Error() }
+func (e *LostError) Unwrap() error { return e.Err }
+
+// lost says whether a context has ended for that reason.
+func lost(ctx context.Context) bool {
+	return ctx.Err() != nil && errors.As(context.Cause(ctx), new(*LostError))
+}

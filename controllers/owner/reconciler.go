@@ -91,8 +91,9 @@ type Report struct {
 	Nodes      []flow.NodeResult             `json:"nodes"`
 	Conditions []gardencorev1beta1.Condition `json:"conditions"`
 	Held       []HeldObjects                 `json:"held,omitempty"`
-	// Changed counts the objects that were written.
-	Changed int `json:"changed"`
+	// Changed is how many objects were written; Written says what was done with them.
+	Changed int   `json:"changed"`
+	Written Tally `json:"written"`
 }
 
 // HeldObjects are deletions that the gate keeps back on one cluster.
@@ -113,6 +114,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, o *Owner) (*Report, error) {
 	stopCare := r.careWhile(ctx, o)
 	err := run.reconcile(ctx)
 	stopCare()
+	if lost(ctx) {
+		return run.report, err
+	}
 	// The outcome is written even when the run was interrupted; but then there is no time to judge.
 	final, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()
@@ -219,7 +223,7 @@ func (r *run) prepare(ctx context.Context) (render.Result, *secrets.Manager, err
 	if err != nil {
 		return render.Result{}, nil, err
 	}
-	result, err := r.renderWith(o, facts)
+	result, err := r.renderWith(ctx, o, facts)
 	if err != nil {
 		return result, nil, err
 	}
@@ -230,7 +234,7 @@ func (r *run) prepare(ctx context.Context) (render.Result, *secrets.Manager, err
 	guessed := facts.Secrets
 	facts.Secrets = made
 	if !sameSecrets(guessed, made) {
-		if result, err = r.renderWith(o, facts); err != nil {
+		if result, err = r.renderWith(ctx, o, facts); err != nil {
 			return result, nil, err
 		}
 	}
@@ -244,10 +248,10 @@ func (r *run) prepare(ctx context.Context) (render.Result, *secrets.Manager, err
 	return result, manager, nil
 }
 
-func (r *Reconciler) renderWith(o *Owner, facts render.Facts) (render.Result, error) {
+func (r *Reconciler) renderWith(ctx context.Context, o *Owner, facts render.Facts) (render.Result, error) {
 	in := o.Input
 	in.Facts = facts
-	result, err := render.Render(in, r.Render)
+	result, err := unheard(ctx, func() (render.Result, error) { return render.Render(in, r.Render) })
 	if err != nil {
 		return result, fmt.Errorf("render %s: %w", o, err)
 	}

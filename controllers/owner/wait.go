@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -37,6 +38,8 @@ type waiter struct {
 	managed *managedresource.Reconciler
 	// stamped are extension objects with the timestamp that was written to them.
 	stamped map[apply.Ref]string
+	// written is what applying the bundle has changed.
+	written Tally
 }
 
 // announced kinds act on the operation annotation, not on a new generation alone.
@@ -51,7 +54,7 @@ func announced(ref apply.Ref) bool {
 func (r *run) announce(ctx context.Context, c *apply.Cluster, result *apply.Result) (map[apply.Ref]string, error) {
 	stamped := map[apply.Ref]string{}
 	for _, o := range result.Objects {
-		if !announced(o.Ref) || o.Action == "unchanged" || o.Action == "deleted" || o.Err != nil {
+		if !announced(o.Ref) || o.Err != nil || !slices.Contains([]apply.Action{apply.Created, apply.Configured, apply.Adopted, apply.Recreated}, o.Action) {
 			continue
 		}
 		stamp := r.Clock.Now().UTC().Format(time.RFC3339Nano)
@@ -201,7 +204,7 @@ func (w waiter) checkManaged(ctx context.Context) error {
 // is up, the runner adds what was reported last; that is not repeated.
 func (r *run) timedOut(ctx context.Context, waits []waiter, rolledOut bool, said string) error {
 	cause := context.Cause(ctx)
-	if errors.Is(cause, context.Canceled) {
+	if errors.Is(cause, context.Canceled) || lost(ctx) {
 		return fmt.Errorf("interrupted: %w", cause)
 	}
 	goal := "healthy"

@@ -1,6 +1,6 @@
 // Command demo makes the drift of `make demo`: it deletes a managed Deployment and
-// edits a managed ConfigMap by hand, and waits until both are as they were. It plays
-// the operator with kubectl, so that the demonstration needs none.
+// edits a managed ConfigMap by hand, and waits until both are as they were. It sends the
+// requests that kubectl would, so that the demonstration needs none.
 package main
 
 import (
@@ -62,11 +62,12 @@ func deleteDeployment(ctx context.Context, client kubernetes.Interface) error {
 	if err != nil {
 		return err
 	}
-	fmt.Println("$ kubectl --context pergola-runtime -n garden delete deployment vpa-updater")
+	fmt.Println("Deleting Deployment garden/vpa-updater, as this would:")
+	fmt.Println("  kubectl --context pergola-runtime -n garden delete deployment vpa-updater")
 	if err := deployments.Delete(ctx, before.Name, metav1.DeleteOptions{}); err != nil {
 		return err
 	}
-	return poll(ctx, "Deployment garden/vpa-updater to come back", func() (bool, error) {
+	return back(ctx, "Deployment garden/vpa-updater to come back", func() (bool, error) {
 		now, err := deployments.Get(ctx, before.Name, metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
 			return false, nil
@@ -81,15 +82,26 @@ func editConfigMap(ctx context.Context, client kubernetes.Interface) error {
 	if err != nil {
 		return err
 	}
-	fmt.Println(`$ kubectl --context pergola-runtime -n istio-system patch configmap istio --type merge -p '{"data":{"mesh":"edited by hand"}}'`)
+	fmt.Println("Editing ConfigMap istio-system/istio, as this would:")
+	fmt.Println(`  kubectl --context pergola-runtime -n istio-system patch configmap istio --type merge -p '{"data":{"mesh":"edited by hand"}}'`)
 	patch := []byte(`{"data":{"mesh":"edited by hand"}}`)
 	if _, err := configMaps.Patch(ctx, before.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: "kubectl-patch"}); err != nil {
 		return err
 	}
-	return poll(ctx, "ConfigMap istio-system/istio to be as it was", func() (bool, error) {
+	return back(ctx, "ConfigMap istio-system/istio to be as it was", func() (bool, error) {
 		now, err := configMaps.Get(ctx, before.Name, metav1.GetOptions{})
 		return err == nil && now.Data["mesh"] == before.Data["mesh"], err
 	})
+}
+
+// back polls and says how long it took.
+func back(ctx context.Context, what string, done func() (bool, error)) error {
+	started := time.Now()
+	if err := poll(ctx, what, done); err != nil {
+		return err
+	}
+	fmt.Printf("Repaired after %s.\n", time.Since(started).Round(100*time.Millisecond))
+	return nil
 }
 
 func poll(ctx context.Context, what string, done func() (bool, error)) error {

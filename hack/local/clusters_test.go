@@ -275,6 +275,7 @@ func testDown(t *testing.T, p program, one api) {
 	require.Zero(t, code)
 	_, messages, code := p.run("down")
 	require.Zero(t, code, messages)
+	assert.Equal(t, fmt.Sprintf("stopped %d processes (clusters: %d) and kept the data in %s\n", len(pids(status)), len(status.Clusters), p.dir), messages)
 	for part, pid := range pids(status) {
 		requireGone(t, part, pid)
 	}

@@ -1,11 +1,14 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/pergola-dev/pergola/hack/local/cluster"
 )
 
 // lockTimeout is how long down and clean wait for a command that is at work.
@@ -19,7 +22,7 @@ func downCommand(where *places) *cobra.Command {
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if there, err := where.exists(); err != nil || !there {
-				return err
+				return nothing(where, err)
 			}
 			manager, err := where.manager(os.Stderr)
 			if err != nil {
@@ -30,9 +33,54 @@ func downCommand(where *places) *cobra.Command {
 				return err
 			}
 			defer unlock()
-			return manager.Down(cmd.Context())
+			running := processes(cmd.Context(), manager)
+			if err := manager.Down(cmd.Context()); err != nil {
+				return err
+			}
+			fmt.Fprintf(os.Stderr, "stopped %s and kept the data in %s\n", running, manager.Dir)
+			return nil
 		},
 	}
+}
+
+// nothing says that there was nothing to stop.
+func nothing(where *places, err error) error {
+	if err != nil {
+		return err
+	}
+	dir, _, _, err := where.resolve()
+	if err == nil {
+		fmt.Fprintf(os.Stderr, "nothing to stop: there are no clusters in %s\n", dir)
+	}
+	return err
+}
+
+// processes counts what runs, in words. That it cannot be counted is no reason not to stop it.
+func processes(ctx context.Context, m *cluster.Manager) string {
+	status, err := m.Status(ctx)
+	if err != nil {
+		return "all processes"
+	}
+	parts, clusters := 0, 0
+	count := func(list []cluster.PartStatus) (n int) {
+		for _, p := range list {
+			if p.PID > 0 {
+				n++
+			}
+		}
+		return n
+	}
+	for _, c := range status.Clusters {
+		n := count(c.Parts)
+		parts += n
+		if n > 0 {
+			clusters++
+		}
+	}
+	if parts += count(status.Shared); parts == 0 {
+		return "no process, since none ran,"
+	}
+	return fmt.Sprintf("%d processes (clusters: %d)", parts, clusters)
 }
 
 func cleanCommand(where *places) *cobra.Command {
@@ -43,9 +91,11 @@ func cleanCommand(where *places) *cobra.Command {
 		Example: "  local clean --binaries",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if there, err := where.exists(); err != nil {
-				return err
-			} else if there {
+			if there, err := where.exists(); err != nil || !there {
+				if err := nothing(where, err); err != nil {
+					return err
+				}
+			} else {
 				manager, err := where.manager(os.Stderr)
 				if err != nil {
 					return err
@@ -55,9 +105,11 @@ func cleanCommand(where *places) *cobra.Command {
 					return err
 				}
 				defer unlock()
+				running := processes(cmd.Context(), manager)
 				if err := manager.Clean(cmd.Context()); err != nil {
 					return err
 				}
+				fmt.Fprintf(os.Stderr, "stopped %s and removed %s\n", running, manager.Dir)
 			}
 			if !binariesToo {
 				return nil
@@ -69,6 +121,7 @@ func cleanCommand(where *places) *cobra.Command {
 			if err := os.RemoveAll(bin); err != nil {
 				return fmt.Errorf("removing executables: %w", err)
 			}
+			fmt.Fprintf(os.Stderr, "removed %s\n", bin)
 			return nil
 		},
 	}

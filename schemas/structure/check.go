@@ -74,7 +74,7 @@ func (c *checker) check(path fieldpath.Path, n *Node, value any) {
 	default:
 		return
 	}
-	c.add(path, "TypeInvalid", "must be %s, but is %s", n.wanted(), described(value))
+	c.add(path, "TypeInvalid", "must be %s, but is %s%s", n.wanted(), n.described(value), n.quotesHint(value))
 }
 
 func (c *checker) checkObject(path fieldpath.Path, n *Node, object map[string]any) {
@@ -157,11 +157,13 @@ func (c *checker) checkIntOrString(path fieldpath.Path, n *Node, value any) {
 		c.checkText(path, n, v)
 	case int64, int:
 	case float64:
-		if v != math.Trunc(v) {
+		if isTooWide(v) {
+			c.add(path, "Invalid", tooWideWords+"; put it in quotes")
+		} else if v != math.Trunc(v) {
 			c.add(path, "TypeInvalid", "must be a whole number or text, but is %v; put it in quotes", v)
 		}
 	default:
-		c.add(path, "TypeInvalid", "must be a whole number or text, but is %s", described(value))
+		c.add(path, "TypeInvalid", "must be a whole number or text, but is %s", n.described(value))
 	}
 }
 
@@ -173,7 +175,7 @@ func (c *checker) checkText(path fieldpath.Path, n *Node, text string) {
 		if better := Suggest(text, n.Enum); better != "" && text != "" {
 			hint = fmt.Sprintf("; did you mean %q?", better)
 		}
-		c.add(path, "NotSupported", "%q is not supported, but %s%s", text, alternatives(n.Enum), hint)
+		c.add(path, "NotSupported", "%s is not supported, but %s%s", n.quoted(text), alternatives(n.Enum), hint)
 	case n.MinLength != nil && length < *n.MinLength && length == 0:
 		c.add(path, "Required", "must not be empty")
 	case n.MinLength != nil && length < *n.MinLength:
@@ -181,10 +183,10 @@ func (c *checker) checkText(path fieldpath.Path, n *Node, text string) {
 	case n.MaxLength != nil && length > *n.MaxLength:
 		c.add(path, "TooLong", "has %d characters, but may have at most %d", length, *n.MaxLength)
 	case n.Pattern != nil && !n.Pattern.MatchString(text):
-		c.add(path, "Invalid", "%q %s", text, n.patternWords())
+		c.add(path, "Invalid", "%s %s", n.quoted(text), n.patternWords())
 	default:
 		if words := checkFormat(n.Format, text); words != "" {
-			c.add(path, "Invalid", "%q %s", text, words)
+			c.add(path, "Invalid", "%s %s", n.quoted(text), words)
 		}
 	}
 }
@@ -206,6 +208,8 @@ func (c *checker) checkNumber(path fieldpath.Path, n *Node, value any) bool {
 		return false
 	}
 	switch low, high := n.bounds(); {
+	case n.Type == "integer" && isTooWide(value):
+		c.add(path, "Invalid", tooWideWords)
 	case number < low || n.ExclusiveMin && number == low:
 		c.add(path, "Invalid", "%v is too small: %s", value, n.rangeWords())
 	case number > high || n.ExclusiveMax && number == high:

@@ -38,10 +38,14 @@ type writer struct {
 	definitions []string
 }
 
-func (w *writer) call(pkg, function string, argument int64) string {
+func (w *writer) use(pkg string) {
 	if !slices.Contains(w.imports, pkg) {
 		w.imports = append(w.imports, pkg)
 	}
+}
+
+func (w *writer) call(pkg, function string, argument int64) string {
+	w.use(pkg)
 	return fmt.Sprintf("%s.%s(%d)", pkg, function, argument)
 }
 
@@ -151,13 +155,8 @@ func (w *writer) text(n *Node) string {
 	if n.MaxLength != nil {
 		parts = append(parts, w.call("strings", "MaxRunes", *n.MaxLength))
 	}
-	switch n.Format {
-	case "duration":
-		w.call("time", "", 0)
-		parts = append(parts, "time.Duration")
-	case "date-time":
-		w.call("time", "", 0)
-		parts = append(parts, "time.Time")
+	if constraint := w.format(n.Format); constraint != "" {
+		parts = append(parts, constraint)
 	}
 	if len(parts) == 0 {
 		return "string"
@@ -195,7 +194,7 @@ var plainLabel = regexp.MustCompile(`^[a-zA-Z][a-zA-Z0-9]*$`)
 // label quotes names that CUE would read as a keyword, or that would hide a type or package used beside them.
 func label(name string) string {
 	taken := []string{
-		"string", "int", "int32", "int64", "number", "bool", "null", "true", "false", "list", "strings", "struct", "time",
+		"string", "int", "int32", "int64", "number", "bool", "null", "true", "false", "list", "strings", "struct", "time", "net",
 		"for", "in", "if", "let", "import", "package", "base",
 	}
 	if !plainLabel.MatchString(name) || slices.Contains(taken, name) {

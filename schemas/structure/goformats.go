@@ -31,7 +31,7 @@ func markDurations(n *Node, t reflect.Type) {
 	case n == nil:
 	case t == durationType:
 		if n.Type == "string" {
-			n.Format = "duration"
+			n.Format = formatDuration
 		}
 	case t.Kind() == reflect.Slice && n.Items != nil:
 		markDurations(n.Items, t.Elem())

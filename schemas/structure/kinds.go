@@ -46,6 +46,15 @@ func FromCRDs(crds []*apiextensionsv1.CustomResourceDefinition, scheme *runtime.
 	return kinds, nil
 }
 
+// Foreign gives the schema of a kind of which only the metadata are known. Whether the name is missing is not said.
+func Foreign(gvk schema.GroupVersionKind) *Kind {
+	metadata := metadataNode(true)
+	metadata.Required = nil
+	metadata.Properties["name"].MinLength = nil
+	root := &Node{Type: "object", Open: true, Properties: map[string]*Node{"metadata": metadata}}
+	return &Kind{GVK: gvk, Root: root}
+}
+
 // completeRoot adds what definitions leave to the API server: the type and the metadata of every object.
 func completeRoot(root *Node, gvk schema.GroupVersionKind, namespaced bool) {
 	if root.Properties == nil {
@@ -89,11 +98,11 @@ func metadataNode(namespaced bool) *Node {
 			"labels":          textMap("Labels to select the object by."),
 			"annotations":     textMap("Annotations for people and tools."),
 			"finalizers":      {Type: "array", Items: text(""), Description: "Names that keep a deleted object until they are removed."},
-			"ownerReferences": {Type: "array", Items: &Node{Type: "object", Open: true}, Description: "Objects that own this one."},
+			"ownerReferences": {Type: "array", Items: ownerNode(), Description: "Objects that own this one."},
 			"uid":             text("Set by the server."), "resourceVersion": text("Set by the server."), "selfLink": text("Not set any more."),
 			"generation":                 {Type: "integer", Description: "Set by the server."},
-			"creationTimestamp":          {Type: "string", Format: "date-time", Nullable: true, Description: "Set by the server."},
-			"deletionTimestamp":          {Type: "string", Format: "date-time", Nullable: true, Description: "Set by the server."},
+			"creationTimestamp":          {Type: "string", Format: formatDateTime, Nullable: true, Description: "Set by the server."},
+			"deletionTimestamp":          {Type: "string", Format: formatDateTime, Nullable: true, Description: "Set by the server."},
 			"deletionGracePeriodSeconds": {Type: "integer", Description: "Set by the server."},
 			"managedFields":              {Type: "array", Items: &Node{Type: "object", Open: true}, Description: "Set by the server."},
 		},
@@ -103,4 +112,20 @@ func metadataNode(namespaced bool) *Node {
 		n.Required = []string{"name", "namespace"}
 	}
 	return n
+}
+
+func ownerNode() *Node {
+	one := int64(1)
+	text := func(description string) *Node {
+		return &Node{Type: "string", MinLength: &one, Description: description}
+	}
+	return &Node{
+		Type: "object", Required: []string{"apiVersion", "kind", "name", "uid"},
+		Properties: map[string]*Node{
+			"apiVersion": text("Group and version of the owner."), "kind": text("Kind of the owner."),
+			"name": text("Name of the owner."), "uid": text("UID of the owner."),
+			"controller":         {Type: "boolean", Description: "Whether the owner is the controller of the object."},
+			"blockOwnerDeletion": {Type: "boolean", Description: "Whether the owner stays until this object is gone."},
+		},
+	}
 }

@@ -2,6 +2,7 @@ package structure
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"regexp"
@@ -19,6 +20,8 @@ type Node struct {
 	Nullable bool
 	// Open objects may have fields that are not in Properties.
 	Open bool
+	// Sensitive values are never quoted in messages.
+	Sensitive bool
 	// IntOrString values are integers or text.
 	IntOrString bool
 
@@ -30,7 +33,7 @@ type Node struct {
 
 	Enum    []string
 	Pattern *regexp.Regexp
-	// Format is one of int32, int64, date-time, duration, byte, cidr, ipv4, ipv6 …; others are not checked.
+	// Format is one of formats; a schema with another one is refused.
 	Format                       string
 	Minimum, Maximum             *float64
 	ExclusiveMin, ExclusiveMax   bool
@@ -66,10 +69,26 @@ func fromProps(props *apiextensionsv1.JSONSchemaProps, path string) (*Node, erro
 	if !props.XIntOrString && (len(props.AnyOf) > 0 || len(props.OneOf) > 0 || props.Not != nil) {
 		return nil, fmt.Errorf("%s: anyOf, oneOf and not are known for integers or strings only", path)
 	}
+	if err := refuseUnknown(props); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
 	if err := n.readValues(props); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return n, n.readChildren(props, path)
+}
+
+// refuseUnknown fails for constraints that would otherwise be ignored without a word.
+func refuseUnknown(props *apiextensionsv1.JSONSchemaProps) error {
+	switch {
+	case !slices.Contains(formats[props.Type], props.Format):
+		return fmt.Errorf("the format %q of type %q is not known", props.Format, props.Type)
+	case props.MultipleOf != nil || props.UniqueItems || len(props.PatternProperties) > 0 || len(props.Dependencies) > 0:
+		return errors.New("multipleOf, uniqueItems, patternProperties and dependencies are not known")
+	case !props.XIntOrString && slices.ContainsFunc(props.AllOf, func(p apiextensionsv1.JSONSchemaProps) bool { return len(p.Enum) == 0 }):
+		return errors.New("allOf is known for enums only")
+	}
+	return nil
 }
 
 func (n *Node) readValues(props *apiextensionsv1.JSONSchemaProps) error {

@@ -5,7 +5,6 @@ import (
 	"math"
 	"strconv"
 	"strings"
-	"time"
 )
 
 // wanted names the type of a node in a sentence.
@@ -22,7 +21,7 @@ func (n *Node) wanted() string {
 		if len(n.Enum) > 0 {
 			return alternatives(n.Enum)
 		}
-		if n.Format == "duration" {
+		if n.Format == formatDuration {
 			return "a duration such as 1h30m"
 		}
 		return "text"
@@ -37,7 +36,10 @@ func (n *Node) wanted() string {
 }
 
 // described names the value that was found, shortened: what is written wrong must be visible, a whole document must not.
-func described(value any) string {
+func (n *Node) described(value any) string {
+	if n.Sensitive {
+		return kindOf(value)
+	}
 	switch v := value.(type) {
 	case nil:
 		return "null"
@@ -56,10 +58,65 @@ func described(value any) string {
 		return fmt.Sprintf("the text %q", v)
 	case bool:
 		return fmt.Sprintf("%v", v)
-	case float64, int64, int:
+	case float64:
+		if isTooWide(v) {
+			return "a whole number of more than 64 bit"
+		}
+		return fmt.Sprintf("the number %v", v)
+	case int64, int:
 		return fmt.Sprintf("the number %v", v)
 	}
-	return "of another type"
+	return kindOf(value)
+}
+
+// kindOf says what a value is without showing it.
+func kindOf(value any) string {
+	switch value.(type) {
+	case nil:
+		return "null"
+	case map[string]any:
+		return "an object"
+	case []any:
+		return "a list"
+	case string:
+		return "text"
+	case bool:
+		return "true or false"
+	case float64, int64, int:
+		return "a number"
+	}
+	return fmt.Sprintf("a value of the Go type %T", value)
+}
+
+// isTooWide tells whether a number stands for an integer that 64 bit cannot hold: readers of YAML and JSON give such
+// integers as floating point numbers.
+func isTooWide(value any) bool {
+	number, ok := value.(float64)
+	return ok && (number < math.MinInt64 || number >= -math.MinInt64)
+}
+
+const tooWideWords = "is a whole number of more than 64 bit, which the API cannot hold"
+
+// quoted shows a text that is wrong, or says only that there is one.
+func (n *Node) quoted(text string) string {
+	if n.Sensitive {
+		return "the value (not shown)"
+	}
+	if runes := []rune(text); len(runes) > 60 {
+		text = string(runes[:60]) + "…"
+	}
+	return strconv.Quote(text)
+}
+
+// quotesHint is what most often helps where text is wanted and YAML reads something else.
+func (n *Node) quotesHint(value any) string {
+	switch value.(type) {
+	case bool, int64, int, float64:
+		if n.Type == "string" && len(n.Enum) == 0 && n.Format != formatDuration {
+			return "; put it in quotes"
+		}
+	}
+	return ""
 }
 
 func alternatives(values []string) string {
@@ -92,23 +149,6 @@ func (n *Node) patternWords() string {
 		return "is not a time of day with a time zone such as 220000+0100"
 	}
 	return "does not have the form " + n.Pattern.String()
-}
-
-const durationWords = "is not a duration such as 30s, 10m or 1h30m"
-
-// checkFormat gives words about a text that does not have the format, or "".
-func checkFormat(format, text string) string {
-	switch format {
-	case "date-time":
-		if _, err := time.Parse(time.RFC3339, text); err != nil {
-			return "is not a time such as 2025-01-31T08:00:00Z"
-		}
-	case "duration":
-		if _, err := time.ParseDuration(text); err != nil {
-			return durationWords
-		}
-	}
-	return ""
 }
 
 // bounds gives the smallest and the largest number, from minimum, maximum and the width of the format.

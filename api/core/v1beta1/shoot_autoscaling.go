@@ -1,6 +1,7 @@
 package v1beta1
 
 import (
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -87,6 +88,14 @@ type ClusterAutoscaler struct {
 	// Whether metrics tell pools apart. Default: false.
 	// +optional
 	EmitPerNodeGroupMetrics *bool `json:"emitPerNodeGroupMetrics,omitempty"`
+	// How long one scale-up may compute which pods fit where; after that it goes on with what it has. Default: 5m, by
+	// the cluster autoscaler.
+	// +optional
+	// +kubebuilder:validation:Format=duration
+	MaxBinpackingTime *metav1.Duration `json:"maxBinpackingTime,omitempty"`
+	// Limits of the automatic scaling of the cluster autoscaler itself.
+	// +optional
+	Autoscaling *ControlPlaneAutoscaling `json:"autoscaling,omitempty"`
 }
 
 // ExpanderMode is a way of choosing the pool that grows.
@@ -170,4 +179,7 @@ type VerticalPodAutoscaler struct {
 	// How many workers of the recommender write recommendations in parallel. Default: 10.
 	// +optional
 	RecommenderUpdateWorkerCount *int64 `json:"recommenderUpdateWorkerCount,omitempty"`
+	// Greatest recommendation (`cpu`, `memory`) for a container. Unset: no limit.
+	// +optional
+	MaxAllowed corev1.ResourceList `json:"maxAllowed,omitempty"`
 }

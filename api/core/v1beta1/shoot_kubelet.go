@@ -91,7 +91,23 @@ type KubeletConfig struct {
 	// +optional
 	// +kubebuilder:validation:Format=duration
 	ImageMaximumGCAge *metav1.Duration `json:"imageMaximumGCAge,omitempty"`
+	// For which images that are on the node already the credentials of a pod are checked: `NeverVerify`,
+	// `NeverVerifyPreloadedImages`, `NeverVerifyAllowlistedImages` or `AlwaysVerify`. Only from Kubernetes 1.35 on.
+	// +optional
+	ImagePullCredentialsVerificationPolicy *ImagePullCredentialsVerificationPolicy `json:"imagePullCredentialsVerificationPolicy,omitempty"`
+	// Images, without tag or digest, `/*` at the end for all of a path, whose credentials are not checked. Only from
+	// Kubernetes 1.35 on, and only with the policy `NeverVerifyAllowlistedImages`.
+	// +optional
+	// +listType=atomic
+	PreloadedImagesVerificationAllowlist []string `json:"preloadedImagesVerificationAllowlist,omitempty"`
+	// Whether a lack of memory ends single processes of a container instead of all of them.
+	// +optional
+	SingleProcessOOMKill *bool `json:"singleProcessOOMKill,omitempty"`
 }
+
+// ImagePullCredentialsVerificationPolicy says for which images on a node the credentials of a pod are checked.
+// +kubebuilder:validation:Enum=NeverVerify;NeverVerifyPreloadedImages;NeverVerifyAllowlistedImages;AlwaysVerify
+type ImagePullCredentialsVerificationPolicy string
 
 // KubeletConfigEviction holds thresholds, each as a quantity or a percentage.
 type KubeletConfigEviction struct {

@@ -183,4 +183,13 @@ type MachineControllerManagerSettings struct {
 	// True never replaces unhealthy machines. Only for in-place updates. Default: false, with in-place updates true.
 	// +optional
 	DisableHealthTimeout *bool `json:"disableHealthTimeout,omitempty"`
+	// How long a failed machine that is preserved stays before it is ended. Default: 96h, by the
+	// machine-controller-manager.
+	// +optional
+	// +kubebuilder:validation:Format=duration
+	MachinePreserveTimeout *metav1.Duration `json:"machinePreserveTimeout,omitempty"`
+	// How many failed machines of the pool are preserved at a time without being asked. In pools with system components
+	// at most one less than the greatest number of machines. Default: 0.
+	// +optional
+	AutoPreserveFailedMachineMax *int32 `json:"autoPreserveFailedMachineMax,omitempty"`
 }

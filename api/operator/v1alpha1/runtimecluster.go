@@ -102,9 +102,6 @@ type SettingLoadBalancerServices struct {
 	// Proxy protocol. Unset: not allowed.
 	// +optional
 	ProxyProtocol *LoadBalancerServicesProxyProtocol `json:"proxyProtocol,omitempty"`
-	// Load balancer class. Kubernetes does not allow a change on Services that exist.
-	// +optional
-	Class *string `json:"class,omitempty"`
 }
 
 // LoadBalancerServicesProxyProtocol says whether load balancers may use the proxy protocol.

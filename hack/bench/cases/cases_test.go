@@ -18,7 +18,7 @@ const local = "../../../landscapes/local"
 func TestShootIsValid(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join("..", "shoot.yaml"))
 	require.NoError(t, err)
-	declarations, violations := landscapes.Parse("shoot.yaml", data, landscapes.Options{})
+	declarations, violations, err := landscapes.Parse(t.Context(), "shoot.yaml", data, landscapes.Options{})
 	require.Empty(t, violations)
 	require.Len(t, declarations, 1)
 	declarations[0].Object.SetName("name")

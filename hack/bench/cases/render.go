@@ -10,8 +10,8 @@ import (
 )
 
 // renderLandscape renders every owner of a landscape.
-func renderLandscape(_ context.Context, a arguments) (sample, error) {
-	l, _, err := landscapes.Load(a.dir, landscapes.Options{})
+func renderLandscape(ctx context.Context, a arguments) (sample, error) {
+	l, _, err := landscapes.Load(ctx, a.dir, landscapes.Options{})
 	if err != nil {
 		return sample{}, err
 	}

@@ -36,8 +36,8 @@ type chartInput struct {
 	values                  map[string]any
 }
 
-func renderFloor(_ context.Context, a arguments) (sample, error) {
-	l, _, err := landscapes.Load(a.dir, landscapes.Options{})
+func renderFloor(ctx context.Context, a arguments) (sample, error) {
+	l, _, err := landscapes.Load(ctx, a.dir, landscapes.Options{})
 	if err != nil {
 		return sample{}, err
 	}

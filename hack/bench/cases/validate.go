@@ -11,7 +11,7 @@ import (
 
 // validateAgain validates a landscape, changes one Shoot, and measures the second time.
 func validateAgain(ctx context.Context, a arguments) (sample, error) {
-	l, found, err := landscapes.Load(a.dir, landscapes.Options{})
+	l, found, err := landscapes.Load(ctx, a.dir, landscapes.Options{})
 	if err != nil {
 		return sample{}, err
 	}

@@ -1,0 +1,68 @@
+package main
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/pergola-dev/pergola/landscapes"
+	"github.com/pergola-dev/pergola/landscapes/evaluation"
+)
+
+// evaluateCommand is the name of the hidden command that the program runs itself with to evaluate CUE files.
+const evaluateCommand = "evaluate"
+
+func newEvaluate() *cobra.Command {
+	return &cobra.Command{
+		Use:     evaluateCommand,
+		Short:   "Evaluate CUE files from standard input; started by other commands",
+		Example: "  pergola evaluate < MESSAGES   (see package landscapes/evaluation)",
+		Hidden:  true,
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return evaluation.Serve(cmd.InOrStdin(), cmd.OutOrStdout())
+		},
+	}
+}
+
+// evaluationFlags limit the workers of every command that reads CUE files.
+func evaluationFlags(root *cobra.Command) {
+	root.PersistentFlags().Duration("evaluation-timeout", 30*time.Second, "how long the CUE files of one package may take")
+	root.PersistentFlags().String("evaluation-memory", "2Gi", "how much memory the CUE files of one package may take")
+}
+
+// evaluator gives the processes that evaluate CUE files; they are started with the first file, and end with Close.
+func evaluator(cmd *cobra.Command) (*evaluation.Pool, error) {
+	timeout, err := cmd.Flags().GetDuration("evaluation-timeout")
+	if err != nil {
+		return nil, err
+	}
+	text, err := cmd.Flags().GetString("evaluation-memory")
+	if err != nil {
+		return nil, err
+	}
+	memory, err := resource.ParseQuantity(text)
+	if err != nil || memory.Value() < evaluation.MinMemory {
+		return nil, fmt.Errorf("--evaluation-memory %q: want an amount of at least %d MiB, such as 2Gi", text, evaluation.MinMemory>>20)
+	}
+	if timeout <= 0 {
+		return nil, fmt.Errorf("--evaluation-timeout %s: want more than 0, such as 30s", timeout)
+	}
+	return evaluation.NewPool(evaluation.Limits{Timeout: timeout, Memory: memory.Value()}, "", evaluateCommand), nil
+}
+
+// withOptions calls the function with the options to read landscapes with: keys, and processes for CUE files.
+func withOptions(cmd *cobra.Command, read func(landscapes.Options) error) error {
+	ids, err := ageIdentities()
+	if err != nil {
+		return err
+	}
+	pool, err := evaluator(cmd)
+	if err != nil {
+		return err
+	}
+	defer pool.Close()
+	return read(landscapes.Options{AgeIdentities: ids, Evaluator: pool})
+}

@@ -1,0 +1,93 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// hanging is the environment variable by which this test binary becomes a program that is interrupted; its value is
+// what the command does then.
+const hanging = "PERGOLA_TEST_INTERRUPTED"
+
+// afterSignal are commands and what they do when they are interrupted.
+var afterSignal = map[string]func(context.Context) error{
+	"never ends": func(context.Context) error { select {} },
+	"tidies up": func(ctx context.Context) error {
+		<-ctx.Done()
+		fmt.Println("tidied up")
+		return finding{errors.New("interrupted")}
+	},
+	"is done":       func(ctx context.Context) error { <-ctx.Done(); return nil },
+	"ends by error": func(context.Context) error { return finding{errors.New("found something")} },
+}
+
+// TestProgramToInterrupt is no test but the program that TestInterrupt starts.
+func TestProgramToInterrupt(t *testing.T) {
+	command := afterSignal[os.Getenv(hanging)]
+	if command == nil {
+		return
+	}
+	root := newRoot()
+	root.AddCommand(&cobra.Command{Use: "hang", RunE: func(cmd *cobra.Command, _ []string) error {
+		fmt.Println("ready")
+		return command(cmd.Context())
+	}})
+	os.Exit(program(root, []string{"hang"}))
+}
+
+func TestInterrupt(t *testing.T) {
+	for _, test := range []struct {
+		does, stdout, stderr string
+		signals, code        int
+		least, most          time.Duration
+	}{
+		{does: "never ends", signals: 1, code: 130, stderr: "something that cannot be stopped still ran", least: time.Second, most: 2 * time.Second},
+		{does: "never ends", signals: 2, code: 130, stderr: "Interrupted twice: ended at once", most: time.Second},
+		{does: "tidies up", signals: 1, code: 130, stdout: "tidied up\n", stderr: "Error: interrupted", most: time.Second},
+		{does: "is done", signals: 1, code: 0, most: time.Second},
+		{does: "ends by error", code: 1, stderr: "Error: found something", most: time.Minute},
+	} {
+		t.Run(fmt.Sprintf("%s, %d signals", test.does, test.signals), func(t *testing.T) {
+			cmd := exec.Command(os.Args[0], "-test.run=^TestProgramToInterrupt$")
+			cmd.Env = append(os.Environ(), hanging+"="+test.does)
+			var stderr bytes.Buffer
+			cmd.Stderr = &stderr
+			out, err := cmd.StdoutPipe()
+			require.NoError(t, err)
+			require.NoError(t, cmd.Start())
+			t.Cleanup(func() { _ = cmd.Process.Kill() })
+			stdout := bufio.NewReader(out)
+			line, err := stdout.ReadString('\n')
+			require.NoError(t, err)
+			require.Equal(t, "ready\n", line)
+			started := time.Now()
+			for _, s := range []os.Signal{os.Interrupt, syscall.SIGTERM}[:test.signals] { // two of a kind could become one
+				require.NoError(t, cmd.Process.Signal(s))
+			}
+			rest, err := stdout.ReadString(0)
+			assert.Error(t, err, "the end of the output")
+			_ = cmd.Wait()
+			took := time.Since(started)
+			assert.Equal(t, test.code, cmd.ProcessState.ExitCode())
+			assert.Equal(t, test.stdout, rest)
+			assert.Contains(t, stderr.String(), test.stderr)
+			if test.stderr == "" {
+				assert.Empty(t, stderr.String())
+			}
+			assert.GreaterOrEqual(t, took, test.least)
+			assert.Less(t, took, test.most)
+		})
+	}
+}

@@ -1,0 +1,118 @@
+package main
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/apply/flow"
+	"github.com/pergola-dev/pergola/controllers/owner"
+)
+
+// steps are the events of two steps, the second of which starts as soon as the first is healthy.
+func steps() []owner.Event {
+	var out []owner.Event
+	add := func(node string, state flow.State, message string) {
+		out = append(out, owner.Event{Owner: "seed a", Node: node, State: state, Message: message, Progress: flow.Progress{Total: 2}})
+	}
+	add("api", flow.Running, "")
+	add("api", flow.Applied, "3 objects created")
+	add("api", flow.Applied, "no pods")
+	add("api", flow.Applied, "no pods")
+	add("api", flow.Applied, "1 of 2 pods")
+	add("api", flow.Healthy, "1 of 2 pods") // a state keeps the message of the one before
+	add("next", flow.Running, "")
+	add("api", flow.Healthy, "an old pod is there")
+	add("next", flow.Applied, "")
+	add("next", flow.Healthy, "")
+	add("next", flow.RolledOut, "")
+	add("api", flow.RolledOut, "an old pod is there")
+	return out
+}
+
+func TestProgressLines(t *testing.T) {
+	var b bytes.Buffer
+	p := newProgress(&b, false, false, false)
+	want := `→ seed a › api: applied, 3 objects created
+… seed a › api: applied, not healthy yet: no pods
+… seed a › api: applied, not healthy yet: 1 of 2 pods
+✓ seed a › api: healthy (1 of 2)
+… seed a › api: healthy, still rolling out: an old pod is there
+✓ seed a › next: healthy (2 of 2)
+✓ seed a › api: rolled out
+`
+	for _, e := range steps() {
+		p.event(e)
+	}
+	assert.Equal(t, want, b.String())
+
+	b.Reset()
+	p.begin()
+	for _, e := range steps() {
+		p.event(e)
+	}
+	assert.Equal(t, want, b.String(), "the next run of the same process counts anew")
+
+	b.Reset()
+	p.event(owner.Event{Owner: "seed a", Node: "api", State: flow.Running})
+	p.event(owner.Event{Owner: "seed a", Node: "api", State: flow.Failed, Error: "no\nluck"})
+	p.event(owner.Event{Owner: "seed a", Node: "next", State: flow.Blocked, Message: "because api failed: no luck"})
+	p.event(owner.Event{Owner: "seed a", Node: "last", State: flow.Blocked, Message: "not started: context canceled"})
+	assert.Equal(t, "✗ seed a › api: no luck\n○ seed a › next: not started: because api failed\n", b.String())
+}
+
+// TestProgressOnATerminal: the state of a running step is rewritten, and what is final stays.
+func TestProgressOnATerminal(t *testing.T) {
+	var b bytes.Buffer
+	p := newProgress(&b, true, false, false)
+	var shown []string
+	for _, e := range steps() {
+		p.event(e)
+		shown = append(shown, screen(b.String()))
+	}
+	assert.Equal(t, "  • seed a › api: applied, not healthy yet\n", shown[1])
+	assert.Equal(t, "  • seed a › api: applied, not healthy yet: 1 of 2 pods\n", shown[4])
+	assert.Equal(t, "✓ seed a › api: healthy (1 of 2)\n  • seed a › api: healthy, still rolling out\n  • seed a › next: applying\n", shown[6])
+	p.finish()
+	assert.Equal(t, "✓ seed a › api: healthy (1 of 2)\n✓ seed a › next: healthy (2 of 2)\n✓ seed a › api: rolled out\n", screen(b.String()))
+}
+
+// screen is what a terminal shows: lines that were cleared are gone.
+func screen(text string) string {
+	var lines []string
+	for _, part := range strings.SplitAfter(text, "\n") {
+		for strings.HasPrefix(part, "\x1b[") {
+			up, rest, _ := strings.Cut(strings.TrimPrefix(part, "\x1b["), "A\x1b[J")
+			n := 0
+			for _, digit := range up {
+				n = n*10 + int(digit-'0')
+			}
+			lines, part = lines[:len(lines)-n], rest
+		}
+		if part != "" {
+			lines = append(lines, part)
+		}
+	}
+	return strings.Join(lines, "")
+}
+
+func TestProgressOfObjects(t *testing.T) {
+	ref := apply.Ref{APIVersion: "v1", Kind: "Secret", Namespace: "a", Name: "b"}
+	for action, want := range map[apply.Action][2]string{
+		apply.Unchanged: {"", ""},
+		apply.Kept:      {"", ""},
+		apply.Created:   {"", "  created Secret a/b (seed a, x)\n"},
+		apply.Gone:      {"", "  gone Secret a/b (seed a, x)\n"},
+		apply.Deleted:   {"  deleted Secret a/b (seed a, x)\n", "  deleted Secret a/b (seed a, x)\n"},
+		apply.HeldBack:  {"  held Secret a/b (seed a, x)\n", "  held Secret a/b (seed a, x)\n"},
+	} {
+		for i, verbose := range []bool{false, true} {
+			var b bytes.Buffer
+			newProgress(&b, false, false, verbose).object("seed a", "x", apply.ObjectResult{Ref: ref, Action: action})
+			assert.Equal(t, want[i], b.String(), "%s, verbose %v", action, verbose)
+		}
+	}
+}

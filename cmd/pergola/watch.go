@@ -1,0 +1,107 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"k8s.io/utils/clock"
+
+	"github.com/pergola-dev/pergola/controllers/landscape"
+	"github.com/pergola-dev/pergola/landscapes"
+	"github.com/pergola-dev/pergola/source"
+)
+
+// watch repairs drift and follows the files until the command is interrupted, which is its regular end.
+func (a *applying) watch(c *landscape.Converger, l *landscapes.Landscape) error {
+	stderr := a.cmd.ErrOrStderr()
+	fmt.Fprintln(stderr, "Watching: drift is repaired and changed files are applied until you press Ctrl-C.")
+	following := landscape.Following{
+		Clock:       clock.RealClock{},
+		Fingerprint: func() (string, error) { return a.fingerprint(l) },
+		Reload: func(context.Context) (*landscape.Converger, error) {
+			next, err := loadValid(a.cmd, a.dir)
+			var c *landscape.Converger
+			if err == nil {
+				c, err = a.converger(next)
+			}
+			if err != nil {
+				fmt.Fprintf(stderr, "Error: %v\nThe files have changed and cannot be applied; the former state stays in force.\n", err)
+				return nil, err
+			}
+			l = next
+			a.announce("The files have changed: applying", l)
+			return c, nil
+		},
+		Apply: func(ctx context.Context, c *landscape.Converger) {
+			err := a.converge(ctx, c)
+			var found finding
+			switch {
+			case a.cmd.Context().Err() != nil:
+			case ctx.Err() != nil:
+				fmt.Fprintln(stderr, "Given up: there is a newer state of the files.")
+			case errors.As(err, &found):
+				fmt.Fprintln(stderr, "Error:", err)
+			}
+		},
+	}
+	if err := following.Follow(a.cmd.Context(), c); err != nil {
+		return finding{err}
+	}
+	return nil
+}
+
+// fingerprint of all files that the result depends on.
+func (a *applying) fingerprint(l *landscapes.Landscape) (string, error) {
+	files, err := landscape.Fingerprint(l.FS, landscape.Folders(l)...)
+	if err != nil {
+		return "", err
+	}
+	components, err := landscape.Fingerprint(catalogue(a.cmd), ".")
+	return files + components, err
+}
+
+// shownFiles is how many uncommitted files are named.
+const shownFiles = 3
+
+// stateOf names a landscape with the commit its files are at, and those that are not committed.
+func stateOf(dir string, l *landscapes.Landscape) string {
+	repository, err := source.Open(dir)
+	if err != nil {
+		return dir + ", which is in no Git repository"
+	}
+	home, err := repository.Rel(dir)
+	if err != nil {
+		return dir
+	}
+	folders := []string{home}
+	for _, layer := range l.Layers {
+		folders = append(folders, path.Join(home, layer))
+	}
+	commit, files, err := repository.Uncommitted(folders...)
+	switch {
+	case err != nil:
+		return fmt.Sprintf("%s (%v)", dir, err)
+	case commit == "":
+		return dir + ", of which nothing is committed yet"
+	case len(files) == 0:
+		return dir + " at " + commit[:7]
+	}
+	for i, f := range files {
+		if rel, err := filepath.Rel(filepath.FromSlash(home), filepath.FromSlash(f)); err == nil {
+			files[i] = filepath.ToSlash(rel)
+		}
+	}
+	noun := "files"
+	if len(files) == 1 {
+		noun = "file"
+	}
+	names := strings.Join(files[:min(len(files), shownFiles)], ", ")
+	if len(files) > shownFiles {
+		names += " …"
+	}
+	return fmt.Sprintf("%s at %s, with uncommitted changes in %d %s (%s)", dir, commit[:7], len(files), noun, names)
+}

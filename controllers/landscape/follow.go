@@ -1,0 +1,128 @@
+package landscape
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"k8s.io/utils/clock"
+)
+
+// followInterval is how often the files of a landscape are looked at.
+const followInterval = 2 * time.Second
+
+// Following says how a landscape is kept while its files change.
+type Following struct {
+	Clock clock.WithTicker
+	// Interval between two looks at the files; default 2 s.
+	Interval time.Duration
+	// Fingerprint differs when the files do. An error counts as a state, too: Reload will say it better.
+	Fingerprint func() (string, error)
+	// Reload makes a converger for the files as they are now. An error means that they are not valid: the former state
+	// stays in force. It has to be reported by Reload itself.
+	Reload func(context.Context) (*Converger, error)
+	// Apply applies a new state and reports how that went.
+	Apply func(context.Context, *Converger)
+}
+
+// Follow keeps a converger that was applied, as Keep does, and changes over to every new valid state of the files as
+// soon as they have been still for one interval: a run that is waiting then is given up. It returns when ctx ends, or
+// with an error when a lease is lost. Follow closes every converger but the first.
+func (f Following) Follow(ctx context.Context, first *Converger) error {
+	if f.Interval <= 0 {
+		f.Interval = followInterval
+	}
+	current := first
+	defer func() {
+		if current != first {
+			current.Close()
+		}
+	}()
+	tick := f.Clock.NewTicker(f.Interval)
+	defer tick.Stop()
+	known := f.look()
+	work := f.start(ctx, func(ctx context.Context) error { return current.Keep(ctx) })
+	moving := known
+	for {
+		select {
+		case err := <-work.ended:
+			return err
+		case <-tick.C():
+		}
+		now := f.look()
+		still := now == moving
+		if moving = now; !still || now == known {
+			continue
+		}
+		known = now
+		next, err := f.reload(ctx)
+		if err != nil || ctx.Err() != nil {
+			continue
+		}
+		if err := work.stop(); err != nil {
+			next.Close()
+			return err
+		}
+		old := current
+		current = next
+		err = next.inherit(old)
+		old.Close()
+		if err != nil {
+			return err
+		}
+		work = f.start(ctx, func(ctx context.Context) error {
+			f.Apply(ctx, next)
+			return next.Keep(ctx)
+		})
+	}
+}
+
+// look gives the state of the files.
+func (f Following) look() string {
+	text, err := f.Fingerprint()
+	if err != nil {
+		return "error: " + err.Error()
+	}
+	return text
+}
+
+// reload does not outlast the context, although an evaluation does.
+func (f Following) reload(ctx context.Context) (*Converger, error) {
+	type outcome struct {
+		c   *Converger
+		err error
+	}
+	done := make(chan outcome, 1)
+	go func() {
+		c, err := f.Reload(ctx)
+		done <- outcome{c, err}
+	}()
+	select {
+	case o := <-done:
+		return o.c, o.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// job is what goes on while the files are watched.
+type job struct {
+	cancel context.CancelFunc
+	ended  chan error
+}
+
+func (f Following) start(ctx context.Context, work func(context.Context) error) job {
+	ctx, cancel := context.WithCancel(ctx)
+	j := job{cancel: cancel, ended: make(chan error, 1)}
+	go func() { j.ended <- work(ctx) }()
+	return j
+}
+
+// stop ends the job and waits for it; an error is one that it ended with by itself.
+func (j job) stop() error {
+	j.cancel()
+	if err := <-j.ended; err != nil && !errors.Is(err, context.Canceled) {
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,247 @@
+package landscape
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	clocktesting "k8s.io/utils/clock/testing"
+	"k8s.io/utils/ptr"
+
+	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/controllers/owner"
+)
+
+// leased is a lease of a test's own, and the clock of a process that uses it.
+type leased struct {
+	*testing.T
+	name  string
+	clock *clocktesting.FakeClock
+	lost  chan error
+}
+
+func newLeased(t *testing.T) *leased {
+	needsServer(t)
+	return &leased{T: t, name: fmt.Sprintf("lease-%d", server.count.Add(1)), clock: clocktesting.NewFakeClock(time.Now()), lost: make(chan error, 1)}
+}
+
+// acquire is what a process does that begins; it is released with the test at the latest.
+func (l *leased) acquire(c *apply.Cluster, holder string) (*lease, error) {
+	got, err := acquireLease(testContext(l.T), c, l.name, holder, l.clock, func(err error) { l.lost <- err })
+	if got != nil {
+		l.Cleanup(got.release)
+	}
+	return got, err
+}
+
+func (l *leased) live() *coordinationv1.Lease {
+	l.Helper()
+	found, err := testClient(l.T).CoordinationV1().Leases(leaseNamespace).Get(testContext(l.T), l.name, metav1.GetOptions{})
+	require.NoError(l, err)
+	return found
+}
+
+// write is what another process does, or did.
+func (l *leased) write(holder string, renewed time.Time) {
+	l.Helper()
+	leases := testClient(l.T).CoordinationV1().Leases(leaseNamespace)
+	spec := coordinationv1.LeaseSpec{HolderIdentity: &holder, RenewTime: &metav1.MicroTime{Time: renewed}, LeaseDurationSeconds: ptr.To(int32(15))}
+	found, err := leases.Get(testContext(l.T), l.name, metav1.GetOptions{})
+	if err == nil {
+		found.Spec = spec
+		_, err = leases.Update(testContext(l.T), found, metav1.UpdateOptions{})
+		require.NoError(l, err)
+		return
+	}
+	require.NoError(l, (&lease{client: testClient(l.T), clock: l.clock}).ensureNamespace(testContext(l.T)))
+	_, err = leases.Create(testContext(l.T), &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: l.name}, Spec: spec}, metav1.CreateOptions{})
+	require.NoError(l, err)
+}
+
+// outcome of an attempt to acquire a lease.
+type outcome struct {
+	lease *lease
+	err   error
+}
+
+// inBackground acquires while the test goes on; the attempt is over when the channel has something.
+func (l *leased) inBackground(holder string) chan outcome {
+	out := make(chan outcome, 1)
+	c := testCluster(l.T)
+	go func() {
+		got, err := acquireLease(testContext(l.T), c, l.name, holder, l.clock, func(err error) { l.lost <- err })
+		out <- outcome{got, err}
+	}()
+	return out
+}
+
+// stepUntil lets time go by in the steps of a lease, until something arrives; it says how long that took.
+func stepUntil[T any](l *leased, from chan T) (T, time.Duration) {
+	l.Helper()
+	began := l.clock.Now()
+	deadline := time.After(30 * time.Second)
+	for {
+		select {
+		case v := <-from:
+			return v, l.clock.Since(began)
+		case <-deadline:
+			require.FailNow(l, "nothing happened")
+		default:
+		}
+		if l.clock.HasWaiters() {
+			l.clock.Step(leaseRetry)
+		}
+		// Requests are real: they need a moment to be answered.
+		<-time.After(20 * time.Millisecond)
+	}
+}
+
+func TestAFreeLeaseIsTakenAndGivenBack(t *testing.T) {
+	l := newLeased(t)
+	got, err := l.acquire(testCluster(t), "one")
+	require.NoError(t, err)
+	live := l.live()
+	assert.Equal(t, "one", *live.Spec.HolderIdentity)
+	assert.Equal(t, int32(15), *live.Spec.LeaseDurationSeconds)
+	assert.Equal(t, int32(0), *live.Spec.LeaseTransitions)
+	acquired := live.Spec.AcquireTime
+
+	judged := l.clock.Now().Add(time.Second).Truncate(time.Second)
+	got.noteJudged(judged)
+	eventually(t, "the renewal to wait", l.clock.HasWaiters)
+	l.clock.Step(leaseRenew)
+	eventually(t, "the renewal", func() bool { return l.live().Annotations[annotationJudged] == judged.UTC().Format(time.RFC3339) })
+	live = l.live()
+	assert.True(t, live.Spec.RenewTime.Time.Equal(l.clock.Now().Truncate(time.Microsecond)), "%s", live.Spec.RenewTime)
+	assert.True(t, live.Spec.AcquireTime.Equal(acquired), "still the same acquisition")
+
+	got.release()
+	assert.Nil(t, l.live().Spec.HolderIdentity)
+	_, err = l.acquire(testCluster(t), "two")
+	require.NoError(t, err, "at once")
+	live = l.live()
+	assert.Equal(t, "two", *live.Spec.HolderIdentity)
+	assert.Equal(t, int32(1), *live.Spec.LeaseTransitions)
+	assert.Empty(t, l.lost)
+}
+
+// A holder that renews is named, whatever its clock says.
+func TestALivingHolderIsNamed(t *testing.T) {
+	for name, skew := range map[string]time.Duration{"same clock": 0, "clock behind": -9 * time.Minute, "clock ahead": time.Hour} {
+		t.Run(name, func(t *testing.T) {
+			l := newLeased(t)
+			theirs := l.clock.Now().Add(skew)
+			l.write("somebody", theirs)
+			attempt := l.inBackground("we")
+			for range 8 {
+				eventually(t, "the attempt to look again", l.clock.HasWaiters)
+				l.clock.Step(leaseRetry)
+			}
+			require.Empty(t, attempt, "a lease that is held is watched")
+			l.write("somebody", theirs.Add(leaseRenew))
+			got, _ := stepUntil(l, attempt)
+			var held *HeldError
+			require.ErrorAs(t, got.err, &held)
+			assert.Equal(t, "somebody", held.Holder)
+			assert.ErrorContains(t, got.err, "lease garden/"+l.name+" is held by somebody")
+			assert.ErrorContains(t, got.err, "wait until it is done, or stop it")
+		})
+	}
+}
+
+// A crashed holder blocks for the duration of the lease by our clock, not longer and not shorter: its times may be off.
+func TestACrashedHolderBlocksForTheDuration(t *testing.T) {
+	for name, skew := range map[string]time.Duration{"same clock": 0, "clock behind": -9 * time.Minute, "clock ahead": time.Hour} {
+		t.Run(name, func(t *testing.T) {
+			l := newLeased(t)
+			l.write("crashed", l.clock.Now().Add(skew))
+			got, took := stepUntil(l, l.inBackground("we"))
+			require.NoError(t, got.err)
+			t.Cleanup(got.lease.release)
+			assert.GreaterOrEqual(t, took, leaseDuration)
+			assert.Less(t, took, 2*leaseDuration)
+			assert.Equal(t, "we", *l.live().Spec.HolderIdentity)
+		})
+	}
+	t.Run("long ago", func(t *testing.T) {
+		l := newLeased(t)
+		l.write("crashed", l.clock.Now().Add(-leaseAbandoned-time.Second))
+		_, err := l.acquire(testCluster(t), "we")
+		require.NoError(t, err, "at once")
+	})
+}
+
+// Whoever finds another name in its lease stops, and does not take it back.
+func TestAStolenLeaseIsLost(t *testing.T) {
+	l := newLeased(t)
+	got, err := l.acquire(testCluster(t), "we")
+	require.NoError(t, err)
+	l.write("thief", l.clock.Now().Add(-time.Hour)) // as old as it may look
+	lost, _ := stepUntil(l, l.lost)
+	var why *owner.LostError
+	require.ErrorAs(t, lost, &why)
+	assert.ErrorContains(t, lost, "the lease was lost: cluster test: lease garden/"+l.name+" is held by thief")
+	got.release()
+	assert.Equal(t, "thief", *l.live().Spec.HolderIdentity, "what is not ours is not given back")
+}
+
+// Whoever cannot renew stops before somebody else may take over.
+func TestALeaseThatCannotBeRenewedIsLostInTime(t *testing.T) {
+	var down atomic.Bool
+	l := newLeased(t)
+	_, err := l.acquire(testCluster(t, func(c *rest.Config) {
+		c.Wrap(func(next http.RoundTripper) http.RoundTripper {
+			return roundTripper(func(r *http.Request) (*http.Response, error) {
+				if down.Load() {
+					return nil, errors.New("no route to host")
+				}
+				return next.RoundTrip(r)
+			})
+		})
+	}), "we")
+	require.NoError(t, err)
+	down.Store(true)
+	lost, took := stepUntil(l, l.lost)
+	require.ErrorAs(t, lost, new(*owner.LostError))
+	assert.ErrorContains(t, lost, "could not be renewed for 10s")
+	assert.ErrorContains(t, lost, "no route to host")
+	assert.GreaterOrEqual(t, took, leaseDeadline)
+	assert.Less(t, took, leaseDuration)
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// Two that begin at the same time: one gets the lease.
+func TestOneOfManyGetsTheLease(t *testing.T) {
+	l := newLeased(t)
+	const many = 8
+	clusters := make([]*lease, many)
+	for i := range clusters {
+		clusters[i] = &lease{cluster: "test", name: l.name, holder: fmt.Sprint("holder-", i), clock: l.clock}
+		require.NoError(t, clusters[i].adopt(testCluster(t), nil))
+	}
+	results := make(chan error, many)
+	for _, c := range clusters {
+		go func() { results <- c.write(testContext(t), nil) }()
+	}
+	got := 0
+	for range many {
+		err := <-results
+		if err == nil {
+			got++
+			continue
+		}
+		require.ErrorAs(t, err, new(*HeldError))
+	}
+	assert.Equal(t, 1, got)
+}

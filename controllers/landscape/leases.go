@@ -1,0 +1,98 @@
+package landscape
+
+import (
+	"context"
+	"errors"
+
+	"github.com/pergola-dev/pergola/controllers/owner"
+)
+
+// leaseOf names the lease that whoever reconciles an owner has to hold.
+func leaseOf(o *owner.Owner) (cluster, name string) {
+	if o.Input.Owner.Kind == owner.Garden {
+		return o.Local.Name(), leaseOperator
+	}
+	return o.Local.Name(), leaseGardenlet
+}
+
+// lock takes the lease of a role on a cluster, once.
+func (c *Converger) lock(ctx context.Context, cluster, name string) error {
+	if c.holds(cluster, name) {
+		return nil
+	}
+	l, err := acquireLease(ctx, c.clusters[cluster], name, c.options.Holder, c.options.Clock, func(err error) { c.die(err) })
+	if err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.leases = append(c.leases, l)
+	return nil
+}
+
+// holds says whether we have a lease.
+func (c *Converger) holds(cluster, name string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, l := range c.leases {
+		if l.cluster == cluster && l.name == name {
+			return true
+		}
+	}
+	return false
+}
+
+// ours are the owners whose lease we hold: those of others are none of our business.
+func (c *Converger) ours() []*owner.Owner {
+	var out []*owner.Owner
+	for _, o := range c.all {
+		if cluster, name := leaseOf(o); c.holds(cluster, name) {
+			out = append(out, o)
+		}
+	}
+	return out
+}
+
+// whileLeased gives a context that ends with the leases, too.
+func (c *Converger) whileLeased(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	stop := context.AfterFunc(c.alive, func() { cancel(context.Cause(c.alive)) })
+	return ctx, func() {
+		stop()
+		cancel(nil)
+	}
+}
+
+// lostLease says why the leases were lost, nil while they are held.
+func (c *Converger) lostLease() error {
+	if c.alive.Err() == nil {
+		return nil
+	}
+	return context.Cause(c.alive)
+}
+
+// inherit takes the leases of another converger of this process over, so that nobody gets in between. A lease of a
+// cluster that this one does not have, or reaches at another address, stays with the other.
+func (c *Converger) inherit(old *Converger) error {
+	old.mu.Lock()
+	defer old.mu.Unlock()
+	var rest []*lease
+	var problems []error
+	for _, l := range old.leases {
+		cluster, before := c.clusters[l.cluster], old.clusters[l.cluster]
+		if cluster == nil || cluster.RESTConfig().Host != before.RESTConfig().Host {
+			rest = append(rest, l)
+			continue
+		}
+		if err := l.adopt(cluster, func(err error) { c.die(err) }); err != nil {
+			problems, rest = append(problems, err), append(rest, l)
+			continue
+		}
+		c.leases = append(c.leases, l)
+	}
+	old.leases = rest
+	if err := old.lostLease(); err != nil {
+		c.die(err)
+	}
+	return errors.Join(problems...)
+}

@@ -1,0 +1,232 @@
+package landscape
+
+import (
+	"context"
+	"reflect"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/utils/ptr"
+
+	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
+	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/controllers/owner"
+)
+
+// Status is the state of a landscape: the Garden, its Seeds and their Shoots.
+type Status struct {
+	Landscape string    `json:"landscape"`
+	At        time.Time `json:"at"`
+	// Live says that conditions were judged for this answer; otherwise they are what was written last.
+	Live   bool          `json:"live"`
+	Ready  bool          `json:"ready"`
+	Owners []OwnerStatus `json:"owners"`
+}
+
+// OwnerStatus is one line of the tree with its conditions.
+type OwnerStatus struct {
+	Kind          string                           `json:"kind"`
+	Namespace     string                           `json:"namespace,omitempty"`
+	Name          string                           `json:"name"`
+	Cluster       string                           `json:"cluster"`
+	Ready         bool                             `json:"ready"`
+	LastOperation *gardencorev1beta1.LastOperation `json:"lastOperation,omitempty"`
+	Conditions    []gardencorev1beta1.Condition    `json:"conditions,omitempty"`
+	// JudgedAt is when the conditions were judged last, as far as that is known.
+	JudgedAt *time.Time `json:"judgedAt,omitempty"`
+	// Keeper is who reconciles the owner now, empty when nobody does.
+	Keeper string `json:"keeper,omitempty"`
+	// Bundles are judged when the status is read; nil unless they were asked for.
+	Bundles []owner.BundleState `json:"bundles,omitempty"`
+	// Error says why the state is not known.
+	Error  string        `json:"error,omitempty"`
+	Shoots []OwnerStatus `json:"shoots,omitempty"`
+
+	// unkept is true when nobody reconciles the owner, we neither.
+	unkept bool
+}
+
+// StatusOptions say what is looked at. Nothing is written in any case.
+type StatusOptions struct {
+	// Live judges the conditions now, instead of showing those that were written last.
+	Live bool
+	// Components looks at every bundle.
+	Components bool
+}
+
+// Status reads the state of every owner. A cluster that cannot be reached is part of the answer.
+func (c *Converger) Status(ctx context.Context, o StatusOptions) Status {
+	out := Status{Landscape: c.landscape.Config.Name, At: c.options.Clock.Now(), Live: o.Live, Ready: len(c.all) > 0}
+	states := make([]OwnerStatus, len(c.all))
+	keepers := c.keepers(ctx)
+	var wait sync.WaitGroup
+	for i, one := range c.all {
+		wait.Go(func() {
+			states[i] = c.ownerStatus(ctx, one, o, out.At)
+			if cluster, name := leaseOf(one); keepers[cluster+" "+name] != nil {
+				keepers[cluster+" "+name].describe(&states[i], c.options.Holder)
+			}
+		})
+	}
+	wait.Wait()
+	shoots := map[string][]OwnerStatus{}
+	for i, o := range c.all {
+		out.Ready = out.Ready && states[i].Ready
+		if o.Input.Owner.Kind == owner.Shoot {
+			shoots[o.Local.Name()] = append(shoots[o.Local.Name()], states[i])
+		}
+	}
+	for i, o := range c.all {
+		if o.Input.Owner.Kind == owner.Shoot {
+			continue
+		}
+		if o.Input.Owner.Kind == owner.Seed {
+			states[i].Shoots = shoots[o.Local.Name()]
+		}
+		out.Owners = append(out.Owners, states[i])
+	}
+	for _, err := range c.unbound {
+		out.Ready = false
+		out.Owners = append(out.Owners, OwnerStatus{Kind: "-", Name: "-", Error: err.Error()})
+	}
+	return out
+}
+
+func (c *Converger) ownerStatus(ctx context.Context, o *owner.Owner, options StatusOptions, now time.Time) OwnerStatus {
+	s := OwnerStatus{Kind: o.Ref.Kind, Namespace: o.Ref.Namespace, Name: o.Ref.Name, Cluster: o.Local.Name()}
+	op, conditions, err := owner.Observed(ctx, o.Home, o.Ref)
+	if err != nil {
+		s.Error = err.Error()
+		return s
+	}
+	s.LastOperation, s.Conditions, s.JudgedAt = op, conditions, judgedAt(op, conditions)
+	if options.Live || options.Components {
+		c.inspect(ctx, o, options, &s, now)
+	}
+	s.Ready = s.Error == "" && op != nil && op.State == gardencorev1beta1.LastOperationStateSucceeded
+	for _, cond := range s.Conditions {
+		s.Ready = s.Ready && cond.Status == gardencorev1beta1.ConditionTrue
+	}
+	return s
+}
+
+// inspect judges an owner by what lives.
+func (c *Converger) inspect(ctx context.Context, o *owner.Owner, options StatusOptions, s *OwnerStatus, now time.Time) {
+	err := c.identify(ctx, o)
+	var found *owner.Inspection
+	if err == nil {
+		found, err = c.owners.Inspect(ctx, o)
+	}
+	if err != nil {
+		s.Error = err.Error()
+	}
+	if found == nil {
+		return
+	}
+	if options.Live {
+		s.Conditions, s.JudgedAt = found.Conditions, &now
+	}
+	if options.Components {
+		s.Bundles = found.Bundles
+	}
+}
+
+// judgedAt is the newest time in a status. Conditions that stay the same keep theirs, so they may have been judged later.
+func judgedAt(op *gardencorev1beta1.LastOperation, conditions []gardencorev1beta1.Condition) *time.Time {
+	var out *time.Time
+	if op != nil {
+		out = later(out, op.LastUpdateTime.Time)
+	}
+	for _, c := range conditions {
+		out = later(out, c.LastUpdateTime.Time)
+	}
+	return out
+}
+
+func later(a *time.Time, b time.Time) *time.Time {
+	if b.IsZero() || a != nil && !b.After(*a) {
+		return a
+	}
+	return &b
+}
+
+// keeper is what a lease tells about who reconciles.
+type keeper struct {
+	holder string
+	judged time.Time
+}
+
+func (k *keeper) describe(s *OwnerStatus, self string) {
+	s.unkept = k.holder == ""
+	if k.holder != self {
+		s.Keeper = k.holder
+	}
+	if s.JudgedAt != nil {
+		s.JudgedAt = later(s.JudgedAt, k.judged)
+	}
+}
+
+// keepers reads the leases of all owners, by cluster and name. One that cannot be read is left out.
+func (c *Converger) keepers(ctx context.Context) map[string]*keeper {
+	clusters := map[string]*apply.Cluster{}
+	names := map[string]string{}
+	for _, o := range c.all {
+		cluster, name := leaseOf(o)
+		clusters[cluster+" "+name], names[cluster+" "+name] = o.Local, name
+	}
+	out := map[string]*keeper{}
+	var mu sync.Mutex
+	var group sync.WaitGroup
+	for key, cluster := range clusters {
+		group.Go(func() {
+			if k, err := c.keeperOf(ctx, cluster, names[key]); err == nil {
+				mu.Lock()
+				defer mu.Unlock()
+				out[key] = k
+			}
+		})
+	}
+	group.Wait()
+	return out
+}
+
+func (c *Converger) keeperOf(ctx context.Context, cluster *apply.Cluster, name string) (*keeper, error) {
+	client, err := kubernetes.NewForConfig(cluster.RESTConfig())
+	if err != nil {
+		return nil, err
+	}
+	found, err := client.CoordinationV1().Leases(leaseNamespace).Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return nil, err
+	}
+	out := &keeper{}
+	// Clocks differ a little, so a holder is believed twice as long as it has to renew.
+	if renewed := found.Spec.RenewTime; renewed != nil && c.options.Clock.Since(renewed.Time) < 2*leaseDuration {
+		out.holder = ptr.Deref(found.Spec.HolderIdentity, "")
+	}
+	if at, err := time.Parse(time.RFC3339, found.Annotations[annotationJudged]); err == nil {
+		out.judged = at
+	}
+	return out, nil
+}
+
+// Same says whether two answers differ in more than their times.
+func (s Status) Same(o Status) bool {
+	return reflect.DeepEqual(s.timeless(), o.timeless())
+}
+
+func (s Status) timeless() Status {
+	s.At, s.Owners = time.Time{}, timeless(s.Owners)
+	return s
+}
+
+func timeless(in []OwnerStatus) []OwnerStatus {
+	out := make([]OwnerStatus, 0, len(in))
+	for _, o := range in {
+		o.JudgedAt, o.Shoots = nil, timeless(o.Shoots)
+		out = append(out, o)
+	}
+	return out
+}

@@ -1,0 +1,230 @@
+package owner
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
+	resourcesv1alpha1 "github.com/pergola-dev/pergola/api/resources/v1alpha1"
+	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/controllers/managedresource"
+	"github.com/pergola-dev/pergola/health/condition"
+	"github.com/pergola-dev/pergola/render"
+)
+
+// State of a bundle, worst first.
+type State string
+
+// The states. A bundle is not applied when one of its objects never was, or when its ManagedResource says so; left over
+// when its component is not enabled any more.
+const (
+	StateUnknown     State = "unknown"
+	StateNotApplied  State = "notApplied"
+	StateUnhealthy   State = "unhealthy"
+	StateProgressing State = "progressing"
+	StateLeftOver    State = "leftOver"
+	StateHealthy     State = "healthy"
+)
+
+// BundleState is what one bundle is like.
+type BundleState struct {
+	Bundle    string `json:"bundle"`
+	Component string `json:"component,omitempty"`
+	Cluster   string `json:"cluster"`
+	Objects   int    `json:"objects"`
+	State     State  `json:"state"`
+	// Reason and Message are those of the first object that is not healthy.
+	Reason  string   `json:"reason,omitempty"`
+	Message string   `json:"message,omitempty"`
+	Codes   []string `json:"codes,omitempty"`
+
+	condition string
+}
+
+// Inspection is an owner as it is now.
+type Inspection struct {
+	Conditions []gardencorev1beta1.Condition
+	Bundles    []BundleState
+}
+
+// Inspect judges an owner now and writes nothing, neither conditions nor those of ManagedResources. It knows no
+// thresholds: what is broken is False at once, what is rolling out is Progressing. When the components cannot be looked
+// at, their conditions are Unknown and the error says why.
+func (r *Reconciler) Inspect(ctx context.Context, o *Owner) (*Inspection, error) {
+	_, status, err := ReadStatus(ctx, o.Home, o.Ref)
+	if err != nil {
+		return nil, err
+	}
+	now := *r
+	now.Thresholds = nil
+	b := condition.New(r.Clock, nil)
+	out := &Inspection{Conditions: status.Conditions}
+	if kind := kinds[o.Input.Owner.Kind].apiServer; kind != "" && o.Target != nil {
+		out.Conditions = condition.Merge(out.Conditions, now.apiServerCondition(ctx, o, b, status, kind))
+	}
+	if out.Bundles, err = now.inspectBundles(ctx, o); err != nil {
+		out.Conditions = condition.Merge(out.Conditions, unknown(b, o, out.Conditions, strings.Join(Problems(err), "; "))...)
+		return out, err
+	}
+	byCondition := map[string][]BundleState{}
+	for _, s := range out.Bundles {
+		if s.condition != "" {
+			byCondition[s.condition] = append(byCondition[s.condition], s)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(byCondition)) {
+		old := b.GetOrInit(out.Conditions, gardencorev1beta1.ConditionType(name))
+		running := kinds[o.Input.Owner.Kind].running[name]
+		out.Conditions = condition.Merge(out.Conditions, summary(b, old, running, byCondition[name]))
+	}
+	return out, nil
+}
+
+// summary is the condition of bundles: the worst of them decides.
+func summary(b *condition.Builder, old gardencorev1beta1.Condition, running [2]string, bundles []BundleState) gardencorev1beta1.Condition {
+	for _, state := range []State{StateUnknown, StateNotApplied, StateUnhealthy, StateProgressing} {
+		i := slices.IndexFunc(bundles, func(s BundleState) bool { return s.State == state })
+		if i < 0 {
+			continue
+		}
+		first := bundles[i]
+		switch state {
+		case StateUnknown:
+			return b.Unknown(old, condition.ReasonCheckError, first.Message)
+		case StateProgressing:
+			return b.Progressing(old, first.Reason, first.Message, toCodes(first.Codes)...)
+		}
+		return b.Update(old, gardencorev1beta1.ConditionFalse, first.Reason, first.Message, toCodes(first.Codes)...)
+	}
+	return b.OK(old, running[0], running[1])
+}
+
+// inspectBundles looks at every bundle that is wanted, and at those that are left over.
+func (r *Reconciler) inspectBundles(ctx context.Context, o *Owner) ([]BundleState, error) {
+	facts, err := r.facts(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	result, err := r.renderWith(ctx, o, facts)
+	if err != nil {
+		return nil, err
+	}
+	var out []BundleState
+	for _, b := range result.Bundles {
+		s := BundleState{Bundle: b.Name, Component: b.Component, Cluster: o.ClusterName(b), Objects: len(b.Objects), State: StateHealthy, condition: b.Condition}
+		r.inspectBundle(ctx, o, b, &s)
+		out = append(out, s)
+	}
+	gone, err := r.orphans(ctx, o, result.Bundles)
+	if err != nil {
+		return nil, err
+	}
+	for _, orphan := range gone {
+		entries, err := r.contents(ctx, o, orphan)
+		if err != nil {
+			return nil, fmt.Errorf("bundle %s: %w", orphan.bundle.Name, err)
+		}
+		out = append(out, BundleState{
+			Bundle: orphan.bundle.Name, Cluster: o.ClusterName(orphan.bundle), Objects: len(entries), State: StateLeftOver,
+			Message: "its component is not enabled any more: the next apply removes it",
+		})
+	}
+	return out, nil
+}
+
+// inspectBundle fills in the state of a bundle.
+func (r *Reconciler) inspectBundle(ctx context.Context, o *Owner, b render.Bundle, s *BundleState) {
+	say := func(state State, reason, message string) { s.State, s.Reason, s.Message = state, reason, message }
+	if len(b.Unresolved) > 0 {
+		say(StateNotApplied, "Pending", "not known yet: "+strings.Join(b.Unresolved, ", "))
+		return
+	}
+	cluster, err := o.cluster(b.Cluster)
+	if err != nil {
+		say(StateUnknown, "", err.Error())
+		return
+	}
+	entries, refusal, err := r.applied(ctx, o, b)
+	if err != nil {
+		say(StateUnknown, "", strings.Join(Problems(err), "; "))
+		return
+	}
+	known := map[apply.Ref]bool{}
+	for _, e := range entries {
+		known[e.Ref] = true
+	}
+	refs := make([]apply.Ref, 0, len(b.Objects))
+	var missing []string
+	for _, obj := range b.Objects {
+		ref := apply.RefOf(obj.Unstructured)
+		refs = append(refs, ref)
+		if !known[ref] && !leftAlone(obj.Unstructured) {
+			missing = append(missing, ref.String())
+		}
+	}
+	switch {
+	case refusal != nil:
+		say(StateNotApplied, refusal.Reason, refusal.Message)
+		return
+	case len(missing) > 0:
+		say(StateNotApplied, "Pending", "not applied yet: "+few(missing))
+		return
+	}
+	bad, rolling, err := managedresource.Judge(ctx, cluster, refs)
+	switch {
+	case err != nil:
+		say(StateUnknown, "", strings.Join(Problems(err), "; "))
+	case bad != nil:
+		say(StateUnhealthy, bad.Reason, describe(cluster.Name(), *bad))
+		s.Codes = bad.Codes
+	case rolling != nil:
+		say(StateProgressing, rolling.Reason, describe(cluster.Name(), *rolling))
+	}
+}
+
+// applied gives the inventory of a bundle, and the condition by which its ManagedResource says that it is not applied.
+func (r *Reconciler) applied(ctx context.Context, o *Owner, b render.Bundle) ([]apply.Entry, *gardencorev1beta1.Condition, error) {
+	if b.Delivery.Direct {
+		entries, err := r.inventory(o, b).Load(ctx)
+		return entries, nil, err
+	}
+	rm, err := r.resourceManager(o, b)
+	if err != nil {
+		return nil, nil, err
+	}
+	inventory, err := managedInventory(ctx, rm, b)
+	if err != nil {
+		return nil, nil, err
+	}
+	entries, err := inventory.Load(ctx)
+	if err != nil || len(entries) == 0 {
+		return entries, nil, err
+	}
+	mr, err := rm.Read(ctx, b.Namespace, b.Name)
+	if err != nil {
+		return nil, nil, err
+	}
+	if c := condition.Get(mr.Status.Conditions, resourcesv1alpha1.ResourcesApplied); c != nil && c.Status != gardencorev1beta1.ConditionTrue {
+		return entries, c, nil
+	}
+	return entries, nil, nil
+}
+
+// leftAlone says whether an object asks not to be applied: it is in no inventory then.
+func leftAlone(o *unstructured.Unstructured) bool {
+	return o.GetAnnotations()[resourcesv1alpha1.Ignore] == "true" || o.GetAnnotations()[resourcesv1alpha1.Mode] == resourcesv1alpha1.ModeIgnore
+}
+
+// few names the first of many.
+func few(names []string) string {
+	const shown = 3
+	if len(names) <= shown {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:shown], ", "), len(names)-shown)
+}

@@ -1,0 +1,96 @@
+package owner
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/pergola-dev/pergola/apply"
+)
+
+// Tally counts the objects that were written, by what was done with them.
+type Tally struct {
+	Created   int `json:"created"`
+	Changed   int `json:"changed"`
+	Recreated int `json:"recreated"`
+	Deleted   int `json:"deleted"`
+	// Carriers are ManagedResources and their data Secrets. They only carry other objects, which are in the numbers above;
+	// plans do not list them.
+	Carriers int `json:"carriers"`
+}
+
+// Add counts results; what was not written does not count.
+func (t *Tally) Add(results ...apply.ObjectResult) {
+	for _, r := range results {
+		var n *int
+		switch r.Action {
+		case apply.Created:
+			n = &t.Created
+		case apply.Configured, apply.Adopted:
+			n = &t.Changed
+		case apply.Recreated:
+			n = &t.Recreated
+		case apply.Deleted:
+			n = &t.Deleted
+		default:
+			continue
+		}
+		if isCarrier(r.Ref) {
+			n = &t.Carriers
+		}
+		*n++
+	}
+}
+
+// Plus adds the counts of another tally.
+func (t *Tally) Plus(o Tally) {
+	t.Created += o.Created
+	t.Changed += o.Changed
+	t.Recreated += o.Recreated
+	t.Deleted += o.Deleted
+	t.Carriers += o.Carriers
+}
+
+// Total is the number of all objects written.
+func (t Tally) Total() int { return t.Created + t.Changed + t.Recreated + t.Deleted + t.Carriers }
+
+// String says it in words: "265 objects (260 created, 5 changed), and 20 ManagedResources and data Secrets that carry them".
+func (t Tally) String() string {
+	var kinds []string
+	for _, p := range []struct {
+		n    int
+		done string
+	}{{t.Created, "created"}, {t.Changed, "changed"}, {t.Recreated, "recreated"}, {t.Deleted, "deleted"}} {
+		if p.n > 0 {
+			kinds = append(kinds, fmt.Sprintf("%d %s", p.n, p.done))
+		}
+	}
+	var parts []string
+	switch n := t.Total() - t.Carriers; {
+	case len(kinds) == 1:
+		parts = append(parts, strings.Replace(kinds[0], " ", plural(n, " object ", " objects "), 1))
+	case len(kinds) > 1:
+		parts = append(parts, fmt.Sprintf("%d objects (%s)", n, strings.Join(kinds, ", ")))
+	}
+	if t.Carriers > 0 {
+		parts = append(parts, fmt.Sprintf("%d ManagedResources and data Secrets", t.Carriers))
+	}
+	switch {
+	case len(parts) == 0:
+		return "nothing"
+	case len(parts) == 2:
+		parts[1] += " that carry them"
+	}
+	return strings.Join(parts, ", and ")
+}
+
+func plural(n int, one, many string) string {
+	if n == 1 {
+		return one
+	}
+	return many
+}
+
+// isCarrier says whether an object is the wrapping of a bundle: what counts is what is in it.
+func isCarrier(ref apply.Ref) bool {
+	return ref.Kind == "ManagedResource" || ref.Kind == "Secret" && strings.HasPrefix(ref.Name, managedSecretPrefix)
+}

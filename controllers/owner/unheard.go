@@ -1,0 +1,27 @@
+package owner
+
+import (
+	"context"
+	"fmt"
+)
+
+// unheard runs what cannot be stopped (CUE, Helm, the generation of keys) and does not wait for it when the context ends:
+// then it goes on, and its result is dropped. So an interrupted run still has the time to write its state.
+func unheard[T any](ctx context.Context, work func() (T, error)) (T, error) {
+	type outcome struct {
+		value T
+		err   error
+	}
+	done := make(chan outcome, 1)
+	go func() {
+		value, err := work()
+		done <- outcome{value, err}
+	}()
+	select {
+	case o := <-done:
+		return o.value, o.err
+	case <-ctx.Done():
+		var none T
+		return none, fmt.Errorf("interrupted: %w", context.Cause(ctx))
+	}
+}

@@ -1,0 +1,95 @@
+package landscapes
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"path"
+	"strings"
+
+	"github.com/pergola-dev/pergola/schemas"
+)
+
+// checkLink refuses symbolic links that lead out of the layer. Links inside are not followed, since what they name is
+// read under its own name.
+func (l *layer) checkLink(name string) {
+	target, err := fs.ReadLink(l.fs, name)
+	if err != nil {
+		l.report(name, 0, 0, "landscape/link", schemas.TypeForbidden, "is a symbolic link that cannot be read")
+		return
+	}
+	resolved := path.Join(path.Dir(name), target)
+	if path.IsAbs(target) || !within(l.folder, resolved) {
+		l.report(name, 0, 0, "landscape/link", schemas.TypeForbidden, "is a symbolic link to %q, which leaves the landscape; copy the file, or make its folder a layer", target)
+		return
+	}
+	if _, err := fs.Stat(l.fs, name); err != nil {
+		l.report(name, 0, 0, "landscape/link", schemas.TypeInvalid, "is a symbolic link to %q, which leads to nothing", target)
+	}
+}
+
+// within tells whether a path in the repository is the folder, or lies below it.
+func within(folder, name string) bool {
+	return folder == "." && fs.ValidPath(name) || name == folder || strings.HasPrefix(name, folder+"/")
+}
+
+// read gives the content of a file within the limits; it reports what is wrong and returns false then.
+func (l *loader) read(name string) ([]byte, bool) {
+	if l.files++; l.files > l.limits.Files {
+		if !l.limitSaid {
+			l.limitSaid = true
+			l.report(name, 0, 0, "landscape/limits", schemas.TypeTooMany, "the landscape has more than %d files; this one and those after it are not read", l.limits.Files)
+		}
+		return nil, false
+	}
+	// Opening a named pipe waits for a writer, so look first.
+	if info, err := fs.Stat(l.fs, name); err == nil && !info.Mode().IsRegular() {
+		l.reportIrregular(name, info.Mode())
+		return nil, false
+	}
+	file, err := l.fs.Open(name)
+	if err != nil {
+		l.report(name, 0, 0, "landscape/file", schemas.TypeInvalid, "cannot be read: %s", reason(err))
+		return nil, false
+	}
+	defer file.Close()
+	data, err := io.ReadAll(io.LimitReader(file, l.limits.FileSize+1))
+	if err != nil {
+		l.report(name, 0, 0, "landscape/file", schemas.TypeInvalid, "cannot be read: %s", reason(err))
+		return nil, false
+	}
+	if int64(len(data)) > l.limits.FileSize {
+		l.report(name, 0, 0, "landscape/limits", schemas.TypeTooLong, "is larger than %d bytes", l.limits.FileSize)
+		return nil, false
+	}
+	if p := checkText(data); p != nil {
+		l.report(name, p.line, p.column, "landscape/file", schemas.TypeInvalid, "%s", p.message)
+		return nil, false
+	}
+	return data, true
+}
+
+// reason gives the words of an I/O error without the path, which may be one of the machine.
+func reason(err error) string {
+	var pathError *fs.PathError
+	if errors.As(err, &pathError) {
+		return pathError.Err.Error()
+	}
+	return err.Error()
+}
+
+// reportIrregular reports what is neither file nor folder. It is never opened: reading it may wait for ever, or do something.
+func (l *loader) reportIrregular(name string, mode fs.FileMode) {
+	what := "not a regular file"
+	switch {
+	case mode.IsDir():
+		what = "a folder"
+	case mode&fs.ModeNamedPipe != 0:
+		what = "a named pipe"
+	case mode&fs.ModeSocket != 0:
+		what = "a socket"
+	case mode&fs.ModeDevice != 0:
+		what = "a device"
+	}
+	l.report(name, 0, 0, "landscape/file", schemas.TypeInvalid, "is %s, where a file is expected", what)
+}

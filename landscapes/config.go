@@ -1,0 +1,206 @@
+package landscapes
+
+import (
+	"fmt"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/client-go/kubernetes/scheme"
+
+	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
+	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
+	operatorv1alpha1 "github.com/pergola-dev/pergola/api/operator/v1alpha1"
+	"github.com/pergola-dev/pergola/schemas"
+)
+
+// ruleConfig is the rule id of findings about landscape.yaml.
+const ruleConfig = "landscape/config"
+
+// checkConfig looks at what the schema of Landscape cannot say: values that would have no effect, or another one than
+// they seem to. Values of a wrong type are left to the schema.
+func (l *loader) checkConfig() {
+	config := l.landscape.ConfigDeclaration
+	if config == nil {
+		return
+	}
+	spec, _ := config.Object.Object["spec"].(map[string]any)
+	if spec["gardenAPI"] == string(landscapev1alpha1.GardenAPIAggregated) {
+		l.reportField(config, "spec.gardenAPI", schemas.TypeNotSupported, ruleConfig, `"aggregated" is not supported by this version: only "crd"`)
+	}
+	l.checkThresholds(config, spec)
+	l.checkProtectedKinds(config, spec)
+	l.checkFacts(config, spec)
+}
+
+// thresholdTypes are the conditions that are judged by checks, of Garden, Seed and Shoot.
+func thresholdTypes() []string {
+	var names []string
+	for _, name := range []gardencorev1beta1.ConditionType{
+		operatorv1alpha1.VirtualGardenAPIServerAvailable, operatorv1alpha1.RuntimeComponentsHealthy, operatorv1alpha1.VirtualComponentsHealthy,
+		gardencorev1beta1.ObservabilityComponentsHealthy, gardencorev1beta1.SeedSystemComponentsHealthy, gardencorev1beta1.SeedBackupBucketsReady,
+		gardencorev1beta1.SeedExtensionsReady, gardencorev1beta1.ShootAPIServerAvailable, gardencorev1beta1.ShootControlPlaneHealthy,
+		gardencorev1beta1.ShootEveryNodeReady, gardencorev1beta1.ShootSystemComponentsHealthy,
+	} {
+		names = append(names, string(name))
+	}
+	slices.Sort(names)
+	return names
+}
+
+func (l *loader) checkThresholds(config *Declaration, spec map[string]any) {
+	list, _ := spec["conditionThresholds"].([]any)
+	known := thresholdTypes()
+	seen := map[string]bool{}
+	for i, item := range list {
+		entry, _ := item.(map[string]any)
+		field := fmt.Sprintf("spec.conditionThresholds[%d]", i)
+		name, ok := entry["type"].(string)
+		if ok && seen[name] {
+			l.reportField(config, field+".type", schemas.TypeDuplicate, ruleConfig, fmt.Sprintf("%q has a threshold already", name))
+		}
+		seen[name] = true
+		if ok && !slices.Contains(known, name) {
+			l.reportField(config, field+".type", schemas.TypeNotSupported, ruleConfig,
+				fmt.Sprintf("no condition %q is checked%s; there are %s", name, didYouMean(name, known), strings.Join(known, ", ")))
+		}
+		text, _ := entry["duration"].(string)
+		if duration, err := time.ParseDuration(text); err == nil && duration < 0 {
+			l.reportField(config, field+".duration", schemas.TypeInvalid, ruleConfig, "must not be negative; 0s lets the condition turn at once")
+		}
+	}
+}
+
+// didYouMean is a hint at the right name, or empty.
+func didYouMean(name string, known []string) string {
+	if better := schemas.Suggest(name, known); better != "" {
+		return fmt.Sprintf("; did you mean %s?", better)
+	}
+	return ""
+}
+
+// checkProtectedKinds finds misspelt kinds, which would protect nothing. Kinds of groups that are not known here are
+// taken as they are.
+func (l *loader) checkProtectedKinds(config *Declaration, spec map[string]any) {
+	gate, _ := spec["deletionGate"].(map[string]any)
+	list, _ := gate["protectedKinds"].([]any)
+	if len(list) == 0 {
+		return
+	}
+	byGroup := deletableKinds()
+	var all []string
+	for _, kinds := range byGroup {
+		all = append(all, kinds...)
+	}
+	slices.Sort(all)
+	seen := map[string]bool{}
+	for i, item := range list {
+		text, ok := item.(string)
+		if !ok {
+			continue
+		}
+		field := fmt.Sprintf("spec.deletionGate.protectedKinds[%d]", i)
+		if seen[text] {
+			l.reportField(config, field, schemas.TypeDuplicate, ruleConfig, fmt.Sprintf("%q is listed twice", text))
+		}
+		seen[text] = true
+		kind, group, hasGroup := strings.Cut(text, ".")
+		kinds, known := byGroup[group]
+		switch {
+		case !hasGroup && !slices.Contains(all, kind):
+			l.reportField(config, field, schemas.TypeNotSupported, ruleConfig,
+				fmt.Sprintf("%q is no known kind%s; write KIND.GROUP for kinds of other APIs", text, didYouMean(kind, all)))
+		case hasGroup && known && !slices.Contains(kinds, kind):
+			l.reportField(config, field, schemas.TypeNotSupported, ruleConfig, fmt.Sprintf("the group %q has no kind %q%s", group, kind, didYouMean(kind, kinds)))
+		case hasGroup && (kind == "" || !known && !strings.Contains(group, ".")):
+			l.reportField(config, field, schemas.TypeInvalid, ruleConfig, fmt.Sprintf("%q is neither KIND nor KIND.GROUP, such as Etcd.druid.gardener.cloud", text))
+		}
+	}
+}
+
+// deletableKinds are the kinds of Kubernetes and Gardener by their group.
+func deletableKinds() map[string][]string {
+	kinds := map[string][]string{
+		"apiextensions.k8s.io":   {"CustomResourceDefinition"},
+		"apiregistration.k8s.io": {"APIService"},
+		"druid.gardener.cloud":   {"Etcd", "EtcdCopyBackupsTask"},
+	}
+	add := func(group, kind string) {
+		if !slices.Contains(kinds[group], kind) {
+			kinds[group] = append(kinds[group], kind)
+		}
+	}
+	for gvk := range scheme.Scheme.AllKnownTypes() {
+		if gvk.Version != "__internal" && !strings.HasSuffix(gvk.Kind, "List") && !strings.HasSuffix(gvk.Kind, "Options") && gvk.Kind != "WatchEvent" {
+			add(gvk.Group, gvk.Kind)
+		}
+	}
+	for gv, names := range knownKinds() {
+		for _, name := range names {
+			add(gv.Group, name)
+		}
+	}
+	return kinds
+}
+
+// rebaseFacts makes spec.facts of a layer relative to the landscape, as its other readers take it, and gives the path
+// of the file in the repository; empty if there is none.
+func (l *loader) rebaseFacts(config *Declaration, folder string) string {
+	spec, _ := config.Object.Object["spec"].(map[string]any)
+	facts, _ := spec["facts"].(string)
+	if facts == "" || path.IsAbs(facts) || !fs.ValidPath(path.Join(folder, facts)) {
+		return ""
+	}
+	file := path.Join(folder, facts)
+	if folder != l.home {
+		spec["facts"] = l.relative(file)
+	}
+	return file
+}
+
+// checkFacts looks at whether the file of recorded facts may be read; whether it exists and what it may hold is the
+// matter of package render. A file that must not be read is not offered to it.
+func (l *loader) checkFacts(config *Declaration, spec map[string]any) {
+	facts, _ := spec["facts"].(string)
+	if facts == "" {
+		return
+	}
+	file := path.Join(l.home, facts)
+	if problem := l.factsProblem(facts, file); problem != "" {
+		l.reportField(config, "spec.facts", schemas.TypeInvalid, "landscape/facts", fmt.Sprintf("the file %q %s", facts, problem))
+		delete(spec, "facts")
+		return
+	}
+	if _, err := fs.Stat(l.fs, file); err != nil {
+		return
+	}
+	if _, ok := l.read(file); !ok {
+		delete(spec, "facts")
+	}
+}
+
+// factsProblem says why a path cannot be the file of recorded facts; empty if it can.
+func (l *loader) factsProblem(facts, file string) string {
+	if path.IsAbs(facts) || filepath.IsAbs(facts) || strings.Contains(facts, `\`) {
+		return "must be given by a relative path with slashes"
+	}
+	if !fs.ValidPath(file) {
+		return "lies outside of the repository"
+	}
+	if problem := l.checkPath(file); problem != "" {
+		return problem
+	}
+	info, err := fs.Stat(l.fs, file)
+	switch {
+	case err != nil:
+		return ""
+	case info.IsDir():
+		return "is a folder"
+	case !info.Mode().IsRegular():
+		return "is not a regular file"
+	}
+	return ""
+}

@@ -1,0 +1,97 @@
+package landscapes
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/pergola-dev/pergola/landscapes/evaluation"
+)
+
+// evaluatorFunc is an evaluator for tests.
+type evaluatorFunc func(ctx context.Context, pkg evaluation.Package) (evaluation.Result, error)
+
+func (f evaluatorFunc) Evaluate(ctx context.Context, pkg evaluation.Package) (evaluation.Result, error) {
+	return f(ctx, pkg)
+}
+
+const namespaceCUE = `x: {apiVersion: "v1", kind: "Namespace", metadata: name: "of-cue"}`
+
+// endless never ends for the file bad.cue.
+func endless(ctx context.Context, pkg evaluation.Package) (evaluation.Result, error) {
+	if strings.HasSuffix(pkg.Files[0].Name, "bad.cue") {
+		<-ctx.Done()
+		return evaluation.Result{}, ctx.Err()
+	}
+	return evaluation.InProcess{}.Evaluate(ctx, pkg)
+}
+
+func TestEvaluatorIsNotUsedWithoutCUE(t *testing.T) {
+	var used atomic.Int32
+	opts := Options{Evaluator: evaluatorFunc(func(ctx context.Context, pkg evaluation.Package) (evaluation.Result, error) {
+		used.Add(1)
+		return evaluation.InProcess{}.Evaluate(ctx, pkg)
+	})}
+	files := map[string]string{"landscape.yaml": bareConfig, "a.yaml": namespace("a")}
+	_, violations := load(t, tree(files), ".", opts)
+	assert.Empty(t, violations)
+	assert.Zero(t, used.Load())
+	files["b/a.cue"], files["b/c.yaml"], files["z.yaml"] = namespaceCUE, namespace("c"), namespace("of-cue")
+	landscape, violations := load(t, tree(files), ".", opts)
+	assert.Equal(t, []string{"z.yaml:4:3 Duplicate the object is declared already in b/a.cue:1:1"}, violations)
+	assert.Equal(t, []string{"Namespace a", "Namespace c", "Namespace of-cue"}, names(landscape), "in the order of folders and files")
+	assert.EqualValues(t, 1, used.Load())
+}
+
+// TestTimeForAllCUEFiles: the rest of the landscape is loaded.
+func TestTimeForAllCUEFiles(t *testing.T) {
+	fsys := tree(map[string]string{"landscape.yaml": bareConfig, "a.yaml": namespace("a"), "bad.cue": namespaceCUE, "b/good.cue": namespaceCUE})
+	landscape, violations := load(t, fsys, ".", Options{Evaluator: evaluatorFunc(endless), Limits: Limits{Evaluation: 100 * time.Millisecond}})
+	assert.Equal(t, []string{"bad.cue:1:1 Invalid the CUE files of the landscape took longer than 100ms together: this one was left out"}, violations)
+	assert.Equal(t, []string{"Namespace a", "Namespace of-cue"}, names(landscape))
+}
+
+func TestLoadEndsWithItsContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	fsys := tree(map[string]string{"landscape.yaml": bareConfig, "bad.cue": namespaceCUE})
+	defer time.AfterFunc(50*time.Millisecond, cancel).Stop()
+	started := time.Now()
+	_, _, err := LoadFS(ctx, fsys, ".", Options{Evaluator: evaluatorFunc(endless)})
+	require.ErrorIs(t, err, context.Canceled)
+	assert.Less(t, time.Since(started), 500*time.Millisecond)
+	_, _, err = LoadFS(ctx, tree(map[string]string{"landscape.yaml": bareConfig}), ".", Options{})
+	require.ErrorIs(t, err, context.Canceled, "also without CUE")
+	_, _, err = Parse(ctx, "a.cue", []byte(namespaceCUE), Options{})
+	require.ErrorIs(t, err, context.Canceled)
+}
+
+// TestEvaluatorThatFails is no finding about the files.
+func TestEvaluatorThatFails(t *testing.T) {
+	broken := errors.New("no processes left")
+	opts := Options{Evaluator: evaluatorFunc(func(context.Context, evaluation.Package) (evaluation.Result, error) {
+		return evaluation.Result{}, broken
+	})}
+	_, _, err := LoadFS(t.Context(), tree(map[string]string{"landscape.yaml": bareConfig, "a.cue": namespaceCUE}), ".", opts)
+	require.ErrorIs(t, err, broken)
+	_, _, err = Parse(t.Context(), "a.cue", []byte(namespaceCUE), opts)
+	require.ErrorContains(t, err, "reading a.cue: no processes left")
+}
+
+// TestLongLinesAreReadInTime: looking at each character once, not at all before it again.
+func TestLongLinesAreReadInTime(t *testing.T) {
+	for name, text := range map[string]string{
+		"flow": strings.Repeat("[", 200_000) + strings.Repeat("]", 200_000), "maps": strings.Repeat("{a: ", 100_000),
+		"dashes": strings.Repeat("- ", 500_000), "keys": strings.Repeat("? ", 500_000), "colons": strings.Repeat("a: ", 300_000), "text": strings.Repeat("a b ", 250_000),
+	} {
+		started := time.Now()
+		_, violations := parse(t, "a.yaml", text, Options{})
+		assert.NotEmpty(t, violations)
+		assert.Less(t, time.Since(started), 2*time.Second, name)
+	}
+}

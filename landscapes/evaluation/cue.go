@@ -1,0 +1,94 @@
+package evaluation
+
+import (
+	"strconv"
+	"strings"
+
+	"cuelang.org/go/cue/ast"
+	"cuelang.org/go/cue/build"
+	"cuelang.org/go/cue/cuecontext"
+	"cuelang.org/go/cue/parser"
+
+	"github.com/pergola-dev/pergola/schemas"
+)
+
+// PackageName gives the name in the package clause of a file; empty if there is none.
+func PackageName(file File) string {
+	syntax, err := parser.ParseFile(file.Name, file.Data, parser.PackageClauseOnly)
+	if err != nil {
+		return ""
+	}
+	return syntax.PackageName()
+}
+
+// evaluate gives the objects of a package.
+func evaluate(pkg Package) (result Result) {
+	r := newReader(pkg)
+	// The evaluator is known to panic on some broken input; that must not end a run over many files.
+	defer func() {
+		if recover() != nil {
+			result = failed(pkg, "the CUE evaluator failed on this package; simplify it")
+		}
+	}()
+	instance := build.NewContext().NewInstance("landscape", nil)
+	for _, file := range pkg.Files {
+		syntax, err := parser.ParseFile(file.Name, file.Data, parser.ParseComments)
+		if err != nil {
+			r.reportAll(file.Name, err)
+			return r.result
+		}
+		r.syntax = append(r.syntax, syntax)
+		if !r.checkImports(file.Name, syntax) {
+			return r.result
+		}
+		if err := instance.AddSyntax(syntax); err != nil {
+			r.reportAll(file.Name, err)
+			return r.result
+		}
+	}
+	if err := instance.Complete(); err != nil {
+		r.reportAll(pkg.Files[0].Name, err)
+		return r.result
+	}
+	value := cuecontext.New().BuildInstance(instance)
+	if err := value.Err(); err != nil {
+		r.reportAll(pkg.Files[0].Name, err)
+		return r.result
+	}
+	r.collect(value, place{line: 1, column: 1}, 0)
+	return r.result
+}
+
+// failed is the result of a package that cannot be evaluated as a whole.
+func failed(pkg Package, message string) Result {
+	return Result{Violations: []schemas.Violation{{
+		Severity: schemas.SeverityError, File: pkg.Files[0].Name, Line: 1, Column: 1,
+		Type: schemas.TypeInvalid, Rule: RuleCUE, Message: message,
+	}}}
+}
+
+// checkImports allows packages of the CUE standard library that compute, and nothing that reaches out.
+func (r *reader) checkImports(name string, file *ast.File) bool {
+	allowed := true
+	for spec := range file.ImportSpecs() {
+		importPath, err := strconv.Unquote(spec.Path.Value)
+		first, _, _ := strings.Cut(importPath, "/")
+		if err != nil || strings.Contains(first, ".") || first == "tool" {
+			at := spec.Pos().Position()
+			r.report(name, at.Line, at.Column, schemas.TypeForbidden, "%s must not be imported: declarations use the CUE standard library only", spec.Path.Value)
+			allowed = false
+		}
+	}
+	for _, declaration := range file.Decls {
+		attribute, ok := declaration.(*ast.Attribute)
+		if !ok {
+			continue
+		}
+		if key, _ := attribute.Split(); key == "extern" {
+			at := attribute.Pos().Position()
+			r.report(name, at.Line, at.Column, schemas.TypeForbidden, "@extern is not allowed: declarations do not read other files")
+			allowed = false
+		}
+	}
+	return allowed
+}

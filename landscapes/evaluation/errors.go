@@ -1,0 +1,112 @@
+package evaluation
+
+import (
+	"fmt"
+	"strings"
+
+	"cuelang.org/go/cue/ast"
+	"cuelang.org/go/cue/errors"
+	"cuelang.org/go/cue/token"
+
+	"github.com/pergola-dev/pergola/schemas"
+)
+
+// maxViolations bounds what is reported about one package.
+const maxViolations = 100
+
+func (r *reader) report(file string, line, column int, typ schemas.Type, format string, args ...any) {
+	r.result.Violations = append(r.result.Violations, schemas.Violation{
+		Severity: schemas.SeverityError, File: file, Line: line, Column: column, Type: typ, Rule: RuleCUE, Message: fmt.Sprintf(format, args...),
+	})
+}
+
+func (r *reader) reportAt(at place, typ schemas.Type, format string, args ...any) {
+	r.report(r.pkg.Files[at.file].Name, at.line, at.column, typ, format, args...)
+}
+
+// reportAll reports every error of an evaluation at its place.
+func (r *reader) reportAll(file string, err error) {
+	for _, e := range errors.Errors(err) {
+		if len(r.result.Violations) >= maxViolations {
+			return
+		}
+		name, line, column := file, 1, 1
+		for _, pos := range append(append([]token.Pos{e.Position()}, e.InputPositions()...), r.locate(e.Path())) {
+			if _, ours := r.index[pos.Filename()]; ours && pos.IsValid() {
+				name, line, column = pos.Filename(), pos.Line(), pos.Column()
+				break
+			}
+		}
+		where := ""
+		if steps := e.Path(); len(steps) > 0 {
+			where = strings.Join(steps, ".") + ": "
+		}
+		r.report(name, line, column, schemas.TypeInvalid, "%s%s", where, sentence(e))
+	}
+}
+
+// locate finds where a field, or the closest parent of it, is written: for errors that name a field without its place.
+func (r *reader) locate(path []string) token.Pos {
+	best := token.NoPos
+	for _, file := range r.syntax {
+		depth := 0
+		declarations := file.Decls
+		for depth < len(path) {
+			field := findField(declarations, path[depth])
+			if field == nil {
+				break
+			}
+			best, depth = field.Pos(), depth+1
+			inner, ok := field.Value.(*ast.StructLit)
+			if !ok {
+				break
+			}
+			declarations = inner.Elts
+		}
+		if depth > 0 {
+			return best
+		}
+	}
+	return best
+}
+
+func findField(declarations []ast.Decl, name string) *ast.Field {
+	for _, declaration := range declarations {
+		if field, ok := declaration.(*ast.Field); ok {
+			if label, _, err := ast.LabelName(field.Label); err == nil && label == strings.Trim(name, `"`) {
+				return field
+			}
+		}
+	}
+	return nil
+}
+
+// sentence says what is wrong without any value: CUE's own messages quote them, and a file may hold a Secret.
+func sentence(e errors.Error) string {
+	format, args := e.Msg()
+	text := fmt.Sprintf(format, args...)
+	for _, known := range []struct{ mark, sentence string }{
+		{"conflicting values", "two places give it different values, or one gives a type that the other does not allow"},
+		{"mismatched types", "it is of another type than is asked for"},
+		{"out of bound", "the value is outside of what a constraint allows"},
+		{"invalid value", "the value is outside of what a constraint allows"},
+		{"incomplete value", "it has no concrete value"},
+		{"field not allowed", "the field is not allowed by a definition it is checked against"},
+		{"structural cycle", "it contains itself without end"},
+		{"cycle", "it refers to itself"},
+		{"empty disjunction", "none of the alternatives fits"},
+		{"division by zero", "it divides by zero"},
+		{"maximum nesting depth", "it is nested too deep"},
+	} {
+		if strings.Contains(text, known.mark) {
+			return known.sentence
+		}
+	}
+	// These speak about names and syntax only.
+	for _, harmless := range []string{"reference ", "undefined field", "expected ", "import", "package ", "missing ", "unexpected ", "unreferenced ", "illegal "} {
+		if strings.HasPrefix(text, harmless) {
+			return text
+		}
+	}
+	return "CUE cannot evaluate this"
+}

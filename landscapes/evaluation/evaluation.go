@@ -1,0 +1,85 @@
+package evaluation
+
+import (
+	"context"
+
+	"github.com/pergola-dev/pergola/schemas"
+)
+
+// RuleCUE is the rule id of findings about CUE files.
+const RuleCUE = "landscape/cue"
+
+// Evaluator evaluates CUE packages. It is safe for concurrent use.
+type Evaluator interface {
+	// Evaluate gives the objects of a package and what is wrong with it. The error says that the package could not be
+	// evaluated for reasons that are not its own; it is ctx.Err() soon after ctx ended.
+	Evaluate(ctx context.Context, pkg Package) (Result, error)
+}
+
+// Package is the CUE files that are evaluated together: at least one. Other packages than CUE's own are not seen.
+type Package struct {
+	Files []File `json:"files"`
+	// Depth is the deepest nesting of values; default 64.
+	Depth int `json:"depth"`
+	// Values is the largest number of values in the objects of the package; default 200,000.
+	Values int `json:"values"`
+}
+
+// File is a CUE file; its name is used in places.
+type File struct {
+	Name string `json:"name"`
+	Data []byte `json:"data"`
+}
+
+// Result of a package. With an error among the violations, objects may be missing.
+type Result struct {
+	// Objects are values with apiVersion and kind, in the order of the package.
+	Objects []*Value `json:"objects,omitempty"`
+	// Violations are errors with their place; File is the name of a file of the package.
+	Violations []schemas.Violation `json:"violations,omitempty"`
+}
+
+// Kind tells what a Value is.
+type Kind string
+
+// The kinds of values. The content of all but maps and lists is text, so that nothing is lost on the way.
+const (
+	Map    Kind = "map"
+	List   Kind = "list"
+	String Kind = "string"
+	Int    Kind = "int"   // fits 64 bits
+	Float  Kind = "float" // fits 64 bits
+	Bool   Kind = "bool"
+	Null   Kind = "null"
+)
+
+// Value is a concrete value with the place where it is written.
+type Value struct {
+	Kind Kind `json:"k"`
+	// File is the index of the file in the package.
+	File   int               `json:"f,omitempty"`
+	Line   int               `json:"l,omitempty"`
+	Column int               `json:"c,omitempty"`
+	Text   string            `json:"t,omitempty"`
+	Fields map[string]*Value `json:"m,omitempty"`
+	Items  []*Value          `json:"i,omitempty"`
+}
+
+// InProcess evaluates in this process: for files that are trusted to end, and for tests. When ctx ends, what runs goes
+// on in the background, because nothing can stop it.
+type InProcess struct{}
+
+// Evaluate implements Evaluator.
+func (InProcess) Evaluate(ctx context.Context, pkg Package) (Result, error) {
+	if err := ctx.Err(); err != nil {
+		return Result{}, err
+	}
+	done := make(chan Result, 1)
+	go func() { done <- evaluate(pkg) }()
+	select {
+	case result := <-done:
+		return result, nil
+	case <-ctx.Done():
+		return Result{}, ctx.Err()
+	}
+}

@@ -1,0 +1,66 @@
+package evaluation
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"syscall"
+	"time"
+)
+
+// isolate puts a worker into a process group of its own, which the terminal does not signal, and lets it end with its
+// parent. Isolated, it has a network of its own, without any interface.
+func isolate(cmd *exec.Cmd, isolated bool) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	if !isolated {
+		return
+	}
+	// Only a user namespace gives a network namespace to those who are not root.
+	cmd.SysProcAttr.Cloneflags = syscall.CLONE_NEWUSER | syscall.CLONE_NEWNET
+	cmd.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getuid(), HostID: os.Getuid(), Size: 1}}
+	cmd.SysProcAttr.GidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getgid(), HostID: os.Getgid(), Size: 1}}
+}
+
+// limitProcess limits this process: memory, a little above what it is ended for otherwise, and no core dumps, which
+// would hold Secrets.
+func limitProcess(limits Limits) error {
+	memory := uint64(limits.Memory) + 256<<20
+	for _, limit := range []struct {
+		what     string
+		resource int
+		value    uint64
+	}{{"RLIMIT_DATA", syscall.RLIMIT_DATA, memory}, {"RLIMIT_CORE", syscall.RLIMIT_CORE, 0}} {
+		var now syscall.Rlimit
+		if err := syscall.Getrlimit(limit.resource, &now); err != nil {
+			return fmt.Errorf("%s: %w", limit.what, err)
+		}
+		value := min(limit.value, now.Max)
+		if err := syscall.Setrlimit(limit.resource, &syscall.Rlimit{Cur: value, Max: value}); err != nil {
+			return fmt.Errorf("%s: %w", limit.what, err)
+		}
+	}
+	// The Go runtime takes no notice of this signal unless it is asked to.
+	over := make(chan os.Signal, 1)
+	signal.Notify(over, syscall.SIGXCPU)
+	go func() {
+		<-over
+		os.Exit(1)
+	}()
+	return nil
+}
+
+// allowTime lets this process use so much more processor time: it ends even if its parent was stopped meanwhile.
+func allowTime(more time.Duration) error {
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		return err
+	}
+	used := time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+	var now syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_CPU, &now); err != nil {
+		return err
+	}
+	now.Cur = min(uint64((used+more)/time.Second)+1, now.Max)
+	return syscall.Setrlimit(syscall.RLIMIT_CPU, &now)
+}

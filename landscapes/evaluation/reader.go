@@ -1,0 +1,261 @@
+package evaluation
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"strconv"
+	"unicode/utf8"
+
+	"cuelang.org/go/cue"
+	"cuelang.org/go/cue/ast"
+
+	"github.com/pergola-dev/pergola/schemas"
+)
+
+// maxText bounds the text of all values of a package, in bytes.
+const maxText = 16 << 20
+
+// reader collects the objects of an evaluated package.
+type reader struct {
+	pkg    Package
+	index  map[string]int // of the files, by name
+	syntax []*ast.File
+	result Result
+	values int
+	text   int
+	// stopped is set when a limit is reached: nothing more is read then.
+	stopped bool
+}
+
+// place is where a value is written: index of the file, line and column.
+type place struct{ file, line, column int }
+
+func newReader(pkg Package) *reader {
+	pkg.Depth, pkg.Values = cmp.Or(pkg.Depth, 64), cmp.Or(pkg.Values, 200_000)
+	r := &reader{pkg: pkg, index: make(map[string]int, len(pkg.Files))}
+	for i, file := range pkg.Files {
+		r.index[file.Name] = i
+	}
+	return r
+}
+
+// placeOf gives the place of a value; a value without a place in the package has that of its parent.
+func (r *reader) placeOf(value cue.Value, parent place) place {
+	if pos := value.Pos(); pos.IsValid() {
+		if file, ours := r.index[pos.Filename()]; ours {
+			return place{file, pos.Line(), pos.Column()}
+		}
+	}
+	return parent
+}
+
+// child is a field of a struct or an item of a list.
+type child struct {
+	value cue.Value
+	at    place
+}
+
+// collect takes an object, or looks for objects in fields and items, at any depth. It is false if there is none, so
+// that the caller reports the outermost field that declares nothing: a misspelt kind must not remove an object
+// silently. Hidden fields, definitions and what is empty hide nothing, and are passed over.
+func (r *reader) collect(value cue.Value, parent place, depth int) bool {
+	at := r.placeOf(value, parent)
+	if r.stopped {
+		return true
+	}
+	if depth > r.pkg.Depth {
+		r.stop(at, "values are nested more than %d deep", r.pkg.Depth)
+		return true
+	}
+	if err := value.Err(); err != nil {
+		r.reportAll(r.pkg.Files[at.file].Name, err)
+		return true
+	}
+	kind := value.IncompleteKind()
+	if kind == cue.StructKind {
+		switch hasVersion, hasKind := has(value, "apiVersion"), has(value, "kind"); {
+		case hasVersion && hasKind:
+			r.take(value, at)
+			return true
+		case hasVersion:
+			r.reportAt(at, schemas.TypeRequired, "this is no declaration: it has an apiVersion but no kind%s", hint(value))
+			return true
+		case hasKind:
+			r.reportAt(at, schemas.TypeRequired, "this is no declaration: it has a kind but no apiVersion%s", hint(value))
+			return true
+		}
+	}
+	children, ok := r.children(value, kind, at)
+	if !ok {
+		if depth == 0 {
+			r.reportAt(at, schemas.TypeRequired, "the file holds a plain value and no declaration")
+		}
+		return false
+	}
+	found := len(children) == 0
+	var barren []child
+	for _, c := range children {
+		if r.collect(c.value, c.at, depth+1) {
+			found = true
+		} else {
+			barren = append(barren, c)
+		}
+	}
+	if !found && depth > 0 {
+		return false
+	}
+	for _, c := range barren {
+		r.reportAt(c.at, schemas.TypeRequired, "this is no declaration: it has no apiVersion and kind, and nothing in it has%s; names of helpers begin with _ or #", hint(c.value))
+	}
+	return true
+}
+
+// children gives the parts of a struct or list; false for other values and for those that cannot be read, which are reported.
+func (r *reader) children(value cue.Value, kind cue.Kind, at place) ([]child, bool) {
+	var children []child
+	switch kind {
+	case cue.StructKind:
+		fields, err := value.Fields()
+		if err != nil {
+			r.reportAll(r.pkg.Files[at.file].Name, err)
+			return nil, true
+		}
+		for fields.Next() {
+			children = append(children, child{fields.Value(), r.placeOf(fields.Value(), at)})
+		}
+	case cue.ListKind:
+		items, err := value.List()
+		if err != nil {
+			r.reportAll(r.pkg.Files[at.file].Name, err)
+			return nil, true
+		}
+		for items.Next() {
+			children = append(children, child{items.Value(), r.placeOf(items.Value(), at)})
+		}
+	default:
+		return nil, false
+	}
+	return children, true
+}
+
+func has(value cue.Value, field string) bool {
+	return value.LookupPath(cue.MakePath(cue.Str(field))).Exists()
+}
+
+// hint names the field that looks like a misspelt one.
+func hint(value cue.Value) string {
+	fields, err := value.Fields()
+	if err != nil {
+		return ""
+	}
+	for fields.Next() {
+		name := fields.Selector().Unquoted()
+		if better := schemas.Suggest(name, []string{"apiVersion", "kind"}); better != "" && better != name {
+			return fmt.Sprintf(": did you mean %s instead of %s?", better, name)
+		}
+	}
+	return ""
+}
+
+func (r *reader) take(value cue.Value, at place) {
+	if err := value.Validate(cue.Concrete(true), cue.Final()); err != nil {
+		r.reportAll(r.pkg.Files[at.file].Name, err)
+		return
+	}
+	before := len(r.result.Violations)
+	object := r.content(value, at, 0)
+	if len(r.result.Violations) == before {
+		r.result.Objects = append(r.result.Objects, object)
+	}
+}
+
+func (r *reader) stop(at place, format string, args ...any) {
+	if !r.stopped {
+		r.stopped = true
+		r.reportAt(at, schemas.TypeTooMany, format, args...)
+	}
+}
+
+// content gives a concrete value with its parts.
+func (r *reader) content(value cue.Value, parent place, depth int) *Value {
+	at := r.placeOf(value, parent)
+	result := &Value{Kind: Null, File: at.file, Line: at.line, Column: at.column}
+	if chosen, ok := value.Default(); ok {
+		value = chosen
+	}
+	r.values++
+	switch {
+	case r.stopped:
+		return result
+	case r.values > r.pkg.Values:
+		r.stop(at, "the package has more than %d values", r.pkg.Values)
+		return result
+	case depth > r.pkg.Depth:
+		r.stop(at, "values are nested more than %d deep", r.pkg.Depth)
+		return result
+	}
+	switch kind := value.Kind(); kind {
+	case cue.StructKind:
+		result.Kind, result.Fields = Map, map[string]*Value{}
+		fields, err := value.Fields()
+		if err != nil {
+			r.reportAll(r.pkg.Files[at.file].Name, err)
+			return result
+		}
+		for fields.Next() {
+			name := fields.Selector().Unquoted()
+			r.count(at, name)
+			result.Fields[name] = r.content(fields.Value(), at, depth+1)
+		}
+	case cue.ListKind:
+		result.Kind = List
+		children, _ := r.children(value, kind, at)
+		for _, c := range children {
+			result.Items = append(result.Items, r.content(c.value, at, depth+1))
+		}
+	default:
+		result.Kind, result.Text = r.scalar(value, at)
+		r.count(at, result.Text)
+	}
+	return result
+}
+
+// count adds text to what the package has.
+func (r *reader) count(at place, text string) {
+	if r.text += len(text); r.text > maxText {
+		r.stop(at, "the values of the package have more than %d MiB of text", maxText>>20)
+	}
+}
+
+// scalar gives the kind and text of a plain value.
+func (r *reader) scalar(value cue.Value, at place) (Kind, string) {
+	switch value.Kind() {
+	case cue.IntKind:
+		if number, err := value.Int64(); err == nil {
+			return Int, strconv.FormatInt(number, 10)
+		}
+		r.reportAt(at, schemas.TypeInvalid, "the value is not a number that fits 64 bits")
+	case cue.FloatKind, cue.NumberKind:
+		if number, err := value.Float64(); err == nil && !math.IsInf(number, 0) {
+			return Float, strconv.FormatFloat(number, 'g', -1, 64)
+		}
+		r.reportAt(at, schemas.TypeInvalid, "the value is not a number that fits 64 bits")
+	case cue.BoolKind:
+		truth, _ := value.Bool()
+		return Bool, strconv.FormatBool(truth)
+	case cue.StringKind:
+		text, _ := value.String()
+		return String, text
+	case cue.BytesKind:
+		data, _ := value.Bytes()
+		if utf8.Valid(data) {
+			return String, string(data)
+		}
+		r.reportAt(at, schemas.TypeInvalid, "the value holds bytes that are no text; write them as base64")
+	case cue.NullKind:
+	default:
+		r.reportAt(at, schemas.TypeInvalid, "the value has no concrete form")
+	}
+	return Null, ""
+}

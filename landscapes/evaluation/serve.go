@@ -1,0 +1,58 @@
+package evaluation
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime/debug"
+	"runtime/metrics"
+	"time"
+)
+
+// exitMemory is the exit code of a worker that needed too much memory.
+const exitMemory = 77
+
+// Serve is the worker's side: it evaluates the packages that a Pool sends to in, and answers on out, until in ends. It
+// limits the process it runs in and exits it when a limit is reached, so nothing else may run there.
+func Serve(in io.Reader, out io.Writer) error {
+	var limits Limits
+	if err := readMessage(in, &limits); err != nil {
+		return fmt.Errorf("reading the limits of the worker: %w", err)
+	}
+	if err := limitProcess(limits); err != nil {
+		return fmt.Errorf("limiting the worker: %w", err)
+	}
+	// Collecting garbage harder before the limit leaves more room for what is really needed.
+	debug.SetMemoryLimit(limits.Memory / 8 * 7)
+	go watchMemory(limits.Memory)
+	if err := writeMessage(out, "ready"); err != nil {
+		return err
+	}
+	for {
+		var pkg Package
+		if err := readMessage(in, &pkg); errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		if err := allowTime(2 * limits.Timeout); err != nil {
+			return fmt.Errorf("limiting the time of the worker: %w", err)
+		}
+		if err := writeMessage(out, evaluate(pkg)); err != nil {
+			return err
+		}
+	}
+}
+
+// watchMemory ends the process when it holds more memory than it may. What the operating system enforces comes later,
+// and with a message that speaks of something else.
+func watchMemory(limit int64) {
+	samples := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
+	for range time.Tick(10 * time.Millisecond) {
+		metrics.Read(samples)
+		if held := samples[0].Value.Uint64() - samples[1].Value.Uint64(); held > uint64(limit) {
+			os.Exit(exitMemory)
+		}
+	}
+}

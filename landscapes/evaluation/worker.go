@@ -1,0 +1,168 @@
+package evaluation
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"time"
+)
+
+// startTime is how long a worker may take until it is ready.
+const startTime = 20 * time.Second
+
+// ending says why a worker ended.
+type ending int
+
+const (
+	endedOtherwise ending = iota
+	endedByMemory
+)
+
+// worker is a process that evaluates one package at a time.
+type worker struct {
+	cmd    *exec.Cmd
+	in     *os.File // we write
+	out    *os.File // we read
+	stderr *head
+	// done is closed when the process is gone.
+	done chan struct{}
+
+	packages, bytes int
+}
+
+// startWorker runs the program and waits until it is ready. It gets no environment: no kubeconfig, no keys, no proxy.
+func startWorker(ctx context.Context, isolated bool, limits Limits, program string, args []string) (*worker, error) {
+	w := &worker{cmd: exec.Command(program, args...), stderr: &head{limit: 4096}, done: make(chan struct{})}
+	w.cmd.Dir = os.TempDir()
+	w.cmd.Env = []string{"GOTRACEBACK=none", "GOMAXPROCS=2"}
+	w.cmd.Stderr = w.stderr
+	w.cmd.WaitDelay = time.Second
+	isolate(w.cmd, isolated)
+	if err := w.launch(); err != nil {
+		return nil, err
+	}
+	starting, cancel := context.WithTimeout(ctx, startTime)
+	defer cancel()
+	defer context.AfterFunc(starting, w.kill)()
+	var ready string
+	err := writeMessage(w.in, limits)
+	if err == nil {
+		err = readMessage(w.out, &ready)
+	}
+	if err != nil {
+		w.end()
+		return nil, errors.Join(fmt.Errorf("the worker did not start: %w", err), starting.Err(), w.words())
+	}
+	return w, nil
+}
+
+// launch starts the process from a thread that stays while it runs: the signal by which the operating system ends the
+// worker together with its parent is sent at the end of the thread that started it.
+func (w *worker) launch() error {
+	childIn, in, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	out, childOut, err := os.Pipe()
+	if err != nil {
+		return errors.Join(err, childIn.Close(), in.Close())
+	}
+	w.in, w.out, w.cmd.Stdin, w.cmd.Stdout = in, out, childIn, childOut
+	started := make(chan error)
+	go func() {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		err := w.cmd.Start()
+		started <- err
+		if err == nil {
+			_ = w.cmd.Wait()
+			close(w.done)
+		}
+	}()
+	err = <-started
+	_, _ = childIn.Close(), childOut.Close()
+	if err != nil {
+		_, _ = in.Close(), out.Close()
+	}
+	return err
+}
+
+// evaluate sends a package and waits for the result. The worker is not usable any more after an error.
+func (w *worker) evaluate(ctx context.Context, pkg Package) (Result, error) {
+	defer context.AfterFunc(ctx, w.kill)()
+	w.packages++
+	for _, file := range pkg.Files {
+		w.bytes += len(file.Data)
+	}
+	var result Result
+	if err := writeMessage(w.in, pkg); err != nil {
+		return Result{}, err
+	}
+	if err := readMessage(w.out, &result); err != nil {
+		return Result{}, err
+	}
+	return result, nil
+}
+
+func (w *worker) lives() bool {
+	select {
+	case <-w.done:
+		return false
+	default:
+		return true
+	}
+}
+
+// kill ends the process; a worker has no children.
+func (w *worker) kill() { _ = w.cmd.Process.Kill() }
+
+// end ends the process, if it still runs, and says why it ended if it did so by itself.
+func (w *worker) end() ending {
+	// Without input a worker ends by itself, if it did not already.
+	_, _ = w.in.Close(), w.out.Close()
+	select {
+	case <-w.done:
+	case <-time.After(100 * time.Millisecond):
+		w.kill()
+		<-w.done
+	}
+	text := w.stderr.String()
+	if w.cmd.ProcessState.ExitCode() == exitMemory {
+		return endedByMemory
+	}
+	// Words of the Go runtime, of the operating system, and of the race detector.
+	for _, words := range []string{"out of memory", "cannot allocate memory", "failed to allocate"} {
+		if strings.Contains(text, words) {
+			return endedByMemory
+		}
+	}
+	return endedOtherwise
+}
+
+// words are the first line that a worker that did not start has written.
+func (w *worker) words() error {
+	line, _, _ := strings.Cut(strings.TrimSpace(w.stderr.String()), "\n")
+	if line == "" {
+		return nil
+	}
+	return errors.New(line)
+}
+
+// head keeps the beginning of what is written to it.
+type head struct {
+	buffer bytes.Buffer
+	limit  int
+}
+
+func (h *head) Write(data []byte) (int, error) {
+	h.buffer.Write(data[:min(len(data), h.limit-h.buffer.Len())])
+	return len(data), nil
+}
+
+// String may be called when the process is gone.
+func (h *head) String() string { return h.buffer.String() }

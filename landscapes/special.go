@@ -1,0 +1,137 @@
+package landscapes
+
+import (
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/pergola-dev/pergola/schemas"
+)
+
+// The folders at the top of a landscape that hold no declarations.
+const (
+	overlayFolder   = "components" // overlays of components
+	operationFolder = "operations" // reserved for one-shot operations
+	goldenFolder    = "golden"     // the recorded render
+)
+
+// specialFolders are those folders of a landscape, by their path in the repository.
+func (l *loader) specialFolders(folder string, isLandscape bool) []string {
+	if !isLandscape {
+		return nil
+	}
+	return []string{path.Join(folder, overlayFolder), path.Join(folder, operationFolder), path.Join(folder, goldenFolder)}
+}
+
+// readSpecialFolders records overlays and reports what the special folders must not hold.
+func (l *layer) readSpecialFolders() {
+	for _, folder := range l.specialFolders(l.folder, true) {
+		info, err := fs.Lstat(l.fs, folder)
+		switch {
+		case err != nil: // there is none
+		case info.Mode()&fs.ModeSymlink != 0:
+			l.report(folder, 0, 0, "landscape/link", schemas.TypeForbidden, "is a symbolic link: %s must be a folder of the landscape itself; to share it, put it into a folder that is listed in spec.layers", path.Base(folder))
+		case !info.IsDir():
+			l.report(folder, 0, 0, "landscape/file", schemas.TypeInvalid, "must be a folder: the name is reserved")
+		case path.Base(folder) == overlayFolder:
+			l.readOverlays(folder)
+		case path.Base(folder) == operationFolder:
+			l.refuseOperations(folder)
+		default:
+			l.checkTree(folder, 0)
+		}
+	}
+}
+
+// refuseOperations reports files that ask for what this version does not do, so that nobody waits for it.
+func (l *layer) refuseOperations(folder string) {
+	for _, entry := range l.entries(folder) {
+		if !isAside(entry.Name()) {
+			l.report(path.Join(folder, entry.Name()), 0, 0, "landscape/operation", schemas.TypeNotSupported,
+				"operations are not executed by this version; remove the file, and annotate the object in its cluster with gardener.cloud/operation instead")
+		}
+	}
+}
+
+// isAside tells whether a file beside those that count is for people only.
+func isAside(name string) bool { return strings.HasPrefix(name, ".") || path.Ext(name) == ".md" }
+
+func (l *layer) readOverlays(components string) {
+	for _, owner := range l.subfolders(components) {
+		if !slices.Contains([]string{"garden", "seed", "shoot"}, owner) {
+			l.report(path.Join(components, owner), 0, 0, "landscape/overlay", schemas.TypeNotSupported, "%q owns no components; overlays are in components/garden, components/seed or components/shoot", owner)
+			continue
+		}
+		for _, component := range l.subfolders(path.Join(components, owner)) {
+			folder := path.Join(components, owner, component)
+			l.checkTree(folder, 0)
+			info, err := fs.Lstat(l.fs, path.Join(folder, "kustomization.yaml"))
+			if err != nil {
+				l.report(folder, 0, 0, "landscape/overlay", schemas.TypeRequired, "the overlay has no file kustomization.yaml")
+			}
+			if err == nil && info.Mode().IsRegular() {
+				l.landscape.Overlays = append(l.landscape.Overlays, Overlay{Owner: owner, Component: component, Path: folder, Layer: l.layerName(l.folder)})
+			}
+		}
+	}
+}
+
+// subfolders gives the folders in a folder that holds nothing else.
+func (l *layer) subfolders(folder string) []string {
+	var names []string
+	for _, entry := range l.entries(folder) {
+		name := path.Join(folder, entry.Name())
+		switch {
+		case entry.Type()&fs.ModeSymlink != 0:
+			l.report(name, 0, 0, "landscape/link", schemas.TypeForbidden, "is a symbolic link: overlays must be folders of the landscape itself")
+		case isAside(entry.Name()):
+		case entry.IsDir():
+			names = append(names, entry.Name())
+		default:
+			l.report(name, 0, 0, "landscape/overlay", schemas.TypeInvalid, "is no overlay: overlays are folders components/OWNER/COMPONENT with a kustomization.yaml")
+		}
+	}
+	return names
+}
+
+func (l *layer) entries(folder string) []fs.DirEntry {
+	entries, err := fs.ReadDir(l.fs, folder)
+	if err != nil {
+		l.report(folder, 0, 0, "landscape/file", schemas.TypeInvalid, "the folder cannot be read: %s", reason(err))
+	}
+	return entries
+}
+
+// checkTree looks for links that lead out, and for what is no file, in a folder whose files are read by others.
+func (l *layer) checkTree(folder string, depth int) {
+	if depth > l.limits.Depth {
+		l.report(folder, 0, 0, "landscape/limits", schemas.TypeTooMany, "folders are nested more than %d deep", l.limits.Depth)
+		return
+	}
+	for _, entry := range l.entries(folder) {
+		name := path.Join(folder, entry.Name())
+		switch {
+		case entry.Type()&fs.ModeSymlink != 0:
+			l.checkLink(name)
+		case entry.IsDir():
+			l.checkTree(name, depth+1)
+		case !entry.Type().IsRegular():
+			l.reportIrregular(name, entry.Type())
+		}
+	}
+}
+
+// reportNested warns of landscapes inside this one: nothing below their folders is read, unless they are layers. Folders
+// beside the landscape, in a layer that holds it, are other landscapes as a matter of course.
+func (l *loader) reportNested() {
+	for _, folder := range l.nested {
+		if l.done[folder] {
+			continue
+		}
+		name := path.Join(folder, configFile)
+		l.report(name, 1, 1, "landscape/nested", schemas.TypeForbidden,
+			"the folder is a landscape of its own, and no part of this one; if it should be, list it in spec.layers, or remove its %s", configFile)
+		l.violations[len(l.violations)-1].Severity = schemas.SeverityWarning
+	}
+}

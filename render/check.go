@@ -1,0 +1,192 @@
+package render
+
+import (
+	"fmt"
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/Masterminds/semver/v3"
+
+	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
+	"github.com/pergola-dev/pergola/components"
+	"github.com/pergola-dev/pergola/landscapes"
+	"github.com/pergola-dev/pergola/schemas"
+)
+
+// CheckLandscape finds what a landscape asks of the catalogue and cannot have: another version of it, components and
+// images it does not know, overlays that are broken or match nothing, recorded facts about nobody, Shoots without their
+// Seed or Project, and Seeds named as another cluster. Only components with overlays are rendered.
+// Files are relative to the landscape.
+func CheckLandscape(catalogue fs.FS, l *landscapes.Landscape) []schemas.Violation {
+	c := landscapeCheck{catalogue: catalogue, landscape: l}
+	c.seeds()
+	inputs, err := owners(l)
+	c.add(findingsIn(err)...)
+	if c.version() {
+		c.components()
+		c.images()
+		c.overlays(inputs)
+	}
+	return sortedViolations(c.out)
+}
+
+type landscapeCheck struct {
+	catalogue fs.FS
+	landscape *landscapes.Landscape
+	out       []schemas.Violation
+}
+
+func (c *landscapeCheck) add(list ...finding) {
+	for _, f := range list {
+		if f.rule != "" {
+			c.out = append(c.out, f.violation())
+		}
+	}
+}
+
+// config reports a field of landscape.yaml.
+func (c *landscapeCheck) config(field, rule string, kind schemas.Type, format string, args ...any) {
+	c.add(finding{
+		Position: configPosition(c.landscape, field), field: field, kind: kind, rule: rule, message: fmt.Sprintf(format, args...),
+		object: identity{kind: "Landscape", name: c.landscape.Config.Name},
+	})
+}
+
+// version refuses a landscape that is written for another catalogue than the one in this program: its render would be one
+// that nobody has reviewed. A landscape that names none gets the one there is.
+func (c *landscapeCheck) version() bool {
+	pinned := c.landscape.Config.Spec.Catalogue
+	if pinned == nil || strings.TrimPrefix(pinned.Version, "v") == components.Version {
+		return true
+	}
+	c.config("spec.catalogue.version", ruleCatalogue, schemas.TypeNotSupported,
+		"the landscape is written for catalogue %s, and this program has %s: use the program of that version, or set %s and review what it changes (golden --update, then git diff)",
+		strings.TrimPrefix(pinned.Version, "v"), components.Version, components.Version)
+	return false
+}
+
+// components finds settings and overlays of components that do not exist: most likely misspelt.
+func (c *landscapeCheck) components() {
+	for _, owner := range slices.Sorted(maps.Keys(c.landscape.Config.Spec.Components)) {
+		if !slices.Contains([]landscapev1alpha1.Owner{landscapev1alpha1.OwnerGarden, landscapev1alpha1.OwnerSeed, landscapev1alpha1.OwnerShoot}, owner) {
+			continue // the schema says so
+		}
+		for _, name := range sortedKeys(c.landscape.Config.Spec.Components[owner]) {
+			if component := path.Join(string(owner), name); !isComponent(c.catalogue, component) {
+				c.config(fmt.Sprintf("spec.components.%s.%s", owner, name), ruleCatalogue, schemas.TypeNotSupported, "%s", c.noComponent(component))
+			}
+		}
+	}
+	for _, overlay := range c.landscape.Overlays {
+		component := path.Join(overlay.Owner, overlay.Component)
+		if !isComponent(c.catalogue, component) {
+			file := path.Join(overlay.Layer, "components", component, "kustomization.yaml")
+			c.add(finding{Position: schemas.Position{File: file, Line: 1, Column: 1}, kind: schemas.TypeNotSupported, rule: ruleOverlay, message: c.noComponent(component)})
+		}
+	}
+}
+
+func (c *landscapeCheck) noComponent(component string) string {
+	dirs, err := componentDirs(c.catalogue, path.Dir(component))
+	if err != nil || len(dirs) == 0 {
+		return fmt.Sprintf("no component %s in the catalogue", component)
+	}
+	names := make([]string, 0, len(dirs))
+	for _, dir := range dirs {
+		names = append(names, path.Base(dir))
+	}
+	if guess := schemas.Suggest(path.Base(component), names); guess != "" {
+		return fmt.Sprintf("no component %s in the catalogue; did you mean %s/%s?", component, path.Dir(component), guess)
+	}
+	return fmt.Sprintf("no component %s in the catalogue, which has %s", component, strings.Join(dirs, ", "))
+}
+
+// images finds overrides of images that the image vector does not have.
+func (c *landscapeCheck) images() {
+	overrides := c.landscape.Config.Spec.Images
+	if len(overrides) == 0 {
+		return
+	}
+	names, err := imageNames(c.catalogue)
+	if err != nil {
+		return // rendering says it; the landscape is not to blame
+	}
+	for i, image := range overrides {
+		field := fmt.Sprintf("spec.images[%d]", i)
+		if !slices.Contains(names, image.Name) {
+			hint := ", which has " + strings.Join(names, ", ")
+			if guess := schemas.Suggest(image.Name, names); guess != "" {
+				hint = fmt.Sprintf("; did you mean %q?", guess)
+			}
+			c.config(field+".name", ruleImage, schemas.TypeNotSupported, "no image %q in %s%s", image.Name, cataloguePath(ImageVectorFile), hint)
+		}
+		if image.Version != "" {
+			if _, err := semver.NewConstraint(image.Version); err != nil {
+				c.config(field+".version", ruleImage, schemas.TypeInvalid, "%q is no range of versions such as >= 1.33", image.Version)
+			}
+		}
+	}
+}
+
+// seeds refuses names that the other clusters have: paths of a render, kubeconfigs and inventories are by name of the cluster.
+func (c *landscapeCheck) seeds() {
+	for i := range c.landscape.Declarations {
+		d := &c.landscape.Declarations[i]
+		name := d.Object.GetName()
+		if d.Object.GetKind() == "Seed" && (name == ClusterRuntime || name == ClusterVirtual || name == ClusterShoot) {
+			c.add(declaredFinding(d, "metadata.name", ruleCluster,
+				fmt.Sprintf("a Seed cannot be named %s: that is the name of another cluster of the landscape, in --kubeconfig %s=PATH and in paths of the render", name, name)))
+		}
+	}
+}
+
+// declaredFinding is about a field of a declaration.
+func declaredFinding(d *landscapes.Declaration, field, rule, message string) finding {
+	return finding{
+		Position: d.Position(field), field: field, kind: schemas.TypeInvalid, rule: rule, message: message,
+		object: identity{d.Object.GetKind(), d.Object.GetNamespace(), d.Object.GetName()},
+	}
+}
+
+// overlays checks every overlay by itself, and then on the components of all owners until each of its parts has matched.
+func (c *landscapeCheck) overlays(inputs []Input) {
+	opts := landscapeOptions(c.catalogue, c.landscape)
+	var sound []Overlay
+	opts.probes = map[string]*overlayProbe{}
+	for _, overlay := range opts.Overlays {
+		_, _, err := overlay.read()
+		c.add(findingsIn(err)...)
+		if err == nil {
+			sound = append(sound, overlay)
+			opts.probes[overlay.Name] = &overlayProbe{overlay: overlay}
+		}
+	}
+	opts.Overlays = sound
+	for _, in := range inputs {
+		opts.Only = nil
+		for _, overlay := range sound {
+			if path.Dir(overlay.Component) == in.Owner.Kind && !opts.probes[overlay.Name].complete() {
+				opts.Only = append(opts.Only, overlay.Component)
+			}
+		}
+		for _, component := range sortedKeys(opts.Enabled) {
+			if path.Dir(component) == in.Owner.Kind && opts.Enabled[component] {
+				opts.Only = append(opts.Only, component)
+			}
+		}
+		if len(opts.Only) > 0 {
+			slices.Sort(opts.Only)
+			_, err := Render(in, opts)
+			c.add(findingsIn(err)...)
+		}
+	}
+	for _, overlay := range sound {
+		for _, f := range opts.probes[overlay.Name].findings() {
+			f.rule = ruleOverlay
+			c.add(f)
+		}
+	}
+}

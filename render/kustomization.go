@@ -1,0 +1,243 @@
+package render
+
+import (
+	"fmt"
+	"path"
+	"reflect"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/kustomize/api/types"
+	"sigs.k8s.io/kustomize/kyaml/filesys"
+
+	"github.com/pergola-dev/pergola/schemas"
+)
+
+// kustomization is a kustomization.yaml with the places of its fields.
+type kustomization struct {
+	types.Kustomization
+	yamlFile
+	// path is the file in the file system of the build.
+	path string
+	// aimed are the patches in the place of those that are written, see aim.
+	aimed []patch
+}
+
+func (k kustomization) dir() string { return path.Dir(k.path) }
+
+func (k kustomization) finding(field string, kind schemas.Type, format string, args ...any) finding {
+	return finding{Position: k.position(field), field: field, kind: kind, message: fmt.Sprintf(format, args...)}
+}
+
+// kustomizationCheck finds what is wrong in the kustomizations of a folder before krusty builds it: krusty says one thing
+// at a time, knows no lines, and would run git and HTTP for what looks remote.
+type kustomizationCheck struct {
+	files filesys.FileSystem
+	// root bounds what may be read.
+	root string
+	// place is a path for people.
+	place func(string) string
+	// isOverlay refuses what an overlay must not have.
+	isOverlay bool
+
+	out  findings
+	seen map[string]bool
+}
+
+// folder checks the kustomization of a folder and those it builds on.
+func (c *kustomizationCheck) folder(dir string) {
+	if c.seen[dir] {
+		return
+	}
+	if c.seen == nil {
+		c.seen = map[string]bool{}
+	}
+	c.seen[dir] = true
+	file := kustomizationIn(c.files, dir)
+	if file == "" {
+		c.out = append(c.out, finding{Position: schemas.Position{File: c.place(dir)}, kind: schemas.TypeRequired, message: "the folder has no kustomization.yaml"})
+		return
+	}
+	k, found := readKustomization(c.files, file, c.place)
+	c.out = append(c.out, found...)
+	if len(found) > 0 {
+		return
+	}
+	c.refuse(k)
+	for _, ref := range fileRefs(k) {
+		c.reference(k, ref)
+	}
+	_, found = patchesOf(c.files, k, c.place)
+	c.out = append(c.out, found...)
+	_, found = replacementsOf(c.files, k, c.place)
+	c.out = append(c.out, found...)
+}
+
+// kustomizationIn is the file of a folder that krusty reads, empty when there is none.
+func kustomizationIn(files filesys.FileSystem, dir string) string {
+	for _, name := range []string{"kustomization.yaml", "kustomization.yml", "Kustomization"} {
+		if file := path.Join(dir, name); files.Exists(file) && !files.IsDir(file) {
+			return file
+		}
+	}
+	return ""
+}
+
+func readKustomization(files filesys.FileSystem, file string, place func(string) string) (kustomization, findings) {
+	k := kustomization{path: file}
+	data, err := files.ReadFile(file)
+	if err != nil {
+		return k, findings{{Position: schemas.Position{File: place(file)}, kind: schemas.TypeInvalid, message: "cannot be read"}}
+	}
+	if k.yamlFile, err = readYAMLFile(place(file), data); err != nil {
+		return k, findingsIn(err)
+	}
+	if found := k.checkShape(reflect.TypeFor[types.Kustomization]()); len(found) > 0 {
+		return k, found
+	}
+	if err := k.Unmarshal(data); err != nil {
+		return k, findings{k.finding("", schemas.TypeInvalid, "%s", firstLine(err.Error()))}
+	}
+	k.FixKustomization()
+	for _, text := range k.EnforceFields() {
+		field, _, _ := strings.Cut(text, " ")
+		return k, findings{k.finding(field, schemas.TypeNotSupported, "%s", text)}
+	}
+	return k, nil
+}
+
+func firstLine(text string) string {
+	line, _, _ := strings.Cut(text, "\n")
+	return line
+}
+
+// refuse rejects what krusty would fetch or execute, and what has no place in a landscape.
+func (c *kustomizationCheck) refuse(k kustomization) {
+	const (
+		helm   = "Helm is not run here: a component of the catalogue takes a chart by source.helm"
+		plugin = "generators, transformers and validators are plugins and not run here"
+	)
+	for _, refused := range []struct {
+		field   string
+		given   bool
+		message string
+	}{
+		{"helmCharts", len(k.HelmCharts) > 0, helm},
+		{"helmChartInflationGenerator", len(k.HelmChartInflationGenerator) > 0, helm},
+		{"helmGlobals", k.HelmGlobals != nil, helm},
+		{"generators", len(k.Generators) > 0, plugin},
+		{"transformers", len(k.Transformers) > 0, plugin},
+		{"validators", len(k.Validators) > 0, plugin},
+	} {
+		if refused.given {
+			c.out = append(c.out, k.finding(refused.field, schemas.TypeForbidden, "%s", refused.message))
+		}
+	}
+	if c.isOverlay && len(k.SecretGenerator) > 0 {
+		c.out = append(c.out, k.finding("secretGenerator", schemas.TypeForbidden,
+			"a render is readable for everyone: declare the Secret in the landscape, encrypted with SOPS, and refer to it"))
+	}
+}
+
+// fileRef is a field of a kustomization that names a file or folder.
+type fileRef struct {
+	field, path string
+	// folders says that it may be a folder with a kustomization; objects that it is a file of objects.
+	folders, objects bool
+}
+
+// fileRefs collects every field of a kustomization that krusty reads a file or folder by, except patches and replacements.
+func fileRefs(k kustomization) []fileRef {
+	var out []fileRef
+	list := func(field string, paths []string, folders, objects bool) {
+		for i, p := range paths {
+			out = append(out, fileRef{field: fmt.Sprintf("%s[%d]", field, i), path: p, folders: folders, objects: objects})
+		}
+	}
+	resources := k.Resources
+	if bases := k.node("bases"); bases != nil {
+		// They were put behind the resources; their place is another one.
+		at := max(0, len(resources)-len(bases.Content))
+		list("bases", resources[at:], true, false)
+		resources = resources[:at]
+	}
+	list("resources", resources, true, true)
+	list("components", k.Components, true, false)
+	list("crds", k.Crds, false, false)
+	list("configurations", k.Configurations, false, false)
+	if p := k.OpenAPI["path"]; p != "" {
+		out = append(out, fileRef{field: "openapi.path", path: p})
+	}
+	generator := func(field string, i int, sources types.KvPairSources) {
+		files := slices.Clone(sources.FileSources)
+		for j, f := range files {
+			if _, p, named := strings.Cut(f, "="); named {
+				files[j] = p
+			}
+		}
+		list(fmt.Sprintf("%s[%d].files", field, i), files, false, false)
+		list(fmt.Sprintf("%s[%d].envs", field, i), sources.EnvSources, false, false)
+		if sources.EnvSource != "" {
+			out = append(out, fileRef{field: fmt.Sprintf("%s[%d].env", field, i), path: sources.EnvSource})
+		}
+	}
+	for i, g := range k.ConfigMapGenerator {
+		generator("configMapGenerator", i, g.KvPairSources)
+	}
+	for i, g := range k.SecretGenerator {
+		generator("secretGenerator", i, g.KvPairSources)
+	}
+	return out
+}
+
+// reference checks one of them, and what it leads to.
+func (c *kustomizationCheck) reference(k kustomization, ref fileRef) {
+	target, problem := locate(c.files, c.root, k.dir(), ref.path)
+	if problem != "" {
+		c.out = append(c.out, k.finding(ref.field, schemas.TypeInvalid, "%s", problem))
+		return
+	}
+	switch {
+	case !c.files.IsDir(target):
+		if ref.objects {
+			c.objects(target)
+		}
+	case !ref.folders:
+		c.out = append(c.out, k.finding(ref.field, schemas.TypeInvalid, "%q is a folder; a file is wanted", ref.path))
+	default:
+		c.folder(target)
+	}
+}
+
+// locate finds what a kustomization names, or says what is wrong with the name.
+func locate(files filesys.FileSystem, root, dir, name string) (target, problem string) {
+	if !isLocal(name) {
+		return "", fmt.Sprintf("%q is not in this folder: nothing remote is read", name)
+	}
+	target = path.Join(dir, name)
+	switch {
+	case path.IsAbs(name), target != root && !strings.HasPrefix(target, root+"/"):
+		return "", fmt.Sprintf("%q leaves the folder: copy the file", name)
+	case !files.Exists(target):
+		return "", fmt.Sprintf("there is no file %q in this folder", name)
+	}
+	return target, ""
+}
+
+// objects checks that a file holds objects.
+func (c *kustomizationCheck) objects(file string) {
+	data, err := c.files.ReadFile(file)
+	if err == nil {
+		_, err = DecodeYAML(c.place(file), data)
+	}
+	if found := findingsIn(err); len(found) > 0 {
+		c.out = append(c.out, found...)
+	} else if err != nil {
+		c.out = append(c.out, finding{Position: schemas.Position{File: c.place(file)}, kind: schemas.TypeInvalid, message: err.Error()})
+	}
+}
+
+// isLocal allows less than krusty does: whatever may be a URL, user@host:path or a short form of GitHub is none.
+func isLocal(p string) bool {
+	return p != "" && !strings.ContainsAny(p, ":@?") && !strings.Contains(p, "//") && !strings.HasPrefix(strings.ToLower(p), "github.com/")
+}

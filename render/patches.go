@@ -1,0 +1,302 @@
+package render
+
+import (
+	"bytes"
+	"fmt"
+	"regexp"
+	"strings"
+
+	yamlv3 "go.yaml.in/yaml/v3"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/kustomize/api/resmap"
+	"sigs.k8s.io/kustomize/api/types"
+	"sigs.k8s.io/kustomize/kyaml/filesys"
+	"sigs.k8s.io/kustomize/kyaml/resid"
+	"sigs.k8s.io/yaml"
+
+	"github.com/pergola-dev/pergola/schemas"
+)
+
+// patch is one patch of a kustomization: an entry may hold several.
+type patch struct {
+	// Patch is the entry with the text inline. A strategic merge patch has the object that it names for its target.
+	types.Patch
+	selection
+}
+
+// selection is a part of a kustomization that picks objects.
+type selection struct {
+	at      schemas.Position
+	field   string
+	what    string
+	kind    string
+	name    string
+	matches func(resmap.ResMap) bool
+}
+
+func selects(s types.Selector) func(resmap.ResMap) bool {
+	return func(objects resmap.ResMap) bool {
+		found, err := objects.Select(s)
+		return err == nil && len(found) > 0
+	}
+}
+
+// patchesOf reads all patches of a kustomization, in all the forms it may have.
+func patchesOf(files filesys.FileSystem, k kustomization, place func(string) string) ([]patch, findings) {
+	r := patchReader{files: files, k: k, place: place}
+	//lint:ignore SA1019 deprecated fields are read by krusty, too
+	merges, operations := k.PatchesStrategicMerge, k.PatchesJson6902
+	for i, p := range merges {
+		field := fmt.Sprintf("patchesStrategicMerge[%d]", i)
+		// Either a path or the patch itself, which has several lines or is an object in braces.
+		if text := strings.TrimSpace(string(p)); strings.Contains(text, "\n") || strings.HasPrefix(text, "{") {
+			r.text(field, field, types.Patch{Patch: string(p)})
+		} else {
+			r.file(field, field, types.Patch{Path: text})
+		}
+	}
+	for i, p := range k.Patches {
+		r.entry(fmt.Sprintf("patches[%d]", i), p)
+	}
+	for i, p := range operations {
+		r.entry(fmt.Sprintf("patchesJson6902[%d]", i), p)
+	}
+	return r.out, r.problems
+}
+
+type patchReader struct {
+	files    filesys.FileSystem
+	k        kustomization
+	place    func(string) string
+	out      []patch
+	problems findings
+}
+
+func (r *patchReader) report(f finding) { r.problems = append(r.problems, f) }
+
+func (r *patchReader) entry(field string, p types.Patch) {
+	if p.Target != nil {
+		if _, err := types.NewSelectorRegex(p.Target); err != nil {
+			r.report(r.k.finding(field+".target", schemas.TypeInvalid, "%s", err))
+			return
+		}
+	}
+	switch {
+	case p.Patch != "" && p.Path != "":
+		r.report(r.k.finding(field, schemas.TypeForbidden, "set one of patch and path"))
+	case p.Path != "":
+		r.file(field, field+".path", p)
+	case strings.TrimSpace(p.Patch) != "":
+		r.text(field, field+".patch", p)
+	default:
+		r.report(r.k.finding(field, schemas.TypeRequired, "set one of patch and path"))
+	}
+}
+
+// file reads a patch from a file beside the kustomization.
+func (r *patchReader) file(entry, field string, p types.Patch) {
+	target, problem := locate(r.files, buildRoot(r.k.path), r.k.dir(), p.Path)
+	if problem != "" {
+		r.report(r.k.finding(field, schemas.TypeInvalid, "%s", problem))
+		return
+	}
+	data, err := r.files.ReadFile(target)
+	if err != nil {
+		r.report(r.k.finding(field, schemas.TypeInvalid, "%q cannot be read", p.Path))
+		return
+	}
+	p.Path, p.Patch = "", string(data)
+	r.documents(entry, p, func(line, column int) schemas.Position {
+		return schemas.Position{File: r.place(target), Line: line, Column: column}
+	})
+}
+
+// text reads a patch that is written in the kustomization.
+func (r *patchReader) text(entry, field string, p types.Patch) {
+	start := r.k.position(field)
+	node := resolved(r.k.node(field))
+	r.documents(entry, p, func(line, column int) schemas.Position {
+		if node == nil || node.Style&(yamlv3.LiteralStyle|yamlv3.FoldedStyle) == 0 {
+			return start
+		}
+		return schemas.Position{File: start.File, Line: node.Line + line, Column: 1}
+	})
+}
+
+// documents takes an entry apart into patches.
+func (r *patchReader) documents(entry string, p types.Patch, at func(line, column int) schemas.Position) {
+	found := false
+	for _, doc := range splitYAML([]byte(p.Patch)) {
+		var node yamlv3.Node
+		if err := yamlv3.Unmarshal(doc.text, &node); err != nil {
+			f := syntaxFinding("", doc.text, err)
+			f.Position, f.field = at(doc.line-1+f.Line, f.Column), entry
+			r.report(f)
+			return
+		}
+		if len(node.Content) == 0 {
+			continue
+		}
+		found = true
+		top := node.Content[0]
+		part := patch{Patch: p}
+		part.Patch.Patch = string(doc.text)
+		part.at, part.field = at(doc.line-1+top.Line, top.Column), entry
+		if problem := part.aim(top, doc.text); problem != "" {
+			// Nothing of it is quoted: it may be secret.
+			r.report(finding{Position: part.at, field: entry, kind: schemas.TypeInvalid, message: problem})
+			return
+		}
+		r.out = append(r.out, part)
+	}
+	if !found {
+		r.report(finding{Position: at(1, 1), field: entry, kind: schemas.TypeRequired, message: "the patch is empty"})
+	}
+}
+
+// aim finds out which objects the patch is for.
+func (p *patch) aim(node *yamlv3.Node, text []byte) (problem string) {
+	switch node.Kind {
+	case yamlv3.SequenceNode:
+		if p.Target == nil {
+			return "a list of operations needs a target"
+		}
+		if problem := checkOperations(node); problem != "" {
+			return problem
+		}
+		// What begins with a bracket has to be JSON for krusty.
+		operations, err := yaml.YAMLToJSON(text)
+		if err != nil {
+			return "this is no list of operations"
+		}
+		p.Patch.Patch = string(operations)
+	case yamlv3.MappingNode:
+		if p.Target == nil {
+			content, err := decodeObject(text)
+			if err != nil {
+				return "the patch is no object"
+			}
+			target, problem := targetOf(content)
+			if problem != "" {
+				return problem
+			}
+			p.Target = &target
+		}
+	default:
+		return "a patch is an object, or a list of operations"
+	}
+	p.what, p.kind, p.name = describe(*p.Target), p.Target.Kind, p.Target.Name
+	p.matches = selects(*p.Target)
+	return ""
+}
+
+// checkOperations looks at a JSON patch (RFC 6902).
+func checkOperations(list *yamlv3.Node) string {
+	for i, item := range list.Content {
+		_, op := child(item, "op")
+		_, at := child(item, "path")
+		switch {
+		case op == nil || at == nil:
+			return fmt.Sprintf("operation %d needs op and path", i)
+		case !strings.Contains(" add remove replace move copy test ", " "+op.Value+" "):
+			return fmt.Sprintf("operation %d: op is one of add, remove, replace, move, copy, test", i)
+		case !strings.HasPrefix(at.Value, "/") && at.Value != "":
+			return fmt.Sprintf("operation %d: path is a JSON pointer such as /spec/replicas", i)
+		}
+	}
+	return ""
+}
+
+// targetOf selects the object that a strategic merge patch names. Without a namespace it is the object of that name in
+// any namespace: the components of every Shoot are in one of their own.
+func targetOf(content map[string]any) (types.Selector, string) {
+	obj := unstructured.Unstructured{Object: content}
+	if obj.GetAPIVersion() == "" || obj.GetKind() == "" || obj.GetName() == "" {
+		return types.Selector{}, "a patch without a target names its object by apiVersion, kind and metadata.name"
+	}
+	gv, err := schema.ParseGroupVersion(obj.GetAPIVersion())
+	if err != nil {
+		return types.Selector{}, "apiVersion has the form GROUP/VERSION"
+	}
+	quote := regexp.QuoteMeta
+	return types.Selector{ResId: resid.ResId{
+		Gvk: resid.Gvk{Group: quote(gv.Group), Version: quote(gv.Version), Kind: obj.GetKind()}, Name: quote(obj.GetName()), Namespace: quote(obj.GetNamespace()),
+	}}, ""
+}
+
+// describe names what a selector picks.
+func describe(s types.Selector) string {
+	plain := func(text string) string { return strings.ReplaceAll(text, `\`, "") }
+	parts := []string{"object"}
+	if s.Kind != "" {
+		parts = []string{s.Kind}
+	}
+	if s.Name != "" {
+		parts = append(parts, fmt.Sprintf("%q", plain(s.Name)))
+	}
+	if s.Namespace != "" {
+		parts = append(parts, "in namespace "+plain(s.Namespace))
+	}
+	if s.Group != "" || s.Version != "" {
+		parts = append(parts, "of "+plain(strings.Trim(s.Group+"/"+s.Version, "/")))
+	}
+	if s.LabelSelector != "" {
+		parts = append(parts, "with labels "+s.LabelSelector)
+	}
+	if s.AnnotationSelector != "" {
+		parts = append(parts, "with annotations "+s.AnnotationSelector)
+	}
+	return strings.Join(parts, " ")
+}
+
+// replacementsOf reads what the replacements of a kustomization select: sources and targets.
+func replacementsOf(files filesys.FileSystem, k kustomization, place func(string) string) ([]selection, findings) {
+	var out []selection
+	var problems findings
+	for i, r := range k.Replacements {
+		field := fmt.Sprintf("replacements[%d]", i)
+		list, at := []types.Replacement{r.Replacement}, func(inner string) schemas.Position { return k.position(field + inner) }
+		if r.Path != "" {
+			target, problem := locate(files, buildRoot(k.path), k.dir(), r.Path)
+			if problem != "" {
+				problems = append(problems, k.finding(field+".path", schemas.TypeInvalid, "%s", problem))
+				continue
+			}
+			data, err := files.ReadFile(target)
+			if err == nil {
+				list, err = decodeReplacements(data)
+			}
+			if err != nil {
+				problems = append(problems, finding{Position: schemas.Position{File: place(target)}, kind: schemas.TypeInvalid, message: "this is no replacement, nor a list of them"})
+				continue
+			}
+			at = func(string) schemas.Position { return schemas.Position{File: place(target), Line: 1, Column: 1} }
+		}
+		for _, r := range list {
+			if r.Source != nil {
+				s := types.Selector{ResId: r.Source.ResId}
+				out = append(out, selection{at: at(".source"), field: field, what: describe(s), kind: s.Kind, name: s.Name, matches: selects(s)})
+			}
+			for t, target := range r.Targets {
+				if target == nil || target.Select == nil {
+					continue
+				}
+				s := *target.Select
+				out = append(out, selection{at: at(fmt.Sprintf(".targets[%d].select", t)), field: field, what: describe(s), kind: s.Kind, name: s.Name, matches: selects(s)})
+			}
+		}
+	}
+	return out, problems
+}
+
+// decodeReplacements reads a file with one replacement or several.
+func decodeReplacements(data []byte) ([]types.Replacement, error) {
+	var list []types.Replacement
+	if bytes.HasPrefix(bytes.TrimSpace(data), []byte("-")) {
+		return list, yaml.UnmarshalStrict(data, &list)
+	}
+	var one types.Replacement
+	err := yaml.UnmarshalStrict(data, &one)
+	return []types.Replacement{one}, err
+}

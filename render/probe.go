@@ -1,0 +1,131 @@
+package render
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/kustomize/api/resmap"
+	"sigs.k8s.io/kustomize/kyaml/filesys"
+
+	"github.com/pergola-dev/pergola/schemas"
+)
+
+// overlayProbe learns, from one owner after the other, which parts of an overlay have an effect.
+type overlayProbe struct {
+	overlay    Overlay
+	applied    bool
+	changed    bool
+	selections []selection
+	matched    []bool
+	// names of the objects there are, by kind.
+	names map[string][]string
+}
+
+// learn looks at what the overlay was applied to, and at what came out.
+func (p *overlayProbe) learn(memory filesys.FileSystem, k kustomization, selections []selection, after resmap.ResMap, changed bool) error {
+	p.applied, p.changed = true, p.changed || changed
+	if p.selections == nil {
+		p.selections, p.matched, p.names = selections, make([]bool, len(selections)), map[string][]string{}
+	}
+	if p.complete() {
+		return nil
+	}
+	plain := k.Kustomization
+	plain.Patches, plain.Replacements, plain.Components, plain.Images, plain.Replicas = nil, nil, nil, nil, nil
+	before, err := krustyBuild(memory, k.path, plain)
+	if err != nil {
+		return fmt.Errorf("overlay %s: %s", p.overlay.Name, withoutContent(err.Error()))
+	}
+	for _, r := range before.Resources() {
+		p.names[r.GetKind()] = append(p.names[r.GetKind()], r.GetName())
+	}
+	for i, s := range p.selections {
+		p.matched[i] = p.matched[i] || s.matches(before) || s.matches(after)
+	}
+	return nil
+}
+
+// complete says that nothing more can be learned.
+func (p *overlayProbe) complete() bool {
+	return p.applied && p.changed && !slices.Contains(p.matched, false)
+}
+
+// findings are the parts that had no effect for any owner.
+func (p *overlayProbe) findings() findings {
+	var out findings
+	for i, s := range p.selections {
+		if !p.matched[i] {
+			out = append(out, finding{Position: s.at, field: s.field, kind: schemas.TypeInvalid, message: "matches nothing: the component has no " + s.what + p.hint(s)})
+		}
+	}
+	if len(out) == 0 && p.applied && !p.changed {
+		out = append(out, finding{
+			Position: schemas.Position{File: p.overlay.Name + "/kustomization.yaml", Line: 1, Column: 1}, kind: schemas.TypeInvalid,
+			message: "the overlay changes nothing: the component is the same without it",
+		})
+	}
+	return out
+}
+
+// hint names the objects that may be meant.
+func (p *overlayProbe) hint(s selection) string {
+	names := slices.Compact(slices.Sorted(slices.Values(p.names[s.kind])))
+	if s.kind == "" {
+		return ""
+	}
+	if len(names) == 0 {
+		return "; its kinds are " + strings.Join(sortedKeys(p.names), ", ")
+	}
+	if guess := schemas.Suggest(strings.ReplaceAll(s.name, `\`, ""), names); guess != "" && s.name != "" {
+		return fmt.Sprintf("; did you mean %q?", guess)
+	}
+	if len(names) > 8 {
+		names = append(names[:8:8], "…")
+	}
+	return fmt.Sprintf("; of kind %s it has %s", s.kind, strings.Join(names, ", "))
+}
+
+// imageSelections are the images that a kustomization replaces.
+func imageSelections(k kustomization) []selection {
+	var out []selection
+	for i, image := range k.Images {
+		field := fmt.Sprintf("images[%d]", i)
+		out = append(out, selection{at: k.position(field), field: field, what: fmt.Sprintf("image %q", image.Name), matches: func(objects resmap.ResMap) bool {
+			for _, r := range objects.Resources() {
+				content, err := r.Map()
+				if err == nil && mentionsImage(content, image.Name) {
+					return true
+				}
+			}
+			return false
+		}})
+	}
+	return out
+}
+
+// mentionsImage looks for a container with an image of this name, without tag and digest.
+func mentionsImage(v any, name string) bool {
+	switch x := v.(type) {
+	case map[string]any:
+		if image, ok := x["image"].(string); ok && imageName(image) == name {
+			return true
+		}
+		for _, inner := range x {
+			if mentionsImage(inner, name) {
+				return true
+			}
+		}
+	case []any:
+		return slices.ContainsFunc(x, func(inner any) bool { return mentionsImage(inner, name) })
+	}
+	return false
+}
+
+func imageName(image string) string {
+	name, _, _ := strings.Cut(image, "@")
+	if tag := strings.LastIndexByte(name, ':'); tag > strings.LastIndexByte(name, '/') {
+		name = name[:tag]
+	}
+	return name
+}

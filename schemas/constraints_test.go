@@ -1,0 +1,163 @@
+package schemas
+
+import (
+	"fmt"
+	"math"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/pergola-dev/pergola/api/crds"
+	"github.com/pergola-dev/pergola/schemas/fieldpath"
+)
+
+// broken is a wrong value at a field, for one constraint of its definition.
+type broken struct {
+	constraint string
+	parent     fieldpath.Path // where the value is put
+	value      any
+	field      fieldpath.Path // where the finding is expected
+}
+
+// wrongFormats has a wrong value for every format that occurs.
+var wrongFormats = map[string]any{
+	"date-time": "2020-01-31", "duration": "soon", "cidr": "10.0.0.0/33", "byte": "%%", "ipv4": "::1", "ipv6": "10.0.0.1",
+	"int32": int64(math.MaxInt32) + 1, "int64": 1e19,
+}
+
+// wrongTypes has a value of another type.
+var wrongTypes = map[string]any{"object": "x", "array": "x", "string": int64(5), "integer": "x", "number": "x", "boolean": "x"}
+
+// breakAll gives a wrong value for every constraint below a definition. It reads the definition itself, not what this
+// package made of it, so that a constraint that is ignored on the way is found.
+func breakAll(t *testing.T, props *apiextensionsv1.JSONSchemaProps, path fieldpath.Path) []broken {
+	var all []broken
+	put := func(constraint string, value any) { all = append(all, broken{constraint, path, value, path}) }
+	items := func(count int64) []any {
+		list := make([]any, count)
+		for i := range list {
+			list[i] = map[string]any{}
+		}
+		return list
+	}
+	entries := func(count int64) map[string]any {
+		object := map[string]any{}
+		for i := range count {
+			object[fmt.Sprintf("k%d", i)] = "x"
+		}
+		return object
+	}
+	switch {
+	case props.XIntOrString:
+		put("int-or-string", true)
+	case props.Type != "":
+		put("type "+props.Type, wrongTypes[props.Type])
+	}
+	if props.Format != "" {
+		value, known := wrongFormats[props.Format]
+		assert.True(t, known, "%s: no wrong value is known for the format %s", path, props.Format)
+		put("format "+props.Format, value)
+	}
+	if len(props.Enum) > 0 {
+		put("enum", "no-such-value")
+	}
+	if props.Pattern != "" {
+		pattern := regexp.MustCompile(props.Pattern)
+		wrong := slices.IndexFunc([]string{"!", "\n", ""}, func(text string) bool { return !pattern.MatchString(text) })
+		put("pattern", []string{"!", "\n", ""}[wrong])
+	}
+	if props.Minimum != nil {
+		put("minimum", int64(*props.Minimum)-1)
+	}
+	if props.Maximum != nil {
+		put("maximum", int64(*props.Maximum)+1)
+	}
+	if props.MinLength != nil {
+		put("minLength", strings.Repeat("a", int(*props.MinLength)-1))
+	}
+	if props.MaxLength != nil {
+		put("maxLength", strings.Repeat("a", int(*props.MaxLength)+1))
+	}
+	if props.MinItems != nil {
+		put("minItems", items(*props.MinItems-1))
+	}
+	if props.MaxItems != nil {
+		put("maxItems", items(*props.MaxItems+1))
+	}
+	if props.MinProperties != nil {
+		put("minProperties", entries(*props.MinProperties-1))
+	}
+	if props.MaxProperties != nil {
+		put("maxProperties", entries(*props.MaxProperties+1))
+	}
+	for _, name := range props.Required {
+		all = append(all, broken{"required", path, map[string]any{}, path.Append(name)})
+	}
+	if len(props.Properties) > 0 && (props.XPreserveUnknownFields == nil || !*props.XPreserveUnknownFields) {
+		all = append(all, broken{"unknown field", path, map[string]any{"no-such-field": "x"}, path.Append("no-such-field")})
+	}
+	for name, child := range props.Properties {
+		all = append(all, breakAll(t, &child, path.Append(name))...)
+	}
+	if props.Items != nil {
+		all = append(all, breakAll(t, props.Items.Schema, path.Append(0))...)
+	}
+	if extra := props.AdditionalProperties; extra != nil && extra.Schema != nil {
+		all = append(all, breakAll(t, extra.Schema, path.Append(fieldpath.Key("a.b/c")))...)
+	}
+	return all
+}
+
+// TestEveryConstraintOfTheDefinitions: no type, format, enum, pattern, bound, length, count or required field of a
+// definition is ignored: a value that breaks it is a finding at this field.
+func TestEveryConstraintOfTheDefinitions(t *testing.T) {
+	for _, crd := range crds.All() {
+		gvk := schema.GroupVersionKind{Group: crd.Spec.Group, Version: crd.Spec.Versions[0].Name, Kind: crd.Spec.Names.Kind}
+		if !Known(gvk) {
+			continue
+		}
+		t.Run(gvk.Kind, func(t *testing.T) {
+			t.Parallel()
+			var all []broken
+			root := crd.Spec.Versions[0].Schema.OpenAPIV3Schema
+			for _, field := range []string{"spec", "status"} {
+				if props, ok := root.Properties[field]; ok {
+					all = append(all, breakAll(t, &props, fieldpath.Path{field})...)
+				}
+			}
+			inputs := make([]Input, len(all))
+			for i, b := range all {
+				object := &unstructured.Unstructured{Object: nest(b.parent, b.value).(map[string]any)}
+				object.SetGroupVersionKind(gvk)
+				object.SetName(fmt.Sprint(i))
+				inputs[i] = Input{Object: object}
+			}
+			violations, err := Validate(t.Context(), inputs, Options{})
+			require.NoError(t, err)
+			fields := map[string][]string{}
+			for _, v := range violations {
+				if v.Severity == SeverityError {
+					fields[v.Name] = append(fields[v.Name], v.Field)
+				}
+			}
+			count := map[string]int{}
+			for i, b := range all {
+				count[strings.Fields(b.constraint)[0]]++
+				found := slices.ContainsFunc(fields[fmt.Sprint(i)], func(field string) bool {
+					// A missing object is reported by its required fields.
+					return field == b.field.String() || b.constraint == "required" && within(b.field.String(), field)
+				})
+				assert.True(t, found, "%s: %v breaks the constraint %q without a finding at this field, but at %v", b.field, b.value, b.constraint, fields[fmt.Sprint(i)])
+			}
+			t.Logf("%d wrong values: %v", len(all), count)
+			assert.NotZero(t, count["type"])
+		})
+	}
+}

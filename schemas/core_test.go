@@ -1,0 +1,89 @@
+package schemas
+
+import (
+	"encoding/base64"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+const (
+	secretHead    = "apiVersion: v1\nkind: Secret\nmetadata: {name: a, namespace: garden}\n"
+	configMapHead = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: garden}\n"
+	extensionHead = "apiVersion: operator.gardener.cloud/v1alpha1\nkind: Extension\n"
+	secretValue   = "hunter2"
+)
+
+// TestCoreKindsAndForeignKinds: Namespaces, Secrets, ConfigMaps, and the metadata of kinds without a schema.
+func TestCoreKindsAndForeignKinds(t *testing.T) {
+	tests := map[string]struct {
+		text string
+		want []string
+	}{
+		"namespace":                {"apiVersion: v1\nkind: Namespace\nmetadata: {name: garden-local, labels: {gardener.cloud/role: project}}\nspec: {finalizers: [kubernetes]}\nstatus: {phase: Active}", nil},
+		"namespace, no label name": {"apiVersion: v1\nkind: Namespace\nmetadata: {name: garden.local}", []string{"metadata.name Invalid"}},
+		"namespace, wrong fields": {"apiVersion: v1\nkind: Namespace\nmetadata: {name: a, namespace: b}\nspec: {finalizer: []}\ndata: {}",
+			[]string{"data Forbidden", "metadata.namespace Forbidden", "spec.finalizer Forbidden"}},
+		"secret":               {secretHead + "type: Opaque\nimmutable: true\ndata: {a.b_c-d: aGk=}\nstringData: {e: plain}", nil},
+		"secret without key":   {secretHead + "type: kubernetes.io/tls\ndata: {tls.crt: \"\", tls.key: \"\"}", nil},
+		"secret without data":  {secretHead, nil},
+		"no metadata":          {"apiVersion: v1\nkind: Secret\ndata: {}", []string{"metadata Required"}},
+		"secret, no place":     {"apiVersion: v1\nkind: Secret\nmetadata: {name: A_b}", []string{"metadata.name Invalid", "metadata.namespace Required"}},
+		"secret, wrong values": {secretHead + "data: {a: " + secretValue + ", b: 5, c: true, d: 1.5, e: {f: " + secretValue + "}, f: [" + secretValue + "]}", []string{"data[a] Invalid", "data[b] TypeInvalid", "data[c] TypeInvalid", "data[d] TypeInvalid", "data[e] TypeInvalid", "data[f] TypeInvalid"}},
+		"secret, plain values": {secretHead + "stringData: {a: 424242, b: false}", []string{"stringData[a] TypeInvalid", "stringData[b] TypeInvalid"}},
+		"secret, data is text": {secretHead + "data: " + secretValue + "\nimmutable: \"yes\"\nstringdata: {a: " + secretValue + "}", []string{"data TypeInvalid", "immutable TypeInvalid", "stringdata Forbidden"}},
+		"secret, types":        {secretHead + "type: kubernetes.io/service-account-token\nstringData: {username: a}", []string{"metadata.annotations[kubernetes.io/service-account.name] Required"}},
+		"secret, basic auth":   {secretHead + "type: kubernetes.io/basic-auth\nstringData: {username: a}", nil},
+		"secret too large":     {secretHead + "stringData: {a: " + strings.Repeat("x", 1<<20) + ", b: x}", []string{"data TooLong"}},
+		"secret, just fits":    {secretHead + "data: {a: " + base64.StdEncoding.EncodeToString(make([]byte, 1<<20)) + "}\nstringData: {a: x}", nil},
+		"config map":           {configMapHead + "data: {a: b}\nbinaryData: {c: aGk=}\nimmutable: false", nil},
+		"config map, wrong":    {configMapHead + "data: {a: 5, b: yes}\nbinaryData: {c: \"not base64\"}\nstringData: {}", []string{"binaryData[c] Invalid", "data[a] TypeInvalid", "data[b] TypeInvalid", "stringData Forbidden"}},
+		"long key":             {configMapHead + "data: {" + strings.Repeat("k", 254) + ": x}", []string{"data[" + strings.Repeat("k", 254) + "] Invalid"}},
+		"foreign":              {extensionHead + "metadata: {name: provider-local, labels: {a.b/c: d}}\nspec: {anything: [5]}", nil},
+		"foreign, wrong": {extensionHead + "metadata: {name: Provider, lables: {}, labels: {a: 5, b: -}, annotations: {a b: c}}\nspec: 5",
+			[]string{"metadata.annotations[a b] Invalid", "metadata.labels[a] TypeInvalid", "metadata.labels[b] Invalid", "metadata.lables Forbidden", "metadata.name Invalid"}},
+		"foreign, metadata is a number": {extensionHead + "metadata: 5", []string{"metadata TypeInvalid"}},
+		"foreign, path segment":         {"apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: \"system:a\"}", nil},
+		"large annotations":             {extensionHead + "metadata: {name: a, annotations: {a: " + strings.Repeat("x", 1<<18) + "}}", []string{"metadata.annotations TooLong"}},
+		"owners":                        {configMapHead[:len(configMapHead)-2] + ", ownerReferences: [{apiVersion: v1, kind: Secret, name: a, uuid: b}]}", []string{"metadata.ownerReferences[0].uid Required", "metadata.ownerReferences[0].uuid Forbidden"}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			violations, err := Validate(t.Context(), []Input{{Object: object(t, test.text)}}, Options{})
+			require.NoError(t, err)
+			var found []string
+			for _, v := range violations {
+				found = append(found, v.Field+" "+string(v.Type))
+				assert.NotContains(t, v.Message, secretValue)
+				assert.NotContains(t, v.Message, "424242")
+				assert.NotEmpty(t, v.Message)
+			}
+			assert.Equal(t, test.want, found, "%v", lines(violations))
+		})
+	}
+}
+
+// TestQuoteIt: numbers and booleans where text is wanted are the classic error of ConfigMaps; the way out is said.
+func TestQuoteIt(t *testing.T) {
+	violations, err := Validate(t.Context(), []Input{{Object: object(t, configMapHead+"data: {port: 8080, debug: true}")}, {Object: object(t, secretHead+"stringData: {pin: 424242}")}}, Options{})
+	require.NoError(t, err)
+	assert.Equal(t, []string{
+		"data[debug] TypeInvalid must be text, but is true; put it in quotes [structure]",
+		"data[port] TypeInvalid must be text, but is the number 8080; put it in quotes [structure]",
+		"stringData[pin] TypeInvalid must be text, but is a number; put it in quotes [structure]",
+	}, lines(violations))
+}
+
+// TestFollowUps: a parent of a wrong type is one finding, also where rules ask for fields inside.
+func TestFollowUps(t *testing.T) {
+	for _, kind := range []string{"Garden", "CloudProfile", "Seed", "Project", "Shoot", "Landscape"} {
+		shoot := &unstructured.Unstructured{Object: good(t, kind).Object}
+		shoot.Object["spec"] = int64(5)
+		violations, err := Validate(t.Context(), []Input{{Object: shoot}}, Options{})
+		require.NoError(t, err)
+		assert.Equal(t, []string{"spec TypeInvalid must be an object, but is the number 5 [structure]"}, lines(violations), kind)
+	}
+}

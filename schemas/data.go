@@ -1,0 +1,129 @@
+package schemas
+
+import (
+	"encoding/base64"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/pergola-dev/pergola/schemas/fieldpath"
+)
+
+// dataFields reads maps of values, plain or in base64, and collects what is wrong with keys and sizes. No value may
+// ever get into a message: they can be those of a Secret.
+type dataFields struct {
+	findings []finding
+	keys     map[string]string // by key, the first field that has it
+	size     int
+}
+
+func (d *dataFields) add(path fieldpath.Path, typ Type, format string, args ...any) {
+	d.findings = append(d.findings, finding{path: path.String(), typ: typ, message: fmt.Sprintf(format, args...)})
+}
+
+// read takes in one field. Values that are no text, or no base64, are left to the structure.
+func (d *dataFields) read(object map[string]any, field string, encoded bool) map[string]any {
+	values, _ := object[field].(map[string]any)
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		if words := keyProblem(key); words != "" {
+			d.add(fieldpath.Path{field, fieldpath.Key(key)}, TypeInvalid, "the key %q %s", key, words)
+		}
+		value, _ := values[key].(string)
+		if !encoded {
+			d.size += len(value)
+		} else if plain, err := base64.StdEncoding.DecodeString(value); err == nil {
+			d.size += len(plain)
+		}
+		if d.keys == nil {
+			d.keys = map[string]string{}
+		}
+		if d.keys[key] == "" {
+			d.keys[key] = field
+		}
+	}
+	return values
+}
+
+func keyProblem(key string) string {
+	switch {
+	case len(utilvalidation.IsConfigMapKey(key)) == 0:
+		return ""
+	case len(key) > utilvalidation.DNS1123SubdomainMaxLength:
+		return fmt.Sprintf("has %d characters, but may have at most %d", len(key), utilvalidation.DNS1123SubdomainMaxLength)
+	case key == "." || strings.HasPrefix(key, ".."):
+		return "cannot be the name of a file: it must not be \".\" or begin with \"..\""
+	}
+	return "cannot be the name of a file: only letters, digits, '-', '_' and '.' are allowed"
+}
+
+// checkSize reports data that is too large for one object.
+func (d *dataFields) checkSize() {
+	if d.size > corev1.MaxSecretSize {
+		d.add(fieldpath.Path{"data"}, TypeTooLong, "the values have %d bytes together, but may have at most %d (1 MiB); split them over several objects", d.size, corev1.MaxSecretSize)
+	}
+}
+
+func configMapData(in ruleInput) []finding {
+	d := &dataFields{}
+	plain := d.read(in.object, "data", false)
+	binary := d.read(in.object, "binaryData", true)
+	for _, key := range slices.Sorted(maps.Keys(binary)) {
+		if _, double := plain[key]; double {
+			d.add(fieldpath.Path{"binaryData", fieldpath.Key(key)}, TypeDuplicate, "the key %q is in data, too; a key may be in one of them only", key)
+		}
+	}
+	d.checkSize()
+	return d.findings
+}
+
+func secretData(in ruleInput) []finding {
+	d := &dataFields{}
+	encoded := d.read(in.object, "data", true)
+	plain := d.read(in.object, "stringData", false)
+	for key := range plain { // which wins over data
+		if value, ok := encoded[key].(string); ok {
+			if replaced, err := base64.StdEncoding.DecodeString(value); err == nil {
+				d.size -= len(replaced)
+			}
+		}
+	}
+	d.checkSize()
+	d.checkType(in.object)
+	return d.findings
+}
+
+// checkType asks for the keys that belong to the type of a Secret.
+func (d *dataFields) checkType(object map[string]any) {
+	typ, _ := object["type"].(string)
+	switch corev1.SecretType(typ) {
+	case corev1.SecretTypeTLS:
+		d.need(typ, corev1.TLSCertKey)
+		d.need(typ, corev1.TLSPrivateKeyKey)
+	case corev1.SecretTypeDockercfg:
+		d.need(typ, corev1.DockerConfigKey)
+	case corev1.SecretTypeDockerConfigJson:
+		d.need(typ, corev1.DockerConfigJsonKey)
+	case corev1.SecretTypeSSHAuth:
+		d.need(typ, corev1.SSHAuthPrivateKey)
+	case corev1.SecretTypeBasicAuth:
+		if d.keys[corev1.BasicAuthUsernameKey] == "" {
+			d.need(typ, corev1.BasicAuthPasswordKey)
+		}
+	case corev1.SecretTypeServiceAccountToken:
+		if name, _, _ := unstructured.NestedString(object, "metadata", "annotations", corev1.ServiceAccountNameKey); name == "" {
+			d.add(fieldpath.Path{"metadata", "annotations", fieldpath.Key(corev1.ServiceAccountNameKey)}, TypeRequired,
+				"must name the service account, because the type of the Secret is %s", typ)
+		}
+	}
+}
+
+func (d *dataFields) need(typ, key string) {
+	if d.keys[key] == "" {
+		d.add(fieldpath.Path{"data", fieldpath.Key(key)}, TypeRequired, "must be set, because the type of the Secret is %s", typ)
+	}
+}

@@ -1,0 +1,89 @@
+package schemas
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/validate/content"
+	"k8s.io/apimachinery/pkg/api/validation"
+	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/pergola-dev/pergola/schemas/fieldpath"
+)
+
+const (
+	nameWords      = "is not a DNS name: lower case letters, digits, '-' and '.', beginning and ending with a letter or digit"
+	labelWords     = "is not a DNS label: lower case letters, digits and '-', beginning and ending with a letter or digit, at most 63 characters"
+	qualifiedWords = "is not a qualified name: letters, digits, '-', '_' and '.', beginning and ending with a letter or digit, at most 63 characters; " +
+		"before it may stand a DNS name and a slash, as in example.com/name"
+	labelValueWords = "is not the value of a label: letters, digits, '-', '_' and '.', beginning and ending with a letter or digit, at most 63 characters"
+)
+
+// metadataForms checks the texts in metadata as the API server does for every kind. What is no text at all is left to
+// the structure.
+func metadataForms(in ruleInput) []finding {
+	metadata, _ := in.object["metadata"].(map[string]any)
+	var findings []finding
+	add := func(path fieldpath.Path, typ Type, format string, args ...any) {
+		findings = append(findings, finding{path: path.String(), typ: typ, message: fmt.Sprintf(format, args...)})
+	}
+	at := func(steps ...any) fieldpath.Path { return append(fieldpath.Path{"metadata"}, steps...) }
+
+	if name, _ := metadata["name"].(string); name != "" {
+		if words := nameProblem(in.kind.GVK.Group, in.kind.GVK.Kind, name); words != "" {
+			add(at("name"), TypeInvalid, "%q %s", name, words)
+		}
+	}
+	if namespace, _ := metadata["namespace"].(string); namespace != "" && len(utilvalidation.IsDNS1123Label(namespace)) > 0 {
+		add(at("namespace"), TypeInvalid, "%q %s", namespace, labelWords)
+	}
+	labels, _ := metadata["labels"].(map[string]any)
+	for _, key := range slices.Sorted(maps.Keys(labels)) {
+		if len(utilvalidation.IsQualifiedName(key)) > 0 {
+			add(at("labels", fieldpath.Key(key)), TypeInvalid, "the key %q %s", key, qualifiedWords)
+		} else if value, ok := labels[key].(string); ok && len(utilvalidation.IsValidLabelValue(value)) > 0 {
+			add(at("labels", fieldpath.Key(key)), TypeInvalid, "%q %s", value, labelValueWords)
+		}
+	}
+	annotations, _ := metadata["annotations"].(map[string]any)
+	size := 0
+	for _, key := range slices.Sorted(maps.Keys(annotations)) {
+		value, _ := annotations[key].(string)
+		size += len(key) + len(value)
+		// Annotations may have upper case letters in the DNS name.
+		if len(utilvalidation.IsQualifiedName(strings.ToLower(key))) > 0 {
+			add(at("annotations", fieldpath.Key(key)), TypeInvalid, "the key %q %s", key, qualifiedWords)
+		}
+	}
+	if limit := validation.TotalAnnotationSizeLimitB; size > limit {
+		add(at("annotations"), TypeTooLong, "have %d bytes together, but may have at most %d", size, limit)
+	}
+	finalizers, _ := metadata["finalizers"].([]any)
+	for i, item := range finalizers {
+		if name, ok := item.(string); ok && len(utilvalidation.IsQualifiedName(name)) > 0 {
+			add(at("finalizers", i), TypeInvalid, "%q %s", name, qualifiedWords)
+		}
+	}
+	return findings
+}
+
+// nameProblem gives words about a name that the API server refuses. A name that is too long for any kind is a matter
+// of the structure.
+func nameProblem(group, kind, name string) string {
+	switch {
+	case len(name) > utilvalidation.DNS1123SubdomainMaxLength:
+	case group == "" && kind == "Namespace":
+		if len(utilvalidation.IsDNS1123Label(name)) > 0 {
+			return labelWords
+		}
+	case group == "rbac.authorization.k8s.io":
+		if problems := content.IsPathSegmentName(name); len(problems) > 0 {
+			return "is not a name: it " + problems[0]
+		}
+	case len(utilvalidation.IsDNS1123Subdomain(name)) > 0:
+		return nameWords
+	}
+	return ""
+}

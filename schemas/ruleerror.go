@@ -1,0 +1,121 @@
+package schemas
+
+import (
+	"bytes"
+	stderrors "errors"
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"cuelang.org/go/cue/errors"
+	"cuelang.org/go/cue/token"
+)
+
+// explained rewrites an error of CUE about the schemas themselves, for whoever writes rules: one line for each fault,
+// with file, line, column and the rule, as in
+//
+//	schemas/rules/shoot/names.cue:12:3: rule shoot/names: reference "objct" not found
+//
+// Errors that CUE did not make stay as they are.
+func (s *sources) explained(err error) error {
+	var lines, unplaced []string
+	for _, e := range errors.Errors(err) {
+		line, placed := s.explainOne(e)
+		switch {
+		case placed && !slices.Contains(lines, line):
+			lines = append(lines, line)
+		case !placed:
+			unplaced = append(unplaced, line)
+		}
+	}
+	switch {
+	case len(lines) > 0: // the others are headings, such as "2 errors in empty disjunction:"
+		return stderrors.New(strings.Join(lines, "\n"))
+	case len(unplaced) > 0:
+		return stderrors.New(strings.Join(unplaced, "\n"))
+	}
+	return err
+}
+
+func (s *sources) explainOne(e errors.Error) (line string, placed bool) {
+	format, args := e.Msg()
+	words := fmt.Sprintf(format, args...)
+	if pos := s.placeOf(e); pos.IsValid() {
+		place := fmt.Sprintf("schemas/%s:%d:%d: ", pos.Filename(), pos.Line(), pos.Column())
+		if rule := s.ruleAt(pos.Filename(), pos.Line()); rule != "" {
+			place += "rule " + rule + ": "
+		}
+		return place + words, true
+	}
+	steps := e.Path()
+	if len(steps) == 2 && steps[0] == "rules" { // something is missing in a rule
+		id := strings.Trim(steps[1], `"`)
+		if place := s.placeOfRule(id); place != "" {
+			return place + ": rule " + id + ": " + words, true
+		}
+	}
+	if len(steps) > 0 {
+		words = strings.Join(steps, ".") + ": " + words
+	}
+	return words, false
+}
+
+// placeOf prefers the place in a rule to the one in the library whose constraint the rule breaks.
+func (s *sources) placeOf(e errors.Error) token.Pos {
+	library := token.NoPos
+	for _, pos := range append([]token.Pos{e.Position()}, e.InputPositions()...) {
+		switch {
+		case !pos.IsValid() || pos.Filename() == "":
+		case path.Base(path.Dir(pos.Filename())) != "lib":
+			return pos
+		case !library.IsValid():
+			library = pos
+		}
+	}
+	return library
+}
+
+// ruleAt gives the id of the rule that a line belongs to. It looks at the text, because a file with a fault has no
+// syntax tree.
+func (s *sources) ruleAt(name string, line int) string {
+	id := ""
+	for _, label := range s.labels(path.Base(path.Dir(name))) {
+		if label.file == name && label.line <= line {
+			id = label.id
+		}
+	}
+	return id
+}
+
+// placeOfRule gives the file and line where a rule begins, or "".
+func (s *sources) placeOfRule(id string) string {
+	folder, _, _ := strings.Cut(id, "/")
+	for _, label := range s.labels(folder) {
+		if label.id == id {
+			return fmt.Sprintf("schemas/%s:%d:1", label.file, label.line)
+		}
+	}
+	return ""
+}
+
+// label is where a rule begins.
+type label struct {
+	id, file string
+	line     int
+}
+
+var ruleLabel = regexp.MustCompile(`^(?:rules:)?\s*"([a-z]+/[a-z0-9-]+)"\s*:`)
+
+func (s *sources) labels(folder string) []label {
+	var labels []label
+	for _, file := range s.rules[folder] {
+		for i, line := range bytes.Split(file.data, []byte("\n")) {
+			if found := ruleLabel.FindSubmatch(bytes.TrimSpace(line)); found != nil {
+				labels = append(labels, label{id: string(found[1]), file: file.name, line: i + 1})
+			}
+		}
+	}
+	return labels
+}

@@ -1,0 +1,38 @@
+package structure
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+)
+
+// TestUnknownConstraintsAreRefused: what neither the CUE base nor the messages know must not be ignored.
+func TestUnknownConstraintsAreRefused(t *testing.T) {
+	three := 3.0
+	for name, props := range map[string]apiextensionsv1.JSONSchemaProps{
+		"format":            {Type: "string", Format: "hostname"},
+		"format of a type":  {Type: "string", Format: "int32"},
+		"multipleOf":        {Type: "integer", MultipleOf: &three},
+		"uniqueItems":       {Type: "array", UniqueItems: true},
+		"patternProperties": {Type: "object", PatternProperties: map[string]apiextensionsv1.JSONSchemaProps{"a": {}}},
+		"allOf":             {Type: "string", AllOf: []apiextensionsv1.JSONSchemaProps{{Pattern: "a"}}},
+		"anyOf":             {Type: "string", AnyOf: []apiextensionsv1.JSONSchemaProps{{Pattern: "a"}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			root := apiextensionsv1.JSONSchemaProps{Type: "object", Properties: map[string]apiextensionsv1.JSONSchemaProps{"a": props}}
+			_, err := fromProps(&root, "Kind")
+			require.Error(t, err)
+			assert.Contains(t, err.Error(), "Kind.a: ")
+		})
+	}
+}
+
+// TestEveryFormatIsWritten: each known text format has words and a CUE constraint.
+func TestEveryFormatIsWritten(t *testing.T) {
+	for _, format := range formats["string"][1:] {
+		assert.NotEmpty(t, checkFormat(format, "%"), format)
+		assert.NotEmpty(t, (&writer{}).format(format), format)
+	}
+}
