@@ -19,6 +19,7 @@ func TestShootIsValid(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join("..", "shoot.yaml"))
 	require.NoError(t, err)
 	declarations, violations, err := landscapes.Parse(t.Context(), "shoot.yaml", data, landscapes.Options{})
+	require.NoError(t, err)
 	require.Empty(t, violations)
 	require.Len(t, declarations, 1)
 	declarations[0].Object.SetName("name")
