@@ -19,7 +19,7 @@ import (
 	"github.com/pergola-dev/pergola/schemas/structure"
 )
 
-//go:embed base rules
+//go:embed base rules/*/*.cue
 var files embed.FS
 
 // checkedKinds are the kinds that are fully checked. Of all other kinds only the metadata are.

@@ -1,6 +1,7 @@
 package schemas
 
 import (
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -32,6 +33,11 @@ const (
 
 // goRules lists the rules in Go, with the reason why each is not in CUE.
 func goRules() []goRule {
+	return slices.Concat(anyGoRules(), gardenGoRules(), seedGoRules(), shootGoRules())
+}
+
+// anyGoRules are about every kind, and about the kinds of Kubernetes.
+func anyGoRules() []goRule {
 	return []goRule{
 		{Rule: Rule{ID: "any/metadata", Kind: "*", Title: "Names, labels and annotations have the form that the API server asks for",
 			Doc:    "A namespace is a DNS label, all other names are DNS names; keys of labels and annotations are qualified names. In Go, because the API server's own functions decide, also for kinds without a schema.",
@@ -42,15 +48,6 @@ func goRules() []goRule {
 		{Rule: Rule{ID: "configmap/data", Kind: "ConfigMap", Title: "The keys of a ConfigMap can be file names, are given once, and the values fit into 1 MiB",
 			Doc:    "Keys have letters, digits, '-', '_' and '.'; no key is in data and in binaryData. In Go, because CUE cannot count bytes of base64.",
 			Source: "k8s.io/kubernetes/pkg/apis/core/validation, ValidateConfigMap", In: "go", Severity: SeverityError, Scope: scopeObject}, check: configMapData},
-		{Rule: Rule{ID: "garden/networks-disjoint", Kind: "Garden", Title: "Network ranges of the runtime cluster and the virtual garden do not overlap",
-			Doc:    "Addresses must be told apart by their range. In Go, because CUE has no arithmetic on addresses.",
-			Source: sourceGardenNetworks, In: "go", Severity: SeverityError, Scope: scopeObject}, check: gardenNetworks},
-		{Rule: Rule{ID: "seed/networks-disjoint", Kind: "Seed", Title: "Network ranges of a seed do not overlap",
-			Doc:    "Addresses must be told apart by their range. In Go, because CUE has no arithmetic on addresses.",
-			Source: "pkg/api/core/validation/seed.go", In: "go", Severity: SeverityError, Scope: scopeObject}, check: seedNetworks},
-		{Rule: Rule{ID: "shoot/networks-disjoint", Kind: "Shoot", Title: "Network ranges of a Shoot do not overlap",
-			Doc:    "Addresses must be told apart by their range. In Go, because CUE has no arithmetic on addresses.",
-			Source: "pkg/api/core/validation/shoot.go", In: "go", Severity: SeverityError, Scope: scopeObject}, check: shootNetworks},
 	}
 }
 

@@ -11,7 +11,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
+
+	"github.com/pergola-dev/pergola/schemas/structure"
 )
 
 // good gives the object of a kind in the demonstration landscape, which holds all rules.
@@ -40,8 +43,12 @@ func changed(t testing.TB, object *unstructured.Unstructured, over string) *unst
 	t.Helper()
 	var patch map[string]any
 	require.NoError(t, yaml.Unmarshal([]byte(over), &patch))
+	return laidOver(object, patch)
+}
+
+func laidOver(object *unstructured.Unstructured, over map[string]any) *unstructured.Unstructured {
 	result := object.DeepCopy()
-	lay(result.Object, patch)
+	lay(result.Object, over)
 	return result
 }
 
@@ -60,84 +67,107 @@ func lay(base, over map[string]any) {
 	}
 }
 
-const pool = `name: a, machine: {type: local, image: {name: local, version: 1.0.0}}`
+// ruleTest is an entry of rules/KIND/tests.yaml.
+type ruleTest struct {
+	// Rule is the id; only its findings count.
+	Rule string `json:"rule"`
+	// Why says what the entry shows, where the rule has several.
+	Why string `json:"why"`
+	// Kind of the object, where the folder does not say it.
+	Kind string `json:"kind"`
+	// Object is laid over the good object of the kind: maps are merged, lists replaced, null deletes.
+	Object map[string]any `json:"object"`
+	// Old makes it an update: the object before, also laid over the good one.
+	Old map[string]any `json:"old"`
+	// Around are objects that stand around it, besides the good ones. Alone leaves the landscape out.
+	Around []map[string]any `json:"around"`
+	Alone  bool             `json:"alone"`
+	// Want are the findings, "FIELD TYPE", sorted; none where the rule holds.
+	Want []string `json:"want"`
+}
 
-// TestRules breaks one rule after the other in an object that holds them all.
-func TestRules(t *testing.T) {
-	tests := []struct {
-		rule, kind, over string
-		old              string // changes to the object before the update; "-" for a new object
-		want             []string
-	}{
-		{rule: "any/one-shot-operation", kind: "Shoot", over: `metadata: {annotations: {gardener.cloud/operation: reconcile}}`, want: []string{"metadata.annotations[gardener.cloud/operation] Forbidden"}},
-		{rule: "any/deletion-confirmation", kind: "Seed", over: `metadata: {annotations: {confirmation.gardener.cloud/deletion: "1"}}`, want: []string{"metadata.annotations[confirmation.gardener.cloud/deletion] Invalid"}},
-		{rule: "garden/ingress-domains-required", kind: "Garden", over: `spec: {runtimeCluster: {ingress: {domains: null}}}`, want: []string{"spec.runtimeCluster.ingress.domains Required"}},
-		{rule: "garden/domain-provider", kind: "Garden", over: `spec: {runtimeCluster: {ingress: {domains: [{name: a.b}, {name: c.d, provider: other}]}}, virtualCluster: {gardener: {gardenerDashboard: {domain: {name: d.e, provider: third}}}}}`, want: []string{
-			"spec.runtimeCluster.ingress.domains[0].provider Required", "spec.runtimeCluster.ingress.domains[1].provider Invalid", "spec.virtualCluster.gardener.gardenerDashboard.domain.provider Invalid"}},
-		{rule: "garden/dns-providers-unique", kind: "Garden", over: `spec: {dns: {providers: [{name: primary, type: a, secretRef: {name: x}}, {name: primary, type: b, secretRef: {name: y}}]}}`, want: []string{"spec.dns.providers[1].name Duplicate"}},
-		{rule: "garden/domains-unique", kind: "Garden", over: `spec: {virtualCluster: {dns: {domains: [{name: a.b, provider: primary}, {name: c.d, provider: primary}, {name: a.b, provider: primary}]}}}`, want: []string{"spec.virtualCluster.dns.domains[2].name Duplicate"}},
-		{rule: "garden/audit-webhook-policy", kind: "Garden", over: `spec: {virtualCluster: {kubernetes: {kubeAPIServer: {auditWebhook: {kubeconfigSecretName: a}}}, gardener: {gardenerAPIServer: {auditWebhook: {kubeconfigSecretName: a}}}}}`, want: []string{
-			"spec.virtualCluster.gardener.gardenerAPIServer.auditWebhook Required", "spec.virtualCluster.kubernetes.kubeAPIServer.auditWebhook Required"}},
-		{rule: "garden/topology-aware-routing", kind: "Garden", over: `spec: {runtimeCluster: {settings: {topologyAwareRouting: {enabled: true}}}}`, want: []string{"spec.runtimeCluster.settings.topologyAwareRouting.enabled Forbidden"}},
-		{rule: "garden/cluster-identity-immutable", kind: "Garden", old: `spec: {virtualCluster: {gardener: {clusterIdentity: before}}}`, want: []string{"spec.virtualCluster.gardener.clusterIdentity Invalid"}},
-		{rule: "garden/networks-disjoint", kind: "Garden", over: `spec: {runtimeCluster: {networking: {nodes: [10.1.5.0/24], pods: [10.1.0.0/16, "x"]}}, virtualCluster: {networking: {services: [10.0.0.0/8]}}}`, want: []string{
-			"spec.runtimeCluster.networking.nodes[0] Invalid", "spec.virtualCluster.networking.services[0] Invalid"}},
-		{rule: "seed/zones-unique", kind: "Seed", over: `spec: {provider: {zones: [a, b, a]}}`, want: []string{"spec.provider.zones[2] Duplicate"}},
-		{rule: "seed/topology-aware-routing", kind: "Seed", over: `spec: {settings: {topologyAwareRouting: {enabled: true}}}`, want: []string{"spec.settings.topologyAwareRouting.enabled Forbidden"}},
-		{rule: "seed/taints-unique", kind: "Seed", over: `spec: {taints: [{key: a}, {key: a, value: b}, {key: a}]}`, want: []string{"spec.taints[2] Duplicate"}},
-		{rule: "seed/networks-disjoint", kind: "Seed", over: `spec: {networks: {services: 10.3.4.0/24, nodes: 10.0.0.0/8}}`, want: []string{"spec.networks.nodes Invalid", "spec.networks.services Invalid"}},
-		{rule: "shoot/worker-names-unique", kind: "Shoot", over: `spec: {provider: {workers: [{` + pool + `, minimum: 1, maximum: 1}, {` + pool + `, minimum: 1, maximum: 1}]}}`, want: []string{"spec.provider.workers[1].name Duplicate"}},
-		{rule: "shoot/worker-minimum-maximum", kind: "Shoot", over: `spec: {provider: {workers: [{` + pool + `, minimum: 2, maximum: 1}]}}`, want: []string{"spec.provider.workers[0].maximum Forbidden"}},
-		{rule: "shoot/worker-surge", kind: "Shoot", over: `spec: {provider: {workers: [{` + pool + `, minimum: 1, maximum: 1, maxSurge: 0, maxUnavailable: 0%}]}}`, want: []string{"spec.provider.workers[0].maxUnavailable Invalid"}},
-		{rule: "shoot/worker-machine-image", kind: "Shoot", over: `spec: {cloudProfile: {name: other}, provider: {workers: [{name: a, machine: {type: b}, minimum: 1, maximum: 1}, {name: b, machine: {type: b, image: {name: c}}, minimum: 1, maximum: 1}]}}`, want: []string{
-			"spec.provider.workers[0].machine.image Required", "spec.provider.workers[1].machine.image.version Required"}},
-		{rule: "shoot/workerless-fields", kind: "Shoot", over: `spec: {provider: {workers: null}}`, want: []string{
-			"spec.maintenance.autoUpdate.machineImageVersion Forbidden", "spec.networking.nodes Forbidden", "spec.networking.pods Forbidden", "spec.networking.type Forbidden"}},
-		{rule: "shoot/networking-type-required", kind: "Shoot", over: `spec: {networking: {type: null}}`, want: []string{"spec.networking.type Required"}},
-		{rule: "shoot/extension-types", kind: "Shoot", over: `spec: {provider: {type: <type>}, networking: {type: Calico}}`, want: []string{"spec.networking.type Invalid", "spec.provider.type Invalid"}},
-		{rule: "shoot/kubernetes-version-required", kind: "Shoot", over: `spec: {cloudProfile: {name: other}, kubernetes: {version: ""}}`, want: []string{"spec.kubernetes.version Required"}},
-		{rule: "shoot/cloud-profile-required", kind: "Shoot", over: `spec: {cloudProfile: null}`, want: []string{"spec.cloudProfile.name Required"}},
-		{rule: "shoot/networks-disjoint", kind: "Shoot", over: `spec: {networking: {services: 100.96.0.0/13}}`, want: []string{"spec.networking.services Invalid"}},
-		{rule: "project/namespace-prefix", kind: "Project", over: `spec: {namespace: kube-system}`, want: []string{"spec.namespace Invalid"}},
-		{rule: "cloudprofile/duplicates", kind: "CloudProfile", over: `spec: {kubernetes: {versions: [{version: 1.34.1}, {version: 1.34.1}]}, machineImages: [{name: a, versions: [{version: 1.0.0, cri: [{name: containerd}]}, {version: 1.0.0, cri: [{name: containerd}]}]}], regions: [{name: a}, {name: a}]}`, want: []string{
-			"spec.kubernetes.versions[1].version Duplicate", "spec.machineImages[0].versions[1].version Duplicate", "spec.regions[1].name Duplicate"}},
-		{rule: "landscape/cluster-access", kind: "Landscape", over: `spec: {clusters: {runtime: {kubeconfig: a, secretRef: {name: b}}, seeds: {x: {kubeconfig: a, secretRef: {name: b}}}}}`, want: []string{
-			"spec.clusters.runtime.kubeconfig Forbidden", "spec.clusters.seeds[x].kubeconfig Forbidden"}},
-		{rule: "any/metadata", kind: "Shoot", over: `metadata: {name: Local_1, namespace: a.b, labels: {a b: x, c: "x y"}, annotations: {a/b/c: x}, finalizers: ["x y"]}`, want: []string{
-			"metadata.annotations[a/b/c] Invalid", "metadata.finalizers[0] Invalid", "metadata.labels[a b] Invalid", "metadata.labels[c] Invalid", "metadata.name Invalid", "metadata.namespace Invalid"}},
-		{rule: "secret/data", kind: "Secret", over: `{type: kubernetes.io/tls, data: {a b: "", tls.crt: ""}, stringData: {..: x}}`, want: []string{"data[a b] Invalid", "data[tls.key] Required", "stringData[..] Invalid"}},
-		{rule: "configmap/data", kind: "ConfigMap", over: `{data: {a b: "", c: x}, binaryData: {c: ""}}`, want: []string{"binaryData[c] Duplicate", "data[a b] Invalid"}},
-		{rule: "landscape/component-owners", kind: "Landscape", over: `spec: {components: {shot: {etcd: {enabled: false}}}}`, want: []string{"spec.components[shot] NotSupported"}},
-	}
-	around := &Surroundings{Objects: []*unstructured.Unstructured{good(t, "CloudProfile"), good(t, "Seed"), good(t, "Project"), good(t, "Garden")}}
-	tested := map[string]bool{}
-	for i, test := range tests {
-		t.Run(fmt.Sprintf("%02d %s", i, test.rule), func(t *testing.T) {
-			tested[test.rule] = true
-			in := Input{Object: changed(t, good(t, test.kind), test.over)}
-			if test.old != "" {
-				in.Old = changed(t, good(t, test.kind), test.old)
+func ruleTests(t *testing.T) []ruleTest {
+	files, err := filepath.Glob(filepath.Join("rules", "*", "tests.yaml"))
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	var all []ruleTest
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		require.NoError(t, err)
+		var tests []ruleTest
+		require.NoError(t, yaml.UnmarshalStrict(data, &tests), file)
+		folder := filepath.Base(filepath.Dir(file))
+		for i := range tests {
+			if tests[i].Kind == "" {
+				tests[i].Kind = kindOfFolder(t, folder)
 			}
-			violations, err := Validate(t.Context(), []Input{in}, Options{Landscape: around})
+		}
+		all = append(all, tests...)
+	}
+	return all
+}
+
+func kindOfFolder(t *testing.T, folder string) string {
+	for gvk := range kindsWithSchema(t) {
+		if strings.ToLower(gvk.Kind) == folder {
+			return gvk.Kind
+		}
+	}
+	require.Fail(t, "rules/"+folder+"/tests.yaml: name the kind of every entry")
+	return ""
+}
+
+// kindsWithSchema are the kinds with a schema.
+func kindsWithSchema(t *testing.T) map[schema.GroupVersionKind]*structure.Kind {
+	s, err := embedded()
+	require.NoError(t, err)
+	return s.kinds
+}
+
+// TestRules breaks one rule after the other in an object that holds them all. Each rule needs an object that breaks
+// it; the good object, or an entry that wants nothing, shows that it can be held.
+func TestRules(t *testing.T) {
+	around := []*unstructured.Unstructured{good(t, "CloudProfile"), good(t, "Seed"), good(t, "Project"), good(t, "Garden")}
+	broken := map[string]bool{}
+	for i, test := range ruleTests(t) {
+		broken[test.Rule] = broken[test.Rule] || len(test.Want) > 0
+		t.Run(fmt.Sprintf("%03d %s %s", i, test.Rule, test.Why), func(t *testing.T) {
+			in := Input{Object: laidOver(good(t, test.Kind), test.Object)}
+			if test.Old != nil {
+				in.Old = laidOver(good(t, test.Kind), test.Old)
+			}
+			surroundings := &Surroundings{Objects: around}
+			for _, object := range test.Around {
+				surroundings.Objects = append(slices.Clip(surroundings.Objects), &unstructured.Unstructured{Object: object})
+			}
+			if test.Alone {
+				surroundings = nil
+			}
+			violations, err := Validate(t.Context(), []Input{in}, Options{Landscape: surroundings})
 			require.NoError(t, err)
-			var found []string
+			found := []string{}
 			for _, v := range violations {
-				if v.Rule == test.rule {
+				if v.Rule == test.Rule {
 					found = append(found, v.Field+" "+string(v.Type))
 				}
 			}
 			slices.Sort(found)
-			assert.Equal(t, test.want, found, "%v", lines(violations))
+			assert.Equal(t, append([]string{}, test.Want...), found, "%v", lines(violations))
 		})
 	}
 	rules, err := Rules()
 	require.NoError(t, err)
+	ids := map[string]bool{}
 	for _, rule := range rules {
+		ids[rule.ID] = true
 		if rule.ID != RuleStructure && rule.ID != ruleEmptyValue && rule.ID != ruleDeletionConfirm {
-			assert.True(t, tested[rule.ID], "the rule %s has no test", rule.ID)
+			assert.True(t, broken[rule.ID], "the rule %s has no entry that breaks it in rules/%s/tests.yaml", rule.ID, strings.Split(rule.ID, "/")[0])
 		}
 		assert.NotEmpty(t, rule.Title+rule.Doc+rule.Source)
 		assert.True(t, strings.HasPrefix(rule.ID, strings.ToLower(rule.Kind)+"/") || rule.Kind == "*", rule.ID)
+	}
+	for id := range broken {
+		assert.True(t, ids[id], "a tests.yaml speaks of the rule %s, which there is not", id)
 	}
 }
 
