@@ -53,6 +53,9 @@ func run(ctx context.Context, root *cobra.Command, args []string) int {
 		return exitOK
 	case errors.As(err, &code):
 		return code.code
+	case ctx.Err() != nil && errors.Is(err, context.Canceled):
+		fmt.Fprintln(root.ErrOrStderr(), "Interrupted.")
+		return exitInterrupted
 	case errors.As(err, &found):
 		fmt.Fprintln(root.ErrOrStderr(), "Error:", err)
 		return exitFinding
