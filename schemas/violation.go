@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
+	"unicode"
 )
 
 // Severity says whether a finding stops a change.
@@ -62,7 +64,7 @@ type Violation struct {
 // RuleStructure is the rule id of findings of the structural base.
 const RuleStructure = "structure"
 
-// String gives the finding in one line: place, severity, object, field, message and rule.
+// String gives the finding in one printable line: place, severity, object, field, message and rule.
 func (v Violation) String() string {
 	var b strings.Builder
 	if v.File != "" {
@@ -88,6 +90,22 @@ func (v Violation) String() string {
 	b.WriteString(v.Message)
 	if v.Rule != "" {
 		b.WriteString(" [" + v.Rule + "]")
+	}
+	return printable(b.String())
+}
+
+// printable shows characters that would move or colour a terminal as escapes: names and values come from files.
+func printable(text string) string {
+	if strings.IndexFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) < 0 {
+		return text
+	}
+	var b strings.Builder
+	for _, r := range text {
+		if unicode.IsPrint(r) {
+			b.WriteRune(r)
+		} else {
+			b.WriteString(strings.Trim(strconv.QuoteRune(r), "'"))
+		}
 	}
 	return b.String()
 }

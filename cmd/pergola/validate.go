@@ -1,49 +1,49 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/pergola-dev/pergola/landscapes"
 	"github.com/pergola-dev/pergola/render"
 	"github.com/pergola-dev/pergola/schemas"
+	"github.com/pergola-dev/pergola/schemas/report"
 )
 
+type validation struct {
+	cmd         *cobra.Command
+	output, old string
+	strict      bool
+	opts        landscapes.Options
+	// stdin is what was read from standard input, for the source lines of findings.
+	stdin []byte
+}
+
 func newValidate() *cobra.Command {
-	var output, old string
+	v := &validation{}
 	cmd := &cobra.Command{
 		Use:   "validate PATH…",
 		Short: "Check landscape folders or single manifests",
-		Long: `Checks structure and rules and reports everything it finds, each with file, line and column.
+		Long: `Checks structure and rules and reports everything it finds, each with file, line and column, and the source line
+where no secret can be in it. Warnings are accepted, unless --strict makes errors of them.
 PATH is a landscape folder (it has a landscape.yaml), a manifest in YAML, JSON or CUE, or - for standard input.`,
 		Example: `  pergola validate landscapes/local
+  pergola validate landscapes/local --strict -o sarif > pergola.sarif
   pergola validate shoot.yaml --old shoot-before.yaml
   git show HEAD:garden.yaml | pergola validate - -o json`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			var all []schemas.Violation
-			err := withOptions(cmd, func(opts landscapes.Options) error {
-				for _, path := range args {
-					found, err := validatePath(cmd, path, old, opts)
-					if err != nil {
-						return err
-					}
-					all = append(all, found...)
-				}
-				return nil
-			})
+			v.cmd = cmd
+			all, err := v.findings(args)
 			if err != nil {
 				return err
 			}
-			schemas.Sort(all)
-			if err := printViolations(cmd.OutOrStdout(), all, output); err != nil {
+			if err := report.Write(cmd.OutOrStdout(), all, report.Options{Format: v.output, Sources: v.source, Colored: colored(cmd), Version: version}); err != nil {
 				return err
 			}
 			if schemas.HasErrors(all) {
@@ -52,18 +52,54 @@ PATH is a landscape folder (it has a landscape.yaml), a manifest in YAML, JSON o
 			return nil
 		},
 	}
-	outputFlag(cmd, &output, "text", "json", "github")
-	cmd.Flags().StringVar(&old, "old", "", "the version before the change: adds the update rules (single manifests only)")
+	outputFlag(cmd, &v.output, report.Formats()...)
+	cmd.Flags().StringVar(&v.old, "old", "", "the version before the change: adds the update rules (single manifests only)")
+	cmd.Flags().BoolVar(&v.strict, "strict", false, "make errors of warnings")
 	return cmd
 }
 
-func validatePath(cmd *cobra.Command, path, old string, opts landscapes.Options) ([]schemas.Violation, error) {
+// findings are those of all paths, sorted.
+func (v *validation) findings(paths []string) ([]schemas.Violation, error) {
+	var all []schemas.Violation
+	err := withOptions(v.cmd, func(opts landscapes.Options) error {
+		v.opts = opts
+		for _, path := range paths {
+			found, err := v.path(path)
+			if err != nil {
+				return err
+			}
+			all = append(all, found...)
+		}
+		return nil
+	})
+	if v.strict {
+		for i := range all {
+			all[i].Severity = schemas.SeverityError
+		}
+	}
+	schemas.Sort(all)
+	return all, err
+}
+
+const stdinName = "<stdin>"
+
+// source reads a file that a finding names.
+func (v *validation) source(file string) ([]byte, error) {
+	if file == stdinName {
+		return v.stdin, nil
+	}
+	if info, err := os.Stat(file); err != nil || !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s cannot be shown", file)
+	}
+	return os.ReadFile(file)
+}
+
+func (v *validation) path(path string) (_ []schemas.Violation, err error) {
 	if path == "-" {
-		data, err := io.ReadAll(cmd.InOrStdin())
-		if err != nil {
+		if v.stdin, err = io.ReadAll(v.cmd.InOrStdin()); err != nil {
 			return nil, fmt.Errorf("read standard input: %w", err)
 		}
-		return validateManifest(cmd, "<stdin>", data, old, opts)
+		return v.manifest(stdinName, v.stdin)
 	}
 	info, err := os.Stat(path)
 	if errors.Is(err, os.ErrNotExist) {
@@ -77,17 +113,17 @@ func validatePath(cmd *cobra.Command, path, old string, opts landscapes.Options)
 		if err != nil {
 			return nil, err
 		}
-		return validateManifest(cmd, path, data, old, opts)
+		return v.manifest(path, data)
 	}
-	if old != "" {
+	if v.old != "" {
 		return nil, errors.New("--old goes with a single manifest, not with a landscape folder")
 	}
-	l, violations, err := landscapes.Load(cmd.Context(), path, opts)
+	l, violations, err := landscapes.Load(v.cmd.Context(), path, v.opts)
 	if err != nil {
 		return nil, err
 	}
-	found, err := l.Validate(cmd.Context(), schemas.Options{})
-	found = append(found, configFindings(cmd, l)...)
+	found, err := l.Validate(v.cmd.Context(), schemas.Options{})
+	found = append(found, configFindings(v.cmd, l)...)
 	for i := range found {
 		found[i].File = filepath.Join(path, found[i].File)
 	}
@@ -105,13 +141,17 @@ func configFindings(cmd *cobra.Command, l *landscapes.Landscape) []schemas.Viola
 	return render.CheckLandscape(catalogue(cmd), l)
 }
 
-// validateManifest gives the static verdict of single objects.
-func validateManifest(cmd *cobra.Command, name string, data []byte, old string, opts landscapes.Options) ([]schemas.Violation, error) {
-	declarations, violations, err := landscapes.Parse(cmd.Context(), name, data, opts)
+// manifest gives the static verdict of single objects. None at all is an error: a pipe that broke must not be green.
+func (v *validation) manifest(name string, data []byte) ([]schemas.Violation, error) {
+	declarations, violations, err := landscapes.Parse(v.cmd.Context(), name, data, v.opts)
 	if err != nil {
 		return nil, err
 	}
-	before, err := oldVersions(cmd, old, opts)
+	if len(declarations)+len(violations) == 0 {
+		return []schemas.Violation{{Severity: schemas.SeverityError, File: name, Type: schemas.TypeRequired, Rule: "landscape/file",
+			Message: "holds no declaration; write an object with apiVersion, kind and metadata.name"}}, nil
+	}
+	before, err := v.before()
 	if err != nil {
 		return nil, err
 	}
@@ -124,19 +164,20 @@ func validateManifest(cmd *cobra.Command, name string, data []byte, old string, 
 		}
 		inputs = append(inputs, input)
 	}
-	found, err := schemas.Validate(cmd.Context(), inputs, schemas.Options{})
+	found, err := schemas.Validate(v.cmd.Context(), inputs, schemas.Options{})
 	return append(violations, found...), err
 }
 
-func oldVersions(cmd *cobra.Command, path string, opts landscapes.Options) (map[string]*landscapes.Declaration, error) {
-	if path == "" {
+// before are the objects before the change, by identity.
+func (v *validation) before() (map[string]*landscapes.Declaration, error) {
+	if v.old == "" {
 		return nil, nil
 	}
-	data, err := os.ReadFile(path)
+	data, err := os.ReadFile(v.old)
 	if err != nil {
 		return nil, fmt.Errorf("--old: %w", err)
 	}
-	declarations, violations, err := landscapes.Parse(cmd.Context(), path, data, opts)
+	declarations, violations, err := landscapes.Parse(v.cmd.Context(), v.old, data, v.opts)
 	if err != nil {
 		return nil, fmt.Errorf("--old: %w", err)
 	}
@@ -152,35 +193,4 @@ func oldVersions(cmd *cobra.Command, path string, opts landscapes.Options) (map[
 
 func identity(d *landscapes.Declaration) string {
 	return d.Object.GroupVersionKind().GroupKind().String() + "/" + d.Object.GetNamespace() + "/" + d.Object.GetName()
-}
-
-func printViolations(w io.Writer, violations []schemas.Violation, output string) error {
-	switch output {
-	case "json":
-		if violations == nil {
-			violations = []schemas.Violation{}
-		}
-		enc := json.NewEncoder(w)
-		enc.SetEscapeHTML(false)
-		enc.SetIndent("", "  ")
-		return enc.Encode(violations)
-	case "github":
-		for _, v := range violations {
-			fmt.Fprintf(w, "::%s file=%s,line=%d,col=%d,title=%s::%s\n", v.Severity, escape(v.File), max(v.Line, 1), max(v.Column, 1),
-				escape(v.Kind+" "+v.Name), strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A").Replace(v.Field+": "+v.Message))
-		}
-		return nil
-	}
-	for _, v := range violations {
-		fmt.Fprintln(w, v)
-	}
-	if len(violations) == 0 {
-		fmt.Fprintln(w, "Valid: no findings.")
-	}
-	return nil
-}
-
-// escape follows the rules of GitHub workflow command properties.
-func escape(s string) string {
-	return strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C").Replace(s)
 }

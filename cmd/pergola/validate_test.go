@@ -13,6 +13,11 @@ import (
 
 const brokenSeed = "apiVersion: core.gardener.cloud/v1beta1\nkind: Seed\nmetadata:\n  name: a\nspec:\n  provider:\n    type: local\n    regoin: x\n"
 
+// warnedSeed has a field without a value, which the API drops.
+func warnedSeed(t *testing.T) string {
+	return strings.Replace(local(t, "seeds/local.yaml"), "\nspec:\n", "\nspec:\n  taints:\n", 1)
+}
+
 func TestValidate(t *testing.T) {
 	dir := t.TempDir()
 	smallLandscape(t, dir)
@@ -41,10 +46,15 @@ func TestValidate(t *testing.T) {
 		}},
 		"invalid standard input": {stdin: brokenSeed, args: []string{"-"}, code: 1, stdout: []string{`<stdin>:8:13: error: Seed a: spec.provider.regoin: the field "regoin" does not exist; did you mean "region"? [structure]`}},
 		"GitHub":                 {stdin: brokenSeed, args: []string{"-", "-o", "github"}, code: 1, stdout: []string{`::error file=<stdin>,line=8,col=13,title=Seed a::spec.provider.regoin: the field "regoin" does not exist`}},
+		"source line":            {stdin: brokenSeed, args: []string{"-"}, code: 1, stdout: []string{"    8 | ", "            ^\nNot valid: "}},
+		"SARIF":                  {stdin: brokenSeed, args: []string{"-", "-o", "sarif"}, code: 1, stdout: []string{`"version": "2.1.0"`, `"startLine": 8`, `"ruleId": "structure"`}},
+		"a warning passes":       {stdin: warnedSeed(t), args: []string{"-"}, code: 0, stdout: []string{"Valid: 1 warning in 1 file."}},
+		"not when strict":        {stdin: warnedSeed(t), args: []string{"-", "--strict"}, code: 1, stdout: []string{"Not valid: 1 error in 1 file."}},
+		"nothing at all":         {stdin: "", args: []string{"-"}, code: 1, stdout: []string{"<stdin>: error: holds no declaration"}},
 		"missing path":           {args: []string{filepath.Join(dir, "nope")}, code: 2, stderr: []string{"Error: no such file or directory: ", "nope; give a landscape folder, a manifest, or - for standard input"}},
 		"no landscape":           {args: []string{filepath.Join(dir, "no-landscape")}, code: 2, stderr: []string{"is no landscape: it has no file landscape.yaml"}},
 		"no path":                {args: nil, code: 2, stderr: []string{"Error: requires at least 1 arg"}},
-		"unknown format":         {args: []string{dir, "-o", "xml"}, code: 2, stderr: []string{`Error: --output "xml": want one of text, json, github`}},
+		"unknown format":         {args: []string{dir, "-o", "xml"}, code: 2, stderr: []string{`Error: --output "xml": want one of text, json, sarif, github`}},
 		"--old with a folder":    {args: []string{dir, "--old", filepath.Join(dir, "seed.yaml")}, code: 2, stderr: []string{"--old goes with a single manifest"}},
 		"--old missing":          {args: []string{filepath.Join(dir, "seed.yaml"), "--old", "nope"}, code: 2, stderr: []string{"--old: "}},
 	}

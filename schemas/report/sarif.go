@@ -1,0 +1,86 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"net/url"
+	"path/filepath"
+	"slices"
+
+	"github.com/owenrumney/go-sarif/v3/pkg/report/v210/sarif"
+
+	"github.com/pergola-dev/pergola/schemas"
+)
+
+// writeSARIF writes SARIF 2.1.0. Rules that found something are described in it, so that a viewer can say why.
+func writeSARIF(w io.Writer, violations []schemas.Violation, version string) error {
+	rules, err := schemas.Rules()
+	if err != nil {
+		return err
+	}
+	described := map[string]schemas.Rule{}
+	for _, rule := range rules {
+		described[rule.ID] = rule
+	}
+	run := sarif.NewRunWithInformationURI("pergola", "https://github.com/pergola-dev/pergola")
+	if version != "" {
+		run.Tool.Driver.WithVersion(version)
+	}
+	run.WithColumnKind("unicodeCodePoints")
+	for _, v := range violations {
+		id := v.Rule
+		if id == "" {
+			id = schemas.RuleStructure
+		}
+		rule := run.AddRule(id)
+		if d, ok := described[id]; ok && rule.ShortDescription == nil {
+			rule.WithShortDescription(words(d.Title)).WithFullDescription(words(d.Doc)).WithHelp(words(d.Doc + " Source: " + d.Source + "."))
+		}
+		run.AddResult(sarif.NewRuleResult(id).
+			WithRuleIndex(slices.Index(run.Tool.Driver.Rules, rule)).
+			WithLevel(string(v.Severity)).
+			WithMessage(sarif.NewTextMessage(sentence(v))).
+			WithLocations([]*sarif.Location{location(v)}))
+	}
+	document := sarif.NewReport().AddRun(run)
+	if err := document.PrettyWrite(w); err != nil {
+		return fmt.Errorf("writing SARIF: %w", err)
+	}
+	_, err = io.WriteString(w, "\n")
+	return err
+}
+
+func words(text string) *sarif.MultiformatMessageString {
+	return sarif.NewMultiformatMessageString().WithText(text)
+}
+
+func sentence(v schemas.Violation) string {
+	if v.Field == "" {
+		return v.Message
+	}
+	return v.Field + ": " + v.Message
+}
+
+func location(v schemas.Violation) *sarif.Location {
+	place := sarif.NewPhysicalLocation().WithArtifactLocation(sarif.NewSimpleArtifactLocation((&url.URL{Path: filepath.ToSlash(v.File)}).String()))
+	if v.Line > 0 {
+		region := sarif.NewRegion().WithStartLine(v.Line)
+		if v.Column > 0 {
+			region.WithStartColumn(v.Column)
+		}
+		place.WithRegion(region)
+	}
+	l := sarif.NewLocationWithPhysicalLocation(place)
+	if v.Kind != "" {
+		name := v.Name
+		if v.Namespace != "" {
+			name = v.Namespace + "/" + name
+		}
+		logical := sarif.NewLogicalLocation().WithKind("object").WithFullyQualifiedName(v.Kind + " " + name)
+		if v.Field != "" {
+			logical.WithName(v.Field)
+		}
+		l.AddLogicalLocation(logical)
+	}
+	return l
+}

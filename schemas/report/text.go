@@ -1,0 +1,81 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/fatih/color"
+
+	"github.com/pergola-dev/pergola/schemas"
+)
+
+// widest is the number of characters of a source line that are shown around the place of a finding.
+const widest = 120
+
+// writeText writes a line for each finding, the source line it speaks of with a caret, and a summary.
+func writeText(w io.Writer, violations []schemas.Violation, o Options) error {
+	s := sources{read: o.Sources, lines: map[string][]string{}}
+	paint := painter(o.Colored)
+	var errors, warnings int
+	files := map[string]bool{}
+	var b strings.Builder
+	for _, v := range violations {
+		shade := color.FgRed
+		if v.Severity == schemas.SeverityWarning {
+			shade = color.FgYellow
+			warnings++
+		} else {
+			errors++
+		}
+		files[v.File] = true
+		b.WriteString(strings.Replace(v.String(), string(v.Severity)+": ", paint(shade, string(v.Severity))+": ", 1) + "\n")
+		if line, caret, ok := s.excerpt(v); ok {
+			number := fmt.Sprintf("%5d", v.Line)
+			b.WriteString(paint(color.Faint, number+" | ") + line + "\n")
+			b.WriteString(paint(color.Faint, strings.Repeat(" ", len(number))+" | ") + caret + paint(shade, "^") + "\n")
+		}
+	}
+	if len(violations) == 0 {
+		b.WriteString("Valid: no findings.\n")
+	} else {
+		verdict := "Not valid: "
+		if errors == 0 {
+			verdict = "Valid: "
+		}
+		b.WriteString(verdict + strings.Join(nonzero(count(errors, "error"), count(warnings, "warning")), ", ") + " in " + count(len(files), "file") + ".\n")
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func count(n int, what string) string {
+	switch n {
+	case 0:
+		return ""
+	case 1:
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+func nonzero(texts ...string) []string {
+	var out []string
+	for _, text := range texts {
+		if text != "" {
+			out = append(out, text)
+		}
+	}
+	return out
+}
+
+func painter(colored bool) func(color.Attribute, string) string {
+	return func(a color.Attribute, text string) string {
+		if !colored {
+			return text
+		}
+		c := color.New(a)
+		c.EnableColor()
+		return c.Sprint(text)
+	}
+}
