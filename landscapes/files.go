@@ -23,7 +23,7 @@ func (l *loader) parseYAML(name string, data []byte) []Declaration {
 		case !ok:
 			l.report(name, node.Line, node.Column, "landscape/file", schemas.TypeInvalid, "must be an object with apiVersion, kind and metadata")
 		default:
-			contents = append(contents, content{object: object, line: node.Line, column: node.Column, tree: l.lazyPlaces(name, d)})
+			contents = append(contents, content{object: object, line: node.Line, column: node.Column, tree: l.lazyPlaces(name, d), document: d})
 		}
 	}
 	contents = l.decrypt(name, data, contents)
@@ -61,6 +61,7 @@ type content struct {
 	object       map[string]any
 	line, column int
 	tree         func() *place
+	document     document // that of a YAML file
 	secret       SecretState
 	sealed       map[string]any
 }
@@ -139,10 +140,6 @@ func (l *loader) checkIdentity(d *Declaration) bool {
 			l.reportField(d, "metadata."+field, schemas.TypeTypeInvalid, "landscape/name", "must be text; put the value in quotes")
 			return false
 		}
-	}
-	if d.Object.GetName() == "" && !schemas.Known(d.Object.GroupVersionKind()) {
-		l.reportField(d, "metadata.name", schemas.TypeRequired, "landscape/name", "must be set")
-		return false
 	}
 	return true
 }

@@ -10,28 +10,13 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// knownKinds are the kinds that a landscape may declare, by group and version. Garden, Seed, Shoot, Project and
-// CloudProfile are fully checked (see schemas.Known); the others are accepted as they are.
+// knownKinds are the kinds that a landscape may declare, by group and version: those that package schemas checks.
 func knownKinds() map[schema.GroupVersion][]string {
-	return map[schema.GroupVersion][]string{
-		{Version: "v1"}: {"ConfigMap", "Namespace", "Secret"},
-		{Group: "operator.gardener.cloud", Version: "v1alpha1"}: {"Extension", "Garden"},
-		{Group: "core.gardener.cloud", Version: "v1beta1"}: {
-			"BackupBucket", "BackupEntry", "CloudProfile", "ControllerDeployment", "ControllerInstallation",
-			"ControllerRegistration", "ExposureClass", "InternalSecret", "NamespacedCloudProfile", "Project", "Quota",
-			"SecretBinding", "Seed", "Shoot", "ShootState",
-		},
-		{Group: "core.gardener.cloud", Version: "v1"}:                 {"ControllerDeployment"},
-		{Group: "seedmanagement.gardener.cloud", Version: "v1alpha1"}: {"Gardenlet", "ManagedSeed", "ManagedSeedSet"},
-		{Group: "operations.gardener.cloud", Version: "v1alpha1"}:     {"Bastion"},
-		{Group: "security.gardener.cloud", Version: "v1alpha1"}:       {"CredentialsBinding", "WorkloadIdentity"},
-		{Group: "resources.gardener.cloud", Version: "v1alpha1"}:      {"ManagedResource"},
-		{Group: "extensions.gardener.cloud", Version: "v1alpha1"}: {
-			"BackupBucket", "BackupEntry", "Bastion", "Cluster", "ContainerRuntime", "ControlPlane", "DNSRecord", "Extension",
-			"Infrastructure", "Network", "OperatingSystemConfig", "SelfHostedShootExposure", "Worker",
-		},
-		{Group: "landscape.pergola.dev", Version: "v1alpha1"}: {"Landscape"},
+	kinds := map[schema.GroupVersion][]string{}
+	for _, gvk := range schemas.KnownKinds() {
+		kinds[gvk.GroupVersion()] = append(kinds[gvk.GroupVersion()], gvk.Kind)
 	}
+	return kinds
 }
 
 // checkKind gives the field and the words about a kind that a landscape may not declare, or empty text.

@@ -16,6 +16,7 @@ import (
 
 	"github.com/pergola-dev/pergola/api/crds"
 	"github.com/pergola-dev/pergola/schemas/fieldpath"
+	"github.com/pergola-dev/pergola/schemas/structure"
 )
 
 // broken is a wrong value at a field, for one constraint of its definition.
@@ -118,46 +119,60 @@ func breakAll(t *testing.T, props *apiextensionsv1.JSONSchemaProps, path fieldpa
 // TestEveryConstraintOfTheDefinitions: no type, format, enum, pattern, bound, length, count or required field of a
 // definition is ignored: a value that breaks it is a finding at this field.
 func TestEveryConstraintOfTheDefinitions(t *testing.T) {
+	kinds := kindsWithSchema(t)
 	for _, crd := range crds.All() {
-		gvk := schema.GroupVersionKind{Group: crd.Spec.Group, Version: crd.Spec.Versions[0].Name, Kind: crd.Spec.Names.Kind}
-		if !Known(gvk) {
-			continue
-		}
-		t.Run(gvk.Kind, func(t *testing.T) {
-			t.Parallel()
-			var all []broken
-			root := crd.Spec.Versions[0].Schema.OpenAPIV3Schema
-			for _, field := range []string{"spec", "status"} {
-				if props, ok := root.Properties[field]; ok {
-					all = append(all, breakAll(t, &props, fieldpath.Path{field})...)
-				}
-			}
-			inputs := make([]Input, len(all))
-			for i, b := range all {
-				object := &unstructured.Unstructured{Object: nest(b.parent, b.value).(map[string]any)}
-				object.SetGroupVersionKind(gvk)
-				object.SetName(fmt.Sprint(i))
-				inputs[i] = Input{Object: object}
-			}
-			violations, err := Validate(t.Context(), inputs, Options{})
-			require.NoError(t, err)
-			fields := map[string][]string{}
-			for _, v := range violations {
-				if v.Severity == SeverityError {
-					fields[v.Name] = append(fields[v.Name], v.Field)
-				}
-			}
-			count := map[string]int{}
-			for i, b := range all {
-				count[strings.Fields(b.constraint)[0]]++
-				found := slices.ContainsFunc(fields[fmt.Sprint(i)], func(field string) bool {
-					// A missing object is reported by its required fields.
-					return field == b.field.String() || b.constraint == "required" && within(b.field.String(), field)
+		for _, version := range crd.Spec.Versions {
+			gvk := schema.GroupVersionKind{Group: crd.Spec.Group, Version: version.Name, Kind: crd.Spec.Names.Kind}
+			if kind, ok := kinds[gvk]; ok {
+				t.Run(strings.ReplaceAll(gvk.GroupVersion().String(), "/", " ")+" "+gvk.Kind, func(t *testing.T) {
+					t.Parallel()
+					checkConstraints(t, kind, version.Schema.OpenAPIV3Schema)
 				})
-				assert.True(t, found, "%s: %v breaks the constraint %q without a finding at this field, but at %v", b.field, b.value, b.constraint, fields[fmt.Sprint(i)])
 			}
-			t.Logf("%d wrong values: %v", len(all), count)
-			assert.NotZero(t, count["type"])
-		})
+		}
 	}
+}
+
+func checkConstraints(t *testing.T, kind *structure.Kind, root *apiextensionsv1.JSONSchemaProps) {
+	var all []broken
+	for name, props := range root.Properties {
+		switch {
+		case slices.Contains([]string{"apiVersion", "kind", "metadata"}, name):
+		case kind.Root.Properties[name] == nil:
+			all = append(all, broken{"other version", nil, map[string]any{name: "x"}, fieldpath.Path{name}})
+		default:
+			all = append(all, breakAll(t, &props, fieldpath.Path{name})...)
+		}
+	}
+	for _, name := range root.Required {
+		if name != "spec" {
+			all = append(all, broken{"required", nil, map[string]any{}, fieldpath.Path{name}})
+		}
+	}
+	inputs := make([]Input, len(all))
+	for i, b := range all {
+		object := &unstructured.Unstructured{Object: nest(b.parent, b.value).(map[string]any)}
+		object.SetGroupVersionKind(kind.GVK)
+		object.SetName(fmt.Sprint(i))
+		inputs[i] = Input{Object: object}
+	}
+	violations, err := Validate(t.Context(), inputs, Options{})
+	require.NoError(t, err)
+	fields := map[string][]string{}
+	for _, v := range violations {
+		if v.Severity == SeverityError {
+			fields[v.Name] = append(fields[v.Name], v.Field)
+		}
+	}
+	count := map[string]int{}
+	for i, b := range all {
+		count[strings.Fields(b.constraint)[0]]++
+		found := slices.ContainsFunc(fields[fmt.Sprint(i)], func(field string) bool {
+			// A missing object is reported by its required fields.
+			return field == b.field.String() || b.constraint == "required" && within(b.field.String(), field)
+		})
+		assert.True(t, found, "%s: %v breaks the constraint %q without a finding at this field, but at %v", b.field, b.value, b.constraint, fields[fmt.Sprint(i)])
+	}
+	t.Logf("%d wrong values: %v", len(all), count)
+	assert.NotZero(t, count["type"])
 }

@@ -13,7 +13,7 @@ import (
 const (
 	secretHead    = "apiVersion: v1\nkind: Secret\nmetadata: {name: a, namespace: garden}\n"
 	configMapHead = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: garden}\n"
-	extensionHead = "apiVersion: operator.gardener.cloud/v1alpha1\nkind: Extension\n"
+	foreignHead   = "apiVersion: example.org/v1\nkind: Widget\n"
 	secretValue   = "hunter2"
 )
 
@@ -42,12 +42,12 @@ func TestCoreKindsAndForeignKinds(t *testing.T) {
 		"config map":           {configMapHead + "data: {a: b}\nbinaryData: {c: aGk=}\nimmutable: false", nil},
 		"config map, wrong":    {configMapHead + "data: {a: 5, b: yes}\nbinaryData: {c: \"not base64\"}\nstringData: {}", []string{"binaryData[c] Invalid", "data[a] TypeInvalid", "data[b] TypeInvalid", "stringData Forbidden"}},
 		"long key":             {configMapHead + "data: {" + strings.Repeat("k", 254) + ": x}", []string{"data[" + strings.Repeat("k", 254) + "] Invalid"}},
-		"foreign":              {extensionHead + "metadata: {name: provider-local, labels: {a.b/c: d}}\nspec: {anything: [5]}", nil},
-		"foreign, wrong": {extensionHead + "metadata: {name: Provider, lables: {}, labels: {a: 5, b: -}, annotations: {a b: c}}\nspec: 5",
+		"foreign":              {foreignHead + "metadata: {name: provider-local, labels: {a.b/c: d}}\nspec: {anything: [5]}", nil},
+		"foreign, wrong": {foreignHead + "metadata: {name: Provider, lables: {}, labels: {a: 5, b: -}, annotations: {a b: c}}\nspec: 5",
 			[]string{"metadata.annotations[a b] Invalid", "metadata.labels[a] TypeInvalid", "metadata.labels[b] Invalid", "metadata.lables Forbidden", "metadata.name Invalid"}},
-		"foreign, metadata is a number": {extensionHead + "metadata: 5", []string{"metadata TypeInvalid"}},
+		"foreign, metadata is a number": {foreignHead + "metadata: 5", []string{"metadata TypeInvalid"}},
 		"foreign, path segment":         {"apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: \"system:a\"}", nil},
-		"large annotations":             {extensionHead + "metadata: {name: a, annotations: {a: " + strings.Repeat("x", 1<<18) + "}}", []string{"metadata.annotations TooLong"}},
+		"large annotations":             {foreignHead + "metadata: {name: a, annotations: {a: " + strings.Repeat("x", 1<<18) + "}}", []string{"metadata.annotations TooLong"}},
 		"owners":                        {configMapHead[:len(configMapHead)-2] + ", ownerReferences: [{apiVersion: v1, kind: Secret, name: a, uuid: b}]}", []string{"metadata.ownerReferences[0].uid Required", "metadata.ownerReferences[0].uuid Forbidden"}},
 	}
 	for name, test := range tests {

@@ -109,16 +109,19 @@ func TestCorpusManifests(t *testing.T) {
 	checked := 0
 	for _, line := range strings.Split(strings.TrimSpace(string(index)), "\n")[1:] {
 		columns := strings.Split(line, "\t")
-		name, verdict := columns[0], columns[3]
+		name, role, verdict := columns[0], columns[1], columns[3]
 		kind, wanted, found := strings.Cut(verdict, ": ")
-		if !found || verdict == "-" {
+		if !found && role != "manifest" {
 			continue
 		}
 		data, err := os.ReadFile(filepath.Join(folder, "valid", name))
 		require.NoError(t, err)
 		for _, object := range documents(t, data) {
-			if object.GetKind() != kind || !Known(object.GroupVersionKind()) {
+			if found && object.GetKind() != kind || !Known(object.GroupVersionKind()) {
 				continue
+			}
+			if !found {
+				wanted = "ok" // upstream has no check for the kind that runs on a file
 			}
 			checked++
 			t.Run(name, func(t *testing.T) {
@@ -128,7 +131,7 @@ func TestCorpusManifests(t *testing.T) {
 			})
 		}
 	}
-	assert.Greater(t, checked, 15)
+	assert.Greater(t, checked, 50)
 }
 
 // wantedFindings reads "spec.a FieldValueRequired; spec.b FieldValueInvalid".

@@ -12,10 +12,16 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	gardencorev1 "github.com/pergola-dev/pergola/api/core/v1"
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 	"github.com/pergola-dev/pergola/api/crds"
+	extensionsv1alpha1 "github.com/pergola-dev/pergola/api/extensions/v1alpha1"
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
+	operationsv1alpha1 "github.com/pergola-dev/pergola/api/operations/v1alpha1"
 	operatorv1alpha1 "github.com/pergola-dev/pergola/api/operator/v1alpha1"
+	resourcesv1alpha1 "github.com/pergola-dev/pergola/api/resources/v1alpha1"
+	securityv1alpha1 "github.com/pergola-dev/pergola/api/security/v1alpha1"
+	seedmanagementv1alpha1 "github.com/pergola-dev/pergola/api/seedmanagement/v1alpha1"
 	"github.com/pergola-dev/pergola/schemas/structure"
 )
 
@@ -23,16 +29,34 @@ import (
 var files embed.FS
 
 // checkedKinds are the kinds that are fully checked. Of all other kinds only the metadata are.
-var checkedKinds = [...]schema.GroupVersionKind{
-	operatorv1alpha1.SchemeGroupVersion.WithKind("Garden"),
-	gardencorev1beta1.SchemeGroupVersion.WithKind("CloudProfile"),
-	gardencorev1beta1.SchemeGroupVersion.WithKind("Project"),
-	gardencorev1beta1.SchemeGroupVersion.WithKind("Seed"),
-	gardencorev1beta1.SchemeGroupVersion.WithKind("Shoot"),
-	landscapev1alpha1.SchemeGroupVersion.WithKind("Landscape"),
-	corev1.SchemeGroupVersion.WithKind("Namespace"),
-	corev1.SchemeGroupVersion.WithKind("Secret"),
-	corev1.SchemeGroupVersion.WithKind("ConfigMap"),
+func checkedKinds() []schema.GroupVersionKind {
+	var kinds []schema.GroupVersionKind
+	for _, of := range []struct {
+		gv    schema.GroupVersion
+		kinds []string
+	}{
+		{corev1.SchemeGroupVersion, []string{"ConfigMap", "Namespace", "Secret"}},
+		{gardencorev1.SchemeGroupVersion, []string{"ControllerDeployment"}},
+		{gardencorev1beta1.SchemeGroupVersion, []string{
+			"BackupBucket", "BackupEntry", "CloudProfile", "ControllerDeployment", "ControllerInstallation", "ControllerRegistration",
+			"ExposureClass", "InternalSecret", "NamespacedCloudProfile", "Project", "Quota", "SecretBinding", "Seed", "Shoot", "ShootState",
+		}},
+		{extensionsv1alpha1.SchemeGroupVersion, []string{
+			"BackupBucket", "BackupEntry", "Bastion", "Cluster", "ContainerRuntime", "ControlPlane", "DNSRecord", "Extension",
+			"Infrastructure", "Network", "OperatingSystemConfig", "SelfHostedShootExposure", "Worker",
+		}},
+		{landscapev1alpha1.SchemeGroupVersion, []string{"Landscape"}},
+		{operationsv1alpha1.SchemeGroupVersion, []string{"Bastion"}},
+		{operatorv1alpha1.SchemeGroupVersion, []string{"Extension", "Garden"}},
+		{resourcesv1alpha1.SchemeGroupVersion, []string{"ManagedResource"}},
+		{securityv1alpha1.SchemeGroupVersion, []string{"CredentialsBinding", "WorkloadIdentity"}},
+		{seedmanagementv1alpha1.SchemeGroupVersion, []string{"Gardenlet", "ManagedSeed", "ManagedSeedSet"}},
+	} {
+		for _, kind := range of.kinds {
+			kinds = append(kinds, of.gv.WithKind(kind))
+		}
+	}
+	return kinds
 }
 
 // embedded parses the schemas of this package, once.
@@ -56,15 +80,18 @@ func StructuralKinds() ([]*structure.Kind, error) {
 func structuralKinds() (structure.Kinds, error) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
-		gardencorev1beta1.AddToScheme, operatorv1alpha1.AddToScheme, landscapev1alpha1.AddToScheme,
+		gardencorev1.AddToScheme, gardencorev1beta1.AddToScheme, extensionsv1alpha1.AddToScheme, landscapev1alpha1.AddToScheme,
+		operationsv1alpha1.AddToScheme, operatorv1alpha1.AddToScheme, resourcesv1alpha1.AddToScheme, securityv1alpha1.AddToScheme,
+		seedmanagementv1alpha1.AddToScheme,
 	} {
 		if err := add(scheme); err != nil {
 			return nil, fmt.Errorf("registering the API types: %w", err)
 		}
 	}
+	checked := checkedKinds()
 	var wanted []*apiextensionsv1.CustomResourceDefinition
 	for _, crd := range crds.All() {
-		if slices.ContainsFunc(checkedKinds[:], func(gvk schema.GroupVersionKind) bool {
+		if slices.ContainsFunc(checked, func(gvk schema.GroupVersionKind) bool {
 			return gvk.Group == crd.Spec.Group && gvk.Kind == crd.Spec.Names.Kind
 		}) {
 			wanted = append(wanted, crd)
@@ -78,8 +105,11 @@ func structuralKinds() (structure.Kinds, error) {
 	return kinds, nil
 }
 
+// KnownKinds lists the kinds that are fully checked: all that a landscape may declare.
+func KnownKinds() []schema.GroupVersionKind { return checkedKinds() }
+
 // Known tells whether objects of the kind are fully checked.
-func Known(gvk schema.GroupVersionKind) bool { return slices.Contains(checkedKinds[:], gvk) }
+func Known(gvk schema.GroupVersionKind) bool { return slices.Contains(checkedKinds(), gvk) }
 
 // Digest identifies the schemas, for caches that outlive the process.
 func Digest() (string, error) {

@@ -33,7 +33,7 @@ const (
 
 // goRules lists the rules in Go, with the reason why each is not in CUE.
 func goRules() []goRule {
-	return slices.Concat(anyGoRules(), gardenGoRules(), seedGoRules(), shootGoRules())
+	return slices.Concat(anyGoRules(), gardenGoRules(), seedGoRules(), shootGoRules(), projectGoRules(), cloudProfileGoRules(), listKeyRules())
 }
 
 // anyGoRules are about every kind, and about the kinds of Kubernetes.
@@ -69,7 +69,7 @@ func checksOutsideTheList() []Rule {
 func checkGoRules(in ruleInput) []finding {
 	var findings []finding
 	for _, rule := range goRules() {
-		if rule.Kind != "*" && rule.Kind != in.kind.GVK.Kind {
+		if rule.Kind != "*" && rule.Kind != structure.RulesName(in.kind.GVK) {
 			continue
 		}
 		findings = append(findings, rule.findings(in)...)

@@ -1,10 +1,52 @@
 package schemas
 
+const sourceGardenGates = "pkg/features/features.go, plugin/pkg/plugins.go, pkg/utils/validation/features/vpa.go"
+
 // gardenGoRules are the rules of Gardens in Go, with the reason why each is not in CUE.
 func gardenGoRules() []goRule {
+	rule := func(name, title, doc, source string, check func(ruleInput) []finding) goRule {
+		return goRule{Rule: Rule{ID: "garden/" + name, Kind: "Garden", Title: title, Doc: doc, Source: source,
+			In: "go", Severity: SeverityError, Scope: scopeObject}, check: check}
+	}
 	return []goRule{
-		{Rule: Rule{ID: "garden/networks-disjoint", Kind: "Garden", Title: "Network ranges of the runtime cluster and the virtual garden do not overlap",
-			Doc:    "Addresses must be told apart by their range. In Go, because CUE has no arithmetic on addresses.",
-			Source: sourceGardenNetworks, In: "go", Severity: SeverityError, Scope: scopeObject}, check: gardenNetworks},
+		rule("networks-disjoint", "Network ranges of the runtime cluster and the virtual garden do not overlap",
+			"Addresses must be told apart by their range. In Go, because CUE has no arithmetic on addresses.",
+			sourceGardenNetworks, gardenNetworks),
+		rule("autoscaling", "Limits of autoscaling are amounts of cpu and memory, and not below what a component needs",
+			"The main etcd needs 300M of memory, the one for events 60M. In Go, because CUE has no arithmetic on quantities.",
+			"pkg/api/core/validation/shoot.go", gardenAutoscaling),
+		rule("kubeconfig-expiration", "Kubeconfigs for administrators of Shoots expire between one hour and 2^32 seconds",
+			"shootAdminKubeconfigMaxExpiration is the longest time a user may ask for. In Go, because CUE does not compare durations.",
+			sourceGardenNetworks, gardenKubeconfigExpiration),
+		rule("vpa-feature-gates", "Feature gates of the VerticalPodAutoscaler exist",
+			"A gate that does not exist keeps the component from starting. In Go, because the message names the gate that was meant.",
+			sourceGardenGates, gardenVPAFeatureGates),
+		rule("gardener-feature-gates", "Feature gates of Gardener's components exist, and locked ones stay as they are",
+			"A gate that does not exist keeps the component from starting. In Go, because the message names the gate that was meant.",
+			sourceGardenGates, gardenGardenerFeatureGates),
+		rule("gardener-admission-plugins", "Admission plugins of gardener-apiserver exist",
+			"A plugin that does not exist keeps gardener-apiserver from starting. In Go, because the message names the plugin that was meant.",
+			sourceGardenGates, gardenGardenerAdmissionPlugins),
+		rule("quota-selectors", "Selectors of default quotas are selectors of labels",
+			"A quota is for the projects whose labels match. In Go, because the API server's own function decides.",
+			"k8s.io/apimachinery/pkg/apis/meta/v1/validation", gardenQuotaSelectors),
+		rule("dashboard-issuer", "The issuer of the dashboard's tokens is an https URL",
+			"No user, query or fragment is allowed in it. In Go, because CUE has no parser of URLs.",
+			"pkg/api/core/validation/shoot.go", gardenDashboardIssuer),
+		rule("kube-apiserver", "The configuration of kube-apiserver holds the rules that Shoots have, too",
+			"Feature gates, admission plugins, APIs, issuers, encryption and limits fit the version of Kubernetes. In Go, because it is shared with Shoots.",
+			"pkg/api/core/validation/shoot.go, ValidateKubeAPIServer", gardenAPIServer),
+		rule("controller-manager-gates", "Feature gates of kube-controller-manager exist in its version",
+			"A gate that does not exist keeps the component from starting. In Go, because the table is shared with Shoots.",
+			"pkg/utils/validation/features/featuregates.go", gardenControllerManagerGates),
+		rule("operations", "Operations on a Garden exist, fit each other and the state of the Garden",
+			"A rotation is completed after it was prepared, and started after the one before it was completed. In Go, because phases and sets of resources are compared.",
+			sourceGardenNetworks, gardenOperations),
+		rule("encryption-update", "The encryption is changed in one way at a time, and not during a rotation",
+			"Objects are written again with every change; a second change meanwhile would make some of them unreadable. In Go, because sets of resources are compared.",
+			sourceGardenNetworks, gardenEncryptionUpdate),
+		rule("kubernetes-version-update", "The version of the virtual garden never goes back and skips no minor version",
+			"Stored objects are converted from one minor version to the next. In Go, because versions are compared by their parts.",
+			"pkg/api/core/validation/shoot.go", gardenVersionUpdate),
 	}
 }

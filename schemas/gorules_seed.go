@@ -1,10 +1,28 @@
 package schemas
 
+const sourceSeed = "pkg/api/core/validation/seed.go"
+
 // seedGoRules are the rules of Seeds in Go, with the reason why each is not in CUE.
 func seedGoRules() []goRule {
+	rule := func(name, title, doc, source string, check func(ruleInput) []finding) goRule {
+		return goRule{Rule: Rule{ID: "seed/" + name, Kind: "Seed", Title: title, Doc: doc, Source: source,
+			In: "go", Severity: SeverityError, Scope: scopeObject}, check: check}
+	}
 	return []goRule{
-		{Rule: Rule{ID: "seed/networks-disjoint", Kind: "Seed", Title: "Network ranges of a seed do not overlap",
-			Doc:    "Addresses must be told apart by their range. In Go, because CUE has no arithmetic on addresses.",
-			Source: "pkg/api/core/validation/seed.go", In: "go", Severity: SeverityError, Scope: scopeObject}, check: seedNetworks},
+		rule("networks-disjoint", "Network ranges of a seed are of its IP families and overlap with nothing",
+			"Addresses must be told apart by their range, also from those that Gardener uses itself (240.0.0.0/8 to 244.0.0.0/8). Services have at most a /8. In Go, because CUE has no arithmetic on addresses.",
+			sourceSeed, seedNetworkRanges),
+		rule("amounts", "Amounts of resources are not negative, and whole where the resource is counted",
+			"Autoscaling knows cpu and memory. In Go, because CUE has no arithmetic on quantities.",
+			sourceSeed, seedAmounts),
+		rule("vpa-feature-gates", "Feature gates of the VerticalPodAutoscaler exist",
+			"A gate that does not exist keeps the component from starting. In Go, because the message names the gate that was meant.",
+			sourceGardenGates, seedVPAFeatureGates),
+		rule("annotations", "Annotations of load balancers have keys that the API server accepts",
+			"They are copied to Services. In Go, because the API server's own function decides.",
+			"k8s.io/apimachinery/pkg/api/validation, ValidateAnnotations", seedAnnotations),
+		rule("tolerations", "Tolerations of reserved capacity are tolerations of pods",
+			"They are copied to the pods that reserve capacity. In Go, because the API server's own functions decide about names.",
+			"k8s.io/kubernetes/pkg/apis/core/validation, ValidateTolerations", seedTolerations),
 	}
 }

@@ -1,10 +1,58 @@
 package schemas
 
+const (
+	sourceShoot     = "pkg/api/core/validation/shoot.go"
+	inGoArithmetic  = " In Go, because CUE has no arithmetic on addresses."
+	inGoDurations   = " In Go, because CUE cannot compare durations and quantities."
+	inGoVersions    = " In Go, because it reads a table of what each version of Kubernetes has, and compares versions."
+	inGoManyPlaces  = " In Go, because the same checks hold for the Shoot and for every pool."
+	inGoTwoObjects  = " In Go, because whole values of the old and the new object are compared, with what the API sets by itself."
+	inGoOperations  = " In Go, because the annotation is a list in a text, and each operation has its own conditions."
+	inGoApplication = " In Go, because Garden and Shoot share it."
+)
+
 // shootGoRules are the rules of Shoots in Go, with the reason why each is not in CUE.
 func shootGoRules() []goRule {
+	rule := func(id, title, doc string, check func(*report, shoot)) goRule {
+		return goRule{Rule: Rule{ID: "shoot/" + id, Kind: "Shoot", Title: title, Doc: doc, Source: sourceShoot, In: "go",
+			Severity: SeverityError, Scope: scopeObject}, check: shootRule(check)}
+	}
 	return []goRule{
 		{Rule: Rule{ID: "shoot/networks-disjoint", Kind: "Shoot", Title: "Network ranges of a Shoot do not overlap",
-			Doc:    "Addresses must be told apart by their range. In Go, because CUE has no arithmetic on addresses.",
-			Source: "pkg/api/core/validation/shoot.go", In: "go", Severity: SeverityError, Scope: scopeObject}, check: shootNetworks},
+			Doc:    "Addresses must be told apart by their range." + inGoArithmetic,
+			Source: sourceShoot, In: "go", Severity: SeverityError, Scope: scopeObject}, check: shootNetworks},
+		rule("network-ranges", "Network ranges are written by their first address and are of the family of the Shoot",
+			"10.1.2.3/16 is an address; the range is 10.1.0.0/16."+inGoArithmetic, shootRanges),
+		rule("node-mask", "The range of a node has an address for every pod",
+			"Every node gets a part of the range of pods. Set nodeCIDRMaskSize smaller, or maxPods."+inGoArithmetic, shootNodeMasks),
+		rule("kube-apiserver", "The configuration of kube-apiserver is one that Gardener and the version of Kubernetes know",
+			"Feature gates, admission plugins and APIs exist in the version; limits, lifetimes, issuers and encrypted resources are in bounds."+inGoVersions+inGoApplication, shootAPIServer),
+		rule("etcd", "The floors of autoscaling of etcd are not below what it needs", "At least 300M of memory for the main etcd, 60M for the one of events."+inGoDurations, shootEtcd),
+		rule("kube-controller-manager", "The configuration of kube-controller-manager is in bounds", "Durations are positive, feature gates exist in the version."+inGoDurations+inGoVersions, shootControllerManager),
+		rule("kube-scheduler", "The configuration of kube-scheduler is one that the version of Kubernetes knows", "Feature gates exist in the version."+inGoVersions, shootScheduler),
+		rule("kube-proxy", "The configuration of kube-proxy is one that the version of Kubernetes knows", "Feature gates exist in the version."+inGoVersions, shootProxy),
+		rule("cluster-autoscaler", "The configuration of the cluster autoscaler is in bounds", "Durations and numbers are not negative, taints are keys of taints."+inGoDurations, shootAutoscaler),
+		rule("vertical-pod-autoscaler", "The configuration of the vertical pod autoscaler is in bounds", "Durations are not negative, percentiles lie between 0 and 1."+inGoDurations, shootVerticalAutoscaler),
+		rule("kubelet", "The configuration of the kubelet is in bounds, for the Shoot and for every pool", "Thresholds, reserved resources, swap and the pulling of images fit together."+inGoDurations+inGoManyPlaces, shootKubelet),
+		rule("worker-forms", "Names, labels, volumes, sysctls and certificates of pools have the form that Kubernetes asks for", "A name of a pool or a volume has at most 15 characters, because it becomes a part of longer names. In Go, because Kubernetes' own functions decide.", shootWorkerForms),
+		rule("worker-taints", "Taints of pools are ones that Kubernetes accepts", "Each key is given once with an effect; one key is kept for Gardener. In Go, because Kubernetes' own functions decide.", shootTaints),
+		rule("worker-surge", "A worker pool can be rolled", "A rolling update either adds a machine first (maxSurge) or removes one first (maxUnavailable). If both are zero it can do neither and never starts. In Go, because both are numbers or percentages with defaults that depend on the strategy.", shootRolling),
+		rule("worker-settings", "Settings of autoscaling and machines of pools are in bounds", "Durations are not negative, thresholds lie between 0 and 1; some are only for machines that are updated in place."+inGoDurations, shootPoolSettings),
+		rule("worker-system-components", "Components of the system find a node in every zone", "A pool that allows them has at least as many machines as zones; pools with the same zones count together. In Go, because it groups pools by their zones.", shootSystemPools),
+		rule("worker-version", "A pool is not newer than the control plane, and at most three minor versions older", "The kubelet may be older than kube-apiserver, never newer."+inGoVersions, shootPoolVersions),
+		rule("maintenance-window", "The time window of maintenance is between 30 minutes and 6 hours long", "Its begin and end may be on both sides of midnight. In Go, because the ends have time zones.", shootWindow),
+		rule("auto-rotation", "Credentials are rotated every 30 minutes to 90 days", "0 turns the rotation off."+inGoDurations, shootRotation),
+		rule("encryption-rotated", "The key of aesgcm is rotated", "AES-GCM is not safe after too many writes with one key. The type of the finding is ours: the upstream text is not known."+inGoDurations, shootKeyRotation),
+		rule("hibernation-schedules", "Schedules of hibernation are schedules of cron in a known time zone", "Each is given once. In Go, because CUE cannot read cron and knows no time zones.", shootHibernation),
+		rule("operations", "Operations exist, go together, and are possible in the state of the Shoot", "A rotation begins when the last one is complete, and is completed when it is prepared. Without a status there is no state, so that it is not possible."+inGoOperations, shootOperations),
+		rule("immutable", "What cannot be changed stays", "Region, provider, domain, networks and bindings are where the cluster is. Make a new Shoot instead."+inGoTwoObjects, shootUpdate),
+		rule("high-availability-update", "A control plane keeps its failure tolerance and its zones", "Replicas and their volumes stay where they are. Tolerance can be added, one zone can grow to three."+inGoTwoObjects, shootHighAvailabilityUpdate),
+		rule("version-update", "Kubernetes goes up, and skips no minor version", "Only kubelets of pools whose machines are replaced may skip minor versions."+inGoVersions, shootVersionUpdate),
+		rule("worker-update", "Pools keep what their machines cannot change", "Machines that are updated in place keep their type, image, volume and strategy; the pool of a control plane stays."+inGoTwoObjects, shootPoolUpdate),
+		rule("worker-update-pending", "A pool does not change while its machines are updated in place", "Wait for the update, or force the change."+inGoTwoObjects, shootPendingUpdate),
+		rule("node-local-dns-update", "The DNS cache of nodes is not turned on or off for machines that are updated in place", "It needs new machines below Kubernetes 1.34 and with IPVS."+inGoTwoObjects, shootNodeLocalDNSUpdate),
+		rule("encryption-update", "What is encrypted does not change while a change is under way", "Wait until the rotation is complete, and the cluster awake."+inGoTwoObjects, shootEncryptionUpdate),
+		rule("hibernation-update", "A cluster is not hibernated in the midst of a rotation", "Data could not be written again with the new key. Wait until it is complete."+inGoTwoObjects, shootHibernationUpdate),
+		rule("force-deletion", "A deletion is forced only after it failed", "Resources stay behind when a deletion is forced."+inGoTwoObjects, shootForceDeletion),
 	}
 }

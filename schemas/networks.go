@@ -68,8 +68,6 @@ func gardenNetworks(in ruleInput) []finding {
 	return append(overlaps(services, pods, nodes), overlaps(slices.Concat(services, pods, nodes), virtual)...)
 }
 
-func seedNetworks(in ruleInput) []finding { return podServiceNode(in.object, "spec", "networks") }
-
 func shootNetworks(in ruleInput) []finding { return podServiceNode(in.object, "spec", "networking") }
 
 func podServiceNode(object map[string]any, parent ...string) []finding {

@@ -9,13 +9,15 @@ import (
 
 	"cuelang.org/go/cue"
 	"cuelang.org/go/cue/cuecontext"
+
+	"github.com/pergola-dev/pergola/schemas/structure"
 )
 
 // Rule describes a rule for people.
 type Rule struct {
 	// ID is KIND/NAME in lower case, "any/NAME" for rules of every kind.
 	ID string `json:"id"`
-	// Kind is the kind of object it is about, "*" for every kind.
+	// Kind is the kind of object it is about (as structure.RulesName writes it), "*" for every kind.
 	Kind   string `json:"kind"`
 	Title  string `json:"title"`
 	Doc    string `json:"doc"`
@@ -72,7 +74,7 @@ func (s *sources) readMeta() (map[string]Rule, error) {
 			return nil, fmt.Errorf("listing the rules of %s: %w", kind.GVK.Kind, s.explained(err))
 		}
 		for fields.Next() {
-			rule, err := s.describe(fields.Selector().Unquoted(), kind.GVK.Kind, fields.Value())
+			rule, err := s.describe(fields.Selector().Unquoted(), structure.RulesName(kind.GVK), fields.Value())
 			if err != nil {
 				return nil, err
 			}

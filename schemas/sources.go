@@ -105,7 +105,7 @@ func (s *sources) compileBase(ctx *cue.Context, gvk schema.GroupVersionKind) (cu
 	if err := value.Err(); err != nil {
 		return cue.Value{}, fmt.Errorf("compiling the structure of %s: %w", gvk.Kind, s.explained(err))
 	}
-	definition := value.LookupPath(cue.MakePath(cue.Def(gvk.Kind)))
+	definition := value.LookupPath(cue.MakePath(cue.Def(s.kinds[gvk].Definition())))
 	if err := definition.Err(); err != nil {
 		return cue.Value{}, fmt.Errorf("looking up the structure of %s: %w", gvk.Kind, err)
 	}
@@ -116,8 +116,9 @@ func (s *sources) compileBase(ctx *cue.Context, gvk schema.GroupVersionKind) (cu
 // they are compiled bare: without the fields that only people read, the constraint #Rule that holds for all of
 // them, and the defaults of old and landscape, which would be evaluated again with every object.
 func (s *sources) compileRules(ctx *cue.Context, gvk schema.GroupVersionKind, bare bool) (cue.Value, error) {
-	instance := build.NewContext().NewInstance("rules/"+strings.ToLower(gvk.Kind), nil)
-	folders := append(slices.Clone(foldersForAll[:]), strings.ToLower(gvk.Kind))
+	folder := strings.ToLower(structure.RulesName(gvk))
+	instance := build.NewContext().NewInstance("rules/"+folder, nil)
+	folders := append(slices.Clone(foldersForAll[:]), folder)
 	for _, folder := range folders {
 		for _, source := range s.rules[folder] {
 			file, err := s.parse(source)

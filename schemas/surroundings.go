@@ -39,7 +39,7 @@ func newSurroundings(s *Surroundings) (*surroundings, error) {
 		result.byKind[kind] = map[string]any{}
 	}
 	for _, object := range s.Objects {
-		if names, ok := result.byKind[object.GetKind()]; ok {
+		if names, ok := result.byKind[structure.RulesName(object.GroupVersionKind())]; ok {
 			names[key(object)] = object.Object
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"io/fs"
+	"slices"
 	"strings"
 	"testing"
 
@@ -14,13 +15,17 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	gardencorev1 "github.com/pergola-dev/pergola/api/core/v1"
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 	"github.com/pergola-dev/pergola/api/crds"
 	druidv1alpha1 "github.com/pergola-dev/pergola/api/druid/v1alpha1"
 	extensionsv1alpha1 "github.com/pergola-dev/pergola/api/extensions/v1alpha1"
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
+	operationsv1alpha1 "github.com/pergola-dev/pergola/api/operations/v1alpha1"
 	operatorv1alpha1 "github.com/pergola-dev/pergola/api/operator/v1alpha1"
 	resourcesv1alpha1 "github.com/pergola-dev/pergola/api/resources/v1alpha1"
+	securityv1alpha1 "github.com/pergola-dev/pergola/api/security/v1alpha1"
+	seedmanagementv1alpha1 "github.com/pergola-dev/pergola/api/seedmanagement/v1alpha1"
 )
 
 // etcd refuses requests above 1.5 MiB and server-side apply of a definition stores it about twice (object and field
@@ -31,8 +36,9 @@ func newScheme(t *testing.T) *runtime.Scheme {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
-		gardencorev1beta1.AddToScheme, druidv1alpha1.AddToScheme, extensionsv1alpha1.AddToScheme,
+		gardencorev1.AddToScheme, gardencorev1beta1.AddToScheme, druidv1alpha1.AddToScheme, extensionsv1alpha1.AddToScheme,
 		landscapev1alpha1.AddToScheme, operatorv1alpha1.AddToScheme, resourcesv1alpha1.AddToScheme,
+		operationsv1alpha1.AddToScheme, securityv1alpha1.AddToScheme, seedmanagementv1alpha1.AddToScheme,
 	} {
 		require.NoError(t, add(scheme))
 	}
@@ -60,11 +66,12 @@ func TestDefinitionsMatchTheTypes(t *testing.T) {
 	scheme := newScheme(t)
 	defined := map[schema.GroupVersionKind]bool{}
 	for _, crd := range crds.All() {
-		require.Len(t, crd.Spec.Versions, 1, crd.Name)
-		gvk := schema.GroupVersionKind{Group: crd.Spec.Group, Version: crd.Spec.Versions[0].Name, Kind: crd.Spec.Names.Kind}
-		defined[gvk] = true
-		assert.True(t, scheme.Recognizes(gvk), "%s has no Go type", gvk)
-		assert.True(t, scheme.Recognizes(gvk.GroupVersion().WithKind(crd.Spec.Names.ListKind)), "%s has no list type", gvk)
+		for _, version := range crd.Spec.Versions {
+			gvk := schema.GroupVersionKind{Group: crd.Spec.Group, Version: version.Name, Kind: crd.Spec.Names.Kind}
+			defined[gvk] = true
+			assert.True(t, scheme.Recognizes(gvk), "%s has no Go type", gvk)
+			assert.True(t, scheme.Recognizes(gvk.GroupVersion().WithKind(crd.Spec.Names.ListKind)), "%s has no list type", gvk)
+		}
 	}
 	for gvk := range scheme.AllKnownTypes() {
 		own := strings.HasSuffix(gvk.Group, ".gardener.cloud") || gvk.Group == landscapev1alpha1.GroupName
@@ -81,32 +88,38 @@ func isMetaKind(kind string) bool {
 }
 
 func TestScopesAndSubresources(t *testing.T) {
-	clusterScoped := map[string]bool{
-		"Garden": true, "Seed": true, "Project": true, "CloudProfile": true,
-		"BackupBucket": true, "BackupEntry": true, "Cluster": true,
+	clusterScoped := []string{
+		"backupbuckets.core", "cloudprofiles.core", "controllerdeployments.core", "controllerinstallations.core", "controllerregistrations.core",
+		"exposureclasses.core", "projects.core", "seeds.core", "gardens.operator", "extensions.operator",
+		"backupbuckets.extensions", "backupentries.extensions", "clusters.extensions",
+	}
+	// Kinds without a status, as upstream has them.
+	withoutStatus := []string{
+		"controllerdeployments.core", "controllerregistrations.core", "exposureclasses.core", "internalsecrets.core", "quotas.core",
+		"secretbindings.core", "shootstates.core", "credentialsbindings.security",
 	}
 	for _, crd := range crds.All() {
-		kind := crd.Spec.Names.Kind
-		assert.Equal(t, clusterScoped[kind], crd.Spec.Scope == apiextensionsv1.ClusterScoped, "scope of %s", kind)
-		subresources := crd.Spec.Versions[0].Subresources
-		require.NotNil(t, subresources, kind)
-		assert.NotNil(t, subresources.Status, kind)
+		name := strings.TrimSuffix(crd.Name, ".gardener.cloud")
+		assert.Equal(t, slices.Contains(clusterScoped, name), crd.Spec.Scope == apiextensionsv1.ClusterScoped, "scope of %s", name)
+		for _, version := range crd.Spec.Versions {
+			hasStatus := version.Subresources != nil && version.Subresources.Status != nil
+			assert.Equal(t, !slices.Contains(withoutStatus, name), hasStatus, "status of %s", name)
+		}
 	}
 }
 
-// What `pergola explain` shows: every field of the five declared kinds and of Landscape says what it means.
+// What `pergola explain` shows: every field that a landscape can declare says what it means.
 func TestFieldsAreDocumented(t *testing.T) {
-	for _, kind := range []schema.GroupKind{
-		{Group: operatorv1alpha1.GroupName, Kind: "Garden"}, {Group: gardencorev1beta1.GroupName, Kind: "Seed"},
-		{Group: gardencorev1beta1.GroupName, Kind: "Shoot"}, {Group: gardencorev1beta1.GroupName, Kind: "Project"},
-		{Group: gardencorev1beta1.GroupName, Kind: "CloudProfile"}, {Group: landscapev1alpha1.GroupName, Kind: "Landscape"},
-		{Group: resourcesv1alpha1.GroupName, Kind: "ManagedResource"},
-	} {
-		crd := crds.Get(kind.Group, kind.Kind)
-		require.NotNil(t, crd, kind)
-		root := crd.Spec.Versions[0].Schema.OpenAPIV3Schema
-		for _, part := range []string{"spec", "status"} {
-			assertDocumented(t, kind.Kind+"."+part, root.Properties[part])
+	for _, crd := range crds.All() {
+		if crd.Spec.Group == druidv1alpha1.GroupName {
+			continue // documented by its own project; not declared in landscapes
+		}
+		for _, version := range crd.Spec.Versions {
+			for name, part := range version.Schema.OpenAPIV3Schema.Properties {
+				if name != "metadata" && (crd.Spec.Group != extensionsv1alpha1.GroupName || name != "status") {
+					assertDocumented(t, crd.Spec.Names.Kind+"."+name, part)
+				}
+			}
 		}
 	}
 }
@@ -130,12 +143,14 @@ func assertDocumented(t *testing.T, path string, props apiextensionsv1.JSONSchem
 // Server-side apply merges by list type; an unmarked list of objects would be replaced as a whole by accident.
 func TestListsSayHowTheyMerge(t *testing.T) {
 	for _, crd := range crds.All() {
-		walk(crd.Spec.Names.Kind, *crd.Spec.Versions[0].Schema.OpenAPIV3Schema, func(path string, props apiextensionsv1.JSONSchemaProps) {
-			if props.Type != "array" || foreign(path) {
-				return
-			}
-			assert.NotNil(t, props.XListType, "%s has no list type", path)
-		})
+		for _, version := range crd.Spec.Versions {
+			walk(crd.Spec.Names.Kind, *version.Schema.OpenAPIV3Schema, func(path string, props apiextensionsv1.JSONSchemaProps) {
+				if props.Type != "array" || foreign(path) {
+					return
+				}
+				assert.NotNil(t, props.XListType, "%s has no list type", path)
+			})
+		}
 	}
 }
 
@@ -143,7 +158,7 @@ func TestListsSayHowTheyMerge(t *testing.T) {
 func foreign(path string) bool {
 	for _, part := range []string{
 		"elector.", ".affinity.", ".topologySpreadConstraints[]", ".resources.claims", ".ipBlock.except", ".defaultProjectQuotas[].config.",
-		".equivalences[]", ".ingress[].ports", ".ingress.ports", ".capabilities.*", ".capabilityFlavors[].*",
+		".equivalences[]", ".metadata.finalizers", ".ingress[].ports", ".ingress.ports", ".capabilities.*", ".capabilityFlavors[].*",
 	} {
 		if strings.Contains(path, part) {
 			return true
@@ -173,8 +188,9 @@ func TestByGroup(t *testing.T) {
 		}
 		return names
 	}
-	assert.Equal(t, []string{"CloudProfile", "Project", "Seed", "Shoot"}, kinds(crds.ByGroup("core.gardener.cloud")))
-	assert.Equal(t, []string{"Garden"}, kinds(crds.ByGroup("operator.gardener.cloud")))
+	assert.Equal(t, []string{"CredentialsBinding", "WorkloadIdentity"}, kinds(crds.ByGroup("security.gardener.cloud")))
+	assert.Len(t, crds.ByGroup("core.gardener.cloud"), 15)
+	assert.Equal(t, []string{"Extension", "Garden"}, kinds(crds.ByGroup("operator.gardener.cloud")))
 	assert.Empty(t, crds.ByGroup("gardener.cloud"), "a group is named in full")
 	assert.Empty(t, crds.ByGroup("*"))
 	assert.Empty(t, crds.ByGroup(""))

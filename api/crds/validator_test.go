@@ -26,12 +26,23 @@ type validator struct {
 	cel        *schemacel.Validator
 }
 
+// newValidator checks objects of the version that is stored.
 func newValidator(t *testing.T, crd *apiextensionsv1.CustomResourceDefinition) *validator {
 	t.Helper()
-	internal := toInternal(t, crd)
-	// Conversion lifts the schema of a single version to the top.
-	schema := internal.Spec.Validation
-	require.NotNil(t, schema)
+	for _, version := range crd.Spec.Versions {
+		if version.Storage {
+			return newVersionValidator(t, version)
+		}
+	}
+	require.Fail(t, "no version is stored", crd.Name)
+	return nil
+}
+
+func newVersionValidator(t *testing.T, version apiextensionsv1.CustomResourceDefinitionVersion) *validator {
+	t.Helper()
+	schema := &apiextensions.CustomResourceValidation{}
+	require.NoError(t, apiextensionsv1.Convert_v1_CustomResourceValidation_To_apiextensions_CustomResourceValidation(
+		&apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: version.Schema.OpenAPIV3Schema}, schema, nil))
 
 	structural, err := structuralschema.NewStructural(schema.OpenAPIV3Schema)
 	require.NoError(t, err)

@@ -18,5 +18,6 @@ mkdir "$bin/crds"
 "$bin/controller-gen" \
   crd:crdVersions=v1,allowDangerousTypes=true,generateEmbeddedObjectMeta=true \
   paths=./api/... output:crd:dir="$bin/crds"
+go run ./hack/generate/templates "$bin/crds"
 rm -f api/crds/*.yaml
 cp "$bin"/crds/*.yaml api/crds/

@@ -20,7 +20,7 @@ type Finding struct {
 // Check compares an object with its schema and lists all findings, in the order of the fields.
 // The object must hold the types of unstructured content: map[string]any, []any, string, bool, int64, float64, nil.
 func (k *Kind) Check(object map[string]any) []Finding {
-	c := &checker{leaves: strings.HasPrefix(k.GVK.Group, "core.")}
+	c := &checker{leaves: k.aggregated()}
 	c.check(nil, k.Root, object)
 	return c.findings
 }
@@ -115,7 +115,7 @@ func (c *checker) unknown(path fieldpath.Path, name string, n *Node) {
 }
 
 func (c *checker) missing(path fieldpath.Path, n *Node) {
-	if c.leaves && n != nil && len(n.Required) > 0 && len(path) > 1 {
+	if c.leaves && n != nil && len(n.Required) > 0 && !isPart(path) {
 		for _, name := range n.Required {
 			c.missing(path.Append(name), n.Properties[name])
 		}
@@ -126,6 +126,12 @@ func (c *checker) missing(path fieldpath.Path, n *Node) {
 		return
 	}
 	c.add(path, "Required", "must be set")
+}
+
+// isPart tells whether a path is that of the spec or the metadata: an object without them is not an object whose fields
+// are empty, but one that somebody did not finish.
+func isPart(path fieldpath.Path) bool {
+	return len(path) == 1 && (path[0] == "spec" || path[0] == "metadata")
 }
 
 func (c *checker) checkList(path fieldpath.Path, n *Node, list []any) {

@@ -3,6 +3,7 @@ package structure
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -14,6 +15,35 @@ type Kind struct {
 	GVK        schema.GroupVersionKind
 	Namespaced bool
 	Root       *Node
+}
+
+// aggregated tells whether upstream serves the kind by its own API server and not by a definition.
+func (k *Kind) aggregated() bool {
+	group, _, _ := strings.Cut(k.GVK.Group, ".")
+	return slices.Contains([]string{"core", "operations", "security", "seedmanagement"}, group)
+}
+
+// extensionsGroup has kinds of the same name as other groups: BackupBucket, BackupEntry, Bastion and Extension.
+const extensionsGroup = "extensions.gardener.cloud"
+
+// RulesName names a kind where rules speak of it: its name, in the group of the extensions with "extensions." before it.
+// All versions of a kind have the same rules.
+func RulesName(gvk schema.GroupVersionKind) string {
+	if gvk.Group == extensionsGroup {
+		return "extensions." + gvk.Kind
+	}
+	return gvk.Kind
+}
+
+// Definition is the name of the kind in the CUE base. It is unique among all kinds and versions.
+func (k *Kind) Definition() string {
+	switch {
+	case k.GVK.Group == extensionsGroup:
+		return "Extensions" + k.GVK.Kind
+	case k.GVK.Group != "" && k.GVK.Version == "v1":
+		return k.GVK.Kind + "V1"
+	}
+	return k.GVK.Kind
 }
 
 // Kinds are the known kinds by group, version and kind.
@@ -74,8 +104,9 @@ func completeRoot(root *Node, gvk schema.GroupVersionKind, namespaced bool) {
 		required = append(required, "spec")
 	}
 	root.Required = required
-	if gvk.Kind == "Landscape" {
-		// In a file a Landscape needs no namespace: it is the folder itself.
+	switch gvk.Kind {
+	case "Landscape", "Gardenlet":
+		// In a file a Landscape needs no namespace: it is the folder itself. For a Gardenlet there is only one.
 		root.Properties["metadata"].Required = []string{"name"}
 	}
 }

@@ -1,6 +1,5 @@
-// Package v1beta1 holds the types of core.gardener.cloud/v1beta1 that a landscape declares: Seed, Shoot,
-// Project and CloudProfile, and the values that every group of this API shares (Condition, LastOperation,
-// LastError, ErrorCode).
+// Package v1beta1 holds the kinds of core.gardener.cloud/v1beta1, one file each, and the values that every group of
+// this API shares (Condition, LastOperation, LastError, ErrorCode).
 //
 // The wire format is upstream's, field by field; documentation, schema markers and list types are ours. List
 // types matter: they decide how server-side apply merges and who owns what. Constants that belong to the API

@@ -25,10 +25,21 @@ func Resource(resource string) schema.GroupResource {
 // AddToScheme registers the types of this package with a scheme.
 func AddToScheme(scheme *runtime.Scheme) error {
 	scheme.AddKnownTypes(SchemeGroupVersion,
+		&BackupBucket{}, &BackupBucketList{},
+		&BackupEntry{}, &BackupEntryList{},
 		&CloudProfile{}, &CloudProfileList{},
+		&ControllerDeployment{}, &ControllerDeploymentList{},
+		&ControllerInstallation{}, &ControllerInstallationList{},
+		&ControllerRegistration{}, &ControllerRegistrationList{},
+		&ExposureClass{}, &ExposureClassList{},
+		&InternalSecret{}, &InternalSecretList{},
+		&NamespacedCloudProfile{}, &NamespacedCloudProfileList{},
 		&Project{}, &ProjectList{},
+		&Quota{}, &QuotaList{},
+		&SecretBinding{}, &SecretBindingList{},
 		&Seed{}, &SeedList{},
 		&Shoot{}, &ShootList{},
+		&ShootState{}, &ShootStateList{},
 	)
 	metav1.AddToGroupVersion(scheme, SchemeGroupVersion)
 	return nil

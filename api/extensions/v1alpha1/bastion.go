@@ -48,7 +48,7 @@ type BastionList struct {
 type BastionSpec struct {
 	DefaultSpec `json:",inline"`
 	// User data of the machine.
-	UserData []byte `json:"userData"`
+	UserData []byte `json:"userData" pergola:"sensitive"`
 	// Networks that may connect.
 	// +listType=atomic
 	Ingress []BastionIngressPolicy `json:"ingress"`

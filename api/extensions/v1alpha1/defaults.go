@@ -56,7 +56,7 @@ type DefaultStatus struct {
 	// Data that the extension needs again when the control plane moves to another seed.
 	// +optional
 	// +kubebuilder:pruning:PreserveUnknownFields
-	State *runtime.RawExtension `json:"state,omitempty"`
+	State *runtime.RawExtension `json:"state,omitempty" pergola:"sensitive"`
 	// Objects beside this one that have to move with it.
 	// +optional
 	// +listType=map

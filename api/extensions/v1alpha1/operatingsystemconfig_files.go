@@ -94,7 +94,7 @@ type FileContentInline struct {
 	// Encoding of the data: empty for plain text, `b64` for base64.
 	Encoding string `json:"encoding"`
 	// Encoded content.
-	Data string `json:"data"`
+	Data string `json:"data" pergola:"sensitive"`
 }
 
 // FileContentImageRef is a file of a container image.

@@ -15,6 +15,7 @@ var SchemeGroupVersion = schema.GroupVersion{Group: GroupName, Version: "v1alpha
 // AddToScheme registers the types of this package with a scheme.
 func AddToScheme(scheme *runtime.Scheme) error {
 	scheme.AddKnownTypes(SchemeGroupVersion,
+		&Extension{}, &ExtensionList{},
 		&Garden{}, &GardenList{},
 	)
 	metav1.AddToGroupVersion(scheme, SchemeGroupVersion)

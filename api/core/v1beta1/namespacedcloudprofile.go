@@ -1,0 +1,92 @@
+package v1beta1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:scope=Namespaced,path=namespacedcloudprofiles,singular=namespacedcloudprofile,shortName=nsprofile;nscpfl,categories=gardener
+// +kubebuilder:subresource:status
+// +kubebuilder:printcolumn:name="Type",type=string,JSONPath=`.status.cloudProfileSpec.type`,description="Provider of the infrastructure."
+// +kubebuilder:printcolumn:name="Parent",type=string,JSONPath=`.spec.parent.name`,description="CloudProfile that it builds on."
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`,description="Time since creation."
+
+// NamespacedCloudProfile is a CloudProfile for one Project, made of a CloudProfile and what it adds or changes.
+type NamespacedCloudProfile struct {
+	metav1.TypeMeta `json:",inline"`
+	// Standard object metadata.
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+	// The NamespacedCloudProfile as declared.
+	// +optional
+	Spec NamespacedCloudProfileSpec `json:"spec,omitempty"`
+	// The NamespacedCloudProfile as it is.
+	// +optional
+	Status NamespacedCloudProfileStatus `json:"status,omitempty"`
+}
+
+// +kubebuilder:object:root=true
+
+// NamespacedCloudProfileList is a list of NamespacedCloudProfiles.
+type NamespacedCloudProfileList struct {
+	metav1.TypeMeta `json:",inline"`
+	// +optional
+	metav1.ListMeta `json:"metadata,omitempty"`
+	// Items of the list.
+	Items []NamespacedCloudProfile `json:"items"`
+}
+
+// NamespacedCloudProfileSpec says what a NamespacedCloudProfile adds or changes.
+type NamespacedCloudProfileSpec struct {
+	// Certificates, in PEM form, that all machines trust, besides those of the parent.
+	// +optional
+	CABundle *string `json:"caBundle,omitempty"`
+	// Kubernetes versions of the parent with another expiration date. A classification is not allowed.
+	// +optional
+	Kubernetes *KubernetesSettings `json:"kubernetes,omitempty"`
+	// Machine images: new ones, new versions, or another expiration date for a version of the parent.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	MachineImages []MachineImage `json:"machineImages,omitempty"`
+	// Machine types that the parent does not have.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	MachineTypes []MachineType `json:"machineTypes,omitempty"`
+	// Volume types that the parent does not have.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	VolumeTypes []VolumeType `json:"volumeTypes,omitempty"`
+	// CloudProfile that it builds on. Immutable.
+	Parent NamespacedCloudProfileParent `json:"parent"`
+	// Configuration in the provider's own API.
+	// +optional
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:pruning:PreserveUnknownFields
+	ProviderConfig *runtime.RawExtension `json:"providerConfig,omitempty"`
+	// Limits of Shoots; they win over those of the parent.
+	// +optional
+	Limits *Limits `json:"limits,omitempty"`
+}
+
+// NamespacedCloudProfileParent refers to the CloudProfile that a NamespacedCloudProfile builds on.
+type NamespacedCloudProfileParent struct {
+	// Kind: `CloudProfile`, the only value.
+	// +kubebuilder:validation:Enum=CloudProfile
+	Kind string `json:"kind"`
+	// Name of the CloudProfile.
+	Name string `json:"name"`
+}
+
+// NamespacedCloudProfileStatus is a NamespacedCloudProfile as it is.
+type NamespacedCloudProfileStatus struct {
+	// The whole profile: that of the parent with what this one adds or changes. Unset until the controller wrote it.
+	// +optional
+	CloudProfileSpec *CloudProfileSpec `json:"cloudProfileSpec,omitempty"`
+	// Generation that was last worked on.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+}

@@ -1,0 +1,107 @@
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
+)
+
+// Condition types of a ManagedSeed.
+const (
+	// ManagedSeedShootReconciled says whether the Shoot is ready to become a Seed.
+	ManagedSeedShootReconciled gardencorev1beta1.ConditionType = "ShootReconciled"
+	// SeedRegistered says whether the gardenlet registered the Seed.
+	SeedRegistered gardencorev1beta1.ConditionType = "SeedRegistered"
+)
+
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:scope=Namespaced,path=managedseeds,singular=managedseed,shortName=ms,categories=gardener
+// +kubebuilder:subresource:status
+// +kubebuilder:printcolumn:name="Status",type=string,JSONPath=`.status.conditions[?(@.type=="SeedRegistered")].status`,description="Whether the Seed is registered."
+// +kubebuilder:printcolumn:name="Shoot",type=string,JSONPath=`.spec.shoot.name`,description="Shoot that is the Seed."
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`,description="Time since creation."
+
+// ManagedSeed makes a Shoot a Seed, of the same name as the ManagedSeed. It lives in namespace `garden`.
+type ManagedSeed struct {
+	metav1.TypeMeta `json:",inline"`
+	// Standard object metadata.
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+	// The ManagedSeed as declared.
+	// +optional
+	Spec ManagedSeedSpec `json:"spec,omitempty"`
+	// The ManagedSeed as it is.
+	// +optional
+	Status ManagedSeedStatus `json:"status,omitempty"`
+}
+
+// +kubebuilder:object:root=true
+
+// ManagedSeedList is a list of ManagedSeeds.
+type ManagedSeedList struct {
+	metav1.TypeMeta `json:",inline"`
+	// +optional
+	metav1.ListMeta `json:"metadata,omitempty"`
+	// Items of the list.
+	Items []ManagedSeed `json:"items"`
+}
+
+// ManagedSeedSpec declares a ManagedSeed.
+type ManagedSeedSpec struct {
+	// Shoot that becomes a Seed. Immutable. Required, but not allowed in the template of a ManagedSeedSet.
+	// +optional
+	Shoot *Shoot `json:"shoot,omitempty"`
+	// Gardenlet for the Shoot.
+	Gardenlet GardenletConfig `json:"gardenlet"`
+}
+
+// Shoot refers to a Shoot of the same namespace.
+type Shoot struct {
+	// Name of the Shoot.
+	Name string `json:"name"`
+}
+
+// GardenletConfig is the gardenlet of a ManagedSeed.
+type GardenletConfig struct {
+	// How the gardenlet runs.
+	// +optional
+	Deployment *GardenletDeployment `json:"deployment,omitempty"`
+	// Configuration of the gardenlet: GardenletConfiguration of gardenlet.config.gardener.cloud/v1alpha1, without the
+	// name of the Seed.
+	// +optional
+	// +kubebuilder:pruning:PreserveUnknownFields
+	Config runtime.RawExtension `json:"config,omitempty"`
+	// How the gardenlet gets its first access to the garden: `ServiceAccount`, `BootstrapToken`, or `None`, where the
+	// configuration has a kubeconfig. Immutable. Default: `BootstrapToken`.
+	// +optional
+	Bootstrap *Bootstrap `json:"bootstrap,omitempty"`
+	// Whether configuration and deployment build on those of the parent gardenlet. Immutable. Default: true.
+	// +optional
+	MergeWithParent *bool `json:"mergeWithParent,omitempty"`
+}
+
+// Bootstrap is a way for a gardenlet to get its first access to the garden.
+// +kubebuilder:validation:Enum=ServiceAccount;BootstrapToken;None
+type Bootstrap string
+
+const (
+	// BootstrapServiceAccount makes a ServiceAccount for the time being.
+	BootstrapServiceAccount Bootstrap = "ServiceAccount"
+	// BootstrapToken makes a bootstrap token.
+	BootstrapToken Bootstrap = "BootstrapToken"
+	// BootstrapNone makes nothing: the configuration has a kubeconfig.
+	BootstrapNone Bootstrap = "None"
+)
+
+// ManagedSeedStatus is a ManagedSeed as it is.
+type ManagedSeedStatus struct {
+	// Verdicts on the ManagedSeed.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	Conditions []gardencorev1beta1.Condition `json:"conditions,omitempty"`
+	// Generation that was last worked on.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+}

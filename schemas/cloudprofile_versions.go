@@ -1,0 +1,134 @@
+package schemas
+
+import (
+	"regexp"
+	"slices"
+	"time"
+
+	"github.com/Masterminds/semver/v3"
+)
+
+// stages are the classifications of a version in their order. Unavailable is what a version is before its first one.
+var stages = [...]string{"preview", "supported", "deprecated", "expired"}
+
+var kubernetesVersionForm = regexp.MustCompile(`^([0-9]+\.){2}[0-9]+$`)
+
+func profileKubernetesVersions(in ruleInput) []finding {
+	r, versions := &report{}, tree{value: in.object}.at("spec", "kubernetes", "versions")
+	lifecycles := in.landscape.gardenerGateOn("VersionClassificationLifecycle")
+	var latest tree
+	var newest *semver.Version
+	for _, version := range versions.items() {
+		text := version.at("version").text()
+		if !kubernetesVersionForm.MatchString(text) {
+			r.add(version, TypeInvalid, "the version %q has not the form 1.34.1", text)
+		}
+		r.expirable(version, lifecycles)
+		parsed, err := semver.NewVersion(text)
+		if err != nil {
+			r.add(versions, TypeInvalid, "the newest version cannot be told, because %q is no version", text)
+		} else if newest == nil || parsed.GreaterThan(newest) {
+			newest, latest = parsed, version
+		}
+	}
+	r.supportedOnce(versions.items())
+	if latest.at("expirationDate").set() {
+		r.add(tree{path: versions.path + "[].expirationDate"}, TypeInvalid, "the newest version %s must not expire", newest)
+	}
+	if stages := latest.at("lifecycle").items(); len(stages) > 0 && stages[len(stages)-1].at("classification").text() == "expired" {
+		r.add(tree{path: versions.path + "[].lifecycle"}, TypeInvalid, "the newest version %s must not expire", newest)
+	}
+	return r.findings
+}
+
+// profileImageVersions checks the versions of machine images, which need not be those of Kubernetes in form.
+func profileImageVersions(in ruleInput) []finding {
+	r := &report{}
+	lifecycles := in.landscape.gardenerGateOn("VersionClassificationLifecycle")
+	for _, image := range (tree{value: in.object}).at("spec", "machineImages").items() {
+		for _, version := range image.at("versions").items() {
+			name := version.at("version")
+			if name.text() == "" {
+				r.add(name, TypeRequired, "must be the version of the image")
+			}
+			if _, err := semver.NewVersion(name.text()); err != nil {
+				r.add(name, TypeInvalid, "%q is no semantic version such as 1.2.3; where the provider knows the image by another one, map it in providerConfig", name.text())
+			}
+			if least := version.at("inPlaceUpdates", "minVersionForUpdate"); least.set() {
+				if _, err := semver.NewVersion(least.text()); err != nil {
+					r.add(version.at("minVersionForInPlaceUpdate"), TypeInvalid, "inPlaceUpdates.minVersionForUpdate %q is no semantic version such as 1.2.3", least.text())
+				}
+			}
+			if constraint := version.at("kubeletVersionConstraint"); constraint.set() {
+				if _, err := semver.NewConstraint(constraint.text()); err != nil {
+					r.add(constraint, TypeInvalid, "%q is no constraint such as \">= 1.33\"", constraint.text())
+				}
+			}
+			r.expirable(version, lifecycles)
+		}
+		r.supportedOnce(image.at("versions").items())
+	}
+	return r.findings
+}
+
+// expirable checks how a version is classified over time.
+func (r *report) expirable(version tree, lifecycles bool) {
+	lifecycle, classification := version.at("lifecycle"), version.at("classification")
+	if len(lifecycle.items()) > 0 && !lifecycles {
+		r.add(lifecycle, TypeForbidden, "needs the feature gate VersionClassificationLifecycle of gardener-apiserver, which is off; use classification and expirationDate")
+		return
+	}
+	if classification.set() {
+		r.oneOf(classification, stages[:]...)
+	}
+	if !lifecycle.set() && classification.text() == "expired" {
+		r.add(classification, TypeForbidden, "must not be \"expired\"; set expirationDate instead")
+	}
+	if len(lifecycle.items()) > 0 && (classification.set() || version.at("expirationDate").set()) {
+		r.add(version, TypeForbidden, "must not set classification or expirationDate together with lifecycle")
+	}
+	seen, last, started := map[string]bool{}, -1, time.Time{}
+	for i, stage := range lifecycle.items() {
+		name := stage.at("classification")
+		order := slices.Index(stages[:], name.text())
+		r.oneOf(name, stages[:]...)
+		if seen[name.text()] {
+			r.add(name, TypeDuplicate, "the stage %q is listed already", name.text())
+		}
+		if order >= 0 && order < last {
+			r.add(name, TypeInvalid, "%q is out of order: the stages are %s", name.text(), quotedList(stages[:]))
+		}
+		seen[name.text()], last = true, order
+		start, err := time.Parse(time.RFC3339, stage.at("startTime").text())
+		switch {
+		case !stage.at("startTime").set() && i > 0:
+			r.add(stage, TypeRequired, "must set startTime: only the first stage may begin without one")
+		case err == nil && start.Before(started):
+			r.add(stage, TypeInvalid, "begins at %s, before the stage that stands before it", stage.at("startTime").text())
+		}
+		if err == nil {
+			started = start
+		}
+	}
+}
+
+// supportedOnce finds versions that are supported beside another one of the same minor version: Shoots could not be
+// told which to go to.
+func (r *report) supportedOnce(versions []tree) {
+	supported := func(version tree) bool {
+		return len(version.at("lifecycle").items()) == 0 && version.at("classification").text() == "supported"
+	}
+	for i, version := range versions {
+		parsed, err := semver.NewVersion(version.at("version").text())
+		if err != nil || !supported(version) {
+			continue
+		}
+		for j, other := range versions {
+			against, err := semver.NewVersion(other.at("version").text())
+			if i != j && err == nil && supported(other) && !against.Equal(parsed) && against.Major() == parsed.Major() && against.Minor() == parsed.Minor() {
+				r.add(version, TypeForbidden, "only one version of %d.%d may be supported, but %s is, too; make the older one deprecated", parsed.Major(), parsed.Minor(), against)
+				break
+			}
+		}
+	}
+}

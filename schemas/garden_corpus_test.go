@@ -1,0 +1,74 @@
+package schemas
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// TestCorpusOfGarden: every case of Garden, Seed, Project and CloudProfile agrees with upstream, with the field and
+// the type that it names, the further fields of the same run, and the objects around that it needs.
+func TestCorpusOfGarden(t *testing.T) {
+	folder := corpus(t)
+	files, err := filepath.Glob(filepath.Join(folder, "cases", "*.yaml"))
+	require.NoError(t, err)
+	count := 0
+	for _, file := range files {
+		if !regexp.MustCompile(`^(garden|seed|project|cloudprofile)-`).MatchString(filepath.Base(file)) {
+			continue
+		}
+		count++
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			data, err := os.ReadFile(file)
+			require.NoError(t, err)
+			header := map[string]string{}
+			for _, line := range regexp.MustCompile(`(?m)^# (\w+): (.*)$`).FindAllStringSubmatch(string(data), -1) {
+				header[line[1]] = line[2]
+			}
+			objects := documents(t, data)
+			in := Input{Object: objects[len(objects)-1]}
+			if len(objects) > 1 {
+				in.Old = objects[0]
+			}
+			opts := Options{}
+			if header["needs"] != "" {
+				around, err := os.ReadFile(filepath.Join(folder, filepath.FromSlash(header["needs"])))
+				require.NoError(t, err)
+				opts.Landscape = &Surroundings{Objects: documents(t, around)}
+			}
+			found, err := Validate(t.Context(), []Input{in}, opts)
+			require.NoError(t, err)
+			if header["expect"] == "valid" {
+				assert.Empty(t, errorsOnly(found))
+				return
+			}
+			fields := map[string][]string{}
+			for _, v := range errorsOnly(found) {
+				if v.Rule != "any/one-shot-operation" { // it has a landscape around it only for the Extensions
+					fields[v.Field] = append(fields[v.Field], string(v.Type))
+				}
+			}
+			for _, typ := range strings.Split(header["type"], ",") {
+				assert.Contains(t, fields[header["field"]], typ, "%v", lines(found))
+			}
+			wanted := []string{header["field"]}
+			if header["also"] != "" {
+				wanted = append(wanted, strings.Split(header["also"], " | ")...)
+			}
+			names := make([]string, 0, len(fields))
+			for name := range fields {
+				names = append(names, name)
+			}
+			slices.Sort(names)
+			slices.Sort(wanted)
+			assert.Equal(t, wanted, names, "%v", lines(found))
+		})
+	}
+	assert.Greater(t, count, 50)
+}

@@ -1,0 +1,121 @@
+package schemas
+
+import "slices"
+
+// vpaFeatureGates are those of the VerticalPodAutoscaler that Gardener deploys.
+// Source: pkg/utils/validation/features/vpa.go.
+var vpaFeatureGates = [...]string{"CPUStartupBoost", "InPlace", "PerVPAConfig"}
+
+func (r *report) vpaFeatureGates(gates tree) {
+	for _, name := range gates.keys() {
+		if !slices.Contains(vpaFeatureGates[:], name) {
+			r.add(gates.at(name), TypeInvalid, "the VerticalPodAutoscaler has no feature gate %q; it has %s%s", name, quotedList(vpaFeatureGates[:]), meant(name, vpaFeatureGates[:]))
+		}
+	}
+}
+
+func gardenVPAFeatureGates(in ruleInput) []finding {
+	r := &report{}
+	r.vpaFeatureGates(tree{value: in.object}.at("spec", "runtimeCluster", "settings", "verticalPodAutoscaler", "featureGates"))
+	return r.findings
+}
+
+// gardenerGate is a feature gate of Gardener. A locked one cannot be changed any more.
+type gardenerGate struct {
+	name       string
+	on, locked bool
+}
+
+// gardenerGates are all feature gates, of all components. Source: pkg/features/features.go. The last two were graduated
+// and may be gone from a component; setting them as they are does no harm.
+var gardenerGates = [...]gardenerGate{
+	{name: "BackupEntryForGarden", on: true},
+	{name: "CloudProfileCapabilities", on: true},
+	{name: "CustomDNSServerInNodeLocalDNS", on: true},
+	{name: "DefaultSeccompProfile"},
+	{name: "DisableNginxIngressInGarden", on: true},
+	{name: "DisableNginxIngressInSeed", on: true},
+	{name: "DisableNginxIngressInShoot"},
+	{name: "DoNotCopyBackupCredentials", on: true, locked: true},
+	{name: "InPlaceNodeUpdates"},
+	{name: "IstioTLSTermination", on: true},
+	{name: "LiveControlPlaneMigration"},
+	{name: "OpenTelemetryCollector", on: true},
+	{name: "PrometheusHealthChecks"},
+	{name: "RemoveHTTPProxyLegacyPort"},
+	{name: "RemoveVali"},
+	{name: "VPNBondingModeRoundRobin"},
+	{name: "VersionClassificationLifecycle"},
+	{name: "VictoriaLogsBackend"},
+	{name: "UseUnifiedHTTPProxyPort", on: true, locked: true},
+	{name: "VPAInPlaceUpdates", on: true, locked: true},
+}
+
+func findGardenerGate(name string) (gardenerGate, bool) {
+	i := slices.IndexFunc(gardenerGates[:], func(g gardenerGate) bool { return g.name == name })
+	if i < 0 {
+		return gardenerGate{}, false
+	}
+	return gardenerGates[i], true
+}
+
+// gardenerGateOn tells whether a feature gate of gardener-apiserver is on, as far as the Garden of the landscape says.
+func (s *surroundings) gardenerGateOn(name string) bool {
+	gate, _ := findGardenerGate(name)
+	if s == nil {
+		return gate.on
+	}
+	for _, object := range s.byKind["Garden"] {
+		garden, _ := object.(map[string]any)
+		if set := gardenComponent(garden, "gardenerAPIServer").at("featureGates", name); set.set() {
+			return set.is()
+		}
+	}
+	return gate.on
+}
+
+func gardenGardenerFeatureGates(in ruleInput) []finding {
+	r := &report{}
+	names := make([]string, len(gardenerGates))
+	for i, gate := range gardenerGates {
+		names[i] = gate.name
+	}
+	for _, component := range []string{"gardenerAPIServer", "gardenerControllerManager", "gardenerScheduler"} {
+		gates := gardenComponent(in.object, component).at("featureGates")
+		for _, name := range gates.keys() {
+			field := gates.at(name)
+			gate, known := findGardenerGate(name)
+			if !known {
+				r.add(field, TypeForbidden, "Gardener has no feature gate %q%s", name, meant(name, names))
+			} else if gate.locked && field.is() != gate.on {
+				r.add(field, TypeForbidden, "must not be %t: the feature is locked to %t; remove the line", field.is(), gate.on)
+			}
+		}
+	}
+	return r.findings
+}
+
+// gardenerAdmissionPlugins are those of gardener-apiserver. Source: plugin/pkg/plugins.go.
+var gardenerAdmissionPlugins = [...]string{
+	"BackupBucketValidator", "Bastion", "ControllerRegistrationResources", "CustomVerbAuthorizer", "DeletionConfirmation",
+	"ExtensionLabels", "ExtensionValidator", "FinalizerRemoval", "ManagedSeed", "ManagedSeedShoot", "MutatingAdmissionPolicy",
+	"MutatingAdmissionWebhook", "NamespaceLifecycle", "NamespacedCloudProfileValidator", "ProjectMutator", "ResourceQuota",
+	"ResourceReferenceManager", "SeedMutator", "SeedValidator", "ShootDNS", "ShootDNSRewriting", "ShootExposureClass",
+	"ShootManagedSeed", "ShootMutator", "ShootNodeLocalDNSEnabledByDefault", "ShootQuotaValidator", "ShootResourceReservation",
+	"ShootTolerationRestriction", "ShootVPAEnabledByDefault", "ShootValidator", "ValidatingAdmissionPolicy", "ValidatingAdmissionWebhook",
+}
+
+func gardenGardenerAdmissionPlugins(in ruleInput) []finding {
+	r := &report{}
+	for _, plugin := range gardenComponent(in.object, "gardenerAPIServer").at("admissionPlugins").items() {
+		name := plugin.at("name")
+		switch {
+		case !name.set():
+		case name.text() == "":
+			r.add(name, TypeRequired, "must name the admission plugin")
+		default:
+			r.oneOf(name, gardenerAdmissionPlugins[:]...)
+		}
+	}
+	return r.findings
+}

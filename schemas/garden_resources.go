@@ -1,0 +1,62 @@
+package schemas
+
+import (
+	"slices"
+	"strings"
+	"time"
+)
+
+// autoscaled are the resources that an autoscaler knows.
+var autoscaled = [...]string{"cpu", "memory"}
+
+// autoscalerMaximum checks the upper limits of the VerticalPodAutoscaler.
+func (r *report) autoscalerMaximum(limits tree) {
+	for _, name := range limits.keys() {
+		r.autoscaledResource(limits.at(name), name)
+		r.amount(limits.at(name), name)
+	}
+}
+
+func (r *report) autoscaledResource(limit tree, name string) {
+	if !slices.Contains(autoscaled[:], name) {
+		r.add(limit, TypeNotSupported, "%q cannot be scaled, but only \"cpu\" and \"memory\"%s", name, meant(name, autoscaled[:]))
+	}
+}
+
+// countedResources are measured in whole numbers.
+var countedResources = [...]string{
+	"pods", "resourcequotas", "services", "replicationcontrollers", "secrets", "configmaps", "persistentvolumeclaims",
+	"services.nodeports", "services.loadbalancers",
+}
+
+// amount checks a quantity of a resource: it is not negative, and a whole number where the resource is counted.
+func (r *report) amount(field tree, name string) {
+	r.quantities(field)
+	extended := strings.Contains(name, "/") && !strings.Contains(name, "kubernetes.io/") && !strings.HasPrefix(name, "requests.")
+	quantity, ok := field.quantity()
+	if ok && (extended || slices.Contains(countedResources[:], name)) && quantity.MilliValue()%1000 != 0 {
+		r.add(field, TypeInvalid, "%v is not a whole number, but %s is counted", field.value, name)
+	}
+}
+
+func gardenAutoscaling(in ruleInput) []finding {
+	r, spec := &report{}, tree{value: in.object}.at("spec")
+	r.autoscalerMaximum(spec.at("runtimeCluster", "settings", "verticalPodAutoscaler", "maxAllowed"))
+	etcd := spec.at("virtualCluster", "etcd")
+	r.minAllowed(etcd.at("main", "autoscaling"), map[string]string{"memory": "300M"})
+	r.minAllowed(etcd.at("events", "autoscaling"), map[string]string{"memory": "60M"})
+	return r.findings
+}
+
+func gardenKubeconfigExpiration(in ruleInput) []finding {
+	r := &report{}
+	field := gardenComponent(in.object, "gardenerAPIServer").at("shootAdminKubeconfigMaxExpiration")
+	if duration, ok := field.duration(); ok && (duration < time.Hour || duration > (1<<32)*time.Second) {
+		r.add(field, TypeInvalid, "%s is not between 1h and 2^32 seconds (about 136 years)", field.text())
+	}
+	return r.findings
+}
+
+func gardenComponent(garden map[string]any, name string) tree {
+	return tree{value: garden}.at("spec", "virtualCluster", "gardener", name)
+}

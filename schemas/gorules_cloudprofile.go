@@ -1,0 +1,27 @@
+package schemas
+
+const sourceProfile = "pkg/api/core/validation/cloudprofile.go, utils.go"
+
+// cloudProfileGoRules are the rules of CloudProfiles in Go, with the reason why each is not in CUE.
+func cloudProfileGoRules() []goRule {
+	rule := func(name, title, doc string, check func(ruleInput) []finding) goRule {
+		return goRule{Rule: Rule{ID: "cloudprofile/" + name, Kind: "CloudProfile", Title: title, Doc: doc, Source: sourceProfile,
+			In: "go", Severity: SeverityError, Scope: scopeObject}, check: check}
+	}
+	return []goRule{
+		rule("kubernetes-versions", "Versions of Kubernetes are versions, with stages in their order, and one supported for each minor",
+			"The newest version does not expire. Lifecycles need a feature gate of gardener-apiserver. In Go, because versions and times are compared.", profileKubernetesVersions),
+		rule("image-versions", "Versions of machine images are semantic versions, with stages in their order, and one supported for each minor",
+			"Lifecycles need a feature gate of gardener-apiserver. In Go, because versions and times are compared.", profileImageVersions),
+		rule("capability-definitions", "Capabilities have names and values, and architecture is one of them",
+			"Findings name a capability as a field of machineCapabilities, as upstream does. In Go, because CUE has no way to give a value another path.", capabilityDefinitions),
+		rule("capability-uses", "Machine types and images use the capabilities that are defined",
+			"A machine has one architecture. In Go, because the message names the value that was meant.", capabilityUses),
+		rule("amounts", "Amounts of machine types and volumes are not negative",
+			"In Go, because CUE has no arithmetic on quantities.", profileAmounts),
+		rule("selectors", "The selector of seeds and the labels of regions are such",
+			"In Go, because the API server's own function decides.", profileSelectors),
+		rule("ca-bundle", "The CA bundle is a certificate",
+			"Nodes trust it. In Go, because certificates are parsed.", profileCABundle),
+	}
+}

@@ -1,0 +1,83 @@
+package schemas
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/pergola-dev/pergola/schemas/structure"
+)
+
+// TestNamesOfKinds: kinds of the same name in other groups or versions have definitions of their own, and kinds of other
+// groups rules of their own.
+func TestNamesOfKinds(t *testing.T) {
+	definitions, rules := map[string]schema.GroupVersionKind{}, map[string]schema.GroupKind{}
+	for gvk, kind := range kindsWithSchema(t) {
+		other, taken := definitions[kind.Definition()]
+		assert.False(t, taken, "%s and %s have the same definition", gvk, other)
+		definitions[kind.Definition()] = gvk
+		group, taken := rules[structure.RulesName(gvk)]
+		assert.True(t, !taken || group == gvk.GroupKind(), "%s and %s have the same rules", gvk, group)
+		rules[structure.RulesName(gvk)] = gvk.GroupKind()
+	}
+	assert.Equal(t, len(KnownKinds()), len(definitions))
+}
+
+// TestKindsOfOtherNames: the right one of two kinds, or of two versions, is asked.
+func TestKindsOfOtherNames(t *testing.T) {
+	for name, test := range map[string]struct {
+		text string
+		want []string
+	}{
+		"operator's Extension":        {"apiVersion: operator.gardener.cloud/v1alpha1\nkind: Extension\nmetadata: {name: a}\nspec: {deployment: {}}", nil},
+		"extension object":            {"apiVersion: extensions.gardener.cloud/v1alpha1\nkind: Extension\nmetadata: {name: a, namespace: b}\nspec: {type: a, deployment: {}}", []string{"spec.deployment Forbidden"}},
+		"v1 as v1":                    {"apiVersion: core.gardener.cloud/v1\nkind: ControllerDeployment\nmetadata: {name: a}\nhelm: {rawChart: aGk=}", nil},
+		"v1 as v1beta1":               {"apiVersion: core.gardener.cloud/v1beta1\nkind: ControllerDeployment\nmetadata: {name: a}\nhelm: {rawChart: aGk=}", []string{"helm Forbidden", "type Required"}},
+		"v1beta1 as v1beta1":          {"apiVersion: core.gardener.cloud/v1beta1\nkind: ControllerDeployment\nmetadata: {name: a}\ntype: helm\nproviderConfig: {chart: aGk=}", nil},
+		"v1beta1 as v1":               {"apiVersion: core.gardener.cloud/v1\nkind: ControllerDeployment\nmetadata: {name: a}\ntype: helm\nproviderConfig: {chart: aGk=}", []string{"providerConfig Forbidden", "type Forbidden"}},
+		"missing object at the top":   {"apiVersion: security.gardener.cloud/v1alpha1\nkind: CredentialsBinding\nmetadata: {name: a, namespace: b}\ncredentialsRef: {kind: Secret}", []string{"provider.type Required"}},
+		"incomplete Shoot template":   {managedSeedSet + "{dns: {domain: a}}}}", nil},
+		"wrong field in the template": {managedSeedSet + "{dns: {domian: a}}}}", []string{"spec.shootTemplate.spec.dns.domian Forbidden"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			violations, err := Validate(t.Context(), []Input{{Object: object(t, test.text)}}, Options{})
+			require.NoError(t, err)
+			var found []string
+			for _, v := range violations {
+				if v.Rule == RuleStructure {
+					found = append(found, v.Field+" "+string(v.Type))
+				}
+			}
+			assert.Equal(t, test.want, found, "%v", lines(violations))
+		})
+	}
+}
+
+const managedSeedSet = "apiVersion: seedmanagement.gardener.cloud/v1alpha1\nkind: ManagedSeedSet\nmetadata: {name: a, namespace: garden}\n" +
+	"spec: {selector: {matchLabels: {a: b}}, template: {spec: {gardenlet: {}}}, shootTemplate: {spec: "
+
+// TestSecretsOfOtherKinds: secret values do not get into messages, whatever is wrong with them.
+func TestSecretsOfOtherKinds(t *testing.T) {
+	for name, text := range map[string]string{
+		"InternalSecret, not base64":  "apiVersion: core.gardener.cloud/v1beta1\nkind: InternalSecret\nmetadata: {name: a, namespace: b}\ndata: {a: " + secretValue + "}",
+		"InternalSecret, not a map":   "apiVersion: core.gardener.cloud/v1beta1\nkind: InternalSecret\nmetadata: {name: a, namespace: b}\nstringData: " + secretValue,
+		"InternalSecret, number":      "apiVersion: core.gardener.cloud/v1beta1\nkind: InternalSecret\nmetadata: {name: a, namespace: b}\nstringData: {a: 424242}",
+		"ShootState, gardener":        "apiVersion: core.gardener.cloud/v1beta1\nkind: ShootState\nmetadata: {name: a, namespace: b}\nspec: {gardener: [{name: a, type: b, data: " + secretValue + "}]}",
+		"ShootState, extensions":      "apiVersion: core.gardener.cloud/v1beta1\nkind: ShootState\nmetadata: {name: a, namespace: b}\nspec: {extensions: [{kind: a, state: " + secretValue + "}]}",
+		"ShootState, resources":       "apiVersion: core.gardener.cloud/v1beta1\nkind: ShootState\nmetadata: {name: a, namespace: b}\nspec: {resources: [{kind: a, name: b, data: " + secretValue + "}]}",
+		"extension object, its state": "apiVersion: extensions.gardener.cloud/v1alpha1\nkind: Worker\nmetadata: {name: a, namespace: b}\nstatus: {state: " + secretValue + "}",
+		"bastion, its user data":      "apiVersion: extensions.gardener.cloud/v1alpha1\nkind: Bastion\nmetadata: {name: a, namespace: b}\nspec: {type: a, ingress: [], userData: " + secretValue + "}",
+	} {
+		t.Run(name, func(t *testing.T) {
+			violations, err := Validate(t.Context(), []Input{{Object: object(t, text)}}, Options{})
+			require.NoError(t, err)
+			require.NotEmpty(t, violations)
+			said := strings.Join(lines(violations), "\n")
+			assert.NotContains(t, said, secretValue)
+			assert.NotContains(t, said, "424242")
+		})
+	}
+}

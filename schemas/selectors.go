@@ -1,0 +1,44 @@
+package schemas
+
+import (
+	"fmt"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// labelSelector checks a selector of labels with the API server's own function. What has not the form of a selector
+// is left to the structure.
+func (r *report) labelSelector(value tree) {
+	fields, ok := value.value.(map[string]any)
+	if !ok {
+		return
+	}
+	var selector metav1.LabelSelector
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(fields, &selector); err != nil {
+		return
+	}
+	r.apiErrors(metav1validation.ValidateLabelSelector(&selector, metav1validation.LabelSelectorValidationOptions{}, field.NewPath(value.path)))
+}
+
+// apiErrors takes in what a function of the API server found.
+func (r *report) apiErrors(errors field.ErrorList) {
+	for _, err := range errors {
+		words := err.Detail
+		if text, ok := err.BadValue.(string); ok && text != "" {
+			words = fmt.Sprintf("%q: %s", text, words)
+		}
+		r.add(tree{path: err.Field}, Type(strings.TrimPrefix(string(err.Type), "FieldValue")), "%s", words)
+	}
+}
+
+// meant gives a hint at the word that was probably meant, or "".
+func meant(word string, known []string) string {
+	if suggestion := Suggest(word, known); suggestion != "" {
+		return fmt.Sprintf("; did you mean %q?", suggestion)
+	}
+	return ""
+}

@@ -1,0 +1,53 @@
+package schemas
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// TestCorpusShoots: every Shoot that upstream refuses is refused with the same fields, the first with the same type.
+func TestCorpusShoots(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join(corpus(t), "cases", "shoot-*.yaml"))
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			data, err := os.ReadFile(file)
+			require.NoError(t, err)
+			header := func(name string) string {
+				found := regexp.MustCompile(`(?m)^# ` + name + `: (.*)$`).FindSubmatch(data)
+				if found == nil {
+					return ""
+				}
+				return string(found[1])
+			}
+			objects := documents(t, data)
+			in := Input{Object: objects[len(objects)-1]}
+			if len(objects) > 1 {
+				in.Old = objects[0]
+			}
+			violations, err := Validate(t.Context(), []Input{in}, Options{})
+			require.NoError(t, err)
+			found := findingsOf(violations)
+			wanted := []string{}
+			if header("expect") == "invalid" {
+				wanted = append(wanted, header("field"))
+				assert.Equal(t, header("type"), found[header("field")], "%v", lines(violations))
+				if also := header("also"); also != "" {
+					wanted = append(wanted, strings.Split(also, " | ")...)
+				}
+			}
+			fields := []string{}
+			for field := range found {
+				fields = append(fields, field)
+			}
+			assert.ElementsMatch(t, wanted, fields, "%v", lines(violations))
+		})
+	}
+}

@@ -1,0 +1,103 @@
+package schemas
+
+import (
+	"slices"
+
+	"github.com/Masterminds/semver/v3"
+)
+
+// shootPoolVersions checks that a pool is not newer than the control plane, and at most three minor versions older.
+func shootPoolVersions(r *report, s shoot) {
+	control, ok := parseVersion(s.version)
+	if !ok {
+		return
+	}
+	for _, worker := range s.workers {
+		field := worker.at("kubernetes", "version")
+		if !field.set() {
+			continue
+		}
+		pool, ok := parseVersion(field.text())
+		switch {
+		case !ok:
+			r.add(field, TypeInvalid, "%q is not a version, such as %s", field.text(), s.version)
+		case slices.Compare(pool[:], control[:]) > 0:
+			r.add(field, TypeForbidden, "%s is above the version of the control plane, %s; raise that one first", field.text(), s.version)
+		case control[0] == pool[0] && control[1] >= pool[1]+4:
+			r.add(field, TypeForbidden, "%s is more than three minor versions behind the control plane, %s", field.text(), s.version)
+		}
+	}
+}
+
+// shootVersionUpdate checks that no version goes down, and that the control plane and pools that are updated in place
+// skip no minor version.
+func shootVersionUpdate(r *report, s shoot) {
+	if !s.old.set() || s.ends() {
+		return
+	}
+	before := s.old.at("spec", "kubernetes", "version").text()
+	field := s.spec.at("kubernetes", "version")
+	r.versionUpdate(field, s.version, before, false)
+	if s.becomesWorkerless() {
+		return
+	}
+	for _, worker := range s.workers {
+		old := s.oldWorker(worker)
+		was, is := before, s.version
+		if own := worker.at("kubernetes", "version").text(); own != "" {
+			is = own
+		}
+		if own := old.at("kubernetes", "version").text(); own != "" {
+			was = own
+		} else if !old.set() && worker.at("kubernetes", "version").set() {
+			was = is // a new pool begins with its own version
+		}
+		r.versionUpdate(worker.at("kubernetes", "version"), is, was, !inPlace(worker))
+		if inPlace(worker) && old.set() {
+			r.imageUpdate(worker, old)
+		}
+	}
+}
+
+func (r *report) versionUpdate(field tree, is, was string, skip bool) {
+	now, okNow := parseVersion(is)
+	before, okBefore := parseVersion(was)
+	if !okNow || !okBefore {
+		return
+	}
+	switch {
+	case slices.Compare(now[:], before[:]) < 0:
+		r.add(field, TypeForbidden, "Kubernetes cannot go back from %s to %s", was, is)
+	case !skip && (now[0] > before[0] || now[1] > before[1]+1):
+		r.add(field, TypeForbidden, "Kubernetes cannot go from %s to %s at once; no minor version may be skipped, so go to 1.%d first", was, is, before[1]+1)
+	}
+}
+
+func (r *report) imageUpdate(worker, old tree) {
+	field := worker.at("machine", "image", "version")
+	now, err := semver.NewVersion(field.text())
+	before, errBefore := semver.NewVersion(old.at("machine", "image", "version").text())
+	if err == nil && errBefore == nil && now.LessThan(before) {
+		r.add(field, TypeForbidden, "machines that are updated in place cannot go back from image %s to %s", before.Original(), now.Original())
+	}
+}
+
+// ends tells whether the Shoot is being deleted, when the spec cannot change at all.
+func (s shoot) ends() bool {
+	return s.at("metadata", "deletionTimestamp").set()
+}
+
+// becomesWorkerless tells whether workers were added to a Shoot without, or all removed.
+func (s shoot) becomesWorkerless() bool {
+	return (len(s.workers) == 0) != (len(s.old.at("spec", "provider", "workers").items()) == 0)
+}
+
+// oldWorker is the pool of the same name before the change; not set for a new pool.
+func (s shoot) oldWorker(worker tree) tree {
+	for _, old := range s.old.at("spec", "provider", "workers").items() {
+		if old.at("name").text() == worker.at("name").text() {
+			return old
+		}
+	}
+	return tree{}
+}
