@@ -3,8 +3,6 @@ package apply
 import (
 	"time"
 
-	"github.com/fluxcd/pkg/ssa"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/clock"
 )
@@ -15,9 +13,13 @@ type Options struct {
 	Clock clock.WithTicker // default: the real clock
 	// Protected kinds are never deleted to be made anew; default: DefaultProtected().
 	Protected []schema.GroupKind
-	// Migrate lists the managers that wrote our objects before server-side apply; what they own becomes ours
-	// at the first apply. Default: DefaultMigrate().
-	Migrate []ssa.FieldManager
+	// Former lists the managers that wrote whole objects before us and hand them over; what they own becomes ours
+	// at the first apply. Default: DefaultFormer().
+	Former []Former
+	// Force names objects whose fields are taken over from whoever owns them, besides those of sets with Force.
+	Force func(Ref) bool
+	// ForceHint says how a person makes Force name an object; it ends the hint of a Conflict: "…, or force it".
+	ForceHint func(Ref) string
 	// Parallel is the number of objects worked on at a time in one run; default 16.
 	Parallel int
 }
@@ -28,7 +30,9 @@ type Engine struct {
 	keys      Keys
 	clock     clock.WithTicker
 	protected map[schema.GroupKind]bool
-	migrate   []ssa.FieldManager
+	former    []Former
+	force     func(Ref) bool
+	forceHint func(Ref) string
 	parallel  int
 	tracked   *tracker
 }
@@ -44,14 +48,20 @@ func NewEngine(o Options) *Engine {
 	if o.Protected == nil {
 		o.Protected = DefaultProtected()
 	}
-	if o.Migrate == nil {
-		o.Migrate = DefaultMigrate()
+	if o.Former == nil {
+		o.Former = DefaultFormer()
+	}
+	if o.Force == nil {
+		o.Force = func(Ref) bool { return false }
+	}
+	if o.ForceHint == nil {
+		o.ForceHint = func(Ref) string { return "force" }
 	}
 	if o.Parallel <= 0 {
 		o.Parallel = 16
 	}
-	e := &Engine{keys: o.Keys, clock: o.Clock, protected: map[schema.GroupKind]bool{}, migrate: o.Migrate,
-		parallel: o.Parallel, tracked: newTracker()}
+	e := &Engine{keys: o.Keys, clock: o.Clock, protected: map[schema.GroupKind]bool{}, former: o.Former,
+		force: o.Force, forceHint: o.ForceHint, parallel: o.Parallel, tracked: newTracker()}
 	for _, gk := range o.Protected {
 		e.protected[gk] = true
 	}
@@ -75,16 +85,6 @@ func DefaultProtected() []schema.GroupKind {
 		{Group: "extensions.gardener.cloud", Kind: "Infrastructure"},
 		{Group: "extensions.gardener.cloud", Kind: "Worker"},
 	}
-}
-
-// DefaultMigrate are kubectl and the Gardener components that write with Update. kubectl is a prefix: its
-// managers are kubectl-create, kubectl-client-side-apply and so on.
-func DefaultMigrate() []ssa.FieldManager {
-	var out []ssa.FieldManager
-	for _, name := range []string{"before-first-apply", "gardener-resource-manager", "gardenlet", "gardener-operator"} {
-		out = append(out, ssa.FieldManager{Name: name, ExactMatch: true, OperationType: metav1.ManagedFieldsOperationUpdate})
-	}
-	return append(out, ssa.FieldManager{Name: "kubectl", OperationType: metav1.ManagedFieldsOperationUpdate})
 }
 
 // ApplyOptions steer one run of Apply or Plan.

@@ -213,27 +213,18 @@ func (r *run) scaled(d *desired) bool {
 
 // send applies an object and handles the answers that call for more than one request.
 func (r *run) send(ctx context.Context, w wanted, live *unstructured.Unstructured) outcome {
-	var err error
 	drifted := live != nil && w.applied != "" && r.old[keyOf(w.ref)].Applied == w.applied
-	opts := patchOptions{manager: r.set.FieldManager, force: r.set.Force || r.set.TakeBack && drifted, dry: r.dry}
-	note := ""
+	opts := patchOptions{manager: r.set.FieldManager, force: r.forces(w.ref) || r.set.TakeBack && drifted, dry: r.dry}
 	w.foreign = live != nil && r.old[keyOf(w.ref)].Applied == "" && ownedFields(live, r.set.FieldManager).Empty()
-	if live != nil && r.needsMigration(w.ref, live) {
-		note = "takes over the fields of " + strings.Join(r.formerManagers(live), ", ")
-		if opts.force = true; !r.dry {
-			if live, err = r.migrate(ctx, live); err != nil {
-				return r.fail(w.desired, err)
-			}
-			w.send = adjust(w.obj, live, r.set.FieldManager, w.createOnly) // what was theirs is ours now
-		}
+	if live != nil && r.needsTakeover(w.ref, live) {
+		return r.takeOver(ctx, w, live, opts)
 	}
 	answer, created, err := r.patchFresh(ctx, w, opts)
-	switch {
-	case err == nil:
-	case live == nil && r.isFormerConflict(err):
-		return r.adoptFormer(ctx, w, err)
-	case isUndeclaredField(err) && live != nil && !r.dry:
-		if err = r.migrateVersion(ctx, live, w.ref.APIVersion); err == nil {
+	if live == nil && !created && (isManagerConflict(err) || isRefused(err) || err == nil && r.needsTakeover(w.ref, answer)) {
+		return r.adopt(ctx, w, err, opts, answer)
+	}
+	if isUndeclaredField(err) && live != nil && !r.dry {
+		if _, err = r.migrateVersion(ctx, live, w.ref.APIVersion); err == nil {
 			answer, created, err = r.patchFresh(ctx, w, opts)
 		}
 	}
@@ -244,23 +235,21 @@ func (r *run) send(ctx context.Context, w wanted, live *unstructured.Unstructure
 			answer, created, err = r.patchFresh(ctx, w, opts)
 		}
 	}
+	return r.answered(ctx, w, live, answer, created, err)
+}
+
+// answered ends an apply by what the server said to it.
+func (r *run) answered(ctx context.Context, w wanted, live, answer *unstructured.Unstructured, created bool, err error) outcome {
 	if isImmutable(err) {
 		return r.recreate(ctx, w, live, err)
+	}
+	if err == nil {
+		answer, err = r.dropForeign(ctx, w, answer)
 	}
 	if err != nil {
 		return r.fail(w.desired, err)
 	}
-	if live == nil && !created && !r.dry && r.needsMigration(w.ref, answer) {
-		return r.adoptFormer(ctx, w, nil)
-	}
-	if answer, err = r.dropForeign(ctx, w, answer); err != nil {
-		return r.fail(w.desired, err)
-	}
-	out := r.sent(ctx, w, live, answer, created)
-	if out.message == "" {
-		out.message = note
-	}
-	return out
+	return r.sent(ctx, w, live, answer, created)
 }
 
 // sent notes what the server answered.
@@ -271,6 +260,9 @@ func (r *run) sent(ctx context.Context, w wanted, live, answer *unstructured.Uns
 		out.action = Created
 	case w.foreign || live == nil && r.old[keyOf(w.ref)].Applied == "":
 		out.action = Adopted
+	}
+	if out.action == Adopted {
+		out.message = adoption
 	}
 	if r.dry {
 		return r.compared(ctx, out, live, answer)

@@ -326,6 +326,9 @@ func (r *run) tell(o outcome) {
 func (r *run) fail(d *desired, err error) outcome {
 	e := r.c.explain(d.ref, "apply", err)
 	e.Source = d.source
+	if e.Reason == Conflict {
+		e.Hint = "remove the field from the declaration, let the other manager give it up, or " + r.e.forceHint(d.ref)
+	}
 	return outcome{ref: d.ref, action: Failed, message: e.Message, err: e}
 }
 

@@ -11,21 +11,23 @@ import (
 )
 
 // checkLink refuses symbolic links that lead out of the layer. Links inside are not followed, since what they name is
-// read under its own name.
-func (l *layer) checkLink(name string) {
+// read under its own name; landscape.yaml, which is, may be such a link. It returns whether the link is sound.
+func (l *layer) checkLink(name string) bool {
 	target, err := fs.ReadLink(l.fs, name)
 	if err != nil {
 		l.report(name, 0, 0, "landscape/link", schemas.TypeForbidden, "is a symbolic link that cannot be read")
-		return
+		return false
 	}
 	resolved := path.Join(path.Dir(name), target)
 	if path.IsAbs(target) || !within(l.folder, resolved) {
 		l.report(name, 0, 0, "landscape/link", schemas.TypeForbidden, "is a symbolic link to %q, which leaves the landscape; copy the file, or make its folder a layer", target)
-		return
+		return false
 	}
 	if _, err := fs.Stat(l.fs, name); err != nil {
 		l.report(name, 0, 0, "landscape/link", schemas.TypeInvalid, "is a symbolic link to %q, which leads to nothing", target)
+		return false
 	}
+	return true
 }
 
 // within tells whether a path in the repository is the folder, or lies below it.

@@ -54,15 +54,10 @@ func thresholdTypes() []string {
 func (l *loader) checkThresholds(config *Declaration, spec map[string]any) {
 	list, _ := spec["conditionThresholds"].([]any)
 	known := thresholdTypes()
-	seen := map[string]bool{}
 	for i, item := range list {
 		entry, _ := item.(map[string]any)
 		field := fmt.Sprintf("spec.conditionThresholds[%d]", i)
 		name, ok := entry["type"].(string)
-		if ok && seen[name] {
-			l.reportField(config, field+".type", schemas.TypeDuplicate, ruleConfig, fmt.Sprintf("%q has a threshold already", name))
-		}
-		seen[name] = true
 		if ok && !slices.Contains(known, name) {
 			l.reportField(config, field+".type", schemas.TypeNotSupported, ruleConfig,
 				fmt.Sprintf("no condition %q is checked%s; there are %s", name, didYouMean(name, known), strings.Join(known, ", ")))

@@ -51,8 +51,12 @@ func (l *layer) finish() error {
 // readConfig reads landscape.yaml. The second result tells whether the file exists.
 func (l *layer) readConfig() (*Declaration, bool) {
 	name := path.Join(l.folder, configFile)
-	if _, err := fs.Lstat(l.fs, name); errors.Is(err, fs.ErrNotExist) {
+	info, err := fs.Lstat(l.fs, name)
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil, false
+	}
+	if err == nil && info.Mode()&fs.ModeSymlink != 0 && !l.checkLink(name) {
+		return nil, true
 	}
 	data, ok := l.read(name)
 	if !ok {

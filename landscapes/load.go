@@ -13,17 +13,33 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
+	operatorv1alpha1 "github.com/pergola-dev/pergola/api/operator/v1alpha1"
 	"github.com/pergola-dev/pergola/landscapes/evaluation"
 	"github.com/pergola-dev/pergola/schemas"
 )
 
+// NoLandscapeError says that a folder does not exist, or holds no landscape.yaml.
+type NoLandscapeError struct {
+	// Dir is the folder as the caller named it.
+	Dir    string
+	reason string
+}
+
+func (e *NoLandscapeError) Error() string { return e.Dir + " is no landscape: " + e.reason }
+
+// Unwrap makes it an fs.ErrNotExist.
+func (e *NoLandscapeError) Unwrap() error { return fs.ErrNotExist }
+
 // Load reads the landscape folder dir. The violations are about files; Landscape.Validate gives those about objects.
 // Their File is relative to dir. The error is for what is no finding: dir does not exist, cannot be read, or holds no
-// landscape.yaml (errors.Is fs.ErrNotExist), CUE files cannot be evaluated at all, or ctx ended.
+// landscape.yaml (NoLandscapeError), CUE files cannot be evaluated at all, or ctx ended.
 func Load(ctx context.Context, dir string, opts Options) (*Landscape, []schemas.Violation, error) {
 	absolute, err := filepath.Abs(dir)
 	if err == nil {
 		absolute, err = filepath.EvalSymlinks(absolute)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, &NoLandscapeError{Dir: dir, reason: "there is no such folder"}
 	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("finding the landscape folder %s: %w", dir, err)
@@ -41,11 +57,7 @@ func Load(ctx context.Context, dir string, opts Options) (*Landscape, []schemas.
 	if err != nil {
 		return nil, nil, fmt.Errorf("opening the repository of %s: %w", dir, err)
 	}
-	landscape, violations, err := LoadFS(ctx, handle.FS(), filepath.ToSlash(inside), opts)
-	if landscape != nil {
-		landscape.Dir = dir
-	}
-	return landscape, violations, err
+	return loadFS(ctx, handle.FS(), filepath.ToSlash(inside), dir, opts)
 }
 
 // repositoryRoot gives the given folder, or the closest parent with .git, or else the folder itself.
@@ -70,13 +82,18 @@ func repositoryRoot(dir, given string) (string, error) {
 // LoadFS is Load for a folder of any file system, such as the tree of a Git commit: fsys is the repository, dir the
 // landscape folder in it, with slashes. The file system should have fs.ReadLinkFS if it has symbolic links.
 func LoadFS(ctx context.Context, fsys fs.FS, dir string, opts Options) (*Landscape, []schemas.Violation, error) {
-	home := path.Clean(dir)
+	return loadFS(ctx, fsys, dir, dir, opts)
+}
+
+// loadFS is LoadFS for a folder that has another name for the caller.
+func loadFS(ctx context.Context, fsys fs.FS, folder, dir string, opts Options) (*Landscape, []schemas.Violation, error) {
+	home := path.Clean(folder)
 	if !fs.ValidPath(home) {
 		return nil, nil, fmt.Errorf("the landscape folder %s is not a path inside the repository", dir)
 	}
-	if _, err := fs.Stat(fsys, path.Join(home, configFile)); err != nil {
+	if _, err := fs.Lstat(fsys, path.Join(home, configFile)); err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil, nil, fmt.Errorf("%s is no landscape: it has no file %s: %w", dir, configFile, fs.ErrNotExist)
+			return nil, nil, &NoLandscapeError{Dir: dir, reason: "it has no file " + configFile}
 		}
 		return nil, nil, fmt.Errorf("reading %s of the landscape %s: %w", configFile, dir, err)
 	}
@@ -90,10 +107,27 @@ func LoadFS(ctx context.Context, fsys fs.FS, dir string, opts Options) (*Landsca
 	}
 	l.landscape.Declarations = l.merged.list
 	l.reportNested()
+	l.reportGardens()
 	l.checkConfig()
 	l.convertConfig()
 	schemas.Sort(l.violations)
 	return l.landscape, l.violations, nil
+}
+
+// reportGardens reports all Gardens but the first: one landscape is one installation.
+func (l *loader) reportGardens() {
+	var first *Declaration
+	for i := range l.landscape.Declarations {
+		d := &l.landscape.Declarations[i]
+		switch {
+		case d.Object.GroupVersionKind() != operatorv1alpha1.SchemeGroupVersion.WithKind("Garden"):
+		case first == nil:
+			first = d
+		default:
+			l.reportField(d, "metadata.name", schemas.TypeTooMany, "landscape/garden",
+				fmt.Sprintf("a landscape has one Garden, and %s is declared in %s:%d:%d: make another landscape of this one", first.Object.GetName(), first.File, first.Line, first.Column))
+		}
+	}
 }
 
 func newLoader(ctx context.Context, fsys fs.FS, home string, opts Options) *loader {

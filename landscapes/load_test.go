@@ -3,6 +3,8 @@ package landscapes
 import (
 	"fmt"
 	"io/fs"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -100,7 +102,6 @@ func TestBadFiles(t *testing.T) {
 		"no object":       {"x.yaml", "- a\n", []string{"x.yaml:1:1 Invalid must be an object with apiVersion, kind and metadata"}},
 		"no kind":         {"x.yaml", "apiVersion: v1\nmetadata: {name: a}\n", []string{"x.yaml:1:1 Required must be set, as for every object of an API"}},
 		"number as name":  {"x.yaml", "apiVersion: v1\nkind: Namespace\nmetadata: {name: 5}\n", []string{"x.yaml:3:18 TypeInvalid must be text; put the value in quotes"}},
-		"no name":         {"x.yaml", "apiVersion: core.gardener.cloud/v1beta1\nkind: Quota\n", []string{"x.yaml:1:1 Required must be set"}},
 		"wrong version":   {"x.yaml", "apiVersion: core.gardener.cloud/v1alpha1\nkind: Seed\nmetadata: {name: a}\n", []string{`x.yaml:1:13 NotSupported "core.gardener.cloud/v1alpha1" has no kind Seed; it is served by core.gardener.cloud/v1beta1`}},
 		"unknown tag":     {"x.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {b: !secret c}\n", []string{"x.yaml:4:11 Invalid the value has the tag !secret, which API objects do not know"}},
 		"infinite number": {"x.yaml", "a: .inf\n", []string{"x.yaml:1:4 Invalid the value is not a finite number"}},
@@ -160,9 +161,46 @@ func TestLimits(t *testing.T) {
 func TestNoLandscape(t *testing.T) {
 	_, _, err := LoadFS(t.Context(), tree(map[string]string{"x.yaml": "a: b"}), ".", Options{})
 	require.ErrorIs(t, err, fs.ErrNotExist)
-	assert.EqualError(t, err, ". is no landscape: it has no file landscape.yaml: file does not exist")
+	assert.EqualError(t, err, ". is no landscape: it has no file landscape.yaml")
 	_, _, err = Load(t.Context(), t.TempDir()+"/nowhere", Options{})
 	require.ErrorIs(t, err, fs.ErrNotExist)
+	assert.ErrorContains(t, err, "/nowhere is no landscape: there is no such folder")
+	dir := t.TempDir()
+	_, _, err = Load(t.Context(), dir, Options{})
+	assert.EqualError(t, err, dir+" is no landscape: it has no file landscape.yaml", "the folder as it was named")
+}
+
+// TestConfigIsALink is refused like any other link that leaves the landscape, and followed inside.
+func TestConfigIsALink(t *testing.T) {
+	const config = "apiVersion: landscape.pergola.dev/v1alpha1\nkind: Landscape\nmetadata: {name: test}\n"
+	for target, want := range map[string][]string{
+		"/dev/zero":  {`landscape.yaml:0:0 Forbidden is a symbolic link to "/dev/zero", which leaves the landscape; copy the file, or make its folder a layer`},
+		"../x.yaml":  {`landscape.yaml:0:0 Forbidden is a symbolic link to "../x.yaml", which leaves the landscape; copy the file, or make its folder a layer`},
+		"nowhere":    {`landscape.yaml:0:0 Invalid is a symbolic link to "nowhere", which leads to nothing`},
+		".real.yaml": nil,
+	} {
+		t.Run(target, func(t *testing.T) {
+			dir := t.TempDir()
+			require.NoError(t, os.WriteFile(filepath.Join(dir, ".real.yaml"), []byte(config), 0o644))
+			require.NoError(t, os.Symlink(target, filepath.Join(dir, "landscape.yaml")))
+			_, violations, err := Load(t.Context(), dir, Options{})
+			require.NoError(t, err)
+			if want == nil {
+				assert.Empty(t, violations)
+			} else {
+				assert.Equal(t, want, summaries(violations))
+			}
+		})
+	}
+}
+
+func TestTwoGardens(t *testing.T) {
+	const garden = "apiVersion: operator.gardener.cloud/v1alpha1\nkind: Garden\nmetadata: {name: NAME}\n"
+	_, violations := load(t, tree(map[string]string{
+		"landscape.yaml": "apiVersion: landscape.pergola.dev/v1alpha1\nkind: Landscape\nmetadata: {name: test}\n",
+		"a.yaml":         strings.Replace(garden, "NAME", "one", 1), "b.yaml": strings.Replace(garden, "NAME", "two", 1),
+	}), ".", Options{})
+	assert.Equal(t, []string{"b.yaml:3:18 TooMany a landscape has one Garden, and one is declared in a.yaml:1:1: make another landscape of this one"}, violations)
 }
 
 func TestKubectlBooleans(t *testing.T) {

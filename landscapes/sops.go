@@ -3,6 +3,8 @@ package landscapes
 import (
 	"errors"
 	"fmt"
+	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -11,6 +13,7 @@ import (
 	"github.com/getsops/sops/v3/aes"
 	sopsage "github.com/getsops/sops/v3/age"
 	"github.com/getsops/sops/v3/config"
+	"github.com/getsops/sops/v3/logging"
 	sopsyaml "github.com/getsops/sops/v3/stores/yaml"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -19,6 +22,14 @@ import (
 
 // sopsField is where SOPS keeps its metadata in every document of a file.
 const sopsField = "sops"
+
+// The SOPS library writes what it cannot decrypt to standard error, plain values included. What is wrong with a file is a
+// finding here, which never quotes a value.
+func init() {
+	for _, logger := range logging.Loggers {
+		logger.SetOutput(io.Discard)
+	}
+}
 
 // decrypt replaces the encrypted contents of a file by their plain ones, or by placeholders where no key fits.
 // SOPS signs a file as a whole, so it is decrypted as a whole.
@@ -35,7 +46,7 @@ func (l *loader) decrypt(name string, data []byte, contents []content) []content
 	}
 	plainValues := false
 	for i := range contents {
-		if contents[i].secret == SecretEncrypted && l.reportPlainValues(name, contents[i]) {
+		if contents[i].secret == SecretEncrypted && (l.reportPlainValues(name, contents[i]) || l.reportPlainComments(name, contents[i])) {
 			plainValues = true
 		}
 	}
@@ -109,7 +120,7 @@ func dataKey(tree *sops.Tree, identities []age.Identity) ([]byte, error) {
 	if len(identities) == 0 {
 		return nil, errNoKey
 	}
-	ageKeys := 0
+	ageKeys, damaged := 0, false
 	for _, group := range tree.Metadata.KeyGroups {
 		for _, master := range group {
 			ageKey, ok := master.(*sopsage.MasterKey)
@@ -121,12 +132,29 @@ func dataKey(tree *sops.Tree, identities []age.Identity) ([]byte, error) {
 			if key, err := ageKey.Decrypt(); err == nil {
 				return key, nil
 			}
+			damaged = damaged || isRecipient(identities, ageKey.Recipient)
 		}
+	}
+	if damaged {
+		return nil, errors.New("the file is encrypted for one of the given age keys, but what that key has to open (sops.age[].enc) is damaged, so the file cannot be decrypted; restore it from Git, or encrypt it again with `sops --encrypt`")
 	}
 	if ageKeys == 0 {
 		return nil, fmt.Errorf("the file is not encrypted for any age key, which is the only kind supported")
 	}
 	return nil, errNoKey
+}
+
+// isRecipient tells whether one of the identities belongs to a recipient.
+func isRecipient(identities []age.Identity, recipient string) bool {
+	return slices.ContainsFunc(identities, func(identity age.Identity) bool {
+		switch own := identity.(type) {
+		case *age.X25519Identity:
+			return own.Recipient().String() == recipient
+		case *age.HybridIdentity:
+			return own.Recipient().String() == recipient
+		}
+		return false
+	})
 }
 
 // plainMap turns a decrypted document into the content of an object.

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"maps"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -18,7 +19,7 @@ import (
 
 // CheckLandscape finds what a landscape asks of the catalogue and cannot have: another version of it, components and
 // images it does not know, overlays that are broken or match nothing, recorded facts about nobody, Shoots without their
-// Seed or Project, and Seeds named as another cluster. Only components with overlays are rendered.
+// Seed, Project or CloudProfile, versions of Kubernetes that are none, and Seeds named as another cluster. Only components with overlays are rendered.
 // Files are relative to the landscape.
 func CheckLandscape(catalogue fs.FS, l *landscapes.Landscape) []schemas.Violation {
 	c := landscapeCheck{catalogue: catalogue, landscape: l}
@@ -104,7 +105,13 @@ func (c *landscapeCheck) noComponent(component string) string {
 	return fmt.Sprintf("no component %s in the catalogue, which has %s", component, strings.Join(dirs, ", "))
 }
 
-// images finds overrides of images that the image vector does not have.
+// The grammar of image references (distribution: reference/regexp.go).
+var (
+	imageRepository = regexp.MustCompile(`^(?:(?:[a-zA-Z0-9](?:[a-zA-Z0-9.-]*[a-zA-Z0-9])?|\[[a-fA-F0-9:]+\])(?::[0-9]+)?/)?[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*(?:/[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*)*$`)
+	imageTag        = regexp.MustCompile(`^(?:sha256:[0-9a-f]{64}|\w[\w.-]{0,127})$`)
+)
+
+// images finds overrides of images that the image vector does not have, and what is no image.
 func (c *landscapeCheck) images() {
 	overrides := c.landscape.Config.Spec.Images
 	if len(overrides) == 0 {
@@ -122,6 +129,12 @@ func (c *landscapeCheck) images() {
 				hint = fmt.Sprintf("; did you mean %q?", guess)
 			}
 			c.config(field+".name", ruleImage, schemas.TypeNotSupported, "no image %q in %s%s", image.Name, cataloguePath(ImageVectorFile), hint)
+		}
+		if image.Repository != "" && !imageRepository.MatchString(image.Repository) {
+			c.config(field+".repository", ruleImage, schemas.TypeInvalid, "%q is no repository of images such as registry.example.org/team/app, without scheme and tag", image.Repository)
+		}
+		if image.Tag != "" && !imageTag.MatchString(image.Tag) {
+			c.config(field+".tag", ruleImage, schemas.TypeInvalid, "%q is no tag such as v1.2.3, and no digest: sha256: and 64 hexadecimal digits", image.Tag)
 		}
 		if image.Version != "" {
 			if _, err := semver.NewConstraint(image.Version); err != nil {

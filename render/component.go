@@ -22,6 +22,8 @@ type Input struct {
 	// TargetVersion is the Kubernetes version of the API server the components
 	// serve; empty means that of the cluster they run in.
 	TargetVersion string
+	// Declared is the place of the owner's declaration, for errors; empty if it has none.
+	Declared string
 }
 
 // Component is a folder of the catalogue evaluated for one owner.

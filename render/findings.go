@@ -36,6 +36,7 @@ const (
 	ruleOverlay   = "landscape/overlay"
 	ruleFacts     = "landscape/facts"
 	ruleBinding   = "landscape/binding"
+	ruleVersion   = "landscape/kubernetes-version"
 	ruleCluster   = "landscape/cluster-name"
 )
 

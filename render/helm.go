@@ -40,6 +40,12 @@ func helmObjects(catalogue fs.FS, dir string, in Input, spec bundleSpec, v cue.V
 	if err != nil {
 		return nil, fmt.Errorf("helm: load chart %s: %w", cataloguePath(chartDir), err)
 	}
+	if found := checkTemplates(chart, chartDir); len(found) > 0 {
+		return nil, found.err()
+	}
+	if found := checkValues(src.Values, v.LookupPath(cue.ParsePath("values"))); len(found) > 0 {
+		return nil, found.err()
+	}
 	caps := chartutil.DefaultCapabilities.Copy()
 	if version, err := chartutil.ParseKubeVersion(helmKubeVersion(in, spec)); err == nil {
 		caps.KubeVersion = *version

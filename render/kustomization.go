@@ -128,6 +128,9 @@ func (c *kustomizationCheck) refuse(k kustomization) {
 		{"generators", len(k.Generators) > 0, plugin},
 		{"transformers", len(k.Transformers) > 0, plugin},
 		{"validators", len(k.Validators) > 0, plugin},
+		//lint:ignore SA1019 that it is deprecated is said
+		{"vars", k.Vars != nil, "is deprecated by Kustomize: use replacements"},
+		{"sortOptions", k.SortOptions != nil, "means nothing here: objects have an order of their own; leave it out"},
 	} {
 		if refused.given {
 			c.out = append(c.out, k.finding(refused.field, schemas.TypeForbidden, "%s", refused.message))

@@ -40,7 +40,7 @@ type ownerBuilder struct {
 	garden    map[string]any
 	seeds     map[string]map[string]any
 	projects  map[string]map[string]any
-	profiles  map[string]map[string]any
+	profiles  map[string]*gardencorev1beta1.CloudProfile
 	// projectOf finds the project by its namespace.
 	projectOf map[string]string
 }
@@ -48,25 +48,31 @@ type ownerBuilder struct {
 func (b *ownerBuilder) build() ([]Input, error) {
 	var inputs []Input
 	var problems []error
-	garden, _, err := b.landscape.Garden()
+	garden, declaration, err := b.landscape.Garden()
 	problems = append(problems, err)
 	if garden != nil {
 		operatorv1alpha1.SetDefaults_Garden(garden)
 		if b.garden, err = toMap(garden); err != nil {
 			return nil, err
 		}
-		inputs = append(inputs, Input{
+		versionErr := checkVersion(declaration, "spec.virtualCluster.kubernetes.version", garden.Spec.VirtualCluster.Kubernetes.Version)
+		problems = append(problems, versionErr)
+		in := Input{
 			Owner:         Owner{Kind: "garden", Name: garden.Name, UID: string(garden.UID), ControlPlaneNamespace: "garden"},
 			Objects:       map[string]map[string]any{"garden": b.garden},
 			TargetVersion: garden.Spec.VirtualCluster.Kubernetes.Version,
-		})
+			Declared:      declaredAt(declaration),
+		}
+		if versionErr == nil {
+			inputs = append(inputs, in)
+		}
 	}
 	problems = append(problems, b.neighbours())
 	seeds, _ := b.landscape.Seeds() // the neighbours have its error
 	for _, s := range seeds {
 		inputs = append(inputs, Input{
 			Owner:   Owner{Kind: "seed", Name: s.Object.Name, UID: string(s.Object.UID), ControlPlaneNamespace: "garden"},
-			Objects: b.with("seed", b.seeds[s.Object.Name]),
+			Objects: b.with("seed", b.seeds[s.Object.Name]), Declared: declaredAt(s.Declaration),
 		})
 	}
 	shoots, err := b.landscape.Shoots()
@@ -84,7 +90,8 @@ func (b *ownerBuilder) build() ([]Input, error) {
 
 // neighbours reads what owners see besides their own declaration.
 func (b *ownerBuilder) neighbours() error {
-	b.seeds, b.projects, b.profiles, b.projectOf = map[string]map[string]any{}, map[string]map[string]any{}, map[string]map[string]any{}, map[string]string{}
+	b.seeds, b.projects, b.projectOf = map[string]map[string]any{}, map[string]map[string]any{}, map[string]string{}
+	b.profiles = map[string]*gardencorev1beta1.CloudProfile{}
 	seeds, err := b.landscape.Seeds()
 	problems := []error{err}
 	for _, s := range seeds {
@@ -106,8 +113,7 @@ func (b *ownerBuilder) neighbours() error {
 	problems = append(problems, err)
 	for _, p := range profiles {
 		gardencorev1beta1.SetDefaults_CloudProfile(p.Object)
-		b.profiles[p.Object.Name], err = toMap(p.Object)
-		problems = append(problems, err)
+		b.profiles[p.Object.Name] = p.Object
 	}
 	return errors.Join(problems...)
 }
@@ -125,41 +131,50 @@ func (b *ownerBuilder) with(kind string, object map[string]any) map[string]map[s
 func (b *ownerBuilder) shoot(declared landscapes.Typed[gardencorev1beta1.Shoot]) (Input, bool, error) {
 	s := declared.Object
 	gardencorev1beta1.SetDefaults_Shoot(s)
+	profile, profileErr := b.profile(declared)
+	problems := []error{profileErr, checkVersion(declared.Declaration, "spec.kubernetes.version", s.Spec.Kubernetes.Version)}
 	if s.Spec.SeedName == nil || *s.Spec.SeedName == "" {
-		return Input{}, false, nil
+		return Input{}, false, errors.Join(problems...)
 	}
 	seed, ok := b.seeds[*s.Spec.SeedName]
 	if !ok {
-		return Input{}, false, declaredFinding(declared.Declaration, "spec.seedName", ruleBinding,
-			fmt.Sprintf("no Seed %q in this landscape", *s.Spec.SeedName))
+		problems = append(problems, declaredFinding(declared.Declaration, "spec.seedName", ruleBinding,
+			fmt.Sprintf("no Seed %q in this landscape", *s.Spec.SeedName)))
 	}
 	project, ok := b.projectOf[s.Namespace]
 	if !ok {
-		return Input{}, false, declaredFinding(declared.Declaration, "metadata.namespace", ruleBinding,
-			fmt.Sprintf("no Project in this landscape has spec.namespace %q", s.Namespace))
+		problems = append(problems, declaredFinding(declared.Declaration, "metadata.namespace", ruleBinding,
+			fmt.Sprintf("no Project in this landscape has spec.namespace %q", s.Namespace)))
 	}
 	object, err := toMap(s)
-	if err != nil {
+	if err := errors.Join(append(problems, err)...); err != nil {
 		return Input{}, false, err
 	}
 	objects := b.with("shoot", object)
 	objects["seed"], objects["project"] = seed, b.projects[project]
-	profile := ""
-	if s.Spec.CloudProfile != nil {
-		profile = s.Spec.CloudProfile.Name
-	} else if s.Spec.CloudProfileName != nil {
-		profile = *s.Spec.CloudProfileName
-	}
-	if p, ok := b.profiles[profile]; ok {
-		objects["cloudProfile"] = p
+	if profile != nil {
+		objects["cloudProfile"] = profile
 	}
 	return Input{
 		Owner: Owner{
 			Kind: "shoot", Namespace: s.Namespace, Name: s.Name, UID: string(s.UID),
 			ControlPlaneNamespace: TechnicalID(project, s.Name),
 		},
-		Objects: objects, TargetVersion: s.Spec.Kubernetes.Version,
+		Objects: objects, TargetVersion: s.Spec.Kubernetes.Version, Declared: declaredAt(declared.Declaration),
 	}, true, nil
+}
+
+// checkVersion refuses a version of Kubernetes that images and components cannot be chosen by.
+func checkVersion(d *landscapes.Declaration, field, version string) error {
+	if _, err := kubernetesVersion(version); err != nil {
+		return declaredFinding(d, field, ruleVersion, fmt.Sprintf("%q is no version of Kubernetes such as %s", version, DefaultKubernetesVersion))
+	}
+	return nil
+}
+
+// declaredAt is where an object is declared.
+func declaredAt(d *landscapes.Declaration) string {
+	return fmt.Sprintf("%s:%d:%d", d.File, d.Line, d.Column)
 }
 
 // TechnicalID is the name of a shoot's namespace in its seed (gardener: status.technicalID).

@@ -83,7 +83,7 @@ func collect(tasks []*task) (Result, error) {
 	var problems []error
 	for _, t := range tasks {
 		if t.err != nil {
-			problems = append(problems, fmt.Errorf("%s, component %s: %w", t.in.Owner, t.dir, t.err))
+			problems = append(problems, taskError(t))
 			continue
 		}
 		result.Components = append(result.Components, t.component)
@@ -93,6 +93,14 @@ func collect(tasks []*task) (Result, error) {
 	problems = append(problems, duplicatesBetween(result.Bundles, func(b Bundle) string { return b.Cluster }, true)...)
 	sortBundles(result.Bundles)
 	return result, errors.Join(problems...)
+}
+
+// taskError says whose component fails. CUE names places of the catalogue only, also where the value of a declaration is to blame.
+func taskError(t *task) error {
+	if t.in.Declared == "" || len(findingsIn(t.err)) > 0 {
+		return fmt.Errorf("%s, component %s: %w", t.in.Owner, t.dir, t.err)
+	}
+	return fmt.Errorf("%s, component %s: %w (declared in %s; look there for the fields that the message names)", t.in.Owner, t.dir, t.err, t.in.Declared)
 }
 
 func renderComponent(eval *evaluator, dir string, in *Input, images map[string]string, opts Options) (Component, []Bundle, error) {

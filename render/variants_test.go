@@ -46,6 +46,7 @@ var variants = []variant{
 		{"Seed", "spec.backup", nil},
 		{"Shoot", "spec.provider.workers", nil},
 		{"Shoot", "spec.networking", nil},
+		{"Shoot", "spec.credentialsBindingName", nil},
 		{"Shoot", "spec.kubernetes.kubelet", nil},
 		{"Shoot", "spec.maintenance.autoUpdate.machineImageVersion", nil},
 	}},

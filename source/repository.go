@@ -3,6 +3,7 @@ package source
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,41 +14,65 @@ import (
 
 // Repository is a local Git repository.
 type Repository struct {
-	// Root is the top of the work tree.
+	// Root is the top of the work tree; of a bare repository, its folder.
 	Root string
 	repo *git.Repository
 }
 
-// Open finds the repository that contains a folder.
+// Open finds the repository that contains a folder. The folder may be missing in the work tree: revisions may have it.
 func Open(dir string) (*Repository, error) {
-	abs, err := filepath.Abs(dir)
+	abs, err := resolve(dir)
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", dir, err)
 	}
-	if abs, err = filepath.EvalSymlinks(abs); err != nil {
-		return nil, fmt.Errorf("open %s: %w", dir, err)
+	for root := abs; ; root = filepath.Dir(root) {
+		_, noGit := os.Lstat(filepath.Join(root, git.GitDirName))
+		if noGit == nil || isBare(root) {
+			repo, err := git.PlainOpenWithOptions(root, &git.PlainOpenOptions{EnableDotGitCommonDir: true})
+			if err != nil {
+				return nil, fmt.Errorf("open the Git repository of %s: %w", dir, err)
+			}
+			return &Repository{Root: root, repo: repo}, nil
+		}
+		if root == filepath.Dir(root) {
+			return nil, fmt.Errorf("%s is in no Git repository: run git init and commit the landscape first", dir)
+		}
 	}
-	repo, err := git.PlainOpenWithOptions(abs, &git.PlainOpenOptions{DetectDotGit: true, EnableDotGitCommonDir: true})
-	if errors.Is(err, git.ErrRepositoryNotExists) {
-		return nil, fmt.Errorf("%s is in no Git repository: run git init and commit the landscape first", dir)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("open the Git repository of %s: %w", dir, err)
-	}
-	tree, err := repo.Worktree()
-	if err != nil {
-		return nil, fmt.Errorf("open the work tree of %s: %w", dir, err)
-	}
-	return &Repository{Root: tree.Filesystem.Root(), repo: repo}, nil
 }
 
-// Rel gives the slash-separated path of a folder inside the repository.
-func (r *Repository) Rel(dir string) (string, error) {
+// isBare tells whether a folder is a repository without a work tree.
+func isBare(dir string) bool {
+	for name, folder := range map[string]bool{"HEAD": false, "objects": true, "refs": true} {
+		if info, err := os.Stat(filepath.Join(dir, name)); err != nil || info.IsDir() != folder {
+			return false
+		}
+	}
+	return true
+}
+
+// resolve gives the absolute path of a folder without links. What does not exist of it stays as it is written.
+func resolve(dir string) (string, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
 		return "", err
 	}
-	if abs, err = filepath.EvalSymlinks(abs); err != nil {
+	for parent := abs; ; parent = filepath.Dir(parent) {
+		resolved, err := filepath.EvalSymlinks(parent)
+		if errors.Is(err, fs.ErrNotExist) && parent != filepath.Dir(parent) {
+			continue
+		}
+		if err != nil {
+			return "", err
+		}
+		missing, err := filepath.Rel(parent, abs)
+		return filepath.Join(resolved, missing), err
+	}
+}
+
+// Rel gives the slash-separated path of a folder inside the repository. The folder may be missing.
+func (r *Repository) Rel(dir string) (string, error) {
+	abs, err := resolve(dir)
+	if err != nil {
 		return "", err
 	}
 	rel, err := filepath.Rel(r.Root, abs)
@@ -65,11 +90,17 @@ type Revision struct {
 
 // At resolves a branch, tag, abbreviated commit, HEAD~2 and the like.
 func (r *Repository) At(rev string) (*Revision, error) {
+	if commit, folder, ok := strings.Cut(rev, ":"); ok {
+		return nil, fmt.Errorf("revision %q names %q in a commit, not a commit: give the commit alone (%s); the folder is the argument", rev, folder, commit)
+	}
 	hash, err := r.repo.ResolveRevision(plumbing.Revision(rev))
 	if err != nil {
-		return nil, fmt.Errorf("revision %q: not found in %s: give a branch, a tag or a commit", rev, r.Root)
+		return nil, fmt.Errorf("revision %q: not found in %s: give a branch, a tag or a commit%s", rev, r.Root, r.shallow())
 	}
 	commit, err := r.repo.CommitObject(*hash)
+	if errors.Is(err, plumbing.ErrObjectNotFound) {
+		return nil, fmt.Errorf("revision %q is no commit of %s: give a branch, a tag or a commit%s", rev, r.Root, r.shallow())
+	}
 	if err != nil {
 		return nil, fmt.Errorf("revision %q: %w", rev, err)
 	}
@@ -78,4 +109,12 @@ func (r *Repository) At(rev string) (*Revision, error) {
 		return nil, fmt.Errorf("revision %q: %w", rev, err)
 	}
 	return &Revision{Commit: commit.Hash.String(), FS: &TreeFS{tree: tree, when: commit.Committer.When}}, nil
+}
+
+// shallow is a hint where the repository has only the last commits, as checkouts of pipelines often do.
+func (r *Repository) shallow() string {
+	if commits, err := r.repo.Storer.Shallow(); err != nil || len(commits) == 0 {
+		return ""
+	}
+	return "; the clone is shallow and has only the last commits: `git fetch --unshallow` gets the others"
 }

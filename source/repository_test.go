@@ -90,6 +90,62 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 	require.NoError(t, err)
 	_, err = r.At("nowhere")
 	require.ErrorContains(t, err, `revision "nowhere": not found`)
+	_, err = r.At("HEAD:a")
+	require.EqualError(t, err, `revision "HEAD:a" names "a" in a commit, not a commit: give the commit alone (HEAD); the folder is the argument`)
+	head, err := repo.Head()
+	require.NoError(t, err)
+	last, err := repo.CommitObject(head.Hash())
+	require.NoError(t, err)
+	_, err = r.At(last.TreeHash.String())
+	require.ErrorContains(t, err, "give a branch, a tag or a commit")
 	_, err = r.Rel(t.TempDir())
 	require.ErrorContains(t, err, "is not inside the repository")
+}
+
+// TestFolderMissingInTheWorkTree: an earlier revision may have it.
+func TestFolderMissingInTheWorkTree(t *testing.T) {
+	dir, repo := repository(t)
+	write(t, dir, "a/b/one.yaml", "one")
+	commit(t, repo, "c")
+	require.NoError(t, os.RemoveAll(filepath.Join(dir, "a")))
+	link := filepath.Join(t.TempDir(), "link")
+	require.NoError(t, os.Symlink(dir, link))
+	for _, top := range []string{dir, link} {
+		r, err := Open(filepath.Join(top, "a", "b"))
+		require.NoError(t, err)
+		rel, err := r.Rel(filepath.Join(top, "a", "b"))
+		require.NoError(t, err)
+		require.Equal(t, "a/b", rel)
+	}
+}
+
+func TestBareAndShallowRepository(t *testing.T) {
+	dir, repo := repository(t)
+	write(t, dir, "a/one.yaml", "one")
+	first := commit(t, repo, "first")
+	write(t, dir, "a/one.yaml", "two")
+	commit(t, repo, "second")
+	bare := filepath.Join(t.TempDir(), "bare.git")
+	_, err := git.PlainClone(bare, true, &git.CloneOptions{URL: dir})
+	require.NoError(t, err)
+	r, err := Open(filepath.Join(bare, "a"))
+	require.NoError(t, err)
+	rel, err := r.Rel(filepath.Join(bare, "a"))
+	require.NoError(t, err)
+	require.Equal(t, "a", rel)
+	revision, err := r.At("HEAD~1")
+	require.NoError(t, err)
+	require.Equal(t, first, revision.Commit)
+
+	shallow := t.TempDir()
+	_, err = git.PlainClone(shallow, false, &git.CloneOptions{URL: dir, Depth: 1})
+	require.NoError(t, err)
+	r, err = Open(shallow)
+	require.NoError(t, err)
+	for _, rev := range []string{"HEAD~1", first} {
+		_, err = r.At(rev)
+		require.ErrorContains(t, err, "`git fetch --unshallow` gets the others", rev)
+	}
+	_, err = r.At("HEAD")
+	require.NoError(t, err)
 }

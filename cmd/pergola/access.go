@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/utils/clock"
 
+	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/controllers/landscape"
 	"github.com/pergola-dev/pergola/landscapes"
 	"github.com/pergola-dev/pergola/plan"
@@ -42,6 +44,7 @@ func (a accessFlags) access() landscape.Access {
 	if len(out.Default) == 0 {
 		out.Default = filepath.SplitList(os.Getenv(clientcmd.RecommendedConfigPathEnvVar))
 	}
+	out.Given = len(out.Default) > 0
 	if len(out.Default) == 0 {
 		out.Default = []string{clientcmd.RecommendedHomeFile}
 	}
@@ -50,7 +53,10 @@ func (a accessFlags) access() landscape.Access {
 
 // newConverger connects to the clusters of a landscape. Without any access it fails; a single cluster that
 // cannot be configured is reported by the converger where it is needed.
-func newConverger(cmd *cobra.Command, l *landscapes.Landscape, flags accessFlags, progress *progress, approved []string) (*landscape.Converger, error) {
+func newConverger(cmd *cobra.Command, l *landscapes.Landscape, flags accessFlags, progress *progress, approved []string, forced ...string) (*landscape.Converger, error) {
+	if flags.timeout <= 0 {
+		return nil, fmt.Errorf("--timeout %s: want a time above zero, such as 15m", flags.timeout)
+	}
 	names, err := landscape.ClusterNames(l)
 	if err != nil {
 		return nil, err
@@ -79,9 +85,14 @@ func newConverger(cmd *cobra.Command, l *landscapes.Landscape, flags accessFlags
 	options := landscape.Options{
 		Catalogue: catalogue(cmd), Configs: configs, Clock: clock.RealClock{}, Holder: holder(), Version: version,
 		Thresholds: landscape.Thresholds(l), Gate: gate,
+		Force: func(r apply.Ref) bool { return slices.Contains(forced, r.String()) },
+		ForceHint: func(r apply.Ref) string {
+			return fmt.Sprintf("overwrite it with pergola apply --force-conflicts %q", r)
+		},
 	}
 	if progress != nil {
 		options.OnEvent, options.OnObject, options.OnDrift = progress.event, progress.object, progress.drift
+		options.OnWaiting = progress.waiting
 	}
 	return landscape.New(l, options)
 }

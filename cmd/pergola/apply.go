@@ -23,6 +23,7 @@ type applying struct {
 	dir      string
 	access   accessFlags
 	approve  []string
+	force    []string
 	output   string
 	progress *progress
 }
@@ -40,6 +41,10 @@ again completes what is missing and leaves unchanged objects alone.
 What is applied are the files of the work tree as they are; the first line says at which commit they are, and how
 many of them are not committed. With --watch they are followed: a new state, by an edit, a commit or a checkout, is
 applied as soon as it is valid; one that is not is reported, and the former state stays in force.
+
+An object that exists already is adopted: it is deleted when it is not declared any more. What kubectl apply, Helm or
+Gardener applied of it is taken over, and removed where it is not declared; what others have set stays, and where it
+differs from the declaration that is a conflict, see --force-conflicts. --dry-run shows all of that.
 
 Exit code 1 says that something failed, or, with --dry-run, that there are differences; 0 with --dry-run that there
 are none.
@@ -80,12 +85,13 @@ garden, or status.resources of a ManagedResource), except:
 	cmd.Flags().BoolVar(&watch, "watch", false, "after converging, stay: repair drift, and apply the files again when they change")
 	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "print every object that is written")
 	cmd.Flags().StringArrayVar(&a.approve, "approve", nil, "approve held deletions by the id that a run printed")
+	cmd.Flags().StringArrayVar(&a.force, "force-conflicts", nil, `overwrite what others have set in an object ("ConfigMap garden/name"); may be given several times`)
 	a.access.add(cmd)
 	return cmd
 }
 
 func (a *applying) converger(l *landscapes.Landscape) (*landscape.Converger, error) {
-	return newConverger(a.cmd, l, a.access, a.progress, a.approve)
+	return newConverger(a.cmd, l, a.access, a.progress, a.approve, a.force...)
 }
 
 // announce says which files are meant.

@@ -28,7 +28,10 @@ func newDiff() *cobra.Command {
 		Short: "Show what a change does to every cluster",
 		Long: `Renders two Git revisions of a landscape and compares the results, and what they declare; without --to it takes
 the work tree. With --live it compares with the clusters instead, by server-side dry run. Values of
-Secrets are never shown. A --from revision that is not valid is compared as far as it renders.
+Secrets are never shown. A --from revision that is not valid is compared as far as it renders; in a revision without the
+landscape there is nothing of it. With --to the folder is taken from the repository alone, which may be bare.
+Both revisions are rendered with the catalogue of this program (or --catalogue): what another catalogue changes is in the
+recorded render (pergola golden), which is why a new catalogue is a commit of its own.
 
 Exit code 1 says that there are differences, or that a revision is not valid.`,
 		Example: `  pergola diff landscapes/local
@@ -74,7 +77,7 @@ func gitDiff(cmd *cobra.Command, dir, from, to string) (plan.Plan, error) {
 	if err != nil {
 		return plan.Plan{}, err
 	}
-	new, toName, err := target(cmd, repo, dir, to)
+	new, err := target(cmd, repo, dir, to)
 	if err != nil {
 		return plan.Plan{}, err
 	}
@@ -82,19 +85,22 @@ func gitDiff(cmd *cobra.Command, dir, from, to string) (plan.Plan, error) {
 	if err != nil {
 		return plan.Plan{}, err
 	}
+	if old.missing && new.missing {
+		return plan.Plan{}, fmt.Errorf("%s is no landscape: neither revision %s nor %s has a file landscape.yaml there", dir, from, shown(to))
+	}
 	sealed := landscape.Locked(old.landscape)
-	maps.Copy(sealed, landscape.Locked(new))
+	maps.Copy(sealed, landscape.Locked(new.landscape))
 	before, err := old.places(catalogue(cmd), sealed)
 	if err != nil {
 		return plan.Plan{}, finding{fmt.Errorf("revision %s: %w", from, err)}
 	}
-	after, err := places(new, catalogue(cmd), sealed)
+	after, err := new.places(catalogue(cmd), sealed)
 	if err != nil {
 		return plan.Plan{}, finding{err}
 	}
 	p := plan.Bundles(before, after)
-	p.From, p.To, p.Notes = short(old.commit), toName, old.notes
-	gate, err := gateOf(new, nil)
+	p.From, p.To, p.Notes = old.name, new.name, append(old.notes, new.notes...)
+	gate, err := gateOf(new.landscape, nil)
 	if err != nil {
 		return p, err
 	}
@@ -102,37 +108,65 @@ func gitDiff(cmd *cobra.Command, dir, from, to string) (plan.Plan, error) {
 	return p, nil
 }
 
-// target is what a diff leads to: the work tree, or a revision. It has to be valid.
-func target(cmd *cobra.Command, repo *source.Repository, dir, to string) (*landscapes.Landscape, string, error) {
+// target is what a diff leads to: the work tree, or a revision. It has to be valid. In one without the landscape nothing is
+// left of it.
+func target(cmd *cobra.Command, repo *source.Repository, dir, to string) (revision, error) {
+	var l *landscapes.Landscape
+	var violations []schemas.Violation
+	var err error
+	name := "work tree"
 	if to == "" {
-		l, err := loadValid(cmd, dir)
-		return l, "work tree", err
+		l, violations, err = load(cmd, dir)
+	} else {
+		var commit string
+		l, violations, commit, err = loadAt(cmd, repo, dir, to)
+		name = short(commit)
 	}
-	l, violations, commit, err := loadAt(cmd, repo, dir, to)
+	if isMissing(err) {
+		return without(name, shown(to)+" has no landscape in this folder: everything is deleted"), nil
+	}
 	if err != nil {
-		return nil, "", err
+		return revision{}, err
 	}
-	return l, short(commit), valid(cmd, l, violations, to)
+	return revision{landscape: l, name: name}, valid(cmd, l, violations, to)
 }
 
-// revision is what a diff starts from.
+// revision is one side of a diff.
 type revision struct {
 	landscape *landscapes.Landscape
-	commit    string
+	// name is the abbreviated commit, or "work tree".
+	name string
+	// missing says that there is no landscape in the folder.
+	missing bool
 	// broken says that it is not valid; the notes say what that means for the diff.
 	broken bool
 	notes  []string
+}
+
+// without is a revision that does not have the landscape.
+func without(name, note string) revision {
+	return revision{landscape: &landscapes.Landscape{Config: &landscapev1alpha1.Landscape{}}, name: name, missing: true, notes: []string{note}}
+}
+
+// shown names what a diff leads to.
+func shown(to string) string {
+	if to == "" {
+		return "the work tree"
+	}
+	return "revision " + to
+}
+
+func isMissing(err error) bool {
+	var missing *landscapes.NoLandscapeError
+	return errors.As(err, &missing)
 }
 
 // base reads what a diff starts from. A revision that is not valid was never applied, and what repairs it is most likely under
 // way: it is compared as far as it renders. In one that does not have the landscape there is nothing yet.
 func base(cmd *cobra.Command, repo *source.Repository, dir, from string) (revision, error) {
 	l, violations, commit, err := loadAt(cmd, repo, dir, from)
-	if errors.Is(err, fs.ErrNotExist) && commit != "" {
-		return revision{
-			landscape: &landscapes.Landscape{Config: &landscapev1alpha1.Landscape{}}, commit: commit, broken: true,
-			notes: []string{fmt.Sprintf("revision %s has no landscape in this folder: everything is new", from)},
-		}, nil
+	if isMissing(err) {
+		return without(short(commit), fmt.Sprintf("revision %s has no landscape in this folder: everything is new", from)), nil
 	}
 	if err != nil {
 		return revision{}, err
@@ -142,7 +176,7 @@ func base(cmd *cobra.Command, repo *source.Repository, dir, from string) (revisi
 		return revision{}, err
 	}
 	printFindings(cmd, all, from)
-	r := revision{landscape: l, commit: commit}
+	r := revision{landscape: l, name: short(commit)}
 	if n := countErrors(all); n > 0 {
 		r.broken = true
 		r.notes = append(r.notes, fmt.Sprintf("revision %s is not valid (%d %s): it is compared as far as it renders, the rest is shown as new", from, n, plural(n, "error", "errors")))
@@ -151,6 +185,9 @@ func base(cmd *cobra.Command, repo *source.Repository, dir, from string) (revisi
 }
 
 func (r revision) places(catalogue fs.FS, sealed map[apply.Ref]bool) ([]plan.Place, error) {
+	if r.missing {
+		return nil, nil
+	}
 	if !r.broken {
 		return places(r.landscape, catalogue, sealed)
 	}

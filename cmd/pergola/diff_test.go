@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"filippo.io/age"
+	"github.com/go-git/go-git/v5"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -196,6 +197,44 @@ func TestDiffFromAnInvalidRevision(t *testing.T) {
 	assert.Regexp(t, `\n\n\d+ to create, 0 unchanged`, o.stdout)
 }
 
+// TestDiffNeedsNoWorkTree: two revisions are compared from the repository alone.
+func TestDiffNeedsNoWorkTree(t *testing.T) {
+	dir, commit := repository(t)
+	change(t, dir, "project.yaml", "description: The project", "description: Some project")
+	commit()
+	require.NoError(t, os.RemoveAll(dir))
+	o := pergola(t, "diff", dir)
+	assert.Equal(t, 1, o.code, "%+v", o)
+	assert.True(t, strings.HasPrefix(o.stdout, "Note: the work tree has no landscape in this folder: everything is deleted\n"), o.stdout)
+	write(t, filepath.Dir(dir), "README.md", "nothing")
+	commit()
+
+	o = pergola(t, "diff", dir, "--from", "HEAD~2", "--to", "HEAD~1")
+	assert.Equal(t, 1, o.code, "%+v", o)
+	assert.Contains(t, o.stdout, "spec.description: The project of the demonstration → Some project of the demonstration\n")
+	o = pergola(t, "diff", dir, "--from", "HEAD~1", "--to", "HEAD")
+	assert.Equal(t, 1, o.code, "%+v", o)
+	assert.True(t, strings.HasPrefix(o.stdout, "Note: revision HEAD has no landscape in this folder: everything is deleted\n"), o.stdout)
+	assert.Contains(t, o.stdout, "Project local  (delete is held: kind Project is protected; ")
+	assert.Regexp(t, `\n\n\d+ to delete.*, 0 unchanged`, o.stdout)
+	o = pergola(t, "diff", dir, "--from", "HEAD", "--to", "HEAD~1")
+	assert.Equal(t, 1, o.code, "%+v", o)
+	assert.Contains(t, o.stdout, "Note: revision HEAD has no landscape in this folder: everything is new\n")
+
+	bare := filepath.Join(t.TempDir(), "bare.git")
+	_, err := git.PlainClone(bare, true, &git.CloneOptions{URL: filepath.Dir(dir)})
+	require.NoError(t, err)
+	t.Chdir(bare)
+	o = pergola(t, "diff", "landscape", "--from", "HEAD~2", "--to", "HEAD~1")
+	assert.Equal(t, 1, o.code, "%+v", o)
+	assert.Contains(t, o.stdout, "spec.description: The project of the demonstration → ")
+
+	t.Setenv("SOPS_AGE_KEY_FILE", filepath.Join(bare, "nowhere"))
+	o = pergola(t, "diff", "landscape", "--from", "HEAD~2", "--to", "HEAD~1")
+	assert.Equal(t, 2, o.code)
+	assert.Contains(t, o.stderr, "read age keys", "a missing file of keys is no missing landscape")
+}
+
 func TestDiffErrors(t *testing.T) {
 	dir, _ := repository(t)
 	outside := t.TempDir()
@@ -216,7 +255,9 @@ func TestDiffErrors(t *testing.T) {
 		"no such revision":   {[]string{dir, "--from", "nope"}, 2, []string{`Error: revision "nope": not found`, "give a branch, a tag or a commit"}},
 		"no such target":     {[]string{dir, "--to", "nope"}, 2, []string{`Error: revision "nope": not found`}},
 		"no repository":      {[]string{outside}, 2, []string{"is in no Git repository"}},
-		"no such folder":     {[]string{filepath.Join(dir, "nope")}, 2, []string{"Error: "}},
+		"no such folder":     {[]string{filepath.Join(dir, "nope")}, 2, []string{"Error: " + filepath.Join(dir, "nope") + " is no landscape: neither revision HEAD nor the work tree has a file landscape.yaml there"}},
+		"no landscape":       {[]string{filepath.Dir(dir), "--to", "HEAD"}, 2, []string{"is no landscape: neither revision HEAD nor revision HEAD has a file landscape.yaml there"}},
+		"a folder":           {[]string{dir, "--from", "HEAD:landscape"}, 2, []string{`Error: revision "HEAD:landscape" names "landscape" in a commit, not a commit: give the commit alone (HEAD); the folder is the argument`}},
 		"live and revisions": {[]string{dir, "--live", "--from", "HEAD"}, 2, []string{"--live compares with the clusters: it goes without --from and --to"}},
 		"unknown format":     {[]string{dir, "-o", "xml"}, 2, []string{`Error: --output "xml": want one of text, markdown, json`}},
 		"invalid work tree": {[]string{invalid, "--from", "HEAD~1"}, 1, []string{

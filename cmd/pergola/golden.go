@@ -55,19 +55,25 @@ golden inside the landscape). Exit code 1 says that they differ; --update record
 	return cmd
 }
 
-// record replaces the recorded files; files that are not rendered any more go.
+// record replaces the files of a former render; those that are not rendered any more go.
 func record(dir string, files map[string][]byte) error {
 	recorded, err := readTree(dir)
 	if err != nil {
 		return err
 	}
-	if len(recorded) > 0 && !isRecord(recorded) {
-		return fmt.Errorf("%s holds other files than a recorded render: give an empty folder, or one that golden --update has written", dir)
+	if alien := notRecorded(recorded); alien != "" {
+		return fmt.Errorf("%s holds other files than a recorded render (%s): give an empty folder, or one that holds nothing but a former render", dir, alien)
 	}
 	for name := range recorded {
-		if _, ok := files[name]; !ok {
-			if err := os.Remove(filepath.Join(dir, filepath.FromSlash(name))); err != nil {
-				return err
+		if _, ok := files[name]; ok {
+			continue
+		}
+		if err := os.Remove(filepath.Join(dir, filepath.FromSlash(name))); err != nil {
+			return err
+		}
+		for parent := path.Dir(name); parent != "."; parent = path.Dir(parent) {
+			if os.Remove(filepath.Join(dir, filepath.FromSlash(parent))) != nil {
+				break // it is not empty
 			}
 		}
 	}
@@ -83,14 +89,15 @@ func record(dir string, files map[string][]byte) error {
 	return nil
 }
 
-// isRecord says that every file belongs to a bundle: what golden did not write it must not remove.
-func isRecord(recorded map[string][]byte) bool {
-	for name := range recorded {
-		if _, ok := recorded[path.Join(path.Dir(name), "bundle.yaml")]; !ok {
-			return false
+// notRecorded gives a file that no bundle.yaml lists, if there is one: what a render did not write it must not remove.
+func notRecorded(recorded map[string][]byte) string {
+	for _, name := range slices.Sorted(maps.Keys(recorded)) {
+		bundle, ok := recorded[path.Join(path.Dir(name), "bundle.yaml")]
+		if !ok || path.Base(name) != "bundle.yaml" && !bytes.Contains(bundle, []byte(path.Base(name)+"  # ")) {
+			return name
 		}
 	}
-	return true
+	return ""
 }
 
 func compareGolden(cmd *cobra.Command, dir string, files map[string][]byte) error {

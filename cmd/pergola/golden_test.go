@@ -49,6 +49,10 @@ func TestGolden(t *testing.T) {
 	assert.Regexp(t, `~ local/garden/garden-namespace/bundle.yaml: line \d+: .*garden-namespacf.* → .*garden-namespace`, o.stdout)
 	assert.Contains(t, o.stdout, "3 files differ from the record")
 
+	o = pergola(t, "golden", dir, "--update")
+	assert.Equal(t, 2, o.code, "what no render wrote is not removed")
+	assert.Contains(t, o.stderr, "holds other files than a recorded render (local/garden/garden-namespace/extra.yaml)")
+	change(t, recorded, "bundle.yaml", "objects:\n", "objects:\n  - 'extra.yaml  # components/x.cue:1'\n")
 	require.Equal(t, outcome{}, pergola(t, "golden", dir, "--update"))
 	assert.Equal(t, 0, pergola(t, "golden", dir).code)
 	assert.NoFileExists(t, filepath.Join(recorded, "extra.yaml"), "what is not rendered any more goes")

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"syscall"
 	"testing"
 	"time"
@@ -88,6 +89,57 @@ func TestInterrupt(t *testing.T) {
 			}
 			assert.GreaterOrEqual(t, took, test.least)
 			assert.Less(t, took, test.most)
+		})
+	}
+}
+
+// tidied is the environment variable that says where a program whose output nobody reads leaves its last word.
+const tidied = "PERGOLA_TEST_TIDIED"
+
+// TestProgramThatIsNotRead is no test but the program that TestNobodyReads starts.
+func TestProgramThatIsNotRead(t *testing.T) {
+	if os.Getenv(tidied) == "" {
+		return
+	}
+	root := newRoot()
+	root.AddCommand(&cobra.Command{Use: "talk", RunE: func(cmd *cobra.Command, _ []string) error {
+		for cmd.Context().Err() == nil {
+			fmt.Fprintln(cmd.OutOrStdout(), "more")
+			fmt.Fprintln(cmd.ErrOrStderr(), "more")
+		}
+		fmt.Fprintln(cmd.OutOrStdout(), "the end")
+		return os.WriteFile(os.Getenv(tidied), []byte("tidied up"), 0o600)
+	}})
+	os.Exit(program(root, []string{"talk"}))
+}
+
+// A command whose output nobody reads any more ends, but not before it has tidied up.
+func TestNobodyReads(t *testing.T) {
+	for _, stream := range []string{"stdout", "stderr", "both"} {
+		t.Run(stream, func(t *testing.T) {
+			left := filepath.Join(t.TempDir(), "left")
+			cmd := exec.Command(os.Args[0], "-test.run=^TestProgramThatIsNotRead$")
+			cmd.Env = append(os.Environ(), tidied+"="+left)
+			reader, writer, err := os.Pipe()
+			require.NoError(t, err)
+			if stream != "stderr" {
+				cmd.Stdout = writer
+			}
+			if stream != "stdout" {
+				cmd.Stderr = writer
+			}
+			require.NoError(t, cmd.Start())
+			t.Cleanup(func() { _ = cmd.Process.Kill() })
+			require.NoError(t, writer.Close())
+			_, err = bufio.NewReader(reader).ReadString('\n')
+			require.NoError(t, err)
+			require.NoError(t, reader.Close())
+			_ = cmd.Wait()
+			text, err := os.ReadFile(left)
+			require.NoError(t, err)
+			assert.Equal(t, "tidied up", string(text))
+			assert.Less(t, cmd.ProcessState.ExitCode(), 131)
+			assert.GreaterOrEqual(t, cmd.ProcessState.ExitCode(), 0, "no signal has ended it")
 		})
 	}
 }

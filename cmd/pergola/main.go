@@ -38,8 +38,9 @@ func main() { os.Exit(program(newRoot(), os.Args[1:])) }
 
 // program runs a command line under the signals of a terminal or a supervisor.
 func program(root *cobra.Command, args []string) int {
-	signals := make(chan os.Signal, 2)
+	signals := make(chan os.Signal, 3)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	endWithReaders(root, signals)
 	return interruptible(signals, os.Stderr, func(ctx context.Context) int { return run(ctx, root, args) })
 }
 

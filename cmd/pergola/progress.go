@@ -134,9 +134,10 @@ func (p *progress) object(owner, bundle string, r apply.ObjectResult) {
 	switch r.Action {
 	case apply.Unchanged, apply.Kept:
 		return
-	case apply.Recreated, apply.HeldBack, apply.Deleted:
+	case apply.Recreated, apply.HeldBack, apply.Deleted, apply.Adopted:
 	default:
-		if !p.verbose {
+		// A message says of what is changed that it was taken over.
+		if !p.verbose && (r.Action != apply.Configured || r.Message == "") {
 			return
 		}
 	}
@@ -147,6 +148,14 @@ func (p *progress) object(owner, bundle string, r apply.ObjectResult) {
 		text += ": " + oneLine(r.Message, 300)
 	}
 	p.line(text, color.Faint)
+	p.redraw()
+}
+
+// waiting says that nothing happens for a while, and why.
+func (p *progress) waiting(w landscape.Waiting) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.line("… "+w.String(), color.FgYellow)
 	p.redraw()
 }
 

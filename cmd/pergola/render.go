@@ -2,9 +2,9 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"sort"
 	"strings"
@@ -26,7 +26,10 @@ func newRender() *cobra.Command {
 		Use:   "render LANDSCAPE",
 		Short: "Render the bundles of every Garden, Seed and Shoot",
 		Long: `Renders without any cluster. What only a cluster knows (names of generated secrets, certificates) stays
-symbolic: it reads <name>-XXXXXXXX. The same inputs give the same bytes on every machine.`,
+symbolic: it reads <name>-XXXXXXXX. The same inputs give the same bytes on every machine.
+
+--output-dir makes a folder hold this render and nothing else: files of a former render go. A folder with files that no
+render wrote is refused, and so is one inside the landscape.`,
 		Example: `  pergola render landscapes/local
   pergola render landscapes/local --component garden/vpa
   pergola render landscapes/local --output-dir rendered`,
@@ -42,6 +45,11 @@ symbolic: it reads <name>-XXXXXXXX. The same inputs give the same bytes on every
 }
 
 func runRender(cmd *cobra.Command, dir string, o renderOptions) error {
+	if o.dir != "" {
+		if err := outside(dir, o.dir); err != nil {
+			return err
+		}
+	}
 	l, err := loadValid(cmd, dir)
 	if err != nil {
 		return err
@@ -100,16 +108,42 @@ func writeFiles(bundles []render.Bundle, clusterOf func(render.Bundle) string, d
 	if err != nil {
 		return err
 	}
-	for name, content := range files {
-		path := filepath.Join(dir, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			return err
-		}
-		if err := os.WriteFile(path, content, 0o644); err != nil {
-			return err
-		}
+	return record(dir, files)
+}
+
+// outside refuses a folder inside the landscape: what is rendered would be read as declarations.
+func outside(landscape, dir string) error {
+	home, err := resolved(landscape)
+	if err != nil {
+		return err
+	}
+	target, err := resolved(dir)
+	if err != nil {
+		return err
+	}
+	if rel, err := filepath.Rel(home, target); err == nil && filepath.IsLocal(rel) {
+		return fmt.Errorf("--output-dir %s is in the landscape itself, which would read the files as declarations: give a folder beside it (golden --update records a render inside)", dir)
 	}
 	return nil
+}
+
+// resolved is the absolute path of a folder without links; what does not exist of it stays as it is written.
+func resolved(dir string) (string, error) {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return "", err
+	}
+	for parent := abs; ; parent = filepath.Dir(parent) {
+		real, err := filepath.EvalSymlinks(parent)
+		if errors.Is(err, fs.ErrNotExist) && parent != filepath.Dir(parent) {
+			continue
+		}
+		if err != nil {
+			return "", err
+		}
+		rest, err := filepath.Rel(parent, abs)
+		return filepath.Join(real, rest), err
+	}
 }
 
 func names(bundles []render.Bundle, of func(render.Bundle) string) string {

@@ -72,10 +72,27 @@ func TestRenderToAFolder(t *testing.T) {
 	assert.Contains(t, string(data), "kind: Namespace\n")
 	assert.FileExists(t, filepath.Join(out, "local", "garden", "garden-namespace", "bundle.yaml"))
 
-	write(t, dir, "file", "")
-	o = pergola(t, "render", dir, "--component", "seed/namespace", "--output-dir", filepath.Join(dir, "file"))
+	// Another render replaces it; what no render wrote is never touched.
+	require.Equal(t, outcome{}, pergola(t, "render", dir, "--component", "seed/system", "--output-dir", out))
+	assert.NoDirExists(t, filepath.Join(out, "local", "garden", "garden-namespace"))
+	assert.FileExists(t, filepath.Join(out, "local", "garden", "system", "bundle.yaml"))
+	write(t, out, "local/garden/system/mine.yaml", "a: b\n")
+	o = pergola(t, "render", dir, "--component", "seed/namespace", "--output-dir", out)
 	assert.Equal(t, 2, o.code)
-	assert.Contains(t, o.stderr, "not a directory")
+	assert.Contains(t, o.stderr, "holds other files than a recorded render (local/garden/system/mine.yaml): give an empty folder")
+	assert.FileExists(t, filepath.Join(out, "local", "garden", "system", "bundle.yaml"))
+
+	link := filepath.Join(t.TempDir(), "link")
+	require.NoError(t, os.Symlink(dir, link))
+	for _, inside := range []string{dir, filepath.Join(dir, "rendered", "new"), filepath.Join(link, "x")} {
+		o = pergola(t, "render", dir, "--output-dir", inside)
+		assert.Equal(t, 2, o.code)
+		assert.Contains(t, o.stderr, "is in the landscape itself")
+	}
+	file := filepath.Join(t.TempDir(), "file")
+	write(t, filepath.Dir(file), "file", "")
+	o = pergola(t, "render", dir, "--component", "seed/namespace", "--output-dir", file)
+	assert.Equal(t, 2, o.code)
 }
 
 func TestRenderFindings(t *testing.T) {

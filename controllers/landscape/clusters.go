@@ -1,10 +1,14 @@
 package landscape
 
 import (
+	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"sort"
+	"strings"
 
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -25,6 +29,8 @@ type Access struct {
 	ByName map[string]string
 	// Default kubeconfig files, merged (--kubeconfig PATH, or the KUBECONFIG list).
 	Default []string
+	// Given says that a person named the default files by --kubeconfig or KUBECONFIG.
+	Given bool
 }
 
 // ClusterNames of a landscape: runtime, virtual, then its seeds.
@@ -64,8 +70,21 @@ func (a Access) Config(l *landscapes.Landscape, name string) (*rest.Config, erro
 	default:
 		return nil, fmt.Errorf("cluster %s: no access: set spec.clusters in landscape.yaml, or give --kubeconfig %s=PATH", name, name)
 	}
+	if rules.ExplicitPath != "" {
+		if _, err := os.Stat(rules.ExplicitPath); err != nil {
+			return nil, fmt.Errorf("cluster %s: its kubeconfig cannot be read: %w", name, err)
+		}
+	}
 	if rules.ExplicitPath == "" && !anyFile(a.Default) {
+		if a.Given {
+			return nil, fmt.Errorf("cluster %s: context %q is wanted, but %s does not exist: give the path of a kubeconfig that has it", name, overrides.CurrentContext, strings.Join(a.Default, ", "))
+		}
 		return nil, fmt.Errorf("cluster %s: context %q is wanted, but there is no kubeconfig: set KUBECONFIG, or give --kubeconfig PATH or --kubeconfig %s=PATH", name, overrides.CurrentContext, name)
+	}
+	if wanted := overrides.CurrentContext; wanted != "" {
+		if err := hasContext(rules, wanted); err != nil {
+			return nil, fmt.Errorf("cluster %s: context %q of %s: %w", name, wanted, source, err)
+		}
 	}
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, overrides).ClientConfig()
 	if err != nil {
@@ -73,6 +92,22 @@ func (a Access) Config(l *landscapes.Landscape, name string) (*rest.Config, erro
 	}
 	config.UserAgent = "pergola"
 	return config, nil
+}
+
+// hasContext is an error that names the contexts there are when the wanted one is not among them.
+func hasContext(rules *clientcmd.ClientConfigLoadingRules, wanted string) error {
+	config, err := rules.Load()
+	if err != nil {
+		return err
+	}
+	if config.Contexts[wanted] != nil {
+		return nil
+	}
+	if len(config.Contexts) == 0 {
+		return errors.New("it does not exist, and no other does: give another kubeconfig")
+	}
+	return fmt.Errorf("it does not exist: use one of %s in spec.clusters of landscape.yaml, or give another kubeconfig",
+		strings.Join(slices.Sorted(maps.Keys(config.Contexts)), ", "))
 }
 
 func anyFile(paths []string) bool {

@@ -40,6 +40,11 @@ type Options struct {
 	Gate       plan.Gate
 	OnEvent    func(owner.Event)
 	OnObject   func(owner, bundle string, r apply.ObjectResult)
+	// OnWaiting hears that a run waits for a lease; for several at a time it is called concurrently.
+	OnWaiting func(Waiting)
+	// Force names objects whose fields are taken over from whoever owns them; ForceHint says how a person does that.
+	Force     func(apply.Ref) bool
+	ForceHint func(apply.Ref) string
 	// OnDrift hears about repairs while a landscape is kept.
 	OnDrift func(Drift)
 	// StepTimeout shortens the timeouts of the flows' steps; zero leaves them as they are.
@@ -65,6 +70,8 @@ type Converger struct {
 	mu     sync.Mutex
 	report Report
 	leases []*lease
+	// sighted are leases of others, by cluster and name, see sightLeases.
+	sighted map[string]sighting
 }
 
 // Report is what a run did.
@@ -82,7 +89,7 @@ func New(l *landscapes.Landscape, options Options) (*Converger, error) {
 	if options.CareInterval <= 0 {
 		options.CareInterval = careInterval
 	}
-	c := &Converger{landscape: l, options: options, clusters: map[string]*apply.Cluster{}, engine: apply.NewEngine(apply.Options{Clock: options.Clock})}
+	c := &Converger{landscape: l, options: options, clusters: map[string]*apply.Cluster{}, engine: apply.NewEngine(apply.Options{Clock: options.Clock, Force: options.Force, ForceHint: options.ForceHint})}
 	c.alive, c.die = context.WithCancelCause(context.Background())
 	for name, config := range options.Configs {
 		cluster, err := apply.NewCluster(name, config, apply.ClusterOptions{Clock: options.Clock})
@@ -174,6 +181,7 @@ func (c *Converger) Apply(ctx context.Context) (*Report, error) {
 	if err := errors.Join(parts[Runtime].readable(), parts[Virtual].readable()); err != nil {
 		return &c.report, err
 	}
+	c.sightLeases(ctx)
 	if err := c.lock(ctx, Runtime, leaseOperator); err != nil {
 		return &c.report, errors.Join(append(problems, err)...)
 	}

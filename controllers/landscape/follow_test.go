@@ -192,7 +192,7 @@ func TestFollowHandsLeasesOver(t *testing.T) {
 	needsServer(t)
 	f := follow(t, func() map[string]*apply.Cluster { return map[string]*apply.Cluster{"test": testCluster(t)} })
 	l := &leased{T: t, name: fmt.Sprintf("lease-%d", server.count.Add(1)), clock: f.clock}
-	got, err := acquireLease(testContext(t), f.first.clusters["test"], l.name, "we", f.clock, func(err error) { f.first.die(err) })
+	got, err := acquireLease(testContext(t), f.first.clusters["test"], l.name, "we", f.clock, func(err error) { f.first.die(err) }, sighting{}, nil)
 	require.NoError(t, err)
 	f.first.mu.Lock()
 	f.first.leases = []*lease{got}

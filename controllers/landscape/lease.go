@@ -44,7 +44,7 @@ const (
 // HeldError says who converges already.
 type HeldError struct {
 	Cluster, Lease, Holder string
-	Renewed                time.Time
+	Since, Renewed         time.Time
 	duration               time.Duration
 }
 
@@ -70,18 +70,45 @@ type lease struct {
 	done sync.WaitGroup
 }
 
+// leaseNotice is after how long somebody who waits for a lease is told so.
+const leaseNotice = time.Second
+
+// Waiting says for which lease a run waits, until its holder shows whether it is alive.
+type Waiting struct {
+	// Held says who has the lease.
+	Held *HeldError
+	// For is how long we still wait if the holder does not renew.
+	For time.Duration
+}
+
+// sighting is a lease that another one holds, and since when we have seen it like that.
+type sighting struct {
+	held  *HeldError
+	since time.Time
+}
+
+// String is a line for people.
+func (w Waiting) String() string {
+	return fmt.Sprintf("cluster %s: lease %s/%s is held by %s since %s (renewed %s): waiting up to %s more to see whether it is alive",
+		w.Held.Cluster, leaseNamespace, w.Held.Lease, w.Held.Holder, w.Held.Since.UTC().Format(time.RFC3339), w.Held.Renewed.UTC().Format(time.RFC3339), w.For.Round(time.Second))
+}
+
 // acquireLease takes a lease that is free. One that is held is watched for as long as it takes to see whether its
 // holder is alive: a living one is named as soon as it renews, a crashed one does not block longer than the lease's
 // duration. Clocks differ, so a renewal is compared with the one before and not with our time.
-func acquireLease(ctx context.Context, c *apply.Cluster, name, holder string, clk clock.WithTicker, lost func(error)) (*lease, error) {
+//
+// seen is what was seen of the lease earlier, so that several leases are waited for at the same time; waiting, if any,
+// is told once when it takes longer than a moment.
+func acquireLease(ctx context.Context, c *apply.Cluster, name, holder string, clk clock.WithTicker, lost func(error), seen sighting, waiting func(Waiting)) (*lease, error) {
 	l := &lease{cluster: c.Name(), name: name, holder: holder, clock: clk}
 	if err := l.adopt(c, lost); err != nil {
 		return nil, err
 	}
 	tick := clk.NewTicker(leaseRetry)
 	defer tick.Stop()
-	var first, dead *HeldError
-	var since time.Time
+	first, since, began := seen.held, seen.since, clk.Now()
+	var dead *HeldError
+	told := waiting == nil
 	for {
 		err := l.write(ctx, func(held *HeldError) bool { return held.same(dead) || clk.Since(held.Renewed) > leaseAbandoned })
 		if err == nil {
@@ -99,6 +126,9 @@ func acquireLease(ctx context.Context, c *apply.Cluster, name, holder string, cl
 		case clk.Since(since) >= held.duration:
 			dead = held
 			continue
+		case !told && clk.Since(began) >= leaseNotice:
+			told = true
+			waiting(Waiting{Held: held, For: held.duration - clk.Since(since)})
 		}
 		select {
 		case <-ctx.Done():
@@ -106,6 +136,19 @@ func acquireLease(ctx context.Context, c *apply.Cluster, name, holder string, cl
 		case <-tick.C():
 		}
 	}
+}
+
+// sight looks who else holds a lease; nobody is a sighting of nothing.
+func sight(ctx context.Context, c *apply.Cluster, name, holder string, clk clock.WithTicker) (sighting, error) {
+	l := &lease{cluster: c.Name(), name: name, holder: holder, clock: clk}
+	if err := l.adopt(c, nil); err != nil {
+		return sighting{}, err
+	}
+	current, err := l.client.CoordinationV1().Leases(leaseNamespace).Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return sighting{}, err
+	}
+	return sighting{held: l.heldBy(current), since: clk.Now()}, nil
 }
 
 // adopt makes the lease use the connections of another converger, and tell it when the lease is lost.
@@ -168,7 +211,8 @@ func (l *lease) heldBy(current *coordinationv1.Lease) *HeldError {
 		return nil
 	}
 	return &HeldError{
-		Cluster: l.cluster, Lease: l.name, Holder: holder, Renewed: ptr.Deref(current.Spec.RenewTime, metav1.MicroTime{}).Time,
+		Cluster: l.cluster, Lease: l.name, Holder: holder,
+		Since: ptr.Deref(current.Spec.AcquireTime, metav1.MicroTime{}).Time, Renewed: ptr.Deref(current.Spec.RenewTime, metav1.MicroTime{}).Time,
 		duration: time.Duration(ptr.Deref(current.Spec.LeaseDurationSeconds, 0)) * time.Second,
 	}
 }

@@ -35,7 +35,7 @@ func newLeased(t *testing.T) *leased {
 
 // acquire is what a process does that begins; it is released with the test at the latest.
 func (l *leased) acquire(c *apply.Cluster, holder string) (*lease, error) {
-	got, err := acquireLease(testContext(l.T), c, l.name, holder, l.clock, func(err error) { l.lost <- err })
+	got, err := acquireLease(testContext(l.T), c, l.name, holder, l.clock, func(err error) { l.lost <- err }, sighting{}, nil)
 	if got != nil {
 		l.Cleanup(got.release)
 	}
@@ -74,10 +74,14 @@ type outcome struct {
 
 // inBackground acquires while the test goes on; the attempt is over when the channel has something.
 func (l *leased) inBackground(holder string) chan outcome {
+	return l.inBackgroundAfter(holder, sighting{}, nil)
+}
+
+func (l *leased) inBackgroundAfter(holder string, seen sighting, waiting func(Waiting)) chan outcome {
 	out := make(chan outcome, 1)
 	c := testCluster(l.T)
 	go func() {
-		got, err := acquireLease(testContext(l.T), c, l.name, holder, l.clock, func(err error) { l.lost <- err })
+		got, err := acquireLease(testContext(l.T), c, l.name, holder, l.clock, func(err error) { l.lost <- err }, seen, waiting)
 		out <- outcome{got, err}
 	}()
 	return out
@@ -177,6 +181,42 @@ func TestACrashedHolderBlocksForTheDuration(t *testing.T) {
 		_, err := l.acquire(testCluster(t), "we")
 		require.NoError(t, err, "at once")
 	})
+}
+
+// Whoever waits hears for whom and how long, once.
+func TestWaitingForALeaseIsTold(t *testing.T) {
+	l := newLeased(t)
+	l.write("crashed", l.clock.Now())
+	var told []Waiting
+	got, _ := stepUntil(l, l.inBackgroundAfter("we", sighting{}, func(w Waiting) { told = append(told, w) }))
+	require.NoError(t, got.err)
+	t.Cleanup(got.lease.release)
+	require.Len(t, told, 1)
+	assert.Equal(t, leaseDuration-leaseNotice, told[0].For.Round(leaseRetry))
+	assert.Regexp(t, "^cluster test: lease garden/"+l.name+" is held by crashed since .*: waiting up to 14s more to see whether it is alive$", told[0].String())
+}
+
+// The time of several leases runs at once: what was seen long enough need not be watched again.
+func TestALeaseThatWasSeenEarlierIsNotWatchedAgain(t *testing.T) {
+	l := newLeased(t)
+	l.write("crashed", l.clock.Now())
+	c := testCluster(t)
+	seen, err := sight(testContext(t), c, l.name, "we", l.clock)
+	require.NoError(t, err)
+	l.clock.Step(leaseDuration)
+	got, err := acquireLease(testContext(t), c, l.name, "we", l.clock, func(error) {}, seen, nil)
+	require.NoError(t, err, "at once")
+	t.Cleanup(got.release)
+
+	// A holder that has renewed since is alive.
+	other := newLeased(t)
+	other.write("living", other.clock.Now())
+	seen, err = sight(testContext(t), c, other.name, "we", other.clock)
+	require.NoError(t, err)
+	other.write("living", other.clock.Now().Add(leaseRenew))
+	other.clock.Step(leaseDuration)
+	_, err = acquireLease(testContext(t), c, other.name, "we", other.clock, func(error) {}, seen, nil)
+	require.ErrorAs(t, err, new(*HeldError))
 }
 
 // Whoever finds another name in its lease stops, and does not take it back.

@@ -20,7 +20,11 @@ func (c *Converger) lock(ctx context.Context, cluster, name string) error {
 	if c.holds(cluster, name) {
 		return nil
 	}
-	l, err := acquireLease(ctx, c.clusters[cluster], name, c.options.Holder, c.options.Clock, func(err error) { c.die(err) })
+	c.mu.Lock()
+	seen := c.sighted[cluster+" "+name]
+	delete(c.sighted, cluster+" "+name)
+	c.mu.Unlock()
+	l, err := acquireLease(ctx, c.clusters[cluster], name, c.options.Holder, c.options.Clock, func(err error) { c.die(err) }, seen, c.options.OnWaiting)
 	if err != nil {
 		return err
 	}
@@ -28,6 +32,29 @@ func (c *Converger) lock(ctx context.Context, cluster, name string) error {
 	defer c.mu.Unlock()
 	c.leases = append(c.leases, l)
 	return nil
+}
+
+// sightLeases looks at the leases of all seeds in the background. Whoever crashed left them all behind: the time that
+// shows it runs for all of them at once. A lease that cannot be read is an error when it is needed.
+func (c *Converger) sightLeases(ctx context.Context) {
+	c.mu.Lock()
+	c.sighted = map[string]sighting{}
+	c.mu.Unlock()
+	for _, o := range c.all {
+		cluster, name := leaseOf(o)
+		if o.Input.Owner.Kind != owner.Seed || c.holds(cluster, name) {
+			continue
+		}
+		go func() {
+			seen, err := sight(ctx, o.Local, name, c.options.Holder, c.options.Clock)
+			if err != nil {
+				return
+			}
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			c.sighted[cluster+" "+name] = seen
+		}()
+	}
 }
 
 // holds says whether we have a lease.

@@ -103,7 +103,11 @@ func sentence(e errors.Error) string {
 		}
 	}
 	// These speak about names and syntax only.
-	for _, harmless := range []string{"reference ", "undefined field", "expected ", "import", "package ", "missing ", "unexpected ", "unreferenced ", "illegal "} {
+	for _, harmless := range []string{
+		"reference ", "undefined field", "expected ", "import", "package ", "missing ", "unexpected ", "unreferenced ", "illegal ",
+		"string literal not terminated", "comment not terminated", "escape sequence ", "octal escape ", "hexadecimal escape ",
+		"non-matching whitespace", "invalid attribute", "attribute missing", "interpolation not allowed",
+	} {
 		if strings.HasPrefix(text, harmless) {
 			return text
 		}

@@ -1,0 +1,340 @@
+package apply
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/fluxcd/pkg/ssa"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/pergola-dev/pergola/plan"
+)
+
+// Some managers write a whole object as a desired state and then hand it over to us. What they own becomes ours at
+// our first apply, and what of it is not desired is removed: nobody else ever would. Everybody else (kubectl create,
+// edit, patch, label, and whoever we do not know) keeps what they wrote: where it is what we want we own it together,
+// where it differs it is a Conflict. Edits made after our first apply are drift or a conflict, whoever made them.
+
+// Former is a manager that hands objects over.
+type Former struct {
+	Name      string
+	Operation metav1.ManagedFieldsOperationType
+	// Annotation, if any, has to be on the object: the manager's name alone does not tell that it wrote a whole object.
+	Annotation string
+}
+
+// lastApplied is where kubectl's client-side apply keeps what it applied.
+const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
+
+// DefaultFormer are client-side kubectl apply, Helm, and the Gardener components that write with Update. Objects that
+// are older than managed fields belong to "before-first-apply", those of old kubectls to "kubectl"; kubectl's
+// annotation tells that they were applied as a whole.
+func DefaultFormer() []Former {
+	const update, apply = metav1.ManagedFieldsOperationUpdate, metav1.ManagedFieldsOperationApply
+	return []Former{
+		{Name: "kubectl-client-side-apply", Operation: update},
+		{Name: "kubectl", Operation: update, Annotation: lastApplied},
+		{Name: "before-first-apply", Operation: update, Annotation: lastApplied},
+		{Name: "helm", Operation: update}, {Name: "helm", Operation: apply},
+		{Name: "gardener-resource-manager", Operation: update},
+		{Name: "gardener-operator", Operation: update},
+		{Name: "gardenlet", Operation: update},
+	}
+}
+
+// adoption is what it means that an object becomes ours.
+const adoption = "it exists already; from now on it is deleted when it is not declared any more"
+
+// notTakenOver are kinds with fields that the server sets on creation, in the name of the creator, and then
+// refuses to change (storageClassName, a Job's selector): we would own and drop them.
+var notTakenOver = []schema.GroupKind{{Kind: "PersistentVolumeClaim"}, {Group: "batch", Kind: "Job"}}
+
+// forces says whether fields of others are taken.
+func (r *run) forces(ref Ref) bool { return r.set.Force || r.e.force(ref) }
+
+// needsTakeover is true before our first successful apply to an object that has entries of former managers.
+func (r *run) needsTakeover(ref Ref, live *unstructured.Unstructured) bool {
+	if slices.Contains(notTakenOver, ref.GroupKind()) || len(r.formerManagers(live)) == 0 {
+		return false
+	}
+	ours := slices.ContainsFunc(live.GetManagedFields(), func(m metav1.ManagedFieldsEntry) bool { return r.isOurs(m) })
+	return !ours || r.old[keyOf(ref)].Applied == ""
+}
+
+func (r *run) isOurs(m metav1.ManagedFieldsEntry) bool {
+	return m.Manager == r.set.FieldManager && m.Operation == metav1.ManagedFieldsOperationApply && m.Subresource == ""
+}
+
+func (r *run) isFormer(live *unstructured.Unstructured, m metav1.ManagedFieldsEntry) bool {
+	return m.Subresource == "" && slices.ContainsFunc(r.e.former, func(f Former) bool {
+		return f.Name == m.Manager && f.Operation == m.Operation && (f.Annotation == "" || live.GetAnnotations()[f.Annotation] != "")
+	})
+}
+
+func (r *run) formerManagers(live *unstructured.Unstructured) []string {
+	var out []string
+	for _, m := range live.GetManagedFields() {
+		if r.isFormer(live, m) && !slices.Contains(out, m.Manager) {
+			out = append(out, m.Manager)
+		}
+	}
+	return out
+}
+
+func isManagerConflict(err error) bool {
+	status, ok := statusOf(err)
+	return ok && hasCause(status, metav1.CauseTypeFieldManagerConflict)
+}
+
+// conflictWithOthers is what of a conflict remains without former managers; nil when there is none with anybody else.
+func (r *run) conflictWithOthers(live *unstructured.Unstructured, err error) error {
+	status, _ := statusOf(err)
+	former, details := r.formerManagers(live), *status.Details
+	details.Causes = slices.DeleteFunc(slices.Clone(details.Causes), func(c metav1.StatusCause) bool {
+		m := managerPattern.FindStringSubmatch(c.Message)
+		return c.Type == metav1.CauseTypeFieldManagerConflict && m != nil && slices.Contains(former, m[1])
+	})
+	if len(details.Causes) == 0 {
+		return nil
+	}
+	status.Details = &details
+	return &apierrors.StatusError{ErrStatus: status}
+}
+
+// isRefused is true for an object that is not valid; what is in it of others may be the reason.
+func isRefused(err error) bool { return apierrors.IsInvalid(err) && !isImmutable(err) }
+
+// adopt goes on with an object that may turn out to exist: the server refused it, or former managers have written it.
+func (r *run) adopt(ctx context.Context, w wanted, refused error, opts patchOptions, answer *unstructured.Unstructured) outcome {
+	live, err := r.c.GetLive(ctx, w.ref)
+	switch {
+	case err != nil && refused != nil:
+		return r.fail(w.desired, refused)
+	case err != nil:
+		return r.fail(w.desired, err)
+	case r.needsTakeover(w.ref, live):
+		w.foreign = r.old[keyOf(w.ref)].Applied == ""
+		return r.takeOver(ctx, w, live, opts)
+	}
+	return r.answered(ctx, w, live, answer, false, refused)
+}
+
+// takeOver makes the fields of former managers ours and applies. A dry run goes first, in a plan and in an apply
+// alike: it tells whether there is a conflict with anybody else, in which case nothing is taken, and what goes.
+func (r *run) takeOver(ctx context.Context, w wanted, live *unstructured.Unstructured, opts patchOptions) outcome {
+	former := r.formerManagers(live)
+	patch, err := r.handover(live)
+	if err != nil {
+		return r.fail(w.desired, err)
+	}
+	w.send = adjust(w.obj, managedBy(live, patch), r.set.FieldManager, w.createOnly) // what was theirs is ours now
+	trial := opts
+	trial.dry = true
+	answer, created, err := r.patchFresh(ctx, w, trial)
+	if isUndeclaredField(err) && !r.dry {
+		if live, err = r.migrateVersion(ctx, live, w.ref.APIVersion); err == nil {
+			patch, err = r.handover(live)
+		}
+		if err == nil {
+			answer, created, err = r.patchFresh(ctx, w, trial)
+		}
+	}
+	if isManagerConflict(err) {
+		if others := r.conflictWithOthers(live, err); others != nil {
+			return r.fail(w.desired, others)
+		}
+		trial.force = true
+		answer, created, err = r.patchFresh(ctx, w, trial)
+	}
+	hidden := ""
+	goes := fieldpath.NewSet()
+	switch {
+	case r.isTransient(ctx, w, err):
+		hidden = "what it removes can only be told when it is done"
+		if r.dry {
+			return outcome{ref: w.ref, action: Adopted, message: joinNotes(adoption, takeoverNote(former, goes), hidden)}
+		}
+	case err != nil:
+		return r.answered(ctx, w, live, nil, created, err)
+	default:
+		goes = r.removed(live, answer)
+	}
+	if r.dry {
+		answer, err = r.foresee(ctx, w.ref, answer, goes)
+	} else if live, err = r.patchManagers(ctx, live, patch); err == nil {
+		answer, created, err = r.patchFresh(ctx, w, opts)
+	}
+	out := r.answered(ctx, w, live, answer, created, err)
+	if out.action == Unchanged && w.foreign {
+		out.action, out.message = Adopted, adoption // its managers are written, if nothing else is
+	}
+	if out.action == Adopted || out.action == Configured {
+		out.message = joinNotes(out.message, takeoverNote(former, goes), hidden)
+		nameOwners(out.fields, former)
+	}
+	return out
+}
+
+// isTransient says whether the server refuses the object only for what is still in it of former managers, such as a port
+// of the same name: then it is valid after the takeover.
+func (r *run) isTransient(ctx context.Context, w wanted, err error) bool {
+	return isRefused(err) && r.c.validateCreate(ctx, w.obj, r.set.FieldManager) == nil
+}
+
+// handover is the patch of managedFields by which what former managers own becomes ours.
+func (r *run) handover(live *unstructured.Unstructured) ([]ssa.JSONPatch, error) {
+	var from []ssa.FieldManager
+	for _, m := range live.GetManagedFields() {
+		if r.isFormer(live, m) {
+			from = append(from, ssa.FieldManager{Name: m.Manager, ExactMatch: true, OperationType: m.Operation})
+		}
+	}
+	patch, err := ssa.PatchReplaceFieldsManagers(live, from, r.set.FieldManager)
+	if err != nil {
+		return nil, safef("the field managers of %s cannot be read", RefOf(live))
+	}
+	return patch, nil
+}
+
+// managedBy is an object as a patch of its managedFields leaves it.
+func managedBy(live *unstructured.Unstructured, patch []ssa.JSONPatch) *unstructured.Unstructured {
+	out := live.DeepCopy()
+	for _, p := range patch {
+		out.SetManagedFields(p.Value)
+	}
+	return out
+}
+
+// removed are the fields that a takeover removes: former managers (or we) own them in the live object, and nobody
+// else does after our apply, of which answer is the trial. It is the server's rule for fields that left an apply.
+func (r *run) removed(live, answer *unstructured.Unstructured) *fieldpath.Set {
+	before, after := fieldpath.NewSet(), fieldpath.NewSet()
+	for _, m := range live.GetManagedFields() {
+		if set := parseFields(m); set != nil && (r.isFormer(live, m) || r.isOurs(m)) {
+			before = before.Union(set)
+		}
+	}
+	for _, m := range answer.GetManagedFields() {
+		if set := parseFields(m); set != nil && !r.isFormer(live, m) {
+			after = after.Union(set)
+		}
+	}
+	return withParents(before).Difference(withParents(after))
+}
+
+// withParents adds the named fields that lead to the members of a set: a field goes when all in it go.
+func withParents(set *fieldpath.Set) *fieldpath.Set {
+	out := set.Union(fieldpath.NewSet())
+	set.Iterate(func(p fieldpath.Path) {
+		for n := len(p) - 1; n > 0; n-- {
+			if p[n-1].FieldName != nil {
+				out.Insert(p[:n].Copy())
+			}
+		}
+	})
+	return out
+}
+
+// foresee is what the object will be without the fields that go: the server fills its defaults in.
+func (r *run) foresee(ctx context.Context, ref Ref, answer *unstructured.Unstructured, goes *fieldpath.Set) (*unstructured.Unstructured, error) {
+	out := answer.DeepCopy()
+	content, _ := prune(out.Object, goes).(map[string]any)
+	if out.Object = content; goes.Empty() {
+		return out, nil
+	}
+	full, err := r.c.replaceDry(ctx, ref, out, r.set.FieldManager)
+	if apierrors.IsForbidden(err) || apierrors.IsMethodNotSupported(err) || apierrors.IsConflict(err) {
+		return out, nil
+	}
+	return full, err
+}
+
+// prune is a value without the members of a set.
+func prune(v any, goes *fieldpath.Set) any {
+	drop := func(e fieldpath.PathElement, inner any) (any, bool) {
+		if goes.Members.Has(e) {
+			return nil, true
+		}
+		if deeper, ok := goes.Children.Get(e); ok {
+			inner = prune(inner, deeper)
+		}
+		return inner, false
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		out := map[string]any{}
+		for k, inner := range v {
+			if kept, gone := drop(fieldpath.PathElement{FieldName: &k}, inner); !gone {
+				out[k] = kept
+			}
+		}
+		return out
+	case []any:
+		out := make([]any, 0, len(v))
+		for _, item := range v {
+			e, named := elementOf(item, goes)
+			if !named {
+				out = append(out, item)
+				continue
+			}
+			if kept, gone := drop(e, item); !gone {
+				out = append(out, kept)
+			}
+		}
+		return out
+	}
+	return v
+}
+
+// elementOf is how a set names an item of a list.
+func elementOf(item any, set *fieldpath.Set) (found fieldpath.PathElement, ok bool) {
+	look := func(e fieldpath.PathElement) {
+		_, there := child([]any{item}, e)
+		if e.Index == nil && there {
+			found, ok = e, true
+		}
+	}
+	set.Members.Iterate(look)
+	set.Children.Iterate(look)
+	return found, ok
+}
+
+// shownRemovals is how many fields a note names.
+const shownRemovals = 10
+
+// takeoverNote says whose fields are taken over, and which of them go.
+func takeoverNote(former []string, goes *fieldpath.Set) string {
+	text := "takes over the fields of " + strings.Join(former, ", ")
+	var names []string
+	goes.Leaves().Iterate(func(p fieldpath.Path) {
+		if name := strings.TrimPrefix(p.String(), "."); !strings.HasSuffix(name, lastApplied) {
+			names = append(names, name)
+		}
+	})
+	slices.Sort(names)
+	switch {
+	case len(names) == 0:
+		return text
+	case len(names) > shownRemovals:
+		names = append(names[:shownRemovals], "…")
+	}
+	return text + " and removes what is not declared: " + strings.Join(names, ", ")
+}
+
+func joinNotes(notes ...string) string {
+	return strings.Join(slices.DeleteFunc(notes, func(s string) bool { return s == "" }), "; ")
+}
+
+// nameOwners says of the fields that go whose they were.
+func nameOwners(fields []plan.Field, former []string) {
+	for i, f := range fields {
+		if f.New == nil && f.Old != nil {
+			fields[i].Manager = strings.Join(former, ", ")
+		}
+	}
+}

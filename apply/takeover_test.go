@@ -1,0 +1,234 @@
+package apply
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/pergola-dev/pergola/plan"
+)
+
+func TestFieldsOfFormerManagersAreTakenOver(t *testing.T) {
+	for name, c := range map[string]struct {
+		manager string
+		label   string // puts the object into the live cache
+		force   bool
+	}{
+		"resource-manager, cached": {"gardener-resource-manager", "gardener", false},
+		"kubectl, not cached":      {"kubectl-client-side-apply", "nobody", false},
+		"gardenlet, forced":        {"gardenlet", "nobody", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t)
+			former := f.configMap("c", "old")
+			former.SetLabels(map[string]string{GardenerKeys().ManagedByLabel: c.label})
+			former.Object["data"].(map[string]any)["stale"] = "x"
+			_, err := f.resource(former).Create(f.ctx, former, metav1.CreateOptions{FieldManager: c.manager})
+			require.NoError(t, err)
+
+			set := f.set(f.configMap("c", "new"))
+			set.Force = c.force
+			r := f.mustApply(set)
+			assert.Equal(t, Adopted, r.Objects[0].Action)
+			live := f.get(former)
+			assert.Equal(t, map[string]any{"key": "new"}, nested(live, "data"), "the stale field is gone")
+			for _, m := range live.GetManagedFields() {
+				assert.NotEqual(t, c.manager, m.Manager)
+			}
+			assert.Empty(t, f.requests(func() { f.mustApply(set) }))
+
+			// Later edits by the same tool are not taken over.
+			f.patch(former, c.manager, `{"data":{"extra":"by hand"}}`)
+			set.Objects[0] = f.configMap("c", "newer")
+			f.mustApply(set)
+			assert.Equal(t, map[string]any{"key": "newer", "extra": "by hand"}, nested(f.get(former), "data"))
+		})
+	}
+}
+
+// by creates an object as another manager does.
+func (f *fixture) by(manager string, o *unstructured.Unstructured) {
+	f.Helper()
+	_, err := f.resource(o).Create(f.ctx, o, metav1.CreateOptions{FieldManager: manager})
+	require.NoError(f, err)
+}
+
+// planned is what a plan says of the first object of a set, the only one in it.
+func (f *fixture) planned(s Set) (plan.Item, error) {
+	f.Helper()
+	before := f.c.Requests()
+	p, err := f.e.Plan(f.ctx, f.c, s, f.inv, ApplyOptions{})
+	assert.Zero(f, f.c.Requests().Sub(before).Writes(), "a plan writes nothing")
+	require.Len(f, p.Items, 1)
+	return p.Items[0], err
+}
+
+func TestWhatImperativeWritersSetStays(t *testing.T) {
+	for _, label := range []string{GardenerKeys().ManagedByLabel, "team"} { // in the live cache, or not
+		for _, manager := range []string{"kubectl-create", "kubectl-edit", "kubectl-patch", "kubectl-label", "kubectl", "before-first-apply", "somebody"} {
+			t.Run(manager+", "+label, func(t *testing.T) {
+				f := newFixture(t)
+				theirs := f.object(`{apiVersion: v1, kind: ConfigMap, metadata: {name: mal, namespace: NS}, data: {key: "1", keep: me}}`)
+				theirs.SetLabels(map[string]string{label: "gardener"})
+				f.by(manager, theirs)
+				set := f.set(f.configMap("mal", "2"))
+				set.Force = false
+
+				item, err := f.planned(set)
+				require.Error(t, err)
+				assert.Equal(t, plan.Fail, item.Action)
+				_, err = f.apply(set)
+				var e *ObjectError
+				require.ErrorAs(t, err, &e)
+				assert.Equal(t, Conflict, e.Reason)
+				assert.Equal(t, []string{manager}, e.Managers)
+				assert.Equal(t, []string{"data.key"}, e.Fields)
+				assert.Equal(t, "1", nested(f.get(theirs), "data", "key"), "nothing is overwritten")
+
+				set.Objects[0] = f.configMap("mal", "1")
+				item, err = f.planned(set)
+				require.NoError(t, err)
+				assert.Equal(t, plan.Adopt, item.Action)
+				assert.Contains(t, item.Reason, "from now on it is deleted when it is not declared any more")
+				assert.NotContains(t, item.Reason, "takes over")
+				for _, field := range item.Fields {
+					assert.NotContains(t, field.Path, "keep")
+				}
+				r := f.mustApply(set)
+				assert.Equal(t, Adopted, r.Objects[0].Action)
+				live := f.get(theirs)
+				assert.Equal(t, map[string]any{"key": "1", "keep": "me"}, nested(live, "data"))
+				assert.Equal(t, "gardener", live.GetLabels()[label])
+			})
+		}
+	}
+}
+
+func TestForceNamesObjects(t *testing.T) {
+	f := newFixture(t)
+	f.by("kubectl-create", f.configMap("one", "theirs"))
+	f.by("kubectl-create", f.configMap("two", "theirs"))
+	set := f.set(f.configMap("one", "ours"), f.configMap("two", "ours"))
+	set.Force = false
+	f.e = NewEngine(Options{Force: func(r Ref) bool { return r.Name == "one" }, ForceHint: func(r Ref) string { return "say force " + r.Name }})
+	r, err := f.apply(set)
+	var e *ObjectError
+	require.ErrorAs(t, err, &e)
+	assert.Equal(t, "two", e.Object.Name)
+	assert.True(t, strings.HasSuffix(e.Hint, ", or say force two"), e.Hint)
+	assert.Equal(t, map[string]Action{"ConfigMap/one": Adopted, "ConfigMap/two": Failed}, actions(r))
+	assert.Equal(t, "ours", nested(f.get(f.configMap("one", "")), "data", "key"))
+	assert.Equal(t, "theirs", nested(f.get(f.configMap("two", "")), "data", "key"))
+}
+
+// takenOver are objects as a former manager applied them, and what is declared of them.
+var takenOver = map[string]struct{ manager, former, edit, declared string }{
+	"kubectl apply": {"kubectl-client-side-apply", `{apiVersion: v1, kind: ConfigMap, metadata: {name: o, namespace: NS, labels: {old: x, stays: x},
+		annotations: {kubectl.kubernetes.io/last-applied-configuration: "{}"}}, data: {a: "1", stale: "x"}}`,
+		`{"data":{"by-hand":"y"}}`, `{apiVersion: v1, kind: ConfigMap, metadata: {name: o, namespace: NS, labels: {stays: x}}, data: {a: "2"}}`},
+	"kubectl of old": {"kubectl", `{apiVersion: v1, kind: ConfigMap, metadata: {name: o, namespace: NS,
+		annotations: {kubectl.kubernetes.io/last-applied-configuration: "{}"}}, data: {a: "1", stale: "x"}}`,
+		`{"metadata":{"labels":{"by-hand":"y"}}}`, `{apiVersion: v1, kind: ConfigMap, metadata: {name: o, namespace: NS}, data: {a: "1"}}`},
+	"all data go": {"helm", `{apiVersion: v1, kind: ConfigMap, metadata: {name: o, namespace: NS}, data: {a: "1", stale: "x"}}`,
+		`{"metadata":{"labels":{"by-hand":"y"}}}`, `{apiVersion: v1, kind: ConfigMap, metadata: {name: o, namespace: NS}, binaryData: {b: eA==}}`},
+	"namespace": {"kubectl-client-side-apply", `{apiVersion: v1, kind: Namespace, metadata: {name: NS-o, labels: {old: x},
+		annotations: {kubectl.kubernetes.io/last-applied-configuration: "{}"}}}`,
+		`{"metadata":{"labels":{"by-hand":"y"}}}`, `{apiVersion: v1, kind: Namespace, metadata: {name: NS-o, labels: {new: x}}}`},
+	"workload": {"helm", `{apiVersion: apps/v1, kind: Deployment, metadata: {name: o, namespace: NS}, spec: {replicas: 3, minReadySeconds: 7, revisionHistoryLimit: 3,
+		selector: {matchLabels: {app: o}}, template: {metadata: {labels: {app: o, old: x}}, spec: {terminationGracePeriodSeconds: 5, containers: [
+		{name: c, image: "c:1", env: [{name: A, value: a}, {name: B, value: b}], args: [x, z], ports: [{containerPort: 80}, {containerPort: 81}]},
+		{name: sidecar, image: "s:1"}]}}}}`,
+		`{"metadata":{"annotations":{"by-hand":"y"}}}`, `{apiVersion: apps/v1, kind: Deployment, metadata: {name: o, namespace: NS}, spec: {
+		selector: {matchLabels: {app: o}}, template: {metadata: {labels: {app: o}}, spec: {containers: [
+		{name: c, image: "c:2", env: [{name: A, value: a}], ports: [{containerPort: 80}]}]}}}}`},
+	"service": {"gardener-operator", `{apiVersion: v1, kind: Service, metadata: {name: o, namespace: NS}, spec: {selector: {a: b, old: x}, sessionAffinity: ClientIP,
+		ports: [{name: p, port: 80}, {name: q, port: 81}]}}`,
+		`{"metadata":{"annotations":{"by-hand":"y"}}}`, `{apiVersion: v1, kind: Service, metadata: {name: o, namespace: NS}, spec: {selector: {a: b}, ports: [{name: p, port: 80}]}}`},
+}
+
+// What a plan foresees of a takeover is what the apply then does, to the last field.
+func TestPlanShowsWhatATakeoverRemoves(t *testing.T) {
+	for name, c := range takenOver {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t)
+			theirs := f.object(c.former)
+			f.by(c.manager, theirs)
+			_, err := f.resource(theirs).Patch(f.ctx, theirs.GetName(), types.MergePatchType, []byte(c.edit), patchAs("kubectl-edit"))
+			require.NoError(t, err)
+			before := f.get(theirs)
+			set := f.set(f.object(c.declared))
+			set.Force = false
+
+			item, err := f.planned(set)
+			require.NoError(t, err)
+			r := f.mustApply(set)
+			after := f.get(theirs)
+			text, err := after.MarshalJSON()
+			require.NoError(t, err)
+			assert.Equal(t, plan.Adopt, item.Action)
+			assert.Equal(t, Adopted, r.Objects[0].Action)
+			assert.Equal(t, r.Objects[0].Message, item.Reason)
+			assert.Contains(t, item.Reason, "takes over the fields of "+c.manager+" and removes what is not declared: ")
+			for i := range item.Fields {
+				item.Fields[i].Manager = ""
+			}
+			assert.Equal(t, differences(before, after), item.Fields)
+			assert.Contains(t, string(text), `"by-hand":"y"`, "what others set stays")
+			assert.Empty(t, f.requests(func() { f.mustApply(set) }))
+		})
+	}
+}
+
+// With what the former manager left the object is not valid; without, it is.
+func TestATakeoverThatCannotBeForeseen(t *testing.T) {
+	f := newFixture(t)
+	service := `{apiVersion: v1, kind: Service, metadata: {name: o, namespace: NS}, spec: {selector: {a: b}, ports: [{name: p, port: PORT}]}}`
+	f.by("helm", f.object(strings.Replace(service, "PORT", "80", 1)))
+	set := f.set(f.object(strings.Replace(service, "PORT", "81", 1)))
+	set.Force = false
+	item, err := f.planned(set)
+	require.NoError(t, err)
+	assert.Equal(t, plan.Adopt, item.Action)
+	r := f.mustApply(set)
+	assert.Equal(t, Adopted, r.Objects[0].Action)
+	assert.Equal(t, r.Objects[0].Message, item.Reason)
+	assert.Len(t, nested(f.get(set.Objects[0]), "spec", "ports"), 1)
+	assert.EqualValues(t, 81, nested(f.get(set.Objects[0]), "spec", "ports").([]any)[0].(map[string]any)["port"])
+
+	// One that is never valid is refused before anything is taken.
+	f.by("helm", f.configMap("bad", "x"))
+	before := f.get(f.configMap("bad", ""))
+	bad := f.configMap("bad", "y")
+	require.NoError(t, unstructured.SetNestedField(bad.Object, "x", "data", "not a key"))
+	_, err = f.apply(f.set(bad))
+	var e *ObjectError
+	require.ErrorAs(t, err, &e)
+	assert.Equal(t, Invalid, e.Reason)
+	assert.Equal(t, before, f.get(bad))
+}
+
+// A takeover that meets somebody else, too, takes nothing.
+func TestATakeoverThatConflictsTakesNothing(t *testing.T) {
+	f := newFixture(t)
+	theirs := f.object(`{apiVersion: v1, kind: ConfigMap, metadata: {name: o, namespace: NS}, data: {key: "1", stale: x}}`)
+	f.by("helm", theirs)
+	_, err := f.resource(theirs).Patch(f.ctx, "o", types.MergePatchType, []byte(`{"data":{"key":"by hand"}}`), patchAs("kubectl-edit"))
+	require.NoError(t, err)
+	before := f.get(theirs)
+	set := f.set(f.configMap("o", "2"))
+	set.Force = false
+	_, err = f.planned(set)
+	var e *ObjectError
+	require.ErrorAs(t, err, &e)
+	assert.Equal(t, []string{"kubectl-edit"}, e.Managers)
+	_, err = f.apply(set)
+	require.ErrorAs(t, err, &e)
+	assert.Equal(t, []string{"kubectl-edit"}, e.Managers)
+	assert.Equal(t, []string{"data.key"}, e.Fields)
+	assert.Equal(t, before, f.get(theirs), "not even its managers are touched")
+}

@@ -1,0 +1,186 @@
+package render
+
+import (
+	"cmp"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"text/template/parse"
+	"unicode/utf8"
+
+	"cuelang.org/go/cue"
+	"helm.sh/helm/v3/pkg/chart"
+
+	"github.com/pergola-dev/pergola/schemas"
+)
+
+// impureFunction says why a function of Helm is refused, and what to write instead; "" for one that is not. Functions: sprig,
+// functions.go; Helm, pkg/engine/funcs.go.
+func impureFunction(name string) string {
+	switch name {
+	case "now", "date", "dateInZone", "date_in_zone", "dateModify", "date_modify", "mustDateModify", "must_date_modify",
+		"htmlDate", "htmlDateInZone", "ago", "durationRound", "toDate", "mustToDate", "unixEpoch":
+		return "depends on the clock or the time zone of the machine: write the date into the values as text"
+	case "randAlphaNum", "randAlpha", "randAscii", "randNumeric", "randBytes", "randInt", "shuffle", "uuidv4":
+		return "gives something else every time: ask for a generated secret in the component (secrets), or give a fixed value"
+	case "genPrivateKey", "genCA", "genCAWithKey", "genSelfSignedCert", "genSelfSignedCertWithKey", "genSignedCert", "genSignedCertWithKey":
+		return "gives another key or certificate every time: ask for it in the component (secrets) and take its name from the facts"
+	case "bcrypt", "htpasswd", "encryptAES":
+		return "salts its result at random: ask for a generated secret in the component (secrets)"
+	case "env", "expandenv":
+		return "reads the environment of the machine: pass the value in the values of the chart"
+	case "getHostByName":
+		return "asks the network: pass the address in the values of the chart"
+	case "lookup":
+		return "asks a cluster, and rendering has none: pass what is needed in the values of the chart, from the facts"
+	}
+	return ""
+}
+
+// unordered gives lists in the order of a map, which changes from run to run.
+func unordered(name string) bool { return name == "keys" || name == "values" }
+
+// settles tells whether the order of a list means nothing to the result of a function.
+func settles(name string) bool {
+	return slices.Contains([]string{"sortAlpha", "has", "mustHas", "len", "empty", "not"}, name)
+}
+
+// passes tells whether a function only passes the order of a list on.
+func passes(name string) bool {
+	return slices.Contains([]string{
+		"uniq", "mustUniq", "compact", "mustCompact", "without", "mustWithout", "concat", "reverse", "mustReverse", "append", "mustAppend",
+		"push", "mustPush", "prepend", "mustPrepend", "toStrings", "deepCopy", "mustDeepCopy",
+	}, name)
+}
+
+// checkTemplates finds calls in the templates of a chart and its subcharts that would make its render change by itself.
+func checkTemplates(c *chart.Chart, dir string) findings {
+	var out findings
+	for _, template := range c.Templates {
+		out = append(out, checkTemplate(cataloguePath(path.Join(dir, template.Name)), string(template.Data))...)
+	}
+	for _, file := range c.Files {
+		if strings.Contains(string(file.Data), "{{") { // tpl (.Files.Get …)
+			out = append(out, checkTemplate(cataloguePath(path.Join(dir, file.Name)), string(file.Data))...)
+		}
+	}
+	for _, sub := range c.Dependencies() {
+		out = append(out, checkTemplates(sub, path.Join(dir, "charts", sub.Name()))...)
+	}
+	return out
+}
+
+// checkValues is checkTemplates for templates in values, which a chart may render by tpl.
+func checkValues(values any, v cue.Value) findings {
+	var out findings
+	switch content := values.(type) {
+	case map[string]any:
+		for _, name := range sortedKeys(content) {
+			out = append(out, checkValues(content[name], v.LookupPath(cue.MakePath(cue.Str(name))))...)
+		}
+	case []any:
+		for i, item := range content {
+			out = append(out, checkValues(item, v.LookupPath(cue.MakePath(cue.Index(i))))...)
+		}
+	case string:
+		if strings.Contains(content, "{{") {
+			for _, f := range checkTemplate("", content) {
+				out = append(out, at(v, "%s", f.message))
+			}
+		}
+	}
+	return out
+}
+
+// checkTemplate checks one template. One that cannot be parsed is left to Helm, which says so.
+func checkTemplate(file, text string) findings {
+	root := parse.New(file)
+	root.Mode = parse.SkipFuncCheck
+	trees := map[string]*parse.Tree{}
+	if _, err := root.Parse(text, "", "", trees); err != nil {
+		return nil
+	}
+	w := templateWalk{file: file, text: text}
+	for _, tree := range trees {
+		w.node(tree.Root, false)
+	}
+	slices.SortFunc(w.out, func(a, b finding) int { return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column)) })
+	return w.out
+}
+
+type templateWalk struct {
+	file, text string
+	out        findings
+}
+
+func (w *templateWalk) report(at parse.Pos, name, message string) {
+	before := w.text[:at]
+	w.out = append(w.out, finding{
+		Position: schemas.Position{
+			File: w.file, Line: strings.Count(before, "\n") + 1,
+			Column: utf8.RuneCountInString(before[strings.LastIndexByte(before, '\n')+1:]) + 1,
+		},
+		kind: schemas.TypeForbidden, message: fmt.Sprintf("helm: function %s %s", name, message),
+	})
+}
+
+// node visits a node of a template. settled says that the order of a list that the node gives means nothing.
+func (w *templateWalk) node(n parse.Node, settled bool) {
+	switch n := n.(type) {
+	case *parse.ListNode:
+		if n == nil {
+			return
+		}
+		for _, child := range n.Nodes {
+			w.node(child, false)
+		}
+	case *parse.ActionNode:
+		w.pipe(n.Pipe, false)
+	case *parse.TemplateNode:
+		w.pipe(n.Pipe, false)
+	case *parse.IfNode:
+		w.branch(&n.BranchNode, true)
+	case *parse.WithNode:
+		w.branch(&n.BranchNode, false)
+	case *parse.RangeNode:
+		w.branch(&n.BranchNode, false)
+	case *parse.PipeNode:
+		w.pipe(n, settled)
+	case *parse.ChainNode:
+		w.node(n.Node, false)
+	case *parse.IdentifierNode:
+		switch message := impureFunction(n.Ident); {
+		case message != "":
+			w.report(n.Pos, n.Ident, message)
+		case unordered(n.Ident) && !settled:
+			w.report(n.Pos, n.Ident, "gives a list in the order of a map, which changes from run to run: put it through sortAlpha")
+		}
+	}
+}
+
+func (w *templateWalk) branch(n *parse.BranchNode, settled bool) {
+	w.pipe(n.Pipe, settled && len(n.Pipe.Decl) == 0)
+	w.node(n.List, false)
+	w.node(n.ElseList, false)
+}
+
+// pipe visits commands from the last one, whose result is that of the pipe, to the first.
+func (w *templateWalk) pipe(n *parse.PipeNode, settled bool) {
+	if n == nil {
+		return
+	}
+	for i := len(n.Cmds) - 1; i >= 0; i-- {
+		args := n.Cmds[i].Args
+		w.node(args[0], settled)
+		function, _ := args[0].(*parse.IdentifierNode)
+		name := ""
+		if function != nil {
+			name = function.Ident
+		}
+		settled = settles(name) || passes(name) && settled
+		for _, arg := range args[1:] {
+			w.node(arg, settled)
+		}
+	}
+}

@@ -1,0 +1,117 @@
+package render
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
+	"github.com/pergola-dev/pergola/landscapes"
+	"github.com/pergola-dev/pergola/schemas"
+)
+
+// profile gives the CloudProfile of a Shoot as its components see it, nil when the Shoot names none, which the schemas say.
+func (b *ownerBuilder) profile(declared landscapes.Typed[gardencorev1beta1.Shoot]) (map[string]any, error) {
+	spec := declared.Object.Spec
+	kind, name, field := gardencorev1beta1.CloudProfileKind, "", "spec.cloudProfile.name"
+	if spec.CloudProfile != nil {
+		kind, name = spec.CloudProfile.Kind, spec.CloudProfile.Name
+	} else if spec.CloudProfileName != nil {
+		name, field = *spec.CloudProfileName, "spec.cloudProfileName"
+	}
+	if name == "" {
+		return nil, nil
+	}
+	if kind == gardencorev1beta1.NamespacedCloudProfileKind {
+		return b.namespacedProfile(declared, name)
+	}
+	profile, ok := b.profiles[name]
+	if !ok {
+		return nil, declaredFinding(declared.Declaration, field, ruleBinding, fmt.Sprintf("no CloudProfile %q in this landscape%s", name, didYouMean(name, sortedKeys(b.profiles))))
+	}
+	return toMap(profile)
+}
+
+func didYouMean(name string, known []string) string {
+	if guess := schemas.Suggest(name, known); guess != "" {
+		return fmt.Sprintf("; did you mean %q?", guess)
+	}
+	return ""
+}
+
+// namespacedProfile gives the CloudProfile that a NamespacedCloudProfile makes of its parent.
+func (b *ownerBuilder) namespacedProfile(shoot landscapes.Typed[gardencorev1beta1.Shoot], name string) (map[string]any, error) {
+	kind := schema.GroupKind{Group: gardencorev1beta1.SchemeGroupVersion.Group, Kind: gardencorev1beta1.NamespacedCloudProfileKind}
+	namespace := shoot.Object.Namespace
+	declaration, ok := b.landscape.Find(kind, namespace, name)
+	if !ok {
+		return nil, declaredFinding(shoot.Declaration, "spec.cloudProfile.name", ruleBinding, fmt.Sprintf("no NamespacedCloudProfile %q in namespace %s of this landscape", name, namespace))
+	}
+	own := &gardencorev1beta1.NamespacedCloudProfile{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(declaration.Object.Object, own); err != nil {
+		return nil, fmt.Errorf("%s:%d:%d: NamespacedCloudProfile %s/%s: %w", declaration.File, declaration.Line, declaration.Column, namespace, name, err)
+	}
+	parent, ok := b.profiles[own.Spec.Parent.Name]
+	if !ok {
+		return nil, declaredFinding(declaration, "spec.parent.name", ruleBinding, fmt.Sprintf("no CloudProfile %q in this landscape%s", own.Spec.Parent.Name, didYouMean(own.Spec.Parent.Name, sortedKeys(b.profiles))))
+	}
+	if own.Spec.ProviderConfig != nil && parent.Spec.ProviderConfig != nil {
+		return nil, declaredFinding(declaration, "spec.providerConfig", ruleBinding, "only the extension of the provider can merge it with that of the parent, which this version does not ask: leave one of them out")
+	}
+	return toMap(combined(parent, own))
+}
+
+// combined adds a NamespacedCloudProfile to a copy of its parent (gardener: docs/usage/project/namespaced-cloud-profiles.md).
+func combined(parent *gardencorev1beta1.CloudProfile, own *gardencorev1beta1.NamespacedCloudProfile) *gardencorev1beta1.CloudProfile {
+	out := parent.DeepCopy()
+	own = own.DeepCopy()
+	out.ObjectMeta = own.ObjectMeta
+	spec := &out.Spec
+	if own.Spec.CABundle != nil {
+		bundle := *own.Spec.CABundle
+		if spec.CABundle != nil {
+			bundle = strings.TrimSuffix(*spec.CABundle, "\n") + "\n" + bundle
+		}
+		spec.CABundle = &bundle
+	}
+	if own.Spec.Kubernetes != nil {
+		for _, version := range own.Spec.Kubernetes.Versions {
+			for i := range spec.Kubernetes.Versions {
+				if spec.Kubernetes.Versions[i].Version == version.Version {
+					spec.Kubernetes.Versions[i].ExpirationDate = version.ExpirationDate
+				}
+			}
+		}
+	}
+	for _, image := range own.Spec.MachineImages {
+		i := slices.IndexFunc(spec.MachineImages, func(known gardencorev1beta1.MachineImage) bool { return known.Name == image.Name })
+		if i < 0 {
+			spec.MachineImages = append(spec.MachineImages, image)
+			continue
+		}
+		addImageVersions(&spec.MachineImages[i], image)
+	}
+	spec.MachineTypes = append(spec.MachineTypes, own.Spec.MachineTypes...)
+	spec.VolumeTypes = append(spec.VolumeTypes, own.Spec.VolumeTypes...)
+	if own.Spec.Limits != nil {
+		spec.Limits = own.Spec.Limits
+	}
+	if own.Spec.ProviderConfig != nil {
+		spec.ProviderConfig = own.Spec.ProviderConfig
+	}
+	return out
+}
+
+func addImageVersions(image *gardencorev1beta1.MachineImage, own gardencorev1beta1.MachineImage) {
+	for _, version := range own.Versions {
+		i := slices.IndexFunc(image.Versions, func(known gardencorev1beta1.MachineImageVersion) bool { return known.Version == version.Version })
+		if i < 0 {
+			image.Versions = append(image.Versions, version)
+		} else {
+			image.Versions[i].ExpirationDate = version.ExpirationDate
+		}
+	}
+}
