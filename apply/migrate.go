@@ -37,7 +37,25 @@ func (r *run) patchManagers(ctx context.Context, live *unstructured.Unstructured
 	if err != nil {
 		return nil, err
 	}
-	return r.c.patchRef(ctx, RefOf(live), types.JSONPatchType, body, r.set.FieldManager, "")
+	answer, err := r.c.patchRef(ctx, RefOf(live), types.JSONPatchType, body, r.set.FieldManager, "")
+	if err == nil && answer.GetKind() == "Service" && answer.GetAPIVersion() == "v1" {
+		r.c.settleService(ctx, answer)
+	}
+	return answer, err
+}
+
+// settleService waits until the watch cache of the API server has a Service that was just written. An update takes
+// the object from there; when that is an old one, the server tries again with the new one, but the node ports and
+// addresses that the first attempt allocated stay taken, so that the update fails with "provided port is already
+// allocated" (the registry store commits an allocation before the write, k8s.io/apiserver/pkg/registry/generic/registry).
+// An error is of no interest: the update that follows has the same one, or succeeds.
+func (c *Cluster) settleService(ctx context.Context, written *unstructured.Unstructured) {
+	mapping, err := c.Mapping(ctx, written.GroupVersionKind())
+	if err != nil {
+		return
+	}
+	_ = c.rest.Get().AbsPath(pathOf(mapping, written.GetNamespace(), written.GetName())...).
+		Param("resourceVersion", written.GetResourceVersion()).Do(quiet(ctx)).Error()
 }
 
 // mergePatch sends a JSON merge patch.
