@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"time"
 
@@ -46,8 +47,8 @@ An object that exists already is adopted: it is deleted when it is not declared 
 Gardener applied of it is taken over, and removed where it is not declared; what others have set stays, and where it
 differs from the declaration that is a conflict, see --force-conflicts. --dry-run shows all of that.
 
-Exit code 1 says that something failed, or, with --dry-run, that there are differences; 0 with --dry-run that there
-are none.
+Exit code 1 says that something failed, or, with --dry-run, that there are differences or that a
+cluster could not be compared (the first line says so then); 0 with --dry-run that there are none.
 
 Every object that Pergola makes is in the inventory of a bundle (a ConfigMap ` + owner.InventoryPrefix + `* in namespace
 garden, or status.resources of a ManagedResource), except:
@@ -103,16 +104,36 @@ func (a *applying) dryRun(c *landscape.Converger) error {
 	ctx, cancel := context.WithTimeout(a.cmd.Context(), a.access.timeout)
 	defer cancel()
 	p, err := c.Plan(ctx)
-	if perr := plan.Print(a.cmd.OutOrStdout(), p, a.output, colored(a.cmd)); perr != nil {
+	if perr := printDryRun(a.cmd.OutOrStdout(), p, err, a.output, colored(a.cmd)); perr != nil {
 		return perr
 	}
 	switch {
+	case err != nil && a.output == plan.FormatText:
+		return finding{errors.New("the comparison is incomplete, see its beginning")}
 	case err != nil:
 		return finding{err}
 	case !p.Empty():
 		return errFinding
 	}
 	return nil
+}
+
+// printDryRun prints a plan. One that is incomplete says so first, with the problems, and does not claim that nothing changes.
+func printDryRun(w io.Writer, p plan.Plan, err error, output string, colored bool) error {
+	if err == nil || output != plan.FormatText {
+		return plan.Print(w, p, output, colored)
+	}
+	p.Notes = nil
+	fmt.Fprintln(w, "Incomplete: some parts could not be compared, their changes are not shown.")
+	for _, problem := range owner.Problems(err) {
+		fmt.Fprintln(w, "  "+problem)
+	}
+	fmt.Fprintln(w)
+	if p.Empty() {
+		_, werr := fmt.Fprintf(w, "No changes in the rest (%d objects unchanged).\n", p.Unchanged)
+		return werr
+	}
+	return plan.Print(w, p, output, colored)
 }
 
 // converge applies the landscape once and says how that went. It gives up when the timeout is over, or ctx.

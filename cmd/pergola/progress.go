@@ -6,6 +6,7 @@ import (
 	"io"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/fatih/color"
 
@@ -27,8 +28,9 @@ type progress struct {
 
 	mu      sync.Mutex
 	running map[string]string
-	// said is what was printed last about a step.
-	said map[string]string
+	// said is what was printed last about a step, and saidAt when.
+	said   map[string]string
+	saidAt map[string]time.Time
 	// applied and healthy are the steps that got there, counts how many of each owner are healthy.
 	applied map[string]bool
 	healthy map[string]bool
@@ -49,6 +51,7 @@ func (p *progress) begin() {
 	defer p.mu.Unlock()
 	p.clear()
 	p.running, p.order, p.said = map[string]string{}, nil, map[string]string{}
+	p.saidAt = map[string]time.Time{}
 	p.applied, p.healthy, p.counts = map[string]bool{}, map[string]bool{}, map[string]int{}
 }
 
@@ -58,7 +61,7 @@ func (p *progress) event(e owner.Event) {
 	key := e.Owner + " › " + e.Node
 	switch e.State {
 	case flow.Running:
-		p.goesOn(key, "applying", e.Message)
+		p.goesOn(key, "applying", e.Message, e.At)
 	case flow.Applied:
 		message := e.Message
 		if !p.applied[key] {
@@ -66,13 +69,13 @@ func (p *progress) event(e owner.Event) {
 			p.isApplied(key, message)
 			message = ""
 		}
-		p.goesOn(key, "applied, not healthy yet", message)
+		p.goesOn(key, "applied, not healthy yet", message, e.At)
 	case flow.Healthy:
 		message := e.Message
 		if p.isHealthy(key, e) {
 			message = "" // it is that of the state before
 		}
-		p.goesOn(key, "healthy, still rolling out", message)
+		p.goesOn(key, "healthy, still rolling out", message, e.At)
 	case flow.RolledOut:
 		p.isHealthy(key, e)
 		if p.said[key] != "" {
@@ -99,8 +102,9 @@ func (p *progress) isApplied(key, wrote string) {
 	}
 }
 
-// goesOn notes the state of a step that is not at its end. Where lines are not rewritten, only news are printed.
-func (p *progress) goesOn(key, state, message string) {
+// goesOn notes the state of a step that is not at its end. Where lines are not rewritten, only news
+// are printed, and what a step still waits for after a while.
+func (p *progress) goesOn(key, state, message string, at time.Time) {
 	if _, ok := p.running[key]; !ok {
 		p.order = append(p.order, key)
 	}
@@ -109,14 +113,18 @@ func (p *progress) goesOn(key, state, message string) {
 		text += ": " + message
 	}
 	p.running[key] = text
-	if message == "" || text == p.said[key] {
+	if message == "" || text == p.said[key] && at.Sub(p.saidAt[key]) < remindAfter {
 		return
 	}
-	p.said[key] = text
+	p.said[key], p.saidAt[key] = text, at
 	if !p.live {
 		p.line(fmt.Sprintf("… %s: %s", key, oneLine(text, 300)), color.FgYellow)
 	}
 }
+
+// remindAfter is when what a step waits for is said again. It is a little less than the time between two reminders
+// (owner.Reconciler: 25 s), so that none is lost.
+const remindAfter = 20 * time.Second
 
 // isHealthy says once that a step is, and forgets why it was not. It tells whether this is news.
 func (p *progress) isHealthy(key string, e owner.Event) bool {

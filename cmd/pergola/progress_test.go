@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 
@@ -62,6 +63,22 @@ func TestProgressLines(t *testing.T) {
 	p.event(owner.Event{Owner: "seed a", Node: "next", State: flow.Blocked, Message: "because api failed: no luck"})
 	p.event(owner.Event{Owner: "seed a", Node: "last", State: flow.Blocked, Message: "not started: context canceled"})
 	assert.Equal(t, "✗ seed a › api: no luck\n○ seed a › next: not started: because api failed\n", b.String())
+}
+
+// TestProgressSaysAgainWhatIsWaitedFor: a person is not left alone for longer than half a minute.
+func TestProgressSaysAgainWhatIsWaitedFor(t *testing.T) {
+	var b bytes.Buffer
+	p := newProgress(&b, false, false, false)
+	start := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	p.event(owner.Event{Owner: "seed a", Node: "api", State: flow.Applied, At: start})
+	for _, e := range []struct {
+		after   time.Duration
+		message string
+	}{{0, "no pods"}, {3 * time.Second, "no pods"}, {25 * time.Second, "no pods"}, {28 * time.Second, "1 of 2 pods"}, {53 * time.Second, "1 of 2 pods"}} {
+		p.event(owner.Event{Owner: "seed a", Node: "api", State: flow.Applied, Message: e.message, At: start.Add(e.after)})
+	}
+	no, one := "… seed a › api: applied, not healthy yet: no pods\n", "… seed a › api: applied, not healthy yet: 1 of 2 pods\n"
+	assert.Equal(t, no+no+one+one, b.String())
 }
 
 // TestProgressOnATerminal: the state of a running step is rewritten, and what is final stays.

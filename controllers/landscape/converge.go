@@ -159,12 +159,34 @@ func (c *Converger) findOwners() error {
 		}
 		o.Local = c.clusters[local]
 		if o.Home == nil || o.Local == nil {
-			c.unbound = append(c.unbound, fmt.Errorf("%s: no access to cluster %s: set spec.clusters in landscape.yaml, or give --kubeconfig %s=PATH", in.Owner, local, local))
+			c.unbound = append(c.unbound, fmt.Errorf("%s: %w", in.Owner, c.noAccess(o, local)))
 			continue
 		}
 		c.all = append(c.all, o)
 	}
 	return nil
+}
+
+// noAccess says which cluster of an owner cannot be reached. The name of a seed is that of its Seed; a cluster that
+// is declared for no Seed may be a misspelt one.
+func (c *Converger) noAccess(o *owner.Owner, local string) error {
+	missing := local
+	if o.Local != nil {
+		missing = Virtual
+		if o.Input.Owner.Kind == owner.Garden {
+			missing = Runtime
+		}
+	}
+	err := fmt.Errorf("no access to cluster %s: set spec.clusters in landscape.yaml, or give --kubeconfig %s=PATH", missing, missing)
+	names, nerr := ClusterNames(c.landscape)
+	if declared := c.landscape.Config.Spec.Clusters; nerr == nil && declared != nil && missing == local {
+		for _, name := range slices.Sorted(maps.Keys(declared.Seeds)) {
+			if !slices.Contains(names, name) {
+				err = fmt.Errorf("%w (spec.clusters.seeds has %s, but no Seed has that name)", err, name)
+			}
+		}
+	}
+	return err
 }
 
 // Apply converges the landscape once: leases, bootstrap, the Garden; as soon as the virtual garden serves, also what

@@ -4,13 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/controllers/owner"
 	"github.com/pergola-dev/pergola/plan"
 )
 
-// Plan says what Apply would change on every cluster, by server-side dry run. Nothing is written.
+// Plan says what Apply would change on every cluster, by server-side dry run. Nothing is written. With an error the plan is
+// incomplete, and a note says so.
 func (c *Converger) Plan(ctx context.Context) (plan.Plan, error) {
 	p := plan.Plan{From: "live", To: "landscape " + c.landscape.Config.Name}
 	problems := append([]error{}, c.unbound...)
@@ -26,6 +28,8 @@ func (c *Converger) Plan(ctx context.Context) (plan.Plan, error) {
 	for _, name := range []string{Runtime, Virtual} {
 		if c.clusters[name] != nil {
 			add(c.planDeclarations(ctx, name, parts[name]))
+		} else {
+			problems = append(problems, fmt.Errorf("declarations of the %s cluster: no access to it: set spec.clusters.%s in landscape.yaml, or give --kubeconfig %s=PATH", name, name, name))
 		}
 	}
 	for _, o := range c.all {
@@ -44,7 +48,11 @@ func (c *Converger) Plan(ctx context.Context) (plan.Plan, error) {
 	}
 	p.Sort()
 	c.options.Gate.Apply(&p, totals)
-	return p, errors.Join(problems...)
+	err := errors.Join(problems...)
+	if found := owner.Problems(err); len(found) > 0 {
+		p.Notes = append(p.Notes, "incomplete: what these problems concern could not be compared: "+strings.Join(found, "; "))
+	}
+	return p, err
 }
 
 func (c *Converger) planDeclarations(ctx context.Context, cluster string, d *declarations) ([]plan.Item, int, error) {

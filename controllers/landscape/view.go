@@ -145,7 +145,11 @@ func (v view) bundles(bundles []owner.BundleState) []branch {
 	out := make([]branch, 0, len(bundles))
 	for _, b := range bundles {
 		i := slices.IndexFunc(stateWords, func(s stateWord) bool { return s.state == b.State })
-		text := fmt.Sprintf("%s %-36s %3d objects on %-8s %s", v.mark(stateWords[i].mark), b.Bundle, b.Objects, b.Cluster, stateWords[i].word)
+		objects := "objects"
+		if b.Objects == 1 {
+			objects = "object"
+		}
+		text := fmt.Sprintf("%s %-36s %3d %-7s on %-8s %s", v.mark(stateWords[i].mark), b.Bundle, b.Objects, objects, b.Cluster, stateWords[i].word)
 		if b.Message != "" {
 			text += ": " + oneLine(b.Message)
 		}

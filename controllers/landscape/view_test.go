@@ -33,7 +33,7 @@ func example() Status {
 			Conditions: []gardencorev1beta1.Condition{{Type: "RuntimeComponentsHealthy", Status: "True", Message: "fine"}, {Type: "VirtualComponentsHealthy", Status: "Unknown", Message: "who\nknows"}},
 			Bundles: []owner.BundleState{
 				{Bundle: "vpa", Cluster: "runtime", Objects: 35, State: owner.StateHealthy},
-				{Bundle: "etcd-druid", Cluster: "runtime", Objects: 9, State: owner.StateUnhealthy, Message: "no pods"},
+				{Bundle: "etcd-druid", Cluster: "runtime", Objects: 1, State: owner.StateUnhealthy, Message: "no pods"},
 			},
 		},
 		{
@@ -62,7 +62,7 @@ func TestPrintStatus(t *testing.T) {
 │  ├─ ? VirtualComponentsHealthy         who knows
 │  └─ bundles: 1 healthy; 1 applied, not healthy
 │     ├─ ✓ vpa                                   35 objects on runtime  healthy
-│     └─ ✗ etcd-druid                             9 objects on runtime  applied, not healthy: no pods
+│     └─ ✗ etcd-druid                             1 object  on runtime  applied, not healthy: no pods
 ├─ Seed one on one: not ready, Create Error (40%) 0s ago: no luck
 │  ├─ ✗ SeedSystemComponentsHealthy      broken
 │  ├─ Shoot a/b on one: not ready, never reconciled

@@ -33,6 +33,7 @@ func (r *Reconciler) Care(ctx context.Context, o *Owner) ([]gardencorev1beta1.Co
 		// The live cache would go on saying what was true before the cluster went away.
 		bundles, unjudged = nil, why
 	}
+	slices.SortStableFunc(bundles, func(a, b render.Bundle) int { return strings.Compare(a.Name, b.Name) })
 	byCondition := map[string][]render.Bundle{}
 	for _, bundle := range bundles {
 		if bundle.Condition != "" {
@@ -96,13 +97,13 @@ func (r *Reconciler) componentCondition(ctx context.Context, o *Owner, b *condit
 	bundles []render.Bundle, failures map[string]string) gardencorev1beta1.Condition {
 	for _, bundle := range bundles {
 		if text, failed := failures[bundle.Name]; failed {
-			return r.failed(b, old, status, reasonApplyFailed, text, condition.Codes(text))
+			return r.failed(b, old, status, reasonApplyFailed, bounded(text), condition.Codes(text))
 		}
 	}
 	for _, bundle := range bundles {
 		failure, err := r.bundleFailure(ctx, o, bundle)
 		if err != nil {
-			return b.Unknown(old, condition.ReasonCheckError, strings.Join(Problems(err), "; "))
+			return b.Unknown(old, condition.ReasonCheckError, bounded(strings.Join(Problems(err), "; ")))
 		}
 		if failure != nil {
 			return r.failed(b, old, status, failure.Reason, failure.Message, toCodes(failure.Codes))
@@ -129,7 +130,7 @@ func toCodes(in []string) []gardencorev1beta1.ErrorCode {
 	return out
 }
 
-// bundleFailure is nil for a healthy bundle.
+// bundleFailure is nil for a healthy bundle; its message names the cluster and the object.
 func (r *Reconciler) bundleFailure(ctx context.Context, o *Owner, b render.Bundle) (*health.Verdict, error) {
 	cluster, err := o.cluster(b.Cluster)
 	if err != nil {
@@ -141,13 +142,13 @@ func (r *Reconciler) bundleFailure(ctx context.Context, o *Owner, b render.Bundl
 			refs = append(refs, apply.RefOf(obj.Unstructured))
 		}
 		bad, _, err := managedresource.Judge(ctx, cluster, refs)
-		return bad, err
+		return located(cluster, bad), err
 	}
 	ref := apply.Ref{APIVersion: "resources.gardener.cloud/v1alpha1", Kind: "ManagedResource", Namespace: b.Namespace, Name: b.Name}
 	obj, err := o.Local.Get(ctx, ref)
 	if apierrors.IsNotFound(err) {
 		v := health.NotFound(ref.GVK(), b.Namespace, b.Name)
-		return &v, nil
+		return located(o.Local, &v), nil
 	}
 	if err != nil {
 		return nil, o.Local.Explain(ref, "read", err)
@@ -158,14 +159,35 @@ func (r *Reconciler) bundleFailure(ctx context.Context, o *Owner, b render.Bundl
 	}
 	if mr, err := rm.Read(ctx, b.Namespace, b.Name); err == nil {
 		if v, err := rm.CheckHealth(ctx, mr); err == nil && v != nil {
-			return v, nil
+			return located(cluster, v), nil
 		}
 		if obj, err = o.Local.GetLive(ctx, ref); err != nil {
 			return nil, o.Local.Explain(ref, "read", err)
 		}
 	}
 	if f := health.CareManagedResource(obj, nil, r.Clock.Now()); f != nil {
-		return &health.Verdict{Kind: "ManagedResource", Namespace: b.Namespace, Name: b.Name, Reason: f.Reason, Message: f.Message, Codes: f.Codes}, nil
+		return located(o.Local, &health.Verdict{Kind: ref.Kind, Namespace: b.Namespace, Name: b.Name, Reason: f.Reason, Message: f.Message, Codes: f.Codes}), nil
 	}
 	return nil, nil
+}
+
+// located is a verdict whose message says of which object on which cluster it is.
+func located(c *apply.Cluster, v *health.Verdict) *health.Verdict {
+	if v == nil {
+		return nil
+	}
+	out := *v
+	out.Message = bounded(describe(c.Name(), *v))
+	return &out
+}
+
+// maxMessage is how long the message of a condition may be, in characters.
+const maxMessage = 600
+
+func bounded(text string) string {
+	text = oneLine(text)
+	if r := []rune(text); len(r) > maxMessage {
+		return string(r[:maxMessage-1]) + "…"
+	}
+	return text
 }

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -34,8 +36,8 @@ func (r *run) graph(definition render.Flow, result render.Result) flow.Graph {
 			}
 		}
 		node := flow.Node{ID: n.ID, Title: n.ID, Timeout: r.timeout(n.Timeout)}
-		for id, until := range n.After {
-			node.Needs = append(node.Needs, flow.Edge{ID: id, Until: untilState(until)})
+		for _, id := range slices.Sorted(maps.Keys(n.After)) {
+			node.Needs = append(node.Needs, flow.Edge{ID: id, Until: untilState(n.After[id])})
 		}
 		switch {
 		case !n.If:

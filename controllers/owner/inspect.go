@@ -1,6 +1,7 @@
 package owner
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -134,7 +135,15 @@ func (r *Reconciler) inspectBundles(ctx context.Context, o *Owner) ([]BundleStat
 			Message: "its component is not enabled any more: the next apply removes it",
 		})
 	}
+	sortBundles(out)
 	return out, nil
+}
+
+// sortBundles by name: the order of rendering says nothing to a person.
+func sortBundles(bundles []BundleState) {
+	slices.SortStableFunc(bundles, func(a, b BundleState) int {
+		return cmp.Or(strings.Compare(a.Bundle, b.Bundle), strings.Compare(a.Cluster, b.Cluster))
+	})
 }
 
 // inspectBundle fills in the state of a bundle.

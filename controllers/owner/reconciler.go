@@ -107,6 +107,7 @@ type HeldObjects struct {
 // Reconcile runs the whole way for one owner: secrets, facts, render, flow, clean-up, status.
 func (r *Reconciler) Reconcile(ctx context.Context, o *Owner) (*Report, error) {
 	status := r.newStatus(o)
+	defer status.stop()
 	if err := status.start(ctx); err != nil {
 		return nil, err
 	}
@@ -180,6 +181,8 @@ type run struct {
 	deleted map[string]int
 	// open are the steps that fill the target and are not healthy yet.
 	open map[string]bool
+	// blocked knows why steps are not started.
+	blocked blocked
 }
 
 func (r *run) reconcile(ctx context.Context) error {
@@ -196,9 +199,11 @@ func (r *run) reconcile(ctx context.Context) error {
 		return err
 	}
 	graph := r.graph(definition, result)
+	r.blocked = newBlocked(graph)
 	outcome, err := flow.Run(ctx, graph, flow.Options{Clock: r.Clock, OnEvent: r.event})
 	if outcome != nil {
 		r.report.Nodes = outcome.Nodes
+		r.blocked.explain(r.report.Nodes)
 	}
 	if err != nil {
 		return err
@@ -273,6 +278,7 @@ func (o *Owner) state() (bundles []render.Bundle, failures map[string]string, un
 }
 
 func (r *run) event(e flow.Event) {
+	e = r.blocked.event(e)
 	r.status.progress(e)
 	r.targetStep(e)
 	if r.OnEvent == nil {

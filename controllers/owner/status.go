@@ -52,15 +52,23 @@ type statusWriter struct {
 	*Reconciler
 	owner      *Owner
 	generation int64
+	// write sends fields of the status.
+	write func(ctx context.Context, fields map[string]any) error
 
 	mu        sync.Mutex
 	operation gardencorev1beta1.LastOperation
 	written   time.Time
-	busy      sync.WaitGroup
+	// pending says that there is progress to write, writing that somebody does or will.
+	pending, writing bool
+	busy             sync.WaitGroup
+	ended            chan struct{}
+	end              sync.Once
 }
 
 func (r *Reconciler) newStatus(o *Owner) *statusWriter {
-	return &statusWriter{Reconciler: r, owner: o}
+	s := &statusWriter{Reconciler: r, owner: o, ended: make(chan struct{})}
+	s.write = s.patch
+	return s
 }
 
 // start says that the operation is being processed.
@@ -79,7 +87,7 @@ func (s *statusWriter) start(ctx context.Context) error {
 	for k, v := range s.identity() {
 		fields[k] = v
 	}
-	return s.patch(ctx, fields)
+	return s.write(ctx, fields)
 }
 
 // identity are the status fields that say what an owner is.
@@ -97,30 +105,68 @@ func (s *statusWriter) identity() map[string]any {
 	return out
 }
 
-// progress notes the state of the flow and writes it now and then.
+// progress notes the state of the flow. It is written at once when the last writing is long enough ago, else as soon as
+// it is: the newest state always gets there.
 func (s *statusWriter) progress(e flow.Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.operation.Progress = int32(min(e.Progress.Percent, 99))
-	s.operation.Description = fmt.Sprintf("%s: %s", e.ID, e.State)
-	if s.Clock.Since(s.written) < progressInterval {
+	percent, description := int32(min(e.Progress.Percent, 99)), fmt.Sprintf("%s: %s", e.ID, e.State)
+	if percent == s.operation.Progress && description == s.operation.Description {
 		return
 	}
-	s.written = s.Clock.Now()
-	s.operation.LastUpdateTime = metav1.NewTime(s.written)
-	operation := s.operation
-	s.busy.Add(1)
-	go func() {
-		defer s.busy.Done()
-		ctx, cancel := context.WithTimeout(context.Background(), progressInterval)
-		defer cancel()
-		// Progress is a courtesy: an error here would hide the ones that matter.
-		_ = s.patch(ctx, map[string]any{"lastOperation": operation})
-	}()
+	s.operation.Progress, s.operation.Description, s.pending = percent, description, true
+	if !s.writing {
+		s.writing = true
+		s.busy.Go(s.writeProgress)
+	}
 }
+
+// writeProgress writes until there is nothing new, once in an interval.
+func (s *statusWriter) writeProgress() {
+	for s.due() {
+		s.mu.Lock()
+		s.pending, s.written = false, s.Clock.Now()
+		s.operation.LastUpdateTime = metav1.NewTime(s.written)
+		operation := s.operation
+		s.mu.Unlock()
+		ctx, cancel := context.WithTimeout(context.Background(), progressInterval)
+		// Progress is a courtesy: an error here would hide the ones that matter.
+		_ = s.write(ctx, map[string]any{"lastOperation": operation})
+		cancel()
+	}
+}
+
+// due waits until progress may be written; it is false when there is none any more.
+func (s *statusWriter) due() bool {
+	s.mu.Lock()
+	s.writing = s.pending
+	again, wait := s.pending, progressInterval-s.Clock.Since(s.written)
+	s.mu.Unlock()
+	if !again {
+		return false
+	}
+	if wait > 0 {
+		timer := s.Clock.NewTimer(wait)
+		defer timer.Stop()
+		select {
+		case <-timer.C():
+		case <-s.ended:
+		}
+	}
+	select {
+	case <-s.ended:
+		return false
+	default:
+		return true
+	}
+}
+
+// stop ends the writing of progress; what is being sent is not waited for.
+func (s *statusWriter) stop() { s.end.Do(func() { close(s.ended) }) }
 
 // finish writes the outcome.
 func (s *statusWriter) finish(ctx context.Context, cause error) error {
+	s.stop()
 	s.busy.Wait()
 	now := metav1.NewTime(s.Clock.Now())
 	op := s.operation
@@ -140,7 +186,7 @@ func (s *statusWriter) finish(ctx context.Context, cause error) error {
 		}
 	}
 	fields["lastOperation"] = op
-	return s.patch(ctx, fields)
+	return s.write(ctx, fields)
 }
 
 func (s *statusWriter) patch(ctx context.Context, fields map[string]any) error {

@@ -24,6 +24,9 @@ const pollInterval = 200 * time.Millisecond
 // detailInterval is how often pods are read to say why something is not healthy.
 const detailInterval = 3 * time.Second
 
+// remindInterval is how often a step says again what it waits for when that stays the same.
+const remindInterval = 25 * time.Second
+
 // Annotations of the protocol between gardenlet and extensions (gardener: docs/extensions/reconcile-trigger.md).
 const (
 	annotationOperation = "gardener.cloud/operation"
@@ -73,7 +76,7 @@ func (r *run) announce(ctx context.Context, c *apply.Cluster, result *apply.Resu
 func (r *run) waitAll(ctx context.Context, waits []waiter, rolledOut bool, report func(flow.State, string)) error {
 	tick := r.Clock.NewTicker(pollInterval)
 	defer tick.Stop()
-	said, detailed := "", r.Clock.Now()
+	said, saidAt, detailed := "", r.Clock.Now(), r.Clock.Now()
 	for {
 		var open []string
 		details := r.Clock.Since(detailed) >= detailInterval
@@ -92,8 +95,8 @@ func (r *run) waitAll(ctx context.Context, waits []waiter, rolledOut bool, repor
 		if len(open) == 0 {
 			return r.settle(ctx, waits, rolledOut)
 		}
-		if text := strings.Join(open, "; "); details && text != said {
-			said = text
+		if text := strings.Join(open, "; "); details && (text != said || r.Clock.Since(saidAt) >= remindInterval) {
+			said, saidAt = text, r.Clock.Now()
 			report(flow.Running, text)
 		}
 		select {
@@ -173,7 +176,8 @@ func describe(cluster string, v health.Verdict) string {
 		text += ": " + v.Reason
 	}
 	if v.Message != "" {
-		text += ": " + v.Message
+		// What others say ends in a full stop, and goes on here.
+		text += ": " + strings.ReplaceAll(v.Message, ".; ", "; ")
 	}
 	return text
 }

@@ -1,10 +1,19 @@
 package owner
 
 import (
+	"context"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/apply/flow"
+	"github.com/pergola-dev/pergola/health"
 )
 
 func TestReplicasMissing(t *testing.T) {
@@ -27,4 +36,48 @@ func TestReplicasMissing(t *testing.T) {
 		})
 	}
 	assert.Empty(t, replicasMissing(nil))
+}
+
+func TestDescribeReadsAsOneSentence(t *testing.T) {
+	v := health.Verdict{Kind: "Deployment", Namespace: "garden", Name: "etcd-druid", Reason: "DeploymentProgressing", Message: "is progressing.; pod etcd-druid-x: Pending."}
+	assert.Equal(t, "cluster runtime: Deployment garden/etcd-druid: DeploymentProgressing: is progressing; pod etcd-druid-x: Pending.", describe("runtime", v))
+}
+
+// counted is a clock that counts how often it is asked for a duration: once or twice in every round of waiting.
+type counted struct {
+	*clocktesting.FakeClock
+	asked atomic.Int64
+}
+
+func (c *counted) Since(t time.Time) time.Duration {
+	defer c.asked.Add(1)
+	return c.FakeClock.Since(t)
+}
+
+func TestWaitingIsSaidAgain(t *testing.T) {
+	clk := &counted{FakeClock: clocktesting.NewFakeClock(time.Now())}
+	work := &run{Reconciler: &Reconciler{Clock: clk}}
+	waits := []waiter{{cluster: emptyCluster(t, "virtual"), refs: []apply.Ref{{APIVersion: "apiextensions.k8s.io/v1", Kind: "CustomResourceDefinition", Name: "trees.example.org"}}}}
+	ctx, cancel := context.WithCancel(t.Context())
+	type said struct {
+		text string
+		at   time.Time
+	}
+	heard, ended := make(chan said, 10), make(chan error, 1)
+	go func() {
+		ended <- work.waitAll(ctx, waits, false, func(_ flow.State, text string) { heard <- said{text, clk.Now()} })
+	}()
+	require.Eventually(t, func() bool { return clk.asked.Load() > 0 }, 10*time.Second, time.Millisecond)
+	for range 25 {
+		before := clk.asked.Load()
+		clk.Step(3 * time.Second)
+		require.Eventually(t, func() bool { return clk.asked.Load() > before }, 10*time.Second, time.Millisecond)
+	}
+	cancel()
+	require.ErrorContains(t, <-ended, "interrupted")
+	require.GreaterOrEqual(t, len(heard), 2, "75 s")
+	first, second := <-heard, <-heard
+	assert.Contains(t, first.text, "CustomResourceDefinition trees.example.org")
+	assert.Equal(t, first.text, second.text)
+	assert.InDelta(t, 28.5, second.at.Sub(first.at).Seconds(), 4.5, "not in every round, but every half a minute")
 }

@@ -1,0 +1,35 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/pergola-dev/pergola/plan"
+)
+
+func TestDryRunSaysFirstThatItIsIncomplete(t *testing.T) {
+	changes := plan.Plan{Unchanged: 167, Items: []plan.Item{{Action: plan.Create, Cluster: "runtime", Bundle: "b"}}}
+	changes.Sort()
+	problem := errors.Join(errors.New("seed local: no access to cluster local"))
+	const head = "Incomplete: some parts could not be compared, their changes are not shown.\n  seed local: no access to cluster local\n\n"
+	for name, c := range map[string]struct {
+		plan  plan.Plan
+		err   error
+		start string
+	}{
+		"complete, nothing":   {plan.Plan{Unchanged: 167}, nil, "No changes (167 "},
+		"incomplete, nothing": {plan.Plan{Unchanged: 167}, problem, head + "No changes in the rest (167 objects unchanged).\n"},
+		"incomplete, changes": {changes, problem, head + "cluster runtime, bundle b\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var b bytes.Buffer
+			require.NoError(t, printDryRun(&b, c.plan, c.err, plan.FormatText, false))
+			require.GreaterOrEqual(t, b.Len(), len(c.start), b.String())
+			assert.Equal(t, c.start, b.String()[:len(c.start)])
+		})
+	}
+}

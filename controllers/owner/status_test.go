@@ -1,0 +1,82 @@
+package owner
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
+	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/apply/flow"
+	"github.com/pergola-dev/pergola/render"
+)
+
+// recorded is a writer of a Garden whose writings are told instead of sent.
+func recorded(clk *clocktesting.FakeClock) (*statusWriter, <-chan string) {
+	out := make(chan string, 10)
+	s := (&Reconciler{Clock: clk}).newStatus(&Owner{Input: render.Input{Owner: render.Owner{Kind: Garden, Name: "local"}}, Ref: apply.Ref{Kind: "Garden", Name: "local"}})
+	s.written = clk.Now()
+	s.write = func(_ context.Context, fields map[string]any) error {
+		op := fields["lastOperation"].(gardencorev1beta1.LastOperation)
+		out <- fmt.Sprintf("%d%% %s at %s", op.Progress, op.Description, op.LastUpdateTime.UTC().Format("05"))
+		return nil
+	}
+	return s, out
+}
+
+func TestNewestProgressIsWrittenWhenTheIntervalIsOver(t *testing.T) {
+	clk := clocktesting.NewFakeClock(time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC))
+	s, written := recorded(clk)
+	event := func(id string, percent int) {
+		s.progress(flow.Event{ID: id, State: flow.Healthy, Progress: flow.Progress{Percent: percent}})
+	}
+	waiting := func() {
+		t.Helper()
+		require.Eventually(t, clk.HasWaiters, 10*time.Second, time.Millisecond)
+	}
+	next := func() string {
+		t.Helper()
+		select {
+		case text := <-written:
+			return text
+		case <-time.After(10 * time.Second):
+			require.Fail(t, "nothing was written")
+			return ""
+		}
+	}
+	event("a", 10)
+	waiting()
+	clk.Step(2 * time.Second)
+	event("b", 20)
+	event("c", 60)
+	assert.Empty(t, written, "not within the interval")
+	clk.Step(3 * time.Second)
+	assert.Equal(t, "60% c: Healthy at 05", next())
+
+	clk.Step(7 * time.Second)
+	event("d", 70)
+	assert.Equal(t, "70% d: Healthy at 12", next(), "at once after a long time")
+	event("d", 70)
+	event("e", 80)
+	waiting()
+	require.NoError(t, s.finish(t.Context(), nil))
+	assert.Equal(t, "100% Garden local has been successfully reconciled. at 12", next())
+	clk.Step(time.Minute)
+	assert.Empty(t, written, "nothing follows the end")
+}
+
+func TestProgressIsNotWrittenAfterTheLeaseIsLost(t *testing.T) {
+	clk := clocktesting.NewFakeClock(time.Now())
+	s, written := recorded(clk)
+	s.progress(flow.Event{ID: "a", State: flow.Applied})
+	require.Eventually(t, clk.HasWaiters, 10*time.Second, time.Millisecond)
+	s.stop()
+	clk.Step(time.Minute)
+	s.busy.Wait()
+	assert.Empty(t, written)
+}
