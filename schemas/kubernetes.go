@@ -23,12 +23,6 @@ import (
 //go:embed rules/lib/*.tsv
 var kubernetesData embed.FS
 
-// oldestKubernetes and newestKubernetes are the minor versions that Gardener v1.150 supports.
-const (
-	oldestKubernetes = 32
-	newestKubernetes = 36
-)
-
 // span is a row of a table: a range of minor versions with further columns.
 type span struct {
 	added, removed int // minor versions, 0 for none

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"testing"
@@ -18,11 +19,11 @@ const local = "../../../landscapes/local"
 func TestShootIsValid(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join("..", "shoot.yaml"))
 	require.NoError(t, err)
+	data = bytes.ReplaceAll(data, []byte("NAME"), []byte("name"))
 	declarations, violations, err := landscapes.Parse(t.Context(), "shoot.yaml", data, landscapes.Options{})
 	require.NoError(t, err)
 	require.Empty(t, violations)
 	require.Len(t, declarations, 1)
-	declarations[0].Object.SetName("name")
 	found, err := schemas.Validate(t.Context(), []schemas.Input{{Object: declarations[0].Object, Positions: &declarations[0]}}, schemas.Options{})
 	require.NoError(t, err)
 	assert.Empty(t, found)
