@@ -60,6 +60,8 @@ func kustomizeBuild(memory filesys.FileSystem, dir string, place func(string) st
 	if len(found) > 0 {
 		return nil, found.err()
 	}
+	k.aimed, _ = patchesOf(memory, k, place) // for their places
+	k.Kustomization = modern(memory, k.dir(), k.Kustomization)
 	resources, err := krustyOrCulprit(memory, k, place)
 	if err != nil {
 		return nil, err
@@ -70,17 +72,20 @@ func kustomizeBuild(memory filesys.FileSystem, dir string, place func(string) st
 // krustyOrCulprit runs krusty with a kustomization in the place of the one that is there, and finds out which part of it is wrong when
 // that fails.
 func krustyOrCulprit(memory filesys.FileSystem, k kustomization, place func(string) string) (resmap.ResMap, error) {
+	root := buildRoot(k.path)
+	if err := modernise(memory, root, k.path); err != nil {
+		return nil, err
+	}
 	resources, err := krustyBuild(memory, k.path, k.Kustomization)
 	if err == nil {
 		return resources, nil
 	}
-	root := buildRoot(k.path)
-	text := withoutContent(strings.ReplaceAll(err.Error(), "'"+root, "'"+place(root)))
-	return nil, culprit(memory, k, text)
+	return nil, culprit(memory, k, strings.ReplaceAll(err.Error(), "'"+root, "'"+place(root)))
 }
 
 // culprit is the part of a kustomization at which krusty fails: parts are added one after the other.
-func culprit(memory filesys.FileSystem, k kustomization, text string) finding {
+func culprit(memory filesys.FileSystem, k kustomization, said string) finding {
+	text := withoutContent(said)
 	at := func(field string) finding { return k.finding(field, schemas.TypeInvalid, "%s", text) }
 	fails := func(part types.Kustomization) bool {
 		_, err := krustyBuild(memory, k.path, part)
@@ -88,14 +93,12 @@ func culprit(memory filesys.FileSystem, k kustomization, text string) finding {
 	}
 	part := k.Kustomization
 	part.Patches, part.Replacements, part.Images, part.Replicas = nil, nil, nil, nil
-	//lint:ignore SA1019 deprecated fields are read by krusty, too
-	part.PatchesJson6902, part.PatchesStrategicMerge = nil, nil
 	if fails(part) {
 		return at("resources")
 	}
 	for i := range k.Patches {
 		if part.Patches = k.Patches[:i+1]; fails(part) {
-			if i < len(k.aimed) {
+			if len(k.aimed) == len(k.Patches) {
 				return finding{Position: k.aimed[i].at, field: k.aimed[i].field, kind: schemas.TypeInvalid, message: text}
 			}
 			return at(fmt.Sprintf("patches[%d]", i))
@@ -103,7 +106,7 @@ func culprit(memory filesys.FileSystem, k kustomization, text string) finding {
 	}
 	for i := range k.Replacements {
 		if part.Replacements = k.Replacements[:i+1]; fails(part) {
-			return at(fmt.Sprintf("replacements[%d]", i))
+			return failedReplacement(k, i, said)
 		}
 	}
 	for i := range k.Replicas {

@@ -117,6 +117,7 @@ func aimedKustomization(memory filesys.FileSystem, place func(string) string) (k
 		}
 	}
 	k.Resources = append([]string{componentFolder}, k.Resources...)
+	k.Kustomization = modern(memory, k.dir(), k.Kustomization)
 	return k, selections, err
 }
 

@@ -1,0 +1,53 @@
+package render
+
+import (
+	"fmt"
+	"regexp"
+
+	"sigs.k8s.io/kustomize/api/types"
+
+	"github.com/pergola-dev/pergola/schemas"
+)
+
+// What krusty says of a replacement (sigs.k8s.io/kustomize/api/filters/replacement), which names no place.
+var (
+	noSource      = regexp.MustCompile(`nothing selected by `)
+	noSourceField = regexp.MustCompile("fieldPath `([^`]*)` is missing for replacement source")
+	noTargetField = regexp.MustCompile(`unable to find (?:or create )?field "([^"]*)" in replacement target`)
+	manySources   = regexp.MustCompile(`multiple matches for selector`)
+)
+
+// failedReplacement says in our words which part of a replacement cannot be done.
+func failedReplacement(k kustomization, i int, said string) finding {
+	field := fmt.Sprintf("replacements[%d]", i)
+	r := k.Replacements[i]
+	at := func(inner, format string, args ...any) finding {
+		if r.Path != "" {
+			inner = ".path" // it is written in another file
+		}
+		return k.finding(field+inner, schemas.TypeInvalid, format, args...)
+	}
+	if r.Source == nil {
+		return at("", "%s", withoutContent(said))
+	}
+	source := describe(types.Selector{ResId: r.Source.ResId})
+	if noSource.MatchString(said) {
+		return at(".source", "there is no %s to take the value from", source)
+	}
+	if manySources.MatchString(said) {
+		return at(".source", "several objects are selected: name the one to take the value from by kind, name and namespace")
+	}
+	if m := noSourceField.FindStringSubmatch(said); m != nil {
+		return at(".source.fieldPath", "%s has no field %q", source, m[1])
+	}
+	if m := noTargetField.FindStringSubmatch(said); m != nil {
+		for t, target := range r.Targets {
+			for p, path := range target.FieldPaths {
+				if path == m[1] {
+					return at(fmt.Sprintf(".targets[%d].fieldPaths[%d]", t, p), "the target has no field %q: correct it, or set options.create to add it", m[1])
+				}
+			}
+		}
+	}
+	return at("", "%s", withoutContent(said))
+}
