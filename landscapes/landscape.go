@@ -63,7 +63,8 @@ func (l *Landscape) Validate(ctx context.Context, opts schemas.Options) ([]schem
 		inputs = append(inputs, schemas.Input{Object: l.ConfigDeclaration.Object, Positions: l.ConfigDeclaration})
 	}
 	opts.Landscape = around
-	return schemas.Validate(ctx, inputs, opts)
+	found, err := schemas.Validate(ctx, inputs, opts)
+	return WithForms(found), err
 }
 
 // identity tells objects apart. The version is not part of it: one object may be written in several versions.

@@ -64,7 +64,7 @@ func (l *layer) readConfig() (*Declaration, bool) {
 	}
 	found := l.parseYAML(name, data)
 	for i := range found {
-		if found[i].Object.GetKind() == "Landscape" {
+		if found[i].Object.GetKind() == configKind {
 			for _, other := range append(found[:i:i], found[i+1:]...) {
 				l.report(name, other.Line, other.Column, "landscape/config", schemas.TypeForbidden, "%s belongs into a file of its own: %s holds the Landscape only", identityOf(other.Object), configFile)
 			}

@@ -26,11 +26,12 @@ type applying struct {
 	approve  []string
 	force    []string
 	output   string
+	dry      bool
 	progress *progress
 }
 
 func newApply() *cobra.Command {
-	var dryRun, watch, verbose bool
+	var watch, verbose bool
 	var a applying
 	cmd := &cobra.Command{
 		Use:   "apply LANDSCAPE",
@@ -47,8 +48,11 @@ An object that exists already is adopted: it is deleted when it is not declared 
 Gardener applied of it is taken over, and removed where it is not declared; what others have set stays, and where it
 differs from the declaration that is a conflict, see --force-conflicts. --dry-run shows all of that.
 
+Nothing is applied while no key opens one of the encrypted Secrets (SOPS_AGE_KEY_FILE, SOPS_AGE_KEY); --dry-run leaves
+such Secrets out, and a note says so.
+
 Exit code 1 says that something failed, or, with --dry-run, that there are differences or that a
-cluster could not be compared (the first line says so then); 0 with --dry-run that there are none.
+cluster or a Secret could not be compared (the first lines say so then); 0 with --dry-run that there are none.
 
 Every object that Pergola makes is in the inventory of a bundle (a ConfigMap ` + owner.InventoryPrefix + `* in namespace
 garden, or status.resources of a ManagedResource), except:
@@ -61,7 +65,7 @@ garden, or status.resources of a ManagedResource), except:
 		RunE: func(cmd *cobra.Command, args []string) error {
 			a.cmd, a.dir = cmd, args[0]
 			a.progress = newProgress(cmd.ErrOrStderr(), terminal(cmd) && a.output == "text", colored(cmd), verbose)
-			l, err := loadValid(cmd, a.dir)
+			l, err := a.load()
 			if err != nil {
 				return err
 			}
@@ -70,7 +74,7 @@ garden, or status.resources of a ManagedResource), except:
 				return err
 			}
 			defer c.Close()
-			if dryRun {
+			if a.dry {
 				a.announce("Comparing the clusters with", l)
 				return a.dryRun(c)
 			}
@@ -82,13 +86,25 @@ garden, or status.resources of a ManagedResource), except:
 		},
 	}
 	outputFlag(cmd, &a.output, "text", "json")
-	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "only show what would change, by server-side dry run; exit code 1 if anything would")
+	cmd.Flags().BoolVar(&a.dry, "dry-run", false, "only show what would change, by server-side dry run; exit code 1 if anything would")
 	cmd.Flags().BoolVar(&watch, "watch", false, "after converging, stay: repair drift, and apply the files again when they change")
 	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "print every object that is written")
 	cmd.Flags().StringArrayVar(&a.approve, "approve", nil, "approve held deletions by the id that a run printed")
 	cmd.Flags().StringArrayVar(&a.force, "force-conflicts", nil, `overwrite what others have set in an object ("ConfigMap garden/name"); may be given several times`)
 	a.access.add(cmd)
 	return cmd
+}
+
+// load reads the landscape. It is only applied when a key opens all of its Secrets, which a comparison does without.
+func (a *applying) load() (*landscapes.Landscape, error) {
+	l, err := loadValid(a.cmd, a.dir)
+	if err != nil || a.dry {
+		return l, err
+	}
+	if err := landscape.CheckKeys(l); err != nil {
+		return nil, finding{err}
+	}
+	return l, nil
 }
 
 func (a *applying) converger(l *landscapes.Landscape) (*landscape.Converger, error) {
@@ -112,7 +128,7 @@ func (a *applying) dryRun(c *landscape.Converger) error {
 		return finding{errors.New("the comparison is incomplete, see its beginning")}
 	case err != nil:
 		return finding{err}
-	case !p.Empty():
+	case !p.Empty() || len(p.Notes) > 0:
 		return errFinding
 	}
 	return nil
@@ -123,13 +139,16 @@ func printDryRun(w io.Writer, p plan.Plan, err error, output string, colored boo
 	if err == nil || output != plan.FormatText {
 		return plan.Print(w, p, output, colored)
 	}
-	p.Notes = nil
+	p.Notes = landscape.Remarks(p)
 	fmt.Fprintln(w, "Incomplete: some parts could not be compared, their changes are not shown.")
 	for _, problem := range owner.Problems(err) {
 		fmt.Fprintln(w, "  "+problem)
 	}
 	fmt.Fprintln(w)
 	if p.Empty() {
+		for _, note := range p.Notes {
+			fmt.Fprintln(w, "Note: "+note)
+		}
 		_, werr := fmt.Fprintf(w, "No changes in the rest (%d objects unchanged).\n", p.Unchanged)
 		return werr
 	}

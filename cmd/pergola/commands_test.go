@@ -59,13 +59,15 @@ func TestHealth(t *testing.T) {
 	assert.Equal(t, 0, o.code)
 	assert.Contains(t, o.stdout, "Secret /s: healthy")
 	assert.NotContains(t, o.stdout, "aHVudGVyMg")
-	assert.Equal(t, "[]\n", pergolaWith(t, "", "health").stdout, "no object, no verdict")
 
 	for name, test := range map[string]struct {
 		stdin  string
 		args   []string
 		stderr string
 	}{
+		"nothing":        {"", nil, "no objects read from <stdin>: "},
+		"only comments":  {"# a\n---\n", []string{"-o", "text"}, "no objects read from <stdin>: "},
+		"an empty list":  {`{"apiVersion": "v1", "kind": "List", "items": []}`, nil, "no objects read from <stdin>: "},
 		"no file":        {"", []string{"-f", filepath.Join(dir, "nope")}, "no such file"},
 		"no object":      {"a: b\n", nil, "<stdin>:1:1: not an object: apiVersion and kind are required"},
 		"no YAML":        {"a: [\n", nil, "<stdin>:1:1: this is not YAML: "},

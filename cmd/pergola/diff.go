@@ -33,7 +33,10 @@ landscape there is nothing of it. With --to the folder is taken from the reposit
 Both revisions are rendered with the catalogue of this program (or --catalogue): what another catalogue changes is in the
 recorded render (pergola golden), which is why a new catalogue is a commit of its own.
 
-Exit code 1 says that there are differences, or that a revision is not valid.`,
+Encrypted Secrets that no key opens (SOPS_AGE_KEY_FILE, SOPS_AGE_KEY) are compared as they are encrypted; with --live
+they are left out, which a note says.
+
+Exit code 1 says that there are differences, that something was left out, or that a revision is not valid.`,
 		Example: `  pergola diff landscapes/local
   pergola diff landscapes/local --from main --to HEAD -o markdown
   pergola diff landscapes/local --live`,
@@ -175,7 +178,9 @@ func base(cmd *cobra.Command, repo *source.Repository, dir, from string) (revisi
 	if err != nil {
 		return revision{}, err
 	}
-	printFindings(cmd, all, from)
+	if err := reportFindings(cmd, all, from, sourcesOf(l)); err != nil {
+		return revision{}, err
+	}
 	r := revision{landscape: l, name: short(commit)}
 	if n := countErrors(all); n > 0 {
 		r.broken = true

@@ -274,7 +274,11 @@ func TestDiffErrors(t *testing.T) {
 				}
 				o := pergola(t, args...)
 				assert.Equal(t, test.code, o.code, "%+v", o)
-				assert.Empty(t, o.stdout, "nothing that could be taken for a diff")
+				if name == "unknown format" || format == "text" {
+					assert.Empty(t, o.stdout, "nothing that could be taken for a diff")
+				} else {
+					assert.NotEmpty(t, decode[failure](t, o).Error.Message)
+				}
 				for _, want := range test.stderr {
 					assert.Contains(t, o.stderr, want)
 				}

@@ -24,7 +24,7 @@ func newGolden() *cobra.Command {
 		Use:   "golden LANDSCAPE",
 		Short: "Compare the render of a landscape with the recorded one",
 		Long: `Renders the landscape and compares it, file by file and byte by byte, with the recorded files (default: folder
-golden inside the landscape). Exit code 1 says that they differ; --update records anew.`,
+golden inside the landscape). Exit code 1 says that they differ; --update records anew and says how many files that changed.`,
 		Example: `  pergola golden landscapes/local
   pergola golden landscapes/local --update`,
 		Args: cobra.ExactArgs(1),
@@ -45,7 +45,12 @@ golden inside the landscape). Exit code 1 says that they differ; --update record
 				dir = filepath.Join(args[0], "golden")
 			}
 			if update {
-				return record(dir, files)
+				done, err := record(dir, files)
+				if err != nil {
+					return err
+				}
+				_, err = fmt.Fprintf(cmd.OutOrStdout(), "Golden: %s in %s.\n", done, dir)
+				return err
 			}
 			return compareGolden(cmd, dir, files)
 		},
@@ -55,22 +60,30 @@ golden inside the landscape). Exit code 1 says that they differ; --update record
 	return cmd
 }
 
+// recording says how many files a record has changed.
+type recording struct{ written, removed, unchanged int }
+
+func (r recording) String() string {
+	return fmt.Sprintf("%d %s written, %d removed, %d unchanged", r.written, plural(r.written, "file", "files"), r.removed, r.unchanged)
+}
+
 // record replaces the files of a former render; those that are not rendered any more go.
-func record(dir string, files map[string][]byte) error {
+func record(dir string, files map[string][]byte) (done recording, err error) {
 	recorded, err := readTree(dir)
 	if err != nil {
-		return err
+		return done, err
 	}
 	if alien := notRecorded(recorded); alien != "" {
-		return fmt.Errorf("%s holds other files than a recorded render (%s): give an empty folder, or one that holds nothing but a former render", dir, alien)
+		return done, fmt.Errorf("%s holds other files than a recorded render (%s): give an empty folder, or one that holds nothing but a former render", dir, alien)
 	}
 	for name := range recorded {
 		if _, ok := files[name]; ok {
 			continue
 		}
 		if err := os.Remove(filepath.Join(dir, filepath.FromSlash(name))); err != nil {
-			return err
+			return done, err
 		}
+		done.removed++
 		for parent := path.Dir(name); parent != "."; parent = path.Dir(parent) {
 			if os.Remove(filepath.Join(dir, filepath.FromSlash(parent))) != nil {
 				break // it is not empty
@@ -78,15 +91,20 @@ func record(dir string, files map[string][]byte) error {
 		}
 	}
 	for name, content := range files {
+		if old, ok := recorded[name]; ok && bytes.Equal(old, content) {
+			done.unchanged++
+			continue
+		}
 		path := filepath.Join(dir, filepath.FromSlash(name))
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			return err
+			return done, err
 		}
 		if err := os.WriteFile(path, content, 0o644); err != nil {
-			return err
+			return done, err
 		}
+		done.written++
 	}
-	return nil
+	return done, nil
 }
 
 // notRecorded gives a file that no bundle.yaml lists, if there is one: what a render did not write it must not remove.

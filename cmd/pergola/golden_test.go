@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -31,7 +32,9 @@ func TestGolden(t *testing.T) {
 	assert.Equal(t, 2, o.code)
 	assert.Contains(t, o.stderr, "nothing is recorded: run golden with --update first")
 
-	require.Equal(t, outcome{}, pergola(t, "golden", dir, "--update"))
+	o = pergola(t, "golden", dir, "--update")
+	require.Equal(t, 0, o.code)
+	assert.Regexp(t, `^Golden: \d+ files written, 0 removed, 0 unchanged in `+regexp.QuoteMeta(filepath.Join(dir, "golden"))+`\.\n$`, o.stdout)
 	recorded := filepath.Join(dir, "golden", "local", "garden", "garden-namespace")
 	require.FileExists(t, filepath.Join(recorded, "namespace-garden.yaml"))
 	o = pergola(t, "golden", dir)
@@ -53,12 +56,20 @@ func TestGolden(t *testing.T) {
 	assert.Equal(t, 2, o.code, "what no render wrote is not removed")
 	assert.Contains(t, o.stderr, "holds other files than a recorded render (local/garden/garden-namespace/extra.yaml)")
 	change(t, recorded, "bundle.yaml", "objects:\n", "objects:\n  - 'extra.yaml  # components/x.cue:1'\n")
-	require.Equal(t, outcome{}, pergola(t, "golden", dir, "--update"))
+	before, err := os.Stat(filepath.Join(dir, "golden", "local", "garden", "system", "bundle.yaml"))
+	require.NoError(t, err)
+	o = pergola(t, "golden", dir, "--update")
+	require.Equal(t, 0, o.code)
+	assert.Regexp(t, `^Golden: 2 files written, 1 removed, \d+ unchanged in `, o.stdout)
+	after, err := os.Stat(filepath.Join(dir, "golden", "local", "garden", "system", "bundle.yaml"))
+	require.NoError(t, err)
+	assert.Equal(t, before.ModTime(), after.ModTime(), "what is the same is not written")
+	assert.Regexp(t, `^Golden: 0 files written, 0 removed, \d+ unchanged in `, pergola(t, "golden", dir, "--update").stdout)
 	assert.Equal(t, 0, pergola(t, "golden", dir).code)
 	assert.NoFileExists(t, filepath.Join(recorded, "extra.yaml"), "what is not rendered any more goes")
 
 	elsewhere := filepath.Join(t.TempDir(), "record")
-	require.Equal(t, outcome{}, pergola(t, "golden", dir, "--dir", elsewhere, "--update"))
+	require.Equal(t, 0, pergola(t, "golden", dir, "--dir", elsewhere, "--update").code)
 	assert.Equal(t, 0, pergola(t, "golden", dir, "--dir", elsewhere).code)
 }
 
@@ -85,7 +96,7 @@ func TestGoldenCatchesOneCharacter(t *testing.T) {
 	dir := t.TempDir()
 	smallLandscape(t, dir)
 	record := filepath.Join(t.TempDir(), "record")
-	require.Equal(t, outcome{}, pergola(t, "golden", dir, "--dir", record, "--update"))
+	require.Equal(t, 0, pergola(t, "golden", dir, "--dir", record, "--update").code)
 	l, violations, err := landscapes.Load(t.Context(), dir, landscapes.Options{})
 	require.NoError(t, err)
 	require.Empty(t, violations)

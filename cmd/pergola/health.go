@@ -18,7 +18,7 @@ func newHealth() *cobra.Command {
 		Use:   "health",
 		Short: "Judge the health of objects by Gardener's rules",
 		Long: `Reads objects as a cluster serves them (YAML or JSON, several documents) and prints their verdicts: healthy and
-progressing by Gardener's rules, status in kstatus terms. Exit code 1 says that one is not healthy.`,
+progressing by Gardener's rules, status in kstatus terms. Exit code 1 says that one is not healthy, 2 that there was no object to judge.`,
 		Example: `  kubectl get deployment -n garden -o yaml | pergola health
   pergola health -f object.yaml`,
 		Args: cobra.NoArgs,
@@ -39,6 +39,9 @@ progressing by Gardener's rules, status in kstatus terms. Exit code 1 says that 
 			objects, err := render.DecodeYAML(name, data)
 			if err != nil {
 				return err
+			}
+			if len(objects) == 0 {
+				return fmt.Errorf("no objects read from %s: give objects in YAML or JSON, such as kubectl get -o yaml prints; what printed nothing has most likely failed", name)
 			}
 			return printVerdicts(cmd, objects, output)
 		},

@@ -62,7 +62,8 @@ func TestInterrupt(t *testing.T) {
 	} {
 		t.Run(fmt.Sprintf("%s, %d signals", test.does, test.signals), func(t *testing.T) {
 			cmd := exec.Command(os.Args[0], "-test.run=^TestProgramToInterrupt$")
-			cmd.Env = append(os.Environ(), hanging+"="+test.does)
+			temporary := t.TempDir()
+			cmd.Env = append(os.Environ(), hanging+"="+test.does, "TMPDIR="+temporary)
 			var stderr bytes.Buffer
 			cmd.Stderr = &stderr
 			out, err := cmd.StdoutPipe()
@@ -81,6 +82,9 @@ func TestInterrupt(t *testing.T) {
 			assert.Error(t, err, "the end of the output")
 			_ = cmd.Wait()
 			took := time.Since(started)
+			left, err := os.ReadDir(temporary)
+			require.NoError(t, err)
+			assert.Empty(t, left, "temporary files")
 			assert.Equal(t, test.code, cmd.ProcessState.ExitCode())
 			assert.Equal(t, test.stdout, rest)
 			assert.Contains(t, stderr.String(), test.stderr)
@@ -119,7 +123,8 @@ func TestNobodyReads(t *testing.T) {
 		t.Run(stream, func(t *testing.T) {
 			left := filepath.Join(t.TempDir(), "left")
 			cmd := exec.Command(os.Args[0], "-test.run=^TestProgramThatIsNotRead$")
-			cmd.Env = append(os.Environ(), tidied+"="+left)
+			temporary := t.TempDir()
+			cmd.Env = append(os.Environ(), tidied+"="+left, "TMPDIR="+temporary)
 			reader, writer, err := os.Pipe()
 			require.NoError(t, err)
 			if stream != "stderr" {
@@ -135,6 +140,9 @@ func TestNobodyReads(t *testing.T) {
 			require.NoError(t, err)
 			require.NoError(t, reader.Close())
 			_ = cmd.Wait()
+			files, err := os.ReadDir(temporary)
+			require.NoError(t, err)
+			assert.Empty(t, files, "temporary files")
 			text, err := os.ReadFile(left)
 			require.NoError(t, err)
 			assert.Equal(t, "tidied up", string(text))

@@ -5,12 +5,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"filippo.io/age"
 	"github.com/spf13/cobra"
 
-	"github.com/pergola-dev/pergola/components"
 	"github.com/pergola-dev/pergola/landscapes"
 	"github.com/pergola-dev/pergola/schemas"
 	"github.com/pergola-dev/pergola/source"
@@ -79,46 +77,6 @@ func loadAt(cmd *cobra.Command, repo *source.Repository, dir, rev string) (*land
 	}
 	l.Dir = dir
 	return l, violations, revision.Commit, nil
-}
-
-// findings are all violations of a landscape in their order, with files as one would write them here.
-func findings(cmd *cobra.Command, l *landscapes.Landscape, violations []schemas.Violation) ([]schemas.Violation, error) {
-	found, err := l.Validate(cmd.Context(), schemas.Options{})
-	if err != nil {
-		return nil, err
-	}
-	all := slices.Concat(violations, found, configFindings(cmd, l))
-	for i := range all {
-		all[i].File = filepath.Join(l.Dir, all[i].File)
-	}
-	schemas.Sort(all)
-	return all, nil
-}
-
-// valid refuses a landscape with errors and prints all of them; warnings are printed and pass. The revision, where there
-// is one, stands before each.
-func valid(cmd *cobra.Command, l *landscapes.Landscape, violations []schemas.Violation, revision string) error {
-	all, err := findings(cmd, l, violations)
-	if err != nil {
-		return err
-	}
-	printFindings(cmd, all, revision)
-	if schemas.HasErrors(all) {
-		return finding{fmt.Errorf("the landscape is not valid: nothing was done")}
-	}
-	if l.Config.Spec.Catalogue == nil {
-		fmt.Fprintf(cmd.ErrOrStderr(), "Warning: landscape.yaml names no spec.catalogue.version: taking catalogue %s\n", components.Version)
-	}
-	return nil
-}
-
-func printFindings(cmd *cobra.Command, all []schemas.Violation, revision string) {
-	if revision != "" {
-		revision += ": "
-	}
-	for _, v := range all {
-		fmt.Fprintf(cmd.ErrOrStderr(), "%s%s\n", revision, v)
-	}
 }
 
 // loadValid is load followed by valid.

@@ -46,7 +46,7 @@ func program(root *cobra.Command, args []string) int {
 
 func run(ctx context.Context, root *cobra.Command, args []string) int {
 	root.SetArgs(args)
-	err := root.ExecuteContext(ctx)
+	cmd, err := root.ExecuteContextC(ctx)
 	var code exitError
 	var found finding
 	switch {
@@ -55,12 +55,12 @@ func run(ctx context.Context, root *cobra.Command, args []string) int {
 	case errors.As(err, &code):
 		return code.code
 	case ctx.Err() != nil && errors.Is(err, context.Canceled):
-		fmt.Fprintln(root.ErrOrStderr(), "Interrupted.")
+		printFailure(cmd, args, "Interrupted.", errors.New("interrupted"))
 		return exitInterrupted
 	case errors.As(err, &found):
-		fmt.Fprintln(root.ErrOrStderr(), "Error:", err)
+		printFailure(cmd, args, "Error: "+err.Error(), err)
 		return exitFinding
 	}
-	fmt.Fprintln(root.ErrOrStderr(), "Error:", err)
+	printFailure(cmd, args, "Error: "+err.Error(), err)
 	return exitUsage
 }

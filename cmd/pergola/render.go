@@ -108,7 +108,8 @@ func writeFiles(bundles []render.Bundle, clusterOf func(render.Bundle) string, d
 	if err != nil {
 		return err
 	}
-	return record(dir, files)
+	_, err = record(dir, files)
+	return err
 }
 
 // outside refuses a folder inside the landscape: what is rendered would be read as declarations.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"strings"
@@ -23,7 +24,10 @@ func newRoot() *cobra.Command {
 bundles per component, shows what a change does to every cluster, and converges the clusters.
 
 Exit codes: 0 success (valid, no difference, healthy), 1 a finding (invalid, differs, unhealthy),
-2 usage or I/O error, 130 interrupted (Ctrl-C or SIGTERM; a second one ends the command at once).`,
+2 usage or I/O error, 130 interrupted (Ctrl-C or SIGTERM; a second one ends the command at once).
+
+With -o json an error that prevents the result is, besides the sentence on standard error, one object on standard
+output: {"error": {"message": "…"}}. Where the landscape is not valid, error.findings lists what validate -o json lists.`,
 		Version:       version,
 		SilenceUsage:  true,
 		SilenceErrors: true,
@@ -39,25 +43,35 @@ Exit codes: 0 success (valid, no difference, healthy), 1 a finding (invalid, dif
 
 // colored says whether a command writes to a terminal that wants colours.
 func colored(cmd *cobra.Command) bool {
+	return coloredTo(cmd, cmd.OutOrStdout())
+}
+
+func coloredTo(cmd *cobra.Command, w io.Writer) bool {
 	if off, _ := cmd.Flags().GetBool("no-color"); off || os.Getenv("NO_COLOR") != "" {
 		return false
 	}
-	return terminal(cmd)
+	return isTerminal(w)
 }
 
-func terminal(cmd *cobra.Command) bool {
-	f, ok := cmd.OutOrStdout().(*os.File)
+func terminal(cmd *cobra.Command) bool { return isTerminal(cmd.OutOrStdout()) }
+
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
 	return ok && isatty.IsTerminal(f.Fd())
 }
 
-// outputFlag adds -o with its allowed values, checked before the command runs.
+// outputFlag adds -o with its allowed values, checked before the command runs. What a command writes as JSON is watched,
+// so that an error can take its place.
 func outputFlag(cmd *cobra.Command, target *string, values ...string) {
-	cmd.Flags().StringVarP(target, "output", "o", values[0], "output format: "+strings.Join(values, ", "))
+	cmd.Flags().StringVarP(target, "output", "o", values[0], "output format: "+strings.Join(values, ", ")+errorForm(values))
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
 	before := cmd.PreRunE
 	cmd.PreRunE = func(cmd *cobra.Command, args []string) error {
 		for _, v := range values {
 			if *target == v {
+				if v == formatJSON {
+					cmd.SetOut(&watched{Writer: cmd.OutOrStdout()})
+				}
 				if before != nil {
 					return before(cmd, args)
 				}

@@ -165,7 +165,7 @@ func (v *validation) manifest(name string, data []byte) ([]schemas.Violation, er
 		inputs = append(inputs, input)
 	}
 	found, err := schemas.Validate(v.cmd.Context(), inputs, schemas.Options{})
-	return append(violations, found...), err
+	return append(violations, landscapes.WithForms(found)...), err
 }
 
 // before are the objects before the change, by identity.
@@ -182,7 +182,11 @@ func (v *validation) before() (map[string]*landscapes.Declaration, error) {
 		return nil, fmt.Errorf("--old: %w", err)
 	}
 	if schemas.HasErrors(violations) {
-		return nil, fmt.Errorf("--old: %s", violations[0])
+		read := func(string) ([]byte, error) { return data, nil }
+		if err := reportFindings(v.cmd, violations, "--old", read); err != nil {
+			return nil, err
+		}
+		return nil, &notValidError{"--old: " + v.old + " is not valid: there is nothing to compare with", violations}
 	}
 	out := map[string]*landscapes.Declaration{}
 	for i := range declarations {

@@ -136,5 +136,6 @@ func TestValidateOld(t *testing.T) {
 	assert.Equal(t, 0, pergola(t, "validate", project, "--old", filepath.Join(dir, "before.yaml")).code)
 	o := pergola(t, "validate", project, "--old", filepath.Join(dir, "broken.yaml"))
 	assert.Equal(t, 2, o.code)
-	assert.Contains(t, o.stderr, "Error: --old: "+filepath.Join(dir, "broken.yaml")+":")
+	assert.Contains(t, o.stderr, "--old: "+filepath.Join(dir, "broken.yaml")+":")
+	assert.Contains(t, o.stderr, "\nNot valid: 1 error in 1 file.\nError: --old: "+filepath.Join(dir, "broken.yaml")+" is not valid: there is nothing to compare with\n")
 }

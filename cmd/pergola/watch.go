@@ -23,7 +23,7 @@ func (a *applying) watch(c *landscape.Converger, l *landscapes.Landscape) error 
 		Clock:       clock.RealClock{},
 		Fingerprint: func() (string, error) { return a.fingerprint(l) },
 		Reload: func(context.Context) (*landscape.Converger, error) {
-			next, err := loadValid(a.cmd, a.dir)
+			next, err := a.load()
 			var c *landscape.Converger
 			if err == nil {
 				c, err = a.converger(next)

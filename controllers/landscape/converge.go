@@ -193,6 +193,9 @@ func (c *Converger) noAccess(o *owner.Owner, local string) error {
 // Git declares for it, the Seeds, the Shoots. A part that fails stops only what depends on it.
 func (c *Converger) Apply(ctx context.Context) (*Report, error) {
 	c.report = Report{}
+	if err := CheckKeys(c.landscape); err != nil {
+		return &c.report, err
+	}
 	ctx, cancel := c.whileLeased(ctx)
 	defer cancel()
 	if c.clusters[Runtime] == nil {
@@ -200,9 +203,6 @@ func (c *Converger) Apply(ctx context.Context) (*Report, error) {
 	}
 	problems := slices.Clone(c.unbound)
 	parts := split(c.landscape)
-	if err := errors.Join(parts[Runtime].readable(), parts[Virtual].readable()); err != nil {
-		return &c.report, err
-	}
 	c.sightLeases(ctx)
 	if err := c.lock(ctx, Runtime, leaseOperator); err != nil {
 		return &c.report, errors.Join(append(problems, err)...)

@@ -3,7 +3,6 @@ package landscape
 import (
 	"context"
 	"fmt"
-	"sort"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -26,15 +25,12 @@ const FieldManager = "pergola-landscape"
 // AnnotationCluster on a Secret, ConfigMap or Namespace says which cluster it is for: runtime or virtual.
 const AnnotationCluster = "landscape.pergola.dev/cluster"
 
-// encryptedState marks a Secret that could not be decrypted.
-const encryptedState = "encrypted"
-
 // declarations of one cluster, in the form the engine takes them.
 type declarations struct {
 	objects []*unstructured.Unstructured
 	sources map[apply.Ref]string
-	// locked are Secrets that need a key we do not have.
-	locked []string
+	// locked are Secrets that no key opens: what is in them cannot be applied or compared.
+	locked []lockedSecret
 }
 
 // split sorts the declarations by cluster: the operator's kinds and what the Garden refers to
@@ -49,8 +45,8 @@ func split(l *landscapes.Landscape) map[string]*declarations {
 			continue
 		}
 		target := out[clusterOf(d.Object, referenced)]
-		if string(d.Secret) == encryptedState {
-			target.locked = append(target.locked, fmt.Sprintf("%s:%d: Secret %s/%s", d.File, d.Line, d.Object.GetNamespace(), d.Object.GetName()))
+		if d.Secret == landscapes.SecretEncrypted {
+			target.locked = append(target.locked, lockedSecret{apply.RefOf(d.Object), fmt.Sprintf("%s:%d", d.File, d.Line)})
 			continue
 		}
 		obj := d.Object.DeepCopy()
@@ -149,18 +145,9 @@ func (c *Converger) declarationInventory(name string) apply.Inventory {
 		map[string]string{owner.LabelInventory: "landscape." + c.landscape.Config.Name, owner.LabelBundle: name, owner.LabelCluster: name})
 }
 
-// readable is an error when Secrets could not be decrypted.
-func (d *declarations) readable() error {
-	if len(d.locked) == 0 {
-		return nil
-	}
-	sort.Strings(d.locked)
-	return fmt.Errorf("no age key for encrypted Secrets: %s: set SOPS_AGE_KEY or SOPS_AGE_KEY_FILE", strings.Join(d.locked, ", "))
-}
-
 // applyDeclarations sends what Git declares for one cluster.
 func (c *Converger) applyDeclarations(ctx context.Context, cluster string, d *declarations) error {
-	if err := d.readable(); err != nil {
+	if err := lockedError(d.locked); err != nil {
 		return err
 	}
 	return c.applySet(ctx, cluster, "declarations", c.declarationSet(cluster, d), c.declarationInventory(cluster))

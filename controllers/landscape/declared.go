@@ -13,17 +13,6 @@ import (
 // DeclarationsBundle is the name under which plans list what Git declares.
 const DeclarationsBundle = "declarations"
 
-// Locked are the Secrets of a landscape that no key opens.
-func Locked(l *landscapes.Landscape) map[apply.Ref]bool {
-	out := map[apply.Ref]bool{}
-	for _, d := range l.Declarations {
-		if d.Secret == landscapes.SecretEncrypted {
-			out[apply.RefOf(d.Object)] = true
-		}
-	}
-	return out
-}
-
 // Declared gives what Git declares for the runtime cluster and the virtual garden as bundles, to be compared like rendered
 // ones; it cannot be applied. The Secrets in sealed, and those that no key opens, are in their encrypted form.
 func Declared(l *landscapes.Landscape, sealed map[apply.Ref]bool) []plan.Place {

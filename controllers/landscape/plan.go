@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/pergola-dev/pergola/apply"
@@ -11,8 +12,16 @@ import (
 	"github.com/pergola-dev/pergola/plan"
 )
 
-// Plan says what Apply would change on every cluster, by server-side dry run. Nothing is written. With an error the plan is
-// incomplete, and a note says so.
+// noteIncomplete begins the note of a plan that lacks something because of problems.
+const noteIncomplete = "incomplete: "
+
+// Remarks are the notes of a plan without the one that repeats the problems of its error.
+func Remarks(p plan.Plan) []string {
+	return slices.DeleteFunc(slices.Clone(p.Notes), func(note string) bool { return strings.HasPrefix(note, noteIncomplete) })
+}
+
+// Plan says what Apply would change on every cluster, by server-side dry run. Nothing is written. Secrets that no key opens
+// are left out, a note names each. With an error the plan is incomplete, and a note says so.
 func (c *Converger) Plan(ctx context.Context) (plan.Plan, error) {
 	p := plan.Plan{From: "live", To: "landscape " + c.landscape.Config.Name}
 	problems := append([]error{}, c.unbound...)
@@ -26,6 +35,7 @@ func (c *Converger) Plan(ctx context.Context) (plan.Plan, error) {
 	}
 	parts := split(c.landscape)
 	for _, name := range []string{Runtime, Virtual} {
+		p.Notes = append(p.Notes, lockedNotes(parts[name].locked)...)
 		if c.clusters[name] != nil {
 			add(c.planDeclarations(ctx, name, parts[name]))
 		} else {
@@ -50,7 +60,7 @@ func (c *Converger) Plan(ctx context.Context) (plan.Plan, error) {
 	c.options.Gate.Apply(&p, totals)
 	err := errors.Join(problems...)
 	if found := owner.Problems(err); len(found) > 0 {
-		p.Notes = append(p.Notes, "incomplete: what these problems concern could not be compared: "+strings.Join(found, "; "))
+		p.Notes = append(p.Notes, noteIncomplete+"what these problems concern could not be compared: "+strings.Join(found, "; "))
 	}
 	return p, err
 }
@@ -58,11 +68,14 @@ func (c *Converger) Plan(ctx context.Context) (plan.Plan, error) {
 func (c *Converger) planDeclarations(ctx context.Context, cluster string, d *declarations) ([]plan.Item, int, error) {
 	s := c.declarationSet(cluster, d)
 	found, err := c.engine.Plan(ctx, c.clusters[cluster], s, c.declarationInventory(cluster), apply.ApplyOptions{
+		AllowEmpty: len(d.locked) > 0, // with their key it is not empty
 		ApprovePrune: func(entries []apply.Entry) []apply.Held {
-			held, _ := c.judge(cluster, entries, len(s.Objects))
+			entries = slices.DeleteFunc(slices.Clone(entries), func(e apply.Entry) bool { return isLocked(d.locked, e.Ref) })
+			held, _ := c.judge(cluster, entries, len(s.Objects)+len(d.locked))
 			return held
 		},
 	})
+	found.Items = withoutLocked(found.Items, d.locked)
 	for i := range found.Items {
 		found.Items[i].Owner, found.Items[i].Bundle = "landscape "+c.landscape.Config.Name, "declarations"
 	}

@@ -2,7 +2,10 @@ package landscape
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"reflect"
+	"strings"
 	"sync"
 	"time"
 
@@ -40,12 +43,16 @@ type OwnerStatus struct {
 	Keeper string `json:"keeper,omitempty"`
 	// Bundles are judged when the status is read; nil unless they were asked for.
 	Bundles []owner.BundleState `json:"bundles,omitempty"`
-	// Error says why the state is not known.
+	// Unreachable is the cluster that holds the status and does not answer, empty when it was read.
+	Unreachable string `json:"unreachable,omitempty"`
+	// Error says why the state, or a part of it, is not known, and what to do.
 	Error  string        `json:"error,omitempty"`
 	Shoots []OwnerStatus `json:"shoots,omitempty"`
 
 	// unkept is true when nobody reconciles the owner, we neither.
 	unkept bool
+	// unread is true when nothing is known of the owner, not even whether it is there.
+	unread bool
 }
 
 // StatusOptions say what is looked at. Nothing is written in any case.
@@ -98,7 +105,10 @@ func (c *Converger) ownerStatus(ctx context.Context, o *owner.Owner, options Sta
 	s := OwnerStatus{Kind: o.Ref.Kind, Namespace: o.Ref.Namespace, Name: o.Ref.Name, Cluster: o.Local.Name()}
 	op, conditions, err := owner.Observed(ctx, o.Home, o.Ref)
 	if err != nil {
-		s.Error = err.Error()
+		s.Error, s.unread = unread(o, err), !isAbsent(err)
+		if isUnreachable(err) {
+			s.Unreachable = o.Home.Name()
+		}
 		return s
 	}
 	s.LastOperation, s.Conditions, s.JudgedAt = op, conditions, judgedAt(op, conditions)
@@ -112,6 +122,35 @@ func (c *Converger) ownerStatus(ctx context.Context, o *owner.Owner, options Sta
 	return s
 }
 
+// unread says in words why the status of an owner could not be read, and what to do.
+func unread(o *owner.Owner, err error) string {
+	if isAbsent(err) {
+		return fmt.Sprintf("it is not on cluster %s, because what Git declares was not applied there yet (run pergola apply)", o.Home.Name())
+	}
+	return inWords(err)
+}
+
+// inWords is an error in one line. A cluster that does not answer explains everything, whatever was asked.
+func inWords(err error) string {
+	var object *apply.ObjectError
+	if isUnreachable(err) && errors.As(err, &object) {
+		return fmt.Sprintf("%s (%s)", object.Message, object.Hint)
+	}
+	return strings.Join(owner.Problems(err), "; ")
+}
+
+// isAbsent says that the cluster answers and has no such object, or not even its kind.
+func isAbsent(err error) bool {
+	reason := apply.ReasonOf(err)
+	return reason == apply.NotFound || reason == apply.NoKind
+}
+
+// isUnreachable says that the cluster does not answer; one that answers with a refusal does.
+func isUnreachable(err error) bool {
+	reason := apply.ReasonOf(err)
+	return reason == apply.Unreachable || reason == apply.Timeout || reason == apply.CertificateExpired
+}
+
 // inspect judges an owner by what lives.
 func (c *Converger) inspect(ctx context.Context, o *owner.Owner, options StatusOptions, s *OwnerStatus, now time.Time) {
 	err := c.identify(ctx, o)
@@ -120,7 +159,7 @@ func (c *Converger) inspect(ctx context.Context, o *owner.Owner, options StatusO
 		found, err = c.owners.Inspect(ctx, o)
 	}
 	if err != nil {
-		s.Error = err.Error()
+		s.Error = inWords(err)
 	}
 	if found == nil {
 		return

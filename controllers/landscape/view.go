@@ -59,7 +59,7 @@ func (v view) owner(o OwnerStatus) branch {
 	if o.Namespace != "" {
 		name = o.Namespace + "/" + o.Name
 	}
-	out := branch{text: fmt.Sprintf("%s %s on %s: %s%s%s", o.Kind, name, o.Cluster, v.word(o.Ready), v.judged(o), v.operation(o.LastOperation))}
+	out := branch{text: fmt.Sprintf("%s %s on %s: %s", o.Kind, name, o.Cluster, v.state(o))}
 	add := func(text string, children ...branch) {
 		out.children = append(out.children, branch{text: text, children: children})
 	}
@@ -94,10 +94,20 @@ func (v view) ago(at time.Time) string {
 	return duration.HumanDuration(max(v.status.At.Sub(at), 0)) + " ago"
 }
 
-func (v view) operation(op *gardencorev1beta1.LastOperation) string {
-	if op == nil {
-		return ", never reconciled"
+// state is whether an owner is ready, as far as that is known.
+func (v view) state(o OwnerStatus) string {
+	switch {
+	case o.Unreachable != "":
+		return v.paint("unknown", color.FgYellow) + fmt.Sprintf(", because cluster %s cannot be reached", o.Unreachable)
+	case o.unread:
+		return v.paint("unknown", color.FgYellow)
+	case o.LastOperation == nil:
+		return v.word(o.Ready) + v.judged(o) + ", never reconciled"
 	}
+	return v.word(o.Ready) + v.judged(o) + v.operation(o.LastOperation)
+}
+
+func (v view) operation(op *gardencorev1beta1.LastOperation) string {
 	text := fmt.Sprintf(", %s %s (%d%%)", op.Type, op.State, op.Progress)
 	if !op.LastUpdateTime.IsZero() {
 		text += " " + v.ago(op.LastUpdateTime.Time)

@@ -9,10 +9,13 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 	clocktesting "k8s.io/utils/clock/testing"
 
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
+	"github.com/pergola-dev/pergola/components"
 	"github.com/pergola-dev/pergola/controllers/owner"
+	"github.com/pergola-dev/pergola/landscapes"
 )
 
 var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
@@ -42,7 +45,8 @@ func example() Status {
 			Conditions:    []gardencorev1beta1.Condition{{Type: "SeedSystemComponentsHealthy", Status: "False", Message: "broken"}},
 			Shoots: []OwnerStatus{
 				{Kind: "Shoot", Namespace: "a", Name: "b", Cluster: "one", Conditions: []gardencorev1beta1.Condition{{Type: "ControlPlaneHealthy", Status: "Progressing", Message: "soon"}}, unkept: true},
-				{Kind: "Shoot", Namespace: "a", Name: "c", Cluster: "one", Error: "not readable", unkept: true},
+				{Kind: "Shoot", Namespace: "a", Name: "c", Cluster: "one", Unreachable: "virtual", Error: "does not answer", unkept: true, unread: true},
+				{Kind: "Shoot", Namespace: "a", Name: "d", Cluster: "one", Error: "not allowed", unkept: true, unread: true},
 			},
 		},
 		{Kind: "-", Name: "-", Error: "seed two: no access"},
@@ -67,10 +71,50 @@ func TestPrintStatus(t *testing.T) {
 │  ├─ ✗ SeedSystemComponentsHealthy      broken
 │  ├─ Shoot a/b on one: not ready, never reconciled
 │  │  └─ … ControlPlaneHealthy              soon
-│  └─ Shoot a/c on one: not ready, never reconciled
-│     └─ ✗ not readable
+│  ├─ Shoot a/c on one: unknown, because cluster virtual cannot be reached
+│  │  └─ ✗ does not answer
+│  └─ Shoot a/d on one: unknown
+│     └─ ✗ not allowed
 └─ ✗ seed two: no access
 `+"Nobody reconciles it: conditions are those of the last run. `pergola status --live` judges now, `pergola apply --watch` keeps them up to date.\n", text(example()))
+}
+
+// Whose cluster does not answer is not "never reconciled": nobody knows.
+func TestStatusOfClustersThatDoNotAnswer(t *testing.T) {
+	l, _, err := landscapes.Load(t.Context(), "../../landscapes/local", landscapes.Options{})
+	require.NoError(t, err)
+	configs := map[string]*rest.Config{}
+	for _, name := range []string{Runtime, Virtual, "local"} {
+		configs[name] = &rest.Config{Host: "https://127.0.0.1:1"}
+	}
+	c, err := New(l, Options{Catalogue: components.FS, Configs: configs, Clock: clocktesting.NewFakeClock(noon)})
+	require.NoError(t, err)
+	defer c.Close()
+	for _, o := range []StatusOptions{{}, {Live: true, Components: true}} {
+		s := text(c.Status(testContext(t), o))
+		for owner, cluster := range map[string]string{"Garden local on runtime": Runtime, "Seed local on local": Virtual, "Shoot garden-local/local on local": Virtual} {
+			assert.Contains(t, s, fmt.Sprintf("%s: unknown, because cluster %s cannot be reached\n", owner, cluster))
+			assert.Contains(t, s, fmt.Sprintf("✗ cluster %s at https://127.0.0.1:1 does not answer: dial tcp 127.0.0.1:1: connect: connection refused (check that the API server runs", cluster))
+		}
+		assert.NotContains(t, s, "never reconciled")
+	}
+}
+
+// An owner that was not applied yet says so, and no line speaks of a thing without a name.
+func TestStatusBeforeTheFirstApply(t *testing.T) {
+	needsServer(t)
+	l, _, err := landscapes.Load(t.Context(), "../../landscapes/local", landscapes.Options{})
+	require.NoError(t, err)
+	c, err := New(l, Options{Catalogue: components.FS, Configs: map[string]*rest.Config{Runtime: server.config, Virtual: server.config, "local": server.config}, Clock: clocktesting.NewFakeClock(noon)})
+	require.NoError(t, err)
+	defer c.Close()
+	for _, o := range []StatusOptions{{}, {Live: true, Components: true}} {
+		s := text(c.Status(testContext(t), o))
+		assert.Contains(t, s, "Seed local on local: not ready, never reconciled\n   ├─ ✗ it is not on cluster virtual, because what Git declares was not applied there yet (run pergola apply)\n")
+		assert.Contains(t, s, "Garden local on runtime: not ready, never reconciled\n")
+		assert.NotContains(t, s, " : ")
+		assert.NotContains(t, s, "NoKind")
+	}
 }
 
 func TestStatusSaysWhoReconciles(t *testing.T) {
@@ -83,7 +127,7 @@ func TestStatusSaysWhoReconciles(t *testing.T) {
 	s = example()
 	s.Owners[0].Keeper, s.Owners[0].unkept = "laptop_7", false
 	assert.Contains(t, text(s), "\nlaptop_7 reconciles it.\nNobody reconciles the others: ")
-	s.Owners[1].unkept, s.Owners[1].Shoots[0].unkept, s.Owners[1].Shoots[1].unkept = false, false, false
+	s.Owners[1].unkept, s.Owners[1].Shoots[0].unkept, s.Owners[1].Shoots[1].unkept, s.Owners[1].Shoots[2].unkept = false, false, false, false
 	assert.NotContains(t, text(s), "Nobody", "what is not known, or ourselves, is not claimed")
 }
 

@@ -14,7 +14,7 @@ func statusCommand(where *places) *cobra.Command {
 	var output string
 	command := &cobra.Command{
 		Use:     "status",
-		Short:   "Say which clusters and processes are running; exit code 1 unless all are ready",
+		Short:   "Say which clusters and processes are running; exit code 1 unless all are ready, 2 if that cannot be told",
 		Example: "  local status -o json",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

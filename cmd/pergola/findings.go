@@ -1,0 +1,91 @@
+package main
+
+import (
+	"fmt"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pergola-dev/pergola/components"
+	"github.com/pergola-dev/pergola/landscapes"
+	"github.com/pergola-dev/pergola/schemas"
+	"github.com/pergola-dev/pergola/schemas/report"
+)
+
+// notValidError ends a command because of findings, which were reported already.
+type notValidError struct {
+	message  string
+	findings []schemas.Violation
+}
+
+func (e *notValidError) Error() string { return e.message }
+
+// findings are all violations of a landscape in their order, with files as one would write them here.
+func findings(cmd *cobra.Command, l *landscapes.Landscape, violations []schemas.Violation) ([]schemas.Violation, error) {
+	found, err := l.Validate(cmd.Context(), schemas.Options{})
+	if err != nil {
+		return nil, err
+	}
+	all := slices.Concat(violations, found, configFindings(cmd, l))
+	for i := range all {
+		all[i].File = filepath.Join(l.Dir, all[i].File)
+	}
+	schemas.Sort(all)
+	return all, nil
+}
+
+// valid refuses a landscape with errors and reports all of them; warnings are reported and pass. The revision, where there
+// is one, stands before each.
+func valid(cmd *cobra.Command, l *landscapes.Landscape, violations []schemas.Violation, revision string) error {
+	all, err := findings(cmd, l, violations)
+	if err != nil {
+		return err
+	}
+	if err := reportFindings(cmd, all, revision, sourcesOf(l)); err != nil {
+		return err
+	}
+	if schemas.HasErrors(all) {
+		return finding{&notValidError{"the landscape is not valid: nothing was done", all}}
+	}
+	if l.Config.Spec.Catalogue == nil {
+		fmt.Fprintf(cmd.ErrOrStderr(), "Warning: landscape.yaml names no spec.catalogue.version: taking catalogue %s\n", components.Version)
+	}
+	return nil
+}
+
+// reportFindings writes findings, if there are any, to standard error: standard output is for the result.
+func reportFindings(cmd *cobra.Command, all []schemas.Violation, revision string, sources func(string) ([]byte, error)) error {
+	if len(all) == 0 {
+		return nil
+	}
+	if revision != "" {
+		revision += ": "
+	}
+	named := slices.Clone(all)
+	for i := range named {
+		named[i].File = revision + named[i].File
+	}
+	return report.Write(cmd.ErrOrStderr(), named, report.Options{
+		Colored: coloredTo(cmd, cmd.ErrOrStderr()),
+		Sources: func(file string) ([]byte, error) { return sources(strings.TrimPrefix(file, revision)) },
+	})
+}
+
+// sourcesOf reads the files of a landscape as it is in its revision, by the names that findings have.
+func sourcesOf(l *landscapes.Landscape) func(string) ([]byte, error) {
+	return func(file string) ([]byte, error) {
+		rel, err := filepath.Rel(l.Dir, file)
+		if err != nil {
+			return nil, err
+		}
+		name := path.Join(l.Path, filepath.ToSlash(rel))
+		if info, err := fs.Stat(l.FS, name); err != nil || !info.Mode().IsRegular() {
+			return nil, fmt.Errorf("%s cannot be shown", file)
+		}
+		return fs.ReadFile(l.FS, name)
+	}
+}

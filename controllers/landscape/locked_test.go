@@ -1,0 +1,137 @@
+package landscape
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/components"
+	"github.com/pergola-dev/pergola/landscapes"
+	"github.com/pergola-dev/pergola/plan"
+)
+
+const demoFolder = "../../landscapes/local"
+
+// secretsOnly is a landscape with the encrypted Secrets of the seed, and nothing else but what more holds.
+func secretsOnly(t *testing.T, more string) string {
+	t.Helper()
+	dir := t.TempDir()
+	secrets, err := os.ReadFile(filepath.Join(demoFolder, "seeds", "secrets.yaml"))
+	require.NoError(t, err)
+	for name, text := range map[string]string{
+		"landscape.yaml": "apiVersion: landscape.pergola.dev/v1alpha1\nkind: Landscape\nmetadata: {name: locked}\n",
+		"secrets.yaml":   string(secrets),
+		"more.yaml":      more,
+	} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+	}
+	return dir
+}
+
+// lockedConverger is the converger of a landscape on the API server, with a key or without.
+func lockedConverger(t *testing.T, dir string, withKey bool) *Converger {
+	t.Helper()
+	options := landscapes.Options{}
+	if withKey {
+		key, err := os.ReadFile(filepath.Join(demoFolder, ".sops", "age.key"))
+		require.NoError(t, err)
+		options.AgeIdentities, err = landscapes.ParseAgeIdentities(string(key))
+		require.NoError(t, err)
+	}
+	l, violations, err := landscapes.Load(t.Context(), dir, options)
+	require.NoError(t, err)
+	require.Empty(t, violations)
+	c, err := New(l, Options{Catalogue: components.FS, Configs: map[string]*rest.Config{Runtime: server.config, Virtual: server.config}, Clock: clocktesting.NewFakeClock(time.Now()), Gate: plan.DefaultGate()})
+	require.NoError(t, err)
+	t.Cleanup(c.Close)
+	return c
+}
+
+// Without a key, Secrets that were applied with it are no deletions, even where nothing else is declared any more; what else is
+// not declared any more is one.
+func TestPlanWithoutAKey(t *testing.T) {
+	needsServer(t)
+	const config = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: locked, namespace: garden}\n"
+	lease := newLeased(t)
+	lease.write("", time.Now()) // makes the namespace
+	with := lockedConverger(t, secretsOnly(t, config), true)
+	require.NoError(t, with.applyDeclarations(testContext(t), Virtual, split(with.landscape)[Virtual]))
+	secrets := testClient(t).CoreV1().Secrets("garden")
+	before, err := secrets.Get(testContext(t), "seed-dns-local", metav1.GetOptions{})
+	require.NoError(t, err)
+
+	for name, test := range map[string]struct {
+		more    string
+		deleted []string
+	}{
+		"same": {config, nil},
+		"less": {"", []string{"ConfigMap garden/locked"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := lockedConverger(t, secretsOnly(t, test.more), false)
+			p, err := c.Plan(testContext(t))
+			require.NoError(t, err)
+			var deleted []string
+			for _, item := range p.Items {
+				assert.Equal(t, plan.Delete, item.Action, "%+v", item)
+				deleted = append(deleted, item.Object.String())
+			}
+			assert.Equal(t, test.deleted, deleted)
+			assert.Equal(t, []string{
+				"Secret garden/seed-dns-local is encrypted and there is no key: left out of the comparison",
+				"Secret garden/backup-local is encrypted and there is no key: left out of the comparison",
+			}, p.Notes)
+
+			report, err := c.Apply(testContext(t))
+			require.ErrorContains(t, err, "nothing was applied, because there is no key for encrypted Secrets: Secret garden/seed-dns-local (secrets.yaml:2), Secret garden/backup-local (secrets.yaml:26): set SOPS_AGE_KEY_FILE")
+			assert.Zero(t, report.Changed)
+			_, err = testClient(t).CoordinationV1().Leases(leaseNamespace).Get(testContext(t), leaseOperator, metav1.GetOptions{})
+			assert.True(t, apierrors.IsNotFound(err), "not even a lease was taken")
+		})
+	}
+	after, err := secrets.Get(testContext(t), "seed-dns-local", metav1.GetOptions{})
+	require.NoError(t, err)
+	assert.Equal(t, before, after)
+}
+
+func TestNotesOfAPlan(t *testing.T) {
+	c := silentDemo(t)
+	p, err := c.Plan(testContext(t))
+	require.Error(t, err)
+	require.Len(t, p.Notes, 5)
+	assert.Equal(t, p.Notes[:4], Remarks(p), "the note that repeats the problems is left out")
+	assert.Contains(t, p.Notes[0], "Secret garden/garden-dns-local is encrypted and there is no key")
+	for _, item := range p.Items {
+		assert.NotEqual(t, "Secret", item.Object.Kind)
+	}
+}
+
+// silentDemo is the demonstration landscape without a key, on clusters that do not answer.
+func silentDemo(t *testing.T) *Converger {
+	t.Helper()
+	l, _, err := landscapes.Load(t.Context(), demoFolder, landscapes.Options{})
+	require.NoError(t, err)
+	config := &rest.Config{Host: "https://127.0.0.1:1"}
+	c, err := New(l, Options{Catalogue: components.FS, Configs: map[string]*rest.Config{Runtime: config, Virtual: config, "local": config}, Clock: clocktesting.NewFakeClock(noon)})
+	require.NoError(t, err)
+	t.Cleanup(c.Close)
+	return c
+}
+
+func TestManyLockedSecrets(t *testing.T) {
+	require.NoError(t, lockedError(nil))
+	var all []lockedSecret
+	for _, name := range []string{"a", "b", "c", "d", "e", "f", "g"} {
+		all = append(all, lockedSecret{apply.Ref{APIVersion: "v1", Kind: "Secret", Namespace: "garden", Name: name}, name + ".yaml:1"})
+	}
+	require.ErrorContains(t, lockedError(all), "Secret garden/e (e.yaml:1), and 2 more: set SOPS_AGE_KEY_FILE")
+}

@@ -1,0 +1,55 @@
+package landscapes
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
+	"github.com/pergola-dev/pergola/schemas"
+)
+
+// checkSeedClusters finds clusters of Seeds that are not declared. One that is named almost like a Seed without a cluster is a
+// misspelt name, which would leave that Seed alone; others are warned of only: the Seed may be on its way in or out.
+func (l *loader) checkSeedClusters(config *Declaration, spec map[string]any) {
+	clusters, _ := spec["clusters"].(map[string]any)
+	seeds, _ := clusters["seeds"].(map[string]any)
+	declared := l.seedNames()
+	free := slices.DeleteFunc(slices.Clone(declared), func(name string) bool {
+		_, has := seeds[name]
+		return has
+	})
+	for _, name := range slices.Sorted(maps.Keys(seeds)) {
+		if slices.Contains(declared, name) {
+			continue
+		}
+		hint := didYouMean(name, free)
+		rest := ""
+		switch {
+		case hint == "" && len(declared) == 0:
+			rest = "; it declares no Seed at all"
+		case hint == "":
+			rest = "; its Seeds are " + strings.Join(declared, ", ")
+		}
+		field := fmt.Sprintf("spec.clusters.seeds[%s]", name)
+		l.reportField(config, field, schemas.TypeNotSupported, ruleConfig, fmt.Sprintf("the landscape declares no Seed %q%s%s", name, hint, rest))
+		v, place := &l.violations[len(l.violations)-1], config.KeyPosition(field)
+		v.Line, v.Column = place.Line, place.Column
+		if hint == "" {
+			v.Severity = schemas.SeverityWarning
+		}
+	}
+}
+
+// seedNames are the names of the declared Seeds.
+func (l *loader) seedNames() []string {
+	var names []string
+	for _, d := range l.landscape.Declarations {
+		if d.Object.GroupVersionKind() == gardencorev1beta1.SchemeGroupVersion.WithKind("Seed") {
+			names = append(names, d.Object.GetName())
+		}
+	}
+	slices.Sort(names)
+	return names
+}

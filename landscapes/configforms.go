@@ -1,0 +1,48 @@
+package landscapes
+
+import (
+	"strings"
+
+	"github.com/pergola-dev/pergola/schemas"
+)
+
+// patternWords are where the schema begins to show a pattern.
+const patternWords = "does not have the form "
+
+// quotesHint is the help of the schema for numbers where text is wanted, which is no help for a share.
+const quotesHint = "; put it in quotes"
+
+const fieldMaxShare = "spec.deletionGate.maxShare"
+
+// configForm says in words which form a field of a Landscape has; empty for those without one.
+func configForm(field string) string {
+	switch field {
+	case fieldMaxShare:
+		return "is not a share from 0% to 100% in whole percents, such as 25%"
+	case "spec.catalogue.version":
+		return "is not a semantic version, such as 1.2.3 or 1.2.3-rc.1"
+	case "spec.source.url":
+		return "is not an address that begins with https://, http://, ssh:// or file://, such as https://git.example.org/landscapes.git"
+	case "spec.source.ref.commit":
+		return "is not a whole commit id of 40 (or 64) digits and small letters a to f, such as 0a1b2c3d4e5f60718293a4b5c6d7e8f901234567"
+	}
+	return ""
+}
+
+// WithForms puts findings about the form of fields of a Landscape into words, where the schema shows the pattern.
+func WithForms(violations []schemas.Violation) []schemas.Violation {
+	for i := range violations {
+		v := &violations[i]
+		if v.Kind != configKind {
+			continue
+		}
+		before, _, found := strings.Cut(v.Message, patternWords)
+		if words := configForm(v.Field); found && words != "" {
+			v.Message = before + words
+		}
+		if number, isNumber := strings.CutSuffix(v.Message, quotesHint); isNumber && v.Field == fieldMaxShare {
+			v.Message = number + "; write it as a share, such as 25%"
+		}
+	}
+	return violations
+}

@@ -1,0 +1,89 @@
+package landscapes
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	"github.com/pergola-dev/pergola/api/crds"
+	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
+	"github.com/pergola-dev/pergola/schemas"
+)
+
+// patterns are the fields of an object that have one.
+func patterns(props apiextensionsv1.JSONSchemaProps, field string) []string {
+	var out []string
+	if props.Pattern != "" {
+		out = append(out, field)
+	}
+	for name, child := range props.Properties {
+		out = append(out, patterns(child, field+"."+name)...)
+	}
+	return out
+}
+
+// TestConfigFormsInWords: no field of landscape.yaml answers a wrong value with a regular expression.
+func TestConfigFormsInWords(t *testing.T) {
+	crd := crds.Get(landscapev1alpha1.GroupName, configKind)
+	require.NotNil(t, crd)
+	fields := patterns(crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"], "spec")
+	require.NotEmpty(t, fields)
+	for _, field := range fields {
+		assert.Contains(t, configForm(field), "such as ", "no words for the form of %s", field)
+	}
+
+	for name, test := range map[string]struct{ spec, want string }{
+		"share":           {"  deletionGate: {maxShare: a third}\n", `spec.deletionGate.maxShare: "a third" is not a share from 0% to 100% in whole percents, such as 25% [structure]`},
+		"share, no sign":  {"  deletionGate: {maxShare: '30'}\n", `"30" is not a share from 0% to 100% in whole percents, such as 25% [structure]`},
+		"share, a number": {"  deletionGate: {maxShare: 30}\n", `spec.deletionGate.maxShare: must be text, but is the number 30; write it as a share, such as 25% [structure]`},
+		"version":         {"  catalogue: {version: latest}\n", `spec.catalogue.version: "latest" is not a semantic version, such as 1.2.3 or 1.2.3-rc.1 [structure]`},
+		"commit":          {"  source: {url: 'https://a', ref: {commit: abc}}\n", `spec.source.ref.commit: "abc" is not a whole commit id of 40 (or 64) digits`},
+		"address":         {"  source: {url: 'git@a:b'}\n", `spec.source.url: "git@a:b" is not an address that begins with https://`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l, _, err := LoadFS(t.Context(), tree(map[string]string{"landscape.yaml": withSpec(test.spec)}), ".", Options{})
+			require.NoError(t, err)
+			found, err := l.Validate(t.Context(), schemas.Options{})
+			require.NoError(t, err)
+			require.Len(t, found, 1)
+			assert.Contains(t, found[0].String(), test.want)
+			assert.NotContains(t, found[0].Message, "^")
+		})
+	}
+}
+
+// TestClustersOfSeeds: a cluster is for a Seed of that name.
+func TestClustersOfSeeds(t *testing.T) {
+	seed := func(name string) string {
+		return "apiVersion: core.gardener.cloud/v1beta1\nkind: Seed\nmetadata: {name: " + name + "}\n"
+	}
+	const head = "landscape.yaml:"
+	for name, test := range map[string]struct {
+		seeds []string
+		spec  string
+		want  []string
+	}{
+		"right":              {[]string{"europe"}, "      europe: {context: a}\n", nil},
+		"none":               {nil, "      {}\n", nil},
+		"misspelt":           {[]string{"europe"}, "      euorpe: {context: a}\n", []string{head + `7:7: error: Landscape test: spec.clusters.seeds[euorpe]: the landscape declares no Seed "euorpe"; did you mean europe? [landscape/config]`}},
+		"two alike":          {[]string{"eu-1"}, "      eu-1: {context: a}\n      eu-2: {context: b}\n", []string{head + `8:7: warning: Landscape test: spec.clusters.seeds[eu-2]: the landscape declares no Seed "eu-2"; its Seeds are eu-1 [landscape/config]`}},
+		"something else":     {[]string{"europe", "asia"}, "      moon: {context: a}\n", []string{`warning: Landscape test: spec.clusters.seeds[moon]: the landscape declares no Seed "moon"; its Seeds are asia, europe [landscape/config]`}},
+		"no Seeds":           {nil, "      moon: {context: a}\n", []string{`warning: Landscape test: spec.clusters.seeds[moon]: the landscape declares no Seed "moon"; it declares no Seed at all [landscape/config]`}},
+		"a name with points": {nil, "      a.b: {context: a}\n", []string{`warning: Landscape test: spec.clusters.seeds[a.b]: the landscape declares no Seed "a.b"`}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			files := map[string]string{"landscape.yaml": withSpec("  clusters:\n    seeds:\n" + test.spec)}
+			for _, name := range test.seeds {
+				files[name+".yaml"] = seed(name)
+			}
+			_, violations, err := LoadFS(t.Context(), tree(files), ".", Options{})
+			require.NoError(t, err)
+			require.Len(t, violations, len(test.want), "%v", violations)
+			for i := range test.want {
+				assert.Contains(t, violations[i].String(), test.want[i])
+			}
+		})
+	}
+}
