@@ -2,8 +2,6 @@ package render
 
 import (
 	"fmt"
-	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -61,57 +59,5 @@ func (b *ownerBuilder) namespacedProfile(shoot landscapes.Typed[gardencorev1beta
 	if own.Spec.ProviderConfig != nil && parent.Spec.ProviderConfig != nil {
 		return nil, declaredFinding(declaration, "spec.providerConfig", ruleBinding, "only the extension of the provider can merge it with that of the parent, which this version does not ask: leave one of them out")
 	}
-	return toMap(combined(parent, own))
-}
-
-// combined adds a NamespacedCloudProfile to a copy of its parent (gardener: docs/usage/project/namespaced-cloud-profiles.md).
-func combined(parent *gardencorev1beta1.CloudProfile, own *gardencorev1beta1.NamespacedCloudProfile) *gardencorev1beta1.CloudProfile {
-	out := parent.DeepCopy()
-	own = own.DeepCopy()
-	out.ObjectMeta = own.ObjectMeta
-	spec := &out.Spec
-	if own.Spec.CABundle != nil {
-		bundle := *own.Spec.CABundle
-		if spec.CABundle != nil {
-			bundle = strings.TrimSuffix(*spec.CABundle, "\n") + "\n" + bundle
-		}
-		spec.CABundle = &bundle
-	}
-	if own.Spec.Kubernetes != nil {
-		for _, version := range own.Spec.Kubernetes.Versions {
-			for i := range spec.Kubernetes.Versions {
-				if spec.Kubernetes.Versions[i].Version == version.Version {
-					spec.Kubernetes.Versions[i].ExpirationDate = version.ExpirationDate
-				}
-			}
-		}
-	}
-	for _, image := range own.Spec.MachineImages {
-		i := slices.IndexFunc(spec.MachineImages, func(known gardencorev1beta1.MachineImage) bool { return known.Name == image.Name })
-		if i < 0 {
-			spec.MachineImages = append(spec.MachineImages, image)
-			continue
-		}
-		addImageVersions(&spec.MachineImages[i], image)
-	}
-	spec.MachineTypes = append(spec.MachineTypes, own.Spec.MachineTypes...)
-	spec.VolumeTypes = append(spec.VolumeTypes, own.Spec.VolumeTypes...)
-	if own.Spec.Limits != nil {
-		spec.Limits = own.Spec.Limits
-	}
-	if own.Spec.ProviderConfig != nil {
-		spec.ProviderConfig = own.Spec.ProviderConfig
-	}
-	return out
-}
-
-func addImageVersions(image *gardencorev1beta1.MachineImage, own gardencorev1beta1.MachineImage) {
-	for _, version := range own.Versions {
-		i := slices.IndexFunc(image.Versions, func(known gardencorev1beta1.MachineImageVersion) bool { return known.Version == version.Version })
-		if i < 0 {
-			image.Versions = append(image.Versions, version)
-		} else {
-			image.Versions[i].ExpirationDate = version.ExpirationDate
-		}
-	}
+	return toMap(gardencorev1beta1.CombineCloudProfiles(parent, own))
 }

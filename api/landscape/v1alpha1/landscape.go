@@ -81,8 +81,26 @@ type LandscapeSpec struct {
 	// render with before there is a cluster. Unset: facts stay symbolic.
 	// +optional
 	Facts string `json:"facts,omitempty"`
+	// Objects that exist outside of the landscape: made by hand, by another tool or through the API. Declarations may refer to
+	// them; a reference to any other object that is not declared is an error.
+	// +optional
+	// +listType=atomic
+	External []ExternalObject `json:"external,omitempty"`
 
 	SyncSpec `json:",inline"`
+}
+
+// ExternalObject names an object that exists outside of the landscape, or several.
+type ExternalObject struct {
+	// Kind, for example `Secret`.
+	// +kubebuilder:validation:MinLength=1
+	Kind string `json:"kind"`
+	// Namespace; `*` in it stands for any text. Unset: the object is cluster-scoped.
+	// +optional
+	Namespace string `json:"namespace,omitempty"`
+	// Name; `*` in it stands for any text.
+	// +kubebuilder:validation:MinLength=1
+	Name string `json:"name"`
 }
 
 // GardenAPI says who serves `core.gardener.cloud` in the virtual garden.

@@ -1,0 +1,149 @@
+package across
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	sigsyaml "sigs.k8s.io/yaml"
+
+	"github.com/pergola-dev/pergola/schemas"
+)
+
+// noon is the time of all tests.
+var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+
+func goodLandscape(t testing.TB) []*unstructured.Unstructured {
+	data, err := os.ReadFile("testdata/good.yaml")
+	require.NoError(t, err)
+	var out []*unstructured.Unstructured
+	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(data), 4096)
+	for {
+		o := &unstructured.Unstructured{}
+		if err := decoder.Decode(&o.Object); errors.Is(err, io.EOF) {
+			return out
+		} else {
+			require.NoError(t, err)
+		}
+		if len(o.Object) > 0 {
+			out = append(out, o)
+		}
+	}
+}
+
+// entry is a case of testdata/tests.yaml: what is laid over the good landscape, and what is found then.
+type entry struct {
+	Rule string `json:"rule"`
+	Why  string `json:"why"`
+	// Change is laid over the object of that kind and name: maps are merged, lists replaced, null deletes. Add are objects
+	// like the one of their kind and the name in Like, Remove kinds that are taken out.
+	Change   []map[string]any `json:"change"`
+	Add      []addition       `json:"add"`
+	Remove   []string         `json:"remove"`
+	Old      map[string]any   `json:"old"`
+	External []External       `json:"external"`
+	Want     []string         `json:"want"`
+}
+
+type addition struct {
+	Like   string         `json:"like"`
+	Object map[string]any `json:"object"`
+}
+
+func laidOver(below, above map[string]any) map[string]any {
+	out := maps.Clone(below)
+	for k, v := range above {
+		if v == nil {
+			delete(out, k)
+			continue
+		}
+		m, isMap := v.(map[string]any)
+		under, wasMap := out[k].(map[string]any)
+		if isMap && wasMap {
+			v = laidOver(under, m)
+		}
+		out[k] = v
+	}
+	return out
+}
+
+func (e entry) inputs(t testing.TB) []schemas.Input {
+	find := func(kind string) int {
+		return slices.IndexFunc(e.landscape(t), func(o *unstructured.Unstructured) bool { return o.GetKind() == kind })
+	}
+	objects := e.landscape(t)
+	inputs := make([]schemas.Input, len(objects))
+	for i, o := range objects {
+		inputs[i].Object = o
+	}
+	for _, change := range e.Change {
+		i := find(change["kind"].(string))
+		require.GreaterOrEqual(t, i, 0, change["kind"])
+		inputs[i].Object = &unstructured.Unstructured{Object: laidOver(inputs[i].Object.Object, change)}
+		if e.Old != nil {
+			inputs[i].Old = &unstructured.Unstructured{Object: laidOver(inputs[i].Object.Object, e.Old)}
+		}
+	}
+	for _, add := range e.Add {
+		o := add.Object
+		if add.Like != "" {
+			o = laidOver(inputs[find(add.Like)].Object.Object, o)
+		}
+		inputs = append(inputs, schemas.Input{Object: &unstructured.Unstructured{Object: o}})
+	}
+	return inputs
+}
+
+func (e entry) landscape(t testing.TB) []*unstructured.Unstructured {
+	return slices.DeleteFunc(goodLandscape(t), func(o *unstructured.Unstructured) bool { return slices.Contains(e.Remove, o.GetKind()) })
+}
+
+// TestRules: every rule has an entry in which it is broken, and holds in the good landscape.
+func TestRules(t *testing.T) {
+	data, err := os.ReadFile("testdata/tests.yaml")
+	require.NoError(t, err)
+	var entries []entry
+	require.NoError(t, sigsyaml.UnmarshalStrict(data, &entries))
+	assert.Empty(t, Check(entry{}.inputs(t), Options{Now: noon}), "the good landscape")
+
+	broken := map[string]bool{}
+	for i, e := range entries {
+		t.Run(fmt.Sprintf("%d %s %s", i, e.Rule, e.Why), func(t *testing.T) {
+			got := []string{}
+			for _, v := range Check(e.inputs(t), Options{Now: noon, External: e.External}) {
+				assert.NotEmpty(t, v.Message)
+				if v.Rule == e.Rule {
+					got = append(got, fmt.Sprintf("%s %s: %s %s", v.Kind, v.Name, v.Field, v.Type))
+				}
+			}
+			assert.Equal(t, e.Want, got)
+		})
+		if len(e.Want) > 0 {
+			broken[e.Rule] = true
+		}
+	}
+	for _, rule := range Rules() {
+		if _, list := slices.BinarySearch(referencesOnly, rule.ID); !list {
+			assert.True(t, broken[rule.ID], "no entry breaks %s", rule.ID)
+		}
+		for what, text := range map[string]string{"title": rule.Title, "doc": rule.Doc, "source": rule.Source} {
+			assert.NotEmpty(t, text, "%s of %s", what, rule.ID)
+		}
+	}
+}
+
+// referencesOnly are rules made of the table of references, which TestReferences breaks one by one.
+var referencesOnly = []string{"backupbucket/references", "backupentry/references", "bastion/references", "controllerdeployment/references",
+	"controllerinstallation/references", "controllerregistration/references", "credentialsbinding/references", "extension/references",
+	"garden/references", "gardenlet/references", "managedseed/references", "namespacedcloudprofile/references", "secretbinding/references",
+	"seed/references", "shoot/references"}

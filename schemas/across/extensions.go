@@ -1,0 +1,82 @@
+package across
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/pergola-dev/pergola/schemas"
+)
+
+// wanted is a field of an object that needs an extension: of a fixed kind, or one for each item of a list.
+type wanted struct{ path, kind string }
+
+// wants are the extensions that an object needs. Source: plugin/pkg/global/extensionvalidation.
+func wants(kind string) []wanted {
+	switch kind {
+	case "Seed":
+		return []wanted{
+			{"spec.backup.provider", "BackupBucket"}, {"spec.provider.type", "ControlPlane"},
+			{"spec.dns.provider.type", "DNSRecord"}, {"spec.dns.internal.type", "DNSRecord"}, {"spec.dns.defaults[].type", "DNSRecord"},
+			{"spec.extensions[].type", "Extension"},
+		}
+	case "Shoot":
+		return []wanted{
+			{"spec.provider.type", "ControlPlane"}, {"spec.provider.type", "Infrastructure"}, {"spec.provider.type", "Worker"},
+			{"spec.networking.type", "Network"}, {"spec.dns.providers[].type", "DNSRecord"}, {"spec.extensions[].type", "Extension"},
+			{"spec.provider.workers[].machine.image.name", "OperatingSystemConfig"},
+			{"spec.provider.workers[].cri.containerRuntimes[].type", "ContainerRuntime"},
+		}
+	}
+	return nil
+}
+
+// extensions: somebody has to be registered for what an object asks for. A landscape that declares no registration at all has
+// them elsewhere.
+func (c *check) extensions() {
+	offers := c.registered()
+	if len(offers) == 0 {
+		return
+	}
+	workerless := len(list(c.object(), "spec", "provider", "workers")) == 0
+	said := map[string]bool{}
+	for _, w := range wants(c.in.Object.GetKind()) {
+		if c.in.Object.GetKind() == kindShoot.Kind && workerless && w.kind != "Extension" && w.kind != "DNSRecord" {
+			continue
+		}
+		each(c.object(), w.path, func(path string, value any) {
+			typ, ok := value.(string)
+			if !ok || typ == "" || typ == "unmanaged" || offers[offer{w.kind, typ}] || said[path] {
+				return
+			}
+			said[path] = true
+			c.report(path, schemas.TypeNotSupported, "no ControllerRegistration or Extension of this landscape is for %s of type %q; for this kind there are %s", w.kind, typ, enumerate(typesOf(offers, w.kind)))
+		})
+	}
+}
+
+func typesOf(offers map[offer]bool, kind string) []string {
+	var out []string
+	for o := range offers {
+		if o.kind == kind {
+			out = append(out, o.typ)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// registered is what all registrations of the landscape offer.
+func (c *check) registered() map[offer]bool {
+	if c.offers != nil {
+		return c.offers
+	}
+	c.offers = map[offer]bool{}
+	for _, in := range slices.Concat(c.names[kindRegistration], c.names[kindOperatorExtension]) {
+		for _, item := range list(in.Object.Object, "spec", "resources") {
+			if r, ok := item.(map[string]any); ok {
+				c.offers[offer{fmt.Sprint(r["kind"]), fmt.Sprint(r["type"])}] = true
+			}
+		}
+	}
+	return c.offers
+}

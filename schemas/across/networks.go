@@ -1,0 +1,109 @@
+package across
+
+import (
+	"fmt"
+	"net/netip"
+
+	"github.com/pergola-dev/pergola/schemas"
+)
+
+// network is a range with the field that holds it.
+type network struct {
+	path   string
+	prefix netip.Prefix
+}
+
+// networksAt reads ranges of fields that hold one or a list of them. What is no range is the matter of the structure.
+func networksAt(object map[string]any, paths ...string) []network {
+	var out []network
+	read := func(path string, value any) {
+		if s, ok := value.(string); ok {
+			if prefix, err := netip.ParsePrefix(s); err == nil {
+				out = append(out, network{path, prefix.Masked()})
+			}
+		}
+	}
+	for _, p := range paths {
+		each(object, p, func(path string, value any) {
+			items, ok := value.([]any)
+			if !ok {
+				read(path, value)
+				return
+			}
+			for i, item := range items {
+				read(fmt.Sprintf("%s[%d]", path, i), item)
+			}
+		})
+	}
+	return out
+}
+
+func seedNetworks(seed map[string]any) []network {
+	return networksAt(seed, "spec.networks.nodes", "spec.networks.pods", "spec.networks.services")
+}
+
+func runtimeNetworks(garden map[string]any) []network {
+	const runtime = "spec.runtimeCluster.networking."
+	return networksAt(garden, runtime+"nodes", runtime+"pods", runtime+"services")
+}
+
+// shootNetworks: control planes route to the networks of their Shoot, so these must not be those of the Seed. Ranges that the
+// Shoot does not have yet come from the Seed when it is bound. Source: plugin/pkg/shoot/validator; pkg/utils/validation/cidr.
+func (c *check) shootNetworks() {
+	seed := c.seedOf()
+	if seed == nil {
+		return
+	}
+	c.disjoint(networksAt(c.object(), "spec.networking.nodes", "spec.networking.pods", "spec.networking.services"), seedNetworks(seed),
+		fmt.Sprintf("the Seed %q", text(c.object(), "spec", "seedName")))
+}
+
+// seedOfRuntime: a Seed beside the runtime cluster is another network. One with just the same ranges is the runtime
+// cluster itself.
+func (c *check) seedOfRuntime() {
+	for _, in := range c.names[kindGarden] {
+		own, runtime := seedNetworks(c.object()), runtimeNetworks(in.Object.Object)
+		if !sameRanges(own, runtime) {
+			c.disjoint(own, runtime, "the runtime cluster of Garden "+in.Object.GetName())
+		}
+	}
+}
+
+// shootOfRuntime: a Shoot on a Seed that is the runtime cluster is covered by its Seed; others are warned.
+func (c *check) shootOfRuntime() {
+	for _, in := range c.names[kindGarden] {
+		seed, runtime := c.seedOf(), runtimeNetworks(in.Object.Object)
+		if seed == nil || sameRanges(seedNetworks(seed), runtime) {
+			continue
+		}
+		c.disjoint(networksAt(c.object(), "spec.networking.nodes", "spec.networking.pods", "spec.networking.services"), runtime,
+			"the runtime cluster of Garden "+in.Object.GetName())
+	}
+}
+
+func (c *check) disjoint(own, others []network, whose string) {
+	for _, n := range own {
+		for _, other := range others {
+			if n.prefix.Overlaps(other.prefix) {
+				c.report(n.path, schemas.TypeInvalid, "the range %s overlaps with %s of %s (%s)", n.prefix, other.prefix, whose, other.path)
+				break
+			}
+		}
+	}
+}
+
+func sameRanges(a, b []network) bool {
+	if len(a) == 0 || len(a) != len(b) {
+		return false
+	}
+	ranges := map[netip.Prefix]bool{}
+	for _, n := range a {
+		ranges[n.prefix] = true
+	}
+	for _, n := range b {
+		if !ranges[n.prefix] {
+			return false
+		}
+	}
+	return true
+}

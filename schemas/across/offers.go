@@ -1,0 +1,345 @@
+package across
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/Masterminds/semver/v3"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
+	"github.com/pergola-dev/pergola/schemas"
+)
+
+// What the cloud profile of a Shoot offers. Source: plugin/pkg/shoot/validator (ShootValidator).
+
+func (c *check) provider() {
+	p := c.profileOf()
+	if p == nil {
+		return
+	}
+	if written := text(c.object(), "spec", "provider", "type"); written != "" && written != p.spec.Type {
+		c.report("spec.provider.type", schemas.TypeInvalid, "%q is not the provider of its profile: %s is for %q", written, p.place, p.spec.Type)
+	}
+}
+
+func (c *check) region() {
+	p, name := c.profileOf(), text(c.object(), "spec", "region")
+	if p == nil || name == "" {
+		return
+	}
+	region := p.regions[name]
+	if region == nil {
+		c.unoffered("spec.region", "region", name, keys(p.regions), p)
+		return
+	}
+	var offered []string
+	for _, r := range region.AccessRestrictions {
+		offered = append(offered, r.Name)
+	}
+	each(c.object(), "spec.accessRestrictions[].name", func(path string, value any) {
+		if name, ok := value.(string); ok && !slices.Contains(offered, name) {
+			c.unoffered(path, "access restriction", name, offered, p)
+		}
+	})
+	zones := map[string]bool{}
+	for _, z := range region.Zones {
+		zones[z.Name] = true
+	}
+	each(c.object(), "spec.provider.workers[].zones[]", func(path string, value any) {
+		if zone, ok := value.(string); ok && !zones[zone] {
+			c.unoffered(path, "zone", zone, keys(zones), p)
+		}
+	})
+}
+
+// unoffered reports what a profile does not have.
+func (c *check) unoffered(field, what, name string, offered []string, p *profile) {
+	hint := "it has " + enumerate(offered)
+	if guess := schemas.Suggest(name, offered); guess != "" {
+		hint = fmt.Sprintf("did you mean %q?", guess)
+	}
+	c.report(field, schemas.TypeNotSupported, "the %s %q is not offered by %s; %s", what, name, p.place, hint)
+}
+
+func enumerate(names []string) string {
+	const most = 8
+	if len(names) == 0 {
+		return "none"
+	}
+	quoted := make([]string, 0, most)
+	for _, name := range names[:min(most, len(names))] {
+		quoted = append(quoted, fmt.Sprintf("%q", name))
+	}
+	if more := len(names) - most; more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(quoted, ", "), more)
+	}
+	return strings.Join(quoted, ", ")
+}
+
+// machines checks types of machines and volumes.
+func (c *check) machines() {
+	p := c.profileOf()
+	if p == nil {
+		return
+	}
+	for i, w := range list(c.object(), "spec", "provider", "workers") {
+		worker, ok := w.(map[string]any)
+		if !ok {
+			continue
+		}
+		path := fmt.Sprintf("spec.provider.workers[%d]", i)
+		machine := c.machineType(p, worker, path)
+		if volume := table(worker, "volume"); volume != nil {
+			c.volume(p, worker, volume, path+".volume", machine)
+		}
+		for j, v := range list(worker, "dataVolumes") {
+			if volume, ok := v.(map[string]any); ok {
+				c.volume(p, worker, volume, fmt.Sprintf("%s.dataVolumes[%d]", path, j), nil)
+			}
+		}
+	}
+}
+
+func (c *check) machineType(p *profile, worker map[string]any, path string) *gardencorev1beta1.MachineType {
+	name, field := text(worker, "machine", "type"), path+".machine.type"
+	if name == "" {
+		return nil
+	}
+	machine := p.types[name]
+	if machine == nil {
+		c.unoffered(field, "machine type", name, keys(p.types), p)
+		return nil
+	}
+	if machine.Usable != nil && !*machine.Usable && text(c.old(worker), "machine", "type") != name {
+		c.report(field, schemas.TypeNotSupported, "the machine type %q must not be used for new pools: %s says usable: false", name, p.place)
+	}
+	if arch := text(worker, "machine", "architecture"); arch != "" && arch != typeArchitecture(machine) {
+		c.report(path+".machine.architecture", schemas.TypeNotSupported, "machines of type %q are %s, not %s", name, typeArchitecture(machine), arch)
+	}
+	c.lacking(p, worker, field, "machine type", name, func(z gardencorev1beta1.AvailabilityZone) []string { return z.UnavailableMachineTypes })
+	return machine
+}
+
+// lacking reports zones of a pool that do not have something.
+func (c *check) lacking(p *profile, worker map[string]any, field, what, name string, lacks func(gardencorev1beta1.AvailabilityZone) []string) {
+	region := p.regions[text(c.object(), "spec", "region")]
+	if region == nil {
+		return
+	}
+	zones := texts(list(worker, "zones"))
+	for _, zone := range region.Zones {
+		if slices.Contains(zones, zone.Name) && slices.Contains(lacks(zone), name) {
+			c.report(field, schemas.TypeNotSupported, "the %s %q is not available in zone %q of region %q (%s)", what, name, zone.Name, region.Name, p.place)
+		}
+	}
+}
+
+func (c *check) volume(p *profile, worker, volume map[string]any, path string, machine *gardencorev1beta1.MachineType) {
+	var least *resource.Quantity
+	if machine != nil && machine.Storage != nil {
+		least = machine.Storage.MinSize
+	}
+	if name := text(volume, "type"); name != "" {
+		known := p.volumes[name]
+		if known == nil {
+			c.unoffered(path+".type", "volume type", name, keys(p.volumes), p)
+			return
+		}
+		if least == nil {
+			least = known.MinSize
+		}
+		c.lacking(p, worker, path+".type", "volume type", name, func(z gardencorev1beta1.AvailabilityZone) []string { return z.UnavailableVolumeTypes })
+	}
+	size, err := resource.ParseQuantity(fmt.Sprint(at(volume, "size")))
+	if err == nil && least != nil && size.Cmp(*least) < 0 {
+		c.report(path+".size", schemas.TypeInvalid, "%s is less than the least size of such volumes, %s (%s)", size.String(), least.String(), p.place)
+	}
+}
+
+// versions checks the Kubernetes versions of the control plane and of pools.
+func (c *check) versions() {
+	p := c.profileOf()
+	if p == nil {
+		return
+	}
+	versions := p.spec.Kubernetes.Versions
+	c.version(p, "spec.kubernetes.version", "Kubernetes version", text(c.object(), "spec", "kubernetes", "version"), text(c.oldObject(), "spec", "kubernetes", "version"), versions)
+	for i, w := range list(c.object(), "spec", "provider", "workers") {
+		if worker, ok := w.(map[string]any); ok {
+			c.version(p, fmt.Sprintf("spec.provider.workers[%d].kubernetes.version", i), "Kubernetes version",
+				text(worker, "kubernetes", "version"), text(c.old(worker), "kubernetes", "version"), versions)
+		}
+	}
+}
+
+// version reports one that is not offered, or not any more, unless it is the one from before.
+func (c *check) version(p *profile, field, what, written, before string, offered []gardencorev1beta1.ExpirableVersion) {
+	if written == "" || written == before {
+		return
+	}
+	var usable []string
+	var expired time.Time
+	known, good := false, false
+	for _, v := range offered {
+		class, since := v.ClassificationAt(c.Now)
+		dead := class == gardencorev1beta1.ClassificationExpired || class == gardencorev1beta1.ClassificationUnavailable
+		if !dead {
+			usable = append(usable, v.Version)
+		}
+		if shortened(written, v.Version) {
+			known, good = true, good || !dead
+			if class == gardencorev1beta1.ClassificationExpired {
+				expired = since
+			}
+		}
+	}
+	switch {
+	case good:
+	case !expired.IsZero():
+		c.report(field, schemas.TypeNotSupported, "the %s %q has expired at %s (%s); use one of %s", what, written, expired.UTC().Format(time.RFC3339), p.place, enumerate(newestFirst(usable)))
+	case known:
+		c.report(field, schemas.TypeNotSupported, "the %s %q cannot be used now (%s); use one of %s", what, written, p.place, enumerate(newestFirst(usable)))
+	default:
+		c.unoffered(field, what, written, newestFirst(usable), p)
+	}
+}
+
+// newestFirst sorts versions; those that are none come last.
+func newestFirst(versions []string) []string {
+	slices.SortStableFunc(versions, func(a, b string) int {
+		left, errLeft := semver.NewVersion(a)
+		right, errRight := semver.NewVersion(b)
+		if errLeft != nil || errRight != nil {
+			return strings.Compare(b, a)
+		}
+		return right.Compare(left)
+	})
+	return versions
+}
+
+// machineImages checks machine images and what they support.
+func (c *check) machineImages() {
+	p := c.profileOf()
+	if p == nil {
+		return
+	}
+	for i, w := range list(c.object(), "spec", "provider", "workers") {
+		if worker, ok := w.(map[string]any); ok {
+			c.image(p, worker, fmt.Sprintf("spec.provider.workers[%d]", i))
+		}
+	}
+}
+
+func (c *check) image(p *profile, worker map[string]any, path string) {
+	name := text(worker, "machine", "image", "name")
+	if name == "" {
+		return // the API takes the first that fits
+	}
+	image := p.images[name]
+	if image == nil {
+		c.unoffered(path+".machine.image.name", "machine image", name, keys(p.images), p)
+		return
+	}
+	written := text(worker, "machine", "image", "version")
+	offered := make([]gardencorev1beta1.ExpirableVersion, 0, len(image.Versions))
+	var chosen *gardencorev1beta1.MachineImageVersion
+	for i := range image.Versions {
+		offered = append(offered, image.Versions[i].ExpirableVersion)
+		if strings.TrimPrefix(written, "v") == strings.TrimPrefix(image.Versions[i].Version, "v") {
+			chosen = &image.Versions[i]
+		}
+	}
+	before := ""
+	if old := c.old(worker); text(old, "machine", "image", "name") == name {
+		before = text(old, "machine", "image", "version")
+	}
+	c.version(p, path+".machine.image.version", "version of image "+name, written, before, offered)
+	if chosen != nil {
+		c.imageSupports(p, worker, path, name, chosen)
+	}
+}
+
+// imageSupports compares an image with the pool: architecture, container runtime, kubelet.
+func (c *check) imageSupports(p *profile, worker map[string]any, path, name string, image *gardencorev1beta1.MachineImageVersion) {
+	arch := text(worker, "machine", "architecture")
+	if machine := p.types[text(worker, "machine", "type")]; arch == "" && machine != nil {
+		arch = typeArchitecture(machine)
+	}
+	if arch != "" && !runs(*image, arch) {
+		c.report(path+".machine.image.version", schemas.TypeNotSupported, "version %s of image %s does not exist for %s machines (%s)", image.Version, name, arch, p.place)
+	}
+	if cri := text(worker, "cri", "name"); cri != "" && len(image.CRI) > 0 {
+		var names []string
+		for _, known := range image.CRI {
+			names = append(names, string(known.Name))
+		}
+		if !slices.Contains(names, cri) {
+			c.report(path+".cri.name", schemas.TypeNotSupported, "version %s of image %s has no container runtime %q; it has %s", image.Version, name, cri, enumerate(names))
+		}
+	}
+	if image.KubeletVersionConstraint == nil {
+		return
+	}
+	field, written := path+".kubernetes.version", text(worker, "kubernetes", "version")
+	if written == "" {
+		field, written = "spec.kubernetes.version", text(c.object(), "spec", "kubernetes", "version")
+	}
+	constraint, err := semver.NewConstraint(*image.KubeletVersionConstraint)
+	kubelet, verr := semver.NewVersion(written)
+	if err == nil && verr == nil && strings.Count(written, ".") == 2 && !constraint.Check(kubelet) {
+		c.report(path+".machine.image.version", schemas.TypeInvalid, "version %s of image %s is for kubelets %s, and %s is %s", image.Version, name, *image.KubeletVersionConstraint, field, written)
+	}
+}
+
+// nodes checks the limit of the profile.
+func (c *check) nodes() {
+	p := c.profileOf()
+	if p == nil || p.spec.Limits == nil || p.spec.Limits.MaxNodesTotal == nil {
+		return
+	}
+	limit, least := int64(*p.spec.Limits.MaxNodesTotal), int64(0)
+	for i, w := range list(c.object(), "spec", "provider", "workers") {
+		worker, ok := w.(map[string]any)
+		if !ok {
+			continue
+		}
+		least += number(worker, "minimum")
+		if most := number(worker, "maximum"); most > limit {
+			c.report(fmt.Sprintf("spec.provider.workers[%d].maximum", i), schemas.TypeInvalid, "%d nodes are more than the %d in all that %s allows (limits.maxNodesTotal)", most, limit, p.place)
+		}
+	}
+	if least > limit {
+		c.report("spec.provider.workers", schemas.TypeForbidden, "the pools have at least %d nodes together, more than the %d that %s allows (limits.maxNodesTotal)", least, limit, p.place)
+	}
+}
+
+// oldObject is the object before the change, empty for a new one.
+func (c *check) oldObject() map[string]any {
+	if c.in.Old == nil {
+		return nil
+	}
+	return c.in.Old.Object
+}
+
+// old is the pool of that name before the change.
+func (c *check) old(worker map[string]any) map[string]any {
+	for _, w := range list(c.oldObject(), "spec", "provider", "workers") {
+		if m, ok := w.(map[string]any); ok && text(m, "name") == text(worker, "name") {
+			return m
+		}
+	}
+	return nil
+}
+
+// keys are sorted, for messages.
+func keys[V any](m map[string]V) []string {
+	out := make([]string, 0, len(m))
+	for k := range m {
+		out = append(out, k)
+	}
+	slices.Sort(out)
+	return out
+}

@@ -1,0 +1,182 @@
+package across
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
+	"github.com/pergola-dev/pergola/schemas"
+)
+
+// Where the object is that a reference names.
+const (
+	inOwn     = "own"    // the namespace of the object that refers
+	inGarden  = "garden" // namespace garden
+	clustered = ""       // it has no namespace
+	asWritten = "?"      // the field says so; without it, the own one
+)
+
+// reference is a field that names another object: by its name alone, or by a structure with name and perhaps kind, apiVersion
+// and namespace.
+type reference struct {
+	of        string // kind of the object that refers, as rules name it
+	path      string
+	to        schema.GroupKind // where the field does not say it
+	namespace string
+}
+
+// references, by the fields of the API. Upstream: the reference protection of Gardens, Seeds, Shoots and ControllerDeployments
+// (pkg/controller/reference) and the admission plugin ResourceReferenceManager.
+func references() []reference {
+	garden := func(path string, to schema.GroupKind) reference { return reference{"Garden", path, to, inGarden} }
+	shoot := func(path string, to schema.GroupKind) reference { return reference{"Shoot", path, to, inOwn} }
+	seed := func(path string) reference { return reference{"Seed", path, kindSecret, asWritten} }
+	const kube, gapi, dashboard = "spec.virtualCluster.kubernetes.kubeAPIServer.", "spec.virtualCluster.gardener.gardenerAPIServer.", "spec.virtualCluster.gardener.gardenerDashboard."
+	return []reference{
+		garden("spec.dns.providers[].secretRef", kindSecret),
+		garden("spec.resources[].resourceRef", kindSecret),
+		garden("spec.virtualCluster.etcd.main.backup.secretRef", kindSecret),
+		garden(kube+"admissionPlugins[].kubeconfigSecretName", kindSecret),
+		garden(kube+"auditConfig.auditPolicy.configMapRef", kindConfigMap),
+		garden(kube+"auditWebhook.kubeconfigSecretName", kindSecret),
+		garden(kube+"authentication.webhook.kubeconfigSecretName", kindSecret),
+		garden(kube+"sni.secretName", kindSecret),
+		garden(kube+"structuredAuthentication.configMapName", kindConfigMap),
+		garden(kube+"structuredAuthorization.configMapName", kindConfigMap),
+		garden(kube+"structuredAuthorization.kubeconfigs[].secretName", kindSecret),
+		garden(gapi+"admissionPlugins[].kubeconfigSecretName", kindSecret),
+		garden(gapi+"auditConfig.auditPolicy.configMapRef", kindConfigMap),
+		garden(gapi+"auditWebhook.kubeconfigSecretName", kindSecret),
+		garden(dashboard+"assetsConfigMapRef", kindConfigMap),
+		garden(dashboard+"frontendConfigMapRef", kindConfigMap),
+		garden(dashboard+"gitHub.secretRef", kindSecret),
+		garden(dashboard+"oidcConfig.certificateAuthoritySecretRef", kindSecret),
+		garden(dashboard+"oidcConfig.secretRef", kindSecret),
+		garden(dashboard+"tlsSecretName", kindSecret),
+		garden("spec.virtualCluster.gardener.gardenerDiscoveryServer.tlsSecretName", kindSecret),
+
+		seed("spec.backup.credentialsRef"), seed("spec.dns.provider.credentialsRef"),
+		seed("spec.dns.internal.credentialsRef"), seed("spec.dns.defaults[].credentialsRef"),
+		{"Seed", "spec.resources[].resourceRef", kindSecret, inGarden},
+
+		shoot("spec.credentialsBindingName", kindCredentialsBinding),
+		shoot("spec.secretBindingName", core("SecretBinding")),
+		{"Shoot", "spec.exposureClassName", kindExposureClass, clustered},
+		shoot("spec.dns.providers[].credentialsRef", kindSecret),
+		shoot("spec.dns.providers[].secretName", kindSecret),
+		shoot("spec.kubernetes.kubeAPIServer.admissionPlugins[].kubeconfigSecretName", kindSecret),
+		shoot("spec.kubernetes.kubeAPIServer.auditConfig.auditPolicy.configMapRef", kindConfigMap),
+		shoot("spec.kubernetes.kubeAPIServer.structuredAuthentication.configMapName", kindConfigMap),
+		shoot("spec.kubernetes.kubeAPIServer.structuredAuthorization.configMapName", kindConfigMap),
+		shoot("spec.kubernetes.kubeAPIServer.structuredAuthorization.kubeconfigs[].secretName", kindSecret),
+		shoot("spec.provider.workers[].controlPlane.backup.credentialsRef", kindSecret),
+		shoot("spec.resources[].resourceRef", kindSecret),
+
+		{"SecretBinding", "secretRef", kindSecret, asWritten},
+		{"SecretBinding", "quotas[]", core("Quota"), asWritten},
+		{"CredentialsBinding", "credentialsRef", kindSecret, asWritten},
+		{"CredentialsBinding", "quotas[]", core("Quota"), asWritten},
+		{"NamespacedCloudProfile", "spec.parent", kindCloudProfile, clustered},
+		{"BackupBucket", "spec.seedName", kindSeed, clustered},
+		{"BackupBucket", "spec.credentialsRef", kindSecret, asWritten},
+		{"BackupEntry", "spec.seedName", kindSeed, clustered},
+		{"BackupEntry", "spec.bucketName", core("BackupBucket"), clustered},
+		{"ControllerRegistration", "spec.deployment.deploymentRefs[]", core("ControllerDeployment"), clustered},
+		{"ControllerDeployment", "resources[].resourceRef", kindSecret, inGarden},
+		{"ControllerDeployment", "helm.ociRepository.pullSecretRef", kindSecret, inGarden},
+		{"ControllerDeployment", "helm.ociRepository.caBundleSecretRef", kindSecret, inGarden},
+		{"ControllerInstallation", "spec.registrationRef", kindRegistration, clustered},
+		{"ControllerInstallation", "spec.deploymentRef", core("ControllerDeployment"), clustered},
+		{"ControllerInstallation", "spec.seedRef", kindSeed, clustered},
+		{"Extension", "spec.deployment.extension.helm.ociRepository.pullSecretRef", kindSecret, inGarden},
+		{"Extension", "spec.deployment.extension.helm.ociRepository.caBundleSecretRef", kindSecret, inGarden},
+		{"Extension", "spec.deployment.admission.runtimeCluster.helm.ociRepository.pullSecretRef", kindSecret, inGarden},
+		{"Extension", "spec.deployment.admission.runtimeCluster.helm.ociRepository.caBundleSecretRef", kindSecret, inGarden},
+		{"Extension", "spec.deployment.admission.virtualCluster.helm.ociRepository.pullSecretRef", kindSecret, inGarden},
+		{"Extension", "spec.deployment.admission.virtualCluster.helm.ociRepository.caBundleSecretRef", kindSecret, inGarden},
+		{"Extension", "spec.deployment.resources[].resourceRef", kindSecret, inGarden},
+		{"Gardenlet", "spec.kubeconfigSecretRef", kindSecret, inOwn},
+		{"Gardenlet", "spec.deployment.helm.ociRepository.pullSecretRef", kindSecret, inOwn},
+		{"Gardenlet", "spec.deployment.helm.ociRepository.caBundleSecretRef", kindSecret, inOwn},
+		{"ManagedSeed", "spec.shoot", kindShoot, inOwn},
+		{"Bastion", "spec.shootRef", kindShoot, inOwn},
+	}
+}
+
+// referenceRules makes a rule of the references of each kind.
+func referenceRules() []rule {
+	byKind := map[string][]reference{}
+	for _, r := range references() {
+		byKind[r.of] = append(byKind[r.of], r)
+	}
+	var out []rule
+	for _, kind := range slices.Sorted(maps.Keys(byKind)) {
+		refs := byKind[kind]
+		out = append(out, rule{schemas.Rule{
+			ID: strings.ToLower(kind) + "/references", Kind: kind, In: "go", Scope: "landscape", Severity: schemas.SeverityError,
+			Title:  "What a " + kind + " refers to exists",
+			Doc:    "The object is declared in the landscape. What is made by hand, by another tool or through the API is listed in landscape.yaml under spec.external.",
+			Source: "plugin/pkg/global/resourcereferencemanager; pkg/gardenlet and pkg/operator wait for what is missing",
+		}, func(c *check) {
+			for _, r := range refs {
+				each(c.object(), r.path, func(path string, value any) { c.exists(r, path, value) })
+			}
+		}})
+	}
+	return out
+}
+
+// exists reports a reference to nothing.
+func (c *check) exists(r reference, path string, value any) {
+	id, field := identity{kind: r.to}, path
+	switch v := value.(type) {
+	case string:
+		id.name = v
+	case map[string]any:
+		id.name, field = text(v, "name"), path+".name"
+		if kind := text(v, "kind"); kind != "" {
+			id.kind = c.kindOf(kind, text(v, "apiVersion"), r.to)
+		}
+		if r.namespace == asWritten {
+			id.namespace = text(v, "namespace")
+		}
+	}
+	if id.name == "" {
+		return // the structure says so
+	}
+	switch {
+	case r.namespace == inGarden:
+		id.namespace = gardencorev1beta1.GardenNamespace
+	case r.namespace == inOwn, r.namespace == asWritten && id.namespace == "":
+		id.namespace = c.in.Object.GetNamespace()
+	}
+	if c.has(id) || c.isExternal(id) {
+		return
+	}
+	where := ""
+	if id.namespace != "" {
+		where = fmt.Sprintf(" in namespace %s", id.namespace)
+	}
+	c.report(field, schemas.TypeInvalid, "there is no %s %q%s in this landscape%s; declare it, or list it in landscape.yaml under spec.external", id.kind.Kind, id.name, where, c.suggest(id))
+}
+
+// kindOf is the kind that a reference spells out; where it leaves the version out, it is the one that is meant, or the declared
+// one of that name.
+func (c *check) kindOf(kind, version string, meant schema.GroupKind) schema.GroupKind {
+	if version != "" {
+		return schema.FromAPIVersionAndKind(version, kind).GroupKind()
+	}
+	if kind == meant.Kind {
+		return meant
+	}
+	for known := range c.names {
+		if known.Kind == kind {
+			return known
+		}
+	}
+	return schema.GroupKind{Kind: kind}
+}

@@ -1,0 +1,167 @@
+package across
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
+	"github.com/pergola-dev/pergola/schemas"
+)
+
+// seedOf gives the Seed that a Shoot names, nil when it names none or the landscape has it not.
+func (c *check) seedOf() map[string]any {
+	in := c.objects[identity{kind: kindSeed, name: text(c.object(), "spec", "seedName")}]
+	if in == nil {
+		return nil
+	}
+	return in.Object.Object
+}
+
+// project gives the Project of a namespace.
+func (c *check) project() map[string]any {
+	if in := c.projects[c.in.Object.GetNamespace()]; in != nil {
+		return in.Object.Object
+	}
+	return nil
+}
+
+func (c *check) profileExists() {
+	id, field := profileField(c.object(), c.in.Object.GetNamespace())
+	if id.name != "" && !c.has(id) && !c.isExternal(id) {
+		c.report(field, schemas.TypeInvalid, "no %s %q in this landscape%s", id.kind.Kind, id.name, c.suggest(id))
+	}
+}
+
+func (c *check) seedExists() {
+	id := identity{kind: kindSeed, name: text(c.object(), "spec", "seedName")}
+	if id.name != "" && !c.has(id) && !c.isExternal(id) {
+		c.report("spec.seedName", schemas.TypeInvalid, "no Seed %q in this landscape%s", id.name, c.suggest(id))
+	}
+}
+
+func (c *check) projectExists() {
+	namespace := c.in.Object.GetNamespace()
+	if namespace == "" || c.project() != nil || c.isExternal(identity{kind: kindNamespace, name: namespace}) {
+		return
+	}
+	var known []string
+	for namespace := range c.projects {
+		known = append(known, namespace)
+	}
+	hint := ""
+	if guess := schemas.Suggest(namespace, known); guess != "" {
+		hint = fmt.Sprintf("; did you mean %q?", guess)
+	}
+	c.report("metadata.namespace", schemas.TypeInvalid, "no Project in this landscape has spec.namespace %q%s", namespace, hint)
+}
+
+// taints: a Seed is used only by Shoots that tolerate all its taints. Source: plugin/pkg/shoot/validator; tolerations are
+// added by plugin/pkg/shoot/tolerationrestriction and plugin/pkg/shoot/exposureclass.
+func (c *check) taints() {
+	seed := c.seedOf()
+	if seed == nil {
+		return
+	}
+	tolerations := list(c.object(), "spec", "tolerations")
+	if project := c.project(); project != nil {
+		tolerations = slices.Concat(tolerations, list(project, "spec", "tolerations", "defaults"))
+	}
+	if class := c.objects[identity{kind: kindExposureClass, name: text(c.object(), "spec", "exposureClassName")}]; class != nil {
+		tolerations = slices.Concat(tolerations, list(class.Object.Object, "scheduling", "tolerations"))
+	}
+	tolerated := func(taint map[string]any) bool {
+		if text(taint, "key") == gardencorev1beta1.SeedTaintProtected && c.in.Object.GetNamespace() == gardencorev1beta1.GardenNamespace {
+			return true
+		}
+		return slices.ContainsFunc(tolerations, func(item any) bool {
+			t, ok := item.(map[string]any)
+			return ok && text(t, "key") == text(taint, "key") && (at(taint, "value") == nil || text(t, "value") == text(taint, "value"))
+		})
+	}
+	for _, item := range list(seed, "spec", "taints") {
+		if taint, ok := item.(map[string]any); ok && !tolerated(taint) {
+			c.report("spec.seedName", schemas.TypeForbidden, "the Seed %q has the taint %s, which the Shoot does not tolerate (spec.tolerations)", text(c.object(), "spec", "seedName"), describeTaint(taint))
+		}
+	}
+}
+
+func describeTaint(taint map[string]any) string {
+	if value := text(taint, "value"); value != "" {
+		return text(taint, "key") + "=" + value
+	}
+	return text(taint, "key")
+}
+
+// zonesOfSeed: control planes that survive the loss of a zone need three, and named zones have to be those of the Seed.
+func (c *check) zonesOfSeed() {
+	seed := c.seedOf()
+	if seed == nil {
+		return
+	}
+	name, zones := text(c.object(), "spec", "seedName"), texts(list(seed, "spec", "provider", "zones"))
+	const failure = "spec.controlPlane.highAvailability.failureTolerance.type"
+	if text(c.object(), strings.Split(failure, ".")...) == "zone" && len(zones) < 3 {
+		c.report(failure, schemas.TypeForbidden, "the Seed %q has %d zones; to tolerate the failure of a zone takes 3", name, len(zones))
+	}
+	each(c.object(), "spec.controlPlane.zones[]", func(path string, value any) {
+		if zone, ok := value.(string); ok && !slices.Contains(zones, zone) {
+			c.report(path, schemas.TypeNotSupported, "the Seed %q has no zone %q; it has %s", name, zone, enumerate(zones))
+		}
+	})
+}
+
+// restrictionsOfSeed: a Seed has to keep the restrictions of access that its Shoots ask for.
+func (c *check) restrictionsOfSeed() {
+	seed := c.seedOf()
+	if seed == nil {
+		return
+	}
+	var offered []string
+	each(seed, "spec.accessRestrictions[].name", func(_ string, value any) { offered = append(offered, fmt.Sprint(value)) })
+	each(c.object(), "spec.accessRestrictions[].name", func(path string, value any) {
+		if name, ok := value.(string); ok && !slices.Contains(offered, name) {
+			c.report(path, schemas.TypeForbidden, "the Seed %q does not keep the access restriction %q; it has %s", text(c.object(), "spec", "seedName"), name, enumerate(offered))
+		}
+	})
+}
+
+// defaultDomain: below a default domain of the Seed the name is SHOOT.PROJECT.DOMAIN. Source: plugin/pkg/shoot/dns.
+func (c *check) defaultDomain() {
+	seed, project, domain := c.seedOf(), c.project(), text(c.object(), "spec", "dns", "domain")
+	if seed == nil || project == nil || domain == "" {
+		return
+	}
+	each(seed, "spec.dns.defaults[].domain", func(_ string, value any) {
+		base, ok := value.(string)
+		if !ok || !strings.HasSuffix(domain, "."+base) {
+			return
+		}
+		want := text(project, "metadata", "name") + "." + base
+		fits := strings.HasSuffix(domain, "."+want) // a generated name is not known yet
+		if name := c.in.Object.GetName(); name != "" {
+			want = name + "." + want
+			fits = domain == want
+		}
+		if !fits {
+			c.report("spec.dns.domain", schemas.TypeInvalid, "%q is below the default domain %q of the Seed, where the name has to be %q; leave it out to get that, or use a domain of your own with a provider", domain, base, want)
+		}
+	})
+}
+
+// managedSeed: a Shoot becomes a Seed only with the settings that gardenlets need. Source: plugin/pkg/managedseed/validator.
+func (c *check) managedSeed() {
+	id := identity{kindShoot, c.in.Object.GetNamespace(), text(c.object(), "spec", "shoot", "name")}
+	in := c.objects[id]
+	if in == nil {
+		return // references has it
+	}
+	shoot, field := in.Object.Object, "spec.shoot.name"
+	if at(shoot, "spec", "addons", "nginxIngress", "enabled") == true {
+		c.report(field, schemas.TypeInvalid, "%s has spec.addons.nginxIngress enabled: gardenlet brings its own", place(in))
+	}
+	if at(shoot, "spec", "kubernetes", "verticalPodAutoscaler", "enabled") != true {
+		c.report(field, schemas.TypeInvalid, "%s must have spec.kubernetes.verticalPodAutoscaler.enabled: true", place(in))
+	}
+	c.once("managed seed of a Shoot", id.namespace+"/"+id.name, field, "the Shoot %q is a Seed already by %s", id.name)
+}
