@@ -46,9 +46,12 @@ func TestLocal(t *testing.T) {
 
 			secrets, err := landscape.Secrets()
 			require.NoError(t, err)
-			require.Len(t, secrets, 4)
+			require.Len(t, secrets, 5)
 			for _, secret := range secrets {
-				if len(opts.AgeIdentities) > 0 {
+				if secret.Object.Name == "local" {
+					assert.Empty(t, secret.Object.StringData, "the provider local has no accounts")
+					assert.Equal(t, SecretPlain, secret.Declaration.Secret)
+				} else if len(opts.AgeIdentities) > 0 {
 					assert.Equal(t, SecretDecrypted, secret.Declaration.Secret)
 				} else {
 					assert.Equal(t, SecretEncrypted, secret.Declaration.Secret)

@@ -30,7 +30,7 @@ func findings(cmd *cobra.Command, l *landscapes.Landscape, violations []schemas.
 	if err != nil {
 		return nil, err
 	}
-	all := slices.Concat(violations, found, configFindings(cmd, l))
+	all := slices.Concat(violations, found, withoutRepeats(configFindings(cmd, l), found))
 	for i := range all {
 		all[i].File = filepath.Join(l.Dir, all[i].File)
 	}

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -122,15 +122,7 @@ func (v *validation) path(path string) (_ []schemas.Violation, err error) {
 	if err != nil {
 		return nil, err
 	}
-	found, err := l.Validate(v.cmd.Context(), schemas.Options{})
-	found = append(found, configFindings(v.cmd, l)...)
-	for i := range found {
-		found[i].File = filepath.Join(path, found[i].File)
-	}
-	for i := range violations {
-		violations[i].File = filepath.Join(path, violations[i].File)
-	}
-	return append(violations, found...), err
+	return findings(v.cmd, l, violations)
 }
 
 // configFindings are what landscape.yaml, overlays and recorded facts ask of the catalogue and cannot have.
@@ -139,6 +131,16 @@ func configFindings(cmd *cobra.Command, l *landscapes.Landscape) []schemas.Viola
 		return nil
 	}
 	return render.CheckLandscape(catalogue(cmd), l)
+}
+
+// withoutRepeats drops what rendering cannot do because of a field that a rule is about already.
+func withoutRepeats(rendering, rules []schemas.Violation) []schemas.Violation {
+	type place struct{ kind, namespace, name, field string }
+	known := map[place]bool{}
+	for _, v := range rules {
+		known[place{v.Kind, v.Namespace, v.Name, v.Field}] = v.Severity == schemas.SeverityError
+	}
+	return slices.DeleteFunc(rendering, func(v schemas.Violation) bool { return known[place{v.Kind, v.Namespace, v.Name, v.Field}] })
 }
 
 // manifest gives the static verdict of single objects. None at all is an error: a pipe that broke must not be green.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -26,6 +27,8 @@ type leased struct {
 	name  string
 	clock *clocktesting.FakeClock
 	lost  chan error
+	// answers are those that attempts in the background got about the lease.
+	answers atomic.Int64
 }
 
 func newLeased(t *testing.T) *leased {
@@ -79,7 +82,7 @@ func (l *leased) inBackground(holder string) chan outcome {
 
 func (l *leased) inBackgroundAfter(holder string, seen sighting, waiting func(Waiting)) chan outcome {
 	out := make(chan outcome, 1)
-	c := testCluster(l.T)
+	c := testCluster(l.T, func(config *rest.Config) { config.Wrap(l.counted) })
 	go func() {
 		got, err := acquireLease(testContext(l.T), c, l.name, holder, l.clock, func(err error) { l.lost <- err }, seen, waiting)
 		out <- outcome{got, err}
@@ -87,15 +90,60 @@ func (l *leased) inBackgroundAfter(holder string, seen sighting, waiting func(Wa
 	return out
 }
 
-// stepUntil lets time go by in the steps of a lease, until something arrives; it says how long that took.
-func stepUntil[T any](l *leased, from chan T) (T, time.Duration) {
+// counted counts the answers about the lease.
+func (l *leased) counted(next http.RoundTripper) http.RoundTripper {
+	return roundTripper(func(r *http.Request) (*http.Response, error) {
+		answer, err := next.RoundTrip(r)
+		if strings.HasSuffix(r.URL.Path, "/leases/"+l.name) {
+			l.answers.Add(1)
+		}
+		return answer, err
+	})
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// looked waits until an attempt in the background has looked at the lease again.
+func (l *leased) looked(after int64) {
+	l.Helper()
+	eventually(l.T, "the attempt to look at the lease", func() bool { return l.answers.Load() > after })
+}
+
+// stepUntil lets time go by in the steps of a lease, until something arrives; it says how long that took. Each step is followed
+// by a look at the lease: requests are real and take their time.
+func stepUntil(l *leased, from chan outcome) (outcome, time.Duration) {
+	l.Helper()
+	began := l.clock.Now()
+	for {
+		before := l.answers.Load()
+		l.clock.Step(leaseRetry)
+		over := false
+		var got outcome
+		eventually(l.T, "the attempt to look at the lease, or to end", func() bool {
+			select {
+			case got = <-from:
+				over = true
+			default:
+			}
+			return over || l.answers.Load() > before
+		})
+		if over {
+			return got, l.clock.Since(began)
+		}
+	}
+}
+
+// untilLost lets time go by until the lease is lost.
+func untilLost(l *leased) (lost error, took time.Duration) {
 	l.Helper()
 	began := l.clock.Now()
 	deadline := time.After(30 * time.Second)
 	for {
 		select {
-		case v := <-from:
-			return v, l.clock.Since(began)
+		case err := <-l.lost:
+			return err, l.clock.Since(began)
 		case <-deadline:
 			require.FailNow(l, "nothing happened")
 		default:
@@ -103,8 +151,7 @@ func stepUntil[T any](l *leased, from chan T) (T, time.Duration) {
 		if l.clock.HasWaiters() {
 			l.clock.Step(leaseRetry)
 		}
-		// Requests are real: they need a moment to be answered.
-		<-time.After(20 * time.Millisecond)
+		<-time.After(50 * time.Millisecond) // requests are real
 	}
 }
 
@@ -145,9 +192,11 @@ func TestALivingHolderIsNamed(t *testing.T) {
 			theirs := l.clock.Now().Add(skew)
 			l.write("somebody", theirs)
 			attempt := l.inBackground("we")
+			l.looked(0)
 			for range 8 {
-				eventually(t, "the attempt to look again", l.clock.HasWaiters)
+				before := l.answers.Load()
 				l.clock.Step(leaseRetry)
+				l.looked(before)
 			}
 			require.Empty(t, attempt, "a lease that is held is watched")
 			l.write("somebody", theirs.Add(leaseRenew))
@@ -225,7 +274,7 @@ func TestAStolenLeaseIsLost(t *testing.T) {
 	got, err := l.acquire(testCluster(t), "we")
 	require.NoError(t, err)
 	l.write("thief", l.clock.Now().Add(-time.Hour)) // as old as it may look
-	lost, _ := stepUntil(l, l.lost)
+	lost, _ := untilLost(l)
 	var why *owner.LostError
 	require.ErrorAs(t, lost, &why)
 	assert.ErrorContains(t, lost, "the lease was lost: cluster test: lease garden/"+l.name+" is held by thief")
@@ -249,17 +298,13 @@ func TestALeaseThatCannotBeRenewedIsLostInTime(t *testing.T) {
 	}), "we")
 	require.NoError(t, err)
 	down.Store(true)
-	lost, took := stepUntil(l, l.lost)
+	lost, took := untilLost(l)
 	require.ErrorAs(t, lost, new(*owner.LostError))
 	assert.ErrorContains(t, lost, "could not be renewed for 10s")
 	assert.ErrorContains(t, lost, "no route to host")
 	assert.GreaterOrEqual(t, took, leaseDeadline)
 	assert.Less(t, took, leaseDuration)
 }
-
-type roundTripper func(*http.Request) (*http.Response, error)
-
-func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 // Two that begin at the same time: one gets the lease.
 func TestOneOfManyGetsTheLease(t *testing.T) {
