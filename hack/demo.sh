@@ -27,7 +27,11 @@ say "A landscape in Git"
 if [ -d "$landscape/.git" ] && [ "$(cat "$work/source" 2>/dev/null)" = "$source_" ]; then
   echo "The repository of the last demonstration is used again."
 else
-  rm -rf "$landscape"
+  if [ -d "$landscape/.git" ]; then
+    kept="$work/landscape-before-$(date +%Y%m%d-%H%M%S)"
+    mv "$landscape" "$kept"
+    echo "landscapes/local has changed since the last demonstration: it begins anew. The former repository is kept in ${kept#"$root"/}."
+  fi
   mkdir -p "$landscape"
   cp -r landscapes/local/. "$landscape"
   rm -rf "$landscape/golden"

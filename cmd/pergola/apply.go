@@ -28,6 +28,8 @@ type applying struct {
 	output   string
 	dry      bool
 	progress *progress
+	// held is how many objects the last run has held.
+	held int
 }
 
 func newApply() *cobra.Command {
@@ -51,7 +53,7 @@ differs from the declaration that is a conflict, see --force-conflicts. --dry-ru
 Nothing is applied while no key opens one of the encrypted Secrets (SOPS_AGE_KEY_FILE, SOPS_AGE_KEY); --dry-run leaves
 such Secrets out, and a note says so.
 
-Exit code 1 says that something failed, or, with --dry-run, that there are differences or that a
+Exit code 1 says that something failed or was held, or, with --dry-run, that there are differences or that a
 cluster or a Secret could not be compared (the first lines say so then); 0 with --dry-run that there are none.
 
 Every object that Pergola makes is in the inventory of a bundle (a ConfigMap ` + owner.InventoryPrefix + `* in namespace
@@ -79,10 +81,15 @@ garden, or status.resources of a ManagedResource), except:
 				return a.dryRun(c)
 			}
 			a.announce("Applying", l)
-			if err = a.converge(cmd.Context(), c); err != nil || !watch {
+			switch err = a.converge(cmd.Context(), c); {
+			case err != nil:
 				return err
+			case watch:
+				return a.watch(c, l)
+			case a.held > 0:
+				return finding{fmt.Errorf("%s held: the clusters are not as Git says yet", plural(a.held, "1 object is", fmt.Sprintf("%d objects are", a.held)))}
 			}
-			return a.watch(c, l)
+			return nil
 		},
 	}
 	outputFlag(cmd, &a.output, "text", "json")
@@ -163,7 +170,8 @@ func (a *applying) converge(ctx context.Context, c *landscape.Converger) error {
 	defer cancel()
 	report, err := c.Apply(limited)
 	a.progress.finish()
-	printHeld(a.cmd, report)
+	a.held = held(report)
+	printHeld(a.cmd.ErrOrStderr(), report)
 	if a.output == "json" {
 		if perr := printReport(a.cmd, report, err); perr != nil {
 			return perr
@@ -189,11 +197,14 @@ func (a *applying) converge(ctx context.Context, c *landscape.Converger) error {
 
 // summary says what a run has written.
 func summary(report *landscape.Report, took time.Duration) string {
-	took = took.Round(100 * time.Millisecond)
-	if report.Written.Total() == 0 {
-		return fmt.Sprintf("Applied in %s: nothing had to be written.", took)
+	text := "nothing had to be written"
+	if report.Written.Total() > 0 {
+		text = report.Written.String()
 	}
-	return fmt.Sprintf("Applied in %s: %s.", took, report.Written)
+	if n := held(report); n > 0 {
+		text += fmt.Sprintf("; %s %s held, see above", counted(n, "object"), plural(n, "is", "are"))
+	}
+	return fmt.Sprintf("Applied in %s: %s.", took.Round(100*time.Millisecond), text)
 }
 
 // printProblems says what failed, one problem a line and causes first, then which steps were not started for it.
@@ -220,18 +231,39 @@ func printProblems(cmd *cobra.Command, report *landscape.Report, err error) {
 	}
 }
 
-func printHeld(cmd *cobra.Command, report *landscape.Report) {
+// printHeld says what was not deleted or recreated, and why; objects with the same reason stand together.
+func printHeld(w io.Writer, report *landscape.Report) {
 	for _, h := range report.Held {
-		how := ""
-		if h.Approval != "" {
-			how = fmt.Sprintf(" (approve with --approve %s)", h.Approval)
-		}
-		fmt.Fprintf(cmd.ErrOrStderr(), "Held on cluster %s%s:\n", h.Cluster, how)
+		var reasons []string
+		objects := map[string][]string{}
 		for _, o := range h.Objects {
-			fmt.Fprintf(cmd.ErrOrStderr(), "  %s: %s\n", o.Ref, o.Reason)
+			if objects[o.Reason] == nil {
+				reasons = append(reasons, o.Reason)
+			}
+			objects[o.Reason] = append(objects[o.Reason], o.Ref.String())
+		}
+		for _, reason := range reasons {
+			fmt.Fprintf(w, "Held on cluster %s: %s: %s\n", h.Cluster, counted(len(objects[reason]), "object"), reason)
+			for _, name := range objects[reason] {
+				fmt.Fprintln(w, "  "+name)
+			}
+		}
+		if h.Approval != "" {
+			fmt.Fprintf(w, "  Approve them with: --approve %s\n", h.Approval)
 		}
 	}
 }
+
+// held counts the objects that were held.
+func held(report *landscape.Report) int {
+	n := 0
+	for _, h := range report.Held {
+		n += len(h.Objects)
+	}
+	return n
+}
+
+func counted(n int, what string) string { return fmt.Sprintf("%d %s", n, plural(n, what, what+"s")) }
 
 func printReport(cmd *cobra.Command, report *landscape.Report, err error) error {
 	out := struct {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"path/filepath"
 	"testing"
 	"time"
@@ -8,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/controllers/landscape"
 	"github.com/pergola-dev/pergola/controllers/owner"
 	"github.com/pergola-dev/pergola/landscapes"
@@ -47,12 +49,20 @@ func TestHelpSaysExitCodesAndWhatIsApplied(t *testing.T) {
 	assert.Contains(t, pergola(t, "--help").stdout, "130 interrupted")
 	help := pergola(t, "apply", "--help").stdout
 	assert.Contains(t, help, "What is applied are the files of the work tree as they are")
-	assert.Contains(t, help, "Exit code 1 says that something failed, or, with --dry-run, that there are differences")
+	assert.Contains(t, help, "Exit code 1 says that something failed or was held, or, with --dry-run, that there are differences")
 }
 
 func TestSummary(t *testing.T) {
 	report := &landscape.Report{}
 	assert.Equal(t, "Applied in 1.2s: nothing had to be written.", summary(report, 1234*time.Millisecond))
 	report.Written = owner.Tally{Created: 260, Changed: 5, Carriers: 20}
+	kept := &landscape.Report{Held: []owner.HeldObjects{{Cluster: "runtime", Approval: "abc", Objects: []apply.Held{
+		{Ref: apply.Ref{Kind: "Service", Namespace: "a", Name: "b"}, Reason: "too many"}, {Ref: apply.Ref{Kind: "Shoot", Namespace: "a", Name: "c"}, Reason: "a Shoot"},
+		{Ref: apply.Ref{Kind: "Role", Namespace: "a", Name: "d"}, Reason: "too many"},
+	}}}}
+	assert.Equal(t, "Applied in 1s: nothing had to be written; 3 objects are held, see above.", summary(kept, time.Second))
+	var b bytes.Buffer
+	printHeld(&b, kept)
+	assert.Equal(t, "Held on cluster runtime: 2 objects: too many\n  Service a/b\n  Role a/d\nHeld on cluster runtime: 1 object: a Shoot\n  Shoot a/c\n  Approve them with: --approve abc\n", b.String())
 	assert.Equal(t, "Applied in 1m21s: 265 objects (260 created, 5 changed), and 20 ManagedResources and data Secrets that carry them.", summary(report, 81*time.Second))
 }

@@ -1,10 +1,12 @@
 package landscape
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -26,6 +28,8 @@ type Status struct {
 	Live   bool          `json:"live"`
 	Ready  bool          `json:"ready"`
 	Owners []OwnerStatus `json:"owners"`
+	// Undeclared are objects whose declaration is gone.
+	Undeclared []Undeclared `json:"undeclared,omitempty"`
 }
 
 // OwnerStatus is one line of the tree with its conditions.
@@ -85,6 +89,11 @@ func (c *Converger) Status(ctx context.Context, o StatusOptions) Status {
 			shoots[o.Local.Name()] = append(shoots[o.Local.Name()], states[i])
 		}
 	}
+	for _, list := range shoots {
+		slices.SortFunc(list, func(a, b OwnerStatus) int {
+			return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+		})
+	}
 	for i, o := range c.all {
 		if o.Input.Owner.Kind == owner.Shoot {
 			continue
@@ -94,6 +103,7 @@ func (c *Converger) Status(ctx context.Context, o StatusOptions) Status {
 		}
 		out.Owners = append(out.Owners, states[i])
 	}
+	out.Undeclared = c.undeclared(ctx)
 	for _, err := range c.unbound {
 		out.Ready = false
 		out.Owners = append(out.Owners, OwnerStatus{Kind: "-", Name: "-", Error: err.Error()})

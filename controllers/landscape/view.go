@@ -38,6 +38,7 @@ func PrintStatus(w io.Writer, s Status, colored bool) {
 	for _, o := range s.Owners {
 		root.children = append(root.children, v.owner(o))
 	}
+	root.children = append(root.children, v.undeclared()...)
 	fmt.Fprintf(w, "Landscape %s: %s\n", s.Landscape, v.word(s.Ready))
 	root.print(w, "")
 	for _, line := range hints(s) {
@@ -49,6 +50,24 @@ func PrintStatus(w io.Writer, s Status, colored bool) {
 type view struct {
 	status  Status
 	colored bool
+}
+
+// undeclared are the objects that Git does not have any more.
+func (v view) undeclared() []branch {
+	if len(v.status.Undeclared) == 0 {
+		return nil
+	}
+	out := branch{text: v.mark(gardencorev1beta1.ConditionProgressing) + " not in Git any more"}
+	for _, u := range v.status.Undeclared {
+		text := fmt.Sprintf("%s on %s: ", u.Object, u.Cluster)
+		if u.Held != "" {
+			text += "kept: " + u.Held
+		} else {
+			text += "the next apply deletes it, if the deletion gate lets it"
+		}
+		out.children = append(out.children, branch{text: text})
+	}
+	return []branch{out}
 }
 
 func (v view) owner(o OwnerStatus) branch {

@@ -13,6 +13,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
+	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/components"
 	"github.com/pergola-dev/pergola/controllers/owner"
 	"github.com/pergola-dev/pergola/landscapes"
@@ -50,6 +51,9 @@ func example() Status {
 			},
 		},
 		{Kind: "-", Name: "-", Error: "seed two: no access"},
+	}, Undeclared: []Undeclared{
+		{Cluster: "virtual", Object: apply.Ref{Kind: "Shoot", Namespace: "a", Name: "e"}, Held: "its file is gone"},
+		{Cluster: "virtual", Object: apply.Ref{Kind: "Quota", Namespace: "a", Name: "f"}},
 	}}
 }
 
@@ -75,7 +79,10 @@ func TestPrintStatus(t *testing.T) {
 │  │  └─ ✗ does not answer
 │  └─ Shoot a/d on one: unknown
 │     └─ ✗ not allowed
-└─ ✗ seed two: no access
+├─ ✗ seed two: no access
+└─ … not in Git any more
+   ├─ Shoot a/e on virtual: kept: its file is gone
+   └─ Quota a/f on virtual: the next apply deletes it, if the deletion gate lets it
 `+"Nobody reconciles it: conditions are those of the last run. `pergola status --live` judges now, `pergola apply --watch` keeps them up to date.\n", text(example()))
 }
 

@@ -1,0 +1,56 @@
+package landscape
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/pergola-dev/pergola/apply"
+)
+
+// Undeclared is an object that was applied from Git, and that Git does not have any more.
+type Undeclared struct {
+	Cluster string    `json:"cluster"`
+	Object  apply.Ref `json:"object"`
+	// Held says why it is kept; empty when the next apply deletes it, as far as the deletion gate lets it.
+	Held string `json:"held,omitempty"`
+}
+
+// undeclared reads the inventories of declarations. One that cannot be read is left out: the owners say what is wrong.
+func (c *Converger) undeclared(ctx context.Context) []Undeclared {
+	if c.clusters[Runtime] == nil {
+		return nil
+	}
+	parts := split(c.landscape)
+	var out []Undeclared
+	for _, cluster := range []string{Runtime, Virtual} {
+		entries, err := c.declarationInventory(cluster).Load(ctx)
+		if err != nil {
+			continue
+		}
+		declared := map[apply.Ref]bool{}
+		for ref := range parts[cluster].sources {
+			declared[withoutVersion(ref)] = true
+		}
+		for _, s := range parts[cluster].locked {
+			declared[withoutVersion(s.ref)] = true
+		}
+		for _, e := range entries {
+			if !declared[withoutVersion(e.Ref)] {
+				out = append(out, Undeclared{Cluster: cluster, Object: e.Ref, Held: heldOwner(e.Ref)})
+			}
+		}
+	}
+	slices.SortFunc(out, func(a, b Undeclared) int { return strings.Compare(a.Object.String(), b.Object.String()) })
+	return out
+}
+
+// withoutVersion is the same for an object in all versions of its kind.
+func withoutVersion(ref apply.Ref) apply.Ref {
+	if group, _, found := strings.Cut(ref.APIVersion, "/"); found {
+		ref.APIVersion = group
+	} else {
+		ref.APIVersion = ""
+	}
+	return ref
+}
