@@ -1,17 +1,12 @@
 package landscapes
 
 import (
-	"context"
 	"io/fs"
-	"slices"
 	"strings"
-	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
-	"github.com/pergola-dev/pergola/schemas"
-	"github.com/pergola-dev/pergola/schemas/across"
 )
 
 // Landscape is what a landscape folder says, with its layers merged.
@@ -52,36 +47,6 @@ func (l *Landscape) Find(kind schema.GroupKind, namespace, name string) (*Declar
 		}
 	}
 	return nil, false
-}
-
-// Validate checks all declarations of the landscape, each with the landscape around it, and what they are together.
-func (l *Landscape) Validate(ctx context.Context, opts schemas.Options) ([]schemas.Violation, error) {
-	return l.ValidateAt(ctx, time.Now(), opts)
-}
-
-// ValidateAt is Validate at another time: versions of cloud profiles expire.
-func (l *Landscape) ValidateAt(ctx context.Context, now time.Time, opts schemas.Options) ([]schemas.Violation, error) {
-	inputs := make([]schemas.Input, 0, len(l.Declarations)+1)
-	around := &schemas.Surroundings{}
-	for i := range l.Declarations {
-		inputs = append(inputs, schemas.Input{Object: l.Declarations[i].Object, Positions: &l.Declarations[i]})
-		around.Objects = append(around.Objects, l.Declarations[i].Object)
-	}
-	if l.ConfigDeclaration != nil {
-		inputs = append(inputs, schemas.Input{Object: l.ConfigDeclaration.Object, Positions: l.ConfigDeclaration})
-	}
-	opts.Landscape = around
-	found, err := schemas.Validate(ctx, inputs, opts)
-	if err != nil {
-		return nil, err
-	}
-	together := across.Options{Now: now}
-	for _, e := range l.Config.Spec.External {
-		together.External = append(together.External, across.External(e))
-	}
-	found = slices.Concat(WithForms(found), across.Check(inputs, together))
-	schemas.Sort(found)
-	return found, nil
 }
 
 // identity tells objects apart. The version is not part of it: one object may be written in several versions.

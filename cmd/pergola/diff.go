@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"path/filepath"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -91,6 +93,10 @@ func gitDiff(cmd *cobra.Command, dir, from, to string) (plan.Plan, error) {
 	if old.missing && new.missing {
 		return plan.Plan{}, fmt.Errorf("%s is no landscape: neither revision %s nor %s has a file landscape.yaml there", dir, from, shown(to))
 	}
+	refused, err := refusedChanges(cmd, old, new, to)
+	if err != nil {
+		return plan.Plan{}, err
+	}
 	sealed := landscape.Locked(old.landscape)
 	maps.Copy(sealed, landscape.Locked(new.landscape))
 	before, err := old.places(catalogue(cmd), sealed)
@@ -102,13 +108,36 @@ func gitDiff(cmd *cobra.Command, dir, from, to string) (plan.Plan, error) {
 		return plan.Plan{}, finding{err}
 	}
 	p := plan.Bundles(before, after)
-	p.From, p.To, p.Notes = old.name, new.name, append(old.notes, new.notes...)
+	p.From, p.To, p.Notes = old.name, new.name, slices.Concat(old.notes, new.notes, refused)
 	gate, err := gateOf(new.landscape, nil)
 	if err != nil {
 		return p, err
 	}
 	gate.Apply(&p, totals(before))
 	return p, nil
+}
+
+// refusedChanges reports what the API refuses of the change itself: fields that cannot change, removals without their
+// confirmation. The diff is shown all the same, with a note.
+func refusedChanges(cmd *cobra.Command, old, new revision, to string) ([]string, error) {
+	if old.missing || new.missing {
+		return nil, nil
+	}
+	found, err := new.landscape.ValidateChange(cmd.Context(), old.landscape, schemas.Options{})
+	if err != nil {
+		return nil, err
+	}
+	found = slices.DeleteFunc(found, func(v schemas.Violation) bool { return v.Severity != schemas.SeverityError })
+	if len(found) == 0 {
+		return nil, nil
+	}
+	for i := range found {
+		found[i].File = filepath.Join(new.landscape.Dir, found[i].File)
+	}
+	if err := reportFindings(cmd, found, to, sourcesOf(new.landscape)); err != nil {
+		return nil, err
+	}
+	return []string{fmt.Sprintf("%s of this change will be refused: pergola validate --from shows them", counted(len(found), "part"))}, nil
 }
 
 // target is what a diff leads to: the work tree, or a revision. It has to be valid. In one without the landscape nothing is

@@ -26,7 +26,12 @@ func (e *notValidError) Error() string { return e.message }
 
 // findings are all violations of a landscape in their order, with files as one would write them here.
 func findings(cmd *cobra.Command, l *landscapes.Landscape, violations []schemas.Violation) ([]schemas.Violation, error) {
-	found, err := l.Validate(cmd.Context(), schemas.Options{})
+	return findingsSince(cmd, l, nil, violations)
+}
+
+// findingsSince adds those about the change from another state of the landscape; nil is none.
+func findingsSince(cmd *cobra.Command, l, before *landscapes.Landscape, violations []schemas.Violation) ([]schemas.Violation, error) {
+	found, err := l.ValidateChange(cmd.Context(), before, schemas.Options{})
 	if err != nil {
 		return nil, err
 	}

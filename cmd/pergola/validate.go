@@ -13,13 +13,18 @@ import (
 	"github.com/pergola-dev/pergola/render"
 	"github.com/pergola-dev/pergola/schemas"
 	"github.com/pergola-dev/pergola/schemas/report"
+	"github.com/pergola-dev/pergola/source"
 )
 
 type validation struct {
 	cmd         *cobra.Command
 	output, old string
-	strict      bool
-	opts        landscapes.Options
+	// from is the revision that landscapes are compared with.
+	from   string
+	strict bool
+	// several says that more than one path was given.
+	several bool
+	opts    landscapes.Options
 	// stdin is what was read from standard input, for the source lines of findings.
 	stdin []byte
 }
@@ -34,6 +39,7 @@ where no secret can be in it. Warnings are accepted, unless --strict makes error
 PATH is a landscape folder (it has a landscape.yaml), a manifest in YAML, JSON or CUE, or - for standard input.`,
 		Example: `  pergola validate landscapes/local
   pergola validate landscapes/local --strict -o sarif > pergola.sarif
+  pergola validate landscapes/local --from origin/main
   pergola validate shoot.yaml --old shoot-before.yaml
   git show HEAD:garden.yaml | pergola validate - -o json`,
 		Args: cobra.MinimumNArgs(1),
@@ -53,7 +59,8 @@ PATH is a landscape folder (it has a landscape.yaml), a manifest in YAML, JSON o
 		},
 	}
 	outputFlag(cmd, &v.output, report.Formats()...)
-	cmd.Flags().StringVar(&v.old, "old", "", "the version before the change: adds the update rules (single manifests only)")
+	cmd.Flags().StringVar(&v.old, "old", "", "file with the manifests before the change: adds the rules of updates and deletions")
+	cmd.Flags().StringVar(&v.from, "from", "", "Git revision before the change: adds the rules of updates and deletions (landscape folders)")
 	cmd.Flags().BoolVar(&v.strict, "strict", false, "make errors of warnings")
 	return cmd
 }
@@ -62,7 +69,7 @@ PATH is a landscape folder (it has a landscape.yaml), a manifest in YAML, JSON o
 func (v *validation) findings(paths []string) ([]schemas.Violation, error) {
 	var all []schemas.Violation
 	err := withOptions(v.cmd, func(opts landscapes.Options) error {
-		v.opts = opts
+		v.opts, v.several = opts, len(paths) > 1
 		for _, path := range paths {
 			found, err := v.path(path)
 			if err != nil {
@@ -109,6 +116,9 @@ func (v *validation) path(path string) (_ []schemas.Violation, err error) {
 		return nil, err
 	}
 	if !info.IsDir() {
+		if v.from != "" {
+			return nil, errors.New("--from goes with a landscape folder; a manifest is compared with another file: --old FILE")
+		}
 		data, err := os.ReadFile(path)
 		if err != nil {
 			return nil, err
@@ -116,13 +126,33 @@ func (v *validation) path(path string) (_ []schemas.Violation, err error) {
 		return v.manifest(path, data)
 	}
 	if v.old != "" {
-		return nil, errors.New("--old goes with a single manifest, not with a landscape folder")
+		return nil, errors.New("--old goes with a single manifest; a landscape folder is compared with a Git revision: --from REV")
 	}
 	l, violations, err := landscapes.Load(v.cmd.Context(), path, v.opts)
 	if err != nil {
 		return nil, err
 	}
-	return findings(v.cmd, l, violations)
+	former, err := v.former(path)
+	if err != nil {
+		return nil, err
+	}
+	return findingsSince(v.cmd, l, former, violations)
+}
+
+// former is the landscape in the revision that it is compared with; nil when there is none, or the landscape not in it.
+func (v *validation) former(path string) (*landscapes.Landscape, error) {
+	if v.from == "" {
+		return nil, nil
+	}
+	repo, err := source.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	l, _, _, err := loadAt(v.cmd, repo, path, v.from)
+	if isMissing(err) {
+		return nil, nil
+	}
+	return l, err
 }
 
 // configFindings are what landscape.yaml, overlays and recorded facts ask of the catalogue and cannot have.
@@ -163,8 +193,15 @@ func (v *validation) manifest(name string, data []byte) ([]schemas.Violation, er
 		input := schemas.Input{Object: d.Object, Positions: d}
 		if o, ok := before[identity(d)]; ok {
 			input.Old = o.Object
+			delete(before, identity(d))
 		}
 		inputs = append(inputs, input)
+	}
+	for _, gone := range before {
+		if v.several {
+			break // it may be in another one
+		}
+		inputs = append(inputs, schemas.Input{Old: gone.Object, Positions: gone})
 	}
 	found, err := schemas.Validate(v.cmd.Context(), inputs, schemas.Options{})
 	return append(violations, landscapes.WithForms(found)...), err

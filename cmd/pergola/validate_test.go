@@ -1,6 +1,7 @@
 package main
 
 import (
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -138,4 +139,40 @@ func TestValidateOld(t *testing.T) {
 	assert.Equal(t, 2, o.code)
 	assert.Contains(t, o.stderr, "--old: "+filepath.Join(dir, "broken.yaml")+":")
 	assert.Contains(t, o.stderr, "\nNot valid: 1 error in 1 file.\nError: --old: "+filepath.Join(dir, "broken.yaml")+" is not valid: there is nothing to compare with\n")
+}
+
+// TestValidateFrom: with the revision before the change, the rules of updates and deletions count for a whole landscape.
+func TestValidateFrom(t *testing.T) {
+	dir, _ := repository(t)
+	assert.Equal(t, 0, pergola(t, "validate", dir, "--from", "HEAD").code)
+	change(t, dir, "project.yaml", "namespace: garden-local", "namespace: garden-other")
+	assert.Equal(t, 0, pergola(t, "validate", dir).code, "it is valid by itself")
+	o := pergola(t, "validate", dir, "--from", "HEAD")
+	assert.Equal(t, 1, o.code)
+	assert.Regexp(t, `project\.yaml:\d+:14: error: Project local: spec\.namespace: `, o.stdout)
+
+	diff := pergola(t, "diff", dir)
+	assert.Equal(t, 1, diff.code)
+	assert.Contains(t, diff.stdout, "spec.namespace: garden-local → garden-other")
+	assert.Contains(t, diff.stdout, "1 part of this change will be refused: pergola validate --from shows them")
+	assert.Contains(t, diff.stderr, "Project local: spec.namespace: ")
+
+	require.NoError(t, os.Remove(filepath.Join(dir, "project.yaml")))
+	o = pergola(t, "validate", dir, "--from", "HEAD")
+	assert.Equal(t, 1, o.code)
+	assert.Contains(t, o.stdout, "Project local: metadata.annotations[confirmation.gardener.cloud/deletion]: the object is removed without its confirmation")
+	for _, wrong := range [][]string{{filepath.Join(dir, "seed.yaml"), "--from", "HEAD"}, {dir, "--old", "x"}, {dir, "--from", "nope"}} {
+		assert.Equal(t, 2, pergola(t, append([]string{"validate"}, wrong...)...).code, "%v", wrong)
+	}
+}
+
+// TestValidateRemoval: what --old has and the manifest has not is removed.
+func TestValidateRemoval(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "old.yaml", local(t, "projects/local/project.yaml")+"---\n"+local(t, "seeds/local.yaml"))
+	write(t, dir, "new.yaml", local(t, "seeds/local.yaml"))
+	o := pergola(t, "validate", filepath.Join(dir, "new.yaml"), "--old", filepath.Join(dir, "old.yaml"))
+	assert.Equal(t, 1, o.code)
+	assert.Contains(t, o.stdout, "Project local: metadata.annotations[confirmation.gardener.cloud/deletion]: ")
+	assert.Equal(t, 0, pergola(t, "validate", filepath.Join(dir, "new.yaml"), filepath.Join(dir, "new.yaml"), "--old", filepath.Join(dir, "old.yaml")).code)
 }

@@ -1,0 +1,61 @@
+package landscapes
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/pergola-dev/pergola/schemas"
+	"github.com/pergola-dev/pergola/schemas/across"
+)
+
+// Validate checks all declarations of the landscape, each with the landscape around it, and what they are together.
+func (l *Landscape) Validate(ctx context.Context, opts schemas.Options) ([]schemas.Violation, error) {
+	return l.ValidateAt(ctx, time.Now(), nil, opts)
+}
+
+// ValidateChange is Validate with the rules of updates and deletions: what was declared before must be able to become what is
+// declared now. The place of a finding about a declaration that is gone is in the files of before.
+func (l *Landscape) ValidateChange(ctx context.Context, before *Landscape, opts schemas.Options) ([]schemas.Violation, error) {
+	return l.ValidateAt(ctx, time.Now(), before, opts)
+}
+
+// ValidateAt is ValidateChange at another time: versions of cloud profiles expire. Without a landscape before, all is new.
+func (l *Landscape) ValidateAt(ctx context.Context, now time.Time, before *Landscape, opts schemas.Options) ([]schemas.Violation, error) {
+	inputs := make([]schemas.Input, 0, len(l.Declarations)+1)
+	around := &schemas.Surroundings{}
+	former := map[identity]*Declaration{}
+	if before != nil {
+		for i := range before.Declarations {
+			former[identityOf(before.Declarations[i].Object)] = &before.Declarations[i]
+		}
+	}
+	for i := range l.Declarations {
+		d := &l.Declarations[i]
+		in := schemas.Input{Object: d.Object, Positions: d}
+		if old := former[identityOf(d.Object)]; old != nil {
+			in.Old = old.Object
+			delete(former, identityOf(d.Object))
+		}
+		inputs = append(inputs, in)
+		around.Objects = append(around.Objects, d.Object)
+	}
+	if l.ConfigDeclaration != nil {
+		inputs = append(inputs, schemas.Input{Object: l.ConfigDeclaration.Object, Positions: l.ConfigDeclaration})
+	}
+	for _, old := range former {
+		inputs = append(inputs, schemas.Input{Old: old.Object, Positions: old})
+	}
+	opts.Landscape = around
+	found, err := schemas.Validate(ctx, inputs, opts)
+	if err != nil {
+		return nil, err
+	}
+	together := across.Options{Now: now}
+	for _, e := range l.Config.Spec.External {
+		together.External = append(together.External, across.External(e))
+	}
+	found = slices.Concat(WithForms(found), across.Check(inputs, together))
+	schemas.Sort(found)
+	return found, nil
+}
