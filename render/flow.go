@@ -3,11 +3,14 @@ package render
 import (
 	"fmt"
 	"io/fs"
+	"path"
 	"sort"
 	"strings"
 	"time"
 
 	"cuelang.org/go/cue"
+
+	"github.com/pergola-dev/pergola/landscapes"
 )
 
 // Flow is one operation of an owner: which bundles and tasks run, and after what.
@@ -76,6 +79,56 @@ func decodeNode(id string, v cue.Value) (FlowNode, error) {
 	}
 	return FlowNode{ID: id, Bundles: raw.Bundles, Task: raw.Task, After: raw.After, Timeout: timeout, If: raw.If}, nil
 }
+
+// Operations are those that every flow has.
+func Operations() []string { return []string{"reconcile", "delete"} }
+
+// recordedNode is a step as it is recorded for review.
+type recordedNode struct {
+	Bundles []string          `json:"bundles,omitempty"`
+	Task    string            `json:"task,omitempty"`
+	After   map[string]string `json:"after,omitempty"`
+	Timeout string            `json:"timeout"`
+	// Skipped is a step whose condition is false for this owner.
+	Skipped bool `json:"skipped,omitempty"`
+}
+
+// FlowFiles are the flows of all owners of a landscape as golden files have them, by the name
+// _flows/<owner kind>/[<namespace>.]<name>.yaml: what comes after what is as much a part of a render as the objects.
+func FlowFiles(l *landscapes.Landscape, catalogue fs.FS) (map[string][]byte, error) {
+	inputs, err := Owners(l)
+	if err != nil {
+		return nil, err
+	}
+	files := map[string][]byte{}
+	for _, in := range inputs {
+		recorded := map[string]map[string]recordedNode{}
+		for _, operation := range Operations() {
+			flow, err := LoadFlow(catalogue, operation, in)
+			if err != nil {
+				return nil, err
+			}
+			nodes := map[string]recordedNode{}
+			for _, n := range flow.Nodes {
+				nodes[n.ID] = recordedNode{Bundles: n.Bundles, Task: n.Task, After: n.After, Timeout: n.Timeout.String(), Skipped: !n.If}
+			}
+			recorded[operation] = nodes
+		}
+		doc, err := MarshalYAML(recorded)
+		if err != nil {
+			return nil, fmt.Errorf("flow of %s: %w", in.Owner, err)
+		}
+		name := in.Owner.Name
+		if in.Owner.Namespace != "" {
+			name = in.Owner.Namespace + "." + name
+		}
+		files[path.Join(FlowFolder, in.Owner.Kind, name+".yaml")] = doc
+	}
+	return files, nil
+}
+
+// FlowFolder holds the flows among golden files; no cluster has such a name.
+const FlowFolder = "_flows"
 
 // check finds edges to nodes that do not exist and bundles that two nodes claim;
 // cycles are found by the runner, which prints them.

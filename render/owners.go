@@ -258,7 +258,7 @@ func checkFlows(catalogue fs.FS, inputs []Input, bundles []Bundle) []error {
 			continue
 		}
 		checked[kind] = true
-		for _, operation := range []string{"reconcile", "delete"} {
+		for _, operation := range Operations() {
 			flow, err := LoadFlow(catalogue, operation, in)
 			if err == nil {
 				err = flow.Cover(byKind[kind])

@@ -45,30 +45,51 @@ func profileKubernetesVersions(in ruleInput) []finding {
 func profileImageVersions(in ruleInput) []finding {
 	r := &report{}
 	lifecycles := in.landscape.gardenerGateOn("VersionClassificationLifecycle")
-	for _, image := range (tree{value: in.object}).at("spec", "machineImages").items() {
+	images := tree{value: in.object}.at("spec", "machineImages")
+	r.newestImages(images)
+	for _, image := range images.items() {
 		for _, version := range image.at("versions").items() {
-			name := version.at("version")
-			if name.text() == "" {
-				r.add(name, TypeRequired, "must be the version of the image")
-			}
-			if _, err := semver.NewVersion(name.text()); err != nil {
-				r.add(name, TypeInvalid, "%q is no semantic version such as 1.2.3; where the provider knows the image by another one, map it in providerConfig", name.text())
-			}
-			if least := version.at("inPlaceUpdates", "minVersionForUpdate"); least.set() {
-				if _, err := semver.NewVersion(least.text()); err != nil {
-					r.add(version.at("minVersionForInPlaceUpdate"), TypeInvalid, "inPlaceUpdates.minVersionForUpdate %q is no semantic version such as 1.2.3", least.text())
-				}
-			}
-			if constraint := version.at("kubeletVersionConstraint"); constraint.set() {
-				if _, err := semver.NewConstraint(constraint.text()); err != nil {
-					r.add(constraint, TypeInvalid, "%q is no constraint such as \">= 1.33\"", constraint.text())
-				}
-			}
+			r.imageVersion(version)
 			r.expirable(version, lifecycles)
 		}
 		r.supportedOnce(image.at("versions").items())
 	}
 	return r.findings
+}
+
+// newestImages finds out whether the newest version of every image can be told. Upstream reports the first failure, at
+// the list as a whole.
+func (r *report) newestImages(images tree) {
+	for _, image := range images.items() {
+		for _, version := range image.at("versions").items() {
+			text := version.at("version").text()
+			if _, err := semver.NewVersion(text); err != nil {
+				r.add(images, TypeInvalid, "the newest version of the image %q cannot be told, because %q is no version", image.at("name").text(), text)
+				return
+			}
+		}
+	}
+}
+
+// imageVersion checks the version of a machine image, and the versions that it speaks of.
+func (r *report) imageVersion(version tree) {
+	name := version.at("version")
+	if name.text() == "" {
+		r.add(name, TypeRequired, "must be the version of the image")
+	}
+	if _, err := semver.NewVersion(name.text()); err != nil {
+		r.add(name, TypeInvalid, "%q is no semantic version such as 1.2.3; where the provider knows the image by another one, map it in providerConfig", name.text())
+	}
+	if least := version.at("inPlaceUpdates", "minVersionForUpdate"); least.set() {
+		if _, err := semver.NewVersion(least.text()); err != nil {
+			r.add(version.at("minVersionForInPlaceUpdate"), TypeInvalid, "inPlaceUpdates.minVersionForUpdate %q is no semantic version such as 1.2.3", least.text())
+		}
+	}
+	if constraint := version.at("kubeletVersionConstraint"); constraint.set() {
+		if _, err := semver.NewConstraint(constraint.text()); err != nil {
+			r.add(constraint, TypeInvalid, "%q is no constraint such as \">= 1.33\"", constraint.text())
+		}
+	}
 }
 
 // expirable checks how a version is classified over time.

@@ -2,6 +2,7 @@ package schemas
 
 import (
 	"encoding/base64"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -105,13 +106,14 @@ func (d *dataFields) checkType(object map[string]any) {
 		d.need(typ, corev1.TLSCertKey)
 		d.need(typ, corev1.TLSPrivateKeyKey)
 	case corev1.SecretTypeDockercfg:
-		d.need(typ, corev1.DockerConfigKey)
+		d.needJSON(object, typ, corev1.DockerConfigKey)
 	case corev1.SecretTypeDockerConfigJson:
-		d.need(typ, corev1.DockerConfigJsonKey)
+		d.needJSON(object, typ, corev1.DockerConfigJsonKey)
 	case corev1.SecretTypeSSHAuth:
 		d.need(typ, corev1.SSHAuthPrivateKey)
 	case corev1.SecretTypeBasicAuth:
-		if d.keys[corev1.BasicAuthUsernameKey] == "" {
+		if d.keys[corev1.BasicAuthUsernameKey] == "" && d.keys[corev1.BasicAuthPasswordKey] == "" {
+			d.need(typ, corev1.BasicAuthUsernameKey)
 			d.need(typ, corev1.BasicAuthPasswordKey)
 		}
 	case corev1.SecretTypeServiceAccountToken:
@@ -125,5 +127,23 @@ func (d *dataFields) checkType(object map[string]any) {
 func (d *dataFields) need(typ, key string) {
 	if d.keys[key] == "" {
 		d.add(fieldpath.Path{"data", fieldpath.Key(key)}, TypeRequired, "must be set, because the type of the Secret is %s", typ)
+	}
+}
+
+// needJSON asks for a key whose value is a JSON object. An encrypted Secret without its key has empty values.
+func (d *dataFields) needJSON(object map[string]any, typ, key string) {
+	d.need(typ, key)
+	field := d.keys[key]
+	values, _ := object[field].(map[string]any)
+	text, _ := values[key].(string)
+	if field == "data" {
+		plain, err := base64.StdEncoding.DecodeString(text)
+		if err != nil {
+			return
+		}
+		text = string(plain)
+	}
+	if text != "" && json.Unmarshal([]byte(text), &map[string]any{}) != nil {
+		d.add(fieldpath.Path{"data", fieldpath.Key(key)}, TypeInvalid, "the value (not shown) is no JSON object, which the type %s asks for", typ)
 	}
 }

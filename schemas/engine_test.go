@@ -227,6 +227,37 @@ func TestDeletionNeedsConfirmation(t *testing.T) {
 	assert.Empty(t, violations)
 }
 
+// TestProtectedKinds: deletion is confirmed for every kind for which upstream asks for it, and for no other one.
+func TestProtectedKinds(t *testing.T) {
+	garden := &Surroundings{Objects: []*unstructured.Unstructured{good(t, "Garden")}}
+	for name, test := range map[string]struct {
+		text  string
+		opts  Options
+		field string
+	}{
+		"state":                         {"apiVersion: core.gardener.cloud/v1beta1\nkind: ShootState\nmetadata: {name: a, namespace: b}", Options{}, "metadata.annotations[confirmation.gardener.cloud/deletion]"},
+		"confirmed":                     {"apiVersion: core.gardener.cloud/v1beta1\nkind: ShootState\nmetadata: {name: a, namespace: b, annotations: {confirmation.gardener.cloud/deletion: \"1\"}}", Options{}, ""},
+		"extension object":              {"apiVersion: extensions.gardener.cloud/v1alpha1\nkind: DNSRecord\nmetadata: {name: a, namespace: b}", Options{}, "metadata.annotations[confirmation.gardener.cloud/deletion]"},
+		"bastion":                       {"apiVersion: extensions.gardener.cloud/v1alpha1\nkind: Bastion\nmetadata: {name: a, namespace: b}", Options{}, ""},
+		"core bucket":                   {"apiVersion: core.gardener.cloud/v1beta1\nkind: BackupBucket\nmetadata: {name: a}", Options{}, ""},
+		"garden namespace":              {"apiVersion: v1\nkind: Namespace\nmetadata: {name: garden}", Options{Landscape: garden}, "metadata.name"},
+		"garden namespace, no Garden":   {"apiVersion: v1\nkind: Namespace\nmetadata: {name: garden}", Options{Landscape: &Surroundings{}}, ""},
+		"another namespace, and Garden": {"apiVersion: v1\nkind: Namespace\nmetadata: {name: other}", Options{Landscape: garden}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			violations, err := Validate(t.Context(), []Input{{Old: object(t, test.text)}}, test.opts)
+			require.NoError(t, err)
+			if test.field == "" {
+				assert.Empty(t, violations)
+				return
+			}
+			require.Len(t, violations, 1)
+			assert.Equal(t, test.field, violations[0].Field)
+			assert.Equal(t, TypeForbidden, violations[0].Type)
+		})
+	}
+}
+
 func TestRulesAreListed(t *testing.T) {
 	rules, err := toy(t).list()
 	require.NoError(t, err)

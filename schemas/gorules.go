@@ -2,7 +2,7 @@ package schemas
 
 import (
 	"slices"
-	"strings"
+	"strconv"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -26,14 +26,16 @@ type goRule struct {
 const (
 	ruleEmptyValue       = "structure/empty-value"
 	ruleDeletionConfirm  = "any/deletion-confirmed"
+	ruleGardenNamespace  = "namespace/garden-kept"
 	annotationConfirm    = "confirmation.gardener.cloud/deletion"
-	sourceDeletion       = "plugin/pkg/global/deletionconfirmation, pkg/operator/webhook"
+	sourceDeletion       = "plugin/pkg/global/deletionconfirmation, pkg/operator/webhook, pkg/resourcemanager/webhook/crddeletionprotection"
 	sourceGardenNetworks = "pkg/api/operator/v1alpha1/validation/garden.go"
 )
 
 // goRules lists the rules in Go, with the reason why each is not in CUE.
 func goRules() []goRule {
-	return slices.Concat(anyGoRules(), gardenGoRules(), seedGoRules(), shootGoRules(), projectGoRules(), cloudProfileGoRules(), listKeyRules())
+	return slices.Concat(anyGoRules(), gardenGoRules(), seedGoRules(), shootGoRules(), projectGoRules(), cloudProfileGoRules(),
+		coreGoRules(), seedManagementGoRules(), extensionsGoRules(), listKeyRules())
 }
 
 // anyGoRules are about every kind, and about the kinds of Kubernetes.
@@ -45,6 +47,12 @@ func anyGoRules() []goRule {
 		{Rule: Rule{ID: "secret/data", Kind: "Secret", Title: "The keys of a Secret can be file names, fit its type, and the values fit into 1 MiB",
 			Doc:    "Keys have letters, digits, '-', '_' and '.'. In Go, because CUE cannot count bytes of base64, and because no value may get into a message.",
 			Source: "k8s.io/kubernetes/pkg/apis/core/validation, ValidateSecret", In: "go", Severity: SeverityError, Scope: scopeObject}, check: secretData},
+		{Rule: Rule{ID: "secret/stays", Kind: "Secret", Title: "The type of a Secret never changes, nor the values of one that is immutable",
+			Doc:    "Make another Secret. In Go, because no value may get into a message.",
+			Source: "k8s.io/kubernetes/pkg/apis/core/validation, ValidateSecretUpdate", In: "go", Severity: SeverityError, Scope: scopeObject}, check: secretStays},
+		{Rule: Rule{ID: "configmap/stays", Kind: "ConfigMap", Title: "The values of an immutable ConfigMap never change",
+			Doc:    "Make another ConfigMap. In Go, because CUE does not compare objects.",
+			Source: "k8s.io/kubernetes/pkg/apis/core/validation, ValidateConfigMapUpdate", In: "go", Severity: SeverityError, Scope: scopeObject}, check: configMapStays},
 		{Rule: Rule{ID: "configmap/data", Kind: "ConfigMap", Title: "The keys of a ConfigMap can be file names, are given once, and the values fit into 1 MiB",
 			Doc:    "Keys have letters, digits, '-', '_' and '.'; no key is in data and in binaryData. In Go, because CUE cannot count bytes of base64.",
 			Source: "k8s.io/kubernetes/pkg/apis/core/validation, ValidateConfigMap", In: "go", Severity: SeverityError, Scope: scopeObject}, check: configMapData},
@@ -60,19 +68,21 @@ func checksOutsideTheList() []Rule {
 		{ID: ruleEmptyValue, Kind: "*", Title: "A field has a value",
 			Doc:    "A field without a value is null, which the API server drops. Write {} for an object without fields. In Go, because rules do not see such fields.",
 			Source: "structural schemas of Kubernetes", In: "go", Severity: SeverityWarning, Scope: scopeObject},
-		{ID: ruleDeletionConfirm, Kind: "*", Title: "A Garden, Seed, Shoot or Project is removed after its deletion was confirmed",
+		{ID: ruleDeletionConfirm, Kind: "*", Title: "A Garden, Seed, Shoot, Project, ShootState, Etcd or extension object is removed after its deletion was confirmed",
 			Doc:    "Set the annotation " + annotationConfirm + `: "true" in one commit, and remove the object in the next. In Go, because the object does not exist any more.`,
 			Source: sourceDeletion, In: "go", Severity: SeverityError, Scope: scopeObject},
+		{ID: ruleGardenNamespace, Kind: "Namespace", Title: "Namespace garden stays as long as there is a Garden",
+			Doc:    "All of the garden is in it. Remove the Garden first. In Go, because the object does not exist any more.",
+			Source: "pkg/operator/webhook/validation/namespacedeletion", In: "go", Severity: SeverityError, Scope: scopeLandscape},
 	}
 }
 
 func checkGoRules(in ruleInput) []finding {
 	var findings []finding
 	for _, rule := range goRules() {
-		if rule.Kind != "*" && rule.Kind != structure.RulesName(in.kind.GVK) {
-			continue
+		if rule.appliesTo(in.kind.GVK) {
+			findings = append(findings, rule.findings(in)...)
 		}
-		findings = append(findings, rule.findings(in)...)
 	}
 	return findings
 }
@@ -98,11 +108,30 @@ func checkForeign(object *unstructured.Unstructured) []finding {
 	return dedupe(findings)
 }
 
+// protected are the kinds, by group, whose deletion has to be confirmed. That of Seeds is ours: upstream lets them go
+// when no Shoot is on them any more.
+var protected = map[string][]string{
+	"core.gardener.cloud":     {"Project", "Seed", "Shoot", "ShootState"},
+	"operator.gardener.cloud": {"Garden"},
+	"druid.gardener.cloud":    {"Etcd"},
+	"extensions.gardener.cloud": {"BackupBucket", "BackupEntry", "ContainerRuntime", "ControlPlane", "DNSRecord", "Extension", "Infrastructure",
+		"Network", "OperatingSystemConfig", "SelfHostedShootExposure", "Worker"},
+}
+
+// isConfirmed reads the value of the confirmation as upstream does.
+func isConfirmed(value string) bool {
+	confirmed, err := strconv.ParseBool(value)
+	return err == nil && confirmed
+}
+
 // checkDeletion holds the removal of an object back until it was confirmed in the version before.
-func checkDeletion(old *unstructured.Unstructured) []finding {
+func checkDeletion(old *unstructured.Unstructured, landscape *surroundings) []finding {
 	gvk := old.GroupVersionKind()
-	protected := map[string]string{"Garden": "operator.gardener.cloud", "Seed": "core.gardener.cloud", "Shoot": "core.gardener.cloud", "Project": "core.gardener.cloud"}
-	if protected[gvk.Kind] != gvk.Group || strings.EqualFold(old.GetAnnotations()[annotationConfirm], "true") {
+	if gvk.Group == "" && gvk.Kind == "Namespace" && old.GetName() == "garden" && landscape != nil && len(landscape.byKind["Garden"]) > 0 {
+		return []finding{{path: "metadata.name", typ: TypeForbidden, rule: ruleGardenNamespace, severity: SeverityError,
+			message: "namespace garden must not be removed, because there is a Garden; remove the Garden first"}}
+	}
+	if !slices.Contains(protected[gvk.Group], gvk.Kind) || isConfirmed(old.GetAnnotations()[annotationConfirm]) {
 		return nil
 	}
 	return []finding{{

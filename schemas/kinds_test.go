@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/pergola-dev/pergola/schemas/structure"
@@ -65,6 +66,12 @@ func TestSecretsOfOtherKinds(t *testing.T) {
 		"InternalSecret, not base64":  "apiVersion: core.gardener.cloud/v1beta1\nkind: InternalSecret\nmetadata: {name: a, namespace: b}\ndata: {a: " + secretValue + "}",
 		"InternalSecret, not a map":   "apiVersion: core.gardener.cloud/v1beta1\nkind: InternalSecret\nmetadata: {name: a, namespace: b}\nstringData: " + secretValue,
 		"InternalSecret, number":      "apiVersion: core.gardener.cloud/v1beta1\nkind: InternalSecret\nmetadata: {name: a, namespace: b}\nstringData: {a: 424242}",
+		"Secret, immutable":           secretHead + "immutable: " + secretValue,
+		"Secret, unknown field":       secretHead + secretValue + ": a",
+		"Secret, unknown fields":      secretHead + secretValue + ": a\n" + secretValue + "2: {b: 424242}",
+		"InternalSecret, immutable":   "apiVersion: core.gardener.cloud/v1beta1\nkind: InternalSecret\nmetadata: {name: a, namespace: b}\nimmutable: " + secretValue,
+		"InternalSecret, unknown":     "apiVersion: core.gardener.cloud/v1beta1\nkind: InternalSecret\nmetadata: {name: a, namespace: b}\n" + secretValue + ": " + secretValue,
+		"Secret, no JSON":             secretHead + "type: kubernetes.io/dockerconfigjson\nstringData: {.dockerconfigjson: " + secretValue + "}",
 		"ShootState, gardener":        "apiVersion: core.gardener.cloud/v1beta1\nkind: ShootState\nmetadata: {name: a, namespace: b}\nspec: {gardener: [{name: a, type: b, data: " + secretValue + "}]}",
 		"ShootState, extensions":      "apiVersion: core.gardener.cloud/v1beta1\nkind: ShootState\nmetadata: {name: a, namespace: b}\nspec: {extensions: [{kind: a, state: " + secretValue + "}]}",
 		"ShootState, resources":       "apiVersion: core.gardener.cloud/v1beta1\nkind: ShootState\nmetadata: {name: a, namespace: b}\nspec: {resources: [{kind: a, name: b, data: " + secretValue + "}]}",
@@ -75,9 +82,47 @@ func TestSecretsOfOtherKinds(t *testing.T) {
 			violations, err := Validate(t.Context(), []Input{{Object: object(t, text)}}, Options{})
 			require.NoError(t, err)
 			require.NotEmpty(t, violations)
+			assert.True(t, HasErrors(violations))
 			said := strings.Join(lines(violations), "\n")
 			assert.NotContains(t, said, secretValue)
 			assert.NotContains(t, said, "424242")
+		})
+	}
+}
+
+// TestMisspeltFieldOfASecret: the name of a field that is but misspelt is said, with the one that was meant.
+func TestMisspeltFieldOfASecret(t *testing.T) {
+	violations, err := Validate(t.Context(), []Input{{Object: object(t, secretHead+"stringdata: {a: b}\nmetadat: {}")}}, Options{})
+	require.NoError(t, err)
+	assert.Equal(t, []string{
+		`metadat Forbidden the field "metadat" does not exist; did you mean "metadata"? [structure]`,
+		`stringdata Forbidden the field "stringdata" does not exist; did you mean "stringData"? [structure]`,
+	}, lines(violations))
+}
+
+// TestFractions: the API server of Gardener reads a quantity from any number; a definition only from whole ones.
+func TestFractions(t *testing.T) {
+	profile := changed(t, good(t, "CloudProfile"), `spec: {machineTypes: [{name: local, cpu: 0.5, gpu: 0, memory: 1.5e9}]}`)
+	negative := changed(t, good(t, "CloudProfile"), `spec: {machineTypes: [{name: local, cpu: -0.5, gpu: 0, memory: 1Gi}]}`)
+	surge := changed(t, good(t, "Shoot"), `spec: {provider: {workers: [{name: a, machine: {type: local, image: {name: local, version: 1.0.0}}, minimum: 1, maximum: 1, maxSurge: 0.5}]}}`)
+	garden := changed(t, good(t, "Garden"), `spec: {virtualCluster: {etcd: {main: {autoscaling: {minAllowed: {cpu: 0.5}}}}}}`)
+	for name, test := range map[string]struct {
+		object *unstructured.Unstructured
+		want   []string
+	}{
+		"quantity":                 {profile, nil},
+		"negative quantity":        {negative, []string{"spec.machineTypes[0].cpu Invalid"}},
+		"int or string":            {surge, []string{"spec.provider.workers[0].maxSurge TypeInvalid"}},
+		"quantity of a definition": {garden, []string{"spec.virtualCluster.etcd.main.autoscaling.minAllowed[cpu] TypeInvalid"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			violations, err := Validate(t.Context(), []Input{{Object: test.object}}, Options{})
+			require.NoError(t, err)
+			var found []string
+			for _, v := range violations {
+				found = append(found, v.Field+" "+string(v.Type))
+			}
+			assert.Equal(t, test.want, found, "%v", lines(violations))
 		})
 	}
 }

@@ -69,16 +69,24 @@ func metadataForms(in ruleInput) []finding {
 	return findings
 }
 
+// labelNamed are kinds of upstream whose objects have DNS labels as names, by group. Seeds, Shoots and Projects have
+// rules of their own.
+var labelNamed = map[string][]string{
+	"core.gardener.cloud":           {"BackupBucket", "ControllerDeployment", "ControllerInstallation", "ControllerRegistration", "ExposureClass", "ShootState"},
+	"operations.gardener.cloud":     {"Bastion"},
+	"seedmanagement.gardener.cloud": {"Gardenlet", "ManagedSeed"},
+}
+
 // nameProblem gives words about a name that the API server refuses. A name that is too long for any kind is a matter
 // of the structure.
 func nameProblem(group, kind, name string) string {
 	switch {
 	case len(name) > utilvalidation.DNS1123SubdomainMaxLength:
-	case group == "" && kind == "Namespace":
+	case group == "" && kind == "Namespace" || slices.Contains(labelNamed[group], kind):
 		if len(utilvalidation.IsDNS1123Label(name)) > 0 {
 			return labelWords
 		}
-	case group == "rbac.authorization.k8s.io":
+	case group == "rbac.authorization.k8s.io" || group == "core.gardener.cloud" && kind == "BackupEntry":
 		if problems := content.IsPathSegmentName(name); len(problems) > 0 {
 			return "is not a name: it " + problems[0]
 		}

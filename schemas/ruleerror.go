@@ -9,7 +9,9 @@ import (
 	"slices"
 	"strings"
 
+	"cuelang.org/go/cue/ast"
 	"cuelang.org/go/cue/errors"
+	"cuelang.org/go/cue/literal"
 	"cuelang.org/go/cue/token"
 )
 
@@ -37,6 +39,22 @@ func (s *sources) explained(err error) error {
 		return stderrors.New(strings.Join(unplaced, "\n"))
 	}
 	return err
+}
+
+// unchecked begins the message of a finding about a rule that cannot be evaluated.
+const unchecked = "cannot be checked, because the rule fails"
+
+// faulty is the finding about a rule that cannot be evaluated. What CUE says of it is of no use to the author of an object.
+func (s *sources) faulty(rule Rule, err error) finding {
+	place := ""
+	for _, e := range errors.Errors(err) {
+		if pos := s.placeOf(e); pos.IsValid() {
+			place = fmt.Sprintf(" (schemas/%s:%d:%d)", pos.Filename(), pos.Line(), pos.Column())
+			break
+		}
+	}
+	return finding{typ: TypeInvalid, rule: rule.ID, severity: SeverityError,
+		message: unchecked + place + ": a fault of Pergola, not of the object; please report it with the object"}
 }
 
 func (s *sources) explainOne(e errors.Error) (line string, placed bool) {
@@ -106,7 +124,7 @@ type label struct {
 	line     int
 }
 
-var ruleLabel = regexp.MustCompile(`^(?:rules:)?\s*"([a-z]+/[a-z0-9-]+)"\s*:`)
+var ruleLabel = regexp.MustCompile(`^(?:rules:)?\s*"([a-z.]+/[a-z0-9-]+)"\s*:`)
 
 func (s *sources) labels(folder string) []label {
 	var labels []label
@@ -118,4 +136,63 @@ func (s *sources) labels(folder string) []label {
 		}
 	}
 	return labels
+}
+
+// checkTypes finds violations whose type is not one of the API's. CUE itself would notice them only when they occur:
+// until then their conditions do not hold. Whatever has a type and a message is taken for a violation, also the faults
+// of which a rule makes violations later.
+func (s *sources) checkTypes(file *ast.File) error {
+	var faults []string
+	ast.Walk(file, func(node ast.Node) bool {
+		body, ok := node.(*ast.StructLit)
+		if !ok {
+			return true
+		}
+		fields := map[string]ast.Expr{}
+		for _, element := range body.Elts {
+			if field, ok := element.(*ast.Field); ok {
+				fields[fieldName(field)] = field.Value
+			}
+		}
+		typ := fields["type"]
+		if typ == nil || fields["message"] == nil {
+			return true
+		}
+		if words := typeProblem(typ); words != "" {
+			pos := typ.Pos()
+			place := fmt.Sprintf("schemas/%s:%d:%d: ", pos.Filename(), pos.Line(), pos.Column())
+			if rule := s.ruleAt(pos.Filename(), pos.Line()); rule != "" {
+				place += "rule " + rule + ": "
+			}
+			faults = append(faults, place+words)
+		}
+		return true
+	}, nil)
+	if len(faults) > 0 {
+		return stderrors.New(strings.Join(faults, "\n"))
+	}
+	return nil
+}
+
+// typeProblem gives words about the type of a violation, which is written down or taken from another struct.
+func typeProblem(typ ast.Expr) string {
+	switch typ := typ.(type) {
+	case *ast.BasicLit:
+		text, err := literal.Unquote(typ.Value)
+		if err == nil && slices.Contains(types[:], Type(text)) {
+			return ""
+		}
+		return fmt.Sprintf("%s is no type of an error; write one of %s%s", typ.Value, quotedList(typeNames()), meant(text, typeNames()))
+	case *ast.SelectorExpr:
+		return ""
+	}
+	return "a type must be written as text, as in \"Invalid\", or be the field of another struct"
+}
+
+func typeNames() []string {
+	names := make([]string, len(types))
+	for i, typ := range types {
+		names[i] = string(typ)
+	}
+	return names
 }

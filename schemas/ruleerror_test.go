@@ -6,38 +6,68 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
 // TestRulesWithFaults: whoever writes a rule that CUE does not understand is told file, line and rule.
 func TestRulesWithFaults(t *testing.T) {
-	const head = "package rules\n\nrules: \"shoot/good\": {title: \"a\", doc: \"b\", source: \"c\", violations: []}\n\nrules: \"shoot/bad\": {\n\ttitle: \"a\"\n\tdoc:   \"b\"\n"
 	tests := map[string]struct{ rest, want string }{
-		"syntax":        {"\tsource: \"c\"\n\tviolations: [if ]\n}\n", "schemas/rules/shoot/new.cue:9:18: rule shoot/bad: "},
-		"unknown name":  {"\tsource: \"c\"\n\tviolations: [if objct.spec != _|_ {path: \"a\", type: \"Invalid\", message: \"b\"}]\n}\n", "schemas/rules/shoot/new.cue:9:18: rule shoot/bad: reference \"objct\" not found"},
-		"conflict":      {"\tsource: 5\n\tviolations: []\n}\n", "schemas/rules/shoot/new.cue:8:10: rule shoot/bad: "},
-		"no source":     {"\tviolations: []\n}\n", "schemas/rules/shoot/new.cue:5:1: rule shoot/bad: field not found: source"},
-		"unknown field": {"\tsource: \"c\"\n\tviolations: []\n\tauthor: \"d\"\n}\n", "schemas/rules/shoot/new.cue:10:2: rule shoot/bad: "},
-		"wrong type":    {"\tsource: \"c\"\n\tviolations: [{path: \"spec\", type: \"Wrong\", message: \"b\"}]\n}\n", "schemas/rules/shoot/new.cue:9:36: rule shoot/bad: "},
-		"at evaluation": {"\tsource: \"c\"\n\tviolations: [for x in object.spec.region {path: \"spec\", type: \"Invalid\", message: \"b\"}]\n}\n", "schemas/rules/shoot/new.cue:9:24: rule shoot/bad: "},
+		"syntax":                   {"\tsource: \"c\"\n\tviolations: [if ]\n}\n", "schemas/rules/shoot/new.cue:9:18: rule shoot/bad: "},
+		"unknown name":             {"\tsource: \"c\"\n\tviolations: [if objct.spec != _|_ {path: \"a\", type: \"Invalid\", message: \"b\"}]\n}\n", "schemas/rules/shoot/new.cue:9:18: rule shoot/bad: reference \"objct\" not found"},
+		"conflict":                 {"\tsource: 5\n\tviolations: []\n}\n", "schemas/rules/shoot/new.cue:8:10: rule shoot/bad: "},
+		"no source":                {"\tviolations: []\n}\n", "schemas/rules/shoot/new.cue:5:1: rule shoot/bad: field not found: source"},
+		"unknown field":            {"\tsource: \"c\"\n\tviolations: []\n\tauthor: \"d\"\n}\n", "schemas/rules/shoot/new.cue:10:2: rule shoot/bad: "},
+		"wrong type":               {"\tsource: \"c\"\n\tviolations: [{path: \"spec\", type: \"Wrong\", message: \"b\"}]\n}\n", "schemas/rules/shoot/new.cue:9:36: rule shoot/bad: "},
+		"wrong type, not violated": {"\tsource: \"c\"\n\tviolations: [if object.spec.region == \"nowhere\" {path: \"spec\", type: \"Invlaid\", message: \"b\"}]\n}\n", `schemas/rules/shoot/new.cue:9:71: rule shoot/bad: "Invlaid" is no type of an error; write one of "Required", "Invalid"`},
+		"wrong type of a fault":    {"\tsource: \"c\"\n\tviolations: [for fault in [if object.spec.region == \"nowhere\" {at: \"spec\", type: \"NotFound\", message: \"b\"}] {path: fault.at, type: fault.type, message: fault.message}]\n}\n", `schemas/rules/shoot/new.cue:9:83: rule shoot/bad: "NotFound" is no type of an error`},
+		"type that cannot be told": {"\tsource: \"c\"\n\tviolations: [if object.spec.region == \"nowhere\" {path: \"spec\", type: \"Inv\" + \"alid\", message: \"b\"}]\n}\n", "schemas/rules/shoot/new.cue:9:71: rule shoot/bad: a type must be written as text"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			tree := fstest.MapFS{"rules/shoot/new.cue": {Data: []byte(head + test.rest)}}
-			require.NoError(t, fs.WalkDir(files, ".", func(path string, entry fs.DirEntry, err error) error {
-				if err == nil && !entry.IsDir() {
-					data, readErr := os.ReadFile(path)
-					tree[path], err = &fstest.MapFile{Data: data}, readErr
-				}
-				return err
-			}))
-			kinds, err := structuralKinds()
-			require.NoError(t, err)
-			s, err := newSources(kinds, tree)
-			require.NoError(t, err)
-			_, err = s.validate(t.Context(), []Input{{Object: good(t, "Shoot")}}, Options{})
+			s := withRule(t, faultHead+test.rest)
+			_, err := s.validate(t.Context(), []Input{{Object: good(t, "Shoot")}}, Options{})
 			require.ErrorContains(t, err, test.want)
 			t.Log(err)
 		})
 	}
+}
+
+// TestARuleThatFails: what CUE finds only with an object at hand is a finding of that rule, beside those of the others.
+func TestARuleThatFails(t *testing.T) {
+	s := withRule(t, faultHead+"\tsource: \"c\"\n\tviolations: [for x in object.spec.region {path: \"spec\", type: \"Invalid\", message: \"b\"}]\n}\n")
+	shoot := good(t, "Shoot")
+	shoot.Object["spec"].(map[string]any)["cloudProfile"] = nil
+	found, err := s.validate(t.Context(), []Input{{Object: shoot}}, Options{})
+	require.NoError(t, err)
+	var rules []string
+	for _, v := range found {
+		rules = append(rules, v.Rule)
+		if v.Rule == "shoot/bad" {
+			assert.Equal(t, SeverityError, v.Severity)
+			assert.Equal(t, "cannot be checked, because the rule fails (schemas/rules/shoot/new.cue:9:24): a fault of Pergola, not of the object; please report it with the object", v.Message)
+		}
+	}
+	assert.Subset(t, rules, []string{"shoot/bad", "shoot/cloud-profile-required"})
+}
+
+// faultHead begins a file with a good rule and a bad one.
+const faultHead = "package rules\n\nrules: \"shoot/good\": {title: \"a\", doc: \"b\", source: \"c\", violations: []}\n\nrules: \"shoot/bad\": {\n\ttitle: \"a\"\n\tdoc:   \"b\"\n"
+
+// withRule are all rules and those of another file.
+func withRule(t *testing.T, text string) *sources {
+	t.Helper()
+	tree := fstest.MapFS{"rules/shoot/new.cue": {Data: []byte(text)}}
+	require.NoError(t, fs.WalkDir(files, ".", func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && !entry.IsDir() {
+			data, readErr := os.ReadFile(path)
+			tree[path], err = &fstest.MapFile{Data: data}, readErr
+		}
+		return err
+	}))
+	kinds, err := structuralKinds()
+	require.NoError(t, err)
+	s, err := newSources(kinds, tree)
+	require.NoError(t, err)
+	return s
 }

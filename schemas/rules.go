@@ -17,7 +17,8 @@ import (
 type Rule struct {
 	// ID is KIND/NAME in lower case, "any/NAME" for rules of every kind.
 	ID string `json:"id"`
-	// Kind is the kind of object it is about (as structure.RulesName writes it), "*" for every kind.
+	// Kind is the kind of object it is about (as structure.RulesName writes it), "*" for every kind, "extensions.*" for
+	// the kinds of the group extensions.gardener.cloud.
 	Kind   string `json:"kind"`
 	Title  string `json:"title"`
 	Doc    string `json:"doc"`
@@ -33,6 +34,7 @@ type Rule struct {
 const (
 	scopeObject    = "object"
 	scopeLandscape = "landscape"
+	kindExtensions = "extensions.*"
 )
 
 // Rules lists all rules by id.
@@ -86,8 +88,11 @@ func (s *sources) readMeta() (map[string]Rule, error) {
 
 func (s *sources) describe(id, kind string, value cue.Value) (Rule, error) {
 	rule := Rule{ID: id, Kind: kind, In: "cue"}
-	if strings.HasPrefix(id, "any/") {
+	switch folder, _, _ := strings.Cut(id, "/"); folder {
+	case "any":
 		rule.Kind = "*"
+	case folderExtensions:
+		rule.Kind = kindExtensions
 	}
 	var severity string
 	for field, target := range map[string]*string{

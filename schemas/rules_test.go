@@ -17,9 +17,16 @@ import (
 	"github.com/pergola-dev/pergola/schemas/structure"
 )
 
-// good gives the object of a kind in the demonstration landscape, which holds all rules.
+// good gives an object of a kind that holds all rules: that of rules/KIND/good.yaml, or of the demonstration landscape.
+// The kind is named as structure.RulesName does.
 func good(t testing.TB, kind string) *unstructured.Unstructured {
 	t.Helper()
+	if data, err := os.ReadFile(filepath.Join("rules", strings.ToLower(kind), "good.yaml")); err == nil {
+		objects := documents(t, data)
+		require.Len(t, objects, 1, kind)
+		require.Equal(t, kind, structure.RulesName(objects[0].GroupVersionKind()))
+		return objects[0]
+	}
 	if kind == "Secret" || kind == "ConfigMap" {
 		return object(t, "apiVersion: v1\nkind: "+kind+"\nmetadata: {name: a, namespace: garden}\ndata: {a: aGk=}")
 	}
@@ -27,6 +34,7 @@ func good(t testing.TB, kind string) *unstructured.Unstructured {
 		"Garden": "garden/garden.yaml", "CloudProfile": "gardenconfig/cloudprofile.yaml", "Seed": "seeds/local.yaml",
 		"Project": "projects/local/project.yaml", "Shoot": "projects/local/shoot.yaml", "Landscape": "landscape.yaml",
 	}[kind]
+	require.NotEmpty(t, file, "there is no good object of %s: add rules/%s/good.yaml", kind, strings.ToLower(kind))
 	data, err := os.ReadFile(filepath.Join("..", "landscapes", "local", filepath.FromSlash(file)))
 	require.NoError(t, err)
 	for _, object := range documents(t, data) {
@@ -109,8 +117,8 @@ func ruleTests(t *testing.T) []ruleTest {
 
 func kindOfFolder(t *testing.T, folder string) string {
 	for gvk := range kindsWithSchema(t) {
-		if strings.ToLower(gvk.Kind) == folder {
-			return gvk.Kind
+		if name := structure.RulesName(gvk); strings.ToLower(name) == folder {
+			return name
 		}
 	}
 	require.Fail(t, "rules/"+folder+"/tests.yaml: name the kind of every entry")
@@ -160,11 +168,11 @@ func TestRules(t *testing.T) {
 	ids := map[string]bool{}
 	for _, rule := range rules {
 		ids[rule.ID] = true
-		if rule.ID != RuleStructure && rule.ID != ruleEmptyValue && rule.ID != ruleDeletionConfirm {
+		if !slices.Contains([]string{RuleStructure, ruleEmptyValue, ruleDeletionConfirm, ruleGardenNamespace}, rule.ID) {
 			assert.True(t, broken[rule.ID], "the rule %s has no entry that breaks it in rules/%s/tests.yaml", rule.ID, strings.Split(rule.ID, "/")[0])
 		}
 		assert.NotEmpty(t, rule.Title+rule.Doc+rule.Source)
-		assert.True(t, strings.HasPrefix(rule.ID, strings.ToLower(rule.Kind)+"/") || rule.Kind == "*", rule.ID)
+		assert.True(t, strings.HasPrefix(rule.ID, strings.TrimSuffix(strings.ToLower(rule.Kind), ".*")+"/") || rule.Kind == "*", rule.ID)
 	}
 	for id := range broken {
 		assert.True(t, ids[id], "a tests.yaml speaks of the rule %s, which there is not", id)
@@ -173,11 +181,22 @@ func TestRules(t *testing.T) {
 
 // TestGoodObjects: the objects that TestRules breaks hold every rule, in a landscape and on their own.
 func TestGoodObjects(t *testing.T) {
-	for _, kind := range []string{"Garden", "CloudProfile", "Seed", "Project", "Shoot", "Landscape", "Secret", "ConfigMap"} {
+	kinds := map[string]bool{}
+	for gvk := range kindsWithSchema(t) {
+		kinds[structure.RulesName(gvk)] = true
+	}
+	delete(kinds, "Namespace")
+	delete(kinds, "extensions.Cluster") // neither has rules of its own
+	for kind := range kinds {
 		for _, around := range []*Surroundings{nil, {Objects: []*unstructured.Unstructured{good(t, "CloudProfile")}}} {
-			violations, err := Validate(t.Context(), []Input{{Object: good(t, kind), Old: good(t, kind)}}, Options{Landscape: around})
-			require.NoError(t, err)
-			assert.Empty(t, violations, kind)
+			for _, old := range []*unstructured.Unstructured{nil, good(t, kind)} {
+				violations, err := Validate(t.Context(), []Input{{Object: good(t, kind), Old: old}}, Options{Landscape: around})
+				require.NoError(t, err)
+				violations = slices.DeleteFunc(violations, func(v Violation) bool {
+					return v.Rule == "secretbinding/deprecated" // a SecretBinding cannot be without
+				})
+				assert.Empty(t, violations, "%s: %v", kind, lines(violations))
+			}
 		}
 	}
 }

@@ -44,6 +44,35 @@ func (s *sources) parse(file source) (*ast.File, error) {
 // foldersForAll are the folders of rules that belong to every kind.
 var foldersForAll = [...]string{"lib", "any"}
 
+// sharedFolders are the folders that several kinds share, by the folder of the kind. They have no rules of their own,
+// but what rules of these kinds have in common.
+var sharedFolders = map[string]string{
+	"controllerdeployment": "charts", "controllerregistration": "charts", "extension": "charts", "gardenlet": "charts",
+	"backupbucket": "references", "backupentry": "references", "credentialsbinding": "references", "secretbinding": "references",
+}
+
+// ruleFolders are the folders of all rules that a kind has to hold.
+func ruleFolders(gvk schema.GroupVersionKind) []string {
+	own := strings.ToLower(structure.RulesName(gvk))
+	folders := slices.Clone(foldersForAll[:])
+	if shared, ok := sharedFolders[own]; ok {
+		folders = append(folders, shared)
+	}
+	if strings.HasPrefix(own, folderExtensions+".") {
+		folders = append(folders, folderExtensions)
+	}
+	return append(folders, own)
+}
+
+// folderExtensions has the rules of all kinds of the group extensions.gardener.cloud.
+const folderExtensions = "extensions"
+
+// appliesTo tells whether a rule is about a kind.
+func (r Rule) appliesTo(gvk schema.GroupVersionKind) bool {
+	name := structure.RulesName(gvk)
+	return r.Kind == "*" || r.Kind == name || r.Kind == kindExtensions && strings.HasPrefix(name, folderExtensions+".")
+}
+
 // newSources reads the files base/*.cue and rules/*/*.cue.
 func newSources(kinds structure.Kinds, files fs.FS) (*sources, error) {
 	s := &sources{kinds: kinds, base: map[schema.GroupVersionKind]source{}, rules: map[string][]source{}}
@@ -116,10 +145,8 @@ func (s *sources) compileBase(ctx *cue.Context, gvk schema.GroupVersionKind) (cu
 // they are compiled bare: without the fields that only people read, the constraint #Rule that holds for all of
 // them, and the defaults of old and landscape, which would be evaluated again with every object.
 func (s *sources) compileRules(ctx *cue.Context, gvk schema.GroupVersionKind, bare bool) (cue.Value, error) {
-	folder := strings.ToLower(structure.RulesName(gvk))
-	instance := build.NewContext().NewInstance("rules/"+folder, nil)
-	folders := append(slices.Clone(foldersForAll[:]), folder)
-	for _, folder := range folders {
+	instance := build.NewContext().NewInstance("rules/"+strings.ToLower(structure.RulesName(gvk)), nil)
+	for _, folder := range ruleFolders(gvk) {
 		for _, source := range s.rules[folder] {
 			file, err := s.parse(source)
 			if err != nil {
@@ -127,6 +154,10 @@ func (s *sources) compileRules(ctx *cue.Context, gvk schema.GroupVersionKind, ba
 			}
 			if bare {
 				stripRules(file)
+			} else if folder != foldersForAll[0] {
+				if err := s.checkTypes(file); err != nil {
+					return cue.Value{}, fmt.Errorf("reading a rule: %w", err)
+				}
 			}
 			if err := instance.AddSyntax(file); err != nil {
 				return cue.Value{}, fmt.Errorf("adding a file of rules: %w", s.explained(err))

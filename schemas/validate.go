@@ -97,7 +97,7 @@ func (s *sources) validate(ctx context.Context, inputs []Input, opts Options) ([
 // validateOne uses the cache, or else the worker, which is made when it is first needed.
 func (s *sources) validateOne(w **worker, in Input, landscape *surroundings, cache *Cache) ([]Violation, error) {
 	if in.Object == nil {
-		return violations(in.Old, in.Positions, checkDeletion(in.Old)), nil
+		return violations(in.Old, in.Positions, checkDeletion(in.Old, landscape)), nil
 	}
 	kind, ok := s.kinds[in.Object.GroupVersionKind()]
 	if !ok {

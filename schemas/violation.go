@@ -41,6 +41,9 @@ const (
 	TypeTooMany Type = "TooMany"
 )
 
+// types are all of them.
+var types = [...]Type{TypeRequired, TypeInvalid, TypeNotSupported, TypeForbidden, TypeDuplicate, TypeTypeInvalid, TypeTooLong, TypeTooMany}
+
 // Violation is one finding. Its JSON form is the contract of `pergola validate -o json`.
 type Violation struct {
 	Severity Severity `json:"severity"`

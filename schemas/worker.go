@@ -2,6 +2,7 @@ package schemas
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -74,7 +75,6 @@ func (w *worker) check(kind *structure.Kind, object, old map[string]any) ([]find
 	if err != nil {
 		return nil, err
 	}
-	findings = append(findings, broken...)
 	if old != nil {
 		old, _ = kind.Normalise(old)
 	}
@@ -83,7 +83,13 @@ func (w *worker) check(kind *structure.Kind, object, old map[string]any) ([]find
 	if err != nil {
 		return nil, err
 	}
-	findings = append(findings, withoutFollowUps(append(ruled, checkGoRules(input)...), broken)...)
+	ruled = withoutFollowUps(append(ruled, checkGoRules(input)...), broken)
+	inside, err := w.checkTemplates(input)
+	if err != nil {
+		return nil, err
+	}
+	findings = append(findings, withoutSaidBetter(kind, broken, ruled)...)
+	findings = append(append(findings, withoutFollowUps(inside, broken)...), ruled...)
 	return dedupe(w.landscape.withoutDefaulted(kind, clean, findings)), nil
 }
 
@@ -138,6 +144,29 @@ func withoutFollowUps(ruled, broken []finding) []finding {
 	})
 }
 
+// withoutSaidBetter drops the findings of the schema that a value is missing where a rule says what upstream says about
+// it: its API server decodes into structs, so that to its validation a missing value is an empty one, which is Invalid or
+// NotSupported in some fields, and a missing object one whose fields are empty.
+func withoutSaidBetter(kind *structure.Kind, broken, ruled []finding) []finding {
+	if !kind.Aggregated() {
+		return broken
+	}
+	return slices.DeleteFunc(slices.Clone(broken), func(b finding) bool {
+		return b.typ == TypeRequired && (isOptional(kind, b.path) || slices.ContainsFunc(ruled, func(f finding) bool {
+			return f.severity == SeverityError && (f.path == b.path && f.typ != TypeRequired || f.path != b.path && within(b.path, f.path))
+		}))
+	})
+}
+
+// imagesWithoutVersions are images of a NamespacedCloudProfile, which uses the type of a CloudProfile and lets versions be
+// left out.
+var imagesWithoutVersions = regexp.MustCompile(`^spec\.machineImages\[\d+\]\.versions$`)
+
+// isOptional tells whether upstream accepts the kind without a field that its definition asks for.
+func isOptional(kind *structure.Kind, path string) bool {
+	return kind.GVK.Kind == "NamespacedCloudProfile" && imagesWithoutVersions.MatchString(path)
+}
+
 // errorPaths gives the fields that a CUE error speaks of.
 func errorPaths(kind *structure.Kind, err error) []string {
 	var paths []string
@@ -165,7 +194,8 @@ func within(outer, inner string) bool {
 }
 
 // checkRules evaluates the rules of the kind. Rules that cannot be evaluated are left out if the structure is broken,
-// since they count on it; otherwise they are a fault of ours and reported as such.
+// that of the object or of the one before, since they count on it; otherwise they are a fault of ours and reported as such,
+// beside the findings of the others.
 func (w *worker) checkRules(input ruleInput, value cue.Value, broken bool) ([]finding, error) {
 	rules, err := w.preparedRules(input.kind, input.old != nil)
 	if err != nil {
@@ -193,8 +223,8 @@ func (w *worker) checkRules(input ruleInput, value cue.Value, broken bool) ([]fi
 		switch {
 		case err == nil:
 			findings = append(findings, found...)
-		case !broken:
-			return nil, fmt.Errorf("evaluating the rule %s: %w", rule.ID, w.sources.explained(err))
+		case !broken && (input.old == nil || len(input.kind.Check(input.old)) == 0):
+			findings = append(findings, w.sources.faulty(rule, err))
 		}
 	}
 	return findings, nil

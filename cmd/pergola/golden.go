@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/pergola-dev/pergola/landscapes"
 	"github.com/pergola-dev/pergola/render"
 )
 
@@ -24,7 +25,7 @@ func newGolden() *cobra.Command {
 		Use:   "golden LANDSCAPE",
 		Short: "Compare the render of a landscape with the recorded one",
 		Long: `Renders the landscape and compares it, file by file and byte by byte, with the recorded files (default: folder
-golden inside the landscape). Exit code 1 says that they differ; --update records anew and says how many files that changed.`,
+golden inside the landscape), and so the flows of its owners. Exit code 1 says that they differ; --update records anew and says how many files that changed.`,
 		Example: `  pergola golden landscapes/local
   pergola golden landscapes/local --update`,
 		Args: cobra.ExactArgs(1),
@@ -33,11 +34,7 @@ golden inside the landscape). Exit code 1 says that they differ; --update record
 			if err != nil {
 				return err
 			}
-			bundles, clusterOf, err := renderAll(l, catalogue(cmd))
-			if err != nil {
-				return finding{err}
-			}
-			files, err := render.Files(bundles, clusterOf)
+			files, err := goldenFiles(l, catalogue(cmd))
 			if err != nil {
 				return err
 			}
@@ -58,6 +55,24 @@ golden inside the landscape). Exit code 1 says that they differ; --update record
 	cmd.Flags().BoolVar(&update, "update", false, "record the current render")
 	cmd.Flags().StringVar(&dir, "dir", "", "folder of the recorded files (default: LANDSCAPE/golden)")
 	return cmd
+}
+
+// goldenFiles are all files of a record: bundles and flows.
+func goldenFiles(l *landscapes.Landscape, catalogue fs.FS) (map[string][]byte, error) {
+	bundles, clusterOf, err := renderAll(l, catalogue)
+	if err != nil {
+		return nil, finding{err}
+	}
+	files, err := render.Files(bundles, clusterOf)
+	if err != nil {
+		return nil, err
+	}
+	flows, err := render.FlowFiles(l, catalogue)
+	if err != nil {
+		return nil, finding{err}
+	}
+	maps.Copy(files, flows)
+	return files, nil
 }
 
 // recording says how many files a record has changed.
@@ -110,6 +125,9 @@ func record(dir string, files map[string][]byte) (done recording, err error) {
 // notRecorded gives a file that no bundle.yaml lists, if there is one: what a render did not write it must not remove.
 func notRecorded(recorded map[string][]byte) string {
 	for _, name := range slices.Sorted(maps.Keys(recorded)) {
+		if strings.HasPrefix(name, render.FlowFolder+"/") && path.Ext(name) == ".yaml" {
+			continue
+		}
 		bundle, ok := recorded[path.Join(path.Dir(name), "bundle.yaml")]
 		if !ok || path.Base(name) != "bundle.yaml" && !bytes.Contains(bundle, []byte(path.Base(name)+"  # ")) {
 			return name

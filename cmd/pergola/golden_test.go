@@ -16,7 +16,6 @@ import (
 
 	"github.com/pergola-dev/pergola/components"
 	"github.com/pergola-dev/pergola/landscapes"
-	"github.com/pergola-dev/pergola/render"
 )
 
 // TestLocalGolden: the recorded render of the demonstration landscape is current.
@@ -105,6 +104,7 @@ func TestGoldenCatchesOneCharacter(t *testing.T) {
 		"nothing":      {},
 		"Helm chart":   {"charts/etcd-druid/templates/deployment.yaml", "replicas: 1", "replicas: 2", "~ local/garden/etcd-druid/deployment-garden-etcd-druid.yaml: line "},
 		"CUE":          {"seed/namespace/component.cue", "privileged", "privilegee", "~ local/garden/garden-namespace/namespace-garden.yaml: line "},
+		"flow":         {"seed/flow.cue", `timeout: "2m"`, `timeout: "3m"`, "~ _flows/seed/local.yaml: line "},
 		"image vector": {"imagevector.yaml", "etcd-druid\n  tag: v", "etcd-druid\n  tag: w", "~ local/garden/etcd-druid/deployment-garden-etcd-druid.yaml: line "},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -114,9 +114,7 @@ func TestGoldenCatchesOneCharacter(t *testing.T) {
 				catalogue[test.file].Data = bytes.Replace(before, []byte(test.before), []byte(test.after), 1)
 				require.Equal(t, 1, distance(before, catalogue[test.file].Data), "%s is one character away in %s", test.after, test.file)
 			}
-			bundles, clusterOf, err := renderAll(l, catalogue)
-			require.NoError(t, err)
-			files, err := render.Files(bundles, clusterOf)
+			files, err := goldenFiles(l, catalogue)
 			require.NoError(t, err)
 			var out bytes.Buffer
 			cmd := &cobra.Command{}

@@ -136,14 +136,14 @@ func stepUntil(l *leased, from chan outcome) (outcome, time.Duration) {
 }
 
 // untilLost lets time go by until the lease is lost.
-func untilLost(l *leased) (lost error, took time.Duration) {
+func untilLost(l *leased) (took time.Duration, lost error) {
 	l.Helper()
 	began := l.clock.Now()
 	deadline := time.After(30 * time.Second)
 	for {
 		select {
 		case err := <-l.lost:
-			return err, l.clock.Since(began)
+			return l.clock.Since(began), err
 		case <-deadline:
 			require.FailNow(l, "nothing happened")
 		default:
@@ -274,7 +274,7 @@ func TestAStolenLeaseIsLost(t *testing.T) {
 	got, err := l.acquire(testCluster(t), "we")
 	require.NoError(t, err)
 	l.write("thief", l.clock.Now().Add(-time.Hour)) // as old as it may look
-	lost, _ := untilLost(l)
+	_, lost := untilLost(l)
 	var why *owner.LostError
 	require.ErrorAs(t, lost, &why)
 	assert.ErrorContains(t, lost, "the lease was lost: cluster test: lease garden/"+l.name+" is held by thief")
@@ -298,7 +298,7 @@ func TestALeaseThatCannotBeRenewedIsLostInTime(t *testing.T) {
 	}), "we")
 	require.NoError(t, err)
 	down.Store(true)
-	lost, took := untilLost(l)
+	took, lost := untilLost(l)
 	require.ErrorAs(t, lost, new(*owner.LostError))
 	assert.ErrorContains(t, lost, "could not be renewed for 10s")
 	assert.ErrorContains(t, lost, "no route to host")

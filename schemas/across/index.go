@@ -7,7 +7,6 @@ import (
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 	operatorv1alpha1 "github.com/pergola-dev/pergola/api/operator/v1alpha1"
 	securityv1alpha1 "github.com/pergola-dev/pergola/api/security/v1alpha1"
-	seedmanagementv1alpha1 "github.com/pergola-dev/pergola/api/seedmanagement/v1alpha1"
 	"github.com/pergola-dev/pergola/schemas"
 )
 
@@ -22,8 +21,6 @@ var (
 	kindNamespace          = schema.GroupKind{Kind: "Namespace"}
 	kindGarden             = schema.GroupKind{Group: operatorv1alpha1.SchemeGroupVersion.Group, Kind: "Garden"}
 	kindOperatorExtension  = schema.GroupKind{Group: operatorv1alpha1.SchemeGroupVersion.Group, Kind: "Extension"}
-	kindGardenlet          = schema.GroupKind{Group: seedmanagementv1alpha1.SchemeGroupVersion.Group, Kind: "Gardenlet"}
-	kindManagedSeed        = schema.GroupKind{Group: seedmanagementv1alpha1.SchemeGroupVersion.Group, Kind: "ManagedSeed"}
 	kindCredentialsBinding = schema.GroupKind{Group: securityv1alpha1.SchemeGroupVersion.Group, Kind: "CredentialsBinding"}
 	kindSeed               = core("Seed")
 	kindShoot              = core("Shoot")

@@ -20,7 +20,7 @@ type Finding struct {
 // Check compares an object with its schema and lists all findings, in the order of the fields.
 // The object must hold the types of unstructured content: map[string]any, []any, string, bool, int64, float64, nil.
 func (k *Kind) Check(object map[string]any) []Finding {
-	c := &checker{leaves: k.aggregated()}
+	c := &checker{leaves: k.Aggregated()}
 	c.check(nil, k.Root, object)
 	return c.findings
 }
@@ -105,6 +105,13 @@ func (c *checker) checkObject(path fieldpath.Path, n *Node, object map[string]an
 }
 
 func (c *checker) unknown(path fieldpath.Path, name string, n *Node) {
+	if n.SecretNames && !isMisspelt(name, n.Names()) {
+		// A value that stands in the place of a name must not be shown, also not in the path.
+		if len(c.findings) == 0 || c.findings[len(c.findings)-1].Message != secretNameWords(n) {
+			c.add(path[:len(path)-1], "Forbidden", "%s", secretNameWords(n))
+		}
+		return
+	}
 	hint := ""
 	if better := Suggest(name, n.Names()); better != "" {
 		hint = fmt.Sprintf("; did you mean %q?", better)
@@ -112,6 +119,10 @@ func (c *checker) unknown(path fieldpath.Path, name string, n *Node) {
 		hint = "; known here: " + strings.Join(n.Names(), ", ")
 	}
 	c.add(path, "Forbidden", "the field %q does not exist%s", name, hint)
+}
+
+func secretNameWords(n *Node) string {
+	return "has a field that does not exist, whose name is not shown; known here: " + strings.Join(n.Names(), ", ")
 }
 
 func (c *checker) missing(path fieldpath.Path, n *Node) {
@@ -163,6 +174,9 @@ func (c *checker) checkIntOrString(path fieldpath.Path, n *Node, value any) {
 		c.checkText(path, n, v)
 	case int64, int:
 	case float64:
+		if n.Fraction {
+			return
+		}
 		if isTooWide(v) {
 			c.add(path, "Invalid", tooWideWords+"; put it in quotes")
 		} else if v != math.Trunc(v) {

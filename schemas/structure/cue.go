@@ -56,6 +56,9 @@ func (w *writer) node(n *Node, name string) {
 		w.WriteString("null | ")
 	}
 	switch {
+	case n.IntOrString && n.Fraction:
+		w.WriteString("number | ")
+		w.WriteString(w.text(n))
 	case n.IntOrString:
 		w.WriteString("int | ")
 		w.WriteString(w.text(n))

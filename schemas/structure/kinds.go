@@ -17,8 +17,8 @@ type Kind struct {
 	Root       *Node
 }
 
-// aggregated tells whether upstream serves the kind by its own API server and not by a definition.
-func (k *Kind) aggregated() bool {
+// Aggregated tells whether upstream serves the kind by its own API server and not by a definition.
+func (k *Kind) Aggregated() bool {
 	group, _, _ := strings.Cut(k.GVK.Group, ".")
 	return slices.Contains([]string{"core", "operations", "security", "seedmanagement"}, group)
 }
@@ -70,7 +70,11 @@ func FromCRDs(crds []*apiextensionsv1.CustomResourceDefinition, scheme *runtime.
 					return nil, err
 				}
 			}
-			kinds[gvk] = &Kind{GVK: gvk, Namespaced: namespaced, Root: root}
+			kind := &Kind{GVK: gvk, Namespaced: namespaced, Root: root}
+			if kind.Aggregated() {
+				root.allowFractions()
+			}
+			kinds[gvk] = kind
 		}
 	}
 	return kinds, nil
@@ -105,6 +109,11 @@ func completeRoot(root *Node, gvk schema.GroupVersionKind, namespaced bool) {
 	}
 	root.Required = required
 	switch gvk.Kind {
+	case "Secret", "InternalSecret":
+		root.SecretNames = true
+		for _, name := range []string{"immutable", "type"} {
+			root.Properties[name].markSensitive()
+		}
 	case "Landscape", "Gardenlet":
 		// In a file a Landscape needs no namespace: it is the folder itself. For a Gardenlet there is only one.
 		root.Properties["metadata"].Required = []string{"name"}

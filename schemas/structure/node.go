@@ -7,6 +7,7 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
@@ -22,8 +23,13 @@ type Node struct {
 	Open bool
 	// Sensitive values are never quoted in messages.
 	Sensitive bool
+	// SecretNames: names of unknown fields are not quoted either, since a value may have got into the place of a name.
+	SecretNames bool
 	// IntOrString values are integers or text.
 	IntOrString bool
+	// Fraction: an IntOrString may be any number. It is a quantity that the aggregated API server reads, which takes
+	// 0.5 as well as "0.5"; a definition refuses it.
+	Fraction bool
 
 	Properties map[string]*Node
 	Required   []string
@@ -45,6 +51,24 @@ type Node struct {
 	// ListType and ListKeys say how the items of a list are told apart: atomic, set or map.
 	ListType string
 	ListKeys []string
+}
+
+// isQuantity tells whether the node is a quantity.
+func (n *Node) isQuantity() bool {
+	return n.IntOrString && n.Pattern != nil && strings.Contains(n.Pattern.String(), "KMGTPE")
+}
+
+// allowFractions marks all quantities in a schema.
+func (n *Node) allowFractions() {
+	if n == nil {
+		return
+	}
+	n.Fraction = n.isQuantity()
+	n.Additional.allowFractions()
+	n.Items.allowFractions()
+	for _, child := range n.Properties {
+		child.allowFractions()
+	}
 }
 
 // Names lists the fields of an object in alphabetical order.

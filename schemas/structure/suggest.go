@@ -22,6 +22,14 @@ func Suggest(word string, candidates []string) string {
 	return best
 }
 
+// isMisspelt tells whether a word is so close to one of the names that it says nothing else: it has another case, or one
+// edit in a long name.
+func isMisspelt(word string, names []string) bool {
+	return slices.ContainsFunc(names, func(name string) bool {
+		return strings.EqualFold(word, name) || len(name) > 5 && distance(strings.ToLower(word), strings.ToLower(name)) == 1
+	})
+}
+
 // distance counts the edits (insert, delete, replace, swap of neighbours) between two words.
 func distance(a, b string) int {
 	before, previous := make([]int, len(b)+1), make([]int, len(b)+1)

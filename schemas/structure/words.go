@@ -143,7 +143,7 @@ func plural(what string, count int64) string {
 // patternWords explains patterns that occur in many fields, and shows the others.
 func (n *Node) patternWords() string {
 	switch {
-	case n.IntOrString && strings.Contains(n.Pattern.String(), "KMGTPE"):
+	case n.isQuantity():
 		return "is not a quantity such as 500m, 2 or 10Gi"
 	case strings.Contains(n.Pattern.String(), "[0-5][0-9][0-5][0-9][+-]"):
 		return "is not a time of day with a time zone such as 220000+0100"

@@ -1,0 +1,27 @@
+package schemas
+
+import (
+	"net"
+
+	"golang.org/x/crypto/ssh"
+)
+
+// bastionForms checks the key of a Bastion, and the ranges from which it is reached.
+func bastionForms(in ruleInput) []finding {
+	r, spec := &report{}, tree{value: in.object}.at("spec")
+	if key := spec.at("sshPublicKey"); key.text() != "" {
+		if _, _, _, _, err := ssh.ParseAuthorizedKey([]byte(key.text())); err != nil {
+			r.add(key, TypeInvalid, "is no public key in the form of authorized_keys, such as ssh-ed25519 AAAA…")
+		}
+	}
+	ingress := spec.at("ingress")
+	for i, item := range ingress.items() {
+		cidr := item.at("ipBlock", "cidr")
+		if cidr.text() == "" {
+			r.add(ingress, TypeInvalid, "the range of addresses of item %d is empty", i)
+		} else if _, _, err := net.ParseCIDR(cidr.text()); err != nil {
+			r.add(ingress, TypeInvalid, "%q is no range of addresses such as 192.0.2.1/32", cidr.text())
+		}
+	}
+	return r.findings
+}

@@ -1,0 +1,85 @@
+package schemas
+
+import (
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+var (
+	// templateExpression is any template in a text.
+	templateExpression = regexp.MustCompile(`\{\{[^{}]*\}\}`)
+	// resourceReference is the only template that values may have.
+	resourceReference = regexp.MustCompile(`^\{\{\s*\.resources\.([a-zA-Z0-9]+)\.data\.([a-zA-Z0-9]+)\s*\}\}$`)
+)
+
+// deploymentValues looks at the values of a ControllerDeployment, in either version.
+func deploymentValues(in ruleInput) []finding {
+	r, object := &report{}, tree{value: in.object}
+	values := object.at("helm", "values")
+	if object.at("type").text() == "helm" {
+		values = object.at("providerConfig", "values").as("helm.values")
+	}
+	r.templates(values, object.at("resources"))
+	return r.findings
+}
+
+func extensionValues(in ruleInput) []finding {
+	r, deployment := &report{}, tree{value: in.object}.at("spec", "deployment")
+	resources := deployment.at("resources")
+	r.templates(deployment.at("extension", "values"), resources)
+	r.templates(deployment.at("extension", "runtimeClusterValues"), resources)
+	r.templates(deployment.at("admission", "values"), resources)
+	return r.findings
+}
+
+// templates checks all texts in values. Findings are at the values as a whole, as upstream has them, each once.
+func (r *report) templates(values, resources tree) {
+	names := map[string]bool{}
+	for _, resource := range resources.items() {
+		names[resource.at("name").text()] = true
+	}
+	seen := map[string]bool{}
+	add := func(format string, args ...any) {
+		before := len(r.findings)
+		r.add(values, TypeInvalid, format, args...)
+		if message := r.findings[before].message; seen[message] {
+			r.findings = r.findings[:before]
+		} else {
+			seen[message] = true
+		}
+	}
+	walkTexts(values.value, func(text string) {
+		for _, template := range templateExpression.FindAllString(text, -1) {
+			reference := resourceReference.FindStringSubmatch(template)
+			if reference == nil {
+				add("the template %s is not of the form {{ .resources.NAME.data.KEY }}, with letters and digits", template)
+			} else if !names[reference[1]] {
+				add("the template %s refers to the resource %q, which is not in %s%s", template, reference[1], resources.path, meant(reference[1], slices.Sorted(maps.Keys(names))))
+			}
+		}
+		rest := templateExpression.ReplaceAllString(text, "")
+		for _, brace := range []string{"{{", "}}"} {
+			if strings.Contains(rest, brace) {
+				add("a text has %q without its other half", brace)
+			}
+		}
+	})
+}
+
+// walkTexts visits all texts in a value; keys of maps are none.
+func walkTexts(value any, visit func(string)) {
+	switch v := value.(type) {
+	case string:
+		visit(v)
+	case []any:
+		for _, item := range v {
+			walkTexts(item, visit)
+		}
+	case map[string]any:
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			walkTexts(v[name], visit)
+		}
+	}
+}

@@ -1,0 +1,83 @@
+package schemas
+
+import (
+	"encoding/base64"
+	"maps"
+	"reflect"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// secretStays checks changes of a Secret. Of values only is said that they changed.
+func secretStays(in ruleInput) []finding {
+	if in.old == nil {
+		return nil
+	}
+	r := &report{}
+	if before := secretType(in.old); secretType(in.object) != before {
+		r.add(tree{path: "type"}, TypeInvalid, "must stay %s", before)
+	}
+	r.immutable(in, func(object map[string]any) any { return secretValues(object) }, "data")
+	return r.findings
+}
+
+func secretType(object map[string]any) string {
+	if typ, _ := object["type"].(string); typ != "" {
+		return typ
+	}
+	return string(corev1.SecretTypeOpaque)
+}
+
+// immutableData checks the values of an InternalSecret.
+func immutableData(in ruleInput) []finding {
+	if in.old == nil || in.old["immutable"] != true {
+		return nil
+	}
+	r := &report{}
+	if !reflect.DeepEqual(secretValues(in.object), secretValues(in.old)) {
+		r.add(tree{path: "data"}, TypeForbidden, "must not change: the object is immutable; make another one")
+	}
+	return r.findings
+}
+
+func configMapStays(in ruleInput) []finding {
+	if in.old == nil {
+		return nil
+	}
+	r := &report{}
+	for _, field := range []string{"data", "binaryData"} {
+		r.immutable(in, func(object map[string]any) any { return compact(object[field]) }, field)
+	}
+	return r.findings
+}
+
+// immutable checks that an object which is immutable stays so, and that what values gives stays the same.
+func (r *report) immutable(in ruleInput, values func(map[string]any) any, field string) {
+	if in.old["immutable"] != true {
+		return
+	}
+	if in.object["immutable"] != true && field == "data" {
+		r.add(tree{path: "immutable"}, TypeForbidden, "must stay true: it can never be taken back")
+	}
+	if !reflect.DeepEqual(values(in.object), values(in.old)) {
+		r.add(tree{path: field}, TypeForbidden, "must not change: the object is immutable; make another one")
+	}
+}
+
+// secretValues are the values of a Secret as they are stored: those of stringData win over those of data.
+func secretValues(object map[string]any) map[string]string {
+	result := map[string]string{}
+	data, _ := object["data"].(map[string]any)
+	for key, value := range data {
+		text, _ := value.(string)
+		if plain, err := base64.StdEncoding.DecodeString(text); err == nil {
+			text = string(plain)
+		}
+		result[key] = text
+	}
+	plain, _ := object["stringData"].(map[string]any)
+	for key := range maps.Keys(plain) {
+		result[key], _ = plain[key].(string)
+	}
+	return result
+}

@@ -1,0 +1,78 @@
+package schemas
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/pergola-dev/pergola/schemas/structure"
+)
+
+// variants gives copies of a value, each with one part missing or empty.
+func variants(value any) []any {
+	var all []any
+	switch v := value.(type) {
+	case map[string]any:
+		for name, child := range v {
+			without := shallow(v)
+			delete(without, name)
+			all = append(all, without)
+			for _, variant := range variants(child) {
+				with := shallow(v)
+				with[name] = variant
+				all = append(all, with)
+			}
+		}
+		all = append(all, map[string]any{})
+	case []any:
+		for i, child := range v {
+			for _, variant := range variants(child) {
+				with := slices.Clone(v)
+				with[i] = variant
+				all = append(all, with)
+			}
+		}
+		all = append(all, []any{})
+	case string:
+		all = append(all, "")
+	}
+	return all
+}
+
+func shallow(object map[string]any) map[string]any {
+	result := make(map[string]any, len(object))
+	for name, value := range object {
+		result[name] = value
+	}
+	return result
+}
+
+// TestRulesCanBeEvaluated: whatever is missing or empty in an object, before or after a change, no rule fails to be
+// evaluated. A rule that does makes validation as a whole fail.
+func TestRulesCanBeEvaluated(t *testing.T) {
+	around := &Surroundings{Objects: []*unstructured.Unstructured{good(t, "CloudProfile"), good(t, "Garden"), good(t, "Project"), good(t, "Seed")}}
+	for gvk := range kindsWithSchema(t) {
+		name := structure.RulesName(gvk)
+		if name == "Namespace" || name == "extensions.Cluster" || name == "ControllerDeployment" && gvk.Version == "v1beta1" {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			whole := good(t, name)
+			var inputs []Input
+			for _, variant := range variants(whole.Object) {
+				object := &unstructured.Unstructured{Object: variant.(map[string]any)}
+				object.SetGroupVersionKind(gvk)
+				inputs = append(inputs, Input{Object: object}, Input{Object: object, Old: whole}, Input{Object: whole, Old: object})
+			}
+			found, err := Validate(t.Context(), inputs, Options{Landscape: around})
+			require.NoError(t, err)
+			for _, v := range found {
+				assert.NotContains(t, v.Message, unchecked, v.Rule)
+			}
+		})
+	}
+}

@@ -1,0 +1,132 @@
+package schemas
+
+import (
+	"net"
+	"net/netip"
+	"net/url"
+	"regexp"
+	"strconv"
+	"strings"
+
+	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
+)
+
+func dnsAddresses(in ruleInput) []finding {
+	r, spec := &report{}, tree{value: in.object}.at("spec")
+	if typ := spec.at("recordType").text(); typ == "A" || typ == "AAAA" {
+		for _, value := range spec.at("values").items() {
+			if net.ParseIP(value.text()) == nil {
+				r.add(value, TypeInvalid, "%q is no IP address such as 192.0.2.1 or 2001:db8::1", value.text())
+			}
+		}
+	}
+	return r.findings
+}
+
+func extensionNetworks(in ruleInput) []finding {
+	r, spec := &report{}, tree{value: in.object}.at("spec")
+	families := spec.at("ipFamilies").texts()
+	var networks []network
+	for _, name := range []string{"podCIDR", "serviceCIDR"} {
+		field := spec.at(name)
+		if field.text() == "" {
+			continue // extensions/required
+		}
+		prefix, err := netip.ParsePrefix(field.text())
+		if err != nil {
+			r.add(field, TypeInvalid, "%q is no range of addresses such as 100.64.0.0/11", field.text())
+			continue
+		}
+		r.canonical(field)
+		six := len(families) == 1 && families[0] == "IPv6"
+		if len(families) < 2 && prefix.Addr().Is6() != six {
+			r.add(field, TypeInvalid, "the range %s is not of the IP family of spec.ipFamilies", field.text())
+		}
+		networks = append(networks, network{path: field.path, prefix: prefix.Masked()})
+	}
+	if len(networks) == 2 && (len(families) != 1 || families[0] != "IPv6") {
+		return append(r.findings, overlaps(networks[:1], networks[1:])...)
+	}
+	return r.findings
+}
+
+var digits = regexp.MustCompile(`^\d+$`)
+
+// hostProblem gives words about a host that may have a port, or "".
+func hostProblem(text string) string {
+	host := text
+	if i := strings.LastIndexByte(text, ':'); i >= 0 && digits.MatchString(text[i+1:]) {
+		host = text[:i]
+		if port, err := strconv.Atoi(text[i+1:]); err != nil || port < 1 || port > 65535 || text[i+1] == '0' {
+			return "has a port that is not between 1 and 65535"
+		}
+	}
+	if len(utilvalidation.IsDNS1123Subdomain(host)) > 0 {
+		return "is not a host, with or without a port, such as registry.example.org:5000"
+	}
+	return ""
+}
+
+func containerdRegistries(in ruleInput) []finding {
+	r, seen := &report{}, map[string]bool{}
+	config := tree{value: in.object}.at("spec", "criConfig", "containerd")
+	if (tree{value: in.object}).at("spec", "purpose").text() == "provision" {
+		return nil // nothing of it is allowed
+	}
+	for _, registry := range config.at("registries").items() {
+		upstream := registry.at("upstream")
+		if seen[upstream.text()] {
+			r.add(upstream, TypeDuplicate, "the registry %q is listed already", upstream.text())
+		}
+		seen[upstream.text()] = true
+		if words := hostProblem(upstream.text()); words != "" && upstream.text() != "_default" {
+			r.add(upstream, TypeInvalid, "%q %s", upstream.text(), words)
+		}
+		if server := registry.at("server"); server.set() {
+			r.registryURL(server, true)
+		}
+		for _, host := range registry.at("hosts").items() {
+			r.registryURL(host.at("url"), false)
+		}
+	}
+	return r.findings
+}
+
+// registryURL checks the URL of a registry. Upstream asks for the scheme of servers only.
+func (r *report) registryURL(field tree, scheme bool) {
+	parsed, err := url.Parse(field.text())
+	if err != nil {
+		r.add(field, TypeRequired, "%q is no URL such as https://registry.example.org:5000", field.text())
+		return
+	}
+	if scheme && parsed.Scheme != "http" && parsed.Scheme != "https" {
+		r.add(field, TypeNotSupported, "%q must begin with \"http://\" or \"https://\"", field.text())
+	}
+	if parsed.Host == "" {
+		r.add(field, TypeInvalid, "%q has no host; write it as https://registry.example.org:5000", field.text())
+	}
+}
+
+func exposureAddresses(in ruleInput) []finding {
+	r := &report{}
+	for _, endpoint := range (tree{value: in.object}).at("spec", "endpoints").items() {
+		for _, address := range endpoint.at("addresses").items() {
+			typ, field := address.at("type").text(), address.at("address")
+			if (typ == "InternalIP" || typ == "ExternalIP") && field.text() != "" && net.ParseIP(field.text()) == nil {
+				r.add(field, TypeInvalid, "%q is no IP address such as 192.0.2.1 or 2001:db8::1", field.text())
+			}
+		}
+	}
+	return r.findings
+}
+
+func workerAmounts(in ruleInput) []finding {
+	r := &report{}
+	for _, pool := range (tree{value: in.object}).at("spec", "pools").items() {
+		capacity := pool.at("nodeTemplate", "capacity")
+		for _, name := range capacity.keys() {
+			r.amount(capacity.at(name), name)
+		}
+	}
+	return r.findings
+}

@@ -1,0 +1,24 @@
+package schemas
+
+import "strings"
+
+// extensionsGoRules are the rules in Go of the kinds of extensions.gardener.cloud, with the reason why each is not in
+// CUE.
+func extensionsGoRules() []goRule {
+	rule := func(kind, name, title, doc, file string, check func(ruleInput) []finding) goRule {
+		return goRule{Rule: Rule{ID: folderExtensions + "." + strings.ToLower(kind) + "/" + name, Kind: folderExtensions + "." + kind, Title: title, Doc: doc,
+			Source: "pkg/api/extensions/validation/" + file, In: "go", Severity: SeverityError, Scope: scopeObject}, check: check}
+	}
+	return []goRule{
+		rule("DNSRecord", "addresses", "Values of an A or AAAA record are IP addresses",
+			"In Go, because upstream takes every form that Go reads.", "dnsrecord.go", dnsAddresses),
+		rule("Network", "ranges", "Pods and services of a network have ranges of its IP family that do not overlap",
+			"With both families each range may be of either. In Go, because CUE has no arithmetic on addresses.", "network.go", extensionNetworks),
+		rule("OperatingSystemConfig", "registries", "Registries are mirrored once, by hosts with a URL",
+			"An upstream is a host with or without a port, or _default. In Go, because URLs are parsed.", "operatingsystemconfig.go", containerdRegistries),
+		rule("SelfHostedShootExposure", "addresses", "IP addresses of an endpoint are such",
+			"In Go, because the API server's own function decides.", "selfhostedshootexposure.go", exposureAddresses),
+		rule("Worker", "amounts", "The capacity of nodes is not negative, and whole where the resource is counted",
+			"In Go, because CUE has no arithmetic on quantities.", "worker.go", workerAmounts),
+	}
+}

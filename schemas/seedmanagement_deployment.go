@@ -1,0 +1,83 @@
+package schemas
+
+import (
+	"reflect"
+
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+func (r *report) gardenletDeployment(deployment tree) {
+	r.notNegative(deployment.at("replicaCount"), deployment.at("revisionHistoryLimit"))
+	if account := deployment.at("serviceAccountName"); account.set() && len(apivalidation.ValidateServiceAccountName(account.text(), false)) > 0 {
+		r.add(account, TypeInvalid, "%q %s", account.text(), nameWords)
+	}
+	r.gardenletImage(deployment.at("image"))
+	podLabels, podAnnotations := deployment.at("podLabels"), deployment.at("podAnnotations")
+	r.apiErrors(metav1validation.ValidateLabels(podLabels.textMap(), field.NewPath(podLabels.path)))
+	r.apiErrors(apivalidation.ValidateAnnotations(podAnnotations.textMap(), field.NewPath(podAnnotations.path)))
+}
+
+func (r *report) gardenletImage(image tree) {
+	ref, repository, tag := image.at("ref"), image.at("repository"), image.at("tag")
+	for _, part := range []tree{ref, repository, tag} {
+		if part.set() && part.text() == "" {
+			r.add(part, TypeInvalid, "must not be empty; leave it out")
+		}
+	}
+	if ref.set() && (repository.set() || tag.set()) {
+		r.add(image, TypeForbidden, "must set ref, or repository and tag, not both")
+	}
+	if policy := image.at("pullPolicy"); policy.set() {
+		r.oneOf(policy, "Always", "IfNotPresent", "Never")
+	}
+}
+
+// textMap is a map of texts; what is no text is left out.
+func (t tree) textMap() map[string]string {
+	values := map[string]string{}
+	for _, key := range t.keys() {
+		if text, ok := t.key(key).value.(string); ok {
+			values[key] = text
+		}
+	}
+	return values
+}
+
+func managedSeedSetSelector(in ruleInput) []finding {
+	r, spec := &report{}, tree{value: in.object}.at("spec")
+	at := spec.at("selector")
+	if in.old != nil && !reflect.DeepEqual(compact(at.value), compact(tree{value: in.old}.at("spec", "selector").value)) {
+		r.add(at, TypeInvalid, "must stay as it was: the seeds that exist are found by it")
+	}
+	if len(at.at("matchLabels").keys()) == 0 && len(at.at("matchExpressions").items()) == 0 {
+		r.add(at, TypeInvalid, "must not be empty: it would select all seeds")
+		return r.findings
+	}
+	before := len(r.findings)
+	r.labelSelector(at)
+	fields, _ := at.value.(map[string]any)
+	var selector metav1.LabelSelector
+	if len(r.findings) > before || runtime.DefaultUnstructuredConverter.FromUnstructured(fields, &selector) != nil {
+		return r.findings
+	}
+	matcher, err := metav1.LabelSelectorAsSelector(&selector)
+	if err != nil {
+		return r.findings
+	}
+	templates := []tree{spec.at("template"), spec.at("shootTemplate")}
+	if config := spec.at("template", "spec", "gardenlet", "config", "seedConfig"); config.set() {
+		templates = append(templates, config)
+	}
+	for _, template := range templates {
+		found := template.at("metadata", "labels")
+		if !matcher.Matches(labels.Set(found.textMap())) {
+			r.add(found, TypeInvalid, "must match spec.selector, %s", matcher)
+		}
+	}
+	return r.findings
+}

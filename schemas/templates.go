@@ -1,0 +1,178 @@
+package schemas
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
+)
+
+// template is an object inside of another one, which holds the rules of its own kind, too.
+type template struct {
+	kind schema.GroupVersionKind
+	// at is the path of the object inside of the other one.
+	at          string
+	object, old map[string]any
+	// structure tells that the schema of the other object does not know what is inside.
+	structure bool
+	// keep tells which findings, with paths inside of the template, count.
+	keep func(finding) bool
+}
+
+// templatesIn finds the templates of an object.
+func templatesIn(in ruleInput) []template {
+	name := in.kindName()
+	switch name {
+	case "NamespacedCloudProfile":
+		return []template{profileTemplate(in)}
+	case "Gardenlet", "ManagedSeed", "ManagedSeedSet":
+	default:
+		return nil
+	}
+	var templates []template
+	for _, kind := range gardenletKinds() {
+		if kind.name == name {
+			at := append(slices.Clone(kind.at), "config", "seedConfig")
+			if seed := (tree{value: in.object}).at(at...); seed.set() {
+				templates = append(templates, seedTemplate(in, seed, tree{value: in.old}.at(at...)))
+			}
+		}
+	}
+	if shoot := (tree{value: in.object}).at("spec", "shootTemplate"); shoot.set() {
+		templates = append(templates, shootTemplate(in, shoot, tree{value: in.old}.at("spec", "shootTemplate")))
+	}
+	return templates
+}
+
+func (in ruleInput) kindName() string {
+	if strings.HasPrefix(in.kind.GVK.Group, "extensions.") {
+		return ""
+	}
+	return in.kind.GVK.Kind
+}
+
+// profileRules are the rules of a CloudProfile that hold for a NamespacedCloudProfile, too.
+var profileRules = [...]string{"cloudprofile/duplicates", "cloudprofile/limits", "cloudprofile/names", "cloudprofile/storage"}
+
+func profileTemplate(in ruleInput) template {
+	return template{
+		kind:   gardencorev1beta1.SchemeGroupVersion.WithKind("CloudProfile"),
+		object: inside(tree{value: in.object}, "CloudProfile"),
+		keep:   func(f finding) bool { return slices.Contains(profileRules[:], f.rule) },
+	}
+}
+
+var (
+	// leftToTheShoot are fields of the seed of a gardenlet that may be missing, as upstream fills them in or knows them
+	// only when the seed is registered.
+	leftToTheShoot = regexp.MustCompile(`^spec(\.provider(\.(type|region))?|\.networks(\.(pods|services))?|\.ingress(\..*)?)?$`)
+	// leftToTheManagedSeed are those that are taken from the Shoot of a ManagedSeed, besides.
+	leftToTheManagedSeed = regexp.MustCompile(`^spec\.(dns(\..*)?|backup\.(provider|credentialsRef)|networks\.nodes)$`)
+)
+
+// seedTemplate is the seed that a gardenlet registers. Upstream does not check its operation, and not its name here; it
+// drops unknown fields. A file on its own without a spec of the seed is a part to which others add.
+func seedTemplate(in ruleInput, seed, old tree) template {
+	kind := in.kind.GVK.Kind
+	t := template{
+		kind: gardencorev1beta1.SchemeGroupVersion.WithKind("Seed"), at: seed.path, structure: true,
+		object: inside(seed, "Seed"), old: inside(old, "Seed"),
+	}
+	hasIngress := seed.at("spec", "ingress").set()
+	part := in.landscape == nil && (kind == "ManagedSeedSet" || len(seed.at("spec").keys()) == 0)
+	t.keep = func(f finding) bool {
+		missing := f.typ == TypeRequired || f.typ == TypeInvalid && !isSet(seed, f.path)
+		switch {
+		case f.path == "metadata.name" || f.rule == "seed/operation" || part && f.typ == TypeRequired:
+			return false
+		case !missing || hasIngress && strings.HasPrefix(f.path, "spec.ingress") && kind == "Gardenlet":
+			return true
+		}
+		return !leftToTheShoot.MatchString(f.path) && (kind == "Gardenlet" || !leftToTheManagedSeed.MatchString(f.path))
+	}
+	return t
+}
+
+// isSet tells whether there is a value at a path without lists.
+func isSet(object tree, path string) bool {
+	return object.at(strings.Split(path, ".")...).set()
+}
+
+// leftToTheCopy are fields of a Shoot that are known only when a Shoot is made of the template.
+var leftToTheCopy = regexp.MustCompile(`^(metadata\.(name|namespace)|spec\.provider\.workers\[\d+\]\.machine\.image(\..*)?)$`)
+
+// shootTemplate is the Shoot that a ManagedSeedSet makes. A file on its own is a part to which others may add.
+func shootTemplate(in ruleInput, shoot, old tree) template {
+	return template{
+		kind: gardencorev1beta1.SchemeGroupVersion.WithKind("Shoot"), at: shoot.path,
+		object: inside(shoot, "Shoot"), old: inside(old, "Shoot"),
+		keep: func(f finding) bool {
+			return f.path != "metadata.name" && f.path != "metadata.namespace" && !(f.typ == TypeRequired && (in.landscape == nil || leftToTheCopy.MatchString(f.path)))
+		},
+	}
+}
+
+// inside completes a template to an object, nil for none.
+func inside(value tree, kind string) map[string]any {
+	if !value.set() {
+		return nil
+	}
+	metadata := map[string]any{"name": "template"}
+	if kind == "Shoot" {
+		metadata["namespace"] = "garden"
+	}
+	for _, name := range []string{"labels", "annotations"} {
+		if given := value.at("metadata", name); given.set() {
+			metadata[name] = given.value
+		}
+	}
+	object := map[string]any{"apiVersion": gardencorev1beta1.SchemeGroupVersion.String(), "kind": kind, "metadata": metadata}
+	if spec := value.at("spec"); spec.set() {
+		object["spec"] = spec.value
+	}
+	return object
+}
+
+// checkTemplates gives the findings inside of an object.
+func (w *worker) checkTemplates(in ruleInput) ([]finding, error) {
+	var findings []finding
+	for _, t := range templatesIn(in) {
+		inside, err := w.checkTemplate(t, in.landscape)
+		if err != nil {
+			return nil, err
+		}
+		findings = append(findings, inside...)
+	}
+	return findings, nil
+}
+
+func (w *worker) checkTemplate(t template, landscape *surroundings) ([]finding, error) {
+	kind := w.sources.kinds[t.kind]
+	clean, _ := kind.Normalise(t.object)
+	input := ruleInput{kind: kind, object: clean, old: t.old}
+	if t.old != nil {
+		input.old, _ = kind.Normalise(t.old)
+	}
+	broken := structural(kind, clean)
+	// Rules of a landscape are about what is applied, which a template is not.
+	ruled, err := w.checkRules(input, w.ctx.Encode(clean), len(broken) > 0)
+	if err != nil {
+		return nil, err
+	}
+	input.landscape = landscape
+	findings := withoutFollowUps(append(ruled, checkGoRules(input)...), broken)
+	if t.structure {
+		findings = append(withoutSaidBetter(kind, broken, findings), findings...)
+	}
+	findings = slices.DeleteFunc(findings, func(f finding) bool { return !t.keep(f) })
+	for i := range findings {
+		if findings[i].rule == RuleStructure && findings[i].typ == TypeForbidden {
+			findings[i].severity = SeverityWarning // the API drops what it does not know there
+		}
+		findings[i].path = join(t.at, findings[i].path)
+	}
+	return findings, nil
+}
