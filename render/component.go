@@ -36,6 +36,8 @@ type Component struct {
 	Facts     []string
 	Condition string
 	bundles   []bundleSpec
+	// chosen are the images that the vector gives for Images.
+	chosen map[string]string
 	// value is the component as it was evaluated.
 	value cue.Value
 }

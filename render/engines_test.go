@@ -92,6 +92,27 @@ func TestKustomizeFolder(t *testing.T) {
 	assert.Equal(t, map[string]any{"url": "https://example.org/?ref=1"}, o.Object["data"], "a URL in an inline patch is no remote base")
 }
 
+// TestKustomizeTakesImagesOfTheVector: only those that the component lists, by their bare names, and as a landscape has them.
+func TestKustomizeTakesImagesOfTheVector(t *testing.T) {
+	files := map[string]string{
+		"garden/app/component.cue":      component(`kustomize: "."`, "component: images: [\"app\"]\n"),
+		"garden/app/kustomization.yaml": "resources: [a.yaml]\n",
+		"garden/app/a.yaml": "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a, namespace: garden}\nspec:\n  template:\n    spec:\n" +
+			"      initContainers: [{name: i, image: app}]\n      containers: [{name: c, image: app}, {name: d, image: other}, {name: e, image: \"app:v9\"}]\n",
+	}
+	res, err := Render(gardenInput(), Options{Catalogue: smallCatalogue(t, files), ImageOverrides: []Image{{Name: "app", Tag: "v2"}}})
+	require.NoError(t, err)
+	o := objectOf(t, res.Bundles, "Deployment", "a")
+	var images []string
+	for _, list := range []string{"initContainers", "containers"} {
+		containers, _, _ := nestedField(o.Object, "spec", "template", "spec", list)
+		for _, c := range containers.([]any) {
+			images = append(images, c.(map[string]any)["image"].(string))
+		}
+	}
+	assert.Equal(t, []string{"registry.example.org/app:v2", "registry.example.org/app:v2", "other", "app:v9"}, images)
+}
+
 func TestDefinitionsOfOurAPI(t *testing.T) {
 	res, err := renderSmall(t, map[string]string{"garden/app/component.cue": component(`crds: ["seeds.core.gardener.cloud", "resources.gardener.cloud"]`, "")})
 	require.NoError(t, err)

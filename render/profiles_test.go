@@ -84,8 +84,7 @@ func TestNamespacedCloudProfile(t *testing.T) {
 func TestErrorsOfComponentsNameTheDeclaration(t *testing.T) {
 	l := loadLandscape(t, map[string]string{"landscape.yaml": landscapeFile("{}"), "s.yaml": "# the Seed\n" + seedYAML})
 	_, err := All(l, smallCatalogue(t, map[string]string{"seed/app/component.cue": component("cue: [{kind: seed.spec.nope}]", "")}), nil)
-	assert.ErrorContains(t, err, "seed eu, component seed/app: ")
-	assert.ErrorContains(t, err, "(declared in s.yaml:2:1; look there for the fields that the message names)")
+	assert.ErrorContains(t, err, "seed eu (declared in s.yaml:2:1), component seed/app: ")
 }
 
 func TestImageOverridesAreImages(t *testing.T) {

@@ -100,7 +100,7 @@ func taskError(t *task) error {
 	if t.in.Declared == "" || len(findingsIn(t.err)) > 0 {
 		return fmt.Errorf("%s, component %s: %w", t.in.Owner, t.dir, t.err)
 	}
-	return fmt.Errorf("%s, component %s: %w (declared in %s; look there for the fields that the message names)", t.in.Owner, t.dir, t.err, t.in.Declared)
+	return fmt.Errorf("%s (declared in %s), component %s: %w", t.in.Owner, t.in.Declared, t.dir, t.err)
 }
 
 func renderComponent(eval *evaluator, dir string, in *Input, images map[string]string, opts Options) (Component, []Bundle, error) {
@@ -120,7 +120,9 @@ func renderComponent(eval *evaluator, dir string, in *Input, images map[string]s
 		return c, nil, nil
 	}
 	var missing findings
+	c.chosen = map[string]string{}
 	for i, name := range c.Images {
+		c.chosen[name] = images[name]
 		if _, ok := images[name]; !ok {
 			place := c.value.LookupPath(cue.MakePath(cue.Str("images"), cue.Index(i)))
 			missing = append(missing, at(place, "image %s is not in the image vector for these Kubernetes versions", name))
@@ -140,6 +142,9 @@ func (c Component) render(in Input, opts Options) ([]Bundle, error) {
 		objects, err := source(opts.Catalogue, c.Path, in, spec)
 		if err != nil {
 			return nil, fmt.Errorf("bundle %s: %w", spec.Name, err)
+		}
+		if spec.source.LookupPath(cue.ParsePath("kustomize")).Exists() {
+			nameImages(objects, c.chosen)
 		}
 		bundles = append(bundles, newBundle(c, in, spec, objects))
 	}
