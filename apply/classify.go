@@ -179,10 +179,18 @@ func explainInvalid(e *ObjectError, s metav1.Status) {
 	if s.Details == nil {
 		return
 	}
+	var said []string
+	dumped := false
 	for _, cause := range s.Details.Causes {
-		if cause.Field != "" {
+		if cause.Field != "" && !slices.Contains(e.Fields, cause.Field) {
 			e.Fields = append(e.Fields, cause.Field)
 		}
+		text := withoutDump(cause.Message)
+		dumped = dumped || text != cause.Message
+		said = append(said, cause.Field+": "+text)
+	}
+	if dumped {
+		e.Message = plan.CleanText(strings.Join(said, "; "))
 	}
 	if len(e.Fields) > 0 {
 		e.Hint = "correct " + strings.Join(e.Fields, ", ") + " in the declaration"
@@ -192,6 +200,19 @@ func explainInvalid(e *ObjectError, s metav1.Status) {
 		e.Hint = "the field cannot change on a live object: keep its value, or let the object be recreated with the" +
 			" annotation resources.gardener.cloud/delete-on-invalid-update=true"
 	}
+}
+
+// dumpLength is from where a value in a message is the dump of a whole structure, which nobody reads.
+const dumpLength = 200
+
+// withoutDump is what validation says about a field without a value that is long: "Invalid value: {…}: field is immutable".
+func withoutDump(message string) string {
+	what, rest, found := strings.Cut(message, ": ")
+	i := strings.LastIndex(rest, ": ")
+	if !found || i < dumpLength {
+		return message
+	}
+	return what + ": " + rest[i+2:]
 }
 
 // What the server says about an object that does not fit its schema comes with code 500 and no details.

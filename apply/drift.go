@@ -126,6 +126,19 @@ func (t *tracker) replace(c *Cluster, set, manager string, entries []Entry) {
 	}
 }
 
+// refs are all objects of a cluster that are tracked.
+func (t *tracker) refs(c *Cluster) []Ref {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var out []Ref
+	for _, o := range t.of(c) {
+		if o.entry.Applied != "" {
+			out = append(out, o.entry.Ref)
+		}
+	}
+	return out
+}
+
 // judge turns a change into a drift event, if it is one. What counts is the object as it is now, so that a
 // change which was repaired in the meantime is none.
 func (t *tracker) judge(c *Cluster, e ChangeEvent) *DriftEvent {
@@ -207,8 +220,8 @@ func ownerOf(o *unstructured.Unstructured, path fieldpath.Path, except string) s
 	return found
 }
 
-// Watch reports drift of every object that this engine applied to the cluster (or was told to Track), until ctx
-// ends. The function is called for one event at a time. A field that somebody removed and that thus has no
+// Watch reports drift of every object that this engine applied to the cluster (or was told to Track), also drift that is
+// there already, until ctx ends. The function is called for one event at a time. A field that somebody removed and that thus has no
 // owner has no manager in the event.
 func (e *Engine) Watch(ctx context.Context, c *Cluster, onDrift func(DriftEvent)) {
 	var mu sync.Mutex
@@ -229,6 +242,7 @@ func (e *Engine) Watch(ctx context.Context, c *Cluster, onDrift func(DriftEvent)
 			push(ev)
 		}
 	})()
+	go e.lookAtAll(ctx, c, push)
 	for {
 		select {
 		case <-ctx.Done():
@@ -243,6 +257,16 @@ func (e *Engine) Watch(ctx context.Context, c *Cluster, onDrift func(DriftEvent)
 			if drift := e.tracked.judge(c, ev); drift != nil {
 				onDrift(*drift)
 			}
+		}
+	}
+}
+
+// lookAtAll lets every object be judged once: what changed since it was applied, while nobody watched, is drift, too.
+func (e *Engine) lookAtAll(ctx context.Context, c *Cluster, push func(ChangeEvent)) {
+	for _, ref := range e.tracked.refs(c) {
+		// A cluster that cannot be listed tells nothing; what it reports later is judged then.
+		if _, err := c.readyResource(ctx, ref.GVK()); err == nil {
+			push(ChangeEvent{Ref: ref})
 		}
 	}
 }

@@ -46,6 +46,32 @@ func TestDriftIsReportedAndRepaired(t *testing.T) {
 	assert.Empty(t, events, "our own repair is no drift")
 }
 
+// What is changed between an apply and the watch is not lost: a run applies one object now and watches much later.
+func TestDriftBeforeTheWatchIsReported(t *testing.T) {
+	f := newFixture(t)
+	set := f.set(f.configMap("edited", "right"), f.configMap("deleted", "x"), f.configMap("same", "x"))
+	f.mustApply(set)
+	f.patch(f.configMap("edited", ""), "kubectl-edit", `{"data":{"key":"wrong"}}`)
+	require.NoError(t, f.resource(f.configMap("deleted", "")).Delete(f.ctx, "deleted", metav1.DeleteOptions{}))
+	f.eventually("the cache has seen it", func() bool {
+		edited := f.c.cached(Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: f.ns, Name: "edited"})
+		return edited != nil && nested(edited, "data", "key") == "wrong" && f.c.cached(Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: f.ns, Name: "deleted"}) == nil
+	})
+	events := make(chan DriftEvent, 10)
+	ctx, cancel := context.WithCancel(f.ctx)
+	defer cancel()
+	go f.e.Watch(ctx, f.c, func(e DriftEvent) { events <- e })
+	found := map[string]bool{}
+	for range 2 {
+		e := <-events
+		found[e.Ref.Name] = e.Deleted
+	}
+	assert.Equal(t, map[string]bool{"edited": false, "deleted": true}, found)
+	f.mustApply(set)
+	assert.Equal(t, map[string]any{"key": "right"}, nested(f.get(f.configMap("edited", "")), "data"))
+	assert.Empty(t, events)
+}
+
 func TestForeignSecretValueIsDriftWithoutValues(t *testing.T) {
 	f := newFixture(t)
 	secret := f.object(`{apiVersion: v1, kind: Secret, metadata: {name: s, namespace: NS}, stringData: {password: hunter2-original}}`)

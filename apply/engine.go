@@ -1,8 +1,10 @@
 package apply
 
 import (
+	"context"
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/clock"
 )
@@ -98,9 +100,12 @@ type ApplyOptions struct {
 	ApproveRecreate func(Ref) (ok bool, reason string)
 	// DesiredElsewhere tells that another set wants an object that left this one: then it is not deleted.
 	DesiredElsewhere func(Ref) bool
-	CRDTimeout       time.Duration // for a CustomResourceDefinition to be established; default 60 s
-	DeleteTimeout    time.Duration // for deleted objects to be gone, prune as a whole or one recreation; default 10 s
-	OnObject         func(ObjectResult)
+	// Admit may refuse the change of an object that lives: it sees the object and what the server would make of it. The object
+	// then stays as it is, and the error is that of the object. It costs a dry run for each object that changes.
+	Admit         func(ctx context.Context, live, next *unstructured.Unstructured) error
+	CRDTimeout    time.Duration // for a CustomResourceDefinition to be established; default 60 s
+	DeleteTimeout time.Duration // for deleted objects to be gone, prune as a whole or one recreation; default 10 s
+	OnObject      func(ObjectResult)
 }
 
 // DeleteOptions steer one run of Delete or PlanDelete.

@@ -51,7 +51,8 @@ func (i *configMapInventory) Load(ctx context.Context) ([]Entry, error) {
 	i.version = o.GetResourceVersion()
 	entries, err := decodeEntries(o)
 	if err != nil {
-		return nil, fmt.Errorf("reading inventory %s: %w", i.ref, err)
+		return nil, &ObjectError{Cluster: i.cluster.name, Object: i.ref, Op: "read the inventory", Reason: Invalid, Message: err.Error(), Err: err,
+			Hint: "restore this ConfigMap, or delete it: the next apply rebuilds it from the origin annotations of the objects"}
 	}
 	return entries, nil
 }

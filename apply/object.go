@@ -37,6 +37,9 @@ func (r *run) one(ctx context.Context, d *desired) outcome {
 	case flagged(d.obj, live, r.e.keys.Ignore):
 		return outcome{ref: d.ref, action: Ignored, message: "annotation " + r.e.keys.Ignore}
 	}
+	if e := r.c.CheckSize(d.obj); e != nil {
+		return r.fail(d, e)
+	}
 	if out, stop := r.missing(ctx, d, live); stop {
 		return out
 	}
@@ -59,6 +62,9 @@ func (r *run) one(ctx context.Context, d *desired) outcome {
 		if r.isUnchanged(want, live) {
 			return outcome{ref: d.ref, action: Unchanged}
 		}
+	}
+	if err := r.admitted(ctx, want, live); err != nil {
+		return r.fail(d, err)
 	}
 	if !r.dry {
 		defer r.e.tracked.writing(r.c, keyOf(d.ref))()

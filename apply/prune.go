@@ -146,25 +146,21 @@ func (r *run) examine(ctx context.Context, entries []Entry) []candidate {
 			r.leaves(e, Gone, "it was gone already")
 		case r.opts.DesiredElsewhere != nil && r.opts.DesiredElsewhere(e.Ref):
 			r.leaves(e, HandedOver, "another set declares it")
+		case r.isForeign(e, live):
+			r.leaves(e, HandedOver, "it belongs to "+live.GetAnnotations()[r.e.keys.Origin])
+		case !r.showsOurs(e, live):
+			r.leaves(e, LeftAlone, notOurs)
 		case live.GetAnnotations()[r.e.keys.KeepObject] == "true":
 			r.leaves(e, Kept, "annotation "+r.e.keys.KeepObject)
 		case live.GetAnnotations()[r.e.keys.Mode] == "Ignore":
 			r.leaves(e, Kept, "annotation "+r.e.keys.Mode)
 		case live.GetAnnotations()[r.e.keys.Ignore] == "true":
 			r.stays(e, Ignored, "annotation "+r.e.keys.Ignore)
-		case r.isForeign(e, live):
-			r.leaves(e, HandedOver, "it belongs to "+live.GetAnnotations()[r.e.keys.Origin])
 		default:
 			out = append(out, candidate{e, live})
 		}
 	}
 	return out
-}
-
-// isForeign is true when the live object says that another set owns it.
-func (r *run) isForeign(e Entry, live *unstructured.Unstructured) bool {
-	origin := live.GetAnnotations()[r.e.keys.Origin]
-	return origin != "" && origin != r.set.Name && origin != e.Annotations[r.e.keys.Origin]
 }
 
 // approved passes the candidates through the gate. Objects that are being deleted already need no approval.

@@ -3,6 +3,7 @@ package apply
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -22,7 +23,7 @@ func (r *run) recreate(ctx context.Context, w wanted, live *unstructured.Unstruc
 		live = existing
 	}
 	if !r.mayRecreate(w, live) {
-		return r.fail(w.desired, rejected)
+		return r.immutable(w, live, rejected)
 	}
 	if r.opts.ApproveRecreate != nil {
 		if ok, reason := r.opts.ApproveRecreate(w.ref); !ok {
@@ -55,6 +56,42 @@ func (r *run) recreate(ctx context.Context, w wanted, live *unstructured.Unstruc
 	}
 	if done := r.sent(ctx, w, nil, answer, created); done.err != nil {
 		return done
+	}
+	return out
+}
+
+// immutable is the outcome for an object with changed fields that cannot change; it names these fields.
+func (r *run) immutable(w wanted, live *unstructured.Unstructured, rejected error) outcome {
+	out := r.fail(w.desired, rejected)
+	if out.err.Reason != Immutable {
+		return out
+	}
+	changed := r.changedAt(w, live, out.err.Fields)
+	if len(changed) > shownRemovals {
+		changed = append(changed[:shownRemovals], "…")
+	}
+	out.message = strings.Join(out.err.Fields, ", ") + " cannot change on a live object"
+	if len(changed) > 0 {
+		out.message += ", and the declaration changes " + strings.Join(changed, ", ")
+	}
+	out.err.Message = out.message
+	return out
+}
+
+// changedAt are the paths below some fields at which a declaration differs from the live object. What the server has set
+// by itself is not in the declaration and does not count; what we own and do not declare any more does.
+func (r *run) changedAt(w wanted, live *unstructured.Unstructured, fields []string) []string {
+	var out []string
+	for _, f := range differencesAt(live, w.send, fields) {
+		if f.New != nil || f.Hidden {
+			out = append(out, f.Path)
+		}
+	}
+	for _, f := range driftedFields(live, w.send, r.set.FieldManager, w.createOnly) {
+		below := slices.ContainsFunc(fields, func(field string) bool { return f.Path == field || strings.HasPrefix(f.Path, field+".") })
+		if below && f.New == nil && !f.Hidden {
+			out = append(out, strings.ReplaceAll(f.Path, `"`, ""))
+		}
 	}
 	return out
 }
@@ -162,7 +199,10 @@ func waitsFor(o *unstructured.Unstructured) string {
 	if f := o.GetFinalizers(); len(f) > 0 {
 		return "waits for finalizer " + strings.Join(f, ", ")
 	}
-	if f, _, _ := unstructured.NestedStringSlice(o.Object, "spec", "finalizers"); len(f) > 0 && o.GetKind() == "Namespace" {
+	if f, _, _ := unstructured.NestedStringSlice(o.Object, "spec", "finalizers"); len(f) > 0 && groupKindOf(o) == namespaceKind {
+		if what := remains(o); what != "" {
+			return "waits for its content to be deleted: " + what
+		}
 		return "waits for its content to be deleted"
 	}
 	if g := o.GetDeletionGracePeriodSeconds(); g != nil && *g > 0 {

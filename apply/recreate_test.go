@@ -80,3 +80,35 @@ func TestProtectedKindsAreNotRecreated(t *testing.T) {
 	assert.Equal(t, Immutable, ReasonOf(err))
 	assert.Equal(t, uid, f.get(claim("")).GetUID())
 }
+
+// The answer of the server has the whole template in it, as a structure of Go.
+func TestAnImmutableTemplateIsNamedByWhatChanges(t *testing.T) {
+	f := newFixture(t)
+	job := func(image, extra string) *unstructured.Unstructured {
+		return f.object(`{apiVersion: batch/v1, kind: Job, metadata: {name: j, namespace: NS}, spec: {template: {spec: {restartPolicy: Never,
+		  containers: [{name: app, image: "` + image + `", command: [a, b]` + extra + `}]}}}}`)
+	}
+	f.mustApply(f.set(job("a:1", ", workingDir: /tmp")))
+	for name, c := range map[string]struct {
+		job     *unstructured.Unstructured
+		changed string
+	}{
+		"changed": {job("a:2", ", workingDir: /tmp"), "spec.template.spec.containers[name=app].image"},
+		"removed": {job("a:1", ""), "spec.template.spec.containers[name=app].workingDir"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, do := range []func(Set) error{
+				func(s Set) error { _, err := f.apply(s); return err },
+				func(s Set) error { _, err := f.e.Plan(f.ctx, f.c, s, f.inv, ApplyOptions{}); return err },
+			} {
+				err := do(f.set(c.job))
+				var e *ObjectError
+				require.ErrorAs(t, err, &e)
+				assert.Equal(t, Immutable, e.Reason)
+				assert.Equal(t, "spec.template cannot change on a live object, and the declaration changes "+c.changed, e.Message)
+				assert.Less(t, len(err.Error()), 500)
+				assert.NotContains(t, err.Error(), "\n")
+			}
+		})
+	}
+}

@@ -21,6 +21,7 @@ const (
 	Deleting   Action = "deleting"
 	Kept       Action = "kept"
 	HandedOver Action = "handed-over"
+	LeftAlone  Action = "left-alone" // in the inventory, but the object does not show that it is ours
 	HeldBack   Action = "held"
 	Ignored    Action = "ignored"
 	Skipped    Action = "skipped"
@@ -78,7 +79,8 @@ func (r *Result) Pending() []ObjectResult {
 // planned are the actions that a plan announces; what is not here is counted as unchanged.
 var planned = map[Action]plan.Action{Created: plan.Create, Configured: plan.Change, Adopted: plan.Adopt,
 	Recreated: plan.Recreate, Deleted: plan.Delete, Deleting: plan.Delete, Kept: plan.Keep, HandedOver: plan.Keep,
-	HeldBack: plan.Hold, Skipped: plan.Fail, Failed: plan.Fail}
+	LeftAlone: plan.Keep,
+	HeldBack:  plan.Hold, Skipped: plan.Fail, Failed: plan.Fail}
 
 // plan is what the outcomes of a dry run announce.
 func (r *run) plan() (plan.Plan, error) {

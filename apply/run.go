@@ -90,13 +90,30 @@ func (r *run) apply(ctx context.Context) {
 		return
 	}
 	for _, phase := range phases(r.desired, func(d *desired) Ref { return d.ref }) {
+		if bad := r.failed(); r.set.InOrder && bad != nil {
+			for _, d := range phase {
+				r.finished(r.skip(d, *bad))
+			}
+			continue
+		}
 		r.applyPhase(ctx, phase)
 		r.establish(ctx, phase)
 	}
-	if !r.opts.NoPrune {
+	r.nameNamespaces(ctx)
+	if !r.opts.NoPrune && (!r.set.InOrder || r.failed() == nil) {
 		r.prune(ctx)
 	}
 	r.close(ctx)
+}
+
+// failed is an object that could not be applied, nil when there is none.
+func (r *run) failed() *Ref {
+	for _, o := range r.outcomes {
+		if o.action == Failed {
+			return &o.ref
+		}
+	}
+	return nil
 }
 
 // prepare decorates the declared objects. What cannot be read fails the whole set: a set that is not
@@ -159,6 +176,9 @@ func (r *run) open(ctx context.Context) error {
 		}
 	}
 	if err := r.openKinds(ctx, kinds); err != nil {
+		return err
+	}
+	if err := r.rebuild(ctx); err != nil {
 		return err
 	}
 	return r.resolve(ctx)
@@ -326,6 +346,7 @@ func (r *run) tell(o outcome) {
 func (r *run) fail(d *desired, err error) outcome {
 	e := r.c.explain(d.ref, "apply", err)
 	e.Source = d.source
+	explainSize(e, d.obj)
 	if e.Reason == Conflict {
 		e.Hint = "remove the field from the declaration, let the other manager give it up, or " + r.e.forceHint(d.ref)
 	}

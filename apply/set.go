@@ -30,6 +30,9 @@ type Set struct {
 	// apply, a field that somebody else has changed and owns by now is taken back. A changed wish that meets
 	// another manager is a Conflict all the same.
 	TakeBack bool
+	// InOrder says that objects refer to those that are applied before them: when one fails, those of later phases are
+	// not tried, and nothing is pruned.
+	InOrder bool
 	// KeepObjects makes Delete leave the objects where they are.
 	KeepObjects bool
 	// ForceOverwriteLabels and ForceOverwriteAnnotations remove keys that others added, except annotations
@@ -39,6 +42,10 @@ type Set struct {
 	Equivalences [][]schema.GroupKind
 	// DeletePersistentVolumeClaims deletes the claims of a StatefulSet together with it.
 	DeletePersistentVolumeClaims bool
+	// RebuildFrom are kinds among which the objects of this set are looked for, by their origin annotation, when its
+	// inventory was lost; none means that a lost inventory is an empty one. It must not be set where sets of the same
+	// name may exist.
+	RebuildFrom []schema.GroupVersionKind
 	// Sources says where objects come from, for error messages.
 	Sources map[Ref]string
 }

@@ -26,6 +26,8 @@ type Former struct {
 	Operation metav1.ManagedFieldsOperationType
 	// Annotation, if any, has to be on the object: the manager's name alone does not tell that it wrote a whole object.
 	Annotation string
+	// Inventories says that it keeps inventories of its own, which we go on with.
+	Inventories bool
 }
 
 // lastApplied is where kubectl's client-side apply keeps what it applied.
@@ -41,9 +43,9 @@ func DefaultFormer() []Former {
 		{Name: "kubectl", Operation: update, Annotation: lastApplied},
 		{Name: "before-first-apply", Operation: update, Annotation: lastApplied},
 		{Name: "helm", Operation: update}, {Name: "helm", Operation: apply},
-		{Name: "gardener-resource-manager", Operation: update},
-		{Name: "gardener-operator", Operation: update},
-		{Name: "gardenlet", Operation: update},
+		{Name: "gardener-resource-manager", Operation: update, Inventories: true},
+		{Name: "gardener-operator", Operation: update, Inventories: true},
+		{Name: "gardenlet", Operation: update, Inventories: true},
 	}
 }
 

@@ -80,6 +80,25 @@ func decodeNode(id string, v cue.Value) (FlowNode, error) {
 	return FlowNode{ID: id, Bundles: raw.Bundles, Task: raw.Task, After: raw.After, Timeout: timeout, If: raw.If}, nil
 }
 
+// CoveringFlow is the flow to reconcile an owner. It is an error when one of its flows does not mention all bundles, or is not
+// sound: what is applied by such a catalogue could never be removed.
+func CoveringFlow(catalogue fs.FS, in Input, bundles []Bundle) (Flow, error) {
+	var reconcile Flow
+	for _, operation := range Operations() {
+		flow, err := LoadFlow(catalogue, operation, in)
+		if err == nil {
+			err = flow.Cover(bundles)
+		}
+		if err != nil {
+			return Flow{}, err
+		}
+		if operation == Operations()[0] {
+			reconcile = flow
+		}
+	}
+	return reconcile, nil
+}
+
 // Operations are those that every flow has.
 func Operations() []string { return []string{"reconcile", "delete"} }
 

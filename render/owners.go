@@ -258,14 +258,8 @@ func checkFlows(catalogue fs.FS, inputs []Input, bundles []Bundle) []error {
 			continue
 		}
 		checked[kind] = true
-		for _, operation := range Operations() {
-			flow, err := LoadFlow(catalogue, operation, in)
-			if err == nil {
-				err = flow.Cover(byKind[kind])
-			}
-			if err != nil {
-				problems = append(problems, err)
-			}
+		if _, err := CoveringFlow(catalogue, in, byKind[kind]); err != nil {
+			problems = append(problems, err)
 		}
 	}
 	return problems

@@ -142,7 +142,7 @@ func (p *progress) object(owner, bundle string, r apply.ObjectResult) {
 	switch r.Action {
 	case apply.Unchanged, apply.Kept:
 		return
-	case apply.Recreated, apply.HeldBack, apply.Deleted, apply.Adopted:
+	case apply.Recreated, apply.HeldBack, apply.LeftAlone, apply.Deleted, apply.Adopted:
 	default:
 		// A message says of what is changed that it was taken over.
 		if !p.verbose && (r.Action != apply.Configured || r.Message == "") {

@@ -124,6 +124,7 @@ func TestProgressOfObjects(t *testing.T) {
 		apply.Created:   {"", "  created Secret a/b (seed a, x)\n"},
 		apply.Gone:      {"", "  gone Secret a/b (seed a, x)\n"},
 		apply.Deleted:   {"  deleted Secret a/b (seed a, x)\n", "  deleted Secret a/b (seed a, x)\n"},
+		apply.LeftAlone: {"  left-alone Secret a/b (seed a, x)\n", "  left-alone Secret a/b (seed a, x)\n"},
 		apply.HeldBack:  {"  held Secret a/b (seed a, x)\n", "  held Secret a/b (seed a, x)\n"},
 	} {
 		for i, verbose := range []bool{false, true} {

@@ -220,6 +220,7 @@ func TestLandscape(t *testing.T) {
 		{"objects that cannot be applied", testObjectFaults},
 		{"a user who may not", testForbidden},
 		{"an invalid landscape", testInvalid},
+		{"a change that the API forbids", testForbiddenChange},
 		{"one at a time", testLease},
 		{"an interrupted run", testInterrupt},
 		{"a Shoot that is gone from Git", testRemovedShoot},

@@ -72,6 +72,8 @@ type Converger struct {
 	leases []*lease
 	// sighted are leases of others, by cluster and name, see sightLeases.
 	sighted map[string]sighting
+	// refused are the declarations that could not become what Git says.
+	refused map[apply.Ref]bool
 }
 
 // Report is what a run did.
@@ -89,7 +91,9 @@ func New(l *landscapes.Landscape, options Options) (*Converger, error) {
 	if options.CareInterval <= 0 {
 		options.CareInterval = careInterval
 	}
-	c := &Converger{landscape: l, options: options, clusters: map[string]*apply.Cluster{}, engine: apply.NewEngine(apply.Options{Clock: options.Clock, Force: options.Force, ForceHint: options.ForceHint})}
+	c := &Converger{landscape: l, options: options, clusters: map[string]*apply.Cluster{}, engine: apply.NewEngine(apply.Options{
+		Clock: options.Clock, Force: options.Force, ForceHint: options.ForceHint, Protected: neverRecreated(),
+	})}
 	c.alive, c.die = context.WithCancelCause(context.Background())
 	for name, config := range options.Configs {
 		cluster, err := apply.NewCluster(name, config, apply.ClusterOptions{Clock: options.Clock})
@@ -360,6 +364,9 @@ func (c *Converger) convergeShoots(ctx context.Context, seed *apply.Cluster) err
 }
 
 func (c *Converger) convergeOne(ctx context.Context, o *owner.Owner) error {
+	if err := c.accepted(o); err != nil {
+		return err
+	}
 	if err := c.identify(ctx, o); err != nil {
 		return fmt.Errorf("%s: %w", o, err)
 	}

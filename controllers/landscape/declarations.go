@@ -132,7 +132,7 @@ func bootstrapObjects() ([]*unstructured.Unstructured, error) {
 
 // set of declarations for the engine.
 func (c *Converger) declarationSet(name string, d *declarations) apply.Set {
-	return apply.Set{Name: c.setID(name), Objects: d.objects, FieldManager: FieldManager, Sources: d.sources}
+	return apply.Set{Name: c.setID(name), Objects: d.objects, FieldManager: FieldManager, Sources: d.sources, RebuildFrom: apply.KindsOf(d.objects...)}
 }
 
 func (c *Converger) setID(name string) string {
@@ -160,10 +160,14 @@ func (c *Converger) applySet(ctx context.Context, cluster, bundle string, s appl
 			c.hold(cluster, held, approval)
 			return held
 		},
+		Admit:    c.admit,
 		OnObject: func(r apply.ObjectResult) { c.object("landscape "+c.landscape.Config.Name, bundle, r) },
 	})
 	if result != nil {
 		c.count(result)
+		for _, o := range result.Objects {
+			c.note(o.Ref, o.Action == apply.Failed || o.Action == apply.Skipped)
+		}
 	}
 	return err
 }

@@ -43,6 +43,10 @@ func (c *Converger) Plan(ctx context.Context) (plan.Plan, error) {
 		}
 	}
 	for _, o := range c.all {
+		if err := c.accepted(o); err != nil {
+			problems = append(problems, err)
+			continue
+		}
 		if err := c.identify(ctx, o); err != nil && !errors.As(err, new(*owner.FollowsError)) {
 			problems = append(problems, fmt.Errorf("%s: %w", o, err))
 			continue
@@ -69,6 +73,7 @@ func (c *Converger) planDeclarations(ctx context.Context, cluster string, d *dec
 	s := c.declarationSet(cluster, d)
 	found, err := c.engine.Plan(ctx, c.clusters[cluster], s, c.declarationInventory(cluster), apply.ApplyOptions{
 		AllowEmpty: len(d.locked) > 0, // with their key it is not empty
+		Admit:      c.admit,
 		ApprovePrune: func(entries []apply.Entry) []apply.Held {
 			entries = slices.DeleteFunc(slices.Clone(entries), func(e apply.Entry) bool { return isLocked(d.locked, e.Ref) })
 			held, _ := c.judge(cluster, entries, len(s.Objects)+len(d.locked))
@@ -77,6 +82,7 @@ func (c *Converger) planDeclarations(ctx context.Context, cluster string, d *dec
 	})
 	found.Items = withoutLocked(found.Items, d.locked)
 	for i := range found.Items {
+		c.note(found.Items[i].Object, found.Items[i].Action == plan.Fail)
 		found.Items[i].Owner, found.Items[i].Bundle = "landscape "+c.landscape.Config.Name, "declarations"
 	}
 	return found.Items, found.Unchanged, err

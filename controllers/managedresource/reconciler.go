@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -122,9 +123,9 @@ func (r *Reconciler) Finish(ctx context.Context, namespace, name string) (out *O
 	if err != nil {
 		return nil, false, r.Source.Explain(ref(namespace, name), "read", err)
 	}
-	mr := &resourcesv1alpha1.ManagedResource{}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, mr); err != nil {
-		return nil, false, fmt.Errorf("decode ManagedResource %s/%s on %s: %w", namespace, name, r.Source.Name(), err)
+	mr, err := Decode(r.Source, obj)
+	if err != nil {
+		return nil, false, err
 	}
 	if mr.DeletionTimestamp == nil {
 		return nil, false, fmt.Errorf("ManagedResource %s/%s on %s is not being deleted", namespace, name, r.Source.Name())
@@ -142,23 +143,76 @@ func (r *Reconciler) Release(ctx context.Context, namespace, name string) ([]app
 	if err != nil {
 		return nil, err
 	}
-	entries, err := newStatusInventory(r.Source, mr).Load(ctx)
-	if err != nil || mr.DeletionTimestamp == nil {
+	if mr.DeletionTimestamp == nil {
+		return nil, nil
+	}
+	entries, err := r.Contents(ctx, mr)
+	if err != nil {
 		return nil, err
 	}
 	return entries, r.dropFinalizer(ctx, mr)
 }
 
-// Inherit gives a new ManagedResource the inventory of the one it replaces.
+// Delete asks for the deletion of a ManagedResource; Finish goes on with it. That it is gone already is no error.
+func (r *Reconciler) Delete(ctx context.Context, live *unstructured.Unstructured) error {
+	at := ref(live.GetNamespace(), live.GetName())
+	mapping, err := r.Source.Mapping(ctx, at.GVK())
+	if err != nil {
+		return r.Source.Explain(at, "delete", err)
+	}
+	err = r.Source.Dynamic().Resource(mapping.Resource).Namespace(at.Namespace).
+		Delete(ctx, at.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: ptr.To(live.GetUID())}})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return r.Source.Explain(at, "delete", err)
+	}
+	return nil
+}
+
+// Dissolve deletes a ManagedResource, whether or not somebody does already, and leaves its objects in place: another
+// set has them.
+func (r *Reconciler) Dissolve(ctx context.Context, namespace, name string) error {
+	live, err := r.Source.GetLive(ctx, ref(namespace, name))
+	if err == nil && live.GetDeletionTimestamp() == nil {
+		if err := r.Delete(ctx, live); err != nil {
+			return err
+		}
+		live, err = r.Source.GetLive(ctx, ref(namespace, name))
+	}
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return r.Source.Explain(ref(namespace, name), "read", err)
+	}
+	mr, err := Decode(r.Source, live)
+	if err != nil {
+		return err
+	}
+	return r.dropFinalizer(ctx, mr)
+}
+
+// Contents are the inventory of a ManagedResource for another set that goes on with it: every entry says whose the object
+// is until then.
+func (r *Reconciler) Contents(ctx context.Context, mr *resourcesv1alpha1.ManagedResource) ([]apply.Entry, error) {
+	entries, err := newStatusInventory(r.Source, mr).Load(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return r.Engine.From(r.SetName(mr.Namespace, mr.Name), entries), nil
+}
+
+// Inherit gives a ManagedResource the inventories of those whose objects it goes on with. What it knows itself stays.
 func (r *Reconciler) Inherit(ctx context.Context, namespace, name string, entries []apply.Entry) error {
 	mr, err := r.get(ctx, namespace, name)
 	if err != nil {
 		return err
 	}
-	if len(mr.Status.Resources) > 0 {
-		return nil
+	inventory := newStatusInventory(r.Source, mr)
+	own, err := inventory.Load(ctx)
+	if err != nil {
+		return err
 	}
-	return newStatusInventory(r.Source, mr).Save(ctx, entries)
+	return inventory.Save(ctx, apply.Union(own, entries))
 }
 
 // Set is what the engine gets for a ManagedResource; its name is the origin annotation.
@@ -218,9 +272,14 @@ func (r *Reconciler) get(ctx context.Context, namespace, name string) (*resource
 	if err != nil {
 		return nil, r.Source.Explain(ref(namespace, name), "read", err)
 	}
+	return Decode(r.Source, obj)
+}
+
+// Decode reads a live ManagedResource.
+func Decode(c *apply.Cluster, live *unstructured.Unstructured) (*resourcesv1alpha1.ManagedResource, error) {
 	mr := &resourcesv1alpha1.ManagedResource{}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, mr); err != nil {
-		return nil, fmt.Errorf("decode ManagedResource %s/%s on %s: %w", namespace, name, r.Source.Name(), err)
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(live.Object, mr); err != nil {
+		return nil, fmt.Errorf("decode ManagedResource %s/%s on %s: %w", live.GetNamespace(), live.GetName(), c.Name(), err)
 	}
 	return mr, nil
 }
@@ -264,33 +323,6 @@ func (r *Reconciler) objects(ctx context.Context, mr *resourcesv1alpha1.ManagedR
 	return objects, hex.EncodeToString(sum.Sum(nil)), "", nil
 }
 
-// finalizer is upstream's, with the class appended where it is not the default one.
-func (r *Reconciler) finalizer() string {
-	if r.Class == "" || r.Class == resourcesv1alpha1.ClassDefault || r.Class == resourcesv1alpha1.ClassAll {
-		return resourcesv1alpha1.FinalizerName
-	}
-	return resourcesv1alpha1.FinalizerName + "-" + r.Class
-}
-
-func (r *Reconciler) ensureFinalizer(ctx context.Context, mr *resourcesv1alpha1.ManagedResource) error {
-	for _, f := range mr.Finalizers {
-		if f == r.finalizer() {
-			return nil
-		}
-	}
-	return r.patchFinalizers(ctx, mr, append(append([]string{}, mr.Finalizers...), r.finalizer()))
-}
-
-func (r *Reconciler) patchFinalizers(ctx context.Context, mr *resourcesv1alpha1.ManagedResource, finalizers []string) error {
-	patch := map[string]any{"metadata": map[string]any{"finalizers": finalizers, "resourceVersion": mr.ResourceVersion}}
-	obj, err := r.Source.MergePatch(ctx, ref(mr.Namespace, mr.Name), patch, role, "")
-	if err != nil {
-		return r.Source.Explain(ref(mr.Namespace, mr.Name), "write the finalizers", err)
-	}
-	mr.Finalizers, mr.ResourceVersion = obj.GetFinalizers(), obj.GetResourceVersion()
-	return nil
-}
-
 // delete removes the objects, then the finalizer.
 func (r *Reconciler) delete(ctx context.Context, mr *resourcesv1alpha1.ManagedResource) (*Outcome, error) {
 	inventory := newStatusInventory(r.Source, mr)
@@ -305,20 +337,6 @@ func (r *Reconciler) delete(ctx context.Context, mr *resourcesv1alpha1.ManagedRe
 		return out, r.applied(ctx, mr, resourcesv1alpha1.ConditionDeletionPending, pendingError(result))
 	}
 	return out, r.dropFinalizer(ctx, mr)
-}
-
-// dropFinalizer takes our finalizer away. The object may be gone with it, or have gone before.
-func (r *Reconciler) dropFinalizer(ctx context.Context, mr *resourcesv1alpha1.ManagedResource) error {
-	var rest []string
-	for _, f := range mr.Finalizers {
-		if f != r.finalizer() {
-			rest = append(rest, f)
-		}
-	}
-	if err := r.patchFinalizers(ctx, mr, rest); !apierrors.IsNotFound(err) {
-		return err
-	}
-	return nil
 }
 
 func pendingError(result *apply.Result) error {

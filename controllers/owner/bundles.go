@@ -73,6 +73,13 @@ func set(o *Owner, b render.Bundle, objects []*unstructured.Unstructured) apply.
 	return s
 }
 
+// directSet is the set of a direct bundle that is applied.
+func directSet(o *Owner, b render.Bundle, objects []*unstructured.Unstructured) apply.Set {
+	s := set(o, b, objects)
+	s.RebuildFrom = neighbours(o, b)
+	return s
+}
+
 // delivered gives the objects that are sent for a bundle and the cluster they go to: its
 // own objects, or the ManagedResource with its data Secret.
 func (o *Owner) delivered(b render.Bundle) ([]*unstructured.Unstructured, *apply.Cluster, error) {
@@ -87,6 +94,11 @@ func (o *Owner) delivered(b render.Bundle) ([]*unstructured.Unstructured, *apply
 	mr, secret, err := render.ManagedResource(b)
 	if err != nil {
 		return nil, nil, err
+	}
+	if e := o.Local.CheckSize(secret); e != nil {
+		e.Message = fmt.Sprintf("it carries the %d objects of the bundle, compressed: %s", len(b.Objects), e.Message)
+		e.Hint = "divide the bundle, or deliver it with direct: true"
+		return nil, nil, e
 	}
 	return []*unstructured.Unstructured{mr, secret}, o.Local, nil
 }
@@ -114,7 +126,10 @@ func (r *run) sendBundle(ctx context.Context, b render.Bundle) (waiter, error) {
 	if !b.Delivery.Direct {
 		return r.sendManaged(ctx, b, cluster, objects)
 	}
-	result, err := r.Engine.Apply(ctx, cluster, set(r.owner, b, objects), r.inventory(r.owner, b), r.options(b))
+	if err := r.endManaged(ctx, b); err != nil {
+		return waiter{}, err
+	}
+	result, err := r.Engine.Apply(ctx, cluster, directSet(r.owner, b, objects), r.inventory(r.owner, b), r.options(b))
 	r.countAll(result)
 	if err != nil {
 		return waiter{}, err
@@ -134,21 +149,29 @@ func (r *run) sendManaged(ctx context.Context, b render.Bundle, cluster *apply.C
 	if err != nil {
 		return waiter{}, err
 	}
+	inventory := r.inventory(r.owner, b)
+	entries, err := inventory.Load(ctx)
+	if err != nil {
+		return waiter{}, err
+	}
+	_, former := split(b, entries)
 	s := set(r.owner, b, objects)
-	s.InjectLabels, s.KeepObjects = nil, false
-	result, err := r.Engine.Apply(ctx, cluster, s, r.inventory(r.owner, b), r.options(b))
+	s.InjectLabels, s.KeepObjects, s.InOrder = nil, false, true
+	view := inventory
+	if len(former) > 0 {
+		view = apply.Part(inventory, func(e apply.Entry) bool { return carrierOf(b, e.Ref) })
+	} else {
+		s.RebuildFrom = apply.KindsOf(objects...)
+	}
+	options := r.options(b)
+	options.DesiredElsewhere = r.wantedElsewhere(b, true)
+	result, err := r.Engine.Apply(ctx, cluster, s, view, options)
 	r.countAll(result)
 	if err != nil {
 		return waiter{}, err
 	}
-	if len(carried) > 0 {
-		rm, err := r.resourceManager(r.owner, b)
-		if err != nil {
-			return waiter{}, err
-		}
-		if err := rm.Inherit(ctx, b.Namespace, b.Name, carried); err != nil {
-			return waiter{}, err
-		}
+	if err := r.endDirect(ctx, b, inventory, carried, former); err != nil {
+		return waiter{}, err
 	}
 	w, err := r.applyManaged(ctx, b)
 	w.written.Add(result.Objects...)
@@ -163,7 +186,7 @@ func (r *run) takeBack(ctx context.Context, b render.Bundle) ([]apply.Entry, err
 		// Not there, or not readable: the apply that follows says so.
 		return nil, nil
 	}
-	rm, err := r.resourceManager(r.owner, b)
+	rm, err := r.managerOf(r.owner, b, live)
 	if err != nil {
 		return nil, err
 	}
@@ -229,9 +252,14 @@ func (r *run) options(b render.Bundle) apply.ApplyOptions {
 
 // desiredElsewhere finds objects that moved to another bundle of the same owner.
 func (r *run) desiredElsewhere(b render.Bundle) func(apply.Ref) bool {
+	return r.wantedElsewhere(b, false)
+}
+
+// wantedElsewhere counts the bundle itself, too, where it is asked for the ManagedResource that carries the bundle.
+func (r *run) wantedElsewhere(b render.Bundle, carrier bool) func(apply.Ref) bool {
 	wanted := map[apply.Ref]bool{}
-	for _, other := range r.owner.Bundles() {
-		if other.Name == b.Name || other.Cluster != b.Cluster {
+	for _, other := range append(r.owner.Bundles(), b) {
+		if other.Name == b.Name && !carrier || other.Cluster != b.Cluster {
 			continue
 		}
 		for _, obj := range other.Objects {

@@ -28,9 +28,11 @@ import (
 // ensureNamespace makes sure that secrets and inventories have a place before the flow starts. The
 // bundle that owns the namespace gives it its labels later.
 func (r *run) ensureNamespace(ctx context.Context) error {
-	for _, name := range []string{InventoryNamespace, r.owner.Input.Owner.ControlPlaneNamespace} {
+	for _, name := range namespaces(r.owner) {
 		ref := apply.Ref{APIVersion: "v1", Kind: "Namespace", Name: name}
-		if _, err := r.owner.Local.Get(ctx, ref); err == nil {
+		if there, err := r.namespace(ctx, r.owner, name); err != nil {
+			return err
+		} else if there {
 			continue
 		}
 		obj := &unstructured.Unstructured{Object: map[string]any{
@@ -43,6 +45,31 @@ func (r *run) ensureNamespace(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// namespaces that have to be there before anything else is made for an owner.
+func namespaces(o *Owner) []string {
+	return []string{InventoryNamespace, o.Input.Owner.ControlPlaneNamespace}
+}
+
+// namespace says whether one of them is there. That it is being deleted is an error, said once here instead of for every
+// object that cannot be made in it.
+func (r *Reconciler) namespace(ctx context.Context, o *Owner, name string) (there bool, err error) {
+	ref := apply.Ref{APIVersion: "v1", Kind: "Namespace", Name: name}
+	live, err := o.Local.Get(ctx, ref)
+	if err != nil {
+		live, err = o.Local.GetLive(ctx, ref)
+	}
+	switch {
+	case apierrors.IsNotFound(err):
+		return false, nil
+	case err != nil:
+		return false, o.Local.Explain(ref, "read", err)
+	}
+	if e := o.Local.Terminating(live); e != nil {
+		return false, e
+	}
+	return true, nil
 }
 
 // facts are gathered anew for every reconciliation: what the cluster is, which secrets there are, what the status

@@ -10,8 +10,6 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -184,18 +182,8 @@ func (r *run) removeOrphans(ctx context.Context, rendered []render.Bundle) error
 
 // contents are the objects that a bundle brought to its cluster.
 func (r *Reconciler) contents(ctx context.Context, o *Owner, gone orphan) ([]apply.Entry, error) {
-	if gone.bundle.Delivery.Direct {
-		return gone.entries, nil
-	}
-	rm, err := r.resourceManager(o, gone.bundle)
-	if err != nil {
-		return nil, err
-	}
-	inventory, err := managedInventory(ctx, rm, gone.bundle)
-	if err != nil {
-		return nil, err
-	}
-	return inventory.Load(ctx)
+	known, _, err := r.known(ctx, o, gone.bundle)
+	return known, err
 }
 
 // removeBundle deletes the objects of a bundle and then its inventory. Of a ManagedResource all go or none.
@@ -220,6 +208,8 @@ func (r *run) removeBundle(ctx context.Context, b render.Bundle, contents []appl
 			tell = except(managed.Ref, tell)
 		}
 		cluster = r.owner.Local
+	} else if err := r.endManaged(ctx, b); err != nil {
+		return err
 	}
 	result, err := r.Engine.Delete(ctx, cluster, set(r.owner, b, nil), r.inventory(r.owner, b), apply.DeleteOptions{
 		Approve:          func([]apply.Entry) []apply.Held { return held },
@@ -253,6 +243,11 @@ func holds(held []apply.Held, entries []apply.Entry) bool {
 // progress tells about the objects of a bundle as they are dealt with.
 func (r *run) progress(b render.Bundle) func(apply.ObjectResult) {
 	return func(res apply.ObjectResult) {
+		if res.Action == apply.LeftAlone {
+			r.mu.Lock()
+			r.report.Notes = append(r.report.Notes, fmt.Sprintf("cluster %s: %s: %s", r.clusterName(b.Cluster), res.Ref, res.Message))
+			r.mu.Unlock()
+		}
 		if r.OnObject != nil {
 			r.OnObject(r.owner.String(), b.Name, res)
 		}
@@ -269,22 +264,14 @@ func (r *run) removeManaged(ctx context.Context, b render.Bundle) (deleted bool,
 	if err != nil {
 		return false, r.owner.Local.Explain(ref, "read", err)
 	}
-	b.Delivery.Class, _, _ = unstructured.NestedString(obj.Object, "spec", "class")
-	rm, err := r.resourceManager(r.owner, b)
+	rm, err := r.managerOf(r.owner, b, obj)
 	if err != nil {
 		return false, err
 	}
 	rm.Options = apply.ApplyOptions{OnObject: r.progress(b), DesiredElsewhere: r.desiredElsewhere(b)}
 	if obj.GetDeletionTimestamp() == nil {
-		mapping, err := r.owner.Local.Mapping(ctx, ref.GVK())
-		if err != nil {
-			return false, r.owner.Local.Explain(ref, "delete", err)
-		}
-		uid := obj.GetUID()
-		err = r.owner.Local.Dynamic().Resource(mapping.Resource).Namespace(b.Namespace).
-			Delete(ctx, b.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}})
-		if err != nil && !apierrors.IsNotFound(err) {
-			return false, r.owner.Local.Explain(ref, "delete", err)
+		if err := rm.Delete(ctx, obj); err != nil {
+			return false, err
 		}
 	}
 	err = r.awaitManagedGone(ctx, rm, ref, b)

@@ -7,9 +7,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 
-	resourcesv1alpha1 "github.com/pergola-dev/pergola/api/resources/v1alpha1"
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/controllers/managedresource"
 	"github.com/pergola-dev/pergola/plan"
@@ -19,6 +17,11 @@ import (
 // Plan says what Reconcile would change, by the engine's own dry run. It writes nothing and
 // generates no secret: facts that are not known yet stay symbolic.
 func (r *Reconciler) Plan(ctx context.Context, o *Owner) ([]plan.Item, int, error) {
+	for _, name := range namespaces(o) {
+		if _, err := r.namespace(ctx, o, name); err != nil {
+			return nil, 0, err
+		}
+	}
 	facts, err := r.facts(ctx, o)
 	if err != nil {
 		return nil, 0, err
@@ -56,8 +59,15 @@ func (r *Reconciler) planBundle(ctx context.Context, o *Owner, b render.Bundle) 
 	for _, obj := range b.Objects {
 		objects = append(objects, obj.Unstructured)
 	}
-	s := set(o, b, objects)
+	s := directSet(o, b, objects)
 	inventory := r.inventory(o, b)
+	known, mixed, err := r.known(ctx, o, b)
+	if err != nil {
+		return nil, 0, err
+	}
+	if mixed || !b.Delivery.Direct {
+		inventory, s.RebuildFrom = apply.NewMemoryInventory(known...), nil
+	}
 	if !b.Delivery.Direct {
 		rm, err := r.resourceManager(o, b)
 		if err != nil {
@@ -65,10 +75,7 @@ func (r *Reconciler) planBundle(ctx context.Context, o *Owner, b render.Bundle) 
 		}
 		// As its reconciler will send them.
 		rm.Sources = s.Sources
-		if s, err = managedSet(rm, b, objects); err != nil {
-			return nil, 0, err
-		}
-		if inventory, err = managedInventory(ctx, rm, b); err != nil {
+		if s, err = managedSet(rm, o, b, objects); err != nil {
 			return nil, 0, err
 		}
 	}
@@ -82,14 +89,14 @@ func (r *Reconciler) planBundle(ctx context.Context, o *Owner, b render.Bundle) 
 }
 
 // managedSet are the objects of a bundle as the ManagedResource that is rendered for it wants them.
-func managedSet(rm *managedresource.Reconciler, b render.Bundle, objects []*unstructured.Unstructured) (apply.Set, error) {
-	rendered, _, err := render.ManagedResource(b)
+func managedSet(rm *managedresource.Reconciler, o *Owner, b render.Bundle, objects []*unstructured.Unstructured) (apply.Set, error) {
+	rendered, _, err := o.delivered(b)
 	if err != nil {
 		return apply.Set{}, err
 	}
-	mr := &resourcesv1alpha1.ManagedResource{}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(rendered.Object, mr); err != nil {
-		return apply.Set{}, fmt.Errorf("read the rendered ManagedResource of bundle %s: %w", b.Name, err)
+	mr, err := managedresource.Decode(o.Local, rendered[0])
+	if err != nil {
+		return apply.Set{}, err
 	}
 	return rm.Set(mr, objects), nil
 }
@@ -117,21 +124,59 @@ func (r *Reconciler) planOrphans(ctx context.Context, o *Owner, rendered []rende
 	}
 	var items []plan.Item
 	for _, orphan := range list {
-		b := orphan.bundle
-		entries, err := r.contents(ctx, o, orphan)
+		found, err := r.planOrphan(ctx, o, orphan)
 		if err != nil {
-			return nil, fmt.Errorf("bundle %s: %w", b.Name, err)
+			return nil, fmt.Errorf("bundle %s: %w", orphan.bundle.Name, err)
 		}
-		cluster, err := o.cluster(b.Cluster)
-		if err != nil {
-			return nil, err
-		}
-		for _, e := range entries {
-			items = append(items, plan.Item{
-				Cluster: cluster.Name(), Owner: o.String(), Bundle: b.Name, Action: plan.Delete, Object: e.Ref,
-				Reason: "its component is not enabled any more",
-			})
-		}
+		items = append(items, found...)
 	}
 	return items, nil
+}
+
+func (r *Reconciler) planOrphan(ctx context.Context, o *Owner, gone orphan) ([]plan.Item, error) {
+	b := gone.bundle
+	entries, err := r.contents(ctx, o, gone)
+	if err != nil || len(entries) == 0 {
+		return nil, err
+	}
+	cluster, err := o.cluster(b.Cluster)
+	if err != nil {
+		return nil, err
+	}
+	s := set(o, b, nil)
+	if !b.Delivery.Direct {
+		if s, err = r.orphanedSet(ctx, o, b); err != nil {
+			return nil, err
+		}
+	}
+	work := &run{Reconciler: r, owner: o, report: &Report{}}
+	found, err := r.Engine.PlanDelete(ctx, cluster, s, apply.NewMemoryInventory(entries...), apply.DeleteOptions{DesiredElsewhere: work.desiredElsewhere(b)})
+	for i := range found.Items {
+		item := &found.Items[i]
+		item.Owner, item.Bundle = o.String(), b.Name
+		if item.Action == plan.Delete && item.Reason == "" {
+			item.Reason = "its component is not enabled any more"
+		}
+	}
+	return found.Items, err
+}
+
+// orphanedSet is the set of a ManagedResource that is not rendered any more.
+func (r *Reconciler) orphanedSet(ctx context.Context, o *Owner, b render.Bundle) (apply.Set, error) {
+	live, err := o.Local.GetLive(ctx, managedRef(b))
+	if apierrors.IsNotFound(err) {
+		return set(o, b, nil), nil
+	}
+	if err != nil {
+		return apply.Set{}, o.Local.Explain(managedRef(b), "read", err)
+	}
+	mr, err := managedresource.Decode(o.Local, live)
+	if err != nil {
+		return apply.Set{}, err
+	}
+	rm, err := r.managerOf(o, b, live)
+	if err != nil {
+		return apply.Set{}, err
+	}
+	return rm.Set(mr, nil), nil
 }

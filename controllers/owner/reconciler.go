@@ -91,6 +91,8 @@ type Report struct {
 	Nodes      []flow.NodeResult             `json:"nodes"`
 	Conditions []gardencorev1beta1.Condition `json:"conditions"`
 	Held       []HeldObjects                 `json:"held,omitempty"`
+	// Notes are about objects that were not dealt with as the inventories say: those that are not ours.
+	Notes []string `json:"notes,omitempty"`
 	// Changed is how many objects were written; Written says what was done with them.
 	Changed int   `json:"changed"`
 	Written Tally `json:"written"`
@@ -191,11 +193,8 @@ func (r *run) reconcile(ctx context.Context) error {
 		r.owner.notJudged(err)
 		return err
 	}
-	definition, err := render.LoadFlow(r.Render.Catalogue, "reconcile", r.owner.Input)
+	definition, err := render.CoveringFlow(r.Render.Catalogue, r.owner.Input, result.Bundles)
 	if err != nil {
-		return err
-	}
-	if err := definition.Cover(result.Bundles); err != nil {
 		return err
 	}
 	graph := r.graph(definition, result)

@@ -1,0 +1,24 @@
+package apply
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// admitted asks ApplyOptions.Admit about a change of an object that lives. What the server refuses already in the dry run is
+// said by the apply itself.
+func (r *run) admitted(ctx context.Context, w wanted, live *unstructured.Unstructured) error {
+	if r.opts.Admit == nil || live == nil {
+		return nil
+	}
+	answer, _, err := r.c.patchApply(ctx, w.send, patchOptions{manager: r.set.FieldManager, force: true, dry: true})
+	if err != nil {
+		return nil
+	}
+	if err := r.opts.Admit(ctx, live, answer); err != nil {
+		return &ObjectError{Cluster: r.c.name, Object: w.ref, Op: "apply", Reason: Invalid, Source: w.source, Message: err.Error(),
+			Hint: "take the change back, or make it in a way that is allowed"}
+	}
+	return nil
+}

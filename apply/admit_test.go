@@ -1,0 +1,55 @@
+package apply
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/pergola-dev/pergola/plan"
+)
+
+// A change that is not admitted leaves the object alone and in the inventory, and stops nothing else. New and unchanged objects
+// are not asked about.
+func TestChangesAreAdmitted(t *testing.T) {
+	f := newFixture(t)
+	var asked []string
+	opts := ApplyOptions{Admit: func(_ context.Context, live, next *unstructured.Unstructured) error {
+		asked = append(asked, nested(live, "data", "key").(string)+" → "+nested(next, "data", "key").(string))
+		if nested(next, "data", "key") == "no" {
+			return errors.New("data.key: must stay")
+		}
+		return nil
+	}}
+	apply := func(values ...string) (*Result, error) {
+		var objects []*unstructured.Unstructured
+		for i, v := range values {
+			objects = append(objects, f.configMap(string(rune('a'+i)), v))
+		}
+		return f.e.Apply(f.ctx, f.cluster(), f.set(objects...), f.inv, opts)
+	}
+	_, err := apply("one", "one", "one")
+	require.NoError(t, err)
+	assert.Empty(t, asked, "new objects")
+
+	r, err := apply("one", "no", "two")
+	require.ErrorContains(t, err, "data.key: must stay")
+	assert.Equal(t, map[string]Action{"ConfigMap/a": Unchanged, "ConfigMap/b": Failed, "ConfigMap/c": Configured}, actions(r))
+	assert.ElementsMatch(t, []string{"one → no", "one → two"}, asked)
+	assert.Equal(t, "one", nested(f.get(f.configMap("b", "")), "data", "key"))
+
+	p, err := f.e.Plan(f.ctx, f.cluster(), f.set(f.configMap("a", "one"), f.configMap("b", "no"), f.configMap("c", "two")), f.inv, opts)
+	require.ErrorContains(t, err, "data.key: must stay")
+	require.Len(t, p.Items, 1)
+	assert.Equal(t, plan.Fail, p.Items[0].Action)
+
+	_, err = apply("one", "yes", "two")
+	require.NoError(t, err)
+	assert.Equal(t, "yes", nested(f.get(f.configMap("b", "")), "data", "key"))
+	_, err = apply("one")
+	require.NoError(t, err)
+	assert.False(t, f.exists(f.configMap("b", "")), "it stayed in the inventory all the time")
+}

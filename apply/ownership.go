@@ -1,0 +1,97 @@
+package apply
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+)
+
+// An inventory says what a set may delete, and it can be wrong: edited by hand, restored from a backup, or older than an
+// object that a person has made anew since. So the live object has to show that it is ours, too. And the other way round:
+// what objects show brings back an inventory that was lost.
+
+// notOurs is why an object of the inventory is neither deleted nor kept in it.
+const notOurs = "it is in the inventory, but is not ours: left alone"
+
+// names says whether an origin annotation names the set. Upstream puts the identity of the source cluster in front where
+// source and target differ.
+func (r *run) names(origin string) bool {
+	return origin == r.set.Name || strings.HasSuffix(origin, ":"+r.set.Name)
+}
+
+// isForeign is true when the live object says that another set owns it.
+func (r *run) isForeign(e Entry, live *unstructured.Unstructured) bool {
+	origin := live.GetAnnotations()[r.e.keys.Origin]
+	return origin != "" && !r.names(origin) && origin != e.Annotations[r.e.keys.Origin]
+}
+
+// showsOurs says whether a live object that is not foreign shows that it is of this set: by its origin annotation, or by
+// fields that our manager applied. An entry that we have never applied may come from upstream's inventory, whose older
+// objects have no origin annotation: for them the label counts, if a component that keeps such inventories wrote it.
+func (r *run) showsOurs(e Entry, live *unstructured.Unstructured) bool {
+	if live.GetAnnotations()[r.e.keys.Origin] != "" || slices.ContainsFunc(live.GetManagedFields(), r.isOurs) {
+		return true
+	}
+	if e.Applied != "" || live.GetLabels()[r.e.keys.ManagedByLabel] != r.e.keys.ManagedByValue {
+		return false
+	}
+	for _, m := range live.GetManagedFields() {
+		for _, f := range r.e.former {
+			if f.Inventories && f.Name == m.Manager && f.Operation == m.Operation {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// rebuild finds the objects of a set whose inventory was lost. It costs nothing when there is none of them among the
+// kinds that are wanted, as before the first apply; else the kinds of Set.RebuildFrom are opened, too.
+func (r *run) rebuild(ctx context.Context) error {
+	if len(r.set.RebuildFrom) == 0 || len(r.old) > 0 || len(r.originated()) == 0 {
+		return nil
+	}
+	kinds := map[schema.GroupVersionKind]bool{}
+	for _, gvk := range r.set.RebuildFrom {
+		kinds[gvk] = true
+	}
+	if err := r.openKinds(ctx, kinds); err != nil {
+		return err
+	}
+	for _, o := range r.originated() {
+		e := Entry{Ref: RefOf(o), Labels: o.GetLabels(), Annotations: map[string]string{r.e.keys.Origin: r.set.Name}}
+		r.old[e.key()], r.entries[e.key()] = e, e
+	}
+	return nil
+}
+
+// originated are the objects in the open caches whose origin annotation names this set and was applied by us: a copy that a
+// person made of an object has the annotation, too, but not from us.
+func (r *run) originated() []*unstructured.Unstructured {
+	path := fieldpath.MakePathOrDie("metadata", "annotations", r.e.keys.Origin)
+	var out []*unstructured.Unstructured
+	for _, w := range r.stores {
+		w.list(func(o *unstructured.Unstructured) {
+			origin, _, _ := unstructured.NestedString(o.Object, "metadata", "annotations", r.e.keys.Origin)
+			if origin == r.set.Name && ownedFields(o, r.set.FieldManager).Has(path) {
+				out = append(out, o)
+			}
+		})
+	}
+	return out
+}
+
+// KindsOf are the kinds of some objects, each once.
+func KindsOf(objects ...*unstructured.Unstructured) []schema.GroupVersionKind {
+	var out []schema.GroupVersionKind
+	for _, o := range objects {
+		if gvk := o.GroupVersionKind(); !slices.Contains(out, gvk) {
+			out = append(out, gvk)
+		}
+	}
+	return out
+}

@@ -1,0 +1,163 @@
+package apply
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/pergola-dev/pergola/plan"
+)
+
+// createAs makes an object in the name of a manager.
+func (f *fixture) createAs(manager string, o *unstructured.Unstructured) {
+	f.Helper()
+	_, err := f.resource(o).Create(f.ctx, o, metav1.CreateOptions{FieldManager: manager})
+	require.NoError(f, err)
+}
+
+// marked is an object with the label of managed objects and an origin, where it is not empty.
+func (f *fixture) marked(name, origin string) *unstructured.Unstructured {
+	o, keys := f.configMap(name, "x"), GardenerKeys()
+	o.SetLabels(map[string]string{keys.ManagedByLabel: keys.ManagedByValue})
+	if origin != "" {
+		o.SetAnnotations(map[string]string{keys.Origin: origin})
+	}
+	return o
+}
+
+// An inventory alone deletes nothing: the object has to show that it is ours. Plan and apply say the same.
+func TestPruneWantsTheObjectToShowThatItIsOurs(t *testing.T) {
+	const grm = "gardener-resource-manager"
+	for name, c := range map[string]struct {
+		manager string
+		object  func(*fixture) *unstructured.Unstructured
+		applied string
+		want    Action
+	}{
+		"made by a person":                            {"kubectl-create", func(f *fixture) *unstructured.Unstructured { return f.configMap("c", "x") }, "", LeftAlone},
+		"applied by a person":                         {"kubectl-client-side-apply", func(f *fixture) *unstructured.Unstructured { return f.marked("c", "") }, "", LeftAlone},
+		"made anew by a person since":                 {"kubectl-create", func(f *fixture) *unstructured.Unstructured { return f.configMap("c", "x") }, "abc", LeftAlone},
+		"of upstream, with our origin":                {grm, func(f *fixture) *unstructured.Unstructured { return f.marked("c", f.ns+"/set") }, "", Deleted},
+		"of upstream, with the identity of a cluster": {grm, func(f *fixture) *unstructured.Unstructured { return f.marked("c", "landscape-1:"+f.ns+"/set") }, "", Deleted},
+		"of upstream, without origin":                 {grm, func(f *fixture) *unstructured.Unstructured { return f.marked("c", "") }, "", Deleted},
+		"of upstream, not managed":                    {grm, func(f *fixture) *unstructured.Unstructured { return f.configMap("c", "x") }, "", LeftAlone},
+		"of upstream, of another set":                 {grm, func(f *fixture) *unstructured.Unstructured { return f.marked("c", "garden/other") }, "", HandedOver},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t)
+			o := c.object(f)
+			f.createAs(c.manager, o)
+			f.inv = NewMemoryInventory(Entry{Ref: RefOf(o), Applied: c.applied})
+			set := f.set(f.configMap("stays", "x"))
+			p, err := f.e.Plan(f.ctx, f.c, set, f.inv, ApplyOptions{})
+			require.NoError(t, err)
+			wanted := plan.Keep
+			if c.want == Deleted {
+				wanted = plan.Delete
+			}
+			require.Len(t, p.Items, 2)
+			item := p.Items[0]
+			if item.Object.Name != "c" {
+				item = p.Items[1]
+			}
+			assert.Equal(t, wanted, item.Action)
+			asked := 0
+			r, err := f.e.Apply(f.ctx, f.c, set, f.inv, ApplyOptions{ApprovePrune: func(e []Entry) []Held { asked += len(e); return nil }})
+			require.NoError(t, err)
+			assert.Equal(t, c.want, actions(r)["ConfigMap/c"])
+			assert.Equal(t, c.want != Deleted, f.exists(o))
+			assert.Equal(t, []string{"ConfigMap/stays"}, f.inventory())
+			if c.want == LeftAlone {
+				assert.Contains(t, item.Reason, "is not ours: left alone")
+				assert.Contains(t, r.Objects[1].Message, "is not ours: left alone")
+				assert.Zero(t, asked, "the gate is not asked about it")
+			}
+		})
+	}
+}
+
+// Our fields are enough, whatever became of the annotation.
+func TestPruneKnowsOurFields(t *testing.T) {
+	f := newFixture(t)
+	f.mustApply(f.set(f.configMap("stays", "x"), f.configMap("goes", "x")))
+	f.patch(f.configMap("goes", ""), "kubectl-annotate", `{"metadata":{"annotations":{"resources.gardener.cloud/origin":null}}}`)
+	r := f.mustApply(f.set(f.configMap("stays", "x")))
+	assert.Equal(t, Deleted, actions(r)["ConfigMap/goes"])
+}
+
+// A deletion of a whole set leaves alone what is not its own, too.
+func TestDeleteLeavesAloneWhatIsNotOurs(t *testing.T) {
+	f := newFixture(t)
+	f.mustApply(f.set(f.configMap("ours", "x")))
+	foreign := f.create(f.configMap("foreign", "x"))
+	f.tamper(RefOf(foreign))
+	p, err := f.e.PlanDelete(f.ctx, f.c, f.set(), f.inv, DeleteOptions{})
+	require.NoError(t, err)
+	assert.Equal(t, plan.Summary{Delete: 1, Keep: 1}, p.Summary)
+	r, err := f.e.Delete(f.ctx, f.c, f.set(), f.inv, DeleteOptions{})
+	require.NoError(t, err)
+	assert.Equal(t, map[string]Action{"ConfigMap/ours": Deleted, "ConfigMap/foreign": LeftAlone}, actions(r))
+	assert.True(t, f.exists(foreign))
+	assert.Empty(t, f.inventory())
+}
+
+// tamper appends an object to the inventory by hand.
+func (f *fixture) tamper(r Ref) {
+	f.Helper()
+	line, err := json.Marshal(Entry{Ref: r})
+	require.NoError(f, err)
+	inventory := f.configMap("inventory", "")
+	text, _, _ := unstructured.NestedString(f.get(inventory).Object, "data", inventoryKey)
+	body, err := json.Marshal(map[string]any{"data": map[string]any{inventoryKey: text + string(line) + "\n"}})
+	require.NoError(f, err)
+	f.patch(inventory, "kubectl-edit", string(body))
+}
+
+func TestALostInventoryIsRebuilt(t *testing.T) {
+	f := newFixture(t)
+	account := f.object(`{apiVersion: v1, kind: ServiceAccount, metadata: {name: goes, namespace: NS}}`)
+	with := func(objects ...*unstructured.Unstructured) Set {
+		s := f.set(objects...)
+		s.RebuildFrom = append(KindsOf(objects...), account.GroupVersionKind())
+		return s
+	}
+	assert.NotContains(t, f.requests(func() { f.mustApply(with(f.configMap("stays", "x"))) }), "get", "nothing is looked for at first")
+	assert.Nil(t, f.c.stores[schema.GroupVersionResource{Version: "v1", Resource: "serviceaccounts"}], "nor are other kinds opened")
+	f.mustApply(with(f.configMap("stays", "x"), f.configMap("goes", "x"), account))
+	// A copy by a person, and an object of somebody else's set.
+	f.createAs("kubectl-create", f.marked("copy", f.ns+"/set"))
+	other := f.set(f.configMap("neighbour", "x"))
+	other.Name = f.ns + "/other"
+	_, err := f.e.Apply(f.ctx, f.c, other, NewMemoryInventory(), ApplyOptions{})
+	require.NoError(t, err)
+
+	require.NoError(t, f.resource(f.configMap("inventory", "")).Delete(f.ctx, "inventory", deleteNow))
+	f.c = f.cluster() // a new process
+	f.inv = NewConfigMapInventory(f.c, f.ns, "inventory", nil)
+	p, err := f.e.Plan(f.ctx, f.c, with(f.configMap("stays", "x")), f.inv, ApplyOptions{})
+	require.NoError(t, err)
+	assert.Equal(t, plan.Summary{Delete: 2}, p.Summary, p.Items)
+	r := f.mustApply(with(f.configMap("stays", "x")))
+	assert.Equal(t, map[string]Action{"ConfigMap/stays": Unchanged, "ConfigMap/goes": Deleted, "ServiceAccount/goes": Deleted}, actions(r))
+	assert.True(t, f.exists(f.configMap("copy", "")))
+	assert.True(t, f.exists(f.configMap("neighbour", "")))
+	assert.Equal(t, []string{"ConfigMap/stays"}, f.inventory())
+	assert.Empty(t, f.requests(func() { f.mustApply(with(f.configMap("stays", "x"))) }))
+}
+
+func TestADamagedInventorySaysWhatToDo(t *testing.T) {
+	f := newFixture(t)
+	f.mustApply(f.set(f.configMap("a", "x")))
+	f.patch(f.configMap("inventory", ""), "kubectl-edit", fmt.Sprintf(`{"data":{%q:"{not json"}}`, inventoryKey))
+	_, err := f.apply(f.set(f.configMap("a", "x")))
+	for _, part := range []string{"cluster test: ConfigMap " + f.ns + "/inventory: read the inventory: Invalid: line 1 is damaged",
+		"restore this ConfigMap, or delete it", "origin annotations"} {
+		assert.ErrorContains(t, err, part)
+	}
+}

@@ -1,0 +1,75 @@
+package apply
+
+import (
+	"encoding/base64"
+	"fmt"
+	"regexp"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+const (
+	// dataLimit is what the values of a ConfigMap or a Secret may have together, in bytes (k8s.io/api/core/v1
+	// MaxSecretSize; ConfigMaps have the same).
+	dataLimit = 1 << 20
+	// storageLimit is etcd's default for one request (--max-request-bytes), in bytes.
+	storageLimit = 3 << 19
+)
+
+// tooLarge matches what etcd and the client of the API server for it say.
+var tooLarge = regexp.MustCompile("request is too large|trying to send message larger than max")
+
+// CheckSize finds out, without a request, that a cluster cannot take a ConfigMap or Secret because of its size.
+func (c *Cluster) CheckSize(o *unstructured.Unstructured) *ObjectError {
+	size := 0
+	switch groupKindOf(o) {
+	case secretKind:
+		size = encodedSize(o, "data") + plainSize(o, "stringData")
+	case configMapKind:
+		size = encodedSize(o, "binaryData") + plainSize(o, "data")
+	}
+	if size <= dataLimit {
+		return nil
+	}
+	return &ObjectError{Cluster: c.name, Object: RefOf(o), Op: "apply", Reason: Invalid,
+		Message: fmt.Sprintf("its values have %s, a %s may have %s", inBytes(size), o.GetKind(), inBytes(dataLimit)),
+		Hint:    "make it smaller, or split it into several objects"}
+}
+
+func plainSize(o *unstructured.Unstructured, field string) int {
+	values, _ := o.Object[field].(map[string]any)
+	n := 0
+	for _, v := range values {
+		text, _ := v.(string)
+		n += len(text)
+	}
+	return n
+}
+
+func encodedSize(o *unstructured.Unstructured, field string) int {
+	values, _ := o.Object[field].(map[string]any)
+	n := 0
+	for _, v := range values {
+		text, _ := v.(string)
+		n += base64.RawStdEncoding.DecodedLen(len(strings.TrimRight(text, "=\n")))
+	}
+	return n
+}
+
+func inBytes(n int) string { return fmt.Sprintf("%.2f MiB (%d bytes)", float64(n)/(1<<20), n) }
+
+// explainSize says of an object that the server or its storage finds too large how large it is.
+func explainSize(e *ObjectError, o *unstructured.Unstructured) {
+	if !apierrors.IsRequestEntityTooLargeError(e.Err) && !tooLarge.MatchString(e.Message) {
+		return
+	}
+	body, err := payload(o)
+	if err != nil {
+		return
+	}
+	e.Reason = Invalid
+	e.Message = fmt.Sprintf("it has %s as JSON, the storage of the API server takes %s for an object with all that is kept of it", inBytes(len(body)), inBytes(storageLimit))
+	e.Hint = "make it smaller, or split it into several objects"
+}

@@ -1,0 +1,61 @@
+package apply
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// remaining are the conditions of a namespace that say what its deletion waits for.
+var remaining = []string{"NamespaceDeletionDiscoveryFailure", "NamespaceDeletionGroupVersionParsingFailure", "NamespaceDeletionContentFailure",
+	"NamespaceContentRemaining", "NamespaceFinalizersRemaining"}
+
+// remains is what the deletion of a namespace waits for, empty when its conditions do not say.
+func remains(ns *unstructured.Unstructured) string {
+	conditions, _, _ := unstructured.NestedSlice(ns.Object, "status", "conditions")
+	var out []string
+	for _, kind := range remaining {
+		for _, c := range conditions {
+			m, _ := c.(map[string]any)
+			message, _ := m["message"].(string)
+			if m["type"] == kind && m["status"] == "True" && message != "" {
+				out = append(out, strings.TrimRight(message, "."))
+			}
+		}
+	}
+	return strings.Join(out, "; ")
+}
+
+// Terminating is the error for a namespace that is being deleted, so that nothing can be made in it; nil when it is not.
+func (c *Cluster) Terminating(ns *unstructured.Unstructured) *ObjectError {
+	since := ns.GetDeletionTimestamp()
+	if since == nil {
+		return nil
+	}
+	return &ObjectError{Cluster: c.name, Object: RefOf(ns), Op: "apply", Reason: TerminatingNamespace,
+		Message: fmt.Sprintf("it is being deleted since %s and %s: nothing can be made in it", since.UTC().Format("2006-01-02 15:04:05 MST"), waitsFor(ns)),
+		Hint:    "let the controllers of what remains in it finish, or remove the finalizers of these objects; run again when the namespace is gone"}
+}
+
+// nameNamespaces says once for every namespace that is being deleted what its objects have failed for.
+func (r *run) nameNamespaces(ctx context.Context) {
+	said := map[string]*ObjectError{}
+	for k, o := range r.outcomes {
+		if o.err == nil || o.err.Reason != TerminatingNamespace || o.ref.Namespace == "" {
+			continue
+		}
+		name := o.ref.Namespace
+		if _, known := said[name]; !known {
+			said[name] = nil
+			if ns, err := r.c.GetLive(ctx, Ref{APIVersion: "v1", Kind: "Namespace", Name: name}); err == nil {
+				said[name] = r.c.Terminating(ns)
+			}
+		}
+		if e := said[name]; e != nil {
+			o.err, o.message = e, "Namespace "+name+": "+e.Message
+			r.outcomes[k] = o
+		}
+	}
+}

@@ -1,0 +1,85 @@
+package landscape
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
+	operatorv1alpha1 "github.com/pergola-dev/pergola/api/operator/v1alpha1"
+	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/controllers/owner"
+	"github.com/pergola-dev/pergola/schemas"
+)
+
+// admit refuses changes of declarations that the API forbids: fields that cannot change, versions that go back, rotations out
+// of order. The virtual garden has nobody else who would, as long as no admission webhooks are registered there.
+func (c *Converger) admit(ctx context.Context, live, next *unstructured.Unstructured) error {
+	if !schemas.Known(next.GroupVersionKind()) {
+		return nil
+	}
+	opts := schemas.Options{Landscape: c.surroundings()}
+	before, err := schemas.Validate(ctx, []schemas.Input{{Object: next}}, opts)
+	if err != nil {
+		return err
+	}
+	after, err := schemas.Validate(ctx, []schemas.Input{{Object: next, Old: live}}, opts)
+	if err != nil {
+		return err
+	}
+	var refused []string
+	for _, v := range after {
+		// What is not about the change was said of the files already.
+		if v.Severity == schemas.SeverityError && !slices.Contains(before, v) {
+			refused = append(refused, v.Field+": "+v.Message)
+		}
+	}
+	if len(refused) > 0 {
+		return errors.New(strings.Join(refused, "; "))
+	}
+	return nil
+}
+
+// note keeps which declarations could not be applied, and which can be again.
+func (c *Converger) note(ref apply.Ref, failed bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.refused == nil {
+		c.refused = map[apply.Ref]bool{}
+	}
+	c.refused[ref] = failed
+}
+
+// accepted is an error for an owner whose declaration could not be applied: its components are made of the declaration in Git,
+// which is not in force.
+func (c *Converger) accepted(o *owner.Owner) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.refused[o.Ref] {
+		return nil
+	}
+	return &owner.FollowsError{Err: fmt.Errorf("%s: not reconciled, because what Git declares for it could not be applied", o)}
+}
+
+// neverRecreated are the kinds that are not deleted to be made anew, whatever an annotation says: with these, clusters would go.
+func neverRecreated() []schema.GroupKind {
+	core := func(kind string) schema.GroupKind {
+		return gardencorev1beta1.SchemeGroupVersion.WithKind(kind).GroupKind()
+	}
+	return append(apply.DefaultProtected(), operatorv1alpha1.SchemeGroupVersion.WithKind("Garden").GroupKind(),
+		core("Seed"), core("Shoot"), core("Project"), core("BackupBucket"), core("BackupEntry"))
+}
+
+// surroundings are all declarations.
+func (c *Converger) surroundings() *schemas.Surroundings {
+	out := &schemas.Surroundings{}
+	for i := range c.landscape.Declarations {
+		out.Objects = append(out.Objects, c.landscape.Declarations[i].Object)
+	}
+	return out
+}

@@ -1,0 +1,68 @@
+package managedresource
+
+import (
+	"context"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	resourcesv1alpha1 "github.com/pergola-dev/pergola/api/resources/v1alpha1"
+)
+
+// finalizer is upstream's, with the class appended where it is not the default one.
+func (r *Reconciler) finalizer() string {
+	if r.Class == "" || r.Class == resourcesv1alpha1.ClassDefault || r.Class == resourcesv1alpha1.ClassAll {
+		return resourcesv1alpha1.FinalizerName
+	}
+	return resourcesv1alpha1.FinalizerName + "-" + r.Class
+}
+
+func (r *Reconciler) ensureFinalizer(ctx context.Context, mr *resourcesv1alpha1.ManagedResource) error {
+	if slices.Contains(mr.Finalizers, r.finalizer()) {
+		return nil
+	}
+	return r.changeFinalizers(ctx, mr, func(have []string) []string { return append(slices.Clone(have), r.finalizer()) })
+}
+
+// dropFinalizer takes our finalizer away. The object may be gone with it, or have gone before.
+func (r *Reconciler) dropFinalizer(ctx context.Context, mr *resourcesv1alpha1.ManagedResource) error {
+	err := r.changeFinalizers(ctx, mr, func(have []string) []string {
+		return slices.DeleteFunc(slices.Clone(have), func(f string) bool { return f == r.finalizer() })
+	})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}
+
+// attempts to write finalizers: others write the status of a ManagedResource all the time.
+const attempts = 5
+
+// changeFinalizers writes the finalizers as a whole, so it insists on the version that was read, and reads again where
+// that is not the newest.
+func (r *Reconciler) changeFinalizers(ctx context.Context, mr *resourcesv1alpha1.ManagedResource, change func([]string) []string) error {
+	at := ref(mr.Namespace, mr.Name)
+	for attempt := 1; ; attempt++ {
+		wanted := change(mr.Finalizers)
+		if slices.Equal(wanted, mr.Finalizers) {
+			return nil
+		}
+		obj, err := r.Source.MergePatch(ctx, at, map[string]any{"metadata": map[string]any{
+			"finalizers": wanted, "resourceVersion": mr.ResourceVersion, "uid": mr.UID}}, role, "")
+		if apierrors.IsConflict(err) && attempt < attempts {
+			conflict := err
+			switch obj, err = r.Source.GetLive(ctx, at); {
+			case err == nil && obj.GetUID() == mr.UID:
+				mr.Finalizers, mr.ResourceVersion = obj.GetFinalizers(), obj.GetResourceVersion()
+				continue
+			case err == nil:
+				err = conflict // another one has its name by now
+			}
+		}
+		if err != nil {
+			return r.Source.Explain(at, "write the finalizers", err)
+		}
+		mr.Finalizers, mr.ResourceVersion = obj.GetFinalizers(), obj.GetResourceVersion()
+		return nil
+	}
+}

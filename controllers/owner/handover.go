@@ -1,0 +1,167 @@
+package owner
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/controllers/managedresource"
+	"github.com/pergola-dev/pergola/render"
+)
+
+// A bundle may change between direct and ManagedResource. Its objects stay then: the inventory of the former delivery is
+// carried over before that delivery ends, so that no run, wherever it is interrupted, forgets or deletes one. The inventory
+// ConfigMap of a bundle has the same name for both. In the one case it holds the objects, in the other the ManagedResource
+// with its data Secrets, and after a change for a moment both.
+
+// carrierOf says whether an object is the ManagedResource of a bundle, or one of its data Secrets.
+func carrierOf(b render.Bundle, ref apply.Ref) bool {
+	if ref.Namespace != b.Namespace {
+		return false
+	}
+	return ref.GroupKind() == managedRef(b).GroupKind() && ref.Name == b.Name ||
+		ref.GroupKind() == schema.GroupKind{Kind: "Secret"} && strings.HasPrefix(ref.Name, managedSecretPrefix+b.Name+"-")
+}
+
+// split takes the inventory ConfigMap of a bundle apart.
+func split(b render.Bundle, entries []apply.Entry) (carriers, objects []apply.Entry) {
+	for _, e := range entries {
+		if carrierOf(b, e.Ref) {
+			carriers = append(carriers, e)
+		} else {
+			objects = append(objects, e)
+		}
+	}
+	return carriers, objects
+}
+
+// known are the objects that a bundle has on its cluster, by whichever delivery it got them; mixed says that it is not
+// the present one alone.
+func (r *Reconciler) known(ctx context.Context, o *Owner, b render.Bundle) (known []apply.Entry, mixed bool, err error) {
+	entries, err := r.inventory(o, b).Load(ctx)
+	if err != nil {
+		return nil, false, err
+	}
+	carriers, objects := split(b, entries)
+	if b.Delivery.Direct {
+		if len(carriers) == 0 {
+			return objects, false, nil
+		}
+		_, contents, err := r.formerManaged(ctx, o, b)
+		return apply.Union(objects, contents), true, err
+	}
+	rm, err := r.resourceManager(o, b)
+	if err != nil {
+		return nil, false, err
+	}
+	inventory, err := managedInventory(ctx, rm, b)
+	if err != nil {
+		return nil, false, err
+	}
+	managed, err := inventory.Load(ctx)
+	if err != nil {
+		return nil, false, err
+	}
+	return apply.Union(managed, r.Engine.From(setName(o.Input.Owner, b.Name), objects)), len(objects) > 0, nil
+}
+
+// formerManaged is the reconciler of the ManagedResource that a bundle is delivered by so far, and what that holds; nil when
+// it is gone.
+func (r *Reconciler) formerManaged(ctx context.Context, o *Owner, b render.Bundle) (*managedresource.Reconciler, []apply.Entry, error) {
+	live, err := o.Local.GetLive(ctx, managedRef(b))
+	if apierrors.IsNotFound(err) {
+		return nil, nil, nil
+	}
+	if err != nil {
+		return nil, nil, o.Local.Explain(managedRef(b), "read", err)
+	}
+	rm, err := r.managerOf(o, b, live)
+	if err != nil {
+		return nil, nil, err
+	}
+	mr, err := managedresource.Decode(o.Local, live)
+	if err != nil {
+		return nil, nil, err
+	}
+	contents, err := rm.Contents(ctx, mr)
+	return rm, contents, err
+}
+
+// managerOf is the reconciler for the class that a live ManagedResource has.
+func (r *Reconciler) managerOf(o *Owner, b render.Bundle, live *unstructured.Unstructured) (*managedresource.Reconciler, error) {
+	b.Delivery.Class, _, _ = unstructured.NestedString(live.Object, "spec", "class")
+	return r.resourceManager(o, b)
+}
+
+// endManaged carries what the ManagedResource of a bundle holds over to the inventory of the direct bundle, and then removes
+// the ManagedResource and its data Secrets; the objects stay. It does nothing when there is none.
+func (r *run) endManaged(ctx context.Context, b render.Bundle) error {
+	inventory := r.inventory(r.owner, b)
+	entries, err := inventory.Load(ctx)
+	if err != nil {
+		return err
+	}
+	carriers, _ := split(b, entries)
+	if len(carriers) == 0 {
+		return nil
+	}
+	rm, contents, err := r.formerManaged(ctx, r.owner, b)
+	if err != nil {
+		return err
+	}
+	if rm != nil {
+		if err := inventory.Save(ctx, apply.Union(entries, contents)); err != nil {
+			return fmt.Errorf("carry the inventory of ManagedResource %s/%s over: %w", b.Namespace, b.Name, err)
+		}
+		if err := rm.Dissolve(ctx, b.Namespace, b.Name); err != nil {
+			return err
+		}
+		managed := apply.ObjectResult{Ref: managedRef(b), Action: apply.Deleted, Message: "its objects stay: they are applied directly now"}
+		r.count(managed)
+		r.progress(b)(managed)
+	}
+	s := set(r.owner, b, nil)
+	s.KeepObjects = false
+	result, err := r.Engine.Delete(ctx, r.owner.Local, s, apply.Part(inventory, func(e apply.Entry) bool { return carrierOf(b, e.Ref) }),
+		apply.DeleteOptions{OnObject: except(managedRef(b), r.progress(b))})
+	r.countAll(result)
+	return err
+}
+
+// endDirect carries what a direct bundle holds over to its ManagedResource, and then forgets it; the objects stay.
+func (r *run) endDirect(ctx context.Context, b render.Bundle, inventory apply.Inventory, carried, objects []apply.Entry) error {
+	carried = apply.Union(carried, r.Engine.From(setName(r.owner.Input.Owner, b.Name), objects))
+	if len(carried) == 0 {
+		return nil
+	}
+	rm, err := r.resourceManager(r.owner, b)
+	if err != nil {
+		return err
+	}
+	if err := rm.Inherit(ctx, b.Namespace, b.Name, carried); err != nil || len(objects) == 0 {
+		return err
+	}
+	return apply.Part(inventory, func(e apply.Entry) bool { return !carrierOf(b, e.Ref) }).Save(ctx, nil)
+}
+
+// neighbours are the kinds of all bundles of an owner on one cluster.
+func neighbours(o *Owner, b render.Bundle) []schema.GroupVersionKind {
+	var out []schema.GroupVersionKind
+	for _, other := range append(o.Bundles(), b) {
+		if other.Cluster != b.Cluster {
+			continue
+		}
+		for _, obj := range other.Objects {
+			if gvk := obj.GroupVersionKind(); !slices.Contains(out, gvk) {
+				out = append(out, gvk)
+			}
+		}
+	}
+	return out
+}

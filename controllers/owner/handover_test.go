@@ -1,0 +1,190 @@
+package owner
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/plan"
+	"github.com/pergola-dev/pergola/render"
+)
+
+const claim = `{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: claim, namespace: NS},
+  spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}`
+
+// A bundle that changes from direct to a ManagedResource, and back: its objects stay, what left it goes, and the dry run
+// says so.
+func TestABundleChangesItsDelivery(t *testing.T) {
+	for name, direct := range map[string]bool{"direct, then managed": true, "managed, then direct": false} {
+		t.Run(name, func(t *testing.T) {
+			s := newSite(t)
+			volume := s.object(claim)
+			secret := s.object(`{apiVersion: v1, kind: Secret, metadata: {name: secret, namespace: NS}, stringData: {a: b}}`)
+			s.mustApply(s.bundle(direct, s.configMap("a"), s.configMap("goes"), volume, secret))
+			before := s.uids("configmaps", "persistentvolumeclaims")
+			require.Len(t, before, 3)
+
+			next := s.bundle(!direct, s.configMap("a"), volume, secret, s.configMap("new"))
+			assert.Equal(t, map[string]plan.Action{"a": plan.Change, "goes": plan.Delete, "claim": plan.Change, "secret": plan.Change, "new": plan.Create}, s.plan(next))
+			told := s.mustApply(next)
+			assert.Equal(t, map[string]apply.Action{"a": apply.Configured, "goes": apply.Deleted, "claim": apply.Configured, "secret": apply.Configured, "new": apply.Created}, told)
+			after := s.uids("configmaps", "persistentvolumeclaims")
+			delete(before, "configmaps/goes")
+			delete(after, "configmaps/new")
+			assert.Equal(t, before, after)
+			assert.Empty(t, s.work.report.Held)
+
+			managed, secrets := s.uids("managedresources"), s.uids("secrets")
+			if direct {
+				assert.Len(t, managed, 1)
+				assert.Len(t, secrets, 2)
+				assert.Len(t, s.inventoried(), 2, "the ManagedResource and its data Secret")
+			} else {
+				assert.Empty(t, managed, "the ManagedResource is gone")
+				assert.Len(t, secrets, 1, "and its data Secret")
+				assert.Equal(t, []string{"Secret/secret", "ConfigMap/a", "ConfigMap/new", "PersistentVolumeClaim/claim"}, s.inventoried())
+			}
+			for name, action := range s.mustApply(next) {
+				assert.Equal(t, apply.Unchanged, action, name)
+			}
+			assert.Empty(t, s.plan(next))
+		})
+	}
+}
+
+// A ManagedResource that an earlier run left terminating is let go, and one that is taken back into use keeps its objects.
+func TestATerminatingManagedResource(t *testing.T) {
+	for name, direct := range map[string]bool{"becomes direct": true, "stays managed": false} {
+		t.Run(name, func(t *testing.T) {
+			s := newSite(t)
+			s.mustApply(s.bundle(false, s.configMap("a"), s.configMap("goes")))
+			before := s.uids("configmaps")
+			delete(before, "configmaps/goes")
+			old := s.uids("managedresources")["managedresources/thing"]
+			require.NoError(t, s.resource("managedresources", s.ns).Delete(s.ctx, "thing", metav1.DeleteOptions{}))
+			s.eventually("the cache sees it", func() bool {
+				live, err := s.work.owner.Local.Get(s.ctx, managedRef(s.work.owner.bundles[0]))
+				return err == nil && live.GetDeletionTimestamp() != nil
+			})
+			told := s.mustApply(s.bundle(direct, s.configMap("a")))
+			assert.Equal(t, apply.Deleted, told["goes"])
+			assert.Equal(t, before, s.uids("configmaps"))
+			assert.NotEqual(t, old, s.uids("managedresources")["managedresources/thing"])
+			assert.Equal(t, direct, len(s.uids("managedresources")) == 0)
+		})
+	}
+}
+
+// A hand-over that was interrupted after each of its steps goes on where it was.
+func TestAnInterruptedHandOver(t *testing.T) {
+	s := newSite(t)
+	s.mustApply(s.bundle(true, s.configMap("a"), s.configMap("goes")))
+	before := s.uids("configmaps")
+	delete(before, "configmaps/goes")
+	// The ManagedResource is there and holds nothing yet.
+	b := s.bundle(false, s.configMap("a"))
+	objects, cluster, err := s.work.owner.delivered(b)
+	require.NoError(t, err)
+	set := set(s.work.owner, b, objects)
+	_, err = s.work.Engine.Apply(s.ctx, cluster, set, s.work.inventory(s.work.owner, b), apply.ApplyOptions{NoPrune: true})
+	require.NoError(t, err)
+	assert.Len(t, s.inventoried(), 4)
+	assert.Equal(t, map[string]plan.Action{"a": plan.Change, "goes": plan.Delete}, s.plan(b))
+	// Then it is to be direct again.
+	back := s.bundle(true, s.configMap("a"))
+	assert.Equal(t, map[string]plan.Action{"goes": plan.Delete}, s.plan(back))
+	assert.Equal(t, map[string]apply.Action{"a": apply.Unchanged, "goes": apply.Deleted}, s.mustApply(back))
+	assert.Equal(t, before, s.uids("configmaps"))
+	assert.Empty(t, s.uids("managedresources", "secrets"))
+	assert.Equal(t, []string{"ConfigMap/a"}, s.inventoried())
+}
+
+// What a person made stays, whatever is written into the status of a ManagedResource, and the dry run says so.
+func TestAForeignObjectInTheStatus(t *testing.T) {
+	s := newSite(t)
+	b := s.bundle(false, s.configMap("a"))
+	s.mustApply(b)
+	_, err := s.resource("configmaps", s.ns).Create(s.ctx, s.configMap("foreign"), metav1.CreateOptions{FieldManager: "kubectl-create"})
+	require.NoError(t, err)
+	s.tamper(b, "foreign")
+	assert.Equal(t, map[string]plan.Action{"foreign": plan.Keep}, s.plan(b))
+	assert.Equal(t, map[string]apply.Action{"a": apply.Unchanged, "foreign": apply.LeftAlone}, s.mustApply(b))
+	assert.Contains(t, s.work.report.Notes, "cluster local: ConfigMap "+s.ns+"/foreign: it is in the inventory, but is not ours: left alone")
+	assert.Len(t, s.uids("configmaps"), 2)
+	assert.Empty(t, s.plan(b))
+}
+
+// Objects that left a bundle while its inventory was lost are found by what they show, on the neighbours' kinds, too.
+func TestALostInventoryOfADirectBundle(t *testing.T) {
+	s := newSite(t)
+	account := s.object("{apiVersion: v1, kind: ServiceAccount, metadata: {name: goes, namespace: NS}}")
+	s.mustApply(s.bundle(true, s.configMap("a"), s.configMap("goes-too"), account))
+	b := s.bundle(true, s.configMap("a"))
+	neighbour := b
+	neighbour.Name, neighbour.Objects = "neighbour", s.bundle(true, s.object("{apiVersion: v1, kind: ServiceAccount, metadata: {name: stays, namespace: NS}}")).Objects
+	s.work.owner.bundles = append([]render.Bundle{}, b, neighbour)
+	s.mustApply(neighbour)
+	name := inventoryName(s.work.owner.Input.Owner, b.Name)
+	require.NoError(t, s.resource("configmaps", InventoryNamespace).Delete(s.ctx, name, metav1.DeleteOptions{}))
+	s.eventually("the cache sees it", func() bool { return len(s.inventoried()) == 0 })
+	assert.Equal(t, map[string]plan.Action{"goes": plan.Delete, "goes-too": plan.Delete}, s.plan(b))
+	assert.Equal(t, map[string]apply.Action{"a": apply.Unchanged, "goes": apply.Deleted, "goes-too": apply.Deleted}, s.mustApply(b))
+	assert.Equal(t, []string{"ConfigMap/a"}, s.inventoried())
+	assert.Contains(t, s.uids("serviceaccounts"), "serviceaccounts/stays")
+}
+
+// A bundle that is not rendered any more takes along what is its own, and nothing else; the dry run says the same.
+func TestAnOrphanLeavesAloneWhatIsNotIts(t *testing.T) {
+	for name, direct := range map[string]bool{"direct": true, "managed": false} {
+		t.Run(name, func(t *testing.T) {
+			s := newSite(t)
+			b := s.bundle(direct, s.configMap("a"), s.configMap("moved"))
+			s.mustApply(b)
+			_, err := s.resource("configmaps", s.ns).Create(s.ctx, s.configMap("foreign"), metav1.CreateOptions{FieldManager: "kubectl-create"})
+			require.NoError(t, err)
+			s.tamper(b, "foreign")
+			// Another bundle wants one of its objects from now on.
+			other := s.bundle(true, s.configMap("moved"))
+			other.Name = "other"
+			s.work.owner.bundles = []render.Bundle{other}
+			entries, err := s.work.inventory(s.work.owner, b).Load(s.ctx)
+			require.NoError(t, err)
+			b.Objects = nil
+			gone := orphan{bundle: b, entries: entries}
+			items, err := s.work.planOrphan(s.ctx, s.work.owner, gone)
+			require.NoError(t, err)
+			planned := map[string]plan.Action{}
+			for _, item := range items {
+				planned[item.Object.Name] = item.Action
+				assert.Equal(t, s.work.owner.String(), item.Owner)
+			}
+			assert.Equal(t, map[string]plan.Action{"a": plan.Delete, "moved": plan.Keep, "foreign": plan.Keep}, planned)
+			contents, err := s.work.contents(s.ctx, s.work.owner, gone)
+			require.NoError(t, err)
+			require.NoError(t, s.work.removeBundle(s.ctx, b, contents, nil))
+			after := s.uids("configmaps", "managedresources", "secrets")
+			assert.Len(t, after, 2)
+			assert.Contains(t, after, "configmaps/foreign")
+			assert.Contains(t, after, "configmaps/moved")
+		})
+	}
+}
+
+// tamper adds a ConfigMap to what a bundle is said to have.
+func (s *site) tamper(b render.Bundle, name string) {
+	s.Helper()
+	e := apply.Entry{Ref: apply.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: s.ns, Name: name}}
+	if b.Delivery.Direct {
+		inventory := s.work.inventory(s.work.owner, b)
+		entries, err := inventory.Load(s.ctx)
+		require.NoError(s, err)
+		require.NoError(s, inventory.Save(s.ctx, append(entries, e)))
+		return
+	}
+	rm, err := s.work.resourceManager(s.work.owner, b)
+	require.NoError(s, err)
+	require.NoError(s, rm.Inherit(s.ctx, b.Namespace, b.Name, []apply.Entry{e}))
+}

@@ -1,0 +1,192 @@
+package owner
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	"sigs.k8s.io/yaml"
+
+	resourcesv1alpha1 "github.com/pergola-dev/pergola/api/resources/v1alpha1"
+
+	"github.com/pergola-dev/pergola/api/crds"
+	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/plan"
+	"github.com/pergola-dev/pergola/render"
+)
+
+// server is the API server that the tests of this package share; each test has its own namespace and owner.
+var server struct {
+	config *rest.Config
+	count  atomic.Int64
+}
+
+func TestMain(m *testing.M) {
+	if os.Getenv("KUBEBUILDER_ASSETS") == "" {
+		os.Exit(m.Run())
+	}
+	env := &envtest.Environment{CRDs: crds.ByGroup(resourcesv1alpha1.SchemeGroupVersion.Group)}
+	config, err := env.Start()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "starting the API server:", err)
+		os.Exit(1)
+	}
+	server.config = config
+	code := m.Run()
+	if err := env.Stop(); err != nil {
+		fmt.Fprintln(os.Stderr, "stopping the API server:", err)
+	}
+	os.Exit(code)
+}
+
+// site is an owner with a namespace of its own, and somebody else's access to it.
+type site struct {
+	testing.TB
+	ctx  context.Context
+	ns   string
+	api  dynamic.Interface
+	work *run
+}
+
+func newSite(t testing.TB) *site {
+	t.Helper()
+	if server.config == nil {
+		t.Skip("KUBEBUILDER_ASSETS is not set: needs etcd and kube-apiserver (make test sets it)")
+	}
+	s := &site{TB: t, ns: fmt.Sprintf("o%d-%d", os.Getpid(), server.count.Add(1))}
+	var cancel context.CancelFunc
+	s.ctx, cancel = context.WithTimeout(context.Background(), time.Minute)
+	t.Cleanup(cancel)
+	api, err := dynamic.NewForConfig(server.config)
+	require.NoError(t, err)
+	s.api = api
+	for _, name := range []string{InventoryNamespace, s.ns} {
+		_, err := s.resource("namespaces", "").Create(s.ctx, s.object("apiVersion: v1\nkind: Namespace\nmetadata: {name: "+name+"}"), metav1.CreateOptions{})
+		if !apierrors.IsAlreadyExists(err) {
+			require.NoError(t, err)
+		}
+	}
+	local, err := apply.NewCluster("local", server.config, apply.ClusterOptions{})
+	require.NoError(t, err)
+	t.Cleanup(local.Close)
+	o := &Owner{Local: local, Home: local, Input: render.Input{Owner: render.Owner{Kind: Seed, Name: s.ns, ControlPlaneNamespace: s.ns}}}
+	s.work = &run{owner: o, report: &Report{}, Reconciler: &Reconciler{Engine: apply.NewEngine(apply.Options{}), Clock: clock.RealClock{}, Gate: plan.DefaultGate()}}
+	return s
+}
+
+func (s *site) resource(plural, namespace string) dynamic.ResourceInterface {
+	gvr := schema.GroupVersionResource{Version: "v1", Resource: plural}
+	if plural == "managedresources" {
+		gvr = resourcesv1alpha1.SchemeGroupVersion.WithResource(plural)
+	}
+	if namespace == "" {
+		return s.api.Resource(gvr)
+	}
+	return s.api.Resource(gvr).Namespace(namespace)
+}
+
+// object reads YAML, in which NS stands for the namespace of the test.
+func (s *site) object(text string) *unstructured.Unstructured {
+	s.Helper()
+	o := &unstructured.Unstructured{}
+	raw, err := yaml.YAMLToJSON([]byte(strings.ReplaceAll(text, "NS", s.ns)))
+	require.NoError(s, err)
+	require.NoError(s, o.UnmarshalJSON(raw))
+	return o
+}
+
+func (s *site) configMap(name string) *unstructured.Unstructured {
+	return s.object("{apiVersion: v1, kind: ConfigMap, metadata: {name: " + name + ", namespace: NS}, data: {a: b}}")
+}
+
+// bundle is the one that the owner renders, delivered directly or by a ManagedResource.
+func (s *site) bundle(direct bool, objects ...*unstructured.Unstructured) render.Bundle {
+	b := render.Bundle{Name: "thing", Component: "seed/thing", Owner: s.work.owner.Input.Owner, Cluster: render.ClusterSeed, Namespace: s.ns,
+		Delivery: render.Delivery{Direct: true}}
+	if !direct {
+		b.Delivery = render.Delivery{Class: "seed"}
+	}
+	for _, o := range objects {
+		b.Objects = append(b.Objects, render.Object{Unstructured: o})
+	}
+	s.work.owner.bundles = []render.Bundle{b}
+	return b
+}
+
+// apply sends a bundle and gives what was told about its objects, ManagedResource and data Secrets left out.
+func (s *site) apply(b render.Bundle) (map[string]apply.Action, error) {
+	out := map[string]apply.Action{}
+	s.work.OnObject = func(_, _ string, r apply.ObjectResult) {
+		if !isCarrier(r.Ref) {
+			out[r.Ref.Name] = r.Action
+		}
+	}
+	s.work.report, s.work.deleted = &Report{}, nil
+	_, err := s.work.applyBundle(s.ctx, b)
+	return out, err
+}
+
+func (s *site) mustApply(b render.Bundle) map[string]apply.Action {
+	s.Helper()
+	out, err := s.apply(b)
+	require.NoError(s, err)
+	return out
+}
+
+// plan gives the actions that a dry run announces.
+func (s *site) plan(b render.Bundle) map[string]plan.Action {
+	s.Helper()
+	items, _, err := s.work.planBundle(s.ctx, s.work.owner, b)
+	require.NoError(s, err)
+	out := map[string]plan.Action{}
+	for _, item := range items {
+		out[item.Object.Name] = item.Action
+	}
+	return out
+}
+
+// uids of the objects that are there, by kind and name.
+func (s *site) uids(plurals ...string) map[string]types.UID {
+	s.Helper()
+	out := map[string]types.UID{}
+	for _, plural := range plurals {
+		list, err := s.resource(plural, s.ns).List(s.ctx, metav1.ListOptions{})
+		require.NoError(s, err)
+		for _, o := range list.Items {
+			if o.GetName() != "kube-root-ca.crt" {
+				out[plural+"/"+o.GetName()] = o.GetUID()
+			}
+		}
+	}
+	return out
+}
+
+func (s *site) inventoried() []string {
+	s.Helper()
+	entries, err := s.work.inventory(s.work.owner, s.work.owner.bundles[0]).Load(s.ctx)
+	require.NoError(s, err)
+	var out []string
+	for _, e := range entries {
+		out = append(out, e.Kind+"/"+e.Name)
+	}
+	return out
+}
+
+func (s *site) eventually(what string, ok func() bool) {
+	s.Helper()
+	require.Eventually(s, ok, 20*time.Second, 10*time.Millisecond, what)
+}
