@@ -221,7 +221,7 @@ func (r *run) scaled(d *desired) bool {
 func (r *run) send(ctx context.Context, w wanted, live *unstructured.Unstructured) outcome {
 	drifted := live != nil && w.applied != "" && r.old[keyOf(w.ref)].Applied == w.applied
 	opts := patchOptions{manager: r.set.FieldManager, force: r.forces(w.ref) || r.set.TakeBack && drifted, dry: r.dry}
-	w.foreign = live != nil && r.old[keyOf(w.ref)].Applied == "" && ownedFields(live, r.set.FieldManager).Empty()
+	w.foreign = live != nil && r.old[keyOf(w.ref)].Applied == "" && ownedFields(live, r.set.FieldManager).Empty() && !madeBy(live, r.set.FieldManager)
 	if live != nil && r.needsTakeover(w.ref, live) {
 		return r.takeOver(ctx, w, live, opts)
 	}
@@ -264,7 +264,7 @@ func (r *run) sent(ctx context.Context, w wanted, live, answer *unstructured.Uns
 	switch {
 	case created:
 		out.action = Created
-	case w.foreign || live == nil && r.old[keyOf(w.ref)].Applied == "":
+	case w.foreign || live == nil && r.old[keyOf(w.ref)].Applied == "" && !madeBy(answer, r.set.FieldManager):
 		out.action = Adopted
 	}
 	if out.action == Adopted {
@@ -385,4 +385,17 @@ func propagation(ref Ref) metav1.DeletionPropagation {
 		return metav1.DeletePropagationForeground
 	}
 	return metav1.DeletePropagationBackground
+}
+
+// madeBy says whether nobody but a manager has written an object, apart from its status: it made it itself, by another request
+// than an apply.
+func madeBy(o *unstructured.Unstructured, manager string) bool {
+	made := false
+	for _, entry := range o.GetManagedFields() {
+		if entry.Subresource == "" && entry.Manager != manager {
+			return false
+		}
+		made = made || entry.Subresource == ""
+	}
+	return made
 }

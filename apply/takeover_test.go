@@ -232,3 +232,22 @@ func TestATakeoverThatConflictsTakesNothing(t *testing.T) {
 	assert.Equal(t, []string{"data.key"}, e.Fields)
 	assert.Equal(t, before, f.get(theirs), "not even its managers are touched")
 }
+
+// An object that our own process made by another request is not adopted: nobody else had it.
+func TestWhatWeMadeIsNotAdopted(t *testing.T) {
+	f := newFixture(t)
+	for name, manager := range map[string]string{"ours": "pergola", "theirs": "somebody"} {
+		f.by(manager, f.configMap(name, "before"))
+	}
+	set := f.set(f.configMap("ours", "x"), f.configMap("theirs", "before"))
+	p, err := f.e.Plan(f.ctx, f.cluster(), set, f.inv, ApplyOptions{})
+	require.NoError(t, err)
+	var adopted []string
+	for _, item := range p.Items {
+		if item.Action == plan.Adopt {
+			adopted = append(adopted, item.Object.Name)
+		}
+	}
+	assert.Equal(t, []string{"theirs"}, adopted)
+	assert.Equal(t, map[string]Action{"ConfigMap/ours": Configured, "ConfigMap/theirs": Adopted}, actions(f.mustApply(set)))
+}
