@@ -5,4 +5,5 @@
 //   - managedresource: the ManagedResource contract (the work of gardener-resource-manager)
 //   - owner: a Garden, Seed or Shoot converged by its flow, with conditions and lastOperation
 //   - landscape: a whole landscape converged once, kept, planned and shown
+//   - admission: the rules of schemas as admission webhooks, and their configurations
 package controllers

@@ -77,6 +77,54 @@ func TestQuoteIt(t *testing.T) {
 	}, lines(violations))
 }
 
+// TestConsequences: what rules say only because of what the schema says is left out, other findings are not.
+func TestConsequences(t *testing.T) {
+	const pool = `name: a, minimum: 1, machine: {type: local, image: {name: local, version: 1.0.0}}, cri: {name: containerd}`
+	tests := map[string]struct {
+		kind, change string
+		want         []string
+	}{
+		"misspelt field": {"Shoot", `spec: {provider: {workers: [{` + pool + `, maximun: 7}]}}`,
+			[]string{"spec.provider.workers[0].maximum Required", "spec.provider.workers[0].maximun Forbidden"}},
+		"misspelt field, and another rule broken beside it": {"Shoot", `spec: {provider: {workers: [{` + pool + `, maximun: 7, maxSurge: 0, maxUnavailable: 0}]}, kubernetes: {kubeAPIServer: {eventTTL: 48h}}}`,
+			[]string{"spec.kubernetes.kubeAPIServer.eventTTL Invalid", "spec.provider.workers[0].maxUnavailable Invalid", "spec.provider.workers[0].maximum Required", "spec.provider.workers[0].maximun Forbidden"}},
+		"wrong type": {"Shoot", `spec: {provider: {workers: [{` + pool + `, maximum: "7"}]}}`,
+			[]string{"spec.provider.workers[0].maximum TypeInvalid"}},
+		"unknown field without a guess": {"Shoot", `spec: {provider: {workers: [{` + pool + `, maximum: 0, minimum: 0, other: 7}]}}`,
+			[]string{"spec.provider.workers[0].other Forbidden"}},
+		"misspelt beside the field that was meant": {"Shoot", `spec: {provider: {workers: [{` + pool + `, maximum: 0, maximun: 7}]}}`,
+			[]string{"spec.provider.workers[0].maximum Forbidden", "spec.provider.workers[0].maximun Forbidden"}},
+		"a double is one whatever else is wrong in it": {"Project", `spec: {members: [{kind: User, name: a, role: admin}, {kind: User, name: a, role: admin, rules: []}]}`,
+			[]string{"spec.members[1] Duplicate", "spec.members[1].rules Forbidden"}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			violations, err := Validate(t.Context(), []Input{{Object: changed(t, good(t, test.kind), test.change)}}, Options{})
+			require.NoError(t, err)
+			var found []string
+			for _, v := range violations {
+				found = append(found, v.Field+" "+string(v.Type))
+			}
+			assert.Equal(t, test.want, found, "%v", lines(violations))
+		})
+	}
+}
+
+// fieldAsPosition gives the path as the file, to tell which path was looked up.
+type fieldAsPosition struct{}
+
+func (fieldAsPosition) Position(path string) Position { return Position{File: path} }
+
+// TestPlaceOfARole: the field is counted as the API counts it, and shown where it is written.
+func TestPlaceOfARole(t *testing.T) {
+	project := changed(t, good(t, "Project"), `spec: {members: [{kind: User, name: a, role: viewer, roles: [boss, uam]}, {kind: User, name: b, role: chief}]}`)
+	violations, err := Validate(t.Context(), []Input{{Object: project, Positions: fieldAsPosition{}}}, Options{})
+	require.NoError(t, err)
+	require.Len(t, violations, 2)
+	assert.Equal(t, []string{"spec.members[0].roles[1]", "spec.members[0].roles[0]"}, []string{violations[0].Field, violations[0].File})
+	assert.Equal(t, []string{"spec.members[1].roles[0]", "spec.members[1].role"}, []string{violations[1].Field, violations[1].File})
+}
+
 // TestFollowUps: a parent of a wrong type is one finding, also where rules ask for fields inside.
 func TestFollowUps(t *testing.T) {
 	for _, kind := range []string{"Garden", "CloudProfile", "Seed", "Project", "Shoot", "Landscape"} {

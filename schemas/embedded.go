@@ -61,7 +61,7 @@ func checkedKinds() []schema.GroupVersionKind {
 
 // embedded parses the schemas of this package, once.
 var embedded = sync.OnceValues(func() (*sources, error) {
-	kinds, err := structuralKinds()
+	kinds, err := readKinds()
 	if err != nil {
 		return nil, err
 	}
@@ -70,12 +70,15 @@ var embedded = sync.OnceValues(func() (*sources, error) {
 
 // StructuralKinds gives the checked kinds, sorted, for the generator of the CUE base and for `explain`.
 func StructuralKinds() ([]*structure.Kind, error) {
-	kinds, err := structuralKinds()
+	kinds, err := readKinds()
 	if err != nil {
 		return nil, err
 	}
 	return sortedKinds(kinds), nil
 }
+
+// readKinds reads the definitions once. Nobody changes what it gives.
+var readKinds = sync.OnceValues(structuralKinds)
 
 func structuralKinds() (structure.Kinds, error) {
 	scheme := runtime.NewScheme()

@@ -265,7 +265,21 @@ func TestRulesAreListed(t *testing.T) {
 	for _, rule := range rules {
 		byID[rule.ID] = rule
 	}
-	assert.Equal(t, Rule{ID: "toy/part-names-unique", Kind: "Toy", Title: "Names of parts are unique", Doc: "Parts are found by name.", Source: "test", In: "cue", Severity: SeverityError, Scope: "object"}, byID["toy/part-names-unique"])
+	assert.Equal(t, Rule{ID: "toy/part-names-unique", Kind: "Toy", Title: "Names of parts are unique", Doc: "Parts are found by name.", Source: "test", Fields: []string{"spec.parts.name"}, In: "cue", File: "schemas/rules/toy/parts.cue", Severity: SeverityError, Scope: "object"}, byID["toy/part-names-unique"])
 	assert.Equal(t, "*", byID["any/one-shot-operation"].Kind)
 	assert.Equal(t, "go", byID["garden/networks-disjoint"].In)
+}
+
+// TestACheckThatCrashes: it is a finding of that object; the process goes on.
+func TestACheckThatCrashes(t *testing.T) {
+	s := toy(t)
+	for _, kind := range s.kinds {
+		kind.Root = nil // nobody makes such a kind
+	}
+	found, err := s.validate(t.Context(), []Input{{Object: toyObject(t, goodSpec+`}`)}}, Options{Workers: 1})
+	require.NoError(t, err)
+	require.Len(t, found, 1)
+	assert.Equal(t, crashed.message, found[0].Message)
+	assert.Equal(t, "bear", found[0].Name)
+	assert.Equal(t, SeverityError, found[0].Severity)
 }

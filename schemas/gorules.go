@@ -3,6 +3,7 @@ package schemas
 import (
 	"slices"
 	"strconv"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -32,10 +33,31 @@ const (
 	sourceGardenNetworks = "pkg/api/operator/v1alpha1/validation/garden.go"
 )
 
+// about adds the fields that the rule is about.
+func (r goRule) about(fields ...string) goRule {
+	r.Fields = fields
+	return r
+}
+
+// listedGoRules are made once: every object is held against them.
+var listedGoRules = sync.OnceValue(goRules)
+
 // goRules lists the rules in Go, with the reason why each is not in CUE.
 func goRules() []goRule {
-	return slices.Concat(anyGoRules(), gardenGoRules(), seedGoRules(), shootGoRules(), projectGoRules(), cloudProfileGoRules(),
-		coreGoRules(), seedManagementGoRules(), extensionsGoRules(), listKeyRules())
+	return slices.Concat(
+		in("gorules.go", anyGoRules()), in("gorules_garden.go", gardenGoRules()), in("gorules_seed.go", seedGoRules()),
+		in("gorules_shoot.go", shootGoRules()), in("gorules_project.go", projectGoRules()), in("gorules_cloudprofile.go", cloudProfileGoRules()),
+		in("gorules_core.go", coreGoRules()), in("gorules_seedmanagement.go", seedManagementGoRules()),
+		in("gorules_extensions.go", extensionsGoRules()), in("listkeys.go", listKeyRules()),
+	)
+}
+
+// in says in which file of this package rules are listed.
+func in(file string, rules []goRule) []goRule {
+	for i := range rules {
+		rules[i].File = "schemas/" + file
+	}
+	return rules
 }
 
 // anyGoRules are about every kind, and about the kinds of Kubernetes.
@@ -43,19 +65,19 @@ func anyGoRules() []goRule {
 	return []goRule{
 		{Rule: Rule{ID: "any/metadata", Kind: "*", Title: "Names, labels and annotations have the form that the API server asks for",
 			Doc:    "A namespace is a DNS label, all other names are DNS names; keys of labels and annotations are qualified names. In Go, because the API server's own functions decide, also for kinds without a schema.",
-			Source: "k8s.io/apimachinery/pkg/api/validation, ValidateObjectMeta", In: "go", Severity: SeverityError, Scope: scopeObject}, check: metadataForms},
+			Source: "k8s.io/apimachinery/pkg/api/validation, ValidateObjectMeta", Fields: []string{"metadata"}, In: "go", Severity: SeverityError, Scope: scopeObject}, check: metadataForms},
 		{Rule: Rule{ID: "secret/data", Kind: "Secret", Title: "The keys of a Secret can be file names, fit its type, and the values fit into 1 MiB",
 			Doc:    "Keys have letters, digits, '-', '_' and '.'. In Go, because CUE cannot count bytes of base64, and because no value may get into a message.",
-			Source: "k8s.io/kubernetes/pkg/apis/core/validation, ValidateSecret", In: "go", Severity: SeverityError, Scope: scopeObject}, check: secretData},
+			Source: "k8s.io/kubernetes/pkg/apis/core/validation, ValidateSecret", Fields: []string{"data", "stringData"}, In: "go", Severity: SeverityError, Scope: scopeObject}, check: secretData},
 		{Rule: Rule{ID: "secret/stays", Kind: "Secret", Title: "The type of a Secret never changes, nor the values of one that is immutable",
 			Doc:    "Make another Secret. In Go, because no value may get into a message.",
-			Source: "k8s.io/kubernetes/pkg/apis/core/validation, ValidateSecretUpdate", In: "go", Severity: SeverityError, Scope: scopeObject}, check: secretStays},
+			Source: "k8s.io/kubernetes/pkg/apis/core/validation, ValidateSecretUpdate", Fields: []string{"data", "immutable", "type"}, In: "go", Severity: SeverityError, Scope: scopeObject}, check: secretStays},
 		{Rule: Rule{ID: "configmap/stays", Kind: "ConfigMap", Title: "The values of an immutable ConfigMap never change",
 			Doc:    "Make another ConfigMap. In Go, because CUE does not compare objects.",
-			Source: "k8s.io/kubernetes/pkg/apis/core/validation, ValidateConfigMapUpdate", In: "go", Severity: SeverityError, Scope: scopeObject}, check: configMapStays},
+			Source: "k8s.io/kubernetes/pkg/apis/core/validation, ValidateConfigMapUpdate", Fields: []string{"binaryData", "data", "immutable"}, In: "go", Severity: SeverityError, Scope: scopeObject}, check: configMapStays},
 		{Rule: Rule{ID: "configmap/data", Kind: "ConfigMap", Title: "The keys of a ConfigMap can be file names, are given once, and the values fit into 1 MiB",
 			Doc:    "Keys have letters, digits, '-', '_' and '.'; no key is in data and in binaryData. In Go, because CUE cannot count bytes of base64.",
-			Source: "k8s.io/kubernetes/pkg/apis/core/validation, ValidateConfigMap", In: "go", Severity: SeverityError, Scope: scopeObject}, check: configMapData},
+			Source: "k8s.io/kubernetes/pkg/apis/core/validation, ValidateConfigMap", Fields: []string{"binaryData", "data"}, In: "go", Severity: SeverityError, Scope: scopeObject}, check: configMapData},
 	}
 }
 
@@ -64,22 +86,22 @@ func checksOutsideTheList() []Rule {
 	return []Rule{
 		{ID: RuleStructure, Kind: "*", Title: "Fields, types, formats and required fields hold the schema of the kind",
 			Doc:    "An unknown field is Forbidden, with a hint at the field that was meant; a wrong type is TypeInvalid.",
-			Source: "api/crds", In: "base", Severity: SeverityError, Scope: scopeObject},
+			Source: "api/crds", Fields: []string{""}, In: "base", Severity: SeverityError, Scope: scopeObject},
 		{ID: ruleEmptyValue, Kind: "*", Title: "A field has a value",
 			Doc:    "A field without a value is null, which the API server drops. Write {} for an object without fields. In Go, because rules do not see such fields.",
-			Source: "structural schemas of Kubernetes", In: "go", Severity: SeverityWarning, Scope: scopeObject},
+			Source: "structural schemas of Kubernetes", Fields: []string{""}, In: "go", File: "schemas/gorules.go", Severity: SeverityWarning, Scope: scopeObject},
 		{ID: ruleDeletionConfirm, Kind: "*", Title: "A Garden, Seed, Shoot, Project, ShootState, Etcd or extension object is removed after its deletion was confirmed",
 			Doc:    "Set the annotation " + annotationConfirm + `: "true" in one commit, and remove the object in the next. In Go, because the object does not exist any more.`,
-			Source: sourceDeletion, In: "go", Severity: SeverityError, Scope: scopeObject},
+			Source: sourceDeletion, Fields: []string{"metadata.annotations[confirmation.gardener.cloud/deletion]"}, In: "go", File: "schemas/gorules.go", Severity: SeverityError, Scope: scopeObject},
 		{ID: ruleGardenNamespace, Kind: "Namespace", Title: "Namespace garden stays as long as there is a Garden",
 			Doc:    "All of the garden is in it. Remove the Garden first. In Go, because the object does not exist any more.",
-			Source: "pkg/operator/webhook/validation/namespacedeletion", In: "go", Severity: SeverityError, Scope: scopeLandscape},
+			Source: "pkg/operator/webhook/validation/namespacedeletion", Fields: []string{"metadata.name"}, In: "go", File: "schemas/gorules.go", Severity: SeverityError, Scope: scopeLandscape},
 	}
 }
 
 func checkGoRules(in ruleInput) []finding {
 	var findings []finding
-	for _, rule := range goRules() {
+	for _, rule := range listedGoRules() {
 		if rule.appliesTo(in.kind.GVK) {
 			findings = append(findings, rule.findings(in)...)
 		}
@@ -100,7 +122,7 @@ func checkForeign(object *unstructured.Unstructured) []finding {
 	kind := structure.Foreign(object.GroupVersionKind())
 	clean, empty := kind.Normalise(object.Object)
 	findings := append(emptyValues(empty), structural(kind, clean)...)
-	for _, rule := range goRules() {
+	for _, rule := range listedGoRules() {
 		if rule.Kind == "*" {
 			findings = append(findings, withoutFollowUps(rule.findings(ruleInput{kind: kind, object: clean}), findings)...)
 		}

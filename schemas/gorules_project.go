@@ -5,7 +5,7 @@ func projectGoRules() []goRule {
 	return []goRule{
 		{Rule: Rule{ID: "project/dual-approval-selectors", Kind: "Project", Title: "Selectors of dual approval are selectors of labels",
 			Doc:    "The deletion of Shoots with matching labels needs a second person. In Go, because the API server's own function decides.",
-			Source: "k8s.io/apimachinery/pkg/apis/meta/v1/validation", In: "go", Severity: SeverityError, Scope: scopeObject}, check: dualApprovalSelectors},
+			Source: "k8s.io/apimachinery/pkg/apis/meta/v1/validation", Fields: []string{"spec.dualApprovalForDeletion.selector"}, In: "go", Severity: SeverityError, Scope: scopeObject}, check: dualApprovalSelectors},
 	}
 }
 

@@ -1,6 +1,9 @@
 package schemas
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // gardenletKind is a kind that declares a gardenlet, with the place where it does.
 type gardenletKind struct {
@@ -21,9 +24,10 @@ func seedManagementGoRules() []goRule {
 	var rules []goRule
 	for _, kind := range gardenletKinds() {
 		kind, at := kind.name, kind.at
-		rule := func(name, title, doc, source string, check func(*report, ruleInput, tree)) {
+		rule := func(name, field, title, doc, source string, check func(*report, ruleInput, tree)) {
 			rules = append(rules, goRule{
-				Rule: Rule{ID: strings.ToLower(kind) + "/" + name, Kind: kind, Title: title, Doc: doc, Source: source, In: "go", Severity: SeverityError, Scope: scopeObject},
+				Rule: Rule{ID: strings.ToLower(kind) + "/" + name, Kind: kind, Title: title, Doc: doc, Source: source,
+					Fields: []string{strings.Join(append(slices.Clone(at), field), ".")}, In: "go", Severity: SeverityError, Scope: scopeObject},
 				check: func(in ruleInput) []finding {
 					r := &report{}
 					check(r, in, tree{value: in.object}.at(at...))
@@ -31,20 +35,20 @@ func seedManagementGoRules() []goRule {
 				},
 			})
 		}
-		rule("deployment", "How the gardenlet runs can be applied to a cluster",
+		rule("deployment", "deployment", "How the gardenlet runs can be applied to a cluster",
 			"Replicas are not negative; account, labels and annotations have the forms that the API server asks for; an image is told in one way. In Go, because the API server's own functions decide, and because three kinds have it.",
 			source, func(r *report, _ ruleInput, gardenlet tree) { r.gardenletDeployment(gardenlet.at("deployment")) })
-		rule("config", "The configuration of the gardenlet is one",
+		rule("config", "config", "The configuration of the gardenlet is one",
 			"Durations and counts are not negative, and the rest is what the gardenlet itself would accept when it starts. In Go, because three kinds have it.",
 			"pkg/api/config/gardenlet/v1alpha1/validation/validation.go", func(r *report, _ ruleInput, gardenlet tree) { r.gardenletConfig(gardenlet.at("config")) })
-		rule("access", "The configuration of the gardenlet fits the way in which it gets access to the garden",
+		rule("access", "config", "The configuration of the gardenlet fits the way in which it gets access to the garden",
 			"The controller sets the name of the seed. With a token or a service account for the first access it also sets the kubeconfig; without, the configuration has to have one. In Go, because three kinds have it.",
 			source, func(r *report, in ruleInput, gardenlet tree) { r.gardenletAccess(in, gardenlet) })
 	}
 	return append(rules, goRule{
 		Rule: Rule{ID: "managedseedset/selector", Kind: "ManagedSeedSet", Title: "The selector of a ManagedSeedSet selects what its templates make, and never changes",
 			Doc:    "All of template, its seedConfig and shootTemplate have labels that it matches. In Go, because the API server's own functions decide.",
-			Source: "pkg/api/seedmanagement/validation/managedseedset.go", In: "go", Severity: SeverityError, Scope: scopeObject},
+			Source: "pkg/api/seedmanagement/validation/managedseedset.go", Fields: []string{"spec.selector", "spec.shootTemplate.metadata.labels", "spec.template.metadata.labels", "spec.template.spec.gardenlet.config"}, In: "go", Severity: SeverityError, Scope: scopeObject},
 		check: managedSeedSetSelector,
 	})
 }

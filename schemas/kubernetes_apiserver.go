@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation"
 )
 
 // apiServerContext is what the rules about a kube-apiserver have to know besides its configuration.
@@ -37,6 +38,7 @@ func kubeAPIServerFindings(config tree, in apiServerContext) []finding {
 	}
 	r.admissionPlugins(config.at("admissionPlugins"), in.version)
 	r.runtimeConfig(config.at("runtimeConfig"), in.version, in.workerless)
+	r.configMapReference(config.at("auditConfig", "auditPolicy", "configMapRef"), "the audit policy")
 	r.structuredAuth(config)
 	r.watchCache(config.at("watchCacheSizes"), in.version)
 	r.notNegative(config.at("logging", "verbosity"), config.at("logging", "httpAccessVerbosity"),
@@ -82,6 +84,22 @@ func (r *report) structuredAuth(config tree) {
 	}
 	if section := config.at("structuredAuthorization"); section.at("configMapName").text() != "" && len(section.at("kubeconfigs").items()) == 0 {
 		r.add(section.at("kubeconfigs"), TypeRequired, "must name a Secret with a kubeconfig for every webhook of the authorization configuration")
+	}
+}
+
+// configMapReference checks the name and the namespace of a reference, as ValidateAuditPolicyConfigMapReference does.
+func (r *report) configMapReference(reference tree, holds string) {
+	if !reference.set() {
+		return
+	}
+	name, namespace := reference.at("name"), reference.at("namespace")
+	if name.text() == "" {
+		r.add(name, TypeRequired, "must name the ConfigMap with %s", holds)
+	} else if words := validation.IsDNS1123Subdomain(name.text()); len(words) > 0 {
+		r.add(name, TypeInvalid, "%q is not the name of a ConfigMap: lower case letters, digits, '-' and '.', at most 253 characters", name.text())
+	}
+	if namespace.text() != "" && len(validation.IsDNS1123Label(namespace.text())) > 0 {
+		r.add(namespace, TypeInvalid, "%q is not the name of a namespace: lower case letters, digits and '-', at most 63 characters", namespace.text())
 	}
 }
 

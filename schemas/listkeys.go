@@ -12,7 +12,7 @@ func listKeyRules() []goRule {
 	return []goRule{
 		{Rule: Rule{ID: "any/list-keys", Kind: "*", Title: "An item of a list that is told apart by a key is given once",
 			Doc:    "The API merges such lists item by item and refuses two items with one key. In Go, because the lists are those of the definitions.",
-			Source: "x-kubernetes-list-type and x-kubernetes-list-map-keys of api/crds", In: "go", Severity: SeverityError, Scope: scopeObject}, check: listKeys},
+			Source: "x-kubernetes-list-type and x-kubernetes-list-map-keys of api/crds", Fields: []string{""}, In: "go", Severity: SeverityError, Scope: scopeObject}, check: listKeys},
 	}
 }
 

@@ -52,7 +52,7 @@ func TestARuleThatFails(t *testing.T) {
 }
 
 // faultHead begins a file with a good rule and a bad one.
-const faultHead = "package rules\n\nrules: \"shoot/good\": {title: \"a\", doc: \"b\", source: \"c\", violations: []}\n\nrules: \"shoot/bad\": {\n\ttitle: \"a\"\n\tdoc:   \"b\"\n"
+const faultHead = "package rules\n\nrules: \"shoot/good\": {title: \"a\", doc: \"b\", source: \"c\", fields: [\"\"], violations: []}\n\nrules: \"shoot/bad\": {\n\ttitle: \"a\", fields: [\"\"]\n\tdoc:   \"b\"\n"
 
 // withRule are all rules and those of another file.
 func withRule(t *testing.T, text string) *sources {
@@ -70,4 +70,17 @@ func withRule(t *testing.T, text string) *sources {
 	s, err := newSources(kinds, tree)
 	require.NoError(t, err)
 	return s
+}
+
+// TestImports: rules may import the standard library of CUE, and nothing else.
+func TestImports(t *testing.T) {
+	for _, name := range []string{"list", "math", "net", "regexp", "strconv", "strings", "time"} {
+		use := map[string]string{"list": "list.Contains([1], 1)", "math": "math.Abs(-1)", "net": "net.IP(\"10.0.0.1\")", "regexp": "regexp.Match(\"a\", \"a\")",
+			"strconv": "strconv.Atoi(\"1\")", "strings": "strings.HasPrefix(\"a\", \"a\")", "time": "time.ParseDuration(\"1h\")"}[name]
+		s := withRule(t, "package rules\n\nimport \""+name+"\"\n\n_used: "+use+"\n")
+		_, err := s.list()
+		assert.NoError(t, err, name)
+	}
+	_, err := withRule(t, "package rules\n\nimport \"example.org/other\"\n\n_used: other.a\n").list()
+	assert.ErrorContains(t, err, "example.org/other")
 }

@@ -23,8 +23,13 @@ type Rule struct {
 	Title  string `json:"title"`
 	Doc    string `json:"doc"`
 	Source string `json:"source"`
+	// Fields are what the rule is about: each of its findings is at one of them or below. They are written without indices, as
+	// spec.provider.workers.name; "" is the whole object.
+	Fields []string `json:"fields"`
 	// In is where the rule is written: "cue" (schemas/rules), "go" (a listed exception) or "base" (generated).
 	In string `json:"in"`
+	// File is the file where it is written, from the root of the repository; "" for a generated one.
+	File string `json:"file,omitempty"`
 	// Severity is that of its violations.
 	Severity Severity `json:"severity"`
 	// Scope is "landscape" for rules that count only inside a landscape, otherwise "object".
@@ -51,7 +56,7 @@ func (s *sources) list() ([]Rule, error) {
 	for _, rule := range checksOutsideTheList() {
 		byID[rule.ID] = rule
 	}
-	for _, rule := range goRules() {
+	for _, rule := range listedGoRules() {
 		byID[rule.ID] = rule.Rule
 	}
 	inCUE, err := s.meta()
@@ -88,6 +93,7 @@ func (s *sources) readMeta() (map[string]Rule, error) {
 
 func (s *sources) describe(id, kind string, value cue.Value) (Rule, error) {
 	rule := Rule{ID: id, Kind: kind, In: "cue"}
+	rule.File, _, _ = strings.Cut(s.placeOfRule(id), ":")
 	switch folder, _, _ := strings.Cut(id, "/"); folder {
 	case "any":
 		rule.Kind = "*"
@@ -105,5 +111,22 @@ func (s *sources) describe(id, kind string, value cue.Value) (Rule, error) {
 		*target = found
 	}
 	rule.Severity = Severity(severity)
+	if err := value.LookupPath(fieldsPath).Decode(&rule.Fields); err != nil {
+		return Rule{}, fmt.Errorf("reading the fields of the rule %s: %w", id, s.explained(err))
+	}
 	return rule, nil
+}
+
+// Concerns tells whether the rule is about a field: about the field itself or what is in it, or, if wider, about what the
+// field is in.
+func (r Rule) Concerns(field string) (concerns, wider bool) {
+	for _, own := range r.Fields {
+		switch {
+		case within(field, own):
+			return true, false
+		case within(own, field):
+			wider = true
+		}
+	}
+	return wider, wider
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -14,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 
+	"github.com/pergola-dev/pergola/schemas/fieldpath"
 	"github.com/pergola-dev/pergola/schemas/structure"
 )
 
@@ -136,11 +138,17 @@ func kindsWithSchema(t *testing.T) map[schema.GroupVersionKind]*structure.Kind {
 // it; the good object, or an entry that wants nothing, shows that it can be held.
 func TestRules(t *testing.T) {
 	around := []*unstructured.Unstructured{good(t, "CloudProfile"), good(t, "Seed"), good(t, "Project"), good(t, "Garden")}
+	rules, err := Rules()
+	require.NoError(t, err)
+	fields := map[string][]string{}
+	for _, rule := range rules {
+		fields[rule.ID] = rule.Fields
+	}
 	broken := map[string]bool{}
 	for i, test := range ruleTests(t) {
 		broken[test.Rule] = broken[test.Rule] || len(test.Want) > 0
 		t.Run(fmt.Sprintf("%03d %s %s", i, test.Rule, test.Why), func(t *testing.T) {
-			in := Input{Object: laidOver(good(t, test.Kind), test.Object)}
+			in := Input{Object: laidOver(good(t, test.Kind), test.Object), Positions: fieldAsPosition{}}
 			if test.Old != nil {
 				in.Old = laidOver(good(t, test.Kind), test.Old)
 			}
@@ -155,6 +163,7 @@ func TestRules(t *testing.T) {
 			require.NoError(t, err)
 			found := []string{}
 			for _, v := range violations {
+				assert.True(t, below(v.File, strings.Split(v.Rule, "/")[0], fields[v.Rule]), "%s has a finding at %s, which is below none of its fields %q", v.Rule, v.File, fields[v.Rule])
 				if v.Rule == test.Rule {
 					found = append(found, v.Field+" "+string(v.Type))
 				}
@@ -163,8 +172,6 @@ func TestRules(t *testing.T) {
 			assert.Equal(t, append([]string{}, test.Want...), found, "%v", lines(violations))
 		})
 	}
-	rules, err := Rules()
-	require.NoError(t, err)
 	ids := map[string]bool{}
 	for _, rule := range rules {
 		ids[rule.ID] = true
@@ -172,6 +179,17 @@ func TestRules(t *testing.T) {
 			assert.True(t, broken[rule.ID], "the rule %s has no entry that breaks it in rules/%s/tests.yaml", rule.ID, strings.Split(rule.ID, "/")[0])
 		}
 		assert.NotEmpty(t, rule.Title+rule.Doc+rule.Source)
+		assert.NotEmpty(t, rule.Fields, rule.ID)
+		if rule.In == "base" {
+			continue
+		}
+		source, err := os.ReadFile(filepath.FromSlash(strings.TrimPrefix(rule.File, "schemas/")))
+		require.NoError(t, err, "the file of %s", rule.ID)
+		_, name, _ := strings.Cut(rule.ID, "/")
+		assert.Contains(t, string(source), name+`"`, "%s is not written in %s", rule.ID, rule.File)
+		for _, field := range rule.Fields {
+			assert.True(t, exists(t, rule, field), "the rule %s is about %s, which its kind does not have", rule.ID, field)
+		}
 		assert.True(t, strings.HasPrefix(rule.ID, strings.TrimSuffix(strings.ToLower(rule.Kind), ".*")+"/") || rule.Kind == "*", rule.ID)
 	}
 	for id := range broken {
@@ -218,4 +236,28 @@ func TestOneShotOutsideOfALandscape(t *testing.T) {
 	violations, err := Validate(t.Context(), []Input{{Object: shoot}}, Options{})
 	require.NoError(t, err)
 	assert.Empty(t, violations)
+}
+
+var indices = regexp.MustCompile(`\[\d*\]`)
+
+// templateInside is where an object stands inside of another one and holds the rules of its own kind.
+var templateInside = regexp.MustCompile(`^spec\.((gardenlet\.|template\.spec\.gardenlet\.)?config\.seedConfig|shootTemplate)\.`)
+
+// below tells whether the path of a finding is at or below one of the fields of a rule.
+func below(path, kind string, fields []string) bool {
+	path = indices.ReplaceAllString(path, "")
+	if !slices.Contains([]string{"gardenlet", "managedseed", "managedseedset"}, kind) {
+		path = templateInside.ReplaceAllString(path, "")
+	}
+	return slices.ContainsFunc(fields, func(field string) bool { return within(field, path) })
+}
+
+// exists tells whether a kind of the rule has the field.
+func exists(t *testing.T, rule Rule, field string) bool {
+	for gvk, kind := range kindsWithSchema(t) {
+		if rule.appliesTo(gvk) && kind.Root.Field(fieldpath.Parse(field)) != nil {
+			return true
+		}
+	}
+	return false
 }

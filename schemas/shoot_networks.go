@@ -35,3 +35,17 @@ func (r *report) canonical(field tree) {
 		r.add(field, TypeInvalid, "%s is an address inside of its range; write %s", field.text(), prefix.Masked())
 	}
 }
+
+func shootFamilies(r *report, s shoot) {
+	families := s.spec.at("networking", "ipFamilies").items()
+	for i, family := range families {
+		for _, earlier := range families[:i] {
+			if family.text() == earlier.text() {
+				r.add(family, TypeDuplicate, "the family %q is listed already as %s", family.text(), earlier.path)
+				break
+			}
+		}
+	}
+}
+
+func shootSeedSelector(r *report, s shoot) { r.labelSelector(s.spec.at("seedSelector")) }

@@ -174,7 +174,7 @@ func (s *sources) compileRules(ctx *cue.Context, gvk schema.GroupVersionKind, ba
 	return value, nil
 }
 
-// stripRules removes title, doc, source, severity and scope of each rule, and the constraint of the library on all.
+// stripRules removes title, doc, source, fields, severity and scope of each rule, and the constraint of the library on all.
 // Whoever evaluates stripped rules has to say what old and landscape are: a default is a disjunction, and CUE makes
 // a copy of the whole landscape to decide it.
 func stripRules(file *ast.File) {
@@ -206,7 +206,7 @@ func stripRules(file *ast.File) {
 			if body, ok := rule.Value.(*ast.StructLit); ok {
 				body.Elts = slices.DeleteFunc(body.Elts, func(part ast.Decl) bool {
 					meta, ok := part.(*ast.Field)
-					return ok && slices.Contains([]string{"title", "doc", "source", "severity", "scope"}, fieldName(meta))
+					return ok && slices.Contains([]string{"title", "doc", "source", "fields", "severity", "scope"}, fieldName(meta))
 				})
 			}
 		}

@@ -163,8 +163,9 @@ func (w *worker) checkTemplate(t template, landscape *surroundings) ([]finding, 
 		return nil, err
 	}
 	input.landscape = landscape
-	findings := withoutFollowUps(append(ruled, checkGoRules(input)...), broken)
-	if t.structure {
+	findings := append(ruled, checkGoRules(input)...)
+	if t.structure { // otherwise the schema of the other object knows what is broken, and what follows from it
+		findings = withoutFollowUps(findings, broken)
 		findings = append(withoutSaidBetter(kind, broken, findings), findings...)
 	}
 	findings = slices.DeleteFunc(findings, func(f finding) bool { return !t.keep(f) })
@@ -173,6 +174,9 @@ func (w *worker) checkTemplate(t template, landscape *surroundings) ([]finding, 
 			findings[i].severity = SeverityWarning // the API drops what it does not know there
 		}
 		findings[i].path = join(t.at, findings[i].path)
+		if findings[i].at != "" {
+			findings[i].at = join(t.at, findings[i].at)
+		}
 	}
 	return findings, nil
 }

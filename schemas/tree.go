@@ -1,11 +1,13 @@
 package schemas
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -16,13 +18,15 @@ import (
 type tree struct {
 	path  string
 	value any
+	// written is the path in the object, where path is what upstream calls the field; "" where they are the same.
+	written string
 }
 
 // at goes down by the names of fields.
 func (t tree) at(names ...string) tree {
 	for _, name := range names {
 		fields, _ := t.value.(map[string]any)
-		t = tree{path: join(t.path, name), value: fields[name]}
+		t = t.child("."+name, fields[name])
 	}
 	return t
 }
@@ -30,12 +34,23 @@ func (t tree) at(names ...string) tree {
 // key is the entry of a map, whose path has brackets.
 func (t tree) key(name string) tree {
 	fields, _ := t.value.(map[string]any)
-	return tree{path: t.path + "[" + name + "]", value: fields[name]}
+	return t.child("["+name+"]", fields[name])
+}
+
+// child has a step of a path with its dot or brackets.
+func (t tree) child(step string, value any) tree {
+	c := tree{path: strings.TrimPrefix(t.path+step, "."), value: value}
+	if t.written != "" {
+		c.written = t.written + step
+	}
+	return c
 }
 
 // as gives the same value under another name of its field: upstream reports some fields by the name that they have
 // in its own code.
-func (t tree) as(path string) tree { return tree{path: path, value: t.value} }
+func (t tree) as(path string) tree {
+	return tree{path: path, value: t.value, written: cmp.Or(t.written, t.path)}
+}
 
 func join(path, name string) string {
 	if path == "" {
@@ -57,7 +72,7 @@ func (t tree) items() []tree {
 	list, _ := t.value.([]any)
 	items := make([]tree, len(list))
 	for i, item := range list {
-		items[i] = tree{path: t.path + "[" + strconv.Itoa(i) + "]", value: item}
+		items[i] = t.child("["+strconv.Itoa(i)+"]", item)
 	}
 	return items
 }
@@ -132,7 +147,7 @@ func (t tree) quantity() (resource.Quantity, bool) {
 type report struct{ findings []finding }
 
 func (r *report) add(at tree, typ Type, format string, args ...any) {
-	r.findings = append(r.findings, finding{path: at.path, typ: typ, message: fmt.Sprintf(format, args...)})
+	r.findings = append(r.findings, finding{path: at.path, at: at.written, typ: typ, message: fmt.Sprintf(format, args...)})
 }
 
 // notNegative checks numbers that may not be below zero.

@@ -1,6 +1,7 @@
 package schemas
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -10,6 +11,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/pergola-dev/pergola/schemas/structure"
 )
 
 // Input is one object to validate.
@@ -119,12 +122,30 @@ func (s *sources) validateOne(w **worker, in Input, landscape *surroundings, cac
 		if *w == nil {
 			*w = newWorker(s, landscape)
 		}
-		if findings, err = (*w).check(kind, in.Object.Object, old); err != nil {
+		var panicked any
+		findings, panicked, err = (*w).checkSafely(kind, in.Object.Object, old)
+		switch {
+		case err != nil:
 			return nil, fmt.Errorf("%s %s: %w", kind.GVK.Kind, in.Object.GetName(), err)
+		case panicked != nil:
+			*w = nil // what it holds may be half done
+			return violations(in.Object, in.Positions, []finding{crashed}), nil
 		}
 		cache.put(key, findings)
 	}
 	return violations(in.Object, in.Positions, findings), nil
+}
+
+// crashed is the finding about an object that a check panics on. The text of a panic may quote values.
+var crashed = finding{typ: TypeInvalid, rule: RuleStructure, severity: SeverityError,
+	message: "cannot be checked, because a check crashes: a fault of Pergola, not of the object; please report it with the object"}
+
+// checkSafely is check for objects from anywhere: one that nobody thought of must not end the process, which may be the admission
+// of a whole landscape.
+func (w *worker) checkSafely(kind *structure.Kind, object, old map[string]any) (findings []finding, panicked any, err error) {
+	defer func() { panicked = recover() }()
+	findings, err = w.check(kind, object, old)
+	return findings, nil, err
 }
 
 func (s *sources) cacheKey(object, old map[string]any, landscape *surroundings) ([32]byte, error) {
@@ -147,7 +168,7 @@ func violations(object *unstructured.Unstructured, positions Positioner, finding
 			Field: f.path, Type: f.typ, Rule: f.rule, Message: f.message,
 		}
 		if positions != nil {
-			p := positions.Position(f.path)
+			p := positions.Position(cmp.Or(f.at, f.path))
 			result[i].File, result[i].Line, result[i].Column = p.File, p.Line, p.Column
 		}
 	}

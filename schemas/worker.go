@@ -19,10 +19,12 @@ import (
 // finding is a violation before its place is looked up.
 type finding struct {
 	path     string
+	at       string // the field whose place is shown, where it is not path
 	typ      Type
 	rule     string
 	message  string
 	severity Severity
+	meant    string // of an unknown field: the one that was meant
 }
 
 var (
@@ -30,6 +32,8 @@ var (
 	oldPath        = cue.ParsePath("old")
 	landscapePath  = cue.ParsePath("landscape")
 	rulesPath      = cue.ParsePath("rules")
+	fieldsPath     = cue.ParsePath("fields")
+	atPath         = cue.ParsePath("at")
 	violationsPath = cue.ParsePath("violations")
 )
 
@@ -83,6 +87,7 @@ func (w *worker) check(kind *structure.Kind, object, old map[string]any) ([]find
 	if err != nil {
 		return nil, err
 	}
+	broken = slices.DeleteFunc(broken, func(b finding) bool { return b.typ == TypeRequired && isOptional(kind, b.path) })
 	ruled = withoutFollowUps(append(ruled, checkGoRules(input)...), broken)
 	inside, err := w.checkTemplates(input)
 	if err != nil {
@@ -122,7 +127,7 @@ func (w *worker) checkStructure(kind *structure.Kind, object map[string]any, val
 func structural(kind *structure.Kind, object map[string]any) []finding {
 	var findings []finding
 	for _, f := range kind.Check(object) {
-		findings = append(findings, finding{path: f.Path.String(), typ: Type(f.Type), rule: RuleStructure, severity: SeverityError, message: f.Message})
+		findings = append(findings, finding{path: f.Path.String(), typ: Type(f.Type), rule: RuleStructure, severity: SeverityError, message: f.Message, meant: f.Meant.String()})
 	}
 	return findings
 }
@@ -134,28 +139,6 @@ func emptyValues(paths []fieldpath.Path) []finding {
 			message: "has no value, which is the same as leaving it out; write {} for an object without fields, or remove the line"})
 	}
 	return findings
-}
-
-// withoutFollowUps drops the findings of rules about fields inside a value of a wrong type: that a field of `spec: 5`
-// is missing helps nobody.
-func withoutFollowUps(ruled, broken []finding) []finding {
-	return slices.DeleteFunc(ruled, func(f finding) bool {
-		return slices.ContainsFunc(broken, func(b finding) bool { return b.typ == TypeTypeInvalid && within(b.path, f.path) })
-	})
-}
-
-// withoutSaidBetter drops the findings of the schema that a value is missing where a rule says what upstream says about
-// it: its API server decodes into structs, so that to its validation a missing value is an empty one, which is Invalid or
-// NotSupported in some fields, and a missing object one whose fields are empty.
-func withoutSaidBetter(kind *structure.Kind, broken, ruled []finding) []finding {
-	if !kind.Aggregated() {
-		return broken
-	}
-	return slices.DeleteFunc(slices.Clone(broken), func(b finding) bool {
-		return b.typ == TypeRequired && (isOptional(kind, b.path) || slices.ContainsFunc(ruled, func(f finding) bool {
-			return f.severity == SeverityError && (f.path == b.path && f.typ != TypeRequired || f.path != b.path && within(b.path, f.path))
-		}))
-	})
 }
 
 // imagesWithoutVersions are images of a NamespacedCloudProfile, which uses the type of a CloudProfile and lets versions be
@@ -265,6 +248,11 @@ func evaluateRule(rule Rule, value cue.Value) ([]finding, error) {
 		}
 		if f.message, err = text(items.Value(), "message"); err != nil {
 			return nil, err
+		}
+		if items.Value().LookupPath(atPath).Exists() {
+			if f.at, err = text(items.Value(), "at"); err != nil {
+				return nil, err
+			}
 		}
 		typ, err := text(items.Value(), "type")
 		if err != nil {

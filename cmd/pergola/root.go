@@ -36,7 +36,8 @@ output: {"error": {"message": "…"}}. Where the landscape is not valid, error.f
 	root.PersistentFlags().String("catalogue", "", "folder of components to use instead of those in the program, e.g. components in a work tree")
 	evaluationFlags(root)
 	root.AddCommand(
-		newValidate(), newRender(), newDiff(), newGolden(), newApply(), newStatus(), newHealth(), newFlow(), newEvaluate(),
+		newValidate(), newRender(), newDiff(), newGolden(), newApply(), newStatus(), newHealth(), newExplain(), newFlow(), newEvaluate(),
+		newAdmissionController(),
 	)
 	return root
 }

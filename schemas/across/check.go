@@ -60,15 +60,13 @@ func Check(inputs []schemas.Input, opts Options) []schemas.Violation {
 	return c.found
 }
 
-// Rules describes the rules, by id.
+// Rules describes the rules, by id and kind: one that is about several kinds is there for each of them.
 func Rules() []schemas.Rule {
 	var out []schemas.Rule
 	for _, r := range rules() {
-		if !slices.ContainsFunc(out, func(known schemas.Rule) bool { return known.ID == r.ID }) {
-			out = append(out, r.Rule)
-		}
+		out = append(out, r.Rule)
 	}
-	slices.SortFunc(out, func(a, b schemas.Rule) int { return cmp.Compare(a.ID, b.ID) })
+	slices.SortFunc(out, func(a, b schemas.Rule) int { return cmp.Or(cmp.Compare(a.ID, b.ID), cmp.Compare(a.Kind, b.Kind)) })
 	return out
 }
 
@@ -76,6 +74,12 @@ func Rules() []schemas.Rule {
 type rule struct {
 	schemas.Rule
 	check func(*check)
+}
+
+// about adds the fields that the rule is about.
+func (r rule) about(fields ...string) rule {
+	r.Fields = fields
+	return r
 }
 
 // check is a run over a landscape, at one rule and object.

@@ -7,7 +7,9 @@ import (
 	"io"
 	"maps"
 	"os"
+	"regexp"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -18,6 +20,8 @@ import (
 	sigsyaml "sigs.k8s.io/yaml"
 
 	"github.com/pergola-dev/pergola/schemas"
+	"github.com/pergola-dev/pergola/schemas/fieldpath"
+	"github.com/pergola-dev/pergola/schemas/structure"
 )
 
 // noon is the time of all tests.
@@ -116,12 +120,17 @@ func TestRules(t *testing.T) {
 	require.NoError(t, sigsyaml.UnmarshalStrict(data, &entries))
 	assert.Empty(t, Check(entry{}.inputs(t), Options{Now: noon}), "the good landscape")
 
+	fields := map[string][]string{}
+	for _, rule := range rules() {
+		fields[rule.ID] = append(fields[rule.ID], rule.Fields...)
+	}
 	broken := map[string]bool{}
 	for i, e := range entries {
 		t.Run(fmt.Sprintf("%d %s %s", i, e.Rule, e.Why), func(t *testing.T) {
 			got := []string{}
 			for _, v := range Check(e.inputs(t), Options{Now: noon, External: e.External}) {
 				assert.NotEmpty(t, v.Message)
+				assert.True(t, below(v.Field, fields[v.Rule]), "%s has a finding at %s, which is below none of its fields %q", v.Rule, v.Field, fields[v.Rule])
 				if v.Rule == e.Rule {
 					got = append(got, fmt.Sprintf("%s %s: %s %s", v.Kind, v.Name, v.Field, v.Type))
 				}
@@ -132,7 +141,15 @@ func TestRules(t *testing.T) {
 			broken[e.Rule] = true
 		}
 	}
-	for _, rule := range Rules() {
+	kinds, err := schemas.StructuralKinds()
+	require.NoError(t, err)
+	for _, rule := range rules() {
+		assert.NotEmpty(t, rule.Fields, rule.ID)
+		for _, field := range rule.Fields {
+			assert.True(t, slices.ContainsFunc(kinds, func(k *structure.Kind) bool {
+				return structure.RulesName(k.GVK) == rule.Kind && k.Root.Field(fieldpath.Parse(field)) != nil
+			}), "%s is about %s, which its kind does not have", rule.ID, field)
+		}
 		if _, list := slices.BinarySearch(referencesOnly, rule.ID); !list {
 			assert.True(t, broken[rule.ID], "no entry breaks %s", rule.ID)
 		}
@@ -147,3 +164,12 @@ var referencesOnly = []string{"backupbucket/references", "backupentry/references
 	"controllerinstallation/references", "controllerregistration/references", "credentialsbinding/references", "extension/references",
 	"garden/references", "gardenlet/references", "managedseed/references", "namespacedcloudprofile/references", "secretbinding/references",
 	"seed/references", "shoot/references"}
+
+// below tells whether the path of a finding is at or below one of the fields of a rule.
+func below(path string, fields []string) bool {
+	path = regexp.MustCompile(`\[\d+\]`).ReplaceAllString(path, "")
+	return slices.ContainsFunc(fields, func(field string) bool {
+		rest, ok := strings.CutPrefix(path, field)
+		return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
+	})
+}

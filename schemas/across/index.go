@@ -22,6 +22,7 @@ var (
 	kindGarden             = schema.GroupKind{Group: operatorv1alpha1.SchemeGroupVersion.Group, Kind: "Garden"}
 	kindOperatorExtension  = schema.GroupKind{Group: operatorv1alpha1.SchemeGroupVersion.Group, Kind: "Extension"}
 	kindCredentialsBinding = schema.GroupKind{Group: securityv1alpha1.SchemeGroupVersion.Group, Kind: "CredentialsBinding"}
+	kindWorkloadIdentity   = schema.GroupKind{Group: securityv1alpha1.SchemeGroupVersion.Group, Kind: "WorkloadIdentity"}
 	kindSeed               = core("Seed")
 	kindShoot              = core("Shoot")
 	kindProject            = core("Project")
@@ -43,12 +44,14 @@ type index struct {
 	uses map[use]*schemas.Input
 	// offers are the kinds and types that registrations offer; nil until they are asked for.
 	offers map[offer]bool
+	// configs are the configurations in ConfigMaps that were asked for.
+	configs map[configKey]config
 }
 
 func newIndex(inputs []schemas.Input) *index {
 	i := &index{
 		objects: make(map[identity]*schemas.Input, len(inputs)), names: map[schema.GroupKind][]*schemas.Input{},
-		projects: map[string]*schemas.Input{}, profiles: map[identity]*profile{}, uses: map[use]*schemas.Input{},
+		projects: map[string]*schemas.Input{}, profiles: map[identity]*profile{}, uses: map[use]*schemas.Input{}, configs: map[configKey]config{},
 	}
 	for n := range inputs {
 		in := &inputs[n]

@@ -116,9 +116,14 @@ func referenceRules() []rule {
 	var out []rule
 	for _, kind := range slices.Sorted(maps.Keys(byKind)) {
 		refs := byKind[kind]
+		var fields []string
+		for _, r := range refs {
+			fields = append(fields, strings.ReplaceAll(r.path, "[]", ""))
+		}
+		slices.Sort(fields)
 		out = append(out, rule{schemas.Rule{
-			ID: strings.ToLower(kind) + "/references", Kind: kind, In: "go", Scope: "landscape", Severity: schemas.SeverityError,
-			Title:  "What a " + kind + " refers to exists",
+			ID: strings.ToLower(kind) + "/references", Kind: kind, In: "go", File: "schemas/across/references.go", Scope: "landscape", Severity: schemas.SeverityError, Fields: slices.Compact(fields),
+			Title:  "What " + article(kind) + " refers to exists",
 			Doc:    "The object is declared in the landscape. What is made by hand, by another tool or through the API is listed in landscape.yaml under spec.external.",
 			Source: "plugin/pkg/global/resourcereferencemanager; pkg/gardenlet and pkg/operator wait for what is missing",
 		}, func(c *check) {
@@ -128,6 +133,13 @@ func referenceRules() []rule {
 		}})
 	}
 	return out
+}
+
+func article(kind string) string {
+	if strings.ContainsAny(kind[:1], "AEIOU") {
+		return "an " + kind
+	}
+	return "a " + kind
 }
 
 // exists reports a reference to nothing.

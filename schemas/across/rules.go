@@ -1,13 +1,15 @@
 package across
 
 import (
+	"slices"
+
 	"github.com/pergola-dev/pergola/schemas"
 )
 
 // rules are all of them, in the order in which they are checked.
 func rules() []rule {
 	def := func(kind, id, title, doc, source string, do func(*check)) rule {
-		return rule{schemas.Rule{ID: id, Kind: kind, Title: title, Doc: doc, Source: source, In: "go", Scope: "landscape", Severity: schemas.SeverityError}, do}
+		return rule{schemas.Rule{ID: id, Kind: kind, Title: title, Doc: doc, Source: source, In: "go", File: "schemas/across/rules.go", Scope: "landscape", Severity: schemas.SeverityError}, do}
 	}
 	warning := func(r rule) rule {
 		r.Severity = schemas.SeverityWarning
@@ -16,35 +18,70 @@ func rules() []rule {
 	const validator = "plugin/pkg/shoot/validator"
 	const external = " What exists outside of the landscape is listed in landscape.yaml under spec.external."
 	all := []rule{
-		def("Shoot", "shoot/profile-exists", "The cloud profile of a Shoot exists", "Declare it, or correct the name."+external, "plugin/pkg/global/resourcereferencemanager", (*check).profileExists),
-		def("Shoot", "shoot/seed-exists", "The Seed of a Shoot exists", "Declare it, correct the name, or leave it to the scheduler."+external, "plugin/pkg/global/resourcereferencemanager", (*check).seedExists),
-		def("Shoot", "shoot/project-exists", "The namespace of a Shoot is that of a Project", "Declare a Project with this spec.namespace, or correct the namespace."+external, validator, (*check).projectExists),
-		def("Shoot", "shoot/provider-offered", "A Shoot has the provider of its profile", "Take a profile of the provider.", validator, (*check).provider),
-		def("Shoot", "shoot/region-offered", "The profile offers the region, its zones and access restrictions", "Use what the profile lists under spec.regions.", validator, (*check).region),
-		def("Shoot", "shoot/versions-offered", "The profile offers the Kubernetes versions, and they have not expired", "Use a version of the profile. A version that stood there before may have expired: maintenance raises it.", validator, (*check).versions),
-		def("Shoot", "shoot/machines-offered", "The profile offers the machine and volume types", "Use types of the profile that the zones of the pool have.", validator, (*check).machines),
-		def("Shoot", "shoot/images-offered", "The profile offers the machine images, and they fit the pool", "Use an image version that has not expired, for the architecture, container runtime and kubelet of the pool.", validator, (*check).machineImages),
-		def("Shoot", "shoot/nodes-limit", "Pools stay within the limit of the profile", "Lower minimum and maximum of the pools.", validator, (*check).nodes),
-		def("Shoot", "shoot/seed-taints", "A Shoot tolerates the taints of its Seed", "Add the toleration, or take another Seed.", validator, (*check).taints),
-		def("Shoot", "shoot/seed-zones", "The Seed has the zones that the control plane needs", "Take a Seed with the zones.", validator, (*check).zonesOfSeed),
-		def("Shoot", "shoot/seed-access-restrictions", "The Seed keeps the access restrictions of its Shoots", "Take a Seed with the restriction.", validator, (*check).restrictionsOfSeed),
-		def("Shoot", "shoot/seed-default-domain", "A name below a default domain is made of Shoot and project", "Leave spec.dns.domain out, or use a domain of your own.", "plugin/pkg/shoot/dns", (*check).defaultDomain),
-		def("Shoot", "shoot/seed-networks", "The networks of a Shoot and its Seed are disjoint", "Choose other ranges for the Shoot: those of a Seed cannot change.", validator, (*check).shootNetworks),
-		warning(def("Shoot", "shoot/runtime-networks", "The networks of a Shoot and the runtime cluster are disjoint", "Nothing routes between them unless somebody connects the networks. Choose other ranges to be safe.", "ours: no upstream component compares them", (*check).shootOfRuntime)),
-		warning(def("Seed", "seed/runtime-networks", "The networks of a Seed and the runtime cluster are disjoint", "Nothing routes between them unless somebody connects the networks. Choose other ranges to be safe.", "ours: no upstream component compares them", (*check).seedOfRuntime)),
-		def("Project", "project/namespace-unique", "A namespace belongs to one project", "Give each Project a namespace of its own.", "plugin/pkg/global/resourcereferencemanager", (*check).projectNamespace),
+		def("Shoot", "shoot/profile-exists", "The cloud profile of a Shoot exists", "Declare it, or correct the name."+external, "plugin/pkg/global/resourcereferencemanager", (*check).profileExists).about("spec.cloudProfile", "spec.cloudProfileName"),
+		def("Shoot", "shoot/seed-exists", "The Seed of a Shoot exists", "Declare it, correct the name, or leave it to the scheduler."+external, "plugin/pkg/global/resourcereferencemanager", (*check).seedExists).about("spec.seedName"),
+		def("Shoot", "shoot/project-exists", "The namespace of a Shoot is that of a Project", "Declare a Project with this spec.namespace, or correct the namespace."+external, validator, (*check).projectExists).about("metadata.namespace"),
+		def("Shoot", "shoot/provider-offered", "A Shoot has the provider of its profile", "Take a profile of the provider.", validator, (*check).provider).about("spec.provider.type"),
+		def("Shoot", "shoot/region-offered", "The profile offers the region, its zones and access restrictions", "Use what the profile lists under spec.regions.", validator, (*check).region).about("spec.accessRestrictions", "spec.provider.workers.zones", "spec.region"),
+		def("Shoot", "shoot/versions-offered", "The profile offers the Kubernetes versions, and they have not expired", "Use a version of the profile. A version that stood there before may have expired: maintenance raises it.", validator, (*check).versions).about("spec.kubernetes.version", "spec.provider.workers.kubernetes.version"),
+		def("Shoot", "shoot/machines-offered", "The profile offers the machine and volume types", "Use types of the profile that the zones of the pool have.", validator, (*check).machines).about("spec.provider.workers"),
+		def("Shoot", "shoot/images-offered", "The profile offers the machine images, and they fit the pool", "Use an image version that has not expired, for the architecture, container runtime and kubelet of the pool.", validator, (*check).machineImages).about("spec.provider.workers"),
+		def("Shoot", "shoot/nodes-limit", "Pools stay within the limit of the profile", "Lower minimum and maximum of the pools.", validator, (*check).nodes).about("spec.provider.workers"),
+		def("Shoot", "shoot/seed-taints", "A Shoot tolerates the taints of its Seed", "Add the toleration, or take another Seed.", validator, (*check).taints).about("spec.seedName"),
+		def("Shoot", "shoot/seed-zones", "The Seed has the zones that the control plane needs", "Take a Seed with the zones.", validator, (*check).zonesOfSeed).about("spec.controlPlane"),
+		def("Shoot", "shoot/seed-access-restrictions", "The Seed keeps the access restrictions of its Shoots", "Take a Seed with the restriction.", validator, (*check).restrictionsOfSeed).about("spec.accessRestrictions"),
+		def("Shoot", "shoot/seed-default-domain", "A name below a default domain is made of Shoot and project", "Leave spec.dns.domain out, or use a domain of your own.", "plugin/pkg/shoot/dns", (*check).defaultDomain).about("spec.dns.domain"),
+		def("Shoot", "shoot/seed-networks", "The networks of a Shoot and its Seed are disjoint", "Choose other ranges for the Shoot: those of a Seed cannot change.", validator, (*check).shootNetworks).about("spec.networking"),
+		warning(def("Shoot", "shoot/runtime-networks", "The networks of a Shoot and the runtime cluster are disjoint", "Nothing routes between them unless somebody connects the networks. Choose other ranges to be safe.", "ours: no upstream component compares them", (*check).shootOfRuntime).about("spec.networking")),
+		warning(def("Seed", "seed/runtime-networks", "The networks of a Seed and the runtime cluster are disjoint", "Nothing routes between them unless somebody connects the networks. Choose other ranges to be safe.", "ours: no upstream component compares them", (*check).seedOfRuntime).about("spec.networks")),
+		def("Project", "project/namespace-unique", "A namespace belongs to one project", "Give each Project a namespace of its own.", "plugin/pkg/global/resourcereferencemanager", (*check).projectNamespace).about("spec.namespace"),
 		def("Garden", "landscape/domains-unique", "Each domain is used once", "Choose another domain.", "ours: DNS records would overwrite each other", func(c *check) {
 			c.domains("spec.virtualCluster.dns.domains[].name", "spec.runtimeCluster.ingress.domains[].name")
-		}),
-		def("Seed", "landscape/domains-unique", "Each domain is used once", "Choose another domain.", "ours: DNS records would overwrite each other", func(c *check) { c.domains("spec.ingress.domain") }),
-		def("Shoot", "landscape/domains-unique", "Each domain is used once", "Choose another domain.", "ours: DNS records would overwrite each other", func(c *check) { c.domains("spec.dns.domain") }),
-		def("ManagedSeed", "managedseed/shoot", "The Shoot of a ManagedSeed can become a Seed", "Change the Shoot.", "plugin/pkg/managedseed/validator", (*check).managedSeed),
-		def("ManagedSeed", "landscape/gardenlet-unique", "A Seed has one gardenlet", "Declare the seed by a ManagedSeed or by a Gardenlet.", "plugin/pkg/global/resourcereferencemanager", (*check).seedName),
-		def("Gardenlet", "landscape/gardenlet-unique", "A Seed has one gardenlet", "Declare the seed by a ManagedSeed or by a Gardenlet.", "plugin/pkg/global/resourcereferencemanager", (*check).seedName),
-		def("ControllerRegistration", "controllerregistration/primary-unique", "One registration is responsible for a kind and type", "Set primary: false in all but one.", "plugin/pkg/controllerregistration/resources", (*check).primary),
-		def("Extension", "controllerregistration/primary-unique", "One registration is responsible for a kind and type", "Set primary: false in all but one.", "plugin/pkg/controllerregistration/resources", (*check).primary),
-		def("Seed", "seed/extensions-registered", "Extensions that a Seed needs are registered", "Declare a ControllerRegistration, or an Extension of operator.gardener.cloud.", "plugin/pkg/global/extensionvalidation", (*check).extensions),
-		def("Shoot", "shoot/extensions-registered", "Extensions that a Shoot needs are registered", "Declare a ControllerRegistration, or an Extension of operator.gardener.cloud.", "plugin/pkg/global/extensionvalidation", (*check).extensions),
+		}).about("spec.runtimeCluster.ingress.domains", "spec.virtualCluster.dns.domains"),
+		def("Seed", "landscape/domains-unique", "Each domain is used once", "Choose another domain.", "ours: DNS records would overwrite each other", func(c *check) { c.domains("spec.ingress.domain") }).about("spec.ingress.domain"),
+		def("Shoot", "landscape/domains-unique", "Each domain is used once", "Choose another domain.", "ours: DNS records would overwrite each other", func(c *check) { c.domains("spec.dns.domain") }).about("spec.dns.domain"),
+		def("ManagedSeed", "managedseed/shoot", "The Shoot of a ManagedSeed can become a Seed", "Change the Shoot.", "plugin/pkg/managedseed/validator", (*check).managedSeed).about("spec.shoot"),
+		def("ManagedSeed", "landscape/gardenlet-unique", "A Seed has one gardenlet", "Declare the seed by a ManagedSeed or by a Gardenlet.", "plugin/pkg/global/resourcereferencemanager", (*check).seedName).about("metadata.name"),
+		def("Gardenlet", "landscape/gardenlet-unique", "A Seed has one gardenlet", "Declare the seed by a ManagedSeed or by a Gardenlet.", "plugin/pkg/global/resourcereferencemanager", (*check).seedName).about("metadata.name"),
+		def("ControllerRegistration", "controllerregistration/primary-unique", "One registration is responsible for a kind and type", "Set primary: false in all but one.", "plugin/pkg/controllerregistration/resources", (*check).primary).about("spec.resources"),
+		def("Extension", "controllerregistration/primary-unique", "One registration is responsible for a kind and type", "Set primary: false in all but one.", "plugin/pkg/controllerregistration/resources", (*check).primary).about("spec.resources"),
+		def("Seed", "seed/extensions-registered", "Extensions that a Seed needs are registered", "Declare a ControllerRegistration, or an Extension of operator.gardener.cloud.", "plugin/pkg/global/extensionvalidation", (*check).extensions).about("spec.backup.provider", "spec.dns", "spec.extensions.type", "spec.provider.type"),
+		def("Shoot", "shoot/extensions-registered", "Extensions that a Shoot needs are registered", "Declare a ControllerRegistration, or an Extension of operator.gardener.cloud.", "plugin/pkg/global/extensionvalidation", (*check).extensions).about("spec.dns.providers.type", "spec.extensions.type", "spec.networking.type", "spec.provider"),
 	}
-	return append(all, referenceRules()...)
+	return slices.Concat(all, credentialRules(def), configRules(def), referenceRules())
+}
+
+// define makes a rule of its parts.
+type define func(kind, id, title, doc, source string, do func(*check)) rule
+
+// credentialRules are about what bindings, backups and exposure classes bring with them.
+func credentialRules(def define) []rule {
+	const manager = "plugin/pkg/global/resourcereferencemanager"
+	const identityTitle, identityDoc = "A WorkloadIdentity is used for the type of provider that it is for", "Use a WorkloadIdentity whose spec.targetSystem.type is that of the provider."
+	const quotaTitle, quotaDoc = "A binding has one quota for each scope", "Remove one of the quotas: those of a scope would be in each other's way."
+	return []rule{
+		def("CredentialsBinding", "credentialsbinding/workload-identity", identityTitle, identityDoc, manager, workloadIdentity("credentialsRef", "provider.type")).about("provider.type"),
+		def("Seed", "seed/workload-identity", identityTitle, identityDoc, "plugin/pkg/seed/validator", workloadIdentity("spec.backup.credentialsRef", "spec.backup.provider")).about("spec.backup.provider"),
+		def("BackupBucket", "backupbucket/workload-identity", identityTitle, identityDoc, "plugin/pkg/global/backupbucketvalidator", workloadIdentity("spec.credentialsRef", "spec.provider.type")).about("spec.provider.type"),
+		def("CredentialsBinding", "credentialsbinding/quota-scopes", quotaTitle, quotaDoc, manager, (*check).quotaScopes).about("quotas"),
+		def("SecretBinding", "secretbinding/quota-scopes", quotaTitle, quotaDoc, manager, (*check).quotaScopes).about("quotas"),
+		def("Shoot", "shoot/exposure-class-scheduling", "A Shoot leaves the scheduling of its exposure class to the class", "The API adds labels and tolerations of the class to the Shoot, and refuses a new Shoot that has others of the same key.", "plugin/pkg/shoot/exposureclass", (*check).exposureScheduling).
+			about("spec.seedSelector.matchLabels", "spec.tolerations"),
+	}
+}
+
+// configRules are about files for API servers, which are in ConfigMaps.
+func configRules(def define) []rule {
+	const webhooks = "pkg/admissioncontroller/webhook/admission/"
+	const policyTitle, policyDoc = "The ConfigMap of an audit policy has one", "Its key policy holds a Policy of audit.k8s.io/v1. kube-apiserver does not start without."
+	const authenticationTitle, authenticationDoc = "The ConfigMap of the structured authentication has one", "Its key config.yaml holds an AuthenticationConfiguration of apiserver.config.k8s.io, whose issuers are not those of service accounts."
+	const authorizationTitle, authorizationDoc = "The ConfigMap of the structured authorization has one, with a kubeconfig for each webhook", "Its key config.yaml holds an AuthorizationConfiguration of apiserver.config.k8s.io with webhooks; how each is reached is said by structuredAuthorization.kubeconfigs."
+	return []rule{
+		def("Garden", "garden/audit-policy", policyTitle, policyDoc, "pkg/operator/webhook/validation", auditPolicies(gardenKube, gardenAPI)).about(gardenAPI+policyRef, gardenKube+policyRef),
+		def("Shoot", "shoot/audit-policy", policyTitle, policyDoc, webhooks+"auditpolicy", auditPolicies(shootKube)).about(shootKube + policyRef),
+		def("Garden", "garden/structured-authentication", authenticationTitle, authenticationDoc, webhooks+"authenticationconfig", structuredAuthentication(gardenKube)).about(gardenKube + ".structuredAuthentication"),
+		def("Shoot", "shoot/structured-authentication", authenticationTitle, authenticationDoc, webhooks+"authenticationconfig", structuredAuthentication(shootKube)).about(shootKube + ".structuredAuthentication"),
+		def("Garden", "garden/structured-authorization", authorizationTitle, authorizationDoc, webhooks+"authorizationconfig", structuredAuthorization(gardenKube)).about(gardenKube + ".structuredAuthorization"),
+		def("Shoot", "shoot/structured-authorization", authorizationTitle, authorizationDoc, webhooks+"authorizationconfig", structuredAuthorization(shootKube)).about(shootKube + ".structuredAuthorization"),
+	}
 }

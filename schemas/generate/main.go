@@ -1,6 +1,8 @@
-// Command generate writes schemas/base: one CUE definition per kind, closed, from the definitions in api/crds.
+// Command generate writes schemas/base, one closed CUE definition per kind, from the definitions in api/crds; and
+// docs/rules.md, the list of all rules.
 //
-// It is run by `make generate`, as `go run ./schemas/generate schemas/base`. Its output depends on its input only.
+// It is run by `make generate`, as `go run ./schemas/generate schemas/base`, from the root of the repository. Its output
+// depends on its input only.
 //
 // CUE's own importer (encoding/jsonschema.ExtractCRDs) is not used because it leaves metadata, map keys, quantities and
 // durations open, and because its calls of builtin functions cost more per object than plain constraints.
@@ -12,20 +14,26 @@ import (
 	"path/filepath"
 
 	"github.com/pergola-dev/pergola/schemas"
+	"github.com/pergola-dev/pergola/schemas/rulebook"
 )
 
 func main() {
 	if len(os.Args) != 2 {
-		fmt.Fprintln(os.Stderr, "usage: generate FOLDER")
+		fmt.Fprintln(os.Stderr, "usage: generate schemas/base")
 		os.Exit(2)
 	}
-	if err := run(os.Args[1]); err != nil {
+	base := os.Args[1]
+	err := writeBase(base)
+	if err == nil {
+		err = writeRules(filepath.Join(base, "..", ".."))
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "generate:", err)
 		os.Exit(1)
 	}
 }
 
-func run(folder string) error {
+func writeBase(folder string) error {
 	kinds, err := schemas.StructuralKinds()
 	if err != nil {
 		return err
@@ -50,6 +58,18 @@ func run(folder string) error {
 		if err := os.WriteFile(filepath.Join(folder, schemas.BaseFile(kind.GVK)), source, 0o644); err != nil {
 			return fmt.Errorf("writing the definition of %s: %w", kind.GVK, err)
 		}
+	}
+	return nil
+}
+
+// writeRules writes docs/rules.md below the root of the repository.
+func writeRules(root string) error {
+	page, err := rulebook.Page(filepath.Join(root, "schemas", "coverage.tsv"))
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(root, "docs", "rules.md"), page, 0o644); err != nil {
+		return fmt.Errorf("writing the list of rules: %w", err)
 	}
 	return nil
 }

@@ -10,11 +10,12 @@ import (
 	"github.com/owenrumney/go-sarif/v3/pkg/report/v210/sarif"
 
 	"github.com/pergola-dev/pergola/schemas"
+	"github.com/pergola-dev/pergola/schemas/rulebook"
 )
 
 // writeSARIF writes SARIF 2.1.0. Rules that found something are described in it, so that a viewer can say why.
 func writeSARIF(w io.Writer, violations []schemas.Violation, version string) error {
-	rules, err := schemas.Rules()
+	rules, err := rulebook.Rules()
 	if err != nil {
 		return err
 	}

@@ -15,6 +15,8 @@ type Finding struct {
 	Path    fieldpath.Path
 	Type    string
 	Message string
+	// Meant is the field that the author of an unknown one most likely meant, nil if there is no such guess, or if it is set.
+	Meant fieldpath.Path
 }
 
 // Check compares an object with its schema and lists all findings, in the order of the fields.
@@ -99,12 +101,12 @@ func (c *checker) checkObject(path fieldpath.Path, n *Node, object map[string]an
 		case n.Additional != nil:
 			c.check(path.Append(fieldpath.Key(name)), n.Additional, object[name])
 		case !n.Open && (len(n.Properties) > 0 || n.Additional != nil || n.Type == "object"):
-			c.unknown(path.Append(name), name, n)
+			c.unknown(path.Append(name), name, n, object)
 		}
 	}
 }
 
-func (c *checker) unknown(path fieldpath.Path, name string, n *Node) {
+func (c *checker) unknown(path fieldpath.Path, name string, n *Node, object map[string]any) {
 	if n.SecretNames && !isMisspelt(name, n.Names()) {
 		// A value that stands in the place of a name must not be shown, also not in the path.
 		if len(c.findings) == 0 || c.findings[len(c.findings)-1].Message != secretNameWords(n) {
@@ -113,12 +115,17 @@ func (c *checker) unknown(path fieldpath.Path, name string, n *Node) {
 		return
 	}
 	hint := ""
+	var meant fieldpath.Path
 	if better := Suggest(name, n.Names()); better != "" {
 		hint = fmt.Sprintf("; did you mean %q?", better)
+		if object[better] == nil {
+			meant = slices.Clone(path[:len(path)-1].Append(better))
+		}
 	} else if len(n.Properties) > 0 && len(n.Properties) <= 12 {
 		hint = "; known here: " + strings.Join(n.Names(), ", ")
 	}
 	c.add(path, "Forbidden", "the field %q does not exist%s", name, hint)
+	c.findings[len(c.findings)-1].Meant = meant
 }
 
 func secretNameWords(n *Node) string {

@@ -22,6 +22,35 @@ func (n *Node) Lookup(path fieldpath.Path) *Node {
 	return n
 }
 
+// Field follows the names of fields from the root, without indices: what a list holds is what the list is. It gives nil
+// where the schema says nothing.
+func (n *Node) Field(path fieldpath.Path) *Node {
+	for _, step := range path {
+		n = n.Held()
+		if _, isIndex := step.(int); isIndex {
+			continue
+		}
+		name := fieldpath.Name(step)
+		if child, ok := n.Properties[name]; ok {
+			n = child
+		} else {
+			n = n.Additional
+		}
+		if n == nil {
+			return nil
+		}
+	}
+	return n
+}
+
+// Held is the schema of the items of a list, at any depth; of anything else its own.
+func (n *Node) Held() *Node {
+	for n.Items != nil {
+		n = n.Items
+	}
+	return n
+}
+
 // Canonical rewrites the steps of a path as fields, keys and indices, as the schema has them.
 func (n *Node) Canonical(names []string) fieldpath.Path {
 	var path fieldpath.Path

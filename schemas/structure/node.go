@@ -53,8 +53,8 @@ type Node struct {
 	ListKeys []string
 }
 
-// isQuantity tells whether the node is a quantity.
-func (n *Node) isQuantity() bool {
+// IsQuantity tells whether the node is a quantity.
+func (n *Node) IsQuantity() bool {
 	return n.IntOrString && n.Pattern != nil && strings.Contains(n.Pattern.String(), "KMGTPE")
 }
 
@@ -63,7 +63,7 @@ func (n *Node) allowFractions() {
 	if n == nil {
 		return
 	}
-	n.Fraction = n.isQuantity()
+	n.Fraction = n.IsQuantity()
 	n.Additional.allowFractions()
 	n.Items.allowFractions()
 	for _, child := range n.Properties {

@@ -143,7 +143,7 @@ func plural(what string, count int64) string {
 // patternWords explains patterns that occur in many fields, and shows the others.
 func (n *Node) patternWords() string {
 	switch {
-	case n.isQuantity():
+	case n.IsQuantity():
 		return "is not a quantity such as 500m, 2 or 10Gi"
 	case strings.Contains(n.Pattern.String(), "[0-5][0-9][0-5][0-9][+-]"):
 		return "is not a time of day with a time zone such as 220000+0100"
@@ -186,4 +186,53 @@ func (n *Node) rangeWords() string {
 		return "must be " + most + number(high)
 	}
 	return "must be " + least + number(low) + " and " + most + number(high)
+}
+
+// Form says in words what a value has to hold besides its type, for people who ask before they write.
+func (n *Node) Form() []string {
+	var words []string
+	switch {
+	case n.Pattern != nil && !n.IsQuantity():
+		words = append(words, "has the form "+n.Pattern.String())
+	case n.Format == formatDuration:
+		words = append(words, "is a duration such as 30s, 10m or 1h30m")
+	case n.Format == formatDateTime:
+		words = append(words, "is a time such as 2025-01-31T08:00:00Z")
+	case n.Format == formatByte:
+		words = append(words, "is base64")
+	case n.Format == formatCIDR:
+		words = append(words, "is a range of addresses such as 10.0.0.0/16")
+	case n.Format == formatIPv4 || n.Format == formatIPv6:
+		words = append(words, "is an "+strings.Replace(n.Format, "ip", "IP", 1)+" address")
+	}
+	if n.Minimum != nil || n.Maximum != nil {
+		words = append(words, n.rangeWords())
+	}
+	words = append(words, counted("character", n.MinLength, n.MaxLength)...)
+	words = append(words, counted("item", n.MinItems, n.MaxItems)...)
+	words = append(words, counted("entry", n.MinProperties, n.MaxProperties)...)
+	switch n.ListType {
+	case "map":
+		words = append(words, "items are told apart by "+strings.Join(n.ListKeys, ", "))
+	case "set":
+		words = append(words, "each item is given once")
+	}
+	return words
+}
+
+func counted(what string, minimum, maximum *int64) []string {
+	many := func(n int64) string {
+		if n == 1 {
+			return "1 " + what
+		}
+		return fmt.Sprintf("%d %s", n, strings.Replace(what+"s", "ys", "ies", 1))
+	}
+	var words []string
+	if minimum != nil && *minimum > 0 {
+		words = append(words, "at least "+many(*minimum))
+	}
+	if maximum != nil {
+		words = append(words, "at most "+many(*maximum))
+	}
+	return words
 }

@@ -23,6 +23,8 @@ type BackupBucket struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 	// The BackupBucket as declared.
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="self.provider == oldSelf.provider",message="provider is immutable",fieldPath=".provider"
+	// +kubebuilder:validation:XValidation:rule="(has(self.seedName) ? self.seedName : '') == (has(oldSelf.seedName) ? oldSelf.seedName : '')",message="seedName is immutable",fieldPath=".seedName"
 	Spec BackupBucketSpec `json:"spec,omitempty"`
 	// The BackupBucket as it is.
 	// +optional

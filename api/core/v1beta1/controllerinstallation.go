@@ -46,6 +46,7 @@ type ControllerInstallationList struct {
 // ControllerInstallationSpec declares a ControllerInstallation. At least one of `seedRef` and `shootRef` is set.
 type ControllerInstallationSpec struct {
 	// ControllerRegistration of the extension. Its name is immutable.
+	// +kubebuilder:validation:XValidation:rule="(has(self.name) ? self.name : '') == (has(oldSelf.name) ? oldSelf.name : '')",message="name of the registration is immutable",fieldPath=".name"
 	RegistrationRef corev1.ObjectReference `json:"registrationRef"`
 	// Seed that the extension is for. Its name is immutable.
 	// +optional

@@ -16,6 +16,7 @@ type ExposureClass struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 	// Handler in the configuration of gardenlets that does it. Immutable.
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="handler is immutable"
 	Handler string `json:"handler"`
 	// Seeds that can do it. Immutable.
 	// +optional

@@ -61,6 +61,7 @@ type NamespacedCloudProfileSpec struct {
 	// +listMapKey=name
 	VolumeTypes []VolumeType `json:"volumeTypes,omitempty"`
 	// CloudProfile that it builds on. Immutable.
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="parent is immutable"
 	Parent NamespacedCloudProfileParent `json:"parent"`
 	// Configuration in the provider's own API.
 	// +optional

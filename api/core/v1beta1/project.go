@@ -22,6 +22,8 @@ type Project struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 	// The Project as declared.
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.__namespace__) || has(self.__namespace__) && self.__namespace__ == oldSelf.__namespace__",message="namespace is immutable",fieldPath=".namespace"
+	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.owner) || has(self.owner)",message="owner cannot be removed",fieldPath=".owner"
 	Spec ProjectSpec `json:"spec,omitempty"`
 	// The Project as it is.
 	// +optional

@@ -19,6 +19,7 @@ type SecretBinding struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 	// Secret with the credentials. Immutable. Default of the namespace: that of the binding.
+	// +kubebuilder:validation:XValidation:rule="(has(self.name) ? self.name : '') == (has(oldSelf.name) ? oldSelf.name : '')",message="secretRef is immutable"
 	SecretRef corev1.SecretReference `json:"secretRef"`
 	// Quotas that limit what is done with the credentials. Immutable. Default of the namespace: that of the binding.
 	// +optional

@@ -30,6 +30,13 @@ type Seed struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 	// The Seed as declared.
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.backup) || has(self.backup)",message="backup cannot be removed",fieldPath=".backup"
+	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.backup) || !has(self.backup) || self.backup.provider == oldSelf.backup.provider",message="provider of the backup is immutable",fieldPath=".backup.provider"
+	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.backup) || !has(self.backup) || (has(self.backup.region) ? self.backup.region : '') == (has(oldSelf.backup.region) ? oldSelf.backup.region : '')",message="region of the backup is immutable",fieldPath=".backup.region"
+	// +kubebuilder:validation:XValidation:rule="self.networks.pods == oldSelf.networks.pods",message="network of pods is immutable",fieldPath=".networks.pods"
+	// +kubebuilder:validation:XValidation:rule="self.networks.services == oldSelf.networks.services",message="network of services is immutable",fieldPath=".networks.services"
+	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.networks.nodes) || has(self.networks.nodes) && self.networks.nodes == oldSelf.networks.nodes",message="network of nodes is immutable",fieldPath=".networks.nodes"
+	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.ingress) || !has(self.ingress) || self.ingress.domain == oldSelf.ingress.domain",message="domain of the ingress is immutable",fieldPath=".ingress.domain"
 	Spec SeedSpec `json:"spec,omitempty"`
 	// The Seed as it is.
 	// +optional

@@ -34,6 +34,11 @@ type Shoot struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 	// The cluster as declared. Immutable once the Shoot is being deleted.
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="self.region == oldSelf.region",message="region is immutable",fieldPath=".region"
+	// +kubebuilder:validation:XValidation:rule="self.provider.type == oldSelf.provider.type",message="type of the provider is immutable",fieldPath=".provider.type"
+	// +kubebuilder:validation:XValidation:rule="(has(self.exposureClassName) ? self.exposureClassName : '') == (has(oldSelf.exposureClassName) ? oldSelf.exposureClassName : '')",message="exposureClassName is immutable",fieldPath=".exposureClassName"
+	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.networking) || !has(oldSelf.networking.pods) || !has(self.networking) || has(self.networking.pods) && self.networking.pods == oldSelf.networking.pods",message="network of pods is immutable",fieldPath=".networking.pods"
+	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.networking) || !has(oldSelf.networking.services) || !has(self.networking) || has(self.networking.services) && self.networking.services == oldSelf.networking.services",message="network of services is immutable",fieldPath=".networking.services"
 	Spec ShootSpec `json:"spec,omitempty"`
 	// The cluster as it is.
 	// +optional

@@ -23,6 +23,7 @@ const (
 // DefaultSpec is the part of the spec that all extension kinds share.
 type DefaultSpec struct {
 	// Type as registered by the extension that is to handle the object, for example `local`. Immutable.
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="type is immutable"
 	Type string `json:"type"`
 	// Kind of cluster the object is for: `garden`, `seed` or `shoot`. Unset means `shoot`.
 	// +optional

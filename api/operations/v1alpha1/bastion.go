@@ -49,6 +49,7 @@ type BastionList struct {
 // BastionSpec declares a Bastion.
 type BastionSpec struct {
 	// Shoot that the bastion is for; in the namespace of the Bastion. Its name is immutable.
+	// +kubebuilder:validation:XValidation:rule="(has(self.name) ? self.name : '') == (has(oldSelf.name) ? oldSelf.name : '')",message="name of the Shoot is immutable",fieldPath=".name"
 	ShootRef corev1.LocalObjectReference `json:"shootRef"`
 	// Seed of the Shoot. Set by the API.
 	// +optional
@@ -57,6 +58,7 @@ type BastionSpec struct {
 	// +optional
 	ProviderType *string `json:"providerType,omitempty"`
 	// Public SSH key of the person, in OpenSSH format. Immutable.
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="sshPublicKey is immutable"
 	SSHPublicKey string `json:"sshPublicKey"`
 	// Networks that may connect; at least one.
 	// +listType=atomic

@@ -58,6 +58,7 @@ type GardenSpec struct {
 	// The cluster that runs the Garden.
 	RuntimeCluster RuntimeCluster `json:"runtimeCluster"`
 	// The cluster that serves Gardener's API.
+	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.controlPlane) || !has(oldSelf.controlPlane.highAvailability) || has(self.controlPlane) && has(self.controlPlane.highAvailability)",message="high availability cannot be switched off",fieldPath=".controlPlane.highAvailability"
 	VirtualCluster VirtualCluster `json:"virtualCluster"`
 	// Objects of namespace `garden` that provider configurations refer to by name. Secrets and ConfigMaps only.
 	// +optional

@@ -69,6 +69,7 @@ type Maintenance struct {
 type ETCD struct {
 	// etcd for everything but events.
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.backup) || has(self.backup)",message="backup cannot be removed",fieldPath=".backup",reason="FieldValueForbidden"
 	Main *ETCDMain `json:"main,omitempty"`
 	// etcd for events.
 	// +optional
@@ -82,6 +83,7 @@ type ETCDMain struct {
 	Autoscaling *gardencorev1beta1.ControlPlaneAutoscaling `json:"autoscaling,omitempty"`
 	// Object store for backups. Unset: no backups. Cannot be removed again.
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="has(self.bucketName) == has(oldSelf.bucketName)",message="bucketName is immutable",fieldPath=".bucketName"
 	Backup *Backup `json:"backup,omitempty"`
 	// Volume of each member. Unset: 25Gi.
 	// +optional

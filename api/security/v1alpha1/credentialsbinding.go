@@ -20,9 +20,11 @@ type CredentialsBinding struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 	// Provider that the credentials are for. Immutable.
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="provider is immutable"
 	Provider CredentialsBindingProvider `json:"provider"`
 	// Credentials: a Secret (v1), an InternalSecret (core.gardener.cloud/v1beta1) or a WorkloadIdentity
 	// (security.gardener.cloud/v1alpha1). Immutable. Default of the namespace: that of the binding.
+	// +kubebuilder:validation:XValidation:rule="(has(self.apiVersion) ? self.apiVersion : '') == (has(oldSelf.apiVersion) ? oldSelf.apiVersion : '') && (has(self.kind) ? self.kind : '') == (has(oldSelf.kind) ? oldSelf.kind : '') && (has(self.name) ? self.name : '') == (has(oldSelf.name) ? oldSelf.name : '')",message="credentialsRef is immutable"
 	CredentialsRef corev1.ObjectReference `json:"credentialsRef"`
 	// Quotas that limit what is done with the credentials. Immutable. Default of the namespace: that of the binding.
 	// +optional

@@ -30,6 +30,7 @@ type ManagedSeed struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 	// The ManagedSeed as declared.
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="has(self.shoot) == has(oldSelf.shoot) && (!has(self.shoot) || self.shoot.name == oldSelf.shoot.name)",message="shoot is immutable",fieldPath=".shoot"
 	Spec ManagedSeedSpec `json:"spec,omitempty"`
 	// The ManagedSeed as it is.
 	// +optional

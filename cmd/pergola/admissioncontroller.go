@@ -1,0 +1,231 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	certutil "k8s.io/client-go/util/cert"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/yaml"
+
+	"github.com/pergola-dev/pergola/controllers/admission"
+)
+
+// admissionServer are the flags of the server.
+type admissionServer struct {
+	kubeconfig, address, certFile, keyFile, caFile string
+	port, healthPort                               int
+	selfSigned                                     bool
+	names                                          []string
+}
+
+func newAdmissionController() *cobra.Command {
+	var s admissionServer
+	cmd := &cobra.Command{
+		Use:   "admission-controller",
+		Short: "Serve the rules and defaults as admission webhooks",
+		Long: `Answers API servers: POST /validate says whether a change is allowed, with the findings of pergola validate (rules
+across the landscape left out); POST /default fills in what an object leaves open. "configuration" prints what tells an
+API server to ask.
+
+With --kubeconfig (of the runtime cluster; in a pod its own access is the default) a second Garden and the deletion of
+namespace garden beside a Garden are refused, too. It takes a restart to serve another kubeconfig; --tls-cert-file and
+--tls-private-key-file are read again when they change. /healthz, /readyz and /metrics are on --health-port, without TLS.`,
+		Example: `  pergola admission-controller --kubeconfig runtime.yaml --tls-cert-file tls.crt --tls-private-key-file tls.key
+  pergola admission-controller --bind-address 127.0.0.1 --self-signed --ca-file ca.crt
+  pergola admission-controller configuration --cluster runtime --url https://127.0.0.1:2750 --ca-file ca.crt | kubectl apply -f -`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return s.run(cmd) },
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&s.kubeconfig, "kubeconfig", "", "kubeconfig of the runtime cluster, in which Gardens are looked up (default in a pod: its own access; else none)")
+	flags.StringVar(&s.address, "bind-address", "", "address to listen on (default: all)")
+	flags.IntVar(&s.port, "port", 2750, "port of the webhooks")
+	flags.IntVar(&s.healthPort, "health-port", 2751, "port of /healthz, /readyz and /metrics; 0 for none")
+	flags.StringVar(&s.certFile, "tls-cert-file", "", "certificate of the server, in PEM form, with what lies between it and its authority")
+	flags.StringVar(&s.keyFile, "tls-private-key-file", "", "key of the certificate, in PEM form")
+	flags.BoolVar(&s.selfSigned, "self-signed", false, "make an authority and a certificate for this process, for localhost and --bind-address")
+	flags.StringArrayVar(&s.names, "self-signed-name", nil, "further host name or address for --self-signed, such as that of a Service; may be given several times")
+	flags.StringVar(&s.caFile, "ca-file", "", "file to write the authority of --self-signed to")
+	cmd.AddCommand(newAdmissionConfiguration())
+	return cmd
+}
+
+func (s *admissionServer) run(cmd *cobra.Command) error {
+	log := slog.New(slog.NewJSONHandler(cmd.ErrOrStderr(), nil))
+	config, err := s.config()
+	if err != nil {
+		return err
+	}
+	opts := admission.Options{Log: log}
+	if config != nil {
+		if opts.Gardens, err = admission.NewLiveGardens(config); err != nil {
+			return err
+		}
+	}
+	certificates, err := s.certificates(log)
+	if err != nil {
+		return err
+	}
+	server := &admission.Server{Certificates: certificates, Log: log}
+	if server.Handler, err = admission.New(cmd.Context(), opts); err != nil {
+		return err
+	}
+	if server.Webhooks, err = s.listen(cmd.Context(), s.port); err != nil {
+		return err
+	}
+	defer func() { _ = server.Webhooks.Close() }()
+	health := "none"
+	if s.healthPort != 0 {
+		if server.Health, err = s.listen(cmd.Context(), s.healthPort); err != nil {
+			return err
+		}
+		defer func() { _ = server.Health.Close() }()
+		health = server.Health.Addr().String()
+	}
+	log.Info("serving", "webhooks", server.Webhooks.Addr().String(), "health", health, "gardens", opts.Gardens != nil, "version", version)
+	if err := server.Run(cmd.Context()); err != nil {
+		return err
+	}
+	log.Info("stopped")
+	return nil
+}
+
+func (s *admissionServer) listen(ctx context.Context, port int) (net.Listener, error) {
+	return (&net.ListenConfig{}).Listen(ctx, "tcp", net.JoinHostPort(s.address, strconv.Itoa(port)))
+}
+
+// config is the access to the runtime cluster; nil for none.
+func (s *admissionServer) config() (*rest.Config, error) {
+	if s.kubeconfig != "" {
+		config, err := clientcmd.BuildConfigFromFlags("", s.kubeconfig)
+		if err != nil {
+			return nil, fmt.Errorf("--kubeconfig %s: %w", s.kubeconfig, err)
+		}
+		return config, nil
+	}
+	config, err := rest.InClusterConfig()
+	if errors.Is(err, rest.ErrNotInCluster) {
+		return nil, nil
+	}
+	return config, err
+}
+
+func (s *admissionServer) certificates(log *slog.Logger) (admission.Certificates, error) {
+	files := s.certFile != "" || s.keyFile != ""
+	switch {
+	case files && s.selfSigned:
+		return nil, errors.New("--self-signed and --tls-cert-file exclude each other")
+	case files && (s.certFile == "" || s.keyFile == ""):
+		return nil, errors.New("--tls-cert-file and --tls-private-key-file go together")
+	case files:
+		return admission.CertificateFiles(s.certFile, s.keyFile, log, clock.RealClock{})
+	case !s.selfSigned:
+		return nil, errors.New("API servers ask over TLS: give --tls-cert-file and --tls-private-key-file, or --self-signed and --ca-file")
+	case s.caFile == "":
+		return nil, errors.New("--self-signed needs --ca-file, a file for the authority, which the webhook configurations name")
+	}
+	names := []string{"localhost", "127.0.0.1", "::1"}
+	if s.address != "" && !slices.Contains(names, s.address) {
+		names = append(names, s.address)
+	}
+	return admission.SelfSigned(append(names, s.names...), s.caFile)
+}
+
+func newAdmissionConfiguration() *cobra.Command {
+	var cluster, url, service, caFile, output string
+	cmd := &cobra.Command{
+		Use:   "configuration",
+		Short: "Print the webhook configurations of a cluster",
+		Long: `Prints the ValidatingWebhookConfiguration and the MutatingWebhookConfiguration that make a cluster ask this server. Both
+fail closed: while the server is down, the objects they name cannot be changed. Secrets and ConfigMaps are not among them.`,
+		Example: `  pergola admission-controller configuration --cluster runtime --url https://127.0.0.1:2750 --ca-file ca.crt
+  pergola admission-controller configuration --cluster virtual --service garden/pergola-admission-controller --ca-file ca.crt`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			target, err := admissionTarget(url, service, caFile)
+			if err != nil {
+				return err
+			}
+			return printConfigurations(cmd, admission.Cluster(cluster), target, output)
+		},
+	}
+	flags := cmd.Flags()
+	clusters := []string{string(admission.ClusterRuntime), string(admission.ClusterVirtual)}
+	flags.StringVar(&cluster, "cluster", clusters[0], "cluster that asks: "+strings.Join(clusters, ", "))
+	_ = cmd.RegisterFlagCompletionFunc("cluster", cobra.FixedCompletions(clusters, cobra.ShellCompDirectiveNoFileComp))
+	flags.StringVar(&url, "url", "", "where the cluster reaches the server, as in https://HOST:PORT")
+	flags.StringVar(&service, "service", "", "Service of the server in the cluster instead, as in NAMESPACE/NAME or NAMESPACE/NAME:PORT")
+	flags.StringVar(&caFile, "ca-file", "", "authority of the server's certificate, in PEM form (default: those that the host of the API server trusts)")
+	outputFlag(cmd, &output, "yaml", formatJSON)
+	return cmd
+}
+
+// admissionTarget reads where the server is found.
+func admissionTarget(url, service, caFile string) (admission.Target, error) {
+	target := admission.Target{URL: url}
+	if service != "" {
+		namespace, rest, ok := strings.Cut(service, "/")
+		name, port, ported := strings.Cut(rest, ":")
+		if !ok || namespace == "" || name == "" {
+			return target, fmt.Errorf("--service %q: want NAMESPACE/NAME or NAMESPACE/NAME:PORT", service)
+		}
+		target.Service = &admissionregistrationv1.ServiceReference{Namespace: namespace, Name: name}
+		if ported {
+			number, err := strconv.ParseUint(port, 10, 16)
+			if err != nil || number == 0 {
+				return target, fmt.Errorf("--service %q: the port must be a number from 1 to 65535", service)
+			}
+			target.Service.Port = new(int32(number))
+		}
+	}
+	if caFile != "" {
+		data, err := os.ReadFile(caFile)
+		if err != nil {
+			return target, fmt.Errorf("--ca-file: %w", err)
+		}
+		if _, err := certutil.ParseCertsPEM(data); err != nil {
+			return target, fmt.Errorf("--ca-file %s: %w", caFile, err)
+		}
+		target.CABundle = data
+	}
+	return target, nil
+}
+
+func printConfigurations(cmd *cobra.Command, cluster admission.Cluster, target admission.Target, output string) error {
+	validating, err := admission.ValidatingWebhookConfiguration(cluster, target)
+	if err != nil {
+		return err
+	}
+	mutating, err := admission.MutatingWebhookConfiguration(cluster, target)
+	if err != nil {
+		return err
+	}
+	if output == formatJSON {
+		enc := json.NewEncoder(cmd.OutOrStdout())
+		enc.SetIndent("", "  ")
+		return enc.Encode(map[string]any{"apiVersion": "v1", "kind": "List", "items": []any{validating, mutating}})
+	}
+	for _, object := range []any{validating, mutating} {
+		data, err := yaml.Marshal(object)
+		if err != nil {
+			return fmt.Errorf("writing a configuration: %w", err)
+		}
+		if _, err := fmt.Fprintf(cmd.OutOrStdout(), "---\n%s", data); err != nil {
+			return err
+		}
+	}
+	return nil
+}

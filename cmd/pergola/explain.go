@@ -1,0 +1,99 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pergola-dev/pergola/schemas"
+	"github.com/pergola-dev/pergola/schemas/rulebook"
+)
+
+func newExplain() *cobra.Command {
+	var output string
+	var rules bool
+	cmd := &cobra.Command{
+		Use:   "explain KIND[.FIELD…] | RULE",
+		Short: "Say what a field may hold and which rules are about it",
+		Long: `Prints type, default, allowed values, form and documentation of a kind or one of its fields, and the rules about it.
+With the id of a rule it prints why the rule is there and what to do. Kinds that several groups have are told apart as
+extensions.Worker or Worker.extensions.gardener.cloud, versions as ControllerDeployment.v1beta1.core.gardener.cloud.`,
+		Example: `  pergola explain Shoot.spec.provider.workers
+  pergola explain Garden.spec.virtualCluster.dns
+  pergola explain shoot/worker-system-components
+  pergola explain --rules Seed`,
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: completeKinds,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			question := strings.Join(args, "")
+			switch {
+			case rules:
+				return explainRules(cmd, question, output)
+			case question == "":
+				return errors.New("give a kind, a field such as Shoot.spec.kubernetes, or the id of a rule; --rules lists the rules")
+			case strings.Contains(question, "/") && !strings.ContainsAny(question, "["):
+				return explainRule(cmd, question, output)
+			}
+			e, err := rulebook.Explain(question)
+			if err != nil {
+				return err
+			}
+			if output == formatJSON {
+				return printJSON(cmd, e)
+			}
+			return e.WriteText(cmd.OutOrStdout())
+		},
+	}
+	outputFlag(cmd, &output, "text", formatJSON)
+	cmd.Flags().BoolVar(&rules, "rules", false, "list the rules, those of one kind if it is given")
+	return cmd
+}
+
+func explainRule(cmd *cobra.Command, id, output string) error {
+	found, err := rulebook.Find(id)
+	if err != nil {
+		return err
+	}
+	if output == formatJSON {
+		return printJSON(cmd, found)
+	}
+	return rulebook.WriteRule(cmd.OutOrStdout(), found)
+}
+
+func explainRules(cmd *cobra.Command, kind, output string) error {
+	var list []schemas.Rule
+	var err error
+	if kind == "" {
+		list, err = rulebook.Rules()
+	} else {
+		list, err = rulebook.RulesOf(kind)
+	}
+	if err != nil {
+		return err
+	}
+	if output == formatJSON {
+		return printJSON(cmd, list)
+	}
+	return rulebook.WriteRules(cmd.OutOrStdout(), list)
+}
+
+func printJSON(cmd *cobra.Command, value any) error {
+	enc := json.NewEncoder(cmd.OutOrStdout())
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	return enc.Encode(value)
+}
+
+// completeKinds offers the kinds, and behind the dot the fields.
+func completeKinds(_ *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	offers, err := rulebook.Complete(word)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	return offers, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+}

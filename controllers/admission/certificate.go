@@ -1,0 +1,142 @@
+package admission
+
+import (
+	"crypto/tls"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	certutil "k8s.io/client-go/util/cert"
+	"k8s.io/utils/clock"
+)
+
+// checkInterval is how often files of a certificate are looked at, at most, while there are new connections.
+const checkInterval = time.Second
+
+// Certificates gives the certificate for a new connection.
+type Certificates func(*tls.ClientHelloInfo) (*tls.Certificate, error)
+
+// certificateFiles reads a certificate and its key from files, again when they change.
+type certificateFiles struct {
+	certFile, keyFile string
+	log               *slog.Logger
+	clock             clock.PassiveClock
+
+	mu      sync.Mutex
+	current *tls.Certificate
+	version [2]fileVersion
+	checked time.Time
+}
+
+// fileVersion tells states of a file apart without reading it.
+type fileVersion struct {
+	modified time.Time
+	size     int64
+}
+
+// CertificateFiles reads certificate and key, in PEM form, from files. When these change they are read again; while they do
+// not fit together, as in the midst of a rotation, the last good pair serves on.
+func CertificateFiles(certFile, keyFile string, log *slog.Logger, clock clock.PassiveClock) (Certificates, error) {
+	c := &certificateFiles{certFile: certFile, keyFile: keyFile, log: log, clock: clock}
+	version, err := c.versions()
+	if err != nil {
+		return nil, fmt.Errorf("reading the certificate: %w", err)
+	}
+	if err := c.load(version); err != nil {
+		return nil, err
+	}
+	return c.get, nil
+}
+
+func (c *certificateFiles) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if now := c.clock.Now(); now.Sub(c.checked) >= checkInterval {
+		c.checked = now
+		version, err := c.versions()
+		if err == nil && version != c.version {
+			if err = c.load(version); err == nil {
+				c.log.Info("the certificate was read again", "file", c.certFile)
+			}
+		}
+		if err != nil {
+			c.log.Error("the certificate cannot be read again; the last one serves on", "error", err.Error())
+		}
+	}
+	return c.current, nil
+}
+
+func (c *certificateFiles) versions() (result [2]fileVersion, err error) {
+	for i, file := range []string{c.certFile, c.keyFile} {
+		var info fs.FileInfo
+		if info, err = os.Stat(file); err != nil {
+			return result, err
+		}
+		result[i] = fileVersion{info.ModTime(), info.Size()}
+	}
+	return result, nil
+}
+
+func (c *certificateFiles) load(version [2]fileVersion) error {
+	pair, err := tls.LoadX509KeyPair(c.certFile, c.keyFile)
+	if err != nil {
+		return fmt.Errorf("reading the certificate of %s and its key in %s: %w", c.certFile, c.keyFile, err)
+	}
+	c.current, c.version = &pair, version
+	return nil
+}
+
+// SelfSigned makes an authority and a certificate for this process, which serve for a year, for the given host names and
+// addresses, and writes the authority to a file that webhook configurations take as CA bundle.
+func SelfSigned(hosts []string, caFile string) (Certificates, error) {
+	if len(hosts) == 0 {
+		return nil, errors.New("a certificate needs a host name or an address at least")
+	}
+	var addresses []net.IP
+	var names []string
+	for _, host := range hosts[1:] {
+		if ip := net.ParseIP(host); ip != nil {
+			addresses = append(addresses, ip)
+		} else {
+			names = append(names, host)
+		}
+	}
+	chain, key, err := certutil.GenerateSelfSignedCertKey(hosts[0], addresses, names)
+	if err != nil {
+		return nil, fmt.Errorf("making a certificate: %w", err)
+	}
+	pair, err := tls.X509KeyPair(chain, key)
+	if err != nil {
+		return nil, fmt.Errorf("making a certificate: %w", err)
+	}
+	authority := pem.EncodeToMemory(&pem.Block{Type: certutil.CertificateBlockType, Bytes: pair.Certificate[len(pair.Certificate)-1]})
+	if err := writeFile(caFile, authority); err != nil {
+		return nil, fmt.Errorf("writing the authority of the certificate: %w", err)
+	}
+	return func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &pair, nil }, nil
+}
+
+// writeFile replaces a file as a whole: who reads it meanwhile gets the old content or the new one.
+func writeFile(path string, data []byte) (err error) {
+	file, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			_ = os.Remove(file.Name())
+		}
+	}()
+	_, err = file.Write(data)
+	if err = errors.Join(err, file.Chmod(0o644), file.Close()); err != nil {
+		return err
+	}
+	return os.Rename(file.Name(), path)
+}

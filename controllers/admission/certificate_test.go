@@ -1,0 +1,132 @@
+package admission
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	certutil "k8s.io/client-go/util/cert"
+	testclock "k8s.io/utils/clock/testing"
+
+	"github.com/pergola-dev/pergola/schemas"
+)
+
+// pair writes a new certificate and its key.
+func pair(t *testing.T, certFile, keyFile string) {
+	t.Helper()
+	cert, key, err := certutil.GenerateSelfSignedCertKey("localhost", nil, nil)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(certFile, cert, 0o600))
+	require.NoError(t, os.WriteFile(keyFile, key, 0o600))
+}
+
+// TestCertificateIsReadAgain: a new pair serves from its next connection on, half of one does not.
+func TestCertificateIsReadAgain(t *testing.T) {
+	certFile, keyFile := filepath.Join(t.TempDir(), "tls.crt"), filepath.Join(t.TempDir(), "tls.key")
+	_, err := CertificateFiles(certFile, keyFile, slog.New(slog.DiscardHandler), testclock.NewFakePassiveClock(time.Unix(0, 0)))
+	require.ErrorIs(t, err, os.ErrNotExist)
+	pair(t, certFile, keyFile)
+	var logged bytes.Buffer
+	clock := testclock.NewFakePassiveClock(time.Unix(1000, 0))
+	get, err := CertificateFiles(certFile, keyFile, slog.New(slog.NewTextHandler(&logged, nil)), clock)
+	require.NoError(t, err)
+	now := func() []byte {
+		certificate, err := get(nil)
+		require.NoError(t, err)
+		return certificate.Certificate[0]
+	}
+	first := now()
+
+	key, err := os.ReadFile(keyFile)
+	require.NoError(t, err)
+	pair(t, certFile, keyFile)
+	newKey, err := os.ReadFile(keyFile)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(keyFile, key, 0o600))
+	require.NoError(t, os.Chtimes(certFile, time.Unix(1, 0), time.Unix(1, 0)))
+	assert.Equal(t, first, now(), "nobody looks twice in a second")
+	clock.SetTime(time.Unix(1002, 0))
+	assert.Equal(t, first, now(), "the key does not fit yet")
+	assert.Contains(t, logged.String(), "the last one serves on")
+
+	require.NoError(t, os.WriteFile(keyFile, newKey, 0o600))
+	require.NoError(t, os.Chtimes(keyFile, time.Unix(2, 0), time.Unix(2, 0)))
+	clock.SetTime(time.Unix(1004, 0))
+	second := now()
+	assert.NotEqual(t, first, second)
+
+	require.NoError(t, os.Remove(certFile))
+	clock.SetTime(time.Unix(1006, 0))
+	assert.Equal(t, second, now())
+}
+
+// TestServer: it answers over TLS by its own authority, tells how it is, and lets a request end that it got before.
+func TestServer(t *testing.T) {
+	ca := filepath.Join(t.TempDir(), "ca.crt")
+	certificates, err := SelfSigned([]string{"localhost", "127.0.0.1", "::1", "webhook.garden.svc"}, ca)
+	require.NoError(t, err)
+	pool := x509.NewCertPool()
+	require.True(t, pool.AppendCertsFromPEM(read(t, ca)))
+	listen := func() net.Listener {
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		require.NoError(t, err)
+		return listener
+	}
+	h := newHandler(t, Options{})
+	entered, release := make(chan struct{}), make(chan struct{})
+	h.validate = func(context.Context, []schemas.Input, schemas.Options) ([]schemas.Violation, error) {
+		close(entered)
+		<-release
+		return nil, nil
+	}
+	server := &Server{Handler: h, Certificates: certificates, Webhooks: listen(), Health: listen(), Drain: time.Minute, Log: slog.New(slog.DiscardHandler)}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- server.Run(ctx) }()
+
+	for _, path := range []string{"/healthz", "/readyz", "/metrics"} {
+		response, err := http.Get("http://" + server.Health.Addr().String() + path)
+		require.NoError(t, err)
+		require.NoError(t, response.Body.Close())
+		assert.Equal(t, http.StatusOK, response.StatusCode, path)
+	}
+	answers := make(chan int, 1)
+	for _, name := range []string{"localhost", "webhook.garden.svc"} {
+		connection, err := tls.Dial("tcp", server.Webhooks.Addr().String(), &tls.Config{RootCAs: pool, ServerName: name})
+		require.NoError(t, err, name)
+		require.NoError(t, connection.Close())
+	}
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}}}
+	body := encoded(t, ask(t, "CREATE", good(t, "ExposureClass"), nil))
+	go func() {
+		response, err := client.Post("https://"+server.Webhooks.Addr().String()+PathValidate, "application/json", bytes.NewReader(body))
+		if err != nil {
+			answers <- 0
+			return
+		}
+		_, _ = io.Copy(io.Discard, response.Body)
+		_ = response.Body.Close()
+		answers <- response.StatusCode
+	}()
+	<-entered
+	cancel()
+	select {
+	case err := <-done:
+		require.Fail(t, "it ended while it was asked", "%v", err)
+	default:
+	}
+	close(release)
+	assert.Equal(t, http.StatusOK, <-answers)
+	assert.NoError(t, <-done)
+}

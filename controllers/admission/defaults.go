@@ -1,0 +1,132 @@
+package admission
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
+	operatorv1alpha1 "github.com/pergola-dev/pergola/api/operator/v1alpha1"
+	"github.com/pergola-dev/pergola/schemas"
+)
+
+// defaulter knows the kinds that have defaults in Go. The other kinds have those of their definitions only, which the API
+// server fills in itself.
+type defaulter struct {
+	scheme *runtime.Scheme
+	kinds  map[schema.GroupVersionKind]bool
+}
+
+func newDefaulter() (*defaulter, error) {
+	d := &defaulter{scheme: runtime.NewScheme(), kinds: map[schema.GroupVersionKind]bool{}}
+	for _, add := range []func(*runtime.Scheme) error{gardencorev1beta1.AddToScheme, operatorv1alpha1.AddToScheme} {
+		if err := add(d.scheme); err != nil {
+			return nil, fmt.Errorf("registering the API types: %w", err)
+		}
+	}
+	defaults(d, operatorv1alpha1.SetDefaults_Garden)
+	defaults(d, gardencorev1beta1.SetDefaults_CloudProfile)
+	defaults(d, gardencorev1beta1.SetDefaults_Project)
+	defaults(d, gardencorev1beta1.SetDefaults_Seed)
+	defaults(d, gardencorev1beta1.SetDefaults_Shoot)
+	return d, nil
+}
+
+// defaults registers the defaults of one type.
+func defaults[T any](d *defaulter, set func(*T)) {
+	d.scheme.AddTypeDefaultingFunc(any(new(T)).(runtime.Object), func(object any) { set(object.(*T)) })
+	gvks, _, err := d.scheme.ObjectKinds(any(new(T)).(runtime.Object))
+	if err == nil {
+		for _, gvk := range gvks {
+			d.kinds[gvk] = true
+		}
+	}
+}
+
+// additions are what the defaults add to an object: none to a kind without defaults, to one that is being deleted, and
+// to one whose form is wrong, which validation will say.
+func (d *defaulter) additions(object *unstructured.Unstructured) ([]operation, error) {
+	gvk := object.GroupVersionKind()
+	if !d.kinds[gvk] || object.GetDeletionTimestamp() != nil {
+		return nil, nil
+	}
+	typed, err := d.scheme.New(gvk)
+	if err != nil {
+		return nil, fmt.Errorf("making a %s: %w", gvk.Kind, err)
+	}
+	data, err := json.Marshal(object.Object)
+	if err != nil {
+		return nil, fmt.Errorf("reading the object: %w", err)
+	}
+	if json.Unmarshal(data, typed) != nil {
+		return nil, nil
+	}
+	before, err := fieldsOf(typed)
+	if err != nil {
+		return nil, err
+	}
+	d.scheme.Default(typed)
+	after, err := fieldsOf(typed)
+	if err != nil {
+		return nil, err
+	}
+	return additions(object.Object, before, after), nil
+}
+
+// defaulted is the object with its defaults; the object itself where it cannot be read.
+func (d *defaulter) defaulted(object *unstructured.Unstructured) *unstructured.Unstructured {
+	ops, err := d.additions(object)
+	if err != nil || len(ops) == 0 {
+		return object
+	}
+	result := object.DeepCopy()
+	for _, op := range ops {
+		op.apply(result.Object)
+	}
+	return result
+}
+
+func fieldsOf(object runtime.Object) (map[string]any, error) {
+	data, err := json.Marshal(object)
+	if err != nil {
+		return nil, fmt.Errorf("writing the object: %w", err)
+	}
+	result := &unstructured.Unstructured{}
+	if err := result.UnmarshalJSON(data); err != nil {
+		return nil, fmt.Errorf("reading the object: %w", err)
+	}
+	return result.Object, nil
+}
+
+// defaulting answers with what the object leaves open.
+func (h *Handler) defaulting(_ context.Context, request *admissionv1.AdmissionRequest) (*admissionv1.AdmissionResponse, error) {
+	if request.SubResource != "" || request.Operation != admissionv1.Create && request.Operation != admissionv1.Update {
+		return allowed(), nil
+	}
+	if !schemas.Known(kindOf(request)) {
+		return nil, unknownKind(request)
+	}
+	object, err := objectOf(request, request.Object)
+	if err != nil {
+		return nil, err
+	}
+	if object == nil {
+		return nil, badRequest("the request has no object")
+	}
+	ops, err := h.defaults.additions(object)
+	if err != nil || len(ops) == 0 {
+		return allowed(), err
+	}
+	response := allowed()
+	if response.Patch, err = json.Marshal(ops); err != nil {
+		return nil, fmt.Errorf("writing the defaults: %w", err)
+	}
+	patchType := admissionv1.PatchTypeJSONPatch
+	response.PatchType = &patchType
+	return response, nil
+}

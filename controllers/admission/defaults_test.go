@@ -1,0 +1,130 @@
+package admission
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	admissionv1 "k8s.io/api/admission/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// patched is an object after the answer of /default.
+func patched(t *testing.T, h *Handler, object *unstructured.Unstructured) *unstructured.Unstructured {
+	t.Helper()
+	response := answered(t, h, PathDefault, ask(t, admissionv1.Create, object, nil))
+	require.True(t, response.Allowed)
+	if len(response.Patch) == 0 {
+		return object
+	}
+	require.Equal(t, admissionv1.PatchTypeJSONPatch, *response.PatchType)
+	var patch []operation
+	require.NoError(t, json.Unmarshal(response.Patch, &patch))
+	result := object.DeepCopy()
+	for _, op := range patch {
+		require.Equal(t, "add", op.Op)
+		for _, step := range strings.Split(op.Path, "/")[1:] {
+			op.steps = append(op.steps, strings.NewReplacer("~1", "/", "~0", "~").Replace(step))
+		}
+		op.apply(result.Object)
+	}
+	return decoded(t, string(encoded(t, result)))
+}
+
+// TestDefaultsOnlyAdd: what was sent is there afterwards as it was, the result means what the Go defaults make of the
+// object, and the second time nothing is added. Of a case that is incomplete the same holds.
+func TestDefaultsOnlyAdd(t *testing.T) {
+	h := newHandler(t, Options{})
+	objects := []*unstructured.Unstructured{}
+	for _, kind := range []string{"Garden", "Seed", "Shoot", "Project", "CloudProfile", "ExposureClass", "extensions.Worker"} {
+		objects = append(objects, good(t, kind), laidOver(t, good(t, kind), `spec: null`), laidOver(t, good(t, kind), `spec: {}`))
+	}
+	objects = append(objects,
+		laidOver(t, good(t, "Shoot"), `{metadata: {namespace: garden}, spec: {tolerations: [{key: a/b}], provider: {workers: [{name: a, machine: {type: b}}, {name: c, unknown: {d: e}}]}}}`),
+		laidOver(t, good(t, "Shoot"), `spec: {purpose: "", networking: null, maintenance: {autoUpdate: null}}`),
+		laidOver(t, good(t, "CloudProfile"), `spec: {machineImages: [{name: a, versions: [{version: 1.0.0, cri: []}]}], machineTypes: [{name: a}]}`),
+		laidOver(t, good(t, "Project"), `spec: {members: [{kind: User, name: a, apiGroup: "", role: ""}, {kind: ServiceAccount, name: b, namespace: c, role: admin}]}`))
+	for _, object := range objects {
+		t.Run(object.GetKind(), func(t *testing.T) {
+			full := patched(t, h, object)
+			assertKept(t, "", object.Object, full.Object)
+			assert.Equal(t, full.Object, patched(t, h, full).Object)
+			assert.Equal(t, full.Object, h.defaults.defaulted(object).Object)
+			if !h.defaults.kinds[object.GroupVersionKind()] {
+				assert.Equal(t, object, full)
+				return
+			}
+			assert.JSONEq(t, goDefaults(t, h, object), goText(t, h, full))
+		})
+	}
+}
+
+// goDefaults is the object with the defaults of its Go type, as that writes it.
+func goDefaults(t *testing.T, h *Handler, object *unstructured.Unstructured) string {
+	t.Helper()
+	typed, err := h.defaults.scheme.New(object.GroupVersionKind())
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(encoded(t, object), typed))
+	h.defaults.scheme.Default(typed)
+	return string(encoded(t, typed))
+}
+
+func goText(t *testing.T, h *Handler, object *unstructured.Unstructured) string {
+	t.Helper()
+	typed, err := h.defaults.scheme.New(object.GroupVersionKind())
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(encoded(t, object), typed))
+	return string(encoded(t, typed))
+}
+
+// assertKept asserts that all that was said is still said; an empty value may be filled.
+func assertKept(t *testing.T, path string, before, after any) {
+	t.Helper()
+	if isEmpty(before) {
+		return
+	}
+	switch before := before.(type) {
+	case map[string]any:
+		filled, ok := after.(map[string]any)
+		require.True(t, ok, path)
+		for name, value := range before {
+			assertKept(t, path+"."+name, value, filled[name])
+		}
+	case []any:
+		filled, ok := after.([]any)
+		require.True(t, ok, path)
+		require.GreaterOrEqual(t, len(filled), len(before), path)
+		for i, value := range before {
+			assertKept(t, path+"[]", value, filled[i])
+		}
+	default:
+		assert.Equal(t, before, after, path)
+	}
+}
+
+// TestDefaultsOfTheCorpus: the same holds for upstream's own objects.
+func TestDefaultsOfTheCorpus(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join(corpus(t), "cases", "*.yaml"))
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	h := newHandler(t, Options{})
+	for _, file := range files {
+		for _, object := range documents(t, read(t, file)) {
+			object.SetDeletionTimestamp(nil)
+			full := patched(t, h, object)
+			assertKept(t, filepath.Base(file), object.Object, full.Object)
+			if h.defaults.kinds[object.GroupVersionKind()] {
+				assert.JSONEq(t, goDefaults(t, h, object), goText(t, h, full), file)
+			}
+		}
+	}
+}
+
+// TestWrongFormHasNoDefaults: validation says what is wrong with it.
+func TestWrongFormHasNoDefaults(t *testing.T) {
+	object := laidOver(t, good(t, "Shoot"), `spec: {provider: 5}`)
+	assert.Empty(t, answered(t, newHandler(t, Options{}), PathDefault, ask(t, admissionv1.Create, object, nil)).Patch)
+}

@@ -1,0 +1,120 @@
+package admission
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/pergola-dev/pergola/schemas"
+)
+
+// auditRules is the key of the audit annotation with the ids of the rules that denied a request.
+const auditRules = "rules"
+
+// causeType is the type of a finding in the words of a Status.
+func causeType(typ schemas.Type) metav1.CauseType {
+	switch typ {
+	case schemas.TypeRequired:
+		return metav1.CauseType(field.ErrorTypeRequired)
+	case schemas.TypeNotSupported:
+		return metav1.CauseType(field.ErrorTypeNotSupported)
+	case schemas.TypeForbidden:
+		return metav1.CauseType(field.ErrorTypeForbidden)
+	case schemas.TypeDuplicate:
+		return metav1.CauseType(field.ErrorTypeDuplicate)
+	case schemas.TypeTypeInvalid:
+		return metav1.CauseType(field.ErrorTypeTypeInvalid)
+	case schemas.TypeTooLong:
+		return metav1.CauseType(field.ErrorTypeTooLong)
+	case schemas.TypeTooMany:
+		return metav1.CauseType(field.ErrorTypeTooMany)
+	}
+	return metav1.CauseType(field.ErrorTypeInvalid)
+}
+
+func allowed() *admissionv1.AdmissionResponse { return &admissionv1.AdmissionResponse{Allowed: true} }
+
+// verdict makes an answer of findings: errors deny, warnings are passed on to whoever asked.
+func verdict(request *admissionv1.AdmissionRequest, found []schemas.Violation) *admissionv1.AdmissionResponse {
+	response := allowed()
+	var errs []schemas.Violation
+	for _, v := range found {
+		if v.Severity == schemas.SeverityError {
+			errs = append(errs, v)
+		} else {
+			response.Warnings = append(response.Warnings, line(v))
+		}
+	}
+	if len(errs) == 0 {
+		return response
+	}
+	response.Allowed = false
+	response.AuditAnnotations = map[string]string{auditRules: strings.Join(ruleIDs(errs), ",")}
+	details := &metav1.StatusDetails{Group: request.Kind.Group, Kind: request.Kind.Kind, Name: errs[0].Name}
+	lines := make([]string, len(errs))
+	for i, v := range errs {
+		lines[i] = line(v)
+		details.Causes = append(details.Causes, metav1.StatusCause{Type: causeType(v.Type), Field: v.Field, Message: v.Message})
+	}
+	response.Result = &metav1.Status{
+		Status: metav1.StatusFailure, Reason: metav1.StatusReasonInvalid, Code: http.StatusUnprocessableEntity, Details: details,
+		Message: fmt.Sprintf("%s is not valid: %s", named(errs[0]), strings.Join(lines, "; ")),
+	}
+	return response
+}
+
+// line is a finding without place and object: the request has these.
+func line(v schemas.Violation) string {
+	return schemas.Violation{Severity: v.Severity, Field: v.Field, Rule: v.Rule, Message: v.Message}.String()[len(v.Severity)+2:]
+}
+
+func named(v schemas.Violation) string {
+	if v.Namespace != "" {
+		return v.Kind + " " + v.Namespace + "/" + v.Name
+	}
+	return v.Kind + " " + v.Name
+}
+
+func ruleIDs(found []schemas.Violation) []string {
+	var ids []string
+	for _, v := range found {
+		ids = append(ids, v.Rule)
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids)
+}
+
+func deniedBy(response *admissionv1.AdmissionResponse) string {
+	return response.AuditAnnotations[auditRules]
+}
+
+// refused is a request that cannot be judged, through a fault of whoever sent it.
+type refused struct{ message string }
+
+func (r *refused) Error() string { return r.message }
+
+func badRequest(format string, args ...any) error {
+	return &refused{message: fmt.Sprintf(format, args...)}
+}
+
+func unknownKind(request *admissionv1.AdmissionRequest) error {
+	return badRequest("%s of %s/%s is no kind that Pergola has rules for; take it out of the webhook configuration (pergola admission-controller configuration prints the right one)",
+		request.Kind.Kind, request.Kind.Group, request.Kind.Version)
+}
+
+// refusal is the answer when there is no verdict. The API server shows its message.
+func refusal(err error) *admissionv1.AdmissionResponse {
+	status := &metav1.Status{Status: metav1.StatusFailure, Reason: metav1.StatusReasonInternalError, Code: http.StatusInternalServerError,
+		Message: "the rules cannot be checked: " + err.Error()}
+	var bad *refused
+	if errors.As(err, &bad) {
+		status.Reason, status.Code, status.Message = metav1.StatusReasonBadRequest, http.StatusBadRequest, bad.message
+	}
+	return &admissionv1.AdmissionResponse{Result: status}
+}

@@ -1,0 +1,111 @@
+package admission
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
+
+	operatorv1alpha1 "github.com/pergola-dev/pergola/api/operator/v1alpha1"
+	"github.com/pergola-dev/pergola/schemas"
+)
+
+const (
+	kindGarden       = "Garden"
+	resourceGardens  = "gardens"
+	namespaceGarden  = "garden"
+	kindNamespace    = "Namespace"
+	ruleSecondGarden = "garden/only-one"
+)
+
+// Gardens finds the Gardens of a runtime cluster.
+type Gardens interface {
+	// Names gives the names of all Gardens; none where the kind does not exist.
+	Names(ctx context.Context) ([]string, error)
+}
+
+// LiveGardens asks an API server, each time anew: a cache would let two Gardens pass in a row.
+type LiveGardens struct{ client metadata.Getter }
+
+// NewLiveGardens asks the API server of a runtime cluster. It needs to be allowed to list gardens.operator.gardener.cloud.
+func NewLiveGardens(config *rest.Config) (*LiveGardens, error) {
+	client, err := metadata.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("connecting to the runtime cluster: %w", err)
+	}
+	return &LiveGardens{client: client.Resource(operatorv1alpha1.SchemeGroupVersion.WithResource(resourceGardens))}, nil
+}
+
+// Names implements Gardens.
+func (l *LiveGardens) Names(ctx context.Context) ([]string, error) {
+	list, err := l.client.List(ctx, metav1.ListOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, nil // no definition, no Garden
+	}
+	if err != nil {
+		return nil, fmt.Errorf("listing the Gardens: %w", err)
+	}
+	names := make([]string, len(list.Items))
+	for i := range list.Items {
+		names[i] = list.Items[i].GetName()
+	}
+	return names, nil
+}
+
+// lookupError is a failure to find the Gardens. Unlike other errors it says nothing of an object, so that it can be logged.
+type lookupError struct{ error }
+
+func (e lookupError) Unwrap() error { return e.error }
+
+// names are those of all Gardens.
+func (h *Handler) names(ctx context.Context) ([]string, error) {
+	names, err := h.gardens.Names(ctx)
+	if err != nil {
+		return nil, lookupError{err}
+	}
+	return names, nil
+}
+
+// secondGarden refuses a Garden beside another one. In a landscape of files a rule in CUE says the same.
+func (h *Handler) secondGarden(ctx context.Context, object *unstructured.Unstructured) ([]schemas.Violation, error) {
+	if object.GroupVersionKind() != operatorv1alpha1.SchemeGroupVersion.WithKind(kindGarden) || h.gardens == nil {
+		return nil, nil
+	}
+	names, err := h.names(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		if name != object.GetName() {
+			return []schemas.Violation{{
+				Severity: schemas.SeverityError, Kind: kindGarden, Name: object.GetName(), Field: "metadata.name", Type: schemas.TypeForbidden,
+				Rule: ruleSecondGarden, Message: fmt.Sprintf("there is the Garden %q already, and only one is possible", name),
+			}}, nil
+		}
+	}
+	return nil, nil
+}
+
+// gardensAround gives the rule about namespace garden what it looks for; nil for all other objects.
+func (h *Handler) gardensAround(ctx context.Context, old *unstructured.Unstructured) (*schemas.Surroundings, error) {
+	gvk := old.GroupVersionKind()
+	if gvk.Group != "" || gvk.Kind != kindNamespace || old.GetName() != namespaceGarden || h.gardens == nil {
+		return nil, nil
+	}
+	names, err := h.names(ctx)
+	if err != nil {
+		return nil, err
+	}
+	around := &schemas.Surroundings{}
+	for _, name := range names {
+		garden := &unstructured.Unstructured{}
+		garden.SetGroupVersionKind(operatorv1alpha1.SchemeGroupVersion.WithKind(kindGarden))
+		garden.SetName(name)
+		around.Objects = append(around.Objects, garden)
+	}
+	return around, nil
+}

@@ -1,0 +1,203 @@
+package admission
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"runtime"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	"k8s.io/utils/clock"
+
+	"github.com/pergola-dev/pergola/schemas"
+)
+
+const (
+	// PathValidate is where the API server asks whether a change is allowed.
+	PathValidate = "/validate"
+	// PathDefault is where the API server asks for what an object leaves open.
+	PathDefault = "/default"
+
+	// maxRequest is the largest request in bytes. etcd takes objects of 1.5 MiB, and a request holds two at most.
+	maxRequest = 8 << 20
+	// defaultTimeout holds for requests that name none, maxTimeout is the longest that the API server knows.
+	defaultTimeout = 10 * time.Second
+	maxTimeout     = 30 * time.Second
+)
+
+// Options of New.
+type Options struct {
+	// Gardens finds the Gardens that there are; nil leaves out the rules that need them.
+	Gardens Gardens
+	// Log gets a line for each request that was denied or failed: who was asked about, which rules, never contents. Default:
+	// none.
+	Log *slog.Logger
+	// Clock measures how long requests take; default the real one.
+	Clock clock.PassiveClock
+}
+
+// Handler answers AdmissionReviews (admission.k8s.io/v1).
+type Handler struct {
+	gardens  Gardens
+	log      *slog.Logger
+	clock    clock.PassiveClock
+	metrics  *metrics
+	defaults *defaulter
+	// slots limits how many objects are looked at side by side: CUE takes memory and cannot be stopped.
+	slots    chan struct{}
+	validate func(context.Context, []schemas.Input, schemas.Options) ([]schemas.Violation, error)
+}
+
+// New makes a handler. The error is not nil if the schemas or the API types of this program are broken.
+func New(ctx context.Context, opts Options) (*Handler, error) {
+	defaults, err := newDefaulter()
+	if err != nil {
+		return nil, err
+	}
+	h := &Handler{
+		gardens: opts.Gardens, log: opts.Log, clock: opts.Clock, metrics: newMetrics(), defaults: defaults,
+		slots: make(chan struct{}, 2*runtime.GOMAXPROCS(0)), validate: schemas.Validate,
+	}
+	if h.log == nil {
+		h.log = slog.New(slog.DiscardHandler)
+	}
+	if h.clock == nil {
+		h.clock = clock.RealClock{}
+	}
+	// The first call reads the schemas, which takes longer than all others.
+	if _, err := schemas.Validate(ctx, nil, schemas.Options{}); err != nil {
+		return nil, fmt.Errorf("reading the schemas: %w", err)
+	}
+	return h, nil
+}
+
+// answer looks at a request. A refusal that is no verdict about the object is an error.
+type answer func(context.Context, *admissionv1.AdmissionRequest) (*admissionv1.AdmissionResponse, error)
+
+// ServeHTTP answers POST /validate and POST /default.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	var respond answer
+	switch r.URL.Path {
+	case PathValidate:
+		respond = h.validation
+	case PathDefault:
+		respond = h.defaulting
+	default:
+		http.Error(w, fmt.Sprintf("there is nothing at this path; ask %s or %s", PathValidate, PathDefault), http.StatusNotFound)
+		return
+	}
+	started := h.clock.Now()
+	seen := observation{webhook: strings.TrimPrefix(r.URL.Path, "/"), result: resultError}
+	defer func() {
+		if p := recover(); p != nil {
+			h.metrics.panicked()
+			h.log.Error("a request made the program panic", "webhook", seen.webhook, "kind", seen.kind, "panic", fmt.Sprintf("%T", p), "stack", string(debug.Stack()))
+			http.Error(w, "the webhook failed on this request: this is a fault of Pergola, whose log has the details", http.StatusInternalServerError)
+		}
+		h.metrics.observe(seen, h.clock.Since(started))
+	}()
+	review, failure := readReview(w, r)
+	if failure != nil {
+		h.log.Warn("a request was not understood", "webhook", seen.webhook, "reason", failure.reason)
+		http.Error(w, failure.message, failure.code)
+		return
+	}
+	request := review.Request
+	seen.kind, seen.operation = kindLabel(request), operationLabel(request)
+	ctx, cancel := context.WithTimeout(r.Context(), timeoutOf(r))
+	defer cancel()
+	response, err := h.within(ctx, request, respond)
+	if err != nil {
+		response = refusal(err)
+		if ctx.Err() != nil {
+			h.log.Error("a request was not answered in time", describe(seen, request, h.clock.Since(started))...)
+			http.Error(w, "the object could not be looked at in time: "+ctx.Err().Error(), http.StatusServiceUnavailable)
+			return
+		}
+		h.log.Error("a request could not be answered", append(describe(seen, request, h.clock.Since(started)), "code", response.Result.Code, "reason", reasonOf(err))...)
+	} else {
+		seen.result = resultAllowed
+		if !response.Allowed {
+			seen.result = resultDenied
+			h.log.Info("denied", append(describe(seen, request, h.clock.Since(started)), "rules", deniedBy(response))...)
+		}
+	}
+	if err := writeReview(w, review, response); err != nil {
+		h.log.Warn("an answer could not be sent", append(describe(seen, request, h.clock.Since(started)), "error", err.Error())...)
+	}
+}
+
+// outcome is what became of a request in its goroutine.
+type outcome struct {
+	response *admissionv1.AdmissionResponse
+	err      error
+	panicked any
+	stack    []byte
+}
+
+// within gives up when the time is over; what runs then goes on unheard, because CUE cannot be stopped, and keeps its
+// slot until it ends.
+func (h *Handler) within(ctx context.Context, request *admissionv1.AdmissionRequest, respond answer) (*admissionv1.AdmissionResponse, error) {
+	select {
+	case h.slots <- struct{}{}:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	done := make(chan outcome, 1)
+	go func() {
+		var out outcome
+		defer func() {
+			if p := recover(); p != nil {
+				out.panicked, out.stack = p, debug.Stack()
+			}
+			<-h.slots
+			done <- out
+		}()
+		out.response, out.err = respond(ctx, request)
+	}()
+	select {
+	case out := <-done:
+		if out.panicked != nil {
+			h.log.Error("looking at an object failed", "stack", string(out.stack))
+			panic(out.panicked)
+		}
+		return out.response, out.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// timeoutOf is the time that the API server gives, which it sends as a parameter.
+func timeoutOf(r *http.Request) time.Duration {
+	timeout, err := time.ParseDuration(r.URL.Query().Get("timeout"))
+	if err != nil || timeout <= 0 {
+		return defaultTimeout
+	}
+	return min(timeout, maxTimeout)
+}
+
+// reasonOf is what a log may say of an error: others than those about Gardens may quote the object.
+func reasonOf(err error) string {
+	var lookup lookupError
+	var bad *refused
+	switch {
+	case errors.As(err, &lookup):
+		return lookup.Error()
+	case errors.As(err, &bad):
+		return "the request does not fit together; the answer says why"
+	}
+	return "the rules cannot be checked; the answer says why"
+}
+
+// describe says for a log what a request is about, without anything of the object but its name.
+func describe(seen observation, request *admissionv1.AdmissionRequest, took time.Duration) []any {
+	return []any{
+		"webhook", seen.webhook, "uid", string(request.UID), "operation", seen.operation, "group", request.Kind.Group, "kind", request.Kind.Kind,
+		"namespace", request.Namespace, "name", request.Name, "seconds", took.Seconds(),
+	}
+}

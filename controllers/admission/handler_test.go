@@ -1,0 +1,326 @@
+package admission
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	admissionv1 "k8s.io/api/admission/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/pergola-dev/pergola/schemas"
+)
+
+// gardens are the Gardens of a test, or the reason why they are not known.
+type gardens struct {
+	names []string
+	err   error
+}
+
+func (g gardens) Names(context.Context) ([]string, error) { return g.names, g.err }
+
+func newHandler(t *testing.T, opts Options) *Handler {
+	t.Helper()
+	h, err := New(t.Context(), opts)
+	require.NoError(t, err)
+	return h
+}
+
+// ask is what an API server sends about an object; old and object may be nil.
+func ask(t *testing.T, operation admissionv1.Operation, object, old *unstructured.Unstructured) *admissionv1.AdmissionReview {
+	t.Helper()
+	some := object
+	if some == nil {
+		some = old
+	}
+	gvk := some.GroupVersionKind()
+	request := &admissionv1.AdmissionRequest{
+		UID: "1", Operation: operation, Kind: metav1.GroupVersionKind{Group: gvk.Group, Version: gvk.Version, Kind: gvk.Kind},
+		Name: some.GetName(), Namespace: some.GetNamespace(),
+	}
+	if object != nil {
+		request.Object = runtime.RawExtension{Raw: encoded(t, object)}
+	}
+	if old != nil {
+		request.OldObject = runtime.RawExtension{Raw: encoded(t, old)}
+	}
+	return &admissionv1.AdmissionReview{
+		TypeMeta: metav1.TypeMeta{APIVersion: "admission.k8s.io/v1", Kind: "AdmissionReview"}, Request: request,
+	}
+}
+
+// post sends a body to the handler.
+func post(h http.Handler, path string, body []byte, change ...func(*http.Request)) *httptest.ResponseRecorder {
+	r := httptest.NewRequest(http.MethodPost, path, bytes.NewReader(body))
+	r.Header.Set("Content-Type", "application/json")
+	for _, c := range change {
+		c(r)
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w
+}
+
+func answered(t *testing.T, h http.Handler, path string, review *admissionv1.AdmissionReview) *admissionv1.AdmissionResponse {
+	t.Helper()
+	w := post(h, path, encoded(t, review))
+	require.Equal(t, http.StatusOK, w.Code, w.Body.String())
+	back := &admissionv1.AdmissionReview{}
+	require.NoError(t, json.Unmarshal(w.Body.Bytes(), back))
+	assert.Equal(t, review.TypeMeta, back.TypeMeta)
+	require.NotNil(t, back.Response)
+	assert.Equal(t, review.Request.UID, back.Response.UID)
+	return back.Response
+}
+
+func TestUnanswerable(t *testing.T) {
+	h := newHandler(t, Options{})
+	valid := encoded(t, ask(t, admissionv1.Create, good(t, "ExposureClass"), nil))
+	for name, c := range map[string]struct {
+		path   string
+		body   string
+		change func(*http.Request)
+		code   int
+		want   string
+	}{
+		"another path":         {path: "/other", code: http.StatusNotFound, want: "/validate"},
+		"GET":                  {change: func(r *http.Request) { r.Method = http.MethodGet }, code: http.StatusMethodNotAllowed, want: "POST"},
+		"YAML":                 {change: func(r *http.Request) { r.Header.Set("Content-Type", "application/yaml") }, code: http.StatusUnsupportedMediaType, want: "application/json"},
+		"no content type":      {change: func(r *http.Request) { r.Header.Del("Content-Type") }, code: http.StatusUnsupportedMediaType, want: "application/json"},
+		"no JSON":              {body: "kind: AdmissionReview", code: http.StatusBadRequest, want: "not an AdmissionReview"},
+		"nothing":              {body: " ", code: http.StatusBadRequest, want: "not an AdmissionReview"},
+		"another version":      {body: `{"apiVersion":"admission.k8s.io/v1beta1","kind":"AdmissionReview","request":{"uid":"1"}}`, code: http.StatusBadRequest, want: "admission.k8s.io/v1"},
+		"no request":           {body: `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview"}`, code: http.StatusBadRequest, want: "no request"},
+		"no uid":               {body: `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{}}`, code: http.StatusBadRequest, want: "uid"},
+		"deeply nested":        {body: strings.Repeat(`{"a":`, 100_000), code: http.StatusBadRequest, want: "not an AdmissionReview"},
+		"more than 8 MiB":      {body: `"` + strings.Repeat("a", maxRequest) + `"`, code: http.StatusRequestEntityTooLarge, want: "8 MiB"},
+		"with a charset":       {change: func(r *http.Request) { r.Header.Set("Content-Type", "application/json; charset=utf-8") }, code: http.StatusOK},
+		"a wrong request type": {body: `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":[]}`, code: http.StatusBadRequest, want: "not an AdmissionReview"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path, body, change := c.path, []byte(c.body), c.change
+			if path == "" {
+				path = PathValidate
+			}
+			if len(body) == 0 {
+				body = valid
+			}
+			if change == nil {
+				change = func(*http.Request) {}
+			}
+			w := post(h, path, body, change)
+			assert.Equal(t, c.code, w.Code)
+			assert.Contains(t, w.Body.String(), c.want)
+		})
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	pod := decoded(t, `{apiVersion: v1, kind: Pod, metadata: {name: a, namespace: b}}`)
+	seed, garden := good(t, "Seed"), good(t, "Garden")
+	mismatch := ask(t, admissionv1.Create, seed, nil)
+	mismatch.Request.Kind.Kind = "Shoot"
+	list := ask(t, admissionv1.Create, seed, nil)
+	list.Request.Object.Raw = []byte(`[]`)
+	for name, c := range map[string]struct {
+		path   string
+		review *admissionv1.AdmissionReview
+		opts   Options
+		code   int32
+		want   string
+	}{
+		"an unknown kind":             {PathValidate, ask(t, admissionv1.Create, pod, nil), Options{}, 400, "no kind that Pergola has rules for"},
+		"an unknown kind to default":  {PathDefault, ask(t, admissionv1.Create, pod, nil), Options{}, 400, "no kind that Pergola has rules for"},
+		"an object of another kind":   {PathValidate, mismatch, Options{}, 400, "its object is a core.gardener.cloud/v1beta1, Kind=Seed"},
+		"no object":                   {PathValidate, ask(t, admissionv1.Create, nil, seed), Options{}, 400, "no object"},
+		"no object to default":        {PathDefault, ask(t, admissionv1.Create, nil, seed), Options{}, 400, "no object"},
+		"no old object":               {PathValidate, ask(t, admissionv1.Update, seed, nil), Options{}, 400, "not both"},
+		"nothing to delete":           {PathValidate, ask(t, admissionv1.Delete, seed, nil), Options{}, 400, "no old object"},
+		"a list":                      {PathValidate, list, Options{}, 400, "cannot be read"},
+		"Gardens that nobody can see": {PathValidate, ask(t, admissionv1.Create, garden, nil), Options{Gardens: gardens{err: errors.New("no route to host")}}, 500, "no route to host"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			response := answered(t, newHandler(t, c.opts), c.path, c.review)
+			assert.False(t, response.Allowed)
+			assert.Equal(t, c.code, response.Result.Code)
+			assert.Contains(t, response.Result.Message, c.want)
+		})
+	}
+}
+
+// TestDenial: the answer has each finding with field, type and message of validate.
+func TestDenial(t *testing.T) {
+	h := newHandler(t, Options{})
+	broken := laidOver(t, good(t, "Shoot"), `spec: {region: "", kubernetes: {version: "1.99.0"}, bogus: 1, provider: {workers: [{name: a, machine: {type: local, image: {name: local, version: 1.0.0}}, minimum: 2, maximum: 1}]}}`)
+	found, err := schemas.Validate(t.Context(), []schemas.Input{{Object: broken}}, schemas.Options{})
+	require.NoError(t, err)
+	response := answered(t, h, PathValidate, ask(t, admissionv1.Create, broken, nil))
+	require.False(t, response.Allowed)
+	assert.Equal(t, metav1.StatusReasonInvalid, response.Result.Reason)
+	assert.EqualValues(t, 422, response.Result.Code)
+	assert.Equal(t, "Shoot", response.Result.Details.Kind)
+	assert.Equal(t, "core.gardener.cloud", response.Result.Details.Group)
+	assert.Equal(t, "local", response.Result.Details.Name)
+	causes := []metav1.StatusCause{}
+	for _, v := range found {
+		if v.Severity == schemas.SeverityError {
+			causes = append(causes, metav1.StatusCause{Field: v.Field, Message: v.Message, Type: metav1.CauseType("FieldValue" + string(v.Type))})
+			assert.Contains(t, response.Result.Message, v.Field+": "+v.Message+" ["+v.Rule+"]")
+		}
+	}
+	assert.GreaterOrEqual(t, len(causes), 3)
+	assert.Equal(t, causes, response.Result.Details.Causes)
+	assert.True(t, strings.HasPrefix(response.Result.Message, "Shoot garden-local/local is not valid: "), response.Result.Message)
+}
+
+func TestWarningsAreNoDenial(t *testing.T) {
+	seed := good(t, "Seed")
+	before := laidOver(t, seed, `spec: {provider: {zones: ["0", gone]}}`)
+	response := answered(t, newHandler(t, Options{}), PathValidate, ask(t, admissionv1.Update, seed, before))
+	assert.True(t, response.Allowed, "%v", response.Result)
+	require.Len(t, response.Warnings, 1)
+	assert.Contains(t, response.Warnings[0], `spec.provider.zones: lost "gone"`)
+	assert.Contains(t, response.Warnings[0], "[seed/zones-stay]")
+}
+
+func TestLetThrough(t *testing.T) {
+	h := newHandler(t, Options{})
+	broken := laidOver(t, good(t, "Shoot"), `spec: {region: ""}`)
+	status := ask(t, admissionv1.Update, broken, broken)
+	status.Request.SubResource = "status"
+	assert.True(t, answered(t, h, PathValidate, status).Allowed)
+	assert.True(t, answered(t, h, PathDefault, status).Allowed)
+	assert.True(t, answered(t, h, PathValidate, ask(t, admissionv1.Connect, broken, nil)).Allowed)
+
+	deleting := laidOver(t, broken, `metadata: {deletionTimestamp: "2026-01-01T00:00:00Z", finalizers: [a.b/c]}`)
+	free := laidOver(t, deleting, `metadata: {finalizers: null}`)
+	assert.True(t, answered(t, h, PathValidate, ask(t, admissionv1.Update, free, deleting)).Allowed)
+	assert.False(t, answered(t, h, PathValidate, ask(t, admissionv1.Update, laidOver(t, free, `spec: {purpose: testing}`), deleting)).Allowed)
+	assert.Empty(t, answered(t, h, PathDefault, ask(t, admissionv1.Update, laidOver(t, free, `spec: {purpose: null}`), deleting)).Patch)
+}
+
+// TestDefaultsAreNoChange: an object from before the webhook has no defaults, and gets them with its next change. A pool
+// that waits for its machines must not change, but may get its defaults.
+func TestDefaultsAreNoChange(t *testing.T) {
+	h := newHandler(t, Options{})
+	bare := laidOver(t, good(t, "Shoot"), `{status: {inPlaceUpdates: {pendingWorkerUpdates: {manualInPlaceUpdate: [local]}}}, spec: {provider: {workers: [
+		{name: local, updateStrategy: ManualInPlaceUpdate, machine: {type: local, image: {name: local, version: 1.0.0}}, minimum: 1, maximum: 1, maxSurge: 0, maxUnavailable: 1}]}}}`)
+	full := h.defaults.defaulted(bare)
+	require.NotEqual(t, bare.Object, full.Object)
+	denies := func(response *admissionv1.AdmissionResponse) bool {
+		return strings.Contains(deniedBy(response), "shoot/worker-update-pending")
+	}
+	assert.False(t, denies(answered(t, h, PathValidate, ask(t, admissionv1.Update, full, bare))))
+	changed := laidOver(t, full, `spec: {kubernetes: {kubelet: {maxPods: 100}}}`)
+	assert.True(t, denies(answered(t, h, PathValidate, ask(t, admissionv1.Update, changed, bare))))
+}
+
+func TestPanicsAndTimeouts(t *testing.T) {
+	var logged bytes.Buffer
+	h := newHandler(t, Options{Log: slog.New(slog.NewJSONHandler(&logged, nil))})
+	review := ask(t, admissionv1.Create, laidOver(t, good(t, "ExposureClass"), `handler: something-private`), nil)
+	real, release := h.validate, make(chan struct{})
+	var behaviour atomic.Value // requests that were given up still look at it
+	h.validate = func(ctx context.Context, inputs []schemas.Input, opts schemas.Options) ([]schemas.Violation, error) {
+		switch behaviour.Load() {
+		case "panic":
+			panic("something-private")
+		case "hang":
+			<-release
+			return nil, nil
+		case "fail":
+			return nil, errors.New("out of order")
+		}
+		return real(ctx, inputs, opts)
+	}
+	behaviour.Store("panic")
+	w := post(h, PathValidate, encoded(t, review))
+	assert.Equal(t, http.StatusInternalServerError, w.Code)
+	assert.NotContains(t, w.Body.String(), "something-private")
+
+	behaviour.Store("hang")
+	for range cap(h.slots) + 1 { // the last one does not even get a slot
+		w = post(h, PathValidate+"?timeout=10ms", encoded(t, review))
+		assert.Equal(t, http.StatusServiceUnavailable, w.Code)
+	}
+	close(release)
+	behaviour.Store("fail")
+	response := answered(t, h, PathValidate, review)
+	assert.EqualValues(t, 500, response.Result.Code)
+	behaviour.Store("none")
+	assert.True(t, answered(t, h, PathValidate, review).Allowed, "the next request is answered as ever")
+
+	assert.Contains(t, logged.String(), `"kind":"ExposureClass"`)
+	assert.NotContains(t, logged.String(), "something-private")
+	metrics := httptest.NewRecorder()
+	h.metrics.ServeHTTP(metrics, nil)
+	for _, line := range []string{
+		"pergola_admission_panics_total 1",
+		fmt.Sprintf(`pergola_admission_requests_total{webhook="validate",kind="ExposureClass.core.gardener.cloud",operation="CREATE",result="error"} %d`, cap(h.slots)+3),
+		`pergola_admission_requests_total{webhook="validate",kind="ExposureClass.core.gardener.cloud",operation="CREATE",result="allowed"} 1`,
+	} {
+		assert.Contains(t, metrics.Body.String(), line+"\n")
+	}
+}
+
+// TestLookupsAreLogged: why Gardens cannot be found is nobody's secret, and for whoever runs the server to mend.
+func TestLookupsAreLogged(t *testing.T) {
+	var logged bytes.Buffer
+	h := newHandler(t, Options{Log: slog.New(slog.NewJSONHandler(&logged, nil)), Gardens: gardens{err: errors.New("no route to host")}})
+	assert.False(t, answered(t, h, PathValidate, ask(t, admissionv1.Create, good(t, "Garden"), nil)).Allowed)
+	assert.Contains(t, logged.String(), "no route to host")
+}
+
+// TestLogsHoldNoContents: a denied object leaves the rule in the log, and nothing of what it says.
+func TestLogsHoldNoContents(t *testing.T) {
+	var logged bytes.Buffer
+	h := newHandler(t, Options{Log: slog.New(slog.NewJSONHandler(&logged, nil))})
+	response := answered(t, h, PathValidate, ask(t, admissionv1.Create, laidOver(t, good(t, "Seed"), `spec: {networks: {pods: something-private}}`), nil))
+	assert.False(t, response.Allowed)
+	assert.Contains(t, logged.String(), `"msg":"denied"`)
+	assert.Contains(t, logged.String(), `"rules":"`)
+	assert.NotContains(t, logged.String(), "something-private")
+}
+
+func TestGardens(t *testing.T) {
+	garden := good(t, "Garden")
+	namespace := decoded(t, `{apiVersion: v1, kind: Namespace, metadata: {name: garden}}`)
+	other := decoded(t, `{apiVersion: v1, kind: Namespace, metadata: {name: other}}`)
+	for name, c := range map[string]struct {
+		gardens Gardens
+		review  *admissionv1.AdmissionReview
+		rule    string
+	}{
+		"the first":                    {gardens{}, ask(t, admissionv1.Create, garden, nil), ""},
+		"the second":                   {gardens{names: []string{"other"}}, ask(t, admissionv1.Create, garden, nil), "garden/only-one"},
+		"nobody looks":                 {nil, ask(t, admissionv1.Create, garden, nil), ""},
+		"namespace garden":             {gardens{names: []string{"other"}}, ask(t, admissionv1.Delete, nil, namespace), "namespace/garden-kept"},
+		"namespace garden, no Garden":  {gardens{}, ask(t, admissionv1.Delete, nil, namespace), ""},
+		"namespace garden, nobody":     {nil, ask(t, admissionv1.Delete, nil, namespace), ""},
+		"another namespace":            {gardens{names: []string{"other"}}, ask(t, admissionv1.Delete, nil, other), ""},
+		"deletion without annotation":  {gardens{}, ask(t, admissionv1.Delete, nil, garden), "any/deletion-confirmed"},
+		"deletion that was confirmed":  {gardens{}, ask(t, admissionv1.Delete, nil, laidOver(t, garden, confirmed)), ""},
+		"a finalizer of the operator":  {gardens{}, ask(t, admissionv1.Create, laidOver(t, garden, `metadata: {finalizers: [gardener.cloud/operator]}`), nil), "garden/finalizers"},
+		"a change beside another one":  {gardens{names: []string{"other"}}, ask(t, admissionv1.Update, garden, garden), ""},
+		"a Seed asks for no Gardens":   {gardens{err: errors.New("down")}, ask(t, admissionv1.Create, good(t, "Seed"), nil), ""},
+		"nor do most of its deletions": {gardens{err: errors.New("down")}, ask(t, admissionv1.Delete, nil, other), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			response := answered(t, newHandler(t, Options{Gardens: c.gardens}), PathValidate, c.review)
+			assert.Equal(t, c.rule == "", response.Allowed)
+			assert.Equal(t, c.rule, deniedBy(response))
+		})
+	}
+}

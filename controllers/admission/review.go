@@ -1,0 +1,106 @@
+package admission
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// reviewKind is what the API server sends and gets back.
+const reviewKind = "AdmissionReview"
+
+// failure is a request that holds no question.
+type failure struct {
+	code int
+	// message is for the sender, reason for the log: it holds nothing of the request.
+	message, reason string
+}
+
+func failed(code int, reason string, detail string) *failure {
+	message := reason
+	if detail != "" {
+		message += ": " + detail
+	}
+	return &failure{code: code, message: message, reason: reason}
+}
+
+// readReview reads the question in a request.
+func readReview(w http.ResponseWriter, r *http.Request) (*admissionv1.AdmissionReview, *failure) {
+	if r.Method != http.MethodPost {
+		w.Header().Set("Allow", http.MethodPost)
+		return nil, failed(http.StatusMethodNotAllowed, "only POST is answered", "")
+	}
+	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || media != runtime.ContentTypeJSON {
+		return nil, failed(http.StatusUnsupportedMediaType, "the request must have Content-Type "+runtime.ContentTypeJSON, "")
+	}
+	data, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxRequest))
+	if err != nil {
+		var large *http.MaxBytesError
+		if errors.As(err, &large) {
+			return nil, failed(http.StatusRequestEntityTooLarge, fmt.Sprintf("the request has more than %d MiB", large.Limit>>20), "")
+		}
+		return nil, failed(http.StatusBadRequest, "the request cannot be read", err.Error())
+	}
+	review := &admissionv1.AdmissionReview{}
+	if err := json.Unmarshal(data, review); err != nil {
+		return nil, failed(http.StatusBadRequest, "the request is not an AdmissionReview in JSON", err.Error())
+	}
+	if want := admissionv1.SchemeGroupVersion.String(); review.APIVersion != want || review.Kind != reviewKind {
+		return nil, failed(http.StatusBadRequest, fmt.Sprintf("the request must be a %s of %s", reviewKind, want), fmt.Sprintf("it is %q of %q", review.Kind, review.APIVersion))
+	}
+	if review.Request == nil || review.Request.UID == "" {
+		return nil, failed(http.StatusBadRequest, "the AdmissionReview has no request, or one without uid", "")
+	}
+	return review, nil
+}
+
+// writeReview answers a question.
+func writeReview(w http.ResponseWriter, review *admissionv1.AdmissionReview, response *admissionv1.AdmissionResponse) error {
+	response.UID = review.Request.UID
+	data, err := json.Marshal(&admissionv1.AdmissionReview{TypeMeta: review.TypeMeta, Response: response})
+	if err != nil {
+		http.Error(w, "the answer cannot be written", http.StatusInternalServerError)
+		return fmt.Errorf("encoding an answer: %w", err)
+	}
+	w.Header().Set("Content-Type", runtime.ContentTypeJSON)
+	if _, err := w.Write(data); err != nil {
+		return fmt.Errorf("sending an answer: %w", err)
+	}
+	return nil
+}
+
+// kindOf is the kind that the objects of a request have.
+func kindOf(request *admissionv1.AdmissionRequest) schema.GroupVersionKind {
+	return schema.GroupVersionKind{Group: request.Kind.Group, Version: request.Kind.Version, Kind: request.Kind.Kind}
+}
+
+// objectOf reads an object of a request; nil if there is none.
+func objectOf(request *admissionv1.AdmissionRequest, raw runtime.RawExtension) (*unstructured.Unstructured, error) {
+	if len(raw.Raw) == 0 || string(raw.Raw) == "null" {
+		return nil, nil
+	}
+	object := &unstructured.Unstructured{}
+	if err := object.UnmarshalJSON(raw.Raw); err != nil {
+		return nil, badRequest("the object of the request cannot be read: %v", err)
+	}
+	if got, want := object.GroupVersionKind(), kindOf(request); got != want {
+		return nil, badRequest("the request is about a %s, but its object is a %s", want, got)
+	}
+	if object.GetNamespace() == "" && request.Namespace != "" && inNamespace(request) {
+		object.SetNamespace(request.Namespace)
+	}
+	return object, nil
+}
+
+// inNamespace tells whether the objects of a request are in its namespace. The request about a Namespace names that one itself.
+func inNamespace(request *admissionv1.AdmissionRequest) bool {
+	return request.Kind.Group != "" || request.Kind.Kind != "Namespace"
+}

@@ -1,0 +1,94 @@
+package admission
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"github.com/pergola-dev/pergola/schemas"
+	"github.com/pergola-dev/pergola/schemas/structure"
+)
+
+// rulesFolder holds the rules, each with objects that break it.
+var rulesFolder = filepath.Join("..", "..", "schemas", "rules")
+
+// good is an object that holds all rules of a kind, which is named as structure.RulesName does.
+func good(t testing.TB, kind string) *unstructured.Unstructured {
+	t.Helper()
+	if data, err := os.ReadFile(filepath.Join(rulesFolder, strings.ToLower(kind), "good.yaml")); err == nil {
+		return documents(t, data)[0]
+	}
+	file := map[string]string{
+		"Garden": "garden/garden.yaml", "CloudProfile": "gardenconfig/cloudprofile.yaml", "Seed": "seeds/local.yaml",
+		"Project": "projects/local/project.yaml", "Shoot": "projects/local/shoot.yaml", "Landscape": "landscape.yaml",
+	}[kind]
+	require.NotEmpty(t, file, kind)
+	object := example(t, file, kind)
+	if kind == "Landscape" {
+		object.SetNamespace("garden") // a file has none
+	}
+	return object
+}
+
+// ruleCase is an entry of rules/KIND/tests.yaml; what else is in one is for the test beside the rules.
+type ruleCase struct {
+	Rule   string         `json:"rule"`
+	Kind   string         `json:"kind"`
+	Object map[string]any `json:"object"`
+	Old    map[string]any `json:"old"`
+}
+
+// ruleCases are the entries about kinds that the webhooks are asked about.
+func ruleCases(t *testing.T) map[string][]ruleCase {
+	cases := map[string][]ruleCase{}
+	for _, gvk := range schemas.KnownKinds() {
+		kind := structure.RulesName(gvk)
+		if gvk.Group == "" || cases[kind] != nil {
+			continue
+		}
+		data, err := os.ReadFile(filepath.Join(rulesFolder, strings.ToLower(kind), "tests.yaml"))
+		if os.IsNotExist(err) {
+			continue
+		}
+		require.NoError(t, err)
+		var entries []ruleCase
+		require.NoError(t, yaml.Unmarshal(data, &entries), kind)
+		cases[kind] = entries
+	}
+	return cases
+}
+
+// checkRules: what breaks a rule, and what holds it, is for the API server the same as for the rules.
+func checkRules(t *testing.T, w *world) {
+	for kind, cases := range ruleCases(t) {
+		for i, c := range cases {
+			if c.Kind == "" {
+				c.Kind = kind
+			}
+			if slices.Contains([]string{"Secret", "ConfigMap", "Namespace"}, c.Kind) {
+				continue
+			}
+			t.Run(fmt.Sprintf("%s/%03d %s", kind, i, c.Rule), func(t *testing.T) {
+				object := good(t, c.Kind)
+				lay(object.Object, c.Object)
+				change := change{object: object}
+				if c.Old != nil {
+					change.old = good(t, c.Kind)
+					lay(change.old.Object, c.Old)
+				}
+				w.agrees(t, change)
+			})
+		}
+	}
+	// Most findings are none of a definition.
+	require.Greater(t, w.byWebhook, 200)
+	require.Greater(t, w.byDefinition, 20)
+	require.Greater(t, w.allowed, 20)
+}

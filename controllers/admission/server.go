@@ -1,0 +1,89 @@
+package admission
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// Server serves a Handler over TLS and, without TLS, how it is doing.
+type Server struct {
+	Handler      *Handler
+	Certificates Certificates
+	// Webhooks and Health are listened on until Run returns; Health may be nil.
+	Webhooks, Health net.Listener
+	// Drain is how long requests may take to end after ctx has; default 1.5 seconds.
+	Drain time.Duration
+	Log   *slog.Logger
+}
+
+// Run serves until ctx ends, then lets the requests end that are being answered.
+func (s *Server) Run(ctx context.Context) error {
+	drain := s.Drain
+	if drain <= 0 {
+		drain = 1500 * time.Millisecond
+	}
+	var leaving atomic.Bool
+	webhooks := s.server(s.Handler)
+	webhooks.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: s.Certificates}
+	health := s.server(s.health(&leaving))
+	group, running := errgroup.WithContext(ctx)
+	group.Go(func() error { return served("webhooks", webhooks.ServeTLS(s.Webhooks, "", "")) })
+	if s.Health != nil {
+		group.Go(func() error { return served("health", health.Serve(s.Health)) })
+	}
+	group.Go(func() error {
+		<-running.Done()
+		leaving.Store(true)
+		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), drain)
+		defer cancel()
+		// Health answers until the end, so that nobody takes a server that still answers for dead.
+		return errors.Join(stopped(webhooks, end), stopped(health, end))
+	})
+	return group.Wait()
+}
+
+func (s *Server) server(handler http.Handler) *http.Server {
+	return &http.Server{
+		Handler: handler, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: maxTimeout, WriteTimeout: maxTimeout + 5*time.Second,
+		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10, ErrorLog: slog.NewLogLogger(s.Log.Handler(), slog.LevelWarn),
+	}
+}
+
+// health answers /healthz and /readyz, and /metrics.
+func (s *Server) health(leaving *atomic.Bool) http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok\n")) })
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
+		if leaving.Load() {
+			http.Error(w, "shutting down", http.StatusServiceUnavailable)
+			return
+		}
+		_, _ = w.Write([]byte("ok\n"))
+	})
+	mux.Handle("GET /metrics", s.Handler.metrics)
+	return mux
+}
+
+func served(what string, err error) error {
+	if errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
+	return fmt.Errorf("serving the %s: %w", what, err)
+}
+
+// stopped ends a server; requests that do not end in time are cut off.
+func stopped(server *http.Server, end context.Context) error {
+	if err := server.Shutdown(end); err != nil {
+		return errors.Join(fmt.Errorf("requests did not end in time: %w", err), server.Close())
+	}
+	return nil
+}

@@ -1,0 +1,169 @@
+package admission
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+const (
+	confirmed    = `metadata: {annotations: {confirmation.gardener.cloud/deletion: "true"}}`
+	confirmField = "metadata.annotations[confirmation.gardener.cloud/deletion]"
+)
+
+// TestOnAServer asks a real API server that has all definitions and asks the webhooks.
+func TestOnAServer(t *testing.T) {
+	w := newWorld(t)
+	for _, part := range []struct {
+		name  string
+		check func(*testing.T, *world)
+	}{
+		{"corpus", checkCorpus},
+		{"rules", checkRules},
+		{"one Garden", checkOneGarden},
+		{"deletions", checkDeletions},
+		{"namespace garden", checkNamespaceGarden},
+		{"finalizers", checkFinalizers},
+		{"status", checkStatus},
+		{"defaults", checkDefaults},
+		{"immutable fields", checkImmutables},
+		{"webhooks that are down", checkDown}, // the last one: they do not come back
+	} {
+		t.Run(part.name, func(t *testing.T) { part.check(t, w) })
+	}
+}
+
+// refusedAt asserts that the webhook denied a request at one field.
+func refusedAt(t *testing.T, err error, field, typ string) {
+	t.Helper()
+	require.Error(t, err)
+	_, fields, byWebhook := verdictOfServer(t, err)
+	assert.True(t, byWebhook || apierrors.IsInvalid(err), "%v", err)
+	assert.Equal(t, []string{field}, fields)
+	var status apierrors.APIStatus
+	require.ErrorAs(t, err, &status)
+	assert.EqualValues(t, typ, status.Status().Details.Causes[0].Type)
+}
+
+func checkOneGarden(t *testing.T, w *world) {
+	first, err := w.seeded(t, good(t, "Garden"))
+	require.NoError(t, err)
+	second := laidOver(t, good(t, "Garden"), `metadata: {name: second}`)
+	refusedAt(t, w.api.Create(w.ctx, second), "metadata.name", "FieldValueForbidden")
+
+	changed := laidOver(t, first, `metadata: {labels: {a: b}}`)
+	require.NoError(t, w.api.Update(w.ctx, changed), "the one that is there can be changed")
+	w.remove(first)
+	require.NoError(t, w.api.Create(w.ctx, second, client.DryRunAll), "nothing is in its way any more")
+	refusedAt(t, w.api.Create(w.ctx, laidOver(t, second, `metadata: {finalizers: [gardener.cloud/operator]}`)), "metadata.finalizers[0]", "FieldValueForbidden")
+}
+
+func checkDeletions(t *testing.T, w *world) {
+	for _, c := range []struct {
+		kind      string
+		protected bool
+	}{{"Garden", true}, {"Seed", true}, {"Shoot", true}, {"Project", true}, {"ShootState", true}, {"extensions.Infrastructure", true},
+		{"ExposureClass", false}, {"CloudProfile", false}, {"ManagedResource", false}} {
+		t.Run(c.kind, func(t *testing.T) {
+			live, err := w.seeded(t, good(t, c.kind))
+			require.NoError(t, err)
+			if c.protected {
+				refusedAt(t, w.api.Delete(w.ctx, live), confirmField, "FieldValueForbidden")
+				refusedAt(t, w.api.DeleteAllOf(w.ctx, live, client.InNamespace(live.GetNamespace())), confirmField, "FieldValueForbidden")
+				live = laidOver(t, live, confirmed)
+				require.NoError(t, w.api.Update(w.ctx, live))
+			}
+			require.NoError(t, w.api.Delete(w.ctx, live))
+		})
+	}
+}
+
+func checkNamespaceGarden(t *testing.T, w *world) {
+	namespace := &corev1.Namespace{}
+	namespace.Name = "garden"
+	require.NoError(t, w.api.Delete(w.ctx, namespace.DeepCopy(), client.DryRunAll), "there is no Garden")
+	_, err := w.seeded(t, good(t, "Garden"))
+	require.NoError(t, err)
+	err = w.api.Delete(w.ctx, namespace.DeepCopy())
+	require.ErrorContains(t, err, "remove the Garden first")
+	assert.True(t, apierrors.IsInvalid(err))
+	other := &corev1.Namespace{}
+	other.Name = "another"
+	require.NoError(t, w.api.Create(w.ctx, other))
+	require.NoError(t, w.api.Delete(w.ctx, other))
+}
+
+// checkFinalizers: an object that holds a rule no more can be changed only by mending it, unless it is being deleted.
+func checkFinalizers(t *testing.T, w *world) {
+	broken := laidOver(t, good(t, "Garden"), `{metadata: {finalizers: [gardener.cloud/operator]}, spec: {virtualCluster: {kubernetes: {version: "1.99.0"}}}}`)
+	live, err := w.seeded(t, broken)
+	require.NoError(t, err)
+	free := laidOver(t, live, `metadata: {finalizers: null}`)
+	refusedAt(t, w.api.Update(w.ctx, free), "spec.virtualCluster.kubernetes.version", "FieldValueNotSupported")
+
+	require.NoError(t, w.past.Delete(w.ctx, live))
+	require.NoError(t, w.past.Get(w.ctx, client.ObjectKeyFromObject(live), live))
+	require.NotNil(t, live.GetDeletionTimestamp())
+	refusedAt(t, w.api.Update(w.ctx, laidOver(t, live, `spec: {runtimeCluster: {provider: {region: other}}}`), client.DryRunAll), "spec.virtualCluster.kubernetes.version", "FieldValueNotSupported")
+	require.NoError(t, w.api.Update(w.ctx, laidOver(t, live, `metadata: {finalizers: null}`)))
+	assert.True(t, apierrors.IsNotFound(w.api.Get(w.ctx, client.ObjectKeyFromObject(live), live)))
+}
+
+// checkStatus: controllers write the status of objects that hold a rule no more.
+func checkStatus(t *testing.T, w *world) {
+	live, err := w.seeded(t, laidOver(t, good(t, "Shoot"), `spec: {kubernetes: {version: "1.99.0"}}`))
+	require.NoError(t, err)
+	live = laidOver(t, live, `status: {technicalID: shoot--local--local, hibernated: true, gardener: {id: a, name: b, version: c}, uid: d}`)
+	require.NoError(t, w.api.Status().Update(w.ctx, live))
+}
+
+func checkDefaults(t *testing.T, w *world) {
+	for _, c := range []struct {
+		kind, over string
+		path       []string
+		want       any
+	}{
+		{"Garden", `spec: {runtimeCluster: {networking: {ipFamilies: null}}}`, []string{"spec", "runtimeCluster", "networking", "ipFamilies"}, []any{"IPv4"}},
+		{"Garden", `spec: {virtualCluster: {kubernetes: {kubeAPIServer: null}}}`, []string{"spec", "virtualCluster", "kubernetes", "kubeAPIServer", "requests", "maxNonMutatingInflight"}, int64(400)},
+		{"Garden", `spec: {virtualCluster: {gardener: {gardenerAPIServer: {encryptionConfig: null}}}}`, []string{"spec", "virtualCluster", "gardener", "gardenerAPIServer", "encryptionConfig", "provider", "type"}, "aescbc"},
+		{"Seed", `spec: {settings: null}`, []string{"spec", "settings", "scheduling", "visible"}, true},
+		{"Shoot", `spec: {purpose: null}`, []string{"spec", "purpose"}, "evaluation"},
+		{"Shoot", `spec: {schedulerName: null}`, []string{"spec", "schedulerName"}, "default-scheduler"},
+		{"CloudProfile", `spec: {volumeTypes: [{name: a, class: b}]}`, []string{"spec", "volumeTypes"}, []any{map[string]any{"name": "a", "class": "b", "usable": true}}},
+		{"Project", `spec: {members: [{kind: User, name: a}]}`, []string{"spec", "members"}, []any{map[string]any{"kind": "User", "name": "a", "apiGroup": "rbac.authorization.k8s.io", "role": "viewer"}}},
+	} {
+		t.Run(c.kind+" "+c.over, func(t *testing.T) {
+			live := laidOver(t, good(t, c.kind), c.over)
+			w.ensureNamespace(live)
+			require.NoError(t, w.api.Create(w.ctx, live))
+			t.Cleanup(func() { w.remove(live) })
+			value, _, err := unstructured.NestedFieldNoCopy(live.Object, c.path...)
+			require.NoError(t, err)
+			assert.Equal(t, c.want, value)
+			again := live.DeepCopy()
+			require.NoError(t, w.api.Update(w.ctx, again))
+			assert.Equal(t, live.GetResourceVersion(), again.GetResourceVersion(), "the second time adds nothing")
+		})
+	}
+}
+
+// checkDown: without an answer the kinds of Gardener stay as they are, and all others can be changed.
+func checkDown(t *testing.T, w *world) {
+	w.stop()
+	assert.True(t, apierrors.IsInternalError(w.api.Create(w.ctx, good(t, "ExposureClass"))))
+	for _, kind := range []string{"ConfigMap", "Secret"} {
+		object := decoded(t, "apiVersion: v1\nkind: "+kind+"\nmetadata: {name: a, namespace: garden}")
+		require.NoError(t, w.api.Create(w.ctx, object))
+		require.NoError(t, w.api.Update(w.ctx, laidOver(t, object, `data: {a: aGk=}`)))
+		require.NoError(t, w.api.Delete(w.ctx, object))
+	}
+	other := &corev1.Namespace{}
+	other.Name = "yet-another"
+	require.NoError(t, w.api.Create(w.ctx, other))
+	require.NoError(t, w.api.Delete(w.ctx, other))
+}

@@ -1,0 +1,289 @@
+package admission
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"regexp"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	"sigs.k8s.io/yaml"
+
+	"github.com/pergola-dev/pergola/api/crds"
+)
+
+// unasked is a user whose requests are not validated by the webhook: it makes what was there before the webhook.
+const unasked = "unasked"
+
+// world is an API server with all definitions and webhooks.
+type world struct {
+	testing.TB
+	ctx context.Context
+	// api is asked as anybody, past as the user that the webhook is not asked about.
+	api, past client.Client
+	handler   *Handler
+	config    *rest.Config
+	// stop ends the webhooks.
+	stop func()
+	// byDefinition, byWebhook and allowed count verdicts of agrees.
+	byDefinition, byWebhook, allowed int
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	if os.Getenv("KUBEBUILDER_ASSETS") == "" {
+		t.Skip("KUBEBUILDER_ASSETS is not set: needs etcd and kube-apiserver (make test sets it)")
+	}
+	env := &envtest.Environment{}
+	config, err := env.Start()
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, env.Stop()) })
+	config.QPS, config.WarningHandler = -1, rest.NoWarnings{}
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+	t.Cleanup(cancel)
+
+	w := &world{TB: t, ctx: ctx, config: config}
+	w.api = w.client(config)
+	other := rest.CopyConfig(config)
+	other.Impersonate = rest.ImpersonationConfig{UserName: unasked, Groups: []string{"system:masters"}}
+	w.past = w.client(other)
+	w.definitions()
+	w.webhooks()
+	return w
+}
+
+func (w *world) client(config *rest.Config) client.Client {
+	scheme := runtime.NewScheme()
+	require.NoError(w, clientgoscheme.AddToScheme(scheme))
+	require.NoError(w, apiextensionsv1.AddToScheme(scheme))
+	c, err := client.New(config, client.Options{Scheme: scheme})
+	require.NoError(w, err)
+	return client.WithFieldValidation(c, "Strict")
+}
+
+func (w *world) definitions() {
+	for _, crd := range crds.All() {
+		require.NoError(w, w.api.Create(w.ctx, crd), crd.Name)
+	}
+	for _, crd := range crds.All() {
+		w.eventually(crd.Name+" is served", func() (bool, error) {
+			live := &apiextensionsv1.CustomResourceDefinition{}
+			if err := w.api.Get(w.ctx, client.ObjectKeyFromObject(crd), live); err != nil {
+				return false, err
+			}
+			for _, condition := range live.Status.Conditions {
+				if condition.Type == apiextensionsv1.Established && condition.Status == apiextensionsv1.ConditionTrue {
+					return true, nil
+				}
+			}
+			return false, nil
+		})
+	}
+	for _, name := range []string{"garden", "garden-local"} {
+		require.NoError(w, w.api.Create(w.ctx, decoded(w, "apiVersion: v1\nkind: Namespace\nmetadata: {name: "+name+"}")))
+	}
+}
+
+// webhooks starts the server on a free port, and makes the API server ask it.
+func (w *world) webhooks() {
+	gardens, err := NewLiveGardens(w.config)
+	require.NoError(w, err)
+	w.handler, err = New(w.ctx, Options{Gardens: gardens, Log: slog.New(slog.DiscardHandler)})
+	require.NoError(w, err)
+	ca := filepath.Join(w.TempDir(), "ca.crt")
+	certificates, err := SelfSigned([]string{"localhost", "127.0.0.1"}, ca)
+	require.NoError(w, err)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(w, err)
+	ctx, cancel := context.WithCancel(w.ctx)
+	done := make(chan error, 1)
+	stop := sync.OnceFunc(func() {
+		cancel()
+		assert.NoError(w, <-done)
+	})
+	w.stop = stop
+	w.Cleanup(stop)
+	server := &Server{Handler: w.handler, Certificates: certificates, Webhooks: listener, Log: slog.New(slog.DiscardHandler)}
+	go func() { done <- server.Run(ctx) }()
+
+	bundle, err := os.ReadFile(ca)
+	require.NoError(w, err)
+	target := Target{URL: "https://" + listener.Addr().String(), CABundle: bundle}
+	for _, cluster := range []Cluster{ClusterRuntime, ClusterVirtual} {
+		validating, err := ValidatingWebhookConfiguration(cluster, target)
+		require.NoError(w, err)
+		for i := range validating.Webhooks {
+			validating.Webhooks[i].MatchConditions = []admissionregistrationv1.MatchCondition{{Name: "asked", Expression: "request.userInfo.username != '" + unasked + "'"}}
+		}
+		require.NoError(w, w.api.Create(w.ctx, validating))
+		mutating, err := MutatingWebhookConfiguration(cluster, target)
+		require.NoError(w, err)
+		require.NoError(w, w.api.Create(w.ctx, mutating))
+	}
+	// API servers take up configurations some time later.
+	for _, probe := range []*unstructured.Unstructured{
+		decoded(w, "apiVersion: extensions.gardener.cloud/v1alpha1\nkind: Extension\nmetadata: {name: probe, namespace: garden}\nspec: {type: ''}"),
+		decoded(w, "apiVersion: core.gardener.cloud/v1beta1\nkind: ExposureClass\nmetadata: {name: no.label}\nhandler: a"),
+	} {
+		w.eventually("the webhook is asked about "+probe.GetKind(), func() (bool, error) {
+			return apierrors.IsInvalid(w.api.Create(w.ctx, probe.DeepCopy(), client.DryRunAll)), nil
+		})
+	}
+	w.eventually("defaults are asked for", func() (bool, error) {
+		seed := example(w, "seeds/local.yaml", "Seed")
+		unstructured.RemoveNestedField(seed.Object, "spec", "settings")
+		err := w.past.Create(w.ctx, seed, client.DryRunAll)
+		_, found, _ := unstructured.NestedMap(seed.Object, "spec", "settings", "scheduling")
+		return found, err
+	})
+}
+
+func (w *world) eventually(what string, ok func() (bool, error)) {
+	w.Helper()
+	require.NoError(w, wait.PollUntilContextTimeout(w.ctx, 20*time.Millisecond, 30*time.Second, true, func(context.Context) (bool, error) { return ok() }), what)
+}
+
+// seeded makes an object as it was before the webhook, with its status, and being deleted if it says so. It is gone after
+// the test.
+func (w *world) seeded(t *testing.T, object *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	t.Helper()
+	w.ensureNamespace(object)
+	live := object.DeepCopy()
+	deleting := live.GetDeletionTimestamp() != nil
+	if deleting && len(live.GetFinalizers()) == 0 {
+		live.SetFinalizers([]string{"pergola.dev/test"})
+	}
+	live.SetDeletionTimestamp(nil)
+	if err := w.past.Create(w.ctx, live); err != nil {
+		return nil, err
+	}
+	t.Cleanup(func() { w.remove(live) })
+	if status, ok := object.Object["status"]; ok {
+		live.Object["status"] = status
+		if err := w.past.Status().Update(w.ctx, live); err != nil {
+			return nil, fmt.Errorf("status: %w", err)
+		}
+	}
+	if deleting {
+		if err := w.past.Delete(w.ctx, live); err != nil {
+			return nil, err
+		}
+	}
+	return live, w.past.Get(w.ctx, client.ObjectKeyFromObject(live), live)
+}
+
+// remove takes an object away whatever protects it.
+func (w *world) remove(object *unstructured.Unstructured) {
+	patch := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`))
+	target := object.DeepCopy()
+	if err := w.past.Patch(w.ctx, target, patch); !apierrors.IsNotFound(err) {
+		require.NoError(w, err)
+	}
+	require.NoError(w, client.IgnoreNotFound(w.past.Delete(w.ctx, target)))
+}
+
+func (w *world) ensureNamespace(object *unstructured.Unstructured) {
+	if object.GetNamespace() == "" {
+		return
+	}
+	namespace := &corev1.Namespace{}
+	namespace.Name = object.GetNamespace()
+	if err := w.past.Create(w.ctx, namespace); !apierrors.IsAlreadyExists(err) {
+		require.NoError(w, err)
+	}
+}
+
+func decoded(t testing.TB, text string) *unstructured.Unstructured {
+	t.Helper()
+	object := &unstructured.Unstructured{}
+	data, err := yaml.YAMLToJSON([]byte(text))
+	require.NoError(t, err)
+	require.NoError(t, object.UnmarshalJSON(data))
+	return object
+}
+
+// documents reads the objects of a manifest.
+func documents(t testing.TB, data []byte) []*unstructured.Unstructured {
+	t.Helper()
+	var objects []*unstructured.Unstructured
+	for _, text := range regexp.MustCompile(`(?m)^---.*$`).Split(string(data), -1) {
+		var content map[string]any
+		require.NoError(t, yaml.Unmarshal([]byte(text), &content))
+		if len(content) > 0 {
+			objects = append(objects, decoded(t, text))
+		}
+	}
+	return objects
+}
+
+// example is the object of a kind in a file of the demonstration landscape, which holds all rules.
+func example(t testing.TB, file, kind string) *unstructured.Unstructured {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join("..", "..", "landscapes", "local", filepath.FromSlash(file)))
+	require.NoError(t, err)
+	for _, object := range documents(t, data) {
+		if object.GetKind() == kind {
+			return object
+		}
+	}
+	require.Fail(t, "no "+kind+" in "+file)
+	return nil
+}
+
+// laidOver lays YAML over an object: maps are merged, lists replaced, null deletes.
+func laidOver(t testing.TB, object *unstructured.Unstructured, text string) *unstructured.Unstructured {
+	t.Helper()
+	over := map[string]any{}
+	require.NoError(t, yaml.Unmarshal([]byte(text), &over))
+	result := object.DeepCopy()
+	lay(result.Object, over)
+	return decoded(t, string(encoded(t, result.Object))) // numbers as the API machinery has them
+}
+
+func encoded(t testing.TB, value any) []byte {
+	t.Helper()
+	data, err := json.Marshal(value)
+	require.NoError(t, err)
+	return data
+}
+
+func lay(base, over map[string]any) {
+	for name, value := range over {
+		before, wasMap := base[name].(map[string]any)
+		after, isMap := value.(map[string]any)
+		switch {
+		case value == nil:
+			delete(base, name)
+		case wasMap && isMap:
+			lay(before, after)
+		default:
+			base[name] = value
+		}
+	}
+}
+
+func read(t testing.TB, file string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(file)
+	require.NoError(t, err)
+	return data
+}

@@ -1,0 +1,96 @@
+package admission
+
+import (
+	"context"
+	"reflect"
+	"slices"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/pergola-dev/pergola/schemas"
+)
+
+// validation answers whether a change is allowed.
+func (h *Handler) validation(ctx context.Context, request *admissionv1.AdmissionRequest) (*admissionv1.AdmissionResponse, error) {
+	if request.SubResource != "" || !slices.Contains([]admissionv1.Operation{admissionv1.Create, admissionv1.Update, admissionv1.Delete}, request.Operation) {
+		return allowed(), nil
+	}
+	if !schemas.Known(kindOf(request)) {
+		return nil, unknownKind(request)
+	}
+	object, err := objectOf(request, request.Object)
+	if err != nil {
+		return nil, err
+	}
+	old, err := objectOf(request, request.OldObject)
+	if err != nil {
+		return nil, err
+	}
+	var found []schemas.Violation
+	switch request.Operation {
+	case admissionv1.Create:
+		if object == nil {
+			return nil, badRequest("the request creates something, but has no object")
+		}
+		found, err = h.creation(ctx, object)
+	case admissionv1.Update:
+		if object == nil || old == nil {
+			return nil, badRequest("the request changes something, but has not both the object and the old one")
+		}
+		found, err = h.update(ctx, object, old)
+	case admissionv1.Delete:
+		if old == nil {
+			return nil, badRequest("the request deletes something, but has no old object")
+		}
+		found, err = h.deletion(ctx, old)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return verdict(request, found), nil
+}
+
+func (h *Handler) creation(ctx context.Context, object *unstructured.Unstructured) ([]schemas.Violation, error) {
+	found, err := h.validate(ctx, []schemas.Input{{Object: object}}, schemas.Options{Workers: 1})
+	if err != nil {
+		return nil, err
+	}
+	second, err := h.secondGarden(ctx, object)
+	return append(found, second...), err
+}
+
+// update compares with the old object as the API would show it: what it leaves open has its default. Otherwise a default
+// that is added to an object from before the webhook would look like a change.
+func (h *Handler) update(ctx context.Context, object, old *unstructured.Unstructured) ([]schemas.Violation, error) {
+	before := h.defaults.defaulted(old)
+	// Finalizers have to go whatever the rest is like: nobody mends an object that is being deleted.
+	if object.GetDeletionTimestamp() != nil && (sameContent(object, old) || sameContent(object, before)) {
+		return nil, nil
+	}
+	return h.validate(ctx, []schemas.Input{{Object: object, Old: before}}, schemas.Options{Workers: 1})
+}
+
+func (h *Handler) deletion(ctx context.Context, old *unstructured.Unstructured) ([]schemas.Violation, error) {
+	around, err := h.gardensAround(ctx, old)
+	if err != nil {
+		return nil, err
+	}
+	return h.validate(ctx, []schemas.Input{{Old: old}}, schemas.Options{Workers: 1, Landscape: around})
+}
+
+// sameContent tells whether two versions of an object differ in metadata and status only.
+func sameContent(a, b *unstructured.Unstructured) bool {
+	return reflect.DeepEqual(content(a), content(b))
+}
+
+func content(object *unstructured.Unstructured) map[string]any {
+	fields := map[string]any{}
+	for name, value := range object.Object {
+		if name != "metadata" && name != "status" {
+			fields[name] = value
+		}
+	}
+	return runtime.DeepCopyJSON(fields)
+}

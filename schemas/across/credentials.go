@@ -1,0 +1,89 @@
+package across
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/pergola-dev/pergola/schemas"
+)
+
+// referred gives the object that a field names, nil if it is not of the kind, or not in the landscape.
+func (c *check) referred(field, kind string) *schemas.Input {
+	ref := table(c.object(), strings.Split(field, ".")...)
+	if text(ref, "kind") != kind {
+		return nil
+	}
+	id := identity{kind: c.kindOf(kind, text(ref, "apiVersion"), kindWorkloadIdentity), namespace: text(ref, "namespace"), name: text(ref, "name")}
+	if id.namespace == "" {
+		id.namespace = c.in.Object.GetNamespace()
+	}
+	return c.objects[id]
+}
+
+// workloadIdentity: a WorkloadIdentity is for one type of provider, which is that of whatever uses it. Types are those of a
+// text with commas, which a binding may have. Source: plugin/pkg/global/resourcereferencemanager, plugin/pkg/seed/validator,
+// plugin/pkg/global/backupbucketvalidator.
+func workloadIdentity(ref, types string) func(*check) {
+	return func(c *check) {
+		in := c.referred(ref, kindWorkloadIdentity.Kind)
+		if in == nil {
+			return
+		}
+		own, meant := text(c.object(), strings.Split(types, ".")...), text(in.Object.Object, "spec", "targetSystem", "type")
+		if own != "" && meant != "" && !slices.Contains(strings.Split(own, ","), meant) {
+			c.report(types, schemas.TypeInvalid, "%q is not the type of %s, which is for %q", own, place(in), meant)
+		}
+	}
+}
+
+// quotaScopes: a binding has one quota for the project and one for the credentials at most. Source:
+// plugin/pkg/global/resourcereferencemanager.
+func (c *check) quotaScopes() {
+	first := map[string]string{}
+	for i, item := range list(c.object(), "quotas") {
+		ref, _ := item.(map[string]any)
+		namespace := text(ref, "namespace")
+		if namespace == "" {
+			namespace = c.in.Object.GetNamespace()
+		}
+		in := c.objects[identity{core("Quota"), namespace, text(ref, "name")}]
+		if in == nil {
+			continue // the references say so
+		}
+		scope := "credentials"
+		if text(in.Object.Object, "spec", "scope", "kind") == kindProject.Kind {
+			scope = "project"
+		}
+		name := path.Join(namespace, text(ref, "name"))
+		if earlier := first[scope]; earlier != "" {
+			c.report(fmt.Sprintf("quotas[%d]", i), schemas.TypeForbidden, "the Quota %s is for the scope %s, as is %s; a binding has one quota for each scope", name, scope, earlier)
+			continue
+		}
+		first[scope] = name
+	}
+}
+
+// exposureScheduling: what an ExposureClass adds to the scheduling of a Shoot must not be there already. The API looks when a
+// Shoot is made. Source: plugin/pkg/shoot/exposureclass.
+func (c *check) exposureScheduling() {
+	class := c.objects[identity{kind: kindExposureClass, name: text(c.object(), "spec", "exposureClassName")}]
+	if class == nil || c.in.Old != nil {
+		return
+	}
+	scheduling := table(class.Object.Object, "scheduling")
+	wanted := table(scheduling, "seedSelector", "matchLabels")
+	for key, value := range table(c.object(), "spec", "seedSelector", "matchLabels") {
+		if other, both := wanted[key]; both && other != value {
+			c.report("spec.seedSelector.matchLabels["+key+"]", schemas.TypeForbidden, "%v is not %v, which %s asks for; leave the label out, or take another class", value, other, place(class))
+		}
+	}
+	each(scheduling, "tolerations[].key", func(_ string, key any) {
+		each(c.object(), "spec.tolerations[].key", func(field string, own any) {
+			if own == key {
+				c.report(field, schemas.TypeForbidden, "%s adds the toleration %v; leave it out", place(class), key)
+			}
+		})
+	})
+}

@@ -1,0 +1,94 @@
+package rulebook
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/pergola-dev/pergola/schemas"
+)
+
+// Statement is a line of schemas/coverage.tsv: what upstream asks for or does, and what here is about it.
+type Statement struct {
+	ID     string
+	Topic  string
+	Source string // where upstream has it
+	Text   string
+	// Rules are ids of rules, or one of the words structure (the definition of the kind says it) and default (a value is
+	// filled in).
+	Rules []string
+	// Reason says why there is no rule, or what a rule cannot see.
+	Reason string
+}
+
+// The words that stand in the place of a rule.
+const (
+	byStructure = schemas.RuleStructure
+	byDefault   = "default"
+)
+
+const coverageHead = "id\ttopic\tsource\tstatement\trules\treason"
+
+// ReadCoverage reads schemas/coverage.tsv. A line that does not say what here is about it, a rule that there is not, and an
+// id that is there twice are errors.
+func ReadCoverage(data []byte, rules []schemas.Rule) ([]Statement, error) {
+	lines := strings.Split(strings.TrimRight(string(bytes.TrimPrefix(data, []byte("\ufeff"))), "\n"), "\n")
+	if lines[0] != coverageHead {
+		return nil, fmt.Errorf("line 1 must be %q", coverageHead)
+	}
+	known := map[string]bool{byStructure: true, byDefault: true}
+	for _, rule := range rules {
+		known[rule.ID] = true
+	}
+	var faults []error
+	var statements []Statement
+	seen := map[string]bool{}
+	for i, line := range lines[1:] {
+		fault := func(format string, args ...any) {
+			faults = append(faults, fmt.Errorf("line %d: "+format, append([]any{i + 2}, args...)...))
+		}
+		columns := strings.Split(line, "\t")
+		if len(columns) != 6 {
+			fault("has %d columns, but must have 6", len(columns))
+			continue
+		}
+		s := Statement{ID: columns[0], Topic: columns[1], Source: columns[2], Text: columns[3], Rules: strings.Fields(columns[4]), Reason: strings.TrimSpace(columns[5])}
+		if s.ID == "" || s.Topic == "" || s.Source == "" || s.Text == "" {
+			fault("id, topic, source and statement must be set")
+		}
+		if seen[s.ID] {
+			fault("the id %s is there twice", s.ID)
+		}
+		seen[s.ID] = true
+		if len(s.Rules) == 0 && s.Reason == "" {
+			fault("%s has neither a rule nor a reason why there is none", s.ID)
+		}
+		for _, id := range s.Rules {
+			if !known[id] {
+				fault("%s names the rule %q, which there is not", s.ID, id)
+			}
+		}
+		statements = append(statements, s)
+	}
+	return statements, errors.Join(faults...)
+}
+
+// unnamed are the ids of rules that no statement names.
+func unnamed(statements []Statement, rules []schemas.Rule) []string {
+	named := map[string]bool{}
+	for _, s := range statements {
+		for _, id := range s.Rules {
+			named[id] = true
+		}
+	}
+	var ids []string
+	for _, rule := range rules {
+		if !named[rule.ID] {
+			ids = append(ids, rule.ID)
+		}
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids)
+}

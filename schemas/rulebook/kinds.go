@@ -1,0 +1,120 @@
+package rulebook
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/version"
+
+	"github.com/pergola-dev/pergola/schemas"
+	"github.com/pergola-dev/pergola/schemas/structure"
+)
+
+// names are those by which a kind is known, in lower case: Shoot, Shoot.core.gardener.cloud,
+// Shoot.v1beta1.core.gardener.cloud, and extensions.Worker for one of the group extensions.gardener.cloud.
+func names(kind *structure.Kind) []string {
+	gvk := kind.GVK
+	list := []string{structure.RulesName(gvk), gvk.Kind, gvk.Kind + "." + gvk.Version}
+	if gvk.Group != "" {
+		list = append(list, gvk.Kind+"."+gvk.Group, gvk.Kind+"."+gvk.Version+"."+gvk.Group)
+	}
+	for i := range list {
+		list[i] = strings.ToLower(list[i])
+	}
+	return list
+}
+
+// Kinds lists the shortest name of each kind that tells it from all others, sorted.
+func Kinds() ([]string, error) {
+	kinds, err := schemas.StructuralKinds()
+	if err != nil {
+		return nil, err
+	}
+	var list []string
+	for _, kind := range kinds {
+		list = append(list, structure.RulesName(kind.GVK))
+	}
+	slices.Sort(list)
+	return slices.Compact(list), nil
+}
+
+// parse finds the kind at the begin of a question such as Shoot.spec.provider, and gives the rest. Where several kinds have
+// the name, it is the one that a landscape declares rather than one that extensions work on, in its newest version; the
+// others are named by others.
+func parse(question string) (kind *structure.Kind, field string, others []string, err error) {
+	kinds, err := schemas.StructuralKinds()
+	if err != nil {
+		return nil, "", nil, err
+	}
+	best := 0
+	var fitting []*structure.Kind
+	for _, k := range kinds {
+		for _, name := range names(k) {
+			rest, ok := strings.CutPrefix(strings.ToLower(question), name)
+			switch {
+			case !ok || rest != "" && rest[0] != '.' && rest[0] != '[' || len(name) < best:
+			case len(name) > best:
+				best, fitting = len(name), []*structure.Kind{k}
+			case !slices.Contains(fitting, k):
+				fitting = append(fitting, k)
+			}
+		}
+	}
+	if len(fitting) == 0 {
+		known, err := Kinds()
+		if err != nil {
+			return nil, "", nil, err
+		}
+		word, _, _ := strings.Cut(question, ".")
+		return nil, "", nil, fmt.Errorf("there is no kind %q%s", word, meantOr(word, known, "; there are "))
+	}
+	slices.SortFunc(fitting, compareKinds)
+	for _, k := range fitting[1:] {
+		others = append(others, k.GVK.Kind+"."+k.GVK.Version+"."+k.GVK.Group)
+	}
+	return fitting[0], strings.TrimPrefix(question[best:], "."), others, nil
+}
+
+func compareKinds(a, b *structure.Kind) int {
+	first := func(k *structure.Kind) int {
+		if strings.Contains(structure.RulesName(k.GVK), ".") {
+			return 1
+		}
+		return 0
+	}
+	if d := first(a) - first(b); d != 0 {
+		return d
+	}
+	return version.CompareKubeAwareVersionStrings(b.GVK.Version, a.GVK.Version)
+}
+
+// RulesOf lists the rules of a kind by one of its names.
+func RulesOf(name string) ([]schemas.Rule, error) {
+	kind, field, _, err := parse(name)
+	if err != nil {
+		return nil, err
+	}
+	if field != "" {
+		return nil, fmt.Errorf("--rules goes with a kind, not with a field; pergola explain %s lists the rules about it", name)
+	}
+	return OfKind(kind.GVK)
+}
+
+// Complete offers what may follow the begin of a question: kinds, and behind the dot fields.
+func Complete(begin string) ([]string, error) {
+	offers, err := Kinds()
+	if err != nil {
+		return nil, err
+	}
+	if dot := strings.LastIndex(begin, "."); dot >= 0 {
+		if e, err := Explain(begin[:dot]); err == nil {
+			for _, field := range e.Fields {
+				offers = append(offers, begin[:dot+1]+field.Name)
+			}
+		}
+	}
+	return slices.DeleteFunc(offers, func(offer string) bool {
+		return len(offer) < len(begin) || !strings.EqualFold(offer[:len(begin)], begin)
+	}), nil
+}

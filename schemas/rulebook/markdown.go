@@ -1,0 +1,103 @@
+package rulebook
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/pergola-dev/pergola/schemas"
+)
+
+const intro = `# Rules
+
+<!-- Written by ` + "`make generate`" + ` (schemas/generate) from the rules and schemas/coverage.tsv. Do not edit. -->
+
+What ` + "`pergola validate`" + ` checks: %d rules besides the structure of %d kinds. ` + "`pergola explain KIND.FIELD`" + ` lists those about a
+field, ` + "`pergola explain ID`" + ` says why a rule is there and what to do.
+
+- Severity: an *error* is refused, a *warning* is accepted (` + "`--strict`" + ` makes errors of warnings).
+- Scope: *object* rules need nothing but the object (and, on a change, the one before); *landscape* rules count in a landscape folder.
+- Source: where upstream has the rule (paths are those of github.com/gardener/gardener), or why it is ours.
+`
+
+// Markdown writes docs/rules.md: all rules by kind, and what of upstream is covered by what.
+func Markdown(kinds int, rules []schemas.Rule, statements []Statement) []byte {
+	var b strings.Builder
+	ids := map[string]bool{}
+	var order []string
+	byKind := map[string][]schemas.Rule{}
+	for _, rule := range rules {
+		ids[rule.ID] = true
+		if byKind[rule.Kind] == nil {
+			order = append(order, rule.Kind)
+		}
+		byKind[rule.Kind] = append(byKind[rule.Kind], rule)
+	}
+	slices.Sort(order) // "*" comes first
+	fmt.Fprintf(&b, intro, len(ids), kinds)
+	b.WriteString("\n## Rules by kind\n")
+	for _, kind := range order {
+		fmt.Fprintf(&b, "\n### %s\n\n| rule | what holds | severity | scope | written in | source |\n|---|---|---|---|---|---|\n", heading(kind))
+		for _, rule := range byKind[kind] {
+			fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s |\n", rule.ID, cell(rule.Title), rule.Severity, rule.Scope, cell(written(rule)), cell(rule.Source))
+		}
+	}
+	writeCoverage(&b, statements)
+	if rest := unnamed(statements, rules); len(rest) > 0 {
+		b.WriteString("\n### Rules that no statement names\n\nRules of upstream's validation functions, of Kubernetes, or ours; each has its source above.\n\n")
+		b.WriteString(wrapped(strings.Join(rest, ", ")) + "\n")
+	}
+	return []byte(b.String())
+}
+
+func heading(kind string) string {
+	words := KindWords(kind)
+	return strings.ToUpper(words[:1]) + words[1:]
+}
+
+func writeCoverage(b *strings.Builder, statements []Statement) {
+	b.WriteString("\n## What of upstream is covered by what\n\nEvery statement about what upstream accepts, refuses or fills in, with the rules that say it here. *structure* is the definition of the\n" +
+		"kind (types, enums, formats, required fields), *default* a value that is filled in. ⚠ marks what upstream accepts without a word.\n")
+	topic := ""
+	for _, s := range statements {
+		if s.Topic != topic {
+			topic = s.Topic
+			fmt.Fprintf(b, "\n### %s\n\nUpstream: %s\n\n| id | statement | here |\n|---|---|---|\n", topic, s.Source)
+		}
+		here := strings.Join(s.Rules, ", ")
+		switch {
+		case here == "":
+			here = "no rule: " + s.Reason
+		case s.Reason != "":
+			here += " (" + s.Reason + ")"
+		}
+		fmt.Fprintf(b, "| %s | %s | %s |\n", s.ID, cell(s.Text), cell(here))
+	}
+}
+
+// cell keeps text from ending a cell of a table, and from being taken for HTML.
+func cell(text string) string {
+	return strings.NewReplacer("|", "\\|", "<", "&lt;", "\n", " ").Replace(text)
+}
+
+// Page gives docs/rules.md as it is to be now. Coverage is the file schemas/coverage.tsv.
+func Page(coverage string) ([]byte, error) {
+	kinds, err := schemas.StructuralKinds()
+	if err != nil {
+		return nil, err
+	}
+	rules, err := Rules()
+	if err != nil {
+		return nil, err
+	}
+	data, err := os.ReadFile(coverage)
+	if err != nil {
+		return nil, fmt.Errorf("reading what is covered: %w", err)
+	}
+	statements, err := ReadCoverage(data, rules)
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", coverage, err)
+	}
+	return Markdown(len(kinds), rules, statements), nil
+}
