@@ -119,8 +119,37 @@ func (s *stage) inventories(w world) map[string]bool {
 	return out
 }
 
+// settle waits until every bundle is rolled out, and has that written: what has come to an end since the last run is news.
+func (s *stage) settle() {
+	s.Helper()
+	c := s.process()
+	defer c.Close()
+	ctx := testContext(s.T, time.Minute)
+	for {
+		status := c.Status(ctx, landscape.StatusOptions{Live: true, Components: true})
+		var open []owner.BundleState
+		for _, o := range append(status.Owners, status.Owners[1].Shoots...) {
+			for _, b := range o.Bundles {
+				if b.State != owner.StateHealthy {
+					open = append(open, b)
+				}
+			}
+		}
+		if len(open) == 0 {
+			break
+		}
+		select {
+		case <-time.After(200 * time.Millisecond):
+		case <-ctx.Done():
+			require.Fail(s, "not rolled out", "%+v", open)
+		}
+	}
+	s.mustApply()
+}
+
 // Again: no object is written, a dry run and a live comparison find nothing and write nothing at all.
 func testUnchanged(t *testing.T, s *stage) {
+	s.settle()
 	before := s.world().versions()
 	c := s.process()
 	started := time.Now()
