@@ -16,7 +16,8 @@ var shoot string
 
 // surroundings are the files of landscapes/local that Shoots refer to.
 var surroundings = [...]string{
-	"landscape.yaml", "garden/garden.yaml", "gardenconfig/cloudprofile.yaml", "seeds/local.yaml", "projects/local/project.yaml",
+	"landscape.yaml", "garden/garden.yaml", "garden/secrets.yaml", "gardenconfig/cloudprofile.yaml", "seeds/local.yaml", "seeds/secrets.yaml",
+	"projects/local/project.yaml", "projects/local/credentials.yaml",
 }
 
 // validate measures the validation of a landscape with many Shoots.

@@ -1,0 +1,101 @@
+package schemas
+
+import (
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/pergola-dev/pergola/schemas/structure"
+)
+
+// oddValues are put where something else is expected, or just at a limit.
+var oddValues = []any{
+	nil, "", " ", "a", "A", "-", ".", "a.b", "a/b", "*", "1.2.3.4", "10.0.0.0/8", "10.0.0.1/8", "::/0", "fd00::/129", "1.34", "v1.34.1", "1.34.1-x+y", "0", "-1", "1e9", "100%", "101%",
+	"0 0 * * *", "* * * * * *", "@daily", "220000+0100", "250000+0100", "1h", "-1h", "1h1", "2026-01-01T00:00:00Z", "2026-13-01", "http://x", "https://x.example.org/#a", "\x00", "ä", "${x}", "\\(x)",
+	int64(0), int64(1), int64(-1), int64(1 << 31), int64(1<<63 - 1), 0.5, true, false,
+	[]any{}, []any{nil}, []any{"a", "a"}, []any{map[string]any{}}, []any{map[string]any{"name": "a"}, map[string]any{"name": "a"}}, map[string]any{}, map[string]any{"a": nil}, map[string]any{"name": int64(7)},
+}
+
+// places are all places in a value where another one could stand, in an order that is always the same.
+func places(value any, at []any) [][]any {
+	all := [][]any{at}
+	switch v := value.(type) {
+	case map[string]any:
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			all = append(all, places(v[name], append(slices.Clone(at), name))...)
+		}
+	case []any:
+		for i, item := range v {
+			all = append(all, places(item, append(slices.Clone(at), i))...)
+		}
+	}
+	return all
+}
+
+// replaced is a copy of a value with another one at a place.
+func replaced(value any, at []any, by any) any {
+	if len(at) == 0 {
+		return by
+	}
+	switch v := value.(type) {
+	case map[string]any:
+		out := maps.Clone(v)
+		out[at[0].(string)] = replaced(v[at[0].(string)], at[1:], by)
+		return out
+	case []any:
+		out := slices.Clone(v)
+		out[at[0].(int)] = replaced(v[at[0].(int)], at[1:], by)
+		return out
+	}
+	return value
+}
+
+// FuzzRules: whatever stands where in an object, before or after a change, every rule of its kind can be evaluated, and nothing
+// crashes. The corpus begins with every kind.
+func FuzzRules(f *testing.F) {
+	s, err := embedded()
+	require.NoError(f, err)
+	var kinds []*unstructured.Unstructured
+	for _, kind := range sortedKinds(s.kinds) {
+		name := structure.RulesName(kind.GVK)
+		if name == "Namespace" || name == "extensions.Cluster" || name == "ControllerDeployment" && kind.GVK.Version == "v1beta1" {
+			continue
+		}
+		o := good(f, name)
+		o.SetGroupVersionKind(kind.GVK)
+		kinds = append(kinds, o)
+	}
+	for i := range kinds {
+		f.Add(uint8(i), uint16(7*i), uint8(i), uint16(11*i), uint8(3*i), i%2 == 0)
+	}
+	around := &Surroundings{Objects: []*unstructured.Unstructured{good(f, "CloudProfile"), good(f, "Garden"), good(f, "Project"), good(f, "Seed")}}
+	f.Fuzz(func(t *testing.T, kind uint8, first uint16, value uint8, second uint16, other uint8, before bool) {
+		whole := kinds[int(kind)%len(kinds)]
+		changed := any(whole.Object)
+		for _, c := range []struct {
+			at    uint16
+			value uint8
+		}{{first, value}, {second, other}} {
+			all := places(changed, nil)[1:] // not the object itself
+			all = slices.DeleteFunc(all, func(at []any) bool { return at[0] == "apiVersion" || at[0] == "kind" })
+			changed = replaced(changed, all[int(c.at)%len(all)], oddValues[int(c.value)%len(oddValues)])
+		}
+		in := Input{Object: &unstructured.Unstructured{Object: changed.(map[string]any)}, Old: whole}
+		if before {
+			in.Object, in.Old = in.Old, in.Object
+		}
+		for _, opts := range []Options{{}, {Landscape: around}} {
+			for _, input := range []Input{in, {Object: in.Object}} {
+				found, err := Validate(t.Context(), []Input{input}, opts)
+				require.NoError(t, err)
+				for _, v := range found {
+					require.NotContains(t, v.Message, unchecked, "%s", v)
+					require.NotEqual(t, crashed.message, v.Message, "%s", v)
+				}
+			}
+		}
+	})
+}
