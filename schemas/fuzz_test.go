@@ -99,3 +99,17 @@ func FuzzRules(f *testing.F) {
 		}
 	})
 }
+
+// TestNullsInsideOfConfigurations: where the API keeps unknown fields it keeps nulls, before and after a change.
+func TestNullsInsideOfConfigurations(t *testing.T) {
+	whole := good(t, "ManagedSeed")
+	at := []any{"spec", "gardenlet", "config", "seedConfig"}
+	with := &unstructured.Unstructured{Object: replaced(whole.Object, at, nil).(map[string]any)}
+	for _, in := range []Input{{Object: whole, Old: with}, {Object: with, Old: whole}} {
+		found, err := Validate(t.Context(), []Input{in}, Options{})
+		require.NoError(t, err)
+		for _, v := range found {
+			require.NotContains(t, v.Message, unchecked, "%s", v)
+		}
+	}
+}

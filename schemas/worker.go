@@ -74,7 +74,7 @@ func (w *worker) check(kind *structure.Kind, object, old map[string]any) ([]find
 	clean, empty := kind.Normalise(object)
 	var findings []finding
 	findings = append(findings, emptyValues(empty)...)
-	value := w.ctx.Encode(clean)
+	value := w.encode(clean)
 	broken, err := w.checkStructure(kind, clean, value)
 	if err != nil {
 		return nil, err
@@ -97,6 +97,9 @@ func (w *worker) check(kind *structure.Kind, object, old map[string]any) ([]find
 	findings = append(append(findings, withoutFollowUps(inside, broken)...), ruled...)
 	return dedupe(w.landscape.withoutDefaulted(kind, clean, findings)), nil
 }
+
+// encode makes CUE of content. A null stays one: CUE would take it for any value, which no rule can count on.
+func (w *worker) encode(content any) cue.Value { return w.ctx.Encode(content, cue.NilIsAny(false)) }
 
 // checkStructure unifies the object with the closed definition of its kind. CUE decides; the words come from the
 // schema, because CUE's speak of unification.
@@ -186,7 +189,7 @@ func (w *worker) checkRules(input ruleInput, value cue.Value, broken bool) ([]fi
 	}
 	filled := rules.FillPath(objectPath, value)
 	if input.old != nil {
-		filled = filled.FillPath(oldPath, input.old)
+		filled = filled.FillPath(oldPath, w.encode(input.old))
 	}
 	fields, err := filled.LookupPath(rulesPath).Fields()
 	if err != nil {
@@ -224,7 +227,7 @@ func (w *worker) preparedRules(kind *structure.Kind, changed bool) (cue.Value, e
 		return cue.Value{}, err
 	}
 	if w.landscape != nil {
-		rules = rules.FillPath(landscapePath, w.landscape.byKind)
+		rules = rules.FillPath(landscapePath, w.encode(w.landscape.byKind))
 	} else {
 		rules = rules.FillPath(landscapePath, ast.NewNull())
 	}
