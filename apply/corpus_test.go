@@ -11,22 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
-)
 
-// corpus is the folder of upstream's test data, if it is there.
-func corpus(t *testing.T) string {
-	t.Helper()
-	dir := os.Getenv("PERGOLA_CORPUS")
-	for at := "."; dir == "" && len(at) < 40; at = filepath.Join("..", at) {
-		if _, err := os.Stat(filepath.Join(at, "go.mod")); err == nil {
-			dir = filepath.Join(at, "..", "shared", "corpus")
-		}
-	}
-	if _, err := os.Stat(dir); err != nil {
-		t.Skip("corpus not present: conformance left out")
-	}
-	return dir
-}
+	"github.com/pergola-dev/pergola/hack/corpus"
+)
 
 // corpusCase is one file: headers, and objects by the name of their document.
 type corpusCase struct {
@@ -46,7 +33,7 @@ func (c corpusCase) strings(t *testing.T, header string) map[string]string {
 
 func corpusCases(t *testing.T, pattern string) []corpusCase {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join(corpus(t), pattern))
+	files, err := filepath.Glob(filepath.Join(corpus.Dir(t), pattern))
 	require.NoError(t, err)
 	require.NotEmpty(t, files)
 	var out []corpusCase
@@ -114,7 +101,7 @@ func TestNoSecretInTheErrorOfAnObject(t *testing.T) {
 	defer c.Close()
 	seen := 0
 	for _, test := range corpusCases(t, "secrets/*.yaml") {
-		raw, err := os.ReadFile(filepath.Join(corpus(t), "secrets", test.name+".yaml"))
+		raw, err := os.ReadFile(filepath.Join(corpus.Dir(t), "secrets", test.name+".yaml"))
 		require.NoError(t, err)
 		_, part, found := strings.Cut(string(raw), "\n--- # text\n")
 		if !found {

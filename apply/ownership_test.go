@@ -151,7 +151,7 @@ func TestALostInventoryIsRebuilt(t *testing.T) {
 	assert.Empty(t, f.requests(func() { f.mustApply(with(f.configMap("stays", "x"))) }))
 }
 
-func TestADamagedInventorySaysWhatToDo(t *testing.T) {
+func TestADamagedInventoryNamesTheRemedy(t *testing.T) {
 	f := newFixture(t)
 	f.mustApply(f.set(f.configMap("a", "x")))
 	f.patch(f.configMap("inventory", ""), "kubectl-edit", fmt.Sprintf(`{"data":{%q:"{not json"}}`, inventoryKey))

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/pergola-dev/pergola/hack/corpus"
 	"github.com/pergola-dev/pergola/plan"
 )
 
@@ -59,7 +60,7 @@ var scenarios = map[string]string{
 const noIgnoreRules = "there are no ignore rules: a field that others decide on is left out of the declaration"
 
 func TestEveryScenarioIsPlayed(t *testing.T) {
-	files, err := filepath.Glob(filepath.Join(corpus(t), "scenarios", "*.md"))
+	files, err := filepath.Glob(filepath.Join(corpus.Dir(t), "scenarios", "*.md"))
 	require.NoError(t, err)
 	require.NotEmpty(t, files)
 	sources := ""

@@ -17,8 +17,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	"sigs.k8s.io/yaml"
+
+	"github.com/pergola-dev/pergola/hack/apiserver"
 )
 
 // server is the API server that the integration tests of this package share; each test has its own namespace.
@@ -28,21 +29,7 @@ var server struct {
 }
 
 func TestMain(m *testing.M) {
-	if os.Getenv("KUBEBUILDER_ASSETS") == "" {
-		os.Exit(m.Run())
-	}
-	env := &envtest.Environment{}
-	cfg, err := env.Start()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "starting the API server:", err)
-		os.Exit(1)
-	}
-	server.config = cfg
-	code := m.Run()
-	if err := env.Stop(); err != nil {
-		fmt.Fprintln(os.Stderr, "stopping the API server:", err)
-	}
-	os.Exit(code)
+	os.Exit(apiserver.Main(m, func(config *rest.Config) { server.config = config }))
 }
 
 // fixture is a test's own corner of the API server.
@@ -59,9 +46,7 @@ type fixture struct {
 
 func newFixture(t testing.TB) *fixture {
 	t.Helper()
-	if server.config == nil {
-		t.Skip("KUBEBUILDER_ASSETS is not set: needs etcd and kube-apiserver (make test sets it)")
-	}
+	apiserver.Needed(t)
 	f := &fixture{TB: t, ns: fmt.Sprintf("t%d-%d", os.Getpid(), server.count.Add(1)), e: NewEngine(Options{}), other: "somebody"}
 	var cancel context.CancelFunc
 	f.ctx, cancel = context.WithTimeout(context.Background(), time.Minute)

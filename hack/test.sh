@@ -22,9 +22,10 @@ trap 'rm -rf "$before"' EXIT
 mkdir -p "$before/api" "$before/schemas"
 cp -r api/. "$before/api"
 cp -r schemas/base "$before/schemas/base"
+cp docs/rules.md "$before/rules.md"
 hack/generate/generate.sh
 go run ./schemas/generate schemas/base
-if ! diff -rq "$before/api" api || ! diff -rq "$before/schemas/base" schemas/base; then
+if ! diff -rq "$before/api" api || ! diff -rq "$before/schemas/base" schemas/base || ! diff -q "$before/rules.md" docs/rules.md; then
   echo "generated files are not current: commit the result of make generate" >&2
   exit 1
 fi

@@ -13,29 +13,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
+	"github.com/pergola-dev/pergola/hack/corpus"
 	"github.com/pergola-dev/pergola/health"
 )
-
-// corpusDir finds the shared test data: PERGOLA_CORPUS, or shared/corpus beside the repository root.
-func corpusDir(t *testing.T) string {
-	t.Helper()
-	dir := os.Getenv("PERGOLA_CORPUS")
-	if dir == "" {
-		wd, err := os.Getwd()
-		require.NoError(t, err)
-		for wd != filepath.Dir(wd) {
-			if _, err := os.Stat(filepath.Join(wd, "go.mod")); err == nil {
-				break
-			}
-			wd = filepath.Dir(wd)
-		}
-		dir = filepath.Join(filepath.Dir(wd), "shared", "corpus")
-	}
-	if _, err := os.Stat(dir); err != nil {
-		t.Skip("corpus not present: conformance left out")
-	}
-	return dir
-}
 
 // healthCase is one file of corpus/health.
 type healthCase struct {
@@ -46,7 +26,7 @@ type healthCase struct {
 
 func healthCases(t *testing.T) []healthCase {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join(corpusDir(t), "health", "*.yaml"))
+	files, err := filepath.Glob(filepath.Join(corpus.Dir(t), "health", "*.yaml"))
 	require.NoError(t, err)
 	require.NotEmpty(t, files)
 	out := make([]healthCase, 0, len(files))

@@ -10,22 +10,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/yaml"
-)
 
-// corpusDir is a folder of upstream's and peers' test data, if it is there.
-func corpusDir(t *testing.T, folder string) string {
-	t.Helper()
-	dir := os.Getenv("PERGOLA_CORPUS")
-	for at := "."; dir == "" && len(at) < 40; at = filepath.Join("..", at) {
-		if _, err := os.Stat(filepath.Join(at, "go.mod")); err == nil {
-			dir = filepath.Join(at, "..", "shared", "corpus")
-		}
-	}
-	if _, err := os.Stat(dir); err != nil {
-		t.Skip("corpus not present: conformance left out")
-	}
-	return filepath.Join(dir, folder)
-}
+	"github.com/pergola-dev/pergola/hack/corpus"
+)
 
 // corpusCase is one file: headers, and documents by name.
 type corpusCase struct {
@@ -44,7 +31,7 @@ func (c corpusCase) list(t *testing.T, header string) []string {
 
 func corpusCases(t *testing.T, folder string) []corpusCase {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join(corpusDir(t, folder), "*.yaml"))
+	files, err := filepath.Glob(filepath.Join(filepath.Join(corpus.Dir(t), folder), "*.yaml"))
 	require.NoError(t, err)
 	require.NotEmpty(t, files)
 	var out []corpusCase

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/pergola-dev/pergola/components"
+	"github.com/pergola-dev/pergola/hack/corpus"
 )
 
 // corpusCase maps a component to what upstream deploys for it, and lists the
@@ -45,7 +46,7 @@ type corpusFile struct {
 // bundles have the same objects as upstream's recorded reconcile, or the
 // difference is listed in testdata/corpus.yaml with its reason.
 func TestCorpus(t *testing.T) {
-	root := corpusRoot(t)
+	root := corpus.Dir(t)
 	raw, err := os.ReadFile("testdata/corpus.yaml")
 	require.NoError(t, err)
 	var file corpusFile
@@ -92,7 +93,7 @@ func TestCorpus(t *testing.T) {
 // TestCorpusOperatingSystemConfig: the texts of units and files are our own, so TestCorpus leaves them out; that they are there is
 // compared here.
 func TestCorpusOperatingSystemConfig(t *testing.T) {
-	root := corpusRoot(t)
+	root := corpus.Dir(t)
 	res, err := Render(corpusInput(t, root, "shoot"), Options{Catalogue: components.FS, Only: []string{"shoot/operatingsystemconfig"}})
 	require.NoError(t, err)
 	names := func(object map[string]any) map[string]bool {
@@ -132,18 +133,6 @@ func TestCorpusOperatingSystemConfig(t *testing.T) {
 		}
 	}
 	require.Greater(t, compared, 20)
-}
-
-func corpusRoot(t *testing.T) string {
-	t.Helper()
-	root := os.Getenv("PERGOLA_CORPUS")
-	if root == "" {
-		root = filepath.Join("..", "..", "shared", "corpus")
-	}
-	if _, err := os.Stat(root); err != nil {
-		t.Skip("corpus not present: conformance left out")
-	}
-	return root
 }
 
 // corpusInput reads upstream's example declarations; objects of neighbours that

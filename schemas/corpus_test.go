@@ -11,28 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
-)
 
-// corpus gives the folder of the conformance data, which stands beside a checkout of this repository.
-func corpus(t testing.TB) string {
-	t.Helper()
-	folder := os.Getenv("PERGOLA_CORPUS")
-	if folder == "" {
-		dir, err := os.Getwd()
-		require.NoError(t, err)
-		for dir != filepath.Dir(dir) {
-			if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
-				break
-			}
-			dir = filepath.Dir(dir)
-		}
-		folder = filepath.Join(filepath.Dir(dir), "shared", "corpus")
-	}
-	if _, err := os.Stat(folder); err != nil {
-		t.Skip("corpus not present: conformance left out")
-	}
-	return folder
-}
+	"github.com/pergola-dev/pergola/hack/corpus"
+)
 
 // documents reads the objects of a manifest.
 func documents(t testing.TB, data []byte) []*unstructured.Unstructured {
@@ -61,7 +42,7 @@ func errorsOnly(violations []Violation) []Violation {
 // TestCorpusCases: every object that upstream accepts is accepted. Objects that upstream refuses are counted; the rules
 // that are still missing are the matter of later work.
 func TestCorpusCases(t *testing.T) {
-	files, err := filepath.Glob(filepath.Join(corpus(t), "cases", "*.yaml"))
+	files, err := filepath.Glob(filepath.Join(corpus.Dir(t), "cases", "*.yaml"))
 	require.NoError(t, err)
 	require.NotEmpty(t, files)
 	refused, wrongField, invalid := 0, 0, 0
@@ -103,7 +84,7 @@ func TestCorpusCases(t *testing.T) {
 
 // TestCorpusManifests: upstream's own manifests get the verdict that upstream gives them.
 func TestCorpusManifests(t *testing.T) {
-	folder := corpus(t)
+	folder := corpus.Dir(t)
 	index, err := os.ReadFile(filepath.Join(folder, "valid-index.tsv"))
 	require.NoError(t, err)
 	checked := 0

@@ -10,12 +10,14 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/pergola-dev/pergola/hack/corpus"
 )
 
 // TestCorpusOfGarden: every case of the garden's kinds but Shoots agrees with upstream, with the field and
 // the type that it names, the further fields of the same run, and the objects around that it needs.
 func TestCorpusOfGarden(t *testing.T) {
-	folder := corpus(t)
+	folder := corpus.Dir(t)
 	files, err := filepath.Glob(filepath.Join(folder, "cases", "*.yaml"))
 	require.NoError(t, err)
 	count := 0

@@ -9,11 +9,13 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/pergola-dev/pergola/hack/corpus"
 )
 
 // TestCorpusShoots: every Shoot that upstream refuses is refused with the same fields, the first with the same type.
 func TestCorpusShoots(t *testing.T) {
-	files, err := filepath.Glob(filepath.Join(corpus(t), "cases", "shoot-*.yaml"))
+	files, err := filepath.Glob(filepath.Join(corpus.Dir(t), "cases", "shoot-*.yaml"))
 	require.NoError(t, err)
 	require.NotEmpty(t, files)
 	for _, file := range files {

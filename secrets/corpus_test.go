@@ -15,28 +15,9 @@ import (
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/yaml"
-)
 
-// corpusDir finds the shared test data: PERGOLA_CORPUS, or shared/corpus beside the repository root.
-func corpusDir(t *testing.T) string {
-	t.Helper()
-	dir := os.Getenv("PERGOLA_CORPUS")
-	if dir == "" {
-		wd, err := os.Getwd()
-		require.NoError(t, err)
-		for wd != filepath.Dir(wd) {
-			if _, err := os.Stat(filepath.Join(wd, "go.mod")); err == nil {
-				break
-			}
-			wd = filepath.Dir(wd)
-		}
-		dir = filepath.Join(filepath.Dir(wd), "shared", "corpus")
-	}
-	if _, err := os.Stat(dir); err != nil {
-		t.Skip("corpus not present: conformance left out")
-	}
-	return dir
-}
+	"github.com/pergola-dev/pergola/hack/corpus"
+)
 
 // recorded is a Secret of upstream's secrets manager, without its values.
 type recorded struct {
@@ -48,7 +29,7 @@ type recorded struct {
 
 func recordedSecrets(t *testing.T) map[string][]recorded {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join(corpusDir(t), "objects", "*", "*", "reconcile-example.yaml"))
+	files, err := filepath.Glob(filepath.Join(corpus.Dir(t), "objects", "*", "*", "reconcile-example.yaml"))
 	require.NoError(t, err)
 	require.NotEmpty(t, files)
 	out := map[string][]recorded{}

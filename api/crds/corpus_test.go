@@ -18,30 +18,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/pergola-dev/pergola/api/crds"
+	"github.com/pergola-dev/pergola/hack/corpus"
 )
-
-// corpus returns the folder with upstream's recorded manifests and verdicts: $PERGOLA_CORPUS, or shared/corpus
-// beside the repository. Conformance is left out where it is absent.
-func corpus(t *testing.T) string {
-	t.Helper()
-	dir := os.Getenv("PERGOLA_CORPUS")
-	if dir == "" {
-		root, err := os.Getwd()
-		require.NoError(t, err)
-		for {
-			if _, err := os.Stat(filepath.Join(root, "go.mod")); err == nil {
-				break
-			}
-			require.NotEqual(t, root, filepath.Dir(root), "no go.mod above the test")
-			root = filepath.Dir(root)
-		}
-		dir = filepath.Join(filepath.Dir(root), "shared", "corpus")
-	}
-	if _, err := os.Stat(dir); err != nil {
-		t.Skip("corpus not present: conformance left out")
-	}
-	return dir
-}
 
 // typed returns an empty object of a kind of ours.
 func typed(t *testing.T, gvk schema.GroupVersionKind) runtime.Object {
@@ -119,7 +97,7 @@ func normalize(value any) any {
 // Upstream's manifests that pass upstream's static check decode strictly and pass our schema; those that do not pass
 // decode too, since all of them fail for other reasons than unknown fields.
 func TestUpstreamManifests(t *testing.T) {
-	dir := corpus(t)
+	dir := corpus.Dir(t)
 	byKind := validators(t)
 	index, err := os.ReadFile(filepath.Join(dir, "valid-index.tsv"))
 	require.NoError(t, err)
@@ -192,7 +170,7 @@ func readHeader(data []byte) header {
 // Valid cases decode strictly and pass. In invalid cases the schema, so far as it finds anything, complains about a
 // field that upstream complains about: the schema must not be narrower than upstream's validation anywhere.
 func TestUpstreamCases(t *testing.T) {
-	dir := corpus(t)
+	dir := corpus.Dir(t)
 	byKind := validators(t)
 	files, err := filepath.Glob(filepath.Join(dir, "cases", "*.yaml"))
 	require.NoError(t, err)

@@ -14,6 +14,7 @@ import (
 
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 	operatorv1alpha1 "github.com/pergola-dev/pergola/api/operator/v1alpha1"
+	"github.com/pergola-dev/pergola/hack/corpus"
 )
 
 // setDefaults reports false for kinds whose defaults are in the schema only.
@@ -55,7 +56,7 @@ func fromMap(t *testing.T, kind schema.GroupVersionKind, content map[string]any)
 
 // The schema's defaults and those of SetDefaults agree: whichever comes first, the result is that of SetDefaults.
 func TestSchemaDefaultsAgree(t *testing.T) {
-	dir := corpus(t)
+	dir := corpus.Dir(t)
 	byKind := validators(t)
 	files, err := filepath.Glob(filepath.Join(dir, "cases", "*.yaml"))
 	require.NoError(t, err)
@@ -92,7 +93,7 @@ func TestSchemaDefaultsAgree(t *testing.T) {
 
 // What upstream's API servers make of upstream's examples.
 func TestUpstreamDefaults(t *testing.T) {
-	dir := corpus(t)
+	dir := corpus.Dir(t)
 	for _, test := range []struct {
 		kind, input, recorded string
 		nested                string

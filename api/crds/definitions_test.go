@@ -12,12 +12,13 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/pergola-dev/pergola/api/crds"
+	"github.com/pergola-dev/pergola/hack/corpus"
 )
 
 // TestDefinitionsLookLikeUpstream compares names, scope, labels, columns and subresources of our
 // definitions with those that upstream deploys; what operators see in kubectl stays the same.
 func TestDefinitionsLookLikeUpstream(t *testing.T) {
-	dir := corpus(t)
+	dir := corpus.Dir(t)
 	ours := map[string]*apiextensionsv1.CustomResourceDefinition{}
 	for _, crd := range crds.All() {
 		ours[crd.Name] = crd

@@ -13,12 +13,13 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
 	"github.com/pergola-dev/pergola/api/crds"
+	"github.com/pergola-dev/pergola/hack/corpus"
 )
 
 // TestFieldsOfUpstreamExamples: every field that upstream's examples name, also in a comment, is a field of our types.
 // The examples show nearly all fields; that is how a field that upstream has added since is found.
 func TestFieldsOfUpstreamExamples(t *testing.T) {
-	dir := corpus(t)
+	dir := corpus.Dir(t)
 	key := regexp.MustCompile(`^\s*#?\s*(?:- )*([a-z][A-Za-z0-9]+):(?:\s|$)`)
 	// Keys of maps, opaque configuration, Secrets beside the object, and words at the beginning of a comment.
 	free := []string{"foo", "secretRef", "stringData", "hostPath", "cpu", "memory", "see", "namespace1", "namespace2",

@@ -9,6 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
+
+	"github.com/pergola-dev/pergola/hack/corpus"
 )
 
 // incomplete drops the status, which upstream's tests make up, and says whether upstream's flow could not complete the
@@ -29,7 +31,7 @@ func incomplete(object map[string]any) bool {
 // Objects that upstream's operator and gardenlet really write (extension objects, Etcds, ManagedResources, Clusters)
 // decode strictly into our types and pass our schemas.
 func TestRecordedObjects(t *testing.T) {
-	dir := filepath.Join(corpus(t), "objects")
+	dir := filepath.Join(corpus.Dir(t), "objects")
 	scheme := newScheme(t)
 	byKind := validators(t)
 	files, err := filepath.Glob(filepath.Join(dir, "*", "*", "*.yaml"))

@@ -20,22 +20,17 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	"sigs.k8s.io/yaml"
 
 	gardencorev1 "github.com/pergola-dev/pergola/api/core/v1"
 	"github.com/pergola-dev/pergola/api/crds"
+	"github.com/pergola-dev/pergola/hack/apiserver"
+	"github.com/pergola-dev/pergola/hack/corpus"
 )
 
 // TestOnAServer gives all definitions to a real API server, and objects to these.
 func TestOnAServer(t *testing.T) {
-	if os.Getenv("KUBEBUILDER_ASSETS") == "" {
-		t.Skip("KUBEBUILDER_ASSETS is not set: needs etcd and kube-apiserver (make test sets it)")
-	}
-	env := &envtest.Environment{}
-	config, err := env.Start()
-	require.NoError(t, err)
-	t.Cleanup(func() { assert.NoError(t, env.Stop()) })
+	config := apiserver.Start(t)
 
 	scheme := newScheme(t)
 	require.NoError(t, apiextensionsv1.AddToScheme(scheme))
@@ -118,7 +113,7 @@ func checkVersions(ctx context.Context, t *testing.T, c client.Client) {
 
 // createManifests creates upstream's manifests that are complete.
 func createManifests(ctx context.Context, t *testing.T, c client.Client) {
-	dir := corpus(t)
+	dir := corpus.Dir(t)
 	index, err := os.ReadFile(filepath.Join(dir, "valid-index.tsv"))
 	require.NoError(t, err)
 	created := map[string]int{}

@@ -15,20 +15,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/pergola-dev/pergola/hack/corpus"
 	"github.com/pergola-dev/pergola/schemas"
 )
-
-func corpus(t testing.TB) string {
-	t.Helper()
-	folder := os.Getenv("PERGOLA_CORPUS")
-	if folder == "" {
-		folder = filepath.Join("..", "..", "..", "shared", "corpus")
-	}
-	if _, err := os.Stat(folder); err != nil {
-		t.Skip("corpus not present: conformance left out")
-	}
-	return folder
-}
 
 // verdictOf is what somebody said about a change: a line for each error. Empty: it is allowed.
 type verdictOf []string
@@ -166,7 +155,7 @@ var stricterDefinitions = map[string]string{
 // checkCorpus: what upstream refuses of Gardens and Shoots, the API server refuses with definitions and webhooks, and what
 // it accepts, that accepts.
 func checkCorpus(t *testing.T, w *world) {
-	folder := corpus(t)
+	folder := corpus.Dir(t)
 	files, err := filepath.Glob(filepath.Join(folder, "cases", "*.yaml"))
 	require.NoError(t, err)
 	count := 0

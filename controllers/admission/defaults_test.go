@@ -10,6 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 	admissionv1 "k8s.io/api/admission/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/pergola-dev/pergola/hack/corpus"
 )
 
 // patched is an object after the answer of /default.
@@ -107,7 +109,7 @@ func assertKept(t *testing.T, path string, before, after any) {
 
 // TestDefaultsOfTheCorpus: the same holds for upstream's own objects.
 func TestDefaultsOfTheCorpus(t *testing.T) {
-	files, err := filepath.Glob(filepath.Join(corpus(t), "cases", "*.yaml"))
+	files, err := filepath.Glob(filepath.Join(corpus.Dir(t), "cases", "*.yaml"))
 	require.NoError(t, err)
 	require.NotEmpty(t, files)
 	h := newHandler(t, Options{})

@@ -25,10 +25,10 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	"sigs.k8s.io/yaml"
 
 	"github.com/pergola-dev/pergola/api/crds"
+	"github.com/pergola-dev/pergola/hack/apiserver"
 )
 
 // unasked is a user whose requests are not validated by the webhook: it makes what was there before the webhook.
@@ -50,13 +50,7 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	if os.Getenv("KUBEBUILDER_ASSETS") == "" {
-		t.Skip("KUBEBUILDER_ASSETS is not set: needs etcd and kube-apiserver (make test sets it)")
-	}
-	env := &envtest.Environment{}
-	config, err := env.Start()
-	require.NoError(t, err)
-	t.Cleanup(func() { assert.NoError(t, env.Stop()) })
+	config := apiserver.Start(t)
 	config.QPS, config.WarningHandler = -1, rest.NoWarnings{}
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	t.Cleanup(cancel)

@@ -2,7 +2,6 @@ package landscape
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"sync/atomic"
 	"testing"
@@ -11,9 +10,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/hack/apiserver"
 )
 
 // server is the API server that the tests of leases share.
@@ -23,29 +22,13 @@ var server struct {
 }
 
 func TestMain(m *testing.M) {
-	if os.Getenv("KUBEBUILDER_ASSETS") == "" {
-		os.Exit(m.Run())
-	}
-	env := &envtest.Environment{}
-	config, err := env.Start()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "starting the API server:", err)
-		os.Exit(1)
-	}
-	server.config = config
-	code := m.Run()
-	if err := env.Stop(); err != nil {
-		fmt.Fprintln(os.Stderr, "stopping the API server:", err)
-	}
-	os.Exit(code)
+	os.Exit(apiserver.Main(m, func(config *rest.Config) { server.config = config }))
 }
 
 // needsServer leaves a test out where there is no API server.
 func needsServer(t *testing.T) {
 	t.Helper()
-	if server.config == nil {
-		t.Skip("KUBEBUILDER_ASSETS is not set: needs etcd and kube-apiserver (make test sets it)")
-	}
+	apiserver.Needed(t)
 }
 
 // testCluster is a connection as a process has it; change may spoil it.

@@ -18,13 +18,13 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	"sigs.k8s.io/yaml"
 
 	resourcesv1alpha1 "github.com/pergola-dev/pergola/api/resources/v1alpha1"
 
 	"github.com/pergola-dev/pergola/api/crds"
 	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/hack/apiserver"
 	"github.com/pergola-dev/pergola/plan"
 	"github.com/pergola-dev/pergola/render"
 )
@@ -36,21 +36,7 @@ var server struct {
 }
 
 func TestMain(m *testing.M) {
-	if os.Getenv("KUBEBUILDER_ASSETS") == "" {
-		os.Exit(m.Run())
-	}
-	env := &envtest.Environment{CRDs: crds.ByGroup(resourcesv1alpha1.SchemeGroupVersion.Group)}
-	config, err := env.Start()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "starting the API server:", err)
-		os.Exit(1)
-	}
-	server.config = config
-	code := m.Run()
-	if err := env.Stop(); err != nil {
-		fmt.Fprintln(os.Stderr, "stopping the API server:", err)
-	}
-	os.Exit(code)
+	os.Exit(apiserver.Main(m, func(config *rest.Config) { server.config = config }, crds.ByGroup(resourcesv1alpha1.SchemeGroupVersion.Group)...))
 }
 
 // site is an owner with a namespace of its own, and somebody else's access to it.
@@ -64,9 +50,7 @@ type site struct {
 
 func newSite(t testing.TB) *site {
 	t.Helper()
-	if server.config == nil {
-		t.Skip("KUBEBUILDER_ASSETS is not set: needs etcd and kube-apiserver (make test sets it)")
-	}
+	apiserver.Needed(t)
 	s := &site{TB: t, ns: fmt.Sprintf("o%d-%d", os.Getpid(), server.count.Add(1))}
 	var cancel context.CancelFunc
 	s.ctx, cancel = context.WithTimeout(context.Background(), time.Minute)

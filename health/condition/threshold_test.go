@@ -13,32 +13,12 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/pergola-dev/pergola/api/core/v1beta1"
+	"github.com/pergola-dev/pergola/hack/corpus"
 	"github.com/pergola-dev/pergola/health/condition"
 )
 
-// corpusDir finds the shared test data: PERGOLA_CORPUS, or shared/corpus beside the repository root.
-func corpusDir(t *testing.T) string {
-	t.Helper()
-	dir := os.Getenv("PERGOLA_CORPUS")
-	if dir == "" {
-		wd, err := os.Getwd()
-		require.NoError(t, err)
-		for wd != filepath.Dir(wd) {
-			if _, err := os.Stat(filepath.Join(wd, "go.mod")); err == nil {
-				break
-			}
-			wd = filepath.Dir(wd)
-		}
-		dir = filepath.Join(filepath.Dir(wd), "shared", "corpus")
-	}
-	if _, err := os.Stat(dir); err != nil {
-		t.Skip("corpus not present: conformance left out")
-	}
-	return dir
-}
-
 func TestConformanceThresholds(t *testing.T) {
-	raw, err := os.ReadFile(filepath.Join(corpusDir(t), "thresholds", "gardener-failed-condition.yaml"))
+	raw, err := os.ReadFile(filepath.Join(corpus.Dir(t), "thresholds", "gardener-failed-condition.yaml"))
 	require.NoError(t, err)
 	var file struct {
 		Cases []struct {
