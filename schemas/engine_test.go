@@ -186,16 +186,15 @@ func TestManyObjectsInParallelWithRecyclingAndCache(t *testing.T) {
 	for i, v := range first {
 		assert.Equal(t, fmt.Sprintf("toy-%02d", 7*i+3), v.Name)
 	}
-	broken := *s
-	broken.base = nil // the second run must not evaluate anything
+	broken := &sources{kinds: s.kinds, digest: s.digest} // the second run must not evaluate anything
 	second, err := broken.validate(t.Context(), inputs, opts)
 	require.NoError(t, err)
 	assert.Equal(t, first, second)
 }
 
 func TestCacheForgetsTheOldest(t *testing.T) {
-	cache := NewCache(2)
-	keys := [][32]byte{{1}, {2}, {3}, {4}, {5}}
+	cache := newStore[[]finding](2)
+	keys := []digest{{1}, {2}, {3}, {4}, {5}}
 	for _, key := range keys {
 		cache.put(key, []finding{{path: "x"}})
 	}

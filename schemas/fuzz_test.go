@@ -100,6 +100,41 @@ func FuzzRules(f *testing.F) {
 	})
 }
 
+// FuzzStructure: the check in Go and the definition in CUE give the same verdict on every object, which is why CUE is asked only
+// about what the former refuses.
+func FuzzStructure(f *testing.F) {
+	s, err := embedded()
+	require.NoError(f, err)
+	kinds := sortedKinds(s.kinds)
+	for i := range kinds {
+		f.Add(uint8(i), uint16(5*i), uint8(i), uint16(3*i), uint8(7*i))
+	}
+	w, used := newWorker(s, nil, nil), 0
+	f.Fuzz(func(t *testing.T, number uint8, first uint16, value uint8, second uint16, other uint8) {
+		kind := kinds[int(number)%len(kinds)]
+		name := structure.RulesName(kind.GVK)
+		changed := any(map[string]any{"apiVersion": kind.GVK.GroupVersion().String(), "kind": kind.GVK.Kind, "metadata": map[string]any{"name": "x"}})
+		if name != "Namespace" && name != "extensions.Cluster" {
+			changed = good(t, name).Object
+		}
+		changed.(map[string]any)["apiVersion"] = kind.GVK.GroupVersion().String()
+		for _, c := range []struct {
+			at    uint16
+			value uint8
+		}{{first, value}, {second, other}} {
+			all := places(changed, nil)[1:]
+			changed = replaced(changed, all[int(c.at)%len(all)], oddValues[int(c.value)%len(oddValues)])
+		}
+		object, _ := kind.Normalise(changed.(map[string]any))
+		if used++; used%200 == 0 {
+			w.recycle()
+		}
+		inCUE, err := w.refused(kind, object)
+		require.NoError(t, err)
+		require.Equal(t, len(inCUE) > 0, len(kind.Check(object)) > 0, "in CUE: %v, in Go: %v", inCUE, kind.Check(object))
+	})
+}
+
 // TestNullsInsideOfConfigurations: where the API keeps unknown fields it keeps nulls, before and after a change.
 func TestNullsInsideOfConfigurations(t *testing.T) {
 	whole := good(t, "ManagedSeed")

@@ -72,7 +72,7 @@ func (s *sources) readMeta() (map[string]Rule, error) {
 	byID := map[string]Rule{}
 	ctx := cuecontext.New()
 	for _, kind := range sortedKinds(s.kinds) {
-		value, err := s.compileRules(ctx, kind.GVK, false)
+		value, err := s.compileRules(ctx, kind.GVK)
 		if err != nil {
 			return nil, err
 		}

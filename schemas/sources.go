@@ -26,6 +26,9 @@ type sources struct {
 	rules  map[string][]source // by folder
 	digest string
 	meta   func() (map[string]Rule, error) // of the rules in CUE, by id
+
+	unitsLock sync.Mutex
+	units     map[schema.GroupVersionKind]*ruleUnits
 }
 
 type source struct {
@@ -75,7 +78,7 @@ func (r Rule) appliesTo(gvk schema.GroupVersionKind) bool {
 
 // newSources reads the files base/*.cue and rules/*/*.cue.
 func newSources(kinds structure.Kinds, files fs.FS) (*sources, error) {
-	s := &sources{kinds: kinds, base: map[schema.GroupVersionKind]source{}, rules: map[string][]source{}}
+	s := &sources{kinds: kinds, base: map[schema.GroupVersionKind]source{}, rules: map[string][]source{}, units: map[schema.GroupVersionKind]*ruleUnits{}}
 	hash := sha256.New()
 	read := func(name string) (source, error) {
 		data, err := fs.ReadFile(files, name)
@@ -141,10 +144,9 @@ func (s *sources) compileBase(ctx *cue.Context, gvk schema.GroupVersionKind) (cu
 	return definition, nil
 }
 
-// compileRules compiles the rules of one kind together with those for all kinds. To evaluate them for many objects
-// they are compiled bare: without the fields that only people read, the constraint #Rule that holds for all of
-// them, and the defaults of old and landscape, which would be evaluated again with every object.
-func (s *sources) compileRules(ctx *cue.Context, gvk schema.GroupVersionKind, bare bool) (cue.Value, error) {
+// compileRules compiles the rules of one kind together with those for all kinds, as they are written, to read what they say
+// about themselves. What is evaluated for objects are their units.
+func (s *sources) compileRules(ctx *cue.Context, gvk schema.GroupVersionKind) (cue.Value, error) {
 	instance := build.NewContext().NewInstance("rules/"+strings.ToLower(structure.RulesName(gvk)), nil)
 	for _, folder := range ruleFolders(gvk) {
 		for _, source := range s.rules[folder] {
@@ -152,9 +154,7 @@ func (s *sources) compileRules(ctx *cue.Context, gvk schema.GroupVersionKind, ba
 			if err != nil {
 				return cue.Value{}, err
 			}
-			if bare {
-				stripRules(file)
-			} else if folder != foldersForAll[0] {
+			if folder != foldersForAll[0] {
 				if err := s.checkTypes(file); err != nil {
 					return cue.Value{}, fmt.Errorf("reading a rule: %w", err)
 				}
@@ -174,7 +174,7 @@ func (s *sources) compileRules(ctx *cue.Context, gvk schema.GroupVersionKind, ba
 	return value, nil
 }
 
-// stripRules removes title, doc, source, fields, severity and scope of each rule, and the constraint of the library on all.
+// stripRules prepares rules to be evaluated for many objects: it removes title, doc, source, fields, severity and scope of each rule, and the constraint of the library on all.
 // Whoever evaluates stripped rules has to say what old and landscape are: a default is a disjunction, and CUE makes
 // a copy of the whole landscape to decide it.
 func stripRules(file *ast.File) {

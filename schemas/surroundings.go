@@ -3,10 +3,9 @@ package schemas
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
-	"fmt"
 	"regexp"
 	"slices"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -23,6 +22,30 @@ type Surroundings struct {
 type surroundings struct {
 	byKind map[string]map[string]any
 	digest string
+	// digests are those of what units see, by their id.
+	digests sync.Map
+}
+
+// partsFor is what the rules of a unit see of the landscape.
+func (s *surroundings) partsFor(u *unit) map[string]any {
+	all := make(map[string]any, len(s.byKind))
+	for kind, objects := range s.byKind {
+		all[kind] = objects
+	}
+	return u.reads.landscape.of(all)
+}
+
+// digestOf is that of partsFor; "" outside of a landscape.
+func (s *surroundings) digestOf(u *unit) string {
+	if s == nil {
+		return ""
+	}
+	if known, ok := s.digests.Load(u.id); ok {
+		return known.(string)
+	}
+	sum := sha256.Sum256(appendCanonical(nil, s.partsFor(u)))
+	s.digests.Store(u.id, string(sum[:]))
+	return string(sum[:])
 }
 
 // kindsInSurroundings are the kinds that rules may look at: few objects, and no secret values.
@@ -30,9 +53,9 @@ var kindsInSurroundings = [...]string{
 	"CloudProfile", "NamespacedCloudProfile", "ExposureClass", "Extension", "Garden", "Project", "Quota", "Seed",
 }
 
-func newSurroundings(s *Surroundings) (*surroundings, error) {
+func newSurroundings(s *Surroundings) *surroundings {
 	if s == nil {
-		return nil, nil
+		return nil
 	}
 	result := &surroundings{byKind: map[string]map[string]any{}}
 	for _, kind := range kindsInSurroundings {
@@ -43,13 +66,13 @@ func newSurroundings(s *Surroundings) (*surroundings, error) {
 			names[key(object)] = object.Object
 		}
 	}
-	data, err := json.Marshal(result.byKind)
-	if err != nil {
-		return nil, fmt.Errorf("reading the objects around: %w", err)
+	all := make(map[string]any, len(result.byKind))
+	for kind, objects := range result.byKind {
+		all[kind] = objects
 	}
-	sum := sha256.Sum256(data)
+	sum := sha256.Sum256(appendCanonical(nil, all))
 	result.digest = hex.EncodeToString(sum[:])
-	return result, nil
+	return result
 }
 
 func key(object *unstructured.Unstructured) string {

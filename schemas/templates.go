@@ -158,7 +158,7 @@ func (w *worker) checkTemplate(t template, landscape *surroundings) ([]finding, 
 	}
 	broken := structural(kind, clean)
 	// Rules of a landscape are about what is applied, which a template is not.
-	ruled, err := w.checkRules(input, w.encode(clean), len(broken) > 0)
+	ruled, err := w.checkRules(input, len(broken) > 0)
 	if err != nil {
 		return nil, err
 	}

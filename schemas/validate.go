@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
-	"encoding/json"
 	"fmt"
 	"runtime"
 	"sync/atomic"
@@ -29,14 +28,18 @@ type Input struct {
 type Options struct {
 	// Workers is the number of objects validated at the same time; default GOMAXPROCS.
 	Workers int
-	// RecycleAfter is the number of objects after which a worker drops its CUE context, which never shrinks by
-	// itself; default 250.
+	// RecycleAfter is the number of evaluations after which a worker drops its CUE context, which never shrinks by
+	// itself; default 5000. An object takes one for each group of rules whose part of it was not seen before.
 	RecycleAfter int
 	// Landscape is what stands around the objects; nil validates every object on its own.
 	Landscape *Surroundings
 	// Cache keeps results between calls; nil keeps none.
 	Cache *Cache
 }
+
+// keptRules is how many results of rules are kept where no cache is given: enough for a landscape of any size, since most
+// of its objects are alike in most parts, in about 10 MiB.
+const keptRules = 50_000
 
 // Validate gives all findings about the given objects, sorted. Of kinds without a schema only the metadata are checked.
 // The error is not nil if ctx ended, or if the schemas themselves are broken.
@@ -49,9 +52,10 @@ func Validate(ctx context.Context, inputs []Input, opts Options) ([]Violation, e
 }
 
 func (s *sources) validate(ctx context.Context, inputs []Input, opts Options) ([]Violation, error) {
-	landscape, err := newSurroundings(opts.Landscape)
-	if err != nil {
-		return nil, err
+	landscape := newSurroundings(opts.Landscape)
+	cache := opts.Cache
+	if cache == nil {
+		cache = &Cache{rules: newStore[[]ruled](keptRules)}
 	}
 	workers := opts.Workers
 	if workers <= 0 {
@@ -59,7 +63,7 @@ func (s *sources) validate(ctx context.Context, inputs []Input, opts Options) ([
 	}
 	recycleAfter := opts.RecycleAfter
 	if recycleAfter <= 0 {
-		recycleAfter = 250
+		recycleAfter = 5000
 	}
 	results := make([][]Violation, len(inputs))
 	var next atomic.Int64
@@ -78,7 +82,7 @@ func (s *sources) validate(ctx context.Context, inputs []Input, opts Options) ([
 				if w != nil && w.used >= recycleAfter {
 					w.recycle()
 				}
-				found, err := s.validateOne(&w, inputs[i], landscape, opts.Cache)
+				found, err := s.validateOne(&w, inputs[i], landscape, cache)
 				if err != nil {
 					return err
 				}
@@ -110,19 +114,17 @@ func (s *sources) validateOne(w **worker, in Input, landscape *surroundings, cac
 	if in.Old != nil {
 		old = in.Old.Object
 	}
-	var key [32]byte
-	var err error
-	if cache != nil {
-		if key, err = s.cacheKey(in.Object.Object, old, landscape); err != nil {
-			return nil, fmt.Errorf("%s %s: %w", kind.GVK.Kind, in.Object.GetName(), err)
-		}
+	var key digest
+	if cache.objects != nil {
+		key = s.cacheKey(in.Object.Object, old, landscape)
 	}
-	findings, ok := cache.get(key)
+	findings, ok := cache.objects.get(key)
 	if !ok {
 		if *w == nil {
-			*w = newWorker(s, landscape)
+			*w = newWorker(s, landscape, cache.rules)
 		}
 		var panicked any
+		var err error
 		findings, panicked, err = (*w).checkSafely(kind, in.Object.Object, old)
 		switch {
 		case err != nil:
@@ -131,7 +133,7 @@ func (s *sources) validateOne(w **worker, in Input, landscape *surroundings, cac
 			*w = nil // what it holds may be half done
 			return violations(in.Object, in.Positions, []finding{crashed}), nil
 		}
-		cache.put(key, findings)
+		cache.objects.put(key, findings)
 	}
 	return violations(in.Object, in.Positions, findings), nil
 }
@@ -148,16 +150,15 @@ func (w *worker) checkSafely(kind *structure.Kind, object, old map[string]any) (
 	return findings, nil, err
 }
 
-func (s *sources) cacheKey(object, old map[string]any, landscape *surroundings) ([32]byte, error) {
-	parts := []any{s.digest, object, old}
+func (s *sources) cacheKey(object, old map[string]any, landscape *surroundings) digest {
+	to := appendCanonical(appendText(nil, s.digest), object)
+	if to = appendCanonical(to, old != nil); old != nil {
+		to = appendCanonical(to, old)
+	}
 	if landscape != nil {
-		parts = append(parts, landscape.digest)
+		to = appendText(to, landscape.digest)
 	}
-	data, err := json.Marshal(parts)
-	if err != nil {
-		return [32]byte{}, fmt.Errorf("reading the content: %w", err)
-	}
-	return sha256.Sum256(data), nil
+	return sha256.Sum256(to)
 }
 
 func violations(object *unstructured.Unstructured, positions Positioner, findings []finding) []Violation {

@@ -1,6 +1,8 @@
 package schemas
 
 import (
+	"cmp"
+	"crypto/sha256"
 	"fmt"
 	"regexp"
 	"slices"
@@ -38,24 +40,34 @@ var (
 )
 
 // worker holds one CUE context with the schemas compiled into it. It must be used by one goroutine, because CUE
-// contexts are not safe for concurrent use, and for a limited number of objects, because they never shrink.
+// contexts are not safe for concurrent use, and for a limited number of evaluations, because they never shrink.
 type worker struct {
 	sources   *sources
 	landscape *surroundings
+	known     *store[[]ruled]
 	ctx       *cue.Context
 	base      map[schema.GroupVersionKind]cue.Value
-	rules     map[ruleSet]cue.Value
+	units     map[prepared]cue.Value
 	used      int
+	buffer    []byte
 }
 
-// ruleSet names the rules of a kind, prepared for new objects or for changed ones.
-type ruleSet struct {
-	kind    schema.GroupVersionKind
+// prepared names the rules of a unit, for new objects or for changed ones.
+type prepared struct {
+	unit    *unit
 	changed bool
 }
 
-func newWorker(s *sources, landscape *surroundings) *worker {
-	w := &worker{sources: s, landscape: landscape}
+// ruled is what one rule says of an object.
+type ruled struct {
+	id       string
+	findings []finding
+	// fault is the finding that the rule cannot be evaluated; nil if it can.
+	fault *finding
+}
+
+func newWorker(s *sources, landscape *surroundings, known *store[[]ruled]) *worker {
+	w := &worker{sources: s, landscape: landscape, known: known}
 	w.recycle()
 	return w
 }
@@ -64,18 +76,16 @@ func newWorker(s *sources, landscape *surroundings) *worker {
 func (w *worker) recycle() {
 	w.ctx = cuecontext.New()
 	w.base = map[schema.GroupVersionKind]cue.Value{}
-	w.rules = map[ruleSet]cue.Value{}
+	w.units = map[prepared]cue.Value{}
 	w.used = 0
 }
 
 // check gives the findings of one object. An error means that the schemas themselves are broken.
 func (w *worker) check(kind *structure.Kind, object, old map[string]any) ([]finding, error) {
-	w.used++
 	clean, empty := kind.Normalise(object)
 	var findings []finding
 	findings = append(findings, emptyValues(empty)...)
-	value := w.encode(clean)
-	broken, err := w.checkStructure(kind, clean, value)
+	broken, err := w.checkStructure(kind, clean)
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +93,7 @@ func (w *worker) check(kind *structure.Kind, object, old map[string]any) ([]find
 		old, _ = kind.Normalise(old)
 	}
 	input := ruleInput{kind: kind, object: clean, old: old, landscape: w.landscape}
-	ruled, err := w.checkRules(input, value, len(broken) > 0)
+	ruled, err := w.checkRules(input, len(broken) > 0)
 	if err != nil {
 		return nil, err
 	}
@@ -101,9 +111,30 @@ func (w *worker) check(kind *structure.Kind, object, old map[string]any) ([]find
 // encode makes CUE of content. A null stays one: CUE would take it for any value, which no rule can count on.
 func (w *worker) encode(content any) cue.Value { return w.ctx.Encode(content, cue.NilIsAny(false)) }
 
-// checkStructure unifies the object with the closed definition of its kind. CUE decides; the words come from the
-// schema, because CUE's speak of unification.
-func (w *worker) checkStructure(kind *structure.Kind, object map[string]any, value cue.Value) ([]finding, error) {
+// checkStructure holds an object against the closed definition of its kind. The definition in CUE and the check in Go are
+// made of the same nodes and give the same verdict (TestStructureIsTheSameInCUEAndInWords, FuzzStructure), so that CUE, which takes
+// a hundred times as long, is asked only about what is wrong: it decides, and the words come from the schema, because CUE's
+// speak of unification.
+func (w *worker) checkStructure(kind *structure.Kind, object map[string]any) ([]finding, error) {
+	findings := structural(kind, object)
+	if len(findings) == 0 {
+		return nil, nil
+	}
+	paths, err := w.refused(kind, object)
+	if err != nil || len(paths) == 0 {
+		return nil, err
+	}
+	for _, path := range paths {
+		if !slices.ContainsFunc(findings, func(f finding) bool { return related(f.path, path) }) {
+			findings = append(findings, finding{path: path, typ: TypeInvalid, rule: RuleStructure, severity: SeverityError,
+				message: "does not have the form that the schema of " + kind.GVK.Kind + " asks for"})
+		}
+	}
+	return findings, nil
+}
+
+// refused gives the fields that the definition in CUE does not accept.
+func (w *worker) refused(kind *structure.Kind, object map[string]any) ([]string, error) {
 	base, ok := w.base[kind.GVK]
 	if !ok {
 		var err error
@@ -112,18 +143,11 @@ func (w *worker) checkStructure(kind *structure.Kind, object map[string]any, val
 		}
 		w.base[kind.GVK] = base
 	}
-	err := base.Unify(value).Validate(cue.Concrete(true))
-	if err == nil {
-		return nil, nil
+	w.used++
+	if err := base.Unify(w.encode(object)).Validate(cue.Concrete(true)); err != nil {
+		return errorPaths(kind, err), nil
 	}
-	findings := structural(kind, object)
-	for _, path := range errorPaths(kind, err) {
-		if !slices.ContainsFunc(findings, func(f finding) bool { return related(f.path, path) }) {
-			findings = append(findings, finding{path: path, typ: TypeInvalid, rule: RuleStructure, severity: SeverityError,
-				message: "does not have the form that the schema of " + kind.GVK.Kind + " asks for"})
-		}
-	}
-	return findings, nil
+	return nil, nil
 }
 
 // structural gives the findings of the schema in words.
@@ -179,62 +203,109 @@ func within(outer, inner string) bool {
 	return ok && (rest == "" || outer == "" || rest[0] == '.' || rest[0] == '[')
 }
 
-// checkRules evaluates the rules of the kind. Rules that cannot be evaluated are left out if the structure is broken,
+// checkRules gives the findings of the rules of the kind. Rules that cannot be evaluated are left out if the structure is broken,
 // that of the object or of the one before, since they count on it; otherwise they are a fault of ours and reported as such,
 // beside the findings of the others.
-func (w *worker) checkRules(input ruleInput, value cue.Value, broken bool) ([]finding, error) {
-	rules, err := w.preparedRules(input.kind, input.old != nil)
+func (w *worker) checkRules(input ruleInput, broken bool) ([]finding, error) {
+	known, err := w.sources.unitsOf(input.kind.GVK)
 	if err != nil {
 		return nil, err
 	}
-	filled := rules.FillPath(objectPath, value)
-	if input.old != nil {
-		filled = filled.FillPath(oldPath, w.encode(input.old))
-	}
-	fields, err := filled.LookupPath(rulesPath).Fields()
-	if err != nil {
-		return nil, fmt.Errorf("evaluating the rules of %s: %w", input.kind.GVK.Kind, w.sources.explained(err))
-	}
-	var findings []finding
-	meta, err := w.sources.meta()
-	if err != nil {
-		return nil, err
-	}
-	for fields.Next() {
-		rule := meta[fields.Selector().Unquoted()]
-		if rule.Scope == scopeLandscape && input.landscape == nil {
+	var all []ruled
+	for _, u := range known.units {
+		if u.rules[0].Scope == scopeLandscape && input.landscape == nil {
 			continue
 		}
-		found, err := evaluateRule(rule, fields.Value())
+		found, err := w.checkUnit(u, input)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, found...)
+	}
+	slices.SortFunc(all, func(a, b ruled) int { return cmp.Compare(known.order[a.id], known.order[b.id]) })
+	var findings []finding
+	for _, r := range all {
 		switch {
-		case err == nil:
-			findings = append(findings, found...)
+		case r.fault == nil:
+			findings = append(findings, r.findings...)
 		case !broken && (input.old == nil || len(input.kind.Check(input.old)) == 0):
-			findings = append(findings, w.sources.faulty(rule, err))
+			findings = append(findings, *r.fault)
 		}
 	}
 	return findings, nil
 }
 
-// preparedRules compiles the rules of a kind when they are first needed, and fills in all but the object.
-func (w *worker) preparedRules(kind *structure.Kind, changed bool) (cue.Value, error) {
-	set := ruleSet{kind: kind.GVK, changed: changed}
-	if rules, ok := w.rules[set]; ok {
+// checkUnit gives what the rules of a unit say about an object, those that say something, from memory if they said it of
+// another one with the same content in the parts they read. Nobody may change what it gives.
+func (w *worker) checkUnit(u *unit, input ruleInput) ([]ruled, error) {
+	object := u.reads.object.of(input.object)
+	var old map[string]any
+	if input.old != nil {
+		old = u.reads.old.of(input.old)
+	}
+	key := w.keyOf(u, object, old, input.old != nil)
+	if found, ok := w.known.get(key); ok {
+		return found, nil
+	}
+	rules, err := w.preparedRules(u, input.old != nil)
+	if err != nil {
+		return nil, err
+	}
+	w.used++
+	filled := rules.FillPath(objectPath, w.encode(object))
+	if input.old != nil {
+		filled = filled.FillPath(oldPath, w.encode(old))
+	}
+	filled = filled.LookupPath(rulesPath)
+	var found []ruled
+	for _, rule := range u.rules {
+		r := ruled{id: rule.ID}
+		if r.findings, err = evaluateRule(rule, filled.LookupPath(cue.MakePath(cue.Str(rule.ID)))); err != nil {
+			fault := w.sources.faulty(rule, err)
+			r.findings, r.fault = nil, &fault
+		}
+		if len(r.findings) > 0 || r.fault != nil {
+			found = append(found, r)
+		}
+	}
+	w.known.put(key, found)
+	return found, nil
+}
+
+// keyOf is the digest of everything that the findings of a unit depend on.
+func (w *worker) keyOf(u *unit, object, old map[string]any, changed bool) digest {
+	to := appendText(w.buffer[:0], w.sources.digest)
+	to = appendText(to, u.id)
+	to = appendCanonical(to, object)
+	if to = appendCanonical(to, changed); changed {
+		to = appendCanonical(to, old)
+	}
+	if len(u.reads.landscape) > 0 {
+		to = appendText(to, w.landscape.digestOf(u))
+	}
+	w.buffer = to
+	return sha256.Sum256(to)
+}
+
+// preparedRules compiles the rules of a unit when they are first needed, and fills in all but the object.
+func (w *worker) preparedRules(u *unit, changed bool) (cue.Value, error) {
+	set := prepared{unit: u, changed: changed}
+	if rules, ok := w.units[set]; ok {
 		return rules, nil
 	}
-	rules, err := w.sources.compileRules(w.ctx, kind.GVK, true)
+	rules, err := u.compile(w.sources, w.ctx)
 	if err != nil {
 		return cue.Value{}, err
 	}
 	if w.landscape != nil {
-		rules = rules.FillPath(landscapePath, w.encode(w.landscape.byKind))
+		rules = rules.FillPath(landscapePath, w.encode(w.landscape.partsFor(u)))
 	} else {
 		rules = rules.FillPath(landscapePath, ast.NewNull())
 	}
 	if !changed {
 		rules = rules.FillPath(oldPath, ast.NewNull())
 	}
-	w.rules[set] = rules
+	w.units[set] = rules
 	return rules, nil
 }
 

@@ -1,0 +1,190 @@
+package schemas
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"cuelang.org/go/cue"
+	"cuelang.org/go/cue/ast"
+	"cuelang.org/go/cue/build"
+	"cuelang.org/go/cue/literal"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/pergola-dev/pergola/schemas/structure"
+)
+
+// unit is the rules of a kind that read the same parts of an object. It is compiled on its own and sees nothing but these
+// parts, so that its findings can be kept and given again for every object that has the same content there: most Shoots
+// of a landscape are alike in most parts.
+type unit struct {
+	// id tells units apart, of all kinds.
+	id    string
+	kind  schema.GroupVersionKind
+	reads reads
+	rules []Rule
+	// names are the rules and declarations that belong to it; files those that have one of them.
+	names map[string]bool
+	files []source
+}
+
+// ruleUnits are all units of a kind.
+type ruleUnits struct {
+	units []*unit
+	// order is that of the rules in the files.
+	order map[string]int
+}
+
+// unitsOf gives the units of a kind.
+func (s *sources) unitsOf(gvk schema.GroupVersionKind) (*ruleUnits, error) {
+	s.unitsLock.Lock()
+	defer s.unitsLock.Unlock()
+	if known := s.units[gvk]; known != nil {
+		return known, nil
+	}
+	made, err := s.makeUnits(gvk)
+	if err != nil {
+		return nil, fmt.Errorf("reading the rules of %s: %w", gvk.Kind, err)
+	}
+	s.units[gvk] = made
+	return made, nil
+}
+
+func (s *sources) makeUnits(gvk schema.GroupVersionKind) (*ruleUnits, error) {
+	meta, err := s.meta()
+	if err != nil {
+		return nil, err
+	}
+	all := &declarations{expressions: map[string]*expression{}}
+	byFile := map[string]*declarations{}
+	var files []source
+	for _, folder := range ruleFolders(gvk) {
+		for _, source := range s.rules[folder] {
+			file, err := s.parse(source)
+			if err != nil {
+				return nil, err
+			}
+			stripRules(file)
+			byFile[source.name] = &declarations{expressions: map[string]*expression{}}
+			for _, d := range []*declarations{all, byFile[source.name]} {
+				if err := d.read(file); err != nil {
+					return nil, err
+				}
+			}
+			files = append(files, source)
+		}
+	}
+	result := &ruleUnits{order: map[string]int{}}
+	bySignature := map[string]*unit{}
+	for i, id := range all.rules {
+		result.order[id] = i
+		reads, names := all.reach(id)
+		signature := fmt.Sprintf("%s object %s old %s landscape %s", meta[id].Scope, reads.object, reads.old, reads.landscape)
+		u := bySignature[signature]
+		if u == nil {
+			u = &unit{id: gvk.String() + " " + signature, kind: gvk, reads: reads, names: map[string]bool{}}
+			bySignature[signature] = u
+			result.units = append(result.units, u)
+		}
+		u.rules = append(u.rules, meta[id])
+		u.names[id] = true
+		for name := range names {
+			u.names[name] = true
+		}
+	}
+	for _, u := range result.units {
+		for _, file := range files {
+			if slices.ContainsFunc(byFile[file.name].all(), func(name string) bool { return u.names[name] }) || u.roots(file) {
+				u.files = append(u.files, file)
+			}
+		}
+	}
+	return result, nil
+}
+
+// roots tells whether a file is the one that declares object, old and landscape.
+func (u *unit) roots(file source) bool {
+	return file.name == path.Join("rules", foldersForAll[0], "rule.cue")
+}
+
+// all lists the names that are declared.
+func (d *declarations) all() []string {
+	names := make([]string, 0, len(d.expressions))
+	for name := range d.expressions {
+		names = append(names, name)
+	}
+	return names
+}
+
+// compile makes the rules of a unit, with all but the object filled in.
+func (u *unit) compile(s *sources, ctx *cue.Context) (cue.Value, error) {
+	instance := build.NewContext().NewInstance("rules/"+strings.ToLower(structure.RulesName(u.kind)), nil)
+	for _, source := range u.files {
+		file, err := s.parse(source)
+		if err != nil {
+			return cue.Value{}, err
+		}
+		stripRules(file)
+		u.strip(file)
+		if err := instance.AddSyntax(file); err != nil {
+			return cue.Value{}, fmt.Errorf("adding a file of rules: %w", s.explained(err))
+		}
+	}
+	if err := instance.Complete(); err != nil {
+		return cue.Value{}, fmt.Errorf("completing the rules of %s: %w", u.kind.Kind, s.explained(err))
+	}
+	value := ctx.BuildInstance(instance)
+	if err := value.Err(); err != nil {
+		return cue.Value{}, fmt.Errorf("compiling the rules of %s: %w", u.kind.Kind, s.explained(err))
+	}
+	return value, nil
+}
+
+// strip leaves what belongs to the unit in a file.
+func (u *unit) strip(file *ast.File) {
+	used := &expression{names: map[string]bool{}}
+	file.Decls = slices.DeleteFunc(file.Decls, func(declaration ast.Decl) bool {
+		switch x := declaration.(type) {
+		case *ast.Field:
+			name := fieldName(x)
+			if name == "rules" {
+				if body, ok := x.Value.(*ast.StructLit); ok {
+					body.Elts = slices.DeleteFunc(body.Elts, func(element ast.Decl) bool {
+						rule, ok := element.(*ast.Field)
+						return ok && !u.names[fieldName(rule)]
+					})
+				}
+			} else if (&reads{}).root(name) == nil && !u.names[name] {
+				return true
+			}
+			used.look(x.Value)
+		case *ast.LetClause:
+			if !u.names[x.Ident.Name] {
+				return true
+			}
+			used.look(x.Expr)
+		}
+		return false
+	})
+	dropImports(file, used.names)
+}
+
+// dropImports removes the imports that nothing uses any more, which CUE would refuse.
+func dropImports(file *ast.File, used map[string]bool) {
+	keep := func(spec *ast.ImportSpec) bool {
+		if spec.Name != nil {
+			return used[spec.Name.Name]
+		}
+		name, err := literal.Unquote(spec.Path.Value)
+		return err != nil || used[path.Base(name)]
+	}
+	file.Decls = slices.DeleteFunc(file.Decls, func(declaration ast.Decl) bool {
+		imports, ok := declaration.(*ast.ImportDecl)
+		if !ok {
+			return false
+		}
+		imports.Specs = slices.DeleteFunc(imports.Specs, func(spec *ast.ImportSpec) bool { return !keep(spec) })
+		return len(imports.Specs) == 0
+	})
+}
