@@ -131,7 +131,7 @@ func FuzzStructure(f *testing.F) {
 		}
 		inCUE, err := w.refused(kind, object)
 		require.NoError(t, err)
-		require.Equal(t, len(inCUE) > 0, len(kind.Check(object)) > 0, "in CUE: %v, in Go: %v", inCUE, kind.Check(object))
+		require.Equal(t, len(inCUE) > 0, len(kind.Check(object)) > 0, "in CUE: %v, in Go: %v, of %v", inCUE, kind.Check(object), object)
 	})
 }
 

@@ -40,7 +40,7 @@ func (c *checker) add(path fieldpath.Path, typ, format string, args ...any) {
 
 func (c *checker) check(path fieldpath.Path, n *Node, value any) {
 	if value == nil {
-		if !n.Nullable && n.Type != "" {
+		if !n.Nullable && n.typed() {
 			c.add(path, "TypeInvalid", "must be %s, but is null", n.wanted())
 		}
 		return

@@ -58,6 +58,9 @@ func (n *Node) IsQuantity() bool {
 	return n.IntOrString && n.Pattern != nil && strings.Contains(n.Pattern.String(), "KMGTPE")
 }
 
+// typed tells whether the node asks for a type, so that a null is no value of it.
+func (n *Node) typed() bool { return n.Type != "" || n.IntOrString }
+
 // allowFractions marks all quantities in a schema.
 func (n *Node) allowFractions() {
 	if n == nil {

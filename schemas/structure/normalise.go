@@ -43,7 +43,7 @@ func (r *normaliser) object(path fieldpath.Path, n *Node, object map[string]any)
 	result := make(map[string]any, len(object))
 	for name, value := range object {
 		child, step := childOf(n, name)
-		if value == nil && child != nil && !child.Nullable && child.Type != "" {
+		if value == nil && child != nil && !child.Nullable && child.typed() {
 			r.empty = append(r.empty, path.Append(step))
 			continue
 		}

@@ -1,0 +1,44 @@
+package kept
+
+import (
+	"debug/elf"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"sync"
+)
+
+// program identifies the running program with everything in it, schemas and rules in Go alike.
+var program = sync.OnceValues(func() (string, error) {
+	path, err := os.Executable()
+	if err != nil {
+		return "", fmt.Errorf("finding the program: %w", err)
+	}
+	if id := buildID(path); id != "" {
+		return id, nil
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return "", fmt.Errorf("looking at the program: %w", err)
+	}
+	return fmt.Sprintf("%s %d %d", path, info.Size(), info.ModTime().UnixNano()), nil
+})
+
+// buildID is what the Go linker writes into a program: a digest of all that it was made of. It is "" where there is none, or the
+// program is not in ELF.
+func buildID(path string) string {
+	file, err := elf.Open(path)
+	if err != nil {
+		return ""
+	}
+	defer file.Close()
+	section := file.Section(".note.go.buildid")
+	if section == nil || section.Size > 4096 {
+		return ""
+	}
+	data, err := section.Data()
+	if err != nil || len(data) < 16 {
+		return ""
+	}
+	return hex.EncodeToString(data)
+}

@@ -1,0 +1,201 @@
+package kept
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Key is the digest of everything that a value depends on.
+type Key [sha256.Size]byte
+
+const (
+	magic = "pergola kept 1\n"
+	// keptRuns is how many runs a value stays that nobody asked for: enough to go back and forth between branches.
+	keptRuns = 20
+	// limit is the size in bytes of a store beyond which it keeps only what the last run used.
+	limit = 256 << 20
+	// keptFor is how long a file stays that nobody wrote: that of a landscape that is gone.
+	keptFor = 60 * 24 * time.Hour
+
+	folder    = "validate"
+	extension = ".kept"
+)
+
+// Store keeps values. It is safe for concurrent use. A nil store keeps nothing.
+type Store struct {
+	file    string
+	program string
+
+	mutex   sync.Mutex
+	entries map[Key]*entry
+	added   bool
+}
+
+type entry struct {
+	value []byte
+	// unused is the number of runs since somebody asked for the value.
+	unused uint64
+}
+
+// Open reads the store of the landscape of the given name in a folder, which is made when it is first written. A store that is
+// broken, or that another program wrote, is empty: results can always be found again.
+func Open(dir, name string) *Store {
+	program, err := program()
+	if err != nil {
+		return nil // nothing can be told apart from the results of another program
+	}
+	return open(dir, name, program)
+}
+
+func open(dir, name, program string) *Store {
+	sum := sha256.Sum256([]byte(name))
+	s := &Store{file: filepath.Join(dir, folder, hex.EncodeToString(sum[:12])+extension), program: program, entries: map[Key]*entry{}}
+	data, err := os.ReadFile(s.file)
+	if err != nil {
+		return s
+	}
+	if entries, ok := read(data, program); ok {
+		s.entries = entries
+	}
+	return s
+}
+
+// Get gives a value, which must not be changed.
+func (s *Store) Get(key Key) ([]byte, bool) {
+	if s == nil {
+		return nil, false
+	}
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	e := s.entries[key]
+	if e == nil {
+		return nil, false
+	}
+	e.unused = 0
+	return e.value, true
+}
+
+// Put keeps a value.
+func (s *Store) Put(key Key, value []byte) {
+	if s == nil {
+		return
+	}
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if before := s.entries[key]; before != nil && bytes.Equal(before.value, value) {
+		before.unused = 0
+		return
+	}
+	s.entries[key] = &entry{value: slices.Clone(value)}
+	s.added = true
+}
+
+// Save writes the store if there is anything new.
+func (s *Store) Save() error {
+	if s == nil {
+		return nil
+	}
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if !s.added {
+		return nil
+	}
+	dir := filepath.Dir(s.file)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("keeping results of validation: %w", err)
+	}
+	if err := replace(s.file, s.write()); err != nil {
+		return fmt.Errorf("keeping results of validation: %w", err)
+	}
+	s.added = false
+	forgetOld(dir, time.Now())
+	return nil
+}
+
+// replace writes a file so that others see the old or the new one.
+func replace(file string, data []byte) error {
+	temporary, err := os.CreateTemp(filepath.Dir(file), "*.new")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(temporary.Name()) // nothing is there any more when all went well
+	_, err = temporary.Write(data)
+	if err = errors.Join(err, temporary.Close()); err != nil {
+		return err
+	}
+	return os.Rename(temporary.Name(), file)
+}
+
+// forgetOld removes files that nobody wrote for long.
+func forgetOld(dir string, now time.Time) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		info, err := e.Info()
+		if err == nil && info.Mode()&fs.ModeType == 0 && now.Sub(info.ModTime()) > keptFor {
+			os.Remove(filepath.Join(dir, e.Name())) // it is only a copy of what can be found again
+		}
+	}
+}
+
+// write gives the content of the file: what it is, the digest of what follows, the program, and the values by key.
+func (s *Store) write() []byte {
+	size := 0
+	for _, e := range s.entries {
+		size += len(e.value) + 48
+	}
+	var w Writer
+	w.Text(s.program)
+	kept := make([]Key, 0, len(s.entries))
+	for key, e := range s.entries {
+		if e.unused <= keptRuns && (e.unused == 0 || size <= limit) {
+			kept = append(kept, key)
+		}
+	}
+	slices.SortFunc(kept, func(a, b Key) int { return bytes.Compare(a[:], b[:]) })
+	w.Uint(uint64(len(kept)))
+	for _, key := range kept {
+		e := s.entries[key]
+		w.Key(key)
+		w.Uint(e.unused)
+		w.Text(string(e.value))
+	}
+	sum := sha256.Sum256(w.Bytes())
+	return slices.Concat([]byte(magic), sum[:], w.Bytes())
+}
+
+// read gives the values of a file; false if it is not a whole one of this program.
+func read(data []byte, program string) (map[Key]*entry, bool) {
+	rest, ok := bytes.CutPrefix(data, []byte(magic))
+	if !ok || len(rest) < sha256.Size {
+		return nil, false
+	}
+	if sum := sha256.Sum256(rest[sha256.Size:]); !bytes.Equal(sum[:], rest[:sha256.Size]) {
+		return nil, false
+	}
+	r := NewReader(rest[sha256.Size:])
+	if r.Text() != program {
+		return nil, false
+	}
+	count := r.Count()
+	entries := make(map[Key]*entry, count)
+	list := make([]entry, count)
+	for i := range list {
+		key := r.Key()
+		list[i] = entry{unused: r.Uint() + 1}
+		list[i].value = r.bytes()
+		entries[key] = &list[i]
+	}
+	return entries, r.Whole()
+}
