@@ -1,12 +1,17 @@
 package schemas
 
-import "sync"
+import (
+	"sync"
 
-// Cache keeps results between calls of Validate in one process, by content and by the digest of the schemas, so that work
-// is proportional to what changed. It is safe for concurrent use.
+	"github.com/pergola-dev/pergola/schemas/kept"
+)
+
+// Cache keeps results between calls of Validate, by content and by the digest of the schemas, so that work is proportional
+// to what changed: in memory for one process, and between processes with KeepIn. It is safe for concurrent use.
 type Cache struct {
-	objects *store[[]finding]
-	rules   *store[[]ruled]
+	objects *recent[[]finding]
+	rules   *recent[[]ruled]
+	disk    *kept.Store
 }
 
 // rulesPerObject is how many results of rules are kept for each object that a cache is for: objects are alike in most parts,
@@ -15,25 +20,67 @@ const rulesPerObject = 8
 
 // NewCache gives a cache for the results of the given number of objects; at least one.
 func NewCache(entries int) *Cache {
-	return &Cache{objects: newStore[[]finding](entries), rules: newStore[[]ruled](rulesPerObject * entries)}
+	return &Cache{objects: newRecent[[]finding](entries), rules: newRecent[[]ruled](rulesPerObject * entries)}
 }
 
-// store keeps values by digests. It holds at most about twice the given number: when the young half is full, the old half
-// is dropped. A nil store keeps nothing.
-type store[V any] struct {
+// KeepIn gives a cache whose results about whole objects are kept in a store.
+func KeepIn(store *kept.Store) *Cache {
+	return &Cache{rules: newRecent[[]ruled](keptRules), disk: store}
+}
+
+func (c *Cache) keepsObjects() bool { return c.objects != nil || c.disk != nil }
+
+func (c *Cache) findings(key kept.Key) ([]finding, bool) {
+	if found, ok := c.objects.get(key); ok {
+		return found, true
+	}
+	data, ok := c.disk.Get(key)
+	if !ok {
+		return nil, false
+	}
+	return readFindings(data)
+}
+
+func (c *Cache) keep(key kept.Key, findings []finding) {
+	c.objects.put(key, findings)
+	if c.disk != nil {
+		c.disk.Put(key, writeFindings(findings))
+	}
+}
+
+func writeFindings(findings []finding) []byte {
+	var w kept.Writer
+	w.Uint(uint64(len(findings)))
+	for _, f := range findings {
+		for _, text := range []string{f.path, f.at, string(f.typ), f.rule, f.message, string(f.severity), f.meant} {
+			w.Text(text)
+		}
+	}
+	return w.Bytes()
+}
+
+func readFindings(data []byte) ([]finding, bool) {
+	r := kept.NewReader(data)
+	var findings []finding
+	for range r.Count() {
+		findings = append(findings, finding{path: r.Text(), at: r.Text(), typ: Type(r.Text()), rule: r.Text(), message: r.Text(), severity: Severity(r.Text()), meant: r.Text()})
+	}
+	return findings, r.Whole()
+}
+
+// recent keeps values in memory. It holds at most about twice the given number: when the young half is full, the old half
+// is dropped. A nil one keeps nothing.
+type recent[V any] struct {
 	mutex      sync.Mutex
 	limit      int
-	young, old map[digest]V
+	young, old map[kept.Key]V
 }
 
-// digest is that of the content that a result depends on.
-type digest [32]byte
-
-func newStore[V any](limit int) *store[V] {
-	return &store[V]{limit: max(1, limit), young: map[digest]V{}, old: map[digest]V{}}
+func newRecent[V any](limit int) *recent[V] {
+	return &recent[V]{limit: max(1, limit), young: map[kept.Key]V{}, old: map[kept.Key]V{}}
 }
 
-func (s *store[V]) get(key digest) (V, bool) {
+func (s *recent[V]) get(key kept.Key) (V, bool) {
 	if s == nil {
 		var none V
 		return none, false
@@ -50,7 +97,7 @@ func (s *store[V]) get(key digest) (V, bool) {
 	return value, ok
 }
 
-func (s *store[V]) put(key digest, value V) {
+func (s *recent[V]) put(key kept.Key, value V) {
 	if s == nil {
 		return
 	}
@@ -59,9 +106,9 @@ func (s *store[V]) put(key digest, value V) {
 	s.insert(key, value)
 }
 
-func (s *store[V]) insert(key digest, value V) {
+func (s *recent[V]) insert(key kept.Key, value V) {
 	if len(s.young) >= s.limit {
-		s.old, s.young = s.young, map[digest]V{}
+		s.old, s.young = s.young, map[kept.Key]V{}
 	}
 	s.young[key] = value
 }

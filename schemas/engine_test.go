@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"testing"
 	"testing/fstest"
 
@@ -13,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
+	"github.com/pergola-dev/pergola/schemas/kept"
 	"github.com/pergola-dev/pergola/schemas/structure"
 )
 
@@ -193,8 +195,8 @@ func TestManyObjectsInParallelWithRecyclingAndCache(t *testing.T) {
 }
 
 func TestCacheForgetsTheOldest(t *testing.T) {
-	cache := newStore[[]finding](2)
-	keys := []digest{{1}, {2}, {3}, {4}, {5}}
+	cache := newRecent[[]finding](2)
+	keys := []kept.Key{{1}, {2}, {3}, {4}, {5}}
 	for _, key := range keys {
 		cache.put(key, []finding{{path: "x"}})
 	}
@@ -281,4 +283,20 @@ func TestACheckThatCrashes(t *testing.T) {
 	assert.Equal(t, crashed.message, found[0].Message)
 	assert.Equal(t, "bear", found[0].Name)
 	assert.Equal(t, SeverityError, found[0].Severity)
+}
+
+// TestKindsReadingTheLandscape: what is kept about an object does not depend on others, unless its kind is listed.
+func TestKindsReadingTheLandscape(t *testing.T) {
+	inGo := map[string]bool{ // by gardenerGateOn, and templates
+		"CloudProfile": true, "NamespacedCloudProfile": true, "Gardenlet": true, "ManagedSeed": true, "ManagedSeedSet": true,
+	}
+	s, err := embedded()
+	require.NoError(t, err)
+	for gvk := range s.kinds {
+		units, err := s.unitsOf(gvk)
+		require.NoError(t, err)
+		reads := slices.ContainsFunc(units.units, func(u *unit) bool { return len(u.reads.landscape) > 0 })
+		name := structure.RulesName(gvk)
+		assert.Equal(t, reads || inGo[name], kindsReadingTheLandscape[name], name)
+	}
 }

@@ -65,7 +65,7 @@ func (s *surroundings) gardenerGateOn(name string) bool {
 	if s == nil {
 		return gate.on
 	}
-	for _, object := range s.byKind["Garden"] {
+	for _, object := range s.objects("Garden") {
 		garden, _ := object.(map[string]any)
 		if set := gardenComponent(garden, "gardenerAPIServer").at("featureGates", name); set.set() {
 			return set.is()

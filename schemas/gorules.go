@@ -149,7 +149,7 @@ func isConfirmed(value string) bool {
 // checkDeletion holds the removal of an object back until it was confirmed in the version before.
 func checkDeletion(old *unstructured.Unstructured, landscape *surroundings) []finding {
 	gvk := old.GroupVersionKind()
-	if gvk.Group == "" && gvk.Kind == "Namespace" && old.GetName() == "garden" && landscape != nil && len(landscape.byKind["Garden"]) > 0 {
+	if gvk.Group == "" && gvk.Kind == "Namespace" && old.GetName() == "garden" && landscape != nil && len(landscape.kinds["Garden"].inputs) > 0 {
 		return []finding{{path: "metadata.name", typ: TypeForbidden, rule: ruleGardenNamespace, severity: SeverityError,
 			message: "namespace garden must not be removed, because there is a Garden; remove the Garden first"}}
 	}

@@ -2,13 +2,14 @@ package schemas
 
 import (
 	"crypto/sha256"
-	"encoding/hex"
+	"maps"
 	"regexp"
 	"slices"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/pergola-dev/pergola/schemas/kept"
 	"github.com/pergola-dev/pergola/schemas/structure"
 )
 
@@ -16,36 +17,22 @@ import (
 // the API fills in from the surroundings (versions and images of a cloud profile) is not asked for.
 type Surroundings struct {
 	Objects []*unstructured.Unstructured
+	// Later are more objects, whose content is read when a rule looks at it.
+	Later []*Later
 }
 
 // surroundings is the form that rules see: by kind, then by name or namespace/name.
 type surroundings struct {
-	byKind map[string]map[string]any
-	digest string
-	// digests are those of what units see, by their id.
+	kinds map[string]*surroundingKind
+	// digests are those of what units see, by their parts.
 	digests sync.Map
 }
 
-// partsFor is what the rules of a unit see of the landscape.
-func (s *surroundings) partsFor(u *unit) map[string]any {
-	all := make(map[string]any, len(s.byKind))
-	for kind, objects := range s.byKind {
-		all[kind] = objects
-	}
-	return u.reads.landscape.of(all)
-}
-
-// digestOf is that of partsFor; "" outside of a landscape.
-func (s *surroundings) digestOf(u *unit) string {
-	if s == nil {
-		return ""
-	}
-	if known, ok := s.digests.Load(u.id); ok {
-		return known.(string)
-	}
-	sum := sha256.Sum256(appendCanonical(nil, s.partsFor(u)))
-	s.digests.Store(u.id, string(sum[:]))
-	return string(sum[:])
+// surroundingKind are the objects of one kind.
+type surroundingKind struct {
+	inputs  []Input
+	objects func() map[string]any
+	digest  func() kept.Key
 }
 
 // kindsInSurroundings are the kinds that rules may look at: few objects, and no secret values.
@@ -57,29 +44,94 @@ func newSurroundings(s *Surroundings) *surroundings {
 	if s == nil {
 		return nil
 	}
-	result := &surroundings{byKind: map[string]map[string]any{}}
+	result := &surroundings{kinds: make(map[string]*surroundingKind, len(kindsInSurroundings))}
 	for _, kind := range kindsInSurroundings {
-		result.byKind[kind] = map[string]any{}
+		k := &surroundingKind{}
+		k.objects, k.digest = sync.OnceValue(k.readObjects), sync.OnceValue(k.readDigest)
+		result.kinds[kind] = k
 	}
 	for _, object := range s.Objects {
-		if names, ok := result.byKind[structure.RulesName(object.GroupVersionKind())]; ok {
-			names[key(object)] = object.Object
+		if k := result.kinds[structure.RulesName(object.GroupVersionKind())]; k != nil {
+			k.inputs = append(k.inputs, Input{Object: object})
 		}
 	}
-	all := make(map[string]any, len(result.byKind))
-	for kind, objects := range result.byKind {
-		all[kind] = objects
+	for _, later := range s.Later {
+		if k := result.kinds[structure.RulesName(later.Kind)]; k != nil {
+			k.inputs = append(k.inputs, Input{Later: later})
+		}
 	}
-	sum := sha256.Sum256(appendCanonical(nil, all))
-	result.digest = hex.EncodeToString(sum[:])
 	return result
 }
 
-func key(object *unstructured.Unstructured) string {
-	if object.GetNamespace() == "" {
-		return object.GetName()
+func (k *surroundingKind) readObjects() map[string]any {
+	objects := make(map[string]any, len(k.inputs))
+	for i := range k.inputs {
+		objects[k.inputs[i].key()] = k.inputs[i].Content().Object
 	}
-	return object.GetNamespace() + "/" + object.GetName()
+	return objects
+}
+
+func (k *surroundingKind) readDigest() kept.Key {
+	digests := make(map[string]kept.Key, len(k.inputs))
+	for i := range k.inputs {
+		digests[k.inputs[i].key()] = k.inputs[i].Digest()
+	}
+	var to []byte
+	for _, name := range slices.Sorted(maps.Keys(digests)) {
+		digest := digests[name]
+		to = append(appendText(to, name), digest[:]...)
+	}
+	return sha256.Sum256(to)
+}
+
+// key is the name that rules know an object by.
+func (in *Input) key() string {
+	_, namespace, name := in.Identity()
+	if namespace == "" {
+		return name
+	}
+	return namespace + "/" + name
+}
+
+// objects are those of a kind, by key.
+func (s *surroundings) objects(kind string) map[string]any { return s.kinds[kind].objects() }
+
+// parts is what the rules of a unit see of the landscape: all kinds, with the objects of those that they look at.
+func (s *surroundings) parts(read parts) map[string]any {
+	all := make(map[string]any, len(s.kinds))
+	for kind, k := range s.kinds {
+		all[kind] = map[string]any{}
+		if read.kind(kind) {
+			all[kind] = k.objects()
+		}
+	}
+	return read.of(all)
+}
+
+// kind tells whether the parts have something of a kind.
+func (p parts) kind(kind string) bool {
+	return slices.ContainsFunc(p, func(path []string) bool { return len(path) == 0 || path[0] == kind })
+}
+
+// digestOf is that of parts, where nil stands for all; that of nothing outside of a landscape.
+func (s *surroundings) digestOf(read parts) kept.Key {
+	if s == nil {
+		return kept.Key{}
+	}
+	name := read.String()
+	if known, ok := s.digests.Load(name); ok {
+		return known.(kept.Key)
+	}
+	var to []byte
+	for _, kind := range kindsInSurroundings {
+		if read == nil || read.kind(kind) {
+			digest := s.kinds[kind].digest()
+			to = append(appendText(to, kind), digest[:]...)
+		}
+	}
+	sum := kept.Key(sha256.Sum256(to))
+	s.digests.Store(name, sum)
+	return sum
 }
 
 // filledFromProfile are the fields of a Shoot that the API fills in from the cloud profile.
@@ -87,13 +139,13 @@ var filledFromProfile = regexp.MustCompile(`^spec\.(kubernetes\.version|provider
 
 // withoutDefaulted drops the findings about missing fields that the API's own mutations fill in, which it does where
 // the cloud profile of the Shoot is known.
-func (s *surroundings) withoutDefaulted(kind *structure.Kind, object map[string]any, findings []finding) []finding {
-	if s == nil || kind.GVK.Kind != "Shoot" || !s.hasProfile(object) {
+func (s *surroundings) withoutDefaulted(in Input, findings []finding) []finding {
+	fills := func(f finding) bool { return f.typ == TypeRequired && filledFromProfile.MatchString(f.path) }
+	gvk, _, _ := in.Identity()
+	if s == nil || structure.RulesName(gvk) != "Shoot" || !slices.ContainsFunc(findings, fills) || !s.hasProfile(in.Content().Object) {
 		return findings
 	}
-	return slices.DeleteFunc(findings, func(f finding) bool {
-		return f.typ == TypeRequired && filledFromProfile.MatchString(f.path)
-	})
+	return slices.DeleteFunc(slices.Clone(findings), fills)
 }
 
 func (s *surroundings) hasProfile(shoot map[string]any) bool {
@@ -104,7 +156,11 @@ func (s *surroundings) hasProfile(shoot map[string]any) bool {
 	}
 	if kind == "NamespacedCloudProfile" {
 		namespace, _, _ := unstructured.NestedString(shoot, "metadata", "namespace")
-		return s.byKind[kind][namespace+"/"+name] != nil
+		return s.kinds[kind].has(namespace + "/" + name)
 	}
-	return s.byKind["CloudProfile"][name] != nil
+	return s.kinds["CloudProfile"].has(name)
+}
+
+func (k *surroundingKind) has(key string) bool {
+	return slices.ContainsFunc(k.inputs, func(in Input) bool { return in.key() == key })
 }

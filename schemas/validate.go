@@ -9,20 +9,10 @@ import (
 	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/pergola-dev/pergola/schemas/kept"
 	"github.com/pergola-dev/pergola/schemas/structure"
 )
-
-// Input is one object to validate.
-type Input struct {
-	// Object is the declaration; nil if it is being removed.
-	Object *unstructured.Unstructured
-	// Old is the object before the change, nil for a new one. It turns on the rules of updates and deletions.
-	Old *unstructured.Unstructured
-	// Positions finds the place of a field; nil leaves places out.
-	Positions Positioner
-}
 
 // Options of Validate.
 type Options struct {
@@ -55,7 +45,7 @@ func (s *sources) validate(ctx context.Context, inputs []Input, opts Options) ([
 	landscape := newSurroundings(opts.Landscape)
 	cache := opts.Cache
 	if cache == nil {
-		cache = &Cache{rules: newStore[[]ruled](keptRules)}
+		cache = &Cache{rules: newRecent[[]ruled](keptRules)}
 	}
 	workers := opts.Workers
 	if workers <= 0 {
@@ -103,39 +93,40 @@ func (s *sources) validate(ctx context.Context, inputs []Input, opts Options) ([
 
 // validateOne uses the cache, or else the worker, which is made when it is first needed.
 func (s *sources) validateOne(w **worker, in Input, landscape *surroundings, cache *Cache) ([]Violation, error) {
-	if in.Object == nil {
-		return violations(in.Old, in.Positions, checkDeletion(in.Old, landscape)), nil
+	if !in.Declared() {
+		return violations(in, checkDeletion(in.OldContent(), landscape)), nil
 	}
-	kind, ok := s.kinds[in.Object.GroupVersionKind()]
+	gvk, _, name := in.Identity()
+	kind, ok := s.kinds[gvk]
 	if !ok {
-		return violations(in.Object, in.Positions, checkForeign(in.Object)), nil
+		return violations(in, checkForeign(in.Content())), nil
 	}
-	var old map[string]any
-	if in.Old != nil {
-		old = in.Old.Object
+	var key kept.Key
+	if cache.keepsObjects() {
+		key = s.keyOf(in, landscape)
 	}
-	var key digest
-	if cache.objects != nil {
-		key = s.cacheKey(in.Object.Object, old, landscape)
-	}
-	findings, ok := cache.objects.get(key)
+	findings, ok := cache.findings(key)
 	if !ok {
 		if *w == nil {
 			*w = newWorker(s, landscape, cache.rules)
 		}
+		var old map[string]any
+		if in.Changed() {
+			old = in.OldContent().Object
+		}
 		var panicked any
 		var err error
-		findings, panicked, err = (*w).checkSafely(kind, in.Object.Object, old)
+		findings, panicked, err = (*w).checkSafely(kind, in.Content().Object, old)
 		switch {
 		case err != nil:
-			return nil, fmt.Errorf("%s %s: %w", kind.GVK.Kind, in.Object.GetName(), err)
+			return nil, fmt.Errorf("%s %s: %w", gvk.Kind, name, err)
 		case panicked != nil:
 			*w = nil // what it holds may be half done
-			return violations(in.Object, in.Positions, []finding{crashed}), nil
+			return violations(in, []finding{crashed}), nil
 		}
-		cache.objects.put(key, findings)
+		cache.keep(key, findings)
 	}
-	return violations(in.Object, in.Positions, findings), nil
+	return violations(in, landscape.withoutDefaulted(in, findings)), nil
 }
 
 // crashed is the finding about an object that a check panics on. The text of a panic may quote values.
@@ -150,26 +141,39 @@ func (w *worker) checkSafely(kind *structure.Kind, object, old map[string]any) (
 	return findings, nil, err
 }
 
-func (s *sources) cacheKey(object, old map[string]any, landscape *surroundings) digest {
-	to := appendCanonical(appendText(nil, s.digest), object)
-	if to = appendCanonical(to, old != nil); old != nil {
-		to = appendCanonical(to, old)
-	}
-	if landscape != nil {
-		to = appendText(to, landscape.digest)
+// kindsReadingTheLandscape are those, by structure.RulesName, whose findings depend on the objects around: by a rule in CUE or in
+// Go. TestKindsReadingTheLandscape compares it with the rules.
+var kindsReadingTheLandscape = map[string]bool{
+	"CloudProfile": true, "Garden": true, "Gardenlet": true, "ManagedSeed": true, "ManagedSeedSet": true, "NamespacedCloudProfile": true,
+}
+
+// keyOf is the digest of everything that the findings about an object depend on, but for the cache.
+func (s *sources) keyOf(in Input, landscape *surroundings) kept.Key {
+	gvk, _, _ := in.Identity()
+	own := in.Digest()
+	to := appendText(own[:], s.digest)
+	to = appendCanonical(to, in.Changed())
+	to = appendCanonical(to, landscape != nil)
+	if landscape != nil && kindsReadingTheLandscape[structure.RulesName(gvk)] {
+		all := landscape.digestOf(nil)
+		to = append(to, all[:]...)
 	}
 	return sha256.Sum256(to)
 }
 
-func violations(object *unstructured.Unstructured, positions Positioner, findings []finding) []Violation {
+func violations(in Input, findings []finding) []Violation {
+	if len(findings) == 0 {
+		return nil
+	}
+	gvk, namespace, name := in.Identity()
 	result := make([]Violation, len(findings))
 	for i, f := range findings {
 		result[i] = Violation{
-			Severity: f.severity, Kind: object.GetKind(), Namespace: object.GetNamespace(), Name: object.GetName(),
+			Severity: f.severity, Kind: gvk.Kind, Namespace: namespace, Name: name,
 			Field: f.path, Type: f.typ, Rule: f.rule, Message: f.message,
 		}
-		if positions != nil {
-			p := positions.Position(cmp.Or(f.at, f.path))
+		if in.Positions != nil {
+			p := in.Positions.Position(cmp.Or(f.at, f.path))
 			result[i].File, result[i].Line, result[i].Column = p.File, p.Line, p.Column
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/pergola-dev/pergola/schemas/fieldpath"
+	"github.com/pergola-dev/pergola/schemas/kept"
 	"github.com/pergola-dev/pergola/schemas/structure"
 )
 
@@ -44,7 +45,7 @@ var (
 type worker struct {
 	sources   *sources
 	landscape *surroundings
-	known     *store[[]ruled]
+	known     *recent[[]ruled]
 	ctx       *cue.Context
 	base      map[schema.GroupVersionKind]cue.Value
 	units     map[prepared]cue.Value
@@ -66,7 +67,7 @@ type ruled struct {
 	fault *finding
 }
 
-func newWorker(s *sources, landscape *surroundings, known *store[[]ruled]) *worker {
+func newWorker(s *sources, landscape *surroundings, known *recent[[]ruled]) *worker {
 	w := &worker{sources: s, landscape: landscape, known: known}
 	w.recycle()
 	return w
@@ -105,7 +106,7 @@ func (w *worker) check(kind *structure.Kind, object, old map[string]any) ([]find
 	}
 	findings = append(findings, withoutSaidBetter(kind, broken, ruled)...)
 	findings = append(append(findings, withoutFollowUps(inside, broken)...), ruled...)
-	return dedupe(w.landscape.withoutDefaulted(kind, clean, findings)), nil
+	return dedupe(findings), nil
 }
 
 // encode makes CUE of content. A null stays one: CUE would take it for any value, which no rule can count on.
@@ -273,7 +274,7 @@ func (w *worker) checkUnit(u *unit, input ruleInput) ([]ruled, error) {
 }
 
 // keyOf is the digest of everything that the findings of a unit depend on.
-func (w *worker) keyOf(u *unit, object, old map[string]any, changed bool) digest {
+func (w *worker) keyOf(u *unit, object, old map[string]any, changed bool) kept.Key {
 	to := appendText(w.buffer[:0], w.sources.digest)
 	to = appendText(to, u.id)
 	to = appendCanonical(to, object)
@@ -281,7 +282,8 @@ func (w *worker) keyOf(u *unit, object, old map[string]any, changed bool) digest
 		to = appendCanonical(to, old)
 	}
 	if len(u.reads.landscape) > 0 {
-		to = appendText(to, w.landscape.digestOf(u))
+		around := w.landscape.digestOf(u.reads.landscape)
+		to = append(to, around[:]...)
 	}
 	w.buffer = to
 	return sha256.Sum256(to)
@@ -298,7 +300,7 @@ func (w *worker) preparedRules(u *unit, changed bool) (cue.Value, error) {
 		return cue.Value{}, err
 	}
 	if w.landscape != nil {
-		rules = rules.FillPath(landscapePath, w.encode(w.landscape.partsFor(u)))
+		rules = rules.FillPath(landscapePath, w.encode(w.landscape.parts(u.reads.landscape)))
 	} else {
 		rules = rules.FillPath(landscapePath, ast.NewNull())
 	}

@@ -2,15 +2,16 @@ package across
 
 import (
 	"cmp"
+	"crypto/sha256"
 	"fmt"
 	"path"
 	"slices"
 	"time"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/pergola-dev/pergola/schemas"
+	"github.com/pergola-dev/pergola/schemas/kept"
 	"github.com/pergola-dev/pergola/schemas/structure"
 )
 
@@ -36,28 +37,103 @@ type Options struct {
 	Now time.Time
 	// External are the objects that need not be declared.
 	External []External
+	// Kept holds what was found about objects between runs; nil keeps nothing.
+	Kept *kept.Store
 }
 
 // Check gives the findings about a whole landscape, sorted. What is structurally wrong in an object is not its matter: such
 // a field is passed over. With Input.Old what was there before and did not change may have expired meanwhile.
 func Check(inputs []schemas.Input, opts Options) []schemas.Violation {
-	c := &check{index: newIndex(inputs), Options: opts}
-	byKind := map[string][]rule{}
+	c := &check{index: newIndex(inputs), Options: opts, byKind: map[string][]rule{}}
 	for _, r := range rules() {
-		byKind[r.Kind] = append(byKind[r.Kind], r)
+		c.byKind[r.Kind] = append(c.byKind[r.Kind], r)
+	}
+	records := make([]record, len(inputs))
+	keys := make([]kept.Key, len(inputs))
+	for i := range inputs {
+		if in := &inputs[i]; in.Declared() {
+			keys[i] = c.keyOf(in)
+			records[i] = c.recall(in, keys[i])
+		}
 	}
 	for i := range inputs {
-		in := &inputs[i]
-		if in.Object == nil {
-			continue
-		}
-		for _, r := range byKind[structure.RulesName(in.Object.GroupVersionKind())] {
-			c.rule, c.in = r.Rule, in
-			r.check(c)
+		if in := &inputs[i]; in.Declared() && !c.still(in, records[i].clean) {
+			records[i].clean = c.look(in)
+			if opts.Kept != nil {
+				opts.Kept.Put(keys[i], records[i].write())
+			}
 		}
 	}
 	schemas.Sort(c.found)
 	return c.found
+}
+
+// keyOf is the digest of what a record depends on, besides the answers to questions.
+func (c *check) keyOf(in *schemas.Input) kept.Key {
+	if c.Kept == nil {
+		return kept.Key{}
+	}
+	own := in.Digest()
+	w := &kept.Writer{}
+	w.Text("across")
+	w.Key(own)
+	for _, e := range c.External {
+		for _, text := range []string{e.Kind, e.Namespace, e.Name} {
+			w.Text(text)
+		}
+	}
+	return sha256.Sum256(w.Bytes())
+}
+
+// recall gives what is kept about an object, or what others ask for.
+func (c *check) recall(in *schemas.Input, key kept.Key) record {
+	var known record
+	if data, ok := c.Kept.Get(key); ok {
+		known, ok = readRecord(data)
+		if ok {
+			c.addProject(in, known.namespace)
+			return known
+		}
+	}
+	if identityOf(in).kind == kindProject {
+		known.namespace = text(in.Content().Object, "spec", "namespace")
+		c.addProject(in, known.namespace)
+	}
+	return known
+}
+
+// still tells whether an object without findings has none, because nothing that it depends on has changed.
+func (c *check) still(in *schemas.Input, before *notes) bool {
+	if before == nil || c.answersTo(before.questions) != before.answers {
+		return false
+	}
+	for _, u := range before.uses {
+		if first := c.uses[u]; first != nil && first != in {
+			return false
+		}
+	}
+	for _, u := range before.uses {
+		c.uses[u] = in
+	}
+	return true
+}
+
+// look holds an object against the rules. It gives notes if there are no findings.
+func (c *check) look(in *schemas.Input) *notes {
+	before := len(c.found)
+	c.noted = &notes{}
+	gvk, _, _ := in.Identity()
+	for _, r := range c.byKind[structure.RulesName(gvk)] {
+		c.rule, c.in = r.Rule, in
+		r.check(c)
+	}
+	noted := c.noted
+	c.noted = nil
+	if len(c.found) > before || c.Kept == nil {
+		return nil
+	}
+	noted.answers = c.answersTo(noted.questions)
+	return noted
 }
 
 // Rules describes the rules, by id and kind: one that is about several kinds is there for each of them.
@@ -86,18 +162,23 @@ func (r rule) about(fields ...string) rule {
 type check struct {
 	Options
 	*index
-	rule  schemas.Rule
-	in    *schemas.Input
-	found []schemas.Violation
+	byKind map[string][]rule
+	rule   schemas.Rule
+	in     *schemas.Input
+	found  []schemas.Violation
 }
 
-func (c *check) object() map[string]any { return c.in.Object.Object }
+func (c *check) object() map[string]any { return c.in.Content().Object }
+
+// name and namespace are those of the object that is looked at, kind its kind.
+func (c *check) name() string      { return identityOf(c.in).name }
+func (c *check) namespace() string { return identityOf(c.in).namespace }
+func (c *check) kind() string      { return identityOf(c.in).kind.Kind }
 
 // report a finding about a field of the object that is looked at.
 func (c *check) report(field string, typ schemas.Type, format string, args ...any) {
-	o := c.in.Object
 	v := schemas.Violation{
-		Severity: c.rule.Severity, Kind: o.GetKind(), Namespace: o.GetNamespace(), Name: o.GetName(),
+		Severity: c.rule.Severity, Kind: c.kind(), Namespace: c.namespace(), Name: c.name(),
 		Field: field, Type: typ, Rule: c.rule.ID, Message: fmt.Sprintf(format, args...),
 	}
 	if c.in.Positions != nil {
@@ -114,7 +195,8 @@ func (c *check) isExternal(id identity) bool {
 
 // place of an object, for messages about another one.
 func place(in *schemas.Input) string {
-	name := structure.RulesName(in.Object.GroupVersionKind()) + " " + path.Join(in.Object.GetNamespace(), in.Object.GetName())
+	gvk, namespace, own := in.Identity()
+	name := structure.RulesName(gvk) + " " + path.Join(namespace, own)
 	if in.Positions == nil {
 		return name
 	}
@@ -131,6 +213,7 @@ type identity struct {
 	namespace, name string
 }
 
-func identityOf(o *unstructured.Unstructured) identity {
-	return identity{o.GroupVersionKind().GroupKind(), o.GetNamespace(), o.GetName()}
+func identityOf(in *schemas.Input) identity {
+	gvk, namespace, name := in.Identity()
+	return identity{gvk.GroupKind(), namespace, name}
 }

@@ -47,19 +47,19 @@ type config struct {
 // configOf reads the configuration in the ConfigMap that a field names, and reports what is wrong with it at that field. It
 // gives nil then, and for what the landscape does not have.
 func (c *check) configOf(fieldName, name, key string, read func(string) (runtime.Object, error)) runtime.Object {
-	namespace := c.in.Object.GetNamespace()
+	namespace := c.namespace()
 	if namespace == "" {
 		namespace = gardencorev1beta1.GardenNamespace
 	}
 	id := identity{kindConfigMap, namespace, name}
-	in := c.objects[id]
+	in := c.find(id)
 	if name == "" || in == nil {
 		return nil
 	}
 	known, ok := c.configs[configKey{id, fieldKind(fieldName)}]
 	if !ok {
 		known = config{err: fmt.Errorf("has no key %q", key)}
-		if content := text(in.Object.Object, "data", key); content != "" {
+		if content := text(in.Content().Object, "data", key); content != "" {
 			if known.object, known.err = read(content); known.err != nil {
 				known.err = fmt.Errorf("is not what it has to be: data[%s]: %w", key, known.err)
 			}

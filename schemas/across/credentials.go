@@ -17,9 +17,9 @@ func (c *check) referred(field, kind string) *schemas.Input {
 	}
 	id := identity{kind: c.kindOf(kind, text(ref, "apiVersion"), kindWorkloadIdentity), namespace: text(ref, "namespace"), name: text(ref, "name")}
 	if id.namespace == "" {
-		id.namespace = c.in.Object.GetNamespace()
+		id.namespace = c.namespace()
 	}
-	return c.objects[id]
+	return c.find(id)
 }
 
 // workloadIdentity: a WorkloadIdentity is for one type of provider, which is that of whatever uses it. Types are those of a
@@ -31,7 +31,7 @@ func workloadIdentity(ref, types string) func(*check) {
 		if in == nil {
 			return
 		}
-		own, meant := text(c.object(), strings.Split(types, ".")...), text(in.Object.Object, "spec", "targetSystem", "type")
+		own, meant := text(c.object(), strings.Split(types, ".")...), text(in.Content().Object, "spec", "targetSystem", "type")
 		if own != "" && meant != "" && !slices.Contains(strings.Split(own, ","), meant) {
 			c.report(types, schemas.TypeInvalid, "%q is not the type of %s, which is for %q", own, place(in), meant)
 		}
@@ -46,14 +46,14 @@ func (c *check) quotaScopes() {
 		ref, _ := item.(map[string]any)
 		namespace := text(ref, "namespace")
 		if namespace == "" {
-			namespace = c.in.Object.GetNamespace()
+			namespace = c.namespace()
 		}
-		in := c.objects[identity{core("Quota"), namespace, text(ref, "name")}]
+		in := c.find(identity{core("Quota"), namespace, text(ref, "name")})
 		if in == nil {
 			continue // the references say so
 		}
 		scope := "credentials"
-		if text(in.Object.Object, "spec", "scope", "kind") == kindProject.Kind {
+		if text(in.Content().Object, "spec", "scope", "kind") == kindProject.Kind {
 			scope = "project"
 		}
 		name := path.Join(namespace, text(ref, "name"))
@@ -68,11 +68,11 @@ func (c *check) quotaScopes() {
 // exposureScheduling: what an ExposureClass adds to the scheduling of a Shoot must not be there already. The API looks when a
 // Shoot is made. Source: plugin/pkg/shoot/exposureclass.
 func (c *check) exposureScheduling() {
-	class := c.objects[identity{kind: kindExposureClass, name: text(c.object(), "spec", "exposureClassName")}]
-	if class == nil || c.in.Old != nil {
+	class := c.find(identity{kind: kindExposureClass, name: text(c.object(), "spec", "exposureClassName")})
+	if class == nil || c.in.Changed() {
 		return
 	}
-	scheduling := table(class.Object.Object, "scheduling")
+	scheduling := table(class.Content().Object, "scheduling")
 	wanted := table(scheduling, "seedSelector", "matchLabels")
 	for key, value := range table(c.object(), "spec", "seedSelector", "matchLabels") {
 		if other, both := wanted[key]; both && other != value {

@@ -39,8 +39,8 @@ func (c *check) extensions() {
 	}
 	workerless := len(list(c.object(), "spec", "provider", "workers")) == 0
 	said := map[string]bool{}
-	for _, w := range wants(c.in.Object.GetKind()) {
-		if c.in.Object.GetKind() == kindShoot.Kind && workerless && w.kind != "Extension" && w.kind != "DNSRecord" {
+	for _, w := range wants(c.kind()) {
+		if c.kind() == kindShoot.Kind && workerless && w.kind != "Extension" && w.kind != "DNSRecord" {
 			continue
 		}
 		each(c.object(), w.path, func(path string, value any) {
@@ -67,12 +67,13 @@ func typesOf(offers map[offer]bool, kind string) []string {
 
 // registered is what all registrations of the landscape offer.
 func (c *check) registered() map[offer]bool {
+	registrations := slices.Concat(c.all(kindRegistration), c.all(kindOperatorExtension))
 	if c.offers != nil {
 		return c.offers
 	}
 	c.offers = map[offer]bool{}
-	for _, in := range slices.Concat(c.names[kindRegistration], c.names[kindOperatorExtension]) {
-		for _, item := range list(in.Object.Object, "spec", "resources") {
+	for _, in := range registrations {
+		for _, item := range list(in.Content().Object, "spec", "resources") {
 			if r, ok := item.(map[string]any); ok {
 				c.offers[offer{fmt.Sprint(r["kind"]), fmt.Sprint(r["type"])}] = true
 			}

@@ -1,6 +1,9 @@
 package across
 
 import (
+	"slices"
+	"strings"
+
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -8,6 +11,7 @@ import (
 	operatorv1alpha1 "github.com/pergola-dev/pergola/api/operator/v1alpha1"
 	securityv1alpha1 "github.com/pergola-dev/pergola/api/security/v1alpha1"
 	"github.com/pergola-dev/pergola/schemas"
+	"github.com/pergola-dev/pergola/schemas/kept"
 )
 
 func core(kind string) schema.GroupKind {
@@ -32,7 +36,8 @@ var (
 	kindRegistration       = core("ControllerRegistration")
 )
 
-// index finds the objects of a landscape.
+// index finds the objects of a landscape. Rules ask it by its methods only, which note the questions: while the answers stay
+// the same, so does what the rules find.
 type index struct {
 	objects map[identity]*schemas.Input
 	names   map[schema.GroupKind][]*schemas.Input
@@ -46,38 +51,81 @@ type index struct {
 	offers map[offer]bool
 	// configs are the configurations in ConfigMaps that were asked for.
 	configs map[configKey]config
+
+	// noted is what was asked about the object that is looked at; nil where nobody wants to know.
+	noted *notes
+	// digests are those of objects that were asked for, answers those of questions.
+	digests map[*schemas.Input]kept.Key
+	answers map[question]kept.Key
 }
 
 func newIndex(inputs []schemas.Input) *index {
 	i := &index{
 		objects: make(map[identity]*schemas.Input, len(inputs)), names: map[schema.GroupKind][]*schemas.Input{},
 		projects: map[string]*schemas.Input{}, profiles: map[identity]*profile{}, uses: map[use]*schemas.Input{}, configs: map[configKey]config{},
+		digests: map[*schemas.Input]kept.Key{}, answers: map[question]kept.Key{},
 	}
 	for n := range inputs {
 		in := &inputs[n]
-		if in.Object == nil {
-			continue
-		}
-		id := identityOf(in.Object)
-		i.objects[id] = in
-		i.names[id.kind] = append(i.names[id.kind], in)
-		if id.kind == kindProject {
-			if namespace := text(in.Object.Object, "spec", "namespace"); namespace != "" && i.projects[namespace] == nil {
-				i.projects[namespace] = in
-			}
+		if in.Declared() {
+			id := identityOf(in)
+			i.objects[id] = in
+			i.names[id.kind] = append(i.names[id.kind], in)
 		}
 	}
 	return i
 }
 
-func (i *index) has(id identity) bool { return i.objects[id] != nil }
+// addProject notes the namespace of a Project.
+func (i *index) addProject(in *schemas.Input, namespace string) {
+	if namespace != "" && i.projects[namespace] == nil {
+		i.projects[namespace] = in
+	}
+}
+
+// find gives an object; nil if the landscape has it not.
+func (i *index) find(id identity) *schemas.Input {
+	i.ask(question{aboutContent, id})
+	return i.objects[id]
+}
+
+// has tells whether the landscape has an object.
+func (i *index) has(id identity) bool {
+	i.ask(question{aboutPresence, id})
+	return i.objects[id] != nil
+}
+
+// all gives the objects of a kind.
+func (i *index) all(kind schema.GroupKind) []*schemas.Input {
+	i.ask(question{aboutKind, identity{kind: kind}})
+	return i.names[kind]
+}
+
+// projectOf gives the Project of a namespace; nil if there is none.
+func (i *index) projectOf(namespace string) *schemas.Input {
+	i.ask(question{aboutProject, identity{namespace: namespace}})
+	return i.projects[namespace]
+}
+
+// kindsNamed gives the kinds of that name that the landscape has, in the order of their groups.
+func (i *index) kindsNamed(name string) []schema.GroupKind {
+	i.ask(question{aboutKindName, identity{name: name}})
+	var kinds []schema.GroupKind
+	for kind := range i.names {
+		if kind.Kind == name {
+			kinds = append(kinds, kind)
+		}
+	}
+	slices.SortFunc(kinds, func(a, b schema.GroupKind) int { return strings.Compare(a.Group, b.Group) })
+	return kinds
+}
 
 // suggest is a hint at a declared object of the kind and namespace whose name is like the one that does not exist.
 func (i *index) suggest(id identity) string {
 	var names []string
 	for _, in := range i.names[id.kind] {
-		if in.Object.GetNamespace() == id.namespace {
-			names = append(names, in.Object.GetName())
+		if known := identityOf(in); known.namespace == id.namespace {
+			names = append(names, known.name)
 		}
 	}
 	if guess := schemas.Suggest(id.name, names); guess != "" {
@@ -88,5 +136,5 @@ func (i *index) suggest(id identity) string {
 
 // typed reads an object into its Go type; false where its structure is broken.
 func typed(in *schemas.Input, into any) bool {
-	return runtime.DefaultUnstructuredConverter.FromUnstructured(in.Object.Object, into) == nil
+	return runtime.DefaultUnstructuredConverter.FromUnstructured(in.Content().Object, into) == nil
 }

@@ -61,23 +61,23 @@ func (c *check) shootNetworks() {
 // seedOfRuntime: a Seed beside the runtime cluster is another network. One with just the same ranges is the runtime
 // cluster itself.
 func (c *check) seedOfRuntime() {
-	for _, in := range c.names[kindGarden] {
-		own, runtime := seedNetworks(c.object()), runtimeNetworks(in.Object.Object)
+	for _, in := range c.all(kindGarden) {
+		own, runtime := seedNetworks(c.object()), runtimeNetworks(in.Content().Object)
 		if !sameRanges(own, runtime) {
-			c.disjoint(own, runtime, "the runtime cluster of Garden "+in.Object.GetName())
+			c.disjoint(own, runtime, "the runtime cluster of Garden "+identityOf(in).name)
 		}
 	}
 }
 
 // shootOfRuntime: a Shoot on a Seed that is the runtime cluster is covered by its Seed; others are warned.
 func (c *check) shootOfRuntime() {
-	for _, in := range c.names[kindGarden] {
-		seed, runtime := c.seedOf(), runtimeNetworks(in.Object.Object)
+	for _, in := range c.all(kindGarden) {
+		seed, runtime := c.seedOf(), runtimeNetworks(in.Content().Object)
 		if seed == nil || sameRanges(seedNetworks(seed), runtime) {
 			continue
 		}
 		c.disjoint(networksAt(c.object(), "spec.networking.nodes", "spec.networking.pods", "spec.networking.services"), runtime,
-			"the runtime cluster of Garden "+in.Object.GetName())
+			"the runtime cluster of Garden "+identityOf(in).name)
 	}
 }
 

@@ -318,10 +318,10 @@ func (c *check) nodes() {
 
 // oldObject is the object before the change, empty for a new one.
 func (c *check) oldObject() map[string]any {
-	if c.in.Old == nil {
+	if !c.in.Changed() {
 		return nil
 	}
-	return c.in.Old.Object
+	return c.in.OldContent().Object
 }
 
 // old is the pool of that name before the change.

@@ -31,13 +31,24 @@ func profileField(shoot map[string]any, namespace string) (id identity, field st
 
 // profileOf gives the profile of the Shoot that is looked at, nil when it is not in the landscape, or broken.
 func (c *check) profileOf() *profile {
-	id, _ := profileField(c.object(), c.in.Object.GetNamespace())
+	id, _ := profileField(c.object(), c.namespace())
+	c.ask(question{aboutProfile, id})
+	return c.profile(id)
+}
+
+// profile reads a profile, once.
+func (c *check) profile(id identity) *profile {
 	known, asked := c.profiles[id]
 	if !asked {
 		known = c.readProfile(id)
 		c.profiles[id] = known
 	}
 	return known
+}
+
+// parentOf is the CloudProfile that a NamespacedCloudProfile builds on.
+func parentOf(in *schemas.Input) identity {
+	return identity{kind: kindCloudProfile, name: text(in.Content().Object, "spec", "parent", "name")}
 }
 
 func (c *check) readProfile(id identity) *profile {
@@ -56,7 +67,7 @@ func (c *check) readProfile(id identity) *profile {
 	if !typed(in, own) {
 		return nil
 	}
-	above := c.objects[identity{kind: kindCloudProfile, name: own.Spec.Parent.Name}]
+	above := c.objects[parentOf(in)]
 	if above == nil || !typed(above, parent) {
 		return nil
 	}

@@ -164,7 +164,7 @@ func (c *check) exists(r reference, path string, value any) {
 	case r.namespace == inGarden:
 		id.namespace = gardencorev1beta1.GardenNamespace
 	case r.namespace == inOwn, r.namespace == asWritten && id.namespace == "":
-		id.namespace = c.in.Object.GetNamespace()
+		id.namespace = c.namespace()
 	}
 	if c.has(id) || c.isExternal(id) {
 		return
@@ -185,10 +185,8 @@ func (c *check) kindOf(kind, version string, meant schema.GroupKind) schema.Grou
 	if kind == meant.Kind {
 		return meant
 	}
-	for known := range c.names {
-		if known.Kind == kind {
-			return known
-		}
+	if known := c.kindsNamed(kind); len(known) > 0 {
+		return known[0]
 	}
 	return schema.GroupKind{Kind: kind}
 }

@@ -11,23 +11,23 @@ import (
 
 // seedOf gives the Seed that a Shoot names, nil when it names none or the landscape has it not.
 func (c *check) seedOf() map[string]any {
-	in := c.objects[identity{kind: kindSeed, name: text(c.object(), "spec", "seedName")}]
+	in := c.find(identity{kind: kindSeed, name: text(c.object(), "spec", "seedName")})
 	if in == nil {
 		return nil
 	}
-	return in.Object.Object
+	return in.Content().Object
 }
 
 // project gives the Project of a namespace.
 func (c *check) project() map[string]any {
-	if in := c.projects[c.in.Object.GetNamespace()]; in != nil {
-		return in.Object.Object
+	if in := c.projectOf(c.namespace()); in != nil {
+		return in.Content().Object
 	}
 	return nil
 }
 
 func (c *check) profileExists() {
-	id, field := profileField(c.object(), c.in.Object.GetNamespace())
+	id, field := profileField(c.object(), c.namespace())
 	if id.name != "" && !c.has(id) && !c.isExternal(id) {
 		c.report(field, schemas.TypeInvalid, "no %s %q in this landscape%s", id.kind.Kind, id.name, c.suggest(id))
 	}
@@ -41,7 +41,7 @@ func (c *check) seedExists() {
 }
 
 func (c *check) projectExists() {
-	namespace := c.in.Object.GetNamespace()
+	namespace := c.namespace()
 	if namespace == "" || c.project() != nil || c.isExternal(identity{kind: kindNamespace, name: namespace}) {
 		return
 	}
@@ -56,6 +56,19 @@ func (c *check) projectExists() {
 	c.report("metadata.namespace", schemas.TypeInvalid, "no Project in this landscape has spec.namespace %q%s", namespace, hint)
 }
 
+// nameLength: the limit is that of names of machines.
+func (c *check) nameLength() {
+	const most = 21
+	project := c.project()
+	if project == nil || c.namespace() == gardencorev1beta1.GardenNamespace {
+		return
+	}
+	own, name := c.name(), text(project, "metadata", "name")
+	if len(name)+len(own) > most {
+		c.report("metadata.name", schemas.TypeInvalid, "%q has %d characters; together with the project %q at most %d are possible, which leaves %d", own, len(own), name, most, most-len(name))
+	}
+}
+
 // taints: a Seed is used only by Shoots that tolerate all its taints. Source: plugin/pkg/shoot/validator; tolerations are
 // added by plugin/pkg/shoot/tolerationrestriction and plugin/pkg/shoot/exposureclass.
 func (c *check) taints() {
@@ -67,11 +80,11 @@ func (c *check) taints() {
 	if project := c.project(); project != nil {
 		tolerations = slices.Concat(tolerations, list(project, "spec", "tolerations", "defaults"))
 	}
-	if class := c.objects[identity{kind: kindExposureClass, name: text(c.object(), "spec", "exposureClassName")}]; class != nil {
-		tolerations = slices.Concat(tolerations, list(class.Object.Object, "scheduling", "tolerations"))
+	if class := c.find(identity{kind: kindExposureClass, name: text(c.object(), "spec", "exposureClassName")}); class != nil {
+		tolerations = slices.Concat(tolerations, list(class.Content().Object, "scheduling", "tolerations"))
 	}
 	tolerated := func(taint map[string]any) bool {
-		if text(taint, "key") == gardencorev1beta1.SeedTaintProtected && c.in.Object.GetNamespace() == gardencorev1beta1.GardenNamespace {
+		if text(taint, "key") == gardencorev1beta1.SeedTaintProtected && c.namespace() == gardencorev1beta1.GardenNamespace {
 			return true
 		}
 		return slices.ContainsFunc(tolerations, func(item any) bool {
@@ -139,7 +152,7 @@ func (c *check) defaultDomain() {
 		}
 		want := text(project, "metadata", "name") + "." + base
 		fits := strings.HasSuffix(domain, "."+want) // a generated name is not known yet
-		if name := c.in.Object.GetName(); name != "" {
+		if name := c.name(); name != "" {
 			want = name + "." + want
 			fits = domain == want
 		}
@@ -151,12 +164,12 @@ func (c *check) defaultDomain() {
 
 // managedSeed: a Shoot becomes a Seed only with the settings that gardenlets need. Source: plugin/pkg/managedseed/validator.
 func (c *check) managedSeed() {
-	id := identity{kindShoot, c.in.Object.GetNamespace(), text(c.object(), "spec", "shoot", "name")}
-	in := c.objects[id]
+	id := identity{kindShoot, c.namespace(), text(c.object(), "spec", "shoot", "name")}
+	in := c.find(id)
 	if in == nil {
 		return // references has it
 	}
-	shoot, field := in.Object.Object, "spec.shoot.name"
+	shoot, field := in.Content().Object, "spec.shoot.name"
 	if at(shoot, "spec", "addons", "nginxIngress", "enabled") == true {
 		c.report(field, schemas.TypeInvalid, "%s has spec.addons.nginxIngress enabled: gardenlet brings its own", place(in))
 	}

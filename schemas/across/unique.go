@@ -22,6 +22,9 @@ func (c *check) once(what, value, field, format string, args ...any) {
 		return
 	}
 	c.uses[key] = c.in
+	if c.noted != nil {
+		c.noted.uses = append(c.noted.uses, key)
+	}
 }
 
 // domains: nothing answers at one name for two. A trailing dot and the case of letters make no other name.
@@ -42,7 +45,7 @@ func (c *check) projectNamespace() {
 
 // seedName: a Seed is registered by one gardenlet.
 func (c *check) seedName() {
-	name := c.in.Object.GetName()
+	name := c.name()
 	c.once("gardenlet of a seed", name, "metadata.name", "the Seed %q has its gardenlet by %s already", name)
 }
 
