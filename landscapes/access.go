@@ -37,11 +37,7 @@ func within(folder, name string) bool {
 
 // read gives the content of a file within the limits; it reports what is wrong and returns false then.
 func (l *loader) read(name string) ([]byte, bool) {
-	if l.files++; l.files > l.limits.Files {
-		if !l.limitSaid {
-			l.limitSaid = true
-			l.report(name, 0, 0, "landscape/limits", schemas.TypeTooMany, "the landscape has more than %d files; this one and those after it are not read", l.limits.Files)
-		}
+	if !l.admit(name) {
 		return nil, false
 	}
 	// Opening a named pipe waits for a writer, so look first.
@@ -49,6 +45,24 @@ func (l *loader) read(name string) ([]byte, bool) {
 		l.reportIrregular(name, info.Mode())
 		return nil, false
 	}
+	data, ok := l.readBytes(name)
+	return data, ok && l.isText(name, data)
+}
+
+// admit counts a file; false beyond the limit.
+func (l *loader) admit(name string) bool {
+	if l.files++; l.files > l.limits.Files {
+		if !l.limitSaid {
+			l.limitSaid = true
+			l.report(name, 0, 0, "landscape/limits", schemas.TypeTooMany, "the landscape has more than %d files; this one and those after it are not read", l.limits.Files)
+		}
+		return false
+	}
+	return true
+}
+
+// readBytes gives the content of a file that is known to be regular, if it is not too large.
+func (l *loader) readBytes(name string) ([]byte, bool) {
 	file, err := l.fs.Open(name)
 	if err != nil {
 		l.report(name, 0, 0, "landscape/file", schemas.TypeInvalid, "cannot be read: %s", reason(err))
@@ -64,11 +78,15 @@ func (l *loader) read(name string) ([]byte, bool) {
 		l.report(name, 0, 0, "landscape/limits", schemas.TypeTooLong, "is larger than %d bytes", l.limits.FileSize)
 		return nil, false
 	}
-	if p := checkText(data); p != nil {
-		l.report(name, p.line, p.column, "landscape/file", schemas.TypeInvalid, "%s", p.message)
-		return nil, false
-	}
 	return data, true
+}
+
+func (l *loader) isText(name string, data []byte) bool {
+	p := checkText(data)
+	if p != nil {
+		l.report(name, p.line, p.column, "landscape/file", schemas.TypeInvalid, "%s", p.message)
+	}
+	return p == nil
 }
 
 // reason gives the words of an I/O error without the path, which may be one of the machine.

@@ -28,7 +28,7 @@ func (l *loader) checkConfig() {
 	if config == nil {
 		return
 	}
-	spec, _ := config.Object.Object["spec"].(map[string]any)
+	spec, _ := config.Object().Object["spec"].(map[string]any)
 	if spec["gardenAPI"] == string(landscapev1alpha1.GardenAPIAggregated) {
 		l.reportField(config, "spec.gardenAPI", schemas.TypeNotSupported, ruleConfig, `"aggregated" is not supported by this version: only "crd"`)
 	}
@@ -82,7 +82,7 @@ func didYouMean(name string, known []string) string {
 // rebaseFacts makes spec.facts of a layer relative to the landscape, as its other readers take it, and gives the path
 // of the file in the repository; empty if there is none.
 func (l *loader) rebaseFacts(config *Declaration, folder string) string {
-	spec, _ := config.Object.Object["spec"].(map[string]any)
+	spec, _ := config.Object().Object["spec"].(map[string]any)
 	facts, _ := spec["facts"].(string)
 	if facts == "" || path.IsAbs(facts) || !fs.ValidPath(path.Join(folder, facts)) {
 		return ""

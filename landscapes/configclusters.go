@@ -46,8 +46,8 @@ func (l *loader) checkSeedClusters(config *Declaration, spec map[string]any) {
 func (l *loader) seedNames() []string {
 	var names []string
 	for _, d := range l.landscape.Declarations {
-		if d.Object.GroupVersionKind() == gardencorev1beta1.SchemeGroupVersion.WithKind("Seed") {
-			names = append(names, d.Object.GetName())
+		if d.kind == gardencorev1beta1.SchemeGroupVersion.WithKind("Seed") {
+			names = append(names, d.name)
 		}
 	}
 	slices.Sort(names)

@@ -2,9 +2,11 @@ package landscapes
 
 import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/pergola-dev/pergola/schemas"
 	"github.com/pergola-dev/pergola/schemas/fieldpath"
+	"github.com/pergola-dev/pergola/schemas/kept"
 )
 
 // SecretState says how the values of a Secret are known.
@@ -19,9 +21,9 @@ const (
 	SecretEncrypted SecretState = "encrypted"
 )
 
-// Declaration is one object of a landscape, with the places where its fields are written.
+// Declaration is one object of a landscape, with the places where its fields are written. What it is comes with the
+// declaration; its content may be read only when somebody asks for it.
 type Declaration struct {
-	Object *unstructured.Unstructured
 	// File is relative to the landscape folder; Line and Column are where the object begins. For an object that is
 	// merged from layers, this is the last layer that writes it.
 	File         string
@@ -30,21 +32,77 @@ type Declaration struct {
 	Layer string
 	// Secret is empty for other kinds.
 	Secret SecretState
-	// Sealed is a SOPS-encrypted Secret as it stands in the repository, with its encrypted values: for telling whether
-	// they changed where there is no key. nil for all other objects.
-	Sealed map[string]any
 
+	kind            schema.GroupVersionKind
+	namespace, name string
+	// digest is that of the content, if the content comes from a file that was looked at before as it is now.
+	digest  kept.Key
+	content func() written
+}
+
+// written is the content of a declaration.
+type written struct {
+	object *unstructured.Unstructured
+	// sealed is a SOPS-encrypted Secret as it stands in the repository.
+	sealed map[string]any
 	// origins are the documents that were merged, bases first.
 	origins []origin
+}
+
+// setContent gives a declaration its content, and what it is by that.
+func (d *Declaration) setContent(w written) {
+	d.kind, d.namespace, d.name = w.object.GroupVersionKind(), w.object.GetNamespace(), w.object.GetName()
+	d.digest, d.content = kept.Key{}, func() written { return w }
+}
+
+// Object is the content. Nobody may change it.
+func (d *Declaration) Object() *unstructured.Unstructured { return d.content().object }
+
+// Sealed is a SOPS-encrypted Secret as it stands in the repository, with its encrypted values: for telling whether
+// they changed where there is no key. nil for all other objects.
+func (d *Declaration) Sealed() map[string]any { return d.content().sealed }
+
+// GroupVersionKind is that of the object.
+func (d *Declaration) GroupVersionKind() schema.GroupVersionKind { return d.kind }
+
+// Namespace is that of the object, "" where it has none.
+func (d *Declaration) Namespace() string { return d.namespace }
+
+// Name is that of the object.
+func (d *Declaration) Name() string { return d.name }
+
+// later gives the content to whoever asks for it; nil where it is there already.
+func (d *Declaration) later() *schemas.Later {
+	if d.digest == (kept.Key{}) {
+		return nil
+	}
+	return &schemas.Later{Kind: d.kind, Namespace: d.namespace, Name: d.name, Digest: d.digest, Read: d.Object}
+}
+
+// Input gives the declaration to validation.
+func (d *Declaration) Input() schemas.Input {
+	in := schemas.Input{Later: d.later(), Positions: d}
+	if in.Later == nil {
+		in.Object = d.Object()
+	}
+	return in
+}
+
+// Before makes the declaration the one before a change.
+func (d *Declaration) Before(in *schemas.Input) {
+	if in.OldLater = d.later(); in.OldLater == nil {
+		in.Old = d.Object()
+	}
 }
 
 // Position gives the place that set the field: of the value, or for a field that does not exist, of the closest
 // parent that is written down. The path is as in Violation.Field.
 func (d *Declaration) Position(path string) schemas.Position {
 	steps := fieldpath.Parse(path)
-	trees := make([]*place, len(d.origins))
-	for i := range d.origins {
-		trees[i] = d.origins[i].tree()
+	origins := d.content().origins
+	trees := make([]*place, len(origins))
+	for i := range origins {
+		trees[i] = origins[i].tree()
 	}
 	best := schemas.Position{File: d.File, Line: d.Line, Column: d.Column}
 	for {
@@ -74,8 +132,9 @@ func (d *Declaration) Position(path string) schemas.Position {
 func (d *Declaration) KeyPosition(path string) schemas.Position {
 	steps := fieldpath.Parse(path)
 	if len(steps) > 0 {
-		for i := len(d.origins) - 1; i >= 0; i-- {
-			tree := d.origins[i].tree()
+		origins := d.content().origins
+		for i := len(origins) - 1; i >= 0; i-- {
+			tree := origins[i].tree()
 			for _, step := range steps {
 				if tree = tree.child(step); tree == nil {
 					break

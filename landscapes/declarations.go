@@ -1,6 +1,8 @@
 package landscapes
 
 import (
+	"slices"
+
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
@@ -12,14 +14,14 @@ type declarations struct {
 
 func newDeclarations() *declarations { return &declarations{index: map[identity]int{}} }
 
-func identityOf(object *unstructured.Unstructured) identity {
-	return identity{kind: object.GroupVersionKind().GroupKind(), namespace: object.GetNamespace(), name: object.GetName()}
+func identityOf(d *Declaration) identity {
+	return identity{kind: d.kind.GroupKind(), namespace: d.namespace, name: d.name}
 }
 
 // add appends an object. If there is one of the same identity, that one is returned and the new one left out; objects
 // without a name are not compared.
 func (s *declarations) add(d Declaration) (first *Declaration, double bool) {
-	id := identityOf(d.Object)
+	id := identityOf(&d)
 	if at, ok := s.index[id]; ok && id.name != "" {
 		return &s.list[at], true
 	}
@@ -39,21 +41,25 @@ func (s *declarations) lay(over *declarations) {
 
 // layOver merges one declaration onto another one of the same identity.
 func layOver(base, over *Declaration) {
-	if base.Sealed != nil || over.Sealed != nil {
-		base.Sealed = merge(asWritten(base), asWritten(over))
+	below, above := base.content(), over.content()
+	merged := written{
+		object:  &unstructured.Unstructured{Object: merge(below.object.Object, above.object.Object)},
+		origins: slices.Concat(below.origins, above.origins),
 	}
-	base.Object = &unstructured.Unstructured{Object: merge(base.Object.Object, over.Object.Object)}
+	if below.sealed != nil || above.sealed != nil {
+		merged.sealed = merge(below.asWritten(), above.asWritten())
+	}
+	base.setContent(merged)
 	base.File, base.Line, base.Column, base.Layer = over.File, over.Line, over.Column, over.Layer
-	base.origins = append(base.origins[:len(base.origins):len(base.origins)], over.origins...)
 	if base.Secret != SecretEncrypted && over.Secret != "" {
 		base.Secret = over.Secret
 	}
 }
 
 // asWritten is an object without anything decrypted.
-func asWritten(d *Declaration) map[string]any {
-	if d.Sealed != nil {
-		return d.Sealed
+func (w written) asWritten() map[string]any {
+	if w.sealed != nil {
+		return w.sealed
 	}
-	return d.Object.Object
+	return w.object.Object
 }

@@ -21,7 +21,7 @@ func TestLayeredExample(t *testing.T) {
 	assert.Equal(t, []string{"CloudProfile aws", "Garden garden", "Seed aws-eu-central-1", "Seed aws-eu-north-1"}, names(landscape))
 
 	garden := landscape.Declarations[1]
-	assert.NotContains(t, garden.Object.Object["spec"].(map[string]any)["virtualCluster"].(map[string]any)["gardener"], "gardenerScheduler")
+	assert.NotContains(t, garden.Object().Object["spec"].(map[string]any)["virtualCluster"].(map[string]any)["gardener"], "gardenerScheduler")
 	assert.Equal(t, schemas.Position{File: "garden.yaml", Line: 21, Column: 24}, garden.Position("spec.virtualCluster.gardener.clusterIdentity"))
 	assert.Equal(t, schemas.Position{File: "../base/garden.yaml", Line: 32, Column: 16}, garden.Position("spec.virtualCluster.kubernetes.version"))
 	seeds, err := landscape.Seeds()
@@ -36,7 +36,7 @@ func TestFindingsOfALandscape(t *testing.T) {
 	landscape, violations, err := Load(t.Context(), "examples/layered/production", Options{})
 	require.NoError(t, err)
 	require.Empty(t, violations)
-	garden := landscape.Declarations[1].Object.Object
+	garden := landscape.Declarations[1].Object().Object
 	require.NoError(t, unstructured.SetNestedField(garden, "1,34", "spec", "virtualCluster", "kubernetes", "versoin"))
 	require.NoError(t, unstructured.SetNestedField(garden, "never", "spec", "virtualCluster", "maintenance", "timeWindow", "begin"))
 	require.NoError(t, unstructured.SetNestedStringSlice(garden, []string{"10.241.7.0/24"}, "spec", "virtualCluster", "networking", "services"))

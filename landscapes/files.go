@@ -98,10 +98,8 @@ func (l *loader) declare(name string, c content) []Declaration {
 		}
 		return found
 	}
-	d := Declaration{
-		Object: &unstructured.Unstructured{Object: c.object}, File: l.relative(name), Line: c.line, Column: c.column,
-		Secret: c.secret, Sealed: c.sealed, origins: []origin{{tree: c.tree}},
-	}
+	d := Declaration{File: l.relative(name), Line: c.line, Column: c.column, Secret: c.secret}
+	d.setContent(written{object: &unstructured.Unstructured{Object: c.object}, sealed: c.sealed, origins: []origin{{tree: c.tree}}})
 	if !l.checkIdentity(&d) {
 		return nil
 	}
@@ -111,7 +109,7 @@ func (l *loader) declare(name string, c content) []Declaration {
 
 // checkIdentity looks at what makes content an object of a known kind.
 func (l *loader) checkIdentity(d *Declaration) bool {
-	object := d.Object.Object
+	object := d.Object().Object
 	complete := true
 	for _, field := range []string{"apiVersion", "kind"} {
 		if text, ok := object[field].(string); !ok || text == "" {
@@ -122,11 +120,11 @@ func (l *loader) checkIdentity(d *Declaration) bool {
 	if !complete {
 		return false
 	}
-	if _, err := schema.ParseGroupVersion(d.Object.GetAPIVersion()); err != nil {
-		l.reportField(d, "apiVersion", schemas.TypeInvalid, "landscape/kind", fmt.Sprintf("%q must have the form GROUP/VERSION", d.Object.GetAPIVersion()))
+	if _, err := schema.ParseGroupVersion(d.Object().GetAPIVersion()); err != nil {
+		l.reportField(d, "apiVersion", schemas.TypeInvalid, "landscape/kind", fmt.Sprintf("%q must have the form GROUP/VERSION", d.Object().GetAPIVersion()))
 		return false
 	}
-	if field, typ, message := checkKind(d.Object.GroupVersionKind()); field != "" {
+	if field, typ, message := checkKind(d.kind); field != "" {
 		l.reportField(d, field, typ, "landscape/kind", message)
 		return false
 	}
@@ -148,7 +146,7 @@ func (l *loader) reportField(d *Declaration, field string, typ schemas.Type, rul
 	place := d.Position(field)
 	l.violations = append(l.violations, schemas.Violation{
 		Severity: schemas.SeverityError, File: place.File, Line: place.Line, Column: place.Column,
-		Kind: d.Object.GetKind(), Namespace: d.Object.GetNamespace(), Name: d.Object.GetName(),
+		Kind: d.kind.Kind, Namespace: d.namespace, Name: d.name,
 		Field: field, Type: typ, Rule: rule, Message: message,
 	})
 }

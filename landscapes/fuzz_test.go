@@ -41,7 +41,7 @@ func FuzzParse(f *testing.F) {
 		require.NoError(t, err, "what is wrong with a file is a finding")
 		var inputs []schemas.Input
 		for i := range declarations {
-			inputs = append(inputs, schemas.Input{Object: declarations[i].Object, Positions: &declarations[i]})
+			inputs = append(inputs, schemas.Input{Object: declarations[i].Object(), Positions: &declarations[i]})
 		}
 		found, err := schemas.Validate(t.Context(), inputs, schemas.Options{})
 		require.NoError(t, err)

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
+	"github.com/pergola-dev/pergola/schemas/kept"
 )
 
 // Landscape is what a landscape folder says, with its layers merged.
@@ -27,6 +28,9 @@ type Landscape struct {
 	Overlays []Overlay
 	// Layers are the folders that were merged, bases first, relative to the landscape folder; "." is the landscape.
 	Layers []string
+
+	// kept is where results of validation stay between runs.
+	kept *kept.Store
 }
 
 // Overlay is a Kustomize overlay for one component.
@@ -42,7 +46,7 @@ type Overlay struct {
 func (l *Landscape) Find(kind schema.GroupKind, namespace, name string) (*Declaration, bool) {
 	for i := range l.Declarations {
 		d := &l.Declarations[i]
-		if d.Object.GroupVersionKind().GroupKind() == kind && d.Object.GetNamespace() == namespace && d.Object.GetName() == name {
+		if d.kind.GroupKind() == kind && d.namespace == namespace && d.name == name {
 			return d, true
 		}
 	}

@@ -21,14 +21,18 @@ type layer struct {
 	readings []reading
 }
 
-// reading is the objects of a file, or a CUE package that is not evaluated yet.
+// reading is a file that is not read yet, its objects, or a CUE package that is not evaluated yet.
 type reading struct {
+	file  string
 	found []Declaration
 	pkg   evaluation.Package
 }
 
-// finish evaluates the CUE packages and puts all objects into the layer.
+// finish reads the files, evaluates the CUE packages and puts all objects into the layer.
 func (l *layer) finish() error {
+	if err := l.readFiles(); err != nil {
+		return err
+	}
 	var packages []evaluation.Package
 	for _, r := range l.readings {
 		if len(r.pkg.Files) > 0 {
@@ -64,9 +68,9 @@ func (l *layer) readConfig() (*Declaration, bool) {
 	}
 	found := l.parseYAML(name, data)
 	for i := range found {
-		if found[i].Object.GetKind() == configKind {
+		if found[i].kind.Kind == configKind {
 			for _, other := range append(found[:i:i], found[i+1:]...) {
-				l.report(name, other.Line, other.Column, "landscape/config", schemas.TypeForbidden, "%s belongs into a file of its own: %s holds the Landscape only", identityOf(other.Object), configFile)
+				l.report(name, other.Line, other.Column, "landscape/config", schemas.TypeForbidden, "%s belongs into a file of its own: %s holds the Landscape only", identityOf(&other), configFile)
 			}
 			found[i].Layer = l.layerName(l.folder)
 			return &found[i], true
@@ -115,11 +119,8 @@ func (l *layer) walk(folder string, depth int, skip []string) error {
 		case path.Ext(entry.Name()) == ".cue":
 			cueFiles = append(cueFiles, name)
 		default:
-			if err := l.ctx.Err(); err != nil {
-				return err
-			}
-			if data, ok := l.read(name); ok {
-				l.readings = append(l.readings, reading{found: l.parseYAML(name, data)})
+			if l.admit(name) {
+				l.readings = append(l.readings, reading{file: name})
 			}
 		}
 	}
@@ -150,8 +151,8 @@ func (l *layer) addAll(found []Declaration) {
 		if first, double := l.found.add(d); double {
 			place := d.KeyPosition("metadata.name")
 			l.violations = append(l.violations, schemas.Violation{
-				Severity: schemas.SeverityError, File: place.File, Line: place.Line, Column: place.Column, Kind: d.Object.GetKind(),
-				Namespace: d.Object.GetNamespace(), Name: d.Object.GetName(), Field: "metadata.name", Type: schemas.TypeDuplicate, Rule: "landscape/duplicate",
+				Severity: schemas.SeverityError, File: place.File, Line: place.Line, Column: place.Column, Kind: d.kind.Kind,
+				Namespace: d.namespace, Name: d.name, Field: "metadata.name", Type: schemas.TypeDuplicate, Rule: "landscape/duplicate",
 				Message: fmt.Sprintf("the object is declared already in %s:%d:%d", first.File, first.Line, first.Column),
 			})
 		}

@@ -33,8 +33,8 @@ func TestLayersMergeWithTheirPlaces(t *testing.T) {
 	assert.EqualValues(t, "crd", landscape.Config.Spec.GardenAPI)
 
 	x := landscape.Declarations[0]
-	assert.Equal(t, map[string]string{"b": "two", "c": "three"}, x.Object.GetLabels())
-	assert.Equal(t, []string{"r"}, x.Object.GetFinalizers())
+	assert.Equal(t, map[string]string{"b": "two", "c": "three"}, x.Object().GetLabels())
+	assert.Equal(t, []string{"r"}, x.Object().GetFinalizers())
 	assert.Equal(t, "", x.Layer)
 	assert.Equal(t, "../base", landscape.Declarations[1].Layer)
 	place := func(path string, d Declaration) schemas.Position { return d.Position(path) }

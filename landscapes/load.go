@@ -120,12 +120,12 @@ func (l *loader) reportGardens() {
 	for i := range l.landscape.Declarations {
 		d := &l.landscape.Declarations[i]
 		switch {
-		case d.Object.GroupVersionKind() != operatorv1alpha1.SchemeGroupVersion.WithKind("Garden"):
+		case d.kind != operatorv1alpha1.SchemeGroupVersion.WithKind("Garden"):
 		case first == nil:
 			first = d
 		default:
 			l.reportField(d, "metadata.name", schemas.TypeTooMany, "landscape/garden",
-				fmt.Sprintf("a landscape has one Garden, and %s is declared in %s:%d:%d: make another landscape of this one", first.Object.GetName(), first.File, first.Line, first.Column))
+				fmt.Sprintf("a landscape has one Garden, and %s is declared in %s:%d:%d: make another landscape of this one", first.name, first.File, first.Line, first.Column))
 		}
 	}
 }
@@ -136,9 +136,9 @@ func newLoader(ctx context.Context, fsys fs.FS, home string, opts Options) *load
 		evaluator = evaluation.InProcess{}
 	}
 	return &loader{
-		ctx: ctx, evaluator: evaluator, fs: fsys, home: home, opts: opts, limits: opts.Limits.withDefaults(),
+		ctx: ctx, evaluator: evaluator, fs: fsys, home: home, opts: opts, limits: opts.Limits.withDefaults(), keys: keysOf(opts.AgeIdentities),
 		done: map[string]bool{}, open: map[string]bool{}, merged: newDeclarations(),
-		landscape: &Landscape{FS: fsys, Path: home, Config: &landscapev1alpha1.Landscape{}},
+		landscape: &Landscape{FS: fsys, Path: home, Config: &landscapev1alpha1.Landscape{}, kept: opts.Kept},
 	}
 }
 
@@ -149,7 +149,7 @@ func (l *loader) convertConfig() {
 		return
 	}
 	config := &landscapev1alpha1.Landscape{}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(d.Object.Object, config); err == nil {
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(d.Object().Object, config); err == nil {
 		l.landscape.Config = config
 	}
 }

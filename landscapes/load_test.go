@@ -49,7 +49,7 @@ func namespace(name string) string {
 func names(l *Landscape) []string {
 	var result []string
 	for _, d := range l.Declarations {
-		result = append(result, identityOf(d.Object).String())
+		result = append(result, identityOf(&d).String())
 	}
 	return result
 }
@@ -206,8 +206,8 @@ func TestTwoGardens(t *testing.T) {
 func TestKubectlBooleans(t *testing.T) {
 	found, violations := parse(t, "-", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\nx: [yes, off, 'yes', 0644, 1e3, 2026-01-01, ~, 1_000, 220000+0100]\n<<: {y: 1}\n", Options{})
 	require.Empty(t, violations)
-	assert.Equal(t, []any{true, false, "yes", int64(420), float64(1000), "2026-01-01", nil, int64(1000), "220000+0100"}, found[0].Object.Object["x"])
-	assert.Equal(t, int64(1), found[0].Object.Object["y"])
+	assert.Equal(t, []any{true, false, "yes", int64(420), float64(1000), "2026-01-01", nil, int64(1000), "220000+0100"}, found[0].Object().Object["x"])
+	assert.Equal(t, int64(1), found[0].Object().Object["y"])
 }
 
 // TestSpecialFoldersHoldNoDeclarations: overlays, operations, the recorded render and recorded facts are not read as declarations, at the top

@@ -27,6 +27,7 @@ type loader struct {
 	home       string // the landscape folder
 	opts       Options
 	limits     Limits
+	keys       keys
 	violations []schemas.Violation
 	files      int
 	limitSaid  bool
@@ -130,7 +131,7 @@ func (l *loader) mergeConfig(config *Declaration) {
 
 // layersOf gives the folders that landscape.yaml builds on, and reports those that cannot be.
 func (l *loader) layersOf(config *Declaration, folder string) []string {
-	spec, _ := config.Object.Object["spec"].(map[string]any)
+	spec, _ := config.Object().Object["spec"].(map[string]any)
 	list, isList := spec["layers"].([]any)
 	if spec["layers"] != nil && !isList {
 		// It stays for package schemas, which reports the type: a landscape that lost its layers must not pass.
@@ -160,8 +161,8 @@ func (l *loader) layersOf(config *Declaration, folder string) []string {
 		field := fmt.Sprintf("spec.layers[%d]", i)
 		place := config.Position(field)
 		l.violations = append(l.violations, schemas.Violation{
-			Severity: schemas.SeverityError, File: place.File, Line: place.Line, Column: place.Column, Kind: config.Object.GetKind(),
-			Name: config.Object.GetName(), Field: field, Type: schemas.TypeInvalid, Rule: "landscape/layer", Message: problem,
+			Severity: schemas.SeverityError, File: place.File, Line: place.Line, Column: place.Column, Kind: config.kind.Kind,
+			Name: config.name, Field: field, Type: schemas.TypeInvalid, Rule: "landscape/layer", Message: problem,
 		})
 	}
 	return bases

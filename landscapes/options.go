@@ -8,6 +8,7 @@ import (
 	"filippo.io/age"
 
 	"github.com/pergola-dev/pergola/landscapes/evaluation"
+	"github.com/pergola-dev/pergola/schemas/kept"
 )
 
 // Options of Load, LoadFS and Parse.
@@ -23,6 +24,9 @@ type Options struct {
 	Evaluator evaluation.Evaluator
 	// Limits bound what is read; zero values mean the defaults.
 	Limits Limits
+	// Kept holds between runs what files declare, so that those that did not change are read by whoever needs their content,
+	// and no one else. It never holds the content. nil keeps nothing.
+	Kept *kept.Store
 }
 
 // Limits bound the work that files from a repository can cause.

@@ -15,6 +15,7 @@ import (
 	"github.com/getsops/sops/v3/config"
 	"github.com/getsops/sops/v3/logging"
 	sopsyaml "github.com/getsops/sops/v3/stores/yaml"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/pergola-dev/pergola/schemas"
@@ -227,17 +228,17 @@ func (l *loader) checkSecret(d *Declaration) {
 			return
 		}
 	}
-	isSecret := d.Object.GetKind() == "Secret" && d.Object.GetAPIVersion() == "v1"
+	isSecret := d.kind == corev1.SchemeGroupVersion.WithKind("Secret")
 	switch {
 	case !isSecret && d.Secret != "":
 		l.reportField(d, sopsField, schemas.TypeForbidden, "landscape/sops", "only Secrets may be encrypted: other objects must be readable in a review, and without a key")
 		d.Secret = ""
-	case isSecret && (d.Secret == "" || !holdsCiphertext(d.Sealed)):
+	case isSecret && (d.Secret == "" || !holdsCiphertext(d.Sealed())):
 		if d.Secret == "" {
 			d.Secret = SecretPlain
 		}
 		for _, field := range []string{"data", "stringData"} {
-			if values, ok := d.Object.Object[field].(map[string]any); ok && len(values) > 0 {
+			if values, ok := d.Object().Object[field].(map[string]any); ok && len(values) > 0 {
 				l.reportField(d, field, schemas.TypeForbidden, "landscape/secret-not-encrypted",
 					"the values are readable for everyone who can read the repository; encrypt the file with SOPS, and renew the values")
 				l.violations[len(l.violations)-1].Severity = schemas.SeverityWarning

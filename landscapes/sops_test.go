@@ -31,8 +31,8 @@ func TestEncryptedSecret(t *testing.T) {
 	assert.Empty(t, violations)
 	require.Len(t, found, 1)
 	assert.Equal(t, SecretDecrypted, found[0].Secret)
-	assert.Equal(t, map[string]any{"password": "correct-horse-battery", "empty": ""}, found[0].Object.Object["stringData"])
-	assert.NotContains(t, found[0].Object.Object, "sops")
+	assert.Equal(t, map[string]any{"password": "correct-horse-battery", "empty": ""}, found[0].Object().Object["stringData"])
+	assert.NotContains(t, found[0].Object().Object, "sops")
 	assert.Equal(t, schemas.Position{File: "secret.yaml", Line: 8, Column: 13}, found[0].Position("stringData.password"))
 }
 
@@ -43,9 +43,9 @@ func TestEncryptedSecretWithoutFittingKey(t *testing.T) {
 			assert.Empty(t, violations)
 			require.Len(t, found, 1)
 			assert.Equal(t, SecretEncrypted, found[0].Secret)
-			assert.Equal(t, map[string]any{"password": "", "empty": ""}, found[0].Object.Object["stringData"])
-			assert.Equal(t, map[string]any{"key": ""}, found[0].Object.Object["data"])
-			assert.NotContains(t, found[0].Object.Object, "sops")
+			assert.Equal(t, map[string]any{"password": "", "empty": ""}, found[0].Object().Object["stringData"])
+			assert.Equal(t, map[string]any{"key": ""}, found[0].Object().Object["data"])
+			assert.NotContains(t, found[0].Object().Object, "sops")
 		})
 	}
 }
@@ -56,17 +56,17 @@ func TestEncryptedFormIsKept(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			found, _ := parse(t, "secret.yaml", sopsFile(t, "secret.yaml"), opts)
 			require.Len(t, found, 1)
-			assert.NotContains(t, found[0].Sealed, "sops")
-			assert.Contains(t, found[0].Sealed["stringData"].(map[string]any)["password"], "ENC[AES256_GCM,")
+			assert.NotContains(t, found[0].Sealed(), "sops")
+			assert.Contains(t, found[0].Sealed()["stringData"].(map[string]any)["password"], "ENC[AES256_GCM,")
 
 			over, _ := parse(t, "over.yaml", "apiVersion: v1\nkind: Secret\nmetadata: {name: one, labels: {a: b}}\n", Options{})
 			layOver(&found[0], &over[0])
-			assert.Contains(t, found[0].Sealed["stringData"].(map[string]any)["password"], "ENC[AES256_GCM,")
-			assert.Equal(t, "b", found[0].Sealed["metadata"].(map[string]any)["labels"].(map[string]any)["a"])
+			assert.Contains(t, found[0].Sealed()["stringData"].(map[string]any)["password"], "ENC[AES256_GCM,")
+			assert.Equal(t, "b", found[0].Sealed()["metadata"].(map[string]any)["labels"].(map[string]any)["a"])
 		})
 	}
 	plain, _ := parse(t, "ns.yaml", namespace("x"), Options{})
-	assert.Nil(t, plain[0].Sealed)
+	assert.Nil(t, plain[0].Sealed())
 }
 
 func TestTamperedSecret(t *testing.T) {

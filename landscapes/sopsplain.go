@@ -39,7 +39,7 @@ func (l *loader) reportPlainValues(name string, c content) bool {
 
 // reportCiphertext reports encrypted values in an object without the metadata to decrypt them.
 func (l *loader) reportCiphertext(d *Declaration) {
-	walkTexts(d.Object.Object, nil, func(path []string, at func() *place, value any) {
+	walkTexts(d.Object().Object, nil, func(path []string, at func() *place, value any) {
 		text, ok := value.(string)
 		if !ok || !isEncrypted(text) {
 			return
@@ -50,11 +50,11 @@ func (l *loader) reportCiphertext(d *Declaration) {
 		}
 		l.violations = append(l.violations, schemas.Violation{
 			Severity: schemas.SeverityError, File: where.File, Line: where.Line, Column: where.Column,
-			Kind: d.Object.GetKind(), Namespace: d.Object.GetNamespace(), Name: d.Object.GetName(),
+			Kind: d.kind.Kind, Namespace: d.namespace, Name: d.name,
 			Field: strings.Join(path, "."), Type: schemas.TypeInvalid, Rule: "landscape/sops",
 			Message: "the value is encrypted, but the object has no SOPS metadata (sops:), so nobody can decrypt it; restore them, or encrypt the file again with `sops --encrypt`",
 		})
-	}, d.origins[0].tree)
+	}, d.content().origins[0].tree)
 }
 
 // walkTexts visits all plain values in the order of their names, with the names that lead there (indices have none),

@@ -3,6 +3,7 @@ package landscapes
 import (
 	"errors"
 	"fmt"
+	"iter"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -23,19 +24,34 @@ type Typed[T any] struct {
 func typed[T any](l *Landscape, gvk schema.GroupVersionKind) ([]Typed[T], error) {
 	var result []Typed[T]
 	var failed []error
-	for i := range l.Declarations {
-		d := &l.Declarations[i]
-		if d.Object.GroupVersionKind() != gvk {
-			continue
+	for one, err := range each[T](l, gvk) {
+		if err != nil {
+			failed = append(failed, err)
+		} else {
+			result = append(result, one)
 		}
-		object := new(T)
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(d.Object.Object, object); err != nil {
-			failed = append(failed, fmt.Errorf("%s:%d:%d: %s: %w", d.File, d.Line, d.Column, identityOf(d.Object), err))
-			continue
-		}
-		result = append(result, Typed[T]{Object: object, Declaration: d})
 	}
 	return result, errors.Join(failed...)
+}
+
+// each converts one declaration after the other.
+func each[T any](l *Landscape, gvk schema.GroupVersionKind) iter.Seq2[Typed[T], error] {
+	return func(yield func(Typed[T], error) bool) {
+		for i := range l.Declarations {
+			d := &l.Declarations[i]
+			if d.kind != gvk {
+				continue
+			}
+			object := new(T)
+			err := runtime.DefaultUnstructuredConverter.FromUnstructured(d.Object().Object, object)
+			if err != nil {
+				err = fmt.Errorf("%s:%d:%d: %s: %w", d.File, d.Line, d.Column, identityOf(d), err)
+			}
+			if !yield(Typed[T]{Object: object, Declaration: d}, err) {
+				return
+			}
+		}
+	}
 }
 
 // Garden gives the Garden of the landscape, the first one if there are several; nil if there is none.
@@ -50,6 +66,11 @@ func (l *Landscape) Garden() (*operatorv1alpha1.Garden, *Declaration, error) {
 // Seeds gives all Seeds.
 func (l *Landscape) Seeds() ([]Typed[gardencorev1beta1.Seed], error) {
 	return typed[gardencorev1beta1.Seed](l, gardencorev1beta1.SchemeGroupVersion.WithKind("Seed"))
+}
+
+// EachShoot gives the Shoots one by one, each read as it comes, an error in the place of one that cannot be converted.
+func (l *Landscape) EachShoot() iter.Seq2[Typed[gardencorev1beta1.Shoot], error] {
+	return each[gardencorev1beta1.Shoot](l, gardencorev1beta1.SchemeGroupVersion.WithKind("Shoot"))
 }
 
 // Shoots gives all Shoots.

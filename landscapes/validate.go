@@ -27,31 +27,40 @@ func (l *Landscape) ValidateAt(ctx context.Context, now time.Time, before *Lands
 	former := map[identity]*Declaration{}
 	if before != nil {
 		for i := range before.Declarations {
-			former[identityOf(before.Declarations[i].Object)] = &before.Declarations[i]
+			former[identityOf(&before.Declarations[i])] = &before.Declarations[i]
 		}
 	}
 	for i := range l.Declarations {
 		d := &l.Declarations[i]
-		in := schemas.Input{Object: d.Object, Positions: d}
-		if old := former[identityOf(d.Object)]; old != nil {
-			in.Old = old.Object
-			delete(former, identityOf(d.Object))
+		in := d.Input()
+		if in.Later != nil {
+			around.Later = append(around.Later, in.Later)
+		} else {
+			around.Objects = append(around.Objects, in.Object)
+		}
+		if old := former[identityOf(d)]; old != nil {
+			old.Before(&in)
+			delete(former, identityOf(d))
 		}
 		inputs = append(inputs, in)
-		around.Objects = append(around.Objects, d.Object)
 	}
 	if l.ConfigDeclaration != nil {
-		inputs = append(inputs, schemas.Input{Object: l.ConfigDeclaration.Object, Positions: l.ConfigDeclaration})
+		inputs = append(inputs, l.ConfigDeclaration.Input())
 	}
 	for _, old := range former {
-		inputs = append(inputs, schemas.Input{Old: old.Object, Positions: old})
+		in := schemas.Input{Positions: old}
+		old.Before(&in)
+		inputs = append(inputs, in)
 	}
 	opts.Landscape = around
+	if opts.Cache == nil && l.kept != nil {
+		opts.Cache = schemas.KeepIn(l.kept)
+	}
 	found, err := schemas.Validate(ctx, inputs, opts)
 	if err != nil {
 		return nil, err
 	}
-	together := across.Options{Now: now}
+	together := across.Options{Now: now, Kept: l.kept}
 	for _, e := range l.Config.Spec.External {
 		together.External = append(together.External, across.External(e))
 	}

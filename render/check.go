@@ -10,7 +10,9 @@ import (
 	"strings"
 
 	"github.com/Masterminds/semver/v3"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 	"github.com/pergola-dev/pergola/components"
 	"github.com/pergola-dev/pergola/landscapes"
@@ -21,16 +23,16 @@ import (
 // images it does not know, overlays that are broken or match nothing, recorded facts about nobody, Shoots without their
 // Seed, Project or CloudProfile, versions of Kubernetes that are none, and Seeds named as another cluster. Only components with overlays are rendered.
 // Files are relative to the landscape.
-func CheckLandscape(catalogue fs.FS, l *landscapes.Landscape) []schemas.Violation {
+func CheckLandscape(catalogue fs.FS, l *landscapes.Landscape, settings ...Setting) []schemas.Violation {
 	c := landscapeCheck{catalogue: catalogue, landscape: l}
 	c.seeds()
-	inputs, err := owners(l)
-	c.add(findingsIn(err)...)
 	if c.version() {
 		c.components()
 		c.images()
-		c.overlays(inputs)
+		c.readOverlays()
 	}
+	c.owners(settingsOf(settings))
+	c.unmatched()
 	return sortedViolations(c.out)
 }
 
@@ -38,6 +40,10 @@ type landscapeCheck struct {
 	catalogue fs.FS
 	landscape *landscapes.Landscape
 	out       []schemas.Violation
+
+	// rendering are the options to render with, nil if the landscape is for another catalogue; sound the overlays to try.
+	rendering *Options
+	sound     []Overlay
 }
 
 func (c *landscapeCheck) add(list ...finding) {
@@ -148,8 +154,8 @@ func (c *landscapeCheck) images() {
 func (c *landscapeCheck) seeds() {
 	for i := range c.landscape.Declarations {
 		d := &c.landscape.Declarations[i]
-		name := d.Object.GetName()
-		if d.Object.GetKind() == "Seed" && (name == ClusterRuntime || name == ClusterVirtual || name == ClusterShoot) {
+		name := d.Name()
+		if d.GroupVersionKind().Kind == "Seed" && (name == ClusterRuntime || name == ClusterVirtual || name == ClusterShoot) {
 			c.add(declaredFinding(d, "metadata.name", ruleCluster,
 				fmt.Sprintf("a Seed cannot be named %s: that is the name of another cluster of the landscape, in --kubeconfig %s=PATH and in paths of the render", name, name)))
 		}
@@ -160,44 +166,93 @@ func (c *landscapeCheck) seeds() {
 func declaredFinding(d *landscapes.Declaration, field, rule, message string) finding {
 	return finding{
 		Position: d.Position(field), field: field, kind: schemas.TypeInvalid, rule: rule, message: message,
-		object: identity{d.Object.GetKind(), d.Object.GetNamespace(), d.Object.GetName()},
+		object: identity{d.GroupVersionKind().Kind, d.Namespace(), d.Name()},
 	}
 }
 
-// overlays checks every overlay by itself, and then on the components of all owners until each of its parts has matched.
-func (c *landscapeCheck) overlays(inputs []Input) {
+// readOverlays checks every overlay by itself.
+func (c *landscapeCheck) readOverlays() {
 	opts := landscapeOptions(c.catalogue, c.landscape)
-	var sound []Overlay
 	opts.probes = map[string]*overlayProbe{}
 	for _, overlay := range opts.Overlays {
 		_, _, err := overlay.read()
 		c.add(findingsIn(err)...)
 		if err == nil {
-			sound = append(sound, overlay)
+			c.sound = append(c.sound, overlay)
 			opts.probes[overlay.Name] = &overlayProbe{overlay: overlay}
 		}
 	}
-	opts.Overlays = sound
-	for _, in := range inputs {
-		opts.Only = nil
-		for _, overlay := range sound {
-			if path.Dir(overlay.Component) == in.Owner.Kind && !opts.probes[overlay.Name].complete() {
-				opts.Only = append(opts.Only, overlay.Component)
-			}
-		}
-		for _, component := range sortedKeys(opts.Enabled) {
-			if path.Dir(component) == in.Owner.Kind && opts.Enabled[component] {
-				opts.Only = append(opts.Only, component)
-			}
-		}
-		if len(opts.Only) > 0 {
-			slices.Sort(opts.Only)
-			_, err := Render(in, opts)
-			c.add(findingsIn(err)...)
+	opts.Overlays = c.sound
+	c.rendering = &opts
+}
+
+// owners builds the owners, and tries overlays on their components until each part of them has matched.
+func (c *landscapeCheck) owners(settings settings) {
+	allShoots := !settings.ruled || c.shootsBeyondRules()
+	wanted := func() bool { return allShoots || len(c.toTry("shoot")) > 0 }
+	for in, err := range eachOwner(c.landscape, settings, wanted) {
+		c.add(findingsIn(err)...)
+		if err == nil {
+			c.try(in)
 		}
 	}
-	for _, overlay := range sound {
-		for _, f := range opts.probes[overlay.Name].findings() {
+}
+
+// shootsBeyondRules tells whether something can be wrong with Shoots that the rules about the landscape do not say: what is declared
+// elsewhere exists for them, but nothing can be rendered from it; nor do they look at what extensions have to merge.
+func (c *landscapeCheck) shootsBeyondRules() bool {
+	for _, e := range c.landscape.Config.Spec.External {
+		if slices.Contains([]string{"Seed", "Project", "Namespace", "CloudProfile", "NamespacedCloudProfile"}, e.Kind) {
+			return true
+		}
+	}
+	for i := range c.landscape.Declarations {
+		d := &c.landscape.Declarations[i]
+		if d.GroupVersionKind().Kind == gardencorev1beta1.NamespacedCloudProfileKind {
+			if config, _, _ := unstructured.NestedFieldNoCopy(d.Object().Object, "spec", "providerConfig"); config != nil {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// toTry are the components of owners of a kind that overlays change, or that the landscape enables.
+func (c *landscapeCheck) toTry(kind string) []string {
+	if c.rendering == nil {
+		return nil
+	}
+	var components []string
+	for _, overlay := range c.sound {
+		if path.Dir(overlay.Component) == kind && !c.rendering.probes[overlay.Name].complete() {
+			components = append(components, overlay.Component)
+		}
+	}
+	for _, component := range sortedKeys(c.rendering.Enabled) {
+		if path.Dir(component) == kind && c.rendering.Enabled[component] {
+			components = append(components, component)
+		}
+	}
+	slices.Sort(components)
+	return components
+}
+
+// try renders the components of an owner that are to be tried.
+func (c *landscapeCheck) try(in Input) {
+	components := c.toTry(in.Owner.Kind)
+	if len(components) == 0 {
+		return
+	}
+	opts := *c.rendering
+	opts.Only = components
+	_, err := Render(in, opts)
+	c.add(findingsIn(err)...)
+}
+
+// unmatched reports what of the overlays has matched nothing.
+func (c *landscapeCheck) unmatched() {
+	for _, overlay := range c.sound {
+		for _, f := range c.rendering.probes[overlay.Name].findings() {
 			f.rule = ruleOverlay
 			c.add(f)
 		}

@@ -10,6 +10,8 @@ import (
 
 	"cuelang.org/go/cue"
 	cueerrors "cuelang.org/go/cue/errors"
+
+	"github.com/pergola-dev/pergola/schemas/mutation"
 )
 
 // Input is everything one owner's components are rendered from.
@@ -24,6 +26,8 @@ type Input struct {
 	TargetVersion string
 	// Declared is the place of the owner's declaration, for errors; empty if it has none.
 	Declared string
+	// FilledIn is what the API fills in of the owner's declaration from other objects, besides its defaults.
+	FilledIn []mutation.Change
 }
 
 // Component is a folder of the catalogue evaluated for one owner.

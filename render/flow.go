@@ -114,8 +114,8 @@ type recordedNode struct {
 
 // FlowFiles are the flows of all owners of a landscape as golden files have them, by the name
 // _flows/<owner kind>/[<namespace>.]<name>.yaml: what comes after what is as much a part of a render as the objects.
-func FlowFiles(l *landscapes.Landscape, catalogue fs.FS) (map[string][]byte, error) {
-	inputs, err := Owners(l)
+func FlowFiles(l *landscapes.Landscape, catalogue fs.FS, settings ...Setting) (map[string][]byte, error) {
+	inputs, err := Owners(l, settings...)
 	if err != nil {
 		return nil, err
 	}

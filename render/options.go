@@ -31,8 +31,8 @@ type Options struct {
 }
 
 // LandscapeOptions takes from a landscape what shapes every rendering. What CheckLandscape finds is an *InvalidError.
-func LandscapeOptions(catalogue fs.FS, l *landscapes.Landscape) (Options, error) {
-	if err := invalid(CheckLandscape(catalogue, l)); err != nil {
+func LandscapeOptions(catalogue fs.FS, l *landscapes.Landscape, settings ...Setting) (Options, error) {
+	if err := invalid(CheckLandscape(catalogue, l, settings...)); err != nil {
 		return Options{Catalogue: catalogue}, err
 	}
 	return landscapeOptions(catalogue, l), nil

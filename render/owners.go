@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -11,13 +12,14 @@ import (
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 	operatorv1alpha1 "github.com/pergola-dev/pergola/api/operator/v1alpha1"
 	"github.com/pergola-dev/pergola/landscapes"
+	"github.com/pergola-dev/pergola/schemas/mutation"
 )
 
 // Owners builds the inputs of every owner in a landscape: the Garden, then the
-// Seeds, then the Shoots that are bound to one of them. API defaults are applied; facts are
-// those recorded, the rest stays symbolic.
-func Owners(l *landscapes.Landscape) ([]Input, error) {
-	inputs, err := owners(l)
+// Seeds, then the Shoots that are bound to one of them. API defaults are applied, and what the API fills in from the other
+// objects of the landscape (package mutation); facts are those recorded, the rest stays symbolic.
+func Owners(l *landscapes.Landscape, settings ...Setting) ([]Input, error) {
+	inputs, err := owners(l, settingsOf(settings))
 	if err != nil {
 		return nil, err
 	}
@@ -25,27 +27,79 @@ func Owners(l *landscapes.Landscape) ([]Input, error) {
 }
 
 // owners is Owners with those that can be built, whatever is wrong with the others.
-func owners(l *landscapes.Landscape) ([]Input, error) {
-	facts, factsErr := RecordedFacts(l)
-	b := ownerBuilder{landscape: l}
-	inputs, err := b.build()
-	for i := range inputs {
-		inputs[i].Facts = facts[inputs[i].Owner.String()]
+func owners(l *landscapes.Landscape, settings settings) ([]Input, error) {
+	var inputs []Input
+	var problems []error
+	for in, err := range eachOwner(l, settings, func() bool { return true }) {
+		if err != nil {
+			problems = append(problems, err)
+		} else {
+			inputs = append(inputs, in)
+		}
 	}
-	return inputs, errors.Join(err, factsErr)
+	return inputs, errors.Join(problems...)
+}
+
+// eachOwner gives the owners one by one, an error in the place of one that cannot be built. Shoots come last, each read only if
+// it is wanted.
+func eachOwner(l *landscapes.Landscape, settings settings, shoots func() bool) iter.Seq2[Input, error] {
+	return func(yield func(Input, error) bool) {
+		facts, err := RecordedFacts(l)
+		if err != nil && !yield(Input{}, err) {
+			return
+		}
+		b := ownerBuilder{landscape: l, mutations: mutation.New(newAround(l), settings.now)}
+		for in, err := range b.each(shoots) {
+			in.Facts = facts[in.Owner.String()]
+			if !yield(in, err) {
+				return
+			}
+		}
+	}
 }
 
 type ownerBuilder struct {
 	landscape *landscapes.Landscape
+	mutations *mutation.Surroundings
 	garden    map[string]any
 	seeds     map[string]map[string]any
-	projects  map[string]map[string]any
-	profiles  map[string]*gardencorev1beta1.CloudProfile
+	// seedChanges are what was filled in of Seeds.
+	seedChanges map[string][]mutation.Change
+	projects    map[string]map[string]any
+	profiles    map[string]*gardencorev1beta1.CloudProfile
 	// projectOf finds the project by its namespace.
 	projectOf map[string]string
 }
 
-func (b *ownerBuilder) build() ([]Input, error) {
+// each gives the owners without facts.
+func (b *ownerBuilder) each(shoots func() bool) iter.Seq2[Input, error] {
+	return func(yield func(Input, error) bool) {
+		first, err := b.gardenAndSeeds()
+		if err != nil && !yield(Input{}, err) {
+			return
+		}
+		for _, in := range first {
+			if !yield(in, nil) {
+				return
+			}
+		}
+		if !shoots() {
+			return
+		}
+		for s, err := range b.landscape.EachShoot() {
+			var in Input
+			ok := false
+			if err == nil {
+				in, ok, err = b.shoot(s)
+			}
+			if (ok || err != nil) && !yield(in, err) || !shoots() {
+				return
+			}
+		}
+	}
+}
+
+func (b *ownerBuilder) gardenAndSeeds() ([]Input, error) {
 	var inputs []Input
 	var problems []error
 	garden, declaration, err := b.landscape.Garden()
@@ -72,18 +126,8 @@ func (b *ownerBuilder) build() ([]Input, error) {
 	for _, s := range seeds {
 		inputs = append(inputs, Input{
 			Owner:   Owner{Kind: "seed", Name: s.Object.Name, UID: string(s.Object.UID), ControlPlaneNamespace: "garden"},
-			Objects: b.with("seed", b.seeds[s.Object.Name]), Declared: declaredAt(s.Declaration),
+			Objects: b.with("seed", b.seeds[s.Object.Name]), FilledIn: b.seedChanges[s.Object.Name], Declared: declaredAt(s.Declaration),
 		})
-	}
-	shoots, err := b.landscape.Shoots()
-	problems = append(problems, err)
-	for _, s := range shoots {
-		in, ok, err := b.shoot(s)
-		if err != nil {
-			problems = append(problems, err)
-		} else if ok {
-			inputs = append(inputs, in)
-		}
 	}
 	return inputs, errors.Join(problems...)
 }
@@ -91,18 +135,18 @@ func (b *ownerBuilder) build() ([]Input, error) {
 // neighbours reads what owners see besides their own declaration.
 func (b *ownerBuilder) neighbours() error {
 	b.seeds, b.projects, b.projectOf = map[string]map[string]any{}, map[string]map[string]any{}, map[string]string{}
-	b.profiles = map[string]*gardencorev1beta1.CloudProfile{}
+	b.profiles, b.seedChanges = map[string]*gardencorev1beta1.CloudProfile{}, map[string][]mutation.Change{}
 	seeds, err := b.landscape.Seeds()
 	problems := []error{err}
 	for _, s := range seeds {
-		gardencorev1beta1.SetDefaults_Seed(s.Object)
+		b.seedChanges[s.Object.Name] = b.mutations.Seed(s.Object).Changes
 		b.seeds[s.Object.Name], err = toMap(s.Object)
 		problems = append(problems, err)
 	}
 	projects, err := b.landscape.Projects()
 	problems = append(problems, err)
 	for _, p := range projects {
-		gardencorev1beta1.SetDefaults_Project(p.Object)
+		b.mutations.Project(p.Object, nil)
 		b.projects[p.Object.Name], err = toMap(p.Object)
 		problems = append(problems, err)
 		if p.Object.Spec.Namespace != nil {
@@ -130,9 +174,18 @@ func (b *ownerBuilder) with(kind string, object map[string]any) map[string]map[s
 // for the scheduler.
 func (b *ownerBuilder) shoot(declared landscapes.Typed[gardencorev1beta1.Shoot]) (Input, bool, error) {
 	s := declared.Object
-	gardencorev1beta1.SetDefaults_Shoot(s)
 	profile, profileErr := b.profile(declared)
-	problems := []error{profileErr, checkVersion(declared.Declaration, "spec.kubernetes.version", s.Spec.Kubernetes.Version)}
+	filled := b.mutations.Shoot(s, nil)
+	problems := []error{profileErr}
+	const versionField = "spec.kubernetes.version"
+	versionRefused := false
+	for _, p := range filled.Problems {
+		versionRefused = versionRefused || p.Field == versionField
+		problems = append(problems, declaredFinding(declared.Declaration, p.Field, p.Rule, p.Message))
+	}
+	if !versionRefused {
+		problems = append(problems, checkVersion(declared.Declaration, versionField, s.Spec.Kubernetes.Version), checkFull(declared.Declaration, versionField, s.Spec.Kubernetes.Version))
+	}
 	if s.Spec.SeedName == nil || *s.Spec.SeedName == "" {
 		return Input{}, false, errors.Join(problems...)
 	}
@@ -160,7 +213,7 @@ func (b *ownerBuilder) shoot(declared landscapes.Typed[gardencorev1beta1.Shoot])
 			Kind: "shoot", Namespace: s.Namespace, Name: s.Name, UID: string(s.UID),
 			ControlPlaneNamespace: TechnicalID(project, s.Name),
 		},
-		Objects: objects, TargetVersion: s.Spec.Kubernetes.Version, Declared: declaredAt(declared.Declaration),
+		Objects: objects, TargetVersion: s.Spec.Kubernetes.Version, FilledIn: filled.Changes, Declared: declaredAt(declared.Declaration),
 	}, true, nil
 }
 
@@ -170,6 +223,14 @@ func checkVersion(d *landscapes.Declaration, field, version string) error {
 		return declaredFinding(d, field, ruleVersion, fmt.Sprintf("%q is no version of Kubernetes such as %s", version, DefaultKubernetesVersion))
 	}
 	return nil
+}
+
+// checkFull refuses a version that is still open after all that the API fills in.
+func checkFull(d *landscapes.Declaration, field, version string) error {
+	if !mutation.Open(version) {
+		return nil
+	}
+	return declaredFinding(d, field, ruleVersion, fmt.Sprintf("%q leaves the version open, and neither the cloud profile nor the time decides which one is meant; name it in full, such as %s", version, DefaultKubernetesVersion))
 }
 
 // declaredAt is where an object is declared.
@@ -195,12 +256,12 @@ func toMap(object any) (map[string]any, error) {
 }
 
 // All renders every owner of a landscape; errors of one owner do not hide those of another.
-func All(l *landscapes.Landscape, catalogue fs.FS, only func(Owner) bool) ([]Bundle, error) {
-	options, err := LandscapeOptions(catalogue, l)
+func All(l *landscapes.Landscape, catalogue fs.FS, only func(Owner) bool, settings ...Setting) ([]Bundle, error) {
+	options, err := LandscapeOptions(catalogue, l, settings...)
 	if err != nil {
 		return nil, err
 	}
-	inputs, err := Owners(l)
+	inputs, err := Owners(l, settings...)
 	if err != nil {
 		return nil, err
 	}
@@ -228,13 +289,13 @@ func All(l *landscapes.Landscape, catalogue fs.FS, only func(Owner) bool) ([]Bun
 
 // Partial renders what can be rendered of a landscape that is not valid, to have something to compare with. It must never be
 // applied.
-func Partial(l *landscapes.Landscape, catalogue fs.FS) []Bundle {
+func Partial(l *landscapes.Landscape, catalogue fs.FS, settings ...Setting) []Bundle {
 	options := landscapeOptions(catalogue, l)
 	options.Overlays = slices.DeleteFunc(options.Overlays, func(o Overlay) bool {
 		_, _, err := o.read()
 		return err != nil
 	})
-	inputs, _ := owners(l)
+	inputs, _ := owners(l, settingsOf(settings))
 	results, _ := renderOwners(inputs, options)
 	var bundles []Bundle
 	for _, result := range results {

@@ -49,7 +49,7 @@ func (b *ownerBuilder) namespacedProfile(shoot landscapes.Typed[gardencorev1beta
 		return nil, declaredFinding(shoot.Declaration, "spec.cloudProfile.name", ruleBinding, fmt.Sprintf("no NamespacedCloudProfile %q in namespace %s of this landscape", name, namespace))
 	}
 	own := &gardencorev1beta1.NamespacedCloudProfile{}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(declaration.Object.Object, own); err != nil {
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(declaration.Object().Object, own); err != nil {
 		return nil, fmt.Errorf("%s:%d:%d: NamespacedCloudProfile %s/%s: %w", declaration.File, declaration.Line, declaration.Column, namespace, name, err)
 	}
 	parent, ok := b.profiles[own.Spec.Parent.Name]

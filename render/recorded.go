@@ -79,9 +79,9 @@ func checkFacts(file yamlFile, facts map[string]Facts, owners []string) findings
 func ownerNames(l *landscapes.Landscape) []string {
 	var out []string
 	for _, d := range l.Declarations {
-		switch kind := d.Object.GetKind(); kind {
+		switch kind := d.GroupVersionKind().Kind; kind {
 		case "Garden", "Seed", "Shoot":
-			out = append(out, Owner{Kind: strings.ToLower(kind), Namespace: d.Object.GetNamespace(), Name: d.Object.GetName()}.String())
+			out = append(out, Owner{Kind: strings.ToLower(kind), Namespace: d.Namespace(), Name: d.Name()}.String())
 		}
 	}
 	return out

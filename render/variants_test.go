@@ -111,7 +111,7 @@ func (v variant) render(t *testing.T) variantResult {
 	t.Helper()
 	l := localLandscape(t)
 	for i := range l.Declarations {
-		obj := l.Declarations[i].Object
+		obj := l.Declarations[i].Object()
 		for _, c := range v.changes {
 			if c.kind == obj.GetKind() {
 				c.apply(t, obj)

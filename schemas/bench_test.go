@@ -61,10 +61,11 @@ func BenchmarkPeerCueVet1000Shoots(b *testing.B) {
 	inputs := manyShoots(b, 1000)
 	s, err := embedded()
 	require.NoError(b, err)
-	gvk := inputs[0].Object.GroupVersionKind()
+	kind, err := s.kinds.get(inputs[0].Object.GroupVersionKind())
+	require.NoError(b, err)
 	for b.Loop() {
 		ctx := cuecontext.New()
-		base, err := s.compileBase(ctx, gvk)
+		base, err := s.compileBase(ctx, kind)
 		require.NoError(b, err)
 		for _, in := range inputs {
 			require.NoError(b, base.Unify(ctx.Encode(in.Object.Object)).Validate(cue.Concrete(true)))

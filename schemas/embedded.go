@@ -3,7 +3,6 @@ package schemas
 import (
 	"embed"
 	"fmt"
-	"maps"
 	"slices"
 	"sync"
 
@@ -59,28 +58,35 @@ func checkedKinds() []schema.GroupVersionKind {
 	return kinds
 }
 
-// embedded parses the schemas of this package, once.
-var embedded = sync.OnceValues(func() (*sources, error) {
-	kinds, err := readKinds()
-	if err != nil {
-		return nil, err
-	}
-	return newSources(kinds, files)
-})
+// embedded reads the schemas of this package, once.
+var embedded = sync.OnceValues(func() (*sources, error) { return newSources(embeddedKinds(), files) })
+
+// embeddedKinds are the checked kinds. Nobody changes what they hold.
+var embeddedKinds = sync.OnceValue(func() *kindSet { return newKindSet(checkedKinds(), definitionReader()) })
 
 // StructuralKinds gives the checked kinds, sorted, for the generator of the CUE base and for `explain`.
-func StructuralKinds() ([]*structure.Kind, error) {
-	kinds, err := readKinds()
-	if err != nil {
-		return nil, err
+func StructuralKinds() ([]*structure.Kind, error) { return embeddedKinds().all() }
+
+// definitionReader reads the definition of a kind, with all its versions.
+func definitionReader() func(schema.GroupVersionKind) (structure.Kinds, error) {
+	scheme := sync.OnceValues(newScheme)
+	return func(gvk schema.GroupVersionKind) (structure.Kinds, error) {
+		if core := structure.Core(); core[gvk] != nil {
+			return core, nil
+		}
+		types, err := scheme()
+		if err != nil {
+			return nil, err
+		}
+		crd := crds.Get(gvk.Group, gvk.Kind)
+		if crd == nil {
+			return nil, fmt.Errorf("there is no definition of %s", gvk)
+		}
+		return structure.FromCRDs([]*apiextensionsv1.CustomResourceDefinition{crd}, types)
 	}
-	return sortedKinds(kinds), nil
 }
 
-// readKinds reads the definitions once. Nobody changes what it gives.
-var readKinds = sync.OnceValues(structuralKinds)
-
-func structuralKinds() (structure.Kinds, error) {
+func newScheme() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
 		gardencorev1.AddToScheme, gardencorev1beta1.AddToScheme, extensionsv1alpha1.AddToScheme, landscapev1alpha1.AddToScheme,
@@ -91,21 +97,7 @@ func structuralKinds() (structure.Kinds, error) {
 			return nil, fmt.Errorf("registering the API types: %w", err)
 		}
 	}
-	checked := checkedKinds()
-	var wanted []*apiextensionsv1.CustomResourceDefinition
-	for _, crd := range crds.All() {
-		if slices.ContainsFunc(checked, func(gvk schema.GroupVersionKind) bool {
-			return gvk.Group == crd.Spec.Group && gvk.Kind == crd.Spec.Names.Kind
-		}) {
-			wanted = append(wanted, crd)
-		}
-	}
-	kinds, err := structure.FromCRDs(wanted, scheme)
-	if err != nil {
-		return nil, err
-	}
-	maps.Copy(kinds, structure.Core())
-	return kinds, nil
+	return scheme, nil
 }
 
 // KnownKinds lists the kinds that are fully checked: all that a landscape may declare.

@@ -3,6 +3,7 @@ package schemas
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 
 	"github.com/pergola-dev/pergola/schemas/kept"
@@ -38,7 +40,7 @@ func toy(t testing.TB) *sources {
 		require.NoError(t, err)
 		files[trimPrefix(name, "testdata/toy/")] = &fstest.MapFile{Data: data}
 	}
-	s, err := newSources(kinds, files)
+	s, err := newSources(newKindSet(slices.Collect(maps.Keys(kinds)), func(schema.GroupVersionKind) (structure.Kinds, error) { return kinds, nil }), files)
 	require.NoError(t, err)
 	return s
 }
@@ -274,7 +276,7 @@ func TestRulesAreListed(t *testing.T) {
 // TestACheckThatCrashes: it is a finding of that object; the process goes on.
 func TestACheckThatCrashes(t *testing.T) {
 	s := toy(t)
-	for _, kind := range s.kinds {
+	for _, kind := range allKinds(t, s) {
 		kind.Root = nil // nobody makes such a kind
 	}
 	found, err := s.validate(t.Context(), []Input{{Object: toyObject(t, goodSpec+`}`)}}, Options{Workers: 1})
@@ -292,7 +294,7 @@ func TestKindsReadingTheLandscape(t *testing.T) {
 	}
 	s, err := embedded()
 	require.NoError(t, err)
-	for gvk := range s.kinds {
+	for _, gvk := range s.kinds.known {
 		units, err := s.unitsOf(gvk)
 		require.NoError(t, err)
 		reads := slices.ContainsFunc(units.units, func(u *unit) bool { return len(u.reads.landscape) > 0 })

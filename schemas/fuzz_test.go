@@ -59,7 +59,7 @@ func FuzzRules(f *testing.F) {
 	s, err := embedded()
 	require.NoError(f, err)
 	var kinds []*unstructured.Unstructured
-	for _, kind := range sortedKinds(s.kinds) {
+	for _, kind := range allKinds(f, s) {
 		name := structure.RulesName(kind.GVK)
 		if name == "Namespace" || name == "extensions.Cluster" || name == "ControllerDeployment" && kind.GVK.Version == "v1beta1" {
 			continue
@@ -105,7 +105,7 @@ func FuzzRules(f *testing.F) {
 func FuzzStructure(f *testing.F) {
 	s, err := embedded()
 	require.NoError(f, err)
-	kinds := sortedKinds(s.kinds)
+	kinds := allKinds(f, s)
 	for i := range kinds {
 		f.Add(uint8(i), uint16(5*i), uint8(i), uint16(3*i), uint8(7*i))
 	}

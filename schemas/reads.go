@@ -196,7 +196,65 @@ func textOf(expr ast.Expr) (string, bool) {
 type declarations struct {
 	// rules are in the order of the files.
 	rules       []string
+	heads       map[string]Rule
 	expressions map[string]*expression // of rules by id, of others by name
+}
+
+func newDeclarations() *declarations {
+	return &declarations{heads: map[string]Rule{}, expressions: map[string]*expression{}}
+}
+
+// readHeads reads what has to be known of the rules of a file to evaluate them, without compiling them: id, severity and scope.
+func (d *declarations) readHeads(file *ast.File) error {
+	for _, declaration := range file.Decls {
+		field, ok := declaration.(*ast.Field)
+		if !ok || fieldName(field) != "rules" {
+			continue
+		}
+		body, ok := field.Value.(*ast.StructLit)
+		if !ok {
+			continue // read says so
+		}
+		for _, element := range body.Elts {
+			rule, ok := element.(*ast.Field)
+			if !ok || fieldName(rule) == "" {
+				continue
+			}
+			head := Rule{ID: fieldName(rule), Severity: SeverityError, Scope: scopeObject}
+			parts, ok := rule.Value.(*ast.StructLit)
+			if !ok {
+				continue
+			}
+			for _, part := range parts.Elts {
+				if err := readHead(&head, part); err != nil {
+					return err
+				}
+			}
+			d.heads[head.ID] = head
+		}
+	}
+	return nil
+}
+
+func readHead(head *Rule, part ast.Decl) error {
+	field, ok := part.(*ast.Field)
+	if !ok {
+		return nil
+	}
+	name := fieldName(field)
+	if name != "severity" && name != "scope" {
+		return nil
+	}
+	text, ok := textOf(field.Value)
+	switch {
+	case !ok:
+		return fmt.Errorf("%s: rule %s: %s must be written as text", field.Value.Pos(), head.ID, name)
+	case name == "severity":
+		head.Severity = Severity(text)
+	default:
+		head.Scope = text
+	}
+	return nil
 }
 
 // readDeclarations adds those of a file.

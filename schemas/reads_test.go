@@ -42,7 +42,7 @@ _names: [for w in _workers {"\(w.name)-\(object.metadata.name)"}]
 _f: {of: _}
 `)
 			require.NoError(t, err)
-			d := &declarations{expressions: map[string]*expression{}}
+			d := newDeclarations()
 			require.NoError(t, d.read(file))
 			found, _ := d.reach("toy/one")
 			assert.Equal(t, c.object, found.object.String())
@@ -59,7 +59,7 @@ func TestFilesOfRulesDeclareFields(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			file, err := parser.ParseFile("rule.cue", "package rules\n"+text)
 			require.NoError(t, err)
-			err = (&declarations{expressions: map[string]*expression{}}).read(file)
+			err = (newDeclarations()).read(file)
 			require.Error(t, err)
 			assert.Contains(t, err.Error(), "rule.cue:2:")
 		})
@@ -93,7 +93,7 @@ func TestUnitsSayWhatTheWholeSays(t *testing.T) {
 	require.NoError(t, err)
 	meta, err := s.meta()
 	require.NoError(t, err)
-	for _, kind := range sortedKinds(s.kinds) {
+	for _, kind := range allKinds(t, s) {
 		name := structure.RulesName(kind.GVK)
 		if name == "Namespace" || name == "extensions.Cluster" || name == "ControllerDeployment" && kind.GVK.Version == "v1beta1" {
 			continue
@@ -140,4 +140,25 @@ func TestUnitsSayWhatTheWholeSays(t *testing.T) {
 			t.Logf("%d violations", violations)
 		})
 	}
+}
+
+// TestHeadsSayWhatTheRulesSay: what is read of rules without compiling them is what CUE makes of them.
+func TestHeadsSayWhatTheRulesSay(t *testing.T) {
+	s, err := embedded()
+	require.NoError(t, err)
+	meta, err := s.meta()
+	require.NoError(t, err)
+	seen := map[string]bool{}
+	for _, gvk := range s.kinds.known {
+		units, err := s.unitsOf(gvk)
+		require.NoError(t, err)
+		for _, u := range units.units {
+			for _, head := range u.rules {
+				seen[head.ID] = true
+				assert.Equal(t, meta[head.ID].Severity, head.Severity, head.ID)
+				assert.Equal(t, meta[head.ID].Scope, head.Scope, head.ID)
+			}
+		}
+	}
+	assert.Len(t, seen, len(meta))
 }

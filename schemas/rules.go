@@ -71,17 +71,17 @@ func (s *sources) list() ([]Rule, error) {
 func (s *sources) readMeta() (map[string]Rule, error) {
 	byID := map[string]Rule{}
 	ctx := cuecontext.New()
-	for _, kind := range sortedKinds(s.kinds) {
-		value, err := s.compileRules(ctx, kind.GVK)
+	for _, gvk := range s.kinds.known {
+		value, err := s.compileRules(ctx, gvk)
 		if err != nil {
 			return nil, err
 		}
 		fields, err := value.LookupPath(cue.ParsePath("rules")).Fields()
 		if err != nil {
-			return nil, fmt.Errorf("listing the rules of %s: %w", kind.GVK.Kind, s.explained(err))
+			return nil, fmt.Errorf("listing the rules of %s: %w", gvk.Kind, s.explained(err))
 		}
 		for fields.Next() {
-			rule, err := s.describe(fields.Selector().Unquoted(), structure.RulesName(kind.GVK), fields.Value())
+			rule, err := s.describe(fields.Selector().Unquoted(), structure.RulesName(gvk), fields.Value())
 			if err != nil {
 				return nil, err
 			}

@@ -131,7 +131,17 @@ func kindOfFolder(t *testing.T, folder string) string {
 func kindsWithSchema(t *testing.T) map[schema.GroupVersionKind]*structure.Kind {
 	s, err := embedded()
 	require.NoError(t, err)
-	return s.kinds
+	kinds := map[schema.GroupVersionKind]*structure.Kind{}
+	for _, kind := range allKinds(t, s) {
+		kinds[kind.GVK] = kind
+	}
+	return kinds
+}
+
+func allKinds(t testing.TB, s *sources) []*structure.Kind {
+	kinds, err := s.kinds.all()
+	require.NoError(t, err)
+	return kinds
 }
 
 // TestRules breaks one rule after the other in an object that holds them all. Each rule needs an object that breaks

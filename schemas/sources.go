@@ -21,7 +21,7 @@ import (
 
 // sources are the schemas as text. Every worker parses them for itself: compiling a syntax tree changes it.
 type sources struct {
-	kinds  structure.Kinds
+	kinds  *kindSet
 	base   map[schema.GroupVersionKind]source
 	rules  map[string][]source // by folder
 	digest string
@@ -77,7 +77,7 @@ func (r Rule) appliesTo(gvk schema.GroupVersionKind) bool {
 }
 
 // newSources reads the files base/*.cue and rules/*/*.cue.
-func newSources(kinds structure.Kinds, files fs.FS) (*sources, error) {
+func newSources(kinds *kindSet, files fs.FS) (*sources, error) {
 	s := &sources{kinds: kinds, base: map[schema.GroupVersionKind]source{}, rules: map[string][]source{}, units: map[schema.GroupVersionKind]*ruleUnits{}}
 	hash := sha256.New()
 	read := func(name string) (source, error) {
@@ -88,12 +88,12 @@ func newSources(kinds structure.Kinds, files fs.FS) (*sources, error) {
 		fmt.Fprintf(hash, "%s\x00%d\x00%s", name, len(data), data)
 		return source{name: name, data: data}, nil
 	}
-	for _, kind := range sortedKinds(kinds) {
-		file, err := read(path.Join("base", BaseFile(kind.GVK)))
+	for _, gvk := range kinds.known {
+		file, err := read(path.Join("base", BaseFile(gvk)))
 		if err != nil {
 			return nil, err
 		}
-		s.base[kind.GVK] = file
+		s.base[gvk] = file
 	}
 	names, err := fs.Glob(files, "rules/*/*.cue")
 	if err != nil {
@@ -118,17 +118,9 @@ func BaseFile(gvk schema.GroupVersionKind) string {
 	return strings.ToLower(strings.TrimPrefix(fmt.Sprintf("%s_%s_%s.cue", gvk.Group, gvk.Version, gvk.Kind), "_"))
 }
 
-func sortedKinds(kinds structure.Kinds) []*structure.Kind {
-	list := make([]*structure.Kind, 0, len(kinds))
-	for _, kind := range kinds {
-		list = append(list, kind)
-	}
-	slices.SortFunc(list, func(a, b *structure.Kind) int { return strings.Compare(a.GVK.String(), b.GVK.String()) })
-	return list
-}
-
 // compileBase compiles the structural definition of one kind.
-func (s *sources) compileBase(ctx *cue.Context, gvk schema.GroupVersionKind) (cue.Value, error) {
+func (s *sources) compileBase(ctx *cue.Context, kind *structure.Kind) (cue.Value, error) {
+	gvk := kind.GVK
 	file, err := s.parse(s.base[gvk])
 	if err != nil {
 		return cue.Value{}, err
@@ -137,7 +129,7 @@ func (s *sources) compileBase(ctx *cue.Context, gvk schema.GroupVersionKind) (cu
 	if err := value.Err(); err != nil {
 		return cue.Value{}, fmt.Errorf("compiling the structure of %s: %w", gvk.Kind, s.explained(err))
 	}
-	definition := value.LookupPath(cue.MakePath(cue.Def(s.kinds[gvk].Definition())))
+	definition := value.LookupPath(cue.MakePath(cue.Def(kind.Definition())))
 	if err := definition.Err(); err != nil {
 		return cue.Value{}, fmt.Errorf("looking up the structure of %s: %w", gvk.Kind, err)
 	}

@@ -150,7 +150,10 @@ func (w *worker) checkTemplates(in ruleInput) ([]finding, error) {
 }
 
 func (w *worker) checkTemplate(t template, landscape *surroundings) ([]finding, error) {
-	kind := w.sources.kinds[t.kind]
+	kind, err := w.sources.kinds.get(t.kind)
+	if err != nil {
+		return nil, err
+	}
 	clean, _ := kind.Normalise(t.object)
 	input := ruleInput{kind: kind, object: clean, old: t.old}
 	if t.old != nil {

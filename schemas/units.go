@@ -52,11 +52,7 @@ func (s *sources) unitsOf(gvk schema.GroupVersionKind) (*ruleUnits, error) {
 }
 
 func (s *sources) makeUnits(gvk schema.GroupVersionKind) (*ruleUnits, error) {
-	meta, err := s.meta()
-	if err != nil {
-		return nil, err
-	}
-	all := &declarations{expressions: map[string]*expression{}}
+	all := newDeclarations()
 	byFile := map[string]*declarations{}
 	var files []source
 	for _, folder := range ruleFolders(gvk) {
@@ -65,8 +61,11 @@ func (s *sources) makeUnits(gvk schema.GroupVersionKind) (*ruleUnits, error) {
 			if err != nil {
 				return nil, err
 			}
+			if err := all.readHeads(file); err != nil {
+				return nil, err
+			}
 			stripRules(file)
-			byFile[source.name] = &declarations{expressions: map[string]*expression{}}
+			byFile[source.name] = newDeclarations()
 			for _, d := range []*declarations{all, byFile[source.name]} {
 				if err := d.read(file); err != nil {
 					return nil, err
@@ -80,14 +79,15 @@ func (s *sources) makeUnits(gvk schema.GroupVersionKind) (*ruleUnits, error) {
 	for i, id := range all.rules {
 		result.order[id] = i
 		reads, names := all.reach(id)
-		signature := fmt.Sprintf("%s object %s old %s landscape %s", meta[id].Scope, reads.object, reads.old, reads.landscape)
+		head := all.heads[id]
+		signature := fmt.Sprintf("%s object %s old %s landscape %s", head.Scope, reads.object, reads.old, reads.landscape)
 		u := bySignature[signature]
 		if u == nil {
 			u = &unit{id: gvk.String() + " " + signature, kind: gvk, reads: reads, names: map[string]bool{}}
 			bySignature[signature] = u
 			result.units = append(result.units, u)
 		}
-		u.rules = append(u.rules, meta[id])
+		u.rules = append(u.rules, head)
 		u.names[id] = true
 		for name := range names {
 			u.names[name] = true

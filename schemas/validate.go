@@ -97,8 +97,7 @@ func (s *sources) validateOne(w **worker, in Input, landscape *surroundings, cac
 		return violations(in, checkDeletion(in.OldContent(), landscape)), nil
 	}
 	gvk, _, name := in.Identity()
-	kind, ok := s.kinds[gvk]
-	if !ok {
+	if !s.kinds.has(gvk) {
 		return violations(in, checkForeign(in.Content())), nil
 	}
 	var key kept.Key
@@ -107,6 +106,10 @@ func (s *sources) validateOne(w **worker, in Input, landscape *surroundings, cac
 	}
 	findings, ok := cache.findings(key)
 	if !ok {
+		kind, err := s.kinds.get(gvk)
+		if err != nil {
+			return nil, err
+		}
 		if *w == nil {
 			*w = newWorker(s, landscape, cache.rules)
 		}
@@ -115,7 +118,6 @@ func (s *sources) validateOne(w **worker, in Input, landscape *surroundings, cac
 			old = in.OldContent().Object
 		}
 		var panicked any
-		var err error
 		findings, panicked, err = (*w).checkSafely(kind, in.Content().Object, old)
 		switch {
 		case err != nil:

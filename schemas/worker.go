@@ -139,7 +139,7 @@ func (w *worker) refused(kind *structure.Kind, object map[string]any) ([]string,
 	base, ok := w.base[kind.GVK]
 	if !ok {
 		var err error
-		if base, err = w.sources.compileBase(w.ctx, kind.GVK); err != nil {
+		if base, err = w.sources.compileBase(w.ctx, kind); err != nil {
 			return nil, err
 		}
 		w.base[kind.GVK] = base

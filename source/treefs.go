@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"path"
 	"sort"
+	"sync"
 	"time"
 
 	"github.com/go-git/go-git/v5/plumbing/filemode"
@@ -18,6 +19,8 @@ import (
 type TreeFS struct {
 	tree *object.Tree
 	when time.Time
+	// mutex, because trees and stores of go-git keep what they found without one.
+	mutex sync.Mutex
 }
 
 // Open implements fs.FS.
@@ -26,6 +29,8 @@ func (t *TreeFS) Open(name string) (fs.File, error) {
 	if !fs.ValidPath(name) {
 		return fail(fs.ErrInvalid)
 	}
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
 	if name == "." {
 		return &treeDir{info: treeInfo{name: ".", mode: fs.ModeDir | 0o755, when: t.when}, entries: t.entries(t.tree)}, nil
 	}

@@ -25,7 +25,7 @@ import (
 
 // admissionServer are the flags of the server.
 type admissionServer struct {
-	kubeconfig, address, certFile, keyFile, caFile string
+	kubeconfig, virtual, address, certFile, keyFile, caFile string
 	port, healthPort                               int
 	selfSigned                                     bool
 	names                                          []string
@@ -36,10 +36,11 @@ func newAdmissionController() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "admission-controller",
 		Short: "Serve the rules and defaults as admission webhooks",
-		Long: `Answers API servers: POST /validate says whether a change is allowed, with the findings of pergola validate (rules
-across the landscape left out); POST /default fills in what an object leaves open. "configuration" prints what tells an
-API server to ask.
+		Long: `Answers API servers: POST /validate says whether a change is allowed, with the findings of pergola validate; POST /default
+fills in what an object leaves open. "configuration" prints what tells an API server to ask.
 
+With --virtual-kubeconfig it looks at what stands around an object in the virtual garden: the rules across the landscape
+count, and what the API takes from other objects is filled in (versions, images and networks from cloud profile and Seed).
 With --kubeconfig (of the runtime cluster; in a pod its own access is the default) a second Garden and the deletion of
 namespace garden beside a Garden are refused, too. It takes a restart to serve another kubeconfig; --tls-cert-file and
 --tls-private-key-file are read again when they change. /healthz, /readyz and /metrics are on --health-port, without TLS.`,
@@ -51,6 +52,7 @@ namespace garden beside a Garden are refused, too. It takes a restart to serve a
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&s.kubeconfig, "kubeconfig", "", "kubeconfig of the runtime cluster, in which Gardens are looked up (default in a pod: its own access; else none)")
+	flags.StringVar(&s.virtual, "virtual-kubeconfig", "", "kubeconfig of the virtual garden, in which cloud profiles, Seeds and others around an object are looked up (default: none)")
 	flags.StringVar(&s.address, "bind-address", "", "address to listen on (default: all)")
 	flags.IntVar(&s.port, "port", 2750, "port of the webhooks")
 	flags.IntVar(&s.healthPort, "health-port", 2751, "port of /healthz, /readyz and /metrics; 0 for none")
@@ -75,6 +77,15 @@ func (s *admissionServer) run(cmd *cobra.Command) error {
 			return err
 		}
 	}
+	if s.virtual != "" {
+		virtual, err := clientcmd.BuildConfigFromFlags("", s.virtual)
+		if err != nil {
+			return fmt.Errorf("--virtual-kubeconfig %s: %w", s.virtual, err)
+		}
+		if opts.Surroundings, err = admission.NewLiveSurroundings(cmd.Context(), virtual); err != nil {
+			return fmt.Errorf("--virtual-kubeconfig %s: %w", s.virtual, err)
+		}
+	}
 	certificates, err := s.certificates(log)
 	if err != nil {
 		return err
@@ -95,7 +106,7 @@ func (s *admissionServer) run(cmd *cobra.Command) error {
 		defer func() { _ = server.Health.Close() }()
 		health = server.Health.Addr().String()
 	}
-	log.Info("serving", "webhooks", server.Webhooks.Addr().String(), "health", health, "gardens", opts.Gardens != nil, "version", version)
+	log.Info("serving", "webhooks", server.Webhooks.Addr().String(), "health", health, "gardens", opts.Gardens != nil, "surroundings", opts.Surroundings != nil, "version", version)
 	if err := server.Run(cmd.Context()); err != nil {
 		return err
 	}

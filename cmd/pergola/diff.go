@@ -8,6 +8,7 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -229,7 +230,7 @@ func (r revision) places(catalogue fs.FS, sealed map[apply.Ref]bool) ([]plan.Pla
 	if err != nil {
 		seeds = nil // those of Shoots that cannot be read
 	}
-	return placed(landscape.Declared(r.landscape, sealed), render.Partial(r.landscape, catalogue), render.ClusterOf(seeds)), nil
+	return placed(landscape.Declared(r.landscape, sealed), render.Partial(r.landscape, catalogue, render.At(time.Now())), render.ClusterOf(seeds)), nil
 }
 
 func countErrors(all []schemas.Violation) int {

@@ -112,10 +112,10 @@ func TestDiffOfEncryptedSecretsWithAKey(t *testing.T) {
 	plain, value := "", ""
 	for _, d := range l.Declarations {
 		if d.File == "seeds/secrets.yaml" {
-			text, err := render.MarshalYAML(d.Object.Object)
+			text, err := render.MarshalYAML(d.Object().Object)
 			require.NoError(t, err)
 			plain += "---\n" + string(text)
-			for _, v := range d.Object.Object["stringData"].(map[string]any) {
+			for _, v := range d.Object().Object["stringData"].(map[string]any) {
 				value = v.(string)
 			}
 		}

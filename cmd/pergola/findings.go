@@ -35,6 +35,7 @@ func findingsSince(cmd *cobra.Command, l, before *landscapes.Landscape, violatio
 	if err != nil {
 		return nil, err
 	}
+	keep(cmd, l.Dir)
 	all := slices.Concat(violations, found, withoutRepeats(configFindings(cmd, l), found))
 	for i := range all {
 		all[i].File = filepath.Join(l.Dir, all[i].File)

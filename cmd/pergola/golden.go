@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -67,7 +68,7 @@ func goldenFiles(l *landscapes.Landscape, catalogue fs.FS) (map[string][]byte, e
 	if err != nil {
 		return nil, err
 	}
-	flows, err := render.FlowFiles(l, catalogue)
+	flows, err := render.FlowFiles(l, catalogue, render.At(time.Now()))
 	if err != nil {
 		return nil, finding{err}
 	}

@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 	if err != nil {
 		panic(err)
 	}
-	for name, value := range map[string]string{"HOME": dir, "XDG_CONFIG_HOME": dir, "SOPS_AGE_KEY": "", "SOPS_AGE_KEY_FILE": "", "KUBECONFIG": filepath.Join(dir, "none")} {
+	for name, value := range map[string]string{"HOME": dir, "XDG_CONFIG_HOME": dir, "XDG_CACHE_HOME": dir, envCacheDir: "", "SOPS_AGE_KEY": "", "SOPS_AGE_KEY_FILE": "", "KUBECONFIG": filepath.Join(dir, "none")} {
 		if err := os.Setenv(name, value); err != nil {
 			panic(err)
 		}

@@ -50,6 +50,7 @@ func ageIdentities() ([]age.Identity, error) {
 // load reads a landscape from the work tree.
 func load(cmd *cobra.Command, dir string) (l *landscapes.Landscape, violations []schemas.Violation, err error) {
 	err = withOptions(cmd, func(opts landscapes.Options) error {
+		opts.Kept = keptFor(cmd, dir)
 		l, violations, err = landscapes.Load(cmd.Context(), dir, opts)
 		return err
 	})
@@ -69,6 +70,7 @@ func loadAt(cmd *cobra.Command, repo *source.Repository, dir, rev string) (*land
 	var l *landscapes.Landscape
 	var violations []schemas.Violation
 	err = withOptions(cmd, func(opts landscapes.Options) error {
+		opts.Kept = keptFor(cmd, dir)
 		l, violations, err = landscapes.LoadFS(cmd.Context(), revision.FS, rel, opts)
 		return err
 	})

@@ -46,6 +46,7 @@ func program(root *cobra.Command, args []string) int {
 
 func run(ctx context.Context, root *cobra.Command, args []string) int {
 	root.SetArgs(args)
+	ctx = withStores(ctx)
 	cmd, err := root.ExecuteContextC(ctx)
 	var code exitError
 	var found finding

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"sort"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -99,7 +100,7 @@ func renderAll(l *landscapes.Landscape, catalogue fs.FS) ([]render.Bundle, func(
 	if err != nil {
 		return nil, nil, err
 	}
-	bundles, err := render.All(l, catalogue, nil)
+	bundles, err := render.All(l, catalogue, nil, render.At(time.Now()))
 	return bundles, render.ClusterOf(seeds), err
 }
 

@@ -35,6 +35,7 @@ output: {"error": {"message": "…"}}. Where the landscape is not valid, error.f
 	root.PersistentFlags().Bool("no-color", false, "never colour the output (NO_COLOR does the same)")
 	root.PersistentFlags().String("catalogue", "", "folder of components to use instead of those in the program, e.g. components in a work tree")
 	evaluationFlags(root)
+	cacheFlags(root)
 	root.AddCommand(
 		newValidate(), newRender(), newDiff(), newGolden(), newApply(), newStatus(), newHealth(), newExplain(), newFlow(), newEvaluate(),
 		newAdmissionController(),

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -128,7 +129,9 @@ func (v *validation) path(path string) (_ []schemas.Violation, err error) {
 	if v.old != "" {
 		return nil, errors.New("--old goes with a single manifest; a landscape folder is compared with a Git revision: --from REV")
 	}
-	l, violations, err := landscapes.Load(v.cmd.Context(), path, v.opts)
+	opts := v.opts
+	opts.Kept = keptFor(v.cmd, path)
+	l, violations, err := landscapes.Load(v.cmd.Context(), path, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -160,7 +163,7 @@ func configFindings(cmd *cobra.Command, l *landscapes.Landscape) []schemas.Viola
 	if l.ConfigDeclaration == nil {
 		return nil
 	}
-	return render.CheckLandscape(catalogue(cmd), l)
+	return render.CheckLandscape(catalogue(cmd), l, render.At(time.Now()), render.Ruled())
 }
 
 // withoutRepeats drops what rendering cannot do because of a field that a rule is about already.
@@ -190,9 +193,9 @@ func (v *validation) manifest(name string, data []byte) ([]schemas.Violation, er
 	var inputs []schemas.Input
 	for i := range declarations {
 		d := &declarations[i]
-		input := schemas.Input{Object: d.Object, Positions: d}
+		input := schemas.Input{Object: d.Object(), Positions: d}
 		if o, ok := before[identity(d)]; ok {
-			input.Old = o.Object
+			input.Old = o.Object()
 			delete(before, identity(d))
 		}
 		inputs = append(inputs, input)
@@ -201,7 +204,7 @@ func (v *validation) manifest(name string, data []byte) ([]schemas.Violation, er
 		if v.several {
 			break // it may be in another one
 		}
-		inputs = append(inputs, schemas.Input{Old: gone.Object, Positions: gone})
+		inputs = append(inputs, schemas.Input{Old: gone.Object(), Positions: gone})
 	}
 	found, err := schemas.Validate(v.cmd.Context(), inputs, schemas.Options{})
 	return append(violations, landscapes.WithForms(found)...), err
@@ -235,5 +238,5 @@ func (v *validation) before() (map[string]*landscapes.Declaration, error) {
 }
 
 func identity(d *landscapes.Declaration) string {
-	return d.Object.GroupVersionKind().GroupKind().String() + "/" + d.Object.GetNamespace() + "/" + d.Object.GetName()
+	return d.GroupVersionKind().GroupKind().String() + "/" + d.Namespace() + "/" + d.Name()
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/pergola-dev/pergola/api/crds"
 	"github.com/pergola-dev/pergola/schemas"
+	"github.com/pergola-dev/pergola/schemas/mutation"
 )
 
 // Cluster is a kind of cluster that asks the webhooks.
@@ -120,7 +121,8 @@ func validatingWebhook(name string, config admissionregistrationv1.WebhookClient
 	}
 }
 
-// MutatingWebhookConfiguration makes a cluster ask for the defaults of new and changed objects of the kinds that have some.
+// MutatingWebhookConfiguration makes a cluster ask for what new and changed objects leave open, of the kinds that have defaults or
+// mutations.
 func MutatingWebhookConfiguration(cluster Cluster, target Target) (*admissionregistrationv1.MutatingWebhookConfiguration, error) {
 	config, err := target.clientConfig(PathDefault)
 	if err != nil {
@@ -130,7 +132,10 @@ func MutatingWebhookConfiguration(cluster Cluster, target Target) (*admissionreg
 	if err != nil {
 		return nil, err
 	}
-	rules, err := rulesOf(cluster, func(gvk schema.GroupVersionKind) bool { return known.kinds[gvk] },
+	filled := mutation.Kinds()
+	rules, err := rulesOf(cluster, func(gvk schema.GroupVersionKind) bool {
+		return known.kinds[gvk] || slices.Contains(filled, gvk.GroupKind())
+	},
 		admissionregistrationv1.Create, admissionregistrationv1.Update)
 	if err != nil {
 		return nil, err

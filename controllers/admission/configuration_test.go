@@ -59,8 +59,13 @@ func TestConfigurations(t *testing.T) {
 	}
 	assert.ElementsMatch(t, want, validated, "exactly the kinds that have rules, and no Secrets and ConfigMaps")
 	slices.Sort(defaulted)
-	assert.Equal(t, []string{"core.gardener.cloud/v1beta1/cloudprofiles", "core.gardener.cloud/v1beta1/projects", "core.gardener.cloud/v1beta1/seeds",
-		"core.gardener.cloud/v1beta1/shoots", "operator.gardener.cloud/v1alpha1/gardens"}, defaulted)
+	const core, seedmanagement, security = "core.gardener.cloud/v1beta1/", "seedmanagement.gardener.cloud/v1alpha1/", "security.gardener.cloud/v1alpha1/"
+	assert.Equal(t, []string{
+		core + "backupbuckets", core + "backupentries", core + "cloudprofiles", core + "controllerregistrations", core + "namespacedcloudprofiles",
+		core + "projects", core + "secretbindings", core + "seeds", core + "shoots",
+		"operations.gardener.cloud/v1alpha1/bastions", "operator.gardener.cloud/v1alpha1/gardens", security + "credentialsbindings", security + "workloadidentities",
+		seedmanagement + "gardenlets", seedmanagement + "managedseeds", seedmanagement + "managedseedsets",
+	}, defaulted)
 }
 
 // TestNamespacesAreNotLocked: of namespaces only the deletion of one is asked about.

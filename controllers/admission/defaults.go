@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	admissionv1 "k8s.io/api/admission/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -12,6 +13,8 @@ import (
 
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 	operatorv1alpha1 "github.com/pergola-dev/pergola/api/operator/v1alpha1"
+	securityv1alpha1 "github.com/pergola-dev/pergola/api/security/v1alpha1"
+	seedmanagementv1alpha1 "github.com/pergola-dev/pergola/api/seedmanagement/v1alpha1"
 	"github.com/pergola-dev/pergola/schemas"
 )
 
@@ -24,16 +27,25 @@ type defaulter struct {
 
 func newDefaulter() (*defaulter, error) {
 	d := &defaulter{scheme: runtime.NewScheme(), kinds: map[schema.GroupVersionKind]bool{}}
-	for _, add := range []func(*runtime.Scheme) error{gardencorev1beta1.AddToScheme, operatorv1alpha1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{
+		gardencorev1beta1.AddToScheme, operatorv1alpha1.AddToScheme, securityv1alpha1.AddToScheme, seedmanagementv1alpha1.AddToScheme,
+	} {
 		if err := add(d.scheme); err != nil {
 			return nil, fmt.Errorf("registering the API types: %w", err)
 		}
 	}
 	defaults(d, operatorv1alpha1.SetDefaults_Garden)
 	defaults(d, gardencorev1beta1.SetDefaults_CloudProfile)
+	defaults(d, gardencorev1beta1.SetDefaults_ControllerRegistration)
+	defaults(d, gardencorev1beta1.SetDefaults_NamespacedCloudProfile)
 	defaults(d, gardencorev1beta1.SetDefaults_Project)
+	defaults(d, gardencorev1beta1.SetDefaults_SecretBinding)
 	defaults(d, gardencorev1beta1.SetDefaults_Seed)
 	defaults(d, gardencorev1beta1.SetDefaults_Shoot)
+	defaults(d, securityv1alpha1.SetDefaults_CredentialsBinding)
+	defaults(d, seedmanagementv1alpha1.SetDefaults_Gardenlet)
+	defaults(d, seedmanagementv1alpha1.SetDefaults_ManagedSeed)
+	defaults(d, seedmanagementv1alpha1.SetDefaults_ManagedSeedSet)
 	return d, nil
 }
 
@@ -103,8 +115,8 @@ func fieldsOf(object runtime.Object) (map[string]any, error) {
 	return result.Object, nil
 }
 
-// defaulting answers with what the object leaves open.
-func (h *Handler) defaulting(_ context.Context, request *admissionv1.AdmissionRequest) (*admissionv1.AdmissionResponse, error) {
+// defaulting answers with what the object leaves open: what mutations fill in from its surroundings, then the defaults.
+func (h *Handler) defaulting(ctx context.Context, request *admissionv1.AdmissionRequest) (*admissionv1.AdmissionResponse, error) {
 	if request.SubResource != "" || request.Operation != admissionv1.Create && request.Operation != admissionv1.Update {
 		return allowed(), nil
 	}
@@ -115,16 +127,36 @@ func (h *Handler) defaulting(_ context.Context, request *admissionv1.AdmissionRe
 	if err != nil {
 		return nil, err
 	}
+	old, err := objectOf(request, request.OldObject)
+	if err != nil {
+		return nil, err
+	}
 	if object == nil {
 		return nil, badRequest("the request has no object")
 	}
-	ops, err := h.defaults.additions(object)
-	if err != nil || len(ops) == 0 {
-		return allowed(), err
+	around, err := h.around(ctx, object, false)
+	if err != nil {
+		return nil, err
+	}
+	class, _, _ := unstructured.NestedString(object.Object, "spec", "exposureClassName")
+	if around != nil && old == nil && class != "" {
+		// What an exposure class adds cannot be told from what the author wrote afterwards.
+		conflicts := slices.DeleteFunc(h.together(around, object, nil), func(v schemas.Violation) bool { return v.Rule != ruleExposure })
+		if schemas.HasErrors(conflicts) {
+			return verdict(request, conflicts), nil
+		}
+	}
+	result, err := h.completed(around, object, old)
+	if err != nil {
+		return nil, err
+	}
+	ops := between(object.Object, result.Object)
+	if len(ops) == 0 {
+		return allowed(), nil
 	}
 	response := allowed()
 	if response.Patch, err = json.Marshal(ops); err != nil {
-		return nil, fmt.Errorf("writing the defaults: %w", err)
+		return nil, fmt.Errorf("writing what is filled in: %w", err)
 	}
 	patchType := admissionv1.PatchTypeJSONPatch
 	response.PatchType = &patchType

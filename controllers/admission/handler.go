@@ -34,20 +34,24 @@ const (
 type Options struct {
 	// Gardens finds the Gardens that there are; nil leaves out the rules that need them.
 	Gardens Gardens
+	// Surroundings reads the virtual garden, for what the API fills in from other objects and for rules across the landscape;
+	// nil leaves both out.
+	Surroundings Surroundings
 	// Log gets a line for each request that was denied or failed: who was asked about, which rules, never contents. Default:
 	// none.
 	Log *slog.Logger
-	// Clock measures how long requests take; default the real one.
+	// Clock measures how long requests take, and says which versions of a cloud profile have expired; default the real one.
 	Clock clock.PassiveClock
 }
 
 // Handler answers AdmissionReviews (admission.k8s.io/v1).
 type Handler struct {
-	gardens  Gardens
-	log      *slog.Logger
-	clock    clock.PassiveClock
-	metrics  *metrics
-	defaults *defaulter
+	gardens      Gardens
+	surroundings Surroundings
+	log          *slog.Logger
+	clock        clock.PassiveClock
+	metrics      *metrics
+	defaults     *defaulter
 	// slots limits how many objects are looked at side by side: CUE takes memory and cannot be stopped.
 	slots    chan struct{}
 	validate func(context.Context, []schemas.Input, schemas.Options) ([]schemas.Violation, error)
@@ -60,7 +64,7 @@ func New(ctx context.Context, opts Options) (*Handler, error) {
 		return nil, err
 	}
 	h := &Handler{
-		gardens: opts.Gardens, log: opts.Log, clock: opts.Clock, metrics: newMetrics(), defaults: defaults,
+		gardens: opts.Gardens, surroundings: opts.Surroundings, log: opts.Log, clock: opts.Clock, metrics: newMetrics(), defaults: defaults,
 		slots: make(chan struct{}, 2*runtime.GOMAXPROCS(0)), validate: schemas.Validate,
 	}
 	if h.log == nil {
@@ -181,7 +185,7 @@ func timeoutOf(r *http.Request) time.Duration {
 	return min(timeout, maxTimeout)
 }
 
-// reasonOf is what a log may say of an error: others than those about Gardens may quote the object.
+// reasonOf is what a log may say of an error: others than those of look-ups may quote the object.
 func reasonOf(err error) string {
 	var lookup lookupError
 	var bad *refused

@@ -10,11 +10,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// operation is one of a JSON patch (RFC 6902). There is no other one than add.
+// operation is one of a JSON patch (RFC 6902): add, which replaces what is there already, or remove.
 type operation struct {
 	Op    string `json:"op"`
 	Path  string `json:"path"`
-	Value any    `json:"value"`
+	Value any    `json:"value,omitempty"`
 	steps []string
 }
 
@@ -96,12 +96,67 @@ func isEmpty(value any) bool {
 }
 
 func add(ops *[]operation, path []string, value any) {
+	*ops = append(*ops, operation{Op: "add", Path: pointer(path), Value: value, steps: path})
+}
+
+func pointer(path []string) string {
 	escape := strings.NewReplacer("~", "~0", "/", "~1")
 	var pointer strings.Builder
 	for _, step := range path {
 		pointer.WriteString("/" + escape.Replace(step))
 	}
-	*ops = append(*ops, operation{Op: "add", Path: pointer.String(), Value: value, steps: path})
+	return pointer.String()
+}
+
+// between gives what makes one object of another. Lists only grow.
+func between(from, to map[string]any) []operation {
+	var ops []operation
+	fieldsBetween(&ops, nil, from, to)
+	return ops
+}
+
+func fieldsBetween(ops *[]operation, path []string, from, to map[string]any) {
+	for _, name := range slices.Sorted(maps.Keys(from)) {
+		if _, stays := to[name]; !stays {
+			*ops = append(*ops, operation{Op: "remove", Path: pointer(append(slices.Clone(path), name))})
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(to)) {
+		here := append(slices.Clone(path), name)
+		was, there := from[name]
+		if !there {
+			add(ops, here, to[name])
+			continue
+		}
+		valuesBetween(ops, here, was, to[name])
+	}
+}
+
+func valuesBetween(ops *[]operation, path []string, from, to any) {
+	if reflect.DeepEqual(from, to) {
+		return
+	}
+	switch is := to.(type) {
+	case map[string]any:
+		if was, ok := from.(map[string]any); ok {
+			fieldsBetween(ops, path, was, is)
+			return
+		}
+	case []any:
+		was, ok := from.([]any)
+		if !ok || len(was) > len(is) {
+			break
+		}
+		for i := range is {
+			if i < len(was) {
+				valuesBetween(ops, append(slices.Clone(path), strconv.Itoa(i)), was[i], is[i])
+			} else {
+				add(ops, append(slices.Clone(path), "-"), is[i])
+			}
+		}
+		return
+	}
+	add(ops, path, to)
 }
 
 // apply adds to an object. Paths come from additions to the same object, so that all but their ends exist.

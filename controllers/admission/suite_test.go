@@ -48,7 +48,10 @@ type world struct {
 	byDefinition, byWebhook, allowed int
 }
 
-func newWorld(t *testing.T) *world {
+func newWorld(t *testing.T) *world { return worldWith(t, nil) }
+
+// worldWith is newWorld with surroundings.
+func worldWith(t *testing.T, reader func(context.Context, *rest.Config) (Surroundings, error)) *world {
 	t.Helper()
 	config := apiserver.Start(t)
 	config.QPS, config.WarningHandler = -1, rest.NoWarnings{}
@@ -61,7 +64,13 @@ func newWorld(t *testing.T) *world {
 	other.Impersonate = rest.ImpersonationConfig{UserName: unasked, Groups: []string{"system:masters"}}
 	w.past = w.client(other)
 	w.definitions()
-	w.webhooks()
+	var surroundings Surroundings
+	if reader != nil {
+		var err error
+		surroundings, err = reader(ctx, config)
+		require.NoError(t, err)
+	}
+	w.webhooks(surroundings)
 	return w
 }
 
@@ -98,10 +107,10 @@ func (w *world) definitions() {
 }
 
 // webhooks starts the server on a free port, and makes the API server ask it.
-func (w *world) webhooks() {
+func (w *world) webhooks(surroundings Surroundings) {
 	gardens, err := NewLiveGardens(w.config)
 	require.NoError(w, err)
-	w.handler, err = New(w.ctx, Options{Gardens: gardens, Log: slog.New(slog.DiscardHandler)})
+	w.handler, err = New(w.ctx, Options{Gardens: gardens, Surroundings: surroundings, Log: slog.New(slog.DiscardHandler)})
 	require.NoError(w, err)
 	ca := filepath.Join(w.TempDir(), "ca.crt")
 	certificates, err := SelfSigned([]string{"localhost", "127.0.0.1"}, ca)

@@ -53,7 +53,7 @@ func (h *Handler) validation(ctx context.Context, request *admissionv1.Admission
 }
 
 func (h *Handler) creation(ctx context.Context, object *unstructured.Unstructured) ([]schemas.Violation, error) {
-	found, err := h.validate(ctx, []schemas.Input{{Object: object}}, schemas.Options{Workers: 1})
+	found, err := h.verified(ctx, object, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -61,15 +61,26 @@ func (h *Handler) creation(ctx context.Context, object *unstructured.Unstructure
 	return append(found, second...), err
 }
 
-// update compares with the old object as the API would show it: what it leaves open has its default. Otherwise a default
-// that is added to an object from before the webhook would look like a change.
+// update compares with the old object as the API would show it: what it leaves open is filled in. Otherwise a default
+// that is added to an object from before the webhook would look like a change. Where nothing of the content changes, what
+// stands around the object may have changed meanwhile, and is no reason to refuse.
 func (h *Handler) update(ctx context.Context, object, old *unstructured.Unstructured) ([]schemas.Violation, error) {
-	before := h.defaults.defaulted(old)
+	around, err := h.around(ctx, old, false)
+	if err != nil {
+		return nil, err
+	}
+	before, err := h.completed(around, old, old)
+	if err != nil {
+		return nil, err
+	}
 	// Finalizers have to go whatever the rest is like: nobody mends an object that is being deleted.
 	if object.GetDeletionTimestamp() != nil && (sameContent(object, old) || sameContent(object, before)) {
 		return nil, nil
 	}
-	return h.validate(ctx, []schemas.Input{{Object: object, Old: before}}, schemas.Options{Workers: 1})
+	if object.GetDeletionTimestamp() != nil || sameContent(object, before) {
+		return h.validate(ctx, []schemas.Input{{Object: object, Old: before}}, schemas.Options{Workers: 1})
+	}
+	return h.verified(ctx, object, before)
 }
 
 func (h *Handler) deletion(ctx context.Context, old *unstructured.Unstructured) ([]schemas.Violation, error) {

@@ -79,7 +79,7 @@ func neverRecreated() []schema.GroupKind {
 func (c *Converger) surroundings() *schemas.Surroundings {
 	out := &schemas.Surroundings{}
 	for i := range c.landscape.Declarations {
-		out.Objects = append(out.Objects, c.landscape.Declarations[i].Object)
+		out.Objects = append(out.Objects, c.landscape.Declarations[i].Object())
 	}
 	return out
 }

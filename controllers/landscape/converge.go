@@ -103,7 +103,7 @@ func New(l *landscapes.Landscape, options Options) (*Converger, error) {
 		}
 		c.clusters[name] = cluster
 	}
-	rendering, err := render.LandscapeOptions(options.Catalogue, l)
+	rendering, err := render.LandscapeOptions(options.Catalogue, l, render.At(options.Clock.Now()))
 	if err != nil {
 		c.Close()
 		return nil, err
@@ -142,7 +142,7 @@ func (c *Converger) Close() {
 
 // findOwners places every owner of the landscape on its clusters.
 func (c *Converger) findOwners() error {
-	inputs, err := render.Owners(c.landscape)
+	inputs, err := render.Owners(c.landscape, render.At(c.options.Clock.Now()))
 	if err != nil {
 		return err
 	}

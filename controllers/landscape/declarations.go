@@ -41,15 +41,15 @@ func split(l *landscapes.Landscape) map[string]*declarations {
 	}
 	referenced := gardenReferences(l)
 	for _, d := range l.Declarations {
-		if d.Object.GroupVersionKind().Group == landscapev1alpha1.SchemeGroupVersion.Group {
+		if d.GroupVersionKind().Group == landscapev1alpha1.SchemeGroupVersion.Group {
 			continue
 		}
-		target := out[clusterOf(d.Object, referenced)]
+		target := out[clusterOf(d.Object(), referenced)]
 		if d.Secret == landscapes.SecretEncrypted {
-			target.locked = append(target.locked, lockedSecret{apply.RefOf(d.Object), fmt.Sprintf("%s:%d", d.File, d.Line)})
+			target.locked = append(target.locked, lockedSecret{apply.RefOf(d.Object()), fmt.Sprintf("%s:%d", d.File, d.Line)})
 			continue
 		}
-		obj := d.Object.DeepCopy()
+		obj := d.Object().DeepCopy()
 		obj.SetAnnotations(without(obj.GetAnnotations(), AnnotationCluster))
 		target.objects = append(target.objects, obj)
 		target.sources[apply.RefOf(obj)] = fmt.Sprintf("%s:%d", d.File, d.Line)
@@ -83,8 +83,8 @@ func clusterOf(obj *unstructured.Unstructured, referenced map[string]bool) strin
 func gardenReferences(l *landscapes.Landscape) map[string]bool {
 	out := map[string]bool{}
 	for _, d := range l.Declarations {
-		if d.Object.GetKind() == "Garden" {
-			collectReferences(d.Object.Object, "", out)
+		if d.GroupVersionKind().Kind == "Garden" {
+			collectReferences(d.Object().Object, "", out)
 		}
 	}
 	return out

@@ -19,15 +19,15 @@ func Declared(l *landscapes.Landscape, sealed map[apply.Ref]bool) []plan.Place {
 	referenced := gardenReferences(l)
 	objects := map[string][]render.Object{}
 	for _, d := range l.Declarations {
-		if d.Object.GroupVersionKind().Group == landscapev1alpha1.SchemeGroupVersion.Group {
+		if d.GroupVersionKind().Group == landscapev1alpha1.SchemeGroupVersion.Group {
 			continue
 		}
-		obj := d.Object.DeepCopy()
-		if d.Sealed != nil && (d.Secret == landscapes.SecretEncrypted || sealed[apply.RefOf(d.Object)]) {
-			obj = (&unstructured.Unstructured{Object: d.Sealed}).DeepCopy()
+		obj := d.Object().DeepCopy()
+		if d.Sealed() != nil && (d.Secret == landscapes.SecretEncrypted || sealed[apply.RefOf(d.Object())]) {
+			obj = (&unstructured.Unstructured{Object: d.Sealed()}).DeepCopy()
 		}
 		obj.SetAnnotations(without(obj.GetAnnotations(), AnnotationCluster))
-		cluster := clusterOf(d.Object, referenced)
+		cluster := clusterOf(d.Object(), referenced)
 		objects[cluster] = append(objects[cluster], render.Object{Unstructured: obj, Origin: render.Origin{File: d.File, Line: d.Line}})
 	}
 	var out []plan.Place

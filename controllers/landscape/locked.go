@@ -27,7 +27,7 @@ func Locked(l *landscapes.Landscape) map[apply.Ref]bool {
 	out := map[apply.Ref]bool{}
 	for _, d := range l.Declarations {
 		if d.Secret == landscapes.SecretEncrypted {
-			out[apply.RefOf(d.Object)] = true
+			out[apply.RefOf(d.Object())] = true
 		}
 	}
 	return out

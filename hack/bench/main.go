@@ -25,11 +25,11 @@ const (
 
 // settings are where the programs are, and what is asked for.
 type settings struct {
-	output, only                        string
-	repository, work                    string
-	pergola, cases, local, cue, kubectl string
-	shoots, objects, runs               int
-	log                                 io.Writer
+	output, only                                     string
+	repository, work, write                          string
+	pergola, cases, local, cue, kubeconform, kubectl string
+	shoots, objects, runs                            int
+	log                                              io.Writer
 }
 
 func main() {
@@ -51,13 +51,21 @@ func run(ctx context.Context) (int, error) {
 	flag.StringVar(&s.cases, "cases", "bin/pergola-bench-cases", "the program of hack/bench/cases")
 	flag.StringVar(&s.local, "local", "bin/pergola-local", "the program of hack/local")
 	flag.StringVar(&s.cue, "cue", "", "the cue command, peer of validate; empty leaves it out")
+	flag.StringVar(&s.kubeconform, "kubeconform", "", "the kubeconform command, peer of validate; empty leaves it out")
 	flag.StringVar(&s.kubectl, "kubectl", "", "the kubectl command, peer of apply; empty leaves it out")
-	flag.IntVar(&s.shoots, "shoots", 1000, "number of Shoots to validate")
+	flag.StringVar(&s.write, "write", "", "write the landscape of the group validate to this folder, and measure nothing")
+	flag.IntVar(&s.shoots, "shoots", 10000, "number of Shoots to validate")
 	flag.IntVar(&s.objects, "objects", 500, "number of objects to apply")
-	flag.IntVar(&s.runs, "runs", 5, "runs of each case; apply has two less")
+	flag.IntVar(&s.runs, "runs", 5, "runs of each case; apply, and validate with nothing known, have two less")
 	flag.Parse()
-	if flag.NArg() > 0 || (s.output != "text" && s.output != "json") || s.runs < 1 {
+	if flag.NArg() > 0 || (s.output != "text" && s.output != "json") || s.runs < 1 || s.shoots < 1 {
 		return exitUsage, errors.New("see -help")
+	}
+	if s.write != "" {
+		if _, err := writeLandscape(s, s.write); err != nil {
+			return exitUsage, err
+		}
+		return exitOK, nil
 	}
 	if err := s.absolute(); err != nil {
 		return exitUsage, err
@@ -68,6 +76,10 @@ func run(ctx context.Context) (int, error) {
 	}
 	defer os.RemoveAll(work)
 	s.work = work
+	// Nothing that is started here may find, or leave, results in the cache of the user.
+	if err := os.Setenv("PERGOLA_CACHE_DIR", filepath.Join(work, "cache")); err != nil {
+		return exitUsage, err
+	}
 
 	report := newReport(ctx, s)
 	for _, group := range []struct {
@@ -92,7 +104,7 @@ func run(ctx context.Context) (int, error) {
 
 // absolute makes the paths of programs independent of the folder they are started in.
 func (s *settings) absolute() error {
-	for _, path := range []*string{&s.repository, &s.pergola, &s.cases, &s.local, &s.cue, &s.kubectl} {
+	for _, path := range []*string{&s.repository, &s.pergola, &s.cases, &s.local, &s.cue, &s.kubeconform, &s.kubectl} {
 		if *path == "" {
 			continue
 		}

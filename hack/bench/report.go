@@ -92,10 +92,12 @@ func (r *Row) compare() {
 	}
 }
 
-// with adds a result of another row to compare with, when that case would be the same command again.
-func (r *Row) with(other Result) {
-	other.Subject = false
-	r.Results = append(r.Results, other)
+// with adds results of another row to compare with, when those cases would be the same commands again.
+func (r *Row) with(others ...Result) {
+	for _, other := range others {
+		other.Subject = false
+		r.Results = append(r.Results, other)
+	}
 	r.compare()
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/pergola-dev/pergola/schemas"
 	"github.com/pergola-dev/pergola/schemas/kept"
+	"github.com/pergola-dev/pergola/schemas/mutation"
 	"github.com/pergola-dev/pergola/schemas/structure"
 )
 
@@ -166,6 +167,11 @@ type check struct {
 	rule   schemas.Rule
 	in     *schemas.Input
 	found  []schemas.Violation
+
+	// mutations fill in what Shoots leave open; refused is what they cannot of refusedOf.
+	mutations *mutation.Surroundings
+	refused   []schemas.Violation
+	refusedOf *schemas.Input
 }
 
 func (c *check) object() map[string]any { return c.in.Content().Object }

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -135,6 +136,6 @@ func (i *index) suggest(id identity) string {
 }
 
 // typed reads an object into its Go type; false where its structure is broken.
-func typed(in *schemas.Input, into any) bool {
-	return runtime.DefaultUnstructuredConverter.FromUnstructured(in.Content().Object, into) == nil
+func typed(object *unstructured.Unstructured, into any) bool {
+	return runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, into) == nil
 }

@@ -165,6 +165,7 @@ func (c *check) versions() {
 	if p == nil {
 		return
 	}
+	c.reportRefusals()
 	versions := p.spec.Kubernetes.Versions
 	c.version(p, "spec.kubernetes.version", "Kubernetes version", text(c.object(), "spec", "kubernetes", "version"), text(c.oldObject(), "spec", "kubernetes", "version"), versions)
 	for i, w := range list(c.object(), "spec", "provider", "workers") {
@@ -226,6 +227,7 @@ func (c *check) machineImages() {
 	if p == nil {
 		return
 	}
+	c.reportRefusals()
 	for i, w := range list(c.object(), "spec", "provider", "workers") {
 		if worker, ok := w.(map[string]any); ok {
 			c.image(p, worker, fmt.Sprintf("spec.provider.workers[%d]", i))

@@ -58,17 +58,17 @@ func (c *check) readProfile(id identity) *profile {
 	}
 	if id.kind == kindCloudProfile {
 		full := &gardencorev1beta1.CloudProfile{}
-		if !typed(in, full) {
+		if !typed(in.Content(), full) {
 			return nil
 		}
 		return newProfile(full, in)
 	}
 	own, parent := &gardencorev1beta1.NamespacedCloudProfile{}, &gardencorev1beta1.CloudProfile{}
-	if !typed(in, own) {
+	if !typed(in.Content(), own) {
 		return nil
 	}
 	above := c.objects[parentOf(in)]
-	if above == nil || !typed(above, parent) {
+	if above == nil || !typed(above.Content(), parent) {
 		return nil
 	}
 	return newProfile(gardencorev1beta1.CombineCloudProfiles(parent, own), in)

@@ -7,59 +7,99 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 	operatorv1alpha1 "github.com/pergola-dev/pergola/api/operator/v1alpha1"
+	securityv1alpha1 "github.com/pergola-dev/pergola/api/security/v1alpha1"
+	seedmanagementv1alpha1 "github.com/pergola-dev/pergola/api/seedmanagement/v1alpha1"
 	"github.com/pergola-dev/pergola/schemas/fieldpath"
 	"github.com/pergola-dev/pergola/schemas/structure"
 )
 
 // defaulting gives an empty object of a kind whose defaults are set by a function, and that function; nil for other kinds.
 func defaulting(kind *structure.Kind) (object any, set func()) {
-	switch gvk := kind.GVK; {
-	case gvk == gardencorev1beta1.SchemeGroupVersion.WithKind("Shoot"):
-		o := &gardencorev1beta1.Shoot{}
-		return o, func() { gardencorev1beta1.SetDefaults_Shoot(o) }
-	case gvk == gardencorev1beta1.SchemeGroupVersion.WithKind("Seed"):
-		o := &gardencorev1beta1.Seed{}
-		return o, func() { gardencorev1beta1.SetDefaults_Seed(o) }
-	case gvk == gardencorev1beta1.SchemeGroupVersion.WithKind("CloudProfile"):
-		o := &gardencorev1beta1.CloudProfile{}
-		return o, func() { gardencorev1beta1.SetDefaults_CloudProfile(o) }
-	case gvk == gardencorev1beta1.SchemeGroupVersion.WithKind("Project"):
-		o := &gardencorev1beta1.Project{}
-		return o, func() { gardencorev1beta1.SetDefaults_Project(o) }
-	case gvk == operatorv1alpha1.SchemeGroupVersion.WithKind("Garden"):
-		o := &operatorv1alpha1.Garden{}
-		return o, func() { operatorv1alpha1.SetDefaults_Garden(o) }
+	const core, operator, security, seedmanagement = gardencorev1beta1.GroupName, operatorv1alpha1.GroupName, securityv1alpha1.GroupName, seedmanagementv1alpha1.GroupName
+	switch kind.GVK.GroupKind() {
+	case schema.GroupKind{Group: core, Kind: "CloudProfile"}:
+		return empty(gardencorev1beta1.SetDefaults_CloudProfile)
+	case schema.GroupKind{Group: core, Kind: "ControllerRegistration"}:
+		return empty(gardencorev1beta1.SetDefaults_ControllerRegistration)
+	case schema.GroupKind{Group: core, Kind: "NamespacedCloudProfile"}:
+		return empty(gardencorev1beta1.SetDefaults_NamespacedCloudProfile)
+	case schema.GroupKind{Group: core, Kind: "Project"}:
+		return empty(gardencorev1beta1.SetDefaults_Project)
+	case schema.GroupKind{Group: core, Kind: "SecretBinding"}:
+		return empty(gardencorev1beta1.SetDefaults_SecretBinding)
+	case schema.GroupKind{Group: core, Kind: "Seed"}:
+		return empty(gardencorev1beta1.SetDefaults_Seed)
+	case schema.GroupKind{Group: core, Kind: "Shoot"}:
+		return empty(gardencorev1beta1.SetDefaults_Shoot)
+	case schema.GroupKind{Group: operator, Kind: "Garden"}:
+		return empty(operatorv1alpha1.SetDefaults_Garden)
+	case schema.GroupKind{Group: security, Kind: "CredentialsBinding"}:
+		return empty(securityv1alpha1.SetDefaults_CredentialsBinding)
+	case schema.GroupKind{Group: seedmanagement, Kind: "Gardenlet"}:
+		return empty(seedmanagementv1alpha1.SetDefaults_Gardenlet)
+	case schema.GroupKind{Group: seedmanagement, Kind: "ManagedSeed"}:
+		return empty(seedmanagementv1alpha1.SetDefaults_ManagedSeed)
+	case schema.GroupKind{Group: seedmanagement, Kind: "ManagedSeedSet"}:
+		return empty(seedmanagementv1alpha1.SetDefaults_ManagedSeedSet)
 	}
 	return nil, nil
+}
+
+func empty[T any](set func(*T)) (object any, do func()) {
+	o := new(T)
+	return o, func() { set(o) }
+}
+
+// variants are what an object may be for its defaults to show: some are for one form of it only.
+func variants(kind *structure.Kind) []map[string]any {
+	resource := func(kind string) map[string]any {
+		return map[string]any{"resources": []any{map[string]any{"kind": kind}}}
+	}
+	switch kind.GVK.Kind {
+	case "Shoot": // most defaults are those of a Shoot with workers
+		return []map[string]any{{"provider": map[string]any{"workers": []any{map[string]any{}}}}}
+	case "ControllerRegistration":
+		return []map[string]any{resource("Extension"), resource("SelfHostedShootExposure")}
+	}
+	return []map[string]any{nil}
 }
 
 // filledIn gives the default of a field that is set by a function and not by the definition: what an object has there that
 // was made of nothing but the fields around it. It is nil for none, and for one that depends on the name of the object.
 func filledIn(kind *structure.Kind, path fieldpath.Path) (any, error) {
-	first, err := filledInFor(kind, path, "one")
-	if err != nil || first == nil {
-		return nil, err
+	// First with all that is around the field, then with less and less: some blocks are only filled in as a whole.
+	for depth := len(path); depth > 0; depth-- {
+		for _, spec := range variants(kind) {
+			first, err := filledInFor(kind, path, depth, "one", spec)
+			if err != nil {
+				return nil, err
+			}
+			second, err := filledInFor(kind, path, depth, "another", spec)
+			if err != nil {
+				return nil, err
+			}
+			if first != nil && reflect.DeepEqual(first, second) {
+				return first, nil
+			}
+		}
 	}
-	second, err := filledInFor(kind, path, "another")
-	if err != nil || !reflect.DeepEqual(first, second) {
-		return nil, err
-	}
-	return first, nil
+	return nil, nil
 }
 
-func filledInFor(kind *structure.Kind, path fieldpath.Path, name string) (any, error) {
+func filledInFor(kind *structure.Kind, path fieldpath.Path, depth int, name string, spec map[string]any) (any, error) {
 	object, set := defaulting(kind)
 	if object == nil || len(path) == 0 {
 		return nil, nil
 	}
 	around := map[string]any{"metadata": map[string]any{"name": name, "namespace": "garden-" + name}}
-	if kind.GVK.Kind == "Shoot" { // most defaults are those of a Shoot with workers
-		around["spec"] = map[string]any{"provider": map[string]any{"workers": []any{map[string]any{}}}}
+	if spec != nil {
+		around["spec"] = runtime.DeepCopyJSON(spec)
 	}
-	surround(kind.Root, around, path)
+	surround(kind.Root, around, path[:depth])
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(around, object); err != nil {
 		return nil, nil // a value around the field is not made of fields
 	}

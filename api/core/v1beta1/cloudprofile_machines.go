@@ -13,9 +13,9 @@ type MachineImage struct {
 	// +listType=map
 	// +listMapKey=version
 	Versions []MachineImageVersion `json:"versions"`
-	// How far maintenance raises the version: `patch`, `minor` or `major`. Default: `major`.
+	// How far maintenance raises the version: `patch`, `minor` or `major`. Default: `major`, unless the profile is one for a
+	// Project.
 	// +optional
-	// +kubebuilder:default=major
 	UpdateStrategy *MachineImageUpdateStrategy `json:"updateStrategy,omitempty"`
 }
 

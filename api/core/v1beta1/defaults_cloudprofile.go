@@ -28,3 +28,15 @@ func SetDefaults_CloudProfile(profile *CloudProfile) {
 		orDefault(&profile.Spec.VolumeTypes[i].Usable, true)
 	}
 }
+
+// SetDefaults_NamespacedCloudProfile fills in what a NamespacedCloudProfile leaves open and its parent has no say in. What
+// machine images leave open is filled in where they are combined with those of the parent: its capabilities may forbid
+// architectures.
+func SetDefaults_NamespacedCloudProfile(profile *NamespacedCloudProfile) {
+	for i := range profile.Spec.MachineTypes {
+		orDefault(&profile.Spec.MachineTypes[i].Usable, true)
+	}
+	for i := range profile.Spec.VolumeTypes {
+		orDefault(&profile.Spec.VolumeTypes[i].Usable, true)
+	}
+}

@@ -17,7 +17,7 @@ import (
 // arguments of all cases; each uses what it needs.
 type arguments struct {
 	dir, kubeconfig, namespace, file string
-	objects                          int
+	objects, runs                    int
 	warm                             bool
 }
 
@@ -32,6 +32,7 @@ type sample struct {
 func cases() map[string]func(context.Context, arguments) (sample, error) {
 	return map[string]func(context.Context, arguments) (sample, error){
 		"validate-again": validateAgain,
+		"json-schemas":   jsonSchemas,
 		"render":         renderLandscape,
 		"render-floor":   renderFloor,
 		"apply":          applyOnce,
@@ -60,8 +61,9 @@ func run(ctx context.Context, args []string) error {
 	flags.StringVar(&a.dir, "dir", "", "landscape folder")
 	flags.StringVar(&a.kubeconfig, "kubeconfig", "", "cluster")
 	flags.StringVar(&a.namespace, "namespace", "", "namespace of the objects")
-	flags.StringVar(&a.file, "file", "", "file to write")
+	flags.StringVar(&a.file, "file", "", "file or folder to write")
 	flags.IntVar(&a.objects, "objects", 500, "number of objects")
+	flags.IntVar(&a.runs, "runs", 1, "number of changes to measure")
 	flags.BoolVar(&a.warm, "warm", false, "measure the second time")
 	if err := flags.Parse(args[1:]); err != nil {
 		return err

@@ -1,0 +1,22 @@
+package v1beta1
+
+import (
+	corev1 "k8s.io/api/core/v1"
+)
+
+// SetDefaults_SecretBinding fills in what a SecretBinding leaves open: what it refers to is in its own namespace.
+func SetDefaults_SecretBinding(binding *SecretBinding) {
+	if binding.SecretRef.Namespace == "" {
+		binding.SecretRef.Namespace = binding.Namespace
+	}
+	SetDefaults_Quotas(binding.Quotas, binding.Namespace)
+}
+
+// SetDefaults_Quotas gives references of a binding to Quotas the namespace of the binding.
+func SetDefaults_Quotas(quotas []corev1.ObjectReference, namespace string) {
+	for i := range quotas {
+		if quotas[i].Namespace == "" {
+			quotas[i].Namespace = namespace
+		}
+	}
+}

@@ -1,0 +1,38 @@
+package v1beta1
+
+import (
+	"time"
+)
+
+// defaultReconcileTimeout is how long Gardener waits for an object of kind Extension.
+const defaultReconcileTimeout = 3 * time.Minute
+
+// SetDefaults_ControllerRegistration fills in what a ControllerRegistration leaves open.
+func SetDefaults_ControllerRegistration(registration *ControllerRegistration) {
+	for i := range registration.Spec.Resources {
+		SetDefaults_ControllerResource(&registration.Spec.Resources[i])
+	}
+	if deployment := registration.Spec.Deployment; deployment != nil {
+		orDefault(&deployment.Policy, ControllerDeploymentPolicyOnDemand)
+	}
+}
+
+// SetDefaults_ControllerResource fills in what an entry of a registration leaves open. Some of it is for one kind only.
+func SetDefaults_ControllerResource(resource *ControllerResource) {
+	orDefault(&resource.Primary, true)
+	switch resource.Kind {
+	case "Extension":
+		if len(resource.ClusterCompatibility) == 0 {
+			resource.ClusterCompatibility = []ClusterType{ClusterTypeShoot}
+		}
+		orDuration(&resource.ReconcileTimeout, defaultReconcileTimeout)
+		orEmpty(&resource.Lifecycle)
+	case "SelfHostedShootExposure":
+		orDefault(&resource.ContinuousEndpointUpdate, true)
+	}
+	if lifecycle := resource.Lifecycle; lifecycle != nil {
+		orDefault(&lifecycle.Reconcile, AfterKubeAPIServer)
+		orDefault(&lifecycle.Delete, BeforeKubeAPIServer)
+		orDefault(&lifecycle.Migrate, BeforeKubeAPIServer)
+	}
+}

@@ -1,0 +1,79 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pergola-dev/pergola/schemas/kept"
+)
+
+const (
+	flagCacheDir = "cache-dir"
+	flagNoCache  = "no-cache"
+	envCacheDir  = "PERGOLA_CACHE_DIR"
+)
+
+// cacheFlags say where results of validation stay between runs.
+func cacheFlags(root *cobra.Command) {
+	root.PersistentFlags().String(flagCacheDir, os.Getenv(envCacheDir),
+		"folder where results of validation stay between runs, so that only what changed is looked at (default the cache folder of the user; env "+envCacheDir+")")
+	root.PersistentFlags().Bool(flagNoCache, false, "look at everything again, and keep nothing")
+	root.PersistentFlags().Lookup(flagCacheDir).DefValue = ""
+}
+
+// stores are the open stores of a process, by landscape: a landscape and what it was before share one.
+type stores struct {
+	mutex  sync.Mutex
+	byName map[string]*kept.Store
+}
+
+type storesKey struct{}
+
+func withStores(ctx context.Context) context.Context {
+	return context.WithValue(ctx, storesKey{}, &stores{byName: map[string]*kept.Store{}})
+}
+
+// keptFor gives the store of a landscape folder, nil if nothing is to be kept.
+func keptFor(cmd *cobra.Command, dir string) *kept.Store {
+	all, ok := cmd.Context().Value(storesKey{}).(*stores)
+	if off, err := cmd.Flags().GetBool(flagNoCache); !ok || off || err != nil {
+		return nil
+	}
+	folder, err := cacheDir(cmd)
+	if err != nil {
+		return nil // nobody said where to keep anything
+	}
+	name, err := filepath.Abs(dir)
+	if err != nil {
+		return nil
+	}
+	all.mutex.Lock()
+	defer all.mutex.Unlock()
+	store, ok := all.byName[name]
+	if !ok {
+		store = kept.Open(folder, name)
+		all.byName[name] = store
+	}
+	return store
+}
+
+// cacheDir is the folder of the flag, or the one of the user.
+func cacheDir(cmd *cobra.Command) (string, error) {
+	if dir, err := cmd.Flags().GetString(flagCacheDir); err != nil || dir != "" {
+		return dir, err
+	}
+	dir, err := os.UserCacheDir()
+	return filepath.Join(dir, "pergola"), err
+}
+
+// keep writes what was found for the next run. A folder that cannot be written is worth a word only to whoever asked for it.
+func keep(cmd *cobra.Command, dir string) {
+	if err := keptFor(cmd, dir).Save(); err != nil && cmd.Flags().Changed(flagCacheDir) {
+		fmt.Fprintln(cmd.ErrOrStderr(), "Warning:", err)
+	}
+}

@@ -1,0 +1,204 @@
+package admission
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
+	securityv1alpha1 "github.com/pergola-dev/pergola/api/security/v1alpha1"
+	seedmanagementv1alpha1 "github.com/pergola-dev/pergola/api/seedmanagement/v1alpha1"
+	"github.com/pergola-dev/pergola/schemas"
+	"github.com/pergola-dev/pergola/schemas/across"
+	"github.com/pergola-dev/pergola/schemas/mutation"
+)
+
+// ruleExposure looks at what the author of a Shoot wrote: after defaulting the Shoot has what the class adds.
+const ruleExposure = "shoot/exposure-class-scheduling"
+
+// neighbours are the kinds that rules and mutations of a kind look at. A kind that is not here has no surroundings. Secrets and
+// ConfigMaps are never read: what refers to them is taken to exist.
+func neighbours(kind schema.GroupKind) []schema.GroupVersionKind {
+	core, seedmanagement := gardencorev1beta1.SchemeGroupVersion, seedmanagementv1alpha1.SchemeGroupVersion
+	profiles := []schema.GroupVersionKind{core.WithKind("CloudProfile"), core.WithKind("NamespacedCloudProfile")}
+	seed, shoot, project := core.WithKind("Seed"), core.WithKind("Shoot"), core.WithKind("Project")
+	registrations, managed := core.WithKind("ControllerRegistration"), seedmanagement.WithKind("ManagedSeed")
+	bindings := []schema.GroupVersionKind{core.WithKind("SecretBinding"), securityv1alpha1.SchemeGroupVersion.WithKind("CredentialsBinding")}
+	ofShoot := slices.Concat(profiles, []schema.GroupVersionKind{seed, shoot, project, registrations, core.WithKind("ExposureClass")}, bindings)
+	identities := securityv1alpha1.SchemeGroupVersion.WithKind("WorkloadIdentity")
+	switch kind {
+	case shoot.GroupKind():
+		return ofShoot
+	case seed.GroupKind():
+		return []schema.GroupVersionKind{seed, shoot, registrations, managed, identities}
+	case managed.GroupKind(), seedmanagement.WithKind("Gardenlet").GroupKind():
+		return append(ofShoot, managed, seedmanagement.WithKind("Gardenlet"))
+	case project.GroupKind():
+		return []schema.GroupVersionKind{project}
+	case profiles[1].GroupKind():
+		return profiles[:1]
+	case registrations.GroupKind():
+		return []schema.GroupVersionKind{registrations, core.WithKind("ControllerDeployment")}
+	case bindings[0].GroupKind(), bindings[1].GroupKind():
+		return []schema.GroupVersionKind{core.WithKind("Quota"), identities}
+	case core.WithKind("BackupBucket").GroupKind():
+		return []schema.GroupVersionKind{seed, identities}
+	case core.WithKind("BackupEntry").GroupKind():
+		return []schema.GroupVersionKind{seed, core.WithKind("BackupBucket")}
+	case core.WithKind("ControllerInstallation").GroupKind():
+		return []schema.GroupVersionKind{seed, registrations, core.WithKind("ControllerDeployment")}
+	}
+	if kind.Kind == "Bastion" {
+		return slices.Concat(profiles, []schema.GroupVersionKind{seed, shoot, project})
+	}
+	return nil
+}
+
+// SurroundingKinds are all kinds that are read, to be allowed to whoever reads them.
+func SurroundingKinds() []schema.GroupVersionKind {
+	var all []schema.GroupVersionKind
+	for _, kind := range schemas.KnownKinds() {
+		all = append(all, neighbours(kind.GroupKind())...)
+	}
+	slices.SortFunc(all, func(a, b schema.GroupVersionKind) int { return cmp.Compare(a.String(), b.String()) })
+	return slices.Compact(all)
+}
+
+// landscape is what stands around an object.
+type landscape struct {
+	objects []*unstructured.Unstructured
+	// external are the kinds that nothing is known of.
+	external []across.External
+}
+
+// around reads what stands around an object: nil where nobody reads, or the kind is not one of the virtual garden.
+func (h *Handler) around(ctx context.Context, object *unstructured.Unstructured, fresh bool) (*landscape, error) {
+	if h.surroundings == nil || !slices.Contains(ClusterVirtual.groups(), object.GroupVersionKind().Group) {
+		return nil, nil
+	}
+	kinds := neighbours(object.GroupVersionKind().GroupKind())
+	around := &landscape{}
+	unknown := func(kind string) {
+		around.external = append(around.external, across.External{Kind: kind, Namespace: "*", Name: "*"}, across.External{Kind: kind, Name: "*"})
+	}
+	for _, kind := range []string{"Secret", "ConfigMap", "InternalSecret"} {
+		unknown(kind)
+	}
+	for _, kind := range kinds {
+		// There are few objects of all kinds but this one, and only one's own namespace and domain count.
+		many := kind.Kind == "Shoot"
+		found, served, err := h.surroundings.Objects(ctx, kind, fresh && !many)
+		if err != nil {
+			return nil, lookupError{err}
+		}
+		if !served {
+			unknown(kind.Kind)
+			if kind.Kind == "Project" {
+				unknown(kindNamespace)
+			}
+		}
+		for _, other := range found {
+			if !many || matters(object, other) {
+				around.objects = append(around.objects, other)
+			}
+		}
+	}
+	return around, nil
+}
+
+// matters says whether a Shoot can matter to an object: it is referred to, may become a Seed, or has the same domain.
+func matters(object, shoot *unstructured.Unstructured) bool {
+	for _, ref := range [][]string{{"spec", "shoot", "name"}, {"spec", "shootRef", "name"}} {
+		if name, _, _ := unstructured.NestedString(object.Object, ref...); name != "" && name == shoot.GetName() && shoot.GetNamespace() == object.GetNamespace() {
+			return true
+		}
+	}
+	if object.GetKind() == "Seed" && shoot.GetNamespace() == gardencorev1beta1.GardenNamespace {
+		return true
+	}
+	own, other := domain(object), domain(shoot)
+	return own != "" && own == other
+}
+
+func domain(object *unstructured.Unstructured) string {
+	for _, field := range [][]string{{"spec", "dns", "domain"}, {"spec", "ingress", "domain"}} {
+		if name, _, _ := unstructured.NestedString(object.Object, field...); name != "" {
+			return strings.ToLower(strings.TrimSuffix(name, "."))
+		}
+	}
+	return ""
+}
+
+// together gives the findings about an object in its surroundings: those of the rules across the landscape, and what mutations
+// have nothing to take from for.
+func (h *Handler) together(around *landscape, object, old *unstructured.Unstructured) []schemas.Violation {
+	inputs := make([]schemas.Input, 0, len(around.objects)+1)
+	for _, other := range around.objects {
+		if !sameObject(object, other) {
+			inputs = append(inputs, schemas.Input{Object: other, Old: other})
+		}
+	}
+	// The object comes last: what only one may have is that of the others.
+	inputs = append(inputs, schemas.Input{Object: object, Old: old})
+	var found []schemas.Violation
+	for _, v := range across.Check(inputs, across.Options{Now: h.clock.Now(), External: around.external}) {
+		if v.Kind == object.GetKind() && v.Namespace == object.GetNamespace() && v.Name == object.GetName() {
+			found = append(found, v)
+		}
+	}
+	return append(found, h.mutations(around).Of(object, old).Problems...)
+}
+
+func (h *Handler) mutations(around *landscape) *mutation.Surroundings {
+	return mutation.New(mutation.Objects(around.objects), h.clock.Now())
+}
+
+func sameObject(a, b *unstructured.Unstructured) bool {
+	return a.GroupVersionKind().GroupKind() == b.GroupVersionKind().GroupKind() && a.GetNamespace() == b.GetNamespace() && a.GetName() == b.GetName()
+}
+
+// completed is an object with what mutations and defaults fill in; the object itself where there is nothing.
+func (h *Handler) completed(around *landscape, object, old *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	if around != nil {
+		filled, _, err := h.mutations(around).Apply(object, old)
+		if err != nil {
+			return nil, fmt.Errorf("filling in the object: %w", err)
+		}
+		object = filled
+	}
+	return h.defaults.defaulted(object), nil
+}
+
+// verified gives all findings about an object. What stands around it may come from a cache that is behind, so that a refusal for
+// what is found there is made only after another look.
+func (h *Handler) verified(ctx context.Context, object, old *unstructured.Unstructured) ([]schemas.Violation, error) {
+	around, err := h.around(ctx, object, false)
+	if err != nil {
+		return nil, err
+	}
+	var together []schemas.Violation
+	if around != nil {
+		if together = h.together(around, object, old); schemas.HasErrors(together) {
+			if around, err = h.around(ctx, object, true); err != nil {
+				return nil, err
+			}
+			together = h.together(around, object, old)
+		}
+	}
+	options := schemas.Options{Workers: 1}
+	if around != nil {
+		options.Landscape = &schemas.Surroundings{Objects: around.objects}
+	}
+	found, err := h.validate(ctx, []schemas.Input{{Object: object, Old: old}}, options)
+	if err != nil {
+		return nil, err
+	}
+	found = append(found, slices.DeleteFunc(together, func(v schemas.Violation) bool { return v.Rule == ruleExposure })...)
+	schemas.Sort(found)
+	return found, nil
+}

@@ -1,0 +1,120 @@
+package admission
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/dynamic/dynamicinformer"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/pergola-dev/pergola/api/crds"
+)
+
+// surroundingsQPS is how many requests a second are made where the configuration does not say.
+const surroundingsQPS = 100
+
+// Surroundings reads what stands around objects of the virtual garden.
+type Surroundings interface {
+	// Objects gives all objects of a kind, which must not be changed, and whether the kind is served at all. They may come from
+	// a cache that is a little behind, unless fresh ones are asked for.
+	Objects(ctx context.Context, kind schema.GroupVersionKind, fresh bool) (objects []*unstructured.Unstructured, served bool, err error)
+}
+
+// LiveSurroundings watches the kinds that were asked for, each from its first use on.
+type LiveSurroundings struct {
+	client dynamic.Interface
+	ctx    context.Context
+	mu     sync.Mutex
+	kinds  map[schema.GroupVersionKind]cache.SharedIndexInformer
+}
+
+// NewLiveSurroundings reads from the API server of a virtual garden until ctx ends. It needs to be allowed to list and watch the
+// kinds of SurroundingKinds; one that is not served counts as empty.
+func NewLiveSurroundings(ctx context.Context, config *rest.Config) (*LiveSurroundings, error) {
+	config = rest.CopyConfig(config)
+	if config.QPS == 0 {
+		config.QPS, config.Burst = surroundingsQPS, 2*surroundingsQPS // the first request reads many kinds, and has to be answered in time
+	}
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("connecting to the virtual garden: %w", err)
+	}
+	return &LiveSurroundings{client: client, ctx: ctx, kinds: map[schema.GroupVersionKind]cache.SharedIndexInformer{}}, nil
+}
+
+// Objects implements Surroundings.
+func (l *LiveSurroundings) Objects(ctx context.Context, kind schema.GroupVersionKind, fresh bool) ([]*unstructured.Unstructured, bool, error) {
+	definition := crds.Get(kind.Group, kind.Kind)
+	if definition == nil {
+		return nil, false, fmt.Errorf("there is no definition of %s", kind)
+	}
+	resource := kind.GroupVersion().WithResource(definition.Spec.Names.Plural)
+	if fresh {
+		return l.list(ctx, resource)
+	}
+	informer := l.watched(kind)
+	if informer == nil {
+		// Nothing is watched before it is known to be there: a watch of a kind that is not served would only fail.
+		_, err := l.client.Resource(resource).List(ctx, metav1.ListOptions{Limit: 1})
+		if apierrors.IsNotFound(err) {
+			return nil, false, nil
+		}
+		if err != nil {
+			return nil, false, fmt.Errorf("listing %s: %w", resource.GroupResource(), err)
+		}
+		informer = l.watch(kind, resource)
+	}
+	if !cache.WaitForCacheSync(ctx.Done(), informer.HasSynced) {
+		return nil, false, fmt.Errorf("reading %s: %w", resource.GroupResource(), context.Cause(ctx))
+	}
+	items := informer.GetStore().List()
+	objects := make([]*unstructured.Unstructured, 0, len(items))
+	for _, item := range items {
+		if object, ok := item.(*unstructured.Unstructured); ok {
+			objects = append(objects, object)
+		}
+	}
+	return objects, true, nil
+}
+
+func (l *LiveSurroundings) list(ctx context.Context, resource schema.GroupVersionResource) ([]*unstructured.Unstructured, bool, error) {
+	list, err := l.client.Resource(resource).List(ctx, metav1.ListOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, false, nil
+	}
+	if err != nil {
+		return nil, false, fmt.Errorf("listing %s: %w", resource.GroupResource(), err)
+	}
+	objects := make([]*unstructured.Unstructured, len(list.Items))
+	for i := range list.Items {
+		objects[i] = &list.Items[i]
+	}
+	return objects, true, nil
+}
+
+func (l *LiveSurroundings) watched(kind schema.GroupVersionKind) cache.SharedIndexInformer {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.kinds[kind]
+}
+
+func (l *LiveSurroundings) watch(kind schema.GroupVersionKind, resource schema.GroupVersionResource) cache.SharedIndexInformer {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if informer := l.kinds[kind]; informer != nil {
+		return informer
+	}
+	const never = time.Duration(0)
+	informer := dynamicinformer.NewFilteredDynamicInformer(l.client, resource, metav1.NamespaceAll, never, cache.Indexers{}, nil).Informer()
+	l.kinds[kind] = informer
+	go informer.RunWithContext(l.ctx)
+	return informer
+}

@@ -1,0 +1,157 @@
+package landscapes
+
+import (
+	"crypto/sha256"
+	"path"
+	"runtime"
+	"slices"
+	"sync"
+
+	"filippo.io/age"
+	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/pergola-dev/pergola/schemas/kept"
+)
+
+// readFiles reads the files of the layer, several at a time.
+func (l *layer) readFiles() error {
+	parts := make([]*loader, len(l.readings))
+	var group errgroup.Group
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	for i := range l.readings {
+		r := &l.readings[i]
+		if r.file == "" {
+			continue
+		}
+		parts[i] = l.part()
+		group.Go(func() error {
+			if err := l.ctx.Err(); err != nil {
+				return err
+			}
+			r.found = parts[i].declarations(r.file)
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	for _, part := range parts {
+		if part != nil {
+			l.violations = append(l.violations, part.violations...)
+		}
+	}
+	return nil
+}
+
+// part is a loader for one file, with findings of its own.
+func (l *loader) part() *loader {
+	return &loader{ctx: l.ctx, fs: l.fs, home: l.home, opts: l.opts, limits: l.limits, keys: l.keys}
+}
+
+// declarations gives the objects of a YAML or JSON file. If it is known what the file declares, and that nothing is wrong with
+// it, the content is left for whoever asks for it.
+func (l *loader) declarations(name string) []Declaration {
+	data, ok := l.readBytes(name)
+	if !ok {
+		return nil
+	}
+	if l.opts.Kept == nil {
+		if !l.isText(name, data) {
+			return nil
+		}
+		return l.parseYAML(name, data)
+	}
+	key := l.keyOf(name, data)
+	if outline, ok := l.opts.Kept.Get(key); ok {
+		if found, ok := l.outlined(name, data, key, outline); ok {
+			return found
+		}
+	}
+	if !l.isText(name, data) {
+		return nil
+	}
+	found := l.parseYAML(name, data)
+	if len(l.violations) == 0 && (l.keys.known || !slices.ContainsFunc(found, isSealed)) {
+		l.opts.Kept.Put(key, outlineOf(found))
+		for i := range found {
+			found[i].digest = digestOf(key, i)
+		}
+	}
+	return found
+}
+
+func isSealed(d Declaration) bool { return d.Secret == SecretEncrypted || d.Secret == SecretDecrypted }
+
+// keys are the private keys that there are to decrypt with, in a form that tells them apart and keeps them secret.
+type keys struct {
+	public string
+	// known is false if there is a key that cannot be told apart from others.
+	known bool
+}
+
+func keysOf(identities []age.Identity) keys {
+	k := keys{known: true}
+	for _, identity := range identities {
+		native, ok := identity.(*age.X25519Identity)
+		if !ok {
+			k.known = false
+			continue
+		}
+		k.public += native.Recipient().String() + " "
+	}
+	return k
+}
+
+// keyOf is the digest of everything that the declarations of a file depend on.
+func (l *loader) keyOf(name string, data []byte) kept.Key {
+	var w kept.Writer
+	w.Text("file")
+	w.Text(path.Ext(name))
+	w.Uint(uint64(l.limits.Depth))
+	w.Uint(uint64(l.limits.Values))
+	w.Text(l.keys.public)
+	hash := sha256.New()
+	hash.Write(w.Bytes())
+	hash.Write(data)
+	return kept.Key(hash.Sum(nil))
+}
+
+// digestOf is that of the content of one object of a file.
+func digestOf(file kept.Key, i int) kept.Key {
+	var w kept.Writer
+	w.Key(file)
+	w.Uint(uint64(i))
+	return sha256.Sum256(w.Bytes())
+}
+
+// outlineOf says what a file declares.
+func outlineOf(found []Declaration) []byte {
+	var w kept.Writer
+	w.Uint(uint64(len(found)))
+	for i := range found {
+		d := &found[i]
+		for _, text := range []string{d.kind.Group, d.kind.Version, d.kind.Kind, d.namespace, d.name, string(d.Secret)} {
+			w.Text(text)
+		}
+		w.Uint(uint64(d.Line))
+		w.Uint(uint64(d.Column))
+	}
+	return w.Bytes()
+}
+
+// outlined gives the declarations of a file by its outline.
+func (l *loader) outlined(name string, data []byte, key kept.Key, outline []byte) ([]Declaration, bool) {
+	r := kept.NewReader(outline)
+	all := sync.OnceValue(func() []Declaration { return l.part().parseYAML(name, data) })
+	found := make([]Declaration, r.Count())
+	for i := range found {
+		found[i] = Declaration{
+			kind:      schema.GroupVersionKind{Group: r.Text(), Version: r.Text(), Kind: r.Text()},
+			namespace: r.Text(), name: r.Text(), Secret: SecretState(r.Text()),
+			File: l.relative(name), Line: int(r.Uint()), Column: int(r.Uint()),
+			digest: digestOf(key, i), content: func() written { return all()[i].content() },
+		}
+	}
+	return found, r.Whole()
+}

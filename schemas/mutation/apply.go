@@ -1,0 +1,100 @@
+package mutation
+
+import (
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
+)
+
+type ownerReference = metav1.OwnerReference
+
+// Of gives what the API fills in of an object as it is written, which is not changed; old is the object before the change, nil
+// for a new one. It is empty for kinds without mutations, for an object that is being deleted, and for one whose form is
+// broken. Defaults of the API are not among the changes, although they are in effect.
+func (s *Surroundings) Of(object, old *unstructured.Unstructured) Result {
+	if object == nil || object.GetDeletionTimestamp() != nil {
+		return Result{}
+	}
+	switch object.GroupVersionKind().GroupKind() {
+	case kindShoot:
+		return s.ofShoot(object, old)
+	case kindSeed:
+		if seed := read[gardencorev1beta1.Seed](object); seed != nil {
+			return s.Seed(seed)
+		}
+	case kindProject:
+		if project := read[gardencorev1beta1.Project](object); project != nil {
+			return s.Project(project, read[gardencorev1beta1.Project](old))
+		}
+	case kindManagedSeed:
+		return s.managedSeed(object)
+	case kindBastion:
+		return s.bastion(object)
+	default:
+		return s.labelled(object)
+	}
+	return Result{}
+}
+
+func (s *Surroundings) ofShoot(object, old *unstructured.Unstructured) Result {
+	shoot := read[gardencorev1beta1.Shoot](object)
+	if shoot == nil {
+		return Result{}
+	}
+	before := read[gardencorev1beta1.Shoot](old)
+	if before == nil && old != nil {
+		before = &gardencorev1beta1.Shoot{} // there is one, although it cannot be read
+	}
+	return s.Shoot(shoot, before)
+}
+
+// Apply gives an object with what the API fills in, and what that is; the object itself, where there is nothing.
+func (s *Surroundings) Apply(object, old *unstructured.Unstructured) (*unstructured.Unstructured, Result, error) {
+	result := s.Of(object, old)
+	if len(result.Changes) == 0 {
+		return object, result, nil
+	}
+	out := object.DeepCopy()
+	return out, result, result.ApplyTo(out)
+}
+
+// labelled are the kinds that only get labels about extensions.
+func (s *Surroundings) labelled(object *unstructured.Unstructured) Result {
+	text := func(from *unstructured.Unstructured, fields ...string) string {
+		if from == nil {
+			return ""
+		}
+		value, _, _ := unstructured.NestedString(from.Object, fields...)
+		return value
+	}
+	var types string
+	switch object.GroupVersionKind().GroupKind() {
+	case kindSecretBinding, kindCredentialsBinding:
+		types = text(object, "provider", "type")
+	case kindWorkloadIdentity:
+		types = text(object, "spec", "targetSystem", "type")
+	case kindCloudProfile:
+		types = text(object, "spec", "type")
+	case kindNamespacedCloudProfile:
+		types = text(s.around.Get(kindCloudProfile, "", text(object, "spec", "parent", "name")), "spec", "type")
+	case kindBackupBucket:
+		types = text(object, "spec", "provider", "type")
+	case kindBackupEntry:
+		types = text(s.around.Get(kindBackupBucket, "", text(object, "spec", "bucketName")), "spec", "provider", "type")
+	default:
+		return Result{}
+	}
+	if types == "" {
+		return Result{}
+	}
+	r := &recorder{kind: object.GetKind(), namespace: object.GetNamespace(), name: object.GetName()}
+	wanted := labelSet{}
+	for typ := range strings.SplitSeq(types, ",") {
+		wanted.add(labelProvider, strings.TrimSpace(typ))
+	}
+	r.extensionLabels(object.DeepCopy(), wanted)
+	return r.Result
+}

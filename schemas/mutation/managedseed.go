@@ -1,0 +1,190 @@
+package mutation
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
+	securityv1alpha1 "github.com/pergola-dev/pergola/api/security/v1alpha1"
+)
+
+// ingressPrefix begins the ingress domain of a Seed that is a Shoot.
+const ingressPrefix = "ingress"
+
+// managedSeed fills in the Seed that a ManagedSeed makes of its Shoot, if it describes one.
+// Source: plugin/pkg/managedseed/validator (admitSeedSpec).
+func (s *Surroundings) managedSeed(object *unstructured.Unstructured) Result {
+	r := &recorder{kind: kindManagedSeed.Kind, namespace: object.GetNamespace(), name: object.GetName()}
+	name, _, _ := unstructured.NestedString(object.Object, "spec", "shoot", "name")
+	shoot := s.shoot(object.GetNamespace(), name)
+	if name == "" || shoot == nil {
+		return r.Result
+	}
+	config, found, err := unstructured.NestedMap(object.Object, "spec", "gardenlet", "config", "seedConfig")
+	if found && err == nil {
+		f := &seedFiller{recorder: r, config: config, reason: "that of the Shoot " + name}
+		r.id = managedSeedConfig
+		s.seedOfShoot(f, shoot)
+	}
+	r.seedLabels(object.DeepCopy(), shoot.Spec.SeedName)
+	return r.Result
+}
+
+// seedFiller fills in the spec of a seedConfig.
+type seedFiller struct {
+	*recorder
+	config map[string]any
+	reason string
+}
+
+// fill sets a field that is missing or an empty text, if there is something to set.
+func (f *seedFiller) fill(value any, fields ...string) {
+	path := append([]string{"spec"}, fields...)
+	current, found, err := unstructured.NestedFieldNoCopy(f.config, path...)
+	if err != nil || value == "" || found && current != nil && current != "" {
+		return
+	}
+	f.filled("spec.gardenlet.config.seedConfig."+strings.Join(path, "."), value, "%s", f.reason)
+}
+
+func (f *seedFiller) has(fields ...string) bool {
+	value, found, err := unstructured.NestedFieldNoCopy(f.config, append([]string{"spec"}, fields...)...)
+	return err == nil && found && value != nil
+}
+
+func (s *Surroundings) seedOfShoot(f *seedFiller, shoot *gardencorev1beta1.Shoot) {
+	if f.has("backup") {
+		f.fill(shoot.Spec.Provider.Type, "backup", "provider")
+	}
+	if shoot.Spec.DNS != nil && shoot.Spec.DNS.Domain != nil {
+		if !f.has("ingress") {
+			f.fill("nginx", "ingress", "controller", "kind")
+		}
+		if !f.has("dns", "provider") {
+			if provider := s.dnsProvider(shoot); provider != nil {
+				f.fill(provider, "dns", "provider")
+			}
+		}
+		f.fill(ingressPrefix+"."+*shoot.Spec.DNS.Domain, "ingress", "domain")
+	}
+	for field, value := range networksOf(shoot) {
+		f.fill(value, "networks", field)
+	}
+	f.fill(shoot.Spec.Provider.Type, "provider", "type")
+	f.fill(shoot.Spec.Region, "provider", "region")
+	if zones := zonesOf(shoot); len(zones) > 0 && !f.has("provider", "zones") {
+		f.fill(zones, "provider", "zones")
+	}
+	f.reason = "the Shoot has one already"
+	if !f.has("settings", "verticalPodAutoscaler") {
+		f.fill(false, "settings", "verticalPodAutoscaler", "enabled")
+	}
+}
+
+// networksOf gives the ranges of a Shoot by field, in the order of their names.
+func networksOf(shoot *gardencorev1beta1.Shoot) func(yield func(string, string) bool) {
+	ranges := map[string]*string{}
+	if n := shoot.Spec.Networking; n != nil {
+		ranges = map[string]*string{"nodes": n.Nodes, "pods": n.Pods, "services": n.Services}
+	}
+	return func(yield func(string, string) bool) {
+		for _, field := range slices.Sorted(maps.Keys(ranges)) {
+			if ranges[field] != nil && !yield(field, *ranges[field]) {
+				return
+			}
+		}
+	}
+}
+
+// zonesOf are those of all pools. Source: pkg/api/core/v1beta1/helper (GetAllZonesFromShoot).
+func zonesOf(shoot *gardencorev1beta1.Shoot) []string {
+	var zones []string
+	for _, worker := range shoot.Spec.Provider.Workers {
+		zones = append(zones, worker.Zones...)
+	}
+	return slices.Compact(slices.Sorted(slices.Values(zones)))
+}
+
+// dnsProvider is who serves the domain of a Shoot: its primary provider, or that of the default domain; nil if nobody does.
+func (s *Surroundings) dnsProvider(shoot *gardencorev1beta1.Shoot) *gardencorev1beta1.SeedDNSProvider {
+	if i := primary(shoot.Spec.DNS.Providers); i >= 0 {
+		provider := shoot.Spec.DNS.Providers[i]
+		if provider.Type == nil {
+			return nil
+		}
+		if *provider.Type != gardencorev1beta1.DNSUnmanaged {
+			credentials := s.credentialsOf(shoot, &provider)
+			if credentials == nil {
+				return nil
+			}
+			return &gardencorev1beta1.SeedDNSProvider{Type: *provider.Type, CredentialsRef: credentials}
+		}
+	}
+	var seed *gardencorev1beta1.Seed
+	if shoot.Spec.SeedName != nil {
+		seed = s.seed(*shoot.Spec.SeedName)
+	}
+	for _, domain := range s.defaultDomains(seed) {
+		if strings.HasSuffix(*shoot.Spec.DNS.Domain, "."+domain.domain) {
+			credentials := domain.credentials
+			return &gardencorev1beta1.SeedDNSProvider{Type: domain.provider, CredentialsRef: &credentials}
+		}
+	}
+	return nil
+}
+
+// credentialsOf a DNS provider are its own, or those of the infrastructure.
+func (s *Surroundings) credentialsOf(shoot *gardencorev1beta1.Shoot, provider *gardencorev1beta1.DNSProvider) *corev1.ObjectReference {
+	if ref := provider.CredentialsRef; ref != nil {
+		return &corev1.ObjectReference{APIVersion: ref.APIVersion, Kind: ref.Kind, Namespace: shoot.Namespace, Name: ref.Name}
+	}
+	if name := shoot.Spec.SecretBindingName; name != nil {
+		binding := read[gardencorev1beta1.SecretBinding](s.around.Get(kindSecretBinding, shoot.Namespace, *name))
+		if binding == nil {
+			return nil
+		}
+		gardencorev1beta1.SetDefaults_SecretBinding(binding)
+		return &corev1.ObjectReference{APIVersion: "v1", Kind: kindSecret.Kind, Namespace: binding.SecretRef.Namespace, Name: binding.SecretRef.Name}
+	}
+	if name := shoot.Spec.CredentialsBindingName; name != nil {
+		binding := read[securityv1alpha1.CredentialsBinding](s.around.Get(kindCredentialsBinding, shoot.Namespace, *name))
+		if binding == nil {
+			return nil
+		}
+		securityv1alpha1.SetDefaults_CredentialsBinding(binding)
+		return &binding.CredentialsRef
+	}
+	return nil
+}
+
+// bastion gives a Bastion what its Shoot has. In files no Shoot has a uid, so that there is no owner.
+// Source: plugin/pkg/bastion/validator.
+func (s *Surroundings) bastion(object *unstructured.Unstructured) Result {
+	r := &recorder{kind: kindBastion.Kind, namespace: object.GetNamespace(), name: object.GetName(), id: bastionShoot}
+	name, _, _ := unstructured.NestedString(object.Object, "spec", "shootRef", "name")
+	shoot := s.shoot(object.GetNamespace(), name)
+	if name == "" || shoot == nil || shoot.Spec.SeedName == nil || *shoot.Spec.SeedName == "" {
+		return r.Result
+	}
+	reason := "that of the Shoot " + name
+	for field, value := range map[string]string{"seedName": *shoot.Spec.SeedName, "providerType": shoot.Spec.Provider.Type} {
+		if current, _, _ := unstructured.NestedString(object.Object, "spec", field); current != value {
+			r.filled("spec."+field, value, "%s", reason)
+		}
+	}
+	slices.SortFunc(r.Changes, func(a, b Change) int { return strings.Compare(a.Field, b.Field) })
+	owned := slices.ContainsFunc(object.GetOwnerReferences(), func(ref ownerReference) bool { return ref.UID == shoot.UID })
+	if shoot.UID != "" && !owned {
+		controller := true
+		r.filled(fmt.Sprintf("metadata.ownerReferences[%d]", len(object.GetOwnerReferences())), ownerReference{
+			APIVersion: gardencorev1beta1.SchemeGroupVersion.String(), Kind: kindShoot.Kind, Name: shoot.Name, UID: shoot.UID,
+			Controller: &controller, BlockOwnerDeletion: &controller,
+		}, "the bastion goes with its Shoot")
+	}
+	return r.Result
+}
