@@ -57,30 +57,38 @@ func split(data []byte) []document {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	var documents []document
 	var current []byte
-	offset, line := 0, 0
+	offset, line, start := 0, 0, 0
 	flush := func() {
 		if hasContent(current) {
 			documents = append(documents, document{data: current, offset: offset})
 		}
 	}
-	for rest := data; len(rest) > 0; line++ {
-		end := bytes.IndexByte(rest, '\n') + 1
-		if end == 0 {
-			end = len(rest)
+	for at := 0; at < len(data); line++ {
+		end := at + bytes.IndexByte(data[at:], '\n') + 1
+		if end == at {
+			end = len(data)
 		}
-		text := rest[:end]
-		rest = rest[end:]
+		text := data[at:end]
 		marker := isMarker(text, "---")
 		if !marker && !isMarker(text, "...") {
-			current = append(current, text...)
+			if current == nil {
+				start = at
+			}
+			if start >= 0 {
+				current = data[start:end:end] // a part of the file, not a copy
+			} else {
+				current = append(current, text...)
+			}
+			at = end
 			continue
 		}
 		flush()
-		current, offset = nil, line+1
+		current, offset, start = nil, line+1, 0
 		if after := bytes.TrimSpace(text[3:]); marker && len(after) > 0 && after[0] != '#' {
 			// Content on the line of the marker stays in its column.
-			current, offset = append([]byte("   "), text[3:]...), line
+			current, offset, start = append([]byte("   "), text[3:]...), line, -1
 		}
+		at = end
 	}
 	flush()
 	return documents

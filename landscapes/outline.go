@@ -75,7 +75,7 @@ func (l *loader) declarations(name string) []Declaration {
 	if len(l.violations) == 0 && (l.keys.known || !slices.ContainsFunc(found, isSealed)) {
 		l.opts.Kept.Put(key, outlineOf(found))
 		for i := range found {
-			found[i].digest = digestOf(key, i)
+			found[i].digest, found[i].content = digestOf(key, i), found[i].content().pack()
 		}
 	}
 	return found
@@ -143,14 +143,21 @@ func outlineOf(found []Declaration) []byte {
 // outlined gives the declarations of a file by its outline.
 func (l *loader) outlined(name string, data []byte, key kept.Key, outline []byte) ([]Declaration, bool) {
 	r := kept.NewReader(outline)
-	all := sync.OnceValue(func() []Declaration { return l.part().parseYAML(name, data) })
+	all := sync.OnceValue(func() []func() written {
+		found := l.part().parseYAML(name, data)
+		contents := make([]func() written, len(found))
+		for i := range found {
+			contents[i] = found[i].content().pack()
+		}
+		return contents
+	})
 	found := make([]Declaration, r.Count())
 	for i := range found {
 		found[i] = Declaration{
 			kind:      schema.GroupVersionKind{Group: r.Text(), Version: r.Text(), Kind: r.Text()},
 			namespace: r.Text(), name: r.Text(), Secret: SecretState(r.Text()),
 			File: l.relative(name), Line: int(r.Uint()), Column: int(r.Uint()),
-			digest: digestOf(key, i), content: func() written { return all()[i].content() },
+			digest: digestOf(key, i), content: func() written { return all()[i]() },
 		}
 	}
 	return found, r.Whole()

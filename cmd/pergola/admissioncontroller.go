@@ -26,9 +26,9 @@ import (
 // admissionServer are the flags of the server.
 type admissionServer struct {
 	kubeconfig, virtual, address, certFile, keyFile, caFile string
-	port, healthPort                               int
-	selfSigned                                     bool
-	names                                          []string
+	port, healthPort                                        int
+	selfSigned                                              bool
+	names                                                   []string
 }
 
 func newAdmissionController() *cobra.Command {

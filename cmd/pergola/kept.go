@@ -38,25 +38,24 @@ func withStores(ctx context.Context) context.Context {
 	return context.WithValue(ctx, storesKey{}, &stores{byName: map[string]*kept.Store{}})
 }
 
-// keptFor gives the store of a landscape folder, nil if nothing is to be kept.
+// keptFor gives the store of a landscape folder: one that ends with the process if nothing is to be kept, or nobody knows where.
 func keptFor(cmd *cobra.Command, dir string) *kept.Store {
 	all, ok := cmd.Context().Value(storesKey{}).(*stores)
-	if off, err := cmd.Flags().GetBool(flagNoCache); !ok || off || err != nil {
-		return nil
-	}
-	folder, err := cacheDir(cmd)
-	if err != nil {
-		return nil // nobody said where to keep anything
-	}
 	name, err := filepath.Abs(dir)
-	if err != nil {
+	if !ok || err != nil {
 		return nil
 	}
 	all.mutex.Lock()
 	defer all.mutex.Unlock()
 	store, ok := all.byName[name]
 	if !ok {
-		store = kept.Open(folder, name)
+		store = kept.InMemory()
+		off, err := cmd.Flags().GetBool(flagNoCache)
+		if folder, unknown := cacheDir(cmd); err == nil && !off && unknown == nil {
+			if opened := kept.Open(folder, name); opened != nil {
+				store = opened
+			}
+		}
 		all.byName[name] = store
 	}
 	return store

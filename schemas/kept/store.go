@@ -56,6 +56,9 @@ func Open(dir, name string) *Store {
 	return open(dir, name, program)
 }
 
+// InMemory is a store that ends with the process.
+func InMemory() *Store { return &Store{entries: map[Key]*entry{}} }
+
 func open(dir, name, program string) *Store {
 	sum := sha256.Sum256([]byte(name))
 	s := &Store{file: filepath.Join(dir, folder, hex.EncodeToString(sum[:12])+extension), program: program, entries: map[Key]*entry{}}
@@ -106,7 +109,7 @@ func (s *Store) Save() error {
 	}
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	if !s.added {
+	if !s.added || s.file == "" {
 		return nil
 	}
 	dir := filepath.Dir(s.file)

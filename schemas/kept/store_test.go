@@ -156,6 +156,15 @@ func TestStoreThatCannotBeWritten(t *testing.T) {
 	require.ErrorContains(t, s.Save(), "keeping results of validation")
 }
 
+func TestStoreInMemory(t *testing.T) {
+	s := InMemory()
+	s.Put(key("a"), []byte("1"))
+	value, ok := s.Get(key("a"))
+	assert.True(t, ok)
+	assert.Equal(t, "1", string(value))
+	require.NoError(t, s.Save())
+}
+
 func TestNoStore(t *testing.T) {
 	var s *Store
 	s.Put(key("a"), nil)

@@ -1,0 +1,39 @@
+package landscapes
+
+import (
+	"math"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+func TestPackedContentIsTheSame(t *testing.T) {
+	for name, content := range map[string]map[string]any{
+		"empty":   {},
+		"numbers": {"a": int64(0), "b": int64(-1), "c": int64(math.MaxInt64), "d": int64(math.MinInt64), "e": 0.5, "f": -1e300, "g": int64(127), "h": int64(-128)},
+		"others":  {"a": nil, "b": true, "c": false, "d": "", "": "empty name", "e": strings.Repeat("long", 100), "f": "\x00\u00e4"},
+		"nested":  {"a": []any{}, "b": []any{nil, map[string]any{}, []any{int64(1), map[string]any{"x": []any{"y"}}}}, "c": map[string]any{"d": map[string]any{}}},
+	} {
+		t.Run(name, func(t *testing.T) { assert.Equal(t, content, pack(content).unpack()) })
+	}
+}
+
+// TestPackedContentIsKeptWhileItIsHeld: who asks twice gets the same object as long as somebody holds it, and an equal one later.
+func TestPackedContentIsKeptWhileItIsHeld(t *testing.T) {
+	ask := written{object: &unstructured.Unstructured{Object: map[string]any{"kind": "A"}}, sealed: map[string]any{"b": "c"}}.pack()
+	first := ask()
+	for range 3 {
+		runtime.GC()
+	}
+	assert.Same(t, first.object, ask().object)
+	runtime.KeepAlive(first)
+	first = written{}
+	for range 3 {
+		runtime.GC()
+	}
+	assert.Equal(t, map[string]any{"kind": "A"}, ask().object.Object)
+	assert.Equal(t, map[string]any{"b": "c"}, ask().sealed)
+}
