@@ -2,131 +2,284 @@ package schemas
 
 import (
 	"fmt"
-	"maps"
 	"slices"
-	"strings"
 
 	"cuelang.org/go/cue/ast"
 	"cuelang.org/go/cue/literal"
 	"cuelang.org/go/cue/token"
 )
 
-// reads are the parts of the object, of the one before and of the landscape that an expression looks at: the longest paths
-// of fixed field names that it is written with. What it looks at below is in the part; nothing outside of the parts can
-// change its value.
+// reads are the parts of the object, of the one before and of the landscape that a rule looks at. Nothing outside of them can
+// change what it finds.
 type reads struct {
-	object, old, landscape parts
+	object, old, landscape *part
 }
 
-// parts are paths of field names, sorted, none below another one. An empty path is the whole.
-type parts [][]string
+func newReads() reads { return reads{&part{}, &part{}, &part{}} }
 
-func (p parts) with(path []string) parts {
-	for _, known := range p {
-		if isPrefix(known, path) {
-			return p
-		}
-	}
-	out := slices.DeleteFunc(slices.Clone(p), func(known []string) bool { return isPrefix(path, known) })
-	out = append(out, slices.Clone(path))
-	slices.SortFunc(out, slices.Compare)
-	return out
+func (r reads) String() string {
+	return fmt.Sprintf("object %s old %s landscape %s", r.object, r.old, r.landscape)
 }
 
-func isPrefix(prefix, path []string) bool {
-	return len(prefix) <= len(path) && slices.Equal(prefix, path[:len(prefix)])
-}
-
-func (p parts) String() string {
-	paths := make([]string, len(p))
-	for i, path := range p {
-		paths[i] = fmt.Sprintf("%q", path)
-	}
-	return strings.Join(paths, " ")
-}
-
-// of gives a copy of an object with nothing but the parts. Where a path meets something that has no fields, that is kept.
-func (p parts) of(object map[string]any) map[string]any {
-	out := map[string]any{}
-	for _, path := range p {
-		from, to := object, out
-		for i, name := range path {
-			value, ok := from[name]
-			if !ok {
-				break
-			}
-			inner, isObject := value.(map[string]any)
-			if !isObject || i == len(path)-1 {
-				to[name] = value
-				break
-			}
-			next, ok := to[name].(map[string]any)
-			if !ok {
-				next = map[string]any{}
-				to[name] = next
-			}
-			from, to = inner, next
-		}
-		if len(path) == 0 {
-			return object
-		}
-	}
-	return out
-}
-
-func (r *reads) add(other reads) {
-	for _, path := range other.object {
-		r.object = r.object.with(path)
-	}
-	for _, path := range other.old {
-		r.old = r.old.with(path)
-	}
-	for _, path := range other.landscape {
-		r.landscape = r.landscape.with(path)
-	}
-}
-
-// root gives the parts that a name at the beginning of a path belongs to, nil for other names.
-func (r *reads) root(name string) *parts {
+// root gives the tree that a name at the beginning of a path belongs to, nil for other names.
+func (r reads) root(name string) *part {
 	switch name {
 	case "object":
-		return &r.object
+		return r.object
 	case "old":
-		return &r.old
+		return r.old
 	case "landscape":
-		return &r.landscape
+		return r.landscape
 	}
 	return nil
 }
 
-// expression is what a declaration in a file of rules refers to.
-type expression struct {
-	reads reads
-	// names are all other names in it: of declarations, of packages, of its own variables.
-	names map[string]bool
+// isRoot tells whether a name is one of those that a rule finds its input by.
+func isRoot(name string) bool { return newReads().root(name) != nil }
+
+// reader finds what an expression reads, without evaluating it: it follows names and fields from their beginning, and whatever is
+// done with a value other than to look further into it counts as reading all of it.
+type reader struct {
+	declared *declarations
+	reads    reads
+	// names are the declarations that were met, with what they stand for.
+	names map[string]meaning
 }
 
-// look adds what a node refers to.
-func (e *expression) look(node ast.Node) {
-	ast.Walk(node, func(n ast.Node) bool {
-		switch n := n.(type) {
-		case *ast.SelectorExpr, *ast.IndexExpr:
-			e.chain(n.(ast.Expr))
-			return false
-		case *ast.BinaryExpr:
-			if asksForChange(n) {
-				return false
-			}
+// meaning are the places in the input whose value an expression may be; none for one that is made anew.
+type meaning []place
+
+// place is one of them: a tree and the steps into it.
+type place struct {
+	root *part
+	path []string
+}
+
+// anyItem is the step into an item of a list, or into a field whose name is not known.
+const anyItem = "\x00"
+
+func (m meaning) step(name string) meaning {
+	out := make(meaning, len(m))
+	for i, p := range m {
+		out[i] = place{p.root, append(slices.Clone(p.path), name)}
+	}
+	return out
+}
+
+// read notes that all of a value is looked at.
+func (r *reader) read(m meaning) {
+	for _, p := range m {
+		p.root.at(p.path).whole = true
+	}
+}
+
+// shape notes that the number of items, or the names of fields, are looked at.
+func (r *reader) shape(m meaning) {
+	for _, p := range m {
+		p.root.at(p.path).shape = true
+	}
+}
+
+// scope are the names that an expression sees besides declarations: variables of loops, and values of let clauses, which are
+// looked at when they are used.
+type scope struct {
+	outer *scope
+	name  string
+	value func() meaning
+	expr  ast.Expr // of a let clause
+}
+
+func (s *scope) with(name string, value func() meaning) *scope {
+	return &scope{outer: s, name: name, value: value}
+}
+
+func (s *scope) find(name string) (func() meaning, bool) {
+	for ; s != nil; s = s.outer {
+		if s.name == name {
+			return s.value, true
+		}
+	}
+	return nil, false
+}
+
+// named gives what a name stands for.
+func (r *reader) named(name string, s *scope) meaning {
+	if value, ok := s.find(name); ok {
+		return value()
+	}
+	if root := r.reads.root(name); root != nil {
+		return meaning{{root: root}}
+	}
+	if known, ok := r.names[name]; ok {
+		return known
+	}
+	expressions, ok := r.declared.expressions[name]
+	if !ok {
+		return nil
+	}
+	r.names[name] = nil // a declaration that refers to itself adds nothing
+	var all meaning
+	for _, expr := range expressions {
+		all = append(all, r.meaning(expr, nil)...)
+	}
+	r.names[name] = all
+	return all
+}
+
+// meaning gives what an expression stands for, and notes what is read to find out.
+func (r *reader) meaning(expr ast.Expr, s *scope) meaning {
+	switch x := expr.(type) {
+	case nil, *ast.BasicLit, *ast.BottomLit:
+	case *ast.Ident:
+		return r.named(x.Name, s)
+	case *ast.ParenExpr:
+		return r.meaning(x.X, s)
+	case *ast.UnaryExpr:
+		m := r.meaning(x.X, s)
+		if x.Op == token.MUL { // the mark of a default
+			return m
+		}
+		r.read(m)
+	case *ast.BinaryExpr:
+		switch {
+		case asksForChange(x):
+		case x.Op == token.OR:
+			return append(r.meaning(x.X, s), r.meaning(x.Y, s)...)
+		default:
+			r.read(r.meaning(x.X, s))
+			r.read(r.meaning(x.Y, s))
+		}
+	case *ast.SelectorExpr:
+		m := r.meaning(x.X, s)
+		if name, _, err := ast.LabelName(x.Sel); err == nil {
+			return m.step(name)
+		}
+		r.read(m)
+	case *ast.IndexExpr:
+		m := r.meaning(x.X, s)
+		if name, ok := textOf(x.Index); ok {
+			return m.step(name)
+		}
+		r.read(r.meaning(x.Index, s))
+		r.shape(m)
+		return m.step(anyItem)
+	case *ast.SliceExpr:
+		for _, part := range []ast.Expr{x.X, x.Low, x.High} {
+			r.read(r.meaning(part, s))
+		}
+	case *ast.CallExpr:
+		r.call(x, s)
+	case *ast.Interpolation:
+		for _, part := range x.Elts {
+			r.read(r.meaning(part, s))
+		}
+	case *ast.ListLit:
+		for _, item := range x.Elts {
+			r.read(r.meaning(item, s))
+		}
+	case *ast.Ellipsis:
+		r.read(r.meaning(x.Type, s))
+	case *ast.StructLit:
+		r.fields(x, s)
+	case *ast.Comprehension:
+		r.comprehension(x, s)
+	default:
+		r.everything(x, s)
+	}
+	return nil
+}
+
+// call reads the arguments of a function: of those of len only how many there are.
+func (r *reader) call(x *ast.CallExpr, s *scope) {
+	if function, ok := x.Fun.(*ast.Ident); ok && function.Name == "len" && len(x.Args) == 1 {
+		r.shape(r.meaning(x.Args[0], s))
+		return
+	}
+	r.read(r.meaning(x.Fun, s))
+	for _, argument := range x.Args {
+		r.read(r.meaning(argument, s))
+	}
+}
+
+// fields reads the values of a struct.
+func (r *reader) fields(x *ast.StructLit, s *scope) {
+	var lets []*scope
+	for _, element := range x.Elts {
+		if let, ok := element.(*ast.LetClause); ok {
+			s = s.with(let.Ident.Name, nil)
+			s.expr = let.Expr
+			lets = append(lets, s)
+		}
+	}
+	for _, let := range lets { // each of them sees all
+		let.value = r.once(let.expr, s)
+	}
+	for _, element := range x.Elts {
+		switch e := element.(type) {
+		case *ast.LetClause, *ast.CommentGroup, *ast.Attribute:
 		case *ast.Field:
-			switch n.Label.(type) {
+			switch label := e.Label.(type) {
 			case *ast.Ident, *ast.BasicLit: // it names a field and refers to nothing
+			case ast.Expr:
+				r.read(r.meaning(label, s))
 			default:
-				e.look(n.Label)
+				r.everything(e.Label, s)
 			}
-			e.look(n.Value)
-			return false
-		case *ast.Ident:
-			e.name(n.Name, nil)
+			r.read(r.meaning(e.Value, s))
+		case *ast.EmbedDecl:
+			r.read(r.meaning(e.Expr, s))
+		case *ast.Comprehension:
+			r.comprehension(e, s)
+		default:
+			r.everything(e, s)
+		}
+	}
+}
+
+// once looks at an expression when its value is first used; a value that refers to itself adds nothing.
+func (r *reader) once(expr ast.Expr, s *scope) func() meaning {
+	var known meaning
+	asked := false
+	return func() meaning {
+		if !asked {
+			asked = true
+			known = r.meaning(expr, s)
+		}
+		return known
+	}
+}
+
+func (r *reader) comprehension(x *ast.Comprehension, s *scope) {
+	nothing := func() meaning { return nil }
+	for _, clause := range x.Clauses {
+		switch c := clause.(type) {
+		case *ast.ForClause:
+			source := r.meaning(c.Source, s)
+			r.shape(source)
+			if c.Key != nil {
+				s = s.with(c.Key.Name, nothing)
+			}
+			items := source.step(anyItem)
+			s = s.with(c.Value.Name, func() meaning { return items })
+		case *ast.IfClause:
+			r.read(r.meaning(c.Condition, s))
+		case *ast.LetClause:
+			s = s.with(c.Ident.Name, r.once(c.Expr, s))
+		default:
+			r.everything(c, s)
+		}
+	}
+	r.read(r.meaning(x.Value, s))
+	if x.Fallback != nil {
+		r.everything(x.Fallback, s)
+	}
+}
+
+// everything reads all that is named in a node.
+func (r *reader) everything(node ast.Node, s *scope) {
+	ast.Walk(node, func(n ast.Node) bool {
+		if name, ok := n.(*ast.Ident); ok {
+			r.read(r.named(name.Name, s))
 		}
 		return true
 	}, nil)
@@ -138,48 +291,6 @@ func asksForChange(e *ast.BinaryExpr) bool {
 	isOld := func(x ast.Expr) bool { ident, ok := x.(*ast.Ident); return ok && ident.Name == "old" }
 	isNull := func(x ast.Expr) bool { basic, ok := x.(*ast.BasicLit); return ok && basic.Kind == token.NULL }
 	return isOld(e.X) && isNull(e.Y) || isNull(e.X) && isOld(e.Y)
-}
-
-func (e *expression) name(name string, path []string) {
-	if root := e.reads.root(name); root != nil {
-		*root = root.with(path)
-		return
-	}
-	e.names[name] = true
-}
-
-// chain follows object.spec["x"].y from its end to its beginning. An index that is computed ends the path.
-func (e *expression) chain(expr ast.Expr) {
-	var path []string
-	for {
-		switch x := expr.(type) {
-		case *ast.SelectorExpr:
-			name, _, err := ast.LabelName(x.Sel)
-			if err != nil {
-				path = nil
-			} else {
-				path = append(path, name)
-			}
-			expr = x.X
-			continue
-		case *ast.IndexExpr:
-			name, ok := textOf(x.Index)
-			if ok {
-				path = append(path, name)
-			} else {
-				path = nil
-				e.look(x.Index)
-			}
-			expr = x.X
-			continue
-		case *ast.Ident:
-			slices.Reverse(path)
-			e.name(x.Name, path)
-			return
-		}
-		e.look(expr)
-		return
-	}
 }
 
 // textOf gives the text of an index such as ["x"].
@@ -197,11 +308,11 @@ type declarations struct {
 	// rules are in the order of the files.
 	rules       []string
 	heads       map[string]Rule
-	expressions map[string]*expression // of rules by id, of others by name
+	expressions map[string][]ast.Expr // of rules by id, of others by name
 }
 
 func newDeclarations() *declarations {
-	return &declarations{heads: map[string]Rule{}, expressions: map[string]*expression{}}
+	return &declarations{heads: map[string]Rule{}, expressions: map[string][]ast.Expr{}}
 }
 
 // readHeads reads what has to be known of the rules of a file to evaluate them, without compiling them: id, severity and scope.
@@ -263,7 +374,7 @@ func (d *declarations) read(file *ast.File) error {
 		switch x := declaration.(type) {
 		case *ast.Package, *ast.ImportDecl, *ast.CommentGroup, *ast.Attribute:
 		case *ast.LetClause:
-			d.of(x.Ident.Name).look(x.Expr)
+			d.add(x.Ident.Name, x.Expr)
 		case *ast.Field:
 			name := fieldName(x)
 			switch {
@@ -273,8 +384,8 @@ func (d *declarations) read(file *ast.File) error {
 				}
 			case name == "":
 				return fmt.Errorf("%s: a file of rules declares fields with fixed names", x.Pos())
-			case (&reads{}).root(name) == nil:
-				d.of(name).look(x.Value)
+			case !isRoot(name):
+				d.add(name, x.Value)
 			}
 		default:
 			return fmt.Errorf("%s: a file of rules declares fields only", x.Pos())
@@ -300,32 +411,26 @@ func (d *declarations) readRules(value ast.Expr) error {
 		if !slices.Contains(d.rules, id) {
 			d.rules = append(d.rules, id)
 		}
-		d.of(id).look(rule.Value)
+		d.add(id, rule.Value)
 	}
 	return nil
 }
 
-func (d *declarations) of(name string) *expression {
-	if d.expressions[name] == nil {
-		d.expressions[name] = &expression{names: map[string]bool{}}
-	}
-	return d.expressions[name]
+func (d *declarations) add(name string, expr ast.Expr) {
+	d.expressions[name] = append(d.expressions[name], expr)
 }
 
 // reach gives what a rule reads, also by the declarations that it refers to, and their names.
 func (d *declarations) reach(id string) (reads, map[string]bool) {
-	var all reads
-	seen, open := map[string]bool{}, []string{id}
-	for len(open) > 0 {
-		e := d.expressions[open[0]]
-		open = open[1:]
-		all.add(e.reads)
-		for _, name := range slices.Sorted(maps.Keys(e.names)) {
-			if d.expressions[name] != nil && !seen[name] {
-				seen[name] = true
-				open = append(open, name)
-			}
-		}
+	r := &reader{declared: d, reads: newReads(), names: map[string]meaning{}}
+	r.read(r.named(id, nil))
+	names := map[string]bool{}
+	for name := range r.names {
+		names[name] = name != id
 	}
-	return all, seen
+	delete(names, id)
+	r.reads.object.merge()
+	r.reads.old.merge()
+	r.reads.landscape.merge()
+	return r.reads, names
 }

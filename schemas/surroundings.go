@@ -97,34 +97,37 @@ func (in *Input) key() string {
 func (s *surroundings) objects(kind string) map[string]any { return s.kinds[kind].objects() }
 
 // parts is what the rules of a unit see of the landscape: all kinds, with the objects of those that they look at.
-func (s *surroundings) parts(read parts) map[string]any {
+func (s *surroundings) parts(read *part) map[string]any {
 	all := make(map[string]any, len(s.kinds))
 	for kind, k := range s.kinds {
 		all[kind] = map[string]any{}
-		if read.kind(kind) {
+		if read.hasKind(kind) {
 			all[kind] = k.objects()
 		}
 	}
 	return read.of(all)
 }
 
-// kind tells whether the parts have something of a kind.
-func (p parts) kind(kind string) bool {
-	return slices.ContainsFunc(p, func(path []string) bool { return len(path) == 0 || path[0] == kind })
+// hasKind tells whether something of a kind is read.
+func (p *part) hasKind(kind string) bool {
+	return p.whole || p.shape || p.items != nil || p.fields[kind] != nil
 }
 
 // digestOf is that of parts, where nil stands for all; that of nothing outside of a landscape.
-func (s *surroundings) digestOf(read parts) kept.Key {
+func (s *surroundings) digestOf(read *part) kept.Key {
 	if s == nil {
 		return kept.Key{}
 	}
-	name := read.String()
+	name := ""
+	if read != nil {
+		name = read.String()
+	}
 	if known, ok := s.digests.Load(name); ok {
 		return known.(kept.Key)
 	}
 	var to []byte
 	for _, kind := range kindsInSurroundings {
-		if read == nil || read.kind(kind) {
+		if read == nil || read.hasKind(kind) {
 			digest := s.kinds[kind].digest()
 			to = append(appendText(to, kind), digest[:]...)
 		}

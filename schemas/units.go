@@ -80,7 +80,7 @@ func (s *sources) makeUnits(gvk schema.GroupVersionKind) (*ruleUnits, error) {
 		result.order[id] = i
 		reads, names := all.reach(id)
 		head := all.heads[id]
-		signature := fmt.Sprintf("%s object %s old %s landscape %s", head.Scope, reads.object, reads.old, reads.landscape)
+		signature := fmt.Sprintf("%s %s", head.Scope, reads)
 		u := bySignature[signature]
 		if u == nil {
 			u = &unit{id: gvk.String() + " " + signature, kind: gvk, reads: reads, names: map[string]bool{}}
@@ -143,7 +143,15 @@ func (u *unit) compile(s *sources, ctx *cue.Context) (cue.Value, error) {
 
 // strip leaves what belongs to the unit in a file.
 func (u *unit) strip(file *ast.File) {
-	used := &expression{names: map[string]bool{}}
+	used := map[string]bool{}
+	look := func(expr ast.Expr) {
+		ast.Walk(expr, func(n ast.Node) bool {
+			if name, ok := n.(*ast.Ident); ok {
+				used[name.Name] = true
+			}
+			return true
+		}, nil)
+	}
 	file.Decls = slices.DeleteFunc(file.Decls, func(declaration ast.Decl) bool {
 		switch x := declaration.(type) {
 		case *ast.Field:
@@ -155,19 +163,19 @@ func (u *unit) strip(file *ast.File) {
 						return ok && !u.names[fieldName(rule)]
 					})
 				}
-			} else if (&reads{}).root(name) == nil && !u.names[name] {
+			} else if !isRoot(name) && !u.names[name] {
 				return true
 			}
-			used.look(x.Value)
+			look(x.Value)
 		case *ast.LetClause:
 			if !u.names[x.Ident.Name] {
 				return true
 			}
-			used.look(x.Expr)
+			look(x.Expr)
 		}
 		return false
 	})
-	dropImports(file, used.names)
+	dropImports(file, used)
 }
 
 // dropImports removes the imports that nothing uses any more, which CUE would refuse.

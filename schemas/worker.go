@@ -281,7 +281,7 @@ func (w *worker) keyOf(u *unit, object, old map[string]any, changed bool) kept.K
 	if to = appendCanonical(to, changed); changed {
 		to = appendCanonical(to, old)
 	}
-	if len(u.reads.landscape) > 0 {
+	if !u.reads.landscape.none() {
 		around := w.landscape.digestOf(u.reads.landscape)
 		to = append(to, around[:]...)
 	}

@@ -63,10 +63,11 @@ func (c *check) reportRefusals() {
 	}
 }
 
-// openVersion: a version that is left open can only be filled in from a profile that is known.
+// openVersion: a version that is left open can only be filled in from a profile that is known, not from one elsewhere.
 func (c *check) openVersion() {
 	version := text(c.object(), "spec", "kubernetes", "version")
-	if version != "" && mutation.Open(version) && c.profileOf() == nil {
+	id, _ := profileField(c.object(), c.namespace())
+	if version != "" && mutation.Open(version) && c.profileOf() == nil && c.isExternal(id) {
 		c.report("spec.kubernetes.version", schemas.TypeInvalid, "%q leaves the version open, and the landscape has no cloud profile to choose one from; name it in full", version)
 	}
 }

@@ -1,0 +1,155 @@
+package schemas
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// part is what of a value is read.
+type part struct {
+	// whole: all of it. shape: how many items there are, or which fields.
+	whole, shape bool
+	fields       map[string]*part
+	// items are what is read of each item of a list, or of each field of a map.
+	items *part
+}
+
+// at gives the part at a path, which is made if it is new.
+func (p *part) at(path []string) *part {
+	for _, name := range path {
+		if name == anyItem {
+			if p.items == nil {
+				p.items = &part{}
+			}
+			p = p.items
+			continue
+		}
+		if p.fields == nil {
+			p.fields = map[string]*part{}
+		}
+		if p.fields[name] == nil {
+			p.fields[name] = &part{}
+		}
+		p = p.fields[name]
+	}
+	return p
+}
+
+// merge makes single fields of a map hold what is read of all of them, too, and drops what lies in a whole.
+func (p *part) merge() {
+	if p == nil {
+		return
+	}
+	if p.whole {
+		*p = part{whole: true}
+		return
+	}
+	for _, field := range p.fields {
+		field.add(p.items)
+		field.merge()
+	}
+	p.items.merge()
+}
+
+func (p *part) add(other *part) {
+	if other == nil {
+		return
+	}
+	p.whole, p.shape = p.whole || other.whole, p.shape || other.shape
+	for name, field := range other.fields {
+		p.at([]string{name}).add(field)
+	}
+	if other.items != nil {
+		p.at([]string{anyItem}).add(other.items)
+	}
+}
+
+// none tells that nothing is read.
+func (p *part) none() bool { return !p.whole && !p.shape && len(p.fields) == 0 && p.items == nil }
+
+// String is the same for the same parts, and no other.
+func (p *part) String() string {
+	var b strings.Builder
+	p.write(&b)
+	return b.String()
+}
+
+func (p *part) write(b *strings.Builder) {
+	if p.whole {
+		b.WriteString("*")
+		return
+	}
+	if p.shape {
+		b.WriteString("#")
+	}
+	b.WriteString("{")
+	for i, name := range slices.Sorted(maps.Keys(p.fields)) {
+		if i > 0 {
+			b.WriteString(" ")
+		}
+		b.WriteString(strconv.Quote(name) + ":")
+		p.fields[name].write(b)
+	}
+	if p.items != nil {
+		b.WriteString(" []:")
+		p.items.write(b)
+	}
+	b.WriteString("}")
+}
+
+// of gives a copy of an object with nothing but what is read.
+func (p *part) of(object map[string]any) map[string]any {
+	if p.whole {
+		return object
+	}
+	return p.ofMap(object)
+}
+
+func (p *part) ofMap(object map[string]any) map[string]any {
+	out := make(map[string]any, min(len(object), len(p.fields)))
+	if !p.shape && p.items == nil {
+		for name, field := range p.fields {
+			if value, ok := object[name]; ok {
+				out[name] = field.ofValue(value)
+			}
+		}
+		return out
+	}
+	for name, value := range object {
+		switch field := p.fields[name]; {
+		case field != nil:
+			out[name] = field.ofValue(value)
+		case p.items != nil:
+			out[name] = p.items.ofValue(value)
+		default:
+			out[name] = true // that it is there
+		}
+	}
+	return out
+}
+
+// ofValue keeps what has no parts, and what has others than the rule looks for.
+func (p *part) ofValue(value any) any {
+	if p.whole {
+		return value
+	}
+	switch v := value.(type) {
+	case map[string]any:
+		return p.ofMap(v)
+	case []any:
+		if p.items == nil && !p.shape {
+			return value
+		}
+		out := make([]any, len(v))
+		for i, item := range v {
+			out[i] = any(true)
+			if p.items != nil {
+				out[i] = p.items.ofValue(item)
+			}
+		}
+		return out
+	}
+	return value
+}
