@@ -9,8 +9,8 @@ import (
 
 // part is what of a value is read.
 type part struct {
-	// whole: all of it. shape: how many items there are, or which fields.
-	whole, shape bool
+	// whole: all of it. shape: how many items there are, or which fields. there: whether there is one.
+	whole, shape, there bool
 	fields       map[string]*part
 	// items are what is read of each item of a list, or of each field of a map.
 	items *part
@@ -57,7 +57,7 @@ func (p *part) add(other *part) {
 	if other == nil {
 		return
 	}
-	p.whole, p.shape = p.whole || other.whole, p.shape || other.shape
+	p.whole, p.shape, p.there = p.whole || other.whole, p.shape || other.shape, p.there || other.there
 	for name, field := range other.fields {
 		p.at([]string{name}).add(field)
 	}
@@ -67,7 +67,10 @@ func (p *part) add(other *part) {
 }
 
 // none tells that nothing is read.
-func (p *part) none() bool { return !p.whole && !p.shape && len(p.fields) == 0 && p.items == nil }
+func (p *part) none() bool { return !p.there && p.onlyThere() }
+
+// onlyThere tells that nothing is read but whether there is a value.
+func (p *part) onlyThere() bool { return !p.whole && !p.shape && len(p.fields) == 0 && p.items == nil }
 
 // String is the same for the same parts, and no other.
 func (p *part) String() string {
@@ -79,6 +82,10 @@ func (p *part) String() string {
 func (p *part) write(b *strings.Builder) {
 	if p.whole {
 		b.WriteString("*")
+		return
+	}
+	if p.onlyThere() && p.there {
+		b.WriteString("?")
 		return
 	}
 	if p.shape {
@@ -134,6 +141,9 @@ func (p *part) ofMap(object map[string]any) map[string]any {
 func (p *part) ofValue(value any) any {
 	if p.whole {
 		return value
+	}
+	if p.onlyThere() {
+		return true
 	}
 	switch v := value.(type) {
 	case map[string]any:

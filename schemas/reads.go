@@ -80,6 +80,18 @@ func (r *reader) shape(m meaning) {
 	}
 }
 
+// there notes that it is asked whether there is a value.
+func (r *reader) there(m meaning) {
+	for _, p := range m {
+		p.root.at(p.path).there = true
+	}
+}
+
+func isBottom(expr ast.Expr) bool {
+	_, ok := expr.(*ast.BottomLit)
+	return ok
+}
+
 // scope are the names that an expression sees besides declarations: variables of loops, and values of let clauses, which are
 // looked at when they are used.
 type scope struct {
@@ -143,6 +155,8 @@ func (r *reader) meaning(expr ast.Expr, s *scope) meaning {
 	case *ast.BinaryExpr:
 		switch {
 		case asksForChange(x):
+		case (x.Op == token.EQL || x.Op == token.NEQ) && isBottom(x.Y):
+			r.there(r.meaning(x.X, s))
 		case x.Op == token.OR:
 			return append(r.meaning(x.X, s), r.meaning(x.Y, s)...)
 		default:
