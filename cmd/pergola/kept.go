@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 
 	"github.com/spf13/cobra"
@@ -41,7 +42,7 @@ func withStores(ctx context.Context) context.Context {
 // keptFor gives the store of a landscape folder: one that ends with the process if nothing is to be kept, or nobody knows where.
 func keptFor(cmd *cobra.Command, dir string) *kept.Store {
 	all, ok := cmd.Context().Value(storesKey{}).(*stores)
-	name, err := filepath.Abs(dir)
+	name, err := landscapeName(dir)
 	if !ok || err != nil {
 		return nil
 	}
@@ -59,6 +60,30 @@ func keptFor(cmd *cobra.Command, dir string) *kept.Store {
 		all.byName[name] = store
 	}
 	return store
+}
+
+// landscapeName tells landscapes apart. In a Git repository that is where its history is, so that a copy of what is staged is the same
+// landscape, wherever it was put.
+func landscapeName(dir string) (string, error) {
+	absolute, err := filepath.Abs(dir)
+	if err != nil {
+		return "", err
+	}
+	for root := absolute; root != filepath.Dir(root); root = filepath.Dir(root) {
+		git := filepath.Join(root, ".git")
+		info, err := os.Lstat(git)
+		if err != nil {
+			continue
+		}
+		if text, err := os.ReadFile(git); info.Mode().IsRegular() && err == nil {
+			if elsewhere, ok := strings.CutPrefix(strings.TrimSpace(string(text)), "gitdir: "); ok {
+				git = elsewhere
+			}
+		}
+		inside, err := filepath.Rel(root, absolute)
+		return git + " " + inside, err
+	}
+	return absolute, nil
 }
 
 // cacheDir is the folder of the flag, or the one of the user.

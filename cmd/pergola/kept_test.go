@@ -85,3 +85,18 @@ func TestNoSecretIsKept(t *testing.T) {
 		return err
 	}))
 }
+
+// TestCopiesOfALandscapeAreOne: a hook validates what is staged in another folder every time.
+func TestCopiesOfALandscapeAreOne(t *testing.T) {
+	root, staged, other := t.TempDir(), t.TempDir(), t.TempDir()
+	require.NoError(t, os.Mkdir(filepath.Join(root, ".git"), 0o755))
+	write(t, staged, ".git", "gitdir: "+filepath.Join(root, ".git")+"\n")
+	names := map[string]string{}
+	for _, dir := range []string{root, staged, other} {
+		name, err := landscapeName(filepath.Join(dir, "landscape"))
+		require.NoError(t, err)
+		names[dir] = name
+	}
+	assert.Equal(t, names[root], names[staged])
+	assert.NotEqual(t, names[root], names[other])
+}
