@@ -2,6 +2,7 @@ package landscapes
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -60,11 +61,23 @@ func (l *Landscape) ValidateAt(ctx context.Context, now time.Time, before *Lands
 	if err != nil {
 		return nil, err
 	}
-	together := across.Options{Now: now, Kept: l.kept}
+	checker, err := schemas.NewChecker(opts)
+	if err != nil {
+		return nil, err
+	}
+	var failed error
+	together := across.Options{Now: now, Kept: l.kept, Rules: func(in schemas.Input) []schemas.Violation {
+		found, err := checker.Check(in)
+		failed = errors.Join(failed, err)
+		return found
+	}}
 	for _, e := range l.Config.Spec.External {
 		together.External = append(together.External, across.External(e))
 	}
 	found = slices.Concat(WithForms(found), across.Check(inputs, together))
+	if failed != nil {
+		return nil, failed
+	}
 	schemas.Sort(found)
 	return found, nil
 }

@@ -11,7 +11,7 @@ import (
 type part struct {
 	// whole: all of it. shape: how many items there are, or which fields. there: whether there is one.
 	whole, shape, there bool
-	fields       map[string]*part
+	fields              map[string]*part
 	// items are what is read of each item of a list, or of each field of a map.
 	items *part
 }

@@ -27,6 +27,19 @@ type Options struct {
 	Cache *Cache
 }
 
+func (o Options) withDefaults() Options {
+	if o.Workers <= 0 {
+		o.Workers = runtime.GOMAXPROCS(0)
+	}
+	if o.RecycleAfter <= 0 {
+		o.RecycleAfter = 5000
+	}
+	if o.Cache == nil {
+		o.Cache = &Cache{rules: newRecent[[]ruled](keptRules)}
+	}
+	return o
+}
+
 // keptRules is how many results of rules are kept where no cache is given: enough for a landscape of any size, since most
 // of its objects are alike in most parts, in about 10 MiB.
 const keptRules = 50_000
@@ -42,23 +55,12 @@ func Validate(ctx context.Context, inputs []Input, opts Options) ([]Violation, e
 }
 
 func (s *sources) validate(ctx context.Context, inputs []Input, opts Options) ([]Violation, error) {
+	opts = opts.withDefaults()
 	landscape := newSurroundings(opts.Landscape)
-	cache := opts.Cache
-	if cache == nil {
-		cache = &Cache{rules: newRecent[[]ruled](keptRules)}
-	}
-	workers := opts.Workers
-	if workers <= 0 {
-		workers = runtime.GOMAXPROCS(0)
-	}
-	recycleAfter := opts.RecycleAfter
-	if recycleAfter <= 0 {
-		recycleAfter = 5000
-	}
 	results := make([][]Violation, len(inputs))
 	var next atomic.Int64
 	group, ctx := errgroup.WithContext(ctx)
-	for range min(workers, len(inputs)) {
+	for range min(opts.Workers, len(inputs)) {
 		group.Go(func() error {
 			var w *worker
 			for {
@@ -69,10 +71,10 @@ func (s *sources) validate(ctx context.Context, inputs []Input, opts Options) ([
 				if err := ctx.Err(); err != nil {
 					return err
 				}
-				if w != nil && w.used >= recycleAfter {
+				if w != nil && w.used >= opts.RecycleAfter {
 					w.recycle()
 				}
-				found, err := s.validateOne(&w, inputs[i], landscape, cache)
+				found, err := s.validateOne(&w, inputs[i], landscape, opts.Cache)
 				if err != nil {
 					return err
 				}
@@ -89,6 +91,38 @@ func (s *sources) validate(ctx context.Context, inputs []Input, opts Options) ([
 	}
 	Sort(all)
 	return all, nil
+}
+
+// Checker validates objects one after the other with the same options. It is not safe for concurrent use.
+type Checker struct {
+	sources      *sources
+	worker       *worker
+	landscape    *surroundings
+	cache        *Cache
+	recycleAfter int
+}
+
+// NewChecker makes a checker. The error is not nil if the schemas are broken.
+func NewChecker(opts Options) (*Checker, error) {
+	s, err := embedded()
+	if err != nil {
+		return nil, err
+	}
+	opts = opts.withDefaults()
+	return &Checker{sources: s, landscape: newSurroundings(opts.Landscape), cache: opts.Cache, recycleAfter: opts.RecycleAfter}, nil
+}
+
+// Check gives the findings about one object.
+func (c *Checker) Check(in Input) ([]Violation, error) {
+	if c.worker != nil && c.worker.used >= c.recycleAfter {
+		c.worker.recycle()
+	}
+	found, err := c.sources.validateOne(&c.worker, in, c.landscape, c.cache)
+	if err != nil {
+		return nil, fmt.Errorf("validating: %w", err)
+	}
+	Sort(found)
+	return found, nil
 }
 
 // validateOne uses the cache, or else the worker, which is made when it is first needed.

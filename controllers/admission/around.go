@@ -134,8 +134,7 @@ func domain(object *unstructured.Unstructured) string {
 	return ""
 }
 
-// together gives the findings about an object in its surroundings: those of the rules across the landscape, and what mutations
-// have nothing to take from for.
+// together gives the findings about an object in its surroundings: those of the rules across the landscape.
 func (h *Handler) together(around *landscape, object, old *unstructured.Unstructured) []schemas.Violation {
 	inputs := make([]schemas.Input, 0, len(around.objects)+1)
 	for _, other := range around.objects {
@@ -151,7 +150,7 @@ func (h *Handler) together(around *landscape, object, old *unstructured.Unstruct
 			found = append(found, v)
 		}
 	}
-	return append(found, h.mutations(around).Of(object, old).Problems...)
+	return found
 }
 
 func (h *Handler) mutations(around *landscape) *mutation.Surroundings {

@@ -23,6 +23,9 @@ const (
 	// PathDefault is where the API server asks for what an object leaves open.
 	PathDefault = "/default"
 
+	// rememberedObjects is how many objects the findings are kept of, in about 2 MiB.
+	rememberedObjects = 1000
+
 	// maxRequest is the largest request in bytes. etcd takes objects of 1.5 MiB, and a request holds two at most.
 	maxRequest = 8 << 20
 	// defaultTimeout holds for requests that name none, maxTimeout is the longest that the API server knows.
@@ -65,7 +68,13 @@ func New(ctx context.Context, opts Options) (*Handler, error) {
 	}
 	h := &Handler{
 		gardens: opts.Gardens, surroundings: opts.Surroundings, log: opts.Log, clock: opts.Clock, metrics: newMetrics(), defaults: defaults,
-		slots: make(chan struct{}, 2*runtime.GOMAXPROCS(0)), validate: schemas.Validate,
+		slots: make(chan struct{}, 2*runtime.GOMAXPROCS(0)),
+	}
+	// Objects are alike in most parts, and most changes leave most of an object as it is.
+	cache := schemas.NewCache(rememberedObjects)
+	h.validate = func(ctx context.Context, inputs []schemas.Input, opts schemas.Options) ([]schemas.Violation, error) {
+		opts.Cache = cache
+		return schemas.Validate(ctx, inputs, opts)
 	}
 	if h.log == nil {
 		h.log = slog.New(slog.DiscardHandler)

@@ -38,6 +38,9 @@ type Options struct {
 	Now time.Time
 	// External are the objects that need not be declared.
 	External []External
+	// Rules gives the findings of the rules about a single object, to hold it against them once the API has filled it in; nil leaves
+	// that out.
+	Rules func(schemas.Input) []schemas.Violation
 	// Kept holds what was found about objects between runs; nil keeps nothing.
 	Kept *kept.Store
 }
@@ -128,6 +131,9 @@ func (c *check) look(in *schemas.Input) *notes {
 		c.rule, c.in = r.Rule, in
 		r.check(c)
 	}
+	if gvk.GroupKind() == kindShoot {
+		c.rulesForFilled()
+	}
 	noted := c.noted
 	c.noted = nil
 	if len(c.found) > before || c.Kept == nil {
@@ -168,10 +174,10 @@ type check struct {
 	in     *schemas.Input
 	found  []schemas.Violation
 
-	// mutations fill in what Shoots leave open; refused is what they cannot of refusedOf.
+	// mutations fill in what Shoots leave open; fill is what they did for filledFor.
 	mutations *mutation.Surroundings
-	refused   []schemas.Violation
-	refusedOf *schemas.Input
+	fill      mutation.Result
+	filledFor *schemas.Input
 }
 
 func (c *check) object() map[string]any { return c.in.Content().Object }

@@ -1,0 +1,47 @@
+package landscapes
+
+import (
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/pergola-dev/pergola/schemas"
+)
+
+// TestRulesSeeWhatTheAPIFillsIn: networks that come from the Seed, and a version that comes from the profile, are held against the
+// rules as if they were written down.
+func TestRulesSeeWhatTheAPIFillsIn(t *testing.T) {
+	const shoot = "projects/local/shoot.yaml"
+	for _, c := range []struct{ name, nodes, version, want string }{
+		{"all well", "10.10.0.0/16", "\"1.34\"", ""},
+		{"networks that overlap", "100.96.0.0/16", "1.34.1", "overlaps with 100.96.0.0/11 of spec.networking.pods; the API fills in what is left open (spec.networking.pods is 100.96.0.0/11: the one that Seed local has for Shoots"},
+		{"no version like that", "10.10.0.0/16", "\"1.2\"", "spec.kubernetes.version"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			files := memory(t, "local")
+			text := string(files[shoot].Data)
+			for before, after := range map[string]string{
+				"    pods: 100.96.0.0/11\n": "", "    services: 100.72.0.0/13\n": "", "nodes: 10.10.0.0/16": "nodes: " + c.nodes, "version: 1.34.1": "version: " + c.version,
+			} {
+				require.Contains(t, text, before)
+				text = strings.Replace(text, before, after, 1)
+			}
+			files[shoot] = &fstest.MapFile{Data: []byte(text)}
+			l, violations, err := LoadFS(t.Context(), files, ".", Options{})
+			require.NoError(t, err)
+			require.Empty(t, violations)
+			found, err := l.ValidateAt(t.Context(), outlineNow, nil, schemas.Options{})
+			require.NoError(t, err)
+			if c.want == "" {
+				require.Empty(t, found)
+				return
+			}
+			require.NotEmpty(t, found)
+			assert.Contains(t, found[0].Field+" "+found[0].Message, c.want)
+			assert.Equal(t, shoot, found[0].File)
+		})
+	}
+}
