@@ -112,6 +112,14 @@ func hasContent(data []byte) bool {
 
 var yamlErrorLine = regexp.MustCompile(`^yaml: (?:line (\d+): )?(.*)$`)
 
+// yamlHints say what to do about what the parser finds most often.
+var yamlHints = map[string]string{
+	"mapping values are not allowed in this context":        "; look at the indentation of this line and the one before, and put text that holds \": \" in quotes",
+	"did not find expected alphabetic or numeric character": "; put text that begins with * or & in quotes",
+	"did not find expected key":                             "; look at the indentation of this line and those before",
+	"could not find expected ':'":                           "; a field has the form NAME: VALUE",
+}
+
 // parse reads the nodes of a document; their lines are those of the file.
 func (d document) parse() (*yaml.Node, *problem) {
 	var node yaml.Node
@@ -148,7 +156,7 @@ func (d document) parse() (*yaml.Node, *problem) {
 	if line >= 1 && line <= len(lines) {
 		column = len(lines[line-1]) - len(strings.TrimLeft(lines[line-1], " ")) + 1
 	}
-	return nil, &problem{d.offset + line, column, "this is not YAML: " + words}
+	return nil, &problem{d.offset + line, column, "this is not YAML: " + words + yamlHints[words]}
 }
 
 var alias = regexp.MustCompile(`(^|[\s\[{,])\*`)

@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
-	operatorv1alpha1 "github.com/pergola-dev/pergola/api/operator/v1alpha1"
 	"github.com/pergola-dev/pergola/landscapes/evaluation"
 	"github.com/pergola-dev/pergola/schemas"
 )
@@ -107,27 +106,10 @@ func loadFS(ctx context.Context, fsys fs.FS, folder, dir string, opts Options) (
 	}
 	l.landscape.Declarations = l.merged.list
 	l.reportNested()
-	l.reportGardens()
 	l.checkConfig()
 	l.convertConfig()
 	schemas.Sort(l.violations)
 	return l.landscape, l.violations, nil
-}
-
-// reportGardens reports all Gardens but the first: one landscape is one installation.
-func (l *loader) reportGardens() {
-	var first *Declaration
-	for i := range l.landscape.Declarations {
-		d := &l.landscape.Declarations[i]
-		switch {
-		case d.kind != operatorv1alpha1.SchemeGroupVersion.WithKind("Garden"):
-		case first == nil:
-			first = d
-		default:
-			l.reportField(d, "metadata.name", schemas.TypeTooMany, "landscape/garden",
-				fmt.Sprintf("a landscape has one Garden, and %s is declared in %s:%d:%d: make another landscape of this one", first.name, first.File, first.Line, first.Column))
-		}
-	}
 }
 
 func newLoader(ctx context.Context, fsys fs.FS, home string, opts Options) *loader {

@@ -105,7 +105,7 @@ func TestBadFiles(t *testing.T) {
 		"wrong version":   {"x.yaml", "apiVersion: core.gardener.cloud/v1alpha1\nkind: Seed\nmetadata: {name: a}\n", []string{`x.yaml:1:13 NotSupported "core.gardener.cloud/v1alpha1" has no kind Seed; it is served by core.gardener.cloud/v1beta1`}},
 		"unknown tag":     {"x.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {b: !secret c}\n", []string{"x.yaml:4:11 Invalid the value has the tag !secret, which API objects do not know"}},
 		"infinite number": {"x.yaml", "a: .inf\n", []string{"x.yaml:1:4 Invalid the value is not a finite number"}},
-		"broken yaml":     {"x.yaml", namespace("good") + "---\na: b: c\n---\n" + namespace("good2"), []string{"x.yaml:6:1 Invalid this is not YAML: mapping values are not allowed in this context"}},
+		"broken yaml":     {"x.yaml", namespace("good") + "---\na: b: c\n---\n" + namespace("good2"), []string{"x.yaml:6:1 Invalid this is not YAML: mapping values are not allowed in this context; look at the indentation of this line and the one before, and put text that holds \": \" in quotes"}},
 		"cue syntax":      {"x.cue", "a: {\n", []string{"x.cue:1:6 Invalid expected '}', found 'EOF'"}},
 		"cue conflict":    {"x.cue", "ns: {apiVersion: \"v1\", kind: \"Namespace\", metadata: name: \"a\"}\nns: metadata: name: \"b\"\n", []string{`x.cue:2:21 Invalid ns.metadata.name: two places give it different values, or one gives a type that the other does not allow`}},
 		"cue open":        {"x.cue", "ns: {apiVersion: \"v1\", kind: \"Namespace\", metadata: name: string}\n", []string{"x.cue:1:59 Invalid ns.metadata.name: it has no concrete value"}},
@@ -196,11 +196,19 @@ func TestConfigIsALink(t *testing.T) {
 
 func TestTwoGardens(t *testing.T) {
 	const garden = "apiVersion: operator.gardener.cloud/v1alpha1\nkind: Garden\nmetadata: {name: NAME}\n"
-	_, violations := load(t, tree(map[string]string{
+	l, _ := load(t, tree(map[string]string{
 		"landscape.yaml": "apiVersion: landscape.pergola.dev/v1alpha1\nkind: Landscape\nmetadata: {name: test}\n",
 		"a.yaml":         strings.Replace(garden, "NAME", "one", 1), "b.yaml": strings.Replace(garden, "NAME", "two", 1),
 	}), ".", Options{})
-	assert.Equal(t, []string{"b.yaml:3:18 TooMany a landscape has one Garden, and one is declared in a.yaml:1:1: make another landscape of this one"}, violations)
+	found, err := l.Validate(t.Context(), schemas.Options{})
+	require.NoError(t, err)
+	var second []string
+	for _, v := range found {
+		if v.Rule == "garden/only-one" {
+			second = append(second, v.File+" "+v.Message)
+		}
+	}
+	assert.Equal(t, []string{`b.yaml there is the Garden "one" already, and only one is possible`}, second)
 }
 
 func TestKubectlBooleans(t *testing.T) {

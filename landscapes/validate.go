@@ -74,10 +74,24 @@ func (l *Landscape) ValidateAt(ctx context.Context, now time.Time, before *Lands
 	for _, e := range l.Config.Spec.External {
 		together.External = append(together.External, across.External(e))
 	}
-	found = slices.Concat(WithForms(found), across.Check(inputs, together))
+	acrossAll := across.Check(inputs, together)
 	if failed != nil {
 		return nil, failed
 	}
+	found = slices.Concat(WithForms(withoutLeftToProfile(found, acrossAll)), acrossAll)
 	schemas.Sort(found)
 	return found, nil
+}
+
+// withoutLeftToProfile drops that a Shoot leaves open what a cloud profile fills in, where that profile is said to be missing.
+func withoutLeftToProfile(found, acrossAll []schemas.Violation) []schemas.Violation {
+	missing := map[string]bool{}
+	for _, v := range acrossAll {
+		if v.Rule == "shoot/profile-exists" {
+			missing[v.Namespace+"/"+v.Name] = true
+		}
+	}
+	return slices.DeleteFunc(found, func(v schemas.Violation) bool {
+		return v.Kind == "Shoot" && missing[v.Namespace+"/"+v.Name] && schemas.LeftToProfile(v)
+	})
 }

@@ -48,7 +48,7 @@ func TestCoreKindsAndForeignKinds(t *testing.T) {
 		"foreign, metadata is a number": {foreignHead + "metadata: 5", []string{"metadata TypeInvalid"}},
 		"foreign, path segment":         {"apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: \"system:a\"}", nil},
 		"large annotations":             {foreignHead + "metadata: {name: a, annotations: {a: " + strings.Repeat("x", 1<<18) + "}}", []string{"metadata.annotations TooLong"}},
-		"owners":                        {configMapHead[:len(configMapHead)-2] + ", ownerReferences: [{apiVersion: v1, kind: Secret, name: a, uuid: b}]}", []string{"metadata.ownerReferences[0].uid Required", "metadata.ownerReferences[0].uuid Forbidden"}},
+		"owners":                        {configMapHead[:len(configMapHead)-2] + ", ownerReferences: [{apiVersion: v1, kind: Secret, name: a, uuid: b}]}", []string{"metadata.ownerReferences[0].uuid Forbidden"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -85,9 +85,9 @@ func TestConsequences(t *testing.T) {
 		want         []string
 	}{
 		"misspelt field": {"Shoot", `spec: {provider: {workers: [{` + pool + `, maximun: 7}]}}`,
-			[]string{"spec.provider.workers[0].maximum Required", "spec.provider.workers[0].maximun Forbidden"}},
+			[]string{"spec.provider.workers[0].maximun Forbidden"}},
 		"misspelt field, and another rule broken beside it": {"Shoot", `spec: {provider: {workers: [{` + pool + `, maximun: 7, maxSurge: 0, maxUnavailable: 0}]}, kubernetes: {kubeAPIServer: {eventTTL: 48h}}}`,
-			[]string{"spec.kubernetes.kubeAPIServer.eventTTL Invalid", "spec.provider.workers[0].maxUnavailable Invalid", "spec.provider.workers[0].maximum Required", "spec.provider.workers[0].maximun Forbidden"}},
+			[]string{"spec.kubernetes.kubeAPIServer.eventTTL Invalid", "spec.provider.workers[0].maxUnavailable Invalid", "spec.provider.workers[0].maximun Forbidden"}},
 		"wrong type": {"Shoot", `spec: {provider: {workers: [{` + pool + `, maximum: "7"}]}}`,
 			[]string{"spec.provider.workers[0].maximum TypeInvalid"}},
 		"unknown field without a guess": {"Shoot", `spec: {provider: {workers: [{` + pool + `, maximum: 0, minimum: 0, other: 7}]}}`,

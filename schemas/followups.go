@@ -12,8 +12,7 @@ import (
 //   - fields inside a value of a wrong type: that a field of `spec: 5` is missing helps nobody;
 //   - what holds an unknown, missing or wrongly typed field, at any height: a list of pools in which a number is misspelt is
 //     looked at again when the number is there. Fields beside and elsewhere are judged in the same run, and so is what is
-//     there twice;
-//   - a field that is missing because its name was misspelt. That it is missing is said by the schema.
+//     there twice.
 func withoutFollowUps(ruled, broken []finding) []finding {
 	return slices.DeleteFunc(ruled, func(f finding) bool {
 		return slices.ContainsFunc(broken, func(b finding) bool {
@@ -21,7 +20,7 @@ func withoutFollowUps(ruled, broken []finding) []finding {
 			case TypeTypeInvalid:
 				return within(b.path, f.path) || holds(f, b)
 			case TypeForbidden:
-				return holds(f, b) || b.meant != "" && within(b.meant, f.path)
+				return holds(f, b)
 			case TypeRequired:
 				return holds(f, b)
 			}

@@ -158,6 +158,6 @@ func checkDeletion(old *unstructured.Unstructured, landscape *surroundings) []fi
 	}
 	return []finding{{
 		path: "metadata.annotations[" + annotationConfirm + "]", typ: TypeForbidden, rule: ruleDeletionConfirm, severity: SeverityError,
-		message: "the object is removed without its confirmation; set this annotation to \"true\" in one commit, and remove the object in the next",
+		message: "the object is removed without its confirmation; set this annotation to \"true\" first, and remove the object then (in Git: in the next commit)",
 	}}
 }

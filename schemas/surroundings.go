@@ -140,6 +140,11 @@ func (s *surroundings) digestOf(read *part) kept.Key {
 // filledFromProfile are the fields of a Shoot that the API fills in from the cloud profile.
 var filledFromProfile = regexp.MustCompile(`^spec\.(kubernetes\.version|provider\.workers\[\d+\]\.machine\.image(\.(name|version))?)$`)
 
+// LeftToProfile tells whether a finding about a Shoot is that it leaves open what its cloud profile fills in.
+func LeftToProfile(v Violation) bool {
+	return v.Type == TypeRequired && filledFromProfile.MatchString(v.Field)
+}
+
 // withoutDefaulted drops the findings about missing fields that the API's own mutations fill in, which it does where
 // the cloud profile of the Shoot is known.
 func (s *surroundings) withoutDefaulted(in Input, findings []finding) []finding {

@@ -1,7 +1,6 @@
 package schemas
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"fmt"
@@ -209,7 +208,7 @@ func violations(in Input, findings []finding) []Violation {
 			Field: f.path, Type: f.typ, Rule: f.rule, Message: f.message,
 		}
 		if in.Positions != nil {
-			p := in.Positions.Position(cmp.Or(f.at, f.path))
+			p := placeOf(in.Positions, f)
 			result[i].File, result[i].Line, result[i].Column = p.File, p.Line, p.Column
 		}
 	}

@@ -141,3 +141,18 @@ type Positioner interface {
 	// Position gives the place of the field, or of its closest parent that is written down.
 	Position(path string) Position
 }
+
+// keyPositioner is a Positioner that knows where the names of fields are written, too.
+type keyPositioner interface {
+	// KeyPosition gives the place of the name of a field instead of its value.
+	KeyPosition(path string) Position
+}
+
+// placeOf gives the place of a finding: a field that does not exist is known by its name.
+func placeOf(positions Positioner, f finding) Position {
+	path := cmp.Or(f.at, f.path)
+	if names, ok := positions.(keyPositioner); ok && f.rule == RuleStructure && f.typ == TypeForbidden {
+		return names.KeyPosition(path)
+	}
+	return positions.Position(path)
+}

@@ -90,6 +90,14 @@ func (w *worker) check(kind *structure.Kind, object, old map[string]any) ([]find
 	if err != nil {
 		return nil, err
 	}
+	clean, misspelt, renames := renamed(kind, clean, broken)
+	if len(renames) > 0 { // what follows looks at the fields that were meant
+		clean, _ = kind.Normalise(clean)
+		if broken, err = w.checkStructure(kind, clean); err != nil {
+			return nil, err
+		}
+		findings = append(findings, misspelt...)
+	}
 	if old != nil {
 		old, _ = kind.Normalise(old)
 	}
@@ -106,7 +114,7 @@ func (w *worker) check(kind *structure.Kind, object, old map[string]any) ([]find
 	}
 	findings = append(findings, withoutSaidBetter(kind, broken, ruled)...)
 	findings = append(append(findings, withoutFollowUps(inside, broken)...), ruled...)
-	return dedupe(findings), nil
+	return dedupe(renames.places(findings)), nil
 }
 
 // encode makes CUE of content. A null stays one: CUE would take it for any value, which no rule can count on.

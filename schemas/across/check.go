@@ -112,12 +112,17 @@ func (c *check) still(in *schemas.Input, before *notes) bool {
 		return false
 	}
 	for _, u := range before.uses {
-		if first := c.uses[u]; first != nil && first != in {
+		if first := c.uses[u]; first != nil && first != in && !u.isShared() {
+			return false
+		}
+		if other := c.uses[use{contradictions[u.what], u.value}]; other != nil && other != in {
 			return false
 		}
 	}
 	for _, u := range before.uses {
-		c.uses[u] = in
+		if c.uses[u] == nil {
+			c.uses[u] = in
+		}
 	}
 	return true
 }

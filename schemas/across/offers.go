@@ -92,6 +92,7 @@ func (c *check) machines() {
 		}
 		path := fmt.Sprintf("spec.provider.workers[%d]", i)
 		machine := c.machineType(p, worker, path)
+		c.reserved(machine, worker, path)
 		if volume := table(worker, "volume"); volume != nil {
 			c.volume(p, worker, volume, path+".volume", machine)
 		}
@@ -121,6 +122,28 @@ func (c *check) machineType(p *profile, worker map[string]any, path string) *gar
 	}
 	c.lacking(p, worker, field, "machine type", name, func(z gardencorev1beta1.AvailabilityZone) []string { return z.UnavailableMachineTypes })
 	return machine
+}
+
+// reserved: what is kept back for the system must leave something of the machine. Settings of a pool count before those of all.
+func (c *check) reserved(machine *gardencorev1beta1.MachineType, worker map[string]any, path string) {
+	if machine == nil {
+		return
+	}
+	own, field := table(worker, "kubernetes", "kubelet"), path+".kubernetes.kubelet"
+	if own == nil {
+		own, field = table(c.object(), "spec", "kubernetes", "kubelet"), "spec.kubernetes.kubelet"
+	}
+	for name, capacity := range map[string]resource.Quantity{"cpu": machine.CPU, "memory": machine.Memory} { // findings are sorted
+		sum := resource.Quantity{}
+		for _, kept := range []string{"kubeReserved", "systemReserved"} {
+			if q, err := resource.ParseQuantity(fmt.Sprint(at(own, kept, name))); err == nil {
+				sum.Add(q)
+			}
+		}
+		if !sum.IsZero() && sum.Cmp(capacity) >= 0 {
+			c.report(field, schemas.TypeInvalid, "kubeReserved and systemReserved keep back %s of %s together, and machines of type %q of %s have %s", sum.String(), name, machine.Name, path, capacity.String())
+		}
+	}
 }
 
 // lacking reports zones of a pool that do not have something.
@@ -167,10 +190,10 @@ func (c *check) versions() {
 	}
 	c.reportRefusals()
 	versions := p.spec.Kubernetes.Versions
-	c.version(p, "spec.kubernetes.version", "Kubernetes version", text(c.object(), "spec", "kubernetes", "version"), text(c.oldObject(), "spec", "kubernetes", "version"), versions)
+	c.version(p, "spec.kubernetes.version", kubernetesVersion, text(c.object(), "spec", "kubernetes", "version"), text(c.oldObject(), "spec", "kubernetes", "version"), versions)
 	for i, w := range list(c.object(), "spec", "provider", "workers") {
 		if worker, ok := w.(map[string]any); ok {
-			c.version(p, fmt.Sprintf("spec.provider.workers[%d].kubernetes.version", i), "Kubernetes version",
+			c.version(p, fmt.Sprintf("spec.provider.workers[%d].kubernetes.version", i), kubernetesVersion,
 				text(worker, "kubernetes", "version"), text(c.old(worker), "kubernetes", "version"), versions)
 		}
 	}
@@ -190,7 +213,7 @@ func (c *check) version(p *profile, field, what, written, before string, offered
 		if !dead {
 			usable = append(usable, v.Version)
 		}
-		if shortened(written, v.Version) {
+		if shortened(written, v.Version) && !(strings.HasPrefix(written, "v") && isKubernetes(what)) {
 			known, good = true, good || !dead
 			if class == gardencorev1beta1.ClassificationExpired {
 				expired = since
@@ -204,9 +227,15 @@ func (c *check) version(p *profile, field, what, written, before string, offered
 	case known:
 		c.report(field, schemas.TypeNotSupported, "the %s %q cannot be used now (%s); use one of %s", what, written, p.place, enumerate(newestFirst(usable)))
 	default:
-		c.unoffered(field, what, written, newestFirst(usable), p)
+		// A guess at a version like it would be a bad one.
+		c.report(field, schemas.TypeNotSupported, "the %s %q is not offered by %s; it has %s", what, written, p.place, enumerate(newestFirst(usable)))
 	}
 }
+
+// isKubernetes tells a version of Kubernetes from that of an image, which may begin with a v.
+func isKubernetes(what string) bool { return what == kubernetesVersion }
+
+const kubernetesVersion = "Kubernetes version"
 
 // newestFirst sorts versions; those that are none come last.
 func newestFirst(versions []string) []string {

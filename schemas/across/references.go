@@ -166,6 +166,9 @@ func (c *check) exists(r reference, path string, value any) {
 	case r.namespace == inOwn, r.namespace == asWritten && id.namespace == "":
 		id.namespace = c.namespace()
 	}
+	if id.namespace == "" && r.namespace != clustered && c.isNamespaced(id.kind) {
+		return // where it is looked for is missing, which the rules about the object itself say
+	}
 	if c.has(id) || c.isExternal(id) {
 		return
 	}
@@ -174,6 +177,11 @@ func (c *check) exists(r reference, path string, value any) {
 		where = fmt.Sprintf(" in namespace %s", id.namespace)
 	}
 	c.report(field, schemas.TypeInvalid, "there is no %s %q%s in this landscape%s; declare it, or list it in landscape.yaml under spec.external", id.kind.Kind, id.name, where, c.suggest(id))
+}
+
+// isNamespaced tells whether objects of a kind have namespaces, as far as that is known.
+func (c *check) isNamespaced(kind schema.GroupKind) bool {
+	return slices.Contains([]schema.GroupKind{kindSecret, kindConfigMap, kindCredentialsBinding, kindWorkloadIdentity, core("SecretBinding"), core("InternalSecret"), core("Quota"), kindShoot}, kind)
 }
 
 // kindOf is the kind that a reference spells out; where it leaves the version out, it is the one that is meant, or the declared

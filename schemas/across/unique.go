@@ -38,6 +38,59 @@ func (c *check) domains(patterns ...string) {
 	}
 }
 
+// shootDomain: names below the domain of a Shoot are its own, so that no other one has a domain above or below. Source:
+// plugin/pkg/shoot/validator.
+func (c *check) shootDomain() {
+	domain := strings.ToLower(strings.Trim(text(c.object(), "spec", "dns", "domain"), "."))
+	if domain == "" {
+		return
+	}
+	const field = "spec.dns.domain"
+	if below := c.uses[use{aboveShootDomain, domain}]; below != nil && below != c.in {
+		c.report(field, schemas.TypeForbidden, "the domain %q is above that of %s", domain, place(below))
+		return
+	}
+	above := func(yield func(string) bool) {
+		for _, rest, ok := strings.Cut(domain, "."); ok; _, rest, ok = strings.Cut(rest, ".") {
+			if !yield(rest) {
+				return
+			}
+		}
+	}
+	for parent := range above {
+		if other := c.uses[use{shootDomain, parent}]; other != nil && other != c.in {
+			c.report(field, schemas.TypeForbidden, "the domain %q is below %q, that of %s", domain, parent, place(other))
+			return
+		}
+	}
+	c.claim(use{shootDomain, domain})
+	for parent := range above {
+		c.claim(use{aboveShootDomain, parent})
+	}
+}
+
+// A Shoot has one domain, and what is above it belongs to no other Shoot alone.
+const (
+	shootDomain      = "domain of a Shoot"
+	aboveShootDomain = "above the domain of a Shoot"
+)
+
+// contradictions are uses of a value that exclude the same one by another object.
+var contradictions = map[string]string{shootDomain: aboveShootDomain, aboveShootDomain: shootDomain}
+
+// isShared tells whether several objects may have a value.
+func (u use) isShared() bool { return u.what == aboveShootDomain || u.what == shootDomain }
+
+// claim notes who has a value, if nobody has it yet.
+func (c *check) claim(u use) {
+	if c.uses[u] == nil {
+		c.uses[u] = c.in
+	}
+	if c.noted != nil {
+		c.noted.uses = append(c.noted.uses, u)
+	}
+}
+
 func (c *check) projectNamespace() {
 	namespace := text(c.object(), "spec", "namespace")
 	c.once("namespace of a project", namespace, "spec.namespace", "the namespace %q is that of %s already", namespace)

@@ -53,6 +53,9 @@ func (n *Node) described(value any) string {
 			v = string(runes[:60]) + "…"
 		}
 		if _, err := strconv.ParseFloat(v, 64); err == nil || v == "true" || v == "false" {
+			if n.Type == "array" || n.Type == "object" {
+				return fmt.Sprintf("the text %q", v)
+			}
 			return fmt.Sprintf("the text %q (leave out the quotes)", v)
 		}
 		return fmt.Sprintf("the text %q", v)
