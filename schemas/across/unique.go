@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 	"github.com/pergola-dev/pergola/schemas"
 )
 
@@ -94,6 +95,19 @@ func (c *check) claim(u use) {
 func (c *check) projectNamespace() {
 	namespace := text(c.object(), "spec", "namespace")
 	c.once("namespace of a project", namespace, "spec.namespace", "the namespace %q is that of %s already", namespace)
+}
+
+// namespaceLabelled: a namespace that is there already belongs to a Project by its labels; otherwise the Project fails.
+func (c *check) namespaceLabelled() {
+	in := c.find(identity{kind: kindNamespace, name: text(c.object(), "spec", "namespace")})
+	if in == nil {
+		return
+	}
+	labels := in.Content().GetLabels()
+	if labels[gardencorev1beta1.GardenRole] != gardencorev1beta1.GardenRoleProject || labels[gardencorev1beta1.ProjectName] != c.name() {
+		c.report("spec.namespace", schemas.TypeInvalid, "%s does not have the labels %s: %s and %s: %s, so that the Project cannot take it over", place(in),
+			gardencorev1beta1.GardenRole, gardencorev1beta1.GardenRoleProject, gardencorev1beta1.ProjectName, c.name())
+	}
 }
 
 // seedName: a Seed is registered by one gardenlet.
