@@ -3,6 +3,7 @@ package landscapes
 import (
 	"fmt"
 	"path"
+	"slices"
 	"sync"
 
 	"go.yaml.in/yaml/v3"
@@ -66,6 +67,14 @@ type content struct {
 	sealed       map[string]any
 }
 
+// place is where a field is written, by its name.
+func (c content) place(field string) schemas.Position {
+	if at := c.tree().child(field); at != nil && at.key.Line > 0 {
+		return at.key
+	}
+	return schemas.Position{Line: c.line, Column: c.column}
+}
+
 // lazyPlaces parses a document again when somebody asks for a place: most documents have nothing to report, and places
 // take more memory than the object.
 func (l *loader) lazyPlaces(name string, d document) func() *place {
@@ -82,7 +91,19 @@ func (l *loader) lazyPlaces(name string, d document) func() *place {
 // declare makes declarations of an object: one, or those of its items if it is a List.
 func (l *loader) declare(name string, c content) []Declaration {
 	if c.object["kind"] == "List" && c.object["apiVersion"] == "v1" {
-		items, _ := c.object["items"].([]any)
+		items, ok := c.object["items"].([]any)
+		for _, field := range sortedKeys(c.object) {
+			if !slices.Contains([]string{"apiVersion", "kind", "metadata", "items"}, field) {
+				at := c.place(field)
+				l.report(name, at.Line, at.Column, "landscape/file", schemas.TypeForbidden, "a List has no field %q; its objects are in items", field)
+			}
+		}
+		if !ok && c.object["items"] != nil {
+			at := c.place("items")
+			l.report(name, at.Line, at.Column, "landscape/file", schemas.TypeTypeInvalid, "items of a List must be a list of objects")
+		} else if !ok {
+			l.report(name, c.line, c.column, "landscape/file", schemas.TypeRequired, "a List must have items")
+		}
 		var found []Declaration
 		for i, item := range items {
 			object, ok := item.(map[string]any)

@@ -29,9 +29,12 @@ type Options struct {
 	Kept *kept.Store
 }
 
+// MaxFileSize is how large a file of a landscape may be in bytes, unless Limits say otherwise. Objects in a cluster are not larger.
+const MaxFileSize = 1 << 20
+
 // Limits bound the work that files from a repository can cause.
 type Limits struct {
-	// FileSize is the largest file in bytes; default 1 MiB.
+	// FileSize is the largest file in bytes; default MaxFileSize.
 	FileSize int64
 	// Files is the largest number of files in a landscape with all its layers; default 50,000.
 	Files int
@@ -45,7 +48,7 @@ type Limits struct {
 
 func (l Limits) withDefaults() Limits {
 	if l.FileSize <= 0 {
-		l.FileSize = 1 << 20
+		l.FileSize = MaxFileSize
 	}
 	if l.Files <= 0 {
 		l.Files = 50_000

@@ -89,6 +89,8 @@ func TestWhatIsKeptOfFilesIsStillTrue(t *testing.T) {
 		{"a file is renamed", func(_ *testing.T, files fstest.MapFS) { files["renamed.yaml"] = files[shoot]; delete(files, shoot) }},
 		{"a Secret in plain", set("plain.yaml", "apiVersion: v1\nkind: Secret\nmetadata: {name: a, namespace: garden}\nstringData: {a: b}\n")},
 		{"a list", set("list.yaml", "apiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: Namespace, metadata: {name: b}}\n- {apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: b}, data: {a: b}}\n")},
+		{"a list without items", set("list.yaml", "apiVersion: v1\nkind: List\nitem:\n- {apiVersion: v1, kind: Namespace, metadata: {name: b}}\n")},
+		{"a list that is none", set("list.yaml", "apiVersion: v1\nkind: List\nitems: foo\n")},
 		{"in CUE", set("d.cue", "a: {apiVersion: \"v1\", kind: \"Namespace\", metadata: name: \"d\"}\n")},
 		{"not in CUE", remove("d.cue")},
 		{"not text", set("list.yaml", "\x00")},

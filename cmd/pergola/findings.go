@@ -89,7 +89,7 @@ func sourcesOf(l *landscapes.Landscape) func(string) ([]byte, error) {
 			return nil, err
 		}
 		name := path.Join(l.Path, filepath.ToSlash(rel))
-		if info, err := fs.Stat(l.FS, name); err != nil || !info.Mode().IsRegular() {
+		if info, err := fs.Stat(l.FS, name); err != nil || !info.Mode().IsRegular() || info.Size() > landscapes.MaxFileSize {
 			return nil, fmt.Errorf("%s cannot be shown", file)
 		}
 		return fs.ReadFile(l.FS, name)

@@ -96,15 +96,30 @@ func (v *validation) source(file string) ([]byte, error) {
 	if file == stdinName {
 		return v.stdin, nil
 	}
-	if info, err := os.Stat(file); err != nil || !info.Mode().IsRegular() {
+	info, err := os.Stat(file)
+	if err != nil || !info.Mode().IsRegular() || info.Size() > landscapes.MaxFileSize {
 		return nil, fmt.Errorf("%s cannot be shown", file)
 	}
 	return os.ReadFile(file)
 }
 
+// readManifest reads what is not larger than a manifest can be, and a byte of what is: that is told apart when it is parsed.
+func readManifest(from io.Reader) ([]byte, error) {
+	return io.ReadAll(io.LimitReader(from, landscapes.MaxFileSize+1))
+}
+
+func readManifestFile(path string) ([]byte, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	return readManifest(file)
+}
+
 func (v *validation) path(path string) (_ []schemas.Violation, err error) {
 	if path == "-" {
-		if v.stdin, err = io.ReadAll(v.cmd.InOrStdin()); err != nil {
+		if v.stdin, err = readManifest(v.cmd.InOrStdin()); err != nil {
 			return nil, fmt.Errorf("read standard input: %w", err)
 		}
 		return v.manifest(stdinName, v.stdin)
@@ -120,7 +135,7 @@ func (v *validation) path(path string) (_ []schemas.Violation, err error) {
 		if v.from != "" {
 			return nil, errors.New("--from goes with a landscape folder; a manifest is compared with another file: --old FILE")
 		}
-		data, err := os.ReadFile(path)
+		data, err := readManifestFile(path)
 		if err != nil {
 			return nil, err
 		}
@@ -215,7 +230,7 @@ func (v *validation) before() (map[string]*landscapes.Declaration, error) {
 	if v.old == "" {
 		return nil, nil
 	}
-	data, err := os.ReadFile(v.old)
+	data, err := readManifestFile(v.old)
 	if err != nil {
 		return nil, fmt.Errorf("--old: %w", err)
 	}

@@ -28,6 +28,8 @@ const (
 
 	folder    = "validate"
 	extension = ".kept"
+	// unfinished is the extension of a file that is being written.
+	unfinished = ".kept-new"
 )
 
 // Store keeps values. It is safe for concurrent use. A nil store keeps nothing.
@@ -126,7 +128,7 @@ func (s *Store) Save() error {
 
 // replace writes a file so that others see the old or the new one.
 func replace(file string, data []byte) error {
-	temporary, err := os.CreateTemp(filepath.Dir(file), "*.new")
+	temporary, err := os.CreateTemp(filepath.Dir(file), "*"+unfinished)
 	if err != nil {
 		return err
 	}
@@ -145,8 +147,9 @@ func forgetOld(dir string, now time.Time) {
 		return
 	}
 	for _, e := range entries {
+		ours := filepath.Ext(e.Name()) == extension || filepath.Ext(e.Name()) == unfinished
 		info, err := e.Info()
-		if err == nil && info.Mode()&fs.ModeType == 0 && now.Sub(info.ModTime()) > keptFor {
+		if err == nil && ours && info.Mode()&fs.ModeType == 0 && now.Sub(info.ModTime()) > keptFor {
 			os.Remove(filepath.Join(dir, e.Name())) // it is only a copy of what can be found again
 		}
 	}

@@ -119,8 +119,12 @@ func TestFilesOfOldAreRemoved(t *testing.T) {
 	require.NoError(t, old.Save())
 	long := time.Now().Add(-keptFor - time.Hour)
 	require.NoError(t, os.Chtimes(old.file, long, long))
+	other := filepath.Join(filepath.Dir(old.file), "notes.txt")
+	require.NoError(t, os.WriteFile(other, nil, 0o600))
+	require.NoError(t, os.Chtimes(other, long, long))
 	s.Put(key("a"), nil)
 	require.NoError(t, s.Save())
+	assert.FileExists(t, other, "it is not ours")
 	assert.NoFileExists(t, old.file)
 	assert.FileExists(t, s.file)
 }
