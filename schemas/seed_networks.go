@@ -19,10 +19,10 @@ func readNetwork(field tree) seedNetwork {
 	return seedNetwork{tree: field, prefix: prefix.Masked()}
 }
 
-// reservedNetworks gives the ranges of Gardener itself: for the connection of nodes to their API server, and for the
+// ReservedNetworks gives the ranges of Gardener itself: for the connection of nodes to their API server, and for the
 // VPN between a seed and its Shoots. Source: pkg/apis/core/v1beta1/constants.
-func reservedNetworks() []netip.Prefix {
-	var prefixes []netip.Prefix
+func ReservedNetworks() []netip.Prefix {
+	prefixes := []netip.Prefix{netip.MustParsePrefix("fd8f:6d53:b97a:1::/96")}
 	for _, first := range []byte{240, 241, 242, 243, 244} {
 		prefixes = append(prefixes, netip.PrefixFrom(netip.AddrFrom4([4]byte{first}), 8))
 	}
@@ -57,7 +57,7 @@ func seedNetworkRanges(in ruleInput) []finding {
 	r.disjoint(shoots)
 	r.apart(seed, shoots)
 	for _, network := range append(seed, shoots...) {
-		for _, reserved := range reservedNetworks() {
+		for _, reserved := range ReservedNetworks() {
 			if network.prefix.IsValid() && network.prefix.Overlaps(reserved) {
 				r.add(network.tree, TypeInvalid, "%s overlaps with %s, which Gardener uses itself", network.prefix, reserved)
 			}

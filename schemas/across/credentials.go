@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/pergola-dev/pergola/schemas"
 )
 
@@ -37,6 +39,61 @@ func workloadIdentity(ref, types string) func(*check) {
 		}
 	}
 }
+
+// bindingProvider: the credentials of a new Shoot are for its provider. Types are those of a text with commas, which a binding
+// may have. Source: plugin/pkg/shoot/validator (validateProvider).
+func (c *check) bindingProvider() {
+	if c.in.Changed() {
+		return
+	}
+	written := text(c.object(), "spec", "provider", "type")
+	for _, binding := range []struct {
+		field string
+		kind  schema.GroupKind
+	}{{"credentialsBindingName", kindCredentialsBinding}, {"secretBindingName", core("SecretBinding")}} {
+		in := c.find(identity{binding.kind, c.namespace(), text(c.object(), "spec", binding.field)})
+		if in == nil {
+			continue // the references say so
+		}
+		if types := text(in.Content().Object, "provider", "type"); types != "" && written != "" && !slices.Contains(strings.Split(types, ","), written) {
+			c.report("spec.provider.type", schemas.TypeInvalid, "%q is not the provider of the credentials: %s is for %q", written, place(in), types)
+		}
+	}
+}
+
+// pluginKubeconfigs: a Secret of an admission plugin reaches the control plane by spec.resources, and has a kubeconfig.
+// Source: plugin/pkg/shoot/validator (validateAdmissionPlugins).
+func (c *check) pluginKubeconfigs() {
+	each(c.object(), "spec.kubernetes.kubeAPIServer.admissionPlugins[].kubeconfigSecretName", func(field string, value any) {
+		name, ok := value.(string)
+		if !ok || name == "" {
+			return
+		}
+		listed := false
+		each(c.object(), "spec.resources[].resourceRef", func(_ string, ref any) {
+			r, _ := ref.(map[string]any)
+			listed = listed || text(r, "kind") == kindSecret.Kind && text(r, "apiVersion") == "v1" && text(r, "name") == name
+		})
+		if !listed {
+			c.report(field, schemas.TypeInvalid, "the Secret %q must be listed in spec.resources, which brings it to the control plane", name)
+			return
+		}
+		in := c.find(identity{kindSecret, c.namespace(), name})
+		if in == nil {
+			return // the references say so
+		}
+		content := in.Content().Object
+		if _, ok := table(content, "data")[keyKubeconfig]; ok {
+			return
+		}
+		if _, ok := table(content, "stringData")[keyKubeconfig]; !ok {
+			c.report(field, schemas.TypeInvalid, "%s has no key %s", place(in), keyKubeconfig)
+		}
+	})
+}
+
+// keyKubeconfig is where a Secret has a kubeconfig.
+const keyKubeconfig = "kubeconfig"
 
 // quotaScopes: a binding has one quota for the project and one for the credentials at most. Source:
 // plugin/pkg/global/resourcereferencemanager.

@@ -3,8 +3,10 @@ package across
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 
 	"github.com/pergola-dev/pergola/schemas"
+	"github.com/pergola-dev/pergola/schemas/mutation"
 )
 
 // network is a range with the field that holds it.
@@ -54,8 +56,35 @@ func (c *check) shootNetworks() {
 	if seed == nil {
 		return
 	}
-	c.disjoint(networksAt(c.object(), "spec.networking.nodes", "spec.networking.pods", "spec.networking.services"), seedNetworks(seed),
-		fmt.Sprintf("the Seed %q", text(c.object(), "spec", "seedName")))
+	own := networksAt(c.object(), "spec.networking.nodes", "spec.networking.pods", "spec.networking.services")
+	name := fmt.Sprintf("the Seed %q", text(c.object(), "spec", "seedName"))
+	c.disjoint(own, seedNetworks(seed), name)
+	for _, n := range own {
+		for _, reserved := range schemas.ReservedNetworks() {
+			if n.prefix.Overlaps(reserved) {
+				c.report(n.path, schemas.TypeInvalid, "the range %s overlaps with %s, which Gardener uses itself between %s and its Shoots", n.prefix, reserved, name)
+				break
+			}
+		}
+	}
+	c.openNetworks(name)
+}
+
+// openNetworks: what the Shoot leaves open has to come from the Seed.
+func (c *check) openNetworks(seed string) {
+	if table(c.object(), "spec", "networking") == nil {
+		return // the rules about the Shoot itself say when it is needed
+	}
+	changes := c.filled().Changes
+	for _, name := range []string{"pods", "services"} {
+		field := "spec.networking." + name
+		if at(c.object(), "spec", "networking", name) != nil || name == "pods" && len(list(c.object(), "spec", "provider", "workers")) == 0 {
+			continue
+		}
+		if !slices.ContainsFunc(changes, func(change mutation.Change) bool { return change.Field == field }) {
+			c.report(field, schemas.TypeRequired, "%s has no range for the %s of Shoots (spec.networks.shootDefaults) of the IP family of the Shoot: set one here", seed, name)
+		}
+	}
 }
 
 // seedOfRuntime: a Seed beside the runtime cluster is another network. One with just the same ranges is the runtime

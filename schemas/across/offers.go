@@ -1,6 +1,7 @@
 package across
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -48,11 +49,23 @@ func (c *check) region() {
 	for _, z := range region.Zones {
 		zones[z.Name] = true
 	}
-	each(c.object(), "spec.provider.workers[].zones[]", func(path string, value any) {
-		if zone, ok := value.(string); ok && !zones[zone] {
-			c.unoffered(path, "zone", zone, keys(zones), p)
+	for i, w := range list(c.object(), "spec", "provider", "workers") {
+		worker, _ := w.(map[string]any)
+		c.zones(p, zones, texts(list(worker, "zones")), fmt.Sprintf("spec.provider.workers[%d].zones", i))
+	}
+}
+
+// zones of a pool are offered, and listed once.
+func (c *check) zones(p *profile, offered map[string]bool, written []string, path string) {
+	for i, zone := range written {
+		field := fmt.Sprintf("%s[%d]", path, i)
+		if !offered[zone] {
+			c.unoffered(field, "zone", zone, keys(offered), p)
 		}
-	})
+		if slices.Contains(written[:i], zone) {
+			c.report(field, schemas.TypeDuplicate, "the zone %q is listed already", zone)
+		}
+	}
 }
 
 // unoffered reports what a profile does not have.
@@ -189,17 +202,24 @@ func (c *check) versions() {
 		return
 	}
 	c.reportRefusals()
-	versions := p.spec.Kubernetes.Versions
-	c.version(p, "spec.kubernetes.version", kubernetesVersion, text(c.object(), "spec", "kubernetes", "version"), text(c.oldObject(), "spec", "kubernetes", "version"), versions)
+	versions, before := p.spec.Kubernetes.Versions, text(c.oldObject(), "spec", "kubernetes", "version")
+	c.version(p, "spec.kubernetes.version", kubernetesVersion, text(c.object(), "spec", "kubernetes", "version"), before, versions)
 	for i, w := range list(c.object(), "spec", "provider", "workers") {
-		if worker, ok := w.(map[string]any); ok {
-			c.version(p, fmt.Sprintf("spec.provider.workers[%d].kubernetes.version", i), kubernetesVersion,
-				text(worker, "kubernetes", "version"), text(c.old(worker), "kubernetes", "version"), versions)
+		worker, ok := w.(map[string]any)
+		if !ok {
+			continue
 		}
+		own := ""
+		if old := c.old(worker); old != nil {
+			own = cmp.Or(text(old, "kubernetes", "version"), before)
+		}
+		c.version(p, fmt.Sprintf("spec.provider.workers[%d].kubernetes.version", i), kubernetesVersion, text(worker, "kubernetes", "version"), own, versions)
 	}
 }
 
-// version reports one that is not offered, or not any more, unless it is the one from before.
+// version reports one that is not offered, or not any more, unless it is the one from before. What had one before may also go
+// to a newer one that has expired: maintenance takes that way when versions are forced. Source: plugin/pkg/shoot/validator
+// (validateKubernetesVersionConstraints, validateMachineImagesConstraints).
 func (c *check) version(p *profile, field, what, written, before string, offered []gardencorev1beta1.ExpirableVersion) {
 	if written == "" || written == before {
 		return
@@ -209,7 +229,7 @@ func (c *check) version(p *profile, field, what, written, before string, offered
 	known, good := false, false
 	for _, v := range offered {
 		class, since := v.ClassificationAt(c.Now)
-		dead := class == gardencorev1beta1.ClassificationExpired || class == gardencorev1beta1.ClassificationUnavailable
+		dead := class == gardencorev1beta1.ClassificationExpired && !newer(v.Version, before) || class == gardencorev1beta1.ClassificationUnavailable
 		if !dead {
 			usable = append(usable, v.Version)
 		}
@@ -230,6 +250,13 @@ func (c *check) version(p *profile, field, what, written, before string, offered
 		// A guess at a version like it would be a bad one.
 		c.report(field, schemas.TypeNotSupported, "the %s %q is not offered by %s; it has %s", what, written, p.place, enumerate(newestFirst(usable)))
 	}
+}
+
+// newer tells whether a version comes after the one from before, if there was one.
+func newer(version, before string) bool {
+	left, errLeft := semver.NewVersion(version)
+	right, errRight := semver.NewVersion(before)
+	return errLeft == nil && errRight == nil && left.GreaterThan(right)
 }
 
 // isKubernetes tells a version of Kubernetes from that of an image, which may begin with a v.
@@ -310,6 +337,7 @@ func (c *check) imageSupports(p *profile, worker map[string]any, path, name stri
 		if !slices.Contains(names, cri) {
 			c.report(path+".cri.name", schemas.TypeNotSupported, "version %s of image %s has no container runtime %q; it has %s", image.Version, name, cri, enumerate(names))
 		}
+		c.runtimes(worker, path, name, image)
 	}
 	if image.KubeletVersionConstraint == nil {
 		return
@@ -323,6 +351,23 @@ func (c *check) imageSupports(p *profile, worker map[string]any, path, name stri
 	if err == nil && verr == nil && strings.Count(written, ".") == 2 && !constraint.Check(kubelet) {
 		c.report(path+".machine.image.version", schemas.TypeInvalid, "version %s of image %s is for kubelets %s, and %s is %s", image.Version, name, *image.KubeletVersionConstraint, field, written)
 	}
+}
+
+// runtimes checks those that are added to the one of the pool.
+func (c *check) runtimes(worker map[string]any, path, name string, image *gardencorev1beta1.MachineImageVersion) {
+	i := slices.IndexFunc(image.CRI, func(known gardencorev1beta1.CRI) bool { return string(known.Name) == text(worker, "cri", "name") })
+	if i < 0 {
+		return
+	}
+	var offered []string
+	for _, runtime := range image.CRI[i].ContainerRuntimes {
+		offered = append(offered, runtime.Type)
+	}
+	each(worker, "cri.containerRuntimes[].type", func(field string, value any) {
+		if typ, ok := value.(string); ok && !slices.Contains(offered, typ) {
+			c.report(path+"."+field, schemas.TypeNotSupported, "version %s of image %s has no container runtime %q besides %s; it has %s", image.Version, name, typ, image.CRI[i].Name, enumerate(offered))
+		}
+	})
 }
 
 // nodes checks the limit of the profile.

@@ -30,10 +30,11 @@ func rules() []rule {
 		def("Shoot", "shoot/images-offered", "The profile offers the machine images, and they fit the pool", "Use an image version that has not expired, for the architecture, container runtime and kubelet of the pool.", validator, (*check).machineImages).about("spec.provider.workers"),
 		def("Shoot", "shoot/nodes-limit", "Pools stay within the limit of the profile", "Lower minimum and maximum of the pools.", validator, (*check).nodes).about("spec.provider.workers"),
 		def("Shoot", "shoot/seed-taints", "A Shoot tolerates the taints of its Seed", "Add the toleration, or take another Seed.", validator, (*check).taints).about("spec.seedName"),
+		def("Shoot", "shoot/seed-selected", "The cloud profile of a Shoot allows its Seed", "Take a Seed with the labels and the provider of spec.seedSelector of the cloud profile.", validator, (*check).seedSelector).about("spec.seedName"),
 		def("Shoot", "shoot/seed-zones", "The Seed has the zones that the control plane needs", "Take a Seed with the zones.", validator, (*check).zonesOfSeed).about("spec.controlPlane"),
 		def("Shoot", "shoot/seed-access-restrictions", "The Seed keeps the access restrictions of its Shoots", "Take a Seed with the restriction.", validator, (*check).restrictionsOfSeed).about("spec.accessRestrictions"),
 		def("Shoot", "shoot/seed-default-domain", "A name below a default domain is made of Shoot and project", "Leave spec.dns.domain out, or use a domain of your own.", "plugin/pkg/shoot/dns", (*check).defaultDomain).about("spec.dns.domain"),
-		def("Shoot", "shoot/seed-networks", "The networks of a Shoot and its Seed are disjoint", "Choose other ranges for the Shoot: those of a Seed cannot change.", validator, (*check).shootNetworks).about("spec.networking"),
+		def("Shoot", "shoot/seed-networks", "The networks of a Shoot are known, and apart from those of its Seed and of Gardener", "Choose other ranges for the Shoot: those of a Seed cannot change. Gardener uses 240.0.0.0/8 to 244.0.0.0/8 and fd8f:6d53:b97a:1::/96 itself.", validator, (*check).shootNetworks).about("spec.networking"),
 		warning(def("Shoot", "shoot/runtime-networks", "The networks of a Shoot and the runtime cluster are disjoint", "Nothing routes between them unless somebody connects the networks. Choose other ranges to be safe.", "ours: no upstream component compares them", (*check).shootOfRuntime).about("spec.networking")),
 		warning(def("Seed", "seed/runtime-networks", "The networks of a Seed and the runtime cluster are disjoint", "Nothing routes between them unless somebody connects the networks. Choose other ranges to be safe.", "ours: no upstream component compares them", (*check).seedOfRuntime).about("spec.networks")),
 		def("Project", "project/namespace-unique", "A namespace belongs to one project", "Give each Project a namespace of its own.", "plugin/pkg/global/resourcereferencemanager", (*check).projectNamespace).about("spec.namespace"),
@@ -69,6 +70,9 @@ func credentialRules(def define) []rule {
 		def("BackupBucket", "backupbucket/workload-identity", identityTitle, identityDoc, "plugin/pkg/global/backupbucketvalidator", workloadIdentity("spec.credentialsRef", "spec.provider.type")).about("spec.provider.type"),
 		def("CredentialsBinding", "credentialsbinding/quota-scopes", quotaTitle, quotaDoc, manager, (*check).quotaScopes).about("quotas"),
 		def("SecretBinding", "secretbinding/quota-scopes", quotaTitle, quotaDoc, manager, (*check).quotaScopes).about("quotas"),
+		def("Shoot", "shoot/credentials-provider", "The credentials of a Shoot are for its provider", "Name a binding whose provider.type is that of the Shoot.", "plugin/pkg/shoot/validator", (*check).bindingProvider).about("spec.provider.type"),
+		def("Shoot", "shoot/plugin-kubeconfigs", "The kubeconfig of an admission plugin is in a Secret of spec.resources", "List the Secret in spec.resources, and put the kubeconfig under its key kubeconfig.", "plugin/pkg/shoot/validator", (*check).pluginKubeconfigs).
+			about("spec.kubernetes.kubeAPIServer.admissionPlugins"),
 		def("Shoot", "shoot/exposure-class-scheduling", "A Shoot leaves the scheduling of its exposure class to the class", "The API adds labels and tolerations of the class to the Shoot, and refuses a new Shoot that has others of the same key.", "plugin/pkg/shoot/exposureclass", (*check).exposureScheduling).
 			about("spec.seedSelector.matchLabels", "spec.tolerations"),
 	}

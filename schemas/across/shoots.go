@@ -5,6 +5,9 @@ import (
 	"slices"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 	"github.com/pergola-dev/pergola/schemas"
 )
@@ -106,6 +109,30 @@ func describeTaint(taint map[string]any) string {
 	return text(taint, "key")
 }
 
+// seedSelector: a Seed that a Shoot is bound to is one that its cloud profile allows.
+func (c *check) seedSelector() {
+	seed, p := c.seedOf(), c.profileOf()
+	if seed == nil || p == nil || p.spec.SeedSelector == nil || c.in.Changed() && text(c.oldObject(), "spec", "seedName") == text(c.object(), "spec", "seedName") {
+		return
+	}
+	name, field := text(c.object(), "spec", "seedName"), "spec.seedName"
+	selector, err := metav1.LabelSelectorAsSelector(&p.spec.SeedSelector.LabelSelector)
+	if err != nil {
+		return // the rules about cloud profiles say so
+	}
+	own := labels.Set{}
+	for key, value := range table(seed, "metadata", "labels") {
+		own[key], _ = value.(string)
+	}
+	if !selector.Matches(own) {
+		c.report(field, schemas.TypeForbidden, "the Seed %q does not have the labels that %s asks for: %s", name, p.place, selector)
+	}
+	provider, allowed := text(seed, "spec", "provider", "type"), p.spec.SeedSelector.ProviderTypes
+	if len(allowed) > 0 && !slices.Contains(allowed, provider) && !slices.Contains(allowed, "*") {
+		c.report(field, schemas.TypeForbidden, "the Seed %q is of provider %q, and %s allows %s", name, provider, p.place, enumerate(allowed))
+	}
+}
+
 // zonesOfSeed: control planes that survive the loss of a zone need three, and named zones have to be those of the Seed.
 func (c *check) zonesOfSeed() {
 	seed := c.seedOf()
@@ -173,7 +200,8 @@ func (c *check) managedSeed() {
 	if at(shoot, "spec", "addons", "nginxIngress", "enabled") == true {
 		c.report(field, schemas.TypeInvalid, "%s has spec.addons.nginxIngress enabled: gardenlet brings its own", place(in))
 	}
-	if at(shoot, "spec", "kubernetes", "verticalPodAutoscaler", "enabled") != true {
+	// A Shoot that says nothing of it gets it: plugin/pkg/shoot/vpa.
+	if autoscaler := at(shoot, "spec", "kubernetes", "verticalPodAutoscaler"); autoscaler != nil && at(shoot, "spec", "kubernetes", "verticalPodAutoscaler", "enabled") != true {
 		c.report(field, schemas.TypeInvalid, "%s must have spec.kubernetes.verticalPodAutoscaler.enabled: true", place(in))
 	}
 	c.once("managed seed of a Shoot", id.namespace+"/"+id.name, field, "the Shoot %q is a Seed already by %s", id.name)
