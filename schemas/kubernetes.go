@@ -149,7 +149,7 @@ func (r *report) admissionPlugins(plugins tree, version string) {
 		name := plugin.at("name")
 		if name.text() == "" {
 			r.add(name, TypeRequired, "must name the admission plugin")
-			return
+			continue
 		}
 		known, ok := table[name.text()]
 		switch {

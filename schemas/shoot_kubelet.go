@@ -27,7 +27,9 @@ func shootKubelet(r *report, s shoot) {
 			r.kubelet(own, version, false)
 		} else if version != s.version {
 			// The settings of the Shoot hold for the pool, with another version.
-			r.featureGates(common.at("featureGates").as(section.path+".kubelet.featureGates"), version)
+			common := common.as(section.path + ".kubelet")
+			r.featureGates(common.at("featureGates"), version)
+			r.pullPolicyVersion(common, version)
 		}
 	}
 }
@@ -58,6 +60,8 @@ func (r *report) kubelet(config tree, version string, defaulted bool) {
 	}
 	r.imageCollection(config, defaulted)
 	r.swap(config)
+	r.pullPolicyVersion(config, version)
+	r.pullPolicy(config)
 	pulls := config.at("maxParallelImagePulls")
 	r.atLeast(pulls, 1)
 	if config.at("serializeImagePulls").is() && pulls.count() > 1 {
@@ -65,14 +69,25 @@ func (r *report) kubelet(config tree, version string, defaulted bool) {
 	}
 }
 
-// evictionNames are the names of the thresholds, and those by which upstream reports them.
+// evictionNames are the names of the thresholds that upstream checks, and those by which it reports them. The last one,
+// nodeFSInodesFree, upstream checks nowhere.
 var evictionNames = [...][2]string{
 	{"memoryAvailable", "memoryAvailable"}, {"imageFSAvailable", "imagefsAvailable"}, {"imageFSInodesFree", "imagefsInodesFree"},
-	{"nodeFSAvailable", "nodefsAvailable"}, {"nodeFSInodesFree", "nodefsInodesFree"},
+	{"nodeFSAvailable", "nodefsAvailable"},
 }
 
-func (r *report) eviction(config tree) {
-	for _, names := range evictionNames {
+func (r *report) eviction(config tree) { r.thresholds(config, evictionNames[:]...) }
+
+// shootEvictionInodes warns of thresholds that no API server refuses, but that the kubelet cannot read.
+func shootEvictionInodes(r *report, s shoot) {
+	r.thresholds(s.spec.at("kubernetes", "kubelet"), [2]string{"nodeFSInodesFree", "nodeFSInodesFree"})
+	for _, worker := range s.workers {
+		r.thresholds(worker.at("kubernetes", "kubelet"), [2]string{"nodeFSInodesFree", "nodeFSInodesFree"})
+	}
+}
+
+func (r *report) thresholds(config tree, pairs ...[2]string) {
+	for _, names := range pairs {
 		at := func(section string) tree {
 			return config.at(section, names[0]).as(config.path + "." + section + "." + names[1])
 		}

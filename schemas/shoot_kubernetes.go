@@ -85,8 +85,14 @@ func shootNodeMasks(r *report, s shoot) {
 	if len(s.workers) == 0 {
 		return
 	}
-	if slices.Contains(s.families, "IPv4") {
+	switch {
+	case slices.Equal(s.families, []string{"IPv4"}):
 		r.within(mask, 16, 28)
+	case slices.Equal(s.families, []string{"IPv6"}):
+		r.within(mask, 64, 124)
+		if mask.set() && maskIPv6.set() {
+			r.add(mask, TypeForbidden, "must not be set together with nodeCIDRMaskSizeIPv6, because spec.networking.ipFamilies has IPv6 only")
+		}
 	}
 	if !slices.Contains(s.families, "IPv6") {
 		if maskIPv6.set() {
@@ -116,10 +122,10 @@ func shootNodeMasks(r *report, s shoot) {
 
 func (r *report) roomForPods(mask tree, bits, maxPods int) {
 	size := mask.count()
-	if size < 0 || size > bits {
+	if size < 0 {
 		return
 	}
-	addresses := new(big.Int).Lsh(big.NewInt(1), uint(bits-size))
+	addresses := new(big.Int).Lsh(big.NewInt(1), uint(max(bits-size, 0)))
 	addresses.Sub(addresses, big.NewInt(2))
 	if addresses.Cmp(big.NewInt(int64(maxPods))) >= 0 {
 		return
@@ -184,7 +190,7 @@ func shootAutoscaler(r *report, s shoot) {
 	for _, list := range []string{"startupTaints", "statusTaints", "ignoreTaints"} {
 		r.taintKeys(config.at(list))
 	}
-	r.minAllowed(config.at("autoscaling"), nil)
+	r.minAllowed(config.at("autoscaling"), map[string]string{"cpu": "10m", "memory": "30M"})
 }
 
 func (r *report) taintKeys(list tree) {

@@ -53,11 +53,15 @@ func (r *report) operationPossible(s shoot, at tree, op string) {
 	}
 }
 
-func (r *report) rotationStart(s shoot, at tree, op string, rotated []string) {
+// ready tells whether the Shoot was created or restored, so that keys can be changed.
+func (s shoot) ready() bool {
 	last := s.status("lastOperation")
 	done := last.at("state").text() == "Succeeded"
-	ready := last.at("type").text() == "Reconcile" || done && slices.Contains([]string{"Create", "Restore"}, last.at("type").text())
-	if !ready {
+	return last.at("type").text() == "Reconcile" || done && slices.Contains([]string{"Create", "Restore"}, last.at("type").text())
+}
+
+func (r *report) rotationStart(s shoot, at tree, op string, rotated []string) {
+	if !s.ready() {
 		r.add(at, TypeForbidden, "%q is not possible before the Shoot was created or restored successfully", op)
 	}
 	for _, credentials := range rotated {

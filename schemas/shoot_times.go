@@ -83,6 +83,9 @@ func shootKeyRotation(r *report, s shoot) {
 
 // shootHibernation checks the schedules of hibernation.
 func shootHibernation(r *report, s shoot) {
+	if controlPlanePool(s.workers).set() {
+		return // shoot/self-hosted refuses it as a whole
+	}
 	if enabled := s.spec.at("hibernation", "enabled"); enabled.is() {
 		for _, op := range readOperations(s.at("metadata", "annotations"), keyMaintenanceOperation).list {
 			if slices.Contains(sleepless[:], op) {

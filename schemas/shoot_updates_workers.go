@@ -1,6 +1,9 @@
 package schemas
 
-import "slices"
+import (
+	"fmt"
+	"slices"
+)
 
 // shootPoolUpdate checks what cannot be changed of a pool.
 func shootPoolUpdate(r *report, s shoot) {
@@ -99,30 +102,49 @@ func shootNodeLocalDNSUpdate(r *report, s shoot) {
 	}
 }
 
-// shootEncryptionUpdate checks changes of what is encrypted, which are rolled out in several steps.
+// shootEncryptionUpdate checks changes of what is encrypted and how, which are rolled out in several steps.
 func shootEncryptionUpdate(r *report, s shoot) {
 	if !s.old.set() {
 		return
 	}
 	path := []string{"kubernetes", "kubeAPIServer", "encryptionConfig"}
 	now, before := s.spec.at(path...), s.old.at("spec").at(path...)
-	provider, was := now.at("provider", "type"), before.at("provider", "type")
-	if orDefault(provider.text(), shootEncryption) != orDefault(was.text(), shootEncryption) {
-		r.add(provider, TypeInvalid, "cannot be changed; it was %s", orDefault(was.text(), shootEncryption))
-	}
-	resources, old := now.at("resources"), before.at("resources").texts()
-	if sameSet(resources.texts(), old) {
+	resources, provider := now.at("resources"), now.at("provider", "type")
+	old, was := before.at("resources").texts(), orDefault(before.at("provider", "type").text(), shootEncryption)
+	listed, provided := !sameSet(resources.texts(), old), orDefault(provider.text(), shootEncryption) != was
+	if !listed && !provided {
 		return
 	}
-	if phase := s.phase(rotatedETCD); phase != "" && phase != "Completed" {
-		r.add(resources, TypeForbidden, "cannot be changed during the rotation of the key; status.credentials.rotation.etcdEncryptionKey.phase is %q", phase)
+	for _, problem := range s.encryptionUnderWay(old, was) {
+		if listed {
+			r.add(resources, TypeForbidden, "cannot be changed %s", problem)
+		}
+		if provided {
+			r.add(provider, TypeForbidden, "cannot be changed %s", problem)
+		}
 	}
-	if s.hasStatus() && !sameSet(old, s.status("credentials", "encryptionAtRest", "resources").texts()) {
-		r.add(resources, TypeForbidden, "cannot be changed while the last change is rolled out; status.credentials.encryptionAtRest.resources still differs")
+	if provided && s.hasStatus() && !s.ready() {
+		r.add(provider, TypeForbidden, "cannot be changed before the Shoot was created or restored successfully; see status.lastOperation")
+	}
+	if provided && listed {
+		r.add(provider, TypeForbidden, "cannot be changed together with resources; change one of them, and the other one when the first change is rolled out")
+	}
+}
+
+// encryptionUnderWay says why the encryption cannot be changed, by what it was before.
+func (s shoot) encryptionUnderWay(resources []string, provider string) (problems []string) {
+	if phase := s.phase(rotatedETCD); phase != "" && phase != "Completed" {
+		problems = append(problems, fmt.Sprintf("during the rotation of the key; status.credentials.rotation.etcdEncryptionKey.phase is %q", phase))
+	}
+	atRest := s.status("credentials", "encryptionAtRest")
+	differs := atRest.set() && orDefault(atRest.at("provider", "type").text(), shootEncryption) != provider
+	if s.hasStatus() && (differs || !sameSet(resources, atRest.at("resources").texts())) {
+		problems = append(problems, "while the last change is rolled out; status.credentials.encryptionAtRest still differs")
 	}
 	if s.spec.at("hibernation", "enabled").is() {
-		r.add(resources, TypeForbidden, "cannot be changed while the cluster is hibernated")
+		problems = append(problems, "while the cluster is hibernated")
 	}
+	return problems
 }
 
 const shootEncryption = "aescbc"

@@ -2,6 +2,7 @@ package schemas
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/Masterminds/semver/v3"
 )
@@ -53,7 +54,7 @@ func shootVersionUpdate(r *report, s shoot) {
 			was = is // a new pool begins with its own version
 		}
 		r.versionUpdate(worker.at("kubernetes", "version"), is, was, !inPlace(worker))
-		if inPlace(worker) && old.set() {
+		if inPlace(worker) && old.set() && (s.spec.at("credentialsBindingName").set() || s.spec.at("secretBindingName").set()) {
 			r.imageUpdate(worker, old)
 		}
 	}
@@ -73,12 +74,21 @@ func (r *report) versionUpdate(field tree, is, was string, skip bool) {
 	}
 }
 
+// imageUpdate checks that the image of machines that are updated in place does not go back. As upstream it compares
+// without a leading v and without what stands behind the numbers.
 func (r *report) imageUpdate(worker, old tree) {
-	field := worker.at("machine", "image", "version")
-	now, err := semver.NewVersion(field.text())
-	before, errBefore := semver.NewVersion(old.at("machine", "image", "version").text())
-	if err == nil && errBefore == nil && now.LessThan(before) {
-		r.add(field, TypeForbidden, "machines that are updated in place cannot go back from image %s to %s", before.Original(), now.Original())
+	field, before := worker.at("machine", "image", "version"), old.at("machine", "image", "version")
+	numbers := func(text string) (*semver.Version, error) {
+		text = strings.ReplaceAll(text, "v", "")
+		if i := strings.IndexAny(text, "-+~"); i >= 0 {
+			text = text[:i]
+		}
+		return semver.NewVersion(text)
+	}
+	is, err := numbers(field.text())
+	was, errBefore := numbers(before.text())
+	if err == nil && errBefore == nil && is.LessThan(was) {
+		r.add(field, TypeForbidden, "machines that are updated in place cannot go back from image %s to %s", before.text(), field.text())
 	}
 }
 

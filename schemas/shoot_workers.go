@@ -222,7 +222,8 @@ func shootPoolSettings(r *report, s shoot) {
 
 		manager := worker.at("machineControllerManager").as(worker.path + ".machineControllerManagerSettings")
 		r.durations(0, manager.at("machineDrainTimeout"), manager.at("machineHealthTimeout"), manager.at("machineCreationTimeout"), manager.at("machinePreserveTimeout"))
-		r.notNegative(manager.at("maxEvictRetries"), manager.at("autoPreserveFailedMachineMax"))
+		r.notNegative(manager.at("maxEvictRetries"))
+		r.preserved(manager.at("autoPreserveFailedMachineMax"), worker)
 		if timeout := manager.at("inPlaceUpdateTimeout"); inPlace(worker) {
 			r.durations(0, timeout)
 		} else if timeout.set() {
@@ -241,6 +242,22 @@ func shootPoolSettings(r *report, s shoot) {
 			}
 			seen[name.text()] = runtime.path
 		}
+	}
+}
+
+// preserved checks how many failed machines of a pool are kept: one machine stays for the components of the system.
+func (r *report) preserved(field, worker tree) {
+	maximum, allow := worker.at("maximum").count(), worker.at("systemComponents", "allow")
+	most := maximum
+	if maximum > 0 && (!allow.set() || allow.is()) {
+		most--
+	}
+	switch {
+	case !field.set():
+	case field.count() < 0:
+		r.notNegative(field)
+	case field.count() > most:
+		r.add(field, TypeInvalid, "%d is too large: with a maximum of %d machines %d failed ones can be kept, as one must be left for the components of the system where they are allowed", field.count(), maximum, most)
 	}
 }
 

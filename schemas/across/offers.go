@@ -12,6 +12,7 @@ import (
 
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 	"github.com/pergola-dev/pergola/schemas"
+	"github.com/pergola-dev/pergola/schemas/mutation"
 )
 
 // What the cloud profile of a Shoot offers. Source: plugin/pkg/shoot/validator (ShootValidator).
@@ -233,7 +234,7 @@ func (c *check) version(p *profile, field, what, written, before string, offered
 		if !dead {
 			usable = append(usable, v.Version)
 		}
-		if shortened(written, v.Version) && !(strings.HasPrefix(written, "v") && isKubernetes(what)) {
+		if written == v.Version || mutation.Open(written) && shortened(written, v.Version) && !(strings.HasPrefix(written, "v") && isKubernetes(what)) {
 			known, good = true, good || !dead
 			if class == gardencorev1beta1.ClassificationExpired {
 				expired = since
@@ -306,7 +307,7 @@ func (c *check) image(p *profile, worker map[string]any, path string) {
 	var chosen *gardencorev1beta1.MachineImageVersion
 	for i := range image.Versions {
 		offered = append(offered, image.Versions[i].ExpirableVersion)
-		if strings.TrimPrefix(written, "v") == strings.TrimPrefix(image.Versions[i].Version, "v") {
+		if written == image.Versions[i].Version {
 			chosen = &image.Versions[i]
 		}
 	}

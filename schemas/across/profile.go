@@ -122,7 +122,7 @@ func runs(v gardencorev1beta1.MachineImageVersion, arch string) bool {
 	return slices.Contains(v.Architectures, arch) || len(v.Architectures) == 0 && arch == amd64
 }
 
-// shortened says whether a version is a full one, or its beginning as in 1.34 for 1.34.2.
+// shortened says whether a version is the beginning of a full one, as 1.34 of 1.34.2, or all of it.
 func shortened(written, full string) bool {
 	written, full = strings.TrimPrefix(written, "v"), strings.TrimPrefix(full, "v")
 	return written == full || strings.HasPrefix(full, written+".")
