@@ -173,13 +173,13 @@ func TestDiffFromAnInvalidRevision(t *testing.T) {
 	change(t, dir, "landscape.yaml", "vpaa", "vpa")
 	require.NoError(t, os.RemoveAll(filepath.Join(dir, "components")))
 
-	const note = "revision HEAD is not valid (4 errors): it is compared as far as it renders, the rest is shown as new"
+	const note = "revision HEAD is not valid (3 errors): it is compared as far as it renders, the rest is shown as new"
 	o := pergola(t, "diff", dir)
 	assert.Equal(t, 1, o.code)
 	for _, want := range []string{
 		"HEAD: " + filepath.Join(dir, "components/seed/system/kustomization.yaml") + ":1:1: error: patchs: the field",
 		"HEAD: " + filepath.Join(dir, "landscape.yaml") + ":8:13: error: Landscape small: spec.components.garden.vpaa: no component garden/vpaa",
-		"HEAD: " + filepath.Join(dir, "seed.yaml") + ":9:13: error: Seed local: spec.provider.regoin: ",
+		"HEAD: " + filepath.Join(dir, "seed.yaml") + ":9:5: error: Seed local: spec.provider.regoin: ",
 	} {
 		assert.Contains(t, o.stderr, want)
 	}
@@ -261,9 +261,9 @@ func TestDiffErrors(t *testing.T) {
 		"live and revisions": {[]string{dir, "--live", "--from", "HEAD"}, 2, []string{"--live compares with the clusters: it goes without --from and --to"}},
 		"unknown format":     {[]string{dir, "-o", "xml"}, 2, []string{`Error: --output "xml": want one of text, markdown, json`}},
 		"invalid work tree": {[]string{invalid, "--from", "HEAD~1"}, 1, []string{
-			"broken.yaml:", "seed.yaml:9:13: error: Seed local: spec.provider.regoin: ", "project.yaml:16:16: error: Project local: spec.descriptoin: ", "Error: the landscape is not valid: nothing was done\n",
+			"broken.yaml:", "seed.yaml:9:5: error: Seed local: spec.provider.regoin: ", "project.yaml:16:3: error: Project local: spec.descriptoin: ", "Error: the landscape is not valid: nothing was done\n",
 		}},
-		"invalid target":    {[]string{invalid, "--from", "HEAD~1", "--to", "HEAD"}, 1, []string{"HEAD: " + filepath.Join(invalid, "seed.yaml") + ":9:13: error: ", "Error: the landscape is not valid: nothing was done\n"}},
+		"invalid target":    {[]string{invalid, "--from", "HEAD~1", "--to", "HEAD"}, 1, []string{"HEAD: " + filepath.Join(invalid, "seed.yaml") + ":9:5: error: ", "Error: the landscape is not valid: nothing was done\n"}},
 		"another catalogue": {[]string{upgraded}, 1, []string{filepath.Join(upgraded, "landscape.yaml") + ":7:14: error: Landscape small: spec.catalogue.version: the landscape is written for catalogue 9", "Error: the landscape is not valid"}},
 	} {
 		t.Run(name, func(t *testing.T) {

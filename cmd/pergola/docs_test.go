@@ -66,6 +66,7 @@ func TestExampleOfAHook(t *testing.T) {
 	text, err = shell("git commit -q -a -m typo")
 	require.Error(t, err)
 	assert.Contains(t, text, `spec.provider.regoin: the field "regoin" does not exist; did you mean "region"?`)
+	assert.Regexp(t, `(?m)^landscape/seed\.yaml:\d+:\d+: error: `, text, "as the file is named in the repository")
 
 	change(t, dir, seed, "regoin", "region")
 	change(t, dir, filepath.Join("landscape", "project.yaml"), "namespace: garden-local", "namespace: garden-other")
@@ -94,6 +95,26 @@ func TestExampleForThePreCommitFramework(t *testing.T) {
 	change(t, dir, filepath.Join("landscape", "seed.yaml"), "    region: local\n", "    regoin: local\n")
 	text, err = shell(hook.Entry)
 	require.Error(t, err, text)
+	assert.Contains(t, text, "1 error in 1 file")
+}
+
+// The examples of hooks hold for the first commit, too.
+func TestHooksBeforeTheFirstCommit(t *testing.T) {
+	dir, shell := reviewed(t)
+	var config struct {
+		Repos []struct{ Hooks []struct{ Entry string } }
+	}
+	require.NoError(t, yaml.Unmarshal([]byte(example(t, "pre-commit-config")), &config))
+	text, err := shell("rm -rf .git && git init -q . && git add -A")
+	require.NoError(t, err, text)
+	hook := filepath.Join(dir, ".git", "hooks", "pre-commit")
+	require.NoError(t, os.MkdirAll(filepath.Dir(hook), 0o755))
+	require.NoError(t, os.WriteFile(hook, []byte(example(t, "pre-commit")), 0o755))
+	for _, script := range []string{config.Repos[0].Hooks[0].Entry, "git commit -q -m first"} {
+		text, err = shell(script)
+		require.NoError(t, err, text)
+		assert.Contains(t, text, "Valid: ")
+	}
 }
 
 // stepsOf are the commands of a workflow that call pergola.

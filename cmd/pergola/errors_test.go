@@ -33,14 +33,14 @@ func TestErrorsAsJSON(t *testing.T) {
 		"validate, old":               {[]string{"validate", filepath.Join(dir, "seed.yaml"), "--old", filepath.Join(invalid, "nope")}, 2, "--old: ", 0},
 		"diff, no repository":         {[]string{"diff", dir}, 2, "is in no Git repository", 0},
 		"diff, live, no clusters":     {[]string{"diff", dir, "--live"}, 2, "cluster runtime: ", 0},
-		"diff, live, invalid":         {[]string{"diff", invalid, "--live"}, 1, "the landscape is not valid: nothing was done", 2},
+		"diff, live, invalid":         {[]string{"diff", invalid, "--live"}, 1, "the landscape is not valid: nothing was done", 1},
 		"render, no landscape":        {[]string{"render", nope}, 2, "nope is no landscape: there is no such folder", 0},
-		"render, invalid":             {[]string{"render", invalid}, 1, "the landscape is not valid: nothing was done", 2},
+		"render, invalid":             {[]string{"render", invalid}, 1, "the landscape is not valid: nothing was done", 1},
 		"render, no bundle":           {[]string{"render", dir, "--owner", "nobody"}, 2, "no bundle matches: ", 0},
 		"status, no clusters":         {[]string{"status", dir}, 2, "cluster runtime: ", 0},
-		"status, invalid":             {[]string{"status", invalid}, 1, "the landscape is not valid: nothing was done", 2},
+		"status, invalid":             {[]string{"status", invalid}, 1, "the landscape is not valid: nothing was done", 1},
 		"apply, no key":               {[]string{"apply", dir}, 1, "nothing was applied, because there is no key for encrypted Secrets: Secret garden/seed-dns-local (secrets.yaml:2), ", 0},
-		"apply, invalid":              {[]string{"apply", invalid}, 1, "the landscape is not valid: nothing was done", 2},
+		"apply, invalid":              {[]string{"apply", invalid}, 1, "the landscape is not valid: nothing was done", 1},
 		"apply, dry run, no clusters": {[]string{"apply", dir, "--dry-run"}, 2, "cluster runtime: ", 0},
 		"apply, timeout":              {[]string{"apply", dir, "--dry-run", "--timeout", "0s"}, 2, "--timeout 0s: ", 0},
 		"health, no object":           {[]string{"health"}, 2, "no objects read from <stdin>", 0},
@@ -72,7 +72,7 @@ func TestNoErrorBesideAResult(t *testing.T) {
 	change(t, dir, "seed.yaml", "    region: local\n", "    regoin: local\n")
 	o := pergola(t, "validate", dir, "-o", "json")
 	assert.Equal(t, 1, o.code)
-	assert.Len(t, decode[[]schemas.Violation](t, o), 2)
+	assert.Len(t, decode[[]schemas.Violation](t, o), 1, "a misspelt field is read as the one that was meant")
 
 	// The clusters do not answer: the plan tells so itself, in one document.
 	write(t, dir, "config", `{apiVersion: v1, kind: Config, current-context: a, contexts: [{name: a, context: {cluster: a, user: a}}],
@@ -105,14 +105,14 @@ func TestFindingsAreReportedAlike(t *testing.T) {
 	change(t, dir, "project.yaml", "  descriptoin: The", "  description: Another")
 	o := pergola(t, "diff", dir)
 	assert.Equal(t, 1, o.code)
-	assert.Contains(t, o.stderr, "HEAD: "+file+":16:16: error: Project local: spec.descriptoin: ")
-	assert.Contains(t, o.stderr, "\n   16 |   descriptoin: The project of the demonstration\n      |                ^\nNot valid: 1 error in 1 file.\n", "the line as it was in the revision")
+	assert.Contains(t, o.stderr, "HEAD: "+file+":16:3: error: Project local: spec.descriptoin: ")
+	assert.Contains(t, o.stderr, "\n   16 |   descriptoin: The project of the demonstration\n      |   ^\nNot valid: 1 error in 1 file.\n", "the line as it was in the revision")
 
 	change(t, dir, "project.yaml", "  description: Another", "  descriptoin: Another")
 	for _, command := range [][]string{{"render"}, {"diff"}, {"golden"}, {"status"}, {"apply"}} {
 		o = pergola(t, append(command, dir)...)
 		assert.Equal(t, 1, o.code)
-		assert.Contains(t, o.stderr, file+":16:16: error: Project local: spec.descriptoin: ")
+		assert.Contains(t, o.stderr, file+":16:3: error: Project local: spec.descriptoin: ")
 		assert.Contains(t, o.stderr, "\n   16 |   descriptoin: Another project of the demonstration\n")
 		assert.True(t, strings.HasSuffix(o.stderr, "\nNot valid: 1 error in 1 file.\nError: the landscape is not valid: nothing was done\n"), o.stderr)
 	}

@@ -18,7 +18,7 @@ func newExplain() *cobra.Command {
 		Use:   "explain KIND[.FIELD…] | RULE",
 		Short: "Say what a field may hold and which rules are about it",
 		Long: `Prints type, default, allowed values, form and documentation of a kind or one of its fields, and the rules about it.
-With the id of a rule it prints why the rule is there and what to do. Kinds that several groups have are told apart as
+With the id of a rule, as findings have it, it prints why the rule is there and what to do. Kinds that several groups have are told apart as
 extensions.Worker or Worker.extensions.gardener.cloud, versions as ControllerDeployment.v1beta1.core.gardener.cloud.`,
 		Example: `  pergola explain Shoot.spec.provider.workers
   pergola explain Garden.spec.virtualCluster.dns
@@ -33,7 +33,7 @@ extensions.Worker or Worker.extensions.gardener.cloud, versions as ControllerDep
 				return explainRules(cmd, question, output)
 			case question == "":
 				return errors.New("give a kind, a field such as Shoot.spec.kubernetes, or the id of a rule; --rules lists the rules")
-			case strings.Contains(question, "/") && !strings.ContainsAny(question, "["):
+			case question == schemas.RuleStructure, strings.Contains(question, "/") && !strings.ContainsAny(question, "["):
 				return explainRule(cmd, question, output)
 			}
 			e, err := rulebook.Explain(question)

@@ -36,7 +36,12 @@ func newValidate() *cobra.Command {
 		Use:   "validate PATH…",
 		Short: "Check landscape folders or single manifests",
 		Long: `Checks structure and rules and reports everything it finds, each with file, line and column, and the source line
-where no secret can be in it. Warnings are accepted, unless --strict makes errors of them.
+where no secret can be in it. Warnings are accepted, unless --strict makes errors of them. "pergola explain" says more about
+the field and the rule of a finding; -o json and sarif have a link to what there is to read about the kind.
+
+--from and --old add what cannot change so. As for the API, what did not change since may have expired meanwhile: a version
+of Kubernetes or of a machine image that is too old for a new Shoot is no finding of one that has it already.
+
 PATH is a landscape folder (it has a landscape.yaml), a manifest in YAML, JSON or CUE, or - for standard input.`,
 		Example: `  pergola validate landscapes/local
   pergola validate landscapes/local --strict -o sarif > pergola.sarif
@@ -50,7 +55,7 @@ PATH is a landscape folder (it has a landscape.yaml), a manifest in YAML, JSON o
 			if err != nil {
 				return err
 			}
-			if err := report.Write(cmd.OutOrStdout(), all, report.Options{Format: v.output, Sources: v.source, Colored: colored(cmd), Version: version}); err != nil {
+			if err := report.Write(cmd.OutOrStdout(), all, report.Options{Format: v.output, Sources: v.source, Colored: colored(cmd), Pointer: true, Version: version}); err != nil {
 				return err
 			}
 			if schemas.HasErrors(all) {

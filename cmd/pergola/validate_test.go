@@ -42,12 +42,12 @@ func TestValidate(t *testing.T) {
 		"JSON of nothing is a list": {args: []string{dir, "-o", "json"}, code: 0, stdout: []string{"[]\n"}},
 		"GitHub, nothing":           {args: []string{dir, "-o", "github"}, code: 0},
 		"invalid folder: everything at once": {args: []string{bad}, code: 1, stdout: []string{
-			filepath.Join(bad, "broken.yaml") + ":", filepath.Join(bad, "seed.yaml") + ":9:13: error: Seed local: spec.provider.regoin: ",
+			filepath.Join(bad, "broken.yaml") + ":", filepath.Join(bad, "seed.yaml") + ":9:5: error: Seed local: spec.provider.regoin: ",
 			filepath.Join(bad, "project.yaml") + ":", "error: Project local: spec.namespace: ",
 		}},
-		"invalid standard input": {stdin: brokenSeed, args: []string{"-"}, code: 1, stdout: []string{`<stdin>:8:13: error: Seed a: spec.provider.regoin: the field "regoin" does not exist; did you mean "region"? [structure]`}},
-		"GitHub":                 {stdin: brokenSeed, args: []string{"-", "-o", "github"}, code: 1, stdout: []string{`::error file=<stdin>,line=8,col=13,title=Seed a::spec.provider.regoin: the field "regoin" does not exist`}},
-		"source line":            {stdin: brokenSeed, args: []string{"-"}, code: 1, stdout: []string{"    8 | ", "            ^\nNot valid: "}},
+		"invalid standard input": {stdin: brokenSeed, args: []string{"-"}, code: 1, stdout: []string{`<stdin>:8:5: error: Seed a: spec.provider.regoin: the field "regoin" does not exist; did you mean "region"? [structure]`}},
+		"GitHub":                 {stdin: brokenSeed, args: []string{"-", "-o", "github"}, code: 1, stdout: []string{`::error file=<stdin>,line=8,col=5,title=Seed a%3A structure::spec.provider.regoin: the field "regoin" does not exist`}},
+		"source line":            {stdin: brokenSeed, args: []string{"-"}, code: 1, stdout: []string{"    8 | ", "      |     ^\nNot valid: "}},
 		"SARIF":                  {stdin: brokenSeed, args: []string{"-", "-o", "sarif"}, code: 1, stdout: []string{`"version": "2.1.0"`, `"startLine": 8`, `"ruleId": "structure"`}},
 		"a warning passes":       {stdin: warnedSeed(t), args: []string{"-"}, code: 0, stdout: []string{"Valid: 1 warning in 1 file."}},
 		"not when strict":        {stdin: warnedSeed(t), args: []string{"-", "--strict"}, code: 1, stdout: []string{"Not valid: 1 error in 1 file."}},
@@ -95,7 +95,7 @@ func TestValidateLandscape(t *testing.T) {
 		in("landscape.yaml") + ":8:14: error: Landscape small: spec.components.seed.systm: no component seed/systm in the catalogue; did you mean seed/system? [landscape/catalogue]",
 		in("landscape.yaml") + `:10:11: error: Landscape small: spec.images[0].name: no image "etcd-driud" in components/imagevector.yaml; did you mean "etcd-druid"? [landscape/image]`,
 		in("other.yaml") + ":5:9: error: Seed runtime: metadata.name: a Seed cannot be named runtime: ",
-		in("seed.yaml") + ":9:13: error: Seed local: spec.provider.regoin: ",
+		in("seed.yaml") + ":9:5: error: Seed local: spec.provider.regoin: ",
 	}
 	o := pergola(t, "validate", dir)
 	assert.Equal(t, 1, o.code)
@@ -121,7 +121,7 @@ func TestValidateJSON(t *testing.T) {
 	var found bool
 	for _, v := range violations {
 		found = found || v == schemas.Violation{
-			Severity: "error", File: "<stdin>", Line: 8, Column: 13, Kind: "Seed", Name: "a", Field: "spec.provider.regoin", Type: v.Type, Rule: "structure", Message: v.Message,
+			Severity: "error", File: "<stdin>", Line: 8, Column: 5, Kind: "Seed", Name: "a", Field: "spec.provider.regoin", Type: v.Type, Rule: "structure", Message: v.Message,
 		}
 	}
 	assert.True(t, found, o.stdout)

@@ -40,6 +40,8 @@ func TestSARIFHoldsItsSchema(t *testing.T) {
 	assert.Contains(t, text, `"uri": "a%20b/shoot.yaml"`)
 	assert.Contains(t, text, `"fullyQualifiedName": "Shoot garden-x/y"`)
 	assert.Contains(t, text, `"startLine": 3`)
+	assert.Contains(t, text, `"helpUri": "https://github.com/pergola-dev/pergola/blob/main/docs/rules.md#files"`)
+	assert.Contains(t, text, `"documentation": "https://github.com/gardener/gardener/blob/master/docs/api-reference/core.md#shoot"`)
 }
 
 func TestJSONIsAList(t *testing.T) {
@@ -54,8 +56,8 @@ func TestJSONIsAList(t *testing.T) {
 func TestGitHubEscapes(t *testing.T) {
 	lines := strings.Split(strings.TrimSpace(written(t, findings, Options{Format: FormatGitHub})), "\n")
 	assert.Equal(t, []string{
-		"::error file=a b/shoot.yaml,line=3,col=3,title=Shoot y::spec.region: must be set, 100%25%0Aalways",
-		"::warning file=a b/shoot.yaml,line=1,col=1,title=Shoot y::odd",
+		"::error file=a b/shoot.yaml,line=3,col=3,title=Shoot garden-x/y%3A structure::spec.region: must be set, 100%25%0Aalways",
+		"::warning file=a b/shoot.yaml,line=1,col=1,title=Shoot garden-x/y%3A any/metadata::odd",
 		"::error file=x.cue,line=1,col=2,title=landscape/cue::unexpected",
 	}, lines)
 }
@@ -128,6 +130,8 @@ func TestTextEscapes(t *testing.T) {
 
 func TestSummary(t *testing.T) {
 	assert.Equal(t, "Valid: no findings.\n", written(t, nil, Options{}))
+	assert.Equal(t, "Valid: no findings.\n", written(t, nil, Options{Pointer: true}))
+	assert.Regexp(t, "in 2 files\\.\n`pergola explain KIND.FIELD` says more .*\n$", written(t, findings, Options{Pointer: true}))
 	assert.Contains(t, written(t, findings, Options{}), "Not valid: 2 errors, 1 warning in 2 files.\n")
 	assert.Contains(t, written(t, findings[1:2], Options{}), "Valid: 1 warning in 1 file.\n")
 	assert.Contains(t, written(t, findings[1:2], Options{Colored: true}), "\x1b[33mwarning\x1b[0m")

@@ -14,7 +14,7 @@ import (
 )
 
 // writeSARIF writes SARIF 2.1.0. Rules that found something are described in it, so that a viewer can say why.
-func writeSARIF(w io.Writer, violations []schemas.Violation, version string) error {
+func writeSARIF(w io.Writer, violations []schemas.Violation, o Options) error {
 	rules, err := rulebook.Rules()
 	if err != nil {
 		return err
@@ -24,9 +24,10 @@ func writeSARIF(w io.Writer, violations []schemas.Violation, version string) err
 		described[rule.ID] = rule
 	}
 	run := sarif.NewRunWithInformationURI("pergola", "https://github.com/pergola-dev/pergola")
-	if version != "" {
-		run.Tool.Driver.WithVersion(version)
+	if o.Version != "" {
+		run.Tool.Driver.WithVersion(o.Version)
 	}
+	files := newSources(o.Sources)
 	run.WithColumnKind("unicodeCodePoints")
 	for _, v := range violations {
 		id := v.Rule
@@ -35,13 +36,17 @@ func writeSARIF(w io.Writer, violations []schemas.Violation, version string) err
 		}
 		rule := run.AddRule(id)
 		if d, ok := described[id]; ok && rule.ShortDescription == nil {
-			rule.WithShortDescription(words(d.Title)).WithFullDescription(words(d.Doc)).WithHelp(words(d.Doc + " Source: " + d.Source + "."))
+			rule.WithShortDescription(words(d.Title)).WithFullDescription(words(d.Doc)).WithHelp(words(d.Doc + " Source: " + d.Source + ".")).WithHelpURI(rulebook.Link(d))
 		}
-		run.AddResult(sarif.NewRuleResult(id).
+		result := sarif.NewRuleResult(id).
 			WithRuleIndex(slices.Index(run.Tool.Driver.Rules, rule)).
 			WithLevel(string(v.Severity)).
 			WithMessage(sarif.NewTextMessage(sentence(v))).
-			WithLocations([]*sarif.Location{location(v)}))
+			WithLocations([]*sarif.Location{location(v)})
+		if link := files.documentation(v); link != "" {
+			result.WithProperties(sarif.NewPropertyBag().Add("documentation", link))
+		}
+		run.AddResult(result)
 	}
 	document := sarif.NewReport().AddRun(run)
 	if err := document.PrettyWrite(w); err != nil {
@@ -73,11 +78,7 @@ func location(v schemas.Violation) *sarif.Location {
 	}
 	l := sarif.NewLocationWithPhysicalLocation(place)
 	if v.Kind != "" {
-		name := v.Name
-		if v.Namespace != "" {
-			name = v.Namespace + "/" + name
-		}
-		logical := sarif.NewLogicalLocation().WithKind("object").WithFullyQualifiedName(v.Kind + " " + name)
+		logical := sarif.NewLogicalLocation().WithKind("object").WithFullyQualifiedName(object(v))
 		if v.Field != "" {
 			logical.WithName(v.Field)
 		}

@@ -1,48 +1,104 @@
 package report
 
 import (
-	"regexp"
+	"path"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/pergola-dev/pergola/schemas"
+	"github.com/pergola-dev/pergola/schemas/structure"
 )
 
-// sources remembers the lines of files.
+// sources remembers the files that findings name.
 type sources struct {
 	read  func(string) ([]byte, error)
-	lines map[string][]string
+	files map[string]*file
+	kinds map[schema.GroupVersionKind]*structure.Kind
 }
 
-// confidential is a file whose lines are never shown: it has an object that holds secret values, or is encrypted.
-var confidential = regexp.MustCompile(`\b(Secret|SecretList|InternalSecret|ShootState|List)\b["']?\s*(#.*)?(?m:$|[,}])|ENC\[|^\s*["']?sops["']?\s*:|PRIVATE KEY`)
+// file is the content of one, by lines. The shades are those of its lines, none where nothing of it is shown.
+type file struct {
+	lines     []string
+	documents []*document
+	shades    []shade
+}
 
-// telling is a line that may hold a secret value in an object of another kind.
-var telling = regexp.MustCompile(`(?i)passw|token|credential|private|secret|kubeconfig|client-?key|api-?key|auth`)
+func newSources(read func(string) ([]byte, error)) *sources {
+	return &sources{read: read, files: map[string]*file{}}
+}
 
-// of gives the lines of a file; none if they must not be shown.
-func (s *sources) of(file string) []string {
-	if lines, ok := s.lines[file]; ok || s.read == nil {
-		return lines
+// of gives a file; an empty one if it cannot be read.
+func (s *sources) of(name string) *file {
+	if f, ok := s.files[name]; ok {
+		return f
 	}
-	s.lines[file] = nil
-	data, err := s.read(file)
-	if err == nil && utf8.Valid(data) && !confidential.Match(data) {
-		s.lines[file] = strings.Split(string(data), "\n")
+	f := &file{}
+	s.files[name] = f
+	if s.read == nil {
+		return f
 	}
-	return s.lines[file]
+	data, err := s.read(name)
+	if err != nil || !utf8.Valid(data) {
+		return f
+	}
+	f.lines = strings.Split(string(data), "\n")
+	if path.Ext(name) != ".cue" {
+		f.documents = split(f.lines)
+	}
+	return f
+}
+
+// shaded gives a file with the shades of its lines.
+func (s *sources) shaded(name string) *file {
+	f := s.of(name)
+	switch {
+	case f.shades != nil || len(f.lines) == 0 || encrypted.MatchString(strings.Join(f.lines, "\n")):
+	case f.documents == nil:
+		f.shades = slices.Repeat([]shade{carefulCUE(strings.Join(f.lines, "\n"))}, len(f.lines))
+	default:
+		f.shades = shadesOf(f.documents, s.kind)
+	}
+	return f
+}
+
+// kind gives a kind that has a schema, nil for others.
+func (s *sources) kind(gvk schema.GroupVersionKind) *structure.Kind {
+	if s.kinds == nil {
+		s.kinds = map[schema.GroupVersionKind]*structure.Kind{}
+		// Without schemas every line is guarded; that they cannot be read was an error before there were findings.
+		known, _ := schemas.StructuralKinds()
+		for _, kind := range known {
+			s.kinds[kind.GVK] = kind
+		}
+	}
+	return s.kinds[gvk]
+}
+
+// apiVersion is that of the object that a finding is about, "" where it cannot be told.
+func (s *sources) apiVersion(v schemas.Violation) string {
+	d := at(s.of(v.File).documents, v.Line)
+	if d == nil || text(d.root, "kind") != v.Kind {
+		return ""
+	}
+	return text(d.root, "apiVersion")
 }
 
 // excerpt gives the source line of a finding and the space before its column.
 func (s *sources) excerpt(v schemas.Violation) (line, indent string, ok bool) {
-	lines := s.of(v.File)
-	if v.Line < 1 || v.Line > len(lines) || v.Column < 1 {
+	if isSecretKind(v.Kind) {
+		return "", "", false // wherever in CUE its values stand
+	}
+	f := s.shaded(v.File)
+	if v.Line < 1 || v.Line > len(f.shades) || v.Column < 1 {
 		return "", "", false
 	}
-	text := []rune(strings.TrimRight(lines[v.Line-1], "\r"))
+	text := []rune(strings.TrimRight(f.lines[v.Line-1], "\r"))
 	at := v.Column - 1
-	if at > len(text) || telling.MatchString(string(text)) || strings.IndexFunc(string(text), unprintable) >= 0 {
+	if at > len(text) || tells(string(text), f.shades[v.Line-1]) || strings.IndexFunc(string(text), unprintable) >= 0 {
 		return "", "", false
 	}
 	start := 0
@@ -59,6 +115,18 @@ func (s *sources) excerpt(v schemas.Violation) (line, indent string, ok bool) {
 		before = append(before, r)
 	}
 	return string(shown), string(before), true
+}
+
+// tells says whether a line of a shade may tell a secret. No schema describes what stands in a comment.
+func tells(line string, sh shade) bool {
+	switch sh {
+	case hidden:
+		return true
+	case guarded:
+		return telling.MatchString(line)
+	}
+	_, comment, _ := strings.Cut(" "+line, " #")
+	return telling.MatchString(comment)
 }
 
 func unprintable(r rune) bool { return r != '\t' && !unicode.IsPrint(r) }

@@ -15,7 +15,7 @@ const widest = 120
 
 // writeText writes a line for each finding, the source line it speaks of with a caret, and a summary.
 func writeText(w io.Writer, violations []schemas.Violation, o Options) error {
-	s := sources{read: o.Sources, lines: map[string][]string{}}
+	s := newSources(o.Sources)
 	paint := painter(o.Colored)
 	var errors, warnings int
 	files := map[string]bool{}
@@ -44,6 +44,9 @@ func writeText(w io.Writer, violations []schemas.Violation, o Options) error {
 			verdict = "Valid: "
 		}
 		b.WriteString(verdict + strings.Join(nonzero(count(errors, "error"), count(warnings, "warning")), ", ") + " in " + count(len(files), "file") + ".\n")
+		if o.Pointer {
+			b.WriteString(paint(color.Faint, "`pergola explain KIND.FIELD` says more about a field, `pergola explain RULE` about a rule in brackets.") + "\n")
+		}
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

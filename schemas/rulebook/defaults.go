@@ -107,6 +107,10 @@ func filledInFor(kind *structure.Kind, path fieldpath.Path, depth int, name stri
 	if err != nil {
 		return nil, err
 	}
+	switch before.(type) {
+	case map[string]any, []any:
+		return nil, nil // it is there because something in it was asked for, or because the type has no form without it
+	}
 	set()
 	after, err := read(object, kind, path)
 	if err != nil || reflect.DeepEqual(before, after) {

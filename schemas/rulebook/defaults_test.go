@@ -40,6 +40,9 @@ func TestExplainDefaults(t *testing.T) {
 		"Shoot.spec.kubernetes.verticalPodAutoscaler.evictionTolerance":                          0.5,
 		"Seed.spec.settings.dependencyWatchdog.weeder.enabled":                                   true,
 		"Seed.spec.settings.topologyAwareRouting.enabled":                                        false,
+		"Shoot.spec.provider":                                                                    nil, // what stands around a default is none itself
+		"Shoot.spec.provider.workers":                                                            nil,
+		"Seed.spec.networks":                                                                     nil,
 		"Seed.spec.networks.ipFamilies":                                                          []any{"IPv4"},
 		"Garden.spec.virtualCluster.etcd.main.storage.capacity":                                  "10Gi",
 		"Garden.spec.virtualCluster.kubernetes.kubeControllerManager.certificateSigningDuration": "48h",

@@ -5,6 +5,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/pergola-dev/pergola/schemas"
 )
@@ -54,6 +55,25 @@ func Markdown(kinds int, rules []schemas.Rule, statements []Statement) []byte {
 func heading(kind string) string {
 	words := KindWords(kind)
 	return strings.ToUpper(words[:1]) + words[1:]
+}
+
+// page is where docs/rules.md is read.
+const page = "https://github.com/pergola-dev/pergola/blob/main/docs/rules.md"
+
+// Link gives the address of the list that has a rule.
+func Link(rule schemas.Rule) string { return page + "#" + anchor(heading(rule.Kind)) }
+
+// anchor is the name that GitHub gives a heading.
+func anchor(heading string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == ' ':
+			return '-'
+		case unicode.IsLetter(r) || unicode.IsDigit(r) || r == '-' || r == '_':
+			return unicode.ToLower(r)
+		}
+		return -1
+	}, heading)
 }
 
 func writeCoverage(b *strings.Builder, statements []Statement) {

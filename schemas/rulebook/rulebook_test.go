@@ -194,3 +194,23 @@ func TestComplete(t *testing.T) {
 		assert.Equal(t, want, append([]string{}, offers...), begin)
 	}
 }
+
+// TestLinks: docs/rules.md has the place that a rule links to, and the rule there.
+func TestLinks(t *testing.T) {
+	data, err := os.ReadFile(filepath.Join("..", "..", "docs", "rules.md"))
+	require.NoError(t, err)
+	sections := map[string]string{}
+	for _, section := range strings.Split(string(data), "\n### ")[1:] {
+		title, text, _ := strings.Cut(section, "\n")
+		if _, twice := sections[anchor(title)]; !twice { // a second one has another name
+			sections[anchor(title)] = text
+		}
+	}
+	all, err := Rules()
+	require.NoError(t, err)
+	for _, rule := range all {
+		_, name, _ := strings.Cut(Link(rule), "/docs/rules.md#")
+		assert.Contains(t, sections[name], "\n| "+rule.ID+" |", Link(rule))
+	}
+	assert.Equal(t, "every-kind-of-extensionsgardenercloud", anchor(heading("extensions.*")))
+}

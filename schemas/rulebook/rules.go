@@ -13,14 +13,14 @@ import (
 	"github.com/pergola-dev/pergola/schemas/structure"
 )
 
-// Rules lists all rules, those of single objects and those across a landscape, by id and kind. A rule about several kinds
+// Rules lists all rules, those of single objects, those across a landscape and those of its files, by id and kind. A rule about several kinds
 // that has different fields in each is there for each of them.
 func Rules() ([]schemas.Rule, error) {
 	own, err := schemas.Rules()
 	if err != nil {
 		return nil, err
 	}
-	all := append(own, across.Rules()...)
+	all := slices.Concat(own, across.Rules(), schemas.FileRules())
 	slices.SortFunc(all, func(a, b schemas.Rule) int { return cmp.Or(cmp.Compare(a.ID, b.ID), cmp.Compare(a.Kind, b.Kind)) })
 	return all, nil
 }

@@ -128,6 +128,8 @@ func WriteRules(w io.Writer, rules []schemas.Rule) error {
 // KindWords names what a rule is about.
 func KindWords(kind string) string {
 	switch kind {
+	case "":
+		return "files"
 	case "*":
 		return "every kind"
 	case "extensions.*":

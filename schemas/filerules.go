@@ -1,0 +1,90 @@
+package schemas
+
+// FileRules describes the findings that packages landscapes and render make: about files, and about what a landscape asks of
+// the catalogue. Their Kind is "" where they are about files. No object is held against them here; they are listed so that every
+// id that a finding names can be looked up, and a test reads the ids from the sources of those packages.
+func FileRules() []Rule {
+	return append(rulesOfFiles(), rulesOfTheLandscape()...)
+}
+
+const (
+	sourceFiles     = "Pergola: landscapes/README.md"
+	sourceCatalogue = "Pergola: components and render/doc.go"
+	kindLandscape   = "Landscape"
+)
+
+// rulesOfFiles are about files, whatever is declared in them: they have no kind.
+func rulesOfFiles() []Rule {
+	rule := func(id, file, title, doc string, fields ...string) Rule {
+		if len(fields) == 0 {
+			fields = []string{""}
+		}
+		return Rule{ID: id, Title: title, Doc: doc, Source: sourceFiles, Fields: fields, In: "go", File: file, Severity: SeverityError, Scope: scopeObject}
+	}
+	warning := func(r Rule) Rule {
+		r.Severity = SeverityWarning
+		return r
+	}
+	inLandscape := func(r Rule) Rule {
+		r.Scope = scopeLandscape
+		return r
+	}
+	return []Rule{
+		rule("landscape/file", "landscapes/files.go", "A file can be read, and holds declarations",
+			"Files are YAML, JSON or CUE, each field is written once, and each document is an object with apiVersion, kind and metadata, or a List of them. Mend what stands at the place; folders and links are named without one."),
+		rule("landscape/kind", "landscapes/kinds.go", "An object is of a kind that can be declared",
+			"apiVersion and kind are set and known. The message names the kind that was probably meant; pergola explain lists those that there are.", "apiVersion", "kind"),
+		rule("landscape/name", "landscapes/files.go", "Name and namespace are text",
+			"YAML reads 1, 1.5, true and null as other values than text. Put the value in quotes.", "metadata", "metadata.name", "metadata.namespace"),
+		rule("landscape/cue", "landscapes/evaluation/cue.go", "A CUE package can be evaluated, and every field of it is a declaration",
+			"Files of one folder and package are evaluated together, with CUE's standard library and nothing else. Helpers are hidden fields, definitions or let. What takes longer than --evaluation-timeout or more than --evaluation-memory is an error at the package."),
+		rule("landscape/sops", "landscapes/sops.go", "An encrypted file is a Secret in YAML, encrypted in all that SOPS was told to encrypt",
+			"A value without encryption that the SOPS metadata select, an encrypted value without metadata, and a comment that should be encrypted are faults with and without the key. Edit the file with sops, and renew a value that was readable."),
+		warning(rule("landscape/secret-not-encrypted", "landscapes/sops.go", "The values of a Secret are encrypted",
+			"Whoever can read the repository, with all that it ever held, can read them. Encrypt the file with SOPS, and renew the values.", "data", "stringData")),
+		rule("landscape/limits", "landscapes/access.go", "Files and folders stay within what is read",
+			"A file has 1 MiB at most, a landscape 50,000 files with all its layers, folders and values are nested 64 deep. Whatever is beyond is not read, so it is an error."),
+		inLandscape(rule("landscape/link", "landscapes/access.go", "A link leads to something inside of the landscape",
+			"Links that leave the landscape or lead to nothing are errors, and so are reserved folders that are links. Copy the file, or list its folder in spec.layers.")),
+		inLandscape(rule("landscape/duplicate", "landscapes/layer.go", "An object is declared once in a layer",
+			"A layer above may declare it again, and then changes it. Within a layer nothing tells which one counts: remove one of them.", "metadata.name")),
+		inLandscape(warning(rule("landscape/nested", "landscapes/special.go", "A folder inside of a landscape is no landscape of its own",
+			"Nothing in a folder with a landscape.yaml of its own is read, unless it is a layer. List it in spec.layers, or remove its landscape.yaml."))),
+		inLandscape(rule("landscape/operation", "landscapes/special.go", "There are no files in the folder operations",
+			"The name is reserved: this version executes no operations. Annotate the object in its cluster with gardener.cloud/operation instead.")),
+		inLandscape(rule("landscape/overlay", "landscapes/special.go", "An overlay belongs to a component, can be built, and matches something",
+			"Overlays are folders components/OWNER/COMPONENT with a kustomization.yaml. Each patch, replacement and image has to match something for at least one owner, and paths stay in the folder.")),
+	}
+}
+
+// rulesOfTheLandscape are about landscape.yaml, and what it and declarations ask of the catalogue.
+func rulesOfTheLandscape() []Rule {
+	rule := func(id, kind, file, source, title, doc string, fields ...string) Rule {
+		return Rule{ID: id, Kind: kind, Title: title, Doc: doc, Source: source, Fields: fields, In: "go", File: file, Severity: SeverityError, Scope: scopeLandscape}
+	}
+	const (
+		binding    = "What a declaration is rendered for is declared"
+		bindingDoc = "A Shoot is rendered for its Seed, Project and cloud profile, a NamespacedCloudProfile is laid over its parent. Declare them, or mend the reference."
+		version    = "The Kubernetes version to render with is known in full"
+		versionDoc = "Images and components are chosen by it. A shortened one is filled in from the cloud profile; where that does not decide which one is meant, write it down in full."
+	)
+	return []Rule{
+		rule("landscape/config", kindLandscape, "landscapes/config.go", sourceFiles, "landscape.yaml holds one Landscape, which asks for what there is",
+			"It is in a file of its own, named landscape.yaml, at the top of the folder. What this version does not do, such as gardenAPI aggregated, is refused rather than left out.", ""),
+		rule("landscape/layer", kindLandscape, "landscapes/loader.go", sourceFiles, "Layers are other folders of the repository, each listed once, and not in a circle",
+			"Paths are relative to landscape.yaml and stay within the repository: the closest folder above that holds .git.", "spec.layers"),
+		rule("landscape/facts", kindLandscape, "render/recorded.go", sourceFiles, "Recorded facts are a file that can be read, by owners that there are",
+			"Facts are what is known of a cluster before there is one, by owner such as \"garden local\", with fields that a component asks for.", "spec.facts"),
+		rule("landscape/catalogue", kindLandscape, "render/check.go", sourceCatalogue, "The catalogue has the version and the components that the landscape names",
+			"Take a program with that version of the catalogue, or review the change of the render and raise the version. Components are those of an owner: garden, seed or shoot. One that is switched on has to be asked for by the declaration, too.",
+			"spec.catalogue.version", "spec.components"),
+		rule("landscape/image", kindLandscape, "render/check.go", sourceCatalogue, "An image override is one of an image that the catalogue has, by a name that can be one",
+			"Names are those of components/imagevector.yaml; a repository has no scheme and no tag; a version is a range of Kubernetes versions.", "spec.images"),
+		rule("landscape/binding", "Shoot", "render/owners.go", sourceCatalogue, binding, bindingDoc, "metadata.namespace", "spec.cloudProfile.name", "spec.seedName"),
+		rule("landscape/binding", "NamespacedCloudProfile", "render/profiles.go", sourceCatalogue, binding, bindingDoc, "spec.parent.name", "spec.providerConfig"),
+		rule("landscape/kubernetes-version", "Garden", "render/owners.go", sourceCatalogue, version, versionDoc, "spec.virtualCluster.kubernetes.version"),
+		rule("landscape/kubernetes-version", "Shoot", "render/owners.go", sourceCatalogue, version, versionDoc, "spec.kubernetes.version"),
+		rule("landscape/cluster-name", "Seed", "render/check.go", sourceCatalogue, "A Seed has no name of another cluster of the landscape",
+			"runtime, virtual and shoot are names of clusters in --kubeconfig NAME=PATH and in paths of the render. Name the Seed differently.", "metadata.name"),
+	}
+}

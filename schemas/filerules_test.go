@@ -1,0 +1,97 @@
+package schemas
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// idOfFiles is the form of the ids that packages landscapes and render give their findings.
+var idOfFiles = regexp.MustCompile(`^landscape/[a-z][a-z-]*$`)
+
+// idsIn gives the ids of rules that the sources of a package name, with the place of each.
+func idsIn(t *testing.T, folder string) map[string]string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(folder, "*.go"))
+	require.NoError(t, err)
+	require.NotEmpty(t, files, folder)
+	ids := map[string]string{}
+	set := token.NewFileSet()
+	for _, name := range files {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(set, name, nil, 0)
+		require.NoError(t, err)
+		add := func(e ast.Expr, isID bool) {
+			if literal, ok := e.(*ast.BasicLit); ok && literal.Kind == token.STRING {
+				if text, err := strconv.Unquote(literal.Value); err == nil && text != "" && (isID || idOfFiles.MatchString(text)) {
+					ids[text] = set.Position(literal.Pos()).String()
+				}
+			}
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.KeyValueExpr: // Violation{Rule: "…"}
+				key, ok := n.Key.(*ast.Ident)
+				add(n.Value, ok && strings.EqualFold(key.Name, "rule"))
+			case *ast.ValueSpec: // const ruleImage = "…"
+				for i, value := range n.Values {
+					add(value, strings.HasPrefix(strings.ToLower(n.Names[i].Name), "rule"))
+				}
+			case *ast.CallExpr: // l.report(…, "…", …)
+				for _, arg := range n.Args {
+					add(arg, false)
+				}
+			}
+			return true
+		})
+	}
+	return ids
+}
+
+// TestEveryIDIsListed: whoever finds something outside of this package names a rule that can be looked up, and no rule is listed
+// that nobody names any more.
+func TestEveryIDIsListed(t *testing.T) {
+	rules, err := Rules()
+	require.NoError(t, err)
+	listed, files := map[string]bool{}, map[string]bool{}
+	for _, rule := range rules {
+		listed[rule.ID] = true
+	}
+	for _, rule := range FileRules() {
+		assert.False(t, listed[rule.ID] && !files[rule.ID], "%s is a rule of objects, too", rule.ID)
+		listed[rule.ID], files[rule.ID] = true, true
+	}
+	named := map[string]bool{}
+	for _, folder := range []string{"landscapes", "landscapes/evaluation", "render", "cmd/pergola"} {
+		for id, place := range idsIn(t, filepath.Join("..", filepath.FromSlash(folder))) {
+			named[id] = true
+			assert.True(t, listed[id], "%s: the rule %s is not listed: describe it in filerules.go", place, id)
+		}
+	}
+	for id := range files {
+		assert.True(t, named[id], "%s is listed in filerules.go, and nothing is reported by it", id)
+	}
+}
+
+func TestFileRulesAreWhole(t *testing.T) {
+	for _, rule := range FileRules() {
+		assert.NotEmpty(t, rule.Title, rule.ID)
+		assert.False(t, strings.HasSuffix(rule.Title, "."), rule.ID)
+		assert.True(t, strings.HasSuffix(rule.Doc, "."), rule.ID)
+		assert.NotEmpty(t, rule.Source, rule.ID)
+		assert.NotEmpty(t, rule.Fields, rule.ID)
+		_, err := os.Stat(filepath.Join("..", filepath.FromSlash(rule.File)))
+		require.NoError(t, err, rule.ID)
+	}
+}
