@@ -1,6 +1,7 @@
 package landscapes
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"io/fs"
@@ -69,16 +70,20 @@ func (l *loader) readBytes(name string) ([]byte, bool) {
 		return nil, false
 	}
 	defer file.Close()
-	data, err := io.ReadAll(io.LimitReader(file, l.limits.FileSize+1))
+	var data bytes.Buffer
+	if info, err := file.Stat(); err == nil && info.Size() <= l.limits.FileSize {
+		data.Grow(int(info.Size()) + bytes.MinRead)
+	}
+	_, err = data.ReadFrom(io.LimitReader(file, l.limits.FileSize+1))
 	if err != nil {
 		l.report(name, 0, 0, "landscape/file", schemas.TypeInvalid, "cannot be read: %s", reason(err))
 		return nil, false
 	}
-	if int64(len(data)) > l.limits.FileSize {
+	if int64(data.Len()) > l.limits.FileSize {
 		l.report(name, 0, 0, "landscape/limits", schemas.TypeTooLong, "is larger than %d bytes", l.limits.FileSize)
 		return nil, false
 	}
-	return data, true
+	return data.Bytes(), true
 }
 
 func (l *loader) isText(name string, data []byte) bool {

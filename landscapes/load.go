@@ -51,12 +51,11 @@ func Load(ctx context.Context, dir string, opts Options) (*Landscape, []schemas.
 	if err != nil || !filepath.IsLocal(inside) {
 		return nil, nil, fmt.Errorf("the landscape folder %s is not in the repository %s", dir, opts.Root)
 	}
-	// os.Root resolves every path below the folder and refuses links that leave it, also while files are exchanged.
 	handle, err := os.OpenRoot(root)
 	if err != nil {
 		return nil, nil, fmt.Errorf("opening the repository of %s: %w", dir, err)
 	}
-	return loadFS(ctx, handle.FS(), filepath.ToSlash(inside), dir, opts)
+	return loadFS(ctx, newFolders(handle), filepath.ToSlash(inside), dir, opts)
 }
 
 // repositoryRoot gives the given folder, or the closest parent with .git, or else the folder itself.

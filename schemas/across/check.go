@@ -5,9 +5,11 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"path"
+	"runtime"
 	"slices"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/pergola-dev/pergola/schemas"
@@ -52,14 +54,7 @@ func Check(inputs []schemas.Input, opts Options) []schemas.Violation {
 	for _, r := range rules() {
 		c.byKind[r.Kind] = append(c.byKind[r.Kind], r)
 	}
-	records := make([]record, len(inputs))
-	keys := make([]kept.Key, len(inputs))
-	for i := range inputs {
-		if in := &inputs[i]; in.Declared() {
-			keys[i] = c.keyOf(in)
-			records[i] = c.recall(in, keys[i])
-		}
-	}
+	keys, records := c.recall(inputs)
 	for i := range inputs {
 		if in := &inputs[i]; in.Declared() && !c.still(in, records[i].clean) {
 			records[i].clean = c.look(in)
@@ -89,21 +84,40 @@ func (c *check) keyOf(in *schemas.Input) kept.Key {
 	return sha256.Sum256(w.Bytes())
 }
 
-// recall gives what is kept about an object, or what others ask for.
-func (c *check) recall(in *schemas.Input, key kept.Key) record {
-	var known record
+// recall gives what is kept about the objects, with the keys, and notes what others ask for. Objects are read side by side.
+func (c *check) recall(inputs []schemas.Input) ([]kept.Key, []record) {
+	keys, records := make([]kept.Key, len(inputs)), make([]record, len(inputs))
+	var group errgroup.Group
+	size := max(1, (len(inputs)+runtime.GOMAXPROCS(0)-1)/runtime.GOMAXPROCS(0))
+	for start := 0; start < len(inputs); start += size {
+		group.Go(func() error {
+			for i := start; i < min(start+size, len(inputs)); i++ {
+				if in := &inputs[i]; in.Declared() {
+					keys[i] = c.keyOf(in)
+					records[i] = c.kept(in, keys[i])
+				}
+			}
+			return nil
+		})
+	}
+	_ = group.Wait() // reading what is kept does not fail
+	for i := range inputs {
+		c.addProject(&inputs[i], records[i].namespace)
+	}
+	return keys, records
+}
+
+// kept gives what is kept about an object; of one that is not known, only what others ask for.
+func (c *check) kept(in *schemas.Input, key kept.Key) record {
 	if data, ok := c.Kept.Get(key); ok {
-		known, ok = readRecord(data)
-		if ok {
-			c.addProject(in, known.namespace)
+		if known, ok := readRecord(data); ok {
 			return known
 		}
 	}
 	if identityOf(in).kind == kindProject {
-		known.namespace = text(in.Content().Object, "spec", "namespace")
-		c.addProject(in, known.namespace)
+		return record{namespace: text(in.Content().Object, "spec", "namespace")}
 	}
-	return known
+	return record{}
 }
 
 // still tells whether an object without findings has none, because nothing that it depends on has changed.
