@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -38,6 +39,10 @@ func main() { os.Exit(program(newRoot(), os.Args[1:])) }
 
 // program runs a command line under the signals of a terminal or a supervisor.
 func program(root *cobra.Command, args []string) int {
+	if os.Getenv("GOGC") == "" {
+		// Less memory for hardly any more time: CI has little of it, and large landscapes much to read.
+		debug.SetGCPercent(70)
+	}
 	signals := make(chan os.Signal, 3)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	endWithReaders(root, signals)

@@ -55,7 +55,7 @@ func validate(ctx context.Context, s settings, report *Report) error {
 
 	// Nearly all of its time is before what is measured: the repetitions are inside of one process.
 	inside, err := measure(ctx, s, title+", one changed, same process", 1, []*Case{{
-		Name: "schemas.Validate with a cache", Subject: true, Inside: true, Command: []string{s.cases, "validate-again", "-dir", l.dir, "-runs", strconv.Itoa(s.runs)},
+		Name: "landscapes.Load and Validate, with what it knows", Subject: true, Inside: true, Command: []string{s.cases, "validate-again", "-dir", l.dir, "-runs", strconv.Itoa(s.runs)},
 	}})
 	if err != nil {
 		return err

@@ -17,6 +17,12 @@ func (w *Writer) Text(text string) {
 	w.data = append(w.data, text...)
 }
 
+// raw writes bytes of any number.
+func (w *Writer) raw(data []byte) {
+	w.Uint(uint64(len(data)))
+	w.data = append(w.data, data...)
+}
+
 // Key writes a key.
 func (w *Writer) Key(key Key) { w.data = append(w.data, key[:]...) }
 

@@ -155,30 +155,35 @@ func forgetOld(dir string, now time.Time) {
 	}
 }
 
-// write gives the content of the file: what it is, the digest of what follows, the program, and the values by key.
+// write gives the content of the file: what it is, the digest of what follows, the program, and the values with their keys, in no
+// order.
 func (s *Store) write() []byte {
 	size := 0
 	for _, e := range s.entries {
 		size += len(e.value) + 48
 	}
-	var w Writer
-	w.Text(s.program)
-	kept := make([]Key, 0, len(s.entries))
-	for key, e := range s.entries {
-		if e.unused <= keptRuns && (e.unused == 0 || size <= limit) {
-			kept = append(kept, key)
+	stays := func(e *entry) bool { return e.unused <= keptRuns && (e.unused == 0 || size <= limit) }
+	count := 0
+	for _, e := range s.entries {
+		if stays(e) {
+			count++
 		}
 	}
-	slices.SortFunc(kept, func(a, b Key) int { return bytes.Compare(a[:], b[:]) })
-	w.Uint(uint64(len(kept)))
-	for _, key := range kept {
-		e := s.entries[key]
-		w.Key(key)
-		w.Uint(e.unused)
-		w.Text(string(e.value))
+	const head = len(magic) + sha256.Size
+	w := Writer{data: make([]byte, head, head+len(s.program)+size+32)}
+	w.Text(s.program)
+	w.Uint(uint64(count))
+	for key, e := range s.entries {
+		if stays(e) {
+			w.Key(key)
+			w.Uint(e.unused)
+			w.raw(e.value)
+		}
 	}
-	sum := sha256.Sum256(w.Bytes())
-	return slices.Concat([]byte(magic), sum[:], w.Bytes())
+	sum := sha256.Sum256(w.data[head:])
+	copy(w.data, magic)
+	copy(w.data[len(magic):], sum[:])
+	return w.data
 }
 
 // read gives the values of a file; false if it is not a whole one of this program.
