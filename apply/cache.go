@@ -43,8 +43,8 @@ func (c *Cluster) resource(ctx context.Context, gvk schema.GroupVersionKind) (*w
 		return w, nil
 	}
 	selector := c.selector
-	if gvk.GroupKind() == hpaKind {
-		selector = labels.Everything() // an autoscaler made by anybody decides about replicas
+	if c.whole[gvk.GroupKind()] {
+		selector = labels.Everything()
 	}
 	w := &watchedResource{gvr: mapping.Resource, cluster: c, kick: make(chan struct{}, 1), ended: make(chan struct{})}
 	w.store = &store{selector: selector, emit: c.dispatch, onList: func() { w.listed(nil) },
@@ -132,12 +132,12 @@ func (w *watchedResource) run(ctx context.Context) {
 
 func (w *watchedResource) listPage(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 	o.LabelSelector = w.selector.String()
-	return w.cluster.dynamic.Resource(w.gvr).List(ctx, o)
+	return w.cluster.dynamic.Resource(w.gvr).Namespace(w.cluster.within).List(ctx, o)
 }
 
 func (w *watchedResource) watch(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 	o.LabelSelector = w.selector.String()
-	return w.cluster.dynamic.Resource(w.gvr).Watch(ctx, o)
+	return w.cluster.dynamic.Resource(w.gvr).Namespace(w.cluster.within).Watch(ctx, o)
 }
 
 // listOnly keeps the reflector from streaming the first list through a watch: a list answers sooner, and

@@ -18,12 +18,14 @@ import (
 
 // ClusterOptions tune the access to one API server. The zero value is good.
 type ClusterOptions struct {
-	Clock          clock.WithTicker // default: the real clock
-	Selector       string           // label selector of the live cache; default: GardenerKeys().Selector()
-	MaxInFlight    int              // requests at a time, watches excepted; default 16. There is no other client limit
-	RequestTimeout time.Duration    // for one request, watches excepted; default 30 s
-	DialTimeout    time.Duration    // default 5 s
-	Cooldown       time.Duration    // how long a cluster counts as down after a failed connection; default 5 s
+	Clock          clock.WithTicker   // default: the real clock
+	Selector       string             // label selector of the live cache; default: GardenerKeys().Selector()
+	Whole          []schema.GroupKind // kinds of which the live cache holds all objects, with the label or not
+	Namespace      string             // the live cache holds objects of this namespace only; default: all
+	MaxInFlight    int                // requests at a time, watches excepted; default 16. There is no other client limit
+	RequestTimeout time.Duration      // for one request, watches excepted; default 30 s
+	DialTimeout    time.Duration      // default 5 s
+	Cooldown       time.Duration      // how long a cluster counts as down after a failed connection; default 5 s
 }
 
 // Cluster is one API server: its REST configuration, discovery, the live cache of managed objects, a counter of
@@ -33,6 +35,8 @@ type Cluster struct {
 	config   *rest.Config
 	clock    clock.WithTicker
 	selector labels.Selector
+	whole    map[schema.GroupKind]bool
+	within   string
 	gate     *gate
 
 	http      *http.Client
@@ -81,8 +85,13 @@ func NewCluster(name string, cfg *rest.Config, opts ClusterOptions) (*Cluster, e
 	}
 	config.Wrap(g.wrap)
 
-	c := &Cluster{name: name, config: config, clock: opts.Clock, selector: selector, gate: g,
+	c := &Cluster{name: name, config: config, clock: opts.Clock, selector: selector, within: opts.Namespace, gate: g,
+		// An autoscaler made by anybody decides about replicas.
+		whole:  map[schema.GroupKind]bool{hpaKind: true},
 		stores: map[schema.GroupVersionResource]*watchedResource{}, watched: map[int]func(ChangeEvent){}}
+	for _, kind := range opts.Whole {
+		c.whole[kind] = true
+	}
 	if err := c.connect(); err != nil {
 		return nil, fmt.Errorf("cluster %s: %w", name, err)
 	}

@@ -3,6 +3,7 @@
 // apply, what they look like that of render.
 //
 //   - managedresource: the ManagedResource contract (the work of gardener-resource-manager)
+//   - resourcemanager: the ManagedResources of a class kept as a controller
 //   - owner: a Garden, Seed or Shoot converged by its flow, with conditions and lastOperation
 //   - landscape: a whole landscape converged once, kept, planned and shown
 //   - admission: the rules of schemas as admission webhooks, and their configurations

@@ -38,7 +38,7 @@ output: {"error": {"message": "…"}}. Where the landscape is not valid, error.f
 	cacheFlags(root)
 	root.AddCommand(
 		newValidate(), newRender(), newDiff(), newGolden(), newApply(), newStatus(), newHealth(), newExplain(), newFlow(), newEvaluate(),
-		newAdmissionController(),
+		newAdmissionController(), newResourceManager(),
 	)
 	return root
 }

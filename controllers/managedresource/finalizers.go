@@ -3,6 +3,7 @@ package managedresource
 import (
 	"context"
 	"slices"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
@@ -15,6 +16,21 @@ func (r *Reconciler) finalizer() string {
 		return resourcesv1alpha1.FinalizerName
 	}
 	return resourcesv1alpha1.FinalizerName + "-" + r.Class
+}
+
+// Holds tells whether a ManagedResource has our finalizer: we deployed its objects, and did not delete them.
+func (r *Reconciler) Holds(mr *resourcesv1alpha1.ManagedResource) bool {
+	return slices.Contains(mr.Finalizers, r.finalizer())
+}
+
+// heldByOther is the finalizer of another class, "" if there is none.
+func (r *Reconciler) heldByOther(mr *resourcesv1alpha1.ManagedResource) string {
+	for _, f := range mr.Finalizers {
+		if f != r.finalizer() && (f == resourcesv1alpha1.FinalizerName || strings.HasPrefix(f, resourcesv1alpha1.FinalizerName+"-")) {
+			return f
+		}
+	}
+	return ""
 }
 
 func (r *Reconciler) ensureFinalizer(ctx context.Context, mr *resourcesv1alpha1.ManagedResource) error {

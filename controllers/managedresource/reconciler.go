@@ -36,6 +36,8 @@ type Reconciler struct {
 	// ClusterID goes in front of the origin annotation where source and target differ.
 	ClusterID string
 	Clock     clock.PassiveClock
+	// Secrets reads data Secrets; nil reads them from the cache of the source, or live where it has them not.
+	Secrets func(context.Context, apply.Ref) (*unstructured.Unstructured, error)
 	// Options for the engine: gate, progress.
 	Options apply.ApplyOptions
 	// Sources says where objects come from, for errors; it may be nil.
@@ -46,6 +48,8 @@ type Reconciler struct {
 type Outcome struct {
 	Object  *resourcesv1alpha1.ManagedResource
 	Applied *apply.Result
+	// Waiting is the finalizer of another class, whose instance still has to delete the objects that it deployed.
+	Waiting string
 }
 
 func ref(namespace, name string) apply.Ref {
@@ -60,10 +64,17 @@ func (r *Reconciler) Reconcile(ctx context.Context, namespace, name string) (*Ou
 		return nil, err
 	}
 	if !r.responsible(mr) {
-		return &Outcome{Object: mr}, nil
+		if !r.Holds(mr) {
+			return &Outcome{Object: mr}, nil
+		}
+		// It has another class now: what this one deployed goes, then the other instance begins.
+		return r.delete(ctx, mr)
 	}
 	if mr.DeletionTimestamp != nil {
 		return r.delete(ctx, mr)
+	}
+	if other := r.heldByOther(mr); other != "" {
+		return &Outcome{Object: mr, Waiting: other}, nil
 	}
 	if mr.Annotations[resourcesv1alpha1.Ignore] == "true" {
 		return &Outcome{Object: mr}, r.ignored(ctx, mr)
@@ -275,6 +286,14 @@ func (r *Reconciler) get(ctx context.Context, namespace, name string) (*resource
 	return Decode(r.Source, obj)
 }
 
+// secret reads a data Secret, from the cache where it is there.
+func (r *Reconciler) secret(ctx context.Context, data apply.Ref) (*unstructured.Unstructured, error) {
+	if r.Secrets != nil {
+		return r.Secrets(ctx, data)
+	}
+	return cachedOrLive(ctx, r.Source, data)
+}
+
 // Decode reads a live ManagedResource.
 func Decode(c *apply.Cluster, live *unstructured.Unstructured) (*resourcesv1alpha1.ManagedResource, error) {
 	mr := &resourcesv1alpha1.ManagedResource{}
@@ -299,7 +318,7 @@ func (r *Reconciler) objects(ctx context.Context, mr *resourcesv1alpha1.ManagedR
 	var problems []error
 	for _, secretRef := range mr.Spec.SecretRefs {
 		data := apply.Ref{APIVersion: "v1", Kind: "Secret", Namespace: mr.Namespace, Name: secretRef.Name}
-		obj, err := cachedOrLive(ctx, r.Source, data)
+		obj, err := r.secret(ctx, data)
 		if err != nil {
 			return nil, "", resourcesv1alpha1.ConditionCannotReadSecret, r.Source.Explain(data, "read", err)
 		}

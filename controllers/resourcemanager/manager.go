@@ -1,0 +1,289 @@
+package resourcemanager
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
+
+	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
+	resourcesv1alpha1 "github.com/pergola-dev/pergola/api/resources/v1alpha1"
+	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/controllers/managedresource"
+)
+
+// Options of a Manager.
+type Options struct {
+	// Source holds the ManagedResources and their Secrets; its live cache has to hold all ManagedResources (SourceOptions).
+	// Target gets the objects; it may be the same.
+	Source, Target *apply.Cluster
+	// Class of the ManagedResources, as in spec.class; empty is the default class, * are all.
+	Class string
+	// ClusterID goes in front of the origin annotation where source and target differ.
+	ClusterID string
+	// Namespace of the ManagedResources; empty are all.
+	Namespace string
+	// Workers is the number of ManagedResources that are worked on at a time; default 5.
+	Workers int
+	// Sync is how often a ManagedResource is looked at again although nothing is known to have changed; default 1 minute.
+	Sync time.Duration
+	// Clock is the real one by default.
+	Clock clock.WithTicker
+	// Log is slog.Default by default.
+	Log *slog.Logger
+	// Event is told what people may want to know of a ManagedResource; it may be nil.
+	Event func(mr *resourcesv1alpha1.ManagedResource, reason, message string)
+}
+
+// SourceOptions are what the cluster has to be made with that a Manager reads ManagedResources from.
+func SourceOptions(namespace string) apply.ClusterOptions {
+	return apply.ClusterOptions{Whole: []schema.GroupKind{managedResourceKind.GroupKind()}, Namespace: namespace}
+}
+
+var managedResourceKind = resourcesv1alpha1.SchemeGroupVersion.WithKind("ManagedResource")
+
+const (
+	// retryDeletion is how soon a deletion is looked at again that waits for finalizers; upstream's value.
+	retryDeletion = 5 * time.Second
+	// firstRetry and lastRetry bound the pauses after failures.
+	firstRetry, lastRetry = 500 * time.Millisecond, 2 * time.Minute
+	// settle is how long changes of objects are gathered before their health is judged.
+	settle = 200 * time.Millisecond
+	// patience is how long one pass waits for what it deletes.
+	patience = 3 * time.Second
+	// retryStart is how soon it is tried again to read the source.
+	retryStart = 5 * time.Second
+)
+
+// Manager keeps the ManagedResources of a class.
+type Manager struct {
+	Options
+	engine     *apply.Engine
+	reconciler *managedresource.Reconciler
+	secrets    *secrets
+	queue      workqueue.TypedDelayingInterface[types.NamespacedName]
+	pauses     workqueue.TypedRateLimiter[types.NamespacedName]
+	started    atomic.Bool
+
+	mu sync.Mutex
+	// due is when a ManagedResource is to be applied, and not only judged.
+	due map[types.NamespacedName]time.Time
+}
+
+// New makes a Manager. It makes no request.
+func New(o Options) (*Manager, error) {
+	if o.Source == nil || o.Target == nil {
+		return nil, errors.New("a resource manager needs a source and a target")
+	}
+	if o.Workers <= 0 {
+		o.Workers = 5
+	}
+	if o.Sync <= 0 {
+		o.Sync = time.Minute
+	}
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	if o.Log == nil {
+		o.Log = slog.Default()
+	}
+	if o.Class == resourcesv1alpha1.ClassDefault {
+		o.Class = ""
+	}
+	m := &Manager{Options: o, engine: apply.NewEngine(apply.Options{Clock: o.Clock}), due: map[types.NamespacedName]time.Time{},
+		pauses: workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](firstRetry, lastRetry),
+		queue:  workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[types.NamespacedName]{Name: "managedresource", Clock: o.Clock})}
+	var err error
+	if m.secrets, err = newSecrets(o.Source, o.Namespace, m.secretChanged); err != nil {
+		return nil, err
+	}
+	m.reconciler = &managedresource.Reconciler{
+		Engine: m.engine, Source: o.Source, Target: o.Target, Class: o.Class, ClusterID: o.ClusterID, Clock: o.Clock, Secrets: m.secrets.get,
+		Options: apply.ApplyOptions{DeleteTimeout: patience},
+	}
+	return m, nil
+}
+
+// Ready is nil once all ManagedResources are known.
+func (m *Manager) Ready() error {
+	if !m.started.Load() {
+		return errors.New("the ManagedResources are not read yet")
+	}
+	return nil
+}
+
+// Start works until the context ends, and returns when nothing is under way any more.
+func (m *Manager) Start(ctx context.Context) error {
+	defer m.queue.ShutDown()
+	defer m.Source.OnChange(m.sourceChanged)()
+	defer m.Target.OnChange(m.targetChanged)()
+	if m.read(ctx) != nil {
+		return nil // it was told to end
+	}
+	m.started.Store(true)
+	var group sync.WaitGroup
+	group.Go(func() {
+		m.engine.Watch(ctx, m.Target, func(d apply.DriftEvent) {
+			if key, ok := m.keyOf(d.Set); ok {
+				m.Log.Info("drift", "managedResource", key.String(), "object", d.Ref.String(), "deleted", d.Deleted, "fields", fieldsOf(d))
+				m.enqueue(key, true)
+			}
+		})
+	})
+	for range m.Workers {
+		group.Go(func() {
+			for m.next(ctx) {
+			}
+		})
+	}
+	<-ctx.Done()
+	m.queue.ShutDown()
+	group.Wait()
+	return nil
+}
+
+// read opens the caches of the source; what they hold comes as changes. It fails only when the context ends.
+func (m *Manager) read(ctx context.Context) error {
+	for {
+		err := m.secrets.start(ctx)
+		if err == nil {
+			_, err = m.Source.List(ctx, managedResourceKind, m.Namespace, nil)
+		}
+		if err == nil || ctx.Err() != nil {
+			return ctx.Err()
+		}
+		m.Log.Error("reading the ManagedResources", "cluster", m.Source.Name(), "error", err.Error())
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-m.Clock.After(retryStart):
+		}
+	}
+}
+
+// next works on one ManagedResource; false when there will be no more.
+func (m *Manager) next(ctx context.Context) bool {
+	key, shutdown := m.queue.Get()
+	if shutdown {
+		return false
+	}
+	defer m.queue.Done(key)
+	full := m.take(key)
+	again, err := m.work(ctx, key, full)
+	m.Log.Debug("looked", "managedResource", key.String(), "applied", full, "again", again)
+	defer m.remember(key)
+	switch {
+	case ctx.Err() != nil:
+	case err != nil:
+		m.Log.Error("reconciling", "managedResource", key.String(), "error", err.Error())
+		m.demand(key, m.pauses.When(key))
+	default:
+		m.pauses.Forget(key)
+		if again > 0 {
+			m.demand(key, again)
+		}
+	}
+	return true
+}
+
+// remember puts a ManagedResource into the queue for the time at which it is to be applied: the queue has one time for it, which
+// a look at its health took away.
+func (m *Manager) remember(key types.NamespacedName) {
+	m.mu.Lock()
+	due, ok := m.due[key]
+	m.mu.Unlock()
+	if ok {
+		m.queue.AddAfter(key, due.Sub(m.Clock.Now()))
+	}
+}
+
+// take tells whether a ManagedResource is to be applied now.
+func (m *Manager) take(key types.NamespacedName) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	due, ok := m.due[key]
+	if !ok || m.Clock.Now().Before(due) {
+		return false
+	}
+	delete(m.due, key)
+	return true
+}
+
+// demand says that a ManagedResource is to be applied after a while, or sooner if that was said already.
+func (m *Manager) demand(key types.NamespacedName, after time.Duration) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	due := m.Clock.Now().Add(after)
+	if before, ok := m.due[key]; !ok || due.Before(before) {
+		m.due[key] = due
+	}
+}
+
+// work reconciles a ManagedResource, or only judges its objects. It tells when to look again; 0 is never.
+func (m *Manager) work(ctx context.Context, key types.NamespacedName, full bool) (time.Duration, error) {
+	if !full {
+		return 0, m.judge(ctx, key)
+	}
+	out, err := m.reconciler.Reconcile(ctx, key.Namespace, key.Name)
+	if apierrors.IsNotFound(err) && out == nil {
+		return 0, nil
+	}
+	if err != nil {
+		if out != nil && m.Event != nil && ctx.Err() == nil {
+			m.Event(out.Object, resourcesv1alpha1.ConditionApplyFailed, err.Error())
+		}
+		return 0, err
+	}
+	switch {
+	case out.Waiting != "":
+		m.Log.Info("another class still has its objects", "managedResource", key.String(), "finalizer", out.Waiting)
+		return 0, nil // its end is a change of the ManagedResource
+	case out.Applied == nil:
+		return 0, nil
+	case !out.Applied.Complete:
+		return retryDeletion, nil
+	case out.Object.DeletionTimestamp != nil:
+		return 0, nil
+	}
+	return m.Sync, nil
+}
+
+// judge looks at the health of what is applied.
+func (m *Manager) judge(ctx context.Context, key types.NamespacedName) error {
+	mr, err := m.reconciler.Read(ctx, key.Namespace, key.Name)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if !m.reconciler.Holds(mr) || mr.DeletionTimestamp != nil || mr.Annotations[resourcesv1alpha1.Ignore] == "true" || !isApplied(mr) {
+		return nil
+	}
+	if _, err := m.reconciler.CheckHealth(ctx, mr); err != nil {
+		return fmt.Errorf("judging the health of ManagedResource %s: %w", key, err)
+	}
+	return nil
+}
+
+// isApplied tells whether health can be judged: what is there is what was asked for, as far as it is known.
+func isApplied(mr *resourcesv1alpha1.ManagedResource) bool {
+	if mr.Status.ObservedGeneration != mr.Generation {
+		return false
+	}
+	for _, c := range mr.Status.Conditions {
+		if c.Type == resourcesv1alpha1.ResourcesApplied {
+			return c.Status == gardencorev1beta1.ConditionTrue || c.Status == gardencorev1beta1.ConditionUnknown
+		}
+	}
+	return false
+}

@@ -1,0 +1,389 @@
+package resourcemanager
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/andybalholm/brotli"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/yaml"
+
+	"github.com/pergola-dev/pergola/api/crds"
+	resourcesv1alpha1 "github.com/pergola-dev/pergola/api/resources/v1alpha1"
+	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/hack/apiserver"
+)
+
+var server struct {
+	config *rest.Config
+	count  atomic.Int64
+}
+
+func TestMain(m *testing.M) {
+	os.Exit(apiserver.Main(m, func(config *rest.Config) { server.config = config }, crds.ByGroup(resourcesv1alpha1.SchemeGroupVersion.Group)...))
+}
+
+const deadline = 30 * time.Second
+
+// site is a namespace of an API server with somebody who writes ManagedResources as other tools do.
+type site struct {
+	testing.TB
+	ctx context.Context
+	ns  string
+	api dynamic.Interface
+}
+
+func newSite(t testing.TB) *site {
+	t.Helper()
+	apiserver.Needed(t)
+	s := &site{TB: t, ns: fmt.Sprintf("rm%d-%d", os.Getpid(), server.count.Add(1))}
+	var cancel context.CancelFunc
+	s.ctx, cancel = context.WithTimeout(context.Background(), 2*time.Minute)
+	t.Cleanup(cancel)
+	api, err := dynamic.NewForConfig(server.config)
+	require.NoError(t, err)
+	s.api = api
+	s.create("{apiVersion: v1, kind: Namespace, metadata: {name: NS}}")
+	return s
+}
+
+// start runs a manager of a class; the function ends it.
+func (s *site) start(class string) (m *Manager, stop func()) {
+	s.Helper()
+	cluster, err := apply.NewCluster("local", server.config, SourceOptions(""))
+	require.NoError(s, err)
+	m, err = New(Options{Source: cluster, Target: cluster, Class: class, Namespace: s.ns, Log: slog.New(slog.NewTextHandler(&lines{TB: s.TB}, &slog.HandlerOptions{Level: slog.LevelDebug}))})
+	require.NoError(s, err)
+	ctx, cancel := context.WithCancel(s.ctx)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		assert.NoError(s, m.Start(ctx))
+	}()
+	stop = func() {
+		cancel()
+		<-ended
+		cluster.Close()
+	}
+	return m, sync.OnceFunc(stop)
+}
+
+// lines is the log of a test.
+type lines struct{ testing.TB }
+
+func (l *lines) Write(p []byte) (int, error) { l.Log(strings.TrimSpace(string(p))); return len(p), nil }
+
+func (s *site) object(text string) *unstructured.Unstructured {
+	s.Helper()
+	o := &unstructured.Unstructured{}
+	raw, err := yaml.YAMLToJSON([]byte(strings.ReplaceAll(text, "NS", s.ns)))
+	require.NoError(s, err)
+	require.NoError(s, o.UnmarshalJSON(raw))
+	return o
+}
+
+// one is a manifest.
+const one = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: one, namespace: NS}\ndata: {a: b}\n"
+
+// data makes a data Secret of manifests by key.
+func (s *site) data(manifests map[string]any) {
+	s.Helper()
+	o := s.object("{apiVersion: v1, kind: Secret, metadata: {name: data, namespace: NS}}")
+	for key, text := range manifests {
+		manifests[key] = strings.ReplaceAll(text.(string), "NS", s.ns)
+	}
+	o.Object["stringData"] = manifests
+	_, err := s.resource(o).Create(s.ctx, o, metav1.CreateOptions{})
+	require.NoError(s, err)
+}
+
+func (s *site) resource(o *unstructured.Unstructured) dynamic.ResourceInterface {
+	gvr := o.GroupVersionKind().GroupVersion().WithResource(strings.ToLower(o.GetKind()) + "s")
+	if o.GetNamespace() == "" {
+		return s.api.Resource(gvr)
+	}
+	return s.api.Resource(gvr).Namespace(o.GetNamespace())
+}
+
+func (s *site) create(text string) *unstructured.Unstructured {
+	s.Helper()
+	o := s.object(text)
+	created, err := s.resource(o).Create(s.ctx, o, metav1.CreateOptions{})
+	require.NoError(s, err)
+	return created
+}
+
+func (s *site) patch(kind, name, patch string) {
+	s.Helper()
+	o := s.reference(kind, name)
+	raw, err := yaml.YAMLToJSON([]byte(patch))
+	require.NoError(s, err)
+	_, err = s.resource(o).Patch(s.ctx, name, types.MergePatchType, raw, metav1.PatchOptions{FieldManager: "somebody"})
+	require.NoError(s, err)
+}
+
+func (s *site) reference(kind, name string) *unstructured.Unstructured {
+	gv := schema.GroupVersion{Version: "v1"}
+	switch kind {
+	case "ManagedResource":
+		gv = resourcesv1alpha1.SchemeGroupVersion
+	case "Deployment":
+		gv.Group = "apps"
+	}
+	o := &unstructured.Unstructured{}
+	o.SetGroupVersionKind(gv.WithKind(kind))
+	o.SetNamespace(s.ns)
+	o.SetName(name)
+	return o
+}
+
+func (s *site) get(kind, name string) (*unstructured.Unstructured, error) {
+	return s.resource(s.reference(kind, name)).Get(s.ctx, name, metav1.GetOptions{})
+}
+
+// eventually polls until the condition holds.
+func (s *site) eventually(what string, holds func() bool) {
+	s.Helper()
+	require.Eventually(s, holds, deadline, 20*time.Millisecond, what)
+}
+
+func (s *site) present(kind, name string) {
+	s.Helper()
+	s.eventually(kind+" "+name+" is there", func() bool { _, err := s.get(kind, name); return err == nil })
+}
+
+func (s *site) gone(kind, name string) {
+	s.Helper()
+	s.eventually(kind+" "+name+" is gone", func() bool { _, err := s.get(kind, name); return apierrors.IsNotFound(err) })
+}
+
+// conditions are those of a ManagedResource as TYPE=STATUS/REASON.
+func (s *site) conditions(name string) map[string]string {
+	s.Helper()
+	o, err := s.get("ManagedResource", name)
+	if err != nil {
+		return nil
+	}
+	mr := &resourcesv1alpha1.ManagedResource{}
+	require.NoError(s, runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, mr))
+	out := map[string]string{}
+	for _, c := range mr.Status.Conditions {
+		out[string(c.Type)] = string(c.Status) + "/" + c.Reason
+	}
+	return out
+}
+
+func (s *site) becomes(name string, want ...string) {
+	s.Helper()
+	var have map[string]string
+	holds := func() bool {
+		have = s.conditions(name)
+		for _, w := range want {
+			kind, value, _ := strings.Cut(w, "=")
+			if have[kind] != value {
+				return false
+			}
+		}
+		return true
+	}
+	if !assert.Eventually(s, holds, deadline, 20*time.Millisecond) {
+		o, _ := s.get("ManagedResource", name)
+		require.Fail(s, "conditions", "want %v, have %v of\n%v", want, have, o)
+	}
+}
+
+var good = []string{"ResourcesApplied=True/ApplySucceeded", "ResourcesHealthy=True/ResourcesHealthy", "ResourcesProgressing=False/ResourcesRolledOut"}
+
+// TestClasses: what another tool wrote, in upstream's format, is deployed for each class of use, with upstream's conditions.
+func TestClasses(t *testing.T) {
+	for name, class := range map[string]struct{ manager, spec, finalizer string }{
+		"default":       {"", "", resourcesv1alpha1.FinalizerName},
+		"default named": {"resources", "", resourcesv1alpha1.FinalizerName},
+		"seed":          {"seed", "class: seed", resourcesv1alpha1.FinalizerName + "-seed"},
+		"custom":        {"mine", "class: mine", resourcesv1alpha1.FinalizerName + "-mine"},
+		"all":           {"*", "class: other", resourcesv1alpha1.FinalizerName},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSite(t)
+			s.data(map[string]any{"a.yaml": one})
+			s.create("{apiVersion: resources.gardener.cloud/v1alpha1, kind: ManagedResource, metadata: {name: thing, namespace: NS}, spec: {" + strings.TrimPrefix(class.spec+", ", ", ") + "secretRefs: [{name: data}], injectLabels: {x: z}}}")
+			if class.manager != "*" {
+				s.create("{apiVersion: resources.gardener.cloud/v1alpha1, kind: ManagedResource, metadata: {name: foreign, namespace: NS}, spec: {class: nobody, secretRefs: [{name: data}]}}")
+			}
+			_, stop := s.start(class.manager)
+			defer stop()
+			s.becomes("thing", good...)
+			mr, err := s.get("ManagedResource", "thing")
+			require.NoError(t, err)
+			assert.Equal(t, []string{class.finalizer}, mr.GetFinalizers())
+			found, err := s.get("ConfigMap", "one")
+			require.NoError(t, err)
+			assert.Equal(t, "z", found.GetLabels()["x"])
+			assert.Equal(t, "gardener", found.GetLabels()[resourcesv1alpha1.ManagedBy])
+			if class.manager != "*" {
+				assert.Equal(t, s.ns+"/thing", found.GetAnnotations()[resourcesv1alpha1.Origin])
+				assert.Empty(t, s.conditions("foreign"))
+			}
+
+			require.NoError(t, s.resource(mr).Delete(s.ctx, "thing", metav1.DeleteOptions{}))
+			s.gone("ManagedResource", "thing")
+			if class.manager != "*" {
+				s.gone("ConfigMap", "one")
+			}
+		})
+	}
+}
+
+func brotlied(t testing.TB, text string) []byte {
+	var out bytes.Buffer
+	w := brotli.NewWriter(&out)
+	_, err := io.WriteString(w, text)
+	require.NoError(t, err)
+	require.NoError(t, w.Close())
+	return out.Bytes()
+}
+
+// TestFollows: changes of Secrets and of the ManagedResource are followed, drift is repaired, health is told, and a cluster in
+// which nothing happens is left alone.
+func TestFollows(t *testing.T) {
+	s := newSite(t)
+	secret := s.object("{apiVersion: v1, kind: Secret, metadata: {name: data, namespace: NS}}")
+	deployment := s.object("{apiVersion: apps/v1, kind: Deployment, metadata: {name: app, namespace: NS}, spec: {selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {containers: [{name: c, image: c}]}}}}")
+	text, err := yaml.Marshal(deployment)
+	require.NoError(t, err)
+	config := "\n---\n" + strings.ReplaceAll(one, "NS", s.ns)
+	secret.Object["data"] = map[string]any{"data.yaml.br": brotlied(t, string(text)+config)}
+	_, err = s.resource(secret).Create(s.ctx, secret, metav1.CreateOptions{})
+	require.NoError(t, err)
+	s.create("{apiVersion: resources.gardener.cloud/v1alpha1, kind: ManagedResource, metadata: {name: thing, namespace: NS}, spec: {class: seed, secretRefs: [{name: data}]}}")
+	m, stop := s.start("seed")
+	defer stop()
+	s.becomes("thing", "ResourcesApplied=True/ApplySucceeded", "ResourcesHealthy=False/DeploymentUnhealthy")
+	require.NoError(t, m.Ready())
+
+	// A kubelet says that the pods run.
+	live, err := s.get("Deployment", "app")
+	require.NoError(t, err)
+	live.Object["status"] = map[string]any{"observedGeneration": live.GetGeneration(), "replicas": int64(0), "updatedReplicas": int64(0), "availableReplicas": int64(0),
+		"conditions": []any{map[string]any{"type": "Available", "status": "True"}, map[string]any{"type": "Progressing", "status": "True", "reason": "NewReplicaSetAvailable"}}}
+	require.NoError(t, unstructured.SetNestedField(live.Object, int64(0), "spec", "replicas"))
+	_, err = s.resource(live).UpdateStatus(s.ctx, live, metav1.UpdateOptions{})
+	require.NoError(t, err)
+	s.becomes("thing", "ResourcesHealthy=True/ResourcesHealthy")
+
+	// Drift: a field, an object.
+	s.patch("ConfigMap", "one", "data: {a: other}")
+	s.eventually("the field is repaired", func() bool {
+		o, err := s.get("ConfigMap", "one")
+		value, _, _ := unstructured.NestedString(o.Object, "data", "a")
+		return err == nil && value == "b"
+	})
+	before, err := s.get("ConfigMap", "one")
+	require.NoError(t, err)
+	require.NoError(t, s.resource(before).Delete(s.ctx, "one", metav1.DeleteOptions{}))
+	s.eventually("the object is there again", func() bool {
+		o, err := s.get("ConfigMap", "one")
+		return err == nil && o.GetUID() != before.GetUID()
+	})
+
+	// Another content of the Secret: what left it goes.
+	secret.Object["data"] = map[string]any{"data.yaml.br": brotlied(t, strings.ReplaceAll(config, "name: one", "name: two"))}
+	_, err = s.resource(secret).Update(s.ctx, secret, metav1.UpdateOptions{})
+	require.NoError(t, err)
+	s.present("ConfigMap", "two")
+	s.eventually("the Deployment is being deleted", func() bool {
+		o, err := s.get("Deployment", "app")
+		return err == nil && o.GetDeletionTimestamp() != nil
+	})
+	s.patch("Deployment", "app", "metadata: {finalizers: null}") // the garbage collector of Kubernetes does not run here
+	s.gone("ConfigMap", "one")
+	s.becomes("thing", good...)
+
+	// Nothing happens: no request, also not by a look at everything.
+	key := types.NamespacedName{Namespace: s.ns, Name: "thing"}
+	looked := func() bool { // a look at everything ends with a time for the next one
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		return m.due[key].After(time.Now())
+	}
+	s.eventually("it is quiet", func() bool { return looked() && m.queue.Len() == 0 })
+	requests := m.Source.Requests()
+	m.enqueue(key, true)
+	s.eventually("it was looked at", looked)
+	assert.Equal(t, requests, m.Source.Requests())
+
+	s.patch("ManagedResource", "thing", "metadata: {annotations: {resources.gardener.cloud/ignore: 'true'}}")
+	s.becomes("thing", "ResourcesApplied=True/ManagedResourceIgnored")
+	s.patch("ConfigMap", "two", "data: {a: other}")
+	s.patch("ManagedResource", "thing", "metadata: {annotations: {resources.gardener.cloud/ignore: null}}")
+	s.becomes("thing", good...)
+	s.eventually("the field is repaired", func() bool {
+		o, err := s.get("ConfigMap", "two")
+		value, _, _ := unstructured.NestedString(o.Object, "data", "a")
+		return err == nil && value == "b"
+	})
+}
+
+// TestHandover: with another class, the instance of the old one deletes what it deployed before the new one begins.
+func TestHandover(t *testing.T) {
+	s := newSite(t)
+	s.data(map[string]any{"a.yaml": one})
+	s.create("{apiVersion: resources.gardener.cloud/v1alpha1, kind: ManagedResource, metadata: {name: thing, namespace: NS}, spec: {class: seed, secretRefs: [{name: data}]}}")
+	_, stopSeed := s.start("seed")
+	defer stopSeed()
+	s.becomes("thing", good...)
+	before, err := s.get("ConfigMap", "one")
+	require.NoError(t, err)
+	stopSeed()
+
+	_, stopMine := s.start("mine")
+	defer stopMine()
+	s.patch("ManagedResource", "thing", "spec: {class: mine}")
+	s.eventually("the new one waits", func() bool {
+		mr, err := s.get("ManagedResource", "thing")
+		return err == nil && len(mr.GetFinalizers()) == 1 && mr.GetFinalizers()[0] == resourcesv1alpha1.FinalizerName+"-seed"
+	})
+	_, stopSeed = s.start("seed")
+	defer stopSeed()
+	s.eventually("another object is there", func() bool {
+		o, err := s.get("ConfigMap", "one")
+		return err == nil && o.GetUID() != before.GetUID()
+	})
+	s.eventually("the new one has it", func() bool {
+		mr, err := s.get("ManagedResource", "thing")
+		return err == nil && len(mr.GetFinalizers()) == 1 && mr.GetFinalizers()[0] == resourcesv1alpha1.FinalizerName+"-mine"
+	})
+	s.becomes("thing", good...)
+}
+
+// TestMissingSecret: what cannot be read is said, and followed when it comes.
+func TestMissingSecret(t *testing.T) {
+	s := newSite(t)
+	s.create("{apiVersion: resources.gardener.cloud/v1alpha1, kind: ManagedResource, metadata: {name: thing, namespace: NS}, spec: {secretRefs: [{name: data}]}}")
+	_, stop := s.start("")
+	defer stop()
+	s.becomes("thing", "ResourcesApplied=False/CannotReadSecret")
+	s.data(map[string]any{"a.yaml": "{", "b.yaml": one})
+	s.present("ConfigMap", "one")
+	s.becomes("thing", "ResourcesApplied=False/DecodingFailed")
+	s.patch("Secret", "data", "data: {a.yaml: null}")
+	s.becomes("thing", good...)
+}

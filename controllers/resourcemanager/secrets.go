@@ -1,0 +1,151 @@
+package resourcemanager
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/metadata/metadatainformer"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/pergola-dev/pergola/apply"
+)
+
+// secrets watches the metadata of Secrets and keeps the content of those that ManagedResources refer to, while their version
+// stays: values of other Secrets never come here.
+type secrets struct {
+	source  *apply.Cluster
+	changed func(managedResource types.NamespacedName)
+	watch   cache.SharedIndexInformer
+
+	mu sync.Mutex
+	// users are the ManagedResources of a Secret, uses the Secrets of a ManagedResource.
+	users map[types.NamespacedName]map[types.NamespacedName]bool
+	uses  map[types.NamespacedName]map[types.NamespacedName]bool
+	known map[types.NamespacedName]*unstructured.Unstructured
+	once  sync.Once
+}
+
+func newSecrets(source *apply.Cluster, namespace string, changed func(types.NamespacedName)) (*secrets, error) {
+	client, err := metadata.NewForConfig(source.RESTConfig())
+	if err != nil {
+		return nil, fmt.Errorf("cluster %s: making the client of metadata: %w", source.Name(), err)
+	}
+	s := &secrets{
+		source: source, changed: changed,
+		watch: metadatainformer.NewFilteredMetadataInformer(client, corev1.SchemeGroupVersion.WithResource("secrets"), namespace, 0, cache.Indexers{}, nil).Informer(),
+		users: map[types.NamespacedName]map[types.NamespacedName]bool{}, uses: map[types.NamespacedName]map[types.NamespacedName]bool{},
+		known: map[types.NamespacedName]*unstructured.Unstructured{},
+	}
+	if err := s.watch.SetTransform(onlyVersion); err != nil {
+		return nil, err
+	}
+	_, err = s.watch.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc:    s.tell,
+		DeleteFunc: s.tell,
+		UpdateFunc: func(old, new any) {
+			if versionOf(old) != versionOf(new) {
+				s.tell(new)
+			}
+		},
+	})
+	return s, err
+}
+
+// onlyVersion drops what nobody asks for: there may be very many Secrets.
+func onlyVersion(object any) (any, error) {
+	if m, err := meta.Accessor(object); err == nil {
+		m.SetManagedFields(nil)
+		m.SetAnnotations(nil)
+		m.SetLabels(nil)
+	}
+	return object, nil
+}
+
+func versionOf(object any) string {
+	if m, err := meta.Accessor(object); err == nil {
+		return m.GetResourceVersion()
+	}
+	return ""
+}
+
+// start begins to watch, and waits until what is there is known.
+func (s *secrets) start(ctx context.Context) error {
+	s.once.Do(func() { go s.watch.RunWithContext(ctx) })
+	if !cache.WaitForCacheSync(ctx.Done(), s.watch.HasSynced) {
+		return ctx.Err()
+	}
+	return nil
+}
+
+// tell looks at a Secret that changed.
+func (s *secrets) tell(object any) {
+	if gone, ok := object.(cache.DeletedFinalStateUnknown); ok {
+		object = gone.Obj
+	}
+	m, err := meta.Accessor(object)
+	if err != nil {
+		return
+	}
+	s.mu.Lock()
+	users := maps.Clone(s.users[types.NamespacedName{Namespace: m.GetNamespace(), Name: m.GetName()}])
+	s.mu.Unlock()
+	for user := range users {
+		s.changed(user)
+	}
+}
+
+// refer notes the Secrets of a ManagedResource, and forgets those that nobody has any more.
+func (s *secrets) refer(user types.NamespacedName, names []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	before, now := s.uses[user], map[types.NamespacedName]bool{}
+	for _, name := range names {
+		secret := types.NamespacedName{Namespace: user.Namespace, Name: name}
+		now[secret] = true
+		if s.users[secret] == nil {
+			s.users[secret] = map[types.NamespacedName]bool{}
+		}
+		s.users[secret][user] = true
+	}
+	for secret := range before {
+		if now[secret] {
+			continue
+		}
+		if delete(s.users[secret], user); len(s.users[secret]) == 0 {
+			delete(s.users, secret)
+			delete(s.known, secret)
+		}
+	}
+	if s.uses[user] = now; len(now) == 0 {
+		delete(s.uses, user)
+	}
+}
+
+// get gives a Secret: without a request while it is the one that was read before.
+func (s *secrets) get(ctx context.Context, ref apply.Ref) (*unstructured.Unstructured, error) {
+	key := types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}
+	seen, there, err := s.watch.GetStore().GetByKey(key.String())
+	s.mu.Lock()
+	known := s.known[key]
+	s.mu.Unlock()
+	if err == nil && there && known != nil && known.GetResourceVersion() == versionOf(seen) {
+		return known, nil
+	}
+	live, err := s.source.GetLive(ctx, ref)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.users[key] != nil {
+		s.known[key] = live
+	}
+	return live, nil
+}

@@ -1,0 +1,146 @@
+package resourcemanager
+
+import (
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
+	resourcesv1alpha1 "github.com/pergola-dev/pergola/api/resources/v1alpha1"
+	"github.com/pergola-dev/pergola/apply"
+)
+
+// enqueue asks for a ManagedResource to be applied (full), or judged.
+func (m *Manager) enqueue(key types.NamespacedName, full bool) {
+	if full {
+		m.demand(key, 0)
+		m.queue.Add(key)
+	} else {
+		m.queue.AddAfter(key, settle)
+	}
+}
+
+// sourceChanged looks at a ManagedResource that changed.
+func (m *Manager) sourceChanged(e apply.ChangeEvent) {
+	if e.Ref.GroupKind() != managedResourceKind.GroupKind() || m.Namespace != "" && e.Ref.Namespace != m.Namespace {
+		return
+	}
+	key := types.NamespacedName{Namespace: e.Ref.Namespace, Name: e.Ref.Name}
+	m.secrets.refer(key, secretRefs(e.New))
+	if e.New != nil && concerns(e.Old, e.New) {
+		m.enqueue(key, true)
+	}
+}
+
+// concerns tells whether a change of a ManagedResource asks for anything: its spec, what people and controllers ask by
+// annotations, its deletion, the finalizer of another class, and health that was lost. Our own writes do not.
+// Source: pkg/resourcemanager/controller/managedresource (predicates).
+func concerns(old, new *unstructured.Unstructured) bool {
+	if old == nil || old.GetUID() != new.GetUID() || old.GetGeneration() != new.GetGeneration() {
+		return true
+	}
+	for _, annotation := range []string{gardencorev1beta1.GardenerOperation, resourcesv1alpha1.Ignore} {
+		if old.GetAnnotations()[annotation] != new.GetAnnotations()[annotation] {
+			return true
+		}
+	}
+	if (old.GetDeletionTimestamp() == nil) != (new.GetDeletionTimestamp() == nil) || len(new.GetFinalizers()) < len(old.GetFinalizers()) {
+		return true
+	}
+	return healthOf(old) == string(gardencorev1beta1.ConditionTrue) && healthOf(new) == string(gardencorev1beta1.ConditionFalse)
+}
+
+func healthOf(mr *unstructured.Unstructured) string {
+	conditions, _, _ := unstructured.NestedSlice(mr.Object, "status", "conditions")
+	for _, c := range conditions {
+		if condition, ok := c.(map[string]any); ok && condition["type"] == string(resourcesv1alpha1.ResourcesHealthy) {
+			status, _ := condition["status"].(string)
+			return status
+		}
+	}
+	return ""
+}
+
+// secretRefs are the names of the data Secrets; none of a ManagedResource that is gone.
+func secretRefs(mr *unstructured.Unstructured) []string {
+	if mr == nil {
+		return nil
+	}
+	refs, _, _ := unstructured.NestedSlice(mr.Object, "spec", "secretRefs")
+	var names []string
+	for _, r := range refs {
+		if ref, ok := r.(map[string]any); ok {
+			if name, ok := ref["name"].(string); ok && name != "" {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
+}
+
+func (m *Manager) secretChanged(key types.NamespacedName) { m.enqueue(key, true) }
+
+// targetChanged judges the ManagedResource of an object that changed; what we own of it is the matter of drift. An object that is
+// gone may be the end of a deletion that was waited for.
+func (m *Manager) targetChanged(e apply.ChangeEvent) {
+	o := e.New
+	if o == nil {
+		o = e.Old
+	}
+	if o == nil || e.Old != nil && e.New != nil && sameButVersion(e.Old, e.New) {
+		return
+	}
+	if key, ok := m.keyOf(o.GetAnnotations()[resourcesv1alpha1.Origin]); ok {
+		m.enqueue(key, e.New == nil)
+	}
+}
+
+// sameButVersion tells whether only bookkeeping of the API server differs.
+func sameButVersion(old, new *unstructured.Unstructured) bool {
+	rest := func(o *unstructured.Unstructured) (map[string]any, map[string]any) {
+		metadata, _ := o.Object["metadata"].(map[string]any)
+		metadata, object := maps.Clone(metadata), maps.Clone(o.Object)
+		delete(metadata, "resourceVersion")
+		delete(metadata, "managedFields")
+		delete(object, "metadata")
+		return metadata, object
+	}
+	oldMetadata, oldRest := rest(old)
+	newMetadata, newRest := rest(new)
+	return reflect.DeepEqual(oldMetadata, newMetadata) && reflect.DeepEqual(oldRest, newRest)
+}
+
+// keyOf reads the name of a set; false if it is none of ours.
+func (m *Manager) keyOf(set string) (types.NamespacedName, bool) {
+	id, rest, ok := strings.Cut(set, ":")
+	if !ok {
+		id, rest = "", set
+	}
+	want := m.ClusterID
+	if m.Source == m.Target {
+		want = ""
+	}
+	namespace, name, ok := strings.Cut(rest, "/")
+	if !ok || id != want || m.Namespace != "" && namespace != m.Namespace {
+		return types.NamespacedName{}, false
+	}
+	return types.NamespacedName{Namespace: namespace, Name: name}, true
+}
+
+// fieldsOf are the paths that drifted with who owns them now; no values, since logs are read by many.
+func fieldsOf(d apply.DriftEvent) []string {
+	var out []string
+	for _, f := range d.Fields {
+		if f.Manager != "" {
+			out = append(out, f.Path+" by "+f.Manager)
+		} else {
+			out = append(out, f.Path)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
