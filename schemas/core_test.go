@@ -44,7 +44,7 @@ func TestCoreKindsAndForeignKinds(t *testing.T) {
 		"long key":             {configMapHead + "data: {" + strings.Repeat("k", 254) + ": x}", []string{"data[" + strings.Repeat("k", 254) + "] Invalid"}},
 		"foreign":              {foreignHead + "metadata: {name: provider-local, labels: {a.b/c: d}}\nspec: {anything: [5]}", nil},
 		"foreign, wrong": {foreignHead + "metadata: {name: Provider, lables: {}, labels: {a: 5, b: -}, annotations: {a b: c}}\nspec: 5",
-			[]string{"metadata.annotations[a b] Invalid", "metadata.labels[a] TypeInvalid", "metadata.labels[b] Invalid", "metadata.lables Forbidden", "metadata.name Invalid"}},
+			[]string{"metadata.annotations Invalid", "metadata.labels Invalid", "metadata.labels[a] TypeInvalid", "metadata.lables Forbidden", "metadata.name Invalid"}},
 		"foreign, metadata is a number": {foreignHead + "metadata: 5", []string{"metadata TypeInvalid"}},
 		"foreign, path segment":         {"apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: \"system:a\"}", nil},
 		"large annotations":             {foreignHead + "metadata: {name: a, annotations: {a: " + strings.Repeat("x", 1<<18) + "}}", []string{"metadata.annotations TooLong"}},

@@ -1,6 +1,7 @@
 package schemas
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/pergola-dev/pergola/schemas/structure"
@@ -31,7 +32,8 @@ func withoutFollowUps(ruled, broken []finding) []finding {
 
 // holds tells whether a finding is about something that holds what another one is about.
 func holds(outer, inner finding) bool {
-	return outer.typ != TypeDuplicate && outer.path != inner.path && within(outer.path, inner.path)
+	about := cmp.Or(outer.at, outer.path)
+	return outer.typ != TypeDuplicate && about != inner.path && within(about, inner.path)
 }
 
 // withoutSaidBetter drops the findings of the schema that a value is missing where a rule says what upstream says about

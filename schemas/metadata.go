@@ -26,8 +26,9 @@ const (
 func metadataForms(in ruleInput) []finding {
 	metadata, _ := in.object["metadata"].(map[string]any)
 	var findings []finding
+	// The API server reports labels, annotations and finalizers as a whole; the place is that of the one.
 	add := func(path fieldpath.Path, typ Type, format string, args ...any) {
-		findings = append(findings, finding{path: path.String(), typ: typ, message: fmt.Sprintf(format, args...)})
+		findings = append(findings, finding{path: path[:2].String(), at: path.String(), typ: typ, message: fmt.Sprintf(format, args...)})
 	}
 	at := func(steps ...any) fieldpath.Path { return append(fieldpath.Path{"metadata"}, steps...) }
 
@@ -44,7 +45,7 @@ func metadataForms(in ruleInput) []finding {
 		if len(utilvalidation.IsQualifiedName(key)) > 0 {
 			add(at("labels", fieldpath.Key(key)), TypeInvalid, "the key %q %s", key, qualifiedWords)
 		} else if value, ok := labels[key].(string); ok && len(utilvalidation.IsValidLabelValue(value)) > 0 {
-			add(at("labels", fieldpath.Key(key)), TypeInvalid, "%q %s", value, labelValueWords)
+			add(at("labels", fieldpath.Key(key)), TypeInvalid, "the value %q of %s %s", value, key, labelValueWords)
 		}
 	}
 	annotations, _ := metadata["annotations"].(map[string]any)

@@ -14,6 +14,9 @@ const (
 	leastValidity    = 10 * time.Minute
 	leastEntryTTL    = 30
 	greatestEntryTTL = 600
+
+	gardenletConfigVersion = "gardenlet.config.gardener.cloud/v1alpha1"
+	gardenletConfigKind    = "GardenletConfiguration"
 )
 
 // shootPurposes are those that Gardener knows.
@@ -61,6 +64,11 @@ func (r *report) gardenletAccess(in ruleInput, gardenlet tree) {
 func (r *report) gardenletConfig(config tree) {
 	if !config.set() {
 		return
+	}
+	for field, want := range map[string]string{"apiVersion": gardenletConfigVersion, "kind": gardenletConfigKind} { // findings are sorted
+		if written := config.at(field); written.text() != "" && written.text() != want {
+			r.add(written.as(config.path), TypeInvalid, "%s is %q, but a gardenlet reads a %s of %s", field, written.text(), gardenletConfigKind, gardenletConfigVersion)
+		}
 	}
 	for _, name := range []string{"gardenClientConnection", "seedClientConnection", "shootClientConnection"} {
 		if burst, ok := config.at(name, "burst").number(); ok && burst < 0 {

@@ -360,15 +360,16 @@ func text(value cue.Value, field string) (string, error) {
 	return result, nil
 }
 
-// dedupe drops findings of the same type about the same field: the first one, which is the structural one, stays.
+// dedupe drops findings of the same type about the same field at the same place: the first one, which is the structural one,
+// stays.
 func dedupe(findings []finding) []finding {
 	type key struct {
-		path string
-		typ  Type
+		path, at string
+		typ      Type
 	}
 	seen := make(map[key]bool, len(findings))
 	return slices.DeleteFunc(findings, func(f finding) bool {
-		k := key{path: fieldpath.Parse(f.path).String(), typ: f.typ}
+		k := key{path: fieldpath.Parse(f.path).String(), at: f.at, typ: f.typ}
 		if f.severity == SeverityWarning {
 			return false
 		}

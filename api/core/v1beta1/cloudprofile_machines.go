@@ -85,11 +85,14 @@ type MachineImageFlavor = Capabilities
 
 // MachineType is a type of machine.
 type MachineType struct {
-	// Number of CPUs.
+	// Number of CPUs. Left out it is 0.
+	// +optional
 	CPU resource.Quantity `json:"cpu"`
-	// Number of GPUs.
+	// Number of GPUs. Left out it is 0.
+	// +optional
 	GPU resource.Quantity `json:"gpu"`
-	// Amount of memory.
+	// Amount of memory. Left out it is 0.
+	// +optional
 	Memory resource.Quantity `json:"memory"`
 	// Name of the type; unique within the list.
 	Name string `json:"name"`
@@ -123,11 +126,13 @@ type CloudProfileMachineControllerManagerSettings struct {
 // MachineTypeStorage is storage that machines bring. At most one of `size` and `minSize` is set.
 type MachineTypeStorage struct {
 	// Class of the storage, for example `standard`.
+	// +optional
 	Class string `json:"class"`
 	// Size of the storage.
 	// +optional
 	StorageSize *resource.Quantity `json:"size,omitempty"`
 	// Type of the storage.
+	// +optional
 	Type string `json:"type"`
 	// Least size of the storage. Takes precedence over that of the volume type.
 	// +optional

@@ -59,6 +59,7 @@ type SeedSettingExcessCapacityReservationConfig struct {
 // SeedSettingScheduling holds settings of scheduling.
 type SeedSettingScheduling struct {
 	// Whether the scheduler may choose the Seed. Default: true.
+	// +optional
 	Visible bool `json:"visible"`
 }
 
@@ -121,6 +122,7 @@ type SeedSettingLoadBalancerServicesZonalIngress struct {
 type SeedSettingVerticalPodAutoscaler struct {
 	// Whether Gardener runs the autoscaler. It is needed: switch it off only where the cluster brings its own. Default:
 	// true.
+	// +optional
 	Enabled bool `json:"enabled"`
 	// Feature gates of the autoscaler.
 	// +optional
@@ -143,18 +145,21 @@ type SeedSettingDependencyWatchdog struct {
 // SeedSettingDependencyWatchdogWeeder switches the weeder on or off.
 type SeedSettingDependencyWatchdogWeeder struct {
 	// Whether the weeder runs. Default: true.
+	// +optional
 	Enabled bool `json:"enabled"`
 }
 
 // SeedSettingDependencyWatchdogProber switches the prober on or off.
 type SeedSettingDependencyWatchdogProber struct {
 	// Whether the prober runs. Default: true.
+	// +optional
 	Enabled bool `json:"enabled"`
 }
 
 // SeedSettingTopologyAwareRouting switches routing within a zone on or off.
 type SeedSettingTopologyAwareRouting struct {
 	// Whether traffic stays within its zone where it can. The Seed needs more than one zone. Default: false.
+	// +optional
 	Enabled bool `json:"enabled"`
 }
 
