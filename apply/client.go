@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
 )
 
 type patchOptions struct {
@@ -106,9 +107,14 @@ func (c *Cluster) observe(m *meta.RESTMapping, o *unstructured.Unstructured) {
 	c.mu.Lock()
 	w := c.stores[m.Resource]
 	c.mu.Unlock()
-	if w != nil {
-		w.observe(o)
+	if w == nil {
+		return
 	}
+	if groupKindOf(o) != namespaceKind && o.GetDeletionTimestamp() != nil && len(o.GetFinalizers()) == 0 && ptr.Deref(o.GetDeletionGracePeriodSeconds(), 0) == 0 {
+		w.forget(o) // this write took away what kept it
+		return
+	}
+	w.observe(o)
 }
 
 // delete asks for the deletion of exactly this object (by UID). gone is true when the server says that it is
@@ -140,6 +146,9 @@ func (c *Cluster) delete(ctx context.Context, o *unstructured.Unstructured, prop
 		gone, err = true, nil
 	} else if err == nil {
 		gone = saysGone(raw)
+	}
+	if answer := (&unstructured.Unstructured{}); err == nil && !gone && !dry && answer.UnmarshalJSON(raw) == nil && answer.GetUID() == uid {
+		c.observe(mapping, answer) // it says what the object waits for
 	}
 	if gone && !dry {
 		c.mu.Lock()

@@ -122,6 +122,9 @@ func (c *Cluster) connect() (err error) {
 // Name is the name the cluster was given; messages use it.
 func (c *Cluster) Name() string { return c.name }
 
+// HoldsAll tells whether the live cache holds all objects of a kind, so that one that is not in it does not exist.
+func (c *Cluster) HoldsAll(kind schema.GroupKind) bool { return c.whole[kind] }
+
 // Close stops all watches. The cluster is of no use afterwards.
 func (c *Cluster) Close() {
 	c.cancel()

@@ -35,7 +35,7 @@ func (e *Engine) newDeletion(c *Cluster, s Set, inv Inventory, o DeleteOptions, 
 	s.Objects = nil
 	orDefault(&o.Timeout, 30*time.Second)
 	return e.newRun(c, &s, inv, ApplyOptions{DeleteTimeout: o.Timeout, DesiredElsewhere: o.DesiredElsewhere,
-		OnObject: o.OnObject}, dry)
+		OnObject: o.OnObject, NoWait: o.NoWait}, dry)
 }
 
 func (r *run) teardown(ctx context.Context, o DeleteOptions) {
@@ -59,9 +59,7 @@ func (r *run) teardown(ctx context.Context, o DeleteOptions) {
 		}
 	}
 	items := r.approved(r.examine(ctx, leaving), o.Approve)
-	for _, phase := range teardownPhases(items) {
-		r.deletePhase(ctx, phase, r.opts.DeleteTimeout, true)
-	}
+	r.deletePhases(ctx, teardownPhases(items), func() time.Duration { return r.opts.DeleteTimeout }, true)
 	if len(r.entries) > 0 || r.dry {
 		r.close(ctx)
 		return
@@ -92,9 +90,24 @@ func teardownPhases(items []candidate) [][]candidate {
 	return out
 }
 
+// deletePhases deletes objects phase by phase. Each phase gets the time that patience says then. Where the run does not wait,
+// the first phase of which something is left ends it, unless that was deleted long enough ago.
+func (r *run) deletePhases(ctx context.Context, phases [][]candidate, patience func() time.Duration, strict bool) {
+	var left *Ref
+	for _, phase := range phases {
+		if left == nil {
+			left = r.deletePhase(ctx, phase, patience(), strict)
+			continue
+		}
+		for _, c := range phase {
+			r.deleted(outcome{ref: c.entry.Ref, action: Deleting, message: "is deleted after " + left.String()})
+		}
+	}
+}
+
 // deletePhase deletes objects side by side and waits for them together. strict makes one that is still there
-// an error, otherwise it is reported as being deleted.
-func (r *run) deletePhase(ctx context.Context, phase []candidate, timeout time.Duration, strict bool) {
+// an error, otherwise it is reported as being deleted. It returns an object for which the next phases have to wait.
+func (r *run) deletePhase(ctx context.Context, phase []candidate, timeout time.Duration, strict bool) *Ref {
 	var wg sync.WaitGroup
 	slots := make(chan struct{}, r.e.parallel)
 	deadline := r.e.clock.Now().Add(timeout)
@@ -112,12 +125,23 @@ func (r *run) deletePhase(ctx context.Context, phase []candidate, timeout time.D
 		})
 	}
 	wg.Wait()
-	for _, o := range results {
-		if o.action == Deleted {
+	var left *Ref
+	for i, o := range results {
+		switch {
+		case o.action == Deleted:
 			delete(r.entries, keyOf(o.ref))
+		case r.opts.NoWait && o.action == Deleting && o.message != "" && r.stillUsed(phase[i].entry) == nil && !r.overdue(phase[i].live):
+			left = &o.ref
 		}
 		r.deleted(o)
 	}
+	return left
+}
+
+// overdue tells whether an object was deleted so long ago that nothing waits for it any more.
+func (r *run) overdue(live *unstructured.Unstructured) bool {
+	since := live.GetDeletionTimestamp()
+	return since != nil && !r.e.clock.Now().Before(since.Add(r.opts.DeleteTimeout))
 }
 
 // deleteOne deletes one object and waits until it is gone; release gives the slot back before the wait.
@@ -146,6 +170,12 @@ func (r *run) deleteOne(ctx context.Context, c candidate, deadline time.Time, st
 	}
 	release()
 	r.finalizeOverdue(ctx, c.live)
+	if r.opts.NoWait {
+		return r.leaving(c.live)
+	}
+	if r.overdue(c.live) {
+		deadline = r.e.clock.Now()
+	}
 	err := r.waitGone(ctx, c.live, max(deadline.Sub(r.e.clock.Now()), time.Millisecond))
 	var stuck *ObjectError
 	switch {
@@ -157,6 +187,19 @@ func (r *run) deleteOne(ctx context.Context, c candidate, deadline time.Time, st
 		return outcome{ref: out.ref, action: Deleting, message: stuck.Message, err: stuck}
 	}
 	return r.failedDeletion(out.ref, err)
+}
+
+// leaving is the outcome for an object that was told to go and that nobody waits for now.
+func (r *run) leaving(live *unstructured.Unstructured) outcome {
+	out := outcome{ref: RefOf(live), action: Deleting, old: live, message: "is being deleted"}
+	now, known := r.live(out.ref)
+	switch {
+	case known && (now == nil || now.GetUID() != live.GetUID()):
+		return outcome{ref: out.ref, action: Deleted, old: live}
+	case known && now.GetDeletionTimestamp() != nil:
+		out.message = "is being deleted, " + waitsFor(now)
+	}
+	return out
 }
 
 func (r *run) failedDeletion(ref Ref, err error) outcome {

@@ -100,12 +100,19 @@ type ApplyOptions struct {
 	ApproveRecreate func(Ref) (ok bool, reason string)
 	// DesiredElsewhere tells that another set wants an object that left this one: then it is not deleted.
 	DesiredElsewhere func(Ref) bool
+	// DeclaredBy tells whether another set, named by the origin annotation of an object, still declares it: then it stays that
+	// one's, and the error for the object names it. Without DeclaredBy an object is taken from any set.
+	DeclaredBy func(origin string, ref Ref) bool
 	// Admit may refuse the change of an object that lives: it sees the object and what the server would make of it. The object
 	// then stays as it is, and the error is that of the object. It costs a dry run for each object that changes.
 	Admit         func(ctx context.Context, live, next *unstructured.Unstructured) error
 	CRDTimeout    time.Duration // for a CustomResourceDefinition to be established; default 60 s
 	DeleteTimeout time.Duration // for deleted objects to be gone, prune as a whole or one recreation; default 10 s
-	OnObject      func(ObjectResult)
+	// NoWait makes the run end without waiting for what it deletes, which is reported as Deleting: the caller runs again when
+	// it is gone, or after a while. DeleteTimeout is then how long, since it was deleted, an object holds back those that
+	// are deleted after it.
+	NoWait   bool
+	OnObject func(ObjectResult)
 }
 
 // DeleteOptions steer one run of Delete or PlanDelete.
@@ -114,6 +121,7 @@ type DeleteOptions struct {
 	Approve          func([]Entry) []Held
 	KeepCRDs         bool
 	Timeout          time.Duration // how long the objects of one phase may take before the next begins; default 30 s
+	NoWait           bool          // as in ApplyOptions
 	DesiredElsewhere func(Ref) bool
 	OnObject         func(ObjectResult)
 }

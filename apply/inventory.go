@@ -31,6 +31,15 @@ type Inventory interface {
 	Remove(ctx context.Context) error
 }
 
+// StepInventory is an Inventory that keeps more than entries in one place, and writes it together. Apply calls Begin instead of
+// the first Save, even if no entry is new, and End instead of the last one, when an entry is: it may leave the writing to
+// the caller of Apply.
+type StepInventory interface {
+	Inventory
+	Begin(ctx context.Context, entries []Entry) error
+	End(ctx context.Context, entries []Entry) error
+}
+
 // MemoryInventory is an Inventory for one process.
 type MemoryInventory struct {
 	mu      sync.Mutex

@@ -172,23 +172,36 @@ func (r *run) terminating(ctx context.Context, d *desired, live *unstructured.Un
 		return outcome{ref: d.ref, action: Recreated, message: "it is being deleted, " + waitsFor(live)}
 	}
 	r.finalizeOverdue(ctx, live)
-	if err := r.waitGone(ctx, live, r.opts.DeleteTimeout); err != nil {
+	if r.opts.NoWait {
+		if left := r.leaving(live); left.action == Deleting {
+			return left
+		}
+	} else if err := r.waitGone(ctx, live, r.opts.DeleteTimeout); err != nil {
 		return r.fail(d, err)
 	}
 	defer r.e.tracked.writing(r.c, keyOf(d.ref))()
 	return r.send(ctx, r.wish(d), nil)
 }
 
-// takenOver refuses to fight over an object with another set that has taken it since our last apply.
+// takenOver refuses to fight over an object with another set that declares it, or has taken it since our last apply.
 func (r *run) takenOver(d *desired, live *unstructured.Unstructured) (outcome, bool) {
-	old, origin := r.old[keyOf(d.ref)], live.GetAnnotations()[r.e.keys.Origin]
-	path := fieldpath.MakePathOrDie("metadata", "annotations", r.e.keys.Origin)
-	if old.Applied == "" || origin == "" || origin == r.set.Name || origin == old.Annotations[r.e.keys.Origin] ||
-		!ownedFields(live, r.set.FieldManager).Has(path) {
+	origin := live.GetAnnotations()[r.e.keys.Origin]
+	if origin == "" || origin == r.set.Name {
 		return outcome{}, false
 	}
+	message := "set " + origin + " declares this object as well, and had it first"
+	switch declares := r.opts.DeclaredBy; {
+	case declares != nil && !declares(origin, d.ref):
+		return outcome{}, false
+	case declares == nil:
+		old, path := r.old[keyOf(d.ref)], fieldpath.MakePathOrDie("metadata", "annotations", r.e.keys.Origin)
+		if old.Applied == "" || origin == old.Annotations[r.e.keys.Origin] || !ownedFields(live, r.set.FieldManager).Has(path) {
+			return outcome{}, false
+		}
+		message = "set " + origin + " has taken this object over"
+	}
 	e := &ObjectError{Cluster: r.c.name, Object: d.ref, Op: "apply", Reason: OwnedElsewhere, Source: d.source,
-		Message: "set " + origin + " has taken this object over", Hint: "declare the object in one of the two sets only"}
+		Message: message, Hint: "declare the object in one of the two sets only"}
 	return outcome{ref: d.ref, action: Failed, message: e.Message, err: e}, true
 }
 

@@ -2,6 +2,7 @@ package apply
 
 import (
 	"context"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -56,9 +57,8 @@ func (r *run) prune(ctx context.Context) {
 	}
 	items := r.approved(r.examine(ctx, leaving), r.opts.ApprovePrune)
 	deadline := r.e.clock.Now().Add(r.opts.DeleteTimeout)
-	for _, phase := range reversed(phases(items, func(c candidate) Ref { return c.entry.Ref })) {
-		r.deletePhase(ctx, phase, deadline.Sub(r.e.clock.Now()), false)
-	}
+	r.deletePhases(ctx, reversed(phases(items, func(c candidate) Ref { return c.entry.Ref })),
+		func() time.Duration { return deadline.Sub(r.e.clock.Now()) }, false)
 	r.forgetUntried()
 }
 

@@ -44,7 +44,11 @@ func (r *run) recreate(ctx context.Context, w wanted, live *unstructured.Unstruc
 		how = metav1.DeletionPropagation(p)
 	}
 	gone, err := r.c.delete(ctx, live, how, false)
-	if err == nil && !gone {
+	if err == nil && !gone && r.opts.NoWait {
+		if left := r.leaving(live); left.action == Deleting {
+			return left
+		}
+	} else if err == nil && !gone {
 		err = r.waitGone(ctx, live, r.opts.DeleteTimeout)
 	}
 	if err != nil {

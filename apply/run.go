@@ -32,6 +32,8 @@ type run struct {
 	old     map[key]Entry
 	stores  map[schema.GroupVersionKind]*watchedResource
 
+	telling sync.Mutex // OnObject is called for one object at a time
+
 	mu       sync.Mutex
 	entries  map[key]Entry // what the inventory will say
 	saved    string        // digest of what it says
@@ -271,6 +273,10 @@ func (r *run) announce(ctx context.Context) error {
 			r.entries[keyOf(d.ref)] = Entry{Ref: d.ref, Labels: d.obj.GetLabels(), Annotations: d.obj.GetAnnotations()}
 		}
 	}
+	if steps, ok := r.inv.(StepInventory); ok && !r.dry {
+		r.saved = r.digestEntries()
+		return steps.Begin(ctx, r.sortedEntries())
+	}
 	return r.save(ctx)
 }
 
@@ -300,7 +306,11 @@ func (r *run) save(ctx context.Context) error {
 	if r.dry || now == r.saved {
 		return nil
 	}
-	if err := r.inv.Save(ctx, r.sortedEntries()); err != nil {
+	save := r.inv.Save
+	if steps, ok := r.inv.(StepInventory); ok {
+		save = steps.End
+	}
+	if err := save(ctx, r.sortedEntries()); err != nil {
 		return err
 	}
 	r.saved = now
@@ -339,6 +349,8 @@ func (r *run) finished(o outcome) {
 
 func (r *run) tell(o outcome) {
 	if r.opts.OnObject != nil {
+		r.telling.Lock()
+		defer r.telling.Unlock()
 		r.opts.OnObject(ObjectResult{Ref: o.ref, Action: o.action, Message: o.message, Err: o.err})
 	}
 }

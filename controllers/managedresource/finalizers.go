@@ -37,7 +37,12 @@ func (r *Reconciler) ensureFinalizer(ctx context.Context, mr *resourcesv1alpha1.
 	if slices.Contains(mr.Finalizers, r.finalizer()) {
 		return nil
 	}
-	return r.changeFinalizers(ctx, mr, func(have []string) []string { return append(slices.Clone(have), r.finalizer()) })
+	return r.changeFinalizers(ctx, mr, func(have []string) []string {
+		if slices.Contains(have, r.finalizer()) {
+			return have // another instance was faster
+		}
+		return append(slices.Clone(have), r.finalizer())
+	})
 }
 
 // dropFinalizer takes our finalizer away. The object may be gone with it, or have gone before.

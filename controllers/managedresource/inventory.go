@@ -2,9 +2,13 @@ package managedresource
 
 import (
 	"context"
-	"reflect"
+	"encoding/json"
+	"fmt"
+	"maps"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/types"
 
 	resourcesv1alpha1 "github.com/pergola-dev/pergola/api/resources/v1alpha1"
 	"github.com/pergola-dev/pergola/apply"
@@ -13,19 +17,22 @@ import (
 // role writes status and finalizers, on behalf of upstream's component of that name.
 const role = "gardener-resource-manager"
 
-// statusInventory keeps the inventory where upstream has it: status.resources.
+// statusInventory keeps the inventory where upstream has it: status.resources. What else is new in the status at the
+// beginning of a pass goes with it in one request, and what is new at its end is written by the caller with the verdict.
 type statusInventory struct {
-	cluster *apply.Cluster
-	mr      *resourcesv1alpha1.ManagedResource
+	r  *Reconciler
+	mr *resourcesv1alpha1.ManagedResource
 }
 
-func newStatusInventory(c *apply.Cluster, mr *resourcesv1alpha1.ManagedResource) apply.Inventory {
-	return &statusInventory{cluster: c, mr: mr}
+func (r *Reconciler) newInventory(mr *resourcesv1alpha1.ManagedResource) apply.Inventory {
+	return &statusInventory{r: r, mr: mr}
 }
 
+// Load restores what Save leaves out.
 func (i *statusInventory) Load(context.Context) ([]apply.Entry, error) {
-	entries := make([]apply.Entry, 0, len(i.mr.Status.Resources))
-	for _, res := range i.mr.Status.Resources {
+	resources := i.r.recalled(i.mr.UID, i.mr.Status.Resources)
+	entries := make([]apply.Entry, 0, len(resources))
+	for _, res := range resources {
 		entries = append(entries, apply.Entry{
 			Ref:    apply.Ref{APIVersion: res.APIVersion, Kind: res.Kind, Namespace: res.Namespace, Name: res.Name},
 			Labels: res.Labels, Annotations: res.Annotations,
@@ -35,37 +42,142 @@ func (i *statusInventory) Load(context.Context) ([]apply.Entry, error) {
 	return entries, nil
 }
 
+// Begin writes what is about to be applied together with the conditions.
+func (i *statusInventory) Begin(ctx context.Context, entries []apply.Entry) error {
+	return i.Save(ctx, entries)
+}
+
+// End only notes what is there now: the caller writes it.
+func (i *statusInventory) End(_ context.Context, entries []apply.Entry) error {
+	resources, err := i.resources(entries)
+	if err == nil {
+		i.mr.Status.Resources = resources
+	}
+	return err
+}
+
 func (i *statusInventory) Save(ctx context.Context, entries []apply.Entry) error {
-	resources := make([]resourcesv1alpha1.ObjectReference, 0, len(entries))
-	for _, e := range entries {
-		resources = append(resources, resourcesv1alpha1.ObjectReference{
-			ObjectReference: corev1.ObjectReference{APIVersion: e.APIVersion, Kind: e.Kind, Namespace: e.Namespace, Name: e.Name},
-			Labels:          e.Labels, Annotations: e.Annotations,
-			AppliedDigest: e.Applied, LiveDigest: e.Live, CreateOnly: e.CreateOnly,
-		})
-	}
-	if reflect.DeepEqual(resources, i.mr.Status.Resources) {
-		return nil
-	}
-	if err := patchStatus(ctx, i.cluster, i.mr, map[string]any{"resources": resources}); err != nil {
+	if err := i.End(ctx, entries); err != nil {
 		return err
 	}
-	i.mr.Status.Resources = resources
-	return nil
+	return i.r.flush(ctx, i.mr)
 }
 
 // Remove does nothing: the inventory goes with the ManagedResource.
 func (i *statusInventory) Remove(context.Context) error { return nil }
 
-func patchStatus(ctx context.Context, c *apply.Cluster, mr *resourcesv1alpha1.ManagedResource, status map[string]any) error {
-	_, err := c.MergePatch(ctx, ref(mr.Namespace, mr.Name), map[string]any{"status": status}, role, "status")
-	if err != nil {
-		return c.Explain(ref(mr.Namespace, mr.Name), "write the status", err)
+const (
+	// inventoryFull is from where an inventory leaves out what is there for people and for upstream's resource manager: the
+	// labels and annotations that were applied.
+	inventoryFull = 640 << 10
+	// inventoryLimit is what an inventory may have. An object may have 1.5 MiB in etcd (its --max-request-bytes) with all
+	// that is kept of it, and the rest of the ManagedResource needs some of that.
+	inventoryLimit = 1280 << 10
+)
+
+// resources are the entries as the status has them. Annotations that say of every object the same are left out.
+func (i *statusInventory) resources(entries []apply.Entry) ([]resourcesv1alpha1.ObjectReference, error) {
+	own := i.r.SetName(i.mr.Namespace, i.mr.Name)
+	resources := make([]resourcesv1alpha1.ObjectReference, 0, len(entries))
+	for _, e := range entries {
+		annotations := maps.Clone(e.Annotations)
+		delete(annotations, resourcesv1alpha1.Description)
+		if annotations[resourcesv1alpha1.Origin] == own {
+			delete(annotations, resourcesv1alpha1.Origin)
+		}
+		if len(annotations) == 0 {
+			annotations = nil
+		}
+		resources = append(resources, resourcesv1alpha1.ObjectReference{
+			ObjectReference: corev1.ObjectReference{APIVersion: e.APIVersion, Kind: e.Kind, Namespace: e.Namespace, Name: e.Name},
+			Labels:          e.Labels, Annotations: annotations,
+			AppliedDigest: e.Applied, LiveDigest: e.Live, CreateOnly: e.CreateOnly,
+		})
 	}
-	return nil
+	size, err := sizeOf(resources)
+	if err != nil || size < inventoryFull {
+		return resources, err
+	}
+	for n := range resources {
+		resources[n].Labels = nil
+		origin := resources[n].Annotations[resourcesv1alpha1.Origin]
+		if resources[n].Annotations = nil; origin != "" {
+			resources[n].Annotations = map[string]string{resourcesv1alpha1.Origin: origin}
+		}
+	}
+	if size, err = sizeOf(resources); err != nil || size <= inventoryLimit {
+		return resources, err
+	}
+	return nil, &apply.ObjectError{Cluster: i.r.Source.Name(), Object: ref(i.mr.Namespace, i.mr.Name), Op: "write the inventory", Reason: apply.Invalid,
+		Message: fmt.Sprintf("the inventory of its %d objects would have %d KiB, and may have %d KiB: the storage of the API server takes 1.5 MiB for an object",
+			len(entries), size>>10, inventoryLimit>>10),
+		Hint: "split it into several ManagedResources; nothing of it is applied until then"}
+}
+
+func sizeOf(resources []resourcesv1alpha1.ObjectReference) (int, error) {
+	text, err := json.Marshal(resources)
+	if err != nil {
+		return 0, fmt.Errorf("writing the inventory: %w", err)
+	}
+	return len(text), nil
+}
+
+// An API server that has upstream's definition of ManagedResources drops the digests from the status. They are kept in
+// memory then: without them every object would be sent again at every look.
+
+// recall notes digests that the API server did not keep.
+func (r *Reconciler) recall(uid types.UID, sent, kept []resourcesv1alpha1.ObjectReference) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(sent) == 0 || sameResources(sent, kept) {
+		delete(r.unkept, uid)
+		return
+	}
+	if r.unkept == nil {
+		r.unkept = map[types.UID][]resourcesv1alpha1.ObjectReference{}
+	}
+	r.unkept[uid] = sent
+}
+
+// forget drops what is kept of a ManagedResource that is gone.
+func (r *Reconciler) forget(uid types.UID) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.unkept, uid)
+}
+
+// recalled are the resources of a status with the digests that the API server did not keep.
+func (r *Reconciler) recalled(uid types.UID, live []resourcesv1alpha1.ObjectReference) []resourcesv1alpha1.ObjectReference {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	known := r.unkept[uid]
+	if len(known) != len(live) {
+		return live
+	}
+	for i, res := range live {
+		if res.AppliedDigest != "" || res.ObjectReference != known[i].ObjectReference {
+			return live
+		}
+	}
+	return known
+}
+
+func sameResources(a, b []resourcesv1alpha1.ObjectReference) bool {
+	return equality.Semantic.DeepEqual(a, b)
 }
 
 // Inventory of a ManagedResource, as it is in its status.
 func (r *Reconciler) Inventory(mr *resourcesv1alpha1.ManagedResource) apply.Inventory {
-	return newStatusInventory(r.Source, mr)
+	return &saved{statusInventory{r, mr}}
 }
+
+// saved is an inventory whose user does not care about conditions: every change of it is written.
+type saved struct{ inventory statusInventory }
+
+func (s *saved) Load(ctx context.Context) ([]apply.Entry, error) { return s.inventory.Load(ctx) }
+
+func (s *saved) Save(ctx context.Context, entries []apply.Entry) error {
+	return s.inventory.Save(ctx, entries)
+}
+
+func (s *saved) Remove(ctx context.Context) error { return s.inventory.Remove(ctx) }

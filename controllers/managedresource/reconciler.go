@@ -7,6 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"sort"
+	"strings"
+	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -14,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 
@@ -40,8 +44,28 @@ type Reconciler struct {
 	Secrets func(context.Context, apply.Ref) (*unstructured.Unstructured, error)
 	// Options for the engine: gate, progress.
 	Options apply.ApplyOptions
+	// DeleteTimeout is that of apply.DeleteOptions; whether a deletion waits at all is said by Options.
+	DeleteTimeout time.Duration
+	// Neighbours knows the other ManagedResources of the class; nil where the caller sees to it that objects have one owner.
+	Neighbours Neighbours
+	// Contested tells of an object of a ManagedResource that somebody keeps changing back, as reason and message of the
+	// condition ResourcesProgressing; it may be nil, and answers nothing when there is none.
+	Contested func(namespace, name string) (reason, message string)
 	// Sources says where objects come from, for errors; it may be nil.
 	Sources map[apply.Ref]string
+
+	mu sync.Mutex
+	// unkept are inventories of which the API server drops the digests, by the UID of their ManagedResource.
+	unkept map[types.UID][]resourcesv1alpha1.ObjectReference
+}
+
+// Neighbours are the other ManagedResources of a class: an object has one owner among them, and goes from one to another
+// without being deleted.
+type Neighbours interface {
+	// Declares tells whether the ManagedResource that an origin annotation names, other than mr, wants an object.
+	Declares(ctx context.Context, mr *resourcesv1alpha1.ManagedResource, origin string, ref apply.Ref) bool
+	// Want tells whether any ManagedResource other than mr wants an object, which mr is about to delete.
+	Want(ctx context.Context, mr *resourcesv1alpha1.ManagedResource, ref apply.Ref) bool
 }
 
 // Outcome is what one pass did.
@@ -63,7 +87,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, namespace, name string) (*Ou
 	if err != nil {
 		return nil, err
 	}
-	if !r.responsible(mr) {
+	if mr.DeletionTimestamp == nil && mr.Annotations[resourcesv1alpha1.Ignore] == "true" {
+		if r.Responsible(mr) || r.Holds(mr) {
+			err = r.ignored(ctx, mr)
+		}
+		return &Outcome{Object: mr}, err
+	}
+	if !r.Responsible(mr) {
 		if !r.Holds(mr) {
 			return &Outcome{Object: mr}, nil
 		}
@@ -71,13 +101,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, namespace, name string) (*Ou
 		return r.delete(ctx, mr)
 	}
 	if mr.DeletionTimestamp != nil {
+		if !r.Holds(mr) {
+			return &Outcome{Object: mr}, nil // nothing was deployed, or it is deleted already
+		}
 		return r.delete(ctx, mr)
 	}
 	if other := r.heldByOther(mr); other != "" {
 		return &Outcome{Object: mr, Waiting: other}, nil
-	}
-	if mr.Annotations[resourcesv1alpha1.Ignore] == "true" {
-		return &Outcome{Object: mr}, r.ignored(ctx, mr)
 	}
 	if err := r.ensureFinalizer(ctx, mr); err != nil {
 		return nil, err
@@ -86,38 +116,77 @@ func (r *Reconciler) Reconcile(ctx context.Context, namespace, name string) (*Ou
 }
 
 func (r *Reconciler) converge(ctx context.Context, mr *resourcesv1alpha1.ManagedResource) (*Outcome, error) {
+	out := &Outcome{Object: mr}
 	objects, checksum, reason, err := r.objects(ctx, mr)
 	if err != nil && len(objects) == 0 {
-		return nil, errors.Join(err, r.applied(ctx, mr, reason, err))
+		r.setApplied(mr, reason, err.Error())
+		return nil, errors.Join(err, r.finish(ctx, mr))
 	}
 	decodeErr := err
-	inventory := newStatusInventory(r.Source, mr)
-	changed := mr.Status.SecretsDataChecksum == nil || *mr.Status.SecretsDataChecksum != checksum
-	if changed {
-		// Health is judged only for what was just applied.
-		if err := r.pending(ctx, mr); err != nil {
-			return nil, err
-		}
+	if mr.Status.ObservedGeneration != mr.Generation || ptr.Deref(mr.Status.SecretsDataChecksum, "") != checksum {
+		// Health is judged only for what was just applied. The checksum is that of the last attempt: another one of the same
+		// content leaves a failure as it is, and with it since when it is there.
+		r.setPending(mr)
+		mr.Status.ObservedGeneration, mr.Status.SecretsDataChecksum = mr.Generation, ptr.To(checksum)
 	}
-	options := r.Options
+	options := r.options(ctx, mr)
 	if decodeErr != nil {
 		// What could not be read must not count as removed.
 		options.NoPrune = true
 	}
-	result, err := r.Engine.Apply(ctx, r.Target, r.Set(mr, objects), inventory, options)
-	err = errors.Join(decodeErr, err)
-	if err != nil {
+	out.Applied, err = r.Engine.Apply(ctx, r.Target, r.Set(mr, objects), r.newInventory(mr), options)
+	if err = errors.Join(decodeErr, err); err != nil {
 		if reason == "" {
 			reason = resourcesv1alpha1.ConditionApplyFailed
 		}
-		return &Outcome{Object: mr, Applied: result}, errors.Join(err, r.applied(context.WithoutCancel(ctx), mr, reason, err))
+		r.setApplied(mr, reason, err.Error())
+		return out, errors.Join(err, r.finish(ctx, mr))
 	}
-	mr.Status.SecretsDataChecksum = ptr.To(checksum)
-	if err := r.applied(ctx, mr, "", nil); err != nil {
-		return nil, err
+	r.setApplied(mr, appliedReason(out.Applied), appliedMessage(out.Applied))
+	_, err = r.setHealth(ctx, mr)
+	return out, errors.Join(err, r.finish(ctx, mr))
+}
+
+// options of the engine for one ManagedResource.
+func (r *Reconciler) options(ctx context.Context, mr *resourcesv1alpha1.ManagedResource) apply.ApplyOptions {
+	o := r.Options
+	if r.Neighbours == nil {
+		return o
 	}
-	_, err = r.CheckHealth(ctx, mr)
-	return &Outcome{Object: mr, Applied: result}, err
+	elsewhere := o.DesiredElsewhere
+	o.DesiredElsewhere = func(ref apply.Ref) bool {
+		return elsewhere != nil && elsewhere(ref) || r.Neighbours.Want(ctx, mr, ref)
+	}
+	o.DeclaredBy = func(origin string, ref apply.Ref) bool { return r.Neighbours.Declares(ctx, mr, origin, ref) }
+	return o
+}
+
+// finish writes the status at the end of a pass, also of one that was interrupted.
+func (r *Reconciler) finish(ctx context.Context, mr *resourcesv1alpha1.ManagedResource) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishTimeout)
+	defer cancel()
+	return r.flush(ctx, mr)
+}
+
+// finishTimeout is how long an interrupted pass may take to write down what it did.
+const finishTimeout = 5 * time.Second
+
+// appliedReason of a pass without errors: objects that left the set may still be on their way out.
+func appliedReason(result *apply.Result) string {
+	for _, o := range result.Objects {
+		if o.Action == apply.Deleting {
+			return resourcesv1alpha1.ConditionDeletionPending
+		}
+	}
+	return ""
+}
+
+// appliedMessage names what is not as it should be although nothing failed.
+func appliedMessage(result *apply.Result) string {
+	if err := pendingError(result); err != nil {
+		return messageApplied + " Still there: " + strings.ReplaceAll(err.Error(), "\n", "; ")
+	}
+	return messageApplied
 }
 
 // Read gives the ManagedResource as it is.
@@ -205,7 +274,7 @@ func (r *Reconciler) Dissolve(ctx context.Context, namespace, name string) error
 // Contents are the inventory of a ManagedResource for another set that goes on with it: every entry says whose the object
 // is until then.
 func (r *Reconciler) Contents(ctx context.Context, mr *resourcesv1alpha1.ManagedResource) ([]apply.Entry, error) {
-	entries, err := newStatusInventory(r.Source, mr).Load(ctx)
+	entries, err := r.newInventory(mr).Load(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -218,7 +287,7 @@ func (r *Reconciler) Inherit(ctx context.Context, namespace, name string, entrie
 	if err != nil {
 		return err
 	}
-	inventory := newStatusInventory(r.Source, mr)
+	inventory := r.newInventory(mr)
 	own, err := inventory.Load(ctx)
 	if err != nil {
 		return err
@@ -269,7 +338,8 @@ func equivalences(mr *resourcesv1alpha1.ManagedResource) [][]schema.GroupKind {
 	return out
 }
 
-func (r *Reconciler) responsible(mr *resourcesv1alpha1.ManagedResource) bool {
+// Responsible tells whether a ManagedResource is of the class of this reconciler.
+func (r *Reconciler) Responsible(mr *resourcesv1alpha1.ManagedResource) bool {
 	class := ptr.Deref(mr.Spec.Class, "")
 	if class == resourcesv1alpha1.ClassDefault {
 		class = ""
@@ -305,7 +375,7 @@ func Decode(c *apply.Cluster, live *unstructured.Unstructured) (*resourcesv1alph
 
 func cachedOrLive(ctx context.Context, c *apply.Cluster, ref apply.Ref) (*unstructured.Unstructured, error) {
 	obj, err := c.Get(ctx, ref)
-	if err == nil || !apierrors.IsNotFound(err) {
+	if err == nil || !apierrors.IsNotFound(err) || c.HoldsAll(ref.GroupKind()) {
 		return obj, err
 	}
 	return c.GetLive(ctx, ref)
@@ -344,17 +414,21 @@ func (r *Reconciler) objects(ctx context.Context, mr *resourcesv1alpha1.ManagedR
 
 // delete removes the objects, then the finalizer.
 func (r *Reconciler) delete(ctx context.Context, mr *resourcesv1alpha1.ManagedResource) (*Outcome, error) {
-	inventory := newStatusInventory(r.Source, mr)
+	inventory := r.newInventory(mr)
 	result, err := r.Engine.Delete(ctx, r.Target, r.Set(mr, nil), inventory, apply.DeleteOptions{
-		OnObject: r.Options.OnObject, DesiredElsewhere: r.Options.DesiredElsewhere,
+		OnObject: r.Options.OnObject, DesiredElsewhere: r.options(ctx, mr).DesiredElsewhere, NoWait: r.Options.NoWait, Timeout: r.DeleteTimeout,
 	})
 	out := &Outcome{Object: mr, Applied: result}
+	mr.Status.ObservedGeneration = mr.Generation
 	if err != nil {
-		return out, errors.Join(err, r.applied(context.WithoutCancel(ctx), mr, resourcesv1alpha1.ConditionDeletionFailed, err))
+		r.setDeleting(mr, resourcesv1alpha1.ConditionDeletionFailed, err.Error())
+		return out, errors.Join(err, r.finish(ctx, mr))
 	}
 	if !result.Complete {
-		return out, r.applied(ctx, mr, resourcesv1alpha1.ConditionDeletionPending, pendingError(result))
+		r.setDeleting(mr, resourcesv1alpha1.ConditionDeletionPending, pendingError(result).Error())
+		return out, r.finish(ctx, mr)
 	}
+	r.forget(mr.UID)
 	return out, r.dropFinalizer(ctx, mr)
 }
 
@@ -364,6 +438,13 @@ func pendingError(result *apply.Result) error {
 		problems = append(problems, fmt.Errorf("%s: %s", p.Ref, p.Message))
 	}
 	return errors.Join(problems...)
+}
+
+// Declared are the objects in the data Secrets of a ManagedResource, as far as they can be read. Whether they have a namespace is
+// not settled: a missing one may stand for "default".
+func (r *Reconciler) Declared(ctx context.Context, mr *resourcesv1alpha1.ManagedResource) ([]*unstructured.Unstructured, error) {
+	objects, _, _, err := r.objects(ctx, mr)
+	return objects, err
 }
 
 func sortedKeys[V any](m map[string]V) []string {

@@ -14,41 +14,54 @@ import (
 // Messages of the conditions; reasons are upstream's.
 const (
 	messageApplied   = "All resources are applied."
+	messageApplying  = "The resources are currently being applied."
+	messageDeleting  = "The resources are currently being deleted."
 	messageHealthy   = "All resources are healthy."
 	messageRolledOut = "All resources have been fully rolled out."
 	messagePending   = "The health checks have not yet been executed for the current set of resources."
 	messageIgnored   = "Resources are not reconciled because the ManagedResource is annotated to be ignored."
 )
 
-// applied writes the ResourcesApplied condition: reason empty means success.
-func (r *Reconciler) applied(ctx context.Context, mr *resourcesv1alpha1.ManagedResource, reason string, cause error) error {
+// setApplied sets the ResourcesApplied condition: reason empty means success.
+func (r *Reconciler) setApplied(mr *resourcesv1alpha1.ManagedResource, reason, message string) {
 	b := r.builder()
-	old := b.GetOrInit(mr.Status.Conditions, resourcesv1alpha1.ResourcesApplied)
-	switch {
-	case reason == "":
-		old = b.Update(old, gardencorev1beta1.ConditionTrue, resourcesv1alpha1.ConditionApplySucceeded, messageApplied)
-	case reason == resourcesv1alpha1.ConditionDeletionPending:
-		old = b.Update(old, gardencorev1beta1.ConditionProgressing, reason, cause.Error())
+	c := b.GetOrInit(mr.Status.Conditions, resourcesv1alpha1.ResourcesApplied)
+	switch reason {
+	case "":
+		c = b.Update(c, gardencorev1beta1.ConditionTrue, resourcesv1alpha1.ConditionApplySucceeded, message)
+	case resourcesv1alpha1.ConditionDeletionPending:
+		c = b.Update(c, gardencorev1beta1.ConditionProgressing, reason, message)
 	default:
-		old = b.Update(old, gardencorev1beta1.ConditionFalse, reason, cause.Error())
+		c = b.Update(c, gardencorev1beta1.ConditionFalse, reason, message)
 	}
-	return r.write(ctx, mr, old)
+	mr.Status.Conditions = condition.Merge(mr.Status.Conditions, c)
 }
 
-// pending says that a new set is being applied and not judged yet. The reason of an
-// earlier failure is kept, so that a retry does not hide it.
-func (r *Reconciler) pending(ctx context.Context, mr *resourcesv1alpha1.ManagedResource) error {
+// setPending says that a new set is being applied and not judged yet. The reason of an earlier failure is kept, so that a
+// new attempt does not hide it.
+func (r *Reconciler) setPending(mr *resourcesv1alpha1.ManagedResource) {
 	b := r.builder()
 	applied := b.GetOrInit(mr.Status.Conditions, resourcesv1alpha1.ResourcesApplied)
 	if applied.Status == gardencorev1beta1.ConditionFalse {
 		applied = b.Update(applied, gardencorev1beta1.ConditionProgressing, applied.Reason, applied.Message)
 	} else {
-		applied = b.Update(applied, gardencorev1beta1.ConditionProgressing, resourcesv1alpha1.ConditionApplyProgressing, "The resources are currently being applied.")
+		applied = b.Update(applied, gardencorev1beta1.ConditionProgressing, resourcesv1alpha1.ConditionApplyProgressing, messageApplying)
 	}
 	unknown := func(kind gardencorev1beta1.ConditionType) gardencorev1beta1.Condition {
 		return b.Update(b.GetOrInit(mr.Status.Conditions, kind), gardencorev1beta1.ConditionUnknown, resourcesv1alpha1.ConditionHealthChecksPending, messagePending)
 	}
-	return r.write(ctx, mr, applied, unknown(resourcesv1alpha1.ResourcesHealthy), unknown(resourcesv1alpha1.ResourcesProgressing))
+	mr.Status.Conditions = condition.Merge(mr.Status.Conditions, applied, unknown(resourcesv1alpha1.ResourcesHealthy), unknown(resourcesv1alpha1.ResourcesProgressing))
+}
+
+// setDeleting sets all conditions for a deletion that is not finished.
+func (r *Reconciler) setDeleting(mr *resourcesv1alpha1.ManagedResource, reason, message string) {
+	r.setApplied(mr, reason, message)
+	b := r.builder()
+	set := func(kind gardencorev1beta1.ConditionType, status gardencorev1beta1.ConditionStatus) gardencorev1beta1.Condition {
+		return b.Update(b.GetOrInit(mr.Status.Conditions, kind), status, resourcesv1alpha1.ConditionDeletionPending, messageDeleting)
+	}
+	mr.Status.Conditions = condition.Merge(mr.Status.Conditions,
+		set(resourcesv1alpha1.ResourcesHealthy, gardencorev1beta1.ConditionFalse), set(resourcesv1alpha1.ResourcesProgressing, gardencorev1beta1.ConditionTrue))
 }
 
 func (r *Reconciler) ignored(ctx context.Context, mr *resourcesv1alpha1.ManagedResource) error {
@@ -56,15 +69,26 @@ func (r *Reconciler) ignored(ctx context.Context, mr *resourcesv1alpha1.ManagedR
 	set := func(kind gardencorev1beta1.ConditionType, status gardencorev1beta1.ConditionStatus) gardencorev1beta1.Condition {
 		return b.Update(b.GetOrInit(mr.Status.Conditions, kind), status, resourcesv1alpha1.ConditionManagedResourceIgnored, messageIgnored)
 	}
-	return r.write(ctx, mr,
+	mr.Status.Conditions = condition.Merge(mr.Status.Conditions,
 		set(resourcesv1alpha1.ResourcesApplied, gardencorev1beta1.ConditionTrue),
 		set(resourcesv1alpha1.ResourcesHealthy, gardencorev1beta1.ConditionTrue),
 		set(resourcesv1alpha1.ResourcesProgressing, gardencorev1beta1.ConditionFalse))
+	mr.Status.ObservedGeneration = mr.Generation
+	return r.flush(ctx, mr)
 }
 
 // CheckHealth judges the objects in the inventory and writes the two health conditions. It returns
 // the first verdict that is not good, or nil.
 func (r *Reconciler) CheckHealth(ctx context.Context, mr *resourcesv1alpha1.ManagedResource) (*health.Verdict, error) {
+	verdict, err := r.setHealth(ctx, mr)
+	if werr := r.flush(ctx, mr); err == nil {
+		err = werr
+	}
+	return verdict, err
+}
+
+// setHealth sets the two health conditions.
+func (r *Reconciler) setHealth(ctx context.Context, mr *resourcesv1alpha1.ManagedResource) (*health.Verdict, error) {
 	refs := make([]apply.Ref, 0, len(mr.Status.Resources))
 	for _, res := range mr.Status.Resources {
 		refs = append(refs, apply.Ref{APIVersion: res.APIVersion, Kind: res.Kind, Namespace: res.Namespace, Name: res.Name})
@@ -81,38 +105,58 @@ func (r *Reconciler) CheckHealth(ctx context.Context, mr *resourcesv1alpha1.Mana
 	default:
 		healthy = b.Update(healthy, gardencorev1beta1.ConditionTrue, resourcesv1alpha1.ConditionResourcesHealthy, messageHealthy)
 	}
+	contested, fight := "", ""
+	if r.Contested != nil {
+		contested, fight = r.Contested(mr.Namespace, mr.Name)
+	}
 	switch {
 	case err != nil:
 	case rolling != nil:
 		progressing = b.Update(progressing, gardencorev1beta1.ConditionTrue, rolling.Reason, rolling.Message)
+	case contested != "":
+		progressing = b.Update(progressing, gardencorev1beta1.ConditionTrue, contested, fight)
 	default:
 		progressing = b.Update(progressing, gardencorev1beta1.ConditionFalse, resourcesv1alpha1.ConditionResourcesRolledOut, messageRolledOut)
 	}
-	if werr := r.write(ctx, mr, healthy, progressing); err == nil {
-		err = werr
-	}
+	mr.Status.Conditions = condition.Merge(mr.Status.Conditions, healthy, progressing)
 	if bad == nil {
 		bad = rolling
 	}
 	return bad, err
 }
 
-// write patches the conditions and the bookkeeping when they differ from what is there.
-func (r *Reconciler) write(ctx context.Context, mr *resourcesv1alpha1.ManagedResource, conditions ...gardencorev1beta1.Condition) error {
-	merged := condition.Merge(mr.Status.Conditions, conditions...)
-	live, err := r.get(ctx, mr.Namespace, mr.Name)
-	if err == nil && reflect.DeepEqual(live.Status.Conditions, merged) && live.Status.ObservedGeneration == mr.Generation &&
-		reflect.DeepEqual(live.Status.SecretsDataChecksum, mr.Status.SecretsDataChecksum) {
-		mr.Status.Conditions = merged
+// flush writes what of the status differs from what is there, in one request; none when nothing does.
+func (r *Reconciler) flush(ctx context.Context, mr *resourcesv1alpha1.ManagedResource) error {
+	for i := range mr.Status.Conditions {
+		c := &mr.Status.Conditions[i]
+		c.LastTransitionTime, c.LastUpdateTime = c.LastTransitionTime.Rfc3339Copy(), c.LastUpdateTime.Rfc3339Copy()
+	}
+	var have resourcesv1alpha1.ManagedResourceStatus
+	if live, err := r.get(ctx, mr.Namespace, mr.Name); err == nil && live.UID == mr.UID {
+		have = live.Status
+	}
+	want, patch := mr.Status, map[string]any{}
+	if !condition.Equal(have.Conditions, want.Conditions) {
+		patch["conditions"] = want.Conditions
+	}
+	if have.ObservedGeneration != want.ObservedGeneration {
+		patch["observedGeneration"] = want.ObservedGeneration
+	}
+	if want.SecretsDataChecksum != nil && !reflect.DeepEqual(have.SecretsDataChecksum, want.SecretsDataChecksum) {
+		patch["secretsDataChecksum"] = *want.SecretsDataChecksum
+	}
+	if !sameResources(r.recalled(mr.UID, have.Resources), want.Resources) {
+		patch["resources"] = want.Resources
+	}
+	if len(patch) == 0 {
 		return nil
 	}
-	status := map[string]any{"conditions": merged, "observedGeneration": mr.Generation}
-	if mr.Status.SecretsDataChecksum != nil {
-		status["secretsDataChecksum"] = *mr.Status.SecretsDataChecksum
+	answer, err := r.Source.MergePatch(ctx, ref(mr.Namespace, mr.Name), map[string]any{"status": patch}, role, "status")
+	if err != nil {
+		return r.Source.Explain(ref(mr.Namespace, mr.Name), "write the status", err)
 	}
-	if err := patchStatus(ctx, r.Source, mr, status); err != nil {
-		return err
+	if written, err := Decode(r.Source, answer); err == nil {
+		r.recall(mr.UID, want.Resources, written.Status.Resources)
 	}
-	mr.Status.Conditions, mr.Status.ObservedGeneration = merged, mr.Generation
 	return nil
 }

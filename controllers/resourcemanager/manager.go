@@ -58,8 +58,11 @@ const (
 	firstRetry, lastRetry = 500 * time.Millisecond, 2 * time.Minute
 	// settle is how long changes of objects are gathered before their health is judged.
 	settle = 200 * time.Millisecond
-	// patience is how long one pass waits for what it deletes.
-	patience = 3 * time.Second
+	// hold is how long objects that are deleted hold back those of kinds that come later in the order of deletion, when they left
+	// the set; holdAll, when the whole set goes.
+	hold, holdAll = 3 * time.Second, 30 * time.Second
+	// served is how long one pass waits for a CustomResourceDefinition to be established.
+	served = 10 * time.Second
 	// retryStart is how soon it is tried again to read the source.
 	retryStart = 5 * time.Second
 )
@@ -70,6 +73,8 @@ type Manager struct {
 	engine     *apply.Engine
 	reconciler *managedresource.Reconciler
 	secrets    *secrets
+	neighbours *neighbours
+	fights     *fights
 	queue      workqueue.TypedDelayingInterface[types.NamespacedName]
 	pauses     workqueue.TypedRateLimiter[types.NamespacedName]
 	started    atomic.Bool
@@ -102,13 +107,16 @@ func New(o Options) (*Manager, error) {
 	m := &Manager{Options: o, engine: apply.NewEngine(apply.Options{Clock: o.Clock}), due: map[types.NamespacedName]time.Time{},
 		pauses: workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](firstRetry, lastRetry),
 		queue:  workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[types.NamespacedName]{Name: "managedresource", Clock: o.Clock})}
+	m.neighbours = &neighbours{m: m, declared: map[types.NamespacedName]declaration{}}
+	m.fights = &fights{clock: o.Clock, objects: map[types.NamespacedName]map[apply.Ref]*fight{}}
 	var err error
 	if m.secrets, err = newSecrets(o.Source, o.Namespace, m.secretChanged); err != nil {
 		return nil, err
 	}
 	m.reconciler = &managedresource.Reconciler{
 		Engine: m.engine, Source: o.Source, Target: o.Target, Class: o.Class, ClusterID: o.ClusterID, Clock: o.Clock, Secrets: m.secrets.get,
-		Options: apply.ApplyOptions{DeleteTimeout: patience},
+		Options: apply.ApplyOptions{DeleteTimeout: hold, NoWait: true, CRDTimeout: served}, DeleteTimeout: holdAll,
+		Neighbours: m.neighbours, Contested: m.fights.told,
 	}
 	return m, nil
 }
@@ -132,12 +140,7 @@ func (m *Manager) Start(ctx context.Context) error {
 	m.started.Store(true)
 	var group sync.WaitGroup
 	group.Go(func() {
-		m.engine.Watch(ctx, m.Target, func(d apply.DriftEvent) {
-			if key, ok := m.keyOf(d.Set); ok {
-				m.Log.Info("drift", "managedResource", key.String(), "object", d.Ref.String(), "deleted", d.Deleted, "fields", fieldsOf(d))
-				m.enqueue(key, true)
-			}
-		})
+		m.engine.Watch(ctx, m.Target, m.drifted)
 	})
 	for range m.Workers {
 		group.Go(func() {
@@ -282,7 +285,8 @@ func isApplied(mr *resourcesv1alpha1.ManagedResource) bool {
 	}
 	for _, c := range mr.Status.Conditions {
 		if c.Type == resourcesv1alpha1.ResourcesApplied {
-			return c.Status == gardencorev1beta1.ConditionTrue || c.Status == gardencorev1beta1.ConditionUnknown
+			// What left the set may still be there: what is in it is applied.
+			return c.Status == gardencorev1beta1.ConditionTrue || c.Status == gardencorev1beta1.ConditionUnknown || c.Reason == resourcesv1alpha1.ConditionDeletionPending
 		}
 	}
 	return false

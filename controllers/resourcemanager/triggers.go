@@ -1,6 +1,7 @@
 package resourcemanager
 
 import (
+	"context"
 	"maps"
 	"reflect"
 	"slices"
@@ -31,6 +32,10 @@ func (m *Manager) sourceChanged(e apply.ChangeEvent) {
 	}
 	key := types.NamespacedName{Namespace: e.Ref.Namespace, Name: e.Ref.Name}
 	m.secrets.refer(key, secretRefs(e.New))
+	if e.New == nil {
+		m.neighbours.forget(key)
+		m.fights.forget(key)
+	}
 	if e.New != nil && concerns(e.Old, e.New) {
 		m.enqueue(key, true)
 	}
@@ -80,6 +85,29 @@ func secretRefs(mr *unstructured.Unstructured) []string {
 		}
 	}
 	return names
+}
+
+// drifted repairs what somebody else has changed: at once, unless that one changes it back again and again.
+func (m *Manager) drifted(d apply.DriftEvent) {
+	key, ok := m.keyOf(d.Set)
+	if !ok {
+		return
+	}
+	pause, begins := m.fights.seen(key, d)
+	m.Log.Info("drift", "managedResource", key.String(), "object", d.Ref.String(), "deleted", d.Deleted, "fields", fieldsOf(d), "pause", pause)
+	if pause == 0 {
+		m.enqueue(key, true)
+		return
+	}
+	m.demand(key, pause)
+	m.enqueue(key, false) // the condition names the fight
+	if !begins {
+		return
+	}
+	if mr, err := m.reconciler.Read(context.Background(), key.Namespace, key.Name); err == nil && m.Event != nil {
+		reason, message := m.fights.told(key.Namespace, key.Name)
+		m.Event(mr, reason, message)
+	}
 }
 
 func (m *Manager) secretChanged(key types.NamespacedName) { m.enqueue(key, true) }

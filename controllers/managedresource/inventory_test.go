@@ -1,0 +1,49 @@
+package managedresource
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+
+	resourcesv1alpha1 "github.com/pergola-dev/pergola/api/resources/v1alpha1"
+	"github.com/pergola-dev/pergola/apply"
+)
+
+// An inventory leaves out what it can do without before it is too large for an object, and says so when it still is.
+func TestLargeInventory(t *testing.T) {
+	cluster, err := apply.NewCluster("seed", &rest.Config{Host: "localhost:1"}, apply.ClusterOptions{})
+	require.NoError(t, err)
+	defer cluster.Close()
+	r := &Reconciler{Source: cluster, Target: cluster}
+	inventory := &statusInventory{r: r, mr: &resourcesv1alpha1.ManagedResource{ObjectMeta: metav1.ObjectMeta{Namespace: "garden", Name: "large"}}}
+	entries := func(n int) []apply.Entry {
+		out := make([]apply.Entry, n)
+		for i := range out {
+			out[i] = apply.Entry{Ref: apply.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "garden", Name: fmt.Sprintf("an-object-with-number-%05d", i)},
+				Labels: map[string]string{resourcesv1alpha1.ManagedBy: "gardener", "app": "some-application"}, Applied: strings.Repeat("a", 32), Live: strings.Repeat("b", 32),
+				Annotations: map[string]string{resourcesv1alpha1.Origin: "garden/large", resourcesv1alpha1.Description: "a text"}}
+		}
+		out[0].Annotations[resourcesv1alpha1.Origin] = "garden/before"
+		return out
+	}
+	few, err := inventory.resources(entries(1000))
+	require.NoError(t, err)
+	assert.Equal(t, map[string]string{resourcesv1alpha1.ManagedBy: "gardener", "app": "some-application"}, few[1].Labels)
+	assert.Empty(t, few[1].Annotations, "what is the same for each object is left out")
+	assert.Equal(t, map[string]string{resourcesv1alpha1.Origin: "garden/before"}, few[0].Annotations)
+
+	many, err := inventory.resources(entries(5000))
+	require.NoError(t, err)
+	assert.Empty(t, many[1].Labels)
+	assert.Equal(t, map[string]string{resourcesv1alpha1.Origin: "garden/before"}, many[0].Annotations, "whose it was decides whether it may be deleted")
+
+	_, err = inventory.resources(entries(9000))
+	require.ErrorContains(t, err, "the inventory of its 9000 objects would have")
+	assert.ErrorContains(t, err, "may have 1280 KiB")
+	assert.Equal(t, apply.Invalid, apply.ReasonOf(err))
+}

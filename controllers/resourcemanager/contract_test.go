@@ -1,0 +1,285 @@
+package resourcemanager
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	resourcesv1alpha1 "github.com/pergola-dev/pergola/api/resources/v1alpha1"
+)
+
+func configMap(name string) string { return strings.ReplaceAll(one, "name: one", "name: "+name) }
+
+// managed writes a ManagedResource with a data Secret of its own name.
+func (s *site) managed(name string, manifests ...string) {
+	s.Helper()
+	s.contents(name, manifests...)
+	s.create("{apiVersion: resources.gardener.cloud/v1alpha1, kind: ManagedResource, metadata: {name: " + name + ", namespace: NS}, spec: {secretRefs: [{name: " + name + "}]}}")
+}
+
+// contents writes the data Secret.
+func (s *site) contents(name string, manifests ...string) {
+	s.Helper()
+	o := s.object("{apiVersion: v1, kind: Secret, metadata: {name: " + name + ", namespace: NS}}")
+	o.Object["stringData"] = map[string]any{"data.yaml": strings.ReplaceAll(strings.Join(manifests, "\n---\n"), "NS", s.ns)}
+	if live, err := s.get("Secret", name); err == nil {
+		o.SetResourceVersion(live.GetResourceVersion())
+		_, err = s.resource(o).Update(s.ctx, o, metav1.UpdateOptions{})
+		require.NoError(s, err)
+		return
+	}
+	_, err := s.resource(o).Create(s.ctx, o, metav1.CreateOptions{})
+	require.NoError(s, err)
+}
+
+// message of a condition.
+func (s *site) message(name string, condition string) string {
+	o, err := s.get("ManagedResource", name)
+	if err != nil {
+		return ""
+	}
+	list, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions")
+	for _, c := range list {
+		if m := c.(map[string]any); m["type"] == condition {
+			return m["message"].(string)
+		}
+	}
+	return ""
+}
+
+// quiet waits until a ManagedResource was looked at and nothing is to be done.
+func (s *site) quiet(m *Manager, name string) {
+	s.Helper()
+	key := types.NamespacedName{Namespace: s.ns, Name: name}
+	s.eventually("it is quiet", func() bool {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		return m.due[key].After(time.Now()) && m.queue.Len() == 0
+	})
+}
+
+// TestRequests counts what one ManagedResource costs: nothing is read twice, the status is written at the beginning and at the end.
+func TestRequests(t *testing.T) {
+	s := newSite(t)
+	s.managed("warm", configMap("warm")) // opens the caches
+	m, stop := s.start("")
+	defer stop()
+	s.becomes("warm", good...)
+	s.quiet(m, "warm")
+
+	before := m.Source.Requests()
+	s.managed("thing", configMap("a"), configMap("b"), configMap("c"), configMap("d"))
+	s.becomes("thing", good...)
+	s.quiet(m, "thing")
+	assert.Equal(t, map[string]int{"get": 1, "patch": 3, "patch-apply": 4}, map[string]int(m.Source.Requests().Sub(before)),
+		"the Secret; the finalizer, the status twice; the objects")
+
+	before = m.Source.Requests()
+	s.contents("thing", configMap("a"), configMap("b"), configMap("c"), strings.ReplaceAll(configMap("d"), "a: b", "a: c"))
+	s.eventually("it is changed", func() bool {
+		o, err := s.get("ConfigMap", "d")
+		v, _, _ := unstructured.NestedString(o.Object, "data", "a")
+		return err == nil && v == "c"
+	})
+	s.becomes("thing", good...)
+	s.quiet(m, "thing")
+	assert.Equal(t, map[string]int{"get": 1, "patch": 2, "patch-apply": 1}, map[string]int(m.Source.Requests().Sub(before)))
+
+	before = m.Source.Requests()
+	mr, err := s.get("ManagedResource", "thing")
+	require.NoError(t, err)
+	require.NoError(t, s.resource(mr).Delete(s.ctx, "thing", metav1.DeleteOptions{}))
+	s.gone("ManagedResource", "thing")
+	assert.Equal(t, map[string]int{"patch": 1, "delete": 4}, map[string]int(m.Source.Requests().Sub(before)))
+}
+
+// TestMoves: an object that goes from one ManagedResource to another is not deleted, whichever changes first.
+func TestMoves(t *testing.T) {
+	for _, first := range []string{"giver", "taker"} {
+		t.Run("first the "+first, func(t *testing.T) {
+			s := newSite(t)
+			s.managed("giver", configMap("one"), configMap("moves"))
+			s.managed("taker", configMap("two"))
+			_, stop := s.start("")
+			s.becomes("giver", good...)
+			s.becomes("taker", good...)
+			before, err := s.get("ConfigMap", "moves")
+			require.NoError(t, err)
+			stop() // both changes are there when the next one begins, or one after the other
+
+			give := func() { s.contents("giver", configMap("one")) }
+			take := func() { s.contents("taker", configMap("two"), configMap("moves")) }
+			if first == "giver" {
+				give()
+				take()
+			}
+			_, stop = s.start("")
+			defer stop()
+			if first == "taker" {
+				take()
+				s.becomes("taker", "ResourcesApplied=False/ApplyFailed")
+				assert.Contains(t, s.message("taker", "ResourcesApplied"), "set "+s.ns+"/giver declares this object as well")
+				s.becomes("giver", good...)
+				give()
+			}
+			s.eventually("the taker has it", func() bool {
+				o, err := s.get("ConfigMap", "moves")
+				return err == nil && o.GetAnnotations()[resourcesv1alpha1.Origin] == s.ns+"/taker"
+			})
+			s.becomes("giver", good...)
+			s.becomes("taker", good...)
+			after, err := s.get("ConfigMap", "moves")
+			require.NoError(t, err)
+			assert.Equal(t, before.GetUID(), after.GetUID())
+
+			// The giver goes: what it gave stays.
+			mr, err := s.get("ManagedResource", "giver")
+			require.NoError(t, err)
+			require.NoError(t, s.resource(mr).Delete(s.ctx, "giver", metav1.DeleteOptions{}))
+			s.gone("ManagedResource", "giver")
+			_, err = s.get("ConfigMap", "moves")
+			assert.NoError(t, err)
+		})
+	}
+}
+
+// TestStuckObject: what cannot be deleted keeps nothing else waiting, and is named.
+func TestStuckObject(t *testing.T) {
+	s := newSite(t)
+	stuck := strings.ReplaceAll(configMap("stuck"), "namespace: NS", "namespace: NS, finalizers: [example.com/never]")
+	s.managed("thing", stuck, configMap("goes"), configMap("stays"))
+	_, stop := s.start("")
+	defer stop()
+	s.becomes("thing", good...)
+	s.contents("thing", configMap("stays"), configMap("comes"))
+	began := time.Now()
+	s.gone("ConfigMap", "goes")
+	s.present("ConfigMap", "comes")
+	s.becomes("thing", "ResourcesApplied=Progressing/DeletionPending", "ResourcesHealthy=True/ResourcesHealthy")
+	assert.Less(t, time.Since(began), hold)
+	assert.Contains(t, s.message("thing", "ResourcesApplied"), "example.com/never")
+	s.contents("thing", configMap("stays"), configMap("comes"), configMap("more"))
+	s.present("ConfigMap", "more")
+
+	mr, err := s.get("ManagedResource", "thing")
+	require.NoError(t, err)
+	require.NoError(t, s.resource(mr).Delete(s.ctx, "thing", metav1.DeleteOptions{}))
+	s.gone("ConfigMap", "stays")
+	s.becomes("thing", "ResourcesApplied=Progressing/DeletionPending", "ResourcesHealthy=False/DeletionPending", "ResourcesProgressing=True/DeletionPending")
+	s.patch("ConfigMap", "stuck", "metadata: {finalizers: null}")
+	s.gone("ManagedResource", "thing")
+}
+
+// TestFailureStays: attempts that fail alike change nothing in the status, so that it tells since when.
+func TestFailureStays(t *testing.T) {
+	s := newSite(t)
+	s.managed("thing", configMap("fine"), "{apiVersion: v1, kind: Service, metadata: {name: wrong, namespace: NS}, spec: {type: Nothing, ports: [{port: 1}]}}")
+	m, stop := s.start("")
+	defer stop()
+	s.becomes("thing", "ResourcesApplied=False/ApplyFailed")
+	s.present("ConfigMap", "fine")
+	assert.Contains(t, s.message("thing", "ResourcesApplied"), "spec.type")
+	before, err := s.get("ManagedResource", "thing")
+	require.NoError(t, err)
+	tries := m.Source.Requests()["patch-apply"]
+	s.eventually("it is tried again", func() bool { return m.Source.Requests()["patch-apply"] >= tries+2 })
+	after, err := s.get("ManagedResource", "thing")
+	require.NoError(t, err)
+	assert.Equal(t, before.GetResourceVersion(), after.GetResourceVersion())
+}
+
+// TestFight: somebody who changes an object back again and again is named, and written against less and less.
+func TestFight(t *testing.T) {
+	s := newSite(t)
+	s.managed("thing", configMap("one"), configMap("two"))
+	m, stop := s.start("")
+	defer stop()
+	s.becomes("thing", good...)
+	ctx, giveUp := context.WithCancel(s.ctx)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		list := s.api.Resource(schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}).Namespace(s.ns)
+		w, err := list.Watch(ctx, metav1.ListOptions{FieldSelector: "metadata.name=one"})
+		if err != nil {
+			return
+		}
+		defer w.Stop()
+		for range w.ResultChan() {
+			_, _ = list.Patch(ctx, "one", types.MergePatchType, []byte(`{"data":{"a":"mine"}}`), metav1.PatchOptions{FieldManager: "rival"})
+		}
+	}()
+	s.patch("ConfigMap", "one", "data: {a: mine}")
+	s.becomes("thing", "ResourcesApplied=True/ApplySucceeded", "ResourcesProgressing=True/ConfigMapContested")
+	assert.Contains(t, s.message("thing", "ResourcesProgressing"), "ConfigMap "+s.ns+"/one: rival changes data.a again and again")
+	writes := m.Source.Requests()["patch-apply"]
+	assert.Less(t, writes, 2*fighting+2)
+
+	giveUp()
+	<-ended
+	s.eventually("it is repaired", func() bool {
+		o, err := s.get("ConfigMap", "one")
+		v, _, _ := unstructured.NestedString(o.Object, "data", "a")
+		return err == nil && v == "b"
+	})
+}
+
+// TestStatusOfUpstream: where the definition of ManagedResources is upstream's, which does not know our digests, nothing is sent
+// again and again either.
+func TestStatusOfUpstream(t *testing.T) {
+	s := newSite(t)
+	definitions := s.api.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"})
+	crd, err := definitions.Get(s.ctx, "managedresources.resources.gardener.cloud", metav1.GetOptions{})
+	require.NoError(t, err)
+	versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
+	properties := []string{"schema", "openAPIV3Schema", "properties", "status", "properties", "resources", "items", "properties"}
+	schemas, found, _ := unstructured.NestedMap(versions[0].(map[string]any), properties...)
+	require.True(t, found)
+	change := func(fields map[string]any) {
+		live, err := definitions.Get(s.ctx, crd.GetName(), metav1.GetOptions{})
+		require.NoError(t, err)
+		list, _, _ := unstructured.NestedSlice(live.Object, "spec", "versions")
+		require.NoError(t, unstructured.SetNestedMap(list[0].(map[string]any), fields, properties...))
+		require.NoError(t, unstructured.SetNestedSlice(live.Object, list, "spec", "versions"))
+		_, err = definitions.Update(s.ctx, live, metav1.UpdateOptions{})
+		require.NoError(t, err)
+	}
+	upstream := map[string]any{}
+	for name, field := range schemas {
+		if name != "appliedDigest" && name != "liveDigest" && name != "createOnly" {
+			upstream[name] = field
+		}
+	}
+	change(upstream)
+	defer change(schemas)
+	n := 0
+	digests := func(name string) int {
+		mr, err := s.get("ManagedResource", name)
+		require.NoError(t, err)
+		return strings.Count(fmt.Sprint(mr.Object["status"]), "liveDigest")
+	}
+	m, stop := s.start("")
+	defer stop()
+	s.eventually("the API server has the definition", func() bool { // it takes a moment
+		n++
+		name := fmt.Sprintf("thing%d", n)
+		s.managed(name, configMap(name))
+		s.becomes(name, good...)
+		return digests(name) == 0
+	})
+	name := fmt.Sprintf("thing%d", n)
+	s.quiet(m, name)
+	before := m.Source.Requests()
+	m.enqueue(types.NamespacedName{Namespace: s.ns, Name: name}, true)
+	s.quiet(m, name)
+	assert.Empty(t, m.Source.Requests().Sub(before))
+}
