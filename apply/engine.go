@@ -106,7 +106,7 @@ type ApplyOptions struct {
 	// Admit may refuse the change of an object that lives: it sees the object and what the server would make of it. The object
 	// then stays as it is, and the error is that of the object. It costs a dry run for each object that changes.
 	Admit         func(ctx context.Context, live, next *unstructured.Unstructured) error
-	CRDTimeout    time.Duration // for a CustomResourceDefinition to be established; default 60 s
+	CRDTimeout    time.Duration // for a CustomResourceDefinition to be established, an APIService to be available, a new webhook to answer; default 60 s
 	DeleteTimeout time.Duration // for deleted objects to be gone, prune as a whole or one recreation; default 10 s
 	// NoWait makes the run end without waiting for what it deletes, which is reported as Deleting: the caller runs again when
 	// it is gone, or after a while. DeleteTimeout is then how long, since it was deleted, an object holds back those that

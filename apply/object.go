@@ -8,7 +8,6 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
@@ -125,11 +124,8 @@ func (r *run) liveDigest(live *unstructured.Unstructured, createOnly []string) s
 // missing handles an object that cannot be applied because of what it needs: its kind or its namespace.
 func (r *run) missing(ctx context.Context, d *desired, live *unstructured.Unstructured) (outcome, bool) {
 	if _, err := r.c.Mapping(ctx, d.ref.GVK()); err != nil {
-		if crd := r.crds[d.ref.GroupKind()]; crd != nil && meta.IsNoMatchError(err) {
-			if r.dry {
-				return outcome{ref: d.ref, action: Created, message: "its kind is created by this set"}, true
-			}
-			return r.skip(d, RefOf(crd)), true
+		if out, is := r.unserved(d, err); is {
+			return out, true
 		}
 		return r.fail(d, err), true
 	}
@@ -320,17 +316,23 @@ func (r *run) compared(ctx context.Context, out outcome, live, answer *unstructu
 	return out
 }
 
-// patchFresh is patchApply, patient with a kind whose CustomResourceDefinition was established a moment ago:
-// the server needs up to some seconds until it serves it.
+// patchFresh is patchApply, patient with what this run has just installed: a kind whose CustomResourceDefinition was established
+// a moment ago, which the server needs up to some seconds to serve, and a webhook that still starts.
 func (r *run) patchFresh(ctx context.Context, w wanted, opts patchOptions) (*unstructured.Unstructured, bool, error) {
-	deadline := r.e.clock.Now().Add(10 * time.Second)
+	began := r.e.clock.Now()
 	for {
 		answer, created, err := r.c.patchApply(ctx, w.send, opts)
-		if r.crds[w.ref.GroupKind()] == nil || !apierrors.IsNotFound(err) || isNamespaceMissing(err) ||
-			r.e.clock.Now().After(deadline) {
+		var patience, pause time.Duration
+		switch {
+		case r.crds[w.ref.GroupKind()] != nil && apierrors.IsNotFound(err) && !isNamespaceMissing(err):
+			patience, pause = 10*time.Second, 200*time.Millisecond
+		case r.isStarting(err):
+			patience, pause = r.opts.CRDTimeout, startPause
+		}
+		if patience == 0 || r.e.clock.Since(began) > patience {
 			return answer, created, err
 		}
-		if err := r.pause(ctx, 200*time.Millisecond); err != nil {
+		if err := r.pause(ctx, pause); err != nil {
 			return nil, false, err
 		}
 	}

@@ -26,11 +26,12 @@ type run struct {
 	opts ApplyOptions
 	dry  bool // plan: ask the server, change nothing
 
-	desired []*desired
-	ignored []Ref // desired, but in mode Ignore: not ours any more
-	crds    map[schema.GroupKind]*unstructured.Unstructured
-	old     map[key]Entry
-	stores  map[schema.GroupVersionKind]*watchedResource
+	desired  []*desired
+	ignored  []Ref // desired, but in mode Ignore: not ours any more
+	crds     map[schema.GroupKind]*unstructured.Unstructured
+	old      map[key]Entry
+	stores   map[schema.GroupVersionKind]*watchedResource
+	webhooks map[string]bool // those of configurations that this run has written
 
 	telling sync.Mutex // OnObject is called for one object at a time
 
@@ -74,7 +75,7 @@ func (e *Engine) newRun(c *Cluster, s *Set, inv Inventory, o ApplyOptions, dry b
 	orDefault(&o.DeleteTimeout, 10*time.Second)
 	return &run{e: e, c: c, set: s, inv: inv, opts: o, dry: dry,
 		crds: map[schema.GroupKind]*unstructured.Unstructured{}, old: map[key]Entry{},
-		stores: map[schema.GroupVersionKind]*watchedResource{}, entries: map[key]Entry{}, outcomes: map[key]outcome{}}
+		stores: map[schema.GroupVersionKind]*watchedResource{}, webhooks: map[string]bool{}, entries: map[key]Entry{}, outcomes: map[key]outcome{}}
 }
 
 // apply is the whole pass.
@@ -100,6 +101,7 @@ func (r *run) apply(ctx context.Context) {
 		}
 		r.applyPhase(ctx, phase)
 		r.establish(ctx, phase)
+		r.serve(ctx, phase)
 	}
 	r.nameNamespaces(ctx)
 	if !r.opts.NoPrune && (!r.set.InOrder || r.failed() == nil) {

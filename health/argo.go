@@ -1,113 +1,157 @@
 package health
 
 import (
+	"slices"
+
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Argo says what the built-in checks of Argo CD would call the object: Healthy, Progressing, Degraded, Suspended,
-// Missing, or "" for kinds that Argo does not judge by itself. It is a projection of Check for people who compare the
-// two tools; Argo's Lua checks of other projects' kinds are not followed, except the one for Shoots, which reads a
-// label. Source: gitops-engine/pkg/health.
+// What Argo CD calls the health of an object.
+const (
+	argoHealthy     = "Healthy"
+	argoProgressing = "Progressing"
+	argoDegraded    = "Degraded"
+	argoSuspended   = "Suspended"
+	argoUnknown     = "Unknown"
+	argoMissing     = "Missing"
+)
+
+// argoHookFinalizer lets a hook that is being deleted be judged like any other object.
+const argoHookFinalizer = "argocd.argoproj.io/hook-finalizer"
+
+// Argo says what Argo CD would call the object: Healthy, Progressing, Degraded, Suspended, Unknown, Missing, or "" for
+// kinds that Argo has no rule for. It is a projection for people who compare the two tools and decides nothing here.
+//
+// Followed are all built-in checks (gitops-engine/pkg/health), and of the checks that Argo has as Lua scripts
+// (resource_customizations) those of kinds that stand in landscapes: see argo_customizations.go. As in Argo CD such a script
+// goes before a built-in check.
 func Argo(obj *unstructured.Unstructured) string {
 	if obj == nil {
-		return "Missing"
+		return argoMissing
 	}
+	if argoPendingDeletion(obj) {
+		return argoProgressing
+	}
+	if verdict, ok := argoCustomized(obj); ok {
+		return verdict
+	}
+	return argoBuiltIn(obj)
+}
+
+// ArgoBuiltIn is Argo without the checks that come as scripts: what gitops-engine says by itself.
+func ArgoBuiltIn(obj *unstructured.Unstructured) string {
+	if obj == nil {
+		return argoMissing
+	}
+	if argoPendingDeletion(obj) {
+		return argoProgressing
+	}
+	return argoBuiltIn(obj)
+}
+
+func argoPendingDeletion(obj *unstructured.Unstructured) bool {
+	return obj.GetDeletionTimestamp() != nil && !slices.Contains(obj.GetFinalizers(), argoHookFinalizer)
+}
+
+// argoBuiltIn picks the check of the kind. Those that decode the object know one version; another one is an error
+// there, which Argo reports as Unknown.
+func argoBuiltIn(obj *unstructured.Unstructured) string {
+	var (
+		check    func(*unstructured.Unstructured) string
+		versions []string
+	)
 	gvk := obj.GroupVersionKind()
-	if obj.GetDeletionTimestamp() != nil {
-		return "Progressing"
-	}
 	switch gvk.Group + "/" + gvk.Kind {
-	case "core.gardener.cloud/Shoot":
-		return argoShoot(obj.GetLabels()["shoot.gardener.cloud/status"])
-	case "networking.k8s.io/Ingress", "extensions/Ingress", "/Service":
-		return argoAddress(obj)
-	case "/PersistentVolumeClaim":
-		return map[string]string{"Bound": "Healthy", "Lost": "Degraded", "Pending": "Progressing"}[text(obj, "status", "phase")]
-	case "/Pod":
-		return argoPod(obj)
-	case "batch/Job":
-		return argoJob(obj)
-	case "apps/Deployment", "apps/ReplicaSet", "apps/StatefulSet", "apps/DaemonSet":
-		return argoWorkload(obj)
+	case "networking.k8s.io/Ingress", "extensions/Ingress":
+		return progressingUnless(hasAddress(obj))
+	case "argoproj.io/Workflow":
+		return argoWorkflow(obj)
+	case "autoscaling/HorizontalPodAutoscaler":
+		check, versions = argoAutoscaler, []string{"v1", "v2", "v2beta1", "v2beta2"}
 	case "apiregistration.k8s.io/APIService":
-		return progressingUnless(checkAPIService(obj) == nil)
+		check, versions = argoAPIService, []string{"v1", "v1beta1"}
+	case "/Service":
+		check, versions = argoService, []string{"v1"}
+	case "/PersistentVolumeClaim":
+		check, versions = argoClaim, []string{"v1"}
+	case "/Pod":
+		check, versions = argoPod, []string{"v1"}
+	case "batch/Job":
+		check, versions = argoJob, []string{"v1"}
+	case "apps/Deployment":
+		check, versions = argoDeployment, []string{"v1"}
+	case "apps/StatefulSet":
+		check, versions = argoStatefulSet, []string{"v1"}
+	case "apps/ReplicaSet":
+		check, versions = argoReplicaSet, []string{"v1"}
+	case "apps/DaemonSet":
+		check, versions = argoDaemonSet, []string{"v1"}
+	default:
+		return ""
 	}
-	return ""
+	if !slices.Contains(versions, gvk.Version) {
+		return argoUnknown
+	}
+	return check(obj)
 }
 
 func progressingUnless(done bool) string {
 	if done {
-		return "Healthy"
+		return argoHealthy
 	}
-	return "Progressing"
+	return argoProgressing
 }
 
-func argoShoot(label string) string {
-	switch label {
-	case "healthy":
-		return "Healthy"
-	case "progressing":
-		return "Progressing"
-	case "unhealthy":
-		return "Degraded"
-	}
-	return "Unknown"
+func hasAddress(obj *unstructured.Unstructured) bool {
+	return len(listAt(obj.Object, "status", "loadBalancer", "ingress")) > 0
 }
 
-func argoAddress(obj *unstructured.Unstructured) string {
-	if obj.GetKind() == "Service" && text(obj, "spec", "type") != "LoadBalancer" {
-		return "Healthy"
-	}
-	return progressingUnless(len(listAt(obj.Object, "status", "loadBalancer", "ingress")) > 0)
+func argoService(obj *unstructured.Unstructured) string {
+	return progressingUnless(text(obj, "spec", "type") != "LoadBalancer" || hasAddress(obj))
 }
 
-func argoJob(obj *unstructured.Unstructured) string {
-	if checkJob(obj) != nil {
-		return "Degraded"
-	}
-	if flag(obj, "spec", "suspend") {
-		return "Suspended"
-	}
-	c, ok := conditionOf(obj, "Complete")
-	return progressingUnless(ok && c.status == "True")
+func argoAPIService(obj *unstructured.Unstructured) string {
+	return progressingUnless(checkAPIService(obj) == nil)
 }
 
-func argoPod(obj *unstructured.Unstructured) string {
+func argoClaim(obj *unstructured.Unstructured) string {
 	switch text(obj, "status", "phase") {
-	case "Succeeded":
-		return "Healthy"
-	case "Failed":
-		return "Degraded"
-	case "Running":
-		if status, _ := KStatus(obj); status == StatusFailed {
-			return "Degraded"
-		}
-		// A pod that runs once is at work until it ends.
-		if text(obj, "spec", "restartPolicy") != "Always" {
-			return "Progressing"
-		}
-		ready, ok := conditionOf(obj, "Ready")
-		return progressingUnless(ok && ready.status == "True")
+	case "Bound":
+		return argoHealthy
 	case "Pending":
-		return "Progressing"
+		return argoProgressing
+	case "Lost":
+		return argoDegraded
 	}
-	return "Unknown"
+	return argoUnknown
 }
 
-func argoWorkload(obj *unstructured.Unstructured) string {
-	if flag(obj, "spec", "paused") {
-		return "Suspended"
+func argoWorkflow(obj *unstructured.Unstructured) string {
+	switch text(obj, "status", "phase") {
+	case "", "Pending", "Running":
+		return argoProgressing
+	case "Succeeded":
+		return argoHealthy
+	case "Failed", "Error":
+		return argoDegraded
 	}
-	if c, ok := conditionOf(obj, "Progressing"); ok && c.reason == "ProgressDeadlineExceeded" {
-		return "Degraded"
+	return argoUnknown
+}
+
+// argoJob goes by which conditions are there; only a suspension is asked for its status.
+func argoJob(obj *unstructured.Unstructured) string {
+	verdict := argoProgressing
+	for _, c := range conditionsOf(obj) {
+		switch {
+		case c.kind == "Failed":
+			return argoDegraded
+		case c.kind == "Suspended" && c.status == "True":
+			verdict = argoSuspended
+		case c.kind == "Complete" || c.kind == "Suspended":
+			if verdict != argoSuspended {
+				verdict = argoHealthy
+			}
+		}
 	}
-	if c, ok := conditionOf(obj, "ReplicaFailure"); ok && c.status == "True" {
-		return "Degraded"
-	}
-	// Who replaces pods by hand decides when the rollout goes on.
-	if text(obj, "spec", "updateStrategy", "type") == "OnDelete" {
-		return progressingUnless(observed(obj) == nil)
-	}
-	status, _ := KStatus(obj)
-	return progressingUnless(status == StatusCurrent)
+	return verdict
 }

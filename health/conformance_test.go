@@ -171,25 +171,10 @@ func TestConformanceKStatus(t *testing.T) {
 	}
 }
 
-// argoWaivers are the cases of Argo's built-in checks that the projection does not follow.
-func argoWaivers() map[string]string {
-	const hpa = "autoscaling is judged by no rule of Gardener; Argo reads messages of HPA conditions"
-	const ignore = "annotations of Argo's own hooks"
-	return map[string]string{
-		"argo-hpa-v1-degraded-failedgetobjectmetric.yaml":            hpa,
-		"argo-hpa-v1-healthy-toofew.yaml":                            hpa,
-		"argo-hpa-v1-progressing-with-no-annotations.yaml":           hpa,
-		"argo-hpa-v1-progressing.yaml":                               hpa,
-		"argo-hpa-v2-healthy.yaml":                                   hpa,
-		"argo-pod-running-restart-never-with-ignore-annotation.yaml": ignore,
-	}
-}
-
+// Argo's verdicts are of two origins, built-in checks and scripts; Argo follows both.
 func TestConformanceArgo(t *testing.T) {
-	waivers := argoWaivers()
 	for _, c := range healthCases(t) {
-		shoot := c.header["tool"] == "argo-lua" && c.obj.GetKind() == "Shoot"
-		if c.header["tool"] != "argo" && !shoot {
+		if tool := c.header["tool"]; tool != "argo" && tool != "argo-lua" {
 			continue
 		}
 		t.Run(c.file, func(t *testing.T) {
@@ -197,11 +182,36 @@ func TestConformanceArgo(t *testing.T) {
 			if want == "None" {
 				want = ""
 			}
-			if reason, waived := waivers[c.file]; waived {
-				assert.NotEqual(t, want, health.Argo(c.obj), "waived (%s), but it holds: drop the waiver", reason)
-				return
+			assert.Equal(t, want, health.Argo(c.obj), c.header["why"])
+		})
+	}
+}
+
+// TestConformanceCrosswalk compares the projections on every object of the corpus, whichever tool it comes from.
+func TestConformanceCrosswalk(t *testing.T) {
+	raw, err := os.ReadFile(filepath.Join(corpus.Dir(t), "health-crosswalk.tsv"))
+	require.NoError(t, err)
+	type row struct{ kstatus, argo string }
+	rows := map[string]row{}
+	for line := range strings.Lines(string(raw)) {
+		if f := strings.Split(strings.TrimRight(line, "\n"), "\t"); len(f) == 6 && f[0] != "file" {
+			rows[f[0]] = row{f[4], f[5]}
+		}
+	}
+	require.NotEmpty(t, rows)
+	for _, c := range healthCases(t) {
+		t.Run(c.file, func(t *testing.T) {
+			want, ok := rows[c.file]
+			require.True(t, ok, "not in the crosswalk")
+			argo := health.ArgoBuiltIn(c.obj)
+			if argo == "" {
+				argo = "none"
 			}
-			assert.Equal(t, want, health.Argo(c.obj))
+			assert.Equal(t, want.argo, argo)
+			if c.header["clock"] == "" {
+				status, message := health.KStatus(c.obj)
+				assert.Equal(t, want.kstatus, string(status), message)
+			}
 		})
 	}
 }

@@ -38,18 +38,18 @@ func deploymentProgressing(obj *unstructured.Unstructured, in inputs) (bool, str
 		return true, c.message
 	}
 	if in.havePods {
-		if live, want := livePods(obj, in.pods), numberOr(obj, 1, "spec", "replicas"); live != want {
+		if live, want := livePods(obj, in.around.Pods), numberOr(obj, 1, "spec", "replicas"); live != want {
 			return true, fmt.Sprintf("%d pods are there, expected %d: old ones are still terminating or new ones missing", live, want)
 		}
 	}
 	return false, "Deployment is fully rolled out"
 }
 
-// livePods counts the selected pods that take part in the rollout: not ended, not evicted, not disrupted.
+// livePods counts the selected pods that take part in the rollout: not ended, not completed, not evicted, not disrupted.
 func livePods(obj *unstructured.Unstructured, pods []corev1.Pod) int64 {
 	var live int64
 	for _, pod := range selectPods(obj, pods) {
-		if isPodTerminal(pod) || isPodStale(pod.Status.Reason) || isPodDisrupted(pod) {
+		if isPodTerminal(pod) || isPodStale(pod.Status.Reason) || isPodCompleted(pod) || isPodDisrupted(pod) {
 			continue
 		}
 		live++

@@ -97,16 +97,24 @@ type statusCondition struct {
 }
 
 func conditionsOf(obj *unstructured.Unstructured) []statusCondition {
-	items := listAt(obj.Object, "status", "conditions")
+	return conditionsAt(obj.Object, "status", "conditions")
+}
+
+func conditionsAt(obj map[string]any, path ...string) []statusCondition {
+	items := listAt(obj, path...)
 	out := make([]statusCondition, 0, len(items))
 	for _, c := range items {
-		generation, _ := intAt(c, "observedGeneration")
-		out = append(out, statusCondition{
-			kind: textAt(c, "type"), status: textAt(c, "status"), reason: textAt(c, "reason"), message: textAt(c, "message"),
-			observedGeneration: generation, transition: timeAt(c, "lastTransitionTime"), codes: textsAt(c, "codes"),
-		})
+		out = append(out, readCondition(c))
 	}
 	return out
+}
+
+func readCondition(c map[string]any) statusCondition {
+	generation, _ := intAt(c, "observedGeneration")
+	return statusCondition{
+		kind: textAt(c, "type"), status: textAt(c, "status"), reason: textAt(c, "reason"), message: textAt(c, "message"),
+		observedGeneration: generation, transition: timeAt(c, "lastTransitionTime"), codes: textsAt(c, "codes"),
+	}
 }
 
 func conditionOf(obj *unstructured.Unstructured, kind string) (statusCondition, bool) {

@@ -1,6 +1,7 @@
 package health
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
@@ -9,6 +10,9 @@ import (
 
 // scheduleWindow is how long kstatus lets a pod be unschedulable before it calls it Failed.
 const scheduleWindow = 15 * time.Second
+
+// messageJobNotStarted is what the library says of a Job without a start time.
+const messageJobNotStarted = "Job not started"
 
 // KStatus is the verdict of kstatus and its message, as kubernetes-sigs/cli-utils gives it. Two things differ from the
 // library in use, a fork: a suspended Job is Current as in the original, and a pod that cannot be scheduled is
@@ -25,10 +29,24 @@ func kstatusAt(obj *unstructured.Unstructured, now time.Time) (Status, string) {
 	if err != nil {
 		return StatusUnknown, err.Error()
 	}
-	if result.Status == status.InProgressStatus && suspendedJob(obj) {
+	if result.Message == messageJobNotStarted && suspendedJob(obj) {
 		return StatusCurrent, "Job is suspended"
 	}
+	if result.Message == "" {
+		return Status(result.Status), bareCondition(obj)
+	}
 	return Status(result.Status), result.Message
+}
+
+// bareCondition puts into words a condition that decided and has no message.
+func bareCondition(obj *unstructured.Unstructured) string {
+	for _, kind := range []string{"Reconciling", "Stalled", "NamesAccepted", "Established", "Ready"} {
+		c, ok := conditionOf(obj, kind)
+		if good := kind != "Reconciling" && kind != "Stalled"; ok && (c.status == "True") != good {
+			return fmt.Sprintf("condition %q has status %s: %s", c.kind, c.status, c.cause())
+		}
+	}
+	return "a condition says so"
 }
 
 // compute tries again with the object as a decoder of Kubernetes would have built it: the library insists on int64
@@ -56,6 +74,10 @@ func clockedStatus(obj *unstructured.Unstructured, now time.Time) (Status, strin
 	}
 	c, ok := conditionOf(obj, "PodScheduled")
 	if !ok || c.status != "False" || c.reason != "Unschedulable" {
+		return "", "", false
+	}
+	seen, reported := intAt(obj.Object, "status", "observedGeneration")
+	if want, ok := intAt(obj.Object, "metadata", "generation"); ok && reported && seen != want {
 		return "", "", false
 	}
 	for _, kind := range []string{"Reconciling", "Stalled"} {

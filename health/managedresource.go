@@ -72,8 +72,10 @@ func resourceCondition(obj *unstructured.Unstructured, kind, want string) *Failu
 }
 
 // CareManagedResource is the rule by which the care controllers of Garden, Seed and Shoot judge a ManagedResource; its
-// Reason is the one of the condition. A rollout fails the check at once, or, with a threshold, when it takes longer
-// than that since it began (reason ProgressingRolloutStuck). Nil means all is well.
+// Reason is the one of the condition. A rollout, or one of which nothing is known yet, fails the check at once; with a
+// threshold (`managedResourceProgressingThreshold` of a gardenlet) it fails once as much time has passed since the
+// condition's lastTransitionTime, with reason ProgressingRolloutStuck. Nil means all is well. Upstream names the failure
+// behind an outdated status only if the objects could not be applied; here every failure of ResourcesApplied is named.
 // Source: pkg/utils/kubernetes/health/checker, reference gardenlet section 7.
 func CareManagedResource(obj *unstructured.Unstructured, progressingThreshold *time.Duration, now time.Time) *Failure {
 	if f := managedResourceObserved(obj); f != nil {
@@ -105,22 +107,30 @@ func CareManagedResource(obj *unstructured.Unstructured, progressingThreshold *t
 func careCondition(obj *unstructured.Unstructured, c statusCondition, threshold *time.Duration, now time.Time) *Failure {
 	bad := c.status == "False" || c.status == "Unknown"
 	if c.kind == resourcesProgressing {
-		bad = c.status == "Unknown" || c.status == "True" && threshold == nil
-	}
-	if bad {
-		f := failf("ManagedResource %s: %s", nameOf(obj), c.message)
-		f.Reason, f.Codes, f.Waiting = c.reason, c.codes, c.status == "Unknown"
-		if f.Reason == "" {
-			f.Reason = c.kind
+		bad = c.status == "True" || c.status == "Unknown"
+		if bad && threshold != nil {
+			return rolloutStuck(obj, c, *threshold, now)
 		}
-		return f
 	}
-	if c.kind == resourcesProgressing && c.status == "True" && now.Sub(c.transition) > *threshold {
-		f := failf("ManagedResource %s is progressing for more than %s: %s", nameOf(obj), threshold, c.cause())
-		f.Reason, f.Codes = "ProgressingRolloutStuck", c.codes
-		return f
+	if !bad {
+		return nil
 	}
-	return nil
+	f := failf("ManagedResource %s: %s", nameOf(obj), c.message)
+	f.Reason, f.Codes, f.Waiting = c.reason, c.codes, c.status == "Unknown"
+	if f.Reason == "" {
+		f.Reason = c.kind
+	}
+	return f
+}
+
+// rolloutStuck fails once the rollout takes as long as the threshold.
+func rolloutStuck(obj *unstructured.Unstructured, c statusCondition, threshold time.Duration, now time.Time) *Failure {
+	if now.Sub(c.transition) < threshold {
+		return nil
+	}
+	f := failf("ManagedResource %s is progressing for more than %s: %s", nameOf(obj), threshold, c.cause())
+	f.Reason, f.Codes = "ProgressingRolloutStuck", c.codes
+	return f
 }
 
 func nameOf(obj *unstructured.Unstructured) string {

@@ -21,24 +21,39 @@ func checkPod(obj *unstructured.Unstructured) *Failure {
 	}
 	f := failf("the pod is in phase %q, expected Running or Succeeded", phase)
 	f.Waiting = phase == corev1.PodPending || phase == ""
-	var pod corev1.Pod
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, &pod); err == nil {
-		if _, message := PodReason([]corev1.Pod{pod}); message != "" {
-			f.Message += ": " + message
+	if pod, ok := asPod(obj); ok {
+		if t := podTrouble(&pod, nil, nil); t.weight > 0 {
+			f.Message += ": " + t.message
 		}
 	}
 	return f
 }
 
-// PodSelector is the selector of the pods that belong to a workload; false for kinds that have none.
+// PodSelector is the selector of the pods that belong to a workload; false for kinds that have none. The kinds of
+// operators are known by the labels which those give to their pods.
 func PodSelector(obj *unstructured.Unstructured) (labels.Selector, bool) {
-	m, ok := fieldAt(obj.Object, "spec", "selector").(map[string]any)
-	if !ok {
+	gvk := obj.GroupVersionKind()
+	switch gvk.Group + "/" + gvk.Kind {
+	case "druid.gardener.cloud/Etcd":
+		return labels.SelectorFromSet(labels.Set{"app.kubernetes.io/managed-by": "etcd-druid", "app.kubernetes.io/part-of": obj.GetName()}), true
+	case groupMonitoring + "/Prometheus":
+		return labels.SelectorFromSet(labels.Set{"app.kubernetes.io/name": "prometheus", "prometheus": obj.GetName()}), true
+	case groupMonitoring + "/Alertmanager":
+		return labels.SelectorFromSet(labels.Set{"app.kubernetes.io/name": "alertmanager", "alertmanager": obj.GetName()}), true
+	case "/ReplicationController":
+		m, ok := fieldAt(obj.Object, "spec", "selector").(map[string]any)
+		set := labels.Set{}
+		for key, value := range m {
+			set[key], _ = value.(string)
+		}
+		return labels.SelectorFromSet(set), ok && len(set) > 0
+	case "apps/Deployment", "apps/StatefulSet", "apps/DaemonSet", "apps/ReplicaSet", "batch/Job",
+		"extensions/Deployment", "extensions/DaemonSet", "extensions/ReplicaSet":
+	default:
 		return nil, false
 	}
-	switch obj.GetKind() {
-	case "Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "Job":
-	default:
+	m, ok := fieldAt(obj.Object, "spec", "selector").(map[string]any)
+	if !ok {
 		return nil, false
 	}
 	var selector metav1.LabelSelector
@@ -64,6 +79,8 @@ func selectPods(obj *unstructured.Unstructured, pods []corev1.Pod) []corev1.Pod 
 	return out
 }
 
+func labelSet(m map[string]string) labels.Set { return m }
+
 func isPodTerminal(pod corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }
@@ -76,6 +93,16 @@ func isPodStale(reason string) bool {
 	}
 	for _, part := range []string{"Evicted", "NodeAffinity", "NodeLost", "Preempting"} {
 		if strings.Contains(reason, part) {
+			return true
+		}
+	}
+	return false
+}
+
+// isPodCompleted says whether the pod has done its work, though its phase may still say Running.
+func isPodCompleted(pod corev1.Pod) bool {
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.PodReady && c.Status == corev1.ConditionFalse && c.Reason == "PodCompleted" {
 			return true
 		}
 	}

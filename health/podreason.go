@@ -5,145 +5,196 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// trouble is what keeps one pod from being ready. Higher weights win.
-type trouble struct {
-	weight          int
-	reason, message string
-}
+func podName(name string) string { return fmt.Sprintf("pod %q", name) }
 
-const (
-	weightNotReady = iota + 1
-	weightPending
-	weightTerminated
-	weightFailed
-	weightUnschedulable
-	weightWaiting
-)
-
-// maxKubeletMessage bounds what is taken over from the kubelet, in bytes.
-const maxKubeletMessage = 300
-
-// PodReason names what keeps pods from working: the reason as the cluster has it (ImagePullBackOff, CrashLoopBackOff,
-// Unschedulable, OOMKilled, Evicted, Error …) and a sentence with pod and container. Of several troubles the one
-// furthest from healing is named, of equal ones that of the first pod by name; pods on their way out do not count.
-// Both are empty when no pod is in trouble.
-//
-// Termination messages are left out: they can hold the container's log, hence anything.
-func PodReason(pods []corev1.Pod) (reason, message string) {
-	var worst trouble
-	var name string
-	for i := range pods {
-		pod := &pods[i]
-		if pod.DeletionTimestamp != nil {
-			continue
-		}
-		t := podTrouble(pod)
-		if t.weight > worst.weight || t.weight > 0 && t.weight == worst.weight && pod.Name < name {
-			worst, name = t, pod.Name
-		}
-	}
-	if worst.weight == 0 {
-		return "", ""
-	}
-	return worst.reason, fmt.Sprintf("pod %q: %s", name, worst.message)
-}
-
-// withPodReason adds the cause found in the pods of a workload to the message.
-func withPodReason(obj *unstructured.Unstructured, pods []corev1.Pod, message string) string {
-	_, cause := PodReason(selectPods(obj, pods))
-	switch {
-	case cause == "":
-		return message
-	case message == "":
-		return cause
-	default:
-		return message + "; " + cause
-	}
-}
-
-func podTrouble(pod *corev1.Pod) trouble {
+// podTrouble is what keeps one pod from being ready. Its containers say more than its conditions, and where both only
+// say that it waits, its volumes, claims and events are asked.
+func podTrouble(pod *corev1.Pod, claims []corev1.PersistentVolumeClaim, events []corev1.Event) trouble {
 	if pod.Status.Phase == corev1.PodSucceeded {
 		return trouble{}
 	}
 	worst := podConditionTrouble(pod)
-	for _, list := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {
-		for i := range list {
-			if t := containerTrouble(&list[i], pod.Status.Phase); t.weight > worst.weight {
-				worst = t
-			}
+	heavier := func(t trouble) {
+		if t.weight > worst.weight {
+			worst = t
 		}
+	}
+	for i := range pod.Status.InitContainerStatuses {
+		c := &pod.Status.InitContainerStatuses[i]
+		heavier(containerTrouble(pod, c))
+		heavier(initializing(pod, c))
+	}
+	for i := range pod.Status.ContainerStatuses {
+		heavier(containerTrouble(pod, &pod.Status.ContainerStatuses[i]))
+	}
+	switch {
+	case worst.weight == weightPending || worst.weight == weightUnschedulable:
+		heavier(claimTrouble(pod, claims, events))
+		heavier(startTrouble(pod, events))
+	case worst.weight == weightNotReady:
+		heavier(probeTrouble(pod, events))
+	}
+	if worst.weight > 0 {
+		worst.object = strings.TrimSuffix(podName(pod.Name)+": "+worst.object, ": ")
 	}
 	return worst
 }
 
 func podConditionTrouble(pod *corev1.Pod) trouble {
 	if pod.Status.Phase == corev1.PodFailed && pod.Status.Reason != "" {
-		return trouble{weightFailed, pod.Status.Reason, sentence(pod.Status.Reason, pod.Status.Message)}
+		return trouble{weight: weightFailed, reason: pod.Status.Reason, message: sentence(pod.Status.Reason, pod.Status.Message)}
 	}
 	for _, c := range pod.Status.Conditions {
 		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
-			return trouble{weightUnschedulable, or(c.Reason, corev1.PodReasonUnschedulable), sentence(or(c.Reason, corev1.PodReasonUnschedulable), c.Message)}
+			reason := or(c.Reason, corev1.PodReasonUnschedulable)
+			return trouble{weight: weightUnschedulable, reason: reason, message: sentence(reason, c.Message)}
 		}
 	}
 	switch pod.Status.Phase {
 	case corev1.PodFailed:
 		// A container that ended in error says more.
-		return trouble{weightPending, "Failed", sentence("Failed", pod.Status.Message)}
+		return trouble{weight: weightPending, reason: "Failed", message: sentence("Failed", pod.Status.Message)}
 	case corev1.PodPending, "":
-		return trouble{weightPending, "Pending", "Pending: its containers have not started yet"}
+		return trouble{weight: weightPending, reason: "Pending", message: "Pending: its containers have not started yet"}
 	case corev1.PodRunning:
 		for _, c := range pod.Status.Conditions {
-			if c.Type == corev1.PodReady && c.Status == corev1.ConditionFalse {
-				return trouble{weightNotReady, or(c.Reason, "NotReady"), sentence(or(c.Reason, "NotReady"), c.Message)}
+			if c.Type == corev1.PodReady && c.Status == corev1.ConditionFalse && c.Reason != "PodCompleted" {
+				reason := or(c.Reason, "NotReady")
+				return trouble{weight: weightNotReady, reason: reason, message: sentence(reason, c.Message)}
 			}
 		}
 	}
 	return trouble{}
 }
 
-func containerTrouble(c *corev1.ContainerStatus, phase corev1.PodPhase) trouble {
+// initializing names the init container that a pending pod waits for. One that goes on beside the others is ready once it
+// has started.
+func initializing(pod *corev1.Pod, c *corev1.ContainerStatus) trouble {
+	if pod.Status.Phase != corev1.PodPending || c.State.Running == nil || c.Ready {
+		return trouble{}
+	}
+	// The same weight as Pending, which it replaces.
+	return trouble{weight: weightProbe, reason: "Initializing", message: fmt.Sprintf("Initializing: init container %q has not ended yet", c.Name)}
+}
+
+func containerTrouble(pod *corev1.Pod, c *corev1.ContainerStatus) trouble {
 	where := fmt.Sprintf("container %q: ", c.Name)
 	if w := c.State.Waiting; w != nil && w.Reason != "" && w.Reason != "PodInitializing" && w.Reason != "ContainerCreating" {
 		message := where + sentence(w.Reason, w.Message)
 		if last := c.LastTerminationState.Terminated; last != nil && w.Reason == "CrashLoopBackOff" {
-			message = fmt.Sprintf("%sCrashLoopBackOff after %d restart(s), last %s", where, c.RestartCount, ended(last))
+			message = fmt.Sprintf("%sCrashLoopBackOff after %d restart(s), last %s", where, c.RestartCount, ended(pod, c.Name, last))
 		}
-		return trouble{weightWaiting, w.Reason, message}
+		if isImageTrouble(w.Reason) && !strings.Contains(message, imageOf(pod, c)) {
+			message += fmt.Sprintf(" (image %q)", imageOf(pod, c))
+		}
+		return trouble{weight: weightWaiting, reason: w.Reason, message: message}
 	}
-	if t := c.State.Terminated; t != nil && t.ExitCode != 0 {
-		return trouble{weightTerminated, or(t.Reason, "Error"), where + ended(t)}
+	if t := c.State.Terminated; t != nil && (t.ExitCode != 0 || t.Signal != 0) {
+		return trouble{weight: weightTerminated, reason: or(t.Reason, "Error"), message: where + ended(pod, c.Name, t)}
 	}
 	// A container that was killed for memory and runs again is in trouble as long as it is not ready.
-	if last := c.LastTerminationState.Terminated; last != nil && !c.Ready && last.ExitCode != 0 && phase == corev1.PodRunning {
-		return trouble{weightTerminated, or(last.Reason, "Error"), fmt.Sprintf("%snot ready after %d restart(s), last %s", where, c.RestartCount, ended(last))}
+	if last := c.LastTerminationState.Terminated; last != nil && !c.Ready && last.ExitCode != 0 && pod.Status.Phase == corev1.PodRunning {
+		return trouble{weight: weightTerminated, reason: or(last.Reason, "Error"),
+			message: fmt.Sprintf("%snot ready after %d restart(s), last %s", where, c.RestartCount, ended(pod, c.Name, last))}
 	}
 	return trouble{}
 }
 
-func ended(t *corev1.ContainerStateTerminated) string {
+func isImageTrouble(reason string) bool {
+	switch reason {
+	case "ImagePullBackOff", "ErrImagePull", "InvalidImageName", "ErrImageNeverPull", "RegistryUnavailable", "ImageInspectError", "SignatureValidationFailed":
+		return true
+	}
+	return false
+}
+
+// imageOf is the image as the pod asks for it; the status may have it in another spelling.
+func imageOf(pod *corev1.Pod, c *corev1.ContainerStatus) string {
+	if spec := containerSpec(pod, c.Name); spec != nil && spec.Image != "" {
+		return spec.Image
+	}
+	return c.Image
+}
+
+func containerSpec(pod *corev1.Pod, name string) *corev1.Container {
+	for _, list := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
+		for i := range list {
+			if list[i].Name == name {
+				return &list[i]
+			}
+		}
+	}
+	return nil
+}
+
+// ended tells how a container ended, and what it left as its last words. These are taken over only where they come from
+// the file that the program writes for the purpose: the other policy passes its log off as such, hence anything.
+func ended(pod *corev1.Pod, name string, t *corev1.ContainerStateTerminated) string {
+	out := fmt.Sprintf("%s (exit code %d)", or(t.Reason, "Error"), t.ExitCode)
 	if t.Signal != 0 {
-		return fmt.Sprintf("%s (signal %d)", or(t.Reason, "Error"), t.Signal)
+		out = fmt.Sprintf("%s (signal %d)", or(t.Reason, "Error"), t.Signal)
 	}
-	return fmt.Sprintf("%s (exit code %d)", or(t.Reason, "Error"), t.ExitCode)
+	if spec := containerSpec(pod, name); spec != nil && spec.TerminationMessagePolicy == corev1.TerminationMessageReadFile {
+		if words := presentable(t.Message); words != "" {
+			out += ": " + words
+		}
+	}
+	return out
 }
 
-func sentence(reason, message string) string {
-	message = strings.TrimSpace(message)
-	if len(message) > maxKubeletMessage {
-		message = strings.ToValidUTF8(message[:maxKubeletMessage], "") + "…"
+// claimTrouble is why a claim of a pod that waits is not bound.
+func claimTrouble(pod *corev1.Pod, claims []corev1.PersistentVolumeClaim, events []corev1.Event) trouble {
+	for _, v := range pod.Spec.Volumes {
+		var name string
+		switch {
+		case v.PersistentVolumeClaim != nil:
+			name = v.PersistentVolumeClaim.ClaimName
+		case v.Ephemeral != nil:
+			name = pod.Name + "-" + v.Name
+		default:
+			continue
+		}
+		for i := range claims {
+			claim := &claims[i]
+			if claim.Name != name || claim.Namespace != pod.Namespace || claim.Status.Phase == corev1.ClaimBound {
+				continue
+			}
+			if e, ok := claimEvent(events, claim.Namespace, claim.Name, claim.UID); ok && !strings.HasPrefix(e.Reason, "WaitFor") {
+				return trouble{weight: weightClaim, object: fmt.Sprintf("claim %q", name), reason: e.Reason, message: sentence(e.Reason, e.Message)}
+			}
+			if claim.Status.Phase == corev1.ClaimLost {
+				return trouble{weight: weightClaim, object: fmt.Sprintf("claim %q", name), reason: "ClaimLost", message: "ClaimLost: the claim has lost its volume"}
+			}
+		}
 	}
-	if message == "" {
-		return reason
-	}
-	return reason + ": " + message
+	return trouble{}
 }
 
-func or(a, b string) string {
-	if a != "" {
-		return a
+// startTrouble is why the node cannot start a pod that is scheduled.
+func startTrouble(pod *corev1.Pod, events []corev1.Event) trouble {
+	e, ok := podEvent(events, pod, "FailedMount", "FailedAttachVolume", "FailedMapVolume", "FailedCreatePodSandBox", "FailedCreatePodContainer",
+		"NetworkNotReady", "FailedPrepareDynamicResources", "UnexpectedAdmissionError", "FailedNodeAllocatableEnforcement")
+	if !ok || isUnscheduled(pod) {
+		return trouble{}
 	}
-	return b
+	return trouble{weight: weightMount, reason: e.Reason, message: sentence(e.Reason, e.Message)}
+}
+
+func isUnscheduled(pod *corev1.Pod) bool {
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.PodScheduled {
+			return c.Status == corev1.ConditionFalse
+		}
+	}
+	return false
+}
+
+// probeTrouble is why a pod that runs is not ready.
+func probeTrouble(pod *corev1.Pod, events []corev1.Event) trouble {
+	if e, ok := podEvent(events, pod, "Unhealthy", "ProbeError"); ok {
+		return trouble{weight: weightProbe, reason: e.Reason, message: sentence(e.Reason, e.Message)}
+	}
+	return trouble{}
 }

@@ -33,6 +33,7 @@ const (
 	initFails    = `{phase: Pending, initContainerStatuses: [{name: init, ready: false, restartCount: 0, image: i, imageID: i, state: {waiting: {reason: CreateContainerConfigError, message: 'secret "x" not found'}}}], containerStatuses: [{name: c, ready: false, restartCount: 0, image: i, imageID: i, state: {waiting: {reason: PodInitializing}}}]}`
 	starting     = `{phase: Pending, containerStatuses: [{name: c, ready: false, restartCount: 0, image: i, imageID: i, state: {waiting: {reason: ContainerCreating}}}]}`
 	succeededPod = `{phase: Succeeded, conditions: [{type: Ready, status: "False", reason: PodCompleted}]}`
+	completedPod = `{phase: Running, conditions: [{type: Ready, status: "False", reason: PodCompleted}]}`
 	bySignal     = `{phase: Failed, containerStatuses: [{name: c, ready: false, restartCount: 0, image: i, imageID: i, state: {terminated: {exitCode: 1, signal: 9}}}]}`
 )
 
@@ -108,6 +109,7 @@ func TestDeploymentWithPods(t *testing.T) {
 		"ended pods do not count":     {[]corev1.Pod{podNamed(t, "a", readyPod), podNamed(t, "b", succeededPod), podNamed(t, "c", bySignal)}, false, ""},
 		"evicted pods do not count":   {[]corev1.Pod{podNamed(t, "a", readyPod), podNamed(t, "b", evicted)}, false, ""},
 		"disrupted pods do not count": {[]corev1.Pod{podNamed(t, "a", readyPod), disrupted}, false, ""},
+		"completed pods don't count":  {[]corev1.Pod{podNamed(t, "a", readyPod), podNamed(t, "b", completedPod)}, false, ""},
 		"no pods at all":              {nil, true, "0 pods are there, expected 1"},
 	} {
 		t.Run(name, func(t *testing.T) {

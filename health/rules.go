@@ -51,6 +51,8 @@ func ruleFor(gk schema.GroupKind) (rule, bool) {
 		r, ok = rule{check: plain(checkVerticalPodAutoscaler), managedResource: true, ownStatus: true}, gk.Kind == "VerticalPodAutoscaler"
 	case "apiregistration.k8s.io":
 		r, ok = rule{check: plain(checkAPIService), ownStatus: true}, gk.Kind == "APIService"
+	case "seedmanagement.gardener.cloud":
+		r, ok = rule{check: plain(checkManagedSeed), ownStatus: true}, gk.Kind == "ManagedSeed"
 	case "druid.gardener.cloud":
 		r, ok = rule{check: plain(checkEtcd), ownStatus: true}, gk.Kind == "Etcd"
 	case "machine.sapcloud.io":

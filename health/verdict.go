@@ -35,7 +35,7 @@ type Verdict struct {
 	Kind      string `json:"kind"`
 	Name      string `json:"name"`
 	Namespace string `json:"namespace"`
-	// Healthy by Gardener's rule of the kind; true for kinds without a rule.
+	// Healthy by Gardener's rule of the kind; true for kinds without a rule, but see JudgeAllKinds.
 	Healthy bool `json:"healthy"`
 	// Progressing means a rollout is under way. An object can be healthy and progressing.
 	Progressing bool `json:"progressing"`
@@ -44,27 +44,37 @@ type Verdict struct {
 	// Reason in CamelCase as the conditions of a ManagedResource have it, for example DeploymentUnhealthy or
 	// DeploymentProgressing. Empty when healthy and not progressing.
 	Reason string `json:"reason"`
-	// Message for a person, with the cause in the pods where those were given.
+	// Message for a person, with the cause where what stands around the object was given.
 	Message string `json:"message"`
-	// Codes are Gardener's error codes (ERR_…), so far as the object reports them.
+	// Codes are Gardener's error codes (ERR_…), so far as the object reports them or its cause tells them.
 	Codes []string `json:"codes,omitempty"`
+	// Cause is what was found around the object, see WithAround. It is part of the message, too.
+	Cause *Cause `json:"cause,omitempty"`
 }
 
 // Option adds an input to Check beyond the object.
 type Option func(*inputs)
 
 type inputs struct {
-	pods         []corev1.Pod
+	around       Around
 	havePods     bool
 	now          time.Time
 	identity     *Gardener
 	upstreamOnly bool
+	allKinds     bool
+	rules        Rules
 }
 
 // WithPods gives the pods of the object's namespace, or a part of them that holds all that the object selects. A
 // Deployment then counts as progressing until old pods are gone, and messages name the cause found in a pod.
 func WithPods(pods []corev1.Pod) Option {
-	return func(in *inputs) { in.pods, in.havePods = pods, true }
+	return func(in *inputs) { in.around.Pods, in.havePods = pods, true }
+}
+
+// WithAround gives what stands around the object, so that the verdict can name the cause. Pods that are not nil
+// count as given by WithPods.
+func WithAround(around Around) Option {
+	return func(in *inputs) { in.around, in.havePods = around, around.Pods != nil }
 }
 
 // At gives the time of the judgement. Only the kstatus term of a pod that could not be scheduled depends on it:
@@ -80,12 +90,30 @@ func WithGardener(identity Gardener) Option {
 // (pkg/resourcemanager/controller/health/utils); all others are healthy by existing.
 func OnlyManagedResourceKinds() Option { return func(in *inputs) { in.upstreamOnly = true } }
 
+// JudgeAllKinds has also those kinds judged that Gardener has no rule for, in the terms of kstatus: such an object is
+// unhealthy when it will not get well without a change (Stalled is True, a claim has lost its volume), and progressing
+// while it is on its way (its generation is not observed, Ready is not True, a claim is not bound) or being deleted. Without
+// the option they are healthy by existing, as upstream has it, and only the status and the message tell more.
+func JudgeAllKinds() Option { return func(in *inputs) { in.allKinds = true } }
+
 // NotFound is the verdict on an object that should exist and does not.
 func NotFound(gvk schema.GroupVersionKind, namespace, name string) Verdict {
 	return Verdict{
 		Kind: gvk.Kind, Namespace: namespace, Name: name,
 		Status: StatusNotFound, Reason: gvk.Kind + "Missing", Message: gvk.Kind + " does not exist",
 	}
+}
+
+// judgement is what the rules say of an object, before it is put into words.
+type judgement struct {
+	failure     *Failure
+	progressing bool
+	// progress is the message while the object is not unhealthy.
+	progress string
+	// judged means that something was looked at besides existence.
+	judged bool
+	// own means that the status follows from the judgement instead of kstatus.
+	own bool
 }
 
 // Check judges the object by the rule of its group and kind. A nil object is NotFound.
@@ -97,62 +125,86 @@ func Check(obj *unstructured.Unstructured, opts ...Option) Verdict {
 	for _, opt := range opts {
 		opt(&in)
 	}
+	j := judge(obj, in)
 
-	v := Verdict{Kind: obj.GetKind(), Namespace: obj.GetNamespace(), Name: obj.GetName(), Healthy: true}
-	r, found := ruleFor(obj.GroupVersionKind().GroupKind())
-	if in.upstreamOnly && !r.managedResource {
-		r, found = rule{}, false
-	}
-	if obj.GetAnnotations()[annotationSkipHealthCheck] == "true" {
-		r, found = rule{}, false
-	}
-
-	var failure *Failure
-	if r.check != nil {
-		failure = r.check(obj, in)
-	}
-	if r.progressing != nil {
-		v.Progressing, v.Message = r.progressing(obj, in)
+	v := Verdict{
+		Kind: obj.GetKind(), Namespace: obj.GetNamespace(), Name: obj.GetName(),
+		Healthy: j.failure == nil, Progressing: j.progressing, Message: j.progress,
 	}
 	switch {
-	case failure != nil:
-		v.Healthy, v.Message, v.Codes = false, failure.Message, failure.Codes
-		v.Reason = failure.Reason
+	case j.failure != nil:
+		v.Message, v.Codes, v.Reason = j.failure.Message, j.failure.Codes, j.failure.Reason
 		if v.Reason == "" {
 			v.Reason = v.Kind + "Unhealthy"
 		}
 	case v.Progressing:
 		v.Reason = v.Kind + "Progressing"
 	}
-	if in.havePods && (failure != nil || v.Progressing) {
-		v.Message = withPodReason(obj, in.pods, v.Message)
+	if !v.Healthy || v.Progressing {
+		if cause, ok := FindCause(obj, in.around); ok {
+			v.Cause, v.Message, v.Codes = &cause, joinMessages(v.Message, cause.String()), mergeCodes(v.Codes, cause.Message)
+		}
 	}
 
-	v.Status = statusOf(obj, found && r.ownStatus, failure, v.Progressing, in)
+	var told string
+	v.Status, told = statusOf(obj, j, in)
 	if v.Message == "" {
 		v.Message = v.Kind + " exists"
-		if r.check != nil {
+		switch {
+		case j.judged:
 			v.Message = v.Kind + " is healthy"
+		case v.Status != StatusCurrent && told != "":
+			v.Message = told
 		}
 	}
 	return v
 }
 
-// statusOf takes the library's answer for the kinds that kstatus knows, and derives one for those that it would call
-// Current for want of a Ready condition.
-func statusOf(obj *unstructured.Unstructured, own bool, failure *Failure, progressing bool, in inputs) Status {
-	if !own || obj.GetDeletionTimestamp() != nil {
-		status, _ := kstatusAt(obj, in.now)
-		return status
+func judge(obj *unstructured.Unstructured, in inputs) judgement {
+	j := judgement{}
+	if obj.GetAnnotations()[annotationSkipHealthCheck] == "true" {
+		return j
+	}
+	r, found := ruleFor(obj.GroupVersionKind().GroupKind())
+	if in.upstreamOnly && !r.managedResource {
+		r, found = rule{}, false
 	}
 	switch {
-	case failure != nil && failure.Waiting:
-		return StatusInProgress
-	case failure != nil:
-		return StatusFailed
-	case progressing:
-		return StatusInProgress
+	case found:
+		j.own, j.judged = r.ownStatus, r.check != nil
+		if r.check != nil {
+			j.failure = r.check(obj, in)
+		}
+		if r.progressing != nil {
+			j.progressing, j.progress = r.progressing(obj, in)
+		}
+	case in.allKinds:
+		j.failure, j.progressing, j.progress = others(obj, in)
+	}
+	if in.rules != nil {
+		if ruling, ok := in.rules.Judge(obj); ok {
+			j.overrule(obj, ruling)
+		}
+	}
+	return j
+}
+
+// statusOf takes the library's answer for the kinds that kstatus knows, and derives one for those that it would call
+// Current for want of a Ready condition. The message is the library's.
+func statusOf(obj *unstructured.Unstructured, j judgement, in inputs) (Status, string) {
+	if !j.own || obj.GetDeletionTimestamp() != nil {
+		return kstatusAt(obj, in.now)
+	}
+	switch {
+	case j.failure != nil && j.failure.Reason == ReasonHealthCheckError:
+		return StatusUnknown, ""
+	case j.failure != nil && j.failure.Waiting:
+		return StatusInProgress, ""
+	case j.failure != nil:
+		return StatusFailed, ""
+	case j.progressing:
+		return StatusInProgress, ""
 	default:
-		return StatusCurrent
+		return StatusCurrent, ""
 	}
 }

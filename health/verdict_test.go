@@ -133,6 +133,7 @@ func TestCareManagedResource(t *testing.T) {
 		done    = `{type: ResourcesProgressing, status: "False"}`
 		rolling = `{type: ResourcesProgressing, status: "True", reason: DeploymentProgressing, message: slow, lastTransitionTime: "2026-01-01T00:00:00Z"}`
 	)
+	const unsure = `{type: ResourcesProgressing, status: Unknown, reason: ChecksPending, lastTransitionTime: "2026-01-01T00:00:00Z"}`
 	began := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	hour := time.Hour
 	for name, c := range map[string]struct {
@@ -148,9 +149,12 @@ func TestCareManagedResource(t *testing.T) {
 		"unhealthy without a reason":   {managedResource(applied + `,{type: ResourcesHealthy, status: "False"},` + done), nil, 0, "ResourcesHealthy"},
 		"one is missing":               {managedResource(applied + "," + healthy), nil, 0, "MissingManagedResourceCondition"},
 		"rollout without a threshold":  {managedResource(applied + "," + healthy + "," + rolling), nil, 0, "DeploymentProgressing"},
-		"rollout within the threshold": {managedResource(applied + "," + healthy + "," + rolling), &hour, hour, ""},
-		"rollout beyond the threshold": {managedResource(applied + "," + healthy + "," + rolling), &hour, hour + time.Second, "ProgressingRolloutStuck"},
-		"progress unknown":             {managedResource(applied + "," + healthy + `,{type: ResourcesProgressing, status: Unknown, reason: ChecksPending}`), &hour, 0, "ChecksPending"},
+		"rollout within the threshold": {managedResource(applied + "," + healthy + "," + rolling), &hour, hour - time.Second, ""},
+		"rollout at the threshold":     {managedResource(applied + "," + healthy + "," + rolling), &hour, hour, "ProgressingRolloutStuck"},
+		"progress unknown":             {managedResource(applied + "," + healthy + "," + unsure), nil, 0, "ChecksPending"},
+		"progress unknown for a while": {managedResource(applied + "," + healthy + "," + unsure), &hour, time.Minute, ""},
+		"progress unknown for long":    {managedResource(applied + "," + healthy + "," + unsure), &hour, 2 * hour, "ProgressingRolloutStuck"},
+		"failure goes before rollout":  {managedResource(applied + `,{type: ResourcesHealthy, status: "False", reason: DeploymentUnhealthy},` + rolling), &hour, 2 * hour, "DeploymentUnhealthy"},
 		"outdated": {`{apiVersion: resources.gardener.cloud/v1alpha1, kind: ManagedResource, metadata: {name: x, generation: 3}, status: {observedGeneration: 2, conditions: [` + applied + `]}}`,
 			nil, 0, "OutdatedStatus"},
 		"outdated, because the last one failed": {`{apiVersion: resources.gardener.cloud/v1alpha1, kind: ManagedResource, metadata: {name: x, generation: 3}, status: {observedGeneration: 2, conditions: [{type: ResourcesApplied, status: "False", reason: DecodingFailed}]}}`,

@@ -42,13 +42,19 @@ func (r *Reconciler) ensureFinalizer(ctx context.Context, mr *resourcesv1alpha1.
 			return have // another instance was faster
 		}
 		return append(slices.Clone(have), r.finalizer())
-	})
+	}, nil)
 }
 
-// dropFinalizer takes our finalizer away. The object may be gone with it, or have gone before.
-func (r *Reconciler) dropFinalizer(ctx context.Context, mr *resourcesv1alpha1.ManagedResource) error {
+// dropFinalizer takes our finalizer away. The object may be gone with it, or have gone before. Where another instance has written
+// another inventory than base meanwhile, it stays: somebody has to delete what is in that one.
+func (r *Reconciler) dropFinalizer(ctx context.Context, mr *resourcesv1alpha1.ManagedResource, base []resourcesv1alpha1.ObjectReference) error {
 	err := r.changeFinalizers(ctx, mr, func(have []string) []string {
 		return slices.DeleteFunc(slices.Clone(have), func(f string) bool { return f == r.finalizer() })
+	}, func(live *resourcesv1alpha1.ManagedResource) error {
+		if !sameResources(r.recalled(live.UID, live.Status.Resources), base) {
+			return errOvertaken
+		}
+		return nil
 	})
 	if apierrors.IsNotFound(err) {
 		return nil
@@ -61,7 +67,8 @@ const attempts = 5
 
 // changeFinalizers writes the finalizers as a whole, so it insists on the version that was read, and reads again where
 // that is not the newest.
-func (r *Reconciler) changeFinalizers(ctx context.Context, mr *resourcesv1alpha1.ManagedResource, change func([]string) []string) error {
+func (r *Reconciler) changeFinalizers(ctx context.Context, mr *resourcesv1alpha1.ManagedResource, change func([]string) []string,
+	check func(live *resourcesv1alpha1.ManagedResource) error) error {
 	at := ref(mr.Namespace, mr.Name)
 	for attempt := 1; ; attempt++ {
 		wanted := change(mr.Finalizers)
@@ -74,6 +81,13 @@ func (r *Reconciler) changeFinalizers(ctx context.Context, mr *resourcesv1alpha1
 			conflict := err
 			switch obj, err = r.Source.GetLive(ctx, at); {
 			case err == nil && obj.GetUID() == mr.UID:
+				live, err := Decode(r.Source, obj)
+				if err == nil && check != nil {
+					err = check(live)
+				}
+				if err != nil {
+					return err
+				}
 				mr.Finalizers, mr.ResourceVersion = obj.GetFinalizers(), obj.GetResourceVersion()
 				continue
 			case err == nil:

@@ -75,7 +75,7 @@ func TestFinalizersOfAnObjectThatChanged(t *testing.T) {
 		"removed": {[]string{"other", "resources.gardener.cloud/gardener-resource-manager-seed"}, []string{"other"},
 			func(r *Reconciler, mr *resourcesv1alpha1.ManagedResource) error {
 				mr.Finalizers = []string{r.finalizer()}
-				return r.dropFinalizer(context.Background(), mr)
+				return r.dropFinalizer(context.Background(), mr, nil)
 			}},
 	} {
 		t.Run(name, func(t *testing.T) {

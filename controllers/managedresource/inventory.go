@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -22,10 +23,12 @@ const role = "gardener-resource-manager"
 type statusInventory struct {
 	r  *Reconciler
 	mr *resourcesv1alpha1.ManagedResource
+	// base is the inventory as it was read or written last.
+	base []resourcesv1alpha1.ObjectReference
 }
 
-func (r *Reconciler) newInventory(mr *resourcesv1alpha1.ManagedResource) apply.Inventory {
-	return &statusInventory{r: r, mr: mr}
+func (r *Reconciler) newInventory(mr *resourcesv1alpha1.ManagedResource) *statusInventory {
+	return &statusInventory{r: r, mr: mr, base: r.recalled(mr.UID, mr.Status.Resources)}
 }
 
 // Load restores what Save leaves out.
@@ -60,8 +63,27 @@ func (i *statusInventory) Save(ctx context.Context, entries []apply.Entry) error
 	if err := i.End(ctx, entries); err != nil {
 		return err
 	}
-	return i.r.flush(ctx, i.mr)
+	return i.flush(ctx)
 }
+
+// flush writes the status with the inventory.
+func (i *statusInventory) flush(ctx context.Context) error {
+	err := i.r.flush(ctx, i.mr, i.base)
+	if err == nil {
+		i.base = i.mr.Status.Resources
+	}
+	return err
+}
+
+// finish writes the status at the end of a pass, also of one that was interrupted.
+func (i *statusInventory) finish(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishTimeout)
+	defer cancel()
+	return i.flush(ctx)
+}
+
+// finishTimeout is how long an interrupted pass may take to write down what it did.
+const finishTimeout = 5 * time.Second
 
 // Remove does nothing: the inventory goes with the ManagedResource.
 func (i *statusInventory) Remove(context.Context) error { return nil }
@@ -168,11 +190,11 @@ func sameResources(a, b []resourcesv1alpha1.ObjectReference) bool {
 
 // Inventory of a ManagedResource, as it is in its status.
 func (r *Reconciler) Inventory(mr *resourcesv1alpha1.ManagedResource) apply.Inventory {
-	return &saved{statusInventory{r, mr}}
+	return &saved{r.newInventory(mr)}
 }
 
 // saved is an inventory whose user does not care about conditions: every change of it is written.
-type saved struct{ inventory statusInventory }
+type saved struct{ inventory *statusInventory }
 
 func (s *saved) Load(ctx context.Context) ([]apply.Entry, error) { return s.inventory.Load(ctx) }
 

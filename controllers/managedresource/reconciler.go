@@ -87,11 +87,26 @@ func (r *Reconciler) Reconcile(ctx context.Context, namespace, name string) (*Ou
 	if err != nil {
 		return nil, err
 	}
+	out, err := r.reconcile(ctx, mr)
+	for attempt := 1; errors.Is(err, errOvertaken) && attempt < attempts && ctx.Err() == nil; attempt++ {
+		live, rerr := r.Source.GetLive(ctx, ref(namespace, name))
+		if rerr != nil {
+			return out, errors.Join(err, r.Source.Explain(ref(namespace, name), "read", rerr))
+		}
+		if mr, err = Decode(r.Source, live); err != nil {
+			return out, err
+		}
+		out, err = r.reconcile(ctx, mr)
+	}
+	return out, err
+}
+
+func (r *Reconciler) reconcile(ctx context.Context, mr *resourcesv1alpha1.ManagedResource) (*Outcome, error) {
 	if mr.DeletionTimestamp == nil && mr.Annotations[resourcesv1alpha1.Ignore] == "true" {
 		if r.Responsible(mr) || r.Holds(mr) {
-			err = r.ignored(ctx, mr)
+			return &Outcome{Object: mr}, r.ignored(ctx, mr)
 		}
-		return &Outcome{Object: mr}, err
+		return &Outcome{Object: mr}, nil
 	}
 	if !r.Responsible(mr) {
 		if !r.Holds(mr) {
@@ -116,11 +131,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, namespace, name string) (*Ou
 }
 
 func (r *Reconciler) converge(ctx context.Context, mr *resourcesv1alpha1.ManagedResource) (*Outcome, error) {
-	out := &Outcome{Object: mr}
+	out, inventory := &Outcome{Object: mr}, r.newInventory(mr)
 	objects, checksum, reason, err := r.objects(ctx, mr)
 	if err != nil && len(objects) == 0 {
 		r.setApplied(mr, reason, err.Error())
-		return nil, errors.Join(err, r.finish(ctx, mr))
+		return nil, errors.Join(err, inventory.finish(ctx))
 	}
 	decodeErr := err
 	if mr.Status.ObservedGeneration != mr.Generation || ptr.Deref(mr.Status.SecretsDataChecksum, "") != checksum {
@@ -134,17 +149,20 @@ func (r *Reconciler) converge(ctx context.Context, mr *resourcesv1alpha1.Managed
 		// What could not be read must not count as removed.
 		options.NoPrune = true
 	}
-	out.Applied, err = r.Engine.Apply(ctx, r.Target, r.Set(mr, objects), r.newInventory(mr), options)
+	out.Applied, err = r.Engine.Apply(ctx, r.Target, r.Set(mr, objects), inventory, options)
+	if errors.Is(err, errOvertaken) {
+		return out, err
+	}
 	if err = errors.Join(decodeErr, err); err != nil {
 		if reason == "" {
 			reason = resourcesv1alpha1.ConditionApplyFailed
 		}
 		r.setApplied(mr, reason, err.Error())
-		return out, errors.Join(err, r.finish(ctx, mr))
+		return out, errors.Join(err, inventory.finish(ctx))
 	}
 	r.setApplied(mr, appliedReason(out.Applied), appliedMessage(out.Applied))
 	_, err = r.setHealth(ctx, mr)
-	return out, errors.Join(err, r.finish(ctx, mr))
+	return out, errors.Join(err, inventory.finish(ctx))
 }
 
 // options of the engine for one ManagedResource.
@@ -160,16 +178,6 @@ func (r *Reconciler) options(ctx context.Context, mr *resourcesv1alpha1.ManagedR
 	o.DeclaredBy = func(origin string, ref apply.Ref) bool { return r.Neighbours.Declares(ctx, mr, origin, ref) }
 	return o
 }
-
-// finish writes the status at the end of a pass, also of one that was interrupted.
-func (r *Reconciler) finish(ctx context.Context, mr *resourcesv1alpha1.ManagedResource) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishTimeout)
-	defer cancel()
-	return r.flush(ctx, mr)
-}
-
-// finishTimeout is how long an interrupted pass may take to write down what it did.
-const finishTimeout = 5 * time.Second
 
 // appliedReason of a pass without errors: objects that left the set may still be on their way out.
 func appliedReason(result *apply.Result) string {
@@ -230,7 +238,7 @@ func (r *Reconciler) Release(ctx context.Context, namespace, name string) ([]app
 	if err != nil {
 		return nil, err
 	}
-	return entries, r.dropFinalizer(ctx, mr)
+	return entries, r.dropFinalizer(ctx, mr, r.recalled(mr.UID, mr.Status.Resources))
 }
 
 // Delete asks for the deletion of a ManagedResource; Finish goes on with it. That it is gone already is no error.
@@ -268,7 +276,7 @@ func (r *Reconciler) Dissolve(ctx context.Context, namespace, name string) error
 	if err != nil {
 		return err
 	}
-	return r.dropFinalizer(ctx, mr)
+	return r.dropFinalizer(ctx, mr, r.recalled(mr.UID, mr.Status.Resources))
 }
 
 // Contents are the inventory of a ManagedResource for another set that goes on with it: every entry says whose the object
@@ -422,14 +430,17 @@ func (r *Reconciler) delete(ctx context.Context, mr *resourcesv1alpha1.ManagedRe
 	mr.Status.ObservedGeneration = mr.Generation
 	if err != nil {
 		r.setDeleting(mr, resourcesv1alpha1.ConditionDeletionFailed, err.Error())
-		return out, errors.Join(err, r.finish(ctx, mr))
+		return out, errors.Join(err, inventory.finish(ctx))
 	}
 	if !result.Complete {
 		r.setDeleting(mr, resourcesv1alpha1.ConditionDeletionPending, pendingError(result).Error())
-		return out, r.finish(ctx, mr)
+		return out, inventory.finish(ctx)
 	}
-	r.forget(mr.UID)
-	return out, r.dropFinalizer(ctx, mr)
+	err = r.dropFinalizer(ctx, mr, inventory.base)
+	if err == nil {
+		r.forget(mr.UID)
+	}
+	return out, err
 }
 
 func pendingError(result *apply.Result) error {

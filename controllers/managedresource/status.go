@@ -2,7 +2,10 @@ package managedresource
 
 import (
 	"context"
+	"errors"
 	"reflect"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 	resourcesv1alpha1 "github.com/pergola-dev/pergola/api/resources/v1alpha1"
@@ -74,14 +77,14 @@ func (r *Reconciler) ignored(ctx context.Context, mr *resourcesv1alpha1.ManagedR
 		set(resourcesv1alpha1.ResourcesHealthy, gardencorev1beta1.ConditionTrue),
 		set(resourcesv1alpha1.ResourcesProgressing, gardencorev1beta1.ConditionFalse))
 	mr.Status.ObservedGeneration = mr.Generation
-	return r.flush(ctx, mr)
+	return r.flush(ctx, mr, mr.Status.Resources)
 }
 
 // CheckHealth judges the objects in the inventory and writes the two health conditions. It returns
 // the first verdict that is not good, or nil.
 func (r *Reconciler) CheckHealth(ctx context.Context, mr *resourcesv1alpha1.ManagedResource) (*health.Verdict, error) {
 	verdict, err := r.setHealth(ctx, mr)
-	if werr := r.flush(ctx, mr); err == nil {
+	if werr := r.flush(ctx, mr, mr.Status.Resources); err == nil {
 		err = werr
 	}
 	return verdict, err
@@ -125,16 +128,58 @@ func (r *Reconciler) setHealth(ctx context.Context, mr *resourcesv1alpha1.Manage
 	return bad, err
 }
 
-// flush writes what of the status differs from what is there, in one request; none when nothing does.
-func (r *Reconciler) flush(ctx context.Context, mr *resourcesv1alpha1.ManagedResource) error {
+// errOvertaken ends a pass whose ManagedResource has got another inventory meanwhile: from another instance, which holds the
+// lease by now. To write ours over it would forget objects.
+var errOvertaken = errors.New("another instance has changed its inventory meanwhile")
+
+// flush writes what of the status differs from what is there, in one request; none when nothing does. It insists on the inventory
+// that was read or written last (base). Other changes of the ManagedResource do not matter.
+func (r *Reconciler) flush(ctx context.Context, mr *resourcesv1alpha1.ManagedResource, base []resourcesv1alpha1.ObjectReference) error {
 	for i := range mr.Status.Conditions {
 		c := &mr.Status.Conditions[i]
 		c.LastTransitionTime, c.LastUpdateTime = c.LastTransitionTime.Rfc3339Copy(), c.LastUpdateTime.Rfc3339Copy()
 	}
-	var have resourcesv1alpha1.ManagedResourceStatus
-	if live, err := r.get(ctx, mr.Namespace, mr.Name); err == nil && live.UID == mr.UID {
-		have = live.Status
+	at := ref(mr.Namespace, mr.Name)
+	live, err := r.get(ctx, mr.Namespace, mr.Name)
+	for attempt := 1; ; attempt++ {
+		var have resourcesv1alpha1.ManagedResourceStatus
+		if err == nil && live.UID == mr.UID {
+			have = live.Status
+		}
+		patch := r.difference(mr, have)
+		if len(patch) == 0 {
+			return nil
+		}
+		answer, err := r.Source.MergePatch(ctx, at, map[string]any{"status": patch,
+			"metadata": map[string]any{"resourceVersion": mr.ResourceVersion, "uid": mr.UID}}, role, "status")
+		if err == nil {
+			written, err := Decode(r.Source, answer)
+			if err != nil {
+				return err
+			}
+			mr.ResourceVersion = written.ResourceVersion
+			r.recall(mr.UID, mr.Status.Resources, written.Status.Resources)
+			return nil
+		}
+		if !apierrors.IsConflict(err) || attempt == attempts {
+			return r.Source.Explain(at, "write the status", err)
+		}
+		now, rerr := r.Source.GetLive(ctx, at)
+		if rerr != nil {
+			return r.Source.Explain(at, "read", rerr)
+		}
+		if live, err = Decode(r.Source, now); err != nil {
+			return err
+		}
+		if live.UID != mr.UID || !sameResources(r.recalled(live.UID, live.Status.Resources), base) {
+			return errOvertaken
+		}
+		mr.ResourceVersion = live.ResourceVersion
 	}
+}
+
+// difference is the merge patch that makes a status the one of a ManagedResource.
+func (r *Reconciler) difference(mr *resourcesv1alpha1.ManagedResource, have resourcesv1alpha1.ManagedResourceStatus) map[string]any {
 	want, patch := mr.Status, map[string]any{}
 	if !condition.Equal(have.Conditions, want.Conditions) {
 		patch["conditions"] = want.Conditions
@@ -148,15 +193,5 @@ func (r *Reconciler) flush(ctx context.Context, mr *resourcesv1alpha1.ManagedRes
 	if !sameResources(r.recalled(mr.UID, have.Resources), want.Resources) {
 		patch["resources"] = want.Resources
 	}
-	if len(patch) == 0 {
-		return nil
-	}
-	answer, err := r.Source.MergePatch(ctx, ref(mr.Namespace, mr.Name), map[string]any{"status": patch}, role, "status")
-	if err != nil {
-		return r.Source.Explain(ref(mr.Namespace, mr.Name), "write the status", err)
-	}
-	if written, err := Decode(r.Source, answer); err == nil {
-		r.recall(mr.UID, want.Resources, written.Status.Resources)
-	}
-	return nil
+	return patch
 }

@@ -86,8 +86,12 @@ func (b *Builder) Unknown(old Condition, reason, message string, codes ...v1beta
 	return b.Update(old, v1beta1.ConditionUnknown, reason, message, codes...)
 }
 
-// Failed is the condition after a check that failed; see failedStatus for what becomes of it.
+// Failed is the condition after a check that failed; see failedStatus for what becomes of it. A transition that lies ahead
+// of the clock, which then was put back, is taken for one of now: its threshold would last for who knows how long.
 func (b *Builder) Failed(old Condition, last *v1beta1.LastOperation, reason, message string, codes ...v1beta1.ErrorCode) Condition {
+	if now := b.clock.Now(); old.LastTransitionTime.After(now) {
+		old.LastTransitionTime = metav1.NewTime(now)
+	}
 	return b.Update(old, b.failedStatus(old, last, reason), reason, message, codes...)
 }
 

@@ -13,14 +13,14 @@ import (
 //     another one.
 //   - Unknown turns False.
 //
-// The documents upstream say that lastUpdateTime counts; its code, and hence this one, uses lastTransitionTime.
+// Which times count is said in the package documentation.
 func (b *Builder) failedStatus(old Condition, last *v1beta1.LastOperation, reason string) v1beta1.ConditionStatus {
 	threshold, ok := b.thresholds[old.Type]
 	if !ok {
 		return v1beta1.ConditionFalse
 	}
 	now := b.clock.Now()
-	recent := last != nil && last.State == v1beta1.LastOperationStateSucceeded && now.Sub(last.LastUpdateTime.Time) <= threshold
+	recent := last != nil && last.State == v1beta1.LastOperationStateSucceeded && now.Sub(last.LastUpdateTime.Time).Abs() <= threshold
 
 	progressing := false
 	switch old.Status {

@@ -3,6 +3,7 @@ package condition_test
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -79,6 +80,42 @@ func TestFailureOutlivesThreshold(t *testing.T) {
 	assert.Equal(t, v1beta1.ConditionProgressing, c.Status, "another reason gets its own time")
 	c = b.OK(c, "Running", "all well")
 	assert.Equal(t, v1beta1.ConditionTrue, c.Status)
+}
+
+// A trouble whose message changes with every check outlives its threshold all the same.
+func TestMessagesDoNotProlongThresholds(t *testing.T) {
+	clk := clocktesting.NewFakeClock(start)
+	b := condition.New(clk, condition.Thresholds{kind: time.Minute})
+	c := b.OK(b.Initial(kind), "Running", "all well")
+	for i := range 7 {
+		c = b.Failed(c, nil, "DeploymentUnhealthy", strings.Repeat("!", i))
+		assert.Equal(t, clk.Now(), c.LastUpdateTime.Time)
+		want := v1beta1.ConditionProgressing
+		if i == 6 {
+			want = v1beta1.ConditionFalse
+		}
+		assert.Equal(t, want, c.Status, "check %d", i)
+		clk.Step(11 * time.Second)
+	}
+}
+
+// When the clock is put back, times lie ahead of it. Neither a transition nor an operation then holds a condition at
+// Progressing for longer than the threshold.
+func TestClockPutBack(t *testing.T) {
+	clk := clocktesting.NewFakeClock(start.Add(time.Hour))
+	b := condition.New(clk, condition.Thresholds{kind: time.Minute})
+	last := &v1beta1.LastOperation{State: v1beta1.LastOperationStateSucceeded, LastUpdateTime: metav1.NewTime(clk.Now())}
+	c := b.Failed(b.OK(b.Initial(kind), "Running", "all well"), last, "R", "m")
+	require.Equal(t, v1beta1.ConditionProgressing, c.Status)
+
+	clk.SetTime(start)
+	c = b.Failed(c, last, "R", "m")
+	assert.Equal(t, v1beta1.ConditionProgressing, c.Status)
+	assert.Equal(t, start, c.LastTransitionTime.Time, "the threshold begins again")
+	clk.Step(time.Minute)
+	assert.Equal(t, v1beta1.ConditionProgressing, b.Failed(c, last, "R", "m").Status)
+	clk.Step(time.Second)
+	assert.Equal(t, v1beta1.ConditionFalse, b.Failed(c, last, "R", "m").Status)
 }
 
 func TestUnknownTurnsFalseInSpiteOfThreshold(t *testing.T) {

@@ -1,0 +1,169 @@
+package apply
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+var (
+	apiServiceKind     = schema.GroupKind{Group: "apiregistration.k8s.io", Kind: "APIService"}
+	mutatingWebhooks   = schema.GroupKind{Group: "admissionregistration.k8s.io", Kind: "MutatingWebhookConfiguration"}
+	validatingWebhooks = schema.GroupKind{Group: "admissionregistration.k8s.io", Kind: "ValidatingWebhookConfiguration"}
+)
+
+// serve sees to it that what objects of later phases need answers: API services whose kinds are in the set are waited for, and
+// webhooks that this run has just installed are given time when they are asked for the first time. Their pods may be of the
+// same set, and still start.
+func (r *run) serve(ctx context.Context, phase []*desired) {
+	if r.dry {
+		return
+	}
+	waited := false
+	for _, d := range phase {
+		action := r.outcomes[keyOf(d.ref)].action
+		if action == Failed || action == Skipped || action == Ignored {
+			continue
+		}
+		switch d.ref.GroupKind() {
+		case mutatingWebhooks, validatingWebhooks:
+			if action != Unchanged {
+				r.noteWebhooks(d.obj)
+			}
+		case apiServiceKind:
+			if r.apiNeeded(d.obj) {
+				waited = true
+				if err := r.waitAvailable(ctx, d); err != nil {
+					r.finished(r.fail(d, err))
+				}
+			}
+		}
+	}
+	if waited {
+		r.c.ResetMapping()
+	}
+}
+
+// noteWebhooks remembers the webhooks of a configuration.
+func (r *run) noteWebhooks(configuration *unstructured.Unstructured) {
+	hooks, _, _ := unstructured.NestedSlice(configuration.Object, "webhooks")
+	for _, h := range hooks {
+		if hook, ok := h.(map[string]any); ok {
+			if name, ok := hook["name"].(string); ok {
+				r.webhooks[name] = true
+			}
+		}
+	}
+}
+
+// isStarting tells whether an apply failed for a webhook that does not answer and that this run has just installed.
+func (r *run) isStarting(err error) bool {
+	status, ok := statusOf(err)
+	if !ok {
+		return false
+	}
+	m := webhookPattern.FindStringSubmatch(status.Message)
+	return m != nil && r.webhooks[m[2]]
+}
+
+// apiNeeded tells whether an object of the set is of a version of an API that an APIService of the set is about.
+func (r *run) apiNeeded(service *unstructured.Unstructured) bool {
+	gv := versionServed(service)
+	for _, d := range r.desired {
+		if d.ref.GVK().GroupVersion() == gv && gv.Group != "" {
+			return true
+		}
+	}
+	return false
+}
+
+func versionServed(service *unstructured.Unstructured) schema.GroupVersion {
+	group, _, _ := unstructured.NestedString(service.Object, "spec", "group")
+	version, _, _ := unstructured.NestedString(service.Object, "spec", "version")
+	return schema.GroupVersion{Group: group, Version: version}
+}
+
+// apiServiceOf is the APIService of the set that would serve a kind; nil when there is none.
+func (r *run) apiServiceOf(gvk schema.GroupVersionKind) *desired {
+	for _, d := range r.desired {
+		if d.ref.GroupKind() == apiServiceKind && versionServed(d.obj) == gvk.GroupVersion() {
+			return d
+		}
+	}
+	return nil
+}
+
+func (r *run) waitAvailable(ctx context.Context, d *desired) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	wake, err := r.c.Subscribe(ctx, d.ref.GVK())
+	cached := err == nil
+	deadline := r.e.clock.NewTimer(r.opts.CRDTimeout)
+	defer deadline.Stop()
+	for {
+		live, err := r.read(ctx, d.ref)
+		if err != nil {
+			return err
+		}
+		missing := unavailable(live)
+		if missing == "" {
+			return nil
+		}
+		select {
+		case <-wake:
+		case <-r.pollTimer(cached):
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-deadline.C():
+			return &ObjectError{Cluster: r.c.name, Object: d.ref, Op: "wait until available", Reason: Timeout, Source: d.source,
+				Message: fmt.Sprintf("not available after %s: %s", r.opts.CRDTimeout, missing),
+				Hint:    "check the Service that it names and the pods behind it"}
+		}
+	}
+}
+
+// unavailable says what an APIService lacks, or nothing.
+func unavailable(service *unstructured.Unstructured) string {
+	if service == nil {
+		return "it is not there"
+	}
+	conditions, _, _ := unstructured.NestedSlice(service.Object, "status", "conditions")
+	for _, c := range conditions {
+		if m, ok := c.(map[string]any); ok && m["type"] == "Available" {
+			if m["status"] == "True" {
+				return ""
+			}
+			return fmt.Sprintf("%v: %v", m["reason"], m["message"])
+		}
+	}
+	return "no condition Available yet"
+}
+
+// unserved handles an object whose kind the server does not know although the set brings it: by a CustomResourceDefinition or an
+// APIService.
+func (r *run) unserved(d *desired, err error) (outcome, bool) {
+	if !meta.IsNoMatchError(err) {
+		return outcome{}, false
+	}
+	var bringer *Ref
+	if crd := r.crds[d.ref.GroupKind()]; crd != nil {
+		ref := RefOf(crd)
+		bringer = &ref
+	} else if service := r.apiServiceOf(d.ref.GVK()); service != nil {
+		bringer = &service.ref
+	}
+	if bringer == nil {
+		return outcome{}, false
+	}
+	if r.dry {
+		return outcome{ref: d.ref, action: Created, message: "its kind is created by this set"}, true
+	}
+	return r.skip(d, *bringer), true
+}
+
+// startPause is how often a webhook that starts is asked.
+const startPause = 300 * time.Millisecond

@@ -1,0 +1,63 @@
+package health
+
+import (
+	"encoding/json"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// annotationAutoscalerConditions is where autoscaling/v1 keeps the conditions for which it has no field.
+const annotationAutoscalerConditions = "autoscaling.alpha.kubernetes.io/conditions"
+
+// argoAutoscaler goes by the reasons of the conditions: a failure decides wherever it stands.
+func argoAutoscaler(obj *unstructured.Unstructured) string {
+	conditions, err := autoscalerConditions(obj)
+	if err != nil {
+		return argoUnknown
+	}
+	verdict := argoProgressing
+	for _, c := range conditions {
+		if autoscalerFailed(c) {
+			return argoDegraded
+		}
+		if c.status == "True" && (c.kind == "AbleToScale" || c.kind == "ScalingLimited") {
+			verdict = argoHealthy
+		}
+	}
+	return verdict
+}
+
+// autoscalerConditions reads the conditions of a HorizontalPodAutoscaler of any version.
+func autoscalerConditions(obj *unstructured.Unstructured) ([]statusCondition, error) {
+	if obj.GroupVersionKind().Version != "v1" {
+		return conditionsOf(obj), nil
+	}
+	raw, ok := obj.GetAnnotations()[annotationAutoscalerConditions]
+	if !ok {
+		return nil, nil
+	}
+	var list []map[string]any
+	if err := json.Unmarshal([]byte(raw), &list); err != nil {
+		return nil, err
+	}
+	out := make([]statusCondition, 0, len(list))
+	for _, c := range list {
+		out = append(out, readCondition(c))
+	}
+	return out, nil
+}
+
+// autoscalerFailed says whether the condition tells of something that will not pass by itself.
+func autoscalerFailed(c statusCondition) bool {
+	switch c.kind {
+	case "AbleToScale":
+		return c.reason == "FailedGetScale" || c.reason == "FailedUpdateScale"
+	case "ScalingActive":
+		switch c.reason {
+		case "FailedGetResourceMetric", "FailedGetObjectMetric", "FailedGetPodsMetric", "FailedGetExternalMetric",
+			"FailedComputeMetricsReplicas", "InvalidSelector":
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,242 @@
+package health
+
+import (
+	"fmt"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Around is what stands around an object that is not well. The lists may hold more than belongs to the object, of its
+// namespace; each may be missing, and then says nothing.
+type Around struct {
+	// Pods of the object, see PodSelector.
+	Pods []corev1.Pod
+	// ReplicaSets of a Deployment. A ReplicaSet that cannot create pods says why in its conditions.
+	ReplicaSets []appsv1.ReplicaSet
+	// Claims that the pods mount.
+	Claims []corev1.PersistentVolumeClaim
+	// Events about the object, its ReplicaSets, pods and claims. The core API serves those of events.k8s.io, too. Of
+	// events of type Normal only those about claims are read.
+	Events []corev1.Event
+}
+
+// Need says which lists are worth reading around an object that is not healthy, or is progressing.
+type Need struct{ Pods, ReplicaSets, Claims, Events bool }
+
+// NeedOf tells what to read for FindCause; PodSelector selects pods and ReplicaSets. Claims are worth reading
+// only when a pod is Pending. Of events those of type Warning suffice, except for a claim.
+func NeedOf(obj *unstructured.Unstructured) Need {
+	_, pods := PodSelector(obj)
+	gk := obj.GroupVersionKind().GroupKind()
+	return Need{
+		Pods:        pods,
+		ReplicaSets: gk.Kind == "Deployment" && (gk.Group == "apps" || gk.Group == "extensions"),
+		Claims:      pods || isPod(obj),
+		Events:      true,
+	}
+}
+
+// Cause is the one reason that tells most about an object that is not well.
+type Cause struct {
+	// Object that the reason is about, as a person names it: `pod "web-1"`; empty for the object itself.
+	Object string `json:"object,omitempty"`
+	// Reason as the cluster has it: ImagePullBackOff, CrashLoopBackOff, Unschedulable, FailedMount, FailedCreate …
+	Reason string `json:"reason"`
+	// Message for a person, bounded, on one line, without what looks like a secret value.
+	Message string `json:"message"`
+}
+
+// String gives object and message.
+func (c Cause) String() string {
+	if c.Object == "" {
+		return c.Message
+	}
+	return c.Object + ": " + c.Message
+}
+
+// trouble is a candidate for the cause. Higher weights win.
+type trouble struct {
+	weight                  int
+	object, reason, message string
+}
+
+// The further from healing by itself, and the nearer to the root, the heavier.
+const (
+	weightOwnEvent = iota + 1
+	weightNotReady
+	weightPending
+	weightProbe
+	weightTerminated
+	weightFailed
+	weightUnschedulable
+	weightClaim
+	weightMount
+	weightWaiting
+	weightCreate
+)
+
+// FindCause looks for the cause of an object's trouble: from pods that could not be created (quota, webhook), over their
+// containers (image, crash, missing Secret), volumes, claims and the scheduler, to probes that fail and to what events
+// say of the object itself. Of equal troubles the one of the first pod by name is taken. False means that nothing was found.
+func FindCause(obj *unstructured.Unstructured, around Around) (Cause, bool) {
+	events := newestFirst(around.Events)
+	pods := selectPods(obj, around.Pods)
+	if pod, ok := asPod(obj); ok {
+		pods = []corev1.Pod{pod}
+	}
+	worst := podsTrouble(pods, around.Claims, events)
+	for _, t := range []trouble{creationTrouble(obj, pods, around.ReplicaSets, events), ownTrouble(obj, events)} {
+		if t.weight > worst.weight {
+			worst = t
+		}
+	}
+	if worst.weight == 0 {
+		return Cause{}, false
+	}
+	if isPod(obj) {
+		worst.object = strings.TrimPrefix(strings.TrimPrefix(worst.object, podName(obj.GetName())), ": ")
+	}
+	return Cause{Object: worst.object, Reason: worst.reason, Message: worst.message}, true
+}
+
+// PodReason names what keeps pods from working: the reason as the cluster has it (ImagePullBackOff, CrashLoopBackOff,
+// Unschedulable, OOMKilled, Evicted, Error …) and a sentence with pod and container. Of several troubles the one
+// furthest from healing is named, of equal ones that of the first pod by name; pods on their way out do not count.
+// Both are empty when no pod is in trouble.
+func PodReason(pods []corev1.Pod) (reason, message string) {
+	t := podsTrouble(pods, nil, nil)
+	if t.weight == 0 {
+		return "", ""
+	}
+	return t.reason, Cause{Object: t.object, Message: t.message}.String()
+}
+
+func podsTrouble(pods []corev1.Pod, claims []corev1.PersistentVolumeClaim, events []corev1.Event) trouble {
+	var worst trouble
+	var name string
+	for i := range pods {
+		pod := &pods[i]
+		if pod.DeletionTimestamp != nil {
+			continue
+		}
+		t := podTrouble(pod, claims, events)
+		if t.weight > worst.weight || t.weight > 0 && t.weight == worst.weight && pod.Name < name {
+			worst, name = t, pod.Name
+		}
+	}
+	return worst
+}
+
+// creationTrouble is why the controller of a workload cannot create pods.
+func creationTrouble(obj *unstructured.Unstructured, pods []corev1.Pod, sets []appsv1.ReplicaSet, events []corev1.Event) trouble {
+	if NeedOf(obj).ReplicaSets {
+		for i := range sets {
+			if t := replicaSetTrouble(obj, &sets[i]); t.weight > 0 {
+				return t
+			}
+		}
+		return trouble{}
+	}
+	kind, name, uid := podCreator(obj)
+	if kind == "" {
+		return trouble{}
+	}
+	for _, e := range events {
+		if e.Reason == "FailedCreate" && isAbout(e, kind, obj.GetNamespace(), name, uid) {
+			for i := range pods {
+				// It has worked since.
+				if pods[i].CreationTimestamp.After(eventTime(e)) {
+					return trouble{}
+				}
+			}
+			return trouble{weight: weightCreate, reason: e.Reason, message: sentence(e.Reason, e.Message)}
+		}
+	}
+	return trouble{}
+}
+
+// podCreator is the object whose controller creates the pods: the object itself, or the StatefulSet that an operator made
+// of it. The kind is empty for those that have no pods.
+func podCreator(obj *unstructured.Unstructured) (kind, name string, uid types.UID) {
+	gk := obj.GroupVersionKind().GroupKind()
+	switch gk.Group + "/" + gk.Kind {
+	case "apps/StatefulSet", "apps/DaemonSet", "apps/ReplicaSet", "batch/Job", "/ReplicationController", "extensions/DaemonSet", "extensions/ReplicaSet":
+		return gk.Kind, obj.GetName(), obj.GetUID()
+	case "druid.gardener.cloud/Etcd":
+		return "StatefulSet", obj.GetName(), ""
+	case groupMonitoring + "/Prometheus":
+		return "StatefulSet", "prometheus-" + obj.GetName(), ""
+	case groupMonitoring + "/Alertmanager":
+		return "StatefulSet", "alertmanager-" + obj.GetName(), ""
+	}
+	return "", "", ""
+}
+
+func replicaSetTrouble(obj *unstructured.Unstructured, set *appsv1.ReplicaSet) trouble {
+	selector, ok := PodSelector(obj)
+	if !ok || set.Namespace != obj.GetNamespace() || !selector.Matches(labelSet(set.Labels)) {
+		return trouble{}
+	}
+	if set.Spec.Replicas != nil && *set.Spec.Replicas == 0 {
+		return trouble{}
+	}
+	for _, c := range set.Status.Conditions {
+		if c.Type == appsv1.ReplicaSetReplicaFailure && c.Status == corev1.ConditionTrue {
+			return trouble{weightCreate, fmt.Sprintf("ReplicaSet %q", set.Name), or(c.Reason, "FailedCreate"), sentence(or(c.Reason, "FailedCreate"), c.Message)}
+		}
+	}
+	return trouble{}
+}
+
+// ownTrouble is what the newest event of type Warning says of the object itself; of a claim what any event says of its
+// provisioning.
+func ownTrouble(obj *unstructured.Unstructured, events []corev1.Event) trouble {
+	if isPod(obj) {
+		return trouble{}
+	}
+	gvk := obj.GroupVersionKind()
+	if gvk.Group == "" && gvk.Kind == "PersistentVolumeClaim" {
+		if e, ok := claimEvent(events, obj.GetNamespace(), obj.GetName(), obj.GetUID()); ok {
+			return trouble{weight: weightClaim, reason: e.Reason, message: sentence(e.Reason, e.Message)}
+		}
+		return trouble{}
+	}
+	for _, e := range events {
+		// Whether a failed creation still matters is not told by its event alone, see creationTrouble.
+		if e.Type == corev1.EventTypeWarning && e.Reason != "FailedCreate" && isAbout(e, gvk.Kind, obj.GetNamespace(), obj.GetName(), obj.GetUID()) {
+			return trouble{weight: weightOwnEvent, reason: e.Reason, message: sentence(e.Reason, e.Message)}
+		}
+	}
+	return trouble{}
+}
+
+func isPod(obj *unstructured.Unstructured) bool {
+	gvk := obj.GroupVersionKind()
+	return gvk.Group == "" && gvk.Kind == "Pod"
+}
+
+func asPod(obj *unstructured.Unstructured) (corev1.Pod, bool) {
+	var pod corev1.Pod
+	if !isPod(obj) {
+		return pod, false
+	}
+	err := runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, &pod)
+	return pod, err == nil
+}
+
+// joinMessages appends the cause to what the rule says, unless the rule has said it.
+func joinMessages(message, cause string) string {
+	switch {
+	case message == "":
+		return cause
+	case strings.Contains(message, cause):
+		return message
+	default:
+		return message + "; " + cause
+	}
+}

@@ -1,0 +1,26 @@
+package health
+
+import (
+	"slices"
+
+	"github.com/pergola-dev/pergola/health/condition"
+)
+
+// withCodes adds the error codes that the message tells, by upstream's patterns.
+func withCodes(f *Failure) *Failure {
+	if f != nil {
+		f.Codes = mergeCodes(f.Codes, f.Message)
+	}
+	return f
+}
+
+// mergeCodes gives the codes with those that the text tells; nil if there are none.
+func mergeCodes(codes []string, text string) []string {
+	out := slices.Clone(codes)
+	for _, code := range condition.Codes(text) {
+		if !slices.Contains(out, string(code)) {
+			out = append(out, string(code))
+		}
+	}
+	return out
+}

@@ -1,0 +1,47 @@
+package custom
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Error is a rule that cannot be used, and where.
+type Error struct {
+	// Rule is the index in the list of rules.
+	Rule int
+	// Field of the rule: kind, healthy, progressing or message.
+	Field string
+	// Line and Column in the expression, both from 1; 0 where the field as a whole is meant.
+	Line, Column int
+	// Message says what is wrong and what to do.
+	Message string
+}
+
+// Error gives place and message.
+func (e *Error) Error() string {
+	if e.Line == 0 {
+		return fmt.Sprintf("rules[%d].%s: %s", e.Rule, e.Field, e.Message)
+	}
+	return fmt.Sprintf("rules[%d].%s:%d:%d: %s", e.Rule, e.Field, e.Line, e.Column, e.Message)
+}
+
+// Errors are all errors of a list of rules, in its order.
+type Errors []*Error
+
+// Error gives one line per error.
+func (e Errors) Error() string {
+	lines := make([]string, 0, len(e))
+	for _, err := range e {
+		lines = append(lines, err.Error())
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Unwrap gives the single errors.
+func (e Errors) Unwrap() []error {
+	out := make([]error, 0, len(e))
+	for _, err := range e {
+		out = append(out, err)
+	}
+	return out
+}

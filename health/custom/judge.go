@@ -1,0 +1,173 @@
+package custom
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"sync"
+
+	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/types"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	celconfig "k8s.io/apiserver/pkg/apis/cel"
+
+	"github.com/pergola-dev/pergola/health"
+)
+
+// costLimit bounds one evaluation, in the units of CEL: a fifth of what the API server grants a rule, some hundredths of a
+// second. Going through a list of ten thousand items is well within it.
+const costLimit = celconfig.PerCallLimit / 5
+
+var _ health.Rules = (*Set)(nil)
+
+// Judge applies the rule of the object's kind; false if there is none. An answer that needs a field that the object
+// lacks is: not healthy, but progressing. A rule that fails otherwise (types that do not fit, too expensive) makes the verdict
+// a HealthCheckError, not a panic and not an error of the caller.
+func (s *Set) Judge(obj *unstructured.Unstructured) (health.Ruling, bool) {
+	if s == nil || obj == nil {
+		return health.Ruling{}, false
+	}
+	rule, ok := s.rules[obj.GroupVersionKind().GroupKind()]
+	if !ok {
+		return health.Ruling{}, false
+	}
+	input := map[string]any{variable: withoutNulls(obj.Object)}
+	out := health.Ruling{}
+	for _, question := range []struct {
+		name    string
+		program cel.Program
+		answer  **bool
+		// unreported is the answer as long as the object does not tell.
+		unreported bool
+	}{
+		{"healthy", rule.healthy, &out.Healthy, false},
+		{"progressing", rule.progressing, &out.Progressing, true},
+	} {
+		if question.program == nil {
+			continue
+		}
+		answer, err := evaluate[bool](question.program, input)
+		var missing *missingError
+		switch {
+		case errors.As(err, &missing):
+			answer, out.Unreported, out.Message = question.unreported, true, missing.Error()
+		case err != nil:
+			return failed(obj, question.name, err), true
+		}
+		*question.answer = &answer
+	}
+	if out.Unreported {
+		progressing := true
+		out.Progressing = &progressing
+		return out, true
+	}
+	if rule.message != nil && !settled(out) {
+		// A message that cannot be had is no reason to withhold the verdict.
+		out.Message, _ = evaluate[string](rule.message, input)
+	}
+	return out, true
+}
+
+// settled says that there is nothing to tell about the object.
+func settled(r health.Ruling) bool {
+	return r.Healthy != nil && *r.Healthy && (r.Progressing == nil || !*r.Progressing)
+}
+
+func failed(obj *unstructured.Unstructured, expression string, err error) health.Ruling {
+	no := false
+	return health.Ruling{
+		Healthy: &no, Reason: health.ReasonHealthCheckError,
+		Message: fmt.Sprintf("the landscape's rule for %s cannot be evaluated: %s: %v", obj.GetKind(), expression, err),
+	}
+}
+
+// missingError says that the object lacks a field or an item that an expression reads.
+type missingError struct{ field string }
+
+func (e *missingError) Error() string {
+	if e.field == "" {
+		return "what the landscape's rule reads is not reported yet"
+	}
+	return fmt.Sprintf("field %q is not reported yet", e.field)
+}
+
+// evaluate runs a program over the object.
+func evaluate[T any](program cel.Program, input map[string]any) (result T, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("the evaluation broke off: %v", r)
+		}
+	}()
+	value, _, err := program.Eval(input)
+	if err != nil {
+		return result, classify(err)
+	}
+	if types.IsUnknownOrError(value) {
+		return result, fmt.Errorf("yields %v", value)
+	}
+	result, ok := value.Value().(T)
+	if !ok {
+		return result, fmt.Errorf("yields %s, expected %T", value.Type().TypeName(), result)
+	}
+	return result, nil
+}
+
+// The library tells errors apart by their text only.
+var missingPattern = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(?:no such (?:key|attribute\(s\)): (.*)|index out of bounds|index '?\d+'? out of range)`)
+})
+
+func classify(err error) error {
+	m := missingPattern().FindStringSubmatch(err.Error())
+	if m == nil {
+		return err
+	}
+	return &missingError{field: m[1]}
+}
+
+// withoutNulls gives the value without the fields that are null: they are as good as missing. What has none is given as
+// it is.
+func withoutNulls(value any) any {
+	if !hasNull(value) {
+		return value
+	}
+	switch v := value.(type) {
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for key, item := range v {
+			if item != nil {
+				out[key] = withoutNulls(item)
+			}
+		}
+		return out
+	case []any:
+		out := make([]any, 0, len(v))
+		for _, item := range v {
+			if item != nil {
+				out = append(out, withoutNulls(item))
+			}
+		}
+		return out
+	}
+	return value
+}
+
+func hasNull(value any) bool {
+	switch v := value.(type) {
+	case nil:
+		return true
+	case map[string]any:
+		for _, item := range v {
+			if hasNull(item) {
+				return true
+			}
+		}
+	case []any:
+		for _, item := range v {
+			if hasNull(item) {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,88 @@
+package health
+
+import (
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// others judges a kind that no rule of Gardener knows, see JudgeAllKinds: it is unhealthy when it will not get
+// well without a change, and progressing while it is not there yet. Where kstatus only looks at conditions that the kind
+// does not have, the kind's own fields are read.
+func others(obj *unstructured.Unstructured, in inputs) (failure *Failure, progressing bool, message string) {
+	if obj.GetDeletionTimestamp() != nil {
+		return nil, true, deletionMessage(obj)
+	}
+	gk := obj.GroupVersionKind().GroupKind()
+	switch gk.Group + "/" + gk.Kind {
+	case "/PersistentVolumeClaim":
+		return claimState(obj)
+	case "/PersistentVolume":
+		if text(obj, "status", "phase") == "Failed" {
+			return failf("the volume could not be reclaimed: %s", text(obj, "status", "message")), false, ""
+		}
+	case "autoscaling/HorizontalPodAutoscaler":
+		return autoscalerState(obj)
+	}
+	switch status, message := kstatusAt(obj, in.now); status {
+	case StatusFailed:
+		return failf("%s", message), false, ""
+	case StatusInProgress:
+		return nil, true, message
+	}
+	return nil, false, ""
+}
+
+// claimState judges a PersistentVolumeClaim. One that waits for its first consumer is as it should be: the volume comes
+// with the first pod, and there may be none on purpose. It is known by its class and by having no provisioner yet.
+func claimState(obj *unstructured.Unstructured) (failure *Failure, progressing bool, message string) {
+	switch text(obj, "status", "phase") {
+	case "Bound":
+		return nil, false, ""
+	case "Lost":
+		return failf("the claim has lost its volume %q", text(obj, "spec", "volumeName")), false, ""
+	}
+	if waitsForConsumer(obj.GetAnnotations(), text(obj, "spec", "storageClassName"), text(obj, "spec", "volumeName")) {
+		return nil, false, "PersistentVolumeClaim waits for its first consumer"
+	}
+	return nil, true, "the claim is not bound to a volume yet"
+}
+
+func waitsForConsumer(annotations map[string]string, class, volume string) bool {
+	for _, key := range []string{"volume.kubernetes.io/storage-provisioner", "volume.beta.kubernetes.io/storage-provisioner"} {
+		if annotations[key] != "" {
+			return false
+		}
+	}
+	return class != "" && volume == ""
+}
+
+// autoscalerState calls an autoscaler that cannot scale progressing, never unhealthy: metrics come and go, and what
+// it scales is judged by itself.
+func autoscalerState(obj *unstructured.Unstructured) (failure *Failure, progressing bool, message string) {
+	conditions, err := autoscalerConditions(obj)
+	if err != nil {
+		return nil, false, ""
+	}
+	for _, c := range conditions {
+		if autoscalerFailed(c) && c.status != "True" {
+			return nil, true, c.cause()
+		}
+	}
+	return nil, false, ""
+}
+
+// deletionMessage says what holds an object that is being deleted, as far as it tells: a Namespace by its conditions, all
+// others by their finalizers.
+func deletionMessage(obj *unstructured.Unstructured) string {
+	if obj.GetKind() == "Namespace" {
+		for _, kind := range []string{"NamespaceDeletionDiscoveryFailure", "NamespaceDeletionGroupVersionParsingFailure",
+			"NamespaceDeletionContentFailure", "NamespaceFinalizersRemaining", "NamespaceContentRemaining"} {
+			if c, ok := conditionOf(obj, kind); ok && c.status == "True" {
+				return "it is being deleted: " + c.cause()
+			}
+		}
+	}
+	if finalizers := obj.GetFinalizers(); len(finalizers) > 0 {
+		return "it is being deleted and waits for " + quoted(finalizers)
+	}
+	return "it is being deleted"
+}
