@@ -5,7 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"net/http"
+	"slices"
+	"strings"
 	"syscall"
 
 	"github.com/go-logr/logr"
@@ -20,6 +23,7 @@ import (
 
 type patchOptions struct {
 	manager string
+	uid     types.UID // of the object that is changed: an apply that comes late then cannot make it anew
 	force   bool
 	dry     bool
 }
@@ -30,6 +34,9 @@ func (c *Cluster) patchApply(ctx context.Context, o *unstructured.Unstructured, 
 	mapping, err := c.Mapping(ctx, o.GroupVersionKind())
 	if err != nil {
 		return nil, false, err
+	}
+	if opts.uid != "" {
+		o = withUID(o, opts.uid)
 	}
 	body, err := payload(o)
 	if err != nil {
@@ -45,6 +52,27 @@ func (c *Cluster) patchApply(ctx context.Context, o *unstructured.Unstructured, 
 	return answer, created, err
 }
 
+// withUID is a copy of an object as far as needed to set its UID.
+func withUID(o *unstructured.Unstructured, uid types.UID) *unstructured.Unstructured {
+	metadata, _ := o.Object["metadata"].(map[string]any)
+	out := &unstructured.Unstructured{Object: maps.Clone(o.Object)}
+	metadata = maps.Clone(metadata)
+	metadata["uid"] = string(uid)
+	out.Object["metadata"] = metadata
+	return out
+}
+
+// isOtherObject tells whether an apply was refused because the object that it was meant for is gone, and maybe another one is in
+// its place.
+func isOtherObject(err error) bool {
+	if apierrors.IsConflict(err) {
+		return !isManagerConflict(err) && strings.Contains(strings.ToLower(err.Error()), "uid")
+	}
+	status, ok := statusOf(err)
+	return ok && apierrors.IsInvalid(err) && status.Details != nil &&
+		slices.ContainsFunc(status.Details.Causes, func(c metav1.StatusCause) bool { return c.Field == "metadata.uid" })
+}
+
 // isRetryable is true when the same apply may well succeed now: another writer was faster, or the server
 // closed an idle connection.
 func isRetryable(err error, unconditional bool) bool {
@@ -53,7 +81,7 @@ func isRetryable(err error, unconditional bool) bool {
 	}
 	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
 		status, _ := statusOf(err)
-		return unconditional && !hasCause(status, metav1.CauseTypeFieldManagerConflict)
+		return unconditional && !hasCause(status, metav1.CauseTypeFieldManagerConflict) && !isOtherObject(err)
 	}
 	return errors.Is(err, syscall.ECONNRESET) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF)
 }

@@ -2,6 +2,7 @@ package apply
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -36,6 +37,7 @@ type Engine struct {
 	force     func(Ref) bool
 	forceHint func(Ref) string
 	parallel  int
+	settled   atomic.Pointer[time.Time]
 	tracked   *tracker
 }
 
@@ -68,6 +70,19 @@ func NewEngine(o Options) *Engine {
 		e.protected[gk] = true
 	}
 	return e
+}
+
+// Settle says that requests of an engine before this one may still arrive for a while, such as those of a leader that lost its
+// lease: what is found gone meanwhile stays in its inventory, in case it comes late.
+func (e *Engine) Settle(d time.Duration) {
+	until := e.clock.Now().Add(d)
+	e.settled.Store(&until)
+}
+
+// settling tells whether requests of an engine before this one may still arrive.
+func (e *Engine) settling() bool {
+	until := e.settled.Load()
+	return until != nil && e.clock.Now().Before(*until)
 }
 
 // DefaultProtected are the kinds whose deletion loses data that an apply does not bring back.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
@@ -30,26 +31,58 @@ func TestConflictIsReportedAndForced(t *testing.T) {
 	assert.Equal(t, "ours", nested(f.get(f.configMap("contested", "")), "data", "key"))
 }
 
-func TestDriftIsTakenBackWhileTheWishIsTheSame(t *testing.T) {
+func TestDriftIsTakenBack(t *testing.T) {
 	f := newFixture(t)
 	set := f.set(f.configMap("edited", "ours"))
 	set.Force, set.TakeBack = false, true
 	f.mustApply(set)
-	f.patch(f.configMap("edited", ""), "kubectl-edit", `{"data":{"key":"by hand"}}`)
-	f.eventually("the cache knows", func() bool {
-		live, err := f.c.Get(f.ctx, RefOf(f.configMap("edited", "")))
-		return err == nil && nested(live, "data", "key") == "by hand"
-	})
+	edit := func(field, value string) {
+		f.patch(f.configMap("edited", ""), "kubectl-edit", `{"data":{"`+field+`":"`+value+`"}}`)
+		f.eventually("the cache knows", func() bool {
+			live, err := f.c.Get(f.ctx, RefOf(f.configMap("edited", "")))
+			return err == nil && nested(live, "data", field) == value
+		})
+	}
+	edit("key", "by hand")
 	assert.Equal(t, Configured, actions(f.mustApply(set))["ConfigMap/edited"])
 	assert.Equal(t, "ours", nested(f.get(f.configMap("edited", "")), "data", "key"))
 
-	// A new wish that meets another manager is for a person to decide.
-	f.patch(f.configMap("edited", ""), "kubectl-edit", `{"data":{"key":"by hand again"}}`)
+	// The same when the declaration changes before anybody has looked: what happens does not hang on who is faster.
+	edit("key", "by hand again")
 	set.Objects[0] = f.configMap("edited", "changed")
+	assert.Equal(t, Configured, actions(f.mustApply(set))["ConfigMap/edited"])
+	assert.Equal(t, "changed", nested(f.get(f.configMap("edited", "")), "data", "key"))
+
+	// A new wish that meets another manager is for a person to decide.
+	edit("more", "by hand")
+	more := f.configMap("edited", "changed")
+	require.NoError(t, unstructured.SetNestedField(more.Object, "ours", "data", "more"))
+	set.Objects[0] = more
 	_, err := f.apply(set)
 	var e *ObjectError
 	require.ErrorAs(t, err, &e)
 	assert.Equal(t, Conflict, e.Reason)
+	assert.Equal(t, []string{"data.more"}, e.Fields)
+}
+
+// An apply that was meant for an object does not make another one of its name: what is there is looked at first.
+func TestObjectThatWasReplaced(t *testing.T) {
+	f := newFixture(t)
+	o := f.configMap("c", "first")
+	f.mustApply(f.set(o))
+	live := f.get(o)
+	opts := patchOptions{manager: "pergola", uid: live.GetUID()}
+	require.NoError(t, f.resource(o).Delete(f.ctx, "c", metav1.DeleteOptions{}))
+	_, _, err := f.c.patchApply(f.ctx, o, opts)
+	require.Error(t, err)
+	assert.True(t, isOtherObject(err), "%v", err)
+	assert.False(t, f.exists(o))
+	f.createAs("somebody", o)
+	_, _, err = f.c.patchApply(f.ctx, o, opts)
+	assert.True(t, isOtherObject(err), "%v", err)
+
+	assert.Equal(t, Configured, actions(f.mustApply(f.set(f.configMap("c", "second"))))["ConfigMap/c"])
+	assert.Equal(t, "second", nested(f.get(o), "data", "key"))
 }
 
 const autoscaler = `{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, metadata: {name: h, namespace: NS},

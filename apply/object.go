@@ -228,13 +228,28 @@ func (r *run) scaled(d *desired) bool {
 
 // send applies an object and handles the answers that call for more than one request.
 func (r *run) send(ctx context.Context, w wanted, live *unstructured.Unstructured) outcome {
-	drifted := live != nil && w.applied != "" && r.old[keyOf(w.ref)].Applied == w.applied
+	old := r.old[keyOf(w.ref)]
+	// Somebody has changed what we own: we wanted the same before, or our fields are not as we left them.
+	drifted := live != nil && old.Applied != "" && (old.Applied == w.applied || old.Live != "" && old.Live != r.liveDigest(live, old.CreateOnly))
 	opts := patchOptions{manager: r.set.FieldManager, force: r.forces(w.ref) || r.set.TakeBack && drifted, dry: r.dry}
 	w.foreign = live != nil && r.old[keyOf(w.ref)].Applied == "" && ownedFields(live, r.set.FieldManager).Empty() && !madeBy(live, r.set.FieldManager)
 	if live != nil && r.needsTakeover(w.ref, live) {
 		return r.takeOver(ctx, w, live, opts)
 	}
+	if live != nil {
+		opts.uid = live.GetUID()
+	}
 	answer, created, err := r.patchFresh(ctx, w, opts)
+	if isOtherObject(err) {
+		// It was deleted since we saw it. What is there now, if anything, is dealt with as it is.
+		if live, err = r.current(ctx, w.ref); err != nil {
+			return r.fail(w.desired, err)
+		}
+		if opts.uid, w.send = "", w.obj; live != nil {
+			opts.uid, w.send = live.GetUID(), adjust(w.obj, live, r.set.FieldManager, w.createOnly)
+		}
+		answer, created, err = r.patchFresh(ctx, w, opts)
+	}
 	if live == nil && !created && (isManagerConflict(err) || isRefused(err) || err == nil && r.needsTakeover(w.ref, answer)) {
 		return r.adopt(ctx, w, err, opts, answer)
 	}
@@ -251,6 +266,15 @@ func (r *run) send(ctx context.Context, w wanted, live *unstructured.Unstructure
 		}
 	}
 	return r.answered(ctx, w, live, answer, created, err)
+}
+
+// current is the object as the server has it now, nil if it has none.
+func (r *run) current(ctx context.Context, ref Ref) (*unstructured.Unstructured, error) {
+	live, err := r.c.GetLive(ctx, ref)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	return live, err
 }
 
 // answered ends an apply by what the server said to it.

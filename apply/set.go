@@ -26,9 +26,9 @@ type Set struct {
 	FieldManager string
 	// Force takes fields over from other managers. Without it they are reported as Conflict.
 	Force bool
-	// TakeBack repairs drift against other managers: while our wish for an object is what it was at the last
-	// apply, a field that somebody else has changed and owns by now is taken back. A changed wish that meets
-	// another manager is a Conflict all the same.
+	// TakeBack repairs drift against other managers: what somebody else has changed in fields that we applied, and owns by now,
+	// is taken back. A new wish that meets another manager is a Conflict all the same, unless that one has changed our
+	// fields, too.
 	TakeBack bool
 	// InOrder says that objects refer to those that are applied before them: when one fails, those of later phases are
 	// not tried, and nothing is pruned.
