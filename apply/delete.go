@@ -20,6 +20,8 @@ import (
 // inventory, is reported with its finalizer, and keeps only the definition of its own kind and its namespace.
 func (e *Engine) Delete(ctx context.Context, c *Cluster, s Set, inv Inventory, o DeleteOptions) (*Result, error) {
 	r := e.newDeletion(c, s, inv, o, false)
+	ctx, span := r.traced(ctx, "delete set")
+	defer span.End()
 	r.teardown(ctx, o)
 	return r.result()
 }

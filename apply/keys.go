@@ -16,6 +16,7 @@ type Keys struct {
 	InvalidUpdateDeletion string // propagation of that deletion: Foreground, Background, Orphan
 	PreserveReplicas      string // "true": replicas are set on creation only
 	PreserveResources     string // "true": cpu and memory of containers are set on creation only
+	GarbageCollectable    string // label, "true": a garbage collector deletes it when nothing refers to it
 	FinalizeDeletionAfter string // duration after which the finalizers of a deleted object are removed
 }
 
@@ -35,6 +36,7 @@ func GardenerKeys() Keys {
 		InvalidUpdateDeletion: p + "deletion-propagation-on-invalid-update",
 		PreserveReplicas:      p + "preserve-replicas",
 		PreserveResources:     p + "preserve-resources",
+		GarbageCollectable:    p + "garbage-collectable-reference",
 		FinalizeDeletionAfter: p + "finalize-deletion-after",
 	}
 }

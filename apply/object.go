@@ -68,7 +68,10 @@ func (r *run) one(ctx context.Context, d *desired) outcome {
 	if !r.dry {
 		defer r.e.tracked.writing(r.c, keyOf(d.ref))()
 	}
-	return r.send(ctx, want, live)
+	ctx, sent := r.tracedObject(ctx, d.ref)
+	out := r.send(ctx, want, live)
+	sent(out)
+	return out
 }
 
 // wanted is what is about to be asked of the server for one object.

@@ -152,6 +152,8 @@ func (r *run) examine(ctx context.Context, entries []Entry) []candidate {
 			r.leaves(e, HandedOver, "it belongs to "+live.GetAnnotations()[r.e.keys.Origin])
 		case !r.showsOurs(e, live):
 			r.leaves(e, LeftAlone, notOurs)
+		case r.set.LeaveToCollector && r.isCollectable(live):
+			r.leaves(e, Kept, "the garbage collector deletes it when nothing refers to it any more")
 		case live.GetAnnotations()[r.e.keys.KeepObject] == "true":
 			r.leaves(e, Kept, "annotation "+r.e.keys.KeepObject)
 		case live.GetAnnotations()[r.e.keys.Mode] == "Ignore":
@@ -163,6 +165,12 @@ func (r *run) examine(ctx context.Context, entries []Entry) []candidate {
 		}
 	}
 	return out
+}
+
+// isCollectable tells whether a garbage collector cares for an object.
+func (r *run) isCollectable(live *unstructured.Unstructured) bool {
+	gk := groupKindOf(live)
+	return (gk == secretKind || gk == configMapKind) && live.GetLabels()[r.e.keys.GarbageCollectable] == "true"
 }
 
 // approved passes the candidates through the gate. Objects that are being deleted already need no approval.

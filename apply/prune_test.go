@@ -243,3 +243,23 @@ func TestTheInventoryIsWrittenBeforeTheFirstObject(t *testing.T) {
 	require.Error(t, err)
 	assert.False(t, f.exists(f.configMap("c", "")))
 }
+
+// Secrets and ConfigMaps with the label of the garbage collector stay until that one deletes them, where there is one.
+func TestCollectablesAreLeftToTheCollector(t *testing.T) {
+	f := newFixture(t)
+	label := map[string]string{GardenerKeys().GarbageCollectable: "true"}
+	config, account := f.configMap("c", "x"), f.object("{apiVersion: v1, kind: ServiceAccount, metadata: {name: a, namespace: NS}}")
+	config.SetLabels(label)
+	account.SetLabels(label)
+	for _, collector := range []bool{true, false} {
+		set := f.set(config, account, f.configMap("other", "x"))
+		set.LeaveToCollector = collector
+		f.mustApply(set)
+		set.Objects = []*unstructured.Unstructured{f.configMap("other", "x")}
+		done := actions(f.mustApply(set))
+		assert.Equal(t, map[bool]Action{true: Kept, false: Deleted}[collector], done["ConfigMap/c"])
+		assert.Equal(t, Deleted, done["ServiceAccount/a"], "the label counts for ConfigMaps and Secrets only")
+		assert.Equal(t, collector, f.exists(config))
+		assert.NotContains(t, f.inventory(), "ConfigMap/c")
+	}
+}

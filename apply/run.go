@@ -58,6 +58,8 @@ type outcome struct {
 // of one object does not stop the others; the error, if any, is of type Errors.
 func (e *Engine) Apply(ctx context.Context, c *Cluster, s Set, inv Inventory, o ApplyOptions) (*Result, error) {
 	r := e.newRun(c, &s, inv, o, false)
+	ctx, span := r.traced(ctx, "apply set")
+	defer span.End()
 	r.apply(ctx)
 	return r.result()
 }

@@ -48,7 +48,7 @@ var scenarios = map[string]string{
 	"flux-wait-reader-error": "the engine does not wait for health, the controllers do", "flux-wait-termination": "TestAStuckFinalizerBlocksOnlyItsObject",
 	"gardener-delete-on-invalid-update-valid": "TestAValidChangeDeletesNothing", "gardener-delete": "TestDelete",
 	"gardener-finalize-deletion-after":       "TestFinalizeDeletionAfter",
-	"gardener-garbage-collectable-removed":   "there is no collector yet that would remove what is left to it",
+	"gardener-garbage-collectable-removed":   "TestCollectablesAreLeftToTheCollector",
 	"gardener-immutable-configmap-recreated": "TestImmutableConfigMapsAndSecretsAreRecreated",
 	"gardener-inject-labels":                 "TestInjectLabels",
 	"gardener-invalid-object-added":          "TestAnObjectWithoutAKind", "gardener-object-without-typemeta": "TestAnObjectWithoutAKind",

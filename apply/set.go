@@ -38,6 +38,9 @@ type Set struct {
 	// ForceOverwriteLabels and ForceOverwriteAnnotations remove keys that others added, except annotations
 	// that Kubernetes' own controllers keep.
 	ForceOverwriteLabels, ForceOverwriteAnnotations bool
+	// LeaveToCollector leaves Secrets and ConfigMaps that leave the set to a garbage collector, if they have its label: others may
+	// still refer to them.
+	LeaveToCollector bool
 	// Equivalences are kinds that are the same objects under another API group.
 	Equivalences [][]schema.GroupKind
 	// DeletePersistentVolumeClaims deletes the claims of a StatefulSet together with it.

@@ -90,8 +90,10 @@ func (g *gate) roundTrip(req *http.Request, next http.RoundTripper) (*http.Respo
 		return nil, err
 	}
 	g.count(verb)
-	ctx, cancel := context.WithTimeoutCause(req.Context(), g.timeout, errNoAnswer)
-	resp, err := next.RoundTrip(req.WithContext(ctx))
+	sent, answered := tracedRequest(req, g.cluster, verb)
+	ctx, cancel := context.WithTimeoutCause(sent.Context(), g.timeout, errNoAnswer)
+	resp, err := next.RoundTrip(sent.WithContext(ctx))
+	answered(resp, err)
 	if err != nil {
 		if errors.Is(context.Cause(ctx), errNoAnswer) {
 			err = fmt.Errorf("%w within %s", errNoAnswer, g.timeout)

@@ -55,8 +55,8 @@ func waitsForConsumer(annotations map[string]string, class, volume string) bool 
 	return class != "" && volume == ""
 }
 
-// autoscalerState calls an autoscaler that cannot scale progressing, never unhealthy: metrics come and go, and what
-// it scales is judged by itself.
+// autoscalerState says why an autoscaler cannot scale, and lets it be healthy: metrics come and go, or are not collected at all,
+// and what it scales is judged by itself. Nobody should wait for it.
 func autoscalerState(obj *unstructured.Unstructured) (failure *Failure, progressing bool, message string) {
 	conditions, err := autoscalerConditions(obj)
 	if err != nil {
@@ -64,7 +64,7 @@ func autoscalerState(obj *unstructured.Unstructured) (failure *Failure, progress
 	}
 	for _, c := range conditions {
 		if autoscalerFailed(c) && c.status != "True" {
-			return nil, true, c.cause()
+			return nil, false, c.cause()
 		}
 	}
 	return nil, false, ""

@@ -4,35 +4,29 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/http"
-	"os"
-	"strings"
 	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
-	"sigs.k8s.io/controller-runtime/pkg/manager"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
-	resourcesv1alpha1 "github.com/pergola-dev/pergola/api/resources/v1alpha1"
-	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/controllers/resourcemanager"
+	"github.com/pergola-dev/pergola/internal/telemetry"
 )
 
 // resourceManager are the flags of the command.
 type resourceManager struct {
+	config                                          string
 	kubeconfig, target, class, clusterID, namespace string
 	workers                                         int
 	sync                                            time.Duration
 	elect                                           bool
 	leaseNamespace, leaseName                       string
-	health, metrics                                 string
+	health, metrics                                 int
+	collector, tokens                               bool
 }
 
 func newResourceManager() *cobra.Command {
@@ -44,13 +38,19 @@ func newResourceManager() *cobra.Command {
 server-side apply, deletes what left them, repairs drift at once, and tells health and progress in their conditions. It takes
 the place of gardener-resource-manager for this class: stop that one first, as they hold the same lease by default.
 
-/healthz and /readyz are on --health-bind-address, /metrics on --metrics-bind-address, both without TLS.`,
+--config reads the configuration file of gardener-resource-manager (kind ResourceManagerConfiguration), which turns on the garbage
+collector, the token requestor, network policies and webhooks as well. Flags go before it.
+
+/healthz and /readyz are on the health port, /metrics on the metrics port, both without TLS. With OTEL_EXPORTER_OTLP_ENDPOINT set, traces
+are sent there.`,
 		Example: `  pergola resource-manager --class seed
+  pergola resource-manager --config /etc/gardener-resource-manager-config/config.yaml
   pergola resource-manager --kubeconfig runtime.yaml --target-kubeconfig virtual.yaml --namespace garden --cluster-id landscape`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return r.run(cmd) },
 	}
 	flags := cmd.Flags()
+	flags.StringVar(&r.config, "config", "", "configuration file")
 	flags.StringVar(&r.kubeconfig, "kubeconfig", "", "kubeconfig of the source cluster (default in a pod: its own access; else KUBECONFIG)")
 	flags.StringVar(&r.target, "target-kubeconfig", "", "kubeconfig of the target cluster (default: the source cluster)")
 	flags.StringVar(&r.class, "class", "", "class of the ManagedResources, as in their spec.class; * for all (default: those without a class)")
@@ -61,97 +61,90 @@ the place of gardener-resource-manager for this class: stop that one first, as t
 	flags.BoolVar(&r.elect, "leader-elect", true, "work only while holding the lease, so that several instances can run")
 	flags.StringVar(&r.leaseNamespace, "leader-election-namespace", "", "namespace of the lease in the source cluster (default: --namespace, in a pod its own, else garden)")
 	flags.StringVar(&r.leaseName, "leader-election-name", "gardener-resource-manager", "name of the lease")
-	flags.StringVar(&r.health, "health-bind-address", ":8081", "address of /healthz and /readyz; 0 for none")
-	flags.StringVar(&r.metrics, "metrics-bind-address", ":8080", "address of /metrics; 0 for none")
+	flags.IntVar(&r.health, "health-port", 8081, "port of /healthz and /readyz; -1 for none")
+	flags.IntVar(&r.metrics, "metrics-port", 8080, "port of /metrics; -1 for none")
+	flags.BoolVar(&r.collector, "garbage-collector", false, "delete Secrets and ConfigMaps with the label of the garbage collector in the target that nothing refers to")
+	flags.BoolVar(&r.tokens, "token-requestor", false, "write tokens of ServiceAccounts of the target into the Secrets of the source that ask for them")
 	return cmd
 }
 
-func (r *resourceManager) run(cmd *cobra.Command) error {
-	switch {
-	case r.workers < 1:
-		return fmt.Errorf("--concurrent-syncs %d: want 1 or more", r.workers)
-	case r.sync <= 0:
-		return fmt.Errorf("--sync-period %s: want a time above zero, such as 1m", r.sync)
-	}
-	log := slog.New(slog.NewJSONHandler(cmd.ErrOrStderr(), nil))
-	ctrllog.SetLogger(logr.FromSlogHandler(log.Handler()))
-	config, err := accessOf("--kubeconfig", r.kubeconfig)
-	if err != nil {
-		return err
-	}
-	source, err := apply.NewCluster("source", config, resourcemanager.SourceOptions(r.namespace))
-	if err != nil {
-		return err
-	}
-	defer source.Close()
-	target := source
-	if r.target != "" || r.namespace != "" {
-		// A source that is limited to a namespace cannot be the target as well, even if it is the same cluster.
-		targetConfig := config
-		if r.target != "" {
-			if targetConfig, err = accessOf("--target-kubeconfig", r.target); err != nil {
-				return err
-			}
+// configuration is the file with the flags that were given.
+func (r *resourceManager) configuration(cmd *cobra.Command) (*resourcemanager.Configuration, error) {
+	c := &resourcemanager.Configuration{}
+	if r.config != "" {
+		var err error
+		if c, err = resourcemanager.ReadConfiguration(r.config); err != nil {
+			return nil, err
 		}
-		if target, err = apply.NewCluster("target", targetConfig, apply.ClusterOptions{}); err != nil {
+	}
+	c.Default()
+	if r.kubeconfig != "" {
+		c.SourceClientConnection.Kubeconfig = r.kubeconfig
+	}
+	if r.target != "" {
+		c.TargetClientConnection.Kubeconfig = r.target
+	}
+	k, le := &c.Controllers, &c.LeaderElection
+	for name, set := range map[string]func(){
+		"class":                     func() { k.ResourceClass = &r.class },
+		"cluster-id":                func() { k.ClusterID = &r.clusterID },
+		"namespace":                 func() { c.SourceClientConnection.Namespaces = []string{r.namespace} },
+		"concurrent-syncs":          func() { k.ManagedResource.ConcurrentSyncs = &r.workers },
+		"sync-period":               func() { k.ManagedResource.SyncPeriod = &metav1.Duration{Duration: r.sync} },
+		"leader-elect":              func() { le.LeaderElect = &r.elect },
+		"leader-election-namespace": func() { le.ResourceNamespace = r.leaseNamespace },
+		"leader-election-name":      func() { le.ResourceName = r.leaseName },
+		"health-port":               func() { c.Server.HealthProbes.Port = r.health },
+		"metrics-port":              func() { c.Server.Metrics.Port = r.metrics },
+		"garbage-collector":         func() { k.GarbageCollector.Enabled = r.collector },
+		"token-requestor":           func() { k.TokenRequestor.Enabled = r.tokens },
+	} {
+		if cmd.Flags().Changed(name) {
+			set()
+		}
+	}
+	if problems := c.Validate(); len(problems) > 0 {
+		return nil, problems.ToAggregate()
+	}
+	return c, nil
+}
+
+func (r *resourceManager) run(cmd *cobra.Command) error {
+	c, err := r.configuration(cmd)
+	if err != nil {
+		return err
+	}
+	level := map[string]slog.Level{"debug": slog.LevelDebug, "info": slog.LevelInfo, "error": slog.LevelError}[c.LogLevel]
+	var handler slog.Handler = slog.NewJSONHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: level})
+	if c.LogFormat == "text" {
+		handler = slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: level})
+	}
+	log := slog.New(handler)
+	ctrllog.SetLogger(logr.FromSlogHandler(handler))
+	role := &resourcemanager.Role{Configuration: c, Log: log}
+	if role.Source, err = accessOf("source", c.SourceClientConnection.Kubeconfig); err != nil {
+		return err
+	}
+	if path := c.TargetClientConnection.Kubeconfig; path != "" {
+		if role.Target, err = accessOf("target", path); err != nil {
 			return err
 		}
-		defer target.Close()
 	}
-	scheme := runtime.NewScheme()
-	if err := errors.Join(clientgoscheme.AddToScheme(scheme), resourcesv1alpha1.AddToScheme(scheme)); err != nil {
-		return err
-	}
-	mgr, err := manager.New(config, manager.Options{
-		Scheme: scheme, Logger: logr.FromSlogHandler(log.Handler()), Metrics: metricsserver.Options{BindAddress: r.metrics}, HealthProbeBindAddress: r.health,
-		LeaderElection: r.elect, LeaderElectionID: r.leaseName, LeaderElectionNamespace: r.electionNamespace(), LeaderElectionReleaseOnCancel: true,
-	})
-	if err != nil {
-		return fmt.Errorf("preparing the controller: %w", err)
-	}
-	recorder := mgr.GetEventRecorder("gardener-resource-manager")
-	work, err := resourcemanager.New(resourcemanager.Options{
-		Source: source, Target: target, Class: r.class, ClusterID: r.clusterID, Namespace: r.namespace, Workers: r.workers, Sync: r.sync, Log: log,
-		Event: func(mr *resourcesv1alpha1.ManagedResource, reason, message string) {
-			recorder.Eventf(mr, nil, corev1.EventTypeWarning, reason, "Reconcile", "%s", message)
-		},
-	})
+	end, err := telemetry.Start(cmd.Context(), "pergola-resource-manager", version)
 	if err != nil {
 		return err
 	}
-	if err := mgr.Add(work); err != nil {
-		return fmt.Errorf("preparing the controller: %w", err)
-	}
-	if err := errors.Join(
-		mgr.AddHealthzCheck("ping", func(*http.Request) error { return nil }),
-		mgr.AddReadyzCheck("ping", func(*http.Request) error { return nil }),
-	); err != nil {
-		return err
-	}
-	log.Info("starting", "class", r.class, "namespace", r.namespace, "target", target.Name(), "version", version)
-	if err := mgr.Start(cmd.Context()); err != nil {
+	defer end()
+	log.Info("starting", "class", *c.Controllers.ResourceClass, "namespaces", c.SourceClientConnection.Namespaces, "version", version)
+	if err := role.Run(cmd.Context()); err != nil {
 		return err
 	}
 	log.Info("stopped")
 	return nil
 }
 
-// electionNamespace is where the lease is.
-func (r *resourceManager) electionNamespace() string {
-	if r.leaseNamespace != "" {
-		return r.leaseNamespace
-	}
-	if r.namespace != "" {
-		return r.namespace
-	}
-	if own, err := os.ReadFile("/var/run/secrets/kubernetes.io/serviceaccount/namespace"); err == nil {
-		return strings.TrimSpace(string(own))
-	}
-	return "garden"
-}
-
 // accessOf reads a kubeconfig; without one it is the access of the pod, or what KUBECONFIG names.
-func accessOf(flag, path string) (*rest.Config, error) {
+func accessOf(cluster, path string) (*rest.Config, error) {
 	if path == "" {
 		if config, err := rest.InClusterConfig(); !errors.Is(err, rest.ErrNotInCluster) {
 			return config, err
@@ -161,7 +154,7 @@ func accessOf(flag, path string) (*rest.Config, error) {
 	rules.ExplicitPath = path
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, nil).ClientConfig()
 	if err != nil {
-		return nil, fmt.Errorf("%s %s: %w", flag, path, err)
+		return nil, fmt.Errorf("access to the %s cluster %s: %w", cluster, path, err)
 	}
 	return config, nil
 }

@@ -62,7 +62,8 @@ type Target struct {
 	CABundle []byte
 }
 
-func (t Target) clientConfig(path string) (admissionregistrationv1.WebhookClientConfig, error) {
+// ClientConfig is where an API server finds the webhook at a path of the server.
+func (t Target) ClientConfig(path string) (admissionregistrationv1.WebhookClientConfig, error) {
 	config := admissionregistrationv1.WebhookClientConfig{CABundle: t.CABundle}
 	switch {
 	case (t.URL == "") == (t.Service == nil):
@@ -86,7 +87,7 @@ func (t Target) clientConfig(path string) (admissionregistrationv1.WebhookClient
 // ValidatingWebhookConfiguration makes a cluster ask about every create, update and delete of the kinds that are declared
 // in it, and in the runtime cluster about the deletion of namespace garden.
 func ValidatingWebhookConfiguration(cluster Cluster, target Target) (*admissionregistrationv1.ValidatingWebhookConfiguration, error) {
-	config, err := target.clientConfig(PathValidate)
+	config, err := target.ClientConfig(PathValidate)
 	if err != nil {
 		return nil, err
 	}
@@ -124,7 +125,7 @@ func validatingWebhook(name string, config admissionregistrationv1.WebhookClient
 // MutatingWebhookConfiguration makes a cluster ask for what new and changed objects leave open, of the kinds that have defaults or
 // mutations.
 func MutatingWebhookConfiguration(cluster Cluster, target Target) (*admissionregistrationv1.MutatingWebhookConfiguration, error) {
-	config, err := target.clientConfig(PathDefault)
+	config, err := target.ClientConfig(PathDefault)
 	if err != nil {
 		return nil, err
 	}

@@ -92,6 +92,16 @@ func New(ctx context.Context, opts Options) (*Handler, error) {
 // answer looks at a request. A refusal that is no verdict about the object is an error.
 type answer func(context.Context, *admissionv1.AdmissionRequest) (*admissionv1.AdmissionResponse, error)
 
+// Validate answers whether a change is allowed, for a server that reads AdmissionReviews itself and recovers from panics.
+// The rules are given up when the context ends.
+func (h *Handler) Validate(ctx context.Context, request *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
+	response, err := h.within(ctx, request, h.validation)
+	if err != nil {
+		return refusal(err)
+	}
+	return response
+}
+
 // ServeHTTP answers POST /validate and POST /default.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var respond answer

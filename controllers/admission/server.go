@@ -14,9 +14,12 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Server serves a Handler over TLS and, without TLS, how it is doing.
+// Server serves webhooks over TLS and, without TLS, how it is doing.
 type Server struct {
-	Handler      *Handler
+	// Handler answers the API server: a *Handler, or another one.
+	Handler http.Handler
+	// Metrics are served beside the health; default are those of a *Handler.
+	Metrics      http.Handler
 	Certificates Certificates
 	// Webhooks and Health are listened on until Run returns; Health may be nil.
 	Webhooks, Health net.Listener
@@ -69,7 +72,13 @@ func (s *Server) health(leaving *atomic.Bool) http.Handler {
 		}
 		_, _ = w.Write([]byte("ok\n"))
 	})
-	mux.Handle("GET /metrics", s.Handler.metrics)
+	metrics := s.Metrics
+	if own, ok := s.Handler.(*Handler); ok && metrics == nil {
+		metrics = own.metrics
+	}
+	if metrics != nil {
+		mux.Handle("GET /metrics", metrics)
+	}
 	return mux
 }
 

@@ -3,6 +3,7 @@ package managedresource
 import (
 	"context"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,62 +15,137 @@ import (
 	"github.com/pergola-dev/pergola/health"
 )
 
-// Judge looks at live objects and returns the first unhealthy one and the first one that is still
-// rolling out. Objects come from the live cache; pods are read only where a
-// workload is not healthy, to name their reason.
-func Judge(ctx context.Context, c *apply.Cluster, refs []apply.Ref) (bad, rolling *health.Verdict, err error) {
+// Judge looks at the live objects of one set.
+type Judge struct {
+	Cluster *apply.Cluster
+	// Rules go before those of the kinds; nil for none.
+	Rules health.Rules
+	// ExistenceOnly is content with the existence of objects whose kind has no rule; they are judged in the terms of kstatus otherwise.
+	ExistenceOnly bool
+	// OldPods makes a Deployment count as rolling out until the pods of its former revision are gone, which only a look at
+	// them tells: a request for each.
+	OldPods bool
+}
+
+// Of gives the first unhealthy object and the first one that is still rolling out, with their causes. Objects come from the live
+// cache; what stands around them is read only for these two.
+func (j Judge) Of(ctx context.Context, refs []apply.Ref) (bad, rolling *health.Verdict, err error) {
+	var badRef, rollingRef apply.Ref
 	for _, ref := range refs {
-		v, err := Verdict(ctx, c, ref)
+		v, err := j.quick(ctx, ref)
 		if err != nil {
 			return bad, rolling, err
 		}
 		if !v.Healthy && bad == nil {
-			bad = &v
+			bad, badRef = &v, ref
 		}
 		if v.Progressing && rolling == nil {
-			rolling = &v
+			rolling, rollingRef = &v, ref
 		}
+	}
+	if bad != nil {
+		*bad = j.explained(ctx, badRef, *bad)
+	}
+	if rolling != nil && (bad == nil || rollingRef != badRef) {
+		*rolling = j.explained(ctx, rollingRef, *rolling)
 	}
 	return bad, rolling, nil
 }
 
-// Verdict of one live object.
-func Verdict(ctx context.Context, c *apply.Cluster, ref apply.Ref) (health.Verdict, error) {
-	obj, err := c.Get(ctx, ref)
+// One is the verdict on one live object, with its cause.
+func (j Judge) One(ctx context.Context, ref apply.Ref) (health.Verdict, error) {
+	v, err := j.quick(ctx, ref)
+	if err != nil || v.Healthy && !v.Progressing {
+		return v, err
+	}
+	return j.explained(ctx, ref, v), nil
+}
+
+// Quick is the verdict from the live object alone, nil when there is none.
+func (j Judge) Quick(object *unstructured.Unstructured) health.Verdict {
+	return health.Check(object, j.options()...)
+}
+
+func (j Judge) options(more ...health.Option) []health.Option {
+	if !j.ExistenceOnly {
+		more = append(more, health.JudgeAllKinds())
+	}
+	return append(more, health.WithRules(j.Rules))
+}
+
+func (j Judge) quick(ctx context.Context, ref apply.Ref) (health.Verdict, error) {
+	object, err := j.Cluster.Get(ctx, ref)
 	if apierrors.IsNotFound(err) {
 		return health.NotFound(ref.GVK(), ref.Namespace, ref.Name), nil
 	}
 	if err != nil {
-		return health.Verdict{}, c.Explain(ref, "read", err)
+		return health.Verdict{}, j.Cluster.Explain(ref, "read", err)
 	}
-	v := health.Check(obj)
-	if v.Healthy && !v.Progressing {
-		return v, nil
+	v := j.Quick(object)
+	if j.OldPods && v.Healthy && !v.Progressing && ref.Kind == "Deployment" {
+		if pods := j.around(ctx, object, health.Need{Pods: true}); pods.Pods != nil {
+			v = health.Check(object, j.options(health.WithAround(pods))...)
+		}
 	}
-	pods, err := podsOf(ctx, c, obj)
-	if err != nil || len(pods) == 0 {
-		return v, nil
-	}
-	return health.Check(obj, health.WithPods(pods)), nil
+	return v, nil
 }
 
-func podsOf(ctx context.Context, c *apply.Cluster, obj *unstructured.Unstructured) ([]corev1.Pod, error) {
-	selector, ok := health.PodSelector(obj)
-	if !ok {
-		return nil, nil
-	}
-	list, err := c.Dynamic().Resource(schema.GroupVersionResource{Version: "v1", Resource: "pods"}).
-		Namespace(obj.GetNamespace()).List(ctx, metav1.ListOptions{LabelSelector: selector.String()})
+// explained is a verdict with what stands around the object. What cannot be read is left out: the verdict is true without it.
+func (j Judge) explained(ctx context.Context, ref apply.Ref, v health.Verdict) health.Verdict {
+	object, err := j.Cluster.Get(ctx, ref)
 	if err != nil {
-		return nil, err
+		return v
 	}
-	pods := make([]corev1.Pod, 0, len(list.Items))
+	return health.Check(object, j.options(health.WithAround(j.around(ctx, object, health.NeedOf(object))))...)
+}
+
+// warnings is how many events of a namespace are read at most.
+const warnings = 500
+
+func (j Judge) around(ctx context.Context, object *unstructured.Unstructured, need health.Need) health.Around {
+	var out health.Around
+	selected := metav1.ListOptions{}
+	if selector, ok := health.PodSelector(object); ok {
+		selected.LabelSelector = selector.String()
+	} else {
+		need.Pods, need.ReplicaSets = false, false
+	}
+	namespace := object.GetNamespace()
+	if need.Pods {
+		out.Pods = listed[corev1.Pod](ctx, j.Cluster, corev1.SchemeGroupVersion.WithResource("pods"), namespace, selected)
+	}
+	if need.ReplicaSets {
+		out.ReplicaSets = listed[appsv1.ReplicaSet](ctx, j.Cluster, appsv1.SchemeGroupVersion.WithResource("replicasets"), namespace, selected)
+	}
+	pending := object.GetKind() == "Pod"
+	for _, pod := range out.Pods {
+		pending = pending || pod.Status.Phase == corev1.PodPending
+	}
+	events := corev1.SchemeGroupVersion.WithResource("events")
+	if need.Claims && pending {
+		out.Claims = listed[corev1.PersistentVolumeClaim](ctx, j.Cluster, corev1.SchemeGroupVersion.WithResource("persistentvolumeclaims"), namespace, metav1.ListOptions{})
+		// Why a claim has no volume is said in events of type Normal.
+		out.Events = listed[corev1.Event](ctx, j.Cluster, events, namespace, metav1.ListOptions{Limit: warnings, FieldSelector: "involvedObject.kind=PersistentVolumeClaim"})
+	}
+	if need.Events && namespace != "" {
+		out.Events = append(out.Events, listed[corev1.Event](ctx, j.Cluster, events, namespace, metav1.ListOptions{Limit: warnings, FieldSelector: "type=Warning"})...)
+	}
+	return out
+}
+
+// listed reads objects of a kind, not nil if it could.
+func listed[T any](ctx context.Context, c *apply.Cluster, gvr schema.GroupVersionResource, namespace string, o metav1.ListOptions) []T {
+	list, err := c.Dynamic().Resource(gvr).Namespace(namespace).List(ctx, o)
+	if err != nil {
+		return nil
+	}
+	out := make([]T, 0, len(list.Items))
 	for _, item := range list.Items {
-		var pod corev1.Pod
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(item.Object, &pod); err != nil {
-			return nil, err
+		var one T
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(item.Object, &one); err != nil {
+			return nil
 		}
-		pods = append(pods, pod)
+		out = append(out, one)
 	}
-	return pods, nil
+	return out
 }

@@ -11,6 +11,9 @@ import (
 	"sync"
 	"time"
 
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -23,6 +26,7 @@ import (
 
 	resourcesv1alpha1 "github.com/pergola-dev/pergola/api/resources/v1alpha1"
 	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/health"
 	"github.com/pergola-dev/pergola/health/condition"
 	"github.com/pergola-dev/pergola/render"
 )
@@ -46,6 +50,14 @@ type Reconciler struct {
 	Options apply.ApplyOptions
 	// DeleteTimeout is that of apply.DeleteOptions; whether a deletion waits at all is said by Options.
 	DeleteTimeout time.Duration
+	// Rules of health that go before those of the kinds; nil for none.
+	Rules health.Rules
+	// ExistenceOnly is content with the existence of objects whose kind has no rule.
+	ExistenceOnly bool
+	// ManagedBy is the value of the label resources.gardener.cloud/managed-by, as the keys of Engine have it; default gardener.
+	ManagedBy string
+	// GarbageCollector says that a garbage collector deletes the Secrets and ConfigMaps that have its label.
+	GarbageCollector bool
 	// Neighbours knows the other ManagedResources of the class; nil where the caller sees to it that objects have one owner.
 	Neighbours Neighbours
 	// Contested tells of an object of a ManagedResource that somebody keeps changing back, as reason and message of the
@@ -83,6 +95,9 @@ func ref(namespace, name string) apply.Ref {
 // Reconcile converges one ManagedResource. Errors of single objects are joined
 // and written to the ResourcesApplied condition as well.
 func (r *Reconciler) Reconcile(ctx context.Context, namespace, name string) (*Outcome, error) {
+	ctx, span := otel.Tracer("github.com/pergola-dev/pergola/controllers/managedresource").Start(ctx, "reconcile ManagedResource",
+		trace.WithAttributes(attribute.String("k8s.namespace.name", namespace), attribute.String("k8s.object.name", name)))
+	defer span.End()
 	mr, err := r.get(ctx, namespace, name)
 	if err != nil {
 		return nil, err
@@ -145,6 +160,8 @@ func (r *Reconciler) converge(ctx context.Context, mr *resourcesv1alpha1.Managed
 		mr.Status.ObservedGeneration, mr.Status.SecretsDataChecksum = mr.Generation, ptr.To(checksum)
 	}
 	options := r.options(ctx, mr)
+	// Without a Secret nothing is what it asks for; Secrets in which nothing is left may be a mistake.
+	options.AllowEmpty = options.AllowEmpty || len(mr.Spec.SecretRefs) == 0
 	if decodeErr != nil {
 		// What could not be read must not count as removed.
 		options.NoPrune = true
@@ -305,9 +322,14 @@ func (r *Reconciler) Inherit(ctx context.Context, namespace, name string, entrie
 
 // Set is what the engine gets for a ManagedResource; its name is the origin annotation.
 func (r *Reconciler) Set(mr *resourcesv1alpha1.ManagedResource, objects []*unstructured.Unstructured) apply.Set {
+	labels := InjectedLabels(mr.Spec.InjectLabels)
+	if r.ManagedBy != "" {
+		labels[resourcesv1alpha1.ManagedBy] = r.ManagedBy
+	}
 	return apply.Set{
-		Name: r.SetName(mr.Namespace, mr.Name), Objects: objects,
-		InjectLabels: InjectedLabels(mr.Spec.InjectLabels), FieldManager: FieldManager, TakeBack: true, Sources: r.Sources,
+		LeaveToCollector: r.GarbageCollector,
+		Name:             r.SetName(mr.Namespace, mr.Name), Objects: objects,
+		InjectLabels: labels, FieldManager: FieldManager, TakeBack: true, Sources: r.Sources,
 		KeepObjects:                  ptr.Deref(mr.Spec.KeepObjects, false),
 		ForceOverwriteLabels:         ptr.Deref(mr.Spec.ForceOverwriteLabels, false),
 		ForceOverwriteAnnotations:    ptr.Deref(mr.Spec.ForceOverwriteAnnotations, false),

@@ -96,7 +96,11 @@ func (r *Reconciler) setHealth(ctx context.Context, mr *resourcesv1alpha1.Manage
 	for _, res := range mr.Status.Resources {
 		refs = append(refs, apply.Ref{APIVersion: res.APIVersion, Kind: res.Kind, Namespace: res.Namespace, Name: res.Name})
 	}
-	bad, rolling, err := Judge(ctx, r.Target, refs)
+	// Pods of a former revision matter only while a roll-out is under way.
+	before := condition.Get(mr.Status.Conditions, resourcesv1alpha1.ResourcesProgressing)
+	judge := Judge{Cluster: r.Target, Rules: r.Rules, ExistenceOnly: r.ExistenceOnly,
+		OldPods: before == nil || before.Status != gardencorev1beta1.ConditionFalse}
+	bad, rolling, err := judge.Of(ctx, refs)
 	b := r.builder()
 	healthy := b.GetOrInit(mr.Status.Conditions, resourcesv1alpha1.ResourcesHealthy)
 	progressing := b.GetOrInit(mr.Status.Conditions, resourcesv1alpha1.ResourcesProgressing)

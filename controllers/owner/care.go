@@ -10,7 +10,6 @@ import (
 
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 	"github.com/pergola-dev/pergola/apply"
-	"github.com/pergola-dev/pergola/controllers/managedresource"
 	"github.com/pergola-dev/pergola/health"
 	"github.com/pergola-dev/pergola/health/condition"
 	"github.com/pergola-dev/pergola/render"
@@ -141,7 +140,7 @@ func (r *Reconciler) bundleFailure(ctx context.Context, o *Owner, b render.Bundl
 		for _, obj := range b.Objects {
 			refs = append(refs, apply.RefOf(obj.Unstructured))
 		}
-		bad, _, err := managedresource.Judge(ctx, cluster, refs)
+		bad, _, err := r.judgeOf(cluster).Of(ctx, refs)
 		return located(cluster, bad), err
 	}
 	ref := apply.Ref{APIVersion: "resources.gardener.cloud/v1alpha1", Kind: "ManagedResource", Namespace: b.Namespace, Name: b.Name}
@@ -165,7 +164,7 @@ func (r *Reconciler) bundleFailure(ctx context.Context, o *Owner, b render.Bundl
 			return nil, o.Local.Explain(ref, "read", err)
 		}
 	}
-	if f := health.CareManagedResource(obj, nil, r.Clock.Now()); f != nil {
+	if f := health.CareManagedResource(obj, r.ProgressingThreshold, r.Clock.Now()); f != nil {
 		return located(o.Local, &health.Verdict{Kind: ref.Kind, Namespace: b.Namespace, Name: b.Name, Reason: f.Reason, Message: f.Message, Codes: f.Codes}), nil
 	}
 	return nil, nil

@@ -13,7 +13,6 @@ import (
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 	resourcesv1alpha1 "github.com/pergola-dev/pergola/api/resources/v1alpha1"
 	"github.com/pergola-dev/pergola/apply"
-	"github.com/pergola-dev/pergola/controllers/managedresource"
 	"github.com/pergola-dev/pergola/health/condition"
 	"github.com/pergola-dev/pergola/render"
 )
@@ -184,7 +183,7 @@ func (r *Reconciler) inspectBundle(ctx context.Context, o *Owner, b render.Bundl
 		say(StateNotApplied, "Pending", "not applied yet: "+few(missing))
 		return
 	}
-	bad, rolling, err := managedresource.Judge(ctx, cluster, refs)
+	bad, rolling, err := r.judgeOf(cluster).Of(ctx, refs)
 	switch {
 	case err != nil:
 		say(StateUnknown, "", strings.Join(Problems(err), "; "))

@@ -16,6 +16,7 @@ import (
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/apply/flow"
 	"github.com/pergola-dev/pergola/controllers/managedresource"
+	"github.com/pergola-dev/pergola/health"
 	"github.com/pergola-dev/pergola/health/condition"
 	"github.com/pergola-dev/pergola/plan"
 	"github.com/pergola-dev/pergola/render"
@@ -61,7 +62,13 @@ type Reconciler struct {
 	Render     render.Options
 	Clock      clock.WithTicker
 	Thresholds condition.Thresholds
-	Gate       plan.Gate
+	// ProgressingThreshold is how long a ManagedResource may be rolling out before care calls it unhealthy; nil is not at all.
+	ProgressingThreshold *time.Duration
+	// HealthRules are the landscape's own, which go before those of the kinds; nil for none.
+	HealthRules health.Rules
+	// ExistenceOnly is content with the existence of objects whose kind has no rule.
+	ExistenceOnly bool
+	Gate          plan.Gate
 	// Gardener identifies this process in status.gardener.
 	Gardener gardencorev1beta1.Gardener
 	// StepTimeout shortens the timeouts of the flow's steps; they stay as they are when it is zero.
@@ -319,5 +326,11 @@ func (r *Reconciler) resourceManager(o *Owner, b render.Bundle) (*managedresourc
 	}
 	return &managedresource.Reconciler{
 		Engine: r.Engine, Source: o.Local, Target: target, Class: b.Delivery.Class, Clock: r.Clock,
+		Rules: r.HealthRules, ExistenceOnly: r.ExistenceOnly,
 	}, nil
+}
+
+// judgeOf looks at the objects of a cluster with the rules of the landscape.
+func (r *Reconciler) judgeOf(c *apply.Cluster) managedresource.Judge {
+	return managedresource.Judge{Cluster: c, Rules: r.HealthRules, ExistenceOnly: r.ExistenceOnly}
 }

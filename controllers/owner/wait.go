@@ -113,9 +113,9 @@ func (r *run) look(ctx context.Context, w waiter, rolledOut, details bool) (stri
 		var v health.Verdict
 		var err error
 		if details {
-			v, err = managedresource.Verdict(ctx, w.cluster, ref)
+			v, err = r.judgeOf(w.cluster).One(ctx, ref)
 		} else {
-			v, err = quickVerdict(ctx, w, ref)
+			v, err = r.quickVerdict(ctx, w, ref)
 		}
 		if err != nil {
 			return "", w.cluster.Explain(ref, "check", err)
@@ -152,7 +152,7 @@ func replicasMissing(obj *unstructured.Unstructured) string {
 	return fmt.Sprintf("DeploymentProgressing: %d of %d replicas are up to date, %d old ones are there", updated, wanted, all-updated)
 }
 
-func quickVerdict(ctx context.Context, w waiter, ref apply.Ref) (health.Verdict, error) {
+func (r *run) quickVerdict(ctx context.Context, w waiter, ref apply.Ref) (health.Verdict, error) {
 	obj, err := w.cluster.Get(ctx, ref)
 	if apierrors.IsNotFound(err) {
 		return health.NotFound(ref.GVK(), ref.Namespace, ref.Name), nil
@@ -163,7 +163,7 @@ func quickVerdict(ctx context.Context, w waiter, ref apply.Ref) (health.Verdict,
 	if stamp, ok := w.stamped[ref]; ok && obj.GetAnnotations()[annotationTimestamp] != stamp {
 		return health.Verdict{Kind: ref.Kind, Namespace: ref.Namespace, Name: ref.Name, Reason: "Pending", Message: "the request to reconcile is not seen yet"}, nil
 	}
-	return health.Check(obj), nil
+	return r.judgeOf(w.cluster).Quick(obj), nil
 }
 
 func describe(cluster string, v health.Verdict) string {

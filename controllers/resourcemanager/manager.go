@@ -19,6 +19,8 @@ import (
 	resourcesv1alpha1 "github.com/pergola-dev/pergola/api/resources/v1alpha1"
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/controllers/managedresource"
+	"github.com/pergola-dev/pergola/health"
+	"github.com/pergola-dev/pergola/health/condition"
 )
 
 // Options of a Manager.
@@ -36,10 +38,20 @@ type Options struct {
 	Workers int
 	// Sync is how often a ManagedResource is looked at again although nothing is known to have changed; default 1 minute.
 	Sync time.Duration
+	// Settle is how long after the start requests of an instance that worked before may still arrive; default 30 seconds, the
+	// timeout of a request.
+	Settle time.Duration
 	// Clock is the real one by default.
 	Clock clock.WithTicker
 	// Log is slog.Default by default.
 	Log *slog.Logger
+	// ManagedBy is the value of the label resources.gardener.cloud/managed-by; default gardener. Source and Target select by it.
+	ManagedBy string
+	// GarbageCollector says that Secrets and ConfigMaps with the label of the garbage collector are left to it: they are not deleted
+	// when they leave a ManagedResource.
+	GarbageCollector bool
+	// HealthRules go before those of the kinds; nil for none.
+	HealthRules health.Rules
 	// Event is told what people may want to know of a ManagedResource; it may be nil.
 	Event func(mr *resourcesv1alpha1.ManagedResource, reason, message string)
 }
@@ -49,11 +61,22 @@ func SourceOptions(namespace string) apply.ClusterOptions {
 	return apply.ClusterOptions{Whole: []schema.GroupKind{managedResourceKind.GroupKind()}, Namespace: namespace}
 }
 
+// keys are upstream's, with the value that marks the objects of this manager.
+func keys(managedBy string) apply.Keys {
+	k := apply.GardenerKeys()
+	if managedBy != "" {
+		k.ManagedByValue = managedBy
+	}
+	return k
+}
+
 var managedResourceKind = resourcesv1alpha1.SchemeGroupVersion.WithKind("ManagedResource")
 
 const (
 	// retryDeletion is how soon a deletion is looked at again that waits for finalizers; upstream's value.
 	retryDeletion = 5 * time.Second
+	// retryRolling is how soon the health of objects is looked at again that are rolled out.
+	retryRolling = 5 * time.Second
 	// firstRetry and lastRetry bound the pauses after failures.
 	firstRetry, lastRetry = 500 * time.Millisecond, 2 * time.Minute
 	// settle is how long changes of objects are gathered before their health is judged.
@@ -75,6 +98,7 @@ type Manager struct {
 	secrets    *secrets
 	neighbours *neighbours
 	fights     *fights
+	metrics    *metrics
 	queue      workqueue.TypedDelayingInterface[types.NamespacedName]
 	pauses     workqueue.TypedRateLimiter[types.NamespacedName]
 	started    atomic.Bool
@@ -95,6 +119,9 @@ func New(o Options) (*Manager, error) {
 	if o.Sync <= 0 {
 		o.Sync = time.Minute
 	}
+	if o.Settle <= 0 {
+		o.Settle = 30 * time.Second
+	}
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
@@ -104,9 +131,10 @@ func New(o Options) (*Manager, error) {
 	if o.Class == resourcesv1alpha1.ClassDefault {
 		o.Class = ""
 	}
-	m := &Manager{Options: o, engine: apply.NewEngine(apply.Options{Clock: o.Clock}), due: map[types.NamespacedName]time.Time{},
+	m := &Manager{Options: o, engine: apply.NewEngine(apply.Options{Clock: o.Clock, Keys: keys(o.ManagedBy)}), due: map[types.NamespacedName]time.Time{},
 		pauses: workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](firstRetry, lastRetry),
 		queue:  workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[types.NamespacedName]{Name: "managedresource", Clock: o.Clock})}
+	m.metrics = newMetrics()
 	m.neighbours = &neighbours{m: m, declared: map[types.NamespacedName]declaration{}}
 	m.fights = &fights{clock: o.Clock, objects: map[types.NamespacedName]map[apply.Ref]*fight{}}
 	var err error
@@ -116,7 +144,8 @@ func New(o Options) (*Manager, error) {
 	m.reconciler = &managedresource.Reconciler{
 		Engine: m.engine, Source: o.Source, Target: o.Target, Class: o.Class, ClusterID: o.ClusterID, Clock: o.Clock, Secrets: m.secrets.get,
 		Options: apply.ApplyOptions{DeleteTimeout: hold, NoWait: true, CRDTimeout: served}, DeleteTimeout: holdAll,
-		Neighbours: m.neighbours, Contested: m.fights.told,
+		Neighbours: m.neighbours, Contested: m.fights.told, Rules: o.HealthRules,
+		ManagedBy: o.ManagedBy, GarbageCollector: o.GarbageCollector,
 	}
 	return m, nil
 }
@@ -132,6 +161,7 @@ func (m *Manager) Ready() error {
 // Start works until the context ends, and returns when nothing is under way any more.
 func (m *Manager) Start(ctx context.Context) error {
 	defer m.queue.ShutDown()
+	m.engine.Settle(m.Settle)
 	defer m.Source.OnChange(m.sourceChanged)()
 	defer m.Target.OnChange(m.targetChanged)()
 	if m.read(ctx) != nil {
@@ -181,7 +211,12 @@ func (m *Manager) next(ctx context.Context) bool {
 	}
 	defer m.queue.Done(key)
 	full := m.take(key)
-	again, err := m.work(ctx, key, full)
+	began := m.Clock.Now()
+	again, result, err := m.work(ctx, key, full)
+	if err != nil {
+		result = resultFailed
+	}
+	m.metrics.looked(result, m.Clock.Since(began))
 	m.Log.Debug("looked", "managedResource", key.String(), "applied", full, "again", again)
 	defer m.remember(key)
 	switch {
@@ -231,33 +266,39 @@ func (m *Manager) demand(key types.NamespacedName, after time.Duration) {
 	}
 }
 
-// work reconciles a ManagedResource, or only judges its objects. It tells when to look again; 0 is never.
-func (m *Manager) work(ctx context.Context, key types.NamespacedName, full bool) (time.Duration, error) {
+// work reconciles a ManagedResource, or only judges its objects. It tells when to look again, 0 is never, and what was done.
+func (m *Manager) work(ctx context.Context, key types.NamespacedName, full bool) (time.Duration, string, error) {
 	if !full {
-		return 0, m.judge(ctx, key)
+		return 0, resultJudged, m.judge(ctx, key)
 	}
 	out, err := m.reconciler.Reconcile(ctx, key.Namespace, key.Name)
 	if apierrors.IsNotFound(err) && out == nil {
-		return 0, nil
+		return 0, resultApplied, nil
+	}
+	if out != nil {
+		m.metrics.done(out.Applied)
 	}
 	if err != nil {
 		if out != nil && m.Event != nil && ctx.Err() == nil {
 			m.Event(out.Object, resourcesv1alpha1.ConditionApplyFailed, err.Error())
 		}
-		return 0, err
+		return 0, resultFailed, err
 	}
 	switch {
 	case out.Waiting != "":
 		m.Log.Info("another class still has its objects", "managedResource", key.String(), "finalizer", out.Waiting)
-		return 0, nil // its end is a change of the ManagedResource
+		return 0, resultPending, nil // its end is a change of the ManagedResource
 	case out.Applied == nil:
-		return 0, nil
+		return 0, resultApplied, nil
 	case !out.Applied.Complete:
-		return retryDeletion, nil
+		return retryDeletion, resultPending, nil
 	case out.Object.DeletionTimestamp != nil:
-		return 0, nil
+		return 0, resultApplied, nil
 	}
-	return m.Sync, nil
+	if isRolling(out.Object) {
+		m.queue.AddAfter(key, retryRolling)
+	}
+	return m.Sync, resultApplied, nil
 }
 
 // judge looks at the health of what is applied.
@@ -275,7 +316,16 @@ func (m *Manager) judge(ctx context.Context, key types.NamespacedName) error {
 	if _, err := m.reconciler.CheckHealth(ctx, mr); err != nil {
 		return fmt.Errorf("judging the health of ManagedResource %s: %w", key, err)
 	}
+	if isRolling(mr) {
+		m.queue.AddAfter(key, retryRolling)
+	}
 	return nil
+}
+
+// isRolling tells whether a roll-out is under way: what happens to pods is not watched, and has to be looked at.
+func isRolling(mr *resourcesv1alpha1.ManagedResource) bool {
+	c := condition.Get(mr.Status.Conditions, resourcesv1alpha1.ResourcesProgressing)
+	return c != nil && c.Status == gardencorev1beta1.ConditionTrue
 }
 
 // isApplied tells whether health can be judged: what is there is what was asked for, as far as it is known.

@@ -93,6 +93,7 @@ func (m *Manager) drifted(d apply.DriftEvent) {
 	if !ok {
 		return
 	}
+	m.metrics.drift.WithLabelValues(d.Ref.GroupKind().String()).Inc()
 	pause, begins := m.fights.seen(key, d)
 	m.Log.Info("drift", "managedResource", key.String(), "object", d.Ref.String(), "deleted", d.Deleted, "fields", fieldsOf(d), "pause", pause)
 	if pause == 0 {

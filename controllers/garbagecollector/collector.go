@@ -1,0 +1,246 @@
+package garbagecollector
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	resourcesv1alpha1 "github.com/pergola-dev/pergola/api/resources/v1alpha1"
+)
+
+// ControllerName is upstream's: logs and the metrics of controller-runtime carry it.
+const ControllerName = "garbage-collector"
+
+// Defaults of Options.
+const (
+	// DefaultInterval is upstream's; its operator and gardenlet set 12 hours.
+	DefaultInterval = time.Hour
+	// DefaultMinimumAge is upstream's minimum lifetime of an object.
+	DefaultMinimumAge = 10 * time.Minute
+	// DefaultGrace is our own: upstream deletes at the first look.
+	DefaultGrace   = 10 * time.Minute
+	defaultWorkers = 5
+)
+
+// Bounds of the pauses after failed looks.
+const firstRetry, lastRetry = time.Second, 10 * time.Minute
+
+// Options of the collector.
+type Options struct {
+	// Target is the cluster that is looked at; default that of the manager.
+	Target *rest.Config
+	// Namespaces are those that are looked at; none are all.
+	Namespaces []string
+	// Referrers are the kinds whose objects may refer to others; default DefaultReferrers. Those that are not served are left out.
+	Referrers []schema.GroupVersionKind
+	// Interval is the time between two looks; default 1 hour. While something waits for its Grace to end it is shorter.
+	Interval time.Duration
+	// MinimumAge is how old an object has to be; default 10 minutes.
+	MinimumAge time.Duration
+	// Grace is how long nobody may have referred to an object, as far as this process saw; default 10 minutes.
+	Grace time.Duration
+	// Workers is how many deletions are under way at a time; default 5.
+	Workers int
+	// PageSize is how many objects one answer may have; default 500, and a fifth of it where objects are read whole.
+	PageSize int64
+	// Clock is the real one by default.
+	Clock clock.WithTicker
+	// Metrics get those of this package; default the registry of controller-runtime.
+	Metrics prometheus.Registerer
+}
+
+// DefaultReferrers are the kinds that carry reference annotations.
+// Source: pkg/resourcemanager/controller/garbagecollector.
+func DefaultReferrers() []schema.GroupVersionKind {
+	return []schema.GroupVersionKind{
+		{Group: "apps", Version: "v1", Kind: "Deployment"},
+		{Group: "apps", Version: "v1", Kind: "StatefulSet"},
+		{Group: "apps", Version: "v1", Kind: "DaemonSet"},
+		{Group: "batch", Version: "v1", Kind: "Job"},
+		{Group: "batch", Version: "v1", Kind: "CronJob"},
+		{Version: "v1", Kind: "Pod"},
+		resourcesv1alpha1.SchemeGroupVersion.WithKind("ManagedResource"),
+		{Group: "monitoring.coreos.com", Version: "v1", Kind: "Prometheus"},
+	}
+}
+
+func (o *Options) complete(mgr manager.Manager) {
+	if o.Target == nil {
+		o.Target = mgr.GetConfig()
+	}
+	if o.Referrers == nil {
+		o.Referrers = DefaultReferrers()
+	}
+	if o.Interval <= 0 {
+		o.Interval = DefaultInterval
+	}
+	if o.MinimumAge <= 0 {
+		o.MinimumAge = DefaultMinimumAge
+	}
+	if o.Grace <= 0 {
+		o.Grace = DefaultGrace
+	}
+	if o.Workers <= 0 {
+		o.Workers = defaultWorkers
+	}
+	if o.PageSize <= 0 {
+		o.PageSize = 500
+	}
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	if o.Metrics == nil {
+		o.Metrics = metrics.Registry
+	}
+}
+
+// collector looks at a cluster. It is used by one worker.
+type collector struct {
+	Options
+	cluster *cluster
+	metrics *collectorMetrics
+	// unreferenced is since when an object was seen without referrer.
+	unreferenced map[objectID]time.Time
+	// served are the referrers that were served at the last look.
+	served []kind
+}
+
+// Add gives a manager the collector: it looks when it is started (or elected), and then in intervals.
+func Add(mgr manager.Manager, o Options) error {
+	o.complete(mgr)
+	c, err := newCollector(o)
+	if err != nil {
+		return err
+	}
+	ctrl, err := controller.New(ControllerName, mgr, controller.Options{
+		Reconciler:              c,
+		MaxConcurrentReconciles: 1,
+		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry),
+		NewQueue: func(name string, limiter workqueue.TypedRateLimiter[reconcile.Request]) workqueue.TypedRateLimitingInterface[reconcile.Request] {
+			return workqueue.NewTypedRateLimitingQueueWithConfig(limiter, workqueue.TypedRateLimitingQueueConfig[reconcile.Request]{Name: name, Clock: o.Clock})
+		},
+	})
+	if err != nil {
+		return fmt.Errorf("adding the garbage collector: %w", err)
+	}
+	return ctrl.Watch(source.Func(func(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+		queue.Add(reconcile.Request{})
+		return nil
+	}))
+}
+
+func newCollector(o Options) (*collector, error) {
+	cluster, err := newCluster(o.Target, o.PageSize)
+	if err != nil {
+		return nil, fmt.Errorf("the garbage collector's clients: %w", err)
+	}
+	m, err := newMetrics(o.Metrics)
+	if err != nil {
+		return nil, err
+	}
+	return &collector{Options: o, cluster: cluster, metrics: m, unreferenced: map[objectID]time.Time{}}, nil
+}
+
+// Reconcile looks once.
+func (c *collector) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
+	logger := log.FromContext(ctx)
+	// With a logger that is verbose enough, clients would log what they receive: environments of pods, for example.
+	ctx, cancel := context.WithTimeout(logr.NewContext(ctx, logr.Discard()), max(c.Interval, time.Minute))
+	defer cancel()
+	next, err := c.look(ctx, logger)
+	if err != nil {
+		c.metrics.failures.Inc()
+		return reconcile.Result{}, err
+	}
+	c.metrics.last.Set(float64(c.Clock.Now().UnixNano()) / float64(time.Second))
+	return reconcile.Result{RequeueAfter: next}, nil
+}
+
+// look finds garbage and deletes what is due. It tells when to look again.
+func (c *collector) look(ctx context.Context, logger logr.Logger) (time.Duration, error) {
+	served, err := c.cluster.served(ctx, c.Referrers)
+	if err != nil {
+		return 0, err
+	}
+	// Objects before referrers: what is referred to after it was listed is then seen.
+	objects, err := c.cluster.collectable(ctx, c.Namespaces)
+	if err != nil {
+		return 0, err
+	}
+	referred := references{}
+	for _, k := range served {
+		if err := c.cluster.annotated(ctx, k, c.Namespaces, referred); err != nil {
+			return 0, err
+		}
+	}
+	due, next := c.mature(objects, referred, served)
+	c.metrics.objects.Set(float64(len(objects)))
+	c.metrics.unreferenced.Set(float64(len(c.unreferenced)))
+	var failed []error
+	for namespace, candidates := range due {
+		kept, err := c.cluster.used(ctx, c.Referrers, served, namespace, candidates)
+		if err != nil {
+			failed = append(failed, err)
+			continue
+		}
+		for id, by := range kept {
+			logger.Info("keeping what is named without an annotation", "kind", id.kind, "namespace", namespace, "name", id.name, "by", by)
+			delete(candidates, id)
+		}
+		if err := c.delete(ctx, logger, candidates); err != nil {
+			failed = append(failed, err)
+		}
+	}
+	logger.Info("looked for garbage", "objects", len(objects), "unreferenced", len(c.unreferenced), "next", next.String())
+	return next, errors.Join(failed...)
+}
+
+// mature notes who is without referrer since when, and gives those that are due, by namespace, and when the next ones can be.
+func (c *collector) mature(objects map[objectID]object, referred references, served []kind) (map[string]map[objectID]object, time.Duration) {
+	now, next := c.Clock.Now(), c.Interval
+	if missing(c.served, served) {
+		// A kind went. If that is an API server that has not read its definitions yet, the objects of that kind still refer to others.
+		clear(c.unreferenced)
+	}
+	c.served = served
+	due := map[string]map[objectID]object{}
+	for id := range c.unreferenced {
+		if _, there := objects[id]; !there || referred.has(id) {
+			delete(c.unreferenced, id)
+		}
+	}
+	for id, o := range objects {
+		if referred.has(id) {
+			continue
+		}
+		since, known := c.unreferenced[id]
+		if !known {
+			since = now
+			c.unreferenced[id] = now
+		}
+		wait := max(since.Add(c.Grace).Sub(now), o.created.Add(c.MinimumAge).Sub(now))
+		if wait > 0 {
+			next = min(next, wait)
+			continue
+		}
+		if due[id.namespace] == nil {
+			due[id.namespace] = map[objectID]object{}
+		}
+		due[id.namespace][id] = o
+	}
+	return due, next
+}

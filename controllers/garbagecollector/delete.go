@@ -1,0 +1,39 @@
+package garbagecollector
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/go-logr/logr"
+	"golang.org/x/sync/errgroup"
+)
+
+// delete deletes garbage. One that cannot be deleted does not stop the others; one that changed is left for the next look.
+func (c *collector) delete(ctx context.Context, logger logr.Logger, garbage map[objectID]object) error {
+	var (
+		group  errgroup.Group
+		mu     sync.Mutex
+		failed []error
+	)
+	group.SetLimit(c.Workers)
+	for id, o := range garbage {
+		group.Go(func() error {
+			gone, err := c.cluster.remove(ctx, id, o)
+			mu.Lock()
+			defer mu.Unlock()
+			if err != nil {
+				failed = append(failed, err)
+				return nil
+			}
+			delete(c.unreferenced, id)
+			if gone {
+				c.metrics.deleted.WithLabelValues(id.kind).Inc()
+				logger.Info("deleted what nothing refers to", "kind", id.kind, "namespace", id.namespace, "name", id.name)
+			}
+			return nil
+		})
+	}
+	_ = group.Wait()
+	return errors.Join(failed...)
+}

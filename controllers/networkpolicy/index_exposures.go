@@ -1,0 +1,272 @@
+package networkpolicy
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	networkingv1 "k8s.io/api/networking/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+)
+
+// exposures are the Ingresses and VirtualServices with what they lead to.
+type exposures struct {
+	ingresses map[types.NamespacedName][]backend
+	// byIngress are the Ingresses that lead to a Service.
+	byIngress map[types.NamespacedName]keySet
+
+	virtualServices map[types.NamespacedName]*virtualService
+	// byVirtualService are the VirtualServices that lead to a Service.
+	byVirtualService map[types.NamespacedName]keySet
+	// users are the VirtualServices of a gateway.
+	users map[types.NamespacedName]keySet
+	// selectors are those of gateways, groups the pods of each.
+	selectors map[types.NamespacedName]string
+	groups    map[string]*group
+}
+
+// backend is a port of a Service that something leads to.
+type backend struct {
+	service types.NamespacedName
+	port    networkingv1.ServiceBackendPort
+}
+
+type virtualService struct {
+	backends []backend
+	gateways []types.NamespacedName
+}
+
+// group are the pods of gateways with the same selector.
+type group struct {
+	match    map[string]string
+	selector labels.Selector
+	// namespaces counts the pods in them.
+	namespaces map[string]int
+	gateways   keySet
+}
+
+func newExposures() exposures {
+	return exposures{
+		ingresses: map[types.NamespacedName][]backend{}, byIngress: map[types.NamespacedName]keySet{},
+		virtualServices: map[types.NamespacedName]*virtualService{}, byVirtualService: map[types.NamespacedName]keySet{},
+		users: map[types.NamespacedName]keySet{}, selectors: map[types.NamespacedName]string{}, groups: map[string]*group{},
+	}
+}
+
+// setIngress notes where an Ingress leads.
+func (x *index) setIngress(key types.NamespacedName, to []backend) effect {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	before := x.exposures.ingresses[key]
+	if slices.Equal(before, to) {
+		return effect{}
+	}
+	affected := relate(x.exposures.byIngress, key, before, to)
+	if delete(x.exposures.ingresses, key); len(to) > 0 {
+		x.exposures.ingresses[key] = to
+	}
+	return effect{services: affected.UnsortedList()}
+}
+
+// setVirtualService notes where a VirtualService leads; nil if it is gone.
+func (x *index) setVirtualService(key types.NamespacedName, v *virtualService) effect {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	before := x.exposures.virtualServices[key]
+	if before == nil && v == nil || before != nil && v != nil && slices.Equal(before.backends, v.backends) && slices.Equal(before.gateways, v.gateways) {
+		return effect{}
+	}
+	var from, to []backend
+	if before != nil {
+		from = before.backends
+		for _, g := range before.gateways {
+			remove(x.exposures.users, g, key)
+		}
+	}
+	delete(x.exposures.virtualServices, key)
+	if v != nil {
+		to = v.backends
+		x.exposures.virtualServices[key] = v
+		for _, g := range v.gateways {
+			insert(x.exposures.users, g, key)
+		}
+	}
+	return effect{services: relate(x.exposures.byVirtualService, key, from, to).UnsortedList()}
+}
+
+// relate changes which Services something leads to, and gives those of before and after.
+func relate(by map[types.NamespacedName]keySet, key types.NamespacedName, from, to []backend) keySet {
+	affected := keySet{}
+	for _, b := range from {
+		remove(by, b.service, key)
+		affected.Insert(b.service)
+	}
+	for _, b := range to {
+		insert(by, b.service, key)
+		affected.Insert(b.service)
+	}
+	return affected
+}
+
+// setGateway notes the selector of a gateway; empty if it is gone or has none: that would mean every pod.
+func (x *index) setGateway(key types.NamespacedName, match map[string]string) effect {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	e, text := &x.exposures, ""
+	if len(match) > 0 {
+		text = labels.Set(match).String()
+	}
+	before, known := e.selectors[key]
+	if known && before == text {
+		return effect{}
+	}
+	if g := e.groups[before]; known && g != nil {
+		if g.gateways.Delete(key); len(g.gateways) == 0 {
+			delete(e.groups, before)
+		}
+	}
+	if delete(e.selectors, key); text != "" {
+		e.selectors[key] = text
+		g := e.groups[text]
+		if g == nil {
+			g = &group{match: match, selector: labels.SelectorFromSet(match), namespaces: map[string]int{}, gateways: keySet{}}
+			e.groups[text] = g
+			for pod, set := range x.pods {
+				if g.selector.Matches(set) {
+					g.namespaces[pod.Namespace]++
+				}
+			}
+		}
+		g.gateways.Insert(key)
+	}
+	affected := keySet{}
+	e.behind(key, affected)
+	return effect{services: affected.UnsortedList()}
+}
+
+// behind adds the Services that a gateway leads to.
+func (e *exposures) behind(gateway types.NamespacedName, affected keySet) {
+	for user := range e.users[gateway] {
+		for _, b := range e.virtualServices[user].backends {
+			affected.Insert(b.service)
+		}
+	}
+}
+
+// movePod counts a pod for the gateways that it belongs to.
+func (e *exposures) movePod(x *index, namespace string, before, after labels.Set, affected keySet) {
+	for _, g := range e.groups {
+		x.examined++
+		was, is := before != nil && g.selector.Matches(before), after != nil && g.selector.Matches(after)
+		if was == is {
+			continue
+		}
+		change := 1
+		if was {
+			change = -1
+		}
+		there := g.namespaces[namespace] > 0
+		if g.namespaces[namespace] += change; g.namespaces[namespace] == 0 {
+			delete(g.namespaces, namespace)
+		}
+		if there == (g.namespaces[namespace] > 0) {
+			continue
+		}
+		for gateway := range g.gateways {
+			e.behind(gateway, affected)
+		}
+	}
+}
+
+// exposedTo are the Services that the ingress controller or gateways of a namespace reach.
+func (x *index) exposedTo(namespace string) keySet {
+	affected := keySet{}
+	if x.controller != nil && x.controller.Namespace == namespace {
+		for key := range x.exposures.byIngress {
+			affected.Insert(key)
+		}
+	}
+	for _, g := range x.exposures.groups {
+		if g.namespaces[namespace] > 0 {
+			for gateway := range g.gateways {
+				x.exposures.behind(gateway, affected)
+			}
+		}
+	}
+	return affected
+}
+
+// exposuresOf are the ways to a Service for which clients need no label, in order.
+func (x *index) exposuresOf(t *target) []exposure {
+	var out []exposure
+	add := func(e exposure) {
+		if !slices.ContainsFunc(out, func(o exposure) bool {
+			return o.via == e.via && o.namespace == e.namespace && apiequality.Semantic.DeepEqual(o.pods, e.pods) && apiequality.Semantic.DeepEqual(o.port, e.port)
+		}) {
+			out = append(out, e)
+		}
+	}
+	if x.controller != nil {
+		for key := range x.exposures.byIngress[t.key] {
+			for _, b := range x.exposures.ingresses[key] {
+				if port, ok := t.backendPort(b.port); ok && b.service == t.key {
+					add(exposure{via: viaIngress, namespace: x.controller.Namespace, pods: x.controller.PodSelector, port: port})
+				}
+			}
+		}
+	}
+	for key := range x.exposures.byVirtualService[t.key] {
+		v := x.exposures.virtualServices[key]
+		for _, b := range v.backends {
+			port, ok := t.backendPort(b.port)
+			if !ok || b.service != t.key {
+				continue
+			}
+			for namespace, pods := range x.gatewaysOf(v) {
+				for _, match := range pods {
+					add(exposure{via: viaIstio, namespace: namespace, pods: metav1.LabelSelector{MatchLabels: match}, port: port})
+				}
+			}
+		}
+	}
+	slices.SortFunc(out, func(a, b exposure) int {
+		return cmp.Or(cmp.Compare(a.via, b.via), cmp.Compare(a.namespace, b.namespace), cmp.Compare(a.port.Port.String(), b.port.Port.String()),
+			cmp.Compare(*a.port.Protocol, *b.port.Protocol), cmp.Compare(metav1.FormatLabelSelector(&a.pods), metav1.FormatLabelSelector(&b.pods)))
+	})
+	return out
+}
+
+// gatewaysOf are the selectors of the gateways of a VirtualService by the namespaces where such pods run.
+func (x *index) gatewaysOf(v *virtualService) map[string][]map[string]string {
+	out := map[string][]map[string]string{}
+	seen := sets.Set[string]{}
+	for _, gateway := range v.gateways {
+		text := x.exposures.selectors[gateway]
+		g := x.exposures.groups[text]
+		if g == nil || seen.Has(text) {
+			continue
+		}
+		seen.Insert(text)
+		for namespace := range maps.Keys(g.namespaces) {
+			x.examined++
+			out[namespace] = append(out[namespace], g.match)
+		}
+	}
+	return out
+}
+
+func (x *index) virtualServiceKeys() []types.NamespacedName {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return sorted(maps.Keys(x.exposures.virtualServices))
+}
+
+func (x *index) gatewayKeys() []types.NamespacedName {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return sorted(maps.Keys(x.exposures.selectors))
+}

@@ -1,0 +1,140 @@
+package networkpolicy
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+const (
+	istioAPI = "networking.istio.io/v1beta1"
+	// lastRetryWatch bounds the pauses between attempts to watch a kind that is defined and not served.
+	lastRetryWatch = time.Minute
+)
+
+// istio watches VirtualServices and Gateways as long as their definitions are there: Istio may come after this controller.
+type istio struct {
+	feed *feed
+	// kinds are those to watch by the names of their definitions.
+	kinds map[string]istioKind
+
+	mu       sync.Mutex
+	watching map[string]*istioWatch
+}
+
+type istioKind struct {
+	of   *unstructured.Unstructured
+	set  func(types.NamespacedName, client.Object) effect
+	keys func() []types.NamespacedName
+}
+
+// istioWatch is the watch of a kind from the arrival of its definition to its departure.
+type istioWatch struct {
+	end context.CancelFunc
+	// unserved says that there is nothing to wait for yet, synced that all is read.
+	unserved atomic.Bool
+	synced   atomic.Pointer[toolscache.InformerSynced]
+}
+
+func newIstio(f *feed) *istio {
+	object := func(kind string) *unstructured.Unstructured {
+		o := &unstructured.Unstructured{}
+		o.SetAPIVersion(istioAPI)
+		o.SetKind(kind)
+		return o
+	}
+	return &istio{feed: f, watching: map[string]*istioWatch{}, kinds: map[string]istioKind{
+		"virtualservices.networking.istio.io": {object("VirtualService"), func(key types.NamespacedName, o client.Object) effect {
+			return f.index.setVirtualService(key, readVirtualService(o))
+		}, f.index.virtualServiceKeys},
+		"gateways.networking.istio.io": {object("Gateway"), func(key types.NamespacedName, o client.Object) effect {
+			return f.index.setGateway(key, readGateway(o))
+		}, f.index.gatewayKeys},
+	}}
+}
+
+// begin watches the definitions; when it returns, the watches of the kinds that are defined are under way.
+func (i *istio) begin(ctx context.Context) error {
+	definition := metadata("apiextensions.k8s.io/v1", "CustomResourceDefinition")
+	if err := i.feed.watchPatiently(ctx, definition, func(key types.NamespacedName, o client.Object) effect {
+		if kind, ok := i.kinds[key.Name]; ok {
+			i.follow(ctx, key.Name, kind, o != nil)
+		}
+		return effect{}
+	}); err != nil {
+		return err
+	}
+	i.feed.mu.Lock()
+	last := i.feed.synced[len(i.feed.synced)-1]
+	i.feed.mu.Unlock()
+	if !toolscache.WaitForCacheSync(ctx.Done(), last) {
+		return errors.New("network policies: it was not found out in time whether Istio is there: list and watch of customresourcedefinitions is needed")
+	}
+	return nil
+}
+
+// follow begins or ends the watch of a kind.
+func (i *istio) follow(ctx context.Context, name string, kind istioKind, defined bool) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	w := i.watching[name]
+	switch {
+	case defined && w == nil:
+		ctx, end := context.WithCancel(ctx)
+		w = &istioWatch{end: end}
+		i.watching[name] = w
+		i.feed.mu.Lock()
+		i.feed.synced = append(i.feed.synced, w.hasSynced)
+		i.feed.mu.Unlock()
+		go i.watch(ctx, w, kind)
+	case !defined && w != nil:
+		w.end()
+		w.unserved.Store(true)
+		delete(i.watching, name)
+		if err := i.feed.cache.RemoveInformer(ctx, kind.of); err != nil {
+			i.feed.log.Error(err, "a watch does not end", "kind", kind.of.GetKind())
+		}
+		for _, key := range kind.keys() {
+			i.feed.follow(kind.set(key, nil))
+		}
+	}
+}
+
+// watch tries until the kind is served.
+func (i *istio) watch(ctx context.Context, w *istioWatch, kind istioKind) {
+	for pause := retryWatch; ; pause = min(2*pause, lastRetryWatch) {
+		synced, err := i.feed.watch(ctx, kind.of, func(key types.NamespacedName, o client.Object) effect {
+			if ctx.Err() != nil {
+				return effect{} // its definition is gone
+			}
+			return kind.set(key, o)
+		})
+		if err == nil {
+			w.synced.Store(&synced)
+			return
+		}
+		if meta.IsNoMatchError(err) {
+			w.unserved.Store(true)
+		} else {
+			i.feed.log.Error(err, "a watch does not begin", "kind", kind.of.GetKind())
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-i.feed.clock.After(pause):
+		}
+	}
+}
+
+func (w *istioWatch) hasSynced() bool {
+	synced := w.synced.Load()
+	return w.unserved.Load() || synced != nil && (*synced)()
+}

@@ -1,0 +1,94 @@
+package networkpolicy
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
+
+	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
+)
+
+// Names of the contract (upstream: pkg/apis/resources/v1alpha1).
+const (
+	prefix = "networking.resources.gardener.cloud/"
+	// LabelServiceName and LabelServiceNamespace mark the policies of this controller with the Service that they are for.
+	LabelServiceName      = prefix + "service-name"
+	LabelServiceNamespace = prefix + "service-namespace"
+
+	// AnnotationNamespaceSelectors of a Service is a JSON list of label selectors: clients may be in the namespaces that one
+	// of them matches.
+	AnnotationNamespaceSelectors = prefix + "namespace-selectors"
+	// AnnotationNamespaceAlias of a Service stands for its namespace in the label of clients in other namespaces.
+	AnnotationNamespaceAlias = prefix + "pod-label-selector-namespace-alias"
+	// AnnotationFromPrefix and AnnotationFromSuffix enclose an alias: pods with the label `to-<alias>` may reach the target
+	// ports that the value lists as JSON.
+	AnnotationFromPrefix = prefix + "from-"
+	AnnotationFromSuffix = "-allowed-ports"
+	// AnnotationFromWorld of a Service is a JSON list of target ports that everybody may reach; an empty list means all ports.
+	AnnotationFromWorld = prefix + "from-world-to-ports"
+	// AnnotationPodSelector of a Service is a label selector as JSON, which stands for the selector of the Service in policies.
+	// It is for Services that select one pod of several (gardener/gardener#15661).
+	AnnotationPodSelector = prefix + "networkpolicy-pod-selector"
+
+	// annotationDescription tells people what an object is for.
+	annotationDescription = "gardener.cloud/description"
+
+	labelPrefix = gardencorev1beta1.LabelNetworkPolicyToPrefix
+	allowed     = gardencorev1beta1.LabelNetworkPolicyAllowed
+
+	// maxLabelName is how long the part of a label key after the slash may be.
+	maxLabelName = 63
+	// hashDigits is how much of a hash ends a label that was too long.
+	hashDigits = 5
+)
+
+// Ways to a Service for which its clients need no label.
+const (
+	viaIngress = "ingress-controller"
+	viaIstio   = "istio"
+)
+
+// clientLabel is the label that pods need, whose name is to-<what>. If that is too long its end is replaced by a hash.
+func clientLabel(what string) string {
+	name := strings.TrimPrefix(labelPrefix, prefix) + what
+	if len(name) <= maxLabelName {
+		return prefix + name
+	}
+	sum := sha256.Sum256([]byte(name))
+	return prefix + name[:maxLabelName-hashDigits-1] + "-" + hex.EncodeToString(sum[:])[:hashDigits]
+}
+
+// idOf is the part of names that stands for a port of a Service.
+func idOf(service string, port networkingv1.NetworkPolicyPort) string {
+	return service + "-" + strings.ToLower(string(*port.Protocol)) + "-" + port.Port.String()
+}
+
+// namesFor are the policies that allow pods of a namespace to reach a port of a Service.
+func namesFor(service types.NamespacedName, id, namespace string) (in, out types.NamespacedName) {
+	in = types.NamespacedName{Namespace: service.Namespace, Name: "ingress-to-" + id}
+	out = types.NamespacedName{Namespace: namespace, Name: "egress-to-" + id}
+	if namespace != service.Namespace {
+		in.Name += "-from-" + namespace
+		out.Name = "egress-to-" + service.Namespace + "-" + id
+	}
+	return in, out
+}
+
+// namesVia are the policies that allow the ingress controller or an Istio gateway to reach a port of a Service.
+func namesVia(service types.NamespacedName, id, namespace, via string) (in, out types.NamespacedName) {
+	in, out = namesFor(service, id, namespace)
+	out.Name += "-from-" + via
+	// Gateways run in several namespaces, the ingress controller in one.
+	if via == viaIngress || namespace == service.Namespace {
+		in.Name = "ingress-to-" + id + "-from-" + via
+	}
+	return in, out
+}
+
+// nameWorld is the policy that allows everybody to reach ports of a Service.
+func nameWorld(service types.NamespacedName) types.NamespacedName {
+	return types.NamespacedName{Namespace: service.Namespace, Name: "ingress-to-" + service.Name + "-from-world"}
+}

@@ -1,0 +1,171 @@
+package networkpolicy
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	resourcesv1alpha1 "github.com/pergola-dev/pergola/api/resources/v1alpha1"
+)
+
+// exposure is a port of a Service that pods reach without a label.
+type exposure struct {
+	// via is viaIngress or viaIstio.
+	via string
+	// namespace and pods are those that connect.
+	namespace string
+	pods      metav1.LabelSelector
+	port      networkingv1.NetworkPolicyPort
+}
+
+// policySet are policies by their name.
+type policySet map[types.NamespacedName]*networkingv1.NetworkPolicy
+
+// policies are those that a Service asks for. clients are the namespaces where pods carry the label of a rule.
+func (t *target) policies(clients func(rule) []string, exposures []exposure) policySet {
+	set := policySet{}
+	for _, r := range t.rules {
+		for _, namespace := range clients(r) {
+			in, out := namesFor(t.key, r.id, namespace)
+			label := r.local
+			if namespace != t.key.Namespace {
+				label = r.foreign
+			}
+			t.allow(set, in, out, metav1.LabelSelector{MatchLabels: map[string]string{label: allowed}}, namespace, r.port)
+		}
+	}
+	for _, e := range exposures {
+		in, out := namesVia(t.key, idOf(t.key.Name, e.port), e.namespace, e.via)
+		t.allow(set, in, out, e.pods, e.namespace, e.port)
+	}
+	if t.open {
+		set.add(t.policy(nameWorld(t.key), fmt.Sprintf("Allows everybody to reach %s of the pods of Service %s.", listOf(t.world), t.key), networkingv1.NetworkPolicySpec{
+			PodSelector: t.pods,
+			PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeIngress},
+			Ingress:     []networkingv1.NetworkPolicyIngressRule{{Ports: t.world}},
+		}))
+	}
+	return set
+}
+
+// allow adds the two policies for traffic from pods of a namespace to a port of the Service.
+func (t *target) allow(set policySet, in, out types.NamespacedName, from metav1.LabelSelector, namespace string, port networkingv1.NetworkPolicyPort) {
+	client, server := networkingv1.NetworkPolicyPeer{PodSelector: &from}, networkingv1.NetworkPolicyPeer{PodSelector: &t.pods}
+	if namespace != t.key.Namespace {
+		client.NamespaceSelector = &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: namespace}}
+		server.NamespaceSelector = &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: t.key.Namespace}}
+	}
+	ports := []networkingv1.NetworkPolicyPort{port}
+	who, what := fmt.Sprintf("pods with %s in namespace %s", metav1.FormatLabelSelector(&from), namespace), listOf(ports)
+	set.add(t.policy(in, fmt.Sprintf("Allows the pods of Service %s to be reached at %s by %s.", t.key, what, who), networkingv1.NetworkPolicySpec{
+		PodSelector: t.pods,
+		PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeIngress},
+		Ingress:     []networkingv1.NetworkPolicyIngressRule{{From: []networkingv1.NetworkPolicyPeer{client}, Ports: ports}},
+	}))
+	set.add(t.policy(out, fmt.Sprintf("Allows %s to reach %s of the pods of Service %s.", who, what, t.key), networkingv1.NetworkPolicySpec{
+		PodSelector: from,
+		PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeEgress},
+		Egress:      []networkingv1.NetworkPolicyEgressRule{{To: []networkingv1.NetworkPolicyPeer{server}, Ports: ports}},
+	}))
+}
+
+func (t *target) policy(key types.NamespacedName, description string, spec networkingv1.NetworkPolicySpec) *networkingv1.NetworkPolicy {
+	return &networkingv1.NetworkPolicy{
+		TypeMeta: metav1.TypeMeta{APIVersion: networkingv1.SchemeGroupVersion.String(), Kind: "NetworkPolicy"},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace:   key.Namespace,
+			Name:        key.Name,
+			Labels:      map[string]string{LabelServiceName: t.key.Name, LabelServiceNamespace: t.key.Namespace},
+			Annotations: map[string]string{annotationDescription: description},
+		},
+		Spec: spec,
+	}
+}
+
+// add adds a policy. Where two reasons ask for one of the same name, it allows what both ask for: labelled clients and Istio
+// gateways of one namespace share a name, and would take turns otherwise.
+func (s policySet) add(p *networkingv1.NetworkPolicy) {
+	key := types.NamespacedName{Namespace: p.Namespace, Name: p.Name}
+	before, ok := s[key]
+	if ok && !apiequality.Semantic.DeepEqual(before.Spec.PodSelector, p.Spec.PodSelector) {
+		// Two gateways of one namespace: a policy is for the pods of one selector.
+		sum := sha256.Sum256([]byte(metav1.FormatLabelSelector(&p.Spec.PodSelector)))
+		p.Name += "-" + hex.EncodeToString(sum[:])[:hashDigits]
+		key.Name = p.Name
+		before, ok = s[key]
+	}
+	if !ok {
+		s[key] = p
+		return
+	}
+	changed := false
+	for _, r := range p.Spec.Ingress {
+		if !slices.ContainsFunc(before.Spec.Ingress, func(o networkingv1.NetworkPolicyIngressRule) bool { return apiequality.Semantic.DeepEqual(o, r) }) {
+			before.Spec.Ingress, changed = append(before.Spec.Ingress, r), true
+		}
+	}
+	for _, r := range p.Spec.Egress {
+		if !slices.ContainsFunc(before.Spec.Egress, func(o networkingv1.NetworkPolicyEgressRule) bool { return apiequality.Semantic.DeepEqual(o, r) }) {
+			before.Spec.Egress, changed = append(before.Spec.Egress, r), true
+		}
+	}
+	if changed {
+		before.Annotations[annotationDescription] += " " + p.Annotations[annotationDescription]
+	}
+}
+
+// keys are the names in order.
+func (s policySet) keys() []types.NamespacedName { return sorted(maps.Keys(s)) }
+
+// isAsWanted tells whether a live policy does what is wanted. Its description is not looked at, as long as there is one: it
+// follows from the rest, and upstream words it in its own way.
+func isAsWanted(live, wanted *networkingv1.NetworkPolicy) bool {
+	return serviceOf(live) == serviceOf(wanted) && live.Annotations[annotationDescription] != "" && apiequality.Semantic.DeepEqual(live.Spec, wanted.Spec)
+}
+
+// serviceOf is the Service that a policy says it is for; empty if it says nothing.
+func serviceOf(p *networkingv1.NetworkPolicy) types.NamespacedName {
+	key := types.NamespacedName{Namespace: p.Labels[LabelServiceNamespace], Name: p.Labels[LabelServiceName]}
+	if key.Namespace == "" || key.Name == "" {
+		return types.NamespacedName{}
+	}
+	return key
+}
+
+// isOurs tells whether a policy was made by a controller of this kind: it says for which Service, or somebody took that from it
+// after we had written it. The rest that Pergola writes has another label.
+func isOurs(p *networkingv1.NetworkPolicy) bool {
+	if serviceOf(p) != (types.NamespacedName{}) {
+		return true
+	}
+	return p.Labels[resourcesv1alpha1.ManagedBy] == "" && slices.ContainsFunc(p.ManagedFields, func(e metav1.ManagedFieldsEntry) bool {
+		return e.Manager == FieldManager && e.Operation == metav1.ManagedFieldsOperationApply
+	})
+}
+
+func listOf(ports []networkingv1.NetworkPolicyPort) string {
+	if len(ports) == 0 {
+		return "all ports"
+	}
+	var parts []string
+	for _, p := range ports {
+		switch {
+		case p.Port == nil:
+			parts = append(parts, fmt.Sprintf("all ports (%s)", *p.Protocol))
+		case p.EndPort != nil:
+			parts = append(parts, fmt.Sprintf("ports %s to %d (%s)", p.Port, *p.EndPort, *p.Protocol))
+		default:
+			parts = append(parts, fmt.Sprintf("port %s (%s)", p.Port, *p.Protocol))
+		}
+	}
+	return strings.Join(parts, ", ")
+}

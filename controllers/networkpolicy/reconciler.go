@@ -1,0 +1,192 @@
+package networkpolicy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/go-logr/logr"
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+)
+
+// parallel is how many policies of a Service are written at a time: one in the garden namespace may have a policy per shoot.
+const parallel = 4
+
+// Reasons of events.
+const (
+	// reasonAnnotation: an annotation of the Service cannot be read; nothing of the Service is deleted meanwhile.
+	reasonAnnotation = "NetworkPolicyAnnotationInvalid"
+	// reasonTaken: there is a policy of the same name which is not that of the Service.
+	reasonTaken = "NetworkPolicyNameTaken"
+	// reasonRefused: the API server does not take a policy.
+	reasonRefused = "NetworkPolicyRefused"
+	// reasonFight: somebody changes a policy again and again.
+	reasonFight = "NetworkPolicyFight"
+)
+
+// reconciler makes the policies of a Service what the index says they should be.
+type reconciler struct {
+	index  *index
+	client client.Client
+	events events.EventRecorder
+
+	mu sync.Mutex
+	// said are the events that people were told, by Service and text.
+	said map[types.NamespacedName]map[string]bool
+}
+
+// Reconcile looks at one Service. While its policies are as they should be it makes no request.
+func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	log := logf.FromContext(ctx)
+	p := r.index.planFor(request.NamespacedName)
+	var (
+		group  errgroup.Group
+		mu     sync.Mutex
+		failed []error
+	)
+	group.SetLimit(parallel)
+	do := func(what string, policy *networkingv1.NetworkPolicy, write func() error) {
+		group.Go(func() error {
+			key := client.ObjectKeyFromObject(policy)
+			if err := write(); err != nil {
+				mu.Lock()
+				defer mu.Unlock()
+				err = fmt.Errorf("%s NetworkPolicy %s: %w", what, key, err)
+				if apierrors.IsInvalid(err) {
+					p.problems = append(p.problems, problem{reasonRefused, key.String(), err.Error()}) // only a change of the Service helps
+				} else {
+					failed = append(failed, err)
+				}
+				return nil // the others do not depend on it
+			}
+			log.Info(what, "networkPolicy", key.String())
+			return nil
+		})
+	}
+	for _, policy := range p.apply {
+		do("applying", policy, func() error { return r.apply(ctx, policy, p.take.Has(client.ObjectKeyFromObject(policy))) })
+	}
+	for _, policy := range p.remove {
+		do("deleting", policy, func() error { return r.remove(ctx, policy) })
+	}
+	_ = group.Wait() // its functions give no errors
+	slices.SortFunc(p.problems, func(a, b problem) int { return strings.Compare(a.text, b.text) })
+	r.tell(log, request.NamespacedName, p.problems)
+	slices.SortFunc(failed, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
+	return reconcile.Result{}, errors.Join(failed...)
+}
+
+// apply writes a policy. One that is there already as ours is taken over from whoever wrote it; a new one must not overwrite one
+// that somebody else made meanwhile.
+func (r *reconciler) apply(ctx context.Context, policy *networkingv1.NetworkPolicy, take bool) error {
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(policy)
+	if err != nil {
+		return err
+	}
+	object := &unstructured.Unstructured{Object: content}
+	unstructured.RemoveNestedField(object.Object, "metadata", "creationTimestamp")
+	options := []client.ApplyOption{client.FieldOwner(FieldManager)}
+	if take {
+		options = append(options, client.ForceOwnership)
+		// An empty list takes away what somebody added in the other direction.
+		for _, direction := range []string{"ingress", "egress"} {
+			if _, ok, _ := unstructured.NestedSlice(object.Object, "spec", direction); !ok {
+				if err := unstructured.SetNestedSlice(object.Object, []any{}, "spec", direction); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	err = r.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), options...)
+	if apierrors.IsNotFound(err) || apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
+		return nil // the namespace is going or gone: nothing is missing there
+	}
+	return err
+}
+
+// remove deletes a policy, unless it is another one by now.
+func (r *reconciler) remove(ctx context.Context, policy *networkingv1.NetworkPolicy) error {
+	err := r.client.Delete(ctx, policy, client.Preconditions{UID: &policy.UID, ResourceVersion: &policy.ResourceVersion})
+	return client.IgnoreNotFound(err)
+}
+
+// tell says what people have to do, once.
+func (r *reconciler) tell(log logr.Logger, service types.NamespacedName, problems []problem) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	said := map[string]bool{}
+	for _, p := range problems {
+		if said[p.text] = true; r.said[service][p.text] {
+			continue
+		}
+		log.Info("a Service cannot have the policies that it asks for", "service", service.String(), "problem", p.text)
+		r.events.Eventf(r.index.reference(service), nil, corev1.EventTypeWarning, p.reason, action(p.about), "%s", p.text)
+	}
+	if delete(r.said, service); len(said) > 0 {
+		r.said[service] = said
+	}
+}
+
+// action is what an event says was done; it has a limit of 128 characters.
+func action(about string) string {
+	text := "Reconcile " + about
+	return text[:min(len(text), 128)]
+}
+
+// fought says that somebody changes a policy again and again.
+func (r *reconciler) fought(policy types.NamespacedName) {
+	service, who := r.index.changer(policy)
+	if service == (types.NamespacedName{}) {
+		return
+	}
+	r.events.Eventf(r.index.reference(service), nil, corev1.EventTypeWarning, reasonFight, action(policy.String()),
+		"NetworkPolicy %s of this Service is changed again and again%s: it is repaired less often from now on. Tell that one to stop.", policy, who)
+}
+
+// reference is a Service as events name it; people find them by its UID.
+func (x *index) reference(service types.NamespacedName) *corev1.ObjectReference {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	ref := &corev1.ObjectReference{APIVersion: "v1", Kind: "Service", Namespace: service.Namespace, Name: service.Name}
+	if t := x.services[service]; t != nil {
+		ref.UID = t.uid
+	}
+	return ref
+}
+
+// changer is the Service of a policy, and who changed the policy last.
+func (x *index) changer(policy types.NamespacedName) (service types.NamespacedName, who string) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for key, wanted := range x.policies.expected {
+		if _, ok := wanted[policy]; ok {
+			service = key
+		}
+	}
+	var last *metav1.ManagedFieldsEntry
+	if live := x.policies.live[policy]; live != nil {
+		for i, entry := range live.ManagedFields {
+			if entry.Manager != FieldManager && entry.Time != nil && (last == nil || last.Time.Before(entry.Time)) {
+				last = &live.ManagedFields[i]
+			}
+		}
+	}
+	if last != nil {
+		who = " by " + last.Manager
+	}
+	return service, who
+}

@@ -1,0 +1,298 @@
+package networkpolicy
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/yaml"
+
+	"github.com/pergola-dev/pergola/hack/apiserver"
+)
+
+// server is the API server that the tests share; each has its own namespaces, marked with its name.
+var server struct {
+	config *rest.Config
+	count  atomic.Int64
+}
+
+func TestMain(m *testing.M) {
+	ctrllog.SetLogger(logr.Discard())
+	os.Exit(apiserver.Main(m, func(config *rest.Config) { server.config = config }))
+}
+
+// site is a test's part of the API server with somebody who works there. NS in texts stands for its namespace, OTHER for another.
+type site struct {
+	testing.TB
+	ctx       context.Context
+	ns, other string
+	api       client.Client
+	requests  *counter
+	// more are further namespaces.
+	more []string
+}
+
+func newSite(t testing.TB) *site {
+	t.Helper()
+	apiserver.Needed(t)
+	id := fmt.Sprintf("np%d-%d", os.Getpid(), server.count.Add(1))
+	s := &site{TB: t, ns: id, other: id + "-other", requests: &counter{}}
+	var cancel context.CancelFunc
+	s.ctx, cancel = context.WithTimeout(context.Background(), 2*time.Minute)
+	t.Cleanup(cancel)
+	own := rest.CopyConfig(server.config)
+	own.QPS, own.WarningHandler = -1, rest.NoWarnings{}
+	var err error
+	s.api, err = client.New(own, client.Options{Scheme: scheme.Scheme})
+	require.NoError(t, err)
+	s.create(fmt.Sprintf("{apiVersion: v1, kind: Namespace, metadata: {name: NS, labels: {test: %q, kind: home}}}", id))
+	s.create(fmt.Sprintf("{apiVersion: v1, kind: Namespace, metadata: {name: OTHER, labels: {test: %q, kind: other}}}", id))
+	t.Cleanup(func() {
+		// What is left would be somebody else's for the next controller, which clears up after Services that are not handled.
+		for _, kind := range []client.Object{&corev1.Pod{}, &corev1.Service{}, &networkingv1.NetworkPolicy{}} {
+			for _, ns := range append(s.more, s.ns, s.other) {
+				assert.NoError(t, s.api.DeleteAllOf(context.Background(), kind, client.InNamespace(ns), client.GracePeriodSeconds(0)))
+			}
+		}
+	})
+	return s
+}
+
+// start runs a controller that looks at the namespaces of the test; the function ends it.
+func (s *site) start(change ...func(*Options)) (stop func()) {
+	s.Helper()
+	own := rest.CopyConfig(server.config)
+	own.QPS, own.WarningHandler = -1, rest.NoWarnings{}
+	own.Wrap(s.requests.wrap)
+	mgr, err := manager.New(own, manager.Options{
+		Scheme: scheme.Scheme, Logger: logr.Discard(), Metrics: metricsserver.Options{BindAddress: "0"},
+		Controller: config.Controller{SkipNameValidation: new(true)},
+		Cache:      cache.Options{ByObject: CacheByObject()},
+	})
+	require.NoError(s, err)
+	o := Options{Linger: -1, NamespaceSelectors: []metav1.LabelSelector{{MatchLabels: map[string]string{"test": s.ns}}}}
+	for _, c := range change {
+		c(&o)
+	}
+	require.NoError(s, Add(mgr, o))
+	ctx, cancel := context.WithCancel(s.ctx)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		assert.NoError(s, mgr.Start(ctx))
+	}()
+	stop = sync.OnceFunc(func() {
+		cancel()
+		<-ended
+	})
+	s.Cleanup(stop)
+	return stop
+}
+
+func (s *site) fill(text string) string {
+	return strings.NewReplacer("OTHER", s.other, "NS", s.ns).Replace(text)
+}
+
+func (s *site) object(text string) *unstructured.Unstructured {
+	s.Helper()
+	o := &unstructured.Unstructured{}
+	require.NoError(s, yaml.Unmarshal([]byte(s.fill(strings.ReplaceAll(text, "\t", " "))), &o.Object))
+	return o
+}
+
+func (s *site) create(text string) *unstructured.Unstructured {
+	s.Helper()
+	o := s.object(text)
+	require.NoError(s, s.api.Create(s.ctx, o, client.FieldOwner("somebody")))
+	return o
+}
+
+// service makes a Service with a selector app=<name>. It is headless: the addresses of an API server are few.
+func (s *site) service(name string, annotations map[string]string, ports ...corev1.ServicePort) *corev1.Service {
+	s.Helper()
+	for key, value := range annotations {
+		annotations[key] = s.fill(value)
+	}
+	o := &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.ns, Name: name, Annotations: annotations},
+		Spec:       corev1.ServiceSpec{ClusterIP: corev1.ClusterIPNone, Selector: map[string]string{"app": name}, Ports: ports},
+	}
+	require.NoError(s, s.api.Create(s.ctx, o))
+	return o
+}
+
+// pod makes a pod that carries labels of clients, without their prefix.
+func (s *site) pod(namespace, name string, to ...string) *corev1.Pod {
+	s.Helper()
+	set := map[string]string{"app": name}
+	for _, label := range to {
+		set[labelPrefix+s.fill(label)] = allowed
+	}
+	o := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: set},
+		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "app", Image: "pause"}}},
+	}
+	require.NoError(s, s.api.Create(s.ctx, o))
+	return o
+}
+
+// patch is a JSON merge patch by somebody.
+func (s *site) patch(o client.Object, body string) {
+	s.Helper()
+	require.NoError(s, s.api.Patch(s.ctx, o, client.RawPatch(types.MergePatchType, []byte(s.fill(body))), client.FieldOwner("somebody")))
+}
+
+func (s *site) delete(o client.Object) {
+	s.Helper()
+	require.NoError(s, s.api.Delete(s.ctx, o, client.GracePeriodSeconds(0)))
+}
+
+// policies are the names of those in both namespaces, with their namespace as in texts.
+func (s *site) policies() []string {
+	s.Helper()
+	out := []string{}
+	for text, namespace := range map[string]string{"NS/": s.ns, "OTHER/": s.other} {
+		list := &networkingv1.NetworkPolicyList{}
+		require.NoError(s, s.api.List(s.ctx, list, client.InNamespace(namespace)))
+		for _, p := range list.Items {
+			out = append(out, text+strings.NewReplacer(s.other, "OTHER", s.ns, "NS").Replace(p.Name))
+		}
+	}
+	return out
+}
+
+// comes waits until exactly these policies are there.
+func (s *site) comes(names ...string) {
+	s.Helper()
+	var have []string
+	if !assert.Eventually(s, func() bool {
+		have = s.policies()
+		return assert.ElementsMatch(&testing.T{}, names, have)
+	}, 20*time.Second, 20*time.Millisecond) {
+		require.ElementsMatch(s, names, have)
+	}
+}
+
+func (s *site) eventually(what string, ok func() bool) {
+	s.Helper()
+	require.Eventually(s, ok, 20*time.Second, 20*time.Millisecond, what)
+}
+
+// policy reads one, nil if there is none.
+func (s *site) policy(name string) *networkingv1.NetworkPolicy {
+	s.Helper()
+	namespace, name, _ := strings.Cut(s.fill(name), "/")
+	p := &networkingv1.NetworkPolicy{}
+	err := s.api.Get(s.ctx, types.NamespacedName{Namespace: namespace, Name: name}, p)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	require.NoError(s, err)
+	return p
+}
+
+// counter counts the requests of a controller by verb and kind, and keeps some waiting.
+type counter struct {
+	mu sync.Mutex
+	by map[string]int
+	// held is the kind that is not answered until release is closed.
+	held    string
+	release chan struct{}
+}
+
+func (c *counter) wrap(next http.RoundTripper) http.RoundTripper {
+	return roundTripper(func(r *http.Request) (*http.Response, error) {
+		verb, what := r.Method, "other"
+		if r.URL.Query().Get("watch") != "" {
+			verb = "WATCH"
+		}
+		for _, kind := range []string{"networkpolicies", "services", "pods", "ingresses", "virtualservices", "gateways", "customresourcedefinitions", "namespaces"} {
+			if strings.Contains(r.URL.Path, "/"+kind) {
+				what = kind
+				break
+			}
+		}
+		c.mu.Lock()
+		if c.by == nil {
+			c.by = map[string]int{}
+		}
+		c.by[verb+" "+what]++
+		held, release := c.held, c.release
+		c.mu.Unlock()
+		if held == what {
+			select {
+			case <-release:
+			case <-r.Context().Done():
+				return nil, r.Context().Err()
+			}
+		}
+		return next.RoundTrip(r)
+	})
+}
+
+// hold keeps requests for a kind waiting; the function lets them go.
+func (c *counter) hold(kind string) (release func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.held, c.release = kind, make(chan struct{})
+	return sync.OnceFunc(func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.held = ""
+		close(c.release)
+	})
+}
+
+// count gives how many requests there were.
+func (c *counter) count(what string) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.by[what]
+}
+
+// since gives what was counted since the last call, watches apart.
+func (c *counter) since() map[string]int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	out := c.by
+	c.by = map[string]int{}
+	maps.DeleteFunc(out, func(what string, _ int) bool { return strings.HasPrefix(what, "WATCH") })
+	return out
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+func port(number, target int32) corev1.ServicePort {
+	return corev1.ServicePort{Name: fmt.Sprintf("p%d", number), Port: number, Protocol: corev1.ProtocolTCP, TargetPort: intstr.FromInt32(target)}
+}
+
+func replaced(text string, pairs ...string) string {
+	return strings.NewReplacer(pairs...).Replace(text)
+}

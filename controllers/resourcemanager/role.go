@@ -1,0 +1,269 @@
+package resourcemanager
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/pprof"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/cluster"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/controller-runtime/pkg/webhook"
+
+	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
+	resourcesv1alpha1 "github.com/pergola-dev/pergola/api/resources/v1alpha1"
+	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/controllers/garbagecollector"
+	"github.com/pergola-dev/pergola/controllers/networkpolicy"
+	"github.com/pergola-dev/pergola/controllers/resourcewebhooks"
+	"github.com/pergola-dev/pergola/controllers/tokenrequestor"
+	"github.com/pergola-dev/pergola/health"
+)
+
+// Role is the whole of `pergola resource-manager`: the Manager and what else its configuration turns on, in one process.
+type Role struct {
+	Configuration *Configuration
+	// Source and Target are the clusters; Target is nil where it is the source.
+	Source, Target *rest.Config
+	// HealthRules go before those of the kinds; nil for none.
+	HealthRules health.Rules
+	Log         *slog.Logger
+}
+
+// parts are what the role consists of while it is put together.
+type parts struct {
+	*Role
+	mgr            manager.Manager
+	source, target *apply.Cluster
+	// other is the target for controllers of controller-runtime, where it is another cluster than the source.
+	other cluster.Cluster
+}
+
+// Run works until ctx ends. It fails when the lease is lost.
+func (r *Role) Run(ctx context.Context) error {
+	p := &parts{Role: r}
+	if err := p.clusters(); err != nil {
+		return err
+	}
+	defer p.source.Close()
+	if p.target != p.source {
+		defer p.target.Close()
+	}
+	for _, add := range []func(context.Context) error{p.manager, p.managedResources, p.garbageCollector, p.tokenRequestor, p.networkPolicy, p.webhooks, p.probes} {
+		if err := add(ctx); err != nil {
+			return fmt.Errorf("preparing the resource manager: %w", err)
+		}
+	}
+	return p.mgr.Start(ctx)
+}
+
+// namespace of the ManagedResources, empty for all.
+func (c *Configuration) namespace() string {
+	if n := c.SourceClientConnection.Namespaces; len(n) == 1 {
+		return n[0]
+	}
+	return ""
+}
+
+func (p *parts) clusters() (err error) {
+	c := p.Configuration
+	selector := keys(*c.Controllers.ManagedResource.ManagedByLabelValue).Selector()
+	options := SourceOptions(c.namespace())
+	options.Selector = selector
+	if p.source, err = apply.NewCluster("source", p.Source, options); err != nil {
+		return err
+	}
+	p.target = p.source
+	if p.Target == nil && c.namespace() == "" {
+		return nil
+	}
+	// A source that is limited to a namespace cannot be the target as well, even if it is the same cluster.
+	config := p.Target
+	if config == nil {
+		config = p.Source
+	}
+	if p.target, err = apply.NewCluster("target", config, apply.ClusterOptions{Selector: selector}); err != nil {
+		p.source.Close()
+	}
+	return err
+}
+
+// manager prepares the lease, the servers, and the caches of controllers that need some.
+func (p *parts) manager(context.Context) error {
+	scheme := runtime.NewScheme()
+	if err := errors.Join(clientgoscheme.AddToScheme(scheme), resourcesv1alpha1.AddToScheme(scheme), gardencorev1beta1.AddToScheme(scheme)); err != nil {
+		return err
+	}
+	c, le := p.Configuration, p.Configuration.LeaderElection
+	options := manager.Options{
+		Scheme: scheme, Logger: logr.FromSlogHandler(p.Log.Handler()), HealthProbeBindAddress: c.Server.HealthProbes.Address(),
+		Metrics:        metricsserver.Options{BindAddress: c.Server.Metrics.Address(), ExtraHandlers: p.profiles()},
+		LeaderElection: *le.LeaderElect, LeaderElectionID: le.ResourceName, LeaderElectionNamespace: p.leaseNamespace(), LeaderElectionReleaseOnCancel: true,
+		LeaseDuration: &le.LeaseDuration.Duration, RenewDeadline: &le.RenewDeadline.Duration, RetryPeriod: &le.RetryPeriod.Duration,
+	}
+	if c.Webhooks.Any() {
+		folder := c.Server.Webhooks.TLS.ServerCertDir
+		for _, name := range []string{"tls.crt", "tls.key"} {
+			if _, err := os.Stat(filepath.Join(folder, name)); err != nil {
+				return fmt.Errorf("server.webhooks.tls.serverCertDir: %w", err)
+			}
+		}
+		options.WebhookServer = webhook.NewServer(webhook.Options{Host: c.Server.Webhooks.BindAddress, Port: c.Server.Webhooks.Port, CertDir: folder})
+	}
+	if p.Target == nil {
+		options.Cache.ByObject = networkpolicy.CacheByObject()
+	}
+	var err error
+	if p.mgr, err = manager.New(p.Source, options); err != nil || p.Target == nil {
+		return err
+	}
+	p.other, err = cluster.New(p.Target, func(o *cluster.Options) {
+		o.Scheme, o.Logger, o.Cache = scheme, options.Logger, cache.Options{ByObject: networkpolicy.CacheByObject()}
+	})
+	if err != nil {
+		return err
+	}
+	return p.mgr.Add(p.other)
+}
+
+// profiles are the handlers that debugging adds.
+func (p *parts) profiles() map[string]http.Handler {
+	if d := p.Configuration.Debugging; d == nil || !ptr.Deref(d.EnableProfiling, false) {
+		return nil
+	}
+	return map[string]http.Handler{"/debug/pprof/": http.HandlerFunc(pprof.Index), "/debug/pprof/profile": http.HandlerFunc(pprof.Profile),
+		"/debug/pprof/symbol": http.HandlerFunc(pprof.Symbol), "/debug/pprof/trace": http.HandlerFunc(pprof.Trace), "/debug/pprof/cmdline": http.HandlerFunc(pprof.Cmdline)}
+}
+
+// leaseNamespace is where the lease is when that is not said: where the ManagedResources are, or the namespace of the pod.
+func (p *parts) leaseNamespace() string {
+	if n := p.Configuration.LeaderElection.ResourceNamespace; n != "" {
+		return n
+	}
+	if n := p.Configuration.namespace(); n != "" {
+		return n
+	}
+	if own, err := os.ReadFile("/var/run/secrets/kubernetes.io/serviceaccount/namespace"); err == nil {
+		return strings.TrimSpace(string(own))
+	}
+	return "garden"
+}
+
+func (p *parts) managedResources(context.Context) error {
+	k, recorder := p.Configuration.Controllers, p.mgr.GetEventRecorder("gardener-resource-manager")
+	work, err := New(Options{
+		Source: p.source, Target: p.target, Class: *k.ResourceClass, ClusterID: *k.ClusterID, Namespace: p.Configuration.namespace(),
+		Workers: *k.ManagedResource.ConcurrentSyncs, Sync: k.ManagedResource.SyncPeriod.Duration, ManagedBy: *k.ManagedResource.ManagedByLabelValue,
+		GarbageCollector: k.GarbageCollector.Enabled, HealthRules: p.HealthRules, Log: p.Log,
+		Event: func(mr *resourcesv1alpha1.ManagedResource, reason, message string) {
+			recorder.Eventf(mr, nil, corev1.EventTypeWarning, reason, "Reconcile", "%s", message)
+		},
+	})
+	if err != nil {
+		return err
+	}
+	if err := ctrlmetrics.Registry.Register(work); err != nil {
+		return err
+	}
+	return p.mgr.Add(work)
+}
+
+func (p *parts) garbageCollector(context.Context) error {
+	k := p.Configuration.Controllers.GarbageCollector
+	if !k.Enabled {
+		return nil
+	}
+	return garbagecollector.Add(p.mgr, garbagecollector.Options{Target: p.target.RESTConfig(), Interval: k.SyncPeriod.Duration})
+}
+
+func (p *parts) tokenRequestor(context.Context) error {
+	k := p.Configuration.Controllers.TokenRequestor
+	if !k.Enabled {
+		return nil
+	}
+	recorder := p.mgr.GetEventRecorder("token-requestor")
+	return tokenrequestor.Add(p.mgr, tokenrequestor.Options{
+		Source: p.source.RESTConfig(), Target: p.target.RESTConfig(), Namespaces: p.Configuration.SourceClientConnection.Namespaces,
+		Audiences: []string{tokenrequestor.AudienceGardener}, Workers: *k.ConcurrentSyncs,
+		Event: func(secret *corev1.Secret, reason, message string) {
+			recorder.Eventf(secret, nil, corev1.EventTypeWarning, reason, "Request", "%s", message)
+		},
+	})
+}
+
+func (p *parts) networkPolicy(context.Context) error {
+	k := p.Configuration.Controllers.NetworkPolicy
+	if !k.Enabled {
+		return nil
+	}
+	return networkpolicy.Add(p.mgr, networkpolicy.Options{Target: p.other, Workers: *k.ConcurrentSyncs, NamespaceSelectors: k.NamespaceSelectors,
+		IngressControllerSelector: k.IngressControllerSelector})
+}
+
+func (p *parts) webhooks(ctx context.Context) error {
+	if !p.Configuration.Webhooks.Any() {
+		return nil
+	}
+	live, err := client.New(p.target.RESTConfig(), client.Options{Scheme: p.mgr.GetScheme()})
+	if err != nil {
+		return err
+	}
+	o := resourcewebhooks.Options{Webhooks: p.Configuration.Webhooks.Webhooks, Source: p.mgr.GetAPIReader(), Target: live, Log: p.Log}
+	// What is asked for all the time is kept. ConfigMaps and Services are read one by one: only few of many matter.
+	if p.other == nil {
+		o.Target, o.Live = p.mgr.GetClient(), p.mgr.GetAPIReader()
+	} else {
+		o.Target, o.Live = p.other.GetClient(), p.other.GetAPIReader()
+	}
+	o.Target = &uncached{Reader: o.Target, live: live}
+	return resourcewebhooks.Add(ctx, p.mgr, o)
+}
+
+// uncached reads ConfigMaps and Services past a cache.
+type uncached struct {
+	client.Reader
+	live client.Reader
+}
+
+func (u *uncached) Get(ctx context.Context, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+	switch o.(type) {
+	case *corev1.ConfigMap, *corev1.Service:
+		return u.live.Get(ctx, key, o, opts...)
+	}
+	return u.Reader.Get(ctx, key, o, opts...)
+}
+
+func (u *uncached) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
+	switch list.(type) {
+	case *corev1.ConfigMapList, *corev1.ServiceList:
+		return u.live.List(ctx, list, opts...)
+	}
+	return u.Reader.List(ctx, list, opts...)
+}
+
+// probes say that the process lives, and that its webhooks can be asked. One that waits for the lease is ready.
+func (p *parts) probes(context.Context) error {
+	alive := func(*http.Request) error { return nil }
+	if err := p.mgr.AddHealthzCheck("ping", alive); err != nil {
+		return err
+	}
+	if !p.Configuration.Webhooks.Any() {
+		return p.mgr.AddReadyzCheck("ping", alive)
+	}
+	return p.mgr.AddReadyzCheck("webhooks", p.mgr.GetWebhookServer().StartedChecker())
+}

@@ -1,0 +1,138 @@
+package resourcewebhooks
+
+import (
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+)
+
+// workload is what a Deployment and a StatefulSet have in common.
+type workload struct {
+	metadata *metav1.ObjectMeta
+	replicas **int32
+	template *corev1.PodTemplateSpec
+	// selector finds the pods that are spread; nil takes the labels of the template.
+	selector *metav1.LabelSelector
+	// revisions says that pods of each revision are spread by themselves.
+	revisions bool
+}
+
+// surroundings are facts from the cluster about a workload.
+type surroundings struct {
+	// scaled says that an autoscaler sets the replicas, up to maxReplicas.
+	scaled      bool
+	maxReplicas int32
+	// severalNodes says that there is more than one node.
+	severalNodes bool
+}
+
+// hosts is the number of nodes that pods are spread over at least, where they must be.
+const hosts = 3
+
+// spread sets replicas, zones, constraints and tolerations of a workload.
+func (c HighAvailabilityConfig) spread(place placement, w workload, around surroundings) error {
+	wanted, err := place.replicas(w.metadata, *w.replicas)
+	if err != nil {
+		return err
+	}
+	// An autoscaler knows better how many are needed, if not fewer.
+	if wanted != nil && (!around.scaled || **w.replicas < *wanted) {
+		*w.replicas = wanted
+	}
+	spec := &w.template.Spec
+	if place.pinned && len(place.zones) > 0 {
+		pinToZones(spec, place.zones)
+	}
+	if constraints := place.constraints(w, around); len(constraints) > 0 {
+		others := slices.DeleteFunc(slices.Clone(spec.TopologySpreadConstraints), func(c corev1.TopologySpreadConstraint) bool {
+			return c.TopologyKey == corev1.LabelHostname || c.TopologyKey == corev1.LabelTopologyZone
+		})
+		spec.TopologySpreadConstraints = append(others, constraints...)
+	}
+	if w.revisions {
+		for i := range spec.TopologySpreadConstraints {
+			countRevision(&spec.TopologySpreadConstraints[i])
+		}
+	}
+	tolerate(spec, corev1.TaintNodeNotReady, c.DefaultNotReadyTolerationSeconds)
+	tolerate(spec, corev1.TaintNodeUnreachable, c.DefaultUnreachableTolerationSeconds)
+	return nil
+}
+
+// pinToZones demands the zones in each alternative of a pod's node affinity, instead of what these say of zones.
+func pinToZones(spec *corev1.PodSpec, zones []string) {
+	if spec.Affinity == nil {
+		spec.Affinity = &corev1.Affinity{}
+	}
+	if spec.Affinity.NodeAffinity == nil {
+		spec.Affinity.NodeAffinity = &corev1.NodeAffinity{}
+	}
+	affinity := spec.Affinity.NodeAffinity
+	if affinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
+		affinity.RequiredDuringSchedulingIgnoredDuringExecution = &corev1.NodeSelector{}
+	}
+	required := affinity.RequiredDuringSchedulingIgnoredDuringExecution
+	if len(required.NodeSelectorTerms) == 0 {
+		required.NodeSelectorTerms = []corev1.NodeSelectorTerm{{}}
+	}
+	for i := range required.NodeSelectorTerms {
+		term := &required.NodeSelectorTerms[i]
+		others := slices.DeleteFunc(slices.Clone(term.MatchExpressions), func(r corev1.NodeSelectorRequirement) bool { return r.Key == corev1.LabelTopologyZone })
+		term.MatchExpressions = append(others, corev1.NodeSelectorRequirement{Key: corev1.LabelTopologyZone, Operator: corev1.NodeSelectorOpIn, Values: zones})
+	}
+}
+
+// constraints spread two and more replicas over nodes and zones.
+func (p placement) constraints(w workload, around surroundings) []corev1.TopologySpreadConstraint {
+	replicas := ptr.Deref(*w.replicas, 0)
+	if replicas <= 1 {
+		return nil
+	}
+	most := replicas
+	if around.scaled {
+		// The autoscaler may not be mutated yet, and allow fewer.
+		most = max(most, around.maxReplicas)
+	}
+	selector := w.selector
+	if selector == nil {
+		selector = &metav1.LabelSelector{MatchLabels: w.template.Labels}
+	}
+	overHosts := corev1.TopologySpreadConstraint{TopologyKey: corev1.LabelHostname, MaxSkew: 1, WhenUnsatisfiable: corev1.ScheduleAnyway, LabelSelector: selector.DeepCopy()}
+	if p.mustSpreadHosts(w.metadata.Annotations) && around.severalNodes {
+		overHosts.WhenUnsatisfiable, overHosts.MinDomains = corev1.DoNotSchedule, ptr.To(min(hosts, most))
+	}
+	result := []corev1.TopologySpreadConstraint{overHosts}
+	if p.mustSpreadZones() {
+		result = append(result, corev1.TopologySpreadConstraint{TopologyKey: corev1.LabelTopologyZone, MaxSkew: 1, WhenUnsatisfiable: corev1.DoNotSchedule,
+			MinDomains: ptr.To(min(int32(len(p.zones)), most)), LabelSelector: selector.DeepCopy()})
+	}
+	return result
+}
+
+// countRevision makes a constraint count pods of the same revision only. Kubernetes takes no keys without a selector, and none that
+// the selector has.
+func countRevision(c *corev1.TopologySpreadConstraint) {
+	if c.LabelSelector == nil || slices.Contains(c.MatchLabelKeys, appsv1.DefaultDeploymentUniqueLabelKey) {
+		return
+	}
+	if _, ok := c.LabelSelector.MatchLabels[appsv1.DefaultDeploymentUniqueLabelKey]; ok {
+		return
+	}
+	if slices.ContainsFunc(c.LabelSelector.MatchExpressions, func(r metav1.LabelSelectorRequirement) bool { return isRevision(r.Key) }) {
+		return
+	}
+	c.MatchLabelKeys = append(c.MatchLabelKeys, appsv1.DefaultDeploymentUniqueLabelKey)
+}
+
+// tolerate says how long a pod stays on a node with a taint, unless the pod does.
+func tolerate(spec *corev1.PodSpec, taint string, seconds *int64) {
+	if seconds == nil || slices.ContainsFunc(spec.Tolerations, func(t corev1.Toleration) bool {
+		return t.Key == taint && (t.Effect == "" || t.Effect == corev1.TaintEffectNoExecute)
+	}) {
+		return
+	}
+	spec.Tolerations = append(spec.Tolerations, corev1.Toleration{Key: taint, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute, TolerationSeconds: ptr.To(*seconds)})
+}

@@ -1,0 +1,265 @@
+package resourcewebhooks
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
+)
+
+func TestPlacement(t *testing.T) {
+	const tolerance, zones = gardencorev1beta1.HighAvailabilityConfigFailureToleranceType, gardencorev1beta1.HighAvailabilityConfigZones
+	none, zone := ptr.To(gardencorev1beta1.FailureToleranceType("")), ptr.To(gardencorev1beta1.FailureToleranceTypeZone)
+	for name, c := range map[string]struct {
+		annotations map[string]string
+		want        placement
+	}{
+		"nothing":              {nil, placement{}},
+		"zones":                {map[string]string{zones: "b,a,,b, c"}, placement{zones: []string{"a", "b", "c"}}},
+		"no zones":             {map[string]string{zones: ""}, placement{}},
+		"pinned":               {map[string]string{zones: "a", ZonePinning: "true"}, placement{zones: []string{"a"}, pinned: true}},
+		"pinned by no boolean": {map[string]string{ZonePinning: "enabled"}, placement{}},
+		"tolerates nothing":    {map[string]string{tolerance: ""}, placement{tolerance: none, pinned: true}},
+		"tolerates a zone":     {map[string]string{tolerance: "zone", zones: "a"}, placement{tolerance: zone, zones: []string{"a"}, pinned: true}},
+	} {
+		assert.Equal(t, c.want, placementOf(c.annotations), name)
+	}
+}
+
+// namespaces by their tolerance; unsaid is one that does not say it.
+const unsaid = "unsaid"
+
+func in(tolerance string, zones ...string) placement {
+	p := placement{zones: zones}
+	if tolerance != unsaid {
+		p.tolerance, p.pinned = ptr.To(gardencorev1beta1.FailureToleranceType(tolerance)), true
+	}
+	return p
+}
+
+func TestReplicas(t *testing.T) {
+	for _, c := range []struct {
+		tolerance, component, own string
+		now                       *int32
+		scaled                    bool
+		want                      int32
+	}{
+		{unsaid, "controller", "", ptr.To[int32](1), false, 2},
+		{unsaid, "server", "", ptr.To[int32](1), false, 2},
+		{unsaid, "server", "", ptr.To[int32](4), false, 2},
+		{unsaid, "server", "", ptr.To[int32](4), true, 4},
+		{unsaid, "server", "", ptr.To[int32](1), true, 2},
+		{unsaid, "", "", ptr.To[int32](1), false, 1},
+		{unsaid, "", "3", ptr.To[int32](1), false, 1}, // the number is for components only
+		{unsaid, "server", "3", ptr.To[int32](1), false, 3},
+		{unsaid, "server", "", ptr.To[int32](0), false, 0}, // hibernated
+		{unsaid, "server", "3", ptr.To[int32](0), false, 0},
+		{"", "controller", "", ptr.To[int32](2), false, 1},
+		{"", "server", "", ptr.To[int32](1), false, 2},
+		{"", "controller", "4", ptr.To[int32](1), false, 4},
+		{"node", "controller", "", ptr.To[int32](1), false, 2},
+		{"zone", "controller", "", ptr.To[int32](1), false, 2},
+		{"zone", "server", "", ptr.To[int32](1), false, 2},
+	} {
+		t.Run(fmt.Sprintf("%+v", c), func(t *testing.T) {
+			d := &appsv1.Deployment{}
+			d.Spec.Replicas = c.now
+			d.Labels = map[string]string{gardencorev1beta1.HighAvailabilityConfigType: c.component}
+			d.Annotations = map[string]string{gardencorev1beta1.HighAvailabilityConfigReplicas: c.own}
+			w := workload{&d.ObjectMeta, &d.Spec.Replicas, &d.Spec.Template, nil, true}
+			require.NoError(t, HighAvailabilityConfig{}.spread(in(c.tolerance), w, surroundings{scaled: c.scaled}))
+			assert.Equal(t, c.want, *d.Spec.Replicas)
+		})
+	}
+	for _, text := range []string{"many", "-1", "2.5", "99999999999"} {
+		d := &appsv1.Deployment{}
+		d.Spec.Replicas = ptr.To[int32](1)
+		d.Labels = map[string]string{gardencorev1beta1.HighAvailabilityConfigType: "server"}
+		d.Annotations = map[string]string{gardencorev1beta1.HighAvailabilityConfigReplicas: text}
+		err := HighAvailabilityConfig{}.spread(in(unsaid), workload{&d.ObjectMeta, &d.Spec.Replicas, &d.Spec.Template, nil, true}, surroundings{})
+		assert.ErrorContains(t, err, fmt.Sprintf("replicas is %q: want a number", text))
+	}
+}
+
+func TestScaleWithin(t *testing.T) {
+	for _, c := range []struct {
+		tolerance string
+		component string
+		own       string
+		least     *int32
+		most      int32
+		wantLeast *int32
+		wantMost  int32
+	}{
+		{unsaid, "server", "", ptr.To[int32](1), 5, ptr.To[int32](2), 5},
+		{unsaid, "server", "", ptr.To[int32](3), 5, ptr.To[int32](3), 5},
+		{unsaid, "server", "", ptr.To[int32](1), 1, ptr.To[int32](2), 2},
+		{unsaid, "server", "4", ptr.To[int32](1), 3, ptr.To[int32](4), 4},
+		{unsaid, "", "", ptr.To[int32](1), 1, ptr.To[int32](1), 1},
+		{unsaid, "server", "", ptr.To[int32](0), 1, ptr.To[int32](0), 1},
+		{unsaid, "server", "", nil, 1, nil, 1},
+		{"", "controller", "", ptr.To[int32](1), 1, ptr.To[int32](1), 1},
+		{"zone", "controller", "", ptr.To[int32](1), 1, ptr.To[int32](2), 2},
+	} {
+		t.Run(fmt.Sprintf("%+v", c), func(t *testing.T) {
+			h := &autoscalingv2.HorizontalPodAutoscaler{}
+			h.Spec.MinReplicas, h.Spec.MaxReplicas = c.least, c.most
+			h.Labels = map[string]string{gardencorev1beta1.HighAvailabilityConfigType: c.component}
+			h.Annotations = map[string]string{gardencorev1beta1.HighAvailabilityConfigReplicas: c.own}
+			require.NoError(t, scaleWithin(in(c.tolerance), h))
+			assert.Equal(t, c.wantLeast, h.Spec.MinReplicas)
+			assert.Equal(t, c.wantMost, h.Spec.MaxReplicas)
+		})
+	}
+	h := &autoscalingv2.HorizontalPodAutoscaler{}
+	h.Spec.MinReplicas = ptr.To[int32](1)
+	h.Labels = map[string]string{gardencorev1beta1.HighAvailabilityConfigType: "server"}
+	h.Annotations = map[string]string{gardencorev1beta1.HighAvailabilityConfigReplicas: "x"}
+	assert.ErrorContains(t, scaleWithin(in(unsaid), h), "want a number")
+}
+
+func TestConstraints(t *testing.T) {
+	const (
+		softHosts = "{maxSkew: 1, topologyKey: kubernetes.io/hostname, whenUnsatisfiable: ScheduleAnyway, labelSelector: {matchLabels: {app: a}}, matchLabelKeys: [pod-template-hash]}"
+		hardHosts = "{maxSkew: 1, minDomains: %d, topologyKey: kubernetes.io/hostname, whenUnsatisfiable: DoNotSchedule, labelSelector: {matchLabels: {app: a}}, matchLabelKeys: [pod-template-hash]}"
+		hardZones = "{maxSkew: 1, minDomains: %d, topologyKey: topology.kubernetes.io/zone, whenUnsatisfiable: DoNotSchedule, labelSelector: {matchLabels: {app: a}}, matchLabelKeys: [pod-template-hash]}"
+	)
+	host, zone := func(n int) string { return fmt.Sprintf(hardHosts, n) }, func(n int) string { return fmt.Sprintf(hardZones, n) }
+	for name, c := range map[string]struct {
+		place      placement
+		replicas   int32
+		hostSpread string
+		around     surroundings
+		want       []string
+	}{
+		"one replica":                  {in("zone", "a", "b", "c"), 1, "true", surroundings{severalNodes: true}, nil},
+		"none":                         {in("zone", "a", "b", "c"), 0, "true", surroundings{severalNodes: true}, nil},
+		"unsaid":                       {in(unsaid), 2, "", surroundings{severalNodes: true}, []string{softHosts}},
+		"unsaid, one zone":             {in(unsaid, "a"), 2, "", surroundings{severalNodes: true}, []string{softHosts}},
+		"unsaid, zones":                {in(unsaid, "a", "b"), 2, "", surroundings{severalNodes: true}, []string{softHosts, zone(2)}},
+		"unsaid, hosts":                {in(unsaid, "a", "b", "c"), 3, "true", surroundings{severalNodes: true}, []string{host(3), zone(3)}},
+		"unsaid, hosts, one node":      {in(unsaid), 2, "true", surroundings{}, []string{softHosts}},
+		"nothing":                      {in("", "a", "b"), 2, "", surroundings{severalNodes: true}, []string{softHosts}},
+		"nothing, hosts":               {in("", "a", "b"), 2, "true", surroundings{severalNodes: true}, []string{host(2)}},
+		"node":                         {in("node", "a"), 2, "", surroundings{severalNodes: true}, []string{host(2)}},
+		"node, three replicas":         {in("node", "a"), 3, "", surroundings{severalNodes: true}, []string{host(3)}},
+		"node, many replicas":          {in("node", "a"), 7, "", surroundings{severalNodes: true}, []string{host(3)}},
+		"node, scaled":                 {in("node", "a"), 2, "", surroundings{severalNodes: true, scaled: true, maxReplicas: 6}, []string{host(3)}},
+		"node, scaled to less":         {in("node", "a"), 2, "", surroundings{severalNodes: true, scaled: true, maxReplicas: 1}, []string{host(2)}},
+		"node, one node":               {in("node", "a"), 2, "", surroundings{}, []string{softHosts}},
+		"node, zones":                  {in("node", "a", "b"), 2, "", surroundings{severalNodes: true}, []string{host(2)}},
+		"zone":                         {in("zone", "a", "b", "c"), 2, "", surroundings{severalNodes: true}, []string{host(2), zone(2)}},
+		"zone, three replicas":         {in("zone", "a", "b", "c"), 3, "", surroundings{severalNodes: true}, []string{host(3), zone(3)}},
+		"zone, two zones, 3 replicas":  {in("zone", "a", "b"), 3, "", surroundings{severalNodes: true}, []string{host(3), zone(2)}},
+		"zone, one zone":               {in("zone", "a"), 3, "", surroundings{severalNodes: true}, []string{host(3)}},
+		"zone, scaled":                 {in("zone", "a", "b", "c"), 2, "", surroundings{severalNodes: true, scaled: true, maxReplicas: 3}, []string{host(3), zone(3)}},
+		"zone, one node":               {in("zone", "a", "b", "c"), 3, "", surroundings{}, []string{softHosts, zone(3)}},
+		"unsaid, hosts said otherwise": {in(unsaid), 2, "required", surroundings{severalNodes: true}, []string{softHosts}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			const own = "{maxSkew: 2, topologyKey: own, whenUnsatisfiable: DoNotSchedule, labelSelector: {matchLabels: {b: c}}}"
+			d := read[appsv1.Deployment](t, fmt.Sprintf(`
+metadata: {annotations: {%s: "%s"}}
+spec:
+  replicas: %d
+  template:
+    metadata: {labels: {app: a}}
+    spec: {topologySpreadConstraints: [{topologyKey: kubernetes.io/hostname, maxSkew: 9, whenUnsatisfiable: DoNotSchedule}, %s]}`, HostSpread, c.hostSpread, c.replicas, own))
+			want := "[{topologyKey: kubernetes.io/hostname, maxSkew: 9, whenUnsatisfiable: DoNotSchedule}, " + own[:len(own)-1] + ", matchLabelKeys: [pod-template-hash]}]"
+			if len(c.want) > 0 {
+				want = "[" + own[:len(own)-1] + ", matchLabelKeys: [pod-template-hash]}"
+				for _, w := range c.want {
+					want += ", " + w
+				}
+				want += "]"
+			}
+			w := workload{&d.ObjectMeta, &d.Spec.Replicas, &d.Spec.Template, &metav1.LabelSelector{MatchLabels: d.Spec.Template.Labels}, true}
+			for range 2 {
+				require.NoError(t, HighAvailabilityConfig{}.spread(c.place, w, c.around))
+				same(t, want, &d.Spec.Template.Spec.TopologySpreadConstraints)
+			}
+		})
+	}
+}
+
+// Pods of a StatefulSet are found by its selector, which does not change, and counted whatever their revision.
+func TestConstraintsOfStatefulSets(t *testing.T) {
+	s := read[appsv1.StatefulSet](t, "{spec: {replicas: 2, selector: {matchExpressions: [{key: app, operator: Exists}]}, template: {metadata: {labels: {app: a, version: v2}}}}}")
+	w := workload{&s.ObjectMeta, &s.Spec.Replicas, &s.Spec.Template, s.Spec.Selector, false}
+	require.NoError(t, HighAvailabilityConfig{}.spread(in(unsaid), w, surroundings{}))
+	same(t, "[{maxSkew: 1, topologyKey: kubernetes.io/hostname, whenUnsatisfiable: ScheduleAnyway, labelSelector: {matchExpressions: [{key: app, operator: Exists}]}}]", &s.Spec.Template.Spec.TopologySpreadConstraints)
+
+	s.Spec.Template.Spec.TopologySpreadConstraints = nil
+	w.selector = nil // no valid StatefulSet, which is not for this webhook to say
+	require.NoError(t, HighAvailabilityConfig{}.spread(in(unsaid), w, surroundings{}))
+	assert.Equal(t, s.Spec.Template.Labels, s.Spec.Template.Spec.TopologySpreadConstraints[0].LabelSelector.MatchLabels)
+}
+
+// Kubernetes refuses matchLabelKeys without a selector, and keys that the selector has.
+func TestCountRevision(t *testing.T) {
+	for _, unchanged := range []string{
+		"{topologyKey: a, maxSkew: 1, whenUnsatisfiable: ScheduleAnyway}",
+		"{topologyKey: a, maxSkew: 1, whenUnsatisfiable: ScheduleAnyway, labelSelector: {matchLabels: {pod-template-hash: x}}}",
+		"{topologyKey: a, maxSkew: 1, whenUnsatisfiable: ScheduleAnyway, labelSelector: {matchExpressions: [{key: pod-template-hash, operator: Exists}]}}",
+		"{topologyKey: a, maxSkew: 1, whenUnsatisfiable: ScheduleAnyway, labelSelector: {}, matchLabelKeys: [pod-template-hash]}",
+	} {
+		c := read[corev1.TopologySpreadConstraint](t, unchanged)
+		countRevision(c)
+		same(t, unchanged, c)
+	}
+}
+
+func TestPinToZones(t *testing.T) {
+	const pinned = "{key: topology.kubernetes.io/zone, operator: In, values: [a, b]}"
+	for name, c := range map[string]struct{ spec, want string }{
+		"nothing": {"{}", "{affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions: [" + pinned + "]}]}}}}"},
+		"other affinity": {"{affinity: {podAffinity: {}, nodeAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [{weight: 1, preference: {}}]}}}",
+			"{affinity: {podAffinity: {}, nodeAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [{weight: 1, preference: {}}], requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions: [" + pinned + "]}]}}}}"},
+		"alternatives": {"{affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions: [{key: topology.kubernetes.io/zone, operator: NotIn, values: [a]}, {key: own, operator: Exists}]}, {matchFields: [{key: metadata.name, operator: In, values: [n]}]}]}}}}",
+			"{affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions: [{key: own, operator: Exists}, " + pinned + "]}, {matchFields: [{key: metadata.name, operator: In, values: [n]}], matchExpressions: [" + pinned + "]}]}}}}"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			spec := read[corev1.PodSpec](t, c.spec)
+			for range 2 {
+				pinToZones(spec, []string{"a", "b"})
+				same(t, c.want, spec)
+			}
+		})
+	}
+	d := &appsv1.Deployment{}
+	w := workload{&d.ObjectMeta, &d.Spec.Replicas, &d.Spec.Template, nil, true}
+	require.NoError(t, HighAvailabilityConfig{}.spread(in(unsaid, "a"), w, surroundings{}))
+	require.NoError(t, HighAvailabilityConfig{}.spread(in(""), w, surroundings{}))
+	assert.Nil(t, d.Spec.Template.Spec.Affinity, "pinned to none, or zones without a pin")
+	require.NoError(t, HighAvailabilityConfig{}.spread(in("", "a"), w, surroundings{}))
+	assert.NotNil(t, d.Spec.Template.Spec.Affinity)
+}
+
+func TestTolerate(t *testing.T) {
+	settings := HighAvailabilityConfig{DefaultNotReadyTolerationSeconds: ptr.To[int64](60), DefaultUnreachableTolerationSeconds: ptr.To[int64](30)}
+	const notReady = "{key: node.kubernetes.io/not-ready, operator: Exists, effect: NoExecute, tolerationSeconds: 60}"
+	const unreachable = "{key: node.kubernetes.io/unreachable, operator: Exists, effect: NoExecute, tolerationSeconds: 30}"
+	for name, c := range map[string]struct{ have, want string }{
+		"nothing":        {"[]", "[" + notReady + "," + unreachable + "]"},
+		"its own":        {"[{key: node.kubernetes.io/not-ready, operator: Exists, effect: NoExecute, tolerationSeconds: 5}]", "[{key: node.kubernetes.io/not-ready, operator: Exists, effect: NoExecute, tolerationSeconds: 5}," + unreachable + "]"},
+		"all effects":    {"[{key: node.kubernetes.io/unreachable, operator: Exists}]", "[{key: node.kubernetes.io/unreachable, operator: Exists}," + notReady + "]"},
+		"another effect": {"[{key: node.kubernetes.io/not-ready, operator: Exists, effect: NoSchedule}]", "[{key: node.kubernetes.io/not-ready, operator: Exists, effect: NoSchedule}," + notReady + "," + unreachable + "]"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := &appsv1.Deployment{}
+			d.Spec.Template.Spec.Tolerations = *read[[]corev1.Toleration](t, c.have)
+			for range 2 {
+				require.NoError(t, settings.spread(in(unsaid), workload{&d.ObjectMeta, &d.Spec.Replicas, &d.Spec.Template, nil, true}, surroundings{}))
+				same(t, c.want, &d.Spec.Template.Spec.Tolerations)
+			}
+		})
+	}
+}

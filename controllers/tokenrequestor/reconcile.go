@@ -1,0 +1,235 @@
+package tokenrequestor
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/go-logr/logr"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	applycorev1 "k8s.io/client-go/applyconfigurations/core/v1"
+	"k8s.io/client-go/kubernetes"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+)
+
+// fieldManager owns what is written to ServiceAccounts and Secrets.
+const fieldManager = "token-requestor"
+
+// Reasons of events.
+const (
+	// EventInvalid is of a Secret that asks for something that cannot be.
+	EventInvalid = "TokenRequestInvalid"
+	// EventFailed is of a token that could not be had or written; it is tried again.
+	EventFailed = "TokenRequestFailed"
+)
+
+// timeout is how long one look at a Secret may take; upstream's value.
+const timeout = 3 * time.Minute
+
+// invalidError is of what only another content of the Secret can mend.
+type invalidError struct{ error }
+
+func (e invalidError) Unwrap() error { return e.error }
+
+// Reconcile looks at a Secret and gives it a token if it needs one.
+func (r *requestor) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	parent, logger := ctx, log.FromContext(ctx)
+	ctx, cancel := context.WithTimeout(silent(ctx), timeout)
+	defer cancel()
+	key := request.NamespacedName
+	secret, err := r.source.CoreV1().Secrets(key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) || err == nil && !r.selector().AsSelector().Matches(labels.Set(secret.Labels)) {
+		r.forget(key)
+		return reconcile.Result{}, nil
+	}
+	if err != nil {
+		return reconcile.Result{}, fmt.Errorf("reading the Secret %s: %w", key, err)
+	}
+	after, err := r.look(ctx, logger, secret)
+	switch invalid := (invalidError{}); {
+	case err == nil:
+		return reconcile.Result{RequeueAfter: after}, nil
+	case parent.Err() != nil:
+		return reconcile.Result{}, parent.Err() // it ends
+	case apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err):
+		// Somebody wrote at the same time, for example the CA bundle of the kubeconfig.
+		r.metrics.renewals.WithLabelValues(resultConflict).Inc()
+		return reconcile.Result{RequeueAfter: firstRetry}, nil
+	case errors.As(err, &invalid):
+		r.failed(secret, EventInvalid, err)
+		return reconcile.Result{}, reconcile.TerminalError(fmt.Errorf("the Secret %s: %w", key, err))
+	default:
+		r.failed(secret, EventFailed, err)
+		return reconcile.Result{}, fmt.Errorf("a token for the Secret %s: %w", key, err)
+	}
+}
+
+// silent is a context for requests: with a logger that is verbose enough, clients log what they send and receive.
+func silent(ctx context.Context) context.Context { return logr.NewContext(ctx, logr.Discard()) }
+
+func (r *requestor) failed(secret *corev1.Secret, reason string, err error) {
+	r.metrics.renewals.WithLabelValues(resultError).Inc()
+	if r.Event != nil {
+		r.Event(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: secret.Namespace, Name: secret.Name, UID: secret.UID}}, reason, err.Error())
+	}
+}
+
+func keyOf(s *corev1.Secret) types.NamespacedName {
+	return types.NamespacedName{Namespace: s.Namespace, Name: s.Name}
+}
+
+// forget drops what is known of a Secret that is gone or is not ours any more.
+func (r *requestor) forget(secret types.NamespacedName) {
+	r.accounts.forget(secret)
+	r.metrics.forget(secret)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.renewed, secret)
+}
+
+// look gives a Secret a token if it needs one, and tells when to look again.
+func (r *requestor) look(ctx context.Context, logger logr.Logger, secret *corev1.Secret) (time.Duration, error) {
+	o, err := orderOf(secret.Annotations, r.TargetNamespace)
+	if err != nil {
+		return 0, invalidError{err}
+	}
+	var bundle []byte
+	if o.injectCA {
+		if bundle, err = r.bundle(); err != nil {
+			return 0, err
+		}
+	}
+	// The Secret that has the token, and in which cluster.
+	place, cluster := secret, r.source
+	if o.target.Name != "" {
+		cluster = r.target
+		place, err = cluster.CoreV1().Secrets(o.target.Namespace).Get(ctx, o.target.Name, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			place, err = &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: o.target.Namespace, Name: o.target.Name}, Type: corev1.SecretTypeOpaque}, nil
+		}
+		if err != nil {
+			return 0, fmt.Errorf("reading the Secret %s of the target cluster: %w", o.target, err)
+		}
+	}
+	have, err := holds(place.Data, bundle)
+	if err != nil && place != secret {
+		return 0, fmt.Errorf("the Secret %s of the target cluster: %w", o.target, err)
+	}
+	if err != nil {
+		return 0, invalidError{err}
+	}
+	key := keyOf(secret)
+	r.accounts.refer(key, o.account)
+	r.mu.Lock()
+	renewed := r.renewed[key]
+	r.mu.Unlock()
+	why, wait := due(have, secret.Annotations[AnnotationRenew], r.Clock.Now(), renewed)
+	if c, ok := claimsOf(have.token); ok && why == "" {
+		r.metrics.expiration(key, c.expires)
+		if c.account != "" {
+			same, err := r.accounts.is(ctx, o.account, c.account)
+			switch {
+			case apierrors.IsNotFound(err):
+				why = "the ServiceAccount is gone"
+			case err != nil:
+				return 0, fmt.Errorf("reading the ServiceAccount %s of the target cluster: %w", o.account, err)
+			case !same:
+				why = "the ServiceAccount is another one"
+			}
+		}
+	}
+	if why == "" {
+		return wait, nil
+	}
+	after, err := r.renew(ctx, secret, o, bundle, cluster, place)
+	if err == nil {
+		logger.Info("requested a token", "why", why, "serviceAccount", o.account.String(), "target", o.target.String(), "renewal", after.String())
+	}
+	return after, err
+}
+
+// renew requests a token and writes it. It tells when to renew it.
+func (r *requestor) renew(ctx context.Context, secret *corev1.Secret, o order, bundle []byte, cluster kubernetes.Interface, place *corev1.Secret) (time.Duration, error) {
+	token, expires, err := r.request(ctx, o)
+	if err != nil {
+		return 0, err
+	}
+	now := r.Clock.Now()
+	after := renewAfter(lifetime(token, expires, now), r.Jitter)
+	data, err := filled(place.Data, token, bundle)
+	if err != nil {
+		return 0, err
+	}
+	annotations := map[string]string{AnnotationRenew: now.Add(after).UTC().Format(time.RFC3339)}
+	if place != secret {
+		// First there, then here: if this ends in between, it begins again.
+		if err := write(ctx, cluster, place, data, nil); err != nil {
+			return 0, fmt.Errorf("writing the token to the Secret %s of the target cluster: %w", o.target, err)
+		}
+		data = emptied()
+	}
+	if err := write(ctx, r.source, secret, data, annotations); err != nil {
+		return 0, fmt.Errorf("writing the token to the Secret: %w", err)
+	}
+	key := keyOf(secret)
+	r.mu.Lock()
+	r.renewed[key] = now
+	r.mu.Unlock()
+	r.metrics.renewals.WithLabelValues(resultSuccess).Inc()
+	r.metrics.expiration(key, expires)
+	return after, nil
+}
+
+// request keeps the ServiceAccount and gives a token of it with the time at which it expires.
+func (r *requestor) request(ctx context.Context, o order) (string, time.Time, error) {
+	accounts := r.target.CoreV1().ServiceAccounts(o.account.Namespace)
+	account := applycorev1.ServiceAccount(o.account.Name, o.account.Namespace).WithLabels(o.labels).WithAutomountServiceAccountToken(false)
+	if _, err := accounts.Apply(ctx, account, metav1.ApplyOptions{FieldManager: fieldManager, Force: true}); err != nil {
+		return "", time.Time{}, fmt.Errorf("applying the ServiceAccount %s of the target cluster: %w", o.account, err)
+	}
+	seconds := int64(o.expiration / time.Second)
+	answer, err := accounts.CreateToken(ctx, o.account.Name, &authenticationv1.TokenRequest{
+		Spec: authenticationv1.TokenRequestSpec{Audiences: r.Audiences, ExpirationSeconds: &seconds},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		return "", time.Time{}, fmt.Errorf("requesting a token of the ServiceAccount %s of the target cluster: %w", o.account, err)
+	}
+	if answer.Status.Token == "" {
+		return "", time.Time{}, fmt.Errorf("requesting a token of the ServiceAccount %s of the target cluster: the answer has none", o.account)
+	}
+	return answer.Status.Token, answer.Status.ExpirationTimestamp.Time, nil
+}
+
+// write changes keys of a Secret, if it is still the one that was read; nil values go.
+func write(ctx context.Context, cluster kubernetes.Interface, secret *corev1.Secret, data map[string][]byte, annotations map[string]string) error {
+	secrets := cluster.CoreV1().Secrets(secret.Namespace)
+	if secret.ResourceVersion == "" {
+		created := secret.DeepCopy()
+		created.Data = map[string][]byte{}
+		for key, value := range data {
+			if value != nil {
+				created.Data[key] = value
+			}
+		}
+		_, err := secrets.Create(ctx, created, metav1.CreateOptions{FieldManager: fieldManager})
+		return err
+	}
+	metadata := map[string]any{"resourceVersion": secret.ResourceVersion}
+	if len(annotations) > 0 {
+		metadata["annotations"] = annotations
+	}
+	patch, err := json.Marshal(map[string]any{"metadata": metadata, "data": data})
+	if err != nil {
+		return fmt.Errorf("preparing the patch: %T", err) // its text could be of the content
+	}
+	_, err = secrets.Patch(ctx, secret.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: fieldManager})
+	return err
+}

@@ -1,0 +1,178 @@
+package tokenrequestor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	resourcesv1alpha1 "github.com/pergola-dev/pergola/api/resources/v1alpha1"
+)
+
+// ControllerName is upstream's: logs and the metrics of controller-runtime carry it.
+const ControllerName = "token-requestor"
+
+// Values of the label resources.gardener.cloud/class, which says whose matter a Secret is.
+const (
+	// ClassShoot is that of gardener-resource-manager.
+	ClassShoot = "shoot"
+	// ClassGarden is that of gardenlet and gardener-operator.
+	ClassGarden = "garden"
+	// ClassAll are all Secrets, with and without a class.
+	ClassAll = "*"
+)
+
+// AudienceGardener is an audience that the API servers of shoots and of the virtual garden accept. Upstream asks for it for the
+// class shoot everywhere, and for the class garden in gardener-operator but not in gardenlet.
+const AudienceGardener = "gardener"
+
+// Bounds of the pauses after failures. A token has a fifth of its lifetime left when its renewal begins.
+const firstRetry, lastRetry = time.Second, 2 * time.Minute
+
+// Options of the token requestor.
+type Options struct {
+	// Source has the Secrets, Target the ServiceAccounts; each is by default the cluster of the manager.
+	Source, Target *rest.Config
+	// Class of the Secrets; default shoot, * are all.
+	Class string
+	// Namespaces of the Secrets; none are all.
+	Namespaces []string
+	// TargetNamespace is where all ServiceAccounts are, instead of where annotations say; a gardenlet sets it to that of its seed.
+	TargetNamespace string
+	// Audiences of the tokens; none are those that the target's API server takes by default. See AudienceGardener.
+	Audiences []string
+	// CABundle is what Secrets get that ask for one; default that of Target, whose file, if it is one, is read each time.
+	CABundle []byte
+	// Workers is the number of Secrets that are worked on at a time; default 5.
+	Workers int
+	// Clock is the real one by default.
+	Clock clock.WithTicker
+	// Jitter makes a duration up to a share longer; default wait.Jitter.
+	Jitter func(time.Duration, float64) time.Duration
+	// Metrics get those of this package; default the registry of controller-runtime.
+	Metrics prometheus.Registerer
+	// Event is told what people may want to know of a Secret, which comes without its data; it may be nil.
+	Event func(secret *corev1.Secret, reason, message string)
+}
+
+func (o *Options) complete(mgr manager.Manager) {
+	if o.Source == nil {
+		o.Source = mgr.GetConfig()
+	}
+	if o.Target == nil {
+		o.Target = mgr.GetConfig()
+	}
+	if o.Class == "" {
+		o.Class = ClassShoot
+	}
+	if o.Workers <= 0 {
+		o.Workers = 5
+	}
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	if o.Jitter == nil {
+		o.Jitter = wait.Jitter
+	}
+	if o.Metrics == nil {
+		o.Metrics = metrics.Registry
+	}
+}
+
+// selector is that of the Secrets.
+func (o *Options) selector() labels.Set {
+	set := labels.Set{resourcesv1alpha1.LabelPurpose: resourcesv1alpha1.LabelPurposeTokenRequestor}
+	if o.Class != ClassAll {
+		set[resourcesv1alpha1.LabelClass] = o.Class
+	}
+	return set
+}
+
+// bundle is the CA bundle for those who ask for it; nil if there is none.
+func (o *Options) bundle() ([]byte, error) {
+	switch {
+	case len(o.CABundle) > 0:
+		return o.CABundle, nil
+	case len(o.Target.CAData) > 0:
+		return o.Target.CAData, nil
+	case o.Target.CAFile == "":
+		return nil, nil
+	}
+	raw, err := os.ReadFile(o.Target.CAFile)
+	if err != nil {
+		return nil, fmt.Errorf("reading the CA bundle of the target cluster: %w", err)
+	}
+	return raw, nil
+}
+
+// requestor works on Secrets.
+type requestor struct {
+	Options
+	source, target kubernetes.Interface
+	accounts       *accounts
+	metrics        *requestorMetrics
+
+	mu sync.Mutex
+	// renewed is when this process last wrote a token for a Secret.
+	renewed map[types.NamespacedName]time.Time
+}
+
+// Add gives a manager a token requestor.
+func Add(mgr manager.Manager, o Options) error {
+	o.complete(mgr)
+	r, err := newRequestor(o)
+	if err != nil {
+		return err
+	}
+	secrets, err := metadata.NewForConfig(o.Source)
+	if err != nil {
+		return fmt.Errorf("the token requestor's client of metadata: %w", err)
+	}
+	ctrl, err := controller.New(ControllerName, mgr, controller.Options{
+		Reconciler:              r,
+		MaxConcurrentReconciles: o.Workers,
+		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry),
+		NewQueue: func(name string, limiter workqueue.TypedRateLimiter[reconcile.Request]) workqueue.TypedRateLimitingInterface[reconcile.Request] {
+			return workqueue.NewTypedRateLimitingQueueWithConfig(limiter, workqueue.TypedRateLimitingQueueConfig[reconcile.Request]{Name: name, Clock: o.Clock})
+		},
+	})
+	if err != nil {
+		return fmt.Errorf("adding the token requestor: %w", err)
+	}
+	return ctrl.Watch(source.Func(func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+		changed := func(secret types.NamespacedName) { queue.Add(reconcile.Request{NamespacedName: secret}) }
+		r.accounts.start(ctx, changed)
+		return watchSecrets(ctx, secrets, o.Namespaces, o.selector(), changed)
+	}))
+}
+
+func newRequestor(o Options) (*requestor, error) {
+	r := &requestor{Options: o, renewed: map[types.NamespacedName]time.Time{}}
+	var errSource, errTarget, errAccounts, errMetrics error
+	r.source, errSource = kubernetes.NewForConfig(o.Source)
+	r.target, errTarget = kubernetes.NewForConfig(o.Target)
+	r.accounts, errAccounts = newAccounts(o.Target)
+	r.metrics, errMetrics = newMetrics(o.Metrics)
+	if err := errors.Join(errSource, errTarget, errAccounts, errMetrics); err != nil {
+		return nil, fmt.Errorf("preparing the token requestor: %w", err)
+	}
+	return r, nil
+}

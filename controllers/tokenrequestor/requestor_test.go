@@ -1,0 +1,374 @@
+package tokenrequestor
+
+import (
+	"encoding/base64"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// renewal is when a Secret's token is to be renewed, from now.
+func (s *site) renewal(secret *corev1.Secret) time.Duration {
+	s.Helper()
+	at, err := time.Parse(time.RFC3339, secret.Annotations[AnnotationRenew])
+	require.NoError(s, err)
+	return at.Sub(s.clock.Now())
+}
+
+// Annotations that Secrets may have besides those of their account.
+const (
+	inject = ", serviceaccount.resources.gardener.cloud/inject-ca-bundle: 'true'"
+	there  = ", token-requestor.resources.gardener.cloud/target-secret-name: there, token-requestor.resources.gardener.cloud/target-secret-namespace: TARGET"
+)
+
+// TestTokens: every way of asking for a token gives one that works.
+func TestTokens(t *testing.T) {
+	kubeconfig := "kubeconfig: |\n    " + strings.ReplaceAll(strings.ReplaceAll(access, "TOKEN", `""`), "\n", "\n    ")
+	for name, test := range map[string]struct {
+		more, data string
+		life       time.Duration
+		check      func(s *site, secret *corev1.Secret)
+	}{
+		"plain": {life: 12 * time.Hour, check: func(s *site, secret *corev1.Secret) {
+			assert.Len(s, secret.Data, 1)
+			assert.Contains(s, secret.Data, keyToken)
+		}},
+		"six hours": {more: ", serviceaccount.resources.gardener.cloud/token-expiration-duration: 6h", life: 6 * time.Hour},
+		"90 days":   {more: ", serviceaccount.resources.gardener.cloud/token-expiration-duration: 2160h", life: 24 * time.Hour},
+		"labels": {more: `, serviceaccount.resources.gardener.cloud/labels: '{"some":"label"}'`, life: 12 * time.Hour, check: func(s *site, _ *corev1.Secret) {
+			account, err := s.api.CoreV1().ServiceAccounts(s.target).Get(s.ctx, "account", metav1.GetOptions{})
+			require.NoError(s, err)
+			assert.Equal(s, map[string]string{"some": "label"}, account.Labels)
+		}},
+		"bundle": {more: inject, life: 12 * time.Hour, check: func(s *site, secret *corev1.Secret) {
+			assert.Len(s, secret.Data, 2)
+			assert.Equal(s, s.options.Target.CAData, secret.Data[keyBundle])
+		}},
+		"bundle not wanted": {data: "bundle.crt: old", life: 12 * time.Hour, check: func(s *site, secret *corev1.Secret) {
+			assert.NotContains(s, secret.Data, keyBundle)
+		}},
+		"kubeconfig": {data: kubeconfig, life: 12 * time.Hour, check: func(s *site, secret *corev1.Secret) {
+			assert.Len(s, secret.Data, 1)
+			k, err := readKubeconfig(secret.Data[keyKubeconfig])
+			require.NoError(s, err)
+			assert.Equal(s, []byte("old"), k.cluster.CertificateAuthorityData)
+			assert.Equal(s, "other-token", k.config.AuthInfos[0].AuthInfo.Token)
+		}},
+		"kubeconfig and bundle": {data: kubeconfig, more: inject, life: 12 * time.Hour, check: func(s *site, secret *corev1.Secret) {
+			k, err := readKubeconfig(secret.Data[keyKubeconfig])
+			require.NoError(s, err)
+			assert.Equal(s, s.options.Target.CAData, k.cluster.CertificateAuthorityData)
+		}},
+		"there": {more: there + inject, data: "{token: old, bundle.crt: old, other: stays}", life: 12 * time.Hour, check: func(s *site, secret *corev1.Secret) {
+			assert.Equal(s, map[string][]byte{"other": []byte("stays")}, secret.Data)
+			assert.Len(s, s.get(s.target, "there").Data, 2)
+			assert.Equal(s, corev1.SecretTypeOpaque, s.get(s.target, "there").Type)
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSite(t)
+			s.start()
+			text := "metadata: {name: one, " + account(test.more) + "}\n"
+			switch {
+			case strings.HasPrefix(test.data, "{"):
+				text += "stringData: " + test.data
+			case test.data != "":
+				text += "stringData:\n  " + test.data
+			}
+			s.create(text)
+			secret := &corev1.Secret{}
+			s.eventually("it is renewed later", func() bool {
+				secret = s.get(s.source, "one")
+				return secret.Annotations[AnnotationRenew] != ""
+			})
+			held := secret
+			if strings.Contains(test.more, "target-secret-name") {
+				held = s.get(s.target, "there")
+			}
+			have, err := holds(held.Data, nil)
+			require.NoError(t, err)
+			assert.Equal(t, "system:serviceaccount:"+s.target+":account", s.user(have.token))
+			wait := s.renewal(secret)
+			assert.GreaterOrEqual(t, wait, test.life*80/100-2*time.Second)
+			assert.LessOrEqual(t, wait, test.life*84/100+2*time.Second)
+			account, err := s.api.CoreV1().ServiceAccounts(s.target).Get(s.ctx, "account", metav1.GetOptions{})
+			require.NoError(t, err)
+			require.NotNil(t, account.AutomountServiceAccountToken)
+			assert.False(t, *account.AutomountServiceAccountToken)
+			if test.check != nil {
+				test.check(s, secret)
+			}
+		})
+	}
+}
+
+// TestRenewal: a token is renewed when it is time, when somebody asks, when it is taken away, and with another bundle; not before.
+func TestRenewal(t *testing.T) {
+	s := newSite(t)
+	stop := s.start()
+	s.create("metadata: {name: one, " + account("") + "}")
+	first := s.token("one")
+	s.clock.Step(9 * time.Hour)
+	s.quiet()
+	assert.True(t, first == s.token("one"))
+	s.clock.Step(2 * time.Hour)
+	second := s.token("one", first)
+
+	s.patch("one", "metadata: {annotations: {"+AnnotationRenew+": null}}")
+	third := s.token("one", first, second)
+	s.patch("one", "data: null")
+	fourth := s.token("one", first, second, third)
+	s.patch("one", "metadata: {annotations: {serviceaccount.resources.gardener.cloud/inject-ca-bundle: 'true'}}")
+	fifth := s.token("one", first, second, third, fourth)
+	s.patch("one", "data: {bundle.crt: b2xk}")
+	sixth := s.token("one", first, second, third, fourth, fifth)
+	assert.NotEmpty(t, s.user(sixth))
+	assert.Equal(t, s.options.Target.CAData, s.get(s.source, "one").Data[keyBundle])
+
+	// A restart keeps it. The clock is right again: it was eleven hours ahead of that of the API server.
+	s.quiet()
+	stop()
+	s.clock.SetTime(time.Now())
+	stop = s.start()
+	s.quiet()
+	assert.True(t, sixth == s.token("one"))
+	assert.Greater(t, s.renewal(s.get(s.source, "one")), 12*time.Hour, "written by the wrong clock")
+	s.clock.Step(10*time.Hour + 50*time.Minute)
+	seventh := s.token("one", first, second, third, fourth, fifth, sixth)
+
+	// A restart with a clock that is far ahead renews it once, and not again and again.
+	s.quiet()
+	stop()
+	s.clock.Step(4 * 24 * time.Hour)
+	s.start()
+	eighth := s.token("one", first, second, third, fourth, fifth, sixth, seventh)
+	s.quiet()
+	s.quiet()
+	assert.True(t, eighth == s.token("one"))
+}
+
+// TestQuiet: while nothing changes there is no request, and a restart costs one per Secret.
+func TestQuiet(t *testing.T) {
+	s := newSite(t)
+	stop := s.start()
+	s.create("metadata: {name: one, " + account("") + "}")
+	s.token("one")
+	s.quiet()
+	sent := s.sent()
+	stop()
+	assert.Contains(t, sent, "POST /api/v1/namespaces/"+s.target+"/serviceaccounts/account/token")
+	s.start()
+	s.quiet()
+	var one []string
+	for _, r := range s.sent() {
+		if strings.HasSuffix(r, "/one") {
+			one = append(one, r)
+		}
+	}
+	assert.Equal(t, []string{"GET /api/v1/namespaces/" + s.source + "/secrets/one"}, one)
+}
+
+// TestAccountGone: a token whose account was deleted is worthless, and replaced at once; also after a time in which nobody looked.
+func TestAccountGone(t *testing.T) {
+	s := newSite(t)
+	stop := s.start()
+	s.create("metadata: {name: one, " + account("") + "}")
+	first := s.token("one")
+	s.quiet()
+	remove := func() {
+		require.NoError(t, s.api.CoreV1().ServiceAccounts(s.target).Delete(s.ctx, "account", metav1.DeleteOptions{}))
+	}
+	remove()
+	second := s.token("one", first)
+	assert.NotEmpty(t, s.user(second))
+	s.quiet()
+	stop()
+	remove()
+	_, err := s.api.CoreV1().ServiceAccounts(s.target).Create(s.ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "account"}}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	s.start()
+	assert.NotEmpty(t, s.user(s.token("one", first, second)))
+}
+
+// TestAccountKept: what others wrote to an account stays, and what is deleted is the Secret alone.
+func TestAccountKept(t *testing.T) {
+	s := newSite(t)
+	_, err := s.api.CoreV1().ServiceAccounts(s.target).Create(s.ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "account", Labels: map[string]string{"a": "b"}}}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	s.start()
+	s.create(`metadata: {name: one, ` + account(`, serviceaccount.resources.gardener.cloud/labels: '{"c":"d","e":"f"}'`) + `}`)
+	first := s.token("one")
+	get := func() *corev1.ServiceAccount {
+		account, err := s.api.CoreV1().ServiceAccounts(s.target).Get(s.ctx, "account", metav1.GetOptions{})
+		require.NoError(t, err)
+		return account
+	}
+	assert.Equal(t, map[string]string{"a": "b", "c": "d", "e": "f"}, get().Labels)
+	s.patch("one", `metadata: {annotations: {serviceaccount.resources.gardener.cloud/labels: '{"c":"d"}', `+AnnotationRenew+`: null}}`)
+	s.token("one", first)
+	assert.Equal(t, map[string]string{"a": "b", "c": "d"}, get().Labels)
+
+	expirations := func() int {
+		n, err := testutil.GatherAndCount(s.options.Metrics.(prometheus.Gatherer), metricsPrefix+"token_expiration_timestamp_seconds")
+		require.NoError(t, err)
+		return n
+	}
+	assert.Equal(t, 1, expirations())
+	require.NoError(t, s.api.CoreV1().Secrets(s.source).Delete(s.ctx, "one", metav1.DeleteOptions{}))
+	s.eventually("the Secret is forgotten", func() bool { return expirations() == 0 })
+	assert.Empty(t, get().DeletionTimestamp)
+}
+
+// TestClasses: only Secrets of the class are looked at, and the namespace and the audiences can be given.
+func TestClasses(t *testing.T) {
+	const labelled = "metadata: {name: NAME, labels: {resources.gardener.cloud/purpose: token-requestor, resources.gardener.cloud/class: CLASS}, annotations: {serviceaccount.resources.gardener.cloud/name: account}}"
+	for class, want := range map[string][]string{"": {"shoot"}, ClassGarden: {"garden"}, ClassAll: {"garden", "other", "shoot"}} {
+		t.Run(class, func(t *testing.T) {
+			s := newSite(t)
+			s.options.Class, s.options.TargetNamespace, s.options.Audiences = class, s.target, []string{AudienceGardener}
+			for _, c := range []string{"shoot", "garden", "other"} {
+				s.create(strings.NewReplacer("NAME", c, "CLASS", c).Replace(labelled))
+			}
+			s.create("metadata: {name: none, labels: {a: b}, annotations: {serviceaccount.resources.gardener.cloud/name: account}}")
+			s.start()
+			for _, c := range want {
+				token := s.token(c)
+				raw, ok := claimsOf(token)
+				require.True(t, ok)
+				assert.NotEmpty(t, raw.account)
+				assert.Empty(t, s.user(token), "the API server of the test has another audience")
+			}
+			for _, c := range []string{"shoot", "garden", "other", "none"} {
+				assert.Equal(t, len(s.get(s.source, c).Data) > 0, strings.Contains(strings.Join(want, " "), c), c)
+			}
+			// What leaves the class is left alone.
+			s.patch(want[0], "{metadata: {labels: {resources.gardener.cloud/purpose: null}}, data: null}")
+			s.create(strings.NewReplacer("NAME", "last", "CLASS", want[0]).Replace(labelled))
+			s.token("last")
+			assert.Empty(t, s.get(s.source, want[0]).Data)
+		})
+	}
+}
+
+// TestProblems: what is wrong with a Secret is said, stops no other, and is looked at again when it is mended.
+func TestProblems(t *testing.T) {
+	for name, test := range map[string]struct{ text, event, mended string }{
+		"no namespace": {"metadata: {name: one, annotations: {serviceaccount.resources.gardener.cloud/name: account}}",
+			"one: TokenRequestInvalid: annotation serviceaccount.resources.gardener.cloud/namespace is missing", "metadata: {annotations: {serviceaccount.resources.gardener.cloud/namespace: TARGET}}"},
+		"kubeconfig": {"{metadata: {name: one, " + account("") + "}, stringData: {kubeconfig: '{hunter2'}}",
+			"one: TokenRequestInvalid: data.kubeconfig is no kubeconfig", "data: null"},
+		"too short": {"metadata: {name: one, " + account(", serviceaccount.resources.gardener.cloud/token-expiration-duration: 5m") + "}",
+			"one: TokenRequestFailed: requesting a token of the ServiceAccount TARGET/account of the target cluster: ", "metadata: {annotations: {serviceaccount.resources.gardener.cloud/token-expiration-duration: 10m}}"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSite(t)
+			s.start()
+			s.create(test.text)
+			want := strings.ReplaceAll(test.event, "TARGET", s.target)
+			s.eventually(want, func() bool { return strings.Contains(strings.Join(s.told(), "\n"), want) })
+			s.quiet()
+			assert.NotContains(t, s.get(s.source, "one").Data, keyToken)
+			s.patch("one", strings.ReplaceAll(test.mended, "TARGET", s.target))
+			assert.NotEmpty(t, s.user(s.token("one")))
+			assert.NotContains(t, s.log.text()+strings.Join(s.told(), "\n"), "hunter2")
+			assert.NotContains(t, s.log.text(), "Body", "of a request or an answer")
+		})
+	}
+}
+
+// TestConflict: what somebody writes into the kubeconfig meanwhile is kept.
+func TestConflict(t *testing.T) {
+	s := newSite(t)
+	kubeconfig := []byte(strings.ReplaceAll(access, "TOKEN", `""`))
+	var once sync.Once
+	s.disturbed(func(r *http.Request) *http.Response {
+		if r.Method == http.MethodPatch && strings.HasSuffix(r.URL.Path, "/secrets/one") {
+			once.Do(func() {
+				changed := strings.Replace(string(kubeconfig), "b2xk", "bmV3", 1)
+				s.patch("one", "data: {kubeconfig: "+base64.StdEncoding.EncodeToString([]byte(changed))+"}")
+			})
+		}
+		return nil
+	})
+	s.start()
+	s.create("{metadata: {name: one, " + account("") + "}, data: {kubeconfig: " + base64.StdEncoding.EncodeToString(kubeconfig) + "}}")
+	s.token("one")
+	k, err := readKubeconfig(s.get(s.source, "one").Data[keyKubeconfig])
+	require.NoError(t, err)
+	assert.Equal(t, "new", string(k.cluster.CertificateAuthorityData))
+	assert.Empty(t, s.told())
+}
+
+// TestFailures: at whatever request it fails, it is told without a token, and in the end there is one that works.
+func TestFailures(t *testing.T) {
+	for name, fails := range map[string]func(method, path string) bool{
+		"reading":        func(method, path string) bool { return method == "GET" && strings.HasSuffix(path, "/secrets/one") },
+		"reading there":  func(method, path string) bool { return method == "GET" && strings.HasSuffix(path, "/secrets/there") },
+		"account":        func(method, path string) bool { return method == "PATCH" && strings.HasSuffix(path, "/account") },
+		"token":          func(_, path string) bool { return strings.HasSuffix(path, "/token") },
+		"writing there":  func(method, path string) bool { return method == "POST" && strings.HasSuffix(path, "/secrets") },
+		"writing":        func(method, path string) bool { return method == "PATCH" && strings.HasSuffix(path, "/secrets/one") },
+		"watch accounts": func(method, path string) bool { return method == "GET" && strings.HasSuffix(path, "/serviceaccounts") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSite(t)
+			var failed sync.Once
+			happened := make(chan struct{})
+			s.disturbed(func(r *http.Request) *http.Response {
+				if !fails(r.Method, r.URL.Path) {
+					return nil
+				}
+				failed.Do(func() { close(happened) })
+				return failure(http.StatusInternalServerError, "no")
+			})
+			s.start()
+			s.create("metadata: {name: one, " + account(there) + "}")
+			select {
+			case <-happened:
+			case <-time.After(deadline):
+				require.Fail(t, "nothing failed")
+			}
+			s.disturbed(nil)
+			s.eventually("there is a token", func() bool {
+				s.clock.Step(time.Second) // the pauses after failures
+				return s.get(s.source, "one").Annotations[AnnotationRenew] != ""
+			})
+			token := string(s.get(s.target, "there").Data[keyToken])
+			assert.NotEmpty(t, s.user(token))
+			said := s.log.text() + strings.Join(s.told(), "\n")
+			assert.NotEmpty(t, said)
+			assert.NotContains(t, said, token)
+			assert.NotContains(t, said, "Body", "of a request or an answer")
+			assert.NotRegexp(t, `eyJ[A-Za-z0-9_-]+\.`, said, "something like a token")
+		})
+	}
+}
+
+// TestMetrics: renewals are counted, and expiry is told.
+func TestMetrics(t *testing.T) {
+	s := newSite(t)
+	s.start()
+	s.create("metadata: {name: one, " + account("") + "}")
+	token := s.token("one")
+	s.eventually("it is counted", func() bool {
+		m, err := newMetrics(s.options.Metrics)
+		require.NoError(t, err)
+		return testutil.ToFloat64(m.renewals.WithLabelValues(resultSuccess)) == 1
+	})
+	c, ok := claimsOf(token)
+	require.True(t, ok)
+	m, err := newMetrics(s.options.Metrics)
+	require.NoError(t, err)
+	assert.EqualValues(t, c.expires.Unix(), testutil.ToFloat64(m.expires.WithLabelValues(s.source, "one")))
+	m.forget(types.NamespacedName{Namespace: s.source, Name: "one"})
+}

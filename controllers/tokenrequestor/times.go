@@ -1,0 +1,106 @@
+package tokenrequestor
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+const (
+	// longest is what counts of the lifetime of a token when its renewal is planned.
+	longest = 24 * time.Hour
+	// jitter is how much later than planned a renewal may be, as a share, so that not all come at once.
+	jitter = 0.05
+)
+
+// claims are what a token says about itself. Nobody checks its signature here: it decides about renewals only.
+type claims struct {
+	issued, expires time.Time
+	// account is the UID of the ServiceAccount.
+	account types.UID
+}
+
+// claimsOf reads a token; false if it is none as an API server makes them.
+func claimsOf(token string) (claims, bool) {
+	parts := strings.Split(token, ".")
+	if len(parts) != 3 {
+		return claims{}, false
+	}
+	raw, err := base64.RawURLEncoding.DecodeString(parts[1])
+	if err != nil {
+		return claims{}, false
+	}
+	var body struct {
+		Issued     int64 `json:"iat"`
+		Expires    int64 `json:"exp"`
+		Kubernetes struct {
+			ServiceAccount struct {
+				UID types.UID `json:"uid"`
+			} `json:"serviceaccount"`
+		} `json:"kubernetes.io"`
+	}
+	if json.Unmarshal(raw, &body) != nil || body.Issued == 0 || body.Expires <= body.Issued {
+		return claims{}, false
+	}
+	return claims{issued: time.Unix(body.Issued, 0), expires: time.Unix(body.Expires, 0), account: body.Kubernetes.ServiceAccount.UID}, true
+}
+
+// lifetime is how long a token is good, by the API server's clock alone if it says so: ours may be wrong.
+func lifetime(token string, expires, now time.Time) time.Duration {
+	if c, ok := claimsOf(token); ok {
+		return c.expires.Sub(c.issued)
+	}
+	return expires.Sub(now)
+}
+
+// renewAfter is when to renew a token with a lifetime: at 80 % of it, counting at most a day, and up to 5 % of that later.
+func renewAfter(lifetime time.Duration, spread func(time.Duration, float64) time.Duration) time.Duration {
+	return spread(min(lifetime, longest)*80/100, jitter)
+}
+
+// held is what a Secret has.
+type held struct {
+	// token may be in a kubeconfig.
+	token string
+	// bundleDiffers tells that a CA bundle is asked for and another one is there, or none.
+	bundleDiffers bool
+}
+
+// due tells whether a new token is needed and why, or else how long there is time.
+// renewed is when this process wrote the last one; zero if it did not.
+func due(h held, annotation string, now, renewed time.Time) (why string, wait time.Duration) {
+	if h.token == "" {
+		return "there is no token", 0
+	}
+	if h.bundleDiffers {
+		return "the CA bundle is another one", 0
+	}
+	if annotation == "" {
+		return "a renewal is asked for", 0
+	}
+	at, err := time.Parse(time.RFC3339, annotation)
+	if err != nil {
+		return "the time of the renewal is not readable", 0
+	}
+	if wait = at.Sub(now); wait <= 0 {
+		return "it is time", 0
+	}
+	if wait > longest {
+		return "the time of the renewal is more than a day ahead", 0
+	}
+	if c, ok := claimsOf(h.token); ok {
+		// Later than the annotation says if all clocks are right. Ours is not if it says so again soon after a renewal.
+		whole := c.expires.Sub(c.issued)
+		latest := c.expires.Add(-whole / 10)
+		if renewed.IsZero() || now.Sub(renewed) > whole/10 {
+			if !latest.After(now) {
+				return "the token is about to expire", 0
+			}
+			wait = min(wait, latest.Sub(now))
+		}
+	}
+	return "", wait
+}
