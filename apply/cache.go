@@ -24,6 +24,8 @@ type watchedResource struct {
 	gvr     schema.GroupVersionResource
 	cluster *Cluster
 	kick    chan struct{}
+	end     context.CancelFunc
+	used    time.Time // last; guarded by Cluster.mu
 
 	state  sync.Mutex
 	synced bool
@@ -40,18 +42,38 @@ func (c *Cluster) resource(ctx context.Context, gvk schema.GroupVersionKind) (*w
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if w := c.stores[mapping.Resource]; w != nil {
+		w.used = c.clock.Now()
 		return w, nil
 	}
 	selector := c.selector
 	if c.whole[gvk.GroupKind()] {
 		selector = labels.Everything()
 	}
-	w := &watchedResource{gvr: mapping.Resource, cluster: c, kick: make(chan struct{}, 1), ended: make(chan struct{})}
+	w := &watchedResource{gvr: mapping.Resource, cluster: c, kick: make(chan struct{}, 1), ended: make(chan struct{}), used: c.clock.Now()}
 	w.store = &store{selector: selector, emit: c.dispatch, onList: func() { w.listed(nil) },
 		objects: map[nsName]*unstructured.Unstructured{}}
 	c.stores[mapping.Resource] = w
-	go w.run(c.ctx)
+	ctx, end := context.WithCancel(c.ctx)
+	w.end = end
+	go w.run(ctx)
 	return w, nil
+}
+
+// DropIdle ends the live caches that nobody has read from for a while, and returns their resources: what is in no set any more
+// needs no watch. Kinds that the cluster was made to hold wholly stay.
+func (c *Cluster) DropIdle(after time.Duration) []schema.GroupVersionResource {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var out []schema.GroupVersionResource
+	for gvr, w := range c.stores {
+		if c.clock.Since(w.used) < after || w.selector.Empty() {
+			continue
+		}
+		w.end()
+		delete(c.stores, gvr)
+		out = append(out, gvr)
+	}
+	return out
 }
 
 // ready waits until the first list is in. When listing fails it returns that error at once and keeps trying

@@ -153,7 +153,7 @@ func (r *run) deleteOne(ctx context.Context, c candidate, deadline time.Time, st
 		return r.failedDeletion(out.ref, ctx.Err())
 	}
 	if !r.dry {
-		r.e.tracked.drop(r.c, c.entry.key())
+		r.e.tracked.drop(r.c, c.entry.key(), r.e.settling())
 	}
 	gone := false
 	if c.live.GetDeletionTimestamp() == nil {

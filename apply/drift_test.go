@@ -3,10 +3,13 @@ package apply
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	testingclock "k8s.io/utils/clock/testing"
 
 	"github.com/pergola-dev/pergola/plan"
 )
@@ -89,4 +92,29 @@ func TestForeignSecretValueIsDriftWithoutValues(t *testing.T) {
 	assert.Equal(t, []plan.Field{{Path: "data.password", Hidden: true, Manager: "kubectl-edit"}}, (<-events).Fields)
 	assert.Equal(t, Configured, f.mustApply(f.set(secret)).Objects[0].Action)
 	assert.Empty(t, f.requests(func() { f.mustApply(f.set(secret)) }))
+}
+
+// The watch of a kind that nobody reads any more ends, and begins again with its next use.
+func TestIdleWatchesEnd(t *testing.T) {
+	f := newFixture(t)
+	clk := testingclock.NewFakeClock(time.Now())
+	c, err := NewCluster("test", server.config, ClusterOptions{Clock: clk})
+	require.NoError(t, err)
+	t.Cleanup(c.Close)
+	f.c = c
+	set := f.set(f.configMap("c", "x"))
+	f.mustApply(set)
+	assert.Empty(t, c.DropIdle(10*time.Minute))
+	clk.Step(11 * time.Minute)
+	f.mustApply(set)
+	assert.Empty(t, c.DropIdle(10*time.Minute), "it was read a moment ago")
+	clk.Step(11 * time.Minute)
+	assert.Equal(t, []schema.GroupVersionResource{{Version: "v1", Resource: "configmaps"}}, c.DropIdle(10*time.Minute))
+	assert.Equal(t, RequestCounts{"list": 1}, onlyLists(f.requests(func() { f.mustApply(set) })))
+}
+
+// onlyLists leaves watches out, which begin when they like.
+func onlyLists(counts RequestCounts) RequestCounts {
+	delete(counts, "watch")
+	return counts
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
 // Reason is the category of an error; each has its next step in the Hint of the ObjectError.
@@ -112,4 +114,14 @@ func ReasonOf(err error) Reason {
 		return one.Reason
 	}
 	return Other
+}
+
+// IsPassing tells whether an error is that of a cluster which cannot answer now, and not of what was asked: it goes when the cluster
+// is well.
+func IsPassing(err error) bool {
+	switch ReasonOf(err) {
+	case Unreachable, Timeout, Canceled:
+		return true
+	}
+	return apierrors.IsServiceUnavailable(err) || apierrors.IsTooManyRequests(err) || apierrors.IsServerTimeout(err) || apierrors.IsTimeout(err) || apierrors.IsInternalError(err)
 }

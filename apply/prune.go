@@ -130,6 +130,10 @@ func (r *run) leaves(e Entry, action Action, message string) {
 func (r *run) deleted(o outcome) {
 	r.mu.Lock()
 	r.deletion = append(r.deletion, o)
+	if e, ok := r.entries[keyOf(o.ref)]; ok && o.action == Deleting {
+		e.Applied, e.Live = "", "" // it is not wanted any more, and nobody asks for its health
+		r.entries[keyOf(o.ref)] = e
+	}
 	r.mu.Unlock()
 	r.tell(o)
 }
@@ -142,7 +146,7 @@ func (r *run) examine(ctx context.Context, entries []Entry) []candidate {
 		switch {
 		case err != nil:
 			r.deleted(r.failedDeletion(e.Ref, err))
-		case live == nil && r.e.settling():
+		case live == nil && r.e.settling() && !r.e.tracked.knew(r.c, e.key()):
 			r.stays(e, Deleting, "is gone; stays in the inventory until no request of an instance before this one can bring it back")
 		case live == nil:
 			r.leaves(e, Gone, "it was gone already")

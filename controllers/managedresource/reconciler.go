@@ -76,8 +76,9 @@ type Reconciler struct {
 type Neighbours interface {
 	// Declares tells whether the ManagedResource that an origin annotation names, other than mr, wants an object.
 	Declares(ctx context.Context, mr *resourcesv1alpha1.ManagedResource, origin string, ref apply.Ref) bool
-	// Want tells whether any ManagedResource other than mr wants an object, which mr is about to delete.
-	Want(ctx context.Context, mr *resourcesv1alpha1.ManagedResource, ref apply.Ref) bool
+	// Want tells whether any ManagedResource other than mr wants an object, which mr is about to delete. An error says that this
+	// is not known: the object stays for now.
+	Want(ctx context.Context, mr *resourcesv1alpha1.ManagedResource, ref apply.Ref) (bool, error)
 }
 
 // Outcome is what one pass did.
@@ -188,9 +189,32 @@ func (r *Reconciler) options(ctx context.Context, mr *resourcesv1alpha1.ManagedR
 	if r.Neighbours == nil {
 		return o
 	}
-	elsewhere := o.DesiredElsewhere
+	unknown := map[apply.Ref]error{}
+	elsewhere, gate := o.DesiredElsewhere, o.ApprovePrune
 	o.DesiredElsewhere = func(ref apply.Ref) bool {
-		return elsewhere != nil && elsewhere(ref) || r.Neighbours.Want(ctx, mr, ref)
+		if elsewhere != nil && elsewhere(ref) {
+			return true
+		}
+		wanted, err := r.Neighbours.Want(ctx, mr, ref)
+		if err != nil {
+			unknown[ref] = err
+		}
+		return wanted
+	}
+	o.ApprovePrune = func(entries []apply.Entry) []apply.Held {
+		var held []apply.Held
+		var known []apply.Entry
+		for _, e := range entries {
+			if err := unknown[e.Ref]; err != nil {
+				held = append(held, apply.Held{Ref: e.Ref, Reason: err.Error()})
+				continue
+			}
+			known = append(known, e)
+		}
+		if gate != nil && len(known) > 0 {
+			held = append(held, gate(known)...)
+		}
+		return held
 	}
 	o.DeclaredBy = func(origin string, ref apply.Ref) bool { return r.Neighbours.Declares(ctx, mr, origin, ref) }
 	return o
@@ -444,10 +468,12 @@ func (r *Reconciler) objects(ctx context.Context, mr *resourcesv1alpha1.ManagedR
 
 // delete removes the objects, then the finalizer.
 func (r *Reconciler) delete(ctx context.Context, mr *resourcesv1alpha1.ManagedResource) (*Outcome, error) {
-	inventory := r.newInventory(mr)
-	result, err := r.Engine.Delete(ctx, r.Target, r.Set(mr, nil), inventory, apply.DeleteOptions{
-		OnObject: r.Options.OnObject, DesiredElsewhere: r.options(ctx, mr).DesiredElsewhere, NoWait: r.Options.NoWait, Timeout: r.DeleteTimeout,
-	})
+	inventory, options := r.newInventory(mr), r.options(ctx, mr)
+	do := apply.DeleteOptions{OnObject: options.OnObject, DesiredElsewhere: options.DesiredElsewhere, NoWait: options.NoWait, Timeout: r.DeleteTimeout}
+	if r.Neighbours != nil {
+		do.Approve = options.ApprovePrune
+	}
+	result, err := r.Engine.Delete(ctx, r.Target, r.Set(mr, nil), inventory, do)
 	out := &Outcome{Object: mr, Applied: result}
 	mr.Status.ObservedGeneration = mr.Generation
 	if err != nil {
@@ -475,9 +501,10 @@ func pendingError(result *apply.Result) error {
 
 // Declared are the objects in the data Secrets of a ManagedResource, as far as they can be read. Whether they have a namespace is
 // not settled: a missing one may stand for "default".
-func (r *Reconciler) Declared(ctx context.Context, mr *resourcesv1alpha1.ManagedResource) ([]*unstructured.Unstructured, error) {
-	objects, _, _, err := r.objects(ctx, mr)
-	return objects, err
+// The reason is that of the condition for the error.
+func (r *Reconciler) Declared(ctx context.Context, mr *resourcesv1alpha1.ManagedResource) (objects []*unstructured.Unstructured, reason string, err error) {
+	objects, _, reason, err = r.objects(ctx, mr)
+	return objects, reason, err
 }
 
 func sortedKeys[V any](m map[string]V) []string {

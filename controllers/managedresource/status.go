@@ -93,7 +93,10 @@ func (r *Reconciler) CheckHealth(ctx context.Context, mr *resourcesv1alpha1.Mana
 // setHealth sets the two health conditions.
 func (r *Reconciler) setHealth(ctx context.Context, mr *resourcesv1alpha1.ManagedResource) (*health.Verdict, error) {
 	refs := make([]apply.Ref, 0, len(mr.Status.Resources))
-	for _, res := range mr.Status.Resources {
+	for _, res := range r.recalled(mr.UID, mr.Status.Resources) {
+		if res.AppliedDigest == "" {
+			continue // it has left the set, and is on its way out
+		}
 		refs = append(refs, apply.Ref{APIVersion: res.APIVersion, Kind: res.Kind, Namespace: res.Namespace, Name: res.Name})
 	}
 	// Pods of a former revision matter only while a roll-out is under way.
@@ -196,6 +199,10 @@ func (r *Reconciler) difference(mr *resourcesv1alpha1.ManagedResource, have reso
 	}
 	if !sameResources(r.recalled(mr.UID, have.Resources), want.Resources) {
 		patch["resources"] = want.Resources
+	}
+	if len(patch) > 0 {
+		// It says nothing new by itself, and an API server with upstream's definition does not keep it.
+		patch["summary"] = Summary(mr)
 	}
 	return patch
 }

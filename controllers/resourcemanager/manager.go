@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 
@@ -77,6 +78,8 @@ const (
 	retryDeletion = 5 * time.Second
 	// retryRolling is how soon the health of objects is looked at again that are rolled out.
 	retryRolling = 5 * time.Second
+	// retryCluster is how soon it is tried again after a cluster did not answer.
+	retryCluster = 4 * time.Second
 	// firstRetry and lastRetry bound the pauses after failures.
 	firstRetry, lastRetry = 500 * time.Millisecond, 2 * time.Minute
 	// settle is how long changes of objects are gathered before their health is judged.
@@ -86,6 +89,8 @@ const (
 	hold, holdAll = 3 * time.Second, 30 * time.Second
 	// served is how long one pass waits for a CustomResourceDefinition to be established.
 	served = 10 * time.Second
+	// idle is how long the watch of a kind stays that nothing needs, at least.
+	idle = 10 * time.Minute
 	// retryStart is how soon it is tried again to read the source.
 	retryStart = 5 * time.Second
 )
@@ -135,7 +140,7 @@ func New(o Options) (*Manager, error) {
 		pauses: workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](firstRetry, lastRetry),
 		queue:  workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[types.NamespacedName]{Name: "managedresource", Clock: o.Clock})}
 	m.metrics = newMetrics()
-	m.neighbours = &neighbours{m: m, declared: map[types.NamespacedName]declaration{}}
+	m.neighbours = newNeighbours(m)
 	m.fights = &fights{clock: o.Clock, objects: map[types.NamespacedName]map[apply.Ref]*fight{}}
 	var err error
 	if m.secrets, err = newSecrets(o.Source, o.Namespace, m.secretChanged); err != nil {
@@ -172,6 +177,7 @@ func (m *Manager) Start(ctx context.Context) error {
 	group.Go(func() {
 		m.engine.Watch(ctx, m.Target, m.drifted)
 	})
+	group.Go(func() { m.dropIdle(ctx) })
 	for range m.Workers {
 		group.Go(func() {
 			for m.next(ctx) {
@@ -182,6 +188,23 @@ func (m *Manager) Start(ctx context.Context) error {
 	m.queue.ShutDown()
 	group.Wait()
 	return nil
+}
+
+// dropIdle ends watches of kinds that are in no inventory any more: everything that is in one is looked at within Sync.
+func (m *Manager) dropIdle(ctx context.Context) {
+	after := max(idle, 2*m.Sync)
+	tick := m.Clock.NewTicker(after / 2)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C():
+		}
+		if gone := m.Target.DropIdle(after); len(gone) > 0 {
+			m.Log.Info("watches ended", "cluster", m.Target.Name(), "resources", fmt.Sprint(gone))
+		}
+	}
 }
 
 // read opens the caches of the source; what they hold comes as changes. It fails only when the context ends.
@@ -223,7 +246,7 @@ func (m *Manager) next(ctx context.Context) bool {
 	case ctx.Err() != nil:
 	case err != nil:
 		m.Log.Error("reconciling", "managedResource", key.String(), "error", err.Error())
-		m.demand(key, m.pauses.When(key))
+		m.demand(key, m.pause(key, err))
 	default:
 		m.pauses.Forget(key)
 		if again > 0 {
@@ -231,6 +254,15 @@ func (m *Manager) next(ctx context.Context) bool {
 		}
 	}
 	return true
+}
+
+// pause is how long to wait after a failure: longer and longer where it is about the ManagedResource, and shortly where a cluster
+// does not answer, since that costs next to nothing and all is to go on soon after it does.
+func (m *Manager) pause(key types.NamespacedName, err error) time.Duration {
+	if apply.IsPassing(err) {
+		return wait.Jitter(retryCluster, 0.2)
+	}
+	return m.pauses.When(key)
 }
 
 // remember puts a ManagedResource into the queue for the time at which it is to be applied: the queue has one time for it, which

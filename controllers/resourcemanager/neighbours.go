@@ -2,9 +2,11 @@ package resourcemanager
 
 import (
 	"context"
-	"strings"
+	"fmt"
+	"maps"
 	"sync"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -14,17 +16,22 @@ import (
 
 // neighbours answers what other ManagedResources of the class want, from their data Secrets: these say so before they are
 // applied, so an object that moves from one ManagedResource to another is not deleted, whichever of the two is looked at first.
+//
+// It is an index. What changes is only marked, and read when somebody asks: most of the time nobody deletes anything.
 type neighbours struct {
 	m *Manager
 
-	mu sync.Mutex
-	// declared are the objects of ManagedResources with the state of their Secrets at which they were read.
-	declared map[types.NamespacedName]declaration
+	reading sync.Mutex // one reader at a time
+
+	mu       sync.Mutex
+	stale    map[types.NamespacedName]bool
+	declared map[types.NamespacedName]map[objectName]bool
+	wanting  map[objectName]map[types.NamespacedName]bool
 }
 
-type declaration struct {
-	state   string
-	objects map[objectName]bool
+func newNeighbours(m *Manager) *neighbours {
+	return &neighbours{m: m, stale: map[types.NamespacedName]bool{}, declared: map[types.NamespacedName]map[objectName]bool{},
+		wanting: map[objectName]map[types.NamespacedName]bool{}}
 }
 
 // objectName names an object whatever the version of its API. The namespace "default" counts as none, which it stands for.
@@ -40,85 +47,122 @@ func nameOf(kind schema.GroupKind, namespace, name string) objectName {
 	return objectName{kind, namespace, name}
 }
 
-// Declares implements managedresource.Neighbours.
+// changed marks a ManagedResource of which it or a Secret has changed.
+func (n *neighbours) changed(key types.NamespacedName) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.stale[key] = true
+}
+
+// Declares implements managedresource.Neighbours. When it is not known, the object stays with the one that has it.
 func (n *neighbours) Declares(ctx context.Context, mr *resourcesv1alpha1.ManagedResource, origin string, ref apply.Ref) bool {
 	key, ok := n.m.keyOf(origin)
-	return ok && key != keyFor(mr) && n.wants(ctx, key, ref)
+	if !ok || key == keyFor(mr) {
+		return false
+	}
+	if err := n.read(ctx); err != nil {
+		return true
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.declared[key][nameOf(ref.GroupKind(), ref.Namespace, ref.Name)]
 }
 
 // Want implements managedresource.Neighbours. The one that wants the object is looked at next.
-func (n *neighbours) Want(ctx context.Context, mr *resourcesv1alpha1.ManagedResource, ref apply.Ref) bool {
-	for _, key := range n.m.secrets.all() {
-		if key != keyFor(mr) && n.wants(ctx, key, ref) {
+func (n *neighbours) Want(ctx context.Context, mr *resourcesv1alpha1.ManagedResource, ref apply.Ref) (bool, error) {
+	if err := n.read(ctx); err != nil {
+		return false, err
+	}
+	n.mu.Lock()
+	others := maps.Clone(n.wanting[nameOf(ref.GroupKind(), ref.Namespace, ref.Name)])
+	n.mu.Unlock()
+	for key := range others {
+		if key != keyFor(mr) {
 			n.m.enqueue(key, true)
-			return true
+			return true, nil
 		}
 	}
-	return false
+	return false, nil
 }
 
 func keyFor(mr *resourcesv1alpha1.ManagedResource) types.NamespacedName {
 	return types.NamespacedName{Namespace: mr.Namespace, Name: mr.Name}
 }
 
-// wants tells whether a ManagedResource declares an object. One that cannot be read is taken to want nothing, as one that is
-// being deleted does.
-func (n *neighbours) wants(ctx context.Context, key types.NamespacedName, ref apply.Ref) bool {
-	mr, err := n.m.reconciler.Read(ctx, key.Namespace, key.Name)
-	if err != nil || mr.DeletionTimestamp != nil || !n.m.reconciler.Responsible(mr) {
-		n.forget(key)
-		return false
-	}
-	state := n.m.secrets.state(mr)
+// read brings the index up to date. It fails when that cannot be done now.
+func (n *neighbours) read(ctx context.Context) error {
+	n.reading.Lock()
+	defer n.reading.Unlock()
 	n.mu.Lock()
-	have, known := n.declared[key]
+	stale := n.stale
+	n.stale = map[types.NamespacedName]bool{}
 	n.mu.Unlock()
-	if !known || have.state != state {
-		objects, err := n.m.reconciler.Declared(ctx, mr)
-		if err != nil && len(objects) == 0 {
-			return false
+	for key := range stale {
+		objects, err := n.wishes(ctx, key)
+		n.mu.Lock()
+		if err == nil {
+			n.replace(key, objects)
+			delete(stale, key)
 		}
-		have = declaration{state: state, objects: map[objectName]bool{}}
-		for _, o := range objects {
-			if o.GetAnnotations()[resourcesv1alpha1.Mode] != resourcesv1alpha1.ModeIgnore {
-				have.objects[nameOf(o.GroupVersionKind().GroupKind(), o.GetNamespace(), o.GetName())] = true
-			}
+		n.mu.Unlock()
+		if err == nil {
+			continue
 		}
 		n.mu.Lock()
-		n.declared[key] = have
+		maps.Copy(n.stale, stale) // this one and those that were not looked at
 		n.mu.Unlock()
+		return fmt.Errorf("ManagedResource %s may want it, and cannot be read: %w", key, err)
 	}
-	return have.objects[nameOf(ref.GroupKind(), ref.Namespace, ref.Name)]
+	return nil
 }
 
-func (n *neighbours) forget(key types.NamespacedName) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	delete(n.declared, key)
-}
-
-// all are the ManagedResources that have Secrets.
-func (s *secrets) all() []types.NamespacedName {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	out := make([]types.NamespacedName, 0, len(s.uses))
-	for key := range s.uses {
-		out = append(out, key)
+// wishes are the objects that a ManagedResource declares. One that is gone, is being deleted or is of another class wants none. Where
+// a Secret is missing or makes no sense, what is in the inventory counts as wanted, too.
+func (n *neighbours) wishes(ctx context.Context, key types.NamespacedName) (map[objectName]bool, error) {
+	mr, err := n.m.reconciler.Read(ctx, key.Namespace, key.Name)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
 	}
-	return out
-}
-
-// state tells the versions of the Secrets of a ManagedResource apart.
-func (s *secrets) state(mr *resourcesv1alpha1.ManagedResource) string {
-	var out strings.Builder
-	for _, ref := range mr.Spec.SecretRefs {
-		key := types.NamespacedName{Namespace: mr.Namespace, Name: ref.Name}
-		out.WriteString(ref.Name)
-		out.WriteString("@")
-		if seen, there, err := s.watch.GetStore().GetByKey(key.String()); err == nil && there {
-			out.WriteString(versionOf(seen))
+	if err != nil {
+		return nil, err
+	}
+	if mr.DeletionTimestamp != nil || !n.m.reconciler.Responsible(mr) {
+		return nil, nil
+	}
+	objects, reason, err := n.m.reconciler.Declared(ctx, mr)
+	if err != nil && reason != resourcesv1alpha1.ConditionDecodingFailed && !apierrors.IsNotFound(err) {
+		return nil, err
+	}
+	out := map[objectName]bool{}
+	for _, o := range objects {
+		if o.GetAnnotations()[resourcesv1alpha1.Mode] != resourcesv1alpha1.ModeIgnore {
+			out[nameOf(o.GroupVersionKind().GroupKind(), o.GetNamespace(), o.GetName())] = true
 		}
-		out.WriteString(" ")
 	}
-	return out.String()
+	if err != nil {
+		for _, res := range mr.Status.Resources {
+			out[nameOf(res.GroupVersionKind().GroupKind(), res.Namespace, res.Name)] = true
+		}
+	}
+	return out, nil
+}
+
+// replace puts the objects of a ManagedResource into the index.
+func (n *neighbours) replace(key types.NamespacedName, objects map[objectName]bool) {
+	for name := range n.declared[key] {
+		if delete(n.wanting[name], key); len(n.wanting[name]) == 0 {
+			delete(n.wanting, name)
+		}
+	}
+	if len(objects) == 0 {
+		delete(n.declared, key)
+		return
+	}
+	n.declared[key] = objects
+	for name := range objects {
+		if n.wanting[name] == nil {
+			n.wanting[name] = map[types.NamespacedName]bool{}
+		}
+		n.wanting[name][key] = true
+	}
 }

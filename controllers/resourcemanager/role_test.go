@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/go-logr/logr"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/util/cert"
 	"k8s.io/utils/ptr"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 )
 
 func freePort(t *testing.T) int {
@@ -55,9 +57,11 @@ webhooks:
   seccompProfile: {enabled: true}
 `)))
 	require.NoError(t, err)
+	handler := slog.NewTextHandler(&lines{TB: t}, nil)
+	ctrllog.SetLogger(logr.FromSlogHandler(slog.DiscardHandler))
 	ctx, cancel := context.WithCancel(s.ctx)
 	ended := make(chan error, 1)
-	role := &Role{Configuration: c, Source: server.config, Log: slog.New(slog.NewTextHandler(&lines{TB: t}, nil))}
+	role := &Role{Configuration: c, Source: server.config, Log: slog.New(handler)}
 	go func() { ended <- role.Run(ctx) }()
 	defer func() {
 		cancel()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -148,4 +149,11 @@ func (s *secrets) get(ctx context.Context, ref apply.Ref) (*unstructured.Unstruc
 		s.known[key] = live
 	}
 	return live, nil
+}
+
+// all are the ManagedResources that have Secrets.
+func (s *secrets) all() []types.NamespacedName {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Collect(maps.Keys(s.uses))
 }

@@ -33,8 +33,10 @@ func (m *Manager) sourceChanged(e apply.ChangeEvent) {
 	key := types.NamespacedName{Namespace: e.Ref.Namespace, Name: e.Ref.Name}
 	m.secrets.refer(key, secretRefs(e.New))
 	if e.New == nil {
-		m.neighbours.forget(key)
 		m.fights.forget(key)
+	}
+	if e.New == nil || concerns(e.Old, e.New) {
+		m.neighbours.changed(key)
 	}
 	if e.New != nil && concerns(e.Old, e.New) {
 		m.enqueue(key, true)
@@ -111,7 +113,10 @@ func (m *Manager) drifted(d apply.DriftEvent) {
 	}
 }
 
-func (m *Manager) secretChanged(key types.NamespacedName) { m.enqueue(key, true) }
+func (m *Manager) secretChanged(key types.NamespacedName) {
+	m.neighbours.changed(key)
+	m.enqueue(key, true)
+}
 
 // targetChanged judges the ManagedResource of an object that changed; what we own of it is the matter of drift. An object that is
 // gone may be the end of a deletion that was waited for.

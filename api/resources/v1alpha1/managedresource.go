@@ -15,6 +15,7 @@ import (
 // +kubebuilder:printcolumn:name="Applied",type=string,JSONPath=`.status.conditions[?(@.type=="ResourcesApplied")].status`,description="Whether all objects were applied."
 // +kubebuilder:printcolumn:name="Healthy",type=string,JSONPath=`.status.conditions[?(@.type=="ResourcesHealthy")].status`,description="Whether all objects are healthy."
 // +kubebuilder:printcolumn:name="Progressing",type=string,JSONPath=`.status.conditions[?(@.type=="ResourcesProgressing")].status`,description="Whether some object is still rolling out."
+// +kubebuilder:printcolumn:name="Summary",type=string,JSONPath=`.status.summary`,description="What is wrong and why, in one line. An addition of Pergola."
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`,description="Time since creation."
 
 // ManagedResource is a set of manifests that a resource manager applies to its target cluster, keeps there, and
@@ -89,6 +90,9 @@ type ManagedResourceStatus struct {
 	// +optional
 	// +listType=atomic
 	Resources []ObjectReference `json:"resources,omitempty"`
+	// What is wrong and why, in one line, from the conditions; or how many objects are well. An addition of Pergola.
+	// +optional
+	Summary string `json:"summary,omitempty"`
 	// Checksum over the data of all referenced Secrets, as last applied.
 	// +optional
 	SecretsDataChecksum *string `json:"secretsDataChecksum,omitempty"`
