@@ -34,6 +34,7 @@ func (l *loader) checkConfig() {
 	}
 	l.checkSeedClusters(config, spec)
 	l.checkThresholds(config, spec)
+	l.checkHealth(config, spec)
 	l.checkProtectedKinds(config, spec)
 	l.checkFacts(config, spec)
 }

@@ -71,6 +71,9 @@ func rulesOfTheLandscape() []Rule {
 	return []Rule{
 		rule("landscape/config", kindLandscape, "landscapes/config.go", sourceFiles, "landscape.yaml holds one Landscape, which asks for what there is",
 			"It is in a file of its own, named landscape.yaml, at the top of the folder. What this version does not do, such as gardenAPI aggregated, is refused rather than left out.", ""),
+		rule("landscape/health", kindLandscape, "landscapes/confighealth.go", sourceFiles, "A rule of health is for a kind that there is, and its expressions can be evaluated",
+			"Expressions are CEL over the object, which is self. healthy and progressing yield true or false, message yields text. Besides operators there are has, all, exists, exists_one, filter, map, and the functions of Kubernetes: for text (contains, startsWith, matches, find, split, lowerAscii …), lists (size, sum, min, max, indexOf …), optional values (self.?status.?phase.orValue(\"\")), quantity, duration, timestamp, semver, ip, cidr, url, format. A finding about a function that there is not lists all of them.",
+			"spec.health"),
 		rule("landscape/layer", kindLandscape, "landscapes/loader.go", sourceFiles, "Layers are other folders of the repository, each listed once, and not in a circle",
 			"Paths are relative to landscape.yaml and stay within the repository: the closest folder above that holds .git.", "spec.layers"),
 		rule("landscape/facts", kindLandscape, "render/recorded.go", sourceFiles, "Recorded facts are a file that can be read, by owners that there are",

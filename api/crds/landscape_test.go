@@ -33,6 +33,10 @@ components:
 images: [{name: etcd-druid, repository: example.org/druid, tag: v0.38.1}]
 deletionGate: {maxDeletions: 0, maxShare: 10%, protectedKinds: [Etcd.druid.gardener.cloud]}
 conditionThresholds: [{type: APIServerAvailable, duration: 1m}]
+managedResourceProgressingThreshold: 1h
+health:
+  rules: [{apiGroup: example.org, kind: A, healthy: 'true', progressing: 'false', message: '""'}, {kind: A, healthy: 'true'}, {apiGroup: example.org, kind: B}]
+  otherKinds: Existence
 facts: facts.yaml
 source:
   url: https://git.example.org/landscape.git
@@ -55,6 +59,10 @@ timeout: 1h
 		"negative gate":             {spec: "deletionGate: {maxDeletions: -1}", want: []string{"spec.deletionGate.maxDeletions"}},
 		"threshold twice":           {spec: "conditionThresholds: [{type: A, duration: 1m}, {type: A, duration: 2m}]", want: []string{"spec.conditionThresholds[1]"}},
 		"threshold":                 {spec: "conditionThresholds: [{type: A, duration: soon}]", want: []string{"spec.conditionThresholds[0].duration"}},
+		"rule twice":                {spec: "health: {rules: [{kind: A, healthy: 'true'}, {apiGroup: '', kind: A, healthy: 'true'}]}", want: []string{"spec.health.rules[1]"}},
+		"rule without kind":         {spec: "health: {rules: [{apiGroup: a.org, healthy: 'true'}]}", want: []string{"spec.health.rules[0].kind"}},
+		"other kinds":               {spec: "health: {otherKinds: None}", want: []string{"spec.health.otherKinds"}},
+		"progressing threshold":     {spec: "managedResourceProgressingThreshold: soon", want: []string{"spec.managedResourceProgressingThreshold"}},
 		"source":                    {spec: "source: {url: git.example.org/landscape}", want: []string{"spec.source.url"}},
 		"commit":                    {spec: "source: {url: 'https://example.org', ref: {commit: abc}}", want: []string{"spec.source.ref.commit"}},
 		"image without name":        {spec: "images: [{tag: v1}]", want: []string{"spec.images[0].name"}},

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -13,14 +14,16 @@ import (
 )
 
 func newHealth() *cobra.Command {
-	var file, output string
+	var file, output, landscape string
 	cmd := &cobra.Command{
 		Use:   "health",
 		Short: "Judge the health of objects by Gardener's rules",
 		Long: `Reads objects as a cluster serves them (YAML or JSON, several documents) and prints their verdicts: healthy and
-progressing by Gardener's rules, status in kstatus terms. Exit code 1 says that one is not healthy, 2 that there was no object to judge.`,
+progressing by Gardener's rules, status in kstatus terms, and in JSON argo, what Argo CD would say (empty for kinds that it has no
+check for). Kinds without a rule are healthy by existing. With --landscape, objects are judged as spec.health of that landscape says.
+Exit code 1 says that one is not healthy, 2 that there was no object to judge, or that the landscape is not valid.`,
 		Example: `  kubectl get deployment -n garden -o yaml | pergola health
-  pergola health -f object.yaml`,
+  pergola health -f object.yaml --landscape landscapes/local`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			name, in := "<stdin>", cmd.InOrStdin()
@@ -43,21 +46,49 @@ progressing by Gardener's rules, status in kstatus terms. Exit code 1 says that 
 			if len(objects) == 0 {
 				return fmt.Errorf("no objects read from %s: give objects in YAML or JSON, such as kubectl get -o yaml prints; what printed nothing has most likely failed", name)
 			}
-			return printVerdicts(cmd, objects, output)
+			options, err := healthOptions(cmd, landscape)
+			if err != nil {
+				return err
+			}
+			return printVerdicts(cmd, objects, options, output)
 		},
 	}
 	outputFlag(cmd, &output, "json", "text")
 	cmd.Flags().StringVarP(&file, "filename", "f", "", "file to read (default: standard input)")
+	cmd.Flags().StringVar(&landscape, "landscape", "", "folder of a landscape whose spec.health says how to judge (default: Gardener's rules only)")
 	return cmd
 }
 
-func printVerdicts(cmd *cobra.Command, objects []render.Object, output string) error {
-	verdicts := []health.Verdict{}
+// healthOptions are those of a landscape, if one is given. One that is not valid is no verdict about the objects.
+func healthOptions(cmd *cobra.Command, dir string) ([]health.Option, error) {
+	if dir == "" {
+		return nil, nil
+	}
+	l, err := loadValid(cmd, dir)
+	var invalid *notValidError
+	if errors.As(err, &invalid) {
+		return nil, &notValidError{"--landscape " + dir + " is not valid: nothing was judged", invalid.findings}
+	}
+	if err != nil {
+		return nil, err
+	}
+	judging, err := l.Judging()
+	return judging.Options(), err
+}
+
+// verdict is a health.Verdict with what Argo CD would say.
+type verdict struct {
+	health.Verdict
+	Argo string `json:"argo"`
+}
+
+func printVerdicts(cmd *cobra.Command, objects []render.Object, options []health.Option, output string) error {
+	verdicts := []verdict{}
 	healthy := true
 	for _, o := range objects {
-		v := health.Check(o.Unstructured)
+		v := health.Check(o.Unstructured, options...)
 		healthy = healthy && v.Healthy
-		verdicts = append(verdicts, v)
+		verdicts = append(verdicts, verdict{v, health.Argo(o.Unstructured)})
 	}
 	if output == "json" {
 		enc := json.NewEncoder(cmd.OutOrStdout())

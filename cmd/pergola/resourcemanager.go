@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -15,11 +16,13 @@ import (
 
 	"github.com/pergola-dev/pergola/controllers/resourcemanager"
 	"github.com/pergola-dev/pergola/internal/telemetry"
+	"github.com/pergola-dev/pergola/landscapes"
+	"github.com/pergola-dev/pergola/schemas"
 )
 
 // resourceManager are the flags of the command.
 type resourceManager struct {
-	config                                          string
+	config, rules                                   string
 	kubeconfig, target, class, clusterID, namespace string
 	workers                                         int
 	sync                                            time.Duration
@@ -51,6 +54,7 @@ are sent there.`,
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&r.config, "config", "", "configuration file")
+	flags.StringVar(&r.rules, "health-rules", "", "file with rules of health, as spec.health of a landscape.yaml has them")
 	flags.StringVar(&r.kubeconfig, "kubeconfig", "", "kubeconfig of the source cluster (default in a pod: its own access; else KUBECONFIG)")
 	flags.StringVar(&r.target, "target-kubeconfig", "", "kubeconfig of the target cluster (default: the source cluster)")
 	flags.StringVar(&r.class, "class", "", "class of the ManagedResources, as in their spec.class; * for all (default: those without a class)")
@@ -130,6 +134,13 @@ func (r *resourceManager) run(cmd *cobra.Command) error {
 			return err
 		}
 	}
+	if r.rules != "" {
+		judging, err := r.judging(cmd)
+		if err != nil {
+			return err
+		}
+		role.HealthRules, role.ExistenceOnly = judging.Rules, judging.ExistenceOnly
+	}
 	end, err := telemetry.Start(cmd.Context(), "pergola-resource-manager", version)
 	if err != nil {
 		return err
@@ -141,6 +152,25 @@ func (r *resourceManager) run(cmd *cobra.Command) error {
 	}
 	log.Info("stopped")
 	return nil
+}
+
+// judging reads the rules of health.
+func (r *resourceManager) judging(cmd *cobra.Command) (landscapes.Judging, error) {
+	data, err := os.ReadFile(r.rules)
+	if err != nil {
+		return landscapes.Judging{}, fmt.Errorf("reading the rules of health: %w", err)
+	}
+	judging, violations, err := landscapes.ParseJudging(cmd.Context(), r.rules, data)
+	if err != nil {
+		return judging, err
+	}
+	if err := reportFindings(cmd, violations, "", func(string) ([]byte, error) { return data, nil }); err != nil {
+		return judging, err
+	}
+	if schemas.HasErrors(violations) {
+		return judging, errFinding
+	}
+	return judging, nil
 }
 
 // accessOf reads a kubeconfig; without one it is the access of the pod, or what KUBECONFIG names.

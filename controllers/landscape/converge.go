@@ -108,10 +108,16 @@ func New(l *landscapes.Landscape, options Options) (*Converger, error) {
 		c.Close()
 		return nil, err
 	}
+	judging, err := l.Judging()
+	if err != nil {
+		c.Close()
+		return nil, err
+	}
 	c.owners = &owner.Reconciler{
 		Engine: c.engine, Render: rendering, Clock: options.Clock, Thresholds: options.Thresholds, Gate: options.Gate,
-		Gardener: gardencorev1beta1.Gardener{ID: options.Holder, Name: options.Holder, Version: options.Version},
-		OnEvent:  options.OnEvent, OnObject: c.object, StepTimeout: options.StepTimeout, CareInterval: options.CareInterval,
+		Gardener:    gardencorev1beta1.Gardener{ID: options.Holder, Name: options.Holder, Version: options.Version},
+		HealthRules: judging.Rules, ExistenceOnly: judging.ExistenceOnly, ProgressingThreshold: progressingThreshold(l),
+		OnEvent: options.OnEvent, OnObject: c.object, StepTimeout: options.StepTimeout, CareInterval: options.CareInterval,
 	}
 	if err := c.findOwners(); err != nil {
 		c.Close()

@@ -28,6 +28,14 @@ func Thresholds(l *landscapes.Landscape) condition.Thresholds {
 	return out
 }
 
+// progressingThreshold is how long a ManagedResource may be progressing; nil where landscape.yaml does not say.
+func progressingThreshold(l *landscapes.Landscape) *time.Duration {
+	if t := l.Config.Spec.ManagedResourceProgressingThreshold; t != nil {
+		return &t.Duration
+	}
+	return nil
+}
+
 // Gate is the deletion gate of a landscape, with the ids that a person has approved.
 func Gate(l *landscapes.Landscape, approved []string) (plan.Gate, error) {
 	gate := plan.DefaultGate()

@@ -157,7 +157,7 @@ func (r *Reconciler) bundleFailure(ctx context.Context, o *Owner, b render.Bundl
 		return nil, err
 	}
 	if mr, err := rm.Read(ctx, b.Namespace, b.Name); err == nil {
-		if v, err := rm.CheckHealth(ctx, mr); err == nil && v != nil {
+		if v, err := rm.CheckHealth(ctx, mr); err == nil && v != nil && (!v.Healthy || r.ProgressingThreshold == nil) {
 			return located(cluster, v), nil
 		}
 		if obj, err = o.Local.GetLive(ctx, ref); err != nil {

@@ -53,6 +53,8 @@ type Options struct {
 	GarbageCollector bool
 	// HealthRules go before those of the kinds; nil for none.
 	HealthRules health.Rules
+	// ExistenceOnly leaves kinds that have no rule unjudged, as upstream does; by default they are judged in the terms of kstatus.
+	ExistenceOnly bool
 	// Event is told what people may want to know of a ManagedResource; it may be nil.
 	Event func(mr *resourcesv1alpha1.ManagedResource, reason, message string)
 }
@@ -149,7 +151,7 @@ func New(o Options) (*Manager, error) {
 	m.reconciler = &managedresource.Reconciler{
 		Engine: m.engine, Source: o.Source, Target: o.Target, Class: o.Class, ClusterID: o.ClusterID, Clock: o.Clock, Secrets: m.secrets.get,
 		Options: apply.ApplyOptions{DeleteTimeout: hold, NoWait: true, CRDTimeout: served}, DeleteTimeout: holdAll,
-		Neighbours: m.neighbours, Contested: m.fights.told, Rules: o.HealthRules,
+		Neighbours: m.neighbours, Contested: m.fights.told, Rules: o.HealthRules, ExistenceOnly: o.ExistenceOnly,
 		ManagedBy: o.ManagedBy, GarbageCollector: o.GarbageCollector,
 	}
 	return m, nil

@@ -77,6 +77,14 @@ type LandscapeSpec struct {
 	// +listType=map
 	// +listMapKey=type
 	ConditionThresholds []ConditionThreshold `json:"conditionThresholds,omitempty"`
+	// How long a ManagedResource may be progressing before the conditions of its Garden, Seed or Shoot count that as a failure. Unset: a
+	// ManagedResource that is progressing fails the check at once; `conditionThresholds` hold in both cases.
+	// +optional
+	// +kubebuilder:validation:Format=duration
+	ManagedResourceProgressingThreshold *metav1.Duration `json:"managedResourceProgressingThreshold,omitempty"`
+	// How objects are judged.
+	// +optional
+	Health *Health `json:"health,omitempty"`
 	// Path, relative to `landscape.yaml`, of a file with recorded facts (names of Secrets, discovered addresses …) to
 	// render with before there is a cluster. Unset: facts stay symbolic.
 	// +optional

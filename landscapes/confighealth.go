@@ -1,0 +1,222 @@
+package landscapes
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/pergola-dev/pergola/health/custom"
+	"github.com/pergola-dev/pergola/schemas"
+)
+
+// ruleHealth is the rule id of findings about rules of health.
+const ruleHealth = "landscape/health"
+
+const fieldHealth = "spec.health"
+
+// checkHealth looks at the rules of health, and at how long ManagedResources may be progressing.
+func (l *loader) checkHealth(config *Declaration, spec map[string]any) {
+	const fieldProgressing = "spec.managedResourceProgressingThreshold"
+	text, _ := spec["managedResourceProgressingThreshold"].(string)
+	if threshold, err := time.ParseDuration(text); err == nil && threshold < 0 {
+		l.reportField(config, fieldProgressing, schemas.TypeInvalid, ruleConfig, "must not be negative; 0s fails what is progressing at once")
+	}
+	health, _ := spec["health"].(map[string]any)
+	l.reportHealth(config, health, func(file string) []byte {
+		// The file was read before; here only a column depends on it.
+		data, _ := fs.ReadFile(l.fs, path.Join(l.home, file))
+		return data
+	})
+}
+
+// reportHealth reports what is wrong with rules of health; source gives the text of a file by the name that places have.
+func (l *loader) reportHealth(config *Declaration, health map[string]any, source func(string) []byte) {
+	for _, f := range checkHealthRules(health) {
+		l.reportField(config, fieldHealth+"."+f.field, f.typ, ruleHealth, f.message)
+		if v := &l.violations[len(l.violations)-1]; f.offset >= 0 {
+			v.Line, v.Column = insideScalar(source(v.File), v.Line, v.Column, []rune(f.text), f.offset)
+		}
+	}
+}
+
+// healthFinding is something wrong with a rule of health.
+type healthFinding struct {
+	// field is relative to spec.health.
+	field   string
+	typ     schemas.Type
+	message string
+	// text is an expression and offset the rune of it that is meant; -1 is the field as a whole.
+	text   string
+	offset int
+}
+
+// checkHealthRules finds what the schema of spec.health cannot say. Values of a wrong type are left to the schema, and so are
+// rules without a kind, and two rules for one.
+func checkHealthRules(health map[string]any) []healthFinding {
+	var (
+		findings []healthFinding
+		rules    []custom.Rule
+		indexes  []int
+		seen     = map[string]bool{}
+	)
+	list, _ := health["rules"].([]any)
+	if len(list) == 0 {
+		return nil
+	}
+	byGroup := deletableKinds()
+	for i, item := range list {
+		rule, ok := healthRule(item)
+		if !ok {
+			continue
+		}
+		if field, message := wrongKind(byGroup, rule); field != "" {
+			findings = append(findings, healthFinding{field: fmt.Sprintf("rules[%d].%s", i, field), typ: schemas.TypeNotSupported, message: message, offset: -1})
+		}
+		key := rule.APIGroup + "/" + rule.Kind
+		if item, _ := item.(map[string]any); item["kind"] == nil || seen[key] {
+			// What the schema says already is not said again, but the expressions are looked at.
+			rule.Kind = fmt.Sprintf("%s[%d]", rule.Kind, i)
+		}
+		seen[key] = true
+		rules, indexes = append(rules, rule), append(indexes, i)
+	}
+	_, err := custom.Compile(rules)
+	var wrong custom.Errors
+	if err != nil && !errors.As(err, &wrong) {
+		findings = append(findings, healthFinding{field: "rules", typ: schemas.TypeInvalid, message: err.Error(), offset: -1})
+	}
+	broken := ""
+	for _, e := range wrong {
+		f := healthFinding{field: fmt.Sprintf("rules[%d].%s", indexes[e.Rule], e.Field), typ: schemas.TypeInvalid, message: e.Message, offset: -1}
+		if f.field == broken {
+			continue // it only follows from the syntax error before
+		}
+		if isSyntax(e) {
+			broken = f.field
+		}
+		if strings.HasPrefix(e.Message, "is required") {
+			f.typ = schemas.TypeRequired
+		}
+		if e.Line > 0 {
+			f.locate(expression(rules[e.Rule], e.Field), e)
+		}
+		findings = append(findings, f)
+	}
+	return findings
+}
+
+// healthRule reads an item of the list; not ok if a field of it has another type.
+func healthRule(item any) (custom.Rule, bool) {
+	fields, ok := item.(map[string]any)
+	var rule custom.Rule
+	for name, to := range map[string]*string{
+		"apiGroup": &rule.APIGroup, "kind": &rule.Kind, "healthy": &rule.Healthy, "progressing": &rule.Progressing, "message": &rule.Message,
+	} {
+		if value := fields[name]; value != nil {
+			text, isText := value.(string)
+			ok, *to = ok && isText, text
+		}
+	}
+	return rule, ok
+}
+
+func expression(rule custom.Rule, field string) string {
+	switch field {
+	case "healthy":
+		return rule.Healthy
+	case "progressing":
+		return rule.Progressing
+	}
+	return rule.Message
+}
+
+func isSyntax(e *custom.Error) bool { return strings.HasPrefix(e.Message, "Syntax error") }
+
+// locate takes over the place inside of an expression, and puts the words of the compiler into those of a person.
+func (f *healthFinding) locate(text string, e *custom.Error) {
+	runes := []rune(text)
+	at := 0
+	for line := 1; line < e.Line && at < len(runes); at++ {
+		if runes[at] == '\n' {
+			line++
+		}
+	}
+	f.text, f.offset = text, min(at+e.Column-1, len(runes))
+	if isSyntax(e) {
+		f.message, _, _ = strings.Cut(e.Message, " expecting {")
+		f.message = strings.Replace(f.message, "mismatched input '<EOF>'", "the expression ends too early", 1)
+		return
+	}
+	f.message = strings.ReplaceAll(e.Message, " (in container '')", "")
+	_, name, ok := strings.Cut(f.message, "undeclared reference to '")
+	if !ok {
+		return
+	}
+	name, _, _ = strings.Cut(name, "'")
+	if f.offset == len(runes) || runes[f.offset] != '(' {
+		f.message += "; the object is self"
+		return
+	}
+	// The compiler names the parenthesis.
+	if before := []rune(name); f.offset >= len(before) && string(runes[f.offset-len(before):f.offset]) == name {
+		f.offset -= len(before)
+	}
+	f.message += functionHint(name)
+}
+
+// functionHint says which functions there are.
+func functionHint(name string) string {
+	words, err := custom.Words()
+	if err != nil {
+		return ""
+	}
+	if slices.Contains(words.Macros, name) {
+		return fmt.Sprintf(" in this form; most often it is LIST.%s(x, EXPRESSION OF x)", name)
+	}
+	all := slices.Concat(words.Macros, words.Functions)
+	hint := didYouMean(name, all)
+	for i, word := range all {
+		if family, _, member := strings.Cut(word, "."); member {
+			all[i] = family + ".…"
+		}
+	}
+	slices.Sort(all)
+	return hint + "; there are " + strings.Join(slices.Compact(all), ", ")
+}
+
+// wrongKind finds kinds that there are not, of groups that are known: a rule for them would have no effect.
+func wrongKind(byGroup map[string][]string, rule custom.Rule) (field, message string) {
+	kinds, known := byGroup[rule.APIGroup]
+	switch {
+	case rule.Kind == "" || strings.Contains(rule.APIGroup, "/"):
+		return "", "" // said by those who compile the rule
+	case !known && !strings.Contains(rule.APIGroup, "."):
+		var groups []string
+		for group := range byGroup {
+			groups = append(groups, group)
+		}
+		slices.Sort(groups)
+		return "apiGroup", fmt.Sprintf("there is no API group %q%s", rule.APIGroup, didYouMean(rule.APIGroup, groups))
+	case !known || slices.Contains(kinds, rule.Kind):
+		return "", ""
+	}
+	var elsewhere []string
+	for group, kinds := range byGroup {
+		if slices.Contains(kinds, rule.Kind) {
+			elsewhere = append(elsewhere, group)
+		}
+	}
+	slices.Sort(elsewhere)
+	group := fmt.Sprintf("the group %q", rule.APIGroup)
+	if rule.APIGroup == "" {
+		group = "the core group"
+	}
+	if len(elsewhere) > 0 {
+		return "kind", fmt.Sprintf("%s has no kind %q; it is one of apiGroup %s", group, rule.Kind, strings.Join(elsewhere, " or "))
+	}
+	return "kind", fmt.Sprintf("%s has no kind %q%s; kinds of other APIs need their apiGroup", group, rule.Kind, didYouMean(rule.Kind, kinds))
+}

@@ -1,0 +1,134 @@
+package landscapes
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
+	"github.com/pergola-dev/pergola/health"
+	"github.com/pergola-dev/pergola/health/custom"
+	"github.com/pergola-dev/pergola/schemas"
+)
+
+// Judging is how objects are judged, as spec.health of a landscape says it. The zero value is that of a landscape which says
+// nothing.
+type Judging struct {
+	// Rules go before the built-in ones; nil for none.
+	Rules health.Rules
+	// ExistenceOnly is content with the existence of objects whose kind has no rule.
+	ExistenceOnly bool
+}
+
+// Options are those for health.Check.
+func (j Judging) Options() []health.Option {
+	options := []health.Option{health.WithRules(j.Rules)}
+	if !j.ExistenceOnly {
+		options = append(options, health.JudgeAllKinds())
+	}
+	return options
+}
+
+// Judging compiles spec.health. It does not fail for a landscape that is valid.
+func (l *Landscape) Judging() (Judging, error) {
+	j, err := judging(l.Config.Spec.Health)
+	if err != nil {
+		return j, fmt.Errorf("landscape.yaml: %s: %w", fieldHealth, err)
+	}
+	return j, nil
+}
+
+func judging(spec *landscapev1alpha1.Health) (Judging, error) {
+	if spec == nil {
+		return Judging{}, nil
+	}
+	j := Judging{ExistenceOnly: spec.OtherKinds == landscapev1alpha1.OtherKindsExistence}
+	if len(spec.Rules) == 0 {
+		return j, nil
+	}
+	rules := make([]custom.Rule, len(spec.Rules))
+	for i, r := range spec.Rules {
+		rules[i] = custom.Rule{APIGroup: r.APIGroup, Kind: r.Kind, Healthy: r.Healthy, Progressing: r.Progressing, Message: r.Message}
+	}
+	set, err := custom.Compile(rules)
+	if err != nil {
+		return j, err
+	}
+	j.Rules = set
+	return j, nil
+}
+
+// ParseJudging reads a YAML or JSON file of the form of spec.health, without a landscape around it. The name is used in places. Findings
+// have fields as in the file; with an error among them the result is not to be used. The error is for what is no finding.
+func ParseJudging(ctx context.Context, name string, data []byte) (Judging, []schemas.Violation, error) {
+	l := newLoader(ctx, nil, ".", Options{})
+	config := l.parseHealth(name, data)
+	if config == nil {
+		return Judging{}, l.violations, nil
+	}
+	typed := &landscapev1alpha1.Landscape{}
+	found, err := schemas.Validate(ctx, []schemas.Input{config.Input()}, schemas.Options{})
+	if err != nil {
+		return Judging{}, nil, fmt.Errorf("checking %s: %w", name, err)
+	}
+	spec, _ := config.Object().Object["spec"].(map[string]any)
+	rules, _ := spec["health"].(map[string]any)
+	l.reportHealth(config, rules, func(string) []byte { return data })
+	found = append(l.violations, found...)
+	for i := range found {
+		found[i].Kind, found[i].Name = "", ""
+		found[i].Field = strings.TrimPrefix(strings.TrimPrefix(found[i].Field, fieldHealth), ".")
+	}
+	schemas.Sort(found)
+	if schemas.HasErrors(found) {
+		return Judging{}, found, nil
+	}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(config.Object().Object, typed); err != nil {
+		return Judging{}, found, fmt.Errorf("reading %s: %w", name, err)
+	}
+	j, err := judging(typed.Spec.Health)
+	if err != nil {
+		err = fmt.Errorf("%s: %w", name, err)
+	}
+	return j, found, err
+}
+
+// parseHealth gives the content of a file as a Landscape, with places in the file; nil if something is wrong with it, which is
+// reported.
+func (l *loader) parseHealth(name string, data []byte) *Declaration {
+	if limit := l.limits.FileSize; int64(len(data)) > limit {
+		l.report(name, 0, 0, "landscape/limits", schemas.TypeTooLong, "is larger than %d bytes", limit)
+		return nil
+	}
+	if !l.isText(name, data) {
+		return nil
+	}
+	const want = "must hold one document with the fields of spec.health: rules, otherKinds"
+	documents := split(data)
+	if len(documents) != 1 {
+		l.report(name, 1, 1, ruleHealth, schemas.TypeInvalid, want)
+		return nil
+	}
+	value, node := l.parseDocument(name, documents[0])
+	if node == nil {
+		return nil
+	}
+	content, ok := value.(map[string]any)
+	if !ok {
+		l.report(name, node.Line, node.Column, ruleHealth, schemas.TypeInvalid, want)
+		return nil
+	}
+	d := &Declaration{File: name, Line: node.Line, Column: node.Column}
+	in := func(field string, child *place) *place {
+		return &place{position: child.position, isMap: true, fields: map[string]*place{field: child}}
+	}
+	tree := in("spec", in("health", places(name, node, 0)))
+	d.setContent(written{origins: []origin{{tree: func() *place { return tree }}}, object: &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": landscapev1alpha1.SchemeGroupVersion.String(), "kind": configKind, "metadata": map[string]any{"name": "health"},
+		"spec": map[string]any{"health": content},
+	}}})
+	return d
+}

@@ -1,0 +1,127 @@
+package landscapes
+
+import (
+	"strconv"
+	"strings"
+	"unicode"
+)
+
+// insideScalar gives the place in a YAML file of a rune of a text, which is written as the scalar at a place, in whatever style. Where
+// the file does not show the text (an alias, an escape that is not known), it is the place of the scalar.
+func insideScalar(source []byte, line, column int, text []rune, offset int) (int, int) {
+	if len(source) == 0 || line < 1 || column < 1 {
+		return line, column
+	}
+	s := scalarWalk{source: []rune(string(source))}
+	for l := 1; l < line && s.at < len(s.source); s.at++ {
+		if s.source[s.at] == '\n' {
+			l++
+		}
+	}
+	s.at += column - 1
+	s.open()
+	for _, r := range text[:min(offset, len(text))] {
+		if !unicode.IsSpace(r) && !s.take(r) {
+			return line, column
+		}
+	}
+	if offset < len(text) && !unicode.IsSpace(text[offset]) && !s.find(text[offset]) {
+		return line, column
+	}
+	l, c := 1, 1
+	for _, r := range s.source[:min(s.at, len(s.source))] {
+		if c++; r == '\n' {
+			l, c = l+1, 1
+		}
+	}
+	return l, c
+}
+
+// scalarWalk goes through the source of a YAML scalar along its text. White space is skipped on both sides: YAML folds and
+// indents it.
+type scalarWalk struct {
+	source []rune
+	at     int
+	// quote is the kind of quotes that the scalar is in, 0 for none.
+	quote rune
+}
+
+func (s *scalarWalk) peek(ahead int) rune {
+	if i := s.at + ahead; i >= 0 && i < len(s.source) {
+		return s.source[i]
+	}
+	return 0
+}
+
+// open goes to the first character of the text.
+func (s *scalarWalk) open() {
+	for s.peek(0) == '!' || s.peek(0) == '&' { // a tag, an anchor
+		for s.peek(0) != 0 && !unicode.IsSpace(s.peek(0)) {
+			s.at++
+		}
+		s.space()
+	}
+	switch s.peek(0) {
+	case '|', '>':
+		for s.peek(0) != 0 && s.peek(0) != '\n' {
+			s.at++
+		}
+	case '\'', '"':
+		s.quote = s.peek(0)
+		s.at++
+	}
+}
+
+func (s *scalarWalk) space() {
+	for unicode.IsSpace(s.peek(0)) {
+		s.at++
+	}
+}
+
+// escape is what stands at the current place: a character, and how many runes it takes. Not ok if that is not known.
+func (s *scalarWalk) escape() (r rune, length int, ok bool) {
+	switch {
+	case s.quote == '\'' && s.peek(0) == '\'':
+		return '\'', 2, s.peek(1) == '\''
+	case s.quote != '"' || s.peek(0) != '\\':
+		return s.peek(0), 1, s.peek(0) != 0
+	}
+	digits := map[rune]int{'x': 2, 'u': 4, 'U': 8}[s.peek(1)]
+	if digits > 0 && s.at+2+digits <= len(s.source) {
+		code, err := strconv.ParseUint(string(s.source[s.at+2:s.at+2+digits]), 16, 32)
+		return rune(code), 2 + digits, err == nil
+	}
+	switch next := s.peek(1); {
+	case strings.ContainsRune(`"\/`, next):
+		return next, 2, true
+	case strings.ContainsRune("ntrvfNLP_ \t\n", next): // white space, or the end of a line that goes on
+		return ' ', 2, true
+	}
+	return 0, 0, false
+}
+
+// find goes to a character of the text, which is the next one that is no white space.
+func (s *scalarWalk) find(want rune) bool {
+	for {
+		s.space()
+		r, length, ok := s.escape()
+		switch {
+		case !ok:
+			return false
+		case unicode.IsSpace(r):
+			s.at += length
+		default:
+			return r == want
+		}
+	}
+}
+
+// take goes behind a character of the text.
+func (s *scalarWalk) take(want rune) bool {
+	if !s.find(want) {
+		return false
+	}
+	_, length, _ := s.escape()
+	s.at += length
+	return true
+}
