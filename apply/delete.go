@@ -130,6 +130,8 @@ func (r *run) deletePhase(ctx context.Context, phase []candidate, timeout time.D
 	var left *Ref
 	for i, o := range results {
 		switch {
+		case o.action == Deleted && r.e.limbo.has(r.c, keyOf(o.ref)):
+			o = outcome{ref: o.ref, action: Deleting, message: inLimbo}
 		case o.action == Deleted:
 			delete(r.entries, keyOf(o.ref))
 		case r.opts.NoWait && o.action == Deleting && o.message != "" && r.stillUsed(phase[i].entry) == nil && !r.overdue(phase[i].live):
@@ -153,7 +155,7 @@ func (r *run) deleteOne(ctx context.Context, c candidate, deadline time.Time, st
 		return r.failedDeletion(out.ref, ctx.Err())
 	}
 	if !r.dry {
-		r.e.tracked.drop(r.c, c.entry.key(), r.e.settling())
+		r.e.tracked.drop(r.c, c.entry.key())
 	}
 	gone := false
 	if c.live.GetDeletionTimestamp() == nil {

@@ -26,7 +26,6 @@ type DriftEvent struct {
 type tracker struct {
 	mu       sync.Mutex
 	clusters map[*Cluster]map[key]*trackedObject
-	dropped  map[*Cluster]map[key]bool // what we have deleted, see knew
 	watchers map[int]func(*Cluster, ChangeEvent)
 	nextID   int
 }
@@ -40,7 +39,7 @@ type trackedObject struct {
 }
 
 func newTracker() *tracker {
-	return &tracker{clusters: map[*Cluster]map[key]*trackedObject{}, dropped: map[*Cluster]map[key]bool{}, watchers: map[int]func(*Cluster, ChangeEvent){}}
+	return &tracker{clusters: map[*Cluster]map[key]*trackedObject{}, watchers: map[int]func(*Cluster, ChangeEvent){}}
 }
 
 func (t *tracker) subscribe(f func(*Cluster, ChangeEvent)) (stop func()) {
@@ -86,27 +85,11 @@ func (t *tracker) writing(c *Cluster, k key) (done func()) {
 	}
 }
 
-// drop ends the tracking of an object that we are deleting; remember is whether knew has to know of it.
-func (t *tracker) drop(c *Cluster, k key, remember bool) {
+// drop ends the tracking of an object that we are deleting.
+func (t *tracker) drop(c *Cluster, k key) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.of(c), k)
-	if !remember {
-		t.dropped[c] = nil
-		return
-	}
-	if t.dropped[c] == nil {
-		t.dropped[c] = map[key]bool{}
-	}
-	t.dropped[c][k] = true
-}
-
-// knew tells whether this engine has seen an object itself: has applied or deleted it.
-func (t *tracker) knew(c *Cluster, k key) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	o := t.of(c)[k]
-	return o != nil && o.entry.Applied != "" || t.dropped[c][k]
 }
 
 // set notes what an object looks like after our apply.
@@ -308,5 +291,4 @@ func (e *Engine) Forget(c *Cluster) {
 	e.tracked.mu.Lock()
 	defer e.tracked.mu.Unlock()
 	delete(e.tracked.clusters, c)
-	delete(e.tracked.dropped, c)
 }

@@ -2,7 +2,6 @@ package apply
 
 import (
 	"context"
-	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -37,7 +36,7 @@ type Engine struct {
 	force     func(Ref) bool
 	forceHint func(Ref) string
 	parallel  int
-	settled   atomic.Pointer[time.Time]
+	limbo     *limbo
 	tracked   *tracker
 }
 
@@ -65,7 +64,7 @@ func NewEngine(o Options) *Engine {
 		o.Parallel = 16
 	}
 	e := &Engine{keys: o.Keys, clock: o.Clock, protected: map[schema.GroupKind]bool{}, former: o.Former,
-		force: o.Force, forceHint: o.ForceHint, parallel: o.Parallel, tracked: newTracker()}
+		force: o.Force, forceHint: o.ForceHint, parallel: o.Parallel, tracked: newTracker(), limbo: &limbo{}}
 	for _, gk := range o.Protected {
 		e.protected[gk] = true
 	}
@@ -73,17 +72,8 @@ func NewEngine(o Options) *Engine {
 }
 
 // Settle says that requests of an engine before this one may still arrive for a while, such as those of a leader that lost its
-// lease: what is found gone meanwhile stays in its inventory, in case it comes late.
-func (e *Engine) Settle(d time.Duration) {
-	until := e.clock.Now().Add(d)
-	e.settled.Store(&until)
-}
-
-// settling tells whether requests of an engine before this one may still arrive.
-func (e *Engine) settling() bool {
-	until := e.settled.Load()
-	return until != nil && e.clock.Now().Before(*until)
-}
+// lease: what that one was about to make stays in its inventory, in case it comes late.
+func (e *Engine) Settle(d time.Duration) { e.limbo.begin(e.clock, d) }
 
 // DefaultProtected are the kinds whose deletion loses data that an apply does not bring back.
 func DefaultProtected() []schema.GroupKind {

@@ -26,6 +26,13 @@ func TestConflictIsReportedAndForced(t *testing.T) {
 	assert.NotEmpty(t, e.Hint)
 	assert.Equal(t, map[string]Action{"ConfigMap/contested": Failed, "ConfigMap/other": Configured}, actions(r))
 
+	asking := f.configMap("contested", "asked for")
+	asking.SetAnnotations(map[string]string{GardenerKeys().ForceConflicts: "true"})
+	single := f.set(asking, set.Objects[1])
+	single.Force = false
+	assert.Equal(t, Configured, actions(f.mustApply(single))["ConfigMap/contested"])
+	f.patch(f.configMap("contested", ""), "somebody-else", `{"data":{"key":"theirs"}}`)
+
 	set.Force = true
 	assert.Equal(t, Configured, actions(f.mustApply(set))["ConfigMap/contested"])
 	assert.Equal(t, "ours", nested(f.get(f.configMap("contested", "")), "data", "key"))

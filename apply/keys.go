@@ -11,6 +11,7 @@ type Keys struct {
 
 	Ignore                string // "true" on the live or desired object: hands off
 	Mode                  string // "Ignore": neither applied nor deleted, not in the inventory
+	ForceConflicts        string // "true": fields are taken over from whoever owns them
 	KeepObject            string // "true": never deleted
 	DeleteOnInvalidUpdate string // "true": an update that an immutable field forbids deletes and recreates
 	InvalidUpdateDeletion string // propagation of that deletion: Foreground, Background, Orphan
@@ -31,6 +32,7 @@ func GardenerKeys() Keys {
 		DescriptionText:       "Managed by Pergola. Changes made by hand are reverted; change the declaration in Git instead.",
 		Ignore:                p + "ignore",
 		Mode:                  p + "mode",
+		ForceConflicts:        "landscape.pergola.dev/force-conflicts", // ours: upstream always overwrites
 		KeepObject:            p + "keep-object",
 		DeleteOnInvalidUpdate: p + "delete-on-invalid-update",
 		InvalidUpdateDeletion: p + "deletion-propagation-on-invalid-update",

@@ -234,7 +234,7 @@ func (r *run) send(ctx context.Context, w wanted, live *unstructured.Unstructure
 	old := r.old[keyOf(w.ref)]
 	// Somebody has changed what we own: we wanted the same before, or our fields are not as we left them.
 	drifted := live != nil && old.Applied != "" && (old.Applied == w.applied || old.Live != "" && old.Live != r.liveDigest(live, old.CreateOnly))
-	opts := patchOptions{manager: r.set.FieldManager, force: r.forces(w.ref) || r.set.TakeBack && drifted, dry: r.dry}
+	opts := patchOptions{manager: r.set.FieldManager, force: r.forces(w.desired) || r.set.TakeBack && drifted, dry: r.dry}
 	w.foreign = live != nil && r.old[keyOf(w.ref)].Applied == "" && ownedFields(live, r.set.FieldManager).Empty() && !madeBy(live, r.set.FieldManager)
 	if live != nil && r.needsTakeover(w.ref, live) {
 		return r.takeOver(ctx, w, live, opts)

@@ -146,8 +146,8 @@ func (r *run) examine(ctx context.Context, entries []Entry) []candidate {
 		switch {
 		case err != nil:
 			r.deleted(r.failedDeletion(e.Ref, err))
-		case live == nil && r.e.settling() && !r.e.tracked.knew(r.c, e.key()):
-			r.stays(e, Deleting, "is gone; stays in the inventory until no request of an instance before this one can bring it back")
+		case live == nil && r.e.limbo.has(r.c, e.key()):
+			r.stays(e, Deleting, inLimbo)
 		case live == nil:
 			r.leaves(e, Gone, "it was gone already")
 		case r.opts.DesiredElsewhere != nil && r.opts.DesiredElsewhere(e.Ref):

@@ -54,7 +54,7 @@ func (r *run) recreate(ctx context.Context, w wanted, live *unstructured.Unstruc
 	if err != nil {
 		return r.fail(w.desired, err)
 	}
-	answer, created, err := r.patchFresh(ctx, wanted{desired: w.desired, send: w.obj}, patchOptions{manager: r.set.FieldManager, force: r.forces(w.ref)})
+	answer, created, err := r.patchFresh(ctx, wanted{desired: w.desired, send: w.obj}, patchOptions{manager: r.set.FieldManager, force: r.forces(w.desired)})
 	if err != nil {
 		return r.fail(w.desired, err)
 	}

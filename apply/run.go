@@ -169,6 +169,9 @@ func (r *run) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if !r.dry {
+		r.e.limbo.read(r.c, r.set.Name, entries)
+	}
 	kinds := map[schema.GroupVersionKind]bool{}
 	for _, e := range entries {
 		r.old[e.key()], r.entries[e.key()] = e, e
@@ -273,8 +276,14 @@ func (r *run) isNamespaced(ctx context.Context, ref Ref) (namespaced, known bool
 // created can be forgotten. When no object is new, the old one says it all.
 func (r *run) announce(ctx context.Context) error {
 	for _, d := range r.desired {
-		if _, known := r.entries[keyOf(d.ref)]; !known {
+		e, known := r.entries[keyOf(d.ref)]
+		live, cached := r.live(d.ref)
+		switch {
+		case !known:
 			r.entries[keyOf(d.ref)] = Entry{Ref: d.ref, Labels: d.obj.GetLabels(), Annotations: d.obj.GetAnnotations()}
+		case e.Applied != "" && cached && live == nil:
+			e.Applied, e.Live = "", "" // it is made anew
+			r.entries[keyOf(d.ref)] = e
 		}
 	}
 	if steps, ok := r.inv.(StepInventory); ok && !r.dry {

@@ -56,8 +56,10 @@ const adoption = "it exists already; from now on it is deleted when it is not de
 // refuses to change (storageClassName, a Job's selector): we would own and drop them.
 var notTakenOver = []schema.GroupKind{{Kind: "PersistentVolumeClaim"}, {Group: "batch", Kind: "Job"}}
 
-// forces says whether fields of others are taken.
-func (r *run) forces(ref Ref) bool { return r.set.Force || r.e.force(ref) }
+// forces says whether fields of others are taken: the set, the object or the caller of the engine may ask for it.
+func (r *run) forces(d *desired) bool {
+	return r.set.Force || d.obj.GetAnnotations()[r.e.keys.ForceConflicts] == "true" || r.e.force(d.ref)
+}
 
 // needsTakeover is true before our first successful apply to an object that has entries of former managers.
 func (r *run) needsTakeover(ref Ref, live *unstructured.Unstructured) bool {

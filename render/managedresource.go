@@ -76,6 +76,46 @@ func ManagedResource(b Bundle) (mr, secret *unstructured.Unstructured, err error
 	return mr, secret, nil
 }
 
+// KeepData makes a ManagedResource and its data Secret keep the Secret that is there when both hold the same manifests: a library
+// that compresses them otherwise is no reason to replace it. It tells whether it did; have is the Secret that is there.
+func KeepData(mr, secret, have *unstructured.Unstructured) (bool, error) {
+	if manifestOf(secret) == nil || !bytes.Equal(manifestOf(secret), manifestOf(have)) {
+		return false, nil
+	}
+	data, _, err := unstructured.NestedString(have.Object, "data", DataKey)
+	if err != nil {
+		return false, fmt.Errorf("Secret %s/%s: %w", have.GetNamespace(), have.GetName(), err)
+	}
+	annotations := mr.GetAnnotations()
+	key, _ := ReferenceAnnotation("Secret", secret.GetName())
+	delete(annotations, key)
+	key, value := ReferenceAnnotation("Secret", have.GetName())
+	annotations[key] = value
+	mr.SetAnnotations(annotations)
+	secret.SetName(have.GetName())
+	if err := unstructured.SetNestedSlice(mr.Object, []any{map[string]any{"name": have.GetName()}}, "spec", "secretRefs"); err != nil {
+		return false, err
+	}
+	return true, unstructured.SetNestedField(secret.Object, data, "data", DataKey)
+}
+
+// manifestOf is the manifest in a data Secret of ours, nil if it cannot be read or is not alone.
+func manifestOf(secret *unstructured.Unstructured) []byte {
+	data, _, err := unstructured.NestedStringMap(secret.Object, "data")
+	if err != nil || len(data) != 1 {
+		return nil
+	}
+	packed, err := base64.StdEncoding.DecodeString(data[DataKey])
+	if err != nil || len(packed) == 0 {
+		return nil
+	}
+	plain, err := io.ReadAll(io.LimitReader(brotli.NewReader(bytes.NewReader(packed)), MaxManifestSize+1))
+	if err != nil || len(plain) > MaxManifestSize {
+		return nil
+	}
+	return plain
+}
+
 // pack compresses with fixed settings: same content, same bytes, same name.
 func pack(data []byte) ([]byte, error) {
 	var out bytes.Buffer

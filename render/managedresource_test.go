@@ -138,3 +138,41 @@ func TestUnpackIsBounded(t *testing.T) {
 	require.Len(t, problems, 1)
 	assert.EqualError(t, problems[0], "key a.br: more than 64 MiB of manifests")
 }
+
+// A Secret with the same manifests stays, however it is compressed.
+func TestKeepData(t *testing.T) {
+	b := Bundle{Name: "thing", Namespace: "garden", Objects: []Object{{Unstructured: &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "c", "namespace": "garden"}, "data": map[string]any{"a": "b"}}}}}}
+	mr, secret, err := ManagedResource(b)
+	require.NoError(t, err)
+	plain := manifestOf(secret)
+	require.NotEmpty(t, plain)
+	var packed bytes.Buffer
+	w := brotli.NewWriterLevel(&packed, brotli.BestSpeed)
+	_, err = w.Write(plain)
+	require.NoError(t, err)
+	require.NoError(t, w.Close())
+	have := secret.DeepCopy()
+	have.SetName("managedresource-thing-before")
+	data := base64.StdEncoding.EncodeToString(packed.Bytes())
+	require.NoError(t, unstructured.SetNestedField(have.Object, data, "data", DataKey))
+	require.NotEqual(t, secret.Object["data"], have.Object["data"], "the test needs another compression")
+
+	kept, err := KeepData(mr, secret, have)
+	require.NoError(t, err)
+	assert.True(t, kept)
+	assert.Equal(t, have.GetName(), secret.GetName())
+	assert.Equal(t, have.Object["data"], secret.Object["data"])
+	assert.Equal(t, []any{map[string]any{"name": have.GetName()}}, mr.Object["spec"].(map[string]any)["secretRefs"])
+	key, value := ReferenceAnnotation("Secret", have.GetName())
+	assert.Equal(t, map[string]string{key: value}, mr.GetAnnotations())
+
+	b.Objects[0].Object["data"] = map[string]any{"a": "c"}
+	mr, secret, err = ManagedResource(b)
+	require.NoError(t, err)
+	name := secret.GetName()
+	kept, err = KeepData(mr, secret, have)
+	require.NoError(t, err)
+	assert.False(t, kept)
+	assert.Equal(t, name, secret.GetName())
+}

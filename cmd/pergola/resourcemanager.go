@@ -29,7 +29,7 @@ type resourceManager struct {
 	elect                                           bool
 	leaseNamespace, leaseName                       string
 	health, metrics                                 int
-	collector, tokens                               bool
+	collector, tokens, force                        bool
 }
 
 func newResourceManager() *cobra.Command {
@@ -55,6 +55,7 @@ are sent there.`,
 	flags := cmd.Flags()
 	flags.StringVar(&r.config, "config", "", "configuration file")
 	flags.StringVar(&r.rules, "health-rules", "", "file with rules of health, as spec.health of a landscape.yaml has them")
+	flags.BoolVar(&r.force, "force-conflicts", false, "take fields over from other field managers, as upstream does; by default they are reported as conflicts")
 	flags.StringVar(&r.kubeconfig, "kubeconfig", "", "kubeconfig of the source cluster (default in a pod: its own access; else KUBECONFIG)")
 	flags.StringVar(&r.target, "target-kubeconfig", "", "kubeconfig of the target cluster (default: the source cluster)")
 	flags.StringVar(&r.class, "class", "", "class of the ManagedResources, as in their spec.class; * for all (default: those without a class)")
@@ -125,7 +126,7 @@ func (r *resourceManager) run(cmd *cobra.Command) error {
 	}
 	log := slog.New(handler)
 	ctrllog.SetLogger(logr.FromSlogHandler(handler))
-	role := &resourcemanager.Role{Configuration: c, Log: log}
+	role := &resourcemanager.Role{Configuration: c, Log: log, Force: r.force}
 	if role.Source, err = accessOf("source", c.SourceClientConnection.Kubeconfig); err != nil {
 		return err
 	}

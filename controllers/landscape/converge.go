@@ -86,13 +86,18 @@ type Report struct {
 	Written owner.Tally `json:"written"`
 }
 
+// forces tells whether fields of an object are taken over from others: the landscape says so for all, a person for some.
+func forces(l *landscapes.Landscape, some func(apply.Ref) bool) func(apply.Ref) bool {
+	return func(ref apply.Ref) bool { return l.Config.Spec.ForceConflicts || some != nil && some(ref) }
+}
+
 // New prepares the clusters of a landscape; no request is made yet.
 func New(l *landscapes.Landscape, options Options) (*Converger, error) {
 	if options.CareInterval <= 0 {
 		options.CareInterval = careInterval
 	}
 	c := &Converger{landscape: l, options: options, clusters: map[string]*apply.Cluster{}, engine: apply.NewEngine(apply.Options{
-		Clock: options.Clock, Force: options.Force, ForceHint: options.ForceHint, Protected: neverRecreated(),
+		Clock: options.Clock, Force: forces(l, options.Force), ForceHint: options.ForceHint, Protected: neverRecreated(),
 	})}
 	c.alive, c.die = context.WithCancelCause(context.Background())
 	for name, config := range options.Configs {

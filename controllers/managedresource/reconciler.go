@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"sort"
@@ -450,15 +451,18 @@ func (r *Reconciler) objects(ctx context.Context, mr *resourcesv1alpha1.ManagedR
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, secret); err != nil {
 			return nil, "", resourcesv1alpha1.ConditionCannotReadSecret, fmt.Errorf("decode Secret %s/%s on %s: not a Secret", mr.Namespace, secretRef.Name, r.Source.Name())
 		}
-		for _, key := range sortedKeys(secret.Data) {
-			part := sha256.Sum256(secret.Data[key])
-			sum.Write([]byte(key + hex.EncodeToString(part[:])))
-		}
 		found, errs := render.Unpack(secret.Data)
 		for _, e := range errs {
 			problems = append(problems, fmt.Errorf("read Secret %s/%s: %w", mr.Namespace, secretRef.Name, e))
 		}
 		objects = append(objects, found...)
+		// What counts is what is wanted, not how it is written or compressed.
+		for _, o := range found {
+			if err := json.NewEncoder(sum).Encode(o.Object); err != nil {
+				return nil, "", resourcesv1alpha1.ConditionDecodingFailed, fmt.Errorf("read Secret %s/%s: %s cannot be written as JSON", mr.Namespace, secretRef.Name, apply.RefOf(o))
+			}
+		}
+		fmt.Fprintln(sum, len(errs))
 	}
 	if len(problems) > 0 {
 		return objects, hex.EncodeToString(sum.Sum(nil)), resourcesv1alpha1.ConditionDecodingFailed, errors.Join(problems...)

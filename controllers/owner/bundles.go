@@ -82,7 +82,7 @@ func directSet(o *Owner, b render.Bundle, objects []*unstructured.Unstructured) 
 
 // delivered gives the objects that are sent for a bundle and the cluster they go to: its
 // own objects, or the ManagedResource with its data Secret.
-func (o *Owner) delivered(b render.Bundle) ([]*unstructured.Unstructured, *apply.Cluster, error) {
+func (o *Owner) delivered(ctx context.Context, b render.Bundle) ([]*unstructured.Unstructured, *apply.Cluster, error) {
 	if b.Delivery.Direct {
 		c, err := o.cluster(b.Cluster)
 		objects := make([]*unstructured.Unstructured, 0, len(b.Objects))
@@ -95,12 +95,37 @@ func (o *Owner) delivered(b render.Bundle) ([]*unstructured.Unstructured, *apply
 	if err != nil {
 		return nil, nil, err
 	}
+	if have := o.dataSecret(ctx, b); have != nil {
+		if _, err := render.KeepData(mr, secret, have); err != nil {
+			return nil, nil, fmt.Errorf("bundle %s: %w", b.Name, err)
+		}
+	}
 	if e := o.Local.CheckSize(secret); e != nil {
 		e.Message = fmt.Sprintf("it carries the %d objects of the bundle, compressed: %s", len(b.Objects), e.Message)
 		e.Hint = "divide the bundle, or deliver it with direct: true"
 		return nil, nil, e
 	}
 	return []*unstructured.Unstructured{mr, secret}, o.Local, nil
+}
+
+// dataSecret is the data Secret that the live ManagedResource of a bundle has, nil if there is none that can be read: a new one
+// is made then.
+func (o *Owner) dataSecret(ctx context.Context, b render.Bundle) *unstructured.Unstructured {
+	live, err := o.Local.Get(ctx, managedRef(b))
+	if err != nil {
+		return nil
+	}
+	refs, _, _ := unstructured.NestedSlice(live.Object, "spec", "secretRefs")
+	if len(refs) != 1 {
+		return nil
+	}
+	ref, _ := refs[0].(map[string]any)
+	name, _ := ref["name"].(string)
+	secret, err := o.Local.Get(ctx, apply.Ref{APIVersion: "v1", Kind: "Secret", Namespace: b.Namespace, Name: name})
+	if err != nil {
+		return nil
+	}
+	return secret
 }
 
 // applyBundle sends one bundle and returns what has to be waited for. Why it failed is kept for the conditions.
@@ -119,7 +144,7 @@ func (r *run) sendBundle(ctx context.Context, b render.Bundle) (waiter, error) {
 	if len(b.Unresolved) > 0 {
 		return waiter{}, fmt.Errorf("not known yet: %s", strings.Join(b.Unresolved, ", "))
 	}
-	objects, cluster, err := r.owner.delivered(b)
+	objects, cluster, err := r.owner.delivered(ctx, b)
 	if err != nil {
 		return waiter{}, err
 	}

@@ -86,7 +86,7 @@ func TestAnInterruptedHandOver(t *testing.T) {
 	delete(before, "configmaps/goes")
 	// The ManagedResource is there and holds nothing yet.
 	b := s.bundle(false, s.configMap("a"))
-	objects, cluster, err := s.work.owner.delivered(b)
+	objects, cluster, err := s.work.owner.delivered(s.ctx, b)
 	require.NoError(t, err)
 	set := set(s.work.owner, b, objects)
 	_, err = s.work.Engine.Apply(s.ctx, cluster, set, s.work.inventory(s.work.owner, b), apply.ApplyOptions{NoPrune: true})

@@ -75,7 +75,7 @@ func (r *Reconciler) planBundle(ctx context.Context, o *Owner, b render.Bundle) 
 		}
 		// As its reconciler will send them.
 		rm.Sources = s.Sources
-		if s, err = managedSet(rm, o, b, objects); err != nil {
+		if s, err = managedSet(ctx, rm, o, b, objects); err != nil {
 			return nil, 0, err
 		}
 	}
@@ -89,8 +89,8 @@ func (r *Reconciler) planBundle(ctx context.Context, o *Owner, b render.Bundle) 
 }
 
 // managedSet are the objects of a bundle as the ManagedResource that is rendered for it wants them.
-func managedSet(rm *managedresource.Reconciler, o *Owner, b render.Bundle, objects []*unstructured.Unstructured) (apply.Set, error) {
-	rendered, _, err := o.delivered(b)
+func managedSet(ctx context.Context, rm *managedresource.Reconciler, o *Owner, b render.Bundle, objects []*unstructured.Unstructured) (apply.Set, error) {
+	rendered, _, err := o.delivered(ctx, b)
 	if err != nil {
 		return apply.Set{}, err
 	}

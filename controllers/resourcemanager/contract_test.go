@@ -102,6 +102,31 @@ func TestRequests(t *testing.T) {
 	assert.Equal(t, map[string]int{"patch": 1, "delete": 4}, map[string]int(m.Source.Requests().Sub(before)))
 }
 
+// TestSameContent: a Secret that says the same in another form changes nothing.
+func TestSameContent(t *testing.T) {
+	s := newSite(t)
+	s.managed("thing", configMap("a"), configMap("b"))
+	m, stop := s.start("")
+	defer stop()
+	s.becomes("thing", good...)
+	s.quiet(m, "thing")
+	before, err := s.get("ManagedResource", "thing")
+	require.NoError(t, err)
+	requests := m.Source.Requests()
+	secret, err := s.get("Secret", "thing")
+	require.NoError(t, err)
+	text := strings.ReplaceAll("# a comment\n"+configMap("a")+"\n---\n"+configMap("b"), "NS", s.ns)
+	secret.Object["data"] = map[string]any{"other.yaml.br": brotlied(t, text)}
+	_, err = s.resource(secret).Update(s.ctx, secret, metav1.UpdateOptions{})
+	require.NoError(t, err)
+	s.eventually("it is read", func() bool { return m.Source.Requests()["get"] > requests["get"] })
+	s.quiet(m, "thing")
+	assert.Equal(t, map[string]int{"get": 1}, map[string]int(m.Source.Requests().Sub(requests)))
+	after, err := s.get("ManagedResource", "thing")
+	require.NoError(t, err)
+	assert.Equal(t, before.GetResourceVersion(), after.GetResourceVersion())
+}
+
 // TestMoves: an object that goes from one ManagedResource to another is not deleted, whichever changes first.
 func TestMoves(t *testing.T) {
 	for _, first := range []string{"giver", "taker"} {

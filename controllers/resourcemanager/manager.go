@@ -53,6 +53,9 @@ type Options struct {
 	GarbageCollector bool
 	// HealthRules go before those of the kinds; nil for none.
 	HealthRules health.Rules
+	// Force takes fields over from other managers; by default they are reported as conflicts, and objects can ask for it by the
+	// annotation landscape.pergola.dev/force-conflicts.
+	Force bool
 	// ExistenceOnly leaves kinds that have no rule unjudged, as upstream does; by default they are judged in the terms of kstatus.
 	ExistenceOnly bool
 	// Event is told what people may want to know of a ManagedResource; it may be nil.
@@ -74,6 +77,9 @@ func keys(managedBy string) apply.Keys {
 }
 
 var managedResourceKind = resourcesv1alpha1.SchemeGroupVersion.WithKind("ManagedResource")
+
+// forceHint ends the hint of a conflict.
+const forceHint = "give the object the annotation landscape.pergola.dev/force-conflicts=true"
 
 const (
 	// retryDeletion is how soon a deletion is looked at again that waits for finalizers; upstream's value.
@@ -138,7 +144,8 @@ func New(o Options) (*Manager, error) {
 	if o.Class == resourcesv1alpha1.ClassDefault {
 		o.Class = ""
 	}
-	m := &Manager{Options: o, engine: apply.NewEngine(apply.Options{Clock: o.Clock, Keys: keys(o.ManagedBy)}), due: map[types.NamespacedName]time.Time{},
+	m := &Manager{Options: o, engine: apply.NewEngine(apply.Options{Clock: o.Clock, Keys: keys(o.ManagedBy),
+		Force: func(apply.Ref) bool { return o.Force }, ForceHint: func(apply.Ref) string { return forceHint }}), due: map[types.NamespacedName]time.Time{},
 		pauses: workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](firstRetry, lastRetry),
 		queue:  workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[types.NamespacedName]{Name: "managedresource", Clock: o.Clock})}
 	m.metrics = newMetrics()

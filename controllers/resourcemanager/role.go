@@ -42,9 +42,9 @@ type Role struct {
 	Source, Target *rest.Config
 	// HealthRules go before those of the kinds; nil for none.
 	HealthRules health.Rules
-	// ExistenceOnly is that of Options.
-	ExistenceOnly bool
-	Log           *slog.Logger
+	// ExistenceOnly and Force are those of Options.
+	ExistenceOnly, Force bool
+	Log                  *slog.Logger
 }
 
 // parts are what the role consists of while it is put together.
@@ -171,7 +171,7 @@ func (p *parts) managedResources(context.Context) error {
 	work, err := New(Options{
 		Source: p.source, Target: p.target, Class: *k.ResourceClass, ClusterID: *k.ClusterID, Namespace: p.Configuration.namespace(),
 		Workers: *k.ManagedResource.ConcurrentSyncs, Sync: k.ManagedResource.SyncPeriod.Duration, ManagedBy: *k.ManagedResource.ManagedByLabelValue,
-		GarbageCollector: k.GarbageCollector.Enabled, HealthRules: p.HealthRules, ExistenceOnly: p.ExistenceOnly, Log: p.Log,
+		GarbageCollector: k.GarbageCollector.Enabled, HealthRules: p.HealthRules, ExistenceOnly: p.ExistenceOnly, Force: p.Force, Log: p.Log,
 		Event: func(mr *resourcesv1alpha1.ManagedResource, reason, message string) {
 			recorder.Eventf(mr, nil, corev1.EventTypeWarning, reason, "Reconcile", "%s", message)
 		},

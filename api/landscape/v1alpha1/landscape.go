@@ -85,6 +85,10 @@ type LandscapeSpec struct {
 	// How objects are judged.
 	// +optional
 	Health *Health `json:"health,omitempty"`
+	// True takes fields of declared and rendered objects over from whoever else owns them. Default: false, they are reported as
+	// conflicts; a single object asks for it with the annotation `landscape.pergola.dev/force-conflicts: "true"`.
+	// +optional
+	ForceConflicts bool `json:"forceConflicts,omitempty"`
 	// Path, relative to `landscape.yaml`, of a file with recorded facts (names of Secrets, discovered addresses …) to
 	// render with before there is a cluster. Unset: facts stay symbolic.
 	// +optional
