@@ -27,6 +27,10 @@ demo: build local-up ## the whole way on real API servers: apply a landscape, ch
 test: ## vet, lint, check generated files, unit and integration tests
 	@hack/test.sh
 
+.PHONY: test-faults
+test-faults: ## what the engine of ManagedResources survives, at all points in time (make test takes a sample)
+	@hack/faults.sh
+
 .PHONY: bench
 bench: build $(LOCAL) ## speed and memory, each beside a peer or a floor in the same run
 	@hack/bench.sh
@@ -43,6 +47,10 @@ golden: build ## record the render of landscapes/local anew, to be reviewed with
 .PHONY: golden-check
 golden-check: build ## compare the render of landscapes/local with the recorded one
 	@$(BIN)/pergola golden $(LANDSCAPE)
+
+.PHONY: bench-engine
+bench-engine: build $(LOCAL) ## measure the engine against Flux and against bare patches
+	@hack/bench/engine.sh
 
 .PHONY: lint
 lint: ## go vet and staticcheck

@@ -26,6 +26,7 @@ type DriftEvent struct {
 type tracker struct {
 	mu       sync.Mutex
 	clusters map[*Cluster]map[key]*trackedObject
+	sets     map[*Cluster]map[string]map[key]bool // the objects of each set
 	watchers map[int]func(*Cluster, ChangeEvent)
 	nextID   int
 }
@@ -39,7 +40,7 @@ type trackedObject struct {
 }
 
 func newTracker() *tracker {
-	return &tracker{clusters: map[*Cluster]map[key]*trackedObject{}, watchers: map[int]func(*Cluster, ChangeEvent){}}
+	return &tracker{clusters: map[*Cluster]map[key]*trackedObject{}, sets: map[*Cluster]map[string]map[key]bool{}, watchers: map[int]func(*Cluster, ChangeEvent){}}
 }
 
 func (t *tracker) subscribe(f func(*Cluster, ChangeEvent)) (stop func()) {
@@ -102,6 +103,18 @@ func (t *tracker) set(c *Cluster, set, manager string, e Entry) {
 		t.of(c)[e.key()] = o
 	}
 	o.set, o.manager, o.entry, o.reported = set, manager, e, ""
+	t.belongs(c, set, e.key())
+}
+
+// belongs notes of which set an object is.
+func (t *tracker) belongs(c *Cluster, set string, k key) {
+	if t.sets[c] == nil {
+		t.sets[c] = map[string]map[key]bool{}
+	}
+	if t.sets[c][set] == nil {
+		t.sets[c][set] = map[key]bool{}
+	}
+	t.sets[c][set][k] = true
 }
 
 // replace notes all objects of a set; those that left it are tracked no more.
@@ -109,18 +122,17 @@ func (t *tracker) replace(c *Cluster, set, manager string, entries []Entry) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	all := t.of(c)
-	left := map[key]bool{}
-	for k, o := range all {
-		left[k] = o.set == set
-	}
+	left := t.sets[c][set]
+	delete(t.sets[c], set)
 	for _, e := range entries {
-		left[e.key()] = false
+		delete(left, e.key())
+		t.belongs(c, set, e.key())
 		if o := all[e.key()]; o == nil || o.entry.Live != e.Live {
 			all[e.key()] = &trackedObject{set: set, manager: manager, entry: e}
 		}
 	}
-	for k, gone := range left {
-		if gone {
+	for k := range left {
+		if o := all[k]; o != nil && o.set == set { // another set may have it by now
 			delete(all, k)
 		}
 	}
@@ -291,4 +303,5 @@ func (e *Engine) Forget(c *Cluster) {
 	e.tracked.mu.Lock()
 	defer e.tracked.mu.Unlock()
 	delete(e.tracked.clusters, c)
+	delete(e.tracked.sets, c)
 }

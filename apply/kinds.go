@@ -17,6 +17,7 @@ import (
 type kinds struct {
 	mu     sync.Mutex
 	mapper meta.RESTMapper
+	known  map[schema.GroupVersionKind]*meta.RESTMapping // answers of mapper, which are dear
 	readAt time.Time
 }
 
@@ -27,26 +28,37 @@ const rediscoverAfter = 5 * time.Second
 func (c *Cluster) Mapping(ctx context.Context, gvk schema.GroupVersionKind) (*meta.RESTMapping, error) {
 	c.kinds.mu.Lock()
 	defer c.kinds.mu.Unlock()
+	if mapping := c.kinds.known[gvk]; mapping != nil {
+		return mapping, nil
+	}
 	if c.kinds.mapper == nil {
 		if err := c.discover(ctx); err != nil {
 			return nil, err
 		}
 	}
-	mapping, err := c.kinds.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
+	mapping, err := c.kinds.find(gvk)
 	if !meta.IsNoMatchError(err) || c.clock.Since(c.kinds.readAt) < rediscoverAfter {
 		return mapping, err
 	}
 	if err := c.discover(ctx); err != nil {
 		return nil, err
 	}
-	return c.kinds.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
+	return c.kinds.find(gvk)
+}
+
+func (k *kinds) find(gvk schema.GroupVersionKind) (*meta.RESTMapping, error) {
+	mapping, err := k.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
+	if err == nil {
+		k.known[gvk] = mapping
+	}
+	return mapping, err
 }
 
 // ResetMapping makes the next Mapping read the discovery again.
 func (c *Cluster) ResetMapping() {
 	c.kinds.mu.Lock()
 	defer c.kinds.mu.Unlock()
-	c.kinds.mapper = nil
+	c.kinds.mapper, c.kinds.known = nil, nil
 }
 
 func (c *Cluster) discover(ctx context.Context) error {
@@ -61,6 +73,7 @@ func (c *Cluster) discover(ctx context.Context) error {
 		return errors.New("reading the API kinds: the server lists none")
 	}
 	c.kinds.mapper = restmapper.NewDiscoveryRESTMapper(groups)
+	c.kinds.known = map[schema.GroupVersionKind]*meta.RESTMapping{}
 	c.kinds.readAt = c.clock.Now()
 	return nil
 }

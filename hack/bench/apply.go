@@ -27,10 +27,12 @@ type applyCases struct {
 func apply(ctx context.Context, s settings, report *Report) (err error) {
 	a := applyCases{settings: s, manifest: filepath.Join(s.work, "objects.yaml")}
 	state := filepath.Join(s.work, "cluster")
-	defer func() { err = errors.Join(err, a.stop(state)) }()
-	if a.kubeconfig, err = a.start(ctx, state); err != nil {
+	defer func() { err = errors.Join(err, s.stop(state)) }()
+	cluster, err := s.start(ctx, state)
+	if err != nil {
 		return err
 	}
+	a.kubeconfig = cluster.Kubeconfig
 	if s.kubectl == "" {
 		report.LeftOut = append(report.LeftOut, "kubectl apply, there is no kubectl on the PATH")
 	} else {
@@ -134,38 +136,4 @@ func kubectlVersion(ctx context.Context, kubectl string) string {
 		return "of an unknown version"
 	}
 	return answer.ClientVersion.GitVersion
-}
-
-// start brings up etcd and an API server with a state folder of their own, and gives the path of the kubeconfig.
-func (a applyCases) start(ctx context.Context, state string) (string, error) {
-	cmd := exec.CommandContext(ctx, a.local, "up", "--dir", state, "--clusters", "bench", "--parts", "apiserver", "--json")
-	cmd.Stderr = a.log
-	out, err := cmd.Output()
-	if err != nil {
-		return "", fmt.Errorf("start the API server: %w", err)
-	}
-	var status struct {
-		Clusters []struct {
-			Name       string `json:"name"`
-			Kubeconfig string `json:"kubeconfig"`
-		} `json:"clusters"`
-	}
-	if err := json.Unmarshal(out, &status); err != nil {
-		return "", fmt.Errorf("status of the API server: %w", err)
-	}
-	for _, c := range status.Clusters {
-		if c.Name == "bench" {
-			return c.Kubeconfig, nil
-		}
-	}
-	return "", errors.New("no cluster bench in the status of the API server")
-}
-
-// stop ends the processes and removes their data, also when the bench was interrupted.
-func (a applyCases) stop(state string) error {
-	out, err := exec.Command(a.local, "clean", "--dir", state).CombinedOutput()
-	if err != nil {
-		return fmt.Errorf("stop the API server: %w\n%s", err, tail(string(out)))
-	}
-	return nil
 }

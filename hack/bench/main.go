@@ -28,7 +28,9 @@ type settings struct {
 	output, only                                     string
 	repository, work, write                          string
 	pergola, cases, local, cue, kubeconform, kubectl string
-	shoots, objects, runs                            int
+	engine, flux, fluxDefinitions, profile           string
+	shoots, objects, runs, bundles, changes, drift   int
+	fluxWait                                         bool
 	log                                              io.Writer
 }
 
@@ -45,7 +47,7 @@ func main() {
 func run(ctx context.Context) (int, error) {
 	s := settings{log: os.Stderr}
 	flag.StringVar(&s.output, "o", "text", "output format: text, json")
-	flag.StringVar(&s.only, "only", "", "only these groups, by comma: validate, render, apply")
+	flag.StringVar(&s.only, "only", "", "only these groups, by comma: validate, render, apply, engine; without it all but engine")
 	flag.StringVar(&s.repository, "repository", ".", "the root of the repository")
 	flag.StringVar(&s.pergola, "pergola", "bin/pergola", "the program that is measured")
 	flag.StringVar(&s.cases, "cases", "bin/pergola-bench-cases", "the program of hack/bench/cases")
@@ -57,8 +59,16 @@ func run(ctx context.Context) (int, error) {
 	flag.IntVar(&s.shoots, "shoots", 10000, "number of Shoots to validate")
 	flag.IntVar(&s.objects, "objects", 500, "number of objects to apply")
 	flag.IntVar(&s.runs, "runs", 5, "runs of each case; apply, and validate with nothing known, have two less")
+	flag.StringVar(&s.engine, "engine", "", "the program of hack/bench/engine, for the group engine")
+	flag.StringVar(&s.flux, "flux", "", "kustomize-controller, peer of engine; empty leaves it out")
+	flag.StringVar(&s.fluxDefinitions, "flux-definitions", "", "folders with the definitions that it needs, by comma")
+	flag.BoolVar(&s.fluxWait, "flux-wait", false, "let it check the health of what it applies, as Pergola always does")
+	flag.StringVar(&s.profile, "profile", "", "folder for profiles of Pergola in the group engine; measures the manager in another program then")
+	flag.IntVar(&s.bundles, "bundles", 1000, "number of bundles of the group engine")
+	flag.IntVar(&s.changes, "changes", 20, "number of changes of one object in the group engine")
+	flag.IntVar(&s.drift, "drift", 100, "number of objects that drift in the group engine")
 	flag.Parse()
-	if flag.NArg() > 0 || (s.output != "text" && s.output != "json") || s.runs < 1 || s.shoots < 1 {
+	if flag.NArg() > 0 || (s.output != "text" && s.output != "json") || s.runs < 1 || s.shoots < 1 || s.bundles < 1 || s.changes < 1 || s.drift < 1 {
 		return exitUsage, errors.New("see -help")
 	}
 	if s.write != "" {
@@ -85,8 +95,8 @@ func run(ctx context.Context) (int, error) {
 	for _, group := range []struct {
 		name string
 		run  func(context.Context, settings, *Report) error
-	}{{"validate", validate}, {"render", render}, {"apply", apply}} {
-		if s.only != "" && !strings.Contains(","+s.only+",", ","+group.name+",") {
+	}{{"validate", validate}, {"render", render}, {"apply", apply}, {"engine", engine}} {
+		if s.only == "" && group.name == "engine" || s.only != "" && !strings.Contains(","+s.only+",", ","+group.name+",") {
 			continue
 		}
 		if err := group.run(ctx, s, report); err != nil {
@@ -104,7 +114,7 @@ func run(ctx context.Context) (int, error) {
 
 // absolute makes the paths of programs independent of the folder they are started in.
 func (s *settings) absolute() error {
-	for _, path := range []*string{&s.repository, &s.pergola, &s.cases, &s.local, &s.cue, &s.kubeconform, &s.kubectl} {
+	for _, path := range []*string{&s.repository, &s.pergola, &s.cases, &s.local, &s.cue, &s.kubeconform, &s.kubectl, &s.engine, &s.flux} {
 		if *path == "" {
 			continue
 		}

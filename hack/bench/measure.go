@@ -23,6 +23,28 @@ type Sample struct {
 	Requests  map[string]int `json:"requests,omitzero"`
 	// Parts are seconds of single steps.
 	Parts map[string]float64 `json:"parts,omitempty"`
+	// ServerCPUSeconds are those of the API server and its etcd.
+	ServerCPUSeconds float64 `json:"serverCPUSeconds,omitempty"`
+	// Units is what the requests were for: a number of bundles, or of changes.
+	Units   int      `json:"units,omitempty"`
+	Latency *Latency `json:"latency,omitempty"`
+}
+
+// Latency of single changes, in seconds.
+type Latency struct {
+	Median float64 `json:"median"`
+	P95    float64 `json:"p95"`
+	Max    float64 `json:"max"`
+	Count  int     `json:"count"`
+}
+
+// perUnit is the number of requests for one bundle, or one change.
+func (s Sample) perUnit() float64 {
+	sum := 0
+	for _, n := range s.Requests {
+		sum += n
+	}
+	return float64(sum) / float64(max(1, s.Units))
 }
 
 // Case is a command that is run and measured.

@@ -85,8 +85,14 @@ func (r *Row) compare() {
 		return
 	}
 	for i := range r.Results {
-		if other := &r.Results[i]; i != subject && other.Seconds > 0 && other.CPUSeconds > 0 {
+		other := &r.Results[i]
+		if i == subject {
+			continue
+		}
+		if other.Seconds > 0 {
 			other.Ratio = r.Results[subject].Seconds / other.Seconds
+		}
+		if other.CPUSeconds > 0 {
 			other.CPURatio = r.Results[subject].CPUSeconds / other.CPUSeconds
 		}
 	}
@@ -139,7 +145,17 @@ func (r Result) print(w io.Writer) {
 	line := fmt.Sprintf("%s%-50s %8s %8s %8d %7s %7s", mark, r.Name, seconds(r.Seconds), seconds(r.CPUSeconds), r.PeakBytes>>20, ratio(r.Ratio), ratio(r.CPURatio))
 	fmt.Fprintln(w, strings.TrimRight(line, " "))
 	if r.Requests != nil {
-		fmt.Fprintf(w, "    requests: %s\n", counts(r.Requests))
+		text := counts(r.Requests)
+		if r.Units > 0 {
+			text = fmt.Sprintf("%.1f for each of %d: %s", r.perUnit(), r.Units, text)
+		}
+		fmt.Fprintf(w, "    requests: %s\n", text)
+	}
+	if r.ServerCPUSeconds > 0 {
+		fmt.Fprintf(w, "    CPU seconds of the API server and etcd: %s\n", seconds(r.ServerCPUSeconds))
+	}
+	if l := r.Latency; l != nil {
+		fmt.Fprintf(w, "    milliseconds of each: median %.0f, p95 %.0f, max %.0f, of %d\n", l.Median*1e3, l.P95*1e3, l.Max*1e3, l.Count)
 	}
 	if r.Parts != nil {
 		var parts []string

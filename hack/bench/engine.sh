@@ -1,0 +1,20 @@
+#!/usr/bin/env bash
+# What `make bench-engine` runs: builds Flux's kustomize-controller (minutes, the first time) and the benchmark of the engine,
+# then measures. Arguments go to the bench: -bundles 100 for a quick look, -o json. bin/pergola and bin/pergola-local are there
+# already.
+set -o errexit -o nounset -o pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+
+peer=github.com/fluxcd/kustomize-controller
+go build -trimpath -o bin/pergola-bench ./hack/bench
+go build -trimpath -o bin/pergola-bench-engine ./hack/bench/engine
+go -C hack/bench/flux build -trimpath -o "$PWD/bin/kustomize-controller" "$peer"
+# The definitions of Kustomization are in its module; those of sources are in a module that would bring much more, so they are
+# made of the types that kustomize-controller is built with.
+go -C hack/tools build -trimpath -o "$PWD/bin/controller-gen" sigs.k8s.io/controller-tools/cmd/controller-gen
+sources="$PWD/bin/flux-sources"
+(cd hack/bench/flux && "$OLDPWD/bin/controller-gen" crd paths=github.com/fluxcd/source-controller/api/v1 output:crd:dir="$sources")
+bin/pergola-local build >&2
+
+exec bin/pergola-bench -only engine -cases '' -engine bin/pergola-bench-engine -flux bin/kustomize-controller \
+  -flux-definitions "$(go -C hack/bench/flux list -m -f '{{.Dir}}' "$peer")/config/crd/bases,$sources" "$@"

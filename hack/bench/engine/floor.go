@@ -1,0 +1,97 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// floor sends server-side apply patches and does nothing else: no bundle, no inventory, no status, no order.
+type floor struct {
+	base
+	cpu  float64
+	peak int64
+}
+
+func (f *floor) prepare(ctx context.Context) error { return f.server.namespace(ctx, within) }
+
+// begin patches everything, in a process of its own, which ends with it.
+func (f *floor) begin(ctx context.Context) (time.Time, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return time.Time{}, err
+	}
+	p, err := start(f.log, nil, self, "patch", "-kubeconfig", f.server.configuration, "-bundles", fmt.Sprint(f.bundles))
+	if err != nil {
+		return time.Time{}, err
+	}
+	defer p.cmd.Process.Kill() //nolint:errcheck // it has ended, unless the context did
+	for {
+		// What it uses is to be had as long as it runs, and of a process that has ended as a whole.
+		if peak, err := peakBytes(p.cmd.Process.Pid); err == nil {
+			f.peak = max(f.peak, peak)
+		}
+		select {
+		case <-p.ended:
+			state := p.cmd.ProcessState
+			f.cpu += (state.UserTime() + state.SystemTime()).Seconds()
+			return time.Now(), p.err
+		case <-time.After(20 * time.Millisecond):
+		case <-ctx.Done():
+			return time.Time{}, ctx.Err()
+		}
+	}
+}
+
+func (f *floor) again(ctx context.Context) (time.Time, error) { return f.begin(ctx) }
+
+func (f *floor) change(ctx context.Context, i int, value string) error {
+	list, err := objects(i, value)
+	if err != nil {
+		return err
+	}
+	return f.server.apply(ctx, list[0])
+}
+
+func (f *floor) repair(ctx context.Context, i int, value string) error {
+	return f.change(ctx, i, value)
+}
+
+func (f *floor) usage() (float64, int64, error) { return f.cpu, f.peak, nil }
+
+func (f *floor) forget() error {
+	f.peak = 0
+	return nil
+}
+
+func (s *server) apply(ctx context.Context, o *unstructured.Unstructured) error {
+	_, err := s.of(o.GetKind(), o.GetNamespace()).Apply(ctx, o.GetName(), o, metav1.ApplyOptions{FieldManager: "floor", Force: true})
+	if err != nil {
+		return fmt.Errorf("apply %s %s: %w", o.GetKind(), o.GetName(), err)
+	}
+	return nil
+}
+
+// patchCommand is the process of the floor.
+func patchCommand(ctx context.Context, a arguments) error {
+	s, err := newServer(a)
+	if err != nil {
+		return err
+	}
+	return each(a.bundles, func(i int) error {
+		list, err := objects(i, initial)
+		if err != nil {
+			return err
+		}
+		for _, o := range list {
+			if err := s.apply(ctx, o); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}

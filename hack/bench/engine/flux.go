@@ -1,0 +1,154 @@
+package main
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// flux is kustomize-controller. A GitRepository that needs no source-controller points to an archive here: one bundle, in which
+// every Kustomization substitutes its own name and value. So nothing is unpacked or built that it does not apply.
+type flux struct{ base }
+
+// runtimeNamespace is that of the controller itself.
+const runtimeNamespace = "flux-system"
+
+func (f *flux) prepare(ctx context.Context) error {
+	if err := f.server.define(ctx, f.definitions); err != nil {
+		return err
+	}
+	for _, name := range []string{within, runtimeNamespace} {
+		if err := f.server.namespace(ctx, name); err != nil {
+			return err
+		}
+	}
+	if err := f.source(ctx); err != nil {
+		return err
+	}
+	return each(f.bundles, func(i int) error {
+		o, err := object(fmt.Sprintf("{apiVersion: kustomize.toolkit.fluxcd.io/v1, kind: Kustomization, metadata: {name: %s, namespace: %s}, spec: {interval: 1h, "+
+			"path: ./, prune: true, wait: %t, timeout: 1m, sourceRef: {kind: GitRepository, name: bundle}, postBuild: {substitute: {NAME: %s, VALUE: %s}}}}",
+			bundleName(i), within, f.wait, bundleName(i), initial))
+		if err != nil {
+			return err
+		}
+		return f.server.create(ctx, o)
+	})
+}
+
+// source serves the archive and says where it is, in the place of source-controller.
+func (f *flux) source(ctx context.Context) error {
+	archive, err := pack("bundle.yaml", template)
+	if err != nil {
+		return err
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	web := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/gzip")
+		_, _ = w.Write(archive)
+	})}
+	go func() { _ = web.Serve(l) }()
+	context.AfterFunc(ctx, func() { _ = web.Close() })
+	o, err := object("{apiVersion: source.toolkit.fluxcd.io/v1, kind: GitRepository, metadata: {name: bundle, namespace: " + within + "}, spec: {interval: 1h, url: https://git.example.com/bundle}}")
+	if err != nil {
+		return err
+	}
+	if err := f.server.create(ctx, o); err != nil {
+		return err
+	}
+	now := time.Now().UTC().Format(time.RFC3339)
+	return f.server.patch(ctx, "GitRepository", "bundle", map[string]any{"status": map[string]any{
+		"observedGeneration": 1,
+		"conditions":         []any{map[string]any{"type": "Ready", "status": "True", "reason": "Succeeded", "message": "stored", "lastTransitionTime": now}},
+		"artifact": map[string]any{
+			"path": "bundle.tar.gz", "url": "http://" + l.Addr().String() + "/bundle.tar.gz", "revision": "main@sha1:0000000000000000000000000000000000000001",
+			"digest": fmt.Sprintf("sha256:%x", sha256.Sum256(archive)), "lastUpdateTime": now, "size": len(archive)},
+	}}, "status")
+}
+
+// pack makes an archive of one file.
+func pack(name, text string) ([]byte, error) {
+	var out bytes.Buffer
+	compressed := gzip.NewWriter(&out)
+	archive := tar.NewWriter(compressed)
+	if err := archive.WriteHeader(&tar.Header{Name: name, Mode: 0o644, Size: int64(len(text)), Typeflag: tar.TypeReg}); err != nil {
+		return nil, err
+	}
+	if _, err := archive.Write([]byte(text)); err != nil {
+		return nil, err
+	}
+	if err := archive.Close(); err != nil {
+		return nil, err
+	}
+	if err := compressed.Close(); err != nil {
+		return nil, err
+	}
+	return out.Bytes(), nil
+}
+
+func (f *flux) begin(ctx context.Context) (time.Time, error) {
+	list, err := f.server.follow(ctx, "Kustomization")
+	if err != nil {
+		return time.Time{}, err
+	}
+	defer list.stop()
+	before := list.known()
+	f.process, err = start(f.log, []string{"KUBECONFIG=" + f.server.configuration, "RUNTIME_NAMESPACE=" + runtimeNamespace},
+		f.controller, fmt.Sprintf("--concurrent=%d", f.workers), "--kube-api-qps=1000", "--kube-api-burst=2000",
+		"--metrics-addr=0", "--health-addr=0", "--log-level=info", "--log-encoding=json")
+	if err != nil {
+		return time.Time{}, err
+	}
+	alive, cancel := f.process.during(ctx)
+	defer cancel()
+	// It writes each status when it begins with a Kustomization, and when it ends.
+	done, err := list.until(alive, f.names(), func(o *unstructured.Unstructured) bool {
+		return o.GetResourceVersion() != before[o.GetName()].GetResourceVersion() && isReady(o)
+	})
+	return last(done), err
+}
+
+func isReady(o *unstructured.Unstructured) bool {
+	c := conditions(o)
+	return observed(o) && c["Ready"] == "True" && c["Reconciling"] != "True"
+}
+
+func (f *flux) again(ctx context.Context) (time.Time, error) {
+	list, err := f.server.follow(ctx, "Kustomization")
+	if err != nil {
+		return time.Time{}, err
+	}
+	defer list.stop()
+	if err := each(f.bundles, func(i int) error { return f.request(ctx, i, "again") }); err != nil {
+		return time.Time{}, err
+	}
+	done, err := list.until(ctx, f.names(), func(o *unstructured.Unstructured) bool {
+		handled, _, _ := unstructured.NestedString(o.Object, "status", "lastHandledReconcileAt")
+		return handled == "again" && isReady(o)
+	})
+	return last(done), err
+}
+
+// request asks for one Kustomization in the way Flux has for it.
+func (f *flux) request(ctx context.Context, i int, mark string) error {
+	return f.server.patch(ctx, "Kustomization", bundleName(i), annotation("reconcile.fluxcd.io/requestedAt", mark))
+}
+
+// change declares another value in the Kustomization. A commit would make it look at all Kustomizations of the source.
+func (f *flux) change(ctx context.Context, i int, value string) error {
+	return f.server.patch(ctx, "Kustomization", bundleName(i), map[string]any{"spec": map[string]any{"postBuild": map[string]any{"substitute": map[string]any{"VALUE": value}}}})
+}
+
+// repair: it looks for drift at its interval only, so it is told at once.
+func (f *flux) repair(ctx context.Context, i int, _ string) error { return f.request(ctx, i, "drift") }

@@ -1,0 +1,164 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apiserver/pkg/endpoints/request"
+)
+
+// counts are requests by verb and resource, such as "apply configmaps" or "patch managedresources/status".
+type counts map[string]int
+
+// minus is what was added since an earlier count.
+func (c counts) minus(earlier counts) counts {
+	out := counts{}
+	for key, n := range c {
+		if d := n - earlier[key]; d > 0 {
+			out[key] = d
+		}
+	}
+	return out
+}
+
+func (c counts) total() int {
+	sum := 0
+	for _, n := range c {
+		sum += n
+	}
+	return sum
+}
+
+// internal are resources that the API server reads and writes for itself: it has an address for every Service, and looks after
+// its own lease, flow control, default roles and namespaces.
+func internal() sets.Set[string] {
+	return sets.New("leases", "ipaddresses", "servicecidrs", "flowschemas", "prioritylevelconfigurations", "apiservices",
+		"endpoints", "endpointslices", "priorityclasses", "clusterroles", "clusterrolebindings", "rolebindings", "namespaces",
+		"customresourcedefinitions", "resourcequotas", "limitranges", "nodes", "storageclasses", "volumeattachments",
+		"runtimeclasses", "persistentvolumes", "mutatingwebhookconfigurations", "validatingwebhookconfigurations",
+		"validatingadmissionpolicies", "validatingadmissionpolicybindings", "deviceclasses", "resourceclaims", "resourceslices")
+}
+
+// key of a request; "" is what is not counted: watches, since the API server counts them when they end, and what is internal.
+func key(verb, resource, subresource string) string {
+	if resource == "" || verb == "watch" || internal().Has(resource) {
+		return ""
+	}
+	if subresource != "" {
+		resource += "/" + subresource
+	}
+	return verb + " " + resource
+}
+
+// requests are all that the API server has answered, without those of the benchmark itself.
+func (s *server) requests(ctx context.Context) (counts, error) {
+	mine := s.own.snapshot()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(s.config.Host, "/")+"/metrics", nil)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := s.http.Do(req)
+	if err != nil {
+		return nil, fmt.Errorf("metrics of the API server: %w", err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("metrics of the API server: %s", resp.Status)
+	}
+	all := counts{}
+	err = eachMetric(resp.Body, "apiserver_request_total{", func(_ string, labels map[string]string, value float64) {
+		if k := key(verbOf(labels["verb"]), labels["resource"], labels["subresource"]); k != "" {
+			all[k] += int(value)
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	return all.minus(mine), nil
+}
+
+// verbOf gives the names of RBAC to those of the metric.
+func verbOf(metric string) string {
+	switch metric {
+	case "POST":
+		return "create"
+	case "PUT":
+		return "update"
+	}
+	return strings.ToLower(metric)
+}
+
+// eachMetric reads the samples of metrics whose names begin alike from the text format of Prometheus.
+func eachMetric(text io.Reader, prefix string, visit func(name string, labels map[string]string, value float64)) error {
+	lines := bufio.NewScanner(text)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		line := lines.Text()
+		if !strings.HasPrefix(line, prefix) {
+			continue
+		}
+		end := strings.LastIndexByte(line, ' ')
+		name, inside, _ := strings.Cut(line[:end], "{")
+		value, err := strconv.ParseFloat(line[end+1:], 64)
+		if err != nil {
+			return fmt.Errorf("metric %s: %w", name, err)
+		}
+		labels := map[string]string{}
+		for pair := range strings.SplitSeq(strings.TrimSuffix(inside, "}"), `",`) {
+			if k, v, ok := strings.Cut(pair, `="`); ok {
+				labels[k] = strings.TrimSuffix(v, `"`)
+			}
+		}
+		visit(name, labels, value)
+	}
+	return lines.Err()
+}
+
+// counter counts the requests of a client by the same keys.
+type counter struct {
+	info *request.RequestInfoFactory
+	mu   sync.Mutex
+	n    counts
+}
+
+func newCounter() *counter {
+	return &counter{n: counts{}, info: &request.RequestInfoFactory{APIPrefixes: sets.NewString("api", "apis"), GrouplessAPIPrefixes: sets.NewString("api")}}
+}
+
+func (c *counter) snapshot() counts {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return maps.Clone(c.n)
+}
+
+func (c *counter) wrap(next http.RoundTripper) http.RoundTripper {
+	return roundTripper(func(req *http.Request) (*http.Response, error) {
+		info, err := c.info.NewRequestInfo(req)
+		if err != nil {
+			return nil, err
+		}
+		verb := info.Verb
+		if req.Header.Get("Content-Type") == string(types.ApplyYAMLPatchType) {
+			verb = "apply"
+		}
+		if k := key(verb, info.Resource, info.Subresource); k != "" && info.IsResourceRequest {
+			c.mu.Lock()
+			c.n[k]++
+			c.mu.Unlock()
+		}
+		return next.RoundTrip(req)
+	})
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }

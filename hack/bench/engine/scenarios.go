@@ -1,0 +1,284 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// contender is somebody who applies bundles.
+type contender interface {
+	// prepare puts into the cluster what the contender finds when it starts.
+	prepare(ctx context.Context) error
+	// begin starts the contender and gives when all bundles were done. It goes on to run.
+	begin(ctx context.Context) (time.Time, error)
+	// again makes the running contender look at all bundles, and gives when that was done.
+	again(ctx context.Context) (time.Time, error)
+	// change declares another value in one bundle.
+	change(ctx context.Context, i int, value string) error
+	// repair tells the contender that a bundle has drifted, if it has to be told; value is the one that is declared.
+	repair(ctx context.Context, i int, value string) error
+	// usage is what its process has used, and the peak since forget.
+	usage() (cpuSeconds float64, peakBytes int64, err error)
+	forget() error
+	// end stops it.
+	end(ctx context.Context) error
+}
+
+// base is what contenders have in common.
+type base struct {
+	arguments
+	server  *server
+	process *process
+}
+
+func (b *base) usage() (float64, int64, error) {
+	if b.process == nil {
+		return 0, 0, nil
+	}
+	cpu, err := cpuSeconds(b.process.cmd.Process.Pid)
+	if err != nil {
+		return 0, 0, err
+	}
+	peak, err := peakBytes(b.process.cmd.Process.Pid)
+	return cpu, peak, err
+}
+
+func (b *base) forget() error {
+	if b.process == nil {
+		return nil
+	}
+	return forgetPeak(b.process.cmd.Process.Pid)
+}
+
+func (b *base) end(ctx context.Context) error {
+	if b.process == nil {
+		return nil
+	}
+	p := b.process
+	b.process = nil
+	return p.stop(ctx)
+}
+
+// names of all bundles.
+func (b *base) names() []string {
+	var out []string
+	for i := range b.bundles {
+		out = append(out, bundleName(i))
+	}
+	return out
+}
+
+type scenarios struct {
+	arguments
+	server    *server
+	contender contender
+}
+
+// run goes through all scenarios, one after the other in one cluster.
+func (s scenarios) run(ctx context.Context) (samples map[string]sample, err error) {
+	defer func() {
+		if stopped := s.contender.end(context.WithoutCancel(ctx)); err == nil {
+			err = stopped
+		}
+	}()
+	samples = map[string]sample{}
+	if err := s.contender.prepare(ctx); err != nil {
+		return nil, fmt.Errorf("prepare: %w", err)
+	}
+	for _, scenario := range []struct {
+		name string
+		do   func(context.Context) (sample, error)
+	}{{"empty", s.empty}, {"restart", s.restart}, {"again", s.again}, {"change", s.change}, {"drift", s.repaired}} {
+		fmt.Fprintf(os.Stderr, "%s: %s\n", s.arguments.contender, scenario.name)
+		limited, cancel := context.WithTimeout(ctx, s.patience)
+		samples[scenario.name], err = scenario.do(limited)
+		cancel()
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", scenario.name, err)
+		}
+	}
+	return samples, nil
+}
+
+func (s scenarios) empty(ctx context.Context) (sample, error) {
+	took, err := s.measured(ctx, true, s.bundles, s.contender.begin)
+	if err != nil {
+		return took, err
+	}
+	return took, s.server.verify(ctx, s.bundles)
+}
+
+func (s scenarios) restart(ctx context.Context) (sample, error) {
+	if err := s.contender.end(ctx); err != nil {
+		return sample{}, err
+	}
+	if err := s.quiet(ctx); err != nil {
+		return sample{}, err
+	}
+	return s.measured(ctx, true, s.bundles, s.contender.begin)
+}
+
+func (s scenarios) again(ctx context.Context) (sample, error) {
+	return s.measured(ctx, false, s.bundles, s.contender.again)
+}
+
+// measured counts what something takes: the time until it is done, the CPU time of the API server until then, and requests and
+// CPU time of the contender until nothing more is sent.
+func (s scenarios) measured(ctx context.Context, starts bool, units int, do func(context.Context) (time.Time, error)) (sample, error) {
+	requests, err := s.server.requests(ctx)
+	if err != nil {
+		return sample{}, err
+	}
+	var cpu float64
+	if !starts {
+		if err := s.contender.forget(); err != nil {
+			return sample{}, err
+		}
+		if cpu, _, err = s.contender.usage(); err != nil {
+			return sample{}, err
+		}
+	}
+	servers, err := s.serverCPU()
+	if err != nil {
+		return sample{}, err
+	}
+	begin := time.Now()
+	done, err := do(ctx)
+	if err != nil {
+		return sample{}, err
+	}
+	out := sample{Seconds: done.Sub(begin).Seconds(), Units: units}
+	after, err := s.serverCPU()
+	if err != nil {
+		return sample{}, err
+	}
+	out.ServerCPUSeconds = after - servers
+	if err := s.quiet(ctx); err != nil {
+		return sample{}, err
+	}
+	total, peak, err := s.contender.usage()
+	if err != nil {
+		return sample{}, err
+	}
+	out.CPUSeconds, out.PeakBytes = total-cpu, peak
+	all, err := s.server.requests(ctx)
+	out.Requests = all.minus(requests)
+	return out, err
+}
+
+func (s scenarios) serverCPU() (float64, error) {
+	var sum float64
+	for _, pid := range []int{s.server.apiserver, s.server.etcd} {
+		cpu, err := cpuSeconds(pid)
+		if err != nil {
+			return 0, fmt.Errorf("CPU time of the API server: %w", err)
+		}
+		sum += cpu
+	}
+	return sum, nil
+}
+
+// quiet waits until nobody but the benchmark sends requests for a second.
+func (s scenarios) quiet(ctx context.Context) error {
+	before := -1
+	for same := 0; same < 2; {
+		now, err := s.server.requests(ctx)
+		if err != nil {
+			return err
+		}
+		if same++; now.total() != before {
+			same, before = 0, now.total()
+		}
+		select {
+		case <-time.After(400 * time.Millisecond):
+		case <-ctx.Done():
+			return fmt.Errorf("requests do not come to an end: %w", ctx.Err())
+		}
+	}
+	return nil
+}
+
+// change measures single changes, one after the other: from before the declaration is written until the object has changed.
+func (s scenarios) change(ctx context.Context) (sample, error) {
+	objects, err := s.server.follow(ctx, "ConfigMap")
+	if err != nil {
+		return sample{}, err
+	}
+	defer objects.stop()
+	var took []time.Duration
+	out, err := s.measured(ctx, false, s.changes, func(ctx context.Context) (time.Time, error) {
+		for n := range s.changes {
+			i, value := n*7919%s.bundles, fmt.Sprintf("changed-%d", n)
+			begin := time.Now()
+			if err := s.contender.change(ctx, i, value); err != nil {
+				return begin, err
+			}
+			done, err := objects.until(ctx, []string{bundleName(i)}, func(o *unstructured.Unstructured) bool { return valueOf(o) == value })
+			if err != nil {
+				return begin, err
+			}
+			took = append(took, last(done).Sub(begin))
+			if err := s.quiet(ctx); err != nil {
+				return begin, err
+			}
+		}
+		return time.Now(), nil
+	})
+	if err != nil {
+		return out, err
+	}
+	out.Latency = latencyOf(took)
+	out.Seconds = out.Latency.Median // the time of all has the pauses in it
+	out.ServerCPUSeconds = 0         // and so has the CPU time of the API server
+	return s.single(out), nil
+}
+
+// repaired measures the repair of objects that somebody else changes all at once: from before each change until it is undone.
+func (s scenarios) repaired(ctx context.Context) (sample, error) {
+	objects, err := s.server.follow(ctx, "ConfigMap")
+	if err != nil {
+		return sample{}, err
+	}
+	defer objects.stop()
+	n := min(s.drift, s.bundles)
+	before, begins, names := objects.known(), make([]time.Time, n), make([]string, n)
+	var took []time.Duration
+	out, err := s.measured(ctx, false, n, func(ctx context.Context) (time.Time, error) {
+		err := each(n, func(k int) error {
+			i := s.bundles - 1 - k
+			names[k], begins[k] = bundleName(i), time.Now()
+			if err := s.server.patch(ctx, "ConfigMap", names[k], map[string]any{"data": map[string]any{"value": "drifted"}}); err != nil {
+				return err
+			}
+			return s.contender.repair(ctx, i, valueOf(before[names[k]]))
+		})
+		if err != nil {
+			return time.Time{}, err
+		}
+		done, err := objects.until(ctx, names, func(o *unstructured.Unstructured) bool {
+			old := before[o.GetName()]
+			return o.GetResourceVersion() != old.GetResourceVersion() && valueOf(o) == valueOf(old)
+		})
+		for k, name := range names {
+			took = append(took, done[name].Sub(begins[k]))
+		}
+		return last(done), err
+	})
+	if err != nil {
+		return out, err
+	}
+	out.Latency = latencyOf(took)
+	return s.single(out), nil
+}
+
+// single leaves out of single changes what cannot be told apart: those of the floor are sent by the benchmark itself.
+func (s scenarios) single(out sample) sample {
+	if s.arguments.contender == "floor" {
+		out.CPUSeconds, out.PeakBytes, out.Requests = 0, 0, nil
+	}
+	return out
+}
