@@ -16,6 +16,8 @@ type Entry struct {
 	Applied string `json:"applied,omitempty"`
 	// Live is the digest of our owned fields in the server's answer.
 	Live string `json:"live,omitempty"`
+	// Leaving is an object that left the set and is still being deleted. Nobody asks for its health.
+	Leaving bool `json:"leaving,omitempty"`
 	// CreateOnly names the field groups that were left to other managers ("replicas", "resources").
 	CreateOnly []string `json:"createOnly,omitempty"`
 }

@@ -49,7 +49,7 @@ func (l *limbo) read(c *Cluster, set string, entries []Entry) {
 	}
 	l.sets[c][set] = true
 	for _, e := range entries {
-		if e.Applied == "" {
+		if e.Applied == "" && !e.Leaving {
 			l.objects[c][e.key()] = true
 		}
 	}

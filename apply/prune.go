@@ -131,7 +131,7 @@ func (r *run) deleted(o outcome) {
 	r.mu.Lock()
 	r.deletion = append(r.deletion, o)
 	if e, ok := r.entries[keyOf(o.ref)]; ok && o.action == Deleting {
-		e.Applied, e.Live = "", "" // it is not wanted any more, and nobody asks for its health
+		e.Applied, e.Live, e.Leaving = "", "", true
 		r.entries[keyOf(o.ref)] = e
 	}
 	r.mu.Unlock()

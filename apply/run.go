@@ -281,8 +281,8 @@ func (r *run) announce(ctx context.Context) error {
 		switch {
 		case !known:
 			r.entries[keyOf(d.ref)] = Entry{Ref: d.ref, Labels: d.obj.GetLabels(), Annotations: d.obj.GetAnnotations()}
-		case e.Applied != "" && cached && live == nil:
-			e.Applied, e.Live = "", "" // it is made anew
+		case e.Leaving || e.Applied != "" && cached && live == nil:
+			e.Applied, e.Live, e.Leaving = "", "", false // it is wanted again, or made anew
 			r.entries[keyOf(d.ref)] = e
 		}
 	}

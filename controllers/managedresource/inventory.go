@@ -41,6 +41,9 @@ func (i *statusInventory) Load(context.Context) ([]apply.Entry, error) {
 			Labels: res.Labels, Annotations: res.Annotations,
 			Applied: res.AppliedDigest, Live: res.LiveDigest, CreateOnly: res.CreateOnly,
 		})
+		if e := &entries[len(entries)-1]; e.Applied == leaving {
+			e.Applied, e.Leaving = "", true
+		}
 	}
 	return entries, nil
 }
@@ -88,6 +91,9 @@ const finishTimeout = 5 * time.Second
 // Remove does nothing: the inventory goes with the ManagedResource.
 func (i *statusInventory) Remove(context.Context) error { return nil }
 
+// leaving stands in the place of the digest of an object that left the ManagedResource and is still being deleted.
+const leaving = "leaving"
+
 const (
 	// inventoryFull is from where an inventory leaves out what is there for people and for upstream's resource manager: the
 	// labels and annotations that were applied.
@@ -115,6 +121,9 @@ func (i *statusInventory) resources(entries []apply.Entry) ([]resourcesv1alpha1.
 			Labels:          e.Labels, Annotations: annotations,
 			AppliedDigest: e.Applied, LiveDigest: e.Live, CreateOnly: e.CreateOnly,
 		})
+		if e.Leaving {
+			resources[len(resources)-1].AppliedDigest = leaving
+		}
 	}
 	size, err := sizeOf(resources)
 	if err != nil || size < inventoryFull {

@@ -6,6 +6,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -75,7 +76,7 @@ func (j Judge) options(more ...health.Option) []health.Option {
 
 func (j Judge) quick(ctx context.Context, ref apply.Ref) (health.Verdict, error) {
 	object, err := j.Cluster.Get(ctx, ref)
-	if apierrors.IsNotFound(err) {
+	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
 		return health.NotFound(ref.GVK(), ref.Namespace, ref.Name), nil
 	}
 	if err != nil {

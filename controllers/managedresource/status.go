@@ -94,8 +94,8 @@ func (r *Reconciler) CheckHealth(ctx context.Context, mr *resourcesv1alpha1.Mana
 func (r *Reconciler) setHealth(ctx context.Context, mr *resourcesv1alpha1.ManagedResource) (*health.Verdict, error) {
 	refs := make([]apply.Ref, 0, len(mr.Status.Resources))
 	for _, res := range r.recalled(mr.UID, mr.Status.Resources) {
-		if res.AppliedDigest == "" {
-			continue // it has left the set, and is on its way out
+		if res.AppliedDigest == leaving {
+			continue
 		}
 		refs = append(refs, apply.Ref{APIVersion: res.APIVersion, Kind: res.Kind, Namespace: res.Namespace, Name: res.Name})
 	}
@@ -122,7 +122,7 @@ func (r *Reconciler) setHealth(ctx context.Context, mr *resourcesv1alpha1.Manage
 	switch {
 	case err != nil:
 	case rolling != nil:
-		progressing = b.Update(progressing, gardencorev1beta1.ConditionTrue, rolling.Reason, rolling.Message)
+		progressing = b.Update(progressing, gardencorev1beta1.ConditionTrue, rolling.Kind+"Progressing", rolling.Message)
 	case contested != "":
 		progressing = b.Update(progressing, gardencorev1beta1.ConditionTrue, contested, fight)
 	default:

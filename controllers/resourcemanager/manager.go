@@ -351,7 +351,7 @@ func (m *Manager) judge(ctx context.Context, key types.NamespacedName) error {
 	if err != nil {
 		return err
 	}
-	if !m.reconciler.Holds(mr) || mr.DeletionTimestamp != nil || mr.Annotations[resourcesv1alpha1.Ignore] == "true" || !isApplied(mr) {
+	if !m.reconciler.Responsible(mr) || mr.DeletionTimestamp != nil || mr.Annotations[resourcesv1alpha1.Ignore] == "true" || !isApplied(mr) {
 		return nil
 	}
 	if _, err := m.reconciler.CheckHealth(ctx, mr); err != nil {
@@ -371,9 +371,6 @@ func isRolling(mr *resourcesv1alpha1.ManagedResource) bool {
 
 // isApplied tells whether health can be judged: what is there is what was asked for, as far as it is known.
 func isApplied(mr *resourcesv1alpha1.ManagedResource) bool {
-	if mr.Status.ObservedGeneration != mr.Generation {
-		return false
-	}
 	for _, c := range mr.Status.Conditions {
 		if c.Type == resourcesv1alpha1.ResourcesApplied {
 			// What left the set may still be there: what is in it is applied.

@@ -68,10 +68,7 @@ func newSite(t testing.TB) *site {
 // start runs a manager of a class; the function ends it.
 func (s *site) start(class string) (m *Manager, stop func()) {
 	s.Helper()
-	cluster, err := apply.NewCluster("local", server.config, SourceOptions(""))
-	require.NoError(s, err)
-	m, err = New(Options{Source: cluster, Target: cluster, Class: class, Namespace: s.ns, Log: slog.New(slog.NewTextHandler(&lines{TB: s.TB}, &slog.HandlerOptions{Level: slog.LevelDebug}))})
-	require.NoError(s, err)
+	m, closed := s.prepared(class)
 	ctx, cancel := context.WithCancel(s.ctx)
 	ended := make(chan struct{})
 	go func() {
@@ -81,9 +78,19 @@ func (s *site) start(class string) (m *Manager, stop func()) {
 	stop = func() {
 		cancel()
 		<-ended
-		cluster.Close()
+		closed()
 	}
 	return m, sync.OnceFunc(stop)
+}
+
+// prepared is a manager that does not run.
+func (s *site) prepared(class string) (m *Manager, closed func()) {
+	s.Helper()
+	cluster, err := apply.NewCluster("local", server.config, SourceOptions(""))
+	require.NoError(s, err)
+	m, err = New(Options{Source: cluster, Target: cluster, Class: class, Namespace: s.ns, Log: slog.New(slog.NewTextHandler(&lines{TB: s.TB}, &slog.HandlerOptions{Level: slog.LevelDebug}))})
+	require.NoError(s, err)
+	return m, cluster.Close
 }
 
 // lines is the log of a test.
@@ -145,7 +152,7 @@ func (s *site) reference(kind, name string) *unstructured.Unstructured {
 	switch kind {
 	case "ManagedResource":
 		gv = resourcesv1alpha1.SchemeGroupVersion
-	case "Deployment":
+	case "Deployment", "StatefulSet":
 		gv.Group = "apps"
 	}
 	o := &unstructured.Unstructured{}

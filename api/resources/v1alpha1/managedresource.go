@@ -108,7 +108,8 @@ type ObjectReference struct {
 	// +optional
 	Annotations map[string]string `json:"annotations,omitempty"`
 	// Digest of the manifest that was last applied, `<algorithm>:<hex>`. An object whose manifest still has this
-	// digest and whose live fields still have LiveDigest is not applied again. An addition of Pergola; absent where
+	// digest and whose live fields still have LiveDigest is not applied again. `leaving` is an object that is not in the
+	// manifests any more and is still being deleted. An addition of Pergola; absent where
 	// another resource manager wrote the status.
 	// +optional
 	AppliedDigest string `json:"appliedDigest,omitempty"`
