@@ -1,6 +1,7 @@
 package resourcemanager
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"os"
@@ -72,15 +73,21 @@ var playedElsewhere = map[string]string{
 
 // TestHealthScenarios plays upstream's scenarios of the health controller.
 func TestHealthScenarios(t *testing.T) {
+	definitions := newSite(t)
 	for _, definition := range []string{
 		"group: monitoring.coreos.com, names: {plural: alertmanagers, singular: alertmanager, kind: Alertmanager}, versions: [{name: v1,",
 		"group: cert.gardener.cloud, names: {plural: certificates, singular: certificate, kind: Certificate}, versions: [{name: v1alpha1,",
 	} {
-		s := newSite(t)
-		plural := strings.TrimSuffix(strings.Fields(definition)[4], ",")
-		group := strings.TrimSuffix(strings.Fields(definition)[1], ",")
-		s.create("{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: " + plural + "." + group + "}, spec: {scope: Namespaced, " + definition +
+		group, plural := strings.TrimSuffix(strings.Fields(definition)[1], ","), strings.TrimSuffix(strings.Fields(definition)[4], ",")
+		o := definitions.object("{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: " + plural + "." + group + "}, spec: {scope: Namespaced, " + definition +
 			" served: true, storage: true, subresources: {status: {}}, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}]}}")
+		definitions.eventually("the definition can be made", func() bool { // a run before this one may still delete it
+			_, err := definitions.resource(o).Create(definitions.ctx, o, metav1.CreateOptions{})
+			return err == nil
+		})
+		t.Cleanup(func() {
+			assert.NoError(t, definitions.resource(o).Delete(context.Background(), o.GetName(), metav1.DeleteOptions{}))
+		})
 	}
 	for name, c := range healthScenarios {
 		t.Run(name, func(t *testing.T) {
