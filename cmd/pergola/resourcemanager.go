@@ -126,7 +126,7 @@ func (r *resourceManager) run(cmd *cobra.Command) error {
 	}
 	log := slog.New(handler)
 	ctrllog.SetLogger(logr.FromSlogHandler(handler))
-	role := &resourcemanager.Role{Configuration: c, Log: log, Force: r.force}
+	role := &resourcemanager.Role{Configuration: c, Log: log, Force: r.force, Version: version}
 	if role.Source, err = accessOf("source", c.SourceClientConnection.Kubeconfig); err != nil {
 		return err
 	}

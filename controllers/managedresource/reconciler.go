@@ -47,6 +47,10 @@ type Reconciler struct {
 	Clock     clock.PassiveClock
 	// Secrets reads data Secrets; nil reads them from the cache of the source, or live where it has them not.
 	Secrets func(context.Context, apply.Ref) (*unstructured.Unstructured, error)
+	// Versions tells the versions of the data Secrets of a ManagedResource and everything else that decides what becomes of them;
+	// empty where that is not known. The versions are those that there are, or those that were read last. With nil Versions the
+	// Secrets are read at each look.
+	Versions func(mr *resourcesv1alpha1.ManagedResource, read bool) string
 	// Options for the engine: gate, progress.
 	Options apply.ApplyOptions
 	// DeleteTimeout is that of apply.DeleteOptions; whether a deletion waits at all is said by Options.
@@ -149,6 +153,17 @@ func (r *Reconciler) reconcile(ctx context.Context, mr *resourcesv1alpha1.Manage
 
 func (r *Reconciler) converge(ctx context.Context, mr *resourcesv1alpha1.ManagedResource) (*Outcome, error) {
 	out, inventory := &Outcome{Object: mr}, r.newInventory(mr)
+	version := ""
+	if r.Versions != nil {
+		version = r.Versions(mr, false)
+	}
+	if same, err := r.unchanged(ctx, mr, version, inventory); err != nil || same {
+		if err == nil {
+			_, err = r.setHealth(ctx, mr)
+			out.Applied = &apply.Result{Cluster: r.Target.Name(), Set: r.SetName(mr.Namespace, mr.Name), Complete: true}
+		}
+		return out, errors.Join(err, inventory.finish(ctx))
+	}
 	objects, checksum, reason, err := r.objects(ctx, mr)
 	if err != nil && len(objects) == 0 {
 		r.setApplied(mr, reason, err.Error())
@@ -180,8 +195,22 @@ func (r *Reconciler) converge(ctx context.Context, mr *resourcesv1alpha1.Managed
 		return out, errors.Join(err, inventory.finish(ctx))
 	}
 	r.setApplied(mr, appliedReason(out.Applied), appliedMessage(out.Applied))
+	if mr.Status.SecretsVersion = ""; r.Versions != nil && out.Applied.Complete {
+		mr.Status.SecretsVersion = r.Versions(mr, true)
+	}
 	_, err = r.setHealth(ctx, mr)
 	return out, errors.Join(err, inventory.finish(ctx))
+}
+
+// unchanged tells whether there is nothing to do, without a look at the Secrets: they, the ManagedResource and all that decides what
+// becomes of them are as they were when everything was applied, and so are the objects.
+func (r *Reconciler) unchanged(ctx context.Context, mr *resourcesv1alpha1.ManagedResource, version string, inventory apply.Inventory) (bool, error) {
+	applied := condition.Get(mr.Status.Conditions, resourcesv1alpha1.ResourcesApplied)
+	if version == "" || mr.Status.SecretsVersion != version || mr.Status.ObservedGeneration != mr.Generation || len(mr.Status.Resources) == 0 ||
+		applied == nil || applied.Reason != resourcesv1alpha1.ConditionApplySucceeded || applied.Message != messageApplied {
+		return false, nil
+	}
+	return r.Engine.Unchanged(ctx, r.Target, r.Set(mr, nil), inventory)
 }
 
 // options of the engine for one ManagedResource.

@@ -197,12 +197,12 @@ func (r *Reconciler) difference(mr *resourcesv1alpha1.ManagedResource, have reso
 	if want.SecretsDataChecksum != nil && !reflect.DeepEqual(have.SecretsDataChecksum, want.SecretsDataChecksum) {
 		patch["secretsDataChecksum"] = *want.SecretsDataChecksum
 	}
-	if !sameResources(r.recalled(mr.UID, have.Resources), want.Resources) {
+	if !sameResources(r.recalled(mr.UID, have.Resources), r.recalled(mr.UID, want.Resources)) {
 		patch["resources"] = want.Resources
 	}
 	if len(patch) > 0 {
-		// It says nothing new by itself, and an API server with upstream's definition does not keep it.
-		patch["summary"] = Summary(mr)
+		// They say nothing new by themselves, and an API server with upstream's definition does not keep them.
+		patch["summary"], patch["secretsVersion"] = Summary(mr), want.SecretsVersion
 	}
 	return patch
 }

@@ -102,6 +102,53 @@ func TestRequests(t *testing.T) {
 	assert.Equal(t, map[string]int{"patch": 1, "delete": 4}, map[string]int(m.Source.Requests().Sub(before)))
 }
 
+// TestRestart: a new process that finds all as it was reads no Secret and writes nothing; what changed while none ran is found.
+func TestRestart(t *testing.T) {
+	s := newSite(t)
+	deployment := "{apiVersion: apps/v1, kind: Deployment, metadata: {name: app, namespace: NS}, spec: {replicas: 1, selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {containers: [{name: c, image: c}]}}}}"
+	s.managed("thing", configMap("a"), configMap("b"))
+	s.managed("work", deployment)
+	_, stop := s.start("")
+	s.becomes("thing", good...)
+	s.becomes("work", "ResourcesApplied=True/ApplySucceeded")
+	s.eventually("the version is noted", func() bool {
+		mr, err := s.get("ManagedResource", "work")
+		version, _, _ := unstructured.NestedString(mr.Object, "status", "secretsVersion")
+		return err == nil && version != ""
+	})
+	stop()
+
+	m, stop := s.start("")
+	s.quiet(m, "thing")
+	s.quiet(m, "work")
+	requests := m.Source.Requests()
+	assert.Zero(t, requests["get"])
+	assert.Zero(t, requests.Writes())
+	s.patch("ConfigMap", "a", "data: {a: other}")
+	s.eventually("drift is seen", func() bool {
+		o, err := s.get("ConfigMap", "a")
+		v, _, _ := unstructured.NestedString(o.Object, "data", "a")
+		return err == nil && v == "b"
+	})
+	stop()
+
+	s.patch("ConfigMap", "b", "data: {a: other}")
+	s.contents("work", strings.Replace(deployment, "replicas: 1", "replicas: 2", 1))
+	_, stop = s.start("")
+	defer stop()
+	s.eventually("both are repaired", func() bool {
+		o, err := s.get("ConfigMap", "b")
+		v, _, _ := unstructured.NestedString(o.Object, "data", "a")
+		d, derr := s.get("Deployment", "app")
+		if err != nil || derr != nil {
+			return false
+		}
+		n, _, _ := unstructured.NestedInt64(d.Object, "spec", "replicas")
+		return v == "b" && n == 2
+	})
+	s.becomes("thing", good...)
+}
+
 // TestSameContent: a Secret that says the same in another form changes nothing.
 func TestSameContent(t *testing.T) {
 	s := newSite(t)

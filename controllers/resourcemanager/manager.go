@@ -53,6 +53,8 @@ type Options struct {
 	GarbageCollector bool
 	// HealthRules go before those of the kinds; nil for none.
 	HealthRules health.Rules
+	// Version of this program: another one may do other things with the same manifests.
+	Version string
 	// Force takes fields over from other managers; by default they are reported as conflicts, and objects can ask for it by the
 	// annotation landscape.pergola.dev/force-conflicts.
 	Force bool
@@ -158,7 +160,7 @@ func New(o Options) (*Manager, error) {
 	m.reconciler = &managedresource.Reconciler{
 		Engine: m.engine, Source: o.Source, Target: o.Target, Class: o.Class, ClusterID: o.ClusterID, Clock: o.Clock, Secrets: m.secrets.get,
 		Options: apply.ApplyOptions{DeleteTimeout: hold, NoWait: true, CRDTimeout: served}, DeleteTimeout: holdAll,
-		Neighbours: m.neighbours, Contested: m.fights.told, Rules: o.HealthRules, ExistenceOnly: o.ExistenceOnly,
+		Versions: m.versions, Neighbours: m.neighbours, Contested: m.fights.told, Rules: o.HealthRules, ExistenceOnly: o.ExistenceOnly,
 		ManagedBy: o.ManagedBy, GarbageCollector: o.GarbageCollector,
 	}
 	return m, nil

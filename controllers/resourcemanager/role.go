@@ -44,7 +44,9 @@ type Role struct {
 	HealthRules health.Rules
 	// ExistenceOnly and Force are those of Options.
 	ExistenceOnly, Force bool
-	Log                  *slog.Logger
+	// Version of this program.
+	Version string
+	Log     *slog.Logger
 }
 
 // parts are what the role consists of while it is put together.
@@ -171,7 +173,7 @@ func (p *parts) managedResources(context.Context) error {
 	work, err := New(Options{
 		Source: p.source, Target: p.target, Class: *k.ResourceClass, ClusterID: *k.ClusterID, Namespace: p.Configuration.namespace(),
 		Workers: *k.ManagedResource.ConcurrentSyncs, Sync: k.ManagedResource.SyncPeriod.Duration, ManagedBy: *k.ManagedResource.ManagedByLabelValue,
-		GarbageCollector: k.GarbageCollector.Enabled, HealthRules: p.HealthRules, ExistenceOnly: p.ExistenceOnly, Force: p.Force, Log: p.Log,
+		GarbageCollector: k.GarbageCollector.Enabled, HealthRules: p.HealthRules, ExistenceOnly: p.ExistenceOnly, Force: p.Force, Version: p.Version, Log: p.Log,
 		Event: func(mr *resourcesv1alpha1.ManagedResource, reason, message string) {
 			recorder.Eventf(mr, nil, corev1.EventTypeWarning, reason, "Reconcile", "%s", message)
 		},

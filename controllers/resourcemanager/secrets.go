@@ -2,6 +2,8 @@ package resourcemanager
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"maps"
 	"slices"
@@ -9,12 +11,14 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/metadata/metadatainformer"
 	"k8s.io/client-go/tools/cache"
 
+	resourcesv1alpha1 "github.com/pergola-dev/pergola/api/resources/v1alpha1"
 	"github.com/pergola-dev/pergola/apply"
 )
 
@@ -156,4 +160,40 @@ func (s *secrets) all() []types.NamespacedName {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Collect(maps.Keys(s.uses))
+}
+
+// versions is a digest of the versions of the Secrets of a ManagedResource, as they are or as they were read last, and of what else
+// decides what becomes of them; empty where a Secret is not known.
+func (m *Manager) versions(mr *resourcesv1alpha1.ManagedResource, read bool) string {
+	sum := sha256.New()
+	fmt.Fprintln(sum, m.Version, m.ManagedBy, m.Force, m.ClusterID, m.GarbageCollector)
+	for _, ref := range mr.Spec.SecretRefs {
+		secret := m.secrets.version(types.NamespacedName{Namespace: mr.Namespace, Name: ref.Name}, read)
+		if secret == nil {
+			return ""
+		}
+		fmt.Fprintln(sum, ref.Name, secret.GetUID(), secret.GetResourceVersion())
+	}
+	return hex.EncodeToString(sum.Sum(nil)[:8])
+}
+
+// version is the metadata of a Secret as it is, or as it was read last; nil if it is not known.
+func (s *secrets) version(key types.NamespacedName, read bool) metav1.Object {
+	if read {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if known := s.known[key]; known != nil {
+			return known
+		}
+		return nil
+	}
+	seen, there, err := s.watch.GetStore().GetByKey(key.String())
+	if err != nil || !there {
+		return nil
+	}
+	m, err := meta.Accessor(seen)
+	if err != nil {
+		return nil
+	}
+	return m
 }

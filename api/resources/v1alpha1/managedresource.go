@@ -96,6 +96,10 @@ type ManagedResourceStatus struct {
 	// Checksum over the data of all referenced Secrets, as last applied.
 	// +optional
 	SecretsDataChecksum *string `json:"secretsDataChecksum,omitempty"`
+	// Digest of the versions of all referenced Secrets, and of who applied them: while it stays, the Secrets need not be read to
+	// know that nothing is wanted anew. An addition of Pergola.
+	// +optional
+	SecretsVersion string `json:"secretsVersion,omitempty"`
 }
 
 // ObjectReference is an object owned in the target cluster.

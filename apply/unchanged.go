@@ -1,0 +1,51 @@
+package apply
+
+import (
+	"context"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Unchanged tells, without the objects of a set, whether an Apply would find nothing to do, provided that they are the same as at
+// the last one: all of them are there as the server left them then. It makes no request once the caches are open. False may just
+// mean that it cannot be told: the values of Secrets, for one, are compared with those that are wanted. With true the set is
+// tracked as after an Apply.
+func (e *Engine) Unchanged(ctx context.Context, c *Cluster, s Set, inv Inventory) (bool, error) {
+	if s.ForceOverwriteLabels || s.ForceOverwriteAnnotations {
+		return false, nil
+	}
+	r := e.newRun(c, &s, inv, ApplyOptions{}, true)
+	entries, err := inv.Load(ctx)
+	if err != nil {
+		return false, err
+	}
+	kinds := map[schema.GroupVersionKind]bool{}
+	for _, entry := range entries {
+		gk := entry.GroupKind()
+		if entry.Applied == "" || entry.Live == "" || entry.Leaving || gk == secretKind {
+			return false, nil
+		}
+		kinds[entry.GVK()] = true
+		if gk == deploymentKind || gk == statefulSet {
+			kinds[hpaKind.WithVersion("v2")] = true
+		}
+	}
+	if err := r.openKinds(ctx, kinds); err != nil {
+		return false, err
+	}
+	for _, entry := range entries {
+		live, _ := r.live(entry.Ref)
+		if live == nil || live.GetDeletionTimestamp() != nil || flagged(live, nil, e.keys.Ignore) {
+			return false, nil
+		}
+		if left := e.keys.createOnly(live, r.scaled(&desired{ref: entry.Ref})); !slices.Equal(left, entry.CreateOnly) {
+			return false, nil
+		}
+		if r.liveDigest(live, entry.CreateOnly) != entry.Live {
+			return false, nil
+		}
+	}
+	e.tracked.replace(c, s.Name, s.FieldManager, entries)
+	return true, nil
+}
