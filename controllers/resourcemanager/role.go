@@ -54,6 +54,7 @@ type parts struct {
 	*Role
 	mgr            manager.Manager
 	source, target *apply.Cluster
+	work           *Manager
 	// other is the target for controllers of controller-runtime, where it is another cluster than the source.
 	other cluster.Cluster
 }
@@ -73,6 +74,7 @@ func (r *Role) Run(ctx context.Context) error {
 			return fmt.Errorf("preparing the resource manager: %w", err)
 		}
 	}
+	defer ctrlmetrics.Registry.Unregister(p.work)
 	return p.mgr.Start(ctx)
 }
 
@@ -184,6 +186,7 @@ func (p *parts) managedResources(context.Context) error {
 	if err := ctrlmetrics.Registry.Register(work); err != nil {
 		return err
 	}
+	p.work = work
 	return p.mgr.Add(work)
 }
 
