@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
+	"sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
@@ -120,6 +121,8 @@ func (p *parts) manager(context.Context) error {
 		Scheme: scheme, Logger: logr.FromSlogHandler(p.Log.Handler()), HealthProbeBindAddress: c.Server.HealthProbes.Address(),
 		Metrics:        metricsserver.Options{BindAddress: c.Server.Metrics.Address(), ExtraHandlers: p.profiles()},
 		LeaderElection: *le.LeaderElect, LeaderElectionID: le.ResourceName, LeaderElectionNamespace: p.leaseNamespace(), LeaderElectionReleaseOnCancel: true,
+		// A process may run the role again; only one at a time has its metrics.
+		Controller:    config.Controller{SkipNameValidation: ptr.To(true)},
 		LeaseDuration: &le.LeaseDuration.Duration, RenewDeadline: &le.RenewDeadline.Duration, RetryPeriod: &le.RetryPeriod.Duration,
 	}
 	if c.Webhooks.Any() {
