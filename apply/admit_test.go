@@ -3,6 +3,7 @@ package apply
 import (
 	"context"
 	"errors"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -16,8 +17,11 @@ import (
 // are not asked about.
 func TestChangesAreAdmitted(t *testing.T) {
 	f := newFixture(t)
+	var mu sync.Mutex // objects are asked about side by side
 	var asked []string
 	opts := ApplyOptions{Admit: func(_ context.Context, live, next *unstructured.Unstructured) error {
+		mu.Lock()
+		defer mu.Unlock()
 		asked = append(asked, nested(live, "data", "key").(string)+" → "+nested(next, "data", "key").(string))
 		if nested(next, "data", "key") == "no" {
 			return errors.New("data.key: must stay")

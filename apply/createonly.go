@@ -2,6 +2,7 @@ package apply
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -49,9 +50,15 @@ func (k Keys) createOnly(o *unstructured.Unstructured, scaled bool) []string {
 	return out
 }
 
-// flagged reads a "true" annotation of the desired or the live object.
+// flagged reads a true annotation of the desired or the live object.
 func flagged(o, live *unstructured.Unstructured, annotation string) bool {
-	return o.GetAnnotations()[annotation] == "true" || live != nil && live.GetAnnotations()[annotation] == "true"
+	return isTrue(o.GetAnnotations()[annotation]) || live != nil && isTrue(live.GetAnnotations()[annotation])
+}
+
+// isTrue reads an annotation as upstream does: True, 1 and t count, too.
+func isTrue(value string) bool {
+	is, err := strconv.ParseBool(value)
+	return err == nil && is
 }
 
 // adjust makes the object that is sent to an existing one.

@@ -226,6 +226,9 @@ func (r *run) stillUsed(e Entry) *Ref {
 		kind.Group, _, _ = unstructured.NestedString(crd.Object, "spec", "group")
 		kind.Kind, _, _ = unstructured.NestedString(crd.Object, "spec", "names", "kind")
 	case namespaceKind:
+		if ns, _ := r.live(e.Ref); ns != nil && ns.GetAnnotations()[r.e.keys.FinalizeDeletionAfter] != "" {
+			return nil // it is to go in time, whatever is stuck in it
+		}
 	default:
 		return nil
 	}

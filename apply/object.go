@@ -46,7 +46,9 @@ func (r *run) one(ctx context.Context, d *desired) outcome {
 		return r.terminating(ctx, d, live)
 	}
 	want := r.wish(d)
-	if live == nil && r.mayOverrule(want) {
+	// What we have applied and is not in the cache may have lost the label by which that selects, or is of a kind that cannot be
+	// listed.
+	if live == nil && (r.mayOverrule(want) || r.old[keyOf(d.ref)].Applied != "") {
 		existing, err := r.read(ctx, d.ref)
 		if err != nil {
 			return r.fail(d, err)
@@ -233,7 +235,9 @@ func (r *run) scaled(d *desired) bool {
 func (r *run) send(ctx context.Context, w wanted, live *unstructured.Unstructured) outcome {
 	old := r.old[keyOf(w.ref)]
 	// Somebody has changed what we own: we wanted the same before, or our fields are not as we left them.
-	drifted := live != nil && old.Applied != "" && (old.Applied == w.applied || old.Live != "" && old.Live != r.liveDigest(live, old.CreateOnly))
+	// Fields that were left to others, and are not any more, come back to us, too.
+	drifted := live != nil && old.Applied != "" && (old.Applied == w.applied || old.Live != "" && old.Live != r.liveDigest(live, old.CreateOnly) ||
+		slices.ContainsFunc(old.CreateOnly, func(f string) bool { return !slices.Contains(w.createOnly, f) }))
 	opts := patchOptions{manager: r.set.FieldManager, force: r.forces(w.desired) || r.set.TakeBack && drifted, dry: r.dry}
 	w.foreign = live != nil && r.old[keyOf(w.ref)].Applied == "" && ownedFields(live, r.set.FieldManager).Empty() && !madeBy(live, r.set.FieldManager)
 	if live != nil && r.needsTakeover(w.ref, live) {
@@ -282,7 +286,9 @@ func (r *run) current(ctx context.Context, ref Ref) (*unstructured.Unstructured,
 
 // answered ends an apply by what the server said to it.
 func (r *run) answered(ctx context.Context, w wanted, live, answer *unstructured.Unstructured, created bool, err error) outcome {
-	if isImmutable(err) {
+	// A rule in CEL may say in any words that a field cannot change. Whether it is the change that is wrong, or the object, shows
+	// when the object is made anew: that is tried before anything is deleted.
+	if isImmutable(err) || live != nil && apierrors.IsInvalid(err) && !r.e.protected[w.ref.GroupKind()] && flagged(w.obj, live, r.e.keys.DeleteOnInvalidUpdate) {
 		return r.recreate(ctx, w, live, err)
 	}
 	if err == nil {

@@ -28,7 +28,13 @@ type candidate struct {
 func (r *run) prune(ctx context.Context) {
 	wanted := r.wantedKeys()
 	for _, ref := range r.ignored {
+		if _, ours := r.entries[keyOf(ref)]; ours {
+			r.release(ctx, ref)
+		}
 		delete(r.entries, keyOf(ref))
+		wanted[keyOf(ref)] = true
+	}
+	for _, ref := range r.refused {
 		wanted[keyOf(ref)] = true
 	}
 	failed := map[schema.GroupKind]Ref{}
@@ -43,8 +49,6 @@ func (r *run) prune(ctx context.Context) {
 			continue
 		}
 		switch ref, replacement := failed[e.GroupKind()]; {
-		case len(r.desired) == 0 && !r.opts.AllowEmpty:
-			r.stays(e, HeldBack, "the set is empty, which may be a mistake: nothing is deleted unless that is allowed")
 		case ctx.Err() != nil:
 			r.stays(e, HeldBack, "interrupted before it was deleted")
 		case e.GroupKind() == crdKind && !r.opts.PruneCRDs:
@@ -55,11 +59,30 @@ func (r *run) prune(ctx context.Context) {
 			leaving = append(leaving, e)
 		}
 	}
-	items := r.approved(r.examine(ctx, leaving), r.opts.ApprovePrune)
+	items := r.examine(ctx, leaving)
+	if len(r.desired) == 0 && !r.opts.AllowEmpty {
+		for _, c := range items {
+			r.stays(c.entry, HeldBack, "the set is empty, which may be a mistake: nothing is deleted unless that is allowed")
+		}
+		items = nil
+	}
+	items = r.approved(items, r.opts.ApprovePrune)
 	deadline := r.e.clock.Now().Add(r.opts.DeleteTimeout)
 	r.deletePhases(ctx, reversed(phases(items, func(c candidate) Ref { return c.entry.Ref })),
 		func() time.Duration { return deadline.Sub(r.e.clock.Now()) }, false)
 	r.forgetUntried()
+}
+
+// release takes the annotations of the engine off an object that is not ours any more, unless another set has it. What goes wrong with
+// it does not matter: they are hints for people.
+func (r *run) release(ctx context.Context, ref Ref) {
+	live, _ := r.live(ref)
+	if live == nil || r.dry || !r.names(live.GetAnnotations()[r.e.keys.Origin]) {
+		return
+	}
+	r.e.tracked.drop(r.c, keyOf(ref))
+	_, _ = r.c.mergePatch(ctx, ref, map[string]any{"metadata": map[string]any{"annotations": map[string]any{
+		r.e.keys.Origin: nil, r.e.keys.Description: nil}}}, r.set.FieldManager, "")
 }
 
 // wantedKeys are the desired objects, under all the kinds that are equivalent to theirs.
@@ -158,11 +181,11 @@ func (r *run) examine(ctx context.Context, entries []Entry) []candidate {
 			r.leaves(e, LeftAlone, notOurs)
 		case r.set.LeaveToCollector && r.isCollectable(live):
 			r.leaves(e, Kept, "the garbage collector deletes it when nothing refers to it any more")
-		case live.GetAnnotations()[r.e.keys.KeepObject] == "true":
+		case isTrue(live.GetAnnotations()[r.e.keys.KeepObject]):
 			r.leaves(e, Kept, "annotation "+r.e.keys.KeepObject)
 		case live.GetAnnotations()[r.e.keys.Mode] == "Ignore":
 			r.leaves(e, Kept, "annotation "+r.e.keys.Mode)
-		case live.GetAnnotations()[r.e.keys.Ignore] == "true":
+		case isTrue(live.GetAnnotations()[r.e.keys.Ignore]):
 			r.stays(e, Ignored, "annotation "+r.e.keys.Ignore)
 		default:
 			out = append(out, candidate{e, live})
@@ -174,7 +197,7 @@ func (r *run) examine(ctx context.Context, entries []Entry) []candidate {
 // isCollectable tells whether a garbage collector cares for an object.
 func (r *run) isCollectable(live *unstructured.Unstructured) bool {
 	gk := groupKindOf(live)
-	return (gk == secretKind || gk == configMapKind) && live.GetLabels()[r.e.keys.GarbageCollectable] == "true"
+	return (gk == secretKind || gk == configMapKind) && isTrue(live.GetLabels()[r.e.keys.GarbageCollectable])
 }
 
 // approved passes the candidates through the gate. Objects that are being deleted already need no approval.

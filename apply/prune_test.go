@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	clocktesting "k8s.io/utils/clock/testing"
 )
@@ -262,4 +263,27 @@ func TestCollectablesAreLeftToTheCollector(t *testing.T) {
 		assert.Equal(t, collector, f.exists(config))
 		assert.NotContains(t, f.inventory(), "ConfigMap/c")
 	}
+}
+
+// An object in mode Ignore is left alone and released, however its namespace is written; annotations are read as upstream reads them.
+func TestModeIgnoreWithoutANamespace(t *testing.T) {
+	f := newFixture(t)
+	class := f.object("{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: NS-class, namespace: NS}, value: 5}")
+	bare := f.object("{apiVersion: v1, kind: ConfigMap, metadata: {name: NS-bare}}")
+	kept := f.configMap("kept", "x")
+	kept.SetAnnotations(map[string]string{GardenerKeys().KeepObject: "True"})
+	f.mustApply(f.set(class, bare, kept, f.configMap("other", "x")))
+	for _, o := range []*unstructured.Unstructured{class, bare} {
+		o.SetAnnotations(map[string]string{GardenerKeys().Mode: "Ignore"})
+	}
+	f.mustApply(f.set(class, bare, f.configMap("other", "x")))
+	class.SetNamespace("")
+	bare.SetNamespace("default")
+	for _, o := range []*unstructured.Unstructured{class, bare, kept} {
+		assert.True(t, f.exists(o), o.GetName())
+	}
+	assert.NotContains(t, f.get(class).GetAnnotations(), GardenerKeys().Origin)
+	assert.NotContains(t, f.get(bare).GetAnnotations(), GardenerKeys().Description)
+	require.NoError(t, f.resource(class).Delete(f.ctx, class.GetName(), metav1.DeleteOptions{}))
+	require.NoError(t, f.resource(bare).Delete(f.ctx, bare.GetName(), metav1.DeleteOptions{}))
 }

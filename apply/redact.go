@@ -44,8 +44,9 @@ func withoutValues(err error) error {
 		}
 	}
 	// The text of Forbidden and NotFound comes from the authorizer and the router, which see no body.
-	if forbiddenByRBAC.MatchString(status.Message) {
-		text = status.Message
+	if forbiddenByRBAC.MatchString(status.Message) || apierrors.IsNotFound(err) {
+		safe.Message = status.Message
+		return &apierrors.StatusError{ErrStatus: safe}
 	}
 	safe.Message = text + " (text withheld, the object is a Secret)"
 	return &apierrors.StatusError{ErrStatus: safe}

@@ -27,6 +27,7 @@ type run struct {
 	dry  bool // plan: ask the server, change nothing
 
 	desired  []*desired
+	refused  []Ref // desired, but not in a form that can be applied: left as they are
 	ignored  []Ref // desired, but in mode Ignore: not ours any more
 	crds     map[schema.GroupKind]*unstructured.Unstructured
 	old      map[key]Entry
@@ -146,7 +147,8 @@ func (r *run) prepare() error {
 		}
 		obj, err := r.e.keys.decorate(r.set, o)
 		if err != nil {
-			return r.unreadable(o, err.Error())
+			r.refuse(d, err.Error())
+			continue
 		}
 		d.obj = obj
 		r.desired = append(r.desired, d)
@@ -230,8 +232,22 @@ func (r *run) openKinds(ctx context.Context, kinds map[schema.GroupVersionKind]b
 // resolve settles the namespace of every object by the scope of its kind (upstream's rule: none means
 // "default", and cluster-scoped objects have none) and finds objects that are declared twice.
 func (r *run) resolve(ctx context.Context) error {
-	seen := map[key]*desired{}
-	for _, d := range r.desired {
+	for _, refs := range [][]Ref{r.ignored, r.refused} {
+		for i, ref := range refs {
+			namespaced, known, err := r.isNamespaced(ctx, ref)
+			if err != nil {
+				return err
+			}
+			if known && namespaced && ref.Namespace == "" {
+				refs[i].Namespace = "default"
+			} else if known && !namespaced {
+				refs[i].Namespace = ""
+			}
+		}
+	}
+	seen, all := map[key]*desired{}, r.desired
+	r.desired = nil
+	for _, d := range all {
 		namespaced, known, err := r.isNamespaced(ctx, d.ref)
 		if err != nil {
 			return err
@@ -242,12 +258,23 @@ func (r *run) resolve(ctx context.Context) error {
 			d.obj.SetNamespace("")
 		}
 		d.ref, d.digest = RefOf(d.obj), appliedDigest(d.obj, r.set.FieldManager, nil)
-		if twin := seen[keyOf(d.ref)]; twin != nil {
-			return safef("%s is declared twice%s", d.ref, sources(twin.source, d.source))
+		switch twin := seen[keyOf(d.ref)]; {
+		case twin == nil:
+			seen[keyOf(d.ref)] = d
+			r.desired = append(r.desired, d)
+		case twin.digest != d.digest || d.ref.GroupKind() == secretKind && !sameSecretData(d.obj, twin.obj):
+			r.refuse(d, fmt.Sprintf("it is declared twice%s, and not alike", sources(twin.source, d.source)))
 		}
-		seen[keyOf(d.ref)] = d
 	}
+	r.desired = slices.DeleteFunc(r.desired, func(d *desired) bool { return r.outcomes[keyOf(d.ref)].action == Failed })
 	return nil
+}
+
+// refuse fails one object that cannot be applied as it is declared. It is left as it is.
+func (r *run) refuse(d *desired, why string) {
+	e := &ObjectError{Cluster: r.c.name, Object: d.ref, Op: "read", Reason: Invalid, Message: why, Hint: "correct the object", Source: d.source}
+	r.refused = append(r.refused, d.ref)
+	r.finished(outcome{ref: d.ref, action: Failed, message: why, err: e})
 }
 
 func sources(a, b string) string {

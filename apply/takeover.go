@@ -58,7 +58,7 @@ var notTakenOver = []schema.GroupKind{{Kind: "PersistentVolumeClaim"}, {Group: "
 
 // forces says whether fields of others are taken: the set, the object or the caller of the engine may ask for it.
 func (r *run) forces(d *desired) bool {
-	return r.set.Force || d.obj.GetAnnotations()[r.e.keys.ForceConflicts] == "true" || r.e.force(d.ref)
+	return r.set.Force || isTrue(d.obj.GetAnnotations()[r.e.keys.ForceConflicts]) || r.e.force(d.ref)
 }
 
 // needsTakeover is true before our first successful apply to an object that has entries of former managers.

@@ -47,7 +47,7 @@ func (j *judgement) overrule(obj *unstructured.Unstructured, r Ruling) {
 	}
 	message := r.Message
 	if message == "" {
-		message = "the landscape's rule for " + obj.GetKind() + " says so"
+		message = "the rule of health for " + obj.GetKind() + " says so"
 	}
 	j.failure = &Failure{Reason: r.Reason, Message: message, Waiting: r.Unreported || j.progressing}
 }

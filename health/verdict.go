@@ -1,6 +1,7 @@
 package health
 
 import (
+	"strconv"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -162,7 +163,7 @@ func Check(obj *unstructured.Unstructured, opts ...Option) Verdict {
 
 func judge(obj *unstructured.Unstructured, in inputs) judgement {
 	j := judgement{}
-	if obj.GetAnnotations()[annotationSkipHealthCheck] == "true" {
+	if skipped(obj) {
 		return j
 	}
 	r, found := ruleFor(obj.GroupVersionKind().GroupKind())
@@ -207,4 +208,10 @@ func statusOf(obj *unstructured.Unstructured, j judgement, in inputs) (Status, s
 	default:
 		return StatusCurrent, ""
 	}
+}
+
+// skipped reads the annotation as upstream does: True and 1 count, too.
+func skipped(obj *unstructured.Unstructured) bool {
+	is, err := strconv.ParseBool(obj.GetAnnotations()[annotationSkipHealthCheck])
+	return err == nil && is
 }

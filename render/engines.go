@@ -2,8 +2,10 @@ package render
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"path"
 	"sort"
@@ -239,21 +241,27 @@ type yamlDocument struct {
 	line int
 }
 
-// splitYAML cuts a stream at the lines that are --- alone; empty documents are left out.
+// splitYAML cuts a stream into its documents: at lines that begin with ---, after which a document may begin at once, and between
+// the values of a JSON stream. Empty documents are left out.
 func splitYAML(data []byte) []yamlDocument {
 	var out []yamlDocument
 	current := yamlDocument{line: 1}
 	take := func() {
 		if len(bytes.TrimSpace(current.text)) > 0 {
-			out = append(out, current)
+			out = append(out, splitJSON(current)...)
 		}
 	}
 	line := 0
 	for text := range bytes.Lines(data) {
 		line++
-		if rest, separator := bytes.CutPrefix(text, []byte("---")); separator && len(bytes.TrimSpace(rest)) == 0 {
+		rest, separator := bytes.CutPrefix(text, []byte("---"))
+		if separator && (len(rest) == 0 || bytes.ContainsRune([]byte(" \t\r\n"), rune(rest[0]))) {
 			take()
-			current = yamlDocument{line: line + 1}
+			if content := bytes.TrimSpace(rest); len(content) == 0 || content[0] == '#' {
+				current = yamlDocument{line: line + 1}
+			} else {
+				current = yamlDocument{line: line, text: bytes.Clone(rest)}
+			}
 			continue
 		}
 		current.text = append(current.text, text...)
@@ -262,9 +270,52 @@ func splitYAML(data []byte) []yamlDocument {
 	return out
 }
 
+// splitJSON cuts a document that is a stream of JSON values.
+func splitJSON(doc yamlDocument) []yamlDocument {
+	if text := bytes.TrimSpace(doc.text); text[0] != '{' {
+		return []yamlDocument{doc}
+	}
+	var out []yamlDocument
+	values, line, read := json.NewDecoder(bytes.NewReader(doc.text)), doc.line, int64(0)
+	for {
+		var value json.RawMessage
+		err := values.Decode(&value)
+		if errors.Is(err, io.EOF) && len(out) > 0 {
+			return out
+		}
+		if err != nil {
+			return []yamlDocument{doc} // YAML in braces, or a mistake
+		}
+		start := values.InputOffset() - int64(len(value))
+		line += bytes.Count(doc.text[read:start], []byte("\n"))
+		read = start
+		out = append(out, yamlDocument{text: value, line: line})
+	}
+}
+
+// errMore is what is wrong with a document after whose end there is more.
+var errMore = errors.New("there is more after the end of the document")
+
+// isAlone tells whether nothing follows the end of a document. It is asked only where something could.
+func isAlone(doc []byte) bool {
+	text := bytes.TrimSpace(doc)
+	if !bytes.HasPrefix(text, []byte("{")) && !bytes.Contains(text, []byte("\n...")) {
+		return true
+	}
+	var node yamlv3.Node
+	documents := yamlv3.NewDecoder(bytes.NewReader(doc))
+	if documents.Decode(&node) != nil {
+		return true // which is said by others
+	}
+	return errors.Is(documents.Decode(&node), io.EOF)
+}
+
 // decodeObject reads one YAML document the way the API machinery does: whole
 // numbers stay integers.
 func decodeObject(doc []byte) (map[string]any, error) {
+	if !isAlone(doc) {
+		return nil, errMore
+	}
 	raw, err := yaml.YAMLToJSON(doc)
 	if err != nil {
 		return nil, err

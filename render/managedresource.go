@@ -84,7 +84,7 @@ func KeepData(mr, secret, have *unstructured.Unstructured) (bool, error) {
 	}
 	data, _, err := unstructured.NestedString(have.Object, "data", DataKey)
 	if err != nil {
-		return false, fmt.Errorf("Secret %s/%s: %w", have.GetNamespace(), have.GetName(), err)
+		return false, fmt.Errorf("read Secret %s/%s: %w", have.GetNamespace(), have.GetName(), err)
 	}
 	annotations := mr.GetAnnotations()
 	key, _ := ReferenceAnnotation("Secret", secret.GetName())

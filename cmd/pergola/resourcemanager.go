@@ -42,7 +42,7 @@ server-side apply, deletes what left them, repairs drift at once, and tells heal
 the place of gardener-resource-manager for this class: stop that one first, as they hold the same lease by default.
 
 --config reads the configuration file of gardener-resource-manager (kind ResourceManagerConfiguration), which turns on the garbage
-collector, the token requestor, network policies and webhooks as well. Flags go before it.
+collector, the token requestor, network policies and webhooks as well. Flags take precedence over it.
 
 /healthz and /readyz are on the health port, /metrics on the metrics port, both without TLS. With OTEL_EXPORTER_OTLP_ENDPOINT set, traces
 are sent there.`,
@@ -185,7 +185,10 @@ func accessOf(cluster, path string) (*rest.Config, error) {
 	rules.ExplicitPath = path
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, nil).ClientConfig()
 	if err != nil {
-		return nil, fmt.Errorf("access to the %s cluster %s: %w", cluster, path, err)
+		if clientcmd.IsEmptyConfig(err) {
+			return nil, fmt.Errorf("access to the %s cluster: there is no kubeconfig: set KUBECONFIG, or name one by --kubeconfig", cluster)
+		}
+		return nil, fmt.Errorf("access to the %s cluster, kubeconfig %q: %w", cluster, path, err)
 	}
 	return config, nil
 }

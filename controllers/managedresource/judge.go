@@ -2,6 +2,8 @@ package managedresource
 
 import (
 	"context"
+	"fmt"
+	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -31,26 +33,71 @@ type Judge struct {
 // Of gives the first unhealthy object and the first one that is still rolling out, with their causes. Objects come from the live
 // cache; what stands around them is read only for these two.
 func (j Judge) Of(ctx context.Context, refs []apply.Ref) (bad, rolling *health.Verdict, err error) {
+	found, err := j.all(ctx, refs)
+	return found.bad, found.rolling, err
+}
+
+// verdicts are the first unhealthy object and the first that is rolling out, and how many more there are of each.
+type verdicts struct {
+	bad, rolling         *health.Verdict
+	moreBad, moreRolling int
+}
+
+func (j Judge) all(ctx context.Context, refs []apply.Ref) (out verdicts, err error) {
 	var badRef, rollingRef apply.Ref
 	for _, ref := range refs {
 		v, err := j.quick(ctx, ref)
 		if err != nil {
-			return bad, rolling, err
+			return out, err
 		}
-		if !v.Healthy && bad == nil {
-			bad, badRef = &v, ref
+		switch {
+		case v.Healthy:
+		case out.bad == nil:
+			out.bad, badRef = &v, ref
+		default:
+			out.moreBad++
 		}
-		if v.Progressing && rolling == nil {
-			rolling, rollingRef = &v, ref
+		switch {
+		case !v.Progressing:
+		case out.rolling == nil:
+			out.rolling, rollingRef = &v, ref
+		default:
+			out.moreRolling++
 		}
 	}
-	if bad != nil {
-		*bad = j.explained(ctx, badRef, *bad)
+	switch {
+	case out.bad != nil && out.rolling != nil && badRef == rollingRef:
+		*out.bad = j.explained(ctx, badRef, *out.bad)
+		out.rolling = out.bad
+	default:
+		if out.bad != nil {
+			*out.bad = j.explained(ctx, badRef, *out.bad)
+		}
+		if out.rolling != nil {
+			*out.rolling = j.explained(ctx, rollingRef, *out.rolling)
+		}
 	}
-	if rolling != nil && (bad == nil || rollingRef != badRef) {
-		*rolling = j.explained(ctx, rollingRef, *rolling)
+	return out, nil
+}
+
+// said is a verdict for a condition: the object, the cause, what the object itself says, and how many others there are.
+func said(v health.Verdict, more int) string {
+	text := v.Kind + " " + v.Name
+	if v.Namespace != "" {
+		text = v.Kind + " " + v.Namespace + "/" + v.Name
 	}
-	return bad, rolling, nil
+	own := strings.TrimSpace(v.Message)
+	if v.Cause != nil {
+		text += ": " + strings.TrimSuffix(v.Cause.String(), ".")
+		own = strings.TrimRight(strings.TrimSuffix(own, v.Cause.String()), "; ")
+	}
+	if own = strings.TrimSuffix(own, "."); own != "" {
+		text += ": " + own
+	}
+	if more > 0 {
+		text += fmt.Sprintf(" (and %d more)", more)
+	}
+	return text
 }
 
 // One is the verdict on one live object, with its cause.

@@ -7,7 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"sort"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -123,7 +123,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, namespace, name string) (*Ou
 }
 
 func (r *Reconciler) reconcile(ctx context.Context, mr *resourcesv1alpha1.ManagedResource) (*Outcome, error) {
-	if mr.DeletionTimestamp == nil && mr.Annotations[resourcesv1alpha1.Ignore] == "true" {
+	if mr.DeletionTimestamp == nil && IsIgnored(mr) {
 		if r.Responsible(mr) || r.Holds(mr) {
 			return &Outcome{Object: mr}, r.ignored(ctx, mr)
 		}
@@ -193,6 +193,10 @@ func (r *Reconciler) converge(ctx context.Context, mr *resourcesv1alpha1.Managed
 		}
 		r.setApplied(mr, reason, err.Error())
 		return out, errors.Join(err, inventory.finish(ctx))
+	}
+	if left := pendingError(out.Applied); len(objects) == 0 && !options.AllowEmpty && left != nil {
+		r.setApplied(mr, resourcesv1alpha1.ConditionApplyFailed, messageEmpty+left.Error())
+		return out, inventory.finish(ctx)
 	}
 	r.setApplied(mr, appliedReason(out.Applied), appliedMessage(out.Applied))
 	if mr.Status.SecretsVersion = ""; r.Versions != nil && out.Applied.Complete {
@@ -517,6 +521,13 @@ func (r *Reconciler) delete(ctx context.Context, mr *resourcesv1alpha1.ManagedRe
 		r.setDeleting(mr, resourcesv1alpha1.ConditionDeletionPending, pendingError(result).Error())
 		return out, inventory.finish(ctx)
 	}
+	if mr.DeletionTimestamp == nil {
+		// It has another class: what is said of it from now on is the matter of that one.
+		r.setHandedOver(mr)
+		if err := inventory.flush(ctx); err != nil {
+			return out, err
+		}
+	}
 	err = r.dropFinalizer(ctx, mr, inventory.base)
 	if err == nil {
 		r.forget(mr.UID)
@@ -540,13 +551,10 @@ func (r *Reconciler) Declared(ctx context.Context, mr *resourcesv1alpha1.Managed
 	return objects, reason, err
 }
 
-func sortedKeys[V any](m map[string]V) []string {
-	out := make([]string, 0, len(m))
-	for k := range m {
-		out = append(out, k)
-	}
-	sort.Strings(out)
-	return out
+// IsIgnored reads the annotation of a ManagedResource that says so, as upstream does: True and 1 count, too.
+func IsIgnored(mr *resourcesv1alpha1.ManagedResource) bool {
+	is, err := strconv.ParseBool(mr.Annotations[resourcesv1alpha1.Ignore])
+	return err == nil && is
 }
 
 // builder writes conditions with the reconciler's clock; a ManagedResource has no thresholds.

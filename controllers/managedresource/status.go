@@ -3,9 +3,11 @@ package managedresource
 import (
 	"context"
 	"errors"
+	"fmt"
 	"reflect"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/utils/ptr"
 
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 	resourcesv1alpha1 "github.com/pergola-dev/pergola/api/resources/v1alpha1"
@@ -18,6 +20,7 @@ import (
 const (
 	messageApplied   = "All resources are applied."
 	messageApplying  = "The resources are currently being applied."
+	messageEmpty     = "Nothing is left in its Secrets, which is taken for a mistake: set spec.secretRefs to [] to delete all. Still there: "
 	messageDeleting  = "The resources are currently being deleted."
 	messageHealthy   = "All resources are healthy."
 	messageRolledOut = "All resources have been fully rolled out."
@@ -54,6 +57,17 @@ func (r *Reconciler) setPending(mr *resourcesv1alpha1.ManagedResource) {
 		return b.Update(b.GetOrInit(mr.Status.Conditions, kind), gardencorev1beta1.ConditionUnknown, resourcesv1alpha1.ConditionHealthChecksPending, messagePending)
 	}
 	mr.Status.Conditions = condition.Merge(mr.Status.Conditions, applied, unknown(resourcesv1alpha1.ResourcesHealthy), unknown(resourcesv1alpha1.ResourcesProgressing))
+}
+
+// setHandedOver says that another class has to do with it from now on.
+func (r *Reconciler) setHandedOver(mr *resourcesv1alpha1.ManagedResource) {
+	b := r.builder()
+	message := fmt.Sprintf("Its class is %q by now; the resource manager of that class has not taken it up yet.", ptr.Deref(mr.Spec.Class, resourcesv1alpha1.ClassDefault))
+	for _, kind := range []gardencorev1beta1.ConditionType{resourcesv1alpha1.ResourcesApplied, resourcesv1alpha1.ResourcesHealthy, resourcesv1alpha1.ResourcesProgressing} {
+		c := b.Update(b.GetOrInit(mr.Status.Conditions, kind), gardencorev1beta1.ConditionUnknown, resourcesv1alpha1.ConditionHealthChecksPending, message)
+		mr.Status.Conditions = condition.Merge(mr.Status.Conditions, c)
+	}
+	mr.Status.Resources = nil
 }
 
 // setDeleting sets all conditions for a deletion that is not finished.
@@ -103,7 +117,8 @@ func (r *Reconciler) setHealth(ctx context.Context, mr *resourcesv1alpha1.Manage
 	before := condition.Get(mr.Status.Conditions, resourcesv1alpha1.ResourcesProgressing)
 	judge := Judge{Cluster: r.Target, Rules: r.Rules, ExistenceOnly: r.ExistenceOnly,
 		OldPods: before == nil || before.Status != gardencorev1beta1.ConditionFalse}
-	bad, rolling, err := judge.Of(ctx, refs)
+	found, err := judge.all(ctx, refs)
+	bad, rolling := found.bad, found.rolling
 	b := r.builder()
 	healthy := b.GetOrInit(mr.Status.Conditions, resourcesv1alpha1.ResourcesHealthy)
 	progressing := b.GetOrInit(mr.Status.Conditions, resourcesv1alpha1.ResourcesProgressing)
@@ -111,7 +126,7 @@ func (r *Reconciler) setHealth(ctx context.Context, mr *resourcesv1alpha1.Manage
 	case err != nil:
 		healthy = b.Update(healthy, gardencorev1beta1.ConditionFalse, resourcesv1alpha1.ConditionHealthCheckError, err.Error())
 	case bad != nil:
-		healthy = b.Update(healthy, gardencorev1beta1.ConditionFalse, bad.Reason, bad.Message)
+		healthy = b.Update(healthy, gardencorev1beta1.ConditionFalse, bad.Reason, said(*bad, found.moreBad))
 	default:
 		healthy = b.Update(healthy, gardencorev1beta1.ConditionTrue, resourcesv1alpha1.ConditionResourcesHealthy, messageHealthy)
 	}
@@ -122,7 +137,7 @@ func (r *Reconciler) setHealth(ctx context.Context, mr *resourcesv1alpha1.Manage
 	switch {
 	case err != nil:
 	case rolling != nil:
-		progressing = b.Update(progressing, gardencorev1beta1.ConditionTrue, rolling.Kind+"Progressing", rolling.Message)
+		progressing = b.Update(progressing, gardencorev1beta1.ConditionTrue, rolling.Kind+"Progressing", said(*rolling, found.moreRolling))
 	case contested != "":
 		progressing = b.Update(progressing, gardencorev1beta1.ConditionTrue, contested, fight)
 	default:

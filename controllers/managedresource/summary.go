@@ -34,7 +34,12 @@ func Summary(mr *resourcesv1alpha1.ManagedResource) string {
 	case progressing.Status == gardencorev1beta1.ConditionTrue:
 		return oneLine(progressing.Reason, progressing.Message)
 	case applied.Status == gardencorev1beta1.ConditionTrue && healthy.Status == gardencorev1beta1.ConditionTrue:
-		return fmt.Sprintf("%d objects are well", len(mr.Status.Resources))
+		if n := len(mr.Status.Resources); n != 1 {
+			return fmt.Sprintf("%d objects are well", n)
+		}
+		return "1 object is well"
+	case applied.Status == gardencorev1beta1.ConditionUnknown && applied.Message != "":
+		return oneLine("not judged", applied.Message)
 	}
 	return "not judged yet"
 }

@@ -224,6 +224,104 @@ func TestMoves(t *testing.T) {
 	}
 }
 
+// TestMovesOfClusterScopedObjects: a namespace on an object that has none changes nothing about whose it is.
+func TestMovesOfClusterScopedObjects(t *testing.T) {
+	s := newSite(t)
+	class := func(metadata string) string {
+		return "{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: NS-class" + metadata + "}, value: 5}"
+	}
+	s.managed("giver", configMap("one"), class(", namespace: NS"))
+	s.managed("taker", configMap("two"))
+	_, stop := s.start("")
+	defer stop()
+	s.becomes("giver", good...)
+	s.becomes("taker", good...)
+	classes := s.api.Resource(schema.GroupVersionResource{Group: "scheduling.k8s.io", Version: "v1", Resource: "priorityclasses"})
+	before, err := classes.Get(s.ctx, s.ns+"-class", metav1.GetOptions{})
+	require.NoError(t, err)
+	s.contents("taker", configMap("two"), class(""))
+	s.contents("giver", configMap("one"))
+	s.eventually("the taker has it", func() bool {
+		o, err := classes.Get(s.ctx, s.ns+"-class", metav1.GetOptions{})
+		return err == nil && o.GetAnnotations()[resourcesv1alpha1.Origin] == s.ns+"/taker"
+	})
+	after, err := classes.Get(s.ctx, s.ns+"-class", metav1.GetOptions{})
+	require.NoError(t, err)
+	assert.Equal(t, before.GetUID(), after.GetUID())
+}
+
+// TestNeighbourThatMakesNoSense: a ManagedResource whose Secret can never be read keeps nobody from deleting.
+func TestNeighbourThatMakesNoSense(t *testing.T) {
+	s := newSite(t)
+	s.managed("thing", configMap("one"), configMap("two"))
+	s.create("{apiVersion: resources.gardener.cloud/v1alpha1, kind: ManagedResource, metadata: {name: bad, namespace: NS}, spec: {secretRefs: [{name: ../x}]}}")
+	s.create("{apiVersion: resources.gardener.cloud/v1alpha1, kind: ManagedResource, metadata: {name: empty, namespace: NS}, spec: {secretRefs: [{}]}}")
+	_, stop := s.start("")
+	defer stop()
+	s.becomes("thing", good...)
+	s.becomes("bad", "ResourcesApplied=False/CannotReadSecret")
+	s.contents("thing", configMap("one"))
+	s.gone("ConfigMap", "two")
+	s.becomes("thing", good...)
+}
+
+// TestDocumentsThatCannotBeTold: what follows the end of a document is an error, and nothing is deleted for it.
+func TestDocumentsThatCannotBeTold(t *testing.T) {
+	s := newSite(t)
+	s.managed("thing", configMap("one"), configMap("two"))
+	_, stop := s.start("")
+	defer stop()
+	s.becomes("thing", good...)
+	for _, separator := range []string{"--- # a comment\n", "---\t\n"} {
+		s.contents("thing", "# again\n"+configMap("one")+separator+configMap("two"))
+		s.becomes("thing", good...)
+		s.present("ConfigMap", "two")
+	}
+	flow := func(name string) string {
+		return "{apiVersion: v1, kind: ConfigMap, metadata: {name: " + name + ", namespace: NS}, data: {a: b}}\n"
+	}
+	s.contents("thing", flow("one")+flow("two"))
+	s.becomes("thing", "ResourcesApplied=False/DecodingFailed")
+	s.present("ConfigMap", "two")
+	s.contents("thing", strings.NewReplacer("apiVersion: v1", `"apiVersion": "v1"`, "kind: ConfigMap", `"kind": "ConfigMap"`, "metadata: {name: ", `"metadata": {"name": "`, ", namespace: NS}", `", "namespace": "NS"}`, "data: {a: b}", `"data": {"a": "b"}`).Replace(flow("one")+flow("two")))
+	s.becomes("thing", good...)
+	s.present("ConfigMap", "two")
+}
+
+// TestLabelThatWasRemoved: an object without the label by which it is found is found all the same.
+func TestLabelThatWasRemoved(t *testing.T) {
+	s := newSite(t)
+	s.managed("thing", configMap("one"))
+	m, stop := s.start("")
+	defer stop()
+	s.becomes("thing", good...)
+	s.patch("ConfigMap", "one", "{metadata: {labels: {resources.gardener.cloud/managed-by: null}}, data: {a: hand}}")
+	s.eventually("it is as it should be", func() bool {
+		o, err := s.get("ConfigMap", "one")
+		v, _, _ := unstructured.NestedString(o.Object, "data", "a")
+		return err == nil && v == "b" && o.GetLabels()[resourcesv1alpha1.ManagedBy] == "gardener"
+	})
+	s.becomes("thing", good...)
+	s.quiet(m, "thing")
+}
+
+// TestOneObjectThatMakesNoSense stops no other.
+func TestOneObjectThatMakesNoSense(t *testing.T) {
+	s := newSite(t)
+	s.managed("thing", configMap("one"), configMap("twice"))
+	_, stop := s.start("")
+	defer stop()
+	s.becomes("thing", good...)
+	s.contents("thing", configMap("one"), configMap("new"), configMap("one"), configMap("twice"), strings.ReplaceAll(configMap("twice"), "a: b", "a: c"),
+		strings.ReplaceAll(configMap("odd"), "namespace: NS", "namespace: NS, annotations: {a: 1}"))
+	s.present("ConfigMap", "new")
+	s.becomes("thing", "ResourcesApplied=False/ApplyFailed")
+	assert.Contains(t, s.message("thing", "ResourcesApplied"), "declared twice")
+	assert.Contains(t, s.message("thing", "ResourcesApplied"), "metadata.annotations")
+	_, err := s.get("ConfigMap", "twice")
+	assert.NoError(t, err)
+}
+
 // TestStuckObject: what cannot be deleted keeps nothing else waiting, and is named.
 func TestStuckObject(t *testing.T) {
 	s := newSite(t)

@@ -86,8 +86,8 @@ const forceHint = "give the object the annotation landscape.pergola.dev/force-co
 const (
 	// retryDeletion is how soon a deletion is looked at again that waits for finalizers; upstream's value.
 	retryDeletion = 5 * time.Second
-	// retryRolling is how soon the health of objects is looked at again that are rolled out.
-	retryRolling = 5 * time.Second
+	// retryRolling and lastRolling bound how soon the health of objects is looked at again that are rolled out.
+	retryRolling, lastRolling = 5 * time.Second, time.Minute
 	// retryCluster is how soon it is tried again after a cluster did not answer.
 	retryCluster = 4 * time.Second
 	// firstRetry and lastRetry bound the pauses after failures.
@@ -338,9 +338,7 @@ func (m *Manager) work(ctx context.Context, key types.NamespacedName, full bool)
 	case out.Object.DeletionTimestamp != nil:
 		return 0, resultApplied, nil
 	}
-	if isRolling(out.Object) {
-		m.queue.AddAfter(key, retryRolling)
-	}
+	m.lookAgain(key, out.Object)
 	return m.Sync, resultApplied, nil
 }
 
@@ -353,22 +351,23 @@ func (m *Manager) judge(ctx context.Context, key types.NamespacedName) error {
 	if err != nil {
 		return err
 	}
-	if !m.reconciler.Responsible(mr) || mr.DeletionTimestamp != nil || mr.Annotations[resourcesv1alpha1.Ignore] == "true" || !isApplied(mr) {
+	if !m.reconciler.Responsible(mr) || mr.DeletionTimestamp != nil || managedresource.IsIgnored(mr) || !isApplied(mr) {
 		return nil
 	}
 	if _, err := m.reconciler.CheckHealth(ctx, mr); err != nil {
 		return fmt.Errorf("judging the health of ManagedResource %s: %w", key, err)
 	}
-	if isRolling(mr) {
-		m.queue.AddAfter(key, retryRolling)
-	}
+	m.lookAgain(key, mr)
 	return nil
 }
 
-// isRolling tells whether a roll-out is under way: what happens to pods is not watched, and has to be looked at.
-func isRolling(mr *resourcesv1alpha1.ManagedResource) bool {
+// lookAgain sees to it that a roll-out is looked at again, less and less often: what happens to pods is not watched, and their events
+// tell why it does not go on.
+func (m *Manager) lookAgain(key types.NamespacedName, mr *resourcesv1alpha1.ManagedResource) {
 	c := condition.Get(mr.Status.Conditions, resourcesv1alpha1.ResourcesProgressing)
-	return c != nil && c.Status == gardencorev1beta1.ConditionTrue
+	if c != nil && c.Status == gardencorev1beta1.ConditionTrue {
+		m.queue.AddAfter(key, min(max(retryRolling, m.Clock.Since(c.LastTransitionTime.Time)/4), lastRolling))
+	}
 }
 
 // isApplied tells whether health can be judged: what is there is what was asked for, as far as it is known.

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -117,7 +118,7 @@ func (n *neighbours) read(ctx context.Context) error {
 }
 
 // wishes are the objects that a ManagedResource declares. One that is gone, is being deleted or is of another class wants none. Where
-// a Secret is missing or makes no sense, what is in the inventory counts as wanted, too.
+// a Secret is missing, makes no sense or is forbidden to us, what is in the inventory counts as wanted, too.
 func (n *neighbours) wishes(ctx context.Context, key types.NamespacedName) (map[objectName]bool, error) {
 	mr, err := n.m.reconciler.Read(ctx, key.Namespace, key.Name)
 	if apierrors.IsNotFound(err) {
@@ -129,15 +130,24 @@ func (n *neighbours) wishes(ctx context.Context, key types.NamespacedName) (map[
 	if mr.DeletionTimestamp != nil || !n.m.reconciler.Responsible(mr) {
 		return nil, nil
 	}
-	objects, reason, err := n.m.reconciler.Declared(ctx, mr)
-	if err != nil && reason != resourcesv1alpha1.ConditionDecodingFailed && !apierrors.IsNotFound(err) {
+	objects, _, err := n.m.reconciler.Declared(ctx, mr)
+	if err != nil && apply.IsPassing(err) {
 		return nil, err
 	}
 	out := map[objectName]bool{}
 	for _, o := range objects {
-		if o.GetAnnotations()[resourcesv1alpha1.Mode] != resourcesv1alpha1.ModeIgnore {
-			out[nameOf(o.GroupVersionKind().GroupKind(), o.GetNamespace(), o.GetName())] = true
+		if o.GetAnnotations()[resourcesv1alpha1.Mode] == resourcesv1alpha1.ModeIgnore {
+			continue
 		}
+		namespace := o.GetNamespace()
+		mapping, err := n.m.Target.Mapping(ctx, o.GroupVersionKind())
+		if err != nil && !meta.IsNoMatchError(err) {
+			return nil, err
+		}
+		if err == nil && mapping.Scope.Name() != meta.RESTScopeNameNamespace {
+			namespace = ""
+		}
+		out[nameOf(o.GroupVersionKind().GroupKind(), namespace, o.GetName())] = true
 	}
 	if err != nil {
 		for _, res := range mr.Status.Resources {

@@ -63,7 +63,10 @@ func (s *Set) Judge(obj *unstructured.Unstructured) (health.Ruling, bool) {
 	}
 	if rule.message != nil && !settled(out) {
 		// A message that cannot be had is no reason to withhold the verdict.
-		out.Message, _ = evaluate[string](rule.message, input)
+		var err error
+		if out.Message, err = evaluate[string](rule.message, input); err != nil {
+			out.Message = fmt.Sprintf("the rule of health for %s says so, and its message cannot be evaluated: %v", obj.GetKind(), err)
+		}
 	}
 	return out, true
 }
@@ -77,7 +80,7 @@ func failed(obj *unstructured.Unstructured, expression string, err error) health
 	no := false
 	return health.Ruling{
 		Healthy: &no, Reason: health.ReasonHealthCheckError,
-		Message: fmt.Sprintf("the landscape's rule for %s cannot be evaluated: %s: %v", obj.GetKind(), expression, err),
+		Message: fmt.Sprintf("the rule of health for %s cannot be evaluated: %s: %v", obj.GetKind(), expression, err),
 	}
 }
 
