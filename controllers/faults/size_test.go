@@ -1,0 +1,131 @@
+package faults
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// memory says what the whole test process uses; it holds the objects that are declared and compared, too.
+func memory(t *testing.T, when string) {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	status, _ := os.ReadFile("/proc/self/status")
+	peak := ""
+	for _, line := range strings.Split(string(status), "\n") {
+		if strings.HasPrefix(line, "VmHWM") {
+			peak = strings.Join(strings.Fields(line)[1:], " ")
+		}
+	}
+	t.Logf("memory %s: heap %d MiB, resident at most %s", when, m.HeapAlloc>>20, peak)
+}
+
+// timed says how long it took until all is as it should be.
+func (w *world) timed(t *testing.T, what string, patience time.Duration) {
+	w.Helper()
+	began := time.Now()
+	w.settledWithin(patience)
+	t.Logf("%s: %s", what, time.Since(began).Round(time.Millisecond))
+	memory(t, "after "+what)
+}
+
+// TestLargeObject: a ConfigMap near the limit of its kind, made, changed, repaired and deleted.
+func TestLargeObject(t *testing.T) {
+	w := newWorld(t, 5*time.Minute)
+	large := func(letter string) []*unstructured.Unstructured {
+		out := w.configMaps(2, "")
+		out[0].Object["data"] = map[string]any{"large": strings.Repeat(letter+"0123456789abcde", 1<<20/16-1)}
+		return out
+	}
+	w.start("seed")
+	w.declare("thing", "seed", large("x"))
+	w.settled()
+	w.declare("thing", "seed", large("y"))
+	w.settled()
+	w.patch(large("y")[0], "{data: {large: little}}")
+	w.settled()
+	w.withdraw("thing")
+	w.settled()
+}
+
+// TestManyObjects in one ManagedResource.
+func TestManyObjects(t *testing.T) {
+	n := 5000
+	if !*everything {
+		n = 1500
+	}
+	w := newWorld(t, 10*time.Minute)
+	memory(t, "before")
+	w.start("seed")
+	w.declare("thing", "seed", w.configMaps(n, "1"))
+	w.timed(t, fmt.Sprint("making ", n, " objects"), 4*time.Minute)
+
+	objects := w.configMaps(n, "1")
+	objects[n/2] = w.object(fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: {name: c%d, namespace: NS}, data: {key: other}}", n/2))
+	w.declare("thing", "seed", objects)
+	w.timed(t, "changing one", 2*time.Minute)
+
+	w.may(objects[n-n/5:]...)
+	w.declare("thing", "seed", objects[:n-n/5])
+	w.timed(t, fmt.Sprint("leaving out ", n/5), 4*time.Minute)
+	w.withdraw("thing")
+	w.timed(t, "deleting all", 4*time.Minute)
+}
+
+// TestManyManagedResources of two objects each.
+func TestManyManagedResources(t *testing.T) {
+	n := 2000
+	if !*everything {
+		n = 200
+	}
+	w := newWorld(t, 15*time.Minute)
+	objects := func(i int, value string) []*unstructured.Unstructured {
+		return w.objects(
+			fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: {name: c%d, namespace: NS}, data: {key: %q}}", i, value),
+			fmt.Sprintf("{apiVersion: v1, kind: ServiceAccount, metadata: {name: s%d, namespace: NS}}", i))
+	}
+	each := func(do func(i int)) {
+		var group sync.WaitGroup
+		for worker := range 8 {
+			group.Go(func() {
+				for i := worker; i < n; i += 8 {
+					do(i)
+				}
+			})
+		}
+		group.Wait()
+	}
+	mr := func(i int) string { return fmt.Sprintf("thing-%d", i) }
+	w.start("seed", func(s *setup) { s.manager.Workers = 20 })
+	each(func(i int) {
+		w.putData("data-"+mr(i), objects(i, "1"))
+		w.create(fmt.Sprintf("{apiVersion: resources.gardener.cloud/v1alpha1, kind: ManagedResource, metadata: {name: %s, namespace: NS}, spec: {class: seed, secretRefs: [{name: data-%[1]s}]}}", mr(i)))
+	})
+	for i := range n {
+		w.expect(mr(i), "seed", objects(i, "1"))
+	}
+	w.timed(t, fmt.Sprint("the last of making ", n), 8*time.Minute)
+
+	each(func(i int) {
+		if i%10 == 0 {
+			w.putData("data-"+mr(i), objects(i, "2"))
+		}
+	})
+	for i := 0; i < n; i += 10 {
+		w.expect(mr(i), "seed", objects(i, "2"))
+	}
+	w.timed(t, "the last of changing a tenth", 4*time.Minute)
+	began := time.Now()
+	for i := range n {
+		w.withdraw(mr(i))
+	}
+	t.Logf("it took %s to ask for it", time.Since(began).Round(time.Millisecond))
+	w.timed(t, "the last of deleting all", 8*time.Minute)
+}

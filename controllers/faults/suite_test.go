@@ -1,0 +1,164 @@
+package faults
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	"github.com/pergola-dev/pergola/api/crds"
+	resourcesv1alpha1 "github.com/pergola-dev/pergola/api/resources/v1alpha1"
+	"github.com/pergola-dev/pergola/hack/apiserver"
+)
+
+// suite is what the tests of this package share; each test has its own namespaces.
+var suite struct {
+	*server
+	count atomic.Int64
+	seed  uint64
+}
+
+// everything is what `make test-faults` runs; without it, a sample of the points in time, and small sizes.
+var everything = flag.Bool("all", false, "all points in time, full sizes and the times of a real client")
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	os.Exit(runAll(m))
+}
+
+func runAll(m *testing.M) int {
+	suite.seed = 1
+	if text := os.Getenv("PERGOLA_FAULT_SEED"); text != "" {
+		seed, err := strconv.ParseUint(text, 10, 64)
+		if err != nil {
+			fmt.Fprintln(os.Stderr, "PERGOLA_FAULT_SEED:", err)
+			return 1
+		}
+		suite.seed = seed
+	}
+	fmt.Printf("PERGOLA_FAULT_SEED=%d\n", suite.seed)
+	if !apiserver.There() {
+		return m.Run()
+	}
+	s, err := startServer()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "starting the API server:", err)
+		return 1
+	}
+	suite.server = s
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		tidy(ctx, s.config)
+	}()
+	code := m.Run()
+	cancel()
+	<-ended
+	if err := s.stop(); err != nil && !strings.Contains(err.Error(), killed) {
+		fmt.Fprintln(os.Stderr, "stopping the API server:", err)
+	}
+	return code
+}
+
+// chance is what a test draws from; it depends on the seed and the name of the test.
+func chance(t testing.TB) *rand.Rand {
+	name := uint64(0)
+	for _, b := range []byte(t.Name()) {
+		name = name*31 + uint64(b)
+	}
+	t.Logf("repeat with PERGOLA_FAULT_SEED=%d", suite.seed)
+	return rand.New(rand.NewPCG(suite.seed, name))
+}
+
+// server is an API server with its etcd; it can be restarted.
+type server struct {
+	env    *envtest.Environment
+	config *rest.Config
+	dir    string
+}
+
+func startServer() (*server, error) {
+	dir, err := os.MkdirTemp("", "faults")
+	if err != nil {
+		return nil, err
+	}
+	s := &server{dir: dir, env: &envtest.Environment{CRDs: crds.ByGroup(resourcesv1alpha1.SchemeGroupVersion.Group)}}
+	api := s.env.ControlPlane.GetAPIServer()
+	api.CertDir = dir // its own one would be made anew at a restart
+	api.StopTimeout = 3 * time.Second
+	if s.config, err = s.env.Start(); err != nil {
+		_ = os.RemoveAll(dir)
+		return nil, err
+	}
+	s.config.QPS = -1
+	return s, nil
+}
+
+// define makes the definitions that are missing, and waits until they are served.
+func (s *server) define() error {
+	_, err := envtest.InstallCRDs(s.config, envtest.CRDInstallOptions{CRDs: crds.ByGroup(resourcesv1alpha1.SchemeGroupVersion.Group)})
+	return err
+}
+
+func (s *server) stop() error {
+	defer func() { _ = os.RemoveAll(s.dir) }()
+	return s.env.Stop()
+}
+
+// killed is what envtest says of a process that did not stop in time.
+const killed = "timeout waiting for process"
+
+// restart stops the API server, in the middle of what it does if that takes long, and starts it again.
+func (s *server) restart(t testing.TB) {
+	t.Helper()
+	api := s.env.ControlPlane.GetAPIServer()
+	if err := api.Stop(); err != nil {
+		require.ErrorContains(t, err, killed)
+	}
+	host, err := url.Parse(s.config.Host)
+	require.NoError(t, err)
+	require.Eventually(t, func() bool {
+		listener, err := net.Listen("tcp", host.Host)
+		return err == nil && listener.Close() == nil
+	}, deadline, 20*time.Millisecond, "the port is free")
+	require.NoError(t, api.Start())
+}
+
+// compact makes etcd forget what was before now.
+func (s *server) compact(t testing.TB) {
+	t.Helper()
+	call := func(path string, in, out any) {
+		body, err := json.Marshal(in)
+		require.NoError(t, err)
+		answer, err := http.Post(s.env.ControlPlane.Etcd.URL.String()+path, "application/json", bytes.NewReader(body))
+		require.NoError(t, err)
+		defer answer.Body.Close()
+		text, err := io.ReadAll(answer.Body)
+		require.NoError(t, err)
+		require.Equal(t, http.StatusOK, answer.StatusCode, "%s", text)
+		require.NoError(t, json.Unmarshal(text, out))
+	}
+	var read struct{ Header struct{ Revision string } }
+	call("/v3/kv/range", map[string]any{"key": "YQ=="}, &read)
+	call("/v3/kv/compaction", map[string]any{"revision": read.Header.Revision, "physical": true}, &struct{}{})
+}
+
+// deadline is for anything to come about.
+const deadline = 60 * time.Second

@@ -1,0 +1,145 @@
+package faults
+
+import (
+	"net"
+	"net/url"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/client-go/rest"
+)
+
+// wire is a connection to the API server that can be slow, or go on in appearance only.
+type wire struct {
+	listener net.Listener
+	target   string
+	group    sync.WaitGroup
+
+	mu    sync.Mutex
+	pause time.Duration // before anything is passed on
+	pairs map[*pair]bool
+}
+
+// pair are the two ends of a connection.
+type pair struct {
+	in, out net.Conn
+	mu      sync.Mutex
+	frozen  bool // nothing is passed on, and nothing says so
+	ended   chan struct{}
+	once    sync.Once
+}
+
+func newWire(t testing.TB) *wire {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	target, err := url.Parse(suite.config.Host)
+	require.NoError(t, err)
+	w := &wire{listener: listener, target: target.Host, pairs: map[*pair]bool{}}
+	w.group.Go(w.accept)
+	t.Cleanup(func() {
+		_ = listener.Close()
+		w.mu.Lock()
+		for p := range w.pairs {
+			p.close()
+		}
+		w.mu.Unlock()
+		w.group.Wait()
+	})
+	return w
+}
+
+// config is that of the API server behind the wire.
+func (w *wire) config() *rest.Config {
+	config := rest.CopyConfig(suite.config)
+	config.Host = "https://" + w.listener.Addr().String()
+	config.ServerName = "127.0.0.1"
+	return config
+}
+
+func (w *wire) accept() {
+	for {
+		in, err := w.listener.Accept()
+		if err != nil {
+			return
+		}
+		out, err := net.Dial("tcp", w.target)
+		if err != nil {
+			_ = in.Close()
+			continue
+		}
+		p := &pair{in: in, out: out, ended: make(chan struct{})}
+		w.mu.Lock()
+		w.pairs[p] = true
+		w.mu.Unlock()
+		w.group.Go(func() { w.pass(p, p.in, p.out) })
+		w.group.Go(func() { w.pass(p, p.out, p.in) })
+	}
+}
+
+func (p *pair) close() {
+	p.once.Do(func() {
+		close(p.ended)
+		_ = p.in.Close()
+		_ = p.out.Close()
+	})
+}
+
+func (w *wire) pass(p *pair, from, to net.Conn) {
+	buffer := make([]byte, 32<<10)
+	for {
+		n, err := from.Read(buffer)
+		w.mu.Lock()
+		pause := w.pause
+		w.mu.Unlock()
+		if pause > 0 {
+			select {
+			case <-time.After(pause):
+			case <-p.ended:
+			}
+		}
+		p.mu.Lock()
+		frozen := p.frozen
+		p.mu.Unlock()
+		if frozen {
+			if from == p.out || err != nil {
+				<-p.ended // the server may close its end: the process is not told
+				return
+			}
+			continue // what the process sends is taken, as a kernel does
+		}
+		if n > 0 {
+			_, werr := to.Write(buffer[:n])
+			if werr != nil {
+				err = werr
+			}
+		}
+		if err != nil {
+			p.close()
+			w.mu.Lock()
+			delete(w.pairs, p)
+			w.mu.Unlock()
+			return
+		}
+	}
+}
+
+// freeze lets all connections go on in appearance only; new ones work.
+func (w *wire) freeze() (frozen int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for p := range w.pairs {
+		p.mu.Lock()
+		p.frozen = true
+		p.mu.Unlock()
+	}
+	return len(w.pairs)
+}
+
+func (w *wire) slow(pause time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.pause = pause
+}
