@@ -3,6 +3,7 @@ package crds_test
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -45,7 +46,10 @@ func TestDefinitionsLookLikeUpstream(t *testing.T) {
 			require.Len(t, got.Spec.Versions, len(want.Spec.Versions), want.Name)
 			for i, v := range want.Spec.Versions {
 				assert.Equal(t, v.Subresources, got.Spec.Versions[i].Subresources, "subresources of %s", want.Name)
-				assert.Equal(t, columns(v), columns(got.Spec.Versions[i]), "columns of %s", want.Name)
+				have := slices.DeleteFunc(columns(got.Spec.Versions[i]), func(c apiextensionsv1.CustomResourceColumnDefinition) bool {
+					return want.Name == "managedresources.resources.gardener.cloud" && c.Name == "Summary" // ours: what is wrong, in one line
+				})
+				assert.Equal(t, columns(v), have, "columns of %s", want.Name)
 			}
 		}
 	}
