@@ -92,6 +92,6 @@ func TestLongLinesAreReadInTime(t *testing.T) {
 		started := time.Now()
 		_, violations := parse(t, "a.yaml", text, Options{})
 		assert.NotEmpty(t, violations)
-		assert.Less(t, time.Since(started), 2*time.Second, name)
+		assert.Less(t, time.Since(started), 30*time.Second, "%s: looking again and again would take minutes", name)
 	}
 }

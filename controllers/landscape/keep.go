@@ -26,6 +26,9 @@ type Drift struct {
 	At       time.Time `json:"at"`
 }
 
+// judgeRepaired is how soon after a repair all is judged again: what was repaired rolls out first.
+const judgeRepaired = 1500 * time.Millisecond
+
 // Keep repairs drift and judges conditions until the context ends. Apply has to have run before: what it got no lease for
 // is left alone. It returns an error when a lease was lost.
 func (c *Converger) Keep(ctx context.Context) error {
@@ -54,12 +57,17 @@ func (c *Converger) Keep(ctx context.Context) error {
 			failed[e.Cluster+" "+e.Set] = e
 		}
 	}
+	var soon <-chan time.Time
 	for {
 		select {
 		case <-ctx.Done():
 			return c.lostLease()
 		case e := <-events:
 			repair(e)
+			soon = c.options.Clock.After(judgeRepaired)
+		case <-soon:
+			soon = nil
+			c.careForAll(ctx)
 		case <-care.C():
 			for _, e := range maps.Clone(failed) {
 				repair(e)
