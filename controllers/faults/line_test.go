@@ -65,7 +65,9 @@ func (l *line) send(req *http.Request, next http.RoundTripper) (*http.Response, 
 		return nil, err
 	}
 	if f.lost {
-		_, _ = io.Copy(io.Discard, answer.Body)
+		if !isWatch(req) {
+			_, _ = io.Copy(io.Discard, answer.Body)
+		}
 		_ = answer.Body.Close()
 		if f.code != 0 {
 			return refusal(req, f), nil
