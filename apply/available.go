@@ -119,6 +119,9 @@ func (r *run) waitAvailable(ctx context.Context, d *desired) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-deadline.C():
+			if live, err := r.c.GetLive(ctx, d.ref); err == nil && unavailable(live) == "" {
+				return nil // the watch does not get on
+			}
 			return &ObjectError{Cluster: r.c.name, Object: d.ref, Op: "wait until available", Reason: Timeout, Source: d.source,
 				Message: fmt.Sprintf("not available after %s: %s", r.opts.CRDTimeout, missing),
 				Hint:    "check the Service that it names and the pods behind it"}

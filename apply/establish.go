@@ -69,6 +69,10 @@ func (r *run) waitEstablished(ctx context.Context, d *desired) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-deadline.C():
+			// The watch may be the one that does not get on.
+			if live, err := r.c.GetLive(ctx, d.ref); err == nil && unestablished(live) == "" {
+				return nil
+			}
 			return &ObjectError{Cluster: r.c.name, Object: d.ref, Op: "wait until established", Reason: Timeout, Source: d.source,
 				Message: fmt.Sprintf("not established after %s: %s", r.opts.CRDTimeout, missing),
 				Hint:    "another CustomResourceDefinition may use the same names"}
