@@ -37,7 +37,7 @@ func (r *run) serve(ctx context.Context, phase []*desired) {
 		case apiServiceKind:
 			if r.apiNeeded(d.obj) {
 				waited = true
-				if err := r.waitAvailable(ctx, d); err != nil {
+				if err := r.await(ctx, d, awaited{"available", "check the Service that it names and the pods behind it", unavailable}); err != nil {
 					r.finished(r.fail(d, err))
 				}
 			}
@@ -97,43 +97,8 @@ func (r *run) apiServiceOf(gvk schema.GroupVersionKind) *desired {
 	return nil
 }
 
-func (r *run) waitAvailable(ctx context.Context, d *desired) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	wake, err := r.c.Subscribe(ctx, d.ref.GVK())
-	cached := err == nil
-	deadline := r.e.clock.NewTimer(r.opts.CRDTimeout)
-	defer deadline.Stop()
-	for {
-		live, err := r.read(ctx, d.ref)
-		if err != nil {
-			return err
-		}
-		missing := unavailable(live)
-		if missing == "" {
-			return nil
-		}
-		select {
-		case <-wake:
-		case <-r.pollTimer(cached):
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-deadline.C():
-			if live, err := r.c.GetLive(ctx, d.ref); err == nil && unavailable(live) == "" {
-				return nil // the watch does not get on
-			}
-			return &ObjectError{Cluster: r.c.name, Object: d.ref, Op: "wait until available", Reason: Timeout, Source: d.source,
-				Message: fmt.Sprintf("not available after %s: %s", r.opts.CRDTimeout, missing),
-				Hint:    "check the Service that it names and the pods behind it"}
-		}
-	}
-}
-
 // unavailable says what an APIService lacks, or nothing.
 func unavailable(service *unstructured.Unstructured) string {
-	if service == nil {
-		return "it is not there"
-	}
 	conditions, _, _ := unstructured.NestedSlice(service.Object, "status", "conditions")
 	for _, c := range conditions {
 		if m, ok := c.(map[string]any); ok && m["type"] == "Available" {

@@ -26,7 +26,7 @@ func (r *run) establish(ctx context.Context, phase []*desired) {
 			continue
 		}
 		written = written || action != Unchanged
-		if err := r.waitEstablished(ctx, d); err != nil {
+		if err := r.await(ctx, d, awaited{"established", "another CustomResourceDefinition may use the same names", unestablished}); err != nil {
 			r.finished(r.fail(d, err))
 		}
 	}
@@ -45,7 +45,14 @@ func (r *run) establish(ctx context.Context, phase []*desired) {
 	}
 }
 
-func (r *run) waitEstablished(ctx context.Context, d *desired) error {
+// awaited is what is waited for in an object that was applied: lacks says what is missing, or nothing.
+type awaited struct {
+	what, hint string
+	lacks      func(live *unstructured.Unstructured) string
+}
+
+// await waits until an object lacks nothing, for CRDTimeout at most.
+func (r *run) await(ctx context.Context, d *desired, a awaited) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	wake, err := r.c.Subscribe(ctx, d.ref.GVK())
@@ -53,15 +60,16 @@ func (r *run) waitEstablished(ctx context.Context, d *desired) error {
 	deadline := r.e.clock.NewTimer(r.opts.CRDTimeout)
 	defer deadline.Stop()
 	for {
-		crd, err := r.read(ctx, d.ref)
+		live, err := r.read(ctx, d.ref)
 		if err != nil {
 			return err
 		}
 		missing := "it is not there"
-		if crd != nil {
-			if missing = unestablished(crd); missing == "" {
-				return nil
-			}
+		if live != nil {
+			missing = a.lacks(live)
+		}
+		if missing == "" {
+			return nil
 		}
 		select {
 		case <-wake:
@@ -70,12 +78,11 @@ func (r *run) waitEstablished(ctx context.Context, d *desired) error {
 			return ctx.Err()
 		case <-deadline.C():
 			// The watch may be the one that does not get on.
-			if live, err := r.c.GetLive(ctx, d.ref); err == nil && unestablished(live) == "" {
+			if live, err := r.c.GetLive(ctx, d.ref); err == nil && a.lacks(live) == "" {
 				return nil
 			}
-			return &ObjectError{Cluster: r.c.name, Object: d.ref, Op: "wait until established", Reason: Timeout, Source: d.source,
-				Message: fmt.Sprintf("not established after %s: %s", r.opts.CRDTimeout, missing),
-				Hint:    "another CustomResourceDefinition may use the same names"}
+			return &ObjectError{Cluster: r.c.name, Object: d.ref, Op: "wait until " + a.what, Reason: Timeout, Source: d.source,
+				Message: fmt.Sprintf("not %s after %s: %s", a.what, r.opts.CRDTimeout, missing), Hint: a.hint}
 		}
 	}
 }

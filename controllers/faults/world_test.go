@@ -27,6 +27,7 @@ import (
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/controllers/managedresource"
 	"github.com/pergola-dev/pergola/controllers/resourcemanager"
+	"github.com/pergola-dev/pergola/hack/apiserver"
 )
 
 // world is a test's own corner of the API server, with somebody who writes ManagedResources as other tools do, things that
@@ -52,9 +53,7 @@ type world struct {
 
 func newWorld(t testing.TB, patience time.Duration) *world {
 	t.Helper()
-	if suite.server == nil {
-		t.Skip("KUBEBUILDER_ASSETS is not set: needs etcd and kube-apiserver (make test-faults sets it)")
-	}
+	apiserver.Needed(t)
 	w := &world{TB: t, ns: fmt.Sprintf("f%d-%d", os.Getpid(), suite.count.Add(1)), want: map[string][]*unstructured.Unstructured{}, classes: map[string]string{},
 		mayWrite: map[string]bool{}, mayDelete: map[string]bool{}}
 	var cancel context.CancelFunc

@@ -2,9 +2,6 @@ package managedresource
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
@@ -15,12 +12,8 @@ import (
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/trace"
-	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
@@ -29,7 +22,6 @@ import (
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/health"
 	"github.com/pergola-dev/pergola/health/condition"
-	"github.com/pergola-dev/pergola/render"
 )
 
 // FieldManager owns what a ManagedResource deploys.
@@ -217,43 +209,6 @@ func (r *Reconciler) unchanged(ctx context.Context, mr *resourcesv1alpha1.Manage
 	return r.Engine.Unchanged(ctx, r.Target, r.Set(mr, nil), inventory)
 }
 
-// options of the engine for one ManagedResource.
-func (r *Reconciler) options(ctx context.Context, mr *resourcesv1alpha1.ManagedResource) apply.ApplyOptions {
-	o := r.Options
-	if r.Neighbours == nil {
-		return o
-	}
-	unknown := map[apply.Ref]error{}
-	elsewhere, gate := o.DesiredElsewhere, o.ApprovePrune
-	o.DesiredElsewhere = func(ref apply.Ref) bool {
-		if elsewhere != nil && elsewhere(ref) {
-			return true
-		}
-		wanted, err := r.Neighbours.Want(ctx, mr, ref)
-		if err != nil {
-			unknown[ref] = err
-		}
-		return wanted
-	}
-	o.ApprovePrune = func(entries []apply.Entry) []apply.Held {
-		var held []apply.Held
-		var known []apply.Entry
-		for _, e := range entries {
-			if err := unknown[e.Ref]; err != nil {
-				held = append(held, apply.Held{Ref: e.Ref, Reason: err.Error()})
-				continue
-			}
-			known = append(known, e)
-		}
-		if gate != nil && len(known) > 0 {
-			held = append(held, gate(known)...)
-		}
-		return held
-	}
-	o.DeclaredBy = func(origin string, ref apply.Ref) bool { return r.Neighbours.Declares(ctx, mr, origin, ref) }
-	return o
-}
-
 // appliedReason of a pass without errors: objects that left the set may still be on their way out.
 func appliedReason(result *apply.Result) string {
 	for _, o := range result.Objects {
@@ -277,155 +232,6 @@ func (r *Reconciler) Read(ctx context.Context, namespace, name string) (*resourc
 	return r.get(ctx, namespace, name)
 }
 
-// Finish goes on with a deletion and says whether the ManagedResource is gone.
-func (r *Reconciler) Finish(ctx context.Context, namespace, name string) (out *Outcome, gone bool, err error) {
-	obj, err := r.Source.GetLive(ctx, ref(namespace, name))
-	if apierrors.IsNotFound(err) {
-		return nil, true, nil
-	}
-	if err != nil {
-		return nil, false, r.Source.Explain(ref(namespace, name), "read", err)
-	}
-	mr, err := Decode(r.Source, obj)
-	if err != nil {
-		return nil, false, err
-	}
-	if mr.DeletionTimestamp == nil {
-		return nil, false, fmt.Errorf("ManagedResource %s/%s on %s is not being deleted", namespace, name, r.Source.Name())
-	}
-	out, err = r.delete(ctx, mr)
-	return out, false, err
-}
-
-// Release lets a ManagedResource that is being deleted go and leaves its objects in place. It returns their inventory.
-func (r *Reconciler) Release(ctx context.Context, namespace, name string) ([]apply.Entry, error) {
-	mr, err := r.get(ctx, namespace, name)
-	if apierrors.IsNotFound(err) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	if mr.DeletionTimestamp == nil {
-		return nil, nil
-	}
-	entries, err := r.Contents(ctx, mr)
-	if err != nil {
-		return nil, err
-	}
-	return entries, r.dropFinalizer(ctx, mr, r.recalled(mr.UID, mr.Status.Resources))
-}
-
-// Delete asks for the deletion of a ManagedResource; Finish goes on with it. That it is gone already is no error.
-func (r *Reconciler) Delete(ctx context.Context, live *unstructured.Unstructured) error {
-	at := ref(live.GetNamespace(), live.GetName())
-	mapping, err := r.Source.Mapping(ctx, at.GVK())
-	if err != nil {
-		return r.Source.Explain(at, "delete", err)
-	}
-	err = r.Source.Dynamic().Resource(mapping.Resource).Namespace(at.Namespace).
-		Delete(ctx, at.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: ptr.To(live.GetUID())}})
-	if err != nil && !apierrors.IsNotFound(err) {
-		return r.Source.Explain(at, "delete", err)
-	}
-	return nil
-}
-
-// Dissolve deletes a ManagedResource, whether or not somebody does already, and leaves its objects in place: another
-// set has them.
-func (r *Reconciler) Dissolve(ctx context.Context, namespace, name string) error {
-	live, err := r.Source.GetLive(ctx, ref(namespace, name))
-	if err == nil && live.GetDeletionTimestamp() == nil {
-		if err := r.Delete(ctx, live); err != nil {
-			return err
-		}
-		live, err = r.Source.GetLive(ctx, ref(namespace, name))
-	}
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	if err != nil {
-		return r.Source.Explain(ref(namespace, name), "read", err)
-	}
-	mr, err := Decode(r.Source, live)
-	if err != nil {
-		return err
-	}
-	return r.dropFinalizer(ctx, mr, r.recalled(mr.UID, mr.Status.Resources))
-}
-
-// Contents are the inventory of a ManagedResource for another set that goes on with it: every entry says whose the object
-// is until then.
-func (r *Reconciler) Contents(ctx context.Context, mr *resourcesv1alpha1.ManagedResource) ([]apply.Entry, error) {
-	entries, err := r.newInventory(mr).Load(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return r.Engine.From(r.SetName(mr.Namespace, mr.Name), entries), nil
-}
-
-// Inherit gives a ManagedResource the inventories of those whose objects it goes on with. What it knows itself stays.
-func (r *Reconciler) Inherit(ctx context.Context, namespace, name string, entries []apply.Entry) error {
-	mr, err := r.get(ctx, namespace, name)
-	if err != nil {
-		return err
-	}
-	inventory := r.newInventory(mr)
-	own, err := inventory.Load(ctx)
-	if err != nil {
-		return err
-	}
-	return inventory.Save(ctx, apply.Union(own, entries))
-}
-
-// Set is what the engine gets for a ManagedResource; its name is the origin annotation.
-func (r *Reconciler) Set(mr *resourcesv1alpha1.ManagedResource, objects []*unstructured.Unstructured) apply.Set {
-	labels := InjectedLabels(mr.Spec.InjectLabels)
-	if r.ManagedBy != "" {
-		labels[resourcesv1alpha1.ManagedBy] = r.ManagedBy
-	}
-	return apply.Set{
-		LeaveToCollector: r.GarbageCollector,
-		Name:             r.SetName(mr.Namespace, mr.Name), Objects: objects,
-		InjectLabels: labels, FieldManager: FieldManager, TakeBack: true, Sources: r.Sources,
-		KeepObjects:                  ptr.Deref(mr.Spec.KeepObjects, false),
-		ForceOverwriteLabels:         ptr.Deref(mr.Spec.ForceOverwriteLabels, false),
-		ForceOverwriteAnnotations:    ptr.Deref(mr.Spec.ForceOverwriteAnnotations, false),
-		DeletePersistentVolumeClaims: ptr.Deref(mr.Spec.DeletePersistentVolumeClaims, false),
-		Equivalences:                 equivalences(mr),
-	}
-}
-
-// InjectedLabels are the labels of the ManagedResource and the one upstream's resource manager puts beside them, on
-// pod templates too: objects of an existing landscape are taken over without rolling their pods.
-func InjectedLabels(own map[string]string) map[string]string {
-	out := map[string]string{resourcesv1alpha1.ManagedBy: resourcesv1alpha1.ManagedByGardener}
-	for k, v := range own {
-		out[k] = v
-	}
-	return out
-}
-
-// SetName is the name under which the engine knows the objects of a ManagedResource.
-func (r *Reconciler) SetName(namespace, name string) string {
-	if r.ClusterID != "" && r.Source != r.Target {
-		return r.ClusterID + ":" + namespace + "/" + name
-	}
-	return namespace + "/" + name
-}
-
-func equivalences(mr *resourcesv1alpha1.ManagedResource) [][]schema.GroupKind {
-	var out [][]schema.GroupKind
-	for _, group := range mr.Spec.Equivalences {
-		var kinds []schema.GroupKind
-		for _, gk := range group {
-			kinds = append(kinds, schema.GroupKind{Group: gk.Group, Kind: gk.Kind})
-		}
-		out = append(out, kinds)
-	}
-	return out
-}
-
 // Responsible tells whether a ManagedResource is of the class of this reconciler.
 func (r *Reconciler) Responsible(mr *resourcesv1alpha1.ManagedResource) bool {
 	class := ptr.Deref(mr.Spec.Class, "")
@@ -444,14 +250,6 @@ func (r *Reconciler) get(ctx context.Context, namespace, name string) (*resource
 	return Decode(r.Source, obj)
 }
 
-// secret reads a data Secret, from the cache where it is there.
-func (r *Reconciler) secret(ctx context.Context, data apply.Ref) (*unstructured.Unstructured, error) {
-	if r.Secrets != nil {
-		return r.Secrets(ctx, data)
-	}
-	return cachedOrLive(ctx, r.Source, data)
-}
-
 // Decode reads a live ManagedResource.
 func Decode(c *apply.Cluster, live *unstructured.Unstructured) (*resourcesv1alpha1.ManagedResource, error) {
 	mr := &resourcesv1alpha1.ManagedResource{}
@@ -459,48 +257,6 @@ func Decode(c *apply.Cluster, live *unstructured.Unstructured) (*resourcesv1alph
 		return nil, fmt.Errorf("decode ManagedResource %s/%s on %s: %w", live.GetNamespace(), live.GetName(), c.Name(), err)
 	}
 	return mr, nil
-}
-
-func cachedOrLive(ctx context.Context, c *apply.Cluster, ref apply.Ref) (*unstructured.Unstructured, error) {
-	obj, err := c.Get(ctx, ref)
-	if err == nil || !apierrors.IsNotFound(err) || c.HoldsAll(ref.GroupKind()) {
-		return obj, err
-	}
-	return c.GetLive(ctx, ref)
-}
-
-// objects reads and decodes the data Secrets. A document that does not decode is an
-// error beside the objects that do.
-func (r *Reconciler) objects(ctx context.Context, mr *resourcesv1alpha1.ManagedResource) (objects []*unstructured.Unstructured, checksum, reason string, err error) {
-	sum := sha256.New()
-	var problems []error
-	for _, secretRef := range mr.Spec.SecretRefs {
-		data := apply.Ref{APIVersion: "v1", Kind: "Secret", Namespace: mr.Namespace, Name: secretRef.Name}
-		obj, err := r.secret(ctx, data)
-		if err != nil {
-			return nil, "", resourcesv1alpha1.ConditionCannotReadSecret, r.Source.Explain(data, "read", err)
-		}
-		secret := &corev1.Secret{}
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, secret); err != nil {
-			return nil, "", resourcesv1alpha1.ConditionCannotReadSecret, fmt.Errorf("decode Secret %s/%s on %s: not a Secret", mr.Namespace, secretRef.Name, r.Source.Name())
-		}
-		found, errs := render.Unpack(secret.Data)
-		for _, e := range errs {
-			problems = append(problems, fmt.Errorf("read Secret %s/%s: %w", mr.Namespace, secretRef.Name, e))
-		}
-		objects = append(objects, found...)
-		// What counts is what is wanted, not how it is written or compressed.
-		for _, o := range found {
-			if err := json.NewEncoder(sum).Encode(o.Object); err != nil {
-				return nil, "", resourcesv1alpha1.ConditionDecodingFailed, fmt.Errorf("read Secret %s/%s: %s cannot be written as JSON", mr.Namespace, secretRef.Name, apply.RefOf(o))
-			}
-		}
-		fmt.Fprintln(sum, len(errs))
-	}
-	if len(problems) > 0 {
-		return objects, hex.EncodeToString(sum.Sum(nil)), resourcesv1alpha1.ConditionDecodingFailed, errors.Join(problems...)
-	}
-	return objects, hex.EncodeToString(sum.Sum(nil)), "", nil
 }
 
 // delete removes the objects, then the finalizer.
@@ -541,14 +297,6 @@ func pendingError(result *apply.Result) error {
 		problems = append(problems, fmt.Errorf("%s: %s", p.Ref, p.Message))
 	}
 	return errors.Join(problems...)
-}
-
-// Declared are the objects in the data Secrets of a ManagedResource, as far as they can be read. Whether they have a namespace is
-// not settled: a missing one may stand for "default".
-// The reason is that of the condition for the error.
-func (r *Reconciler) Declared(ctx context.Context, mr *resourcesv1alpha1.ManagedResource) (objects []*unstructured.Unstructured, reason string, err error) {
-	objects, _, reason, err = r.objects(ctx, mr)
-	return objects, reason, err
 }
 
 // IsIgnored reads the annotation of a ManagedResource that says so, as upstream does: True and 1 count, too.

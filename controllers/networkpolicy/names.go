@@ -51,8 +51,8 @@ const (
 	viaIstio   = "istio"
 )
 
-// clientLabel is the label that pods need, whose name is to-<what>. If that is too long its end is replaced by a hash.
-func clientLabel(what string) string {
+// ClientLabel is the label that pods need to reach something, <service>-tcp-<port> for one; its name is to-<what>. If that is too long its end is replaced by a hash.
+func ClientLabel(what string) string {
 	name := strings.TrimPrefix(labelPrefix, prefix) + what
 	if len(name) <= maxLabelName {
 		return prefix + name

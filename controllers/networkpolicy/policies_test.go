@@ -252,6 +252,6 @@ func TestLongLabelsEndInAHash(t *testing.T) {
 		"shoot--foo--bar-very-long-service-name-of-somebody-tcp-10250":   "to-shoot--foo--bar-very-long-service-name-of-somebody-tcp-10250",
 		"shoot--foo--bar-very-long-service-name-of-somebody-tcp-metrics": "to-shoot--foo--bar-very-long-service-name-of-somebody-tcp-acbab",
 	} {
-		assert.Equal(t, "networking.resources.gardener.cloud/"+want, clientLabel(what))
+		assert.Equal(t, "networking.resources.gardener.cloud/"+want, ClientLabel(what))
 	}
 }

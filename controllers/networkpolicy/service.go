@@ -155,7 +155,7 @@ func (t *target) problem(annotation string, err error) {
 }
 
 func (t *target) addRule(id, what, infix string, port networkingv1.NetworkPolicyPort) {
-	r := rule{id: id, port: port, local: clientLabel(what), foreign: clientLabel(infix + "-" + what)}
+	r := rule{id: id, port: port, local: ClientLabel(what), foreign: ClientLabel(infix + "-" + what)}
 	// Two ports of a Service may lead to one port of its pods.
 	if !slices.ContainsFunc(t.rules, func(o rule) bool { return o.id == r.id && apiequality.Semantic.DeepEqual(o.port, r.port) }) {
 		t.rules = append(t.rules, r)

@@ -2,8 +2,6 @@ package resourcewebhooks
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,19 +11,17 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
+	"github.com/pergola-dev/pergola/controllers/networkpolicy"
 )
 
 const (
 	// balancingConfigMap, in a namespace with an API server, has its hosts and the namespace of its ingress gateway.
-	balancingConfigMap   = "istio-internal-load-balancing"
-	balancingHosts       = "hosts"
-	balancingNamespace   = "istio-namespace"
-	balancingService     = "istio-ingressgateway-internal"
-	balancingPort        = 9443
-	tokenKubeconfig      = "generic-token-kubeconfig"
-	networkingPrefix     = "networking.resources.gardener.cloud/"
-	longestLabel         = 63
-	shortenedLabelPrefix = 57
+	balancingConfigMap = "istio-internal-load-balancing"
+	balancingHosts     = "hosts"
+	balancingNamespace = "istio-namespace"
+	balancingService   = "istio-ingressgateway-internal"
+	balancingPort      = 9443
+	tokenKubeconfig    = "generic-token-kubeconfig"
 )
 
 // loadBalancing is the webhook that has pods of a control plane reach the API server by way of the ingress gateway, which
@@ -96,12 +92,7 @@ func usesTokenKubeconfig(pod *corev1.Pod) bool {
 	return false
 }
 
-// allowedTo is the label that allows a pod to reach a port of a Service. Names that are too long end with a digest.
+// allowedTo is the label that allows a pod to reach a port of a Service.
 func allowedTo(service string, port int) string {
-	name := fmt.Sprintf("to-%s-tcp-%d", service, port)
-	if len(name) > longestLabel {
-		digest := sha256.Sum256([]byte(name))
-		name = name[:shortenedLabelPrefix] + "-" + hex.EncodeToString(digest[:])[:5]
-	}
-	return networkingPrefix + name
+	return networkpolicy.ClientLabel(fmt.Sprintf("%s-tcp-%d", service, port))
 }

@@ -217,7 +217,7 @@ func TestBalance(t *testing.T) {
 	// 57 characters, and five of the SHA-256 digest of the name (sha256sum says so too).
 	assert.Equal(t, "networking.resources.gardener.cloud/to-istio-ingress--zone-eu-west-1a-istio-ingressgateway-in-ba6b3",
 		allowedTo("istio-ingress--zone-eu-west-1a-istio-ingressgateway-internal", 9443))
-	assert.Len(t, allowedTo("istio-ingress--zone-eu-west-1a-istio-ingressgateway-internal", 9443), len(networkingPrefix)+63)
+	assert.Len(t, allowedTo("istio-ingress--zone-eu-west-1a-istio-ingressgateway-internal", 9443), len("networking.resources.gardener.cloud/")+63)
 
 	assert.True(t, usesTokenKubeconfig(read[corev1.Pod](t, "{spec: {volumes: [{name: b, secret: {secretName: generic-token-kubeconfig}}]}}")))
 	assert.False(t, usesTokenKubeconfig(read[corev1.Pod](t, "{spec: {volumes: [{name: b, secret: {secretName: own}}, {name: c, projected: {sources: [{secret: {name: own}}, {configMap: {name: generic-token-kubeconfig}}]}}]}}")))

@@ -1,0 +1,77 @@
+package managedresource
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	resourcesv1alpha1 "github.com/pergola-dev/pergola/api/resources/v1alpha1"
+	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/render"
+)
+
+// secret reads a data Secret, from the cache where it is there.
+func (r *Reconciler) secret(ctx context.Context, data apply.Ref) (*unstructured.Unstructured, error) {
+	if r.Secrets != nil {
+		return r.Secrets(ctx, data)
+	}
+	return cachedOrLive(ctx, r.Source, data)
+}
+
+func cachedOrLive(ctx context.Context, c *apply.Cluster, ref apply.Ref) (*unstructured.Unstructured, error) {
+	obj, err := c.Get(ctx, ref)
+	if err == nil || !apierrors.IsNotFound(err) || c.HoldsAll(ref.GroupKind()) {
+		return obj, err
+	}
+	return c.GetLive(ctx, ref)
+}
+
+// objects reads and decodes the data Secrets. A document that does not decode is an
+// error beside the objects that do.
+func (r *Reconciler) objects(ctx context.Context, mr *resourcesv1alpha1.ManagedResource) (objects []*unstructured.Unstructured, checksum, reason string, err error) {
+	sum := sha256.New()
+	var problems []error
+	for _, secretRef := range mr.Spec.SecretRefs {
+		data := apply.Ref{APIVersion: "v1", Kind: "Secret", Namespace: mr.Namespace, Name: secretRef.Name}
+		obj, err := r.secret(ctx, data)
+		if err != nil {
+			return nil, "", resourcesv1alpha1.ConditionCannotReadSecret, r.Source.Explain(data, "read", err)
+		}
+		secret := &corev1.Secret{}
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, secret); err != nil {
+			return nil, "", resourcesv1alpha1.ConditionCannotReadSecret, fmt.Errorf("decode Secret %s/%s on %s: not a Secret", mr.Namespace, secretRef.Name, r.Source.Name())
+		}
+		found, errs := render.Unpack(secret.Data)
+		for _, e := range errs {
+			problems = append(problems, fmt.Errorf("read Secret %s/%s: %w", mr.Namespace, secretRef.Name, e))
+		}
+		objects = append(objects, found...)
+		// What counts is what is wanted, not how it is written or compressed.
+		for _, o := range found {
+			if err := json.NewEncoder(sum).Encode(o.Object); err != nil {
+				return nil, "", resourcesv1alpha1.ConditionDecodingFailed, fmt.Errorf("read Secret %s/%s: %s cannot be written as JSON", mr.Namespace, secretRef.Name, apply.RefOf(o))
+			}
+		}
+		fmt.Fprintln(sum, len(errs))
+	}
+	if len(problems) > 0 {
+		return objects, hex.EncodeToString(sum.Sum(nil)), resourcesv1alpha1.ConditionDecodingFailed, errors.Join(problems...)
+	}
+	return objects, hex.EncodeToString(sum.Sum(nil)), "", nil
+}
+
+// Declared are the objects in the data Secrets of a ManagedResource, as far as they can be read. Whether they have a namespace is
+// not settled: a missing one may stand for "default".
+// The reason is that of the condition for the error.
+func (r *Reconciler) Declared(ctx context.Context, mr *resourcesv1alpha1.ManagedResource) (objects []*unstructured.Unstructured, reason string, err error) {
+	objects, _, reason, err = r.objects(ctx, mr)
+	return objects, reason, err
+}

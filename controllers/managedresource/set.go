@@ -1,0 +1,97 @@
+package managedresource
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
+
+	resourcesv1alpha1 "github.com/pergola-dev/pergola/api/resources/v1alpha1"
+	"github.com/pergola-dev/pergola/apply"
+)
+
+// options of the engine for one ManagedResource.
+func (r *Reconciler) options(ctx context.Context, mr *resourcesv1alpha1.ManagedResource) apply.ApplyOptions {
+	o := r.Options
+	if r.Neighbours == nil {
+		return o
+	}
+	unknown := map[apply.Ref]error{}
+	elsewhere, gate := o.DesiredElsewhere, o.ApprovePrune
+	o.DesiredElsewhere = func(ref apply.Ref) bool {
+		if elsewhere != nil && elsewhere(ref) {
+			return true
+		}
+		wanted, err := r.Neighbours.Want(ctx, mr, ref)
+		if err != nil {
+			unknown[ref] = err
+		}
+		return wanted
+	}
+	o.ApprovePrune = func(entries []apply.Entry) []apply.Held {
+		var held []apply.Held
+		var known []apply.Entry
+		for _, e := range entries {
+			if err := unknown[e.Ref]; err != nil {
+				held = append(held, apply.Held{Ref: e.Ref, Reason: err.Error()})
+				continue
+			}
+			known = append(known, e)
+		}
+		if gate != nil && len(known) > 0 {
+			held = append(held, gate(known)...)
+		}
+		return held
+	}
+	o.DeclaredBy = func(origin string, ref apply.Ref) bool { return r.Neighbours.Declares(ctx, mr, origin, ref) }
+	return o
+}
+
+// Set is what the engine gets for a ManagedResource; its name is the origin annotation.
+func (r *Reconciler) Set(mr *resourcesv1alpha1.ManagedResource, objects []*unstructured.Unstructured) apply.Set {
+	labels := InjectedLabels(mr.Spec.InjectLabels)
+	if r.ManagedBy != "" {
+		labels[resourcesv1alpha1.ManagedBy] = r.ManagedBy
+	}
+	return apply.Set{
+		LeaveToCollector: r.GarbageCollector,
+		Name:             r.SetName(mr.Namespace, mr.Name), Objects: objects,
+		InjectLabels: labels, FieldManager: FieldManager, TakeBack: true, Sources: r.Sources,
+		KeepObjects:                  ptr.Deref(mr.Spec.KeepObjects, false),
+		ForceOverwriteLabels:         ptr.Deref(mr.Spec.ForceOverwriteLabels, false),
+		ForceOverwriteAnnotations:    ptr.Deref(mr.Spec.ForceOverwriteAnnotations, false),
+		DeletePersistentVolumeClaims: ptr.Deref(mr.Spec.DeletePersistentVolumeClaims, false),
+		Equivalences:                 equivalences(mr),
+	}
+}
+
+// InjectedLabels are the labels of the ManagedResource and the one upstream's resource manager puts beside them, on
+// pod templates too: objects of an existing landscape are taken over without rolling their pods.
+func InjectedLabels(own map[string]string) map[string]string {
+	out := map[string]string{resourcesv1alpha1.ManagedBy: resourcesv1alpha1.ManagedByGardener}
+	for k, v := range own {
+		out[k] = v
+	}
+	return out
+}
+
+// SetName is the name under which the engine knows the objects of a ManagedResource.
+func (r *Reconciler) SetName(namespace, name string) string {
+	if r.ClusterID != "" && r.Source != r.Target {
+		return r.ClusterID + ":" + namespace + "/" + name
+	}
+	return namespace + "/" + name
+}
+
+func equivalences(mr *resourcesv1alpha1.ManagedResource) [][]schema.GroupKind {
+	var out [][]schema.GroupKind
+	for _, group := range mr.Spec.Equivalences {
+		var kinds []schema.GroupKind
+		for _, gk := range group {
+			kinds = append(kinds, schema.GroupKind{Group: gk.Group, Kind: gk.Kind})
+		}
+		out = append(out, kinds)
+	}
+	return out
+}
