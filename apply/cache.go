@@ -169,20 +169,21 @@ type listOnly struct{ *cache.ListWatch }
 func (listOnly) IsWatchListSemanticsUnSupported() bool { return true }
 
 // Get returns an object from the live cache, which holds the objects that carry the managed-by label. It makes
-// no request, except the first list of a kind. An object that is not there yields a NotFound.
+// no request, except the first list of a kind. An object that is not there yields a NotFound. It comes without managedFields.
 func (c *Cluster) Get(ctx context.Context, ref Ref) (*unstructured.Unstructured, error) {
 	w, err := c.readyResource(ctx, ref.GVK())
 	if err != nil {
 		return nil, err
 	}
 	if o := w.get(nsName{ref.Namespace, ref.Name}); o != nil {
-		return o.DeepCopy(), nil
+		return unmanaged(o).DeepCopy(), nil
 	}
 	return nil, apierrors.NewNotFound(w.gvr.GroupResource(), ref.Name)
 }
 
-// cached looks into the live cache without opening it.
-func (c *Cluster) cached(ref Ref) *unstructured.Unstructured {
+// Cached looks into the live cache without opening it; nil when the object is not there. It is not a copy, and of
+// its managedFields only this package can read the fields.
+func (c *Cluster) Cached(ref Ref) *unstructured.Unstructured {
 	c.kinds.mu.Lock()
 	mapper := c.kinds.mapper
 	c.kinds.mu.Unlock()
@@ -211,8 +212,8 @@ func (c *Cluster) GetLive(ctx context.Context, ref Ref) (*unstructured.Unstructu
 	return c.dynamic.Resource(mapping.Resource).Namespace(ref.Namespace).Get(ctx, ref.Name, metav1.GetOptions{})
 }
 
-// List returns the objects of a kind from the live cache; an empty namespace means all, a nil selector any.
-// The order is not defined.
+// List returns the objects of a kind from the live cache, without managedFields; an empty namespace means all, a nil selector
+// any. The order is not defined.
 func (c *Cluster) List(ctx context.Context, gvk schema.GroupVersionKind, namespace string, sel labels.Selector) ([]*unstructured.Unstructured, error) {
 	w, err := c.readyResource(ctx, gvk)
 	if err != nil {
@@ -221,7 +222,7 @@ func (c *Cluster) List(ctx context.Context, gvk schema.GroupVersionKind, namespa
 	var out []*unstructured.Unstructured
 	w.list(func(o *unstructured.Unstructured) {
 		if (namespace == "" || o.GetNamespace() == namespace) && (sel == nil || sel.Matches(labels.Set(o.GetLabels()))) {
-			out = append(out, o.DeepCopy())
+			out = append(out, unmanaged(o).DeepCopy())
 		}
 	})
 	return out, nil

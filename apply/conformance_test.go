@@ -300,38 +300,35 @@ func isBookkeeping(f plan.Field) bool {
 // waivedMerges are cases in which server-side apply rightly gives another result than upstream's merge, or
 // which no API server accepts.
 var waivedMerges = map[string]string{
-	"own-deployment-preserve-resources-mixed":                                                          "the API server refuses the request of the live object above the declared limit",
-	"own-job-image-changed":                                                                            refusedByServer,
-	"own-service-nodeport-ports-swapped":                                                               "upstream ends with one node port twice; each port keeps that of its number",
-	"own-service-nodeport-port-renumbered-keeps-by-name of somebody":                                   portOfOthers,
-	"own-service-nodeport-unnamed-port-renumbered of somebody":                                         portOfOthers,
-	"suite-mergeservice-clusterip-to-clusterip-with-changed-ports of somebody":                         portOfOthers,
-	"suite-mergeservice-externalname-to-clusterip-with-changed-ports of somebody":                      portOfOthers,
-	"suite-mergeservice-loadbalancer-to-externalname-removes-clusterip of somebody":                    portOfOthers,
-	"suite-mergeservice-loadbalancer-to-nodeport-with-changed-ports-and-without-nodeport of somebody":  portOfOthers,
-	"suite-mergeservice-loadbalancer-to-nodeport-with-changed-ports of somebody":                       portOfOthers,
-	"suite-mergeservice-nodeport-to-clusterip-with-changed-ports of somebody":                          portOfOthers,
-	"suite-mergeservice-nodeport-to-nodeport-with-changed-ports-and-without-nodeport of somebody":      portOfOthers,
-	"suite-mergeservice-clusterip-to-clusterip-without-passing-any-type":                               refusedByServer,
-	"suite-mergeservice-clusterip-to-headless-clusterip":                                               refusedByServer,
-	"suite-mergeservice-loadbalancer-to-cluster-with-clusterip-changed":                                refusedByServer,
-	"suite-mergeservice-loadbalancer-to-headless-clusterip-type-service":                               refusedByServer,
-	"suite-mergeservice-nodeport-to-headless-clusterip-type-service":                                   refusedByServer,
-	"own-deployment-extensions-v1beta1-live-apps":                                                      "upstream refuses an object that moved to another API group, server-side apply does not care",
-	"own-deployment-restartedat-live-wins":                                                             "an annotation that Git declares is Git's; one that it does not declare survives",
-	"own-deployment-selector-from-desired":                                                             refusedByServer,
-	"own-statefulset-immutables-from-desired":                                                          refusedByServer,
-	"own-statefulset-vct-no-creationtimestamp":                                                         refusedByServer,
-	"own-statefulset-storage-resize-ignored":                                                           notSilently,
-	"suite-mergejob-not-overwrite-old-spec-selector":                                                   "a Job's selector is generated; where it is declared and differs, the server's refusal is reported",
-	"suite-mergestatefulset-not-overwrite-old-spec-volumeclaimtemplates-if-the-statefulset-has-alread": notSilently,
-	"suite-mergestatefulset-use-new-spec-volumeclaimtemplates-if-the-statefulset-has-not-been-created": refusedByServer,
+	"own-deployment-preserve-resources-mixed":                                                                           "the API server refuses the request of the live object above the declared limit",
+	"own-job-image-changed":                                                                                             refusedByServer,
+	"own-service-nodeport-ports-swapped":                                                                                "upstream ends with one node port twice; each port keeps that of its number",
+	"own-service-nodeport-port-renumbered-keeps-by-name of somebody":                                                    portOfOthers,
+	"own-service-nodeport-unnamed-port-renumbered of somebody":                                                          portOfOthers,
+	"suite-mergeservice-clusterip-to-clusterip-with-changed-ports of somebody":                                          portOfOthers,
+	"suite-mergeservice-externalname-to-clusterip-with-changed-ports of somebody":                                       portOfOthers,
+	"suite-mergeservice-loadbalancer-to-externalname-removes-clusterip of somebody":                                     portOfOthers,
+	"suite-mergeservice-loadbalancer-to-nodeport-with-changed-ports-and-without-nodeport of somebody":                   portOfOthers,
+	"suite-mergeservice-loadbalancer-to-nodeport-with-changed-ports of somebody":                                        portOfOthers,
+	"suite-mergeservice-nodeport-to-clusterip-with-changed-ports of somebody":                                           portOfOthers,
+	"suite-mergeservice-nodeport-to-nodeport-with-changed-ports-and-without-nodeport of somebody":                       portOfOthers,
+	"suite-mergeservice-clusterip-to-clusterip-without-passing-any-type of somebody":                                    refusedByServer,
+	"suite-mergeservice-clusterip-to-headless-clusterip":                                                                refusedByServer,
+	"suite-mergeservice-loadbalancer-to-headless-clusterip-type-service":                                                refusedByServer,
+	"suite-mergeservice-nodeport-to-headless-clusterip-type-service":                                                    refusedByServer,
+	"own-deployment-extensions-v1beta1-live-apps":                                                                       "upstream refuses an object that moved to another API group, server-side apply does not care",
+	"own-deployment-restartedat-live-wins":                                                                              "an annotation that Git declares is Git's; one that it does not declare survives",
+	"own-deployment-selector-from-desired":                                                                              refusedByServer,
+	"own-statefulset-immutables-from-desired":                                                                           refusedByServer,
+	"own-statefulset-vct-no-creationtimestamp":                                                                          refusedByServer,
+	"suite-mergejob-overwrite-old-spec-containers-resources-if-preserveresources-is-false of gardener-resource-manager": refusedByServer,
+	"suite-mergejob-not-overwrite-old-spec-selector":                                                                    "a Job's selector is generated; where it is declared and differs, the server's refusal is reported",
+	"suite-mergestatefulset-use-new-spec-volumeclaimtemplates-if-the-statefulset-has-not-been-created":                  refusedByServer,
 }
 
 const (
 	portOfOthers    = "the port belongs to somebody we know nothing of: it stays, and the server refuses the second one"
 	refusedByServer = "the API server refuses the object that upstream sends: the field is immutable"
-	notSilently     = "a change of the claims that cannot be made is reported, upstream ignores it silently"
 )
 
 // What upstream's merge keeps of a live object survives our apply, and what it takes from the desired object is

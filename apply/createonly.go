@@ -61,24 +61,6 @@ func isTrue(value string) bool {
 	return err == nil && is
 }
 
-// adjust makes the object that is sent to an existing one.
-func adjust(o, live *unstructured.Unstructured, manager string, createOnly []string) *unstructured.Unstructured {
-	keepClaims := groupKindOf(o) == statefulSet && sameClaims(o, live)
-	if len(createOnly) == 0 && !keepClaims {
-		return o
-	}
-	send := o.DeepCopy()
-	owned := ownedFields(live, manager)
-	for _, f := range createOnly {
-		createOnlyFields[f].keep(send, live, owned)
-	}
-	if keepClaims {
-		claims, _, _ := unstructured.NestedFieldCopy(live.Object, "spec", "volumeClaimTemplates")
-		_ = unstructured.SetNestedField(send.Object, claims, "spec", "volumeClaimTemplates")
-	}
-	return send
-}
-
 func removeReplicas(o *unstructured.Unstructured) {
 	unstructured.RemoveNestedField(o.Object, "spec", "replicas")
 }
@@ -193,53 +175,4 @@ func withoutCreateOnly(set *fieldpath.Set, createOnly []string) *fieldpath.Set {
 		}
 	})
 	return set.Difference(drop)
-}
-
-// sameClaims is true when the volume claim templates differ from the live ones in labels and annotations at
-// most. Those cannot be changed, so the live ones are sent (as upstream does); a changed spec is sent as it is
-// and refused by the server, because to ignore a resize silently helps nobody.
-func sameClaims(o, live *unstructured.Unstructured) bool {
-	want, _, _ := unstructured.NestedSlice(o.Object, "spec", "volumeClaimTemplates")
-	have, _, _ := unstructured.NestedSlice(live.Object, "spec", "volumeClaimTemplates")
-	if len(want) == 0 || len(want) != len(have) {
-		return false
-	}
-	for i := range want {
-		w, _ := want[i].(map[string]any)
-		h, _ := have[i].(map[string]any)
-		name := func(m map[string]any) string { n, _, _ := unstructured.NestedString(m, "metadata", "name"); return n }
-		if name(w) != name(h) || !within(w["spec"], h["spec"]) {
-			return false
-		}
-	}
-	return true
-}
-
-// within is true when everything in want is in have with the same value.
-func within(want, have any) bool {
-	switch w := want.(type) {
-	case map[string]any:
-		h, ok := have.(map[string]any)
-		if !ok {
-			return len(w) == 0
-		}
-		for k, v := range w {
-			if !within(v, h[k]) {
-				return false
-			}
-		}
-		return true
-	case []any:
-		h, ok := have.([]any)
-		if !ok || len(w) != len(h) {
-			return false
-		}
-		for i := range w {
-			if !within(w[i], h[i]) {
-				return false
-			}
-		}
-		return true
-	}
-	return want == have
 }

@@ -154,7 +154,7 @@ func (t *tracker) refs(c *Cluster) []Ref {
 // judge turns a change into a drift event, if it is one. What counts is the object as it is now, so that a
 // change which was repaired in the meantime is none.
 func (t *tracker) judge(c *Cluster, e ChangeEvent) *DriftEvent {
-	now := c.cached(e.Ref)
+	now := c.Cached(e.Ref)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	o := t.of(c)[keyOf(e.Ref)]
@@ -221,7 +221,7 @@ func names(p fieldpath.Path) []string {
 func ownerOf(o *unstructured.Unstructured, path fieldpath.Path, except string) string {
 	var found string
 	var latest time.Time
-	for _, entry := range o.GetManagedFields() {
+	for _, entry := range managersOf(o) {
 		if entry.Manager == except || entry.Time == nil || entry.Time.Time.Before(latest) {
 			continue
 		}

@@ -57,8 +57,8 @@ func TestDriftBeforeTheWatchIsReported(t *testing.T) {
 	f.patch(f.configMap("edited", ""), "kubectl-edit", `{"data":{"key":"wrong"}}`)
 	require.NoError(t, f.resource(f.configMap("deleted", "")).Delete(f.ctx, "deleted", metav1.DeleteOptions{}))
 	f.eventually("the cache has seen it", func() bool {
-		edited := f.c.cached(Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: f.ns, Name: "edited"})
-		return edited != nil && nested(edited, "data", "key") == "wrong" && f.c.cached(Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: f.ns, Name: "deleted"}) == nil
+		edited := f.c.Cached(Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: f.ns, Name: "edited"})
+		return edited != nil && nested(edited, "data", "key") == "wrong" && f.c.Cached(Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: f.ns, Name: "deleted"}) == nil
 	})
 	events := make(chan DriftEvent, 10)
 	ctx, cancel := context.WithCancel(f.ctx)

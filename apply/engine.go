@@ -18,6 +18,9 @@ type Options struct {
 	// Former lists the managers that wrote whole objects before us and hand them over; what they own becomes ours
 	// at the first apply. Default: DefaultFormer().
 	Former []Former
+	// Kin tells the field managers that are this engine's under other names, such as those of other classes. What they applied
+	// to an object that belongs to a set by now becomes that set's, as with Former.
+	Kin func(manager string) bool
 	// Force names objects whose fields are taken over from whoever owns them, besides those of sets with Force.
 	Force func(Ref) bool
 	// ForceHint says how a person makes Force name an object; it ends the hint of a Conflict: "…, or force it".
@@ -33,6 +36,7 @@ type Engine struct {
 	clock     clock.WithTicker
 	protected map[schema.GroupKind]bool
 	former    []Former
+	kin       func(string) bool
 	force     func(Ref) bool
 	forceHint func(Ref) string
 	parallel  int
@@ -54,6 +58,9 @@ func NewEngine(o Options) *Engine {
 	if o.Former == nil {
 		o.Former = DefaultFormer()
 	}
+	if o.Kin == nil {
+		o.Kin = func(string) bool { return false }
+	}
 	if o.Force == nil {
 		o.Force = func(Ref) bool { return false }
 	}
@@ -63,7 +70,7 @@ func NewEngine(o Options) *Engine {
 	if o.Parallel <= 0 {
 		o.Parallel = 16
 	}
-	e := &Engine{keys: o.Keys, clock: o.Clock, protected: map[schema.GroupKind]bool{}, former: o.Former,
+	e := &Engine{keys: o.Keys, clock: o.Clock, protected: map[schema.GroupKind]bool{}, former: o.Former, kin: o.Kin,
 		force: o.Force, forceHint: o.ForceHint, parallel: o.Parallel, tracked: newTracker(), limbo: &limbo{}}
 	for _, gk := range o.Protected {
 		e.protected[gk] = true
@@ -106,8 +113,9 @@ type ApplyOptions struct {
 	// DesiredElsewhere tells that another set wants an object that left this one: then it is not deleted.
 	DesiredElsewhere func(Ref) bool
 	// DeclaredBy tells whether another set, named by the origin annotation of an object, still declares it: then it stays that
-	// one's, and the error for the object names it. Without DeclaredBy an object is taken from any set.
-	DeclaredBy func(origin string, ref Ref) bool
+	// one's, and the error for the object names it. Of a set that is not known it is taken as far as field managers allow.
+	// Without DeclaredBy an object is taken from any set.
+	DeclaredBy func(origin string, ref Ref) (declared, known bool)
 	// Admit may refuse the change of an object that lives: it sees the object and what the server would make of it. The object
 	// then stays as it is, and the error is that of the object. It costs a dry run for each object that changes.
 	Admit         func(ctx context.Context, live, next *unstructured.Unstructured) error

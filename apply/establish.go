@@ -3,6 +3,7 @@ package apply
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -16,7 +17,7 @@ func (r *run) establish(ctx context.Context, phase []*desired) {
 	if r.dry {
 		return
 	}
-	written := false
+	written, definitions := false, false
 	for _, d := range phase {
 		if d.ref.GroupKind() != crdKind {
 			continue
@@ -25,24 +26,44 @@ func (r *run) establish(ctx context.Context, phase []*desired) {
 		if action == Failed || action == Skipped || action == Ignored {
 			continue
 		}
-		written = written || action != Unchanged
+		written, definitions = written || action != Unchanged, true
 		if err := r.await(ctx, d, awaited{"established", "another CustomResourceDefinition may use the same names", unestablished}); err != nil {
 			r.finished(r.fail(d, err))
 		}
 	}
-	if !written {
+	if !definitions {
 		return
 	}
-	r.c.ResetMapping()
+	if written {
+		r.c.ResetMapping()
+	}
 	kinds := map[schema.GroupVersionKind]bool{}
 	for _, d := range r.desired {
-		if crd := r.crds[d.ref.GroupKind()]; crd != nil && r.outcomes[keyOf(RefOf(crd))].action != Failed {
+		crd := r.crds[d.ref.GroupKind()]
+		if crd == nil {
+			continue
+		}
+		// One that was established a moment ago, by a run before this one, may not be served yet either.
+		made, established := r.outcomes[keyOf(RefOf(crd))]
+		if _, err := r.c.Mapping(ctx, d.ref.GVK()); established && made.action != Failed && (written || meta.IsNoMatchError(err) && serves(crd, d.ref.GVK().Version)) {
 			kinds[d.ref.GVK()] = true
 		}
+	}
+	if len(kinds) == 0 {
+		return
 	}
 	if err := r.waitServed(ctx, kinds); err != nil {
 		r.extra = append(r.extra, r.c.explain(Ref{}, "read the API kinds", err))
 	}
+}
+
+// serves tells whether a CustomResourceDefinition has a version that is served.
+func serves(crd *unstructured.Unstructured, version string) bool {
+	versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
+	return slices.ContainsFunc(versions, func(v any) bool {
+		m, _ := v.(map[string]any)
+		return m["name"] == version && m["served"] == true
+	})
 }
 
 // awaited is what is waited for in an object that was applied: lacks says what is missing, or nothing.

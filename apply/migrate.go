@@ -14,7 +14,7 @@ import (
 // migrateVersion rewrites the API version of all entries in managedFields: a version that the kind does not
 // have any more, or that lacks a new defaulted field, makes every apply fail (see PatchMigrateToVersion).
 func (r *run) migrateVersion(ctx context.Context, live *unstructured.Unstructured, version string) (*unstructured.Unstructured, error) {
-	patch, err := ssa.PatchMigrateToVersion(live, version)
+	patch, err := ssa.PatchMigrateToVersion(whole(live), version)
 	if err != nil {
 		return nil, safef("the field managers of %s cannot be read", RefOf(live))
 	}

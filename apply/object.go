@@ -34,6 +34,7 @@ func (r *run) one(ctx context.Context, d *desired) outcome {
 	case ctx.Err() != nil:
 		return r.fail(d, ctx.Err())
 	case flagged(d.obj, live, r.e.keys.Ignore):
+		r.undescribe(ctx, live)
 		return outcome{ref: d.ref, action: Ignored, message: "annotation " + r.e.keys.Ignore}
 	}
 	if e := r.c.CheckSize(d.obj); e != nil {
@@ -56,12 +57,12 @@ func (r *run) one(ctx context.Context, d *desired) outcome {
 		live = existing
 	}
 	if live != nil {
-		want.send = adjust(d.obj, live, r.set.FieldManager, want.createOnly)
+		want.adjust(live, r.set.FieldManager)
 		if out, stop := r.takenOver(d, live); stop {
 			return out
 		}
 		if r.isUnchanged(want, live) {
-			return outcome{ref: d.ref, action: Unchanged}
+			return outcome{ref: d.ref, action: Unchanged, kept: want.kept}
 		}
 	}
 	if err := r.admitted(ctx, want, live); err != nil {
@@ -82,7 +83,13 @@ type wanted struct {
 	send       *unstructured.Unstructured // the object adjusted to the live one
 	createOnly []string
 	applied    string
-	foreign    bool // it exists and we have never applied it
+	kept       []string // what of it is declared otherwise, and cannot change
+	foreign    bool     // it exists and we have never applied it
+}
+
+// adjust makes the object that is sent fit to the live one.
+func (w *wanted) adjust(live *unstructured.Unstructured, manager string) {
+	w.send, w.kept = adjust(w.obj, live, manager, w.createOnly)
 }
 
 func (r *run) wish(d *desired) wanted {
@@ -192,11 +199,16 @@ func (r *run) takenOver(d *desired, live *unstructured.Unstructured) (outcome, b
 	}
 	message := "set " + origin + " declares this object as well, and had it first"
 	switch declares := r.opts.DeclaredBy; {
-	case declares != nil && !declares(origin, d.ref):
-		return outcome{}, false
-	case declares == nil:
+	case declares != nil:
+		if declared, _ := declares(origin, d.ref); !declared {
+			return outcome{}, false
+		}
+	default:
 		old, path := r.old[keyOf(d.ref)], fieldpath.MakePathOrDie("metadata", "annotations", r.e.keys.Origin)
-		if old.Applied == "" || origin == old.Annotations[r.e.keys.Origin] || !ownedFields(live, r.set.FieldManager).Has(path) {
+		ours := func(m metav1.ManagedFieldsEntry) bool {
+			return (r.isOurs(m) || r.isKin(m)) && ownedFields(live, m.Manager).Has(path)
+		}
+		if old.Applied == "" || origin == old.Annotations[r.e.keys.Origin] || !slices.ContainsFunc(managersOf(live), ours) {
 			return outcome{}, false
 		}
 		message = "set " + origin + " has taken this object over"
@@ -252,8 +264,9 @@ func (r *run) send(ctx context.Context, w wanted, live *unstructured.Unstructure
 		if live, err = r.current(ctx, w.ref); err != nil {
 			return r.fail(w.desired, err)
 		}
-		if opts.uid, w.send = "", w.obj; live != nil {
-			opts.uid, w.send = live.GetUID(), adjust(w.obj, live, r.set.FieldManager, w.createOnly)
+		if opts.uid, w.send, w.kept = "", w.obj, nil; live != nil {
+			opts.uid = live.GetUID()
+			w.adjust(live, r.set.FieldManager)
 		}
 		answer, created, err = r.patchFresh(ctx, w, opts)
 	}
@@ -267,8 +280,8 @@ func (r *run) send(ctx context.Context, w wanted, live *unstructured.Unstructure
 	}
 	if isImmutable(err) && live == nil {
 		// It was not known to exist; knowing it may help.
-		if live, _ = r.read(ctx, w.ref); live != nil && sameClaims(w.obj, live) {
-			w.send = adjust(w.obj, live, r.set.FieldManager, w.createOnly)
+		if live, _ = r.read(ctx, w.ref); live != nil {
+			w.adjust(live, r.set.FieldManager)
 			answer, created, err = r.patchFresh(ctx, w, opts)
 		}
 	}
@@ -302,7 +315,7 @@ func (r *run) answered(ctx context.Context, w wanted, live, answer *unstructured
 
 // sent notes what the server answered.
 func (r *run) sent(ctx context.Context, w wanted, live, answer *unstructured.Unstructured, created bool) outcome {
-	out := outcome{ref: w.ref, action: Configured}
+	out := outcome{ref: w.ref, action: Configured, kept: w.kept}
 	switch {
 	case created:
 		out.action = Created
@@ -317,6 +330,8 @@ func (r *run) sent(ctx context.Context, w wanted, live, answer *unstructured.Uns
 	}
 	if live != nil && live.GetResourceVersion() == answer.GetResourceVersion() {
 		out.action = Unchanged
+	} else if len(out.kept) > 0 {
+		out.message = joinNotes(out.message, keptNote(out.kept))
 	}
 	entry := Entry{Ref: w.ref, Labels: w.obj.GetLabels(), Annotations: w.obj.GetAnnotations(), Applied: w.applied,
 		Live: r.liveDigest(answer, w.createOnly), CreateOnly: w.createOnly}
@@ -345,8 +360,16 @@ func (r *run) compared(ctx context.Context, out outcome, live, answer *unstructu
 	out.fields, out.old, out.new = differences(live, answer), live, answer
 	if len(out.fields) == 0 && out.action == Configured {
 		out.action = Unchanged
+		if len(out.kept) > 0 {
+			out.action, out.message = Kept, keptNote(out.kept)
+		}
 	}
 	return out
+}
+
+// keptNote says what of a declaration cannot be applied.
+func keptNote(fields []string) string {
+	return strings.Join(fields, ", ") + " is declared otherwise, cannot change on a live object and stays as it is"
 }
 
 // patchFresh is patchApply, patient with what this run has just installed: a kind whose CustomResourceDefinition was established
@@ -439,7 +462,7 @@ func propagation(ref Ref) metav1.DeletionPropagation {
 // than an apply.
 func madeBy(o *unstructured.Unstructured, manager string) bool {
 	made := false
-	for _, entry := range o.GetManagedFields() {
+	for _, entry := range managersOf(o) {
 		if entry.Subresource == "" && entry.Manager != manager {
 			return false
 		}

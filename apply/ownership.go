@@ -33,13 +33,13 @@ func (r *run) isForeign(e Entry, live *unstructured.Unstructured) bool {
 // fields that our manager applied. An entry that we have never applied may come from upstream's inventory, whose older
 // objects have no origin annotation: for them the label counts, if a component that keeps such inventories wrote it.
 func (r *run) showsOurs(e Entry, live *unstructured.Unstructured) bool {
-	if live.GetAnnotations()[r.e.keys.Origin] != "" || slices.ContainsFunc(live.GetManagedFields(), r.isOurs) {
+	if live.GetAnnotations()[r.e.keys.Origin] != "" || slices.ContainsFunc(managersOf(live), r.isOurs) {
 		return true
 	}
 	if e.Applied != "" || live.GetLabels()[r.e.keys.ManagedByLabel] != r.e.keys.ManagedByValue {
 		return false
 	}
-	for _, m := range live.GetManagedFields() {
+	for _, m := range managersOf(live) {
 		for _, f := range r.e.former {
 			if f.Inventories && f.Name == m.Manager && f.Operation == m.Operation {
 				return true

@@ -16,7 +16,7 @@ import (
 // ownedFields are the fields of the main resource that a manager applied, from managedFields.
 func ownedFields(o *unstructured.Unstructured, manager string) *fieldpath.Set {
 	out := fieldpath.NewSet()
-	for _, entry := range o.GetManagedFields() {
+	for _, entry := range managersOf(o) {
 		if entry.Manager != manager || entry.Operation != metav1.ManagedFieldsOperationApply || entry.Subresource != "" {
 			continue
 		}

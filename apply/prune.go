@@ -85,6 +85,15 @@ func (r *run) release(ctx context.Context, ref Ref) {
 		r.e.keys.Origin: nil, r.e.keys.Description: nil}}}, r.set.FieldManager, "")
 }
 
+// undescribe takes the hint that changes are reverted off an object that is ignored, as upstream does: it is not true of that one.
+func (r *run) undescribe(ctx context.Context, live *unstructured.Unstructured) {
+	if live == nil || r.dry || live.GetAnnotations()[r.e.keys.Description] == "" || !r.names(live.GetAnnotations()[r.e.keys.Origin]) {
+		return
+	}
+	_, _ = r.c.mergePatch(ctx, RefOf(live), map[string]any{"metadata": map[string]any{"annotations": map[string]any{
+		r.e.keys.Description: nil}}}, r.set.FieldManager, "")
+}
+
 // wantedKeys are the desired objects, under all the kinds that are equivalent to theirs.
 func (r *run) wantedKeys() map[key]bool {
 	out := map[key]bool{}

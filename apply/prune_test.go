@@ -135,7 +135,7 @@ func (f *fixture) patchGone(o *unstructured.Unstructured) {
 	f.Helper()
 	_, err := f.resource(o).Patch(f.ctx, o.GetName(), "application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`), patchAs("somebody"))
 	require.NoError(f, err)
-	f.eventually("the object is gone", func() bool { return f.c.cached(RefOf(o)) == nil })
+	f.eventually("the object is gone", func() bool { return f.c.Cached(RefOf(o)) == nil })
 }
 
 func TestDelete(t *testing.T) {

@@ -28,10 +28,12 @@ func nameOf(o *unstructured.Unstructured) nsName { return nsName{o.GetNamespace(
 var (
 	secretKind     = schema.GroupKind{Kind: "Secret"}
 	configMapKind  = schema.GroupKind{Kind: "ConfigMap"}
+	serviceKind    = schema.GroupKind{Kind: "Service"}
 	namespaceKind  = schema.GroupKind{Kind: "Namespace"}
 	crdKind        = schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}
 	deploymentKind = schema.GroupKind{Group: "apps", Kind: "Deployment"}
 	statefulSet    = schema.GroupKind{Group: "apps", Kind: "StatefulSet"}
+	jobKind        = schema.GroupKind{Group: "batch", Kind: "Job"}
 	hpaKind        = schema.GroupKind{Group: "autoscaling", Kind: "HorizontalPodAutoscaler"}
 )
 

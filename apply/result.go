@@ -30,10 +30,12 @@ const (
 
 // ObjectResult is the outcome for one object.
 type ObjectResult struct {
-	Ref     Ref          `json:"object"`
-	Action  Action       `json:"action"`
-	Message string       `json:"message,omitempty"`
-	Err     *ObjectError `json:"error,omitempty"`
+	Ref     Ref    `json:"object"`
+	Action  Action `json:"action"`
+	Message string `json:"message,omitempty"`
+	// Kept are fields that are declared otherwise and stay as they are, because they cannot change on a live object.
+	Kept []string     `json:"kept,omitempty"`
+	Err  *ObjectError `json:"error,omitempty"`
 }
 
 // Result is the outcome of Apply or Delete: applied objects in order of application, then deletions.
@@ -91,7 +93,7 @@ func (r *run) plan() (plan.Plan, error) {
 		if o.err != nil {
 			item.Reason = o.err.Error()
 		}
-		if _, ours := r.entries[keyOf(o.ref)]; item.Action == plan.Keep && ours {
+		if _, ours := r.entries[keyOf(o.ref)]; item.Action == plan.Keep && ours && len(o.kept) == 0 {
 			item.Action = "" // it stays where it is for now, in the inventory too
 		}
 		if item.Action == "" {

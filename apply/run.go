@@ -50,9 +50,14 @@ type outcome struct {
 	action  Action
 	message string
 	err     *ObjectError
+	kept    []string // declared otherwise, but cannot change on a live object
 
 	fields   []plan.Field               // plan: what differs
 	old, new *unstructured.Unstructured // plan: before and after, where they are known
+}
+
+func (o outcome) result() ObjectResult {
+	return ObjectResult{Ref: o.ref, Action: o.action, Message: o.message, Kept: o.kept, Err: o.err}
 }
 
 // Apply makes the cluster hold the objects of a set: applies what differs, deletes what left the set. An error
@@ -391,7 +396,7 @@ func (r *run) tell(o outcome) {
 	if r.opts.OnObject != nil {
 		r.telling.Lock()
 		defer r.telling.Unlock()
-		r.opts.OnObject(ObjectResult{Ref: o.ref, Action: o.action, Message: o.message, Err: o.err})
+		r.opts.OnObject(o.result())
 	}
 }
 
@@ -418,7 +423,7 @@ func (r *run) ordered() []outcome {
 func (r *run) result() (*Result, error) {
 	out := &Result{Cluster: r.c.name, Set: r.set.Name, Complete: len(r.extra) == 0}
 	for _, o := range r.ordered() {
-		out.Objects = append(out.Objects, ObjectResult{Ref: o.ref, Action: o.action, Message: o.message, Err: o.err})
+		out.Objects = append(out.Objects, o.result())
 		switch o.action {
 		case Failed, Skipped, HeldBack, Deleting:
 			out.Complete = false

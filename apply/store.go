@@ -28,6 +28,7 @@ type store struct {
 	mu      sync.RWMutex
 	objects map[nsName]*unstructured.Unstructured
 	digests map[nsName]knownDigest
+	fields  texts
 	removed map[nsName]string // version at which an object went: the answer to a write may arrive after that
 }
 
@@ -66,7 +67,7 @@ func (s *store) digest(o *unstructured.Unstructured, manager string, createOnly 
 	if s.digests == nil {
 		s.digests = map[nsName]knownDigest{}
 	}
-	if s.objects[nameOf(o)] == o {
+	if have := s.objects[nameOf(o)]; have != nil && have.GetUID() == o.GetUID() && have.GetResourceVersion() == d.version {
 		s.digests[nameOf(o)] = d
 	}
 	return d.digest
@@ -90,6 +91,7 @@ func (s *store) Add(obj any) error {
 	if !ok {
 		return nil
 	}
+	o = s.fields.compact(o)
 	s.order.Lock()
 	defer s.order.Unlock()
 	s.mu.Lock()
@@ -161,6 +163,7 @@ func (s *store) Replace(list []any, version string) error {
 			next[nameOf(o)] = old
 			continue
 		}
+		o = s.fields.compact(o)
 		next[nameOf(o)] = o
 		events = append(events, ChangeEvent{Ref: RefOf(o), Old: old, New: o})
 	}

@@ -9,7 +9,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/pergola-dev/pergola/plan"
@@ -52,10 +51,6 @@ func DefaultFormer() []Former {
 // adoption is what it means that an object becomes ours.
 const adoption = "it exists already; from now on it is deleted when it is not declared any more"
 
-// notTakenOver are kinds with fields that the server sets on creation, in the name of the creator, and then
-// refuses to change (storageClassName, a Job's selector): we would own and drop them.
-var notTakenOver = []schema.GroupKind{{Kind: "PersistentVolumeClaim"}, {Group: "batch", Kind: "Job"}}
-
 // forces says whether fields of others are taken: the set, the object or the caller of the engine may ask for it.
 func (r *run) forces(d *desired) bool {
 	return r.set.Force || isTrue(d.obj.GetAnnotations()[r.e.keys.ForceConflicts]) || r.e.force(d.ref)
@@ -63,10 +58,10 @@ func (r *run) forces(d *desired) bool {
 
 // needsTakeover is true before our first successful apply to an object that has entries of former managers.
 func (r *run) needsTakeover(ref Ref, live *unstructured.Unstructured) bool {
-	if slices.Contains(notTakenOver, ref.GroupKind()) || len(r.formerManagers(live)) == 0 {
+	if len(r.formerManagers(live)) == 0 {
 		return false
 	}
-	ours := slices.ContainsFunc(live.GetManagedFields(), func(m metav1.ManagedFieldsEntry) bool { return r.isOurs(m) })
+	ours := slices.ContainsFunc(managersOf(live), func(m metav1.ManagedFieldsEntry) bool { return r.isOurs(m) })
 	return !ours || r.old[keyOf(ref)].Applied == ""
 }
 
@@ -75,14 +70,33 @@ func (r *run) isOurs(m metav1.ManagedFieldsEntry) bool {
 }
 
 func (r *run) isFormer(live *unstructured.Unstructured, m metav1.ManagedFieldsEntry) bool {
-	return m.Subresource == "" && slices.ContainsFunc(r.e.former, func(f Former) bool {
+	return r.isKin(m) && r.inherits(live) || m.Subresource == "" && slices.ContainsFunc(r.e.former, func(f Former) bool {
 		return f.Name == m.Manager && f.Operation == m.Operation && (f.Annotation == "" || live.GetAnnotations()[f.Annotation] != "")
 	})
 }
 
+// isKin says whether an entry is of a set of ours that applies under another name.
+func (r *run) isKin(m metav1.ManagedFieldsEntry) bool {
+	return m.Operation == metav1.ManagedFieldsOperationApply && m.Subresource == "" && m.Manager != r.set.FieldManager && r.e.kin(m.Manager)
+}
+
+// inherits says whether an object that a set of ours applied belongs to this one now. That no other declares it is seen to by
+// takenOver.
+func (r *run) inherits(live *unstructured.Unstructured) bool {
+	origin, at := live.GetAnnotations()[r.e.keys.Origin], RefOf(live)
+	switch {
+	case origin == "":
+		return false // somebody has taken the annotation off, or it is no object of a set
+	case r.names(origin), origin == r.old[keyOf(at)].Annotations[r.e.keys.Origin], r.opts.DeclaredBy == nil:
+		return true
+	}
+	declared, known := r.opts.DeclaredBy(origin, at)
+	return known && !declared
+}
+
 func (r *run) formerManagers(live *unstructured.Unstructured) []string {
 	var out []string
-	for _, m := range live.GetManagedFields() {
+	for _, m := range managersOf(live) {
 		if r.isFormer(live, m) && !slices.Contains(out, m.Manager) {
 			out = append(out, m.Manager)
 		}
@@ -121,9 +135,17 @@ func (r *run) adopt(ctx context.Context, w wanted, refused error, opts patchOpti
 		return r.fail(w.desired, refused)
 	case err != nil:
 		return r.fail(w.desired, err)
-	case r.needsTakeover(w.ref, live):
+	}
+	if out, stop := r.takenOver(w.desired, live); stop {
+		return out
+	}
+	if r.needsTakeover(w.ref, live) {
 		w.foreign = r.old[keyOf(w.ref)].Applied == ""
 		return r.takeOver(ctx, w, live, opts)
+	}
+	if w.adjust(live, r.set.FieldManager); refused != nil && len(w.kept) > 0 {
+		// Knowing it helps: what cannot change is sent as it is now.
+		answer, _, refused = r.patchFresh(ctx, w, opts)
 	}
 	return r.answered(ctx, w, live, answer, false, refused)
 }
@@ -136,7 +158,7 @@ func (r *run) takeOver(ctx context.Context, w wanted, live *unstructured.Unstruc
 	if err != nil {
 		return r.fail(w.desired, err)
 	}
-	w.send = adjust(w.obj, managedBy(live, patch), r.set.FieldManager, w.createOnly) // what was theirs is ours now
+	w.adjust(managedBy(live, patch), r.set.FieldManager) // what was theirs is ours now
 	trial := opts
 	trial.dry = true
 	answer, created, err := r.patchFresh(ctx, w, trial)
@@ -193,12 +215,12 @@ func (r *run) isTransient(ctx context.Context, w wanted, err error) bool {
 // handover is the patch of managedFields by which what former managers own becomes ours.
 func (r *run) handover(live *unstructured.Unstructured) ([]ssa.JSONPatch, error) {
 	var from []ssa.FieldManager
-	for _, m := range live.GetManagedFields() {
+	for _, m := range managersOf(live) {
 		if r.isFormer(live, m) {
 			from = append(from, ssa.FieldManager{Name: m.Manager, ExactMatch: true, OperationType: m.Operation})
 		}
 	}
-	patch, err := ssa.PatchReplaceFieldsManagers(live, from, r.set.FieldManager)
+	patch, err := ssa.PatchReplaceFieldsManagers(whole(live), from, r.set.FieldManager)
 	if err != nil {
 		return nil, safef("the field managers of %s cannot be read", RefOf(live))
 	}
@@ -218,12 +240,12 @@ func managedBy(live *unstructured.Unstructured, patch []ssa.JSONPatch) *unstruct
 // else does after our apply, of which answer is the trial. It is the server's rule for fields that left an apply.
 func (r *run) removed(live, answer *unstructured.Unstructured) *fieldpath.Set {
 	before, after := fieldpath.NewSet(), fieldpath.NewSet()
-	for _, m := range live.GetManagedFields() {
+	for _, m := range managersOf(live) {
 		if set := parseFields(m); set != nil && (r.isFormer(live, m) || r.isOurs(m)) {
 			before = before.Union(set)
 		}
 	}
-	for _, m := range answer.GetManagedFields() {
+	for _, m := range managersOf(answer) {
 		if set := parseFields(m); set != nil && !r.isFormer(live, m) {
 			after = after.Union(set)
 		}

@@ -70,7 +70,7 @@ func (w world) but(other world) []string {
 
 // managers of the fields that Pergola writes, by itself or on behalf of upstream's controllers. The user agent stands in
 // where a client names no manager.
-var managers = []string{"pergola", "pergola-landscape", "pergola-inventory", "gardener-operator", "gardenlet", "gardener-resource-manager"}
+var managers = []string{"pergola", "pergola/seed", "pergola-landscape", "pergola-inventory", "gardener-operator", "gardenlet", "gardener-resource-manager"}
 
 // ours are the objects that Pergola has written to.
 func (w world) ours() world {

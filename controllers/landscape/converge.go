@@ -18,6 +18,7 @@ import (
 
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/controllers/managedresource"
 	"github.com/pergola-dev/pergola/controllers/owner"
 	"github.com/pergola-dev/pergola/health/condition"
 	"github.com/pergola-dev/pergola/landscapes"
@@ -97,7 +98,7 @@ func New(l *landscapes.Landscape, options Options) (*Converger, error) {
 		options.CareInterval = careInterval
 	}
 	c := &Converger{landscape: l, options: options, clusters: map[string]*apply.Cluster{}, engine: apply.NewEngine(apply.Options{
-		Clock: options.Clock, Force: forces(l, options.Force), ForceHint: options.ForceHint, Protected: neverRecreated(),
+		Clock: options.Clock, Force: forces(l, options.Force), ForceHint: options.ForceHint, Protected: neverRecreated(), Kin: managedresource.IsFieldManager,
 	})}
 	c.alive, c.die = context.WithCancelCause(context.Background())
 	for name, config := range options.Configs {

@@ -24,9 +24,6 @@ import (
 	"github.com/pergola-dev/pergola/health/condition"
 )
 
-// FieldManager owns what a ManagedResource deploys.
-const FieldManager = "pergola"
-
 // Reconciler converges the ManagedResources of one class.
 type Reconciler struct {
 	Engine *apply.Engine
@@ -71,8 +68,9 @@ type Reconciler struct {
 // Neighbours are the other ManagedResources of a class: an object has one owner among them, and goes from one to another
 // without being deleted.
 type Neighbours interface {
-	// Declares tells whether the ManagedResource that an origin annotation names, other than mr, wants an object.
-	Declares(ctx context.Context, mr *resourcesv1alpha1.ManagedResource, origin string, ref apply.Ref) bool
+	// Declares tells whether the ManagedResource that an origin annotation names, other than mr, wants an object; known says
+	// that it is one of those that can be asked.
+	Declares(ctx context.Context, mr *resourcesv1alpha1.ManagedResource, origin string, ref apply.Ref) (declared, known bool)
 	// Want tells whether any ManagedResource other than mr wants an object, which mr is about to delete. An error says that this
 	// is not known: the object stays for now.
 	Want(ctx context.Context, mr *resourcesv1alpha1.ManagedResource, ref apply.Ref) (bool, error)
@@ -203,7 +201,8 @@ func (r *Reconciler) converge(ctx context.Context, mr *resourcesv1alpha1.Managed
 func (r *Reconciler) unchanged(ctx context.Context, mr *resourcesv1alpha1.ManagedResource, version string, inventory apply.Inventory) (bool, error) {
 	applied := condition.Get(mr.Status.Conditions, resourcesv1alpha1.ResourcesApplied)
 	if version == "" || mr.Status.SecretsVersion != version || mr.Status.ObservedGeneration != mr.Generation || len(mr.Status.Resources) == 0 ||
-		applied == nil || applied.Reason != resourcesv1alpha1.ConditionApplySucceeded || applied.Message != messageApplied {
+		applied == nil || applied.Reason != resourcesv1alpha1.ConditionApplySucceeded ||
+		applied.Message != messageApplied && !strings.HasPrefix(applied.Message, messageApplied+messageKept) {
 		return false, nil
 	}
 	return r.Engine.Unchanged(ctx, r.Target, r.Set(mr, nil), inventory)
@@ -221,10 +220,20 @@ func appliedReason(result *apply.Result) string {
 
 // appliedMessage names what is not as it should be although nothing failed.
 func appliedMessage(result *apply.Result) string {
-	if err := pendingError(result); err != nil {
-		return messageApplied + " Still there: " + strings.ReplaceAll(err.Error(), "\n", "; ")
+	message := messageApplied
+	var kept []string
+	for _, o := range result.Objects {
+		if len(o.Kept) > 0 {
+			kept = append(kept, fmt.Sprintf("%s (%s)", o.Ref, strings.Join(o.Kept, ", ")))
+		}
 	}
-	return messageApplied
+	if len(kept) > 0 {
+		message += messageKept + strings.Join(kept, "; ") + "."
+	}
+	if err := pendingError(result); err != nil {
+		message += " Still there: " + strings.ReplaceAll(err.Error(), "\n", "; ")
+	}
+	return message
 }
 
 // Read gives the ManagedResource as it is.

@@ -2,6 +2,7 @@ package managedresource
 
 import (
 	"context"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -44,7 +45,9 @@ func (r *Reconciler) options(ctx context.Context, mr *resourcesv1alpha1.ManagedR
 		}
 		return held
 	}
-	o.DeclaredBy = func(origin string, ref apply.Ref) bool { return r.Neighbours.Declares(ctx, mr, origin, ref) }
+	o.DeclaredBy = func(origin string, ref apply.Ref) (declared, known bool) {
+		return r.Neighbours.Declares(ctx, mr, origin, ref)
+	}
 	return o
 }
 
@@ -57,13 +60,40 @@ func (r *Reconciler) Set(mr *resourcesv1alpha1.ManagedResource, objects []*unstr
 	return apply.Set{
 		LeaveToCollector: r.GarbageCollector,
 		Name:             r.SetName(mr.Namespace, mr.Name), Objects: objects,
-		InjectLabels: labels, FieldManager: FieldManager, TakeBack: true, Sources: r.Sources,
+		InjectLabels: labels, FieldManager: r.fieldManager(mr), TakeBack: true, Sources: r.Sources,
 		KeepObjects:                  ptr.Deref(mr.Spec.KeepObjects, false),
 		ForceOverwriteLabels:         ptr.Deref(mr.Spec.ForceOverwriteLabels, false),
 		ForceOverwriteAnnotations:    ptr.Deref(mr.Spec.ForceOverwriteAnnotations, false),
 		DeletePersistentVolumeClaims: ptr.Deref(mr.Spec.DeletePersistentVolumeClaims, false),
 		Equivalences:                 equivalences(mr),
 	}
+}
+
+const (
+	fieldManager      = "pergola"
+	fieldManagerClass = fieldManager + "/"
+)
+
+// FieldManager owns what the ManagedResources of a class deploy: pergola those of the default class, pergola/<class> those of
+// another one. Two classes that declare the same object thus meet as two managers, whose conflict the API server names.
+func FieldManager(class string) string {
+	if class == "" || class == resourcesv1alpha1.ClassDefault {
+		return fieldManager
+	}
+	return fieldManagerClass + class
+}
+
+// IsFieldManager tells whether a field manager is that of a class.
+func IsFieldManager(name string) bool {
+	return name == fieldManager || strings.HasPrefix(name, fieldManagerClass)
+}
+
+// fieldManager of a ManagedResource is that of its class; of one that has another class by now, that of the class that deployed it.
+func (r *Reconciler) fieldManager(mr *resourcesv1alpha1.ManagedResource) string {
+	if r.Responsible(mr) {
+		return FieldManager(ptr.Deref(mr.Spec.Class, ""))
+	}
+	return FieldManager(r.Class)
 }
 
 // InjectedLabels are the labels of the ManagedResource and the one upstream's resource manager puts beside them, on

@@ -19,6 +19,7 @@ import (
 // Messages of the conditions; reasons are upstream's.
 const (
 	messageApplied   = "All resources are applied."
+	messageKept      = " Kept as they are, since they cannot change on a live object: "
 	messageApplying  = "The resources are currently being applied."
 	messageEmpty     = "Nothing is left in its Secrets, which is taken for a mistake: set spec.secretRefs to [] to delete all. Still there: "
 	messageDeleting  = "The resources are currently being deleted."

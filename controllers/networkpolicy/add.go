@@ -22,7 +22,7 @@ const (
 	// ControllerName is that of the controller in logs and metrics.
 	ControllerName = "networkpolicy"
 	// FieldManager owns what the controller writes.
-	FieldManager = "pergola"
+	FieldManager = "pergola-networkpolicy"
 
 	// defaultWorkers is upstream's number of Services that are worked on at a time.
 	defaultWorkers = 5

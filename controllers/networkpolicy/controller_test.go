@@ -29,7 +29,7 @@ func TestPoliciesFollowServiceAndClients(t *testing.T) {
 	s.pod(s.ns, "stranger")
 	pod := s.pod(s.ns, "client", "web-tcp-8080")
 	s.comes(pair...)
-	assert.Equal(t, "pergola", s.policy(pair[0]).ManagedFields[0].Manager)
+	assert.Equal(t, FieldManager, s.policy(pair[0]).ManagedFields[0].Manager)
 
 	s.patch(service, `{"spec":{"ports":[{"port":80,"name":"p80","targetPort":9090}]}}`)
 	s.comes()

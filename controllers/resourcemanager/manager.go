@@ -146,7 +146,7 @@ func New(o Options) (*Manager, error) {
 	if o.Class == resourcesv1alpha1.ClassDefault {
 		o.Class = ""
 	}
-	m := &Manager{Options: o, engine: apply.NewEngine(apply.Options{Clock: o.Clock, Keys: keys(o.ManagedBy),
+	m := &Manager{Options: o, engine: apply.NewEngine(apply.Options{Clock: o.Clock, Keys: keys(o.ManagedBy), Kin: managedresource.IsFieldManager,
 		Force: func(apply.Ref) bool { return o.Force }, ForceHint: func(apply.Ref) string { return forceHint }}), due: map[types.NamespacedName]time.Time{},
 		pauses: workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](firstRetry, lastRetry),
 		queue:  workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[types.NamespacedName]{Name: "managedresource", Clock: o.Clock})}

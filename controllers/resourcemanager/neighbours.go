@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -55,18 +56,32 @@ func (n *neighbours) changed(key types.NamespacedName) {
 	n.stale[key] = true
 }
 
-// Declares implements managedresource.Neighbours. When it is not known, the object stays with the one that has it.
-func (n *neighbours) Declares(ctx context.Context, mr *resourcesv1alpha1.ManagedResource, origin string, ref apply.Ref) bool {
+// Declares implements managedresource.Neighbours. When it cannot be told now, the object stays with the one that has it.
+func (n *neighbours) Declares(ctx context.Context, mr *resourcesv1alpha1.ManagedResource, origin string, ref apply.Ref) (declared, known bool) {
 	key, ok := n.m.keyOf(origin)
 	if !ok || key == keyFor(mr) {
-		return false
+		return false, ok
 	}
 	if err := n.read(ctx); err != nil {
-		return true
+		return true, true
 	}
+	name := nameOf(ref.GroupKind(), ref.Namespace, ref.Name)
 	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.declared[key][nameOf(ref.GroupKind(), ref.Namespace, ref.Name)]
+	declared = n.declared[key][name]
+	n.mu.Unlock()
+	return declared || n.heldByOtherClass(ctx, key, name), true
+}
+
+// heldByOtherClass tells whether a ManagedResource of another class has deployed an object and has not given it up: what that one
+// wants is for its own resource manager to say, but its inventory can be read. One that cannot be read may hold it.
+func (n *neighbours) heldByOtherClass(ctx context.Context, key types.NamespacedName, name objectName) bool {
+	mr, err := n.m.reconciler.Read(ctx, key.Namespace, key.Name)
+	if err != nil {
+		return !apierrors.IsNotFound(err)
+	}
+	return !n.m.reconciler.Responsible(mr) && slices.ContainsFunc(mr.Status.Resources, func(res resourcesv1alpha1.ObjectReference) bool {
+		return nameOf(res.GroupVersionKind().GroupKind(), res.Namespace, res.Name) == name
+	})
 }
 
 // Want implements managedresource.Neighbours. The one that wants the object is looked at next.

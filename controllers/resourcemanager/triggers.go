@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
@@ -131,6 +132,39 @@ func (m *Manager) targetChanged(e apply.ChangeEvent) {
 	if key, ok := m.keyOf(o.GetAnnotations()[resourcesv1alpha1.Origin]); ok {
 		m.enqueue(key, e.New == nil)
 	}
+	if e.Ref.GroupKind() == autoscalerKind {
+		m.scalingChanged(e)
+	}
+}
+
+// autoscalerKind is that of objects which take the number of replicas over from the declaration of what they scale.
+var autoscalerKind = schema.GroupKind{Group: "autoscaling", Kind: "HorizontalPodAutoscaler"}
+
+// scalingChanged looks at what an autoscaler begins or ends to scale: its replicas are the autoscaler's, or ours again.
+func (m *Manager) scalingChanged(e apply.ChangeEvent) {
+	was, is := scaledBy(e.Old), scaledBy(e.New)
+	if was == is {
+		return
+	}
+	for _, ref := range []apply.Ref{was, is} {
+		if ref.Kind == "" {
+			continue
+		}
+		if live := m.Target.Cached(ref); live != nil {
+			if key, ok := m.keyOf(live.GetAnnotations()[resourcesv1alpha1.Origin]); ok {
+				m.enqueue(key, true)
+			}
+		}
+	}
+}
+
+// scaledBy is what an autoscaler scales, the empty reference if it is nil.
+func scaledBy(hpa *unstructured.Unstructured) apply.Ref {
+	if hpa == nil {
+		return apply.Ref{}
+	}
+	target, _, _ := unstructured.NestedStringMap(hpa.Object, "spec", "scaleTargetRef")
+	return apply.Ref{APIVersion: target["apiVersion"], Kind: target["kind"], Namespace: hpa.GetNamespace(), Name: target["name"]}
 }
 
 // sameButVersion tells whether only bookkeeping of the API server differs.

@@ -1,0 +1,164 @@
+package apply
+
+import (
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+)
+
+// Some fields of a live object cannot change, and its other fields are worth applying all the same: these are sent as they are.
+// What is declared otherwise is named in the outcome. Source: upstream's merge rules (pkg/resourcemanager/controller/managedresource/merger.go).
+
+const (
+	claimTemplates = "spec.volumeClaimTemplates"
+	clusterIP      = "spec.clusterIP"
+)
+
+// setByServer are fields that the server fills in when an object is created, in the name of its creator, and then refuses to
+// change. Where they became ours with an object that somebody else made, they are sent along: an apply that leaves them out would
+// remove them.
+var setByServer = map[schema.GroupKind][]fieldpath.Path{
+	{Kind: "PersistentVolumeClaim"}: {
+		fieldpath.MakePathOrDie("spec", "storageClassName"), fieldpath.MakePathOrDie("spec", "volumeName"),
+		fieldpath.MakePathOrDie("spec", "dataSource"), fieldpath.MakePathOrDie("spec", "dataSourceRef"),
+	},
+	jobKind: {
+		fieldpath.MakePathOrDie("spec", "selector"), fieldpath.MakePathOrDie("spec", "manualSelector"),
+	},
+}
+
+// adjust makes the object that is sent to an existing one. kept are the fields that it has from that one although another value is
+// declared.
+func adjust(o, live *unstructured.Unstructured, manager string, createOnly []string) (send *unstructured.Unstructured, kept []string) {
+	gk := groupKindOf(o)
+	ip, _, _ := unstructured.NestedString(o.Object, "spec", "clusterIP")
+	if len(createOnly) == 0 && gk != statefulSet && (gk != serviceKind || ip == "") && setByServer[gk] == nil {
+		return o, nil
+	}
+	send = o.DeepCopy()
+	owned := ownedFields(live, manager)
+	for _, f := range createOnly {
+		createOnlyFields[f].keep(send, live, owned)
+	}
+	for _, path := range setByServer[gk] {
+		keepSetByServer(send, live, owned, path)
+	}
+	if gk == jobKind {
+		keepTemplateLabels(send, live, owned)
+	}
+	if gk == statefulSet && keepClaims(send, live) {
+		kept = append(kept, claimTemplates)
+	}
+	if gk == serviceKind && keepClusterIP(send, live) {
+		kept = append(kept, clusterIP)
+	}
+	return send, kept
+}
+
+// keepTemplateLabels sends along the labels of the pod template of a Job: the server adds some, and none can change.
+func keepTemplateLabels(send, live *unstructured.Unstructured, owned *fieldpath.Set) {
+	labels, _, _ := unstructured.NestedStringMap(live.Object, "spec", "template", "metadata", "labels")
+	for name := range labels {
+		keepSetByServer(send, live, owned, fieldpath.MakePathOrDie("spec", "template", "metadata", "labels", name))
+	}
+}
+
+func keepSetByServer(send, live *unstructured.Unstructured, owned *fieldpath.Set, path fieldpath.Path) {
+	names := names(path)
+	_, declared, _ := unstructured.NestedFieldNoCopy(send.Object, names...)
+	v, there, _ := unstructured.NestedFieldCopy(live.Object, names...)
+	if !declared && there && hasAnyOf(owned, path) {
+		_ = unstructured.SetNestedField(send.Object, v, names...)
+	}
+}
+
+// hasAnyOf tells whether a set has a field or anything in it.
+func hasAnyOf(set *fieldpath.Set, path fieldpath.Path) bool {
+	if set.Has(path) {
+		return true
+	}
+	for _, e := range path {
+		deeper, ok := set.Children.Get(e)
+		if !ok {
+			return false
+		}
+		set = deeper
+	}
+	return !set.Empty()
+}
+
+// keepClaims sends the live volume claim templates, and tells whether others are declared. Labels and annotations in them do not
+// count: those of a set are injected there, too.
+func keepClaims(send, live *unstructured.Unstructured) (differ bool) {
+	want, _, _ := unstructured.NestedSlice(send.Object, "spec", "volumeClaimTemplates")
+	have, there, _ := unstructured.NestedSlice(live.Object, "spec", "volumeClaimTemplates")
+	differ = !sameClaims(want, have)
+	switch {
+	case !there && len(want) > 0:
+		unstructured.RemoveNestedField(send.Object, "spec", "volumeClaimTemplates")
+	case there:
+		_ = unstructured.SetNestedField(send.Object, have, "spec", "volumeClaimTemplates")
+	}
+	return differ
+}
+
+func sameClaims(want, have []any) bool {
+	if len(want) != len(have) {
+		return false
+	}
+	for i := range want {
+		w, _ := want[i].(map[string]any)
+		h, _ := have[i].(map[string]any)
+		name := func(m map[string]any) string { n, _, _ := unstructured.NestedString(m, "metadata", "name"); return n }
+		if name(w) != name(h) || !within(w["spec"], h["spec"]) {
+			return false
+		}
+	}
+	return true
+}
+
+// keepClusterIP sends the live address of a Service, and tells whether another one is declared. One without an address cannot get
+// one either, and a headless one that is declared is refused by the server, as by upstream's.
+func keepClusterIP(send, live *unstructured.Unstructured) (differ bool) {
+	want, _, _ := unstructured.NestedString(send.Object, "spec", "clusterIP")
+	have, _, _ := unstructured.NestedString(live.Object, "spec", "clusterIP")
+	was, _, _ := unstructured.NestedString(live.Object, "spec", "type")
+	if want == "" || want == "None" || have == "" || want == have || was == "ExternalName" {
+		return false
+	}
+	_ = unstructured.SetNestedField(send.Object, have, "spec", "clusterIP")
+	if _, declared, _ := unstructured.NestedFieldNoCopy(send.Object, "spec", "clusterIPs"); declared {
+		all, _, _ := unstructured.NestedFieldCopy(live.Object, "spec", "clusterIPs")
+		_ = unstructured.SetNestedField(send.Object, all, "spec", "clusterIPs")
+	}
+	return true
+}
+
+// within is true when everything in want is in have with the same value.
+func within(want, have any) bool {
+	switch w := want.(type) {
+	case map[string]any:
+		h, ok := have.(map[string]any)
+		if !ok {
+			return len(w) == 0
+		}
+		for k, v := range w {
+			if !within(v, h[k]) {
+				return false
+			}
+		}
+		return true
+	case []any:
+		h, ok := have.([]any)
+		if !ok || len(w) != len(h) {
+			return false
+		}
+		for i := range w {
+			if !within(w[i], h[i]) {
+				return false
+			}
+		}
+		return true
+	}
+	return want == have
+}

@@ -1,0 +1,105 @@
+package apply
+
+import (
+	"encoding/json"
+	"maps"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// Most of what an object takes in memory is its managedFields: a tree of small maps, and the same one in every object that was
+// applied from the same template. The live cache keeps them as text, once for equal ones.
+
+// texts are field sets as JSON, each kept once.
+type texts struct {
+	mu    sync.Mutex
+	known map[string]string
+}
+
+// maxTexts bounds the memory of field sets that no object has any more.
+const maxTexts = 4096
+
+func (t *texts) keep(text string) string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if have, ok := t.known[text]; ok {
+		return have
+	}
+	if t.known == nil || len(t.known) >= maxTexts {
+		t.known = map[string]string{}
+	}
+	t.known[text] = text
+	return text
+}
+
+// compact is an object with the fields of its managers as text. The object itself stays as it is.
+func (t *texts) compact(o *unstructured.Unstructured) *unstructured.Unstructured {
+	metadata, _ := o.Object["metadata"].(map[string]any)
+	managers, _ := metadata["managedFields"].([]any)
+	if len(managers) == 0 {
+		return o
+	}
+	short := make([]any, 0, len(managers))
+	for _, m := range managers {
+		entry, _ := m.(map[string]any)
+		fields, tree := entry["fieldsV1"].(map[string]any)
+		if text, err := json.Marshal(fields); tree && err == nil {
+			entry = maps.Clone(entry)
+			entry["fieldsV1"] = t.keep(string(text))
+		}
+		short = append(short, entry)
+	}
+	out := &unstructured.Unstructured{Object: maps.Clone(o.Object)}
+	metadata = maps.Clone(metadata)
+	metadata["managedFields"] = short
+	out.Object["metadata"] = metadata
+	return out
+}
+
+// managersOf are the managedFields of an object, of the live cache or as the server sent it.
+func managersOf(o *unstructured.Unstructured) []metav1.ManagedFieldsEntry {
+	metadata, _ := o.Object["metadata"].(map[string]any)
+	managers, _ := metadata["managedFields"].([]any)
+	out := make([]metav1.ManagedFieldsEntry, 0, len(managers))
+	for _, m := range managers {
+		entry, _ := m.(map[string]any)
+		text := func(field string) string { s, _ := entry[field].(string); return s }
+		e := metav1.ManagedFieldsEntry{Manager: text("manager"), Operation: metav1.ManagedFieldsOperationType(text("operation")),
+			APIVersion: text("apiVersion"), FieldsType: text("fieldsType"), Subresource: text("subresource")}
+		if at, err := time.Parse(time.RFC3339, text("time")); err == nil {
+			e.Time = &metav1.Time{Time: at}
+		}
+		switch fields := entry["fieldsV1"].(type) {
+		case string:
+			e.FieldsV1 = metav1.NewFieldsV1(fields)
+		case map[string]any:
+			if raw, err := json.Marshal(fields); err == nil {
+				e.FieldsV1 = metav1.NewFieldsV1(string(raw))
+			}
+		}
+		out = append(out, e)
+	}
+	return out
+}
+
+// whole is an object as the server sent it, for those who read managedFields by themselves.
+func whole(o *unstructured.Unstructured) *unstructured.Unstructured {
+	out := unmanaged(o)
+	if managers := managersOf(o); len(managers) > 0 {
+		out.SetManagedFields(managers)
+	}
+	return out
+}
+
+// unmanaged is an object without managedFields. Everything below its metadata is shared with the object.
+func unmanaged(o *unstructured.Unstructured) *unstructured.Unstructured {
+	metadata, _ := o.Object["metadata"].(map[string]any)
+	out := &unstructured.Unstructured{Object: maps.Clone(o.Object)}
+	metadata = maps.Clone(metadata)
+	delete(metadata, "managedFields")
+	out.Object["metadata"] = metadata
+	return out
+}
