@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -218,4 +219,32 @@ func TestRequestTimeout(t *testing.T) {
 	var down *UnreachableError
 	require.ErrorAs(t, err, &down)
 	assert.ErrorContains(t, err, "no answer within 50ms")
+}
+
+// TestAWatchThatNeverBegins: a server, or something in front of it, may take a watch and never answer it. The cache is followed by
+// another one then, and requests of other kinds go on meanwhile.
+func TestAWatchThatNeverBegins(t *testing.T) {
+	f := newFixture(t)
+	var swallowed atomic.Int32
+	config := rest.CopyConfig(server.config)
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(req *http.Request) (*http.Response, error) {
+			if verbOf(req) == "watch" && swallowed.Add(1) <= 2 {
+				<-req.Context().Done()
+				return nil, req.Context().Err()
+			}
+			return next.RoundTrip(req)
+		})
+	})
+	c, err := NewCluster("lazy", config, ClusterOptions{RequestTimeout: time.Second})
+	require.NoError(t, err)
+	defer c.Close()
+	one := f.configMap("one", "1")
+	_, err = c.List(f.ctx, one.GroupVersionKind(), f.ns, nil)
+	require.NoError(t, err)
+	one.SetLabels(map[string]string{GardenerKeys().ManagedByLabel: "gardener"})
+	f.by("somebody", one)
+	_, err = c.GetLive(f.ctx, RefOf(one))
+	require.NoError(t, err)
+	f.eventually("what came after it tells", func() bool { return c.Cached(RefOf(one)) != nil })
 }

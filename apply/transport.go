@@ -77,7 +77,10 @@ func (g *gate) roundTrip(req *http.Request, next http.RoundTripper) (*http.Respo
 	}
 	if verb == "watch" {
 		g.count(verb)
-		resp, err := next.RoundTrip(req)
+		resp, err := g.open(req, next)
+		if errors.Is(err, errNoAnswer) {
+			return nil, &UnreachableError{Cluster: g.cluster, Host: g.host, Cause: err} // other requests may well be answered
+		}
 		return resp, g.done(req.Context(), err)
 	}
 	select {
@@ -103,6 +106,23 @@ func (g *gate) roundTrip(req *http.Request, next http.RoundTripper) (*http.Respo
 	}
 	resp.Body = &cancelOnClose{ReadCloser: resp.Body, cancel: cancel}
 	return resp, g.done(req.Context(), nil)
+}
+
+// open sends a request whose answer goes on for long, and gives its beginning as much time as other requests have as a whole. A
+// server begins to answer a watch at once: one that does not would hold up all who wait for the first list to be followed.
+func (g *gate) open(req *http.Request, next http.RoundTripper) (*http.Response, error) {
+	ctx, cancel := context.WithCancelCause(req.Context())
+	late := time.AfterFunc(g.timeout, func() { cancel(errNoAnswer) })
+	resp, err := next.RoundTrip(req.WithContext(ctx))
+	if late.Stop(); err == nil {
+		resp.Body = &cancelOnClose{ReadCloser: resp.Body, cancel: func() { cancel(nil) }}
+		return resp, nil
+	}
+	if errors.Is(context.Cause(ctx), errNoAnswer) {
+		err = fmt.Errorf("%w within %s", errNoAnswer, g.timeout)
+	}
+	cancel(nil)
+	return nil, err
 }
 
 var errNoAnswer = errors.New("no answer")

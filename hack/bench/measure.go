@@ -19,8 +19,10 @@ type Sample struct {
 	Seconds    float64 `json:"seconds"`
 	CPUSeconds float64 `json:"cpuSeconds"`
 	// PeakBytes is the largest resident memory of the process.
-	PeakBytes int64          `json:"peakBytes"`
-	Requests  map[string]int `json:"requests,omitzero"`
+	PeakBytes int64 `json:"peakBytes"`
+	// OwnBytes are those of the peak that are no pages of files, where that is known.
+	OwnBytes int64          `json:"ownBytes,omitempty"`
+	Requests map[string]int `json:"requests,omitzero"`
 	// Parts are seconds of single steps.
 	Parts map[string]float64 `json:"parts,omitempty"`
 	// ServerCPUSeconds are those of the API server and its etcd.

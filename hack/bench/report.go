@@ -151,6 +151,9 @@ func (r Result) print(w io.Writer) {
 		}
 		fmt.Fprintf(w, "    requests: %s\n", text)
 	}
+	if r.OwnBytes > 0 {
+		fmt.Fprintf(w, "    MB of its own, without the pages of the program: %d\n", r.OwnBytes>>20)
+	}
 	if r.ServerCPUSeconds > 0 {
 		fmt.Fprintf(w, "    CPU seconds of the API server and etcd: %s\n", seconds(r.ServerCPUSeconds))
 	}

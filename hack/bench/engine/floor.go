@@ -14,7 +14,7 @@ import (
 type floor struct {
 	base
 	cpu  float64
-	peak int64
+	used memory
 }
 
 func (f *floor) prepare(ctx context.Context) error { return f.server.namespace(ctx, within) }
@@ -32,8 +32,8 @@ func (f *floor) begin(ctx context.Context) (time.Time, error) {
 	defer p.cmd.Process.Kill() //nolint:errcheck // it has ended, unless the context did
 	for {
 		// What it uses is to be had as long as it runs, and of a process that has ended as a whole.
-		if peak, err := peakBytes(p.cmd.Process.Pid); err == nil {
-			f.peak = max(f.peak, peak)
+		if now, err := memoryOf(p.cmd.Process.Pid); err == nil {
+			f.used = memory{max(f.used.peak, now.peak), max(f.used.own, now.own)}
 		}
 		select {
 		case <-p.ended:
@@ -61,10 +61,10 @@ func (f *floor) repair(ctx context.Context, i int, value string) error {
 	return f.change(ctx, i, value)
 }
 
-func (f *floor) usage() (float64, int64, error) { return f.cpu, f.peak, nil }
+func (f *floor) usage() (float64, memory, error) { return f.cpu, f.used, nil }
 
 func (f *floor) forget() error {
-	f.peak = 0
+	f.used = memory{}
 	return nil
 }
 

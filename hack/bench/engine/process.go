@@ -128,17 +128,32 @@ func forgetPeak(pid int) error {
 	return os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", pid), []byte("5"), 0)
 }
 
-// peakBytes is the largest resident memory since it was forgotten.
-func peakBytes(pid int) (int64, error) {
+// memory of a process.
+type memory struct {
+	// peak is the largest resident memory since it was forgotten.
+	peak int64
+	// own is that without the pages of files, which are mostly the program itself: the kernel shares them and drops them at will.
+	own int64
+}
+
+func memoryOf(pid int) (memory, error) {
 	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
-		return 0, err
+		return memory{}, err
 	}
+	sizes := map[string]int64{}
 	for line := range strings.Lines(string(raw)) {
-		if value, ok := strings.CutPrefix(line, "VmHWM:"); ok {
-			n, err := strconv.ParseInt(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(value), "kB")), 10, 64)
-			return n << 10, err
+		name, value, _ := strings.Cut(line, ":")
+		if value, ok := strings.CutSuffix(strings.TrimSpace(value), " kB"); ok {
+			n, err := strconv.ParseInt(value, 10, 64)
+			if err != nil {
+				return memory{}, fmt.Errorf("/proc/%d/status, %s: %w", pid, name, err)
+			}
+			sizes[name] = n << 10
 		}
 	}
-	return 0, fmt.Errorf("/proc/%d/status does not tell the peak", pid)
+	if sizes["VmHWM"] == 0 {
+		return memory{}, fmt.Errorf("/proc/%d/status does not tell the peak", pid)
+	}
+	return memory{peak: sizes["VmHWM"], own: sizes["VmHWM"] - sizes["RssFile"]}, nil
 }

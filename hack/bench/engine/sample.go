@@ -10,6 +10,8 @@ type sample struct {
 	Seconds    float64 `json:"seconds"`
 	CPUSeconds float64 `json:"cpuSeconds"`
 	PeakBytes  int64   `json:"peakBytes"`
+	// OwnBytes are those of the peak that are no pages of files.
+	OwnBytes int64 `json:"ownBytes,omitempty"`
 	// ServerCPUSeconds are those of the API server and etcd.
 	ServerCPUSeconds float64 `json:"serverCPUSeconds,omitempty"`
 	Requests         counts  `json:"requests,omitzero"`

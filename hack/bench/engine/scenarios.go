@@ -22,7 +22,7 @@ type contender interface {
 	// repair tells the contender that a bundle has drifted, if it has to be told; value is the one that is declared.
 	repair(ctx context.Context, i int, value string) error
 	// usage is what its process has used, and the peak since forget.
-	usage() (cpuSeconds float64, peakBytes int64, err error)
+	usage() (cpuSeconds float64, used memory, err error)
 	forget() error
 	// end stops it.
 	end(ctx context.Context) error
@@ -35,16 +35,16 @@ type base struct {
 	process *process
 }
 
-func (b *base) usage() (float64, int64, error) {
+func (b *base) usage() (float64, memory, error) {
 	if b.process == nil {
-		return 0, 0, nil
+		return 0, memory{}, nil
 	}
 	cpu, err := cpuSeconds(b.process.cmd.Process.Pid)
 	if err != nil {
-		return 0, 0, err
+		return 0, memory{}, err
 	}
-	peak, err := peakBytes(b.process.cmd.Process.Pid)
-	return cpu, peak, err
+	used, err := memoryOf(b.process.cmd.Process.Pid)
+	return cpu, used, err
 }
 
 func (b *base) forget() error {
@@ -160,11 +160,11 @@ func (s scenarios) measured(ctx context.Context, starts bool, units int, do func
 	if err := s.quiet(ctx); err != nil {
 		return sample{}, err
 	}
-	total, peak, err := s.contender.usage()
+	total, used, err := s.contender.usage()
 	if err != nil {
 		return sample{}, err
 	}
-	out.CPUSeconds, out.PeakBytes = total-cpu, peak
+	out.CPUSeconds, out.PeakBytes, out.OwnBytes = total-cpu, used.peak, used.own
 	all, err := s.server.requests(ctx)
 	out.Requests = all.minus(requests)
 	return out, err
@@ -278,7 +278,7 @@ func (s scenarios) repaired(ctx context.Context) (sample, error) {
 // single leaves out of single changes what cannot be told apart: those of the floor are sent by the benchmark itself.
 func (s scenarios) single(out sample) sample {
 	if s.arguments.contender == "floor" {
-		out.CPUSeconds, out.PeakBytes, out.Requests = 0, 0, nil
+		out.CPUSeconds, out.PeakBytes, out.OwnBytes, out.Requests = 0, 0, 0, nil
 	}
 	return out
 }
