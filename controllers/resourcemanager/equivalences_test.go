@@ -1,0 +1,37 @@
+package resourcemanager
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// TestEquivalences: what is declared under another kind that counts as the same is not deleted under the former one, and forgotten.
+// Any two kinds will do: the API server does not care whether they are one object.
+func TestEquivalences(t *testing.T) {
+	s := newSite(t)
+	_, stop := s.start("")
+	defer stop()
+	secret := "{apiVersion: v1, kind: Secret, metadata: {name: NAME, namespace: NS}, stringData: {a: b}}"
+	s.contents("moved", configMap("same"))
+	s.create("{apiVersion: resources.gardener.cloud/v1alpha1, kind: ManagedResource, metadata: {name: moved, namespace: NS}, spec: {equivalences: [[{group: \"\", kind: ConfigMap}, {group: \"\", kind: Secret}]], secretRefs: [{name: moved}]}}")
+	s.managed("plain", configMap("other"))
+	s.becomes("moved", good...)
+	s.becomes("plain", good...)
+
+	s.contents("moved", strings.ReplaceAll(secret, "NAME", "same"))
+	s.contents("plain", strings.ReplaceAll(secret, "NAME", "other"))
+	s.gone("ConfigMap", "other")
+	s.present("Secret", "same")
+	s.becomes("moved", good...)
+	s.present("ConfigMap", "same")
+	mr, err := s.get("ManagedResource", "moved")
+	require.NoError(t, err)
+	resources, _, err := unstructured.NestedSlice(mr.Object, "status", "resources")
+	require.NoError(t, err)
+	require.Len(t, resources, 1)
+	assert.Equal(t, "Secret", resources[0].(map[string]any)["kind"])
+}
