@@ -79,6 +79,9 @@ func (r *run) immutable(w wanted, live *unstructured.Unstructured, rejected erro
 		out.message += ", and the declaration changes " + strings.Join(changed, ", ")
 	}
 	out.err.Message = out.message
+	if r.e.protected[w.ref.GroupKind()] {
+		out.err.Hint = "keep its value: objects of this kind hold data or belong to others, and are never deleted to be made anew"
+	}
 	return out
 }
 

@@ -77,7 +77,10 @@ func TestProtectedKindsAreNotRecreated(t *testing.T) {
 	f.mustApply(f.set(claim("ReadWriteOnce")))
 	uid := f.get(claim("")).GetUID()
 	_, err := f.apply(f.set(claim("ReadWriteMany")))
-	assert.Equal(t, Immutable, ReasonOf(err))
+	var e *ObjectError
+	require.ErrorAs(t, err, &e)
+	assert.Equal(t, Immutable, e.Reason)
+	assert.NotContains(t, e.Hint, "delete-on-invalid-update", "it has no effect here")
 	assert.Equal(t, uid, f.get(claim("")).GetUID())
 }
 

@@ -1,18 +1,12 @@
 package resourcemanager
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
 	"os"
-	"regexp"
-	"slices"
 	"strings"
 	"time"
 
-	"go.yaml.in/yaml/v3"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
 	sigsyaml "sigs.k8s.io/yaml"
 
@@ -167,81 +161,33 @@ const (
 	configurationKind    = "ResourceManagerConfiguration"
 )
 
-// ReadConfiguration reads a file. Fields that do not exist and values that make no sense are errors with their place.
+// ReadConfiguration reads a file. Fields that do not exist and values that make no sense are errors with their places.
 func ReadConfiguration(path string) (*Configuration, error) {
 	raw, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("reading the configuration: %w", err)
 	}
+	document, err := parsed(path, raw)
+	if err != nil {
+		return nil, err
+	}
+	if wrong := misfits(document); len(wrong) > 0 {
+		return nil, asErrors(path, wrong)
+	}
 	c := &Configuration{}
 	if err := sigsyaml.UnmarshalStrict(raw, c); err != nil {
-		return nil, misfit(path, raw, err)
-	}
-	if c.APIVersion != configurationVersion || c.Kind != configurationKind {
-		return nil, fmt.Errorf("%s: want apiVersion %s and kind %s, have %q and %q", path, configurationVersion, configurationKind, c.APIVersion, c.Kind)
+		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	c.Default()
-	if problems := c.Validate(); len(problems) > 0 {
-		var lines []error
-		for _, p := range problems {
-			lines = append(lines, fmt.Errorf("%s:%s%w", path, lineOf(raw, p.Field), p))
-		}
-		return nil, errors.Join(lines...)
+	var wrong []misfit
+	for _, p := range c.Validate() {
+		line, column := placeOf(document, p.Field)
+		wrong = append(wrong, misfit{p.Field, line, column, p.ErrorBody()})
+	}
+	if len(wrong) > 0 {
+		return nil, asErrors(path, wrong)
 	}
 	return c, nil
-}
-
-var unknownField = regexp.MustCompile(`unknown field "([^"]+)"`)
-
-// misfit is the error for a file that does not have the form of a configuration.
-func misfit(path string, raw []byte, err error) error {
-	text := strings.TrimPrefix(strings.TrimPrefix(err.Error(), "error unmarshaling JSON: "), "while decoding JSON: json: ")
-	m := unknownField.FindStringSubmatch(text)
-	var root yaml.Node
-	if m == nil || yaml.Unmarshal(raw, &root) != nil {
-		return fmt.Errorf("%s: %s", path, text)
-	}
-	name := m[1][strings.LastIndex(m[1], ".")+1:]
-	line, at := placeOf(&root, name)
-	return fmt.Errorf("%s:%d: unknown field %q", path, line, at)
-}
-
-// placeOf finds a key in a document: its line and its path.
-func placeOf(node *yaml.Node, name string) (line int, path string) {
-	for i, inner := range node.Content {
-		isKey := node.Kind == yaml.MappingNode && i%2 == 0
-		if isKey && inner.Value == name {
-			return inner.Line, name
-		}
-		if isKey {
-			continue
-		}
-		if line, path = placeOf(inner, name); line == 0 {
-			continue
-		}
-		if node.Kind == yaml.MappingNode {
-			path = node.Content[i-1].Value + "." + path
-		}
-		return line, path
-	}
-	return 0, ""
-}
-
-// lineOf is the line of a field in a file as "12: ", or of the nearest field above it that is there.
-func lineOf(raw []byte, path string) string {
-	var root yaml.Node
-	if yaml.NewDecoder(bytes.NewReader(raw)).Decode(&root) != nil || len(root.Content) == 0 {
-		return " "
-	}
-	node, line := root.Content[0], 1
-	for _, name := range strings.FieldsFunc(path, func(r rune) bool { return r == '.' || r == '[' || r == ']' }) {
-		i := slices.IndexFunc(node.Content, func(n *yaml.Node) bool { return n.Value == name })
-		if node.Kind != yaml.MappingNode || i < 0 || i%2 != 0 {
-			break
-		}
-		line, node = node.Content[i].Line, node.Content[i+1]
-	}
-	return fmt.Sprintf("%d: ", line)
 }
 
 // Default fills in what is not set, with upstream's values.
@@ -300,60 +246,4 @@ func setDuration(at **metav1.Duration, value time.Duration) {
 	if *at == nil {
 		*at = &metav1.Duration{Duration: value}
 	}
-}
-
-// Validate finds values that make no sense.
-func (c *Configuration) Validate() field.ErrorList {
-	var out field.ErrorList
-	oneOf := func(path *field.Path, value string, allowed ...string) {
-		if !slices.Contains(allowed, value) {
-			out = append(out, field.NotSupported(path, value, allowed))
-		}
-	}
-	oneOf(field.NewPath("logLevel"), c.LogLevel, "debug", "info", "error")
-	oneOf(field.NewPath("logFormat"), c.LogFormat, "json", "text")
-	oneOf(field.NewPath("leaderElection", "resourceLock"), c.LeaderElection.ResourceLock, "leases")
-	if n := c.SourceClientConnection.Namespaces; len(n) > 1 {
-		out = append(out, field.TooMany(field.NewPath("sourceClientConnection", "namespaces"), len(n), 1))
-	}
-	le, at := c.LeaderElection, field.NewPath("leaderElection")
-	if le.LeaseDuration.Duration <= le.RenewDeadline.Duration {
-		out = append(out, field.Invalid(at.Child("leaseDuration"), le.LeaseDuration.Duration.String(), "must be longer than renewDeadline"))
-	}
-	if le.RetryPeriod.Duration <= 0 || le.RenewDeadline.Duration <= le.RetryPeriod.Duration {
-		out = append(out, field.Invalid(at.Child("renewDeadline"), le.RenewDeadline.Duration.String(), "must be longer than retryPeriod, and that above zero"))
-	}
-	at = field.NewPath("controllers")
-	k := c.Controllers
-	positive := func(path *field.Path, workers *int) {
-		if workers != nil && *workers < 1 {
-			out = append(out, field.Invalid(path.Child("concurrentSyncs"), *workers, "must be 1 or more"))
-		}
-	}
-	positive(at.Child("managedResource"), k.ManagedResource.ConcurrentSyncs)
-	positive(at.Child("health"), k.Health.ConcurrentSyncs)
-	positive(at.Child("tokenRequestor"), k.TokenRequestor.ConcurrentSyncs)
-	positive(at.Child("networkPolicy"), k.NetworkPolicy.ConcurrentSyncs)
-	for name, period := range map[string]*metav1.Duration{"managedResource": k.ManagedResource.SyncPeriod, "health": k.Health.SyncPeriod, "garbageCollector": k.GarbageCollector.SyncPeriod} {
-		if period != nil && period.Duration < 15*time.Second {
-			out = append(out, field.Invalid(at.Child(name, "syncPeriod"), period.Duration.String(), "must be 15s or more"))
-		}
-	}
-	for name, absent := range map[string]bool{"csrApprover": k.CSRApprover.Enabled, "istioClusterConfiguration": k.IstioClusterConfiguration.Enabled,
-		"nodeCriticalComponents": k.NodeCriticalComponents.Enabled, "nodeAgentReconciliationDelay": k.NodeAgentReconciliationDelay.Enabled} {
-		if absent {
-			out = append(out, field.Forbidden(at.Child(name, "enabled"), "Pergola has no such controller; run upstream's resource manager for it beside this one, with a class of its own"))
-		}
-	}
-	if c.Webhooks.NodeAgentAuthorizer.Enabled {
-		out = append(out, field.Forbidden(field.NewPath("webhooks", "nodeAgentAuthorizer", "enabled"), "Pergola has no such webhook; run upstream's resource manager for it"))
-	}
-	if err := c.Webhooks.Webhooks.Validate(); err != nil {
-		out = append(out, field.Invalid(field.NewPath("webhooks"), field.OmitValueType{}, err.Error()))
-	}
-	if any := c.Webhooks.Any(); any && c.Server.Webhooks.TLS.ServerCertDir == "" {
-		out = append(out, field.Required(field.NewPath("server", "webhooks", "tls", "serverCertDir"), "webhooks are served with TLS"))
-	}
-	slices.SortStableFunc(out, func(a, b *field.Error) int { return strings.Compare(a.Field, b.Field) })
-	return out
 }

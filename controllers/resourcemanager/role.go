@@ -56,13 +56,18 @@ type parts struct {
 	mgr            manager.Manager
 	source, target *apply.Cluster
 	work           *Manager
+	// lease is nil where none is needed.
+	lease      *lease
+	definition *definition
+	// ending tells whether the end was asked for.
+	ending func() bool
 	// other is the target for controllers of controller-runtime, where it is another cluster than the source.
 	other cluster.Cluster
 }
 
 // Run works until ctx ends. It fails when the lease is lost.
 func (r *Role) Run(ctx context.Context) error {
-	p := &parts{Role: r}
+	p := &parts{Role: r, ending: func() bool { return ctx.Err() != nil }}
 	if err := p.clusters(); err != nil {
 		return err
 	}
@@ -76,7 +81,27 @@ func (r *Role) Run(ctx context.Context) error {
 		}
 	}
 	defer ctrlmetrics.Registry.Unregister(p.work)
-	return p.mgr.Start(ctx)
+	p.tellStart()
+	err := p.mgr.Start(ctx)
+	if err != nil && err.Error() == leaseLost {
+		return fmt.Errorf("the lease %s is lost: it was not renewed for %s, or another instance took it; ended, so that no two work at once: %w",
+			p.lease.Describe(), r.Configuration.LeaderElection.RenewDeadline.Duration, err)
+	}
+	return err
+}
+
+// tellStart says what this instance is for, and where.
+func (p *parts) tellStart() {
+	c := p.Configuration
+	namespaces, lease := "all", "none"
+	if n := c.namespace(); n != "" {
+		namespaces = n
+	}
+	if p.lease != nil {
+		lease = p.lease.Describe()
+	}
+	p.Log.Info("starting", "source", p.source.RESTConfig().Host, "target", p.target.RESTConfig().Host, "class", *c.Controllers.ResourceClass,
+		"namespaces", namespaces, "lease", lease, "version", p.Version)
 }
 
 // namespace of the ManagedResources, empty for all.
@@ -118,7 +143,7 @@ func (p *parts) manager(context.Context) error {
 	}
 	c, le := p.Configuration, p.Configuration.LeaderElection
 	options := manager.Options{
-		Scheme: scheme, Logger: logr.FromSlogHandler(p.Log.Handler()), HealthProbeBindAddress: c.Server.HealthProbes.Address(),
+		Scheme: scheme, Logger: logr.FromSlogHandler(electionLog{p.Log.Handler(), p.ending}), HealthProbeBindAddress: "0", // see probes
 		Metrics:        metricsserver.Options{BindAddress: c.Server.Metrics.Address(), ExtraHandlers: p.profiles()},
 		LeaderElection: *le.LeaderElect, LeaderElectionID: le.ResourceName, LeaderElectionNamespace: p.leaseNamespace(), LeaderElectionReleaseOnCancel: true,
 		// A process may run the role again; only one at a time has its metrics.
@@ -138,8 +163,20 @@ func (p *parts) manager(context.Context) error {
 		options.Cache.ByObject = networkpolicy.CacheByObject()
 	}
 	var err error
-	if p.mgr, err = manager.New(p.Source, options); err != nil || p.Target == nil {
+	if *le.LeaderElect {
+		if p.lease, err = newLease(p.Source, p.leaseNamespace(), le, p.Log); err != nil {
+			return err
+		}
+		options.LeaderElectionResourceLockInterface = p.lease
+	}
+	if p.mgr, err = manager.New(p.Source, options); err != nil {
 		return err
+	}
+	if p.lease != nil {
+		p.lease.LockConfig.EventRecorder = eventsOf{p.mgr}
+	}
+	if p.Target == nil {
+		return nil
 	}
 	p.other, err = cluster.New(p.Target, func(o *cluster.Options) {
 		o.Scheme, o.Logger, o.Cache = scheme, options.Logger, cache.Options{ByObject: networkpolicy.CacheByObject()}
@@ -190,7 +227,17 @@ func (p *parts) managedResources(context.Context) error {
 		return err
 	}
 	p.work = work
-	return p.mgr.Add(work)
+	if p.definition, err = newDefinition(p.source.RESTConfig(), p.Log); err != nil {
+		return err
+	}
+	return errors.Join(p.mgr.Add(p.definition), p.mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
+		select {
+		case <-p.definition.there:
+			return work.Start(ctx)
+		case <-ctx.Done():
+			return nil
+		}
+	})))
 }
 
 func (p *parts) garbageCollector(context.Context) error {
@@ -264,16 +311,4 @@ func (u *uncached) List(ctx context.Context, list client.ObjectList, opts ...cli
 		return u.live.List(ctx, list, opts...)
 	}
 	return u.Reader.List(ctx, list, opts...)
-}
-
-// probes say that the process lives, and that its webhooks can be asked. One that waits for the lease is ready.
-func (p *parts) probes(context.Context) error {
-	alive := func(*http.Request) error { return nil }
-	if err := p.mgr.AddHealthzCheck("ping", alive); err != nil {
-		return err
-	}
-	if !p.Configuration.Webhooks.Any() {
-		return p.mgr.AddReadyzCheck("ping", alive)
-	}
-	return p.mgr.AddReadyzCheck("webhooks", p.mgr.GetWebhookServer().StartedChecker())
 }
