@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/pergola-dev/pergola/health/custom"
 	"github.com/pergola-dev/pergola/schemas"
@@ -149,6 +150,7 @@ func (f *healthFinding) locate(text string, e *custom.Error) {
 	if isSyntax(e) {
 		f.message, _, _ = strings.Cut(e.Message, " expecting {")
 		f.message = strings.Replace(f.message, "mismatched input '<EOF>'", "the expression ends too early", 1)
+		f.message += operatorHint(string(runes[f.offset:]))
 		return
 	}
 	f.message = strings.ReplaceAll(e.Message, " (in container '')", "")
@@ -168,7 +170,30 @@ func (f *healthFinding) locate(text string, e *custom.Error) {
 	f.message += functionHint(name)
 }
 
-// functionHint says which functions there are.
+// operatorHint says what is meant where an expression has the operator of another language.
+func operatorHint(rest string) string {
+	word := rest[:len(rest)-len(strings.TrimLeftFunc(rest, unicode.IsLetter))]
+	switch {
+	case strings.HasPrefix(rest, "="):
+		return "; two values are compared by =="
+	case strings.HasPrefix(rest, "&"), word == "and":
+		return "; the operator is &&"
+	case strings.HasPrefix(rest, "|"), word == "or":
+		return "; the operator is ||"
+	case strings.HasPrefix(rest, "<>"), word == "not":
+		return "; the operators are != and !"
+	}
+	return ""
+}
+
+// ofOtherLanguages are functions under names that they have elsewhere.
+var ofOtherLanguages = map[string]string{"length": "size", "len": "size", "count": "size", "any": "exists", "some": "exists", "every": "all",
+	"includes": "contains", "tolower": "lowerAscii", "toupper": "upperAscii", "tostring": "string", "str": "string", "number": "int"}
+
+// maxNear bounds how many functions a hint names.
+const maxNear = 3
+
+// functionHint says which functions could be meant.
 func functionHint(name string) string {
 	words, err := custom.Words()
 	if err != nil {
@@ -178,14 +203,26 @@ func functionHint(name string) string {
 		return fmt.Sprintf(" in this form; most often it is LIST.%s(x, EXPRESSION OF x)", name)
 	}
 	all := slices.Concat(words.Macros, words.Functions)
-	hint := didYouMean(name, all)
-	for i, word := range all {
-		if family, _, member := strings.Cut(word, "."); member {
-			all[i] = family + ".…"
+	slices.Sort(all)
+	var near []string
+	if known := ofOtherLanguages[strings.ToLower(name)]; known != "" {
+		near = append(near, known)
+	} else if best := schemas.Suggest(name, all); best != "" {
+		near = append(near, best)
+	}
+	for _, word := range all {
+		if len(near) == maxNear {
+			break
+		}
+		inside := len(name) > 2 && strings.Contains(strings.ToLower(word), strings.ToLower(name)) || len(word) > 3 && strings.Contains(strings.ToLower(name), strings.ToLower(word))
+		if inside && !slices.Contains(near, word) {
+			near = append(near, word)
 		}
 	}
-	slices.Sort(all)
-	return hint + "; there are " + strings.Join(slices.Compact(all), ", ")
+	if len(near) == 0 {
+		return "; there are those that Kubernetes has in CEL, such as size, startsWith, contains, matches, all, exists, filter and orValue"
+	}
+	return "; did you mean " + strings.Join(near, " or ") + "?"
 }
 
 // wrongKind finds kinds that there are not, of groups that are known: a rule for them would have no effect.

@@ -141,6 +141,9 @@ func (d document) parse() (*yaml.Node, *problem) {
 	if p := d.unknownAlias(words); p != nil {
 		return nil, p
 	}
+	if p := d.afterQuotes(words); p != nil {
+		return nil, p
+	}
 	lines := strings.Split(string(d.data), "\n")
 	for _, near := range []int{line, line + 1, line - 1} {
 		if near < 1 || near > len(lines) {

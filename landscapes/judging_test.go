@@ -83,6 +83,12 @@ func TestParseJudging(t *testing.T) {
 		"nothing":          {"«# later\n", []string{"must hold one document"}},
 		"two documents":    {"«rules: []\n---\nrules: []\n", []string{"must hold one document"}},
 		"no YAML":          {"rules: «[\n", []string{"this is not YAML: "}},
+		"text and more":    {"rules:\n- kind: Pod\n  healthy: 'true'\n  message: «\"phase \" + self.status.phase # why\n", []string{"this is not YAML: the value goes on behind its quotes; put it into quotes as a whole: '\"phase \" + self.status.phase' ["}},
+		"single quotes":    {"rules:\n- kind: Pod\n  healthy: «'a' == self.status.phase\n", []string{"this is not YAML: the value goes on behind its quotes; put it into quotes as a whole: \"'a' == self.status.phase\" ["}},
+		"both quotes":      {"rules:\n- kind: Pod\n  healthy: «'a' + \"b\" == self.x\n", []string{"this is not YAML: the value goes on behind its quotes; put it into quotes as a whole: '''a'' + \"b\" == self.x' ["}},
+		"in braces":        {"rules:\n- {kind: Pod, message: «\"a,\" + string(self.b, 'x}'), healthy: 'true'}\n", []string{"this is not YAML: the value goes on behind its quotes; put it into quotes as a whole: '\"a,\" + string(self.b, ''x}'')' ["}},
+		"a tag":            {"rules:\n- kind: Pod\n  healthy: «!self.paused\n", []string{"the value has the tag !self.paused, which API objects do not know; text that begins with ! needs quotes"}},
+		"elsewhere":        {"rules:\n- kind: Pod\n  healthy: 'true'\n  progressing: |\n    a: \"b\" c\n«  a: b: c\n", []string{"this is not YAML: mapping values are not allowed"}},
 		"a whole one":      {"«apiVersion: a/v1\n«kind: Landscape\n", []string{`apiVersion: the field "apiVersion" does not exist`, `kind: the field "kind" does not exist`}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -92,7 +98,7 @@ func TestParseJudging(t *testing.T) {
 			assert.Nil(t, j.Rules)
 			require.Len(t, found, len(test.want), "%v", found)
 			for i, want := range test.want {
-				if name != "no YAML" {
+				if name != "no YAML" && name != "elsewhere" {
 					assert.Contains(t, found[i].String(), "rules.yaml:"+places[i]+": error: "+want)
 				}
 				assert.Contains(t, found[i].String(), want)

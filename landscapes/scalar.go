@@ -46,7 +46,7 @@ func scalar(node *yaml.Node) (value any, problem string) {
 	case "!!binary":
 		return nil, "has the tag !!binary, which API objects do not know; write the base64 text in quotes"
 	}
-	return nil, "has the tag " + node.Tag + ", which API objects do not know"
+	return nil, "has the tag " + node.Tag + ", which API objects do not know; text that begins with ! needs quotes"
 }
 
 func oldBoolean(text string) (value, ok bool) {

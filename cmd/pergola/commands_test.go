@@ -57,7 +57,7 @@ func TestHealth(t *testing.T) {
 	write(t, dir, "list.json", `{"apiVersion": "v1", "kind": "List", "items": [{"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}, "data": {"a": "aHVudGVyMg=="}}]}`)
 	o = pergola(t, "health", "-f", filepath.Join(dir, "list.json"), "-o", "text")
 	assert.Equal(t, 0, o.code)
-	assert.Contains(t, o.stdout, "Secret /s: healthy")
+	assert.Contains(t, o.stdout, "Secret s: healthy: Secret exists\n")
 	assert.NotContains(t, o.stdout, "aHVudGVyMg")
 
 	for name, test := range map[string]struct {

@@ -14,16 +14,23 @@ import (
 )
 
 func newHealth() *cobra.Command {
-	var file, output, landscape string
+	var file, output, landscape, rules string
 	cmd := &cobra.Command{
 		Use:   "health",
 		Short: "Judge the health of objects by Gardener's rules",
 		Long: `Reads objects as a cluster serves them (YAML or JSON, several documents) and prints their verdicts: healthy and
 progressing by Gardener's rules, status in kstatus terms, and in JSON argo, what Argo CD would say (empty for kinds that it has no
-check for). Kinds without a rule are healthy by existing. With --landscape, objects are judged as spec.health of that landscape says.
-Exit code 1 says that one is not healthy, 2 that there was no object to judge, or that the landscape is not valid.`,
+check for).
+
+An object of a kind that Gardener has no rule for is healthy because it exists. What kstatus makes of its status is told, and
+does not count. With --landscape objects are judged as spec.health of that landscape says, and with --health-rules as
+pergola resource-manager judges them with this file: by the rules first, then by Gardener's, and of the other kinds the
+verdict of kstatus counts, unless otherKinds is Existence.
+
+Exit code 1 says that one is not healthy, 2 that there was no object to judge, or that the landscape or the rules are not valid.`,
 		Example: `  kubectl get deployment -n garden -o yaml | pergola health
-  pergola health -f object.yaml --landscape landscapes/local`,
+  pergola health -f object.yaml --landscape landscapes/local
+  pergola health -f object.yaml --health-rules rules.yaml -o text`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			name, in := "<stdin>", cmd.InOrStdin()
@@ -46,7 +53,7 @@ Exit code 1 says that one is not healthy, 2 that there was no object to judge, o
 			if len(objects) == 0 {
 				return fmt.Errorf("no objects read from %s: give objects in YAML or JSON, such as kubectl get -o yaml prints; what printed nothing has most likely failed", name)
 			}
-			options, err := healthOptions(cmd, landscape)
+			options, err := healthOptions(cmd, landscape, rules)
 			if err != nil {
 				return err
 			}
@@ -56,12 +63,18 @@ Exit code 1 says that one is not healthy, 2 that there was no object to judge, o
 	outputFlag(cmd, &output, "json", "text")
 	cmd.Flags().StringVarP(&file, "filename", "f", "", "file to read (default: standard input)")
 	cmd.Flags().StringVar(&landscape, "landscape", "", "folder of a landscape whose spec.health says how to judge (default: Gardener's rules only)")
+	healthRulesFlag(cmd, &rules)
+	cmd.MarkFlagsMutuallyExclusive("landscape", "health-rules")
 	return cmd
 }
 
-// healthOptions are those of a landscape, if one is given. One that is not valid is no verdict about the objects.
-func healthOptions(cmd *cobra.Command, dir string) ([]health.Option, error) {
-	if dir == "" {
+// healthOptions are those of a landscape or of a file of rules, if one is given. One that is not valid is no verdict about the objects.
+func healthOptions(cmd *cobra.Command, dir, rules string) ([]health.Option, error) {
+	switch {
+	case rules != "":
+		judging, err := healthRules(cmd, rules, "nothing was judged")
+		return judging.Options(), err
+	case dir == "":
 		return nil, nil
 	}
 	l, err := loadValid(cmd, dir)
@@ -98,18 +111,36 @@ func printVerdicts(cmd *cobra.Command, objects []render.Object, options []health
 		}
 	} else {
 		for _, v := range verdicts {
-			state := "healthy"
-			if !v.Healthy {
-				state = "unhealthy"
-			}
-			if v.Progressing {
-				state += ", progressing"
-			}
-			fmt.Fprintf(cmd.OutOrStdout(), "%s %s/%s: %s %s %s\n", v.Kind, v.Namespace, v.Name, state, v.Reason, v.Message)
+			fmt.Fprintln(cmd.OutOrStdout(), v.sentence())
 		}
 	}
 	if !healthy {
 		return errFinding
 	}
 	return nil
+}
+
+// sentence is the verdict for people. A message that alarms never stands beside "healthy" without why it does not count.
+func (v verdict) sentence() string {
+	object := v.Kind + " " + v.Name
+	if v.Namespace != "" {
+		object = v.Kind + " " + v.Namespace + "/" + v.Name
+	}
+	state, counts := "healthy", v.Message != v.Kind+" is healthy"
+	switch {
+	case !v.Healthy && v.Progressing:
+		state = fmt.Sprintf("not healthy, progressing (%s)", v.Reason)
+	case !v.Healthy:
+		state = fmt.Sprintf("not healthy (%s)", v.Reason)
+	case v.Progressing:
+		state = fmt.Sprintf("healthy, progressing (%s)", v.Reason)
+	case v.Status != health.StatusCurrent && counts:
+		state = fmt.Sprintf("healthy because it exists, as no rule applies to it; kstatus says %s", v.Status)
+	case v.Status != health.StatusCurrent:
+		state = fmt.Sprintf("healthy by its rule; kstatus says %s", v.Status)
+	}
+	if v.Message == "" || !counts {
+		return object + ": " + state
+	}
+	return object + ": " + state + ": " + v.Message
 }

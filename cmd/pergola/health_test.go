@@ -2,6 +2,7 @@ package main
 
 import (
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -76,4 +77,63 @@ func TestHealthInTheWordsOfOthers(t *testing.T) {
 	require.Len(t, verdicts, 2)
 	assert.Equal(t, []any{"InProgress", "Degraded"}, []any{verdicts[0]["status"], verdicts[0]["argo"]})
 	assert.Equal(t, []any{"Current", ""}, []any{verdicts[1]["status"], verdicts[1]["argo"]})
+}
+
+// TestHealthByRules: a file of rules decides as in the resource manager, and what is wrong with it is reported with places.
+func TestHealthByRules(t *testing.T) {
+	const objects = `{apiVersion: example.org/v1, kind: Database, metadata: {name: d, namespace: a}, status: {phase: Failed}}
+---
+{apiVersion: example.org/v1, kind: Cache, metadata: {name: c, namespace: a}, status: {conditions: [{type: Stalled, status: "True", message: stuck}]}}
+`
+	const rule = "- {apiGroup: example.org, kind: Database, healthy: self.status.phase == \"Running\", message: '\"phase \" + self.status.phase'}\n"
+	dir := t.TempDir()
+	file := filepath.Join(dir, "rules.yaml")
+	judge := func(rules string, args ...string) outcome {
+		write(t, dir, "rules.yaml", rules)
+		return pergolaWith(t, objects, append([]string{"health", "--health-rules", file}, args...)...)
+	}
+	o := judge("rules:\n"+rule, "-o", "text")
+	assert.Equal(t, outcome{1, "Database a/d: not healthy (DatabaseUnhealthy): phase Failed\nCache a/c: not healthy (CacheUnhealthy): stuck\n", ""}, o)
+	o = judge("otherKinds: Existence\nrules:\n"+rule, "-o", "text")
+	assert.Equal(t, outcome{1, "Database a/d: not healthy (DatabaseUnhealthy): phase Failed\nCache a/c: healthy because it exists, as no rule applies to it; kstatus says Failed: stuck\n", ""}, o)
+
+	o = judge("rules:\n"+rule+"- kind: Pod\n  healthy: self.status.phase = \"Running\"\n  progresing: 'false'\n", "-o", "json")
+	assert.Equal(t, 2, o.code)
+	assert.Contains(t, o.stderr, file+":4:30: error: rules[1].healthy: Syntax error: token recognition error at: '= '; two values are compared by == [landscape/health]\n")
+	assert.Contains(t, o.stderr, file+`:5:3: error: rules[1].progresing: the field "progresing" does not exist; did you mean "progressing"?`)
+	failed := decode[failure](t, o)
+	assert.Equal(t, "--health-rules "+file+" is not valid: nothing was judged", failed.Error.Message)
+	assert.Len(t, failed.Error.Findings, 2)
+	same := pergola(t, "resource-manager", "--health-rules", file, "--kubeconfig", "testdata/none")
+	assert.Equal(t, 2, same.code)
+	assert.Equal(t, strings.ReplaceAll(o.stderr, "nothing was judged", "not started"), same.stderr)
+
+	o = judge("rules: []\n", "--landscape", dir)
+	assert.Equal(t, 2, o.code)
+	assert.Contains(t, o.stderr, "[health-rules landscape]")
+	o = pergolaWith(t, objects, "health", "--health-rules", filepath.Join(dir, "none"))
+	assert.Equal(t, 2, o.code)
+	assert.Contains(t, o.stderr, "Error: reading the rules of health: open ")
+}
+
+// TestVerdictsForPeople: what alarms does not stand beside "healthy" without why it does not count.
+func TestVerdictsForPeople(t *testing.T) {
+	for name, test := range map[string]struct{ object, want string }{
+		"no rule":            {"{apiVersion: example.org/v1, kind: Cache, metadata: {name: c, namespace: a}, status: {conditions: [{type: Stalled, status: 'True', message: disk full}]}}", "Cache a/c: healthy because it exists, as no rule applies to it; kstatus says Failed: disk full"},
+		"no rule, no status": {"{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: a}}", "ConfigMap a/c: healthy: ConfigMap exists"},
+		"no namespace":       {"{apiVersion: v1, kind: Namespace, metadata: {name: c}}", "Namespace c: healthy: Namespace exists"},
+		"switched off":       {"{apiVersion: apps/v1, kind: Deployment, metadata: {name: d, namespace: a, generation: 2, annotations: {resources.gardener.cloud/skip-health-check: 'true'}}, status: {observedGeneration: 1}}", "Deployment a/d: healthy because it exists, as no rule applies to it; kstatus says InProgress: Deployment generation is 2, but latest observed generation is 1"},
+		"by its rule":        {"{apiVersion: v1, kind: Pod, metadata: {name: p, namespace: a}, status: {phase: Running, conditions: [{type: Ready, status: 'False'}]}}", "Pod a/p: healthy by its rule; kstatus says InProgress"},
+		"healthy":            {healthyDeployment, "Deployment garden/good: healthy"},
+		"not healthy":        {unhealthyDeployment, "Deployment garden/bad: not healthy, progressing (DeploymentUnhealthy): "},
+		"both":               {"{apiVersion: apps/v1, kind: Deployment, metadata: {name: d, namespace: a, generation: 2}, status: {observedGeneration: 1}}", "Deployment a/d: not healthy, progressing (DeploymentUnhealthy): observed generation outdated (1/2)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := pergolaWith(t, test.object, "health", "-o", "text")
+			assert.True(t, strings.HasPrefix(o.stdout, test.want), o.stdout)
+		})
+	}
+	help := pergola(t, "health", "--help").stdout
+	assert.Contains(t, help, "is healthy because it exists")
+	assert.Contains(t, help, "--health-rules")
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	testingclock "k8s.io/utils/clock/testing"
 )
 
 // hanging is the environment variable by which this test binary becomes a program that is interrupted; its value is
@@ -55,7 +56,7 @@ func TestInterrupt(t *testing.T) {
 		least, most          time.Duration
 	}{
 		{does: "never ends", signals: 1, code: 130, stderr: "something that cannot be stopped still ran", least: time.Second, most: 2 * time.Second},
-		{does: "never ends", signals: 2, code: 130, stderr: "Interrupted twice: ended at once", most: time.Second},
+		{does: "never ends", signals: 2, code: 130, stderr: "something that cannot be stopped still ran", least: time.Second, most: 2 * time.Second},
 		{does: "tidies up", signals: 1, code: 130, stdout: "tidied up\n", stderr: "Error: interrupted", most: time.Second},
 		{does: "is done", signals: 1, code: 0, most: time.Second},
 		{does: "ends by error", code: 1, stderr: "Error: found something", most: time.Minute},
@@ -63,7 +64,7 @@ func TestInterrupt(t *testing.T) {
 		t.Run(fmt.Sprintf("%s, %d signals", test.does, test.signals), func(t *testing.T) {
 			cmd := exec.Command(os.Args[0], "-test.run=^TestProgramToInterrupt$")
 			temporary := t.TempDir()
-			cmd.Env = append(os.Environ(), hanging+"="+test.does, "TMPDIR="+temporary)
+			cmd.Env = append(os.Environ(), hanging+"="+test.does, "TMPDIR="+temporary, "GORACE=atexit_sleep_ms=0") // else a second with -race
 			var stderr bytes.Buffer
 			cmd.Stderr = &stderr
 			out, err := cmd.StdoutPipe()
@@ -93,6 +94,64 @@ func TestInterrupt(t *testing.T) {
 			}
 			assert.GreaterOrEqual(t, took, test.least)
 			assert.Less(t, took, test.most)
+		})
+	}
+}
+
+// asked is a clock that tells when it was asked how long something took.
+type asked struct {
+	*testingclock.FakeClock
+	asked chan struct{}
+}
+
+func (a asked) Since(t time.Time) time.Duration {
+	defer func() { a.asked <- struct{}{} }()
+	return a.FakeClock.Since(t)
+}
+
+// TestInterruptedTwice: what comes within a second is one interruption, as when make passes on what the terminal sent to all.
+func TestInterruptedTwice(t *testing.T) {
+	for name, test := range map[string]struct {
+		steps  []time.Duration // before each signal after the first
+		end    time.Duration   // from the last signal
+		stderr string
+	}{
+		"at once, then too late":   {[]time.Duration{0, 999 * time.Millisecond}, 801 * time.Millisecond, "the command was ended after 1.8s"},
+		"a second later":           {[]time.Duration{time.Second}, 0, "Interrupted twice: ended at once."},
+		"twice, and once more":     {[]time.Duration{10 * time.Millisecond, 990 * time.Millisecond}, 0, "Interrupted twice: ended at once."},
+		"once":                     {nil, patience, "the command was ended after 1.8s"},
+		"by the command in a loop": {[]time.Duration{100 * time.Millisecond, 100 * time.Millisecond, 100 * time.Millisecond}, 1500 * time.Millisecond, "the command was ended after 1.8s"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			clock := asked{testingclock.NewFakeClock(time.Now()), make(chan struct{}, 1)}
+			signals, stop := make(chan os.Signal), make(chan struct{})
+			defer close(stop)
+			var stderr bytes.Buffer
+			code, interrupted := make(chan int, 1), make(chan struct{})
+			go func() {
+				code <- interruptible(clock, signals, &stderr, func(ctx context.Context) int {
+					<-ctx.Done()
+					close(interrupted)
+					<-stop
+					return exitFinding
+				})
+			}()
+			signals <- os.Interrupt
+			<-interrupted // the timer runs since before
+			for i, step := range test.steps {
+				assert.Empty(t, code, "not before signal %d", i+2)
+				clock.Step(step)
+				signals <- os.Interrupt
+				<-clock.asked
+			}
+			clock.Step(test.end)
+			select {
+			case got := <-code:
+				assert.Equal(t, exitInterrupted, got)
+			case <-time.After(10 * time.Second):
+				require.Fail(t, "it has not ended")
+			}
+			assert.Contains(t, stderr.String(), test.stderr)
 		})
 	}
 }

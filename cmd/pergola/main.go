@@ -12,6 +12,7 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"k8s.io/utils/clock"
 )
 
 // Exit codes of every command.
@@ -46,7 +47,7 @@ func program(root *cobra.Command, args []string) int {
 	signals := make(chan os.Signal, 3)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	endWithReaders(root, signals)
-	return interruptible(signals, os.Stderr, func(ctx context.Context) int { return run(ctx, root, args) })
+	return interruptible(clock.RealClock{}, signals, os.Stderr, func(ctx context.Context) int { return run(ctx, root, args) })
 }
 
 func run(ctx context.Context, root *cobra.Command, args []string) int {

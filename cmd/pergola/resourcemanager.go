@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
+	"strings"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -16,8 +16,6 @@ import (
 
 	"github.com/pergola-dev/pergola/controllers/resourcemanager"
 	"github.com/pergola-dev/pergola/internal/telemetry"
-	"github.com/pergola-dev/pergola/landscapes"
-	"github.com/pergola-dev/pergola/schemas"
 )
 
 // resourceManager are the flags of the command.
@@ -44,7 +42,7 @@ the place of gardener-resource-manager for this class: stop that one first, as t
 --config reads the configuration file of gardener-resource-manager (kind ResourceManagerConfiguration), which turns on the garbage
 collector, the token requestor, network policies and webhooks as well. Flags take precedence over it.
 
-/healthz and /readyz are on the health port, /metrics on the metrics port, both without TLS. With OTEL_EXPORTER_OTLP_ENDPOINT set, traces
+/healthz and /readyz are on the health port, /metrics on the metrics port, both without TLS. /readyz says what is missing. With OTEL_EXPORTER_OTLP_ENDPOINT set, traces
 are sent there.`,
 		Example: `  pergola resource-manager --class seed
   pergola resource-manager --config /etc/gardener-resource-manager-config/config.yaml
@@ -54,12 +52,12 @@ are sent there.`,
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&r.config, "config", "", "configuration file")
-	flags.StringVar(&r.rules, "health-rules", "", "file with rules of health, as spec.health of a landscape.yaml has them")
+	healthRulesFlag(cmd, &r.rules)
 	flags.BoolVar(&r.force, "force-conflicts", false, "take fields over from other field managers, as upstream does; by default they are reported as conflicts")
 	flags.StringVar(&r.kubeconfig, "kubeconfig", "", "kubeconfig of the source cluster (default in a pod: its own access; else KUBECONFIG)")
 	flags.StringVar(&r.target, "target-kubeconfig", "", "kubeconfig of the target cluster (default: the source cluster)")
-	flags.StringVar(&r.class, "class", "", "class of the ManagedResources, as in their spec.class; * for all (default: those without a class)")
-	flags.StringVar(&r.clusterID, "cluster-id", "", "identity of the source cluster, in front of the origin annotation where the target is another cluster")
+	flags.StringVar(&r.class, "class", "", "class of the ManagedResources, as in their spec.class, of up to 37 letters, digits and -; * for all (default: those without a class)")
+	flags.StringVar(&r.clusterID, "cluster-id", "", "identity of the source cluster, in front of the origin annotation where the target is another cluster; without : and /")
 	flags.StringVarP(&r.namespace, "namespace", "n", "", "namespace of the ManagedResources and their Secrets in the source cluster (default: all)")
 	flags.IntVar(&r.workers, "concurrent-syncs", 5, "number of ManagedResources that are worked on at a time")
 	flags.DurationVar(&r.sync, "sync-period", time.Minute, "how often a ManagedResource is looked at although nothing is known to have changed")
@@ -89,29 +87,47 @@ func (r *resourceManager) configuration(cmd *cobra.Command) (*resourcemanager.Co
 	if r.target != "" {
 		c.TargetClientConnection.Kubeconfig = r.target
 	}
-	k, le := &c.Controllers, &c.LeaderElection
-	for name, set := range map[string]func(){
-		"class":                     func() { k.ResourceClass = &r.class },
-		"cluster-id":                func() { k.ClusterID = &r.clusterID },
-		"namespace":                 func() { c.SourceClientConnection.Namespaces = []string{r.namespace} },
-		"concurrent-syncs":          func() { k.ManagedResource.ConcurrentSyncs = &r.workers },
-		"sync-period":               func() { k.ManagedResource.SyncPeriod = &metav1.Duration{Duration: r.sync} },
-		"leader-elect":              func() { le.LeaderElect = &r.elect },
-		"leader-election-namespace": func() { le.ResourceNamespace = r.leaseNamespace },
-		"leader-election-name":      func() { le.ResourceName = r.leaseName },
-		"health-port":               func() { c.Server.HealthProbes.Port = r.health },
-		"metrics-port":              func() { c.Server.Metrics.Port = r.metrics },
-		"garbage-collector":         func() { k.GarbageCollector.Enabled = r.collector },
-		"token-requestor":           func() { k.TokenRequestor.Enabled = r.tokens },
-	} {
-		if cmd.Flags().Changed(name) {
-			set()
+	given := map[string]string{}
+	for _, f := range r.fields(c) {
+		if cmd.Flags().Changed(f.flag) {
+			f.set()
+			given[f.path] = f.flag
 		}
 	}
-	if problems := c.Validate(); len(problems) > 0 {
-		return nil, problems.ToAggregate()
+	var wrong []error
+	for _, problem := range c.Validate() {
+		path, _, _ := strings.Cut(problem.Field, "[")
+		if flag := given[path]; flag != "" {
+			wrong = append(wrong, fmt.Errorf("--%s (%s): %s", flag, problem.Field, problem.ErrorBody()))
+			continue
+		}
+		wrong = append(wrong, problem)
 	}
-	return c, nil
+	return c, errors.Join(wrong...)
+}
+
+// flagField is a field of the configuration that a flag sets.
+type flagField struct {
+	flag, path string
+	set        func()
+}
+
+func (r *resourceManager) fields(c *resourcemanager.Configuration) []flagField {
+	k, le := &c.Controllers, &c.LeaderElection
+	return []flagField{
+		{"class", "controllers.resourceClass", func() { k.ResourceClass = &r.class }},
+		{"cluster-id", "controllers.clusterID", func() { k.ClusterID = &r.clusterID }},
+		{"namespace", "sourceClientConnection.namespaces", func() { c.SourceClientConnection.Namespaces = []string{r.namespace} }},
+		{"concurrent-syncs", "controllers.managedResource.concurrentSyncs", func() { k.ManagedResource.ConcurrentSyncs = &r.workers }},
+		{"sync-period", "controllers.managedResource.syncPeriod", func() { k.ManagedResource.SyncPeriod = &metav1.Duration{Duration: r.sync} }},
+		{"leader-elect", "leaderElection.leaderElect", func() { le.LeaderElect = &r.elect }},
+		{"leader-election-namespace", "leaderElection.resourceNamespace", func() { le.ResourceNamespace = r.leaseNamespace }},
+		{"leader-election-name", "leaderElection.resourceName", func() { le.ResourceName = r.leaseName }},
+		{"health-port", "server.healthProbes.port", func() { c.Server.HealthProbes.Port = r.health }},
+		{"metrics-port", "server.metrics.port", func() { c.Server.Metrics.Port = r.metrics }},
+		{"garbage-collector", "controllers.garbageCollector.enabled", func() { k.GarbageCollector.Enabled = r.collector }},
+		{"token-requestor", "controllers.tokenRequestor.enabled", func() { k.TokenRequestor.Enabled = r.tokens }},
+	}
 }
 
 func (r *resourceManager) run(cmd *cobra.Command) error {
@@ -127,6 +143,13 @@ func (r *resourceManager) run(cmd *cobra.Command) error {
 	log := slog.New(handler)
 	ctrllog.SetLogger(logr.FromSlogHandler(handler))
 	role := &resourcemanager.Role{Configuration: c, Log: log, Force: r.force, Version: version}
+	if r.rules != "" {
+		judging, err := healthRules(cmd, r.rules, "not started")
+		if err != nil {
+			return err
+		}
+		role.HealthRules, role.ExistenceOnly = judging.Rules, judging.ExistenceOnly
+	}
 	if role.Source, err = accessOf("source", c.SourceClientConnection.Kubeconfig); err != nil {
 		return err
 	}
@@ -135,43 +158,16 @@ func (r *resourceManager) run(cmd *cobra.Command) error {
 			return err
 		}
 	}
-	if r.rules != "" {
-		judging, err := r.judging(cmd)
-		if err != nil {
-			return err
-		}
-		role.HealthRules, role.ExistenceOnly = judging.Rules, judging.ExistenceOnly
-	}
 	end, err := telemetry.Start(cmd.Context(), "pergola-resource-manager", version)
 	if err != nil {
 		return err
 	}
 	defer end()
-	log.Info("starting", "class", *c.Controllers.ResourceClass, "namespaces", c.SourceClientConnection.Namespaces, "version", version)
 	if err := role.Run(cmd.Context()); err != nil {
 		return err
 	}
 	log.Info("stopped")
 	return nil
-}
-
-// judging reads the rules of health.
-func (r *resourceManager) judging(cmd *cobra.Command) (landscapes.Judging, error) {
-	data, err := os.ReadFile(r.rules)
-	if err != nil {
-		return landscapes.Judging{}, fmt.Errorf("reading the rules of health: %w", err)
-	}
-	judging, violations, err := landscapes.ParseJudging(cmd.Context(), r.rules, data)
-	if err != nil {
-		return judging, err
-	}
-	if err := reportFindings(cmd, violations, "", func(string) ([]byte, error) { return data, nil }); err != nil {
-		return judging, err
-	}
-	if schemas.HasErrors(violations) {
-		return judging, errFinding
-	}
-	return judging, nil
 }
 
 // accessOf reads a kubeconfig; without one it is the access of the pod, or what KUBECONFIG names.

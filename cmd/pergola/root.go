@@ -24,7 +24,7 @@ func newRoot() *cobra.Command {
 bundles per component, shows what a change does to every cluster, and converges the clusters.
 
 Exit codes: 0 success (valid, no difference, healthy), 1 a finding (invalid, differs, unhealthy),
-2 usage or I/O error, 130 interrupted (Ctrl-C or SIGTERM; a second one ends the command at once).
+2 usage or I/O error, 130 interrupted (Ctrl-C or SIGTERM; another one after a second or more ends the command at once).
 
 With -o json an error that prevents the result is, besides the sentence on standard error, one object on standard
 output: {"error": {"message": "…"}}. Where the landscape is not valid, error.findings lists what validate -o json lists.`,

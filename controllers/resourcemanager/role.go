@@ -170,7 +170,7 @@ func (p *parts) manager(context.Context) error {
 		options.LeaderElectionResourceLockInterface = p.lease
 	}
 	if p.mgr, err = manager.New(p.Source, options); err != nil {
-		return err
+		return fmt.Errorf("the source cluster %s: %w", p.Source.Host, err)
 	}
 	if p.lease != nil {
 		p.lease.LockConfig.EventRecorder = eventsOf{p.mgr}
@@ -182,7 +182,7 @@ func (p *parts) manager(context.Context) error {
 		o.Scheme, o.Logger, o.Cache = scheme, options.Logger, cache.Options{ByObject: networkpolicy.CacheByObject()}
 	})
 	if err != nil {
-		return err
+		return fmt.Errorf("the target cluster %s: %w", p.Target.Host, err)
 	}
 	return p.mgr.Add(p.other)
 }
@@ -227,7 +227,7 @@ func (p *parts) managedResources(context.Context) error {
 		return err
 	}
 	p.work = work
-	if p.definition, err = newDefinition(p.source.RESTConfig(), p.Log); err != nil {
+	if p.definition, err = newDefinition(p.Source, p.Log); err != nil {
 		return err
 	}
 	return errors.Join(p.mgr.Add(p.definition), p.mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {

@@ -3,6 +3,7 @@ package tokenrequestor
 import (
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -16,30 +17,82 @@ const (
 	resultConflict = "conflict"
 )
 
-// requestorMetrics are what Prometheus learns.
+// requestorMetrics are what Prometheus learns. There is no series per Secret: in a garden there are many thousands of them, and which
+// one fails is told by its events.
 type requestorMetrics struct {
+	class    string
 	renewals *prometheus.CounterVec
-	expires  *prometheus.GaugeVec
+	tokens   *tokens
 }
 
 const metricsPrefix = "pergola_token_requestor_"
 
-func newMetrics(to prometheus.Registerer) (*requestorMetrics, error) {
+func newMetrics(to prometheus.Registerer, class string) (*requestorMetrics, error) {
 	m := &requestorMetrics{
+		class: class,
 		renewals: prometheus.NewCounterVec(prometheus.CounterOpts{Name: metricsPrefix + "renewals_total",
-			Help: "Attempts at giving a Secret a new token, by result: success, error, or conflict, where the Secret changed meanwhile."}, []string{"result"}),
-		expires: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: metricsPrefix + "token_expiration_timestamp_seconds",
-			Help: "When the token of a Secret expires, in seconds since 1970."}, []string{"namespace", "name"}),
+			Help: "Attempts at giving a Secret a new token, by the class of the Secret and the result: success, error, or conflict, where the Secret changed meanwhile."},
+			[]string{"class", "result"}),
+		tokens: &tokens{
+			earliest: prometheus.NewDesc(metricsPrefix+"earliest_expiration_timestamp_seconds",
+				"When the first of all tokens expires, in seconds since 1970: one that is not renewed in time.", []string{"class"}, nil),
+			count:   prometheus.NewDesc(metricsPrefix+"tokens", "Secrets that have a token.", []string{"class"}, nil),
+			expires: map[string]map[types.NamespacedName]time.Time{},
+		},
 	}
-	return m, errors.Join(register(to, &m.renewals), register(to, &m.expires))
+	return m, errors.Join(register(to, &m.renewals), register(to, &m.tokens))
 }
+
+func (m *requestorMetrics) renewed(result string) { m.renewals.WithLabelValues(m.class, result).Inc() }
 
 func (m *requestorMetrics) expiration(secret types.NamespacedName, at time.Time) {
-	m.expires.WithLabelValues(secret.Namespace, secret.Name).Set(float64(at.Unix()))
+	m.tokens.set(m.class, secret, at)
 }
 
-func (m *requestorMetrics) forget(secret types.NamespacedName) {
-	m.expires.DeleteLabelValues(secret.Namespace, secret.Name)
+func (m *requestorMetrics) forget(secret types.NamespacedName) { m.tokens.forget(m.class, secret) }
+
+// tokens knows when those of each class expire. The first of them is looked for when somebody asks.
+type tokens struct {
+	earliest, count *prometheus.Desc
+
+	mu      sync.Mutex
+	expires map[string]map[types.NamespacedName]time.Time
+}
+
+func (t *tokens) set(class string, secret types.NamespacedName, at time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.expires[class] == nil {
+		t.expires[class] = map[types.NamespacedName]time.Time{}
+	}
+	t.expires[class][secret] = at
+}
+
+func (t *tokens) forget(class string, secret types.NamespacedName) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if delete(t.expires[class], secret); len(t.expires[class]) == 0 {
+		delete(t.expires, class)
+	}
+}
+
+// Describe implements prometheus.Collector.
+func (t *tokens) Describe(out chan<- *prometheus.Desc) { out <- t.earliest; out <- t.count }
+
+// Collect implements prometheus.Collector.
+func (t *tokens) Collect(out chan<- prometheus.Metric) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for class, expires := range t.expires {
+		var first time.Time
+		for _, at := range expires {
+			if first.IsZero() || at.Before(first) {
+				first = at
+			}
+		}
+		out <- prometheus.MustNewConstMetric(t.earliest, prometheus.GaugeValue, float64(first.Unix()), class)
+		out <- prometheus.MustNewConstMetric(t.count, prometheus.GaugeValue, float64(len(expires)), class)
+	}
 }
 
 // register takes the collector that is there already, of another manager or another class in the same process.

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/types"
@@ -193,4 +195,28 @@ func TestBadKubeconfigs(t *testing.T) {
 			assert.NotContains(t, err.Error(), "hunter2")
 		})
 	}
+}
+
+// TestExpirations: there is a series per class, however many Secrets there are, and none of a class without Secrets.
+func TestExpirations(t *testing.T) {
+	registry, now := prometheus.NewRegistry(), time.Unix(1_000_000, 0)
+	shoot, err := newMetrics(registry, ClassShoot)
+	require.NoError(t, err)
+	garden, err := newMetrics(registry, ClassGarden)
+	require.NoError(t, err)
+	for i := range 100 {
+		shoot.expiration(types.NamespacedName{Namespace: "a", Name: fmt.Sprint(i)}, now.Add(time.Duration(i)*time.Second))
+	}
+	garden.expiration(types.NamespacedName{Namespace: "a", Name: "0"}, now.Add(time.Hour))
+	n, err := testutil.GatherAndCount(registry)
+	require.NoError(t, err)
+	assert.Equal(t, 4, n)
+	assert.EqualValues(t, now.Unix(), earliest(t, registry, ClassShoot))
+	assert.EqualValues(t, now.Add(time.Hour).Unix(), earliest(t, registry, ClassGarden))
+	shoot.expiration(types.NamespacedName{Namespace: "a", Name: "0"}, now.Add(time.Hour)) // renewed
+	shoot.forget(types.NamespacedName{Namespace: "a", Name: "1"})
+	assert.EqualValues(t, now.Add(2*time.Second).Unix(), earliest(t, registry, ClassShoot))
+	garden.forget(types.NamespacedName{Namespace: "a", Name: "0"})
+	garden.forget(types.NamespacedName{Namespace: "a", Name: "never"})
+	assert.EqualValues(t, -1, earliest(t, registry, ClassGarden))
 }

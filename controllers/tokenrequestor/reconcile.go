@@ -61,7 +61,7 @@ func (r *requestor) Reconcile(ctx context.Context, request reconcile.Request) (r
 		return reconcile.Result{}, parent.Err() // it ends
 	case apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err):
 		// Somebody wrote at the same time, for example the CA bundle of the kubeconfig.
-		r.metrics.renewals.WithLabelValues(resultConflict).Inc()
+		r.metrics.renewed(resultConflict)
 		return reconcile.Result{RequeueAfter: firstRetry}, nil
 	case errors.As(err, &invalid):
 		r.failed(secret, EventInvalid, err)
@@ -76,7 +76,7 @@ func (r *requestor) Reconcile(ctx context.Context, request reconcile.Request) (r
 func silent(ctx context.Context) context.Context { return logr.NewContext(ctx, logr.Discard()) }
 
 func (r *requestor) failed(secret *corev1.Secret, reason string, err error) {
-	r.metrics.renewals.WithLabelValues(resultError).Inc()
+	r.metrics.renewed(resultError)
 	if r.Event != nil {
 		r.Event(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: secret.Namespace, Name: secret.Name, UID: secret.UID}}, reason, err.Error())
 	}
@@ -183,7 +183,7 @@ func (r *requestor) renew(ctx context.Context, secret *corev1.Secret, o order, b
 	r.mu.Lock()
 	r.renewed[key] = now
 	r.mu.Unlock()
-	r.metrics.renewals.WithLabelValues(resultSuccess).Inc()
+	r.metrics.renewed(resultSuccess)
 	r.metrics.expiration(key, expires)
 	return after, nil
 }

@@ -170,7 +170,7 @@ func newRequestor(o Options) (*requestor, error) {
 	r.source, errSource = kubernetes.NewForConfig(o.Source)
 	r.target, errTarget = kubernetes.NewForConfig(o.Target)
 	r.accounts, errAccounts = newAccounts(o.Target)
-	r.metrics, errMetrics = newMetrics(o.Metrics)
+	r.metrics, errMetrics = newMetrics(o.Metrics, o.Class)
 	if err := errors.Join(errSource, errTarget, errAccounts, errMetrics); err != nil {
 		return nil, fmt.Errorf("preparing the token requestor: %w", err)
 	}

@@ -14,7 +14,6 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 )
 
 // renewal is when a Secret's token is to be renewed, from now.
@@ -219,7 +218,7 @@ func TestAccountKept(t *testing.T) {
 	assert.Equal(t, map[string]string{"a": "b", "c": "d"}, get().Labels)
 
 	expirations := func() int {
-		n, err := testutil.GatherAndCount(s.options.Metrics.(prometheus.Gatherer), metricsPrefix+"token_expiration_timestamp_seconds")
+		n, err := testutil.GatherAndCount(s.options.Metrics.(prometheus.Gatherer), metricsPrefix+"earliest_expiration_timestamp_seconds")
 		require.NoError(t, err)
 		return n
 	}
@@ -354,21 +353,47 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// TestMetrics: renewals are counted, and expiry is told.
+// TestMetrics: renewals are counted, and the first expiry is told, by the class of the Secrets.
 func TestMetrics(t *testing.T) {
 	s := newSite(t)
 	s.start()
-	s.create("metadata: {name: one, " + account("") + "}")
-	token := s.token("one")
-	s.eventually("it is counted", func() bool {
-		m, err := newMetrics(s.options.Metrics)
-		require.NoError(t, err)
-		return testutil.ToFloat64(m.renewals.WithLabelValues(resultSuccess)) == 1
-	})
-	c, ok := claimsOf(token)
+	s.create("metadata: {name: one, " + account(", serviceaccount.resources.gardener.cloud/token-expiration-duration: 2h") + "}")
+	s.create("metadata: {name: two, " + account("") + "}")
+	c, ok := claimsOf(s.token("one"))
 	require.True(t, ok)
-	m, err := newMetrics(s.options.Metrics)
+	s.token("two")
+	told := func(want string) func() bool {
+		return func() bool {
+			return testutil.GatherAndCompare(s.options.Metrics.(prometheus.Gatherer), strings.NewReader(want),
+				metricsPrefix+"renewals_total", metricsPrefix+"tokens") == nil
+		}
+	}
+	s.eventually("both are counted", told(`
+# HELP pergola_token_requestor_renewals_total Attempts at giving a Secret a new token, by the class of the Secret and the result: success, error, or conflict, where the Secret changed meanwhile.
+# TYPE pergola_token_requestor_renewals_total counter
+pergola_token_requestor_renewals_total{class="shoot",result="success"} 2
+# HELP pergola_token_requestor_tokens Secrets that have a token.
+# TYPE pergola_token_requestor_tokens gauge
+pergola_token_requestor_tokens{class="shoot"} 2
+`))
+	assert.InDelta(t, c.expires.Unix(), earliest(t, s.options.Metrics, "shoot"), 2, "that of the first, not that of the second")
+	require.NoError(t, s.api.CoreV1().Secrets(s.source).Delete(s.ctx, "one", metav1.DeleteOptions{}))
+	s.eventually("the first is forgotten", func() bool { return earliest(t, s.options.Metrics, "shoot") > float64(c.expires.Unix()+3600) })
+}
+
+// earliest is the metric of the first expiry; -1 where there is none.
+func earliest(t *testing.T, from prometheus.Registerer, class string) float64 {
+	families, err := from.(prometheus.Gatherer).Gather()
 	require.NoError(t, err)
-	assert.EqualValues(t, c.expires.Unix(), testutil.ToFloat64(m.expires.WithLabelValues(s.source, "one")))
-	m.forget(types.NamespacedName{Namespace: s.source, Name: "one"})
+	for _, f := range families {
+		if f.GetName() != metricsPrefix+"earliest_expiration_timestamp_seconds" {
+			continue
+		}
+		for _, m := range f.GetMetric() {
+			if m.GetLabel()[0].GetValue() == class {
+				return m.GetGauge().GetValue()
+			}
+		}
+	}
+	return -1
 }

@@ -108,6 +108,22 @@ func TestRulesGoBeforeTheBuiltInOnes(t *testing.T) {
 	assert.False(t, ruled, "a namesake of another group is another kind")
 }
 
+// A field that the object lacks and has under nearly the same name is most likely misspelt.
+func TestMisspeltFields(t *testing.T) {
+	for rule, want := range map[string]string{
+		`self.status.phse == "Running"`:   `field "phse" is not reported yet; the object has "phase"`,
+		`self.staus.phase == "Running"`:   `field "staus" is not reported yet; the object has "status"`,
+		`self.status.Phase == "Running"`:  `field "Phase" is not reported yet; the object has "phase"`,
+		`self.status.lists[0].nam == "a"`: `field "nam" is not reported yet; the object has "name"`,
+		`self.status.availableReplicas>0`: `field "availableReplicas" is not reported yet`,
+		`self.status.ready`:               `field "ready" is not reported yet`,
+	} {
+		set := compile(t, custom.Rule{APIGroup: "example.org", Kind: "Database", Healthy: rule})
+		v := health.Check(object(t, database(`{phase: Running, unavailableReplicas: 1, lists: [{name: a}]}`)), health.WithRules(set))
+		assert.Equal(t, want, v.Message, rule)
+	}
+}
+
 func TestErrorsOfRules(t *testing.T) {
 	rule := func(healthy string) custom.Rule { return custom.Rule{Kind: "Foo", APIGroup: "x.io", Healthy: healthy} }
 	for name, c := range map[string]struct {

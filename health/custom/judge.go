@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"strings"
 	"sync"
 
 	"github.com/google/cel-go/cel"
@@ -12,6 +13,7 @@ import (
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
 
 	"github.com/pergola-dev/pergola/health"
+	"github.com/pergola-dev/pergola/schemas/structure"
 )
 
 // costLimit bounds one evaluation, in the units of CEL: a fifth of what the API server grants a rule, some hundredths of a
@@ -50,7 +52,7 @@ func (s *Set) Judge(obj *unstructured.Unstructured) (health.Ruling, bool) {
 		var missing *missingError
 		switch {
 		case errors.As(err, &missing):
-			answer, out.Unreported, out.Message = question.unreported, true, missing.Error()
+			answer, out.Unreported, out.Message = question.unreported, true, missing.Error()+like(missing.field, obj.Object)
 		case err != nil:
 			return failed(obj, question.name, err), true
 		}
@@ -92,6 +94,41 @@ func (e *missingError) Error() string {
 		return "what the landscape's rule reads is not reported yet"
 	}
 	return fmt.Sprintf("field %q is not reported yet", e.field)
+}
+
+// like says that the object has a field whose name is next to the same: the rule has most likely misspelt it.
+func like(field string, obj map[string]any) string {
+	field = field[strings.LastIndex(field, ".")+1:]
+	var names []string
+	collectNames(obj, &names)
+	name := structure.Suggest(field, names)
+	// A prefix makes another word: unavailableReplicas is not availableReplicas.
+	if name == "" || name == field || max(len(name), len(field))-min(len(name), len(field)) > 1 {
+		return ""
+	}
+	return fmt.Sprintf("; the object has %q", name)
+}
+
+// maxNames bounds how many fields are compared with a missing one.
+const maxNames = 1000
+
+func collectNames(value any, names *[]string) {
+	switch v := value.(type) {
+	case map[string]any:
+		for name, inner := range v {
+			if len(*names) == maxNames {
+				return
+			}
+			if name != "managedFields" && name != "annotations" && name != "labels" {
+				*names = append(*names, name)
+				collectNames(inner, names)
+			}
+		}
+	case []any:
+		for _, inner := range v {
+			collectNames(inner, names)
+		}
+	}
 }
 
 // evaluate runs a program over the object.

@@ -1,0 +1,35 @@
+package main
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pergola-dev/pergola/landscapes"
+	"github.com/pergola-dev/pergola/schemas"
+)
+
+// healthRulesFlag is the flag of all commands that judge by a file of rules.
+func healthRulesFlag(cmd *cobra.Command, target *string) {
+	cmd.Flags().StringVar(target, "health-rules", "", "file with rules of health, as spec.health of a landscape.yaml has them")
+}
+
+// healthRules reads the file of rules. What is wrong with it is reported, with places; instead is what does not happen then.
+func healthRules(cmd *cobra.Command, file, instead string) (landscapes.Judging, error) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return landscapes.Judging{}, fmt.Errorf("reading the rules of health: %w", err)
+	}
+	judging, violations, err := landscapes.ParseJudging(cmd.Context(), file, data)
+	if err != nil {
+		return judging, err
+	}
+	if err := reportFindings(cmd, violations, "", func(string) ([]byte, error) { return data, nil }); err != nil {
+		return judging, err
+	}
+	if schemas.HasErrors(violations) {
+		return judging, &notValidError{"--health-rules " + file + " is not valid: " + instead, violations}
+	}
+	return judging, nil
+}

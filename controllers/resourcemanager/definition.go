@@ -1,0 +1,124 @@
+package resourcemanager
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+
+	resourcesv1alpha1 "github.com/pergola-dev/pergola/api/resources/v1alpha1"
+)
+
+// definition looks whether the source serves ManagedResources, with and without the lease, and tells why it does not.
+type definition struct {
+	api   discovery.ServerResourcesInterfaceWithContext
+	host  string
+	clock clock.Clock
+	log   *slog.Logger
+	there chan struct{}
+
+	mu     sync.Mutex
+	reason string
+}
+
+func newDefinition(source *rest.Config, log *slog.Logger) (*definition, error) {
+	api, err := discovery.NewDiscoveryClientForConfig(source)
+	if err != nil {
+		return nil, fmt.Errorf("a client for the API of the source: %w", err)
+	}
+	return &definition{api: api, host: source.Host, clock: clock.RealClock{}, log: log, there: make(chan struct{}), reason: "the API of the source cluster is not read yet"}, nil
+}
+
+// NeedLeaderElection implements manager.LeaderElectionRunnable.
+func (*definition) NeedLeaderElection() bool { return false }
+
+// Start implements manager.Runnable. It goes on once ManagedResources are served, less often: with their definition all of them go,
+// and a watch does not tell that.
+func (d *definition) Start(ctx context.Context) error {
+	told, seen := "", false
+	for {
+		what, reason, hint := d.look(ctx)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if seen && what != "" && what != absent {
+			what, reason = told, d.reasonNow() // a cluster that does not answer has not lost the definition
+		}
+		d.mu.Lock()
+		d.reason = reason
+		d.mu.Unlock()
+		switch {
+		case what == told:
+		case what == "":
+			d.log.Info("the source cluster serves ManagedResources now", "source", d.host)
+		default:
+			d.log.Error(reason, "source", d.host, "hint", hint)
+		}
+		told = what
+		pause := retryStart
+		if what == "" {
+			pause = lookAgain
+			if !seen {
+				close(d.there)
+			}
+			seen = true
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-d.clock.After(pause):
+		}
+	}
+}
+
+// lookAgain is how often it is asked whether ManagedResources are still served.
+const lookAgain = time.Minute
+
+// absent is the word for what has no definition.
+const absent = "absent"
+
+func (d *definition) reasonNow() string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.reason
+}
+
+// look tells why ManagedResources are not served, in a word, in a sentence, and what to do about it; nothing where they are.
+func (d *definition) look(ctx context.Context) (what, reason, hint string) {
+	version := resourcesv1alpha1.SchemeGroupVersion.String()
+	list, err := d.api.ServerResourcesForGroupVersionWithContext(ctx, version)
+	switch {
+	case err == nil && serves(list), apierrors.IsForbidden(err): // where the API may not be read, the ManagedResources may be
+		return "", "", ""
+	case err == nil, apierrors.IsNotFound(err):
+		return absent, fmt.Sprintf("the source cluster has no CustomResourceDefinition of ManagedResources (%s)", version),
+			"install managedresources.resources.gardener.cloud there: gardener-operator and gardenlet bring it along, and it is api/crds/resources.gardener.cloud_managedresources.yaml " +
+				"in the source of Pergola; where ManagedResources are in another cluster, name that one by --kubeconfig; this instance begins by itself once it is there"
+	}
+	return "unknown " + string(apierrors.ReasonForError(err)), fmt.Sprintf("the source cluster does not tell what it serves: %s", err), "it is asked again until it does"
+}
+
+func serves(list *metav1.APIResourceList) bool {
+	for _, r := range list.APIResources {
+		if r.Kind == managedResourceKind.Kind && r.Name == "managedresources" {
+			return true
+		}
+	}
+	return false
+}
+
+// ready is nil while ManagedResources are served.
+func (d *definition) ready() error {
+	if reason := d.reasonNow(); reason != "" {
+		return errors.New(reason)
+	}
+	return nil
+}

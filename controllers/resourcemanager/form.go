@@ -1,0 +1,401 @@
+package resourcemanager
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/pergola-dev/pergola/schemas"
+)
+
+// misfit is a place of a file that does not have the form of a Configuration.
+type misfit struct {
+	path         string
+	line, column int
+	message      string
+}
+
+// form compares a document with a type. What the decoder says has no place, and it stops at the first.
+type form struct {
+	misfits []misfit
+	// within are the nodes that are being looked at: an alias can lead back to one.
+	within map[*yaml.Node]bool
+}
+
+func (f *form) report(node *yaml.Node, path, format string, args ...any) {
+	f.misfits = append(f.misfits, misfit{path, node.Line, node.Column, fmt.Sprintf(format, args...)})
+}
+
+// parsed is the first document of a file; nil where the file holds none.
+func parsed(path string, raw []byte) (*yaml.Node, error) {
+	var root yaml.Node
+	if err := yaml.Unmarshal(raw, &root); err != nil {
+		return nil, syntaxError(path, raw, err)
+	}
+	if len(root.Content) == 0 {
+		return nil, nil
+	}
+	return root.Content[0], nil
+}
+
+var yamlError = regexp.MustCompile(`^yaml: (?:line (\d+): )?(.*)$`)
+
+func syntaxError(path string, raw []byte, err error) error {
+	line, words := 1, err.Error()
+	if m := yamlError.FindStringSubmatch(err.Error()); m != nil {
+		words = m[2]
+		if n, err := strconv.Atoi(m[1]); err == nil {
+			line = n
+		}
+	}
+	column := 1
+	if lines := strings.Split(string(raw), "\n"); line <= len(lines) {
+		column += len(lines[line-1]) - len(strings.TrimLeft(lines[line-1], " "))
+	}
+	return fmt.Errorf("%s:%d:%d: this is not YAML: %s; look at the indentation and the quotes of this line and of those before", path, line, column, words)
+}
+
+// kindMisfits are about apiVersion and kind, without which nothing else is worth looking at.
+func kindMisfits(document *yaml.Node) []misfit {
+	f := &form{}
+	const both = "apiVersion: " + configurationVersion + " and kind: " + configurationKind
+	document = target(document)
+	switch {
+	case document == nil || isNull(document):
+		return []misfit{{"", 1, 1, "the file is empty; a configuration begins with " + both}}
+	case document.Kind != yaml.MappingNode:
+		f.report(document, "", "is %s; a configuration has fields, and begins with %s", shown(document), both)
+		return f.misfits
+	}
+	for _, field := range []struct{ name, want string }{{"apiVersion", configurationVersion}, {"kind", configurationKind}} {
+		_, value := entry(document, field.name)
+		switch {
+		case value == nil:
+			f.report(document, field.name, "is missing; a configuration begins with %s", both)
+		case value.Kind != yaml.ScalarNode || value.Value != field.want:
+			f.report(value, field.name, "is %s, and must be %s", shown(value), field.want)
+		}
+	}
+	return f.misfits
+}
+
+// target is the node that an alias stands for.
+func target(node *yaml.Node) *yaml.Node {
+	if node != nil && node.Kind == yaml.AliasNode {
+		return node.Alias
+	}
+	return node
+}
+
+// entry is a field of a mapping.
+func entry(mapping *yaml.Node, name string) (key, value *yaml.Node) {
+	for i := 0; i+1 < len(mapping.Content); i += 2 {
+		if mapping.Content[i].Value == name {
+			return mapping.Content[i], target(mapping.Content[i+1])
+		}
+	}
+	return nil, nil
+}
+
+func join(path, name string) string {
+	if path == "" {
+		return name
+	}
+	return path + "." + name
+}
+
+var (
+	durationType    = reflect.TypeFor[metav1.Duration]()
+	unmarshalerType = reflect.TypeFor[json.Unmarshaler]()
+)
+
+// check compares a value with a type.
+func (f *form) check(node *yaml.Node, t reflect.Type, path string) {
+	alias := node
+	if node = target(node); f.within[node] {
+		f.report(alias, path, "holds itself")
+		return
+	}
+	f.within[node] = true
+	defer delete(f.within, node)
+	if t.Kind() == reflect.Pointer {
+		if isNull(node) {
+			return
+		}
+		t = t.Elem()
+	}
+	switch {
+	case t == durationType:
+		f.checkDuration(node, path)
+	case reflect.PointerTo(t).Implements(unmarshalerType):
+		f.checkOther(node, t, path)
+	case isNull(node): // as if it were not there
+	case t.Kind() == reflect.Struct:
+		f.checkStruct(node, t, path)
+	case t.Kind() == reflect.Map:
+		f.checkMap(node, t, path)
+	case t.Kind() == reflect.Slice:
+		f.checkList(node, t, path)
+	default:
+		f.checkScalar(node, t, path)
+	}
+}
+
+func isNull(node *yaml.Node) bool { return node.Kind == yaml.ScalarNode && node.ShortTag() == "!!null" }
+
+// namedFields are the fields of a structure by the names that files have for them, with those of what it embeds.
+func namedFields(t reflect.Type) map[string]reflect.Type {
+	out := map[string]reflect.Type{}
+	for i := range t.NumField() {
+		field := t.Field(i)
+		name, options, _ := strings.Cut(field.Tag.Get("json"), ",")
+		switch {
+		case options == "inline" || field.Anonymous && name == "":
+			for name, inner := range namedFields(field.Type) {
+				out[name] = inner
+			}
+		case name != "-" && name != "":
+			out[name] = field.Type
+		}
+	}
+	return out
+}
+
+// eachEntry goes through the fields of a mapping, also those that it takes from others by <<.
+func (f *form) eachEntry(node *yaml.Node, path string, visit func(key, value *yaml.Node)) {
+	seen := map[string]int{}
+	for i := 0; i+1 < len(node.Content); i += 2 {
+		key, value := node.Content[i], node.Content[i+1]
+		if key.ShortTag() == "!!merge" {
+			f.eachMerged(target(value), path, visit)
+			continue
+		}
+		if line, twice := seen[key.Value]; twice {
+			f.report(key, join(path, key.Value), "is given twice, in line %d already", line)
+		}
+		seen[key.Value] = key.Line
+		visit(key, value)
+	}
+}
+
+func (f *form) eachMerged(value *yaml.Node, path string, visit func(key, value *yaml.Node)) {
+	if f.within[value] {
+		return
+	}
+	f.within[value] = true
+	defer delete(f.within, value)
+	switch value.Kind {
+	case yaml.MappingNode:
+		f.eachEntry(value, path, visit)
+	case yaml.SequenceNode:
+		for _, item := range value.Content {
+			f.eachMerged(target(item), path, visit)
+		}
+	}
+}
+
+func (f *form) checkStruct(node *yaml.Node, t reflect.Type, path string) {
+	if node.Kind != yaml.MappingNode {
+		f.report(node, path, "is %s, and must have fields", shown(node))
+		return
+	}
+	fields := namedFields(t)
+	f.eachEntry(node, path, func(key, value *yaml.Node) {
+		inner, known := fields[key.Value]
+		if known {
+			f.check(value, inner, join(path, key.Value))
+			return
+		}
+		names := make([]string, 0, len(fields))
+		for name := range fields {
+			names = append(names, name)
+		}
+		slices.Sort(names)
+		hint := "fields here are " + strings.Join(names, ", ")
+		if better := schemas.Suggest(key.Value, names); better != "" {
+			hint = "did you mean " + better + "?"
+		}
+		f.report(key, join(path, key.Value), "unknown field; %s", hint)
+	})
+}
+
+func (f *form) checkMap(node *yaml.Node, t reflect.Type, path string) {
+	if node.Kind != yaml.MappingNode {
+		f.report(node, path, "is %s, and must have fields", shown(node))
+		return
+	}
+	f.eachEntry(node, path, func(key, value *yaml.Node) { f.check(value, t.Elem(), join(path, key.Value)) })
+}
+
+func (f *form) checkList(node *yaml.Node, t reflect.Type, path string) {
+	if node.Kind != yaml.SequenceNode {
+		f.report(node, path, "is %s, and must be a list, such as [%s]", shown(node), strings.Trim(shown(node), "{}…"))
+		return
+	}
+	for i, item := range node.Content {
+		f.check(item, t.Elem(), fmt.Sprintf("%s[%d]", path, i))
+	}
+}
+
+// oldBooleans are those of YAML 1.1, which upstream reads, too.
+var oldBooleans = regexp.MustCompile(`^(?:y|Y|yes|Yes|YES|on|On|ON|n|N|no|No|NO|off|Off|OFF)$`)
+
+func (f *form) checkScalar(node *yaml.Node, t reflect.Type, path string) {
+	var want string
+	good := node.Kind == yaml.ScalarNode
+	tag := node.ShortTag()
+	// In quotes, what looks like a number is text.
+	plain := node.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle|yaml.LiteralStyle|yaml.FoldedStyle) == 0
+	switch t.Kind() {
+	case reflect.Bool:
+		want = "true or false"
+		if tag == "!!str" && !plain && (node.Value == "true" || node.Value == "false") {
+			want += " without quotes"
+		}
+		good = good && (tag == "!!bool" || plain && oldBooleans.MatchString(node.Value))
+	case reflect.Int, reflect.Int32, reflect.Int64:
+		want = "a whole number"
+		if tag == "!!str" && !plain && isNumber(node.Value) {
+			want += " without quotes"
+		}
+		value, number := numberOf(node)
+		limit := math.Pow(2, float64(t.Bits()-1))
+		good = good && number && value == math.Trunc(value) && value >= -limit && value < limit
+	case reflect.Float32, reflect.Float64:
+		want = "a number"
+		_, number := numberOf(node)
+		good = good && number
+	case reflect.String:
+		want = "text" // numbers and so on are taken for text
+	default:
+		return
+	}
+	if !good {
+		f.report(node, path, "is %s, and must be %s", shown(node), want)
+	}
+}
+
+func isNumber(text string) bool {
+	_, err := strconv.ParseFloat(text, 64)
+	return err == nil
+}
+
+func numberOf(node *yaml.Node) (float64, bool) {
+	var value float64
+	tag := node.ShortTag()
+	if tag != "!!int" && tag != "!!float" || node.Decode(&value) != nil {
+		return 0, false
+	}
+	return value, true
+}
+
+func (f *form) checkDuration(node *yaml.Node, path string) {
+	const want = "a duration such as 30s, 5m or 1h30m"
+	if node.Kind != yaml.ScalarNode {
+		f.report(node, path, "is %s, and must be %s", shown(node), want)
+		return
+	}
+	if _, err := time.ParseDuration(node.Value); err == nil && node.ShortTag() == "!!str" {
+		return
+	}
+	text := "and must be " + want
+	switch number, unit, _ := strings.Cut(strings.TrimSpace(node.Value), " "); {
+	case isNumber(node.Value):
+		text += fmt.Sprintf(": %ss?", node.Value)
+	case isNumber(number) && unit != "" && strings.Contains("hms", strings.ToLower(unit[:1])):
+		text += fmt.Sprintf(": %s%s?", number, strings.ToLower(unit[:1]))
+	}
+	f.report(node, path, "is %s, %s", shown(node), text)
+}
+
+// checkOther asks a type that reads itself.
+func (f *form) checkOther(node *yaml.Node, t reflect.Type, path string) {
+	var value any
+	err := node.Decode(&value)
+	var raw []byte
+	if err == nil {
+		raw, err = json.Marshal(value)
+	}
+	if err == nil {
+		err = json.Unmarshal(raw, reflect.New(t).Interface())
+	}
+	if err != nil {
+		f.report(node, path, "is %s, which cannot be read: %v", shown(node), err)
+	}
+}
+
+// shown is a value as one reads it in a message.
+func shown(node *yaml.Node) string {
+	const long = 60
+	switch {
+	case node.Kind == yaml.MappingNode:
+		return "a structure with fields"
+	case node.Kind == yaml.SequenceNode:
+		return "a list"
+	case isNull(node):
+		return "nothing"
+	case len(node.Value) > long:
+		return strconv.Quote(strings.ToValidUTF8(node.Value[:long], "") + "…")
+	case node.ShortTag() == "!!str":
+		return strconv.Quote(node.Value)
+	}
+	return node.Value
+}
+
+// misfits of a document; it may be nil.
+func misfits(document *yaml.Node) []misfit {
+	if wrong := kindMisfits(document); len(wrong) > 0 {
+		return wrong
+	}
+	f := &form{within: map[*yaml.Node]bool{}}
+	f.check(document, reflect.TypeFor[Configuration](), "")
+	return f.misfits
+}
+
+// asErrors puts places in front, in the form in which editors and terminals open them.
+func asErrors(file string, wrong []misfit) error {
+	var lines []error
+	for _, m := range wrong {
+		text := m.message
+		if m.path != "" {
+			text = m.path + ": " + text
+		}
+		lines = append(lines, fmt.Errorf("%s:%d:%d: %s", file, m.line, m.column, text))
+	}
+	return errors.Join(lines...)
+}
+
+// placeOf is where a field is in a document, or the nearest one above it that is there. Values are meant, and names of what is missing.
+func placeOf(document *yaml.Node, path string) (line, column int) {
+	node := target(document)
+	line, column = node.Line, node.Column
+	for _, name := range strings.FieldsFunc(path, func(r rune) bool { return r == '.' || r == '[' || r == ']' }) {
+		if i, err := strconv.Atoi(name); err == nil && node.Kind == yaml.SequenceNode && i < len(node.Content) {
+			node = target(node.Content[i])
+			line, column = node.Line, node.Column
+			continue
+		}
+		if node.Kind != yaml.MappingNode {
+			break
+		}
+		key, value := entry(node, name)
+		if value == nil {
+			break
+		}
+		line, column, node = key.Line, key.Column, value
+		if value.Kind == yaml.ScalarNode {
+			line, column = value.Line, value.Column
+		}
+	}
+	return line, column
+}

@@ -1,0 +1,187 @@
+package resourcemanager
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/uuid"
+	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+)
+
+// lease is the lock of the election, which tells people what it waits for: who holds it, or why it cannot be had. Each is told when
+// it changes and not at each attempt, which are seconds apart.
+type lease struct {
+	resourcelock.LeaseLock
+	log  *slog.Logger
+	term time.Duration
+
+	mu sync.Mutex
+	// told is what was told last, and problem why the lease cannot be had; both are empty where there is nothing to tell.
+	told, problem string
+}
+
+// newLease makes the lock. It makes no request.
+func newLease(config *rest.Config, namespace string, le LeaderElection, log *slog.Logger) (*lease, error) {
+	host, err := os.Hostname()
+	if err != nil {
+		return nil, fmt.Errorf("a name for the holder of the lease: %w", err)
+	}
+	config = rest.AddUserAgent(config, "leader-election")
+	// One request that hangs must not cost the lease.
+	config.Timeout = max(time.Second, le.RenewDeadline.Duration/2)
+	leases, err := coordinationv1client.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("a client for leases: %w", err)
+	}
+	return &lease{log: log, term: le.LeaseDuration.Duration, LeaseLock: resourcelock.LeaseLock{
+		LeaseMeta: metav1.ObjectMeta{Namespace: namespace, Name: le.ResourceName}, Client: leases,
+		LockConfig: resourcelock.ResourceLockConfig{Identity: host + "_" + string(uuid.NewUUID())},
+	}}, nil
+}
+
+// Get implements resourcelock.Interface.
+func (l *lease) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
+	record, raw, err := l.LeaseLock.Get(ctx)
+	switch {
+	case apierrors.IsNotFound(err): // it is created next
+	case err != nil:
+		l.failed(ctx, "read", err)
+	case record.HolderIdentity == l.Identity() || record.HolderIdentity == "":
+	default:
+		l.held(record)
+	}
+	return record, raw, err
+}
+
+// Create implements resourcelock.Interface.
+func (l *lease) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+	err := l.LeaseLock.Create(ctx, record)
+	if err != nil && !apierrors.IsAlreadyExists(err) {
+		l.failed(ctx, "created", err)
+	}
+	return l.had(err)
+}
+
+// Update implements resourcelock.Interface.
+func (l *lease) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+	return l.had(l.LeaseLock.Update(ctx, record))
+}
+
+// had forgets what was told once the lease is ours.
+func (l *lease) had(err error) error {
+	if err == nil {
+		l.changed("", "")
+	}
+	return err
+}
+
+// changed notes what is told; false if it was told already.
+func (l *lease) changed(told, problem string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	changed := l.told != told
+	l.told = told
+	if changed || problem == "" {
+		l.problem = problem // the first text of several that say the same
+	}
+	return changed
+}
+
+func (l *lease) held(record *resourcelock.LeaderElectionRecord) {
+	if !l.changed("held by "+record.HolderIdentity, "") {
+		return
+	}
+	l.log.Info("waiting for the lease, which another instance holds", "lease", l.Describe(), "holder", record.HolderIdentity,
+		"term", (time.Duration(record.LeaseDurationSeconds) * time.Second).String(), "renewed", record.RenewTime.UTC().Format(time.RFC3339),
+		"hint", fmt.Sprintf("this instance works as soon as the holder gives the lease back, or has not renewed it for %s; "+
+			"for another class beside it, give this one a lease of its own by --leader-election-name (leaderElection.resourceName)", l.term))
+}
+
+func (l *lease) failed(ctx context.Context, what string, err error) {
+	if ctx.Err() != nil {
+		return // it ends
+	}
+	problem, hint := fmt.Sprintf("the lease %s cannot be %s: %s", l.Describe(), what, err), "it is tried again until it can"
+	namespace := l.LeaseMeta.Namespace
+	switch {
+	case apierrors.IsNotFound(err):
+		problem = fmt.Sprintf("the lease %s cannot be created: there is no namespace %q in the source cluster", l.Describe(), namespace)
+		hint = fmt.Sprintf("create it (kubectl create namespace %s), or name another one: --leader-election-namespace is that of the lease, --namespace that of the ManagedResources", namespace)
+	case apierrors.IsForbidden(err):
+		hint = fmt.Sprintf("allow get, create and update of leases (coordination.k8s.io) in namespace %s of the source cluster", namespace)
+	}
+	if l.changed(what+" "+string(apierrors.ReasonForError(err)), problem) {
+		l.log.Error(problem, "hint", hint)
+	}
+}
+
+// ready is nil where the lease can be had: one that waits for it is ready.
+func (l *lease) ready() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.problem == "" {
+		return nil
+	}
+	return errors.New(l.problem)
+}
+
+// eventsOf are those about the lease.
+type eventsOf struct{ manager.Manager }
+
+// Eventf implements resourcelock.EventRecorder.
+func (e eventsOf) Eventf(o runtime.Object, eventType, reason, message string, args ...any) {
+	e.GetEventRecorder("gardener-resource-manager").Eventf(o, nil, eventType, reason, "Elect", message, args...)
+}
+
+// electionLog leaves out what the election and its end say although it is told better, or is as it should be.
+type electionLog struct {
+	slog.Handler
+	// ending tells whether the end was asked for.
+	ending func() bool
+}
+
+// Handle implements slog.Handler.
+func (h electionLog) Handle(ctx context.Context, r slog.Record) error {
+	switch {
+	case r.Message == "Error retrieving lease lock", r.Message == "Error initially creating lease lock": // at each attempt; see lease
+		return nil
+	case r.Level >= slog.LevelError && h.ending() && holds(r, leaseLost, context.Canceled.Error()): // it was given back, and what was under way is cut off
+		return nil
+	}
+	return h.Handler.Handle(ctx, r)
+}
+
+// holds tells whether a value of a record has one of some texts in it.
+func holds(r slog.Record, texts ...string) (found bool) {
+	r.Attrs(func(a slog.Attr) bool {
+		found = slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(a.Value.String(), text) })
+		return !found
+	})
+	return found
+}
+
+// WithAttrs implements slog.Handler.
+func (h electionLog) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return electionLog{h.Handler.WithAttrs(attrs), h.ending}
+}
+
+// WithGroup implements slog.Handler.
+func (h electionLog) WithGroup(name string) slog.Handler {
+	return electionLog{h.Handler.WithGroup(name), h.ending}
+}
+
+// leaseLost is how controller-runtime says that the lease is lost.
+const leaseLost = "leader election lost"

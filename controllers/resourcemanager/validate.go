@@ -1,0 +1,137 @@
+package resourcemanager
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	resourcesv1alpha1 "github.com/pergola-dev/pergola/api/resources/v1alpha1"
+)
+
+// checks gathers what is wrong with a Configuration.
+type checks struct{ field.ErrorList }
+
+func (k *checks) invalid(path *field.Path, value any, detail string) {
+	k.ErrorList = append(k.ErrorList, field.Invalid(path, value, detail))
+}
+
+func (k *checks) oneOf(path *field.Path, value string, allowed ...string) {
+	if !slices.Contains(allowed, value) {
+		k.ErrorList = append(k.ErrorList, field.NotSupported(path, value, allowed))
+	}
+}
+
+// Validate finds values that make no sense, after Default.
+func (c *Configuration) Validate() field.ErrorList {
+	k := &checks{}
+	k.oneOf(field.NewPath("logLevel"), c.LogLevel, "debug", "info", "error")
+	k.oneOf(field.NewPath("logFormat"), c.LogFormat, "json", "text")
+	k.source(c.SourceClientConnection)
+	k.lease(c.LeaderElection)
+	k.servers(c.Server, c.Webhooks.Any())
+	k.controllers(&c.Controllers)
+	if c.Webhooks.NodeAgentAuthorizer.Enabled {
+		k.ErrorList = append(k.ErrorList, field.Forbidden(field.NewPath("webhooks", "nodeAgentAuthorizer", "enabled"), "Pergola has no such webhook; run upstream's resource manager for it"))
+	}
+	if err := c.Webhooks.Webhooks.Validate(); err != nil {
+		k.invalid(field.NewPath("webhooks"), field.OmitValueType{}, err.Error())
+	}
+	slices.SortStableFunc(k.ErrorList, func(a, b *field.Error) int { return strings.Compare(a.Field, b.Field) })
+	return k.ErrorList
+}
+
+func (k *checks) source(c ClientConnection) {
+	at := field.NewPath("sourceClientConnection", "namespaces")
+	if n := len(c.Namespaces); n > 1 {
+		k.ErrorList = append(k.ErrorList, field.TooMany(at, n, 1))
+	}
+	for i, name := range c.Namespaces {
+		if name != "" {
+			k.label(at.Index(i), name, validation.DNS1123LabelMaxLength, "")
+		}
+	}
+}
+
+// label checks names that are labels of DNS, as those of namespaces are.
+func (k *checks) label(path *field.Path, value string, longest int, also string) {
+	if len(value) <= longest && len(validation.IsDNS1123Label(value)) == 0 {
+		return
+	}
+	k.invalid(path, value, fmt.Sprintf("must be of small letters, digits and - only, begin and end with a letter or digit, and have %d characters at most%s", longest, also))
+}
+
+func (k *checks) lease(le LeaderElection) {
+	at := field.NewPath("leaderElection")
+	k.oneOf(at.Child("resourceLock"), le.ResourceLock, "leases")
+	for _, wrong := range validation.IsDNS1123Subdomain(le.ResourceName) {
+		k.invalid(at.Child("resourceName"), le.ResourceName, wrong)
+	}
+	if le.ResourceNamespace != "" {
+		k.label(at.Child("resourceNamespace"), le.ResourceNamespace, validation.DNS1123LabelMaxLength, "")
+	}
+	if le.LeaseDuration.Duration <= le.RenewDeadline.Duration {
+		k.invalid(at.Child("leaseDuration"), le.LeaseDuration.Duration.String(), "must be longer than renewDeadline")
+	}
+	if le.RetryPeriod.Duration <= 0 || le.RenewDeadline.Duration <= le.RetryPeriod.Duration {
+		k.invalid(at.Child("renewDeadline"), le.RenewDeadline.Duration.String(), "must be longer than retryPeriod, and that above zero")
+	}
+}
+
+func (k *checks) servers(s Servers, webhooks bool) {
+	at := field.NewPath("server")
+	port := func(name string, server Server, none bool) {
+		switch allowed := "must be 1 to 65535"; {
+		case server.Port >= 1 && server.Port <= 65535, none && server.Port == -1:
+		case none:
+			k.invalid(at.Child(name, "port"), server.Port, allowed+", or -1 for none")
+		default:
+			k.invalid(at.Child(name, "port"), server.Port, allowed)
+		}
+	}
+	port("healthProbes", *s.HealthProbes, true)
+	port("metrics", *s.Metrics, true)
+	if !webhooks {
+		return
+	}
+	port("webhooks", s.Webhooks.Server, false)
+	if s.Webhooks.TLS.ServerCertDir == "" {
+		k.ErrorList = append(k.ErrorList, field.Required(at.Child("webhooks", "tls", "serverCertDir"), "webhooks are served with TLS"))
+	}
+}
+
+// longestClass leaves room for upstream's finalizer of a class, whose name may have 63 characters.
+var longestClass = validation.LabelValueMaxLength - len(afterSlash(resourcesv1alpha1.FinalizerName)+"-")
+
+func afterSlash(qualified string) string { return qualified[strings.LastIndex(qualified, "/")+1:] }
+
+func (k *checks) controllers(c *Controllers) {
+	at := field.NewPath("controllers")
+	if class := *c.ResourceClass; class != "" && class != resourcesv1alpha1.ClassAll {
+		k.label(at.Child("resourceClass"), class, longestClass, " (the finalizer is made of it); * is for all classes")
+	}
+	if strings.ContainsAny(*c.ClusterID, ":/ \t\n") {
+		k.invalid(at.Child("clusterID"), *c.ClusterID, "must not hold : or / or blanks, which part the origin annotation")
+	}
+	for name, workers := range map[string]*int{"managedResource": c.ManagedResource.ConcurrentSyncs, "health": c.Health.ConcurrentSyncs,
+		"tokenRequestor": c.TokenRequestor.ConcurrentSyncs, "networkPolicy": c.NetworkPolicy.ConcurrentSyncs} {
+		if workers != nil && *workers < 1 {
+			k.invalid(at.Child(name, "concurrentSyncs"), *workers, "must be 1 or more")
+		}
+	}
+	for name, period := range map[string]*metav1.Duration{"managedResource": c.ManagedResource.SyncPeriod, "health": c.Health.SyncPeriod, "garbageCollector": c.GarbageCollector.SyncPeriod} {
+		if period != nil && period.Duration < 15*time.Second {
+			k.invalid(at.Child(name, "syncPeriod"), period.Duration.String(), "must be 15s or more")
+		}
+	}
+	for name, absent := range map[string]bool{"csrApprover": c.CSRApprover.Enabled, "istioClusterConfiguration": c.IstioClusterConfiguration.Enabled,
+		"nodeCriticalComponents": c.NodeCriticalComponents.Enabled, "nodeAgentReconciliationDelay": c.NodeAgentReconciliationDelay.Enabled} {
+		if absent {
+			k.ErrorList = append(k.ErrorList, field.Forbidden(at.Child(name, "enabled"), "Pergola has no such controller; run upstream's resource manager for it beside this one, with a class of its own"))
+		}
+	}
+}

@@ -1,0 +1,75 @@
+package landscapes
+
+import (
+	"bytes"
+	"fmt"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// quotedStart is a field whose value begins with quotes and goes on behind them, as `message: "phase " + self.status.phase`.
+var quotedStart = regexp.MustCompile(`(?:^|[{,\s])[\w.-]+:[ \t]+(("(?:[^"\\]|\\.)*"|'(?:[^']|'')*')[ \t]*[^\s#,}\]'":][^\n#]*)`)
+
+// maxRepairs bounds how many places are tried out.
+const maxRepairs = 20
+
+// afterQuotes finds the value that goes on behind its quotes, of a document that is not YAML for this reason: with quotes around
+// the whole value, the parser gets further. The parser itself names where the list or the fields begin.
+func (d document) afterQuotes(words string) *problem {
+	offset := 0
+	tried := 0
+	for i, line := range strings.Split(string(d.data), "\n") {
+		at := quotedStart.FindStringSubmatchIndex(line)
+		if at == nil || tried == maxRepairs {
+			offset += len(line) + 1
+			continue
+		}
+		tried++
+		value, suffix := wholeValue(line[at[2]:at[3]], strings.Contains(line[:at[2]], "{"))
+		repaired := bytes.Join([][]byte{d.data[:offset+at[2]], []byte(inQuotes(value) + suffix), d.data[offset+at[3]:]}, nil)
+		var node yaml.Node
+		if err := yaml.Unmarshal(repaired, &node); err == nil || !strings.HasSuffix(err.Error(), words) {
+			return &problem{d.offset + i + 1, utf8.RuneCountInString(line[:at[2]]) + 1,
+				fmt.Sprintf("this is not YAML: the value goes on behind its quotes; put it into quotes as a whole: %s", inQuotes(value))}
+		}
+		offset += len(line) + 1
+	}
+	return nil
+}
+
+// wholeValue is a value without what follows it among fields in braces, and that rest.
+func wholeValue(text string, inBraces bool) (value, rest string) {
+	end, depth, quote := len(text), 0, byte(0)
+	for i := 0; inBraces && i < len(text); i++ {
+		c := text[i]
+		switch {
+		case quote != 0 && c == '\\':
+			i++
+		case quote != 0:
+			if c == quote {
+				quote = 0
+			}
+		case c == '"' || c == '\'':
+			quote = c
+		case strings.IndexByte("{[(", c) >= 0:
+			depth++
+		case depth == 0 && strings.IndexByte("}],", c) >= 0:
+			end, inBraces = i, false
+		case strings.IndexByte("}])", c) >= 0:
+			depth--
+		}
+	}
+	end = len(strings.TrimRight(text[:end], " \t\r"))
+	return text[:end], text[end:]
+}
+
+// inQuotes puts a text into the quotes that change the least of it.
+func inQuotes(text string) string {
+	if strings.ContainsRune(text, '\'') && !strings.ContainsAny(text, `"\`) {
+		return `"` + text + `"`
+	}
+	return "'" + strings.ReplaceAll(text, "'", "''") + "'"
+}
