@@ -29,6 +29,7 @@ type tracker struct {
 	sets     map[*Cluster]map[string]map[key]bool // the objects of each set
 	watchers map[int]func(*Cluster, ChangeEvent)
 	nextID   int
+	secrets  secretSums
 }
 
 type trackedObject struct {
@@ -91,6 +92,7 @@ func (t *tracker) drop(c *Cluster, k key) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.of(c), k)
+	t.secrets.forget(c, k)
 }
 
 // set notes what an object looks like after our apply.
@@ -134,6 +136,7 @@ func (t *tracker) replace(c *Cluster, set, manager string, entries []Entry) {
 	for k := range left {
 		if o := all[k]; o != nil && o.set == set { // another set may have it by now
 			delete(all, k)
+			t.secrets.forget(c, k)
 		}
 	}
 }
@@ -171,9 +174,12 @@ func (t *tracker) judge(c *Cluster, e ChangeEvent) *DriftEvent {
 		return out
 	}
 	sum := liveDigest(now, o.manager, o.entry.CreateOnly)
-	if sum == o.entry.Live && sameOwnedSecret(e.Old, now, o.manager) {
+	if sum == o.entry.Live && t.sameValues(c, e.Old, now, o.manager) {
 		o.reported = ""
 		return nil
+	}
+	if groupKindOf(now) == secretKind {
+		sum += t.secrets.of(now, o.manager)
 	}
 	if sum == o.reported {
 		return nil
@@ -185,9 +191,16 @@ func (t *tracker) judge(c *Cluster, e ChangeEvent) *DriftEvent {
 	return out
 }
 
-// sameOwnedSecret stands in for the digest, which does not cover the values of a Secret.
-func sameOwnedSecret(old, new *unstructured.Unstructured, manager string) bool {
-	return old == nil || groupKindOf(new) != secretKind || len(driftedFields(old, new, manager, nil)) == 0
+// sameValues stands in for the digest, which does not cover the values of a Secret. Where it is not known what they should be, it says
+// whether they were changed.
+func (t *tracker) sameValues(c *Cluster, old, new *unstructured.Unstructured, manager string) bool {
+	if groupKindOf(new) != secretKind {
+		return true
+	}
+	if same, known := t.secrets.same(c, new, manager); known {
+		return same
+	}
+	return old == nil || len(driftedFields(old, new, manager, nil)) == 0
 }
 
 // driftedFields are the fields that we owned in the old state and that differ in the new one.
@@ -304,4 +317,5 @@ func (e *Engine) Forget(c *Cluster) {
 	defer e.tracked.mu.Unlock()
 	delete(e.tracked.clusters, c)
 	delete(e.tracked.sets, c)
+	e.tracked.secrets.forgetAll(c)
 }

@@ -2,6 +2,7 @@ package apply
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -117,4 +118,34 @@ func TestIdleWatchesEnd(t *testing.T) {
 func onlyLists(counts RequestCounts) RequestCounts {
 	delete(counts, "watch")
 	return counts
+}
+
+// TestChangedSecretIsNoDrift: the event of our own write comes after it.
+func TestChangedSecretIsNoDrift(t *testing.T) {
+	f := newFixture(t)
+	secret := func(value string) Set {
+		return f.set(f.object(`{apiVersion: v1, kind: Secret, metadata: {name: s, namespace: NS}, stringData: {word: "` + value + `"}}`))
+	}
+	f.mustApply(secret("0"))
+	events := make(chan DriftEvent, 100)
+	ctx, cancel := context.WithCancel(f.ctx)
+	defer cancel()
+	go f.e.Watch(ctx, f.c, func(e DriftEvent) { events <- e })
+	f.eventually("the watch is on", func() bool {
+		f.c.mu.Lock()
+		defer f.c.mu.Unlock()
+		return len(f.c.watched) > 0
+	})
+	for i := range 20 {
+		f.mustApply(secret(fmt.Sprint(i + 1)))
+	}
+	last := secret("20")
+	f.patch(last.Objects[0], "kubectl-edit", `{"stringData":{"word":"theirs"}}`)
+	e := <-events
+	assert.Equal(t, "kubectl-edit", e.Fields[0].Manager, "the first drift is a real one: %v", e)
+	f.mustApply(last)
+	f.patch(last.Objects[0], "kubectl-edit", `{"stringData":{"word":"theirs again"}}`)
+	e = <-events
+	assert.Equal(t, "data.word", e.Fields[0].Path)
+	assert.Empty(t, events)
 }

@@ -10,7 +10,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
 // applyPhase applies the objects of one phase side by side, started in their order.
@@ -62,6 +61,9 @@ func (r *run) one(ctx context.Context, d *desired) outcome {
 			return out
 		}
 		if r.isUnchanged(want, live) {
+			if !r.dry {
+				r.e.tracked.secrets.note(r.c, live, r.set.FieldManager)
+			}
 			return outcome{ref: d.ref, action: Unchanged, kept: want.kept}
 		}
 	}
@@ -194,27 +196,33 @@ func (r *run) terminating(ctx context.Context, d *desired, live *unstructured.Un
 // takenOver refuses to fight over an object with another set that declares it, or has taken it since our last apply.
 func (r *run) takenOver(d *desired, live *unstructured.Unstructured) (outcome, bool) {
 	origin := live.GetAnnotations()[r.e.keys.Origin]
-	if origin == "" || origin == r.set.Name {
+	if origin == "" || r.names(origin) {
 		return outcome{}, false
 	}
-	message := "set " + origin + " declares this object as well, and had it first"
+	old := r.old[keyOf(d.ref)]
+	ours := func(m metav1.ManagedFieldsEntry) bool {
+		return (r.isOurs(m) || r.isKin(m)) && ownedFields(live, m.Manager).Has(r.originPath())
+	}
+	message, hint := "set "+origin+" declares this object as well, and had it first", "declare the object in one of the two sets only"
 	switch declares := r.opts.DeclaredBy; {
 	case declares != nil:
-		if declared, _ := declares(origin, d.ref); !declared {
+		declared, known := declares(origin, d.ref)
+		switch {
+		case declared:
+		case known, r.forces(d), origin == old.Annotations[r.e.keys.Origin], !slices.ContainsFunc(managersOf(live), ours):
 			return outcome{}, false
+		default:
+			message = "set " + origin + " has this object, and whether it still declares it cannot be seen from here"
+			hint += "; if that one is gone, " + r.e.forceHint(d.ref)
 		}
 	default:
-		old, path := r.old[keyOf(d.ref)], fieldpath.MakePathOrDie("metadata", "annotations", r.e.keys.Origin)
-		ours := func(m metav1.ManagedFieldsEntry) bool {
-			return (r.isOurs(m) || r.isKin(m)) && ownedFields(live, m.Manager).Has(path)
-		}
 		if old.Applied == "" || origin == old.Annotations[r.e.keys.Origin] || !slices.ContainsFunc(managersOf(live), ours) {
 			return outcome{}, false
 		}
 		message = "set " + origin + " has taken this object over"
 	}
 	e := &ObjectError{Cluster: r.c.name, Object: d.ref, Op: "apply", Reason: OwnedElsewhere, Source: d.source,
-		Message: message, Hint: "declare the object in one of the two sets only"}
+		Message: message, Hint: hint}
 	return outcome{ref: d.ref, action: Failed, message: e.Message, err: e}, true
 }
 
@@ -250,6 +258,7 @@ func (r *run) send(ctx context.Context, w wanted, live *unstructured.Unstructure
 	// Fields that were left to others, and are not any more, come back to us, too.
 	drifted := live != nil && old.Applied != "" && (old.Applied == w.applied || old.Live != "" && old.Live != r.liveDigest(live, old.CreateOnly) ||
 		slices.ContainsFunc(old.CreateOnly, func(f string) bool { return !slices.Contains(w.createOnly, f) }))
+	drifted = drifted || r.isUnrecorded(w.ref, live)
 	opts := patchOptions{manager: r.set.FieldManager, force: r.forces(w.desired) || r.set.TakeBack && drifted, dry: r.dry}
 	w.foreign = live != nil && r.old[keyOf(w.ref)].Applied == "" && ownedFields(live, r.set.FieldManager).Empty() && !madeBy(live, r.set.FieldManager)
 	if live != nil && r.needsTakeover(w.ref, live) {
@@ -270,6 +279,10 @@ func (r *run) send(ctx context.Context, w wanted, live *unstructured.Unstructure
 		}
 		answer, created, err = r.patchFresh(ctx, w, opts)
 	}
+	if copies := r.copies(live); isManagerConflict(err) && len(copies) > 0 && withoutManagers(err, func(m string) bool { return isCopy(copies, m) }) == nil {
+		opts.force = true
+		answer, created, err = r.patchFresh(ctx, w, opts)
+	}
 	if live == nil && !created && (isManagerConflict(err) || isRefused(err) || err == nil && r.needsTakeover(w.ref, answer)) {
 		return r.adopt(ctx, w, err, opts, answer)
 	}
@@ -288,6 +301,14 @@ func (r *run) send(ctx context.Context, w wanted, live *unstructured.Unstructure
 	return r.answered(ctx, w, live, answer, created, err)
 }
 
+// isUnrecorded tells whether an object of the inventory is ours, and what we applied is not recorded in that: an API server with
+// upstream's definition drops it, and only the process that wrote it knew.
+func (r *run) isUnrecorded(ref Ref, live *unstructured.Unstructured) bool {
+	old, known := r.old[keyOf(ref)]
+	return live != nil && known && old.Applied == "" && !old.Leaving && r.names(live.GetAnnotations()[r.e.keys.Origin]) &&
+		slices.ContainsFunc(managersOf(live), r.isOurs)
+}
+
 // current is the object as the server has it now, nil if it has none.
 func (r *run) current(ctx context.Context, ref Ref) (*unstructured.Unstructured, error) {
 	live, err := r.c.GetLive(ctx, ref)
@@ -303,6 +324,9 @@ func (r *run) answered(ctx context.Context, w wanted, live, answer *unstructured
 	// when the object is made anew: that is tried before anything is deleted.
 	if isImmutable(err) || live != nil && apierrors.IsInvalid(err) && !r.e.protected[w.ref.GroupKind()] && flagged(w.obj, live, r.e.keys.DeleteOnInvalidUpdate) {
 		return r.recreate(ctx, w, live, err)
+	}
+	if err == nil && !r.dry {
+		answer, err = r.disown(ctx, answer)
 	}
 	if err == nil {
 		answer, err = r.dropForeign(ctx, w, answer)
@@ -341,6 +365,7 @@ func (r *run) sent(ctx context.Context, w wanted, live, answer *unstructured.Uns
 	r.mu.Lock()
 	r.entries[keyOf(w.ref)] = entry
 	r.mu.Unlock()
+	r.e.tracked.secrets.note(r.c, answer, r.set.FieldManager)
 	r.e.tracked.set(r.c, r.set.Name, r.set.FieldManager, entry)
 	return out
 }
@@ -407,7 +432,7 @@ func (r *run) pause(ctx context.Context, d time.Duration) error {
 
 // keptAnnotations are prefixes of annotations that Kubernetes' controllers write: to drop them would start a fight.
 var keptAnnotations = []string{"deployment.kubernetes.io/", "pv.kubernetes.io/", "volume.kubernetes.io/",
-	"volume.beta.kubernetes.io/", "batch.kubernetes.io/", "control-plane.alpha.kubernetes.io/", "autoscaling.alpha.kubernetes.io/"}
+	"volume.beta.kubernetes.io/", "kubernetes.io/service-account.", "batch.kubernetes.io/", "control-plane.alpha.kubernetes.io/", "autoscaling.alpha.kubernetes.io/"}
 
 // foreignMetadata is the merge patch that drops labels and annotations of others, where the set says so.
 func (r *run) foreignMetadata(want, live *unstructured.Unstructured) map[string]any {

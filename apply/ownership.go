@@ -18,9 +18,9 @@ import (
 const notOurs = "it is in the inventory, but is not ours: left alone"
 
 // names says whether an origin annotation names the set. Upstream puts the identity of the source cluster in front where
-// source and target differ.
+// source and target differ, and that may be given, taken away or changed later.
 func (r *run) names(origin string) bool {
-	return origin == r.set.Name || strings.HasSuffix(origin, ":"+r.set.Name)
+	return origin == r.set.Name || strings.HasSuffix(origin, ":"+r.set.Name) || slices.Contains(r.set.FormerNames, origin)
 }
 
 // isForeign is true when the live object says that another set owns it.

@@ -10,6 +10,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/pergola-dev/pergola/plan"
 )
 
 // recreate handles an update that only immutable fields forbid: the object is deleted and made anew in the same
@@ -78,11 +80,24 @@ func (r *run) immutable(w wanted, live *unstructured.Unstructured, rejected erro
 	if len(changed) > 0 {
 		out.message += ", and the declaration changes " + strings.Join(changed, ", ")
 	}
+	if why := saidOf(rejected); why != "" && r.e.protected[w.ref.GroupKind()] {
+		out.message += ": " + why
+	}
 	out.err.Message = out.message
 	if r.e.protected[w.ref.GroupKind()] {
 		out.err.Hint = "keep its value: objects of this kind hold data or belong to others, and are never deleted to be made anew"
 	}
 	return out
+}
+
+// saidOf is the first line of what the server says about a field, without values.
+func saidOf(rejected error) string {
+	status, ok := statusOf(rejected)
+	if !ok || status.Details == nil || len(status.Details.Causes) == 0 {
+		return ""
+	}
+	line, _, _ := strings.Cut(withoutDump(status.Details.Causes[0].Message), "\n")
+	return plan.CleanText(strings.TrimSpace(line))
 }
 
 // changedAt are the paths below some fields at which a declaration differs from the live object. What the server has set

@@ -18,6 +18,8 @@ type Set struct {
 	// Name is unique in the cluster: "[<clusterID>:]<namespace>/<name>". It becomes the origin annotation,
 	// by which sets hand objects over to each other.
 	Name string
+	// FormerNames are those under which the same set was applied before.
+	FormerNames []string
 	// Objects are the desired objects; they are not modified.
 	Objects []*unstructured.Unstructured
 	// InjectLabels are added to objects, pod templates and volume claim templates.

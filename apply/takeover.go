@@ -111,11 +111,17 @@ func isManagerConflict(err error) bool {
 
 // conflictWithOthers is what of a conflict remains without former managers; nil when there is none with anybody else.
 func (r *run) conflictWithOthers(live *unstructured.Unstructured, err error) error {
+	former := r.formerManagers(live)
+	return withoutManagers(err, func(m string) bool { return slices.Contains(former, m) })
+}
+
+// withoutManagers is what of a conflict remains without some managers; nil when nothing does.
+func withoutManagers(err error, drop func(manager string) bool) error {
 	status, _ := statusOf(err)
-	former, details := r.formerManagers(live), *status.Details
+	details := *status.Details
 	details.Causes = slices.DeleteFunc(slices.Clone(details.Causes), func(c metav1.StatusCause) bool {
 		m := managerPattern.FindStringSubmatch(c.Message)
-		return c.Type == metav1.CauseTypeFieldManagerConflict && m != nil && slices.Contains(former, m[1])
+		return c.Type == metav1.CauseTypeFieldManagerConflict && m != nil && drop(m[1])
 	})
 	if len(details.Causes) == 0 {
 		return nil

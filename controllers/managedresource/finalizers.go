@@ -2,6 +2,7 @@ package managedresource
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 
@@ -33,6 +34,9 @@ func (r *Reconciler) heldByOther(mr *resourcesv1alpha1.ManagedResource) string {
 	return ""
 }
 
+// errHeld ends an attempt at a ManagedResource that the resource manager of another class has taken up meanwhile.
+var errHeld = errors.New("another class has it")
+
 func (r *Reconciler) ensureFinalizer(ctx context.Context, mr *resourcesv1alpha1.ManagedResource) error {
 	if slices.Contains(mr.Finalizers, r.finalizer()) {
 		return nil
@@ -42,7 +46,27 @@ func (r *Reconciler) ensureFinalizer(ctx context.Context, mr *resourcesv1alpha1.
 			return have // another instance was faster
 		}
 		return append(slices.Clone(have), r.finalizer())
-	}, nil)
+	}, func(live *resourcesv1alpha1.ManagedResource) error {
+		if r.heldByOther(live) != "" && !r.Holds(live) {
+			mr.Finalizers = live.Finalizers
+			return errHeld
+		}
+		return nil
+	})
+}
+
+// waitsFor is the finalizer of another class that has to go before we do anything; "" where there is none. Two classes that are both
+// responsible, * and a named one, may have taken a ManagedResource up at once: then the one that was first goes on, and the other
+// gives way. Its objects stay: they are those of the same ManagedResource.
+func (r *Reconciler) waitsFor(ctx context.Context, mr *resourcesv1alpha1.ManagedResource) (string, error) {
+	other := r.heldByOther(mr)
+	if other == "" || !r.Holds(mr) {
+		return other, nil
+	}
+	if slices.Index(mr.Finalizers, r.finalizer()) < slices.Index(mr.Finalizers, other) {
+		return "", nil
+	}
+	return other, r.dropFinalizer(ctx, mr, r.recalled(mr.UID, mr.Status.Resources))
 }
 
 // dropFinalizer takes our finalizer away. The object may be gone with it, or have gone before. Where another instance has written

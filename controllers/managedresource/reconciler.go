@@ -127,22 +127,35 @@ func (r *Reconciler) reconcile(ctx context.Context, mr *resourcesv1alpha1.Manage
 		return r.delete(ctx, mr)
 	}
 	if mr.DeletionTimestamp != nil {
+		if other := r.heldByOther(mr); other != "" && !r.Holds(mr) {
+			return &Outcome{Object: mr, Waiting: other}, r.waiting(ctx, mr, other)
+		}
 		if !r.Holds(mr) {
 			return &Outcome{Object: mr}, nil // nothing was deployed, or it is deleted already
 		}
 		return r.delete(ctx, mr)
 	}
-	if other := r.heldByOther(mr); other != "" {
-		return &Outcome{Object: mr, Waiting: other}, nil
-	}
-	if err := r.ensureFinalizer(ctx, mr); err != nil {
+	other, err := r.waitsFor(ctx, mr)
+	if err != nil {
 		return nil, err
 	}
-	return r.converge(ctx, mr)
+	if other == "" {
+		if err = r.ensureFinalizer(ctx, mr); err == nil {
+			return r.converge(ctx, mr)
+		}
+		if !errors.Is(err, errHeld) {
+			return nil, err
+		}
+		other = r.heldByOther(mr)
+	}
+	return &Outcome{Object: mr, Waiting: other}, r.waiting(ctx, mr, other)
 }
 
 func (r *Reconciler) converge(ctx context.Context, mr *resourcesv1alpha1.ManagedResource) (*Outcome, error) {
 	out, inventory := &Outcome{Object: mr}, r.newInventory(mr)
+	if len(mr.Status.Resources) == 0 {
+		mr.Status.Origin = r.SetName(mr.Namespace, mr.Name) // nothing was applied under another one
+	}
 	version := ""
 	if r.Versions != nil {
 		version = r.Versions(mr, false)
@@ -189,6 +202,9 @@ func (r *Reconciler) converge(ctx context.Context, mr *resourcesv1alpha1.Managed
 		return out, inventory.finish(ctx)
 	}
 	r.setApplied(mr, appliedReason(out.Applied), appliedMessage(out.Applied))
+	if out.Applied.Complete {
+		mr.Status.Origin = r.SetName(mr.Namespace, mr.Name)
+	}
 	if mr.Status.SecretsVersion = ""; r.Versions != nil && out.Applied.Complete {
 		mr.Status.SecretsVersion = r.Versions(mr, true)
 	}

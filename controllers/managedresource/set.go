@@ -60,7 +60,7 @@ func (r *Reconciler) Set(mr *resourcesv1alpha1.ManagedResource, objects []*unstr
 	return apply.Set{
 		LeaveToCollector: r.GarbageCollector,
 		Name:             r.SetName(mr.Namespace, mr.Name), Objects: objects,
-		InjectLabels: labels, FieldManager: r.fieldManager(mr), TakeBack: true, Sources: r.Sources,
+		FormerNames: r.formerNames(mr), InjectLabels: labels, FieldManager: r.fieldManager(mr), TakeBack: true, Sources: r.Sources,
 		KeepObjects:                  ptr.Deref(mr.Spec.KeepObjects, false),
 		ForceOverwriteLabels:         ptr.Deref(mr.Spec.ForceOverwriteLabels, false),
 		ForceOverwriteAnnotations:    ptr.Deref(mr.Spec.ForceOverwriteAnnotations, false),
@@ -112,6 +112,19 @@ func (r *Reconciler) SetName(namespace, name string) string {
 		return r.ClusterID + ":" + namespace + "/" + name
 	}
 	return namespace + "/" + name
+}
+
+// formerNames are those under which the objects of a ManagedResource may have been applied before the identity of the source cluster was
+// given, or changed.
+func (r *Reconciler) formerNames(mr *resourcesv1alpha1.ManagedResource) []string {
+	origin, plain := mr.Status.Origin, mr.Namespace+"/"+mr.Name
+	if origin == "" {
+		origin = plain // an API server with upstream's definition does not keep it
+	}
+	if origin == r.SetName(mr.Namespace, mr.Name) || origin != plain && !strings.HasSuffix(origin, ":"+plain) {
+		return nil
+	}
+	return []string{origin}
 }
 
 func equivalences(mr *resourcesv1alpha1.ManagedResource) [][]schema.GroupKind {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/utils/ptr"
@@ -58,6 +59,20 @@ func (r *Reconciler) setPending(mr *resourcesv1alpha1.ManagedResource) {
 		return b.Update(b.GetOrInit(mr.Status.Conditions, kind), gardencorev1beta1.ConditionUnknown, resourcesv1alpha1.ConditionHealthChecksPending, messagePending)
 	}
 	mr.Status.Conditions = condition.Merge(mr.Status.Conditions, applied, unknown(resourcesv1alpha1.ResourcesHealthy), unknown(resourcesv1alpha1.ResourcesProgressing))
+}
+
+// waiting says that another class still has the objects, unless that one tells itself how far it is.
+func (r *Reconciler) waiting(ctx context.Context, mr *resourcesv1alpha1.ManagedResource, finalizer string) error {
+	if mr.Status.ObservedGeneration == mr.Generation {
+		return nil
+	}
+	class := strings.TrimPrefix(strings.TrimPrefix(finalizer, resourcesv1alpha1.FinalizerName), "-")
+	if class == "" {
+		class = resourcesv1alpha1.ClassDefault
+	}
+	r.setApplied(mr, resourcesv1alpha1.ConditionDeletionPending, fmt.Sprintf("The resource manager of class %s has deployed its objects and has not given them up (finalizer %s):"+
+		" is it running?", class, finalizer))
+	return r.flush(ctx, mr, mr.Status.Resources)
 }
 
 // setHandedOver says that another class has to do with it from now on.
@@ -215,6 +230,9 @@ func (r *Reconciler) difference(mr *resourcesv1alpha1.ManagedResource, have reso
 	}
 	if !sameResources(r.recalled(mr.UID, have.Resources), r.recalled(mr.UID, want.Resources)) {
 		patch["resources"] = want.Resources
+	}
+	if want.Origin != "" && have.Origin != want.Origin && (len(patch) > 0 || have.Origin != "") {
+		patch["origin"] = want.Origin
 	}
 	if len(patch) > 0 {
 		// They say nothing new by themselves, and an API server with upstream's definition does not keep them.

@@ -1,7 +1,10 @@
 package resourcemanager
 
 import (
+	"fmt"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -50,6 +53,8 @@ func TestClassesThatWantOneObject(t *testing.T) {
 	assert.Equal(t, []string{"pergola/mine"}, s.managersOf("ConfigMap", "own"), "the rest is applied")
 	s.becomes("first", good...)
 
+	shared, err := s.get("ConfigMap", "shared")
+	require.NoError(t, err)
 	s.contents("first", configMap("else"))
 	s.eventually("the other class has it", func() bool {
 		o, err := s.get("ConfigMap", "shared")
@@ -57,6 +62,90 @@ func TestClassesThatWantOneObject(t *testing.T) {
 	})
 	s.becomes("second", good...)
 	assert.Equal(t, []string{"pergola/mine"}, s.managersOf("ConfigMap", "shared"))
+	moved, err := s.get("ConfigMap", "shared")
+	require.NoError(t, err)
+	assert.Equal(t, shared.GetUID(), moved.GetUID(), "it was not deleted in between")
+	assert.Equal(t, "c", moved.Object["data"].(map[string]any)["a"])
+}
+
+// TestClassesTakeUpAtOnce: all and a class that it comprises are both responsible; one of them has a ManagedResource in the end, and goes
+// on with it.
+func TestClassesTakeUpAtOnce(t *testing.T) {
+	s := newSite(t)
+	_, stop := s.start(resourcesv1alpha1.ClassAll)
+	defer stop()
+	_, stopOther := s.start("mine")
+	defer stopOther()
+	const many = 20
+	name := func(i int) string { return fmt.Sprintf("r%d", i) }
+	var group sync.WaitGroup
+	for i := range many {
+		group.Go(func() { s.classed(name(i), "mine", "", configMap(name(i))) })
+	}
+	group.Wait()
+	for i := range many {
+		s.becomes(name(i), good...)
+		s.eventually("one has it", func() bool {
+			mr, err := s.get("ManagedResource", name(i))
+			return err == nil && len(mr.GetFinalizers()) == 1
+		})
+	}
+	for i := range many {
+		s.contents(name(i), strings.ReplaceAll(configMap(name(i)), "a: b", "a: c"))
+	}
+	for i := range many {
+		s.eventually("it goes on", func() bool {
+			o, err := s.get("ConfigMap", name(i))
+			return err == nil && o.Object["data"].(map[string]any)["a"] == "c"
+		})
+	}
+}
+
+// TestWaitsForAnotherClass: what a resource manager that does not run has to give up is not well.
+func TestWaitsForAnotherClass(t *testing.T) {
+	s := newSite(t)
+	_, stop := s.start("mine")
+	s.classed("thing", "mine", "", configMap("one"))
+	s.becomes("thing", good...)
+	stop()
+	_, stop = s.start("")
+	defer stop()
+	s.patch("ManagedResource", "thing", "{spec: {class: null}}")
+	s.becomes("thing", "ResourcesApplied=Progressing/DeletionPending")
+	assert.Contains(t, s.message("thing", "ResourcesApplied"), "The resource manager of class mine has deployed its objects and has not given them up")
+	_, stopOther := s.start("mine")
+	defer stopOther()
+	s.becomes("thing", good...)
+	s.eventually("its finalizer tells the class", func() bool {
+		mr, err := s.get("ManagedResource", "thing")
+		return err == nil && slices.Equal(mr.GetFinalizers(), []string{resourcesv1alpha1.FinalizerName})
+	})
+}
+
+// TestTwoOfOneClass: instances that do not see each other's ManagedResources do not write in turn.
+func TestTwoOfOneClass(t *testing.T) {
+	one, two := newSite(t), newSite(t)
+	shared := strings.ReplaceAll(configMap("shared"), "NS", one.ns)
+	_, stop := one.start("")
+	defer stop()
+	_, stopOther := two.start("")
+	defer stopOther()
+	one.managed("first", shared)
+	one.becomes("first", good...)
+	two.managed("second", strings.ReplaceAll(shared, "a: b", "a: c"))
+	two.becomes("second", "ResourcesApplied=False/ApplyFailed")
+	assert.Contains(t, two.message("second", "ResourcesApplied"), "set "+one.ns+"/first ")
+	o, err := one.get("ConfigMap", "shared")
+	require.NoError(t, err)
+	assert.Equal(t, "b", o.Object["data"].(map[string]any)["a"])
+	one.becomes("first", good...)
+
+	one.contents("first", configMap("else"))
+	two.eventually("the other one has it", func() bool {
+		o, err := one.get("ConfigMap", "shared")
+		return err == nil && o.Object["data"].(map[string]any)["a"] == "c"
+	})
+	two.becomes("second", good...)
 }
 
 // TestClassChangeKeepsObjects: what the former class leaves where it is becomes that of the new one, whole.
@@ -100,7 +189,8 @@ func TestAutoscalerThatGoes(t *testing.T) {
 	}
 	s.eventually("it is applied", func() bool { return replicas() == int64(2) })
 	s.becomes("thing", "ResourcesApplied=True/ApplySucceeded")
-	hpa := s.create("{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, metadata: {name: app, namespace: NS}, spec: {minReplicas: 3, maxReplicas: 5, scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: app}}}")
+	// The version in the reference may be any: autoscalers look for the kind.
+	hpa := s.create("{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, metadata: {name: app, namespace: NS}, spec: {minReplicas: 3, maxReplicas: 5, scaleTargetRef: {apiVersion: extensions/v1beta1, kind: Deployment, name: app}}}")
 	s.eventually("the autoscaler is known", func() bool {
 		mr, err := s.get("ManagedResource", "thing")
 		if err != nil {

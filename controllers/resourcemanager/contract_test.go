@@ -452,4 +452,15 @@ func TestStatusOfUpstream(t *testing.T) {
 	m.enqueue(types.NamespacedName{Namespace: s.ns, Name: name}, true)
 	s.quiet(m, name)
 	assert.Empty(t, m.Source.Requests().Sub(before))
+
+	// What was changed while nobody looked is taken back, although no process knows what was applied.
+	stop()
+	live, err := s.get("ConfigMap", name)
+	require.NoError(t, err)
+	_, err = s.resource(live).Patch(s.ctx, name, types.MergePatchType, []byte(`{"data":{"a":"theirs"}}`), metav1.PatchOptions{FieldManager: "kubectl-patch"})
+	require.NoError(t, err)
+	_, stop = s.start("")
+	defer stop()
+	s.eventually("it is taken back", func() bool { return s.dataOf(name)["a"] == "b" })
+	s.becomes(name, good...)
 }

@@ -68,7 +68,11 @@ func newSite(t testing.TB) *site {
 // start runs a manager of a class; the function ends it.
 func (s *site) start(class string) (m *Manager, stop func()) {
 	s.Helper()
-	m, closed := s.prepared(class)
+	return s.run(s.prepared(class))
+}
+
+func (s *site) run(m *Manager, closed func()) (_ *Manager, stop func()) {
+	s.Helper()
 	ctx, cancel := context.WithCancel(s.ctx)
 	ended := make(chan struct{})
 	go func() {
@@ -86,11 +90,23 @@ func (s *site) start(class string) (m *Manager, stop func()) {
 // prepared is a manager that does not run.
 func (s *site) prepared(class string) (m *Manager, closed func()) {
 	s.Helper()
-	cluster, err := apply.NewCluster("local", server.config, SourceOptions(""))
+	return s.with(Options{Class: class, Namespace: s.ns})
+}
+
+// with makes a manager whose target is its source, unless the options have a cluster ID.
+func (s *site) with(o Options) (m *Manager, closed func()) {
+	s.Helper()
+	source, err := apply.NewCluster("local", server.config, SourceOptions(""))
 	require.NoError(s, err)
-	m, err = New(Options{Source: cluster, Target: cluster, Class: class, Namespace: s.ns, Log: slog.New(slog.NewTextHandler(&lines{TB: s.TB}, &slog.HandlerOptions{Level: slog.LevelDebug}))})
+	target, err := apply.NewCluster("remote", server.config, apply.ClusterOptions{})
 	require.NoError(s, err)
-	return m, cluster.Close
+	if o.Source, o.Target = source, target; o.ClusterID == "" {
+		o.Target = source
+	}
+	o.Log = slog.New(slog.NewTextHandler(&lines{TB: s.TB}, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	m, err = New(o)
+	require.NoError(s, err)
+	return m, func() { source.Close(); target.Close() }
 }
 
 // lines is the log of a test.

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -36,12 +37,24 @@ func (m *Manager) sourceChanged(e apply.ChangeEvent) {
 	if e.New == nil {
 		m.fights.forget(key)
 	}
-	if e.New == nil || concerns(e.Old, e.New) {
+	if e.New == nil || concerns(e.Old, e.New) || e.Old != nil && !m.isResponsible(e.New) && !sameInventory(e.Old, e.New) {
 		m.neighbours.changed(key)
 	}
 	if e.New != nil && concerns(e.Old, e.New) {
 		m.enqueue(key, true)
 	}
+}
+
+// isResponsible tells whether a live ManagedResource is of our class.
+func (m *Manager) isResponsible(mr *unstructured.Unstructured) bool {
+	class, _, _ := unstructured.NestedString(mr.Object, "spec", "class")
+	return m.reconciler.Responsible(&resourcesv1alpha1.ManagedResource{Spec: resourcesv1alpha1.ManagedResourceSpec{Class: &class}})
+}
+
+func sameInventory(old, new *unstructured.Unstructured) bool {
+	was, _, _ := unstructured.NestedFieldNoCopy(old.Object, "status", "resources")
+	is, _, _ := unstructured.NestedFieldNoCopy(new.Object, "status", "resources")
+	return reflect.DeepEqual(was, is)
 }
 
 // concerns tells whether a change of a ManagedResource asks for anything: its spec, what people and controllers ask by
@@ -130,7 +143,8 @@ func (m *Manager) targetChanged(e apply.ChangeEvent) {
 		return
 	}
 	if key, ok := m.keyOf(o.GetAnnotations()[resourcesv1alpha1.Origin]); ok {
-		m.enqueue(key, e.New == nil)
+		// What was ignored and is not any more may differ by now, and the other way round it is not ours to describe.
+		m.enqueue(key, e.New == nil || e.Old != nil && isIgnored(e.Old) != isIgnored(e.New))
 	}
 	if e.Ref.GroupKind() == autoscalerKind {
 		m.scalingChanged(e)
@@ -158,13 +172,19 @@ func (m *Manager) scalingChanged(e apply.ChangeEvent) {
 	}
 }
 
-// scaledBy is what an autoscaler scales, the empty reference if it is nil.
+// isIgnored reads the annotation of an object as the engine does.
+func isIgnored(o *unstructured.Unstructured) bool {
+	is, err := strconv.ParseBool(o.GetAnnotations()[resourcesv1alpha1.Ignore])
+	return err == nil && is
+}
+
+// scaledBy is what an autoscaler scales, the empty reference if it is nil. Whatever version it names, the object is one.
 func scaledBy(hpa *unstructured.Unstructured) apply.Ref {
 	if hpa == nil {
 		return apply.Ref{}
 	}
 	target, _, _ := unstructured.NestedStringMap(hpa.Object, "spec", "scaleTargetRef")
-	return apply.Ref{APIVersion: target["apiVersion"], Kind: target["kind"], Namespace: hpa.GetNamespace(), Name: target["name"]}
+	return apply.Ref{APIVersion: "apps/v1", Kind: target["kind"], Namespace: hpa.GetNamespace(), Name: target["name"]}
 }
 
 // sameButVersion tells whether only bookkeeping of the API server differs.
@@ -184,6 +204,15 @@ func sameButVersion(old, new *unstructured.Unstructured) bool {
 
 // keyOf reads the name of a set; false if it is none of ours.
 func (m *Manager) keyOf(set string) (types.NamespacedName, bool) {
+	key, ok := m.parsed(set)
+	if !ok || m.Namespace != "" && key.Namespace != m.Namespace {
+		return types.NamespacedName{}, false
+	}
+	return key, true
+}
+
+// parsed takes the name of a set of our source cluster apart.
+func (m *Manager) parsed(set string) (types.NamespacedName, bool) {
 	id, rest, ok := strings.Cut(set, ":")
 	if !ok {
 		id, rest = "", set
@@ -193,7 +222,7 @@ func (m *Manager) keyOf(set string) (types.NamespacedName, bool) {
 		want = ""
 	}
 	namespace, name, ok := strings.Cut(rest, "/")
-	if !ok || id != want || m.Namespace != "" && namespace != m.Namespace {
+	if !ok || id != want {
 		return types.NamespacedName{}, false
 	}
 	return types.NamespacedName{Namespace: namespace, Name: name}, true

@@ -100,6 +100,10 @@ type ManagedResourceStatus struct {
 	// know that nothing is wanted anew. An addition of Pergola.
 	// +optional
 	SecretsVersion string `json:"secretsVersion,omitempty"`
+	// Origin under which the objects were applied last. The identity of the source cluster in it may be given, taken away or changed.
+	// An addition of Pergola.
+	// +optional
+	Origin string `json:"origin,omitempty"`
 }
 
 // ObjectReference is an object owned in the target cluster.

@@ -1,0 +1,73 @@
+package apply
+
+import (
+	"context"
+	"slices"
+
+	"github.com/fluxcd/pkg/ssa"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+)
+
+// An object may lose the record of what we own in it: somebody restores it from a backup, or wipes its managedFields. What it holds
+// is then a copy of what we applied, in the name of another manager, and every later change would be a conflict with that one. Such a
+// copy shows by our origin annotation: nobody else writes that. We take back what we apply, and leave that manager the rest.
+
+// copies are the managers that hold a copy of what we applied to an object.
+func (r *run) copies(live *unstructured.Unstructured) []metav1.ManagedFieldsEntry {
+	if live == nil || !r.names(live.GetAnnotations()[r.e.keys.Origin]) {
+		return nil
+	}
+	if _, known := r.old[keyOf(RefOf(live))]; !known {
+		return nil
+	}
+	var out []metav1.ManagedFieldsEntry
+	for _, m := range managersOf(live) {
+		if m.Subresource != "" || r.isOurs(m) || r.isKin(m) || r.isFormer(live, m) {
+			continue
+		}
+		if set := parseFields(m); set != nil && set.Has(r.originPath()) {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+func (r *run) originPath() fieldpath.Path {
+	return fieldpath.MakePathOrDie("metadata", "annotations", r.e.keys.Origin)
+}
+
+// isCopy tells whether a manager, by name, is one of those that hold copies.
+func isCopy(copies []metav1.ManagedFieldsEntry, manager string) bool {
+	return slices.ContainsFunc(copies, func(m metav1.ManagedFieldsEntry) bool { return m.Manager == manager })
+}
+
+// disown takes the fields that are ours from the managers that hold copies of them, after an apply.
+func (r *run) disown(ctx context.Context, answer *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	copies := r.copies(answer)
+	if len(copies) == 0 {
+		return answer, nil
+	}
+	ours := ownedFields(answer, r.set.FieldManager)
+	var managers []metav1.ManagedFieldsEntry
+	for _, m := range managersOf(answer) {
+		if !slices.ContainsFunc(copies, func(c metav1.ManagedFieldsEntry) bool {
+			return c.Manager == m.Manager && c.Operation == m.Operation && c.Subresource == m.Subresource && c.APIVersion == m.APIVersion
+		}) {
+			managers = append(managers, m)
+			continue
+		}
+		rest := parseFields(m).Difference(ours)
+		if rest.Empty() {
+			continue
+		}
+		raw, err := rest.ToJSON()
+		if err != nil {
+			return answer, safef("the field managers of %s cannot be written", RefOf(answer))
+		}
+		m.FieldsV1 = metav1.NewFieldsV1(string(raw))
+		managers = append(managers, m)
+	}
+	return r.patchManagers(ctx, answer, []ssa.JSONPatch{{Operation: "replace", Path: "/metadata/managedFields", Value: managers}})
+}

@@ -1,0 +1,79 @@
+package apply
+
+import (
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/json"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+)
+
+// secretSums tell whether the values of a Secret are those that we wrote. Digests of inventories leave them out, because a digest of a
+// short password can be guessed; these are made with a key that never leaves the process.
+type secretSums struct {
+	once sync.Once
+	key  [32]byte
+
+	mu    sync.Mutex
+	known map[*Cluster]map[key]string
+}
+
+// of sums up the values that a manager owns in a Secret.
+func (s *secretSums) of(o *unstructured.Unstructured, manager string) string {
+	s.once.Do(func() { _, _ = rand.Read(s.key[:]) }) // it never fails: it ends the process instead
+	owned := ownedFields(o, manager)
+	data, _ := o.Object["data"].(map[string]any)
+	values := map[string]any{}
+	for k, v := range data {
+		if owned.Has(fieldpath.MakePathOrDie("data", k)) {
+			values[k] = v
+		}
+	}
+	text, err := json.Marshal(values)
+	if err != nil {
+		return ""
+	}
+	mac := hmac.New(sha256.New, s.key[:])
+	mac.Write(text)
+	return string(mac.Sum(nil))
+}
+
+// note keeps the sum of a Secret as it should be.
+func (s *secretSums) note(c *Cluster, o *unstructured.Unstructured, manager string) {
+	if groupKindOf(o) != secretKind {
+		return
+	}
+	sum := s.of(o, manager)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.known == nil {
+		s.known = map[*Cluster]map[key]string{}
+	}
+	if s.known[c] == nil {
+		s.known[c] = map[key]string{}
+	}
+	s.known[c][keyOf(RefOf(o))] = sum
+}
+
+// same tells whether a Secret has the values that it should have; known is false when that was not noted.
+func (s *secretSums) same(c *Cluster, o *unstructured.Unstructured, manager string) (same, known bool) {
+	s.mu.Lock()
+	want, known := s.known[c][keyOf(RefOf(o))]
+	s.mu.Unlock()
+	return known && s.of(o, manager) == want, known
+}
+
+func (s *secretSums) forget(c *Cluster, k key) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.known[c], k)
+}
+
+func (s *secretSums) forgetAll(c *Cluster) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.known, c)
+}

@@ -1,0 +1,88 @@
+package resourcemanager
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	resourcesv1alpha1 "github.com/pergola-dev/pergola/api/resources/v1alpha1"
+)
+
+// TestIdentityOfTheSource: it may be given, changed and taken away while nothing runs; what left the ManagedResources meanwhile is
+// deleted, and nothing else.
+func TestIdentityOfTheSource(t *testing.T) {
+	s := newSite(t)
+	with := func(id string) (stop func()) {
+		_, stop = s.run(s.with(Options{Namespace: s.ns, ClusterID: id}))
+		return stop
+	}
+	origin := func(name string) string {
+		o, err := s.get("ConfigMap", name)
+		if err != nil {
+			return ""
+		}
+		return o.GetAnnotations()[resourcesv1alpha1.Origin]
+	}
+	last := ""
+	for _, id := range []string{"", "one", "two", ""} {
+		if last != "" {
+			s.contents("thing", configMap("stays"))
+			mr, err := s.get("ManagedResource", "whole")
+			require.NoError(t, err)
+			require.NoError(t, s.resource(mr).Delete(s.ctx, "whole", metav1.DeleteOptions{}))
+		}
+		stop := with(id)
+		if last != "" {
+			s.gone("ConfigMap", last)
+			s.gone("ConfigMap", "whole-"+last)
+			s.gone("ManagedResource", "whole")
+		}
+		last = "goes-" + id
+		if id == "" {
+			last = "goes-none"
+		}
+		s.managed("whole", configMap("whole-"+last))
+		if _, err := s.get("ManagedResource", "thing"); err != nil {
+			s.managed("thing", configMap("stays"), configMap(last))
+		} else {
+			s.contents("thing", configMap("stays"), configMap(last))
+		}
+		s.present("ConfigMap", last)
+		s.becomes("thing", good...)
+		s.becomes("whole", good...)
+		want := s.ns + "/thing"
+		if id != "" {
+			want = id + ":" + want
+		}
+		s.eventually("the origin is "+want, func() bool { return origin("stays") == want })
+		stop()
+	}
+}
+
+// TestIdentityOfAnother: another source whose ManagedResource has the same name and took the object keeps it.
+func TestIdentityOfAnother(t *testing.T) {
+	s := newSite(t)
+	_, stop := s.run(s.with(Options{Namespace: s.ns, ClusterID: "mine"}))
+	defer stop()
+	s.managed("thing", configMap("one"), configMap("two"))
+	s.becomes("thing", good...)
+	// That of another source comes by force, as it would with upstream's.
+	o := s.object(strings.ReplaceAll(strings.ReplaceAll(configMap("one"), "name: one", "name: one, annotations: {"+resourcesv1alpha1.Origin+": \"theirs:NS/thing\"}"), "NS", s.ns))
+	_, err := s.resource(o).Apply(s.ctx, "one", o, metav1.ApplyOptions{FieldManager: "pergola/other", Force: true})
+	require.NoError(t, err)
+	s.contents("thing", configMap("two"))
+	s.becomes("thing", good...)
+	s.eventually("it is given up", func() bool {
+		mr, err := s.get("ManagedResource", "thing")
+		if err != nil {
+			return false
+		}
+		resources, _ := mr.Object["status"].(map[string]any)["resources"].([]any)
+		return len(resources) == 1
+	})
+	_, err = s.get("ConfigMap", "one")
+	assert.NoError(t, err)
+}
