@@ -193,39 +193,6 @@ func (r *run) terminating(ctx context.Context, d *desired, live *unstructured.Un
 	return r.send(ctx, r.wish(d), nil)
 }
 
-// takenOver refuses to fight over an object with another set that declares it, or has taken it since our last apply.
-func (r *run) takenOver(d *desired, live *unstructured.Unstructured) (outcome, bool) {
-	origin := live.GetAnnotations()[r.e.keys.Origin]
-	if origin == "" || r.names(origin) {
-		return outcome{}, false
-	}
-	old := r.old[keyOf(d.ref)]
-	ours := func(m metav1.ManagedFieldsEntry) bool {
-		return (r.isOurs(m) || r.isKin(m)) && ownedFields(live, m.Manager).Has(r.originPath())
-	}
-	message, hint := "set "+origin+" declares this object as well, and had it first", "declare the object in one of the two sets only"
-	switch declares := r.opts.DeclaredBy; {
-	case declares != nil:
-		declared, known := declares(origin, d.ref)
-		switch {
-		case declared:
-		case known, r.forces(d), origin == old.Annotations[r.e.keys.Origin], !slices.ContainsFunc(managersOf(live), ours):
-			return outcome{}, false
-		default:
-			message = "set " + origin + " has this object, and whether it still declares it cannot be seen from here"
-			hint += "; if that one is gone, " + r.e.forceHint(d.ref)
-		}
-	default:
-		if old.Applied == "" || origin == old.Annotations[r.e.keys.Origin] || !slices.ContainsFunc(managersOf(live), ours) {
-			return outcome{}, false
-		}
-		message = "set " + origin + " has taken this object over"
-	}
-	e := &ObjectError{Cluster: r.c.name, Object: d.ref, Op: "apply", Reason: OwnedElsewhere, Source: d.source,
-		Message: message, Hint: hint}
-	return outcome{ref: d.ref, action: Failed, message: e.Message, err: e}, true
-}
-
 // scaled tells whether a HorizontalPodAutoscaler, of the set or in the cluster, targets the object.
 func (r *run) scaled(d *desired) bool {
 	if gk := d.ref.GroupKind(); gk != deploymentKind && gk != statefulSet {
@@ -428,50 +395,6 @@ func (r *run) pause(ctx context.Context, d time.Duration) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-}
-
-// keptAnnotations are prefixes of annotations that Kubernetes' controllers write: to drop them would start a fight.
-var keptAnnotations = []string{"deployment.kubernetes.io/", "pv.kubernetes.io/", "volume.kubernetes.io/",
-	"volume.beta.kubernetes.io/", "kubernetes.io/service-account.", "batch.kubernetes.io/", "control-plane.alpha.kubernetes.io/", "autoscaling.alpha.kubernetes.io/"}
-
-// foreignMetadata is the merge patch that drops labels and annotations of others, where the set says so.
-func (r *run) foreignMetadata(want, live *unstructured.Unstructured) map[string]any {
-	patch := map[string]any{}
-	drop := func(field string, want, have map[string]string, keep []string) {
-		out := map[string]any{}
-		for k := range have {
-			_, wanted := want[k]
-			if !wanted && !slices.ContainsFunc(keep, func(p string) bool { return strings.HasPrefix(k, p) }) {
-				out[k] = nil
-			}
-		}
-		if len(out) > 0 {
-			patch[field] = out
-		}
-	}
-	if r.set.ForceOverwriteLabels {
-		drop("labels", want.GetLabels(), live.GetLabels(), []string{"kubernetes.io/metadata.name"})
-	}
-	if r.set.ForceOverwriteAnnotations {
-		drop("annotations", want.GetAnnotations(), live.GetAnnotations(), keptAnnotations)
-	}
-	return patch
-}
-
-func (r *run) dropForeign(ctx context.Context, w wanted, answer *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	metadata := r.foreignMetadata(w.obj, answer)
-	if len(metadata) == 0 {
-		return answer, nil
-	}
-	if r.dry {
-		for field := range metadata {
-			for k := range metadata[field].(map[string]any) {
-				unstructured.RemoveNestedField(answer.Object, "metadata", field, k)
-			}
-		}
-		return answer, nil
-	}
-	return r.c.mergePatch(ctx, w.ref, map[string]any{"metadata": metadata}, r.set.FieldManager, "")
 }
 
 // propagation is upstream's: in the foreground for workloads, so that their pods are gone with them.

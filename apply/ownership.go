@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
@@ -47,6 +48,39 @@ func (r *run) showsOurs(e Entry, live *unstructured.Unstructured) bool {
 		}
 	}
 	return false
+}
+
+// takenOver refuses to fight over an object with another set that declares it, or has taken it since our last apply.
+func (r *run) takenOver(d *desired, live *unstructured.Unstructured) (outcome, bool) {
+	origin := live.GetAnnotations()[r.e.keys.Origin]
+	if origin == "" || r.names(origin) {
+		return outcome{}, false
+	}
+	old := r.old[keyOf(d.ref)]
+	ours := func(m metav1.ManagedFieldsEntry) bool {
+		return (r.isOurs(m) || r.isKin(m)) && ownedFields(live, m.Manager).Has(r.originPath())
+	}
+	message, hint := "set "+origin+" declares this object as well, and had it first", "declare the object in one of the two sets only"
+	switch declares := r.opts.DeclaredBy; {
+	case declares != nil:
+		declared, known := declares(origin, d.ref)
+		switch {
+		case declared:
+		case known, r.forces(d), origin == old.Annotations[r.e.keys.Origin], !slices.ContainsFunc(managersOf(live), ours):
+			return outcome{}, false
+		default:
+			message = "set " + origin + " has this object, and whether it still declares it cannot be seen from here"
+			hint += "; if that one is gone, " + r.e.forceHint(d.ref)
+		}
+	default:
+		if old.Applied == "" || origin == old.Annotations[r.e.keys.Origin] || !slices.ContainsFunc(managersOf(live), ours) {
+			return outcome{}, false
+		}
+		message = "set " + origin + " has taken this object over"
+	}
+	e := &ObjectError{Cluster: r.c.name, Object: d.ref, Op: "apply", Reason: OwnedElsewhere, Source: d.source,
+		Message: message, Hint: hint}
+	return outcome{ref: d.ref, action: Failed, message: e.Message, err: e}, true
 }
 
 // rebuild finds the objects of a set whose inventory was lost. It costs nothing when there is none of them among the
