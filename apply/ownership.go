@@ -60,7 +60,7 @@ func (r *run) takenOver(d *desired, live *unstructured.Unstructured) (outcome, b
 	ours := func(m metav1.ManagedFieldsEntry) bool {
 		return (r.isOurs(m) || r.isKin(m)) && ownedFields(live, m.Manager).Has(r.originPath())
 	}
-	message, hint := "set "+origin+" declares this object as well, and had it first", "declare the object in one of the two sets only"
+	message, hint := r.noun()+origin+" declares this object as well, and had it first", "declare the object in one of the two only"
 	switch declares := r.opts.DeclaredBy; {
 	case declares != nil:
 		declared, known := declares(origin, d.ref)
@@ -69,18 +69,26 @@ func (r *run) takenOver(d *desired, live *unstructured.Unstructured) (outcome, b
 		case known, r.forces(d), origin == old.Annotations[r.e.keys.Origin], !slices.ContainsFunc(managersOf(live), ours):
 			return outcome{}, false
 		default:
-			message = "set " + origin + " has this object, and whether it still declares it cannot be seen from here"
+			message = r.noun() + origin + " has this object, and whether it still declares it cannot be seen from here"
 			hint += "; if that one is gone, " + r.e.forceHint(d.ref)
 		}
 	default:
 		if old.Applied == "" || origin == old.Annotations[r.e.keys.Origin] || !slices.ContainsFunc(managersOf(live), ours) {
 			return outcome{}, false
 		}
-		message = "set " + origin + " has taken this object over"
+		message = r.noun() + origin + " has taken this object over"
 	}
 	e := &ObjectError{Cluster: r.c.name, Object: d.ref, Op: "apply", Reason: OwnedElsewhere, Source: d.source,
 		Message: message, Hint: hint}
 	return outcome{ref: d.ref, action: Failed, message: e.Message, err: e}, true
+}
+
+// noun is what people call a set.
+func (r *run) noun() string {
+	if r.set.Noun == "" {
+		return "set "
+	}
+	return r.set.Noun + " "
 }
 
 // rebuild finds the objects of a set whose inventory was lost. It costs nothing when there is none of them among the

@@ -18,6 +18,8 @@ type Set struct {
 	// Name is unique in the cluster: "[<clusterID>:]<namespace>/<name>". It becomes the origin annotation,
 	// by which sets hand objects over to each other.
 	Name string
+	// Noun is what people call a set in messages, such as ManagedResource; default: set.
+	Noun string
 	// FormerNames are those under which the same set was applied before.
 	FormerNames []string
 	// Objects are the desired objects; they are not modified.

@@ -35,7 +35,7 @@ if [ ! -d "${PERGOLA_CORPUS:-../shared/corpus}" ]; then
 fi
 
 step "unit and integration tests"
-go test -timeout 20m ./...
+go test -timeout 20m ./... | { grep --line-buffered -v "no test files" || true; }
 
 step "tests of the local clusters"
 go -C hack/local test -timeout 20m ./...

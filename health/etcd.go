@@ -2,6 +2,7 @@ package health
 
 import (
 	"errors"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
@@ -14,7 +15,7 @@ func CheckEtcd(obj *unstructured.Unstructured) error { return asError(checkEtcd(
 
 func checkEtcd(obj *unstructured.Unstructured) *Failure {
 	if !flag(obj, "status", "ready") {
-		return waitf("etcd %q is not ready yet", obj.GetName())
+		return notReady(obj)
 	}
 	if c, ok := conditionOf(obj, "BackupReady"); ok && c.status == "False" {
 		f := failf("the backup of etcd %q is reported as broken: %s", obj.GetName(), c.cause())
@@ -46,9 +47,28 @@ func CheckEtcdDeployed(obj *unstructured.Unstructured) error {
 		return f
 	}
 	if !flag(obj, "status", "ready") {
-		return waitf("etcd %q is not ready yet", obj.GetName())
+		return notReady(obj)
 	}
 	return nil
+}
+
+// notReady tells of an Etcd that is not ready what etcd-druid says about it: the conditions that are not met, and its last errors.
+func notReady(obj *unstructured.Unstructured) *Failure {
+	var why []string
+	for _, c := range conditionsOf(obj) {
+		if c.status == "False" && c.cause() != "" {
+			why = append(why, c.kind+" is False: "+c.cause())
+		}
+	}
+	for _, e := range listAt(obj.Object, "status", "lastErrors") {
+		if text, ok := e["description"].(string); ok && text != "" {
+			why = append(why, text)
+		}
+	}
+	if len(why) == 0 {
+		return waitf("etcd %q is not ready yet", obj.GetName())
+	}
+	return waitf("etcd %q is not ready yet: %s", obj.GetName(), strings.Join(why, "; "))
 }
 
 // Severe says whether the failure will not pass by itself.

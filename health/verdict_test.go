@@ -185,7 +185,9 @@ func TestCheckEtcdDeployed(t *testing.T) {
 		"not observed":       {`generation: 3`, `observedGeneration: 2, ready: true, ` + updated, "outdated (2/3)", false},
 		"operation pending":  {`generation: 2, annotations: {gardener.cloud/operation: reconcile}`, `observedGeneration: 2, ready: true, ` + updated, "not yet taken up", false},
 		"members not update": {`generation: 2`, `observedGeneration: 2, ready: true, conditions: [{type: AllMembersUpdated, status: "False"}]`, "AllMembersUpdated", false},
-		"not ready":          {`generation: 2`, `observedGeneration: 2, ` + updated, "not ready yet", false},
+		"not ready, and why": {`generation: 2`, `observedGeneration: 2, conditions: [{type: AllMembersUpdated, status: "True"}, {type: Ready, status: "False", reason: NoQuorum, message: two of three members are down}]`,
+			"not ready yet: Ready is False", false},
+		"not ready": {`generation: 2`, `observedGeneration: 2, ` + updated, "not ready yet", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := health.CheckEtcdDeployed(object(t, `{apiVersion: druid.gardener.cloud/v1alpha1, kind: Etcd, metadata: {name: x, `+c.meta+`}, status: {`+c.status+`}}`))

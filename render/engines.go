@@ -199,7 +199,13 @@ func DecodeYAML(file string, data []byte) ([]Object, error) {
 			continue
 		}
 		if err := obj.EachListItem(func(o runtime.Object) error {
-			out = append(out, Object{Unstructured: o.(*unstructured.Unstructured), Origin: origin})
+			item := o.(*unstructured.Unstructured)
+			// An API server says once of the list what its items are.
+			if kind, typed := strings.CutSuffix(obj.GetKind(), "List"); typed && kind != "" && item.GetKind() == "" && item.GetAPIVersion() == "" {
+				item.SetKind(kind)
+				item.SetAPIVersion(obj.GetAPIVersion())
+			}
+			out = append(out, Object{Unstructured: item, Origin: origin})
 			return nil
 		}); err != nil {
 			return nil, documentFinding(file, doc, errors.New("a List has items, each an object"))

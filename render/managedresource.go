@@ -6,8 +6,10 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/andybalholm/brotli"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -155,7 +157,8 @@ func Unpack(data map[string][]byte) ([]*unstructured.Unstructured, []error) {
 		for i, doc := range splitYAML(raw) {
 			content, err := decodeObject(doc.text)
 			if err != nil {
-				problems = append(problems, fmt.Errorf("key %s, document %d: not YAML of an object", key, i+1))
+				// Not what the parser says: it quotes the text, and that may be a secret.
+				problems = append(problems, fmt.Errorf("key %s, document %d, line %d: not YAML of an object", key, i+1, brokenAt(doc, err)))
 				continue
 			}
 			if len(content) == 0 {
@@ -163,13 +166,36 @@ func Unpack(data map[string][]byte) ([]*unstructured.Unstructured, []error) {
 			}
 			obj := &unstructured.Unstructured{Object: content}
 			if obj.GetKind() == "" || obj.GetAPIVersion() == "" || obj.GetName() == "" {
-				problems = append(problems, fmt.Errorf("key %s, document %d: apiVersion, kind and metadata.name are required", key, i+1))
+				problems = append(problems, fmt.Errorf("key %s, document %d, line %d: %s", key, i+1, doc.first(), incomplete(obj)))
 				continue
 			}
 			out = append(out, obj)
 		}
 	}
 	return out, problems
+}
+
+// brokenAt is the line of a document that does not decode, as the parser gives it, or where the document begins.
+func brokenAt(doc yamlDocument, err error) int {
+	var at finding
+	if errors.As(documentFinding("", doc, err), &at) {
+		return at.Line
+	}
+	return doc.first()
+}
+
+// incomplete says what a document lacks to be an object.
+func incomplete(obj *unstructured.Unstructured) string {
+	if obj.IsList() {
+		return "a list is no object: write its items as documents of their own"
+	}
+	var lacks []string
+	for _, f := range []struct{ name, value string }{{"apiVersion", obj.GetAPIVersion()}, {"kind", obj.GetKind()}, {"metadata.name", obj.GetName()}} {
+		if f.value == "" {
+			lacks = append(lacks, f.name)
+		}
+	}
+	return "an object needs " + strings.Join(lacks, ", ")
 }
 
 func anyMap(in map[string]string) map[string]any {

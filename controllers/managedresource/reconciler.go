@@ -170,7 +170,7 @@ func (r *Reconciler) converge(ctx context.Context, mr *resourcesv1alpha1.Managed
 	objects, checksum, reason, err := r.objects(ctx, mr)
 	if err != nil && len(objects) == 0 {
 		r.setApplied(mr, reason, err.Error())
-		return nil, errors.Join(err, inventory.finish(ctx))
+		return out, errors.Join(err, inventory.finish(ctx))
 	}
 	decodeErr := err
 	if mr.Status.ObservedGeneration != mr.Generation || ptr.Deref(mr.Status.SecretsDataChecksum, "") != checksum {

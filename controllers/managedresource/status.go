@@ -152,6 +152,8 @@ func (r *Reconciler) setHealth(ctx context.Context, mr *resourcesv1alpha1.Manage
 	}
 	switch {
 	case err != nil:
+	case rolling != nil && contested != "":
+		progressing = b.Update(progressing, gardencorev1beta1.ConditionTrue, contested, fight+" Besides: "+said(*rolling, found.moreRolling))
 	case rolling != nil:
 		progressing = b.Update(progressing, gardencorev1beta1.ConditionTrue, rolling.Kind+"Progressing", said(*rolling, found.moreRolling))
 	case contested != "":

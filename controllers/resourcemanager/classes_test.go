@@ -49,7 +49,7 @@ func TestClassesThatWantOneObject(t *testing.T) {
 
 	s.classed("second", "mine", "", strings.ReplaceAll(configMap("shared"), "a: b", "a: c"), configMap("own"))
 	s.becomes("second", "ResourcesApplied=False/ApplyFailed")
-	assert.Contains(t, s.message("second", "ResourcesApplied"), "set "+s.ns+"/first declares this object as well")
+	assert.Contains(t, s.message("second", "ResourcesApplied"), "ManagedResource "+s.ns+"/first declares this object as well")
 	assert.Equal(t, []string{"pergola/mine"}, s.managersOf("ConfigMap", "own"), "the rest is applied")
 	s.becomes("first", good...)
 
@@ -134,7 +134,7 @@ func TestTwoOfOneClass(t *testing.T) {
 	one.becomes("first", good...)
 	two.managed("second", strings.ReplaceAll(shared, "a: b", "a: c"))
 	two.becomes("second", "ResourcesApplied=False/ApplyFailed")
-	assert.Contains(t, two.message("second", "ResourcesApplied"), "set "+one.ns+"/first ")
+	assert.Contains(t, two.message("second", "ResourcesApplied"), "ManagedResource "+one.ns+"/first ")
 	o, err := one.get("ConfigMap", "shared")
 	require.NoError(t, err)
 	assert.Equal(t, "b", o.Object["data"].(map[string]any)["a"])

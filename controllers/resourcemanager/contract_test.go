@@ -199,7 +199,7 @@ func TestMoves(t *testing.T) {
 			if first == "taker" {
 				take()
 				s.becomes("taker", "ResourcesApplied=False/ApplyFailed")
-				assert.Contains(t, s.message("taker", "ResourcesApplied"), "set "+s.ns+"/giver declares this object as well")
+				assert.Contains(t, s.message("taker", "ResourcesApplied"), "ManagedResource "+s.ns+"/giver declares this object as well")
 				s.becomes("giver", good...)
 				give()
 			}
@@ -374,7 +374,24 @@ func TestFight(t *testing.T) {
 	m, stop := s.start("")
 	defer stop()
 	s.becomes("thing", good...)
-	ctx, giveUp := context.WithCancel(s.ctx)
+	giveUp := s.rival()
+	s.becomes("thing", "ResourcesApplied=True/ApplySucceeded", "ResourcesProgressing=True/ConfigMapContested")
+	assert.Contains(t, s.message("thing", "ResourcesProgressing"), "ConfigMap "+s.ns+"/one: rival changes data.a again and again")
+	writes := m.Source.Requests()["patch-apply"]
+	assert.Less(t, writes, 2*fighting+2)
+
+	giveUp()
+	s.eventually("it is repaired", func() bool {
+		o, err := s.get("ConfigMap", "one")
+		v, _, _ := unstructured.NestedString(o.Object, "data", "a")
+		return err == nil && v == "b"
+	})
+}
+
+// rival is somebody who changes ConfigMap one back at once, until the function is called.
+func (s *site) rival() (giveUp func()) {
+	s.Helper()
+	ctx, cancel := context.WithCancel(s.ctx)
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -389,18 +406,20 @@ func TestFight(t *testing.T) {
 		}
 	}()
 	s.patch("ConfigMap", "one", "data: {a: mine}")
-	s.becomes("thing", "ResourcesApplied=True/ApplySucceeded", "ResourcesProgressing=True/ConfigMapContested")
-	assert.Contains(t, s.message("thing", "ResourcesProgressing"), "ConfigMap "+s.ns+"/one: rival changes data.a again and again")
-	writes := m.Source.Requests()["patch-apply"]
-	assert.Less(t, writes, 2*fighting+2)
+	return func() { cancel(); <-ended }
+}
 
-	giveUp()
-	<-ended
-	s.eventually("it is repaired", func() bool {
-		o, err := s.get("ConfigMap", "one")
-		v, _, _ := unstructured.NestedString(o.Object, "data", "a")
-		return err == nil && v == "b"
-	})
+// TestFightBesideARollout: what is rolling out does not hide that somebody fights.
+func TestFightBesideARollout(t *testing.T) {
+	s := newSite(t)
+	s.managed("thing", configMap("one"), "{apiVersion: apps/v1, kind: Deployment, metadata: {name: app, namespace: NS}, spec: {replicas: 1, selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {containers: [{name: c, image: c}]}}}}")
+	_, stop := s.start("")
+	defer stop()
+	s.becomes("thing", "ResourcesApplied=True/ApplySucceeded", "ResourcesProgressing=True/DeploymentProgressing")
+	defer s.rival()()
+	s.becomes("thing", "ResourcesProgressing=True/ConfigMapContested")
+	assert.Contains(t, s.message("thing", "ResourcesProgressing"), "rival changes data.a again and again")
+	assert.Contains(t, s.message("thing", "ResourcesProgressing"), "Besides: Deployment ")
 }
 
 // TestStatusOfUpstream: where the definition of ManagedResources is upstream's, which does not know our digests, nothing is sent

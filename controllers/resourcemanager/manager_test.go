@@ -401,9 +401,15 @@ func TestHandover(t *testing.T) {
 func TestMissingSecret(t *testing.T) {
 	s := newSite(t)
 	s.create("{apiVersion: resources.gardener.cloud/v1alpha1, kind: ManagedResource, metadata: {name: thing, namespace: NS}, spec: {secretRefs: [{name: data}]}}")
-	_, stop := s.start("")
+	m, closed := s.prepared("")
+	var told atomic.Value
+	m.Event = func(mr *resourcesv1alpha1.ManagedResource, reason, message string) {
+		told.Store(mr.Name + " " + reason + " " + message)
+	}
+	_, stop := s.run(m, closed)
 	defer stop()
 	s.becomes("thing", "ResourcesApplied=False/CannotReadSecret")
+	s.eventually("an event tells it", func() bool { text, _ := told.Load().(string); return strings.Contains(text, "/data") })
 	s.data(map[string]any{"a.yaml": "{", "b.yaml": one})
 	s.present("ConfigMap", "one")
 	s.becomes("thing", "ResourcesApplied=False/DecodingFailed")

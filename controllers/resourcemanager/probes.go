@@ -34,7 +34,7 @@ func (p *parts) probes(context.Context) error {
 	}
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
-		return fmt.Errorf("listening for probes (server.healthProbes): %w", err)
+		return fmt.Errorf("listening for probes (--health-port, server.healthProbes): %w", err)
 	}
 	mux := http.NewServeMux()
 	mux.Handle("/healthz", answers(nil))

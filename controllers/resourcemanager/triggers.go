@@ -111,7 +111,7 @@ func (m *Manager) drifted(d apply.DriftEvent) {
 	}
 	m.metrics.drift.WithLabelValues(d.Ref.GroupKind().String()).Inc()
 	pause, begins := m.fights.seen(key, d)
-	m.Log.Info("drift", "managedResource", key.String(), "object", d.Ref.String(), "deleted", d.Deleted, "fields", fieldsOf(d), "pause", pause)
+	m.Log.Info("drift", "managedResource", key.String(), "object", d.Ref.String(), "deleted", d.Deleted, "fields", fieldsOf(d), "pause", pause.String())
 	if pause == 0 {
 		m.enqueue(key, true)
 		return

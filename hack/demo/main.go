@@ -13,10 +13,16 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
+
+	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
+	resourcesv1alpha1 "github.com/pergola-dev/pergola/api/resources/v1alpha1"
+	"github.com/pergola-dev/pergola/health/condition"
 )
 
 const (
@@ -53,7 +59,33 @@ func run(ctx context.Context) error {
 	if err := deleteDeployment(ctx, client); err != nil {
 		return err
 	}
-	return editConfigMap(ctx, client)
+	if err := editConfigMap(ctx, client); err != nil {
+		return err
+	}
+	resources, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return err
+	}
+	return poll(ctx, "all ManagedResources to be healthy", func() (bool, error) { return allHealthy(ctx, resources) })
+}
+
+// allHealthy tells whether every ManagedResource was judged healthy: what was repaired has to start again first.
+func allHealthy(ctx context.Context, client dynamic.Interface) (bool, error) {
+	list, err := client.Resource(resourcesv1alpha1.SchemeGroupVersion.WithResource("managedresources")).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return false, err
+	}
+	for _, item := range list.Items {
+		mr := &resourcesv1alpha1.ManagedResource{}
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(item.Object, mr); err != nil {
+			return false, err
+		}
+		c := condition.Get(mr.Status.Conditions, resourcesv1alpha1.ResourcesHealthy)
+		if c == nil || c.Status != gardencorev1beta1.ConditionTrue {
+			return false, nil
+		}
+	}
+	return true, nil
 }
 
 func deleteDeployment(ctx context.Context, client kubernetes.Interface) error {
