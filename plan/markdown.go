@@ -13,7 +13,7 @@ const MaxMarkdown = 60000
 // room is left for the closing of a section and the note on what is left out.
 const room = 400
 
-// Markdown is a plan as a pull request comment of at most limit bytes: deletions and recreations first, then
+// Markdown is a plan as a pull request comment of at most limit bytes: what it comes to first, then
 // everything by cluster and component, folded. What does not fit is counted, never cut in the middle.
 func Markdown(p Plan, limit int) string {
 	var b strings.Builder
@@ -26,6 +26,7 @@ func Markdown(p Plan, limit int) string {
 		b.WriteString("> " + cell(note) + "\n\n")
 	}
 	b.WriteString(p.Line() + "\n")
+	b.WriteString(reach(p, (limit-b.Len()-room)/4))
 	b.WriteString(risks(p, (limit-b.Len()-room)/2))
 	omitted := 0
 	for _, group := range grouped(p.Items) {
@@ -83,18 +84,15 @@ func longestFence(s string) int {
 	return n
 }
 
-// risks is the table of what a reviewer must not miss.
+// risks is the table of what a reviewer must not miss: what happens beyond the objects that change, the worst first.
 func risks(p Plan, space int) string {
 	var b strings.Builder
 	left := 0
-	for _, item := range p.Items {
-		if item.Action != Delete && item.Action != Recreate && item.Action != Hold && item.Action != Fail {
-			continue
-		}
+	for _, impact := range p.Impacts() {
 		if b.Len() == 0 {
-			b.WriteString("\n| | object | cluster | |\n|-|-|-|-|\n")
+			b.WriteString("\n| what happens | cluster | objects |\n|-|-|-|\n")
 		}
-		row := fmt.Sprintf("| %s | %s | %s | %s |\n", item.Action, cell(item.Object.String()), cell(item.Cluster), cell(strings.TrimPrefix(suffix(item), "  ")))
+		row := fmt.Sprintf("| %s | %s | %s |\n", cell(impact.What), cell(impact.Cluster), cell(impact.objects()))
 		if b.Len()+len(row) > space {
 			left++
 			continue
@@ -105,6 +103,27 @@ func risks(p Plan, space int) string {
 		fmt.Fprintf(&b, "\n… and %d more.\n", left)
 	}
 	return b.String()
+}
+
+// reach says which clusters a plan goes to, and whose objects it changes there.
+func reach(p Plan, space int) string {
+	var b strings.Builder
+	left := 0
+	for _, r := range p.Reaches() {
+		line := "- on " + cell(r.Cluster) + " " + cell(r.extent()) + "\n"
+		if b.Len()+len(line) > space {
+			left++
+			continue
+		}
+		b.WriteString(line)
+	}
+	if left > 0 {
+		fmt.Fprintf(&b, "- and on %d more %s\n", left, plural(left, "cluster", "clusters"))
+	}
+	if b.Len() == 0 {
+		return ""
+	}
+	return "\n" + b.String()
 }
 
 func plural(n int, one, many string) string {
@@ -150,7 +169,7 @@ func diffBlock(item Item) string {
 
 // fieldLines are the old and the new value with their signs; of longer texts only what differs.
 func fieldLines(f Field) []string {
-	o, n := show(f.Old), show(f.New)
+	o, n := pair(f)
 	if f.Old == nil || f.New == nil || strings.Contains(o, "\n") || strings.Contains(n, "\n") {
 		return unified(f)
 	}

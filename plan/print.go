@@ -29,7 +29,11 @@ func Print(w io.Writer, p Plan, format string, colored bool) error {
 		if p.Items == nil {
 			p.Items = []Item{}
 		}
-		return enc.Encode(p)
+		return enc.Encode(struct {
+			Plan
+			Impacts []Impact `json:"impacts,omitempty"`
+			Reach   []Reach  `json:"reach,omitempty"`
+		}{p, p.Impacts(), p.Reaches()})
 	case FormatMarkdown:
 		_, err := io.WriteString(w, Markdown(p, MaxMarkdown))
 		return err
@@ -60,6 +64,7 @@ func text(p Plan, colored bool) string {
 	if len(p.Notes) > 0 && len(p.Items) > 0 {
 		b.WriteString("\n")
 	}
+	b.WriteString(head(p))
 	group := ""
 	for _, item := range p.Items {
 		if g := heading(item); g != group {
@@ -77,7 +82,24 @@ func text(p Plan, colored bool) string {
 	if len(p.Items) > 0 {
 		b.WriteString("\n")
 	}
+	b.WriteString(p.Line() + "\n") // again, where the reader of a terminal is now
+	return b.String()
+}
+
+// head is what a plan comes to: how far it goes, and what it does beyond the objects that it changes.
+func head(p Plan) string {
+	if p.Empty() {
+		return ""
+	}
+	var b strings.Builder
 	b.WriteString(p.Line() + "\n")
+	for _, r := range p.Reaches() {
+		fmt.Fprintf(&b, "  on %s %s\n", r.Cluster, printable(r.extent()))
+	}
+	for _, i := range p.Impacts() {
+		fmt.Fprintf(&b, "  ! %s, on %s: %s\n", printable(strings.ReplaceAll(i.What, "\n", " ")), i.Cluster, printable(i.objects()))
+	}
+	b.WriteString("\n")
 	return b.String()
 }
 
@@ -139,7 +161,7 @@ func fieldText(f Field, indent string) string {
 	if f.Hidden {
 		return indent + hiddenText(f) + "\n"
 	}
-	o, n := show(f.Old), show(f.New)
+	o, n := pair(f)
 	if !strings.Contains(o, "\n") && !strings.Contains(n, "\n") {
 		switch {
 		case f.Old == nil:
@@ -160,7 +182,7 @@ func fieldText(f Field, indent string) string {
 // unified is a line diff with three lines of context, without file names. A value that was not there, or is not
 // any more, is told line by line.
 func unified(f Field) []string {
-	old, new := show(f.Old), show(f.New)
+	old, new := pair(f)
 	if f.Old == nil || f.New == nil {
 		sign, text := "-", old
 		if f.Old == nil {

@@ -23,7 +23,7 @@ func TestDryRunSaysFirstThatItIsIncomplete(t *testing.T) {
 	}{
 		"complete, nothing":   {plan.Plan{Unchanged: 167}, nil, "No changes (167 "},
 		"incomplete, nothing": {plan.Plan{Unchanged: 167}, problem, head + "No changes in the rest (167 objects unchanged).\n"},
-		"incomplete, changes": {changes, problem, head + "cluster runtime, bundle b\n"},
+		"incomplete, changes": {changes, problem, head + "1 to create, 167 unchanged "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var b bytes.Buffer

@@ -183,7 +183,8 @@ func TestDiffFromAnInvalidRevision(t *testing.T) {
 	} {
 		assert.Contains(t, o.stderr, want)
 	}
-	assert.True(t, strings.HasPrefix(o.stdout, "Note: "+note+"\n\ncluster virtual, bundle declarations\n  ~ Seed local\n"), o.stdout)
+	assert.True(t, strings.HasPrefix(o.stdout, "Note: "+note+"\n\n1 to change, "), o.stdout)
+	assert.Contains(t, o.stdout, "\n\ncluster virtual, bundle declarations\n  ~ Seed local\n")
 	assert.Regexp(t, `\n\n1 to change, \d\d unchanged`, o.stdout, "everything else is the same, and not shown as new")
 	assert.Contains(t, pergola(t, "diff", dir, "-o", "markdown").stdout, "> "+note+"\n")
 	assert.Equal(t, []string{note}, decode[plan.Plan](t, pergola(t, "diff", dir, "-o", "json")).Notes)
