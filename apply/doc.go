@@ -8,5 +8,8 @@
 // Unchanged means: what we want equals what we applied last, and the fields we own in the live object equal
 // what the server answered then. Both are digests in the inventory, so a restart costs nothing either.
 //
+// An object may have been somebody else's before: takeover.go (former managers and other classes of ours), restored.go (backups),
+// ownership.go (which set has it), livekept.go and createonly.go (what of it stays as it is).
+//
 // Start reading at run.apply in run.go: its steps have the names of the files.
 package apply

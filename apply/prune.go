@@ -73,25 +73,33 @@ func (r *run) prune(ctx context.Context) {
 	r.forgetUntried()
 }
 
-// release takes the annotations of the engine off an object that is not ours any more, unless another set has it. What goes wrong with
-// it does not matter: they are hints for people.
+// release takes the annotations of the engine off an object that is not ours any more.
 func (r *run) release(ctx context.Context, ref Ref) {
-	live, _ := r.live(ref)
-	if live == nil || r.dry || !r.names(live.GetAnnotations()[r.e.keys.Origin]) {
-		return
+	if live, _ := r.live(ref); r.describes(live) {
+		r.e.tracked.drop(r.c, keyOf(ref)) // before the write, which would count as drift
+		r.takeOff(ctx, live, r.e.keys.Origin, r.e.keys.Description)
 	}
-	r.e.tracked.drop(r.c, keyOf(ref))
-	_, _ = r.c.mergePatch(ctx, ref, map[string]any{"metadata": map[string]any{"annotations": map[string]any{
-		r.e.keys.Origin: nil, r.e.keys.Description: nil}}}, r.set.FieldManager, "")
 }
 
 // undescribe takes the hint that changes are reverted off an object that is ignored, as upstream does: it is not true of that one.
 func (r *run) undescribe(ctx context.Context, live *unstructured.Unstructured) {
-	if live == nil || r.dry || live.GetAnnotations()[r.e.keys.Description] == "" || !r.names(live.GetAnnotations()[r.e.keys.Origin]) {
-		return
+	if r.describes(live) && live.GetAnnotations()[r.e.keys.Description] != "" {
+		r.takeOff(ctx, live, r.e.keys.Description)
 	}
-	_, _ = r.c.mergePatch(ctx, RefOf(live), map[string]any{"metadata": map[string]any{"annotations": map[string]any{
-		r.e.keys.Description: nil}}}, r.set.FieldManager, "")
+}
+
+// describes tells whether the annotations of the engine on an object are for this run to change: another set may have it.
+func (r *run) describes(live *unstructured.Unstructured) bool {
+	return live != nil && !r.dry && r.names(live.GetAnnotations()[r.e.keys.Origin])
+}
+
+// takeOff removes annotations. What goes wrong with it does not matter: they are hints for people.
+func (r *run) takeOff(ctx context.Context, live *unstructured.Unstructured, annotations ...string) {
+	gone := map[string]any{}
+	for _, a := range annotations {
+		gone[a] = nil
+	}
+	_, _ = r.c.mergePatch(ctx, RefOf(live), map[string]any{"metadata": map[string]any{"annotations": gone}}, r.set.FieldManager, "")
 }
 
 // wantedKeys are the desired objects, under all the kinds that are equivalent to theirs.

@@ -12,6 +12,7 @@ import (
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/trace"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -324,9 +325,9 @@ func pendingError(result *apply.Result) error {
 	return errors.Join(problems...)
 }
 
-// IsIgnored reads the annotation of a ManagedResource that says so, as upstream does: True and 1 count, too.
-func IsIgnored(mr *resourcesv1alpha1.ManagedResource) bool {
-	is, err := strconv.ParseBool(mr.Annotations[resourcesv1alpha1.Ignore])
+// IsIgnored reads the annotation of a ManagedResource or of an object that says so, as upstream does: True and 1 count, too.
+func IsIgnored(o metav1.Object) bool {
+	is, err := strconv.ParseBool(o.GetAnnotations()[resourcesv1alpha1.Ignore])
 	return err == nil && is
 }
 

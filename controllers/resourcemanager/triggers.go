@@ -5,7 +5,6 @@ import (
 	"maps"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -15,6 +14,7 @@ import (
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 	resourcesv1alpha1 "github.com/pergola-dev/pergola/api/resources/v1alpha1"
 	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/controllers/managedresource"
 )
 
 // enqueue asks for a ManagedResource to be applied (full), or judged.
@@ -144,7 +144,7 @@ func (m *Manager) targetChanged(e apply.ChangeEvent) {
 	}
 	if key, ok := m.keyOf(o.GetAnnotations()[resourcesv1alpha1.Origin]); ok {
 		// What was ignored and is not any more may differ by now, and the other way round it is not ours to describe.
-		m.enqueue(key, e.New == nil || e.Old != nil && isIgnored(e.Old) != isIgnored(e.New))
+		m.enqueue(key, e.New == nil || e.Old != nil && managedresource.IsIgnored(e.Old) != managedresource.IsIgnored(e.New))
 	}
 	if e.Ref.GroupKind() == autoscalerKind {
 		m.scalingChanged(e)
@@ -170,12 +170,6 @@ func (m *Manager) scalingChanged(e apply.ChangeEvent) {
 			}
 		}
 	}
-}
-
-// isIgnored reads the annotation of an object as the engine does.
-func isIgnored(o *unstructured.Unstructured) bool {
-	is, err := strconv.ParseBool(o.GetAnnotations()[resourcesv1alpha1.Ignore])
-	return err == nil && is
 }
 
 // scaledBy is what an autoscaler scales, the empty reference if it is nil. Whatever version it names, the object is one.
