@@ -1,6 +1,7 @@
 package landscapes
 
 import (
+	"regexp"
 	"strings"
 
 	"github.com/pergola-dev/pergola/schemas"
@@ -14,15 +15,26 @@ const quotesHint = "; put it in quotes"
 
 const fieldMaxShare = "spec.deletionGate.maxShare"
 
+// anyIndex is the index of an item of a list.
+var anyIndex = regexp.MustCompile(`\[\d+\]`)
+
 // configForm says in words which form a field of a Landscape has; empty for those without one.
 func configForm(field string) string {
-	switch field {
+	switch anyIndex.ReplaceAllString(field, "[*]") {
 	case fieldMaxShare:
 		return "is not a share from 0% to 100% in whole percents, such as 25%"
 	case "spec.catalogue.version":
 		return "is not a semantic version, such as 1.2.3 or 1.2.3-rc.1"
 	case "spec.source.url":
-		return "is not an address that begins with https://, http://, ssh:// or file://, such as https://git.example.org/landscapes.git"
+		return "is not an address that begins with https://, http://, ssh://, file:// or oci://, such as https://git.example.org/landscapes.git"
+	case "spec.source.ref.digest":
+		return "is not a digest, such as sha256: with 64 digits and small letters a to f"
+	case "spec.pin.revision":
+		return "is not a whole commit id of 40 (or 64) digits and small letters a to f, such as 0a1b2c3d4e5f60718293a4b5c6d7e8f901234567, or a digest"
+	case "spec.receivers[*].name":
+		return "is not a name of small letters, digits and -, such as github"
+	case "spec.notifications[*].url":
+		return "is not an address that begins with https:// or http://, such as https://chat.example.org/hook"
 	case "spec.source.ref.commit":
 		return "is not a whole commit id of 40 (or 64) digits and small letters a to f, such as 0a1b2c3d4e5f60718293a4b5c6d7e8f901234567"
 	}

@@ -21,6 +21,9 @@ func patterns(props apiextensionsv1.JSONSchemaProps, field string) []string {
 	for name, child := range props.Properties {
 		out = append(out, patterns(child, field+"."+name)...)
 	}
+	if props.Items != nil {
+		out = append(out, patterns(*props.Items.Schema, field+"[0]")...)
+	}
 	return out
 }
 
@@ -40,6 +43,7 @@ func TestConfigFormsInWords(t *testing.T) {
 		"share, a number": {"  deletionGate: {maxShare: 30}\n", `spec.deletionGate.maxShare: must be text, but is the number 30; write it as a share, such as 25% [structure]`},
 		"version":         {"  catalogue: {version: latest}\n", `spec.catalogue.version: "latest" is not a semantic version, such as 1.2.3 or 1.2.3-rc.1 [structure]`},
 		"commit":          {"  source: {url: 'https://a', ref: {commit: abc}}\n", `spec.source.ref.commit: "abc" is not a whole commit id of 40 (or 64) digits`},
+		"receiver":        {"  receivers: [{name: Git Hub, type: github, secretRef: {name: a}}]\n", `spec.receivers[0].name: "Git Hub" is not a name of small letters`},
 		"address":         {"  source: {url: 'git@a:b'}\n", `spec.source.url: "git@a:b" is not an address that begins with https://`},
 	} {
 		t.Run(name, func(t *testing.T) {

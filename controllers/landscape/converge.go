@@ -18,7 +18,6 @@ import (
 
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 	"github.com/pergola-dev/pergola/apply"
-	"github.com/pergola-dev/pergola/controllers/managedresource"
 	"github.com/pergola-dev/pergola/controllers/owner"
 	"github.com/pergola-dev/pergola/health/condition"
 	"github.com/pergola-dev/pergola/landscapes"
@@ -32,7 +31,14 @@ type Options struct {
 	Catalogue fs.FS
 	// Configs by cluster name. A cluster that is missing is reported where it is needed.
 	Configs map[string]*rest.Config
-	Clock   clock.WithTicker
+	// Clusters are connections that are there already, by cluster name; they go before Configs, and Close leaves them open. With
+	// Engine, they let a process that applies one revision after another keep what it knows: what did not change costs nothing.
+	Clusters map[string]*apply.Cluster
+	// Engine to apply with; nil makes one. It has to be of NewEngine for a landscape with the same spec.forceConflicts.
+	Engine *apply.Engine
+	// Part is what this converger looks after; default: the whole landscape.
+	Part  Part
+	Clock clock.WithTicker
 	// Holder is written into the leases: who converges.
 	Holder string
 	// Version of this program, for status.gardener.
@@ -59,10 +65,12 @@ type Converger struct {
 	landscape *landscapes.Landscape
 	options   Options
 	clusters  map[string]*apply.Cluster
-	engine    *apply.Engine
-	owners    *owner.Reconciler
-	all       []*owner.Owner
-	unbound   []error
+	// opened are those of clusters that this converger has to close.
+	opened  []*apply.Cluster
+	engine  *apply.Engine
+	owners  *owner.Reconciler
+	all     []*owner.Owner
+	unbound []error
 
 	// alive ends when a lease is lost: somebody else may converge now.
 	alive context.Context
@@ -87,27 +95,28 @@ type Report struct {
 	Written owner.Tally `json:"written"`
 }
 
-// forces tells whether fields of an object are taken over from others: the landscape says so for all, a person for some.
-func forces(l *landscapes.Landscape, some func(apply.Ref) bool) func(apply.Ref) bool {
-	return func(ref apply.Ref) bool { return l.Config.Spec.ForceConflicts || some != nil && some(ref) }
-}
-
 // New prepares the clusters of a landscape; no request is made yet.
 func New(l *landscapes.Landscape, options Options) (*Converger, error) {
 	if options.CareInterval <= 0 {
 		options.CareInterval = careInterval
 	}
-	c := &Converger{landscape: l, options: options, clusters: map[string]*apply.Cluster{}, engine: apply.NewEngine(apply.Options{
-		Clock: options.Clock, Force: forces(l, options.Force), ForceHint: options.ForceHint, Protected: neverRecreated(), Kin: managedresource.IsFieldManager,
-	})}
+	c := &Converger{landscape: l, options: options, clusters: map[string]*apply.Cluster{}, engine: options.Engine}
+	if c.engine == nil {
+		c.engine = NewEngine(l, options)
+	}
 	c.alive, c.die = context.WithCancelCause(context.Background())
+	maps.Copy(c.clusters, options.Clusters)
 	for name, config := range options.Configs {
+		if c.clusters[name] != nil {
+			continue
+		}
 		cluster, err := apply.NewCluster(name, config, apply.ClusterOptions{Clock: options.Clock})
 		if err != nil {
 			c.Close()
 			return nil, fmt.Errorf("cluster %s: %w", name, err)
 		}
 		c.clusters[name] = cluster
+		c.opened = append(c.opened, cluster)
 	}
 	rendering, err := render.LandscapeOptions(options.Catalogue, l, render.At(options.Clock.Now()))
 	if err != nil {
@@ -147,7 +156,7 @@ func (c *Converger) Close() {
 	}
 	group.Wait()
 	c.die(nil)
-	for _, cluster := range c.clusters {
+	for _, cluster := range c.opened {
 		cluster.Close()
 	}
 }
@@ -172,6 +181,9 @@ func (c *Converger) findOwners() error {
 			o.Home, local = c.clusters[Virtual], in.Owner.Name
 		case owner.Shoot:
 			o.Home, local = c.clusters[Virtual], seedOf[in.Owner.Namespace+"/"+in.Owner.Name]
+		}
+		if !c.options.Part.has(in.Owner.Kind, local) {
+			continue
 		}
 		o.Local = c.clusters[local]
 		if o.Home == nil || o.Local == nil {
@@ -214,6 +226,9 @@ func (c *Converger) Apply(ctx context.Context) (*Report, error) {
 	}
 	ctx, cancel := c.whileLeased(ctx)
 	defer cancel()
+	if c.options.Part.seed != "" {
+		return &c.report, errors.Join(append(slices.Clone(c.unbound), c.convergeSeeds(ctx), c.lostLease())...)
+	}
 	if c.clusters[Runtime] == nil {
 		return &c.report, errors.Join(c.unbound...)
 	}

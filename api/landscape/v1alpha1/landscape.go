@@ -12,6 +12,7 @@ import (
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`,description="Whether the landscape is converged and healthy."
 // +kubebuilder:printcolumn:name="Revision",type=string,JSONPath=`.status.lastAppliedRevision`,description="Commit that was last applied completely."
 // +kubebuilder:printcolumn:name="Last Operation",type=string,JSONPath=`.status.lastOperation.state`,description="State of the last operation."
+// +kubebuilder:printcolumn:name="Message",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].message`,description="Why it is, or is not, ready."
 // +kubebuilder:printcolumn:name="Suspended",type=boolean,JSONPath=`.spec.suspend`,description="Whether syncing is paused.",priority=1
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`,description="Time since creation."
 
@@ -197,42 +198,3 @@ type ConditionThreshold struct {
 	// +kubebuilder:validation:Format=duration
 	Duration metav1.Duration `json:"duration"`
 }
-
-// LandscapeStatus says what was applied, and how it fares.
-type LandscapeStatus struct {
-	// Verdicts on the landscape as a whole: `SourceReady`, `Valid`, `Applied`, `Held` and `Ready`.
-	// +optional
-	// +listType=map
-	// +listMapKey=type
-	Conditions []gardencorev1beta1.Condition `json:"conditions,omitempty"`
-	// Generation of this object that the status is about.
-	// +optional
-	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
-	// Commit that was last applied completely, as `<ref>@<commit>`.
-	// +optional
-	LastAppliedRevision string `json:"lastAppliedRevision,omitempty"`
-	// Commit that was last tried, as `<ref>@<commit>`.
-	// +optional
-	LastAttemptedRevision string `json:"lastAttemptedRevision,omitempty"`
-	// Sync in progress, or the last one.
-	// +optional
-	LastOperation *gardencorev1beta1.LastOperation `json:"lastOperation,omitempty"`
-	// Failures of the last sync, the root cause first.
-	// +optional
-	// +listType=atomic
-	LastErrors []gardencorev1beta1.LastError `json:"lastErrors,omitempty"`
-}
-
-// Condition types of a Landscape.
-const (
-	// LandscapeSourceReady says whether the commit was fetched and verified.
-	LandscapeSourceReady gardencorev1beta1.ConditionType = "SourceReady"
-	// LandscapeValid says whether the commit is valid.
-	LandscapeValid gardencorev1beta1.ConditionType = "Valid"
-	// LandscapeApplied says whether the commit is applied on all clusters.
-	LandscapeApplied gardencorev1beta1.ConditionType = "Applied"
-	// LandscapeHeld says whether something waits for an approval. True is not an error.
-	LandscapeHeld gardencorev1beta1.ConditionType = "Held"
-	// LandscapeReady says whether everything the commit declares is healthy.
-	LandscapeReady gardencorev1beta1.ConditionType = "Ready"
-)

@@ -1,0 +1,161 @@
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
+)
+
+// LandscapeStatus says what was applied, and how it fares.
+type LandscapeStatus struct {
+	// Verdicts on the landscape as a whole: `SourceReady`, `Valid`, `Applied`, `Held`, `Ready`; and, in the terms of kstatus and only while
+	// they are true, `Reconciling` and `Stalled`.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	Conditions []gardencorev1beta1.Condition `json:"conditions,omitempty"`
+	// Generation of this object that the status is about.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+	// Commit that was last applied completely, as `<ref>@<commit>`.
+	// +optional
+	LastAppliedRevision string `json:"lastAppliedRevision,omitempty"`
+	// Commit that was last tried, as `<ref>@<commit>`.
+	// +optional
+	LastAttemptedRevision string `json:"lastAttemptedRevision,omitempty"`
+	// Value of the annotation `landscape.pergola.dev/sync-requested` that was last acted upon.
+	// +optional
+	LastHandledSyncRequest string `json:"lastHandledSyncRequest,omitempty"`
+	// Sync in progress, or the last one.
+	// +optional
+	LastOperation *gardencorev1beta1.LastOperation `json:"lastOperation,omitempty"`
+	// Failures of the last sync, the root cause first.
+	// +optional
+	// +listType=atomic
+	LastErrors []gardencorev1beta1.LastError `json:"lastErrors,omitempty"`
+	// How many objects are managed, by cluster.
+	// +optional
+	// +listType=map
+	// +listMapKey=cluster
+	Inventory []InventorySummary `json:"inventory,omitempty"`
+	// Deletions and recreations that wait for an approval, 50 at most.
+	// +optional
+	// +listType=atomic
+	Held []HeldDeletion `json:"held,omitempty"`
+	// The last 20 syncs that did something, the newest first.
+	// +optional
+	// +listType=atomic
+	History []SyncRecord `json:"history,omitempty"`
+	// Operations of `operations/` that were executed, the newest first, 50 at most.
+	// +optional
+	// +listType=atomic
+	Operations []OperationRecord `json:"operations,omitempty"`
+	// When the repository is asked again, at the latest.
+	// +optional
+	NextPoll *metav1.Time `json:"nextPoll,omitempty"`
+	// When a sync that failed, or that waits for a window, is tried again.
+	// +optional
+	NextSync *metav1.Time `json:"nextSync,omitempty"`
+}
+
+// InventorySummary counts the objects of one cluster.
+type InventorySummary struct {
+	// Name of the cluster: `runtime`, `virtual`.
+	Cluster string `json:"cluster"`
+	// Objects in the inventories.
+	Objects int32 `json:"objects"`
+}
+
+// HeldDeletion is an object that is not deleted, or not recreated, before somebody approves it.
+type HeldDeletion struct {
+	// Cluster of the object.
+	Cluster string `json:"cluster"`
+	// Object, as `Kind namespace/name`.
+	Object string `json:"object"`
+	// Why it is held.
+	Reason string `json:"reason"`
+	// Id that approves it, in `spec.approved`. Unset: it cannot be approved like that, the reason says what to do.
+	// +optional
+	Approval string `json:"approval,omitempty"`
+}
+
+// SyncResult is how a sync ended.
+// +kubebuilder:validation:Enum=Succeeded;Failed;Held;Superseded;Interrupted
+type SyncResult string
+
+// How syncs end.
+const (
+	SyncSucceeded SyncResult = "Succeeded"
+	SyncFailed    SyncResult = "Failed"
+	// SyncHeld applied everything but deletions that wait for an approval.
+	SyncHeld SyncResult = "Held"
+	// SyncSuperseded was given up for a newer revision.
+	SyncSuperseded SyncResult = "Superseded"
+	// SyncInterrupted was cut off: the operator ended in the middle of it.
+	SyncInterrupted SyncResult = "Interrupted"
+)
+
+// SyncRecord is one sync.
+type SyncRecord struct {
+	// Revision that was applied, as `<ref>@<commit>`.
+	Revision string `json:"revision"`
+	// First line of the message of its commit.
+	// +optional
+	Subject string `json:"subject,omitempty"`
+	// Author of the commit.
+	// +optional
+	Author string `json:"author,omitempty"`
+	// Who signed it, where signatures are verified.
+	// +optional
+	Signer string `json:"signer,omitempty"`
+	// What began the sync: `Commit`, `Interval`, `Request`, `Retry`, `Spec` or `Pin`.
+	Trigger string `json:"trigger"`
+	// When it began.
+	StartTime metav1.Time `json:"startTime"`
+	// When it ended. Unset while it goes on.
+	// +optional
+	EndTime *metav1.Time `json:"endTime,omitempty"`
+	// How it ended.
+	// +optional
+	Result SyncResult `json:"result,omitempty"`
+	// What was done, or the first problem.
+	// +optional
+	Message string `json:"message,omitempty"`
+	// Objects that were written.
+	// +optional
+	Changed int32 `json:"changed,omitempty"`
+}
+
+// OperationRecord is an operation that was executed, exactly once.
+type OperationRecord struct {
+	// Id, the name of its file in `operations/` without ending.
+	ID string `json:"id"`
+	// Object, as `Kind namespace/name`.
+	Object string `json:"object"`
+	// Operation, the value of the annotation `gardener.cloud/operation`.
+	Operation string `json:"operation"`
+	// When it was executed.
+	At metav1.Time `json:"at"`
+}
+
+// AnnotationSyncRequested on a Landscape asks for a sync now; any new value does. The operator notes the value that it acted upon in
+// `status.lastHandledSyncRequest`.
+const AnnotationSyncRequested = "landscape.pergola.dev/sync-requested"
+
+// Condition types of a Landscape.
+const (
+	// LandscapeSourceReady says whether the commit was fetched and verified.
+	LandscapeSourceReady gardencorev1beta1.ConditionType = "SourceReady"
+	// LandscapeValid says whether the commit is valid.
+	LandscapeValid gardencorev1beta1.ConditionType = "Valid"
+	// LandscapeApplied says whether the commit is applied on all clusters.
+	LandscapeApplied gardencorev1beta1.ConditionType = "Applied"
+	// LandscapeHeld says whether something waits for an approval. True is not an error.
+	LandscapeHeld gardencorev1beta1.ConditionType = "Held"
+	// LandscapeReady says whether everything the commit declares is healthy.
+	LandscapeReady gardencorev1beta1.ConditionType = "Ready"
+	// LandscapeReconciling is true while a sync goes on or is due (kstatus).
+	LandscapeReconciling gardencorev1beta1.ConditionType = "Reconciling"
+	// LandscapeStalled is true when nothing gets better before a person changes something (kstatus).
+	LandscapeStalled gardencorev1beta1.ConditionType = "Stalled"
+)
