@@ -20,7 +20,7 @@ build: ## build bin/pergola
 	@go build -trimpath -ldflags '-s -w' -o $(BIN)/pergola ./cmd/pergola
 
 .PHONY: demo
-demo: build local-up ## the whole way on real API servers: apply a landscape, change it, repair drift
+demo: build local-up ## the whole way on real API servers: apply a landscape, change it, repair drift, sync it from Git
 	@hack/demo.sh
 
 .PHONY: test
@@ -62,6 +62,7 @@ local-up: $(LOCAL) ## start the local clusters runtime, virtual and local
 
 .PHONY: local-down
 local-down: $(LOCAL) ## stop the local clusters, keep their data
+	@hack/stop-demo.sh
 	@$(LOCAL) down
 
 .PHONY: local-status
@@ -70,6 +71,7 @@ local-status: $(LOCAL) ## show the local clusters
 
 .PHONY: local-clean
 local-clean: $(LOCAL) ## stop the local clusters and remove their data
+	@hack/stop-demo.sh
 	@$(LOCAL) clean
 
 .PHONY: clean

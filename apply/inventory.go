@@ -18,6 +18,10 @@ type Entry struct {
 	Live string `json:"live,omitempty"`
 	// Leaving is an object that left the set and is still being deleted. Nobody asks for its health.
 	Leaving bool `json:"leaving,omitempty"`
+	// Fields are the declared values of the fields in Set.Yields, as JSON, at the last apply.
+	Fields map[string]string `json:"fields,omitempty"`
+	// Source is the file that declares it, where the set keeps that.
+	Source string `json:"source,omitempty"`
 	// CreateOnly names the field groups that were left to other managers ("replicas", "resources").
 	CreateOnly []string `json:"createOnly,omitempty"`
 }

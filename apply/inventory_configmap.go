@@ -171,3 +171,6 @@ func isNamespaceMissing(err error) bool {
 	status, ok := statusOf(err)
 	return ok && apierrors.IsNotFound(err) && status.Details != nil && status.Details.Kind == "namespaces"
 }
+
+// EntriesOf reads the ConfigMap of an inventory, for those who only look.
+func EntriesOf(configMap *unstructured.Unstructured) ([]Entry, error) { return decodeEntries(configMap) }

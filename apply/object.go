@@ -10,6 +10,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/pergola-dev/pergola/plan"
 )
 
 // applyPhase applies the objects of one phase side by side, started in their order.
@@ -48,7 +50,7 @@ func (r *run) one(ctx context.Context, d *desired) outcome {
 	want := r.wish(d)
 	// What we have applied and is not in the cache may have lost the label by which that selects, or is of a kind that cannot be
 	// listed.
-	if live == nil && (r.mayOverrule(want) || r.old[keyOf(d.ref)].Applied != "") {
+	if live == nil && (r.mayOverrule(want) || r.yields(d.ref.GroupKind()) || r.old[keyOf(d.ref)].Applied != "") {
 		existing, err := r.read(ctx, d.ref)
 		if err != nil {
 			return r.fail(d, err)
@@ -56,6 +58,7 @@ func (r *run) one(ctx context.Context, d *desired) outcome {
 		live = existing
 	}
 	if live != nil {
+		r.yield(&want, live)
 		want.adjust(live, r.set.FieldManager)
 		if out, stop := r.takenOver(d, live); stop {
 			return out
@@ -64,7 +67,7 @@ func (r *run) one(ctx context.Context, d *desired) outcome {
 			if !r.dry {
 				r.e.tracked.secrets.note(r.c, live, r.set.FieldManager)
 			}
-			return outcome{ref: d.ref, action: Unchanged, kept: want.kept}
+			return outcome{ref: d.ref, action: Unchanged, kept: want.kept, handed: want.handed}
 		}
 	}
 	if err := r.admitted(ctx, want, live); err != nil {
@@ -87,6 +90,10 @@ type wanted struct {
 	applied    string
 	kept       []string // what of it is declared otherwise, and cannot change
 	foreign    bool     // it exists and we have never applied it
+
+	fields    map[string]string // what is declared of fields that may be left to others
+	handed    []plan.HandedOver // those that are
+	reclaimed []string          // those that are taken back from others
 }
 
 // adjust makes the object that is sent fit to the live one.
@@ -246,6 +253,11 @@ func (r *run) send(ctx context.Context, w wanted, live *unstructured.Unstructure
 		}
 		answer, created, err = r.patchFresh(ctx, w, opts)
 	}
+	if w.mayForce(err) {
+		opts.force = true
+		answer, created, err = r.patchFresh(ctx, w, opts)
+	}
+	err = w.contested(err)
 	if copies := r.copies(live); isManagerConflict(err) && len(copies) > 0 && withoutManagers(err, func(m string) bool { return isCopy(copies, m) }) == nil {
 		opts.force = true
 		answer, created, err = r.patchFresh(ctx, w, opts)
@@ -306,7 +318,7 @@ func (r *run) answered(ctx context.Context, w wanted, live, answer *unstructured
 
 // sent notes what the server answered.
 func (r *run) sent(ctx context.Context, w wanted, live, answer *unstructured.Unstructured, created bool) outcome {
-	out := outcome{ref: w.ref, action: Configured, kept: w.kept}
+	out := outcome{ref: w.ref, action: Configured, kept: w.kept, handed: w.handed}
 	switch {
 	case created:
 		out.action = Created
@@ -325,7 +337,7 @@ func (r *run) sent(ctx context.Context, w wanted, live, answer *unstructured.Uns
 		out.message = joinNotes(out.message, keptNote(out.kept))
 	}
 	entry := Entry{Ref: w.ref, Labels: w.obj.GetLabels(), Annotations: w.obj.GetAnnotations(), Applied: w.applied,
-		Live: r.liveDigest(answer, w.createOnly), CreateOnly: w.createOnly}
+		Live: r.liveDigest(answer, w.createOnly), CreateOnly: w.createOnly, Fields: r.declared(w), Source: r.fileOf(w.source)}
 	if w.ref.GroupKind() == secretKind {
 		entry.Annotations = map[string]string{r.e.keys.Origin: r.set.Name}
 	}

@@ -34,8 +34,10 @@ type ObjectResult struct {
 	Action  Action `json:"action"`
 	Message string `json:"message,omitempty"`
 	// Kept are fields that are declared otherwise and stay as they are, because they cannot change on a live object.
-	Kept []string     `json:"kept,omitempty"`
-	Err  *ObjectError `json:"error,omitempty"`
+	Kept []string `json:"kept,omitempty"`
+	// HandedOver are declared fields that are left as others set them, see Set.Yields.
+	HandedOver []plan.HandedOver `json:"handedOver,omitempty"`
+	Err        *ObjectError      `json:"error,omitempty"`
 }
 
 // Result is the outcome of Apply or Delete: applied objects in order of application, then deletions.
@@ -88,6 +90,7 @@ var planned = map[Action]plan.Action{Created: plan.Create, Configured: plan.Chan
 func (r *run) plan() (plan.Plan, error) {
 	var p plan.Plan
 	for _, o := range r.ordered() {
+		p.HandedOver = append(p.HandedOver, o.handed...)
 		item := plan.Item{Cluster: r.c.name, Bundle: r.set.Name, Object: o.ref, Action: planned[o.action], Fields: o.fields,
 			Reason: o.message, Origin: r.set.Sources[o.ref]}
 		if o.err != nil {

@@ -51,13 +51,14 @@ type outcome struct {
 	message string
 	err     *ObjectError
 	kept    []string // declared otherwise, but cannot change on a live object
+	handed  []plan.HandedOver
 
 	fields   []plan.Field               // plan: what differs
 	old, new *unstructured.Unstructured // plan: before and after, where they are known
 }
 
 func (o outcome) result() ObjectResult {
-	return ObjectResult{Ref: o.ref, Action: o.action, Message: o.message, Kept: o.kept, Err: o.err}
+	return ObjectResult{Ref: o.ref, Action: o.action, Message: o.message, Kept: o.kept, HandedOver: o.handed, Err: o.err}
 }
 
 // Apply makes the cluster hold the objects of a set: applies what differs, deletes what left the set. An error
@@ -312,9 +313,13 @@ func (r *run) announce(ctx context.Context) error {
 		live, cached := r.live(d.ref)
 		switch {
 		case !known:
-			r.entries[keyOf(d.ref)] = Entry{Ref: d.ref, Labels: d.obj.GetLabels(), Annotations: d.obj.GetAnnotations()}
+			r.entries[keyOf(d.ref)] = Entry{Ref: d.ref, Labels: d.obj.GetLabels(), Annotations: d.obj.GetAnnotations(), Source: r.fileOf(d.source)}
 		case e.Leaving || e.Applied != "" && cached && live == nil:
 			e.Applied, e.Live, e.Leaving = "", "", false // it is wanted again, or made anew
+			e.Source = r.fileOf(d.source)
+			r.entries[keyOf(d.ref)] = e
+		case e.Source != r.fileOf(d.source):
+			e.Source = r.fileOf(d.source)
 			r.entries[keyOf(d.ref)] = e
 		}
 	}

@@ -55,6 +55,10 @@ type Set struct {
 	RebuildFrom []schema.GroupVersionKind
 	// Sources says where objects come from, for error messages.
 	Sources map[Ref]string
+	// KeepSources notes the file of each object in the inventory, so that others can say where it is declared.
+	KeepSources bool
+	// Yields are the fields that are left to others while these own them.
+	Yields []Yield
 }
 
 // desired is an object of a set, made ready to be sent.

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The demonstration: landscapes/local in a Git repository of its own, applied to the local clusters; a commit that
-# changes a Shoot and the Garden; drift that is repaired. The clusters stay up.
+# changes a Shoot and the Garden; drift that is repaired; then operator and gardenlet, which sync what is pushed. All stays up.
 set -o errexit -o nounset -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -12,6 +12,11 @@ landscape="$work/landscape"
 export KUBECONFIG="$root/.local/kubeconfig"
 export SOPS_AGE_KEY_FILE="${SOPS_AGE_KEY_FILE:-$root/landscapes/local/.sops/age.key}"
 
+demo="$root/bin/pergola-demo"
+# Ports of the operator and the gardenlet of the demonstration.
+operator_port="${DEMO_OPERATOR_PORT:-18081}" receiver_port="${DEMO_RECEIVER_PORT:-19292}" gardenlet_port="${DEMO_GARDENLET_PORT:-18082}"
+seed_account="garden/gardenlet-local" # of the chart, role gardenlet-access
+
 say() { printf '\n\033[1m▶ %s\033[0m\n' "$*"; }
 run() { printf '$ %s\n' "$*"; "$@"; }
 # differs runs a command whose exit code 1 says that there are differences.
@@ -19,6 +24,7 @@ differs() { printf '$ %s\n' "$*"; "$@" || [ $? -eq 1 ]; }
 git_() { git -C "$landscape" -c user.name=demo -c user.email=demo@example.com -c commit.gpgsign=false "$@"; }
 
 # either prints the one of two values that a file does not have yet, so that the demonstration can be repeated.
+"$root/hack/stop-demo.sh"
 either() { if grep -q "$2: $3" "$1"; then echo "$4"; else echo "$3"; fi; }
 # source identifies the landscape this one is a copy of.
 source_="$(find landscapes/local -type f -not -path '*/golden/*' | sort | xargs cksum | cksum)"
@@ -68,23 +74,82 @@ say "Drift: a managed Deployment is deleted and a managed ConfigMap is edited, w
 "$pergola" apply "$landscape" --watch > "$work/watch.log" 2>&1 &
 watch=$!
 trap 'kill "$watch" 2>/dev/null || true' EXIT
-"$root/bin/pergola-demo" "$work/watch.log"
+"$root/bin/pergola-demo" drift "$work/watch.log"
 kill -INT "$watch"
 wait "$watch" || true
 trap - EXIT
 grep '↻' "$work/watch.log"
+
+say "From Git: operator and gardenlet, each with the identity and the rights that the chart gives it"
+# Their images cannot run here: the chart is installed without pods, and the programs run as processes with tokens of its accounts.
+chart=(--set image.repository=pergola.example.org/pergola --set replicas=0)
+run "$pergola" install --context pergola-runtime "${chart[@]}"
+run "$pergola" install --role gardenlet --context pergola-local "${chart[@]}" --set gardenlet.seed=local
+run "$pergola" install --role gardenlet-access --context pergola-virtual "${chart[@]}" --set gardenlet.seed=local
+"$demo" identity pergola-runtime garden/pergola-operator "$work/operator.kubeconfig"
+"$demo" identity pergola-local garden/pergola-gardenlet "$work/gardenlet.kubeconfig"
+"$demo" identity pergola-virtual "$seed_account" "$work/gardenlet-garden.kubeconfig"
+"$demo" access pergola-virtual "$work/virtual.kubeconfig"
+"$demo" secret pergola-runtime garden/gardener-internal kubeconfig="$work/virtual.kubeconfig"
+"$demo" secret pergola-runtime garden/landscape-age age.agekey="$SOPS_AGE_KEY_FILE"
+[ -f "$work/token" ] || head -c 24 /dev/urandom | base64 > "$work/token"
+"$demo" secret pergola-runtime garden/landscape-push token="$work/token"
+
+say "A bare repository, whose hook asks for a sync and shows its progress to whoever pushes"
+remote="$work/landscape.git"
+[ -d "$remote" ] || git init -q --bare -b main "$remote"
+cat > "$remote/hooks/post-receive" <<EOT
+#!/bin/sh
+exec "$pergola" hook post-receive --url http://127.0.0.1:$receiver_port --token-file "$work/token" --landscape garden/local --timeout 5m
+EOT
+chmod +x "$remote/hooks/post-receive"
+git -C "$landscape" remote remove demo 2>/dev/null || true
+git -C "$landscape" remote add demo "$remote"
+git_ push -q --force --no-verify demo main 2>/dev/null || true
+
+"$pergola" operator --kubeconfig "$work/operator.kubeconfig" --cache-dir "$work/cache" --allow-file-sources --log-format text \
+  --health-port $operator_port --metrics-port -1 --receiver-port $receiver_port > "$work/operator.log" 2>&1 &
+echo $! > "$work/operator.pid"
+"$pergola" gardenlet --seed local --kubeconfig "$work/gardenlet.kubeconfig" --garden-kubeconfig "$work/gardenlet-garden.kubeconfig" --log-format text \
+  --health-port $gardenlet_port --metrics-port -1 > "$work/gardenlet.log" 2>&1 &
+echo $! > "$work/gardenlet.pid"
+"$demo" ready http://127.0.0.1:$operator_port/readyz
+"$demo" ready http://127.0.0.1:$gardenlet_port/readyz
+cat > "$work/install.yaml" <<EOT
+image: {repository: pergola.example.org/pergola}
+replicas: 0
+landscapes:
+- name: local
+  spec:
+    source: {url: "file://$remote", interval: 1m}
+    decryption: {secretRef: {name: landscape-age}}
+    receivers: [{name: push, type: hmac, secretRef: {name: landscape-push}}]
+EOT
+run "$pergola" install --context pergola-runtime --values "$work/install.yaml"
+run "$pergola" sync local --context pergola-runtime
+
+say "git push: the operator applies the commit, the gardenlet takes what is its own"
+ttl="$(either "$garden" eventTTL 4h 5h)" maximum="$(either "$shoot" maximum 5 6)"
+sed -i.bak "s/eventTTL: .*/eventTTL: $ttl/" "$garden"
+sed -i.bak "s/maximum: .*/maximum: $maximum/" "$shoot"
+find "$landscape" -name '*.bak' -delete
+git_ add -A
+git_ commit -q -m "Keep events of the garden for $ttl, let the shoot have up to $maximum workers"
+run git_ push demo main
+run "$pergola" history local --context pergola-runtime
 
 say "Everything is as Git says"
 run "$pergola" status "$landscape" --live
 
 cat <<EOT
 
-The clusters stay up. Go on with:
+The clusters, the operator and the gardenlet stay up (logs: .local/demo/operator.log, gardenlet.log). Go on with:
 
   export KUBECONFIG=$KUBECONFIG SOPS_AGE_KEY_FILE=$SOPS_AGE_KEY_FILE
+  cd $landscape                                         # edit, commit, and: git push demo main
   bin/pergola status $landscape --live --components
-  bin/pergola apply $landscape --watch       # then edit a file below it: it is applied as soon as it is valid
+  bin/pergola history local --context pergola-runtime   # also: sync, suspend, resume, rollback, tree
   bin/pergola diff $landscape --live
-  kubectl --context pergola-runtime get managedresources -A      # any kubectl works, none is needed
+  kubectl --context pergola-runtime get landscapes,managedresources -A      # any kubectl works, none is needed
   make local-status | make local-down | make local-clean
 EOT

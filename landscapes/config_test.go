@@ -172,7 +172,9 @@ func TestSpecialFolders(t *testing.T) {
 		"components/seed/vpa:0:0 Required the overlay has no file kustomization.yaml",
 		"components/seed/x.yaml:0:0 Invalid " + overlay,
 		"components/vpa.yaml:0:0 Invalid " + overlay,
-		"operations/rotate.yaml:0:0 NotSupported operations are not executed by this version; remove the file, and annotate the object in its cluster with gardener.cloud/operation instead",
+		"operations/rotate.yaml:1:1 NotSupported must be landscape.pergola.dev/v1alpha1",
+		`operations/rotate.yaml:1:1 Invalid "" names no object that has operations: write KIND NAME or KIND NAMESPACE/NAME, where KIND is one of Garden, Gardenlet, ManagedSeed, Project, Seed, Shoot`,
+		"operations/rotate.yaml:1:1 Required must be set, for example to reconcile",
 	}, summaries(violations))
 
 	dir = onDisk(t, map[string]string{"base/garden/vpa/kustomization.yaml": "{}", "live/landscape.yaml": bareConfig, "live/golden": "a file"})

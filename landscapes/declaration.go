@@ -88,6 +88,13 @@ func (d *Declaration) Input() schemas.Input {
 	return in
 }
 
+// Same tells whether two declarations are of the same content, wherever it is written. Content that both come to in different ways, such
+// as by another file, may count as different. Nothing is read of what is known by its digest.
+func (d *Declaration) Same(other *Declaration) bool {
+	one, two := d.Input(), other.Input()
+	return d.Secret == other.Secret && one.Digest() == two.Digest()
+}
+
 // Before makes the declaration the one before a change.
 func (d *Declaration) Before(in *schemas.Input) {
 	if in.OldLater = d.later(); in.OldLater == nil {

@@ -24,6 +24,8 @@ type Landscape struct {
 	ConfigDeclaration *Declaration
 	// Declarations are the objects, in the order in which files and layers are read: bases first, files by name.
 	Declarations []Declaration
+	// Operations are the one-shot operations of operations/, by the names of their files.
+	Operations []Operation
 	// Overlays are the folders components/OWNER/COMPONENT of the layers and the landscape, bases first.
 	Overlays []Overlay
 	// Layers are the folders that were merged, bases first, relative to the landscape folder; "." is the landscape.

@@ -2,6 +2,7 @@ package landscapes
 
 import (
 	"crypto/sha256"
+	"fmt"
 	"path"
 	"runtime"
 	"slices"
@@ -52,6 +53,9 @@ func (l *loader) part() *loader {
 // declarations gives the objects of a YAML or JSON file. If it is known what the file declares, and that nothing is wrong with
 // it, the content is left for whoever asks for it.
 func (l *loader) declarations(name string) []Declaration {
+	if found, ok := l.unread(name); ok {
+		return found
+	}
 	data, ok := l.readBytes(name)
 	if !ok {
 		return nil
@@ -63,8 +67,11 @@ func (l *loader) declarations(name string) []Declaration {
 		return l.parseYAML(name, data)
 	}
 	key := l.keyOf(name, data)
+	if id, ok := l.identified(name); ok {
+		l.opts.Kept.Put(id, key[:])
+	}
 	if outline, ok := l.opts.Kept.Get(key); ok {
-		if found, ok := l.outlined(name, data, key, outline); ok {
+		if found, ok := l.outlined(name, func() []byte { return data }, key, outline); ok {
 			return found
 		}
 	}
@@ -79,6 +86,56 @@ func (l *loader) declarations(name string) []Declaration {
 		}
 	}
 	return found
+}
+
+// identifiedFS knows the content of files apart without reading them, as Git does.
+type identifiedFS interface {
+	// ContentID is the same for files of the same content; false where it is not known.
+	ContentID(name string) (string, bool)
+}
+
+// identified is under which key it is kept what the content of a file is, for file systems that know.
+func (l *loader) identified(name string) (kept.Key, bool) {
+	fsys, ok := l.fs.(identifiedFS)
+	if !ok || l.opts.Kept == nil {
+		return kept.Key{}, false
+	}
+	id, ok := fsys.ContentID(name)
+	if !ok {
+		return kept.Key{}, false
+	}
+	var w kept.Writer
+	w.Text("content")
+	w.Text(id)
+	w.Uint(uint64(l.limits.FileSize))
+	w.Text(string(l.settings(name)))
+	return sha256.Sum256(w.Bytes()), true
+}
+
+// unread gives the declarations of a file whose content is known by its identifier. It is read by whoever asks for content.
+func (l *loader) unread(name string) ([]Declaration, bool) {
+	id, ok := l.identified(name)
+	if !ok {
+		return nil, false
+	}
+	is, ok := l.opts.Kept.Get(id)
+	if !ok || len(is) != len(kept.Key{}) {
+		return nil, false
+	}
+	key := kept.Key(is)
+	outline, ok := l.opts.Kept.Get(key)
+	if !ok {
+		return nil, false
+	}
+	read := func() []byte {
+		data, ok := l.part().readBytes(name)
+		if !ok {
+			// Going on without it would look as if the objects were removed.
+			panic(fmt.Sprintf("%s was there a moment ago and cannot be read any more: is the repository damaged?", l.relative(name)))
+		}
+		return data
+	}
+	return l.outlined(name, read, key, outline)
 }
 
 func isSealed(d Declaration) bool { return d.Secret == SecretEncrypted || d.Secret == SecretDecrypted }
@@ -105,16 +162,21 @@ func keysOf(identities []age.Identity) keys {
 
 // keyOf is the digest of everything that the declarations of a file depend on.
 func (l *loader) keyOf(name string, data []byte) kept.Key {
+	hash := sha256.New()
+	hash.Write(l.settings(name))
+	hash.Write(data)
+	return kept.Key(hash.Sum(nil))
+}
+
+// settings are what the declarations of a file depend on besides its content.
+func (l *loader) settings(name string) []byte {
 	var w kept.Writer
 	w.Text("file")
 	w.Text(path.Ext(name))
 	w.Uint(uint64(l.limits.Depth))
 	w.Uint(uint64(l.limits.Values))
 	w.Text(l.keys.public)
-	hash := sha256.New()
-	hash.Write(w.Bytes())
-	hash.Write(data)
-	return kept.Key(hash.Sum(nil))
+	return w.Bytes()
 }
 
 // digestOf is that of the content of one object of a file.
@@ -141,10 +203,10 @@ func outlineOf(found []Declaration) []byte {
 }
 
 // outlined gives the declarations of a file by its outline.
-func (l *loader) outlined(name string, data []byte, key kept.Key, outline []byte) ([]Declaration, bool) {
+func (l *loader) outlined(name string, read func() []byte, key kept.Key, outline []byte) ([]Declaration, bool) {
 	r := kept.NewReader(outline)
 	all := sync.OnceValue(func() []func() written {
-		found := l.part().parseYAML(name, data)
+		found := l.part().parseYAML(name, read())
 		contents := make([]func() written, len(found))
 		for i := range found {
 			contents[i] = found[i].content().pack()

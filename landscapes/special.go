@@ -12,7 +12,7 @@ import (
 // The folders at the top of a landscape that hold no declarations.
 const (
 	overlayFolder   = "components" // overlays of components
-	operationFolder = "operations" // reserved for one-shot operations
+	operationFolder = "operations" // one-shot operations
 	goldenFolder    = "golden"     // the recorded render
 )
 
@@ -37,19 +37,9 @@ func (l *layer) readSpecialFolders() {
 		case path.Base(folder) == overlayFolder:
 			l.readOverlays(folder)
 		case path.Base(folder) == operationFolder:
-			l.refuseOperations(folder)
+			l.readOperations(folder)
 		default:
 			l.checkTree(folder, 0)
-		}
-	}
-}
-
-// refuseOperations reports files that ask for what this version does not do, so that nobody waits for it.
-func (l *layer) refuseOperations(folder string) {
-	for _, entry := range l.entries(folder) {
-		if !isAside(entry.Name()) {
-			l.report(path.Join(folder, entry.Name()), 0, 0, "landscape/operation", schemas.TypeNotSupported,
-				"operations are not executed by this version; remove the file, and annotate the object in its cluster with gardener.cloud/operation instead")
 		}
 	}
 }

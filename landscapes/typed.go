@@ -42,16 +42,25 @@ func each[T any](l *Landscape, gvk schema.GroupVersionKind) iter.Seq2[Typed[T], 
 			if d.kind != gvk {
 				continue
 			}
-			object := new(T)
-			err := runtime.DefaultUnstructuredConverter.FromUnstructured(d.Object().Object, object)
-			if err != nil {
-				err = fmt.Errorf("%s:%d:%d: %s: %w", d.File, d.Line, d.Column, identityOf(d), err)
-			}
-			if !yield(Typed[T]{Object: object, Declaration: d}, err) {
+			if one, err := typedOf[T](d); !yield(one, err) {
 				return
 			}
 		}
 	}
+}
+
+func typedOf[T any](d *Declaration) (Typed[T], error) {
+	object := new(T)
+	err := runtime.DefaultUnstructuredConverter.FromUnstructured(d.Object().Object, object)
+	if err != nil {
+		err = fmt.Errorf("%s:%d:%d: %s: %w", d.File, d.Line, d.Column, identityOf(d), err)
+	}
+	return Typed[T]{Object: object, Declaration: d}, err
+}
+
+// ShootOf gives a Shoot by its declaration.
+func ShootOf(d *Declaration) (Typed[gardencorev1beta1.Shoot], error) {
+	return typedOf[gardencorev1beta1.Shoot](d)
 }
 
 // Garden gives the Garden of the landscape, the first one if there are several; nil if there is none.

@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"maps"
 	"regexp"
 	"slices"
 
@@ -17,8 +16,11 @@ type Place struct {
 }
 
 // Bundles compares two renderings of a landscape: what applying the second would do to clusters that are as the
-// first says.
-func Bundles(from, to []Place) Plan {
+// first says. Hidden values have hashes by a new random key.
+func Bundles(from, to []Place) Plan { return NewMasking(nil).Bundles(from, to) }
+
+// Bundles is the function of that name with hashes by the key of the masking.
+func (m Masking) Bundles(from, to []Place) Plan {
 	var p Plan
 	old, new := index(from), index(to)
 	renamed := followHashes(old, new)
@@ -30,7 +32,7 @@ func Bundles(from, to []Place) Plan {
 			replaced[former] = true
 		}
 		o, known := old[before]
-		if item, changed := compared(o, n, known); changed {
+		if item, changed := m.compared(o, n, known); changed {
 			p.Items = append(p.Items, item)
 		} else {
 			p.Unchanged++
@@ -45,20 +47,39 @@ func Bundles(from, to []Place) Plan {
 	return p
 }
 
-func compared(o, n placed, known bool) (Item, bool) {
+func (m Masking) compared(o, n placed, known bool) (Item, bool) {
+	if known && (o.object.Unstructured == n.object.Unstructured || o.sameBundle(n) || same(o.object.Object, n.object.Object)) {
+		return Item{}, false
+	}
 	item := n.item()
 	if !known {
 		item.Action = Create
-		item.Consequences = Consequences(item, nil, n.object.Unstructured)
+		item.judge(nil, n.object.Unstructured)
 		return item, true
 	}
-	item.Fields = Compare(o.object.Object, n.object.Object)
+	item.Fields = m.meaning(o.object.Object, n.object.Object)
 	if len(item.Fields) == 0 {
 		return item, false
 	}
+	if former := o.object.GetName(); former != item.Object.Name {
+		item.Former = former
+		item.Fields = slices.DeleteFunc(item.Fields, func(f Field) bool { return f.Path == "metadata.name" })
+	}
 	item.Action, item.Reason = changeOrRecreate(o.object.Unstructured, n.object.Unstructured, item.Fields)
-	item.Consequences = Consequences(item, o.object.Unstructured, n.object.Unstructured)
+	item.judge(o.object.Unstructured, n.object.Unstructured)
 	return item, true
+}
+
+// sameBundle is true where the whole bundles are equal: then so are the objects of one name.
+func (p placed) sameBundle(other placed) bool {
+	a, b := p.bundle.Digest, other.bundle.Digest
+	return a == b && a.Symbolic != "" && len(p.bundle.Objects) == len(other.bundle.Objects)
+}
+
+// judge says what the item does beyond its object.
+func (i *Item) judge(old, new *unstructured.Unstructured) {
+	i.Consequences = Consequences(*i, old, new)
+	i.Pools = Pools(*i, old, new)
 }
 
 const annotationKeep = "resources.gardener.cloud/keep-object"
@@ -73,14 +94,14 @@ func gone(o placed) Item {
 	default:
 		item.Action = Delete
 	}
-	item.Consequences = Consequences(item, o.object.Unstructured, nil)
+	item.judge(o.object.Unstructured, nil)
 	return item
 }
 
 // placed is an object with its bundle and cluster.
 type placed struct {
 	cluster string
-	bundle  render.Bundle
+	bundle  *render.Bundle
 	object  render.Object
 }
 
@@ -95,9 +116,10 @@ func (p placed) item() Item {
 // deletion.
 func index(places []Place) map[string]placed {
 	out := map[string]placed{}
-	for _, p := range places {
+	for i := range places {
+		p := &places[i]
 		for _, o := range p.Bundle.Objects {
-			out[key(p.Cluster, o.Unstructured)] = placed{p.Cluster, p.Bundle, o}
+			out[key(p.Cluster, o.Unstructured)] = placed{p.Cluster, &p.Bundle, o}
 		}
 	}
 	return out
@@ -108,24 +130,21 @@ func key(cluster string, o *unstructured.Unstructured) string {
 	return cluster + "|" + ref.Group() + "|" + ref.Kind + "|" + ref.Namespace + "|" + ref.Name
 }
 
-var hashSuffix = regexp.MustCompile(`-[0-9a-f]{8}$`)
+// hashSuffix is what is added to names that are a hash of the content: of ConfigMaps and Secrets, of the configuration of
+// machines.
+var hashSuffix = regexp.MustCompile(`-[0-9a-f]{8}$|-[0-9a-f]{16}(-init|-original)?$`)
 
-// followHashes pairs ConfigMaps and Secrets whose name is a hash of their content, new key to old key: a
+// followHashes pairs objects whose name is a hash of their content, new key to old key: a
 // reviewer wants to see what changed inside, not a new and a gone object.
 func followHashes(old, new map[string]placed) map[string]string {
 	free := map[string][]string{}
-	for _, k := range slices.Sorted(maps.Keys(old)) {
-		if _, stays := new[k]; !stays && isHashed(old[k]) {
-			base := hashSuffix.ReplaceAllString(k, "")
-			free[base] = append(free[base], k)
-		}
+	for _, k := range hashedOnlyIn(old, new) {
+		base := hashSuffix.ReplaceAllString(k, "$1")
+		free[base] = append(free[base], k)
 	}
 	out := map[string]string{}
-	for _, k := range slices.Sorted(maps.Keys(new)) {
-		if _, was := old[k]; was || !isHashed(new[k]) {
-			continue
-		}
-		base := hashSuffix.ReplaceAllString(k, "")
+	for _, k := range hashedOnlyIn(new, old) {
+		base := hashSuffix.ReplaceAllString(k, "$1")
 		if left := free[base]; len(left) > 0 {
 			out[k], free[base] = left[0], left[1:]
 		}
@@ -133,7 +152,18 @@ func followHashes(old, new map[string]placed) map[string]string {
 	return out
 }
 
+// hashedOnlyIn are the keys of objects with such names that the other rendering does not have.
+func hashedOnlyIn(all, other map[string]placed) []string {
+	var out []string
+	for k, p := range all {
+		if _, both := other[k]; !both && isHashed(p) {
+			out = append(out, k)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
 func isHashed(p placed) bool {
-	kind := p.object.GetKind()
-	return (kind == "ConfigMap" || kind == "Secret") && hashSuffix.MatchString(p.object.GetName())
+	return slices.Contains([]string{"ConfigMap", "Secret", "OperatingSystemConfig"}, p.object.GetKind()) && hashSuffix.MatchString(p.object.GetName())
 }

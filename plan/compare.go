@@ -1,21 +1,62 @@
 package plan
 
 import (
-	"fmt"
 	"reflect"
 	"slices"
-	"strings"
 )
 
 // Compare lists the fields that differ between two versions of an object, in order of their paths; a nil
 // version is an object that does not exist. Status and what only a server writes do not count. Values that are
-// secret are not in the result, see redact.go; keys of Secrets are.
-func Compare(old, new map[string]any) []Field {
+// secret are not in the result, see redact.go; keys of Secrets are. It is exact: what an API server would store in another
+// way is a difference, the order of a list too.
+func Compare(old, new map[string]any) []Field { return Masking{}.Compare(old, new) }
+
+// Compare is the function of that name with hashes for hidden values.
+func (m Masking) Compare(old, new map[string]any) []Field { return compare(old, new, m, false) }
+
+// meaning is Compare for a reviewer: two ways to write the same are no difference, such as rules in another order, or a
+// default that is spelled out.
+func (m Masking) meaning(old, new map[string]any) []Field { return compare(old, new, m, true) }
+
+func compare(old, new map[string]any, m Masking, meaning bool) []Field {
+	if same(old, new) {
+		return nil
+	}
 	var out []Field
-	at := location{}.enter(old).enter(new)
-	c := comparison{&out}
-	c.maps(at, clean(old), clean(new))
+	at := location{masking: m, meaning: meaning}.enter(old).enter(new)
+	comparison{&out}.maps(at, clean(old), clean(new))
 	return out
+}
+
+// same is reflect.DeepEqual for what JSON can hold, several times as fast: most objects of a comparison are equal.
+func same(a, b any) bool {
+	switch x := a.(type) {
+	case map[string]any:
+		y, ok := b.(map[string]any)
+		if !ok || len(x) != len(y) || (x == nil) != (y == nil) {
+			return false
+		}
+		for k, v := range x {
+			if other, ok := y[k]; !ok || !same(v, other) {
+				return false
+			}
+		}
+		return true
+	case []any:
+		y, ok := b.([]any)
+		if !ok || len(x) != len(y) || (x == nil) != (y == nil) {
+			return false
+		}
+		for i := range x {
+			if !same(x[i], y[i]) {
+				return false
+			}
+		}
+		return true
+	case string, bool, int64, float64, int, nil:
+		return a == b
+	}
+	return reflect.DeepEqual(a, b)
 }
 
 // serverFields are metadata that the API server writes.
@@ -71,7 +112,7 @@ func (c comparison) value(at location, old, new any) {
 		return
 	}
 	if at.sealed() {
-		if !reflect.DeepEqual(old, new) {
+		if !same(old, new) {
 			c.add(at, old, new)
 		}
 		return
@@ -105,7 +146,11 @@ func (c comparison) maps(at location, old, new map[string]any) {
 	}
 	slices.Sort(keys)
 	for _, k := range keys {
-		c.value(at.child(k, old, new), old[k], new[k])
+		inner := at.child(k, old, new)
+		if at.meaning && (inner.isStandard(old, k, new[k]) || inner.isStandard(new, k, old[k])) {
+			continue
+		}
+		c.value(inner, old[k], new[k])
 	}
 }
 
@@ -114,137 +159,4 @@ func (c comparison) differ(at location, old, new any) bool {
 	var found []Field
 	comparison{&found}.value(at, old, new)
 	return len(found) > 0
-}
-
-// lists compares items by the fields that name them, other lists as a whole or, where they are objects and as
-// many as before, item by item. The order of a list is a difference.
-func (c comparison) lists(at location, old, new []any) {
-	key := listKey(old, new)
-	if key == nil {
-		c.positions(at, old, new)
-		return
-	}
-	before, after := keyed(old, key), keyed(new, key)
-	names := slices.Concat(before.names, after.names)
-	slices.Sort(names)
-	for _, name := range slices.Compact(names) {
-		o, wasThere := before.items[name]
-		n, isThere := after.items[name]
-		inner := at.item("[" + name + "]")
-		if wasThere && isThere {
-			c.value(inner, o, n)
-		} else {
-			c.add(inner, o, n)
-		}
-	}
-	if o, n := before.common(after), after.common(before); !slices.Equal(o, n) {
-		c.add(at.item(" (order)"), asAny(o), asAny(n))
-	}
-}
-
-func (c comparison) positions(at location, old, new []any) {
-	if len(old) == len(new) && allMaps(old) && allMaps(new) {
-		for i := range old {
-			c.value(at.item(fmt.Sprintf("[%d]", i)), old[i], new[i])
-		}
-		return
-	}
-	same := len(old) == len(new)
-	for i := 0; same && i < len(old); i++ {
-		same = !c.differ(at.item(fmt.Sprintf("[%d]", i)), old[i], new[i])
-	}
-	if !same {
-		c.add(at, old, new)
-	}
-}
-
-func (c comparison) add(at location, old, new any) { *c.out = append(*c.out, at.field(old, new)) }
-
-// listKeys are fields that name the items of lists in Kubernetes' APIs, tried in this order.
-var listKeys = [][]string{{"name"}, {"mountPath"}, {"containerPort"}, {"containerPort", "protocol"}, {"port"},
-	{"port", "protocol"}, {"key"}, {"type"}, {"ip"}, {"topologyKey"}}
-
-// listKey is the first that every item of all lists has, with distinct values in each list.
-func listKey(lists ...[]any) []string {
-	for _, list := range lists {
-		if !allMaps(list) {
-			return nil
-		}
-	}
-candidates:
-	for _, key := range listKeys {
-		for _, list := range lists {
-			seen := map[string]bool{}
-			for _, item := range list {
-				name, ok := nameOf(item.(map[string]any), key)
-				if !ok || seen[name] {
-					continue candidates
-				}
-				seen[name] = true
-			}
-		}
-		return key
-	}
-	return nil
-}
-
-// nameOf is the name of a list item, "name=app" or "port=53,protocol=UDP".
-func nameOf(item map[string]any, key []string) (string, bool) {
-	parts := make([]string, 0, len(key))
-	for _, k := range key {
-		v, ok := item[k]
-		if !ok && k == "protocol" {
-			v, ok = "TCP", true // the default
-		}
-		switch v.(type) {
-		case nil, map[string]any, []any:
-			return "", false
-		}
-		if !ok {
-			return "", false
-		}
-		parts = append(parts, fmt.Sprintf("%s=%v", k, v))
-	}
-	return strings.Join(parts, ","), true
-}
-
-// keyedList is a list by the names of its items.
-type keyedList struct {
-	names []string
-	items map[string]any
-}
-
-func keyed(list []any, key []string) keyedList {
-	out := keyedList{items: map[string]any{}}
-	for _, item := range list {
-		name, _ := nameOf(item.(map[string]any), key)
-		out.names, out.items[name] = append(out.names, name), item
-	}
-	return out
-}
-
-// common are the names that another list has too, in the order of this one.
-func (l keyedList) common(other keyedList) []string {
-	var out []string
-	for _, name := range l.names {
-		if _, ok := other.items[name]; ok {
-			out = append(out, name)
-		}
-	}
-	return out
-}
-
-func asAny(in []string) []any {
-	out := make([]any, len(in))
-	for i, s := range in {
-		out[i] = s
-	}
-	return out
-}
-
-func allMaps(items []any) bool {
-	return !slices.ContainsFunc(items, func(item any) bool {
-		_, ok := item.(map[string]any)
-		return !ok
-	})
 }

@@ -13,14 +13,25 @@ import (
 func Consequences(item Item, old, new *unstructured.Unstructured) []string {
 	switch item.Action {
 	case Delete:
-		return deletion(item.Object.Kind, old)
+		return deletion(item.Object, old)
 	case Recreate:
-		return append([]string{"is deleted and created again"}, deletion(item.Object.Kind, old)...)
+		return append([]string{recreates}, deletion(item.Object, old)...)
 	case Change, Adopt:
-		return rollout(item.Object.Kind, item.Fields, new)
+		return append(rollout(item, new), nodes(item, old, new)...)
 	}
 	return nil
 }
+
+// recreates is what happens to an object that is recreated, in the words of the reports.
+const recreates = "is deleted and created again"
+
+// What happens to the pods of a workload.
+const (
+	rolls      = "rolls its pods"
+	rollsLater = "its pods change when they are deleted"
+	rollsEtcd  = "may roll the etcd members"
+	stops      = "stops all its pods"
+)
 
 // deletions are the kinds whose deletion takes more with it than the object.
 var deletions = map[string]string{
@@ -37,36 +48,54 @@ var deletions = map[string]string{
 	"Garden":                   "deletes the virtual garden with everything in it",
 	"Worker":                   "deletes the machines of the cluster",
 	"Infrastructure":           "deletes the network of the cluster",
+	"ManagedResource":          "deletes the objects that it carries",
+	"DNSRecord":                "takes the DNS name away",
+	"ShootState":               "loses what the cluster is restored from",
 }
 
-func deletion(kind string, old *unstructured.Unstructured) []string {
-	if text := deletions[kind]; text != "" {
+// known is true in the groups in which a kind is the one that is meant here.
+func (r Ref) known() bool {
+	return r.APIVersion == "" || isGardener(r.APIVersion) || !strings.Contains(r.Group(), ".") || strings.HasSuffix(r.Group(), ".k8s.io")
+}
+
+func deletion(ref Ref, old *unstructured.Unstructured) []string {
+	if text := deletions[ref.Kind]; text != "" && ref.known() {
 		return []string{text}
 	}
-	if kind == "Service" && nested(old, "spec", "type") == "LoadBalancer" {
+	if ref.Kind == "Service" && nested(old, "spec", "type") == "LoadBalancer" {
 		return []string{"gives the load balancer address back"}
 	}
 	return nil
 }
 
-func rollout(kind string, fields []Field, new *unstructured.Unstructured) []string {
+// nodes is what an item does to worker pools, in words.
+func nodes(item Item, old, new *unstructured.Unstructured) []string {
+	var out []string
+	for _, c := range Pools(item, old, new) {
+		out = append(out, c.String())
+	}
+	return out
+}
+
+// String is the change in words, such as "the nodes of pool a (up to 5) are replaced: machine image x 1 → x 2".
+func (c PoolChange) String() string {
+	return fmt.Sprintf("the nodes of pool %s (up to %d) are %s: %s", c.Pool, c.Nodes, c.How, strings.Join(c.Why, ", "))
+}
+
+func rollout(item Item, new *unstructured.Unstructured) []string {
 	var out []string
 	say := func(text string) {
-		if !slices.Contains(out, text) {
+		if text != "" && !slices.Contains(out, text) {
 			out = append(out, text)
 		}
 	}
-	for _, f := range fields {
-		switch kind {
+	for _, f := range item.Fields {
+		switch item.Object.Kind {
 		case "Deployment", "StatefulSet", "DaemonSet":
 			workload(f, new, say)
 		case "Etcd":
 			if within(f.Path, "spec.etcd", "spec.backup", "spec.replicas") {
-				say("may roll the etcd members")
-			}
-		case "Worker":
-			if within(f.Path, "spec.pools") && rollsMachines(f.Path) {
-				say("rolls the machines of the pool")
+				say(rollsEtcd)
 			}
 		case "Service":
 			if f.Path == "spec.type" {
@@ -76,30 +105,45 @@ func rollout(kind string, fields []Field, new *unstructured.Unstructured) []stri
 			if strings.HasPrefix(f.Path, "spec.versions[name=") && f.New == nil && strings.HasSuffix(f.Path, "]") {
 				say("an API version is no longer served")
 			}
+		case "Shoot":
+			say(shoot(f))
 		}
 	}
 	return out
+}
+
+// shoot is what a field of a Shoot does to its control plane.
+func shoot(f Field) string {
+	switch {
+	case f.Path == "spec.kubernetes.version":
+		o, n := fmt.Sprint(f.Old), fmt.Sprint(f.New)
+		if minor(o) == minor(n) {
+			return fmt.Sprintf("updates Kubernetes %s → %s", o, n)
+		}
+		return fmt.Sprintf("upgrades Kubernetes %s → %s", o, n)
+	case within(f.Path, "spec.hibernation") && f.New == true && strings.HasSuffix(f.Path, ".enabled"):
+		return "hibernates the cluster: its nodes and its control plane stop"
+	case f.Path == "spec.seedName" && f.Old != nil && f.New != nil:
+		return fmt.Sprintf("moves the control plane from seed %v to seed %v", f.Old, f.New)
+	case f.Path == "spec.hibernation" && nestedValue(map[string]any{"h": f.New}, "h", "enabled") == true:
+		return "hibernates the cluster: its nodes and its control plane stop"
+	}
+	return ""
 }
 
 func workload(f Field, new *unstructured.Unstructured, say func(string)) {
 	switch {
 	case within(f.Path, "spec.template"):
 		if nested(new, "spec", "updateStrategy", "type") == "OnDelete" {
-			say("its pods change when they are deleted")
+			say(rollsLater)
 		} else {
-			say("rolls its pods")
+			say(rolls)
 		}
 	case f.Path == "spec.replicas":
 		if n, ok := number(f.New); ok && n.Sign() == 0 {
-			say("stops all its pods")
+			say(stops)
 		}
 	}
-}
-
-// rollsMachines follows gardener's hash of a worker pool (extensions: worker.WorkerPoolHash).
-func rollsMachines(path string) bool {
-	return slices.ContainsFunc([]string{"machineType", "machineImage", "kubernetesVersion", "volume", "providerConfig"},
-		func(s string) bool { return strings.Contains(path, s) })
 }
 
 // within is true for one of the paths and for what is below it.

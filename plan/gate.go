@@ -20,8 +20,11 @@ type Gate struct {
 	// Protected kinds are never deleted without approval, whatever the numbers: `Kind` in any API group, or
 	// `Kind.group`; `Kind.` is the core group.
 	Protected []string
-	// Approved holds the ids (see ApprovalID) that a person has approved.
+	// Approved holds the ids (see ApprovalID) that a person has approved: of single objects, or of all that are held together.
 	Approved map[string]bool
+	// Reviewed tells whether a deletion or recreation was in the difference that people have reviewed; what was not is held. nil asks
+	// for no review.
+	Reviewed func(cluster string, ref Ref) bool
 
 	spent int // deletions of this run that were let through before
 }
@@ -72,9 +75,13 @@ func (g Gate) Judge(cluster string, refs []Ref, total int) Verdict {
 	v := Verdict{Held: map[Ref]string{}}
 	beyond := g.beyond(cluster, len(refs), total)
 	for _, ref := range refs {
-		if g.protects(ref) {
+		switch {
+		case g.Approved[ApprovalOf(cluster, ref)]:
+		case g.Reviewed != nil && !g.Reviewed(cluster, ref):
+			v.Held[ref] = "it is not in the reviewed difference"
+		case g.protects(ref):
 			v.Held[ref] = "kind " + ref.Kind + " is protected"
-		} else if beyond != "" {
+		case beyond != "":
 			v.Held[ref] = beyond
 		}
 	}
@@ -125,6 +132,9 @@ func ApprovalID(cluster string, held map[Ref]string) string {
 	return hex.EncodeToString(sum[:])[:12]
 }
 
+// ApprovalOf names one held object: the same in a difference of revisions, in a dry run and in the engine.
+func ApprovalOf(cluster string, ref Ref) string { return ApprovalID(cluster, map[Ref]string{ref: ""}) }
+
 // Apply marks the items of a plan that the gate holds. totals gives the number of managed objects by cluster.
 // It returns the approval ids by cluster.
 func (g Gate) Apply(p *Plan, totals map[string]int) map[string]string {
@@ -150,7 +160,7 @@ func (g Gate) Apply(p *Plan, totals map[string]int) map[string]string {
 		}
 		if reason, ok := held[item.Cluster][item.Object]; ok {
 			item.Reason = string(item.Action) + " is held: " + reason
-			item.Action = Hold
+			item.Action, item.Approval = Hold, ApprovalOf(item.Cluster, item.Object)
 		}
 	}
 	p.Sort()

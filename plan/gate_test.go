@@ -61,7 +61,7 @@ func TestGate(t *testing.T) {
 			assert.Len(t, c.gate.Judge("other", c.deletions, c.total).Held, c.held, "approved on one cluster only")
 			more := append(refs(1, "example.com/v1", "Other"), c.deletions...)
 			if c.gate.Protected == nil {
-				assert.Len(t, c.gate.Judge("seed", more, c.total).Held, c.held+1, "approved are these, not one more")
+				assert.Contains(t, c.gate.Judge("seed", more, c.total).Held, more[0], "approved are these, not one more")
 			}
 		})
 	}

@@ -8,22 +8,13 @@ import (
 )
 
 // Impact is something that a plan does beyond the objects that it changes, on one cluster, and the objects by which it does. A
-// reviewer reads this first.
+// reviewer reads this first. What happens to nodes is in Nodes.
 type Impact struct {
 	Cluster string `json:"cluster"`
 	What    string `json:"what"`
 	Objects []Ref  `json:"objects"`
 
 	weight int
-}
-
-// weights order what happens by how bad it is to overlook it; what is not here comes last.
-var weights = []func(Item, string) bool{
-	func(i Item, _ string) bool { return i.Action == Fail },
-	func(i Item, _ string) bool { return i.Action == Hold },
-	func(i Item, what string) bool { return i.Action == Delete && what != deletes },
-	func(i Item, _ string) bool { return i.Action == Delete },
-	func(i Item, _ string) bool { return i.Action == Recreate },
 }
 
 // What happens to objects whose action says it all.
@@ -33,34 +24,48 @@ const (
 	fails   = "would fail"
 )
 
+// impacts are what an item is listed under.
+func (i Item) impacts() []string {
+	var out []string
+	switch {
+	case i.Action == Fail:
+		out = append(out, strings.TrimSuffix(fails+": "+i.Reason, ": "))
+	case i.Action == Hold:
+		out = append(out, cmp.Or(i.Reason, holds))
+	case i.Action == Delete && len(i.Consequences) == 0:
+		out = append(out, deletes)
+	}
+	nodes := map[string]bool{}
+	for _, c := range i.Pools {
+		nodes[c.String()] = true
+	}
+	for _, what := range i.Consequences {
+		if !nodes[what] {
+			out = append(out, what)
+		}
+	}
+	return out
+}
+
 // Impacts sums up the consequences of a plan by cluster, the worst first.
 func (p Plan) Impacts() []Impact {
 	var out []Impact
-	add := func(item Item, what string) {
-		weight := slices.IndexFunc(weights, func(is func(Item, string) bool) bool { return is(item, what) })
-		if weight < 0 {
-			weight = len(weights)
-		}
-		i := slices.IndexFunc(out, func(have Impact) bool {
-			return have.Cluster == item.Cluster && have.What == what && have.weight == weight
-		})
-		if i < 0 {
-			i = len(out)
-			out = append(out, Impact{Cluster: item.Cluster, What: what, weight: weight})
-		}
-		out[i].Objects = append(out[i].Objects, item.Object)
+	type group struct {
+		cluster, what string
+		weight        int
 	}
+	index := map[group]int{}
 	for _, item := range p.Items {
-		switch {
-		case item.Action == Fail:
-			add(item, strings.TrimSuffix(fails+": "+item.Reason, ": "))
-		case item.Action == Hold:
-			add(item, cmp.Or(item.Reason, holds))
-		case item.Action == Delete && len(item.Consequences) == 0:
-			add(item, deletes)
-		}
-		for _, what := range item.Consequences {
-			add(item, what)
+		for _, what := range item.impacts() {
+			weight := weightOf(item)
+			key := group{item.Cluster, what, weight}
+			i, known := index[key]
+			if !known {
+				i = len(out)
+				index[key] = i
+				out = append(out, Impact{Cluster: item.Cluster, What: what, weight: weight})
+			}
+			out[i].Objects = append(out[i].Objects, item.Object)
 		}
 	}
 	slices.SortStableFunc(out, func(a, b Impact) int {
@@ -74,55 +79,95 @@ type Reach struct {
 	Cluster string   `json:"cluster"`
 	Owners  []string `json:"owners,omitempty"`
 	Objects int      `json:"objects"`
+	Summary Summary  `json:"summary"`
 }
 
 // Reaches is the reach of a plan by cluster.
 func (p Plan) Reaches() []Reach {
-	var out []Reach
+	byCluster := map[string][]Item{}
 	for _, item := range p.Items {
-		i := slices.IndexFunc(out, func(r Reach) bool { return r.Cluster == item.Cluster })
-		if i < 0 {
-			i = len(out)
-			out = append(out, Reach{Cluster: item.Cluster})
-		}
-		out[i].Objects++
-		if item.Owner != "" && !slices.Contains(out[i].Owners, item.Owner) {
-			out[i].Owners = append(out[i].Owners, item.Owner)
-		}
+		byCluster[item.Cluster] = append(byCluster[item.Cluster], item)
 	}
-	for i := range out {
-		slices.Sort(out[i].Owners)
+	var out []Reach
+	for cluster, items := range byCluster {
+		r := Reach{Cluster: cluster, Objects: len(items), Summary: summarize(items)}
+		for _, item := range items {
+			if item.Owner != "" {
+				r.Owners = append(r.Owners, item.Owner)
+			}
+		}
+		slices.Sort(r.Owners)
+		r.Owners = slices.Compact(r.Owners)
+		out = append(out, r)
 	}
 	slices.SortFunc(out, func(a, b Reach) int { return cmp.Compare(a.Cluster, b.Cluster) })
 	return out
+}
+
+// ControlPlane is a Garden, or a Shoot, whose API is interrupted or at least restarted.
+type ControlPlane struct {
+	Cluster string `json:"cluster"`
+	Owner   string `json:"owner"`
+	// Parts of the control plane that restart, by name.
+	Parts []string `json:"parts"`
+}
+
+// controlPlaneParts are the workloads that serve the API of a Garden or Shoot, without the prefix of the virtual garden.
+var controlPlaneParts = []string{"etcd-main", "etcd-events", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "gardener-apiserver"}
+
+// ControlPlanes lists those that a plan restarts.
+func (p Plan) ControlPlanes() []ControlPlane {
+	var out []ControlPlane
+	for _, item := range p.Items {
+		kind, _, _ := strings.Cut(item.Owner, " ")
+		name := strings.TrimPrefix(item.Object.Name, "virtual-garden-")
+		if kind != "shoot" && kind != "garden" || !slices.Contains(controlPlaneParts, name) || !item.restarts() {
+			continue
+		}
+		i := slices.IndexFunc(out, func(c ControlPlane) bool { return c.Cluster == item.Cluster && c.Owner == item.Owner })
+		if i < 0 {
+			i = len(out)
+			out = append(out, ControlPlane{Cluster: item.Cluster, Owner: item.Owner})
+		}
+		out[i].Parts = append(out[i].Parts, name)
+	}
+	for i := range out {
+		slices.Sort(out[i].Parts)
+		out[i].Parts = slices.Compact(out[i].Parts)
+	}
+	return out
+}
+
+// restarts is true for a workload whose pods do not go on as they are.
+func (i Item) restarts() bool {
+	if !slices.Contains([]string{"Deployment", "StatefulSet", "Etcd"}, i.Object.Kind) {
+		return false
+	}
+	switch i.Action {
+	case Delete, Recreate, Hold:
+		return true
+	}
+	return slices.ContainsFunc(i.Consequences, func(what string) bool { return slices.Contains([]string{rolls, rollsEtcd, stops}, what) })
 }
 
 // shownNames is how many objects or owners a line names; the rest is counted.
 const shownNames = 5
 
 // some lists the first of many names and counts the others.
-func some(names []string) string {
-	text := strings.Join(names[:min(len(names), shownNames)], ", ")
-	if more := len(names) - shownNames; more > 0 {
+func some(names []string) string { return first(names, shownNames) }
+
+func first(names []string, n int) string {
+	text := strings.Join(names[:min(len(names), n)], ", ")
+	if more := len(names) - n; more > 0 {
 		text += fmt.Sprintf(" and %d more", more)
 	}
 	return text
 }
 
-// objects that an impact is about, named.
-func (i Impact) objects() string {
-	names := make([]string, 0, len(i.Objects))
-	for _, ref := range i.Objects {
-		names = append(names, ref.String())
+func names(refs []Ref) []string {
+	out := make([]string, 0, len(refs))
+	for _, ref := range refs {
+		out = append(out, ref.String())
 	}
-	return some(names)
-}
-
-// extent says how many objects of whom a plan changes on a cluster.
-func (r Reach) extent() string {
-	text := fmt.Sprintf("%d %s", r.Objects, plural(r.Objects, "object", "objects"))
-	if len(r.Owners) > 0 {
-		text += ": " + some(r.Owners)
-	}
-	return text
+	return out
 }

@@ -24,7 +24,7 @@ func TestImpacts(t *testing.T) {
 	p.Sort()
 	var said []string
 	for _, i := range p.Impacts() {
-		said = append(said, i.Cluster+": "+i.What+": "+i.objects())
+		said = append(said, i.Cluster+": "+i.What+": "+some(names(i.Objects)))
 	}
 	assert.Equal(t, []string{
 		"local: loses stored data: PersistentVolumeClaim n/data",
@@ -33,7 +33,7 @@ func TestImpacts(t *testing.T) {
 		"runtime: rolls its pods: Deployment n/d",
 	}, said, "the worst first; objects of one kind of impact on one cluster together")
 
-	assert.Equal(t, []Reach{{Cluster: "local", Owners: []string{"seed s", "shoot a/b"}, Objects: 10}, {Cluster: "runtime", Owners: []string{"garden g"}, Objects: 1}}, p.Reaches())
+	assert.Equal(t, []Reach{{Cluster: "local", Owners: []string{"seed s", "shoot a/b"}, Objects: 10, Summary: Summary{Create: 1, Change: 7, Delete: 2}}, {Cluster: "runtime", Owners: []string{"garden g"}, Objects: 1, Summary: Summary{Change: 1}}}, p.Reaches())
 	var out bytes.Buffer
 	require.NoError(t, Print(&out, p, FormatJSON, false))
 	var back struct {

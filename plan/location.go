@@ -16,11 +16,15 @@ type location struct {
 	path string
 	// keys lead here from the innermost object that has a kind; list items add none.
 	keys []string
-	// secret is set inside a Secret, builtin inside an object of Kubernetes' own APIs.
-	secret, builtin bool
-	kind            string
+	// secret is set inside a Secret, builtin inside an object of Kubernetes' own APIs, gardener inside one of Gardener's.
+	secret, builtin, gardener bool
+	kind                      string
 	// named is set for the value of an item such as {name: DB_PASSWORD, value: …}, whose name says that it is secret.
 	named bool
+	// masking gives what stands for secret values.
+	masking Masking
+	// meaning is set where only what means something else is a difference.
+	meaning bool
 }
 
 // enter notes that the value here is an object of its own: the whole, or one inside a List or a template.
@@ -33,6 +37,7 @@ func (l location) enter(obj map[string]any) location {
 	l.keys, l.kind = nil, kind
 	l.secret = l.secret || isSecret(obj)
 	l.builtin = isBuiltin(apiVersion)
+	l.gardener = isGardener(apiVersion)
 	return l
 }
 
@@ -40,6 +45,10 @@ func (l location) enter(obj map[string]any) location {
 func isBuiltin(apiVersion string) bool {
 	group := Ref{APIVersion: apiVersion}.Group()
 	return group != "apiextensions.k8s.io" && (!strings.Contains(group, ".") || strings.HasSuffix(group, ".k8s.io"))
+}
+
+func isGardener(apiVersion string) bool {
+	return strings.HasSuffix(Ref{APIVersion: apiVersion}.Group(), "gardener.cloud")
 }
 
 func (l location) child(key string, containers ...map[string]any) location {

@@ -6,71 +6,190 @@ import (
 	"strings"
 )
 
-// MaxMarkdown is the size a pull request comment may have on the common forges (GitHub: 65,536 characters), less
-// room for what the poster adds.
-const MaxMarkdown = 60000
+// Sizes of Markdown in bytes, for Printing.Limit: what a comment may have on the forges, less room for what the poster adds.
+const (
+	// MaxMarkdown fits everywhere: GitHub takes 65,536 characters.
+	MaxMarkdown = 60000
+	// MaxMarkdownGitLab is for GitLab, which takes 1,000,000 characters.
+	MaxMarkdownGitLab = 900000
+)
 
 // room is left for the closing of a section and the note on what is left out.
-const room = 400
+const room = 600
 
-// Markdown is a plan as a pull request comment of at most limit bytes: what it comes to first, then
-// everything by cluster and component, folded. What does not fit is counted, never cut in the middle.
+// Markdown is a plan as a pull request comment of at most limit bytes.
 func Markdown(p Plan, limit int) string {
+	return Report{Landscapes: []LandscapePlan{{Plan: p}}}.Markdown(limit, "")
+}
+
+// Markdown is a report as a pull request comment of at most limit bytes: what it comes to first, then
+// everything by cluster, owner and component, folded, and what is the same in several places once. What does not fit is counted, never
+// cut in the middle; more says how to see it.
+func (r Report) Markdown(limit int, more string) string {
 	var b strings.Builder
 	title := "### Rendered changes"
-	if p.From != "" || p.To != "" {
-		title += fmt.Sprintf(" (%s → %s)", escape(p.From), escape(p.To))
+	if revisions := r.revisions(); revisions != "" {
+		title += " (" + cell(revisions) + ")"
 	}
 	b.WriteString(title + "\n\n")
-	for _, note := range p.Notes {
-		b.WriteString("> " + cell(note) + "\n\n")
+	left := func() int { return limit - b.Len() - room }
+	b.WriteString(bounded(r.markdownNotes(), left()/4, "> … and %d more notes.\n\n"))
+	b.WriteString(cell(r.line()) + "\n")
+	b.WriteString(r.markdownHandedOver(left() / 4))
+	if r.Empty() {
+		return b.String()
 	}
-	b.WriteString(p.Line() + "\n")
-	b.WriteString(reach(p, (limit-b.Len()-room)/4))
-	b.WriteString(risks(p, (limit-b.Len()-room)/2))
-	omitted := 0
-	for _, group := range grouped(p.Items) {
-		section, left := section(group, limit-b.Len()-room)
-		b.WriteString(section)
-		omitted += left
+	b.WriteString(r.markdownNodes(left() / 2))
+	b.WriteString(table("Control planes that restart", "part|cluster|whose", r.controlPlaneRows(longList), left()/4))
+	b.WriteString(table("What happens besides the changes", "what happens|cluster|objects", r.impactRows(longList), left()/2))
+	b.WriteString(r.markdownReach(left() / 4))
+	omitted, cluster := 0, ""
+	for _, s := range r.sections() {
+		text, n := s.markdown(left()-200, r.named())
+		omitted += n
+		if where := s.heading(r.named()); text != "" && where != cluster {
+			cluster = where
+			b.WriteString("\n#### " + cell(where) + "\n")
+		}
+		b.WriteString(text)
 	}
 	if omitted > 0 {
-		fmt.Fprintf(&b, "\n%d more %s not fit into a comment: run `pergola diff` to see them.\n", omitted, plural(omitted, "object does", "objects do"))
+		if more == "" {
+			more = "run `pergola diff` to see them"
+		}
+		fmt.Fprintf(&b, "\n%d more %s not fit into a comment: %s.\n", omitted, plural(omitted, "object does", "objects do"), more)
 	}
 	return b.String()
 }
 
-// grouped are the items by heading, in their order.
-func grouped(items []Item) [][]Item {
-	var out [][]Item
-	for i, item := range items {
-		if i == 0 || heading(item) != heading(items[i-1]) {
-			out = append(out, nil)
-		}
-		out[len(out)-1] = append(out[len(out)-1], item)
+// longList is how many names a row of a comment has.
+const longList = 12
+
+// heading is where a section belongs.
+func (s section) heading(named bool) string {
+	if s.shared() {
+		return "The same in several places"
+	}
+	text := s.where(named)
+	return strings.ToUpper(text[:1]) + text[1:]
+}
+
+func (r Report) markdownNotes() []string {
+	var out []string
+	for _, note := range r.notes() {
+		out = append(out, "> "+cell(note)+"\n\n")
 	}
 	return out
 }
 
-// section folds the items of one bundle, as many as fit; the rest is counted.
-func section(items []Item, space int) (string, int) {
-	var body strings.Builder
-	head := fmt.Sprintf("\n<details><summary>%s (%d)</summary>\n\n", escape(heading(items[0])), len(items))
-	shown := 0
-	for _, item := range items {
-		block := diffBlock(item)
-		// Fences are at most a few characters longer than what they enclose.
-		if len(head)+body.Len()+len(block)+2*longestFence(body.String()+block) > space {
+func (r Report) markdownHandedOver(space int) string {
+	var lines []string
+	for _, text := range r.handedOver() {
+		lines = append(lines, "- "+cell(text)+"\n")
+	}
+	if len(lines) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("\n<details><summary>Handed over to controllers, and left as they set it (%d)</summary>\n\n%s\n</details>\n", len(lines),
+		bounded(lines, space-200, "\n… and %d more.\n"))
+}
+
+// bounded is as many pieces as fit, and how many do not.
+func bounded(pieces []string, space int, rest string) string {
+	var b strings.Builder
+	left := 0
+	for _, piece := range pieces {
+		if b.Len()+len(piece) > space {
+			left++
 			continue
 		}
-		body.WriteString(block)
-		shown++
+		b.WriteString(piece)
 	}
-	if shown == 0 {
-		return "", len(items)
+	if left > 0 {
+		fmt.Fprintf(&b, rest, left)
 	}
-	fence := strings.Repeat("`", max(3, longestFence(body.String())+1))
-	return fmt.Sprintf("%s%sdiff\n%s%s\n</details>\n", head, fence, body.String(), fence), len(items) - shown
+	return b.String()
+}
+
+// shownRows of a table stand open; the others are folded.
+const shownRows = 25
+
+func (r Report) markdownNodes(space int) string {
+	var b strings.Builder
+	for _, g := range r.nodeGroups() {
+		head := "\n#### " + cell(g.Title()) + "\n\n"
+		columns, lines := "| shoot | cluster | pools | nodes at most | at a time |\n|-|-|-|-|-|\n", []string{}
+		for _, row := range g.Rows {
+			lines = append(lines, fmt.Sprintf("| %s | %s | %s | %d | %s |\n", cell(row.Shoot), cell(r.place(row.Landscape, row.Cluster)),
+				cell(strings.Join(row.Pools, ", ")), row.Nodes, cell(row.Step)))
+		}
+		const more = "\n… and %d more shoots.\n"
+		if b.Len()+len(head)+len(columns) > space {
+			fmt.Fprintf(&b, "\n%s.\n", cell(g.Title()))
+			continue
+		}
+		b.WriteString(head)
+		if len(lines) <= shownRows {
+			b.WriteString(columns + bounded(lines, space-b.Len(), more))
+			continue
+		}
+		fmt.Fprintf(&b, "<details><summary>%d shoots</summary>\n\n%s%s\n</details>\n", g.Shoots, columns, bounded(lines, space-b.Len(), more))
+	}
+	return b.String()
+}
+
+// table is rows under a title; nothing without rows.
+func table(title, columns string, rows []row, space int) string {
+	if len(rows) == 0 {
+		return ""
+	}
+	names := strings.Split(columns, "|")
+	head := fmt.Sprintf("\n#### %s\n\n| %s |\n|%s\n", title, strings.Join(names, " | "), strings.Repeat("-|", len(names)))
+	lines := make([]string, 0, len(rows))
+	for _, row := range rows {
+		lines = append(lines, fmt.Sprintf("| %s | %s | %s |\n", cell(row.What), cell(row.Where), cell(row.Names)))
+	}
+	return head + bounded(lines, space-len(head), "\n… and %d more.\n")
+}
+
+// markdownReach says which clusters a report goes to, and whose objects it changes there.
+func (r Report) markdownReach(space int) string {
+	head := "\n#### How far it goes\n\n| cluster | added | changed | removed | objects of |\n|-|-|-|-|-|\n"
+	var lines []string
+	for _, row := range r.reachRows() {
+		lines = append(lines, fmt.Sprintf("| %s | %d | %d | %d | %s |\n", cell(row.Where), row.Added, row.Changed, row.Removed, cell(row.Owners)))
+	}
+	return head + bounded(lines, space-len(head), "\n… and on %d more clusters.\n")
+}
+
+// markdown folds a section, with as many blocks as fit; the objects of the rest are counted.
+func (s section) markdown(space int, named bool) (string, int) {
+	var body strings.Builder
+	title := s.title()
+	if s.shared() {
+		title = "objects that change alike, each shown once"
+	}
+	head := fmt.Sprintf("\n<details><summary>%s (%s)</summary>\n\n", escape(title), s.summary().words())
+	left, longest := 0, 2
+	for _, b := range s.Blocks {
+		if len(head)+body.Len() > space {
+			left += len(b.Places)
+			continue
+		}
+		text := b.diff(named)
+		ticks := max(longest, longestFence(text))
+		if len(head)+body.Len()+len(text)+2*ticks > space {
+			left += len(b.Places)
+			continue
+		}
+		body.WriteString(text)
+		longest = ticks
+	}
+	if body.Len() == 0 {
+		return "", left
+	}
+	fence := strings.Repeat("`", longest+1)
+	return fmt.Sprintf("%s%sdiff\n%s%s\n</details>\n", head, fence, body.String(), fence), left
 }
 
 var backticks = regexp.MustCompile("`+")
@@ -82,48 +201,6 @@ func longestFence(s string) int {
 		n = max(n, len(run))
 	}
 	return n
-}
-
-// risks is the table of what a reviewer must not miss: what happens beyond the objects that change, the worst first.
-func risks(p Plan, space int) string {
-	var b strings.Builder
-	left := 0
-	for _, impact := range p.Impacts() {
-		if b.Len() == 0 {
-			b.WriteString("\n| what happens | cluster | objects |\n|-|-|-|\n")
-		}
-		row := fmt.Sprintf("| %s | %s | %s |\n", cell(impact.What), cell(impact.Cluster), cell(impact.objects()))
-		if b.Len()+len(row) > space {
-			left++
-			continue
-		}
-		b.WriteString(row)
-	}
-	if left > 0 {
-		fmt.Fprintf(&b, "\n… and %d more.\n", left)
-	}
-	return b.String()
-}
-
-// reach says which clusters a plan goes to, and whose objects it changes there.
-func reach(p Plan, space int) string {
-	var b strings.Builder
-	left := 0
-	for _, r := range p.Reaches() {
-		line := "- on " + cell(r.Cluster) + " " + cell(r.extent()) + "\n"
-		if b.Len()+len(line) > space {
-			left++
-			continue
-		}
-		b.WriteString(line)
-	}
-	if left > 0 {
-		fmt.Fprintf(&b, "- and on %d more %s\n", left, plural(left, "cluster", "clusters"))
-	}
-	if b.Len() == 0 {
-		return ""
-	}
-	return "\n" + b.String()
 }
 
 func plural(n int, one, many string) string {
@@ -146,25 +223,38 @@ func cell(s string) string { return cells.Replace(escape(s)) }
 
 var signs = map[Action]string{Create: "+ ", Delete: "- ", Change: "! ", Recreate: "! ", Adopt: "! ", Keep: "! ", Hold: "! ", Fail: "! "}
 
-// diffBlock is one object inside a diff fence.
-func diffBlock(item Item) string {
-	var b strings.Builder
-	b.WriteString(signs[item.Action] + string(item.Action) + " " + item.Object.String() + suffix(item) + "\n")
-	for _, f := range item.Fields {
+// diff is one block inside a diff fence.
+func (b block) diff(named bool) string {
+	var out strings.Builder
+	out.WriteString(signs[b.Action] + string(b.Action) + " " + b.name() + b.suffix() + "\n")
+	for _, line := range b.elsewhere(named) {
+		out.WriteString("  " + line + "\n")
+	}
+	for _, f := range b.Fields {
 		if f.Hidden {
-			b.WriteString("    " + hiddenText(f) + "\n")
+			out.WriteString("    " + hiddenText(f) + "\n")
 			continue
 		}
-		b.WriteString("    " + f.Path + ":" + ownedBy(f) + "\n")
-		for _, line := range fieldLines(f) {
-			if strings.HasPrefix(line, "@@") || strings.HasPrefix(line, `\`) {
-				b.WriteString("    " + line + "\n")
+		out.WriteString("    " + printable(f.Path) + ":" + ownedBy(f) + "\n")
+		for _, line := range shortened(fieldLines(f), longDiff) {
+			if strings.HasPrefix(line, "@@") || strings.HasPrefix(line, `\`) || strings.HasPrefix(line, "…") {
+				out.WriteString("    " + line + "\n")
 				continue
 			}
-			b.WriteString(line[:1] + "   " + line[1:] + "\n")
+			out.WriteString(line[:1] + "   " + line[1:] + "\n")
 		}
 	}
-	return b.String()
+	return out.String()
+}
+
+// longDiff is how many lines of one field a comment shows.
+const longDiff = 80
+
+func shortened(lines []string, most int) []string {
+	if len(lines) <= most {
+		return lines
+	}
+	return append(lines[:most:most], fmt.Sprintf("… %d more lines", len(lines)-most))
 }
 
 // fieldLines are the old and the new value with their signs; of longer texts only what differs.

@@ -1,6 +1,9 @@
 package plan
 
-import "sort"
+import (
+	"cmp"
+	"slices"
+)
 
 // Action is what happens to one object.
 type Action string
@@ -28,12 +31,18 @@ type Item struct {
 	Bundle    string `json:"bundle"`
 	Object    Ref    `json:"object"`
 	Action    Action `json:"action"`
+	// Former is the name that the object had, where its name is a hash of its content.
+	Former string `json:"former,omitempty"`
 	// Fields that differ, for change and recreate.
 	Fields []Field `json:"fields,omitempty"`
 	// Reason says why, where the action alone does not.
 	Reason string `json:"reason,omitempty"`
+	// Approval is the id that lets a held deletion or recreation of this one object pass.
+	Approval string `json:"approval,omitempty"`
 	// Consequences say what the change does beyond the object itself.
 	Consequences []string `json:"consequences,omitempty"`
+	// Pools are the worker pools whose nodes it touches, for Workers and Shoots.
+	Pools []PoolChange `json:"pools,omitempty"`
 	// Origin is the file (and line) the new object comes from.
 	Origin string `json:"origin,omitempty"`
 }
@@ -46,6 +55,12 @@ type Field struct {
 	New  any    `json:"new,omitempty"`
 	// Hidden says that the values differ and may not be shown.
 	Hidden bool `json:"hidden,omitempty"`
+	// Encrypted says that a hidden value was not decrypted: what differs is the ciphertext.
+	Encrypted bool `json:"encrypted,omitempty"`
+	// OldHash and NewHash stand for hidden values: equal values have equal ones within a diff, and within all that were made
+	// with the same key (see Masking). Empty where there is no value, and where there is no key.
+	OldHash string `json:"oldHash,omitempty"`
+	NewHash string `json:"newHash,omitempty"`
 	// Manager owns the field now, where that is known and not us.
 	Manager string `json:"manager,omitempty"`
 }
@@ -57,7 +72,9 @@ type Plan struct {
 	To   string `json:"to,omitempty"`
 	// Notes say what a reader has to know of the comparison itself.
 	Notes []string `json:"notes,omitempty"`
-	Items []Item   `json:"items"`
+	// HandedOver are declared fields that are left to controllers: no differences.
+	HandedOver []HandedOver `json:"handedOver,omitempty"`
+	Items      []Item       `json:"items"`
 	// Unchanged counts the objects of bundles and declarations that stay as they are, not the ManagedResources that carry them.
 	Unchanged int     `json:"unchanged"`
 	Summary   Summary `json:"summary"`
@@ -78,39 +95,40 @@ type Summary struct {
 // Empty says that nothing would change.
 func (p Plan) Empty() bool { return len(p.Items) == 0 }
 
-// Sort orders the items by cluster, component, bundle and object, and counts them.
+// Sort orders the items by cluster, owner, component, bundle and object, and counts them.
 func (p *Plan) Sort() {
-	sort.SliceStable(p.Items, func(i, j int) bool {
-		a, b := p.Items[i], p.Items[j]
-		for _, c := range [][2]string{
-			{a.Cluster, b.Cluster}, {a.Component, b.Component}, {a.Bundle, b.Bundle},
-			{a.Object.Kind, b.Object.Kind}, {a.Object.APIVersion, b.Object.APIVersion}, {a.Object.Namespace, b.Object.Namespace}, {a.Object.Name, b.Object.Name},
-		} {
-			if c[0] != c[1] {
-				return c[0] < c[1]
-			}
-		}
-		return false
+	slices.SortStableFunc(p.Items, func(a, b Item) int {
+		return cmp.Or(
+			cmp.Compare(a.Cluster, b.Cluster), cmp.Compare(a.Owner, b.Owner), cmp.Compare(a.Component, b.Component), cmp.Compare(a.Bundle, b.Bundle),
+			cmp.Compare(a.Object.Kind, b.Object.Kind), cmp.Compare(a.Object.APIVersion, b.Object.APIVersion),
+			cmp.Compare(a.Object.Namespace, b.Object.Namespace), cmp.Compare(a.Object.Name, b.Object.Name))
 	})
-	p.Summary = Summary{}
-	for _, item := range p.Items {
-		switch item.Action {
-		case Create:
-			p.Summary.Create++
-		case Change:
-			p.Summary.Change++
-		case Recreate:
-			p.Summary.Recreate++
-		case Delete:
-			p.Summary.Delete++
-		case Adopt:
-			p.Summary.Adopt++
-		case Keep:
-			p.Summary.Keep++
-		case Hold:
-			p.Summary.Hold++
-		case Fail:
-			p.Summary.Fail++
+	p.Summary = summarize(p.Items)
+}
+
+func summarize(items []Item) Summary {
+	var s Summary
+	for _, item := range items {
+		if n := s.of(item.Action); n != nil {
+			*n++
 		}
 	}
+	return s
+}
+
+// of is the count of an action.
+func (s *Summary) of(a Action) *int {
+	return map[Action]*int{Create: &s.Create, Change: &s.Change, Recreate: &s.Recreate, Delete: &s.Delete,
+		Adopt: &s.Adopt, Keep: &s.Keep, Hold: &s.Hold, Fail: &s.Fail}[a]
+}
+
+func (s *Summary) add(o Summary) {
+	s.Create += o.Create
+	s.Change += o.Change
+	s.Recreate += o.Recreate
+	s.Delete += o.Delete
+	s.Adopt += o.Adopt
+	s.Keep += o.Keep
+	s.Hold += o.Hold
+	s.Fail += o.Fail
 }

@@ -3,104 +3,102 @@ package plan
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"strings"
 	"unicode"
 
 	"github.com/fatih/color"
-	"github.com/hexops/gotextdiff"
-	"github.com/hexops/gotextdiff/myers"
 	"sigs.k8s.io/yaml"
 )
 
-// Formats a plan is printed in.
-const (
-	FormatText     = "text"
-	FormatMarkdown = "markdown"
-	FormatJSON     = "json"
-)
-
-// Print writes a plan; colored only counts for text.
-func Print(w io.Writer, p Plan, format string, colored bool) error {
-	switch format {
-	case FormatJSON:
-		enc := json.NewEncoder(w)
-		enc.SetIndent("", "  ")
-		if p.Items == nil {
-			p.Items = []Item{}
-		}
-		return enc.Encode(struct {
-			Plan
-			Impacts []Impact `json:"impacts,omitempty"`
-			Reach   []Reach  `json:"reach,omitempty"`
-		}{p, p.Impacts(), p.Reaches()})
-	case FormatMarkdown:
-		_, err := io.WriteString(w, Markdown(p, MaxMarkdown))
-		return err
-	case FormatText:
-		_, err := io.WriteString(w, text(p, colored))
-		return err
-	}
-	return fmt.Errorf("output format %q: want text, markdown or json", format)
-}
-
 var symbols = map[Action]string{Create: "+", Change: "~", Recreate: "±", Delete: "-", Adopt: "»", Keep: "=", Hold: "!", Fail: "✗"}
 
-func text(p Plan, colored bool) string {
+func (r Report) text(colored bool) string {
 	var b strings.Builder
-	paint := func(action Action, s string) string {
-		attr := map[Action]color.Attribute{Create: color.FgGreen, Change: color.FgYellow, Recreate: color.FgMagenta, Delete: color.FgRed, Adopt: color.FgCyan, Keep: color.FgCyan, Hold: color.FgRed, Fail: color.FgRed}[action]
-		c := color.New(attr)
-		if !colored {
-			c.DisableColor()
-		} else {
-			c.EnableColor()
-		}
-		return c.Sprint(s)
-	}
-	for _, note := range p.Notes {
+	for _, note := range r.notes() {
 		b.WriteString("Note: " + printable(note) + "\n")
 	}
-	if len(p.Notes) > 0 && len(p.Items) > 0 {
+	if b.Len() > 0 && !r.Empty() {
 		b.WriteString("\n")
 	}
-	b.WriteString(head(p))
-	group := ""
-	for _, item := range p.Items {
-		if g := heading(item); g != group {
-			if group != "" {
-				b.WriteString("\n")
-			}
-			group = g
-			b.WriteString(g + "\n")
-		}
-		fmt.Fprintf(&b, "  %s\n", paint(item.Action, symbols[item.Action]+" "+item.Object.String()+suffix(item)))
-		for _, f := range item.Fields {
-			b.WriteString(fieldText(f, "      "))
-		}
+	if r.Empty() {
+		return b.String() + printable(r.line()) + "\n"
 	}
-	if len(p.Items) > 0 {
+	b.WriteString(r.head())
+	cluster := ""
+	for _, s := range r.sections() {
+		if where := s.heading(r.named()); where != cluster {
+			cluster = where
+			b.WriteString(printable(where) + "\n")
+		}
+		indent := "  "
+		if !s.shared() {
+			b.WriteString("  " + printable(s.title()) + "\n")
+			indent = "    "
+		}
+		for _, block := range s.Blocks {
+			b.WriteString(block.text(indent, colored, r.named()))
+		}
 		b.WriteString("\n")
 	}
-	b.WriteString(p.Line() + "\n") // again, where the reader of a terminal is now
+	b.WriteString(printable(r.line()) + "\n") // again, where the reader of a terminal is now
 	return b.String()
 }
 
-// head is what a plan comes to: how far it goes, and what it does beyond the objects that it changes.
-func head(p Plan) string {
-	if p.Empty() {
-		return ""
+func (b block) text(indent string, colored, named bool) string {
+	out := indent + paint(b.Action, symbols[b.Action]+" "+b.name()+b.suffix(), colored) + "\n"
+	for _, line := range b.elsewhere(named) {
+		out += indent + "    " + line + "\n"
 	}
+	for _, f := range b.Fields {
+		out += fieldText(f, indent+"    ")
+	}
+	return out
+}
+
+var colors = map[Action]color.Attribute{Create: color.FgGreen, Change: color.FgYellow, Recreate: color.FgMagenta, Delete: color.FgRed,
+	Adopt: color.FgCyan, Keep: color.FgCyan, Hold: color.FgRed, Fail: color.FgRed}
+
+func paint(action Action, s string, colored bool) string {
+	if !colored {
+		return s
+	}
+	c := color.New(colors[action])
+	c.EnableColor()
+	return c.Sprint(s)
+}
+
+// head is what a report comes to: what it does beyond the objects that it changes, and how far it goes.
+func (r Report) head() string {
 	var b strings.Builder
-	b.WriteString(p.Line() + "\n")
-	for _, r := range p.Reaches() {
-		fmt.Fprintf(&b, "  on %s %s\n", r.Cluster, printable(r.extent()))
+	b.WriteString(printable(r.line()) + "\n")
+	for _, row := range r.reachRows() {
+		fmt.Fprintf(&b, "  on %s %d %s%s\n", printable(row.Where), row.Objects, plural(row.Objects, "object", "objects"), printable(prefixed(": ", row.Owners)))
 	}
-	for _, i := range p.Impacts() {
-		fmt.Fprintf(&b, "  ! %s, on %s: %s\n", printable(strings.ReplaceAll(i.What, "\n", " ")), i.Cluster, printable(i.objects()))
+	for _, g := range r.nodeGroups() {
+		fmt.Fprintf(&b, "  ! %s\n", oneLine(g.Title()))
+		for _, row := range g.Rows {
+			fmt.Fprintf(&b, "      %s on %s, %s %s: up to %d%s\n", printable(row.Shoot), printable(r.place(row.Landscape, row.Cluster)),
+				plural(len(row.Pools), "pool", "pools"), printable(strings.Join(row.Pools, ", ")), row.Nodes, printable(prefixed(", ", row.Step)))
+		}
+	}
+	for _, row := range r.controlPlaneRows(shownNames) {
+		fmt.Fprintf(&b, "  ! restarts %s of the control plane, on %s: %s\n", printable(row.What), printable(row.Where), printable(row.Names))
+	}
+	for _, row := range r.impactRows(shownNames) {
+		fmt.Fprintf(&b, "  ! %s, on %s: %s\n", oneLine(row.What), printable(row.Where), printable(row.Names))
 	}
 	b.WriteString("\n")
 	return b.String()
+}
+
+func oneLine(s string) string { return printable(strings.ReplaceAll(s, "\n", " ")) }
+
+// prefixed is a text with what goes before it, nothing without one.
+func prefixed(prefix, s string) string {
+	if s == "" {
+		return ""
+	}
+	return prefix + s
 }
 
 // counted says which objects the numbers of a plan are about: the ManagedResources and Secrets that carry bundles to their
@@ -128,27 +126,107 @@ func (p Plan) Line() string {
 	return fmt.Sprintf("%s, %d unchanged (%s).", strings.Join(parts, ", "), p.Unchanged, counted)
 }
 
-func heading(item Item) string {
-	s := "cluster " + item.Cluster
-	if item.Component != "" {
-		s += ", component " + item.Component
+// name is the object of a block, and the name it had before.
+func (b block) name() string {
+	text := b.Object.String()
+	if b.Former != "" {
+		text += ", formerly " + b.Former
 	}
-	return s + ", bundle " + item.Bundle
+	return oneLine(text)
 }
 
-func suffix(item Item) string {
+func (i Item) suffix() string {
 	var notes []string
-	if item.Reason != "" {
-		notes = append(notes, item.Reason)
+	if i.Reason != "" {
+		notes = append(notes, i.Reason)
 	}
-	notes = append(notes, item.Consequences...)
+	if i.Approval != "" {
+		notes = append(notes, "its approval is "+i.Approval)
+	}
+	notes = append(notes, i.Consequences...)
 	if len(notes) == 0 {
 		return ""
 	}
-	return "  (" + printable(strings.ReplaceAll(strings.Join(notes, "; "), "\n", " ")) + ")"
+	return "  (" + oneLine(strings.Join(notes, "; ")) + ")"
 }
 
-func hiddenText(f Field) string { return f.Path + ": (hidden value changed)" + ownedBy(f) }
+// elsewhere says where else the same happens as in a block, by cluster.
+func (b block) elsewhere(named bool) []string {
+	if len(b.Places) < 2 {
+		return nil
+	}
+	type group struct{ landscape, cluster string }
+	var order []group
+	places := map[group][]spot{}
+	for _, p := range b.Places {
+		g := group{p.Landscape, p.Cluster}
+		if places[g] == nil {
+			order = append(order, g)
+		}
+		places[g] = append(places[g], p)
+	}
+	out := []string{fmt.Sprintf("the same on %d objects:", len(b.Places))}
+	for i, g := range order {
+		if i == longList && len(order) > longList+1 {
+			out = append(out, fmt.Sprintf("and on %d more clusters", len(order)-i))
+			break
+		}
+		where := g.cluster
+		if named {
+			where = g.landscape + ": " + g.cluster
+		}
+		out = append(out, oneLine(fmt.Sprintf("on %s: %s", where, first(spotNames(places[g]), longList))))
+	}
+	return out
+}
+
+// spotNames are the owners of objects where that says more than their names: each has one. Otherwise they are the names.
+func spotNames(spots []spot) []string {
+	owners, objects := map[string]bool{}, make([]string, 0, len(spots))
+	var whose []string
+	for _, s := range spots {
+		objects = append(objects, strings.TrimPrefix(s.Object.String(), s.Object.Kind+" "))
+		if strings.HasPrefix(s.Object.Namespace+s.Object.Name, "shoot--") && strings.HasPrefix(s.Owner, "shoot ") {
+			owners[s.Owner] = true
+			whose = append(whose, s.Owner)
+		}
+	}
+	if len(owners) == len(spots) {
+		return whose
+	}
+	return objects
+}
+
+// hiddenText tells a difference that may not be shown.
+func hiddenText(f Field) string {
+	kind, hashes := "hidden", ""
+	switch {
+	case f.Encrypted:
+		kind = "encrypted"
+	case f.OldHash != "" && f.NewHash != "":
+		hashes = ": " + f.OldHash + " → " + f.NewHash
+	case f.NewHash != "":
+		return fmt.Sprintf("%s: (hidden value added: %s)%s", printable(f.Path), f.NewHash, ownedBy(f))
+	case f.OldHash != "":
+		return fmt.Sprintf("%s: (hidden value removed: %s)%s", printable(f.Path), f.OldHash, ownedBy(f))
+	}
+	return fmt.Sprintf("%s: (%s value changed%s)%s", printable(f.Path), kind, hashes, ownedBy(f))
+}
+
+// words are the counts in a few words: "1 added, 2 changed".
+func (s Summary) words() string {
+	var parts []string
+	for _, c := range []struct {
+		n    int
+		word string
+	}{{s.Create, "added"}, {s.Change, "changed"}, {s.Recreate, "recreated"}, {s.Delete, "deleted"}, {s.Adopt, "adopted"}, {s.Keep, "given up"},
+		{s.Hold, "held"}, {s.Fail, "failing"}} {
+		if c.n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", c.n, c.word))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
 
 func ownedBy(f Field) string {
 	if f.Manager == "" {
@@ -162,6 +240,7 @@ func fieldText(f Field, indent string) string {
 		return indent + hiddenText(f) + "\n"
 	}
 	o, n := pair(f)
+	f.Path = printable(f.Path)
 	if !strings.Contains(o, "\n") && !strings.Contains(n, "\n") {
 		switch {
 		case f.Old == nil:
@@ -177,29 +256,6 @@ func fieldText(f Field, indent string) string {
 		b.WriteString(indent + "  " + line + "\n")
 	}
 	return b.String()
-}
-
-// unified is a line diff with three lines of context, without file names. A value that was not there, or is not
-// any more, is told line by line.
-func unified(f Field) []string {
-	old, new := pair(f)
-	if f.Old == nil || f.New == nil {
-		sign, text := "-", old
-		if f.Old == nil {
-			sign, text = "+", new
-		}
-		var lines []string
-		for _, line := range strings.Split(strings.TrimSuffix(text, "\n"), "\n") {
-			lines = append(lines, sign+line)
-		}
-		return lines
-	}
-	if strings.HasSuffix(old, "\n") == strings.HasSuffix(new, "\n") {
-		old, new = strings.TrimSuffix(old, "\n")+"\n", strings.TrimSuffix(new, "\n")+"\n"
-	}
-	out := fmt.Sprint(gotextdiff.ToUnified("old", "new", old, myers.ComputeEdits("", old, new)))
-	lines := strings.Split(strings.TrimSuffix(out, "\n"), "\n")
-	return lines[min(2, len(lines)):] // without the names
 }
 
 // show is a value as text: short values in one line, long ones as YAML.

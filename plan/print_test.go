@@ -20,7 +20,7 @@ var update = flag.Bool("update", false, "write the golden files anew")
 func example() Plan {
 	p := Plan{From: "main", To: "work tree", Unchanged: 7, Notes: []string{"the base is *not* valid"}, Items: []Item{
 		{Cluster: "runtime", Owner: "garden local", Component: "garden/vpa", Bundle: "vpa", Action: Create, Object: Ref{"v1", "ConfigMap", "garden", "new"}, Origin: "vpa/objects.cue:7"},
-		{Cluster: "runtime", Component: "garden/vpa", Bundle: "vpa", Action: Change, Object: Ref{"apps/v1", "Deployment", "garden", "vpa-updater"}, Consequences: []string{"rolls its pods"}, Fields: []Field{
+		{Cluster: "runtime", Owner: "garden local", Component: "garden/vpa", Bundle: "vpa", Action: Change, Object: Ref{"apps/v1", "Deployment", "garden", "vpa-updater"}, Consequences: []string{"rolls its pods"}, Fields: []Field{
 			{Path: "spec.replicas", Old: int64(1), New: int64(2)},
 			{Path: "spec.template.spec.containers[name=app].image", Old: "x:1", New: "x:2", Manager: "kubectl-edit"},
 			{Path: "spec.template.spec.nodeSelector", New: map[string]any{"a": "b"}},
@@ -28,15 +28,15 @@ func example() Plan {
 			{Path: "spec.empty", Old: "", New: "x"},
 			{Path: "metadata.labels", Old: map[string]any{"a": "b", "one": "a longer value to fill the line", "two": "another longer value to fill the line"}, New: map[string]any{"one": "a longer value to fill the line", "two": "another longer value to fill the line", "c": "d"}},
 		}},
-		{Cluster: "runtime", Component: "garden/vpa", Bundle: "vpa", Action: Change, Object: Ref{"v1", "ConfigMap", "garden", "text"}, Fields: []Field{
+		{Cluster: "runtime", Owner: "garden local", Component: "garden/vpa", Bundle: "vpa", Action: Change, Object: Ref{"v1", "ConfigMap", "garden", "text"}, Fields: []Field{
 			{Path: "data[config.yaml]", Old: "one\ntwo\nthree\n", New: "one\n2\nthree\n"},
 			{Path: "data.newline", Old: "x", New: "x\n"},
 			{Path: "data.fence", New: "```\n</details>\n````\n"},
 			{Path: "data.minus", Old: "a\n-- old\n", New: "a\n"},
 			{Path: "data.terminal", New: "\x1b[31mred"},
 		}},
-		{Cluster: "runtime", Component: "garden/vpa", Bundle: "vpa", Action: Change, Object: Ref{"v1", "Secret", "garden", "s"}, Fields: []Field{{Path: "data.password", Hidden: true}}},
-		{Cluster: "runtime", Component: "garden/vpa", Bundle: "vpa", Action: Recreate, Object: Ref{"v1", "ConfigMap", "garden", "frozen"}, Reason: "data.a cannot be changed", Consequences: []string{"is deleted and created again"}},
+		{Cluster: "runtime", Owner: "garden local", Component: "garden/vpa", Bundle: "vpa", Action: Change, Object: Ref{"v1", "Secret", "garden", "s"}, Fields: []Field{{Path: "data.password", Hidden: true, OldHash: "0123456789", NewHash: "abcdef0123"}, {Path: "data.sealed", Hidden: true, Encrypted: true}, {Path: "data.unknown", Hidden: true}}},
+		{Cluster: "runtime", Owner: "garden local", Component: "garden/vpa", Bundle: "vpa", Action: Recreate, Object: Ref{"v1", "ConfigMap", "garden", "frozen"}, Reason: "data.a cannot be changed", Consequences: []string{"is deleted and created again"}},
 		{Cluster: "seed", Bundle: "old", Action: Delete, Object: Ref{"v1", "Namespace", "", "gone"}, Consequences: []string{"deletes everything in the namespace"}},
 		{Cluster: "seed", Bundle: "old", Action: Hold, Object: Ref{"v1", "PersistentVolumeClaim", "garden", "data"}, Reason: "delete is held: kind PersistentVolumeClaim is protected"},
 		{Cluster: "seed", Bundle: "old", Action: Adopt, Object: Ref{"v1", "ConfigMap", "garden", "foreign"}},
@@ -48,7 +48,7 @@ func example() Plan {
 }
 
 func TestPrint(t *testing.T) {
-	for format, file := range map[string]string{FormatText: "plan.txt", FormatMarkdown: "plan.md", FormatJSON: "plan.json"} {
+	for format, file := range map[string]string{FormatText: "plan.txt", FormatMarkdown: "plan.md", FormatJSON: "plan.json", FormatHTML: "plan.html"} {
 		t.Run(format, func(t *testing.T) {
 			var got bytes.Buffer
 			require.NoError(t, Print(&got, example(), format, false))
@@ -62,7 +62,7 @@ func TestPrint(t *testing.T) {
 			assert.Equal(t, string(want), got.String())
 		})
 	}
-	assert.ErrorContains(t, Print(&bytes.Buffer{}, Plan{}, "xml", false), "text, markdown or json")
+	assert.ErrorContains(t, Print(&bytes.Buffer{}, Plan{}, "xml", false), "text, markdown, json or html")
 }
 
 func TestPrintNothing(t *testing.T) {
@@ -117,6 +117,11 @@ func TestMarkdownFits(t *testing.T) {
 				if strings.HasPrefix(line, sign) {
 					shown++
 				}
+			}
+			if n := 0; strings.HasPrefix(line, "  the same on ") {
+				_, err := fmt.Sscanf(line, "  the same on %d objects:", &n)
+				require.NoError(t, err)
+				shown += n - 1
 			}
 		}
 		assert.Positive(t, shown)

@@ -9,9 +9,6 @@ import (
 	"unicode/utf8"
 )
 
-// Mask stands in place of a value that may not be shown. Its length says nothing about the value.
-const Mask = "(hidden)"
-
 // isSecret is true for Secrets, in whatever case the kind is written, and for Gardener's InternalSecret.
 func isSecret(obj map[string]any) bool {
 	kind, _ := obj["kind"].(string)
@@ -61,18 +58,24 @@ func Conceal(obj map[string]any, keys []string, f Field) Field {
 // field is a difference at a location, without what may not be shown.
 func (l location) field(old, new any) Field {
 	f := Field{Path: l.path}
-	if l.sealed() {
-		f.Hidden = true
-		return f
+	if !l.sealed() {
+		f.Old, f.New = l.mask(old), l.mask(new)
+		if !reflect.DeepEqual(f.Old, f.New) && !(maskOrNothing(f.Old) && maskOrNothing(f.New)) {
+			return f
+		}
 	}
-	f.Old, f.New = l.mask(old), l.mask(new)
-	if reflect.DeepEqual(f.Old, f.New) || isMask(f.Old) && new == nil || isMask(f.New) && old == nil {
-		f.Old, f.New, f.Hidden = nil, nil, true
+	f.Old, f.New, f.Hidden = nil, nil, true
+	if f.Encrypted = isEncrypted(old) || isEncrypted(new); f.Encrypted {
+		return f // everybody has the ciphertext; a hash of it would look like one of the value
 	}
+	if l.secret {
+		old, new = decoded(old), decoded(new)
+	}
+	f.OldHash, f.NewHash = l.masking.hash(old), l.masking.hash(new)
 	return f
 }
 
-func isMask(v any) bool { return v == Mask }
+func maskOrNothing(v any) bool { return v == nil || isMask(v) }
 
 // keyByKey is true where a map that appears or goes as a whole is told by its keys.
 func (l location) keyByKey() bool { return l.secret && len(l.keys) == 1 && l.keys[0] != "metadata" }
@@ -123,7 +126,7 @@ func (l location) mask(v any) any {
 		return nil
 	}
 	if l.sealed() {
-		return Mask
+		return l.masked(v)
 	}
 	switch x := v.(type) {
 	case map[string]any:
@@ -140,18 +143,26 @@ func (l location) mask(v any) any {
 		for i, inner := range x {
 			out[i] = l.mask(inner)
 			if i > 0 && isSecretFlag(x[i-1]) && out[i] != "" {
-				out[i] = Mask
+				out[i] = l.masked(inner)
 			}
 		}
 		return out
 	}
 	if l.isSecretScalar(v) {
-		return Mask
+		return l.masked(v)
 	}
 	if text, ok := v.(string); ok {
-		return CleanText(text)
+		return l.masking.clean(text)
 	}
 	return v
+}
+
+// masked stands for a value here.
+func (l location) masked(v any) string {
+	if l.secret {
+		v = decoded(v)
+	}
+	return l.masking.mask(v)
 }
 
 func (l location) isSecretScalar(v any) bool {
@@ -162,10 +173,17 @@ func (l location) isSecretScalar(v any) bool {
 	if _, is := v.(bool); is || isText && text == "" {
 		return false
 	}
-	if l.kind == encryptionKeys && l.last() == "secret" {
+	if l.kind == encryptionKeys && l.last() == "secret" || isChecksum(l.last(), text) {
 		return true
 	}
 	return isSecretKey(l.last()) && !(strings.EqualFold(l.last(), "kubeconfig") && isPath(text))
+}
+
+// isChecksum is true for the plain checksum of a Secret, as pod templates have it to restart with it: a short value could be
+// found by trying.
+func isChecksum(name, text string) bool {
+	name = strings.ToLower(name)
+	return strings.Contains(name, "checksum") && strings.Contains(name, "secret") && checksum.MatchString(text)
 }
 
 // isSecretFlag is true for a flag whose value is the next argument.
@@ -193,8 +211,8 @@ func isSecretKey(name string) bool {
 
 var (
 	privateKey     = regexp.MustCompile(`-----BEGIN [A-Z0-9 ]*PRIVATE KEY( BLOCK)?-----`)
-	urlCredentials = regexp.MustCompile(`([a-zA-Z][a-zA-Z0-9+.-]*://)[^\s/?#"']*@`)
-	authorization  = regexp.MustCompile(`(?i)\b(authorization["']?\s*[:=]\s*["']?(?:bearer|basic)|bearer|basic)\s+[A-Za-z0-9._~+/=-]{20,}`)
+	urlCredentials = regexp.MustCompile(`([a-zA-Z][a-zA-Z0-9+.-]*://)([^\s/?#"']*)@`)
+	authorization  = regexp.MustCompile(`(?i)\b((?:authorization["']?\s*[:=]\s*["']?(?:bearer|basic)|bearer|basic)\s+)([A-Za-z0-9._~+/=-]{20,})`)
 	webToken       = regexp.MustCompile(`\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*`)
 	// spoken is a token in the prose of an error: letters and digits mixed, after the word.
 	spoken = regexp.MustCompile(`(?i)\b((?:token|password)\s+["']?)([A-Za-z0-9_.-]*[0-9][A-Za-z0-9_.-]*)`)
@@ -203,6 +221,7 @@ var (
 	// manifest is an object of kind Secret inside a text.
 	manifest = regexp.MustCompile(`(?i)\\*["']?\bkind\\*["']?[ \t]*:[ \t]*\\*["']?(internal)?secret\b`)
 	payload  = regexp.MustCompile(`(?i)\b(string)?data\\*["']?[ \t]*:`)
+	checksum = regexp.MustCompile(`^[0-9a-fA-F]{32,}$`)
 	encoded  = regexp.MustCompile(`^[A-Za-z0-9+/]{32,}={0,2}$`)
 )
 
@@ -211,43 +230,55 @@ const encryptionKeys = "EncryptionConfiguration"
 
 // CleanText masks what is secret by its form, in an error, a log line or a value: private keys, credentials in
 // URLs, tokens, password=…, manifests of Secrets.
-func CleanText(s string) string {
+func CleanText(s string) string { return Masking{}.clean(s) }
+
+func (m Masking) clean(s string) string {
 	if !mayHoldSecret(s) {
 		return s
 	}
 	if privateKey.MatchString(s) || manifest.MatchString(s) && payload.MatchString(s) || strings.Contains(s, encryptionKeys) {
-		return Mask
+		return m.mask(s)
 	}
 	if encoded.MatchString(s) {
 		raw, err := base64.StdEncoding.DecodeString(s)
 		if err == nil && utf8.Valid(raw) && CleanText(string(raw)) != string(raw) {
-			return Mask
+			return m.mask(string(raw))
 		}
 		return s
 	}
-	s = urlCredentials.ReplaceAllString(s, "${1}"+Mask+"@")
-	s = webToken.ReplaceAllString(s, Mask)
-	s = authorization.ReplaceAllString(s, "${1} "+Mask)
-	s = spoken.ReplaceAllStringFunc(s, func(found string) string {
-		m := spoken.FindStringSubmatch(found)
-		if len(m[2]) < 12 {
-			return found
+	s = m.replace(urlCredentials, s, func(g []string) (string, string, string) { return g[1], g[2], "@" })
+	s = m.replace(webToken, s, func(g []string) (string, string, string) { return "", g[0], "" })
+	s = m.replace(authorization, s, func(g []string) (string, string, string) { return g[1], g[2], "" })
+	s = m.replace(spoken, s, func(g []string) (string, string, string) {
+		if len(g[2]) < 12 {
+			return g[0], "", ""
 		}
-		return m[1] + Mask
+		return g[1], g[2], ""
 	})
 	block := false
-	s = assignment.ReplaceAllStringFunc(s, func(found string) string {
-		m := assignment.FindStringSubmatch(found)
-		if !isSecretKey(m[1]) || strings.HasPrefix(m[3], Mask) || isPath(m[3]) {
-			return found
+	plain := s
+	s = m.replace(assignment, s, func(g []string) (string, string, string) {
+		if !isSecretKey(g[1]) || strings.HasPrefix(g[3], strings.TrimSuffix(Mask, ")")) || isPath(g[3]) {
+			return g[0], "", ""
 		}
-		block = block || m[3][0] == '|' || m[3][0] == '>'
-		return m[1] + m[2] + Mask
+		block = block || g[3][0] == '|' || g[3][0] == '>'
+		return g[1] + g[2], strings.Trim(g[3], `\"'`), ""
 	})
 	if block {
-		return Mask // the value is in the lines that follow
+		return m.mask(plain) // the value is in the lines that follow
 	}
 	return s
+}
+
+// replace masks what a pattern finds: parts says what of it stands before the secret, what the secret is, and what follows.
+func (m Masking) replace(pattern *regexp.Regexp, s string, parts func(groups []string) (before, secret, after string)) string {
+	return pattern.ReplaceAllStringFunc(s, func(found string) string {
+		before, secret, after := parts(pattern.FindStringSubmatch(found))
+		if secret == "" {
+			return before + after
+		}
+		return before + m.mask(secret) + after
+	})
 }
 
 // isPath keeps the place of a secret readable: --kubeconfig=/var/run/…

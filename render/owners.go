@@ -48,7 +48,7 @@ func eachOwner(l *landscapes.Landscape, settings settings, shoots func() bool) i
 		if err != nil && !yield(Input{}, err) {
 			return
 		}
-		b := ownerBuilder{landscape: l, mutations: mutation.New(newAround(l), settings.now)}
+		b := newOwnerBuilder(l, settings)
 		for in, err := range b.each(shoots) {
 			in.Facts = facts[in.Owner.String()]
 			if !yield(in, err) {
@@ -61,8 +61,11 @@ func eachOwner(l *landscapes.Landscape, settings settings, shoots func() bool) i
 type ownerBuilder struct {
 	landscape *landscapes.Landscape
 	mutations *mutation.Surroundings
-	garden    map[string]any
-	seeds     map[string]map[string]any
+	// around is what Shoots see, by shootMutations.
+	around         around
+	shootMutations *mutation.Surroundings
+	garden         map[string]any
+	seeds          map[string]map[string]any
 	// seedChanges are what was filled in of Seeds.
 	seedChanges map[string][]mutation.Change
 	projects    map[string]map[string]any
@@ -175,7 +178,7 @@ func (b *ownerBuilder) with(kind string, object map[string]any) map[string]map[s
 func (b *ownerBuilder) shoot(declared landscapes.Typed[gardencorev1beta1.Shoot]) (Input, bool, error) {
 	s := declared.Object
 	profile, profileErr := b.profile(declared)
-	filled := b.mutations.Shoot(s, nil)
+	filled := b.shootMutations.Shoot(s, nil)
 	problems := []error{profileErr}
 	const versionField = "spec.kubernetes.version"
 	versionRefused := false
@@ -273,18 +276,7 @@ func All(l *landscapes.Landscape, catalogue fs.FS, only func(Owner) bool, settin
 		inputs = slices.DeleteFunc(inputs, func(in Input) bool { return !only(in.Owner) })
 	}
 	results, problems := renderOwners(inputs, options)
-	var bundles []Bundle
-	for i, result := range results {
-		bundles = append(bundles, result.Bundles...)
-		if _, err := result.Secrets(); err != nil {
-			problems = append(problems, fmt.Errorf("%s: %w", inputs[i].Owner, err))
-		}
-	}
-	clusterOf := ClusterOf(seeds)
-	problems = append(problems, duplicatesBetween(bundles, clusterOf, false)...)
-	problems = append(problems, duplicatePlaces(bundles, clusterOf)...)
-	problems = append(problems, checkFlows(catalogue, inputs, bundles)...)
-	return bundles, errors.Join(problems...)
+	return checked(inputs, results, problems, catalogue, ClusterOf(seeds))
 }
 
 // Partial renders what can be rendered of a landscape that is not valid, to have something to compare with. It must never be

@@ -44,8 +44,8 @@ func didYouMean(name string, known []string) string {
 func (b *ownerBuilder) namespacedProfile(shoot landscapes.Typed[gardencorev1beta1.Shoot], name string) (map[string]any, error) {
 	kind := schema.GroupKind{Group: gardencorev1beta1.SchemeGroupVersion.Group, Kind: gardencorev1beta1.NamespacedCloudProfileKind}
 	namespace := shoot.Object.Namespace
-	declaration, ok := b.landscape.Find(kind, namespace, name)
-	if !ok {
+	declaration := b.around.byName[objectName{kind, namespace, name}]
+	if declaration == nil {
 		return nil, declaredFinding(shoot.Declaration, "spec.cloudProfile.name", ruleBinding, fmt.Sprintf("no NamespacedCloudProfile %q in namespace %s of this landscape", name, namespace))
 	}
 	own := &gardencorev1beta1.NamespacedCloudProfile{}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"sort"
 
 	"cuelang.org/go/cue"
@@ -54,24 +55,38 @@ func Render(in Input, opts Options) (Result, error) {
 // renderOwners renders the components of all owners side by side. What one owner has is in
 // the same order as if they were rendered one after the other.
 func renderOwners(inputs []Input, opts Options) ([]Result, []error) {
-	results, errs := make([]Result, len(inputs)), make([]error, len(inputs))
-	var tasks []*task
+	p := newPending(inputs, opts)
+	runTasks(opts.Catalogue, p.tasks)
+	return p.collect()
+}
+
+// pending are owners that are to be rendered.
+type pending struct {
+	inputs []Input
+	tasks  []*task
+	errs   []error
+}
+
+func newPending(inputs []Input, opts Options) *pending {
+	p := &pending{inputs: inputs, errs: make([]error, len(inputs))}
 	for i := range inputs {
-		found, err := tasksOf(&inputs[i], opts)
-		if err != nil {
-			errs[i] = err
-			continue
-		}
-		tasks = append(tasks, found...)
+		var found []*task
+		found, p.errs[i] = tasksOf(&inputs[i], &opts)
+		p.tasks = append(p.tasks, found...)
 	}
-	runTasks(tasks, opts)
+	return p
+}
+
+// collect gives what the owners came to, once the tasks were run.
+func (p *pending) collect() ([]Result, []error) {
 	byOwner := map[*Input][]*task{}
-	for _, t := range tasks {
+	for _, t := range p.tasks {
 		byOwner[t.in] = append(byOwner[t.in], t)
 	}
-	for i := range inputs {
+	results, errs := make([]Result, len(p.inputs)), slices.Clone(p.errs)
+	for i := range p.inputs {
 		if errs[i] == nil {
-			results[i], errs[i] = collect(byOwner[&inputs[i]])
+			results[i], errs[i] = collect(byOwner[&p.inputs[i]])
 		}
 	}
 	return results, errs

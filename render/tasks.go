@@ -1,6 +1,7 @@
 package render
 
 import (
+	"io/fs"
 	"runtime"
 	"slices"
 	"sync"
@@ -10,6 +11,7 @@ import (
 // task is one component of one owner, and what became of it.
 type task struct {
 	in     *Input
+	opts   *Options
 	images map[string]string
 	dir    string
 
@@ -19,8 +21,8 @@ type task struct {
 }
 
 // tasksOf lists the components that are wanted for an owner.
-func tasksOf(in *Input, opts Options) ([]*task, error) {
-	images, err := imagesFor(*in, opts)
+func tasksOf(in *Input, opts *Options) ([]*task, error) {
+	images, err := imagesFor(*in, *opts)
 	if err != nil {
 		return nil, err
 	}
@@ -31,7 +33,7 @@ func tasksOf(in *Input, opts Options) ([]*task, error) {
 	var tasks []*task
 	for _, dir := range dirs {
 		if wanted(dir, opts.Only) {
-			tasks = append(tasks, &task{in: in, images: images, dir: dir})
+			tasks = append(tasks, &task{in: in, opts: opts, images: images, dir: dir})
 		}
 	}
 	return tasks, nil
@@ -40,8 +42,8 @@ func tasksOf(in *Input, opts Options) ([]*task, error) {
 // tasksPerWorker is how many components make another goroutine worth it, which has to load the catalogue again.
 const tasksPerWorker = 4
 
-// runTasks renders on all cores, each with an evaluator of its own.
-func runTasks(tasks []*task, opts Options) {
+// runTasks renders on all cores, each with an evaluator of its own. The tasks are of one catalogue.
+func runTasks(catalogue fs.FS, tasks []*task) {
 	var dirs []string
 	for _, t := range tasks {
 		dirs = append(dirs, t.dir)
@@ -58,13 +60,13 @@ func runTasks(tasks []*task, opts Options) {
 				panicked.CompareAndSwap(nil, &p)
 			}
 		}()
-		eval := newEvaluator(opts.Catalogue, dirs...)
+		eval := newEvaluator(catalogue, dirs...)
 		for i := next.Add(1) - 1; int(i) < len(tasks); i = next.Add(1) - 1 {
 			if eval.used++; eval.used > recycleAfter {
-				eval = newEvaluator(opts.Catalogue, dirs...)
+				eval = newEvaluator(catalogue, dirs...)
 			}
 			t := tasks[i]
-			t.component, t.bundles, t.err = renderComponent(eval, t.dir, t.in, t.images, opts)
+			t.component, t.bundles, t.err = renderComponent(eval, t.dir, t.in, t.images, *t.opts)
 		}
 	}
 	for range min(runtime.GOMAXPROCS(0), (len(tasks)+tasksPerWorker-1)/tasksPerWorker) {

@@ -50,8 +50,9 @@ func rulesOfFiles() []Rule {
 			"A layer above may declare it again, and then changes it. Within a layer nothing tells which one counts: remove one of them.", "metadata.name")),
 		inLandscape(warning(rule("landscape/nested", "landscapes/special.go", "A folder inside of a landscape is no landscape of its own",
 			"Nothing in a folder with a landscape.yaml of its own is read, unless it is a layer. List it in spec.layers, or remove its landscape.yaml."))),
-		inLandscape(rule("landscape/operation", "landscapes/special.go", "There are no files in the folder operations",
-			"The name is reserved: this version executes no operations. Annotate the object in its cluster with gardener.cloud/operation instead.")),
+		inLandscape(rule("landscape/operation", "landscapes/operations.go", "A file in the folder operations is one operation that there is on its object",
+			"Each file operations/ID.yaml holds one object of kind Operation (landscape.pergola.dev/v1alpha1) with spec.object, such as Shoot garden-local/local, spec.operation and, if it must not be executed late, spec.notAfter. It is executed exactly once: for another operation take another id.",
+			"apiVersion", "kind", "metadata.name", "spec.object", "spec.operation", "spec.notAfter")),
 		inLandscape(rule("landscape/overlay", "landscapes/special.go", "An overlay belongs to a component, can be built, and matches something",
 			"Overlays are folders components/OWNER/COMPONENT with a kustomization.yaml. Each patch, replacement and image has to match something for at least one owner, and paths stay in the folder.")),
 	}

@@ -15,8 +15,9 @@ import (
 // Repository is a local Git repository.
 type Repository struct {
 	// Root is the top of the work tree; of a bare repository, its folder.
-	Root string
-	repo *git.Repository
+	Root    string
+	repo    *git.Repository
+	objects *objects
 }
 
 // Open finds the repository that contains a folder. The folder may be missing in the work tree: revisions may have it.
@@ -32,7 +33,7 @@ func Open(dir string) (*Repository, error) {
 			if err != nil {
 				return nil, fmt.Errorf("open the Git repository of %s: %w", dir, err)
 			}
-			return &Repository{Root: root, repo: repo}, nil
+			return &Repository{Root: root, repo: repo, objects: &objects{storer: repo.Storer}}, nil
 		}
 		if root == filepath.Dir(root) {
 			return nil, fmt.Errorf("%s is in no Git repository: run git init and commit the landscape first", dir)
@@ -104,11 +105,10 @@ func (r *Repository) At(rev string) (*Revision, error) {
 	if err != nil {
 		return nil, fmt.Errorf("revision %q: %w", rev, err)
 	}
-	tree, err := commit.Tree()
-	if err != nil {
+	if _, err := commit.Tree(); err != nil {
 		return nil, fmt.Errorf("revision %q: %w", rev, err)
 	}
-	return &Revision{Commit: commit.Hash.String(), FS: &TreeFS{tree: tree, when: commit.Committer.When}}, nil
+	return &Revision{Commit: commit.Hash.String(), FS: newTreeFS(r.objects, commit.TreeHash, commit.Committer.When)}, nil
 }
 
 // shallow is a hint where the repository has only the last commits, as checkouts of pipelines often do.

@@ -7,69 +7,325 @@ import (
 	"io/fs"
 	"path"
 	"sort"
+	"strings"
 	"sync"
 	"time"
 
+	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/filemode"
 	"github.com/go-git/go-git/v5/plumbing/object"
+	"github.com/go-git/go-git/v5/plumbing/storer"
 )
 
 // TreeFS presents the tree of a commit as an fs.FS. Symbolic links are seen but
-// not followed: opening one is an error, so no path leaves the tree.
+// not followed: opening one is an error, so no path leaves the tree. Folders are
+// read once, files whenever they are opened. A pointer of Git LFS and a path in
+// a submodule that is not there are errors of type Error.
 type TreeFS struct {
-	tree *object.Tree
-	when time.Time
+	objects *objects
+	root    plumbing.Hash
+	when    time.Time
+	// modules are the trees of submodules, by path.
+	modules map[string]*TreeFS
+
+	mutex   sync.Mutex
+	folders map[string]*folder
+}
+
+// objects is a store that is read from several sides.
+type objects struct {
 	// mutex, because trees and stores of go-git keep what they found without one.
-	mutex sync.Mutex
+	mutex  sync.Mutex
+	storer storer.EncodedObjectStorer
+	// onError hears of objects that should be there and cannot be read.
+	onError func(error)
+}
+
+// folder is a tree in the order of its names.
+type folder struct {
+	entries []object.TreeEntry
+}
+
+func (f *folder) find(name string) (object.TreeEntry, bool) {
+	at := sort.Search(len(f.entries), func(i int) bool { return f.entries[i].Name >= name })
+	if at < len(f.entries) && f.entries[at].Name == name {
+		return f.entries[at], true
+	}
+	return object.TreeEntry{}, false
+}
+
+func newTreeFS(objects *objects, root plumbing.Hash, when time.Time) *TreeFS {
+	return &TreeFS{objects: objects, root: root, when: when, folders: map[string]*folder{}}
+}
+
+// tree reads a folder from the store.
+func (o *objects) tree(hash plumbing.Hash) (*folder, error) {
+	o.mutex.Lock()
+	defer o.mutex.Unlock()
+	tree, err := object.GetTree(o.storer, hash)
+	if err != nil {
+		return nil, o.failed(err)
+	}
+	entries := tree.Entries
+	sort.Slice(entries, func(i, j int) bool { return entries[i].Name < entries[j].Name })
+	return &folder{entries: entries}, nil
+}
+
+func (o *objects) blob(hash plumbing.Hash) ([]byte, error) {
+	o.mutex.Lock()
+	defer o.mutex.Unlock()
+	blob, err := o.storer.EncodedObject(plumbing.BlobObject, hash)
+	if err != nil {
+		return nil, o.failed(err)
+	}
+	reader, err := blob.Reader()
+	if err != nil {
+		return nil, o.failed(err)
+	}
+	defer reader.Close()
+	data := make([]byte, blob.Size())
+	if _, err := io.ReadFull(reader, data); err != nil {
+		return nil, o.failed(err)
+	}
+	return data, nil
+}
+
+func (o *objects) size(hash plumbing.Hash) (int64, error) {
+	o.mutex.Lock()
+	defer o.mutex.Unlock()
+	size, err := o.storer.EncodedObjectSize(hash)
+	return size, o.failed(err)
+}
+
+func (o *objects) failed(err error) error {
+	if err != nil && o.onError != nil {
+		o.onError(err)
+	}
+	return err
+}
+
+var (
+	errLinkNotFollowed = errors.New("symbolic links are not followed")
+	errIsFolder        = errors.New("is a directory")
+	errIsFile          = errors.New("not a directory")
+)
+
+// locate gives the tree that a path is in, which may be a submodule's, and the path within it.
+func (t *TreeFS) locate(name string) (*TreeFS, string) {
+	for where, module := range t.modules {
+		if name == where {
+			return module.locate(".")
+		}
+		if rest, ok := strings.CutPrefix(name, where+"/"); ok {
+			return module.locate(rest)
+		}
+	}
+	return t, name
+}
+
+// folder gives the folder of a path of this tree.
+func (t *TreeFS) folder(name string) (*folder, error) {
+	t.mutex.Lock()
+	found := t.folders[name]
+	t.mutex.Unlock()
+	if found != nil {
+		return found, nil
+	}
+	hash := t.root
+	if name != "." {
+		entry, err := t.entry(name)
+		switch {
+		case err != nil:
+			return nil, err
+		case entry.Mode == filemode.Submodule:
+			return nil, submoduleMissing(name)
+		case entry.Mode == filemode.Symlink:
+			return nil, errLinkNotFollowed
+		case entry.Mode != filemode.Dir:
+			return nil, errIsFile
+		}
+		hash = entry.Hash
+	}
+	found, err := t.objects.tree(hash)
+	if err != nil {
+		return nil, err
+	}
+	t.mutex.Lock()
+	t.folders[name] = found
+	t.mutex.Unlock()
+	return found, nil
+}
+
+// entry gives what a path of this tree, other than the root, names.
+func (t *TreeFS) entry(name string) (object.TreeEntry, error) {
+	parent, base := path.Split(name)
+	if parent = strings.TrimSuffix(parent, "/"); parent == "" {
+		parent = "."
+	}
+	folder, err := t.folder(parent)
+	if errors.Is(err, errIsFile) {
+		err = fs.ErrNotExist
+	}
+	if err != nil {
+		return object.TreeEntry{}, err
+	}
+	found, ok := folder.find(base)
+	if !ok {
+		return object.TreeEntry{}, fs.ErrNotExist
+	}
+	return found, nil
+}
+
+func submoduleMissing(name string) error {
+	return failure(ReasonSubmoduleMissing, "%s is a submodule, which is not read: set source.submodules, or keep the files in the repository itself", name)
 }
 
 // Open implements fs.FS.
 func (t *TreeFS) Open(name string) (fs.File, error) {
 	fail := func(err error) (fs.File, error) { return nil, &fs.PathError{Op: "open", Path: name, Err: err} }
-	if !fs.ValidPath(name) {
-		return fail(fs.ErrInvalid)
-	}
-	t.mutex.Lock()
-	defer t.mutex.Unlock()
-	if name == "." {
-		return &treeDir{info: treeInfo{name: ".", mode: fs.ModeDir | 0o755, when: t.when}, entries: t.entries(t.tree)}, nil
-	}
-	entry, err := t.tree.FindEntry(name)
-	if err != nil {
-		return fail(fs.ErrNotExist)
-	}
-	info := t.info(path.Base(name), *entry)
+	info, owner, hash, err := t.stat(name)
 	switch {
-	case entry.Mode == filemode.Dir:
-		sub, err := t.tree.Tree(name)
+	case err != nil:
+		return fail(err)
+	case info.mode&fs.ModeSymlink != 0:
+		return fail(errLinkNotFollowed)
+	case info.mode&fs.ModeIrregular != 0:
+		return fail(submoduleMissing(name))
+	case info.IsDir():
+		entries, err := t.ReadDir(name)
 		if err != nil {
-			return fail(err)
+			return nil, err
 		}
-		return &treeDir{info: info, entries: t.entries(sub)}, nil
-	case entry.Mode == filemode.Symlink:
-		return fail(errors.New("symbolic links are not followed"))
-	case !entry.Mode.IsFile():
-		return fail(errors.New("submodules are not read"))
+		return &treeDir{info: info, entries: entries}, nil
 	}
-	file, err := t.tree.File(name)
+	data, err := owner.read(name, hash)
 	if err != nil {
 		return fail(err)
 	}
-	reader, err := file.Reader()
-	if err != nil {
-		return fail(err)
-	}
-	defer reader.Close()
-	data, err := io.ReadAll(reader)
-	if err != nil {
-		return fail(err)
-	}
-	info.size = int64(len(data))
 	return &treeFile{info: info, Reader: bytes.NewReader(data)}, nil
 }
 
-func (t *TreeFS) info(name string, entry object.TreeEntry) treeInfo {
-	info := treeInfo{name: name, when: t.when}
+// read gives a file, unless it is only the place where Git LFS would put one.
+func (t *TreeFS) read(name string, hash plumbing.Hash) ([]byte, error) {
+	data, err := t.objects.blob(hash)
+	if err == nil && isPointer(data) {
+		return nil, pointerError(name)
+	}
+	return data, err
+}
+
+// stat gives what a path names, without following links.
+func (t *TreeFS) stat(name string) (treeInfo, *TreeFS, plumbing.Hash, error) {
+	if !fs.ValidPath(name) {
+		return treeInfo{}, nil, plumbing.ZeroHash, fs.ErrInvalid
+	}
+	owner, inner := t.locate(name)
+	if inner == "." {
+		return treeInfo{name: path.Base(name), mode: fs.ModeDir | 0o755, when: owner.when}, owner, owner.root, nil
+	}
+	entry, err := owner.entry(inner)
+	if err != nil {
+		return treeInfo{}, nil, plumbing.ZeroHash, err
+	}
+	info := owner.info(entry)
+	if info.mode.IsRegular() {
+		if info.size, err = owner.objects.size(entry.Hash); err != nil {
+			return treeInfo{}, nil, plumbing.ZeroHash, err
+		}
+	}
+	return info, owner, entry.Hash, nil
+}
+
+// ReadFile implements fs.ReadFileFS.
+func (t *TreeFS) ReadFile(name string) ([]byte, error) {
+	fail := func(err error) ([]byte, error) { return nil, &fs.PathError{Op: "open", Path: name, Err: err} }
+	if !fs.ValidPath(name) {
+		return fail(fs.ErrInvalid)
+	}
+	owner, inner := t.locate(name)
+	if inner == "." {
+		return fail(errIsFolder)
+	}
+	entry, err := owner.entry(inner)
+	switch {
+	case err != nil:
+		return fail(err)
+	case entry.Mode == filemode.Submodule:
+		return fail(submoduleMissing(name))
+	case entry.Mode == filemode.Symlink:
+		return fail(errLinkNotFollowed)
+	case !entry.Mode.IsFile():
+		return fail(errIsFolder)
+	}
+	data, err := owner.read(name, entry.Hash)
+	if err != nil {
+		return fail(err)
+	}
+	return data, nil
+}
+
+// ReadDir implements fs.ReadDirFS.
+func (t *TreeFS) ReadDir(name string) ([]fs.DirEntry, error) {
+	fail := func(err error) ([]fs.DirEntry, error) { return nil, &fs.PathError{Op: "open", Path: name, Err: err} }
+	if !fs.ValidPath(name) {
+		return fail(fs.ErrInvalid)
+	}
+	owner, inner := t.locate(name)
+	folder, err := owner.folder(inner)
+	if err != nil {
+		return fail(err)
+	}
+	out := make([]fs.DirEntry, 0, len(folder.entries))
+	for _, entry := range folder.entries {
+		info := owner.info(entry)
+		if entry.Mode == filemode.Submodule && owner.modules[path.Join(inner, entry.Name)] != nil {
+			info.mode = fs.ModeDir | 0o755
+		}
+		out = append(out, treeEntry{info: info, hash: entry.Hash, objects: owner.objects})
+	}
+	return out, nil
+}
+
+// Stat implements fs.StatFS. Of a link it is an error.
+func (t *TreeFS) Stat(name string) (fs.FileInfo, error) {
+	info, _, _, err := t.stat(name)
+	if err == nil && info.mode&fs.ModeSymlink != 0 {
+		err = errLinkNotFollowed
+	}
+	if err != nil {
+		return nil, &fs.PathError{Op: "stat", Path: name, Err: err}
+	}
+	return info, nil
+}
+
+// Lstat implements fs.ReadLinkFS.
+func (t *TreeFS) Lstat(name string) (fs.FileInfo, error) {
+	info, _, _, err := t.stat(name)
+	if err != nil {
+		return nil, &fs.PathError{Op: "lstat", Path: name, Err: err}
+	}
+	return info, nil
+}
+
+// ReadLink implements fs.ReadLinkFS. What it gives may lead anywhere.
+func (t *TreeFS) ReadLink(name string) (string, error) {
+	fail := func(err error) (string, error) { return "", &fs.PathError{Op: "readlink", Path: name, Err: err} }
+	info, owner, hash, err := t.stat(name)
+	if err != nil {
+		return fail(err)
+	}
+	if info.mode&fs.ModeSymlink == 0 {
+		return fail(fs.ErrInvalid)
+	}
+	data, err := owner.objects.blob(hash)
+	if err != nil {
+		return fail(err)
+	}
+	return string(data), nil
+}
+
+func (t *TreeFS) info(entry object.TreeEntry) treeInfo {
+	info := treeInfo{name: entry.Name, when: t.when}
 	switch entry.Mode {
 	case filemode.Dir:
 		info.mode = fs.ModeDir | 0o755
@@ -83,70 +339,4 @@ func (t *TreeFS) info(name string, entry object.TreeEntry) treeInfo {
 		info.mode = 0o644
 	}
 	return info
-}
-
-func (t *TreeFS) entries(tree *object.Tree) []fs.DirEntry {
-	out := make([]fs.DirEntry, 0, len(tree.Entries))
-	for _, entry := range tree.Entries {
-		info := t.info(entry.Name, entry)
-		if entry.Mode.IsFile() && entry.Mode != filemode.Symlink {
-			if file, err := tree.TreeEntryFile(&entry); err == nil {
-				info.size = file.Size
-			}
-		}
-		out = append(out, fs.FileInfoToDirEntry(info))
-	}
-	sort.Slice(out, func(i, j int) bool { return out[i].Name() < out[j].Name() })
-	return out
-}
-
-type treeInfo struct {
-	name string
-	mode fs.FileMode
-	size int64
-	when time.Time
-}
-
-func (i treeInfo) Name() string       { return i.name }
-func (i treeInfo) Size() int64        { return i.size }
-func (i treeInfo) Mode() fs.FileMode  { return i.mode }
-func (i treeInfo) ModTime() time.Time { return i.when }
-func (i treeInfo) IsDir() bool        { return i.mode.IsDir() }
-func (i treeInfo) Sys() any           { return nil }
-
-type treeFile struct {
-	info treeInfo
-	*bytes.Reader
-}
-
-func (f *treeFile) Stat() (fs.FileInfo, error) { return f.info, nil }
-func (f *treeFile) Close() error               { return nil }
-
-type treeDir struct {
-	info    treeInfo
-	entries []fs.DirEntry
-	at      int
-}
-
-func (d *treeDir) Stat() (fs.FileInfo, error) { return d.info, nil }
-func (d *treeDir) Close() error               { return nil }
-func (d *treeDir) Read([]byte) (int, error) {
-	return 0, &fs.PathError{Op: "read", Path: d.info.name, Err: errors.New("is a directory")}
-}
-
-// ReadDir implements fs.ReadDirFile.
-func (d *treeDir) ReadDir(n int) ([]fs.DirEntry, error) {
-	rest := d.entries[d.at:]
-	if n <= 0 {
-		d.at = len(d.entries)
-		return append([]fs.DirEntry(nil), rest...), nil
-	}
-	if len(rest) == 0 {
-		return nil, io.EOF
-	}
-	if n > len(rest) {
-		n = len(rest)
-	}
-	d.at += n
-	return append([]fs.DirEntry(nil), rest[:n]...), nil
 }

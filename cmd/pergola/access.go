@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	utilrand "k8s.io/apimachinery/pkg/util/rand"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/utils/clock"
@@ -83,7 +82,7 @@ func newConverger(cmd *cobra.Command, l *landscapes.Landscape, flags accessFlags
 		return nil, err
 	}
 	options := landscape.Options{
-		Catalogue: catalogue(cmd), Configs: configs, Clock: clock.RealClock{}, Holder: holder(), Version: version,
+		Catalogue: catalogue(cmd), Configs: configs, Clock: clock.RealClock{}, Holder: holderOf("apply"), Version: version,
 		Thresholds: landscape.Thresholds(l), Gate: gate,
 		Force: func(r apply.Ref) bool { return slices.Contains(forced, r.String()) },
 		ForceHint: func(r apply.Ref) string {
@@ -95,16 +94,6 @@ func newConverger(cmd *cobra.Command, l *landscapes.Landscape, flags accessFlags
 		options.OnWaiting = progress.waiting
 	}
 	return landscape.New(l, options)
-}
-
-// holder names this process in leases: where it runs and which it is. The end tells processes of one number on hosts of one
-// name (containers) apart.
-func holder() string {
-	host, err := os.Hostname()
-	if err != nil {
-		host = "unknown-host"
-	}
-	return fmt.Sprintf("%s_pergola-apply_%d_%s", host, os.Getpid(), utilrand.String(5))
 }
 
 // gateOf is the deletion gate of a landscape.

@@ -1,38 +1,37 @@
 package main
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"maps"
-	"path/filepath"
-	"slices"
+	"os"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
-	"github.com/pergola-dev/pergola/apply"
-	"github.com/pergola-dev/pergola/controllers/landscape"
-	"github.com/pergola-dev/pergola/landscapes"
 	"github.com/pergola-dev/pergola/plan"
-	"github.com/pergola-dev/pergola/render"
-	"github.com/pergola-dev/pergola/schemas"
 	"github.com/pergola-dev/pergola/source"
 )
 
 func newDiff() *cobra.Command {
-	var output, from, to string
-	var live bool
-	var access accessFlags
+	d := &diffing{}
 	cmd := &cobra.Command{
-		Use:   "diff LANDSCAPE",
+		Use:   "diff LANDSCAPE…",
 		Short: "Show what a change does to every cluster",
 		Long: `Renders two Git revisions of a landscape and compares the results, and what they declare; without --to it takes
-the work tree. With --live it compares with the clusters instead, by server-side dry run. Values of
-Secrets are never shown. A --from revision that is not valid is compared as far as it renders; in a revision without the
-landscape there is nothing of it. With --to the folder is taken from the repository alone, which may be bare.
+the work tree. Only what the change can reach is rendered: a Garden, Seed or Shoot whose declaration and whose surroundings
+(the objects it refers to, overlays, images, facts) are the same is the same in every cluster. With --live it compares with the
+clusters instead, by server-side dry run. Values of Secrets are never shown.
+
+Several landscapes give one report. --all takes every landscape of the repository, or of the folder that is given, and shows
+those that change; folders that other landscapes build on are shown as part of these.
+
+--from main... (with three dots, as in git diff) begins where the revision and main parted, as a pull request is shown; so does
+--merge-base. A --from revision that is not valid is compared as far as it renders; in a revision without the landscape there
+is nothing of it. With --to the folder is taken from the repository alone, which may be bare.
 Both revisions are rendered with the catalogue of this program (or --catalogue): what another catalogue changes is in the
 recorded render (pergola golden), which is why a new catalogue is a commit of its own.
 
@@ -42,244 +41,137 @@ they are left out, which a note says.
 Exit code 1 says that there are differences, that something was left out, or that a revision is not valid.`,
 		Example: `  pergola diff landscapes/local
   pergola diff landscapes/local --from main --to HEAD -o markdown
+  pergola diff --all --from origin/main... --to HEAD -o html --output-file diff.html
   pergola diff landscapes/local --live`,
-		Args: cobra.ExactArgs(1),
+		Args: func(cmd *cobra.Command, args []string) error {
+			if d.all {
+				return cobra.MaximumNArgs(1)(cmd, args)
+			}
+			return cobra.MinimumNArgs(1)(cmd, args)
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			var p plan.Plan
-			var err error
-			if live {
-				if cmd.Flags().Changed("from") || cmd.Flags().Changed("to") {
-					return errors.New("--live compares with the clusters: it goes without --from and --to")
-				}
-				p, err = liveDiff(cmd, args[0], access)
-			} else {
-				p, err = gitDiff(cmd, args[0], from, to)
-			}
-			if err != nil && p.Empty() {
-				return err
-			}
-			if perr := plan.Print(cmd.OutOrStdout(), p, output, colored(cmd)); perr != nil {
-				return perr
-			}
-			if err != nil {
-				return err
-			}
-			if !p.Empty() || len(p.Notes) > 0 {
-				return errFinding
-			}
-			return nil
+			d.cmd, d.now = cmd, time.Now()
+			return d.run(args)
 		},
 	}
-	outputFlag(cmd, &output, plan.FormatText, plan.FormatMarkdown, plan.FormatJSON)
-	cmd.Flags().StringVar(&from, "from", "HEAD", "revision to compare from: branch, tag or commit")
-	cmd.Flags().StringVar(&to, "to", "", "revision to compare to (default: the work tree)")
-	cmd.Flags().BoolVar(&live, "live", false, "compare with the clusters by server-side dry run")
-	access.add(cmd)
+	outputFlag(cmd, &d.output, plan.FormatText, plan.FormatMarkdown, plan.FormatJSON, plan.FormatHTML)
+	cmd.Flags().StringVar(&d.file, "output-file", "", "write the report to this file instead of printing it")
+	cmd.Flags().StringVar(&d.from, "from", "HEAD", "revision to compare from: branch, tag or commit; REV... is where it and --to parted")
+	cmd.Flags().StringVar(&d.to, "to", "", "revision to compare to (default: the work tree)")
+	cmd.Flags().BoolVar(&d.mergeBase, "merge-base", false, "compare from where --from and --to parted")
+	cmd.Flags().BoolVar(&d.all, "all", false, "all landscapes of the repository, or of the folder given, that change")
+	cmd.Flags().BoolVar(&d.live, "live", false, "compare with the clusters by server-side dry run")
+	d.access.add(cmd)
 	return cmd
 }
 
-func gitDiff(cmd *cobra.Command, dir, from, to string) (plan.Plan, error) {
+// diffing is what a diff was asked for.
+type diffing struct {
+	cmd                  *cobra.Command
+	now                  time.Time
+	output, file         string
+	from, to             string
+	mergeBase, all, live bool
+	access               accessFlags
+}
+
+func (d *diffing) run(args []string) error {
+	if d.live && (d.all || d.mergeBase || d.cmd.Flags().Changed("from") || d.cmd.Flags().Changed("to")) {
+		return errors.New("--live compares with the clusters: it goes without --from and --to, --merge-base and --all")
+	}
+	dirs, err := d.folders(args)
+	if err != nil {
+		return err
+	}
+	var report plan.Report
+	var problems []error
+	noted := false
+	for _, dir := range dirs {
+		p, err := d.plan(dir)
+		if err != nil && len(dirs) > 1 {
+			err = fmt.Errorf("%s: %w", dir, err)
+		}
+		problems = append(problems, err)
+		if err != nil && p.Empty() {
+			if len(dirs) == 1 {
+				return err
+			}
+			p.Notes = append(p.Notes, "it could not be compared: "+firstLine(err))
+		}
+		if d.all && p.Empty() && len(p.Notes) == 0 {
+			continue
+		}
+		name := dir
+		if len(dirs) == 1 && !d.all {
+			name = ""
+		}
+		noted = noted || len(p.Notes) > 0
+		report.Landscapes = append(report.Landscapes, plan.LandscapePlan{Name: name, Plan: p})
+	}
+	if err := d.print(report); err != nil {
+		return err
+	}
+	if err := errors.Join(problems...); err != nil {
+		return err
+	}
+	if !report.Empty() || noted {
+		return errFinding
+	}
+	return nil
+}
+
+func firstLine(err error) string {
+	text, _, _ := strings.Cut(err.Error(), "\n")
+	return text
+}
+
+// print writes the report to standard output, or to the file. A file that cannot be written whole is not written.
+func (d *diffing) print(report plan.Report) error {
+	how := plan.Printing{Format: d.output, Colored: d.file == "" && colored(d.cmd), More: d.more()}
+	if d.file == "" {
+		return report.Print(d.cmd.OutOrStdout(), how)
+	}
+	var text bytes.Buffer
+	if err := report.Print(&text, how); err != nil {
+		return err
+	}
+	if err := os.WriteFile(d.file, text.Bytes(), 0o644); err != nil {
+		return fmt.Errorf("write the report: %w", err)
+	}
+	return nil
+}
+
+// more is how to see what Markdown leaves out.
+func (d *diffing) more() string {
+	if d.live {
+		return "run `pergola diff --live`"
+	}
+	return "run `pergola diff` with the same revisions, or with `-o html`"
+}
+
+func (d *diffing) plan(dir string) (plan.Plan, error) {
+	if d.live {
+		return liveDiff(d.cmd, dir, d.access)
+	}
 	repo, err := source.Open(dir)
 	if err != nil {
 		return plan.Plan{}, err
 	}
-	new, err := target(cmd, repo, dir, to)
+	from, err := d.base(repo)
 	if err != nil {
 		return plan.Plan{}, err
 	}
-	old, err := base(cmd, repo, dir, from)
-	if err != nil {
-		return plan.Plan{}, err
-	}
-	if old.missing && new.missing {
-		return plan.Plan{}, fmt.Errorf("%s is no landscape: neither revision %s nor %s has a file landscape.yaml there", dir, from, shown(to))
-	}
-	refused, err := refusedChanges(cmd, old, new, to)
-	if err != nil {
-		return plan.Plan{}, err
-	}
-	sealed := landscape.Locked(old.landscape)
-	maps.Copy(sealed, landscape.Locked(new.landscape))
-	before, err := old.places(catalogue(cmd), sealed)
-	if err != nil {
-		return plan.Plan{}, finding{fmt.Errorf("revision %s: %w", from, err)}
-	}
-	after, err := new.places(catalogue(cmd), sealed)
-	if err != nil {
-		return plan.Plan{}, finding{err}
-	}
-	p := plan.Bundles(before, after)
-	p.From, p.To, p.Notes = old.name, new.name, slices.Concat(old.notes, new.notes, refused)
-	gate, err := gateOf(new.landscape, nil)
-	if err != nil {
-		return p, err
-	}
-	gate.Apply(&p, totals(before))
-	return p, nil
+	c := comparison{cmd: d.cmd, repo: repo, dir: dir, from: from, to: d.to, now: d.now}
+	return c.plan()
 }
 
-// refusedChanges reports what the API refuses of the change itself: fields that cannot change, removals without their
-// confirmation. The diff is shown all the same, with a note.
-func refusedChanges(cmd *cobra.Command, old, new revision, to string) ([]string, error) {
-	if old.missing || new.missing {
-		return nil, nil
+// base is the revision to compare from.
+func (d *diffing) base(repo *source.Repository) (string, error) {
+	from, parted := strings.CutSuffix(d.from, "...")
+	if !parted && !d.mergeBase {
+		return d.from, nil
 	}
-	found, err := new.landscape.ValidateChange(cmd.Context(), old.landscape, schemas.Options{})
-	if err != nil {
-		return nil, err
-	}
-	found = slices.DeleteFunc(found, func(v schemas.Violation) bool { return v.Severity != schemas.SeverityError })
-	if len(found) == 0 {
-		return nil, nil
-	}
-	for i := range found {
-		found[i].File = filepath.Join(new.landscape.Dir, found[i].File)
-	}
-	if err := reportFindings(cmd, found, to, sourcesOf(new.landscape)); err != nil {
-		return nil, err
-	}
-	return []string{fmt.Sprintf("%s of this change will be refused: pergola validate --from shows them", counted(len(found), "part"))}, nil
-}
-
-// target is what a diff leads to: the work tree, or a revision. It has to be valid. In one without the landscape nothing is
-// left of it.
-func target(cmd *cobra.Command, repo *source.Repository, dir, to string) (revision, error) {
-	var l *landscapes.Landscape
-	var violations []schemas.Violation
-	var err error
-	name := "work tree"
-	if to == "" {
-		l, violations, err = load(cmd, dir)
-	} else {
-		var commit string
-		l, violations, commit, err = loadAt(cmd, repo, dir, to)
-		name = short(commit)
-	}
-	if isMissing(err) {
-		return without(name, shown(to)+" has no landscape in this folder: everything is deleted"), nil
-	}
-	if err != nil {
-		return revision{}, err
-	}
-	return revision{landscape: l, name: name}, valid(cmd, l, violations, to)
-}
-
-// revision is one side of a diff.
-type revision struct {
-	landscape *landscapes.Landscape
-	// name is the abbreviated commit, or "work tree".
-	name string
-	// missing says that there is no landscape in the folder.
-	missing bool
-	// broken says that it is not valid; the notes say what that means for the diff.
-	broken bool
-	notes  []string
-}
-
-// without is a revision that does not have the landscape.
-func without(name, note string) revision {
-	return revision{landscape: &landscapes.Landscape{Config: &landscapev1alpha1.Landscape{}}, name: name, missing: true, notes: []string{note}}
-}
-
-// shown names what a diff leads to.
-func shown(to string) string {
-	if to == "" {
-		return "the work tree"
-	}
-	return "revision " + to
-}
-
-func isMissing(err error) bool {
-	var missing *landscapes.NoLandscapeError
-	return errors.As(err, &missing)
-}
-
-// base reads what a diff starts from. A revision that is not valid was never applied, and what repairs it is most likely under
-// way: it is compared as far as it renders. In one that does not have the landscape there is nothing yet.
-func base(cmd *cobra.Command, repo *source.Repository, dir, from string) (revision, error) {
-	l, violations, commit, err := loadAt(cmd, repo, dir, from)
-	if isMissing(err) {
-		return without(short(commit), fmt.Sprintf("revision %s has no landscape in this folder: everything is new", from)), nil
-	}
-	if err != nil {
-		return revision{}, err
-	}
-	all, err := findings(cmd, l, violations)
-	if err != nil {
-		return revision{}, err
-	}
-	if err := reportFindings(cmd, all, from, sourcesOf(l)); err != nil {
-		return revision{}, err
-	}
-	r := revision{landscape: l, name: short(commit)}
-	if n := countErrors(all); n > 0 {
-		r.broken = true
-		r.notes = append(r.notes, fmt.Sprintf("revision %s is not valid (%d %s): it is compared as far as it renders, the rest is shown as new", from, n, plural(n, "error", "errors")))
-	}
-	return r, nil
-}
-
-func (r revision) places(catalogue fs.FS, sealed map[apply.Ref]bool) ([]plan.Place, error) {
-	if r.missing {
-		return nil, nil
-	}
-	if !r.broken {
-		return places(r.landscape, catalogue, sealed)
-	}
-	seeds, err := render.SeedsOfShoots(r.landscape)
-	if err != nil {
-		seeds = nil // those of Shoots that cannot be read
-	}
-	return placed(landscape.Declared(r.landscape, sealed), render.Partial(r.landscape, catalogue, render.At(time.Now())), render.ClusterOf(seeds)), nil
-}
-
-func countErrors(all []schemas.Violation) int {
-	n := 0
-	for _, v := range all {
-		if v.Severity == schemas.SeverityError {
-			n++
-		}
-	}
-	return n
-}
-
-func plural(n int, one, many string) string {
-	if n == 1 {
-		return one
-	}
-	return many
-}
-
-func short(commit string) string {
-	if len(commit) > 10 {
-		return commit[:10]
-	}
-	return commit
-}
-
-// places gives what a landscape declares and renders, and says where each bundle goes. Secrets in sealed keep
-// their encrypted form.
-func places(l *landscapes.Landscape, catalogue fs.FS, sealed map[apply.Ref]bool) ([]plan.Place, error) {
-	bundles, clusterOf, err := renderAll(l, catalogue)
-	if err != nil {
-		return nil, err
-	}
-	return placed(landscape.Declared(l, sealed), bundles, clusterOf), nil
-}
-
-func placed(out []plan.Place, bundles []render.Bundle, clusterOf func(render.Bundle) string) []plan.Place {
-	for _, b := range bundles {
-		out = append(out, plan.Place{Cluster: clusterOf(b), Bundle: b})
-	}
-	return out
-}
-
-func totals(places []plan.Place) map[string]int {
-	out := map[string]int{}
-	for _, p := range places {
-		out[p.Cluster] += len(p.Bundle.Objects)
-	}
-	return out
+	return repo.MergeBase(from, cmp.Or(d.to, "HEAD"))
 }
 
 func liveDiff(cmd *cobra.Command, dir string, access accessFlags) (plan.Plan, error) {

@@ -43,8 +43,8 @@ func TestDiffShowsDeclarationsAndBundles(t *testing.T) {
 
 	text := pergola(t, "diff", dir)
 	assert.Equal(t, 1, text.code)
-	assert.Contains(t, text.stdout, "cluster virtual, bundle declarations\n  ~ Project local\n      spec.description: The project of the demonstration → Some project of the demonstration\n  ~ Seed local\n      spec.provider.zones: ")
-	assert.Contains(t, text.stdout, "cluster local, component seed/namespace, bundle garden-namespace\n  ~ Namespace garden\n      metadata.annotations[high-availability-config.resources.gardener.cloud/zones]: 0 → 0,1\n")
+	assert.Contains(t, text.stdout, "  landscape small: declarations\n    ~ Project local\n        spec.description: The project of the demonstration → Some project of the demonstration\n    ~ Seed local\n        spec.provider.zones: ")
+	assert.Contains(t, text.stdout, "  seed local: seed/namespace, bundle garden-namespace\n    ~ Namespace garden\n        metadata.annotations[high-availability-config.resources.gardener.cloud/zones]: 0 → 0,1\n")
 	assert.Contains(t, text.stdout, "  ~ Deployment garden/gardener-resource-manager  (rolls its pods)\n")
 
 	first := commit()
@@ -62,7 +62,7 @@ func TestDiffShowsDeclarationsAndBundles(t *testing.T) {
 	markdown := pergola(t, "diff", dir, "--from", "HEAD~1", "--to", "HEAD", "-o", "markdown")
 	assert.Equal(t, 1, markdown.code)
 	assert.Contains(t, markdown.stdout, "→ "+first[:10]+")\n")
-	assert.Contains(t, markdown.stdout, "<details><summary>cluster virtual, bundle declarations (2)</summary>")
+	assert.Contains(t, markdown.stdout, "<details><summary>landscape small: declarations (2 changed)</summary>")
 
 	assert.Equal(t, 0, pergola(t, "diff", dir).code, "the work tree is HEAD")
 	back := pergola(t, "diff", dir, "--from", "HEAD", "--to", "HEAD~1")
@@ -83,7 +83,7 @@ func TestDiffNeverShowsSecrets(t *testing.T) {
 	require.NoError(t, os.Remove(filepath.Join(dir, "plain.yaml")))
 
 	shown := ""
-	for _, format := range []string{"text", "markdown", "json"} {
+	for _, format := range []string{"text", "markdown", "json", "html"} {
 		for _, args := range [][]string{{"--from", "HEAD~1", "--to", "HEAD"}, {"--from", "HEAD"}, {"--from", "HEAD~1"}, {"--from", "HEAD~2"}} {
 			o := pergola(t, append([]string{"diff", dir, "-o", format}, args...)...)
 			assert.Equal(t, 1, o.code, "%+v", o)
@@ -97,8 +97,8 @@ func TestDiffNeverShowsSecrets(t *testing.T) {
 		assert.NotContains(t, shown, secret)
 	}
 	o := pergola(t, "diff", dir, "--from", "HEAD~1", "--to", "HEAD")
-	assert.Contains(t, o.stdout, "  ~ Secret garden/plain\n      data.new: (hidden value changed)\n      data.old: (hidden value changed)\n      data.password: (hidden value changed)\n")
-	assert.Contains(t, o.stdout, "  ~ Secret garden/seed-dns-local\n      data.zone: (hidden value changed)\n")
+	assert.Regexp(t, `    ~ Secret garden/plain\n        data.new: \(hidden value added: \w+\)\n        data.old: \(hidden value removed: \w+\)\n        data.password: \(hidden value changed: \w+ → \w+\)\n`, o.stdout)
+	assert.Contains(t, o.stdout, "    ~ Secret garden/seed-dns-local\n        data.zone: (encrypted value changed)\n")
 	assert.Contains(t, o.stdout, "  + Secret garden/more\n")
 	assert.NotContains(t, o.stdout, "Secret garden/backup-local")
 }
@@ -125,7 +125,7 @@ func TestDiffOfEncryptedSecretsWithAKey(t *testing.T) {
 
 	o := pergola(t, "diff", dir)
 	assert.Equal(t, 1, o.code)
-	assert.Contains(t, o.stdout, "Secret garden/seed-dns-local\n      data.zone: (hidden value changed)\n")
+	assert.Contains(t, o.stdout, "Secret garden/seed-dns-local\n        data.zone: (encrypted value changed)\n")
 	assert.NotContains(t, o.stdout+o.stderr, value)
 
 	t.Setenv("SOPS_AGE_KEY", local(t, ".sops/age.key"))
@@ -133,7 +133,7 @@ func TestDiffOfEncryptedSecretsWithAKey(t *testing.T) {
 	write(t, dir, "secrets.yaml", strings.ReplaceAll(plain, value, value+"x"))
 	o = pergola(t, "diff", dir)
 	assert.Equal(t, 1, o.code)
-	assert.Contains(t, o.stdout, ": (hidden value changed)\n")
+	assert.Contains(t, o.stdout, ": (hidden value changed: ")
 	assert.NotContains(t, o.stdout+o.stderr, value)
 }
 
@@ -184,7 +184,7 @@ func TestDiffFromAnInvalidRevision(t *testing.T) {
 		assert.Contains(t, o.stderr, want)
 	}
 	assert.True(t, strings.HasPrefix(o.stdout, "Note: "+note+"\n\n1 to change, "), o.stdout)
-	assert.Contains(t, o.stdout, "\n\ncluster virtual, bundle declarations\n  ~ Seed local\n")
+	assert.Contains(t, o.stdout, "\n  landscape small: declarations\n    ~ Seed local\n")
 	assert.Regexp(t, `\n\n1 to change, \d\d unchanged`, o.stdout, "everything else is the same, and not shown as new")
 	assert.Contains(t, pergola(t, "diff", dir, "-o", "markdown").stdout, "> "+note+"\n")
 	assert.Equal(t, []string{note}, decode[plan.Plan](t, pergola(t, "diff", dir, "-o", "json")).Notes)

@@ -11,6 +11,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/yaml"
+
+	"github.com/pergola-dev/pergola/source/forge/forgetest"
 )
 
 // example gives a block of docs/ci.md by the name behind its fence.
@@ -117,66 +119,83 @@ func TestHooksBeforeTheFirstCommit(t *testing.T) {
 	}
 }
 
-// stepsOf are the commands of a workflow that call pergola.
-func stepsOf(t *testing.T, name string) []string {
+// stepsOf are the commands of a job that call pergola, of a workflow in docs/ci.md.
+func stepsOf(t *testing.T, name, job string) []string {
 	t.Helper()
-	var github struct {
+	var actions struct {
 		Jobs map[string]struct{ Steps []struct{ Run string } }
 	}
 	var gitlab map[string]struct{ Script []string }
 	var all []string
-	if name == "github" {
-		require.NoError(t, yaml.Unmarshal([]byte(example(t, name)), &github))
-		for _, step := range github.Jobs["validate"].Steps {
+	if name == "gitlab" {
+		require.NoError(t, yaml.Unmarshal([]byte(example(t, name)), &gitlab))
+		all = gitlab[job].Script
+	} else {
+		require.NoError(t, yaml.Unmarshal([]byte(example(t, name)), &actions))
+		for _, step := range actions.Jobs[job].Steps {
 			all = append(all, step.Run)
 		}
-	} else {
-		require.NoError(t, yaml.Unmarshal([]byte(example(t, name)), &gitlab))
-		all = gitlab["landscape"].Script
 	}
 	var out []string
 	for _, step := range all {
-		if strings.HasPrefix(step, "pergola ") {
+		if strings.HasPrefix(step, "pergola ") || strings.HasPrefix(step, "if ") {
 			out = append(out, step)
 		}
 	}
-	require.Len(t, out, 3)
 	return out
 }
 
 func TestExamplesOfCI(t *testing.T) {
-	for _, name := range []string{"github", "gitlab"} {
+	for name, steps := range map[string][]string{
+		"github": append(stepsOf(t, "github", "validate"), stepsOf(t, "github-comment", "comment")...),
+		"gitlab": stepsOf(t, "gitlab", "landscape"), "gitea": stepsOf(t, "gitea", "validate"),
+	} {
 		t.Run(name, func(t *testing.T) {
+			require.Len(t, steps, 4, "validate, golden, diff, comment")
+			quietJob(t, nil)
+			forge := forgetest.New(t, name)
 			dir, shell := reviewed(t)
-			base, err := shell("git rev-parse HEAD")
-			require.NoError(t, err)
-			summary := filepath.Join(t.TempDir(), "summary.md")
-			env := []string{"GITHUB_BASE_REF=" + strings.TrimSpace(must(shell("git branch --show-current"))), "GITHUB_STEP_SUMMARY=" + summary, "CI_MERGE_REQUEST_DIFF_BASE_SHA=" + strings.TrimSpace(base)}
-			run := stepsOf(t, name)
+			base := strings.TrimSpace(must(shell("git branch base && git rev-parse HEAD")))
+			env := []string{
+				"GITHUB_BASE_REF=" + strings.TrimSpace(must(shell("git branch --show-current"))), "CI_MERGE_REQUEST_DIFF_BASE_SHA=" + base, "NUMBER=3",
+				"GITHUB_REPOSITORY=o/r", "GITHUB_REF=refs/pull/3/head", "GITHUB_API_URL=" + forge.URL + map[bool]string{true: "/api/v3", false: "/api/v1"}[name == "github"],
+				"CI_PROJECT_PATH=o/r", "CI_MERGE_REQUEST_IID=3", "CI_API_V4_URL=" + forge.URL + "/api/v4",
+			}
+			withToken := append(env, "GITHUB_TOKEN="+forgetest.Token, "GITLAB_TOKEN="+forgetest.Token)
 
 			change(t, dir, filepath.Join("landscape", "project.yaml"), "description: The project", "description: A project")
 			text, err := shell("git checkout -q -b change && git commit -q -a -m change && pergola golden landscape --update")
 			require.NoError(t, err, text)
-			for _, step := range run {
-				text, err := shell(step, env...)
-				require.NoError(t, err, "%s\n%s", step, text)
+			for range 2 {
+				for _, step := range steps {
+					text, err := shell(step, withToken...)
+					require.NoError(t, err, "%s\n%s", step, text)
+					assert.NotContains(t, text, forgetest.Token)
+				}
 			}
-			if name == "gitlab" {
-				summary = filepath.Join(dir, "diff.md")
-			}
-			report, err := os.ReadFile(summary)
+			report, err := os.ReadFile(filepath.Join(dir, "diff.md"))
 			require.NoError(t, err)
 			assert.Contains(t, string(report), "Project local")
+			require.Len(t, forge.Comments(), 1, "one comment, however often")
+			assert.Contains(t, forge.Comments()[0].Body, "Project local")
+			if name == "gitlab" {
+				text, err = shell(steps[3], env...)
+				require.NoError(t, err, "a fork has no token\n%s", text)
+			}
 
 			change(t, dir, filepath.Join("landscape", "seed.yaml"), "    region: local\n", "    regoin: local\n")
-			text, err = shell(run[0], env...)
+			text, err = shell(steps[0], env...)
 			require.Error(t, err)
 			assert.Contains(t, text, "regoin")
 			change(t, dir, filepath.Join("landscape", "seed.yaml"), "regoin", "region")
 			change(t, dir, filepath.Join("landscape", "seed.yaml"), "    - \"0\"\n", "    - \"0\"\n    - \"1\"\n")
-			text, err = shell(run[1], env...)
+			text, err = shell(steps[1], env...)
 			require.Error(t, err)
 			assert.Contains(t, text, "differ from the record")
+
+			text, err = shell("git checkout -q . && git revert --no-edit HEAD && "+steps[2]+" && "+steps[3], withToken...)
+			require.NoError(t, err, text)
+			assert.Empty(t, forge.Comments(), "nothing changes any more")
 		})
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -17,45 +18,67 @@ import (
 
 	"github.com/pergola-dev/pergola/landscapes"
 	"github.com/pergola-dev/pergola/render"
+	"github.com/pergola-dev/pergola/render/golden"
 )
 
 func newGolden() *cobra.Command {
-	var update bool
-	var dir string
+	var update, components bool
+	var dir, output string
 	cmd := &cobra.Command{
-		Use:   "golden LANDSCAPE",
-		Short: "Compare the render of a landscape with the recorded one",
+		Use:   "golden LANDSCAPE | --components [OWNER/COMPONENT...]",
+		Short: "Compare the render of a landscape, or of the cases of components, with the recorded one",
 		Long: `Renders the landscape and compares it, file by file and byte by byte, with the recorded files (default: folder
-golden inside the landscape), and so the flows of its owners. Exit code 1 says that they differ; --update records anew and says how many files that changed.`,
+golden inside the landscape), and so the flows of its owners. Differences are told by object and field.
+
+With --components it renders the cases of the catalogue instead (components/OWNER/COMPONENT/cases/CASE.yaml), all or those of the
+components that are named, and compares with what is recorded beside them. Components without cases are listed.
+
+Exit code 1 says that they differ; --update records anew and says how many files that changed.`,
 		Example: `  pergola golden landscapes/local
-  pergola golden landscapes/local --update`,
-		Args: cobra.ExactArgs(1),
+  pergola golden landscapes/local --update
+  pergola golden --components garden/vpa --catalogue components
+  pergola golden --components --catalogue components --update`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			l, err := loadValid(cmd, args[0])
-			if err != nil {
-				return err
+			switch {
+			case components && dir != "":
+				return errors.New("--dir is for landscapes: cases are recorded in the catalogue, beside them")
+			case components:
+				return goldenComponents(cmd, args, update, output)
+			case len(args) != 1:
+				return fmt.Errorf("give one landscape, or --components: got %d arguments", len(args))
 			}
-			files, err := goldenFiles(l, catalogue(cmd))
-			if err != nil {
-				return err
-			}
-			if dir == "" {
-				dir = filepath.Join(args[0], "golden")
-			}
-			if update {
-				done, err := record(dir, files)
-				if err != nil {
-					return err
-				}
-				_, err = fmt.Fprintf(cmd.OutOrStdout(), "Golden: %s in %s.\n", done, dir)
-				return err
-			}
-			return compareGolden(cmd, dir, files)
+			return goldenLandscape(cmd, args[0], dir, update, output)
 		},
 	}
+	outputFlag(cmd, &output, "text", formatJSON, formatGitHub)
 	cmd.Flags().BoolVar(&update, "update", false, "record the current render")
+	cmd.Flags().BoolVar(&components, "components", false, "render the cases of components instead of a landscape")
 	cmd.Flags().StringVar(&dir, "dir", "", "folder of the recorded files (default: LANDSCAPE/golden)")
 	return cmd
+}
+
+// goldenLandscape compares the render of a landscape with the recorded one, or records it.
+func goldenLandscape(cmd *cobra.Command, landscape, dir string, update bool, output string) error {
+	l, err := loadValid(cmd, landscape)
+	if err != nil {
+		return err
+	}
+	files, err := goldenFiles(l, catalogue(cmd))
+	if err != nil {
+		return err
+	}
+	if dir == "" {
+		dir = filepath.Join(landscape, "golden")
+	}
+	if update {
+		done, err := record(dir, files)
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(cmd.OutOrStdout(), "Golden: %s in %s.\n", done, dir)
+		return err
+	}
+	return compareGolden(cmd, dir, files, output)
 }
 
 // goldenFiles are all files of a record: bundles and flows.
@@ -137,7 +160,13 @@ func notRecorded(recorded map[string][]byte) string {
 	return ""
 }
 
-func compareGolden(cmd *cobra.Command, dir string, files map[string][]byte) error {
+// goldenReport is what a comparison with a record comes to.
+type goldenReport struct {
+	Files       int                 `json:"files"`
+	Differences []golden.Difference `json:"differences"`
+}
+
+func compareGolden(cmd *cobra.Command, dir string, files map[string][]byte, output string) error {
 	recorded, err := readTree(dir)
 	if err != nil {
 		return err
@@ -145,28 +174,48 @@ func compareGolden(cmd *cobra.Command, dir string, files map[string][]byte) erro
 	if len(recorded) == 0 {
 		return fmt.Errorf("%s: nothing is recorded: run golden with --update first", dir)
 	}
-	var out []string
+	report := goldenReport{Files: len(files), Differences: []golden.Difference{}}
 	for _, name := range slices.Sorted(maps.Keys(union(files, recorded))) {
-		old, was := recorded[name]
-		content, is := files[name]
-		switch {
-		case !was:
-			out = append(out, fmt.Sprintf("+ %s: rendered, not recorded%s", name, renderedFrom(files, name)))
-		case !is:
-			out = append(out, fmt.Sprintf("- %s: recorded, not rendered", name))
-		case !bytes.Equal(old, content):
-			out = append(out, fmt.Sprintf("~ %s: %s%s", name, differences(old, content), renderedFrom(files, name)))
+		found := golden.Compare(name, recorded[name], files[name])
+		for i := range found {
+			found[i].Origin = renderedFrom(files, name)
 		}
+		report.Differences = append(report.Differences, found...)
 	}
-	if len(out) == 0 {
-		fmt.Fprintf(cmd.OutOrStdout(), "Golden: %d files agree.\n", len(files))
-		return nil
+	if err := printGolden(cmd, dir, report, output); err != nil {
+		return err
 	}
-	for _, line := range out {
-		fmt.Fprintln(cmd.OutOrStdout(), line)
+	if len(report.Differences) > 0 {
+		return errFinding
 	}
-	fmt.Fprintf(cmd.OutOrStdout(), "%d %s from the record: review with git diff after golden --update.\n", len(out), plural(len(out), "file differs", "files differ"))
-	return errFinding
+	return nil
+}
+
+func printGolden(cmd *cobra.Command, dir string, report goldenReport, output string) error {
+	switch output {
+	case formatJSON:
+		return printJSON(cmd, report)
+	case formatGitHub:
+		return golden.AnnotateFiles(cmd.OutOrStdout(), report.Differences, filepath.ToSlash(filepath.Clean(dir))+"/")
+	}
+	if len(report.Differences) == 0 {
+		_, err := fmt.Fprintf(cmd.OutOrStdout(), "Golden: %d files agree.\n", report.Files)
+		return err
+	}
+	var out strings.Builder
+	counts, differ := map[string]int{}, map[string]bool{}
+	for _, d := range report.Differences {
+		counts[d.Action]++
+		differ[d.File] = true
+	}
+	fmt.Fprintf(&out, "Golden: %s from the record: %d added, %d changed, %d removed.\n\n",
+		plural(len(differ), "1 file differs", fmt.Sprintf("%d files differ", len(differ))), counts[golden.Added], counts[golden.Changed], counts[golden.Removed])
+	for _, d := range report.Differences {
+		out.WriteString(d.String())
+	}
+	out.WriteString("\nReview with git diff after golden --update.\n")
+	_, err := io.WriteString(cmd.OutOrStdout(), out.String())
+	return err
 }
 
 func union(a, b map[string][]byte) map[string][]byte {
@@ -180,57 +229,10 @@ func renderedFrom(files map[string][]byte, name string) string {
 	for line := range bytes.Lines(files[path.Join(path.Dir(name), "bundle.yaml")]) {
 		text := strings.Trim(strings.TrimPrefix(strings.TrimSpace(string(line)), "- "), "'")
 		if origin, ok := strings.CutPrefix(text, path.Base(name)+"  # "); ok {
-			return " (from " + origin + ")"
+			return origin
 		}
 	}
 	return ""
-}
-
-// differences shows the first line that differs, around the place where it does, and counts the others.
-func differences(a, b []byte) string {
-	al, bl := strings.Split(strings.TrimSuffix(string(a), "\n"), "\n"), strings.Split(strings.TrimSuffix(string(b), "\n"), "\n")
-	first, more := -1, 0
-	for i := range max(len(al), len(bl)) {
-		if i < len(al) && i < len(bl) && al[i] == bl[i] {
-			continue
-		}
-		if first < 0 {
-			first = i
-		} else {
-			more++
-		}
-	}
-	var text string
-	switch {
-	case first < 0:
-		return "the line break at the end"
-	case first >= len(bl):
-		text = fmt.Sprintf("line %d is gone: %s", first+1, oneLine(al[first], 120))
-	case first >= len(al):
-		text = fmt.Sprintf("line %d is new: %s", first+1, oneLine(bl[first], 120))
-	default:
-		from, to := around(al[first], bl[first])
-		text = fmt.Sprintf("line %d: %s → %s", first+1, from, to)
-	}
-	if more > 0 && len(al) == len(bl) {
-		text += fmt.Sprintf(", and %d more %s", more, plural(more, "line", "lines"))
-	} else if more > 0 {
-		text += ", and what follows"
-	}
-	return text
-}
-
-// around leaves out most of what two lines begin with alike.
-func around(a, b string) (string, string) {
-	ar, br := []rune(a), []rune(b)
-	same := 0
-	for same < len(ar) && same < len(br) && ar[same] == br[same] {
-		same++
-	}
-	if same > 60 {
-		a, b = "…"+string(ar[same-30:]), "…"+string(br[same-30:])
-	}
-	return oneLine(a, 120), oneLine(b, 120)
 }
 
 func readTree(dir string) (map[string][]byte, error) {

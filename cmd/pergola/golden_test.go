@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"strings"
 	"testing"
 	"testing/fstest"
 
@@ -46,10 +45,15 @@ func TestGolden(t *testing.T) {
 	change(t, recorded, "bundle.yaml", "garden-namespace", "garden-namespacf")
 	o = pergola(t, "golden", dir)
 	assert.Equal(t, 1, o.code)
-	assert.Contains(t, o.stdout, "+ local/garden/garden-namespace/namespace-garden.yaml: rendered, not recorded (from components/seed/namespace/component.cue:")
-	assert.Contains(t, o.stdout, "- local/garden/garden-namespace/extra.yaml: recorded, not rendered\n")
-	assert.Regexp(t, `~ local/garden/garden-namespace/bundle.yaml: line \d+: .*garden-namespacf.* → .*garden-namespace`, o.stdout)
-	assert.Contains(t, o.stdout, "3 files differ from the record")
+	assert.Contains(t, o.stdout, "+ Namespace garden (from components/seed/namespace/component.cue:")
+	assert.Contains(t, o.stdout, "- extra\n  local/garden/garden-namespace/extra.yaml\n")
+	assert.Contains(t, o.stdout, "~ bundle\n")
+	assert.Contains(t, o.stdout, "garden-namespacf → ")
+	assert.Contains(t, o.stdout, "Golden: 3 files differ from the record: 1 added, 1 changed, 1 removed.\n")
+	github := pergola(t, "golden", dir, "-o", "github")
+	assert.Equal(t, 1, github.code)
+	assert.Contains(t, github.stdout, "::error file="+filepath.ToSlash(filepath.Join(dir, "golden"))+"/local/garden/garden-namespace/bundle.yaml,line=")
+	assert.Len(t, decode[goldenReport](t, pergola(t, "golden", dir, "-o", "json")).Differences, 3)
 
 	o = pergola(t, "golden", dir, "--update")
 	assert.Equal(t, 2, o.code, "what no render wrote is not removed")
@@ -72,22 +76,35 @@ func TestGolden(t *testing.T) {
 	assert.Equal(t, 0, pergola(t, "golden", dir, "--dir", elsewhere).code)
 }
 
-func TestDifferences(t *testing.T) {
-	long := strings.Repeat("the same ", 20)
-	for want, texts := range map[string][2]string{
-		"line 2: b → c":                      {"a\nb\n", "a\nc\n"},
-		"line 1: a → b, and 1 more line":     {"a\nb\n", "b\na\n"},
-		"line 2 is gone: b":                  {"a\nb\n", "a\n"},
-		"line 2 is new: b, and what follows": {"a\n", "a\nb\nc\n"},
-		"line 1: …me the same the same the same one → …me the same the same the same two": {long + "one\n", long + "two\n"},
-		"the line break at the end": {"a", "a\n"},
-	} {
-		assert.Equal(t, want, differences([]byte(texts[0]), []byte(texts[1])))
-	}
+func TestRenderedFrom(t *testing.T) {
 	files := map[string][]byte{"a/bundle.yaml": []byte("objects:\n- 'x.yaml  # components/x.cue:4'\n- y.yaml  # components/y.cue:5\n")}
-	assert.Equal(t, " (from components/x.cue:4)", renderedFrom(files, "a/x.yaml"))
-	assert.Equal(t, " (from components/y.cue:5)", renderedFrom(files, "a/y.yaml"))
+	assert.Equal(t, "components/x.cue:4", renderedFrom(files, "a/x.yaml"))
+	assert.Equal(t, "components/y.cue:5", renderedFrom(files, "a/y.yaml"))
 	assert.Empty(t, renderedFrom(files, "b/x.yaml"))
+}
+
+// TestGoldenComponents: the cases of the program's own catalogue agree, those of a changed one do not, and are recorded anew.
+func TestGoldenComponents(t *testing.T) {
+	o := pergola(t, "golden", "--components", "seed/namespace", "components/seed/system/")
+	assert.Equal(t, 0, o.code, o.stdout+o.stderr)
+	assert.Regexp(t, `^Golden: \d+ cases of 2 components, all as recorded\.\n$`, o.stdout)
+	assert.Equal(t, 2, pergola(t, "golden", "--components", "seed/nothing").code)
+	assert.Contains(t, pergola(t, "golden", "--components", "--update").stderr, "--catalogue")
+	assert.Contains(t, pergola(t, "golden").stderr, "give one landscape, or --components")
+
+	dir := t.TempDir()
+	require.NoError(t, os.CopyFS(dir, components.FS))
+	change(t, dir, "seed/namespace/component.cue", "privileged", "restricted")
+	write(t, dir, "seed/namespace/cases/old/bundle.yaml", "a: b\n")
+	o = pergola(t, "--catalogue", dir, "golden", "--components", "seed/namespace")
+	assert.Equal(t, 1, o.code)
+	assert.Contains(t, o.stdout, "privileged → restricted")
+	assert.Contains(t, o.stdout, "- seed/namespace/cases/old/bundle.yaml")
+	o = pergola(t, "--catalogue", dir, "golden", "--components", "seed/namespace", "--update")
+	assert.Equal(t, 0, o.code, o.stderr)
+	assert.Regexp(t, `^Golden: 1 file written, 1 removed, \d+ unchanged in .*: review with git diff\.\n$`, o.stdout)
+	assert.NoDirExists(t, filepath.Join(dir, "seed", "namespace", "cases", "old"))
+	assert.Equal(t, 0, pergola(t, "--catalogue", dir, "golden", "--components", "seed/namespace").code)
 }
 
 // TestGoldenCatchesOneCharacter changes one character of the catalogue, in each of its languages.
@@ -102,10 +119,10 @@ func TestGoldenCatchesOneCharacter(t *testing.T) {
 
 	for name, test := range map[string]struct{ file, before, after, differs string }{
 		"nothing":      {},
-		"Helm chart":   {"charts/etcd-druid/templates/deployment.yaml", "replicas: 1", "replicas: 2", "~ local/garden/etcd-druid/deployment-garden-etcd-druid.yaml: line "},
-		"CUE":          {"seed/namespace/component.cue", "privileged", "privilegee", "~ local/garden/garden-namespace/namespace-garden.yaml: line "},
-		"flow":         {"seed/flow.cue", `timeout: "2m"`, `timeout: "3m"`, "~ _flows/seed/local.yaml: line "},
-		"image vector": {"imagevector.yaml", "etcd-druid\n  tag: v", "etcd-druid\n  tag: w", "~ local/garden/etcd-druid/deployment-garden-etcd-druid.yaml: line "},
+		"Helm chart":   {"charts/etcd-druid/templates/deployment.yaml", "replicas: 1", "replicas: 2", "  local/garden/etcd-druid/deployment-garden-etcd-druid.yaml:"},
+		"CUE":          {"seed/namespace/component.cue", "privileged", "privilegee", "  local/garden/garden-namespace/namespace-garden.yaml:"},
+		"flow":         {"seed/flow.cue", `timeout: "2m"`, `timeout: "3m"`, "  _flows/seed/local.yaml:"},
+		"image vector": {"imagevector.yaml", "etcd-druid\n  tag: v", "etcd-druid\n  tag: w", "  local/garden/etcd-druid/deployment-garden-etcd-druid.yaml:"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			catalogue := copyOf(t, components.FS)
@@ -119,7 +136,7 @@ func TestGoldenCatchesOneCharacter(t *testing.T) {
 			var out bytes.Buffer
 			cmd := &cobra.Command{}
 			cmd.SetOut(&out)
-			err = compareGolden(cmd, record, files)
+			err = compareGolden(cmd, record, files, "text")
 			if test.file == "" {
 				require.NoError(t, err, out.String())
 				return

@@ -170,7 +170,9 @@ func (p *progress) waiting(w landscape.Waiting) {
 func (p *progress) drift(d landscape.Drift) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if d.Repaired {
+	if d.HandedOver {
+		p.line(fmt.Sprintf("= %s on %s %s: handed over, and left as it is", d.Object, d.Cluster, d.What), color.Faint)
+	} else if d.Repaired {
 		p.line(fmt.Sprintf("↻ %s on %s %s: repaired", d.Object, d.Cluster, d.What), color.FgCyan)
 	} else {
 		p.line(fmt.Sprintf("✗ %s on %s %s: not repaired: %s", d.Object, d.Cluster, d.What, oneLine(d.Error, 500)), color.FgRed)

@@ -37,8 +37,8 @@ output: {"error": {"message": "…"}}. Where the landscape is not valid, error.f
 	evaluationFlags(root)
 	cacheFlags(root)
 	root.AddCommand(
-		newValidate(), newRender(), newDiff(), newGolden(), newApply(), newStatus(), newHealth(), newExplain(), newFlow(), newEvaluate(),
-		newAdmissionController(), newResourceManager(),
+		newValidate(), newRender(), newDiff(), newGolden(), newApply(), newOperate(), newStatus(), newHealth(), newExplain(), newWhy(), newFlow(), newEvaluate(),
+		newAdmissionController(), newResourceManager(), newGardenlet(), newInstall(), newComment(), newHook(),
 	)
 	return root
 }

@@ -17,6 +17,7 @@ import (
 	"k8s.io/utils/clock"
 
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
+	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/controllers/owner"
 	"github.com/pergola-dev/pergola/health/condition"
@@ -36,6 +37,10 @@ type Options struct {
 	Clusters map[string]*apply.Cluster
 	// Engine to apply with; nil makes one. It has to be of NewEngine for a landscape with the same spec.forceConflicts.
 	Engine *apply.Engine
+	// Leases are held by the process: this converger neither takes nor releases them.
+	Leases []*Lease
+	// OnCare hears the conditions of an owner whenever they were judged.
+	OnCare func(owner string, conditions []gardencorev1beta1.Condition)
 	// Part is what this converger looks after; default: the whole landscape.
 	Part  Part
 	Clock clock.WithTicker
@@ -45,8 +50,13 @@ type Options struct {
 	Version    string
 	Thresholds condition.Thresholds
 	Gate       plan.Gate
-	OnEvent    func(owner.Event)
-	OnObject   func(owner, bundle string, r apply.ObjectResult)
+	// Reviewed are the deletions and recreations that were reviewed; others are held. nil asks for no review.
+	Reviewed *Reviewed
+	// CurrentAt says when the files of the landscape were known to be the newest ones; default: when New was called. Before another
+	// landscape deletes what may have moved to this one, it waits for a run with files that are newer than its question.
+	CurrentAt func() time.Time
+	OnEvent   func(owner.Event)
+	OnObject  func(owner, bundle string, r apply.ObjectResult)
 	// OnWaiting hears that a run waits for a lease; for several at a time it is called concurrently.
 	OnWaiting func(Waiting)
 	// Force names objects whose fields are taken over from whoever owns them; ForceHint says how a person does that.
@@ -83,6 +93,12 @@ type Converger struct {
 	sighted map[string]sighting
 	// refused are the declarations that could not become what Git says.
 	refused map[apply.Ref]bool
+	// handed are the declared fields that are left to controllers.
+	handed map[apply.Ref][]plan.HandedOver
+	// declared are the inputs of owners as Git has them.
+	declared map[*owner.Owner]render.Input
+	// made is when this converger was made.
+	made time.Time
 }
 
 // Report is what a run did.
@@ -93,14 +109,32 @@ type Report struct {
 	// Changed is how many objects were written, of owners and declarations together; Written says what was done with them.
 	Changed int         `json:"changed"`
 	Written owner.Tally `json:"written"`
+	// HandedOver are declared fields that are left as controllers set them.
+	HandedOver []plan.HandedOver `json:"handedOver,omitempty"`
+	// Operations of operations/ that were executed, in this run or before, the newest first.
+	Operations []landscapev1alpha1.OperationRecord `json:"operations,omitempty"`
 }
 
 // New prepares the clusters of a landscape; no request is made yet.
 func New(l *landscapes.Landscape, options Options) (*Converger, error) {
+	c, err := connect(l, options)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.prepareOwners(); err != nil {
+		c.Close()
+		return nil, err
+	}
+	return c, nil
+}
+
+// connect makes a converger that knows its clusters, and no owners yet.
+func connect(l *landscapes.Landscape, options Options) (*Converger, error) {
 	if options.CareInterval <= 0 {
 		options.CareInterval = careInterval
 	}
-	c := &Converger{landscape: l, options: options, clusters: map[string]*apply.Cluster{}, engine: options.Engine}
+	options.Gate = options.gate()
+	c := &Converger{landscape: l, options: options, clusters: map[string]*apply.Cluster{}, engine: options.Engine, made: options.Clock.Now()}
 	if c.engine == nil {
 		c.engine = NewEngine(l, options)
 	}
@@ -118,15 +152,19 @@ func New(l *landscapes.Landscape, options Options) (*Converger, error) {
 		c.clusters[name] = cluster
 		c.opened = append(c.opened, cluster)
 	}
+	return c, nil
+}
+
+// prepareOwners makes what reconciles the owners, and places them.
+func (c *Converger) prepareOwners() error {
+	options, l := c.options, c.landscape
 	rendering, err := render.LandscapeOptions(options.Catalogue, l, render.At(options.Clock.Now()))
 	if err != nil {
-		c.Close()
-		return nil, err
+		return err
 	}
 	judging, err := l.Judging()
 	if err != nil {
-		c.Close()
-		return nil, err
+		return err
 	}
 	c.owners = &owner.Reconciler{
 		Engine: c.engine, Render: rendering, Clock: options.Clock, Thresholds: options.Thresholds, Gate: options.Gate,
@@ -134,11 +172,7 @@ func New(l *landscapes.Landscape, options Options) (*Converger, error) {
 		HealthRules: judging.Rules, ExistenceOnly: judging.ExistenceOnly, ProgressingThreshold: progressingThreshold(l),
 		OnEvent: options.OnEvent, OnObject: c.object, StepTimeout: options.StepTimeout, CareInterval: options.CareInterval,
 	}
-	if err := c.findOwners(); err != nil {
-		c.Close()
-		return nil, err
-	}
-	return c, nil
+	return c.findOwners()
 }
 
 // Cluster gives the connection to one cluster, nil when there is none.
@@ -244,6 +278,7 @@ func (c *Converger) Apply(ctx context.Context) (*Report, error) {
 	if err := c.applyDeclarations(ctx, Runtime, parts[Runtime]); err != nil {
 		problems = append(problems, fmt.Errorf("declarations of the runtime cluster: %w", err))
 	}
+	problems = append(problems, c.runOperations(ctx, Runtime))
 	ready, ended := make(chan struct{}), make(chan error, 1)
 	go func() { ended <- c.convergeGarden(ctx, sync.OnceFunc(func() { close(ready) })) }()
 	var gardenErr error
@@ -281,7 +316,10 @@ func (c *Converger) convergeVirtual(ctx context.Context, d *declarations) error 
 	if ctx.Err() != nil {
 		return declared
 	}
-	return errors.Join(declared, c.convergeSeeds(ctx))
+	if declared == nil {
+		declared = c.answerRemovals(ctx)
+	}
+	return errors.Join(declared, c.runOperations(ctx, Virtual), c.convergeSeeds(ctx))
 }
 
 // applyBootstrap sends the definitions that everything else needs, and waits until they are served.
@@ -290,8 +328,8 @@ func (c *Converger) applyBootstrap(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s := apply.Set{Name: c.setID("bootstrap"), Objects: objects, FieldManager: FieldManager}
-	if err := c.applySet(ctx, Runtime, "bootstrap", s, c.declarationInventory("bootstrap")); err != nil {
+	s := apply.Set{Name: bootstrapSet, FormerNames: []string{c.setID("bootstrap")}, Objects: objects, FieldManager: FieldManager}
+	if err := c.applySet(ctx, Runtime, "bootstrap", s, c.bootstrapInventory(), apply.ApplyOptions{}); err != nil {
 		return err
 	}
 	return owner.AwaitServed(ctx, c.options.Clock, c.clusters[Runtime], objects)
@@ -422,6 +460,9 @@ func (c *Converger) identify(ctx context.Context, o *owner.Owner) error {
 		return o.Home.Explain(o.Ref, "read", err)
 	}
 	o.Input.Owner.UID = string(live.GetUID())
+	if err := c.follow(o, live); err != nil {
+		return err
+	}
 	if o.Input.Owner.Kind != owner.Shoot {
 		return nil
 	}

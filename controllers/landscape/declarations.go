@@ -2,20 +2,18 @@ package landscape
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 	"github.com/pergola-dev/pergola/api/crds"
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
-	operatorv1alpha1 "github.com/pergola-dev/pergola/api/operator/v1alpha1"
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/controllers/owner"
 	"github.com/pergola-dev/pergola/landscapes"
-	"github.com/pergola-dev/pergola/plan"
 	"github.com/pergola-dev/pergola/render"
 )
 
@@ -132,16 +130,24 @@ func bootstrapObjects() ([]*unstructured.Unstructured, error) {
 
 // set of declarations for the engine.
 func (c *Converger) declarationSet(name string, d *declarations) apply.Set {
-	return apply.Set{Name: c.setID(name), Objects: d.objects, FieldManager: FieldManager, Sources: d.sources, RebuildFrom: apply.KindsOf(d.objects...)}
+	return apply.Set{Name: c.setID(name), Objects: d.objects, FieldManager: FieldManager, Sources: d.sources, RebuildFrom: apply.KindsOf(d.objects...),
+		KeepSources: true, Yields: handedOverFields()}
 }
 
 func (c *Converger) setID(name string) string {
 	return "landscape." + c.landscape.Config.Name + "/" + name
 }
 
+// bootstrapSet is shared by all landscapes of a runtime cluster.
+const bootstrapSet = "landscape/bootstrap"
+
+func (c *Converger) bootstrapInventory() apply.Inventory {
+	return apply.NewConfigMapInventory(c.clusters[Runtime], owner.InventoryNamespace, owner.InventoryPrefix+"landscape-bootstrap",
+		map[string]string{owner.LabelBundle: "bootstrap", owner.LabelCluster: Runtime})
+}
+
 func (c *Converger) declarationInventory(name string) apply.Inventory {
-	runtimeCluster := c.clusters[Runtime]
-	return apply.NewConfigMapInventory(runtimeCluster, owner.InventoryNamespace, owner.InventoryPrefix+"landscape."+c.landscape.Config.Name+"."+name,
+	return apply.NewConfigMapInventory(c.clusters[Runtime], owner.InventoryNamespace, inventoryName(c.landscape.Config.Name, name),
 		map[string]string{owner.LabelInventory: "landscape." + c.landscape.Config.Name, owner.LabelBundle: name, owner.LabelCluster: name})
 }
 
@@ -150,60 +156,45 @@ func (c *Converger) applyDeclarations(ctx context.Context, cluster string, d *de
 	if err := lockedError(d.locked); err != nil {
 		return err
 	}
-	return c.applySet(ctx, cluster, "declarations", c.declarationSet(cluster, d), c.declarationInventory(cluster))
+	around, err := c.lookAround(ctx, cluster)
+	if err != nil {
+		return err
+	}
+	options := apply.ApplyOptions{DesiredElsewhere: around.desiredElsewhere, DeclaredBy: around.declaredBy, Admit: c.admit}
+	judged := c.newJudge(cluster, len(d.objects), around)
+	options.ApprovePrune = func(entries []apply.Entry) []apply.Held { return c.keepHeld(cluster, judged.prune(entries)) }
+	options.ApproveRecreate = func(ref apply.Ref) (bool, string) {
+		held := c.keepHeld(cluster, judged.recreate(ref))
+		if len(held) > 0 {
+			return false, held[0].Reason
+		}
+		return true, ""
+	}
+	err = around.explain(c.applySet(ctx, cluster, "declarations", c.declarationSet(cluster, d), c.declarationInventory(cluster), options))
+	return errors.Join(err, c.saveRemovals(ctx, cluster, around.removals))
 }
 
-func (c *Converger) applySet(ctx context.Context, cluster, bundle string, s apply.Set, inv apply.Inventory) error {
-	result, err := c.engine.Apply(ctx, c.clusters[cluster], s, inv, apply.ApplyOptions{
-		ApprovePrune: func(entries []apply.Entry) []apply.Held {
-			held, approval := c.judge(cluster, entries, len(s.Objects))
-			c.hold(cluster, held, approval)
-			return held
-		},
-		Admit:    c.admit,
-		OnObject: func(r apply.ObjectResult) { c.object("landscape "+c.landscape.Config.Name, bundle, r) },
-	})
+func (c *Converger) applySet(ctx context.Context, cluster, bundle string, s apply.Set, inv apply.Inventory, options apply.ApplyOptions) error {
+	options.OnObject = func(r apply.ObjectResult) { c.object("landscape "+c.landscape.Config.Name, bundle, r) }
+	result, err := c.engine.Apply(ctx, c.clusters[cluster], s, inv, options)
 	if result != nil {
 		c.count(result)
 		for _, o := range result.Objects {
 			c.note(o.Ref, o.Action == apply.Failed || o.Action == apply.Skipped)
+			c.noteHandedOver(cluster, o.Ref, o.HandedOver)
 		}
 	}
 	return err
 }
 
-// judge holds deletions of declarations that go beyond the gate, and tells the id that approves them. A Garden, Seed,
-// Shoot or Project that a commit only removes is held in any case.
-func (c *Converger) judge(cluster string, entries []apply.Entry, total int) (held []apply.Held, approval string) {
-	var refs []plan.Ref
-	for _, e := range entries {
-		if reason := heldOwner(e.Ref); reason != "" {
-			held = append(held, apply.Held{Ref: e.Ref, Reason: reason})
-		} else {
-			refs = append(refs, e.Ref)
-		}
+// keepHeld puts what was held into the report.
+func (c *Converger) keepHeld(cluster string, verdicts []owner.HeldObjects) []apply.Held {
+	var out []apply.Held
+	for _, v := range verdicts {
+		c.hold(cluster, v.Objects, v.Approval)
+		out = append(out, v.Objects...)
 	}
-	verdict := c.options.Gate.Judge(cluster, refs, total)
-	for _, ref := range refs {
-		if reason, ok := verdict.Held[ref]; ok {
-			held = append(held, apply.Held{Ref: ref, Reason: reason})
-			approval = verdict.ID
-		}
-	}
-	return held, approval
-}
-
-// heldOwner says why an object is never deleted only because its file is gone; empty for all but owners.
-func heldOwner(ref apply.Ref) string {
-	switch ref.GVK().GroupKind() {
-	case operatorv1alpha1.SchemeGroupVersion.WithKind("Garden").GroupKind(),
-		gardencorev1beta1.SchemeGroupVersion.WithKind("Seed").GroupKind(),
-		gardencorev1beta1.SchemeGroupVersion.WithKind("Shoot").GroupKind(),
-		gardencorev1beta1.SchemeGroupVersion.WithKind("Project").GroupKind():
-		return fmt.Sprintf("its file is gone, but that alone does not delete a %[1]s: what runs for it would be left behind. Put the file back. "+
-			"Pergola cannot take down a %[1]s yet: whoever wants it gone deletes it by hand, with everything that belongs to it", ref.Kind)
-	}
-	return ""
+	return out
 }
 
 // ownerRef is the declaration of an owner.

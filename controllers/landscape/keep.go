@@ -4,10 +4,12 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
+	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/controllers/owner"
 )
@@ -20,10 +22,12 @@ type Drift struct {
 	Cluster string    `json:"cluster"`
 	Object  apply.Ref `json:"object"`
 	// What was found: deleted, or the fields that differed and who changed them.
-	What     string    `json:"what"`
-	Repaired bool      `json:"repaired"`
-	Error    string    `json:"error,omitempty"`
-	At       time.Time `json:"at"`
+	What     string `json:"what"`
+	Repaired bool   `json:"repaired"`
+	// HandedOver says that nothing is repaired: what was changed is the task of whoever changed it.
+	HandedOver bool      `json:"handedOver,omitempty"`
+	Error      string    `json:"error,omitempty"`
+	At         time.Time `json:"at"`
 }
 
 // judgeRepaired is how soon after a repair all is judged again: what was repaired rolls out first.
@@ -85,7 +89,13 @@ func (c *Converger) careForAll(ctx context.Context) {
 	problems := make([]error, len(owners))
 	started := c.options.Clock.Now()
 	for i, o := range owners {
-		group.Go(func() { _, problems[i] = c.owners.Care(ctx, o) })
+		group.Go(func() {
+			var conditions []gardencorev1beta1.Condition
+			conditions, problems[i] = c.owners.Care(ctx, o)
+			if problems[i] == nil && c.options.OnCare != nil {
+				c.options.OnCare(o.String(), conditions)
+			}
+		})
 	}
 	group.Wait()
 	// A judgement that could not be written is made again in the next round.
@@ -95,8 +105,12 @@ func (c *Converger) careForAll(ctx context.Context) {
 		missed[cluster+" "+name] = missed[cluster+" "+name] || problems[i] != nil
 	}
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, l := range c.leases {
+	held := slices.Clone(c.leases)
+	c.mu.Unlock()
+	for _, l := range c.options.Leases {
+		held = append(held, l.lease)
+	}
+	for _, l := range held {
 		if !missed[l.cluster+" "+l.name] {
 			l.noteJudged(started)
 		}
@@ -137,7 +151,8 @@ func (c *Converger) watchDeletions(ctx context.Context, cluster *apply.Cluster, 
 func (c *Converger) repair(ctx context.Context, e apply.DriftEvent) bool {
 	d := Drift{Cluster: e.Cluster, Object: e.Ref, What: describeDrift(e), At: c.options.Clock.Now()}
 	found, err := c.repairSet(ctx, e)
-	d.Repaired = found && err == nil
+	d.HandedOver = found && err == nil && c.isHandedOver(e)
+	d.Repaired = found && err == nil && !d.HandedOver
 	if err != nil {
 		d.Error = strings.Join(owner.Problems(err), "; ")
 	}
@@ -149,7 +164,7 @@ func (c *Converger) repair(ctx context.Context, e apply.DriftEvent) bool {
 
 func (c *Converger) repairSet(ctx context.Context, e apply.DriftEvent) (bool, error) {
 	if c.holds(Runtime, leaseOperator) {
-		if e.Set == c.setID("bootstrap") {
+		if e.Set == bootstrapSet {
 			return true, c.applyBootstrap(ctx)
 		}
 		for _, name := range []string{Runtime, Virtual} {

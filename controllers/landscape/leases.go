@@ -59,6 +59,9 @@ func (c *Converger) sightLeases(ctx context.Context) {
 
 // holds says whether we have a lease.
 func (c *Converger) holds(cluster, name string) bool {
+	if c.shares(cluster, name) {
+		return true
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, l := range c.leases {

@@ -61,6 +61,7 @@ func lockedConverger(t *testing.T, dir string, withKey bool) *Converger {
 func TestPlanWithoutAKey(t *testing.T) {
 	needsServer(t)
 	const config = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: locked, namespace: garden}\n"
+	forgetLandscapes(t)
 	lease := newLeased(t)
 	lease.write("", time.Now()) // makes the namespace
 	with := lockedConverger(t, secretsOnly(t, config), true)

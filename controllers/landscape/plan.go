@@ -37,7 +37,12 @@ func (c *Converger) Plan(ctx context.Context) (plan.Plan, error) {
 	for _, name := range []string{Runtime, Virtual} {
 		p.Notes = append(p.Notes, lockedNotes(parts[name].locked)...)
 		if c.clusters[name] != nil {
-			add(c.planDeclarations(ctx, name, parts[name]))
+			found, err := c.planDeclarations(ctx, name, parts[name])
+			add(found.Items, found.Unchanged, err)
+			p.HandedOver = append(p.HandedOver, found.HandedOver...)
+			for _, h := range found.HandedOver {
+				c.noteHandedOver(name, h.Object, append(c.handed[h.Object], h))
+			}
 		} else {
 			problems = append(problems, fmt.Errorf("declarations of the %s cluster: no access to it: set spec.clusters.%s in landscape.yaml, or give --kubeconfig %s=PATH", name, name, name))
 		}
@@ -69,21 +74,32 @@ func (c *Converger) Plan(ctx context.Context) (plan.Plan, error) {
 	return p, err
 }
 
-func (c *Converger) planDeclarations(ctx context.Context, cluster string, d *declarations) ([]plan.Item, int, error) {
+func (c *Converger) planDeclarations(ctx context.Context, cluster string, d *declarations) (plan.Plan, error) {
+	around, err := c.lookAround(ctx, cluster)
+	if err != nil {
+		return plan.Plan{}, err
+	}
 	s := c.declarationSet(cluster, d)
+	judged := c.newJudge(cluster, len(s.Objects)+len(d.locked), around)
 	found, err := c.engine.Plan(ctx, c.clusters[cluster], s, c.declarationInventory(cluster), apply.ApplyOptions{
 		AllowEmpty: len(d.locked) > 0, // with their key it is not empty
-		Admit:      c.admit,
+		Admit:      c.admit, DesiredElsewhere: around.desiredElsewhere, DeclaredBy: around.declaredBy,
 		ApprovePrune: func(entries []apply.Entry) []apply.Held {
-			entries = slices.DeleteFunc(slices.Clone(entries), func(e apply.Entry) bool { return isLocked(d.locked, e.Ref) })
-			held, _ := c.judge(cluster, entries, len(s.Objects)+len(d.locked))
+			var held []apply.Held
+			for _, v := range judged.prune(slices.DeleteFunc(slices.Clone(entries), func(e apply.Entry) bool { return isLocked(d.locked, e.Ref) })) {
+				held = append(held, v.Objects...)
+			}
 			return held
 		},
 	})
+	err = around.explain(err)
 	found.Items = withoutLocked(found.Items, d.locked)
 	for i := range found.Items {
 		c.note(found.Items[i].Object, found.Items[i].Action == plan.Fail)
 		found.Items[i].Owner, found.Items[i].Bundle = "landscape "+c.landscape.Config.Name, "declarations"
+		if ref := found.Items[i].Object; found.Items[i].Action == plan.Hold && !isOwner(ref.GroupKind()) {
+			found.Items[i].Approval = plan.ApprovalOf(cluster, ref)
+		}
 	}
-	return found.Items, found.Unchanged, err
+	return found, err
 }

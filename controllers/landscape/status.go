@@ -18,6 +18,7 @@ import (
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/controllers/owner"
+	"github.com/pergola-dev/pergola/plan"
 )
 
 // Status is the state of a landscape: the Garden, its Seeds and their Shoots.
@@ -30,6 +31,8 @@ type Status struct {
 	Owners []OwnerStatus `json:"owners"`
 	// Undeclared are objects whose declaration is gone.
 	Undeclared []Undeclared `json:"undeclared,omitempty"`
+	// HandedOver are declared fields that are left as controllers set them.
+	HandedOver []plan.HandedOver `json:"handedOver,omitempty"`
 }
 
 // OwnerStatus is one line of the tree with its conditions.
@@ -103,7 +106,7 @@ func (c *Converger) Status(ctx context.Context, o StatusOptions) Status {
 		}
 		out.Owners = append(out.Owners, states[i])
 	}
-	out.Undeclared = c.undeclared(ctx)
+	out.Undeclared, out.HandedOver = c.undeclared(ctx), c.handedOver(ctx)
 	for _, err := range c.unbound {
 		out.Ready = false
 		out.Owners = append(out.Owners, OwnerStatus{Kind: "-", Name: "-", Error: err.Error()})

@@ -11,6 +11,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"github.com/pergola-dev/pergola/api/crds"
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/hack/apiserver"
 )
@@ -22,7 +23,7 @@ var server struct {
 }
 
 func TestMain(m *testing.M) {
-	os.Exit(apiserver.Main(m, func(config *rest.Config) { server.config = config }))
+	os.Exit(apiserver.Main(m, func(config *rest.Config) { server.config = config }, crds.ByGroup("core.gardener.cloud")...))
 }
 
 // needsServer leaves a test out where there is no API server.

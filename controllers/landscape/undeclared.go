@@ -37,7 +37,7 @@ func (c *Converger) undeclared(ctx context.Context) []Undeclared {
 		}
 		for _, e := range entries {
 			if !declared[withoutVersion(e.Ref)] {
-				out = append(out, Undeclared{Cluster: cluster, Object: e.Ref, Held: heldOwner(e.Ref)})
+				out = append(out, Undeclared{Cluster: cluster, Object: e.Ref, Held: heldOwner(e)})
 			}
 		}
 	}

@@ -39,6 +39,7 @@ func PrintStatus(w io.Writer, s Status, colored bool) {
 		root.children = append(root.children, v.owner(o))
 	}
 	root.children = append(root.children, v.undeclared()...)
+	root.children = append(root.children, v.handedOver()...)
 	fmt.Fprintf(w, "Landscape %s: %s\n", s.Landscape, v.word(s.Ready))
 	root.print(w, "")
 	for _, line := range hints(s) {
@@ -66,6 +67,18 @@ func (v view) undeclared() []branch {
 			text += "the next apply deletes it, if the deletion gate lets it"
 		}
 		out.children = append(out.children, branch{text: text})
+	}
+	return []branch{out}
+}
+
+// handedOver are the fields in which the clusters are not as Git says, and should not be.
+func (v view) handedOver() []branch {
+	if len(v.status.HandedOver) == 0 {
+		return nil
+	}
+	out := branch{text: "= handed over to controllers, and left as they set it"}
+	for _, h := range v.status.HandedOver {
+		out.children = append(out.children, branch{text: oneLine(h.String())})
 	}
 	return []branch{out}
 }

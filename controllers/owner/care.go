@@ -18,7 +18,7 @@ import (
 // Care judges every bundle and writes the conditions of the owner, with thresholds. It works from
 // the live cache; a condition that did not change is not written.
 func (r *Reconciler) Care(ctx context.Context, o *Owner) ([]gardencorev1beta1.Condition, error) {
-	_, status, err := ReadStatus(ctx, o.Home, o.Ref)
+	_, status, err := o.readStatus(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/clock"
 
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
@@ -34,6 +35,9 @@ type Owner struct {
 	Local *apply.Cluster
 	// Target is the API server that a Garden's virtual bundles go to.
 	Target *apply.Cluster
+	// Known gives the live object of Ref where somebody watches it anyway, nil while it is not known: then no request is made to read its
+	// status. Nil: it is read from Home.
+	Known func() *unstructured.Unstructured
 	// OnTargetReady is called once in every reconciliation that gets there: when all steps that fill Target have
 	// become healthy, while others may still run. It may be nil.
 	OnTargetReady func()

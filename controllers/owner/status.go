@@ -38,13 +38,30 @@ func ReadStatus(ctx context.Context, c *apply.Cluster, ref apply.Ref) (*unstruct
 	if err != nil {
 		return nil, status, c.Explain(ref, "read", err)
 	}
+	status, err = statusOf(c, ref, obj)
+	return obj, status, err
+}
+
+func statusOf(c *apply.Cluster, ref apply.Ref, obj *unstructured.Unstructured) (status commonStatus, err error) {
 	content, _, _ := unstructured.NestedMap(obj.Object, "status")
-	if content != nil {
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(content, &status); err != nil {
-			return nil, status, fmt.Errorf("status of %s on cluster %s: %w", ref, c.Name(), err)
+	if content == nil {
+		return status, nil
+	}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(content, &status); err != nil {
+		return status, fmt.Errorf("status of %s on cluster %s: %w", ref, c.Name(), err)
+	}
+	return status, nil
+}
+
+// readStatus is ReadStatus, without a request where the live object is known.
+func (o *Owner) readStatus(ctx context.Context) (*unstructured.Unstructured, commonStatus, error) {
+	if o.Known != nil {
+		if obj := o.Known(); obj != nil {
+			status, err := statusOf(o.Home, o.Ref, obj)
+			return obj, status, err
 		}
 	}
-	return obj, status, nil
+	return ReadStatus(ctx, o.Home, o.Ref)
 }
 
 // statusWriter writes lastOperation of one reconciliation.
@@ -73,7 +90,7 @@ func (r *Reconciler) newStatus(o *Owner) *statusWriter {
 
 // start says that the operation is being processed.
 func (s *statusWriter) start(ctx context.Context) error {
-	obj, status, err := ReadStatus(ctx, s.owner.Home, s.owner.Ref)
+	obj, status, err := s.owner.readStatus(ctx)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,10 @@
-// Command demo makes the drift of `make demo`: it deletes a managed Deployment and
-// edits a managed ConfigMap by hand, and waits until both are as they were. It sends the
-// requests that kubectl would, so that the demonstration needs none.
+// Command demo does in `make demo` what a person would do with kubectl, so that the demonstration needs none:
+//
+//	demo drift WATCH-LOG                       deletes a managed Deployment, edits a managed ConfigMap, waits until both are as they were
+//	demo identity CONTEXT NAMESPACE/NAME FILE  writes a kubeconfig with a token of a ServiceAccount
+//	demo access CONTEXT FILE                   writes a kubeconfig of a context alone
+//	demo secret CONTEXT NAMESPACE/NAME KEY=FILE…
+//	demo ready URL                             waits until a probe answers
 package main
 
 import (
@@ -38,9 +42,27 @@ func main() {
 }
 
 func run(ctx context.Context) error {
-	if len(os.Args) != 2 {
-		return errors.New("usage: demo WATCH-LOG")
+	usage := errors.New("usage: demo drift|identity|access|secret|ready ARGUMENTS: see the beginning of hack/demo/main.go")
+	if len(os.Args) < 3 {
+		return usage
 	}
+	args := os.Args[2:]
+	switch command := os.Args[1]; {
+	case command == "drift" && len(args) == 1:
+		return drift(ctx, args[0])
+	case command == "identity" && len(args) == 3:
+		return identity(ctx, args[0], args[1], args[2])
+	case command == "access" && len(args) == 2:
+		return access(args[0], args[1])
+	case command == "secret" && len(args) > 2:
+		return secret(ctx, args[0], args[1], args[2:])
+	case command == "ready" && len(args) == 1:
+		return ready(ctx, args[0])
+	}
+	return usage
+}
+
+func drift(ctx context.Context, watchLog string) error {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: "pergola-runtime"}).ClientConfig()
 	if err != nil {
@@ -51,7 +73,7 @@ func run(ctx context.Context) error {
 		return err
 	}
 	if err := poll(ctx, "pergola apply --watch", func() (bool, error) {
-		log, err := os.ReadFile(os.Args[1])
+		log, err := os.ReadFile(watchLog)
 		return strings.Contains(string(log), "Watching:"), err
 	}); err != nil {
 		return err

@@ -50,9 +50,6 @@ type LandscapeStatus struct {
 	// +optional
 	// +listType=atomic
 	Operations []OperationRecord `json:"operations,omitempty"`
-	// When the repository is asked again, at the latest.
-	// +optional
-	NextPoll *metav1.Time `json:"nextPoll,omitempty"`
 	// When a sync that failed, or that waits for a window, is tried again.
 	// +optional
 	NextSync *metav1.Time `json:"nextSync,omitempty"`

@@ -453,10 +453,6 @@ func (in *LandscapeStatus) DeepCopyInto(out *LandscapeStatus) {
 			(*in)[i].DeepCopyInto(&(*out)[i])
 		}
 	}
-	if in.NextPoll != nil {
-		in, out := &in.NextPoll, &out.NextPoll
-		*out = (*in).DeepCopy()
-	}
 	if in.NextSync != nil {
 		in, out := &in.NextSync, &out.NextSync
 		*out = (*in).DeepCopy()

@@ -1,0 +1,323 @@
+package apply
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+	"sigs.k8s.io/structured-merge-diff/v6/value"
+
+	"github.com/pergola-dev/pergola/plan"
+)
+
+// Some fields of an object are declared and then changed by a controller whose task that is. They are left out of the apply as long
+// as they are that controller's, and come back when the declaration moves on: three values decide, the declared one, the one declared
+// at the last apply (in the inventory), and the live one.
+
+// Yield is a field that may be left to others. Sets list them in Set.Yields.
+type Yield struct {
+	Kind schema.GroupKind
+	// Path of the field; "*" stands for every key of a map, or every item of a list that is keyed by name.
+	Path []string
+	// Left decides about a field that is declared and lives with another value: whether it stays as it lives, and why, for people.
+	Left func(Contest) (why string, left bool)
+	// Takes tells whose values are overwritten where the field is not left to them although the declaration stayed the same. Where it
+	// has moved on, anybody's are.
+	Takes func(manager string) bool
+}
+
+// Contest is a declared field with another value in the live object.
+type Contest struct {
+	// Declared is what is wanted, Live what there is; nil where the live object does not have the field.
+	Declared, Live any
+	// Moved says that another value is declared than at the last apply, or one where there was none. An object that was never
+	// applied has not moved.
+	Moved bool
+	// By is the manager that owns the live value, other than us, and Since when it wrote last; empty when nobody does.
+	By    string
+	Since time.Time
+	// Key is the one that "*" in the path stands for.
+	Key string
+	// Object is declared, LiveObject as it is. Nobody may change them.
+	Object, LiveObject *unstructured.Unstructured
+
+	manager string
+}
+
+// Owner says which other manager owns a field of the live object, and since when.
+func (c Contest) Owner(path ...string) (manager string, since time.Time) {
+	return lastOwner(c.LiveObject, fieldpath.MakePathOrDie(anys(path)...), c.manager)
+}
+
+func anys(path []string) []any {
+	out := make([]any, len(path))
+	for i, p := range path {
+		out[i] = p
+	}
+	return out
+}
+
+// declaredField is a field of the list that an object declares.
+type declaredField struct {
+	rule  *Yield
+	path  fieldpath.Path
+	key   string
+	value any
+}
+
+// fieldsOf are the fields of an object that may be left to others.
+func (r *run) fieldsOf(o *unstructured.Unstructured) []declaredField {
+	var out []declaredField
+	for i := range r.set.Yields {
+		if rule := &r.set.Yields[i]; rule.Kind == groupKindOf(o) {
+			expand(o.Object, rule.Path, declaredField{rule: rule}, &out)
+		}
+	}
+	return out
+}
+
+func expand(v any, rest []string, at declaredField, out *[]declaredField) {
+	if len(rest) == 0 {
+		if v != nil {
+			at.value = v
+			*out = append(*out, at)
+		}
+		return
+	}
+	step := func(e fieldpath.PathElement, key string, inner any) {
+		next := at
+		next.path = append(at.path.Copy(), e)
+		if key != "" {
+			next.key = key
+		}
+		expand(inner, rest[1:], next, out)
+	}
+	switch x := v.(type) {
+	case map[string]any:
+		if rest[0] != "*" {
+			if inner, there := x[rest[0]]; there {
+				step(fieldpath.PathElement{FieldName: &rest[0]}, "", inner)
+			}
+			return
+		}
+		for key, inner := range x {
+			step(fieldpath.PathElement{FieldName: &key}, key, inner)
+		}
+	case []any:
+		if rest[0] != "*" {
+			return
+		}
+		for _, item := range x {
+			m, _ := item.(map[string]any)
+			if name, ok := m["name"].(string); ok {
+				step(fieldpath.PathElement{Key: &value.FieldList{{Name: "name", Value: value.NewValueInterface(name)}}}, name, item)
+			}
+		}
+	}
+}
+
+// yields tells whether objects of a kind have fields that may be left to others.
+func (r *run) yields(gk schema.GroupKind) bool {
+	return slices.ContainsFunc(r.set.Yields, func(y Yield) bool { return y.Kind == gk })
+}
+
+// yield leaves out of an object what belongs to others now, and notes what is taken from them.
+func (r *run) yield(w *wanted, live *unstructured.Unstructured) {
+	w.fields = nil
+	var stripped *unstructured.Unstructured
+	known := r.old[keyOf(w.ref)]
+	for _, f := range r.fieldsOf(w.obj) {
+		text := pathText(f.path)
+		note(&w.fields, text, f.value)
+		now, there := lookup(live.Object, f.path)
+		if there && digest(now) == digest(f.value) {
+			continue
+		}
+		before, had := known.Fields[text]
+		c := Contest{Declared: f.value, Moved: len(known.Fields) > 0 && (!had || before != canonical(f.value)), Key: f.key,
+			Object: w.obj, LiveObject: live, manager: r.set.FieldManager}
+		if there {
+			c.Live = now
+			c.By, c.Since = lastOwner(live, f.path, r.set.FieldManager)
+		}
+		why, left := f.rule.Left(c)
+		if left && there && c.By == "" {
+			left = false // nobody else has it: to leave it out would remove it
+		}
+		switch {
+		case left:
+			if stripped == nil {
+				stripped = w.obj.DeepCopy()
+			}
+			removeAt(stripped.Object, f.path)
+			w.handed = append(w.handed, r.handedOver(w.ref, c, f.path, why))
+		case c.Moved || f.rule.Takes != nil && f.rule.Takes(c.By):
+			w.reclaimed = append(w.reclaimed, f.path.String())
+		}
+	}
+	if stripped != nil {
+		d := *w.desired
+		d.obj = stripped
+		w.desired, w.send = &d, stripped
+	}
+}
+
+func (r *run) handedOver(ref Ref, c Contest, path fieldpath.Path, why string) plan.HandedOver {
+	out := plan.HandedOver{Cluster: r.c.name, Object: ref, Path: pathText(path), Declared: c.Declared, Live: c.Live, By: c.By, Why: why}
+	for _, e := range path {
+		if e.FieldName != nil {
+			out.Steps = append(out.Steps, *e.FieldName)
+		} else {
+			out.Steps = append(out.Steps, c.Key)
+		}
+	}
+	if !c.Since.IsZero() {
+		out.Since = &c.Since
+	}
+	return out
+}
+
+func note(fields *map[string]string, path string, v any) {
+	if *fields == nil {
+		*fields = map[string]string{}
+	}
+	(*fields)[path] = canonical(v)
+}
+
+func canonical(v any) string {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return ""
+	}
+	return string(raw)
+}
+
+func pathText(p fieldpath.Path) string { return strings.TrimPrefix(p.String(), ".") }
+
+// mayForce tells whether an apply was refused for nothing but fields that are taken back from others.
+func (w *wanted) mayForce(err error) bool {
+	if len(w.reclaimed) == 0 || !isManagerConflict(err) {
+		return false
+	}
+	status, _ := statusOf(err)
+	return !slices.ContainsFunc(status.Details.Causes, func(c metav1.StatusCause) bool {
+		return c.Type != metav1.CauseTypeFieldManagerConflict || !slices.Contains(w.reclaimed, c.Field)
+	})
+}
+
+// contested is a conflict without the fields that would be taken back anyway, for the message.
+func (w *wanted) contested(err error) error {
+	if len(w.reclaimed) == 0 || !isManagerConflict(err) {
+		return err
+	}
+	status, _ := statusOf(err)
+	details := *status.Details
+	details.Causes = slices.DeleteFunc(slices.Clone(details.Causes), func(c metav1.StatusCause) bool { return slices.Contains(w.reclaimed, c.Field) })
+	if len(details.Causes) == 0 {
+		return err
+	}
+	status.Details = &details
+	return &apierrors.StatusError{ErrStatus: status}
+}
+
+// lastOwner is ownerOf with the time. Other subresources than status count: a binding sets fields of the spec.
+func lastOwner(o *unstructured.Unstructured, path fieldpath.Path, except string) (manager string, at time.Time) {
+	for _, entry := range managersOf(o) {
+		if entry.Manager == except || entry.Time != nil && entry.Time.Time.Before(at) {
+			continue
+		}
+		if set := parseFields(entry); set != nil && set.Has(path) {
+			manager = entry.Manager
+			if entry.Time != nil {
+				at = entry.Time.Time
+			}
+		}
+	}
+	return manager, at
+}
+
+// removeAt takes a field away, and what is empty without it, except items of lists.
+func removeAt(v any, path fieldpath.Path) {
+	if len(path) == 0 {
+		return
+	}
+	inner, there := child(v, path[0])
+	m, isMap := v.(map[string]any)
+	if !there {
+		return
+	}
+	if list, isList := inner.([]any); isList && isMap && len(path) == 2 && path[1].Key != nil {
+		m[*path[0].FieldName] = slices.DeleteFunc(list, func(item any) bool { return matches(item, *path[1].Key) })
+		return
+	}
+	if len(path) > 1 {
+		removeAt(inner, path[1:])
+		if left, ok := inner.(map[string]any); !ok || len(left) > 0 {
+			return
+		}
+	}
+	if isMap && path[0].FieldName != nil {
+		delete(m, *path[0].FieldName)
+	}
+}
+
+// declared are the values of an object's fields in the list, for the next time. Of a new object they were not looked at yet.
+func (r *run) declared(w wanted) map[string]string {
+	if w.fields == nil {
+		for _, f := range r.fieldsOf(w.obj) {
+			note(&w.fields, pathText(f.path), f.value)
+		}
+	}
+	return w.fields
+}
+
+// fileOf is the file of a source without the line, which moves with every edit.
+func (r *run) fileOf(source string) string {
+	if !r.set.KeepSources {
+		return ""
+	}
+	if i := strings.LastIndexByte(source, ':'); i > 0 {
+		return source[:i]
+	}
+	return source
+}
+
+// HandedOver tells which declared fields of a set are left to others now. It costs no request once the caches are open; objects that are
+// not in them are left out.
+func (e *Engine) HandedOver(ctx context.Context, c *Cluster, s Set, inv Inventory) ([]plan.HandedOver, error) {
+	r := e.newRun(c, &s, inv, ApplyOptions{}, true)
+	if err := r.prepare(); err != nil {
+		return nil, err
+	}
+	r.desired = slices.DeleteFunc(r.desired, func(d *desired) bool { return !r.yields(d.ref.GroupKind()) })
+	if len(r.desired) == 0 {
+		return nil, nil
+	}
+	if err := r.open(ctx); err != nil {
+		return nil, err
+	}
+	var out []plan.HandedOver
+	for _, d := range r.desired {
+		if live, _ := r.live(d.ref); live != nil {
+			w := r.wish(d)
+			r.yield(&w, live)
+			out = append(out, w.handed...)
+		}
+	}
+	return out, nil
+}
+
+// HandedOverOf tells which fields of one declared object are left to others, by the live object alone: for those who do not apply it.
+func HandedOverOf(s Set, declared, live *unstructured.Unstructured) []plan.HandedOver {
+	r := &run{c: &Cluster{}, set: &s, old: map[key]Entry{}}
+	w := wanted{desired: &desired{ref: RefOf(declared), obj: declared}}
+	r.yield(&w, live)
+	return w.handed
+}

@@ -1,0 +1,152 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/utils/clock"
+
+	"github.com/pergola-dev/pergola/source/forge"
+)
+
+// mostComment is how much is read, before it is cut to what a forge takes.
+const mostComment = 32 << 20
+
+func newComment() *cobra.Command {
+	var o forge.Options
+	var c forge.Comment
+	var repository, tokenFile, caFile string
+	var number int
+	var within time.Duration
+	cmd := &cobra.Command{
+		Use:   "comment --provider PROVIDER [--repository OWNER/NAME] [--number N] < FILE",
+		Short: "Keep one comment of a pull request up to date",
+		Long: `Writes the Markdown on standard input as a comment of a pull request (GitLab: a merge request), or changes the one it wrote
+before: it is found by an invisible marker at its beginning and by its author. Where jobs run at the same time one comment
+stays. What is longer than the forge takes is cut after a line.
+
+In jobs of GitHub, GitLab, Gitea and Forgejo the repository, the number and the address of the forge are known. The token is in
+--token-file, or in GITHUB_TOKEN or GH_TOKEN (github), GITLAB_TOKEN (gitlab), GITEA_TOKEN (gitea), FORGEJO_TOKEN (forgejo);
+jobs of Gitea and Forgejo have GITHUB_TOKEN, too. GitLab's CI_JOB_TOKEN may not write comments.`,
+		Example: `  pergola diff --all --from origin/main... -o markdown | pergola comment --provider github --delete-empty`,
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			o.Proxy = http.ProxyFromEnvironment
+			var err error
+			if o.Token, err = forgeToken(o.Provider, tokenFile); err != nil {
+				return err
+			}
+			if caFile != "" {
+				if o.CA, err = os.ReadFile(caFile); err != nil {
+					return fmt.Errorf("--ca-file: %w", err)
+				}
+			}
+			job := jobOf(o.Provider)
+			if o.URL == "" {
+				o.URL = job.url
+			}
+			if repository == "" {
+				repository = job.repository
+			}
+			if number == 0 {
+				number = job.number
+			}
+			if repository == "" || number == 0 {
+				return errors.New("give --repository and --number: this is not a job of a pull request of " + o.Provider)
+			}
+			body, err := io.ReadAll(io.LimitReader(cmd.InOrStdin(), mostComment))
+			if err != nil {
+				return fmt.Errorf("reading the text of the comment: %w", err)
+			}
+			c.Body = string(body)
+			return comment(cmd, o, repository, number, c, within)
+		},
+	}
+	cmd.Flags().StringVar(&o.Provider, "provider", "", "forge: "+strings.Join(forge.Providers(), ", "))
+	cmd.Flags().StringVar(&o.URL, "url", "", "address of the forge or of its API (default: that of the job, or the public one)")
+	cmd.Flags().StringVar(&repository, "repository", "", "repository of the pull request")
+	cmd.Flags().IntVar(&number, "number", 0, "number of the pull request")
+	cmd.Flags().StringVar(&c.Marker, "marker", "pergola", "tells comments of several jobs apart")
+	cmd.Flags().StringVar(&c.Author, "author", "", "login that the token writes as (default: the forge is asked)")
+	cmd.Flags().BoolVar(&c.DeleteEmpty, "delete-empty", false, "without text, take the comment away")
+	cmd.Flags().StringVar(&c.Whole, "whole", "", "where all of a text is that has to be cut, e.g. 'the summary of the job'")
+	cmd.Flags().StringVar(&tokenFile, "token-file", "", "file with the token")
+	cmd.Flags().StringVar(&caFile, "ca-file", "", "certificates that are trusted besides those of the system, as PEM")
+	cmd.Flags().DurationVar(&within, "timeout", 3*time.Minute, "how long it is tried")
+	_ = cmd.MarkFlagRequired("provider") // it is there
+	_ = cmd.RegisterFlagCompletionFunc("provider", cobra.FixedCompletions(forge.Providers(), cobra.ShellCompDirectiveNoFileComp))
+	return cmd
+}
+
+func comment(cmd *cobra.Command, o forge.Options, repository string, number int, c forge.Comment, within time.Duration) error {
+	f, err := forge.New(o)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	ctx, cancel := context.WithTimeout(cmd.Context(), within)
+	defer cancel()
+	patience := forge.Patient(clock.RealClock{})
+	patience.Waiting = func(err error, wait time.Duration) {
+		fmt.Fprintf(cmd.ErrOrStderr(), "%v; trying again in %s\n", err, wait.Round(time.Second))
+	}
+	result, err := f.Keep(ctx, repository, number, c, patience)
+	if err != nil {
+		return err
+	}
+	text := "Comment: " + string(result.Outcome)
+	if result.Link != "" {
+		text += " (" + result.Link + ")"
+	}
+	if result.Cut > 0 {
+		text += fmt.Sprintf(", without its last %d lines", result.Cut)
+	}
+	fmt.Fprintln(cmd.OutOrStdout(), text+".")
+	return nil
+}
+
+// forgeToken finds the token where CI systems put it.
+func forgeToken(provider, file string) (string, error) {
+	if file != "" {
+		token, err := secretFile(file)
+		return string(token), err
+	}
+	names := map[string][]string{
+		forge.GitHub: {"GITHUB_TOKEN", "GH_TOKEN"}, forge.GitLab: {"GITLAB_TOKEN"},
+		forge.Gitea: {"GITEA_TOKEN", "GITHUB_TOKEN"}, forge.Forgejo: {"FORGEJO_TOKEN", "GITHUB_TOKEN"},
+	}[provider]
+	if token := strings.TrimSpace(firstSet(names...)); token != "" || len(names) == 0 {
+		return token, nil // of an unknown provider another one tells
+	}
+	return "", fmt.Errorf("no token: set %s, or give --token-file", strings.Join(names, " or "))
+}
+
+// job is the pull request that a CI job is for, as far as its environment says.
+type job struct {
+	url, repository string
+	number          int
+}
+
+var pullRef = regexp.MustCompile(`^refs/pull/([0-9]{1,9})/`)
+
+func jobOf(provider string) job {
+	if provider == forge.GitLab {
+		// The request belongs to the project it goes to, also where the job runs in a fork.
+		number, _ := strconv.Atoi(os.Getenv("CI_MERGE_REQUEST_IID"))
+		return job{os.Getenv("CI_API_V4_URL"), firstSet("CI_MERGE_REQUEST_PROJECT_PATH", "CI_PROJECT_PATH"), number}
+	}
+	j := job{url: os.Getenv("GITHUB_API_URL"), repository: os.Getenv("GITHUB_REPOSITORY")}
+	if found := pullRef.FindStringSubmatch(os.Getenv("GITHUB_REF")); found != nil {
+		j.number, _ = strconv.Atoi(found[1])
+	}
+	return j
+}

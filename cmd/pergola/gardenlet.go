@@ -1,0 +1,125 @@
+package main
+
+import (
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+	utilrand "k8s.io/apimachinery/pkg/util/rand"
+	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/pergola-dev/pergola/controllers/gardenlet"
+	"github.com/pergola-dev/pergola/internal/serving"
+	"github.com/pergola-dev/pergola/internal/telemetry"
+)
+
+// gardenletFlags of the command.
+type gardenletFlags struct {
+	seed, garden, kubeconfig string
+	health, metrics          int
+	level, format            string
+}
+
+func newGardenlet() *cobra.Command {
+	var f gardenletFlags
+	cmd := &cobra.Command{
+		Use:   "gardenlet --seed NAME --garden-kubeconfig FILE",
+		Short: "Converge one seed and its Shoots from the virtual garden",
+		Long: `Runs in a seed and pulls: watches its Seed, the Shoots that are bound to it and what they refer to in the virtual garden, with the settings
+and overlays that the operator has published into namespace seed-NAME, and converges the seed to them. Nobody has to reach the seed, and the seed
+needs no Git. Drift is repaired and health is told all the time; while the virtual garden cannot be reached, the seed is kept with what is
+known.
+
+It takes the lease garden/gardenlet-leader-election on the seed, as upstream's gardenlet does; a second instance waits for it.
+
+/healthz and /readyz are on the health port, /metrics on the metrics port, both without TLS. /readyz says what is missing. With OTEL_EXPORTER_OTLP_ENDPOINT set,
+traces are sent there.`,
+		Example: `  pergola gardenlet --seed local --garden-kubeconfig garden.yaml
+  pergola gardenlet --seed local --garden-kubeconfig garden.yaml --kubeconfig seed.yaml --log-format text`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.seed, "seed", "", "name of the Seed (required)")
+	flags.StringVar(&f.garden, "garden-kubeconfig", "", "kubeconfig of the virtual garden (required)")
+	flags.StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig of the seed (default in a pod: its own access; else KUBECONFIG)")
+	flags.IntVar(&f.health, "health-port", 2728, "port of /healthz and /readyz; -1 for none")
+	flags.IntVar(&f.metrics, "metrics-port", 2729, "port of /metrics; -1 for none")
+	flags.StringVar(&f.level, "log-level", "info", "debug, info or error")
+	flags.StringVar(&f.format, "log-format", "json", "json or text")
+	_ = cmd.MarkFlagRequired("seed")
+	_ = cmd.MarkFlagRequired("garden-kubeconfig")
+	return cmd
+}
+
+// logger of a role that runs for long.
+func (f *gardenletFlags) logger(cmd *cobra.Command) (*slog.Logger, error) {
+	level, known := map[string]slog.Level{"debug": slog.LevelDebug, "info": slog.LevelInfo, "error": slog.LevelError}[f.level]
+	if !known {
+		return nil, fmt.Errorf("--log-level: %q is none of debug, info, error", f.level)
+	}
+	options := &slog.HandlerOptions{Level: level}
+	switch f.format {
+	case "json":
+		return slog.New(slog.NewJSONHandler(cmd.ErrOrStderr(), options)), nil
+	case "text":
+		return slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), options)), nil
+	}
+	return nil, fmt.Errorf("--log-format: %q is none of json, text", f.format)
+}
+
+func (f *gardenletFlags) run(cmd *cobra.Command) error {
+	thrifty()
+	if wrong := utilvalidation.IsDNS1123Label(f.seed); len(wrong) > 0 {
+		return fmt.Errorf("--seed: %q is no name of a Seed: %s", f.seed, strings.Join(wrong, "; "))
+	}
+	log, err := f.logger(cmd)
+	if err != nil {
+		return err
+	}
+	o := gardenlet.Options{Seed: f.seed, Holder: gardenletHolder(), Version: version, Log: log, Catalogue: catalogue(cmd)}
+	if o.Garden, err = accessOf("garden", f.garden); err != nil {
+		return err
+	}
+	if o.Local, err = accessOf("seed", f.kubeconfig); err != nil {
+		return err
+	}
+	o.Garden.UserAgent, o.Local.UserAgent = "pergola-gardenlet", "pergola-gardenlet"
+	g, err := gardenlet.New(o)
+	if err != nil {
+		return err
+	}
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(g, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	servers, err := serving.Listen(serving.Options{HealthPort: f.health, MetricsPort: f.metrics, Ready: g.Ready(), Metrics: registry})
+	if err != nil {
+		return err
+	}
+	end, err := telemetry.Start(cmd.Context(), "pergola-gardenlet", version)
+	if err != nil {
+		return err
+	}
+	defer end()
+	group, ctx := errgroup.WithContext(cmd.Context())
+	group.Go(func() error { return servers.Serve(ctx) })
+	group.Go(func() error { return g.Run(ctx) })
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	log.Info("stopped")
+	return nil
+}
+
+// gardenletHolder names this process in the lease; the end tells processes in containers apart.
+func gardenletHolder() string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown-host"
+	}
+	return fmt.Sprintf("%s_pergola-gardenlet_%s", host, utilrand.String(5))
+}

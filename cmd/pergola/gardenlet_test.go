@@ -1,0 +1,29 @@
+package main
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
+
+// TestGardenletSettings: what makes no sense is refused before anything is asked of a cluster.
+func TestGardenletSettings(t *testing.T) {
+	none := filepath.Join(t.TempDir(), "none")
+	for name, test := range map[string]struct {
+		args []string
+		want string
+	}{
+		"nothing":    {nil, `required flag(s) "garden-kubeconfig", "seed" not set`},
+		"level":      {[]string{"--seed", "s", "--garden-kubeconfig", none, "--log-level", "loud"}, `--log-level: "loud" is none of debug, info, error`},
+		"format":     {[]string{"--seed", "s", "--garden-kubeconfig", none, "--log-format", "xml"}, `--log-format: "xml" is none of json, text`},
+		"kubeconfig": {[]string{"--seed", "s", "--garden-kubeconfig", none}, "access to the garden cluster, kubeconfig"},
+		"name":       {[]string{"--seed", "Not A Name", "--garden-kubeconfig", none}, `--seed: "Not A Name" is no name of a Seed`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := pergola(t, append([]string{"gardenlet"}, test.args...)...)
+			assert.Equal(t, 2, o.code)
+			assert.Contains(t, o.stderr, test.want)
+		})
+	}
+}

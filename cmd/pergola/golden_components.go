@@ -1,0 +1,95 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pergola-dev/pergola/render/golden"
+)
+
+// goldenComponents compares the cases of a catalogue with what is recorded beside them.
+func goldenComponents(cmd *cobra.Command, only []string, update bool, output string) error {
+	dir, _ := cmd.Flags().GetString("catalogue")
+	if update && dir == "" {
+		return errors.New("--update writes into a catalogue: name its folder by --catalogue, such as --catalogue components")
+	}
+	for i := range only {
+		only[i] = strings.TrimPrefix(path.Clean(filepath.ToSlash(only[i])), "components/")
+	}
+	report, err := golden.Run(cmd.Context(), catalogue(cmd), only)
+	if err != nil {
+		return err
+	}
+	if update {
+		if err := recordCases(cmd, dir, report); err != nil {
+			return err
+		}
+		if report.Summary.Failed == 0 {
+			return nil
+		}
+		return finding{fmt.Errorf("%s could not be rendered: the record is as it was there", counted(report.Summary.Failed, "case"))}
+	}
+	switch output {
+	case formatJSON:
+		err = printJSON(cmd, report)
+	case formatGitHub:
+		err = golden.Annotations(cmd.OutOrStdout(), report, annotated(dir))
+	default:
+		err = golden.Print(cmd.OutOrStdout(), report)
+	}
+	if err == nil && !report.Agrees() {
+		return errFinding
+	}
+	return err
+}
+
+const formatGitHub = "github"
+
+// annotated is the folder of the catalogue as the forge knows it.
+func annotated(dir string) string {
+	if dir == "" {
+		dir = "components"
+	}
+	return filepath.ToSlash(filepath.Clean(dir)) + "/"
+}
+
+// recordCases writes the files of all cases that render, removes those that no case has any more, and says what that changed.
+func recordCases(cmd *cobra.Command, dir string, report *golden.Report) error {
+	var done recording
+	for _, name := range report.Stale {
+		if err := os.Remove(filepath.Join(dir, filepath.FromSlash(name))); err != nil {
+			return err
+		}
+		_ = os.Remove(filepath.Join(dir, filepath.FromSlash(path.Dir(name)))) // it stays where it is not empty
+		done.removed++
+	}
+	for name, content := range report.Files {
+		file := filepath.Join(dir, filepath.FromSlash(name))
+		if old, err := os.ReadFile(file); err == nil && string(old) == string(content) {
+			done.unchanged++
+			continue
+		}
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(file, content, 0o644); err != nil {
+			return err
+		}
+		done.written++
+	}
+	for _, c := range report.Components {
+		for _, one := range c.Cases {
+			if one.Error != "" {
+				fmt.Fprintf(cmd.ErrOrStderr(), "%s, case %s: %s\n", c.Name, one.Name, one.Error)
+			}
+		}
+	}
+	_, err := fmt.Fprintf(cmd.OutOrStdout(), "Golden: %s in %s: review with git diff.\n", done, dir)
+	return err
+}

@@ -1,0 +1,111 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
+)
+
+func newHistory() *cobra.Command {
+	var object objectFlags
+	var output string
+	cmd := &cobra.Command{
+		Use:   "history LANDSCAPE",
+		Short: "Show the last syncs of a Landscape",
+		Long: `Shows the last 20 syncs that did something: what began them, which commit of whom, how they ended; and what is held now, with the
+ids that approve it. Exit code 1 says that something is held or that the last sync failed.`,
+		Example: `  pergola history production
+  pergola history production -o json`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			handle, err := object.handle(args[0])
+			if err != nil {
+				return err
+			}
+			l, err := handle.Get(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if output == formatJSON {
+				enc := json.NewEncoder(cmd.OutOrStdout())
+				enc.SetIndent("", "  ")
+				err = enc.Encode(struct {
+					History []landscapev1alpha1.SyncRecord   `json:"history"`
+					Held    []landscapev1alpha1.HeldDeletion `json:"held,omitempty"`
+					Pin     *landscapev1alpha1.Pin           `json:"pin,omitempty"`
+				}{append([]landscapev1alpha1.SyncRecord{}, l.Status.History...), l.Status.Held, l.Spec.Pin})
+			} else {
+				err = printHistory(cmd.OutOrStdout(), l)
+			}
+			if err != nil {
+				return err
+			}
+			if h := l.Status.History; len(l.Status.Held) > 0 || len(h) > 0 && h[0].Result == landscapev1alpha1.SyncFailed {
+				return errFinding
+			}
+			return nil
+		},
+	}
+	outputFlag(cmd, &output, "text", "json")
+	object.add(cmd)
+	return cmd
+}
+
+func printHistory(w io.Writer, l *landscapev1alpha1.Landscape) error {
+	if pin := l.Spec.Pin; pin != nil {
+		fmt.Fprintf(w, "PINNED to %s by %s: %s\n", pin.Revision, orUnknown(pin.By), pin.Reason)
+	}
+	if s := l.Spec.Suspension; l.Spec.Suspend && s != nil {
+		fmt.Fprintf(w, "SUSPENDED by %s: %s\n", orUnknown(s.By), s.Reason)
+	}
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "BEGAN\tTOOK\tREVISION\tBY\tRESULT\tWHAT")
+	for _, r := range l.Status.History {
+		took, result := "…", "Syncing"
+		if r.EndTime != nil {
+			took, result = r.EndTime.Sub(r.StartTime.Time).Round(time.Second).String(), string(r.Result)
+		}
+		what := r.Subject
+		if r.Message != "" && (r.Result != landscapev1alpha1.SyncSucceeded || what == "") {
+			what = r.Message
+		}
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", r.StartTime.Local().Format(time.DateTime), took, shortRevision(r.Revision), r.Trigger, result, oneLine(what, 100))
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	for _, h := range l.Status.Held {
+		fmt.Fprintf(w, "Held on cluster %s: %s: %s\n", h.Cluster, h.Object, h.Reason)
+		if h.Approval != "" {
+			fmt.Fprintf(w, "  pergola approve %s/%s %s\n", l.Namespace, l.Name, h.Approval)
+		}
+	}
+	return nil
+}
+
+// shortRevision is main@0a1b2c3d4e.
+func shortRevision(revision string) string {
+	name, digest, ok := strings.Cut(revision, "@")
+	if !ok {
+		return short(strings.TrimPrefix(revision, "sha1:"))
+	}
+	kind, digits, _ := strings.Cut(digest, ":")
+	if kind == "sha1" {
+		return name + "@" + short(digits)
+	}
+	return name + "@" + kind + ":" + short(digits)
+}
+
+func orUnknown(name string) string {
+	if name == "" {
+		return "somebody"
+	}
+	return name
+}

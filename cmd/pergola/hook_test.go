@@ -1,0 +1,152 @@
+package main
+
+import (
+	"context"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
+	"github.com/pergola-dev/pergola/source/receiver"
+)
+
+const hookToken = "hook-t0ken-not-to-be-seen"
+
+// operatorOf is the receiving side: a real Receiver, and syncs that say what they are told to.
+type operatorOf struct {
+	mu      sync.Mutex
+	pushes  map[string][]receiver.Push
+	follows []receiver.Progress
+}
+
+func (o *operatorOf) Receiver(_ context.Context, namespace, landscape, name string) (receiver.Target, bool) {
+	ref := map[string]landscapev1alpha1.Reference{"prod": {Branch: "main"}, "dev": {Branch: "dev"}}
+	r, ok := ref[landscape]
+	return receiver.Target{Type: landscapev1alpha1.ReceiverHMAC, Token: []byte(hookToken), Ref: r}, ok && namespace == "garden" && name == "push"
+}
+
+func (o *operatorOf) Request(_ context.Context, key receiver.Key, push receiver.Push) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.pushes[key.Name] = append(o.pushes[key.Name], push)
+}
+
+func (o *operatorOf) Follow(_ context.Context, key receiver.Key, _ string) (<-chan receiver.Progress, error) {
+	out := make(chan receiver.Progress, len(o.follows))
+	for _, p := range o.follows {
+		out <- p
+	}
+	return out, nil
+}
+
+func (o *operatorOf) told(name string) []receiver.Push {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.pushes[name]
+}
+
+func operatorAt(t *testing.T, follows ...receiver.Progress) (*operatorOf, string) {
+	t.Helper()
+	o := &operatorOf{pushes: map[string][]receiver.Push{}, follows: follows}
+	server := httptest.NewServer(receiver.New(receiver.Options{Requester: o, Log: logr.Discard()}))
+	t.Cleanup(server.Close)
+	return o, server.URL
+}
+
+// bare is a bare repository with the hook of docs, and a clone of it to push from.
+func bare(t *testing.T, url string) (push func(script string) string) {
+	t.Helper()
+	dir := t.TempDir()
+	self, err := os.Executable()
+	require.NoError(t, err)
+	token := filepath.Join(dir, "token")
+	require.NoError(t, os.WriteFile(token, []byte(hookToken+"\n"), 0o600))
+	shell := func(script string) string {
+		cmd := exec.Command("sh", "-c", script)
+		cmd.Dir = dir
+		cmd.Env = append(os.Environ(), "GIT_CONFIG_NOSYSTEM=1", "GL_USER=ada", "GIT_AUTHOR_NAME=t", "GIT_AUTHOR_EMAIL=t@example.org", "GIT_COMMITTER_NAME=t", "GIT_COMMITTER_EMAIL=t@example.org")
+		out, err := cmd.CombinedOutput()
+		require.NoError(t, err, string(out))
+		assert.NotContains(t, string(out), hookToken)
+		return string(out)
+	}
+	shell("git init -q --bare -b main r.git && git init -q -b main clone && cd clone && git remote add origin ../r.git && git commit -q --allow-empty -m first")
+	script := "#!/bin/sh\n" + asProgram + "=1 exec " + self + " hook post-receive --url " + url + " --token-file " + token + " --landscape garden/prod --landscape garden/dev --timeout 20s\n"
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "r.git", "hooks", "post-receive"), []byte(script), 0o755))
+	return func(script string) string { return shell("cd clone && " + script) }
+}
+
+func TestPusherSeesTheSync(t *testing.T) {
+	now := time.Now()
+	o, url := operatorAt(t,
+		receiver.Progress{Time: now, Phase: receiver.PhaseFetching}, receiver.Progress{Time: now, Phase: receiver.PhaseApplying, Message: "seed a\x1b[2J"},
+		receiver.Progress{Time: now, Phase: receiver.PhaseApplied, Message: "142 objects, all healthy.", Done: true})
+	push := bare(t, url)
+	text := push("git push -q origin main main:refs/heads/other")
+	for _, line := range []string{"garden/prod: Queued: A sync was asked for.", "garden/prod: Fetching", "garden/prod: Applying: seed a[2J", "garden/prod: Applied: 142 objects, all healthy."} {
+		assert.Contains(t, text, "remote: "+line)
+	}
+	assert.NotContains(t, text, "garden/dev", "its branch was not pushed")
+	require.Len(t, o.told("prod"), 1)
+	pushed := o.told("prod")[0]
+	assert.Equal(t, "refs/heads/main", pushed.Ref)
+	assert.Equal(t, strings.TrimSpace(push("git rev-parse HEAD")), pushed.Commit)
+	assert.Equal(t, "ada", pushed.By)
+	assert.Contains(t, push("git push -q origin main:dev"), "remote: garden/dev: Applied")
+	push("git push -q origin :dev") // deleted: it is asked for, too
+	require.Eventually(t, func() bool { return len(o.told("dev")) == 2 }, 10*time.Second, 10*time.Millisecond)
+	assert.Empty(t, o.told("dev")[1].Commit)
+}
+
+func TestPusherHearsOfAFailure(t *testing.T) {
+	_, url := operatorAt(t, receiver.Progress{Phase: receiver.PhaseFailed, Done: true, Err: "landscape/seed.yaml:3:1: error: no such field"})
+	text := bare(t, url)("git push -q origin main && echo pushed")
+	assert.Contains(t, text, "remote: garden/prod: SYNC FAILED of garden/prod: landscape/seed.yaml:3:1: error: no such field")
+	assert.Contains(t, text, "What was applied before stays.")
+	assert.Contains(t, text, "pushed\n")
+}
+
+func TestPushWithoutAnOperator(t *testing.T) {
+	server := httptest.NewServer(nil)
+	url := server.URL
+	server.Close()
+	text := bare(t, url)("git push -q origin main && echo pushed")
+	assert.Contains(t, text, "remote: garden/prod: Pergola cannot be asked for a sync now (dial tcp")
+	assert.Contains(t, text, "pushed\n")
+	assert.NotContains(t, text, "Error")
+}
+
+func TestHookRefused(t *testing.T) {
+	_, url := operatorAt(t)
+	token := filepath.Join(t.TempDir(), "token")
+	require.NoError(t, os.WriteFile(token, []byte("another"), 0o600))
+	line := strings.Repeat("0", 40) + " " + strings.Repeat("1", 40) + " refs/heads/main\n"
+	run := func(stdin string, more ...string) outcome {
+		return pergolaWith(t, stdin, append([]string{"hook", "post-receive", "--url", url, "--token-file", token}, more...)...)
+	}
+	out := run(line, "--landscape", "garden/prod")
+	assert.Equal(t, 0, out.code)
+	assert.Contains(t, out.stdout, "it answered 404: no such receiver, or not its secret")
+	for _, c := range []struct {
+		stdin string
+		more  []string
+		says  string
+	}{
+		{line, []string{"--landscape", "prod"}, "want NAMESPACE/NAME"}, {line, nil, `"landscape" not set`}, {"hello\n", []string{"--landscape", "garden/prod"}, "OLD NEW REF"},
+		{line, []string{"--landscape", "garden/prod", "--url", "x"}, "--url"}, {line, []string{"--landscape", "garden/prod", "--ca-file", token}, "PEM"},
+	} {
+		out := run(c.stdin, c.more...)
+		assert.Equal(t, 2, out.code)
+		assert.Contains(t, out.stderr, c.says)
+		assert.NotContains(t, out.stderr, "another")
+	}
+}

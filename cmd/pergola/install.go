@@ -1,0 +1,247 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+	"helm.sh/helm/v3/pkg/chartutil"
+	"helm.sh/helm/v3/pkg/strvals"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/yaml"
+
+	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/deploy"
+	"github.com/pergola-dev/pergola/deploy/install"
+	"github.com/pergola-dev/pergola/plan"
+	"github.com/pergola-dev/pergola/render"
+)
+
+// installing is one run of the command.
+type installing struct {
+	role, namespace     string
+	values, set         []string
+	kubeconfig, context string
+	output              string
+	timeout             time.Duration
+	dry, uninstall      bool
+	force, wait         bool
+}
+
+func newInstall() *cobra.Command {
+	var i installing
+	cmd := &cobra.Command{
+		Use:   "install",
+		Short: "Install Pergola itself into a cluster",
+		Long: `Renders the Helm chart that is built into the program, and applies it: what a newer version has no more is deleted, what others
+have set is reported as a conflict, and while nothing changes nothing is written. It waits until the Deployment is healthy.
+
+Roles: operator (in the runtime cluster), gardenlet (in a seed), gardenlet-access (in the virtual garden: the ServiceAccount of a
+gardenlet and its rights). The values are those of the chart (deploy/charts/pergola/values.yaml); image.repository is required, and
+gardenlet.seed for the gardenlet. The namespace is created.
+
+-o yaml prints the objects and asks no cluster. --uninstall deletes what was installed, except the CustomResourceDefinition, the
+Landscapes, the priority class and the namespace; what Pergola has applied stays, too.
+
+Exit code 1 says that something failed or is not healthy in time, or, with --dry-run, that there are differences.`,
+		Example: `  pergola install --set image.repository=registry.example.org/pergola
+  pergola install --values pergola.yaml --dry-run
+  pergola install --role gardenlet --set gardenlet.seed=local --values pergola.yaml --context seed-local
+  pergola install --values pergola.yaml -o yaml > pergola-objects.yaml
+  pergola install --uninstall`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return i.run(cmd) },
+	}
+	outputFlag(cmd, &i.output, "text", "yaml")
+	flags := cmd.Flags()
+	flags.StringVar(&i.role, "role", string(deploy.Operator), "what is installed: operator, gardenlet or gardenlet-access")
+	flags.StringVarP(&i.namespace, "namespace", "n", deploy.Namespace, "namespace of the installation")
+	flags.StringArrayVarP(&i.values, "values", "f", nil, "file with values of the chart; may be given several times, the last one wins (- for stdin)")
+	flags.StringArrayVar(&i.set, "set", nil, "a value as PATH=VALUE, as with helm; may be given several times")
+	flags.StringVar(&i.kubeconfig, "kubeconfig", "", "kubeconfig of the cluster (default: KUBECONFIG)")
+	flags.StringVar(&i.context, "context", "", "context of the kubeconfig (default: its current one)")
+	flags.BoolVar(&i.dry, "dry-run", false, "only show what would change, by server-side dry run; exit code 1 if anything would")
+	flags.BoolVar(&i.uninstall, "uninstall", false, "delete what was installed")
+	flags.BoolVar(&i.force, "force-conflicts", false, "take fields over that others have set, such as those of an installation by Helm")
+	flags.BoolVar(&i.wait, "wait", true, "wait until what was installed is healthy")
+	flags.DurationVar(&i.timeout, "timeout", 5*time.Minute, "give up after this time")
+	return cmd
+}
+
+func (i *installing) run(cmd *cobra.Command) error {
+	role, err := deploy.RoleOf(i.role)
+	if err != nil {
+		return fmt.Errorf("--role: %w", err)
+	}
+	if i.timeout <= 0 {
+		return fmt.Errorf("--timeout %s: want a time above zero, such as 5m", i.timeout)
+	}
+	ctx, cancel := context.WithTimeout(cmd.Context(), i.timeout+time.Minute)
+	defer cancel()
+	if i.uninstall {
+		if i.output == "yaml" || i.dry {
+			return errors.New("--uninstall goes neither with -o yaml nor with --dry-run")
+		}
+		return i.delete(ctx, cmd, role)
+	}
+	values, err := i.readValues(cmd.InOrStdin())
+	if err != nil {
+		return err
+	}
+	in, err := deploy.Render(deploy.Options{Role: role, Namespace: i.namespace, Values: values})
+	if err != nil {
+		return finding{err}
+	}
+	if i.output == "yaml" {
+		return printObjects(cmd.OutOrStdout(), in)
+	}
+	installer, cluster, err := i.installer(cmd, role)
+	if err != nil {
+		return err
+	}
+	defer cluster.Close()
+	if i.dry {
+		p, err := installer.Plan(ctx, in)
+		return i.showPlan(cmd, p, err)
+	}
+	report, err := installer.Apply(ctx, in)
+	if err != nil {
+		return finding{err}
+	}
+	state := ""
+	if i.wait && role != deploy.GardenletAccess {
+		state = ", healthy"
+	}
+	fmt.Fprintf(cmd.OutOrStdout(), "Pergola %s %s is installed in namespace %s: %d created, %d changed, %d deleted, %d unchanged%s.\n", role, version, i.namespace,
+		report.Count(apply.Created), report.Count(apply.Configured, apply.Adopted, apply.Recreated), report.Count(apply.Deleted), report.Count(apply.Unchanged), state)
+	return nil
+}
+
+func (i *installing) delete(ctx context.Context, cmd *cobra.Command, role deploy.Role) error {
+	installer, cluster, err := i.installer(cmd, role)
+	if err != nil {
+		return err
+	}
+	defer cluster.Close()
+	report, err := installer.Delete(ctx)
+	if err != nil {
+		return finding{err}
+	}
+	if report.Count(apply.Deleted, apply.Gone) == 0 {
+		fmt.Fprintf(cmd.OutOrStdout(), "Pergola %s is not installed in namespace %s by pergola install: nothing was deleted.\n", role, i.namespace)
+		return nil
+	}
+	fmt.Fprintf(cmd.OutOrStdout(), "Pergola %s is uninstalled: %d objects deleted. Definitions, Landscapes, the priority class and the namespace stay.\n", role, report.Count(apply.Deleted, apply.Gone))
+	return nil
+}
+
+func (i *installing) installer(cmd *cobra.Command, role deploy.Role) (*install.Installer, *apply.Cluster, error) {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = i.kubeconfig
+	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: i.context}).ClientConfig()
+	switch {
+	case err != nil && clientcmd.IsEmptyConfig(err):
+		return nil, nil, errors.New("access to the cluster: there is no kubeconfig: set KUBECONFIG, or name one by --kubeconfig")
+	case err != nil:
+		return nil, nil, fmt.Errorf("access to the cluster: %w", err)
+	}
+	config.UserAgent = "pergola"
+	name := map[deploy.Role]string{deploy.Operator: "runtime", deploy.Gardenlet: "seed", deploy.GardenletAccess: "virtual"}[role]
+	cluster, err := apply.NewCluster(name, config, apply.ClusterOptions{})
+	if err != nil {
+		return nil, nil, err
+	}
+	options := install.Options{Cluster: cluster, Clock: clock.RealClock{}, Force: i.force, Gate: plan.DefaultGate(), OnObject: func(r apply.ObjectResult) {
+		if r.Action != apply.Unchanged {
+			fmt.Fprintf(cmd.ErrOrStderr(), "%-10s %s\n", r.Action, r.Ref)
+		}
+	}}
+	if i.wait {
+		options.Timeout = i.timeout
+	}
+	return install.New(role, i.namespace, options), cluster, nil
+}
+
+// showPlan prints one line for each object that would change.
+func (i *installing) showPlan(cmd *cobra.Command, p plan.Plan, err error) error {
+	for _, item := range p.Items {
+		fmt.Fprintf(cmd.OutOrStdout(), "%-10s %s", item.Action, item.Object)
+		for n, f := range item.Fields {
+			sep := ", "
+			if n == 0 {
+				sep = ": "
+			}
+			fmt.Fprint(cmd.OutOrStdout(), sep, f.Path)
+		}
+		fmt.Fprintln(cmd.OutOrStdout())
+	}
+	switch {
+	case err != nil:
+		return finding{err}
+	case len(p.Items) > 0:
+		return errFinding
+	}
+	fmt.Fprintf(cmd.OutOrStdout(), "Nothing would change (%d objects).\n", p.Unchanged)
+	return nil
+}
+
+// maxValues is how large a file with values may be.
+const maxValues = 1 << 20
+
+// readValues merges the files, then what --set says.
+func (i *installing) readValues(stdin io.Reader) (map[string]any, error) {
+	out := map[string]any{}
+	for _, path := range i.values {
+		data, err := readBounded(path, stdin)
+		if err != nil {
+			return nil, fmt.Errorf("--values %s: %w", path, err)
+		}
+		values := map[string]any{}
+		if err := yaml.UnmarshalStrict(data, &values); err != nil {
+			return nil, fmt.Errorf("--values %s: %w", path, err)
+		}
+		out = chartutil.CoalesceTables(values, out)
+	}
+	for _, s := range i.set {
+		if err := strvals.ParseInto(s, out); err != nil {
+			return nil, fmt.Errorf("--set %s: %w", s, err)
+		}
+	}
+	return out, nil
+}
+
+func readBounded(path string, stdin io.Reader) ([]byte, error) {
+	in := stdin
+	if path != "-" {
+		file, err := os.Open(path)
+		if err != nil {
+			return nil, err
+		}
+		defer file.Close()
+		in = file
+	}
+	data, err := io.ReadAll(io.LimitReader(in, maxValues+1))
+	if err == nil && len(data) > maxValues {
+		err = fmt.Errorf("larger than %d bytes", maxValues)
+	}
+	return data, err
+}
+
+// printObjects prints what kubectl apply takes.
+func printObjects(w io.Writer, in *deploy.Installation) error {
+	for _, o := range append(in.Definitions, in.Objects...) {
+		data, err := render.MarshalYAML(o.Object)
+		if err != nil {
+			return fmt.Errorf("writing %s %s: %w", o.GetKind(), o.GetName(), err)
+		}
+		if _, err := fmt.Fprintf(w, "---\n%s", data); err != nil {
+			return err
+		}
+	}
+	return nil
+}

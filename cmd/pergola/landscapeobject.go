@@ -1,0 +1,62 @@
+package main
+
+import (
+	"fmt"
+	"os/user"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/utils/clock"
+
+	"github.com/pergola-dev/pergola/controllers/operator"
+	"github.com/pergola-dev/pergola/source/receiver"
+)
+
+// objectFlags say which Landscape object in which cluster is meant.
+type objectFlags struct {
+	kubeconfig, context, namespace string
+}
+
+func (o *objectFlags) add(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig of the runtime cluster (default: KUBECONFIG)")
+	cmd.Flags().StringVar(&o.context, "context", "", "context of the kubeconfig (default: its current one)")
+	cmd.Flags().StringVarP(&o.namespace, "namespace", "n", "garden", "namespace of the Landscape, where its name does not say it")
+}
+
+// handle is the Landscape that an argument names, NAME or NAMESPACE/NAME.
+func (o *objectFlags) handle(name string) (*operator.Handle, error) {
+	key := receiver.Key{Namespace: o.namespace, Name: name}
+	if namespace, rest, ok := strings.Cut(name, "/"); ok {
+		key.Namespace, key.Name = namespace, rest
+	}
+	if key.Name == "" || key.Namespace == "" || strings.ContainsAny(key.Name, "/.") {
+		return nil, fmt.Errorf("%q is no Landscape in a cluster: give NAME or NAMESPACE/NAME, not a folder", name)
+	}
+	config, err := o.config()
+	if err != nil {
+		return nil, err
+	}
+	return operator.NewHandle(config, key, clock.RealClock{}, person())
+}
+
+// config is the access to the cluster.
+func (o *objectFlags) config() (*rest.Config, error) {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = o.kubeconfig
+	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: o.context}).ClientConfig()
+	if err != nil {
+		return nil, fmt.Errorf("access to the cluster: %w", err)
+	}
+	config.UserAgent = "pergola"
+	return config, nil
+}
+
+// person is who calls, for the record.
+func person() string {
+	if u, err := user.Current(); err == nil {
+		return u.Username
+	}
+	return ""
+}

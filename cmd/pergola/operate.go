@@ -1,0 +1,81 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pergola-dev/pergola/controllers/landscape"
+)
+
+func newOperate() *cobra.Command {
+	var access accessFlags
+	var output string
+	var wait bool
+	cmd := &cobra.Command{
+		Use:   "operate LANDSCAPE OBJECT OPERATION",
+		Short: "Ask for a one-shot operation on a Garden, Seed, Shoot, ManagedSeed, Gardenlet or Project",
+		Long: `Sets the operation's annotation (gardener.cloud/operation) on the object, once. An operation that there is not, or that
+the object cannot do in its present state, is refused: a rotation out of order, another operation that was not taken up yet, a
+rollout of a cluster that sleeps. With --wait the operation is followed to its end.
+
+OBJECT is "KIND NAME" or "KIND NAMESPACE/NAME". Among the operations are reconcile, retry, maintain, rotate-…, rollout-workers=POOL
+and, for a Garden, Seed, Shoot or Project, confirm-deletion, which only confirms that it may be deleted.
+
+A file operations/ID.yaml in the landscape does the same by a commit, exactly once (see docs/ownership.md).
+
+Exit code 1 says that the operation is not possible, that it failed, or that its end was not seen within --timeout.`,
+		Example: `  pergola operate landscapes/local "Shoot garden-local/local" reconcile --wait
+  pergola operate landscapes/local "Shoot garden-local/local" rollout-workers=local
+  pergola operate landscapes/local "Garden local" rotate-ca-start`,
+		Args: cobra.ExactArgs(3),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			l, err := loadValid(cmd, args[0])
+			if err != nil {
+				return err
+			}
+			c, err := newConverger(cmd, l, access, nil, nil)
+			if err != nil {
+				return err
+			}
+			defer c.Close()
+			ctx, cancel := context.WithTimeout(cmd.Context(), access.timeout)
+			defer cancel()
+			last := ""
+			err = c.Operate(ctx, landscape.Operation{Object: args[1], Operation: args[2], Wait: wait, OnProgress: func(text string) {
+				last = text
+				fmt.Fprintf(cmd.ErrOrStderr(), "%s: %s\n", args[1], text)
+			}})
+			switch {
+			case errors.As(err, new(*landscape.NotPossibleError)), err != nil && last != "":
+				return finding{err}
+			case err != nil:
+				return err
+			}
+			return printOperated(cmd, output, args[1], args[2], last)
+		},
+	}
+	outputFlag(cmd, &output, "text", "json")
+	cmd.Flags().BoolVar(&wait, "wait", false, "follow the operation until it has ended")
+	access.add(cmd)
+	return cmd
+}
+
+func printOperated(cmd *cobra.Command, output, object, operation, outcome string) error {
+	if output == formatJSON {
+		return json.NewEncoder(cmd.OutOrStdout()).Encode(struct {
+			Object    string `json:"object"`
+			Operation string `json:"operation"`
+			Outcome   string `json:"outcome,omitempty"`
+		}{object, operation, outcome})
+	}
+	text := "asked for"
+	if outcome != "" {
+		text = outcome
+	}
+	_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s: %s: %s\n", object, operation, text)
+	return err
+}

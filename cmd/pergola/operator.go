@@ -1,0 +1,144 @@
+package main
+
+import (
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+
+	"github.com/go-logr/logr"
+	"github.com/spf13/cobra"
+	utilrand "k8s.io/apimachinery/pkg/util/rand"
+	"k8s.io/utils/clock"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/pergola-dev/pergola/controllers/operator"
+	"github.com/pergola-dev/pergola/internal/telemetry"
+)
+
+// operatorFlags are the flags of the command.
+type operatorFlags struct {
+	kubeconfig, namespace, level, format string
+	health, metrics, receivers           int
+	files                                bool
+}
+
+func newOperator() *cobra.Command {
+	var o operatorFlags
+	cmd := &cobra.Command{
+		Use:   "operator",
+		Short: "Sync landscapes from Git to the runtime cluster and the virtual garden",
+		Long: `Watches the Landscape objects of a runtime cluster and keeps what each of them names in Git, or in an OCI artifact, applied:
+it asks the source for new revisions, verifies, validates and applies them, repairs drift, and tells in status, events, metrics and
+at the forge what became of it. A revision that is not valid is reported, and the former one stays in force. Seeds are not contacted:
+what they need is published in the virtual garden, where their gardenlets take it from.
+
+It takes the place of gardener-operator, whose lease it holds (namespace garden): stop that one first. Several instances can run; one works.
+
+/healthz and /readyz are on the health port, /metrics on the metrics port, /hooks/NAMESPACE/LANDSCAPE/RECEIVER on the receiver port, all
+without TLS. With OTEL_EXPORTER_OTLP_ENDPOINT set, traces are sent there.`,
+		Example: `  pergola operator --cache-dir /cache
+  pergola operator --kubeconfig runtime.yaml --namespace garden --log-format text`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig of the runtime cluster (default in a pod: its own access; else KUBECONFIG)")
+	flags.StringVarP(&o.namespace, "namespace", "n", "garden", "namespace of the Landscapes; empty for all")
+	flags.IntVar(&o.health, "health-port", 8081, "port of /healthz and /readyz; -1 for none")
+	flags.IntVar(&o.metrics, "metrics-port", 8080, "port of /metrics; -1 for none")
+	flags.IntVar(&o.receivers, "receiver-port", 9292, "port of /hooks; -1 for none")
+	flags.BoolVar(&o.files, "allow-file-sources", false, "allow file:// as source: whoever may write a Landscape can then read all repositories on this machine")
+	logFlags(cmd, &o.level, &o.format)
+	return cmd
+}
+
+func (o *operatorFlags) run(cmd *cobra.Command) error {
+	thrifty()
+	log, err := logger(cmd, o.level, o.format)
+	if err != nil {
+		return err
+	}
+	config, err := accessOf("runtime", o.kubeconfig)
+	if err != nil {
+		return err
+	}
+	pool, err := evaluator(cmd)
+	if err != nil {
+		return err
+	}
+	defer pool.Close()
+	dir, err := operatorCache(cmd)
+	if err != nil {
+		return err
+	}
+	end, err := telemetry.Start(cmd.Context(), "pergola-operator", version)
+	if err != nil {
+		return err
+	}
+	defer end()
+	role := &operator.Role{
+		Config: config, Namespace: o.namespace, Catalogue: catalogue(cmd), Evaluator: pool, CacheDir: dir, FileSources: o.files, Version: version,
+		HealthPort: o.health, MetricsPort: o.metrics, ReceiverPort: o.receivers, Holder: holderOf("operator"), Clock: clock.RealClock{}, Log: log,
+		OnListen: func(health, metrics, receivers string) {
+			log.Info("listening", "health", health, "metrics", metrics, "receivers", receivers)
+		},
+	}
+	if err := role.Run(cmd.Context()); err != nil {
+		return err
+	}
+	log.Info("stopped")
+	return nil
+}
+
+// operatorCache is where sources and results of validation stay between runs.
+func operatorCache(cmd *cobra.Command) (string, error) {
+	if off, err := cmd.Flags().GetBool(flagNoCache); err != nil || off {
+		return "", err
+	}
+	dir, err := cacheDir(cmd)
+	if err != nil {
+		return "", fmt.Errorf("a folder for what is fetched: %w: name one by --cache-dir", err)
+	}
+	dir = filepath.Join(dir, "operator")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", fmt.Errorf("a folder for what is fetched: %w: name another one by --cache-dir", err)
+	}
+	return dir, nil
+}
+
+// logFlags say what is logged, and how.
+func logFlags(cmd *cobra.Command, level, format *string) {
+	cmd.Flags().StringVar(level, "log-level", "info", "least that is logged: debug, info, error")
+	cmd.Flags().StringVar(format, "log-format", "json", "form of the log: json, text")
+}
+
+// logger writes to standard error.
+func logger(cmd *cobra.Command, level, format string) (*slog.Logger, error) {
+	levels := map[string]slog.Level{"debug": slog.LevelDebug, "info": slog.LevelInfo, "error": slog.LevelError}
+	least, ok := levels[level]
+	if !ok {
+		return nil, fmt.Errorf("--log-level %q: want one of debug, info, error", level)
+	}
+	var handler slog.Handler
+	switch options := (&slog.HandlerOptions{Level: least}); format {
+	case "json":
+		handler = slog.NewJSONHandler(cmd.ErrOrStderr(), options)
+	case "text":
+		handler = slog.NewTextHandler(cmd.ErrOrStderr(), options)
+	default:
+		return nil, fmt.Errorf("--log-format %q: want one of json, text", format)
+	}
+	ctrllog.SetLogger(logr.FromSlogHandler(handler))
+	return slog.New(handler), nil
+}
+
+// holderOf names this process in leases: where it runs and which it is. The end tells processes of one number on hosts of one
+// name (containers) apart.
+func holderOf(role string) string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown-host"
+	}
+	return fmt.Sprintf("%s_pergola-%s_%d_%s", host, role, os.Getpid(), utilrand.String(5))
+}

@@ -1,0 +1,336 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
+	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/controllers/landscape"
+	"github.com/pergola-dev/pergola/landscapes"
+	"github.com/pergola-dev/pergola/plan"
+	"github.com/pergola-dev/pergola/render"
+	"github.com/pergola-dev/pergola/schemas"
+	"github.com/pergola-dev/pergola/source"
+)
+
+// comparison is a diff of two revisions of one landscape.
+type comparison struct {
+	cmd           *cobra.Command
+	repo          *source.Repository
+	dir, from, to string
+	// now is one time for both revisions, so that it makes no difference between them.
+	now time.Time
+}
+
+// revision is one side of a comparison.
+type revision struct {
+	landscape *landscapes.Landscape
+	// violations are those of its files.
+	violations []schemas.Violation
+	// name is the abbreviated commit, or "work tree"; as the one that was asked for.
+	name, as string
+	// missing says that there is no landscape in the folder.
+	missing bool
+	// broken says that it is not valid; the notes say what that means for the diff.
+	broken bool
+	notes  []string
+}
+
+func (c comparison) plan() (plan.Plan, error) {
+	new, err := c.target()
+	if err != nil {
+		return plan.Plan{}, err
+	}
+	old, err := c.base()
+	if err != nil {
+		return plan.Plan{}, err
+	}
+	if old.missing && new.missing {
+		return plan.Plan{}, fmt.Errorf("%s is no landscape: neither revision %s nor %s has a file landscape.yaml there", c.dir, c.from, shown(c.to))
+	}
+	refused, err := c.checkTarget(old, new)
+	if err != nil {
+		return plan.Plan{}, err
+	}
+	if err := c.checkBase(&old); err != nil {
+		return plan.Plan{}, err
+	}
+	return c.compare(old, new, refused)
+}
+
+// compare renders what the change can reach, and adds what is declared.
+func (c comparison) compare(old, new revision, refused []string) (plan.Plan, error) {
+	reach, err := render.Reached(catalogue(c.cmd), old.state(), new.state(), render.At(c.now))
+	if err != nil {
+		return plan.Plan{}, finding{err}
+	}
+	sealed := landscape.Locked(old.landscape)
+	maps.Copy(sealed, landscape.Locked(new.landscape))
+	before, after, same := declared(old, new, sealed)
+	renderedBefore, renderedAfter, err := sides(reach)
+	if err != nil {
+		return plan.Plan{}, finding{err}
+	}
+	before, after = append(before, renderedBefore...), append(after, renderedAfter...)
+	p := plan.Bundles(before, after)
+	p.Unchanged += same
+	p.From, p.To, p.Notes = old.name, new.name, slices.Concat(old.notes, new.notes, refused)
+	gate, err := gateOf(new.landscape, nil)
+	if err != nil {
+		return p, err
+	}
+	sums, err := c.totals(p, gate, old, before, len(reach.Same)+same > 0)
+	if err != nil {
+		return p, finding{err}
+	}
+	gate.Apply(&p, sums)
+	return p, nil
+}
+
+// sides renders the owners that a change reaches, before and after it.
+func sides(reach render.Reach) (before, after []plan.Place, err error) {
+	old, new, err := reach.Render()
+	return placed(old, reach.Old.ClusterOf()), placed(new, reach.New.ClusterOf()), err
+}
+
+func placed(bundles []render.Bundle, clusterOf func(render.Bundle) string) []plan.Place {
+	out := make([]plan.Place, 0, len(bundles))
+	for _, b := range bundles {
+		out = append(out, plan.Place{Cluster: clusterOf(b), Bundle: b})
+	}
+	return out
+}
+
+// declared gives what differs of what the revisions declare, and how many objects do not.
+func declared(old, new revision, sealed map[apply.Ref]bool) (before, after []plan.Place, same int) {
+	was := map[objectName]*landscapes.Declaration{}
+	for i := range old.landscape.Declarations {
+		d := &old.landscape.Declarations[i]
+		was[nameOf(d)] = d
+	}
+	alike := map[objectName]bool{}
+	for i := range new.landscape.Declarations {
+		d := &new.landscape.Declarations[i]
+		name := nameOf(d)
+		if other := was[name]; other != nil && other.Same(d) {
+			alike[name] = true
+		}
+	}
+	for _, r := range []revision{old, new} {
+		for i := range r.landscape.Declarations {
+			if d := &r.landscape.Declarations[i]; isGarden(d) && !alike[nameOf(d)] {
+				// What a Garden refers to is in another cluster than the rest: any object may have moved.
+				return landscape.Declared(old.landscape, sealed), landscape.Declared(new.landscape, sealed), 0
+			}
+		}
+	}
+	for _, d := range new.landscape.Declarations {
+		if alike[nameOf(&d)] && !isGarden(&d) && d.GroupVersionKind().Group != landscapev1alpha1.SchemeGroupVersion.Group {
+			same++
+		}
+	}
+	return landscape.Declared(without(old.landscape, alike), sealed), landscape.Declared(without(new.landscape, alike), sealed), same
+}
+
+// objectName tells declarations of a landscape apart.
+type objectName struct {
+	kind            schema.GroupKind
+	namespace, name string
+}
+
+func nameOf(d *landscapes.Declaration) objectName {
+	return objectName{d.GroupVersionKind().GroupKind(), d.Namespace(), d.Name()}
+}
+
+func isGarden(d *landscapes.Declaration) bool { return d.GroupVersionKind().Kind == "Garden" }
+
+// without is a landscape without some objects. Gardens stay, because they say to which cluster others belong.
+func without(l *landscapes.Landscape, alike map[objectName]bool) *landscapes.Landscape {
+	rest := *l
+	rest.Declarations = nil
+	for _, d := range l.Declarations {
+		if isGarden(&d) || !alike[nameOf(&d)] {
+			rest.Declarations = append(rest.Declarations, d)
+		}
+	}
+	return &rest
+}
+
+// totals are the numbers of objects by cluster. All are counted only where the gate wants to know a share of them: what the
+// change does not reach has to be rendered for that.
+func (c comparison) totals(p plan.Plan, gate plan.Gate, old revision, before []plan.Place, incomplete bool) (map[string]int, error) {
+	if incomplete && wantsTotals(p, gate) {
+		all, err := c.everything(old)
+		if err != nil {
+			return nil, err
+		}
+		before = all
+	}
+	out := map[string]int{}
+	for _, place := range before {
+		out[place.Cluster] += len(place.Bundle.Objects)
+	}
+	return out, nil
+}
+
+// wantsTotals tells whether the verdict of a gate depends on how many objects there are.
+func wantsTotals(p plan.Plan, gate plan.Gate) bool {
+	if gate.MaxShare == nil || *gate.MaxShare == 0 {
+		return false
+	}
+	gone := map[string]int{}
+	for _, item := range p.Items {
+		if item.Action == plan.Delete || item.Action == plan.Recreate {
+			gone[item.Cluster]++
+		}
+	}
+	for _, n := range gone {
+		if n > plan.SmallSet {
+			return true
+		}
+	}
+	return false
+}
+
+// everything is what a revision declares and renders.
+func (c comparison) everything(r revision) ([]plan.Place, error) {
+	all, err := render.Reached(catalogue(c.cmd), r.state(), render.State{}, render.At(c.now))
+	if err != nil {
+		return nil, err
+	}
+	rendered, _, err := sides(all)
+	return append(landscape.Declared(r.landscape, nil), rendered...), err
+}
+
+// state is a revision for rendering.
+func (r revision) state() render.State {
+	if r.missing {
+		return render.State{}
+	}
+	s := render.State{Landscape: r.landscape, Partial: r.broken}
+	if r.as != "" {
+		s.Name = "revision " + r.as
+	}
+	return s
+}
+
+// target is what a diff leads to: the work tree, or a revision. In one without the landscape nothing is left of it.
+func (c comparison) target() (revision, error) {
+	r := revision{name: "work tree", as: c.to}
+	var err error
+	if c.to == "" {
+		r.landscape, r.violations, err = load(c.cmd, c.dir)
+	} else {
+		var commit string
+		r.landscape, r.violations, commit, err = loadAt(c.cmd, c.repo, c.dir, c.to)
+		r.name = short(commit)
+	}
+	if isMissing(err) {
+		return missing(r.name, shown(c.to)+" has no landscape in this folder: everything is deleted"), nil
+	}
+	return r, err
+}
+
+// base reads what a diff starts from. In one that does not have the landscape there is nothing yet.
+func (c comparison) base() (revision, error) {
+	l, violations, commit, err := loadAt(c.cmd, c.repo, c.dir, c.from)
+	if isMissing(err) {
+		return missing(short(commit), fmt.Sprintf("revision %s has no landscape in this folder: everything is new", c.from)), nil
+	}
+	return revision{landscape: l, violations: violations, name: short(commit), as: c.from}, err
+}
+
+// missing is a revision that does not have the landscape.
+func missing(name, note string) revision {
+	return revision{landscape: &landscapes.Landscape{Config: &landscapev1alpha1.Landscape{}}, name: name, missing: true, notes: []string{note}}
+}
+
+func isMissing(err error) bool {
+	var missing *landscapes.NoLandscapeError
+	return errors.As(err, &missing)
+}
+
+// checkTarget refuses a target that is not valid. What the API refuses of the change itself (fields that cannot change, removals
+// without their confirmation) is reported, and the diff shown all the same, with a note.
+func (c comparison) checkTarget(old, new revision) ([]string, error) {
+	if new.missing {
+		return nil, nil
+	}
+	if old.missing {
+		return nil, valid(c.cmd, new.landscape, new.violations, c.to)
+	}
+	found, err := findingsSince(c.cmd, new.landscape, old.landscape, new.violations)
+	if err != nil {
+		return nil, err
+	}
+	if !schemas.HasErrors(found) {
+		return nil, accept(c.cmd, new.landscape, found, c.to)
+	}
+	if err := valid(c.cmd, new.landscape, new.violations, c.to); err != nil {
+		return nil, err
+	}
+	found = slices.DeleteFunc(found, func(v schemas.Violation) bool { return v.Severity != schemas.SeverityError })
+	if err := reportFindings(c.cmd, found, c.to, sourcesOf(new.landscape)); err != nil {
+		return nil, err
+	}
+	return []string{fmt.Sprintf("%s of this change will be refused: pergola validate --from shows them", counted(len(found), "part"))}, nil
+}
+
+// checkBase looks whether the revision a diff starts from is valid. One that is not was never applied, and what repairs it is most
+// likely under way: it is compared as far as it renders.
+func (c comparison) checkBase(r *revision) error {
+	if r.missing {
+		return nil
+	}
+	all, err := findings(c.cmd, r.landscape, r.violations)
+	if err != nil {
+		return err
+	}
+	if err := reportFindings(c.cmd, all, c.from, sourcesOf(r.landscape)); err != nil {
+		return err
+	}
+	if n := countErrors(all); n > 0 {
+		r.broken = true
+		r.notes = append(r.notes, fmt.Sprintf("revision %s is not valid (%d %s): it is compared as far as it renders, the rest is shown as new", c.from, n, plural(n, "error", "errors")))
+	}
+	return nil
+}
+
+// shown names what a diff leads to.
+func shown(to string) string {
+	if to == "" {
+		return "the work tree"
+	}
+	return "revision " + to
+}
+
+func countErrors(all []schemas.Violation) int {
+	n := 0
+	for _, v := range all {
+		if v.Severity == schemas.SeverityError {
+			n++
+		}
+	}
+	return n
+}
+
+func plural(n int, one, many string) string {
+	if n == 1 {
+		return one
+	}
+	return many
+}
+
+func short(commit string) string {
+	if len(commit) > 10 {
+		return commit[:10]
+	}
+	return commit
+}

@@ -1,0 +1,139 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/go-git/go-git/v5"
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/pergola-dev/pergola/components"
+	"github.com/pergola-dev/pergola/plan"
+)
+
+// severalPlans is what several landscapes come to in JSON.
+type severalPlans struct {
+	Landscapes []struct {
+		Name string `json:"name"`
+		plan.Plan
+	} `json:"landscapes"`
+}
+
+func (r severalPlans) names() []string {
+	var out []string
+	for _, l := range r.Landscapes {
+		out = append(out, l.Name)
+	}
+	return out
+}
+
+// layered adds landscapes to a repository that build on its small one, and one that stands alone.
+func layered(t *testing.T, dir string, names ...string) {
+	t.Helper()
+	for _, name := range names {
+		write(t, filepath.Dir(dir), name+"/landscape.yaml", "apiVersion: landscape.pergola.dev/v1alpha1\nkind: Landscape\nmetadata:\n  name: "+name+
+			"\nspec:\n  layers: [../landscape]\n  catalogue:\n    version: "+components.Version+"\n")
+	}
+}
+
+// TestDiffOfSeveralLandscapes: a change of a base is one report about all that build on it.
+func TestDiffOfSeveralLandscapes(t *testing.T) {
+	dir, commit := repository(t)
+	layered(t, dir, "one", "two")
+	root := filepath.Dir(dir)
+	smallLandscape(t, filepath.Join(root, "alone"))
+	commit()
+	t.Chdir(root)
+
+	o := pergola(t, "diff", "one", "two", "alone", "-o", "json")
+	assert.Equal(t, 0, o.code, "%+v", o)
+	assert.Equal(t, []string{"one", "two", "alone"}, decode[severalPlans](t, o).names(), "those that were asked for are there, changed or not")
+	o = pergola(t, "diff", "--all", "-o", "json")
+	assert.Equal(t, 0, o.code, "%+v", o)
+	assert.Empty(t, decode[severalPlans](t, o).Landscapes)
+
+	change(t, dir, "project.yaml", "description: The project", "description: Some project")
+	o = pergola(t, "diff", "--all", "-o", "json")
+	assert.Equal(t, 1, o.code, "%+v", o)
+	got := decode[severalPlans](t, o)
+	assert.Equal(t, []string{"one", "two"}, got.names(), "the base is part of those that build on it")
+	for _, l := range got.Landscapes {
+		assert.Equal(t, 1, l.Summary.Change, l.Name)
+	}
+	o = pergola(t, "diff", "--all", "alone")
+	assert.Equal(t, 0, o.code, "%+v", o)
+
+	change(t, root, "two/landscape.yaml", "name: two", "nam: two")
+	o = pergola(t, "diff", "--all", "-o", "markdown")
+	assert.Equal(t, 1, o.code, "%+v", o)
+	assert.Contains(t, o.stdout, "Some project")
+	assert.Contains(t, o.stdout, "it could not be compared: two: the landscape is not valid")
+
+	o = pergola(t, "diff", "--all", filepath.Join(root, "nothing"))
+	assert.Equal(t, 2, o.code)
+	assert.Contains(t, o.stderr, "has no landscape, which is a folder with a file landscape.yaml")
+	assert.Equal(t, 2, pergola(t, "diff").code)
+	assert.Equal(t, 2, pergola(t, "diff", "--all", "one", "two").code)
+	assert.Equal(t, 2, pergola(t, "diff", "--all", "--live").code)
+}
+
+// TestDiffFromWhereTheyParted: what the other branch has got since is no difference.
+func TestDiffFromWhereTheyParted(t *testing.T) {
+	dir, commit := repository(t)
+	repo, err := git.PlainOpen(filepath.Dir(dir))
+	require.NoError(t, err)
+	tree, err := repo.Worktree()
+	require.NoError(t, err)
+	require.NoError(t, tree.Checkout(&git.CheckoutOptions{Branch: plumbing.NewBranchReferenceName("feature"), Create: true}))
+	change(t, dir, "project.yaml", "description: The project", "description: Some project")
+	commit()
+	require.NoError(t, tree.Checkout(&git.CheckoutOptions{Branch: plumbing.NewBranchReferenceName("master")}))
+	change(t, dir, "seed.yaml", "metadata:\n", "metadata:\n  labels: {a: b}\n")
+	commit()
+
+	count := func(args ...string) int {
+		o := pergola(t, append([]string{"diff", dir, "--to", "feature", "-o", "json"}, args...)...)
+		require.Equal(t, 1, o.code, "%+v", o)
+		return len(decode[plan.Plan](t, o).Items)
+	}
+	assert.Greater(t, count("--from", "master"), 1)
+	assert.Equal(t, 1, count("--from", "master..."))
+	assert.Equal(t, 1, count("--from", "master", "--merge-base"))
+	o := pergola(t, "diff", dir, "--from", "nowhere...")
+	assert.Equal(t, 2, o.code)
+	assert.Contains(t, o.stderr, `revision "nowhere": not found`)
+}
+
+func TestDiffToAFile(t *testing.T) {
+	dir, _ := repository(t)
+	change(t, dir, "project.yaml", "description: The project", "description: Some project")
+	file := filepath.Join(t.TempDir(), "diff.html")
+	o := pergola(t, "diff", dir, "-o", "html", "--output-file", file)
+	assert.Equal(t, 1, o.code, "%+v", o)
+	assert.Empty(t, o.stdout)
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	assert.Contains(t, string(text), "Some project")
+	o = pergola(t, "diff", dir, "--output-file", filepath.Join(file, "below"))
+	assert.Equal(t, 2, o.code)
+	assert.Contains(t, o.stderr, "write the report")
+}
+
+// TestDiffRendersOnlyWhatIsReached: a catalogue that renders no Seed fails for a change of it, and for no other.
+func TestDiffRendersOnlyWhatIsReached(t *testing.T) {
+	dir, _ := repository(t)
+	broken := filepath.Join(t.TempDir(), "catalogue")
+	require.NoError(t, os.CopyFS(broken, components.FS))
+	write(t, broken, "seed/system/component.cue", "package component\n\ncomponent: {enabled: true, bundles: system: {cluster: \"seed\", source: cue: seed.metadata.name}}\n")
+	change(t, dir, "project.yaml", "description: The project", "description: Some project")
+	o := pergola(t, "diff", dir, "--catalogue", broken)
+	assert.Equal(t, 1, o.code, "%+v", o)
+	assert.Contains(t, o.stdout, "Some project")
+	change(t, dir, "seed.yaml", "metadata:\n", "metadata:\n  labels: {a: b}\n")
+	o = pergola(t, "diff", dir, "--catalogue", broken)
+	assert.Equal(t, 1, o.code, "%+v", o)
+	assert.Contains(t, o.stderr, "component seed/system: ")
+}

@@ -1,0 +1,85 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pergola-dev/pergola/controllers/operator"
+)
+
+func newRollback() *cobra.Command {
+	var object objectFlags
+	var reason string
+	var unpin bool
+	cmd := &cobra.Command{
+		Use:   "rollback LANDSCAPE REVISION",
+		Short: "Pin a Landscape to a former revision",
+		Long: `Makes the operator apply a former revision and stay there, whatever is pushed, until --unpin. Everything that shows the Landscape
+says that it is pinned, by whom and why. The deletion gate holds as for any other revision; so does validation, and signatures are
+verified. The lasting way back is a revert in Git.
+
+REVISION is a commit of the history (pergola history), at least its first four digits; any whole commit of the repository; or "` + operator.Previous + `":
+what was applied before the present one.`,
+		Example: `  pergola rollback production previous --reason "the new image crashes"
+  pergola rollback production 3f2a91c
+  pergola rollback production --unpin`,
+		Args: cobra.RangeArgs(1, 2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if unpin == (len(args) == 2) {
+				return errors.New("give a revision to go back to, or --unpin")
+			}
+			handle, err := object.handle(args[0])
+			if err != nil {
+				return err
+			}
+			if unpin {
+				was, err := handle.Unpin(cmd.Context())
+				text := "%s follows its source again.\n"
+				if !was {
+					text = "%s was not pinned.\n"
+				}
+				if err == nil {
+					_, err = fmt.Fprintf(cmd.OutOrStdout(), text, args[0])
+				}
+				return err
+			}
+			commit, err := handle.Pin(cmd.Context(), args[1], reason)
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "PINNED: %s goes back to %s and stays there; nothing that is pushed is applied until\n  pergola rollback %s --unpin\n", args[0], commit, args[0])
+			return err
+		},
+	}
+	cmd.Flags().StringVar(&reason, "reason", "", "why, for those who wonder")
+	cmd.Flags().BoolVar(&unpin, "unpin", false, "follow the source again")
+	object.add(cmd)
+	return cmd
+}
+
+func newApprove() *cobra.Command {
+	var object objectFlags
+	cmd := &cobra.Command{
+		Use:   "approve LANDSCAPE ID...",
+		Short: "Let held deletions of a Landscape pass",
+		Long: `Approves deletions and recreations that the operator holds: those beyond the deletion gate, or that no reviewer could see. An id
+stands for exactly the objects that are held now; pergola history and status.held of the Landscape show it.`,
+		Example: `  pergola approve production 3f2a91c07d55`,
+		Args:    cobra.MinimumNArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			handle, err := object.handle(args[0])
+			if err != nil {
+				return err
+			}
+			if err := handle.Approve(cmd.Context(), args[1:]); err != nil {
+				return finding{err}
+			}
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "Approved; the operator applies %s again.\n", args[0])
+			return err
+		},
+	}
+	object.add(cmd)
+	return cmd
+}

@@ -1,0 +1,79 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+func newSuspend() *cobra.Command {
+	var object objectFlags
+	var reason string
+	var duration time.Duration
+	cmd := &cobra.Command{
+		Use:   "suspend LANDSCAPE --reason TEXT",
+		Short: "Pause the syncs of a Landscape",
+		Long: `Pauses a Landscape: the operator applies no new revision and repairs no drift; what runs stays as it is. The reason is shown
+wherever the Landscape is. With --for syncing goes on by itself after that time.`,
+		Example: `  pergola suspend production --reason "restoring etcd by hand" --for 2h`,
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if reason == "" {
+				return errors.New("--reason: say why, for those who wonder")
+			}
+			if duration < 0 {
+				return fmt.Errorf("--for %s: want a time above zero, such as 2h", duration)
+			}
+			handle, err := object.handle(args[0])
+			if err != nil {
+				return err
+			}
+			var until time.Time
+			text := "until pergola resume"
+			if duration > 0 {
+				until = time.Now().Add(duration)
+				text = "until " + until.Local().Format(time.RFC1123)
+			}
+			if err := handle.Suspend(cmd.Context(), reason, until); err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "Suspended %s %s.\n", args[0], text)
+			return err
+		},
+	}
+	cmd.Flags().StringVar(&reason, "reason", "", "why (required)")
+	cmd.Flags().DurationVar(&duration, "for", 0, "how long, such as 2h (default: until pergola resume)")
+	object.add(cmd)
+	return cmd
+}
+
+func newResume() *cobra.Command {
+	var object objectFlags
+	cmd := &cobra.Command{
+		Use:     "resume LANDSCAPE",
+		Short:   "Go on with the syncs of a Landscape",
+		Long:    `Ends what pergola suspend began: the operator applies the newest revision and repairs what has changed meanwhile.`,
+		Example: `  pergola resume production`,
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			handle, err := object.handle(args[0])
+			if err != nil {
+				return err
+			}
+			was, err := handle.Resume(cmd.Context())
+			if err != nil {
+				return err
+			}
+			text := "Syncing %s goes on.\n"
+			if !was {
+				text = "%s was not suspended.\n"
+			}
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), text, args[0])
+			return err
+		},
+	}
+	object.add(cmd)
+	return cmd
+}

@@ -1,0 +1,97 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pergola-dev/pergola/controllers/operator"
+)
+
+func newTree() *cobra.Command {
+	var object objectFlags
+	var output string
+	cmd := &cobra.Command{
+		Use:   "tree [OWNER]",
+		Short: "Show which objects of a cluster Pergola manages, and for whom",
+		Long: `Reads the inventories of a cluster and shows what Pergola manages there: by owner (landscape.NAME for what Git declares, garden.NAME,
+seed.NAME, shoot.NAMESPACE.NAME), bundle and object; what a ManagedResource carries stands below it. Nothing else of the cluster is read.`,
+		Example: `  pergola tree
+  pergola tree landscape.production
+  pergola tree garden.production -o json`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			config, err := object.config()
+			if err != nil {
+				return err
+			}
+			owners, err := operator.Tree(cmd.Context(), config)
+			if err != nil {
+				return err
+			}
+			var shown []operator.TreeOwner
+			var names []string
+			for _, o := range owners {
+				names = append(names, o.Owner)
+				if len(args) == 0 || args[0] == o.Owner {
+					shown = append(shown, o)
+				}
+			}
+			if len(shown) == 0 && len(args) > 0 {
+				return finding{fmt.Errorf("%q has no objects in this cluster; there are those of %s", args[0], strings.Join(names, ", "))}
+			}
+			if output == formatJSON {
+				enc := json.NewEncoder(cmd.OutOrStdout())
+				enc.SetIndent("", "  ")
+				return enc.Encode(append([]operator.TreeOwner{}, shown...))
+			}
+			return printTree(cmd.OutOrStdout(), shown)
+		},
+	}
+	outputFlag(cmd, &output, "text", "json")
+	object.add(cmd)
+	return cmd
+}
+
+func printTree(w io.Writer, owners []operator.TreeOwner) error {
+	total := 0
+	for _, o := range owners {
+		fmt.Fprintln(w, o.Owner)
+		for i, b := range o.Bundles {
+			here, below := "├─ ", "│  "
+			if i == len(o.Bundles)-1 {
+				here, below = "└─ ", "   "
+			}
+			fmt.Fprintf(w, "%s%s on %s\n", here, b.Name, b.Cluster)
+			if b.Error != "" {
+				fmt.Fprintf(w, "%s✗ %s\n", below, b.Error)
+			}
+			total += printTreeObjects(w, below, b.Objects)
+		}
+	}
+	_, err := fmt.Fprintf(w, "%s\n", counted(total, "object"))
+	return err
+}
+
+func printTreeObjects(w io.Writer, indent string, objects []operator.TreeObject) int {
+	n := len(objects)
+	for i, o := range objects {
+		here, below := "├─ ", "│  "
+		if i == len(objects)-1 {
+			here, below = "└─ ", "   "
+		}
+		text := o.Object
+		if o.Source != "" {
+			text += "  (" + o.Source + ")"
+		}
+		if o.Leaving {
+			text += "  being deleted"
+		}
+		fmt.Fprintf(w, "%s%s%s\n", indent, here, text)
+		n += printTreeObjects(w, indent+below, o.Objects)
+	}
+	return n
+}

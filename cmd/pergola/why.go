@@ -1,0 +1,164 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/discovery/cached/memory"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/restmapper"
+
+	"github.com/pergola-dev/pergola/controllers/landscape"
+	"github.com/pergola-dev/pergola/controllers/why"
+	"github.com/pergola-dev/pergola/landscapes"
+	"github.com/pergola-dev/pergola/plan"
+	"github.com/pergola-dev/pergola/source/blame"
+)
+
+// asking is one run of the command.
+type asking struct {
+	access                 accessFlags
+	output, cluster, owner string
+	offline                bool
+}
+
+func newWhy() *cobra.Command {
+	var a asking
+	cmd := &cobra.Command{
+		Use:   "why LANDSCAPE KIND [NAMESPACE/]NAME[.FIELD]",
+		Short: "Say where a field of an object comes from and who owns it",
+		Long: `Says which template, overlay or declaration writes a field, which fields of the declarations its value follows from and which
+commits wrote those, how the object gets to its cluster, and who owns the field there now. The object is one that Git declares
+or one that a component renders; without a field the answer is about the object as a whole.
+
+Items of lists are named as containers[app] or containers[name=app], or by their number; keys with dots stand in brackets. What
+a value follows from is found by rendering the component with one field of its declarations changed: it holds for the landscape
+as it is. Clusters are only read. Values of Secrets are never shown.
+
+Exit code 1 says that there is no such object or field; the nearest names are told.`,
+		Example: `  pergola why landscapes/local "Deployment garden/virtual-garden-kube-apiserver.spec.replicas"
+  pergola why landscapes/local Shoot garden-local/local.spec.kubernetes.version --offline
+  pergola why landscapes/local ConfigMap kube-system/shoot-info --owner shoot/local -o json`,
+		Args: cobra.MinimumNArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error { return a.run(cmd, args[0], strings.Join(args[1:], " ")) },
+	}
+	outputFlag(cmd, &a.output, "text", formatJSON)
+	cmd.Flags().StringVar(&a.cluster, "cluster", "", "only objects on this cluster (runtime, virtual, or the name of a seed)")
+	cmd.Flags().StringVar(&a.owner, "owner", "", "only objects of this owner, e.g. seed/local or shoot/garden-local/local")
+	cmd.Flags().BoolVar(&a.offline, "offline", false, "ask no cluster: say what Git alone knows")
+	a.access.add(cmd)
+	return cmd
+}
+
+func (a *asking) run(cmd *cobra.Command, dir, question string) error {
+	l, err := loadValid(cmd, dir)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(cmd.Context(), a.access.timeout)
+	defer cancel()
+	opts := why.Options{Catalogue: catalogue(cmd), Cluster: a.cluster, Owner: a.owner, Now: time.Now(), Blame: blamer()}
+	opts.CatalogueDir, _ = cmd.Flags().GetString("catalogue")
+	if !a.offline {
+		if opts.Clusters, opts.Live, err = a.live(l); err != nil {
+			return err
+		}
+	}
+	answers, err := why.Explain(ctx, l, question, opts)
+	if unknown := new(why.UnknownError); errors.As(err, &unknown) {
+		return finding{err}
+	}
+	if err != nil {
+		return err
+	}
+	if a.output == formatJSON {
+		return printJSON(cmd, answers)
+	}
+	return why.Print(cmd.OutOrStdout(), answers, func(file string) string { return filepath.Join(l.Dir, filepath.FromSlash(file)) })
+}
+
+// blamer looks lines up in the repositories that hold their files, each opened once. A file that is in none has no history.
+func blamer() func(context.Context, string, int) (blame.Answer, error) {
+	var mutex sync.Mutex
+	open := map[string]*blame.Repository{}
+	return func(ctx context.Context, file string, line int) (blame.Answer, error) {
+		mutex.Lock()
+		defer mutex.Unlock()
+		dir := filepath.Dir(file)
+		repo, known := open[dir]
+		if !known {
+			repo, _ = blame.Open(dir, blame.Limits{}) // nil where there is none
+			open[dir] = repo
+		}
+		if repo == nil {
+			return blame.Answer{Reason: "not in a Git repository"}, nil
+		}
+		return repo.Line(ctx, file, line)
+	}
+}
+
+// live reads the clusters that there is access to; one is connected to when it is asked.
+func (a *asking) live(l *landscapes.Landscape) ([]string, func(context.Context, string, plan.Ref) (*unstructured.Unstructured, error), error) {
+	names, err := landscape.ClusterNames(l)
+	if err != nil {
+		return nil, nil, err
+	}
+	access := a.access.access()
+	configs := map[string]*rest.Config{}
+	var reachable []string
+	for _, name := range names {
+		if config, err := access.Config(l, name); err == nil {
+			configs[name] = config
+			reachable = append(reachable, name)
+		}
+	}
+	return reachable, func(ctx context.Context, cluster string, ref plan.Ref) (*unstructured.Unstructured, error) {
+		object, err := get(ctx, configs[cluster], ref)
+		if err != nil {
+			return nil, fmt.Errorf("read %s on cluster %s: %w", ref, cluster, err)
+		}
+		return object, nil
+	}, nil
+}
+
+// get reads one object; nil if the cluster does not have it, or not even its kind.
+func get(ctx context.Context, config *rest.Config, ref plan.Ref) (*unstructured.Unstructured, error) {
+	config = rest.CopyConfig(config)
+	config.Timeout = 20 * time.Second
+	found, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	mapping, err := restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(found)).RESTMapping(ref.GroupKind(), ref.GVK().Version)
+	if meta.IsNoMatchError(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	object, err := client.Resource(mapping.Resource).Namespace(ref.Namespace).Get(ctx, ref.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("its kubeconfig names a file that does not exist: %w", err)
+	}
+	return object, err
+}

@@ -1,0 +1,43 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/pergola-dev/pergola/controllers/why"
+)
+
+func TestWhy(t *testing.T) {
+	dir, commit := repository(t)
+	change(t, dir, "seed.yaml", "region: local", "region: north")
+	hash := commit()
+
+	o := pergola(t, "why", dir, "Seed local.spec.provider.region", "--offline")
+	require.Equal(t, 0, o.code, o.stderr)
+	assert.Contains(t, o.stdout, "Seed local on cluster virtual: spec.provider.region\n  value    north\n  written  "+dir+"/seed.yaml:")
+	assert.Contains(t, o.stdout, hash[:10]+" 1970-01-01, t: a change")
+
+	change(t, dir, "seed.yaml", "region: north", "region: south")
+	o = pergola(t, "why", dir, "Seed", "local.spec.provider.region", "--offline")
+	assert.Contains(t, o.stdout, "not committed yet")
+
+	answers := decode[[]why.Answer](t, pergola(t, "why", dir, "Namespace garden.metadata.labels[pod-security.kubernetes.io/enforce]", "--offline", "-o", "json"))
+	require.Len(t, answers, 1)
+	assert.Equal(t, "seed/namespace", answers[0].Component)
+	assert.Equal(t, "privileged", answers[0].Value.Value)
+	assert.Nil(t, answers[0].Live)
+	require.Len(t, answers[0].Written, 1)
+	assert.Equal(t, "components/seed/namespace/component.cue", answers[0].Written[0].File)
+
+	o = pergola(t, "why", dir, "Seed locl.spec", "--offline")
+	assert.Equal(t, 1, o.code)
+	assert.Contains(t, o.stderr, "did you mean local?")
+	assert.Equal(t, 2, pergola(t, "why", dir, "Seed", "--offline").code)
+	assert.Equal(t, 2, pergola(t, "why", dir).code)
+
+	o = pergola(t, "why", dir, "Seed local.spec.provider.region")
+	assert.Equal(t, 0, o.code)
+	assert.Contains(t, o.stdout, "there is no access to cluster virtual from here")
+}

@@ -1,0 +1,143 @@
+package gardenlet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
+	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/controllers/owner"
+)
+
+// collapse is how long changes are gathered before they are looked at: what comes together is looked at once.
+const collapse = 100 * time.Millisecond
+
+// assessments look at what there is whenever something changed.
+func (g *Gardenlet) assessments(ctx context.Context) {
+	if err := g.objects.start(ctx); err != nil {
+		return // ctx ended
+	}
+	g.poke()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-g.wake:
+		}
+		timer := g.Clock.NewTimer(collapse)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return
+		case <-timer.C():
+		}
+		g.assess(ctx)
+	}
+}
+
+// assess starts jobs for owners that changed, and ends those of owners that are gone.
+func (g *Gardenlet) assess(ctx context.Context) {
+	g.refresh(ctx)
+	g.mu.Lock()
+	s := g.settings
+	g.mu.Unlock()
+	seed := g.objects.get(kindSeed, "", g.Seed)
+	if s == nil || ctx.Err() != nil {
+		return
+	}
+	wanted, apart := map[string]bool{}, map[string]string{}
+	consider := func(kind string, object *unstructured.Unstructured) {
+		id := kind + " " + strings.TrimPrefix(object.GetNamespace()+"/"+object.GetName(), "/")
+		if why := g.leftAlone(object); why != "" {
+			apart[id] = why
+			return
+		}
+		wanted[id] = true
+		from, err := g.sourcesOf(kind, object, s)
+		if err != nil {
+			g.Log.Error("cannot be read", "owner", id, "error", err)
+			return
+		}
+		asked := g.asked(ctx, object)
+		switch at := g.site(id); {
+		case at == nil || at.key != from.key:
+			g.start(ctx, id, from, s)
+		case asked:
+			at.poke()
+		}
+	}
+	if seed != nil {
+		consider(owner.Seed, seed)
+	}
+	for _, shoot := range g.objects.all(kindShoot) {
+		consider(owner.Shoot, shoot)
+	}
+	for _, id := range g.ids() {
+		if !wanted[id] {
+			g.Log.Info("not looked after any more", "owner", id, "because", apart[id])
+			g.end(id, errors.New("not looked after any more"))
+		}
+	}
+	g.mu.Lock()
+	former := g.apart
+	g.apart = apart
+	g.mu.Unlock()
+	for id, why := range apart {
+		if former[id] != why {
+			g.Log.Warn("left alone", "owner", id, "because", why)
+		}
+	}
+}
+
+// leftAlone says why an owner is not converged, empty when it is. What is on the seed stays as it is.
+func (g *Gardenlet) leftAlone(o *unstructured.Unstructured) string {
+	if o.GetDeletionTimestamp() != nil {
+		return "it is being deleted, which this version does not do"
+	}
+	if o.GetKind() != kindShoot {
+		return ""
+	}
+	if is, _, _ := unstructured.NestedString(o.Object, "status", "seedName"); is != "" && is != g.Seed {
+		return fmt.Sprintf("its control plane is on seed %s, and this version does not move it: a second one would fight for the same machines", is)
+	}
+	// Upstream obeys it for Shoots of the garden only, unless configured otherwise.
+	if o.GetNamespace() == gardencorev1beta1.GardenNamespace && o.GetAnnotations()[gardencorev1beta1.ShootIgnore] == "true" {
+		return "annotation " + gardencorev1beta1.ShootIgnore + " says so"
+	}
+	return ""
+}
+
+// operations that mean: converge it now.
+func operations() []string {
+	return []string{gardencorev1beta1.GardenerOperationReconcile, "retry"}
+}
+
+// asked takes the annotation away by which somebody asks for a convergence now. Other operations are left to those who do them.
+func (g *Gardenlet) asked(ctx context.Context, o *unstructured.Unstructured) bool {
+	operation := o.GetAnnotations()[gardencorev1beta1.GardenerOperation]
+	if !slices.Contains(operations(), operation) {
+		return false
+	}
+	once := string(o.GetUID()) + " " + o.GetResourceVersion()
+	if g.handled[once] {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	patch := map[string]any{"metadata": map[string]any{
+		"resourceVersion": o.GetResourceVersion(), "annotations": map[string]any{gardencorev1beta1.GardenerOperation: nil, gardencorev1beta1.GardenerTimestamp: nil},
+	}}
+	if _, err := g.garden.MergePatch(ctx, apply.RefOf(o), patch, "gardenlet", ""); err != nil {
+		// The object changed meanwhile, and is seen again; or the garden cannot be reached, and the next look asks again.
+		g.Log.Info("the annotation could not be taken away yet", "object", apply.RefOf(o).String(), "error", g.garden.Explain(apply.RefOf(o), "patch", err))
+		return false
+	}
+	g.handled = map[string]bool{once: true}
+	return true
+}

@@ -1,0 +1,11 @@
+// Package gardenlet is the role of that name: in a seed, it converges the Seed and its Shoots from what the virtual garden
+// holds. It pulls: nobody has to reach the seed, and no Git either.
+//
+// Read gardenlet.go first. What it works with comes from two places: the settings and overlays that the operator publishes
+// (settings.go), and the objects of the virtual garden, watched (watch.go). From these, every owner gets its input
+// (inputs.go), and a job of its own that converges it when that changes (jobs.go). Drift and health are looked after
+// all the time (keep.go), also while the virtual garden cannot be reached; the heartbeat tells that somebody does
+// (heartbeat.go).
+//
+// What does not live here: how one owner is converged (owner), what is published (seedpublication).
+package gardenlet

@@ -1,0 +1,99 @@
+package gardenlet
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+
+	"github.com/pergola-dev/pergola/components"
+	"github.com/pergola-dev/pergola/controllers/owner"
+	"github.com/pergola-dev/pergola/controllers/seedpublication"
+	"github.com/pergola-dev/pergola/landscapes"
+	"github.com/pergola-dev/pergola/render"
+)
+
+// TestSameAsFromGit: the example landscape renders the same on the seed as from Git, with the real catalogue.
+func TestSameAsFromGit(t *testing.T) {
+	l, _, err := landscapes.Load(t.Context(), "../../landscapes/local", landscapes.Options{})
+	require.NoError(t, err)
+	g, err := New(Options{Seed: "local", Garden: &rest.Config{Host: "https://127.0.0.1:1"}, Local: &rest.Config{Host: "https://127.0.0.1:1"}})
+	require.NoError(t, err)
+	defer g.garden.Close()
+	defer g.local.Close()
+	// The virtual garden has what Git declares, with what the server adds.
+	for i := range l.Declarations {
+		o := l.Declarations[i].Object().DeepCopy()
+		for _, w := range g.objects.list {
+			if w.kind == o.GetKind() && w.kind != kindPart && w.kind != kindPointer {
+				o.SetUID(types.UID("uid-" + o.GetName()))
+				o.SetResourceVersion("1")
+				o.SetGeneration(1)
+				o.SetLabels(map[string]string{"resources.gardener.cloud/managed-by": "gardener"})
+				o.SetFinalizers([]string{"gardener"})
+				o.SetAnnotations(merged(o.GetAnnotations(), map[string]string{"resources.gardener.cloud/origin": "landscape/virtual", "gardener.cloud/operation": "reconcile"}))
+				require.NoError(t, w.informer.GetStore().Add(o))
+			}
+		}
+	}
+	c, err := seedpublication.Of(l)
+	require.NoError(t, err)
+	p, err := seedpublication.New(c, "main@1")
+	require.NoError(t, err)
+	s, err := g.prepare(t.Context(), p)
+	require.NoError(t, err)
+
+	options, err := render.LandscapeOptions(components.FS, l)
+	require.NoError(t, err)
+	inputs, err := render.Owners(l)
+	require.NoError(t, err)
+	facts := render.Facts{Clusters: map[string]render.ClusterFact{render.ClusterSeed: {KubernetesVersion: "1.34.1"}}}
+	compared := 0
+	for _, git := range inputs {
+		kind := map[string]string{owner.Seed: kindSeed, owner.Shoot: kindShoot}[git.Owner.Kind]
+		if kind == "" {
+			continue
+		}
+		from, err := g.sourcesOf(git.Owner.Kind, g.objects.get(kind, git.Owner.Namespace, git.Owner.Name), s)
+		require.NoError(t, err)
+		in, err := g.input(t.Context(), from)
+		require.NoError(t, err)
+		// UIDs are known in the cluster only.
+		assert.Equal(t, "uid-local", in.Owner.UID)
+		git.Owner.UID = in.Owner.UID
+		if git.Owner.Kind == owner.Shoot {
+			git.Objects = withSeedUID(git.Objects, "uid-local")
+		}
+		git.Facts, in.Facts = facts, facts
+		want, err := render.Render(git, options)
+		require.NoError(t, err)
+		got, err := render.Render(in, s.reconciler.Render)
+		require.NoError(t, err)
+		require.Len(t, got.Bundles, len(want.Bundles))
+		for i := range want.Bundles {
+			assert.Equal(t, objectsOf(want.Bundles[i]), objectsOf(got.Bundles[i]), want.Bundles[i].Name)
+			compared += len(want.Bundles[i].Objects)
+		}
+	}
+	assert.Greater(t, compared, 50)
+}
+
+func objectsOf(b render.Bundle) []map[string]any {
+	var out []map[string]any
+	for _, o := range b.Objects {
+		out = append(out, o.Object)
+	}
+	return out
+}
+
+func merged(a, b map[string]string) map[string]string {
+	out := map[string]string{}
+	for _, m := range []map[string]string{a, b} {
+		for k, v := range m {
+			out[k] = v
+		}
+	}
+	return out
+}

@@ -1,0 +1,211 @@
+package gardenlet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/scheme"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/utils/clock"
+
+	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
+	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/components"
+	"github.com/pergola-dev/pergola/controllers/landscape"
+	"github.com/pergola-dev/pergola/controllers/owner"
+	"github.com/pergola-dev/pergola/landscapes"
+)
+
+// Options of a Gardenlet. Durations that are not set are upstream's.
+type Options struct {
+	// Seed is its name.
+	Seed string
+	// Garden and Local are the access to the virtual garden and to the seed.
+	Garden, Local *rest.Config
+	// Catalogue of components, and its version; default: the one of this program.
+	Catalogue        fs.FS
+	CatalogueVersion string
+	Clock            clock.WithTicker
+	// Holder is written into the lease; Version of this program into status.gardener.
+	Holder, Version string
+	Log             *slog.Logger
+	// SyncPeriod is how often an owner is converged although nothing is known to have changed; default 1 h.
+	SyncPeriod time.Duration
+	// CareInterval is how often health is judged; default 30 s.
+	CareInterval time.Duration
+	// HeartbeatInterval is how often the virtual garden is told that the seed is looked after; default 2 s.
+	HeartbeatInterval time.Duration
+	// RetryInterval is how soon a failed convergence is repeated first; it doubles up to ten minutes. Default 10 s.
+	RetryInterval time.Duration
+	// StepTimeout shortens the timeouts of the flows' steps; zero leaves them as they are.
+	StepTimeout time.Duration
+	// OnEvent and OnObject hear about every step and every object; they may be nil.
+	OnEvent  func(owner.Event)
+	OnObject func(owner, bundle string, r apply.ObjectResult)
+}
+
+func (o *Options) defaults() {
+	if o.Catalogue == nil {
+		o.Catalogue = components.FS
+	}
+	if o.CatalogueVersion == "" {
+		o.CatalogueVersion = components.Version
+	}
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	for _, d := range []struct {
+		field *time.Duration
+		value time.Duration
+	}{
+		{&o.SyncPeriod, time.Hour}, {&o.CareInterval, 30 * time.Second}, {&o.HeartbeatInterval, 2 * time.Second}, {&o.RetryInterval, 10 * time.Second},
+	} {
+		if *d.field <= 0 {
+			*d.field = d.value
+		}
+	}
+}
+
+// Gardenlet looks after one seed.
+type Gardenlet struct {
+	Options
+	garden, local *apply.Cluster
+	engine        *apply.Engine
+	force         atomic.Bool
+	metrics       *metrics
+	recorder      record.EventRecorder
+
+	objects *objects
+	// wake asks for a look at what there is, soon.
+	wake chan struct{}
+	// slots bound how many owners are converged at a time.
+	slots chan struct{}
+
+	mu       sync.Mutex
+	settings *settings
+	// problem says why the published settings are not those in use; nil when they are.
+	problem error
+	// told is the problem that was told last.
+	told  string
+	sites map[string]*site
+	// apart are Shoots of this seed that are left alone, and why.
+	apart map[string]string
+	// handled are operation annotations that were acted upon, by UID and what they said.
+	handled map[string]bool
+	lease   *landscape.Lease
+	waits   string
+	beat    time.Time
+	silent  error
+	seedOK  bool
+	seedNow chan struct{}
+}
+
+// New prepares a gardenlet; no request is made yet.
+func New(o Options) (*Gardenlet, error) {
+	o.defaults()
+	g := &Gardenlet{
+		Options: o, wake: make(chan struct{}, 1), slots: make(chan struct{}, concurrentSyncs), sites: map[string]*site{}, apart: map[string]string{},
+		handled: map[string]bool{}, seedNow: make(chan struct{}),
+	}
+	var err error
+	if g.garden, err = apply.NewCluster(landscape.Virtual, o.Garden, apply.ClusterOptions{Clock: o.Clock}); err != nil {
+		return nil, err
+	}
+	if g.local, err = apply.NewCluster(o.Seed, o.Local, apply.ClusterOptions{Clock: o.Clock}); err != nil {
+		g.garden.Close()
+		return nil, err
+	}
+	g.engine = landscape.NewEngine(&landscapes.Landscape{Config: &landscapev1alpha1.Landscape{}}, landscape.Options{Clock: o.Clock, Force: func(apply.Ref) bool { return g.force.Load() }})
+	g.metrics = newMetrics()
+	if g.objects, err = newObjects(g); err != nil {
+		g.garden.Close()
+		g.local.Close()
+		return nil, err
+	}
+	return g, nil
+}
+
+// Run looks after the seed until ctx ends. It fails when the lease is lost: somebody else may be at work then.
+func (g *Gardenlet) Run(ctx context.Context) error {
+	defer g.garden.Close()
+	defer g.local.Close()
+	// What clients say of their watches goes where everything else does.
+	ctx, stop := context.WithCancelCause(logr.NewContext(ctx, logr.FromSlogHandler(g.Log.Handler())))
+	defer stop(nil)
+	lease, err := landscape.AcquireGardenletLease(ctx, g.local, g.Holder, g.Clock, func(err error) { stop(err) }, func(held *landscape.HeldError) {
+		g.Log.Info("another gardenlet looks after the seed, waiting for its lease", "holder", held.Holder)
+		g.mu.Lock()
+		g.waits = held.Holder
+		g.mu.Unlock()
+	})
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil
+		}
+		return fmt.Errorf("the lease of the seed: %w", err)
+	}
+	defer lease.Release()
+	g.mu.Lock()
+	g.lease = lease
+	g.mu.Unlock()
+	g.Log.Info("looking after the seed", "seed", g.Seed, "catalogue", g.CatalogueVersion)
+	endEvents, err := g.recordEvents()
+	if err != nil {
+		return err
+	}
+	defer endEvents()
+	var group sync.WaitGroup
+	group.Go(func() { g.heartbeats(ctx) })
+	group.Go(func() { g.keep(ctx) })
+	group.Go(func() { g.assessments(ctx) })
+	<-ctx.Done()
+	group.Wait()
+	g.stopAll(context.Cause(ctx))
+	if cause := context.Cause(ctx); errors.As(cause, new(*owner.LostError)) {
+		return cause
+	}
+	return nil
+}
+
+// recordEvents makes the recorder of Events in the virtual garden.
+func (g *Gardenlet) recordEvents() (end func(), err error) {
+	client, err := kubernetes.NewForConfig(g.garden.RESTConfig())
+	if err != nil {
+		return nil, fmt.Errorf("cluster %s: %w", g.garden.Name(), err)
+	}
+	broadcaster := record.NewBroadcaster()
+	broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: client.CoreV1().Events("")})
+	g.recorder = broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: "gardenlet"})
+	return broadcaster.Shutdown, nil
+}
+
+// tell logs a warning and records it as an Event of an object in the virtual garden.
+func (g *Gardenlet) tell(about *unstructured.Unstructured, reason, message string) {
+	g.Log.Warn(message, "reason", reason)
+	if about != nil {
+		g.recorder.Event(about, corev1.EventTypeWarning, reason, message)
+	}
+}
+
+// poke asks for a look at what there is; several at a time are one.
+func (g *Gardenlet) poke() {
+	select {
+	case g.wake <- struct{}{}:
+	default:
+	}
+}

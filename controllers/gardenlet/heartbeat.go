@@ -1,0 +1,196 @@
+package gardenlet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/utils/ptr"
+
+	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
+	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/health/condition"
+)
+
+// ConditionSettings says whether a Seed uses the settings and overlays that were published for it last.
+const ConditionSettings gardencorev1beta1.ConditionType = "SettingsUpToDate"
+
+// beatTimeout bounds one heartbeat.
+const beatTimeout = 5 * time.Second
+
+// heartbeat renews the Lease of a seed in the virtual garden (gardener: pkg/gardenlet/controller/lease): others see by it whether
+// somebody looks after the seed.
+type heartbeat struct {
+	g      *Gardenlet
+	client kubernetes.Interface
+	last   *coordinationv1.Lease
+}
+
+// heartbeats beat until ctx ends, and keep the conditions that tell of the gardenlet itself.
+func (g *Gardenlet) heartbeats(ctx context.Context) {
+	client, err := kubernetes.NewForConfig(g.garden.RESTConfig())
+	if err != nil {
+		g.notHeard(err)
+		return
+	}
+	h := &heartbeat{g: g, client: client}
+	tick := g.Clock.NewTicker(g.HeartbeatInterval)
+	defer tick.Stop()
+	for {
+		h.once(ctx)
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C():
+		}
+	}
+}
+
+func (h *heartbeat) once(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, beatTimeout)
+	defer cancel()
+	seed := h.g.objects.get(kindSeed, "", h.g.Seed)
+	if seed == nil {
+		return // nothing is known of it yet, or it is not there
+	}
+	if err := h.g.seedAnswers(ctx); err != nil {
+		h.g.notHeard(fmt.Errorf("seed %s: %w", h.g.Seed, err))
+		return
+	}
+	if err := h.renew(ctx, seed); err != nil {
+		h.g.notHeard(fmt.Errorf("the virtual garden cannot be told that seed %s is looked after: %w", h.g.Seed,
+			h.g.garden.Explain(apply.Ref{APIVersion: "coordination.k8s.io/v1", Kind: "Lease", Namespace: gardencorev1beta1.GardenerSystemSeedLeaseNamespace, Name: h.g.Seed}, "renew", err)))
+		return
+	}
+	h.g.heard()
+	if err := h.g.writeConditions(ctx, seed); err != nil && !apierrors.IsConflict(err) && ctx.Err() == nil {
+		h.g.Log.Info("conditions of the Seed could not be written", "error", h.g.garden.Explain(apply.RefOf(seed), "write the conditions", err))
+	}
+}
+
+// seedAnswers asks the API server of the seed for its health.
+func (g *Gardenlet) seedAnswers(ctx context.Context) error {
+	client, err := kubernetes.NewForConfig(g.local.RESTConfig())
+	if err != nil {
+		return err
+	}
+	_, err = client.RESTClient().Get().AbsPath("/healthz").DoRaw(ctx)
+	if err != nil {
+		return g.local.Explain(apply.Ref{}, "check", err)
+	}
+	return nil
+}
+
+// renew writes the Lease: one request as long as nobody else writes it.
+func (h *heartbeat) renew(ctx context.Context, seed *unstructured.Unstructured) error {
+	leases := h.client.CoordinationV1().Leases(gardencorev1beta1.GardenerSystemSeedLeaseNamespace)
+	var err error
+	if h.last == nil {
+		if h.last, err = leases.Get(ctx, h.g.Seed, metav1.GetOptions{}); apierrors.IsNotFound(err) {
+			return h.create(ctx, seed)
+		}
+		if err != nil {
+			h.last = nil
+			return err
+		}
+	}
+	next := h.last.DeepCopy()
+	h.fill(next, seed)
+	h.last, err = leases.Update(ctx, next, metav1.UpdateOptions{})
+	if err != nil {
+		h.last = nil
+	}
+	if apierrors.IsNotFound(err) {
+		return h.create(ctx, seed)
+	}
+	return err
+}
+
+func (h *heartbeat) create(ctx context.Context, seed *unstructured.Unstructured) error {
+	h.last = nil
+	fresh := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: h.g.Seed}}
+	h.fill(fresh, seed)
+	leases := h.client.CoordinationV1().Leases(gardencorev1beta1.GardenerSystemSeedLeaseNamespace)
+	created, err := leases.Create(ctx, fresh, metav1.CreateOptions{})
+	if apierrors.IsNotFound(err) {
+		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: gardencorev1beta1.GardenerSystemSeedLeaseNamespace}}
+		if _, err := h.client.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
+			return err
+		}
+		created, err = leases.Create(ctx, fresh, metav1.CreateOptions{})
+	}
+	if err == nil {
+		h.last = created
+	}
+	return err
+}
+
+func (h *heartbeat) fill(l *coordinationv1.Lease, seed *unstructured.Unstructured) {
+	now := metav1.NewMicroTime(h.g.Clock.Now())
+	l.OwnerReferences = []metav1.OwnerReference{{APIVersion: seed.GetAPIVersion(), Kind: seed.GetKind(), Name: seed.GetName(), UID: seed.GetUID()}}
+	l.Spec.HolderIdentity, l.Spec.RenewTime = ptr.To(h.g.Seed), &now
+	l.Spec.LeaseDurationSeconds = ptr.To(max(int32(h.g.HeartbeatInterval/time.Second), 1))
+}
+
+// heard and notHeard note whether the virtual garden knows that the seed is looked after; a change is told.
+func (g *Gardenlet) heard() {
+	g.mu.Lock()
+	was := g.silent
+	g.silent, g.beat = nil, g.Clock.Now()
+	g.mu.Unlock()
+	g.metrics.beat.Set(float64(g.Clock.Now().Unix()))
+	if was != nil {
+		g.Log.Info("the virtual garden hears of the seed again")
+	}
+}
+
+func (g *Gardenlet) notHeard(err error) {
+	g.mu.Lock()
+	was := g.silent
+	g.silent = err
+	g.mu.Unlock()
+	if was == nil && !errors.Is(err, context.Canceled) {
+		g.Log.Warn("the virtual garden does not hear of the seed; it is kept with what is known", "error", err)
+	}
+}
+
+// writeConditions says that the gardenlet is alive, and whether it works with the newest settings. Others write conditions, too: when one
+// was quicker, this one waits for the next beat.
+func (g *Gardenlet) writeConditions(ctx context.Context, seed *unstructured.Unstructured) error {
+	var typed gardencorev1beta1.Seed
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(seed.Object, &typed); err != nil {
+		return err
+	}
+	b := condition.New(g.Clock, nil)
+	have := typed.Status.Conditions
+	want := []gardencorev1beta1.Condition{
+		b.OK(b.GetOrInit(have, gardencorev1beta1.GardenletReady), "GardenletReady", "Gardenlet is posting ready status."),
+	}
+	g.mu.Lock()
+	problem, inUse := g.problem, g.settings
+	g.mu.Unlock()
+	old := b.GetOrInit(have, ConditionSettings)
+	switch {
+	case problem != nil:
+		want = append(want, b.Update(old, gardencorev1beta1.ConditionFalse, reasonOf(problem), problem.Error()))
+	case inUse != nil:
+		p := inUse.publication
+		want = append(want, b.OK(old, "PublicationInUse", fmt.Sprintf("Settings and overlays of revision %s are in use, with catalogue %s.", p.Revision, p.Catalogue)))
+	}
+	merged := condition.Merge(have, want...)
+	if condition.Equal(have, merged) {
+		return nil
+	}
+	_, err := g.garden.MergePatch(ctx, apply.RefOf(seed), map[string]any{
+		"metadata": map[string]any{"resourceVersion": seed.GetResourceVersion()}, "status": map[string]any{"conditions": merged},
+	}, "gardenlet", "status")
+	return err
+}

@@ -1,0 +1,247 @@
+package gardenlet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/controllers/owner"
+	"github.com/pergola-dev/pergola/render"
+)
+
+const (
+	// concurrentSyncs is how many owners are converged at a time (upstream: 20 Shoots).
+	concurrentSyncs = 20
+	// longestRetry bounds the time between two tries.
+	longestRetry = 10 * time.Minute
+)
+
+// State of a site.
+const (
+	stateWaiting   = "waiting"
+	stateConverged = "converged"
+	stateFailing   = "failing"
+)
+
+// site is the place of one owner. Its job converges it; keeping looks after what the job has left.
+type site struct {
+	kind, key string
+	poked     chan struct{}
+	cancel    context.CancelCauseFunc
+	done      chan struct{}
+
+	// busy is held by whoever works on the owner.
+	busy sync.Mutex
+	mu   sync.Mutex
+	// owner is the one that was converged last, with the reconciler that did it; nil before.
+	owner      *owner.Owner
+	reconciler *owner.Reconciler
+	state      string
+}
+
+// current gives what keeping works with; nil when nothing was converged yet.
+func (s *site) current() (*owner.Reconciler, *owner.Owner) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.reconciler, s.owner
+}
+
+func (s *site) enter(state string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.state = state
+}
+
+func (s *site) poke() {
+	select {
+	case s.poked <- struct{}{}:
+	default:
+	}
+}
+
+// superseded is why a job ends when a newer one takes its place.
+var errSuperseded = errors.New("a newer state is to be converged")
+
+// start puts a job at the place of an owner. The former one is given up: what it waits for may never come now. A change of other
+// owners does not disturb it.
+func (g *Gardenlet) start(ctx context.Context, id string, from sources, s *settings) {
+	g.mu.Lock()
+	former := g.sites[id]
+	next := former
+	if next == nil {
+		next = &site{kind: from.kind, state: stateWaiting}
+		g.sites[id] = next
+	}
+	formerDone, formerCancel := next.done, next.cancel
+	jobCtx, cancel := context.WithCancelCause(ctx)
+	done := make(chan struct{})
+	next.key, next.poked, next.cancel, next.done = from.key, make(chan struct{}, 1), cancel, done
+	poked := next.poked
+	g.mu.Unlock()
+	go func() {
+		defer close(done)
+		defer cancel(nil)
+		if formerCancel != nil {
+			formerCancel(errSuperseded)
+			<-formerDone
+		}
+		g.work(jobCtx, next, id, from, s, poked)
+	}()
+}
+
+// end takes the job of an owner away. What is on the seed stays.
+func (g *Gardenlet) end(id string, cause error) {
+	g.mu.Lock()
+	s := g.sites[id]
+	delete(g.sites, id)
+	g.mu.Unlock()
+	if s != nil {
+		s.cancel(cause)
+		<-s.done
+	}
+}
+
+func (g *Gardenlet) stopAll(cause error) {
+	g.mu.Lock()
+	var ids []string
+	for id, s := range g.sites {
+		s.cancel(cause)
+		ids = append(ids, id)
+	}
+	g.mu.Unlock()
+	for _, id := range ids {
+		g.end(id, cause)
+	}
+}
+
+// work converges an owner, and does so again when that failed, when somebody asks for it, and once in a while.
+func (g *Gardenlet) work(ctx context.Context, at *site, id string, from sources, s *settings, poked <-chan struct{}) {
+	o := g.ownerOf(from)
+	wait := g.RetryInterval
+	for ctx.Err() == nil {
+		err := g.converge(ctx, at, o, from, s)
+		if ctx.Err() != nil {
+			return
+		}
+		g.metrics.converged(from.kind, err)
+		next := g.SyncPeriod + time.Duration(rand.Int64N(int64(g.SyncPeriod)/10+1))
+		if err != nil {
+			at.enter(stateFailing)
+			g.Log.Warn("not converged", "owner", id, "error", strings.Join(owner.Problems(err), "; "), "again", wait.String())
+			next, wait = wait, min(2*wait, longestRetry)
+		} else {
+			at.enter(stateConverged)
+			g.Log.Info("converged", "owner", id)
+			wait = g.RetryInterval
+		}
+		if from.kind == owner.Seed {
+			g.seedIs(err == nil)
+		}
+		timer := g.Clock.NewTimer(next)
+		select {
+		case <-ctx.Done():
+		case <-poked:
+		case <-timer.C():
+		}
+		timer.Stop()
+	}
+}
+
+// ownerOf places an owner on its clusters.
+func (g *Gardenlet) ownerOf(from sources) *owner.Owner {
+	namespace, name := from.object.GetNamespace(), from.object.GetName()
+	kind := from.object.GetKind()
+	return &owner.Owner{
+		Input: render.Input{Owner: render.Owner{Kind: from.kind, Namespace: namespace, Name: name, UID: string(from.object.GetUID())}},
+		Ref:   apply.RefOf(from.object), Home: g.garden, Local: g.local,
+		Known: func() *unstructured.Unstructured { return g.objects.get(kind, namespace, name) },
+	}
+}
+
+// converge runs once. Shoots wait until the Seed has what they need.
+func (g *Gardenlet) converge(ctx context.Context, at *site, o *owner.Owner, from sources, s *settings) error {
+	if from.kind == owner.Shoot && !g.awaitSeed(ctx) {
+		return nil
+	}
+	select {
+	case g.slots <- struct{}{}:
+		defer func() { <-g.slots }()
+	case <-ctx.Done():
+		return nil
+	}
+	at.busy.Lock()
+	defer at.busy.Unlock()
+	in, err := g.input(ctx, from)
+	if err != nil {
+		if ctx.Err() == nil {
+			s.reconciler.GiveUp(ctx, o, err)
+		}
+		return err
+	}
+	o.Input = in
+	at.mu.Lock()
+	at.owner, at.reconciler = o, s.reconciler
+	at.mu.Unlock()
+	began := g.Clock.Now()
+	report, err := s.reconciler.Reconcile(ctx, o)
+	g.metrics.took(from.kind, g.Clock.Since(began))
+	if report != nil {
+		for _, held := range report.Held {
+			g.tell(from.object, "DeletionHeld", fmt.Sprintf("%d deletions on cluster %s are held by the deletion gate; approve them by %s", len(held.Objects), held.Cluster, held.Approval))
+		}
+	}
+	return err
+}
+
+// awaitSeed is false when ctx ended first.
+func (g *Gardenlet) awaitSeed(ctx context.Context) bool {
+	for {
+		g.mu.Lock()
+		ok, now := g.seedOK, g.seedNow
+		g.mu.Unlock()
+		if ok {
+			return true
+		}
+		select {
+		case <-now:
+		case <-ctx.Done():
+			return false
+		}
+	}
+}
+
+func (g *Gardenlet) seedIs(ok bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if ok != g.seedOK {
+		g.seedOK = ok
+		close(g.seedNow)
+		g.seedNow = make(chan struct{})
+	}
+}
+
+// ids of the owners there are.
+func (g *Gardenlet) ids() []string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	var out []string
+	for id := range g.sites {
+		out = append(out, id)
+	}
+	slices.Sort(out)
+	return out
+}
+
+func (g *Gardenlet) site(id string) *site {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.sites[id]
+}

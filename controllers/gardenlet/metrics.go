@@ -1,0 +1,95 @@
+package gardenlet
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// metrics of a Gardenlet.
+type metrics struct {
+	runs      *prometheus.CounterVec
+	durations *prometheus.HistogramVec
+	drift     *prometheus.CounterVec
+	beat      prometheus.Gauge
+}
+
+func newMetrics() *metrics {
+	return &metrics{
+		runs: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "pergola_gardenlet_convergences_total",
+			Help: "Convergences of a Seed or Shoot that ended, by kind and result: converged, failed."}, []string{"kind", "result"}),
+		durations: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "pergola_gardenlet_convergence_duration_seconds",
+			Help: "Time that the convergence of a Seed or Shoot took, waiting for health included.", Buckets: []float64{.1, .5, 1, 5, 15, 60, 180, 600, 1800}}, []string{"kind"}),
+		drift: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "pergola_gardenlet_drift_repairs_total",
+			Help: "Repairs of objects on the seed that somebody else changed, by result: repaired, failed."}, []string{"result"}),
+		beat: prometheus.NewGauge(prometheus.GaugeOpts{Name: "pergola_gardenlet_heartbeat_timestamp_seconds",
+			Help: "When the virtual garden was told last that the seed is looked after."}),
+	}
+}
+
+func (m *metrics) converged(kind string, err error) {
+	result := "converged"
+	if err != nil {
+		result = "failed"
+	}
+	m.runs.WithLabelValues(kind, result).Inc()
+}
+
+func (m *metrics) took(kind string, d time.Duration) {
+	m.durations.WithLabelValues(kind).Observe(d.Seconds())
+}
+
+func (m *metrics) repaired(err error) {
+	result := "repaired"
+	if err != nil {
+		result = "failed"
+	}
+	m.drift.WithLabelValues(result).Inc()
+}
+
+// ownersDesc counts owners when somebody asks.
+func ownersDesc() *prometheus.Desc {
+	return prometheus.NewDesc("pergola_gardenlet_owners", "Seeds and Shoots that are looked after, by kind and state: waiting, converged, failing, left-alone.", []string{"kind", "state"}, nil)
+}
+
+func settingsDesc() *prometheus.Desc {
+	return prometheus.NewDesc("pergola_gardenlet_settings_up_to_date", "1 if the settings that were published last are in use.", nil, nil)
+}
+
+// Describe implements prometheus.Collector.
+func (g *Gardenlet) Describe(out chan<- *prometheus.Desc) {
+	g.metrics.runs.Describe(out)
+	g.metrics.durations.Describe(out)
+	g.metrics.drift.Describe(out)
+	g.metrics.beat.Describe(out)
+	out <- ownersDesc()
+	out <- settingsDesc()
+}
+
+// Collect implements prometheus.Collector.
+func (g *Gardenlet) Collect(out chan<- prometheus.Metric) {
+	g.metrics.runs.Collect(out)
+	g.metrics.durations.Collect(out)
+	g.metrics.drift.Collect(out)
+	g.metrics.beat.Collect(out)
+	type place struct{ kind, state string }
+	counts := map[place]int{}
+	for _, id := range g.ids() {
+		if at := g.site(id); at != nil {
+			at.mu.Lock()
+			counts[place{at.kind, at.state}]++
+			at.mu.Unlock()
+		}
+	}
+	g.mu.Lock()
+	counts[place{"shoot", "left-alone"}] += len(g.apart)
+	upToDate := 0.0
+	if g.settings != nil && g.problem == nil {
+		upToDate = 1
+	}
+	g.mu.Unlock()
+	for p, n := range counts {
+		out <- prometheus.MustNewConstMetric(ownersDesc(), prometheus.GaugeValue, float64(n), p.kind, p.state)
+	}
+	out <- prometheus.MustNewConstMetric(settingsDesc(), prometheus.GaugeValue, upToDate)
+}

@@ -1,0 +1,41 @@
+package gardenlet
+
+import (
+	"fmt"
+
+	"github.com/pergola-dev/pergola/internal/serving"
+)
+
+// Ready asks whether the gardenlet can do its work. One that waits for the lease is ready: it is there to take over. That the virtual
+// garden cannot be reached is no reason to restart it, so it is not asked for its life.
+func (g *Gardenlet) Ready() []serving.Question {
+	return []serving.Question{{Name: "garden", Ask: g.gardenHears}, {Name: "settings", Ask: g.settingsKnown}}
+}
+
+func (g *Gardenlet) gardenHears() error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	switch {
+	case g.lease == nil:
+		return nil
+	case g.silent != nil && g.beat.IsZero():
+		return g.silent
+	case g.silent != nil:
+		return fmt.Errorf("since %s: %w", g.beat.UTC().Format("2006-01-02T15:04:05Z"), g.silent)
+	case g.beat.IsZero():
+		return fmt.Errorf("Seed %s was not read yet, or is not in the virtual garden", g.Seed)
+	}
+	return nil
+}
+
+func (g *Gardenlet) settingsKnown() error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.lease == nil || g.settings != nil {
+		return nil
+	}
+	if g.problem != nil {
+		return g.problem
+	}
+	return errNoPublication
+}

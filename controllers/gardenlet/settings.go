@@ -1,0 +1,218 @@
+package gardenlet
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
+	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
+	"github.com/pergola-dev/pergola/controllers/landscape"
+	"github.com/pergola-dev/pergola/controllers/owner"
+	"github.com/pergola-dev/pergola/controllers/seedpublication"
+	"github.com/pergola-dev/pergola/landscapes"
+	"github.com/pergola-dev/pergola/render"
+	"github.com/pergola-dev/pergola/schemas"
+)
+
+// settings are what a publication says, made ready for use.
+type settings struct {
+	publication *seedpublication.Publication
+	reconciler  *owner.Reconciler
+	// digests of all that shapes the owners of a kind.
+	digests map[string]string
+	forced  bool
+	// domains are the default domains, as a file of declarations; nil for none.
+	domains []byte
+}
+
+// CatalogueError says that a publication was made for another catalogue.
+type CatalogueError struct{ Published, Own string }
+
+func (e *CatalogueError) Error() string {
+	return fmt.Sprintf("the landscape is published for catalogue %s, and this gardenlet has %s: run the gardenlet of that version; what was applied before is kept", e.Published, e.Own)
+}
+
+// errNoPublication is the state before the operator has published anything.
+var errNoPublication = errors.New("the operator has published nothing for this seed yet")
+
+// refresh takes a new publication into use. One that cannot be used leaves the former in force, and is told.
+func (g *Gardenlet) refresh(ctx context.Context) {
+	next, err := g.read(ctx)
+	if ctx.Err() != nil {
+		return
+	}
+	g.mu.Lock()
+	g.problem = err
+	fresh := next != nil && next != g.settings
+	if next != nil {
+		g.settings = next
+	}
+	text := ""
+	if err != nil {
+		text = err.Error()
+	}
+	isNew := text != g.told
+	g.told = text
+	inUse := g.settings
+	g.mu.Unlock()
+	if fresh {
+		g.force.Store(next.forced)
+		g.Log.Info("new settings are in use", "revision", next.publication.Revision, "digest", next.publication.Digest[:16])
+	}
+	if err != nil && isNew {
+		message := "the published settings cannot be used: " + text
+		if inUse != nil {
+			message += fmt.Sprintf(" (those of revision %s stay in use)", inUse.publication.Revision)
+		}
+		g.tell(g.objects.get(kindSeed, "", g.Seed), reasonOf(err), message)
+	}
+}
+
+// reasonOf is the reason of the condition and the Event about a problem with a publication.
+func reasonOf(err error) string {
+	switch {
+	case errors.Is(err, errNoPublication):
+		return "PublicationMissing"
+	case errors.As(err, new(*CatalogueError)):
+		return "CatalogueMismatch"
+	case errors.As(err, new(*seedpublication.IncompleteError)):
+		return "PublicationIncomplete"
+	}
+	return "PublicationInvalid"
+}
+
+// read gives the settings that are published now: those in use if they are the same.
+func (g *Gardenlet) read(ctx context.Context) (*settings, error) {
+	own := seedpublication.Namespace(g.Seed)
+	pointer := g.objects.get(kindPointer, own, seedpublication.PointerName)
+	if pointer == nil {
+		return nil, errNoPublication
+	}
+	p, err := seedpublication.Read(pointer, g.part)
+	if err != nil {
+		return nil, err
+	}
+	g.mu.Lock()
+	inUse := g.settings
+	g.mu.Unlock()
+	if inUse != nil && inUse.publication.Digest == p.Digest {
+		return inUse, nil
+	}
+	if p.Catalogue != g.CatalogueVersion {
+		return nil, &CatalogueError{Published: p.Catalogue, Own: g.CatalogueVersion}
+	}
+	return g.prepare(ctx, p)
+}
+
+// prepare reads the files of a publication as a landscape.
+func (g *Gardenlet) prepare(ctx context.Context, p *seedpublication.Publication) (*settings, error) {
+	from, err := seedpublication.FS(p.Files)
+	if err != nil {
+		return nil, err
+	}
+	l, violations, err := landscapes.LoadFS(ctx, from, p.Folder, landscapes.Options{})
+	if err == nil {
+		err = refused(violations)
+	}
+	if err != nil {
+		return nil, &seedpublication.InvalidError{Reason: err.Error()}
+	}
+	judging, err := l.Judging()
+	if err != nil {
+		return nil, &seedpublication.InvalidError{Reason: err.Error()}
+	}
+	gate, err := landscape.Gate(l, l.Config.Spec.Approved)
+	if err != nil {
+		return nil, &seedpublication.InvalidError{Reason: err.Error()}
+	}
+	s := &settings{publication: p, forced: l.Config.Spec.ForceConflicts, domains: p.Domains(), digests: map[string]string{}}
+	for _, kind := range []string{owner.Seed, owner.Shoot} {
+		if s.digests[kind], err = digestOf(l, p, kind); err != nil {
+			return nil, err
+		}
+	}
+	s.reconciler = &owner.Reconciler{
+		Engine: g.engine, Render: renderOptions(g, l), Clock: g.Clock, Thresholds: landscape.Thresholds(l), Gate: gate,
+		HealthRules: judging.Rules, ExistenceOnly: judging.ExistenceOnly,
+		Gardener:    gardencorev1beta1.Gardener{ID: g.Holder, Name: "pergola-gardenlet", Version: g.Version},
+		StepTimeout: g.StepTimeout, CareInterval: g.CareInterval, OnEvent: g.OnEvent, OnObject: g.OnObject,
+	}
+	if t := l.Config.Spec.ManagedResourceProgressingThreshold; t != nil {
+		s.reconciler.ProgressingThreshold = &t.Duration
+	}
+	return s, nil
+}
+
+// refused joins findings that make files unusable.
+func refused(violations []schemas.Violation) error {
+	var texts []string
+	for _, v := range violations {
+		if v.Severity == schemas.SeverityError {
+			texts = append(texts, fmt.Sprintf("%s:%d:%d: %s", v.File, v.Line, v.Column, v.Message))
+		}
+	}
+	if len(texts) == 0 {
+		return nil
+	}
+	return errors.New(strings.Join(texts, "; "))
+}
+
+// renderOptions are those of the landscape. Whether overlays match something is not asked again: the operator has looked at the whole
+// landscape, and one seed need not have an object for each patch.
+func renderOptions(g *Gardenlet, l *landscapes.Landscape) render.Options {
+	out := render.Options{Catalogue: g.Catalogue, Enabled: map[string]bool{}}
+	for kind, list := range l.Config.Spec.Components {
+		for name, setting := range list {
+			if setting.Enabled != nil {
+				out.Enabled[string(kind)+"/"+name] = *setting.Enabled
+			}
+		}
+	}
+	for _, o := range l.Overlays {
+		component := o.Owner + "/" + o.Component
+		out.Overlays = append(out.Overlays, render.Overlay{Component: component, FS: l.FS, Dir: o.Path, Name: strings.TrimPrefix(o.Layer+"/components/"+component, "/")})
+	}
+	for _, image := range l.Config.Spec.Images {
+		out.ImageOverrides = append(out.ImageOverrides, render.Image{Name: image.Name, Repository: image.Repository, Tag: image.Tag, TargetVersion: image.Version})
+	}
+	return out
+}
+
+// digestOf tells whether anything changed that counts for the owners of a kind.
+func digestOf(l *landscapes.Landscape, p *seedpublication.Publication, kind string) (string, error) {
+	spec := l.Config.Spec
+	spec.Components = map[landscapev1alpha1.Owner]map[string]landscapev1alpha1.ComponentSettings{"": spec.Components[landscapev1alpha1.Owner(kind)]}
+	text, err := yaml.Marshal(spec)
+	if err != nil {
+		return "", fmt.Errorf("reading landscape.yaml: %w", err)
+	}
+	sum := sha256.New()
+	sum.Write(text)
+	for _, o := range l.Overlays {
+		if o.Owner != kind {
+			continue
+		}
+		for _, name := range slices.Sorted(maps.Keys(p.Files)) {
+			if strings.HasPrefix(name, o.Path+"/") {
+				fmt.Fprintf(sum, "%q %d\n", name, len(p.Files[name]))
+				sum.Write(p.Files[name])
+			}
+		}
+	}
+	sum.Write(p.Domains())
+	return hex.EncodeToString(sum.Sum(nil)), nil
+}
+
+// part gives a part of a publication.
+func (g *Gardenlet) part(name string) *unstructured.Unstructured {
+	return g.objects.get(kindPart, seedpublication.Namespace(g.Seed), name)
+}

@@ -1,0 +1,461 @@
+package gardenlet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	"sigs.k8s.io/yaml"
+
+	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
+	"github.com/pergola-dev/pergola/api/crds"
+	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/components"
+	"github.com/pergola-dev/pergola/controllers/seedpublication"
+	"github.com/pergola-dev/pergola/hack/apiserver"
+	"github.com/pergola-dev/pergola/landscapes"
+)
+
+// servers that the tests of this package share: a virtual garden and a seed. Each test has a Seed of its own.
+var servers struct {
+	virtual, seed *rest.Config
+	count         atomic.Int64
+}
+
+func TestMain(m *testing.M) {
+	if !apiserver.There() {
+		os.Exit(m.Run())
+	}
+	// The seed has no definitions at all: gardenlet needs none.
+	seed := &envtest.Environment{}
+	config, err := seed.Start()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "starting the API server of the seed:", err)
+		os.Exit(1)
+	}
+	servers.seed = config
+	definitions := crds.ByGroup(gardencorev1beta1.SchemeGroupVersion.Group)
+	for _, d := range definitions {
+		if d.Spec.Names.Kind == kindShoot {
+			d.Spec.Versions[0].SelectableFields = []apiextensionsv1.SelectableField{{JSONPath: ".spec.seedName"}}
+		}
+	}
+	code := apiserver.Main(m, func(config *rest.Config) { servers.virtual = config }, definitions...)
+	if err := seed.Stop(); err != nil {
+		fmt.Fprintln(os.Stderr, "stopping the API server of the seed:", err)
+	}
+	os.Exit(code)
+}
+
+// catalogueFiles is a catalogue of three components, each with a ConfigMap.
+func catalogueFiles() fstest.MapFS {
+	out := fstest.MapFS{}
+	for _, name := range []string{"cue.mod/module.cue", "inputs.cue", "imagevector.yaml"} {
+		data, err := fs.ReadFile(components.FS, name)
+		if err != nil {
+			panic(err)
+		}
+		out[name] = &fstest.MapFile{Data: data}
+	}
+	flow := func(kind, nodes string) string {
+		return "package flow\n\n" + kind + ": _\n\n#Node: {\n\tbundles: [...string] | *[]\n\ttask: string | *\"\"\n\tafter: [string]: string\n\ttimeout: string | *\"1m\"\n\tif: bool | *true\n}\n" +
+			"flow: reconcile: nodes: [string]: #Node\nflow: delete: nodes: [string]: #Node\n" +
+			"flow: reconcile: nodes: {" + nodes + "}\nflow: delete: nodes: {" + nodes + "}\n"
+	}
+	component := func(name, condition, namespace, object, data string) string {
+		return "package component\n\ncomponent: {\n\tcondition: \"" + condition + "\"\n\tsecrets: ca: {kind: \"ca\", commonName: \"test\"}\n\tbundles: \"" + name + "\": {cluster: \"seed\", direct: true, source: cue: [{\n" +
+			"\t\tapiVersion: \"v1\"\n\t\tkind: \"ConfigMap\"\n\t\tmetadata: {name: \"" + object + "\", namespace: " + namespace + "}\n\t\tdata: {" + data + "}\n\t}]}\n}\n"
+	}
+	for name, text := range map[string]string{
+		"seed/flow.cue":        flow("seed", "a: bundles: [\"a\"]\nb: {bundles: [\"b\"], after: a: \"applied\"}\n"),
+		"shoot/flow.cue":       flow("shoot", "c: bundles: [\"c\"]\n"),
+		"seed/a/component.cue": component("a", "SeedSystemComponentsHealthy", `"garden"`, `a-\(seed.metadata.name)`, "region: seed.spec.provider.region, overlaid: \"no\""),
+		"seed/b/component.cue": component("b", "SeedSystemComponentsHealthy", `"garden"`, `b-\(seed.metadata.name)`, "x: \"1\""),
+		"shoot/c/component.cue": component("c", "ControlPlaneHealthy", "owner.controlPlaneNamespace", "c",
+			"version: shoot.spec.kubernetes.version, inProject: project.metadata.name, onSeed: seed.metadata.name, uid: owner.uid, seedUID: seed.metadata.uid, fromProfile: cloudProfile.metadata.name"),
+	} {
+		out[name] = &fstest.MapFile{Data: []byte(text)}
+	}
+	return out
+}
+
+// place is a Seed with a project, and somebody else's access to both clusters.
+type place struct {
+	testing.TB
+	ctx               context.Context
+	name, project     string
+	virtual, seed     dynamic.Interface
+	publisher         *seedpublication.Publisher
+	publishing        *apply.Cluster
+	overlays          map[string]string
+	catalogue         fs.FS
+	toVirtual, toSeed *wire
+	logged            *logs
+	// prepare may change a gardenlet before it runs.
+	prepare func(*Gardenlet)
+}
+
+func newPlace(t testing.TB) *place {
+	t.Helper()
+	apiserver.Needed(t)
+	n := servers.count.Add(1)
+	p := &place{TB: t, name: fmt.Sprintf("s%d-%d", os.Getpid()%1000, n), project: fmt.Sprintf("p%d-%d", os.Getpid()%1000, n), overlays: map[string]string{}, catalogue: catalogueFiles(), logged: &logs{TB: t}}
+	var cancel context.CancelFunc
+	p.ctx, cancel = context.WithTimeout(context.Background(), 2*time.Minute)
+	t.Cleanup(cancel)
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Log(p.logged.String())
+		}
+	})
+	var err error
+	p.virtual, err = dynamic.NewForConfig(plain(servers.virtual))
+	require.NoError(t, err)
+	p.seed, err = dynamic.NewForConfig(plain(servers.seed))
+	require.NoError(t, err)
+	p.publishing, err = apply.NewCluster("virtual", servers.virtual, apply.ClusterOptions{})
+	require.NoError(t, err)
+	t.Cleanup(p.publishing.Close)
+	p.publisher = &seedpublication.Publisher{Engine: apply.NewEngine(apply.Options{}), Clock: clock.RealClock{}}
+	for _, text := range []string{
+		"{apiVersion: v1, kind: Namespace, metadata: {name: garden-PROJECT}}",
+		"{apiVersion: core.gardener.cloud/v1beta1, kind: Project, metadata: {name: PROJECT}, spec: {namespace: garden-PROJECT}}",
+		profileText, seedText,
+	} {
+		p.create(text)
+	}
+	return p
+}
+
+func plain(c *rest.Config) *rest.Config {
+	out := rest.CopyConfig(c)
+	out.QPS, out.WarningHandler = -1, rest.NoWarnings{}
+	return out
+}
+
+const profileText = `apiVersion: core.gardener.cloud/v1beta1
+kind: CloudProfile
+metadata: {name: profile}
+spec:
+  type: local
+  kubernetes: {versions: [{version: 1.34.1}, {version: 1.33.5}]}
+  machineImages: [{name: local, versions: [{version: 1.0.0, cri: [{name: containerd}], architectures: [amd64]}]}]
+  machineTypes: [{name: local, cpu: "1", gpu: "0", memory: 1Gi, architecture: amd64}]
+  regions: [{name: local}]
+`
+
+const seedText = `apiVersion: core.gardener.cloud/v1beta1
+kind: Seed
+metadata: {name: SEED}
+spec:
+  provider: {type: local, region: here}
+  networks: {nodes: 172.18.1.0/24, pods: 10.3.0.0/16, services: 10.4.0.0/16}
+  ingress: {domain: ingress.example.org, controller: {kind: nginx}}
+  dns:
+    provider: {type: local, credentialsRef: {apiVersion: v1, kind: Secret, name: dns, namespace: garden}}
+    internal: {type: local, domain: internal.example.org, credentialsRef: {apiVersion: v1, kind: Secret, name: dns, namespace: garden}}
+`
+
+const shootText = `apiVersion: core.gardener.cloud/v1beta1
+kind: Shoot
+metadata: {name: NAME, namespace: garden-PROJECT}
+spec:
+  cloudProfile: {kind: CloudProfile, name: profile}
+  region: local
+  seedName: SEED
+  provider: {type: local}
+  kubernetes: {version: 1.34.1}
+  networking: {type: calico, nodes: 10.10.0.0/16, pods: 100.96.0.0/11, services: 100.72.0.0/13}
+`
+
+func (p *place) shoot(name string) { p.create(strings.ReplaceAll(shootText, "NAME", name)) }
+
+// object reads YAML, in which SEED and PROJECT stand for those of the test.
+func (p *place) object(text string) *unstructured.Unstructured {
+	p.Helper()
+	o := &unstructured.Unstructured{}
+	raw, err := yaml.YAMLToJSON([]byte(strings.NewReplacer("SEED", p.name, "PROJECT", p.project).Replace(text)))
+	require.NoError(p, err)
+	require.NoError(p, o.UnmarshalJSON(raw))
+	return o
+}
+
+func (p *place) create(text string) {
+	p.Helper()
+	o := p.object(text)
+	_, err := p.of(o.GetKind(), o.GetNamespace()).Create(p.ctx, o, metav1.CreateOptions{})
+	if !apierrors.IsAlreadyExists(err) {
+		require.NoError(p, err)
+	}
+}
+
+// of is a resource of the virtual garden.
+func (p *place) of(kind, namespace string) dynamic.ResourceInterface {
+	gvr := gardencorev1beta1.SchemeGroupVersion.WithResource(strings.ToLower(kind) + "s")
+	switch kind {
+	case "Namespace", "ConfigMap", "Secret", "Event":
+		gvr = schema.GroupVersionResource{Version: "v1", Resource: gvr.Resource}
+	case "Lease":
+		gvr = leases()
+	}
+	if namespace == "" {
+		return p.virtual.Resource(gvr)
+	}
+	return p.virtual.Resource(gvr).Namespace(namespace)
+}
+
+func (p *place) patch(kind, namespace, name, body string, subresources ...string) {
+	p.Helper()
+	_, err := p.of(kind, namespace).Patch(p.ctx, name, types.MergePatchType, []byte(body), metav1.PatchOptions{FieldManager: "test"}, subresources...)
+	require.NoError(p, err)
+}
+
+// onSeed gives a ConfigMap of the seed, nil if it is not there.
+func (p *place) onSeed(namespace, name string) *unstructured.Unstructured {
+	o, err := p.configMaps(namespace).Get(p.ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return nil
+	}
+	return o
+}
+
+func (p *place) configMaps(namespace string) dynamic.ResourceInterface {
+	return p.seed.Resource(schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}).Namespace(namespace)
+}
+
+// data of a ConfigMap of the seed, empty if it is not there.
+func (p *place) data(namespace, name, key string) string {
+	o := p.onSeed(namespace, name)
+	if o == nil {
+		return ""
+	}
+	text, _, _ := unstructured.NestedString(o.Object, "data", key)
+	return text
+}
+
+func (p *place) controlPlane(shoot string) string { return "shoot--" + p.project + "--" + shoot }
+
+// publish makes the operator's part: a landscape with the overlays of the test.
+func (p *place) publish(revision string) seedpublication.Outcome {
+	p.Helper()
+	out, err := p.publisher.Apply(p.ctx, p.publishing, p.content(), p.name, revision)
+	require.NoError(p, err)
+	return out
+}
+
+func (p *place) content() *seedpublication.Content {
+	p.Helper()
+	files := fstest.MapFS{"landscape.yaml": {Data: []byte("apiVersion: landscape.pergola.dev/v1alpha1\nkind: Landscape\nmetadata: {name: demo}\nspec: {catalogue: {version: " + components.Version + "}}\n")}}
+	for name, text := range p.overlays {
+		files[name] = &fstest.MapFile{Data: []byte(strings.ReplaceAll(text, "SEED", p.name))}
+	}
+	l, violations, err := landscapes.LoadFS(p.ctx, files, ".", landscapes.Options{})
+	require.NoError(p, err)
+	require.Empty(p, violations)
+	c, err := seedpublication.Of(l)
+	require.NoError(p, err)
+	return c
+}
+
+// overlay sets data of the ConfigMap of component a.
+func (p *place) overlay(value string) {
+	p.overlays["components/seed/a/kustomization.yaml"] = "patches: [{path: p.yaml}]\n"
+	p.overlays["components/seed/a/p.yaml"] = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a-SEED, namespace: garden}\ndata: {overlaid: \"" + value + "\"}\n"
+}
+
+// running is a gardenlet at work.
+type running struct {
+	*Gardenlet
+	stop func() error
+	// ended tells whether it has ended by itself.
+	ended func() bool
+}
+
+func leases() schema.GroupVersionResource {
+	return schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"}
+}
+
+// run starts a gardenlet; change may alter its options.
+func (p *place) run(change ...func(*Options)) *running {
+	p.Helper()
+	p.toVirtual, p.toSeed = &wire{}, &wire{}
+	o := Options{
+		Seed: p.name, Garden: p.toVirtual.wrap(servers.virtual), Local: p.toSeed.wrap(servers.seed), Catalogue: p.catalogue, Holder: fmt.Sprintf("holder-%d", servers.count.Add(1)),
+		Version: "v0", HeartbeatInterval: 100 * time.Millisecond, CareInterval: 300 * time.Millisecond, RetryInterval: 500 * time.Millisecond,
+		Log: slog.New(slog.NewTextHandler(p.logged, nil)),
+	}
+	for _, c := range change {
+		c(&o)
+	}
+	g, err := New(o)
+	require.NoError(p, err)
+	if p.prepare != nil {
+		p.prepare(g)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	var outcome error
+	go func() {
+		defer close(ended)
+		outcome = g.Run(ctx)
+	}()
+	r := &running{Gardenlet: g, stop: func() error {
+		cancel()
+		<-ended
+		return outcome
+	}, ended: func() bool {
+		select {
+		case <-ended:
+			return true
+		default:
+			return false
+		}
+	}}
+	p.Cleanup(func() { _ = r.stop() })
+	return r
+}
+
+func (p *place) eventually(what string, ok func() bool) {
+	p.Helper()
+	require.Eventually(p, ok, 40*time.Second, 20*time.Millisecond, what)
+}
+
+// condition of the Seed, as status and reason.
+func (p *place) condition(name string) string {
+	o, err := p.of("Seed", "").Get(p.ctx, p.name, metav1.GetOptions{})
+	if err != nil {
+		return err.Error()
+	}
+	list, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions")
+	for _, item := range list {
+		if c, ok := item.(map[string]any); ok && c["type"] == name {
+			return fmt.Sprint(c["status"], " ", c["reason"])
+		}
+	}
+	return ""
+}
+
+func (p *place) operation(kind, namespace, name, field string) string {
+	o, err := p.of(kind, namespace).Get(p.ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return err.Error()
+	}
+	text, _, _ := unstructured.NestedString(o.Object, "status", "lastOperation", field)
+	return text
+}
+
+// wire sees the requests of a gardenlet, and can be cut.
+type wire struct {
+	mu       sync.Mutex
+	cut      bool
+	requests []string
+}
+
+func (w *wire) wrap(c *rest.Config) *rest.Config {
+	out := rest.CopyConfig(c)
+	out.Wrap(func(next http.RoundTripper) http.RoundTripper { return through{w, next} })
+	return out
+}
+
+func (w *wire) set(cut bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.cut = cut
+}
+
+// since gives the requests that were made after the first n.
+func (w *wire) since(n int) []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return append([]string(nil), w.requests[n:]...)
+}
+
+func (w *wire) isCut() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.cut
+}
+
+type through struct {
+	*wire
+	next http.RoundTripper
+}
+
+var errCut = errors.New("the wire is cut")
+
+func (t through) RoundTrip(r *http.Request) (*http.Response, error) {
+	t.mu.Lock()
+	cut := t.cut
+	if r.URL.Query().Get("watch") == "" {
+		t.requests = append(t.requests, r.Method+" "+r.URL.Path)
+	}
+	t.mu.Unlock()
+	if cut {
+		return nil, errCut
+	}
+	answer, err := t.next.RoundTrip(r)
+	if err == nil {
+		answer.Body = &body{answer.Body, t.wire}
+	}
+	return answer, err
+}
+
+// body of an answer that is being read when the wire is cut.
+type body struct {
+	inner interface {
+		Read([]byte) (int, error)
+		Close() error
+	}
+	wire *wire
+}
+
+func (b *body) Read(into []byte) (int, error) {
+	n, err := b.inner.Read(into)
+	if b.wire.isCut() {
+		return 0, errCut
+	}
+	return n, err
+}
+
+func (b *body) Close() error { return b.inner.Close() }
+
+// logs of a gardenlet.
+type logs struct {
+	testing.TB
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *logs) Write(data []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.text.Write(data)
+	return len(data), nil
+}
+
+func (l *logs) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}

@@ -1,0 +1,205 @@
+package gardenlet
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+
+	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
+	"github.com/pergola-dev/pergola/controllers/seedpublication"
+)
+
+// watched is a kind of which the virtual garden tells us every change.
+type watched struct {
+	kind      string
+	gvr       schema.GroupVersionResource
+	namespace string
+	fields    string
+	labels    string
+	// keeps says which objects concern this seed, where the server cannot select them; nil for all.
+	keeps func(*unstructured.Unstructured) bool
+
+	informer cache.SharedIndexInformer
+}
+
+// objects of the virtual garden that concern a seed.
+type objects struct {
+	g    *Gardenlet
+	list []*watched
+}
+
+// Kinds by the names they have in watched.
+const (
+	kindSeed              = "Seed"
+	kindShoot             = "Shoot"
+	kindProject           = "Project"
+	kindCloudProfile      = "CloudProfile"
+	kindNamespacedProfile = "NamespacedCloudProfile"
+	kindExposureClass     = "ExposureClass"
+	kindRegistration      = "ControllerRegistration"
+	kindPointer           = "ConfigMap"
+	kindPart              = "Secret"
+)
+
+func newObjects(g *Gardenlet) (*objects, error) {
+	core := func(kind, plural, namespace, fields string) *watched {
+		return &watched{kind: kind, gvr: gardencorev1beta1.SchemeGroupVersion.WithResource(plural), namespace: namespace, fields: fields}
+	}
+	own := seedpublication.Namespace(g.Seed)
+	secrets, configMaps := schema.GroupVersionResource{Version: "v1", Resource: "secrets"}, schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
+	o := &objects{g: g, list: []*watched{
+		core(kindSeed, "seeds", "", "metadata.name="+g.Seed),
+		core(kindShoot, "shoots", "", "spec.seedName="+g.Seed),
+		core(kindProject, "projects", "", ""),
+		core(kindCloudProfile, "cloudprofiles", "", ""),
+		core(kindNamespacedProfile, "namespacedcloudprofiles", "", ""),
+		core(kindExposureClass, "exposureclasses", "", ""),
+		core(kindRegistration, "controllerregistrations", "", ""),
+		{kind: kindPointer, gvr: configMaps, namespace: own, fields: "metadata.name=" + seedpublication.PointerName},
+		{kind: kindPart, gvr: secrets, namespace: own, labels: seedpublication.LabelPart},
+	}}
+	for _, w := range o.list {
+		if err := o.inform(w); err != nil {
+			return nil, fmt.Errorf("watching %s: %w", w.gvr.Resource, err)
+		}
+	}
+	return o, nil
+}
+
+// start begins to watch, and returns when everything was read once. While the virtual garden cannot be reached, it goes on trying.
+func (o *objects) start(ctx context.Context) error {
+	if err := o.selectShoots(ctx); err != nil {
+		return err
+	}
+	var synced []cache.InformerSynced
+	for _, w := range o.list {
+		synced = append(synced, w.informer.HasSynced)
+		go w.informer.RunWithContext(ctx)
+	}
+	if !cache.WaitForCacheSync(ctx.Done(), synced...) {
+		return context.Cause(ctx)
+	}
+	return nil
+}
+
+// selectShoots asks whether the server selects Shoots by their seed. A garden whose API is made of CustomResourceDefinitions may
+// not: then all are watched, and those of other seeds are dropped as they come.
+func (o *objects) selectShoots(ctx context.Context) error {
+	g := o.g
+	w := o.of(kindShoot)
+	wait := g.RetryInterval / 10
+	for {
+		_, err := g.garden.Dynamic().Resource(w.gvr).List(ctx, metav1.ListOptions{FieldSelector: w.fields, Limit: 1})
+		switch {
+		case err == nil:
+			return nil
+		case apierrors.IsBadRequest(err):
+			w.fields, w.keeps = "", g.ofThisSeed
+			return nil
+		}
+		g.notHeard(fmt.Errorf("reading Shoots of the virtual garden: %w", err))
+		timer := g.Clock.NewTimer(wait)
+		wait = min(2*wait, g.RetryInterval)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return context.Cause(ctx)
+		case <-timer.C():
+		}
+	}
+}
+
+func (g *Gardenlet) ofThisSeed(shoot *unstructured.Unstructured) bool {
+	name, _, _ := unstructured.NestedString(shoot.Object, "spec", "seedName")
+	return name == g.Seed
+}
+
+func (o *objects) inform(w *watched) error {
+	api := o.g.garden.Dynamic().Resource(w.gvr).Namespace(w.namespace)
+	narrow := func(options *metav1.ListOptions) { options.FieldSelector, options.LabelSelector = w.fields, w.labels }
+	w.informer = cache.NewSharedIndexInformer(&cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			narrow(&options)
+			return api.List(ctx, options)
+		},
+		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+			narrow(&options)
+			return api.Watch(ctx, options)
+		},
+	}, &unstructured.Unstructured{}, 0, cache.Indexers{})
+	if err := w.informer.SetTransform(w.bare); err != nil {
+		return err
+	}
+	_, err := w.informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc: func(any) { o.g.poke() }, UpdateFunc: func(any, any) { o.g.poke() }, DeleteFunc: func(any) { o.g.poke() },
+	})
+	return err
+}
+
+// bare drops what nobody here reads, of a Shoot that is not ours all but its name.
+func (w *watched) bare(obj any) (any, error) {
+	o, ok := obj.(*unstructured.Unstructured)
+	if !ok {
+		return obj, nil
+	}
+	o.SetManagedFields(nil)
+	if w.kind != kindSeed && w.kind != kindShoot {
+		delete(o.Object, "status")
+	}
+	if w.keeps != nil && !w.keeps(o) {
+		left := &unstructured.Unstructured{}
+		left.SetGroupVersionKind(o.GroupVersionKind())
+		left.SetNamespace(o.GetNamespace())
+		left.SetName(o.GetName())
+		left.SetUID(o.GetUID())
+		left.SetResourceVersion(o.GetResourceVersion())
+		return left, nil
+	}
+	return o, nil
+}
+
+func (o *objects) of(kind string) *watched {
+	return o.list[slices.IndexFunc(o.list, func(w *watched) bool { return w.kind == kind })]
+}
+
+// get gives an object, nil if there is none. It is shared: do not modify it.
+func (o *objects) get(kind, namespace, name string) *unstructured.Unstructured {
+	w := o.of(kind)
+	key := name
+	if namespace != "" {
+		key = namespace + "/" + name
+	}
+	found, exists, err := w.informer.GetStore().GetByKey(key)
+	if err != nil || !exists {
+		return nil
+	}
+	object, ok := found.(*unstructured.Unstructured)
+	if !ok || w.keeps != nil && !w.keeps(object) {
+		return nil
+	}
+	return object
+}
+
+// all gives the objects of a kind by namespace and name.
+func (o *objects) all(kind string) []*unstructured.Unstructured {
+	w := o.of(kind)
+	var out []*unstructured.Unstructured
+	for _, found := range w.informer.GetStore().List() {
+		if object, ok := found.(*unstructured.Unstructured); ok && (w.keeps == nil || w.keeps(object)) {
+			out = append(out, object)
+		}
+	}
+	slices.SortFunc(out, func(a, b *unstructured.Unstructured) int {
+		return cmp.Or(cmp.Compare(a.GetNamespace(), b.GetNamespace()), cmp.Compare(a.GetName(), b.GetName()))
+	})
+	return out
+}

@@ -1,0 +1,180 @@
+package landscape
+
+import (
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/version"
+
+	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
+	operatorv1alpha1 "github.com/pergola-dev/pergola/api/operator/v1alpha1"
+	seedmanagementv1alpha1 "github.com/pergola-dev/pergola/api/seedmanagement/v1alpha1"
+	"github.com/pergola-dev/pergola/apply"
+)
+
+// What Git declares and a controller changes afterwards because that is its task: such a field is handed over. It stays as the
+// controller set it until Git declares another value than it did. This is the whole table; docs/ownership.md says the same to people.
+// Fields that Git does not declare need no entry: server-side apply leaves them alone, also those that the API fills in.
+
+// yieldRule is an entry of the table.
+type yieldRule struct {
+	kinds []schema.GroupKind
+	path  string // with dots; "*" is every item of a list with names, or every key of a map
+	left  func(apply.Contest) (string, bool)
+	// source is who sets the field, in upstream's code.
+	source string
+}
+
+func yieldRules() []yieldRule {
+	core := func(kind string) schema.GroupKind {
+		return gardencorev1beta1.SchemeGroupVersion.WithKind(kind).GroupKind()
+	}
+	shoot := []schema.GroupKind{core("Shoot")}
+	project := []schema.GroupKind{core("Project")}
+	gardenlet := []schema.GroupKind{seedmanagementv1alpha1.SchemeGroupVersion.WithKind("Gardenlet").GroupKind()}
+	all := []schema.GroupKind{core("Shoot"), core("Seed"), core("Project"), core("CloudProfile"), core("BackupBucket"), core("BackupEntry"),
+		core("ControllerRegistration"), operatorv1alpha1.SchemeGroupVersion.WithKind("Garden").GroupKind(),
+		seedmanagementv1alpha1.SchemeGroupVersion.WithKind("ManagedSeed").GroupKind(), gardenlet[0]}
+	const (
+		maintenance = "pkg/controllermanager/controller/shoot/maintenance"
+		cluster     = "spec.kubernetes."
+		pool        = "spec.provider.workers.*."
+	)
+	rules := []yieldRule{
+		{shoot, "spec.seedName", bound, "pkg/scheduler/controller/shoot, subresource shoots/binding"},
+		{shoot, "spec.hibernation.enabled", scheduled, "pkg/controllermanager/controller/shoot/hibernation"},
+		{shoot, cluster + "version", updatedVersion, maintenance},
+		{shoot, pool + "kubernetes.version", updatedVersion, maintenance},
+		{shoot, pool + "machine.image.version", updatedImage, maintenance},
+		{shoot, "spec.secretBindingName", droppedFrom(34), maintenance},
+		{shoot, "spec.addons", droppedFrom(35), maintenance},
+		{shoot, "spec.dns.providers", droppedFrom(35), maintenance},
+		{shoot, cluster + "kubeControllerManager.podEvictionTimeout", droppedFrom(33), maintenance},
+		{shoot, cluster + "clusterAutoscaler.maxEmptyBulkDelete", droppedFrom(33), maintenance},
+		{shoot, cluster + "kubeScheduler.kubeMaxPDVols", droppedFrom(35), maintenance},
+		{shoot, cluster + "kubeAPIServer.watchCacheSizes.default", droppedFrom(35), maintenance},
+		{shoot, cluster + "kubeAPIServer.enableAnonymousAuthentication", droppedFrom(35), maintenance},
+		{shoot, cluster + "kubeAPIServer.admissionPlugins.*", droppedFrom(0), maintenance},
+		{shoot, pool + "kubernetes.kubelet.featureGates.*", droppedFrom(0), maintenance},
+		{project, "spec.namespace", ofController, "pkg/controllermanager/controller/project"},
+		{project, "spec.createdBy", ofController, "plugin/pkg/project/mutator"},
+		{gardenlet, "spec.deployment.helm.ociRepository.ref", upgraded, "pkg/operator/controller/garden"},
+		{gardenlet, "spec.deployment.helm.ociRepository.tag", upgraded, "pkg/operator/controller/garden"},
+		{gardenlet, "spec.deployment.helm.ociRepository.digest", upgraded, "pkg/operator/controller/garden"},
+		{all, "metadata.labels.*", marked, "the controllers and admission plugins of the kind"},
+		{all, "metadata.annotations.*", marked, "the controllers and admission plugins of the kind"},
+	}
+	for _, component := range []string{"kubeAPIServer", "kubeControllerManager", "kubeScheduler", "kubelet", "kubeProxy"} {
+		rules = append(rules, yieldRule{shoot, cluster + component + ".featureGates.*", droppedFrom(0), maintenance})
+	}
+	return rules
+}
+
+// handedOverFields is the table for the engine.
+func handedOverFields() []apply.Yield {
+	var out []apply.Yield
+	for _, r := range yieldRules() {
+		for _, kind := range r.kinds {
+			out = append(out, apply.Yield{Kind: kind, Path: strings.Split(r.path, "."), Left: r.left, Takes: isController})
+		}
+	}
+	return out
+}
+
+// isController tells the programs whose task it is to change what others declare: upstream's, and Pergola's in their place.
+func isController(manager string) bool {
+	return slices.Contains([]string{"gardener-apiserver", "gardener-controller-manager", "gardener-scheduler", "gardener-operator", "gardenlet",
+		"gardener-admission-controller", "pergola-controller-manager", "pergola-scheduler", "pergola-operator", "pergola-gardenlet"}, manager)
+}
+
+// bound: a Shoot that has a Seed keeps it.
+func bound(c apply.Contest) (string, bool) {
+	return "the Shoot is bound to this Seed", c.Live != nil && !c.Moved
+}
+
+// scheduled: where there are schedules, they and people decide whether a cluster sleeps; a commit that changes the value does, too.
+func scheduled(c apply.Contest) (string, bool) {
+	schedules, _, _ := unstructured.NestedSlice(c.Object.Object, "spec", "hibernation", "schedules")
+	return "spec.hibernation.schedules decide", c.Live != nil && !c.Moved && len(schedules) > 0
+}
+
+// updatedVersion: a version of Kubernetes that maintenance raised cannot go back, whatever Git says.
+func updatedVersion(c apply.Contest) (string, bool) {
+	return updateReason(c, "kubernetesVersion"), isController(c.By) && older(c.Declared, c.Live)
+}
+
+// updatedImage: an image that maintenance raised stays until a commit names another one; that may be an older one.
+func updatedImage(c apply.Contest) (string, bool) {
+	return updateReason(c, "machineImageVersion"), isController(c.By) && !c.Moved && older(c.Declared, c.Live) &&
+		imageOf(c.Object, c.Key) == imageOf(c.LiveObject, c.Key)
+}
+
+func updateReason(c apply.Contest, what string) string {
+	if auto, set, _ := unstructured.NestedBool(c.LiveObject.Object, "spec", "maintenance", "autoUpdate", what); set && !auto {
+		return "maintenance raised it, because the version in Git expired"
+	}
+	return "maintenance raised it (spec.maintenance.autoUpdate)"
+}
+
+// imageOf is the name of the image of a pool.
+func imageOf(shoot *unstructured.Unstructured, pool string) string {
+	workers, _, _ := unstructured.NestedSlice(shoot.Object, "spec", "provider", "workers")
+	for _, w := range workers {
+		if m, ok := w.(map[string]any); ok && m["name"] == pool {
+			name, _, _ := unstructured.NestedString(m, "machine", "image", "name")
+			return name
+		}
+	}
+	return ""
+}
+
+// older compares versions; what cannot be compared is not older.
+func older(a, b any) bool {
+	x, okx := parseVersion(a)
+	y, oky := parseVersion(b)
+	return okx && oky && x.LessThan(y)
+}
+
+// parseVersion also takes a version that is cut short, such as 1.33.
+func parseVersion(v any) (*version.Version, bool) {
+	text, _ := v.(string)
+	parsed, err := version.ParseSemantic(text)
+	if err != nil {
+		parsed, err = version.ParseGeneric(text)
+	}
+	return parsed, err == nil
+}
+
+// droppedFrom: what a new minor version does not know any more, maintenance takes away together with the update.
+func droppedFrom(minor uint) func(apply.Contest) (string, bool) {
+	return func(c apply.Contest) (string, bool) {
+		path := []string{"spec", "kubernetes", "version"}
+		declared, _, _ := unstructured.NestedString(c.Object.Object, path...)
+		live, _, _ := unstructured.NestedString(c.LiveObject.Object, path...)
+		now, ok := parseVersion(live)
+		by, _ := c.Owner(path...)
+		return "maintenance took it away when it raised spec.kubernetes.version to " + live,
+			c.Live == nil && ok && now.Minor() >= minor && isController(by) && older(declared, live)
+	}
+}
+
+// ofController: what a controller fills in for good.
+func ofController(c apply.Contest) (string, bool) {
+	return "a controller sets it", c.Live != nil && isController(c.By)
+}
+
+// labelAutoUpdate on a Gardenlet lets the operator raise its version.
+const labelAutoUpdate = "operator.gardener.cloud/auto-update-gardenlet-helm-chart-ref"
+
+func upgraded(c apply.Contest) (string, bool) {
+	return "label " + labelAutoUpdate, c.Live != nil && isController(c.By) && c.LiveObject.GetLabels()[labelAutoUpdate] == "true"
+}
+
+// marked: labels and annotations by which controllers keep what they know.
+func marked(c apply.Contest) (string, bool) {
+	domain, _, _ := strings.Cut(c.Key, "/")
+	return "controllers keep their state in it", c.Live != nil && isController(c.By) &&
+		(domain == "gardener.cloud" || strings.HasSuffix(domain, ".gardener.cloud"))
+}

@@ -1,0 +1,242 @@
+package landscape
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/controllers/owner"
+	"github.com/pergola-dev/pergola/plan"
+	"github.com/pergola-dev/pergola/render"
+)
+
+const (
+	controllerManager = "gardener-controller-manager"
+	schedulerManager  = "gardener-scheduler"
+)
+
+func shootFile(name string) string {
+	return strings.ReplaceAll(`apiVersion: core.gardener.cloud/v1beta1
+kind: Shoot
+metadata:
+  name: NAME
+  namespace: default
+spec:
+  cloudProfile: {kind: CloudProfile, name: local}
+  region: local
+  purpose: evaluation
+  credentialsBindingName: local
+  networking: {type: calico, nodes: 10.250.0.0/16}
+  kubernetes:
+    version: 1.33.1
+    kubeControllerManager:
+      podEvictionTimeout: 2m0s
+  maintenance:
+    autoUpdate: {kubernetesVersion: true, machineImageVersion: true}
+  hibernation:
+    enabled: false
+    schedules: [{start: "0 20 * * *", end: "0 6 * * *"}]
+  provider:
+    type: local
+    workers:
+    - name: a
+      minimum: 1
+      maximum: 2
+      maxSurge: 1
+      maxUnavailable: 0
+      kubernetes: {version: 1.33.1}
+      machine: {type: local, image: {name: local, version: 1.0.0}}
+`, "NAME", name)
+}
+
+// act is what controllers do between two syncs: maintenance, hibernation, binding.
+func act(t *testing.T, name string) {
+	t.Helper()
+	change(t, name, controllerManager, func(o *unstructured.Unstructured) {
+		spec := o.Object["spec"].(map[string]any)
+		kubernetes := spec["kubernetes"].(map[string]any)
+		kubernetes["version"] = "1.34.2"
+		delete(kubernetes, "kubeControllerManager")
+		spec["hibernation"].(map[string]any)["enabled"] = true
+		worker := spec["provider"].(map[string]any)["workers"].([]any)[0].(map[string]any)
+		worker["kubernetes"] = map[string]any{"version": "1.34.2"}
+		worker["machine"].(map[string]any)["image"].(map[string]any)["version"] = "1.2.0"
+	})
+	change(t, name, schedulerManager, func(o *unstructured.Unstructured) {
+		require.NoError(t, unstructured.SetNestedField(o.Object, "local", "spec", "seedName"))
+	})
+}
+
+func pathsOf(fields []plan.HandedOver) []string {
+	var out []string
+	for _, f := range fields {
+		out = append(out, f.Path+" by "+f.By)
+	}
+	return out
+}
+
+// Controllers change what Git declares because that is their task. Nobody fights over it, nothing is written, and everybody can see
+// it; when Git moves on, Git has its way.
+func TestFieldsAreHandedOver(t *testing.T) {
+	w := newWritten(t, "handed", map[string]string{"shoot.yaml": shootFile("handed")})
+	w.mustSync()
+	act(t, "handed")
+	acted := liveShoot(t, "handed")
+
+	left := []string{
+		"spec.hibernation.enabled by " + controllerManager,
+		"spec.kubernetes.version by " + controllerManager,
+		`spec.provider.workers[name="a"].kubernetes.version by ` + controllerManager,
+		`spec.provider.workers[name="a"].machine.image.version by ` + controllerManager,
+		"spec.kubernetes.kubeControllerManager.podEvictionTimeout by ",
+	}
+	for range 2 {
+		c := w.mustSync()
+		assert.ElementsMatch(t, left, pathsOf(c.report.HandedOver))
+		assert.Zero(t, c.report.Changed)
+		assert.Equal(t, acted.GetResourceVersion(), liveShoot(t, "handed").GetResourceVersion(), "nothing was written")
+	}
+	c := w.converger()
+	before := c.Cluster(Virtual).Requests()
+	p, err := c.planDeclarations(testContext(t), Virtual, split(c.landscape)[Virtual])
+	require.NoError(t, err)
+	assert.True(t, p.Empty(), "%+v", p.Items)
+	assert.ElementsMatch(t, left, pathsOf(p.HandedOver))
+	assert.NotEqual(t, before, c.Cluster(Virtual).Requests())
+	for _, f := range p.HandedOver {
+		assert.NotEmpty(t, f.Why)
+		if f.By != "" {
+			require.NotNil(t, f.Since)
+			assert.WithinDuration(t, time.Now(), *f.Since, time.Minute)
+		}
+	}
+
+	assert.ElementsMatch(t, left, pathsOf(c.handedOver(testContext(t))))
+	var tree strings.Builder
+	PrintStatus(&tree, Status{Landscape: "handed", HandedOver: p.HandedOver}, false)
+	assert.Contains(t, tree.String(), "Shoot default/handed on virtual: spec.kubernetes.version is 1.34.2, Git has 1.33.1, set by gardener-controller-manager (")
+
+	t.Run("an unrelated commit leaves them", func(t *testing.T) {
+		w.write("shoot.yaml", strings.Replace(shootFile("handed"), "maximum: 2", "maximum: 5", 1))
+		c := w.mustSync()
+		assert.ElementsMatch(t, left, pathsOf(c.report.HandedOver))
+		live := liveShoot(t, "handed")
+		assert.EqualValues(t, 5, pool(t, live)["maximum"])
+		assert.Equal(t, "1.34.2", value(t, live, "spec.kubernetes.version"))
+		assert.Equal(t, true, value(t, live, "spec.hibernation.enabled"))
+		assert.Equal(t, "local", value(t, live, "spec.seedName"))
+	})
+}
+
+func TestGitMovesOn(t *testing.T) {
+	for name, test := range map[string]struct {
+		old, new string
+		path     string
+		want     any
+		left     bool
+	}{
+		"a newer version wins":          {"version: 1.33.1\n    kube", "version: 1.34.5\n    kube", "spec.kubernetes.version", "1.34.5", false},
+		"an older version cannot":       {"version: 1.33.1\n    kube", "version: 1.33.9\n    kube", "spec.kubernetes.version", "1.34.2", true},
+		"hibernation by a commit":       {"enabled: false\n    schedules", "enabled: true\n    schedules", "spec.hibernation.enabled", true, false},
+		"without schedules Git decides": {"\n    schedules: [{start: \"0 20 * * *\", end: \"0 6 * * *\"}]", "", "spec.hibernation.enabled", false, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			shoot := "moves-" + strings.ReplaceAll(strings.ToLower(name), " ", "-")
+			w := newWritten(t, shoot, map[string]string{"shoot.yaml": shootFile(shoot)})
+			w.mustSync()
+			act(t, shoot)
+			w.mustSync()
+			changed := strings.Replace(shootFile(shoot), test.old, test.new, 1)
+			require.NotEqual(t, shootFile(shoot), changed)
+			w.write("shoot.yaml", strings.ReplaceAll(changed, "podEvictionTimeout: 2m0s", "nodeCIDRMaskSize: 24"))
+			for range 2 {
+				c := w.mustSync()
+				assert.Equal(t, test.want, value(t, liveShoot(t, shoot), test.path))
+				found := false
+				for _, f := range c.report.HandedOver {
+					found = found || f.Path == test.path
+				}
+				assert.Equal(t, test.left, found)
+			}
+		})
+	}
+	t.Run("an image, also an older one", func(t *testing.T) {
+		w := newWritten(t, "image", map[string]string{"shoot.yaml": shootFile("image")})
+		w.mustSync()
+		act(t, "image")
+		w.mustSync()
+		w.write("shoot.yaml", strings.Replace(shootFile("image"), "version: 1.0.0", "version: 1.1.0", 1))
+		w.mustSync()
+		assert.Equal(t, map[string]any{"name": "local", "version": "1.1.0"}, pool(t, liveShoot(t, "image"))["machine"].(map[string]any)["image"])
+		change(t, "image", controllerManager, func(o *unstructured.Unstructured) {
+			pool := o.Object["spec"].(map[string]any)["provider"].(map[string]any)["workers"].([]any)[0].(map[string]any)
+			pool["machine"].(map[string]any)["image"].(map[string]any)["version"] = "1.2.0"
+		})
+		assert.Contains(t, pathsOf(w.mustSync().report.HandedOver), `spec.provider.workers[name="a"].machine.image.version by `+controllerManager)
+	})
+	t.Run("hibernation goes on with its schedules after a commit", func(t *testing.T) {
+		w := newWritten(t, "sleeps", map[string]string{"shoot.yaml": shootFile("sleeps")})
+		w.mustSync()
+		asleep := strings.Replace(shootFile("sleeps"), "enabled: false", "enabled: true", 1)
+		w.write("shoot.yaml", asleep)
+		w.mustSync()
+		assert.Equal(t, true, value(t, liveShoot(t, "sleeps"), "spec.hibernation.enabled"))
+		annotate(t, "sleeps", controllerManager, `{"spec":{"hibernation":{"enabled":false}}}`)
+		assert.Contains(t, pathsOf(w.mustSync().report.HandedOver), "spec.hibernation.enabled by "+controllerManager)
+		assert.Equal(t, false, value(t, liveShoot(t, "sleeps"), "spec.hibernation.enabled"))
+	})
+}
+
+// What is not in the table is no controller's: people get a conflict, as ever.
+func TestPeopleGetNothingHandedOver(t *testing.T) {
+	w := newWritten(t, "people", map[string]string{"shoot.yaml": shootFile("people")})
+	w.mustSync()
+	annotate(t, "people", "kubectl-edit", `{"spec":{"purpose":"testing"}}`)
+	_, err := w.sync()
+	require.ErrorContains(t, err, "spec.purpose is owned by kubectl-edit")
+	annotate(t, "people", controllerManager, `{"spec":{"kubernetes":{"version":"1.34.0"}}}`)
+	_, err = w.sync()
+	require.ErrorContains(t, err, "spec.purpose is owned by kubectl-edit")
+	assert.NotContains(t, err.Error(), "kubernetes")
+}
+
+// The components of a Shoot are those of what is in force: its control plane does not go back to the version in Git.
+func TestComponentsFollowWhatIsHandedOver(t *testing.T) {
+	w := newWritten(t, "followed", map[string]string{"shoot.yaml": shootFile("followed")})
+	applied := w.mustSync()
+	act(t, "followed")
+	live := liveShoot(t, "followed")
+	applying := w.mustSync()
+	for name, c := range map[string]*Converger{"who applies": applying, "who does not": w.converger(), "who applied before": applied} {
+		t.Run(name, func(t *testing.T) {
+			if c == applied {
+				c.handed = nil
+			}
+			local, err := apply.NewCluster("local", server.config, apply.ClusterOptions{})
+			require.NoError(t, err)
+			defer local.Close()
+			d, _ := c.landscape.Find(live.GroupVersionKind().GroupKind(), "default", "followed")
+			o := &owner.Owner{Ref: apply.RefOf(live), Home: c.clusters[Virtual], Local: local, Input: render.Input{
+				Owner: render.Owner{Kind: owner.Shoot, Namespace: "default", Name: "followed"}, TargetVersion: "1.33.1",
+				Objects: map[string]map[string]any{owner.Shoot: d.Object().Object},
+			}}
+			require.NoError(t, c.follow(o, live))
+			object := &unstructured.Unstructured{Object: o.Input.Objects[owner.Shoot]}
+			assert.Equal(t, "1.34.2", value(t, object, "spec.kubernetes.version"))
+			assert.Equal(t, "1.34.2", o.Input.TargetVersion)
+			assert.Equal(t, true, value(t, object, "spec.hibernation.enabled"))
+			assert.Nil(t, value(t, object, "spec.kubernetes.kubeControllerManager.podEvictionTimeout"))
+			assert.Equal(t, map[string]any{"name": "local", "version": "1.2.0"}, pool(t, object)["machine"].(map[string]any)["image"])
+			assert.Equal(t, "1.33.1", value(t, d.Object(), "spec.kubernetes.version"), "declarations are shared")
+
+			require.NoError(t, unstructured.SetNestedField(live.Object, "elsewhere", "spec", "seedName"))
+			require.ErrorContains(t, c.follow(o, live), "it is bound to seed elsewhere, and Git says local")
+			require.NoError(t, unstructured.SetNestedField(live.Object, "local", "spec", "seedName"))
+		})
+	}
+}

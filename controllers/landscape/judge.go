@@ -1,0 +1,111 @@
+package landscape
+
+import (
+	"fmt"
+	"strconv"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
+	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
+	operatorv1alpha1 "github.com/pergola-dev/pergola/api/operator/v1alpha1"
+	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/controllers/owner"
+	"github.com/pergola-dev/pergola/plan"
+)
+
+// annotationDeletion confirms that an object may be deleted (upstream's).
+const annotationDeletion = "confirmation.gardener.cloud/deletion"
+
+// judge decides over the deletions and recreations of the declarations of one cluster, in one run.
+type judge struct {
+	gate    plan.Gate
+	cluster string
+	total   int
+	around  *around
+	spent   int
+}
+
+func (c *Converger) newJudge(cluster string, total int, around *around) *judge {
+	return &judge{gate: c.options.Gate, cluster: cluster, total: total, around: around}
+}
+
+// prune holds deletions that go beyond the gate or the review, what may have moved to another landscape, and each Garden, Seed, Shoot
+// or Project.
+func (j *judge) prune(entries []apply.Entry) (out []owner.HeldObjects) {
+	var owners []apply.Held
+	var rest []apply.Entry
+	for _, e := range entries {
+		if reason := heldOwner(e); reason != "" {
+			owners = append(owners, apply.Held{Ref: e.Ref, Reason: reason})
+		} else {
+			rest = append(rest, e)
+		}
+	}
+	if len(owners) > 0 {
+		out = append(out, owner.HeldObjects{Cluster: j.cluster, Objects: owners})
+	}
+	moving, rest := j.around.holdMoving(rest)
+	// Each by itself: one may be sure before another, and whoever does not want to wait approves it by its id.
+	for _, m := range moving {
+		out = append(out, owner.HeldObjects{Cluster: j.cluster, Objects: []apply.Held{m}, Approval: plan.ApprovalOf(j.cluster, m.Ref)})
+	}
+	refs := make([]plan.Ref, 0, len(rest))
+	for _, e := range rest {
+		refs = append(refs, e.Ref)
+	}
+	return append(out, j.ask(refs)...)
+}
+
+func (j *judge) recreate(ref apply.Ref) []owner.HeldObjects { return j.ask([]plan.Ref{ref}) }
+
+func (j *judge) ask(refs []plan.Ref) []owner.HeldObjects {
+	verdict := j.gate.After(j.spent).Judge(j.cluster, refs, j.total)
+	j.spent += len(refs) - len(verdict.Held)
+	var held []apply.Held
+	for _, ref := range refs {
+		if reason, ok := verdict.Held[ref]; ok {
+			held = append(held, apply.Held{Ref: ref, Reason: reason})
+		}
+	}
+	if len(held) == 0 {
+		return nil
+	}
+	return []owner.HeldObjects{{Cluster: j.cluster, Objects: held, Approval: verdict.ID}}
+}
+
+// isOwner tells the kinds whose removal from Git does not delete them.
+func isOwner(gk schema.GroupKind) bool {
+	switch gk {
+	case operatorv1alpha1.SchemeGroupVersion.WithKind("Garden").GroupKind(),
+		gardencorev1beta1.SchemeGroupVersion.WithKind("Seed").GroupKind(),
+		gardencorev1beta1.SchemeGroupVersion.WithKind("Shoot").GroupKind(),
+		gardencorev1beta1.SchemeGroupVersion.WithKind("Project").GroupKind():
+		return true
+	}
+	return false
+}
+
+// heldOwner says why an object is not deleted because its file is gone; empty for all but owners.
+func heldOwner(e apply.Entry) string {
+	if !isOwner(e.GroupKind()) {
+		return ""
+	}
+	if ok, err := strconv.ParseBool(e.Annotations[annotationDeletion]); err == nil && ok {
+		return fmt.Sprintf("its file is gone and its deletion is confirmed, but this version cannot take down what runs for a %[1]s: "+
+			"whoever wants it gone deletes it by hand, with everything that belongs to it. Or put the file back", e.Kind)
+	}
+	return fmt.Sprintf("its file is gone, but that alone does not delete a %[1]s: what runs for it would be left behind. Put the file back. "+
+		"Pergola cannot take down a %[1]s yet: whoever wants it gone deletes it by hand, with everything that belongs to it", e.Kind)
+}
+
+// HeldDeletions is what was held as status.held has it.
+func (r *Report) HeldDeletions() []landscapev1alpha1.HeldDeletion {
+	var out []landscapev1alpha1.HeldDeletion
+	for _, h := range r.Held {
+		for _, o := range h.Objects {
+			out = append(out, landscapev1alpha1.HeldDeletion{Cluster: h.Cluster, Object: o.Ref.String(), Reason: o.Reason, Approval: h.Approval})
+		}
+	}
+	return out
+}

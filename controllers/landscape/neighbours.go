@@ -1,0 +1,192 @@
+package landscape
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/controllers/owner"
+	"github.com/pergola-dev/pergola/plan"
+)
+
+// Several landscapes may share a runtime cluster, and an object may move from one to another. Whoever is synced first, it is never
+// deleted on the way, and two that declare the same object at a time do not fight over it.
+//
+// What a landscape declares is in its inventory, before it is applied. A landscape that lost an object asks the others first: it puts
+// the object into the ConfigMap of its removals, and each of them notes there that it has seen that, at a state of its files that is not
+// older than the question. One that has the object by then takes it over. When all have answered, the object is deleted.
+
+// removalsBundle is the name of that ConfigMap among the inventories.
+const removalsBundle = "removals"
+
+// neighbour is another landscape of the runtime cluster.
+type neighbour struct {
+	name string
+	// declares are the objects of one cluster that it has in its inventory.
+	declares map[apply.Ref]apply.Entry
+	// removes are those of them that it wants to give up.
+	removes map[apply.Ref]bool
+}
+
+// wants says whether it declares an object and is not about to give it up.
+func (n *neighbour) wants(ref apply.Ref) bool {
+	_, declared := n.declares[withoutVersion(ref)]
+	return declared && !n.removes[withoutVersion(ref)]
+}
+
+func inventoryName(landscape, bundle string) string {
+	return owner.InventoryPrefix + "landscape." + landscape + "." + bundle
+}
+
+// neighbours reads the inventories that other landscapes have for one cluster. That costs no request: they are in the live cache.
+func (c *Converger) neighbours(ctx context.Context, cluster string) ([]*neighbour, error) {
+	maps, err := c.landscapeMaps(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var out []*neighbour
+	for _, o := range maps {
+		name, _ := strings.CutPrefix(o.GetLabels()[owner.LabelInventory], "landscape.")
+		if name == c.landscape.Config.Name || o.GetLabels()[owner.LabelBundle] != cluster || o.GetName() != inventoryName(name, cluster) {
+			continue
+		}
+		n := &neighbour{name: name, declares: map[apply.Ref]apply.Entry{}, removes: map[apply.Ref]bool{}}
+		entries, err := apply.NewConfigMapInventory(c.clusters[Runtime], owner.InventoryNamespace, o.GetName(), nil).Load(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("landscape %s: %w", name, err)
+		}
+		for _, e := range entries {
+			n.declares[withoutVersion(e.Ref)] = e
+		}
+		if i := slices.IndexFunc(maps, func(m *unstructured.Unstructured) bool { return m.GetName() == inventoryName(name, removalsBundle) }); i >= 0 {
+			for _, q := range questionsOf(maps[i]) {
+				if q.Cluster == cluster {
+					n.removes[withoutVersion(q.Object)] = true
+				}
+			}
+		}
+		out = append(out, n)
+	}
+	slices.SortFunc(out, func(a, b *neighbour) int { return strings.Compare(a.name, b.name) })
+	return out, nil
+}
+
+// landscapeMaps are the ConfigMaps of all landscapes.
+func (c *Converger) landscapeMaps(ctx context.Context) ([]*unstructured.Unstructured, error) {
+	all, err := c.clusters[Runtime].List(ctx, configMaps.GVK(), owner.InventoryNamespace, nil)
+	if err != nil {
+		return nil, fmt.Errorf("reading the inventories of other landscapes: %w", err)
+	}
+	return slices.DeleteFunc(all, func(o *unstructured.Unstructured) bool {
+		return !strings.HasPrefix(o.GetLabels()[owner.LabelInventory], "landscape.")
+	}), nil
+}
+
+// around is what the others of a runtime cluster have to do with the declarations of one cluster, during one run.
+type around struct {
+	c          *Converger
+	cluster    string
+	neighbours []*neighbour
+	removals   *removals
+	// known are the objects that this landscape has applied before.
+	known map[apply.Ref]bool
+}
+
+func (c *Converger) lookAround(ctx context.Context, cluster string) (*around, error) {
+	a := &around{c: c, cluster: cluster, known: map[apply.Ref]bool{}}
+	var err error
+	if a.neighbours, err = c.neighbours(ctx, cluster); err != nil {
+		return nil, err
+	}
+	entries, err := c.declarationInventory(cluster).Load(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range entries {
+		a.known[withoutVersion(e.Ref)] = e.Applied != ""
+	}
+	a.removals, err = c.removals(ctx)
+	return a, err
+}
+
+// desiredElsewhere says whether another landscape declares an object that left this one.
+func (a *around) desiredElsewhere(ref apply.Ref) bool {
+	return slices.ContainsFunc(a.neighbours, func(n *neighbour) bool { return n.wants(ref) })
+}
+
+// declaredBy says whether the landscape that an object belongs to still declares it. What belongs to anything else is taken, unless
+// it was taken from us.
+func (a *around) declaredBy(origin string, ref apply.Ref) (declared, known bool) {
+	name, cluster, _ := strings.Cut(strings.TrimPrefix(origin, "landscape."), "/")
+	if !strings.HasPrefix(origin, "landscape.") || cluster != a.cluster {
+		return a.known[withoutVersion(ref)], true
+	}
+	for _, n := range a.neighbours {
+		if n.name == name {
+			return n.wants(ref), true
+		}
+	}
+	return false, true
+}
+
+// unanswered says which landscapes have not said yet whether they have taken an object over; empty when all have.
+func (a *around) unanswered(ref apply.Ref) string {
+	var waiting []string
+	for _, n := range a.neighbours {
+		if !a.removals.answered(a.cluster, ref, n.name) {
+			waiting = append(waiting, n.name)
+		}
+	}
+	return strings.Join(waiting, ", ")
+}
+
+// explain names the landscape and the file in the errors about objects that another one has.
+func (a *around) explain(err error) error {
+	var all apply.Errors
+	if !errors.As(err, &all) {
+		return err
+	}
+	for _, e := range all {
+		for _, n := range a.neighbours {
+			entry, declared := n.declares[withoutVersion(e.Object)]
+			if e.Reason != apply.OwnedElsewhere || !declared || !strings.Contains(e.Message, "landscape."+n.name+"/") {
+				continue
+			}
+			e.Message = fmt.Sprintf("landscape %s declares this object as well", n.name)
+			if entry.Source != "" {
+				e.Message += ", in " + entry.Source
+			}
+			e.Message += ", and had it first"
+			e.Hint = "declare it in one of the two only"
+		}
+	}
+	return err
+}
+
+// holdMoving holds what may have moved to a landscape that has not said so yet, and asks for it.
+func (a *around) holdMoving(entries []apply.Entry) (held []apply.Held, rest []apply.Entry) {
+	for _, e := range entries {
+		waiting := a.unanswered(e.Ref)
+		if waiting == "" || a.c.options.Gate.Approved[plan.ApprovalOf(a.cluster, e.Ref)] {
+			rest = append(rest, e)
+			continue
+		}
+		a.removals.ask(a.cluster, e.Ref)
+		held = append(held, apply.Held{Ref: e.Ref, Reason: fmt.Sprintf("it may have moved to another landscape: it is deleted when these have been synced and do not declare it: %s", waiting)})
+	}
+	return held, rest
+}
+
+// currentAt is when the files of this converger were known to be the newest ones.
+func (c *Converger) currentAt() time.Time {
+	if c.options.CurrentAt != nil {
+		return c.options.CurrentAt()
+	}
+	return c.made
+}

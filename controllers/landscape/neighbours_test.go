@@ -1,0 +1,146 @@
+package landscape
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/pergola-dev/pergola/apply"
+)
+
+func mapFile(names ...string) string {
+	text := ""
+	for _, name := range names {
+		text += "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: " + name + ", namespace: default}\ndata: {from: " + name + "}\n"
+	}
+	return text
+}
+
+// uidOf is empty for a ConfigMap that is not there.
+func uidOf(t *testing.T, name string) string {
+	t.Helper()
+	live, err := resource(t, testMaps, "default").Get(testContext(t), name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return ""
+	}
+	require.NoError(t, err)
+	return string(live.GetUID())
+}
+
+func originOf(t *testing.T, name string) string {
+	t.Helper()
+	live, err := resource(t, testMaps, "default").Get(testContext(t), name, metav1.GetOptions{})
+	require.NoError(t, err)
+	return live.GetAnnotations()[apply.GardenerKeys().Origin]
+}
+
+// An object that moves to another landscape is handed over, whoever is synced first.
+func TestMovesAreHandedOver(t *testing.T) {
+	t.Run("the new one first", func(t *testing.T) {
+		from, to := newWritten(t, "mova", map[string]string{"a.yaml": mapFile("mova-x", "mova-stays")}), newWritten(t, "movb", map[string]string{"b.yaml": mapFile("movb-own")})
+		from.mustSync()
+		to.mustSync()
+		uid := uidOf(t, "mova-x")
+		to.write("b.yaml", mapFile("movb-own", "mova-x"))
+		_, err := to.sync()
+		require.ErrorContains(t, err, "landscape mova declares this object as well, in a.yaml, and had it first")
+		require.ErrorContains(t, err, "declare it in one of the two only")
+		from.write("a.yaml", mapFile("mova-stays"))
+		from.mustSync()
+		assert.Equal(t, uid, uidOf(t, "mova-x"), "it was not deleted")
+		to.mustSync()
+		assert.Equal(t, uid, uidOf(t, "mova-x"))
+		assert.Equal(t, "landscape.movb/virtual", originOf(t, "mova-x"))
+		from.mustSync()
+		to.mustSync()
+		assert.Equal(t, uid, uidOf(t, "mova-x"))
+		to.write("b.yaml", mapFile("movb-own"))
+		to.settle("mova-x", from)
+	})
+	t.Run("the old one first", func(t *testing.T) {
+		from, to := newWritten(t, "movc", map[string]string{"a.yaml": mapFile("movc-x", "movc-stays")}), newWritten(t, "movd", map[string]string{"b.yaml": mapFile("movd-own")})
+		from.mustSync()
+		to.mustSync()
+		uid := uidOf(t, "movc-x")
+		from.write("a.yaml", mapFile("movc-stays"))
+		c := from.mustSync()
+		assert.Contains(t, reasonsOf(c, "ConfigMap default/movc-x"), "it may have moved to another landscape")
+		assert.Contains(t, reasonsOf(c, "ConfigMap default/movc-x"), "movd")
+		assert.Equal(t, uid, uidOf(t, "movc-x"))
+		to.write("b.yaml", mapFile("movd-own", "movc-x"))
+		to.mustSync()
+		assert.Equal(t, "landscape.movd/virtual", originOf(t, "movc-x"))
+		from.mustSync()
+		assert.Equal(t, uid, uidOf(t, "movc-x"))
+		to.mustSync()
+		assert.Equal(t, uid, uidOf(t, "movc-x"))
+	})
+	t.Run("a deletion waits for the others, and then happens", func(t *testing.T) {
+		from, other := newWritten(t, "move", map[string]string{"a.yaml": mapFile("move-x", "move-stays")}), newWritten(t, "movf", map[string]string{"b.yaml": mapFile("movf-own")})
+		from.mustSync()
+		stale := other.converger() // with files from before the question
+		other.mustSync()
+		from.write("a.yaml", mapFile("move-stays"))
+		from.mustSync()
+		require.NoError(t, stale.answerRemovals(testContext(t)))
+		from.mustSync()
+		assert.NotEmpty(t, uidOf(t, "move-x"), "who did not look at its files since does not count")
+		from.settle("move-x", other)
+	})
+	t.Run("an approval does not wait", func(t *testing.T) {
+		from, other := newWritten(t, "movg", map[string]string{"a.yaml": mapFile("movg-x", "movg-stays")}), newWritten(t, "movh", map[string]string{"b.yaml": mapFile("movh-own")})
+		from.mustSync()
+		other.mustSync()
+		from.write("a.yaml", mapFile("movg-stays"))
+		held := from.mustSync().report.HeldDeletions()
+		require.Len(t, held, 1)
+		from.gate.Approved = map[string]bool{held[0].Approval: true}
+		from.mustSync()
+		assert.Empty(t, uidOf(t, "movg-x"))
+	})
+}
+
+// settle syncs until a ConfigMap is gone, as the others are synced, too.
+func (w *written) settle(name string, others ...*written) {
+	w.Helper()
+	require.Eventually(w, func() bool {
+		w.mustSync()
+		w.clock.Step(time.Second)
+		for _, o := range others {
+			o.clock.SetTime(w.clock.Now())
+			require.NoError(w, o.converger().answerRemovals(testContext(w.T)))
+		}
+		return uidOf(w.T, name) == ""
+	}, 20*time.Second, 50*time.Millisecond)
+}
+
+func reasonsOf(c *Converger, object string) string {
+	text := ""
+	for _, h := range c.report.HeldDeletions() {
+		if h.Object == object {
+			text += h.Reason + "\n"
+		}
+	}
+	return text
+}
+
+// Two landscapes that declare the same object do not take it from one another.
+func TestTwoLandscapesDeclareTheSame(t *testing.T) {
+	one, two := newWritten(t, "two-a", map[string]string{"files/a.yaml": mapFile("two-x")}), newWritten(t, "two-b", map[string]string{"b.yaml": mapFile("two-x")})
+	one.mustSync()
+	before, err := resource(t, testMaps, "default").Get(testContext(t), "two-x", metav1.GetOptions{})
+	require.NoError(t, err)
+	for range 3 {
+		_, err := two.sync()
+		require.ErrorContains(t, err, "b.yaml:2: cluster virtual: ConfigMap default/two-x")
+		require.ErrorContains(t, err, "landscape two-a declares this object as well, in files/a.yaml, and had it first")
+		one.mustSync()
+	}
+	after, err := resource(t, testMaps, "default").Get(testContext(t), "two-x", metav1.GetOptions{})
+	require.NoError(t, err)
+	assert.Equal(t, before.GetResourceVersion(), after.GetResourceVersion(), "nobody has written")
+}

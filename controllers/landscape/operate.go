@@ -1,0 +1,204 @@
+package landscape
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+
+	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
+	operatorv1alpha1 "github.com/pergola-dev/pergola/api/operator/v1alpha1"
+	seedmanagementv1alpha1 "github.com/pergola-dev/pergola/api/seedmanagement/v1alpha1"
+	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/landscapes"
+	"github.com/pergola-dev/pergola/schemas"
+)
+
+const (
+	annotationOperation = "gardener.cloud/operation"
+	annotationTimestamp = "gardener.cloud/timestamp"
+	// watchInterval is how often a followed operation is looked at.
+	watchInterval = time.Second
+)
+
+// NotPossibleError says why an operation cannot be asked for now.
+type NotPossibleError struct {
+	Operation, Object string
+	Reasons           []string
+}
+
+func (e *NotPossibleError) Error() string {
+	return fmt.Sprintf("%s: %s is not possible: %s", e.Object, e.Operation, strings.Join(e.Reasons, "; "))
+}
+
+// possible is an error for an operation that the object cannot do in its present state.
+func possible(ctx context.Context, live *unstructured.Unstructured, operation string) error {
+	reasons, err := schemas.OperationPossible(ctx, live, operation)
+	if err != nil {
+		return fmt.Errorf("checking the operation: %w", err)
+	}
+	if operation == schemas.OperationConfirmDeletion && live.GetAnnotations()[annotationDeletion] == "true" {
+		return nil
+	}
+	if live.GetDeletionTimestamp() != nil && operation != "reconcile" && operation != "retry" && operation != schemas.OperationConfirmDeletion {
+		reasons = append(reasons, "it is being deleted")
+	}
+	if len(reasons) > 0 {
+		return &NotPossibleError{Operation: operation, Object: apply.RefOf(live).String(), Reasons: reasons}
+	}
+	return nil
+}
+
+// ask sets the annotation of an operation, once: in one write with the mark, and only if the object is as it was read.
+func ask(ctx context.Context, cluster *apply.Cluster, live *unstructured.Unstructured, operation, mark string, now time.Time) error {
+	annotations := map[string]any{annotationOperation: operation}
+	if operation == schemas.OperationConfirmDeletion {
+		annotations = map[string]any{annotationDeletion: "true", annotationTimestamp: now.UTC().Format(time.RFC3339Nano)}
+	}
+	if mark != "" {
+		annotations[annotationOperationID] = mark
+	}
+	body, err := json.Marshal(map[string]any{"metadata": map[string]any{
+		"uid": live.GetUID(), "resourceVersion": live.GetResourceVersion(), "annotations": annotations,
+	}})
+	if err != nil {
+		return err
+	}
+	ref := apply.RefOf(live)
+	mapping, err := cluster.Mapping(ctx, ref.GVK())
+	if err != nil {
+		return cluster.Explain(ref, "annotate", err)
+	}
+	_, err = cluster.Dynamic().Resource(mapping.Resource).Namespace(ref.Namespace).Patch(ctx, ref.Name, types.MergePatchType, body, metav1.PatchOptions{FieldManager: managerOperation})
+	if err != nil {
+		return cluster.Explain(ref, "annotate", err)
+	}
+	return nil
+}
+
+func operatedRef(kind, namespace, name string) apply.Ref {
+	version := gardencorev1beta1.SchemeGroupVersion.String()
+	switch kind {
+	case "Garden":
+		version = operatorv1alpha1.SchemeGroupVersion.String()
+	case "ManagedSeed", "Gardenlet":
+		version = seedmanagementv1alpha1.SchemeGroupVersion.String()
+	}
+	return apply.Ref{APIVersion: version, Kind: kind, Namespace: namespace, Name: name}
+}
+
+// Operation is one that a person asks for.
+type Operation struct {
+	// Object as "Shoot garden-local/local".
+	Object, Operation string
+	// Wait follows the object until the operation has ended; OnProgress hears what is new meanwhile.
+	Wait       bool
+	OnProgress func(string)
+}
+
+// Operate asks for an operation on an object, once, if the object can do it now. With Wait it ends when the operation has; an
+// operation that failed is an error.
+func (c *Converger) Operate(ctx context.Context, o Operation) error {
+	kind, namespace, name, problem := landscapes.ParseOperated(o.Object)
+	if problem != "" {
+		return fmt.Errorf("%s", problem)
+	}
+	if problem := schemas.OperationProblem(kind, o.Operation); problem != "" {
+		return &NotPossibleError{Operation: o.Operation, Object: o.Object, Reasons: []string{problem}}
+	}
+	cluster, ref := c.clusters[operatedCluster(kind)], operatedRef(kind, namespace, name)
+	if cluster == nil {
+		return fmt.Errorf("no access to cluster %s: set spec.clusters in landscape.yaml, or give --kubeconfig %[1]s=PATH", operatedCluster(kind))
+	}
+	asked := c.options.Clock.Now()
+	for attempt := 0; ; attempt++ {
+		live, err := cluster.GetLive(ctx, ref)
+		if err != nil {
+			return cluster.Explain(ref, "read", err)
+		}
+		if err := possible(ctx, live, o.Operation); err != nil {
+			return err
+		}
+		err = ask(ctx, cluster, live, o.Operation, "", asked)
+		if err == nil {
+			break
+		}
+		if !apierrors.IsConflict(err) || attempt >= 4 {
+			return err
+		}
+	}
+	if !o.Wait || o.Operation == schemas.OperationConfirmDeletion {
+		return nil
+	}
+	return c.followOperation(ctx, cluster, ref, o, asked)
+}
+
+// followOperation waits until somebody has taken the operation up and ended it.
+func (c *Converger) followOperation(ctx context.Context, cluster *apply.Cluster, ref apply.Ref, o Operation, asked time.Time) error {
+	tick := c.options.Clock.NewTicker(watchInterval)
+	defer tick.Stop()
+	said := ""
+	tell := func(text string) {
+		if text != said && o.OnProgress != nil {
+			o.OnProgress(text)
+		}
+		said = text
+	}
+	for {
+		live, err := cluster.GetLive(ctx, ref)
+		switch {
+		case apierrors.IsNotFound(err):
+			return fmt.Errorf("%s is gone", ref)
+		case err != nil && ctx.Err() == nil && !apply.IsPassing(cluster.Explain(ref, "read", err)):
+			return cluster.Explain(ref, "read", err)
+		case err == nil && live.GetAnnotations()[annotationOperation] == o.Operation:
+			tell("nobody has taken it up yet")
+		case err == nil:
+			text, ended, err := outcomeOf(live, asked)
+			tell(text)
+			if ended {
+				return err
+			}
+		}
+		if err := nextLook(ctx, tick); err != nil {
+			return fmt.Errorf("%s on %s was asked for, and is not known to have ended (%s): %w", o.Operation, ref, said, err)
+		}
+	}
+}
+
+func nextLook(ctx context.Context, tick clock.Ticker) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-tick.C():
+		return nil
+	}
+}
+
+// outcomeOf reads status.lastOperation: what it says, whether it has ended since, and how. Times in a status have seconds only.
+func outcomeOf(live *unstructured.Unstructured, asked time.Time) (text string, ended bool, err error) {
+	raw, found, _ := unstructured.NestedMap(live.Object, "status", "lastOperation")
+	var last gardencorev1beta1.LastOperation
+	if !found || runtime.DefaultUnstructuredConverter.FromUnstructured(raw, &last) != nil {
+		return "it was taken up", false, nil
+	}
+	text = fmt.Sprintf("%s %s (%d%%): %s", last.Type, last.State, last.Progress, oneLine(last.Description))
+	if last.LastUpdateTime.Time.Before(asked.Truncate(time.Second)) {
+		return "it was taken up", false, nil
+	}
+	switch last.State {
+	case gardencorev1beta1.LastOperationStateSucceeded:
+		return text, true, nil
+	case gardencorev1beta1.LastOperationStateFailed, gardencorev1beta1.LastOperationStateAborted:
+		return text, true, fmt.Errorf("%s: %s", apply.RefOf(live), text)
+	}
+	return text, false, nil
+}

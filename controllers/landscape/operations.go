@@ -1,0 +1,221 @@
+package landscape
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
+	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/controllers/owner"
+	"github.com/pergola-dev/pergola/landscapes"
+)
+
+// Operations of operations/ are executed exactly once. First the intent is recorded, with the identity of the object; then one request
+// sets the operation's annotation and, in the same write, the id of the operation beside it; then the record says that it is done. After
+// a crash in between, the id on the object tells whether the request arrived. Records are never removed: an id is used once.
+
+// annotationOperationID on an object names the last operation of a landscape on it.
+const annotationOperationID = "landscape.pergola.dev/operation-id"
+
+const (
+	operationsBundle = "operations"
+	operationPrefix  = "op."
+	managerOperation = "pergola-operate"
+	// shownOperations is how many a status has at most.
+	shownOperations = 50
+)
+
+// States of a record.
+const (
+	operationIntended = "intended"
+	operationDone     = "done"
+	operationExpired  = "expired"
+)
+
+// operationRecord is what is kept of one operation.
+type operationRecord struct {
+	Digest    string    `json:"digest"`
+	Object    string    `json:"object"`
+	Operation string    `json:"operation"`
+	State     string    `json:"state"`
+	UID       types.UID `json:"uid,omitempty"`
+	At        time.Time `json:"at"`
+}
+
+// operationRecords are those of a landscape, as they are on the server: the live cache may be late.
+type operationRecords struct {
+	c       *Converger
+	ref     apply.Ref
+	version string
+	byID    map[string]operationRecord
+}
+
+func (c *Converger) operationRecords(ctx context.Context) (*operationRecords, error) {
+	r := &operationRecords{c: c, ref: configMaps, byID: map[string]operationRecord{}}
+	r.ref.Namespace, r.ref.Name = owner.InventoryNamespace, inventoryName(c.landscape.Config.Name, operationsBundle)
+	return r, r.read(ctx)
+}
+
+func (r *operationRecords) read(ctx context.Context) error {
+	live, err := r.c.clusters[Runtime].GetLive(ctx, r.ref)
+	if apierrors.IsNotFound(err) {
+		r.version = ""
+		return nil
+	}
+	if err != nil {
+		return r.c.clusters[Runtime].Explain(r.ref, "read", err)
+	}
+	r.version = live.GetResourceVersion()
+	data, _, _ := unstructured.NestedStringMap(live.Object, "data")
+	for key, text := range data {
+		id, is := strings.CutPrefix(key, operationPrefix)
+		var record operationRecord
+		if !is {
+			continue
+		}
+		if err := json.Unmarshal([]byte(text), &record); err != nil {
+			return fmt.Errorf("%s: the record of operation %s cannot be read: restore the ConfigMap; without it operations could be executed twice: %w", r.ref, id, err)
+		}
+		r.byID[id] = record
+	}
+	return nil
+}
+
+// write records one operation, if nobody else has written since the records were read.
+func (r *operationRecords) write(ctx context.Context, id string, record operationRecord) error {
+	text, err := json.Marshal(record)
+	if err != nil {
+		return err
+	}
+	if r.version == "" {
+		if err := r.c.writeRecord(ctx, r.ref, operationsBundle, map[string]any{}, managerRecords); err != nil {
+			return err
+		}
+		if err := r.read(ctx); err != nil {
+			return err
+		}
+	}
+	body, err := json.Marshal(map[string]any{"metadata": map[string]any{"resourceVersion": r.version}, "data": map[string]any{operationPrefix + id: string(text)}})
+	if err != nil {
+		return err
+	}
+	answer, err := r.c.configMapClient().Patch(ctx, r.ref.Name, types.MergePatchType, body, metav1.PatchOptions{FieldManager: managerOperation})
+	if err != nil {
+		return r.c.clusters[Runtime].Explain(r.ref, "write", err)
+	}
+	r.version, r.byID[id] = answer.GetResourceVersion(), record
+	return nil
+}
+
+// runOperations executes the operations on objects of one cluster that were not executed yet. One that cannot be executed now is an
+// error, and is tried again with the next run.
+func (c *Converger) runOperations(ctx context.Context, cluster string) error {
+	if c.clusters[Runtime] == nil || c.clusters[cluster] == nil || len(c.landscape.Operations) == 0 && !c.hasOperationRecords(ctx) {
+		return nil
+	}
+	records, err := c.operationRecords(ctx)
+	if err != nil {
+		return err
+	}
+	var problems []error
+	for _, o := range c.landscape.Operations {
+		if ctx.Err() != nil || operatedCluster(o.Kind) != cluster {
+			continue
+		}
+		if err := c.runOperation(ctx, records, o); err != nil {
+			problems = append(problems, fmt.Errorf("%s:%d: operation %s, %s on %s: %w", o.File, o.Line, o.ID, o.Operation, o.Object(), err))
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.report.Operations = records.executed()
+	return errors.Join(problems...)
+}
+
+// hasOperationRecords looks into the live cache: a landscape that never had an operation costs no request.
+func (c *Converger) hasOperationRecords(ctx context.Context) bool {
+	ref := configMaps
+	ref.Namespace, ref.Name = owner.InventoryNamespace, inventoryName(c.landscape.Config.Name, operationsBundle)
+	_, err := c.clusters[Runtime].Get(ctx, ref)
+	return err == nil
+}
+
+func operatedCluster(kind string) string {
+	if kind == "Garden" {
+		return Runtime
+	}
+	return Virtual
+}
+
+func (c *Converger) runOperation(ctx context.Context, records *operationRecords, o landscapes.Operation) error {
+	record, known := records.byID[o.ID]
+	switch {
+	case known && record.Digest != o.Digest:
+		return fmt.Errorf("its file was changed after it was recorded (%s on %s, %s): an id is used once; take another file name for another operation", record.Operation, record.Object, record.State)
+	case known && record.State != operationIntended:
+		return nil
+	case !known && !o.NotAfter.IsZero() && c.options.Clock.Now().After(o.NotAfter):
+		record = operationRecord{Digest: o.Digest, Object: o.Object(), Operation: o.Operation, State: operationExpired, At: c.options.Clock.Now().UTC()}
+		return records.write(ctx, o.ID, record)
+	}
+	target := c.operated(o)
+	live, err := c.clusters[operatedCluster(o.Kind)].GetLive(ctx, target)
+	gone := apierrors.IsNotFound(err)
+	switch {
+	case meta.IsNoMatchError(err), gone && !known:
+		return fmt.Errorf("there is no such object on cluster %s", operatedCluster(o.Kind))
+	case err != nil && !gone:
+		return c.clusters[operatedCluster(o.Kind)].Explain(target, "read", err)
+	}
+	if known {
+		// The intent was recorded, and then we ended. An object that was made anew since does not tell; it is not operated on.
+		if gone || live.GetUID() != record.UID || live.GetAnnotations()[annotationOperationID] == c.operationMark(o.ID) {
+			record.State = operationDone
+			return records.write(ctx, o.ID, record)
+		}
+	}
+	if err := possible(ctx, live, o.Operation); err != nil {
+		return err
+	}
+	if !known {
+		record = operationRecord{Digest: o.Digest, Object: o.Object(), Operation: o.Operation, State: operationIntended, UID: live.GetUID(), At: c.options.Clock.Now().UTC()}
+		if err := records.write(ctx, o.ID, record); err != nil {
+			return err
+		}
+	}
+	if err := ask(ctx, c.clusters[operatedCluster(o.Kind)], live, o.Operation, c.operationMark(o.ID), c.options.Clock.Now()); err != nil {
+		return err
+	}
+	record.State, record.At = operationDone, c.options.Clock.Now().UTC()
+	return records.write(ctx, o.ID, record)
+}
+
+// operationMark tells an operation from those of other landscapes.
+func (c *Converger) operationMark(id string) string { return c.landscape.Config.Name + "/" + id }
+
+func (c *Converger) operated(o landscapes.Operation) apply.Ref {
+	return operatedRef(o.Kind, o.Namespace, o.Name)
+}
+
+// executed are the operations for status.operations, the newest first.
+func (r *operationRecords) executed() []landscapev1alpha1.OperationRecord {
+	var out []landscapev1alpha1.OperationRecord
+	for _, id := range sortedNames(r.byID) {
+		if record := r.byID[id]; record.State == operationDone {
+			out = append(out, landscapev1alpha1.OperationRecord{ID: id, Object: record.Object, Operation: record.Operation, At: metav1.NewTime(record.At)})
+		}
+	}
+	slices.SortStableFunc(out, func(a, b landscapev1alpha1.OperationRecord) int { return b.At.Time.Compare(a.At.Time) })
+	return out[:min(len(out), shownOperations)]
+}

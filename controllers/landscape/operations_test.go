@@ -1,0 +1,222 @@
+package landscape
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/pergola-dev/pergola/landscapes"
+)
+
+func operationFile(object, operation string) string {
+	return fmt.Sprintf("apiVersion: landscape.pergola.dev/v1alpha1\nkind: Operation\nspec:\n  object: %s\n  operation: %s\n", object, operation)
+}
+
+// takeUp is what the controller of a Shoot does with an operation.
+func takeUp(t *testing.T, name string) string {
+	t.Helper()
+	operation := liveShoot(t, name).GetAnnotations()[annotationOperation]
+	annotate(t, name, "gardenlet", `{"metadata":{"annotations":{"gardener.cloud/operation":null}}}`)
+	return operation
+}
+
+func TestOperationsAreExecutedOnce(t *testing.T) {
+	w := newWritten(t, "ops", map[string]string{"shoot.yaml": shootFile("ops"), "operations/first.yaml": operationFile("Shoot default/ops", "reconcile")})
+	c := w.mustSync()
+	require.NoError(t, c.runOperations(testContext(t), Virtual))
+	assert.Equal(t, "reconcile", takeUp(t, "ops"))
+	require.Len(t, c.report.Operations, 1)
+	assert.Equal(t, "first", c.report.Operations[0].ID)
+	assert.Equal(t, "Shoot default/ops", c.report.Operations[0].Object)
+
+	for range 2 {
+		w.mustSync()
+		require.NoError(t, w.converger().runOperations(testContext(t), Virtual))
+		assert.Empty(t, takeUp(t, "ops"), "not again")
+	}
+
+	w.write("operations/first.yaml", operationFile("Shoot default/ops", "retry"))
+	err := w.converger().runOperations(testContext(t), Virtual)
+	require.ErrorContains(t, err, "operations/first.yaml:5: operation first, retry on Shoot default/ops")
+	require.ErrorContains(t, err, "an id is used once")
+	assert.Empty(t, takeUp(t, "ops"))
+
+	w.remove("operations/first.yaml")
+	require.NoError(t, w.converger().runOperations(testContext(t), Virtual))
+	w.write("operations/first.yaml", operationFile("Shoot default/ops", "reconcile"))
+	require.NoError(t, w.converger().runOperations(testContext(t), Virtual))
+	assert.Empty(t, takeUp(t, "ops"), "it was executed already")
+
+	w.write("operations/second.yaml", operationFile("Shoot default/ops", "retry"))
+	annotate(t, "ops", "somebody", `{"metadata":{"annotations":{"gardener.cloud/operation":"maintain"}}}`)
+	require.ErrorContains(t, w.converger().runOperations(testContext(t), Virtual), `the operation "maintain" was not taken up yet`)
+	assert.Equal(t, "maintain", takeUp(t, "ops"))
+	c = w.converger()
+	require.NoError(t, c.runOperations(testContext(t), Virtual))
+	assert.Equal(t, "retry", takeUp(t, "ops"))
+	assert.Len(t, c.report.Operations, 2)
+
+	w.write("operations/late.yaml", operationFile("Shoot default/ops", "reconcile")+"  notAfter: 2001-01-01T00:00:00Z\n")
+	require.NoError(t, w.converger().runOperations(testContext(t), Virtual))
+	assert.Empty(t, takeUp(t, "ops"))
+	assert.Len(t, c.report.Operations, 2)
+}
+
+// A crash loses no operation, and executes none twice, wherever it happens.
+func TestOperationsSurviveACrash(t *testing.T) {
+	w := newWritten(t, "crash", map[string]string{"shoot.yaml": shootFile("crash"), "operations/one.yaml": operationFile("Shoot default/crash", "reconcile")})
+	w.mustSync()
+	c := w.converger()
+	o := c.landscape.Operations[0]
+	intend := func(id string) *operationRecords {
+		records, err := c.operationRecords(testContext(t))
+		require.NoError(t, err)
+		require.NoError(t, records.write(testContext(t), id, operationRecord{Digest: o.Digest, Object: o.Object(), Operation: o.Operation,
+			State: operationIntended, UID: liveShoot(t, "crash").GetUID(), At: time.Now()}))
+		return records
+	}
+	t.Run("after the intent", func(t *testing.T) {
+		intend("one")
+		require.NoError(t, w.converger().runOperations(testContext(t), Virtual))
+		assert.Equal(t, "reconcile", takeUp(t, "crash"))
+		require.NoError(t, w.converger().runOperations(testContext(t), Virtual))
+		assert.Empty(t, takeUp(t, "crash"))
+	})
+	t.Run("after the annotation", func(t *testing.T) {
+		intend("one") // as if it had not been noted that it is done
+		require.NoError(t, w.converger().runOperations(testContext(t), Virtual))
+		assert.Empty(t, takeUp(t, "crash"))
+	})
+	t.Run("of an object that was made anew since", func(t *testing.T) {
+		intend("one")
+		annotate(t, "crash", "somebody", `{"metadata":{"annotations":{"landscape.pergola.dev/operation-id":null}}}`)
+		require.NoError(t, resource(t, shoots, "default").Delete(testContext(t), "crash", metav1.DeleteOptions{}))
+		w.eventuallySyncs()
+		require.NoError(t, w.converger().runOperations(testContext(t), Virtual))
+		assert.Empty(t, takeUp(t, "crash"))
+	})
+	t.Run("two at a time", func(t *testing.T) {
+		w.write("operations/two.yaml", operationFile("Shoot default/crash", "retry"))
+		a, b := w.converger(), w.converger()
+		stale, err := a.operationRecords(testContext(t))
+		require.NoError(t, err)
+		require.NoError(t, b.runOperations(testContext(t), Virtual))
+		assert.Equal(t, "retry", takeUp(t, "crash"))
+		err = a.runOperation(testContext(t), stale, a.landscape.Operations[1])
+		require.Error(t, err, "its records are old")
+		assert.Empty(t, takeUp(t, "crash"))
+	})
+}
+
+func (w *written) eventuallySyncs() {
+	w.Helper()
+	require.Eventually(w, func() bool {
+		_, err := w.sync()
+		return err == nil
+	}, 20*time.Second, 20*time.Millisecond)
+}
+
+func TestOperate(t *testing.T) {
+	w := newWritten(t, "operate", map[string]string{"shoot.yaml": shootFile("operate")})
+	c := w.mustSync()
+	operate := func(operation string) error {
+		return c.Operate(testContext(t), Operation{Object: "Shoot default/operate", Operation: operation})
+	}
+	for operation, want := range map[string]string{
+		"reconcil":                             `did you mean "reconcile"?`,
+		"renew-kubeconfig":                     `there is no operation "renew-kubeconfig" on a Shoot`,
+		"rotate-ca-complete":                   "",
+		"maintain;retry":                       "together",
+		"rotate-etcd-encryption-key-start":     "",
+		"reconcile;" + "confirm-deletion":      "goes alone",
+		"rollout-workers=a":                    "",
+		"rotate-credentials-complete;maintain": "together",
+	} {
+		err := operate(operation)
+		if want == "" {
+			if err == nil {
+				takeUp(t, "operate")
+			}
+			continue
+		}
+		require.ErrorContains(t, err, want, operation)
+		assert.Empty(t, takeUp(t, "operate"), operation)
+	}
+	require.NoError(t, operate("reconcile"))
+	require.ErrorContains(t, operate("retry"), `the operation "reconcile" was not taken up yet`)
+	assert.Equal(t, "reconcile", takeUp(t, "operate"))
+	require.ErrorContains(t, c.Operate(testContext(t), Operation{Object: "Shoot operate", Operation: "reconcile"}), "lacks the namespace")
+	require.ErrorContains(t, c.Operate(testContext(t), Operation{Object: "Shoot default/nothing", Operation: "reconcile"}), "not found")
+
+	require.NoError(t, operate("confirm-deletion"))
+	assert.Equal(t, "true", liveShoot(t, "operate").GetAnnotations()[annotationDeletion])
+}
+
+func TestOperateWaits(t *testing.T) {
+	for state, fails := range map[string]bool{"Succeeded": false, "Failed": true} {
+		t.Run(state, func(t *testing.T) {
+			name := "waits-" + strings.ToLower(state)
+			w := newWritten(t, name, map[string]string{"shoot.yaml": shootFile(name)})
+			c := w.mustSync()
+			var said []string
+			ended := make(chan error, 1)
+			go func() {
+				ended <- c.Operate(testContext(t), Operation{Object: "Shoot default/" + name, Operation: "reconcile", Wait: true, OnProgress: func(s string) { said = append(said, s) }})
+			}()
+			eventually(t, "it was asked for", func() bool { return liveShoot(t, name).GetAnnotations()[annotationOperation] == "reconcile" })
+			eventually(t, "the wait began", w.clock.HasWaiters)
+			takeUp(t, name)
+			status := func(state string) {
+				live := liveShoot(t, name)
+				require.NoError(t, unstructured.SetNestedMap(live.Object, map[string]any{"type": "Reconcile", "state": state, "progress": int64(50),
+					"description": "things happen", "lastUpdateTime": w.clock.Now().UTC().Format(time.RFC3339)}, "status", "lastOperation"))
+				require.NoError(t, unstructured.SetNestedField(live.Object, "x", "status", "uid"))
+				for field, v := range map[string]any{"gardener": map[string]any{"id": "a", "name": "a", "version": "1"}, "hibernated": false, "technicalID": "x"} {
+					require.NoError(t, unstructured.SetNestedField(live.Object, v, "status", field))
+				}
+				_, err := resource(t, shoots, "default").UpdateStatus(testContext(t), live, metav1.UpdateOptions{FieldManager: "gardenlet"})
+				require.NoError(t, err)
+			}
+			status("Processing")
+			w.clock.Step(watchInterval)
+			status(state)
+			eventually(t, "it ends", func() bool {
+				w.clock.Step(watchInterval)
+				return len(ended) > 0
+			})
+			err := <-ended
+			if fails {
+				require.ErrorContains(t, err, "Shoot default/"+name+": Reconcile Failed (50%): things happen")
+			} else {
+				require.NoError(t, err)
+			}
+			assert.Contains(t, said, "Reconcile "+state+" (50%): things happen")
+		})
+	}
+	t.Run("not for ever", func(t *testing.T) {
+		w := newWritten(t, "waits-long", map[string]string{"shoot.yaml": shootFile("waits-long")})
+		c := w.mustSync()
+		ctx, cancel := context.WithCancel(testContext(t))
+		ended := make(chan error, 1)
+		go func() {
+			ended <- c.Operate(ctx, Operation{Object: "Shoot default/waits-long", Operation: "reconcile", Wait: true})
+		}()
+		eventually(t, "the wait began", w.clock.HasWaiters)
+		cancel()
+		require.ErrorContains(t, <-ended, "is not known to have ended")
+	})
+}
+
+func TestOperationsOfAGardenAreForTheRuntime(t *testing.T) {
+	assert.Equal(t, Runtime, operatedCluster("Garden"))
+	assert.Equal(t, Virtual, operatedCluster("Shoot"))
+	kind, namespace, name, problem := landscapes.ParseOperated("Garden local")
+	assert.Equal(t, []string{"Garden", "", "local", ""}, []string{kind, namespace, name, problem})
+}

@@ -1,0 +1,45 @@
+package landscape
+
+import (
+	"regexp"
+
+	"github.com/pergola-dev/pergola/plan"
+)
+
+// Reviewed are the deletions and recreations that a reviewer could see: those of the rendered difference of two revisions. What goes
+// beyond them is held, for example because a cluster is not as Git said it was.
+type Reviewed struct {
+	seen map[string]bool
+}
+
+// ReviewedOf collects what a plan deletes or recreates, held or not.
+func ReviewedOf(p plan.Plan) *Reviewed {
+	r := &Reviewed{seen: map[string]bool{}}
+	for _, item := range p.Items {
+		if item.Action == plan.Delete || item.Action == plan.Recreate || item.Action == plan.Hold {
+			r.seen[plan.ApprovalOf(item.Cluster, item.Object)] = true
+		}
+	}
+	return r
+}
+
+// copyName is that of a ConfigMap or Secret named after its content, which is replaced whenever that changes.
+var copyName = regexp.MustCompile(`-[0-9a-f]{8}$`)
+
+// has tells whether a deletion or recreation was to be seen. Copies are made and deleted as secrets and facts change, which no
+// difference of revisions knows: they need no review.
+func (r *Reviewed) has(cluster string, ref plan.Ref) bool {
+	if (ref.Kind == "ConfigMap" || ref.Kind == "Secret") && ref.Group() == "" && copyName.MatchString(ref.Name) {
+		return true
+	}
+	return r.seen[plan.ApprovalOf(cluster, ref)]
+}
+
+// gate is the one that all runs of a converger ask.
+func (o Options) gate() plan.Gate {
+	gate := o.Gate
+	if o.Reviewed != nil {
+		gate.Reviewed = o.Reviewed.has
+	}
+	return gate
+}

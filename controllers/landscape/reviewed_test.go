@@ -1,0 +1,110 @@
+package landscape
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/landscapes"
+	"github.com/pergola-dev/pergola/plan"
+)
+
+// declaredPlaces is what a landscape declares, as the difference of revisions has it.
+func (w *written) declaredPlaces() []plan.Place {
+	w.Helper()
+	l, violations, err := landscapes.Load(w.Context(), w.dir, landscapes.Options{})
+	require.NoError(w, err)
+	require.Empty(w, violations)
+	return Declared(l, nil)
+}
+
+// A cluster that is not as Git said it was gets no deletion that nobody has seen.
+func TestAPlanWorseThanTheReviewedOneIsHeld(t *testing.T) {
+	w := newWritten(t, "reviewed", map[string]string{"maps.yaml": mapFile("reviewed-a", "reviewed-b", "reviewed-c", "reviewed-0a1b2c3d")})
+	w.mustSync()
+	// Somebody reviews the removal of b, compared with a revision that has only a and b.
+	w.write("maps.yaml", mapFile("reviewed-a", "reviewed-b"))
+	before := w.declaredPlaces()
+	w.write("maps.yaml", mapFile("reviewed-a"))
+	difference := plan.Bundles(before, w.declaredPlaces())
+	reviewed := ReviewedOf(difference)
+	w.changes = func(o *Options) { o.Reviewed = reviewed }
+
+	c := w.mustSync()
+	assert.Empty(t, uidOf(t, "reviewed-b"), "it was reviewed")
+	assert.Empty(t, uidOf(t, "reviewed-0a1b2c3d"), "copies need no review")
+	assert.NotEmpty(t, uidOf(t, "reviewed-c"))
+	held := c.report.HeldDeletions()
+	require.Len(t, held, 1)
+	assert.Equal(t, "ConfigMap default/reviewed-c", held[0].Object)
+	assert.Equal(t, Virtual, held[0].Cluster)
+	assert.Equal(t, "it is not in the reviewed difference", held[0].Reason)
+
+	// The dry run says the same, with the same id.
+	c = w.converger()
+	p, err := c.planDeclarations(testContext(t), Virtual, split(c.landscape)[Virtual])
+	require.NoError(t, err)
+	require.Len(t, p.Items, 1)
+	assert.Equal(t, plan.Hold, p.Items[0].Action)
+	assert.Equal(t, held[0].Approval, p.Items[0].Approval)
+	assert.Equal(t, held[0].Approval, plan.ApprovalOf(Virtual, apply.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "default", Name: "reviewed-c"}))
+
+	w.gate.Approved = map[string]bool{held[0].Approval: true}
+	assert.Empty(t, w.mustSync().report.Held)
+	assert.Empty(t, uidOf(t, "reviewed-c"))
+}
+
+func frozenFile(value string) string {
+	return "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: recreated, namespace: default, annotations: {resources.gardener.cloud/delete-on-invalid-update: \"true\"}}\n" +
+		"immutable: true\ndata: {a: " + value + "}\n"
+}
+
+// Recreations are deletions, too.
+func TestRecreationsAreJudged(t *testing.T) {
+	w := newWritten(t, "recreations", map[string]string{"map.yaml": frozenFile("one")})
+	w.mustSync()
+	uid := uidOf(t, "recreated")
+	w.write("map.yaml", frozenFile("two"))
+	w.gate.MaxDeletions = plan.Limit(0)
+	c := w.mustSync()
+	held := c.report.HeldDeletions()
+	require.Len(t, held, 1)
+	assert.Contains(t, held[0].Reason, "needs approval")
+	assert.Equal(t, uid, uidOf(t, "recreated"))
+
+	w.gate = plan.DefaultGate()
+	w.changes = func(o *Options) { o.Reviewed = ReviewedOf(plan.Plan{}) }
+	c = w.mustSync()
+	require.Len(t, c.report.HeldDeletions(), 1)
+	assert.Equal(t, held[0].Approval, c.report.HeldDeletions()[0].Approval)
+	assert.Equal(t, "it is not in the reviewed difference", c.report.HeldDeletions()[0].Reason)
+	assert.Equal(t, uid, uidOf(t, "recreated"))
+
+	w.gate.Approved = map[string]bool{held[0].Approval: true}
+	w.mustSync()
+	assert.NotEqual(t, uid, uidOf(t, "recreated"))
+}
+
+// A Shoot whose file is gone stays, and the message says what to do.
+func TestRemovedOwnersAreHeld(t *testing.T) {
+	w := newWritten(t, "removed", map[string]string{"shoot.yaml": shootFile("removed"), "map.yaml": mapFile("removed-map")})
+	w.mustSync()
+	w.remove("shoot.yaml")
+	c := w.mustSync()
+	held := c.report.HeldDeletions()
+	require.Len(t, held, 1)
+	assert.Equal(t, "Shoot default/removed", held[0].Object)
+	assert.Contains(t, held[0].Reason, "its file is gone")
+	assert.Empty(t, held[0].Approval)
+
+	w.write("shoot.yaml", strings.Replace(shootFile("removed"), "  namespace: default\n", "  namespace: default\n  annotations: {confirmation.gardener.cloud/deletion: \"true\"}\n", 1))
+	w.mustSync()
+	w.remove("shoot.yaml")
+	held = w.mustSync().report.HeldDeletions()
+	require.Len(t, held, 1)
+	assert.Contains(t, held[0].Reason, "its deletion is confirmed, but this version cannot take down")
+	assert.Equal(t, "removed", liveShoot(t, "removed").GetName())
+}

@@ -1,0 +1,47 @@
+package notification
+
+import (
+	"fmt"
+
+	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
+)
+
+// Destination is one who is told: a Notification of a Landscape with what its Secret holds.
+type Destination struct {
+	Name string
+	Type landscapev1alpha1.NotificationType
+	// Provider of the forge of a commit status: github, gitlab, gitea or forgejo.
+	Provider string
+	// URL of the webhook, or of the forge or its API; "" means the forge at the host of Event.SourceURL.
+	URL string
+	// Token is the access to the forge, or the key that the webhook is signed with.
+	Token []byte
+	// CA holds the certificates that are trusted besides those of the system, as PEM.
+	CA []byte
+	// Severity is the least that is told by a webhook; "" is info.
+	Severity Severity
+}
+
+// Destinations reads the notifications of a Landscape; secret gives the data of a Secret in its namespace. Those that
+// cannot be used are left out and told as errors, one each.
+func Destinations(notifications []landscapev1alpha1.Notification, secret func(name string) (map[string][]byte, error)) ([]Destination, []error) {
+	var out []Destination
+	var errs []error
+	for _, n := range notifications {
+		d := Destination{Name: n.Name, Type: n.Type, Provider: n.Provider, URL: n.URL, Severity: Severity(n.Severity)}
+		if n.SecretRef != nil {
+			data, err := secret(n.SecretRef.Name)
+			if err != nil {
+				errs = append(errs, fmt.Errorf("notification %q: reading Secret %q: %w", n.Name, n.SecretRef.Name, err))
+				continue
+			}
+			d.Token, d.CA = data["token"], data["ca.crt"]
+		}
+		if n.Type == landscapev1alpha1.NotifyCommitStatus && len(d.Token) == 0 {
+			errs = append(errs, fmt.Errorf("notification %q: a commit status needs a secretRef to a Secret with the key token", n.Name))
+			continue
+		}
+		out = append(out, d)
+	}
+	return out, errs
+}

@@ -1,0 +1,52 @@
+package notification
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Phase is how far a revision is.
+type Phase string
+
+// The phases.
+const (
+	// Pending: the revision is being synced, or waits (reason says for what).
+	Pending Phase = "Pending"
+	// Succeeded: the revision is applied and healthy.
+	Succeeded Phase = "Succeeded"
+	// Failed: the revision could not be applied, or something is not healthy.
+	Failed Phase = "Failed"
+	// Neutral: nothing about a revision (suspended, resumed, drift repaired); never a commit status.
+	Neutral Phase = "Neutral"
+)
+
+// Severity says who should hear of it.
+type Severity string
+
+// The severities.
+const (
+	Info    Severity = "info"
+	Warning Severity = "warning"
+)
+
+// Event is something that happened to a Landscape.
+type Event struct {
+	// Landscape it happened to, and its UID.
+	Landscape types.NamespacedName
+	UID       types.UID
+	// Revision as in the Landscape's status (main@sha1:…), and the commit in it ("" for an OCI artifact: no commit status).
+	Revision, Commit string
+	// SourceURL is the repository, as in spec.source.url.
+	SourceURL string
+	Phase     Phase
+	// Reason in CamelCase, as in the condition.
+	Reason   string
+	Severity Severity
+	// Message for people.
+	Message string
+	// At is when it happened; zero: now.
+	At time.Time
+	// Detail is what a program may want to know besides (objects changed, held ids, duration …). Only webhooks tell it.
+	Detail map[string]string
+}

@@ -1,0 +1,208 @@
+package operator
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"filippo.io/age"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
+	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/controllers/landscape"
+	"github.com/pergola-dev/pergola/landscapes"
+)
+
+// gardenAccess is the Secret of the runtime cluster with the operator's kubeconfig of the virtual garden, where the Landscape names no
+// other (upstream's gardener-operator keeps its own there).
+var gardenAccess = client.ObjectKey{Namespace: "garden", Name: "gardener-internal"}
+
+// secretKubeconfig is the key of a kubeconfig in a Secret.
+const secretKubeconfig = "kubeconfig"
+
+// suffixAgeKey ends the keys of a decryption Secret that hold age identities.
+const suffixAgeKey = ".agekey"
+
+// secrets reads Secrets one by one: the operator may not list them.
+type secrets struct {
+	client    client.Reader
+	namespace string
+}
+
+// data of a Secret in the namespace of the Landscape; field says where it is referred to.
+func (s secrets) data(ctx context.Context, ref *landscapev1alpha1.LocalSecretReference, field string) (map[string][]byte, error) {
+	if ref == nil {
+		return nil, nil
+	}
+	return s.at(ctx, client.ObjectKey{Namespace: s.namespace, Name: ref.Name}, field)
+}
+
+func (s secrets) at(ctx context.Context, key client.ObjectKey, field string) (map[string][]byte, error) {
+	secret := &corev1.Secret{}
+	err := s.client.Get(ctx, key, secret)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, fmt.Errorf("%s: there is no Secret %s: %w", field, key, err)
+	case err != nil:
+		return nil, fmt.Errorf("%s: reading Secret %s: %w", field, key, err)
+	}
+	return secret.Data, nil
+}
+
+// identities are the age keys to decrypt with.
+func (s secrets) identities(ctx context.Context, d *landscapev1alpha1.Decryption) ([]age.Identity, error) {
+	if d == nil {
+		return nil, nil
+	}
+	const field = "spec.decryption.secretRef"
+	data, err := s.data(ctx, &d.SecretRef, field)
+	if err != nil {
+		return nil, err
+	}
+	var out []age.Identity
+	for _, key := range slices.Sorted(maps.Keys(data)) {
+		if !strings.HasSuffix(key, suffixAgeKey) {
+			continue
+		}
+		found, err := landscapes.ParseAgeIdentities(string(data[key]))
+		if err != nil {
+			return nil, fmt.Errorf("%s: Secret %s, key %s: %w", field, d.SecretRef.Name, key, err)
+		}
+		out = append(out, found...)
+	}
+	if len(out) == 0 {
+		return nil, fmt.Errorf("%s: Secret %s has no key that ends in %s", field, d.SecretRef.Name, suffixAgeKey)
+	}
+	return out, nil
+}
+
+// kubeconfig of the virtual garden; nil while there is none.
+func (s secrets) kubeconfig(ctx context.Context, clusters *landscapev1alpha1.Clusters) ([]byte, error) {
+	if clusters == nil || clusters.Virtual == nil || clusters.Virtual.SecretRef == nil {
+		data, err := s.at(ctx, gardenAccess, "access to the virtual garden")
+		if apierrors.IsNotFound(err) {
+			return nil, nil
+		}
+		return data[secretKubeconfig], err
+	}
+	const field = "spec.clusters.virtual.secretRef"
+	ref := clusters.Virtual.SecretRef
+	key := client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}
+	if key.Namespace == "" {
+		key.Namespace = s.namespace
+	}
+	data, err := s.at(ctx, key, field)
+	if err != nil {
+		return nil, err
+	}
+	entry := ref.Key
+	if entry == "" {
+		entry = secretKubeconfig
+	}
+	if len(data[entry]) == 0 {
+		return nil, fmt.Errorf("%s: Secret %s has no key %s", field, key, entry)
+	}
+	return data[entry], nil
+}
+
+// clusters of a Landscape. Connections stay as long as the access is the same, and with them what is known of the cluster.
+type clusters struct {
+	runtime, virtual *apply.Cluster
+	runtimeID        string
+	virtualID        [sha256.Size]byte
+}
+
+// connect makes the connections that changed; the former ones are closed by the returned function, once nobody uses them.
+func (c *clusters) connect(ctx context.Context, base *rest.Config, from secrets, l *landscapev1alpha1.Landscape, options apply.ClusterOptions) (closeFormer func(), err error) {
+	var former []*apply.Cluster
+	closeFormer = func() {
+		for _, f := range former {
+			f.Close()
+		}
+	}
+	account := l.Spec.ServiceAccountName
+	if account != "" {
+		account = "system:serviceaccount:" + l.Namespace + ":" + account
+	}
+	if c.runtime == nil || c.runtimeID != account {
+		config := rest.CopyConfig(base)
+		config.UserAgent = userAgent
+		config.Impersonate = rest.ImpersonationConfig{UserName: account}
+		next, err := apply.NewCluster(landscape.Runtime, config, options)
+		if err != nil {
+			return closeFormer, err
+		}
+		if c.runtime != nil {
+			former = append(former, c.runtime)
+		}
+		c.runtime, c.runtimeID = next, account
+	}
+	kubeconfig, err := from.kubeconfig(ctx, l.Spec.Clusters)
+	if err != nil {
+		return closeFormer, err
+	}
+	id := sha256.Sum256(kubeconfig)
+	if id == c.virtualID && (c.virtual != nil || kubeconfig == nil) {
+		return closeFormer, nil
+	}
+	var next *apply.Cluster
+	if kubeconfig != nil {
+		config, err := clientcmd.RESTConfigFromKubeConfig(kubeconfig)
+		if err != nil {
+			return closeFormer, fmt.Errorf("access to the virtual garden: the kubeconfig in its Secret cannot be read") // the cause may quote it
+		}
+		if err := checkKubeconfig(config); err != nil {
+			return closeFormer, fmt.Errorf("access to the virtual garden: %w", err)
+		}
+		config.UserAgent = userAgent
+		if next, err = apply.NewCluster(landscape.Virtual, config, options); err != nil {
+			return closeFormer, err
+		}
+	}
+	if c.virtual != nil {
+		former = append(former, c.virtual)
+	}
+	c.virtual, c.virtualID = next, id
+	return closeFormer, nil
+}
+
+// checkKubeconfig refuses what would run programs or read files of the operator.
+func checkKubeconfig(config *rest.Config) error {
+	switch {
+	case config.ExecProvider != nil, config.AuthProvider != nil:
+		return fmt.Errorf("the kubeconfig in its Secret runs a program (exec or auth-provider): put a token or a certificate into it")
+	case config.BearerTokenFile != "", config.CAFile != "", config.CertFile != "", config.KeyFile != "":
+		return fmt.Errorf("the kubeconfig in its Secret refers to files: put their content into it (…-data, token)")
+	}
+	return nil
+}
+
+// byName gives the connections there are.
+func (c *clusters) byName() map[string]*apply.Cluster {
+	out := map[string]*apply.Cluster{}
+	if c.runtime != nil {
+		out[landscape.Runtime] = c.runtime
+	}
+	if c.virtual != nil {
+		out[landscape.Virtual] = c.virtual
+	}
+	return out
+}
+
+func (c *clusters) close() {
+	for _, cluster := range c.byName() {
+		cluster.Close()
+	}
+	*c = clusters{}
+}
+
+// userAgent of the operator in requests to clusters.
+const userAgent = "pergola-operator"

@@ -1,0 +1,232 @@
+package operator
+
+import (
+	"fmt"
+	"strings"
+
+	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
+	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
+	"github.com/pergola-dev/pergola/health/condition"
+	"github.com/pergola-dev/pergola/source"
+)
+
+// Reasons of conditions.
+const (
+	reasonApplied        = "Applied"
+	reasonApplyFailed    = "ApplyFailed"
+	reasonDependency     = "DependencyNotReady"
+	reasonFetched        = "Fetched"
+	reasonHeld           = "Held"
+	reasonInvalid        = "Invalid"
+	reasonNothingHeld    = "NothingHeld"
+	reasonPending        = "Pending"
+	reasonReconciling    = "Reconciling"
+	reasonSourceNotReady = "SourceNotReady"
+	reasonStalled        = "Stalled"
+	reasonSuspended      = "Suspended"
+	reasonUnhealthy      = "Unhealthy"
+	reasonValid          = "Valid"
+)
+
+// view is what the conditions of a Landscape are made of.
+type view struct {
+	// wanted, attempted and applied are revisions as people read them; empty while there is none.
+	wanted, attempted, applied string
+	// misconfigured says what is wrong with the object itself.
+	misconfigured string
+	sourceErr     error
+	// validErr is why wanted cannot be applied.
+	validErr error
+	// problems of the last sync.
+	problems []string
+	// permanent problems get no better by trying again.
+	permanent bool
+	held      int
+	// syncing says how far the sync in progress is; empty for none.
+	syncing string
+	// waiting says what a sync that would be due waits for.
+	waiting   string
+	suspended string
+	unhealthy []string
+	pin       *landscapev1alpha1.Pin
+	// newer is the revision that is not applied because of the pin.
+	newer string
+	notes []string
+}
+
+// conditions brings those of a Landscape up to date.
+func conditions(b *condition.Builder, old []gardencorev1beta1.Condition, v view) []gardencorev1beta1.Condition {
+	set := func(kind gardencorev1beta1.ConditionType, status gardencorev1beta1.ConditionStatus, reason, message string) gardencorev1beta1.Condition {
+		return b.Update(b.GetOrInit(old, kind), status, reason, message)
+	}
+	out := condition.Remove(old, landscapev1alpha1.LandscapeReconciling, landscapev1alpha1.LandscapeStalled)
+	status, reason, message := v.source()
+	updates := []gardencorev1beta1.Condition{set(landscapev1alpha1.LandscapeSourceReady, status, reason, message)}
+	status, reason, message = v.valid()
+	updates = append(updates, set(landscapev1alpha1.LandscapeValid, status, reason, message))
+	status, reason, message = v.isApplied()
+	updates = append(updates, set(landscapev1alpha1.LandscapeApplied, status, reason, message))
+	if v.held > 0 {
+		updates = append(updates, set(landscapev1alpha1.LandscapeHeld, gardencorev1beta1.ConditionTrue, reasonHeld, fmt.Sprintf("%s: see status.held", waitFor(v.held))))
+	} else {
+		updates = append(updates, set(landscapev1alpha1.LandscapeHeld, gardencorev1beta1.ConditionFalse, reasonNothingHeld, "nothing waits for an approval"))
+	}
+	status, reason, message = v.ready()
+	updates = append(updates, set(landscapev1alpha1.LandscapeReady, status, reason, strings.Join(append([]string{v.pinned() + message}, v.notes...), "; ")))
+	if why := v.stalled(); why != "" {
+		updates = append(updates, set(landscapev1alpha1.LandscapeStalled, gardencorev1beta1.ConditionTrue, reasonStalled, why))
+	} else if why := v.reconciling(); why != "" {
+		updates = append(updates, set(landscapev1alpha1.LandscapeReconciling, gardencorev1beta1.ConditionTrue, reasonReconciling, why))
+	}
+	return condition.Merge(out, updates...)
+}
+
+func waitFor(held int) string {
+	if held == 1 {
+		return "1 deletion or recreation waits for an approval"
+	}
+	return fmt.Sprintf("%d deletions and recreations wait for an approval", held)
+}
+
+// pinned begins every message about a landscape that does not follow its source.
+func (v view) pinned() string {
+	if v.pin == nil {
+		return ""
+	}
+	text := "PINNED to " + v.pin.Revision
+	if v.pin.By != "" {
+		text += " by " + v.pin.By
+	}
+	if v.pin.Reason != "" {
+		text += " (" + v.pin.Reason + ")"
+	}
+	if v.newer != "" {
+		text += ", " + v.newer + " is not applied"
+	}
+	return text + ": "
+}
+
+// stays says what is in force although something newer cannot be.
+func (v view) stays() string {
+	if v.applied == "" {
+		return ""
+	}
+	return "; " + v.applied + " stays applied"
+}
+
+func (v view) source() (gardencorev1beta1.ConditionStatus, string, string) {
+	switch {
+	case v.sourceErr != nil:
+		reason := reasonSourceNotReady
+		if r := source.ReasonOf(v.sourceErr); r != "" {
+			reason = string(r)
+		}
+		return gardencorev1beta1.ConditionFalse, reason, v.sourceErr.Error() + v.stays()
+	case v.wanted == "":
+		return gardencorev1beta1.ConditionUnknown, reasonPending, "the source was not read yet"
+	}
+	return gardencorev1beta1.ConditionTrue, reasonFetched, "the source is at " + v.wanted
+}
+
+func (v view) valid() (gardencorev1beta1.ConditionStatus, string, string) {
+	switch {
+	case v.validErr != nil:
+		return gardencorev1beta1.ConditionFalse, reasonInvalid, v.validErr.Error() + v.stays()
+	case v.attempted == "":
+		return gardencorev1beta1.ConditionUnknown, reasonPending, "no revision was read yet"
+	}
+	return gardencorev1beta1.ConditionTrue, reasonValid, v.attempted + " is valid"
+}
+
+func (v view) isApplied() (gardencorev1beta1.ConditionStatus, string, string) {
+	switch {
+	case len(v.problems) > 0:
+		return gardencorev1beta1.ConditionFalse, reasonApplyFailed, listed(v.problems)
+	case v.attempted == "" || v.attempted != v.applied:
+		message := "no revision was applied yet"
+		if v.applied != "" {
+			message = v.applied + " is applied, " + v.attempted + " not yet"
+		}
+		return gardencorev1beta1.ConditionUnknown, reasonPending, message
+	}
+	return gardencorev1beta1.ConditionTrue, reasonApplied, v.applied + " is applied"
+}
+
+// shownProblems is how many problems a message has.
+const shownProblems = 3
+
+func listed(problems []string) string {
+	if len(problems) > shownProblems {
+		problems = append(problems[:shownProblems:shownProblems], fmt.Sprintf("and %d more", len(problems)-shownProblems))
+	}
+	return strings.Join(problems, "; ")
+}
+
+func (v view) ready() (gardencorev1beta1.ConditionStatus, string, string) {
+	switch {
+	case v.suspended != "":
+		return gardencorev1beta1.ConditionUnknown, reasonSuspended, v.suspended
+	case v.misconfigured != "":
+		return gardencorev1beta1.ConditionFalse, reasonStalled, v.misconfigured + v.stays()
+	case v.validErr != nil:
+		return v.valid()
+	case len(v.problems) > 0:
+		return v.isApplied()
+	case v.sourceErr != nil:
+		return v.source()
+	case v.applied == "" || v.syncing != "" && v.applied != v.attempted:
+		message := v.waiting
+		if v.syncing != "" {
+			message = v.syncing
+		}
+		if message == "" {
+			message = "the first sync has not begun yet"
+		}
+		return gardencorev1beta1.ConditionUnknown, reasonPending, message
+	case len(v.unhealthy) > 0:
+		return gardencorev1beta1.ConditionFalse, reasonUnhealthy, listed(v.unhealthy)
+	}
+	message := v.applied + " is applied"
+	if v.waiting != "" {
+		message += "; " + v.wanted + ": " + v.waiting
+	}
+	if v.held > 0 {
+		message += "; " + waitFor(v.held)
+	}
+	return gardencorev1beta1.ConditionTrue, reasonApplied, message
+}
+
+// stalled says what a person has to change before anything gets better.
+func (v view) stalled() string {
+	switch {
+	case v.suspended != "" || v.syncing != "":
+		return ""
+	case v.misconfigured != "":
+		return v.misconfigured
+	case v.validErr != nil:
+		return v.validErr.Error()
+	case source.IsPermanent(v.sourceErr):
+		return v.sourceErr.Error()
+	case len(v.problems) > 0 && v.permanent:
+		return listed(v.problems)
+	}
+	return ""
+}
+
+func (v view) reconciling() string {
+	switch {
+	case v.suspended != "":
+		return ""
+	case v.syncing != "":
+		return v.syncing
+	case len(v.problems) > 0:
+		return "the sync failed and is tried again"
+	case v.sourceErr != nil:
+		return "the source is asked again"
+	case v.wanted == "":
+		return "the source is read"
+	case v.wanted != v.applied && v.waiting == "":
+		return v.wanted + " is to be applied"
+	}
+	return ""
+}

@@ -1,0 +1,62 @@
+package operator
+
+import (
+	"testing"
+
+	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
+	"github.com/pergola-dev/pergola/health/condition"
+	"github.com/pergola-dev/pergola/source"
+)
+
+// TestConditions: what people and kstatus read of each situation.
+func TestConditions(t *testing.T) {
+	const a, b = "main@sha1:aaaa", "main@sha1:bbbb"
+	for name, test := range map[string]struct {
+		view  view
+		ready string // status, reason and message
+		kind  status.Status
+	}{
+		"new":              {view{}, "Unknown Pending: the first sync has not begun yet", status.InProgressStatus},
+		"first sync":       {view{wanted: a, syncing: "applying " + a, attempted: a}, "Unknown Pending: applying " + a, status.InProgressStatus},
+		"applied":          {view{wanted: a, attempted: a, applied: a}, "True Applied: " + a + " is applied", status.CurrentStatus},
+		"new commit":       {view{wanted: b, attempted: b, applied: a, syncing: "applying " + b}, "Unknown Pending: applying " + b, status.InProgressStatus},
+		"applied again":    {view{wanted: a, attempted: a, applied: a, syncing: "applying " + a}, "True Applied: " + a + " is applied", status.InProgressStatus},
+		"invalid":          {view{wanted: b, attempted: b, applied: a, validErr: invalid("seed.yaml:3:4: no")}, "False Invalid: seed.yaml:3:4: no; " + a + " stays applied", status.FailedStatus},
+		"failed":           {view{wanted: b, attempted: b, applied: a, problems: []string{"one", "two", "three", "four"}}, "False ApplyFailed: one; two; three; and 1 more", status.InProgressStatus},
+		"failed for good":  {view{wanted: b, attempted: b, problems: []string{"one"}, permanent: true}, "False ApplyFailed: one", status.FailedStatus},
+		"held":             {view{wanted: a, attempted: a, applied: a, held: 2}, "True Applied: " + a + " is applied; 2 deletions and recreations wait for an approval", status.CurrentStatus},
+		"unhealthy":        {view{wanted: a, attempted: a, applied: a, unhealthy: []string{"garden/x: A: down"}}, "False Unhealthy: garden/x: A: down", status.InProgressStatus},
+		"source down":      {view{wanted: a, attempted: a, applied: a, sourceErr: &source.Error{Reason: source.ReasonUnreachable, Message: "no answer"}}, "False Unreachable: no answer; " + a + " stays applied", status.InProgressStatus},
+		"forged":           {view{wanted: a, attempted: a, applied: a, sourceErr: &source.Error{Reason: source.ReasonVerificationFailed, Permanent: true, Message: "unsigned"}}, "False VerificationFailed: unsigned; " + a + " stays applied", status.FailedStatus},
+		"suspended":        {view{wanted: b, attempted: a, applied: a, suspended: "suspended by me: x"}, "Unknown Suspended: suspended by me: x", status.InProgressStatus},
+		"waits for window": {view{wanted: b, attempted: a, applied: a, waiting: "waiting for the next window"}, "True Applied: " + a + " is applied; " + b + ": waiting for the next window", status.CurrentStatus},
+		"pinned": {view{wanted: a, attempted: a, applied: a, newer: b, pin: &landscapev1alpha1.Pin{Revision: "aaaa", By: "me", Reason: "it crashes"}},
+			"True Applied: PINNED to aaaa by me (it crashes), " + b + " is not applied: " + a + " is applied", status.CurrentStatus},
+		"loosened":      {view{wanted: a, attempted: a, applied: a, notes: []string{"asks for less"}}, "True Applied: " + a + " is applied; asks for less", status.CurrentStatus},
+		"misconfigured": {view{applied: a, misconfigured: "spec.source is not set"}, "False Stalled: spec.source is not set; " + a + " stays applied", status.FailedStatus},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := &landscapev1alpha1.Landscape{}
+			l.Generation, l.Status.ObservedGeneration = 1, 1
+			l.APIVersion, l.Kind = "landscape.pergola.dev/v1alpha1", "Landscape"
+			l.Status.Conditions = conditions(condition.New(clocktesting.NewFakePassiveClock(noon), nil), nil, test.view)
+			ready := condition.Get(l.Status.Conditions, landscapev1alpha1.LandscapeReady)
+			require.NotNil(t, ready)
+			assert.Equal(t, test.ready, string(ready.Status)+" "+ready.Reason+": "+ready.Message)
+			content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(l)
+			require.NoError(t, err)
+			result, err := status.Compute(&unstructured.Unstructured{Object: content})
+			require.NoError(t, err)
+			assert.Equal(t, test.kind, result.Status, result.Message)
+			again := conditions(condition.New(clocktesting.NewFakePassiveClock(noon), nil), l.Status.Conditions, test.view)
+			assert.ElementsMatch(t, l.Status.Conditions, again, "the same view gives the same conditions")
+		})
+	}
+}

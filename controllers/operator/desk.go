@@ -1,0 +1,174 @@
+package operator
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
+	"github.com/pergola-dev/pergola/controllers/notification"
+	"github.com/pergola-dev/pergola/source/receiver"
+)
+
+// desk takes the requests for syncs, in every instance of the operator: one that does not work passes them on through the object.
+type desk struct {
+	parts   *parts
+	handler *receiver.Receiver
+
+	mu    sync.Mutex
+	hubs  map[receiver.Key]*hub
+	known map[tokenKey]token
+	sinks map[receiver.Key]sink
+}
+
+// tokenKey is a Secret of a receiver.
+type tokenKey struct{ namespace, secret string }
+
+type token struct {
+	value []byte
+	read  time.Time
+}
+
+type sink struct {
+	generation int64
+	read       time.Time
+	to         []notification.Destination
+}
+
+// secretsFor is how long what was read from a Secret is taken for granted.
+const secretsFor = 5 * time.Minute
+
+func newDesk(p *parts) *desk {
+	d := &desk{parts: p, hubs: map[receiver.Key]*hub{}, known: map[tokenKey]token{}, sinks: map[receiver.Key]sink{}}
+	d.handler = receiver.New(receiver.Options{Requester: d, Log: logr.FromSlogHandler(p.Log.Handler())})
+	return d
+}
+
+func (d *desk) hubOf(key receiver.Key) *hub {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.hubs[key] == nil {
+		d.hubs[key] = &hub{}
+	}
+	return d.hubs[key]
+}
+
+// Receiver implements receiver.Requester. Only a receiver that exists costs a request, and that seldom.
+func (d *desk) Receiver(ctx context.Context, namespace, name, entry string) (receiver.Target, bool) {
+	l, err := d.parts.landscapeOf(receiver.Key{Namespace: namespace, Name: name})
+	if err != nil || l == nil {
+		return receiver.Target{}, false
+	}
+	i := slices.IndexFunc(l.Spec.Receivers, func(r landscapev1alpha1.Receiver) bool { return r.Name == entry })
+	if i < 0 {
+		return receiver.Target{}, false
+	}
+	r := l.Spec.Receivers[i]
+	value, ok := d.token(ctx, tokenKey{namespace, r.SecretRef.Name})
+	target := receiver.Target{Type: r.Type, Token: value}
+	if l.Spec.Source != nil && l.Spec.Source.Ref != nil {
+		target.Ref = *l.Spec.Source.Ref
+	}
+	return target, ok
+}
+
+// token reads the Secret of a receiver, at most every few minutes, whether it is there or not.
+func (d *desk) token(ctx context.Context, key tokenKey) ([]byte, bool) {
+	now := d.parts.Clock.Now()
+	d.mu.Lock()
+	known, ok := d.known[key]
+	d.mu.Unlock()
+	if ok && now.Sub(known.read) < secretsFor {
+		return known.value, len(known.value) > 0
+	}
+	data, err := secrets{client: d.parts.client, namespace: key.namespace}.data(ctx, &landscapev1alpha1.LocalSecretReference{Name: key.secret}, "spec.receivers")
+	if err != nil {
+		d.parts.Log.Error("a receiver has no token", "namespace", key.namespace, "error", err)
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.known[key] = token{value: data["token"], read: now}
+	return data["token"], len(data["token"]) > 0
+}
+
+// Request implements receiver.Requester.
+func (d *desk) Request(ctx context.Context, key receiver.Key, push receiver.Push) {
+	d.parts.mu.Lock()
+	r, working := d.parts.syncers[key], d.parts.lease != nil
+	d.parts.mu.Unlock()
+	d.parts.Log.Info("a sync is asked for", "landscape", key.String(), "ref", push.Ref, "commit", push.Commit, "by", push.By)
+	if working {
+		if r != nil {
+			r.do(func() { r.askedPoll = true })
+		}
+		return
+	}
+	l, err := d.parts.landscapeOf(key)
+	if err != nil || l == nil {
+		return
+	}
+	before := l.DeepCopy()
+	setAnnotation(l, landscapev1alpha1.AnnotationSyncRequested, d.parts.Clock.Now().UTC().Format(time.RFC3339Nano))
+	if err := d.parts.client.Patch(ctx, l, client.MergeFrom(before)); err != nil {
+		d.parts.Log.Error("the request for a sync cannot be passed on to the instance that works", "landscape", key.String(), "error", err)
+	}
+}
+
+// Follow implements receiver.Requester.
+func (d *desk) Follow(ctx context.Context, key receiver.Key, commit string) (<-chan receiver.Progress, error) {
+	d.parts.mu.Lock()
+	r, working := d.parts.syncers[key], d.parts.lease != nil
+	d.parts.mu.Unlock()
+	if !working || r == nil {
+		return FollowObject(ctx, d.parts.Clock, func(context.Context) (*landscapev1alpha1.Landscape, error) { return d.parts.landscapeOf(key) }, commit), nil
+	}
+	lines := d.hubOf(key).follow(ctx, commit)
+	r.do(func() { r.catchUp(commit) })
+	return lines, nil
+}
+
+// catchUp tells whoever follows a commit that is done already.
+func (s *syncer) catchUp(commit string) {
+	if commit == "" || s.active == nil || s.active.applying || s.last.commit != commit || s.preparing != nil {
+		return
+	}
+	now := s.Clock.Now()
+	if len(s.last.problems) > 0 || s.last.validErr != nil {
+		return // it is tried again
+	}
+	s.hub.tell(commit, receiver.Progress{Time: now, Phase: receiver.PhaseApplied, Message: s.last.revision + " is applied already", Done: true})
+}
+
+// destinations of the notifications of a Landscape. What is wrong with one is logged when it is found.
+func (p *parts) destinations(l *landscapev1alpha1.Landscape) []notification.Destination {
+	d, key, now := p.desk, client.ObjectKeyFromObject(l), p.Clock.Now()
+	d.mu.Lock()
+	known, ok := d.sinks[key]
+	d.mu.Unlock()
+	if ok && known.generation == l.Generation && now.Sub(known.read) < secretsFor {
+		return known.to
+	}
+	to, problems := notification.Destinations(l.Spec.Notifications, func(name string) (map[string][]byte, error) {
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		return p.secretsOf(l).data(ctx, &landscapev1alpha1.LocalSecretReference{Name: name}, "spec.notifications")
+	})
+	for _, err := range problems {
+		p.Log.Error("somebody cannot be told", "landscape", key.String(), "error", err)
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.sinks[key] = sink{generation: l.Generation, read: now, to: to}
+	return to
+}
+
+func setAnnotation(l *landscapev1alpha1.Landscape, key, value string) {
+	if l.Annotations == nil {
+		l.Annotations = map[string]string{}
+	}
+	l.Annotations[key] = value
+}

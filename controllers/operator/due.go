@@ -1,0 +1,121 @@
+package operator
+
+import (
+	"fmt"
+	"hash/fnv"
+	"time"
+)
+
+// Triggers of a sync, as status.history names them.
+const (
+	triggerCommit   = "Commit"
+	triggerInterval = "Interval"
+	triggerRequest  = "Request"
+	triggerRetry    = "Retry"
+	triggerSpec     = "Spec"
+	triggerPin      = "Pin"
+)
+
+// situation is everything that decides whether a sync is due.
+type situation struct {
+	now time.Time
+	// wanted is the commit to apply, empty while it is not known; applied the one that is applied by this process, and attempted the one
+	// that was tried last.
+	wanted, applied, attempted string
+	pinned                     bool
+	// busy says that attempted is on its way.
+	busy bool
+	// requested says that somebody asked for a sync; respecified that the object says something else than at the last one.
+	requested, respecified bool
+	// failures in a row; permanent ones get no better by trying again soon.
+	failures  int
+	permanent bool
+	// ended is when the last sync was over.
+	ended time.Time
+	// suspended and blocked say why nothing is done, if they are not empty.
+	suspended, blocked string
+	windows            windowState
+	interval, retry    time.Duration
+	// spread is the share of an interval that this Landscape waits longer than others, from 0 to 1.
+	spread float64
+}
+
+// decision is what to do now, or until when to wait.
+type decision struct {
+	// trigger of the sync that is due; empty for none.
+	trigger string
+	// waiting says to people what a sync that would be due waits for.
+	waiting string
+	// at is when to look again at the latest; zero for not before something happens.
+	at time.Time
+}
+
+// decide says whether a sync is due.
+func decide(s situation) decision {
+	switch {
+	case s.suspended != "":
+		return decision{waiting: s.suspended}
+	case s.wanted == "":
+		return decision{waiting: "the revision is not known yet"}
+	}
+	d := s.due()
+	if d.trigger == "" {
+		return d
+	}
+	if s.blocked != "" {
+		return decision{waiting: s.blocked}
+	}
+	if s.wanted != s.applied && !s.windows.open {
+		waiting := "no window opens ever again: see spec.windows"
+		if !s.windows.changes.IsZero() {
+			waiting = fmt.Sprintf("waiting for the next window, which opens at %s", s.windows.changes.UTC().Format(time.RFC3339))
+		}
+		return decision{waiting: waiting, at: s.windows.changes}
+	}
+	return d
+}
+
+// due looks at what there is to do, whether it may be done or not.
+func (s situation) due() decision {
+	switch {
+	case s.wanted != s.attempted && s.pinned:
+		return decision{trigger: triggerPin}
+	case s.wanted != s.attempted:
+		return decision{trigger: triggerCommit}
+	case s.respecified:
+		return decision{trigger: triggerSpec}
+	case s.busy:
+		return decision{}
+	case s.requested:
+		return decision{trigger: triggerRequest}
+	}
+	trigger, at := triggerInterval, s.ended.Add(spreadOut(s.interval, s.spread))
+	if s.failures > 0 && !s.permanent {
+		trigger, at = triggerRetry, s.ended.Add(backOff(s.retry, s.interval, s.failures))
+	}
+	if s.now.Before(at) {
+		return decision{at: at}
+	}
+	return decision{trigger: trigger}
+}
+
+// backOff doubles a time with each failure, up to a limit.
+func backOff(first, most time.Duration, failures int) time.Duration {
+	wait := first
+	for i := 1; i < failures && wait < most; i++ {
+		wait *= 2
+	}
+	return min(wait, max(most, first))
+}
+
+// spreadOut adds up to a tenth.
+func spreadOut(interval time.Duration, share float64) time.Duration {
+	return interval + time.Duration(float64(interval)*share/10)
+}
+
+// spreadOf gives each name a share from 0 to 1 that stays the same.
+func spreadOf(name string) float64 {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(name)) // it never fails
+	return float64(h.Sum32()) / (1 << 32)
+}

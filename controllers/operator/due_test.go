@@ -1,0 +1,140 @@
+package operator
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
+)
+
+var noon = time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC) // a Wednesday
+
+func TestDecide(t *testing.T) {
+	base := situation{now: noon, wanted: "b", applied: "b", attempted: "b", ended: noon.Add(-time.Minute), windows: windowState{open: true},
+		interval: 10 * time.Minute, retry: 15 * time.Second}
+	opens := noon.Add(3 * time.Hour)
+	for name, test := range map[string]struct {
+		change  func(*situation)
+		trigger string
+		waiting string
+		at      time.Time
+	}{
+		"nothing to do":                       {func(*situation) {}, "", "", noon.Add(9 * time.Minute)},
+		"others are looked at a little later": {func(s *situation) { s.spread = 0.5 }, "", "", noon.Add(9*time.Minute + 30*time.Second)},
+		"interval is over":                    {func(s *situation) { s.ended = noon.Add(-10 * time.Minute) }, triggerInterval, "", time.Time{}},
+		"source not known":                    {func(s *situation) { s.wanted = "" }, "", "the revision is not known yet", time.Time{}},
+		"new commit":                          {func(s *situation) { s.wanted = "c" }, triggerCommit, "", time.Time{}},
+		"pinned to another":                   {func(s *situation) { s.wanted, s.pinned = "a", true }, triggerPin, "", time.Time{}},
+		"asked for":                           {func(s *situation) { s.requested = true }, triggerRequest, "", time.Time{}},
+		"on its way":                          {func(s *situation) { s.busy, s.requested, s.failures, s.ended = true, true, 3, time.Time{} }, "", "", time.Time{}},
+		"newer than what is on its way":       {func(s *situation) { s.busy, s.wanted = true, "c" }, triggerCommit, "", time.Time{}},
+		"object changed":                      {func(s *situation) { s.respecified = true }, triggerSpec, "", time.Time{}},
+		"failed once":                         {func(s *situation) { s.failures, s.ended = 1, noon.Add(-10*time.Second) }, "", "", noon.Add(5 * time.Second)},
+		"failed once, time is over":           {func(s *situation) { s.failures, s.ended = 1, noon.Add(-15*time.Second) }, triggerRetry, "", time.Time{}},
+		"failed three times":                  {func(s *situation) { s.failures, s.ended = 3, noon }, "", "", noon.Add(time.Minute)},
+		"failed a hundred times":              {func(s *situation) { s.failures, s.ended = 100, noon }, "", "", noon.Add(10 * time.Minute)},
+		"a newer commit does not wait":        {func(s *situation) { s.failures, s.ended, s.wanted = 100, noon, "c" }, triggerCommit, "", time.Time{}},
+		"permanent failure waits":             {func(s *situation) { s.failures, s.permanent, s.ended = 1, true, noon }, "", "", noon.Add(10 * time.Minute)},
+		"suspended":                           {func(s *situation) { s.suspended, s.wanted = "suspended: x", "c" }, "", "suspended: x", time.Time{}},
+		"blocked":                             {func(s *situation) { s.blocked, s.wanted = "waiting for a", "c" }, "", "waiting for a", time.Time{}},
+		"blocked with nothing to do":          {func(s *situation) { s.blocked = "waiting for a" }, "", "", noon.Add(9 * time.Minute)},
+		"window closed for a new one":         {func(s *situation) { s.windows, s.wanted = windowState{changes: opens}, "c" }, "", "waiting for the next window, which opens at 2026-03-04T15:00:00Z", opens},
+		"window never opens":                  {func(s *situation) { s.windows, s.wanted = windowState{}, "c" }, "", "no window opens ever again: see spec.windows", time.Time{}},
+		"window closed, the same is repaired": {func(s *situation) { s.windows, s.ended = windowState{changes: opens}, noon.Add(-time.Hour) }, triggerInterval, "", time.Time{}},
+		"window closed, a request changes no bit": {func(s *situation) {
+			s.windows, s.requested, s.wanted, s.attempted = windowState{changes: opens}, true, "c", "c"
+		}, "", "waiting for the next window, which opens at 2026-03-04T15:00:00Z", opens},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := base
+			test.change(&s)
+			assert.Equal(t, decision{trigger: test.trigger, waiting: test.waiting, at: test.at}, decide(s))
+		})
+	}
+}
+
+func TestSpread(t *testing.T) {
+	seen := map[float64]bool{}
+	for _, name := range []string{"garden/a", "garden/b", "garden/c"} {
+		share := spreadOf(name)
+		assert.True(t, share >= 0 && share < 1)
+		assert.Equal(t, share, spreadOf(name))
+		seen[share] = true
+	}
+	assert.Len(t, seen, 3)
+}
+
+func TestWindows(t *testing.T) {
+	window := func(schedule, length, zone string) landscapev1alpha1.SyncWindow {
+		d, err := time.ParseDuration(length)
+		require.NoError(t, err)
+		return landscapev1alpha1.SyncWindow{Schedule: schedule, Duration: metav1.Duration{Duration: d}, TimeZone: zone}
+	}
+	list := func(w ...landscapev1alpha1.SyncWindow) []landscapev1alpha1.SyncWindow { return w }
+	for name, test := range map[string]struct {
+		lists [][]landscapev1alpha1.SyncWindow
+		open  bool
+		next  time.Time
+	}{
+		"none":                  {nil, true, time.Time{}},
+		"empty":                 {[][]landscapev1alpha1.SyncWindow{nil, nil}, true, time.Time{}},
+		"within":                {[][]landscapev1alpha1.SyncWindow{list(window("0 8 * * 1-5", "8h", ""))}, true, time.Time{}},
+		"opens now":             {[][]landscapev1alpha1.SyncWindow{list(window("0 12 * * *", "1m", ""))}, true, time.Time{}},
+		"closed just now":       {[][]landscapev1alpha1.SyncWindow{list(window("0 11 * * *", "1h", ""))}, false, noon.Add(23 * time.Hour)},
+		"other days":            {[][]landscapev1alpha1.SyncWindow{list(window("0 8 * * 6", "8h", ""))}, false, time.Date(2026, 3, 7, 8, 0, 0, 0, time.UTC)},
+		"another zone":          {[][]landscapev1alpha1.SyncWindow{list(window("0 8 * * *", "4h", "America/New_York"))}, false, noon.Add(time.Hour)},
+		"one of two in a list":  {[][]landscapev1alpha1.SyncWindow{list(window("0 8 * * 6", "8h", ""), window("0 9 * * 3", "4h", ""))}, true, time.Time{}},
+		"both lists":            {[][]landscapev1alpha1.SyncWindow{list(window("0 8 * * *", "8h", "")), list(window("0 14 * * *", "1h", ""))}, false, noon.Add(2 * time.Hour)},
+		"both closed":           {[][]landscapev1alpha1.SyncWindow{list(window("0 13 * * *", "8h", "")), list(window("0 14 * * *", "1h", ""))}, false, noon.Add(2 * time.Hour)},
+		"longer than its cycle": {[][]landscapev1alpha1.SyncWindow{list(window("0 13 * * *", "48h", ""))}, true, time.Time{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			state, err := windowsAt(noon, test.lists...)
+			require.NoError(t, err)
+			assert.Equal(t, windowState{open: test.open, changes: test.next}, state)
+		})
+	}
+	for want, w := range map[string]landscapev1alpha1.SyncWindow{
+		`spec.windows[0]: schedule "8 o'clock"`:                                                  window("8 o'clock", "1h", ""),
+		`spec.windows[0]: duration 0s: want more than 0, such as 8h`:                             window("0 8 * * *", "0s", ""),
+		`spec.windows[0]: timeZone "Berlin" is not known; write one such as Europe/Berlin`:       window("0 8 * * *", "1h", "Berlin"),
+		`spec.windows[0]: timeZone "Local" is not known; write one such as Europe/Berlin`:        window("0 8 * * *", "1h", "Local"),
+		`write minute, hour, day of the month, month and day of the week, such as "0 8 * * 1-5"`: window("99 8 * * *", "1h", ""),
+	} {
+		_, err := windowsAt(noon, list(w))
+		require.ErrorContains(t, err, want)
+	}
+}
+
+func TestTighten(t *testing.T) {
+	number := func(n int32) *int32 { return &n }
+	text := func(s string) *string { return &s }
+	type gate = landscapev1alpha1.DeletionGate
+	standard := []string{"PersistentVolumeClaim", "PersistentVolume", "Namespace", "CustomResourceDefinition", "Etcd", "Garden", "Seed", "Shoot", "Project"}
+	for name, test := range map[string]struct {
+		object, file *gate
+		want         gate
+		loosened     int
+	}{
+		"neither":           {nil, nil, gate{MaxDeletions: number(100), ProtectedKinds: standard}, 0},
+		"commit tightens":   {nil, &gate{MaxDeletions: number(5), MaxShare: text("10%")}, gate{MaxDeletions: number(5), MaxShare: text("10%"), ProtectedKinds: standard}, 0},
+		"commit loosens":    {nil, &gate{MaxDeletions: number(5000), MaxShare: text("90%")}, gate{MaxDeletions: number(100), ProtectedKinds: standard}, 2},
+		"object loosens":    {&gate{MaxDeletions: number(5000), ProtectedKinds: []string{}}, nil, gate{MaxDeletions: number(5000), ProtectedKinds: []string{}}, 0},
+		"both":              {&gate{MaxShare: text("20%")}, &gate{MaxShare: text("30%")}, gate{MaxDeletions: number(100), MaxShare: text("20%"), ProtectedKinds: standard}, 1},
+		"commit protects":   {&gate{ProtectedKinds: []string{"Seed"}}, &gate{ProtectedKinds: []string{"Seed", "Secret"}}, gate{MaxDeletions: number(100), ProtectedKinds: []string{"Seed", "Secret"}}, 0},
+		"commit unprotects": {&gate{ProtectedKinds: []string{"Seed", "Shoot"}}, &gate{ProtectedKinds: []string{}}, gate{MaxDeletions: number(100), ProtectedKinds: []string{"Seed", "Shoot"}}, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, loosened, err := tighten(test.object, test.file)
+			require.NoError(t, err)
+			assert.Equal(t, &test.want, got)
+			assert.Len(t, loosened, test.loosened, loosened)
+		})
+	}
+	_, _, err := tighten(nil, &gate{MaxShare: text("a lot")})
+	require.ErrorContains(t, err, "landscape.yaml: spec.deletionGate.maxShare")
+}

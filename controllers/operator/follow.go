@@ -1,0 +1,165 @@
+package operator
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/utils/clock"
+
+	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
+	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
+	"github.com/pergola-dev/pergola/health/condition"
+	"github.com/pergola-dev/pergola/source/receiver"
+)
+
+// followEvery is how often the object is looked at.
+const followEvery = time.Second
+
+// FollowObject tells the progress of a sync by what the status of the Landscape says, for those who cannot ask the operator itself. The channel
+// ends after the line that is Done, or with the context. Without a commit it follows whatever is synced, from the next sync on.
+func FollowObject(ctx context.Context, clk clock.WithTicker, get getter, commit string) <-chan receiver.Progress {
+	return (&objectFollower{commit: commit}).follow(ctx, clk, get)
+}
+
+// getter reads the Landscape; nil if it is gone.
+type getter func(context.Context) (*landscapev1alpha1.Landscape, error)
+
+// followRequest follows the sync that the annotation of a Landscape asked for.
+func followRequest(ctx context.Context, clk clock.WithTicker, get getter, asked *landscapev1alpha1.Landscape) <-chan receiver.Progress {
+	f := &objectFollower{request: asked.Annotations[landscapev1alpha1.AnnotationSyncRequested]}
+	if h := asked.Status.History; len(h) > 0 && h[0].EndTime != nil {
+		f.former = &h[0]
+	}
+	return f.follow(ctx, clk, get)
+}
+
+func (f *objectFollower) follow(ctx context.Context, clk clock.WithTicker, get getter) <-chan receiver.Progress {
+	out := make(chan receiver.Progress, backlog)
+	go func() {
+		defer close(out)
+		tick := clk.NewTicker(followEvery)
+		defer tick.Stop()
+		for {
+			l, err := get(ctx)
+			for _, p := range f.look(l, err, clk.Now()) {
+				select {
+				case out <- p:
+				case <-ctx.Done():
+					return
+				}
+				if p.Done {
+					return
+				}
+			}
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C():
+			}
+		}
+	}()
+	return out
+}
+
+// objectFollower remembers what was told.
+type objectFollower struct {
+	commit string
+	// request is the value of the annotation, empty where a commit is followed.
+	request string
+	// handled says that the request was taken up.
+	handled bool
+	// former is the newest sync of before, which is not the one that was asked for.
+	former *landscapev1alpha1.SyncRecord
+	told   string
+}
+
+// look compares the object with what was told last.
+func (f *objectFollower) look(l *landscapev1alpha1.Landscape, err error, now time.Time) []receiver.Progress {
+	say := func(phase, message string) []receiver.Progress {
+		if message == f.told {
+			return nil
+		}
+		f.told = message
+		return []receiver.Progress{{Time: now, Phase: phase, Message: message}}
+	}
+	switch {
+	case err != nil:
+		return say(receiver.PhaseQueued, "the Landscape cannot be read: "+err.Error())
+	case l == nil:
+		return []receiver.Progress{{Time: now, Phase: receiver.PhaseFailed, Done: true, Err: "the Landscape is gone"}}
+	}
+	if f.request != "" && l.Status.LastHandledSyncRequest != f.request {
+		return say(receiver.PhaseQueued, "waiting for the operator")
+	}
+	if r := f.record(l); r != nil && r.EndTime != nil {
+		return []receiver.Progress{doneOf(*r, now)}
+	}
+	if p := f.still(l, now); p != nil {
+		return []receiver.Progress{*p}
+	}
+	if op := l.Status.LastOperation; op != nil && op.State == gardencorev1beta1.LastOperationStateProcessing {
+		return say(receiver.PhaseApplying, op.Description)
+	}
+	if ready := condition.Get(l.Status.Conditions, landscapev1alpha1.LandscapeReady); ready != nil {
+		return say(receiver.PhaseQueued, ready.Message)
+	}
+	return nil
+}
+
+// still is the end of a request that came to nothing new: everything is as it has to be, or nothing is done.
+func (f *objectFollower) still(l *landscapev1alpha1.Landscape, now time.Time) *receiver.Progress {
+	if f.request == "" || condition.Get(l.Status.Conditions, landscapev1alpha1.LandscapeReconciling) != nil {
+		f.handled = false
+		return nil
+	}
+	if !f.handled { // the next look decides: the sync may begin only now
+		f.handled = true
+		return nil
+	}
+	ready := condition.Get(l.Status.Conditions, landscapev1alpha1.LandscapeReady)
+	switch {
+	case ready == nil:
+		return nil
+	case ready.Status == gardencorev1beta1.ConditionTrue:
+		return &receiver.Progress{Time: now, Phase: receiver.PhaseApplied, Message: ready.Message, Done: true}
+	case ready.Reason == reasonSuspended:
+		return &receiver.Progress{Time: now, Phase: receiver.PhaseHeld, Message: ready.Message, Done: true}
+	}
+	return &receiver.Progress{Time: now, Phase: receiver.PhaseFailed, Message: ready.Message, Err: ready.Message, Done: true}
+}
+
+// record is the newest sync, if it is the one that is followed.
+func (f *objectFollower) record(l *landscapev1alpha1.Landscape) *landscapev1alpha1.SyncRecord {
+	for i := range l.Status.History {
+		r := &l.Status.History[i]
+		switch {
+		case f.commit != "":
+			if strings.HasSuffix(r.Revision, f.commit) {
+				return r
+			}
+		case f.former != nil && equality.Semantic.DeepEqual(r, f.former):
+			return nil
+		default:
+			return r
+		}
+	}
+	return nil
+}
+
+// doneOf is the last line about a sync.
+func doneOf(r landscapev1alpha1.SyncRecord, now time.Time) receiver.Progress {
+	out := receiver.Progress{Time: now, Message: r.Message, Done: true}
+	switch r.Result {
+	case landscapev1alpha1.SyncSucceeded:
+		out.Phase = receiver.PhaseApplied
+	case landscapev1alpha1.SyncHeld:
+		out.Phase = receiver.PhaseHeld
+	case landscapev1alpha1.SyncSuperseded:
+		out.Phase = receiver.PhaseSuperseded
+	default:
+		out.Phase, out.Err = receiver.PhaseFailed, r.Message
+	}
+	return out
+}

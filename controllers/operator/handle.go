@@ -1,0 +1,211 @@
+package operator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
+	"github.com/pergola-dev/pergola/source/receiver"
+)
+
+// Handle is what people do with a Landscape in a cluster. Each method writes one field at most, and leaves those of others alone.
+type Handle struct {
+	client client.Client
+	key    receiver.Key
+	clock  clock.WithTicker
+	// by is who does it.
+	by string
+}
+
+// NewHandle makes the handle of a Landscape. It makes no request.
+func NewHandle(config *rest.Config, key receiver.Key, clk clock.WithTicker, by string) (*Handle, error) {
+	scheme := runtime.NewScheme()
+	if err := landscapev1alpha1.AddToScheme(scheme); err != nil {
+		return nil, err
+	}
+	c, err := client.New(config, client.Options{Scheme: scheme})
+	if err != nil {
+		return nil, fmt.Errorf("a client for Landscapes: %w", err)
+	}
+	return &Handle{client: c, key: key, clock: clk, by: by}, nil
+}
+
+// NoLandscapeError says that there is no such object; it names those that there are.
+type NoLandscapeError struct {
+	Key   receiver.Key
+	Known []string
+}
+
+func (e *NoLandscapeError) Error() string {
+	text := fmt.Sprintf("there is no Landscape %s", e.Key)
+	if len(e.Known) > 0 {
+		text += "; there is " + strings.Join(e.Known, ", ")
+	}
+	return text
+}
+
+// Get reads the Landscape.
+func (h *Handle) Get(ctx context.Context) (*landscapev1alpha1.Landscape, error) {
+	l := &landscapev1alpha1.Landscape{}
+	err := h.client.Get(ctx, h.key, l)
+	switch {
+	case meta.IsNoMatchError(err):
+		return nil, errors.New("the cluster has no CustomResourceDefinition of Landscapes: is it the runtime cluster? pergola install brings it along")
+	case apierrors.IsNotFound(err):
+		list := &landscapev1alpha1.LandscapeList{}
+		missing := &NoLandscapeError{Key: h.key}
+		if h.client.List(ctx, list) == nil {
+			for _, other := range list.Items {
+				missing.Known = append(missing.Known, client.ObjectKeyFromObject(&other).String())
+			}
+		}
+		return nil, missing
+	case err != nil:
+		return nil, fmt.Errorf("reading Landscape %s: %w", h.key, err)
+	}
+	return l, nil
+}
+
+// change writes what a function changes.
+func (h *Handle) change(ctx context.Context, what string, change func(*landscapev1alpha1.Landscape) error) (*landscapev1alpha1.Landscape, error) {
+	l, err := h.Get(ctx)
+	if err != nil {
+		return nil, err
+	}
+	before := l.DeepCopy()
+	if err := change(l); err != nil {
+		return nil, err
+	}
+	if err := h.client.Patch(ctx, l, client.MergeFrom(before)); err != nil {
+		return nil, fmt.Errorf("%s Landscape %s: %w", what, h.key, err)
+	}
+	return l, nil
+}
+
+// Sync asks for a sync now.
+func (h *Handle) Sync(ctx context.Context) (*landscapev1alpha1.Landscape, error) {
+	return h.change(ctx, "asking for a sync of", func(l *landscapev1alpha1.Landscape) error {
+		setAnnotation(l, landscapev1alpha1.AnnotationSyncRequested, h.clock.Now().UTC().Format(time.RFC3339Nano))
+		return nil
+	})
+}
+
+// Follow tells the progress of the sync that was asked for with Sync.
+func (h *Handle) Follow(ctx context.Context, asked *landscapev1alpha1.Landscape) <-chan receiver.Progress {
+	return followRequest(ctx, h.clock, h.Get, asked)
+}
+
+// Suspend pauses syncing; until zero is until Resume.
+func (h *Handle) Suspend(ctx context.Context, reason string, until time.Time) error {
+	_, err := h.change(ctx, "suspending", func(l *landscapev1alpha1.Landscape) error {
+		l.Spec.Suspend = true
+		l.Spec.Suspension = &landscapev1alpha1.Suspension{Reason: reason, By: h.by}
+		if !until.IsZero() {
+			l.Spec.Suspension.Until = &metav1.Time{Time: until.UTC().Truncate(time.Second)}
+		}
+		return nil
+	})
+	return err
+}
+
+// Resume goes on. It tells whether the Landscape was suspended.
+func (h *Handle) Resume(ctx context.Context) (was bool, err error) {
+	_, err = h.change(ctx, "resuming", func(l *landscapev1alpha1.Landscape) error {
+		was = l.Spec.Suspend
+		l.Spec.Suspend, l.Spec.Suspension = false, nil
+		return nil
+	})
+	return was, err
+}
+
+// Previous stands for the revision that was applied before the present one.
+const Previous = "previous"
+
+// Pin applies a former revision and stays there. The revision is a whole commit, the beginning of one in the history, or Previous.
+func (h *Handle) Pin(ctx context.Context, revision, reason string) (commit string, err error) {
+	_, err = h.change(ctx, "pinning", func(l *landscapev1alpha1.Landscape) error {
+		if commit, err = formerRevision(l, revision); err != nil {
+			return err
+		}
+		now := metav1.NewTime(h.clock.Now().Truncate(time.Second))
+		l.Spec.Pin = &landscapev1alpha1.Pin{Revision: commit, Reason: reason, By: h.by, At: &now}
+		return nil
+	})
+	return commit, err
+}
+
+// Unpin follows the source again. It tells whether the Landscape was pinned.
+func (h *Handle) Unpin(ctx context.Context) (was bool, err error) {
+	_, err = h.change(ctx, "unpinning", func(l *landscapev1alpha1.Landscape) error {
+		was = l.Spec.Pin != nil
+		l.Spec.Pin = nil
+		return nil
+	})
+	return was, err
+}
+
+// Approve lets held deletions pass. Ids that nothing waits for are refused.
+func (h *Handle) Approve(ctx context.Context, ids []string) error {
+	_, err := h.change(ctx, "approving deletions of", func(l *landscapev1alpha1.Landscape) error {
+		for _, id := range ids {
+			if !slices.ContainsFunc(l.Status.Held, func(held landscapev1alpha1.HeldDeletion) bool { return held.Approval == id }) {
+				return fmt.Errorf("nothing that is held has the id %q: status.held of the Landscape shows what waits", id)
+			}
+			if !slices.Contains(l.Spec.Approved, id) {
+				l.Spec.Approved = append(l.Spec.Approved, id)
+			}
+		}
+		return nil
+	})
+	return err
+}
+
+// formerRevision finds a commit by what a person calls it.
+func formerRevision(l *landscapev1alpha1.Landscape, revision string) (string, error) {
+	if revision == Previous {
+		return previous(l)
+	}
+	if digits, isDigest := strings.CutPrefix(revision, "sha256:"); len(revision) == 40 || isDigest && len(digits) == 64 {
+		return revision, nil
+	}
+	var found, known []string
+	for _, r := range l.Status.History {
+		commit := commitOf(r.Revision)
+		if !slices.Contains(known, commit) {
+			known = append(known, commit)
+			if len(revision) >= 4 && strings.HasPrefix(strings.TrimPrefix(commit, "sha256:"), revision) {
+				found = append(found, commit)
+			}
+		}
+	}
+	switch len(found) {
+	case 1:
+		return found[0], nil
+	case 0:
+		return "", fmt.Errorf("%q begins no revision of the history (pergola history shows it): give a whole commit for others, or %q", revision, Previous)
+	}
+	return "", fmt.Errorf("%q begins several revisions: %s", revision, strings.Join(found, ", "))
+}
+
+func previous(l *landscapev1alpha1.Landscape) (string, error) {
+	current := commitOf(l.Status.LastAppliedRevision)
+	for _, r := range l.Status.History {
+		commit := commitOf(r.Revision)
+		if commit != current && (r.Result == landscapev1alpha1.SyncSucceeded || r.Result == landscapev1alpha1.SyncHeld) {
+			return commit, nil
+		}
+	}
+	return "", errors.New("no other revision was applied completely, as far as the history goes (pergola history): give a whole commit")
+}

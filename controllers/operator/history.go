@@ -1,0 +1,40 @@
+package operator
+
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
+)
+
+// keptRecords is how many syncs status.history keeps.
+const keptRecords = 20
+
+// begun puts a sync before the others.
+func begun(history []landscapev1alpha1.SyncRecord, r landscapev1alpha1.SyncRecord) []landscapev1alpha1.SyncRecord {
+	out := append([]landscapev1alpha1.SyncRecord{r}, history...)
+	return out[:min(len(out), keptRecords)]
+}
+
+// ended closes the newest record, if it is open.
+func ended(history []landscapev1alpha1.SyncRecord, at time.Time, result landscapev1alpha1.SyncResult, message string, changed int) {
+	if len(history) == 0 || history[0].EndTime != nil {
+		return
+	}
+	now := metav1.NewTime(at)
+	history[0].EndTime, history[0].Result, history[0].Message, history[0].Changed = &now, result, shortened(message), int32(changed)
+}
+
+// shortened keeps status small.
+func shortened(message string) string {
+	const most = 1024
+	if len(message) <= most {
+		return message
+	}
+	cut := most
+	for cut > 0 && message[cut]&0xC0 == 0x80 { // not within a letter
+		cut--
+	}
+	return message[:cut] + "…"
+}

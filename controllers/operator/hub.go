@@ -1,0 +1,78 @@
+package operator
+
+import (
+	"context"
+	"sync"
+
+	"github.com/pergola-dev/pergola/source/receiver"
+)
+
+// hub tells whoever follows a sync how it goes.
+type hub struct {
+	mu        sync.Mutex
+	followers map[*follower]bool
+}
+
+type follower struct {
+	commit string // "" for whatever is synced
+	lines  chan receiver.Progress
+}
+
+// backlog is how many lines a follower may be behind before some are dropped.
+const backlog = 256
+
+// follow gives a channel that ends after the last line, or with the context.
+func (h *hub) follow(ctx context.Context, commit string) <-chan receiver.Progress {
+	f := &follower{commit: commit, lines: make(chan receiver.Progress, backlog)}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.followers == nil {
+		h.followers = map[*follower]bool{}
+	}
+	h.followers[f] = true
+	context.AfterFunc(ctx, func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.drop(f)
+	})
+	return f.lines
+}
+
+// drop ends a follower; the lock is held.
+func (h *hub) drop(f *follower) {
+	if h.followers[f] {
+		delete(h.followers, f)
+		close(f.lines)
+	}
+}
+
+// tell sends a line about a commit to all who follow it.
+func (h *hub) tell(commit string, p receiver.Progress) {
+	h.each(func(f *follower) bool { return f.commit == "" || f.commit == commit }, p)
+}
+
+// supersede ends those who follow another commit than the one that is synced now, because theirs will not be any more.
+func (h *hub) supersede(commit string, p receiver.Progress) {
+	p.Done, p.Phase = true, receiver.PhaseSuperseded
+	h.each(func(f *follower) bool { return f.commit != "" && f.commit != commit }, p)
+}
+
+func (h *hub) each(wants func(*follower) bool, p receiver.Progress) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for f := range h.followers {
+		if !wants(f) {
+			continue
+		}
+		if p.Done && len(f.lines) == cap(f.lines) {
+			<-f.lines // the last line is never the one that is dropped
+		}
+		select {
+		case f.lines <- p:
+		default:
+		}
+		if p.Done {
+			h.drop(f)
+		}
+	}
+}

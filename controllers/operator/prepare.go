@@ -1,0 +1,150 @@
+package operator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"filippo.io/age"
+
+	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
+	"github.com/pergola-dev/pergola/controllers/landscape"
+	"github.com/pergola-dev/pergola/landscapes"
+	"github.com/pergola-dev/pergola/landscapes/evaluation"
+	"github.com/pergola-dev/pergola/render"
+	"github.com/pergola-dev/pergola/schemas"
+	"github.com/pergola-dev/pergola/schemas/kept"
+	"github.com/pergola-dev/pergola/source"
+)
+
+// invalidError says that a revision cannot be applied as it is: trying again is of no use.
+type invalidError struct {
+	what     string
+	findings []schemas.Violation
+}
+
+// shownFindings is how many findings a message has.
+const shownFindings = 5
+
+func (e *invalidError) Error() string {
+	var b strings.Builder
+	b.WriteString(e.what)
+	errs := 0
+	for _, f := range e.findings {
+		if f.Severity != schemas.SeverityError {
+			continue
+		}
+		if errs++; errs <= shownFindings {
+			b.WriteString("; " + f.String())
+		}
+	}
+	if errs > shownFindings {
+		fmt.Fprintf(&b, "; and %d more", errs-shownFindings)
+	}
+	return b.String()
+}
+
+// invalid is an invalidError without findings.
+func invalid(format string, args ...any) error {
+	return &invalidError{what: fmt.Sprintf(format, args...)}
+}
+
+func isInvalid(err error) bool { return errors.As(err, new(*invalidError)) }
+
+// reading is what a revision is read with.
+type reading struct {
+	catalogue  fs.FS
+	evaluator  evaluation.Evaluator
+	kept       *kept.Store
+	identities []age.Identity
+	now        time.Time
+}
+
+// revision is a snapshot that was read and found valid.
+type revision struct {
+	*source.Snapshot
+	landscape *landscapes.Landscape
+	// notes are about what the revision asks for and does not get.
+	notes []string
+}
+
+// declared is what the revision declares; nil for none.
+func (r *revision) declared() *landscapes.Landscape {
+	if r == nil {
+		return nil
+	}
+	return r.landscape
+}
+
+// read loads and validates a revision. The former one, if any, is what it has to be reachable from.
+func (r reading) read(ctx context.Context, object *landscapev1alpha1.Landscape, snapshot *source.Snapshot, former *landscapes.Landscape) (*revision, error) {
+	folder := folderOf(object)
+	l, violations, err := landscapes.LoadFS(ctx, snapshot.FS, folder, landscapes.Options{
+		AgeIdentities: r.identities, Evaluator: r.evaluator, Kept: r.kept,
+	})
+	if missing := (*landscapes.NoLandscapeError)(nil); errors.As(err, &missing) {
+		return nil, invalid("revision %s: the folder %s (spec.source.path) has no file landscape.yaml", snapshot.Revision(), folder)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading revision %s: %w", snapshot.Revision(), err)
+	}
+	if err := source.CheckFiles(snapshot.FS, landscape.Folders(l)...); err != nil {
+		return nil, invalid("revision %s: %s", snapshot.Revision(), err)
+	}
+	if name := l.Config.Name; name != object.Name {
+		return nil, invalid("revision %s: landscape.yaml is of landscape %q, but this one is %q: the names have to be the same", snapshot.Revision(), name, object.Name)
+	}
+	found, err := l.ValidateAt(ctx, r.now, former, schemas.Options{})
+	if err != nil {
+		return nil, fmt.Errorf("validating revision %s: %w", snapshot.Revision(), err)
+	}
+	var rendering []schemas.Violation
+	if l.ConfigDeclaration != nil {
+		rendering = render.CheckLandscape(r.catalogue, l, render.At(r.now), render.Ruled())
+	}
+	if all := slices.Concat(violations, found, rendering); schemas.HasErrors(all) {
+		schemas.Sort(all)
+		return nil, &invalidError{fmt.Sprintf("revision %s is not valid", snapshot.Revision()), all}
+	}
+	if err := demands(&object.Spec, &l.Config.Spec); err != nil {
+		return nil, invalid("revision %s: %s", snapshot.Revision(), err)
+	}
+	if l.Config.Spec.Suspend {
+		return nil, invalid("revision %s says spec.suspend in landscape.yaml: it is not applied", snapshot.Revision())
+	}
+	return r.bounded(object, snapshot, l)
+}
+
+// bounded puts the limits of the object in the cluster in the place of those that the revision asks for.
+func (r reading) bounded(object *landscapev1alpha1.Landscape, snapshot *source.Snapshot, l *landscapes.Landscape) (*revision, error) {
+	out := &revision{Snapshot: snapshot, landscape: l}
+	config := l.Config.DeepCopy()
+	gate, loosened, err := tighten(object.Spec.DeletionGate, config.Spec.DeletionGate)
+	if err != nil {
+		return nil, invalid("revision %s: %s", snapshot.Revision(), err)
+	}
+	config.Spec.DeletionGate = gate
+	if config.Spec.ForceConflicts && !object.Spec.ForceConflicts {
+		config.Spec.ForceConflicts = false
+		loosened = append(loosened, "forceConflicts (it stays false)")
+	}
+	config.Spec.Clusters = nil // from the object alone
+	l.Config = config
+	if len(loosened) > 0 {
+		out.notes = append(out.notes, "landscape.yaml asks for less protection than the Landscape in the cluster has, which alone counts: "+strings.Join(loosened, ", "))
+	}
+	if _, err := windowsAt(r.now, config.Spec.Windows); err != nil {
+		return nil, invalid("revision %s: landscape.yaml: %s", snapshot.Revision(), err)
+	}
+	return out, nil
+}
+
+// folderOf is the folder of the landscape in its repository.
+func folderOf(object *landscapev1alpha1.Landscape) string {
+	return path.Clean(strings.TrimPrefix(path.Join("/", object.Spec.Source.Path), "/"))
+}

@@ -1,0 +1,120 @@
+package operator
+
+import (
+	"fmt"
+	"log/slog"
+	"slices"
+
+	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
+	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
+	"github.com/pergola-dev/pergola/apply/flow"
+	"github.com/pergola-dev/pergola/controllers/landscape"
+	"github.com/pergola-dev/pergola/controllers/notification"
+	"github.com/pergola-dev/pergola/controllers/owner"
+	"github.com/pergola-dev/pergola/source"
+	"github.com/pergola-dev/pergola/source/receiver"
+)
+
+// progressed takes in one step of a flow. It is called by many goroutines.
+func (s *syncer) progressed(commit string, e owner.Event) {
+	text := ""
+	switch e.State {
+	case flow.Applied:
+		if e.Message != "" {
+			text = "applied: " + e.Message
+		}
+	case flow.Healthy:
+		text = "healthy"
+	case flow.Failed:
+		text = "failed: " + e.Error
+	}
+	if text == "" {
+		return
+	}
+	line := fmt.Sprintf("%s › %s: %s", e.Owner, e.Node, text)
+	s.hub.tell(commit, receiver.Progress{Time: e.At, Phase: receiver.PhaseApplying, Message: line})
+	s.do(func() {
+		if j := s.active; j != nil && j.applying && j.revision.Commit == commit {
+			j.steps.Store(&line)
+			if j.record {
+				s.status.operation(gardencorev1beta1.LastOperationStateProcessing, int32(e.Progress.Percent), j.progress())
+			}
+		}
+	})
+}
+
+// drifted takes in a repair.
+func (s *syncer) drifted(d landscape.Drift) {
+	s.metrics.drifted(s.key, d.Cluster, d.Repaired)
+	message := fmt.Sprintf("%s on cluster %s %s: repaired", d.Object, d.Cluster, d.What)
+	severity, reason := notification.Info, "DriftRepaired"
+	if !d.Repaired {
+		message = fmt.Sprintf("%s on cluster %s %s, and could not be repaired: %s", d.Object, d.Cluster, d.What, d.Error)
+		severity, reason = notification.Warning, "DriftNotRepaired"
+	}
+	s.do(func() {
+		if s.active != nil {
+			s.notify(notification.Neutral, severity, reason, message, s.active.revision.Commit, s.active.revision.Revision())
+		}
+	})
+}
+
+// cared takes in the conditions of an owner.
+func (s *syncer) cared(name string, conditions []gardencorev1beta1.Condition) {
+	var lines []string
+	for _, c := range conditions {
+		if c.Status == gardencorev1beta1.ConditionFalse {
+			lines = append(lines, fmt.Sprintf("%s: %s: %s", name, c.Type, c.Message))
+		}
+	}
+	if s.unhealthy == nil {
+		s.unhealthy = map[string][]string{}
+	}
+	s.unhealthy[name] = lines
+}
+
+// notify tells an event to everybody who wants to hear of this Landscape.
+func (s *syncer) notify(phase notification.Phase, severity notification.Severity, reason, message, commit, revision string) {
+	level := slog.LevelInfo
+	if severity == notification.Warning {
+		level = slog.LevelWarn
+	}
+	s.Log.Log(s.alive, level, message, "landscape", s.key.String(), "reason", reason, "revision", revision)
+	s.notifier.Notify(notification.Event{
+		Landscape: s.key, UID: s.object.UID, Revision: revision, Commit: commit, SourceURL: s.object.Spec.Source.URL,
+		Phase: phase, Severity: severity, Reason: reason, Message: message, At: s.Clock.Now(),
+	}, s.destinations(s.object))
+}
+
+// inventory says how many objects there are.
+func (w *statusWriter) inventory(totals map[string]int) {
+	w.now.Inventory = nil
+	for cluster, n := range totals {
+		w.now.Inventory = append(w.now.Inventory, landscapev1alpha1.InventorySummary{Cluster: cluster, Objects: int32(n)})
+	}
+	slices.SortFunc(w.now.Inventory, func(a, b landscapev1alpha1.InventorySummary) int {
+		if a.Cluster < b.Cluster {
+			return -1
+		}
+		return 1
+	})
+}
+
+// progress of the last operation, in percent.
+func (w *statusWriter) progress() int32 {
+	if op := w.now.LastOperation; op != nil && op.State == gardencorev1beta1.LastOperationStateProcessing {
+		return op.Progress
+	}
+	return 0
+}
+
+// reasonOf an error, for events.
+func reasonOf(err error) string {
+	if isInvalid(err) {
+		return reasonInvalid
+	}
+	if r := source.ReasonOf(err); r != "" {
+		return string(r)
+	}
+	return reasonApplyFailed
+}

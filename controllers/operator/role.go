@@ -1,0 +1,274 @@
+package operator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
+	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/controllers/landscape"
+	"github.com/pergola-dev/pergola/controllers/notification"
+	"github.com/pergola-dev/pergola/landscapes/evaluation"
+	"github.com/pergola-dev/pergola/schemas/kept"
+	"github.com/pergola-dev/pergola/source/receiver"
+)
+
+// Role is the whole of `pergola operator`.
+type Role struct {
+	// Config is the access to the runtime cluster.
+	Config *rest.Config
+	// Namespace of the Landscapes; empty for all.
+	Namespace string
+	// Catalogue of components, normally components.FS.
+	Catalogue fs.FS
+	// Evaluator evaluates CUE files, in processes of their own where they are not trusted.
+	Evaluator evaluation.Evaluator
+	// CacheDir keeps what was fetched and what was found valid, between runs.
+	CacheDir string
+	// FileSources allows repositories in folders of this machine (file://): whoever may write a Landscape can read them all.
+	FileSources bool
+	// HealthPort, MetricsPort and ReceiverPort are where it answers; negative: nowhere, 0: any free port.
+	HealthPort, MetricsPort, ReceiverPort int
+	// Holder is written into the lease.
+	Holder string
+	// Version of this program.
+	Version string
+	Clock   clock.WithTicker
+	Log     *slog.Logger
+	// OnListen hears the addresses of the ports, for tests with free ones; nil for nobody.
+	OnListen func(health, metrics, receivers string)
+}
+
+// parts are what the role consists of while it works.
+type parts struct {
+	*Role
+	mgr      manager.Manager
+	client   client.Client
+	reader   client.Reader // of Landscapes, from memory
+	notifier *notification.Notifier
+	metrics  *metrics
+	desk     *desk
+	// building is held by whoever evaluates, validates and renders.
+	building *sync.Mutex
+
+	mu      sync.Mutex
+	lease   *landscape.Lease
+	waiting string // who holds the lease
+	stores  map[receiver.Key]*kept.Store
+	syncers map[receiver.Key]*running
+}
+
+// running is a syncer with what stops it.
+type running struct {
+	*syncer
+	stop context.CancelFunc
+	done chan struct{}
+}
+
+// Run works until ctx ends. It fails when the lease is lost.
+func (r *Role) Run(ctx context.Context) error {
+	p := &parts{Role: r, metrics: newMetrics(), building: &sync.Mutex{}, stores: map[receiver.Key]*kept.Store{}, syncers: map[receiver.Key]*running{}}
+	if err := p.manager(); err != nil {
+		return fmt.Errorf("preparing the operator: %w", err)
+	}
+	serve, err := p.listen()
+	if err != nil {
+		return fmt.Errorf("preparing the operator: %w", err)
+	}
+	return p.run(ctx, serve)
+}
+
+func (p *parts) manager() error {
+	scheme := runtime.NewScheme()
+	if err := errors.Join(clientgoscheme.AddToScheme(scheme), landscapev1alpha1.AddToScheme(scheme)); err != nil {
+		return err
+	}
+	options := manager.Options{
+		Scheme: scheme, Logger: logr.FromSlogHandler(p.Log.Handler()), HealthProbeBindAddress: "0", Metrics: metricsserver.Options{BindAddress: "0"},
+		// Secrets are read one by one: the operator may not list them.
+		Client: client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}}}},
+	}
+	if p.Namespace != "" {
+		options.Cache.DefaultNamespaces = map[string]cache.Config{p.Namespace: {}}
+	}
+	config := rest.CopyConfig(p.Config)
+	config.UserAgent = userAgent
+	var err error
+	if p.mgr, err = manager.New(config, options); err != nil {
+		return err
+	}
+	p.client, p.reader = p.mgr.GetClient(), p.mgr.GetCache()
+	p.notifier = notification.New(notification.Options{Recorder: p.mgr.GetEventRecorder(userAgent), Log: logr.FromSlogHandler(p.Log.Handler()), Clock: clock.RealClock{}})
+	p.desk = newDesk(p)
+	return errors.Join(p.mgr.Add(p.notifier), p.mgr.Add(manager.RunnableFunc(p.lead)))
+}
+
+// collectors of everything this role measures.
+func (p *parts) collectors() (*prometheus.Registry, error) {
+	registry := prometheus.NewRegistry()
+	var problems []error
+	for _, c := range processCollectors() {
+		problems = append(problems, registry.Register(c))
+	}
+	problems = append(problems, registry.Register(p.metrics), registry.Register(p.notifier), registry.Register(p.desk.handler))
+	return registry, errors.Join(problems...)
+}
+
+// run starts the servers first: probes say what is missing.
+func (p *parts) run(ctx context.Context, serve func(context.Context) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	served := make(chan error, 1)
+	go func() {
+		err := serve(ctx)
+		if err != nil {
+			cancel(err)
+		}
+		served <- err
+	}()
+	err := p.awaitKind(ctx)
+	if err == nil {
+		err = p.mgr.Start(ctx)
+	}
+	cause := context.Cause(ctx)
+	cancel(nil)
+	<-served
+	switch {
+	case errors.Is(cause, context.Canceled), cause == nil:
+		return ignoreCanceled(err)
+	default:
+		return cause
+	}
+}
+
+func ignoreCanceled(err error) error {
+	if errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return err
+}
+
+// lead waits for the lease, and works while it is held.
+func (p *parts) lead(ctx context.Context) error {
+	cluster, err := apply.NewCluster(landscape.Runtime, p.Config, apply.ClusterOptions{Clock: p.Clock})
+	if err != nil {
+		return err
+	}
+	defer cluster.Close()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var lease *landscape.Lease
+	for lease == nil {
+		lease, err = landscape.AcquireOperatorLease(ctx, cluster, p.Holder, p.Clock, func(err error) { cancel(err) }, p.heldBy)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			p.setWaiting(fmt.Sprintf("the lease cannot be had: %v", err))
+			p.Log.Error("the lease cannot be had; it is tried again", "error", err)
+			if !p.sleep(ctx, retryLease) {
+				return nil
+			}
+		}
+	}
+	p.mu.Lock()
+	p.lease, p.waiting = lease, ""
+	p.mu.Unlock()
+	p.Log.Info("working", "holder", p.Holder, "namespace", p.Namespace, "version", p.Version)
+	err = p.work(ctx)
+	p.mu.Lock()
+	p.lease = nil
+	p.mu.Unlock()
+	lease.Release()
+	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) {
+		return fmt.Errorf("ended, so that no two work at once: %w", cause)
+	}
+	return err
+}
+
+// retryLease is how soon it is tried again to get the lease, or to find the definition of Landscapes.
+const retryLease = 2 * time.Second
+
+func (p *parts) sleep(ctx context.Context, d time.Duration) bool {
+	timer := p.Clock.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C():
+		return true
+	}
+}
+
+func (p *parts) heldBy(held *landscape.HeldError) {
+	p.setWaiting("another instance works: " + held.Error())
+	p.Log.Info("waiting for the lease, which another instance holds", "holder", held.Holder, "lease", held.Lease)
+}
+
+func (p *parts) setWaiting(why string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.waiting = why
+}
+
+// leases that this process holds for its convergers.
+func (p *parts) leases() []*landscape.Lease {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.lease == nil {
+		return nil
+	}
+	return []*landscape.Lease{p.lease}
+}
+
+// keptOf is where results of validation of a Landscape stay between syncs and runs.
+func (p *parts) keptOf(key receiver.Key) *kept.Store {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	store := p.stores[key]
+	if store == nil {
+		if p.CacheDir != "" {
+			store = kept.Open(filepath.Join(p.CacheDir, "validation"), key.String())
+		}
+		if store == nil {
+			store = kept.InMemory()
+		}
+		p.stores[key] = store
+	}
+	return store
+}
+
+func (p *parts) secretsOf(l *landscapev1alpha1.Landscape) secrets {
+	return secrets{client: p.client, namespace: l.Namespace}
+}
+
+// landscapeOf reads a Landscape from memory; nil if there is none.
+func (p *parts) landscapeOf(key receiver.Key) (*landscapev1alpha1.Landscape, error) {
+	l := &landscapev1alpha1.Landscape{}
+	err := p.reader.Get(context.Background(), key, l) // from memory: it does not wait
+	if client.IgnoreNotFound(err) != nil {
+		return nil, err
+	}
+	if err != nil {
+		return nil, nil
+	}
+	return l, nil
+}

@@ -1,0 +1,83 @@
+package operator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/pergola-dev/pergola/internal/serving"
+	"github.com/pergola-dev/pergola/source/receiver"
+)
+
+// listen opens the ports. The returned function answers on them.
+func (p *parts) listen() (func(context.Context) error, error) {
+	registry, err := p.collectors()
+	if err != nil {
+		return nil, err
+	}
+	servers, err := serving.Listen(serving.Options{
+		HealthPort: p.HealthPort, MetricsPort: p.MetricsPort, Metrics: registry,
+		Ready: []serving.Question{{Name: "landscapes", Ask: p.ready}},
+	})
+	if err != nil {
+		return nil, err
+	}
+	var receivers net.Listener
+	address := ""
+	if p.ReceiverPort >= 0 {
+		if receivers, err = net.Listen("tcp", ":"+strconv.Itoa(p.ReceiverPort)); err != nil {
+			return nil, fmt.Errorf("listening for receivers (--receiver-port): %w", err)
+		}
+		address = receivers.Addr().String()
+	}
+	if p.OnListen != nil {
+		p.OnListen(servers.Health, servers.Metrics, address)
+	}
+	return func(ctx context.Context) error {
+		group, ctx := errgroup.WithContext(ctx)
+		group.Go(func() error { return servers.Serve(ctx) })
+		if receivers != nil {
+			group.Go(func() error { return p.receive(ctx, receivers) })
+		}
+		return group.Wait()
+	}, nil
+}
+
+// receive answers requests for a sync.
+func (p *parts) receive(ctx context.Context, listener net.Listener) error {
+	server := receiver.NewServer(ctx, p.desk.handler, logr.FromSlogHandler(p.Log.Handler()))
+	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
+	defer stop()
+	if err := server.Serve(listener); ctx.Err() == nil {
+		return fmt.Errorf("answering requests for a sync: %w", err)
+	}
+	return nil
+}
+
+// ready is nil once Landscapes are read. An instance that waits for the lease is ready: it takes over when the other one ends.
+func (p *parts) ready() error {
+	p.mu.Lock()
+	waiting, lease := p.waiting, p.lease
+	p.mu.Unlock()
+	select {
+	case <-p.mgr.Elected(): // without an election it is closed when the caches are started
+	default:
+		if waiting == "" {
+			waiting = "Landscapes are not read yet"
+		}
+		return errors.New(waiting)
+	}
+	_ = lease
+	return nil
+}
+
+func processCollectors() []prometheus.Collector {
+	return []prometheus.Collector{collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{})}
+}

@@ -1,0 +1,182 @@
+package operator
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
+	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
+	"github.com/pergola-dev/pergola/health/condition"
+)
+
+// statusWriter holds the status of a Landscape and writes it when it differs from what was written last. Nobody else writes it.
+type statusWriter struct {
+	client client.Client
+	clock  clock.Clock
+	log    *slog.Logger
+
+	object *landscapev1alpha1.Landscape
+	// now is the status as it has to be, written as it was written last.
+	now, written landscapev1alpha1.LandscapeStatus
+	known        bool
+	// progressed is when mere progress was written last.
+	progressed time.Time
+}
+
+// progressEvery is how often mere progress is written.
+const progressEvery = 2 * time.Second
+
+// of takes the object; its status counts at the first time, afterwards what is in memory is newer.
+func (w *statusWriter) of(object *landscapev1alpha1.Landscape) {
+	w.object = object
+	if w.known {
+		return
+	}
+	w.known = true
+	w.now, w.written = *object.Status.DeepCopy(), *object.Status.DeepCopy()
+	ended(w.now.History, w.clock.Now(), landscapev1alpha1.SyncInterrupted, "the operator ended in the middle of it", 0)
+}
+
+// set brings the conditions up to date.
+func (w *statusWriter) set(v view, generation int64) {
+	b := condition.New(w.clock, nil)
+	w.now.Conditions = conditions(b, w.now.Conditions, v)
+	w.now.ObservedGeneration = generation
+	if v.attempted != "" {
+		w.now.LastAttemptedRevision = v.attempted
+	}
+}
+
+// next says when a sync that failed or waits is tried again. Those that are only due again some time are not worth a write.
+func (w *statusWriter) next(at time.Time) {
+	w.now.NextSync = nil
+	if !at.IsZero() {
+		w.now.NextSync = &metav1.Time{Time: at.Truncate(time.Second)}
+	}
+}
+
+// begun opens a record of the history.
+func (w *statusWriter) begun(r landscapev1alpha1.SyncRecord) {
+	w.now.History = begun(w.now.History, r)
+}
+
+// ended closes it.
+func (w *statusWriter) ended(at time.Time, result landscapev1alpha1.SyncResult, message string, changed int) {
+	ended(w.now.History, at, result, message, changed)
+}
+
+// operation says how far a sync is.
+func (w *statusWriter) operation(state gardencorev1beta1.LastOperationState, progress int32, description string) {
+	op := gardencorev1beta1.LastOperation{Type: gardencorev1beta1.LastOperationTypeReconcile, State: state, Progress: progress, Description: shortened(description),
+		LastUpdateTime: metav1.NewTime(w.clock.Now())}
+	if last := w.now.LastOperation; last != nil && last.State == op.State && last.Progress == op.Progress && last.Description == op.Description {
+		return
+	}
+	w.now.LastOperation = &op
+}
+
+// errors of the last sync.
+func (w *statusWriter) errors(problems []string) {
+	w.now.LastErrors = nil
+	now := metav1.NewTime(w.clock.Now())
+	for i, p := range problems {
+		if i == 10 {
+			w.now.LastErrors = append(w.now.LastErrors, gardencorev1beta1.LastError{Description: fmt.Sprintf("and %d more", len(problems)-i), LastUpdateTime: &now})
+			return
+		}
+		w.now.LastErrors = append(w.now.LastErrors, gardencorev1beta1.LastError{Description: shortened(p), Codes: condition.Codes(p), LastUpdateTime: &now})
+	}
+}
+
+// flush writes the status, if there is something new.
+func (w *statusWriter) flush(ctx context.Context) {
+	if w.object == nil || equality.Semantic.DeepEqual(w.now, w.written) {
+		return
+	}
+	if now := w.clock.Now(); w.onlyProgress() {
+		if now.Sub(w.progressed) < progressEvery {
+			return
+		}
+		w.progressed = now
+	}
+	if err := w.write(ctx); err != nil && ctx.Err() == nil {
+		w.log.Error("the status of a Landscape cannot be written", "landscape", client.ObjectKeyFromObject(w.object).String(), "error", err)
+	}
+}
+
+// onlyProgress tells whether nothing is new but how far the operation is.
+func (w *statusWriter) onlyProgress() bool {
+	a, b := w.now.LastOperation, w.written.LastOperation
+	if a == nil || b == nil || a.State != b.State {
+		return false
+	}
+	other := *w.now.DeepCopy()
+	other.LastOperation = b
+	for i := range other.Conditions {
+		if c := condition.Get(w.written.Conditions, other.Conditions[i].Type); c != nil && c.Status == other.Conditions[i].Status && c.Reason == other.Conditions[i].Reason {
+			other.Conditions[i] = *c
+		}
+	}
+	return equality.Semantic.DeepEqual(other, w.written)
+}
+
+func (w *statusWriter) write(ctx context.Context) error {
+	before := w.object.DeepCopy()
+	before.Status = w.written
+	after := w.object.DeepCopy()
+	after.Status = *w.now.DeepCopy()
+	if err := w.client.Status().Patch(ctx, after, client.MergeFrom(before)); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	w.written = *w.now.DeepCopy()
+	return nil
+}
+
+// interrupted says that the operator ends.
+func (w *statusWriter) interrupted(at time.Time) {
+	if w.object == nil {
+		return
+	}
+	w.ended(at, landscapev1alpha1.SyncInterrupted, "the operator ended in the middle of it", 0)
+	if op := w.now.LastOperation; op != nil && op.State == gardencorev1beta1.LastOperationStateProcessing {
+		w.operation(gardencorev1beta1.LastOperationStateAborted, op.Progress, "the operator ended in the middle of it")
+	}
+	w.now.Conditions = condition.Remove(w.now.Conditions, landscapev1alpha1.LandscapeReconciling)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	defer cancel()
+	w.flush(ctx)
+}
+
+// notReady says why a Landscape is none that others can build on; empty if it is.
+func notReady(l *landscapev1alpha1.Landscape) string {
+	ready := condition.Get(l.Status.Conditions, landscapev1alpha1.LandscapeReady)
+	switch {
+	case ready == nil:
+		return "it was not synced yet"
+	case ready.Status != gardencorev1beta1.ConditionTrue:
+		return fmt.Sprintf("it is not ready (%s)", ready.Reason)
+	case l.Status.ObservedGeneration != l.Generation:
+		return "its last change was not looked at yet"
+	}
+	return ""
+}
+
+// commitOf takes the commit out of a revision, main@sha1:0a1b….
+func commitOf(revision string) string {
+	name := revision
+	if _, after, ok := strings.Cut(revision, "@"); ok {
+		name = after
+	}
+	if after, ok := strings.CutPrefix(name, "sha1:"); ok {
+		return after
+	}
+	return name
+}

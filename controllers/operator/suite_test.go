@@ -1,0 +1,260 @@
+package operator
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/pergola-dev/pergola/api/crds"
+	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
+	"github.com/pergola-dev/pergola/components"
+	"github.com/pergola-dev/pergola/hack/apiserver"
+	"github.com/pergola-dev/pergola/health/condition"
+	"github.com/pergola-dev/pergola/landscapes/evaluation"
+)
+
+// server is the API server that the tests share: it is the runtime cluster and the virtual garden in one.
+var server struct {
+	config *rest.Config
+	count  atomic.Int64
+}
+
+func TestMain(m *testing.M) {
+	os.Exit(apiserver.Main(m, func(config *rest.Config) { server.config = config }, crds.All()...))
+}
+
+// world is one operator with a namespace of its own.
+type world struct {
+	*testing.T
+	client    client.Client
+	namespace string
+	cache     string
+	role      *Role
+	receivers string
+	log       *buffer
+}
+
+// buffer is a log that may be read while it is written.
+type buffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (b *buffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.Write(p)
+}
+
+func (b *buffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.String()
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	apiserver.Needed(t)
+	scheme := runtime.NewScheme()
+	require.NoError(t, clientgoscheme.AddToScheme(scheme))
+	require.NoError(t, landscapev1alpha1.AddToScheme(scheme))
+	c, err := client.New(server.config, client.Options{Scheme: scheme})
+	require.NoError(t, err)
+	w := &world{T: t, client: c, namespace: fmt.Sprintf("op%d", server.count.Add(1)), cache: t.TempDir(), log: &buffer{}}
+	w.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.namespace}})
+	w.secret("virtual", map[string]string{"kubeconfig": kubeconfig(t)})
+	return w
+}
+
+// kubeconfig of the server.
+func kubeconfig(t *testing.T) string {
+	t.Helper()
+	c := server.config
+	data, err := clientcmd.Write(clientcmdapi.Config{
+		Clusters:  map[string]*clientcmdapi.Cluster{"c": {Server: c.Host, CertificateAuthorityData: c.CAData}},
+		AuthInfos: map[string]*clientcmdapi.AuthInfo{"u": {ClientCertificateData: c.CertData, ClientKeyData: c.KeyData}},
+		Contexts:  map[string]*clientcmdapi.Context{"x": {Cluster: "c", AuthInfo: "u"}}, CurrentContext: "x",
+	})
+	require.NoError(t, err)
+	return string(data)
+}
+
+// start runs an operator until the returned function is called, which the end of the test does at the latest.
+func (w *world) start() (stop func()) {
+	w.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	listening, ended := make(chan string, 1), make(chan error, 1)
+	w.role = &Role{
+		Config: server.config, Namespace: w.namespace, Catalogue: components.FS, Evaluator: evaluation.InProcess{}, CacheDir: w.cache, FileSources: true, HealthPort: -1, MetricsPort: -1, ReceiverPort: 0,
+		Holder: fmt.Sprintf("test-%d", server.count.Add(1)), Version: "test", Clock: clock.RealClock{}, Log: slog.New(slog.NewTextHandler(io.MultiWriter(w.log, w.Output()), nil)),
+		OnListen: func(_, _, receivers string) { listening <- receivers },
+	}
+	go func() { ended <- w.role.Run(ctx) }()
+	_, port, _ := strings.Cut(<-listening, "]:")
+	w.receivers = "http://127.0.0.1:" + port
+	stop = sync.OnceFunc(func() {
+		cancel()
+		require.NoError(w, <-ended)
+	})
+	w.Cleanup(stop)
+	return stop
+}
+
+func (w *world) create(o client.Object) {
+	w.Helper()
+	require.NoError(w, w.client.Create(context.Background(), o))
+}
+
+func (w *world) secret(name string, data map[string]string) {
+	w.Helper()
+	w.create(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name}, StringData: data})
+}
+
+// landscape creates a Landscape that follows a repository, asked every second.
+func (w *world) landscape(name string, r *repository, change ...func(*landscapev1alpha1.LandscapeSpec)) {
+	w.Helper()
+	l := &landscapev1alpha1.Landscape{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name}}
+	second := &metav1.Duration{Duration: time.Second}
+	l.Spec.Source = &landscapev1alpha1.Source{URL: "file://" + r.dir, Interval: second}
+	l.Spec.RetryInterval = second
+	l.Spec.Clusters = &landscapev1alpha1.Clusters{Virtual: &landscapev1alpha1.ClusterAccess{SecretRef: &landscapev1alpha1.SecretKeyReference{Name: "virtual"}}}
+	for _, c := range change {
+		c(&l.Spec)
+	}
+	w.create(l)
+}
+
+func (w *world) get(name string) *landscapev1alpha1.Landscape {
+	w.Helper()
+	l := &landscapev1alpha1.Landscape{}
+	require.NoError(w, w.client.Get(context.Background(), client.ObjectKey{Namespace: w.namespace, Name: name}, l))
+	return l
+}
+
+// change changes a Landscape.
+func (w *world) change(name string, change func(*landscapev1alpha1.Landscape)) {
+	w.Helper()
+	l := w.get(name)
+	before := l.DeepCopy()
+	change(l)
+	require.NoError(w, w.client.Patch(context.Background(), l, client.MergeFrom(before)))
+}
+
+// ready waits until the Ready condition begins like this: status, reason and message.
+func (w *world) ready(name, want string) *landscapev1alpha1.Landscape {
+	w.Helper()
+	return w.await(name, func(l *landscapev1alpha1.Landscape) bool { return strings.HasPrefix(readiness(l), want) })
+}
+
+func (w *world) await(name string, ok func(*landscapev1alpha1.Landscape) bool) *landscapev1alpha1.Landscape {
+	w.Helper()
+	deadline := time.Now().Add(30 * time.Second)
+	for {
+		l := w.get(name)
+		if ok(l) {
+			return l
+		}
+		if time.Now().After(deadline) {
+			require.Fail(w, "the Landscape does not get there", "it is %s\nhistory %+v", readiness(l), l.Status.History)
+		}
+		select {
+		case <-w.Context().Done():
+			require.Fail(w, "the test ended")
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+func readiness(l *landscapev1alpha1.Landscape) string {
+	c := condition.Get(l.Status.Conditions, landscapev1alpha1.LandscapeReady)
+	if c == nil {
+		return "without a condition"
+	}
+	return fmt.Sprintf("%s %s: %s", c.Status, c.Reason, c.Message)
+}
+
+// value reads a ConfigMap that was applied; "" if it is not there.
+func (w *world) value(name string) string {
+	w.Helper()
+	cm := &corev1.ConfigMap{}
+	err := w.client.Get(context.Background(), client.ObjectKey{Namespace: w.namespace, Name: name}, cm)
+	require.NoError(w, client.IgnoreNotFound(err))
+	return cm.Data["value"]
+}
+
+// repository is one in a folder.
+type repository struct {
+	*testing.T
+	dir string
+	namespace,
+	name string
+}
+
+// repository makes one with a landscape in it.
+func (w *world) repository(name string) *repository {
+	w.Helper()
+	r := &repository{T: w.T, dir: w.TempDir(), namespace: w.namespace, name: name}
+	r.git("init", "-q", "-b", "main")
+	r.commit("begin", map[string]string{"landscape.yaml": r.config(""), "a.yaml": r.configMap("a", "1")})
+	return r
+}
+
+// config is a landscape.yaml.
+func (r *repository) config(spec string) string {
+	return "apiVersion: landscape.pergola.dev/v1alpha1\nkind: Landscape\nmetadata: {name: " + r.name + "}\nspec:\n  catalogue: {version: " + components.Version + "}\n" + spec
+}
+
+// configMap is one for the runtime cluster.
+func (r *repository) configMap(name, value string) string {
+	return fmt.Sprintf("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: %s\n  namespace: %s\n  annotations: {landscape.pergola.dev/cluster: runtime}\ndata: {value: %q}\n", name, r.namespace, value)
+}
+
+// commit writes files, removes those that are empty, and gives the commit.
+func (r *repository) commit(message string, files map[string]string) string {
+	r.Helper()
+	for name, content := range maps.All(files) {
+		path := filepath.Join(r.dir, name)
+		if content == "" {
+			require.NoError(r, os.Remove(path))
+			continue
+		}
+		require.NoError(r, os.MkdirAll(filepath.Dir(path), 0o755))
+		require.NoError(r, os.WriteFile(path, []byte(content), 0o600))
+	}
+	r.git("add", "-A")
+	r.git("commit", "-q", "-m", message)
+	return strings.TrimSpace(r.git("rev-parse", "HEAD"))
+}
+
+func (r *repository) git(args ...string) string {
+	r.Helper()
+	cmd := exec.Command("git", args...)
+	cmd.Dir = r.dir
+	cmd.Env = append(os.Environ(), "GIT_AUTHOR_NAME=An Author", "GIT_AUTHOR_EMAIL=a@example.com", "GIT_COMMITTER_NAME=c", "GIT_COMMITTER_EMAIL=c@example.com",
+		"GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null")
+	out, err := cmd.CombinedOutput()
+	require.NoError(r, err, "git %s: %s", strings.Join(args, " "), out)
+	return string(out)
+}

@@ -1,0 +1,431 @@
+package operator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
+	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
+	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/controllers/landscape"
+	"github.com/pergola-dev/pergola/controllers/notification"
+	"github.com/pergola-dev/pergola/controllers/owner"
+	"github.com/pergola-dev/pergola/source"
+	"github.com/pergola-dev/pergola/source/receiver"
+)
+
+// preparation is a revision on its way to be applied: fetched, verified, read, validated.
+type preparation struct {
+	commit, trigger string
+	// fallback says that it was applied before, and is only to be kept.
+	fallback bool
+	// spec is the part of the object it is made with.
+	spec   string
+	cancel context.CancelFunc
+}
+
+// prepared is what came out of it.
+type prepared struct {
+	revision  *revision
+	converger *landscape.Converger
+	// former connections, to be closed when nobody uses them any more.
+	former   func()
+	spec     string
+	approved []string
+	engine   *apply.Engine
+	job      *job
+}
+
+// discard closes what is not used.
+func (p *prepared) discard() {
+	if p != nil {
+		p.converger.Close()
+		p.former()
+	}
+}
+
+// prepare begins to read a revision. Meanwhile the former one is kept.
+func (s *syncer) prepare(commit, trigger string, fallback bool) {
+	if s.preparing != nil {
+		s.preparing.cancel()
+	}
+	ctx, cancel := context.WithCancel(s.alive)
+	p := &preparation{commit: commit, trigger: trigger, fallback: fallback, spec: syncID(s.object), cancel: cancel}
+	s.preparing = p
+	object, head, remote := s.object.DeepCopy(), s.head, s.remote
+	if object.Spec.Pin != nil || fallback {
+		head = source.Head{Commit: commit}
+	}
+	var former *revision
+	if s.active != nil {
+		former = s.active.revision
+	}
+	s.hub.supersede(commit, receiver.Progress{Time: s.Clock.Now(), Message: commit + " is synced instead"})
+	s.hub.tell(commit, receiver.Progress{Time: s.Clock.Now(), Phase: receiver.PhaseFetching, Message: "fetching " + commit})
+	s.background.Go(func() {
+		ready, err := s.make(ctx, object, remote, head, former)
+		select {
+		case s.post <- func() { s.isPrepared(p, ready, err) }:
+		case <-s.alive.Done():
+			ready.discard()
+		}
+	})
+}
+
+// make fetches and reads a revision and prepares the converger for it. It runs in the background; only one does at a time that is not
+// cancelled.
+func (s *syncer) make(ctx context.Context, object *landscapev1alpha1.Landscape, remote source.Remote, head source.Head, former *revision) (*prepared, error) {
+	var snapshot *source.Snapshot
+	var err error
+	if head.Name == "" {
+		snapshot, err = remote.At(ctx, head.Commit)
+	} else {
+		snapshot, err = remote.Fetch(ctx, head)
+	}
+	if err != nil {
+		return nil, err
+	}
+	s.hub.tell(head.Commit, receiver.Progress{Time: s.Clock.Now(), Phase: receiver.PhaseValidating, Message: fmt.Sprintf("validating %s %q", snapshot.Revision(), snapshot.Subject)})
+	from := s.secretsOf(object)
+	identities, err := from.identities(ctx, object.Spec.Decryption)
+	if err != nil {
+		return nil, err
+	}
+	s.building.Lock() // evaluation and rendering of several Landscapes at once would only cost memory
+	defer s.building.Unlock()
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	reads := reading{catalogue: s.Catalogue, evaluator: s.Evaluator, kept: s.keptOf(s.key), identities: identities, now: s.Clock.Now()}
+	r, err := reads.read(ctx, object, snapshot, former.declared())
+	if err != nil {
+		return nil, err
+	}
+	out := &prepared{revision: r, spec: syncID(object), approved: object.Spec.Approved}
+	var seen *landscape.Reviewed
+	if reviewed(&object.Spec, &r.landscape.Config.Spec) {
+		if seen, err = reads.reviewed(ctx, object, remote, former, r); err != nil {
+			return nil, err
+		}
+	}
+	if err := s.converger(ctx, object, from, seen, out); err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// converger prepares what applies the revision.
+func (s *syncer) converger(ctx context.Context, object *landscapev1alpha1.Landscape, from secrets, seen *landscape.Reviewed, out *prepared) (err error) {
+	l := out.revision.landscape
+	gate, err := landscape.Gate(l, object.Spec.Approved)
+	if err != nil {
+		return invalid("revision %s: %s", out.revision.Revision(), err)
+	}
+	if out.former, err = s.clusters.connect(ctx, s.Config, from, object, apply.ClusterOptions{Clock: s.Clock}); err != nil {
+		return err
+	}
+	commit := out.revision.Commit
+	out.job = &job{revision: out.revision, approved: out.approved, spec: out.spec, applying: true, done: make(chan struct{}), repeat: make(chan string, 1)}
+	options := landscape.Options{
+		Catalogue: s.Catalogue, Clusters: s.clusters.byName(), Clock: s.Clock, Holder: s.Holder, Version: s.Version, Leases: s.leases(),
+		Part: landscape.PartOperator(), Thresholds: landscape.Thresholds(l), Gate: gate, Reviewed: seen,
+		OnEvent:  func(e owner.Event) { s.progressed(commit, e) },
+		OnDrift:  s.drifted,
+		OnObject: func(_, _ string, r apply.ObjectResult) { out.job.wrote(r) },
+		OnCare: func(name string, conditions []gardencorev1beta1.Condition) {
+			s.do(func() { s.cared(name, conditions) })
+		},
+		ForceHint: func(r apply.Ref) string {
+			return fmt.Sprintf("give it the annotation %s: \"true\" in Git", apply.GardenerKeys().ForceConflicts)
+		},
+	}
+	if s.engine == nil || s.engineForces != l.Config.Spec.ForceConflicts {
+		s.engine, s.engineForces = landscape.NewEngine(l, options), l.Config.Spec.ForceConflicts
+	}
+	options.Engine, out.engine = s.engine, s.engine
+	out.converger, err = landscape.New(l, options)
+	if err != nil {
+		return invalid("revision %s: %s", out.revision.Revision(), err)
+	}
+	return nil
+}
+
+// isPrepared takes a revision that is ready to be applied, or why it is not.
+func (s *syncer) isPrepared(p *preparation, ready *prepared, err error) {
+	if s.preparing != p {
+		ready.discard()
+		return
+	}
+	s.preparing = nil
+	p.cancel()
+	switch {
+	case err != nil && p.fallback:
+		s.unkept = p.commit
+		s.Log.Error("what was applied last cannot be kept", "landscape", s.key.String(), "commit", p.commit, "error", err)
+	case err != nil:
+		s.refused(p, err)
+	default:
+		s.start(p, ready)
+	}
+}
+
+// refused notes a revision that cannot be applied. What is applied stays.
+func (s *syncer) refused(p *preparation, err error) {
+	now := s.Clock.Now()
+	revision := p.commit
+	if s.head.Commit == p.commit {
+		revision = s.head.Revision()
+	}
+	again := s.last.commit == p.commit
+	failures := 1
+	if again {
+		failures = s.last.failures + 1
+	}
+	same := again && (s.last.validErr != nil && s.last.validErr.Error() == err.Error() || len(s.last.problems) == 1 && s.last.problems[0] == err.Error() ||
+		s.last.fetchErr != nil && s.last.fetchErr.Error() == err.Error())
+	s.last = outcome{commit: p.commit, revision: revision, spec: syncID(s.object), failures: failures, ended: now}
+	switch {
+	case isInvalid(err):
+		s.last.validErr = err
+	case source.ReasonOf(err) != "":
+		s.last.fetchErr, s.last.permanent = err, source.IsPermanent(err)
+	default:
+		s.last.problems, s.last.permanent = []string{err.Error()}, source.IsPermanent(err)
+	}
+	if !same {
+		s.status.begun(landscapev1alpha1.SyncRecord{Revision: revision, Trigger: p.trigger, StartTime: metav1.NewTime(now)})
+		s.status.ended(now, landscapev1alpha1.SyncFailed, err.Error(), 0)
+		s.notify(notification.Failed, notification.Warning, reasonOf(err), err.Error(), p.commit, revision)
+	}
+	s.status.errors([]string{err.Error()})
+	s.status.operation(gardencorev1beta1.LastOperationStateError, 0, err.Error())
+	s.metrics.synced(s.key, landscapev1alpha1.SyncFailed, 0)
+	s.hub.tell(p.commit, receiver.Progress{Time: now, Phase: receiver.PhaseFailed, Done: true, Err: err.Error()})
+}
+
+// job applies a revision, and keeps it until it is stopped.
+type job struct {
+	revision  *revision
+	converger *landscape.Converger
+	spec      string
+	approved  []string
+	engine    *apply.Engine
+	// fallback says that the revision was applied before this process began.
+	fallback bool
+	trigger  string
+	// record says whether the history has the sync that goes on.
+	record bool
+	began  time.Time
+	// applying is false while the revision is only kept.
+	applying bool
+	stop     context.CancelFunc
+	done     chan struct{}
+	repeat   chan string
+	steps    atomic.Pointer[string]
+
+	mu      sync.Mutex
+	written []*followed
+}
+
+// progress is a line about how far it is.
+func (j *job) progress() string {
+	text := "applying " + j.revision.Revision()
+	if steps := j.steps.Load(); steps != nil {
+		text += ": " + *steps
+	}
+	return text
+}
+
+// again applies the revision once more.
+func (j *job) again(trigger string) {
+	j.applying, j.trigger, j.record = true, trigger, false
+	j.repeat <- trigger
+}
+
+// start applies a revision in the place of the one before.
+func (s *syncer) start(p *preparation, ready *prepared) {
+	now := s.Clock.Now()
+	ctx, cancel := context.WithCancel(s.alive)
+	j := ready.job
+	j.converger, j.engine, j.fallback, j.trigger, j.began, j.stop = ready.converger, ready.engine, p.fallback, p.trigger, now, cancel
+	var before chan struct{}
+	if former := s.active; former != nil {
+		if former.applying && former.record {
+			s.status.ended(now, landscapev1alpha1.SyncSuperseded, "given up for "+ready.revision.Revision(), 0)
+			s.metrics.synced(s.key, landscapev1alpha1.SyncSuperseded, now.Sub(former.began))
+		}
+		former.stop()
+		before = former.done
+	}
+	s.active = j
+	if !p.fallback {
+		j.record = true
+		s.status.begun(landscapev1alpha1.SyncRecord{
+			Revision: j.revision.Revision(), Subject: j.revision.Subject, Author: j.revision.Author, Signer: j.revision.Signer,
+			Trigger: p.trigger, StartTime: metav1.NewTime(now),
+		})
+		s.status.operation(gardencorev1beta1.LastOperationStateProcessing, 0, j.progress())
+		s.notify(notification.Pending, notification.Info, reasonReconciling, "applying "+j.revision.Revision(), j.revision.Commit, j.revision.Revision())
+		s.hub.tell(j.revision.Commit, receiver.Progress{Time: now, Phase: receiver.PhaseApplying, Message: "applying " + j.revision.Revision()})
+	}
+	limit := timeout(&s.object.Spec, &j.revision.landscape.Config.Spec)
+	s.background.Go(func() {
+		defer close(j.done)
+		if before != nil {
+			<-before
+		}
+		ready.former()
+		defer j.converger.Close()
+		s.work(ctx, j, limit)
+	})
+}
+
+// work applies and keeps until the job is stopped.
+func (s *syncer) work(ctx context.Context, j *job, limit time.Duration) {
+	for {
+		limited, cancel := context.WithTimeout(ctx, limit)
+		report, err := j.converger.Apply(limited)
+		err = errors.Join(err, s.publish(limited, j))
+		late := limited.Err() != nil && ctx.Err() == nil
+		cancel()
+		if ctx.Err() != nil {
+			return
+		}
+		totals := j.converger.Totals()
+		written := j.takeWritten()
+		s.do(func() {
+			s.applied(j, report, totals, err, late, func(message string) bool { return s.await(ctx, j, limit, written, message) })
+		})
+		keeping, stop := context.WithCancel(ctx)
+		ended := make(chan error, 1)
+		go func() { ended <- j.converger.Keep(keeping) }()
+		select {
+		case <-ctx.Done():
+		case <-j.repeat:
+		}
+		stop()
+		<-ended // that a lease is lost ends the whole operator
+		if ctx.Err() != nil {
+			return
+		}
+	}
+}
+
+// applied takes in how a sync went.
+func (s *syncer) applied(j *job, report *landscape.Report, totals map[string]int, err error, late bool, await func(string) bool) {
+	if s.active != j || s.alive.Err() != nil {
+		return
+	}
+	j.applying, j.fallback = false, false
+	now := s.Clock.Now()
+	revision := j.revision.Revision()
+	o := outcome{commit: j.revision.Commit, revision: revision, spec: j.spec, ended: now, held: heldCount(report)}
+	s.status.now.Held = heldOf(report)
+	if len(report.Operations) > 0 {
+		s.status.now.Operations = report.Operations
+	}
+	s.status.inventory(totals)
+	if err != nil {
+		o.problems = owner.Problems(err)
+		if late {
+			o.problems = append([]string{fmt.Sprintf("gave up after %s (spec.timeout)", now.Sub(j.began).Round(time.Second))}, o.problems...)
+		}
+		o.failures = 1
+		if s.last.commit == o.commit {
+			o.failures = s.last.failures + 1
+		}
+	}
+	same := s.last.commit == o.commit && listed(s.last.problems) == listed(o.problems) && s.last.held == o.held
+	s.last = o
+	result, message := landscapev1alpha1.SyncSucceeded, "nothing had to be written"
+	if report.Written.Total() > 0 {
+		message = report.Written.String()
+	}
+	switch {
+	case err != nil:
+		result, message = landscapev1alpha1.SyncFailed, listed(o.problems)
+	case o.held > 0:
+		result, message = landscapev1alpha1.SyncHeld, message+"; "+waitFor(o.held)
+	}
+	s.finish(j, result, message, report.Changed, same, await)
+}
+
+// finish tells everybody how a sync went.
+func (s *syncer) finish(j *job, result landscapev1alpha1.SyncResult, message string, changed int, same bool, await func(string) bool) {
+	now, revision, commit := s.Clock.Now(), j.revision.Revision(), j.revision.Commit
+	// What is done again and again is only worth a record when something came of it.
+	if !j.record && (changed > 0 || !same && result != landscapev1alpha1.SyncSucceeded) {
+		s.status.begun(landscapev1alpha1.SyncRecord{Revision: revision, Subject: j.revision.Subject, Author: j.revision.Author, Signer: j.revision.Signer,
+			Trigger: j.trigger, StartTime: metav1.NewTime(j.began)})
+		j.record = true
+	}
+	s.status.ended(now, result, message, changed)
+	s.metrics.synced(s.key, result, now.Sub(j.began))
+	if result == landscapev1alpha1.SyncFailed {
+		s.status.errors(s.last.problems)
+		s.status.operation(gardencorev1beta1.LastOperationStateError, s.status.progress(), message)
+		s.hub.tell(commit, receiver.Progress{Time: now, Phase: receiver.PhaseFailed, Message: message, Done: true, Err: message})
+		if !same {
+			s.notify(notification.Failed, notification.Warning, reasonApplyFailed, message, commit, revision)
+		}
+		return
+	}
+	s.status.errors(nil)
+	s.status.operation(gardencorev1beta1.LastOperationStateSucceeded, 100, message)
+	s.status.now.LastAppliedRevision = revision
+	s.metrics.applied(s.key, now)
+	phase, severity, reason := receiver.PhaseApplied, notification.Info, reasonApplied
+	if result == landscapev1alpha1.SyncHeld {
+		phase, severity, reason = receiver.PhaseHeld, notification.Warning, reasonHeld
+	}
+	if result != landscapev1alpha1.SyncSucceeded || !await(message) {
+		s.hub.tell(commit, receiver.Progress{Time: now, Phase: phase, Message: message, Done: true})
+	}
+	if j.record && !same || changed > 0 {
+		s.notify(notification.Succeeded, severity, reason, message, commit, revision)
+	}
+}
+
+// await tells in the background what gardenlets make of what was written; false if there is nothing to wait for.
+func (s *syncer) await(ctx context.Context, j *job, limit time.Duration, written []*followed, message string) bool {
+	if len(written) == 0 {
+		return false
+	}
+	s.background.Go(func() {
+		ctx, cancel := context.WithTimeout(ctx, limit)
+		defer cancel()
+		s.gardenlets(ctx, j, written, message)
+	})
+	return true
+}
+
+// heldCount is how many deletions and recreations wait.
+func heldCount(report *landscape.Report) int {
+	n := 0
+	for _, h := range report.Held {
+		n += len(h.Objects)
+	}
+	return n
+}
+
+// shownHeld is how many of them the status has.
+const shownHeld = 50
+
+func heldOf(report *landscape.Report) []landscapev1alpha1.HeldDeletion {
+	var out []landscapev1alpha1.HeldDeletion
+	for _, h := range report.Held {
+		for _, o := range h.Objects {
+			if len(out) == shownHeld {
+				return out
+			}
+			out = append(out, landscapev1alpha1.HeldDeletion{Cluster: h.Cluster, Object: o.Ref.String(), Reason: o.Reason, Approval: h.Approval})
+		}
+	}
+	return out
+}

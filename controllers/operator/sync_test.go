@@ -1,0 +1,238 @@
+package operator
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
+	"github.com/pergola-dev/pergola/health/condition"
+	"github.com/pergola-dev/pergola/source/receiver"
+)
+
+// TestSync: a commit is applied, the next one too, drift is repaired, and the status says so.
+func TestSync(t *testing.T) {
+	w := newWorld(t)
+	r := w.repository("one")
+	w.start()
+	w.landscape("one", r)
+	l := w.ready("one", "True Applied: main@sha1:")
+	assert.Equal(t, "1", w.value("a"))
+	require.Len(t, l.Status.History, 1)
+	record := l.Status.History[0]
+	assert.Equal(t, landscapev1alpha1.SyncSucceeded, record.Result)
+	assert.Equal(t, []string{"begin", "An Author <a@example.com>", triggerCommit}, []string{record.Subject, record.Author, record.Trigger})
+	assert.Contains(t, l.Status.Inventory, landscapev1alpha1.InventorySummary{Cluster: "runtime", Objects: 1})
+	assert.Nil(t, condition.Get(l.Status.Conditions, landscapev1alpha1.LandscapeReconciling))
+
+	next := r.commit("second", map[string]string{"a.yaml": r.configMap("a", "2")})
+	l = w.ready("one", "True Applied: main@sha1:"+next)
+	assert.Equal(t, "2", w.value("a"))
+	assert.Equal(t, "main@sha1:"+next, l.Status.LastAppliedRevision)
+	require.Len(t, l.Status.History, 2)
+	assert.EqualValues(t, 1, l.Status.History[0].Changed)
+
+	require.NoError(t, w.client.Delete(context.Background(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "a"}}))
+	require.Eventually(t, func() bool { return w.value("a") == "2" }, 20*time.Second, 20*time.Millisecond)
+}
+
+// TestInvalidRevision: the last good one stays applied, loudly, also over a restart, and a repaired one is applied at once.
+func TestInvalidRevision(t *testing.T) {
+	for name, files := range map[string]map[string]string{
+		"not valid":          {"landscape.yaml": "apiVersion: landscape.pergola.dev/v1alpha1\nkind: Landscape\nmetadata: {name: two}\nspec: {colour: red}\n"},
+		"not readable":       {"a.yaml": "a: b: c\n"},
+		"folder is gone":     {"landscape.yaml": ""},
+		"another name":       {"landscape.yaml": "apiVersion: landscape.pergola.dev/v1alpha1\nkind: Landscape\nmetadata: {name: other}\n"},
+		"another catalogue":  {"landscape.yaml": "apiVersion: landscape.pergola.dev/v1alpha1\nkind: Landscape\nmetadata: {name: two}\nspec: {catalogue: {version: 99.0.0}}\n"},
+		"demands signatures": {"landscape.yaml": "apiVersion: landscape.pergola.dev/v1alpha1\nkind: Landscape\nmetadata: {name: two}\nspec: {source: {url: 'https://a.example', verify: {secretRef: {name: keys}}}}\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			r := w.repository("two")
+			stop := w.start()
+			w.landscape("two", r)
+			good := strings.TrimSpace(r.git("rev-parse", "HEAD"))
+			w.ready("two", "True Applied: main@sha1:"+good)
+			bad := r.commit("break it", files)
+			l := w.ready("two", "False Invalid: revision main@sha1:"+bad)
+			assert.Contains(t, readiness(l), "main@sha1:"+good+" stays applied")
+			assert.NotNil(t, condition.Get(l.Status.Conditions, landscapev1alpha1.LandscapeStalled))
+			assert.Equal(t, "main@sha1:"+good, l.Status.LastAppliedRevision)
+			assert.Equal(t, landscapev1alpha1.SyncFailed, l.Status.History[0].Result)
+
+			stop()
+			w.start()
+			w.ready("two", "False Invalid: revision main@sha1:"+bad)
+			cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "a"}}
+			require.NoError(t, w.client.Delete(context.Background(), cm))
+			require.Eventually(t, func() bool { return w.value("a") == "1" }, 30*time.Second, 20*time.Millisecond, "drift is repaired although the newest revision is not valid")
+
+			r.git("revert", "--no-edit", "-n", "HEAD")
+			r.commit("repair it", map[string]string{"a.yaml": r.configMap("a", "3")})
+			w.ready("two", "True Applied")
+			assert.Equal(t, "3", w.value("a"))
+		})
+	}
+}
+
+// TestLoosening: a commit cannot take the gate away that holds its own deletions.
+func TestLoosening(t *testing.T) {
+	w := newWorld(t)
+	r := w.repository("loose")
+	files := map[string]string{}
+	for i := range 12 {
+		files[fmt.Sprintf("b%d.yaml", i)] = r.configMap(fmt.Sprintf("b%d", i), "x")
+	}
+	r.commit("more", files)
+	w.start()
+	w.landscape("loose", r, func(s *landscapev1alpha1.LandscapeSpec) {
+		most := int32(5)
+		s.DeletionGate = &landscapev1alpha1.DeletionGate{MaxDeletions: &most}
+	})
+	w.ready("loose", "True Applied")
+	for name := range files {
+		files[name] = ""
+	}
+	files["landscape.yaml"] = r.config("  deletionGate: {maxDeletions: 1000, protectedKinds: []}\n")
+	r.commit("less", files)
+	l := w.await("loose", func(l *landscapev1alpha1.Landscape) bool { return len(l.Status.Held) == 12 })
+	assert.Contains(t, readiness(l), "asks for less protection")
+	assert.Contains(t, readiness(l), "deletionGate.maxDeletions 1000 (it stays at 5)")
+	assert.Equal(t, "x", w.value("b3"))
+	assert.Equal(t, landscapev1alpha1.SyncHeld, l.Status.History[0].Result)
+
+	handle, err := NewHandle(server.config, receiver.Key{Namespace: w.namespace, Name: "loose"}, clock.RealClock{}, "me")
+	require.NoError(t, err)
+	require.ErrorContains(t, handle.Approve(context.Background(), []string{"nonsense"}), "nothing that is held has the id")
+	ids := map[string]bool{}
+	for _, h := range l.Status.Held {
+		ids[h.Approval] = true
+	}
+	require.NoError(t, handle.Approve(context.Background(), slices.Collect(maps.Keys(ids))))
+	w.await("loose", func(l *landscapev1alpha1.Landscape) bool { return len(l.Status.Held) == 0 && w.value("b3") == "" })
+}
+
+// TestPeople: suspend, resume, rollback, windows, dependencies and requests.
+func TestPeople(t *testing.T) {
+	w := newWorld(t)
+	r := w.repository("people")
+	first := strings.TrimSpace(r.git("rev-parse", "HEAD"))
+	w.start()
+	w.landscape("people", r)
+	w.ready("people", "True Applied")
+	handle, err := NewHandle(server.config, receiver.Key{Namespace: w.namespace, Name: "people"}, clock.RealClock{}, "me")
+	require.NoError(t, err)
+
+	require.NoError(t, handle.Suspend(w.Context(), "I repair etcd", time.Time{}))
+	w.ready("people", "Unknown Suspended: suspended by me: I repair etcd")
+	second := r.commit("second", map[string]string{"a.yaml": r.configMap("a", "2")})
+	asked, err := handle.Sync(w.Context())
+	require.NoError(t, err)
+	var last receiver.Progress
+	limited, cancel := context.WithTimeout(w.Context(), 30*time.Second)
+	defer cancel()
+	for p := range handle.Follow(limited, asked) {
+		last = p
+	}
+	assert.True(t, last.Done)
+	assert.Contains(t, last.Message, "I repair etcd")
+	assert.Equal(t, "1", w.value("a"))
+	was, err := handle.Resume(w.Context())
+	require.NoError(t, err)
+	assert.True(t, was)
+	w.ready("people", "True Applied: main@sha1:"+second)
+
+	commit, err := handle.Pin(w.Context(), Previous, "it crashes")
+	require.NoError(t, err)
+	assert.Equal(t, first, commit)
+	w.ready("people", "True Applied: PINNED to "+first+" by me (it crashes), main@sha1:"+second+" is not applied")
+	assert.Equal(t, "1", w.value("a"))
+	_, err = handle.Unpin(w.Context())
+	require.NoError(t, err)
+	w.ready("people", "True Applied: main@sha1:"+second)
+	assert.Equal(t, "2", w.value("a"))
+	_, err = handle.Pin(w.Context(), "ffff", "")
+	require.ErrorContains(t, err, `"ffff" begins no revision of the history`)
+
+	w.change("people", func(l *landscapev1alpha1.Landscape) {
+		l.Spec.Windows = []landscapev1alpha1.SyncWindow{{Schedule: "0 0 29 2 *", Duration: metav1.Duration{Duration: time.Minute}}}
+	})
+	third := r.commit("third", map[string]string{"a.yaml": r.configMap("a", "3")})
+	l := w.ready("people", "True Applied: main@sha1:"+second+" is applied; main@sha1:"+third+": waiting for the next window")
+	assert.NotNil(t, l.Status.NextSync)
+	assert.Equal(t, "2", w.value("a"))
+
+	w.landscape("dependent", r, func(s *landscapev1alpha1.LandscapeSpec) {
+		s.DependsOn = []landscapev1alpha1.Dependency{{Name: "absent"}}
+	})
+	w.ready("dependent", "Unknown Pending: waiting for Landscape absent, which does not exist")
+	w.change("dependent", func(l *landscapev1alpha1.Landscape) { l.Spec.DependsOn[0].Name = "dependent" })
+	w.ready("dependent", "False Stalled: spec.dependsOn is a circle: dependent → dependent")
+}
+
+// TestRestart: an operator that is stopped in the middle of a sync completes it at the next start, and says what happened.
+func TestRestart(t *testing.T) {
+	w := newWorld(t)
+	r := w.repository("restart")
+	stop := w.start()
+	w.landscape("restart", r, func(s *landscapev1alpha1.LandscapeSpec) {
+		s.Source.Ref = &landscapev1alpha1.Reference{Branch: "main"}
+	})
+	w.ready("restart", "True Applied")
+	stop()
+	// What a crash leaves behind: a record that was never closed.
+	l := w.get("restart")
+	before := l.DeepCopy()
+	l.Status.History = begun(l.Status.History, landscapev1alpha1.SyncRecord{Revision: "main@sha1:" + strings.Repeat("0", 40), Trigger: triggerCommit, StartTime: metav1.Now()})
+	require.NoError(t, w.client.Status().Patch(context.Background(), l, client.MergeFrom(before)))
+	next := r.commit("second", map[string]string{"a.yaml": r.configMap("a", "2")})
+	w.start()
+	l = w.ready("restart", "True Applied: main@sha1:"+next)
+	require.GreaterOrEqual(t, len(l.Status.History), 2)
+	assert.Equal(t, landscapev1alpha1.SyncInterrupted, l.Status.History[1].Result)
+	assert.Equal(t, "2", w.value("a"))
+}
+
+// TestSourceTrouble: what is applied stays while the source cannot be read.
+func TestSourceTrouble(t *testing.T) {
+	w := newWorld(t)
+	r := w.repository("trouble")
+	w.start()
+	w.landscape("trouble", r)
+	w.ready("trouble", "True Applied")
+	r.git("branch", "-m", "main", "other")
+	w.ready("trouble", "False ReferenceNotFound")
+	assert.Equal(t, "1", w.value("a"))
+	r.git("branch", "-m", "other", "main")
+	w.ready("trouble", "True Applied")
+	// A force-push is followed.
+	r.git("commit", "-q", "--amend", "-m", "rewritten")
+	rewritten := r.commit("after it", map[string]string{"a.yaml": r.configMap("a", "5")})
+	w.ready("trouble", "True Applied: main@sha1:"+rewritten)
+	assert.Equal(t, "5", w.value("a"))
+}
+
+// TestGone: a Landscape that is deleted leaves what it applied, and stops being synced.
+func TestGone(t *testing.T) {
+	w := newWorld(t)
+	r := w.repository("gone")
+	w.start()
+	w.landscape("gone", r)
+	w.ready("gone", "True Applied")
+	require.NoError(t, w.client.Delete(context.Background(), w.get("gone")))
+	assert.Equal(t, "1", w.value("a"))
+	// One of the same name begins anew.
+	w.landscape("gone", r)
+	w.ready("gone", "True Applied")
+}

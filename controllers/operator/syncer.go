@@ -1,0 +1,445 @@
+package operator
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
+	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/source"
+	"github.com/pergola-dev/pergola/source/receiver"
+)
+
+// syncer looks after one Landscape. Its fields belong to the goroutine of run; whoever works for it in the background sends
+// what came out of it as a function (post).
+type syncer struct {
+	*parts
+	key  receiver.Key
+	hub  *hub
+	wake chan struct{}
+	post chan func()
+	// alive ends with run.
+	alive context.Context
+
+	object *landscapev1alpha1.Landscape
+	status *statusWriter
+
+	// background are the goroutines that work for this one; cancel ends them.
+	background sync.WaitGroup
+	cancel     context.CancelFunc
+
+	remote   source.Remote
+	remoteID string
+	head     source.Head
+	polled   time.Time
+	// pollFailed is why the last poll did not work.
+	pollFailed error
+	polling    bool
+	// asked for a poll by a receiver, and sync by a person (annotation).
+	askedPoll bool
+	requested bool
+
+	// misconfigured says what is wrong with the object.
+	misconfigured string
+	// clusters, engine and engineForces belong to whoever holds building.
+	clusters     clusters
+	engine       *apply.Engine
+	engineForces bool
+	preparing    *preparation
+	active       *job
+	// last is the outcome of the last attempt, in this process.
+	last outcome
+	// unhealthy are the conditions that are not True, by owner.
+	unhealthy map[string][]string
+	decided   decision
+	// unkept is the commit that was applied before this process and cannot be kept by it.
+	unkept string
+}
+
+// outcome of an attempt to apply a revision.
+type outcome struct {
+	commit, revision string
+	// spec is the part of the object it was made with.
+	spec     string
+	validErr error
+	// fetchErr is why the revision could not be had.
+	fetchErr  error
+	problems  []string
+	permanent bool
+	failures  int
+	held      int
+	ended     time.Time
+}
+
+// run works until the context ends or the Landscape is gone.
+func (s *syncer) run(ctx context.Context) {
+	s.alive, s.cancel = context.WithCancel(ctx)
+	defer s.end()
+	timer := s.Clock.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-timer.C():
+		case <-s.wake:
+		case f := <-s.post:
+			f()
+		}
+		next, gone := s.step()
+		if gone {
+			return
+		}
+		s.status.flush(ctx)
+		if !timer.Stop() {
+			select {
+			case <-timer.C():
+			default:
+			}
+		}
+		timer.Reset(s.until(next))
+	}
+}
+
+// longest is how long a syncer sleeps although it knows of nothing to come.
+const longest = time.Hour
+
+func (s *syncer) until(next time.Time) time.Duration {
+	if next.IsZero() {
+		return longest
+	}
+	return min(max(next.Sub(s.Clock.Now()), 0), longest)
+}
+
+// do runs a function in the goroutine of the syncer, later.
+func (s *syncer) do(f func()) {
+	select {
+	case s.post <- f:
+	case <-s.alive.Done():
+	}
+}
+
+// poke makes the syncer look again.
+func (s *syncer) poke() {
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}
+
+// end stops everything. What runs in the clusters stays as it is.
+func (s *syncer) end() {
+	s.cancel()
+	s.background.Wait()
+	if s.remote != nil {
+		_ = s.remote.Close() // there is nobody left to tell
+	}
+	s.clusters.close()
+	s.status.interrupted(s.Clock.Now())
+}
+
+// step does what is due, and says when to look again.
+func (s *syncer) step() (next time.Time, gone bool) {
+	object, err := s.landscapeOf(s.key)
+	if err != nil || object == nil || object.DeletionTimestamp != nil {
+		return time.Time{}, err == nil
+	}
+	s.object = object
+	s.status.of(object)
+	now := s.Clock.Now()
+	if want := object.Annotations[landscapev1alpha1.AnnotationSyncRequested]; want != "" && want != s.status.now.LastHandledSyncRequest {
+		s.status.now.LastHandledSyncRequest = want
+		s.requested, s.askedPoll = true, true
+	}
+	s.misconfigured = s.check(now)
+	suspended, until := s.suspension(now)
+	if suspended != "" || s.misconfigured != "" {
+		if suspended != "" {
+			s.pause()
+		}
+		s.decided = decision{waiting: suspended, at: until}
+		s.report(suspended)
+		return until, false
+	}
+	s.open()
+	if s.remote == nil {
+		s.report("")
+		return now.Add(retryInterval(&object.Spec)), false
+	}
+	polled := s.poll(now)
+	s.decided = decide(s.situation(now))
+	s.act()
+	s.report("")
+	return earliest(polled, s.decided.at), false
+}
+
+// check says what is wrong with the object itself.
+func (s *syncer) check(now time.Time) string {
+	spec := &s.object.Spec
+	if spec.Source == nil {
+		return "spec.source is not set: there is nothing to sync from"
+	}
+	if strings.HasPrefix(spec.Source.URL, "file://") && !s.FileSources {
+		return "spec.source.url: repositories in folders of the operator's machine are not allowed: start it with --allow-file-sources, or serve the repository"
+	}
+	if _, err := windowsAt(now, spec.Windows); err != nil {
+		return err.Error()
+	}
+	if circle := s.circle(s.object); circle != "" {
+		return "spec.dependsOn is a circle: " + circle
+	}
+	return ""
+}
+
+// suspension says why nothing is done, and until when.
+func (s *syncer) suspension(now time.Time) (string, time.Time) {
+	spec := &s.object.Spec
+	if !spec.Suspend {
+		return "", time.Time{}
+	}
+	text := "suspended"
+	var until time.Time
+	if why := spec.Suspension; why != nil {
+		if why.Until != nil {
+			if until = why.Until.Time; !now.Before(until) {
+				return "", time.Time{}
+			}
+		}
+		if why.By != "" {
+			text += " by " + why.By
+		}
+		if !until.IsZero() {
+			text += " until " + until.UTC().Format(time.RFC3339)
+		}
+		text += ": " + why.Reason
+	}
+	return text, until
+}
+
+// pause stops what goes on.
+func (s *syncer) pause() {
+	if s.preparing != nil {
+		s.preparing.cancel()
+		s.preparing = nil
+	}
+	if s.active != nil {
+		s.active.stop()
+		if s.active.applying {
+			s.status.ended(s.Clock.Now(), landscapev1alpha1.SyncInterrupted, "suspended while it was applied", 0)
+		}
+		s.active = nil
+		s.last.commit = "" // after the pause it is applied anew
+	}
+}
+
+// open prepares the access to the source. It is made anew when the object says something else.
+func (s *syncer) open() {
+	id := sourceID(s.object)
+	if s.remote != nil && s.remoteID == id {
+		return
+	}
+	s.closeRemote()
+	remote, err := s.openRemote(s.alive, s.object)
+	if err != nil {
+		s.pollFailed = err
+		return
+	}
+	s.remote, s.remoteID = remote, id
+	s.head, s.polled, s.pollFailed = source.Head{}, time.Time{}, nil
+}
+
+func (s *syncer) closeRemote() {
+	if s.remote != nil {
+		_ = s.remote.Close() // a former one is of no interest
+		s.remote = nil
+	}
+}
+
+// poll asks the source in the background when it is time, and says when the next time is.
+func (s *syncer) poll(now time.Time) time.Time {
+	due := s.polled.Add(spreadOut(pollInterval(&s.object.Spec), spreadOf(s.key.String())))
+	if s.polling {
+		return time.Time{}
+	}
+	if now.Before(due) && !s.askedPoll {
+		return due
+	}
+	s.polling, s.askedPoll = true, false
+	remote := s.remote
+	s.background.Go(func() {
+		head, err := remote.Resolve(s.alive)
+		s.do(func() { s.resolved(remote, head, err) })
+	})
+	return time.Time{}
+}
+
+// resolved takes in what the source is at.
+func (s *syncer) resolved(remote source.Remote, head source.Head, err error) {
+	s.polling = false
+	if remote != s.remote || s.alive.Err() != nil {
+		return
+	}
+	s.polled = s.Clock.Now()
+	s.metrics.polled(s.key, err)
+	s.pollFailed = err
+	if err != nil {
+		s.hub.tell("", receiver.Progress{Time: s.polled, Phase: receiver.PhaseFetching, Message: err.Error()})
+		if source.ReasonOf(err) == source.ReasonAuthenticationFailed {
+			s.closeRemote() // the Secret is read again at the next time
+		}
+		return
+	}
+	if head.Commit != s.head.Commit && s.head.Commit != "" {
+		s.Log.Info("the source has a new revision", "landscape", s.key.String(), "revision", head.Revision())
+	}
+	s.head = head
+}
+
+// wanted is the commit to apply.
+func (s *syncer) wanted() (commit string, pinned bool) {
+	if pin := s.object.Spec.Pin; pin != nil {
+		return pin.Revision, true
+	}
+	return s.head.Commit, false
+}
+
+// situation for decide.
+func (s *syncer) situation(now time.Time) situation {
+	wanted, pinned := s.wanted()
+	spec := &s.object.Spec
+	out := situation{
+		now: now, wanted: wanted, pinned: pinned, attempted: s.last.commit, requested: s.requested,
+		respecified: s.last.commit != "" && s.last.spec != syncID(s.object),
+		failures:    s.last.failures, permanent: s.last.permanent || s.last.validErr != nil, ended: s.last.ended,
+		blocked: s.blocked(s.object), interval: interval(spec), retry: retryInterval(spec), spread: spreadOf(s.key.String()),
+	}
+	fromGit := []landscapev1alpha1.SyncWindow(nil)
+	if s.active != nil {
+		out.applied = s.active.revision.Commit
+		fromGit = s.active.revision.landscape.Config.Spec.Windows
+	}
+	out.windows, _ = windowsAt(now, spec.Windows, fromGit) // both were looked at before
+	switch {
+	case s.preparing != nil && !s.preparing.fallback:
+		out.attempted, out.busy, out.respecified = s.preparing.commit, true, s.preparing.spec != syncID(s.object)
+	case s.active != nil && s.active.applying && !s.active.fallback:
+		out.attempted, out.busy, out.respecified = s.active.revision.Commit, true, s.active.spec != syncID(s.object)
+	}
+	return out
+}
+
+// act begins what was decided.
+func (s *syncer) act() {
+	d := s.decided
+	commit, _ := s.wanted()
+	switch {
+	case d.trigger == "":
+		s.keepFormer()
+	case d.trigger == triggerInterval && s.active != nil && !s.active.applying && s.active.revision.Commit == commit:
+		s.requested = false
+		s.active.again(d.trigger)
+	default:
+		s.requested = false
+		s.prepare(commit, d.trigger, false)
+	}
+}
+
+// keepFormer keeps what was applied last while nothing newer can be: after a restart nobody does otherwise.
+func (s *syncer) keepFormer() {
+	if s.active != nil || s.preparing != nil || s.object.Status.LastAppliedRevision == "" {
+		return
+	}
+	commit := commitOf(s.object.Status.LastAppliedRevision)
+	if wanted, _ := s.wanted(); commit == s.last.commit || wanted == "" && s.pollFailed == nil {
+		return
+	}
+	if s.unkept == commit {
+		return
+	}
+	s.prepare(commit, triggerInterval, true)
+}
+
+// report puts everything into the status.
+func (s *syncer) report(suspended string) {
+	v := view{
+		attempted: s.last.revision, applied: s.status.now.LastAppliedRevision, misconfigured: s.misconfigured, sourceErr: s.pollFailed,
+		validErr: s.last.validErr, problems: s.last.problems, permanent: s.last.permanent, held: s.last.held,
+		waiting: s.decided.waiting, suspended: suspended, pin: s.object.Spec.Pin,
+	}
+	if v.sourceErr == nil {
+		v.sourceErr = s.last.fetchErr
+	}
+	if s.head.Commit != "" {
+		v.wanted = s.head.Revision()
+	}
+	if v.pin != nil {
+		if s.head.Commit != v.pin.Revision {
+			v.newer = v.wanted
+		}
+		v.wanted = v.pin.Revision
+	}
+	if v.attempted == "" {
+		v.attempted = v.applied
+	}
+	if s.active != nil {
+		v.notes = s.active.revision.notes
+		if s.active.applying {
+			v.syncing = s.active.progress()
+			v.attempted = s.active.revision.Revision()
+		}
+	}
+	if s.preparing != nil && !s.preparing.fallback {
+		v.syncing = "reading " + s.preparing.commit
+		if commitOf(v.applied) != s.preparing.commit {
+			v.attempted = s.preparing.commit
+			if s.head.Commit == s.preparing.commit {
+				v.attempted = s.head.Revision()
+			}
+		}
+	}
+	for _, lines := range s.unhealthy {
+		v.unhealthy = append(v.unhealthy, lines...)
+	}
+	s.status.set(v, s.object.Generation)
+	s.status.next(s.retryAt())
+	s.metrics.state(s.key, s.status.now, suspended != "")
+}
+
+// retryAt is when a sync that failed or waits is tried again; zero if there is none.
+func (s *syncer) retryAt() time.Time {
+	if s.decided.waiting != "" || s.decided.trigger == "" && s.last.failures > 0 && !s.last.permanent {
+		return s.decided.at
+	}
+	return time.Time{}
+}
+
+// earliest of two times, of which none is zero if the other is not.
+func earliest(a, b time.Time) time.Time {
+	switch {
+	case a.IsZero():
+		return b
+	case b.IsZero() || a.Before(b):
+		return a
+	}
+	return b
+}
+
+// blocked says which Landscape this one waits for.
+func (s *syncer) blocked(object *landscapev1alpha1.Landscape) string {
+	for _, d := range object.Spec.DependsOn {
+		other, err := s.landscapeOf(receiver.Key{Namespace: object.Namespace, Name: d.Name})
+		switch {
+		case err != nil:
+			return fmt.Sprintf("waiting for Landscape %s, which cannot be read: %v", d.Name, err)
+		case other == nil:
+			return fmt.Sprintf("waiting for Landscape %s, which does not exist (spec.dependsOn)", d.Name)
+		}
+		if why := notReady(other); why != "" {
+			return fmt.Sprintf("waiting for Landscape %s: %s", d.Name, why)
+		}
+	}
+	return ""
+}

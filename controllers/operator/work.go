@@ -1,0 +1,236 @@
+package operator
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/discovery"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
+	"github.com/pergola-dev/pergola/source"
+	"github.com/pergola-dev/pergola/source/receiver"
+)
+
+// awaitKind waits until the runtime cluster serves Landscapes.
+func (p *parts) awaitKind(ctx context.Context) error {
+	api, err := discovery.NewDiscoveryClientForConfig(p.Config)
+	if err != nil {
+		return fmt.Errorf("a client for the API of the runtime cluster: %w", err)
+	}
+	version := landscapev1alpha1.SchemeGroupVersion.String()
+	told := ""
+	for {
+		_, err := api.ServerResourcesForGroupVersionWithContext(ctx, version)
+		switch {
+		case err == nil, apierrors.IsForbidden(err):
+			return nil
+		case ctx.Err() != nil:
+			return ctx.Err()
+		}
+		why := fmt.Sprintf("the runtime cluster does not tell what it serves: %v", err)
+		if apierrors.IsNotFound(err) {
+			why = fmt.Sprintf("the runtime cluster has no CustomResourceDefinition of Landscapes (%s): pergola install brings it along", version)
+		}
+		p.setWaiting(why)
+		if why != told {
+			p.Log.Error(why)
+			told = why
+		}
+		if !p.sleep(ctx, retryLease) {
+			return ctx.Err()
+		}
+	}
+}
+
+// work runs a syncer for each Landscape until the context ends.
+func (p *parts) work(ctx context.Context) error {
+	informer, err := p.mgr.GetCache().GetInformer(ctx, &landscapev1alpha1.Landscape{})
+	if err != nil {
+		return fmt.Errorf("watching Landscapes: %w", err)
+	}
+	changed := func(o any) {
+		if d, ok := o.(toolscache.DeletedFinalStateUnknown); ok {
+			o = d.Obj
+		}
+		if l, ok := o.(*landscapev1alpha1.Landscape); ok {
+			p.changed(ctx, client.ObjectKeyFromObject(l))
+		}
+	}
+	handle, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
+		AddFunc: changed, DeleteFunc: changed,
+		UpdateFunc: func(_, next any) { changed(next) },
+	})
+	if err != nil {
+		return fmt.Errorf("watching Landscapes: %w", err)
+	}
+	<-ctx.Done()
+	_ = informer.RemoveEventHandler(handle) // the cache ends, too
+	p.mu.Lock()
+	all := make([]*running, 0, len(p.syncers))
+	for _, s := range p.syncers {
+		all = append(all, s)
+	}
+	p.mu.Unlock()
+	for _, s := range all {
+		<-s.done
+	}
+	for key, store := range p.stores {
+		if err := store.Save(); err != nil {
+			p.Log.Info("results of validation cannot be kept", "landscape", key.String(), "error", err)
+		}
+	}
+	return nil
+}
+
+// changed wakes the syncer of a Landscape, and those that depend on it; a new one gets its own.
+func (p *parts) changed(ctx context.Context, key receiver.Key) {
+	l, err := p.landscapeOf(key)
+	p.mu.Lock()
+	s := p.syncers[key]
+	if s == nil && err == nil && l != nil && ctx.Err() == nil {
+		s = p.begin(ctx, key)
+	}
+	var wake []*running
+	if s != nil {
+		wake = append(wake, s)
+	}
+	for other, r := range p.syncers {
+		if other.Namespace == key.Namespace && other != key {
+			wake = append(wake, r)
+		}
+	}
+	p.mu.Unlock()
+	for _, r := range wake {
+		if r == s || p.dependsOn(r.key, key) {
+			r.poke()
+		}
+	}
+}
+
+func (p *parts) dependsOn(dependent, key receiver.Key) bool {
+	l, err := p.landscapeOf(dependent)
+	return err == nil && l != nil && slices.Contains(l.Spec.DependsOn, landscapev1alpha1.Dependency{Name: key.Name})
+}
+
+// begin starts a syncer; the lock is held.
+func (p *parts) begin(ctx context.Context, key receiver.Key) *running {
+	ctx, cancel := context.WithCancel(ctx)
+	s := &syncer{parts: p, key: key, hub: p.desk.hubOf(key), wake: make(chan struct{}, 1), post: make(chan func()), status: &statusWriter{client: p.client, clock: p.Clock, log: p.Log}}
+	r := &running{syncer: s, stop: cancel, done: make(chan struct{})}
+	p.syncers[key] = r
+	go func() {
+		defer close(r.done)
+		defer cancel()
+		s.run(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		// It is gone; one of the same name may be there already.
+		p.mu.Lock()
+		delete(p.syncers, key)
+		p.mu.Unlock()
+		p.metrics.gone(key)
+		p.notifier.Forget(key)
+		if l, err := p.landscapeOf(key); err == nil && l != nil {
+			p.changed(ctx, key)
+		}
+	}()
+	return r
+}
+
+// circle is the way on which a Landscape waits for itself, empty if there is none.
+func (p *parts) circle(from *landscapev1alpha1.Landscape) string {
+	var walk func(l *landscapev1alpha1.Landscape, way []string) string
+	walk = func(l *landscapev1alpha1.Landscape, way []string) string {
+		for _, d := range l.Spec.DependsOn {
+			if d.Name == from.Name {
+				return strings.Join(append(way, d.Name), " → ")
+			}
+			if slices.Contains(way, d.Name) {
+				continue // a circle of others
+			}
+			next, err := p.landscapeOf(receiver.Key{Namespace: from.Namespace, Name: d.Name})
+			if err != nil || next == nil {
+				continue
+			}
+			if found := walk(next, append(slices.Clone(way), d.Name)); found != "" {
+				return found
+			}
+		}
+		return ""
+	}
+	return walk(from, []string{from.Name})
+}
+
+// sourceID changes when the source has to be opened anew.
+func sourceID(l *landscapev1alpha1.Landscape) string {
+	s := l.Spec.Source.DeepCopy()
+	s.Interval, s.Path = nil, ""
+	return digest(s)
+}
+
+// syncID changes when a revision has to be applied anew although it is the same.
+func syncID(l *landscapev1alpha1.Landscape) string {
+	s := l.Spec.DeepCopy()
+	s.Suspend, s.Suspension, s.Interval, s.RetryInterval, s.Windows, s.DependsOn, s.Receivers, s.Notifications = false, nil, nil, nil, nil, nil, nil, nil
+	s.Source.Interval = nil
+	return digest(s)
+}
+
+func digest(v any) string {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Sprintf("%p", v) // it cannot be; then it is always anew
+	}
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
+
+// openRemote makes the access to the source of a Landscape.
+func (p *parts) openRemote(ctx context.Context, l *landscapev1alpha1.Landscape) (source.Remote, error) {
+	spec := l.Spec.Source
+	from := p.secretsOf(l)
+	options := source.Options{URL: spec.URL, Submodules: spec.Submodules, Insecure: spec.Insecure, Applied: l.Status.LastAppliedRevision, Clock: p.Clock}
+	if spec.Ref != nil {
+		options.Ref = *spec.Ref
+	}
+	if spec.Timeout != nil {
+		options.Timeout = spec.Timeout.Duration
+	}
+	if p.CacheDir != "" {
+		options.Dir = filepath.Join(p.CacheDir, "sources", l.Namespace, l.Name)
+	}
+	data, err := from.data(ctx, spec.SecretRef, "spec.source.secretRef")
+	if err != nil {
+		return nil, err
+	}
+	if spec.SecretRef != nil {
+		if options.Credentials, err = source.CredentialsOf(spec.URL, data); err != nil {
+			return nil, fmt.Errorf("spec.source.secretRef: %w", err)
+		}
+	}
+	if data, err = from.data(ctx, spec.ProxySecretRef, "spec.source.proxySecretRef"); err != nil {
+		return nil, err
+	}
+	if spec.ProxySecretRef != nil {
+		if options.Proxy, err = source.ProxyOf(data); err != nil {
+			return nil, fmt.Errorf("spec.source.proxySecretRef: %w", err)
+		}
+	}
+	if v := spec.Verify; v != nil {
+		if data, err = from.data(ctx, &v.SecretRef, "spec.source.verify.secretRef"); err != nil {
+			return nil, err
+		}
+		options.Verify = &source.Verify{Mode: v.Mode, Keys: data}
+	}
+	return source.NewRemote(options)
+}

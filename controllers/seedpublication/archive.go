@@ -1,0 +1,66 @@
+package seedpublication
+
+import (
+	"archive/zip"
+	"bytes"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"slices"
+)
+
+// Archive packs files, the same for the same files on every machine: uncompressed, by name, without times.
+func Archive(files map[string][]byte) ([]byte, error) {
+	var out bytes.Buffer
+	w := zip.NewWriter(&out)
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		entry, err := w.CreateHeader(&zip.FileHeader{Name: name, Method: zip.Store})
+		if err != nil {
+			return nil, fmt.Errorf("packing %s: %w", name, err)
+		}
+		if _, err := entry.Write(files[name]); err != nil {
+			return nil, fmt.Errorf("packing %s: %w", name, err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		return nil, fmt.Errorf("packing %d files: %w", len(files), err)
+	}
+	return out.Bytes(), nil
+}
+
+// unpack reads an archive that somebody else may have made.
+func unpack(data []byte) (map[string][]byte, error) {
+	r, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
+	if err != nil {
+		return nil, err
+	}
+	if len(r.File) > MaxFiles {
+		return nil, fmt.Errorf("has %d files, %d are allowed", len(r.File), MaxFiles)
+	}
+	files := map[string][]byte{}
+	for _, f := range r.File {
+		if !fs.ValidPath(f.Name) || f.Method != zip.Store || f.UncompressedSize64 > uint64(len(data)) {
+			return nil, fmt.Errorf("has an entry %q that is no file of a publication", f.Name)
+		}
+		entry, err := f.Open()
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", f.Name, err)
+		}
+		files[f.Name], err = io.ReadAll(io.LimitReader(entry, int64(len(data))))
+		_ = entry.Close() // it was read from memory
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", f.Name, err)
+		}
+	}
+	return files, nil
+}
+
+// FS shows files as a file system.
+func FS(files map[string][]byte) (fs.FS, error) {
+	data, err := Archive(files)
+	if err != nil {
+		return nil, err
+	}
+	return zip.NewReader(bytes.NewReader(data), int64(len(data)))
+}

@@ -1,0 +1,218 @@
+package seedpublication
+
+import (
+	"bytes"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
+	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
+	operatorv1alpha1 "github.com/pergola-dev/pergola/api/operator/v1alpha1"
+	"github.com/pergola-dev/pergola/components"
+	"github.com/pergola-dev/pergola/landscapes"
+)
+
+// Bounds of a publication, in bytes and files.
+const (
+	MaxSize  = 8 << 20
+	MaxFiles = 2000
+)
+
+// Content is what a seed needs of a landscape folder.
+type Content struct {
+	// Catalogue is the version of the catalogue that the landscape is rendered with.
+	Catalogue string
+	// Folder is that of the landscape in Files.
+	Folder string
+	// Files by their path in the repository: landscape.yaml with the settings that count for seeds, overlays, and the default
+	// domains.
+	Files map[string][]byte
+}
+
+// fileDomains holds the default domains of the landscape, in its folder.
+const fileDomains = "pergola-default-domains.yaml"
+
+// EncryptedError says that an overlay has an encrypted file. It is not published: sealed it is of no use to a seed, and open it
+// must not be.
+type EncryptedError struct{ File string }
+
+func (e *EncryptedError) Error() string {
+	return fmt.Sprintf("%s is encrypted: overlays are published as they are: declare the Secret as an object of the landscape, and refer to it", e.File)
+}
+
+// Of takes from a landscape what its seeds need. Nothing of the Garden, of other seeds, of sources, access and secrets is in it, so that
+// a commit about these changes nothing here. approved are the ids of held deletions that may pass.
+func Of(l *landscapes.Landscape, approved ...string) (*Content, error) {
+	c := &Content{Catalogue: components.Version, Folder: l.Path, Files: map[string][]byte{}}
+	if l.Config.Spec.Catalogue != nil {
+		c.Catalogue = strings.TrimPrefix(l.Config.Spec.Catalogue.Version, "v")
+	}
+	layers := map[string]bool{}
+	for _, overlay := range l.Overlays {
+		if overlay.Owner != string(landscapev1alpha1.OwnerSeed) && overlay.Owner != string(landscapev1alpha1.OwnerShoot) {
+			continue
+		}
+		if err := c.addFolder(l.FS, overlay.Path); err != nil {
+			return nil, fmt.Errorf("publishing the overlay of %s/%s: %w", overlay.Owner, overlay.Component, err)
+		}
+		layers[overlay.Layer] = true
+	}
+	if err := c.addSettings(l, layers, approved); err != nil {
+		return nil, err
+	}
+	if err := c.addDomains(l); err != nil {
+		return nil, err
+	}
+	return c, c.check()
+}
+
+// addFolder takes the files of an overlay, links to files as what they point to: rendering reads them so, too.
+func (c *Content) addFolder(from fs.FS, dir string) error {
+	return fs.WalkDir(from, dir, func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		info, err := fs.Stat(from, name)
+		if err != nil {
+			return err
+		}
+		if info.Size() > landscapes.MaxFileSize {
+			return fmt.Errorf("%s is larger than %d bytes", name, landscapes.MaxFileSize)
+		}
+		data, err := fs.ReadFile(from, name)
+		if err != nil {
+			return err
+		}
+		if encrypted(name, data) {
+			return &EncryptedError{File: name}
+		}
+		c.Files[name] = data
+		return c.check()
+	})
+}
+
+// encrypted tells whether SOPS has encrypted a file: its documents say so in a field of their own, and values look like that.
+func encrypted(name string, data []byte) bool {
+	if bytes.Contains(data, []byte("ENC[AES256_GCM,")) {
+		return true
+	}
+	if !slices.Contains([]string{".yaml", ".yml", ".json"}, path.Ext(name)) {
+		return false
+	}
+	for _, document := range strings.Split("\n"+string(data), "\n---") {
+		var fields struct {
+			SOPS map[string]any `json:"sops"`
+		}
+		if yaml.Unmarshal([]byte(document), &fields) == nil && fields.SOPS["mac"] != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// addSettings writes the part of landscape.yaml that counts for Seeds and Shoots. Layers are merged into it already; they are
+// named as far as overlays come from them.
+func (c *Content) addSettings(l *landscapes.Landscape, layers map[string]bool, approved []string) error {
+	in := l.Config.Spec
+	out := landscapev1alpha1.Landscape{Spec: landscapev1alpha1.LandscapeSpec{
+		Catalogue: &landscapev1alpha1.Catalogue{Version: c.Catalogue}, GardenAPI: in.GardenAPI,
+		Images: in.Images, DeletionGate: in.DeletionGate, ManagedResourceProgressingThreshold: in.ManagedResourceProgressingThreshold,
+		Health: in.Health, ForceConflicts: in.ForceConflicts,
+	}}
+	out.Name, out.Spec.Approved = l.Config.Name, slices.Sorted(slices.Values(approved))
+	for _, kind := range []landscapev1alpha1.Owner{landscapev1alpha1.OwnerSeed, landscapev1alpha1.OwnerShoot} {
+		if len(in.Components[kind]) > 0 {
+			if out.Spec.Components == nil {
+				out.Spec.Components = map[landscapev1alpha1.Owner]map[string]landscapev1alpha1.ComponentSettings{}
+			}
+			out.Spec.Components[kind] = in.Components[kind]
+		}
+	}
+	for _, t := range in.ConditionThresholds {
+		if !slices.Contains(gardenConditions(), t.Type) {
+			out.Spec.ConditionThresholds = append(out.Spec.ConditionThresholds, t)
+		}
+	}
+	for _, layer := range l.Layers {
+		if layer != "." && layers[layer] {
+			out.Spec.Layers = append(out.Spec.Layers, layer)
+			// Only a folder with a landscape.yaml has overlays.
+			if err := c.addConfig(path.Join(c.Folder, layer), out.Name, landscapev1alpha1.LandscapeSpec{}); err != nil {
+				return err
+			}
+		}
+	}
+	return c.addConfig(c.Folder, out.Name, out.Spec)
+}
+
+func (c *Content) addConfig(folder, name string, spec landscapev1alpha1.LandscapeSpec) error {
+	text, err := yaml.Marshal(map[string]any{
+		"apiVersion": landscapev1alpha1.SchemeGroupVersion.String(), "kind": "Landscape", "metadata": map[string]any{"name": name}, "spec": spec,
+	})
+	if err != nil {
+		return fmt.Errorf("publishing landscape.yaml: %w", err)
+	}
+	c.Files[path.Join(folder, "landscape.yaml")] = text
+	return nil
+}
+
+// gardenConditions are those that only a Garden has.
+func gardenConditions() []gardencorev1beta1.ConditionType {
+	return []gardencorev1beta1.ConditionType{
+		operatorv1alpha1.VirtualGardenAPIServerAvailable, operatorv1alpha1.RuntimeComponentsHealthy, operatorv1alpha1.VirtualComponentsHealthy,
+	}
+}
+
+// addDomains notes the default domains, which Shoots without one of their own are named below. They stand in annotations of Secrets;
+// what is in these is not published.
+func (c *Content) addDomains(l *landscapes.Landscape) error {
+	var out []byte
+	for i := range l.Declarations {
+		d := &l.Declarations[i]
+		if d.GroupVersionKind().Group != "" || d.GroupVersionKind().Kind != "Secret" || d.Namespace() != gardencorev1beta1.GardenNamespace ||
+			d.Object().GetLabels()[gardencorev1beta1.GardenRole] != gardencorev1beta1.GardenRoleDefaultDomain {
+			continue
+		}
+		bare := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Secret"}}
+		bare.SetNamespace(d.Namespace())
+		bare.SetName(d.Name())
+		bare.SetLabels(map[string]string{gardencorev1beta1.GardenRole: gardencorev1beta1.GardenRoleDefaultDomain})
+		annotations := map[string]string{}
+		for k, v := range d.Object().GetAnnotations() {
+			if strings.HasPrefix(k, "dns.gardener.cloud/") {
+				annotations[k] = v
+			}
+		}
+		bare.SetAnnotations(annotations)
+		text, err := yaml.Marshal(bare.Object)
+		if err != nil {
+			return fmt.Errorf("publishing default domains: %w", err)
+		}
+		out = append(append(out, "---\n"...), text...)
+	}
+	if len(out) > 0 {
+		c.Files[path.Join(c.Folder, fileDomains)] = out
+	}
+	return nil
+}
+
+// Domains are the default domains, as a file of declarations; nil for none.
+func (c *Content) Domains() []byte { return c.Files[path.Join(c.Folder, fileDomains)] }
+
+// check refuses what is too large.
+func (c *Content) check() error {
+	size := 0
+	for _, data := range c.Files {
+		size += len(data)
+	}
+	if len(c.Files) > MaxFiles || size > MaxSize {
+		return fmt.Errorf("overlays of Seeds and Shoots are %d files of %d bytes together; %d files of %d bytes can be published", len(c.Files), size, MaxFiles, MaxSize)
+	}
+	return nil
+}

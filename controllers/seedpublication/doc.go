@@ -1,0 +1,9 @@
+// Package seedpublication carries what a seed needs of a landscape folder into the virtual garden, and reads it there:
+// the settings of landscape.yaml that count for Seeds and Shoots, and the overlays of their components. Declarations
+// are not among it, they are objects of the virtual garden anyway.
+//
+// A publication is made of parts, immutable Secrets named after their content, and of a pointer, a ConfigMap that names
+// them. The pointer is written last, so a reader sees the former publication or the new one, never half of both.
+//
+// What does not live here: when something is published (the operator), and what a seed makes of it (gardenlet).
+package seedpublication

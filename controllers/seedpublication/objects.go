@@ -1,0 +1,140 @@
+package seedpublication
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+const (
+	// NamespacePrefix begins the namespace of a seed in the virtual garden (gardener: seed-<name>).
+	NamespacePrefix = "seed-"
+	// PointerName is the ConfigMap that names the publication in force.
+	PointerName = "pergola-publication"
+	// LabelPart is on the Secrets that hold parts; its value is the digest they belong to.
+	LabelPart = "landscape.pergola.dev/publication"
+	// AnnotationRevision says in which revision an object came to be as it is.
+	AnnotationRevision = "landscape.pergola.dev/revision"
+)
+
+// Keys of the pointer and of parts.
+const (
+	keyRevision  = "revision"
+	keyCatalogue = "catalogue"
+	keyFolder    = "folder"
+	keyDigest    = "digest"
+	keyParts     = "parts"
+	keySince     = "since"
+	keyFormer    = "former"
+	keyData      = "data"
+)
+
+// partSize keeps a Secret below 1 MiB, the most that etcd and API servers take.
+const partSize = 700 << 10
+
+// Namespace of a seed in the virtual garden.
+func Namespace(seed string) string { return NamespacePrefix + seed }
+
+// Publication is a content with its parts.
+type Publication struct {
+	Content
+	// Revision is where the content came to be as it is.
+	Revision string
+	// Digest of catalogue, folder and files: SHA-256 in hexadecimal.
+	Digest string
+	// Since is when it was published.
+	Since time.Time
+	// Former is the digest that it took the place of, empty for the first.
+	Former string
+
+	parts [][]byte
+}
+
+// New makes a publication of a content.
+func New(c *Content, revision string) (*Publication, error) {
+	data, err := Archive(c.Files)
+	if err != nil {
+		return nil, err
+	}
+	p := &Publication{Content: *c, Revision: revision, Digest: digestOf(c.Catalogue, c.Folder, data)}
+	for len(data) > partSize {
+		p.parts, data = append(p.parts, data[:partSize]), data[partSize:]
+	}
+	p.parts = append(p.parts, data)
+	return p, nil
+}
+
+func digestOf(catalogue, folder string, data []byte) string {
+	sum := sha256.New()
+	fmt.Fprintf(sum, "%s\n%s\n", strconv.Quote(catalogue), strconv.Quote(folder))
+	sum.Write(data)
+	return hex.EncodeToString(sum.Sum(nil))
+}
+
+// shortDigest fits into names and labels.
+func shortDigest(digest string) string { return digest[:min(len(digest), 16)] }
+
+func partName(digest string, index int) string {
+	return fmt.Sprintf("%s-%s-%d", PointerName, shortDigest(digest), index)
+}
+
+// Parts are the Secrets that hold the content.
+func (p *Publication) Parts(seed string) []*unstructured.Unstructured {
+	var out []*unstructured.Unstructured
+	for i, part := range p.parts {
+		o := &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "v1", "kind": "Secret", "type": "Opaque", "immutable": true,
+			"data": map[string]any{keyData: base64.StdEncoding.EncodeToString(part)},
+		}}
+		o.SetNamespace(Namespace(seed))
+		o.SetName(partName(p.Digest, i))
+		o.SetLabels(map[string]string{LabelPart: shortDigest(p.Digest)})
+		out = append(out, o)
+	}
+	return out
+}
+
+// Pointer is the ConfigMap that puts the publication in force.
+func (p *Publication) Pointer(seed string) *unstructured.Unstructured {
+	o := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "ConfigMap",
+		"data": map[string]any{
+			keyRevision: p.Revision, keyCatalogue: p.Catalogue, keyFolder: p.Folder, keyDigest: p.Digest,
+			keyParts: strconv.Itoa(len(p.parts)), keySince: p.Since.UTC().Format(time.RFC3339), keyFormer: p.Former,
+		},
+	}}
+	o.SetNamespace(Namespace(seed))
+	o.SetName(PointerName)
+	o.SetLabels(map[string]string{LabelPart: shortDigest(p.Digest)})
+	o.SetAnnotations(map[string]string{AnnotationRevision: p.Revision})
+	return o
+}
+
+// header reads a pointer.
+func header(pointer *unstructured.Unstructured) (p Publication, parts int, err error) {
+	data, _, err := unstructured.NestedStringMap(pointer.Object, "data")
+	if err != nil {
+		return p, 0, err
+	}
+	p = Publication{
+		Content:  Content{Catalogue: data[keyCatalogue], Folder: data[keyFolder]},
+		Revision: data[keyRevision], Digest: data[keyDigest], Former: data[keyFormer],
+	}
+	if len(p.Digest) != 2*sha256.Size || strings.Trim(p.Digest, "0123456789abcdef") != "" {
+		return p, 0, fmt.Errorf("%s is no digest", keyDigest)
+	}
+	if p.Since, err = time.Parse(time.RFC3339, data[keySince]); err != nil {
+		return p, 0, fmt.Errorf("%s is no time", keySince)
+	}
+	parts, err = strconv.Atoi(data[keyParts])
+	if most := MaxSize*2/partSize + 1; err != nil || parts < 1 || parts > most {
+		return p, 0, fmt.Errorf("%s is no number from 1 to %d", keyParts, most)
+	}
+	return p, parts, nil
+}

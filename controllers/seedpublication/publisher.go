@@ -1,0 +1,162 @@
+package seedpublication
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/utils/clock"
+
+	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
+	"github.com/pergola-dev/pergola/apply"
+)
+
+// FieldManager owns what is published.
+const FieldManager = "pergola-publication"
+
+// defaultGrace is how long parts stay after the pointer has left them: somebody may be reading.
+const defaultGrace = 10 * time.Minute
+
+// Publisher writes publications into the virtual garden.
+type Publisher struct {
+	Engine *apply.Engine
+	Clock  clock.PassiveClock
+	// Grace is how long former parts stay; default 10 minutes.
+	Grace time.Duration
+}
+
+// Outcome of a publication.
+type Outcome struct {
+	// Changed objects; 0 when all was there.
+	Changed int
+	// Revision and Digest of what is published now: the revision is older than the one given when nothing changed.
+	Revision, Digest string
+}
+
+// Apply publishes a content for a seed. What is there already costs no request. The Seed has to be in the virtual garden, since its
+// namespace belongs to it.
+func (p *Publisher) Apply(ctx context.Context, virtual *apply.Cluster, c *Content, seed, revision string) (Outcome, error) {
+	next, err := New(c, revision)
+	if err != nil {
+		return Outcome{}, err
+	}
+	former, err := p.former(ctx, virtual, seed)
+	if err != nil {
+		return Outcome{}, err
+	}
+	next.Since = p.Clock.Now()
+	switch {
+	case former == nil:
+		if err := ensureNamespace(ctx, virtual, seed); err != nil {
+			return Outcome{}, err
+		}
+	case former.Digest == next.Digest:
+		next.Revision, next.Since, next.Former = former.Revision, former.Since, former.Former
+	default:
+		next.Former = former.Digest
+	}
+	out := Outcome{Revision: next.Revision, Digest: next.Digest}
+	// Parts first: a reader that sees the pointer finds them.
+	for _, step := range []struct {
+		name    string
+		objects []*unstructured.Unstructured
+		keep    func([]apply.Entry) []apply.Held
+	}{
+		{"publication-parts", next.Parts(seed), p.keep(former)},
+		{"publication", []*unstructured.Unstructured{next.Pointer(seed)}, nil},
+	} {
+		set := apply.Set{Name: Namespace(seed) + "/" + step.name, Objects: step.objects, FieldManager: FieldManager, TakeBack: true}
+		inventory := apply.NewConfigMapInventory(virtual, Namespace(seed), "pergola-inventory."+step.name, nil)
+		result, err := p.Engine.Apply(ctx, virtual, set, inventory, apply.ApplyOptions{ApprovePrune: step.keep, NoWait: true})
+		if result != nil {
+			for _, o := range result.Objects {
+				if o.Action != apply.Unchanged && o.Action != apply.HeldBack {
+					out.Changed++
+				}
+			}
+		}
+		if err != nil {
+			return out, fmt.Errorf("publishing for seed %s: %w", seed, err)
+		}
+	}
+	return out, nil
+}
+
+// former is what the pointer says now; nil if there is none, or none that can be read.
+func (p *Publisher) former(ctx context.Context, virtual *apply.Cluster, seed string) (*Publication, error) {
+	ref := apply.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: Namespace(seed), Name: PointerName}
+	live, err := virtual.Get(ctx, ref)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("publishing for seed %s: %w", seed, virtual.Explain(ref, "read", err))
+	}
+	found, _, err := header(live)
+	if err != nil {
+		return nil, nil //nolint:nilerr // it is written anew
+	}
+	return &found, nil
+}
+
+// keep holds back the deletion of parts that the pointer names, or has named a moment ago.
+func (p *Publisher) keep(former *Publication) func([]apply.Entry) []apply.Held {
+	return func(entries []apply.Entry) []apply.Held {
+		var out []apply.Held
+		for _, e := range entries {
+			if former != nil && p.needed(e.Ref.Name, former) {
+				out = append(out, apply.Held{Ref: e.Ref, Reason: "a seed may be reading it"})
+			}
+		}
+		return out
+	}
+}
+
+func (p *Publisher) needed(name string, former *Publication) bool {
+	of := func(digest string) bool { return strings.HasPrefix(name, PointerName+"-"+shortDigest(digest)+"-") }
+	grace := p.Grace
+	if grace <= 0 {
+		grace = defaultGrace
+	}
+	return of(former.Digest) || former.Former != "" && of(former.Former) && p.Clock.Since(former.Since) < grace
+}
+
+// Withdraw takes the publication of a seed back, pointer first. Nothing on the seed changes by that.
+func (p *Publisher) Withdraw(ctx context.Context, virtual *apply.Cluster, seed string) error {
+	for _, name := range []string{"publication", "publication-parts"} {
+		set := apply.Set{Name: Namespace(seed) + "/" + name, FieldManager: FieldManager}
+		inventory := apply.NewConfigMapInventory(virtual, Namespace(seed), "pergola-inventory."+name, nil)
+		if _, err := p.Engine.Delete(ctx, virtual, set, inventory, apply.DeleteOptions{NoWait: true}); err != nil {
+			return fmt.Errorf("withdrawing the publication for seed %s: %w", seed, err)
+		}
+	}
+	return nil
+}
+
+// ensureNamespace makes the namespace of a seed, as upstream's controller-manager does: it goes with the Seed.
+func ensureNamespace(ctx context.Context, virtual *apply.Cluster, seed string) error {
+	ref := apply.Ref{APIVersion: gardencorev1beta1.SchemeGroupVersion.String(), Kind: "Seed", Name: seed}
+	live, err := virtual.GetLive(ctx, ref)
+	if err != nil {
+		return fmt.Errorf("publishing for seed %s: %w", seed, virtual.Explain(ref, "read", err))
+	}
+	client, err := kubernetes.NewForConfig(virtual.RESTConfig())
+	if err != nil {
+		return fmt.Errorf("cluster %s: %w", virtual.Name(), err)
+	}
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
+		Name: Namespace(seed), Labels: map[string]string{gardencorev1beta1.GardenRole: gardencorev1beta1.GardenRoleSeed},
+		OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(live, gardencorev1beta1.SchemeGroupVersion.WithKind("Seed"))},
+	}}
+	_, err = client.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{FieldManager: FieldManager})
+	if err == nil || apierrors.IsAlreadyExists(err) {
+		return nil
+	}
+	return fmt.Errorf("publishing for seed %s: %w", seed, virtual.Explain(apply.Ref{APIVersion: "v1", Kind: "Namespace", Name: Namespace(seed)}, "create", err))
+}

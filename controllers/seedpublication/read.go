@@ -1,0 +1,55 @@
+package seedpublication
+
+import (
+	"encoding/base64"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// IncompleteError says that a part is missing. It may come, so that reading again helps.
+type IncompleteError struct{ Part string }
+
+func (e *IncompleteError) Error() string { return "part " + e.Part + " is missing" }
+
+// InvalidError says why a publication cannot be used.
+type InvalidError struct{ Reason string }
+
+func (e *InvalidError) Error() string { return e.Reason }
+
+// Read puts a publication together. part gives a Secret of the same namespace by its name, nil if there is none. The error is an
+// *IncompleteError or an *InvalidError.
+func Read(pointer *unstructured.Unstructured, part func(name string) *unstructured.Unstructured) (*Publication, error) {
+	p, parts, err := header(pointer)
+	if err != nil {
+		return nil, &InvalidError{"ConfigMap " + PointerName + ": " + err.Error()}
+	}
+	var all []byte
+	for i := range parts {
+		name := partName(p.Digest, i)
+		secret := part(name)
+		if secret == nil {
+			return nil, &IncompleteError{Part: "Secret " + secretName(pointer, name)}
+		}
+		text, _, _ := unstructured.NestedString(secret.Object, "data", keyData)
+		data, err := base64.StdEncoding.DecodeString(text)
+		if err != nil || len(data) == 0 || len(data) > partSize {
+			return nil, &InvalidError{fmt.Sprintf("Secret %s is no part of a publication", secretName(pointer, name))}
+		}
+		all, p.parts = append(all, data...), append(p.parts, data)
+	}
+	if digestOf(p.Catalogue, p.Folder, all) != p.Digest {
+		return nil, &InvalidError{fmt.Sprintf("the parts do not make up what the digest %s of ConfigMap %s says", shortDigest(p.Digest), PointerName)}
+	}
+	if p.Files, err = unpack(all); err != nil {
+		return nil, &InvalidError{"the files cannot be read: " + err.Error()}
+	}
+	if err := p.check(); err != nil {
+		return nil, &InvalidError{err.Error()}
+	}
+	return &p, nil
+}
+
+func secretName(pointer *unstructured.Unstructured, name string) string {
+	return pointer.GetNamespace() + "/" + name
+}

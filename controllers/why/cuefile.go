@@ -1,0 +1,377 @@
+package why
+
+import (
+	"io/fs"
+	"path"
+	"strings"
+
+	"cuelang.org/go/cue/ast"
+	"cuelang.org/go/cue/literal"
+	"cuelang.org/go/cue/parser"
+	"cuelang.org/go/cue/token"
+)
+
+// cueReader finds fields in the files of a component by reading them, without evaluating anything: through structs, conditions and
+// references to fields and definitions of the same package or of another one of the catalogue. Where a value is computed in
+// another way the search ends, at the last label that it came to.
+type cueReader struct {
+	catalogue fs.FS
+	files     map[string]*ast.File
+	// packages are the files of a folder; those of a component include the folders above it.
+	packages map[string][]string
+}
+
+// cuePlace is a label in a file of the catalogue.
+type cuePlace struct {
+	file         string
+	line, column int
+	// depth is how many steps of the path led here; exact that all did.
+	depth int
+	exact bool
+}
+
+// maxHops bounds the references that are followed.
+const maxHops = 12
+
+func newCUEReader(catalogue fs.FS) *cueReader {
+	return &cueReader{catalogue: catalogue, files: map[string]*ast.File{}, packages: map[string][]string{}}
+}
+
+// find begins at the object whose kind is written at a line.
+func (r *cueReader) find(file string, line int, list steps) cuePlace {
+	parsed := r.parse(file)
+	if parsed == nil {
+		return cuePlace{}
+	}
+	object := objectAt(parsed, line)
+	start := cuePlace{file: file, line: line, column: 1, exact: len(list) == 0}
+	if object == nil {
+		return start
+	}
+	return r.descend(file, object, list, start, maxHops)
+}
+
+func (r *cueReader) parse(file string) *ast.File {
+	if f, known := r.files[file]; known {
+		return f
+	}
+	data, err := fs.ReadFile(r.catalogue, file)
+	if err != nil || len(data) > maxFile {
+		return nil
+	}
+	parsed, err := parser.ParseFile(file, data)
+	if err != nil {
+		parsed = nil
+	}
+	r.files[file] = parsed
+	return parsed
+}
+
+// objectAt is the innermost struct that has its label kind at a line.
+func objectAt(file *ast.File, line int) *ast.StructLit {
+	var found *ast.StructLit
+	ast.Walk(file, func(n ast.Node) bool {
+		if s, ok := n.(*ast.StructLit); ok {
+			for _, field := range fieldsOf(s) {
+				if labelOf(field) == "kind" && (field.Pos().Line() == line || field.Value.Pos().Line() == line) {
+					found = s
+				}
+			}
+		}
+		return true
+	}, nil)
+	return found
+}
+
+func fieldsOf(s *ast.StructLit) []*ast.Field {
+	var out []*ast.Field
+	for _, e := range s.Elts {
+		if field, ok := e.(*ast.Field); ok {
+			out = append(out, field)
+		}
+	}
+	return out
+}
+
+func labelOf(field *ast.Field) string {
+	switch label := field.Label.(type) {
+	case *ast.Ident:
+		return label.Name
+	case *ast.BasicLit:
+		if text, err := literal.Unquote(label.Value); err == nil {
+			return text
+		}
+	case *ast.Alias:
+		if inner, ok := label.Expr.(ast.Label); ok {
+			return labelOf(&ast.Field{Label: inner})
+		}
+	}
+	return ""
+}
+
+// descend follows the path from a value on; best is the place so far.
+func (r *cueReader) descend(file string, value ast.Node, list steps, best cuePlace, hops int) cuePlace {
+	if len(list) == 0 {
+		best.exact = true
+		return best
+	}
+	if hops == 0 || value == nil {
+		return best
+	}
+	deeper := func(node ast.Node) {
+		if found := r.descend(file, node, list, best, hops-1); better(found, best) {
+			best = found
+		}
+	}
+	switch v := value.(type) {
+	case *ast.StructLit:
+		for _, e := range v.Elts {
+			switch e := e.(type) {
+			case *ast.Field:
+				if list[0].isItem() || labelOf(e) != list[0].key {
+					continue
+				}
+				here := at(file, e.Label.Pos(), best.depth+1)
+				if found := r.descend(file, e.Value, list[1:], here, hops); better(found, best) {
+					best = found
+				}
+			case *ast.EmbedDecl:
+				deeper(e.Expr)
+			case *ast.Comprehension:
+				deeper(e.Value)
+			}
+		}
+	case *ast.ListLit:
+		best = r.items(file, v, list, best, hops)
+	case *ast.BinaryExpr:
+		deeper(v.X)
+		deeper(v.Y)
+	case *ast.ParenExpr:
+		deeper(v.X)
+	case *ast.UnaryExpr:
+		deeper(v.X)
+	case *ast.Comprehension:
+		deeper(v.Value)
+	case *ast.IndexExpr: // [if a {x}, y][0]
+		deeper(v.X)
+	case *ast.CallExpr: // list.Concat([a, b])
+		for _, argument := range v.Args {
+			deeper(argument)
+		}
+	case *ast.Ident, *ast.SelectorExpr:
+		for _, target := range r.resolve(file, v) {
+			if found := r.descend(target.file, target.value, list, best, hops-1); better(found, best) {
+				best = found
+			}
+		}
+	}
+	return best
+}
+
+// items looks for an item of a list by its name, and through what stands for items.
+func (r *cueReader) items(file string, v *ast.ListLit, list steps, best cuePlace, hops int) cuePlace {
+	for _, e := range v.Elts {
+		rest := list
+		here := best
+		if s, ok := e.(*ast.StructLit); ok && list[0].isItem() {
+			if !r.names(s, list[0]) {
+				continue
+			}
+			rest, here = list[1:], at(file, s.Pos(), best.depth+1)
+		} else if list[0].isItem() && list[0].name == "" {
+			continue // items without names are not told apart
+		}
+		if c, ok := e.(*ast.Comprehension); ok {
+			if s, ok := c.Value.(*ast.StructLit); ok && list[0].isItem() && r.names(s, list[0]) {
+				rest, here = list[1:], at(file, s.Pos(), best.depth+1)
+			}
+		}
+		if found := r.descend(file, e, rest, here, hops-1); better(found, best) {
+			best = found
+		}
+	}
+	return best
+}
+
+// names tells whether a struct is the item that a step leads to.
+func (r *cueReader) names(s *ast.StructLit, item step) bool {
+	for _, field := range fieldsOf(s) {
+		if lit, ok := field.Value.(*ast.BasicLit); ok && labelOf(field) == item.name {
+			text := lit.Value
+			if lit.Kind == token.STRING {
+				text, _ = literal.Unquote(lit.Value)
+			}
+			return text == item.text
+		}
+	}
+	return false
+}
+
+func better(a, b cuePlace) bool {
+	return a.depth > b.depth || a.depth == b.depth && a.exact && !b.exact
+}
+
+func at(file string, pos token.Pos, depth int) cuePlace {
+	return cuePlace{file: file, line: pos.Line(), column: pos.Column(), depth: depth}
+}
+
+// target of a reference.
+type target struct {
+	file  string
+	value ast.Node
+}
+
+// resolve finds what a name stands for: a field around it in its file, at the top of its package, or in another package.
+func (r *cueReader) resolve(file string, reference ast.Node) []target {
+	switch v := reference.(type) {
+	case *ast.Ident:
+		if out := around(r.parse(file), v); len(out) > 0 {
+			for i := range out {
+				out[i].file = file
+			}
+			return out
+		}
+		return r.top(r.packageOf(file), v.Name)
+	case *ast.SelectorExpr:
+		name := labelOf(&ast.Field{Label: v.Sel})
+		if base, ok := v.X.(*ast.Ident); ok {
+			if dir, imported := r.imported(file, base.Name); imported {
+				return r.top(r.filesIn(dir), name)
+			}
+		}
+		var out []target
+		for _, base := range r.resolve(file, v.X) {
+			out = append(out, r.member(base, name, maxHops)...)
+		}
+		return out
+	}
+	return nil
+}
+
+// member are the fields of a name in what a target says.
+func (r *cueReader) member(in target, name string, hops int) []target {
+	if hops == 0 {
+		return nil
+	}
+	var out []target
+	switch v := in.value.(type) {
+	case *ast.StructLit:
+		for _, e := range v.Elts {
+			switch e := e.(type) {
+			case *ast.Field:
+				if labelOf(e) == name {
+					out = append(out, target{in.file, e.Value})
+				}
+			case *ast.EmbedDecl:
+				out = append(out, r.member(target{in.file, e.Expr}, name, hops-1)...)
+			}
+		}
+	case *ast.BinaryExpr:
+		out = append(r.member(target{in.file, v.X}, name, hops-1), r.member(target{in.file, v.Y}, name, hops-1)...)
+	case *ast.ParenExpr:
+		out = r.member(target{in.file, v.X}, name, hops-1)
+	case *ast.Ident, *ast.SelectorExpr:
+		for _, base := range r.resolve(in.file, v) {
+			out = append(out, r.member(base, name, hops-1)...)
+		}
+	}
+	return out
+}
+
+// around finds the fields of a name in the structs that a reference stands in, the innermost ones.
+func around(file *ast.File, reference *ast.Ident) []target {
+	var out []target
+	if file == nil {
+		return nil
+	}
+	ast.Walk(file, func(n ast.Node) bool {
+		s, ok := n.(*ast.StructLit)
+		if !ok || reference.Pos().Offset() < s.Pos().Offset() || reference.Pos().Offset() > s.End().Offset() {
+			return true
+		}
+		var here []target
+		for _, field := range fieldsOf(s) {
+			if labelOf(field) == reference.Name {
+				here = append(here, target{value: field.Value})
+			}
+		}
+		if len(here) > 0 {
+			out = here
+		}
+		return true
+	}, nil)
+	return out
+}
+
+// top are the fields of a name at the top of some files.
+func (r *cueReader) top(files []string, name string) []target {
+	var out []target
+	for _, file := range files {
+		parsed := r.parse(file)
+		if parsed == nil {
+			continue
+		}
+		for _, d := range parsed.Decls {
+			switch d := d.(type) {
+			case *ast.Field:
+				if labelOf(d) == name {
+					out = append(out, target{file, d.Value})
+				}
+			case *ast.LetClause:
+				if d.Ident.Name == name {
+					out = append(out, target{file, d.Expr})
+				}
+			}
+		}
+	}
+	return out
+}
+
+// packageOf are the files of the package that a file belongs to: those of its folder and of the folders above.
+func (r *cueReader) packageOf(file string) []string {
+	var out []string
+	for dir := path.Dir(file); ; dir = path.Dir(dir) {
+		out = append(out, r.filesIn(dir)...)
+		if dir == "." {
+			return out
+		}
+	}
+}
+
+func (r *cueReader) filesIn(dir string) []string {
+	if known, ok := r.packages[dir]; ok {
+		return known
+	}
+	entries, _ := fs.ReadDir(r.catalogue, dir)
+	var out []string
+	for _, entry := range entries {
+		if path.Ext(entry.Name()) == ".cue" && !entry.IsDir() {
+			out = append(out, path.Join(dir, entry.Name()))
+		}
+	}
+	r.packages[dir] = out
+	return out
+}
+
+// imported is the folder of the catalogue that a name of a file stands for.
+func (r *cueReader) imported(file, name string) (string, bool) {
+	parsed := r.parse(file)
+	if parsed == nil {
+		return "", false
+	}
+	for spec := range parsed.ImportSpecs() {
+		where, err := literal.Unquote(spec.Path.Value)
+		if err != nil {
+			continue
+		}
+		where, _, _ = strings.Cut(where, ":")
+		called := path.Base(where)
+		if spec.Name != nil {
+			called = spec.Name.Name
+		}
+		if inside, ok := strings.CutPrefix(where, "pergola.dev/components/"); ok && called == name {
+			return inside, true
+		}
+	}
+	return "", false
+}

@@ -1,0 +1,124 @@
+package why
+
+import (
+	"path"
+	"strings"
+
+	"github.com/pergola-dev/pergola/controllers/landscape"
+	"github.com/pergola-dev/pergola/controllers/owner"
+	"github.com/pergola-dev/pergola/landscapes"
+	"github.com/pergola-dev/pergola/render"
+	"github.com/pergola-dev/pergola/schemas"
+	"github.com/pergola-dev/pergola/schemas/fieldpath"
+)
+
+// declared answers for an object that Git declares as it is.
+func (e *explainer) declared(a *Answer, m match, list steps) {
+	e.placeOf(a, m)
+	a.Written = []Place{e.place(m.declaration, list.declared())}
+	a.Written[0].Exact = true
+	if m.declaration.Secret == landscapes.SecretEncrypted && a.Value != nil {
+		a.Value = &Value{Hidden: true}
+		a.Notes = append(a.Notes, "the Secret is encrypted, and no key that is known here opens it")
+	}
+}
+
+func (e *explainer) placeOf(a *Answer, m match) {
+	a.Manager = landscape.FieldManager
+	a.Inventory = path.Join(owner.InventoryNamespace, owner.InventoryPrefix+"landscape."+a.Landscape+"."+m.cluster)
+}
+
+// place of a field of a declaration, in the layer that sets it.
+func (e *explainer) place(d *landscapes.Declaration, field string) Place {
+	p := d.Position(field)
+	return e.positioned(whatDeclaration, p)
+}
+
+func (e *explainer) positioned(what string, p schemas.Position) Place {
+	return Place{What: what, File: p.File, Line: p.Line, Column: p.Column, Layer: e.layerOf(p.File)}
+}
+
+// layerOf is the layer that a file belongs to; empty for the landscape itself.
+func (e *explainer) layerOf(file string) string {
+	best := ""
+	for _, layer := range e.landscape.Layers {
+		if layer != "." && strings.HasPrefix(file, layer+"/") && len(layer) > len(best) {
+			best = layer
+		}
+	}
+	return best
+}
+
+// filledIn answers for a field that is not in Git and that the API takes from other objects, or from its defaults. It tells
+// whether it is one.
+func (e *explainer) filledIn(a *Answer, m match) bool {
+	inputs, err := render.Owners(e.landscape, render.At(e.opts.Now))
+	if err != nil {
+		return false
+	}
+	kind := strings.ToLower(a.Object.Kind)
+	for i := range inputs {
+		in := &inputs[i]
+		if in.Owner.Kind != kind || in.Owner.Name != a.Object.Name || in.Owner.Namespace != a.Object.Namespace {
+			continue
+		}
+		list, value, err := locate(in.Objects[kind], m.path)
+		if err != nil || len(list) == 0 {
+			return false
+		}
+		a.Field, a.Value = list.String(), shownValue(m.object, list, value)
+		place := e.place(m.declaration, list.declared())
+		a.Written = []Place{place}
+		a.From = []Source{{Object: e.nameOf(in, kind), Field: list.declared(), Default: reasonOf(in, list), Value: a.Value}}
+		return true
+	}
+	return false
+}
+
+// reasonOf says why a field that Git does not have is there.
+func reasonOf(in *render.Input, list steps) string {
+	want := fieldpath.Parse(list.declared())
+	for _, change := range in.FilledIn {
+		have := fieldpath.Parse(change.Field)
+		if len(have) > len(want) {
+			continue
+		}
+		same := true
+		for i := range have {
+			same = same && fieldpath.Name(have[i]) == fieldpath.Name(want[i])
+		}
+		if same {
+			return change.Reason
+		}
+	}
+	return "the default of the API"
+}
+
+// nameOf names an object that an owner is rendered from.
+func (e *explainer) nameOf(in *render.Input, object string) string {
+	if d := e.declarationOf(in, object); d != nil {
+		name := d.Name()
+		if d.Namespace() != "" {
+			name = d.Namespace() + "/" + name
+		}
+		return d.GroupVersionKind().Kind + " " + name
+	}
+	return object
+}
+
+// inputKinds are the kinds of the objects that owners are rendered from.
+var inputKinds = map[string]string{"garden": "Garden", "seed": "Seed", "shoot": "Shoot", "project": "Project", "cloudProfile": "CloudProfile"}
+
+// declarationOf finds the declaration of an object that an owner is rendered from.
+func (e *explainer) declarationOf(in *render.Input, object string) *landscapes.Declaration {
+	meta, _ := in.Objects[object]["metadata"].(map[string]any)
+	name, _ := meta["name"].(string)
+	namespace, _ := meta["namespace"].(string)
+	for i := range e.landscape.Declarations {
+		d := &e.landscape.Declarations[i]
+		if d.GroupVersionKind().Kind == inputKinds[object] && isGardener(d.GroupVersionKind().Group) && d.Name() == name && d.Namespace() == namespace {
+			return d
+		}
+	}
+	return nil
+}

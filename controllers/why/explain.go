@@ -1,0 +1,201 @@
+package why
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/pergola-dev/pergola/landscapes"
+	"github.com/pergola-dev/pergola/plan"
+	"github.com/pergola-dev/pergola/render"
+	"github.com/pergola-dev/pergola/source/blame"
+)
+
+// Options of Explain.
+type Options struct {
+	// Catalogue that the landscape is rendered with.
+	Catalogue fs.FS
+	// CatalogueDir is its folder, where it is one: then its files have a history, too.
+	CatalogueDir string
+	// Cluster and Owner ("seed local", "shoot garden-local/local") leave out all others; empty for all.
+	Cluster, Owner string
+	// Now is the time at which versions expire.
+	Now time.Time
+	// Blame tells which commit wrote a line of a file; nil if nobody can.
+	Blame func(ctx context.Context, file string, line int) (blame.Answer, error)
+	// Live reads an object from a cluster; nil to stay away from clusters. An object that is not there is nil, without an error.
+	Live func(ctx context.Context, cluster string, ref plan.Ref) (*unstructured.Unstructured, error)
+	// Clusters can be read by Live; for others the answer says that they cannot.
+	Clusters []string
+	// Renders bounds how often a component is rendered to find what a value follows from; default 400.
+	Renders int
+}
+
+// maxAnswers bounds the places that are told: the same object can be on many clusters.
+const maxAnswers = 5
+
+// Explain answers a question such as "Deployment garden/kube-apiserver.spec.replicas": once for each cluster and bundle that has
+// the object. An UnknownError says that there is no such object or field, with the nearest names.
+func Explain(ctx context.Context, l *landscapes.Landscape, text string, opts Options) ([]Answer, error) {
+	if opts.Renders <= 0 {
+		opts.Renders = 400
+	}
+	q, err := parse(text)
+	if err != nil {
+		return nil, err
+	}
+	e := &explainer{landscape: l, opts: opts, question: q}
+	found, err := e.find()
+	if err != nil {
+		return nil, err
+	}
+	var answers []Answer
+	for i, f := range found {
+		if i == maxAnswers {
+			last := &answers[i-1]
+			last.Notes = append(last.Notes, fmt.Sprintf("%d more objects of this name are left out: name the --cluster or the --owner", len(found)-i))
+			break
+		}
+		answer, err := e.answer(ctx, f)
+		if err != nil {
+			return nil, err
+		}
+		answers = append(answers, answer)
+	}
+	return answers, nil
+}
+
+// explainer answers one question.
+type explainer struct {
+	landscape *landscapes.Landscape
+	opts      Options
+	question  question
+
+	// render is how the landscape is rendered, and inputs its owners; set by find where it has to render.
+	render render.Options
+	inputs []render.Input
+}
+
+// match is an object that was asked for.
+type match struct {
+	fit     int
+	cluster string
+	object  *unstructured.Unstructured
+	// declaration is set for an object that Git declares as it is.
+	declaration *landscapes.Declaration
+	// bundle, origin and input are set for a rendered object.
+	bundle render.Bundle
+	origin render.Origin
+	input  *render.Input
+	// path of the field as it was asked for.
+	path string
+}
+
+func (e *explainer) answer(ctx context.Context, m match) (Answer, error) {
+	a := Answer{Landscape: e.landscape.Config.Name, Cluster: m.cluster, Object: plan.RefOf(m.object)}
+	if m.fit == fitsHash {
+		a.Notes = append(a.Notes, "the name has a hash of the content: this is the object as it is rendered now")
+	}
+	list, value, err := locate(m.object.Object, m.path)
+	if err != nil {
+		return e.notDeclared(ctx, a, m, err)
+	}
+	a.Field = list.String()
+	if m.path != "" {
+		a.Value = shownValue(m.object, list, value)
+	}
+	if m.declaration != nil {
+		e.declared(&a, m, list)
+	} else {
+		if err := e.rendered(ctx, &a, m, list); err != nil {
+			return a, err
+		}
+	}
+	e.live(ctx, &a, m, list, value)
+	e.blame(ctx, &a)
+	return a, nil
+}
+
+// notDeclared answers for a field that Git says nothing about: that may be what the API or a controller has filled in.
+func (e *explainer) notDeclared(ctx context.Context, a Answer, m match, unknown error) (Answer, error) {
+	a.Field = m.path
+	if m.declaration != nil {
+		e.placeOf(&a, m)
+		if e.filledIn(&a, m) {
+			e.live(ctx, &a, m, nil, nil)
+			e.blame(ctx, &a)
+			return a, nil
+		}
+	} else {
+		e.bundleOf(&a, m)
+	}
+	if !e.live(ctx, &a, m, nil, nil) {
+		return a, unknown
+	}
+	a.Notes = append(a.Notes, "Git says nothing about this field: "+unknown.Error())
+	return a, nil
+}
+
+// shownValue is a value without what is secret.
+func shownValue(object *unstructured.Unstructured, list steps, value any) *Value {
+	if value == nil {
+		return &Value{}
+	}
+	f := plan.Conceal(object.Object, list.keys(), plan.Field{New: value})
+	return &Value{Value: f.New, Hidden: f.Hidden}
+}
+
+// blame finds the commits of all places that people can have written.
+func (e *explainer) blame(ctx context.Context, a *Answer) {
+	var places []*Place
+	for i := range a.Written {
+		places = append(places, &a.Written[i])
+	}
+	for i := range a.From {
+		if a.From[i].Place != nil {
+			places = append(places, a.From[i].Place)
+		}
+	}
+	if a.Image != nil {
+		places = append(places, &a.Image.Place)
+	}
+	known := map[string]*blame.Answer{}
+	for _, p := range places {
+		file, ok := e.fileOf(*p)
+		if !ok || p.Line == 0 || e.opts.Blame == nil {
+			continue
+		}
+		key := fmt.Sprintf("%s:%d", file, p.Line)
+		if known[key] == nil {
+			answer, err := e.opts.Blame(ctx, file, p.Line)
+			if err != nil {
+				answer = blame.Answer{Reason: "its history cannot be read: " + plan.CleanText(err.Error())}
+			}
+			known[key] = &answer
+		}
+		p.Change = known[key]
+	}
+}
+
+// fileOf is the file of a place as it lies on this machine; false for a file that is in the program only.
+func (e *explainer) fileOf(p Place) (string, bool) {
+	if inside, ok := strings.CutPrefix(p.File, "components/"); ok && (p.What == whatTemplate || p.What == whatVector) {
+		return filepath.Join(e.opts.CatalogueDir, filepath.FromSlash(inside)), e.opts.CatalogueDir != ""
+	}
+	return filepath.Join(e.landscape.Dir, filepath.FromSlash(p.File)), true
+}
+
+// Kinds of places.
+const (
+	whatDeclaration = "declaration"
+	whatTemplate    = "template"
+	whatOverlay     = "overlay"
+	whatVector      = "image vector"
+	whatSettings    = "settings"
+	whatFacts       = "facts"
+)

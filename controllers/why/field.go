@@ -1,0 +1,258 @@
+package why
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/pergola-dev/pergola/schemas"
+	"github.com/pergola-dev/pergola/schemas/fieldpath"
+)
+
+// step leads from a value to a part of it.
+type step struct {
+	// key of a map; empty for an item of a list.
+	key string
+	// index of an item, and the field that names it with its value, where it has one.
+	index      int
+	name, text string
+}
+
+func (s step) isItem() bool { return s.key == "" }
+
+// steps lead to a field.
+type steps []step
+
+// String is the path as plans write it.
+func (list steps) String() string {
+	var b strings.Builder
+	for _, s := range list {
+		switch {
+		case s.isItem() && s.name != "":
+			fmt.Fprintf(&b, "[%s=%s]", s.name, s.text)
+		case s.isItem():
+			fmt.Fprintf(&b, "[%d]", s.index)
+		case strings.ContainsAny(s.key, "./ []"):
+			b.WriteString("[" + s.key + "]")
+		default:
+			if b.Len() > 0 {
+				b.WriteByte('.')
+			}
+			b.WriteString(s.key)
+		}
+	}
+	return b.String()
+}
+
+// keys are those of the maps on the way.
+func (list steps) keys() []string {
+	var out []string
+	for _, s := range list {
+		if !s.isItem() {
+			out = append(out, s.key)
+		}
+	}
+	return out
+}
+
+// declared is the path as findings and declarations write it: items by their number.
+func (list steps) declared() string {
+	var path fieldpath.Path
+	for _, s := range list {
+		switch {
+		case s.isItem():
+			path = append(path, s.index)
+		case strings.ContainsAny(s.key, "./ []"):
+			path = append(path, fieldpath.Key(s.key))
+		default:
+			path = append(path, s.key)
+		}
+	}
+	return path.String()
+}
+
+// names are the fields that name the items of a list, tried in this order.
+var names = []string{"name", "key", "type", "mountPath", "containerPort", "port", "ip", "topologyKey"}
+
+// locate follows a path as a person writes it: items by number, by name, or as name=app; keys with dots in brackets, or as
+// they are where that is not ambiguous. What is not there is an UnknownError; upTo is how far the path leads.
+func locate(object map[string]any, path string) (found steps, value any, err error) {
+	value = object
+	rest := path
+	for rest != "" {
+		rest = strings.TrimPrefix(rest, ".")
+		var s step
+		var ok bool
+		switch v := value.(type) {
+		case map[string]any:
+			s, rest, ok = inMap(v, rest)
+			if !ok {
+				return found, value, missing(found, rest, sortedKeys(v))
+			}
+			value = v[s.key]
+		case []any:
+			s, rest, ok = inList(v, rest)
+			if !ok {
+				return found, value, missing(found, rest, itemNames(v))
+			}
+			value = v[s.index]
+		default:
+			return found, value, &UnknownError{fmt.Sprintf("%s is a plain value: it has no %s", found, rest)}
+		}
+		found = append(found, s)
+	}
+	return found, value, nil
+}
+
+func missing(found steps, rest string, known []string) error {
+	where := "the object"
+	if len(found) > 0 {
+		where = found.String()
+	}
+	word, _ := firstWord(rest)
+	message := fmt.Sprintf("%s has no %s", where, word)
+	if guess := schemas.Suggest(word, known); guess != "" {
+		return &UnknownError{fmt.Sprintf("%s; did you mean %s?", message, guess)}
+	}
+	if len(known) == 0 {
+		return &UnknownError{message + ": it is empty"}
+	}
+	shown := known[:min(12, len(known))]
+	return &UnknownError{fmt.Sprintf("%s; it has %s%s", message, strings.Join(shown, ", "), more(len(known)-len(shown)))}
+}
+
+// firstWord cuts a path after its first step.
+func firstWord(path string) (word, rest string) {
+	if inner, ok := strings.CutPrefix(path, "["); ok {
+		word, rest, _ = strings.Cut(inner, "]")
+		return word, rest
+	}
+	end := strings.IndexAny(path, ".[")
+	if end < 0 {
+		end = len(path)
+	}
+	return path[:end], path[end:]
+}
+
+// inMap takes the next key of a path: the longest that there is, since keys of labels, annotations and data have dots.
+func inMap(m map[string]any, path string) (step, string, bool) {
+	if strings.HasPrefix(path, "[") {
+		word, rest := firstWord(path)
+		_, ok := m[word]
+		return step{key: word}, rest, ok && word != ""
+	}
+	best := ""
+	for key := range m {
+		if _, ok := behind(path, key); ok && len(key) > len(best) {
+			best = key
+		}
+	}
+	return step{key: best}, strings.TrimPrefix(path, best), best != ""
+}
+
+// inList takes the next item of a path, by its number or by its name.
+func inList(list []any, path string) (step, string, bool) {
+	word, rest := firstWord(path)
+	if n, err := strconv.Atoi(word); err == nil && strings.HasPrefix(path, "[") {
+		if n >= 0 && n < len(list) {
+			return itemStep(list, n), rest, true
+		}
+		return step{}, path, false
+	}
+	name, text, given := strings.Cut(word, "=")
+	for i := range list {
+		s := itemStep(list, i)
+		if !given && s.name != "" && s.text == word || given && s.name == name && s.text == text || s.name == "" && fmt.Sprint(list[i]) == word {
+			return s, rest, true
+		}
+	}
+	return step{}, path, false
+}
+
+// itemStep leads to an item, by its name if the list has names.
+func itemStep(list []any, index int) step {
+	for _, name := range names {
+		seen := map[string]bool{}
+		for _, item := range list {
+			fields, _ := item.(map[string]any)
+			value, ok := fields[name]
+			switch value.(type) {
+			case map[string]any, []any:
+				ok = false
+			}
+			if text := fmt.Sprint(value); !ok || seen[text] {
+				seen = nil
+				break
+			} else {
+				seen[text] = true
+			}
+		}
+		if seen != nil && len(list) > 0 {
+			return step{index: index, name: name, text: fmt.Sprint(list[index].(map[string]any)[name])}
+		}
+	}
+	return step{index: index}
+}
+
+func itemNames(list []any) []string {
+	var out []string
+	for i := range list {
+		if s := itemStep(list, i); s.name != "" {
+			out = append(out, s.text)
+		} else {
+			out = append(out, "["+strconv.Itoa(i)+"]")
+		}
+	}
+	return out
+}
+
+// value follows steps in another version of the object, items by their names.
+func (list steps) value(object map[string]any) (any, bool) {
+	var value any = object
+	for _, s := range list {
+		switch v := value.(type) {
+		case map[string]any:
+			inner, ok := v[s.key]
+			if s.isItem() || !ok {
+				return nil, false
+			}
+			value = inner
+		case []any:
+			i := s.in(v)
+			if i < 0 {
+				return nil, false
+			}
+			value = v[i]
+		default:
+			return nil, false
+		}
+	}
+	return value, true
+}
+
+// in is the index of an item in another version of its list; -1 if there is none.
+func (s step) in(list []any) int {
+	if !s.isItem() {
+		return -1
+	}
+	if s.name == "" {
+		if s.index < len(list) {
+			return s.index
+		}
+		return -1
+	}
+	return slices.IndexFunc(list, func(item any) bool {
+		fields, _ := item.(map[string]any)
+		return fields != nil && fmt.Sprint(fields[s.name]) == s.text
+	})
+}
+
+func sortedKeys[V any](m map[string]V) []string {
+	out := make([]string, 0, len(m))
+	for key := range m {
+		out = append(out, key)
+	}
+	slices.Sort(out)
+	return out
+}

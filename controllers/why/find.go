@@ -1,0 +1,178 @@
+package why
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
+	"github.com/pergola-dev/pergola/controllers/landscape"
+	"github.com/pergola-dev/pergola/plan"
+	"github.com/pergola-dev/pergola/render"
+)
+
+// maxShoots bounds the Shoots that are rendered to find an object whose namespace does not tell whose it is.
+const maxShoots = 20
+
+// find gives the objects that fit the question best. It renders no more owners than it has to.
+func (e *explainer) find() ([]match, error) {
+	search := search{question: e.question, cluster: e.opts.Cluster}
+	if e.opts.Owner == "" {
+		e.searchDeclared(&search)
+		if search.best == fitsWhole && isGardener(search.found[0].object.GroupVersionKind().Group) {
+			return search.found, nil // no component renders such an object
+		}
+	}
+	problem := e.searchRendered(&search)
+	if len(search.found) == 0 {
+		if problem != nil {
+			return nil, fmt.Errorf("render the landscape: %w", problem)
+		}
+		return nil, search.question.unknown(search.seen)
+	}
+	return search.found, nil
+}
+
+// isGardener is true for the kinds that landscapes declare.
+func isGardener(group string) bool {
+	return strings.HasSuffix(group, "gardener.cloud") && group != "druid.gardener.cloud" && group != "resources.gardener.cloud" && group != "extensions.gardener.cloud"
+}
+
+// search collects the best matches.
+type search struct {
+	question question
+	cluster  string
+	best     int
+	found    []match
+	// seen are all objects, for names to suggest.
+	seen []plan.Ref
+}
+
+func (s *search) look(ref plan.Ref, m func() match) {
+	s.seen = append(s.seen, ref)
+	fit, path := s.question.fit(ref)
+	if fit == fitsNot || fit < s.best {
+		return
+	}
+	if fit > s.best {
+		s.best, s.found = fit, nil
+	}
+	one := m()
+	one.fit, one.path = fit, path
+	s.found = append(s.found, one)
+}
+
+func (e *explainer) searchDeclared(s *search) {
+	var clusters map[plan.Ref]string
+	for i := range e.landscape.Declarations {
+		d := &e.landscape.Declarations[i]
+		gvk := d.GroupVersionKind()
+		if gvk.Group == landscapev1alpha1.SchemeGroupVersion.Group {
+			continue
+		}
+		ref := plan.Ref{APIVersion: gvk.GroupVersion().String(), Kind: gvk.Kind, Namespace: d.Namespace(), Name: d.Name()}
+		if fit, _ := s.question.fit(ref); fit != fitsNot && clusters == nil {
+			clusters = map[plan.Ref]string{}
+			for _, place := range landscape.Declared(e.landscape, nil) {
+				for _, o := range place.Bundle.Objects {
+					clusters[plan.RefOf(o.Unstructured)] = place.Cluster
+				}
+			}
+		}
+		if s.cluster != "" && clusters != nil && clusters[ref] != s.cluster {
+			continue
+		}
+		s.look(ref, func() match { return match{cluster: clusters[ref], object: d.Object(), declaration: d} })
+	}
+}
+
+// searchRendered renders owners until one has the object: those that can have it by its namespace first. The error is why some
+// could not be rendered.
+func (e *explainer) searchRendered(s *search) error {
+	var err error
+	if e.render, err = render.LandscapeOptions(e.opts.Catalogue, e.landscape, render.At(e.opts.Now)); err != nil {
+		return err
+	}
+	if e.inputs, err = render.Owners(e.landscape, render.At(e.opts.Now)); err != nil {
+		return err
+	}
+	seeds, err := render.SeedsOfShoots(e.landscape)
+	if err != nil {
+		return err
+	}
+	clusterOf := render.ClusterOf(seeds)
+	var first, others []int
+	for i := range e.inputs {
+		switch owner := e.inputs[i].Owner; {
+		case e.opts.Owner != "" && !namesOwner(e.opts.Owner, owner), s.cluster != "" && !reaches(owner, s.cluster, seeds):
+		case e.opts.Owner != "", owner.Kind != render.ClusterShoot, strings.HasPrefix(s.question.rest, owner.ControlPlaneNamespace):
+			first = append(first, i)
+		default:
+			others = append(others, i)
+		}
+	}
+	if len(first)+len(others) == 0 && (e.opts.Owner != "" || s.cluster != "") {
+		return e.noOwner()
+	}
+	problem := e.renderInto(s, first, clusterOf)
+	if s.best == fitsNot && len(others) > 0 {
+		if len(others) > maxShoots {
+			return errors.Join(problem, fmt.Errorf("neither the Garden nor a Seed has it, and there are %d Shoots: name the Shoot by --owner \"shoot NAMESPACE/NAME\"", len(others)))
+		}
+		problem = errors.Join(problem, e.renderInto(s, others, clusterOf))
+	}
+	return problem
+}
+
+func (e *explainer) renderInto(s *search, inputs []int, clusterOf func(render.Bundle) string) error {
+	var problems []error
+	for _, i := range inputs {
+		result, err := render.Render(e.inputs[i], e.render)
+		if err != nil {
+			problems = append(problems, err)
+		}
+		for _, b := range result.Bundles {
+			cluster := clusterOf(b)
+			if s.cluster != "" && cluster != s.cluster {
+				continue
+			}
+			for _, o := range b.Objects {
+				s.look(plan.RefOf(o.Unstructured), func() match {
+					return match{cluster: cluster, object: o.Unstructured, bundle: b, origin: o.Origin, input: &e.inputs[i]}
+				})
+			}
+		}
+	}
+	return errors.Join(problems...)
+}
+
+// namesOwner understands "shoot garden-local/local", "shoot/garden-local/local" and "shoot/local".
+func namesOwner(name string, o render.Owner) bool {
+	forms := []string{o.String(), o.Kind + "/" + o.Name, o.Kind}
+	if o.Namespace != "" {
+		forms = append(forms, o.Kind+"/"+o.Namespace+"/"+o.Name, o.Kind+" "+o.Name)
+	}
+	return slices.Contains(forms, name)
+}
+
+// reaches tells whether an owner has objects on a cluster.
+func reaches(o render.Owner, cluster string, seeds map[string]string) bool {
+	switch o.Kind {
+	case "garden":
+		return cluster == render.ClusterRuntime || cluster == render.ClusterVirtual
+	case "seed":
+		return cluster == o.Name || cluster == render.ClusterVirtual
+	}
+	return cluster == seeds[o.Namespace+"/"+o.Name] || cluster == render.ClusterShoot || cluster == render.ClusterVirtual
+}
+
+func (e *explainer) noOwner() error {
+	var known []string
+	for _, in := range e.inputs {
+		known = append(known, in.Owner.String())
+	}
+	shown := known[:min(10, len(known))]
+	return &UnknownError{fmt.Sprintf("no owner of the landscape is meant by --owner %q and --cluster %q: there are %s%s",
+		e.opts.Owner, e.opts.Cluster, strings.Join(shown, ", "), more(len(known)-len(shown)))}
+}

@@ -1,0 +1,219 @@
+package why
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/pergola-dev/pergola/render"
+	"github.com/pergola-dev/pergola/schemas/fieldpath"
+)
+
+// part of a declaration that may make a difference: a value, or a whole subtree.
+type part struct {
+	object string
+	at     []any
+	value  any
+}
+
+func (p part) path() string {
+	var out fieldpath.Path
+	for _, step := range p.at {
+		if key, ok := step.(string); ok && strings.ContainsAny(key, "./ []") {
+			step = fieldpath.Key(key)
+		}
+		out = append(out, step)
+	}
+	return out.String()
+}
+
+// children are the parts of a part, in order.
+func (p part) children() []part {
+	var out []part
+	switch v := p.value.(type) {
+	case map[string]any:
+		for _, key := range sortedKeys(v) {
+			out = append(out, part{p.object, append(slices.Clone(p.at), key), v[key]})
+		}
+	case []any:
+		for i, item := range v {
+			out = append(out, part{p.object, append(slices.Clone(p.at), i), item})
+		}
+	}
+	return out
+}
+
+// effect of changing a part.
+type effect int
+
+const (
+	none effect = iota
+	some
+	// refused: it renders with none of the other values.
+	refused
+)
+
+// influences finds the fields that the value follows from, by rendering with others in their place. A subtree is changed as a
+// whole first, and left out if that makes no difference, nor does its absence.
+func (e *explainer) influences(ctx context.Context, a *Answer, p *probe) error {
+	base := p.with(*p.input)
+	if base.failed {
+		a.Notes = append(a.Notes, "what it follows from is not known: the component does not render by itself")
+		return nil
+	}
+	left := e.opts.Renders
+	var refusals []string
+	level := roots(p.input)
+	for len(level) > 0 {
+		if cost := 3 * len(level); cost > left {
+			a.Notes = append(a.Notes, fmt.Sprintf("what it follows from is not complete: more than %d renders would be needed", e.opts.Renders))
+			break
+		} else {
+			left -= cost
+		}
+		effects, err := p.try(ctx, base, level)
+		if err != nil {
+			return err
+		}
+		var next []part
+		for i, one := range level {
+			children := one.children()
+			switch {
+			case effects[i] == none, len(children) == 0 && p.named(one.value):
+			case len(children) > 0:
+				next = append(next, children...)
+			case effects[i] == refused:
+				refusals = append(refusals, one.path())
+			default:
+				a.From = append(a.From, e.source(p.input, one))
+			}
+		}
+		level = next
+	}
+	e.clusterVersion(a, p, base)
+	if len(p.list) > 0 && len(a.From) == 0 {
+		a.Notes = append(a.Notes, "no field that the declarations have makes a difference to it")
+	}
+	slices.SortStableFunc(a.From, func(x, y Source) int { return strings.Compare(x.Object+" "+x.Field, y.Object+" "+y.Field) })
+	if len(refusals) > 0 {
+		a.Notes = append(a.Notes, fmt.Sprintf("not known is whether it follows from %s: with no other value there does the component render", strings.Join(refusals[:min(5, len(refusals))], ", ")))
+	}
+	return nil
+}
+
+// named tells whether a value only names the item of a list that the question is about: with another name there would be another item.
+func (p *probe) named(value any) bool {
+	text, ok := value.(string)
+	return ok && slices.ContainsFunc(p.list, func(s step) bool { return s.isItem() && s.name != "" && s.text == text })
+}
+
+// roots are the parts of all declarations that an owner is rendered from.
+func roots(in *render.Input) []part {
+	var out []part
+	for _, object := range sortedKeys(in.Objects) {
+		whole := part{object: object, value: in.Objects[object]}
+		for _, child := range whole.children() {
+			switch child.at[0] {
+			case "spec", "metadata":
+				for _, inner := range child.children() {
+					if child.at[0] == "spec" || inner.at[1] == "annotations" || inner.at[1] == "labels" {
+						out = append(out, inner)
+					}
+				}
+			}
+		}
+	}
+	return out
+}
+
+// try changes each of some parts by itself.
+func (p *probe) try(ctx context.Context, base outcome, level []part) ([]effect, error) {
+	effects := make([]effect, len(level))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	for i, one := range level {
+		group.Go(func() error {
+			effects[i] = refused
+			tried, whole := others(one.value), len(one.children()) > 0
+			failed := 0
+			for _, value := range tried {
+				if err := ctx.Err(); err != nil {
+					return err
+				}
+				switch found := p.with(changed(*p.input, one.object, one.at, value)); {
+				case found.failed:
+					failed++
+				case found.key != base.key:
+					effects[i] = some
+					return nil
+				}
+			}
+			// A subtree is only left out if nothing was refused: what is in it can still make a difference by itself.
+			if failed == 0 || !whole && failed < len(tried) {
+				effects[i] = none
+			}
+			return nil
+		})
+	}
+	return effects, group.Wait()
+}
+
+// source is a part that makes a difference, with its place in Git.
+func (e *explainer) source(in *render.Input, one part) Source {
+	out := Source{Object: e.nameOf(in, one.object), Field: one.path()}
+	d := e.declarationOf(in, one.object)
+	if d == nil {
+		return out
+	}
+	list, value, err := locate(d.Object().Object, out.Field)
+	if err != nil {
+		list, value, err = locate(in.Objects[one.object], out.Field)
+		if err == nil {
+			out.Default = reasonOf(in, list)
+			if one.object != in.Owner.Kind {
+				out.Default = "the default of the API"
+			}
+			out.Value = shownValue(d.Object(), list, value)
+		}
+		return out
+	}
+	out.Value = shownValue(d.Object(), list, value)
+	place := e.place(d, list.declared())
+	place.Exact = true
+	out.Place = &place
+	return out
+}
+
+// clusterVersion tells where the version of the cluster that the components run in makes a difference.
+func (e *explainer) clusterVersion(a *Answer, p *probe, base outcome) {
+	role := render.ClusterSeed
+	if p.input.Owner.Kind == "garden" {
+		role = render.ClusterRuntime
+	}
+	fact, recorded := p.input.Facts.Clusters[role]
+	if fact.KubernetesVersion == "" {
+		fact.KubernetesVersion = render.DefaultKubernetesVersion
+	}
+	for _, other := range []string{"1.31.0", "1.33.0", "1.35.0", "1.36.1"} {
+		if other == fact.KubernetesVersion {
+			continue
+		}
+		in := *p.input
+		in.Facts.Clusters = map[string]render.ClusterFact{role: {KubernetesVersion: other, Identity: fact.Identity}}
+		if found := p.with(in); found.failed || found.key == base.key {
+			continue
+		}
+		source := Source{Object: "facts of " + in.Owner.String(), Field: "clusters." + role + ".kubernetesVersion", Value: &Value{Value: fact.KubernetesVersion}}
+		if !recorded {
+			source.Default = "assumed, since the landscape records no other (spec.facts)"
+		} else if e.landscape.Config.Spec.Facts != "" {
+			source.Place = &Place{What: whatFacts, File: e.landscape.Config.Spec.Facts}
+		}
+		a.From = append(a.From, source)
+		return
+	}
+}

@@ -1,0 +1,240 @@
+package why
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/pergola-dev/pergola/plan"
+)
+
+const annotationOrigin = "resources.gardener.cloud/origin"
+
+// live compares with the cluster. It tells whether the field, or the object where no field was asked for, is there.
+func (e *explainer) live(ctx context.Context, a *Answer, m match, list steps, value any) bool {
+	if e.opts.Live == nil {
+		return false
+	}
+	if !slices.Contains(e.opts.Clusters, m.cluster) {
+		a.Live = &Live{Verdict: Unreachable, Message: fmt.Sprintf("there is no access to cluster %s from here", m.cluster)}
+		return false
+	}
+	object, err := e.opts.Live(ctx, m.cluster, a.Object)
+	switch {
+	case err != nil:
+		a.Live = &Live{Verdict: Unreachable, Message: plan.CleanText(err.Error())}
+		return false
+	case object == nil:
+		a.Live = &Live{Verdict: Missing, Message: "the cluster does not have the object"}
+		return false
+	}
+	a.Live = &Live{Origin: object.GetAnnotations()[annotationOrigin]}
+	found, has, err := locate(object.Object, m.path)
+	if err != nil {
+		a.Live.Verdict, a.Live.Message = Missing, "the cluster's object does not have the field"
+		return false
+	}
+	a.Live.Managers = managers(object, found, a.Manager)
+	if m.path == "" {
+		a.Live.Verdict, a.Live.Message = Same, "the cluster has the object; name a field to compare it"
+		return true
+	}
+	a.Live.Value = shownValue(object, found, has)
+	a.Field = found.String()
+	e.judge(a, m, list, value, object, has)
+	return true
+}
+
+// judge says what the difference between Git and the cluster means.
+func (e *explainer) judge(a *Answer, m match, list steps, value any, live *unstructured.Unstructured, has any) {
+	owners := func(ours bool) []string {
+		var out []string
+		for _, manager := range a.Live.Managers {
+			if manager.Ours == ours {
+				out = append(out, manager.Name)
+			}
+		}
+		slices.Sort(out)
+		return slices.Compact(out)
+	}
+	others, ours := owners(false), len(owners(true)) > 0
+	a.Live.Verdict, a.Live.Message = Same, "as Git says"
+	switch {
+	case list == nil:
+		a.Live.Verdict, a.Live.Message = Undeclared, "Git says nothing about it: "+by(others, "the API server fills it in")
+	case isSymbolic(value):
+		a.Live.Verdict, a.Live.Message = Unknown, "what Git says depends on facts that only the cluster knows"
+	case e.equal(m.object, list, value, has):
+		if !ours && len(others) > 0 {
+			a.Live.Message = "as Git says, though we do not own it: " + by(others, "")
+		}
+	case live.GetAnnotations()["resources.gardener.cloud/ignore"] == "true":
+		a.Live.Verdict, a.Live.Message = Others, "the object is ignored (annotation resources.gardener.cloud/ignore)"
+	case len(others) > 0 && !ours:
+		a.Live.Verdict, a.Live.Message = Others, "another value than Git's is kept: "+by(others, "")
+		if e.landscape.Config.Spec.ForceConflicts {
+			a.Live.Message += "; spec.forceConflicts takes it back with the next apply, unless it is handed over"
+		}
+	default:
+		a.Live.Verdict = Differs
+		a.Live.Message = "another value than Git's, though we own it: drift, or this state is not applied yet (pergola diff --live, pergola apply)"
+	}
+}
+
+// isSymbolic is true for a text that stands for a fact which only the cluster knows.
+func isSymbolic(value any) bool {
+	text, ok := value.(string)
+	return ok && strings.Contains(text, symbolicMark)
+}
+
+func by(managers []string, otherwise string) string {
+	if len(managers) == 0 {
+		return otherwise
+	}
+	return "owned by " + strings.Join(managers, ", ")
+}
+
+// equal compares as plans do: quantities by what they mean, numbers however they are written.
+func (e *explainer) equal(object *unstructured.Unstructured, list steps, a, b any) bool {
+	if reflect.DeepEqual(a, b) {
+		return true
+	}
+	wrap := func(value any) map[string]any {
+		out := map[string]any{"apiVersion": object.GetAPIVersion(), "kind": object.GetKind()}
+		inner := out
+		keys := list.keys()
+		for i, key := range keys {
+			if i == len(keys)-1 {
+				inner[key] = value
+				break
+			}
+			next, _ := inner[key].(map[string]any)
+			if next == nil {
+				next = map[string]any{}
+			}
+			inner[key] = next
+			inner = next
+		}
+		return out
+	}
+	switch a.(type) {
+	case map[string]any, []any:
+		return subset(a, b)
+	}
+	return len(plan.Compare(wrap(a), wrap(b))) == 0
+}
+
+// subset tells whether all that Git says of a subtree is so in the cluster, which has more: what the API fills in. What depends on
+// facts is left out.
+func subset(want, have any) bool {
+	switch w := want.(type) {
+	case map[string]any:
+		h, ok := have.(map[string]any)
+		for key, value := range w {
+			if !ok || !subset(value, h[key]) {
+				return false
+			}
+		}
+		return true
+	case []any:
+		h, _ := have.([]any)
+		if len(h) != len(w) {
+			return false
+		}
+		for i := range w {
+			if !subset(w[i], h[i]) {
+				return false
+			}
+		}
+		return true
+	}
+	return isSymbolic(want) || reflect.DeepEqual(want, have) || fmt.Sprint(want) == fmt.Sprint(have)
+}
+
+// managers are those that own a field, or something in it.
+func managers(object *unstructured.Unstructured, list steps, ours string) []Manager {
+	var out []Manager
+	for _, entry := range object.GetManagedFields() {
+		if entry.FieldsV1 == nil || entry.Subresource == "status" && (len(list) == 0 || list[0].key != "status") {
+			continue
+		}
+		var fields map[string]any
+		if json.Unmarshal(rawFields(entry), &fields) != nil {
+			continue
+		}
+		owns, part := ownership(fields, object.Object, list)
+		if !owns && !part {
+			continue
+		}
+		manager := Manager{Name: entry.Manager, Operation: string(entry.Operation), Part: part && !owns, Ours: entry.Manager == ours}
+		if entry.Time != nil {
+			at := entry.Time.UTC()
+			manager.Time = &at
+		}
+		out = append(out, manager)
+	}
+	slices.SortFunc(out, func(a, b Manager) int { return strings.Compare(a.Name+a.Operation, b.Name+b.Operation) })
+	return out
+}
+
+func rawFields(entry metav1.ManagedFieldsEntry) []byte {
+	raw, err := entry.FieldsV1.MarshalJSON()
+	if err != nil {
+		return nil
+	}
+	return raw
+}
+
+// ownership follows a path in a field set. owns: the field itself is in it, or something that it is a part of as a whole; part: only fields in it.
+func ownership(fields map[string]any, value any, list steps) (owns, part bool) {
+	for _, s := range list {
+		var next any
+		switch {
+		case !s.isItem():
+			m, _ := value.(map[string]any)
+			value, next = m[s.key], fields["f:"+s.key]
+		default:
+			items, _ := value.([]any)
+			if s.index >= len(items) {
+				return false, false
+			}
+			value = items[s.index]
+			next = itemFields(fields, value, s.index)
+		}
+		inner, ok := next.(map[string]any)
+		if !ok {
+			return false, false
+		}
+		if len(inner) == 0 {
+			return true, false // atomic, or the field itself
+		}
+		fields = inner
+	}
+	_, whole := fields["."]
+	return whole && len(fields) == 1, true
+}
+
+// itemFields is the part of a field set about an item: by its keys, its value, or its number.
+func itemFields(fields map[string]any, item any, index int) any {
+	for name, inner := range fields {
+		if text, ok := strings.CutPrefix(name, "k:"); ok {
+			var keys map[string]any
+			if json.Unmarshal([]byte(text), &keys) == nil && subset(keys, item) {
+				return inner
+			}
+		}
+		if text, ok := strings.CutPrefix(name, "v:"); ok {
+			var value any
+			if json.Unmarshal([]byte(text), &value) == nil && fmt.Sprint(value) == fmt.Sprint(item) {
+				return inner
+			}
+		}
+	}
+	return fields[fmt.Sprintf("i:%d", index)]
+}

@@ -1,0 +1,75 @@
+package why
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// others gives values that could stand in place of one: of the same form, so that the component can make something of it. The
+// last is always to take it away.
+func others(value any) []any {
+	out := []any{another(value)}
+	if list, ok := value.([]any); ok && len(list) > 1 {
+		out = append(out, list[:len(list)-1])
+	}
+	return append(out, absent{})
+}
+
+var (
+	number  = regexp.MustCompile(`[0-9]+`)
+	version = regexp.MustCompile(`^v?[0-9]+\.[0-9]+(\.[0-9]+)?$`)
+)
+
+// another is a value of the same form in which every part is different.
+func another(value any) any {
+	switch v := value.(type) {
+	case bool:
+		return !v
+	case int64:
+		return v + 1
+	case int:
+		return v + 1
+	case float64:
+		return v + 1
+	case string:
+		return anotherText(v)
+	case []any:
+		out := make([]any, len(v))
+		for i, item := range v {
+			out[i] = another(item)
+		}
+		return out
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for key, item := range v {
+			out[key] = another(item)
+		}
+		return out
+	}
+	return "x"
+}
+
+// anotherText counts the last number of a version and the first one of a quantity, a duration or an address up; text gets a letter more.
+func anotherText(text string) string {
+	found := number.FindAllStringIndex(text, -1)
+	if len(found) == 0 || found[0][0] != 0 && !version.MatchString(text) {
+		return text + "x"
+	}
+	at := found[0]
+	switch {
+	case version.MatchString(text):
+		at = found[len(found)-1]
+	case strings.Contains(text, "/") && len(found) > 2: // a network: its second number
+		at = found[1]
+	}
+	n, err := strconv.Atoi(text[at[0]:at[1]])
+	if err != nil {
+		return text + "x"
+	}
+	if n++; n == 256 {
+		n = 1
+	}
+	return fmt.Sprintf("%s%d%s", text[:at[0]], n, text[at[1]:])
+}

@@ -1,0 +1,232 @@
+package why
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/pergola-dev/pergola/plan"
+	"github.com/pergola-dev/pergola/schemas"
+)
+
+// question is what was asked: "Deployment garden/kube-apiserver.spec.replicas".
+type question struct {
+	text string
+	// kind in lower case, group after the first dot.
+	kind, group string
+	// rest is the name of the object, with what follows.
+	rest string
+}
+
+// maxQuestion bounds the text: the longest names with a deep path.
+const maxQuestion = 4096
+
+func parse(text string) (question, error) {
+	text = strings.Join(strings.Fields(text), " ")
+	if len(text) > maxQuestion {
+		return question{}, fmt.Errorf("the question is longer than %d characters", maxQuestion)
+	}
+	kind, rest, ok := strings.Cut(text, " ")
+	if !ok {
+		kind, rest, ok = strings.Cut(text, "/")
+	}
+	if !ok || kind == "" || rest == "" {
+		return question{}, fmt.Errorf(`%q names no object: give its kind and name, and the field if you like, such as "Deployment garden/kube-apiserver.spec.replicas"`, text)
+	}
+	q := question{text: text, rest: rest}
+	q.kind, q.group, _ = strings.Cut(strings.ToLower(kind), ".")
+	if long := longKind(q.kind); long != "" {
+		q.kind = long
+	}
+	return q, nil
+}
+
+// longKind is the kind that one of kubectl's short names stands for.
+func longKind(short string) string {
+	switch short {
+	case "deploy":
+		return "deployment"
+	case "sts":
+		return "statefulset"
+	case "ds":
+		return "daemonset"
+	case "svc":
+		return "service"
+	case "cm":
+		return "configmap"
+	case "sa":
+		return "serviceaccount"
+	case "ns":
+		return "namespace"
+	case "pdb":
+		return "poddisruptionbudget"
+	case "hpa":
+		return "horizontalpodautoscaler"
+	case "vpa":
+		return "verticalpodautoscaler"
+	case "crd":
+		return "customresourcedefinition"
+	case "pc":
+		return "priorityclass"
+	}
+	return ""
+}
+
+// fitsKind tells whether the kind is meant, in whatever case and number.
+func (q question) fitsKind(ref plan.Ref) bool {
+	kind := strings.ToLower(ref.Kind)
+	if q.group != "" && q.group != strings.ToLower(ref.Group()) {
+		return false
+	}
+	return slices.Contains([]string{kind, kind + "s", kind + "es", strings.TrimSuffix(kind, "y") + "ies"}, q.kind)
+}
+
+// How well a name fits, the best first.
+const (
+	fitsNot = iota
+	// fitsHash: but for the hash of its content at the end.
+	fitsHash
+	// fitsName: but for the namespace.
+	fitsName
+	fitsWhole
+)
+
+// fit tells how well an object is named, and gives the path of the field behind the name.
+func (q question) fit(ref plan.Ref) (how int, field string) {
+	if !q.fitsKind(ref) {
+		return fitsNot, ""
+	}
+	whole := ref.Name
+	if ref.Namespace != "" {
+		whole = ref.Namespace + "/" + ref.Name
+	}
+	if field, ok := behind(q.rest, whole); ok {
+		return fitsWhole, field
+	}
+	if field, ok := behind(q.rest, ref.Name); ok {
+		return fitsName, field
+	}
+	if base, hash := unhashed(whole); hash {
+		if rest, ok := strings.CutPrefix(q.rest, base+"-"); ok && len(rest) >= hashLength && isHash(rest[:hashLength]) {
+			if field, ok := behind(q.rest, base+"-"+rest[:hashLength]); ok {
+				return fitsHash, field
+			}
+		}
+	}
+	return fitsNot, ""
+}
+
+// behind gives what follows a name: a path, or nothing.
+func behind(text, name string) (string, bool) {
+	rest, ok := strings.CutPrefix(text, name)
+	switch {
+	case !ok:
+		return "", false
+	case rest == "" || rest[0] == '[':
+		return rest, true
+	case rest[0] == '.':
+		return rest[1:], true
+	}
+	return "", false
+}
+
+const hashLength = 8
+
+// unhashed takes the hash of the content off a name; that there is one only says how the name looks.
+func unhashed(name string) (string, bool) {
+	at := len(name) - hashLength - 1
+	if at <= 0 || name[at] != '-' || !isHash(name[at+1:]) {
+		return name, false
+	}
+	return name[:at], true
+}
+
+func isHash(text string) bool {
+	return strings.Trim(text, "0123456789abcdef") == ""
+}
+
+// UnknownError says that an object or a field does not exist, with the nearest names.
+type UnknownError struct{ Message string }
+
+func (e *UnknownError) Error() string { return e.Message }
+
+// unknown names the nearest among the objects.
+func (q question) unknown(refs []plan.Ref) error {
+	var kinds, names []string
+	for _, ref := range refs {
+		kinds = append(kinds, ref.Kind)
+		if q.fitsKind(ref) {
+			names = append(names, strings.TrimPrefix(ref.String(), ref.Kind+" "))
+		}
+	}
+	slices.Sort(kinds)
+	slices.Sort(names)
+	kinds, names = slices.Compact(kinds), slices.Compact(names)
+	if len(names) == 0 {
+		message := fmt.Sprintf("the landscape has no object of kind %s", q.kind)
+		if guess := nearest(q.kind, kinds); guess != "" {
+			return &UnknownError{fmt.Sprintf("%s; did you mean %s?", message, guess)}
+		}
+		return &UnknownError{fmt.Sprintf("%s; its kinds are %s", message, strings.Join(kinds, ", "))}
+	}
+	message := fmt.Sprintf("the landscape has no %s %s", q.kind, q.rest)
+	if guess := nearestName(q.rest, names); len(guess) > 0 {
+		return &UnknownError{fmt.Sprintf("%s; did you mean %s?", message, strings.Join(guess, " or "))}
+	}
+	shown := names[:min(10, len(names))]
+	return &UnknownError{fmt.Sprintf("%s; there are %s%s", message, strings.Join(shown, ", "), more(len(names)-len(shown)))}
+}
+
+func more(n int) string {
+	if n <= 0 {
+		return ""
+	}
+	return fmt.Sprintf(" and %d more", n)
+}
+
+// nearestName gives the names that one with a mistake may mean, at most three. Where the name ends and the field begins is not
+// known then: the whole is tried, then less and less of it.
+func nearestName(rest string, names []string) []string {
+	bare := func(name string) string { return name[strings.LastIndex(name, "/")+1:] }
+	var short []string
+	for _, name := range names {
+		short = append(short, bare(name))
+	}
+	shorter := func(word string) string { return word[:max(strings.LastIndexAny(word, ".["), 0)] }
+	for word := rest; word != ""; word = shorter(word) {
+		namespace, name, ok := strings.Cut(word, "/")
+		for _, candidate := range names {
+			if ok && len(name) >= 4 && strings.HasPrefix(candidate, namespace+"/") && strings.Contains(candidate, name) {
+				return []string{candidate}
+			}
+		}
+	}
+	for word := rest; word != ""; word = shorter(word) {
+		if guess := schemas.Suggest(word, names); guess != "" && guess != word {
+			return []string{guess}
+		}
+		guess := schemas.Suggest(bare(word), short)
+		var out []string
+		for _, name := range names {
+			if guess != "" && bare(name) == guess || len(bare(word)) >= 4 && strings.Contains(bare(name), bare(word)) {
+				out = append(out, name)
+			}
+		}
+		if len(out) > 0 {
+			return out[:min(3, len(out))]
+		}
+	}
+	return nil
+}
+
+// nearest is Suggest without regard to case.
+func nearest(word string, candidates []string) string {
+	lower := make([]string, len(candidates))
+	for i, c := range candidates {
+		lower[i] = strings.ToLower(c)
+	}
+	if i := slices.Index(lower, schemas.Suggest(strings.ToLower(word), lower)); i >= 0 {
+		return candidates[i]
+	}
+	return ""
+}

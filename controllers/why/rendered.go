@@ -1,0 +1,170 @@
+package why
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/pergola-dev/pergola/controllers/managedresource"
+	"github.com/pergola-dev/pergola/controllers/owner"
+	"github.com/pergola-dev/pergola/render"
+)
+
+// rendered answers for an object of a component.
+func (e *explainer) rendered(ctx context.Context, a *Answer, m match, list steps) error {
+	e.bundleOf(a, m)
+	probe := newProbe(e, m, list)
+	a.Written = []Place{e.template(m, list)}
+	if m.origin.Overlay != "" {
+		a.Written = append(a.Written, e.overlays(probe, m, list)...)
+	}
+	e.image(a, m, list)
+	e.facts(a, m, list)
+	e.switchedOn(a, m)
+	if err := e.influences(ctx, a, probe); err != nil {
+		return fmt.Errorf("find what %s of %s follows from: %w", fieldOrObject(list), a.Object, err)
+	}
+	return nil
+}
+
+func fieldOrObject(list steps) string {
+	if len(list) == 0 {
+		return "the object"
+	}
+	return list.String()
+}
+
+// bundleOf says how the object gets to its cluster.
+func (e *explainer) bundleOf(a *Answer, m match) {
+	b := m.bundle
+	a.Owner, a.Component, a.Bundle = b.Owner.String(), b.Component, b.Name
+	if b.Delivery.Direct {
+		a.Manager = owner.FieldManager
+		a.Inventory = path.Join(owner.InventoryNamespace, owner.InventoryPrefix+strings.ReplaceAll(strings.ReplaceAll(b.Owner.String(), " ", "."), "/", ".")+"."+b.Name)
+		return
+	}
+	a.ManagedResource, a.Class = path.Join(b.Namespace, b.Name), b.Delivery.Class
+	a.Manager = managedresource.FieldManager(b.Delivery.Class)
+}
+
+// image says where an image comes from, if the field holds one of the catalogue, or is around one.
+func (e *explainer) image(a *Answer, m match, list steps) {
+	value, ok := list.value(m.object.Object)
+	text, isText := value.(string)
+	if !ok || !isText || text == "" {
+		return
+	}
+	vector, err := render.ReadImageVector(e.opts.Catalogue)
+	if err != nil {
+		return
+	}
+	role := render.ClusterSeed
+	if m.input.Owner.Kind == "garden" {
+		role = render.ClusterRuntime
+	}
+	runtime := m.input.Facts.Clusters[role].KubernetesVersion
+	if runtime == "" {
+		runtime = render.DefaultKubernetesVersion
+	}
+	target := m.input.TargetVersion
+	if target == "" {
+		target = runtime
+	}
+	images, err := render.ResolveImages(vector, e.render.ImageOverrides, runtime, target)
+	if err != nil {
+		return
+	}
+	for _, name := range sortedKeys(images) {
+		if images[name] != text {
+			continue
+		}
+		a.Image = &Image{Name: name, Reference: text, Place: e.vectorPlace(name, text)}
+		for i := len(e.landscape.Config.Spec.Images) - 1; i >= 0; i-- {
+			if o := e.landscape.Config.Spec.Images[i]; o.Name == name && e.landscape.ConfigDeclaration != nil {
+				a.Image.Place = e.positioned(whatSettings, e.landscape.ConfigDeclaration.Position(fmt.Sprintf("spec.images[%d]", i)))
+				a.Image.Place.Exact = true
+				break
+			}
+		}
+		return
+	}
+}
+
+// vectorPlace is the entry of the image vector: of several with the name, the one whose repository and tag the reference has.
+func (e *explainer) vectorPlace(name, reference string) Place {
+	p := Place{What: whatVector, File: "components/" + render.ImageVectorFile}
+	lines := e.catalogueLines(render.ImageVectorFile)
+	best := 0
+	for i, line := range lines {
+		text := strings.TrimPrefix(strings.TrimSpace(line), "- ")
+		if text != "name: "+name && text != `name: "`+name+`"` {
+			continue
+		}
+		if best == 0 {
+			best = i + 1
+		}
+		for _, next := range lines[i+1 : min(i+8, len(lines))] {
+			field, value, _ := strings.Cut(strings.TrimSpace(next), ": ")
+			if strings.HasPrefix(strings.TrimSpace(next), "- ") {
+				break
+			}
+			if field == "tag" && strings.HasSuffix(reference, strings.Trim(value, `"`)) {
+				best = i + 1
+			}
+		}
+	}
+	p.Line, p.Exact = best, best > 0
+	return p
+}
+
+// facts names what of the cluster the value has in it: symbolic here, resolved there.
+func (e *explainer) facts(a *Answer, m match, list steps) {
+	value, ok := list.value(m.object.Object)
+	if !ok || len(list) == 0 {
+		return
+	}
+	text := fmt.Sprint(value)
+	for _, unresolved := range m.bundle.Unresolved {
+		if name, isSecret := strings.CutPrefix(unresolved, "secret "); isSecret && strings.Contains(text, name+"-") && strings.Contains(text, symbolicMark) {
+			a.From = append(a.From, Source{Object: "facts of " + m.input.Owner.String(), Field: unresolved, Default: "known in the cluster only: it stands as …" + symbolicMark + " here"})
+		}
+	}
+}
+
+// symbolicMark is in all values that stand for facts that are not known (see render.Facts).
+const symbolicMark = "XXXXXXXX"
+
+// switchedOn tells where the landscape names the component in its settings.
+func (e *explainer) switchedOn(a *Answer, m match) {
+	if _, named := e.render.Enabled[m.bundle.Component]; !named || e.landscape.ConfigDeclaration == nil {
+		return
+	}
+	kind, name, _ := strings.Cut(m.bundle.Component, "/")
+	field := fmt.Sprintf("spec.components.%s.%s.enabled", kind, name)
+	p := e.positioned(whatSettings, e.landscape.ConfigDeclaration.Position(field))
+	p.Exact = true
+	a.From = append(a.From, Source{Object: "Landscape " + a.Landscape, Field: field, Value: &Value{Value: true}, Place: &p})
+}
+
+// overlays finds which of the overlays of the component set the field: those after which it has another value than before.
+func (e *explainer) overlays(p *probe, m match, list steps) []Place {
+	named := strings.Split(m.origin.Overlay, ", ")
+	var out []Place
+	var all []render.Overlay
+	for _, o := range e.render.Overlays {
+		if o.Component == m.bundle.Component {
+			all = append(all, o)
+		}
+	}
+	before := p.withOverlays(nil)
+	for i, o := range all {
+		after := p.withOverlays(all[:i+1])
+		if slices.Contains(named, o.Name) && after.key != before.key {
+			out = append(out, e.overlayPlace(o, m, list))
+		}
+		before = after
+	}
+	return out
+}

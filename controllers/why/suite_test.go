@@ -1,0 +1,17 @@
+package why
+
+import (
+	"os"
+	"testing"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/pergola-dev/pergola/hack/apiserver"
+)
+
+// server is the API server that the tests share.
+var server struct{ config *rest.Config }
+
+func TestMain(m *testing.M) {
+	os.Exit(apiserver.Main(m, func(config *rest.Config) { server.config = config }))
+}

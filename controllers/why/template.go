@@ -1,0 +1,261 @@
+package why
+
+import (
+	"io/fs"
+	"path"
+	"strings"
+
+	"github.com/pergola-dev/pergola/api/crds"
+	"github.com/pergola-dev/pergola/plan"
+	"github.com/pergola-dev/pergola/render"
+)
+
+// template is the place in the catalogue that writes the field, as near as reading its files can come.
+func (e *explainer) template(m match, list steps) Place {
+	p := Place{What: whatTemplate, File: m.origin.File, Line: m.origin.Line}
+	name, inCatalogue := strings.CutPrefix(m.origin.File, "components/")
+	if !inCatalogue {
+		if _, err := fs.Stat(crds.FS, path.Base(m.origin.File)); err != nil {
+			p.What = whatOverlay // the overlay adds the object
+		}
+		p.Exact = len(list) == 0
+		return p
+	}
+	if path.Ext(name) == ".cue" {
+		found := newCUEReader(e.opts.Catalogue).find(name, m.origin.Line, list)
+		if found.line > 0 {
+			p.File, p.Line, p.Column, p.Exact = "components/"+found.file, found.line, found.column, found.exact
+		}
+	} else {
+		p.Line, p.Exact = inYAML(e.catalogueLines(name), plan.RefOf(m.object), list)
+	}
+	p.Text = e.text(e.catalogueLines(strings.TrimPrefix(p.File, "components/")), p.Line)
+	return p
+}
+
+// catalogueLines are those of a file of the catalogue; none if it cannot be read.
+func (e *explainer) catalogueLines(name string) []string {
+	return readLines(e.opts.Catalogue, name)
+}
+
+// maxFile bounds the files that are read for a line.
+const maxFile = 4 << 20
+
+func readLines(from fs.FS, name string) []string {
+	info, err := fs.Stat(from, name)
+	if err != nil || !info.Mode().IsRegular() || info.Size() > maxFile {
+		return nil
+	}
+	data, err := fs.ReadFile(from, name)
+	if err != nil {
+		return nil
+	}
+	return strings.Split(string(data), "\n")
+}
+
+// text is a line as it may be shown.
+func (e *explainer) text(lines []string, line int) string {
+	if line < 1 || line > len(lines) {
+		return ""
+	}
+	text := strings.TrimSpace(lines[line-1])
+	if r := []rune(text); len(r) > 160 {
+		text = string(r[:160]) + "…"
+	}
+	return plan.CleanText(text)
+}
+
+// overlayPlace is where an overlay writes a field: the first file of its folder, by name, that has the path.
+func (e *explainer) overlayPlace(o render.Overlay, m match, list steps) Place {
+	p := Place{What: whatOverlay, File: path.Join(o.Name, "kustomization.yaml"), Layer: e.layerOf(o.Name + "/")}
+	ref := plan.RefOf(m.object)
+	best := -1
+	_ = fs.WalkDir(o.FS, o.Dir, func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || path.Ext(name) != ".yaml" && path.Ext(name) != ".yml" {
+			return nil
+		}
+		lines := readLines(o.FS, name)
+		line, exact := inYAML(lines, ref, list)
+		if patch := inPatch(lines, list); patch > 0 {
+			line, exact = patch, true
+		}
+		if exact && best < 1 {
+			best = 1
+			p.File, p.Line, p.Exact = path.Join(o.Name, strings.TrimPrefix(name, o.Dir+"/")), line, true
+			p.Text = e.text(lines, line)
+		}
+		return nil
+	})
+	return p
+}
+
+// inPatch finds the operation of a JSON patch that is about a field, or about what it is in.
+func inPatch(lines []string, list steps) int {
+	if len(list) == 0 {
+		return 0
+	}
+	pointer := ""
+	for _, s := range list {
+		if s.isItem() {
+			pointer += "/*"
+		} else {
+			pointer += "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(s.key)
+		}
+	}
+	for i, line := range lines {
+		text := strings.TrimPrefix(strings.TrimSpace(line), "- ")
+		value, ok := strings.CutPrefix(text, "path:")
+		if !ok {
+			continue
+		}
+		value = strings.Trim(strings.TrimSpace(value), `"'`)
+		if matchesPointer(value, pointer) {
+			return i + 1
+		}
+	}
+	return 0
+}
+
+// matchesPointer compares a pointer with a path whose items are stars; it may lead to what the path is in.
+func matchesPointer(pointer, path string) bool {
+	if !strings.HasPrefix(pointer, "/") {
+		return false
+	}
+	have, want := strings.Split(pointer, "/")[1:], strings.Split(path, "/")[1:]
+	if len(have) > len(want) {
+		return false
+	}
+	for i := range have {
+		if want[i] != "*" && have[i] != want[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// inYAML finds a field in a file of YAML, or of templates of YAML: the document of the object, then one key after the other, each
+// deeper than the one before. exact tells whether all of the path was there; otherwise the line is that of the deepest key.
+func inYAML(lines []string, ref plan.Ref, list steps) (line int, exact bool) {
+	start, end := document(lines, ref)
+	if start < 0 {
+		return 0, false
+	}
+	line, indent, at := start+1, -1, start
+	for _, s := range list {
+		key := s.key
+		if s.isItem() {
+			if s.name == "" {
+				return line, false
+			}
+			if i := itemLine(lines[at:end], s, indent); i >= 0 {
+				at += i
+				line, indent = at+1, indentation(lines[at])-1
+				continue
+			}
+			return line, false
+		}
+		found := -1
+		for i := at; i < end; i++ {
+			text := lines[i]
+			if blank(text) {
+				continue
+			}
+			depth := indentation(text)
+			if i > at && depth <= indent && !strings.HasPrefix(strings.TrimSpace(text), "- ") {
+				break
+			}
+			if depth > indent && hasKey(text, key) {
+				found = i
+				break
+			}
+		}
+		if found < 0 {
+			return line, false
+		}
+		at, line, indent = found, found+1, indentation(lines[found])
+	}
+	return line, true
+}
+
+// document finds the lines of an object by its kind, and by its name where it is written down.
+func document(lines []string, ref plan.Ref) (start, end int) {
+	start = -1
+	var fits [][2]int
+	from := 0
+	for i := 0; i <= len(lines); i++ {
+		if i < len(lines) && strings.TrimSpace(lines[i]) != "---" {
+			continue
+		}
+		kind, name := false, false
+		for _, text := range lines[from:i] {
+			text = strings.TrimSpace(text)
+			kind = kind || text == "kind: "+ref.Kind
+			name = name || strings.TrimPrefix(text, "- ") == "name: "+ref.Name
+		}
+		if kind && name {
+			return from, i
+		}
+		if kind {
+			fits = append(fits, [2]int{from, i})
+		}
+		from = i + 1
+	}
+	if len(fits) == 1 {
+		return fits[0][0], fits[0][1]
+	}
+	return -1, -1
+}
+
+func blank(text string) bool {
+	text = strings.TrimSpace(text)
+	return text == "" || strings.HasPrefix(text, "#") || strings.HasPrefix(text, "{{")
+}
+
+// indentation of a line; the dash of an item counts as space, since what follows it is as deep as the lines below.
+func indentation(text string) int {
+	depth := len(text) - len(strings.TrimLeft(text, " "))
+	for rest := text[depth:]; strings.HasPrefix(rest, "- "); rest = text[depth:] {
+		depth += 2
+	}
+	return depth
+}
+
+func hasKey(text, key string) bool {
+	text = strings.TrimSpace(text)
+	for strings.HasPrefix(text, "- ") {
+		text = text[2:]
+	}
+	for _, form := range []string{key, `"` + key + `"`, `'` + key + `'`} {
+		if rest, ok := strings.CutPrefix(text, form); ok && strings.HasPrefix(rest, ":") {
+			return true
+		}
+	}
+	return false
+}
+
+// itemLine finds the item of a list by the field that names it, in the lines below its list.
+func itemLine(lines []string, s step, indent int) int {
+	for i, text := range lines {
+		if blank(text) || i == 0 {
+			continue
+		}
+		if indentation(text) <= indent && !strings.HasPrefix(strings.TrimSpace(text), "- ") {
+			return -1
+		}
+		trimmed := strings.TrimSpace(text)
+		for strings.HasPrefix(trimmed, "- ") {
+			trimmed = trimmed[2:]
+		}
+		value, ok := strings.CutPrefix(trimmed, s.name+":")
+		if ok && strings.Trim(strings.TrimSpace(value), `"'`) == s.text {
+			// The fields of the item may stand before its name.
+			for j := i; j > 0; j-- {
+				if strings.HasPrefix(strings.TrimSpace(lines[j]), "- ") && indentation(lines[j]) == indentation(text) {
+					return j
+				}
+			}
+			return i
+		}
+	}
+	return -1
+}

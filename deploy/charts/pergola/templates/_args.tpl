@@ -1,0 +1,16 @@
+{{- define "pergola.args" -}}
+{{- if eq .Values.role "operator" -}}
+- operator
+- --namespace={{ .Release.Namespace }}
+- --cache-dir=/cache
+- --receiver-port={{ empty (include "pergola.receives" .) | ternary "-1" "9292" }}
+{{- else -}}
+- gardenlet
+- --seed={{ .Values.gardenlet.seed }}
+- --garden-kubeconfig=/etc/pergola/garden/kubeconfig
+{{- end }}
+- --health-port=8081
+- --metrics-port=8080
+- --log-level={{ .Values.log.level }}
+- --log-format={{ .Values.log.format }}
+{{- end -}}

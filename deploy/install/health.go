@@ -1,0 +1,70 @@
+package install
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/health"
+)
+
+// look is how often objects are looked at that are not healthy yet.
+const look = time.Second
+
+// UnhealthyError says what was installed and does not work in time.
+type UnhealthyError struct {
+	After   time.Duration
+	Objects []string
+}
+
+func (e *UnhealthyError) Error() string {
+	return fmt.Sprintf("not healthy after %s: %s", e.After, strings.Join(e.Objects, "; "))
+}
+
+// awaitHealthy waits for workloads; nothing else of an installation can be unhealthy for long.
+func (i *Installer) awaitHealthy(ctx context.Context, objects []*unstructured.Unstructured) error {
+	if i.options.Timeout <= 0 {
+		return nil
+	}
+	deadline := i.options.Clock.Now().Add(i.options.Timeout)
+	tick := i.options.Clock.NewTicker(look)
+	defer tick.Stop()
+	for {
+		unhealthy, err := i.unhealthy(ctx, objects)
+		switch {
+		case err != nil:
+			return err
+		case len(unhealthy) == 0:
+			return nil
+		case !i.options.Clock.Now().Before(deadline):
+			return &UnhealthyError{After: i.options.Timeout, Objects: unhealthy}
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-tick.C():
+		}
+	}
+}
+
+func (i *Installer) unhealthy(ctx context.Context, objects []*unstructured.Unstructured) ([]string, error) {
+	var out []string
+	for _, o := range objects {
+		if o.GetKind() != "Deployment" {
+			continue
+		}
+		ref := apply.RefOf(o)
+		live, err := i.options.Cluster.GetLive(ctx, ref)
+		if err != nil {
+			return nil, i.options.Cluster.Explain(ref, "read", err)
+		}
+		if verdict := health.Check(live); !verdict.Healthy || verdict.Progressing {
+			out = append(out, fmt.Sprintf("%s: %s", ref, verdict.Message))
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,210 @@
+package install
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/clock"
+
+	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/deploy"
+	"github.com/pergola-dev/pergola/plan"
+)
+
+// FieldManager owns what is installed.
+const FieldManager = "pergola-install"
+
+// Options of an Installer.
+type Options struct {
+	Cluster *apply.Cluster
+	Clock   clock.WithTicker
+	// Force takes fields over from other field managers, for example from Helm or kubectl apply.
+	Force bool
+	// Gate holds deletions back; the zero value holds none.
+	Gate plan.Gate
+	// Timeout of the wait for health, and of each phase of a deletion; zero does not wait for health.
+	Timeout time.Duration
+	// OnObject hears what was done with each object.
+	OnObject func(apply.ObjectResult)
+}
+
+// Installer installs one role into one cluster.
+type Installer struct {
+	role      deploy.Role
+	namespace string
+	options   Options
+	engine    *apply.Engine
+}
+
+// Report is what was done.
+type Report struct {
+	Objects []apply.ObjectResult
+}
+
+// Count is the number of objects with one of the actions.
+func (r *Report) Count(actions ...apply.Action) int {
+	n := 0
+	for _, o := range r.Objects {
+		for _, a := range actions {
+			if o.Action == a {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// New makes an Installer; no request is made yet.
+func New(role deploy.Role, namespace string, o Options) *Installer {
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	if namespace == "" {
+		namespace = deploy.Namespace
+	}
+	return &Installer{role: role, namespace: namespace, options: o, engine: apply.NewEngine(apply.Options{Clock: o.Clock})}
+}
+
+// parts of an installation: what outlives it, and what goes with it. Priority classes are neither: the Garden or Seed has them, too.
+type parts struct {
+	kept, own, classes []*unstructured.Unstructured
+}
+
+func split(in *deploy.Installation) parts {
+	var p parts
+	p.kept = append(p.kept, in.Definitions...)
+	for _, o := range in.Objects {
+		switch {
+		case o.GetKind() == "PriorityClass":
+			p.classes = append(p.classes, o)
+		case deploy.Kept(o):
+			p.kept = append(p.kept, o)
+		default:
+			p.own = append(p.own, o)
+		}
+	}
+	return p
+}
+
+// set names objects of an installation; kept ones are never deleted.
+func (i *Installer) set(objects []*unstructured.Unstructured, kept bool) (apply.Set, apply.Inventory) {
+	name := "install." + string(i.role)
+	if kept {
+		name += ".kept"
+	}
+	s := apply.Set{Name: i.namespace + "/" + name, Objects: objects, FieldManager: FieldManager, Force: i.options.Force, TakeBack: true, KeepObjects: kept}
+	labels := map[string]string{"app.kubernetes.io/name": "pergola", "app.kubernetes.io/component": string(i.role)}
+	return s, apply.NewConfigMapInventory(i.options.Cluster, i.namespace, "pergola-"+name, labels)
+}
+
+// Apply installs, and waits until what was installed is healthy. What was done is reported also beside an error.
+func (i *Installer) Apply(ctx context.Context, in *deploy.Installation) (*Report, error) {
+	report := &Report{}
+	p := split(in)
+	for _, o := range append(i.namespaces(p.own), p.classes...) {
+		if err := i.ensure(ctx, o, report); err != nil {
+			return report, err
+		}
+	}
+	if len(p.kept) > 0 {
+		if err := i.apply(ctx, p.kept, true, report); err != nil {
+			return report, err
+		}
+	}
+	if err := i.apply(ctx, p.own, false, report); err != nil {
+		return report, err
+	}
+	return report, i.awaitHealthy(ctx, p.own)
+}
+
+func (i *Installer) apply(ctx context.Context, objects []*unstructured.Unstructured, kept bool, report *Report) error {
+	s, inventory := i.set(objects, kept)
+	entries, err := inventory.Load(ctx)
+	if err != nil {
+		return fmt.Errorf("reading what is installed: %w", err)
+	}
+	result, err := i.engine.Apply(ctx, i.options.Cluster, s, inventory, apply.ApplyOptions{
+		NoPrune: kept, OnObject: i.options.OnObject,
+		ApprovePrune: func(going []apply.Entry) []apply.Held { return i.judge(going, len(entries)) },
+	})
+	if result != nil {
+		report.Objects = append(report.Objects, result.Objects...)
+	}
+	return err
+}
+
+// namespaces are those that have to be there for the objects: that of the installation, and those of Gardener's system. That of a seed is made by
+// whoever publishes for it, as it goes with the Seed.
+func (i *Installer) namespaces(objects []*unstructured.Unstructured) []*unstructured.Unstructured {
+	names := []string{i.namespace}
+	for _, o := range objects {
+		if n := o.GetNamespace(); (n == deploy.Namespace || strings.HasPrefix(n, "gardener-system-")) && !slices.Contains(names, n) {
+			names = append(names, n)
+		}
+	}
+	var out []*unstructured.Unstructured
+	for _, n := range names {
+		out = append(out, &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": n}}})
+	}
+	return out
+}
+
+// judge asks the deletion gate.
+func (i *Installer) judge(going []apply.Entry, total int) []apply.Held {
+	refs := make([]plan.Ref, 0, len(going))
+	for _, e := range going {
+		refs = append(refs, e.Ref)
+	}
+	verdict := i.options.Gate.Judge(i.options.Cluster.Name(), refs, total)
+	var held []apply.Held
+	for _, ref := range refs {
+		if reason, ok := verdict.Held[ref]; ok {
+			held = append(held, apply.Held{Ref: ref, Reason: reason})
+		}
+	}
+	return held
+}
+
+// ensure creates an object that others have, too: it stays as it is when it exists.
+func (i *Installer) ensure(ctx context.Context, o *unstructured.Unstructured, report *Report) error {
+	c, ref := i.options.Cluster, apply.RefOf(o)
+	_, err := c.GetLive(ctx, ref)
+	action := apply.Unchanged
+	if apierrors.IsNotFound(err) {
+		mapping, merr := c.Mapping(ctx, ref.GVK())
+		if merr != nil {
+			return c.Explain(ref, "create", merr)
+		}
+		action = apply.Created
+		_, err = c.Dynamic().Resource(mapping.Resource).Create(ctx, o, metav1.CreateOptions{FieldManager: FieldManager})
+		if apierrors.IsAlreadyExists(err) {
+			action, err = apply.Unchanged, nil
+		}
+	}
+	if err != nil {
+		return c.Explain(ref, "create", err)
+	}
+	result := apply.ObjectResult{Ref: ref, Action: action}
+	report.Objects = append(report.Objects, result)
+	if i.options.OnObject != nil {
+		i.options.OnObject(result)
+	}
+	return nil
+}
+
+// Delete takes the installation away. Definitions, Landscapes, priority classes and the namespace stay, and so does everything that
+// Pergola has applied: a Landscape that nobody syncs any more changes nothing.
+func (i *Installer) Delete(ctx context.Context) (*Report, error) {
+	s, inventory := i.set(nil, false)
+	result, err := i.engine.Delete(ctx, i.options.Cluster, s, inventory, apply.DeleteOptions{KeepCRDs: true, Timeout: i.options.Timeout, OnObject: i.options.OnObject})
+	if result == nil {
+		return &Report{}, err
+	}
+	return &Report{Objects: result.Objects}, err
+}

@@ -1,0 +1,220 @@
+package install_test
+
+import (
+	"context"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/rest"
+	testclock "k8s.io/utils/clock/testing"
+
+	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/deploy"
+	"github.com/pergola-dev/pergola/deploy/install"
+	"github.com/pergola-dev/pergola/hack/apiserver"
+	"github.com/pergola-dev/pergola/plan"
+)
+
+var server *rest.Config
+
+func TestMain(m *testing.M) {
+	os.Exit(apiserver.Main(m, func(config *rest.Config) { server = config }))
+}
+
+func testContext(t *testing.T) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// cluster is a new connection, as every run of the command has one.
+func cluster(t *testing.T) *apply.Cluster {
+	t.Helper()
+	apiserver.Needed(t)
+	c, err := apply.NewCluster("runtime", rest.CopyConfig(server), apply.ClusterOptions{})
+	require.NoError(t, err)
+	t.Cleanup(c.Close)
+	return c
+}
+
+func values(more map[string]any) map[string]any {
+	out := map[string]any{
+		"image": map[string]any{"repository": "pergola"},
+		"landscapes": []any{map[string]any{"name": "production", "spec": map[string]any{
+			"source": map[string]any{"url": "https://git.example.org/landscapes.git", "path": "production"},
+		}}},
+	}
+	for k, v := range more {
+		out[k] = v
+	}
+	return out
+}
+
+func rendered(t *testing.T, role deploy.Role, namespace string, v map[string]any) *deploy.Installation {
+	t.Helper()
+	in, err := deploy.Render(deploy.Options{Role: role, Namespace: namespace, Values: v})
+	require.NoError(t, err)
+	return in
+}
+
+var landscape = apply.Ref{APIVersion: "landscape.pergola.dev/v1alpha1", Kind: "Landscape", Namespace: "garden", Name: "production"}
+
+func object(apiVersion, kind, namespace, name string) apply.Ref {
+	return apply.Ref{APIVersion: apiVersion, Kind: kind, Namespace: namespace, Name: name}
+}
+
+// TestLifeOfAnInstallation goes from the first installation over an upgrade to the end, each run with a connection of its own.
+func TestLifeOfAnInstallation(t *testing.T) {
+	ctx := testContext(t)
+	run := func() *install.Installer {
+		return install.New(deploy.Operator, "garden", install.Options{Cluster: cluster(t), Gate: plan.DefaultGate()})
+	}
+	first := rendered(t, deploy.Operator, "garden", values(nil))
+
+	planned, err := run().Plan(ctx, first)
+	require.NoError(t, err)
+	assert.Len(t, planned.Items, len(first.Objects)+len(first.Definitions)+1, "and the namespace")
+	_, err = cluster(t).GetLive(ctx, object("v1", "Namespace", "", "garden"))
+	assert.True(t, apierrors.IsNotFound(err), "a plan writes nothing")
+
+	report, err := run().Apply(ctx, first)
+	require.NoError(t, err)
+	assert.Equal(t, len(first.Objects)+len(first.Definitions)+1, report.Count(apply.Created))
+
+	c := cluster(t)
+	report, err = install.New(deploy.Operator, "garden", install.Options{Cluster: c, Gate: plan.DefaultGate()}).Apply(ctx, first)
+	require.NoError(t, err)
+	assert.Zero(t, c.Requests().Writes(), "%v", c.Requests())
+	assert.Equal(t, len(report.Objects), report.Count(apply.Unchanged))
+	planned, err = run().Plan(ctx, first)
+	require.NoError(t, err)
+	assert.Empty(t, planned.Items)
+
+	second := rendered(t, deploy.Operator, "garden", values(map[string]any{
+		"replicas": 2, "landscapes": []any{}, "podDisruptionBudget": map[string]any{"enabled": false},
+	}))
+	report, err = run().Apply(ctx, second)
+	require.NoError(t, err)
+	assert.Equal(t, 1, report.Count(apply.Configured))
+	assert.Equal(t, 1, report.Count(apply.Deleted))
+	_, err = c.GetLive(ctx, object("policy/v1", "PodDisruptionBudget", "garden", "pergola-operator"))
+	assert.True(t, apierrors.IsNotFound(err))
+	_, err = c.GetLive(ctx, landscape)
+	require.NoError(t, err, "a Landscape that left the values is not deleted")
+
+	// The Garden has the priority class, too: the engine of the operator takes it.
+	class := object("scheduling.k8s.io/v1", "PriorityClass", "", "gardener-garden-system-critical")
+	live, err := c.GetLive(ctx, class)
+	require.NoError(t, err)
+	require.NotContains(t, live.GetAnnotations(), "resources.gardener.cloud/origin")
+
+	ending := install.New(deploy.Operator, "garden", install.Options{Cluster: cluster(t), Timeout: time.Second})
+	report, err = ending.Delete(ctx)
+	// Nobody collects the garbage of the Deployment here.
+	if err != nil {
+		require.Equal(t, apply.Stuck, apply.ReasonOf(err), "%v", err)
+		_, err = c.MergePatch(ctx, object("apps/v1", "Deployment", "garden", "pergola-operator"), map[string]any{"metadata": map[string]any{"finalizers": nil}}, "test", "")
+		require.NoError(t, err)
+		_, err = run().Delete(ctx)
+		require.NoError(t, err)
+	}
+	assert.NotZero(t, report.Count(apply.Deleted))
+	for _, kept := range []apply.Ref{landscape, class, object("v1", "Namespace", "", "garden"), object("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", "landscapes.landscape.pergola.dev")} {
+		_, err = c.GetLive(ctx, kept)
+		assert.NoError(t, err, kept)
+	}
+	for _, o := range second.Objects {
+		if !deploy.Kept(o) {
+			_, err = c.GetLive(ctx, apply.RefOf(o))
+			assert.True(t, apierrors.IsNotFound(err), "%s is still there", apply.RefOf(o))
+		}
+	}
+	report, err = run().Delete(ctx)
+	require.NoError(t, err)
+	assert.Empty(t, report.Objects)
+}
+
+// TestWaitsForHealth plays the Deployment controller.
+func TestWaitsForHealth(t *testing.T) {
+	ctx := testContext(t)
+	clock := testclock.NewFakeClock(time.Now())
+	in := rendered(t, deploy.Gardenlet, "seed", map[string]any{"image": map[string]any{"repository": "pergola"}, "gardenlet": map[string]any{"seed": "local"}, "rbac": map[string]any{"create": false}})
+	done := make(chan error, 1)
+	c := cluster(t)
+	apply1 := func() {
+		_, err := install.New(deploy.Gardenlet, "seed", install.Options{Cluster: c, Clock: clock, Timeout: time.Minute}).Apply(ctx, in)
+		done <- err
+	}
+	go apply1()
+	ref := object("apps/v1", "Deployment", "seed", "pergola-gardenlet")
+	require.Eventually(t, func() bool { _, err := c.GetLive(ctx, ref); return err == nil && clock.HasWaiters() }, 20*time.Second, 20*time.Millisecond)
+	var unhealthy *install.UnhealthyError
+	require.Eventually(t, func() bool {
+		clock.Step(10 * time.Second)
+		select {
+		case err := <-done:
+			return assert.ErrorAs(t, err, &unhealthy)
+		default:
+			return false
+		}
+	}, 20*time.Second, 20*time.Millisecond)
+	require.Len(t, unhealthy.Objects, 1)
+	assert.Contains(t, unhealthy.Objects[0], "Deployment seed/pergola-gardenlet: ")
+
+	live, err := c.GetLive(ctx, ref)
+	require.NoError(t, err)
+	_, err = c.MergePatch(ctx, ref, map[string]any{"status": map[string]any{
+		"observedGeneration": live.GetGeneration(), "replicas": 1, "updatedReplicas": 1, "readyReplicas": 1, "availableReplicas": 1,
+		"conditions": []any{
+			map[string]any{"type": "Available", "status": "True", "reason": "MinimumReplicasAvailable"},
+			map[string]any{"type": "Progressing", "status": "True", "reason": "NewReplicaSetAvailable"},
+		},
+	}}, "test", "status")
+	require.NoError(t, err)
+	go apply1()
+	require.Eventually(t, func() bool {
+		clock.Step(time.Second)
+		select {
+		case err := <-done:
+			return assert.NoError(t, err)
+		default:
+			return false
+		}
+	}, 20*time.Second, 20*time.Millisecond)
+}
+
+// TestRightsOfAGardenletInTheVirtualGarden installs rights only, and repairs them.
+func TestRightsOfAGardenletInTheVirtualGarden(t *testing.T) {
+	ctx := testContext(t)
+	in := rendered(t, deploy.GardenletAccess, "garden", map[string]any{"gardenlet": map[string]any{"seed": "local"}})
+	c := cluster(t)
+	_, err := install.New(deploy.GardenletAccess, "garden", install.Options{Cluster: c}).Apply(ctx, in)
+	require.ErrorContains(t, err, "create the Namespace seed-local first")
+	ensureNamespace(t, c, "seed-local")
+	account := object("v1", "ServiceAccount", "garden", "gardenlet-local")
+	_, err = install.New(deploy.GardenletAccess, "garden", install.Options{Cluster: c}).Apply(ctx, in)
+	require.NoError(t, err)
+	_, err = c.MergePatch(ctx, account, map[string]any{"automountServiceAccountToken": true}, "somebody", "")
+	require.NoError(t, err)
+	report, err := install.New(deploy.GardenletAccess, "garden", install.Options{Cluster: cluster(t)}).Apply(ctx, in)
+	require.NoError(t, err, "drift is repaired")
+	assert.Equal(t, 1, report.Count(apply.Configured))
+}
+
+func ensureNamespace(t *testing.T, c *apply.Cluster, name string) {
+	t.Helper()
+	mapping, err := c.Mapping(testContext(t), object("v1", "Namespace", "", "").GVK())
+	require.NoError(t, err)
+	o := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": name}}}
+	_, err = c.Dynamic().Resource(mapping.Resource).Create(testContext(t), o, metav1.CreateOptions{})
+	if !apierrors.IsAlreadyExists(err) {
+		require.NoError(t, err)
+	}
+}

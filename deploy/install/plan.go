@@ -1,0 +1,64 @@
+package install
+
+import (
+	"context"
+	"errors"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/deploy"
+	"github.com/pergola-dev/pergola/plan"
+)
+
+// Plan says what Apply would do. Nothing is written.
+func (i *Installer) Plan(ctx context.Context, in *deploy.Installation) (plan.Plan, error) {
+	p := split(in)
+	var out plan.Plan
+	create := func(ref apply.Ref) {
+		out.Items = append(out.Items, plan.Item{Cluster: i.options.Cluster.Name(), Object: ref, Action: plan.Create})
+	}
+	missing := map[string]bool{}
+	var problems []error
+	for _, o := range append(i.namespaces(p.own), p.classes...) {
+		switch there, err := i.exists(ctx, apply.RefOf(o)); {
+		case err != nil:
+			problems = append(problems, err)
+		case there:
+			out.Unchanged++
+		default:
+			missing[o.GetName()] = o.GetKind() == "Namespace"
+			create(apply.RefOf(o))
+		}
+	}
+	for _, kept := range []bool{true, false} {
+		var asked []*unstructured.Unstructured
+		for _, o := range map[bool][]*unstructured.Unstructured{true: p.kept, false: p.own}[kept] {
+			if missing[o.GetNamespace()] {
+				create(apply.RefOf(o)) // the server knows nothing of objects in a namespace that does not exist
+				continue
+			}
+			asked = append(asked, o)
+		}
+		if len(asked) == 0 {
+			continue
+		}
+		s, inventory := i.set(asked, kept)
+		compared, err := i.engine.Plan(ctx, i.options.Cluster, s, inventory, apply.ApplyOptions{NoPrune: kept})
+		out.Items = append(out.Items, compared.Items...)
+		out.Unchanged += compared.Unchanged
+		if err != nil {
+			problems = append(problems, err)
+		}
+	}
+	return out, errors.Join(problems...)
+}
+
+func (i *Installer) exists(ctx context.Context, ref apply.Ref) (bool, error) {
+	_, err := i.options.Cluster.GetLive(ctx, ref)
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	return err == nil, i.options.Cluster.Explain(ref, "read", err)
+}

@@ -1,0 +1,141 @@
+package deploy_test
+
+import (
+	"encoding/json"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"text/template"
+
+	"github.com/prometheus/prometheus/promql/parser"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/pergola-dev/pergola/deploy"
+)
+
+// foreignMetrics are told by others: client_golang, cAdvisor, kube-state-metrics, Prometheus.
+var foreignMetrics = []string{
+	"container_memory_working_set_bytes", "kube_pod_container_resource_limits", "up",
+	"go_goroutines", "go_memstats_heap_inuse_bytes", "process_cpu_seconds_total", "process_resident_memory_bytes",
+}
+
+// ownMetrics are the names of metrics in the code of the roles.
+func ownMetrics(t *testing.T) map[string]bool {
+	t.Helper()
+	name := regexp.MustCompile(`"(pergola_[a-z_]+)"`)
+	out := map[string]bool{}
+	for _, dir := range []string{"controllers", "source", "internal"} {
+		require.NoError(t, filepath.WalkDir(filepath.Join("..", dir), func(p string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() || !strings.HasSuffix(p, ".go") || strings.HasSuffix(p, "_test.go") {
+				return err
+			}
+			data, err := os.ReadFile(p)
+			for _, found := range name.FindAllSubmatch(data, -1) {
+				out[string(found[1])] = true
+			}
+			return err
+		}))
+	}
+	return out
+}
+
+// checkQuery parses a query as Prometheus does, and finds metrics that nobody has.
+func checkQuery(t *testing.T, own map[string]bool, query string) {
+	t.Helper()
+	expr, err := parser.NewParser(parser.Options{}).ParseExpr(query)
+	require.NoError(t, err, query)
+	parser.Inspect(expr, func(n parser.Node, _ []parser.Node) error {
+		selector, ok := n.(*parser.VectorSelector)
+		if !ok {
+			return nil
+		}
+		known := own[selector.Name]
+		for _, suffix := range []string{"_bucket", "_sum", "_count"} {
+			known = known || own[strings.TrimSuffix(selector.Name, suffix)]
+		}
+		for _, f := range foreignMetrics {
+			known = known || f == selector.Name
+		}
+		assert.True(t, known, "no code has the metric %s of %s", selector.Name, query)
+		return nil
+	})
+}
+
+func TestAlerts(t *testing.T) {
+	own := ownMetrics(t)
+	duration := regexp.MustCompile(`^([0-9]+(ms|s|m|h|d|w))+$`)
+	for _, role := range []deploy.Role{deploy.Operator, deploy.Gardenlet} {
+		rules := only(rendered(t, role, full(t)).Objects, "PrometheusRule")
+		require.Len(t, rules, 1)
+		assert.Contains(t, []string{"garden", "seed"}, rules[0].GetLabels()["prometheus"])
+		groups, _, err := unstructured.NestedSlice(rules[0].Object, "spec", "groups")
+		require.NoError(t, err)
+		list, _, err := unstructured.NestedSlice(groups[0].(map[string]any), "rules")
+		require.NoError(t, err)
+		assert.GreaterOrEqual(t, len(list), 5)
+		for _, item := range list {
+			rule := item.(map[string]any)
+			checkQuery(t, own, rule["expr"].(string))
+			assert.NotContains(t, rule["expr"], "%")
+			assert.Regexp(t, duration, rule["for"])
+			labels, annotations := rule["labels"].(map[string]any), rule["annotations"].(map[string]any)
+			assert.Contains(t, []any{"warning", "critical"}, labels["severity"])
+			for _, field := range []string{"summary", "description"} {
+				text, _ := annotations[field].(string)
+				assert.NotEmpty(t, text)
+				functions := template.FuncMap{"humanizeDuration": strings.ToUpper, "humanizePercentage": strings.ToUpper}
+				_, err := template.New("").Funcs(functions).Parse("{{$labels := .Labels}}{{$value := .Value}}" + text)
+				assert.NoError(t, err, text)
+			}
+		}
+	}
+}
+
+func TestDashboards(t *testing.T) {
+	own := ownMetrics(t)
+	for _, role := range []deploy.Role{deploy.Operator, deploy.Gardenlet} {
+		maps := only(rendered(t, role, full(t)).Objects, "ConfigMap")
+		require.Len(t, maps, 1)
+		data, _, err := unstructured.NestedStringMap(maps[0].Object, "data")
+		require.NoError(t, err)
+		require.Len(t, data, 1)
+		var dashboard struct {
+			Title, UID string
+			Panels     []struct {
+				ID                 int
+				Title, Description string
+				Targets            []struct{ Expr, LegendFormat, RefID string }
+			}
+		}
+		require.NoError(t, json.Unmarshal([]byte(data["pergola-"+string(role)+".json"]), &dashboard))
+		assert.NotEmpty(t, dashboard.UID)
+		ids := map[int]bool{}
+		for _, p := range dashboard.Panels {
+			assert.False(t, ids[p.ID], "panel %s", p.Title)
+			ids[p.ID] = true
+			assert.NotEmpty(t, p.Description, p.Title)
+			require.NotEmpty(t, p.Targets, p.Title)
+			for _, target := range p.Targets {
+				checkQuery(t, own, target.Expr)
+			}
+		}
+		assert.GreaterOrEqual(t, len(dashboard.Panels), 8)
+	}
+}
+
+// TestEveryMetricOfALandscapeIsShown keeps the dashboard complete.
+func TestEveryMetricOfALandscapeIsShown(t *testing.T) {
+	for role, prefix := range map[deploy.Role]string{deploy.Operator: "pergola_landscape_", deploy.Gardenlet: "pergola_gardenlet_"} {
+		text := string(manifest(t, only(rendered(t, role, full(t)).Objects, "ConfigMap")))
+		for name := range ownMetrics(t) {
+			if strings.HasPrefix(name, prefix) {
+				assert.Contains(t, text, name)
+			}
+		}
+	}
+}

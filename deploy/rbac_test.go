@@ -1,0 +1,278 @@
+package deploy_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/components"
+	"github.com/pergola-dev/pergola/controllers/landscape"
+	"github.com/pergola-dev/pergola/deploy"
+	"github.com/pergola-dev/pergola/landscapes"
+	"github.com/pergola-dev/pergola/plan"
+	"github.com/pergola-dev/pergola/render"
+)
+
+// examples are the landscapes of this repository.
+func examples(t *testing.T) []*landscapes.Landscape {
+	t.Helper()
+	var out []*landscapes.Landscape
+	for _, dir := range []string{"local", "examples/layered/production"} {
+		path := filepath.Join("..", "landscapes", filepath.FromSlash(dir))
+		options := landscapes.Options{Root: ".."}
+		if key, err := os.ReadFile(filepath.Join(path, ".sops", "age.key")); err == nil {
+			options.AgeIdentities, err = landscapes.ParseAgeIdentities(string(key))
+			require.NoError(t, err)
+		}
+		l, violations, err := landscapes.Load(testContext(t), path, options)
+		require.NoError(t, err)
+		require.Empty(t, violations)
+		out = append(out, l)
+	}
+	return out
+}
+
+// bundled gives every object that the landscapes render for a kind of cluster, without the namespaces of others.
+func bundled(t *testing.T, clusters ...string) []*unstructured.Unstructured {
+	t.Helper()
+	var out []*unstructured.Unstructured
+	seen := map[apply.Ref]bool{}
+	for _, l := range examples(t) {
+		bundles, err := render.All(l, components.FS, nil, render.At(time.Now()))
+		require.NoError(t, err)
+		for _, b := range bundles {
+			if !slices.Contains(clusters, b.Cluster) {
+				continue
+			}
+			for _, object := range b.Objects {
+				o := resolved(t, object.Unstructured)
+				if ref := apply.RefOf(o); !seen[ref] {
+					seen[ref] = true
+					out = append(out, o)
+				}
+			}
+		}
+	}
+	require.NotEmpty(t, out)
+	return out
+}
+
+// applyAll sends everything as a ServiceAccount by the engine, as the role does, asks what else it may, and deletes it again.
+func applyAll(t *testing.T, account string, objects []*unstructured.Unstructured) {
+	t.Helper()
+	ctx := testContext(t)
+	requests := &wire{}
+	c := as(t, account, requests)
+	engine := apply.NewEngine(apply.Options{})
+	inventory := apply.NewConfigMapInventory(c, "garden", "pergola-inventory.test", nil)
+	set := apply.Set{Name: "test/" + strings.ReplaceAll(account, ":", "."), Objects: objects, FieldManager: "pergola", Force: true}
+	for i, o := range objects {
+		if o.GetKind() == "Namespace" { // no controller manager finalizes them here
+			objects[i] = o.DeepCopy()
+			objects[i].SetAnnotations(map[string]string{"resources.gardener.cloud/keep-object": "true"})
+		}
+	}
+	t.Cleanup(func() { finalize(t, objects) })
+	result, err := engine.Apply(ctx, c, set, inventory, apply.ApplyOptions{})
+	require.NoError(t, err)
+	require.NotNil(t, result)
+	may(t, account, objects)
+	_, err = engine.Delete(ctx, c, set, inventory, apply.DeleteOptions{Timeout: time.Second})
+	for _, e := range asErrors(err) {
+		// Nobody collects the garbage of Deployments here.
+		assert.Equal(t, apply.Stuck, e.Reason, e.Error())
+	}
+	assert.Empty(t, requests.refused())
+}
+
+// finalize lets go what waits for a controller that does not run here.
+func finalize(t *testing.T, objects []*unstructured.Unstructured) {
+	t.Helper()
+	admin := as(t, "", nil)
+	for _, o := range objects {
+		live, err := admin.GetLive(testContext(t), apply.RefOf(o))
+		if err == nil && live.GetDeletionTimestamp() != nil && o.GetKind() != "Namespace" {
+			_, err = admin.MergePatch(testContext(t), apply.RefOf(o), map[string]any{"metadata": map[string]any{"finalizers": nil}}, "test", "")
+			assert.NoError(t, client.IgnoreNotFound(err), "it went in the meantime")
+		}
+	}
+}
+
+func asErrors(err error) []*apply.ObjectError {
+	if errs, ok := err.(apply.Errors); ok {
+		return errs
+	}
+	return nil
+}
+
+// may asks the API server about each verb that the engine uses.
+func may(t *testing.T, account string, objects []*unstructured.Unstructured) {
+	t.Helper()
+	admin := as(t, "", nil)
+	reviews, err := kubernetes.NewForConfig(server)
+	require.NoError(t, err)
+	asked := map[string]bool{}
+	for _, o := range objects {
+		mapping, err := admin.Mapping(testContext(t), o.GroupVersionKind())
+		require.NoError(t, err)
+		for _, verb := range []string{"get", "list", "watch", "create", "patch", "delete"} {
+			ns := o.GetNamespace()
+			if verb == "list" || verb == "watch" {
+				ns = "" // the engine has one watch for a kind
+			}
+			key := fmt.Sprint(verb, mapping.Resource, ns)
+			if asked[key] {
+				continue
+			}
+			asked[key] = true
+			review, err := reviews.AuthorizationV1().SubjectAccessReviews().Create(testContext(t), &authorizationv1.SubjectAccessReview{
+				Spec: authorizationv1.SubjectAccessReviewSpec{
+					User: "system:serviceaccount:" + account,
+					ResourceAttributes: &authorizationv1.ResourceAttributes{
+						Verb: verb, Group: mapping.Resource.Group, Version: mapping.Resource.Version, Resource: mapping.Resource.Resource, Namespace: ns, Name: o.GetName(),
+					},
+				},
+			}, metav1.CreateOptions{})
+			require.NoError(t, err)
+			assert.True(t, review.Status.Allowed, "%s may not %s %s in namespace %q", account, verb, mapping.Resource.GroupResource(), ns)
+		}
+	}
+}
+
+func TestRightsOfTheOperator(t *testing.T) {
+	admin := as(t, "", nil)
+	in := rendered(t, deploy.Operator)
+	create(t, admin, append(in.Definitions, in.Objects...)...)
+	objects := bundled(t, render.ClusterRuntime)
+	applyAll(t, "garden:pergola-operator", objects)
+}
+
+func TestRightsOfTheGardenlet(t *testing.T) {
+	admin := as(t, "", nil)
+	in := rendered(t, deploy.Gardenlet)
+	create(t, admin, in.Objects...)
+	objects := bundled(t, render.ClusterSeed)
+	applyAll(t, "garden:pergola-gardenlet", objects)
+}
+
+func only(objects []*unstructured.Unstructured, kind string) []*unstructured.Unstructured {
+	var out []*unstructured.Unstructured
+	for _, o := range objects {
+		if o.GetKind() == kind {
+			out = append(out, o)
+		}
+	}
+	return out
+}
+
+// reasons for rights that no object of a bundle shows, by role and resource.
+var reasons = map[string]string{
+	"events":                                           "events about what the role does; list: causes that conditions name",
+	"leases.coordination.k8s.io":                       "the lease of the role",
+	"pods":                                             "causes that conditions name",
+	"persistentvolumeclaims":                           "causes that conditions name",
+	"replicasets.apps":                                 "causes that conditions name",
+	"gardens.operator.gardener.cloud":                  "declared in Git",
+	"gardens.operator.gardener.cloud/status":           "conditions of the Garden",
+	"extensions.operator.gardener.cloud":               "declared in Git",
+	"managedresources.resources.gardener.cloud":        "carries the bundles of a class",
+	"managedresources.resources.gardener.cloud/status": "what became of them",
+	"landscapes.landscape.pergola.dev":                 "what is synced",
+	"landscapes.landscape.pergola.dev/status":          "what became of it",
+	"secrets": "credentials, generated secrets, the content of ManagedResources",
+}
+
+// TestNoMoreRightsThanNeeded finds wildcards, and resources that neither a bundle nor a reason asks for.
+func TestNoMoreRightsThanNeeded(t *testing.T) {
+	for role, cluster := range map[deploy.Role]string{deploy.Operator: render.ClusterRuntime, deploy.Gardenlet: render.ClusterSeed} {
+		needed := map[string]bool{}
+		for _, o := range bundled(t, cluster) {
+			needed[strings.ToLower(o.GetKind())+"."+o.GroupVersionKind().Group] = true
+		}
+		for _, o := range rendered(t, role).Objects {
+			if o.GetKind() != "Role" && o.GetKind() != "ClusterRole" {
+				continue
+			}
+			var r rbacv1.ClusterRole
+			require.NoError(t, runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &r))
+			for _, rule := range r.Rules {
+				assert.NotContains(t, append(append(slices.Clone(rule.Verbs), rule.Resources...), rule.APIGroups...), "*", o.GetName())
+				for _, group := range rule.APIGroups {
+					for _, resource := range rule.Resources {
+						name, sub, _ := strings.Cut(resource, "/")
+						full := strings.TrimSuffix(name+"."+group, ".")
+						if sub != "" {
+							full += "/" + sub
+						}
+						singular := strings.TrimSuffix(name, "s") + "." + group
+						if strings.HasSuffix(name, "ies") {
+							singular = strings.TrimSuffix(name, "ies") + "y." + group
+						}
+						if strings.HasSuffix(name, "sses") {
+							singular = strings.TrimSuffix(name, "es") + "." + group
+						}
+						allowed := reasons[full] != "" || group == "events.k8s.io" && name == "events" || sub == "" && needed[singular]
+						assert.True(t, allowed, "%s: %s of %s has no reason", role, full, o.GetName())
+						if slices.Contains(rule.Verbs, "escalate") || slices.Contains(rule.Verbs, "bind") {
+							assert.Equal(t, rbacv1.GroupName, group)
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestOperatorConverges runs the operator's part of a landscape with the rights of the chart, as far as it gets without a kubelet.
+func TestOperatorConverges(t *testing.T) {
+	admin := as(t, "", nil)
+	in := rendered(t, deploy.Operator)
+	create(t, admin, append(in.Definitions, in.Objects...)...)
+	requests := &wire{}
+	config := rest.CopyConfig(server)
+	config.Impersonate.UserName = "system:serviceaccount:garden:pergola-operator"
+	config.Wrap(requests.wrap)
+	c, err := landscape.New(examples(t)[0], landscape.Options{
+		Catalogue: components.FS, Configs: map[string]*rest.Config{landscape.Runtime: config}, Part: landscape.PartOperator(),
+		Clock: clock.RealClock{}, Holder: "test", Version: components.Version, Gate: plan.DefaultGate(), StepTimeout: 3 * time.Second,
+	})
+	require.NoError(t, err)
+	defer c.Close()
+	ctx, cancel := context.WithTimeout(testContext(t), time.Minute)
+	defer cancel()
+	t.Cleanup(func() { withoutWebhooks(t, admin) })
+	report, err := c.Apply(ctx)
+	require.Error(t, err, "nothing runs here")
+	assert.NotContains(t, err.Error(), "forbidden")
+	assert.Empty(t, requests.refused())
+	assert.Greater(t, report.Changed, 20)
+}
+
+// withoutWebhooks removes webhooks whose servers do not run here.
+func withoutWebhooks(t *testing.T, admin *apply.Cluster) {
+	t.Helper()
+	for _, resource := range []string{"mutatingwebhookconfigurations", "validatingwebhookconfigurations"} {
+		gvr := schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: resource}
+		err := admin.Dynamic().Resource(gvr).DeleteCollection(context.Background(), metav1.DeleteOptions{}, metav1.ListOptions{})
+		assert.NoError(t, err)
+	}
+}

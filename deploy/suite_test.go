@@ -1,0 +1,178 @@
+package deploy_test
+
+import (
+	"context"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+
+	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/deploy"
+	"github.com/pergola-dev/pergola/hack/apiserver"
+)
+
+var server *rest.Config
+
+func TestMain(m *testing.M) {
+	os.Exit(apiserver.Main(m, func(config *rest.Config) { server = config }))
+}
+
+func testContext(t *testing.T) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// as is a connection to the test server under the identity of a ServiceAccount, "namespace:name"; as an administrator without one.
+func as(t *testing.T, account string, requests *wire) *apply.Cluster {
+	t.Helper()
+	apiserver.Needed(t)
+	config := rest.CopyConfig(server)
+	if account != "" {
+		config.Impersonate = rest.ImpersonationConfig{UserName: "system:serviceaccount:" + account}
+	}
+	if requests != nil {
+		config.Wrap(requests.wrap)
+	}
+	c, err := apply.NewCluster("test", config, apply.ClusterOptions{})
+	require.NoError(t, err)
+	t.Cleanup(c.Close)
+	return c
+}
+
+// wire notes what was forbidden, and what was asked for.
+type wire struct {
+	mu        sync.Mutex
+	forbidden []string
+	writes    []string
+}
+
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+func (w *wire) wrap(next http.RoundTripper) http.RoundTripper {
+	return roundTrip(func(r *http.Request) (*http.Response, error) {
+		resp, err := next.RoundTrip(r)
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if r.Method != http.MethodGet {
+			w.writes = append(w.writes, r.Method+" "+r.URL.Path)
+		}
+		if err == nil && resp.StatusCode == http.StatusForbidden {
+			w.forbidden = append(w.forbidden, r.Method+" "+r.URL.Path)
+		}
+		return resp, err
+	})
+}
+
+func (w *wire) refused() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return append([]string(nil), w.forbidden...)
+}
+
+func (w *wire) written() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return append([]string(nil), w.writes...)
+}
+
+// rendered renders a role with the least values it needs, and others.
+func rendered(t *testing.T, role deploy.Role, values ...map[string]any) *deploy.Installation {
+	t.Helper()
+	all := map[string]any{
+		"image":     map[string]any{"repository": "pergola"},
+		"gardenlet": map[string]any{"seed": "local"},
+	}
+	for _, v := range values {
+		for key, value := range v {
+			all[key] = value
+		}
+	}
+	out, err := deploy.Render(deploy.Options{Role: role, Values: all})
+	require.NoError(t, err)
+	return out
+}
+
+// create sends objects as an administrator, as kubectl apply --server-side does, and waits for definitions.
+func create(t *testing.T, c *apply.Cluster, objects ...*unstructured.Unstructured) {
+	t.Helper()
+	for _, o := range objects {
+		namespace(t, c, o.GetNamespace())
+		require.NoError(t, send(t, c, o, false), "%s %s", o.GetKind(), o.GetName())
+		if o.GetKind() == "CustomResourceDefinition" {
+			established(t, c, o.GetName())
+		}
+	}
+}
+
+func send(t *testing.T, c *apply.Cluster, o *unstructured.Unstructured, dry bool) error {
+	t.Helper()
+	mapping, err := c.Mapping(testContext(t), o.GroupVersionKind())
+	if err != nil {
+		c.ResetMapping()
+		if mapping, err = c.Mapping(testContext(t), o.GroupVersionKind()); err != nil {
+			return err
+		}
+	}
+	options := metav1.ApplyOptions{FieldManager: "test", Force: true}
+	if dry {
+		options.DryRun = []string{metav1.DryRunAll}
+	}
+	_, err = c.Dynamic().Resource(mapping.Resource).Namespace(o.GetNamespace()).Apply(testContext(t), o.GetName(), o, options)
+	return err
+}
+
+var definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+
+func established(t *testing.T, c *apply.Cluster, name string) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		crd, err := c.Dynamic().Resource(definitions).Get(testContext(t), name, metav1.GetOptions{})
+		if err != nil {
+			return false
+		}
+		conditions, _, _ := unstructured.NestedSlice(crd.Object, "status", "conditions")
+		for _, item := range conditions {
+			if m, _ := item.(map[string]any); m["type"] == "Established" && m["status"] == "True" {
+				return true
+			}
+		}
+		return false
+	}, time.Minute, 20*time.Millisecond)
+	c.ResetMapping()
+}
+
+func namespace(t *testing.T, c *apply.Cluster, name string) {
+	t.Helper()
+	if name == "" {
+		return
+	}
+	o := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": name}}}
+	_, err := c.Dynamic().Resource(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}).Create(testContext(t), o, metav1.CreateOptions{})
+	if err != nil && !apierrors.IsAlreadyExists(err) {
+		require.NoError(t, err)
+	}
+}
+
+// resolved replaces names that only a cluster knows.
+func resolved(t *testing.T, o *unstructured.Unstructured) *unstructured.Unstructured {
+	t.Helper()
+	text, err := o.MarshalJSON()
+	require.NoError(t, err)
+	out := &unstructured.Unstructured{}
+	require.NoError(t, out.UnmarshalJSON([]byte(strings.ReplaceAll(string(text), "XXXXXXXX", "00000000"))))
+	return out
+}

@@ -1,0 +1,114 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"k8s.io/utils/ptr"
+)
+
+// tokenFor is how long a token of the demonstration is good: the processes are stopped with the clusters.
+const tokenFor = 24 * time.Hour
+
+// clientOf connects to the cluster of a context.
+func clientOf(contextName string) (kubernetes.Interface, error) {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: contextName}).ClientConfig()
+	if err != nil {
+		return nil, err
+	}
+	return kubernetes.NewForConfig(config)
+}
+
+// only gives the kubeconfig of a context alone, with the certificates in it.
+func only(contextName string) (*clientcmdapi.Config, error) {
+	all, err := clientcmd.NewDefaultClientConfigLoadingRules().Load()
+	if err != nil {
+		return nil, err
+	}
+	if all.Contexts[contextName] == nil {
+		return nil, fmt.Errorf("there is no context %s", contextName)
+	}
+	all.CurrentContext = contextName
+	if err := clientcmdapi.MinifyConfig(all); err != nil {
+		return nil, err
+	}
+	return all, clientcmdapi.FlattenConfig(all)
+}
+
+func access(contextName, file string) error {
+	config, err := only(contextName)
+	if err != nil {
+		return err
+	}
+	return clientcmd.WriteToFile(*config, file)
+}
+
+// identity writes a kubeconfig for a ServiceAccount: whoever uses it has its rights, and no others.
+func identity(ctx context.Context, contextName, account, file string) error {
+	namespace, name, _ := strings.Cut(account, "/")
+	client, err := clientOf(contextName)
+	if err != nil {
+		return err
+	}
+	token, err := client.CoreV1().ServiceAccounts(namespace).CreateToken(ctx, name, &authenticationv1.TokenRequest{
+		Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: ptr.To(int64(tokenFor / time.Second))},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		return fmt.Errorf("a token of ServiceAccount %s: %w", account, err)
+	}
+	config, err := only(contextName)
+	if err != nil {
+		return err
+	}
+	for user := range config.AuthInfos {
+		config.AuthInfos[user] = &clientcmdapi.AuthInfo{Token: token.Status.Token}
+	}
+	return clientcmd.WriteToFile(*config, file)
+}
+
+// secret creates a Secret, or replaces what is in it.
+func secret(ctx context.Context, contextName, key string, entries []string) error {
+	namespace, name, _ := strings.Cut(key, "/")
+	client, err := clientOf(contextName)
+	if err != nil {
+		return err
+	}
+	data := map[string][]byte{}
+	for _, entry := range entries {
+		field, file, _ := strings.Cut(entry, "=")
+		if data[field], err = os.ReadFile(file); err != nil {
+			return err
+		}
+	}
+	s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Data: data}
+	_, err = client.CoreV1().Secrets(namespace).Create(ctx, s, metav1.CreateOptions{})
+	if apierrors.IsAlreadyExists(err) {
+		_, err = client.CoreV1().Secrets(namespace).Update(ctx, s, metav1.UpdateOptions{})
+	}
+	return err
+}
+
+// ready waits until a probe answers that all is well.
+func ready(ctx context.Context, url string) error {
+	client := &http.Client{Timeout: 5 * time.Second}
+	return poll(ctx, url, func() (bool, error) {
+		answer, err := client.Get(url)
+		if err != nil {
+			return false, nil //nolint:nilerr // it does not listen yet
+		}
+		defer answer.Body.Close()
+		return answer.StatusCode == http.StatusOK, nil
+	})
+}

@@ -1,0 +1,123 @@
+package serving
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"golang.org/x/sync/errgroup"
+)
+
+// Question of a probe; nil is the good answer.
+type Question struct {
+	Name string
+	Ask  func() error
+}
+
+// Options of the ports. A negative port is none, 0 is any free one.
+type Options struct {
+	HealthPort, MetricsPort int
+	// Live and Ready are asked by /healthz and /readyz.
+	Live, Ready []Question
+	// Metrics are told by /metrics.
+	Metrics prometheus.Gatherer
+}
+
+// Servers listen; Serve answers.
+type Servers struct {
+	servers   []*http.Server
+	listeners []net.Listener
+	// Health and Metrics are the addresses, empty where there is no port.
+	Health, Metrics string
+}
+
+// Listen opens the ports, so that one which is taken is an error at once.
+func Listen(o Options) (*Servers, error) {
+	s := &Servers{}
+	probes := http.NewServeMux()
+	probes.Handle("/healthz", Answers(o.Live...))
+	probes.Handle("/readyz", Answers(o.Ready...))
+	metrics := http.NewServeMux()
+	if o.Metrics != nil {
+		metrics.Handle("/metrics", promhttp.HandlerFor(o.Metrics, promhttp.HandlerOpts{}))
+	}
+	var err error
+	if s.Health, err = s.listen("probes (--health-port)", o.HealthPort, probes); err != nil {
+		return nil, err
+	}
+	if s.Metrics, err = s.listen("metrics (--metrics-port)", o.MetricsPort, metrics); err != nil {
+		s.close()
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *Servers) listen(what string, port int, handler http.Handler) (string, error) {
+	if port < 0 {
+		return "", nil
+	}
+	listener, err := net.Listen("tcp", ":"+strconv.Itoa(port))
+	if err != nil {
+		return "", fmt.Errorf("listening for %s: %w", what, err)
+	}
+	s.listeners = append(s.listeners, listener)
+	s.servers = append(s.servers, &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second, MaxHeaderBytes: 1 << 16})
+	return listener.Addr().String(), nil
+}
+
+func (s *Servers) close() {
+	for _, l := range s.listeners {
+		_ = l.Close()
+	}
+}
+
+// Serve answers until ctx ends.
+func (s *Servers) Serve(ctx context.Context) error {
+	group, ctx := errgroup.WithContext(ctx)
+	for i, server := range s.servers {
+		group.Go(func() error {
+			if err := server.Serve(s.listeners[i]); !errors.Is(err, http.ErrServerClosed) {
+				return err
+			}
+			return nil
+		})
+	}
+	group.Go(func() error {
+		<-ctx.Done()
+		// Answers are short: whoever waits for one now gets it, or asks again.
+		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+		defer cancel()
+		for _, server := range s.servers {
+			_ = server.Shutdown(ending)
+		}
+		return nil
+	})
+	return group.Wait()
+}
+
+// Answers says ok, or which questions have another answer, and why: unlike an API server, a role has nothing to hide.
+func Answers(questions ...Question) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		var wrong []string
+		for _, q := range questions {
+			if err := q.Ask(); err != nil {
+				wrong = append(wrong, q.Name+": "+err.Error())
+			}
+		}
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		if len(wrong) > 0 {
+			w.WriteHeader(http.StatusInternalServerError)
+			fmt.Fprintln(w, strings.Join(wrong, "\n"))
+			return
+		}
+		fmt.Fprint(w, "ok")
+	})
+}

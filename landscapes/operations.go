@@ -1,0 +1,207 @@
+package landscapes
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/pergola-dev/pergola/schemas"
+)
+
+// KindOperation is the kind of the files in operations/.
+const KindOperation = "Operation"
+
+// mostOperations is how many files operations/ may hold: those that were executed can be removed.
+const mostOperations = 1000
+
+// Operation is a one-shot operation on an object, from a file operations/ID.yaml. It is executed exactly once.
+type Operation struct {
+	// ID is the name of the file without its ending.
+	ID string
+	// File is relative to the landscape folder; Line is where the operation is named.
+	File string
+	Line int
+	// Kind, Namespace and Name of the object: a Garden, Seed, Shoot, ManagedSeed, Gardenlet or Project.
+	Kind, Namespace, Name string
+	// Operation as in the annotation gardener.cloud/operation, or confirm-deletion.
+	Operation string
+	// NotAfter is when it is not executed any more; zero for never.
+	NotAfter time.Time
+	// Digest of the content: an ID stands for one operation only.
+	Digest string
+}
+
+// Object names the object: "Shoot garden-local/local".
+func (o Operation) Object() string {
+	if o.Namespace == "" {
+		return o.Kind + " " + o.Name
+	}
+	return o.Kind + " " + o.Namespace + "/" + o.Name
+}
+
+const ruleOperation = "landscape/operation"
+
+var operationID = regexp.MustCompile(`^[a-z0-9]([-a-z0-9.]{0,61}[a-z0-9])?$`)
+
+// readOperations reads the files in operations/. Those of layers would be executed for each landscape that builds on them, so that
+// there must not be any.
+func (l *layer) readOperations(folder string) {
+	found := 0
+	for _, entry := range l.entries(folder) {
+		name := path.Join(folder, entry.Name())
+		report := func(typ schemas.Type, format string, args ...any) {
+			l.report(name, 0, 0, ruleOperation, typ, format, args...)
+		}
+		switch {
+		case isAside(entry.Name()):
+			continue
+		case entry.Type()&fs.ModeSymlink != 0 || !entry.Type().IsRegular():
+			report(schemas.TypeForbidden, "operations/ holds plain files only, one for each operation")
+			continue
+		case l.folder != l.home:
+			report(schemas.TypeForbidden, "operations belong to a landscape, not to a layer, which several may build on")
+			continue
+		case path.Ext(entry.Name()) != ".yaml":
+			report(schemas.TypeNotSupported, "an operation is a file operations/ID.yaml")
+			continue
+		}
+		if found++; found > mostOperations {
+			report(schemas.TypeTooMany, "there are more than %d operations; remove those that were executed", mostOperations)
+			return
+		}
+		if data, ok := l.read(name); ok {
+			if o := l.parseOperation(name, data); o != nil {
+				l.landscape.Operations = append(l.landscape.Operations, *o)
+			}
+		}
+	}
+}
+
+// parseOperation reads one file; nil if something is wrong with it, which is reported.
+func (l *layer) parseOperation(name string, data []byte) *Operation {
+	documents := split(data)
+	if len(documents) != 1 {
+		l.report(name, 1, 1, ruleOperation, schemas.TypeInvalid, "the file has to hold one object of kind %s, and nothing else", KindOperation)
+		return nil
+	}
+	value, node := l.parseDocument(name, documents[0])
+	if node == nil {
+		return nil
+	}
+	object, _ := value.(map[string]any)
+	p := &operationFile{layer: l, name: name, content: content{line: node.Line, column: node.Column, tree: l.lazyPlaces(name, documents[0])}}
+	p.fields(object, "", "apiVersion", "kind", "metadata", "spec")
+	spec, _ := object["spec"].(map[string]any)
+	metadata, _ := object["metadata"].(map[string]any)
+	p.fields(metadata, "metadata", "name")
+	p.fields(spec, "spec", "object", "operation", "notAfter")
+	id := strings.TrimSuffix(path.Base(name), ".yaml")
+	sum := sha256.Sum256(data)
+	o := &Operation{ID: id, File: l.relative(name), Digest: hex.EncodeToString(sum[:16])}
+	if gv := "landscape.pergola.dev/v1alpha1"; object["apiVersion"] != gv {
+		p.report("apiVersion", schemas.TypeNotSupported, "must be %s", gv)
+	}
+	if object["kind"] != KindOperation {
+		p.report("kind", schemas.TypeNotSupported, "must be %s", KindOperation)
+	}
+	if !operationID.MatchString(id) {
+		p.report("", schemas.TypeInvalid, "the name of the file is the id of the operation: up to 63 small letters, digits, - and .")
+	}
+	if metadata["name"] != nil && metadata["name"] != id {
+		p.report("metadata.name", schemas.TypeInvalid, "must be the name of the file, %s, or be left out", id)
+	}
+	text, _ := spec["object"].(string)
+	var problem string
+	if o.Kind, o.Namespace, o.Name, problem = ParseOperated(text); problem != "" {
+		p.report("spec.object", schemas.TypeInvalid, "%s", problem)
+	}
+	o.Operation, _ = spec["operation"].(string)
+	o.Line = p.at("spec.operation").Line
+	if o.Operation == "" {
+		p.report("spec.operation", schemas.TypeRequired, "must be set, for example to reconcile")
+	} else if problem := schemas.OperationProblem(o.Kind, o.Operation); problem != "" && o.Kind != "" {
+		p.report("spec.operation", schemas.TypeNotSupported, "%s", problem)
+	}
+	if v, set := spec["notAfter"]; set {
+		at, err := time.Parse(time.RFC3339, fmt.Sprint(v))
+		if err != nil {
+			p.report("spec.notAfter", schemas.TypeInvalid, "must be a time such as 2026-01-31T18:00:00Z")
+		}
+		o.NotAfter = at
+	}
+	if p.bad {
+		return nil
+	}
+	return o
+}
+
+// ParseOperated reads the name of an object on which there are operations: "Shoot garden-local/local", "Seed local".
+func ParseOperated(text string) (kind, namespace, name, problem string) {
+	kind, rest, _ := strings.Cut(strings.TrimSpace(text), " ")
+	rest = strings.TrimSpace(rest)
+	scoped, known := schemas.OperatedKinds()[kind]
+	if !known {
+		kinds := make([]string, 0)
+		for k := range schemas.OperatedKinds() {
+			kinds = append(kinds, k)
+		}
+		slices.Sort(kinds)
+		return "", "", "", fmt.Sprintf("%q names no object that has operations: write KIND NAME or KIND NAMESPACE/NAME, where KIND is one of %s", text, strings.Join(kinds, ", "))
+	}
+	namespace, name, found := strings.Cut(rest, "/")
+	if !found {
+		namespace, name = "", rest
+	}
+	switch {
+	case name == "" || strings.ContainsAny(name, " /"):
+		return "", "", "", fmt.Sprintf("%q names no object: write KIND NAME or KIND NAMESPACE/NAME", text)
+	case scoped && namespace == "":
+		return "", "", "", fmt.Sprintf("%q lacks the namespace: write %s NAMESPACE/%s", text, kind, name)
+	case !scoped && namespace != "":
+		return "", "", "", fmt.Sprintf("%q: a %s has no namespace; write %s %s", text, kind, kind, name)
+	}
+	return kind, namespace, name, ""
+}
+
+// operationFile reports what is wrong with a file at its places.
+type operationFile struct {
+	*layer
+	name    string
+	content content
+	bad     bool
+}
+
+func (p *operationFile) at(field string) schemas.Position {
+	tree := p.content.tree()
+	best := schemas.Position{Line: p.content.line, Column: p.content.column}
+	for step := range strings.SplitSeq(field, ".") {
+		if tree = tree.child(step); tree == nil {
+			return best
+		}
+		best = tree.position
+	}
+	return best
+}
+
+func (p *operationFile) report(field string, typ schemas.Type, format string, args ...any) {
+	p.bad = true
+	at := p.at(field)
+	p.layer.report(p.name, at.Line, at.Column, ruleOperation, typ, format, args...)
+	v := &p.violations[len(p.violations)-1]
+	v.Kind, v.Name, v.Field = KindOperation, strings.TrimSuffix(path.Base(p.name), ".yaml"), field
+}
+
+// fields refuses those that there are not.
+func (p *operationFile) fields(object map[string]any, at string, known ...string) {
+	for _, field := range sortedKeys(object) {
+		if !slices.Contains(known, field) {
+			p.report(strings.TrimPrefix(at+"."+field, "."), schemas.TypeForbidden, "there is no field %q; there are %s", field, strings.Join(known, ", "))
+		}
+	}
+}

@@ -1,0 +1,194 @@
+package plan
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+)
+
+// block is what is printed of an item, once for all places in which the same happens.
+type block struct {
+	// Item is the first of them.
+	Item
+	Landscape string
+	// Places are all of them, the first too.
+	Places []spot
+}
+
+// spot is where an item stands.
+type spot struct {
+	Landscape, Cluster, Owner string
+	Object                    Ref
+}
+
+// alike gathers the items in which the same happens, in the order of the first of each.
+func (r Report) alike() []block {
+	index := map[string]int{}
+	var out []block
+	for _, l := range r.Landscapes {
+		for _, item := range l.Items {
+			key := signature(item)
+			i, known := index[key]
+			if !known {
+				i = len(out)
+				index[key] = i
+				out = append(out, block{Item: item, Landscape: l.Name})
+			}
+			out[i].Places = append(out[i].Places, spot{l.Name, item.Cluster, item.Owner, item.Object})
+		}
+	}
+	return out
+}
+
+// signature is equal for items in which the same happens: the same action on the same kind of object of the same component,
+// with the same fields. The namespace of a Shoot's control plane does not count, it stands in many values; nor does the name of an
+// object whose fields say what happens.
+func signature(item Item) string {
+	same := struct {
+		Action                       Action
+		Kind, Group, Component, Name string
+		Reason, Approval             string
+		Consequences                 []string
+		Fields                       []Field
+	}{item.Action, item.Object.Kind, item.Object.Group(), item.Component, "", item.Reason, item.Approval, item.Consequences, item.Fields}
+	if item.Component == "" {
+		same.Component = item.Bundle
+	}
+	if len(item.Fields) == 0 {
+		same.Name = hashSuffix.ReplaceAllString(item.Object.Name, "$1")
+	}
+	raw, err := json.Marshal(same)
+	if err != nil {
+		return item.Cluster + item.Object.String() // alike nothing
+	}
+	return strings.ReplaceAll(string(raw), technical(item), "shoot--")
+}
+
+// technical is the name that the control plane of a Shoot goes by on its seed, or something that is in no text.
+func technical(item Item) string {
+	for _, name := range []string{item.Object.Namespace, item.Object.Name} {
+		if strings.HasPrefix(name, "shoot--") {
+			return name
+		}
+	}
+	return "\x00"
+}
+
+// weight of a block: how bad it is to overlook it, the least first.
+func (b block) weight() int { return weightOf(b.Item) }
+
+func weightOf(item Item) int {
+	switch {
+	case item.Action == Fail:
+		return 0
+	case item.Action == Hold:
+		return 1
+	case item.Action == Delete && len(item.Consequences) > 0:
+		return 2
+	case item.Action == Delete:
+		return 3
+	case item.Action == Recreate:
+		return 4
+	case len(item.Pools) > 0:
+		return 5
+	case len(item.Consequences) > 0:
+		return 6
+	}
+	return 7
+}
+
+// section is what a reader looks at together: what happens alike in several places, or what happens to one component of one owner
+// on one cluster.
+type section struct {
+	Landscape, Cluster, Owner, Component string
+	Blocks                               []block
+}
+
+// shared is true for the section of what happens in several places.
+func (s section) shared() bool { return s.Cluster == "" }
+
+// sections are the blocks by where they belong, the worst first, and clusters together.
+func (r Report) sections() []section {
+	var out []section
+	index := map[[4]string]int{}
+	for _, b := range r.alike() {
+		s := section{Landscape: b.Landscape, Cluster: b.Cluster, Owner: b.Owner, Component: b.Component}
+		if s.Component == "" {
+			s.Component = b.Bundle
+		}
+		if len(b.Places) > 1 {
+			s = section{}
+		}
+		key := [4]string{s.Landscape, s.Cluster, s.Owner, s.Component}
+		i, known := index[key]
+		if !known {
+			i = len(out)
+			index[key] = i
+			out = append(out, s)
+		}
+		out[i].Blocks = append(out[i].Blocks, b)
+	}
+	return sorted(out)
+}
+
+// sorted are the sections with the worst first; those of one cluster stay together, what is shared begins.
+func sorted(sections []section) []section {
+	type group struct {
+		weight int
+		all    []section
+	}
+	var groups []group
+	index := map[[2]string]int{}
+	for _, s := range sections {
+		key := [2]string{s.Landscape, s.Cluster}
+		i, known := index[key]
+		if !known {
+			i = len(groups)
+			index[key] = i
+			groups = append(groups, group{weight: 9})
+			if s.shared() {
+				groups[i].weight = -1
+			}
+		}
+		slices.SortStableFunc(s.Blocks, func(a, b block) int { return a.weight() - b.weight() })
+		groups[i].all = append(groups[i].all, s)
+		groups[i].weight = min(groups[i].weight, s.Blocks[0].weight())
+	}
+	slices.SortStableFunc(groups, func(a, b group) int { return a.weight - b.weight })
+	var out []section
+	for _, g := range groups {
+		slices.SortStableFunc(g.all, func(a, b section) int { return a.Blocks[0].weight() - b.Blocks[0].weight() })
+		out = append(out, g.all...)
+	}
+	return out
+}
+
+// summary counts what happens in a section, as often as it happens.
+func (s section) summary() Summary {
+	var out Summary
+	for _, b := range s.Blocks {
+		if n := out.of(b.Action); n != nil {
+			*n += len(b.Places)
+		}
+	}
+	return out
+}
+
+// title names the owner and component of a section.
+func (s section) title() string {
+	var parts []string
+	for _, part := range []string{s.Owner, s.Component} {
+		if part != "" {
+			parts = append(parts, part)
+		}
+	}
+	return strings.Join(parts, ": ")
+}
+
+// where names the cluster of a section, and its landscape where there are several.
+func (s section) where(named bool) string {
+	if named {
+		return "landscape " + s.Landscape + ", cluster " + s.Cluster
+	}
+	return "cluster " + s.Cluster
+}

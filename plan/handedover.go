@@ -1,0 +1,82 @@
+package plan
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+)
+
+// HandedOver is a declared field that is left as somebody else set it: no difference, and nothing is done about it.
+type HandedOver struct {
+	Cluster string `json:"cluster"`
+	Object  Ref    `json:"object"`
+	Path    string `json:"path"`
+	// Declared and Live are the values; Live is nil where the field was taken away.
+	Declared any `json:"declared"`
+	Live     any `json:"live,omitempty"`
+	// By is the field manager that set it, Since when it wrote last.
+	By    string     `json:"by,omitempty"`
+	Since *time.Time `json:"since,omitempty"`
+	Why   string     `json:"why"`
+	// Steps are the parts of the path: names of fields, and for an item of a list the name of the item.
+	Steps []string `json:"-"`
+}
+
+// Set writes the live value into a declared object; where there is none, it takes the field away.
+func (h HandedOver) Set(object map[string]any) {
+	var at any = object
+	for i, step := range h.Steps {
+		switch x := at.(type) {
+		case map[string]any:
+			if i < len(h.Steps)-1 {
+				at = x[step]
+			} else if h.Live == nil {
+				delete(x, step)
+			} else {
+				x[step] = h.Live
+			}
+		case []any:
+			at = itemNamed(x, step)
+		}
+	}
+}
+
+func itemNamed(list []any, name string) any {
+	for _, item := range list {
+		if m, ok := item.(map[string]any); ok && m["name"] == name {
+			return m
+		}
+	}
+	return nil
+}
+
+// String is a line for people.
+func (h HandedOver) String() string {
+	has := fmt.Sprintf("is %v", h.Live)
+	if h.Live == nil {
+		has = "is not set"
+	}
+	text := fmt.Sprintf("%s on %s: %s %s, Git has %v", h.Object, h.Cluster, h.Path, has, h.Declared)
+	if h.By != "" {
+		text += ", set by " + h.By
+	}
+	if h.Since != nil {
+		text += " (" + h.Since.UTC().Format(time.RFC3339) + ")"
+	}
+	return CleanText(text + ": " + h.Why)
+}
+
+// PrintHandedOver writes what is handed over, one field a line; nothing when there is none.
+func PrintHandedOver(w io.Writer, fields []HandedOver) error {
+	if len(fields) == 0 {
+		return nil
+	}
+	var b strings.Builder
+	b.WriteString("Handed over to controllers, and left as they set it:\n")
+	for _, f := range fields {
+		b.WriteString("  " + f.String() + "\n")
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}

@@ -1,0 +1,231 @@
+package plan
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// What a report begins with, whatever it is printed as: whose nodes change, whose control planes restart, what else happens, and
+// how far it all goes.
+
+// nodeGroup are the nodes to which the same happens for the same reason.
+type nodeGroup struct {
+	How, Why string
+	Rows     []nodeRow
+	// Nodes is the most that it can be; Pools and Shoots are counted.
+	Nodes         int64
+	Pools, Shoots int
+}
+
+// nodeRow are the pools of one Shoot.
+type nodeRow struct {
+	Landscape, Cluster, Shoot string
+	Pools                     []string
+	Nodes                     int64
+	// Step is how many nodes there are more and less meanwhile.
+	Step string
+}
+
+func (r Report) nodeGroups() []nodeGroup {
+	var out []nodeGroup
+	for _, l := range r.Landscapes {
+		for _, n := range l.Nodes() {
+			why := strings.Join(n.Why, ", ")
+			i := slices.IndexFunc(out, func(g nodeGroup) bool { return g.How == n.How && g.Why == why })
+			if i < 0 {
+				i = len(out)
+				out = append(out, nodeGroup{How: n.How, Why: why})
+			}
+			out[i].add(l.Name, n)
+		}
+	}
+	order := []string{NodesDeleted, NodesReplaced, NodesMaybeReplaced, NodesUpdated, NodesSelected}
+	slices.SortStableFunc(out, func(a, b nodeGroup) int {
+		return cmp.Or(cmp.Compare(slices.Index(order, a.How), slices.Index(order, b.How)), cmp.Compare(b.Nodes, a.Nodes), cmp.Compare(a.Why, b.Why))
+	})
+	return out
+}
+
+func (g *nodeGroup) add(landscape string, n NodeChange) {
+	step := ""
+	if n.Surge != "" || n.Unavailable != "" {
+		step = fmt.Sprintf("+%s −%s", cmp.Or(n.Surge, "0"), cmp.Or(n.Unavailable, "0"))
+	}
+	g.Nodes += n.PoolChange.Nodes
+	g.Pools++
+	last := len(g.Rows) - 1
+	if last < 0 || g.Rows[last].Landscape != landscape || g.Rows[last].Cluster != n.Cluster || g.Rows[last].Shoot != n.Shoot || g.Rows[last].Step != step {
+		if last < 0 || g.Rows[last].Landscape != landscape || g.Rows[last].Shoot != n.Shoot {
+			g.Shoots++
+		}
+		g.Rows = append(g.Rows, nodeRow{Landscape: landscape, Cluster: n.Cluster, Shoot: n.Shoot, Step: step})
+		last++
+	}
+	g.Rows[last].Pools = append(g.Rows[last].Pools, n.Pool)
+	g.Rows[last].Nodes += n.PoolChange.Nodes
+}
+
+// Title is the group in words: "Nodes are replaced (up to 12, in 3 shoots): machine image a 1 → a 2".
+func (g nodeGroup) Title() string {
+	return fmt.Sprintf("Nodes are %s (up to %d, in %d %s): %s", g.How, g.Nodes, g.Shoots, plural(g.Shoots, "shoot", "shoots"), g.Why)
+}
+
+// row is a line of a table: what happens, where, and to what.
+type row struct{ What, Where, Names string }
+
+// place names a cluster, with its landscape where there are several.
+func (r Report) place(landscape, cluster string) string {
+	if r.named() {
+		return landscape + ": " + cluster
+	}
+	return cluster
+}
+
+// controlPlaneRows are the control planes of which the same parts restart.
+func (r Report) controlPlaneRows(shown int) []row {
+	type group struct{ landscape, cluster, parts string }
+	var order []group
+	owners := map[group][]string{}
+	for _, l := range r.Landscapes {
+		for _, c := range l.ControlPlanes() {
+			g := group{l.Name, c.Cluster, strings.Join(c.Parts, ", ")}
+			if owners[g] == nil {
+				order = append(order, g)
+			}
+			owners[g] = append(owners[g], c.Owner)
+		}
+	}
+	var out []row
+	for _, g := range order {
+		out = append(out, row{g.parts, r.place(g.landscape, g.cluster), first(owners[g], shown)})
+	}
+	return out
+}
+
+// impactRows are the impacts of all landscapes, the worst first.
+func (r Report) impactRows(shown int) []row {
+	type impact struct {
+		Impact
+		landscape string
+	}
+	var all []impact
+	for _, l := range r.Landscapes {
+		for _, i := range l.Impacts() {
+			all = append(all, impact{i, l.Name})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b impact) int { return cmp.Or(cmp.Compare(a.weight, b.weight), cmp.Compare(a.What, b.What)) })
+	var out []row
+	for _, i := range all {
+		out = append(out, row{i.What, r.place(i.landscape, i.Cluster), first(names(i.Objects), shown)})
+	}
+	return out
+}
+
+// reachRow is how far a report goes on one cluster.
+type reachRow struct {
+	Where, Owners                    string
+	Objects, Added, Changed, Removed int
+}
+
+func (r Report) reachRows() []reachRow {
+	var out []reachRow
+	for _, l := range r.Landscapes {
+		for _, reach := range l.Reaches() {
+			s := reach.Summary
+			out = append(out, reachRow{Where: r.place(l.Name, reach.Cluster), Owners: some(reach.Owners), Objects: reach.Objects,
+				Added: s.Create, Changed: s.Change + s.Recreate + s.Adopt, Removed: s.Delete + s.Keep})
+		}
+	}
+	return out
+}
+
+// notes are those of all landscapes, each told once where it is the same in all.
+func (r Report) notes() []string {
+	count := map[string]int{}
+	for _, l := range r.Landscapes {
+		for _, note := range l.Notes {
+			count[note]++
+		}
+	}
+	var out []string
+	for _, l := range r.Landscapes {
+		for _, note := range l.Notes {
+			switch {
+			case !r.named():
+			case count[note] == len(r.Landscapes):
+				if slices.Contains(out, note) {
+					continue
+				}
+			default:
+				note = "landscape " + l.Name + ": " + note
+			}
+			out = append(out, note)
+		}
+	}
+	return out
+}
+
+// handedOver are the declared fields that are left as controllers set them, in words.
+func (r Report) handedOver() []string {
+	var out []string
+	for _, l := range r.Landscapes {
+		for _, h := range l.HandedOver {
+			text := h.String()
+			if r.named() {
+				text = "landscape " + l.Name + ": " + text
+			}
+			out = append(out, text)
+		}
+	}
+	return out
+}
+
+// revisions are what is compared, "main → work tree", where it is the same for all landscapes.
+func (r Report) revisions() string {
+	out := ""
+	for i, l := range r.Landscapes {
+		text := ""
+		if l.From != "" || l.To != "" {
+			text = l.From + " → " + l.To
+		}
+		if i > 0 && text != out {
+			return ""
+		}
+		out = text
+	}
+	return out
+}
+
+// line is the summary in one line.
+func (r Report) line() string {
+	text := Plan{Items: make([]Item, min(1, r.items())), Summary: r.Summary(), Unchanged: r.unchanged()}.Line()
+	if !r.named() {
+		return text
+	}
+	var changed, same []string
+	for _, l := range r.Landscapes {
+		if l.Plan.Empty() {
+			same = append(same, l.Name)
+		} else {
+			changed = append(changed, l.Name)
+		}
+	}
+	if len(changed) > 0 {
+		text += fmt.Sprintf(" %d %s: %s.", len(changed), plural(len(changed), "landscape changes", "landscapes change"), first(changed, 20))
+	}
+	if len(same) > 0 {
+		text += fmt.Sprintf(" No changes in %s.", first(same, 20))
+	}
+	return text
+}
+
+func (r Report) items() int {
+	n := 0
+	for _, l := range r.Landscapes {
+		n += len(l.Items)
+	}
+	return n
+}

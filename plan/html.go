@@ -1,0 +1,173 @@
+package plan
+
+import (
+	"crypto/sha256"
+	_ "embed" // the parts of the page
+	"encoding/base64"
+	"html/template"
+	"io"
+	"strings"
+)
+
+// The page is one file that needs nothing else: its style and script stand in it, named by their hashes in its policy, so that
+// nothing that came with a value can run or load.
+var (
+	//go:embed html/report.html
+	htmlPage string
+	//go:embed html/report.css
+	htmlStyle string
+	//go:embed html/report.js
+	htmlScript string
+)
+
+// htmlReport is what the page shows.
+type htmlReport struct {
+	Style         template.CSS
+	Script        template.JS
+	StyleHash     string
+	ScriptHash    string
+	Revisions     string
+	Line          string
+	Notes         []string
+	Empty         bool
+	Nodes         []nodeGroup
+	ControlPlanes []row
+	Impacts       []row
+	Reach         []reachRow
+	HandedOver    []string
+	Clusters      []htmlCluster
+}
+
+// htmlCluster is a cluster with what changes on it by owner, or what is the same in several places.
+type htmlCluster struct {
+	Title  string
+	Counts string
+	Owners []*htmlOwner
+	total  Summary
+}
+
+type htmlOwner struct {
+	Title      string
+	Counts     string
+	Components []htmlComponent
+	total      Summary
+}
+
+type htmlComponent struct {
+	Title  string
+	Counts string
+	Blocks []htmlBlock
+}
+
+type htmlBlock struct {
+	Action, Sign, Name, Origin string
+	Notes, Elsewhere           []string
+	Fields                     []htmlField
+}
+
+type htmlField struct {
+	Path, Note, Hidden string
+	Lines              []htmlLine
+}
+
+// htmlLine is a line of a diff: its class is add, remove, part or empty.
+type htmlLine struct{ Class, Text string }
+
+func (r Report) html(w io.Writer) error {
+	page, err := template.New("report").Funcs(template.FuncMap{"join": strings.Join, "printable": oneLine,
+		"place": func(row nodeRow) string { return r.place(row.Landscape, row.Cluster) }}).Parse(htmlPage)
+	if err != nil {
+		return err
+	}
+	data := htmlReport{
+		Style: template.CSS(htmlStyle), Script: template.JS(htmlScript), // they are part of the program
+		StyleHash: sha256Base64(htmlStyle), ScriptHash: sha256Base64(htmlScript),
+		Revisions: printable(r.revisions()), Line: printable(r.line()), Notes: r.notes(), Empty: r.Empty(),
+		Nodes: r.nodeGroups(), ControlPlanes: r.controlPlaneRows(shownOnPage), Impacts: r.impactRows(shownOnPage), Reach: r.reachRows(),
+		HandedOver: r.handedOver(), Clusters: r.htmlClusters(),
+	}
+	return page.Execute(w, data)
+}
+
+// shownOnPage is how many names a cell of the page has.
+const shownOnPage = 200
+
+func sha256Base64(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return base64.StdEncoding.EncodeToString(sum[:])
+}
+
+func (r Report) htmlClusters() []htmlCluster {
+	var out []htmlCluster
+	for _, s := range r.sections() {
+		title := s.heading(r.named())
+		if len(out) == 0 || out[len(out)-1].Title != title {
+			out = append(out, htmlCluster{Title: title})
+		}
+		out[len(out)-1].add(s, r.named())
+	}
+	for i := range out {
+		out[i].Counts = out[i].total.words()
+		for _, o := range out[i].Owners {
+			o.Counts = o.total.words()
+		}
+	}
+	return out
+}
+
+func (c *htmlCluster) add(s section, named bool) {
+	owner, component := s.Owner, s.Component
+	if s.shared() {
+		owner, component = "Each shown once", "objects that change alike"
+	}
+	var o *htmlOwner
+	for _, have := range c.Owners {
+		if have.Title == owner {
+			o = have
+		}
+	}
+	if o == nil {
+		o = &htmlOwner{Title: owner}
+		c.Owners = append(c.Owners, o)
+	}
+	counts := s.summary()
+	c.total.add(counts)
+	o.total.add(counts)
+	part := htmlComponent{Title: component, Counts: counts.words()}
+	for _, b := range s.Blocks {
+		part.Blocks = append(part.Blocks, b.html(named))
+	}
+	o.Components = append(o.Components, part)
+}
+
+func (b block) html(named bool) htmlBlock {
+	out := htmlBlock{Action: string(b.Action), Sign: symbols[b.Action], Name: b.name(), Origin: oneLine(b.Origin), Elsewhere: b.elsewhere(named)}
+	if b.Reason != "" {
+		out.Notes = append(out.Notes, oneLine(b.Reason))
+	}
+	if b.Approval != "" {
+		out.Notes = append(out.Notes, "its approval is "+b.Approval)
+	}
+	for _, what := range b.Consequences {
+		out.Notes = append(out.Notes, oneLine(what))
+	}
+	for _, f := range b.Fields {
+		field := htmlField{Path: printable(f.Path), Note: strings.TrimSpace(ownedBy(f))}
+		if f.Hidden {
+			_, field.Hidden, _ = strings.Cut(hiddenText(Field{Hidden: true, Encrypted: f.Encrypted, OldHash: f.OldHash, NewHash: f.NewHash}), ": ")
+			out.Fields = append(out.Fields, field)
+			continue
+		}
+		for _, line := range shortened(fieldLines(f), longestOnPage) {
+			field.Lines = append(field.Lines, htmlLine{classes[line[:1]], line})
+		}
+		out.Fields = append(out.Fields, field)
+	}
+	return out
+}
+
+// longestOnPage is how many lines of one field the page shows.
+const longestOnPage = 2000
+
+// classes of lines by how they begin.
+var classes = map[string]string{"+": "add", "-": "remove", "@": "part"}

@@ -1,0 +1,84 @@
+package plan
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/hexops/gotextdiff"
+	"github.com/hexops/gotextdiff/myers"
+)
+
+// unified is a line diff with three lines of context, without file names. A value that was not there, or is not
+// any more, is told line by line.
+func unified(f Field) []string {
+	old, new := pair(f)
+	if f.Old == nil || f.New == nil {
+		sign, text := "-", old
+		if f.Old == nil {
+			sign, text = "+", new
+		}
+		return signed(sign, strings.Split(strings.TrimSuffix(text, "\n"), "\n"))
+	}
+	if strings.HasSuffix(old, "\n") == strings.HasSuffix(new, "\n") {
+		old, new = strings.TrimSuffix(old, "\n")+"\n", strings.TrimSuffix(new, "\n")+"\n"
+	}
+	return diffLines(lineList(old), lineList(new))
+}
+
+const (
+	// contextLines around what differs are what a unified diff shows.
+	contextLines = 3
+	// comparable is how many lines two texts may differ in to be compared line by line: time and memory go with the square.
+	comparable = 1000
+)
+
+// diffLines compares what is between the lines that two texts begin and end with alike. If that is too much to be compared, it is
+// told as a whole.
+func diffLines(o, n []string) []string {
+	begin, end := 0, 0
+	for begin < min(len(o), len(n)) && o[begin] == n[begin] {
+		begin++
+	}
+	for end < min(len(o), len(n))-begin && o[len(o)-1-end] == n[len(n)-1-end] {
+		end++
+	}
+	if inner := o[begin : len(o)-end]; len(inner)+len(n)-end-begin > comparable {
+		other := n[begin : len(n)-end]
+		lines := []string{fmt.Sprintf("@@ -%d,%d +%d,%d @@", begin+1, len(inner), begin+1, len(other))}
+		return append(append(lines, signed("-", trimmed(inner))...), signed("+", trimmed(other))...)
+	}
+	begin, end = max(0, begin-contextLines), max(0, end-contextLines)
+	old, new := strings.Join(o[begin:len(o)-end], ""), strings.Join(n[begin:len(n)-end], "")
+	unified := gotextdiff.ToUnified("old", "new", old, myers.ComputeEdits("", old, new))
+	for _, hunk := range unified.Hunks {
+		hunk.FromLine += begin
+		hunk.ToLine += begin
+	}
+	lines := strings.Split(strings.TrimSuffix(fmt.Sprint(unified), "\n"), "\n")
+	return lines[min(2, len(lines)):] // without the names
+}
+
+// lineList are the lines of a text with their ends.
+func lineList(text string) []string {
+	lines := strings.SplitAfter(text, "\n")
+	if lines[len(lines)-1] == "" {
+		lines = lines[:len(lines)-1]
+	}
+	return lines
+}
+
+func trimmed(lines []string) []string {
+	out := make([]string, 0, len(lines))
+	for _, line := range lines {
+		out = append(out, strings.TrimSuffix(line, "\n"))
+	}
+	return out
+}
+
+func signed(sign string, lines []string) []string {
+	out := make([]string, 0, len(lines))
+	for _, line := range lines {
+		out = append(out, sign+line)
+	}
+	return out
+}

@@ -1,0 +1,121 @@
+package plan
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/pergola-dev/pergola/render"
+)
+
+// What is written in another way is no difference to a reviewer; Compare tells it all the same.
+func TestMeaning(t *testing.T) {
+	role := func(rules string) string {
+		return "{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: r}, rules: " + rules + "}"
+	}
+	deployment := func(spec string) string {
+		return "{apiVersion: apps/v1, kind: Deployment, metadata: {name: d}, spec: {template: {spec: " + spec + "}}}"
+	}
+	for name, c := range map[string]struct {
+		old, new string
+		want     []string
+	}{
+		"rules in another order": {role("[{verbs: [get], resources: [a]}, {verbs: [list], resources: [b]}]"), role("[{verbs: [list], resources: [b]}, {verbs: [get], resources: [a]}]"), nil},
+		"verbs in another order": {role("[{verbs: [get, list], resources: [a]}]"), role("[{verbs: [list, get], resources: [a]}]"), nil},
+		"a rule changed":         {role("[{verbs: [get]}, {verbs: [list]}]"), role("[{verbs: [list]}, {verbs: [get, watch]}]"), []string{"rules[0].verbs"}},
+		"a rule twice":           {role("[{verbs: [get]}, {verbs: [get]}]"), role("[{verbs: [get]}]"), []string{"rules"}},
+		"order and one more":     {role("[{verbs: [get]}, {verbs: [list]}]"), role("[{verbs: [list]}, {verbs: [watch]}, {verbs: [get]}]"), []string{"rules"}},
+		"subjects": {"{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {name: r}, subjects: [{kind: User, name: a}, {kind: Group, name: a}]}",
+			"{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {name: r}, subjects: [{kind: Group, name: a}, {kind: User, name: a, namespace: other}]}",
+			[]string{"subjects[kind=User,name=a]", "subjects[kind=User,namespace=other,name=a]"}},
+		"pods restart with the order": {deployment("{containers: [{name: a}, {name: b}]}"), deployment("{containers: [{name: b}, {name: a}]}"), []string{"spec.template.spec.containers (order)"}},
+		"arguments keep theirs":       {deployment("{containers: [{name: a, args: [x, y]}]}"), deployment("{containers: [{name: a, args: [y, x]}]}"), []string{"spec.template.spec.containers[name=a].args"}},
+		"ports of a service": {"{apiVersion: v1, kind: Service, metadata: {name: s}, spec: {ports: [{name: a, port: 1}, {name: b, port: 2, targetPort: 2}]}}",
+			"{apiVersion: v1, kind: Service, metadata: {name: s}, spec: {type: ClusterIP, ports: [{name: b, port: 2, protocol: TCP}, {name: a, port: 1, targetPort: 1}]}}", nil},
+		"pools of a shoot":        {shootList("[{name: a}, {name: b}]"), shootList("[{name: b}, {name: a}]"), nil},
+		"lists of others":         {widget("{rules: [{name: a}, {name: b}]}"), widget("{rules: [{name: b}, {name: a}]}"), []string{"spec.rules (order)"}},
+		"pull policy of a tag":    {deployment("{containers: [{name: a, image: 'x:1'}]}"), deployment("{containers: [{name: a, image: 'x:1', imagePullPolicy: IfNotPresent}]}"), nil},
+		"pull policy of a digest": {deployment("{containers: [{name: a, image: 'r:5000/x@sha256:1'}]}"), deployment("{containers: [{name: a, image: 'r:5000/x@sha256:1', imagePullPolicy: IfNotPresent}]}"), nil},
+		"pull policy without tag": {deployment("{containers: [{name: a, image: 'r:5000/x'}]}"), deployment("{containers: [{name: a, image: 'r:5000/x', imagePullPolicy: Always}]}"), nil},
+		"another pull policy":     {deployment("{containers: [{name: a, image: 'x:1'}]}"), deployment("{containers: [{name: a, image: 'x:1', imagePullPolicy: Always}]}"), []string{"spec.template.spec.containers[name=a].imagePullPolicy"}},
+		"probe":                   {deployment("{containers: [{name: a, livenessProbe: {httpGet: {port: 1}}}]}"), deployment("{containers: [{name: a, livenessProbe: {periodSeconds: 10, httpGet: {port: 1, scheme: HTTP}}}]}"), nil},
+		"another period":          {deployment("{containers: [{name: a, livenessProbe: {httpGet: {port: 1}}}]}"), deployment("{containers: [{name: a, livenessProbe: {periodSeconds: 5, httpGet: {port: 1}}}]}"), []string{"spec.template.spec.containers[name=a].livenessProbe.periodSeconds"}},
+		"a default changed":       {deployment("{restartPolicy: Always}"), deployment("{restartPolicy: Never}"), []string{"spec.template.spec.restartPolicy"}},
+		"replicas have none":      {"{apiVersion: apps/v1, kind: Deployment, metadata: {name: d}, spec: {}}", "{apiVersion: apps/v1, kind: Deployment, metadata: {name: d}, spec: {replicas: 1}}", []string{"spec.replicas"}},
+		"not in other APIs":       {widget("{restartPolicy: Always}"), widget("{}"), []string{"spec.restartPolicy"}},
+		"definition": {"{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: w}, spec: {names: {kind: Widget}, versions: [{name: v1}, {name: v2}]}}",
+			"{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: w}, spec: {conversion: {strategy: None}, names: {kind: Widget, listKind: WidgetList, singular: widget}, versions: [{name: v1}, {name: v2}]}}", nil},
+		"another conversion": {"{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: w}, spec: {names: {kind: Widget}}}",
+			"{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: w}, spec: {names: {kind: Widget}, conversion: {strategy: Webhook}}}", []string{"spec.conversion"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			old, new := object(t, c.old), object(t, c.new)
+			paths := func(fields []Field) []string {
+				var out []string
+				for _, f := range fields {
+					out = append(out, f.Path)
+				}
+				return out
+			}
+			assert.Equal(t, c.want, paths(Masking{}.meaning(old.Object, new.Object)))
+			assert.Len(t, Masking{}.meaning(new.Object, old.Object), len(c.want), "as many the other way round")
+			assert.NotEmpty(t, Compare(old.Object, new.Object), "to a cluster it is a difference")
+		})
+	}
+}
+
+func shootList(workers string) string {
+	return "{apiVersion: core.gardener.cloud/v1beta1, kind: Shoot, metadata: {name: s}, spec: {provider: {workers: " + workers + "}}}"
+}
+
+// manyPlaces are bundles of ten objects each.
+func manyPlaces(n int, value string) []Place {
+	var out []Place
+	for i := range n {
+		p := Place{Cluster: "seed", Bundle: render.Bundle{Name: fmt.Sprint("b", i/10), Component: "shoot/x", Owner: render.Owner{Kind: "shoot", Name: fmt.Sprint(i / 100)}}}
+		o := render.Object{}
+		o.Unstructured = manyObject(i, value)
+		p.Bundle.Objects = []render.Object{o}
+		out = append(out, p)
+	}
+	return out
+}
+
+func TestManyEqualObjects(t *testing.T) {
+	from, to := manyPlaces(2000, "x"), manyPlaces(2000, "x")
+	to[77].Bundle.Objects[0].Object["spec"].(map[string]any)["replicas"] = int64(9)
+	p := Bundles(from, to)
+	assert.Len(t, p.Items, 1)
+	assert.Equal(t, 1999, p.Unchanged)
+	for i := range from { // bundles with one digest are not looked into
+		from[i].Bundle.Digest.Symbolic, to[i].Bundle.Digest.Symbolic = "same", "same"
+	}
+	assert.Empty(t, Bundles(from, to).Items)
+}
+
+func BenchmarkEqualObjects(b *testing.B) {
+	from, to := manyPlaces(10000, "x"), manyPlaces(10000, "x")
+	for b.Loop() {
+		if p := Bundles(from, to); len(p.Items) > 0 {
+			b.Fatal("no difference was to be found")
+		}
+	}
+}
+
+func BenchmarkReportOfManyChanges(b *testing.B) {
+	p := Bundles(manyPlaces(10000, "x"), manyPlaces(10000, "y"))
+	for b.Loop() {
+		Markdown(p, MaxMarkdown)
+	}
+}
+
+func manyObject(i int, value string) *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "apps/v1", "kind": "Deployment", "metadata": map[string]any{"name": fmt.Sprint("d", i), "namespace": fmt.Sprint("ns", i/100), "labels": map[string]any{"a": "b", "c": "d"}},
+		"spec": map[string]any{"replicas": int64(1), "template": map[string]any{"spec": map[string]any{"containers": []any{
+			map[string]any{"name": "a", "image": value, "args": []any{"--a", "--b", "--c"}, "env": []any{map[string]any{"name": "A", "value": "b"}}},
+		}}}},
+	}}
+}

@@ -1,0 +1,182 @@
+package plan
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// How the nodes of a worker pool change.
+const (
+	// NodesReplaced are drained and deleted after others took their place.
+	NodesReplaced = "replaced"
+	// NodesMaybeReplaced are if the provider's extension says so: it alone knows its providerConfig.
+	NodesMaybeReplaced = "may be replaced"
+	// NodesUpdated keep their machine: they are drained, and updated one after another.
+	NodesUpdated = "updated in place"
+	// NodesSelected are updated in place as somebody selects them.
+	NodesSelected = "updated in place when selected"
+	// NodesDeleted go with their pool.
+	NodesDeleted = "deleted"
+)
+
+// PoolChange is what an item does to the nodes of one worker pool.
+type PoolChange struct {
+	Pool string `json:"pool"`
+	// How is one of replaced, may be replaced, updated in place, updated in place when selected, deleted.
+	How string `json:"how"`
+	// Nodes is the most that the pool may have.
+	Nodes int64 `json:"nodes"`
+	// Surge and Unavailable are how many nodes there may be more and less meanwhile, as numbers or percentages.
+	Surge       string `json:"surge,omitempty"`
+	Unavailable string `json:"unavailable,omitempty"`
+	// Why lists what of the pool differs that its nodes depend on.
+	Why []string `json:"why,omitempty"`
+}
+
+// pool is a worker pool as a Worker or a Shoot has it.
+type pool struct {
+	name, strategy, surge, unavailable string
+	maximum                            int64
+	// secretName names the hash over everything that nodes are replaced for, where it is known.
+	secretName string
+	// first is set for Workers of the time before there was such a name: all of providerConfig counts, nothing of the kubelet.
+	first    bool
+	provider any
+	// parts are what nodes depend on, in the order in which they are told.
+	parts []part
+}
+
+// part is a property of a pool.
+type part struct {
+	name, value string
+	// live is what is part of the machines' configuration only where they are replaced: with updates in place they get it as
+	// they are.
+	live bool
+}
+
+func (p pool) inPlace() bool { return strings.HasSuffix(p.strategy, "InPlaceUpdate") }
+
+// Pools says which worker pools an item touches. old and new are the object before and after, as far as they exist.
+//
+// Nodes are replaced where the hash of their pool changes (gardener: WorkerPoolHash of extensions/pkg/controller/worker,
+// KeyV2 of pkg/component/extensions/operatingsystemconfig, docs/usage/shoot-operations/shoot_updates.md).
+func Pools(item Item, old, new *unstructured.Unstructured) []PoolChange {
+	read := readers[item.Object.Kind]
+	if read == nil || !strings.HasSuffix(item.Object.Group(), "gardener.cloud") {
+		return nil
+	}
+	before, after := read(old), read(new)
+	var out []PoolChange
+	for _, o := range before {
+		i := slices.IndexFunc(after, func(n pool) bool { return n.name == o.name })
+		switch {
+		case i < 0 && (item.Action == Delete || item.Action == Change || item.Action == Hold || item.Action == Recreate):
+			out = append(out, o.change(NodesDeleted, []string{"the pool is removed"}))
+		case i >= 0 && item.Action == Recreate:
+			out = append(out, o.change(NodesDeleted, []string{"the " + item.Object.Kind + " is deleted and created again"}))
+		case i >= 0:
+			if how, why := o.becomes(after[i]); how != "" {
+				out = append(out, after[i].change(how, why))
+			}
+		}
+	}
+	return out
+}
+
+func (p pool) change(how string, why []string) PoolChange {
+	c := PoolChange{Pool: p.name, How: how, Nodes: p.maximum, Why: why}
+	if how != NodesDeleted {
+		c.Surge, c.Unavailable = p.surge, p.unavailable
+	}
+	return c
+}
+
+// becomes says how the nodes of a pool come to its new form, and for what.
+func (p pool) becomes(n pool) (how string, why []string) {
+	replaces := false
+	for i, o := range p.parts {
+		if i >= len(n.parts) || o.value == n.parts[i].value {
+			continue
+		}
+		why = append(why, o.told(n.parts[i].value))
+		replaces = replaces || !o.live || !n.inPlace()
+	}
+	hashed := p.secretName != "" || n.secretName != ""
+	if hashed {
+		replaces = p.secretName != n.secretName
+		if replaces && len(why) == 0 {
+			why = []string{"the configuration that machines start with, such as new certificate authorities or another service account key"}
+		}
+	}
+	if !same(p.provider, n.provider) {
+		why = append(why, "providerConfig")
+		replaces = replaces || p.first && n.first
+	}
+	switch {
+	case len(why) == 0:
+		return "", nil
+	case replaces:
+		return NodesReplaced, why
+	case n.strategy == "ManualInPlaceUpdate":
+		return NodesSelected, why
+	case n.inPlace():
+		return NodesUpdated, why
+	case slices.Contains(why, "providerConfig"):
+		return NodesMaybeReplaced, []string{"providerConfig"}
+	}
+	return "", nil
+}
+
+// told is the difference in words: "machine image ubuntu 1 → 2".
+func (p part) told(n string) string {
+	if strings.Contains(p.value+n, "{") {
+		return p.name
+	}
+	return fmt.Sprintf("%s %s → %s", p.name, cmp.Or(p.value, "none"), cmp.Or(n, "none"))
+}
+
+// NodeChange is what a plan does to the nodes of one worker pool of one Shoot.
+type NodeChange struct {
+	// Cluster is where the control plane of the Shoot runs, or the virtual garden where only the Shoot is known.
+	Cluster string `json:"cluster"`
+	// Shoot is namespace/name, or the namespace of its control plane where that is all that is known.
+	Shoot string `json:"shoot"`
+	PoolChange
+}
+
+// Nodes lists whose nodes change, as far as that is no news of another item: a Worker says it better than its Shoot.
+func (p Plan) Nodes() []NodeChange {
+	var workers, shoots []NodeChange
+	rendered := map[string]bool{}
+	for _, item := range p.Items {
+		name, isShoot := strings.CutPrefix(item.Owner, "shoot ")
+		if !isShoot {
+			name = cmp.Or(item.Object.Namespace, item.Object.Name)
+		}
+		if item.Object.Kind == "Shoot" {
+			name = item.Object.Namespace + "/" + item.Object.Name
+		} else if item.Object.Kind == "Worker" {
+			rendered[name] = true
+		}
+		for _, change := range item.Pools {
+			if item.Object.Kind == "Shoot" {
+				shoots = append(shoots, NodeChange{item.Cluster, name, change})
+			} else {
+				workers = append(workers, NodeChange{item.Cluster, name, change})
+			}
+		}
+	}
+	for _, s := range shoots {
+		if !rendered[s.Shoot] {
+			workers = append(workers, s)
+		}
+	}
+	slices.SortStableFunc(workers, func(a, b NodeChange) int {
+		return cmp.Or(cmp.Compare(a.Shoot, b.Shoot), cmp.Compare(a.Pool, b.Pool))
+	})
+	return workers
+}

@@ -1,0 +1,168 @@
+package plan
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// readers give the worker pools of the kinds that have them.
+var readers = map[string]func(*unstructured.Unstructured) []pool{"Worker": poolsOfWorker, "Shoot": poolsOfShoot}
+
+func poolsOfWorker(o *unstructured.Unstructured) []pool {
+	var out []pool
+	for _, w := range objectsAt(o, "spec", "pools") {
+		p := readPool(w)
+		p.secretName = str(w, "nodeAgentSecretName")
+		p.first = p.secretName == ""
+		labels, _, _ := unstructured.NestedStringMap(w, "labels")
+		p.parts = append(p.parts,
+			part{"machine image", strings.TrimSpace(str(w, "machineImage", "name") + " " + str(w, "machineImage", "version")), false},
+			part{"Kubernetes", str(w, "kubernetesVersion"), true},
+			part{"container runtime", labels["worker.gardener.cloud/cri-name"], false},
+			part{"node-local DNS", labels["networking.gardener.cloud/node-local-dns-enabled"], false})
+		kubelet, _, _ := unstructured.NestedMap(w, "kubeletConfig")
+		p.finish(str(w, "machineType"), kubelet)
+		out = append(out, p)
+	}
+	return out
+}
+
+func poolsOfShoot(o *unstructured.Unstructured) []pool {
+	if o == nil {
+		return nil
+	}
+	var out []pool
+	for _, w := range objectsAt(o, "spec", "provider", "workers") {
+		p := readPool(w)
+		version := str(w, "kubernetes", "version")
+		if version == "" {
+			version = str(o.Object, "spec", "kubernetes", "version")
+		}
+		cri := str(w, "cri", "name")
+		if cri == "" {
+			cri = "containerd"
+		}
+		nodeLocal, _, _ := unstructured.NestedBool(o.Object, "spec", "systemComponents", "nodeLocalDNS", "enabled")
+		p.parts = append(p.parts,
+			part{"machine image", strings.TrimSpace(str(w, "machine", "image", "name") + " " + str(w, "machine", "image", "version")), false},
+			part{"Kubernetes", version, true},
+			part{"container runtime", cri, false},
+			part{"node-local DNS", fmt.Sprint(nodeLocal), false})
+		kubelet, own, _ := unstructured.NestedMap(w, "kubernetes", "kubelet")
+		if !own {
+			kubelet, _, _ = unstructured.NestedMap(o.Object, "spec", "kubernetes", "kubelet")
+		}
+		p.finish(str(w, "machine", "type"), kubelet)
+		out = append(out, p)
+	}
+	return out
+}
+
+// readPool reads what both kinds have under the same names.
+func readPool(w map[string]any) pool {
+	p := pool{name: str(w, "name"), strategy: str(w, "updateStrategy"), provider: w["providerConfig"]}
+	p.surge, p.unavailable = "1", "0"
+	if p.inPlace() {
+		p.surge, p.unavailable = "0", "1"
+	}
+	if v := w["maxSurge"]; v != nil {
+		p.surge = fmt.Sprint(v)
+	}
+	if v := w["maxUnavailable"]; v != nil {
+		p.unavailable = fmt.Sprint(v)
+	}
+	if n, ok := number(w["maximum"]); ok {
+		p.maximum, _ = n.Int64()
+	}
+	p.parts = []part{{"volume", strings.TrimSpace(str(w, "volume", "size") + " " + str(w, "volume", "type")), false}}
+	return p
+}
+
+// finish adds what is read alike but depends on the strategy: with updates in place the version of the image reaches a running
+// machine, its name does not.
+func (p *pool) finish(machineType string, kubelet map[string]any) {
+	p.parts = append([]part{{"machine type", machineType, false}}, p.parts...)
+	for i := range p.parts {
+		part := &p.parts[i]
+		switch part.name {
+		case "Kubernetes":
+			part.value = minor(part.value)
+		case "machine image":
+			part.live = p.inPlace()
+		}
+	}
+	if p.first {
+		return
+	}
+	p.parts = append(p.parts, part{"reserved resources of the kubelet", reserved(kubelet), true},
+		part{"eviction thresholds of the kubelet", asJSON(kubelet, "evictionHard"), true},
+		part{"CPU manager policy of the kubelet", str(kubelet, "cpuManagerPolicy"), true})
+}
+
+// minor is a version without its patch: kubelets of another patch run on the same machines.
+func minor(version string) string {
+	parts := strings.SplitN(strings.TrimPrefix(version, "v"), ".", 3)
+	return strings.Join(parts[:min(2, len(parts))], ".")
+}
+
+// reserved is what is kept for the system and the kubelet together: how it is shared between them replaces no machine.
+func reserved(kubelet map[string]any) string {
+	var out []string
+	for _, name := range []string{"cpu", "memory", "pid", "ephemeralStorage"} {
+		var sum resource.Quantity
+		for _, of := range []string{"kubeReserved", "systemReserved"} {
+			if q, err := quantity(nestedValue(kubelet, of, name)); err == nil {
+				sum.Add(q)
+			}
+		}
+		if !sum.IsZero() {
+			out = append(out, name+" "+sum.String())
+		}
+	}
+	return strings.Join(out, ", ")
+}
+
+func str(m map[string]any, path ...string) string {
+	s, _ := nestedValue(m, path...).(string)
+	return s
+}
+
+// asJSON is a value as JSON, empty where there is none.
+func asJSON(m map[string]any, path ...string) string {
+	v := nestedValue(m, path...)
+	if v == nil {
+		return ""
+	}
+	raw, _ := json.Marshal(v) // it comes from JSON
+	return string(raw)
+}
+
+func nestedValue(m map[string]any, path ...string) any {
+	var v any = m
+	for _, key := range path {
+		inner, ok := v.(map[string]any)
+		if !ok {
+			return nil
+		}
+		v = inner[key]
+	}
+	return v
+}
+
+func objectsAt(o *unstructured.Unstructured, path ...string) []map[string]any {
+	if o == nil {
+		return nil
+	}
+	list, _ := nestedValue(o.Object, path...).([]any)
+	var out []map[string]any
+	for _, item := range list {
+		if m, ok := item.(map[string]any); ok {
+			out = append(out, m)
+		}
+	}
+	return out
+}

@@ -1,0 +1,132 @@
+package plan
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+)
+
+// Formats a report is printed in.
+const (
+	FormatText     = "text"
+	FormatMarkdown = "markdown"
+	FormatJSON     = "json"
+	FormatHTML     = "html"
+)
+
+// Report is what a change does to one or several landscapes, as one document: what is the same in all of them is told once.
+type Report struct {
+	Landscapes []LandscapePlan `json:"landscapes"`
+}
+
+// LandscapePlan is the plan of one of them.
+type LandscapePlan struct {
+	// Name tells the landscapes of a report apart, such as the folder; it may be empty where there is one.
+	Name string `json:"name"`
+	Plan
+}
+
+// Printing is how a report is printed.
+type Printing struct {
+	// Format is one of text, markdown, json, html.
+	Format string
+	// Colored counts for text.
+	Colored bool
+	// Limit is the size of Markdown in bytes; 0 is MaxMarkdown.
+	Limit int
+	// More says how to see what does not fit, such as "run `pergola diff prod --from main`". It may be Markdown, and comes from
+	// the program, not from a landscape.
+	More string
+}
+
+// Print writes a report. One landscape without a name prints as its plan does.
+func (r Report) Print(w io.Writer, how Printing) error {
+	var err error
+	switch how.Format {
+	case FormatText:
+		_, err = io.WriteString(w, r.text(how.Colored))
+		for _, l := range r.Landscapes {
+			if err == nil {
+				err = PrintHandedOver(w, l.HandedOver)
+			}
+		}
+	case FormatMarkdown:
+		_, err = io.WriteString(w, r.Markdown(cmp.Or(how.Limit, MaxMarkdown), how.More))
+	case FormatJSON:
+		err = r.json(w)
+	case FormatHTML:
+		err = r.html(w)
+	default:
+		return fmt.Errorf("output format %q: want text, markdown, json or html", how.Format)
+	}
+	return err
+}
+
+// Print writes one plan; colored only counts for text.
+func Print(w io.Writer, p Plan, format string, colored bool) error {
+	return Report{Landscapes: []LandscapePlan{{Plan: p}}}.Print(w, Printing{Format: format, Colored: colored})
+}
+
+// Empty says that nothing would change anywhere.
+func (r Report) Empty() bool {
+	return !slices.ContainsFunc(r.Landscapes, func(l LandscapePlan) bool { return !l.Plan.Empty() })
+}
+
+// Summary counts the items of all landscapes.
+func (r Report) Summary() Summary {
+	var s Summary
+	for _, l := range r.Landscapes {
+		s.add(l.Summary)
+	}
+	return s
+}
+
+// one is true where nothing has to be told apart.
+func (r Report) one() bool { return len(r.Landscapes) == 1 && r.Landscapes[0].Name == "" }
+
+// named says whether the places of a report need the names of landscapes.
+func (r Report) named() bool { return len(r.Landscapes) > 1 }
+
+// plainPlan is how a plan appears in JSON: with what it comes to.
+type plainPlan struct {
+	Name string `json:"name,omitempty"`
+	Plan
+	Nodes         []NodeChange   `json:"nodes,omitempty"`
+	ControlPlanes []ControlPlane `json:"controlPlanes,omitempty"`
+	Impacts       []Impact       `json:"impacts,omitempty"`
+	Reach         []Reach        `json:"reach,omitempty"`
+}
+
+func plain(l LandscapePlan) plainPlan {
+	if l.Items == nil {
+		l.Items = []Item{}
+	}
+	return plainPlan{l.Name, l.Plan, l.Nodes(), l.ControlPlanes(), l.Impacts(), l.Reaches()}
+}
+
+func (r Report) json(w io.Writer) error {
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	if r.one() {
+		return enc.Encode(plain(r.Landscapes[0]))
+	}
+	all := make([]plainPlan, 0, len(r.Landscapes))
+	for _, l := range r.Landscapes {
+		all = append(all, plain(l))
+	}
+	return enc.Encode(struct {
+		Landscapes []plainPlan `json:"landscapes"`
+		Summary    Summary     `json:"summary"`
+		Unchanged  int         `json:"unchanged"`
+	}{all, r.Summary(), r.unchanged()})
+}
+
+func (r Report) unchanged() int {
+	n := 0
+	for _, l := range r.Landscapes {
+		n += l.Unchanged
+	}
+	return n
+}

@@ -1,0 +1,181 @@
+package plan
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/pergola-dev/pergola/render"
+)
+
+// folded is what a reader of Markdown sees only after a click.
+var folded = regexp.MustCompile(`(?s)<details>.*?</details>`)
+
+// rendered is what a Shoot with one pool comes to on its seed and in the virtual garden, as far as the version of an image is in it.
+func rendered(t *testing.T, seed, name, image, hash string) []Place {
+	t.Helper()
+	namespace := "shoot--prod--" + name
+	owner := render.Owner{Kind: "shoot", Namespace: "garden-prod", Name: name}
+	secret := "gardener-node-agent-w-" + hash
+	place := func(cluster, component, bundle string, owner render.Owner, objects ...string) Place {
+		p := Place{Cluster: cluster, Bundle: render.Bundle{Name: bundle, Component: component, Owner: owner}}
+		for _, text := range objects {
+			p.Bundle.Objects = append(p.Bundle.Objects, render.Object{Unstructured: object(t, text)})
+		}
+		return p
+	}
+	osc := func(purpose string) string {
+		return fmt.Sprintf("{apiVersion: extensions.gardener.cloud/v1alpha1, kind: OperatingSystemConfig, metadata: {name: %s-%s, namespace: %s}, spec: {type: ubuntu}}", secret, purpose, namespace)
+	}
+	declared := fmt.Sprintf("{apiVersion: core.gardener.cloud/v1beta1, kind: Shoot, metadata: {name: %s, namespace: garden-prod}, spec: {provider: {workers: [{name: w, maximum: 4, machine: {type: m, image: {name: ubuntu, version: %q}}}]}}}", name, image)
+	return []Place{
+		place("virtual", "", "declarations", render.Owner{Kind: "landscape", Name: "l"}, declared),
+		place(seed, "shoot/namespace", "cluster", owner, fmt.Sprintf("{apiVersion: extensions.gardener.cloud/v1alpha1, kind: Cluster, metadata: {name: %s}, spec: {shoot: %s}}", namespace, declared)),
+		place(seed, "shoot/operatingsystemconfig", "osc", owner, osc("init"), osc("original")),
+		place(seed, "shoot/worker", "worker", owner, fmt.Sprintf("{apiVersion: extensions.gardener.cloud/v1alpha1, kind: Worker, metadata: {name: %s, namespace: %s}, spec: {pools: [{name: w, maximum: 4, maxSurge: 1, maxUnavailable: 0, machineType: m, machineImage: {name: ubuntu, version: %q}, nodeAgentSecretName: %s, userDataSecretRef: {name: osc-result-%s-init}}]}}", name, namespace, image, secret, secret)),
+		place(seed, "shoot/kube-apiserver", "kube-apiserver", owner, fmt.Sprintf("{apiVersion: apps/v1, kind: Deployment, metadata: {name: kube-apiserver, namespace: %s}, spec: {replicas: 2}}", namespace)),
+	}
+}
+
+// imageChange is a change of a machine image in a layer under three landscapes, of which one has no Shoot with it.
+func imageChange(t *testing.T) Report {
+	const before, after = "0123456789abcdef", "fedcba9876543210"
+	var r Report
+	for _, landscape := range []string{"canary", "live", "unconcerned"} {
+		var from, to []Place
+		if landscape != "unconcerned" {
+			for i := range 3 {
+				name := fmt.Sprintf("%s-%d", landscape, i)
+				from = append(from, rendered(t, "seed-"+landscape, name, "22.04", before)...)
+				to = append(to, rendered(t, "seed-"+landscape, name, "24.04", after)...)
+			}
+		}
+		p := Bundles(from, to)
+		p.From, p.To = "main", "change"
+		r.Landscapes = append(r.Landscapes, LandscapePlan{Name: landscape, Plan: p})
+	}
+	return r
+}
+
+// A pull request that changes a machine image under several landscapes gets one comment: which shoots roll their nodes, and nothing
+// else in it; the objects by which that comes about are folded, and each kind is shown once.
+func TestMachineImageUnderSeveralLandscapes(t *testing.T) {
+	text := imageChange(t).Markdown(MaxMarkdown, "")
+	open := folded.ReplaceAllString(text, "")
+	assert.Contains(t, open, "2 landscapes change: canary, live. No changes in unconcerned.")
+	assert.Contains(t, open, "#### Nodes are replaced (up to 24, in 6 shoots): machine image ubuntu 22.04 → ubuntu 24.04")
+	for i := range 3 {
+		assert.Contains(t, open, fmt.Sprintf("| garden-prod/canary-%d | canary: seed-canary | w | 4 | +1 −0 |", i))
+		assert.Contains(t, open, fmt.Sprintf("| garden-prod/live-%d | live: seed-live | w | 4 | +1 −0 |", i))
+	}
+	assert.NotContains(t, open, "besides")
+	assert.NotContains(t, open, "Control planes")
+	assert.NotContains(t, open, "deleted")
+	assert.NotContains(t, text, "kube-apiserver")
+	assert.Equal(t, 1, strings.Count(text, "<details>"), "all of it is the same everywhere")
+	for _, kind := range []string{"! change Shoot ", "! change Cluster ", "! change Worker "} {
+		assert.Equal(t, 1, strings.Count(text, kind), kind)
+	}
+	assert.Contains(t, text, "the same on 6 objects:\n")
+	assert.Equal(t, 2, strings.Count(text, "! change OperatingSystemConfig "), "of either purpose")
+	assert.Contains(t, text, "formerly gardener-node-agent-w-0123456789abcdef-init")
+	assert.Less(t, len(text), 8000)
+}
+
+func TestReportOfSeveral(t *testing.T) {
+	r := imageChange(t)
+	assert.False(t, r.Empty())
+	assert.Equal(t, Summary{Change: 30}, r.Summary())
+	assert.True(t, Report{}.Empty())
+	for _, format := range []string{FormatText, FormatMarkdown, FormatHTML} {
+		var out bytes.Buffer
+		require.NoError(t, r.Print(&out, Printing{Format: format}))
+		for _, want := range []string{"canary", "live", "machine image ubuntu 22.04 → ubuntu 24.04", "garden-prod/canary-1", "main → change"} {
+			if format == FormatText && want == "main → change" {
+				continue
+			}
+			assert.Contains(t, out.String(), want, format)
+		}
+	}
+	var out bytes.Buffer
+	require.NoError(t, r.Print(&out, Printing{Format: FormatJSON}))
+	var back struct {
+		Landscapes []struct {
+			Name  string
+			Items []Item
+			Nodes []NodeChange
+		}
+		Summary Summary
+	}
+	require.NoError(t, json.Unmarshal(out.Bytes(), &back))
+	require.Len(t, back.Landscapes, 3)
+	assert.Equal(t, "canary", back.Landscapes[0].Name)
+	assert.Equal(t, NodeChange{Cluster: "seed-canary", Shoot: "garden-prod/canary-0", PoolChange: PoolChange{Pool: "w", How: NodesReplaced, Nodes: 4, Surge: "1", Unavailable: "0",
+		Why: []string{"machine image ubuntu 22.04 → ubuntu 24.04"}}}, back.Landscapes[0].Nodes[0])
+	assert.Equal(t, []Item{}, back.Landscapes[2].Items)
+}
+
+func TestNotesOfSeveral(t *testing.T) {
+	plan := func(notes ...string) Plan { return Plan{Notes: notes} }
+	r := Report{Landscapes: []LandscapePlan{{"a", plan("all", "first")}, {"b", plan("all")}}}
+	assert.Equal(t, []string{"all", "landscape a: first"}, r.notes())
+	r.Landscapes = r.Landscapes[:1]
+	assert.Equal(t, []string{"all", "first"}, r.notes())
+}
+
+// Who reads only the Markdown, and unfolds nothing, can say what is restarted, recreated and deleted, and where.
+func TestMarkdownAloneSaysWhatHappensWhere(t *testing.T) {
+	before := []Place{
+		place(t, "runtime", "web", "{apiVersion: apps/v1, kind: Deployment, metadata: {name: web, namespace: garden}, spec: {template: {spec: {containers: [{name: a, image: 'x:1'}]}}}}"),
+		place(t, "runtime", "frozen", "{apiVersion: v1, kind: ConfigMap, immutable: true, metadata: {name: settled, namespace: garden}, data: {a: b}}"),
+		place(t, "seed", "store", "{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: store, namespace: garden}}", "{apiVersion: v1, kind: Namespace, metadata: {name: old}}",
+			"{apiVersion: v1, kind: ConfigMap, metadata: {name: plain, namespace: garden}}", "{apiVersion: v1, kind: Service, metadata: {name: lb, namespace: garden}, spec: {type: LoadBalancer}}"),
+		place(t, "seed", "selector", "{apiVersion: apps/v1, kind: Deployment, metadata: {name: stuck, namespace: garden}, spec: {selector: {matchLabels: {a: b}}}}"),
+	}
+	before = append(before, rendered(t, "seed", "one", "22.04", "0123456789abcdef")...)
+	after := []Place{
+		place(t, "runtime", "web", "{apiVersion: apps/v1, kind: Deployment, metadata: {name: web, namespace: garden}, spec: {template: {spec: {containers: [{name: a, image: 'x:2'}]}}}}"),
+		place(t, "runtime", "frozen", "{apiVersion: v1, kind: ConfigMap, immutable: true, metadata: {name: settled, namespace: garden}, data: {a: c}}"),
+		place(t, "seed", "selector", "{apiVersion: apps/v1, kind: Deployment, metadata: {name: stuck, namespace: garden}, spec: {selector: {matchLabels: {a: c}}}}"),
+	}
+	shoot := rendered(t, "seed", "one", "24.04", "fedcba9876543210")
+	api := &shoot[len(shoot)-1].Bundle.Objects[0]
+	api.Object["spec"] = map[string]any{"replicas": int64(2), "template": map[string]any{"spec": map[string]any{"hostNetwork": true}}}
+	p := Bundles(before, append(after, shoot...))
+	Gate{Protected: []string{"PersistentVolumeClaim"}}.Apply(&p, nil)
+	open := folded.ReplaceAllString(Markdown(p, MaxMarkdown), "")
+	for _, want := range []string{
+		"| rolls its pods | runtime | Deployment garden/web |",
+		"| kube-apiserver | seed | shoot garden-prod/one |",
+		"| garden-prod/one | seed | w | 4 | +1 −0 |",
+		"| is deleted and created again | runtime | ConfigMap garden/settled |",
+		"kind PersistentVolumeClaim is protected | seed | PersistentVolumeClaim garden/store |",
+		"| deletes everything in the namespace | seed | Namespace old |",
+		"| gives the load balancer address back | seed | Service garden/lb |",
+		"| is deleted | seed | ConfigMap garden/plain |",
+		"| seed | Deployment garden/stuck |",
+	} {
+		assert.Contains(t, open, want)
+	}
+	// A small comment gives up details, not this.
+	assert.Contains(t, folded.ReplaceAllString(Markdown(p, 6000), ""), "| deletes everything in the namespace | seed | Namespace old |")
+}
+
+func TestHandedOverAndApprovals(t *testing.T) {
+	p := Plan{HandedOver: []HandedOver{{Cluster: "virtual", Object: Ref{"core.gardener.cloud/v1beta1", "Shoot", "garden-p", "a"}, Path: "spec.hibernation.enabled", Declared: false, Live: true, Why: "a schedule sets it"}},
+		Items: []Item{{Cluster: "c", Bundle: "b", Action: Hold, Reason: "r", Approval: "0123456789ab", Object: Ref{"v1", "ConfigMap", "n", "a"}}}}
+	p.Sort()
+	for _, format := range []string{FormatText, FormatMarkdown, FormatHTML} {
+		var out bytes.Buffer
+		require.NoError(t, Print(&out, p, format, false))
+		assert.Contains(t, out.String(), "Handed over to controllers", format)
+		assert.Contains(t, out.String(), "spec.hibernation.enabled is true, Git has false", format)
+		assert.Contains(t, out.String(), "its approval is 0123456789ab", format)
+	}
+}

@@ -1,0 +1,182 @@
+package render
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"hash"
+	"io/fs"
+	"maps"
+	"math"
+	"path"
+	"reflect"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/kustomize/kyaml/filesys"
+)
+
+// InputDigest is the digest of everything that the components of an owner are rendered from, besides the catalogue: two
+// inputs of the same digest render to the same bytes with the same catalogue.
+type InputDigest [sha256.Size]byte
+
+// notDigested are the fields of an Input that are for errors and for people, and not rendered.
+func notDigested() []string { return []string{"Declared", "FilledIn"} }
+
+// DigestInput takes the digest of an input with the options that it is rendered with. The error is that of an overlay that
+// cannot be read.
+func DigestInput(in Input, opts Options) (InputDigest, error) {
+	options, err := opts.digest(in.Owner.Kind)
+	if err != nil {
+		return InputDigest{}, err
+	}
+	return digestInput(in, options), nil
+}
+
+// digestInput goes through all fields by reflection: one that is added to Input counts without anybody thinking of it.
+func digestInput(in Input, options InputDigest) InputDigest {
+	d := newDigester()
+	d.add([sha256.Size]byte(options))
+	v := reflect.ValueOf(in)
+	for i := range v.NumField() {
+		if name := v.Type().Field(i).Name; !slices.Contains(notDigested(), name) {
+			d.text(name)
+			d.value(v.Field(i))
+		}
+	}
+	return d.sum()
+}
+
+// digest is that of the options as they count for owners of a kind. The catalogue is not part of it.
+func (o Options) digest(kind string) (InputDigest, error) {
+	d := newDigester()
+	counts := func(component string) bool { return path.Dir(component) == kind }
+	for _, overlay := range o.Overlays {
+		if !counts(overlay.Component) {
+			continue
+		}
+		d.add("overlay", overlay.Component, overlay.Name)
+		if err := overlay.addTo(d); err != nil {
+			return InputDigest{}, err
+		}
+	}
+	d.add("images", o.ImageOverrides)
+	enabled := map[string]bool{}
+	for component, on := range o.Enabled {
+		if counts(component) {
+			enabled[component] = on
+		}
+	}
+	d.add("enabled", enabled, "only", o.Only)
+	return d.sum(), nil
+}
+
+// addTo adds the files of an overlay, as they are taken to build it: nothing else can be read while it is built.
+func (o Overlay) addTo(d *digester) error {
+	memory := filesys.MakeFsInMemory()
+	if err := copyInto(memory, o.FS, o.Dir, "/overlay"); err != nil {
+		return fmt.Errorf("overlay %s: %w", o.Name, err)
+	}
+	return memory.Walk("/overlay", func(name string, info fs.FileInfo, err error) error {
+		if err != nil || info.IsDir() {
+			return err
+		}
+		data, err := memory.ReadFile(name)
+		d.add(name, string(data))
+		return err
+	})
+}
+
+// digester writes values so that different ones are written differently.
+type digester struct{ hash hash.Hash }
+
+func newDigester() *digester { return &digester{sha256.New()} }
+
+func (d *digester) sum() InputDigest { return InputDigest(d.hash.Sum(nil)) }
+
+func (d *digester) add(values ...any) {
+	for _, v := range values {
+		d.value(reflect.ValueOf(v))
+	}
+}
+
+func (d *digester) number(mark byte, n uint64) {
+	var buffer [9]byte
+	buffer[0] = mark
+	binary.BigEndian.PutUint64(buffer[1:], n)
+	d.hash.Write(buffer[:])
+}
+
+func (d *digester) text(s string) {
+	d.number('s', uint64(len(s)))
+	d.hash.Write([]byte(s))
+}
+
+// value writes any plain value. Whole numbers and others are told apart, as CUE and Helm do, and so is nothing from something empty.
+func (d *digester) value(v reflect.Value) {
+	switch v.Kind() {
+	case reflect.Invalid:
+		d.number('n', 0)
+	case reflect.Bool:
+		n := uint64(0)
+		if v.Bool() {
+			n = 1
+		}
+		d.number('b', n)
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		d.number('i', uint64(v.Int()))
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		d.number('u', v.Uint())
+	case reflect.Float32, reflect.Float64:
+		d.number('f', math.Float64bits(v.Float()))
+	case reflect.String:
+		d.text(v.String())
+	case reflect.Pointer, reflect.Interface:
+		if v.IsNil() {
+			d.number('n', 0)
+			return
+		}
+		d.value(v.Elem())
+	case reflect.Struct:
+		d.number('t', uint64(v.NumField()))
+		for i := range v.NumField() {
+			d.text(v.Type().Field(i).Name)
+			d.value(v.Field(i))
+		}
+	case reflect.Slice, reflect.Array:
+		if v.Kind() == reflect.Slice && v.IsNil() {
+			d.number('n', 0)
+			return
+		}
+		d.number('l', uint64(v.Len()))
+		for i := range v.Len() {
+			d.value(v.Index(i))
+		}
+	case reflect.Map:
+		d.fields(v)
+	default:
+		panic(fmt.Sprintf("a value of type %s has no digest", v.Type()))
+	}
+}
+
+// fields writes a map with keys of text, sorted.
+func (d *digester) fields(v reflect.Value) {
+	if v.IsNil() {
+		d.number('n', 0)
+		return
+	}
+	keys := v.MapKeys()
+	slices.SortFunc(keys, func(a, b reflect.Value) int { return cmp.Compare(a.String(), b.String()) })
+	d.number('m', uint64(len(keys)))
+	for _, key := range keys {
+		d.text(key.String())
+		d.value(v.MapIndex(key))
+	}
+}
+
+func sortedKinds[V any](m map[schema.GroupKind]V) []schema.GroupKind {
+	return slices.SortedFunc(maps.Keys(m), func(a, b schema.GroupKind) int {
+		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Kind, b.Kind))
+	})
+}

@@ -1,0 +1,163 @@
+package golden
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	yamlv3 "go.yaml.in/yaml/v3"
+	"sigs.k8s.io/yaml"
+
+	"github.com/pergola-dev/pergola/render"
+)
+
+// Case is one way in which a component is rendered.
+type Case struct {
+	// About says what the case shows, for reviewers.
+	About string
+	// Base is the file of declarations that it begins with, components/<owner>/cases/<base>.yaml; default "default".
+	Base string
+	// Declarations are laid over those of the base as a layer of a landscape is: maps are merged, lists replaced, null takes
+	// away. One that the base does not have is added.
+	Declarations []map[string]any
+	// Landscape is the spec of landscape.yaml, for images and components.
+	Landscape map[string]any
+	// Facts of the owner; what is not given stays symbolic.
+	Facts render.Facts
+	// Record is "objects", or "digests" to keep no more of each object than a digest: for CustomResourceDefinitions.
+	Record string
+
+	name, component string
+}
+
+// caseFile is how a case is written.
+type caseFile struct {
+	About        string           `yaml:"about"`
+	Base         string           `yaml:"base"`
+	Declarations []map[string]any `yaml:"declarations"`
+	Landscape    map[string]any   `yaml:"landscape"`
+	Facts        map[string]any   `yaml:"facts"`
+	Record       string           `yaml:"record"`
+}
+
+// Ways to record.
+const (
+	recordObjects = "objects"
+	recordDigests = "digests"
+)
+
+// maxCase bounds the files of cases.
+const maxCase = 1 << 20
+
+func readCase(catalogue fs.FS, component, name string) (Case, error) {
+	file := path.Join(component, casesFolder, name+".yaml")
+	data, err := readFile(catalogue, file)
+	if err != nil {
+		return Case{}, err
+	}
+	var written caseFile
+	decoder := yamlv3.NewDecoder(bytes.NewReader(data))
+	decoder.KnownFields(true)
+	if err := decoder.Decode(&written); err != nil && !errors.Is(err, io.EOF) {
+		return Case{}, fmt.Errorf("%s: %w", file, err)
+	}
+	c := Case{About: strings.TrimSpace(written.About), Base: written.Base, Declarations: written.Declarations, Landscape: written.Landscape, Record: written.Record, name: name, component: component}
+	if c.Base == "" {
+		c.Base = "default"
+	}
+	if c.Record == "" {
+		c.Record = recordObjects
+	}
+	switch {
+	case c.About == "":
+		return c, fmt.Errorf("%s: about: say in a sentence what the case shows", file)
+	case !slices.Contains([]string{recordObjects, recordDigests}, c.Record):
+		return c, fmt.Errorf("%s: record: %q: want %s or %s", file, c.Record, recordObjects, recordDigests)
+	case strings.ContainsAny(c.Base, `/\`):
+		return c, fmt.Errorf("%s: base: %q: want the name of a file in %s", file, c.Base, path.Join(path.Dir(component), casesFolder))
+	}
+	facts, err := yaml.Marshal(written.Facts)
+	if err == nil {
+		err = yaml.UnmarshalStrict(facts, &c.Facts)
+	}
+	if err != nil {
+		return c, fmt.Errorf("%s: facts: %w", file, err)
+	}
+	return c, nil
+}
+
+func readFile(catalogue fs.FS, name string) ([]byte, error) {
+	info, err := fs.Stat(catalogue, name)
+	if err != nil {
+		return nil, fmt.Errorf("read a case: %w", err)
+	}
+	if info.Size() > maxCase {
+		return nil, fmt.Errorf("%s is larger than %d bytes", name, maxCase)
+	}
+	return fs.ReadFile(catalogue, name)
+}
+
+const casesFolder = "cases"
+
+// owners are the folders of the catalogue that hold components.
+var owners = []string{"garden", "seed", "shoot"}
+
+// componentsOf lists the components of a catalogue, those that are wanted.
+func componentsOf(catalogue fs.FS, only []string) ([]string, error) {
+	var all []string
+	for _, owner := range owners {
+		entries, err := fs.ReadDir(catalogue, owner)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read the catalogue: %w", err)
+		}
+		for _, entry := range entries {
+			dir := path.Join(owner, entry.Name())
+			if _, err := fs.Stat(catalogue, path.Join(dir, "component.cue")); err == nil {
+				all = append(all, dir)
+			}
+		}
+	}
+	if len(all) == 0 {
+		return nil, errors.New("the catalogue has no components: give the folder that has garden, seed and shoot in it")
+	}
+	if len(only) == 0 {
+		return all, nil
+	}
+	for _, name := range only {
+		if !slices.Contains(all, name) {
+			return nil, fmt.Errorf("no component %q in the catalogue: there are %s", name, strings.Join(all, ", "))
+		}
+	}
+	return slices.DeleteFunc(all, func(dir string) bool { return !slices.Contains(only, dir) }), nil
+}
+
+// casesOf lists the cases of a component by name, and the recorded files in the folders of cases.
+func casesOf(catalogue fs.FS, component string) (cases []string, recorded map[string][]byte, err error) {
+	dir := path.Join(component, casesFolder)
+	recorded = map[string][]byte{}
+	err = fs.WalkDir(catalogue, dir, func(name string, d fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) && name == dir {
+			return fs.SkipAll
+		}
+		if err != nil || d.IsDir() {
+			return err
+		}
+		if path.Dir(name) == dir {
+			if path.Ext(name) == ".yaml" {
+				cases = append(cases, strings.TrimSuffix(path.Base(name), ".yaml"))
+			}
+			return nil
+		}
+		recorded[name], err = fs.ReadFile(catalogue, name)
+		return err
+	})
+	return cases, recorded, err
+}

@@ -1,0 +1,131 @@
+package golden
+
+import (
+	"maps"
+	"path"
+	"slices"
+	"strings"
+)
+
+// Report about the cases of some components.
+type Report struct {
+	Components []ComponentReport `json:"components"`
+	Summary    Summary           `json:"summary"`
+	// Files are what a record of these components holds, by their names in the catalogue.
+	Files map[string][]byte `json:"-"`
+	// Stale are recorded files that no case has any more.
+	Stale []string `json:"stale,omitempty"`
+}
+
+// ComponentReport is about one component.
+type ComponentReport struct {
+	Name  string       `json:"name"`
+	Cases []CaseReport `json:"cases"`
+
+	recorded map[string][]byte
+}
+
+// CaseReport is about one case.
+type CaseReport struct {
+	Name  string `json:"name"`
+	About string `json:"about,omitempty"`
+	// Error says why it cannot be rendered.
+	Error string `json:"error,omitempty"`
+	// Unrecorded tells that nothing was recorded for it yet.
+	Unrecorded  bool         `json:"unrecorded,omitempty"`
+	Differences []Difference `json:"differences,omitempty"`
+
+	files   map[string][]byte
+	origins map[string]string
+}
+
+// Summary counts.
+type Summary struct {
+	Components int `json:"components"`
+	Cases      int `json:"cases"`
+	// Same, Differ, New and Failed are cases.
+	Same   int `json:"same"`
+	Differ int `json:"differ"`
+	New    int `json:"new"`
+	Failed int `json:"failed"`
+	// Added, Changed and Removed are objects.
+	Added   int `json:"added"`
+	Changed int `json:"changed"`
+	Removed int `json:"removed"`
+	// Stale are recorded files.
+	Stale int `json:"stale"`
+	// WithoutCases are the components that have none.
+	WithoutCases []string `json:"withoutCases,omitempty"`
+}
+
+// Agrees tells whether everything is as it is recorded.
+func (r *Report) Agrees() bool {
+	return r.Summary.Differ+r.Summary.New+r.Summary.Failed+r.Summary.Stale == 0
+}
+
+// compare fills in what differs.
+func (r *Report) compare() {
+	r.Summary.Components = len(r.Components)
+	for i := range r.Components {
+		c := &r.Components[i]
+		if len(c.Cases) == 0 {
+			r.Summary.WithoutCases = append(r.Summary.WithoutCases, c.Name)
+		}
+		stale := maps.Clone(c.recorded)
+		for j := range c.Cases {
+			one := &c.Cases[j]
+			r.Summary.Cases++
+			of := path.Join(c.Name, casesFolder, one.Name) + "/"
+			recorded := map[string][]byte{}
+			for file, data := range c.recorded {
+				if strings.HasPrefix(file, of) {
+					recorded[file] = data
+					delete(stale, file)
+				}
+			}
+			r.compareCase(one, recorded)
+		}
+		r.Stale = append(r.Stale, slices.Sorted(maps.Keys(stale))...)
+	}
+	slices.Sort(r.Stale)
+	r.Summary.Stale = len(r.Stale)
+}
+
+func (r *Report) compareCase(one *CaseReport, recorded map[string][]byte) {
+	if one.Error != "" {
+		r.Summary.Failed++
+		maps.Copy(r.Files, recorded) // what cannot be rendered keeps its record
+		return
+	}
+	maps.Copy(r.Files, one.files)
+	if one.Unrecorded = len(recorded) == 0; one.Unrecorded {
+		r.Summary.New++
+		return
+	}
+	all := maps.Clone(recorded)
+	maps.Copy(all, one.files)
+	for _, file := range slices.Sorted(maps.Keys(all)) {
+		was, is := recorded[file], one.files[file]
+		if is == nil {
+			r.Stale = append(r.Stale, file)
+		}
+		found := Compare(file, was, is)
+		for k := range found {
+			found[k].Origin = one.origins[strings.TrimSuffix(path.Base(file), ".yaml")+"/"+found[k].Object]
+			switch found[k].Action {
+			case Added:
+				r.Summary.Added++
+			case Removed:
+				r.Summary.Removed++
+			default:
+				r.Summary.Changed++
+			}
+		}
+		one.Differences = append(one.Differences, found...)
+	}
+	if len(one.Differences) > 0 {
+		r.Summary.Differ++
+	} else {
+		r.Summary.Same++
+	}
+}

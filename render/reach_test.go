@@ -1,0 +1,295 @@
+package render
+
+import (
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/pergola-dev/pergola/components"
+	"github.com/pergola-dev/pergola/landscapes"
+	"github.com/pergola-dev/pergola/schemas"
+	"github.com/pergola-dev/pergola/schemas/kept"
+	"github.com/pergola-dev/pergola/schemas/mutation"
+)
+
+// dump is a component that renders what the tests change of what a component can read.
+func dump(kind, cluster string, values ...string) string {
+	text := ""
+	for _, v := range values {
+		text += fmt.Sprintf("\n\t\tif %[1]s != _|_ {\"the-%[1]s\": json.Marshal(%[1]s)}", v)
+	}
+	return `package component
+
+import "encoding/json"
+
+all: images
+
+component: {
+	images: ["app"]
+	bundles: "` + kind + `-\(owner.name)": {cluster: "` + cluster + `", direct: true, source: cue: [{apiVersion: "v1", kind: "ConfigMap", metadata: {name: "` + kind + `-\(owner.name)", namespace: "x"}, data: {
+		"the-owner":     json.Marshal(owner)
+		"the-versions":  json.Marshal(kubernetes)
+		"the-addresses": json.Marshal(facts.addresses)
+		"the-image":     all.app` + text + `
+	}}]}
+}
+`
+}
+
+func dumpCatalogue(t *testing.T) fstest.MapFS {
+	const garden = "garden.spec.virtualCluster.kubernetes.version"
+	files := map[string]string{}
+	for _, name := range []string{"app", "other"} {
+		files["garden/"+name+"/component.cue"] = dump("garden-"+name, "runtime", garden)
+		files["seed/"+name+"/component.cue"] = dump("seed-"+name, "seed", garden, "seed.metadata")
+		files["shoot/"+name+"/component.cue"] = dump("shoot-"+name, "seed", garden, "seed.metadata", "shoot.metadata", "shoot.spec.purpose", "shoot.spec.dns", "project.spec.description", "cloudProfile.spec.kubernetes.versions")
+	}
+	return smallCatalogue(t, files)
+}
+
+// reachable is a landscape with two Seeds and three Shoots, one of which waits.
+func reachable() map[string]string {
+	seed := func(name string) string {
+		return "apiVersion: core.gardener.cloud/v1beta1\nkind: Seed\nmetadata: {name: " + name + "}\nspec: {provider: {type: local, region: local}}\n"
+	}
+	profile := "apiVersion: core.gardener.cloud/v1beta1\nkind: CloudProfile\nmetadata: {name: local}\nspec: {type: local, kubernetes: {versions: [{version: 1.33.5}]}}\n"
+	return map[string]string{
+		"landscape.yaml": landscapeFile("{facts: facts.yaml}"), "facts.yaml": "{}\n",
+		"g.yaml": gardenYAML, "eu.yaml": seed("eu"), "us.yaml": seed("us"), "p.yaml": projectYAML, "profile.yaml": profile,
+		"a.yaml":       shootYAML("a", "garden-dev", ", seedName: eu, cloudProfile: {kind: CloudProfile, name: local}"),
+		"b.yaml":       shootYAML("b", "garden-dev", ", seedName: us, cloudProfile: {kind: CloudProfile, name: local}"),
+		"c.yaml":       shootYAML("c", "garden-dev", ", seedName: us"),
+		"unbound.yaml": shootYAML("unbound", "garden-dev", ""),
+		"secret.yaml":  "apiVersion: v1\nkind: Secret\nmetadata: {name: creds, namespace: garden-dev}\ndata: {a: YQ==}\n",
+		"domain.yaml":  "apiVersion: v1\nkind: Secret\nmetadata: {name: domain, namespace: garden, labels: {gardener.cloud/role: default-domain}, annotations: {dns.gardener.cloud/domain: one.example.com, dns.gardener.cloud/provider: local}}\n",
+	}
+}
+
+const everyone = "garden main, seed eu, seed us, shoot garden-dev/a, shoot garden-dev/b, shoot garden-dev/c"
+
+// TestReached changes one thing after the other. What is said to be the same has to render to the same bytes; what is rendered is what
+// the change can reach, and no more.
+func TestReached(t *testing.T) {
+	const shoots = "shoot garden-dev/a, shoot garden-dev/b, shoot garden-dev/c"
+	overlay := "kind: Kustomization\napiVersion: kustomize.config.k8s.io/v1beta1\npatches:\n- target: {kind: ConfigMap}\n  patch: |\n    [{op: add, path: /data/more, value: x}]\n"
+	tests := map[string]struct {
+		change map[string]string
+		want   string
+	}{
+		"nothing":           {nil, ""},
+		"only its form":     {map[string]string{"a.yaml": "# another comment\n" + reachable()["a.yaml"]}, ""},
+		"another file":      {map[string]string{"a.yaml": "", "z.yaml": reachable()["a.yaml"]}, ""},
+		"a Shoot":           {map[string]string{"a.yaml": shootYAML("a", "garden-dev", ", seedName: eu, purpose: testing, cloudProfile: {kind: CloudProfile, name: local}")}, "shoot garden-dev/a"},
+		"a Shoot goes":      {map[string]string{"a.yaml": ""}, "shoot garden-dev/a"},
+		"a Shoot comes":     {map[string]string{"d.yaml": shootYAML("d", "garden-dev", ", seedName: eu")}, "shoot garden-dev/d"},
+		"a Shoot is bound":  {map[string]string{"unbound.yaml": shootYAML("unbound", "garden-dev", ", seedName: eu")}, "shoot garden-dev/unbound"},
+		"a Shoot waits":     {map[string]string{"unbound.yaml": shootYAML("unbound", "garden-dev", ", purpose: testing")}, ""},
+		"a Seed":            {map[string]string{"us.yaml": reachable()["us.yaml"] + "  taints: [{key: a}]\n", "unbound.yaml": ""}, ""},
+		"a Secret":          {map[string]string{"secret.yaml": "apiVersion: v1\nkind: Secret\nmetadata: {name: creds, namespace: garden-dev}\ndata: {a: Yg==}\n"}, ""},
+		"the Garden":        {map[string]string{"g.yaml": "apiVersion: operator.gardener.cloud/v1alpha1\nkind: Garden\nmetadata: {name: main}\nspec: {virtualCluster: {kubernetes: {version: 1.34.2}}}\n"}, everyone},
+		"a Project":         {map[string]string{"p.yaml": "apiVersion: core.gardener.cloud/v1beta1\nkind: Project\nmetadata: {name: dev}\nspec: {namespace: garden-dev, description: new}\n"}, shoots},
+		"a CloudProfile":    {map[string]string{"profile.yaml": "apiVersion: core.gardener.cloud/v1beta1\nkind: CloudProfile\nmetadata: {name: local}\nspec: {type: local, kubernetes: {versions: [{version: 1.33.6}, {version: 1.33.5}]}}\n"}, "shoot garden-dev/a, shoot garden-dev/b"},
+		"a default domain":  {map[string]string{"domain.yaml": "apiVersion: v1\nkind: Secret\nmetadata: {name: domain, namespace: garden, labels: {gardener.cloud/role: default-domain}, annotations: {dns.gardener.cloud/domain: two.example.com, dns.gardener.cloud/provider: local}}\n"}, shoots},
+		"facts of a Shoot":  {map[string]string{"facts.yaml": "shoot garden-dev/c: {addresses: {kube-apiserver: 10.0.0.1}}\n"}, "shoot garden-dev/c"},
+		"an image":          {map[string]string{"landscape.yaml": landscapeFile("{facts: facts.yaml, images: [{name: app, tag: v9}]}")}, everyone},
+		"a component":       {map[string]string{"landscape.yaml": landscapeFile("{facts: facts.yaml, components: {seed: {other: {enabled: false}}}}")}, "seed eu, seed us"},
+		"an overlay":        {map[string]string{"components/shoot/app/kustomization.yaml": overlay}, shoots},
+		"a layer below all": {map[string]string{"landscape.yaml": landscapeFile("{facts: facts.yaml, gardenAPI: crd}")}, ""},
+	}
+	// What a Seed is filled in with reaches its Shoots, and no others.
+	seed := tests["a Seed"]
+	seed.change, seed.want = map[string]string{"us.yaml": "apiVersion: core.gardener.cloud/v1beta1\nkind: Seed\nmetadata: {name: us, labels: {a: b}}\nspec: {provider: {type: local, region: local}}\n"}, "seed us, shoot garden-dev/b, shoot garden-dev/c"
+	tests["a Seed"] = seed
+	catalogue := dumpCatalogue(t)
+	now := At(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			files := reachable()
+			before := loadKept(t, files)
+			maps.Copy(files, test.change)
+			maps.DeleteFunc(files, func(_, text string) bool { return text == "" })
+			after := loadKept(t, files)
+			reach, err := Reached(catalogue, State{Landscape: before}, State{Landscape: after}, now)
+			require.NoError(t, err)
+			reached := map[string]bool{}
+			for _, in := range slices.Concat(reach.Old.Inputs, reach.New.Inputs) {
+				reached[in.Owner.String()] = true
+			}
+			assert.Equal(t, test.want, strings.Join(sortedKeys(reached), ", "))
+			old, new := manifests(t, catalogue, before, now), manifests(t, catalogue, after, now)
+			for owner := range old {
+				assert.Equal(t, reached[owner], old[owner] != new[owner], "%s differs exactly if it is reached", owner)
+			}
+			for _, owner := range reach.Same {
+				assert.Equal(t, old[owner.String()], new[owner.String()])
+			}
+		})
+	}
+}
+
+// loadKept reads a landscape twice with a store, so that the content of its files is known by digests.
+func loadKept(t *testing.T, files map[string]string) (l *landscapes.Landscape) {
+	t.Helper()
+	tree := fstest.MapFS{}
+	for name, text := range files {
+		tree[name] = &fstest.MapFile{Data: []byte(text)}
+	}
+	store := kept.InMemory()
+	for range 2 {
+		var violations []schemas.Violation
+		var err error
+		l, violations, err = landscapes.LoadFS(t.Context(), tree, ".", landscapes.Options{Kept: store})
+		require.NoError(t, err)
+		require.False(t, schemas.HasErrors(violations), "%v", violations)
+	}
+	return l
+}
+
+// manifests renders all owners in full.
+func manifests(t *testing.T, catalogue fstest.MapFS, l *landscapes.Landscape, settings ...Setting) map[string]string {
+	t.Helper()
+	inputs, err := Owners(l, settings...)
+	require.NoError(t, err)
+	out := map[string]string{}
+	for _, in := range inputs {
+		result, err := Render(in, landscapeOptions(catalogue, l))
+		require.NoError(t, err)
+		out[in.Owner.String()] = manifest(t, result.Bundles)
+	}
+	return out
+}
+
+func TestReachedOnOneSideOnly(t *testing.T) {
+	l := loadKept(t, reachable())
+	reach, err := Reached(dumpCatalogue(t), State{}, State{Landscape: l})
+	require.NoError(t, err)
+	assert.Empty(t, reach.Same)
+	assert.Empty(t, reach.Old.Inputs)
+	assert.Len(t, reach.New.Inputs, 6)
+}
+
+func TestReachedNamesTheSideOfAnError(t *testing.T) {
+	files := reachable()
+	sound := loadKept(t, files)
+	files["a.yaml"] = shootYAML("a", "garden-dev", ", seedName: nowhere, cloudProfile: {kind: CloudProfile, name: local}")
+	broken := loadKept(t, files)
+	_, err := Reached(dumpCatalogue(t), State{Landscape: broken, Name: "revision main"}, State{Landscape: sound})
+	require.ErrorContains(t, err, "revision main: ")
+	require.ErrorContains(t, err, `no Seed "nowhere"`)
+	reach, err := Reached(dumpCatalogue(t), State{Landscape: broken, Partial: true}, State{Landscape: sound})
+	require.NoError(t, err)
+	assert.Empty(t, reach.Old.Inputs)
+	require.Len(t, reach.New.Inputs, 1)
+	assert.Equal(t, "shoot garden-dev/a", reach.New.Inputs[0].Owner.String())
+}
+
+// TestDigestSeesEveryField: there is no field of an input or of the options that does not count, but those that are listed.
+func TestDigestSeesEveryField(t *testing.T) {
+	digest := func(in Input, opts Options) InputDigest {
+		d, err := DigestInput(in, opts)
+		require.NoError(t, err)
+		return d
+	}
+	whole := gardenInput()
+	whole.Declared, whole.FilledIn = "a.yaml:1:1", []mutation.Change{{}}
+	whole.Facts = Facts{Secrets: map[string]SecretFact{"ca": {Name: "a"}}, Clusters: map[string]ClusterFact{"runtime": {}}, Addresses: map[string]string{"a": "b"}, Extensions: map[string]map[string]any{"a": {"b": 1.5}}}
+	before := digest(whole, Options{})
+	for i := range reflect.TypeFor[Input]().NumField() {
+		name := reflect.TypeFor[Input]().Field(i).Name
+		changed := whole
+		reflect.ValueOf(&changed).Elem().Field(i).SetZero()
+		if slices.Contains(notDigested(), name) {
+			assert.Equal(t, before, digest(changed, Options{}), name)
+		} else {
+			assert.NotEqual(t, before, digest(changed, Options{}), name)
+		}
+	}
+	eachLeaf(reflect.ValueOf(&whole.Facts).Elem(), func(path string, change func(), restore func()) {
+		change()
+		assert.NotEqual(t, before, digest(whole, Options{}), path)
+		restore()
+	})
+
+	overlay := func(text, name string) Options {
+		return Options{Overlays: []Overlay{{Component: "garden/app", FS: fstest.MapFS{"o/kustomization.yaml": {Data: []byte(text)}}, Dir: "o", Name: name}}}
+	}
+	others := []Options{
+		overlay("a", "x"), overlay("b", "x"), overlay("a", "y"), {ImageOverrides: []Image{{Name: "a"}}}, {ImageOverrides: []Image{{Name: "b"}}},
+		{Enabled: map[string]bool{"garden/a": true}}, {Enabled: map[string]bool{"garden/a": false}}, {Only: []string{"garden/a"}},
+	}
+	seen := map[InputDigest]bool{before: true}
+	for i, opts := range others {
+		d := digest(whole, opts)
+		assert.False(t, seen[d], "options %d", i)
+		seen[d] = true
+	}
+	seed := overlay("a", "x")
+	seed.Overlays[0].Component = "seed/app"
+	seed.Enabled = map[string]bool{"shoot/a": true}
+	assert.Equal(t, before, digest(whole, seed), "what is for others does not count")
+	var fields []string
+	for i := range reflect.TypeFor[Options]().NumField() {
+		fields = append(fields, reflect.TypeFor[Options]().Field(i).Name)
+	}
+	assert.Equal(t, []string{"Catalogue", "Overlays", "ImageOverrides", "Enabled", "enabledAt", "probes", "Only"}, fields,
+		"a new option has to count in Options.digest; the catalogue is the same by contract, and places and probes are for findings")
+}
+
+// eachLeaf changes one field of text after the other.
+func eachLeaf(v reflect.Value, do func(path string, change, restore func())) {
+	for i := range v.NumField() {
+		field := v.Field(i)
+		before := reflect.New(field.Type()).Elem()
+		before.Set(field)
+		do(v.Type().Field(i).Name, field.SetZero, func() { field.Set(before) })
+	}
+}
+
+// TestDigestTellsValuesApart lists what is easily taken for the same.
+func TestDigestTellsValuesApart(t *testing.T) {
+	seen := map[InputDigest]any{}
+	for _, value := range []any{
+		nil, "", "1", int64(1), float64(1), true, false, []any{}, []any{""}, []any{nil}, map[string]any{}, map[string]any{"": ""}, map[string]any{"a": "b"},
+		map[string]any{"a": map[string]any{"b": "c"}}, map[string]any{"a": map[string]any{}, "b": "c"}, []any{"a", "b"}, []any{"ab"}, []any{[]any{"a"}, "b"}, "ab",
+	} {
+		d := newDigester()
+		d.add(value)
+		sum := d.sum()
+		assert.NotContains(t, seen, sum, "%#v and %#v", value, seen[sum])
+		seen[sum] = value
+	}
+}
+
+// TestSameDigestSameBytes: in all variants of the real catalogue, owners of the same digest render to the same bytes, and a variant
+// that differs has another digest.
+func TestSameDigestSameBytes(t *testing.T) {
+	known := map[InputDigest]string{}
+	kinds := map[string]map[InputDigest]bool{}
+	for _, v := range variants {
+		rendered := renderedVariants[v.name](t)
+		for i, in := range rendered.inputs {
+			digest, err := DigestInput(in, Options{Catalogue: components.FS})
+			require.NoError(t, err)
+			text := manifest(t, rendered.results[i].Bundles)
+			if before, ok := known[digest]; ok {
+				assert.Equal(t, before, text, "%s, %s", v.name, in.Owner)
+			}
+			known[digest] = text
+			if kinds[in.Owner.Kind] == nil {
+				kinds[in.Owner.Kind] = map[InputDigest]bool{}
+			}
+			kinds[in.Owner.Kind][digest] = true
+		}
+	}
+	for kind, digests := range kinds {
+		assert.Greater(t, len(digests), 3, kind)
+	}
+}

@@ -1,0 +1,219 @@
+package blame
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/go-git/go-git/v5"
+	"github.com/go-git/go-git/v5/plumbing"
+	gitobject "github.com/go-git/go-git/v5/plumbing/object"
+
+	"github.com/pergola-dev/pergola/source"
+)
+
+// Commit is the one that wrote a line as it is.
+type Commit struct {
+	Hash    string    `json:"hash"`
+	Author  string    `json:"author"`
+	Date    time.Time `json:"date"`
+	Subject string    `json:"subject"`
+}
+
+// Answer is a commit, or why there is none. With a commit, Reason says what is uncertain about it.
+type Answer struct {
+	Commit *Commit `json:"commit,omitempty"`
+	Reason string  `json:"reason,omitempty"`
+}
+
+// Limits of the work for one line. The zero values mean the defaults.
+type Limits struct {
+	// Commits is how many are looked at; default 20,000.
+	Commits int
+	// FileSize is how large a file may be, in bytes; default 4 MiB.
+	FileSize int64
+}
+
+// Repository is where lines are looked up.
+type Repository struct {
+	repo   *git.Repository
+	root   string
+	limits Limits
+}
+
+// Open finds the repository that holds a folder.
+func Open(dir string, limits Limits) (*Repository, error) {
+	found, err := source.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	repo, err := git.PlainOpenWithOptions(found.Root, &git.PlainOpenOptions{EnableDotGitCommonDir: true})
+	if err != nil {
+		return nil, fmt.Errorf("open the Git repository of %s: %w", dir, err)
+	}
+	if limits.Commits <= 0 {
+		limits.Commits = 20_000
+	}
+	if limits.FileSize <= 0 {
+		limits.FileSize = 4 << 20
+	}
+	return &Repository{repo: repo, root: found.Root, limits: limits}, nil
+}
+
+// Line says which commit wrote a line (from 1) of a file of the work tree. The error is for what hinders the answer, such as a
+// broken repository or the end of ctx.
+func (r *Repository) Line(ctx context.Context, file string, line int) (Answer, error) {
+	answer, err := r.line(ctx, file, line)
+	if err != nil {
+		return Answer{}, fmt.Errorf("blame line %d of %s: %w", line, file, err)
+	}
+	return answer, nil
+}
+
+func (r *Repository) line(ctx context.Context, file string, line int) (Answer, error) {
+	name, err := r.inside(file)
+	if err != nil {
+		return Answer{}, err
+	}
+	head, err := r.repo.Head()
+	if errors.Is(err, plumbing.ErrReferenceNotFound) {
+		return Answer{Reason: "not committed yet"}, nil
+	}
+	if err != nil {
+		return Answer{}, err
+	}
+	commit, err := r.repo.CommitObject(head.Hash())
+	if err != nil {
+		return Answer{}, err
+	}
+	at := place{commit: commit, path: name, line: line}
+	committed, err := at.text(r.limits.FileSize)
+	if errors.Is(err, gitobject.ErrFileNotFound) {
+		return Answer{Reason: "not committed yet"}, nil
+	}
+	if err != nil {
+		return Answer{Reason: err.Error()}, nil
+	}
+	current, err := r.workTree(file, committed)
+	if err != nil {
+		return Answer{}, err
+	}
+	former, same := follow(committed, current, line)
+	if !same {
+		return Answer{Reason: "not committed yet"}, nil
+	}
+	at.line = former
+	return r.walk(ctx, at)
+}
+
+// inside is the name of a file in the repository.
+func (r *Repository) inside(file string) (string, error) {
+	abs, err := filepath.Abs(file)
+	if err != nil {
+		return "", err
+	}
+	if dir, err := filepath.EvalSymlinks(filepath.Dir(abs)); err == nil {
+		abs = filepath.Join(dir, filepath.Base(abs))
+	}
+	rel, err := filepath.Rel(r.root, abs)
+	if err != nil || !filepath.IsLocal(rel) {
+		return "", fmt.Errorf("it is not in the repository %s", r.root)
+	}
+	return filepath.ToSlash(rel), nil
+}
+
+// workTree is the file as it is now; in a repository without a work tree, as it is committed.
+func (r *Repository) workTree(file, committed string) (string, error) {
+	info, err := os.Stat(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return committed, nil
+	}
+	if err != nil {
+		return "", err
+	}
+	if info.Size() > r.limits.FileSize {
+		return "", fmt.Errorf("it is larger than %d bytes", r.limits.FileSize)
+	}
+	data, err := os.ReadFile(file)
+	return string(data), err
+}
+
+// walk goes from commit to commit as long as the line is the same.
+func (r *Repository) walk(ctx context.Context, at place) (Answer, error) {
+	for range r.limits.Commits {
+		if err := ctx.Err(); err != nil {
+			return Answer{}, err
+		}
+		former, moved, missing, err := r.before(ctx, at)
+		if err != nil {
+			return Answer{}, err
+		}
+		if !moved {
+			answer := Answer{Commit: describe(at.commit)}
+			if missing {
+				answer.Reason = "or before it: the clone is shallow, and its history ends here"
+			}
+			return answer, nil
+		}
+		at = former
+	}
+	return Answer{Reason: fmt.Sprintf("older than the last %d commits, which were looked at", r.limits.Commits)}, nil
+}
+
+// before is where a line was in a parent of the commit; missing tells that the clone lacks parents.
+func (r *Repository) before(ctx context.Context, at place) (former place, moved, missing bool, err error) {
+	var parents []*gitobject.Commit
+	for i := range at.commit.ParentHashes {
+		parent, err := at.commit.Parent(i)
+		if errors.Is(err, plumbing.ErrObjectNotFound) || errors.Is(err, gitobject.ErrParentNotFound) {
+			missing = true
+			continue
+		}
+		if err != nil {
+			return at, false, missing, err
+		}
+		same, err := sameFile(at.commit, parent, at.path)
+		if err != nil {
+			return at, false, missing, err
+		}
+		if same {
+			return place{parent, at.path, at.line}, true, false, nil
+		}
+		parents = append(parents, parent)
+	}
+	if len(parents) == 0 {
+		return at, false, missing, nil
+	}
+	now, err := at.text(r.limits.FileSize)
+	if err != nil {
+		return at, false, missing, err
+	}
+	for _, parent := range parents {
+		before := place{commit: parent, path: at.path}
+		text, err := before.text(r.limits.FileSize)
+		if errors.Is(err, gitobject.ErrFileNotFound) {
+			if before.path, err = formerName(ctx, at.commit, parent, at.path); err != nil || before.path == "" {
+				continue // a comparison that is not possible finds no other name
+			}
+			text, err = before.text(r.limits.FileSize)
+		}
+		if err != nil {
+			continue // too large to be followed further
+		}
+		if line, same := follow(text, now, at.line); same {
+			before.line = line
+			return before, true, false, nil
+		}
+	}
+	return at, false, missing, nil
+}
+
+func describe(c *gitobject.Commit) *Commit {
+	subject, _, _ := strings.Cut(strings.TrimSpace(c.Message), "\n")
+	return &Commit{Hash: c.Hash.String(), Author: c.Author.Name, Date: c.Author.When.UTC(), Subject: subject}
+}

@@ -1,0 +1,112 @@
+package blame
+
+import "strings"
+
+// maxTable bounds the comparison of parts that have no line in common that is there only once: beyond it they count as changed.
+const maxTable = 1 << 20
+
+// follow finds where a line (from 1) of the new text is in the old one, if it is there unchanged. The work is bounded: what is
+// the same at the beginning and at the end is left out, the rest is cut at lines that are unique in both.
+func follow(old, new string, line int) (int, bool) {
+	a, b := strings.Split(old, "\n"), strings.Split(new, "\n")
+	if line < 1 || line > len(b) {
+		return 0, false
+	}
+	at, same := followIn(a, b, line-1)
+	return at + 1, same
+}
+
+// followIn is follow for lines, counted from 0.
+func followIn(a, b []string, line int) (int, bool) {
+	from := 0
+	for {
+		for from < len(a) && from < len(b) && a[from] == b[from] {
+			from++
+		}
+		if line < from {
+			return line, true
+		}
+		endA, endB := len(a), len(b)
+		for endA > from && endB > from && a[endA-1] == b[endB-1] {
+			endA, endB = endA-1, endB-1
+		}
+		if line >= endB {
+			return line - endB + endA, true
+		}
+		inA, inB, ok := anchor(a[from:endA], b[from:endB], line-from)
+		if !ok {
+			at, same := table(a[from:endA], b[from:endB], line-from)
+			return at + from, same
+		}
+		// The anchor is the last unique line at or before ours, or the first one after it.
+		if inB <= line-from {
+			at, same := followIn(a[from+inA:endA], b[from+inB:endB], line-from-inB)
+			return at + from + inA, same
+		}
+		a, b = a[:from+inA], b[:from+inB]
+	}
+}
+
+// anchor is a line that both texts have once, next to the line in question, in the order that most of them have.
+func anchor(a, b []string, line int) (inA, inB int, ok bool) {
+	count := map[string][3]int{}
+	for i, text := range a {
+		c := count[text]
+		c[0], c[2] = c[0]+1, i
+		count[text] = c
+	}
+	for _, text := range b {
+		c := count[text]
+		c[1]++
+		count[text] = c
+	}
+	unique := func(i int) (int, bool) {
+		c := count[b[i]]
+		return c[2], c[0] == 1 && c[1] == 1 && strings.TrimSpace(b[i]) != ""
+	}
+	for i := line; i >= 0; i-- {
+		if at, ok := unique(i); ok {
+			return at, i, true
+		}
+	}
+	for i := line + 1; i < len(b); i++ {
+		if at, ok := unique(i); ok {
+			return at, i, true
+		}
+	}
+	return 0, 0, false
+}
+
+// table finds the line by the longest common subsequence.
+func table(a, b []string, line int) (int, bool) {
+	if len(a) == 0 || len(a)*len(b) > maxTable {
+		return 0, false
+	}
+	width := len(b) + 1
+	longest := make([]int32, (len(a)+1)*width)
+	for i := len(a) - 1; i >= 0; i-- {
+		for j := len(b) - 1; j >= 0; j-- {
+			at := i*width + j
+			if a[i] == b[j] {
+				longest[at] = longest[at+width+1] + 1
+			} else {
+				longest[at] = max(longest[at+width], longest[at+1])
+			}
+		}
+	}
+	i, j := 0, 0
+	for i < len(a) && j < len(b) {
+		switch at := i*width + j; {
+		case a[i] == b[j]:
+			if j == line {
+				return i, true
+			}
+			i, j = i+1, j+1
+		case longest[at+width] >= longest[at+1]:
+			i++
+		default:
+			j++
+		}
+	}
+	return 0, false
+}

@@ -1,0 +1,102 @@
+package blame
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	gitobject "github.com/go-git/go-git/v5/plumbing/object"
+)
+
+// place is a line of a file in a commit.
+type place struct {
+	commit *gitobject.Commit
+	path   string
+	line   int
+}
+
+// text of the whole file.
+func (p place) text(limit int64) (string, error) {
+	file, err := p.commit.File(p.path)
+	if err != nil {
+		return "", err
+	}
+	if file.Size > limit {
+		return "", fmt.Errorf("the file is larger than %d bytes", limit)
+	}
+	return file.Contents()
+}
+
+// sameFile compares a file in two commits. It reads no deeper than where the trees are the same.
+func sameFile(a, b *gitobject.Commit, name string) (bool, error) {
+	if a.TreeHash == b.TreeHash {
+		return true, nil
+	}
+	left, err := a.Tree()
+	if err != nil {
+		return false, err
+	}
+	right, err := b.Tree()
+	if err != nil {
+		return false, err
+	}
+	steps := strings.Split(name, "/")
+	for i, step := range steps {
+		l, err := left.FindEntry(step)
+		if err != nil {
+			return false, ignoreMissing(err)
+		}
+		r, err := right.FindEntry(step)
+		if err != nil {
+			return false, ignoreMissing(err)
+		}
+		if l.Hash == r.Hash {
+			return l.Mode == r.Mode, nil
+		}
+		if i == len(steps)-1 {
+			return false, nil
+		}
+		if left, err = left.Tree(step); err != nil {
+			return false, ignoreMissing(err)
+		}
+		if right, err = right.Tree(step); err != nil {
+			return false, ignoreMissing(err)
+		}
+	}
+	return false, nil
+}
+
+func ignoreMissing(err error) error {
+	if errors.Is(err, gitobject.ErrEntryNotFound) || errors.Is(err, gitobject.ErrDirectoryNotFound) || errors.Is(err, gitobject.ErrFileNotFound) {
+		return nil
+	}
+	return err
+}
+
+// maxRenamed bounds the files that are compared for a new name.
+const maxRenamed = 200
+
+// formerName is the name that a file had in the parent, if the commit gave it another one.
+func formerName(ctx context.Context, commit, parent *gitobject.Commit, name string) (string, error) {
+	from, err := parent.Tree()
+	if err != nil {
+		return "", err
+	}
+	to, err := commit.Tree()
+	if err != nil {
+		return "", err
+	}
+	changes, err := gitobject.DiffTreeWithOptions(ctx, from, to, &gitobject.DiffTreeOptions{
+		DetectRenames: true, RenameScore: 60, RenameLimit: maxRenamed,
+	})
+	if err != nil {
+		return "", err
+	}
+	for _, change := range changes {
+		if change.To.Name == name && change.From.Name != name {
+			return change.From.Name, nil
+		}
+	}
+	return "", nil
+}

@@ -1,0 +1,21 @@
+package source
+
+import (
+	"github.com/go-git/go-git/v5/plumbing/filemode"
+)
+
+// ContentID identifies the content of a regular file that the repository has, without reading it: two files of the same
+// identifier are the same. It is false for all else.
+func (t *TreeFS) ContentID(name string) (string, bool) {
+	owner, inside := t.locate(name)
+	entry, err := owner.entry(inside)
+	if err != nil || entry.Mode == filemode.Symlink || !entry.Mode.IsFile() {
+		return "", false
+	}
+	owner.objects.mutex.Lock()
+	defer owner.objects.mutex.Unlock()
+	if owner.objects.storer.HasEncodedObject(entry.Hash) != nil {
+		return "", false
+	}
+	return "git " + entry.Hash.String(), true
+}

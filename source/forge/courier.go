@@ -1,0 +1,172 @@
+package forge
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+)
+
+// maxAnswer is how much of an answer is read.
+const maxAnswer = 16 << 20
+
+// Error is what a forge refused.
+type Error struct {
+	// Status of the answer.
+	Status int
+	// Message of the forge, bounded and without the token.
+	Message string
+	// RetryAfter is when the forge wants to be asked again; 0 if it did not say.
+	RetryAfter time.Duration
+	// Limited says that the forge refused for being asked too often.
+	Limited bool
+}
+
+func (e *Error) Error() string {
+	text := fmt.Sprintf("the forge answered %d %s", e.Status, http.StatusText(e.Status))
+	if e.Message != "" {
+		text += ": " + e.Message
+	}
+	return text
+}
+
+// Temporary says that the same request may be taken later.
+func (e *Error) Temporary() bool {
+	return e.Limited || e.Status >= 500 || e.Status == http.StatusRequestTimeout || e.Status == http.StatusTooManyRequests
+}
+
+// Temporary says whether the same request may succeed later, and when at the earliest (0: at once).
+func Temporary(err error) (bool, time.Duration) {
+	var refused *Error
+	if errors.As(err, &refused) {
+		return refused.Temporary(), refused.RetryAfter
+	}
+	if errors.Is(err, context.Canceled) {
+		return false, 0
+	}
+	var network net.Error
+	return errors.As(err, &network) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF), 0
+}
+
+// courier carries requests: it adds the token, for its forge only, and turns refusals into errors before the library
+// sees them, which would write them to the log as they are.
+type courier struct {
+	provider string
+	base     *url.URL
+	token    string
+	redact   func(string) string
+	next     *http.Transport
+}
+
+func (c *courier) CloseIdleConnections() { c.next.CloseIdleConnections() }
+
+func (c *courier) RoundTrip(req *http.Request) (*http.Response, error) {
+	if req.URL.Scheme != c.base.Scheme || req.URL.Host != c.base.Host {
+		return nil, fmt.Errorf("a request to %s instead of %s is not made", req.URL.Host, c.base.Host)
+	}
+	req = req.Clone(req.Context())
+	req.Header.Set("User-Agent", "pergola")
+	switch c.provider {
+	case GitHub:
+		req.Header.Set("Authorization", "Bearer "+c.token)
+		req.Header.Set("Accept", "application/vnd.github+json")
+		req.Header.Set("X-GitHub-Api-Version", "2022-11-28")
+	case GitLab:
+		req.Header.Set("Private-Token", c.token)
+	default:
+		req.Header.Set("Authorization", "token "+c.token)
+	}
+	res, err := c.next.RoundTrip(req)
+	if err != nil {
+		return nil, err
+	}
+	if res.StatusCode < 300 {
+		res.Body = struct {
+			io.Reader
+			io.Closer
+		}{io.LimitReader(res.Body, maxAnswer), res.Body}
+		return res, nil
+	}
+	defer res.Body.Close()
+	start, _ := io.ReadAll(io.LimitReader(res.Body, 8<<10)) // what arrived says enough
+	return nil, c.refusal(res, start)
+}
+
+func (c *courier) refusal(res *http.Response, body []byte) *Error {
+	out := &Error{Status: res.StatusCode, Message: c.redact(messageOf(body))}
+	if location := res.Header.Get("Location"); location != "" && res.StatusCode < 400 {
+		out.Message = "it sends to another address; was the repository, or the forge, moved?"
+	}
+	if seconds, err := strconv.Atoi(res.Header.Get("Retry-After")); err == nil && seconds >= 0 {
+		out.RetryAfter, out.Limited = time.Duration(min(seconds, 3600))*time.Second, res.StatusCode == http.StatusForbidden
+	}
+	if res.Header.Get("X-RateLimit-Remaining") == "0" && res.StatusCode == http.StatusForbidden {
+		out.Limited = true
+		reset, _ := strconv.ParseInt(res.Header.Get("X-RateLimit-Reset"), 10, 64)
+		date, err := http.ParseTime(res.Header.Get("Date"))
+		if wait := time.Unix(reset, 0).Sub(date); err == nil && wait > 0 && out.RetryAfter == 0 {
+			out.RetryAfter = min(wait, time.Hour)
+		}
+	}
+	return out
+}
+
+// messageOf finds the sentence in the answer of a forge.
+func messageOf(body []byte) string {
+	var answer struct {
+		Message any             `json:"message"`
+		Error   any             `json:"error"`
+		Errors  json.RawMessage `json:"errors"`
+	}
+	if json.Unmarshal(body, &answer) != nil {
+		return "" // a page for browsers
+	}
+	var parts []string
+	for _, part := range []any{answer.Message, answer.Error} {
+		if part != nil {
+			parts = append(parts, fmt.Sprint(part))
+		}
+	}
+	if len(answer.Errors) > 0 && string(answer.Errors) != "null" {
+		parts = append(parts, string(answer.Errors))
+	}
+	return plain(strings.Join(parts, ": "), 300)
+}
+
+// plain is text of others on one line, cut to so many characters.
+func plain(text string, most int) string {
+	text = strings.Map(func(r rune) rune {
+		if unicode.IsSpace(r) {
+			return ' '
+		}
+		if !unicode.IsPrint(r) {
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(text, ""))
+	text = strings.Join(strings.Fields(text), " ")
+	if runes := []rune(text); len(runes) > most {
+		return string(runes[:most-1]) + "…"
+	}
+	return text
+}
+
+// explain says what was being done. The address goes: it may hold what was said.
+func (f *Forge) explain(doing string, err error) error {
+	if err == nil {
+		return nil
+	}
+	var at *url.Error
+	if errors.As(err, &at) {
+		err = at.Err
+	}
+	return fmt.Errorf("%s: %w", doing, err)
+}

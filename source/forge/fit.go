@@ -1,0 +1,79 @@
+package forge
+
+import (
+	"fmt"
+	"strings"
+)
+
+// limits are what a comment may have at most, in bytes: GitHub takes 65,536 characters, GitLab 1,000,000; Gitea and Forgejo
+// keep up to 65,535 bytes on each of their databases.
+var limits = map[string]int{GitHub: 65_000, GitLab: 950_000, Gitea: 65_000, Forgejo: 65_000}
+
+// room is kept for what is closed at the end, and the hint.
+const room = 2_000
+
+// fit cuts Markdown after a line, closes what is open there (code, folded parts), and says how many lines are missing.
+func fit(body string, limit int, whole string) (string, int) {
+	if len(body) <= limit {
+		return body, 0
+	}
+	if whole == "" {
+		whole = "the output of the job"
+	}
+	lines := strings.SplitAfter(body, "\n")
+	size, kept, fence := 0, 0, ""
+	var details []string
+	for _, line := range lines {
+		if size+len(line) > limit-room || len(details) > 50 {
+			break
+		}
+		size += len(line)
+		kept++
+		fence = fenceAfter(fence, line)
+		if fence == "" {
+			details = foldedAfter(details, line)
+		}
+	}
+	var out strings.Builder
+	out.WriteString(strings.Join(lines[:kept], ""))
+	if kept == 0 { // one line, longer than all that fits
+		out.WriteString(strings.ToValidUTF8(lines[0][:limit-room], "") + "\n")
+	}
+	if fence != "" {
+		out.WriteString(fence + "\n")
+	}
+	out.WriteString(strings.Repeat("\n</details>\n", len(details)))
+	missing := len(lines) - kept
+	if lines[len(lines)-1] == "" {
+		missing--
+	}
+	fmt.Fprintf(&out, "\n**Cut here:** %d more lines do not fit into a comment. All of it is in %s.\n", missing, whole)
+	return out.String(), missing
+}
+
+// fenceAfter is the fence of the code block that is open after a line; "" for none.
+func fenceAfter(open, line string) string {
+	text := strings.TrimLeft(line, " ")
+	if len(line)-len(text) > 3 {
+		return open
+	}
+	for _, mark := range []string{"`", "~"} {
+		run := text[:len(text)-len(strings.TrimLeft(text, mark))]
+		switch rest := strings.TrimSpace(text[len(run):]); {
+		case len(run) < 3:
+		case open == "" && (mark == "~" || !strings.Contains(rest, "`")):
+			return run
+		case open != "" && strings.HasPrefix(run, open) && rest == "":
+			return ""
+		}
+	}
+	return open
+}
+
+// foldedAfter are the folded parts that are open after a line.
+func foldedAfter(open []string, line string) []string {
+	for range strings.Count(line, "<details") {
+		open = append(open, "details")
+	}
+	return open[:max(0, len(open)-strings.Count(line, "</details>"))]
+}

@@ -1,0 +1,296 @@
+package source
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"os"
+	"sync"
+	"sync/atomic"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/protocol/packp/capability"
+
+	"github.com/pergola-dev/pergola/source/signature"
+)
+
+// gitRemote is a Git repository somewhere else.
+type gitRemote struct {
+	options  Options
+	location *url.URL
+	trusted  *signature.Keys
+	wire     wire
+	// depth of this repository among submodules.
+	depth int
+
+	// capabilities of the server, as it said last.
+	capabilities atomic.Pointer[capability.List]
+	// turn lets one transfer at a time go on.
+	turn chan struct{}
+
+	// mutex guards what follows, and the notes of the cache.
+	mutex     sync.Mutex
+	cache     *gitCache
+	temporary bool
+	// checked are the trees of commits of which everything is there, by commit.
+	checked map[string]*TreeFS
+	modules map[string]*gitRemote
+	// found counts the submodules of a repository and of those in it.
+	found *atomic.Int32
+}
+
+// maxChecked bounds how many revisions keep their folders in memory.
+const maxChecked = 4
+
+func newGitRemote(options Options, location *url.URL, trusted *signature.Keys) (*gitRemote, error) {
+	connection, err := newWire(options, location)
+	if err != nil {
+		return nil, err
+	}
+	return &gitRemote{options: options, location: location, trusted: trusted, wire: connection, turn: make(chan struct{}, 1),
+		checked: map[string]*TreeFS{}, modules: map[string]*gitRemote{}, found: &atomic.Int32{}}, nil
+}
+
+func (r *gitRemote) where() string { return r.location.Redacted() }
+
+// Resolve implements Remote. A commit that is named needs no request at all.
+func (r *gitRemote) Resolve(ctx context.Context) (Head, error) {
+	ctx, cancel := context.WithTimeout(ctx, r.options.Timeout)
+	defer cancel()
+	if ref := r.options.Ref; ref.Commit != "" {
+		name := ref.Branch
+		if name == "" {
+			name = ref.Tag
+		}
+		return Head{Name: name, Commit: ref.Commit}, nil
+	}
+	have, err := r.wire.references(ctx)
+	if err != nil {
+		return Head{}, unreachable(ctx, "ask "+r.where()+" for its references", err)
+	}
+	r.capabilities.Store(have.Capabilities)
+	head, err := headOf(r.options.Ref, have)
+	if err != nil {
+		return Head{}, err
+	}
+	cache, err := r.open()
+	if err != nil {
+		return Head{}, err
+	}
+	return head, r.checkTag(cache, head)
+}
+
+// byTag tells whether heads are tags, which do not move.
+func (r *gitRemote) byTag() bool {
+	ref := r.options.Ref
+	return ref.Commit == "" && (ref.Tag != "" || ref.SemVer != "")
+}
+
+// checkTag refuses a tag that names another commit than before.
+func (r *gitRemote) checkTag(cache *gitCache, head Head) error {
+	if !r.byTag() {
+		return nil
+	}
+	r.mutex.Lock()
+	former := cache.notes.Tags[head.Name]
+	r.mutex.Unlock()
+	if former == "" {
+		if applied, err := ParseRevision(r.options.Applied); err == nil && applied.Name == head.Name {
+			former = applied.Commit
+		}
+	}
+	if former == "" || former == head.Commit {
+		return nil
+	}
+	return failure(ReasonTagRewritten, "tag %s named commit %s and names %s now: tags do not move; make a new tag, or accept it by ref.commit: %s beside the tag for one sync",
+		head.Name, former, head.Commit, head.Commit)
+}
+
+// Fetch implements Remote.
+func (r *gitRemote) Fetch(ctx context.Context, head Head) (*Snapshot, error) {
+	ctx, cancel := context.WithTimeout(ctx, r.options.Timeout)
+	defer cancel()
+	if !isCommit(head.Commit) {
+		return nil, failure(ReasonInvalid, "%q is no commit", printable(head.Commit, 80))
+	}
+	if err := r.take(ctx); err != nil {
+		return nil, err
+	}
+	defer r.release()
+	cache, err := r.open()
+	if err != nil {
+		return nil, err
+	}
+	if err := r.checkTag(cache, head); err != nil {
+		return nil, err
+	}
+	snapshot, err := r.bring(ctx, cache, head)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.follow(ctx, cache, snapshot); err != nil {
+		return nil, err
+	}
+	return snapshot, r.note(cache, snapshot)
+}
+
+// At implements Remote.
+func (r *gitRemote) At(ctx context.Context, commit string) (*Snapshot, error) {
+	ctx, cancel := context.WithTimeout(ctx, r.options.Timeout)
+	defer cancel()
+	if !isCommit(commit) {
+		return nil, failure(ReasonInvalid, "%q is no commit: 40 hexadecimal digits are needed", printable(commit, 80))
+	}
+	cache, err := r.open()
+	if err != nil {
+		return nil, err
+	}
+	head := Head{Commit: commit}
+	r.mutex.Lock()
+	if tag, ok := cache.notes.TagObjects[commit]; ok {
+		head.Tag = tag.Object
+	}
+	ready := r.checked[commit] != nil
+	r.mutex.Unlock()
+	if ready && !cache.suspect.Load() {
+		// What is complete is given without waiting for a transfer of something else.
+		return r.snapshot(ctx, cache, head)
+	}
+	if err := r.take(ctx); err != nil {
+		return nil, err
+	}
+	defer r.release()
+	snapshot, err := r.bring(ctx, cache, head)
+	if err != nil {
+		return nil, err
+	}
+	r.mutex.Lock()
+	cache.notes.looked(commit)
+	err = cache.saveNotes()
+	r.mutex.Unlock()
+	return snapshot, err
+}
+
+// bring gives a revision, and transfers what is missing of it. A cache that turns out to lack something is made anew once.
+func (r *gitRemote) bring(ctx context.Context, cache *gitCache, head Head) (*Snapshot, error) {
+	fresh := false
+	if cache.suspect.Load() {
+		if err := r.restart(cache); err != nil {
+			return nil, err
+		}
+		fresh = true
+	}
+	for {
+		if r.lacks(cache, head) {
+			if err := r.transfer(ctx, cache, head, historyDepth); err != nil {
+				return nil, err
+			}
+		}
+		if err := r.onBranch(ctx, cache, head); err != nil {
+			return nil, err
+		}
+		snapshot, err := r.snapshot(ctx, cache, head)
+		if err == nil || !cache.suspect.Load() {
+			return snapshot, err
+		}
+		if fresh {
+			return nil, &Error{Reason: ReasonUnreachable, Message: r.where() + ": the server sent an incomplete commit " + head.Commit, Err: plain(err)}
+		}
+		if err := r.restart(cache); err != nil {
+			return nil, err
+		}
+		fresh = true
+	}
+}
+
+func (r *gitRemote) restart(cache *gitCache) error {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	clear(r.checked)
+	return cache.reset()
+}
+
+func (r *gitRemote) lacks(cache *gitCache, head Head) bool {
+	return !cache.has(plumbing.NewHash(head.Commit)) || head.Tag != "" && !cache.has(plumbing.NewHash(head.Tag))
+}
+
+// note remembers what was fetched.
+func (r *gitRemote) note(cache *gitCache, snapshot *Snapshot) error {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	notes := &cache.notes
+	ref := r.options.Ref
+	switch {
+	case r.byTag():
+		notes.Tags = remember(notes.Tags, snapshot.Name, snapshot.Commit)
+		if snapshot.Tag != "" {
+			notes.TagObjects = remember(notes.TagObjects, snapshot.Commit, tagNote{Name: snapshot.Name, Object: snapshot.Tag})
+		}
+	case ref.Commit != "" && ref.Branch == "" && ref.Tag != "":
+		// A person named the commit beside the tag: from now on the tag is this commit.
+		notes.Tags = remember(notes.Tags, ref.Tag, snapshot.Commit)
+	}
+	notes.looked(snapshot.Commit)
+	if err := cache.saveNotes(); err != nil {
+		return err
+	}
+	return nil
+}
+
+// take waits for its turn.
+func (r *gitRemote) take(ctx context.Context) error {
+	select {
+	case r.turn <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return unreachable(ctx, "wait for another fetch of "+r.where(), ctx.Err())
+	}
+}
+
+func (r *gitRemote) release() { <-r.turn }
+
+// open opens the cache when it is first needed.
+func (r *gitRemote) open() (*gitCache, error) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	if r.cache != nil {
+		return r.cache, nil
+	}
+	if r.options.Dir == "" {
+		dir, err := os.MkdirTemp("", "pergola-source-")
+		if err != nil {
+			return nil, fmt.Errorf("make the cache: %w", err)
+		}
+		r.options.Dir, r.temporary = dir, true
+	}
+	cache, err := openGitCache(r.options.Dir, r.where())
+	if err != nil {
+		return nil, &Error{Reason: ReasonUnreachable, Message: "open the cache of " + r.where(), Err: err}
+	}
+	r.cache = cache
+	return cache, nil
+}
+
+// Close implements Remote. It waits for a transfer that is under way.
+func (r *gitRemote) Close() error {
+	r.turn <- struct{}{}
+	defer r.release()
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	err := r.wire.close()
+	for _, module := range r.modules {
+		_ = module.Close()
+	}
+	if r.cache != nil {
+		r.cache.objects.mutex.Lock()
+		_ = r.cache.storage.Close()
+		r.cache.objects.mutex.Unlock()
+		r.cache = nil
+		clear(r.checked)
+	}
+	if r.temporary {
+		err = os.RemoveAll(r.options.Dir)
+		r.options.Dir, r.temporary = "", false
+	}
+	return err
+}

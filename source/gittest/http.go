@@ -1,0 +1,95 @@
+package gittest
+
+import (
+	"net/http"
+	"net/http/cgi"
+	"net/http/httptest"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// HTTPServer serves the repositories of a folder by git-http-backend.
+type HTTPServer struct {
+	*httptest.Server
+
+	mutex     sync.Mutex
+	requests  []string
+	sent      int64
+	intercept func(http.ResponseWriter, *http.Request) bool
+}
+
+// ServeHTTP serves a folder over plain HTTP.
+func ServeHTTP(t testing.TB, root string) *HTTPServer {
+	t.Helper()
+	s := unstarted(t, root)
+	s.Start()
+	t.Cleanup(s.Close)
+	return s
+}
+
+// ServeTLS serves a folder over HTTPS. The certificate is s.Certificate().
+func ServeTLS(t testing.TB, root string) *HTTPServer {
+	t.Helper()
+	s := unstarted(t, root)
+	s.StartTLS()
+	t.Cleanup(s.Close)
+	return s
+}
+
+func unstarted(t testing.TB, root string) *HTTPServer {
+	t.Helper()
+	path, err := exec.Command("git", "--exec-path").Output()
+	require.NoError(t, err)
+	s := &HTTPServer{}
+	backend := &cgi.Handler{Path: filepath.Join(strings.TrimSpace(string(path)), "git-http-backend"),
+		Env: append(Environment(), "GIT_PROJECT_ROOT="+root, "GIT_HTTP_EXPORT_ALL=1")}
+	s.Server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.mutex.Lock()
+		s.requests = append(s.requests, r.Method+" "+r.URL.RequestURI())
+		intercept := s.intercept
+		s.mutex.Unlock()
+		counting := &countingWriter{ResponseWriter: w, server: s}
+		if intercept != nil && intercept(counting, r) {
+			return
+		}
+		backend.ServeHTTP(counting, r)
+	}))
+	return s
+}
+
+// Intercept is asked before each request; true means that it has answered. Nil takes it away.
+func (s *HTTPServer) Intercept(by func(http.ResponseWriter, *http.Request) bool) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	s.intercept = by
+}
+
+// Reset forgets what was counted, and gives it: the requests in order, and how many bytes were sent.
+func (s *HTTPServer) Reset() ([]string, int64) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	requests, sent := s.requests, s.sent
+	s.requests, s.sent = nil, 0
+	return requests, sent
+}
+
+type countingWriter struct {
+	http.ResponseWriter
+	server *HTTPServer
+}
+
+func (c *countingWriter) Write(p []byte) (int, error) {
+	n, err := c.ResponseWriter.Write(p)
+	c.server.mutex.Lock()
+	c.server.sent += int64(n)
+	c.server.mutex.Unlock()
+	return n, err
+}
+
+// Unwrap gives http.ResponseController what it needs.
+func (c *countingWriter) Unwrap() http.ResponseWriter { return c.ResponseWriter }

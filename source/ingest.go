@@ -1,0 +1,169 @@
+package source
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/format/idxfile"
+	"github.com/go-git/go-git/v5/plumbing/format/packfile"
+)
+
+// ingest takes a pack into the cache. It is written beside the repository, measured against the limits before anything of it is
+// unpacked in memory, and put into its place when it is complete.
+func (c *gitCache) ingest(ctx context.Context, stream io.Reader, limits Limits) (err error) {
+	file, err := os.CreateTemp(c.dir, incoming)
+	if err != nil {
+		return fmt.Errorf("keep the transfer: %w", err)
+	}
+	defer func() {
+		_ = file.Close()
+		_ = os.Remove(file.Name())
+	}()
+	size, err := io.Copy(file, &limitedReader{Reader: stream, left: limits.Transferred})
+	switch {
+	case errors.Is(err, errTooMuch):
+		return failure(ReasonTooLarge, "the repository is too large: more than %d MiB would be transferred at once", limits.Transferred/mebibyte)
+	case err != nil:
+		return unreachable(ctx, "the transfer broke off", err)
+	case size == 0:
+		return failure(ReasonUnreachable, "the server sent nothing")
+	}
+	if err := measure(ctx, file, limits); err != nil {
+		return err
+	}
+	return c.index(ctx, file)
+}
+
+// measure reads a pack to its end and unpacks nothing. A few bytes can become many.
+func measure(ctx context.Context, file *os.File, limits Limits) error {
+	if _, err := file.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	scanner := packfile.NewScanner(file)
+	_, count, err := scanner.Header()
+	if err != nil {
+		return broken(err)
+	}
+	// Each file has a history and folders around it.
+	if most := limits.Files * 20; int64(count) > int64(most) {
+		return failure(ReasonTooLarge, "the repository is too large: it sent %d objects, more than %d", count, most)
+	}
+	var total int64
+	for range count {
+		if err := ctx.Err(); err != nil {
+			return unreachable(ctx, "the transfer", err)
+		}
+		header, err := scanner.NextObjectHeader()
+		if err != nil {
+			return broken(err)
+		}
+		if header.Length > limits.File {
+			return tooLargeFile(limits)
+		}
+		start := &beginning{}
+		if _, _, err := scanner.NextObject(start); err != nil {
+			return broken(err)
+		}
+		length := header.Length
+		if header.Type == plumbing.OFSDeltaObject || header.Type == plumbing.REFDeltaObject {
+			length = start.target()
+		}
+		if length > limits.File || length < 0 {
+			return tooLargeFile(limits)
+		}
+		if total += length; total > limits.Unpacked {
+			return failure(ReasonTooLarge, "the repository is too large: more than %d MiB unpacked", limits.Unpacked/mebibyte)
+		}
+	}
+	return nil
+}
+
+func tooLargeFile(limits Limits) error {
+	return failure(ReasonTooLarge, "the repository has a file of more than %d MiB", limits.File/mebibyte)
+}
+
+func broken(err error) error {
+	return &Error{Reason: ReasonUnreachable, Message: "the transfer is broken", Err: plain(err)}
+}
+
+// beginning keeps the first bytes of what is written: of a delta, the sizes of what it is made of and of what it makes.
+type beginning struct{ bytes.Buffer }
+
+func (b *beginning) Write(p []byte) (int, error) {
+	if room := 20 - b.Len(); room > 0 {
+		b.Buffer.Write(p[:min(room, len(p))])
+	}
+	return len(p), nil
+}
+
+// target is the size of what a delta makes; negative when it does not say.
+func (b *beginning) target() int64 {
+	_, rest := deltaSize(b.Bytes())
+	size, _ := deltaSize(rest)
+	return size
+}
+
+func deltaSize(data []byte) (int64, []byte) {
+	var size int64
+	for i, part := range data {
+		if i >= 8 {
+			break
+		}
+		size |= int64(part&0x7f) << (7 * i)
+		if part&0x80 == 0 {
+			return size, data[i+1:]
+		}
+	}
+	return -1, nil
+}
+
+// index finds the names of all objects, which are computed from what they hold, and puts the pack into its place.
+func (c *gitCache) index(ctx context.Context, file *os.File) error {
+	if _, err := file.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	writer := &idxfile.Writer{}
+	parser, err := packfile.NewParser(packfile.NewScanner(file), writer)
+	if err != nil {
+		return err
+	}
+	sum, err := parser.Parse()
+	if err != nil {
+		return broken(err)
+	}
+	if err := ctx.Err(); err != nil {
+		return unreachable(ctx, "the transfer", err)
+	}
+	index, err := writer.Index()
+	if err != nil {
+		return broken(err)
+	}
+	var encoded bytes.Buffer
+	if _, err := idxfile.NewEncoder(&encoded).Encode(index); err != nil {
+		return fmt.Errorf("keep the transfer: %w", err)
+	}
+	if err := file.Sync(); err != nil {
+		return fmt.Errorf("keep the transfer: %w", err)
+	}
+	if err := os.MkdirAll(c.packs(), 0o700); err != nil {
+		return fmt.Errorf("keep the transfer: %w", err)
+	}
+	name := "pack-" + sum.String()
+	// The index comes last: a pack without one is not looked at.
+	if err := os.Rename(file.Name(), filepath.Join(c.packs(), name+".pack")); err != nil {
+		return fmt.Errorf("keep the transfer: %w", err)
+	}
+	if err := writeFile(c.packs(), name+".idx", &encoded); err != nil {
+		return fmt.Errorf("keep the transfer: %w", err)
+	}
+	c.objects.mutex.Lock()
+	defer c.objects.mutex.Unlock()
+	c.refresh()
+	return nil
+}

@@ -1,0 +1,208 @@
+package source
+
+import (
+	"bytes"
+	"crypto/rand"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/pergola-dev/pergola/source/gittest"
+)
+
+func TestLimits(t *testing.T) {
+	root := t.TempDir()
+	repo := gittest.New(t, root, "landscape")
+	noise := make([]byte, 1<<20)
+	_, err := rand.Read(noise)
+	require.NoError(t, err)
+	repo.Write("noise", string(noise))
+	for i := range 20 {
+		repo.Write(fmt.Sprintf("many/%d", i), fmt.Sprint(i))
+	}
+	// A megabyte of noughts is a kilobyte of transfer.
+	repo.Write("zeros", strings.Repeat("\x00", 4<<20))
+	repo.Push("a.yaml", "1", "one")
+	server := gittest.ServeHTTP(t, root)
+	for name, limits := range map[string]Limits{
+		"transferred": {Transferred: 100 << 10},
+		"a file":      {File: 2 << 20},
+		"unpacked":    {Unpacked: 3 << 20},
+		"files":       {Files: 15},
+		"objects":     {Files: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "cache")
+			r := remote(t, Options{URL: server.URL + "/landscape.git", Dir: dir, Limits: limits})
+			head, err := r.Resolve(t.Context())
+			require.NoError(t, err)
+			_, err = r.Fetch(t.Context(), head)
+			requireReason(t, ReasonTooLarge, err)
+			assert.Empty(t, incompleteFiles(t, dir))
+			if name != "files" {
+				packs, err := filepath.Glob(filepath.Join(dir, "objects-*", "objects", "pack", "*"))
+				require.NoError(t, err)
+				assert.Empty(t, packs)
+			}
+		})
+	}
+}
+
+func TestManyReferencesAreBounded(t *testing.T) {
+	line := strings.Repeat("a", 40) + " refs/heads/" + strings.Repeat("b", 1000) + "\n"
+	packet := []byte(fmt.Sprintf("%04x%s", len(line)+4, line))
+	first := strings.Repeat("a", 40) + " HEAD\x00agent=x\n"
+	endless := &endlessReader{start: []byte(fmt.Sprintf("%04x%s", len(first)+4, first)), packet: packet}
+	_, err := readReferences(endless)
+	requireReason(t, ReasonTooLarge, err)
+}
+
+type endlessReader struct{ start, packet []byte }
+
+func (e *endlessReader) Read(p []byte) (int, error) {
+	if len(e.start) == 0 {
+		e.start = e.packet
+	}
+	n := copy(p, e.start)
+	e.start = e.start[n:]
+	return n, nil
+}
+
+func TestNothingIsLeftRunning(t *testing.T) {
+	root := t.TempDir()
+	repo := gittest.New(t, root, "landscape")
+	noise := make([]byte, 1<<20)
+	_, err := rand.Read(noise)
+	require.NoError(t, err)
+	repo.Push("noise", string(noise), "one")
+	server := gittest.ServeHTTP(t, root)
+	secure := gittest.ServeSSH(t, root)
+	before := runtime.NumGoroutine()
+	server.Intercept(func(w http.ResponseWriter, req *http.Request) bool {
+		if req.Method != http.MethodPost {
+			return false
+		}
+		w.Header().Set("Content-Type", "application/x-git-upload-pack-result")
+		_, _ = w.Write([]byte("0008NAK\n"))
+		_ = http.NewResponseController(w).Flush()
+		<-req.Context().Done()
+		return true
+	})
+	credentials, err := CredentialsOf(secure.URL, map[string][]byte{"identity": secure.Identity, "known_hosts": secure.KnownHosts})
+	require.NoError(t, err)
+	for _, options := range []Options{
+		{URL: server.URL + "/landscape.git", Timeout: 100 * time.Millisecond},
+		{URL: secure.URL + "/landscape.git", Credentials: credentials, Limits: Limits{Transferred: 1000}},
+		{URL: "file://" + repo.Bare, Limits: Limits{Transferred: 1000}},
+	} {
+		r, err := NewRemote(options)
+		require.NoError(t, err)
+		head, err := r.Resolve(t.Context())
+		require.NoError(t, err)
+		_, err = r.Fetch(t.Context(), head)
+		require.Error(t, err)
+		require.NoError(t, r.Close())
+	}
+	require.Eventually(t, func() bool { return runtime.NumGoroutine() <= before+2 }, 10*time.Second, 20*time.Millisecond, "goroutines are left")
+}
+
+func TestAtTheSameTime(t *testing.T) {
+	root := t.TempDir()
+	repo := gittest.New(t, root, "landscape")
+	one := repo.Push("a.yaml", "1", "one")
+	two := repo.Push("a.yaml", "2", "two")
+	server := gittest.ServeHTTP(t, root)
+	r := remote(t, Options{URL: server.URL + "/landscape.git"})
+	var done sync.WaitGroup
+	for range 8 {
+		done.Go(func() {
+			head, err := r.Resolve(t.Context())
+			if !assert.NoError(t, err) {
+				return
+			}
+			s, err := r.Fetch(t.Context(), head)
+			if !assert.NoError(t, err) {
+				return
+			}
+			assert.Equal(t, two, s.Commit)
+			data, err := fs.ReadFile(s.FS, "a.yaml")
+			assert.NoError(t, err)
+			assert.Equal(t, "2", string(data))
+			old, err := r.At(t.Context(), one)
+			if !assert.NoError(t, err) {
+				return
+			}
+			data, err = fs.ReadFile(old.FS, "a.yaml")
+			assert.NoError(t, err)
+			assert.Equal(t, "1", string(data))
+		})
+	}
+	done.Wait()
+	requests, _ := server.Reset()
+	transfers := 0
+	for _, request := range requests {
+		if strings.HasPrefix(request, http.MethodPost) {
+			transfers++
+		}
+	}
+	assert.Equal(t, 1, transfers)
+}
+
+// TestManyFetches: the cache does not grow by a file with each commit.
+func TestManyFetches(t *testing.T) {
+	root := t.TempDir()
+	repo := gittest.New(t, root, "landscape")
+	first := repo.Push("a.yaml", "0", "0")
+	dir := filepath.Join(t.TempDir(), "cache")
+	r := remote(t, Options{URL: "file://" + repo.Bare, Dir: dir})
+	former := get(t, r)
+	for i := range maxPacks + 5 {
+		repo.Push("a.yaml", fmt.Sprint(i), "more")
+		assert.Equal(t, fmt.Sprint(i), content(t, get(t, r), "a.yaml"))
+	}
+	packs, err := filepath.Glob(filepath.Join(dir, "objects-*", "objects", "pack", "*.pack"))
+	require.NoError(t, err)
+	assert.Less(t, len(packs), 10)
+	assert.Equal(t, "0", content(t, former, "a.yaml"), "a snapshot from before is still there")
+	s, err := r.At(t.Context(), first)
+	require.NoError(t, err)
+	assert.Equal(t, "0", content(t, s, "a.yaml"))
+}
+
+func TestNamesThatLeadElsewhere(t *testing.T) {
+	root := t.TempDir()
+	repo := gittest.New(t, root, "landscape")
+	repo.Push("a.yaml", "1", "one")
+	blob := repo.Git("rev-parse", "HEAD:a.yaml")
+	for _, name := range []string{"..", ".git", ".GIT", "."} {
+		var raw bytes.Buffer
+		fmt.Fprintf(&raw, "100644 %s\x00", name)
+		for i := 0; i < len(blob); i += 2 {
+			var b byte
+			_, err := fmt.Sscanf(blob[i:i+2], "%02x", &b)
+			require.NoError(t, err)
+			raw.WriteByte(b)
+		}
+		file := filepath.Join(t.TempDir(), "tree")
+		require.NoError(t, os.WriteFile(file, raw.Bytes(), 0o600))
+		tree := repo.Git("hash-object", "-t", "tree", "-w", "--literally", file)
+		commit := repo.Git("commit-tree", "-m", "bad", tree)
+		repo.Git("push", "--quiet", "--force", "origin", commit+":main")
+		r := remote(t, Options{URL: "file://" + repo.Bare})
+		head, err := r.Resolve(t.Context())
+		require.NoError(t, err)
+		_, err = r.Fetch(t.Context(), head)
+		require.Error(t, err, name)
+		require.ErrorContains(t, err, "name")
+	}
+}

@@ -1,0 +1,115 @@
+package source
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/format/idxfile"
+	"github.com/go-git/go-git/v5/plumbing/format/packfile"
+)
+
+// smallPack is the size below which packs are merged. They are held in memory for that, so that it is bounded by maxPacks times it.
+const smallPack = mebibyte
+
+// maintain keeps the cache from growing without end: many small packs become one, and a cache that has grown far beyond what
+// may be transferred is thrown away with the next fetch.
+func (c *gitCache) maintain(ctx context.Context, limits Limits) error {
+	packs, err := filepath.Glob(filepath.Join(c.packs(), "*.pack"))
+	if err != nil || len(packs) <= maxPacks {
+		return err
+	}
+	var small []string
+	var total int64
+	for _, name := range packs {
+		info, err := os.Stat(name)
+		if err != nil {
+			return fmt.Errorf("look at the cache: %w", err)
+		}
+		total += info.Size()
+		if info.Size() < smallPack {
+			small = append(small, strings.TrimSuffix(name, ".pack"))
+		}
+	}
+	if total > 4*limits.Transferred || len(small) < 2 {
+		c.suspect.Store(true)
+		return nil
+	}
+	return c.merge(ctx, small)
+}
+
+// merge writes the objects of some packs into one.
+func (c *gitCache) merge(ctx context.Context, packs []string) error {
+	var all []plumbing.Hash
+	seen := map[plumbing.Hash]bool{}
+	for _, name := range packs {
+		hashes, err := hashesOf(name + ".idx")
+		if err != nil {
+			return fmt.Errorf("merge packs of the cache: %w", err)
+		}
+		for _, hash := range hashes {
+			if !seen[hash] {
+				seen[hash] = true
+				all = append(all, hash)
+			}
+		}
+	}
+	file, err := os.CreateTemp(c.dir, incoming)
+	if err != nil {
+		return fmt.Errorf("merge packs of the cache: %w", err)
+	}
+	defer func() {
+		_ = file.Close()
+		_ = os.Remove(file.Name())
+	}()
+	c.objects.mutex.Lock()
+	_, err = packfile.NewEncoder(file, c.storage, false).Encode(all, 0)
+	c.objects.mutex.Unlock()
+	if err != nil {
+		return c.objects.failed(fmt.Errorf("merge packs of the cache: %w", err))
+	}
+	if err := c.index(ctx, file); err != nil {
+		return err
+	}
+	c.objects.mutex.Lock()
+	defer c.objects.mutex.Unlock()
+	for _, name := range packs {
+		// Without its index a pack is not looked at, so that goes first.
+		for _, ending := range []string{".idx", ".pack"} {
+			if err := os.Remove(name + ending); err != nil {
+				return fmt.Errorf("merge packs of the cache: %w", err)
+			}
+		}
+	}
+	c.refresh()
+	return nil
+}
+
+func hashesOf(index string) ([]plumbing.Hash, error) {
+	file, err := os.Open(index)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	decoded := idxfile.NewMemoryIndex()
+	if err := idxfile.NewDecoder(file).Decode(decoded); err != nil {
+		return nil, err
+	}
+	entries, err := decoded.Entries()
+	if err != nil {
+		return nil, err
+	}
+	defer entries.Close()
+	var out []plumbing.Hash
+	for {
+		entry, err := entries.Next()
+		if err != nil {
+			// The end.
+			return out, nil // The iterator has no other error: everything is in memory.
+		}
+		out = append(out, entry.Hash)
+	}
+}

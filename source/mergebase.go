@@ -1,0 +1,38 @@
+package source
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/object"
+)
+
+// MergeBase gives the commit at which two revisions parted: what one of them changed is the difference from there, whatever
+// the other one has got since. Of several such commits it is the first by name.
+func (r *Repository) MergeBase(a, b string) (string, error) {
+	var commits [2]*object.Commit
+	for i, rev := range []string{a, b} {
+		at, err := r.At(rev)
+		if err != nil {
+			return "", err
+		}
+		if commits[i], err = r.repo.CommitObject(plumbing.NewHash(at.Commit)); err != nil {
+			return "", err
+		}
+	}
+	bases, err := commits[0].MergeBase(commits[1])
+	if err != nil {
+		return "", fmt.Errorf("find where %s and %s parted: %w%s", a, b, err, r.shallow())
+	}
+	best := ""
+	for _, base := range bases {
+		if name := base.Hash.String(); best == "" || strings.Compare(name, best) < 0 {
+			best = name
+		}
+	}
+	if best == "" {
+		return "", fmt.Errorf("revisions %s and %s have no commit in common%s", a, b, r.shallow())
+	}
+	return best, nil
+}

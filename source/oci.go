@@ -1,0 +1,404 @@
+package source
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"cuelabs.dev/go/oci/ociregistry"
+	"cuelabs.dev/go/oci/ociregistry/ociauth"
+	"cuelabs.dev/go/oci/ociregistry/ociclient"
+	"cuelabs.dev/go/oci/ociregistry/ociref"
+	"github.com/opencontainers/go-digest"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+
+	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
+)
+
+const (
+	fluxContent     = "application/vnd.cncf.flux.content.v1.tar+gzip"
+	defaultTag      = "latest"
+	maxManifest     = 4 * mebibyte
+	maxTags         = 100_000
+	keptArtifacts   = 8
+	artifactsFolder = "artifacts"
+)
+
+// artifactRemote is an OCI artifact: one layer with the files, as `flux push artifact` and `oras push` make it.
+//
+// Dir/artifacts holds what was pulled, compressed as it came, under its digest. It is compared with that digest and unpacked
+// into a nameless file whenever a snapshot is made: what was changed on disk is never used, and no name of an archive becomes
+// the name of a file on this machine.
+type artifactRemote struct {
+	options    Options
+	registry   ociregistry.Interface
+	transport  *http.Transport
+	repository string
+	turn       chan struct{}
+
+	mutex     sync.Mutex
+	temporary bool
+	// opened are the archives that were looked at last, by digest of the manifest.
+	opened map[string]*Snapshot
+}
+
+func checkArtifactReference(ref landscapev1alpha1.Reference) error {
+	switch {
+	case ref.Commit != "":
+		return failure(ReasonInvalid, "ref.commit is for Git: name a digest, a tag or a range")
+	case ref.Branch != "":
+		return failure(ReasonInvalid, "ref.branch is for Git: name a digest, a tag or a range")
+	case ref.Digest != "" && !isDigest(ref.Digest):
+		return failure(ReasonInvalid, "ref.digest has to be sha256: and 64 hexadecimal digits in lower case")
+	case ref.Tag != "" && !ociref.IsValidTag(ref.Tag):
+		return failure(ReasonInvalid, "ref.tag %q cannot be the tag of an artifact", printable(ref.Tag, 100))
+	}
+	return checkRange(ref)
+}
+
+func newArtifactRemote(options Options, location *url.URL) (*artifactRemote, error) {
+	repository := strings.Trim(location.Path, "/")
+	if !ociref.IsValidRepository(repository) {
+		return nil, failure(ReasonInvalid, "%s: %q cannot be the name of an artifact; its tag or digest belongs into ref", location.Redacted(), printable(repository, 100))
+	}
+	transport := httpTransport(options)
+	host := location.Host
+	registry, err := ociclient.New(host, &ociclient.Options{
+		Insecure: options.Insecure,
+		Transport: ociauth.NewStdTransport(ociauth.StdTransportParams{
+			Config: logins{credentials: options.Credentials, host: host}, Transport: guarded{transport, options.Insecure},
+		}),
+	})
+	if err != nil {
+		return nil, failure(ReasonInvalid, "%s: the host cannot be read", location.Redacted())
+	}
+	return &artifactRemote{options: options, registry: registry, transport: transport, repository: repository, turn: make(chan struct{}, 1), opened: map[string]*Snapshot{}}, nil
+}
+
+// logins gives the registry its login, and no other host.
+type logins struct {
+	credentials Credentials
+	host        string
+}
+
+// EntryForRegistry implements ociauth.Config.
+func (l logins) EntryForRegistry(host string) (ociauth.ConfigEntry, error) {
+	if host != l.host {
+		return ociauth.ConfigEntry{}, nil
+	}
+	c := l.credentials
+	if login, ok := c.Registries[registryHost(host)]; ok {
+		return ociauth.ConfigEntry{Username: login.Username, Password: login.Password, AccessToken: login.Token}, nil
+	}
+	return ociauth.ConfigEntry{Username: c.Username, Password: c.Password, AccessToken: c.BearerToken}, nil
+}
+
+// guarded keeps requests from going where they can be read by others, and answers from being without end.
+type guarded struct {
+	*http.Transport
+	insecure bool
+}
+
+// RoundTrip implements http.RoundTripper.
+func (g guarded) RoundTrip(request *http.Request) (*http.Response, error) {
+	if request.URL.Scheme != "https" && !g.insecure {
+		return nil, failure(ReasonUnreachable, "the registry leads to a plain HTTP address on %s: set insecure only if that is meant", request.URL.Host)
+	}
+	response, err := g.Transport.RoundTrip(request)
+	if err == nil && response.StatusCode >= http.StatusBadRequest {
+		// Its text may repeat what was sent.
+		_ = response.Body.Close()
+		response.Body, response.ContentLength = http.NoBody, 0
+	}
+	return response, err
+}
+
+func (a *artifactRemote) where() string { return a.options.URL }
+
+// Resolve implements Remote. A digest that is named needs no request.
+func (a *artifactRemote) Resolve(ctx context.Context) (Head, error) {
+	ctx, cancel := context.WithTimeout(ctx, a.options.Timeout)
+	defer cancel()
+	ref := a.options.Ref
+	tag := ref.Tag
+	switch {
+	case ref.Digest != "":
+		return Head{Name: ref.Tag, Commit: ref.Digest}, nil
+	case ref.SemVer != "":
+		var names []string
+		for name, err := range a.registry.Tags(ctx, a.repository, "") {
+			if err != nil {
+				return Head{}, a.failed(ctx, "list the tags of "+a.where(), err)
+			}
+			if names = append(names, name); len(names) > maxTags {
+				return Head{}, failure(ReasonTooLarge, "%s has more than %d tags", a.where(), maxTags)
+			}
+		}
+		var ok bool
+		if tag, ok = highest(ref.SemVer, names); !ok {
+			return Head{}, failure(ReasonReferenceNotFound, "%s has no tag in the range %s", a.where(), ref.SemVer)
+		}
+	case tag == "":
+		tag = defaultTag
+	}
+	found, err := a.registry.ResolveTag(ctx, a.repository, tag)
+	if err != nil {
+		return Head{}, a.failed(ctx, "ask for tag "+tag+" of "+a.where(), err)
+	}
+	if !isDigest(string(found.Digest)) {
+		return Head{}, failure(ReasonUnreachable, "%s: the registry gives a digest that is not supported: %s", a.where(), printable(string(found.Digest), 100))
+	}
+	return Head{Name: tag, Commit: string(found.Digest)}, nil
+}
+
+// Fetch implements Remote.
+func (a *artifactRemote) Fetch(ctx context.Context, head Head) (*Snapshot, error) {
+	snapshot, err := a.At(ctx, head.Commit)
+	if err != nil {
+		return nil, err
+	}
+	snapshot.Head = head
+	return snapshot, nil
+}
+
+// At implements Remote.
+func (a *artifactRemote) At(ctx context.Context, commit string) (*Snapshot, error) {
+	ctx, cancel := context.WithTimeout(ctx, a.options.Timeout)
+	defer cancel()
+	if !isDigest(commit) {
+		return nil, failure(ReasonInvalid, "%q is no digest of an artifact: sha256: and 64 hexadecimal digits are needed", printable(commit, 80))
+	}
+	select {
+	case a.turn <- struct{}{}:
+		defer func() { <-a.turn }()
+	case <-ctx.Done():
+		return nil, unreachable(ctx, "wait for another fetch of "+a.where(), ctx.Err())
+	}
+	a.mutex.Lock()
+	known := a.opened[commit]
+	a.mutex.Unlock()
+	if known == nil {
+		var err error
+		if known, err = a.open(ctx, commit); err != nil {
+			return nil, err
+		}
+		a.mutex.Lock()
+		if len(a.opened) >= maxChecked {
+			clear(a.opened)
+		}
+		a.opened[commit] = known
+		a.mutex.Unlock()
+	}
+	copied := *known
+	return &copied, nil
+}
+
+// open gives an artifact from the cache, or pulls it.
+func (a *artifactRemote) open(ctx context.Context, manifestDigest string) (*Snapshot, error) {
+	dir, err := a.folder()
+	if err != nil {
+		return nil, err
+	}
+	raw, err := a.blob(ctx, dir, manifestDigest, "", maxManifest, func() (ociregistry.BlobReader, error) {
+		return a.registry.GetManifest(ctx, a.repository, digest.Digest(manifestDigest))
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer raw.Close()
+	data, err := io.ReadAll(raw)
+	if err != nil {
+		return nil, fmt.Errorf("read the manifest: %w", err)
+	}
+	layer, manifest, err := layerOf(data)
+	if err != nil {
+		return nil, err
+	}
+	if layer.Size > a.options.Limits.Transferred {
+		return nil, failure(ReasonTooLarge, "%s is too large: %d MiB, more than %d", a.where(), layer.Size/mebibyte, a.options.Limits.Transferred/mebibyte)
+	}
+	packed, err := a.blob(ctx, dir, string(layer.Digest), ".tar.gz", a.options.Limits.Transferred, func() (ociregistry.BlobReader, error) {
+		return a.registry.GetBlob(ctx, a.repository, layer.Digest)
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer packed.Close()
+	when, _ := time.Parse(time.RFC3339, manifest.Annotations[ocispec.AnnotationCreated])
+	files, err := unpack(ctx, packed, dir, when, a.options.Limits)
+	if err != nil {
+		return nil, err
+	}
+	origin := strings.TrimSpace(manifest.Annotations[ocispec.AnnotationSource] + " " + manifest.Annotations[ocispec.AnnotationRevision])
+	return &Snapshot{Head: Head{Commit: manifestDigest}, FS: files, When: when, Origin: printable(origin, 300),
+		Author: printable(manifest.Annotations[ocispec.AnnotationAuthors], 200), Subject: printable(manifest.Annotations[ocispec.AnnotationTitle], 200)}, nil
+}
+
+// layerOf chooses the layer with the files.
+func layerOf(data []byte) (ocispec.Descriptor, ocispec.Manifest, error) {
+	var manifest ocispec.Manifest
+	if err := json.Unmarshal(data, &manifest); err != nil {
+		return ocispec.Descriptor{}, manifest, failure(ReasonInvalid, "the manifest of the artifact cannot be read")
+	}
+	var found []ocispec.Descriptor
+	for _, layer := range manifest.Layers {
+		switch layer.MediaType {
+		case fluxContent:
+			return layer, manifest, valid(layer)
+		case ocispec.MediaTypeImageLayerGzip, "application/vnd.docker.image.rootfs.diff.tar.gzip", "application/tar+gzip", "application/gzip", "application/x-gzip", "application/x-gtar", "application/x-tgz":
+			found = append(found, layer)
+		default:
+			if strings.HasSuffix(layer.MediaType, "tar+gzip") || strings.HasSuffix(layer.MediaType, "tar.gzip") {
+				found = append(found, layer)
+			}
+		}
+	}
+	switch len(found) {
+	case 1:
+		return found[0], manifest, valid(found[0])
+	case 0:
+		return ocispec.Descriptor{}, manifest, failure(ReasonInvalid, "the artifact has no layer of a compressed archive (tar+gzip): push it with `flux push artifact`, or with `oras push` and a folder")
+	default:
+		return ocispec.Descriptor{}, manifest, failure(ReasonInvalid, "the artifact has %d layers of archives: it needs one", len(found))
+	}
+}
+
+func valid(layer ocispec.Descriptor) error {
+	if !isDigest(string(layer.Digest)) {
+		return failure(ReasonInvalid, "the artifact has a layer with a digest that is not supported: %s", printable(string(layer.Digest), 100))
+	}
+	return nil
+}
+
+// blob gives a file of the cache, after comparing it with its digest. What is missing or wrong is pulled.
+func (a *artifactRemote) blob(ctx context.Context, dir, name, ending string, limit int64, pull func() (ociregistry.BlobReader, error)) (*os.File, error) {
+	file := filepath.Join(dir, strings.ReplaceAll(name, ":", "-")+ending)
+	if err := sameDigest(file, name); err != nil {
+		_ = os.Remove(file)
+		reader, err := pull()
+		if err != nil {
+			return nil, a.failed(ctx, "pull "+a.where()+"@"+name, err)
+		}
+		verifier := digest.Digest(name).Verifier()
+		err = writeVerified(dir, filepath.Base(file), io.TeeReader(&limitedReader{Reader: reader, left: limit}, verifier), verifier)
+		_ = reader.Close()
+		switch {
+		case errors.Is(err, errTooMuch):
+			return nil, failure(ReasonTooLarge, "%s is too large: more than %d MiB", a.where(), limit/mebibyte)
+		case err != nil:
+			return nil, a.failed(ctx, "pull "+a.where()+"@"+name, err)
+		}
+	}
+	now := a.options.Clock.Now()
+	_ = os.Chtimes(file, now, now)
+	opened, err := os.Open(file)
+	if err != nil {
+		return nil, fmt.Errorf("open the cache of %s: %w", a.where(), err)
+	}
+	return opened, nil
+}
+
+// writeVerified puts a file into its place only if it has its digest.
+func writeVerified(dir, name string, content io.Reader, verifier digest.Verifier) error {
+	return writeFile(dir, name, &verifiedReader{content, verifier})
+}
+
+type verifiedReader struct {
+	io.Reader
+	verifier digest.Verifier
+}
+
+func (v *verifiedReader) Read(p []byte) (int, error) {
+	n, err := v.Reader.Read(p)
+	if errors.Is(err, io.EOF) && !v.verifier.Verified() {
+		return n, failure(ReasonVerificationFailed, "what the registry sent is not what its digest says")
+	}
+	return n, err
+}
+
+func sameDigest(file, want string) error {
+	opened, err := os.Open(file)
+	if err != nil {
+		return err
+	}
+	defer opened.Close()
+	verifier := digest.Digest(want).Verifier()
+	if _, err := io.Copy(verifier, opened); err != nil {
+		return err
+	}
+	if !verifier.Verified() {
+		return errors.New("it was changed")
+	}
+	return nil
+}
+
+// failed gives an error of the registry its reason, without the text that the registry wrote.
+func (a *artifactRemote) failed(ctx context.Context, what string, err error) error {
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e
+	}
+	if ctx.Err() == nil {
+		if answer, ok := errors.AsType[ociregistry.HTTPError](err); ok {
+			switch code := answer.StatusCode(); code {
+			case http.StatusUnauthorized, http.StatusForbidden:
+				return failure(ReasonAuthenticationFailed, "%s: the registry does not take the credentials (%d): they are missing, wrong or expired", what, code)
+			case http.StatusNotFound:
+				if strings.HasPrefix(what, "list") {
+					return failure(ReasonRepositoryNotFound, "%s: no such artifact, or these credentials do not show it (404)", what)
+				}
+				return failure(ReasonReferenceNotFound, "%s: no such artifact, or these credentials do not show it (404)", what)
+			case http.StatusTooManyRequests:
+				return failure(ReasonUnreachable, "%s: the registry was asked too often (429)", what)
+			default:
+				return failure(ReasonUnreachable, "%s: the registry answers with status %d", what, code)
+			}
+		}
+	}
+	if wrapped, ok := errors.AsType[*url.Error](err); ok {
+		err = wrapped.Err
+	}
+	return unreachable(ctx, what, err)
+}
+
+// folder is where artifacts are kept. What is incomplete, and all but the latest, is removed when it is first needed.
+func (a *artifactRemote) folder() (string, error) {
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	if a.options.Dir == "" {
+		dir, err := os.MkdirTemp("", "pergola-source-")
+		if err != nil {
+			return "", fmt.Errorf("make the cache: %w", err)
+		}
+		a.options.Dir, a.temporary = dir, true
+	}
+	dir := filepath.Join(a.options.Dir, artifactsFolder)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", fmt.Errorf("make the cache: %w", err)
+	}
+	return dir, sweepArtifacts(dir)
+}
+
+// Close implements Remote.
+func (a *artifactRemote) Close() error {
+	a.turn <- struct{}{}
+	defer func() { <-a.turn }()
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	a.transport.CloseIdleConnections()
+	clear(a.opened)
+	if a.temporary {
+		err := os.RemoveAll(a.options.Dir)
+		a.options.Dir, a.temporary = "", false
+		return err
+	}
+	return nil
+}

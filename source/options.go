@@ -1,0 +1,207 @@
+package source
+
+import (
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/Masterminds/semver/v3"
+	"k8s.io/utils/clock"
+
+	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
+)
+
+// Options say what is fetched and how. Nothing is read from the environment, from ~/.ssh or ~/.gitconfig.
+type Options struct {
+	// URL of the repository (https, http, ssh, file) or, without a tag, of the artifact (oci).
+	URL string
+	// Ref is what is checked out. Empty: branch main; of an artifact the tag latest.
+	Ref landscapev1alpha1.Reference
+	// Submodules are read, too.
+	Submodules bool
+	// Insecure allows credentials, and artifacts, over plain HTTP.
+	Insecure bool
+	// Timeout of one Resolve, Fetch or At. Default: 2m.
+	Timeout time.Duration
+	// Credentials for the server; see CredentialsOf.
+	Credentials Credentials
+	// Proxy that connections go through; see ProxyOf. Zero: none.
+	Proxy Proxy
+	// Verify demands signatures. Git only.
+	Verify *Verify
+	// Dir keeps what was fetched. It belongs to this remote alone; a broken one, or one of another URL, is made anew. Empty: a
+	// temporary folder that Close removes.
+	Dir string
+	// Applied is the revision that was applied last, as Head.Revision gives it. With it a rewritten tag is known even when Dir
+	// was lost.
+	Applied string
+	// Limits of what is transferred and kept.
+	Limits Limits
+	// Clock for the validity of keys. Default: the real one.
+	Clock clock.PassiveClock
+}
+
+// Verify says which signatures are demanded.
+type Verify struct {
+	// Mode is what has to be signed. Default: HEAD.
+	Mode landscapev1alpha1.VerificationMode
+	// Keys are files with the public keys that are trusted.
+	Keys map[string][]byte
+}
+
+// Limits bound what a remote may cost. Zero: the default.
+type Limits struct {
+	// Transferred bytes of one request. Default: 256 MiB.
+	Transferred int64
+	// Unpacked bytes of one fetch. Default: 1 GiB.
+	Unpacked int64
+	// File is the size of one file. Default: 32 MiB.
+	File int64
+	// Files of one revision. Default: 100,000.
+	Files int
+	// Submodules of one revision, nested ones included. Default: 32.
+	Submodules int
+}
+
+const (
+	defaultTimeout = 2 * time.Minute
+	mebibyte       = 1 << 20
+	// maxDepth of folders and of submodules in submodules.
+	maxFolderDepth    = 64
+	maxSubmoduleDepth = 4
+)
+
+func (l Limits) withDefaults() Limits {
+	set := func(value *int64, standard int64) {
+		if *value <= 0 {
+			*value = standard
+		}
+	}
+	set(&l.Transferred, 256*mebibyte)
+	set(&l.Unpacked, 1024*mebibyte)
+	set(&l.File, 32*mebibyte)
+	if l.Files <= 0 {
+		l.Files = 100_000
+	}
+	if l.Submodules <= 0 {
+		l.Submodules = 32
+	}
+	return l
+}
+
+// NewRemote checks what can be checked without a connection. Its errors are permanent.
+func NewRemote(options Options) (Remote, error) {
+	options.Limits = options.Limits.withDefaults()
+	if options.Timeout <= 0 {
+		options.Timeout = defaultTimeout
+	}
+	if options.Clock == nil {
+		options.Clock = clock.RealClock{}
+	}
+	location, err := locate(options)
+	if err != nil {
+		return nil, err
+	}
+	trusted, err := trustedKeys(options)
+	if err != nil {
+		return nil, err
+	}
+	if location.Scheme == "oci" {
+		if err := checkArtifactReference(options.Ref); err != nil {
+			return nil, err
+		}
+		return newArtifactRemote(options, location)
+	}
+	if err := checkGitReference(options.Ref); err != nil {
+		return nil, err
+	}
+	return newGitRemote(options, location, trusted)
+}
+
+// locate reads the URL and holds the credentials against it.
+func locate(options Options) (*url.URL, error) {
+	location, err := url.Parse(options.URL)
+	if err != nil {
+		return nil, failure(ReasonInvalid, "the url of the source cannot be read")
+	}
+	if _, secret := location.User.Password(); secret {
+		return nil, failure(ReasonInvalid, "the url of the source has a password in it: put it into the Secret of secretRef (key password) and take it out of the url")
+	}
+	if location.RawQuery != "" || location.Fragment != "" {
+		return nil, failure(ReasonInvalid, "the url of the source has a query or a fragment: leave them out")
+	}
+	shown := location.Redacted()
+	if location.Scheme != "ssh" {
+		// A token is often written where a user name belongs.
+		bare := *location
+		bare.User = nil
+		shown = bare.String()
+	}
+	switch location.Scheme {
+	case "https", "oci":
+	case "http":
+		if options.Credentials.forHTTP() && !options.Insecure {
+			return nil, failure(ReasonInvalid, "%s: credentials over plain HTTP can be read by others: use https, or set insecure", shown)
+		}
+	case "ssh":
+		if options.Credentials.Identity == nil {
+			return nil, failure(ReasonInvalid, "%s: SSH needs a Secret with identity and known_hosts: set secretRef", shown)
+		}
+	case "file":
+		if location.Host != "" || !strings.HasPrefix(location.Path, "/") {
+			return nil, failure(ReasonInvalid, "%s: a file url has three slashes and an absolute path: file:///srv/landscape.git", shown)
+		}
+	default:
+		return nil, failure(ReasonInvalid, "%s: the scheme %q is not supported: use https, ssh, http, file or oci; git@host:path is written ssh://git@host/path", shown, location.Scheme)
+	}
+	if location.Scheme != "file" && (location.Hostname() == "" || strings.Trim(location.Path, "/") == "") {
+		return nil, failure(ReasonInvalid, "%s: a host and a path are needed", shown)
+	}
+	if location.User != nil && location.Scheme != "ssh" {
+		return nil, failure(ReasonInvalid, "%s: a user name in the url does not count: put it into the Secret of secretRef (key username)", shown)
+	}
+	if options.Verify != nil && location.Scheme == "oci" {
+		return nil, failure(ReasonInvalid, "%s: signatures of artifacts are not verified: leave verify out, or name the digest in ref", shown)
+	}
+	if options.Submodules && location.Scheme == "oci" {
+		return nil, failure(ReasonInvalid, "%s: an artifact has no submodules: leave submodules out", shown)
+	}
+	return location, nil
+}
+
+func checkGitReference(ref landscapev1alpha1.Reference) error {
+	switch {
+	case ref.Digest != "":
+		return failure(ReasonInvalid, "ref.digest is for OCI artifacts: name a commit")
+	case len(ref.Commit) == 64 && isHex(ref.Commit):
+		return failure(ReasonInvalid, "ref.commit has 64 digits: repositories with SHA-256 object names are not supported")
+	case ref.Commit != "" && !isCommit(ref.Commit):
+		return failure(ReasonInvalid, "ref.commit has to be 40 hexadecimal digits in lower case")
+	}
+	for field, name := range map[string]string{"branch": ref.Branch, "tag": ref.Tag} {
+		if name != "" && !validReferenceName(name) {
+			return failure(ReasonInvalid, "ref.%s %q cannot be the name of a %s: give it without refs/", field, printable(name, 100), field)
+		}
+	}
+	return checkRange(ref)
+}
+
+func checkRange(ref landscapev1alpha1.Reference) error {
+	if ref.SemVer == "" {
+		return nil
+	}
+	if _, err := semver.NewConstraint(ref.SemVer); err != nil {
+		return failure(ReasonInvalid, "ref.semver %q is no range of versions: write it like \">=1.2.0 <2\"", printable(ref.SemVer, 100))
+	}
+	return nil
+}
+
+// validReferenceName holds a name against Git's rules, as far as they keep it from meaning something else.
+func validReferenceName(name string) bool {
+	if len(name) > 255 || strings.HasPrefix(name, "-") || strings.HasPrefix(name, "refs/") || strings.HasSuffix(name, "/") || strings.HasSuffix(name, ".") ||
+		strings.HasSuffix(name, ".lock") || strings.Contains(name, "..") || strings.Contains(name, "//") || strings.Contains(name, "@{") ||
+		strings.HasPrefix(name, "/") || strings.HasPrefix(name, ".") || strings.Contains(name, "/.") || name == "@" {
+		return false
+	}
+	return !strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r == 0x7f || strings.ContainsRune("~^:?*[\\", r) })
+}

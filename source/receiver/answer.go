@@ -1,0 +1,56 @@
+package receiver
+
+import (
+	"encoding/json"
+	"net/http"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Results of requests, in metrics and answers.
+const (
+	resultRequested = "requested"
+	resultIgnored   = "ignored"
+	resultPing      = "ping"
+	resultRefused   = "refused"
+	resultReplayed  = "replayed"
+	resultLimited   = "limited"
+	resultTooLarge  = "too_large"
+	resultInvalid   = "invalid"
+)
+
+// Answer is the body of each answer that is not followed.
+type Answer struct {
+	// Result is one word: requested, ignored, ping, refused, replayed, limited, too_large or invalid.
+	Result string `json:"result"`
+	// Message for people.
+	Message string `json:"message"`
+}
+
+func (r *Receiver) answer(w http.ResponseWriter, receiver, result string, status int, message string) {
+	r.metrics.requests.WithLabelValues(receiver, result).Inc()
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(Answer{Result: result, Message: message}) // who sent it may be gone
+}
+
+func (r *Receiver) slowDown(w http.ResponseWriter, receiver string) {
+	w.Header().Set("Retry-After", "5")
+	r.answer(w, receiver, resultLimited, http.StatusTooManyRequests, "too many requests")
+}
+
+// counters of requests. Only proven ones are counted by receiver: strangers do not make new series.
+type counters struct{ requests *prometheus.CounterVec }
+
+func newCounters() *counters {
+	return &counters{requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "pergola_receiver_requests_total",
+		Help: "Requests for a sync by HTTP, by receiver (namespace/landscape/name; empty until the secret is proven) and result.",
+	}, []string{"receiver", "result"})}
+}
+
+// Describe is that of a prometheus.Collector.
+func (r *Receiver) Describe(ch chan<- *prometheus.Desc) { r.metrics.requests.Describe(ch) }
+
+// Collect is that of a prometheus.Collector.
+func (r *Receiver) Collect(ch chan<- prometheus.Metric) { r.metrics.requests.Collect(ch) }

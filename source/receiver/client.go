@@ -1,0 +1,125 @@
+package receiver
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"k8s.io/utils/clock"
+)
+
+// Bounds of what a Client reads and waits for.
+const (
+	longestLine   = 64 << 10
+	signOfLife    = 4 * heartbeat
+	answerTimeout = 30 * time.Second
+)
+
+// Client asks for a sync, as the post-receive hook of a bare repository does.
+type Client struct {
+	// URL of the operator's receivers, without the path of one.
+	URL string
+	// Token is what the receiver's Secret holds.
+	Token []byte
+	// HTTP makes the requests; its Timeout has to be unset, as a sync may be followed for long.
+	HTTP  *http.Client
+	Clock clock.PassiveClock
+}
+
+// RefusedError is an answer other than that a sync was asked for.
+type RefusedError struct {
+	Status int
+	Answer Answer
+}
+
+func (e *RefusedError) Error() string {
+	if e.Answer.Message == "" {
+		return fmt.Sprintf("it answered %d %s", e.Status, http.StatusText(e.Status))
+	}
+	return fmt.Sprintf("it answered %d: %s", e.Status, e.Answer.Message)
+}
+
+// Ask sends one push to the receiver NAMESPACE/LANDSCAPE/NAME and, with tell, follows the sync until its last Progress. It
+// gives the last Progress, with Phase "" where the sync is not followed, and whether the push was of a ref that the
+// Landscape follows.
+func (c *Client) Ask(ctx context.Context, receiver string, push Push, tell func(Progress)) (last Progress, followed bool, err error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	body, err := json.Marshal(map[string]string{"ref": push.Ref, "commit": push.Commit, "by": push.By})
+	if err != nil {
+		return Progress{}, false, err
+	}
+	address := strings.TrimRight(c.URL, "/") + Prefix + receiver
+	if tell != nil {
+		address += "?follow=true"
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(body))
+	if err != nil {
+		return Progress{}, false, errors.New("the address of the operator is not a URL")
+	}
+	timestamp, signature := Sign(c.Token, body, c.Clock.Now())
+	req.Header.Set(TimestampHeader, timestamp)
+	req.Header.Set(SignatureHeader, signature)
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("User-Agent", "pergola")
+
+	silence := time.AfterFunc(answerTimeout, func() { cancel(errors.New("it does not answer")) })
+	defer silence.Stop()
+	res, err := c.HTTP.Do(req)
+	if err != nil {
+		return Progress{}, false, because(ctx, err)
+	}
+	defer res.Body.Close()
+	if res.Header.Get("Content-Type") != ContentType {
+		var answer Answer
+		data, _ := io.ReadAll(io.LimitReader(res.Body, longestLine)) // what arrived says enough
+		_ = json.Unmarshal(data, &answer)                            // else the status says it
+		answer.Message = plain(answer.Message, 300)
+		if res.StatusCode != http.StatusAccepted {
+			return Progress{}, false, &RefusedError{res.StatusCode, answer}
+		}
+		return Progress{}, answer.Result != resultIgnored, nil
+	}
+	lines := bufio.NewScanner(res.Body)
+	lines.Buffer(nil, longestLine)
+	for lines.Scan() {
+		silence.Reset(signOfLife)
+		if len(bytes.TrimSpace(lines.Bytes())) == 0 {
+			continue
+		}
+		var p Progress
+		if err := json.Unmarshal(lines.Bytes(), &p); err != nil {
+			return last, true, errors.New("it answered what is no progress of a sync")
+		}
+		p.Phase, p.Message, p.Err = plain(p.Phase, 64), plain(p.Message, 4096), plain(p.Err, 4096)
+		last = p
+		tell(p)
+		if p.Done {
+			return last, true, nil
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return last, true, because(ctx, err)
+	}
+	return last, true, errors.New("the connection ended")
+}
+
+// because says why a request ended, without its address.
+func because(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
+	}
+	var at *url.Error
+	if errors.As(err, &at) {
+		return at.Err
+	}
+	return err
+}

@@ -1,0 +1,155 @@
+package receiver
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Bounds of what Git tells a hook.
+const (
+	mostLines = 100_000
+	mostRefs  = 20 // told one by one; of more only that there was a push
+)
+
+// PostReceive is the hook of a bare repository: it asks for syncs of what was pushed, and tells the pusher how they go.
+type PostReceive struct {
+	Client *Client
+	// Receivers are NAMESPACE/LANDSCAPE/NAME each.
+	Receivers []string
+	// By is who pushed, as far as is known.
+	By string
+	// Follow says whether the syncs are followed, and Within for how long.
+	Follow bool
+	Within time.Duration
+	// Out is what Git shows to the pusher.
+	Out io.Writer
+}
+
+// ReadPushes reads what Git writes to a post-receive hook: a line with the old and the new object and the name of each ref.
+// Of very many refs it makes one push that names none.
+func ReadPushes(in io.Reader, by string) ([]Push, error) {
+	var out []Push
+	lines := bufio.NewScanner(in)
+	lines.Buffer(nil, longestLine)
+	for n := 0; lines.Scan(); n++ {
+		if n == mostLines {
+			return nil, errors.New("Git names too many refs") //nolint:staticcheck // a name
+		}
+		fields := strings.Fields(lines.Text())
+		if len(fields) == 0 {
+			continue
+		}
+		if len(fields) != 3 || !commitName.MatchString(fields[0]) || !commitName.MatchString(fields[1]) {
+			return nil, errors.New("standard input is not what Git gives to a post-receive hook: lines of OLD NEW REF")
+		}
+		push := Push{Ref: plain(fields[2], 255), Commit: fields[1], By: plain(by, 100)}
+		if strings.Trim(push.Commit, "0") == "" {
+			push.Commit = ""
+		}
+		if followable(push.Ref) {
+			out = append(out, push)
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return nil, fmt.Errorf("reading what was pushed: %w", err)
+	}
+	if len(out) > mostRefs {
+		return []Push{{By: plain(by, 100)}}, nil
+	}
+	return out, nil
+}
+
+// followable says whether a Landscape can follow a ref at all.
+func followable(ref string) bool {
+	return strings.HasPrefix(ref, "refs/heads/") || strings.HasPrefix(ref, "refs/tags/")
+}
+
+// Run asks for all syncs at once, so that each is on its way should the pusher leave, and returns when they are done. What
+// goes wrong is told, and no error: the push has happened.
+func (h *PostReceive) Run(ctx context.Context, pushes []Push) {
+	var cancel context.CancelFunc
+	ctx, cancel = context.WithTimeoutCause(ctx, h.Within, fmt.Errorf("after %s it is not followed any longer", h.Within))
+	defer cancel()
+	p := &teller{out: h.Out, name: len(h.Receivers) > 1}
+	var group sync.WaitGroup
+	for _, receiver := range h.Receivers {
+		for _, push := range pushes {
+			group.Go(func() { h.one(ctx, p, receiver, push) })
+		}
+	}
+	group.Wait()
+}
+
+func (h *PostReceive) one(ctx context.Context, t *teller, receiver string, push Push) {
+	landscape := receiver[:strings.LastIndex(receiver, "/")]
+	var tell func(Progress)
+	if h.Follow {
+		tell = func(p Progress) { t.progress(landscape, p) }
+	}
+	last, followed, err := h.Client.Ask(ctx, receiver, push, tell)
+	var refused *RefusedError
+	switch {
+	case errors.As(err, &refused):
+		t.say(landscape, "Pergola did not take the request: "+refused.Error()+". It looks for new commits by itself.")
+	case err != nil && last.Phase == "" && !followed:
+		t.say(landscape, "Pergola cannot be asked for a sync now ("+plain(err.Error(), 300)+"). It looks for new commits by itself.")
+	case err != nil:
+		t.say(landscape, "The sync is not followed any longer ("+plain(err.Error(), 300)+"). It goes on.")
+	case last.Done && last.Err != "":
+		t.failed(landscape, last)
+	case !followed || last.Phase != "":
+	default:
+		t.say(landscape, "A sync was asked for.")
+	}
+}
+
+// teller writes whole lines, whoever else writes.
+type teller struct {
+	mu   sync.Mutex
+	out  io.Writer
+	name bool
+	last map[string]string
+}
+
+func (t *teller) say(landscape, text string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.name {
+		text = landscape + ": " + text
+	}
+	_, _ = fmt.Fprintln(t.out, text) // who pushed may be gone
+}
+
+func (t *teller) progress(landscape string, p Progress) {
+	if p.Done && p.Err != "" {
+		return // told at the end
+	}
+	text := p.Phase
+	if p.Message != "" {
+		text += ": " + p.Message
+	}
+	t.mu.Lock()
+	if t.last == nil {
+		t.last = map[string]string{}
+	}
+	same := t.last[landscape] == text
+	t.last[landscape] = text
+	t.mu.Unlock()
+	if !same {
+		t.say(landscape, text)
+	}
+}
+
+// failed is loud: Git shows it among much else.
+func (t *teller) failed(landscape string, p Progress) {
+	const rule = "**********************************************************************"
+	for _, line := range []string{rule, "SYNC FAILED of " + landscape + ": " + p.Err, "The commit is pushed, but not applied, or not all of it. What was applied before stays.", rule} {
+		t.say(landscape, line)
+	}
+}

@@ -1,0 +1,174 @@
+package receiver
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"regexp"
+	"strings"
+	"unicode"
+
+	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
+)
+
+// kind of what was delivered.
+type kind int
+
+const (
+	other kind = iota
+	ping
+	pushed
+)
+
+// message holds what is read of a delivery; all forges name it alike, or nearly so.
+type message struct {
+	Ref   string `json:"ref"`
+	After string `json:"after"`
+	// GitLab
+	UserUsername string `json:"user_username"`
+	// GitHub; Gitea and Forgejo call it login, or username
+	Pusher struct {
+		Name     string `json:"name"`
+		Login    string `json:"login"`
+		Username string `json:"username"`
+	} `json:"pusher"`
+	// hmac
+	Commit string `json:"commit"`
+	By     string `json:"by"`
+}
+
+var commitName = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
+
+// maxDepth bounds what is nested in a delivery.
+const maxDepth = 64
+
+// read gives what a delivery tells.
+func read(receiver landscapev1alpha1.ReceiverType, header http.Header, body []byte) (Push, kind, error) {
+	var event string
+	switch receiver {
+	case landscapev1alpha1.ReceiverGitHub:
+		event = header.Get("X-Github-Event")
+	case landscapev1alpha1.ReceiverGitea, landscapev1alpha1.ReceiverForgejo:
+		if event = header.Get("X-Gitea-Event"); event == "" {
+			event = header.Get("X-Forgejo-Event")
+		}
+	case landscapev1alpha1.ReceiverGitLab:
+		event = map[string]string{"Push Hook": "push", "Tag Push Hook": "push"}[header.Get("X-Gitlab-Event")]
+	default:
+		event = "push"
+		if header.Get("X-Pergola-Event") == "ping" {
+			event = "ping"
+		}
+	}
+	switch event {
+	case "ping":
+		return Push{}, ping, nil
+	case "push":
+	default:
+		return Push{}, other, nil
+	}
+	if receiver == landscapev1alpha1.ReceiverHMAC && len(bytes.TrimSpace(body)) == 0 {
+		return Push{}, pushed, nil
+	}
+	body, err := payload(header, body)
+	if err != nil {
+		return Push{}, other, err
+	}
+	var m message
+	if err := decode(body, &m); err != nil {
+		return Push{}, other, err
+	}
+	if receiver != landscapev1alpha1.ReceiverHMAC && m.Ref == "" {
+		return Push{}, other, errors.New("a push without a ref")
+	}
+	commit := m.After
+	if receiver == landscapev1alpha1.ReceiverHMAC {
+		commit = m.Commit
+	}
+	if !commitName.MatchString(commit) || strings.Trim(commit, "0") == "" {
+		commit = ""
+	}
+	by := m.By
+	for _, name := range []string{m.UserUsername, m.Pusher.Login, m.Pusher.Username, m.Pusher.Name} {
+		if by == "" {
+			by = name
+		}
+	}
+	return Push{Ref: plain(m.Ref, 255), Commit: commit, By: plain(by, 100)}, pushed, nil
+}
+
+// payload takes JSON out of the form that GitHub and Gitea send, if they are told so.
+func payload(header http.Header, body []byte) ([]byte, error) {
+	if !strings.HasPrefix(header.Get("Content-Type"), "application/x-www-form-urlencoded") {
+		return body, nil
+	}
+	req := http.Request{Method: http.MethodPost, Header: http.Header{"Content-Type": {"application/x-www-form-urlencoded"}}, Body: http.NoBody}
+	req.Body = readCloser{bytes.NewReader(body)}
+	if err := req.ParseForm(); err != nil {
+		return nil, err
+	}
+	if text := req.PostForm.Get("payload"); text != "" {
+		return []byte(text), nil
+	}
+	return nil, errors.New("a form without a payload")
+}
+
+type readCloser struct{ *bytes.Reader }
+
+func (readCloser) Close() error { return nil }
+
+// decode reads JSON that is not nested without end.
+func decode(body []byte, into *message) error {
+	depth, text := 0, false
+	for i := 0; i < len(body); i++ {
+		switch c := body[i]; {
+		case text && c == '\\':
+			i++
+		case c == '"':
+			text = !text
+		case !text && (c == '{' || c == '['):
+			if depth++; depth > maxDepth {
+				return errors.New("nested too deeply")
+			}
+		case !text && (c == '}' || c == ']'):
+			depth--
+		}
+	}
+	return json.Unmarshal(body, into)
+}
+
+// plain cuts text of others, and takes control characters out of it.
+func plain(text string, most int) string {
+	text = strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(text, ""))
+	if runes := []rune(text); len(runes) > most {
+		return string(runes[:most])
+	}
+	return text
+}
+
+// follows says whether a push of a ref can bring what the Landscape follows. A request that names no ref always can.
+func follows(ref landscapev1alpha1.Reference, pushed string) bool {
+	branch, isBranch := strings.CutPrefix(pushed, "refs/heads/")
+	tag, isTag := strings.CutPrefix(pushed, "refs/tags/")
+	switch {
+	case pushed == "":
+		return true
+	case !isBranch && !isTag:
+		return false
+	case ref.Commit != "": // it may arrive with any push, or with one of its branch
+		return ref.Branch == "" || isBranch && branch == ref.Branch
+	case ref.SemVer != "":
+		return isTag
+	case ref.Tag != "":
+		return isTag && tag == ref.Tag
+	case ref.Branch != "":
+		return isBranch && branch == ref.Branch
+	}
+	return isBranch && branch == "main"
+}

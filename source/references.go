@@ -1,0 +1,102 @@
+package source
+
+import (
+	"strings"
+
+	"github.com/Masterminds/semver/v3"
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
+
+	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
+)
+
+const (
+	defaultBranch = "main"
+	branchPrefix  = "refs/heads/"
+	tagPrefix     = "refs/tags/"
+)
+
+// headOf chooses the head that a reference names of what a repository has. The most exact part of it counts.
+func headOf(ref landscapev1alpha1.Reference, have *packp.AdvRefs) (Head, error) {
+	switch {
+	case ref.SemVer != "":
+		return versionHead(ref.SemVer, have)
+	case ref.Tag != "":
+		head, ok := tagHead(ref.Tag, have)
+		if !ok {
+			return Head{}, failure(ReasonReferenceNotFound, "the repository has no tag %s", ref.Tag)
+		}
+		return head, nil
+	}
+	branch := branchOf(ref)
+	hash, ok := have.References[branchPrefix+branch]
+	if !ok {
+		return Head{}, failure(ReasonReferenceNotFound, "the repository has no branch %s: it was deleted, or has another name", branch)
+	}
+	return Head{Name: branch, Commit: hash.String()}, nil
+}
+
+func branchOf(ref landscapev1alpha1.Reference) string {
+	if ref.Branch == "" {
+		return defaultBranch
+	}
+	return ref.Branch
+}
+
+func tagHead(name string, have *packp.AdvRefs) (Head, bool) {
+	hash, ok := have.References[tagPrefix+name]
+	if !ok {
+		return Head{}, false
+	}
+	if commit, annotated := have.Peeled[tagPrefix+name]; annotated {
+		return Head{Name: name, Commit: commit.String(), Tag: hash.String()}, true
+	}
+	return Head{Name: name, Commit: hash.String()}, true
+}
+
+func versionHead(versions string, have *packp.AdvRefs) (Head, error) {
+	var names []string
+	for name := range have.References {
+		if tag, ok := strings.CutPrefix(name, tagPrefix); ok {
+			names = append(names, tag)
+		}
+	}
+	name, ok := highest(versions, names)
+	if !ok {
+		return Head{}, failure(ReasonReferenceNotFound, "the repository has no tag in the range %s", versions)
+	}
+	head, _ := tagHead(name, have)
+	return head, nil
+}
+
+// highest is the name of the highest version in a range. Of two names for one version the first in order counts, for example
+// 1.2.0 before v1.2.0.
+func highest(versions string, names []string) (string, bool) {
+	constraint, err := semver.NewConstraint(versions)
+	if err != nil {
+		return "", false
+	}
+	var best *semver.Version
+	var found string
+	for _, name := range names {
+		version, err := semver.StrictNewVersion(strings.TrimPrefix(name, "v"))
+		if err != nil || !constraint.Check(version) {
+			continue
+		}
+		if best == nil || version.GreaterThan(best) || version.Equal(best) && name < found {
+			best, found = version, name
+		}
+	}
+	return found, best != nil
+}
+
+// tips are all branches and tags.
+func tips(have *packp.AdvRefs) []plumbing.Hash {
+	var out []plumbing.Hash
+	for name, hash := range have.References {
+		if strings.HasPrefix(name, branchPrefix) || strings.HasPrefix(name, tagPrefix) {
+			out = append(out, hash)
+		}
+	}
+	return out
+}

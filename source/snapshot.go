@@ -1,0 +1,206 @@
+package source
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/filemode"
+	"github.com/go-git/go-git/v5/plumbing/object"
+
+	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
+	"github.com/pergola-dev/pergola/source/signature"
+)
+
+// snapshot gives a revision that is in the cache: signed as demanded, and complete.
+func (r *gitRemote) snapshot(ctx context.Context, cache *gitCache, head Head) (*Snapshot, error) {
+	raw, err := cache.raw(plumbing.CommitObject, head.Commit)
+	if err != nil {
+		return nil, err
+	}
+	signer, err := r.verify(cache, head, raw)
+	if err != nil {
+		return nil, err
+	}
+	cache.objects.mutex.Lock()
+	commit, err := object.GetCommit(cache.storage, plumbing.NewHash(head.Commit))
+	cache.objects.mutex.Unlock()
+	if err != nil {
+		return nil, cache.objects.failed(fmt.Errorf("read commit %s: %w", head.Commit, err))
+	}
+	r.mutex.Lock()
+	tree := r.checked[head.Commit]
+	r.mutex.Unlock()
+	if tree == nil {
+		if tree, err = r.check(ctx, cache, commit); err != nil {
+			return nil, err
+		}
+		r.mutex.Lock()
+		if len(r.checked) >= maxChecked {
+			clear(r.checked)
+		}
+		r.checked[head.Commit] = tree
+		r.mutex.Unlock()
+	}
+	subject, _, _ := strings.Cut(strings.TrimSpace(commit.Message), "\n")
+	author := commit.Author.Name
+	if commit.Author.Email != "" {
+		author = strings.TrimSpace(author + " <" + commit.Author.Email + ">")
+	}
+	return &Snapshot{Head: head, FS: tree, Author: printable(author, 200), Subject: printable(subject, 200), When: commit.Committer.When, Signer: signer}, nil
+}
+
+// raw reads an object as it was sent.
+func (c *gitCache) raw(kind plumbing.ObjectType, name string) ([]byte, error) {
+	c.objects.mutex.Lock()
+	defer c.objects.mutex.Unlock()
+	encoded, err := c.storage.EncodedObject(kind, plumbing.NewHash(name))
+	if err != nil {
+		return nil, c.objects.failed(fmt.Errorf("read %s: %w", name, err))
+	}
+	reader, err := encoded.Reader()
+	if err != nil {
+		return nil, c.objects.failed(fmt.Errorf("read %s: %w", name, err))
+	}
+	defer reader.Close()
+	data, err := io.ReadAll(reader)
+	if err != nil {
+		return nil, c.objects.failed(fmt.Errorf("read %s: %w", name, err))
+	}
+	return data, nil
+}
+
+// trustedKeys reads the keys that signatures are held against.
+func trustedKeys(options Options) (*signature.Keys, error) {
+	if options.Verify == nil {
+		return nil, nil
+	}
+	switch options.Verify.Mode {
+	case "", landscapev1alpha1.VerifyHEAD:
+	case landscapev1alpha1.VerifyTag, landscapev1alpha1.VerifyTagAndHEAD:
+		if options.Ref.Tag == "" && options.Ref.SemVer == "" || options.Ref.Commit != "" {
+			return nil, failure(ReasonInvalid, "verify.mode %s needs ref.tag or ref.semver: a branch and a commit have no signed tag", options.Verify.Mode)
+		}
+	default:
+		return nil, failure(ReasonInvalid, "verify.mode %q is not known: use HEAD, Tag or TagAndHEAD", printable(string(options.Verify.Mode), 40))
+	}
+	keys, err := signature.ReadKeys(options.Verify.Keys)
+	if err != nil {
+		return nil, failure(ReasonInvalid, "the Secret of verify: %s", err)
+	}
+	return keys, nil
+}
+
+// verify demands the signatures and gives who signed.
+func (r *gitRemote) verify(cache *gitCache, head Head, commit []byte) (string, error) {
+	if r.trusted == nil {
+		return "", nil
+	}
+	mode := r.options.Verify.Mode
+	now := r.options.Clock.Now()
+	fail := func(what string, err error) (string, error) {
+		return "", failure(ReasonVerificationFailed, "%s: %s; trusted are %s", what, err, strings.Join(r.trusted.Fingerprints(), ", "))
+	}
+	signer := ""
+	if mode == landscapev1alpha1.VerifyTag || mode == landscapev1alpha1.VerifyTagAndHEAD {
+		if head.Tag == "" {
+			return fail("commit "+head.Commit, fmt.Errorf("no annotated tag of it is known, and only those are signed"))
+		}
+		tag, err := cache.raw(plumbing.TagObject, head.Tag)
+		if err != nil {
+			return "", err
+		}
+		name := head.Name
+		if name == "" {
+			r.mutex.Lock()
+			name = cache.notes.TagObjects[head.Commit].Name
+			r.mutex.Unlock()
+		}
+		if signer, err = r.trusted.VerifyTag(tag, name, head.Commit, now); err != nil {
+			return fail(fmt.Sprintf("tag %s of commit %s", name, head.Commit), err)
+		}
+	}
+	if mode != landscapev1alpha1.VerifyTag {
+		of, err := r.trusted.VerifyCommit(commit, now)
+		if err != nil {
+			return fail("commit "+head.Commit, err)
+		}
+		signer = of
+	}
+	return printable(signer, 200), nil
+}
+
+// check walks through all folders of a commit: everything has to be there, no name may lead elsewhere, and there is an end.
+func (r *gitRemote) check(ctx context.Context, cache *gitCache, commit *object.Commit) (*TreeFS, error) {
+	tree := newTreeFS(cache.objects, commit.TreeHash, commit.Committer.When)
+	walk := checkWalk{ctx: ctx, cache: cache, tree: tree, limits: r.options.Limits, commit: commit.Hash.String(), links: map[string]plumbing.Hash{}}
+	if err := walk.folder(".", 0); err != nil {
+		return nil, err
+	}
+	if len(walk.links) > 0 && r.options.Submodules {
+		modules, err := r.submodules(ctx, tree, walk.links)
+		if err != nil {
+			return nil, err
+		}
+		tree.modules = modules
+	}
+	return tree, nil
+}
+
+type checkWalk struct {
+	ctx    context.Context
+	cache  *gitCache
+	tree   *TreeFS
+	limits Limits
+	commit string
+	files  int
+	// links are submodules.
+	links map[string]plumbing.Hash
+}
+
+func (w *checkWalk) folder(name string, depth int) error {
+	if err := w.ctx.Err(); err != nil {
+		return unreachable(w.ctx, "look through commit "+w.commit, err)
+	}
+	if depth > maxFolderDepth {
+		return failure(ReasonTooLarge, "commit %s has folders within folders, more than %d deep", w.commit, maxFolderDepth)
+	}
+	folder, err := w.tree.folder(name)
+	if err != nil {
+		return fmt.Errorf("read folder %s of commit %s: %w", name, w.commit, err)
+	}
+	former := ""
+	for _, entry := range folder.entries {
+		if !validEntry(entry.Name) || entry.Name == former {
+			return failure(ReasonInvalid, "commit %s has a file in folder %s with the name %q, which Git does not allow", w.commit, name, printable(entry.Name, 80))
+		}
+		former = entry.Name
+		if w.files++; w.files > w.limits.Files {
+			return failure(ReasonTooLarge, "commit %s has more than %d files", w.commit, w.limits.Files)
+		}
+		inner := entry.Name
+		if name != "." {
+			inner = name + "/" + entry.Name
+		}
+		switch entry.Mode {
+		case filemode.Submodule:
+			w.links[inner] = entry.Hash
+		case filemode.Dir:
+			if err := w.folder(inner, depth+1); err != nil {
+				return err
+			}
+		default:
+			if !w.cache.has(entry.Hash) {
+				return w.cache.objects.failed(fmt.Errorf("file %s of commit %s: %w", inner, w.commit, plumbing.ErrObjectNotFound))
+			}
+		}
+	}
+	return nil
+}
+
+// validEntry holds the name of a file against Git's rules.
+func validEntry(name string) bool {
+	return name != "" && name != "." && name != ".." && !strings.EqualFold(name, ".git") && !strings.ContainsAny(name, "/\x00")
+}

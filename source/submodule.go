@@ -1,0 +1,140 @@
+package source
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io/fs"
+	"net/url"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/go-git/go-git/v5/config"
+	"github.com/go-git/go-git/v5/plumbing"
+
+	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
+)
+
+// maxModulesFile bounds .gitmodules.
+const maxModulesFile = mebibyte
+
+// submodules fetches the repositories in a tree at the commits it names. They are no more than the commit of the tree says, so
+// its signature covers them.
+func (r *gitRemote) submodules(ctx context.Context, tree *TreeFS, links map[string]plumbing.Hash) (map[string]*TreeFS, error) {
+	if r.depth >= maxSubmoduleDepth {
+		return nil, failure(ReasonTooLarge, "submodules are in submodules, more than %d deep", maxSubmoduleDepth)
+	}
+	addresses, err := r.moduleAddresses(tree)
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]*TreeFS{}
+	for where, commit := range links {
+		address, ok := addresses[where]
+		if !ok {
+			return nil, failure(ReasonSubmoduleMissing, "%s is a submodule without a url in .gitmodules", where)
+		}
+		module, err := r.module(address)
+		if err != nil {
+			return nil, err
+		}
+		snapshot, err := module.At(ctx, commit.String())
+		if err != nil {
+			e := &Error{Reason: ReasonUnreachable, Message: "submodule " + where, Err: err}
+			if inner, ok := errors.AsType[*Error](err); ok {
+				e.Reason, e.Permanent = inner.Reason, inner.Permanent
+			}
+			return nil, e
+		}
+		out[where] = snapshot.FS.(*TreeFS)
+	}
+	return out, nil
+}
+
+// moduleAddresses reads .gitmodules. Each address has to be of the same server: credentials are shown to no other.
+func (r *gitRemote) moduleAddresses(tree *TreeFS) (map[string]*url.URL, error) {
+	info, err := tree.Stat(".gitmodules")
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	} else if err != nil {
+		return nil, err
+	}
+	if info.Size() > maxModulesFile {
+		return nil, failure(ReasonTooLarge, ".gitmodules is larger than %d MiB", maxModulesFile/mebibyte)
+	}
+	data, err := tree.ReadFile(".gitmodules")
+	if err != nil {
+		return nil, err
+	}
+	modules := config.NewModules()
+	if err := modules.Unmarshal(data); err != nil {
+		return nil, failure(ReasonInvalid, ".gitmodules cannot be read: it has the form of a Git configuration")
+	}
+	out := map[string]*url.URL{}
+	for _, module := range modules.Submodules {
+		address, err := r.moduleAddress(module.URL)
+		if err != nil {
+			return nil, failure(ReasonInvalid, "submodule %s: %s", printable(module.Path, 100), err)
+		}
+		out[path.Clean(module.Path)] = address
+	}
+	return out, nil
+}
+
+func (r *gitRemote) moduleAddress(address string) (*url.URL, error) {
+	if strings.HasPrefix(address, "./") || strings.HasPrefix(address, "../") {
+		relative := *r.location
+		relative.Path, relative.RawPath = path.Join(strings.TrimSuffix(relative.Path, "/"), address), ""
+		if !strings.HasPrefix(relative.Path, "/") || relative.Path == "/" {
+			return nil, errors.New("its relative url leads out of the server")
+		}
+		return &relative, nil
+	}
+	if user, rest, ok := strings.Cut(address, "@"); ok && !strings.Contains(address, "://") {
+		if host, where, ok := strings.Cut(rest, ":"); ok {
+			address = "ssh://" + user + "@" + host + "/" + strings.TrimPrefix(where, "/")
+		}
+	}
+	location, err := url.Parse(address)
+	if err != nil {
+		return nil, errors.New("its url cannot be read")
+	}
+	if location.Scheme != r.location.Scheme || !strings.EqualFold(location.Host, r.location.Host) {
+		return nil, errors.New("it is on another server, or reached in another way, than the repository: only submodules of the same server are read; a relative url (../other.git) is the safest")
+	}
+	if r.location.Scheme == "file" {
+		return nil, errors.New("it has an absolute path on this machine: use a relative url (../other.git)")
+	}
+	if _, secret := location.User.Password(); secret || location.RawQuery != "" || location.Fragment != "" {
+		return nil, errors.New("its url has a password, a query or a fragment in it")
+	}
+	location.User = r.location.User
+	return location, nil
+}
+
+// module is the remote of a submodule. It shares everything but the repository.
+func (r *gitRemote) module(location *url.URL) (*gitRemote, error) {
+	sum := sha256.Sum256([]byte(location.String()))
+	id := hex.EncodeToString(sum[:8])
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	if module := r.modules[id]; module != nil {
+		return module, nil
+	}
+	options := r.options
+	options.URL, options.Ref, options.Verify, options.Applied = location.String(), landscapev1alpha1.Reference{}, nil, ""
+	options.Dir = filepath.Join(r.options.Dir, "modules", id)
+	if r.found.Add(1) > int32(r.options.Limits.Submodules) { // A small number.
+		r.found.Add(-1)
+		return nil, failure(ReasonTooLarge, "there are more than %d submodules, those in submodules included", r.options.Limits.Submodules)
+	}
+	module, err := newGitRemote(options, location, nil)
+	if err != nil {
+		return nil, err
+	}
+	module.depth, module.found = r.depth+1, r.found
+	r.modules[id] = module
+	return module, nil
+}

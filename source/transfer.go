@@ -1,0 +1,269 @@
+package source
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/object"
+	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
+	"github.com/go-git/go-git/v5/plumbing/protocol/packp/capability"
+)
+
+const (
+	// historyDepth is how many generations of commits are fetched with a new one: enough that a merge brings nothing that is
+	// there already, and that a branch which was pushed over is told from one that moved on.
+	historyDepth = 50
+	// searchDepth is how far is looked for the former commit of a branch that moved far.
+	searchDepth = 2000
+	// wholeHistory is Git's number for no bound.
+	wholeHistory = 0x7fffffff
+	// maxHaves bounds how many known commits a request names.
+	maxHaves = 16
+	// maxWalk bounds a walk through the history.
+	maxWalk = 1_000_000
+)
+
+// transfer fetches a head. What is in the cache is told to the server, which leaves it out.
+func (r *gitRemote) transfer(ctx context.Context, cache *gitCache, head Head, depth int) error {
+	want := plumbing.NewHash(head.Commit)
+	if head.Tag != "" {
+		want = plumbing.NewHash(head.Tag)
+	}
+	var have *packp.AdvRefs
+	if r.capabilities.Load() == nil || r.options.Ref.Commit == head.Commit {
+		var err error
+		if have, err = r.wire.references(ctx); err != nil {
+			return unreachable(ctx, "ask "+r.where()+" for its references", err)
+		}
+		r.capabilities.Store(have.Capabilities)
+	}
+	wants := []plumbing.Hash{want}
+	if have != nil && !advertises(have, want) {
+		ref := r.options.Ref
+		branch, ok := have.References[branchPrefix+ref.Branch]
+		switch {
+		case ref.Commit == head.Commit && ref.Branch != "" && !ok:
+			return failure(ReasonReferenceNotFound, "the repository has no branch %s", ref.Branch)
+		case ref.Commit == head.Commit && ref.Branch != "":
+			wants = []plumbing.Hash{branch}
+		}
+	}
+	err := r.request(ctx, cache, wants, depth)
+	if err == nil && !cache.has(want) || ReasonOf(err) == ReasonReferenceNotFound {
+		// The server gives out only what a branch or tag names, or the commit is further down: all of them have to be looked through.
+		if have == nil {
+			if have, err = r.wire.references(ctx); err != nil {
+				return unreachable(ctx, "ask "+r.where()+" for its references", err)
+			}
+		}
+		if wants[0] == want {
+			wants = tips(have)
+		}
+		err = r.request(ctx, cache, wants, wholeHistory)
+	}
+	if err != nil {
+		return err
+	}
+	if !cache.has(want) {
+		return failure(ReasonReferenceNotFound, "%s has no commit %s, or no branch or tag leads to it any more", r.where(), head.Commit)
+	}
+	return nil
+}
+
+func advertises(have *packp.AdvRefs, want plumbing.Hash) bool {
+	for _, hash := range have.References {
+		if hash == want {
+			return true
+		}
+	}
+	return false
+}
+
+// request asks for commits and takes what comes into the cache.
+func (r *gitRemote) request(ctx context.Context, cache *gitCache, wants []plumbing.Hash, depth int) error {
+	if len(wants) == 0 {
+		return failure(ReasonReferenceNotFound, "the repository has no branch and no tag")
+	}
+	server := r.capabilities.Load()
+	request := packp.NewUploadPackRequestFromCapabilities(server)
+	request.Wants = slices.Clone(wants)
+	plumbing.HashesSort(request.Wants)
+	request.Wants = slices.Compact(request.Wants)
+	if server.Supports(capability.NoProgress) {
+		_ = request.Capabilities.Set(capability.NoProgress)
+	}
+	r.mutex.Lock()
+	recent, shallow := slices.Clone(cache.notes.Recent), slices.Clone(cache.notes.Shallow)
+	r.mutex.Unlock()
+	for _, commit := range recent {
+		if hash := plumbing.NewHash(commit); len(request.Haves) < maxHaves && cache.has(hash) {
+			request.Haves = append(request.Haves, hash)
+		}
+	}
+	if server.Supports(capability.Shallow) {
+		_ = request.Capabilities.Set(capability.Shallow)
+		request.Depth = packp.DepthCommits(depth)
+		if depth == wholeHistory && len(shallow) == 0 {
+			request.Depth = packp.DepthCommits(0)
+		}
+		for _, commit := range shallow {
+			request.Shallows = append(request.Shallows, plumbing.NewHash(commit))
+		}
+	}
+	answer, err := r.wire.pack(ctx, request)
+	if err != nil {
+		return unreachable(ctx, "fetch from "+r.where(), err)
+	}
+	defer answer.Close()
+	if err := cache.ingest(ctx, answer, r.options.Limits); err != nil {
+		return err
+	}
+	r.mutex.Lock()
+	cache.boundary(answer.shallow, answer.unshallow)
+	err = cache.saveNotes()
+	r.mutex.Unlock()
+	if err != nil {
+		return err
+	}
+	return cache.maintain(ctx, r.options.Limits)
+}
+
+// boundary notes which commits are there without their parents.
+func (c *gitCache) boundary(shallow, unshallow []plumbing.Hash) {
+	c.objects.mutex.Lock()
+	defer c.objects.mutex.Unlock()
+	var out []string
+	candidates := slices.Clone(c.notes.Shallow)
+	for _, hash := range shallow {
+		candidates = append(candidates, hash.String())
+	}
+	slices.Sort(candidates)
+	for _, candidate := range slices.Compact(candidates) {
+		hash := plumbing.NewHash(candidate)
+		commit, err := object.GetCommit(c.storage, hash)
+		if err != nil || slices.Contains(unshallow, hash) {
+			continue
+		}
+		for _, parent := range commit.ParentHashes {
+			if c.storage.HasEncodedObject(parent) != nil {
+				out = append(out, candidate)
+				break
+			}
+		}
+	}
+	c.notes.Shallow = out
+}
+
+// descends looks for a commit among the ancestors of another. Complete is false when the history that is there has an end before.
+func (c *gitCache) descends(ctx context.Context, from, ancestor string) (found, complete bool, err error) {
+	c.objects.mutex.Lock()
+	defer c.objects.mutex.Unlock()
+	target := plumbing.NewHash(ancestor)
+	seen := map[plumbing.Hash]bool{}
+	next := []plumbing.Hash{plumbing.NewHash(from)}
+	complete = true
+	for len(next) > 0 {
+		hash := next[0]
+		next = next[1:]
+		if hash == target {
+			return true, true, nil
+		}
+		if seen[hash] {
+			continue
+		}
+		seen[hash] = true
+		if len(seen) > maxWalk || len(seen)%256 == 0 && ctx.Err() != nil {
+			return false, false, ctx.Err()
+		}
+		commit, err := object.GetCommit(c.storage, hash)
+		if errors.Is(err, plumbing.ErrObjectNotFound) {
+			complete = false
+			continue
+		}
+		if err != nil {
+			return false, false, c.objects.failed(err)
+		}
+		next = append(next, commit.ParentHashes...)
+	}
+	return false, complete, nil
+}
+
+// onBranch makes sure that a commit that is named is on the branch that is named beside it.
+func (r *gitRemote) onBranch(ctx context.Context, cache *gitCache, head Head) error {
+	ref := r.options.Ref
+	if ref.Commit == "" || ref.Commit != head.Commit || ref.Branch == "" {
+		return nil
+	}
+	r.mutex.Lock()
+	known := cache.notes.Branches[ref.Branch] == head.Commit
+	r.mutex.Unlock()
+	if known {
+		return nil
+	}
+	have, err := r.wire.references(ctx)
+	if err != nil {
+		return unreachable(ctx, "ask "+r.where()+" for its references", err)
+	}
+	r.capabilities.Store(have.Capabilities)
+	tip, ok := have.References[branchPrefix+ref.Branch]
+	if !ok {
+		return failure(ReasonReferenceNotFound, "the repository has no branch %s", ref.Branch)
+	}
+	for _, depth := range []int{historyDepth, wholeHistory} {
+		if !cache.has(tip) || depth == wholeHistory {
+			if err := r.request(ctx, cache, []plumbing.Hash{tip}, depth); err != nil {
+				return err
+			}
+		}
+		found, complete, err := cache.descends(ctx, tip.String(), head.Commit)
+		if err != nil {
+			return unreachable(ctx, "look through branch "+ref.Branch, err)
+		}
+		if found {
+			return nil
+		}
+		if complete {
+			break
+		}
+	}
+	return failure(ReasonReferenceNotFound, "commit %s is not on branch %s: name one that is, or leave the branch out", head.Commit, ref.Branch)
+}
+
+// follow says of a branch whether it moved on or was pushed over.
+func (r *gitRemote) follow(ctx context.Context, cache *gitCache, snapshot *Snapshot) error {
+	if r.byTag() || snapshot.Name == "" || r.options.Ref.Commit != "" && r.options.Ref.Branch == "" {
+		return nil
+	}
+	r.mutex.Lock()
+	former := cache.notes.Branches[snapshot.Name]
+	r.mutex.Unlock()
+	rewritten := false
+	if former != "" && former != snapshot.Commit && r.options.Ref.Commit == "" {
+		found, complete, err := cache.descends(ctx, snapshot.Commit, former)
+		if err == nil && !found && !complete {
+			// The history that is there ends too early to tell. This costs a second request, and is seldom.
+			if r.request(ctx, cache, []plumbing.Hash{plumbing.NewHash(snapshot.Commit)}, searchDepth) == nil {
+				found, _, err = cache.descends(ctx, snapshot.Commit, former)
+			}
+		}
+		if err != nil {
+			return unreachable(ctx, "look through branch "+snapshot.Name, err)
+		}
+		rewritten = !found
+	}
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	notes := &cache.notes
+	if former != snapshot.Commit {
+		delete(notes.Rewritten, former)
+		delete(notes.Rewritten, snapshot.Commit)
+	}
+	if rewritten {
+		notes.Rewritten = remember(notes.Rewritten, snapshot.Commit, former)
+	}
+	notes.Branches = remember(notes.Branches, snapshot.Name, snapshot.Commit)
+	snapshot.Rewritten = notes.Rewritten[snapshot.Commit]
+	return nil
+}

@@ -1,0 +1,57 @@
+package source
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+)
+
+const (
+	pointerStart = "version https://git-lfs.github.com/spec/"
+	// maxPointer is the size below which a file may be a pointer, by the specification of Git LFS.
+	maxPointer = 1024
+)
+
+// isPointer tells whether a file is only the place where Git LFS would put one.
+func isPointer(data []byte) bool {
+	return len(data) < maxPointer && bytes.HasPrefix(data, []byte(pointerStart))
+}
+
+func pointerError(name string) error {
+	return failure(ReasonLFSUnsupported, "%s is a pointer of Git LFS, which is not supported: commit the file itself (git lfs untrack, git add --renormalize)", name)
+}
+
+// CheckFiles looks for what cannot be read in folders of a Snapshot, such as those of a landscape and of its layers: pointers of
+// Git LFS, submodules that were not fetched, and folders that are not there. The errors of all folders are joined; the files are
+// read, so that a loader which reads them all needs this only for its better message.
+func CheckFiles(fsys fs.FS, folders ...string) error {
+	var found []error
+	for _, name := range folders {
+		err := fs.WalkDir(fsys, name, func(name string, d fs.DirEntry, err error) error {
+			if err != nil {
+				return err
+			}
+			switch {
+			case d.Type()&fs.ModeIrregular != 0:
+				found = append(found, submoduleMissing(name))
+				return nil
+			case !d.Type().IsRegular():
+				return nil
+			}
+			info, err := d.Info()
+			if err != nil || info.Size() >= maxPointer {
+				return err
+			}
+			_, err = fs.ReadFile(fsys, name)
+			if e, ok := errors.AsType[*Error](err); ok {
+				found = append(found, e)
+				return nil
+			}
+			return err
+		})
+		if err != nil {
+			found = append(found, err)
+		}
+	}
+	return errors.Join(found...)
+}

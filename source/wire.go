@@ -1,0 +1,143 @@
+package source
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/url"
+	"regexp"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/format/pktline"
+	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
+	"github.com/go-git/go-git/v5/plumbing/protocol/packp/capability"
+	"github.com/go-git/go-git/v5/plumbing/protocol/packp/sideband"
+	"github.com/go-git/go-git/v5/plumbing/transport"
+)
+
+// wire speaks with one Git server. All limits of what comes over it are those of the caller's reader, except for the list of
+// references, which maxAdvertised bounds.
+type wire interface {
+	// references asks for everything the repository has, in one request.
+	references(context.Context) (*packp.AdvRefs, error)
+	// pack asks for commits. The answer is a pack and has to be closed.
+	pack(context.Context, *packp.UploadPackRequest) (*pack, error)
+	close() error
+}
+
+// pack is a stream of objects.
+type pack struct {
+	io.ReadCloser
+	// shallow and unshallow are commits whose parents are left out from now on, or no longer.
+	shallow, unshallow []plumbing.Hash
+}
+
+// maxAdvertised bounds the list of references: about 600,000 of them.
+const maxAdvertised = 64 * mebibyte
+
+// errTooMuch is what a limited reader says. It is wrapped by whoever knows what was limited.
+var errTooMuch = errors.New("more than the limit")
+
+// limitedReader is an error after so many bytes, not an end.
+type limitedReader struct {
+	io.Reader
+	left int64
+}
+
+func (l *limitedReader) Read(p []byte) (int, error) {
+	if l.left <= 0 {
+		// One byte more tells an end at the limit from one beyond it.
+		var one [1]byte
+		n, err := l.Reader.Read(one[:])
+		if n > 0 {
+			return 0, errTooMuch
+		}
+		return 0, err
+	}
+	if int64(len(p)) > l.left {
+		p = p[:l.left]
+	}
+	n, err := l.Reader.Read(p)
+	l.left -= int64(n)
+	return n, err
+}
+
+// readReferences decodes what a server advertises.
+func readReferences(reader io.Reader) (*packp.AdvRefs, error) {
+	advertised := packp.NewAdvRefs()
+	err := advertised.Decode(&limitedReader{Reader: reader, left: maxAdvertised})
+	switch {
+	case errors.Is(err, errTooMuch):
+		return nil, failure(ReasonTooLarge, "the repository has too many references: more than %d MiB of them", maxAdvertised/mebibyte)
+	case errors.Is(err, packp.ErrEmptyAdvRefs), err == nil && advertised.IsEmpty():
+		return nil, failure(ReasonReferenceNotFound, "the repository is empty: push a commit")
+	case err != nil:
+		if line, ok := errors.AsType[*pktline.ErrorLine](err); ok {
+			return nil, refused(line.Text)
+		}
+		return nil, err
+	}
+	if format := advertised.Capabilities.Get("object-format"); len(format) > 0 && format[0] != "sha1" {
+		return nil, failure(ReasonInvalid, "the repository has %s object names, which are not supported: use one with SHA-1", printable(format[0], 20))
+	}
+	transport.FilterUnsupportedCapabilities(advertised.Capabilities)
+	return advertised, nil
+}
+
+// readPack decodes the answer of a server up to where the pack begins.
+func readPack(request *packp.UploadPackRequest, stream io.ReadCloser) (*pack, error) {
+	response := packp.NewUploadPackResponse(request)
+	if err := response.Decode(stream); err != nil {
+		_ = stream.Close()
+		if line, ok := errors.AsType[*pktline.ErrorLine](err); ok {
+			return nil, refused(line.Text)
+		}
+		return nil, err
+	}
+	var content io.Reader = response
+	switch {
+	case request.Capabilities.Supports(capability.Sideband64k):
+		content = sideband.NewDemuxer(sideband.Sideband64k, response)
+	case request.Capabilities.Supports(capability.Sideband):
+		content = sideband.NewDemuxer(sideband.Sideband, response)
+	}
+	return &pack{ReadCloser: readCloser{content, response.Close}, shallow: response.Shallows, unshallow: response.Unshallows}, nil
+}
+
+type readCloser struct {
+	io.Reader
+	close func() error
+}
+
+func (r readCloser) Close() error { return r.close() }
+
+var (
+	notFoundText = regexp.MustCompile(`(?i)not found|does not exist|does not appear to be a git repository|no such|not exported|could not be found|don't have permission|not a git repository|repository unavailable`)
+	notOursText  = regexp.MustCompile(`(?i)not our ref|unadvertised object|no such remote ref`)
+	deniedText   = regexp.MustCompile(`(?i)permission denied|access denied|not authori[sz]ed|unauthori[sz]ed|authentication`)
+)
+
+// refused gives an answer of a server in words its reason.
+func refused(answer string) error {
+	answer = printable(answer, 200)
+	switch {
+	case notOursText.MatchString(answer):
+		return &Error{Reason: ReasonReferenceNotFound, Message: "the server does not give out this commit (any more): it says \"" + answer + "\""}
+	case deniedText.MatchString(answer):
+		return &Error{Reason: ReasonAuthenticationFailed, Message: "the server refuses these credentials: it says \"" + answer + "\""}
+	case notFoundText.MatchString(answer):
+		return &Error{Reason: ReasonRepositoryNotFound, Message: "no such repository, or these credentials do not show it: the server says \"" + answer + "\""}
+	}
+	return &Error{Reason: ReasonUnreachable, Message: "the server says \"" + answer + "\""}
+}
+
+func newWire(options Options, location *url.URL) (wire, error) {
+	switch location.Scheme {
+	case "ssh":
+		return newSSHWire(options, location)
+	case "file":
+		return newLocalWire(location), nil
+	default:
+		return newHTTPWire(options, location), nil
+	}
+}

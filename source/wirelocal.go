@@ -1,0 +1,186 @@
+package source
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+
+	"github.com/go-git/go-git/v5"
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/filemode"
+	"github.com/go-git/go-git/v5/plumbing/format/packfile"
+	"github.com/go-git/go-git/v5/plumbing/object"
+	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
+	"github.com/go-git/go-git/v5/plumbing/protocol/packp/capability"
+)
+
+// localWire reads a repository on the same machine, without the git command.
+type localWire struct{ path string }
+
+func newLocalWire(location *url.URL) *localWire { return &localWire{path: location.Path} }
+
+func (w *localWire) open() (*git.Repository, error) {
+	repo, err := git.PlainOpenWithOptions(w.path, &git.PlainOpenOptions{EnableDotGitCommonDir: true})
+	if errors.Is(err, git.ErrRepositoryNotExists) {
+		return nil, failure(ReasonRepositoryNotFound, "%s is no Git repository", w.path)
+	}
+	return repo, err
+}
+
+func (w *localWire) references(context.Context) (*packp.AdvRefs, error) {
+	repo, err := w.open()
+	if err != nil {
+		return nil, err
+	}
+	out := packp.NewAdvRefs()
+	for _, name := range []capability.Capability{capability.Shallow, capability.OFSDelta, capability.AllowReachableSHA1InWant} {
+		if err := out.Capabilities.Add(name); err != nil {
+			return nil, err
+		}
+	}
+	refs, err := repo.References()
+	if err != nil {
+		return nil, err
+	}
+	err = refs.ForEach(func(ref *plumbing.Reference) error {
+		if ref.Type() != plumbing.HashReference {
+			return nil
+		}
+		out.References[ref.Name().String()] = ref.Hash()
+		if tag, err := repo.TagObject(ref.Hash()); err == nil {
+			if commit, err := tag.Commit(); err == nil {
+				out.Peeled[ref.Name().String()] = commit.Hash
+			}
+		}
+		return nil
+	})
+	if err == nil && len(out.References) == 0 {
+		return nil, failure(ReasonReferenceNotFound, "the repository is empty: push a commit")
+	}
+	return out, err
+}
+
+func (w *localWire) pack(ctx context.Context, request *packp.UploadPackRequest) (*pack, error) {
+	repo, err := w.open()
+	if err != nil {
+		return nil, err
+	}
+	walk := localWalk{ctx: ctx, repo: repo, seen: map[plumbing.Hash]bool{}, out: &pack{}}
+	for _, have := range request.Haves {
+		if commit, err := repo.CommitObject(have); err == nil {
+			walk.seen[have] = true
+			if err := walk.tree(commit.TreeHash); err != nil {
+				return nil, fmt.Errorf("read what is there already: %w", err)
+			}
+		}
+	}
+	walk.found = nil
+	depth := 0
+	if commits, ok := request.Depth.(packp.DepthCommits); ok {
+		depth = int(commits)
+	}
+	for _, want := range request.Wants {
+		if err := walk.want(want, depth); err != nil {
+			return nil, err
+		}
+	}
+	reader, writer := io.Pipe()
+	done := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() { _ = reader.CloseWithError(ctx.Err()) })
+	go func() {
+		defer close(done)
+		_, err := packfile.NewEncoder(writer, repo.Storer, false).Encode(walk.found, 0)
+		_ = writer.CloseWithError(err)
+	}()
+	walk.out.ReadCloser = readCloser{reader, func() error {
+		stop()
+		_ = reader.Close()
+		<-done
+		return nil
+	}}
+	return walk.out, nil
+}
+
+func (w *localWire) close() error { return nil }
+
+// localWalk collects the objects of commits that are not known on the other side.
+type localWalk struct {
+	ctx   context.Context
+	repo  *git.Repository
+	seen  map[plumbing.Hash]bool
+	found []plumbing.Hash
+	out   *pack
+}
+
+func (l *localWalk) add(hash plumbing.Hash) bool {
+	if l.seen[hash] {
+		return false
+	}
+	l.seen[hash] = true
+	l.found = append(l.found, hash)
+	return true
+}
+
+// want adds a tag or a commit, and as many generations of it as are asked for (0: all).
+func (l *localWalk) want(hash plumbing.Hash, depth int) error {
+	if tag, err := l.repo.TagObject(hash); err == nil {
+		l.add(hash)
+		return l.want(tag.Target, depth)
+	}
+	generation := []plumbing.Hash{hash}
+	for level := 1; len(generation) > 0; level++ {
+		var next []plumbing.Hash
+		for _, hash := range generation {
+			if err := l.ctx.Err(); err != nil {
+				return err
+			}
+			if l.seen[hash] {
+				continue
+			}
+			commit, err := l.repo.CommitObject(hash)
+			if errors.Is(err, plumbing.ErrObjectNotFound) && level > 1 {
+				// The repository itself is shallow here.
+				continue
+			} else if errors.Is(err, plumbing.ErrObjectNotFound) {
+				return refused("not our ref " + hash.String())
+			} else if err != nil {
+				return err
+			}
+			l.add(hash)
+			if err := l.tree(commit.TreeHash); err != nil {
+				return err
+			}
+			if depth > 0 && level >= depth && len(commit.ParentHashes) > 0 {
+				l.out.shallow = append(l.out.shallow, hash)
+				continue
+			}
+			next = append(next, commit.ParentHashes...)
+		}
+		generation = next
+	}
+	return nil
+}
+
+func (l *localWalk) tree(hash plumbing.Hash) error {
+	if !l.add(hash) {
+		return nil
+	}
+	tree, err := object.GetTree(l.repo.Storer, hash)
+	if err != nil {
+		return err
+	}
+	for _, entry := range tree.Entries {
+		switch entry.Mode {
+		case filemode.Submodule:
+		case filemode.Dir:
+			if err := l.tree(entry.Hash); err != nil {
+				return err
+			}
+		default:
+			l.add(entry.Hash)
+		}
+	}
+	return nil
+}
