@@ -173,4 +173,6 @@ func isNamespaceMissing(err error) bool {
 }
 
 // EntriesOf reads the ConfigMap of an inventory, for those who only look.
-func EntriesOf(configMap *unstructured.Unstructured) ([]Entry, error) { return decodeEntries(configMap) }
+func EntriesOf(configMap *unstructured.Unstructured) ([]Entry, error) {
+	return decodeEntries(configMap)
+}

@@ -80,15 +80,11 @@ wait "$watch" || true
 trap - EXIT
 grep '↻' "$work/watch.log"
 
-say "From Git: operator and gardenlet, each with the identity and the rights that the chart gives it"
-# Their images cannot run here: the chart is installed without pods, and the programs run as processes with tokens of its accounts.
+say "From Git: the operator, with the identity and the rights that the chart gives it"
+# Images cannot run here: the chart is installed without pods, and the programs run as processes with tokens of its accounts.
 chart=(--set image.repository=pergola.example.org/pergola --set replicas=0)
 run "$pergola" install --context pergola-runtime "${chart[@]}"
-run "$pergola" install --role gardenlet --context pergola-local "${chart[@]}" --set gardenlet.seed=local
-run "$pergola" install --role gardenlet-access --context pergola-virtual "${chart[@]}" --set gardenlet.seed=local
 "$demo" identity pergola-runtime garden/pergola-operator "$work/operator.kubeconfig"
-"$demo" identity pergola-local garden/pergola-gardenlet "$work/gardenlet.kubeconfig"
-"$demo" identity pergola-virtual "$seed_account" "$work/gardenlet-garden.kubeconfig"
 "$demo" access pergola-virtual "$work/virtual.kubeconfig"
 "$demo" secret pergola-runtime garden/gardener-internal kubeconfig="$work/virtual.kubeconfig"
 "$demo" secret pergola-runtime garden/landscape-age age.agekey="$SOPS_AGE_KEY_FILE"
@@ -110,11 +106,7 @@ git_ push -q --force --no-verify demo main 2>/dev/null || true
 "$pergola" operator --kubeconfig "$work/operator.kubeconfig" --cache-dir "$work/cache" --allow-file-sources --log-format text \
   --health-port $operator_port --metrics-port -1 --receiver-port $receiver_port > "$work/operator.log" 2>&1 &
 echo $! > "$work/operator.pid"
-"$pergola" gardenlet --seed local --kubeconfig "$work/gardenlet.kubeconfig" --garden-kubeconfig "$work/gardenlet-garden.kubeconfig" --log-format text \
-  --health-port $gardenlet_port --metrics-port -1 > "$work/gardenlet.log" 2>&1 &
-echo $! > "$work/gardenlet.pid"
 "$demo" ready http://127.0.0.1:$operator_port/readyz
-"$demo" ready http://127.0.0.1:$gardenlet_port/readyz
 cat > "$work/install.yaml" <<EOT
 image: {repository: pergola.example.org/pergola}
 replicas: 0
@@ -127,6 +119,16 @@ landscapes:
 EOT
 run "$pergola" install --context pergola-runtime --values "$work/install.yaml"
 run "$pergola" sync local --context pergola-runtime
+
+say "The gardenlet of the seed: what it needs is published in the virtual garden by now"
+run "$pergola" install --role gardenlet-access --context pergola-virtual "${chart[@]}" --set gardenlet.seed=local
+run "$pergola" install --role gardenlet --context pergola-local "${chart[@]}" --set gardenlet.seed=local
+"$demo" identity pergola-local garden/pergola-gardenlet "$work/gardenlet.kubeconfig"
+"$demo" identity pergola-virtual "$seed_account" "$work/gardenlet-garden.kubeconfig"
+"$pergola" gardenlet --seed local --kubeconfig "$work/gardenlet.kubeconfig" --garden-kubeconfig "$work/gardenlet-garden.kubeconfig" --log-format text \
+  --health-port $gardenlet_port --metrics-port -1 > "$work/gardenlet.log" 2>&1 &
+echo $! > "$work/gardenlet.pid"
+"$demo" ready http://127.0.0.1:$gardenlet_port/readyz
 
 say "git push: the operator applies the commit, the gardenlet takes what is its own"
 ttl="$(either "$garden" eventTTL 4h 5h)" maximum="$(either "$shoot" maximum 5 6)"

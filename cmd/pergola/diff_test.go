@@ -44,7 +44,7 @@ func TestDiffShowsDeclarationsAndBundles(t *testing.T) {
 	text := pergola(t, "diff", dir)
 	assert.Equal(t, 1, text.code)
 	assert.Contains(t, text.stdout, "  landscape small: declarations\n    ~ Project local\n        spec.description: The project of the demonstration → Some project of the demonstration\n    ~ Seed local\n        spec.provider.zones: ")
-	assert.Contains(t, text.stdout, "  seed local: seed/namespace, bundle garden-namespace\n    ~ Namespace garden\n        metadata.annotations[high-availability-config.resources.gardener.cloud/zones]: 0 → 0,1\n")
+	assert.Contains(t, text.stdout, "  seed local: seed/namespace\n    ~ Namespace garden\n        metadata.annotations[high-availability-config.resources.gardener.cloud/zones]: 0 → 0,1\n")
 	assert.Contains(t, text.stdout, "  ~ Deployment garden/gardener-resource-manager  (rolls its pods)\n")
 
 	first := commit()
@@ -150,13 +150,13 @@ func TestDiffOfDeletions(t *testing.T) {
 	require.NoError(t, os.Remove(filepath.Join(dir, "project.yaml")))
 	o := pergola(t, "diff", dir)
 	assert.Equal(t, 1, o.code)
-	assert.Contains(t, o.stdout, "Namespace garden-local  (delete is held: kind Namespace is protected; deletes everything in the namespace)")
+	assert.Contains(t, o.stdout, "Namespace garden-local  (delete is held: kind Namespace is protected; its approval is e3603b7cd8ac; deletes everything in the namespace)")
 	assert.Contains(t, o.stdout, "Project local  (delete is held: kind Project is protected; ")
 
 	require.NoError(t, os.Remove(filepath.Join(dir, "seed.yaml")))
 	o = pergola(t, "diff", dir)
 	assert.Contains(t, o.stdout, "Seed local  (delete is held: kind Seed is protected; ")
-	assert.Contains(t, o.stdout, "CustomResourceDefinition etcds.druid.gardener.cloud  (delete is held: kind CustomResourceDefinition is protected; deletes every object of the kind)")
+	assert.Contains(t, o.stdout, "CustomResourceDefinition etcds.druid.gardener.cloud  (delete is held: kind CustomResourceDefinition is protected; its approval is ")
 	assert.Contains(t, o.stdout, "Deployment garden/etcd-druid  (delete is held: ", "too many at once")
 	assert.Contains(t, o.stdout, "Namespace garden  (its bundle keeps objects)")
 }

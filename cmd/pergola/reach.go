@@ -81,6 +81,9 @@ func (c comparison) compare(old, new revision, refused []string) (plan.Plan, err
 	before, after = append(before, renderedBefore...), append(after, renderedAfter...)
 	p := plan.Bundles(before, after)
 	p.Unchanged += same
+	if !p.Empty() {
+		c.sayUnreached(len(reach.Same))
+	}
 	p.From, p.To, p.Notes = old.name, new.name, slices.Concat(old.notes, new.notes, refused)
 	gate, err := gateOf(new.landscape, nil)
 	if err != nil {
@@ -92,6 +95,14 @@ func (c comparison) compare(old, new revision, refused []string) (plan.Plan, err
 	}
 	gate.Apply(&p, sums)
 	return p, nil
+}
+
+// sayUnreached says on standard error what the counts of the report do not have: the objects of owners that were not rendered.
+func (c comparison) sayUnreached(owners int) {
+	if owners > 0 {
+		fmt.Fprintf(c.cmd.ErrOrStderr(), "%s: %s that the change does not reach %s not rendered, and %s objects are not counted\n",
+			c.dir, counted(owners, "owner"), plural(owners, "was", "were"), plural(owners, "its", "their"))
+	}
 }
 
 // sides renders the owners that a change reaches, before and after it.
@@ -108,21 +119,25 @@ func placed(bundles []render.Bundle, clusterOf func(render.Bundle) string) []pla
 	return out
 }
 
-// declared gives what differs of what the revisions declare, and how many objects do not.
-func declared(old, new revision, sealed map[apply.Ref]bool) (before, after []plan.Place, same int) {
-	was := map[objectName]*landscapes.Declaration{}
-	for i := range old.landscape.Declarations {
-		d := &old.landscape.Declarations[i]
-		was[nameOf(d)] = d
+// unchanged are the declarations that both sides have alike.
+func unchanged(old, new *landscapes.Landscape) map[objectName]bool {
+	was := make(map[objectName]*landscapes.Declaration, len(old.Declarations))
+	for i := range old.Declarations {
+		was[nameOf(&old.Declarations[i])] = &old.Declarations[i]
 	}
 	alike := map[objectName]bool{}
-	for i := range new.landscape.Declarations {
-		d := &new.landscape.Declarations[i]
-		name := nameOf(d)
-		if other := was[name]; other != nil && other.Same(d) {
-			alike[name] = true
+	for i := range new.Declarations {
+		d := &new.Declarations[i]
+		if other := was[nameOf(d)]; other != nil && other.Same(d) {
+			alike[nameOf(d)] = true
 		}
 	}
+	return alike
+}
+
+// declared gives what differs of what the revisions declare, and how many objects do not.
+func declared(old, new revision, sealed map[apply.Ref]bool) (before, after []plan.Place, same int) {
+	alike := unchanged(old.landscape, new.landscape)
 	for _, r := range []revision{old, new} {
 		for i := range r.landscape.Declarations {
 			if d := &r.landscape.Declarations[i]; isGarden(d) && !alike[nameOf(d)] {
@@ -136,7 +151,9 @@ func declared(old, new revision, sealed map[apply.Ref]bool) (before, after []pla
 			same++
 		}
 	}
-	return landscape.Declared(without(old.landscape, alike), sealed), landscape.Declared(without(new.landscape, alike), sealed), same
+	// Gardens stay, because they say to which cluster others belong.
+	shown := func(d *landscapes.Declaration) bool { return isGarden(d) || !alike[nameOf(d)] }
+	return landscape.Declared(only(old.landscape, shown), sealed), landscape.Declared(only(new.landscape, shown), sealed), same
 }
 
 // objectName tells declarations of a landscape apart.
@@ -151,13 +168,13 @@ func nameOf(d *landscapes.Declaration) objectName {
 
 func isGarden(d *landscapes.Declaration) bool { return d.GroupVersionKind().Kind == "Garden" }
 
-// without is a landscape without some objects. Gardens stay, because they say to which cluster others belong.
-func without(l *landscapes.Landscape, alike map[objectName]bool) *landscapes.Landscape {
+// only is a landscape with some of its declarations.
+func only(l *landscapes.Landscape, keep func(*landscapes.Declaration) bool) *landscapes.Landscape {
 	rest := *l
 	rest.Declarations = nil
-	for _, d := range l.Declarations {
-		if isGarden(&d) || !alike[nameOf(&d)] {
-			rest.Declarations = append(rest.Declarations, d)
+	for i := range l.Declarations {
+		if keep(&l.Declarations[i]) {
+			rest.Declarations = append(rest.Declarations, l.Declarations[i])
 		}
 	}
 	return &rest
@@ -266,8 +283,17 @@ func (c comparison) checkTarget(old, new revision) ([]string, error) {
 	if old.missing {
 		return nil, valid(c.cmd, new.landscape, new.violations, c.to)
 	}
-	found, err := findingsSince(c.cmd, new.landscape, old.landscape, new.violations)
+	// What is valid as if it were new is valid all the more as what it was before: only what changed is looked at as a change.
+	alike := unchanged(old.landscape, new.landscape)
+	changed := only(old.landscape, func(d *landscapes.Declaration) bool { return !alike[nameOf(d)] })
+	found, err := findingsSince(c.cmd, new.landscape, changed, new.violations)
 	if err != nil {
+		return nil, err
+	}
+	if !schemas.HasErrors(found) {
+		return nil, accept(c.cmd, new.landscape, found, c.to)
+	}
+	if found, err = findingsSince(c.cmd, new.landscape, old.landscape, new.violations); err != nil {
 		return nil, err
 	}
 	if !schemas.HasErrors(found) {

@@ -37,8 +37,10 @@ output: {"error": {"message": "…"}}. Where the landscape is not valid, error.f
 	evaluationFlags(root)
 	cacheFlags(root)
 	root.AddCommand(
-		newValidate(), newRender(), newDiff(), newGolden(), newApply(), newOperate(), newStatus(), newHealth(), newExplain(), newWhy(), newFlow(), newEvaluate(),
-		newAdmissionController(), newResourceManager(), newGardenlet(), newInstall(), newComment(), newHook(),
+		newValidate(), newRender(), newDiff(), newGolden(), newExplain(), newWhy(), newFlow(),
+		newApply(), newOperate(), newStatus(), newHealth(),
+		newSync(), newSuspend(), newResume(), newHistory(), newRollback(), newApprove(), newTree(),
+		newOperator(), newGardenlet(), newAdmissionController(), newResourceManager(), newInstall(), newComment(), newHook(), newEvaluate(),
 	)
 	return root
 }

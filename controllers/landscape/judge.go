@@ -7,7 +7,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
-	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 	operatorv1alpha1 "github.com/pergola-dev/pergola/api/operator/v1alpha1"
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/controllers/owner"
@@ -97,15 +96,4 @@ func heldOwner(e apply.Entry) string {
 	}
 	return fmt.Sprintf("its file is gone, but that alone does not delete a %[1]s: what runs for it would be left behind. Put the file back. "+
 		"Pergola cannot take down a %[1]s yet: whoever wants it gone deletes it by hand, with everything that belongs to it", e.Kind)
-}
-
-// HeldDeletions is what was held as status.held has it.
-func (r *Report) HeldDeletions() []landscapev1alpha1.HeldDeletion {
-	var out []landscapev1alpha1.HeldDeletion
-	for _, h := range r.Held {
-		for _, o := range h.Objects {
-			out = append(out, landscapev1alpha1.HeldDeletion{Cluster: h.Cluster, Object: o.Ref.String(), Reason: o.Reason, Approval: h.Approval})
-		}
-	}
-	return out
 }

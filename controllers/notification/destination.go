@@ -1,6 +1,7 @@
 package notification
 
 import (
+	"bytes"
 	"fmt"
 
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
@@ -35,7 +36,7 @@ func Destinations(notifications []landscapev1alpha1.Notification, secret func(na
 				errs = append(errs, fmt.Errorf("notification %q: reading Secret %q: %w", n.Name, n.SecretRef.Name, err))
 				continue
 			}
-			d.Token, d.CA = data["token"], data["ca.crt"]
+			d.Token, d.CA = bytes.TrimSpace(data["token"]), data["ca.crt"]
 		}
 		if n.Type == landscapev1alpha1.NotifyCommitStatus && len(d.Token) == 0 {
 			errs = append(errs, fmt.Errorf("notification %q: a commit status needs a secretRef to a Secret with the key token", n.Name))

@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"bytes"
 	"context"
 	"slices"
 	"sync"
@@ -91,8 +92,9 @@ func (d *desk) token(ctx context.Context, key tokenKey) ([]byte, bool) {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.known[key] = token{value: data["token"], read: now}
-	return data["token"], len(data["token"]) > 0
+	value := bytes.TrimSpace(data["token"]) // files end with a line
+	d.known[key] = token{value: value, read: now}
+	return value, len(value) > 0
 }
 
 // Request implements receiver.Requester.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"sync"
 
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
@@ -15,24 +16,55 @@ import (
 	"github.com/pergola-dev/pergola/source/receiver"
 )
 
+// steps remembers what was told of the steps of a flow: those in which nothing changes are not worth a line for whoever follows.
+type steps struct {
+	mu      sync.Mutex
+	changed map[string]string
+}
+
+// news tells whether a person wants to hear of an event: something was written or waited for, it is healthy after that, or it failed.
+func (t *steps) news(e owner.Event) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	key := e.Owner + " " + e.Node
+	switch {
+	case e.State == flow.Failed:
+		return true
+	case e.State == flow.Applied && e.Message != "":
+		if t.changed == nil {
+			t.changed = map[string]string{}
+		}
+		again := t.changed[key] == e.Message
+		t.changed[key] = e.Message
+		return !again
+	case e.State == flow.Healthy || e.State == flow.RolledOut:
+		_, changed := t.changed[key]
+		delete(t.changed, key)
+		return changed
+	}
+	return false
+}
+
 // progressed takes in one step of a flow. It is called by many goroutines.
-func (s *syncer) progressed(commit string, e owner.Event) {
+func (s *syncer) progressed(commit string, told *steps, e owner.Event) {
 	text := ""
 	switch e.State {
 	case flow.Applied:
+		text = "applied"
 		if e.Message != "" {
-			text = "applied: " + e.Message
+			text += ": " + e.Message
 		}
-	case flow.Healthy:
+	case flow.Healthy, flow.RolledOut:
 		text = "healthy"
 	case flow.Failed:
 		text = "failed: " + e.Error
-	}
-	if text == "" {
+	default:
 		return
 	}
 	line := fmt.Sprintf("%s › %s: %s", e.Owner, e.Node, text)
-	s.hub.tell(commit, receiver.Progress{Time: e.At, Phase: receiver.PhaseApplying, Message: line})
+	if told.news(e) {
+		s.hub.tell(commit, receiver.Progress{Time: e.At, Phase: receiver.PhaseApplying, Message: line})
+	}
 	s.do(func() {
 		if j := s.active; j != nil && j.applying && j.revision.Commit == commit {
 			j.steps.Store(&line)

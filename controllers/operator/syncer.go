@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
@@ -35,6 +36,7 @@ type syncer struct {
 	remoteID string
 	head     source.Head
 	polled   time.Time
+	newest   atomic.Pointer[newest]
 	// pollFailed is why the last poll did not work.
 	pollFailed error
 	polling    bool
@@ -188,6 +190,9 @@ func (s *syncer) check(now time.Time) string {
 	if _, err := windowsAt(now, spec.Windows); err != nil {
 		return err.Error()
 	}
+	if twin := s.twin(s.object); twin != "" {
+		return fmt.Sprintf("there is a Landscape %s already: what is applied is remembered by the name alone, so two of one name cannot be synced to one cluster; give this one another name", twin)
+	}
 	if circle := s.circle(s.object); circle != "" {
 		return "spec.dependsOn is a circle: " + circle
 	}
@@ -296,6 +301,24 @@ func (s *syncer) resolved(remote source.Remote, head source.Head, err error) {
 		s.Log.Info("the source has a new revision", "landscape", s.key.String(), "revision", head.Revision())
 	}
 	s.head = head
+	s.newest.Store(&newest{commit: head.Commit, at: s.polled})
+}
+
+// newest is what the source was at when it was asked last.
+type newest struct {
+	commit string
+	at     time.Time
+}
+
+// currentAt gives a function that says when a commit was last known to be the newest. Another goroutine calls it.
+func (s *syncer) currentAt(commit string) func() time.Time {
+	began := s.Clock.Now()
+	return func() time.Time {
+		if n := s.newest.Load(); n != nil && n.commit == commit {
+			return n.at
+		}
+		return began
+	}
 }
 
 // wanted is the commit to apply.
@@ -338,7 +361,7 @@ func (s *syncer) act() {
 	switch {
 	case d.trigger == "":
 		s.keepFormer()
-	case d.trigger == triggerInterval && s.active != nil && !s.active.applying && s.active.revision.Commit == commit:
+	case (d.trigger == triggerInterval || d.trigger == triggerRequest) && s.last.failures == 0 && s.active != nil && !s.active.applying && s.active.revision.Commit == commit:
 		s.requested = false
 		s.active.again(d.trigger)
 	default:

@@ -171,6 +171,25 @@ func (p *parts) circle(from *landscapev1alpha1.Landscape) string {
 	return walk(from, []string{from.Name})
 }
 
+// twin is an older Landscape of the same name in another namespace, empty if there is none.
+func (p *parts) twin(l *landscapev1alpha1.Landscape) string {
+	list := &landscapev1alpha1.LandscapeList{}
+	if err := p.reader.List(context.Background(), list); err != nil { // from memory
+		return ""
+	}
+	for i := range list.Items {
+		o := &list.Items[i]
+		if o.Name != l.Name || o.Namespace == l.Namespace {
+			continue
+		}
+		older := o.CreationTimestamp.Before(&l.CreationTimestamp) || o.CreationTimestamp.Equal(&l.CreationTimestamp) && o.Namespace < l.Namespace
+		if older {
+			return o.Namespace + "/" + o.Name
+		}
+	}
+	return ""
+}
+
 // sourceID changes when the source has to be opened anew.
 func sourceID(l *landscapev1alpha1.Landscape) string {
 	s := l.Spec.Source.DeepCopy()

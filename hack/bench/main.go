@@ -30,6 +30,7 @@ type settings struct {
 	pergola, cases, local, cue, kubeconform, kubectl string
 	engine, flux, fluxDefinitions, profile           string
 	shoots, objects, runs, bundles, changes, drift   int
+	diffed                                           int
 	fluxWait                                         bool
 	log                                              io.Writer
 }
@@ -47,7 +48,7 @@ func main() {
 func run(ctx context.Context) (int, error) {
 	s := settings{log: os.Stderr}
 	flag.StringVar(&s.output, "o", "text", "output format: text, json")
-	flag.StringVar(&s.only, "only", "", "only these groups, by comma: validate, render, apply, engine; without it all but engine")
+	flag.StringVar(&s.only, "only", "", "only these groups, by comma: validate, render, diff, apply, engine; without it all but engine")
 	flag.StringVar(&s.repository, "repository", ".", "the root of the repository")
 	flag.StringVar(&s.pergola, "pergola", "bin/pergola", "the program that is measured")
 	flag.StringVar(&s.cases, "cases", "bin/pergola-bench-cases", "the program of hack/bench/cases")
@@ -57,6 +58,7 @@ func run(ctx context.Context) (int, error) {
 	flag.StringVar(&s.kubectl, "kubectl", "", "the kubectl command, peer of apply; empty leaves it out")
 	flag.StringVar(&s.write, "write", "", "write the landscape of the group validate to this folder, and measure nothing")
 	flag.IntVar(&s.shoots, "shoots", 10000, "number of Shoots to validate")
+	flag.IntVar(&s.diffed, "diff-objects", 10000, "number of objects of the landscape of the group diff")
 	flag.IntVar(&s.objects, "objects", 500, "number of objects to apply")
 	flag.IntVar(&s.runs, "runs", 5, "runs of each case; apply, and validate with nothing known, have two less")
 	flag.StringVar(&s.engine, "engine", "", "the program of hack/bench/engine, for the group engine")
@@ -95,7 +97,7 @@ func run(ctx context.Context) (int, error) {
 	for _, group := range []struct {
 		name string
 		run  func(context.Context, settings, *Report) error
-	}{{"validate", validate}, {"render", render}, {"apply", apply}, {"engine", engine}} {
+	}{{"validate", validate}, {"render", render}, {"diff", diff}, {"apply", apply}, {"engine", engine}} {
 		if s.only == "" && group.name == "engine" || s.only != "" && !strings.Contains(","+s.only+",", ","+group.name+",") {
 			continue
 		}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -60,6 +61,8 @@ type Case struct {
 	Env []string
 	// Inside takes time, CPU and requests from the JSON that the command prints, instead of the process as a whole.
 	Inside bool
+	// Finding says that exit code 1 is a result: there is something to tell.
+	Finding bool
 	// Before is run ahead of each run and not measured.
 	Before func(context.Context) error
 }
@@ -108,6 +111,10 @@ func (c *Case) run(ctx context.Context) (Sample, error) {
 	start := time.Now()
 	err := cmd.Run()
 	sample := Sample{Seconds: time.Since(start).Seconds()}
+	var exit *exec.ExitError
+	if c.Finding && errors.As(err, &exit) && exit.ExitCode() == 1 {
+		err = nil
+	}
 	if err != nil {
 		return Sample{}, fmt.Errorf("%s: %w\n%s", strings.Join(first(c.Command, 8), " "), err, tail(stdout.String()+stderr.String()))
 	}

@@ -39,7 +39,7 @@ func ReadPushes(in io.Reader, by string) ([]Push, error) {
 	lines.Buffer(nil, longestLine)
 	for n := 0; lines.Scan(); n++ {
 		if n == mostLines {
-			return nil, errors.New("Git names too many refs") //nolint:staticcheck // a name
+			return nil, errors.New("more refs than a push has")
 		}
 		fields := strings.Fields(lines.Text())
 		if len(fields) == 0 {

@@ -7,6 +7,7 @@ import (
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:scope=Namespaced,path=shoots,singular=shoot,categories=gardener
 // +kubebuilder:subresource:status
+// +kubebuilder:selectablefield:JSONPath=`.spec.seedName`
 // +kubebuilder:printcolumn:name="CloudProfile",type=string,JSONPath=`.spec.cloudProfile.name`,description="CloudProfile of the Shoot."
 // +kubebuilder:printcolumn:name="Provider",type=string,JSONPath=`.spec.provider.type`,description="Provider of the infrastructure."
 // +kubebuilder:printcolumn:name="Region",type=string,JSONPath=`.spec.region`,description="Region of the infrastructure."

@@ -16,9 +16,9 @@ import (
 
 // arguments of all cases; each uses what it needs.
 type arguments struct {
-	dir, kubeconfig, namespace, file string
-	objects, runs                    int
-	warm                             bool
+	dir, kubeconfig, namespace, file, owner string
+	objects, runs                           int
+	warm                                    bool
 }
 
 // sample is what is printed.
@@ -34,6 +34,7 @@ func cases() map[string]func(context.Context, arguments) (sample, error) {
 		"validate-again": validateAgain,
 		"json-schemas":   jsonSchemas,
 		"render":         renderLandscape,
+		"render-owner":   renderOwner,
 		"render-floor":   renderFloor,
 		"apply":          applyOnce,
 		"apply-again":    applyAgain,
@@ -62,6 +63,7 @@ func run(ctx context.Context, args []string) error {
 	flags.StringVar(&a.kubeconfig, "kubeconfig", "", "cluster")
 	flags.StringVar(&a.namespace, "namespace", "", "namespace of the objects")
 	flags.StringVar(&a.file, "file", "", "file or folder to write")
+	flags.StringVar(&a.owner, "owner", "", "owner to render, such as shoot garden-dev/app")
 	flags.IntVar(&a.objects, "objects", 500, "number of objects")
 	flags.IntVar(&a.runs, "runs", 1, "number of changes to measure")
 	flags.BoolVar(&a.warm, "warm", false, "measure the second time")

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/pergola-dev/pergola/components"
 	"github.com/pergola-dev/pergola/landscapes"
@@ -28,4 +29,34 @@ func renderLandscape(ctx context.Context, a arguments) (sample, error) {
 		}
 	}
 	return timed(do)
+}
+
+// renderOwner renders one owner of a landscape as often as there are runs; reading the landscape is not measured.
+func renderOwner(ctx context.Context, a arguments) (sample, error) {
+	l, _, err := landscapes.Load(ctx, a.dir, landscapes.Options{})
+	if err != nil {
+		return sample{}, err
+	}
+	inputs, err := render.Owners(l)
+	if err != nil {
+		return sample{}, err
+	}
+	options, err := render.LandscapeOptions(components.FS, l, render.Ruled())
+	if err != nil {
+		return sample{}, err
+	}
+	for _, in := range inputs {
+		if in.Owner.String() != a.owner {
+			continue
+		}
+		return timed(func() error {
+			for range a.runs {
+				if _, err := render.Render(in, options); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	return sample{}, fmt.Errorf("no %s in the landscape", a.owner)
 }

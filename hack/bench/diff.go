@@ -1,0 +1,84 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+)
+
+// objectsOfShoot is how many objects a Shoot of the group diff has: itself and those of landscape/access.yaml.
+const objectsOfShoot = 4
+
+// diff measures the diff of two revisions that differ in one Shoot of a large landscape.
+func diff(ctx context.Context, s settings, report *Report) error {
+	if _, err := exec.LookPath("git"); err != nil {
+		report.LeftOut = append(report.LeftOut, "diff, there is no git")
+		return nil
+	}
+	shoots := s
+	shoots.shoots = max(1, s.diffed/objectsOfShoot)
+	repository := filepath.Join(s.work, "diff")
+	l, err := writeLandscape(shoots, filepath.Join(repository, "landscape"))
+	if err != nil {
+		return err
+	}
+	for i := range shoots.shoots {
+		x := newShoot(i, 0, l.Seeds, l.Projects)
+		if err := l.fill("projects/"+x.Project.Name+"/shoots/"+x.Name+"-access.yaml", "access.yaml", x); err != nil {
+			return err
+		}
+	}
+	if err := git(ctx, repository, [][]string{{"init", "-q"}, {"add", "-A"}, commit("all"), {"gc", "-q"}}); err != nil {
+		return err
+	}
+	if err := l.change(); err != nil {
+		return err
+	}
+	if err := git(ctx, repository, [][]string{commit("one", "-a")}); err != nil {
+		return err
+	}
+	i := l.changes * stepping % len(l.files)
+	changed := newShoot(i, l.changes, l.Seeds, l.Projects)
+	cache := filepath.Join(s.work, "diff-known")
+	row, err := measure(ctx, s, fmt.Sprintf("diff of one Shoot in %d objects, two revisions", shoots.shoots*objectsOfShoot), s.runs, []*Case{
+		{Name: "pergola diff with its cache", Subject: true, Finding: true, Before: once(func(ctx context.Context) error {
+			return exec.CommandContext(ctx, s.pergola, "validate", l.dir, "--cache-dir", cache).Run() // as the pipeline does before
+		}), Command: []string{s.pergola, "diff", l.dir, "--from", "HEAD~1", "--to", "HEAD", "--cache-dir", cache}},
+		{Name: "floor: git diff", Dir: repository, Command: []string{"git", "diff", "--exit-code", "--quiet", "HEAD", "HEAD"}},
+		{Name: "floor: that Shoot rendered twice, in a process that runs", Inside: true,
+			Command: []string{s.cases, "render-owner", "-dir", l.dir, "-owner", "shoot garden-" + changed.Project.Name + "/" + changed.Name, "-runs", "2"}},
+	})
+	if err != nil {
+		return err
+	}
+	report.Rows = append(report.Rows, row)
+	return nil
+}
+
+func commit(message string, more ...string) []string {
+	return append([]string{"-c", "user.name=bench", "-c", "user.email=bench@example.com", "commit", "-q", "-m", message}, more...)
+}
+
+func git(ctx context.Context, dir string, commands [][]string) error {
+	for _, args := range commands {
+		cmd := exec.CommandContext(ctx, "git", args...)
+		cmd.Dir = dir
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return fmt.Errorf("git %s: %w\n%s", args[len(args)-1], err, tail(string(out)))
+		}
+	}
+	return nil
+}
+
+// once does something before the first run only.
+func once(do func(context.Context) error) func(context.Context) error {
+	done := false
+	return func(ctx context.Context) error {
+		if done {
+			return nil
+		}
+		done = true
+		return do(ctx)
+	}
+}

@@ -1,0 +1,75 @@
+package landscapes
+
+import (
+	"io/fs"
+	"sync"
+	"testing"
+	"testing/fstest"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/pergola-dev/pergola/schemas/kept"
+)
+
+// identifying is a file system that knows content by its text, and which files were opened.
+type identifying struct {
+	fstest.MapFS
+	mutex  sync.Mutex
+	opened []string
+}
+
+func (f *identifying) ContentID(name string) (string, bool) {
+	file, ok := f.MapFS[name]
+	if !ok {
+		return "", false
+	}
+	return "text " + string(file.Data), true
+}
+
+func (f *identifying) Open(name string) (fs.File, error) {
+	if name == "a.yaml" || name == "b.yaml" {
+		f.mutex.Lock()
+		f.opened = append(f.opened, name)
+		f.mutex.Unlock()
+	}
+	return f.MapFS.Open(name)
+}
+
+// TestKnownContentIsNotRead: of files that a file system knows by an identifier, only those that were never seen are opened, and
+// the others when somebody asks for what is in them.
+func TestKnownContentIsNotRead(t *testing.T) {
+	object := func(name, value string) *fstest.MapFile {
+		return &fstest.MapFile{Data: []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: " + name + ", namespace: garden}\ndata: {a: " + value + "}\n")}
+	}
+	store := kept.InMemory()
+	load := func(b string) (*identifying, *Landscape) {
+		files := &identifying{MapFS: fstest.MapFS{
+			"landscape.yaml": {Data: []byte("apiVersion: landscape.pergola.dev/v1alpha1\nkind: Landscape\nmetadata: {name: x}\n")},
+			"a.yaml":         object("a", "one"), "b.yaml": object("b", b),
+		}}
+		l, violations, err := LoadFS(t.Context(), files, ".", Options{Kept: store})
+		require.NoError(t, err)
+		require.Empty(t, violations)
+		require.Len(t, l.Declarations, 2)
+		return files, l
+	}
+	files, before := load("one")
+	assert.ElementsMatch(t, []string{"a.yaml", "b.yaml"}, files.opened)
+	files, after := load("two")
+	assert.Equal(t, []string{"b.yaml"}, files.opened)
+	assert.True(t, before.Declarations[0].Same(&after.Declarations[0]))
+	assert.False(t, before.Declarations[1].Same(&after.Declarations[1]))
+
+	data, _, err := unstructured.NestedMap(after.Declarations[0].Object().Object, "data")
+	require.NoError(t, err)
+	assert.Equal(t, map[string]any{"a": "one"}, data)
+	assert.Equal(t, []string{"b.yaml", "a.yaml"}, files.opened, "whoever asks for content gets it")
+
+	files, gone := load("two")
+	assert.Empty(t, files.opened)
+	delete(files.MapFS, "a.yaml")
+	assert.PanicsWithValue(t, "a.yaml was there a moment ago and cannot be read any more: is the repository damaged?", func() { gone.Declarations[0].Object() },
+		"going on would look as if the object were removed")
+}
