@@ -55,7 +55,6 @@ func as(t *testing.T, account string, requests *wire) *apply.Cluster {
 type wire struct {
 	mu        sync.Mutex
 	forbidden []string
-	writes    []string
 }
 
 type roundTrip func(*http.Request) (*http.Response, error)
@@ -67,9 +66,6 @@ func (w *wire) wrap(next http.RoundTripper) http.RoundTripper {
 		resp, err := next.RoundTrip(r)
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		if r.Method != http.MethodGet {
-			w.writes = append(w.writes, r.Method+" "+r.URL.Path)
-		}
 		if err == nil && resp.StatusCode == http.StatusForbidden {
 			w.forbidden = append(w.forbidden, r.Method+" "+r.URL.Path)
 		}
@@ -81,12 +77,6 @@ func (w *wire) refused() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return append([]string(nil), w.forbidden...)
-}
-
-func (w *wire) written() []string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return append([]string(nil), w.writes...)
 }
 
 // rendered renders a role with the least values it needs, and others.
