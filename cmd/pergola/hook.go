@@ -20,7 +20,12 @@ import (
 )
 
 func newHook() *cobra.Command {
-	cmd := &cobra.Command{Use: "hook", Short: "What a Git server runs"}
+	cmd := &cobra.Command{
+		Use: "hook", Short: "What a Git server runs",
+		Example: `  pergola hook post-receive --help`,
+		Args:    cobra.NoArgs,
+		RunE:    func(*cobra.Command, []string) error { return errors.New("name the hook: post-receive") },
+	}
 	cmd.AddCommand(newPostReceive())
 	return cmd
 }

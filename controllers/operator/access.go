@@ -87,6 +87,9 @@ func (s secrets) identities(ctx context.Context, d *landscapev1alpha1.Decryption
 // kubeconfig of the virtual garden; nil while there is none.
 func (s secrets) kubeconfig(ctx context.Context, clusters *landscapev1alpha1.Clusters) ([]byte, error) {
 	if clusters == nil || clusters.Virtual == nil || clusters.Virtual.SecretRef == nil {
+		if s.namespace != gardenAccess.Namespace {
+			return nil, nil // the access of the garden is not everybody's
+		}
 		data, err := s.at(ctx, gardenAccess, "access to the virtual garden")
 		if apierrors.IsNotFound(err) {
 			return nil, nil
@@ -98,6 +101,9 @@ func (s secrets) kubeconfig(ctx context.Context, clusters *landscapev1alpha1.Clu
 	key := client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}
 	if key.Namespace == "" {
 		key.Namespace = s.namespace
+	}
+	if key.Namespace != s.namespace && s.namespace != gardenAccess.Namespace {
+		return nil, fmt.Errorf("%s: namespace %s: only Landscapes in namespace %s may name Secrets of other namespaces", field, key.Namespace, gardenAccess.Namespace)
 	}
 	data, err := s.at(ctx, key, field)
 	if err != nil {
