@@ -8,10 +8,14 @@ import (
 	"time"
 
 	"github.com/go-git/go-git/v5"
+	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/object"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/pergola-dev/pergola/components"
+	"github.com/pergola-dev/pergola/source/forge"
+	"github.com/pergola-dev/pergola/source/forge/forgetest"
 )
 
 // fleet is a repository of three landscapes on one base: that of the demonstration with more Shoots, whose worker pools it
@@ -38,7 +42,7 @@ func newFleet(t *testing.T) *fleet {
 	f.repo, err = git.PlainInit(f.root, false)
 	require.NoError(t, err)
 	for _, name := range []string{"garden/garden.yaml", "garden/secrets.yaml", "gardenconfig/cloudprofile.yaml", "seeds/local.yaml", "seeds/secrets.yaml",
-		"projects/local/project.yaml", "projects/local/credentials.yaml", "projects/local/shoot.yaml"} {
+		"projects/local/project.yaml", "projects/local/credentials.yaml"} {
 		write(t, f.root, "base/"+name, local(t, name))
 	}
 	f.shoot(t, "web", "front", "back")
@@ -49,8 +53,15 @@ func newFleet(t *testing.T) *fleet {
 	}
 	write(t, f.root, "staging/night.yaml", "apiVersion: core.gardener.cloud/v1beta1\nkind: Shoot\nmetadata: {name: night, namespace: garden-local}\nspec: {hibernation: {enabled: true}}\n")
 	write(t, f.root, "production/web.yaml", pinned)
+	f.offer(t, "1.1.0")
 	f.commit(t)
 	return f
+}
+
+// offer adds a version of the machine image to the CloudProfile of the base.
+func (f *fleet) offer(t *testing.T, version string) {
+	t.Helper()
+	f.everywhere(t, "    - version: 1.0.0\n", "    - version: "+version+"\n      classification: supported\n      cri:\n      - name: containerd\n      architectures:\n      - amd64\n    - version: 1.0.0\n", cloudProfile)
 }
 
 // shoot adds a Shoot to the base, like the one of the demonstration, with other pools of up to three nodes.
@@ -90,23 +101,120 @@ func (f *fleet) everywhere(t *testing.T, before, after string, files ...string) 
 	}
 }
 
-// baseShoots are the files of the base with Shoots.
-var baseShoots = []string{"base/projects/local/shoot.yaml", "base/projects/local/web.yaml", "base/projects/local/night.yaml"}
+const (
+	web          = "base/projects/local/web.yaml"
+	night        = "base/projects/local/night.yaml"
+	cloudProfile = "base/gardenconfig/cloudprofile.yaml"
+)
 
-// newImage offers another version of the machine image in the CloudProfile of the base.
-func (f *fleet) newImage(t *testing.T) {
-	t.Helper()
-	f.everywhere(t, "    - version: 1.0.0\n", "    - version: 1.1.0\n      classification: supported\n      cri:\n      - name: containerd\n      architectures:\n      - amd64\n    - version: 1.0.0\n",
-		"base/gardenconfig/cloudprofile.yaml")
+// visible is what a reader of Markdown sees without a click.
+func visible(text string) string {
+	var out strings.Builder
+	depth := 0
+	for _, line := range strings.SplitAfter(text, "\n") {
+		depth += strings.Count(line, "<details>")
+		if depth == 0 {
+			out.WriteString(line)
+		}
+		depth -= strings.Count(line, "</details>")
+	}
+	return out.String()
 }
 
+// tables are the rows of what is visible, by the heading above them; without the row of columns.
+func tables(text string) map[string][]string {
+	out := map[string][]string{}
+	heading, rule := "", false
+	for _, line := range strings.Split(visible(text), "\n") {
+		switch {
+		case strings.HasPrefix(line, "#### "):
+			heading, rule = strings.TrimPrefix(line, "#### "), false
+		case strings.HasPrefix(line, "|-"):
+			rule = true
+		case strings.HasPrefix(line, "| ") && rule:
+			out[heading] = append(out[heading], strings.TrimSuffix(strings.TrimPrefix(line, "| "), " |"))
+		}
+	}
+	return out
+}
+
+// TestPullRequestOfAMachineImage: a pull request that changes the machine image in a base of three landscapes gets one comment, which says
+// whose nodes roll, and nothing else. One landscape decides by itself on the image of one Shoot; in one a Shoot is hibernated and has no
+// nodes. The next push changes the comment.
 func TestPullRequestOfAMachineImage(t *testing.T) {
 	f := newFleet(t)
 	t.Chdir(f.root)
-	f.newImage(t)
-	f.everywhere(t, "version: 1.0.0", "version: 1.1.0", baseShoots...)
-	f.commit(t)
-	begun := time.Now()
-	o := pergola(t, "diff", "--all", "--from", "HEAD~1", "--to", "HEAD", "-o", "markdown")
-	t.Log(time.Since(begun), o.code, "\n", o.stderr, "\n", o.stdout)
+	s := forgetest.New(t, forge.GitHub)
+	quietJob(t, map[string]string{"GITHUB_TOKEN": forgetest.Token, "GITHUB_REPOSITORY": "o/r", "GITHUB_REF": "refs/pull/3/merge", "GITHUB_API_URL": s.URL + "/api/v3"})
+	tree, err := f.repo.Worktree()
+	require.NoError(t, err)
+	require.NoError(t, tree.Checkout(&git.CheckoutOptions{Branch: plumbing.NewBranchReferenceName("feature"), Create: true}))
+	push := func(outcome string) string {
+		t.Helper()
+		f.commit(t)
+		o := pergola(t, "diff", "--all", "--from", "master...", "--to", "feature", "-o", "markdown")
+		require.Equal(t, 1, o.code, "%+v", o)
+		posted := pergolaWith(t, o.stdout, "comment", "--provider", "github", "--delete-empty")
+		require.Equal(t, 0, posted.code, "%+v", posted)
+		assert.Contains(t, posted.stdout, "Comment: "+outcome)
+		require.Len(t, s.Comments(), 1, "one comment")
+		return s.Comments()[0].Body
+	}
+
+	f.everywhere(t, "version: 1.0.0", "version: 1.1.0", web, night)
+	body := push("created")
+	assert.Equal(t, map[string][]string{"Nodes are replaced (up to 18, in 4 shoots): machine image local 1.0.0 → local 1.1.0": {
+		"garden-local/night | dev: local | night | 3 | +1 −0",
+		"garden-local/web | dev: local | back, front | 6 | +1 −0",
+		"garden-local/night | production: local | night | 3 | +1 −0",
+		"garden-local/web | staging: local | back, front | 6 | +1 −0",
+	}}, tables(body))
+	seen := visible(body)
+	assert.Equal(t, 2, strings.Count(seen, "###"), "a title and the nodes, nothing else: %s", seen)
+	for _, not := range []string{"kube-apiserver", "Control planes", "besides", "deleted", "Worker", "OperatingSystemConfig", "gardener-node-agent"} {
+		assert.NotContains(t, seen, not)
+	}
+	assert.NotContains(t, body, "kube-apiserver", "nor in what is folded")
+
+	f.everywhere(t, "version: 1.1.0", "version: 1.0.0", web)
+	body = push("updated")
+	assert.Equal(t, map[string][]string{"Nodes are replaced (up to 6, in 2 shoots): machine image local 1.0.0 → local 1.1.0": {
+		"garden-local/night | dev: local | night | 3 | +1 −0",
+		"garden-local/night | production: local | night | 3 | +1 −0",
+	}}, tables(body))
+}
+
+// TestDiffOfWhatRollsNodes: what does, what does not, and where.
+func TestDiffOfWhatRollsNodes(t *testing.T) {
+	f := newFleet(t)
+	t.Chdir(f.root)
+	diff := func(args ...string) string {
+		t.Helper()
+		f.commit(t)
+		o := pergola(t, append([]string{"diff", "--from", "HEAD~1", "--to", "HEAD", "-o", "markdown"}, args...)...)
+		require.Equal(t, 1, o.code, "%+v", o)
+		return o.stdout
+	}
+
+	f.everywhere(t, "version: 1.0.0", "version: 1.1.0", "production/web.yaml")
+	text := diff("--all")
+	assert.Equal(t, map[string][]string{"Nodes are replaced (up to 3, in 1 shoot): machine image local 1.0.0 → local 1.1.0": {"garden-local/web | production: local | front | 3 | +1 −0"}},
+		tables(text), "one landscape overrides it")
+	assert.NotContains(t, text, "staging")
+
+	f.offer(t, "1.2.0")
+	text = diff("production")
+	assert.Empty(t, tables(text), "a machine image that nobody uses")
+	assert.Contains(t, visible(text), "Nothing restarts, and nothing is recreated or deleted.")
+
+	f.everywhere(t, "    - version: 1.34.1\n", "    - version: 1.34.2\n      classification: supported\n    - version: 1.34.1\n", cloudProfile)
+	f.everywhere(t, "version: 1.34.1", "version: 1.34.2", night)
+	text = diff("production")
+	assert.NotContains(t, visible(text), "Nodes are", "the kubelet of another patch restarts on its node")
+	assert.Equal(t, []string{"kube-apiserver, kube-controller-manager, kube-scheduler | local | shoot garden-local/night"}, tables(text)["Control planes that restart"])
+
+	f.everywhere(t, "version: 1.34.2", "version: 1.35.0", night)
+	text = diff("production")
+	assert.Equal(t, []string{"garden-local/night | local | night | 3 | +1 −0"}, tables(text)["Nodes are replaced (up to 3, in 1 shoot): Kubernetes 1.34 → 1.35"])
+	assert.Equal(t, []string{"kube-apiserver, kube-controller-manager, kube-scheduler | local | shoot garden-local/night"}, tables(text)["Control planes that restart"])
 }

@@ -39,6 +39,7 @@ Exit code 1 says that they differ; --update records anew and says how many files
   pergola golden --components garden/vpa --catalogue components
   pergola golden --components --catalogue components --update`,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			hasty()
 			switch {
 			case components && dir != "":
 				return errors.New("--dir is for landscapes: cases are recorded in the catalogue, beside them")

@@ -46,6 +46,7 @@ render wrote is refused, and so is one inside the landscape.`,
 }
 
 func runRender(cmd *cobra.Command, dir string, o renderOptions) error {
+	hasty()
 	if o.dir != "" {
 		if err := outside(dir, o.dir); err != nil {
 			return err

@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
-	"runtime/debug"
 	"strings"
 	"time"
 
@@ -129,14 +127,6 @@ func (r *resourceManager) fields(c *resourcemanager.Configuration) []flagField {
 		{"metrics-port", "server.metrics.port", func() { c.Server.Metrics.Port = r.metrics }},
 		{"garbage-collector", "controllers.garbageCollector.enabled", func() { k.GarbageCollector.Enabled = r.collector }},
 		{"token-requestor", "controllers.tokenRequestor.enabled", func() { k.TokenRequestor.Enabled = r.tokens }},
-	}
-}
-
-// thrifty makes the garbage of a process that runs for long at most half of what it holds, instead of as much: it works little, and holds
-// the objects of a cluster. GOGC in the environment is obeyed instead.
-func thrifty() {
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(50)
 	}
 }
 

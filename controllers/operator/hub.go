@@ -51,6 +51,11 @@ func (h *hub) tell(commit string, p receiver.Progress) {
 	h.each(func(f *follower) bool { return f.commit == "" || f.commit == commit }, p)
 }
 
+// tellAll sends a line to everybody.
+func (h *hub) tellAll(p receiver.Progress) {
+	h.each(func(*follower) bool { return true }, p)
+}
+
 // supersede ends those who follow another commit than the one that is synced now, because theirs will not be any more.
 func (h *hub) supersede(commit string, p receiver.Progress) {
 	p.Done, p.Phase = true, receiver.PhaseSuperseded

@@ -255,7 +255,9 @@ func (s *syncer) start(p *preparation, ready *prepared) {
 	ctx, cancel := context.WithCancel(s.alive)
 	j := ready.job
 	j.converger, j.engine, j.fallback, j.trigger, j.began, j.stop = ready.converger, ready.engine, p.fallback, p.trigger, now, cancel
-	var before chan struct{}
+	before := s.ending
+	s.ending = nil
+	s.unhealthy = nil
 	if former := s.active; former != nil {
 		if former.applying && former.record {
 			s.status.ended(now, landscapev1alpha1.SyncSuperseded, "given up for "+ready.revision.Revision(), 0)
@@ -332,6 +334,9 @@ func (s *syncer) applied(j *job, report *landscape.Report, totals map[string]int
 		s.status.now.Operations = report.Operations
 	}
 	s.status.inventory(totals)
+	for _, one := range report.Owners {
+		s.cared(one.Owner, one.Conditions)
+	}
 	if err != nil {
 		o.problems = owner.Problems(err)
 		if late {

@@ -52,6 +52,8 @@ type syncer struct {
 	engineForces bool
 	preparing    *preparation
 	active       *job
+	// ending is closed when the job that was paused is over.
+	ending chan struct{}
 	// last is the outcome of the last attempt, in this process.
 	last outcome
 	// unhealthy are the conditions that are not True, by owner.
@@ -235,7 +237,7 @@ func (s *syncer) pause() {
 		if s.active.applying {
 			s.status.ended(s.Clock.Now(), landscapev1alpha1.SyncInterrupted, "suspended while it was applied", 0)
 		}
-		s.active = nil
+		s.ending, s.active = s.active.done, nil
 		s.last.commit = "" // after the pause it is applied anew
 	}
 }
@@ -291,7 +293,7 @@ func (s *syncer) resolved(remote source.Remote, head source.Head, err error) {
 	s.metrics.polled(s.key, err)
 	s.pollFailed = err
 	if err != nil {
-		s.hub.tell("", receiver.Progress{Time: s.polled, Phase: receiver.PhaseFetching, Message: err.Error()})
+		s.hub.tellAll(receiver.Progress{Time: s.polled, Phase: receiver.PhaseFetching, Message: err.Error()})
 		if source.ReasonOf(err) == source.ReasonAuthenticationFailed {
 			s.closeRemote() // the Secret is read again at the next time
 		}
@@ -339,9 +341,9 @@ func (s *syncer) situation(now time.Time) situation {
 		failures:    s.last.failures, permanent: s.last.permanent || s.last.validErr != nil, ended: s.last.ended,
 		blocked: s.blocked(s.object), interval: interval(spec), retry: retryInterval(spec), spread: spreadOf(s.key.String()),
 	}
+	out.applied = commitOf(s.status.now.LastAppliedRevision)
 	fromGit := []landscapev1alpha1.SyncWindow(nil)
 	if s.active != nil {
-		out.applied = s.active.revision.Commit
 		fromGit = s.active.revision.landscape.Config.Spec.Windows
 	}
 	out.windows, _ = windowsAt(now, spec.Windows, fromGit) // both were looked at before
@@ -385,8 +387,20 @@ func (s *syncer) keepFormer() {
 	s.prepare(commit, triggerInterval, true)
 }
 
+// tellWaiting ends those who follow a sync that does not begin before somebody or something lets it.
+func (s *syncer) tellWaiting(suspended string) {
+	wanted, _ := s.wanted()
+	switch {
+	case suspended != "", s.misconfigured != "":
+		s.hub.tellAll(receiver.Progress{Time: s.Clock.Now(), Phase: receiver.PhaseHeld, Message: suspended + s.misconfigured, Done: true})
+	case s.decided.waiting != "" && wanted != "":
+		s.hub.tellAll(receiver.Progress{Time: s.Clock.Now(), Phase: receiver.PhaseHeld, Message: s.decided.waiting, Done: true})
+	}
+}
+
 // report puts everything into the status.
 func (s *syncer) report(suspended string) {
+	s.tellWaiting(suspended)
 	v := view{
 		attempted: s.last.revision, applied: s.status.now.LastAppliedRevision, misconfigured: s.misconfigured, sourceErr: s.pollFailed,
 		validErr: s.last.validErr, problems: s.last.problems, permanent: s.last.permanent, held: s.last.held,
