@@ -14,8 +14,9 @@ fi
 
 go build -trimpath -o bin/pergola-bench ./hack/bench
 go build -trimpath -o bin/pergola-bench-cases ./hack/bench/cases
+go build -trimpath -o bin/pergola-bench-sync ./hack/bench/sync
 go -C hack/tools build -trimpath -o "$PWD/bin/cue" cuelang.org/go/cmd/cue
 go -C hack/tools build -trimpath -o "$PWD/bin/kubeconform" github.com/yannh/kubeconform/cmd/kubeconform
 bin/pergola-local build >&2
 
-exec bin/pergola-bench -cue bin/cue -kubeconform bin/kubeconform -kubectl "$(command -v kubectl || true)" "$@"
+exec bin/pergola-bench -sync bin/pergola-bench-sync -cue bin/cue -kubeconform bin/kubeconform -kubectl "$(command -v kubectl || true)" "$@"

@@ -25,6 +25,7 @@ func (m Masking) Bundles(from, to []Place) Plan {
 	old, new := index(from), index(to)
 	renamed := followHashes(old, new)
 	replaced := map[string]bool{}
+	asleep := hibernated(from, to)
 	for key, n := range new {
 		before := key
 		if former, ok := renamed[key]; ok {
@@ -33,6 +34,7 @@ func (m Masking) Bundles(from, to []Place) Plan {
 		}
 		o, known := old[before]
 		if item, changed := m.compared(o, n, known); changed {
+			item.leaveOut(asleep)
 			p.Items = append(p.Items, item)
 		} else {
 			p.Unchanged++
@@ -40,7 +42,9 @@ func (m Masking) Bundles(from, to []Place) Plan {
 	}
 	for key, o := range old {
 		if _, ok := new[key]; !ok && !replaced[key] {
-			p.Items = append(p.Items, gone(o))
+			item := gone(o)
+			item.leaveOut(asleep)
+			p.Items = append(p.Items, item)
 		}
 	}
 	p.Sort()

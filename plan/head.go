@@ -124,6 +124,28 @@ func (r Report) impactRows(shown int) []row {
 	return out
 }
 
+// harmless is true where nothing but the objects themselves changes, as far as that is known: of a Shoot that is not rendered with its
+// declaration, and of a revision that there is a note on, it is not.
+func (r Report) harmless() bool {
+	for _, l := range r.Landscapes {
+		if len(l.Notes) > 0 || len(l.Nodes()) > 0 || len(l.ControlPlanes()) > 0 || len(l.Impacts()) > 0 || l.guesses() {
+			return false
+		}
+	}
+	return true
+}
+
+// guesses is true for a plan with a Shoot that changes, and nothing of it on a seed: what follows from the change is not in it.
+func (p Plan) guesses() bool {
+	owners := map[string]bool{}
+	for _, item := range p.Items {
+		owners[item.Owner] = true
+	}
+	return slices.ContainsFunc(p.Items, func(i Item) bool {
+		return i.Object.Kind == "Shoot" && i.Object.known() && i.Action != Create && !owners["shoot "+i.Object.Namespace+"/"+i.Object.Name]
+	})
+}
+
 // reachRow is how far a report goes on one cluster.
 type reachRow struct {
 	Where, Owners                    string

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"math"
 	"regexp"
 	"strings"
 )
@@ -22,8 +23,8 @@ func Markdown(p Plan, limit int) string {
 	return Report{Landscapes: []LandscapePlan{{Plan: p}}}.Markdown(limit, "")
 }
 
-// Markdown is a report as a pull request comment of at most limit bytes: what it comes to first, then
-// everything by cluster, owner and component, folded, and what is the same in several places once. What does not fit is counted, never
+// Markdown is a report as a pull request comment of at most limit bytes: what it comes to first. How far it goes is folded, and so is
+// everything by cluster, owner and component, what is the same in several places once. What does not fit is counted, never
 // cut in the middle; more says how to see it.
 func (r Report) Markdown(limit int, more string) string {
 	var b strings.Builder
@@ -40,8 +41,12 @@ func (r Report) Markdown(limit int, more string) string {
 		return b.String()
 	}
 	b.WriteString(r.markdownNodes(left() / 2))
-	b.WriteString(table("Control planes that restart", "part|cluster|whose", r.controlPlaneRows(longList), left()/4))
-	b.WriteString(table("What happens besides the changes", "what happens|cluster|objects", r.impactRows(longList), left()/2))
+	b.WriteString(fittingTable("Control planes that restart", "part|cluster|whose", r.controlPlaneRows, left()/4))
+	b.WriteString(fittingTable("What happens besides the changes", "what happens|cluster|objects", r.impactRows, left()/2))
+	if r.harmless() {
+		b.WriteString("\nNothing restarts, and nothing is recreated or deleted.\n")
+	}
+	fmt.Fprintf(&b, "\n<details><summary>How far it goes, and all that changes</summary>\n")
 	b.WriteString(r.markdownReach(left() / 4))
 	omitted, cluster := 0, ""
 	for _, s := range r.sections() {
@@ -53,6 +58,7 @@ func (r Report) Markdown(limit int, more string) string {
 		}
 		b.WriteString(text)
 	}
+	b.WriteString("\n</details>\n")
 	if omitted > 0 {
 		if more == "" {
 			more = "run `pergola diff` to see them"
@@ -62,8 +68,19 @@ func (r Report) Markdown(limit int, more string) string {
 	return b.String()
 }
 
-// longList is how many names a row of a comment has.
-const longList = 12
+// A row of a comment names all that it is about, up to longList; where that does not fit, the first of them.
+const (
+	longList  = 60
+	shortList = 12
+)
+
+// fittingTable is a table with as many names in a row as there is room for.
+func fittingTable(title, columns string, rows func(shown int) []row, space int) string {
+	if text := table(title, columns, rows(longList), math.MaxInt); len(text) <= space {
+		return text
+	}
+	return table(title, columns, rows(shortList), space)
+}
 
 // heading is where a section belongs.
 func (s section) heading(named bool) string {

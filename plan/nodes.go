@@ -63,10 +63,14 @@ func (p pool) inPlace() bool { return strings.HasSuffix(p.strategy, "InPlaceUpda
 // Pools says which worker pools an item touches. old and new are the object before and after, as far as they exist.
 //
 // Nodes are replaced where the hash of their pool changes (gardener: WorkerPoolHash of extensions/pkg/controller/worker,
-// KeyV2 of pkg/component/extensions/operatingsystemconfig, docs/usage/shoot-operations/shoot_updates.md).
+// KeyV2 of pkg/component/extensions/operatingsystemconfig, docs/usage/shoot-operations/shoot_updates.md). A hibernated Shoot has no
+// nodes; which Workers are of one, only Bundles can tell.
 func Pools(item Item, old, new *unstructured.Unstructured) []PoolChange {
 	read := readers[item.Object.Kind]
 	if read == nil || !strings.HasSuffix(item.Object.Group(), "gardener.cloud") {
+		return nil
+	}
+	if sleeps(old) || sleeps(new) {
 		return nil
 	}
 	before, after := read(old), read(new)

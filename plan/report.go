@@ -87,7 +87,9 @@ func (r Report) Summary() Summary {
 func (r Report) one() bool { return len(r.Landscapes) == 1 && r.Landscapes[0].Name == "" }
 
 // named says whether the places of a report need the names of landscapes.
-func (r Report) named() bool { return len(r.Landscapes) > 1 }
+func (r Report) named() bool {
+	return len(r.Landscapes) > 1 || len(r.Landscapes) == 1 && r.Landscapes[0].Name != ""
+}
 
 // plainPlan is how a plan appears in JSON: with what it comes to.
 type plainPlan struct {

@@ -193,6 +193,7 @@ func TestDiffOfWhatRollsNodes(t *testing.T) {
 		f.commit(t)
 		o := pergola(t, append([]string{"diff", "--from", "HEAD~1", "--to", "HEAD", "-o", "markdown"}, args...)...)
 		require.Equal(t, 1, o.code, "%+v", o)
+		require.NotEmpty(t, o.stdout, o.stderr)
 		return o.stdout
 	}
 
@@ -207,7 +208,8 @@ func TestDiffOfWhatRollsNodes(t *testing.T) {
 	assert.Empty(t, tables(text), "a machine image that nobody uses")
 	assert.Contains(t, visible(text), "Nothing restarts, and nothing is recreated or deleted.")
 
-	f.everywhere(t, "    - version: 1.34.1\n", "    - version: 1.34.2\n      classification: supported\n    - version: 1.34.1\n", cloudProfile)
+	f.everywhere(t, "    - version: 1.34.1\n      classification: supported\n",
+		"    - version: 1.34.2\n      classification: supported\n    - version: 1.34.1\n      classification: deprecated\n", cloudProfile)
 	f.everywhere(t, "version: 1.34.1", "version: 1.34.2", night)
 	text = diff("production")
 	assert.NotContains(t, visible(text), "Nodes are", "the kubelet of another patch restarts on its node")

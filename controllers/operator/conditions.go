@@ -44,6 +44,8 @@ type view struct {
 	held      int
 	// syncing says how far the sync in progress is; empty for none.
 	syncing string
+	// reading says that attempted is being read: whether it is valid is not known yet.
+	reading bool
 	// waiting says what a sync that would be due waits for.
 	waiting   string
 	suspended string
@@ -134,6 +136,8 @@ func (v view) valid() (gardencorev1beta1.ConditionStatus, string, string) {
 		return gardencorev1beta1.ConditionFalse, reasonInvalid, v.validErr.Error() + v.stays()
 	case v.attempted == "":
 		return gardencorev1beta1.ConditionUnknown, reasonPending, "no revision was read yet"
+	case v.reading:
+		return gardencorev1beta1.ConditionUnknown, reasonPending, v.attempted + " is being read"
 	}
 	return gardencorev1beta1.ConditionTrue, reasonValid, v.attempted + " is valid"
 }

@@ -27,6 +27,7 @@ func TestConditions(t *testing.T) {
 		"first sync":       {view{wanted: a, syncing: "applying " + a, attempted: a}, "Unknown Pending: applying " + a, status.InProgressStatus},
 		"applied":          {view{wanted: a, attempted: a, applied: a}, "True Applied: " + a + " is applied", status.CurrentStatus},
 		"new commit":       {view{wanted: b, attempted: b, applied: a, syncing: "applying " + b}, "Unknown Pending: applying " + b, status.InProgressStatus},
+		"being read":       {view{wanted: b, attempted: b, applied: a, reading: true, syncing: "reading bbbb"}, "Unknown Pending: reading bbbb", status.InProgressStatus},
 		"applied again":    {view{wanted: a, attempted: a, applied: a, syncing: "applying " + a}, "True Applied: " + a + " is applied", status.InProgressStatus},
 		"invalid":          {view{wanted: b, attempted: b, applied: a, validErr: invalid("seed.yaml:3:4: no")}, "False Invalid: seed.yaml:3:4: no; " + a + " stays applied", status.FailedStatus},
 		"failed":           {view{wanted: b, attempted: b, applied: a, problems: []string{"one", "two", "three", "four"}}, "False ApplyFailed: one; two; three; and 1 more", status.InProgressStatus},
@@ -55,6 +56,9 @@ func TestConditions(t *testing.T) {
 			result, err := status.Compute(&unstructured.Unstructured{Object: content})
 			require.NoError(t, err)
 			assert.Equal(t, test.kind, result.Status, result.Message)
+			if test.view.reading {
+				assert.EqualValues(t, "Unknown", condition.Get(l.Status.Conditions, landscapev1alpha1.LandscapeValid).Status)
+			}
 			again := conditions(condition.New(clocktesting.NewFakePassiveClock(noon), nil), l.Status.Conditions, test.view)
 			assert.ElementsMatch(t, l.Status.Conditions, again, "the same view gives the same conditions")
 		})

@@ -55,14 +55,14 @@ func (s *syncer) gardenlets(ctx context.Context, j *job, waiting []*followed, me
 		s.hub.tell(commit, receiver.Progress{Time: s.Clock.Now(), Phase: receiver.PhaseWaiting, Message: text})
 	}
 	say(message + "; waiting for the gardenlets: " + names(waiting))
-	tick := s.Clock.NewTicker(time.Second)
-	defer tick.Stop()
+	timer := s.Clock.NewTimer(lookAgain(len(waiting)))
+	defer timer.Stop()
 	var failed []string
 	for len(waiting) > 0 {
 		select {
 		case <-ctx.Done():
 			return
-		case <-tick.C():
+		case <-timer.C():
 		}
 		var rest []*followed
 		for _, f := range waiting {
@@ -87,12 +87,19 @@ func (s *syncer) gardenlets(ctx context.Context, j *job, waiting []*followed, me
 			}
 		}
 		waiting = rest
+		timer.Reset(lookAgain(len(waiting)))
 	}
 	done := receiver.Progress{Time: s.Clock.Now(), Phase: receiver.PhaseApplied, Message: message, Done: true}
 	if len(failed) > 0 {
 		done.Phase, done.Err = receiver.PhaseFailed, listed(failed)
 	}
 	s.hub.tell(commit, done)
+}
+
+// lookAgain is how long to wait before objects are looked at again: a second for a few. Thousands, as the first sync of a landscape
+// writes them, are looked at less often: each look copies every object, and it may go on for as long as a sync may take.
+func lookAgain(objects int) time.Duration {
+	return time.Second + time.Duration(objects)*10*time.Millisecond
 }
 
 func names(list []*followed) string {

@@ -195,7 +195,7 @@ func (s *syncer) refused(p *preparation, err error) {
 	case isInvalid(err):
 		s.last.validErr = err
 	case source.ReasonOf(err) != "":
-		s.last.fetchErr, s.last.permanent = err, source.IsPermanent(err)
+		s.last.fetchErr, s.last.permanent, s.last.secrets = err, source.IsPermanent(err), s.remote.secrets
 	default:
 		s.last.problems, s.last.permanent = []string{err.Error()}, source.IsPermanent(err)
 	}

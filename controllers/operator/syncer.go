@@ -32,11 +32,12 @@ type syncer struct {
 	background sync.WaitGroup
 	cancel     context.CancelFunc
 
-	remote   source.Remote
-	remoteID string
-	head     source.Head
-	polled   time.Time
-	newest   atomic.Pointer[newest]
+	remote *connection
+	// closed is closed when the connection before is.
+	closed <-chan struct{}
+	head   source.Head
+	polled time.Time
+	newest atomic.Pointer[newest]
 	// pollFailed is why the last poll did not work.
 	pollFailed error
 	polling    bool
@@ -69,8 +70,9 @@ type outcome struct {
 	// spec is the part of the object it was made with.
 	spec     string
 	validErr error
-	// fetchErr is why the revision could not be had.
+	// fetchErr is why the revision could not be had, with the Secrets that secrets is the digest of.
 	fetchErr  error
+	secrets   string
 	problems  []string
 	permanent bool
 	failures  int
@@ -137,9 +139,10 @@ func (s *syncer) poke() {
 // end stops everything. What runs in the clusters stays as it is.
 func (s *syncer) end() {
 	s.cancel()
+	s.closeRemote()
 	s.background.Wait()
-	if s.remote != nil {
-		_ = s.remote.Close() // there is nobody left to tell
+	if s.closed != nil {
+		<-s.closed
 	}
 	s.clusters.close()
 	s.status.interrupted(s.Clock.Now())
@@ -168,8 +171,9 @@ func (s *syncer) step() (next time.Time, gone bool) {
 		s.report(suspended)
 		return until, false
 	}
-	s.open()
+	s.open(now)
 	if s.remote == nil {
+		s.decided = decision{}
 		s.report("")
 		return now.Add(retryInterval(&object.Spec)), false
 	}
@@ -242,37 +246,62 @@ func (s *syncer) pause() {
 	}
 }
 
-// open prepares the access to the source. It is made anew when the object says something else.
-func (s *syncer) open() {
+// open prepares the access to the source. It is made anew when the object says something else, and while the source cannot be read also
+// when its Secrets do: they are looked at before each poll then.
+func (s *syncer) open(now time.Time) {
 	id := sourceID(s.object)
-	if s.remote != nil && s.remoteID == id {
+	same := s.remote != nil && s.remote.id == id
+	if same && (!s.troubled() || s.polling || !s.pollDue(now)) {
+		return
+	}
+	found, err := s.secretsOf(s.object).ofSource(s.alive, s.object.Spec.Source)
+	if same && err == nil && s.remote.secrets == found.digest() {
 		return
 	}
 	s.closeRemote()
-	remote, err := s.openRemote(s.alive, s.object)
 	if err != nil {
 		s.pollFailed = err
 		return
 	}
-	s.remote, s.remoteID = remote, id
+	remote, err := s.openRemote(s.object, found)
+	if err != nil {
+		s.pollFailed = err
+		return
+	}
+	s.remote = connect(s.alive, remote, id, found.digest(), s.closed)
 	s.head, s.polled, s.pollFailed = source.Head{}, time.Time{}, nil
 }
 
+// troubled tells whether the source cannot be read, so that another Secret may help.
+func (s *syncer) troubled() bool { return s.pollFailed != nil || s.last.fetchErr != nil }
+
+// closeRemote gives the access to the source up, with everything that goes on by it.
 func (s *syncer) closeRemote() {
-	if s.remote != nil {
-		_ = s.remote.Close() // a former one is of no interest
-		s.remote = nil
+	if s.remote == nil {
+		return
 	}
+	if s.preparing != nil {
+		s.preparing.cancel()
+		s.preparing = nil
+	}
+	s.remote.end()
+	s.closed, s.remote, s.polling = s.remote.done, nil, false
 }
+
+// nextPoll is when the source is asked again by itself.
+func (s *syncer) nextPoll() time.Time {
+	return s.polled.Add(spreadOut(pollInterval(&s.object.Spec), spreadOf(s.key.String())))
+}
+
+func (s *syncer) pollDue(now time.Time) bool { return s.askedPoll || !now.Before(s.nextPoll()) }
 
 // poll asks the source in the background when it is time, and says when the next time is.
 func (s *syncer) poll(now time.Time) time.Time {
-	due := s.polled.Add(spreadOut(pollInterval(&s.object.Spec), spreadOf(s.key.String())))
 	if s.polling {
 		return time.Time{}
 	}
-	if now.Before(due) && !s.askedPoll {
-		return due
+	if !s.pollDue(now) {
+		return s.nextPoll()
 	}
 	s.polling, s.askedPoll = true, false
 	remote := s.remote
@@ -284,19 +313,16 @@ func (s *syncer) poll(now time.Time) time.Time {
 }
 
 // resolved takes in what the source is at.
-func (s *syncer) resolved(remote source.Remote, head source.Head, err error) {
-	s.polling = false
+func (s *syncer) resolved(remote *connection, head source.Head, err error) {
 	if remote != s.remote || s.alive.Err() != nil {
 		return
 	}
+	s.polling = false
 	s.polled = s.Clock.Now()
 	s.metrics.polled(s.key, err)
 	s.pollFailed = err
 	if err != nil {
 		s.hub.tellAll(receiver.Progress{Time: s.polled, Phase: receiver.PhaseFetching, Message: err.Error()})
-		if source.ReasonOf(err) == source.ReasonAuthenticationFailed {
-			s.closeRemote() // the Secret is read again at the next time
-		}
 		return
 	}
 	if head.Commit != s.head.Commit && s.head.Commit != "" {
@@ -337,7 +363,7 @@ func (s *syncer) situation(now time.Time) situation {
 	spec := &s.object.Spec
 	out := situation{
 		now: now, wanted: wanted, pinned: pinned, attempted: s.last.commit, requested: s.requested,
-		respecified: s.last.commit != "" && s.last.spec != syncID(s.object),
+		respecified: s.last.commit != "" && s.last.spec != syncID(s.object) || s.last.fetchErr != nil && s.last.secrets != s.remote.secrets,
 		failures:    s.last.failures, permanent: s.last.permanent || s.last.validErr != nil, ended: s.last.ended,
 		blocked: s.blocked(s.object), interval: interval(spec), retry: retryInterval(spec), spread: spreadOf(s.key.String()),
 	}
@@ -431,7 +457,7 @@ func (s *syncer) report(suspended string) {
 	if s.preparing != nil && !s.preparing.fallback {
 		v.syncing = "reading " + s.preparing.commit
 		if commitOf(v.applied) != s.preparing.commit {
-			v.attempted = s.preparing.commit
+			v.attempted, v.reading = s.preparing.commit, true
 			if s.head.Commit == s.preparing.commit {
 				v.attempted = s.head.Revision()
 			}

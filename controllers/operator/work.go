@@ -214,10 +214,9 @@ func digest(v any) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// openRemote makes the access to the source of a Landscape.
-func (p *parts) openRemote(ctx context.Context, l *landscapev1alpha1.Landscape) (source.Remote, error) {
+// openRemote makes the access to the source of a Landscape, with what is in its Secrets.
+func (p *parts) openRemote(l *landscapev1alpha1.Landscape, with sourceSecrets) (remote source.Remote, err error) {
 	spec := l.Spec.Source
-	from := p.secretsOf(l)
 	options := source.Options{URL: spec.URL, Submodules: spec.Submodules, Insecure: spec.Insecure, Applied: l.Status.LastAppliedRevision, Clock: p.Clock}
 	if spec.Ref != nil {
 		options.Ref = *spec.Ref
@@ -228,28 +227,18 @@ func (p *parts) openRemote(ctx context.Context, l *landscapev1alpha1.Landscape) 
 	if p.CacheDir != "" {
 		options.Dir = filepath.Join(p.CacheDir, "sources", l.Namespace, l.Name)
 	}
-	data, err := from.data(ctx, spec.SecretRef, "spec.source.secretRef")
-	if err != nil {
-		return nil, err
-	}
 	if spec.SecretRef != nil {
-		if options.Credentials, err = source.CredentialsOf(spec.URL, data); err != nil {
+		if options.Credentials, err = source.CredentialsOf(spec.URL, with.Login); err != nil {
 			return nil, fmt.Errorf("spec.source.secretRef: %w", err)
 		}
 	}
-	if data, err = from.data(ctx, spec.ProxySecretRef, "spec.source.proxySecretRef"); err != nil {
-		return nil, err
-	}
 	if spec.ProxySecretRef != nil {
-		if options.Proxy, err = source.ProxyOf(data); err != nil {
+		if options.Proxy, err = source.ProxyOf(with.Proxy); err != nil {
 			return nil, fmt.Errorf("spec.source.proxySecretRef: %w", err)
 		}
 	}
 	if v := spec.Verify; v != nil {
-		if data, err = from.data(ctx, &v.SecretRef, "spec.source.verify.secretRef"); err != nil {
-			return nil, err
-		}
-		options.Verify = &source.Verify{Mode: v.Mode, Keys: data}
+		options.Verify = &source.Verify{Mode: v.Mode, Keys: with.Keys}
 	}
 	return source.NewRemote(options)
 }

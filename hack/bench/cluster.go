@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
+	"strings"
 )
 
 // cluster is an API server with an etcd of its own.
@@ -14,28 +15,53 @@ type cluster struct {
 	APIServer, Etcd int // process ids
 }
 
-// start brings up etcd and an API server with a state folder of their own.
-func (s settings) start(ctx context.Context, state string) (cluster, error) {
-	cmd := exec.CommandContext(ctx, s.local, "up", "--dir", state, "--clusters", "bench", "--parts", "apiserver", "--json")
+// part is a process of a cluster, states what there is.
+type part struct {
+	Name string `json:"name"`
+	PID  int    `json:"pid"`
+}
+
+type states struct {
+	Shared   []part `json:"shared"`
+	Clusters []struct {
+		Name       string `json:"name"`
+		Kubeconfig string `json:"kubeconfig"`
+		Parts      []part `json:"parts"`
+	} `json:"clusters"`
+}
+
+func (s settings) up(ctx context.Context, state string, args ...string) (states, error) {
+	cmd := exec.CommandContext(ctx, s.local, append([]string{"up", "--dir", state, "--json"}, args...)...)
 	cmd.Stderr = s.log
+	var status states
 	out, err := cmd.Output()
 	if err != nil {
-		return cluster{}, fmt.Errorf("start the API server: %w", err)
-	}
-	type part struct {
-		Name string `json:"name"`
-		PID  int    `json:"pid"`
-	}
-	var status struct {
-		Shared   []part `json:"shared"`
-		Clusters []struct {
-			Name       string `json:"name"`
-			Kubeconfig string `json:"kubeconfig"`
-			Parts      []part `json:"parts"`
-		} `json:"clusters"`
+		return status, fmt.Errorf("start the API server: %w", err)
 	}
 	if err := json.Unmarshal(out, &status); err != nil {
-		return cluster{}, fmt.Errorf("status of the API server: %w", err)
+		return status, fmt.Errorf("status of the API server: %w", err)
+	}
+	return status, nil
+}
+
+// startClusters brings up whole clusters, with controllers and nodes that play their part, and gives their kubeconfigs by name.
+func (s settings) startClusters(ctx context.Context, state string, names ...string) (map[string]string, error) {
+	status, err := s.up(ctx, state, "--clusters", strings.Join(names, ","))
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]string{}
+	for _, c := range status.Clusters {
+		out[c.Name] = c.Kubeconfig
+	}
+	return out, nil
+}
+
+// start brings up etcd and an API server with a state folder of their own.
+func (s settings) start(ctx context.Context, state string) (cluster, error) {
+	status, err := s.up(ctx, state, "--clusters", "bench", "--parts", "apiserver")
+	if err != nil {
+		return cluster{}, err
 	}
 	for _, c := range status.Clusters {
 		if c.Name != "bench" {

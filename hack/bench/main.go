@@ -30,7 +30,8 @@ type settings struct {
 	pergola, cases, local, cue, kubeconform, kubectl string
 	engine, flux, fluxDefinitions, profile           string
 	shoots, objects, runs, bundles, changes, drift   int
-	diffed                                           int
+	diffed, synced, pushes                           int
+	syncer                                           string
 	fluxWait                                         bool
 	log                                              io.Writer
 }
@@ -48,7 +49,7 @@ func main() {
 func run(ctx context.Context) (int, error) {
 	s := settings{log: os.Stderr}
 	flag.StringVar(&s.output, "o", "text", "output format: text, json")
-	flag.StringVar(&s.only, "only", "", "only these groups, by comma: validate, render, diff, apply, engine; without it all but engine")
+	flag.StringVar(&s.only, "only", "", "only these groups, by comma: validate, render, diff, apply, sync, engine; without it all but engine")
 	flag.StringVar(&s.repository, "repository", ".", "the root of the repository")
 	flag.StringVar(&s.pergola, "pergola", "bin/pergola", "the program that is measured")
 	flag.StringVar(&s.cases, "cases", "bin/pergola-bench-cases", "the program of hack/bench/cases")
@@ -59,18 +60,21 @@ func run(ctx context.Context) (int, error) {
 	flag.StringVar(&s.write, "write", "", "write the landscape of the group validate to this folder, and measure nothing")
 	flag.IntVar(&s.shoots, "shoots", 10000, "number of Shoots to validate")
 	flag.IntVar(&s.diffed, "diff-objects", 10000, "number of objects of the landscape of the group diff")
+	flag.StringVar(&s.syncer, "sync", "", "the program of hack/bench/sync, for the group sync")
+	flag.IntVar(&s.synced, "sync-shoots", mostShoots, "number of Shoots of the landscape of the group sync")
+	flag.IntVar(&s.pushes, "pushes", 30, "pushes of the group sync, for each way to hear of them")
 	flag.IntVar(&s.objects, "objects", 500, "number of objects to apply")
 	flag.IntVar(&s.runs, "runs", 5, "runs of each case; apply, and validate with nothing known, have two less")
 	flag.StringVar(&s.engine, "engine", "", "the program of hack/bench/engine, for the group engine")
 	flag.StringVar(&s.flux, "flux", "", "kustomize-controller, peer of engine; empty leaves it out")
 	flag.StringVar(&s.fluxDefinitions, "flux-definitions", "", "folders with the definitions that it needs, by comma")
 	flag.BoolVar(&s.fluxWait, "flux-wait", false, "let it check the health of what it applies, as Pergola always does")
-	flag.StringVar(&s.profile, "profile", "", "folder for profiles of Pergola in the group engine; measures the manager in another program then")
+	flag.StringVar(&s.profile, "profile", "", "folder for profiles of Pergola in the groups engine and sync; measures it in another program then")
 	flag.IntVar(&s.bundles, "bundles", 1000, "number of bundles of the group engine")
 	flag.IntVar(&s.changes, "changes", 20, "number of changes of one object in the group engine")
 	flag.IntVar(&s.drift, "drift", 100, "number of objects that drift in the group engine")
 	flag.Parse()
-	if flag.NArg() > 0 || (s.output != "text" && s.output != "json") || s.runs < 1 || s.shoots < 1 || s.bundles < 1 || s.changes < 1 || s.drift < 1 {
+	if flag.NArg() > 0 || (s.output != "text" && s.output != "json") || s.runs < 1 || s.shoots < 1 || s.bundles < 1 || s.changes < 1 || s.drift < 1 || s.synced < 1 || s.pushes < 0 {
 		return exitUsage, errors.New("see -help")
 	}
 	if s.write != "" {
@@ -97,7 +101,7 @@ func run(ctx context.Context) (int, error) {
 	for _, group := range []struct {
 		name string
 		run  func(context.Context, settings, *Report) error
-	}{{"validate", validate}, {"render", render}, {"diff", diff}, {"apply", apply}, {"engine", engine}} {
+	}{{"validate", validate}, {"render", render}, {"diff", diff}, {"apply", apply}, {"sync", sync}, {"engine", engine}} {
 		if s.only == "" && group.name == "engine" || s.only != "" && !strings.Contains(","+s.only+",", ","+group.name+",") {
 			continue
 		}
@@ -116,7 +120,7 @@ func run(ctx context.Context) (int, error) {
 
 // absolute makes the paths of programs independent of the folder they are started in.
 func (s *settings) absolute() error {
-	for _, path := range []*string{&s.repository, &s.pergola, &s.cases, &s.local, &s.cue, &s.kubeconform, &s.kubectl, &s.engine, &s.flux} {
+	for _, path := range []*string{&s.repository, &s.pergola, &s.cases, &s.local, &s.cue, &s.kubeconform, &s.kubectl, &s.syncer, &s.engine, &s.flux} {
 		if *path == "" {
 			continue
 		}

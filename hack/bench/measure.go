@@ -37,6 +37,7 @@ type Sample struct {
 type Latency struct {
 	Median float64 `json:"median"`
 	P95    float64 `json:"p95"`
+	P99    float64 `json:"p99,omitempty"`
 	Max    float64 `json:"max"`
 	Count  int     `json:"count"`
 }

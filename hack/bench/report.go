@@ -158,7 +158,11 @@ func (r Result) print(w io.Writer) {
 		fmt.Fprintf(w, "    CPU seconds of the API server and etcd: %s\n", seconds(r.ServerCPUSeconds))
 	}
 	if l := r.Latency; l != nil {
-		fmt.Fprintf(w, "    milliseconds of each: median %.0f, p95 %.0f, max %.0f, of %d\n", l.Median*1e3, l.P95*1e3, l.Max*1e3, l.Count)
+		p99 := ""
+		if l.P99 > 0 {
+			p99 = fmt.Sprintf("p99 %.0f, ", l.P99*1e3)
+		}
+		fmt.Fprintf(w, "    milliseconds of each: median %.0f, p95 %.0f, %smax %.0f, of %d\n", l.Median*1e3, l.P95*1e3, p99, l.Max*1e3, l.Count)
 	}
 	if r.Parts != nil {
 		var parts []string

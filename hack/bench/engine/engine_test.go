@@ -99,33 +99,6 @@ func TestLatency(t *testing.T) {
 	assert.Nil(t, latencyOf(nil))
 }
 
-// A process that computes is not idle; one that waits is; one that has ended is an error.
-func TestProcess(t *testing.T) {
-	log := filepath.Join(t.TempDir(), "log")
-	p, err := start(log, []string{"A=b"}, "/bin/sh", "-c", "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done; echo $A; exec sleep 60")
-	require.NoError(t, err)
-	_, err = p.idle(t.Context())
-	require.NoError(t, err)
-	said, err := os.ReadFile(log)
-	require.NoError(t, err)
-	assert.Equal(t, "b\n", string(said), "it was busy before that")
-	require.NoError(t, forgetPeak(p.cmd.Process.Pid))
-	used, err := memoryOf(p.cmd.Process.Pid)
-	require.NoError(t, err)
-	assert.Positive(t, used.own)
-	assert.Greater(t, used.peak, used.own)
-	require.NoError(t, p.alive())
-	during, cancel := p.during(t.Context())
-	defer cancel()
-	require.NoError(t, during.Err())
-	require.NoError(t, p.stop(t.Context()))
-	require.Error(t, p.alive())
-	<-during.Done()
-	assert.ErrorContains(t, context.Cause(during), "the controller has ended")
-	_, err = p.idle(t.Context())
-	assert.Error(t, err)
-}
-
 // What the benchmark sends itself is not counted, whatever way it is sent; what others send is.
 func TestRequests(t *testing.T) {
 	apiserver.Needed(t)

@@ -8,13 +8,15 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/pergola-dev/pergola/hack/bench/process"
 )
 
 // floor sends server-side apply patches and does nothing else: no bundle, no inventory, no status, no order.
 type floor struct {
 	base
 	cpu  float64
-	used memory
+	used process.Memory
 }
 
 func (f *floor) prepare(ctx context.Context) error { return f.server.namespace(ctx, within) }
@@ -25,21 +27,21 @@ func (f *floor) begin(ctx context.Context) (time.Time, error) {
 	if err != nil {
 		return time.Time{}, err
 	}
-	p, err := start(f.log, nil, self, "patch", "-kubeconfig", f.server.configuration, "-bundles", fmt.Sprint(f.bundles))
+	p, err := process.Start(f.log, nil, self, "patch", "-kubeconfig", f.server.configuration, "-bundles", fmt.Sprint(f.bundles))
 	if err != nil {
 		return time.Time{}, err
 	}
-	defer p.cmd.Process.Kill() //nolint:errcheck // it has ended, unless the context did
+	defer p.Kill()
 	for {
 		// What it uses is to be had as long as it runs, and of a process that has ended as a whole.
-		if now, err := memoryOf(p.cmd.Process.Pid); err == nil {
-			f.used = memory{max(f.used.peak, now.peak), max(f.used.own, now.own)}
+		if now, err := process.MemoryOf(p.PID()); err == nil {
+			f.used = process.Memory{Peak: max(f.used.Peak, now.Peak), Own: max(f.used.Own, now.Own)}
 		}
 		select {
-		case <-p.ended:
-			state := p.cmd.ProcessState
-			f.cpu += (state.UserTime() + state.SystemTime()).Seconds()
-			return time.Now(), p.err
+		case <-p.Ended():
+			cpu, err := p.Result()
+			f.cpu += cpu
+			return time.Now(), err
 		case <-time.After(20 * time.Millisecond):
 		case <-ctx.Done():
 			return time.Time{}, ctx.Err()
@@ -61,10 +63,10 @@ func (f *floor) repair(ctx context.Context, i int, value string) error {
 	return f.change(ctx, i, value)
 }
 
-func (f *floor) usage() (float64, memory, error) { return f.cpu, f.used, nil }
+func (f *floor) usage() (float64, process.Memory, error) { return f.cpu, f.used, nil }
 
 func (f *floor) forget() error {
-	f.used = memory{}
+	f.used = process.Memory{}
 	return nil
 }
 

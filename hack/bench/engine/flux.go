@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/pergola-dev/pergola/hack/bench/process"
 )
 
 // flux is kustomize-controller. A GitRepository that needs no source-controller points to an archive here: one bundle, in which
@@ -104,13 +106,13 @@ func (f *flux) begin(ctx context.Context) (time.Time, error) {
 	}
 	defer list.stop()
 	before := list.known()
-	f.process, err = start(f.log, []string{"KUBECONFIG=" + f.server.configuration, "RUNTIME_NAMESPACE=" + runtimeNamespace},
+	f.process, err = process.Start(f.log, []string{"KUBECONFIG=" + f.server.configuration, "RUNTIME_NAMESPACE=" + runtimeNamespace},
 		f.controller, fmt.Sprintf("--concurrent=%d", f.workers), "--kube-api-qps=1000", "--kube-api-burst=2000",
 		"--metrics-addr=0", "--health-addr=0", "--log-level=info", "--log-encoding=json")
 	if err != nil {
 		return time.Time{}, err
 	}
-	alive, cancel := f.process.during(ctx)
+	alive, cancel := f.process.During(ctx)
 	defer cancel()
 	// It writes each status when it begins with a Kustomization, and when it ends.
 	done, err := list.until(alive, f.names(), func(o *unstructured.Unstructured) bool {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/pergola-dev/pergola/api/crds"
 	resourcesv1alpha1 "github.com/pergola-dev/pergola/api/resources/v1alpha1"
+	"github.com/pergola-dev/pergola/hack/bench/process"
 )
 
 // pergola is `pergola resource-manager`.
@@ -62,10 +63,10 @@ func (p *pergola) begin(ctx context.Context) (done time.Time, err error) {
 		profile := filepath.Join(p.profile, time.Now().Format("150405"))
 		command = []string{self, "manager", "-kubeconfig", p.server.configuration, "-workers", fmt.Sprint(p.workers), "-profile", profile}
 	}
-	if p.process, err = start(p.log, nil, command...); err != nil {
+	if p.process, err = process.Start(p.log, nil, command...); err != nil {
 		return time.Time{}, err
 	}
-	ctx, cancel := p.process.during(ctx)
+	ctx, cancel := p.process.During(ctx)
 	defer cancel()
 	list, err := p.server.follow(ctx, "ManagedResource")
 	if err != nil {
@@ -76,7 +77,7 @@ func (p *pergola) begin(ctx context.Context) (done time.Time, err error) {
 	if err != nil || !last(applied).IsZero() {
 		return last(applied), err
 	}
-	return p.process.idle(ctx) // nothing was to be done, which is not to be seen in the cluster
+	return p.process.Idle(ctx) // nothing was to be done, which is not to be seen in the cluster
 }
 
 // isApplied tells whether a ManagedResource is where it should be.
@@ -92,7 +93,7 @@ func (p *pergola) again(ctx context.Context) (time.Time, error) {
 	}); err != nil {
 		return time.Time{}, err
 	}
-	return p.process.idle(ctx)
+	return p.process.Idle(ctx)
 }
 
 func annotation(name, value string) map[string]any {

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/pergola-dev/pergola/hack/bench/process"
 )
 
 // contender is somebody who applies bundles.
@@ -22,7 +24,7 @@ type contender interface {
 	// repair tells the contender that a bundle has drifted, if it has to be told; value is the one that is declared.
 	repair(ctx context.Context, i int, value string) error
 	// usage is what its process has used, and the peak since forget.
-	usage() (cpuSeconds float64, used memory, err error)
+	usage() (cpuSeconds float64, used process.Memory, err error)
 	forget() error
 	// end stops it.
 	end(ctx context.Context) error
@@ -32,18 +34,18 @@ type contender interface {
 type base struct {
 	arguments
 	server  *server
-	process *process
+	process *process.Process
 }
 
-func (b *base) usage() (float64, memory, error) {
+func (b *base) usage() (float64, process.Memory, error) {
 	if b.process == nil {
-		return 0, memory{}, nil
+		return 0, process.Memory{}, nil
 	}
-	cpu, err := cpuSeconds(b.process.cmd.Process.Pid)
+	cpu, err := process.CPUSeconds(b.process.PID())
 	if err != nil {
-		return 0, memory{}, err
+		return 0, process.Memory{}, err
 	}
-	used, err := memoryOf(b.process.cmd.Process.Pid)
+	used, err := process.MemoryOf(b.process.PID())
 	return cpu, used, err
 }
 
@@ -51,7 +53,7 @@ func (b *base) forget() error {
 	if b.process == nil {
 		return nil
 	}
-	return forgetPeak(b.process.cmd.Process.Pid)
+	return process.ForgetPeak(b.process.PID())
 }
 
 func (b *base) end(ctx context.Context) error {
@@ -60,7 +62,7 @@ func (b *base) end(ctx context.Context) error {
 	}
 	p := b.process
 	b.process = nil
-	return p.stop(ctx)
+	return p.Stop(ctx)
 }
 
 // names of all bundles.
@@ -164,7 +166,7 @@ func (s scenarios) measured(ctx context.Context, starts bool, units int, do func
 	if err != nil {
 		return sample{}, err
 	}
-	out.CPUSeconds, out.PeakBytes, out.OwnBytes = total-cpu, used.peak, used.own
+	out.CPUSeconds, out.PeakBytes, out.OwnBytes = total-cpu, used.Peak, used.Own
 	all, err := s.server.requests(ctx)
 	out.Requests = all.minus(requests)
 	return out, err
@@ -173,7 +175,7 @@ func (s scenarios) measured(ctx context.Context, starts bool, units int, do func
 func (s scenarios) serverCPU() (float64, error) {
 	var sum float64
 	for _, pid := range []int{s.server.apiserver, s.server.etcd} {
-		cpu, err := cpuSeconds(pid)
+		cpu, err := process.CPUSeconds(pid)
 		if err != nil {
 			return 0, fmt.Errorf("CPU time of the API server: %w", err)
 		}

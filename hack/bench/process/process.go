@@ -1,4 +1,4 @@
-package main
+package process
 
 import (
 	"context"
@@ -12,21 +12,21 @@ import (
 	"time"
 )
 
-// process is a controller that runs.
-type process struct {
+// Process is a controller that runs.
+type Process struct {
 	cmd   *exec.Cmd
 	ended chan struct{}
 	err   error
 }
 
-// start begins a process; its output goes to a file.
-func start(log string, env []string, command ...string) (*process, error) {
+// Start begins a process; its output goes to a file.
+func Start(log string, env []string, command ...string) (*Process, error) {
 	file, err := os.OpenFile(log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
 		return nil, err
 	}
 	defer file.Close()
-	p := &process{cmd: exec.Command(command[0], command[1:]...), ended: make(chan struct{})}
+	p := &Process{cmd: exec.Command(command[0], command[1:]...), ended: make(chan struct{})}
 	p.cmd.Env, p.cmd.Stdout, p.cmd.Stderr = append(os.Environ(), env...), file, file
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := p.cmd.Start(); err != nil {
@@ -39,8 +39,8 @@ func start(log string, env []string, command ...string) (*process, error) {
 	return p, nil
 }
 
-// stop asks it to end, and waits.
-func (p *process) stop(ctx context.Context) error {
+// Stop asks it to end, and waits.
+func (p *Process) Stop(ctx context.Context) error {
 	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return err
 	}
@@ -53,21 +53,36 @@ func (p *process) stop(ctx context.Context) error {
 	return errors.Join(errors.New("the controller does not end"), p.cmd.Process.Kill())
 }
 
-// during is a context that ends with the process, too.
-func (p *process) during(ctx context.Context) (context.Context, context.CancelFunc) {
+// During is a context that ends with the process, too.
+func (p *Process) During(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	go func() {
 		select {
 		case <-p.ended:
-			cancel(p.alive())
+			cancel(p.Alive())
 		case <-ctx.Done():
 		}
 	}()
 	return ctx, func() { cancel(nil) }
 }
 
-// alive is an error once the process has ended, which it must not by itself.
-func (p *process) alive() error {
+// PID is its number.
+func (p *Process) PID() int { return p.cmd.Process.Pid }
+
+// Ended is closed once the process has ended.
+func (p *Process) Ended() <-chan struct{} { return p.ended }
+
+// Kill ends it at once; one that has ended is left alone.
+func (p *Process) Kill() { _ = p.cmd.Process.Kill() }
+
+// Result of a process that has ended: the CPU time that it used as a whole, and whether it failed.
+func (p *Process) Result() (cpuSeconds float64, err error) {
+	state := p.cmd.ProcessState
+	return (state.UserTime() + state.SystemTime()).Seconds(), p.err
+}
+
+// Alive is an error once the process has ended, which it must not by itself.
+func (p *Process) Alive() error {
 	select {
 	case <-p.ended:
 		return fmt.Errorf("the controller has ended: %w", errors.Join(p.err, errors.New("its output is in the log")))
@@ -76,15 +91,15 @@ func (p *process) alive() error {
 	}
 }
 
-// idle waits until the process has nothing to do any more, and gives when that began: it uses next to no CPU time for a second.
-func (p *process) idle(ctx context.Context) (time.Time, error) {
+// Idle waits until the process has nothing to do any more, and gives when that began: it uses next to no CPU time for a second.
+func (p *Process) Idle(ctx context.Context) (time.Time, error) {
 	const still, tolerated = time.Second, 0.02
 	since, before := time.Now(), -1.0
 	for {
-		if err := p.alive(); err != nil {
+		if err := p.Alive(); err != nil {
 			return since, err
 		}
-		now, err := cpuSeconds(p.cmd.Process.Pid)
+		now, err := CPUSeconds(p.cmd.Process.Pid)
 		if err != nil {
 			return since, err
 		}
@@ -101,8 +116,8 @@ func (p *process) idle(ctx context.Context) (time.Time, error) {
 	}
 }
 
-// cpuSeconds that a process has used so far; the kernel counts in hundredths.
-func cpuSeconds(pid int) (float64, error) {
+// CPUSeconds that a process has used so far; the kernel counts in hundredths.
+func CPUSeconds(pid int) (float64, error) {
 	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return 0, err
@@ -123,23 +138,26 @@ func cpuSeconds(pid int) (float64, error) {
 	return ticks / 100, nil
 }
 
-// forgetPeak makes the kernel begin anew with the peak of memory.
-func forgetPeak(pid int) error {
+// ForgetPeak makes the kernel begin anew with the peak of memory.
+func ForgetPeak(pid int) error {
 	return os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", pid), []byte("5"), 0)
 }
 
-// memory of a process.
-type memory struct {
-	// peak is the largest resident memory since it was forgotten.
-	peak int64
-	// own is that without the pages of files, which are mostly the program itself: the kernel shares them and drops them at will.
-	own int64
+// Memory of a process.
+type Memory struct {
+	// Peak is the largest resident memory since it was forgotten.
+	Peak int64
+	// Own is that without the pages of files, which are mostly the program itself: the kernel shares them and drops them at will.
+	Own int64
+	// Now is what is resident at this moment.
+	Now int64
 }
 
-func memoryOf(pid int) (memory, error) {
+// MemoryOf reads what the kernel tells of a process.
+func MemoryOf(pid int) (Memory, error) {
 	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
-		return memory{}, err
+		return Memory{}, err
 	}
 	sizes := map[string]int64{}
 	for line := range strings.Lines(string(raw)) {
@@ -147,13 +165,13 @@ func memoryOf(pid int) (memory, error) {
 		if value, ok := strings.CutSuffix(strings.TrimSpace(value), " kB"); ok {
 			n, err := strconv.ParseInt(value, 10, 64)
 			if err != nil {
-				return memory{}, fmt.Errorf("/proc/%d/status, %s: %w", pid, name, err)
+				return Memory{}, fmt.Errorf("/proc/%d/status, %s: %w", pid, name, err)
 			}
 			sizes[name] = n << 10
 		}
 	}
 	if sizes["VmHWM"] == 0 {
-		return memory{}, fmt.Errorf("/proc/%d/status does not tell the peak", pid)
+		return Memory{}, fmt.Errorf("/proc/%d/status does not tell the peak", pid)
 	}
-	return memory{peak: sizes["VmHWM"], own: sizes["VmHWM"] - sizes["RssFile"]}, nil
+	return Memory{Peak: sizes["VmHWM"], Own: sizes["VmHWM"] - sizes["RssFile"], Now: sizes["VmRSS"]}, nil
 }

@@ -1,0 +1,123 @@
+package operator
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+
+	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
+	"github.com/pergola-dev/pergola/source"
+)
+
+// connection is the access to a source for as long as the object and its Secrets say the same. Closing it ends what it does, and waits for
+// nothing: a server that hangs keeps nobody from naming another one.
+type connection struct {
+	source.Remote
+	// id is the part of the object that it was made with, secrets the digest of what was in the Secrets.
+	id, secrets string
+
+	alive  context.Context
+	cancel context.CancelFunc
+	// before is closed when the former one is: they share what was fetched.
+	before <-chan struct{}
+	done   chan struct{}
+}
+
+// connect makes the connection that takes the place of a former one, which may be nil.
+func connect(ctx context.Context, remote source.Remote, id, secrets string, before <-chan struct{}) *connection {
+	c := &connection{Remote: remote, id: id, secrets: secrets, before: before, done: make(chan struct{})}
+	c.alive, c.cancel = context.WithCancel(ctx)
+	return c
+}
+
+// end closes it in the background; done is closed then.
+func (c *connection) end() {
+	c.cancel()
+	go func() {
+		defer close(c.done)
+		if c.before != nil {
+			<-c.before
+		}
+		_ = c.Remote.Close() // there is nobody left to tell
+	}()
+}
+
+// until gives a context that also ends with the connection, once the former connection is closed.
+func (c *connection) until(ctx context.Context) (context.Context, func(), error) {
+	ctx, cancel := context.WithCancel(ctx)
+	stop := context.AfterFunc(c.alive, cancel)
+	free := func() {
+		stop()
+		cancel()
+	}
+	if c.before == nil {
+		return ctx, free, nil
+	}
+	select {
+	case <-c.before:
+		return ctx, free, nil
+	case <-ctx.Done():
+		free()
+		return nil, nil, ctx.Err()
+	}
+}
+
+// Resolve implements source.Remote.
+func (c *connection) Resolve(ctx context.Context) (source.Head, error) {
+	ctx, free, err := c.until(ctx)
+	if err != nil {
+		return source.Head{}, err
+	}
+	defer free()
+	return c.Remote.Resolve(ctx)
+}
+
+// Fetch implements source.Remote.
+func (c *connection) Fetch(ctx context.Context, head source.Head) (*source.Snapshot, error) {
+	ctx, free, err := c.until(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer free()
+	return c.Remote.Fetch(ctx, head)
+}
+
+// At implements source.Remote.
+func (c *connection) At(ctx context.Context, commit string) (*source.Snapshot, error) {
+	ctx, free, err := c.until(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer free()
+	return c.Remote.At(ctx, commit)
+}
+
+// sourceSecrets are what is in the Secrets that the source of a Landscape refers to.
+type sourceSecrets struct {
+	Login, Proxy, Keys map[string][]byte
+}
+
+// digest changes with what is in them. It stays in memory.
+func (s sourceSecrets) digest() string {
+	data, err := json.Marshal(s)
+	if err != nil {
+		return "" // maps of bytes always have a form
+	}
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
+
+// ofSource reads the Secrets that the source of a Landscape refers to.
+func (s secrets) ofSource(ctx context.Context, spec *landscapev1alpha1.Source) (out sourceSecrets, err error) {
+	if out.Login, err = s.data(ctx, spec.SecretRef, "spec.source.secretRef"); err != nil {
+		return out, err
+	}
+	if out.Proxy, err = s.data(ctx, spec.ProxySecretRef, "spec.source.proxySecretRef"); err != nil {
+		return out, err
+	}
+	if spec.Verify != nil {
+		out.Keys, err = s.data(ctx, &spec.Verify.SecretRef, "spec.source.verify.secretRef")
+	}
+	return out, err
+}

@@ -1,0 +1,310 @@
+package operator
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
+	"github.com/pergola-dev/pergola/health/condition"
+	"github.com/pergola-dev/pergola/source/gittest"
+)
+
+func login(name string) func(*landscapev1alpha1.LandscapeSpec) {
+	return func(s *landscapev1alpha1.LandscapeSpec) {
+		s.Source.SecretRef = &landscapev1alpha1.LocalSecretReference{Name: name}
+	}
+}
+
+// TestFaultsOfSources: whatever a Git server does, what is applied stays, the reason is said, and when it is mended the operator goes
+// on by itself. All of them are looked after by one operator at the same time.
+func TestFaultsOfSources(t *testing.T) {
+	w := newWorld(t)
+	w.start()
+	for name, test := range map[string]func(*world){
+		"credentials": expiredCredentials, "plain credentials": plainCredentials, "host key": anotherHostKey, "certificate": anotherCertificate,
+		"gone": repositoryGone, "tag": rewrittenTag, "signatures": wrongSignatures, "huge": hugeFile, "timeout": slowServer,
+		"busy": answersWhileItWaits, "half": halfFinishedFetch, "missing Secret": missingSecret,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(w.on(t))
+		})
+	}
+}
+
+func expiredCredentials(w *world) {
+	s := w.served("credentials")
+	server := gittest.ServeTLS(w, s.bare.Root)
+	expire := protect(server, "git", "first-token")
+	data := map[string]string{"username": "git", "password": "first-token", "ca.crt": certificateOf(server)}
+	w.secret("credentials", data)
+	w.follow(s, repositoryURL(server.URL), login("credentials"))
+	w.applied(s, "", "1")
+
+	expire("second-token")
+	w.refuses(s, "AuthenticationFailed", "1")
+	// Forges lock accounts out that try again and again: once a poll is what there is.
+	server.Reset()
+	began := time.Now()
+	asked := 0
+	w.eventually("it is asked again", func() bool {
+		requests, _ := server.Reset()
+		asked += len(requests)
+		return asked >= 4
+	})
+	assert.Greater(w, time.Since(began), time.Second, "a server that refuses is asked no more often than others")
+	next := s.set("2")
+	data["password"] = "second-token"
+	w.replace("credentials", data)
+	l := w.applied(s, next, "2")
+	assert.NotContains(w, fmt.Sprint(l.Status), "token")
+}
+
+func plainCredentials(w *world) {
+	s := w.served("plain")
+	server := gittest.ServeHTTP(w, s.bare.Root)
+	protect(server, "git", "a-token")
+	w.secret("plain", map[string]string{"username": "git", "password": "a-token"})
+	w.follow(s, repositoryURL(server.URL), login("plain"))
+	w.ready(s.name, "False Invalid: "+server.URL+"/landscape.git: credentials over plain HTTP can be read by others")
+	w.change(s.name, func(l *landscapev1alpha1.Landscape) { l.Spec.Source.Insecure = true })
+	w.applied(s, "", "1")
+}
+
+func anotherHostKey(w *world) {
+	s := w.served("hostkey")
+	server, other := gittest.ServeSSH(w, s.bare.Root), gittest.ServeSSH(w, s.bare.Root)
+	data := map[string]string{"identity": string(server.Identity), "known_hosts": string(server.KnownHosts)}
+	w.secret("hostkey", data)
+	w.follow(s, repositoryURL(server.URL), login("hostkey"))
+	w.applied(s, "", "1")
+
+	// The server of the same name has another key.
+	wrong := strings.Replace(string(other.KnownHosts), portOf(other.Address), portOf(server.Address), 1)
+	data["known_hosts"] = wrong
+	w.replace("hostkey", data)
+	w.change(s.name, func(l *landscapev1alpha1.Landscape) { l.Spec.Source.Timeout = &metav1.Duration{Duration: time.Minute} }) // opens it anew
+	l := w.refuses(s, "HostKeyMismatch", "1")
+	assert.NotNil(w, condition.Get(l.Status.Conditions, landscapev1alpha1.LandscapeStalled))
+	next := s.set("2")
+	data["known_hosts"] = string(server.KnownHosts)
+	w.replace("hostkey", data)
+	w.applied(s, next, "2")
+}
+
+func portOf(address string) string { return address[strings.LastIndex(address, ":")+1:] }
+
+func anotherCertificate(w *world) {
+	s := w.served("certificate")
+	server := gittest.ServeTLS(w, s.bare.Root)
+	w.secret("certificate", map[string]string{"bearerToken": "nobody-asks"})
+	w.follow(s, repositoryURL(server.URL), login("certificate"))
+	w.ready(s.name, "False Unreachable")
+	w.replace("certificate", map[string]string{"ca.crt": certificateOf(server)})
+	w.applied(s, "", "1")
+}
+
+func repositoryGone(w *world) {
+	s := w.served("gone")
+	server := gittest.ServeHTTP(w, s.bare.Root)
+	w.follow(s, repositoryURL(server.URL))
+	w.applied(s, "", "1")
+	require.NoError(w, os.Rename(s.bare.Bare, s.bare.Bare+".away"))
+	w.refuses(s, "RepositoryNotFound", "1")
+	require.NoError(w, os.Rename(s.bare.Bare+".away", s.bare.Bare))
+	w.applied(s, s.set("2"), "2")
+}
+
+func rewrittenTag(w *world) {
+	s := w.served("tag")
+	server := gittest.ServeHTTP(w, s.bare.Root)
+	tag := func() { s.bare.Git("push", "--quiet", "--force", "origin", "HEAD:refs/tags/v1") }
+	tag()
+	w.follow(s, repositoryURL(server.URL), func(spec *landscapev1alpha1.LandscapeSpec) {
+		spec.Source.Ref = &landscapev1alpha1.Reference{Tag: "v1"}
+	})
+	w.applied(s, "", "1")
+	next := s.set("2")
+	tag()
+	l := w.refuses(s, "TagRewritten", "1")
+	assert.Contains(w, readiness(l), next)
+	w.change(s.name, func(l *landscapev1alpha1.Landscape) { l.Spec.Source.Ref.Commit = next })
+	w.applied(s, next, "2")
+	w.change(s.name, func(l *landscapev1alpha1.Landscape) { l.Spec.Source.Ref.Commit = "" })
+	w.await(s.name, func(l *landscapev1alpha1.Landscape) bool {
+		return strings.HasPrefix(readiness(l), "True Applied: v1@sha1:"+next) && l.Status.ObservedGeneration == l.Generation
+	})
+}
+
+func wrongSignatures(w *world) {
+	s := w.served("signed")
+	server := gittest.ServeHTTP(w, s.bare.Root)
+	good, public := signingKey(w.T)
+	bad, stranger := signingKey(w.T)
+	signed := func(key, value string) string {
+		s.Helper()
+		s.set(value)
+		s.bare.Git("-c", "gpg.format=ssh", "-c", "user.signingkey="+key, "commit", "--quiet", "--amend", "--no-edit", "-S")
+		s.bare.Git("push", "--quiet", "--force", "origin", "HEAD:main")
+		return s.bare.Git("rev-parse", "HEAD")
+	}
+	first := signed(good, "2")
+	w.secret("signers", map[string]string{"ada.pub": public})
+	w.follow(s, repositoryURL(server.URL), func(spec *landscapev1alpha1.LandscapeSpec) {
+		spec.Source.Verify = &landscapev1alpha1.Verification{SecretRef: landscapev1alpha1.LocalSecretReference{Name: "signers"}}
+	})
+	l := w.applied(s, first, "2")
+	assert.NotEmpty(w, l.Status.History[0].Signer)
+
+	unsigned := s.set("3")
+	l = w.await(s.name, func(l *landscapev1alpha1.Landscape) bool {
+		return strings.HasPrefix(readiness(l), "False VerificationFailed") && strings.Contains(readiness(l), unsigned)
+	})
+	assert.Contains(w, readiness(l), "it is not signed")
+	assert.Contains(w, readiness(l), "main@sha1:"+first+" stays applied")
+	assert.Equal(w, "2", w.value(s.name))
+	assert.NotNil(w, condition.Get(l.Status.Conditions, landscapev1alpha1.LandscapeStalled))
+	assert.Equal(w, landscapev1alpha1.SyncFailed, l.Status.History[0].Result)
+
+	wrong := signed(bad, "4")
+	w.await(s.name, func(l *landscapev1alpha1.Landscape) bool {
+		return strings.HasPrefix(readiness(l), "False VerificationFailed") && strings.Contains(readiness(l), wrong)
+	})
+	assert.Equal(w, "2", w.value(s.name))
+	w.applied(s, signed(good, "5"), "5")
+
+	// A key that is trusted from now on is trusted at once.
+	late := signed(bad, "6")
+	w.await(s.name, func(l *landscapev1alpha1.Landscape) bool {
+		return strings.Contains(readiness(l), late) && strings.HasPrefix(readiness(l), "False")
+	})
+	w.replace("signers", map[string]string{"ada.pub": public, "bob.pub": stranger})
+	w.applied(s, late, "6")
+}
+
+func hugeFile(w *world) {
+	s := w.served("huge")
+	server := gittest.ServeHTTP(w, s.bare.Root)
+	w.follow(s, repositoryURL(server.URL))
+	w.applied(s, "", "1")
+	s.push("huge", map[string]string{"zeros": strings.Repeat("\x00", 33<<20), "a.yaml": s.configMap(s.name, "2")})
+	l := w.refuses(s, "TooLarge", "1")
+	assert.NotNil(w, condition.Get(l.Status.Conditions, landscapev1alpha1.LandscapeStalled))
+	s.bare.Git("reset", "--quiet", "--hard", "HEAD~1")
+	w.applied(s, s.set("3"), "3")
+}
+
+// hang makes a server answer nothing, until the returned function is called.
+func hang(t *testing.T, server *gittest.HTTPServer, method string) (waiting *atomic.Int32, release func()) {
+	waiting, stop := &atomic.Int32{}, make(chan struct{})
+	release = sync.OnceFunc(func() {
+		server.Intercept(nil)
+		close(stop)
+	})
+	t.Cleanup(release)
+	server.Intercept(func(_ http.ResponseWriter, r *http.Request) bool {
+		if r.Method != method {
+			return false
+		}
+		_, _ = io.Copy(io.Discard, r.Body) // else the end of the connection is not seen
+		waiting.Add(1)
+		defer waiting.Add(-1)
+		select {
+		case <-r.Context().Done():
+		case <-stop:
+		}
+		panic(http.ErrAbortHandler)
+	})
+	return waiting, release
+}
+
+func slowServer(w *world) {
+	s := w.served("slow")
+	server := gittest.ServeHTTP(w, s.bare.Root)
+	w.follow(s, repositoryURL(server.URL), func(spec *landscapev1alpha1.LandscapeSpec) {
+		spec.Source.Timeout = &metav1.Duration{Duration: time.Second}
+	})
+	w.applied(s, "", "1")
+	_, release := hang(w.T, server, http.MethodGet)
+	w.refuses(s, "Timeout", "1")
+	release()
+	w.applied(s, s.set("2"), "2")
+	// It hangs in the middle of the transfer.
+	_, release = hang(w.T, server, http.MethodPost)
+	next := s.set("3")
+	w.refuses(s, "Timeout", "2")
+	release()
+	w.applied(s, next, "3")
+}
+
+// answersWhileItWaits: a server that does not answer keeps nobody from suspending, nor from naming another one.
+func answersWhileItWaits(w *world) {
+	for _, method := range []string{http.MethodGet, http.MethodPost} {
+		s := w.served("busy-" + strings.ToLower(method))
+		server, other := gittest.ServeHTTP(w, s.bare.Root), gittest.ServeHTTP(w, s.bare.Root)
+		w.follow(s, repositoryURL(server.URL), func(spec *landscapev1alpha1.LandscapeSpec) {
+			spec.Source.Timeout = &metav1.Duration{Duration: 10 * time.Minute}
+		})
+		w.applied(s, "", "1")
+		waiting, _ := hang(w.T, server, method)
+		next := s.set("2")
+		w.eventually("it waits", func() bool { return waiting.Load() > 0 })
+		w.change(s.name, func(l *landscapev1alpha1.Landscape) {
+			l.Spec.Suspend, l.Spec.Suspension = true, &landscapev1alpha1.Suspension{Reason: "the server is slow"}
+		})
+		w.ready(s.name, "Unknown Suspended: suspended: the server is slow")
+		w.change(s.name, func(l *landscapev1alpha1.Landscape) { l.Spec.Suspend, l.Spec.Suspension = false, nil })
+		w.eventually("it waits again", func() bool { return waiting.Load() > 0 })
+		w.change(s.name, func(l *landscapev1alpha1.Landscape) { l.Spec.Source.URL = repositoryURL(other.URL) })
+		w.applied(s, next, "2")
+		w.eventually("the former server is left alone", func() bool { return waiting.Load() == 0 })
+	}
+}
+
+func halfFinishedFetch(w *world) {
+	s := w.served("half")
+	server := gittest.ServeHTTP(w, s.bare.Root)
+	w.follow(s, repositoryURL(server.URL))
+	w.applied(s, "", "1")
+	broken := &atomic.Int32{}
+	server.Intercept(func(rw http.ResponseWriter, r *http.Request) bool {
+		if r.Method != http.MethodPost || broken.Load() >= 2 {
+			return false
+		}
+		broken.Add(1)
+		rw.Header().Set("Content-Type", "application/x-git-upload-pack-result")
+		_, _ = rw.Write([]byte("0008NAK\nPACK\x00\x00\x00\x02\x00\x00\x00\x05\x99"))
+		_ = http.NewResponseController(rw).Flush()
+		panic(http.ErrAbortHandler)
+	})
+	next := s.set("2")
+	l := w.applied(s, next, "2")
+	assert.EqualValues(w, 2, broken.Load())
+	require.GreaterOrEqual(w, len(l.Status.History), 2)
+	assert.Equal(w, landscapev1alpha1.SyncSucceeded, l.Status.History[0].Result)
+	assert.Equal(w, landscapev1alpha1.SyncFailed, l.Status.History[1].Result)
+	assert.Len(w, l.Status.History, 3, "the same failure again is no other record")
+}
+
+func missingSecret(w *world) {
+	s := w.served("missing")
+	server := gittest.ServeTLS(w, s.bare.Root)
+	protect(server, "git", "t")
+	w.follow(s, repositoryURL(server.URL), login("missing"))
+	w.ready(s.name, "False SourceNotReady: spec.source.secretRef: there is no Secret "+w.namespace+"/missing")
+	w.secret("missing", map[string]string{"username": "git", "password": "", "ca.crt": certificateOf(server)})
+	w.ready(s.name, "False Invalid: spec.source.secretRef: the Secret has username and no password")
+	w.replace("missing", map[string]string{"username": "git", "password": "t", "ca.crt": certificateOf(server)})
+	w.applied(s, "", "1")
+}

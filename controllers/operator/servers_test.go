@@ -1,0 +1,275 @@
+package operator
+
+import (
+	"context"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/crypto/ssh"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
+	"github.com/pergola-dev/pergola/components"
+	"github.com/pergola-dev/pergola/landscapes/evaluation"
+	"github.com/pergola-dev/pergola/source/gittest"
+)
+
+// served is a repository in a folder that servers serve.
+type served struct {
+	*repository
+	bare *gittest.Repository
+}
+
+// served makes one with a landscape in it. The names of landscapes are those of the server, on which tests run again and again.
+func (w *world) served(name string) *served {
+	w.Helper()
+	name += "-" + w.namespace
+	bare := gittest.New(w, w.TempDir(), "landscape")
+	s := &served{repository: &repository{T: w.T, dir: bare.Work, namespace: w.namespace, name: name}, bare: bare}
+	s.push("begin", map[string]string{"landscape.yaml": s.config(""), "a.yaml": s.configMap(name, "1")})
+	return s
+}
+
+// push commits files and pushes them to main.
+func (s *served) push(message string, files map[string]string) string {
+	s.Helper()
+	commit := s.commit(message, files)
+	s.bare.Git("push", "--quiet", "--force", "origin", "HEAD:main")
+	return commit
+}
+
+// set pushes another value of the ConfigMap of the landscape.
+func (s *served) set(value string) string {
+	s.Helper()
+	return s.push("set "+value, map[string]string{"a.yaml": s.configMap(s.name, value)})
+}
+
+// follow creates the Landscape.
+func (w *world) follow(s *served, address string, change ...func(*landscapev1alpha1.LandscapeSpec)) {
+	w.Helper()
+	w.landscape(s.name, s.repository, append([]func(*landscapev1alpha1.LandscapeSpec){func(spec *landscapev1alpha1.LandscapeSpec) {
+		spec.Source.URL = address
+	}}, change...)...)
+}
+
+// on gives the same world to a subtest.
+func (w *world) on(t *testing.T) *world {
+	out := *w
+	out.T = t
+	return &out
+}
+
+// replace puts other data into a Secret.
+func (w *world) replace(name string, data map[string]string) {
+	w.Helper()
+	secret := &corev1.Secret{}
+	require.NoError(w, w.client.Get(context.Background(), client.ObjectKey{Namespace: w.namespace, Name: name}, secret))
+	secret.Data, secret.StringData = nil, data
+	require.NoError(w, w.client.Update(context.Background(), secret))
+}
+
+// applied waits until a commit is applied, and nothing is wrong.
+func (w *world) applied(s *served, commit, value string) *landscapev1alpha1.Landscape {
+	w.Helper()
+	l := w.await(s.name, func(l *landscapev1alpha1.Landscape) bool {
+		return strings.HasPrefix(readiness(l), "True Applied") && strings.HasSuffix(l.Status.LastAppliedRevision, commit)
+	})
+	assert.Equal(w, value, w.value(s.name))
+	return l
+}
+
+// refuses waits for a reason of the Ready condition, and holds against it that what was applied stays.
+func (w *world) refuses(s *served, reason, value string) *landscapev1alpha1.Landscape {
+	w.Helper()
+	l := w.ready(s.name, "False "+reason)
+	assert.Equal(w, value, w.value(s.name))
+	if applied := l.Status.LastAppliedRevision; applied != "" {
+		assert.Contains(w, readiness(l), applied+" stays applied")
+	}
+	return l
+}
+
+// startWith is start with another role.
+func (w *world) startWith(change func(*Role)) (stop func(), metrics string) {
+	w.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	listening, ended := make(chan [2]string, 1), make(chan error, 1)
+	w.role = &Role{
+		Config: server.config, Namespace: w.namespace, Catalogue: components.FS, Evaluator: evaluation.InProcess{}, CacheDir: w.cache, FileSources: true, HealthPort: -1, MetricsPort: 0, ReceiverPort: 0,
+		Holder: fmt.Sprintf("test-%d", server.count.Add(1)), Version: "test", Clock: clock.RealClock{}, Log: slog.New(slog.NewTextHandler(io.MultiWriter(w.log, w.Output()), nil)),
+		OnListen: func(_, metrics, receivers string) { listening <- [2]string{metrics, receivers} },
+	}
+	change(w.role)
+	go func() { ended <- w.role.Run(ctx) }()
+	addresses := <-listening
+	_, port, _ := strings.Cut(addresses[0], "]:")
+	metrics = "http://127.0.0.1:" + port + "/metrics"
+	_, port, _ = strings.Cut(addresses[1], "]:")
+	w.receivers = "http://127.0.0.1:" + port
+	stop = sync.OnceFunc(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			w.Log(err)
+		}
+	})
+	w.Cleanup(stop)
+	return stop, metrics
+}
+
+// proxy is between the operator and the API server. It counts requests, and can cut the operator off.
+type proxy struct {
+	*httptest.Server
+	mu       sync.Mutex
+	requests []string
+	// writes are how many of them may still pass; then nothing does, as if the operator was dead. Negative: all.
+	writes atomic.Int64
+	dead   chan struct{}
+	kill   func()
+}
+
+func newProxy(t *testing.T) *proxy {
+	t.Helper()
+	target, err := url.Parse(server.config.Host)
+	require.NoError(t, err)
+	transport, err := rest.TransportFor(server.config)
+	require.NoError(t, err)
+	p := &proxy{dead: make(chan struct{})}
+	p.kill = sync.OnceFunc(func() { close(p.dead) })
+	p.writes.Store(-1)
+	forward := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) }, Transport: transport, FlushInterval: -1,
+		ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)}
+	p.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !p.pass(r) {
+			panic(http.ErrAbortHandler)
+		}
+		ctx, cancel := context.WithCancel(r.Context())
+		defer cancel()
+		go func() {
+			select {
+			case <-p.dead:
+				cancel()
+			case <-ctx.Done():
+			}
+		}()
+		forward.ServeHTTP(w, r.WithContext(ctx))
+	}))
+	p.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
+	t.Cleanup(func() {
+		p.kill()
+		p.Close()
+	})
+	return p
+}
+
+func (p *proxy) pass(r *http.Request) bool {
+	select {
+	case <-p.dead:
+		return false
+	default:
+	}
+	p.mu.Lock()
+	p.requests = append(p.requests, r.Method+" "+r.URL.RequestURI())
+	p.mu.Unlock()
+	if r.Method == http.MethodPatch && strings.Contains(r.URL.Path, "/configmaps/many") {
+		switch left := p.writes.Add(-1); {
+		case left == 0:
+			p.kill()
+			return false
+		case left < -1:
+			p.writes.Store(-1)
+		}
+	}
+	return true
+}
+
+// config is one that goes through the proxy.
+func (p *proxy) config() *rest.Config { return &rest.Config{Host: p.URL} }
+
+// kubeconfig is one that goes through the proxy.
+func (p *proxy) kubeconfig(t *testing.T) string {
+	t.Helper()
+	data, err := clientcmd.Write(clientcmdapi.Config{
+		Clusters: map[string]*clientcmdapi.Cluster{"c": {Server: p.URL}},
+		Contexts: map[string]*clientcmdapi.Context{"x": {Cluster: "c"}}, CurrentContext: "x",
+	})
+	require.NoError(t, err)
+	return string(data)
+}
+
+// take gives the requests since the last time for which a function is true.
+func (p *proxy) take(which func(string) bool) []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	requests := p.requests
+	p.requests = nil
+	return slices.DeleteFunc(requests, func(r string) bool { return !which(r) })
+}
+
+// protect lets only who has a login into a Git server; it is changed by the returned function.
+func protect(s *gittest.HTTPServer, username, password string) (change func(string)) {
+	var current atomic.Pointer[string]
+	current.Store(&password)
+	s.Intercept(func(w http.ResponseWriter, r *http.Request) bool {
+		name, given, ok := r.BasicAuth()
+		if ok && name == username && given == *current.Load() {
+			return false
+		}
+		w.Header().Set("WWW-Authenticate", `Basic realm="git"`)
+		w.WriteHeader(http.StatusUnauthorized)
+		return true
+	})
+	return func(next string) { current.Store(&next) }
+}
+
+// certificateOf a server, in PEM form.
+func certificateOf(s *gittest.HTTPServer) string {
+	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw}))
+}
+
+// repositoryURL on a server.
+func repositoryURL(base string) string { return base + "/landscape.git" }
+
+// signingKey makes an SSH key on disk, and gives its public part as Secrets have it.
+func signingKey(t *testing.T) (file, public string) {
+	t.Helper()
+	signer, private := gittest.Key(t)
+	file = filepath.Join(t.TempDir(), "key")
+	require.NoError(t, os.WriteFile(file, private, 0o600))
+	return file, string(ssh.MarshalAuthorizedKey(signer.PublicKey()))
+}
+
+// eventually waits for something to be true.
+func (w *world) eventually(what string, ok func() bool) {
+	w.Helper()
+	require.Eventually(w, ok, 30*time.Second, 20*time.Millisecond, what)
+}
+
+// unlock takes the lease away from an operator that is dead. That it runs out by itself is not waited for.
+func (w *world) unlock() {
+	w.Helper()
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "garden", Name: "gardener-operator-leader-election"}}
+	require.NoError(w, client.IgnoreNotFound(w.client.Delete(context.Background(), lease)))
+}

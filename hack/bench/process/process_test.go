@@ -1,0 +1,38 @@
+package process
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// A process that computes is not idle; one that waits is; one that has ended is an error.
+func TestProcess(t *testing.T) {
+	log := filepath.Join(t.TempDir(), "log")
+	p, err := Start(log, []string{"A=b"}, "/bin/sh", "-c", "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done; echo $A; exec sleep 60")
+	require.NoError(t, err)
+	_, err = p.Idle(t.Context())
+	require.NoError(t, err)
+	said, err := os.ReadFile(log)
+	require.NoError(t, err)
+	assert.Equal(t, "b\n", string(said), "it was busy before that")
+	require.NoError(t, ForgetPeak(p.PID()))
+	used, err := MemoryOf(p.PID())
+	require.NoError(t, err)
+	assert.Positive(t, used.Own)
+	assert.Greater(t, used.Peak, used.Own)
+	require.NoError(t, p.Alive())
+	during, cancel := p.During(t.Context())
+	defer cancel()
+	require.NoError(t, during.Err())
+	require.NoError(t, p.Stop(t.Context()))
+	require.Error(t, p.Alive())
+	<-during.Done()
+	assert.ErrorContains(t, context.Cause(during), "the controller has ended")
+	_, err = p.Idle(t.Context())
+	assert.Error(t, err)
+}

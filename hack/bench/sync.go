@@ -1,0 +1,104 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// most is how much memory the operator may take for a landscape of 2,000 Shoots, the pages of its program included.
+const (
+	most       = 500 << 20
+	mostShoots = 2000
+)
+
+// sync measures the operator with a landscape in a Git repository.
+func sync(ctx context.Context, s settings, report *Report) (err error) {
+	if _, err := exec.LookPath("git"); err != nil {
+		report.LeftOut = append(report.LeftOut, "sync, there is no git")
+		return nil
+	}
+	landscape, work := filepath.Join(s.work, "sync-landscape"), filepath.Join(s.work, "sync")
+	synced := s
+	synced.shoots = s.synced
+	l, err := writeLandscape(synced, landscape)
+	if err != nil {
+		return err
+	}
+	if err := os.Mkdir(work, 0o700); err != nil {
+		return err
+	}
+	state := filepath.Join(s.work, "sync-clusters")
+	defer func() { err = errors.Join(err, s.stop(state)) }()
+	kubeconfigs, err := s.startClusters(ctx, state, "runtime", "virtual")
+	if err != nil {
+		return err
+	}
+	cmd := exec.CommandContext(ctx, s.syncer, "-operator", s.pergola, "-runtime", kubeconfigs["runtime"], "-virtual", kubeconfigs["virtual"], "-landscape", landscape,
+		"-key", filepath.Join(s.repository, "landscapes", "local", ".sops", "age.key"), "-work", work, "-pushes", fmt.Sprint(s.pushes))
+	if s.profile != "" {
+		cmd.Args = append(cmd.Args, "-profile", s.profile)
+	}
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, s.log
+	if err := cmd.Run(); err != nil {
+		text, _ := os.ReadFile(filepath.Join(work, "operator.log")) // without it the error has to be enough
+		return fmt.Errorf("%w\nend of the log of the operator:\n%s", err, tail(string(text)))
+	}
+	var samples map[string]Sample
+	if err := json.Unmarshal(out.Bytes(), &samples); err != nil {
+		return fmt.Errorf("what was measured: %w", err)
+	}
+	report.Rows = append(report.Rows, syncRows(samples, fmt.Sprintf("1 Garden, %d Seeds, %d Shoots", len(l.Seeds), s.synced))...)
+	report.Broken = append(report.Broken, syncContracts(samples, s.synced)...)
+	return nil
+}
+
+func syncRows(samples map[string]Sample, size string) []Row {
+	var rows []Row
+	for _, r := range []struct{ name, title, floor string }{
+		{"first", size + ": first sync", ""},
+		{"idle", "a minute in which nothing changes", ""},
+		{"webhook", "push of one Shoot to its first apply, webhook", "floor"},
+		{"polling", "the same, asking the source every second", "floor"},
+		{"polls", "a minute in which nothing changes, asking so", ""},
+		{"restart", "a restart, nothing changed", ""},
+	} {
+		sample, ok := samples[r.name]
+		if !ok {
+			continue
+		}
+		row := Row{Title: r.title, Runs: 1, Results: []Result{{Name: "pergola operator", Subject: true, Sample: sample, AllSeconds: []float64{sample.Seconds}}}}
+		if floor, ok := samples[r.floor]; ok {
+			row.Results = append(row.Results, Result{Name: "floor: git fetch, one bare patch", Sample: floor, AllSeconds: []float64{floor.Seconds}})
+		}
+		row.compare()
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// syncContracts are about memory and requests, which depend on a busy machine hardly or not at all.
+func syncContracts(samples map[string]Sample, shoots int) []string {
+	var broken []string
+	for name, sample := range samples {
+		if shoots <= mostShoots && sample.PeakBytes > most {
+			broken = append(broken, fmt.Sprintf("%d MB of the operator (%s), and there must be %d at most", sample.PeakBytes>>20, name, most>>20))
+		}
+	}
+	for _, name := range []string{"idle", "polls"} {
+		for request, n := range samples[name].Requests {
+			if strings.HasSuffix(request, " leases") || strings.HasPrefix(request, "watch ") || request == "git info/refs" && name == "polls" {
+				continue
+			}
+			broken = append(broken, fmt.Sprintf("%d times %s while nothing changes (%s), and there must be nothing but renewals of the lease, watches and one request for refs at a time", n, request, name))
+		}
+	}
+	return broken
+}

@@ -1,0 +1,109 @@
+package main
+
+import (
+	"encoding/pem"
+	"fmt"
+	"io"
+	"log"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+)
+
+// door stands before an API server, counts the requests that come through, and notes when objects are applied. Who comes through
+// needs no credentials: the door has them.
+type door struct {
+	*httptest.Server
+	info *request.RequestInfoFactory
+
+	mu      sync.Mutex
+	counts  map[string]int
+	applied chan time.Time // the next apply request of a Shoot
+}
+
+func newDoor(config *rest.Config) (*door, error) {
+	target, err := url.Parse(config.Host)
+	if err != nil {
+		return nil, err
+	}
+	transport, err := rest.TransportFor(config)
+	if err != nil {
+		return nil, err
+	}
+	d := &door{counts: map[string]int{}, info: &request.RequestInfoFactory{APIPrefixes: sets.NewString("api", "apis"), GrouplessAPIPrefixes: sets.NewString("api")}}
+	proxy := &httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) }, Transport: transport, FlushInterval: -1, ErrorLog: log.New(io.Discard, "", 0),
+	}
+	d.Server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		d.note(r)
+		proxy.ServeHTTP(w, r)
+	}))
+	d.EnableHTTP2 = true // as API servers have it
+	d.Config.ErrorLog = proxy.ErrorLog
+	d.StartTLS()
+	return d, nil
+}
+
+// note counts by verb and resource, as RBAC names them.
+func (d *door) note(r *http.Request) {
+	at := time.Now()
+	key := "discovery"
+	info, err := d.info.NewRequestInfo(r)
+	if err == nil && info.IsResourceRequest {
+		verb, resource := info.Verb, info.Resource
+		if r.Header.Get("Content-Type") == string(types.ApplyYAMLPatchType) {
+			verb = "apply"
+		}
+		if info.Subresource != "" {
+			resource += "/" + info.Subresource
+		}
+		key = verb + " " + resource
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.counts[key]++
+	if key == "apply shoots" && d.applied != nil {
+		d.applied <- at
+		d.applied = nil
+	}
+}
+
+// nextApply gives the time of the next apply request of a Shoot.
+func (d *door) nextApply() <-chan time.Time {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	applied := make(chan time.Time, 1)
+	d.applied = applied
+	return applied
+}
+
+func (d *door) snapshot() map[string]int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return maps.Clone(d.counts)
+}
+
+// kubeconfig for who comes through the door.
+func (d *door) kubeconfig() ([]byte, error) {
+	authority := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: d.Certificate().Raw})
+	data, err := clientcmd.Write(clientcmdapi.Config{
+		Clusters:  map[string]*clientcmdapi.Cluster{"bench": {Server: d.URL, CertificateAuthorityData: authority}},
+		AuthInfos: map[string]*clientcmdapi.AuthInfo{"bench": {}},
+		Contexts:  map[string]*clientcmdapi.Context{"bench": {Cluster: "bench", AuthInfo: "bench"}}, CurrentContext: "bench",
+	})
+	if err != nil {
+		return nil, fmt.Errorf("a kubeconfig for the operator: %w", err)
+	}
+	return data, nil
+}

@@ -1,0 +1,52 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+)
+
+// arguments of the command.
+type arguments struct {
+	operator, runtime, virtual, landscape, key string
+	work, profile                              string
+	pushes                                     int
+	idle                                       time.Duration
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "Error:", err)
+		os.Exit(2)
+	}
+}
+
+func run(ctx context.Context) error {
+	if len(os.Args) == 5 && os.Args[1] == "operator" {
+		return inside(ctx, os.Args[2], os.Args[3], os.Args[4])
+	}
+	var a arguments
+	flag.StringVar(&a.operator, "operator", "", "the program with the subcommand operator")
+	flag.StringVar(&a.runtime, "runtime", "", "kubeconfig of the runtime cluster")
+	flag.StringVar(&a.virtual, "virtual", "", "kubeconfig of the virtual garden")
+	flag.StringVar(&a.landscape, "landscape", "", "folder of the landscape; what is pushed is a copy")
+	flag.StringVar(&a.key, "key", "", "age key of its Secrets")
+	flag.StringVar(&a.work, "work", "", "folder for repository, cache and log")
+	flag.StringVar(&a.profile, "profile", "", "folder for profiles; runs the operator in this program then")
+	flag.IntVar(&a.pushes, "pushes", 30, "pushes of one changed Shoot, for each way to hear of them; 0 leaves them out")
+	flag.DurationVar(&a.idle, "idle", time.Minute, "how long to look on while nothing changes")
+	flag.Parse()
+	samples, err := measure(ctx, a)
+	if err != nil {
+		return err
+	}
+	return json.NewEncoder(os.Stdout).Encode(samples)
+}

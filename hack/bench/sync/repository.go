@@ -1,0 +1,137 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"net/http/cgi"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// repository is a bare one behind a Git server on loopback, with a work tree to push from.
+type repository struct {
+	*httptest.Server
+	root, work string
+	shoots     []string
+
+	mu     sync.Mutex
+	counts map[string]int
+}
+
+// branch that is pushed and followed.
+const branch = "main"
+
+// ours is a header of the benchmark's own requests, which are not counted; uncounted is the setting of git that sends it.
+const (
+	ours      = "X-Bench"
+	uncounted = "http.extraHeader=" + ours + ": floor"
+)
+
+// newRepository pushes a copy of a folder to a repository that is served from then on.
+func newRepository(ctx context.Context, root, landscape string) (*repository, error) {
+	r := &repository{root: root, work: filepath.Join(root, "work"), counts: map[string]int{}}
+	if err := os.CopyFS(r.work, os.DirFS(landscape)); err != nil {
+		return nil, err
+	}
+	bare := filepath.Join(root, "landscape.git")
+	for _, args := range [][]string{
+		{"init", "-q", "--bare", "-b", branch, bare}, {"-C", r.work, "init", "-q", "-b", branch}, {"-C", r.work, "remote", "add", "origin", bare},
+	} {
+		if _, err := git(ctx, args...); err != nil {
+			return nil, err
+		}
+	}
+	err := filepath.WalkDir(filepath.Join(r.work, "projects"), func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && filepath.Base(filepath.Dir(path)) == "shoots" && !strings.HasSuffix(path, "-access.yaml") {
+			r.shoots = append(r.shoots, path)
+		}
+		return err
+	})
+	if err != nil || len(r.shoots) == 0 {
+		return nil, errors.Join(errors.New("no Shoots are in the landscape"), err)
+	}
+	slices.Sort(r.shoots)
+	if _, err := r.push(ctx, "all"); err != nil {
+		return nil, err
+	}
+	return r, r.serve(ctx)
+}
+
+// serve answers by git-http-backend, which is what a Git server without a forge runs.
+func (r *repository) serve(ctx context.Context) error {
+	path, err := git(ctx, "--exec-path")
+	if err != nil {
+		return err
+	}
+	backend := &cgi.Handler{Path: filepath.Join(path, "git-http-backend"), Env: []string{"GIT_PROJECT_ROOT=" + r.root, "GIT_HTTP_EXPORT_ALL=1"}}
+	r.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		r.mu.Lock()
+		if req.Header.Get(ours) == "" {
+			r.counts["git "+strings.TrimPrefix(req.URL.Path, "/landscape.git/")]++
+		}
+		r.mu.Unlock()
+		backend.ServeHTTP(w, req)
+	}))
+	return nil
+}
+
+func (r *repository) snapshot() map[string]int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	out := map[string]int{}
+	for k, n := range r.counts {
+		out[k] = n
+	}
+	return out
+}
+
+func (r *repository) address() string { return r.URL + "/landscape.git" }
+
+// push commits everything and gives the commit.
+func (r *repository) push(ctx context.Context, message string) (string, error) {
+	for _, args := range [][]string{
+		{"add", "-A"}, {"-c", "user.name=bench", "-c", "user.email=bench@example.com", "-c", "gc.auto=0", "commit", "-q", "-m", message}, {"push", "-q", "origin", branch},
+	} {
+		if _, err := git(ctx, append([]string{"-C", r.work}, args...)...); err != nil {
+			return "", err
+		}
+	}
+	return git(ctx, "-C", r.work, "rev-parse", "HEAD")
+}
+
+// stepping is how far the Shoot that changes next is from the one before: a prime.
+const stepping = 7919
+
+// change gives one Shoot another label, and each time another Shoot.
+func (r *repository) change(i int) error {
+	file := r.shoots[i*stepping%len(r.shoots)]
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	label := regexp.MustCompile(`revision: "[^"]*"`)
+	if !label.Match(data) {
+		return fmt.Errorf("%s has no label revision", file)
+	}
+	return os.WriteFile(file, label.ReplaceAll(data, fmt.Appendf(nil, `revision: "change-%d"`, i)), 0o644)
+}
+
+// git runs a command without anybody's configuration, and gives what it says.
+func git(ctx context.Context, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, "git", args...)
+	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("git %s: %w: %s", strings.Join(args, " "), err, out)
+	}
+	return strings.TrimSpace(string(out)), nil
+}

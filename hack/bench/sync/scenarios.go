@@ -1,0 +1,315 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/pergola-dev/pergola/hack/bench/process"
+	"github.com/pergola-dev/pergola/source/receiver"
+)
+
+// sample is what is printed of a scenario; hack/bench reads it.
+type sample struct {
+	Seconds    float64 `json:"seconds"`
+	CPUSeconds float64 `json:"cpuSeconds"`
+	PeakBytes  int64   `json:"peakBytes"`
+	// OwnBytes are those of the peak that are no pages of files.
+	OwnBytes int64          `json:"ownBytes,omitempty"`
+	Requests map[string]int `json:"requests,omitzero"`
+	// Units is the number of changes that the requests were for.
+	Units   int      `json:"units,omitempty"`
+	Latency *latency `json:"latency,omitempty"`
+}
+
+// latency of single changes, in seconds.
+type latency struct {
+	Median float64 `json:"median"`
+	P95    float64 `json:"p95"`
+	P99    float64 `json:"p99"`
+	Max    float64 `json:"max"`
+	Count  int     `json:"count"`
+}
+
+func latencyOf(took []time.Duration) *latency {
+	if len(took) == 0 {
+		return nil
+	}
+	took = slices.Sorted(slices.Values(took))
+	at := func(share float64) float64 { return took[min(len(took)-1, int(share*float64(len(took))))].Seconds() }
+	return &latency{Median: at(0.5), P95: at(0.95), P99: at(0.99), Max: at(1), Count: len(took)}
+}
+
+// seldom is an interval at which nothing is asked while it is measured.
+const seldom = time.Hour
+
+// often is the interval at which the source is asked where polling is measured.
+const often = time.Second
+
+// settling is how long the operator may work on after it has said that all is applied.
+const settling = 15 * time.Second
+
+// measure takes the operator through all scenarios.
+func measure(ctx context.Context, a arguments) (map[string]sample, error) {
+	w, err := newWorld(ctx, a)
+	if err != nil {
+		return nil, err
+	}
+	defer w.close()
+	out := map[string]sample{}
+	note := func(name string, s sample, err error) error {
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		out[name] = s
+		fmt.Fprintf(os.Stderr, "%s: %.2f s, %.2f CPU s, peak %d MB (%d of its own)\n", name, s.Seconds, s.CPUSeconds, s.PeakBytes>>20, s.OwnBytes>>20)
+		return nil
+	}
+	if err := w.start(ctx); err != nil {
+		return nil, err
+	}
+	if err := w.rest(ctx); err != nil {
+		return nil, err
+	}
+	s, err := w.sampled(func() error { return w.first(ctx) })
+	if err := note("first", s, err); err != nil {
+		return nil, err
+	}
+	if err := w.still(ctx, seldom, note, "idle"); err != nil {
+		return nil, err
+	}
+	if a.pushes > 0 {
+		if err := w.pushed(ctx, note); err != nil {
+			return nil, err
+		}
+	}
+	s, err = w.restart(ctx)
+	if err := note("restart", s, err); err != nil {
+		return nil, err
+	}
+	return out, w.operator.Stop(ctx)
+}
+
+// pushed measures both ways to hear of a push, and what polling costs while nothing changes.
+func (w *world) pushed(ctx context.Context, note func(string, sample, error) error) error {
+	floor := &[]time.Duration{}
+	s, err := w.pushes(ctx, floor, func(commit string) error {
+		_, followed, err := w.hooks.Ask(ctx, namespace+"/"+name+"/push", receiver.Push{Ref: "refs/heads/" + branch, Commit: commit}, nil)
+		if err == nil && !followed {
+			err = fmt.Errorf("the push was ignored")
+		}
+		return err
+	})
+	if err := note("webhook", s, err); err != nil {
+		return err
+	}
+	if err := note("floor", sample{Latency: latencyOf(*floor), Units: len(*floor), Seconds: latencyOf(*floor).Median}, nil); err != nil {
+		return err
+	}
+	if err := w.poll(ctx, often); err != nil {
+		return err
+	}
+	s, err = w.pushes(ctx, nil, func(string) error { return nil })
+	if err := note("polling", s, err); err != nil {
+		return err
+	}
+	if err := w.still(ctx, often, note, "polls"); err != nil {
+		return err
+	}
+	return w.poll(ctx, seldom)
+}
+
+// sampled measures what is used and asked for while something is done.
+func (w *world) sampled(do func() error) (sample, error) {
+	pid := w.operator.PID()
+	if err := process.ForgetPeak(pid); err != nil {
+		return sample{}, err
+	}
+	before, err := process.CPUSeconds(pid)
+	if err != nil {
+		return sample{}, err
+	}
+	requests, start := w.requests(), time.Now()
+	if err := do(); err != nil {
+		return sample{}, err
+	}
+	out := sample{Seconds: time.Since(start).Seconds(), Requests: minus(w.requests(), requests)}
+	after, err := process.CPUSeconds(pid)
+	if err != nil {
+		return sample{}, err
+	}
+	used, err := process.MemoryOf(pid)
+	out.CPUSeconds, out.PeakBytes, out.OwnBytes = after-before, used.Peak, used.Own
+	return out, err
+}
+
+// requests so far: those to both clusters and those to the Git server.
+func (w *world) requests() map[string]int {
+	out := w.repository.snapshot()
+	for _, d := range []*door{w.runtime, w.virtual} {
+		for key, n := range d.snapshot() {
+			out[key] += n
+		}
+	}
+	return out
+}
+
+func minus(now, before map[string]int) map[string]int {
+	out := map[string]int{}
+	for key, n := range now {
+		if d := n - before[key]; d > 0 {
+			out[key] = d
+		}
+	}
+	return out
+}
+
+// first creates the Landscape and waits until all is applied.
+func (w *world) first(ctx context.Context) error {
+	commit, err := git(ctx, "-C", w.repository.work, "rev-parse", "HEAD")
+	if err != nil {
+		return err
+	}
+	if err := w.follow(ctx, seldom); err != nil {
+		return err
+	}
+	return w.applied(ctx, commit)
+}
+
+// still looks on while nothing changes, once the operator has come to rest.
+func (w *world) still(ctx context.Context, interval time.Duration, note func(string, sample, error) error, name string) error {
+	if interval > w.idle {
+		if err := w.rest(ctx); err != nil {
+			return err
+		}
+	}
+	s, err := w.sampled(func() error { return sleep(ctx, w.idle) })
+	return note(name, s, err)
+}
+
+// rest waits until the operator has come to rest, or long enough: conditions are judged again and again, which is no request.
+func (w *world) rest(ctx context.Context) error {
+	limited, cancel := context.WithTimeout(ctx, settling)
+	defer cancel()
+	_, err := w.operator.Idle(limited)
+	if limited.Err() != nil && ctx.Err() == nil {
+		return nil
+	}
+	return err
+}
+
+// pushes change one Shoot after the other. Measured is from when the repository has the commit until the virtual garden is asked to
+// apply the Shoot.
+func (w *world) pushes(ctx context.Context, floor *[]time.Duration, tell func(commit string) error) (sample, error) {
+	var took []time.Duration
+	s, err := w.sampled(func() error {
+		for i := range w.arguments.pushes {
+			d, commit, err := w.pushOne(ctx, tell)
+			if err != nil {
+				return fmt.Errorf("push %d: %w", i+1, err)
+			}
+			took = append(took, d)
+			if err := w.applied(ctx, commit); err != nil {
+				return err
+			}
+			if floor == nil {
+				// Not always in the same moment between two polls.
+				if err := sleep(ctx, time.Duration(i*370)*time.Millisecond%often); err != nil {
+					return err
+				}
+				continue
+			}
+			d, err = w.floor(ctx, i)
+			if err != nil {
+				return err
+			}
+			*floor = append(*floor, d)
+		}
+		return nil
+	})
+	if err != nil {
+		return sample{}, err
+	}
+	s.Latency, s.Units = latencyOf(took), len(took)
+	s.Seconds = s.Latency.Median
+	return s, nil
+}
+
+func (w *world) pushOne(ctx context.Context, tell func(commit string) error) (time.Duration, string, error) {
+	w.changes++
+	if err := w.repository.change(w.changes); err != nil {
+		return 0, "", err
+	}
+	applied := w.virtual.nextApply()
+	commit, err := w.repository.push(ctx, fmt.Sprintf("change %d", w.changes))
+	if err != nil {
+		return 0, "", err
+	}
+	start := time.Now()
+	if err := tell(commit); err != nil {
+		return 0, "", err
+	}
+	select {
+	case at := <-applied:
+		return at.Sub(start), commit, nil
+	case <-w.operator.Ended():
+		return 0, "", w.operator.Alive()
+	case <-time.After(patience):
+		return 0, "", fmt.Errorf("no Shoot is applied")
+	case <-ctx.Done():
+		return 0, "", ctx.Err()
+	}
+}
+
+// floor is what cannot be left out: to fetch the commit, and to send one patch.
+func (w *world) floor(ctx context.Context, i int) (time.Duration, error) {
+	start := time.Now()
+	if _, err := git(ctx, "-C", w.clone, "-c", uncounted, "fetch", "-q", "origin", branch); err != nil {
+		return 0, err
+	}
+	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: "floor"}}
+	body := fmt.Appendf(nil, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"floor"},"data":{"change":"%d"}}`, i)
+	err := w.virtualClient.Patch(ctx, cm, client.RawPatch(types.ApplyYAMLPatchType, body), client.FieldOwner("floor"), client.ForceOwnership)
+	return time.Since(start), err
+}
+
+// restart begins a new process, for which nothing has changed.
+func (w *world) restart(ctx context.Context) (sample, error) {
+	if err := w.operator.Stop(ctx); err != nil {
+		return sample{}, err
+	}
+	commit, err := git(ctx, "-C", w.repository.work, "rev-parse", "HEAD")
+	if err != nil {
+		return sample{}, err
+	}
+	requests, start := w.requests(), time.Now()
+	if err := w.start(ctx); err != nil {
+		return sample{}, err
+	}
+	if err := w.applied(ctx, commit); err != nil {
+		return sample{}, err
+	}
+	out := sample{Seconds: time.Since(start).Seconds(), Requests: minus(w.requests(), requests)}
+	if out.CPUSeconds, err = process.CPUSeconds(w.operator.PID()); err != nil {
+		return sample{}, err
+	}
+	used, err := process.MemoryOf(w.operator.PID())
+	out.PeakBytes, out.OwnBytes = used.Peak, used.Own
+	return out, err
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
+}

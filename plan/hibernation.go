@@ -1,0 +1,47 @@
+package plan
+
+import (
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// sleeps is true for a Shoot that is declared as hibernated, and so has no nodes. With a schedule it is not: what is declared is only how
+// the cluster begins, and it may be awake when the change arrives.
+func sleeps(shoot *unstructured.Unstructured) bool {
+	if shoot == nil || shoot.GetKind() != "Shoot" {
+		return false
+	}
+	return nestedValue(shoot.Object, "spec", "hibernation", "enabled") == true && len(objectsAt(shoot, "spec", "hibernation", "schedules")) == 0
+}
+
+// controlPlane is where the Worker of a Shoot is.
+type controlPlane struct{ cluster, namespace string }
+
+// hibernated are the control planes of the Shoots that are hibernated before or after: the Cluster beside a Worker says so.
+func hibernated(renderings ...[]Place) map[controlPlane]bool {
+	out := map[controlPlane]bool{}
+	for _, p := range slices.Concat(renderings...) {
+		for _, o := range p.Bundle.Objects {
+			if o.GetKind() != "Cluster" || !strings.HasSuffix(o.GroupVersionKind().Group, "gardener.cloud") {
+				continue
+			}
+			if shoot, ok := nestedValue(o.Object, "spec", "shoot").(map[string]any); ok && sleeps(&unstructured.Unstructured{Object: shoot}) {
+				out[controlPlane{p.Cluster, o.GetName()}] = true
+			}
+		}
+	}
+	return out
+}
+
+// leaveOut takes the nodes away from what an item does, if there are none.
+func (i *Item) leaveOut(asleep map[controlPlane]bool) {
+	if !asleep[controlPlane{i.Cluster, i.Object.Namespace}] {
+		return
+	}
+	for _, c := range i.Pools {
+		i.Consequences = slices.DeleteFunc(i.Consequences, func(what string) bool { return what == c.String() })
+	}
+	i.Pools = nil
+}

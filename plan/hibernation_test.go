@@ -1,0 +1,80 @@
+package plan
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/pergola-dev/pergola/render"
+)
+
+// A Shoot that is hibernated has no nodes, so none of them is replaced, whether it is rendered or only declared. Where a
+// schedule decides it may be awake.
+func TestHibernatedShootsHaveNoNodes(t *testing.T) {
+	for name, c := range map[string]struct {
+		hibernation, later string
+		nodes              int
+	}{
+		"awake":              {"{}", "{}", 1},
+		"disabled":           {"{enabled: false}", "{enabled: false}", 1},
+		"hibernated":         {"{enabled: true}", "{enabled: true}", 0},
+		"wakes up":           {"{enabled: true}", "{enabled: false}", 0},
+		"goes to sleep":      {"{enabled: false}", "{enabled: true}", 0},
+		"by a schedule":      {"{enabled: true, schedules: [{start: 0 20 * * *}]}", "{enabled: true, schedules: [{start: 0 20 * * *}]}", 1},
+		"without a schedule": {"{enabled: true, schedules: []}", "{enabled: true, schedules: []}", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			side := func(version, hash, hibernation string) (all, declared []Place) {
+				all = rendered(t, "s", "a", version, hash)
+				all = append(all, rendered(t, "s", "other", version, hash)...)
+				for _, p := range all {
+					for _, o := range p.Bundle.Objects {
+						spec := map[string]any(nil)
+						switch {
+						case o.GetName() == "a" && o.GetKind() == "Shoot":
+							spec, _ = o.Object["spec"].(map[string]any)
+							declared = append(declared, p)
+						case o.GetName() == "shoot--prod--a" && o.GetKind() == "Cluster":
+							spec, _ = nestedValue(o.Object, "spec", "shoot", "spec").(map[string]any)
+						}
+						if spec != nil {
+							spec["hibernation"] = object(t, "{apiVersion: v1, kind: H, h: "+hibernation+"}").Object["h"]
+						}
+					}
+				}
+				return all, declared
+			}
+			from, declaredFrom := side("1", "0123456789abcdef", c.hibernation)
+			to, declaredTo := side("2", "fedcba9876543210", c.later)
+			assert.Len(t, Bundles(from, to).Nodes(), 1+c.nodes, "the other one is awake")
+			p := Bundles(declaredFrom, declaredTo)
+			assert.Len(t, p.Nodes(), c.nodes)
+			for _, item := range p.Items {
+				assert.Len(t, item.Pools, c.nodes)
+			}
+			gone := Bundles(from, nil)
+			assert.Len(t, gone.Nodes(), map[bool]int{true: 2, false: 1}[c.hibernation == "{}" || c.nodes == 1 || c.hibernation == "{enabled: false}"])
+		})
+	}
+}
+
+// A comment says so where nothing else happens, unless that cannot be known.
+func TestNothingRestarts(t *testing.T) {
+	const says = "Nothing restarts, and nothing is recreated or deleted."
+	settings := func(value string, kind string, owner render.Owner) []Place {
+		return []Place{{Cluster: "c", Bundle: render.Bundle{Name: "b", Owner: owner, Objects: []render.Object{{Unstructured: object(t, "{apiVersion: core.gardener.cloud/v1beta1, kind: "+kind+", metadata: {name: x, namespace: garden-p}, spec: {a: "+value+"}}")}}}}}
+	}
+	cloudProfile := func(value string) []Place { return settings(value, "CloudProfile", render.Owner{}) }
+	shoot := func(value string) []Place { return settings(value, "Shoot", render.Owner{}) }
+	cluster := func(value string) []Place {
+		return settings(value, "Cluster", render.Owner{Kind: "shoot", Namespace: "garden-p", Name: "x"})
+	}
+	assert.Contains(t, Markdown(Bundles(cloudProfile("b"), cloudProfile("c")), MaxMarkdown), says)
+	assert.NotContains(t, Markdown(Bundles(cloudProfile("b"), nil), MaxMarkdown), says)
+	assert.NotContains(t, Markdown(Bundles(nil, nil), MaxMarkdown), says, "No changes says it")
+	assert.NotContains(t, Markdown(Bundles(shoot("b"), shoot("c")), MaxMarkdown), says, "it is not rendered, who knows")
+	assert.Contains(t, Markdown(Bundles(append(shoot("b"), cluster("b")...), append(shoot("c"), cluster("c")...)), MaxMarkdown), says)
+	noted := Bundles(cloudProfile("b"), cloudProfile("c"))
+	noted.Notes = []string{"Secrets were left out"}
+	assert.NotContains(t, Markdown(noted, MaxMarkdown), says)
+}
