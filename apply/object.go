@@ -336,11 +336,8 @@ func (r *run) sent(ctx context.Context, w wanted, live, answer *unstructured.Uns
 	} else if len(out.kept) > 0 {
 		out.message = joinNotes(out.message, keptNote(out.kept))
 	}
-	entry := Entry{Ref: w.ref, Labels: w.obj.GetLabels(), Annotations: w.obj.GetAnnotations(), Applied: w.applied,
+	entry := Entry{Ref: w.ref, Labels: w.obj.GetLabels(), Annotations: r.inventoried(w.ref, w.obj), Applied: w.applied,
 		Live: r.liveDigest(answer, w.createOnly), CreateOnly: w.createOnly, Fields: r.declared(w), Source: r.fileOf(w.source)}
-	if w.ref.GroupKind() == secretKind {
-		entry.Annotations = map[string]string{r.e.keys.Origin: r.set.Name}
-	}
 	r.mu.Lock()
 	r.entries[keyOf(w.ref)] = entry
 	r.mu.Unlock()

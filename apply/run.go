@@ -313,7 +313,7 @@ func (r *run) announce(ctx context.Context) error {
 		live, cached := r.live(d.ref)
 		switch {
 		case !known:
-			r.entries[keyOf(d.ref)] = Entry{Ref: d.ref, Labels: d.obj.GetLabels(), Annotations: d.obj.GetAnnotations(), Source: r.fileOf(d.source)}
+			r.entries[keyOf(d.ref)] = Entry{Ref: d.ref, Labels: d.obj.GetLabels(), Annotations: r.inventoried(d.ref, d.obj), Source: r.fileOf(d.source)}
 		case e.Leaving || e.Applied != "" && cached && live == nil:
 			e.Applied, e.Live, e.Leaving = "", "", false // it is wanted again, or made anew
 			e.Source = r.fileOf(d.source)
@@ -486,4 +486,12 @@ func (r *run) read(ctx context.Context, ref Ref) (*unstructured.Unstructured, er
 		return nil, nil
 	}
 	return o, err
+}
+
+// inventoried are the annotations that an inventory keeps of an object: of a Secret none of its own, as they may have its values.
+func (r *run) inventoried(ref Ref, obj *unstructured.Unstructured) map[string]string {
+	if ref.GroupKind() == secretKind {
+		return map[string]string{r.e.keys.Origin: r.set.Name}
+	}
+	return obj.GetAnnotations()
 }

@@ -278,12 +278,6 @@ func liveOf(t *testing.T, c secretCase) *unstructured.Unstructured {
 	return secretObject(t, c.live)
 }
 
-// keptInInventory are cases in which a value stays in the cluster beyond its object, with the reason.
-var keptInInventory = map[string]string{
-	"argo-hide-annotations":        "the inventory of a bundle, a ConfigMap, has the annotations that were applied, those of Secrets too",
-	"argo-hide-annotations-differ": "the inventory of a bundle, a ConfigMap, has the annotations that were applied, those of Secrets too",
-}
-
 // onTheCluster are all objects in which somebody may read what a command did, without those that are declared.
 func onTheCluster(t *testing.T, c client.Client) string {
 	t.Helper()
@@ -354,11 +348,7 @@ func TestNoClusterMakesACommandShowASecret(t *testing.T) {
 			c.run(t, "", "tree", "landscape.small")
 			c.run(t, "", "history", "small")
 		})
-		if left := onTheCluster(t, api); keptInInventory[c.name] != "" {
-			assert.True(t, slices.ContainsFunc(c.forbidden, func(s string) bool { return strings.Contains(left, s) }), "needs no waiver any more: %s", c.name)
-		} else {
-			c.check(t, "the cluster", left)
-		}
+		c.check(t, "the cluster", onTheCluster(t, api))
 	}
 	assert.Positive(t, there)
 	for _, word := range []string{"hidden value", "text withheld", "conflict", "immutable", "not valid", "exit code 0 of apply", "exit code 1 of apply", "exit code 1 of diff"} {

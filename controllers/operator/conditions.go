@@ -119,11 +119,7 @@ func (v view) stays() string {
 func (v view) source() (gardencorev1beta1.ConditionStatus, string, string) {
 	switch {
 	case v.sourceErr != nil:
-		reason := reasonSourceNotReady
-		if r := source.ReasonOf(v.sourceErr); r != "" {
-			reason = string(r)
-		}
-		return gardencorev1beta1.ConditionFalse, reason, v.sourceErr.Error() + v.stays()
+		return gardencorev1beta1.ConditionFalse, sourceReason(v.sourceErr), v.sourceErr.Error() + v.stays()
 	case v.wanted == "":
 		return gardencorev1beta1.ConditionUnknown, reasonPending, "the source was not read yet"
 	}

@@ -10,6 +10,7 @@ import (
 
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/controllers/notification"
 	"github.com/pergola-dev/pergola/source"
 	"github.com/pergola-dev/pergola/source/receiver"
 )
@@ -320,9 +321,13 @@ func (s *syncer) resolved(remote *connection, head source.Head, err error) {
 	s.polling = false
 	s.polled = s.Clock.Now()
 	s.metrics.polled(s.key, err)
+	former := s.pollFailed
 	s.pollFailed = err
 	if err != nil {
 		s.hub.tellAll(receiver.Progress{Time: s.polled, Phase: receiver.PhaseFetching, Message: err.Error()})
+		if former == nil || former.Error() != err.Error() { // it is told once, and not with each poll
+			s.notify(notification.Neutral, notification.Warning, sourceReason(err), err.Error(), "", s.status.now.LastAppliedRevision)
+		}
 		return
 	}
 	if head.Commit != s.head.Commit && s.head.Commit != "" {
@@ -411,83 +416,6 @@ func (s *syncer) keepFormer() {
 		return
 	}
 	s.prepare(commit, triggerInterval, true)
-}
-
-// tellWaiting ends those who follow a sync that does not begin before somebody or something lets it.
-func (s *syncer) tellWaiting(suspended string) {
-	wanted, _ := s.wanted()
-	switch {
-	case suspended != "", s.misconfigured != "":
-		s.hub.tellAll(receiver.Progress{Time: s.Clock.Now(), Phase: receiver.PhaseHeld, Message: suspended + s.misconfigured, Done: true})
-	case s.decided.waiting != "" && wanted != "":
-		s.hub.tellAll(receiver.Progress{Time: s.Clock.Now(), Phase: receiver.PhaseHeld, Message: s.decided.waiting, Done: true})
-	}
-}
-
-// report puts everything into the status.
-func (s *syncer) report(suspended string) {
-	s.tellWaiting(suspended)
-	v := view{
-		attempted: s.last.revision, applied: s.status.now.LastAppliedRevision, misconfigured: s.misconfigured, sourceErr: s.pollFailed,
-		validErr: s.last.validErr, problems: s.last.problems, permanent: s.last.permanent, held: s.last.held,
-		waiting: s.decided.waiting, suspended: suspended, pin: s.object.Spec.Pin,
-	}
-	if v.sourceErr == nil {
-		v.sourceErr = s.last.fetchErr
-	}
-	if s.head.Commit != "" {
-		v.wanted = s.head.Revision()
-	}
-	if v.pin != nil {
-		if s.head.Commit != v.pin.Revision {
-			v.newer = v.wanted
-		}
-		v.wanted = v.pin.Revision
-	}
-	if v.attempted == "" {
-		v.attempted = v.applied
-	}
-	if s.active != nil {
-		v.notes = s.active.revision.notes
-		if s.active.applying {
-			v.syncing = s.active.progress()
-			v.attempted = s.active.revision.Revision()
-		}
-	}
-	if s.preparing != nil && !s.preparing.fallback {
-		v.syncing = "reading " + s.preparing.commit
-		if commitOf(v.applied) != s.preparing.commit {
-			v.attempted, v.reading = s.preparing.commit, true
-			if s.head.Commit == s.preparing.commit {
-				v.attempted = s.head.Revision()
-			}
-		}
-	}
-	for _, lines := range s.unhealthy {
-		v.unhealthy = append(v.unhealthy, lines...)
-	}
-	s.status.set(v, s.object.Generation)
-	s.status.next(s.retryAt())
-	s.metrics.state(s.key, s.status.now, suspended != "")
-}
-
-// retryAt is when a sync that failed or waits is tried again; zero if there is none.
-func (s *syncer) retryAt() time.Time {
-	if s.decided.waiting != "" || s.decided.trigger == "" && s.last.failures > 0 && !s.last.permanent {
-		return s.decided.at
-	}
-	return time.Time{}
-}
-
-// earliest of two times, of which none is zero if the other is not.
-func earliest(a, b time.Time) time.Time {
-	switch {
-	case a.IsZero():
-		return b
-	case b.IsZero() || a.Before(b):
-		return a
-	}
-	return b
 }
 
 // blocked says which Landscape this one waits for.
