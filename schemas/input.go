@@ -66,15 +66,29 @@ func (in *Input) Identity() (kind schema.GroupVersionKind, namespace, name strin
 	return object.GroupVersionKind(), object.GetNamespace(), object.GetName()
 }
 
+// AsNew is the object without what was there before, if that is the same: what is known to be right in it as a new object is so in one
+// that has not changed.
+func (in *Input) AsNew() (Input, bool) {
+	if !in.Declared() || !in.Changed() || in.ContentDigest() != digestOf(in.OldLater, in.Old) {
+		return Input{}, false
+	}
+	created := *in
+	created.Old, created.OldLater = nil, nil
+	return created, true
+}
+
 // Digest is that of the content and of the content before.
 func (in *Input) Digest() kept.Key {
-	own := digestOf(in.Later, in.Object)
+	own := in.ContentDigest()
 	if !in.Changed() {
 		return own
 	}
 	old := digestOf(in.OldLater, in.Old)
 	return sha256.Sum256(append(own[:], old[:]...))
 }
+
+// ContentDigest is that of the content alone: objects that were there before and did not change have that of new ones.
+func (in *Input) ContentDigest() kept.Key { return digestOf(in.Later, in.Object) }
 
 func digestOf(later *Later, object *unstructured.Unstructured) kept.Key {
 	switch {

@@ -207,6 +207,45 @@ func TestRules(t *testing.T) {
 	}
 }
 
+// TestUnchangedObjectsHaveNoMoreFindings is what cleanWhenNew counts on, over the objects that break each rule.
+func TestUnchangedObjectsHaveNoMoreFindings(t *testing.T) {
+	around := []*unstructured.Unstructured{good(t, "CloudProfile"), good(t, "Seed"), good(t, "Project"), good(t, "Garden")}
+	checker := func(objects []*unstructured.Unstructured, cache *Cache) *Checker {
+		c, err := NewChecker(Options{Landscape: &Surroundings{Objects: objects}, Cache: cache})
+		require.NoError(t, err)
+		return c
+	}
+	cache := NewCache(1000)
+	alone, knowing := checker(around, nil), checker(around, cache)
+	fewer := 0
+	for i, test := range ruleTests(t) {
+		alone, knowing := alone, knowing
+		if len(test.Around) > 0 {
+			objects := slices.Clip(around)
+			for _, object := range test.Around {
+				objects = append(objects, &unstructured.Unstructured{Object: object})
+			}
+			alone, knowing = checker(objects, nil), checker(objects, cache)
+		}
+		find := func(c *Checker, in Input) []Violation {
+			found, err := c.Check(in)
+			require.NoError(t, err)
+			return found
+		}
+		object := laidOver(good(t, test.Kind), test.Object)
+		asNew := find(knowing, Input{Object: object})
+		still := find(alone, Input{Object: object, Old: object})
+		for _, v := range still {
+			assert.Contains(t, asNew, v, "%03d %s %s", i, test.Rule, test.Why)
+		}
+		if len(still) < len(asNew) {
+			fewer++
+		}
+		assert.Equal(t, still, find(knowing, Input{Object: object, Old: object}), "%03d %s %s", i, test.Rule, test.Why)
+	}
+	assert.NotZero(t, fewer, "some rules are about new objects only")
+}
+
 // TestGoodObjects: the objects that TestRules breaks hold every rule, in a landscape and on their own.
 func TestGoodObjects(t *testing.T) {
 	kinds := map[string]bool{}

@@ -139,6 +139,9 @@ func (s *sources) validateOne(w **worker, in Input, landscape *surroundings, cac
 	}
 	findings, ok := cache.findings(key)
 	if !ok {
+		ok = s.cleanWhenNew(in, landscape, cache)
+	}
+	if !ok {
 		kind, err := s.kinds.get(gvk)
 		if err != nil {
 			return nil, err
@@ -162,6 +165,18 @@ func (s *sources) validateOne(w **worker, in Input, landscape *surroundings, cac
 		cache.keep(key, findings)
 	}
 	return violations(in, landscape.withoutDefaulted(in, findings)), nil
+}
+
+// cleanWhenNew tells whether it is known that there is nothing to find about an object that was not there before. Then there is nothing
+// to find either where it was there as it is: rules of updates compare, and what is refused in new objects only is not looked for
+// (TestUnchangedObjectsHaveNoMoreFindings). So the first change of a landscape costs what has changed.
+func (s *sources) cleanWhenNew(in Input, landscape *surroundings, cache *Cache) bool {
+	created, same := in.AsNew()
+	if !same || !cache.keepsObjects() {
+		return false
+	}
+	found, known := cache.findings(s.keyOf(created, landscape))
+	return known && len(found) == 0
 }
 
 // crashed is the finding about an object that a check panics on. The text of a panic may quote values.

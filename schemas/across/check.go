@@ -109,15 +109,29 @@ func (c *check) recall(inputs []schemas.Input) ([]kept.Key, []record) {
 
 // kept gives what is kept about an object; of one that is not known, only what others ask for.
 func (c *check) kept(in *schemas.Input, key kept.Key) record {
-	if data, ok := c.Kept.Get(key); ok {
-		if known, ok := readRecord(data); ok {
-			return known
+	if known, ok := c.recorded(key); ok {
+		return known
+	}
+	if c.Kept != nil {
+		// What has no findings as a new object has none either where nothing changed.
+		if created, ok := in.AsNew(); ok {
+			if known, ok := c.recorded(c.keyOf(&created)); ok {
+				return known
+			}
 		}
 	}
 	if identityOf(in).kind == kindProject {
 		return record{namespace: text(in.Content().Object, "spec", "namespace")}
 	}
 	return record{}
+}
+
+func (c *check) recorded(key kept.Key) (record, bool) {
+	data, ok := c.Kept.Get(key)
+	if !ok {
+		return record{}, false
+	}
+	return readRecord(data)
 }
 
 // still tells whether an object without findings has none, because nothing that it depends on has changed.

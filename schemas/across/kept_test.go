@@ -96,6 +96,53 @@ func TestOnlyWhatChangedIsRead(t *testing.T) {
 	assert.NotContains(t, read, "Secret audit")
 }
 
+// unchanged makes every object one that was there before as it is now.
+func unchanged(inputs []schemas.Input) []schemas.Input {
+	for i := range inputs {
+		inputs[i].Old = inputs[i].Object
+	}
+	return inputs
+}
+
+// TestUnchangedObjectsHaveNoMoreFindings is what check.kept counts on.
+func TestUnchangedObjectsHaveNoMoreFindings(t *testing.T) {
+	data, err := os.ReadFile("testdata/tests.yaml")
+	require.NoError(t, err)
+	var entries []entry
+	require.NoError(t, sigsyaml.UnmarshalStrict(data, &entries))
+	fewer := 0
+	for _, e := range entries {
+		created := e.inputs(t)
+		for i := range created {
+			created[i].Old = nil
+		}
+		asNew := Check(created, Options{Now: noon, External: e.External})
+		still := Check(unchanged(e.inputs(t)), Options{Now: noon, External: e.External})
+		for _, v := range still {
+			assert.Contains(t, asNew, v, "%s %s", e.Rule, e.Why)
+		}
+		if len(still) < len(asNew) {
+			fewer++
+		}
+		store := kept.InMemory()
+		Check(created, Options{Now: noon, External: e.External, Kept: store})
+		found := Check(later(unchanged(e.inputs(t)), map[string]int{}), Options{Now: noon, External: e.External, Kept: store})
+		assert.Equal(t, fmt.Sprint(still), fmt.Sprint(found), "%s %s", e.Rule, e.Why)
+	}
+	assert.NotZero(t, fewer, "some rules are about new objects only")
+}
+
+// TestFirstChangeReadsWhatChanged: what was looked at as new need not be read when something else changes.
+func TestFirstChangeReadsWhatChanged(t *testing.T) {
+	store := kept.InMemory()
+	Check(later(entry{}.inputs(t), map[string]int{}), Options{Now: noon, Kept: store})
+	read := map[string]int{}
+	Check(later(unchanged(entry{}.inputs(t)), read), Options{Now: noon, Kept: store})
+	delete(read, "CloudProfile cloud") // what has expired meanwhile is asked of it every time
+	delete(read, "NamespacedCloudProfile special")
+	assert.Empty(t, read)
+}
+
 func TestBrokenRecordsAreLeftOut(t *testing.T) {
 	whole := record{namespace: "garden-x", clean: &notes{questions: []question{{aboutContent, identity{kindSeed, "", "a"}}}, uses: []use{{"domain", "x"}}, answers: kept.Key{1}}}
 	again, ok := readRecord(whole.write())

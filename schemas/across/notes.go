@@ -110,7 +110,7 @@ func (c *check) digestOf(in *schemas.Input) kept.Key {
 	}
 	digest, ok := c.digests[in]
 	if !ok {
-		digest = in.Digest()
+		digest = in.ContentDigest() // what an object was before is asked by itself only
 		c.digests[in] = digest
 	}
 	return digest
