@@ -204,6 +204,9 @@ func (r *gitRemote) bring(ctx context.Context, cache *gitCache, head Head) (*Sna
 }
 
 func (r *gitRemote) restart(cache *gitCache) error {
+	if r.options.Offline {
+		return notKept(r.where())
+	}
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	clear(r.checked)
@@ -262,6 +265,9 @@ func (r *gitRemote) open() (*gitCache, error) {
 			return nil, fmt.Errorf("make the cache: %w", err)
 		}
 		r.options.Dir, r.temporary = dir, true
+	}
+	if r.options.Offline && !holds(r.options.Dir, r.where()) {
+		return nil, notKept(r.where())
 	}
 	cache, err := openGitCache(r.options.Dir, r.where())
 	if err != nil {

@@ -75,7 +75,7 @@ func newArtifactRemote(options Options, location *url.URL) (*artifactRemote, err
 	registry, err := ociclient.New(host, &ociclient.Options{
 		Insecure: options.Insecure,
 		Transport: ociauth.NewStdTransport(ociauth.StdTransportParams{
-			Config: logins{credentials: options.Credentials, host: host}, Transport: guarded{transport, options.Insecure},
+			Config: logins{credentials: options.Credentials, host: host}, Transport: guarded{transport, options},
 		}),
 	})
 	if err != nil {
@@ -105,12 +105,15 @@ func (l logins) EntryForRegistry(host string) (ociauth.ConfigEntry, error) {
 // guarded keeps requests from going where they can be read by others, and answers from being without end.
 type guarded struct {
 	*http.Transport
-	insecure bool
+	options Options
 }
 
 // RoundTrip implements http.RoundTripper.
 func (g guarded) RoundTrip(request *http.Request) (*http.Response, error) {
-	if request.URL.Scheme != "https" && !g.insecure {
+	if g.options.Offline {
+		return nil, notKept(g.options.URL)
+	}
+	if request.URL.Scheme != "https" && !g.options.Insecure {
 		return nil, failure(ReasonUnreachable, "the registry leads to a plain HTTP address on %s: set insecure only if that is meant", request.URL.Host)
 	}
 	response, err := g.Transport.RoundTrip(request)
@@ -283,6 +286,9 @@ func valid(layer ocispec.Descriptor) error {
 func (a *artifactRemote) blob(ctx context.Context, dir, name, ending string, limit int64, pull func() (ociregistry.BlobReader, error)) (*os.File, error) {
 	file := filepath.Join(dir, strings.ReplaceAll(name, ":", "-")+ending)
 	if err := sameDigest(file, name); err != nil {
+		if a.options.Offline {
+			return nil, notKept(a.where())
+		}
 		_ = os.Remove(file)
 		reader, err := pull()
 		if err != nil {

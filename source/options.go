@@ -32,6 +32,8 @@ type Options struct {
 	// Dir keeps what was fetched. It belongs to this remote alone; a broken one, or one of another URL, is made anew. Empty: a
 	// temporary folder that Close removes.
 	Dir string
+	// Offline makes no connection, and needs no credentials: there is what Dir holds, verified as ever, and nothing else.
+	Offline bool
 	// Applied is the revision that was applied last, as Head.Revision gives it. With it a rewritten tag is known even when Dir
 	// was lost.
 	Applied string
@@ -144,7 +146,7 @@ func locate(options Options) (*url.URL, error) {
 			return nil, failure(ReasonInvalid, "%s: credentials over plain HTTP can be read by others: use https, or set insecure", shown)
 		}
 	case "ssh":
-		if options.Credentials.Identity == nil {
+		if options.Credentials.Identity == nil && !options.Offline {
 			return nil, failure(ReasonInvalid, "%s: SSH needs a Secret with identity and known_hosts: set secretRef", shown)
 		}
 	case "file":

@@ -132,6 +132,9 @@ func refused(answer string) error {
 }
 
 func newWire(options Options, location *url.URL) (wire, error) {
+	if options.Offline {
+		return offlineWire{location}, nil
+	}
 	switch location.Scheme {
 	case "ssh":
 		return newSSHWire(options, location)

@@ -18,6 +18,7 @@ const (
 	reasonFetched        = "Fetched"
 	reasonHeld           = "Held"
 	reasonInvalid        = "Invalid"
+	reasonNotKept        = "NotKept"
 	reasonNothingHeld    = "NothingHeld"
 	reasonPending        = "Pending"
 	reasonReconciling    = "Reconciling"
@@ -50,7 +51,9 @@ type view struct {
 	waiting   string
 	suspended string
 	unhealthy []string
-	pin       *landscapev1alpha1.Pin
+	// unkept is why nothing keeps what is applied.
+	unkept error
+	pin    *landscapev1alpha1.Pin
 	// newer is the revision that is not applied because of the pin.
 	newer string
 	notes []string
@@ -110,10 +113,18 @@ func (v view) pinned() string {
 
 // stays says what is in force although something newer cannot be.
 func (v view) stays() string {
-	if v.applied == "" {
+	switch {
+	case v.applied == "":
 		return ""
+	case v.unkept != nil:
+		return "; " + v.notKept()
 	}
 	return "; " + v.applied + " stays applied"
+}
+
+// notKept says that nobody repairs what is applied.
+func (v view) notKept() string {
+	return fmt.Sprintf("%s was applied last, and nothing keeps it since the operator was started anew: %s", v.applied, v.unkept)
 }
 
 func (v view) source() (gardencorev1beta1.ConditionStatus, string, string) {
@@ -148,6 +159,8 @@ func (v view) isApplied() (gardencorev1beta1.ConditionStatus, string, string) {
 			message = v.applied + " is applied, " + v.attempted + " not yet"
 		}
 		return gardencorev1beta1.ConditionUnknown, reasonPending, message
+	case v.unkept != nil:
+		return gardencorev1beta1.ConditionUnknown, reasonNotKept, v.notKept()
 	}
 	return gardencorev1beta1.ConditionTrue, reasonApplied, v.applied + " is applied"
 }
@@ -174,6 +187,8 @@ func (v view) ready() (gardencorev1beta1.ConditionStatus, string, string) {
 		return v.isApplied()
 	case v.sourceErr != nil:
 		return v.source()
+	case v.unkept != nil:
+		return gardencorev1beta1.ConditionFalse, reasonNotKept, v.notKept()
 	case v.applied == "" || v.syncing != "" && v.applied != v.attempted:
 		message := v.waiting
 		if v.syncing != "" {

@@ -16,6 +16,8 @@ type connection struct {
 	source.Remote
 	// id is the part of the object that it was made with, secrets the digest of what was in the Secrets.
 	id, secrets string
+	// offline says that there is only what the cache holds, because there is no access to the source.
+	offline bool
 
 	alive  context.Context
 	cancel context.CancelFunc
@@ -93,6 +95,15 @@ func (c *connection) At(ctx context.Context, commit string) (*source.Snapshot, e
 	return c.Remote.At(ctx, commit)
 }
 
+// former gives a revision that a source had once, under the name of its head.
+func (c *connection) former(ctx context.Context, head source.Head) (*source.Snapshot, error) {
+	snapshot, err := c.At(ctx, head.Commit)
+	if err == nil {
+		snapshot.Name = head.Name
+	}
+	return snapshot, err
+}
+
 // sourceSecrets are what is in the Secrets that the source of a Landscape refers to.
 type sourceSecrets struct {
 	Login, Proxy, Keys map[string][]byte
@@ -116,8 +127,14 @@ func (s secrets) ofSource(ctx context.Context, spec *landscapev1alpha1.Source) (
 	if out.Proxy, err = s.data(ctx, spec.ProxySecretRef, "spec.source.proxySecretRef"); err != nil {
 		return out, err
 	}
-	if spec.Verify != nil {
-		out.Keys, err = s.data(ctx, &spec.Verify.SecretRef, "spec.source.verify.secretRef")
-	}
+	out.Keys, err = s.keys(ctx, spec)
 	return out, err
+}
+
+// keys reads the Secret with those that signatures are verified with; there is none where no signature is demanded.
+func (s secrets) keys(ctx context.Context, spec *landscapev1alpha1.Source) (map[string][]byte, error) {
+	if spec.Verify == nil {
+		return nil, nil
+	}
+	return s.data(ctx, &spec.Verify.SecretRef, "spec.source.verify.secretRef")
 }

@@ -29,6 +29,9 @@ func (s *syncer) report(suspended string) {
 	if v.sourceErr == nil {
 		v.sourceErr = s.last.fetchErr
 	}
+	if u := s.unkept; u != nil && s.active == nil && u.commit == commitOf(v.applied) {
+		v.unkept = u.err
+	}
 	if s.head.Commit != "" {
 		v.wanted = s.head.Revision()
 	}

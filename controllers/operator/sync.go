@@ -59,17 +59,29 @@ func (s *syncer) prepare(commit, trigger string, fallback bool) {
 	p := &preparation{commit: commit, trigger: trigger, fallback: fallback, spec: syncID(s.object), cancel: cancel}
 	s.preparing = p
 	object, head, remote := s.object.DeepCopy(), s.head, s.remote
-	if object.Spec.Pin != nil || fallback {
-		head = source.Head{Commit: commit}
+	fetch := remote.Fetch
+	switch {
+	case fallback:
+		head, fetch = headOf(s.status.now.LastAppliedRevision, commit), remote.former
+	case object.Spec.Pin != nil:
+		head, fetch = source.Head{Commit: commit}, remote.former
+	case head.Name == "":
+		fetch = remote.former
 	}
 	var former *revision
 	if s.active != nil {
 		former = s.active.revision
 	}
-	s.hub.supersede(commit, receiver.Progress{Time: s.Clock.Now(), Message: commit + " is synced instead"})
+	if !fallback {
+		s.hub.supersede(commit, receiver.Progress{Time: s.Clock.Now(), Message: commit + " is synced instead"})
+	}
 	s.hub.tell(commit, receiver.Progress{Time: s.Clock.Now(), Phase: receiver.PhaseFetching, Message: "fetching " + commit})
 	s.background.Go(func() {
-		ready, err := s.make(ctx, object, remote, head, former)
+		snapshot, err := fetch(ctx, head)
+		var ready *prepared
+		if err == nil {
+			ready, err = s.make(ctx, object, remote, snapshot, former)
+		}
 		select {
 		case s.post <- func() { s.isPrepared(p, ready, err) }:
 		case <-s.alive.Done():
@@ -78,20 +90,9 @@ func (s *syncer) prepare(commit, trigger string, fallback bool) {
 	})
 }
 
-// make fetches and reads a revision and prepares the converger for it. It runs in the background; only one does at a time that is not
-// cancelled.
-func (s *syncer) make(ctx context.Context, object *landscapev1alpha1.Landscape, remote source.Remote, head source.Head, former *revision) (*prepared, error) {
-	var snapshot *source.Snapshot
-	var err error
-	if head.Name == "" {
-		snapshot, err = remote.At(ctx, head.Commit)
-	} else {
-		snapshot, err = remote.Fetch(ctx, head)
-	}
-	if err != nil {
-		return nil, err
-	}
-	s.hub.tell(head.Commit, receiver.Progress{Time: s.Clock.Now(), Phase: receiver.PhaseValidating, Message: fmt.Sprintf("validating %s %q", snapshot.Revision(), snapshot.Subject)})
+// make reads a revision and prepares the converger for it. It runs in the background; only one does at a time that is not cancelled.
+func (s *syncer) make(ctx context.Context, object *landscapev1alpha1.Landscape, remote source.Remote, snapshot *source.Snapshot, former *revision) (*prepared, error) {
+	s.hub.tell(snapshot.Commit, receiver.Progress{Time: s.Clock.Now(), Phase: receiver.PhaseValidating, Message: fmt.Sprintf("validating %s %q", snapshot.Revision(), snapshot.Subject)})
 	from := s.secretsOf(object)
 	identities, err := from.identities(ctx, object.Spec.Decryption)
 	if err != nil {
@@ -166,9 +167,8 @@ func (s *syncer) isPrepared(p *preparation, ready *prepared, err error) {
 	s.preparing = nil
 	p.cancel()
 	switch {
-	case err != nil && p.fallback:
-		s.unkept = p.commit
-		s.Log.Error("what was applied last cannot be kept", "landscape", s.key.String(), "commit", p.commit, "error", err)
+	case err != nil && p.fallback && s.active == nil:
+		s.cannotKeep(p.commit, err, s.Clock.Now())
 	case err != nil:
 		s.refused(p, err)
 	default:
@@ -257,7 +257,7 @@ func (s *syncer) start(p *preparation, ready *prepared) {
 	j.converger, j.engine, j.fallback, j.trigger, j.began, j.stop = ready.converger, ready.engine, p.fallback, p.trigger, now, cancel
 	before := s.ending
 	s.ending = nil
-	s.unhealthy = nil
+	s.unhealthy, s.unkept = nil, nil
 	if former := s.active; former != nil {
 		if former.applying && former.record {
 			s.status.ended(now, landscapev1alpha1.SyncSuperseded, "given up for "+ready.revision.Revision(), 0)

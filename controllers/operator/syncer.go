@@ -10,7 +10,6 @@ import (
 
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 	"github.com/pergola-dev/pergola/apply"
-	"github.com/pergola-dev/pergola/controllers/notification"
 	"github.com/pergola-dev/pergola/source"
 	"github.com/pergola-dev/pergola/source/receiver"
 )
@@ -34,6 +33,10 @@ type syncer struct {
 	cancel     context.CancelFunc
 
 	remote *connection
+	// opened is the part of the object that the access to the source was looked for with; reopen is when it is looked for again, while
+	// there is none.
+	opened string
+	reopen time.Time
 	// closed is closed when the connection before is.
 	closed <-chan struct{}
 	head   source.Head
@@ -61,8 +64,8 @@ type syncer struct {
 	// unhealthy are the conditions that are not True, by owner.
 	unhealthy map[string][]string
 	decided   decision
-	// unkept is the commit that was applied before this process and cannot be kept by it.
-	unkept string
+	// unkept says that what was applied before this process cannot be kept by it; nil if it can, or was not tried.
+	unkept *unkept
 }
 
 // outcome of an attempt to apply a revision.
@@ -172,17 +175,19 @@ func (s *syncer) step() (next time.Time, gone bool) {
 		s.report(suspended)
 		return until, false
 	}
-	s.open(now)
+	next = s.open(now)
 	if s.remote == nil {
 		s.decided = decision{}
 		s.report("")
-		return now.Add(retryInterval(&object.Spec)), false
+		return next, false
 	}
-	polled := s.poll(now)
+	if !s.remote.offline {
+		next = s.poll(now)
+	}
 	s.decided = decide(s.situation(now))
-	s.act()
+	next = earliest(next, s.act(now))
 	s.report("")
-	return earliest(polled, s.decided.at), false
+	return earliest(next, s.decided.at), false
 }
 
 // check says what is wrong with the object itself.
@@ -247,48 +252,6 @@ func (s *syncer) pause() {
 	}
 }
 
-// open prepares the access to the source. It is made anew when the object says something else, and while the source cannot be read also
-// when its Secrets do: they are looked at before each poll then.
-func (s *syncer) open(now time.Time) {
-	id := sourceID(s.object)
-	same := s.remote != nil && s.remote.id == id
-	if same && (!s.troubled() || s.polling || !s.pollDue(now)) {
-		return
-	}
-	found, err := s.secretsOf(s.object).ofSource(s.alive, s.object.Spec.Source)
-	if same && err == nil && s.remote.secrets == found.digest() {
-		return
-	}
-	s.closeRemote()
-	if err != nil {
-		s.pollFailed = err
-		return
-	}
-	remote, err := s.openRemote(s.object, found)
-	if err != nil {
-		s.pollFailed = err
-		return
-	}
-	s.remote = connect(s.alive, remote, id, found.digest(), s.closed)
-	s.head, s.polled, s.pollFailed = source.Head{}, time.Time{}, nil
-}
-
-// troubled tells whether the source cannot be read, so that another Secret may help.
-func (s *syncer) troubled() bool { return s.pollFailed != nil || s.last.fetchErr != nil }
-
-// closeRemote gives the access to the source up, with everything that goes on by it.
-func (s *syncer) closeRemote() {
-	if s.remote == nil {
-		return
-	}
-	if s.preparing != nil {
-		s.preparing.cancel()
-		s.preparing = nil
-	}
-	s.remote.end()
-	s.closed, s.remote, s.polling = s.remote.done, nil, false
-}
-
 // nextPoll is when the source is asked again by itself.
 func (s *syncer) nextPoll() time.Time {
 	return s.polled.Add(spreadOut(pollInterval(&s.object.Spec), spreadOf(s.key.String())))
@@ -321,15 +284,11 @@ func (s *syncer) resolved(remote *connection, head source.Head, err error) {
 	s.polling = false
 	s.polled = s.Clock.Now()
 	s.metrics.polled(s.key, err)
-	former := s.pollFailed
-	s.pollFailed = err
 	if err != nil {
-		s.hub.tellAll(receiver.Progress{Time: s.polled, Phase: receiver.PhaseFetching, Message: err.Error()})
-		if former == nil || former.Error() != err.Error() { // it is told once, and not with each poll
-			s.notify(notification.Neutral, notification.Warning, sourceReason(err), err.Error(), "", s.status.now.LastAppliedRevision)
-		}
+		s.sourceFailed(err)
 		return
 	}
+	s.pollFailed = nil
 	if head.Commit != s.head.Commit && s.head.Commit != "" {
 		s.Log.Info("the source has a new revision", "landscape", s.key.String(), "revision", head.Revision())
 	}
@@ -362,9 +321,18 @@ func (s *syncer) wanted() (commit string, pinned bool) {
 	return s.head.Commit, false
 }
 
+// toApply is the commit that has to be applied: the wanted one. While the source cannot be asked which one that is, it is the one that
+// is kept, which is applied as often as ever.
+func (s *syncer) toApply() (commit string, pinned, kept bool) {
+	if commit, pinned = s.wanted(); commit == "" && s.pollFailed != nil && s.active != nil {
+		return s.active.revision.Commit, false, true
+	}
+	return commit, pinned, false
+}
+
 // situation for decide.
 func (s *syncer) situation(now time.Time) situation {
-	wanted, pinned := s.wanted()
+	wanted, pinned, kept := s.toApply()
 	spec := &s.object.Spec
 	out := situation{
 		now: now, wanted: wanted, pinned: pinned, attempted: s.last.commit, requested: s.requested,
@@ -379,43 +347,29 @@ func (s *syncer) situation(now time.Time) situation {
 	}
 	out.windows, _ = windowsAt(now, spec.Windows, fromGit) // both were looked at before
 	switch {
-	case s.preparing != nil && !s.preparing.fallback:
+	case s.preparing != nil && (kept || !s.preparing.fallback):
 		out.attempted, out.busy, out.respecified = s.preparing.commit, true, s.preparing.spec != syncID(s.object)
-	case s.active != nil && s.active.applying && !s.active.fallback:
+	case s.active != nil && s.active.applying && (kept || !s.active.fallback):
 		out.attempted, out.busy, out.respecified = s.active.revision.Commit, true, s.active.spec != syncID(s.object)
 	}
 	return out
 }
 
-// act begins what was decided.
-func (s *syncer) act() {
+// act begins what was decided. It says when to look again, zero if that is not its business.
+func (s *syncer) act(now time.Time) time.Time {
 	d := s.decided
-	commit, _ := s.wanted()
+	commit, _, kept := s.toApply()
 	switch {
 	case d.trigger == "":
-		s.keepFormer()
+		return s.keepFormer(now)
 	case (d.trigger == triggerInterval || d.trigger == triggerRequest) && s.last.failures == 0 && s.active != nil && !s.active.applying && s.active.revision.Commit == commit:
 		s.requested = false
 		s.active.again(d.trigger)
 	default:
 		s.requested = false
-		s.prepare(commit, d.trigger, false)
+		s.prepare(commit, d.trigger, kept)
 	}
-}
-
-// keepFormer keeps what was applied last while nothing newer can be: after a restart nobody does otherwise.
-func (s *syncer) keepFormer() {
-	if s.active != nil || s.preparing != nil || s.object.Status.LastAppliedRevision == "" {
-		return
-	}
-	commit := commitOf(s.object.Status.LastAppliedRevision)
-	if wanted, _ := s.wanted(); commit == s.last.commit || wanted == "" && s.pollFailed == nil {
-		return
-	}
-	if s.unkept == commit {
-		return
-	}
-	s.prepare(commit, triggerInterval, true)
+	return time.Time{}
 }
 
 // blocked says which Landscape this one waits for.

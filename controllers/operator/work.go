@@ -216,6 +216,29 @@ func digest(v any) string {
 
 // openRemote makes the access to the source of a Landscape, with what is in its Secrets.
 func (p *parts) openRemote(l *landscapev1alpha1.Landscape, with sourceSecrets) (remote source.Remote, err error) {
+	spec, options := l.Spec.Source, p.remoteOptions(l, with.Keys)
+	if spec.SecretRef != nil {
+		if options.Credentials, err = source.CredentialsOf(spec.URL, with.Login); err != nil {
+			return nil, fmt.Errorf("spec.source.secretRef: %w", err)
+		}
+	}
+	if spec.ProxySecretRef != nil {
+		if options.Proxy, err = source.ProxyOf(with.Proxy); err != nil {
+			return nil, fmt.Errorf("spec.source.proxySecretRef: %w", err)
+		}
+	}
+	return source.NewRemote(options)
+}
+
+// openCache makes the access to what was fetched of the source of a Landscape. It takes no credentials, but signatures are verified.
+func (p *parts) openCache(l *landscapev1alpha1.Landscape, keys map[string][]byte) (source.Remote, error) {
+	options := p.remoteOptions(l, keys)
+	options.Offline = true
+	return source.NewRemote(options)
+}
+
+// remoteOptions are those of a source without the access to it.
+func (p *parts) remoteOptions(l *landscapev1alpha1.Landscape, keys map[string][]byte) source.Options {
 	spec := l.Spec.Source
 	options := source.Options{URL: spec.URL, Submodules: spec.Submodules, Insecure: spec.Insecure, Applied: l.Status.LastAppliedRevision, Clock: p.Clock}
 	if spec.Ref != nil {
@@ -227,18 +250,8 @@ func (p *parts) openRemote(l *landscapev1alpha1.Landscape, with sourceSecrets) (
 	if p.CacheDir != "" {
 		options.Dir = filepath.Join(p.CacheDir, "sources", l.Namespace, l.Name)
 	}
-	if spec.SecretRef != nil {
-		if options.Credentials, err = source.CredentialsOf(spec.URL, with.Login); err != nil {
-			return nil, fmt.Errorf("spec.source.secretRef: %w", err)
-		}
-	}
-	if spec.ProxySecretRef != nil {
-		if options.Proxy, err = source.ProxyOf(with.Proxy); err != nil {
-			return nil, fmt.Errorf("spec.source.proxySecretRef: %w", err)
-		}
-	}
 	if v := spec.Verify; v != nil {
-		options.Verify = &source.Verify{Mode: v.Mode, Keys: with.Keys}
+		options.Verify = &source.Verify{Mode: v.Mode, Keys: keys}
 	}
-	return source.NewRemote(options)
+	return options
 }
