@@ -11,6 +11,7 @@ import (
 
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/controllers/drift"
 	"github.com/pergola-dev/pergola/controllers/owner"
 )
 
@@ -30,55 +31,16 @@ type Drift struct {
 	At         time.Time `json:"at"`
 }
 
-// judgeRepaired is how soon after a repair all is judged again: what was repaired rolls out first.
-const judgeRepaired = 1500 * time.Millisecond
-
 // Keep repairs drift and judges conditions until the context ends. Apply has to have run before: what it got no lease for
 // is left alone. It returns an error when a lease was lost.
 func (c *Converger) Keep(ctx context.Context) error {
 	ctx, cancel := c.whileLeased(ctx)
 	defer cancel()
-	events := make(chan apply.DriftEvent, 256)
-	var watchers sync.WaitGroup
-	for _, cluster := range c.clusters {
-		tell := func(e apply.DriftEvent) {
-			select {
-			case events <- e:
-			case <-ctx.Done():
-			}
-		}
-		watchers.Go(func() { c.engine.Watch(ctx, cluster, tell) })
-		watchers.Go(func() { c.watchDeletions(ctx, cluster, tell) })
-	}
-	defer watchers.Wait()
-	care := c.options.Clock.NewTicker(c.options.CareInterval)
-	defer care.Stop()
-	// failed are the sets that could not be repaired; they are tried again with every round of care.
-	failed := map[string]apply.DriftEvent{}
-	repair := func(e apply.DriftEvent) {
-		delete(failed, e.Cluster+" "+e.Set)
-		if !c.repair(ctx, e) {
-			failed[e.Cluster+" "+e.Set] = e
-		}
-	}
-	var soon <-chan time.Time
-	for {
-		select {
-		case <-ctx.Done():
-			return c.lostLease()
-		case e := <-events:
-			repair(e)
-			soon = c.options.Clock.After(judgeRepaired)
-		case <-soon:
-			soon = nil
-			c.careForAll(ctx)
-		case <-care.C():
-			for _, e := range maps.Clone(failed) {
-				repair(e)
-			}
-			c.careForAll(ctx)
-		}
-	}
+	drift.Keeper{
+		Engine: c.engine, Clusters: slices.Collect(maps.Values(c.clusters)), Clock: c.options.Clock, CareInterval: c.options.CareInterval,
+		Repair: c.repair, Care: c.careForAll, SetsOf: c.setsOf,
+	}.Keep(ctx)
+	return c.lostLease()
 }
 
 // careForAll judges all owners side by side, so that an unreachable cluster delays no other, and notes in the leases
@@ -117,33 +79,15 @@ func (c *Converger) careForAll(ctx context.Context) {
 	}
 }
 
-// watchDeletions reports ManagedResources that somebody deletes: our finalizer keeps them, so they never go by
-// themselves and are no drift to the engine.
-func (c *Converger) watchDeletions(ctx context.Context, cluster *apply.Cluster, tell func(apply.DriftEvent)) {
-	found := make(chan apply.Ref, 256)
-	stop := cluster.OnChange(func(e apply.ChangeEvent) {
-		if e.New == nil || e.Ref.Kind != "ManagedResource" || e.New.GetDeletionTimestamp() == nil ||
-			e.Old != nil && e.Old.GetDeletionTimestamp() != nil {
-			return
-		}
-		select {
-		case found <- e.Ref:
-		default: // so many at once are no slip of the hand; the next apply sees to them
-		}
-	})
-	defer stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case ref := <-found:
-			for _, o := range c.ours() {
-				if set := c.owners.SetOfManaged(o, cluster.Name(), ref); set != "" {
-					tell(apply.DriftEvent{Cluster: cluster.Name(), Set: set, Ref: ref, Deleted: true, At: c.options.Clock.Now()})
-				}
-			}
+// setsOf gives the sets that write a ManagedResource.
+func (c *Converger) setsOf(cluster string, ref apply.Ref) []string {
+	var out []string
+	for _, o := range c.ours() {
+		if set := c.owners.SetOfManaged(o, cluster, ref); set != "" {
+			out = append(out, set)
 		}
 	}
+	return out
 }
 
 // repair applies the set that an object belongs to again: unchanged objects cost nothing. It says false when
