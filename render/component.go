@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 	"sort"
 	"strings"
 
@@ -74,8 +75,9 @@ type bundleSpec struct {
 
 func cataloguePath(p string) string { return "components/" + strings.TrimPrefix(p, "/") }
 
-// component evaluates one folder. The first pass learns which secrets are
-// requested, the second one fills their facts in.
+// component evaluates one folder. Which secrets it requests is known from the last owner that had it, and holds for most: their
+// facts are filled in along with the declarations, and nothing is evaluated twice. Where that was not so, or something fails,
+// the first pass learns what is requested, and the second one fills the facts in.
 func (e *evaluator) component(dir string, in *Input, images map[string]string) (Component, error) {
 	v, err := e.build(dir, "component")
 	if err != nil {
@@ -85,29 +87,55 @@ func (e *evaluator) component(dir string, in *Input, images map[string]string) (
 	if err != nil {
 		return Component{}, fmt.Errorf("%s: %w", dir, err)
 	}
-	v = v.Unify(given)
-	if err := v.Err(); err != nil {
-		return Component{}, fmt.Errorf("%s: %w", dir, cueError("fill in the declaration", err))
+	if expected, known := requested.last(dir); known {
+		if c, err := expecting(dir, v, given.FillPath(secretsPath, in.Facts.secretFacts(expected))); err == nil && slices.Equal(c.SecretRequests(), expected) {
+			return c, nil
+		}
 	}
-
-	c := Component{Path: dir}
-	root := v.LookupPath(cue.ParsePath("component"))
-	if c.Enabled, err = root.LookupPath(cue.ParsePath("enabled")).Bool(); err != nil {
-		return Component{}, cueError(dir+": component.enabled", err)
+	c, v, err := asked(dir, v, given)
+	if err != nil {
+		return Component{}, err
 	}
-	if err := root.LookupPath(cue.ParsePath("secrets")).Decode(&c.Secrets); err != nil {
-		return Component{}, cueError(dir+": component.secrets", err)
-	}
+	requested.learn(dir, c.SecretRequests())
 	if !c.Enabled {
 		return c, nil
 	}
-
-	v = v.FillPath(cue.ParsePath("facts.secrets"), in.Facts.secretFacts(c.SecretRequests()))
+	v = v.FillPath(secretsPath, in.Facts.secretFacts(c.SecretRequests()))
 	if err := v.Err(); err != nil {
 		return Component{}, cueError(dir+": facts", err)
 	}
 	c.value = v.LookupPath(cue.ParsePath("component"))
 	return c, c.decode(c.value)
+}
+
+var secretsPath = cue.ParsePath("facts.secrets")
+
+// expecting evaluates a component with the facts of the secrets that it is expected to request.
+func expecting(dir string, v, given cue.Value) (Component, error) {
+	c, v, err := asked(dir, v, given)
+	if err != nil || !c.Enabled {
+		return c, err
+	}
+	c.value = v.LookupPath(cue.ParsePath("component"))
+	return c, c.decode(c.value)
+}
+
+// asked fills something into a component, and reads what it says of itself.
+func asked(dir string, v, given cue.Value) (Component, cue.Value, error) {
+	v = v.Unify(given)
+	if err := v.Err(); err != nil {
+		return Component{}, v, fmt.Errorf("%s: %w", dir, cueError("fill in the declaration", err))
+	}
+	c := Component{Path: dir}
+	root := v.LookupPath(cue.ParsePath("component"))
+	var err error
+	if c.Enabled, err = root.LookupPath(cue.ParsePath("enabled")).Bool(); err != nil {
+		return Component{}, v, cueError(dir+": component.enabled", err)
+	}
+	if err := root.LookupPath(cue.ParsePath("secrets")).Decode(&c.Secrets); err != nil {
+		return Component{}, v, cueError(dir+": component.secrets", err)
+	}
+	return c, v, nil
 }
 
 func (c *Component) decode(root cue.Value) error {

@@ -23,9 +23,8 @@ type evaluator struct {
 	instances map[string]*build.Instance
 	built     map[string]cue.Value
 	used      int
-	// owner is the one whose input was encoded last.
-	owner *Input
-	input cue.Value
+	// inputs are those that were encoded.
+	inputs map[*Input]cue.Value
 }
 
 // recycleAfter is the number of components after which a context is dropped.
@@ -34,7 +33,7 @@ const recycleAfter = 200
 func newEvaluator(catalogue fs.FS, dirs ...string) *evaluator {
 	return &evaluator{
 		catalogue: catalogue, dirs: dirs, ctx: cuecontext.New(),
-		instances: map[string]*build.Instance{}, built: map[string]cue.Value{},
+		instances: map[string]*build.Instance{}, built: map[string]cue.Value{}, inputs: map[*Input]cue.Value{},
 	}
 }
 
@@ -82,15 +81,15 @@ func (e *evaluator) load(pkg, dir string) {
 
 // given is what is filled into every component of an owner: declarations, versions, images and facts.
 func (e *evaluator) given(in *Input, images map[string]string) (cue.Value, error) {
-	if e.owner == in {
-		return e.input, nil
+	if v, ok := e.inputs[in]; ok {
+		return v, nil
 	}
 	values, err := givenValues(*in, images)
 	if err != nil {
 		return cue.Value{}, err
 	}
-	e.owner, e.input = in, e.ctx.Encode(values, cue.NilIsAny(true))
-	return e.input, nil
+	e.inputs[in] = e.ctx.Encode(values, cue.NilIsAny(true))
+	return e.inputs[in], nil
 }
 
 func givenValues(in Input, images map[string]string) (map[string]any, error) {

@@ -1,7 +1,9 @@
 package render
 
 import (
+	"cmp"
 	"io/fs"
+	"path"
 	"runtime"
 	"slices"
 	"sync"
@@ -42,6 +44,54 @@ func tasksOf(in *Input, opts *Options) ([]*task, error) {
 // tasksPerWorker is how many components make another goroutine worth it, which has to load the catalogue again.
 const tasksPerWorker = 4
 
+// ownersPerWorker is how many owners for each worker make it worth that each has a worker of its own.
+const ownersPerWorker = 4
+
+// units are tasks that one worker does one after the other: the same component of a few owners, which it builds once for all of
+// them, those with the most text first; or all components of one of many owners, whose declarations it encodes once.
+func units(catalogue fs.FS, tasks []*task) [][]*task {
+	byOwner, byDir := map[*Input][]*task{}, map[string][]*task{}
+	var owners []*Input
+	var dirs []string
+	for _, t := range tasks {
+		if byOwner[t.in] == nil {
+			owners = append(owners, t.in)
+		}
+		if byDir[t.dir] == nil {
+			dirs = append(dirs, t.dir)
+		}
+		byOwner[t.in], byDir[t.dir] = append(byOwner[t.in], t), append(byDir[t.dir], t)
+	}
+	out := make([][]*task, 0, len(dirs))
+	if len(owners) >= ownersPerWorker*runtime.GOMAXPROCS(0) {
+		for _, in := range owners {
+			out = append(out, byOwner[in])
+		}
+		return out
+	}
+	sizes := make(map[string]int64, len(dirs))
+	for _, dir := range dirs {
+		sizes[dir] = int64(len(byDir[dir])) * sizeOf(catalogue, dir)
+	}
+	slices.SortStableFunc(dirs, func(a, b string) int { return cmp.Compare(sizes[b], sizes[a]) })
+	for _, dir := range dirs {
+		out = append(out, byDir[dir])
+	}
+	return out
+}
+
+// sizeOf is how much CUE there is in a folder, which says roughly how long it takes.
+func sizeOf(catalogue fs.FS, dir string) int64 {
+	entries, _ := fs.ReadDir(catalogue, dir) // whoever renders it will say what is wrong with it
+	size := int64(0)
+	for _, entry := range entries {
+		if info, err := entry.Info(); err == nil && path.Ext(entry.Name()) == ".cue" {
+			size += info.Size()
+		}
+	}
+	return size
+}
+
 // runTasks renders on all cores, each with an evaluator of its own. The tasks are of one catalogue.
 func runTasks(catalogue fs.FS, tasks []*task) {
 	var dirs []string
@@ -51,26 +101,28 @@ func runTasks(catalogue fs.FS, tasks []*task) {
 	slices.Sort(dirs)
 	dirs = slices.Compact(dirs)
 
+	work := units(catalogue, tasks)
 	var next atomic.Int64
 	var group sync.WaitGroup
 	var panicked atomic.Pointer[any]
-	work := func() {
+	worker := func() {
 		defer func() {
 			if p := recover(); p != nil {
 				panicked.CompareAndSwap(nil, &p)
 			}
 		}()
 		eval := newEvaluator(catalogue, dirs...)
-		for i := next.Add(1) - 1; int(i) < len(tasks); i = next.Add(1) - 1 {
-			if eval.used++; eval.used > recycleAfter {
-				eval = newEvaluator(catalogue, dirs...)
+		for i := next.Add(1) - 1; int(i) < len(work); i = next.Add(1) - 1 {
+			for _, t := range work[i] {
+				if eval.used++; eval.used > recycleAfter {
+					eval = newEvaluator(catalogue, dirs...)
+				}
+				t.component, t.bundles, t.err = renderComponent(eval, t.dir, t.in, t.images, *t.opts)
 			}
-			t := tasks[i]
-			t.component, t.bundles, t.err = renderComponent(eval, t.dir, t.in, t.images, *t.opts)
 		}
 	}
 	for range min(runtime.GOMAXPROCS(0), (len(tasks)+tasksPerWorker-1)/tasksPerWorker) {
-		group.Go(work)
+		group.Go(worker)
 	}
 	group.Wait()
 	if p := panicked.Load(); p != nil {

@@ -1,0 +1,62 @@
+package render
+
+import (
+	"testing"
+	"testing/fstest"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/pergola-dev/pergola/components"
+)
+
+// What was expected of a component makes no difference to what it comes to: nothing, the right names, others, or those of another owner.
+func TestExpectationsChangeNothing(t *testing.T) {
+	l := localLandscape(t)
+	render := func() []Bundle {
+		bundles, err := All(l, components.FS, nil)
+		require.NoError(t, err)
+		return bundles
+	}
+	requested.forget()
+	want := render()
+	assert.Equal(t, want, render(), "with what was learned")
+	for dir := range requested.byDir {
+		requested.learn(dir, []string{"ca", "nobody-has-this"})
+	}
+	assert.Equal(t, want, render(), "with what is wrong")
+	names, known := requested.last("shoot/kube-apiserver")
+	assert.True(t, known)
+	assert.Contains(t, names, "ca-etcd", "and corrected then")
+}
+
+// A component that requests more because of what it got is evaluated as ever: the first pass decides.
+func TestExpectationsOfAComponentThatDependsOnItsFacts(t *testing.T) {
+	catalogue := fstest.MapFS{}
+	for name, text := range map[string]string{
+		"component.cue": `package component
+
+component: {
+	secrets: a: {kind: "ca"}
+	if facts.secrets.a != _|_ {secrets: b: {kind: "ca"}}
+	bundles: x: {cluster: "seed", source: cue: [{apiVersion: "v1", kind: "ConfigMap", metadata: {name: "c", namespace: "n"}, data: names: "\(len(facts.secrets))"}]}
+}
+`} {
+		catalogue["seed/odd/"+name] = &fstest.MapFile{Data: []byte(text)}
+	}
+	for _, name := range []string{"inputs.cue", "cue.mod/module.cue"} {
+		data, err := components.FS.ReadFile(name)
+		require.NoError(t, err)
+		catalogue[name] = &fstest.MapFile{Data: data}
+	}
+	in := Input{Owner: Owner{Kind: "seed", Name: "s", ControlPlaneNamespace: "garden"}, Objects: map[string]map[string]any{"seed": {}}}
+	requested.forget()
+	for range 3 {
+		c, err := newEvaluator(catalogue, "seed/odd").component("seed/odd", &in, nil)
+		require.NoError(t, err)
+		assert.Equal(t, []string{"a"}, c.SecretRequests())
+		bundles, err := c.render(in, Options{Catalogue: catalogue})
+		require.NoError(t, err)
+		assert.Equal(t, "1", bundles[0].Objects[0].Object["data"].(map[string]any)["names"])
+	}
+}
