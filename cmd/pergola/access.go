@@ -96,6 +96,15 @@ func newConverger(cmd *cobra.Command, l *landscapes.Landscape, flags accessFlags
 	return landscape.New(l, options)
 }
 
+// convergerOf loads a landscape, which has to be valid, and connects to its clusters, for a command that applies nothing.
+func convergerOf(cmd *cobra.Command, dir string, flags accessFlags) (*landscape.Converger, error) {
+	l, err := loadValid(cmd, dir)
+	if err != nil {
+		return nil, err
+	}
+	return newConverger(cmd, l, flags, nil, nil)
+}
+
 // gateOf is the deletion gate of a landscape.
 func gateOf(l *landscapes.Landscape, approved []string) (plan.Gate, error) {
 	return landscape.Gate(l, approved)

@@ -27,6 +27,7 @@ import (
 type admissionServer struct {
 	kubeconfig, virtual, address, certFile, keyFile, caFile string
 	port, healthPort                                        int
+	log                                                     logFlags
 	selfSigned                                              bool
 	names                                                   []string
 }
@@ -55,7 +56,8 @@ namespace garden beside a Garden are refused, too. It takes a restart to serve a
 	flags.StringVar(&s.virtual, "virtual-kubeconfig", "", "kubeconfig of the virtual garden, in which cloud profiles, Seeds and others around an object are looked up (default: none)")
 	flags.StringVar(&s.address, "bind-address", "", "address to listen on (default: all)")
 	flags.IntVar(&s.port, "port", 2750, "port of the webhooks")
-	flags.IntVar(&s.healthPort, "health-port", 2751, "port of /healthz, /readyz and /metrics; 0 for none")
+	flags.IntVar(&s.healthPort, flagHealthPort, 2751, "port of /healthz, /readyz and /metrics; 0 or -1 for none")
+	s.log.add(cmd)
 	flags.StringVar(&s.certFile, "tls-cert-file", "", "certificate of the server, in PEM form, with what lies between it and its authority")
 	flags.StringVar(&s.keyFile, "tls-private-key-file", "", "key of the certificate, in PEM form")
 	flags.BoolVar(&s.selfSigned, "self-signed", false, "make an authority and a certificate for this process, for localhost and --bind-address")
@@ -66,7 +68,10 @@ namespace garden beside a Garden are refused, too. It takes a restart to serve a
 }
 
 func (s *admissionServer) run(cmd *cobra.Command) error {
-	log := slog.New(slog.NewJSONHandler(cmd.ErrOrStderr(), nil))
+	log, err := s.log.logger(cmd)
+	if err != nil {
+		return err
+	}
 	config, err := s.config()
 	if err != nil {
 		return err
@@ -99,7 +104,7 @@ func (s *admissionServer) run(cmd *cobra.Command) error {
 	}
 	defer func() { _ = server.Webhooks.Close() }()
 	health := "none"
-	if s.healthPort != 0 {
+	if s.healthPort > 0 {
 		if server.Health, err = s.listen(cmd.Context(), s.healthPort); err != nil {
 			return err
 		}

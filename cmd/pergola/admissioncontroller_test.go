@@ -31,7 +31,7 @@ func TestAdmissionController(t *testing.T) {
 	defer cancel()
 	code := make(chan int, 1)
 	go func() {
-		code <- run(ctx, root, []string{"admission-controller", "--bind-address", "127.0.0.1", "--port", "0", "--health-port", "0", "--self-signed", "--ca-file", ca})
+		code <- run(ctx, root, []string{"admission-controller", "--bind-address", "127.0.0.1", "--port", "0", "--health-port", "-1", "--log-level", "debug", "--self-signed", "--ca-file", ca})
 		_ = stderr.Close()
 	}()
 	log := bufio.NewScanner(lines)
@@ -101,6 +101,7 @@ func TestAdmissionUsage(t *testing.T) {
 		want string
 	}{
 		{[]string{}, "--self-signed and --ca-file"},
+		{[]string{"--log-level", "loud"}, `--log-level "loud": want one of info, debug, error`},
 		{[]string{"--self-signed"}, "--self-signed needs --ca-file"},
 		{[]string{"--tls-cert-file", text}, "go together"},
 		{[]string{"--tls-cert-file", text, "--tls-private-key-file", text, "--self-signed"}, "exclude each other"},

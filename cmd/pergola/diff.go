@@ -176,11 +176,7 @@ func (d *diffing) base(repo *source.Repository) (string, error) {
 }
 
 func liveDiff(cmd *cobra.Command, dir string, access accessFlags) (plan.Plan, error) {
-	l, err := loadValid(cmd, dir)
-	if err != nil {
-		return plan.Plan{}, err
-	}
-	c, err := newConverger(cmd, l, access, nil, nil)
+	c, err := convergerOf(cmd, dir, access)
 	if err != nil {
 		return plan.Plan{}, err
 	}

@@ -2,15 +2,12 @@ package main
 
 import (
 	"fmt"
-	"log/slog"
-	"os"
 	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
-	utilrand "k8s.io/apimachinery/pkg/util/rand"
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/pergola-dev/pergola/controllers/gardenlet"
@@ -21,8 +18,8 @@ import (
 // gardenletFlags of the command.
 type gardenletFlags struct {
 	seed, garden, kubeconfig string
-	health, metrics          int
-	level, format            string
+	ports                    portFlags
+	log                      logFlags
 }
 
 func newGardenlet() *cobra.Command {
@@ -48,29 +45,11 @@ traces are sent there.`,
 	flags.StringVar(&f.seed, "seed", "", "name of the Seed (required)")
 	flags.StringVar(&f.garden, "garden-kubeconfig", "", "kubeconfig of the virtual garden (required)")
 	flags.StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig of the seed (default in a pod: its own access; else KUBECONFIG)")
-	flags.IntVar(&f.health, "health-port", 2728, "port of /healthz and /readyz; -1 for none")
-	flags.IntVar(&f.metrics, "metrics-port", 2729, "port of /metrics; -1 for none")
-	flags.StringVar(&f.level, "log-level", "info", "debug, info or error")
-	flags.StringVar(&f.format, "log-format", "json", "json or text")
+	f.ports.add(cmd, 2728, 2729)
+	f.log.add(cmd)
 	_ = cmd.MarkFlagRequired("seed")
 	_ = cmd.MarkFlagRequired("garden-kubeconfig")
 	return cmd
-}
-
-// logger of a role that runs for long.
-func (f *gardenletFlags) logger(cmd *cobra.Command) (*slog.Logger, error) {
-	level, known := map[string]slog.Level{"debug": slog.LevelDebug, "info": slog.LevelInfo, "error": slog.LevelError}[f.level]
-	if !known {
-		return nil, fmt.Errorf("--log-level: %q is none of debug, info, error", f.level)
-	}
-	options := &slog.HandlerOptions{Level: level}
-	switch f.format {
-	case "json":
-		return slog.New(slog.NewJSONHandler(cmd.ErrOrStderr(), options)), nil
-	case "text":
-		return slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), options)), nil
-	}
-	return nil, fmt.Errorf("--log-format: %q is none of json, text", f.format)
 }
 
 func (f *gardenletFlags) run(cmd *cobra.Command) error {
@@ -78,11 +57,11 @@ func (f *gardenletFlags) run(cmd *cobra.Command) error {
 	if wrong := utilvalidation.IsDNS1123Label(f.seed); len(wrong) > 0 {
 		return fmt.Errorf("--seed: %q is no name of a Seed: %s", f.seed, strings.Join(wrong, "; "))
 	}
-	log, err := f.logger(cmd)
+	log, err := f.log.logger(cmd)
 	if err != nil {
 		return err
 	}
-	o := gardenlet.Options{Seed: f.seed, Holder: gardenletHolder(), Version: version, Log: log, Catalogue: catalogue(cmd)}
+	o := gardenlet.Options{Seed: f.seed, Holder: holderOf("gardenlet"), Version: version, Log: log, Catalogue: catalogue(cmd)}
 	if o.Garden, err = accessOf("garden", f.garden); err != nil {
 		return err
 	}
@@ -96,7 +75,7 @@ func (f *gardenletFlags) run(cmd *cobra.Command) error {
 	}
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(g, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	servers, err := serving.Listen(serving.Options{HealthPort: f.health, MetricsPort: f.metrics, Ready: g.Ready(), Metrics: registry})
+	servers, err := serving.Listen(serving.Options{HealthPort: f.ports.health, MetricsPort: f.ports.metrics, Ready: g.Ready(), Metrics: registry})
 	if err != nil {
 		return err
 	}
@@ -113,13 +92,4 @@ func (f *gardenletFlags) run(cmd *cobra.Command) error {
 	}
 	log.Info("stopped")
 	return nil
-}
-
-// gardenletHolder names this process in the lease; the end tells processes in containers apart.
-func gardenletHolder() string {
-	host, err := os.Hostname()
-	if err != nil {
-		host = "unknown-host"
-	}
-	return fmt.Sprintf("%s_pergola-gardenlet_%s", host, utilrand.String(5))
 }

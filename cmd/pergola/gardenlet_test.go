@@ -15,8 +15,8 @@ func TestGardenletSettings(t *testing.T) {
 		want string
 	}{
 		"nothing":    {nil, `required flag(s) "garden-kubeconfig", "seed" not set`},
-		"level":      {[]string{"--seed", "s", "--garden-kubeconfig", none, "--log-level", "loud"}, `--log-level: "loud" is none of debug, info, error`},
-		"format":     {[]string{"--seed", "s", "--garden-kubeconfig", none, "--log-format", "xml"}, `--log-format: "xml" is none of json, text`},
+		"level":      {[]string{"--seed", "s", "--garden-kubeconfig", none, "--log-level", "loud"}, `--log-level "loud": want one of info, debug, error`},
+		"format":     {[]string{"--seed", "s", "--garden-kubeconfig", none, "--log-format", "xml"}, `--log-format "xml": want one of json, text`},
 		"kubeconfig": {[]string{"--seed", "s", "--garden-kubeconfig", none}, "access to the garden cluster, kubeconfig"},
 		"name":       {[]string{"--seed", "Not A Name", "--garden-kubeconfig", none}, `--seed: "Not A Name" is no name of a Seed`},
 	} {

@@ -30,6 +30,9 @@ func TestMain(m *testing.M) {
 	if os.Getenv(asProgram) != "" || len(os.Args) > 1 && os.Args[1] == evaluateCommand {
 		main() // a worker, which starts the program it runs in
 	}
+	if os.Getenv(askedForLog) != "" {
+		tellLog()
+	}
 	if os.Getenv(hanging)+os.Getenv(tidied) != "" {
 		os.Exit(m.Run()) // a program that a test started, in the surroundings of that test; it ends without tidying up
 	}

@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 	"helm.sh/helm/v3/pkg/chartutil"
 	"helm.sh/helm/v3/pkg/strvals"
-	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/yaml"
 
@@ -141,14 +140,9 @@ func (i *installing) delete(ctx context.Context, cmd *cobra.Command, role deploy
 }
 
 func (i *installing) installer(cmd *cobra.Command, role deploy.Role) (*install.Installer, *apply.Cluster, error) {
-	rules := clientcmd.NewDefaultClientConfigLoadingRules()
-	rules.ExplicitPath = i.kubeconfig
-	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: i.context}).ClientConfig()
-	switch {
-	case err != nil && clientcmd.IsEmptyConfig(err):
-		return nil, nil, errors.New("access to the cluster: there is no kubeconfig: set KUBECONFIG, or name one by --kubeconfig")
-	case err != nil:
-		return nil, nil, fmt.Errorf("access to the cluster: %w", err)
+	config, err := restConfig("the cluster", i.kubeconfig, i.context)
+	if err != nil {
+		return nil, nil, err
 	}
 	config.UserAgent = "pergola"
 	name := map[deploy.Role]string{deploy.Operator: "runtime", deploy.Gardenlet: "seed", deploy.GardenletAccess: "virtual"}[role]

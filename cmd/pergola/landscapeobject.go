@@ -7,7 +7,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/utils/clock"
 
 	"github.com/pergola-dev/pergola/controllers/operator"
@@ -43,11 +42,9 @@ func (o *objectFlags) handle(name string) (*operator.Handle, error) {
 
 // config is the access to the cluster.
 func (o *objectFlags) config() (*rest.Config, error) {
-	rules := clientcmd.NewDefaultClientConfigLoadingRules()
-	rules.ExplicitPath = o.kubeconfig
-	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: o.context}).ClientConfig()
+	config, err := restConfig("the cluster", o.kubeconfig, o.context)
 	if err != nil {
-		return nil, fmt.Errorf("access to the cluster: %w", err)
+		return nil, err
 	}
 	config.UserAgent = "pergola"
 	return config, nil

@@ -33,11 +33,7 @@ Exit code 1 says that the operation is not possible, that it failed, or that its
   pergola operate landscapes/local "Garden local" rotate-ca-start`,
 		Args: cobra.ExactArgs(3),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			l, err := loadValid(cmd, args[0])
-			if err != nil {
-				return err
-			}
-			c, err := newConverger(cmd, l, access, nil, nil)
+			c, err := convergerOf(cmd, args[0], access)
 			if err != nil {
 				return err
 			}

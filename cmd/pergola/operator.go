@@ -2,15 +2,11 @@ package main
 
 import (
 	"fmt"
-	"log/slog"
 	"os"
 	"path/filepath"
 
-	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
-	utilrand "k8s.io/apimachinery/pkg/util/rand"
 	"k8s.io/utils/clock"
-	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/pergola-dev/pergola/controllers/operator"
 	"github.com/pergola-dev/pergola/internal/telemetry"
@@ -18,9 +14,11 @@ import (
 
 // operatorFlags are the flags of the command.
 type operatorFlags struct {
-	kubeconfig, namespace, level, format string
-	health, metrics, receivers           int
-	files                                bool
+	kubeconfig, namespace string
+	ports                 portFlags
+	receivers             int
+	files                 bool
+	log                   logFlags
 }
 
 func newOperator() *cobra.Command {
@@ -45,17 +43,16 @@ without TLS. With OTEL_EXPORTER_OTLP_ENDPOINT set, traces are sent there.`,
 	flags := cmd.Flags()
 	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig of the runtime cluster (default in a pod: its own access; else KUBECONFIG)")
 	flags.StringVarP(&o.namespace, "namespace", "n", "garden", "namespace of the Landscapes; empty for all")
-	flags.IntVar(&o.health, "health-port", 8081, "port of /healthz and /readyz; -1 for none")
-	flags.IntVar(&o.metrics, "metrics-port", 8080, "port of /metrics; -1 for none")
+	o.ports.add(cmd, 8081, 8080)
 	flags.IntVar(&o.receivers, "receiver-port", 9292, "port of /hooks; -1 for none")
 	flags.BoolVar(&o.files, "allow-file-sources", false, "allow file:// as source: whoever may write a Landscape can then read all repositories on this machine")
-	logFlags(cmd, &o.level, &o.format)
+	o.log.add(cmd)
 	return cmd
 }
 
 func (o *operatorFlags) run(cmd *cobra.Command) error {
 	thrifty()
-	log, err := logger(cmd, o.level, o.format)
+	log, err := o.log.logger(cmd)
 	if err != nil {
 		return err
 	}
@@ -79,7 +76,7 @@ func (o *operatorFlags) run(cmd *cobra.Command) error {
 	defer end()
 	role := &operator.Role{
 		Config: config, Namespace: o.namespace, Catalogue: catalogue(cmd), Evaluator: pool, CacheDir: dir, FileSources: o.files, Version: version,
-		HealthPort: o.health, MetricsPort: o.metrics, ReceiverPort: o.receivers, Holder: holderOf("operator"), Clock: clock.RealClock{}, Log: log,
+		HealthPort: o.ports.health, MetricsPort: o.ports.metrics, ReceiverPort: o.receivers, Holder: holderOf("operator"), Clock: clock.RealClock{}, Log: log,
 		OnListen: func(health, metrics, receivers string) {
 			log.Info("listening", "health", health, "metrics", metrics, "receivers", receivers)
 		},
@@ -105,40 +102,4 @@ func operatorCache(cmd *cobra.Command) (string, error) {
 		return "", fmt.Errorf("a folder for what is fetched: %w: name another one by --cache-dir", err)
 	}
 	return dir, nil
-}
-
-// logFlags say what is logged, and how.
-func logFlags(cmd *cobra.Command, level, format *string) {
-	cmd.Flags().StringVar(level, "log-level", "info", "least that is logged: debug, info, error")
-	cmd.Flags().StringVar(format, "log-format", "json", "form of the log: json, text")
-}
-
-// logger writes to standard error.
-func logger(cmd *cobra.Command, level, format string) (*slog.Logger, error) {
-	levels := map[string]slog.Level{"debug": slog.LevelDebug, "info": slog.LevelInfo, "error": slog.LevelError}
-	least, ok := levels[level]
-	if !ok {
-		return nil, fmt.Errorf("--log-level %q: want one of debug, info, error", level)
-	}
-	var handler slog.Handler
-	switch options := (&slog.HandlerOptions{Level: least}); format {
-	case "json":
-		handler = slog.NewJSONHandler(cmd.ErrOrStderr(), options)
-	case "text":
-		handler = slog.NewTextHandler(cmd.ErrOrStderr(), options)
-	default:
-		return nil, fmt.Errorf("--log-format %q: want one of json, text", format)
-	}
-	ctrllog.SetLogger(logr.FromSlogHandler(handler))
-	return slog.New(handler), nil
-}
-
-// holderOf names this process in leases: where it runs and which it is. The end tells processes of one number on hosts of one
-// name (containers) apart.
-func holderOf(role string) string {
-	host, err := os.Hostname()
-	if err != nil {
-		host = "unknown-host"
-	}
-	return fmt.Sprintf("%s_pergola-%s_%d_%s", host, role, os.Getpid(), utilrand.String(5))
 }

@@ -3,16 +3,11 @@ package main
 import (
 	"errors"
 	"fmt"
-	"log/slog"
 	"strings"
 	"time"
 
-	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
-	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/pergola-dev/pergola/controllers/resourcemanager"
 	"github.com/pergola-dev/pergola/internal/telemetry"
@@ -26,7 +21,8 @@ type resourceManager struct {
 	sync                                            time.Duration
 	elect                                           bool
 	leaseNamespace, leaseName                       string
-	health, metrics                                 int
+	ports                                           portFlags
+	log                                             logFlags
 	collector, tokens, force                        bool
 }
 
@@ -64,8 +60,8 @@ are sent there.`,
 	flags.BoolVar(&r.elect, "leader-elect", true, "work only while holding the lease, so that several instances can run")
 	flags.StringVar(&r.leaseNamespace, "leader-election-namespace", "", "namespace of the lease in the source cluster (default: --namespace, in a pod its own, else garden)")
 	flags.StringVar(&r.leaseName, "leader-election-name", "gardener-resource-manager", "name of the lease")
-	flags.IntVar(&r.health, "health-port", 8081, "port of /healthz and /readyz; -1 for none")
-	flags.IntVar(&r.metrics, "metrics-port", 8080, "port of /metrics; -1 for none")
+	r.ports.add(cmd, 8081, 8080)
+	r.log.add(cmd)
 	flags.BoolVar(&r.collector, "garbage-collector", false, "delete Secrets and ConfigMaps with the label of the garbage collector in the target that nothing refers to")
 	flags.BoolVar(&r.tokens, "token-requestor", false, "write tokens of ServiceAccounts of the target into the Secrets of the source that ask for them")
 	return cmd
@@ -123,8 +119,10 @@ func (r *resourceManager) fields(c *resourcemanager.Configuration) []flagField {
 		{"leader-elect", "leaderElection.leaderElect", func() { le.LeaderElect = &r.elect }},
 		{"leader-election-namespace", "leaderElection.resourceNamespace", func() { le.ResourceNamespace = r.leaseNamespace }},
 		{"leader-election-name", "leaderElection.resourceName", func() { le.ResourceName = r.leaseName }},
-		{"health-port", "server.healthProbes.port", func() { c.Server.HealthProbes.Port = r.health }},
-		{"metrics-port", "server.metrics.port", func() { c.Server.Metrics.Port = r.metrics }},
+		{flagLogLevel, "logLevel", func() { c.LogLevel = r.log.level }},
+		{"log-format", "logFormat", func() { c.LogFormat = r.log.format }},
+		{flagHealthPort, "server.healthProbes.port", func() { c.Server.HealthProbes.Port = r.ports.health }},
+		{"metrics-port", "server.metrics.port", func() { c.Server.Metrics.Port = r.ports.metrics }},
 		{"garbage-collector", "controllers.garbageCollector.enabled", func() { k.GarbageCollector.Enabled = r.collector }},
 		{"token-requestor", "controllers.tokenRequestor.enabled", func() { k.TokenRequestor.Enabled = r.tokens }},
 	}
@@ -136,13 +134,10 @@ func (r *resourceManager) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	level := map[string]slog.Level{"debug": slog.LevelDebug, "info": slog.LevelInfo, "error": slog.LevelError}[c.LogLevel]
-	var handler slog.Handler = slog.NewJSONHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: level})
-	if c.LogFormat == "text" {
-		handler = slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: level})
+	log, err := logFlags{c.LogLevel, c.LogFormat}.logger(cmd)
+	if err != nil {
+		return err
 	}
-	log := slog.New(handler)
-	ctrllog.SetLogger(logr.FromSlogHandler(handler))
 	role := &resourcemanager.Role{Configuration: c, Log: log, Force: r.force, Version: version}
 	if r.rules != "" {
 		judging, err := healthRules(cmd, r.rules, "not started")
@@ -169,23 +164,4 @@ func (r *resourceManager) run(cmd *cobra.Command) error {
 	}
 	log.Info("stopped")
 	return nil
-}
-
-// accessOf reads a kubeconfig; without one it is the access of the pod, or what KUBECONFIG names.
-func accessOf(cluster, path string) (*rest.Config, error) {
-	if path == "" {
-		if config, err := rest.InClusterConfig(); !errors.Is(err, rest.ErrNotInCluster) {
-			return config, err
-		}
-	}
-	rules := clientcmd.NewDefaultClientConfigLoadingRules()
-	rules.ExplicitPath = path
-	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, nil).ClientConfig()
-	if err != nil {
-		if clientcmd.IsEmptyConfig(err) {
-			return nil, fmt.Errorf("access to the %s cluster: there is no kubeconfig: set KUBECONFIG, or name one by --kubeconfig", cluster)
-		}
-		return nil, fmt.Errorf("access to the %s cluster, kubeconfig %q: %w", cluster, path, err)
-	}
-	return config, nil
 }

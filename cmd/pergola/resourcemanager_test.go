@@ -22,6 +22,8 @@ func TestResourceManagerSettings(t *testing.T) {
 		"namespace":           {"", []string{"-n", "Garden"}, `Error: --namespace (sourceClientConnection.namespaces[0]): Invalid value: "Garden": `},
 		"port":                {"", []string{"--health-port", "0"}, "Error: --health-port (server.healthProbes.port): Invalid value: 0: must be 1 to 65535, or -1 for none\n"},
 		"another port":        {"", []string{"--metrics-port", "65536"}, "Error: --metrics-port (server.metrics.port): Invalid value: 65536: "},
+		"level":               {"", []string{"--log-level", "loud"}, `Error: --log-level (logLevel): Unsupported value: "loud"`},
+		"format in file":      {head + "logFormat: xml\n", nil, "Error: " + file + `:3:12: logFormat: Unsupported value: "xml"`},
 		"period":              {"", []string{"--sync-period", "1s"}, `Error: --sync-period (controllers.managedResource.syncPeriod): Invalid value: "1s": must be 15s or more`},
 		"workers":             {"", []string{"--concurrent-syncs", "0"}, "Error: --concurrent-syncs (controllers.managedResource.concurrentSyncs): Invalid value: 0: must be 1 or more"},
 		"lease":               {"", []string{"--leader-election-name", "Mine"}, `Error: --leader-election-name (leaderElection.resourceName): Invalid value: "Mine"`},

@@ -31,6 +31,8 @@ output: {"error": {"message": "…"}}. Where the landscape is not valid, error.f
 		Version:       version,
 		SilenceUsage:  true,
 		SilenceErrors: true,
+		// Cobra calls that of the nearest command only: no other one may have one.
+		PersistentPreRun: withoutLog,
 	}
 	root.PersistentFlags().Bool("no-color", false, "never colour the output (NO_COLOR does the same)")
 	root.PersistentFlags().String("catalogue", "", "folder of components to use instead of those in the program, e.g. components in a work tree")

@@ -30,11 +30,7 @@ Exit code 1 says that something is not ready.`,
   pergola status landscapes/local --watch`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			l, err := loadValid(cmd, args[0])
-			if err != nil {
-				return err
-			}
-			c, err := newConverger(cmd, l, access, nil, nil)
+			c, err := convergerOf(cmd, args[0], access)
 			if err != nil {
 				return err
 			}

@@ -5,17 +5,12 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"strings"
 	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/manager"
-)
 
-// probe is a question that a probe asks; nil is good.
-type probe struct {
-	name string
-	ask  func(*http.Request) error
-}
+	"github.com/pergola-dev/pergola/internal/serving"
+)
 
 // probes say that the process lives, and that it can do its work and its webhooks can be asked. One that waits for the lease is ready.
 func (p *parts) probes(context.Context) error {
@@ -23,22 +18,21 @@ func (p *parts) probes(context.Context) error {
 	if address == "0" {
 		return nil
 	}
-	ready := []probe{
-		{"managedresources", func(*http.Request) error { return p.known() }},
-	}
+	ready := []serving.Question{{Name: "managedresources", Ask: p.known}}
 	if p.lease != nil {
-		ready = append(ready, probe{"lease", func(*http.Request) error { return p.lease.ready() }})
+		ready = append(ready, serving.Question{Name: "lease", Ask: p.lease.ready})
 	}
 	if p.Configuration.Webhooks.Any() {
-		ready = append(ready, probe{"webhooks", p.mgr.GetWebhookServer().StartedChecker()})
+		started := p.mgr.GetWebhookServer().StartedChecker()
+		ready = append(ready, serving.Question{Name: "webhooks", Ask: func() error { return started(nil) }})
 	}
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
 		return fmt.Errorf("listening for probes (--health-port, server.healthProbes): %w", err)
 	}
 	mux := http.NewServeMux()
-	mux.Handle("/healthz", answers(nil))
-	mux.Handle("/readyz", answers(ready))
+	mux.Handle("/healthz", serving.Answers())
+	mux.Handle("/readyz", serving.Answers(ready...))
 	server := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second, MaxHeaderBytes: 1 << 16}
 	if err := p.mgr.Add(&manager.Server{Name: "health probe", Server: server, Listener: listener}); err != nil {
 		_ = listener.Close() // the other error says more
@@ -58,24 +52,4 @@ func (p *parts) known() error {
 	default:
 		return nil
 	}
-}
-
-// answers says ok, or which questions have another answer, and why: unlike an API server, this one has nothing to hide.
-func answers(questions []probe) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		var wrong []string
-		for _, q := range questions {
-			if err := q.ask(req); err != nil {
-				wrong = append(wrong, q.name+": "+err.Error())
-			}
-		}
-		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-		w.Header().Set("X-Content-Type-Options", "nosniff")
-		if len(wrong) > 0 {
-			w.WriteHeader(http.StatusInternalServerError)
-			fmt.Fprintln(w, strings.Join(wrong, "\n"))
-			return
-		}
-		fmt.Fprint(w, "ok")
-	})
 }

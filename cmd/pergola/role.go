@@ -1,0 +1,107 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/go-logr/logr"
+	"github.com/spf13/cobra"
+	utilrand "k8s.io/apimachinery/pkg/util/rand"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
+)
+
+// What --log-level and --log-format take; the first one is the default.
+var (
+	logLevels  = []string{"info", "debug", "error"}
+	logFormats = []string{"json", "text"}
+)
+
+const (
+	flagLogLevel   = "log-level"
+	flagHealthPort = "health-port"
+)
+
+// logFlags say what a role that runs for long logs, and how.
+type logFlags struct{ level, format string }
+
+func (l *logFlags) add(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&l.level, flagLogLevel, logLevels[0], "least that is logged: "+strings.Join(logLevels, ", "))
+	cmd.Flags().StringVar(&l.format, "log-format", logFormats[0], "form of the log: "+strings.Join(logFormats, ", "))
+	_ = cmd.RegisterFlagCompletionFunc(flagLogLevel, cobra.FixedCompletions(logLevels, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("log-format", cobra.FixedCompletions(logFormats, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// logger writes to standard error. What controller-runtime logs goes there, too.
+func (l logFlags) logger(cmd *cobra.Command) (*slog.Logger, error) {
+	if !slices.Contains(logLevels, l.level) {
+		return nil, fmt.Errorf("--log-level %q: want one of %s", l.level, strings.Join(logLevels, ", "))
+	}
+	if !slices.Contains(logFormats, l.format) {
+		return nil, fmt.Errorf("--log-format %q: want one of %s", l.format, strings.Join(logFormats, ", "))
+	}
+	options := &slog.HandlerOptions{Level: map[string]slog.Level{"debug": slog.LevelDebug, "info": slog.LevelInfo, "error": slog.LevelError}[l.level]}
+	var handler slog.Handler = slog.NewJSONHandler(cmd.ErrOrStderr(), options)
+	if l.format == "text" {
+		handler = slog.NewTextHandler(cmd.ErrOrStderr(), options)
+	}
+	ctrllog.SetLogger(logr.FromSlogHandler(handler))
+	return slog.New(handler), nil
+}
+
+// withoutLog are the commands that are no roles: people read what they print, and controller-runtime, which would complain on standard
+// error that nobody has said where its log goes, logs nothing.
+func withoutLog(cmd *cobra.Command, _ []string) {
+	if cmd.Flags().Lookup(flagLogLevel) == nil {
+		ctrllog.SetLogger(logr.Discard())
+	}
+}
+
+// portFlags say where a role answers.
+type portFlags struct{ health, metrics int }
+
+func (p *portFlags) add(cmd *cobra.Command, health, metrics int) {
+	cmd.Flags().IntVar(&p.health, flagHealthPort, health, "port of /healthz and /readyz; -1 for none")
+	cmd.Flags().IntVar(&p.metrics, "metrics-port", metrics, "port of /metrics; -1 for none")
+}
+
+// accessOf reads a kubeconfig; without one it is the access of the pod, or what KUBECONFIG names.
+func accessOf(cluster, path string) (*rest.Config, error) {
+	if path == "" {
+		if config, err := rest.InClusterConfig(); !errors.Is(err, rest.ErrNotInCluster) {
+			return config, err
+		}
+	}
+	return restConfig("the "+cluster+" cluster", path, "")
+}
+
+// restConfig reads a kubeconfig, or what KUBECONFIG names; context is its current one unless it is given.
+func restConfig(cluster, path, context string) (*rest.Config, error) {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = path
+	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: context}).ClientConfig()
+	switch {
+	case err == nil:
+		return config, nil
+	case clientcmd.IsEmptyConfig(err):
+		return nil, fmt.Errorf("access to %s: there is no kubeconfig: set KUBECONFIG, or name one by --kubeconfig", cluster)
+	case path != "":
+		return nil, fmt.Errorf("access to %s, kubeconfig %q: %w", cluster, path, err)
+	}
+	return nil, fmt.Errorf("access to %s: %w", cluster, err)
+}
+
+// holderOf names this process in leases: where it runs and which it is. The end tells processes of one number on hosts of one
+// name (containers) apart.
+func holderOf(role string) string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown-host"
+	}
+	return fmt.Sprintf("%s_pergola-%s_%d_%s", host, role, os.Getpid(), utilrand.String(5))
+}

@@ -1,0 +1,82 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/go-logr/logr/funcr"
+	"github.com/spf13/cobra"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
+)
+
+// askedForLog is a variable that makes the test program run a command line, and then say whether anybody has set the log of
+// controller-runtime: only the first one who does is heard.
+const askedForLog = "PERGOLA_TEST_ASKED_FOR_LOG"
+
+func tellLog() {
+	code := program(newRoot(), os.Args[1:])
+	ctrllog.SetLogger(funcr.New(func(string, string) { fmt.Println("nobody has set it") }, funcr.Options{}))
+	ctrllog.Log.Info("asked")
+	os.Exit(code)
+}
+
+// TestLogOfControllerRuntime: controller-runtime writes a stack to standard error when it wants to log after half a minute, and nobody has
+// said where to.
+func TestLogOfControllerRuntime(t *testing.T) {
+	self, err := os.Executable()
+	require.NoError(t, err)
+	none := filepath.Join(t.TempDir(), "none")
+	for _, args := range [][]string{
+		{"tree", "--kubeconfig", none}, {"sync", "a", "--kubeconfig", none}, {"install", "--set", "image.repository=a", "--kubeconfig", none},
+		{"gardenlet", "--seed", "a", "--garden-kubeconfig", none}, {"operator", "--kubeconfig", none}, {"resource-manager", "--kubeconfig", none},
+		{"admission-controller", "--kubeconfig", none},
+	} {
+		cmd := exec.Command(self, args...)
+		cmd.Env = append(os.Environ(), askedForLog+"=1")
+		out, err := cmd.CombinedOutput()
+		assert.Error(t, err, args) // there is no kubeconfig
+		assert.NotContains(t, string(out), "nobody has set it", args)
+		assert.Contains(t, string(out), none, args)
+	}
+}
+
+// TestPersistentPreRun: cobra calls that of the nearest command only.
+func TestPersistentPreRun(t *testing.T) {
+	var walk func(*cobra.Command)
+	walk = func(cmd *cobra.Command) {
+		for _, sub := range cmd.Commands() {
+			assert.Nil(t, sub.PersistentPreRun, sub.CommandPath())
+			assert.Nil(t, sub.PersistentPreRunE, sub.CommandPath())
+			walk(sub)
+		}
+	}
+	root := newRoot()
+	require.NotNil(t, root.PersistentPreRun)
+	walk(root)
+}
+
+// TestRolesLogAlike: whoever runs several roles writes the same settings.
+func TestRolesLogAlike(t *testing.T) {
+	for _, role := range []string{"operator", "gardenlet", "resource-manager", "admission-controller"} {
+		cmd, _, err := newRoot().Find([]string{role})
+		require.NoError(t, err)
+		for name, want := range map[string]string{"log-level": "info", "log-format": "json"} {
+			flag := cmd.Flags().Lookup(name)
+			if assert.NotNil(t, flag, "%s --%s", role, name) {
+				assert.Equal(t, want, flag.DefValue)
+			}
+		}
+		for name, none := range map[string]string{"health-port": "-1 for none", "metrics-port": "-1 for none"} {
+			if flag := cmd.Flags().Lookup(name); role != "admission-controller" || name == "health-port" {
+				require.NotNil(t, flag, "%s --%s", role, name)
+				assert.True(t, strings.HasSuffix(flag.Usage, none), flag.Usage)
+			}
+		}
+	}
+}
