@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -15,12 +16,12 @@ func newTree() *cobra.Command {
 	var object objectFlags
 	var output string
 	cmd := &cobra.Command{
-		Use:   "tree [OWNER]",
+		Use:   "tree [LANDSCAPE | OWNER]",
 		Short: "Show which objects of a cluster Pergola manages, and for whom",
 		Long: `Reads the inventories of a cluster and shows what Pergola manages there: by owner (landscape.NAME for what Git declares, garden.NAME,
 seed.NAME, shoot.NAMESPACE.NAME), bundle and object; what a ManagedResource carries stands below it. Nothing else of the cluster is read.`,
 		Example: `  pergola tree
-  pergola tree landscape.production
+  pergola tree production               # as landscape.production
   pergola tree garden.production -o json`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -32,16 +33,9 @@ seed.NAME, shoot.NAMESPACE.NAME), bundle and object; what a ManagedResource carr
 			if err != nil {
 				return err
 			}
-			var shown []operator.TreeOwner
-			var names []string
-			for _, o := range owners {
-				names = append(names, o.Owner)
-				if len(args) == 0 || args[0] == o.Owner {
-					shown = append(shown, o)
-				}
-			}
-			if len(shown) == 0 && len(args) > 0 {
-				return finding{fmt.Errorf("%q has no objects in this cluster; there are those of %s", args[0], strings.Join(names, ", "))}
+			shown, err := treeOf(owners, args)
+			if err != nil {
+				return err
 			}
 			if output == formatJSON {
 				enc := json.NewEncoder(cmd.OutOrStdout())
@@ -54,6 +48,26 @@ seed.NAME, shoot.NAMESPACE.NAME), bundle and object; what a ManagedResource carr
 	outputFlag(cmd, &output, "text", "json")
 	object.add(cmd)
 	return cmd
+}
+
+// treeOf leaves one owner, if one is named; a name alone is that of a landscape.
+func treeOf(owners []operator.TreeOwner, args []string) ([]operator.TreeOwner, error) {
+	if len(args) == 0 {
+		return owners, nil
+	}
+	names := make([]string, 0, len(owners))
+	for _, o := range owners {
+		names = append(names, o.Owner)
+	}
+	for _, name := range []string{args[0], "landscape." + args[0]} {
+		if n := slices.Index(names, name); n >= 0 {
+			return owners[n : n+1], nil
+		}
+	}
+	if len(names) == 0 {
+		return nil, finding{fmt.Errorf("%q has no objects in this cluster, and neither has anybody else", args[0])}
+	}
+	return nil, finding{fmt.Errorf("%q has no objects in this cluster; there are those of %s", args[0], strings.Join(names, ", "))}
 }
 
 func printTree(w io.Writer, owners []operator.TreeOwner) error {

@@ -1,0 +1,28 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/pergola-dev/pergola/controllers/operator"
+)
+
+// TestTreeOf: the name of a landscape is enough, as for all other commands.
+func TestTreeOf(t *testing.T) {
+	owners := []operator.TreeOwner{{Owner: "garden.production"}, {Owner: "landscape.production"}, {Owner: "seed.a"}}
+	for name, want := range map[string]string{"production": "landscape.production", "landscape.production": "landscape.production", "garden.production": "garden.production", "seed.a": "seed.a"} {
+		shown, err := treeOf(owners, []string{name})
+		require.NoError(t, err, name)
+		assert.Equal(t, []operator.TreeOwner{{Owner: want}}, shown, name)
+	}
+	shown, err := treeOf(owners, nil)
+	require.NoError(t, err)
+	assert.Equal(t, owners, shown)
+	_, err = treeOf(owners, []string{"a"})
+	assert.EqualError(t, err, `"a" has no objects in this cluster; there are those of garden.production, landscape.production, seed.a`)
+	assert.ErrorAs(t, err, new(finding))
+	_, err = treeOf(nil, []string{"a"})
+	assert.EqualError(t, err, `"a" has no objects in this cluster, and neither has anybody else`)
+}
