@@ -46,6 +46,12 @@ func (c *Converger) handedOver(ctx context.Context) []plan.HandedOver {
 	return out
 }
 
+// HandedOver tells which fields of a declared object are left to controllers, by the live object alone: whether Git has moved on since the
+// last apply is not looked at.
+func HandedOver(declared, live *unstructured.Unstructured) []plan.HandedOver {
+	return apply.HandedOverOf(apply.Set{FieldManager: FieldManager, Yields: handedOverFields()}, declared, live)
+}
+
 // isHandedOver says whether all that somebody has changed in an object is left to him.
 func (c *Converger) isHandedOver(e apply.DriftEvent) bool {
 	c.mu.Lock()
@@ -76,7 +82,7 @@ func (c *Converger) follow(o *owner.Owner, live *unstructured.Unstructured) erro
 	fields, noted := c.handed[o.Ref]
 	if d, declared := c.landscape.Find(o.Ref.GroupKind(), o.Ref.Namespace, o.Ref.Name); declared && !noted {
 		// It was not applied by this process: what is in force is what lives.
-		fields = apply.HandedOverOf(apply.Set{FieldManager: FieldManager, Yields: handedOverFields()}, d.Object(), live)
+		fields = HandedOver(d.Object(), live)
 	}
 	if len(fields) == 0 || as.Objects[as.Owner.Kind] == nil {
 		return nil

@@ -93,6 +93,8 @@ const (
 	Differs = "differs"
 	// Others own the field and keep another value.
 	Others = "others"
+	// HandedOver: a controller has set another value, which is its task; it stays.
+	HandedOver = "handedOver"
 	// Undeclared is a field that Git says nothing about.
 	Undeclared = "undeclared"
 	// Unknown: Git's value depends on facts that only the cluster knows.
@@ -108,6 +110,8 @@ type Live struct {
 	Value   *Value `json:"value,omitempty"`
 	// Managers own the field, or something in it.
 	Managers []Manager `json:"managers,omitempty"`
+	// HandedOver are the declared fields, at what was asked for or in it, that are left to controllers.
+	HandedOver []plan.HandedOver `json:"handedOver,omitempty"`
 	// Origin is who says to own the object, by annotation.
 	Origin string `json:"origin,omitempty"`
 }

@@ -36,6 +36,11 @@ func (e *explainer) live(ctx context.Context, a *Answer, m match, list steps, va
 	}
 	a.Live = &Live{Origin: object.GetAnnotations()[annotationOrigin]}
 	found, has, err := locate(object.Object, m.path)
+	a.Live.HandedOver = handedOver(m, object, list)
+	if err != nil && e.explained(m, list, nil, a.Live.HandedOver) {
+		a.Live.Verdict, a.Live.Message = HandedOver, whyHandedOver(a.Live.HandedOver)
+		return false
+	}
 	if err != nil {
 		a.Live.Verdict, a.Live.Message = Missing, "the cluster's object does not have the field"
 		return false
@@ -76,10 +81,12 @@ func (e *explainer) judge(a *Answer, m match, list steps, value any, live *unstr
 		}
 	case live.GetAnnotations()["resources.gardener.cloud/ignore"] == "true":
 		a.Live.Verdict, a.Live.Message = Others, "the object is ignored (annotation resources.gardener.cloud/ignore)"
+	case e.explained(m, list, has, a.Live.HandedOver):
+		a.Live.Verdict, a.Live.Message = HandedOver, whyHandedOver(a.Live.HandedOver)
 	case len(others) > 0 && !ours:
 		a.Live.Verdict, a.Live.Message = Others, "another value than Git's is kept: "+by(others, "")
 		if e.landscape.Config.Spec.ForceConflicts {
-			a.Live.Message += "; spec.forceConflicts takes it back with the next apply, unless it is handed over"
+			a.Live.Message += "; spec.forceConflicts takes it back with the next apply"
 		}
 	default:
 		a.Live.Verdict = Differs

@@ -24,7 +24,7 @@ func refOf(kind, name string) plan.Ref { return plan.Ref{Kind: kind, Name: name}
 
 var kinds = map[string]schema.GroupVersionResource{
 	"Deployment": {Group: "apps", Version: "v1", Resource: "deployments"}, "Namespace": {Version: "v1", Resource: "namespaces"},
-	"ConfigMap": {Version: "v1", Resource: "configmaps"},
+	"ConfigMap": {Version: "v1", Resource: "configmaps"}, "Shoot": {Group: "core.gardener.cloud", Version: "v1beta1", Resource: "shoots"},
 }
 
 // TestLive compares with what an API server has of an object that we applied and others have changed.

@@ -163,6 +163,11 @@ func (p printer) live(l Live) {
 		p.line(heading, text)
 		heading = ""
 	}
+	heading = "left"
+	for _, h := range l.HandedOver {
+		p.line(heading, h.String())
+		heading = ""
+	}
 	if l.Origin != "" {
 		p.line("origin", l.Origin)
 	}

@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/client-go/rest"
 
+	"github.com/pergola-dev/pergola/api/crds"
 	"github.com/pergola-dev/pergola/hack/apiserver"
 )
 
@@ -13,5 +14,5 @@ import (
 var server struct{ config *rest.Config }
 
 func TestMain(m *testing.M) {
-	os.Exit(apiserver.Main(m, func(config *rest.Config) { server.config = config }))
+	os.Exit(apiserver.Main(m, func(config *rest.Config) { server.config = config }, crds.ByGroup("core.gardener.cloud")...))
 }

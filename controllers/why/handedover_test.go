@@ -1,0 +1,116 @@
+package why
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/dynamic"
+
+	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
+	"github.com/pergola-dev/pergola/controllers/landscape"
+	"github.com/pergola-dev/pergola/hack/apiserver"
+	"github.com/pergola-dev/pergola/plan"
+)
+
+// TestHandedOver: what a controller has changed because that is its task is neither drift nor a quarrel.
+func TestHandedOver(t *testing.T) {
+	apiserver.Needed(t)
+	client, err := dynamic.NewForConfig(server.config)
+	require.NoError(t, err)
+	l := folder(t, nil)
+	const question, controller = "Shoot garden-local/local", "gardener-controller-manager"
+	onLive := func(o *Options) {
+		o.Clusters = []string{landscape.Virtual}
+		o.Live = func(ctx context.Context, _ string, ref plan.Ref) (*unstructured.Unstructured, error) {
+			return client.Resource(kinds[ref.Kind]).Namespace(ref.Namespace).Get(ctx, ref.Name, metav1.GetOptions{})
+		}
+	}
+	namespace := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": "garden-local"}}}
+	_, err = client.Resource(kinds["Namespace"]).Create(t.Context(), namespace, metav1.CreateOptions{})
+	require.NoError(t, err)
+	declared, ok := l.Find(gardencorev1beta1.SchemeGroupVersion.WithKind("Shoot").GroupKind(), "garden-local", "local")
+	require.True(t, ok)
+	shoots := client.Resource(kinds["Shoot"]).Namespace("garden-local")
+	_, err = shoots.Apply(t.Context(), "local", declared.Object(), metav1.ApplyOptions{FieldManager: landscape.FieldManager})
+	require.NoError(t, err)
+	change := func(manager string, mutate func(spec map[string]any)) {
+		t.Helper()
+		live, err := shoots.Get(t.Context(), "local", metav1.GetOptions{})
+		require.NoError(t, err)
+		mutate(live.Object["spec"].(map[string]any))
+		_, err = shoots.Update(t.Context(), live, metav1.UpdateOptions{FieldManager: manager})
+		require.NoError(t, err)
+	}
+	verdicts := func(want map[string]string) {
+		t.Helper()
+		for field, verdict := range want {
+			if a := explain(t, l, question+field, onLive)[0]; assert.NotNil(t, a.Live, field) {
+				assert.Equal(t, verdict, a.Live.Verdict, "%s: %s", field, a.Live.Message)
+			}
+		}
+	}
+	const image = ".spec.provider.workers[local].machine.image"
+	verdicts(map[string]string{".spec.kubernetes.version": Same, image: Same, ".spec.kubernetes": Same, "": Same})
+
+	change(controller, func(spec map[string]any) {
+		spec["kubernetes"].(map[string]any)["version"] = "1.34.2"
+		worker := spec["provider"].(map[string]any)["workers"].([]any)[0].(map[string]any)
+		worker["machine"].(map[string]any)["image"].(map[string]any)["version"] = "1.2.0"
+	})
+	verdicts(map[string]string{
+		".spec.kubernetes.version": HandedOver, image + ".version": HandedOver, image: HandedOver, image + ".name": Same, ".spec.kubernetes": HandedOver,
+		".spec.kubernetes.kubelet": Same, ".spec.purpose": Same, "": Same,
+	})
+	a := explain(t, l, question+".spec.kubernetes.version", onLive)[0]
+	assert.Equal(t, "handed over to "+controller+": maintenance raised it (spec.maintenance.autoUpdate) (docs/ownership.md says when Git has its way again)", a.Live.Message)
+	assert.Equal(t, &Value{Value: "1.34.2"}, a.Live.Value)
+	require.Len(t, a.Live.HandedOver, 1)
+	assert.Equal(t, landscape.Virtual, a.Live.HandedOver[0].Cluster)
+	assert.Contains(t, text(t, []Answer{a}), "\n  left     Shoot garden-local/local on virtual: spec.kubernetes.version is 1.34.2, Git has 1.34.1, set by "+controller)
+	raw, err := json.Marshal(a)
+	require.NoError(t, err)
+	assert.Contains(t, string(raw), `"verdict":"handedOver"`)
+	assert.Len(t, explain(t, l, question, onLive)[0].Live.HandedOver, 2, "all of the object")
+
+	// Somebody whose task it is not, beside what is handed over.
+	change("kubectl-edit", func(spec map[string]any) {
+		spec["kubernetes"].(map[string]any)["kubeAPIServer"].(map[string]any)["eventTTL"] = "9h"
+		spec["kubernetes"].(map[string]any)["version"] = "1.34.3"
+	})
+	verdicts(map[string]string{".spec.kubernetes.version": Others, ".spec.kubernetes.kubeAPIServer.eventTTL": Others, ".spec.kubernetes": Differs, image: HandedOver})
+}
+
+// TestHandedOverIsGone: maintenance takes away what the new version does not know.
+func TestHandedOverIsGone(t *testing.T) {
+	l := folder(t, nil)
+	declared, ok := l.Find(gardencorev1beta1.SchemeGroupVersion.WithKind("Shoot").GroupKind(), "garden-local", "local")
+	require.True(t, ok)
+	object := declared.Object()
+	require.NoError(t, unstructured.SetNestedField(object.Object, "2m0s", "spec", "kubernetes", "kubeControllerManager", "podEvictionTimeout"))
+	live := object.DeepCopy()
+	unstructured.RemoveNestedField(live.Object, "spec", "kubernetes", "kubeControllerManager")
+	require.NoError(t, unstructured.SetNestedField(live.Object, "1.35.0", "spec", "kubernetes", "version"))
+	live.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: "gardener-controller-manager", Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: "core.gardener.cloud/v1beta1",
+		FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:spec":{"f:kubernetes":{"f:version":{}}}}`)}}})
+	e := &explainer{landscape: l, opts: Options{Clusters: []string{landscape.Virtual}, Live: func(context.Context, string, plan.Ref) (*unstructured.Unstructured, error) { return live, nil }}}
+	for path, want := range map[string]string{
+		"spec.kubernetes.kubeControllerManager.podEvictionTimeout": HandedOver, "spec.kubernetes.kubeControllerManager": HandedOver, "spec.kubernetes": HandedOver,
+	} {
+		list, value, err := locate(object.Object, path)
+		require.NoError(t, err)
+		a := Answer{Manager: landscape.FieldManager}
+		e.live(t.Context(), &a, match{cluster: landscape.Virtual, object: object, declaration: declared, path: path}, list, value)
+		assert.Equal(t, want, a.Live.Verdict, "%s: %s", path, a.Live.Message)
+	}
+	unstructured.RemoveNestedField(live.Object, "spec", "purpose")
+	list, value, err := locate(object.Object, "spec.purpose")
+	require.NoError(t, err)
+	a := Answer{}
+	e.live(t.Context(), &a, match{cluster: landscape.Virtual, object: object, declaration: declared, path: "spec.purpose"}, list, value)
+	assert.Equal(t, Missing, a.Live.Verdict)
+}
