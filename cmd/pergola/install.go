@@ -25,6 +25,7 @@ import (
 type installing struct {
 	role, namespace     string
 	values, set         []string
+	approved            []string
 	kubeconfig, context string
 	output              string
 	timeout             time.Duration
@@ -47,7 +48,9 @@ gardenlet.seed for the gardenlet. The namespace is created.
 -o yaml prints the objects and asks no cluster. --uninstall deletes what was installed, except the CustomResourceDefinition, the
 Landscapes, the priority class and the namespace; what Pergola has applied stays, too.
 
-Exit code 1 says that something failed or is not healthy in time, or, with --dry-run, that there are differences.`,
+Deletions beyond the gate (the default one of landscapes) are held, with the ids that approve them.
+
+Exit code 1 says that something failed, is held or is not healthy in time, or, with --dry-run, that there are differences.`,
 		Example: `  pergola install --set image.repository=registry.example.org/pergola
   pergola install --values pergola.yaml --dry-run
   pergola install --role gardenlet --set gardenlet.seed=local --values pergola.yaml --context seed-local
@@ -67,6 +70,7 @@ Exit code 1 says that something failed or is not healthy in time, or, with --dry
 	flags.BoolVar(&i.dry, "dry-run", false, "only show what would change, by server-side dry run; exit code 1 if anything would")
 	flags.BoolVar(&i.uninstall, "uninstall", false, "delete what was installed")
 	flags.BoolVar(&i.force, "force-conflicts", false, "take fields over that others have set, such as those of an installation by Helm")
+	flags.StringArrayVar(&i.approved, "approve", nil, "id of a held deletion that may pass, see --dry-run; may be given several times")
 	flags.BoolVar(&i.wait, "wait", true, "wait until what was installed is healthy")
 	flags.DurationVar(&i.timeout, "timeout", 5*time.Minute, "give up after this time")
 	return cmd
@@ -118,6 +122,9 @@ func (i *installing) run(cmd *cobra.Command) error {
 	}
 	fmt.Fprintf(cmd.OutOrStdout(), "Pergola %s %s is installed in namespace %s: %d created, %d changed, %d deleted, %d unchanged%s.\n", role, version, i.namespace,
 		report.Count(apply.Created), report.Count(apply.Configured, apply.Adopted, apply.Recreated), report.Count(apply.Deleted), report.Count(apply.Unchanged), state)
+	if held := report.Count(apply.HeldBack); held > 0 {
+		return finding{fmt.Errorf("%d deletions are held: the lines above say why, and by which id of --approve each may pass", held)}
+	}
 	return nil
 }
 
@@ -150,8 +157,17 @@ func (i *installing) installer(cmd *cobra.Command, role deploy.Role) (*install.I
 	if err != nil {
 		return nil, nil, err
 	}
-	options := install.Options{Cluster: cluster, Clock: clock.RealClock{}, Force: i.force, Gate: plan.DefaultGate(), OnObject: func(r apply.ObjectResult) {
-		if r.Action != apply.Unchanged {
+	gate := plan.DefaultGate()
+	gate.Approved = map[string]bool{}
+	for _, id := range i.approved {
+		gate.Approved[id] = true
+	}
+	options := install.Options{Cluster: cluster, Clock: clock.RealClock{}, Force: i.force, Gate: gate, OnObject: func(r apply.ObjectResult) {
+		switch r.Action {
+		case apply.Unchanged:
+		case apply.HeldBack:
+			fmt.Fprintf(cmd.ErrOrStderr(), "%-10s %s%s\n", r.Action, r.Ref, whyHeld(r.Message, plan.ApprovalOf(name, r.Ref)))
+		default:
 			fmt.Fprintf(cmd.ErrOrStderr(), "%-10s %s\n", r.Action, r.Ref)
 		}
 	}}
@@ -172,6 +188,9 @@ func (i *installing) showPlan(cmd *cobra.Command, p plan.Plan, err error) error 
 			}
 			fmt.Fprint(cmd.OutOrStdout(), sep, f.Path)
 		}
+		if item.Action == plan.Hold {
+			fmt.Fprint(cmd.OutOrStdout(), whyHeld(item.Reason, item.Approval))
+		}
 		fmt.Fprintln(cmd.OutOrStdout())
 	}
 	switch {
@@ -182,6 +201,10 @@ func (i *installing) showPlan(cmd *cobra.Command, p plan.Plan, err error) error 
 	}
 	fmt.Fprintf(cmd.OutOrStdout(), "Nothing would change (%d objects).\n", p.Unchanged)
 	return nil
+}
+
+func whyHeld(reason, approval string) string {
+	return fmt.Sprintf(": %s (--approve %s lets it pass)", reason, approval)
 }
 
 // maxValues is how large a file with values may be.

@@ -125,14 +125,12 @@ func (i *Installer) Apply(ctx context.Context, in *deploy.Installation) (*Report
 
 func (i *Installer) apply(ctx context.Context, objects []*unstructured.Unstructured, kept bool, report *Report) error {
 	s, inventory := i.set(objects, kept)
-	entries, err := inventory.Load(ctx)
+	options, err := i.gated(ctx, inventory, kept)
 	if err != nil {
-		return fmt.Errorf("reading what is installed: %w", err)
+		return err
 	}
-	result, err := i.engine.Apply(ctx, i.options.Cluster, s, inventory, apply.ApplyOptions{
-		NoPrune: kept, OnObject: i.options.OnObject,
-		ApprovePrune: func(going []apply.Entry) []apply.Held { return i.judge(going, len(entries)) },
-	})
+	options.OnObject = i.options.OnObject
+	result, err := i.engine.Apply(ctx, i.options.Cluster, s, inventory, options)
 	if result != nil {
 		report.Objects = append(report.Objects, result.Objects...)
 	}
@@ -153,6 +151,15 @@ func (i *Installer) namespaces(objects []*unstructured.Unstructured) []*unstruct
 		out = append(out, &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": n}}})
 	}
 	return out
+}
+
+// gated are the options of an apply or a plan under the deletion gate.
+func (i *Installer) gated(ctx context.Context, inventory apply.Inventory, kept bool) (apply.ApplyOptions, error) {
+	entries, err := inventory.Load(ctx)
+	if err != nil {
+		return apply.ApplyOptions{}, fmt.Errorf("reading what is installed: %w", err)
+	}
+	return apply.ApplyOptions{NoPrune: kept, ApprovePrune: func(going []apply.Entry) []apply.Held { return i.judge(going, len(entries)) }}, nil
 }
 
 // judge asks the deletion gate.

@@ -208,6 +208,45 @@ func TestRightsOfAGardenletInTheVirtualGarden(t *testing.T) {
 	assert.Equal(t, 1, report.Count(apply.Configured))
 }
 
+// TestHeld: what the gate holds is in the plan, too, with the id that lets it pass.
+func TestHeld(t *testing.T) {
+	ctx := testContext(t)
+	const namespace = "held"
+	with := map[string]any{"landscapes": []any{}}
+	run := func(gate plan.Gate) *install.Installer {
+		return install.New(deploy.Operator, namespace, install.Options{Cluster: cluster(t), Gate: gate})
+	}
+	_, err := run(plan.DefaultGate()).Apply(ctx, rendered(t, deploy.Operator, namespace, values(with)))
+	require.NoError(t, err)
+	with["podDisruptionBudget"] = map[string]any{"enabled": false}
+	less := rendered(t, deploy.Operator, namespace, values(with))
+	budget := object("policy/v1", "PodDisruptionBudget", namespace, "pergola-operator")
+
+	none := plan.Gate{MaxDeletions: plan.Limit(0)}
+	planned, err := run(none).Plan(ctx, less)
+	require.NoError(t, err)
+	require.Len(t, planned.Items, 1)
+	item := planned.Items[0]
+	assert.Equal(t, plan.Hold, item.Action)
+	assert.Equal(t, budget, item.Object)
+	assert.Equal(t, "every deletion on cluster runtime needs approval", item.Reason)
+
+	report, err := run(none).Apply(ctx, less)
+	require.NoError(t, err)
+	assert.Equal(t, 1, report.Count(apply.HeldBack))
+	_, err = cluster(t).GetLive(ctx, budget)
+	require.NoError(t, err, "it is still there")
+
+	none.Approved = map[string]bool{item.Approval: true}
+	planned, err = run(none).Plan(ctx, less)
+	require.NoError(t, err)
+	require.Len(t, planned.Items, 1)
+	assert.Equal(t, plan.Delete, planned.Items[0].Action)
+	report, err = run(none).Apply(ctx, less)
+	require.NoError(t, err)
+	assert.Equal(t, 1, report.Count(apply.Deleted))
+}
+
 func ensureNamespace(t *testing.T, c *apply.Cluster, name string) {
 	t.Helper()
 	mapping, err := c.Mapping(testContext(t), object("v1", "Namespace", "", "").GVK())

@@ -12,7 +12,7 @@ import (
 	"github.com/pergola-dev/pergola/plan"
 )
 
-// Plan says what Apply would do. Nothing is written.
+// Plan says what Apply would do, and what it would hold, with the ids that approve it. Nothing is written.
 func (i *Installer) Plan(ctx context.Context, in *deploy.Installation) (plan.Plan, error) {
 	p := split(in)
 	var out plan.Plan
@@ -45,7 +45,17 @@ func (i *Installer) Plan(ctx context.Context, in *deploy.Installation) (plan.Pla
 			continue
 		}
 		s, inventory := i.set(asked, kept)
-		compared, err := i.engine.Plan(ctx, i.options.Cluster, s, inventory, apply.ApplyOptions{NoPrune: kept})
+		options, err := i.gated(ctx, inventory, kept)
+		if err != nil {
+			problems = append(problems, err)
+			continue
+		}
+		compared, err := i.engine.Plan(ctx, i.options.Cluster, s, inventory, options)
+		for n, item := range compared.Items {
+			if item.Action == plan.Hold {
+				compared.Items[n].Approval = plan.ApprovalOf(item.Cluster, item.Object)
+			}
+		}
 		out.Items = append(out.Items, compared.Items...)
 		out.Unchanged += compared.Unchanged
 		if err != nil {
