@@ -114,6 +114,7 @@ func TestWrongValues(t *testing.T) {
 		"port":      {deploy.Operator, map[string]any{"image": image, "networkPolicy": map[string]any{"egress": map[string]any{"ports": []any{0}}}}, "networkPolicy.egress.ports.0: minimum: got 0, want 1"},
 		"source":    {deploy.Operator, map[string]any{"image": image, "landscapes": []any{map[string]any{"name": "a", "spec": map[string]any{}}}}, "landscapes.0.spec: missing property 'source'"},
 		"host":      {deploy.Operator, map[string]any{"image": image, "operator": map[string]any{"receiver": map[string]any{"ingress": map[string]any{"enabled": true}}}}, "operator.receiver.ingress.host: is required"},
+		"proxy":     {deploy.Operator, map[string]any{"image": image, "operator": map[string]any{"receiver": map[string]any{"proxies": []any{"balancer"}}}}, "operator.receiver.proxies.0: 'balancer' does not match pattern"},
 		"threshold": {deploy.Operator, map[string]any{"image": image, "monitoring": map[string]any{"thresholds": map[string]any{"failing": "soon"}}}, "monitoring.thresholds.failing: 'soon' does not match pattern"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -96,6 +96,35 @@ func TestAlerts(t *testing.T) {
 	}
 }
 
+// TestAlertsOfSyncs: whatever a sync that goes wrong for long looks like, somebody is told.
+func TestAlertsOfSyncs(t *testing.T) {
+	rules := only(rendered(t, deploy.Operator, map[string]any{"monitoring": map[string]any{"alerts": true}}).Objects, "PrometheusRule")
+	require.Len(t, rules, 1)
+	groups, _, err := unstructured.NestedSlice(rules[0].Object, "spec", "groups")
+	require.NoError(t, err)
+	found := map[string]map[string]any{}
+	for _, item := range groups[0].(map[string]any)["rules"].([]any) {
+		rule := item.(map[string]any)
+		found[rule["alert"].(string)] = rule
+	}
+	for name, c := range map[string]struct{ within, metric, last string }{
+		// A sync may take an hour (spec.timeout) before it fails: what has failed in a shorter time says nothing.
+		"PergolaLandscapeSyncFailing":  {"[2h]", "pergola_landscape_sync_total", "15m"},
+		"PergolaLandscapeStalled":      {"", "pergola_landscape_stalled", "15m"},
+		"PergolaLandscapeNotReady":     {"", "pergola_landscape_ready", "15m"},
+		"PergolaLandscapeNotApplied":   {"7200", "pergola_landscape_last_applied_timestamp_seconds", "5m"},
+		"PergolaLandscapeNeverApplied": {"unless", "pergola_landscape_last_applied_timestamp_seconds", "2h"},
+		"PergolaSourceUnreachable":     {"[15m]", "pergola_source_requests_total", "15m"},
+	} {
+		rule := found[name]
+		if assert.NotNil(t, rule, name) {
+			assert.Contains(t, rule["expr"], c.metric, name)
+			assert.Contains(t, rule["expr"], c.within, name)
+			assert.Equal(t, c.last, rule["for"], name)
+		}
+	}
+}
+
 func TestDashboards(t *testing.T) {
 	own := ownMetrics(t)
 	for _, role := range []deploy.Role{deploy.Operator, deploy.Gardenlet} {

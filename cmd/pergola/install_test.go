@@ -60,6 +60,7 @@ func TestArgumentsOfTheChart(t *testing.T) {
 	for _, role := range []deploy.Role{deploy.Operator, deploy.Gardenlet} {
 		in, err := deploy.Render(deploy.Options{Role: role, Values: map[string]any{
 			"image": map[string]any{"repository": "pergola"}, "gardenlet": map[string]any{"seed": "local"},
+			"operator": map[string]any{"receiver": map[string]any{"proxies": []any{"10.0.0.0/8", "fd00::/8"}}},
 		}})
 		require.NoError(t, err)
 		for _, o := range in.Objects {

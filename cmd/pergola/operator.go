@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"net/netip"
 	"os"
 	"path/filepath"
 
@@ -17,6 +18,7 @@ type operatorFlags struct {
 	kubeconfig, namespace string
 	ports                 portFlags
 	receivers             int
+	proxies               []string
 	files                 bool
 	log                   logFlags
 }
@@ -45,6 +47,7 @@ without TLS. With OTEL_EXPORTER_OTLP_ENDPOINT set, traces are sent there.`,
 	flags.StringVarP(&o.namespace, "namespace", "n", "garden", "namespace of the Landscapes; empty for all")
 	o.ports.add(cmd, 8081, 8080)
 	flags.IntVar(&o.receivers, "receiver-port", 9292, "port of /hooks; -1 for none")
+	flags.StringArrayVar(&o.proxies, "receiver-proxy", nil, "address range of load balancers in front of /hooks, such as 10.0.0.0/8, whose X-Forwarded-For says who sent a request; may be given several times")
 	flags.BoolVar(&o.files, "allow-file-sources", false, "allow file:// as source: whoever may write a Landscape can then read all repositories on this machine")
 	o.log.add(cmd)
 	return cmd
@@ -53,6 +56,10 @@ without TLS. With OTEL_EXPORTER_OTLP_ENDPOINT set, traces are sent there.`,
 func (o *operatorFlags) run(cmd *cobra.Command) error {
 	thrifty()
 	log, err := o.log.logger(cmd)
+	if err != nil {
+		return err
+	}
+	proxies, err := o.receiverProxies()
 	if err != nil {
 		return err
 	}
@@ -76,7 +83,7 @@ func (o *operatorFlags) run(cmd *cobra.Command) error {
 	defer end()
 	role := &operator.Role{
 		Config: config, Namespace: o.namespace, Catalogue: catalogue(cmd), Evaluator: pool, CacheDir: dir, FileSources: o.files, Version: version,
-		HealthPort: o.ports.health, MetricsPort: o.ports.metrics, ReceiverPort: o.receivers, Holder: holderOf("operator"), Clock: clock.RealClock{}, Log: log,
+		HealthPort: o.ports.health, MetricsPort: o.ports.metrics, ReceiverPort: o.receivers, ReceiverProxies: proxies, Holder: holderOf("operator"), Clock: clock.RealClock{}, Log: log,
 		OnListen: func(health, metrics, receivers string) {
 			log.Info("listening", "health", health, "metrics", metrics, "receivers", receivers)
 		},
@@ -86,6 +93,18 @@ func (o *operatorFlags) run(cmd *cobra.Command) error {
 	}
 	log.Info("stopped")
 	return nil
+}
+
+func (o *operatorFlags) receiverProxies() ([]netip.Prefix, error) {
+	var out []netip.Prefix
+	for _, text := range o.proxies {
+		prefix, err := netip.ParsePrefix(text)
+		if err != nil {
+			return nil, fmt.Errorf("--receiver-proxy %q: want a range of addresses, such as 10.0.0.0/8 or 192.0.2.1/32", text)
+		}
+		out = append(out, prefix.Masked())
+	}
+	return out, nil
 }
 
 // operatorCache is where sources and results of validation stay between runs.

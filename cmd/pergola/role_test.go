@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -43,6 +44,18 @@ func TestLogOfControllerRuntime(t *testing.T) {
 		assert.Error(t, err, args) // there is no kubeconfig
 		assert.NotContains(t, string(out), "nobody has set it", args)
 		assert.Contains(t, string(out), none, args)
+	}
+}
+
+func TestReceiverProxies(t *testing.T) {
+	o := operatorFlags{proxies: []string{"10.1.2.3/8", "fd00::/8"}}
+	found, err := o.receiverProxies()
+	require.NoError(t, err)
+	assert.Equal(t, []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("fd00::/8")}, found)
+	for _, wrong := range []string{"balancer", "10.0.0.1", "10.0.0.0/33", ""} {
+		out := pergola(t, "operator", "--receiver-proxy", wrong)
+		assert.Equal(t, exitUsage, out.code)
+		assert.Contains(t, out.stderr, fmt.Sprintf("--receiver-proxy %q: want a range of addresses", wrong))
 	}
 }
 

@@ -45,7 +45,7 @@ const secretsFor = 5 * time.Minute
 
 func newDesk(p *parts) *desk {
 	d := &desk{parts: p, hubs: map[receiver.Key]*hub{}, known: map[tokenKey]token{}, sinks: map[receiver.Key]sink{}}
-	d.handler = receiver.New(receiver.Options{Requester: d, Log: logr.FromSlogHandler(p.Log.Handler())})
+	d.handler = receiver.New(receiver.Options{Requester: d, Proxies: p.ReceiverProxies, Log: logr.FromSlogHandler(p.Log.Handler())})
 	return d
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"net/netip"
 	"path/filepath"
 	"sync"
 	"time"
@@ -47,6 +48,8 @@ type Role struct {
 	FileSources bool
 	// HealthPort, MetricsPort and ReceiverPort are where it answers; negative: nowhere, 0: any free port.
 	HealthPort, MetricsPort, ReceiverPort int
+	// ReceiverProxies are the addresses of load balancers in front of the receivers, whose X-Forwarded-For counts.
+	ReceiverProxies []netip.Prefix
 	// Holder is written into the lease.
 	Holder string
 	// Version of this program.

@@ -4,6 +4,9 @@
 - --namespace={{ .Release.Namespace }}
 - --cache-dir=/cache
 - --receiver-port={{ empty (include "pergola.receives" .) | ternary "-1" "9292" }}
+{{- range .Values.operator.receiver.proxies }}
+- --receiver-proxy={{ . }}
+{{- end }}
 {{- else -}}
 - gardenlet
 - --seed={{ .Values.gardenlet.seed }}
