@@ -35,13 +35,24 @@ type FlowNode struct {
 
 // LoadFlow evaluates components/<owner kind>/flow.cue for one owner and operation.
 func LoadFlow(catalogue fs.FS, operation string, in Input) (Flow, error) {
-	v, err := newEvaluator(catalogue).build(in.Owner.Kind, "flow")
+	v, err := flowsOf(catalogue, in)
 	if err != nil {
 		return Flow{}, err
 	}
-	for _, name := range sortedKeys(in.Objects) {
-		v = v.FillPath(cue.ParsePath(name), in.Objects[name])
+	return decodeFlow(v, operation, in)
+}
+
+// flowsOf evaluates the flows of an owner.
+func flowsOf(catalogue fs.FS, in Input) (cue.Value, error) {
+	eval := newEvaluator(catalogue)
+	v, err := eval.build(in.Owner.Kind, "flow")
+	if err != nil {
+		return v, err
 	}
+	return v.Unify(eval.ctx.Encode(in.Objects, cue.NilIsAny(true))), nil
+}
+
+func decodeFlow(v cue.Value, operation string, in Input) (Flow, error) {
 	nodes := v.LookupPath(cue.MakePath(cue.Str("flow"), cue.Str(operation), cue.Str("nodes")))
 	if !nodes.Exists() {
 		return Flow{}, fmt.Errorf("components/%s/flow.cue has no operation %q", in.Owner.Kind, operation)
@@ -83,9 +94,13 @@ func decodeNode(id string, v cue.Value) (FlowNode, error) {
 // CoveringFlow is the flow to reconcile an owner. It is an error when one of its flows does not mention all bundles, or is not
 // sound: what is applied by such a catalogue could never be removed.
 func CoveringFlow(catalogue fs.FS, in Input, bundles []Bundle) (Flow, error) {
+	v, err := flowsOf(catalogue, in)
+	if err != nil {
+		return Flow{}, err
+	}
 	var reconcile Flow
 	for _, operation := range Operations() {
-		flow, err := LoadFlow(catalogue, operation, in)
+		flow, err := decodeFlow(v, operation, in)
 		if err == nil {
 			err = flow.Cover(bundles)
 		}

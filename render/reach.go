@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"reflect"
 	"slices"
+	"sync"
 
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 	"github.com/pergola-dev/pergola/landscapes"
@@ -221,11 +222,15 @@ func (s *Side) take(in *Input) {
 func (r Reach) Render() (before, after []Bundle, err error) {
 	old, new := newPending(r.Old.Inputs, r.Old.Options), newPending(r.New.Inputs, r.New.Options)
 	runTasks(r.New.Options.Catalogue, slices.Concat(old.tasks, new.tasks))
-	if before, err = r.Old.bundles(old); err != nil {
-		return nil, nil, r.Old.named(err)
+	var group sync.WaitGroup
+	var oldErr, newErr error
+	group.Go(func() { before, oldErr = r.Old.bundles(old) })
+	group.Go(func() { after, newErr = r.New.bundles(new) })
+	group.Wait()
+	if oldErr != nil {
+		return nil, nil, r.Old.named(oldErr)
 	}
-	after, err = r.New.bundles(new)
-	return before, after, r.New.named(err)
+	return before, after, r.New.named(newErr)
 }
 
 // bundles are those of a side that was rendered.
