@@ -47,6 +47,10 @@ type Component struct {
 	value cue.Value
 }
 
+// release lets go of what was evaluated, once nobody asks for it any more: a value holds on to all that was evaluated with it, which is a
+// thousand times as much as what it came to.
+func (c *Component) release() { c.value, c.bundles = cue.Value{}, nil }
+
 // SecretRequests returns the requests of the component by name, in a stable order.
 func (c Component) SecretRequests() []string {
 	names := make([]string, 0, len(c.Secrets))

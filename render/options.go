@@ -32,8 +32,10 @@ type Options struct {
 
 // LandscapeOptions takes from a landscape what shapes every rendering. What CheckLandscape finds is an *InvalidError.
 func LandscapeOptions(catalogue fs.FS, l *landscapes.Landscape, settings ...Setting) (Options, error) {
-	if err := invalid(CheckLandscape(catalogue, l, settings...)); err != nil {
-		return Options{Catalogue: catalogue}, err
+	if !settingsOf(settings).checked {
+		if err := invalid(CheckLandscape(catalogue, l, settings...)); err != nil {
+			return Options{Catalogue: catalogue}, err
+		}
 	}
 	return landscapeOptions(catalogue, l), nil
 }

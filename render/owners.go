@@ -30,10 +30,10 @@ func Owners(l *landscapes.Landscape, settings ...Setting) ([]Input, error) {
 func owners(l *landscapes.Landscape, settings settings) ([]Input, error) {
 	var inputs []Input
 	var problems []error
-	for in, err := range eachOwner(l, settings, func() bool { return true }) {
+	for in, err := range eachOwner(l, settings, func() bool { return settings.has("shoot") }) {
 		if err != nil {
 			problems = append(problems, err)
-		} else {
+		} else if settings.has(in.Owner.Kind) {
 			inputs = append(inputs, in)
 		}
 	}

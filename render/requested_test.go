@@ -60,3 +60,17 @@ component: {
 		assert.Equal(t, "1", bundles[0].Objects[0].Object["data"].(map[string]any)["names"])
 	}
 }
+
+// What was evaluated is not held on to: of a landscape with many Shoots it would be gigabytes.
+func TestRenderedComponentsHoldNoValues(t *testing.T) {
+	inputs, err := Owners(localLandscape(t))
+	require.NoError(t, err)
+	results, errs := renderOwners(inputs, Options{Catalogue: components.FS})
+	for i, result := range results {
+		require.NoError(t, errs[i])
+		for _, c := range result.Components {
+			assert.False(t, c.value.Exists(), c.Path)
+			assert.Empty(t, c.bundles, c.Path)
+		}
+	}
+}

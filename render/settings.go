@@ -1,6 +1,7 @@
 package render
 
 import (
+	"slices"
 	"time"
 )
 
@@ -10,7 +11,14 @@ type Setting func(*settings)
 type settings struct {
 	now   time.Time
 	ruled bool
+	// checked says that CheckLandscape found no error.
+	checked bool
+	// kinds of owners that are built; all if there are none.
+	kinds []string
 }
+
+// has tells whether owners of a kind are built.
+func (s settings) has(kind string) bool { return len(s.kinds) == 0 || slices.Contains(s.kinds, kind) }
 
 // At gives the time at which a landscape is rendered: versions of a cloud profile expire, so that it decides which one a Shoot
 // gets that leaves its version open. Without it no version is chosen, and such a Shoot cannot be rendered. One that names
@@ -20,6 +28,12 @@ func At(now time.Time) Setting { return func(s *settings) { s.now = now } }
 // Ruled says that the rules about a whole landscape (package across) have looked at it already. CheckLandscape then reads no Shoots
 // to find what they find, too: only where an overlay or a component of the landscape is for Shoots.
 func Ruled() Setting { return func(s *settings) { s.ruled = true } }
+
+// Checked says that CheckLandscape has found no error in this landscape with this catalogue: LandscapeOptions does not look again.
+func Checked() Setting { return func(s *settings) { s.checked = true } }
+
+// OwnersOf leaves out the owners of other kinds than these: garden, seed and shoot. No Shoot is read where they are left out.
+func OwnersOf(kinds ...string) Setting { return func(s *settings) { s.kinds = kinds } }
 
 func settingsOf(list []Setting) settings {
 	var s settings

@@ -118,6 +118,7 @@ func runTasks(catalogue fs.FS, tasks []*task) {
 					eval = newEvaluator(catalogue, dirs...)
 				}
 				t.component, t.bundles, t.err = renderComponent(eval, t.dir, t.in, t.images, *t.opts)
+				t.component.release()
 			}
 		}
 	}

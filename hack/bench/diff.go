@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 )
@@ -10,7 +11,8 @@ import (
 // objectsOfShoot is how many objects a Shoot of the group diff has: itself and those of landscape/access.yaml.
 const objectsOfShoot = 4
 
-// diff measures the diff of two revisions that differ in one Shoot of a large landscape.
+// diff measures diffs of two revisions: one in which one Shoot of a large landscape differs, and one that reaches every owner of a
+// smaller one.
 func diff(ctx context.Context, s settings, report *Report) error {
 	if _, err := exec.LookPath("git"); err != nil {
 		report.LeftOut = append(report.LeftOut, "diff, there is no git")
@@ -48,6 +50,53 @@ func diff(ctx context.Context, s settings, report *Report) error {
 		{Name: "floor: git diff", Dir: repository, Command: []string{"git", "diff", "--exit-code", "--quiet", "HEAD", "HEAD"}},
 		{Name: "floor: that Shoot rendered twice, in a process that runs", Inside: true,
 			Command: []string{s.cases, "render-owner", "-dir", l.dir, "-owner", "shoot garden-" + changed.Project.Name + "/" + changed.Name, "-runs", "2"}},
+	})
+	if err != nil {
+		return err
+	}
+	report.Rows = append(report.Rows, row)
+	return diffOfAll(ctx, s, report)
+}
+
+// reachedShoots is how many Shoots the landscape has of which all owners are reached.
+const reachedShoots = 50
+
+// pinnedImage changes what every owner is rendered from, whether it uses the image or not.
+const pinnedImage = `  images:
+  - name: kube-apiserver
+    repository: mirror.example.com/kube-apiserver
+`
+
+// diffOfAll measures a diff that reaches every owner, beside the renders of both sides that it cannot do without.
+func diffOfAll(ctx context.Context, s settings, report *Report) error {
+	small := s
+	small.shoots = reachedShoots
+	repository := filepath.Join(s.work, "diff-all")
+	l, err := writeLandscape(small, filepath.Join(repository, "landscape"))
+	if err != nil {
+		return err
+	}
+	if err := git(ctx, repository, [][]string{{"init", "-q"}, {"add", "-A"}, commit("all")}); err != nil {
+		return err
+	}
+	config := filepath.Join(l.dir, "landscape.yaml")
+	text, err := os.ReadFile(config)
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(config, append(text, pinnedImage...), 0o644); err != nil {
+		return err
+	}
+	if err := git(ctx, repository, [][]string{commit("another image", "-a")}); err != nil {
+		return err
+	}
+	cache := filepath.Join(s.work, "diff-all-known")
+	row, err := measure(ctx, s, fmt.Sprintf("diff that reaches all %d owners", 1+len(l.Seeds)+small.shoots), max(1, s.runs-2), []*Case{
+		{Name: "pergola diff with its cache", Subject: true, Finding: true, Before: once(func(ctx context.Context) error {
+			return exec.CommandContext(ctx, s.pergola, "validate", l.dir, "--cache-dir", cache).Run()
+		}), Command: []string{s.pergola, "diff", l.dir, "--from", "HEAD~1", "--to", "HEAD", "--cache-dir", cache}},
+		{Name: "floor: the landscape rendered twice, in a process that runs", Inside: true,
+			Command: []string{s.cases, "render", "-dir", l.dir, "-runs", "2"}},
 	})
 	if err != nil {
 		return err

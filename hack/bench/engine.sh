@@ -6,8 +6,8 @@ set -o errexit -o nounset -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
 peer=github.com/fluxcd/kustomize-controller
-go build -trimpath -o bin/pergola-bench ./hack/bench
-go build -trimpath -o bin/pergola-bench-engine ./hack/bench/engine
+hack/build.sh bin/pergola-bench ./hack/bench
+hack/build.sh bin/pergola-bench-engine ./hack/bench/engine
 go -C hack/bench/flux build -trimpath -o "$PWD/bin/kustomize-controller" "$peer"
 # The definitions of Kustomization are in its module; those of sources are in a module that would bring much more, so they are
 # made of the types that kustomize-controller is built with.

@@ -10,18 +10,23 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// renderLandscape renders every owner of a landscape.
+// renderLandscape renders every owner of a landscape as often as there are runs.
 func renderLandscape(ctx context.Context, a arguments) (sample, error) {
 	l, _, err := landscapes.Load(ctx, a.dir, landscapes.Options{})
 	if err != nil {
 		return sample{}, err
 	}
 	do := func() error {
-		bundles, err := render.All(l, components.FS, nil)
-		if err == nil && len(bundles) == 0 {
-			err = errors.New("nothing was rendered")
+		for range a.runs {
+			bundles, err := render.All(l, components.FS, nil)
+			if err != nil {
+				return err
+			}
+			if len(bundles) == 0 {
+				return errors.New("nothing was rendered")
+			}
 		}
-		return err
+		return nil
 	}
 	if a.warm {
 		if err := do(); err != nil {
