@@ -17,7 +17,7 @@ help: ## list the targets
 
 .PHONY: build
 build: ## build bin/pergola
-	@go build -trimpath -ldflags '-s -w' -o $(BIN)/pergola ./cmd/pergola
+	@hack/build.sh $(BIN)/pergola ./cmd/pergola
 
 .PHONY: demo
 demo: build local-up ## the whole way on real API servers: apply a landscape, change it, repair drift, sync it from Git

@@ -12,9 +12,9 @@ if [ "$ours" != "$pinned" ]; then
   exit 2
 fi
 
-go build -trimpath -o bin/pergola-bench ./hack/bench
-go build -trimpath -o bin/pergola-bench-cases ./hack/bench/cases
-go build -trimpath -o bin/pergola-bench-sync ./hack/bench/sync
+hack/build.sh bin/pergola-bench ./hack/bench
+hack/build.sh bin/pergola-bench-cases ./hack/bench/cases
+hack/build.sh bin/pergola-bench-sync ./hack/bench/sync
 go -C hack/tools build -trimpath -o "$PWD/bin/cue" cuelang.org/go/cmd/cue
 go -C hack/tools build -trimpath -o "$PWD/bin/kubeconform" github.com/yannh/kubeconform/cmd/kubeconform
 bin/pergola-local build >&2

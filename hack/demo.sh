@@ -6,7 +6,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 root="$PWD"
 pergola="$root/bin/pergola"
-go build -trimpath -o bin/pergola-demo ./hack/demo
+hack/build.sh bin/pergola-demo ./hack/demo
 work="$root/.local/demo"
 landscape="$work/landscape"
 export KUBECONFIG="$root/.local/kubeconfig"

@@ -34,6 +34,10 @@ if [ ! -d "${PERGOLA_CORPUS:-../shared/corpus}" ]; then
   step "left out: conformance with the corpus (it is not part of a clone)"
 fi
 
+# Before the tests, which build it themselves: two of them at once would compile everything twice.
+step "the program as the image has it"
+hack/build.sh bin/pergola ./cmd/pergola
+
 step "unit and integration tests"
 go test -timeout 20m ./... | { grep --line-buffered -v "no test files" || true; }
 

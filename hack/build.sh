@@ -1,0 +1,10 @@
+#!/usr/bin/env bash
+# Builds a program as the image has it: hack/build.sh FILE PACKAGE. deploy/Dockerfile has the same line, and a test compares the two. Whatever
+# is built with these flags shares what is in the build cache: the program of `make build`, of the demonstration, of integration tests, of the
+# test of the image.
+set -o errexit -o nounset -o pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+export CGO_ENABLED=0
+# timetzdata: time zones of sync windows, as there are none in the image.
+go build -trimpath -buildvcs=false -tags timetzdata -ldflags '-s -w -buildid=' -o "$1" "$2"
