@@ -39,7 +39,7 @@ step "the program as the image has it"
 hack/build.sh bin/pergola ./cmd/pergola
 
 step "unit and integration tests"
-go test -timeout 20m ./... | { grep --line-buffered -v "no test files" || true; }
+go test -timeout 40m ./... | { grep --line-buffered -v "no test files" || true; }
 
 step "tests of the local clusters"
 go -C hack/local test -timeout 20m ./...

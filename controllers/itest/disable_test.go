@@ -4,7 +4,6 @@ import (
 	"context"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -57,7 +56,7 @@ func testDisable(t *testing.T, s *stage) {
 	for _, item := range p.Items {
 		assert.Contains(t, item.Reason, "held", item.Object)
 	}
-	judged := s.process().Status(testContext(t, time.Minute), landscape.StatusOptions{Components: true})
+	judged := s.process().Status(testContext(t), landscape.StatusOptions{Components: true})
 	var left []owner.BundleState
 	for _, b := range judged.Owners[0].Bundles {
 		if b.State != owner.StateHealthy {

@@ -42,7 +42,7 @@ func testUnreachableSeed(t *testing.T, s *stage) {
 	requireProblem(t, problems, "shoot garden-local/local: not reconciled, because seed local is not")
 	assert.Len(t, problems, 2)
 	assert.ElementsMatch(t, []string{"configured Garden local", "configured Deployment garden/virtual-garden-kube-apiserver", "configured Shoot garden-local/local"}, c.written())
-	status := c.Status(testContext(t, time.Minute), landscape.StatusOptions{})
+	status := c.Status(testContext(t), landscape.StatusOptions{})
 	assert.True(t, status.Owners[0].Ready, "the Garden is")
 	assert.False(t, status.Ready)
 	c.Close()
@@ -115,7 +115,7 @@ patches:
     spec: {progressDeadlineSeconds: 500}
 `)
 	deployments := s.resource(runtimeCluster, "apps/v1", "deployments", "istio-system")
-	_, err := deployments.Apply(testContext(t, time.Minute), "istiod", s.object(`
+	_, err := deployments.Apply(testContext(t), "istiod", s.object(`
 apiVersion: apps/v1
 kind: Deployment
 metadata: {name: istiod, namespace: istio-system}
@@ -139,7 +139,7 @@ spec: {progressDeadlineSeconds: 700}
 	undoWish()
 	undoFile()
 	undoKind()
-	_, err = deployments.Apply(testContext(t, time.Minute), "istiod", s.object(`
+	_, err = deployments.Apply(testContext(t), "istiod", s.object(`
 apiVersion: apps/v1
 kind: Deployment
 metadata: {name: istiod, namespace: istio-system}
@@ -151,7 +151,7 @@ metadata: {name: istiod, namespace: istio-system}
 	c.Close()
 	undoDeny()
 	eventually(t, "the policy to be gone", func() bool {
-		_, err := schedulers.Create(testContext(t, time.Minute), s.deployment("kube-scheduler", "shoot--local--local"), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		_, err := schedulers.Create(testContext(t), s.deployment("kube-scheduler", "shoot--local--local"), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 		return err == nil
 	})
 	s.mustApply()
@@ -185,7 +185,7 @@ func (s *stage) deny(name, plural, when string) (undo func()) {
 	policies := s.resource(seedCluster, "admissionregistration.k8s.io/v1", "validatingadmissionpolicies", "")
 	bindings := s.resource(seedCluster, "admissionregistration.k8s.io/v1", "validatingadmissionpolicybindings", "")
 	replace := strings.NewReplacer("NAME", name, "PLURAL", plural, "WHEN", when)
-	_, err := policies.Create(testContext(s.T, time.Minute), s.object(replace.Replace(`
+	_, err := policies.Create(testContext(s.T), s.object(replace.Replace(`
 apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingAdmissionPolicy
 metadata: {name: NAME}
@@ -195,7 +195,7 @@ spec:
   validations: [{expression: "!(WHEN)", message: "nobody may have it"}]
 `)), metav1.CreateOptions{})
 	require.NoError(s, err)
-	_, err = bindings.Create(testContext(s.T, time.Minute), s.object(replace.Replace(`
+	_, err = bindings.Create(testContext(s.T), s.object(replace.Replace(`
 apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingAdmissionPolicyBinding
 metadata: {name: NAME}
@@ -212,7 +212,7 @@ spec: {policyName: NAME, validationActions: [Deny]}
 func testForbidden(t *testing.T, s *stage) {
 	roles := s.resource(seedCluster, "rbac.authorization.k8s.io/v1", "clusterroles", "")
 	bindings := s.resource(seedCluster, "rbac.authorization.k8s.io/v1", "clusterrolebindings", "")
-	ctx := testContext(t, time.Minute)
+	ctx := testContext(t)
 	_, err := roles.Create(ctx, s.object(`
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
@@ -237,7 +237,7 @@ subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: restricted}]
 	restricted.Impersonate.UserName = "restricted"
 	problems, _, c := s.failing(withConfig(seedCluster, restricted))
 	requireProblem(t, problems, "seed local", "cluster local", "Deployment garden/etcd-druid", "Forbidden", `allow user "restricted" the verb patch on deployments.apps`)
-	status := c.Status(testContext(t, time.Minute), landscape.StatusOptions{})
+	status := c.Status(testContext(t), landscape.StatusOptions{})
 	for _, condition := range status.Owners[1].Conditions {
 		assert.NotEqual(t, "True", string(condition.Status), "%s: %s", condition.Type, condition.Message)
 	}
@@ -255,7 +255,7 @@ func (s *stage) eventuallyDenied(deployments interface {
 }) {
 	s.Helper()
 	eventually(s.T, "the policy to be in force", func() bool {
-		_, err := deployments.Create(testContext(s.T, time.Minute), s.deployment("kube-scheduler", "shoot--local--local"), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		_, err := deployments.Create(testContext(s.T), s.deployment("kube-scheduler", "shoot--local--local"), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 		return err != nil && strings.Contains(err.Error(), "nobody may have it")
 	})
 }

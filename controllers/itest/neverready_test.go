@@ -91,7 +91,7 @@ func testNeverReady(t *testing.T, s *stage) {
 	states := s.record(ctx, "RuntimeComponentsHealthy")
 	eventually(t, "the first state", func() bool { return len(states.seen()) > 0 })
 
-	problems, report, c := s.failing(withSteps(10 * time.Second))
+	problems, report, c := s.failing(withSteps(max(10*time.Second, 4*s.pace.unchanged)))
 	cancel()
 	requireProblem(t, problems, "garden local", "etcd-druid", "cluster runtime", "Deployment garden/etcd-druid", "ImagePullBackOff")
 	assert.Len(t, problems, 1, "one cause, one problem")
@@ -112,7 +112,7 @@ func testNeverReady(t *testing.T, s *stage) {
 	assert.Contains(t, c.written(), "created Deployment garden/vpa-updater", "the rest of the runtime cluster is done")
 	assert.Contains(t, c.written(), "created Deployment shoot--local--local/kube-scheduler", "the virtual garden serves: seed and shoot are done")
 
-	status := c.Status(testContext(t, time.Minute), landscape.StatusOptions{})
+	status := c.Status(testContext(t), landscape.StatusOptions{})
 	assert.False(t, status.Ready)
 	var tree bytes.Buffer
 	landscape.PrintStatus(&tree, status, false)
@@ -126,9 +126,9 @@ func testNeverReady(t *testing.T, s *stage) {
 
 	// The program says the same, and gives up in time.
 	started := time.Now()
-	given := s.cli("apply", s.dir, "--timeout", "8s")
+	given := s.cli("apply", s.dir, "--timeout", max(8*time.Second, 4*s.pace.unchanged).String())
 	assert.Equal(t, 1, given.run(t))
-	assert.Less(t, time.Since(started), 20*time.Second)
+	assert.Less(t, time.Since(started), patience)
 	for _, text := range []string{"ImagePullBackOff", "cluster runtime: Deployment garden/etcd-druid", "--timeout", "apply again", "Not started, garden local: "} {
 		assert.Contains(t, given.stderr.String(), text)
 	}
@@ -146,7 +146,7 @@ func testNeverReady(t *testing.T, s *stage) {
 // judgedNeverReady: whoever asks now gets the reason at once, by the bundle and by the condition.
 func (s *stage) judgedNeverReady() {
 	s.Helper()
-	live := s.process().Status(testContext(s.T, time.Minute), landscape.StatusOptions{Live: true, Components: true})
+	live := s.process().Status(testContext(s.T), landscape.StatusOptions{Live: true, Components: true})
 	for _, b := range live.Owners[0].Bundles {
 		if b.Bundle != "etcd-druid" {
 			assert.Equal(s, owner.StateHealthy, b.State, "%s: %s", b.Bundle, b.Message)

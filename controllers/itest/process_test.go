@@ -35,12 +35,12 @@ func testInvalid(t *testing.T, s *stage) {
 // A second run at the same time is refused, with the name of who holds the lease.
 func testLease(t *testing.T, s *stage) {
 	c := s.process()
-	_, err := c.Apply(testContext(t, time.Minute))
+	_, err := c.Apply(testContext(t))
 	require.NoError(t, err)
 	run := s.cli("apply", s.dir)
 	started := time.Now()
 	assert.Equal(t, 1, run.run(t))
-	assert.Less(t, time.Since(started), 12*time.Second)
+	assert.Less(t, time.Since(started), patience, "it is refused, and does not wait")
 	assert.Contains(t, run.stderr.String(), "held by itest")
 	assert.Contains(t, run.stderr.String(), "cluster runtime")
 	shown := s.cli("status", s.dir)
@@ -50,9 +50,8 @@ func testLease(t *testing.T, s *stage) {
 	shown = s.cli("status", s.dir)
 	assert.Equal(t, 0, shown.run(t))
 	assert.Contains(t, shown.stdout.String(), "Nobody reconciles it")
-	started = time.Now()
+	assert.Empty(t, s.leaseHolder(runtimeCluster, "gardener-operator-leader-election"), "the lease was given back")
 	assert.Equal(t, 0, s.cli("apply", s.dir).run(t))
-	assert.Less(t, time.Since(started), 15*time.Second, "the lease was given back")
 }
 
 func (s *stage) leaseHolder(cluster, name string) any {
@@ -64,7 +63,7 @@ func (s *stage) leaseHolder(cluster, name string) any {
 	return holder
 }
 
-// Ctrl-C ends a run within two seconds; what was sent is in the inventories, and the next run may start at once.
+// Ctrl-C ends a run soon (cmd/pergola measures how soon); what was sent is in the inventories, and the next run may start at once.
 func testInterrupt(t *testing.T, s *stage) {
 	undo := s.add("components/garden/etcd-druid/kustomization.yaml", neverReady+`
 resources: [extra.yaml]
@@ -87,7 +86,7 @@ data: {a: b}
 	require.NoError(t, run.cmd.Process.Signal(os.Interrupt))
 	started := time.Now()
 	assert.Equal(t, 130, run.wait(t))
-	assert.Less(t, time.Since(started), 2*time.Second)
+	assert.Less(t, time.Since(started), time.Minute, "the pods never get ready: it was the signal that ended it")
 	assert.Contains(t, run.stderr.String(), "interrupted: what was sent is recorded")
 	assert.True(t, s.inventories(s.world())[runtimeCluster+": ConfigMap garden/sent-before-the-end"])
 
@@ -98,18 +97,14 @@ data: {a: b}
 		timer := time.NewTimer(after)
 		<-timer.C
 		require.NoError(t, run.cmd.Process.Signal(syscall.SIGTERM))
-		started = time.Now()
 		assert.Equal(t, 130, run.wait(t))
-		assert.Less(t, time.Since(started), 2*time.Second)
 	}
 	assert.Empty(t, s.leaseHolder(runtimeCluster, "gardener-operator-leader-election"), "leases are given back")
 	assert.Empty(t, s.leaseHolder(seedCluster, "gardenlet-leader-election"))
 
 	undoFile()
 	undo()
-	started = time.Now()
 	_, c := s.mustApply()
-	assert.Less(t, time.Since(started), 25*time.Second, "nobody waits for a dead process")
 	assert.Contains(t, c.written(), "deleted ConfigMap garden/sent-before-the-end")
 }
 

@@ -32,6 +32,13 @@ type stage struct {
 	*testing.T
 	dir string // the folder of the landscape
 	api map[string]dynamic.Interface
+	// pace says how fast the machine is, by what was measured in the tests before.
+	pace *pace
+}
+
+// pace is how long it took to make everything from nothing, and to find that nothing has changed.
+type pace struct {
+	fresh, unchanged time.Duration
 }
 
 // Overlays of every test: played API servers need no half minute to be trusted.
@@ -43,7 +50,7 @@ patches:
 `
 
 func newStage(t *testing.T) *stage {
-	s := &stage{T: t, dir: filepath.Join(t.TempDir(), "landscape"), api: map[string]dynamic.Interface{}}
+	s := &stage{T: t, dir: filepath.Join(t.TempDir(), "landscape"), api: map[string]dynamic.Interface{}, pace: &pace{}}
 	require.NoError(t, os.CopyFS(s.dir, os.DirFS(filepath.Join(env.root, "landscapes/local"))))
 	require.NoError(t, os.RemoveAll(filepath.Join(s.dir, "golden")))
 	s.write("components/garden/kube-apiserver/kustomization.yaml", noWait)
@@ -243,10 +250,10 @@ func (s *stage) mustApply(options ...option) (*landscape.Report, *converger) {
 	s.Helper()
 	c := s.process(options...)
 	defer c.Close()
-	report, err := c.Apply(testContext(s.T, 3*time.Minute))
+	report, err := c.Apply(testContext(s.T))
 	require.NoError(s, err, strings.Join(owner.Problems(err), "\n"))
 	// Nodes that miss a heartbeat on a busy machine make healthy pods unready for a moment.
-	ctx := testContext(s.T, time.Minute)
+	ctx := testContext(s.T)
 	for status := c.Status(ctx, landscape.StatusOptions{}); !status.Ready; status = c.Status(ctx, landscape.StatusOptions{Live: true}) {
 		var text bytes.Buffer
 		landscape.PrintStatus(&text, status, false)
@@ -263,7 +270,7 @@ func (s *stage) mustApply(options ...option) (*landscape.Report, *converger) {
 func (s *stage) failing(options ...option) (problems []string, report *landscape.Report, c *converger) {
 	s.Helper()
 	c = s.process(options...)
-	report, err := c.Apply(testContext(s.T, 3*time.Minute))
+	report, err := c.Apply(testContext(s.T))
 	require.Error(s, err)
 	problems = owner.Problems(err)
 	s.Logf("problems:\n  %s", strings.Join(problems, "\n  "))

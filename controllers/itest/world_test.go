@@ -39,7 +39,7 @@ func (s *stage) world() world {
 				if strings.Contains(r.Name, "/") || !slices.Contains(r.Verbs, "list") || unstored[r.Kind] {
 					continue
 				}
-				objects, err := s.api[cluster].Resource(gv.WithResource(r.Name)).List(testContext(s.T, time.Minute), metav1.ListOptions{})
+				objects, err := s.api[cluster].Resource(gv.WithResource(r.Name)).List(testContext(s.T), metav1.ListOptions{})
 				if apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) {
 					continue
 				}
@@ -115,27 +115,27 @@ func (s *stage) resource(cluster, apiVersion, plural, namespace string) dynamic.
 
 func (s *stage) get(r dynamic.ResourceInterface, name string) *unstructured.Unstructured {
 	s.Helper()
-	o, err := r.Get(testContext(s.T, time.Minute), name, metav1.GetOptions{})
+	o, err := r.Get(testContext(s.T), name, metav1.GetOptions{})
 	require.NoError(s, err)
 	return o
 }
 
 func (s *stage) delete(r dynamic.ResourceInterface, name string) {
 	s.Helper()
-	require.NoError(s, r.Delete(testContext(s.T, time.Minute), name, metav1.DeleteOptions{}))
+	require.NoError(s, r.Delete(testContext(s.T), name, metav1.DeleteOptions{}))
 }
 
 // patch is a merge patch by a person with kubectl: what is edited by hand is taken back without asking.
 func (s *stage) patch(r dynamic.ResourceInterface, name, body string) {
 	s.Helper()
-	_, err := r.Patch(testContext(s.T, time.Minute), name, types.MergePatchType, []byte(body), metav1.PatchOptions{FieldManager: "kubectl-edit"})
+	_, err := r.Patch(testContext(s.T), name, types.MergePatchType, []byte(body), metav1.PatchOptions{FieldManager: "kubectl-edit"})
 	require.NoError(s, err)
 }
 
 // eventually polls, since other processes decide when.
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	require.Eventually(t, ok, 30*time.Second, 100*time.Millisecond, what)
+	require.Eventually(t, ok, patience, 100*time.Millisecond, what)
 }
 
 func nested(o *unstructured.Unstructured, path ...string) any {
