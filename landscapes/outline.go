@@ -6,7 +6,6 @@ import (
 	"path"
 	"runtime"
 	"slices"
-	"sync"
 
 	"filippo.io/age"
 	"golang.org/x/sync/errgroup"
@@ -81,8 +80,14 @@ func (l *loader) declarations(name string) []Declaration {
 	found := l.parseYAML(name, data)
 	if len(l.violations) == 0 && (l.keys.known || !slices.ContainsFunc(found, isSealed)) {
 		l.opts.Kept.Put(key, outlineOf(found))
+		contents := make([]func() written, len(found))
 		for i := range found {
-			found[i].digest, found[i].content = digestOf(key, i), found[i].content().pack()
+			contents[i] = found[i].content().pack()
+		}
+		file := contentsOf(l.relative(name), key)
+		file.read(func() []func() written { return contents })
+		for i := range found {
+			found[i].digest, found[i].content = digestOf(key, i), func() written { return file.read(nil)[i]() }
 		}
 	}
 	return found
@@ -205,14 +210,17 @@ func outlineOf(found []Declaration) []byte {
 // outlined gives the declarations of a file by its outline.
 func (l *loader) outlined(name string, read func() []byte, key kept.Key, outline []byte) ([]Declaration, bool) {
 	r := kept.NewReader(outline)
-	all := sync.OnceValue(func() []func() written {
-		found := l.part().parseYAML(name, read())
-		contents := make([]func() written, len(found))
-		for i := range found {
-			contents[i] = found[i].content().pack()
-		}
-		return contents
-	})
+	file := contentsOf(l.relative(name), key)
+	all := func() []func() written {
+		return file.read(func() []func() written {
+			found := l.part().parseYAML(name, read())
+			contents := make([]func() written, len(found))
+			for i := range found {
+				contents[i] = found[i].content().pack()
+			}
+			return contents
+		})
+	}
 	found := make([]Declaration, r.Count())
 	for i := range found {
 		found[i] = Declaration{

@@ -2,6 +2,7 @@ package landscapes
 
 import (
 	"io/fs"
+	"runtime"
 	"sync"
 	"testing"
 	"testing/fstest"
@@ -37,6 +38,24 @@ func (f *identifying) Open(name string) (fs.File, error) {
 	return f.MapFS.Open(name)
 }
 
+// TestPlacesAreThoseOfTheFile: files of the same content share nothing that says where it is.
+func TestPlacesAreThoseOfTheFile(t *testing.T) {
+	text := []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: garden}\n")
+	store := kept.InMemory()
+	load := func(name string) *Landscape {
+		l, violations, err := LoadFS(t.Context(), &identifying{MapFS: fstest.MapFS{
+			"landscape.yaml": {Data: []byte("apiVersion: landscape.pergola.dev/v1alpha1\nkind: Landscape\nmetadata: {name: x}\n")},
+			name:             {Data: text},
+		}}, ".", Options{Kept: store})
+		require.NoError(t, err)
+		require.Empty(t, violations)
+		return l
+	}
+	before, after := load("a.yaml"), load("renamed.yaml")
+	assert.Equal(t, "a.yaml", before.Declarations[0].Position("metadata.name").File)
+	assert.Equal(t, "renamed.yaml", after.Declarations[0].Position("metadata.name").File)
+}
+
 // TestKnownContentIsNotRead: of files that a file system knows by an identifier, only those that were never seen are opened, and
 // the others when somebody asks for what is in them.
 func TestKnownContentIsNotRead(t *testing.T) {
@@ -65,8 +84,21 @@ func TestKnownContentIsNotRead(t *testing.T) {
 	data, _, err := unstructured.NestedMap(after.Declarations[0].Object().Object, "data")
 	require.NoError(t, err)
 	assert.Equal(t, map[string]any{"a": "one"}, data)
-	assert.Equal(t, []string{"b.yaml", "a.yaml"}, files.opened, "whoever asks for content gets it")
+	assert.Equal(t, []string{"b.yaml"}, files.opened, "the landscape before has it already")
+	runtime.KeepAlive(before)
 
+	before, after = nil, nil
+	runtime.GC()
+	files, again := load("two")
+	assert.Empty(t, files.opened)
+	data, _, err = unstructured.NestedMap(again.Declarations[0].Object().Object, "data")
+	require.NoError(t, err)
+	assert.Equal(t, map[string]any{"a": "one"}, data)
+	assert.Equal(t, []string{"a.yaml"}, files.opened, "whoever asks for content gets it")
+	runtime.KeepAlive(again)
+
+	again = nil
+	runtime.GC()
 	files, gone := load("two")
 	assert.Empty(t, files.opened)
 	delete(files.MapFS, "a.yaml")

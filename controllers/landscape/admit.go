@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -19,16 +20,15 @@ import (
 
 // admit refuses changes of declarations that the API forbids: fields that cannot change, versions that go back, rotations out
 // of order. The virtual garden has nobody else who would, as long as no admission webhooks are registered there.
-func (c *Converger) admit(ctx context.Context, live, next *unstructured.Unstructured) error {
+func (c *Converger) admit(_ context.Context, live, next *unstructured.Unstructured) error {
 	if !schemas.Known(next.GroupVersionKind()) {
 		return nil
 	}
-	opts := schemas.Options{Landscape: c.surroundings()}
-	before, err := schemas.Validate(ctx, []schemas.Input{{Object: next}}, opts)
-	if err != nil {
+	after, err := c.admission.check(c, schemas.Input{Object: next, Old: live})
+	if err != nil || !schemas.HasErrors(after) {
 		return err
 	}
-	after, err := schemas.Validate(ctx, []schemas.Input{{Object: next, Old: live}}, opts)
+	before, err := c.admission.check(c, schemas.Input{Object: next})
 	if err != nil {
 		return err
 	}
@@ -75,11 +75,45 @@ func neverRecreated() []schema.GroupKind {
 		core("Seed"), core("Shoot"), core("Project"), core("BackupBucket"), core("BackupEntry"))
 }
 
-// surroundings are all declarations.
+// admission holds objects against the rules, with the landscape around them, one after the other: the rules have to be compiled, which takes
+// longer than to use them, and much memory.
+type admission struct {
+	mu      sync.Mutex
+	checker *schemas.Checker
+}
+
+// checkedAlike is how many results are kept: objects that change together are alike in most parts.
+const checkedAlike = 500
+
+func (a *admission) check(c *Converger, in schemas.Input) ([]schemas.Violation, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.checker == nil {
+		checker, err := schemas.NewChecker(schemas.Options{Landscape: c.surroundings(), Cache: schemas.NewCache(checkedAlike)})
+		if err != nil {
+			return nil, err
+		}
+		a.checker = checker
+	}
+	return a.checker.Check(in)
+}
+
+// end forgets what was compiled.
+func (a *admission) end() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.checker = nil
+}
+
+// surroundings are all declarations. Each is read when a rule looks at it.
 func (c *Converger) surroundings() *schemas.Surroundings {
 	out := &schemas.Surroundings{}
 	for i := range c.landscape.Declarations {
-		out.Objects = append(out.Objects, c.landscape.Declarations[i].Object())
+		if in := c.landscape.Declarations[i].Input(); in.Later != nil {
+			out.Later = append(out.Later, in.Later)
+		} else {
+			out.Objects = append(out.Objects, in.Object)
+		}
 	}
 	return out
 }

@@ -40,6 +40,10 @@ type Options struct {
 	Leases []*Lease
 	// OnCare hears the conditions of an owner whenever they were judged.
 	OnCare func(owner string, conditions []gardencorev1beta1.Condition)
+	// Checked says that render.CheckLandscape has found no error in the landscape: it is not looked for again.
+	Checked bool
+	// Renders are kept from one converger to the next; nil makes a converger render each owner itself.
+	Renders *owner.Renders
 	// Part is what this converger looks after; default: the whole landscape.
 	Part  Part
 	Clock clock.WithTicker
@@ -96,6 +100,9 @@ type Converger struct {
 	handed map[apply.Ref][]plan.HandedOver
 	// declared are the inputs of owners as Git has them.
 	declared map[*owner.Owner]render.Input
+	// totals are the numbers of objects that are declared for each cluster; nil before they were counted.
+	totals    map[string]int
+	admission admission
 	// made is when this converger was made.
 	made time.Time
 }
@@ -143,7 +150,11 @@ func connect(l *landscapes.Landscape, options Options) (*Converger, error) {
 // prepareOwners makes what reconciles the owners, and places them.
 func (c *Converger) prepareOwners() error {
 	options, l := c.options, c.landscape
-	rendering, err := render.LandscapeOptions(options.Catalogue, l, render.At(options.Clock.Now()))
+	settings := []render.Setting{render.At(options.Clock.Now())}
+	if options.Checked {
+		settings = append(settings, render.Checked())
+	}
+	rendering, err := render.LandscapeOptions(options.Catalogue, l, settings...)
 	if err != nil {
 		return err
 	}
@@ -152,7 +163,7 @@ func (c *Converger) prepareOwners() error {
 		return err
 	}
 	c.owners = &owner.Reconciler{
-		Engine: c.engine, Render: rendering, Clock: options.Clock, Thresholds: options.Thresholds, Gate: options.Gate,
+		Engine: c.engine, Render: rendering, Renders: options.Renders, Clock: options.Clock, Thresholds: options.Thresholds, Gate: options.Gate,
 		Gardener:    gardencorev1beta1.Gardener{ID: options.Holder, Name: options.Holder, Version: options.Version},
 		HealthRules: judging.Rules, ExistenceOnly: judging.ExistenceOnly, ProgressingThreshold: progressingThreshold(l),
 		OnEvent: options.OnEvent, OnObject: c.object, StepTimeout: options.StepTimeout, CareInterval: options.CareInterval,
@@ -182,13 +193,16 @@ func (c *Converger) Close() {
 
 // findOwners places every owner of the landscape on its clusters.
 func (c *Converger) findOwners() error {
-	inputs, err := render.Owners(c.landscape, render.At(c.options.Clock.Now()))
+	kinds := c.options.Part.owners()
+	inputs, err := render.Owners(c.landscape, render.At(c.options.Clock.Now()), render.OwnersOf(kinds...))
 	if err != nil {
 		return err
 	}
-	seedOf, err := render.SeedsOfShoots(c.landscape)
-	if err != nil {
-		return err
+	var seedOf map[string]string
+	if len(kinds) == 0 || slices.Contains(kinds, owner.Shoot) {
+		if seedOf, err = render.SeedsOfShoots(c.landscape); err != nil {
+			return err
+		}
 	}
 	for _, in := range inputs {
 		o := &owner.Owner{Input: in, Ref: ownerRef(in.Owner)}
@@ -253,6 +267,9 @@ func (c *Converger) Apply(ctx context.Context) (*Report, error) {
 	}
 	problems := slices.Clone(c.unbound)
 	parts := split(c.landscape)
+	c.mu.Lock()
+	c.countDeclared(parts)
+	c.mu.Unlock()
 	c.sightLeases(ctx)
 	if err := c.lock(ctx, Runtime, leaseOperator); err != nil {
 		return &c.report, errors.Join(append(problems, err)...)

@@ -38,22 +38,29 @@ func split(l *landscapes.Landscape) map[string]*declarations {
 		Runtime: {sources: map[apply.Ref]string{}}, Virtual: {sources: map[apply.Ref]string{}},
 	}
 	referenced := gardenReferences(l)
-	for _, d := range l.Declarations {
+	for i := range l.Declarations {
+		d := &l.Declarations[i]
 		if d.GroupVersionKind().Group == landscapev1alpha1.SchemeGroupVersion.Group {
 			continue
 		}
-		target := out[clusterOf(d.Object(), referenced)]
+		obj := d.Object() // shared: whoever changes it has to copy it
+		target := out[clusterOf(obj, referenced)]
 		if d.Secret == landscapes.SecretEncrypted {
-			target.locked = append(target.locked, lockedSecret{apply.RefOf(d.Object()), fmt.Sprintf("%s:%d", d.File, d.Line)})
+			target.locked = append(target.locked, lockedSecretOf(d))
 			continue
 		}
-		obj := d.Object().DeepCopy()
-		obj.SetAnnotations(without(obj.GetAnnotations(), AnnotationCluster))
+		if _, ours := obj.GetAnnotations()[AnnotationCluster]; ours {
+			obj = obj.DeepCopy()
+			obj.SetAnnotations(without(obj.GetAnnotations(), AnnotationCluster))
+		}
 		target.objects = append(target.objects, obj)
 		target.sources[apply.RefOf(obj)] = fmt.Sprintf("%s:%d", d.File, d.Line)
 	}
 	return out
 }
+
+// count is how many objects are declared for a cluster, those that no key opens included.
+func (d *declarations) count() int { return len(d.objects) + len(d.locked) }
 
 func without(m map[string]string, key string) map[string]string {
 	delete(m, key)
@@ -171,6 +178,7 @@ func (c *Converger) applyDeclarations(ctx context.Context, cluster string, d *de
 		return true, ""
 	}
 	err = around.explain(c.applySet(ctx, cluster, "declarations", c.declarationSet(cluster, d), c.declarationInventory(cluster), options))
+	c.admission.end()
 	return errors.Join(err, c.saveRemovals(ctx, cluster, around.removals))
 }
 

@@ -22,6 +22,11 @@ type lockedSecret struct {
 	place string
 }
 
+func lockedSecretOf(d *landscapes.Declaration) lockedSecret {
+	ref := apply.Ref{APIVersion: d.GroupVersionKind().GroupVersion().String(), Kind: d.GroupVersionKind().Kind, Namespace: d.Namespace(), Name: d.Name()}
+	return lockedSecret{ref, fmt.Sprintf("%s:%d", d.File, d.Line)}
+}
+
 // Locked are the Secrets of a landscape that no key opens.
 func Locked(l *landscapes.Landscape) map[apply.Ref]bool {
 	out := map[apply.Ref]bool{}
@@ -36,8 +41,13 @@ func Locked(l *landscapes.Landscape) map[apply.Ref]bool {
 // CheckKeys is an error when no key opens some of the Secrets of a landscape. Such a landscape cannot be applied: without
 // them it would lack them, and delete those there are.
 func CheckKeys(l *landscapes.Landscape) error {
-	parts := split(l)
-	return lockedError(slices.Concat(parts[Runtime].locked, parts[Virtual].locked))
+	var locked []lockedSecret
+	for i := range l.Declarations {
+		if d := &l.Declarations[i]; d.Secret == landscapes.SecretEncrypted {
+			locked = append(locked, lockedSecretOf(d))
+		}
+	}
+	return lockedError(locked)
 }
 
 func lockedError(locked []lockedSecret) error {

@@ -14,6 +14,14 @@ func PartOperator() Part { return Part{operator: true} }
 // PartSeed is what a gardenlet does: one Seed with its Shoots.
 func PartSeed(name string) Part { return Part{seed: name} }
 
+// owners are the kinds of owners that the part has, in the form of render.OwnersOf.
+func (p Part) owners() []string {
+	if p.operator {
+		return []string{owner.Garden}
+	}
+	return nil
+}
+
 // has tells whether an owner belongs to the part; cluster is where its components run.
 func (p Part) has(kind, cluster string) bool {
 	switch {

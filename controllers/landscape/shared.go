@@ -67,8 +67,8 @@ func (c *Converger) shares(cluster, name string) bool {
 func (c *Converger) Totals() map[string]int {
 	out := map[string]int{}
 	if c.options.Part.seed == "" {
-		for cluster, d := range split(c.landscape) {
-			if n := len(d.objects) + len(d.locked); n > 0 {
+		for cluster, n := range c.declaredTotals() {
+			if n > 0 {
 				out[cluster] += n
 			}
 		}
@@ -79,6 +79,24 @@ func (c *Converger) Totals() map[string]int {
 		}
 	}
 	return out
+}
+
+// declaredTotals is how many objects are declared for each cluster. They are counted once.
+func (c *Converger) declaredTotals() map[string]int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.totals == nil {
+		c.countDeclared(split(c.landscape))
+	}
+	return c.totals
+}
+
+// countDeclared notes how many objects there are; the caller holds mu.
+func (c *Converger) countDeclared(parts map[string]*declarations) {
+	c.totals = map[string]int{}
+	for cluster, d := range parts {
+		c.totals[cluster] = d.count()
+	}
 }
 
 // Refused names the declarations that could not become what Git says in the last run, as `Kind namespace/name`.

@@ -157,11 +157,14 @@ func (r *Reconciler) bundleFailure(ctx context.Context, o *Owner, b render.Bundl
 		return nil, err
 	}
 	if mr, err := rm.Read(ctx, b.Namespace, b.Name); err == nil {
+		before := slices.Clone(mr.Status.Conditions)
 		if v, err := rm.CheckHealth(ctx, mr); err == nil && v != nil && (!v.Healthy || r.ProgressingThreshold == nil) {
 			return located(cluster, v), nil
 		}
-		if obj, err = o.Local.GetLive(ctx, ref); err != nil {
-			return nil, o.Local.Explain(ref, "read", err)
+		if !condition.Equal(before, mr.Status.Conditions) { // they were written, which the live cache may not have heard of
+			if obj, err = o.Local.GetLive(ctx, ref); err != nil {
+				return nil, o.Local.Explain(ref, "read", err)
+			}
 		}
 	}
 	if f := health.CareManagedResource(obj, r.ProgressingThreshold, r.Clock.Now()); f != nil {

@@ -63,7 +63,9 @@ func (o *Owner) Bundles() []render.Bundle {
 type Reconciler struct {
 	Engine *apply.Engine
 	// Render holds catalogue, overlays and switches of the landscape.
-	Render     render.Options
+	Render render.Options
+	// Renders are kept for others that reconcile the same owners later; it may be nil.
+	Renders    *Renders
 	Clock      clock.WithTicker
 	Thresholds condition.Thresholds
 	// ProgressingThreshold is how long a ManagedResource may be rolling out before care calls it unhealthy; nil is not at all.
@@ -266,7 +268,7 @@ func (r *run) prepare(ctx context.Context) (render.Result, *secrets.Manager, err
 func (r *Reconciler) renderWith(ctx context.Context, o *Owner, facts render.Facts) (render.Result, error) {
 	in := o.Input
 	in.Facts = facts
-	result, err := unheard(ctx, func() (render.Result, error) { return render.Render(in, r.Render) })
+	result, err := unheard(ctx, func() (render.Result, error) { return r.Renders.render(in, r.Render) })
 	if err != nil {
 		return result, fmt.Errorf("render %s: %w", o, err)
 	}

@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
+	"slices"
 	"sync"
 	"time"
 
@@ -55,12 +56,17 @@ func newDoor(config *rest.Config) (*door, error) {
 	return d, nil
 }
 
+// healthEndpoints are asked to judge an API server.
+var healthEndpoints = []string{"/healthz", "/livez", "/readyz"}
+
 // note counts by verb and resource, as RBAC names them.
 func (d *door) note(r *http.Request) {
 	at := time.Now()
 	key := "discovery"
 	info, err := d.info.NewRequestInfo(r)
-	if err == nil && info.IsResourceRequest {
+	if slices.Contains(healthEndpoints, r.URL.Path) {
+		key = "probe health"
+	} else if err == nil && info.IsResourceRequest {
 		verb, resource := info.Verb, info.Resource
 		if r.Header.Get("Content-Type") == string(types.ApplyYAMLPatchType) {
 			verb = "apply"

@@ -180,7 +180,7 @@ func (w *world) first(ctx context.Context) error {
 	if err := w.follow(ctx, seldom); err != nil {
 		return err
 	}
-	return w.applied(ctx, commit)
+	return w.applied(ctx, commit, "")
 }
 
 // still looks on while nothing changes, once the operator has come to rest.
@@ -216,7 +216,7 @@ func (w *world) pushes(ctx context.Context, floor *[]time.Duration, tell func(co
 				return fmt.Errorf("push %d: %w", i+1, err)
 			}
 			took = append(took, d)
-			if err := w.applied(ctx, commit); err != nil {
+			if err := w.applied(ctx, commit, ""); err != nil {
 				return err
 			}
 			if floor == nil {
@@ -289,11 +289,16 @@ func (w *world) restart(ctx context.Context) (sample, error) {
 	if err != nil {
 		return sample{}, err
 	}
+	// What the former process wrote says nothing about this one, so it is asked for something.
+	request, err := w.request(ctx)
+	if err != nil {
+		return sample{}, err
+	}
 	requests, start := w.requests(), time.Now()
 	if err := w.start(ctx); err != nil {
 		return sample{}, err
 	}
-	if err := w.applied(ctx, commit); err != nil {
+	if err := w.applied(ctx, commit, request); err != nil {
 		return sample{}, err
 	}
 	out := sample{Seconds: time.Since(start).Seconds(), Requests: minus(w.requests(), requests)}

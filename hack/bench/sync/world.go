@@ -207,8 +207,19 @@ func (w *world) poll(ctx context.Context, interval time.Duration) error {
 	return w.client.Patch(ctx, l, client.MergeFrom(before))
 }
 
-// applied waits until the status says that a commit is applied, and how that went.
-func (w *world) applied(ctx context.Context, commit string) error {
+// request asks for a sync, as a person does, and gives what the status says when it was heard.
+func (w *world) request(ctx context.Context) (string, error) {
+	l := &landscapev1alpha1.Landscape{}
+	if err := w.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, l); err != nil {
+		return "", err
+	}
+	before, value := l.DeepCopy(), fmt.Sprintf("start %d", w.starts+1)
+	metav1.SetMetaDataAnnotation(&l.ObjectMeta, landscapev1alpha1.AnnotationSyncRequested, value)
+	return value, w.client.Patch(ctx, l, client.MergeFrom(before))
+}
+
+// applied waits until the status says that a commit is applied, and that the request was heard, and how that went.
+func (w *world) applied(ctx context.Context, commit, request string) error {
 	l := &landscapev1alpha1.Landscape{}
 	said := ""
 	err := wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
@@ -223,7 +234,8 @@ func (w *world) applied(ctx context.Context, commit string) error {
 			said = fmt.Sprintf("%s: %s", h.Result, h.Message)
 		}
 		reconciling := condition.Get(l.Status.Conditions, landscapev1alpha1.LandscapeReconciling)
-		return strings.HasSuffix(l.Status.LastAppliedRevision, commit) && reconciling == nil, nil
+		heard := request == "" || l.Status.LastHandledSyncRequest == request
+		return strings.HasSuffix(l.Status.LastAppliedRevision, commit) && reconciling == nil && heard, nil
 	})
 	if err != nil {
 		return fmt.Errorf("waiting for %s: %w: %s", commit, err, said)
