@@ -18,6 +18,7 @@ const (
 	reasonFetched        = "Fetched"
 	reasonHeld           = "Held"
 	reasonInvalid        = "Invalid"
+	reasonNameTaken      = "NameTaken"
 	reasonNotKept        = "NotKept"
 	reasonNothingHeld    = "NothingHeld"
 	reasonPending        = "Pending"
@@ -35,7 +36,9 @@ type view struct {
 	wanted, attempted, applied string
 	// misconfigured says what is wrong with the object itself.
 	misconfigured string
-	sourceErr     error
+	// nameTaken says that it is the name.
+	nameTaken bool
+	sourceErr error
 	// validErr is why wanted cannot be applied.
 	validErr error
 	// problems of the last sync.
@@ -177,6 +180,8 @@ func listed(problems []string) string {
 
 func (v view) ready() (gardencorev1beta1.ConditionStatus, string, string) {
 	switch {
+	case v.nameTaken: // also of a suspended one: afterwards it has to be known
+		return gardencorev1beta1.ConditionFalse, reasonNameTaken, v.misconfigured
 	case v.suspended != "":
 		return gardencorev1beta1.ConditionUnknown, reasonSuspended, v.suspended
 	case v.misconfigured != "":

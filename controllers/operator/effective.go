@@ -18,9 +18,10 @@ const (
 	defaultPollInterval = time.Minute
 	defaultRetry        = 15 * time.Second
 	defaultTimeout      = time.Hour
-	// shortest is the least of all intervals.
-	shortest = time.Second
 )
+
+// shortest is the least of all intervals. Tests have less time.
+var shortest = time.Second
 
 func interval(spec *landscapev1alpha1.LandscapeSpec) time.Duration {
 	if spec.Interval == nil {

@@ -49,7 +49,9 @@ func expiredCredentials(w *world) {
 	expire := protect(server, "git", "first-token")
 	data := map[string]string{"username": "git", "password": "first-token", "ca.crt": certificateOf(server)}
 	w.secret("credentials", data)
-	w.follow(s, repositoryURL(server.URL), login("credentials"))
+	w.follow(s, repositoryURL(server.URL), login("credentials"), func(spec *landscapev1alpha1.LandscapeSpec) {
+		spec.Source.Interval = &metav1.Duration{Duration: time.Second}
+	})
 	w.applied(s, "", "1")
 
 	expire("second-token")

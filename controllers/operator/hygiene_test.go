@@ -31,7 +31,7 @@ func TestSecretHygiene(t *testing.T) {
 	w.secret("hook", map[string]string{"token": "hook-secret"})
 	w.secret("age", map[string]string{"x.agekey": "AGE-SECRET-KEY-1BROKENSECRET"})
 	w.secret("broken", map[string]string{"kubeconfig": "{users: [{user: {token: cluster-secret}}]"})
-	_, metrics := w.startWith(func(*Role) {})
+	w.start()
 	w.follow(s, repositoryURL(server.URL), login("git"), w.hooked, func(spec *landscapev1alpha1.LandscapeSpec) {
 		spec.Source.Interval = &metav1.Duration{Duration: time.Second}
 	})
@@ -50,7 +50,7 @@ func TestSecretHygiene(t *testing.T) {
 	})
 	w.ready(s.name, "False ApplyFailed: access to the virtual garden")
 
-	said := map[string]string{"log": w.log.String(), "metrics": body(t, metrics)}
+	said := map[string]string{"log": w.log.String(), "metrics": body(t, w.metrics)}
 	answer, err := http.Post(w.receivers+"/hooks/"+w.namespace+"/"+s.name+"/push", "application/json", strings.NewReader(`{"ref":"refs/heads/main"}`))
 	require.NoError(t, err)
 	text, err := io.ReadAll(answer.Body)
@@ -93,19 +93,20 @@ func TestQuiet(t *testing.T) {
 	server := gittest.ServeHTTP(t, s.bare.Root)
 	p := newProxy(t)
 	w.secret("counted", map[string]string{"kubeconfig": p.kubeconfig(t)})
-	w.startWith(func(r *Role) { r.Config = p.config() })
+	w.start(func(r *Role) { r.Config = p.config() })
 	w.follow(s, repositoryURL(server.URL), func(spec *landscapev1alpha1.LandscapeSpec) {
+		spec.Source.Interval = &metav1.Duration{Duration: time.Second}
 		spec.Clusters.Virtual.SecretRef.Name = "counted"
 	})
 	w.applied(s, "", "1")
-	unexpected := func(r string) bool { return !strings.Contains(r, "/leases/") }
-	// It settles: three seconds long nothing is asked.
+	unexpected := func(r request) bool { return !strings.Contains(r.uri, "/leases/") }
+	// It settles: for two seconds nothing is asked.
 	since := time.Now()
 	w.eventually("it settles", func() bool {
 		if len(p.take(unexpected)) > 0 {
 			since = time.Now()
 		}
-		return time.Since(since) > 3*time.Second
+		return time.Since(since) > 2*time.Second
 	})
 	server.Reset()
 	require.Never(t, func() bool {
@@ -114,10 +115,10 @@ func TestQuiet(t *testing.T) {
 			return true
 		}
 		return false
-	}, 10*time.Second, 200*time.Millisecond, "a cluster is asked although nothing changes")
+	}, 5*time.Second, 200*time.Millisecond, "a cluster is asked although nothing changes")
 	requests, _ := server.Reset()
 	assert.Positive(t, len(requests))
-	assert.LessOrEqual(t, len(requests), 11)
+	assert.LessOrEqual(t, len(requests), 6)
 	for _, r := range requests {
 		assert.Contains(t, r, "/info/refs")
 	}

@@ -68,7 +68,7 @@ func (s *syncer) progressed(commit string, told *steps, e owner.Event) {
 	s.do(func() {
 		if j := s.active; j != nil && j.applying && j.revision.Commit == commit {
 			j.steps.Store(&line)
-			if j.record {
+			if j.shown {
 				s.status.operation(gardencorev1beta1.LastOperationStateProcessing, int32(e.Progress.Percent), j.progress())
 			}
 		}

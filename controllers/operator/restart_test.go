@@ -53,8 +53,15 @@ func TestKilledWhileItApplies(t *testing.T) {
 	}
 	next := s.push("many", files)
 	p := newProxy(t)
-	p.writes.Store(count / 2)
-	stop, _ := w.startWith(func(r *Role) { r.Config = p.config() })
+	writes := 0
+	p.deadly = func(r request) bool {
+		if r.method == http.MethodPatch && strings.Contains(r.uri, "/configmaps/many") {
+			writes++
+		}
+		return writes > count/2
+	}
+	w.dies = true
+	stop := w.start(func(r *Role) { r.Config = p.config() })
 	w.follow(s, repositoryURL(server.URL))
 	select {
 	case <-p.dead:

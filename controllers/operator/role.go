@@ -77,6 +77,8 @@ type parts struct {
 	waiting string // who holds the lease
 	stores  map[receiver.Key]*kept.Store
 	syncers map[receiver.Key]*running
+	// names of Landscapes belong to the one in a namespace.
+	names map[string]string
 }
 
 // running is a syncer with what stops it.
@@ -88,7 +90,7 @@ type running struct {
 
 // Run works until ctx ends. It fails when the lease is lost.
 func (r *Role) Run(ctx context.Context) error {
-	p := &parts{Role: r, metrics: newMetrics(), building: &sync.Mutex{}, stores: map[receiver.Key]*kept.Store{}, syncers: map[receiver.Key]*running{}}
+	p := &parts{Role: r, metrics: newMetrics(), building: &sync.Mutex{}, stores: map[receiver.Key]*kept.Store{}, syncers: map[receiver.Key]*running{}, names: map[string]string{}}
 	if err := p.manager(); err != nil {
 		return fmt.Errorf("preparing the operator: %w", err)
 	}

@@ -3,8 +3,6 @@ package operator
 import (
 	"context"
 	"encoding/pem"
-	"fmt"
-	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -28,12 +26,9 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
-	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
-	"github.com/pergola-dev/pergola/components"
-	"github.com/pergola-dev/pergola/landscapes/evaluation"
 	"github.com/pergola-dev/pergola/source/gittest"
 )
 
@@ -112,43 +107,26 @@ func (w *world) refuses(s *served, reason, value string) *landscapev1alpha1.Land
 	return l
 }
 
-// startWith is start with another role.
-func (w *world) startWith(change func(*Role)) (stop func(), metrics string) {
-	w.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	listening, ended := make(chan [2]string, 1), make(chan error, 1)
-	w.role = &Role{
-		Config: server.config, Namespace: w.namespace, Catalogue: components.FS, Evaluator: evaluation.InProcess{}, CacheDir: w.cache, FileSources: true, HealthPort: -1, MetricsPort: 0, ReceiverPort: 0,
-		Holder: fmt.Sprintf("test-%d", server.count.Add(1)), Version: "test", Clock: clock.RealClock{}, Log: slog.New(slog.NewTextHandler(io.MultiWriter(w.log, w.Output()), nil)),
-		OnListen: func(_, metrics, receivers string) { listening <- [2]string{metrics, receivers} },
-	}
-	change(w.role)
-	go func() { ended <- w.role.Run(ctx) }()
-	addresses := <-listening
-	_, port, _ := strings.Cut(addresses[0], "]:")
-	metrics = "http://127.0.0.1:" + port + "/metrics"
-	_, port, _ = strings.Cut(addresses[1], "]:")
-	w.receivers = "http://127.0.0.1:" + port
-	stop = sync.OnceFunc(func() {
-		cancel()
-		if err := <-ended; err != nil {
-			w.Log(err)
-		}
-	})
-	w.Cleanup(stop)
-	return stop, metrics
-}
-
 // proxy is between the operator and the API server. It counts requests, and can cut the operator off.
 type proxy struct {
 	*httptest.Server
 	mu       sync.Mutex
-	requests []string
-	// writes are how many of them may still pass; then nothing does, as if the operator was dead. Negative: all.
-	writes atomic.Int64
+	requests []request
+	// deadly tells of a request whether it is the last thing that the operator does: neither it nor anything after it arrives, as if the
+	// operator was dead. nil: none is.
+	deadly func(request) bool
 	dead   chan struct{}
 	kill   func()
 }
+
+// request is one that came by.
+type request struct {
+	method, uri string
+	// as is who it is made as; empty for the operator itself.
+	as string
+}
+
+func (r request) String() string { return strings.TrimSpace(r.method + " " + r.uri + " " + r.as) }
 
 func newProxy(t *testing.T) *proxy {
 	t.Helper()
@@ -158,7 +136,6 @@ func newProxy(t *testing.T) *proxy {
 	require.NoError(t, err)
 	p := &proxy{dead: make(chan struct{})}
 	p.kill = sync.OnceFunc(func() { close(p.dead) })
-	p.writes.Store(-1)
 	forward := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) }, Transport: transport, FlushInterval: -1,
 		ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)}
 	p.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -191,16 +168,12 @@ func (p *proxy) pass(r *http.Request) bool {
 	default:
 	}
 	p.mu.Lock()
-	p.requests = append(p.requests, r.Method+" "+r.URL.RequestURI())
-	p.mu.Unlock()
-	if r.Method == http.MethodPatch && strings.Contains(r.URL.Path, "/configmaps/many") {
-		switch left := p.writes.Add(-1); {
-		case left == 0:
-			p.kill()
-			return false
-		case left < -1:
-			p.writes.Store(-1)
-		}
+	defer p.mu.Unlock()
+	made := request{r.Method, r.URL.RequestURI(), r.Header.Get("Impersonate-User")}
+	p.requests = append(p.requests, made)
+	if p.deadly != nil && p.deadly(made) {
+		p.kill()
+		return false
 	}
 	return true
 }
@@ -220,12 +193,12 @@ func (p *proxy) kubeconfig(t *testing.T) string {
 }
 
 // take gives the requests since the last time for which a function is true.
-func (p *proxy) take(which func(string) bool) []string {
+func (p *proxy) take(which func(request) bool) []request {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	requests := p.requests
 	p.requests = nil
-	return slices.DeleteFunc(requests, func(r string) bool { return !which(r) })
+	return slices.DeleteFunc(requests, func(r request) bool { return !which(r) })
 }
 
 // protect lets only who has a login into a Git server; it is changed by the returned function.
@@ -264,7 +237,7 @@ func signingKey(t *testing.T) (file, public string) {
 // eventually waits for something to be true.
 func (w *world) eventually(what string, ok func() bool) {
 	w.Helper()
-	require.Eventually(w, ok, 30*time.Second, 20*time.Millisecond, what)
+	require.Eventually(w, ok, time.Minute, 20*time.Millisecond, what)
 }
 
 // unlock takes the lease away from an operator that is dead. That it runs out by itself is not waited for.

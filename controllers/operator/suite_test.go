@@ -30,6 +30,7 @@ import (
 	"github.com/pergola-dev/pergola/api/crds"
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 	"github.com/pergola-dev/pergola/components"
+	"github.com/pergola-dev/pergola/controllers/owner"
 	"github.com/pergola-dev/pergola/hack/apiserver"
 	"github.com/pergola-dev/pergola/health/condition"
 	"github.com/pergola-dev/pergola/landscapes/evaluation"
@@ -42,8 +43,12 @@ var server struct {
 }
 
 func TestMain(m *testing.M) {
+	shortest = quick
 	os.Exit(apiserver.Main(m, func(config *rest.Config) { server.config = config }, crds.All()...))
 }
+
+// quick is how often sources are asked, and how soon it is tried again, where a test does not say otherwise.
+const quick = 200 * time.Millisecond
 
 // world is one operator with a namespace of its own.
 type world struct {
@@ -52,8 +57,11 @@ type world struct {
 	namespace string
 	cache     string
 	role      *Role
-	receivers string
-	log       *buffer
+	// receivers and metrics are the addresses of the operator.
+	receivers, metrics string
+	log                *buffer
+	// dies says that the operator may end with an error.
+	dies bool
 }
 
 // buffer is a log that may be read while it is written.
@@ -84,6 +92,7 @@ func newWorld(t *testing.T) *world {
 	require.NoError(t, err)
 	w := &world{T: t, client: c, namespace: fmt.Sprintf("op%d", server.count.Add(1)), cache: t.TempDir(), log: &buffer{}}
 	w.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.namespace}})
+	t.Cleanup(w.forget)
 	w.secret("virtual", map[string]string{"kubeconfig": kubeconfig(t)})
 	return w
 }
@@ -102,24 +111,44 @@ func kubeconfig(t *testing.T) string {
 }
 
 // start runs an operator until the returned function is called, which the end of the test does at the latest.
-func (w *world) start() (stop func()) {
+func (w *world) start(change ...func(*Role)) (stop func()) {
 	w.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	listening, ended := make(chan string, 1), make(chan error, 1)
+	listening, ended := make(chan [2]string, 1), make(chan error, 1)
 	w.role = &Role{
-		Config: server.config, Namespace: w.namespace, Catalogue: components.FS, Evaluator: evaluation.InProcess{}, CacheDir: w.cache, FileSources: true, HealthPort: -1, MetricsPort: -1, ReceiverPort: 0,
+		Config: server.config, Namespace: w.namespace, Catalogue: components.FS, Evaluator: evaluation.InProcess{}, CacheDir: w.cache, FileSources: true, HealthPort: -1, MetricsPort: 0, ReceiverPort: 0,
 		Holder: fmt.Sprintf("test-%d", server.count.Add(1)), Version: "test", Clock: clock.RealClock{}, Log: slog.New(slog.NewTextHandler(io.MultiWriter(w.log, w.Output()), nil)),
-		OnListen: func(_, _, receivers string) { listening <- receivers },
+		OnListen: func(_, metrics, receivers string) { listening <- [2]string{metrics, receivers} },
+	}
+	for _, c := range change {
+		c(w.role)
 	}
 	go func() { ended <- w.role.Run(ctx) }()
-	_, port, _ := strings.Cut(<-listening, "]:")
-	w.receivers = "http://127.0.0.1:" + port
+	addresses := <-listening
+	w.metrics, w.receivers = "http://127.0.0.1"+addresses[0][strings.LastIndex(addresses[0], ":"):]+"/metrics", "http://127.0.0.1"+addresses[1][strings.LastIndex(addresses[1], ":"):]
 	stop = sync.OnceFunc(func() {
 		cancel()
-		require.NoError(w, <-ended)
+		if err := <-ended; !w.dies {
+			require.NoError(w, err)
+		}
 	})
 	w.Cleanup(stop)
 	return stop
+}
+
+// forget removes what the world leaves on the server, so that tests depend on no other ones: what its Landscapes have applied, and what
+// is remembered of them, which other Landscapes would ask before they delete something.
+func (w *world) forget() {
+	ctx := context.Background()
+	landscapes := &landscapev1alpha1.LandscapeList{}
+	require.NoError(w, w.client.List(ctx, landscapes, client.InNamespace(w.namespace)))
+	for _, l := range landscapes.Items {
+		require.NoError(w, w.client.DeleteAllOf(ctx, &corev1.ConfigMap{}, client.InNamespace(owner.InventoryNamespace), client.MatchingLabels{owner.LabelInventory: "landscape." + l.Name}))
+	}
+	for _, kind := range []client.Object{&landscapev1alpha1.Landscape{}, &corev1.ConfigMap{}, &corev1.Secret{}} {
+		require.NoError(w, w.client.DeleteAllOf(ctx, kind, client.InNamespace(w.namespace)))
+	}
+	w.unlock()
 }
 
 func (w *world) create(o client.Object) {
@@ -132,13 +161,12 @@ func (w *world) secret(name string, data map[string]string) {
 	w.create(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name}, StringData: data})
 }
 
-// landscape creates a Landscape that follows a repository, asked every second.
+// landscape creates a Landscape that follows a repository.
 func (w *world) landscape(name string, r *repository, change ...func(*landscapev1alpha1.LandscapeSpec)) {
 	w.Helper()
 	l := &landscapev1alpha1.Landscape{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name}}
-	second := &metav1.Duration{Duration: time.Second}
-	l.Spec.Source = &landscapev1alpha1.Source{URL: "file://" + r.dir, Interval: second}
-	l.Spec.RetryInterval = second
+	l.Spec.Source = &landscapev1alpha1.Source{URL: "file://" + r.dir, Interval: &metav1.Duration{Duration: quick}}
+	l.Spec.RetryInterval = &metav1.Duration{Duration: quick}
 	l.Spec.Clusters = &landscapev1alpha1.Clusters{Virtual: &landscapev1alpha1.ClusterAccess{SecretRef: &landscapev1alpha1.SecretKeyReference{Name: "virtual"}}}
 	for _, c := range change {
 		c(&l.Spec)
@@ -170,7 +198,7 @@ func (w *world) ready(name, want string) *landscapev1alpha1.Landscape {
 
 func (w *world) await(name string, ok func(*landscapev1alpha1.Landscape) bool) *landscapev1alpha1.Landscape {
 	w.Helper()
-	deadline := time.Now().Add(30 * time.Second)
+	deadline := time.Now().Add(time.Minute)
 	for {
 		l := w.get(name)
 		if ok(l) {

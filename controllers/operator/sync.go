@@ -220,9 +220,9 @@ type job struct {
 	// fallback says that the revision was applied before this process began.
 	fallback bool
 	trigger  string
-	// record says whether the history has the sync that goes on.
-	record bool
-	began  time.Time
+	// record says whether the history has the sync that goes on, shown whether the last operation is it.
+	record, shown bool
+	began         time.Time
 	// applying is false while the revision is only kept.
 	applying bool
 	stop     context.CancelFunc
@@ -245,7 +245,7 @@ func (j *job) progress() string {
 
 // again applies the revision once more.
 func (j *job) again(trigger string) {
-	j.applying, j.trigger, j.record = true, trigger, false
+	j.applying, j.trigger, j.record, j.shown = true, trigger, false, false
 	j.repeat <- trigger
 }
 
@@ -268,13 +268,12 @@ func (s *syncer) start(p *preparation, ready *prepared) {
 	}
 	s.active = j
 	if !p.fallback {
-		j.record = true
-		s.status.begun(landscapev1alpha1.SyncRecord{
-			Revision: j.revision.Revision(), Subject: j.revision.Subject, Author: j.revision.Author, Signer: j.revision.Signer,
-			Trigger: p.trigger, StartTime: metav1.NewTime(now),
-		})
+		j.shown = true
 		s.status.operation(gardencorev1beta1.LastOperationStateProcessing, 0, j.progress())
-		s.notify(notification.Pending, notification.Info, reasonReconciling, "applying "+j.revision.Revision(), j.revision.Commit, j.revision.Revision())
+		if p.trigger != triggerRetry { // what comes to the same once more is not told again, nor that it is tried
+			s.begin(j, now)
+			s.notify(notification.Pending, notification.Info, reasonReconciling, "applying "+j.revision.Revision(), j.revision.Commit, j.revision.Revision())
+		}
 		s.hub.tell(j.revision.Commit, receiver.Progress{Time: now, Phase: receiver.PhaseApplying, Message: "applying " + j.revision.Revision()})
 	}
 	limit := timeout(&s.object.Spec, &j.revision.landscape.Config.Spec)
@@ -286,6 +285,15 @@ func (s *syncer) start(p *preparation, ready *prepared) {
 		ready.former()
 		defer j.converger.Close()
 		s.work(ctx, j, limit)
+	})
+}
+
+// begin opens a record of the history for a job.
+func (s *syncer) begin(j *job, at time.Time) {
+	j.record = true
+	s.status.begun(landscapev1alpha1.SyncRecord{
+		Revision: j.revision.Revision(), Subject: j.revision.Subject, Author: j.revision.Author, Signer: j.revision.Signer,
+		Trigger: j.trigger, StartTime: metav1.NewTime(at),
 	})
 }
 
@@ -366,10 +374,8 @@ func (s *syncer) applied(j *job, report *landscape.Report, totals map[string]int
 func (s *syncer) finish(j *job, result landscapev1alpha1.SyncResult, message string, changed int, same bool, await func(string) bool) {
 	now, revision, commit := s.Clock.Now(), j.revision.Revision(), j.revision.Commit
 	// What is done again and again is only worth a record when something came of it.
-	if !j.record && (changed > 0 || !same && result != landscapev1alpha1.SyncSucceeded) {
-		s.status.begun(landscapev1alpha1.SyncRecord{Revision: revision, Subject: j.revision.Subject, Author: j.revision.Author, Signer: j.revision.Signer,
-			Trigger: j.trigger, StartTime: metav1.NewTime(j.began)})
-		j.record = true
+	if !j.record && (changed > 0 || !same && (j.shown || result != landscapev1alpha1.SyncSucceeded)) {
+		s.begin(j, j.began)
 	}
 	s.status.ended(now, result, message, changed)
 	s.metrics.synced(s.key, result, now.Sub(j.began))

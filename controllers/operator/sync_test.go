@@ -49,40 +49,52 @@ func TestSync(t *testing.T) {
 
 // TestInvalidRevision: the last good one stays applied, loudly, also over a restart, and a repaired one is applied at once.
 func TestInvalidRevision(t *testing.T) {
-	for name, files := range map[string]map[string]string{
-		"not valid":          {"landscape.yaml": "apiVersion: landscape.pergola.dev/v1alpha1\nkind: Landscape\nmetadata: {name: two}\nspec: {colour: red}\n"},
-		"not readable":       {"a.yaml": "a: b: c\n"},
-		"folder is gone":     {"landscape.yaml": ""},
-		"another name":       {"landscape.yaml": "apiVersion: landscape.pergola.dev/v1alpha1\nkind: Landscape\nmetadata: {name: other}\n"},
-		"another catalogue":  {"landscape.yaml": "apiVersion: landscape.pergola.dev/v1alpha1\nkind: Landscape\nmetadata: {name: two}\nspec: {catalogue: {version: 99.0.0}}\n"},
-		"demands signatures": {"landscape.yaml": "apiVersion: landscape.pergola.dev/v1alpha1\nkind: Landscape\nmetadata: {name: two}\nspec: {source: {url: 'https://a.example', verify: {secretRef: {name: keys}}}}\n"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
-			r := w.repository("two")
-			stop := w.start()
-			w.landscape("two", r)
-			good := strings.TrimSpace(r.git("rev-parse", "HEAD"))
-			w.ready("two", "True Applied: main@sha1:"+good)
-			bad := r.commit("break it", files)
-			l := w.ready("two", "False Invalid: revision main@sha1:"+bad)
-			assert.Contains(t, readiness(l), "main@sha1:"+good+" stays applied")
-			assert.NotNil(t, condition.Get(l.Status.Conditions, landscapev1alpha1.LandscapeStalled))
-			assert.Equal(t, "main@sha1:"+good, l.Status.LastAppliedRevision)
-			assert.Equal(t, landscapev1alpha1.SyncFailed, l.Status.History[0].Result)
-
-			stop()
-			w.start()
-			w.ready("two", "False Invalid: revision main@sha1:"+bad)
-			cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "a"}}
-			require.NoError(t, w.client.Delete(context.Background(), cm))
-			require.Eventually(t, func() bool { return w.value("a") == "1" }, 30*time.Second, 20*time.Millisecond, "drift is repaired although the newest revision is not valid")
-
-			r.git("revert", "--no-edit", "-n", "HEAD")
-			r.commit("repair it", map[string]string{"a.yaml": r.configMap("a", "3")})
-			w.ready("two", "True Applied")
-			assert.Equal(t, "3", w.value("a"))
-		})
+	w := newWorld(t)
+	file := "apiVersion: landscape.pergola.dev/v1alpha1\nkind: Landscape\nmetadata: {name: %s}\n"
+	all := []*struct {
+		name, file, text string
+		*repository
+		good, bad string
+	}{
+		{name: "not-valid", file: "landscape.yaml", text: file + "spec: {colour: red}\n"},
+		{name: "not-readable", file: "a.yaml", text: "a: b: c\n"},
+		{name: "folder-is-gone", file: "landscape.yaml"},
+		{name: "another-name", file: "landscape.yaml", text: fmt.Sprintf(file, "other")},
+		{name: "another-catalogue", file: "landscape.yaml", text: file + "spec: {catalogue: {version: 99.0.0}}\n"},
+		{name: "demands-signatures", file: "landscape.yaml", text: file + "spec: {source: {url: 'https://a.example', verify: {secretRef: {name: keys}}}}\n"},
+	}
+	stop := w.start()
+	for _, o := range all {
+		o.repository = w.repository(o.name)
+		o.good = o.commit("its own", map[string]string{"a.yaml": o.configMap(o.name, "1")})
+		w.landscape(o.name, o.repository)
+	}
+	for _, o := range all {
+		w.ready(o.name, "True Applied: main@sha1:"+o.good)
+		o.bad = o.commit("break it", map[string]string{o.file: strings.ReplaceAll(o.text, "%s", o.name)})
+	}
+	for _, o := range all {
+		l := w.ready(o.name, "False Invalid: revision main@sha1:"+o.bad)
+		assert.Contains(t, readiness(l), "main@sha1:"+o.good+" stays applied")
+		assert.NotNil(t, condition.Get(l.Status.Conditions, landscapev1alpha1.LandscapeStalled))
+		assert.Equal(t, "main@sha1:"+o.good, l.Status.LastAppliedRevision)
+		assert.Equal(t, landscapev1alpha1.SyncFailed, l.Status.History[0].Result)
+	}
+	stop()
+	w.start()
+	for _, o := range all {
+		w.ready(o.name, "False Invalid: revision main@sha1:"+o.bad)
+		require.NoError(t, w.client.Delete(context.Background(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: o.name}}))
+	}
+	for _, o := range all {
+		w.eventually("drift is repaired although the newest revision is not valid", func() bool { return w.value(o.name) == "1" })
+		assert.Equal(t, "main@sha1:"+o.good, w.get(o.name).Status.LastAppliedRevision)
+		o.git("revert", "--no-edit", "-n", "HEAD")
+		o.commit("repair it", map[string]string{"a.yaml": o.configMap(o.name, "3")})
+	}
+	for _, o := range all {
+		w.ready(o.name, "True Applied")
+		assert.Equal(t, "3", w.value(o.name))
 	}
 }
 

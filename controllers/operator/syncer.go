@@ -10,6 +10,7 @@ import (
 
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/health/condition"
 	"github.com/pergola-dev/pergola/source"
 	"github.com/pergola-dev/pergola/source/receiver"
 )
@@ -49,8 +50,9 @@ type syncer struct {
 	askedPoll bool
 	requested bool
 
-	// misconfigured says what is wrong with the object.
+	// misconfigured says what is wrong with the object, nameTaken that it is the name, which is or was another one's.
 	misconfigured string
+	nameTaken     bool
 	// clusters, engine and engineForces belong to whoever holds building.
 	clusters     clusters
 	engine       *apply.Engine
@@ -202,12 +204,30 @@ func (s *syncer) check(now time.Time) string {
 	if _, err := windowsAt(now, spec.Windows); err != nil {
 		return err.Error()
 	}
-	if twin := s.twin(s.object); twin != "" {
-		return fmt.Sprintf("there is a Landscape %s already: what is applied is remembered by the name alone, so two of one name cannot be synced to one cluster; give this one another name", twin)
+	if taken := s.taken(); taken != "" {
+		return taken
 	}
 	if circle := s.circle(s.object); circle != "" {
 		return "spec.dependsOn is a circle: " + circle
 	}
+	return ""
+}
+
+// taken says why the name of the Landscape is not its own, empty if it is. What is applied is remembered by the name alone: who takes it
+// over from another one deletes what that one has applied, which no Landscape does only because the other is gone.
+func (s *syncer) taken() string {
+	twin := s.twin(s.object)
+	ready := condition.Get(s.status.now.Conditions, landscapev1alpha1.LandscapeReady)
+	s.nameTaken = true
+	switch {
+	case twin != "":
+		s.requested = false
+		return fmt.Sprintf("there is a Landscape %s already: what is applied is remembered by the name alone, so two of one name cannot be synced to one cluster; give this one another name", twin)
+	case ready != nil && ready.Reason == reasonNameTaken && !s.requested:
+		return "the other Landscape of this name is gone, but what it has applied is remembered by the name: this one would take it over, and delete what it does not declare itself; " +
+			"give this one another name, or ask for a sync of it (pergola sync) if it takes the place of the other"
+	}
+	s.nameTaken = false
 	return ""
 }
 

@@ -137,7 +137,19 @@ func (p *parts) begin(ctx context.Context, key receiver.Key) *running {
 		// It is gone; one of the same name may be there already.
 		p.mu.Lock()
 		delete(p.syncers, key)
+		var twins []*running
+		if p.names[key.Name] == key.Namespace {
+			delete(p.names, key.Name)
+			for other, r := range p.syncers {
+				if other.Name == key.Name {
+					twins = append(twins, r)
+				}
+			}
+		}
 		p.mu.Unlock()
+		for _, r := range twins {
+			r.poke()
+		}
 		p.metrics.gone(key)
 		p.notifier.Forget(key)
 		if l, err := p.landscapeOf(key); err == nil && l != nil {
@@ -171,23 +183,42 @@ func (p *parts) circle(from *landscapev1alpha1.Landscape) string {
 	return walk(from, []string{from.Name})
 }
 
-// twin is an older Landscape of the same name in another namespace, empty if there is none.
+// twin is another Landscape of the same name, in another namespace, that goes before this one; empty if there is none. The first one
+// that asks and has none before it keeps the name for as long as it exists: what is applied is remembered by the name alone.
 func (p *parts) twin(l *landscapev1alpha1.Landscape) string {
 	list := &landscapev1alpha1.LandscapeList{}
 	if err := p.reader.List(context.Background(), list); err != nil { // from memory
 		return ""
 	}
-	for i := range list.Items {
-		o := &list.Items[i]
-		if o.Name != l.Name || o.Namespace == l.Namespace {
-			continue
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	holder := p.names[l.Name]
+	if holder == "" {
+		first := l
+		for i := range list.Items {
+			if o := &list.Items[i]; o.Name == l.Name && goesBefore(o, first) {
+				first = o
+			}
 		}
-		older := o.CreationTimestamp.Before(&l.CreationTimestamp) || o.CreationTimestamp.Equal(&l.CreationTimestamp) && o.Namespace < l.Namespace
-		if older {
-			return o.Namespace + "/" + o.Name
+		if holder = first.Namespace; holder == l.Namespace {
+			p.names[l.Name] = holder
 		}
 	}
-	return ""
+	if holder == l.Namespace {
+		return ""
+	}
+	return holder + "/" + l.Name
+}
+
+// goesBefore says which of two Landscapes of one name is synced: one that was synced already, else the older one.
+func goesBefore(a, b *landscapev1alpha1.Landscape) bool {
+	if begun := len(a.Status.History) > 0; begun != (len(b.Status.History) > 0) {
+		return begun
+	}
+	if !a.CreationTimestamp.Equal(&b.CreationTimestamp) {
+		return a.CreationTimestamp.Before(&b.CreationTimestamp)
+	}
+	return a.Namespace < b.Namespace
 }
 
 // sourceID changes when the source has to be opened anew.

@@ -1,0 +1,104 @@
+package operator
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
+	"github.com/pergola-dev/pergola/source/gittest"
+	"github.com/pergola-dev/pergola/source/receiver"
+)
+
+// recreatable is a ConfigMap that may be recreated where the API does not let it change.
+func (r *repository) recreatable(name, value string) string {
+	return strings.Replace(r.configMap(name, value), "annotations: {", "annotations: {resources.gardener.cloud/delete-on-invalid-update: \"true\", ", 1)
+}
+
+// TestReview: with a required review, what is deleted and recreated in the cluster is no more than what the difference of the two revisions
+// showed. What goes beyond it is held, whatever the revision says; less is applied.
+func TestReview(t *testing.T) {
+	w := newWorld(t)
+	s := w.served("review")
+	w.secret("hook", map[string]string{"token": "hook-token"})
+	files := map[string]string{"landscape.yaml": s.config("  review: Required\n"), "r1.yaml": s.recreatable("r1", "1"), "r2.yaml": s.recreatable("r2", "1")}
+	for i := range 6 {
+		files[fmt.Sprintf("d%d.yaml", i)] = s.configMap(fmt.Sprintf("d%d", i), "x")
+	}
+	first := s.push("more", files)
+	w.start()
+	w.follow(s, repositoryURL(gittest.ServeHTTP(t, s.bare.Root).URL), w.hooked, func(spec *landscapev1alpha1.LandscapeSpec) {
+		spec.Review = landscapev1alpha1.ReviewRequired
+	})
+	w.applied(s, first, "1")
+	ask := func(commit string) receiver.Progress {
+		t.Helper()
+		last, followed, err := w.asks().Ask(t.Context(), w.namespace+"/"+s.name+"/push", receiver.Push{Ref: "refs/heads/main", Commit: commit, By: commit}, func(receiver.Progress) {})
+		require.NoError(t, err)
+		assert.True(t, followed)
+		return last
+	}
+
+	// Equal: two deletions that everybody could see.
+	second := s.push("two deletions", map[string]string{"d0.yaml": "", "d1.yaml": ""})
+	last := ask(second)
+	assert.Equal(t, receiver.PhaseApplied, last.Phase, last)
+	w.applied(s, second, "1")
+	assert.Empty(t, w.value("d0")+w.value("d1"))
+
+	// Better: one of two is gone already.
+	require.NoError(t, w.client.Delete(context.Background(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "d2"}}))
+	w.eventually("drift is repaired", func() bool { return w.value("d2") == "x" })
+	suspended := func(yes bool) {
+		w.change(s.name, func(l *landscapev1alpha1.Landscape) {
+			l.Spec.Suspend, l.Spec.Suspension = yes, nil
+			if yes {
+				l.Spec.Suspension = &landscapev1alpha1.Suspension{Reason: "test"}
+			}
+		})
+	}
+	suspended(true)
+	w.ready(s.name, "Unknown Suspended")
+	require.NoError(t, w.client.Delete(context.Background(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "d2"}}))
+	// Two commits between two syncs are one difference.
+	s.push("one deletion", map[string]string{"d2.yaml": ""})
+	third := s.push("another", map[string]string{"d3.yaml": ""})
+	_, _, err := w.asks().Ask(t.Context(), w.namespace+"/"+s.name+"/push", receiver.Push{Ref: "refs/heads/main", Commit: third, By: "ada"}, nil)
+	require.NoError(t, err)
+	suspended(false)
+	w.applied(s, third, "1")
+	assert.Empty(t, w.value("d2")+w.value("d3"))
+
+	// Worse: the difference shows two changes, but somebody has frozen one of the objects, which has to be recreated for it.
+	frozen := &corev1.ConfigMap{}
+	frozen.Namespace, frozen.Name = w.namespace, "r1"
+	require.NoError(t, w.client.Patch(context.Background(), frozen, client.RawPatch(types.MergePatchType, []byte(`{"immutable": true}`))))
+	fourth := s.push("changes", map[string]string{"r1.yaml": s.recreatable("r1", "2"), "r2.yaml": s.recreatable("r2", "2"), "d4.yaml": ""})
+	last = ask(fourth)
+	assert.Equal(t, receiver.PhaseHeld, last.Phase, last)
+	l := w.await(s.name, func(l *landscapev1alpha1.Landscape) bool { return len(l.Status.Held) == 1 })
+	assert.Equal(t, "it is not in the reviewed difference", l.Status.Held[0].Reason)
+	assert.Equal(t, "ConfigMap "+w.namespace+"/r1", l.Status.Held[0].Object)
+	assert.Equal(t, landscapev1alpha1.SyncHeld, l.Status.History[0].Result)
+	assert.True(t, strings.HasPrefix(readiness(l), "True Applied: main@sha1:"+fourth+" is applied; 1 deletion or recreation waits for an approval"), readiness(l))
+	assert.Equal(t, []string{"1", "2", ""}, []string{w.value("r1"), w.value("r2"), w.value("d4")}, "the rest is applied")
+	// The next commit asks for no review, and shows nothing of it either.
+	fifth := s.push("no review", map[string]string{"landscape.yaml": s.config(""), "d5.yaml": ""})
+	last = ask(fifth)
+	assert.Equal(t, receiver.PhaseHeld, last.Phase, last)
+	assert.Equal(t, []string{"1", ""}, []string{w.value("r1"), w.value("d5")})
+
+	handle, err := NewHandle(server.config, receiver.Key{Namespace: w.namespace, Name: s.name}, clock.RealClock{}, "me")
+	require.NoError(t, err)
+	require.NoError(t, handle.Approve(context.Background(), []string{l.Status.Held[0].Approval}))
+	w.await(s.name, func(l *landscapev1alpha1.Landscape) bool { return len(l.Status.Held) == 0 && w.value("r1") == "2" })
+}

@@ -1,0 +1,209 @@
+package operator
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
+	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
+	"github.com/pergola-dev/pergola/source/gittest"
+)
+
+// shoots makes a landscape with the Seed, the project and the Shoot of the demonstration.
+func (w *world) shoots(name string, more map[string]string) *served {
+	w.Helper()
+	w.Cleanup(func() {
+		for kind, namespace := range map[schema.GroupVersionKind]string{
+			gardencorev1beta1.SchemeGroupVersion.WithKind("Shoot"): "garden-local", gardencorev1beta1.SchemeGroupVersion.WithKind("Seed"): "",
+			gardencorev1beta1.SchemeGroupVersion.WithKind("Project"): "", gardencorev1beta1.SchemeGroupVersion.WithKind("CloudProfile"): "",
+			{Group: "security.gardener.cloud", Version: "v1alpha1", Kind: "CredentialsBinding"}: "garden-local",
+			corev1.SchemeGroupVersion.WithKind("Secret"):                                        "garden-local",
+		} {
+			o := &unstructured.Unstructured{}
+			o.SetGroupVersionKind(kind)
+			require.NoError(w, w.client.DeleteAllOf(context.Background(), o, client.InNamespace(namespace)))
+		}
+		require.NoError(w, w.client.DeleteAllOf(context.Background(), &corev1.Secret{}, client.InNamespace("garden")))
+	})
+	s := w.served(name)
+	files := map[string]string{
+		"cloudprofile.yaml": local(w.T, "gardenconfig/cloudprofile.yaml"),
+		"seed.yaml":         local(w.T, "seeds/local.yaml") + emptySecrets("virtual", "seed-dns-local", "backup-local"),
+		"project.yaml":      local(w.T, "projects/local/project.yaml") + "---\n" + local(w.T, "projects/local/credentials.yaml"),
+		"shoot.yaml":        shootFile(w.T),
+	}
+	for name, text := range more {
+		files[name] = text
+	}
+	s.push("shoots", files)
+	return s
+}
+
+// shootFile is the Shoot, with schedules, not the newest version, and no Seed: the scheduler chooses.
+func shootFile(t *testing.T) string {
+	t.Helper()
+	text := local(t, "projects/local/shoot.yaml")
+	for old, new := range map[string]string{
+		"  seedName: local\n": "",
+		"version: 1.34.1":     "version: 1.33.5",
+		"  purpose: ":         "  hibernation:\n    schedules: [{start: \"0 20 * * *\", end: \"0 6 * * *\"}]\n    enabled: false\n  purpose: ",
+	} {
+		require.Contains(t, text, old)
+		text = strings.Replace(text, old, new, 1)
+	}
+	return text
+}
+
+func (w *world) shoot() *unstructured.Unstructured {
+	w.Helper()
+	o := &unstructured.Unstructured{}
+	o.SetGroupVersionKind(gardencorev1beta1.SchemeGroupVersion.WithKind("Shoot"))
+	require.NoError(w, w.client.Get(context.Background(), client.ObjectKey{Namespace: "garden-local", Name: "local"}, o))
+	return o
+}
+
+// acts is what a controller writes to the Shoot.
+func (w *world) acts(manager string, change func(spec map[string]any)) {
+	w.Helper()
+	o := w.shoot()
+	change(o.Object["spec"].(map[string]any))
+	require.NoError(w, w.client.Update(context.Background(), o, client.FieldOwner(manager)))
+}
+
+func field(o *unstructured.Unstructured, path ...string) any {
+	v, _, _ := unstructured.NestedFieldNoCopy(o.Object, path...) // of another form it is nil
+	return v
+}
+
+// TestHandedOver: maintenance, hibernation and binding act between two syncs. Nothing of it is set back: neither at once, as drift, nor by
+// the next revision, nor after a restart. When Git moves on, it has its way.
+func TestHandedOver(t *testing.T) {
+	w := newWorld(t)
+	small := func(r *Role) { r.Catalogue = smallCatalogue(t) }
+	s := w.shoots("handed", nil)
+	stop := w.start(small)
+	w.follow(s, repositoryURL(gittest.ServeHTTP(t, s.bare.Root).URL), func(spec *landscapev1alpha1.LandscapeSpec) {
+		spec.Interval = &metav1.Duration{Duration: time.Second}
+	})
+	w.applied(s, "", "1")
+	before := w.shoot()
+	assert.Equal(t, "1.33.5", field(before, "spec", "kubernetes", "version"))
+	assert.Nil(t, field(before, "spec", "seedName"))
+
+	w.acts("gardener-controller-manager", func(spec map[string]any) {
+		spec["kubernetes"].(map[string]any)["version"] = "1.34.1"
+		spec["hibernation"].(map[string]any)["enabled"] = true
+	})
+	w.acts("gardener-scheduler", func(spec map[string]any) { spec["seedName"] = "local" })
+	acted := w.shoot()
+	holds := func(o *unstructured.Unstructured) {
+		t.Helper()
+		assert.Equal(t, []any{"1.34.1", true, "local"}, []any{field(o, "spec", "kubernetes", "version"), field(o, "spec", "hibernation", "enabled"), field(o, "spec", "seedName")})
+	}
+	require.Never(t, func() bool { return w.shoot().GetResourceVersion() != acted.GetResourceVersion() }, 3*time.Second, quick, "somebody writes")
+	holds(w.shoot())
+
+	purpose := strings.Replace(shootFile(t), "purpose: evaluation", "purpose: development", 1)
+	l := w.applied(s, s.push("another purpose", map[string]string{"shoot.yaml": purpose}), "1")
+	assert.EqualValues(t, 1, l.Status.History[0].Changed)
+	assert.Equal(t, "development", field(w.shoot(), "spec", "purpose"))
+	holds(w.shoot())
+	w.restarted(&stop, small)
+	l = w.applied(s, s.set("2"), "2")
+	holds(w.shoot())
+	assert.Empty(t, l.Status.LastErrors)
+
+	// Git catches up, and goes on: no revision may skip a minor version of the one before.
+	var awake string
+	for _, version := range []string{"1.34.1", "1.35.0"} {
+		awake = strings.Replace(purpose, "1.33.5", version, 1)
+		w.applied(s, s.push("version "+version, map[string]string{"shoot.yaml": awake}), "2")
+		assert.Equal(t, version, field(w.shoot(), "spec", "kubernetes", "version"))
+	}
+	assert.Equal(t, []any{true, "local"}, []any{field(w.shoot(), "spec", "hibernation", "enabled"), field(w.shoot(), "spec", "seedName")})
+	awake = strings.Replace(awake, "    enabled: false\n", "    enabled: true\n", 1)
+	w.applied(s, s.push("asleep", map[string]string{"shoot.yaml": awake}), "2")
+	w.acts("gardener-controller-manager", func(spec map[string]any) { spec["hibernation"].(map[string]any)["enabled"] = false })
+	w.applied(s, s.push("awake", map[string]string{"shoot.yaml": strings.Replace(awake, "    schedules: ", "    # none: ", 1)}), "2")
+	assert.Equal(t, true, field(w.shoot(), "spec", "hibernation", "enabled"), "without schedules Git decides")
+}
+
+// TestOperationsOnce: a file operations/ID.yaml is executed exactly once, also when the operator dies after it has asked and before it
+// could note that, and also when the next one finds the same file.
+func TestOperationsOnce(t *testing.T) {
+	w := newWorld(t)
+	operation := func(name string) string {
+		return fmt.Sprintf("apiVersion: landscape.pergola.dev/v1alpha1\nkind: Operation\nspec:\n  object: Shoot garden-local/local\n  operation: %s\n", name)
+	}
+	s := w.shoots("operations", map[string]string{"operations/one.yaml": operation("reconcile")})
+	p := newProxy(t)
+	records := 0
+	p.deadly = func(r request) bool {
+		// The second write of the record says that it is done.
+		if r.method == http.MethodPatch && strings.Contains(r.uri, "/configmaps/") && strings.Contains(r.uri, s.name+".operations") && strings.Contains(r.uri, "pergola-operate") {
+			records++
+		}
+		return records >= 2
+	}
+	w.dies = true
+	stop := w.start(func(r *Role) { r.Catalogue, r.Config = smallCatalogue(t), p.config() })
+	w.follow(s, repositoryURL(gittest.ServeHTTP(t, s.bare.Root).URL), func(spec *landscapev1alpha1.LandscapeSpec) {
+		spec.Interval = &metav1.Duration{Duration: time.Second}
+	})
+	select {
+	case <-p.dead:
+	case <-time.After(time.Minute):
+		require.Fail(t, "it does not come so far")
+	}
+	stop()
+	w.unlock()
+	w.dies = false
+	// takeUp is what gardenlet does with an operation.
+	takeUp := func() string {
+		o := w.shoot()
+		asked := o.GetAnnotations()["gardener.cloud/operation"]
+		require.NoError(t, w.client.Patch(context.Background(), o, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"gardener.cloud/operation":null}}}`))))
+		return asked
+	}
+	assert.Equal(t, "reconcile", takeUp())
+
+	small := func(r *Role) { r.Catalogue = smallCatalogue(t) }
+	stop = w.start(small)
+	l := w.applied(s, "", "1")
+	executed := func(l *landscapev1alpha1.Landscape) (ids []string) {
+		for _, o := range l.Status.Operations {
+			ids = append(ids, o.ID)
+		}
+		return ids
+	}
+	assert.Equal(t, []string{"one"}, executed(l))
+	assert.Empty(t, takeUp(), "it was asked for already")
+
+	next := s.push("another one", map[string]string{"operations/two.yaml": operation("retry")})
+	l = w.applied(s, next, "1")
+	assert.Equal(t, []string{"two", "one"}, executed(l))
+	assert.Equal(t, "retry", takeUp())
+	w.restarted(&stop, small)
+	w.applied(s, s.set("2"), "2")
+	assert.Empty(t, takeUp())
+	assert.Equal(t, []string{"two", "one"}, executed(w.get(s.name)))
+
+	// The same id with another content is an error, and nothing is done.
+	s.push("other content", map[string]string{"operations/two.yaml": operation("reconcile")})
+	l = w.ready(s.name, "False ApplyFailed")
+	assert.Contains(t, readiness(l), "an id is used once")
+	assert.Empty(t, takeUp())
+}

@@ -1,0 +1,98 @@
+package operator
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
+
+	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
+	"github.com/pergola-dev/pergola/health/condition"
+	"github.com/pergola-dev/pergola/source/gittest"
+	"github.com/pergola-dev/pergola/source/receiver"
+)
+
+// TestTwins: of two Landscapes of one name in two namespaces the first one is synced, and nothing of it is touched by the other one, which
+// says why it does nothing.
+func TestTwins(t *testing.T) {
+	w, other := newWorld(t), newWorld(t)
+	everywhere := func(r *Role) { r.Namespace = "" }
+	stop := w.start(everywhere)
+	s := w.served("twin")
+	twin := &served{repository: &repository{T: t, namespace: other.namespace, name: s.name}, bare: gittest.New(t, t.TempDir(), "landscape")}
+	twin.dir = twin.bare.Work
+	own := "of-the-twin"
+	twin.push("begin", map[string]string{"landscape.yaml": twin.config(""), "own.yaml": twin.configMap(own, "1")})
+	s.push("more", map[string]string{"more.yaml": s.configMap("more", "1")})
+	w.follow(s, repositoryURL(gittest.ServeHTTP(t, s.bare.Root).URL))
+	w.applied(s, "", "1")
+
+	often := func(spec *landscapev1alpha1.LandscapeSpec) { spec.Interval = &metav1.Duration{Duration: quick} }
+	other.follow(twin, repositoryURL(gittest.ServeHTTP(t, twin.bare.Root).URL), often)
+	untouched := func() {
+		t.Helper()
+		l := other.ready(twin.name, "False NameTaken: there is a Landscape "+w.namespace+"/"+s.name+" already")
+		assert.NotNil(t, condition.Get(l.Status.Conditions, landscapev1alpha1.LandscapeStalled))
+		require.Never(t, func() bool { return other.value(own) != "" || w.value("more") == "" }, time.Second, quick)
+		l = other.get(twin.name)
+		assert.Empty(t, l.Status.History)
+		assert.Empty(t, l.Status.LastAppliedRevision)
+	}
+	untouched()
+	twin.push("another", map[string]string{"own.yaml": twin.configMap(own, "2")})
+	w.applied(s, s.set("2"), "2")
+	untouched()
+	w.restarted(&stop, everywhere)
+	w.applied(s, s.set("3"), "3")
+	untouched()
+
+	// That the first one is gone is no reason to delete what it has applied: somebody has to say so.
+	require.NoError(t, w.client.Delete(context.Background(), w.get(s.name)))
+	gone := func() {
+		t.Helper()
+		other.ready(twin.name, "False NameTaken: the other Landscape of this name is gone")
+		require.Never(t, func() bool { return other.value(own) != "" || w.value("more") == "" }, time.Second, quick)
+	}
+	gone()
+	w.restarted(&stop, everywhere)
+	gone()
+	handle, err := NewHandle(server.config, receiver.Key{Namespace: other.namespace, Name: twin.name}, clock.RealClock{}, "me")
+	require.NoError(t, err)
+	_, err = handle.Sync(t.Context())
+	require.NoError(t, err)
+	other.ready(twin.name, "True Applied")
+	assert.Equal(t, "2", other.value(own))
+}
+
+// restarted ends an operator and starts another one.
+func (w *world) restarted(stop *func(), change ...func(*Role)) {
+	w.Helper()
+	(*stop)()
+	*stop = w.start(change...)
+}
+
+// Who of two of one name goes on is the same whoever is asked, and stays so.
+func TestGoesBefore(t *testing.T) {
+	now := metav1.NewTime(noon)
+	of := func(namespace string, age time.Duration, syncs int) *landscapev1alpha1.Landscape {
+		l := &landscapev1alpha1.Landscape{ObjectMeta: metav1.ObjectMeta{Name: "x", Namespace: namespace, CreationTimestamp: metav1.NewTime(now.Add(-age))}}
+		l.Status.History = make([]landscapev1alpha1.SyncRecord, syncs)
+		return l
+	}
+	for name, test := range map[string]struct{ first, second *landscapev1alpha1.Landscape }{
+		"the older one":                          {of("b", time.Hour, 0), of("a", time.Minute, 0)},
+		"in the same second, by namespace":       {of("a", time.Hour, 0), of("b", time.Hour, 0)},
+		"the one that was synced already":        {of("b", time.Minute, 1), of("a", time.Hour, 0)},
+		"both were synced, then the older one":   {of("b", time.Hour, 1), of("a", time.Minute, 3)},
+		"in the same second, and one was synced": {of("b", time.Hour, 2), of("a", time.Hour, 0)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			assert.True(t, goesBefore(test.first, test.second))
+			assert.False(t, goesBefore(test.second, test.first))
+		})
+	}
+}
