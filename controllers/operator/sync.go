@@ -136,7 +136,7 @@ func (s *syncer) converger(ctx context.Context, object *landscapev1alpha1.Landsc
 	out.job = &job{revision: out.revision, approved: out.approved, spec: out.spec, applying: true, done: make(chan struct{}), repeat: make(chan string, 1)}
 	options := landscape.Options{
 		Catalogue: s.Catalogue, Clusters: s.clusters.byName(), Clock: s.Clock, Holder: s.Holder, Version: s.Version, Leases: s.leases(),
-		Part: landscape.PartOperator(), Thresholds: landscape.Thresholds(l), Gate: gate, Reviewed: seen,
+		Part: landscape.PartOperator(), Checked: true, Renders: &s.renders, Thresholds: landscape.Thresholds(l), Gate: gate, Reviewed: seen,
 		OnEvent: func(e owner.Event) { s.progressed(commit, told, e) }, CurrentAt: s.currentAt(commit),
 		OnDrift:  s.drifted,
 		OnObject: func(_, _ string, r apply.ObjectResult) { out.job.wrote(r) },

@@ -10,6 +10,7 @@ import (
 
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/controllers/owner"
 	"github.com/pergola-dev/pergola/health/condition"
 	"github.com/pergola-dev/pergola/source"
 	"github.com/pergola-dev/pergola/source/receiver"
@@ -57,8 +58,10 @@ type syncer struct {
 	clusters     clusters
 	engine       *apply.Engine
 	engineForces bool
-	preparing    *preparation
-	active       *job
+	// renders of the Garden are kept from one revision to the next.
+	renders   owner.Renders
+	preparing *preparation
+	active    *job
 	// ending is closed when the job that was paused is over.
 	ending chan struct{}
 	// last is the outcome of the last attempt, in this process.
