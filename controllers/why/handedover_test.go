@@ -96,7 +96,7 @@ func TestHandedOverIsGone(t *testing.T) {
 	unstructured.RemoveNestedField(live.Object, "spec", "kubernetes", "kubeControllerManager")
 	require.NoError(t, unstructured.SetNestedField(live.Object, "1.35.0", "spec", "kubernetes", "version"))
 	live.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: "gardener-controller-manager", Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: "core.gardener.cloud/v1beta1",
-		FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:spec":{"f:kubernetes":{"f:version":{}}}}`)}}})
+		FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:kubernetes":{"f:version":{}}}}`)}})
 	e := &explainer{landscape: l, opts: Options{Clusters: []string{landscape.Virtual}, Live: func(context.Context, string, plan.Ref) (*unstructured.Unstructured, error) { return live, nil }}}
 	for path, want := range map[string]string{
 		"spec.kubernetes.kubeControllerManager.podEvictionTimeout": HandedOver, "spec.kubernetes.kubeControllerManager": HandedOver, "spec.kubernetes": HandedOver,
