@@ -151,6 +151,9 @@ func (d *diffing) more() string {
 }
 
 func (d *diffing) plan(dir string) (plan.Plan, error) {
+	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
+		return plan.Plan{}, fmt.Errorf("%s is no landscape but a file: give the folder that has %s", dir, landscapeFile)
+	}
 	if d.live {
 		return liveDiff(d.cmd, dir, d.access)
 	}

@@ -1,0 +1,135 @@
+package main
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/go-git/go-git/v5"
+	"github.com/go-git/go-git/v5/config"
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// branch checks a branch out that begins at HEAD.
+func branch(t *testing.T, root, name string) {
+	t.Helper()
+	repo, err := git.PlainOpen(root)
+	require.NoError(t, err)
+	tree, err := repo.Worktree()
+	require.NoError(t, err)
+	require.NoError(t, tree.Checkout(&git.CheckoutOptions{Branch: plumbing.NewBranchReferenceName(name), Create: true}))
+}
+
+// TestDiffInAShallowClone: what a checkout of a pipeline does not have is said, with how to get it.
+func TestDiffInAShallowClone(t *testing.T) {
+	dir, commit := repository(t)
+	root := filepath.Dir(dir)
+	branch(t, root, "feature")
+	change(t, dir, "project.yaml", "description: The project", "description: Some project")
+	commit()
+	change(t, dir, "project.yaml", "description: Some project", "description: Another project")
+	commit()
+
+	shallow := t.TempDir()
+	repo, err := git.PlainClone(shallow, false, &git.CloneOptions{URL: root, Depth: 1, SingleBranch: true, ReferenceName: plumbing.NewBranchReferenceName("feature")})
+	require.NoError(t, err)
+	t.Chdir(shallow)
+	const how = "; the clone is shallow and has only the last commits: `git fetch --unshallow` gets the others"
+	o := pergola(t, "diff", "landscape", "--from", "HEAD~1", "--to", "HEAD")
+	assert.Equal(t, 2, o.code, "%+v", o)
+	assert.Contains(t, o.stderr, `revision "HEAD~1": not found in `)
+	assert.Contains(t, o.stderr, how)
+	o = pergola(t, "diff", "landscape", "--from", "origin/master...", "--to", "HEAD")
+	assert.Equal(t, 2, o.code, "%+v", o)
+	assert.Contains(t, o.stderr, `revision "origin/master": not found in `)
+	assert.Contains(t, o.stderr, how)
+
+	// The tip of the branch is there, and not where the two parted.
+	remote, err := repo.Remote("origin")
+	require.NoError(t, err)
+	require.NoError(t, remote.Fetch(&git.FetchOptions{Depth: 1, RefSpecs: []config.RefSpec{"+refs/heads/master:refs/remotes/origin/master"}}))
+	o = pergola(t, "diff", "landscape", "--from", "origin/master...", "--to", "HEAD")
+	assert.Equal(t, 2, o.code, "%+v", o)
+	assert.Contains(t, o.stderr, "origin/master and HEAD")
+	assert.Contains(t, o.stderr, how)
+	// Without the three dots it can be compared: what the branch lacks of the other one is a difference, too.
+	o = pergola(t, "diff", "landscape", "--from", "origin/master", "--to", "HEAD")
+	assert.Equal(t, 1, o.code, "%+v", o)
+	assert.Contains(t, o.stdout, "Another project")
+}
+
+// TestDiffOfUnrelatedHistories: there is no commit at which they parted; the two states can be compared as they are.
+func TestDiffOfUnrelatedHistories(t *testing.T) {
+	dir, commit := repository(t)
+	root := filepath.Dir(dir)
+	repo, err := git.PlainOpen(root)
+	require.NoError(t, err)
+	require.NoError(t, repo.Storer.SetReference(plumbing.NewSymbolicReference(plumbing.HEAD, plumbing.NewBranchReferenceName("other"))))
+	change(t, dir, "project.yaml", "description: The project", "description: Some project")
+	commit()
+	for _, args := range [][]string{{"--from", "master...", "--to", "other"}, {"--from", "master", "--to", "other", "--merge-base"}} {
+		o := pergola(t, append([]string{"diff", dir}, args...)...)
+		assert.Equal(t, 2, o.code, "%+v", o)
+		assert.Empty(t, o.stdout)
+		assert.Contains(t, o.stderr, "Error: revisions master and other have no commit in common")
+		assert.NotContains(t, o.stderr, "shallow")
+	}
+	o := pergola(t, "diff", dir, "--from", "master", "--to", "other")
+	assert.Equal(t, 1, o.code, "%+v", o)
+	assert.Contains(t, o.stdout, "Some project")
+}
+
+// TestDiffOfTwoBrokenSides: both are told of at once, each with its name; a program gets both as well.
+func TestDiffOfTwoBrokenSides(t *testing.T) {
+	dir, commit := repository(t)
+	change(t, dir, "seed.yaml", "    region: local\n", "    regoin: local\n")
+	commit()
+	change(t, dir, "seed.yaml", "    regoin: local\n", "    region: local\n")
+	change(t, dir, "project.yaml", "  description: ", "  descriptoin: ")
+
+	o := pergola(t, "diff", dir)
+	assert.Equal(t, 1, o.code, "%+v", o)
+	assert.Empty(t, o.stdout)
+	before, after := "HEAD: "+filepath.Join(dir, "seed.yaml")+":9:5: error: Seed local: spec.provider.regoin: ", filepath.Join(dir, "project.yaml")+":16:3: error: Project local: spec.descriptoin: "
+	assert.Contains(t, o.stderr, before)
+	assert.Contains(t, o.stderr, after)
+	assert.NotContains(t, o.stderr, "HEAD: "+after)
+	assert.Contains(t, o.stderr, "Error: the landscape is valid neither in the work tree nor in revision HEAD: nothing was done\n")
+	var files []string
+	for _, v := range decode[failure](t, pergola(t, "diff", dir, "-o", "json")).Error.Findings {
+		files = append(files, v.File)
+	}
+	assert.Contains(t, files, "HEAD: "+filepath.Join(dir, "seed.yaml"))
+	assert.Contains(t, files, filepath.Join(dir, "project.yaml"))
+
+	commit()
+	o = pergola(t, "diff", dir, "--from", "HEAD~1", "--to", "HEAD")
+	assert.Equal(t, 1, o.code, "%+v", o)
+	assert.Contains(t, o.stderr, "HEAD~1: "+filepath.Join(dir, "seed.yaml")+":9:5: error: ")
+	assert.Contains(t, o.stderr, "HEAD: "+filepath.Join(dir, "project.yaml")+":16:3: error: ")
+}
+
+// TestDiffOfAPathThatIsNoLandscapeOnOneSide: a folder that became one, or no longer is, is all new or all gone; one that is
+// none anywhere, or a file, is an error.
+func TestDiffOfAPathThatIsNoLandscapeOnOneSide(t *testing.T) {
+	dir, commit := repository(t)
+	root := filepath.Dir(dir)
+	write(t, root, "other/README.md", "nothing yet\n")
+	commit()
+	smallLandscape(t, filepath.Join(root, "other"))
+	t.Chdir(root)
+	o := pergola(t, "diff", "other")
+	assert.Equal(t, 1, o.code, "%+v", o)
+	assert.Contains(t, o.stdout, "Note: revision HEAD has no landscape in this folder: everything is new\n")
+	commit()
+	o = pergola(t, "diff", "other", "--from", "HEAD", "--to", "HEAD~1")
+	assert.Equal(t, 1, o.code, "%+v", o)
+	assert.Contains(t, o.stdout, "Note: revision HEAD~1 has no landscape in this folder: everything is deleted\n")
+	o = pergola(t, "diff", "other", "--from", "HEAD~1", "--to", "HEAD~2")
+	assert.Equal(t, 2, o.code, "%+v", o)
+	assert.Contains(t, o.stderr, "Error: other is no landscape: neither revision HEAD~1 nor revision HEAD~2 has a file landscape.yaml there")
+	o = pergola(t, "diff", "landscape/seed.yaml")
+	assert.Equal(t, 2, o.code, "%+v", o)
+	assert.Contains(t, o.stderr, "Error: landscape/seed.yaml is no landscape but a file: give the folder that has landscape.yaml")
+}
