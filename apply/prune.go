@@ -238,7 +238,7 @@ func (r *run) approved(items []candidate, gate func([]Entry) []Held) []candidate
 	var out []candidate
 	for _, c := range items {
 		if reason, is := held[c.entry.key()]; is {
-			r.stays(c.entry, HeldBack, reason)
+			r.deleted(outcome{ref: c.entry.Ref, action: HeldBack, message: reason, old: c.live})
 			continue
 		}
 		out = append(out, c)

@@ -103,7 +103,7 @@ func (r *run) plan() (plan.Plan, error) {
 			p.Unchanged++
 			continue
 		}
-		item.Consequences = plan.Consequences(item, o.old, o.new)
+		item.Consequences, item.Pools = plan.Consequences(item, o.old, o.new), plan.Pools(item, o.old, o.new)
 		p.Items = append(p.Items, item)
 	}
 	p.Sort()

@@ -14,6 +14,8 @@ func Consequences(item Item, old, new *unstructured.Unstructured) []string {
 	switch item.Action {
 	case Delete:
 		return deletion(item.Object, old)
+	case Hold:
+		return deletion(item.Object, old) // what is held is the deletion, or the one that a recreation begins with
 	case Recreate:
 		return append([]string{recreates}, deletion(item.Object, old)...)
 	case Change, Adopt:

@@ -67,6 +67,24 @@ func (g *nodeGroup) add(landscape string, n NodeChange) {
 	g.Rows[last].Nodes += n.PoolChange.Nodes
 }
 
+// gathered are rows with all shoots of a cluster in one, where pools of the same names change in the same steps.
+func gathered(rows []nodeRow) []nodeRow {
+	index := map[string]int{}
+	var out []nodeRow
+	for _, row := range rows {
+		key := strings.Join(append([]string{row.Landscape, row.Cluster, row.Step}, row.Pools...), "\x00")
+		i, known := index[key]
+		if !known {
+			index[key] = len(out)
+			out = append(out, row)
+			continue
+		}
+		out[i].Shoot += ", " + row.Shoot
+		out[i].Nodes += row.Nodes
+	}
+	return out
+}
+
 // Title is the group in words: "Nodes are replaced (up to 12, in 3 shoots): machine image a 1 → a 2".
 func (g nodeGroup) Title() string {
 	return fmt.Sprintf("Nodes are %s (up to %d, in %d %s): %s", g.How, g.Nodes, g.Shoots, plural(g.Shoots, "shoot", "shoots"), g.Why)
@@ -104,6 +122,11 @@ func (r Report) controlPlaneRows(shown int) []row {
 	return out
 }
 
+// toldWithControlPlanes is true for the restart of a part of a control plane, which has a table of its own.
+func toldWithControlPlanes(item Item, what string) bool {
+	return slices.Contains(restarting, what) && item.controlPlanePart() != "" && item.restarts()
+}
+
 // impactRows are the impacts of all landscapes, the worst first.
 func (r Report) impactRows(shown int) []row {
 	type impact struct {
@@ -112,7 +135,7 @@ func (r Report) impactRows(shown int) []row {
 	}
 	var all []impact
 	for _, l := range r.Landscapes {
-		for _, i := range l.Impacts() {
+		for _, i := range l.impactsBut(toldWithControlPlanes) {
 			all = append(all, impact{i, l.Name})
 		}
 	}
@@ -224,8 +247,9 @@ func (r Report) revisions() string {
 // line is the summary in one line.
 func (r Report) line() string {
 	text := Plan{Items: make([]Item, min(1, r.items())), Summary: r.Summary(), Unchanged: r.unchanged()}.Line()
+	unreached := prefixed(" ", r.unreached().String())
 	if !r.named() {
-		return text
+		return text + unreached
 	}
 	var changed, same []string
 	for _, l := range r.Landscapes {
@@ -241,7 +265,7 @@ func (r Report) line() string {
 	if len(same) > 0 {
 		text += fmt.Sprintf(" No changes in %s.", first(same, 20))
 	}
-	return text
+	return text + unreached
 }
 
 func (r Report) items() int {

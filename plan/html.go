@@ -141,7 +141,7 @@ func (c *htmlCluster) add(s section, named bool) {
 }
 
 func (b block) html(named bool) htmlBlock {
-	out := htmlBlock{Action: string(b.Action), Sign: symbols[b.Action], Name: b.name(), Origin: oneLine(b.Origin), Elsewhere: b.elsewhere(named)}
+	out := htmlBlock{Action: string(b.Action), Sign: symbols[b.Action], Name: b.name(), Origin: oneLine(b.Origin), Elsewhere: b.elsewhere(named, shownOnPage)}
 	if b.Reason != "" {
 		out.Notes = append(out.Notes, oneLine(b.Reason))
 	}

@@ -31,7 +31,7 @@ func (i Item) impacts() []string {
 	case i.Action == Fail:
 		out = append(out, strings.TrimSuffix(fails+": "+i.Reason, ": "))
 	case i.Action == Hold:
-		out = append(out, cmp.Or(i.Reason, holds))
+		return []string{cmp.Or(i.Reason, holds) + prefixed("; once let through it ", strings.Join(i.Consequences, ", and "))}
 	case i.Action == Delete && len(i.Consequences) == 0:
 		out = append(out, deletes)
 	}
@@ -48,7 +48,10 @@ func (i Item) impacts() []string {
 }
 
 // Impacts sums up the consequences of a plan by cluster, the worst first.
-func (p Plan) Impacts() []Impact {
+func (p Plan) Impacts() []Impact { return p.impactsBut(func(Item, string) bool { return false }) }
+
+// impactsBut is Impacts without what is told elsewhere.
+func (p Plan) impactsBut(told func(Item, string) bool) []Impact {
 	var out []Impact
 	type group struct {
 		cluster, what string
@@ -57,6 +60,9 @@ func (p Plan) Impacts() []Impact {
 	index := map[group]int{}
 	for _, item := range p.Items {
 		for _, what := range item.impacts() {
+			if told(item, what) {
+				continue
+			}
 			weight := weightOf(item)
 			key := group{item.Cluster, what, weight}
 			i, known := index[key]
@@ -119,9 +125,8 @@ var controlPlaneParts = []string{"etcd-main", "etcd-events", "kube-apiserver", "
 func (p Plan) ControlPlanes() []ControlPlane {
 	var out []ControlPlane
 	for _, item := range p.Items {
-		kind, _, _ := strings.Cut(item.Owner, " ")
-		name := strings.TrimPrefix(item.Object.Name, "virtual-garden-")
-		if kind != "shoot" && kind != "garden" || !slices.Contains(controlPlaneParts, name) || !item.restarts() {
+		name := item.controlPlanePart()
+		if name == "" || !item.restarts() {
 			continue
 		}
 		i := slices.IndexFunc(out, func(c ControlPlane) bool { return c.Cluster == item.Cluster && c.Owner == item.Owner })
@@ -138,16 +143,33 @@ func (p Plan) ControlPlanes() []ControlPlane {
 	return out
 }
 
-// restarts is true for a workload whose pods do not go on as they are.
+// controlPlanePart is the part of a control plane that an item is about; empty for everything else.
+func (i Item) controlPlanePart() string {
+	kind, _, _ := strings.Cut(i.Owner, " ")
+	name := strings.TrimPrefix(i.Object.Name, "virtual-garden-")
+	if kind != "shoot" && kind != "garden" || !slices.Contains(controlPlaneParts, name) {
+		return ""
+	}
+	return name
+}
+
+// restarting is what is said of pods that do not go on as they are.
+var restarting = []string{rolls, rollsEtcd, stops}
+
+// restarts is true for a workload whose pods do not go on as they are, and that stays.
 func (i Item) restarts() bool {
 	if !slices.Contains([]string{"Deployment", "StatefulSet", "Etcd"}, i.Object.Kind) {
 		return false
 	}
 	switch i.Action {
-	case Delete, Recreate, Hold:
+	case Delete:
+		return false
+	case Recreate:
 		return true
+	case Hold:
+		return len(i.Fields) > 0 // a recreation
 	}
-	return slices.ContainsFunc(i.Consequences, func(what string) bool { return slices.Contains([]string{rolls, rollsEtcd, stops}, what) })
+	return slices.ContainsFunc(i.Consequences, func(what string) bool { return slices.Contains(restarting, what) })
 }
 
 // shownNames is how many objects or owners a line names; the rest is counted.

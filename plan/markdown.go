@@ -41,24 +41,15 @@ func (r Report) Markdown(limit int, more string) string {
 		return b.String()
 	}
 	b.WriteString(r.markdownNodes(left() / 2))
-	b.WriteString(fittingTable("Control planes that restart", "part|cluster|whose", r.controlPlaneRows, left()/4))
-	b.WriteString(fittingTable("What happens besides the changes", "what happens|cluster|objects", r.impactRows, left()/2))
+	b.WriteString(fittingTable("Control planes that restart", "part|cluster|whose", r.controlPlaneRows, left()/2, left()/4))
+	b.WriteString(fittingTable("What happens besides the changes", "what happens|cluster|objects", r.impactRows, left()/2, left()/2))
 	if r.harmless() {
 		b.WriteString("\nNothing restarts, and nothing is recreated or deleted.\n")
 	}
 	fmt.Fprintf(&b, "\n<details><summary>How far it goes, and all that changes</summary>\n")
 	b.WriteString(r.markdownReach(left() / 4))
-	omitted, cluster := 0, ""
-	for _, s := range r.sections() {
-		text, n := s.markdown(left()-200, r.named())
-		omitted += n
-		if where := s.heading(r.named()); text != "" && where != cluster {
-			cluster = where
-			b.WriteString("\n#### " + cell(where) + "\n")
-		}
-		b.WriteString(text)
-	}
-	b.WriteString("\n</details>\n")
+	changes, omitted := r.markdownChanges(left())
+	b.WriteString(changes + "\n</details>\n")
 	if omitted > 0 {
 		if more == "" {
 			more = "run `pergola diff` to see them"
@@ -68,18 +59,47 @@ func (r Report) Markdown(limit int, more string) string {
 	return b.String()
 }
 
-// A row of a comment names all that it is about, up to longList; where that does not fit, the first of them.
+// A row of a comment names all that it is about; where that does not fit, the first of them.
 const (
 	longList  = 60
 	shortList = 12
 )
 
-// fittingTable is a table with as many names in a row as there is room for.
-func fittingTable(title, columns string, rows func(shown int) []row, space int) string {
+// fittingTable is a table with as many names in a row as there is room for: ample for all of them, or else space.
+func fittingTable(title, columns string, rows func(shown int) []row, ample, space int) string {
+	if text := table(title, columns, rows(math.MaxInt), math.MaxInt); len(text) <= ample {
+		return text
+	}
 	if text := table(title, columns, rows(longList), math.MaxInt); len(text) <= space {
 		return text
 	}
 	return table(title, columns, rows(shortList), space)
+}
+
+// markdownChanges are all changes, with as many names of what is the same in several places as there is room for, and the number of
+// objects that are left out.
+func (r Report) markdownChanges(space int) (text string, omitted int) {
+	sections := r.sections()
+	for i, most := range []int{longList, shortList, 1} {
+		var b strings.Builder
+		left, cluster := 0, ""
+		for _, s := range sections {
+			part, n := s.markdown(space-b.Len()-200, r.named(), most)
+			left += n
+			if where := s.heading(r.named()); part != "" && where != cluster {
+				cluster = where
+				b.WriteString("\n#### " + cell(where) + "\n")
+			}
+			b.WriteString(part)
+		}
+		if i == 0 || left < omitted {
+			text, omitted = b.String(), left
+		}
+		if omitted == 0 {
+			break
+		}
+	}
+	return text, omitted
 }
 
 // heading is where a section belongs.
@@ -135,10 +155,9 @@ func (r Report) markdownNodes(space int) string {
 	var b strings.Builder
 	for _, g := range r.nodeGroups() {
 		head := "\n#### " + cell(g.Title()) + "\n\n"
-		columns, lines := "| shoot | cluster | pools | nodes at most | at a time |\n|-|-|-|-|-|\n", []string{}
-		for _, row := range g.Rows {
-			lines = append(lines, fmt.Sprintf("| %s | %s | %s | %d | %s |\n", cell(row.Shoot), cell(r.place(row.Landscape, row.Cluster)),
-				cell(strings.Join(row.Pools, ", ")), row.Nodes, cell(row.Step)))
+		columns, lines := "| shoot | cluster | pools | nodes at most | at a time |\n|-|-|-|-|-|\n", r.nodeLines(g.Rows)
+		if len(head)+len(columns)+len(strings.Join(lines, ""))+room > space-b.Len() {
+			lines = r.nodeLines(gathered(g.Rows))
 		}
 		const more = "\n… and %d more shoots.\n"
 		if b.Len()+len(head)+len(columns) > space {
@@ -153,6 +172,15 @@ func (r Report) markdownNodes(space int) string {
 		fmt.Fprintf(&b, "<details><summary>%d shoots</summary>\n\n%s%s\n</details>\n", g.Shoots, columns, bounded(lines, space-b.Len(), more))
 	}
 	return b.String()
+}
+
+func (r Report) nodeLines(rows []nodeRow) []string {
+	lines := make([]string, 0, len(rows))
+	for _, row := range rows {
+		lines = append(lines, fmt.Sprintf("| %s | %s | %s | %d | %s |\n", cell(row.Shoot), cell(r.place(row.Landscape, row.Cluster)),
+			cell(strings.Join(row.Pools, ", ")), row.Nodes, cell(row.Step)))
+	}
+	return lines
 }
 
 // table is rows under a title; nothing without rows.
@@ -180,7 +208,7 @@ func (r Report) markdownReach(space int) string {
 }
 
 // markdown folds a section, with as many blocks as fit; the objects of the rest are counted.
-func (s section) markdown(space int, named bool) (string, int) {
+func (s section) markdown(space int, named bool, most int) (string, int) {
 	var body strings.Builder
 	title := s.title()
 	if s.shared() {
@@ -193,7 +221,7 @@ func (s section) markdown(space int, named bool) (string, int) {
 			left += len(b.Places)
 			continue
 		}
-		text := b.diff(named)
+		text := b.diff(named, most)
 		ticks := max(longest, longestFence(text))
 		if len(head)+body.Len()+len(text)+2*ticks > space {
 			left += len(b.Places)
@@ -240,11 +268,11 @@ func cell(s string) string { return cells.Replace(escape(s)) }
 
 var signs = map[Action]string{Create: "+ ", Delete: "- ", Change: "! ", Recreate: "! ", Adopt: "! ", Keep: "! ", Hold: "! ", Fail: "! "}
 
-// diff is one block inside a diff fence.
-func (b block) diff(named bool) string {
+// diff is one block inside a diff fence, with at most so many names of a place.
+func (b block) diff(named bool, most int) string {
 	var out strings.Builder
 	out.WriteString(signs[b.Action] + string(b.Action) + " " + b.name() + b.suffix() + "\n")
-	for _, line := range b.elsewhere(named) {
+	for _, line := range b.elsewhere(named, most) {
 		out.WriteString("  " + line + "\n")
 	}
 	for _, f := range b.Fields {

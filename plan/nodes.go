@@ -167,6 +167,9 @@ func (p Plan) Nodes() []NodeChange {
 			rendered[name] = true
 		}
 		for _, change := range item.Pools {
+			if item.Action == Hold {
+				change.Why = append(slices.Clone(change.Why), "which is held")
+			}
 			if item.Object.Kind == "Shoot" {
 				shoots = append(shoots, NodeChange{item.Cluster, name, change})
 			} else {

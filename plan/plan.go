@@ -76,8 +76,10 @@ type Plan struct {
 	HandedOver []HandedOver `json:"handedOver,omitempty"`
 	Items      []Item       `json:"items"`
 	// Unchanged counts the objects of bundles and declarations that stay as they are, not the ManagedResources that carry them.
-	Unchanged int     `json:"unchanged"`
-	Summary   Summary `json:"summary"`
+	Unchanged int `json:"unchanged"`
+	// Unreached are the owners of which nothing was compared, because nothing of them can differ.
+	Unreached Unreached `json:"unreached,omitzero"`
+	Summary   Summary   `json:"summary"`
 }
 
 // Summary counts the items by action.

@@ -46,7 +46,7 @@ func (r Report) text(colored bool) string {
 
 func (b block) text(indent string, colored, named bool) string {
 	out := indent + paint(b.Action, symbols[b.Action]+" "+b.name()+b.suffix(), colored) + "\n"
-	for _, line := range b.elsewhere(named) {
+	for _, line := range b.elsewhere(named, longList) {
 		out += indent + "    " + line + "\n"
 	}
 	for _, f := range b.Fields {
@@ -150,8 +150,8 @@ func (i Item) suffix() string {
 	return "  (" + oneLine(strings.Join(notes, "; ")) + ")"
 }
 
-// elsewhere says where else the same happens as in a block, by cluster.
-func (b block) elsewhere(named bool) []string {
+// elsewhere says where else the same happens as in a block, by cluster, with at most so many names for each.
+func (b block) elsewhere(named bool, most int) []string {
 	if len(b.Places) < 2 {
 		return nil
 	}
@@ -175,7 +175,7 @@ func (b block) elsewhere(named bool) []string {
 		if named {
 			where = g.landscape + ": " + g.cluster
 		}
-		out = append(out, oneLine(fmt.Sprintf("on %s: %s", where, first(spotNames(places[g]), longList))))
+		out = append(out, oneLine(fmt.Sprintf("on %s: %s", where, first(spotNames(places[g]), most))))
 	}
 	return out
 }

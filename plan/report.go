@@ -122,7 +122,16 @@ func (r Report) json(w io.Writer) error {
 		Landscapes []plainPlan `json:"landscapes"`
 		Summary    Summary     `json:"summary"`
 		Unchanged  int         `json:"unchanged"`
-	}{all, r.Summary(), r.unchanged()})
+		Unreached  Unreached   `json:"unreached,omitzero"`
+	}{all, r.Summary(), r.unchanged(), r.unreached()})
+}
+
+func (r Report) unreached() Unreached {
+	var u Unreached
+	for _, l := range r.Landscapes {
+		u.add(l.Unreached)
+	}
+	return u
 }
 
 func (r Report) unchanged() int {

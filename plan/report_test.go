@@ -166,7 +166,7 @@ func TestMarkdownAloneSaysWhatHappensWhere(t *testing.T) {
 		"| kube-apiserver | seed | shoot garden-prod/one |",
 		"| garden-prod/one | seed | w | 4 | +1 −0 |",
 		"| is deleted and created again | runtime | ConfigMap garden/settled |",
-		"kind PersistentVolumeClaim is protected | seed | PersistentVolumeClaim garden/store |",
+		"kind PersistentVolumeClaim is protected; once let through it loses stored data | seed | PersistentVolumeClaim garden/store |",
 		"| deletes everything in the namespace | seed | Namespace old |",
 		"| gives the load balancer address back | seed | Service garden/lb |",
 		"| is deleted | seed | ConfigMap garden/plain |",

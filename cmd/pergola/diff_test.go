@@ -20,7 +20,7 @@ func TestDiffWithoutChanges(t *testing.T) {
 	dir, commit := repository(t)
 	o := pergola(t, "diff", dir)
 	assert.Equal(t, 0, o.code, "%+v", o)
-	assert.Regexp(t, `^No changes \(\d+ objects in bundles and declarations unchanged\)\.\n$`, o.stdout)
+	assert.Regexp(t, `^No changes \(\d+ objects in bundles and declarations unchanged\)\. Not reached, and so neither rendered nor counted: 1 Seed\.\n$`, o.stdout)
 	assert.Empty(t, o.stderr)
 	p := decode[plan.Plan](t, pergola(t, "diff", dir, "-o", "json"))
 	assert.Empty(t, p.Items)

@@ -130,3 +130,13 @@ func repository(t *testing.T) (dir string, commit func() string) {
 	commit()
 	return dir, commit
 }
+
+// removeFiles takes files of a folder away.
+func removeFiles(dir string, names ...string) error {
+	for _, name := range names {
+		if err := os.Remove(filepath.Join(dir, filepath.FromSlash(name))); err != nil {
+			return err
+		}
+	}
+	return nil
+}

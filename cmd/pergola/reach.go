@@ -56,10 +56,19 @@ func (c comparison) plan() (plan.Plan, error) {
 		return plan.Plan{}, fmt.Errorf("%s is no landscape: neither revision %s nor %s has a file landscape.yaml there", c.dir, c.from, shown(c.to))
 	}
 	refused, err := c.checkTarget(old, new)
-	if err != nil {
+	invalid, refuses := errors.AsType[*notValidError](err)
+	if err != nil && !refuses {
 		return plan.Plan{}, err
 	}
-	if err := c.checkBase(&old); err != nil {
+	// Of both sides all is said at once, also where one is reason enough to stop.
+	found, baseErr := c.checkBase(&old)
+	switch {
+	case baseErr != nil:
+		return plan.Plan{}, baseErr
+	case refuses && old.broken:
+		return plan.Plan{}, finding{&notValidError{
+			fmt.Sprintf("the landscape is valid neither in %s nor in revision %s: nothing was done", shown(c.to), c.from), slices.Concat(invalid.findings, found)}}
+	case refuses:
 		return plan.Plan{}, err
 	}
 	return c.compare(old, new, refused)
@@ -81,9 +90,7 @@ func (c comparison) compare(old, new revision, refused []string) (plan.Plan, err
 	before, after = append(before, renderedBefore...), append(after, renderedAfter...)
 	p := plan.Bundles(before, after)
 	p.Unchanged += same
-	if !p.Empty() {
-		c.sayUnreached(len(reach.Same))
-	}
+	p.Unreached = plan.UnreachedOf(reach.Same)
 	p.From, p.To, p.Notes = old.name, new.name, slices.Concat(old.notes, new.notes, refused)
 	gate, err := gateOf(new.landscape, nil)
 	if err != nil {
@@ -95,14 +102,6 @@ func (c comparison) compare(old, new revision, refused []string) (plan.Plan, err
 	}
 	gate.Apply(&p, sums)
 	return p, nil
-}
-
-// sayUnreached says on standard error what the counts of the report do not have: the objects of owners that were not rendered.
-func (c comparison) sayUnreached(owners int) {
-	if owners > 0 {
-		fmt.Fprintf(c.cmd.ErrOrStderr(), "%s: %s that the change does not reach %s not rendered, and %s objects are not counted\n",
-			c.dir, counted(owners, "owner"), plural(owners, "was", "were"), plural(owners, "its", "their"))
-	}
 }
 
 // sides renders the owners that a change reaches, before and after it.
@@ -310,23 +309,26 @@ func (c comparison) checkTarget(old, new revision) ([]string, error) {
 }
 
 // checkBase looks whether the revision a diff starts from is valid. One that is not was never applied, and what repairs it is most
-// likely under way: it is compared as far as it renders.
-func (c comparison) checkBase(r *revision) error {
+// likely under way: it is compared as far as it renders. The findings are given with the revision before the names of files.
+func (c comparison) checkBase(r *revision) ([]schemas.Violation, error) {
 	if r.missing {
-		return nil
+		return nil, nil
 	}
 	all, err := findings(c.cmd, r.landscape, r.violations)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := reportFindings(c.cmd, all, c.from, sourcesOf(r.landscape)); err != nil {
-		return err
+		return nil, err
 	}
 	if n := countErrors(all); n > 0 {
 		r.broken = true
 		r.notes = append(r.notes, fmt.Sprintf("revision %s is not valid (%d %s): it is compared as far as it renders, the rest is shown as new", c.from, n, plural(n, "error", "errors")))
 	}
-	return nil
+	for i := range all {
+		all[i].File = c.from + ": " + all[i].File
+	}
+	return all, nil
 }
 
 // shown names what a diff leads to.

@@ -1,0 +1,84 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// otherSeed is the Seed of the base under another name, with networks of its own.
+func otherSeed(t *testing.T, name, octet string) string {
+	t.Helper()
+	return strings.NewReplacer("  name: local\nspec", "  name: "+name+"\nspec", "172.18.1.0", "172.18."+octet+".0", "10.3.0.0", "10.1"+octet+".0.0", "10.4.0.0", "10.2"+octet+".0.0",
+		"ingress.local.seed", "ingress."+name+".seed").Replace(local(t, "seeds/local.yaml"))
+}
+
+// TestReviewerReadsOfSeedsAndStores: a Garden whose API server restarts in three landscapes, a Seed that goes, a Job of a component that is
+// made again, a volume that is lost, an encrypted Secret that changes, an image on all seeds and a Shoot that moves: who reads only the
+// Markdown can say what happens, and where.
+func TestReviewerReadsOfSeedsAndStores(t *testing.T) {
+	f := newFleet(t)
+	const job = `apiVersion: batch/v1
+kind: Job
+metadata: {name: migrate, namespace: garden, annotations: {resources.gardener.cloud/delete-on-invalid-update: "true"}}
+spec: {template: {spec: {restartPolicy: Never, containers: [{name: migrate, image: "example.com/migrate:1"}]}}}
+`
+	const store = "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: store, namespace: garden}\nspec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}\n"
+	write(t, f.root, "dev/second.yaml", otherSeed(t, "second", "2"))
+	write(t, f.root, "dev/spare.yaml", strings.Replace(otherSeed(t, "spare", "3"), "  name: spare\n", "  name: spare\n  annotations: {confirmation.gardener.cloud/deletion: \"true\"}\n", 1))
+	write(t, f.root, "dev/components/garden/garden-system/kustomization.yaml", "resources: [store.yaml]\n")
+	write(t, f.root, "dev/components/garden/garden-system/store.yaml", store)
+	write(t, f.root, "dev/components/seed/system/kustomization.yaml", "resources: [job.yaml]\n")
+	write(t, f.root, "dev/components/seed/system/job.yaml", job)
+	f.commit(t)
+	t.Chdir(f.root)
+
+	f.everywhere(t, "eventTTL: 1h", "eventTTL: 2h", "base/garden/garden.yaml")
+	write(t, f.root, "dev/components/seed/system/job.yaml", strings.Replace(job, "migrate:1", "migrate:2", 1))
+	require.NoError(t, removeFiles(f.root, "dev/spare.yaml", "dev/components/garden/garden-system/store.yaml", "dev/components/garden/garden-system/kustomization.yaml"))
+	f.everywhere(t, "data:bIYFcTo=", "data:bIYFcTp=", "base/seeds/secrets.yaml")
+	f.everywhere(t, "  catalogue:", "  images:\n  - {name: gardener-resource-manager, repository: mirror.example.com/grm, tag: v9}\n  catalogue:", "dev/landscape.yaml")
+	write(t, f.root, "dev/night.yaml", "apiVersion: core.gardener.cloud/v1beta1\nkind: Shoot\nmetadata: {name: night, namespace: garden-local}\nspec: {seedName: second}\n")
+	f.commit(t)
+	o := pergola(t, "diff", "--all", "--from", "HEAD~1", "--to", "HEAD", "-o", "markdown")
+	require.Equal(t, 1, o.code, "%+v", o)
+	all := tables(o.stdout)
+	assert.Equal(t, []string{
+		"kube-apiserver | dev: runtime | garden local", "kube-apiserver | production: runtime | garden local", "kube-apiserver | staging: runtime | garden local",
+	}, all["Control planes that restart"], "what goes does not restart")
+
+	happens := map[string]string{}
+	for _, row := range all["What happens besides the changes"] {
+		cells := strings.SplitN(row, " | ", 3)
+		happens[cells[0]+" | "+cells[1]] = cells[2]
+	}
+	for where, objects := range map[string]string{
+		"delete is held: kind Seed is protected; once let through it takes the seed out of the landscape | dev: virtual":                "Seed spare",
+		"delete is held: kind PersistentVolumeClaim is protected; once let through it loses stored data | dev: runtime":                 "PersistentVolumeClaim garden/store",
+		"delete is held: kind Namespace is protected; once let through it deletes everything in the namespace | dev: local":             "Namespace shoot--local--night",
+		"delete is held: kind Etcd is protected; once let through it loses stored data | dev: local":                                    "Etcd shoot--local--night/etcd-events, Etcd shoot--local--night/etcd-main",
+		"delete is held: kind CustomResourceDefinition is protected; once let through it deletes every object of the kind | dev: spare": "CustomResourceDefinition etcds.druid.gardener.cloud",
+		"is deleted and created again | dev: local":                             "Job garden/migrate",
+		"is deleted and created again | dev: second":                            "Job garden/migrate",
+		"moves the control plane from seed local to seed second | dev: virtual": "Shoot garden-local/night",
+		"rolls its pods | dev: local":                                           "Deployment garden/gardener-resource-manager",
+		"rolls its pods | dev: second":                                          "Deployment garden/gardener-resource-manager",
+		"is deleted | dev: local":                                               "Deployment shoot--local--night/kube-apiserver",
+	} {
+		assert.Contains(t, happens[where], objects, where)
+	}
+	for where := range happens {
+		assert.NotRegexp(t, `(production|staging): `, where, "nothing else there")
+	}
+	for _, change := range []string{
+		"! change Secret garden/seed-dns-local\n  the same on 3 objects:\n  on dev: virtual: garden/seed-dns-local\n  on production: virtual: ",
+		"    data.zone: (encrypted value changed)\n",
+		"+   mirror.example.com/grm:v9\n",
+	} {
+		assert.Contains(t, o.stdout, change, "folded, and there")
+	}
+	assert.NotContains(t, o.stdout, "bIYFcT")
+	assert.NotContains(t, o.stdout, "not fit into a comment")
+}

@@ -1,0 +1,47 @@
+package plan
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
+
+// With 300 Shoots nothing is cut out of what a comment comes to: whose nodes are replaced, whose control plane restarts, and what is
+// deleted and recreated has all its names, and the rest fits as well. On one seed or on many, and with long names.
+func TestMarkdownOfManyShoots(t *testing.T) {
+	for name, test := range map[string]struct {
+		seeds int
+		shoot string
+	}{"one seed": {1, "s%03d"}, "many seeds": {12, "s%03d"}, "long names": {4, "payment-services-%03d"}} {
+		t.Run(name, func(t *testing.T) {
+			var from, to []Place
+			for i := range 300 {
+				seed, name := fmt.Sprintf("seed-%02d", i%test.seeds), fmt.Sprintf(test.shoot, i)
+				before, after := rendered(t, seed, name, "22.04", "0123456789abcdef"), rendered(t, seed, name, "24.04", "fedcba9876543210")
+				after[len(after)-1].Bundle.Objects[0].Object["spec"] = map[string]any{"replicas": int64(2), "template": map[string]any{"spec": map[string]any{"hostNetwork": true}}}
+				from, to = append(from, before...), append(to, after...)
+			}
+			from = append(from, place(t, "seed-00", "old", "{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: store, namespace: garden}}"),
+				place(t, "seed-00", "frozen", "{apiVersion: v1, kind: ConfigMap, immutable: true, metadata: {name: settled, namespace: garden}, data: {a: b}}"))
+			to = append(to, place(t, "seed-00", "frozen", "{apiVersion: v1, kind: ConfigMap, immutable: true, metadata: {name: settled, namespace: garden}, data: {a: c}}"))
+			p := Bundles(from, to)
+			text := Markdown(p, MaxMarkdown)
+			assert.LessOrEqual(t, len(text), MaxMarkdown)
+			nodes := text[:strings.Index(text, "#### Control planes")]
+			seen := open(text)
+			for i := range 300 {
+				shoot := "garden-prod/" + fmt.Sprintf(test.shoot, i)
+				assert.Contains(t, nodes, shoot, "its nodes")
+				assert.Contains(t, seen, "shoot "+shoot, "its control plane")
+			}
+			assert.Contains(t, nodes, "(up to 1200, in 300 shoots)")
+			assert.Contains(t, seen, "| loses stored data | seed-00 | PersistentVolumeClaim garden/store |")
+			assert.Contains(t, seen, "| is deleted and created again | seed-00 | ConfigMap garden/settled |")
+			assert.NotRegexp(t, `\d+ more`, seen, "nothing is left out of what is open")
+			assert.NotContains(t, nodes, " more shoots")
+			assert.NotContains(t, text, "not fit into a comment")
+		})
+	}
+}
