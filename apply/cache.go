@@ -152,9 +152,22 @@ func (w *watchedResource) run(ctx context.Context) {
 	}
 }
 
+// listPage asks for a part of the objects. For the state of version 0, which is what the server has at hand, it sends all of them at once: thousands
+// of objects with all that it notes about their fields. Without a version it sends the newest state in parts, and each of them is made
+// small before the next one comes.
 func (w *watchedResource) listPage(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 	o.LabelSelector = w.selector.String()
-	return w.cluster.dynamic.Resource(w.gvr).Namespace(w.cluster.within).List(ctx, o)
+	if o.ResourceVersion == "0" && o.Limit > 0 {
+		o.ResourceVersion = ""
+	}
+	list, err := w.cluster.dynamic.Resource(w.gvr).Namespace(w.cluster.within).List(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	for i := range list.Items {
+		list.Items[i] = *w.store.fields.compact(&list.Items[i])
+	}
+	return list, nil
 }
 
 func (w *watchedResource) watch(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {

@@ -55,6 +55,8 @@ type Set struct {
 	RebuildFrom []schema.GroupVersionKind
 	// Sources says where objects come from, for error messages.
 	Sources map[Ref]string
+	// Private says that nobody else has the objects: they are changed as they have to be sent, and not copied.
+	Private bool
 	// KeepSources notes the file of each object in the inventory, so that others can say where it is declared.
 	KeepSources bool
 	// Yields are the fields that are left to others while these own them.
@@ -72,7 +74,10 @@ type desired struct {
 // decorate makes the object that is sent from the declared one: what only a server sets is removed, labels are
 // injected, the label and annotations of the engine added.
 func (k Keys) decorate(s *Set, in *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	o := in.DeepCopy()
+	o := in
+	if !s.Private {
+		o = in.DeepCopy()
+	}
 	for _, field := range []string{"labels", "annotations"} {
 		if _, _, err := unstructured.NestedStringMap(o.Object, "metadata", field); err != nil {
 			return nil, safef("metadata.%s are not a map of strings", field)

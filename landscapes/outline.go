@@ -6,6 +6,7 @@ import (
 	"path"
 	"runtime"
 	"slices"
+	"sync"
 
 	"filippo.io/age"
 	"golang.org/x/sync/errgroup"
@@ -82,7 +83,7 @@ func (l *loader) declarations(name string) []Declaration {
 		l.opts.Kept.Put(key, outlineOf(found))
 		contents := make([]func() written, len(found))
 		for i := range found {
-			contents[i] = found[i].content().pack()
+			contents[i] = l.reread(name, found[i].content(), i).pack()
 		}
 		file := contentsOf(l.relative(name), key)
 		file.read(func() []func() written { return contents })
@@ -141,6 +142,26 @@ func (l *loader) unread(name string) ([]Declaration, bool) {
 		return data
 	}
 	return l.outlined(name, read, key, outline)
+}
+
+// reread leaves out the text of a file that can be read again, which is kept only to find the place of a field: few ask for one.
+func (l *loader) reread(name string, w written, i int) written {
+	if _, ok := l.identified(name); !ok {
+		return w
+	}
+	w.origins = []origin{{tree: sync.OnceValue(func() *place {
+		part := l.part()
+		data, ok := part.readBytes(name)
+		if !ok {
+			return nil // then the place is that of the object
+		}
+		found := part.parseYAML(name, data)
+		if i >= len(found) {
+			return nil
+		}
+		return found[i].content().origins[0].tree()
+	})}}
+	return w
 }
 
 func isSealed(d Declaration) bool { return d.Secret == SecretEncrypted || d.Secret == SecretDecrypted }
@@ -216,7 +237,7 @@ func (l *loader) outlined(name string, read func() []byte, key kept.Key, outline
 			found := l.part().parseYAML(name, read())
 			contents := make([]func() written, len(found))
 			for i := range found {
-				contents[i] = found[i].content().pack()
+				contents[i] = l.reread(name, found[i].content(), i).pack()
 			}
 			return contents
 		})

@@ -23,7 +23,7 @@ const (
 	// incoming is the beginning of names of what is not complete yet.
 	incoming = "incoming-"
 	// objectCacheSize bounds the objects that are kept unpacked in memory.
-	objectCacheSize = 16 * cache.MiByte
+	objectCacheSize = 8 * cache.MiByte
 	// maxPacks is how many fetches a generation of the cache holds before it is written anew.
 	maxPacks = 48
 	// keptCommits is how many commits that were looked at last stay in the cache.

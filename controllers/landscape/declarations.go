@@ -43,16 +43,13 @@ func split(l *landscapes.Landscape) map[string]*declarations {
 		if d.GroupVersionKind().Group == landscapev1alpha1.SchemeGroupVersion.Group {
 			continue
 		}
-		obj := d.Object() // shared: whoever changes it has to copy it
-		target := out[clusterOf(obj, referenced)]
+		target := out[clusterOf(d.Object(), referenced)]
 		if d.Secret == landscapes.SecretEncrypted {
 			target.locked = append(target.locked, lockedSecretOf(d))
 			continue
 		}
-		if _, ours := obj.GetAnnotations()[AnnotationCluster]; ours {
-			obj = obj.DeepCopy()
-			obj.SetAnnotations(without(obj.GetAnnotations(), AnnotationCluster))
-		}
+		obj := d.Object().DeepCopy()
+		obj.SetAnnotations(without(obj.GetAnnotations(), AnnotationCluster))
 		target.objects = append(target.objects, obj)
 		target.sources[apply.RefOf(obj)] = fmt.Sprintf("%s:%d", d.File, d.Line)
 	}
@@ -158,7 +155,7 @@ func (c *Converger) declarationInventory(name string) apply.Inventory {
 		map[string]string{owner.LabelInventory: "landscape." + c.landscape.Config.Name, owner.LabelBundle: name, owner.LabelCluster: name})
 }
 
-// applyDeclarations sends what Git declares for one cluster.
+// applyDeclarations sends what Git declares for one cluster. The engine gets the objects: afterwards they are as they were sent.
 func (c *Converger) applyDeclarations(ctx context.Context, cluster string, d *declarations) error {
 	if err := lockedError(d.locked); err != nil {
 		return err
@@ -177,7 +174,9 @@ func (c *Converger) applyDeclarations(ctx context.Context, cluster string, d *de
 		}
 		return true, ""
 	}
-	err = around.explain(c.applySet(ctx, cluster, "declarations", c.declarationSet(cluster, d), c.declarationInventory(cluster), options))
+	set := c.declarationSet(cluster, d)
+	set.Private = true
+	err = around.explain(c.applySet(ctx, cluster, "declarations", set, c.declarationInventory(cluster), options))
 	c.admission.end()
 	return errors.Join(err, c.saveRemovals(ctx, cluster, around.removals))
 }
