@@ -84,6 +84,23 @@ func (s secrets) identities(ctx context.Context, d *landscapev1alpha1.Decryption
 	return out, nil
 }
 
+// locked is an error when no key opens some of the Secrets of a revision. It cannot be applied then, and the one before is kept.
+func locked(object *landscapev1alpha1.Landscape, r *revision) error {
+	var names []string
+	for ref := range landscape.Locked(r.landscape) {
+		names = append(names, ref.String())
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	slices.Sort(names)
+	hint := "set spec.decryption.secretRef"
+	if d := object.Spec.Decryption; d != nil {
+		hint = fmt.Sprintf("put an age key that they are encrypted for into Secret %s (spec.decryption.secretRef), under a key that ends in %s", d.SecretRef.Name, suffixAgeKey)
+	}
+	return fmt.Errorf("revision %s: there is no key for encrypted Secrets: %s: %s", r.Revision(), listed(names), hint)
+}
+
 // kubeconfig of the virtual garden; nil while there is none.
 func (s secrets) kubeconfig(ctx context.Context, clusters *landscapev1alpha1.Clusters) ([]byte, error) {
 	if clusters == nil || clusters.Virtual == nil || clusters.Virtual.SecretRef == nil {

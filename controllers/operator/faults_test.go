@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -33,7 +34,7 @@ func TestFaultsOfSources(t *testing.T) {
 	w.start()
 	for name, test := range map[string]func(*world){
 		"credentials": expiredCredentials, "plain credentials": plainCredentials, "host key": anotherHostKey, "certificate": anotherCertificate,
-		"gone": repositoryGone, "tag": rewrittenTag, "signatures": wrongSignatures, "huge": hugeFile, "timeout": slowServer,
+		"gone": repositoryGone, "tag": rewrittenTag, "signatures": wrongSignatures, "huge": hugeFile, "endless": endlessPack, "timeout": slowServer,
 		"busy": answersWhileItWaits, "half": halfFinishedFetch, "missing Secret": missingSecret,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -204,6 +205,61 @@ func hugeFile(w *world) {
 	l := w.refuses(s, "TooLarge", "1")
 	assert.NotNil(w, condition.Get(l.Status.Conditions, landscapev1alpha1.LandscapeStalled))
 	s.bare.Git("reset", "--quiet", "--hard", "HEAD~1")
+	w.applied(s, s.set("3"), "3")
+}
+
+// endlessPack: a repository beyond the limit of a transfer is given up at the limit, and nothing of it is kept.
+func endlessPack(w *world) {
+	const limit = 256 << 20
+	s := w.served("endless")
+	server := gittest.ServeHTTP(w, s.bare.Root)
+	w.follow(s, repositoryURL(server.URL))
+	w.applied(s, "", "1")
+	server.Intercept(func(rw http.ResponseWriter, r *http.Request) bool {
+		if r.Method != http.MethodPost {
+			return false
+		}
+		rw.Header().Set("Content-Type", "application/x-git-upload-pack-result")
+		_, _ = io.WriteString(rw, "00000008NAK\n")
+		noise := strings.Repeat("x", 60000)
+		for _, content := range []string{"PACK\x00\x00\x00\x02\x7f\xff\xff\xff", noise} {
+			packet := fmt.Sprintf("%04x\x01%s", len(content)+5, content)
+			for {
+				if _, err := io.WriteString(rw, packet); err != nil {
+					return true
+				}
+				if content != noise {
+					break
+				}
+			}
+		}
+		return true
+	})
+	server.Reset()
+	s.set("2")
+	l := w.refuses(s, "TooLarge", "1")
+	assert.Contains(w, readiness(l), "the repository is too large: more than 256 MiB would be transferred at once")
+	assert.NotNil(w, condition.Get(l.Status.Conditions, landscapev1alpha1.LandscapeStalled))
+	// What is beyond it is not read: the server is rid of what the connection takes, and no more.
+	w.eventually("the connection ends", func() bool {
+		_, sent := server.Reset()
+		if sent > 0 {
+			assert.Greater(w, sent, int64(limit))
+			assert.Less(w, sent, int64(limit+limit/8))
+		}
+		return sent > 0
+	})
+	require.NoError(w, filepath.WalkDir(filepath.Join(w.cache, "sources", w.namespace, s.name), func(path string, d os.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := d.Info()
+		if err == nil {
+			assert.Less(w, info.Size(), int64(1<<20), path)
+		}
+		return err
+	}))
+	server.Intercept(nil)
 	w.applied(s, s.set("3"), "3")
 }
 

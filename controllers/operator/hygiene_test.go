@@ -2,78 +2,162 @@ package operator
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"io"
 	"net/http"
+	"os"
 	"strings"
 	"testing"
 	"time"
 
+	"filippo.io/age"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 	"github.com/pergola-dev/pergola/source/gittest"
 )
 
-// TestSecretHygiene: what is in Secrets is in no log, status, event, metric or answer, also when everything fails.
+// TestSecretHygiene: what is in Secrets, of the cluster and of Git, is in no log, status, event, metric or answer, also when everything
+// fails.
 func TestSecretHygiene(t *testing.T) {
 	w := newWorld(t)
 	s := w.served("hygiene")
 	server := gittest.ServeTLS(t, s.bare.Root)
 	change := protect(server, "git", "source-secret")
-	data := map[string]string{"username": "git", "password": "source-secret", "ca.crt": certificateOf(server)}
-	w.secret("git", data)
+	fitting, encrypted := encryptedSecret(t)
+	stranger, err := age.GenerateX25519Identity()
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		require.NoError(t, client.IgnoreNotFound(w.client.Delete(context.Background(), &corev1.Secret{ObjectMeta: decrypted})))
+	})
+	w.secret("git", map[string]string{"username": "git", "password": "source-secret", "ca.crt": certificateOf(server)})
 	w.secret("hook", map[string]string{"token": "hook-secret"})
-	w.secret("age", map[string]string{"x.agekey": "AGE-SECRET-KEY-1BROKENSECRET"})
-	w.secret("broken", map[string]string{"kubeconfig": "{users: [{user: {token: cluster-secret}}]"})
+	w.secret("age", map[string]string{"x.agekey": fitting})
+	w.secret("stranger", map[string]string{"x.agekey": stranger.String()})
+	w.secret("no-key", map[string]string{"x.agekey": "AGE-SECRET-KEY-1BROKENSECRET"})
+	w.secret("broken", map[string]string{"kubeconfig": "{users: [{user: {token: broken-secret}}]"})
+	w.secret("refused", map[string]string{"kubeconfig": tokenKubeconfig(t, "cluster-secret")})
+	decryption := func(name string) {
+		t.Helper()
+		w.change(s.name, func(l *landscapev1alpha1.Landscape) {
+			l.Spec.Decryption = &landscapev1alpha1.Decryption{SecretRef: landscapev1alpha1.LocalSecretReference{Name: name}}
+		})
+	}
+	s.push("a Secret", map[string]string{"secret.yaml": encrypted})
 	w.start()
 	w.follow(s, repositoryURL(server.URL), login("git"), w.hooked, func(spec *landscapev1alpha1.LandscapeSpec) {
-		spec.Source.Interval = &metav1.Duration{Duration: time.Second}
+		spec.Source.Interval = &metav1.Duration{Duration: quick}
+		spec.Decryption = &landscapev1alpha1.Decryption{SecretRef: landscapev1alpha1.LocalSecretReference{Name: "age"}}
 	})
 	w.applied(s, "", "1")
+	content := func() string {
+		secret := &corev1.Secret{}
+		require.NoError(t, client.IgnoreNotFound(w.client.Get(context.Background(), client.ObjectKey{Namespace: decrypted.Namespace, Name: decrypted.Name}, secret)))
+		return string(secret.Data["password"])
+	}
+	require.Equal(t, "correct-horse-battery", content())
+	secret := &corev1.Secret{ObjectMeta: decrypted}
+	require.NoError(t, w.client.Patch(context.Background(), secret, client.RawPatch(types.MergePatchType, []byte(`{"stringData":{"password":"drifted-secret"}}`)), client.FieldOwner("somebody")))
+	w.eventually("it is told", func() bool { return w.told(s.name, "DriftNotRepaired") })
+	require.NoError(t, w.client.Delete(context.Background(), secret))
+	w.eventually("drift is repaired", func() bool { return content() == "correct-horse-battery" })
+	w.eventually("it is told", func() bool { return w.told(s.name, "DriftRepaired") })
+
 	change("renewed-secret")
 	w.refuses(s, "AuthenticationFailed", "1")
 	change("source-secret")
 	w.ready(s.name, "True Applied")
-	w.change(s.name, func(l *landscapev1alpha1.Landscape) {
-		l.Spec.Decryption = &landscapev1alpha1.Decryption{SecretRef: landscapev1alpha1.LocalSecretReference{Name: "age"}}
-	})
-	w.ready(s.name, "False ApplyFailed: spec.decryption.secretRef: Secret age, key x.agekey")
-	w.change(s.name, func(l *landscapev1alpha1.Landscape) {
-		l.Spec.Decryption = nil
-		l.Spec.Clusters.Virtual.SecretRef.Name = "broken"
-	})
-	w.ready(s.name, "False ApplyFailed: access to the virtual garden")
+	decryption("stranger")
+	l := w.ready(s.name, "False ApplyFailed: revision main@sha1:")
+	assert.Contains(t, readiness(l), "there is no key for encrypted Secrets: Secret garden/one: put an age key that they are encrypted for into Secret stranger")
+	w.repaired(s, "1")
+	decryption("no-key")
+	w.ready(s.name, "False ApplyFailed: spec.decryption.secretRef: Secret no-key, key x.agekey")
+	decryption("age")
+	w.ready(s.name, "True Applied")
+	// The Secret cannot become what Git says.
+	w.suspend(s.name, true)
+	require.NoError(t, w.client.Patch(context.Background(), secret, client.RawPatch(types.MergePatchType, []byte(`{"immutable":true,"stringData":{"password":"frozen-secret"}}`)), client.FieldOwner("somebody")))
+	w.suspend(s.name, false)
+	w.ready(s.name, "False ApplyFailed")
+	for name, want := range map[string]string{"refused": "Unauthorized", "broken": "access to the virtual garden: the kubeconfig in its Secret cannot be read"} {
+		w.change(s.name, func(l *landscapev1alpha1.Landscape) {
+			l.Spec.Clusters = &landscapev1alpha1.Clusters{Virtual: &landscapev1alpha1.ClusterAccess{SecretRef: &landscapev1alpha1.SecretKeyReference{Name: name}}}
+		})
+		w.await(s.name, func(l *landscapev1alpha1.Landscape) bool {
+			return strings.HasPrefix(readiness(l), "False ApplyFailed") && strings.Contains(readiness(l), want)
+		})
+	}
 
-	said := map[string]string{"log": w.log.String(), "metrics": body(t, w.metrics)}
-	answer, err := http.Post(w.receivers+"/hooks/"+w.namespace+"/"+s.name+"/push", "application/json", strings.NewReader(`{"ref":"refs/heads/main"}`))
-	require.NoError(t, err)
-	text, err := io.ReadAll(answer.Body)
-	require.NoError(t, err)
-	require.NoError(t, answer.Body.Close())
-	said["answer"] = string(text)
-	status, err := json.Marshal(w.get(s.name))
-	require.NoError(t, err)
-	said["object"] = string(status)
-	events := &eventsv1.EventList{}
-	core := &corev1.EventList{}
-	require.NoError(t, w.client.List(context.Background(), core, client.InNamespace(w.namespace)))
-	require.NoError(t, w.client.List(context.Background(), events, client.InNamespace(w.namespace)))
-	inEvents, err := json.Marshal([]any{core, events})
-	require.NoError(t, err)
-	said["events"] = string(inEvents)
+	planted := []string{"source-secret", "renewed-secret", "hook-secret", "BROKENSECRET", "broken-secret", "cluster-secret", "correct-horse-battery", "drifted-secret", "frozen-secret",
+		stranger.String(), strings.TrimSpace(fitting[strings.Index(fitting, "AGE-SECRET-KEY-"):]), "PRIVATE KEY"}
+	said := w.said(s)
 	for where, text := range said {
 		require.NotEmpty(t, text, where)
-		for _, secret := range []string{"source-secret", "hook-secret", "BROKENSECRET", "cluster-secret", "PRIVATE KEY"} {
+		for _, secret := range planted {
 			assert.NotContains(t, text, secret, where)
+			assert.NotContains(t, text, base64.StdEncoding.EncodeToString([]byte(secret)), where)
 		}
 	}
-	assert.Contains(t, said["log"], "access to the virtual garden", "what goes wrong is logged")
+	for _, failure := range []string{"access to the virtual garden", "Unauthorized", "spec.decryption.secretRef", "there is no key for encrypted Secrets", "DriftRepaired", "DriftNotRepaired"} {
+		assert.Contains(t, said["log"], failure, "what goes wrong is logged")
+	}
+}
+
+// decrypted is the Secret of the tests of encryption.
+var decrypted = metav1.ObjectMeta{Namespace: "garden", Name: "one"}
+
+// encryptedSecret is it, and the key of it.
+func encryptedSecret(t *testing.T) (key, file string) {
+	t.Helper()
+	var out [2]string
+	for i, name := range []string{"age.key", "secret.yaml"} {
+		data, err := os.ReadFile("../../landscapes/testdata/sops/" + name)
+		require.NoError(t, err)
+		out[i] = string(data)
+	}
+	return out[0], out[1]
+}
+
+// tokenKubeconfig is one of the server with a token that it does not know.
+func tokenKubeconfig(t *testing.T, token string) string {
+	t.Helper()
+	data, err := clientcmd.Write(clientcmdapi.Config{
+		Clusters:  map[string]*clientcmdapi.Cluster{"c": {Server: server.config.Host, CertificateAuthorityData: server.config.CAData}},
+		AuthInfos: map[string]*clientcmdapi.AuthInfo{"u": {Token: token}},
+		Contexts:  map[string]*clientcmdapi.Context{"x": {Cluster: "c", AuthInfo: "u"}}, CurrentContext: "x",
+	})
+	require.NoError(t, err)
+	return string(data)
+}
+
+// said is all that the operator lets be seen of a Landscape.
+func (w *world) said(s *served) map[string]string {
+	w.Helper()
+	text := func(o any) string {
+		data, err := json.Marshal(o)
+		require.NoError(w, err)
+		return string(data)
+	}
+	answer, err := http.Post(w.receivers+"/hooks/"+w.namespace+"/"+s.name+"/push", "application/json", strings.NewReader(`{"ref":"refs/heads/main"}`))
+	require.NoError(w, err)
+	answered, err := io.ReadAll(answer.Body)
+	require.NoError(w, err)
+	require.NoError(w, answer.Body.Close())
+	events, core, maps := &eventsv1.EventList{}, &corev1.EventList{}, &corev1.ConfigMapList{}
+	require.NoError(w, w.client.List(context.Background(), events, client.InNamespace(w.namespace)))
+	require.NoError(w, w.client.List(context.Background(), core, client.InNamespace(w.namespace)))
+	require.NoError(w, w.client.List(context.Background(), maps, client.InNamespace("garden")))
+	return map[string]string{"log": w.log.String(), "metrics": body(w.T, w.metrics), "answer": string(answered), "object": text(w.get(s.name)), "events": text([]any{core, events}), "inventories": text(maps)}
 }
 
 func body(t *testing.T, address string) string {

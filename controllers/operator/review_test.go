@@ -58,23 +58,14 @@ func TestReview(t *testing.T) {
 	// Better: one of two is gone already.
 	require.NoError(t, w.client.Delete(context.Background(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "d2"}}))
 	w.eventually("drift is repaired", func() bool { return w.value("d2") == "x" })
-	suspended := func(yes bool) {
-		w.change(s.name, func(l *landscapev1alpha1.Landscape) {
-			l.Spec.Suspend, l.Spec.Suspension = yes, nil
-			if yes {
-				l.Spec.Suspension = &landscapev1alpha1.Suspension{Reason: "test"}
-			}
-		})
-	}
-	suspended(true)
-	w.ready(s.name, "Unknown Suspended")
+	w.suspend(s.name, true)
 	require.NoError(t, w.client.Delete(context.Background(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "d2"}}))
 	// Two commits between two syncs are one difference.
 	s.push("one deletion", map[string]string{"d2.yaml": ""})
 	third := s.push("another", map[string]string{"d3.yaml": ""})
 	_, _, err := w.asks().Ask(t.Context(), w.namespace+"/"+s.name+"/push", receiver.Push{Ref: "refs/heads/main", Commit: third, By: "ada"}, nil)
 	require.NoError(t, err)
-	suspended(false)
+	w.suspend(s.name, false)
 	w.applied(s, third, "1")
 	assert.Empty(t, w.value("d2")+w.value("d3"))
 

@@ -234,6 +234,20 @@ func signingKey(t *testing.T) (file, public string) {
 	return file, string(ssh.MarshalAuthorizedKey(signer.PublicKey()))
 }
 
+// suspend pauses a Landscape, or lets it go on.
+func (w *world) suspend(name string, yes bool) {
+	w.Helper()
+	w.change(name, func(l *landscapev1alpha1.Landscape) {
+		l.Spec.Suspend, l.Spec.Suspension = yes, nil
+		if yes {
+			l.Spec.Suspension = &landscapev1alpha1.Suspension{Reason: "test"}
+		}
+	})
+	w.await(name, func(l *landscapev1alpha1.Landscape) bool {
+		return strings.HasPrefix(readiness(l), "Unknown Suspended") == yes
+	})
+}
+
 // eventually waits for something to be true.
 func (w *world) eventually(what string, ok func() bool) {
 	w.Helper()

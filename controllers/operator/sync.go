@@ -108,6 +108,9 @@ func (s *syncer) make(ctx context.Context, object *landscapev1alpha1.Landscape, 
 	if err != nil {
 		return nil, err
 	}
+	if err := locked(object, r); err != nil {
+		return nil, err
+	}
 	out := &prepared{revision: r, spec: syncID(object), approved: object.Spec.Approved}
 	var seen *landscape.Reviewed
 	if reviewed(&object.Spec, &r.landscape.Config.Spec) {
