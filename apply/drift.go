@@ -38,6 +38,18 @@ type trackedObject struct {
 	writing      int          // an apply of ours is under way: what the watch says meanwhile is not judged
 	reported     string       // live digest of the drift last reported
 	missed       *ChangeEvent // the last change that came while writing
+	// clean is the state in which it was last found to be as it was applied.
+	clean string
+}
+
+// state names everything that tells whether an object has drifted, without reading its fields. It is "" for Secrets, whose values are compared,
+// and where a server gives no version.
+func (o *trackedObject) state(now *unstructured.Unstructured) string {
+	version := now.GetResourceVersion()
+	if version == "" || groupKindOf(now) == secretKind {
+		return ""
+	}
+	return strings.Join(append([]string{version, string(now.GetUID()), o.entry.Live, o.manager}, o.entry.CreateOnly...), " ")
 }
 
 func newTracker() *tracker {
@@ -173,9 +185,13 @@ func (t *tracker) judge(c *Cluster, e ChangeEvent) *DriftEvent {
 		out.Deleted = true
 		return out
 	}
+	state := o.state(now)
+	if state != "" && state == o.clean {
+		return nil // every watch begins with all that is there
+	}
 	sum := liveDigest(now, o.manager, o.entry.CreateOnly)
 	if sum == o.entry.Live && t.sameValues(c, e.Old, now, o.manager) {
-		o.reported = ""
+		o.reported, o.clean = "", state
 		return nil
 	}
 	if groupKindOf(now) == secretKind {

@@ -1,0 +1,28 @@
+package apply
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// TestStateOfATrackedObject: all that drift depends on tells states apart.
+func TestStateOfATrackedObject(t *testing.T) {
+	live := func(kind, version, uid string) *unstructured.Unstructured {
+		return &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": kind, "metadata": map[string]any{"resourceVersion": version, "uid": uid}}}
+	}
+	tracked := func(manager, sum string, createOnly ...string) *trackedObject {
+		return &trackedObject{manager: manager, entry: Entry{Live: sum, CreateOnly: createOnly}}
+	}
+	clean := tracked("m", "sum").state(live("ConfigMap", "7", "u"))
+	assert.NotEmpty(t, clean)
+	assert.Equal(t, clean, tracked("m", "sum").state(live("ConfigMap", "7", "u")))
+	assert.NotEqual(t, clean, tracked("m", "sum").state(live("ConfigMap", "8", "u")), "it was written")
+	assert.NotEqual(t, clean, tracked("m", "sum").state(live("ConfigMap", "7", "v")), "it was made anew")
+	assert.NotEqual(t, clean, tracked("m", "other").state(live("ConfigMap", "7", "u")), "something else was applied")
+	assert.NotEqual(t, clean, tracked("n", "sum").state(live("ConfigMap", "7", "u")), "by another manager")
+	assert.NotEqual(t, clean, tracked("m", "sum", "spec.a").state(live("ConfigMap", "7", "u")), "a field counts no more")
+	assert.Empty(t, tracked("m", "sum").state(live("Secret", "7", "u")), "values are compared")
+	assert.Empty(t, tracked("m", "sum").state(live("ConfigMap", "", "u")))
+}
