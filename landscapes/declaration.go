@@ -107,9 +107,11 @@ func (d *Declaration) Before(in *schemas.Input) {
 func (d *Declaration) Position(path string) schemas.Position {
 	steps := fieldpath.Parse(path)
 	origins := d.content().origins
-	trees := make([]*place, len(origins))
+	trees := make([]*place, 0, len(origins))
 	for i := range origins {
-		trees[i] = origins[i].tree()
+		if tree := origins[i].tree(); tree != nil {
+			trees = append(trees, tree)
+		}
 	}
 	best := schemas.Position{File: d.File, Line: d.Line, Column: d.Column}
 	for {

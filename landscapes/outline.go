@@ -81,14 +81,11 @@ func (l *loader) declarations(name string) []Declaration {
 	found := l.parseYAML(name, data)
 	if len(l.violations) == 0 && (l.keys.known || !slices.ContainsFunc(found, isSealed)) {
 		l.opts.Kept.Put(key, outlineOf(found))
-		contents := make([]func() written, len(found))
-		for i := range found {
-			contents[i] = l.reread(name, found[i].content(), i).pack()
-		}
-		file := contentsOf(l.relative(name), key)
+		contents := l.packed(name, found)
+		file := l.contentsOf(name, key)
 		file.read(func() []func() written { return contents })
 		for i := range found {
-			found[i].digest, found[i].content = digestOf(key, i), func() written { return file.read(nil)[i]() }
+			found[i].digest, found[i].content = digestOf(key, i), l.place(name, i, func() written { return file.read(nil)[i]() })
 		}
 	}
 	return found
@@ -144,24 +141,43 @@ func (l *loader) unread(name string) ([]Declaration, bool) {
 	return l.outlined(name, read, key, outline)
 }
 
-// reread leaves out the text of a file that can be read again, which is kept only to find the place of a field: few ask for one.
-func (l *loader) reread(name string, w written, i int) written {
+// place lets the places in an object be found in its file when somebody asks for one, which few do: to keep the texts of all files for that takes
+// much memory. They are left where the file system does not know contents apart, as a file may be another one by then.
+func (l *loader) place(name string, i int, content func() written) func() written {
 	if _, ok := l.identified(name); !ok {
-		return w
+		return content
 	}
-	w.origins = []origin{{tree: sync.OnceValue(func() *place {
+	tree := sync.OnceValue(func() *place {
 		part := l.part()
 		data, ok := part.readBytes(name)
 		if !ok {
-			return nil // then the place is that of the object
+			return nil // the place is that of the object then
 		}
 		found := part.parseYAML(name, data)
 		if i >= len(found) {
 			return nil
 		}
 		return found[i].content().origins[0].tree()
-	})}}
-	return w
+	})
+	return func() written {
+		w := content()
+		w.origins = []origin{{tree: tree}}
+		return w
+	}
+}
+
+// packed are the contents of the objects of a file, without its text where that can be read again.
+func (l *loader) packed(name string, found []Declaration) []func() written {
+	_, again := l.identified(name)
+	out := make([]func() written, len(found))
+	for i := range found {
+		w := found[i].content()
+		if again {
+			w.origins = nil
+		}
+		out[i] = w.pack()
+	}
+	return out
 }
 
 func isSealed(d Declaration) bool { return d.Secret == SecretEncrypted || d.Secret == SecretDecrypted }
@@ -231,15 +247,11 @@ func outlineOf(found []Declaration) []byte {
 // outlined gives the declarations of a file by its outline.
 func (l *loader) outlined(name string, read func() []byte, key kept.Key, outline []byte) ([]Declaration, bool) {
 	r := kept.NewReader(outline)
-	file := contentsOf(l.relative(name), key)
+	file := l.contentsOf(name, key)
 	all := func() []func() written {
 		return file.read(func() []func() written {
 			found := l.part().parseYAML(name, read())
-			contents := make([]func() written, len(found))
-			for i := range found {
-				contents[i] = l.reread(name, found[i].content(), i).pack()
-			}
-			return contents
+			return l.packed(name, found)
 		})
 	}
 	found := make([]Declaration, r.Count())
@@ -248,7 +260,7 @@ func (l *loader) outlined(name string, read func() []byte, key kept.Key, outline
 			kind:      schema.GroupVersionKind{Group: r.Text(), Version: r.Text(), Kind: r.Text()},
 			namespace: r.Text(), name: r.Text(), Secret: SecretState(r.Text()),
 			File: l.relative(name), Line: int(r.Uint()), Column: int(r.Uint()),
-			digest: digestOf(key, i), content: func() written { return all()[i]() },
+			digest: digestOf(key, i), content: l.place(name, i, func() written { return all()[i]() }),
 		}
 	}
 	return found, r.Whole()

@@ -1,6 +1,7 @@
 package landscapes
 
 import (
+	"fmt"
 	"io/fs"
 	"runtime"
 	"sync"
@@ -40,20 +41,30 @@ func (f *identifying) Open(name string) (fs.File, error) {
 
 // TestPlacesAreThoseOfTheFile: files of the same content share nothing that says where it is.
 func TestPlacesAreThoseOfTheFile(t *testing.T) {
-	text := []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: garden}\n")
+	text := []byte("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  namespace: garden\n  name: a\n")
 	store := kept.InMemory()
-	load := func(name string) *Landscape {
-		l, violations, err := LoadFS(t.Context(), &identifying{MapFS: fstest.MapFS{
+	load := func(name string) (fstest.MapFS, *Landscape) {
+		files := fstest.MapFS{
 			"landscape.yaml": {Data: []byte("apiVersion: landscape.pergola.dev/v1alpha1\nkind: Landscape\nmetadata: {name: x}\n")},
 			name:             {Data: text},
-		}}, ".", Options{Kept: store})
+		}
+		l, violations, err := LoadFS(t.Context(), &identifying{MapFS: files}, ".", Options{Kept: store})
 		require.NoError(t, err)
 		require.Empty(t, violations)
-		return l
+		return files, l
 	}
-	before, after := load("a.yaml"), load("renamed.yaml")
-	assert.Equal(t, "a.yaml", before.Declarations[0].Position("metadata.name").File)
-	assert.Equal(t, "renamed.yaml", after.Declarations[0].Position("metadata.name").File)
+	place := func(l *Landscape) string {
+		p := l.Declarations[0].Position("metadata.name")
+		return fmt.Sprintf("%s:%d", p.File, p.Line)
+	}
+	_, before := load("a.yaml")
+	files, gone := load("a.yaml")
+	_, after := load("renamed.yaml")
+	delete(files, "a.yaml")
+	gone.Declarations[0].Object()
+	assert.Equal(t, "a.yaml:1", place(gone), "a file that is gone still has the object")
+	assert.Equal(t, "a.yaml:5", place(before), "what another landscape cannot read is its matter")
+	assert.Equal(t, "renamed.yaml:5", place(after))
 }
 
 // TestKnownContentIsNotRead: of files that a file system knows by an identifier, only those that were never seen are opened, and
