@@ -98,8 +98,11 @@ func anotherHostKey(w *world) {
 	data["known_hosts"] = wrong
 	w.replace("hostkey", data)
 	w.change(s.name, func(l *landscapev1alpha1.Landscape) { l.Spec.Source.Timeout = &metav1.Duration{Duration: time.Minute} }) // opens it anew
-	l := w.refuses(s, "HostKeyMismatch", "1")
-	assert.NotNil(w, condition.Get(l.Status.Conditions, landscapev1alpha1.LandscapeStalled))
+	w.refuses(s, "HostKeyMismatch", "1")
+	// What the change of the object began goes on for a while.
+	w.await(s.name, func(l *landscapev1alpha1.Landscape) bool {
+		return condition.Get(l.Status.Conditions, landscapev1alpha1.LandscapeStalled) != nil
+	})
 	next := s.set("2")
 	data["known_hosts"] = string(server.KnownHosts)
 	w.replace("hostkey", data)

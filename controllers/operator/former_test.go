@@ -104,7 +104,7 @@ func TestRestartWithoutSecrets(t *testing.T) {
 	w.replace(broken.secret, broken.data)
 	l = w.applied(kept.served, next, "2")
 	assert.Equal(t, "main@sha1:"+next, l.Status.LastAppliedRevision)
-	l = w.ready(lost.name, "False Invalid: revision main@sha1:"+bad)
+	w.ready(lost.name, "False Invalid: revision main@sha1:"+bad)
 	w.repaired(lost.served, "1")
 	l = w.await(lost.name, func(l *landscapev1alpha1.Landscape) bool { return strings.HasPrefix(readiness(l), "False Invalid") })
 	assert.Contains(t, readiness(l), applied[lost.name]+" stays applied")
