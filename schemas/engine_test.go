@@ -195,7 +195,10 @@ func TestManyObjectsInParallelWithRecyclingAndCache(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, first, second)
 	// Nor has anything to be evaluated about those that stayed the same.
-	good := slices.DeleteFunc(inputs, func(in Input) bool { size, _, _ := unstructured.NestedInt64(in.Object.Object, "spec", "size"); return size == 99 })
+	good := slices.DeleteFunc(inputs, func(in Input) bool {
+		size, _, _ := unstructured.NestedInt64(in.Object.Object, "spec", "size")
+		return size == 99
+	})
 	for i := range good {
 		good[i].Old = good[i].Object.DeepCopy()
 	}

@@ -24,9 +24,12 @@ type goRule struct {
 	check func(ruleInput) []finding
 }
 
+// RuleDeletionConfirm is the rule that an object is removed after its deletion was confirmed. Whoever holds such removals in the cluster need not
+// refuse the files.
+const RuleDeletionConfirm = "any/deletion-confirmed"
+
 const (
 	ruleEmptyValue       = "structure/empty-value"
-	ruleDeletionConfirm  = "any/deletion-confirmed"
 	ruleGardenNamespace  = "namespace/garden-kept"
 	annotationConfirm    = "confirmation.gardener.cloud/deletion"
 	sourceDeletion       = "plugin/pkg/global/deletionconfirmation, pkg/operator/webhook, pkg/resourcemanager/webhook/crddeletionprotection"
@@ -90,7 +93,7 @@ func checksOutsideTheList() []Rule {
 		{ID: ruleEmptyValue, Kind: "*", Title: "A field has a value",
 			Doc:    "A field without a value is null, which the API server drops. Write {} for an object without fields. In Go, because rules do not see such fields.",
 			Source: "structural schemas of Kubernetes", Fields: []string{""}, In: "go", File: "schemas/gorules.go", Severity: SeverityWarning, Scope: scopeObject},
-		{ID: ruleDeletionConfirm, Kind: "*", Title: "A Garden, Seed, Shoot, Project, ShootState, Etcd or extension object is removed after its deletion was confirmed",
+		{ID: RuleDeletionConfirm, Kind: "*", Title: "A Garden, Seed, Shoot, Project, ShootState, Etcd or extension object is removed after its deletion was confirmed",
 			Doc:    "Set the annotation " + annotationConfirm + `: "true" in one commit, and remove the object in the next. In Go, because the object does not exist any more.`,
 			Source: sourceDeletion, Fields: []string{"metadata.annotations[confirmation.gardener.cloud/deletion]"}, In: "go", File: "schemas/gorules.go", Severity: SeverityError, Scope: scopeObject},
 		{ID: ruleGardenNamespace, Kind: "Namespace", Title: "Namespace garden stays as long as there is a Garden",
@@ -157,7 +160,7 @@ func checkDeletion(old *unstructured.Unstructured, landscape *surroundings) []fi
 		return nil
 	}
 	return []finding{{
-		path: "metadata.annotations[" + annotationConfirm + "]", typ: TypeForbidden, rule: ruleDeletionConfirm, severity: SeverityError,
+		path: "metadata.annotations[" + annotationConfirm + "]", typ: TypeForbidden, rule: RuleDeletionConfirm, severity: SeverityError,
 		message: "the object is removed without its confirmation; set this annotation to \"true\" first, and remove the object then (in Git: in the next commit)",
 	}}
 }

@@ -73,6 +73,12 @@ func (j *judge) ask(refs []plan.Ref) []owner.HeldObjects {
 	return []owner.HeldObjects{{Cluster: j.cluster, Objects: held, Approval: verdict.ID}}
 }
 
+// HoldsRemoval tells whether an object of a kind stays in the cluster, and is said to be held, when its file is gone: whether its deletion was
+// confirmed or not.
+func HoldsRemoval(kind string) bool {
+	return isOwner(operatorv1alpha1.SchemeGroupVersion.WithKind(kind).GroupKind()) || isOwner(gardencorev1beta1.SchemeGroupVersion.WithKind(kind).GroupKind())
+}
+
 // isOwner tells the kinds whose removal from Git does not delete them.
 func isOwner(gk schema.GroupKind) bool {
 	switch gk {

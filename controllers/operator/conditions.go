@@ -245,7 +245,7 @@ func (v view) reconciling() string {
 		return "the source is asked again"
 	case v.wanted == "":
 		return "the source is read"
-	case v.wanted != v.applied && v.waiting == "":
+	case commitOf(v.wanted) != commitOf(v.applied) && v.waiting == "":
 		return v.wanted + " is to be applied"
 	}
 	return ""

@@ -59,6 +59,11 @@ func (h *hub) tellAll(p receiver.Progress) {
 // supersede ends those who follow another commit than the one that is synced now, because theirs will not be any more.
 func (h *hub) supersede(commit string, p receiver.Progress) {
 	p.Done, p.Phase = true, receiver.PhaseSuperseded
+	h.others(commit, p)
+}
+
+// others sends a line to all who follow another commit.
+func (h *hub) others(commit string, p receiver.Progress) {
 	h.each(func(f *follower) bool { return f.commit != "" && f.commit != commit }, p)
 }
 

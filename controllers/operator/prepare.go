@@ -103,6 +103,10 @@ func (r reading) read(ctx context.Context, object *landscapev1alpha1.Landscape, 
 	if err != nil {
 		return nil, fmt.Errorf("validating revision %s: %w", snapshot.Revision(), err)
 	}
+	// Pergola holds these removals in the cluster, and says so: what else the revision changes is applied.
+	found = slices.DeleteFunc(found, func(v schemas.Violation) bool {
+		return v.Rule == schemas.RuleDeletionConfirm && landscape.HoldsRemoval(v.Kind)
+	})
 	var rendering []schemas.Violation
 	if l.ConfigDeclaration != nil {
 		rendering = render.CheckLandscape(r.catalogue, l, render.At(r.now), render.Ruled())

@@ -15,6 +15,10 @@ func (s *syncer) tellWaiting(suspended string) {
 		s.hub.tellAll(receiver.Progress{Time: s.Clock.Now(), Phase: receiver.PhaseHeld, Message: suspended + s.misconfigured, Done: true})
 	case s.decided.waiting != "" && wanted != "":
 		s.hub.tellAll(receiver.Progress{Time: s.Clock.Now(), Phase: receiver.PhaseHeld, Message: s.decided.waiting, Done: true})
+	case s.object.Spec.Pin != nil:
+		pin := s.object.Spec.Pin
+		s.hub.others(pin.Revision, receiver.Progress{Time: s.Clock.Now(), Phase: receiver.PhaseHeld, Done: true,
+			Message: view{pin: pin}.pinned() + "nothing else is applied before it is taken off (pergola rollback --unpin)"})
 	}
 }
 

@@ -170,6 +170,17 @@ func TestPeople(t *testing.T) {
 	assert.Equal(t, first, commit)
 	w.ready("people", "True Applied: PINNED to "+first+" by me (it crashes), main@sha1:"+second+" is not applied")
 	assert.Equal(t, "1", w.value("a"))
+	l := w.get("people")
+	assert.Nil(t, condition.Get(l.Status.Conditions, landscapev1alpha1.LandscapeReconciling), "nothing more is to be done while it is pinned")
+	asked, err = handle.Sync(w.Context())
+	require.NoError(t, err)
+	limited, cancel = context.WithTimeout(w.Context(), time.Minute)
+	defer cancel()
+	for p := range handle.Follow(limited, asked) {
+		last = p
+	}
+	assert.True(t, last.Done)
+	assert.Contains(t, last.Message, "PINNED to "+first)
 	_, err = handle.Unpin(w.Context())
 	require.NoError(t, err)
 	w.ready("people", "True Applied: main@sha1:"+second)
@@ -181,7 +192,7 @@ func TestPeople(t *testing.T) {
 		l.Spec.Windows = []landscapev1alpha1.SyncWindow{{Schedule: "0 0 29 2 *", Duration: metav1.Duration{Duration: time.Minute}}}
 	})
 	third := r.commit("third", map[string]string{"a.yaml": r.configMap("a", "3")})
-	l := w.ready("people", "True Applied: main@sha1:"+second+" is applied; main@sha1:"+third+": waiting for the next window")
+	l = w.ready("people", "True Applied: main@sha1:"+second+" is applied; main@sha1:"+third+": waiting for the next window")
 	assert.NotNil(t, l.Status.NextSync)
 	assert.Equal(t, "2", w.value("a"))
 
