@@ -4,13 +4,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"strings"
+	"slices"
 	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
+	"github.com/pergola-dev/pergola/controllers/landscape"
 )
 
 func newHistory() *cobra.Command {
@@ -63,7 +64,7 @@ func printHistory(w io.Writer, l *landscapev1alpha1.Landscape) error {
 		fmt.Fprintf(w, "PINNED to %s by %s: %s\n", pin.Revision, orUnknown(pin.By), pin.Reason)
 	}
 	if s := l.Spec.Suspension; l.Spec.Suspend && s != nil {
-		fmt.Fprintf(w, "SUSPENDED by %s: %s\n", orUnknown(s.By), s.Reason)
+		fmt.Fprintf(w, "SUSPENDED%s\n", landscape.SuspensionText(s))
 	}
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "BEGAN\tTOOK\tREVISION\tBY\tRESULT\tWHAT")
@@ -76,31 +77,36 @@ func printHistory(w io.Writer, l *landscapev1alpha1.Landscape) error {
 		if r.Message != "" && (r.Result != landscapev1alpha1.SyncSucceeded || what == "") {
 			what = r.Message
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", r.StartTime.Local().Format(time.DateTime), took, shortRevision(r.Revision), r.Trigger, result, oneLine(what, 100))
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", r.StartTime.Local().Format(time.DateTime), took, landscape.ShortRevision(r.Revision), r.Trigger, result, oneLine(what, 100))
 	}
 	if err := table.Flush(); err != nil {
 		return err
 	}
+	return printApprovals(w, l)
+}
+
+// printApprovals prints what is held by the id that approves it: a run holds much for one reason, and one id approves all of it.
+func printApprovals(w io.Writer, l *landscapev1alpha1.Landscape) error {
+	var groups [][]landscapev1alpha1.HeldDeletion
 	for _, h := range l.Status.Held {
-		fmt.Fprintf(w, "Held on cluster %s: %s: %s\n", h.Cluster, h.Object, h.Reason)
-		if h.Approval != "" {
-			fmt.Fprintf(w, "  pergola approve %s/%s %s\n", l.Namespace, l.Name, h.Approval)
+		i := slices.IndexFunc(groups, func(g []landscapev1alpha1.HeldDeletion) bool {
+			return g[0].Approval == h.Approval && g[0].Reason == h.Reason
+		})
+		if i < 0 {
+			i, groups = len(groups), append(groups, nil)
+		}
+		groups[i] = append(groups[i], h)
+	}
+	for i, group := range groups {
+		fmt.Fprintf(w, "Held: %s\n", group[0].Reason)
+		for _, h := range group {
+			fmt.Fprintf(w, "  %s on cluster %s\n", h.Object, h.Cluster)
+		}
+		if id := group[0].Approval; id != "" && !slices.ContainsFunc(groups[i+1:], func(g []landscapev1alpha1.HeldDeletion) bool { return g[0].Approval == id }) {
+			fmt.Fprintf(w, "  to let it pass: pergola approve %s/%s %s\n", l.Namespace, l.Name, id)
 		}
 	}
 	return nil
-}
-
-// shortRevision is main@0a1b2c3d4e.
-func shortRevision(revision string) string {
-	name, digest, ok := strings.Cut(revision, "@")
-	if !ok {
-		return short(strings.TrimPrefix(revision, "sha1:"))
-	}
-	kind, digits, _ := strings.Cut(digest, ":")
-	if kind == "sha1" {
-		return name + "@" + short(digits)
-	}
-	return name + "@" + kind + ":" + short(digits)
 }
 
 func orUnknown(name string) string {

@@ -23,7 +23,10 @@ func newStatus() *cobra.Command {
 written last, with their age; they stay as they are while nobody reconciles the landscape. With --live they are
 judged now, without thresholds. Nothing is written in any case.
 
-Exit code 1 says that something is not ready.`,
+Where an operator syncs the landscape, the head says what its Landscape object in the runtime cluster says: the revision that is applied,
+who suspended or pinned it, a sync that failed, deletions that wait for an approval.
+
+Exit code 1 says that something is not ready; a Landscape that is suspended, or whose sync failed, is not.`,
 		Example: `  pergola status landscapes/local
   pergola status landscapes/local --live
   pergola status landscapes/local --components   # every bundle: applied, healthy, rolling out

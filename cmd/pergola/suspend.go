@@ -6,6 +6,9 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
+	"github.com/pergola-dev/pergola/controllers/landscape"
 )
 
 func newSuspend() *cobra.Command {
@@ -16,7 +19,8 @@ func newSuspend() *cobra.Command {
 		Use:   "suspend LANDSCAPE --reason TEXT",
 		Short: "Pause the syncs of a Landscape",
 		Long: `Pauses a Landscape: the operator applies no new revision and repairs no drift; what runs stays as it is. The reason is shown
-wherever the Landscape is. With --for syncing goes on by itself after that time.`,
+wherever the Landscape is. With --for syncing goes on by itself after that time. A suspension that there is already is replaced, and
+printed.`,
 		Example: `  pergola suspend production --reason "restoring etcd by hand" --for 2h`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -36,10 +40,14 @@ wherever the Landscape is. With --for syncing goes on by itself after that time.
 				until = time.Now().Add(duration)
 				text = "until " + until.Local().Format(time.RFC1123)
 			}
+			former, err := handle.Get(cmd.Context())
+			if err != nil {
+				return err
+			}
 			if err := handle.Suspend(cmd.Context(), reason, until); err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "Suspended %s %s.\n", args[0], text)
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "Suspended %s %s.%s\n", args[0], text, replaced(former, time.Now()))
 			return err
 		},
 	}
@@ -47,6 +55,18 @@ wherever the Landscape is. With --for syncing goes on by itself after that time.
 	cmd.Flags().DurationVar(&duration, "for", 0, "how long, such as 2h (default: until pergola resume)")
 	object.add(cmd)
 	return cmd
+}
+
+// replaced tells of the suspension that another one replaces, so that whoever wants it back knows what it was.
+func replaced(l *landscapev1alpha1.Landscape, now time.Time) string {
+	s := l.Spec.Suspension
+	switch {
+	case !l.Spec.Suspend || s != nil && s.Until != nil && !now.Before(s.Until.Time):
+		return ""
+	case s == nil:
+		s = &landscapev1alpha1.Suspension{}
+	}
+	return fmt.Sprintf("\nIt replaces the former suspension%s", landscape.SuspensionText(s))
 }
 
 func newResume() *cobra.Command {

@@ -29,6 +29,10 @@ type Status struct {
 	Live   bool          `json:"live"`
 	Ready  bool          `json:"ready"`
 	Owners []OwnerStatus `json:"owners"`
+	// Object is the Landscape object that an operator syncs it by; nil when there is none.
+	Object *ObjectStatus `json:"object,omitempty"`
+	// ObjectUnknown says why it is not known whether there is one.
+	ObjectUnknown string `json:"objectUnknown,omitempty"`
 	// Undeclared are objects whose declaration is gone.
 	Undeclared []Undeclared `json:"undeclared,omitempty"`
 	// HandedOver are declared fields that are left as controllers set them.
@@ -84,7 +88,15 @@ func (c *Converger) Status(ctx context.Context, o StatusOptions) Status {
 			}
 		})
 	}
+	wait.Go(func() {
+		// A cluster that does not answer says so with the owners.
+		object, err := c.readObject(ctx, out.At)
+		if out.Object = object; err != nil && !isUnreachable(err) {
+			out.ObjectUnknown = inWords(err)
+		}
+	})
 	wait.Wait()
+	out.Ready = out.Ready && (out.Object == nil || out.Object.Ready)
 	shoots := map[string][]OwnerStatus{}
 	for i, o := range c.all {
 		out.Ready = out.Ready && states[i].Ready

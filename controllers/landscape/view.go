@@ -41,6 +41,7 @@ func PrintStatus(w io.Writer, s Status, colored bool) {
 	root.children = append(root.children, v.undeclared()...)
 	root.children = append(root.children, v.handedOver()...)
 	fmt.Fprintf(w, "Landscape %s: %s\n", s.Landscape, v.word(s.Ready))
+	v.object(w)
 	root.print(w, "")
 	for _, line := range hints(s) {
 		fmt.Fprintln(w, line)

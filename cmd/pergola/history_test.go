@@ -1,0 +1,63 @@
+package main
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
+)
+
+// What is held is said once by reason, and each id once: one command lets all of it pass.
+func TestHistoryGroupsWhatIsHeld(t *testing.T) {
+	const beyond, unseen = "11 deletions are more than the limit of 10", "it is not in the reviewed difference"
+	l := &landscapev1alpha1.Landscape{}
+	l.Namespace, l.Name = "garden", "production"
+	l.Status.Held = []landscapev1alpha1.HeldDeletion{
+		{Cluster: "runtime", Object: "ConfigMap a/b", Reason: beyond, Approval: "3f2a91c07d55"},
+		{Cluster: "virtual", Object: "Quota a/c", Reason: unseen, Approval: "3f2a91c07d55"},
+		{Cluster: "virtual", Object: "Shoot a/d", Reason: "its file is gone"},
+		{Cluster: "virtual", Object: "Quota a/e", Reason: beyond, Approval: "3f2a91c07d55"},
+		{Cluster: "virtual", Object: "Quota a/f", Reason: beyond, Approval: "000000000000"},
+	}
+	var b strings.Builder
+	require.NoError(t, printHistory(&b, l))
+	assert.Equal(t, `BEGAN  TOOK  REVISION  BY  RESULT  WHAT
+Held: `+beyond+`
+  ConfigMap a/b on cluster runtime
+  Quota a/e on cluster virtual
+Held: `+unseen+`
+  Quota a/c on cluster virtual
+  to let it pass: pergola approve garden/production 3f2a91c07d55
+Held: its file is gone
+  Shoot a/d on cluster virtual
+Held: `+beyond+`
+  Quota a/f on cluster virtual
+  to let it pass: pergola approve garden/production 000000000000
+`, b.String())
+}
+
+// Whoever suspends what is suspended learns what that was.
+func TestSuspendTellsWhatItReplaces(t *testing.T) {
+	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	at := func(d time.Duration) *metav1.Time { return &metav1.Time{Time: now.Add(d)} }
+	for name, test := range map[string]struct {
+		suspend bool
+		why     *landscapev1alpha1.Suspension
+		want    string
+	}{
+		"not suspended":       {false, nil, ""},
+		"left behind":         {false, &landscapev1alpha1.Suspension{Reason: "x"}, ""},
+		"over":                {true, &landscapev1alpha1.Suspension{Reason: "x", Until: at(0)}, ""},
+		"for a time":          {true, &landscapev1alpha1.Suspension{Reason: "etcd", By: "alice", Until: at(2 * time.Hour)}, "\nIt replaces the former suspension by alice until 2026-01-01T14:00:00Z: etcd"},
+		"for ever, by nobody": {true, nil, "\nIt replaces the former suspension until pergola resume"},
+	} {
+		l := &landscapev1alpha1.Landscape{Spec: landscapev1alpha1.LandscapeSpec{}}
+		l.Spec.Suspend, l.Spec.Suspension = test.suspend, test.why
+		assert.Equal(t, test.want, replaced(l, now), name)
+	}
+}

@@ -1,0 +1,216 @@
+package landscape
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fatih/color"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
+	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
+	"github.com/pergola-dev/pergola/apply"
+)
+
+const (
+	// objectPatience is how long the Landscape object may take to read: the tree does not wait longer for it.
+	objectPatience = 10 * time.Second
+	// maximumHeld is how many held objects a status has at most (api/landscape).
+	maximumHeld = 50
+	// Reasons of the operator's Ready condition (controllers/operator).
+	readySuspended, readyApplyFailed, readyNameTaken = "Suspended", "ApplyFailed", "NameTaken"
+)
+
+// ObjectStatus is what the Landscape object, by which an operator syncs the landscape, says of it.
+type ObjectStatus struct {
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	// Ready says that its condition Ready is True, and that it is not suspended.
+	Ready bool `json:"ready"`
+	// Reason and Message are those of the condition Ready; empty while the operator has not written one.
+	Reason  string `json:"reason,omitempty"`
+	Message string `json:"message,omitempty"`
+	// Suspension is why, by whom and until when it is suspended; nil when it is not.
+	Suspension *landscapev1alpha1.Suspension `json:"suspension,omitempty"`
+	// Pin is what it is pinned to.
+	Pin *landscapev1alpha1.Pin `json:"pin,omitempty"`
+	// Revision was applied completely last, as <ref>@<commit>; empty for none.
+	Revision string `json:"revision,omitempty"`
+	// FailedSync is the last sync, if it failed.
+	FailedSync *landscapev1alpha1.SyncRecord `json:"failedSync,omitempty"`
+	// Held is how many deletions and recreations wait for an approval; the object counts no further than 50.
+	Held int `json:"held,omitempty"`
+}
+
+// readObject looks for the Landscape object of this landscape in the runtime cluster: nil where there is none that syncs it. An
+// error says why that is not known.
+func (c *Converger) readObject(ctx context.Context, now time.Time) (*ObjectStatus, error) {
+	cluster := c.clusters[Runtime]
+	if cluster == nil {
+		return nil, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, objectPatience)
+	defer cancel()
+	resource := cluster.Dynamic().Resource(landscapev1alpha1.SchemeGroupVersion.WithResource("landscapes"))
+	only := metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("metadata.name", c.landscape.Config.Name).String()}
+	list, err := resource.List(ctx, only)
+	if apierrors.IsForbidden(err) {
+		list, err = resource.Namespace(gardencorev1beta1.GardenNamespace).List(ctx, only)
+	}
+	switch {
+	case apierrors.IsNotFound(err): // no such kind: nobody syncs it
+		return nil, nil
+	case err != nil:
+		return nil, cluster.Explain(apply.Ref{APIVersion: landscapev1alpha1.SchemeGroupVersion.String(), Kind: "Landscape", Name: c.landscape.Config.Name}, "read", err)
+	}
+	var found []*ObjectStatus
+	for _, item := range list.Items {
+		l := &landscapev1alpha1.Landscape{}
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(item.Object, l); err != nil {
+			return nil, fmt.Errorf("reading Landscape %s/%s: %w", item.GetNamespace(), item.GetName(), err)
+		}
+		if l.Spec.Source != nil {
+			found = append(found, objectStatus(l, now))
+		}
+	}
+	if len(found) == 0 {
+		return nil, nil
+	}
+	// Of two with one name the operator syncs one only, and says of the other that the name is taken.
+	return slices.MinFunc(found, func(a, b *ObjectStatus) int {
+		return cmp.Or(cmp.Compare(taken(a), taken(b)), cmp.Compare(a.Namespace, b.Namespace))
+	}), nil
+}
+
+func taken(o *ObjectStatus) int {
+	if o.Reason == readyNameTaken {
+		return 1
+	}
+	return 0
+}
+
+func objectStatus(l *landscapev1alpha1.Landscape, now time.Time) *ObjectStatus {
+	out := &ObjectStatus{Namespace: l.Namespace, Name: l.Name, Pin: l.Spec.Pin, Revision: l.Status.LastAppliedRevision, Held: len(l.Status.Held)}
+	for _, cond := range l.Status.Conditions {
+		if cond.Type == landscapev1alpha1.LandscapeReady {
+			out.Ready, out.Reason, out.Message = cond.Status == gardencorev1beta1.ConditionTrue, cond.Reason, cond.Message
+		}
+	}
+	why := l.Spec.Suspension
+	if l.Spec.Suspend && (why == nil || why.Until == nil || now.Before(why.Until.Time)) {
+		if why == nil {
+			why = &landscapev1alpha1.Suspension{}
+		}
+		out.Suspension, out.Ready = why, false
+	}
+	if h := l.Status.History; len(h) > 0 && h[0].Result == landscapev1alpha1.SyncFailed {
+		out.FailedSync = &h[0]
+	}
+	return out
+}
+
+// object prints what the Landscape object says: what keeps the landscape from being what Git says stands above the tree.
+func (v view) object(w io.Writer) {
+	if v.status.ObjectUnknown != "" {
+		fmt.Fprintf(w, "  %s whether a Landscape of the runtime cluster is suspended or pinned is not known: %s\n", v.mark(gardencorev1beta1.ConditionUnknown), oneLine(v.status.ObjectUnknown))
+	}
+	o := v.status.Object
+	if o == nil {
+		return
+	}
+	applied := "nothing was applied completely yet"
+	if o.Revision != "" {
+		applied = ShortRevision(o.Revision) + " is applied"
+	}
+	fmt.Fprintf(w, "Synced from Git by Landscape %s/%s: %s\n", o.Namespace, o.Name, applied)
+	for _, line := range v.objectLines(o) {
+		fmt.Fprintln(w, "  "+line)
+	}
+}
+
+func (v view) objectLines(o *ObjectStatus) []string {
+	var out []string
+	no, yellow := v.mark(gardencorev1beta1.ConditionFalse)+" ", color.FgYellow
+	if o.Suspension != nil {
+		out = append(out, v.paint("SUSPENDED", yellow)+SuspensionText(o.Suspension))
+	}
+	if p := o.Pin; p != nil {
+		out = append(out, v.paint("PINNED", yellow)+fmt.Sprintf(" to %s%s%s", p.Revision, by(p.By), because(p.Reason)))
+	}
+	if f := o.FailedSync; f != nil {
+		at := f.StartTime
+		if f.EndTime != nil {
+			at = *f.EndTime
+		}
+		out = append(out, no+fmt.Sprintf("the last sync failed %s, of %s: %s", v.ago(at.Time), ShortRevision(f.Revision), oneLine(f.Message)))
+	}
+	switch {
+	case o.Ready, o.Suspension != nil, o.FailedSync != nil && o.Reason == readyApplyFailed:
+	case o.Reason == "":
+		out = append(out, no+"the operator has not looked at it yet")
+	case o.Reason == readySuspended:
+		out = append(out, no+"it is not suspended any more, and the operator has not gone on yet")
+	default:
+		out = append(out, no+o.Reason+": "+oneLine(o.Message))
+	}
+	if o.Held > 0 {
+		count := fmt.Sprintf("%d held deletions and recreations wait", o.Held)
+		switch {
+		case o.Held == 1:
+			count = "1 held deletion or recreation waits"
+		case o.Held >= maximumHeld:
+			count = "at least " + count
+		}
+		out = append(out, v.mark(gardencorev1beta1.ConditionProgressing)+fmt.Sprintf(" %s for approval: pergola history %s/%s", count, o.Namespace, o.Name))
+	}
+	return out
+}
+
+// SuspensionText says by whom, until when and why, to go behind "suspended".
+func SuspensionText(s *landscapev1alpha1.Suspension) string {
+	until := " until pergola resume"
+	if s.Until != nil {
+		until = " until " + s.Until.UTC().Format(time.RFC3339)
+	}
+	return by(s.By) + until + because(s.Reason)
+}
+
+func by(name string) string {
+	if name == "" {
+		return ""
+	}
+	return " by " + name
+}
+
+func because(reason string) string {
+	if reason == "" {
+		return ""
+	}
+	return ": " + oneLine(reason)
+}
+
+// ShortRevision is a revision with as many digits as tell it from others: main@0a1b2c3d4e.
+func ShortRevision(revision string) string {
+	name, digest, ok := strings.Cut(revision, "@")
+	if !ok {
+		return shortDigits(strings.TrimPrefix(revision, "sha1:"))
+	}
+	kind, digits, found := strings.Cut(digest, ":")
+	switch {
+	case !found:
+		return name + "@" + shortDigits(digest)
+	case kind == "sha1":
+		return name + "@" + shortDigits(digits)
+	}
+	return name + "@" + kind + ":" + shortDigits(digits)
+}
+
+func shortDigits(s string) string { return s[:min(len(s), 10)] }
