@@ -22,6 +22,8 @@ run() { printf '$ %s\n' "$*"; "$@"; }
 # differs runs a command whose exit code 1 says that there are differences.
 differs() { printf '$ %s\n' "$*"; "$@" || [ $? -eq 1 ]; }
 git_() { git -C "$landscape" -c user.name=demo -c user.email=demo@example.com -c commit.gpgsign=false "$@"; }
+# settled waits until everything is ready: the operator writes what it thinks of the seeds a little later than they do.
+settled() { for _ in $(seq 60); do if "$pergola" status "$landscape" --live > /dev/null 2>&1; then return; fi; sleep 2; done; }
 
 # either prints the one of two values that a file does not have yet, so that the demonstration can be repeated.
 "$root/hack/stop-demo.sh"
@@ -137,10 +139,11 @@ sed -i.bak "s/maximum: .*/maximum: $maximum/" "$shoot"
 find "$landscape" -name '*.bak' -delete
 git_ add -A
 git_ commit -q -m "Keep events of the garden for $ttl, let the shoot have up to $maximum workers"
-run git_ push demo main
+run git -C "$landscape" push demo main
 run "$pergola" history local --context pergola-runtime
 
 say "Everything is as Git says"
+settled
 run "$pergola" status "$landscape" --live
 
 cat <<EOT
@@ -148,10 +151,10 @@ cat <<EOT
 The clusters, the operator and the gardenlet stay up (logs: .local/demo/operator.log, gardenlet.log). Go on with:
 
   export KUBECONFIG=$KUBECONFIG SOPS_AGE_KEY_FILE=$SOPS_AGE_KEY_FILE
-  cd $landscape                                         # edit, commit, and: git push demo main
-  bin/pergola status $landscape --live --components
-  bin/pergola history local --context pergola-runtime   # also: sync, suspend, resume, rollback, tree
-  bin/pergola diff $landscape --live
+  $pergola status $landscape --live --components
+  $pergola diff $landscape --live
+  $pergola history local --context pergola-runtime   # also: sync, suspend, resume, rollback, tree
+  git -C $landscape push demo main                   # after a change and a commit in that folder
   kubectl --context pergola-runtime get landscapes,managedresources -A      # any kubectl works, none is needed
-  make local-status | make local-down | make local-clean
+  make -C $root local-status                         # also: local-down, local-clean
 EOT
