@@ -3,6 +3,7 @@ package landscapes
 import (
 	"crypto/sha256"
 	"fmt"
+	"io/fs"
 	"path"
 	"runtime"
 	"slices"
@@ -100,7 +101,7 @@ type identifiedFS interface {
 // identified is under which key it is kept what the content of a file is, for file systems that know.
 func (l *loader) identified(name string) (kept.Key, bool) {
 	fsys, ok := l.fs.(identifiedFS)
-	if !ok || l.opts.Kept == nil {
+	if !ok || l.opts.Kept == nil || !fs.ValidPath(name) { // as a name of bytes that are no text: such a file cannot be opened
 		return kept.Key{}, false
 	}
 	id, ok := fsys.ContentID(name)

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/pergola-dev/pergola/schemas"
 	"github.com/pergola-dev/pergola/schemas/kept"
 )
 
@@ -65,6 +66,22 @@ func TestPlacesAreThoseOfTheFile(t *testing.T) {
 	assert.Equal(t, "a.yaml:1", place(gone), "a file that is gone still has the object")
 	assert.Equal(t, "a.yaml:5", place(before), "what another landscape cannot read is its matter")
 	assert.Equal(t, "renamed.yaml:5", place(after))
+}
+
+// TestNamesThatAreNoText: known content under a name that cannot be opened is an error, and no reason to end the process.
+func TestNamesThatAreNoText(t *testing.T) {
+	text := []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {namespace: garden, name: a}\n")
+	store := kept.InMemory()
+	config := &fstest.MapFile{Data: []byte("apiVersion: landscape.pergola.dev/v1alpha1\nkind: Landscape\nmetadata: {name: x}\n")}
+	load := func(files fstest.MapFS) []schemas.Violation {
+		_, violations, err := LoadFS(t.Context(), &identifying{MapFS: files}, ".", Options{Kept: store})
+		require.NoError(t, err)
+		return violations
+	}
+	require.Empty(t, load(fstest.MapFS{"landscape.yaml": config, "a.yaml": {Data: text}}))
+	found := load(fstest.MapFS{"landscape.yaml": config, "a\xe9.yaml": {Data: text}})
+	require.Len(t, found, 1)
+	assert.Contains(t, found[0].Message, "cannot be read")
 }
 
 // TestKnownContentIsNotRead: of files that a file system knows by an identifier, only those that were never seen are opened, and
