@@ -22,6 +22,8 @@ type Gate struct {
 	Protected []string
 	// Approved holds the ids (see ApprovalID) that a person has approved: of single objects, or of all that are held together.
 	Approved map[string]bool
+	// Passed hears the ids of approvals that let something pass, maybe from several goroutines at the same time; it may be nil.
+	Passed func(id string)
 	// Reviewed tells whether a deletion or recreation was in the difference that people have reviewed; what was not is held. nil asks
 	// for no review.
 	Reviewed func(cluster string, ref Ref) bool
@@ -76,7 +78,7 @@ func (g Gate) Judge(cluster string, refs []Ref, total int) Verdict {
 	beyond := g.beyond(cluster, len(refs), total)
 	for _, ref := range refs {
 		switch {
-		case g.Approved[ApprovalOf(cluster, ref)]:
+		case g.Approves(ApprovalOf(cluster, ref)):
 		case g.Reviewed != nil && !g.Reviewed(cluster, ref):
 			v.Held[ref] = "it is not in the reviewed difference"
 		case g.protects(ref):
@@ -86,10 +88,18 @@ func (g Gate) Judge(cluster string, refs []Ref, total int) Verdict {
 		}
 	}
 	v.ID = ApprovalID(cluster, v.Held)
-	if g.Approved[v.ID] {
+	if g.Approves(v.ID) {
 		v.Held = map[Ref]string{}
 	}
 	return v
+}
+
+// Approves tells whether an id is approved, by which something passes.
+func (g Gate) Approves(id string) bool {
+	if g.Approved[id] && g.Passed != nil {
+		g.Passed(id)
+	}
+	return g.Approved[id]
 }
 
 // beyond says which limit a number of deletions exceeds.

@@ -173,7 +173,7 @@ func (a *around) explain(err error) error {
 func (a *around) holdMoving(entries []apply.Entry) (held []apply.Held, rest []apply.Entry) {
 	for _, e := range entries {
 		waiting := a.unanswered(e.Ref)
-		if waiting == "" || a.c.options.Gate.Approved[plan.ApprovalOf(a.cluster, e.Ref)] {
+		if waiting == "" || a.c.options.Gate.Approves(plan.ApprovalOf(a.cluster, e.Ref)) {
 			rest = append(rest, e)
 			continue
 		}

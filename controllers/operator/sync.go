@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -59,6 +60,7 @@ func (s *syncer) prepare(commit, trigger string, fallback bool) {
 	p := &preparation{commit: commit, trigger: trigger, fallback: fallback, spec: syncID(s.object), cancel: cancel}
 	s.preparing = p
 	object, head, remote := s.object.DeepCopy(), s.head, s.remote
+	object.Status.UsedApprovals = slices.Clone(s.status.now.UsedApprovals) // those that were written may be older
 	fetch := remote.Fetch
 	switch {
 	case fallback:
@@ -127,7 +129,7 @@ func (s *syncer) make(ctx context.Context, object *landscapev1alpha1.Landscape, 
 // converger prepares what applies the revision.
 func (s *syncer) converger(ctx context.Context, object *landscapev1alpha1.Landscape, from secrets, seen *landscape.Reviewed, out *prepared) (err error) {
 	l := out.revision.landscape
-	gate, err := landscape.Gate(l, object.Spec.Approved)
+	gate, err := landscape.Gate(l, approvals(object))
 	if err != nil {
 		return invalid("revision %s: %s", out.revision.Revision(), err)
 	}
@@ -137,6 +139,7 @@ func (s *syncer) converger(ctx context.Context, object *landscapev1alpha1.Landsc
 	commit := out.revision.Commit
 	told := &steps{}
 	out.job = &job{revision: out.revision, approved: out.approved, spec: out.spec, applying: true, done: make(chan struct{}), repeat: make(chan string, 1)}
+	gate.Passed = out.job.passed
 	options := landscape.Options{
 		Catalogue: s.Catalogue, Clusters: s.clusters.byName(), Clock: s.Clock, Holder: s.Holder, Version: s.Version, Leases: s.leases(),
 		Part: landscape.PartOperator(), Checked: true, Renders: &s.renders, Thresholds: landscape.Thresholds(l), Gate: gate, Reviewed: seen,
@@ -220,6 +223,8 @@ type job struct {
 	spec      string
 	approved  []string
 	engine    *apply.Engine
+	// used are the approvals by which something passed, under mu.
+	used []string
 	// fallback says that the revision was applied before this process began.
 	fallback bool
 	trigger  string
@@ -340,7 +345,10 @@ func (s *syncer) applied(j *job, report *landscape.Report, totals map[string]int
 	now := s.Clock.Now()
 	revision := j.revision.Revision()
 	o := outcome{commit: j.revision.Commit, revision: revision, spec: j.spec, ended: now, held: heldCount(report)}
-	s.status.now.Held = heldOf(report)
+	if err == nil {
+		s.useUp(j)
+	}
+	s.status.now.Held = heldOf(report, s.status.now.UsedApprovals)
 	if len(report.Operations) > 0 {
 		s.status.now.Operations = report.Operations
 	}
@@ -432,14 +440,14 @@ func heldCount(report *landscape.Report) int {
 // shownHeld is how many of them the status has.
 const shownHeld = 50
 
-func heldOf(report *landscape.Report) []landscapev1alpha1.HeldDeletion {
+func heldOf(report *landscape.Report, used []string) []landscapev1alpha1.HeldDeletion {
 	var out []landscapev1alpha1.HeldDeletion
 	for _, h := range report.Held {
 		for _, o := range h.Objects {
 			if len(out) == shownHeld {
 				return out
 			}
-			out = append(out, landscapev1alpha1.HeldDeletion{Cluster: h.Cluster, Object: o.Ref.String(), Reason: o.Reason, Approval: h.Approval})
+			out = append(out, landscapev1alpha1.HeldDeletion{Cluster: h.Cluster, Object: o.Ref.String(), Reason: o.Reason, Approval: shownApproval(h.Approval, used)})
 		}
 	}
 	return out

@@ -132,6 +132,30 @@ func TestLoosening(t *testing.T) {
 		ids[h.Approval] = true
 	}
 	require.NoError(t, handle.Approve(context.Background(), slices.Collect(maps.Keys(ids))))
+	l = w.await("loose", func(l *landscapev1alpha1.Landscape) bool { return len(l.Status.Held) == 0 && w.value("b3") == "" })
+	assert.Len(t, l.Status.UsedApprovals, len(ids))
+
+	// The same once more: what was approved then is not approved now.
+	for name := range files {
+		if name != "landscape.yaml" {
+			files[name] = r.configMap(strings.TrimSuffix(name, ".yaml"), "y")
+		}
+	}
+	r.commit("more again", files)
+	w.await("loose", func(*landscapev1alpha1.Landscape) bool { return w.value("b3") == "y" })
+	for name := range files {
+		if name != "landscape.yaml" {
+			files[name] = ""
+		}
+	}
+	r.commit("less again", files)
+	l = w.await("loose", func(l *landscapev1alpha1.Landscape) bool { return len(l.Status.Held) == 12 })
+	assert.Equal(t, "y", w.value("b3"))
+	for _, h := range l.Status.Held {
+		assert.False(t, ids[h.Approval], "%s was used", h.Approval)
+		assert.True(t, strings.HasSuffix(h.Approval, "-2"), h.Approval)
+	}
+	require.NoError(t, handle.Approve(context.Background(), []string{l.Status.Held[0].Approval}))
 	w.await("loose", func(l *landscapev1alpha1.Landscape) bool { return len(l.Status.Held) == 0 && w.value("b3") == "" })
 }
 

@@ -42,6 +42,11 @@ type LandscapeStatus struct {
 	// +optional
 	// +listType=atomic
 	Held []HeldDeletion `json:"held,omitempty"`
+	// Ids of `spec.approved` that have let something pass. Each does so in one sync; the same deletions are held under another id when they come up
+	// again.
+	// +optional
+	// +listType=set
+	UsedApprovals []string `json:"usedApprovals,omitempty"`
 	// The last 20 syncs that did something, the newest first.
 	// +optional
 	// +listType=atomic

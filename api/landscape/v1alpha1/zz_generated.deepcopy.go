@@ -439,6 +439,11 @@ func (in *LandscapeStatus) DeepCopyInto(out *LandscapeStatus) {
 		*out = make([]HeldDeletion, len(*in))
 		copy(*out, *in)
 	}
+	if in.UsedApprovals != nil {
+		in, out := &in.UsedApprovals, &out.UsedApprovals
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
 	if in.History != nil {
 		in, out := &in.History, &out.History
 		*out = make([]SyncRecord, len(*in))
