@@ -61,6 +61,8 @@ func run(ctx context.Context, root *cobra.Command, args []string) int {
 		return exitOK
 	case errors.As(err, &code):
 		return code.code
+	case errors.As(err, new(notReadError)):
+		return exitOK // whoever reads has seen enough (| head)
 	case ctx.Err() != nil && errors.Is(err, context.Canceled):
 		printFailure(cmd, args, "Interrupted.", errors.New("interrupted"))
 		return exitInterrupted

@@ -36,6 +36,13 @@ func (p pipe) Write(data []byte) (int, error) {
 	n, err := p.Writer.Write(data)
 	if errors.Is(err, syscall.EPIPE) {
 		p.broken()
+		return n, notReadError{err}
 	}
 	return n, err
 }
+
+// notReadError says that nobody reads the output any more, which is no failure of the command. Connections to clusters break with the
+// same error number, and that is one.
+type notReadError struct{ error }
+
+func (e notReadError) Unwrap() error { return e.error }
