@@ -25,12 +25,17 @@ rollout of a cluster that sleeps. With --wait the operation is followed to its e
 OBJECT is "KIND NAME" or "KIND NAMESPACE/NAME". Among the operations are reconcile, retry, maintain, rotate-…, rollout-workers=POOL
 and, for a Garden, Seed, Shoot or Project, confirm-deletion, which only confirms that it may be deleted.
 
+This sets the annotation, and whoever does the operation takes it away again. Of Pergola, the gardenlet takes up reconcile and retry, on
+Seeds and Shoots. Any other operation stays on the object, and keeps further ones from being asked for, until a controller that does it
+takes it up, or until it is taken back, for example:
+
+  kubectl annotate shoot -n garden-local local gardener.cloud/operation-
+
 A file operations/ID.yaml in the landscape does the same by a commit, exactly once (see docs/ownership.md).
 
 Exit code 1 says that the operation is not possible, that it failed, or that its end was not seen within --timeout.`,
 		Example: `  pergola operate landscapes/local "Shoot garden-local/local" reconcile --wait
-  pergola operate landscapes/local "Shoot garden-local/local" rollout-workers=local
-  pergola operate landscapes/local "Garden local" rotate-ca-start`,
+  pergola operate landscapes/local "Seed local" reconcile`,
 		Args: cobra.ExactArgs(3),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := convergerOf(cmd, args[0], access)
