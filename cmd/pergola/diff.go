@@ -94,7 +94,7 @@ func (d *diffing) run(args []string) error {
 		}
 		problems = append(problems, err)
 		if err != nil && p.Empty() {
-			if len(dirs) == 1 {
+			if len(dirs) == 1 && !d.forOthers() {
 				return err
 			}
 			p.Notes = append(p.Notes, "it could not be compared: "+firstLine(err))
@@ -120,6 +120,10 @@ func (d *diffing) run(args []string) error {
 	}
 	return nil
 }
+
+// forOthers tells whether the report is read without the errors beside it, as in a pull request: one that lacks what went wrong would look as
+// if nothing changed.
+func (d *diffing) forOthers() bool { return d.output == "markdown" || d.output == "html" }
 
 func firstLine(err error) string {
 	text, _, _ := strings.Cut(err.Error(), "\n")

@@ -108,6 +108,12 @@ func TestDiffOfTwoBrokenSides(t *testing.T) {
 	assert.Equal(t, 1, o.code, "%+v", o)
 	assert.Contains(t, o.stderr, "HEAD~1: "+filepath.Join(dir, "seed.yaml")+":9:5: error: ")
 	assert.Contains(t, o.stderr, "HEAD: "+filepath.Join(dir, "project.yaml")+":16:3: error: ")
+
+	o = pergola(t, "diff", dir, "-o", "markdown")
+	assert.Equal(t, 1, o.code)
+	assert.Contains(t, o.stdout, "could not be compared: ", "a comment must not say, or be taken away as if, nothing changed")
+	assert.Contains(t, o.stdout, "valid neither in the work tree")
+	assert.Contains(t, o.stderr, "Error: ")
 }
 
 // TestDiffOfAPathThatIsNoLandscapeOnOneSide: a folder that became one, or no longer is, is all new or all gone; one that is
