@@ -96,9 +96,6 @@ func (r reading) read(ctx context.Context, object *landscapev1alpha1.Landscape, 
 	if err := source.CheckFiles(snapshot.FS, landscape.Folders(l)...); err != nil {
 		return nil, invalid("revision %s: %s", snapshot.Revision(), err)
 	}
-	if name := l.Config.Name; name != object.Name {
-		return nil, invalid("revision %s: landscape.yaml is of landscape %q, but this one is %q: the names have to be the same", snapshot.Revision(), name, object.Name)
-	}
 	found, err := l.ValidateAt(ctx, r.now, former, schemas.Options{})
 	if err != nil {
 		return nil, fmt.Errorf("validating revision %s: %w", snapshot.Revision(), err)
@@ -114,6 +111,9 @@ func (r reading) read(ctx context.Context, object *landscapev1alpha1.Landscape, 
 	if all := slices.Concat(violations, found, rendering); schemas.HasErrors(all) {
 		schemas.Sort(all)
 		return nil, &invalidError{fmt.Sprintf("revision %s is not valid", snapshot.Revision()), all}
+	}
+	if name := l.Config.Name; name != object.Name {
+		return nil, invalid("revision %s: landscape.yaml is of landscape %q, but this one is %q: the names have to be the same", snapshot.Revision(), name, object.Name)
 	}
 	if err := demands(&object.Spec, &l.Config.Spec); err != nil {
 		return nil, invalid("revision %s: %s", snapshot.Revision(), err)
