@@ -21,6 +21,8 @@ type location struct {
 	kind                      string
 	// named is set for the value of an item such as {name: DB_PASSWORD, value: …}, whose name says that it is secret.
 	named bool
+	// below is what the names of the objects around a value say about it.
+	below secrecy
 	// masking gives what stands for secret values.
 	masking Masking
 	// meaning is set where only what means something else is a difference.
@@ -34,7 +36,7 @@ func (l location) enter(obj map[string]any) location {
 	if kind == "" || apiVersion == "" {
 		return l
 	}
-	l.keys, l.kind = nil, kind
+	l.keys, l.kind, l.below = nil, kind, shown
 	l.secret = l.secret || isSecret(obj)
 	l.builtin = isBuiltin(apiVersion)
 	l.gardener = isGardener(apiVersion)
@@ -53,11 +55,14 @@ func isGardener(apiVersion string) bool {
 
 func (l location) child(key string, containers ...map[string]any) location {
 	l.path = join(l.path, key)
+	l.below = l.below.below(key, l.last())
 	l.keys = append(slices.Clip(l.keys), key)
 	l.named = false
 	for _, m := range containers {
-		if name, ok := m["name"].(string); ok && key == "value" && isSecretKey(name) {
-			l.named = true
+		for _, field := range []string{"name", "key"} {
+			if name, ok := m[field].(string); ok && key == "value" && isSecretKey(name) {
+				l.named = true
+			}
 		}
 	}
 	return l

@@ -142,7 +142,7 @@ func (l location) mask(v any) any {
 		out := make([]any, len(x))
 		for i, inner := range x {
 			out[i] = l.mask(inner)
-			if i > 0 && isSecretFlag(x[i-1]) && out[i] != "" {
+			if out[i] != "" && isArgument(x, i) {
 				out[i] = l.masked(inner)
 			}
 		}
@@ -176,7 +176,7 @@ func (l location) isSecretScalar(v any) bool {
 	if l.kind == encryptionKeys && l.last() == "secret" || isChecksum(l.last(), text) {
 		return true
 	}
-	return isSecretKey(l.last()) && !(strings.EqualFold(l.last(), "kubeconfig") && isPath(text))
+	return l.below != shown && !(strings.EqualFold(l.last(), "kubeconfig") && isPath(text)) && !variable.MatchString(text)
 }
 
 // isChecksum is true for the plain checksum of a Secret, as pod templates have it to restart with it: a short value could be
@@ -186,27 +186,36 @@ func isChecksum(name, text string) bool {
 	return strings.Contains(name, "checksum") && strings.Contains(name, "secret") && checksum.MatchString(text)
 }
 
+// isArgument is true for an argument that is secret by the one before it, or by what the list runs.
+func isArgument(args []any, i int) bool {
+	text, isText := args[i].(string)
+	if isText && variable.MatchString(text) {
+		return false
+	}
+	runs := slices.ContainsFunc(args, func(arg any) bool {
+		program, ok := arg.(string)
+		return ok && !strings.HasPrefix(program, "-") && client.MatchString(program)
+	})
+	if isText && (shortFlag.MatchString(text) && !numbers.MatchString(text[2:]) || runs && len(text) > 2 && strings.HasPrefix(text, "-p")) {
+		return true
+	}
+	if i == 0 {
+		return false
+	}
+	before, _ := args[i-1].(string)
+	switch before {
+	case "-u", "--user", "--proxy-user":
+		return strings.Contains(text, ":") && !numbers.MatchString(text)
+	case "-p":
+		return runs
+	}
+	return isSecretFlag(before)
+}
+
 // isSecretFlag is true for a flag whose value is the next argument.
 func isSecretFlag(arg any) bool {
 	text, ok := arg.(string)
 	return ok && strings.HasPrefix(text, "-") && !strings.Contains(text, "=") && isSecretKey(text)
-}
-
-// secretKeys end the names of fields, files, variables and flags that hold secrets, in lower case without
-// separators.
-var secretKeys = []string{"password", "passwd", "passphrase", "token", "apikey", "secretkey", "accesskey",
-	"accesskeyid", "privatekey", "clientsecret", "sharedsecret", "webhooksecret", "secretaccesskey", "credential",
-	"credentials", "clientkeydata", "connectionstring", "serviceaccountjson", "kubeconfig"}
-
-var separators = strings.NewReplacer("-", "", "_", "", ".", "", " ", "")
-
-// isSecretKey tells by a name that the value is secret. Names of files with kubeconfigs count: what is in them
-// is a credential.
-func isSecretKey(name string) bool {
-	name = strings.ToLower(separators.Replace(name))
-	return slices.ContainsFunc(secretKeys, func(s string) bool {
-		return strings.HasSuffix(name, s) && (s != "kubeconfig" || name == s)
-	})
 }
 
 var (
@@ -246,6 +255,14 @@ func (m Masking) clean(s string) string {
 		}
 		return s
 	}
+	if mayName.MatchString(s) {
+		if read, ok := m.concealed(s); ok {
+			s = read
+		} else {
+			s = m.unread(s)
+		}
+	}
+	s = m.forms(s)
 	s = m.replace(urlCredentials, s, func(g []string) (string, string, string) { return g[1], g[2], "@" })
 	s = m.replace(webToken, s, func(g []string) (string, string, string) { return "", g[0], "" })
 	s = m.replace(authorization, s, func(g []string) (string, string, string) { return g[1], g[2], "" })
@@ -257,17 +274,48 @@ func (m Masking) clean(s string) string {
 	})
 	block := false
 	plain := s
-	s = m.replace(assignment, s, func(g []string) (string, string, string) {
-		if !isSecretKey(g[1]) || strings.HasPrefix(g[3], strings.TrimSuffix(Mask, ")")) || isPath(g[3]) {
-			return g[0], "", ""
-		}
-		block = block || g[3][0] == '|' || g[3][0] == '>'
-		return g[1] + g[2], strings.Trim(g[3], `\"'`), ""
-	})
+	s = m.assignments(s, &block)
 	if block {
 		return m.mask(plain) // the value is in the lines that follow
 	}
 	return s
+}
+
+// assignments masks key: value and the like. What is the value of one key may be an assignment itself: a: token=…
+func (m Masking) assignments(s string, block *bool) string {
+	all := assignment.FindAllStringSubmatchIndex(s, -1)
+	var out strings.Builder
+	at := 0
+	for _, g := range all {
+		key, separator, value := s[g[2]:g[3]], s[g[4]:g[5]], s[g[6]:g[7]]
+		// Lists and objects are hidden by now as far as they are secret.
+		secret := isSecretKey(key) && value[0] != '[' && value[0] != '{' && !isProse(s[:g[2]], key, separator)
+		if secret && (unmasked(value) == "" || isPath(value)) {
+			continue
+		}
+		out.WriteString(s[at:g[6]])
+		at = g[7]
+		if !secret {
+			if len(value) < len(s) {
+				value = m.assignments(value, block)
+			}
+			out.WriteString(value)
+			continue
+		}
+		*block = *block || value[0] == '|' || value[0] == '>' || strings.HasPrefix(value, "<<")
+		out.WriteString(m.mask(strings.Trim(value, `\"'`)))
+	}
+	out.WriteString(s[at:])
+	return out.String()
+}
+
+// isProse is true for the word in a sentence: "cannot read the secret: forbidden".
+func isProse(before, key, separator string) bool {
+	before = before[strings.LastIndexByte(before, '\n')+1:]
+	text := strings.TrimRight(before, " ")
+	return strings.HasPrefix(separator, ":") && len(text) < len(before) && text != "" &&
+		(strings.EqualFold(key, "secret") || strings.EqualFold(key, "secrets")) &&
+		(text[len(text)-1] >= 'a' && text[len(text)-1] <= 'z')
 }
 
 // replace masks what a pattern finds: parts says what of it stands before the secret, what the secret is, and what follows.

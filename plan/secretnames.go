@@ -1,0 +1,99 @@
+package plan
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// secrecy is what a name says about the value it names.
+type secrecy int
+
+const (
+	// shown values are no secrets.
+	shown secrecy = iota
+	// mayRefer are names such as secret and token: where the value is an object, it may only say which Secret it means.
+	mayRefer
+	// always are names such as password: nothing below them is shown, except what is below a reference.
+	always
+)
+
+// secretKeys end the names of fields, files, variables and flags that hold secrets, in lower case without
+// separators and plural.
+var secretKeys = []string{"password", "passwd", "passphrase", "pwd", "apikey", "secretkey", "accesskey", "accountkey",
+	"encryptionkey", "signingkey", "masterkey", "storagekey", "authkey", "hmackey",
+	"accesskeyid", "clientsecret", "sharedsecret", "webhooksecret", "apisecret", "appsecret", "jwtsecret", "signingsecret",
+	"cookiesecret", "sessionsecret", "consumersecret", "tokensecret", "secretaccesskey", "clientkeydata", "connectionstring",
+	"serviceaccountjson", "dockerconfigjson", "dockercfg", "webhookurl"}
+
+// referringKeys are secretKeys below which objects may refer to Secrets.
+var referringKeys = []string{"token", "credential", "cred", "privatekey"}
+
+// otherPasses end words that end with pass and mean no password.
+var otherPasses = []string{"bypass", "compass", "encompass", "surpass", "overpass", "underpass", "trespass", "proxypass", "fastcgipass"}
+
+var (
+	separators = strings.NewReplacer("-", "", "_", "", ".", "", " ", "")
+	// shortPassword is PW as a word of its own: DB_PW, dbPw, adminpw.
+	shortPassword = regexp.MustCompile(`(?:^|[-_. ])(?i:pw)$|[a-z0-9]P[wW]$|(?i:admin|root|user|db)(?i:pw)$`)
+	// secretVariable is a variable of the environment such as JWT_SECRET; fields such as tlsSecret name a Secret.
+	secretVariable = regexp.MustCompile(`^[A-Z0-9_]+_SECRETS?$`)
+	// secretReference is such a variable with the name of a Secret.
+	secretReference = regexp.MustCompile(`(EXISTING|PULL|TLS)_SECRETS?$`)
+	// variable is a reference to one, in the forms of Kubernetes and of shells.
+	variable = regexp.MustCompile(`^\\*["']?(?:\$\([A-Za-z_][A-Za-z0-9_]*\)|\$\{[A-Za-z_][A-Za-z0-9_]*\})\\*["']?$`)
+)
+
+// isSecretKey tells by a name that the value is secret. Names of files with kubeconfigs count: what is in them
+// is a credential.
+func isSecretKey(name string) bool { return secrecyOf(name) != shown }
+
+func secrecyOf(name string) secrecy {
+	lower := strings.ToLower(separators.Replace(name))
+	singular := lower
+	if !strings.HasSuffix(lower, "ss") {
+		singular = strings.TrimSuffix(lower, "s")
+	}
+	ends := func(s string) bool { return strings.HasSuffix(singular, s) }
+	switch {
+	case singular == "":
+		return shown
+	case lower == "kubeconfig", slices.ContainsFunc(secretKeys, ends), shortPassword.MatchString(name),
+		ends("pass") && !slices.ContainsFunc(otherPasses, ends):
+		return always
+	case singular == "secret", secretVariable.MatchString(name) && !secretReference.MatchString(name):
+		return mayRefer
+	case singular != lower && (strings.HasPrefix(lower, "max") || strings.HasPrefix(lower, "min")):
+		return shown // maxTokens counts them
+	case slices.ContainsFunc(referringKeys, ends):
+		return mayRefer
+	}
+	return shown
+}
+
+// isReferenceKey is true for a field whose value says where a secret is.
+func isReferenceKey(key string) bool {
+	key = strings.ToLower(separators.Replace(key))
+	return slices.ContainsFunc([]string{"ref", "refs", "reference", "references", "valuefrom", "secretname", "existingsecret"},
+		func(s string) bool { return strings.HasSuffix(key, s) })
+}
+
+// parameters of secrets tell nothing about their values.
+var parameters = []string{"algorithm", "size", "encoding", "rotationPolicy", "rotationPeriod", "audience", "audiences", "expirationSeconds",
+	"optional", "mode", "defaultMode"}
+
+// referring are the fields of objects that refer to a Secret or a file.
+var referring = []string{"name", "namespace", "kind", "apiVersion", "apiGroup", "path", "mountPath"}
+
+// below is what the value of a key is, in an object that is shown or not.
+func (s secrecy) below(key, parent string) secrecy {
+	switch {
+	case isReferenceKey(key), slices.Contains(parameters, key):
+		return shown
+	case s == mayRefer && (slices.Contains(referring, key) || key == "key" && parent == "items"):
+		return shown
+	case parent == "properties":
+		return s // a schema, not a value
+	}
+	return max(s, secrecyOf(key))
+}
