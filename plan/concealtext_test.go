@@ -137,3 +137,11 @@ func TestValueEnd(t *testing.T) {
 		assert.Equal(t, want, text[:valueEnd(text)])
 	}
 }
+
+// TestTimesAreNoSecrets: a controller may be named token.
+func TestTimesAreNoSecrets(t *testing.T) {
+	for _, key := range []string{"syncPeriod", "rotationPeriod", "expirationSeconds", "interval"} {
+		assert.Equal(t, shown, mayRefer.below(key, "token"), key)
+	}
+	assert.NotEqual(t, shown, mayRefer.below("value", "token"))
+}

@@ -79,8 +79,10 @@ func isReferenceKey(key string) bool {
 }
 
 // parameters of secrets tell nothing about their values.
-var parameters = []string{"algorithm", "size", "encoding", "rotationPolicy", "rotationPeriod", "audience", "audiences", "expirationSeconds",
-	"optional", "mode", "defaultMode"}
+var parameters = []string{"algorithm", "size", "encoding", "rotationPolicy", "audience", "audiences", "optional", "mode", "defaultMode"}
+
+// spanName are the ends of names of times, such as the syncPeriod of a controller that is named token.
+var spanName = regexp.MustCompile(`(?:Period|Seconds|Interval|Timeout|Duration)$|^(?:period|seconds|interval|timeout|duration)$`)
 
 // referring are the fields of objects that refer to a Secret or a file.
 var referring = []string{"name", "namespace", "kind", "apiVersion", "apiGroup", "path", "mountPath"}
@@ -88,7 +90,7 @@ var referring = []string{"name", "namespace", "kind", "apiVersion", "apiGroup", 
 // below is what the value of a key is, in an object that is shown or not.
 func (s secrecy) below(key, parent string) secrecy {
 	switch {
-	case isReferenceKey(key), slices.Contains(parameters, key):
+	case isReferenceKey(key), slices.Contains(parameters, key), spanName.MatchString(key):
 		return shown
 	case s == mayRefer && (slices.Contains(referring, key) || key == "key" && parent == "items"):
 		return shown
