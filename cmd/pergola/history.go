@@ -63,7 +63,7 @@ func printHistory(w io.Writer, l *landscapev1alpha1.Landscape) error {
 	if pin := l.Spec.Pin; pin != nil {
 		fmt.Fprintf(w, "PINNED to %s by %s: %s\n", pin.Revision, orUnknown(pin.By), pin.Reason)
 	}
-	if s := l.Spec.Suspension; l.Spec.Suspend && s != nil && (s.Until == nil || time.Now().Before(s.Until.Time)) {
+	if s := l.Spec.SuspendedAt(time.Now()); s != nil {
 		fmt.Fprintf(w, "SUSPENDED%s\n", landscape.SuspensionText(s))
 	}
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)

@@ -20,14 +20,8 @@ import (
 	"github.com/pergola-dev/pergola/apply"
 )
 
-const (
-	// objectPatience is how long the Landscape object may take to read: the tree does not wait longer for it.
-	objectPatience = 10 * time.Second
-	// maximumHeld is how many held objects a status has at most (api/landscape).
-	maximumHeld = 50
-	// Reasons of the operator's Ready condition (controllers/operator).
-	readySuspended, readyApplyFailed, readyNameTaken = "Suspended", "ApplyFailed", "NameTaken"
-)
+// objectPatience is how long the Landscape object may take to read: the tree does not wait longer for it.
+const objectPatience = 10 * time.Second
 
 // ObjectStatus is what the Landscape object, by which an operator syncs the landscape, says of it.
 type ObjectStatus struct {
@@ -91,7 +85,7 @@ func (c *Converger) readObject(ctx context.Context, now time.Time) (*ObjectStatu
 }
 
 func taken(o *ObjectStatus) int {
-	if o.Reason == readyNameTaken {
+	if o.Reason == landscapev1alpha1.ReasonNameTaken {
 		return 1
 	}
 	return 0
@@ -104,11 +98,7 @@ func objectStatus(l *landscapev1alpha1.Landscape, now time.Time) *ObjectStatus {
 			out.Ready, out.Reason, out.Message = cond.Status == gardencorev1beta1.ConditionTrue, cond.Reason, cond.Message
 		}
 	}
-	why := l.Spec.Suspension
-	if l.Spec.Suspend && (why == nil || why.Until == nil || now.Before(why.Until.Time)) {
-		if why == nil {
-			why = &landscapev1alpha1.Suspension{}
-		}
+	if why := l.Spec.SuspendedAt(now); why != nil {
 		out.Suspension, out.Ready = why, false
 	}
 	if h := l.Status.History; len(h) > 0 && h[0].Result == landscapev1alpha1.SyncFailed {
@@ -153,10 +143,10 @@ func (v view) objectLines(o *ObjectStatus) []string {
 		out = append(out, no+fmt.Sprintf("the last sync failed %s, of %s: %s", v.ago(at.Time), ShortRevision(f.Revision), oneLine(f.Message)))
 	}
 	switch {
-	case o.Ready, o.Suspension != nil, o.FailedSync != nil && o.Reason == readyApplyFailed:
+	case o.Ready, o.Suspension != nil, o.FailedSync != nil && o.Reason == landscapev1alpha1.ReasonApplyFailed:
 	case o.Reason == "":
 		out = append(out, no+"the operator has not looked at it yet")
-	case o.Reason == readySuspended:
+	case o.Reason == landscapev1alpha1.ReasonSuspended:
 		out = append(out, no+"it is not suspended any more, and the operator has not gone on yet")
 	default:
 		out = append(out, no+o.Reason+": "+oneLine(o.Message))
@@ -166,7 +156,7 @@ func (v view) objectLines(o *ObjectStatus) []string {
 		switch {
 		case o.Held == 1:
 			count = "1 held deletion or recreation waits"
-		case o.Held >= maximumHeld:
+		case o.Held >= landscapev1alpha1.MaximumHeld:
 			count = "at least " + count
 		}
 		out = append(out, v.mark(gardencorev1beta1.ConditionProgressing)+fmt.Sprintf(" %s for approval: pergola history %s/%s", count, o.Namespace, o.Name))

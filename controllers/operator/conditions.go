@@ -13,19 +13,19 @@ import (
 // Reasons of conditions.
 const (
 	reasonApplied        = "Applied"
-	reasonApplyFailed    = "ApplyFailed"
+	reasonApplyFailed    = landscapev1alpha1.ReasonApplyFailed
 	reasonDependency     = "DependencyNotReady"
 	reasonFetched        = "Fetched"
 	reasonHeld           = "Held"
 	reasonInvalid        = "Invalid"
-	reasonNameTaken      = "NameTaken"
+	reasonNameTaken      = landscapev1alpha1.ReasonNameTaken
 	reasonNotKept        = "NotKept"
 	reasonNothingHeld    = "NothingHeld"
 	reasonPending        = "Pending"
 	reasonReconciling    = "Reconciling"
 	reasonSourceNotReady = "SourceNotReady"
 	reasonStalled        = "Stalled"
-	reasonSuspended      = "Suspended"
+	reasonSuspended      = landscapev1alpha1.ReasonSuspended
 	reasonUnhealthy      = "Unhealthy"
 	reasonValid          = "Valid"
 )

@@ -437,14 +437,11 @@ func heldCount(report *landscape.Report) int {
 	return n
 }
 
-// shownHeld is how many of them the status has.
-const shownHeld = 50
-
 func heldOf(report *landscape.Report, used []string) []landscapev1alpha1.HeldDeletion {
 	var out []landscapev1alpha1.HeldDeletion
 	for _, h := range report.Held {
 		for _, o := range h.Objects {
-			if len(out) == shownHeld {
+			if len(out) == landscapev1alpha1.MaximumHeld {
 				return out
 			}
 			out = append(out, landscapev1alpha1.HeldDeletion{Cluster: h.Cluster, Object: o.Ref.String(), Reason: o.Reason, Approval: shownApproval(h.Approval, used)})

@@ -236,24 +236,20 @@ func (s *syncer) taken() string {
 
 // suspension says why nothing is done, and until when.
 func (s *syncer) suspension(now time.Time) (string, time.Time) {
-	spec := &s.object.Spec
-	if !spec.Suspend {
+	why := s.object.Spec.SuspendedAt(now)
+	if why == nil {
 		return "", time.Time{}
 	}
 	text := "suspended"
 	var until time.Time
-	if why := spec.Suspension; why != nil {
-		if why.Until != nil {
-			if until = why.Until.Time; !now.Before(until) {
-				return "", time.Time{}
-			}
-		}
-		if why.By != "" {
-			text += " by " + why.By
-		}
-		if !until.IsZero() {
-			text += " until " + until.UTC().Format(time.RFC3339)
-		}
+	if why.By != "" {
+		text += " by " + why.By
+	}
+	if why.Until != nil {
+		until = why.Until.Time
+		text += " until " + until.UTC().Format(time.RFC3339)
+	}
+	if why.Reason != "" {
 		text += ": " + why.Reason
 	}
 	return text, until
