@@ -12,16 +12,20 @@ func TestSuspendedAt(t *testing.T) {
 	noon := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	until := func(at time.Time) *Suspension { return &Suspension{Reason: "why", Until: &metav1.Time{Time: at}} }
 	for name, test := range map[string]struct {
-		spec LandscapeSpec
-		want *Suspension
+		suspend   bool
+		why, want *Suspension
 	}{
-		"not":            {LandscapeSpec{}, nil},
-		"a reason alone": {LandscapeSpec{Suspension: until(noon.Add(time.Hour))}, nil},
-		"no reason":      {LandscapeSpec{Suspend: true}, &Suspension{}},
-		"for good":       {LandscapeSpec{Suspend: true, Suspension: &Suspension{Reason: "why"}}, &Suspension{Reason: "why"}},
-		"still":          {LandscapeSpec{Suspend: true, Suspension: until(noon.Add(1))}, until(noon.Add(1))},
-		"run out":        {LandscapeSpec{Suspend: true, Suspension: until(noon)}, nil},
+		"not":            {},
+		"a reason alone": {why: until(noon.Add(time.Hour))},
+		"no reason":      {suspend: true, want: &Suspension{}},
+		"for good":       {suspend: true, why: &Suspension{Reason: "why"}, want: &Suspension{Reason: "why"}},
+		"still":          {suspend: true, why: until(noon.Add(1)), want: until(noon.Add(1))},
+		"run out":        {suspend: true, why: until(noon)},
 	} {
-		t.Run(name, func(t *testing.T) { assert.Equal(t, test.want, test.spec.SuspendedAt(noon)) })
+		t.Run(name, func(t *testing.T) {
+			spec := LandscapeSpec{}
+			spec.Suspend, spec.Suspension = test.suspend, test.why
+			assert.Equal(t, test.want, spec.SuspendedAt(noon))
+		})
 	}
 }
