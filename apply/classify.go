@@ -170,7 +170,13 @@ func explainConflict(e *ObjectError, s metav1.Status) {
 		}
 	}
 	e.Message = fmt.Sprintf("%s is owned by %s", strings.Join(e.Fields, ", "), strings.Join(e.Managers, ", "))
-	e.Hint = "remove the field from the declaration, let the other manager give it up, or force"
+	e.Hint = conflictHint(e.Object, "force")
+}
+
+// conflictHint is what settles a conflict, with the command that shows who owns what.
+func conflictHint(ref Ref, force string) string {
+	return fmt.Sprintf("remove the field from the declaration, let the other manager give it up (who owns what: kubectl get %s -o yaml --show-managed-fields), or %s",
+		KubectlName(ref), force)
 }
 
 func explainInvalid(e *ObjectError, s metav1.Status) {

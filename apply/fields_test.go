@@ -7,6 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/pergola-dev/pergola/plan"
 )
 
 func TestConflictIsReportedAndForced(t *testing.T) {
@@ -70,6 +72,69 @@ func TestDriftIsTakenBack(t *testing.T) {
 	require.ErrorAs(t, err, &e)
 	assert.Equal(t, Conflict, e.Reason)
 	assert.Equal(t, []string{"data.more"}, e.Fields)
+}
+
+// Who is listed is overruled in what was applied before; others, and what is new, are a conflict.
+func TestDriftIsTakenBackFromSome(t *testing.T) {
+	for name, c := range map[string]struct {
+		manager, also string
+		more          string
+		conflict      []string
+	}{
+		"a person":                         {manager: "kubectl-edit"},
+		"a person, and a new wish":         {manager: "kubectl-edit", more: "new"},
+		"somebody else":                    {manager: "controller", conflict: []string{"controller"}},
+		"a person and somebody else":       {manager: "kubectl-edit", also: "controller", conflict: []string{"controller"}},
+		"a person who had the field first": {also: "kubectl-edit", more: "new", conflict: []string{"kubectl-edit"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t)
+			object := func() *unstructured.Unstructured { return f.configMap("edited", "ours") }
+			set := f.set(object())
+			require.NoError(t, unstructured.SetNestedField(set.Objects[0].Object, "ours", "data", "other"))
+			set.Force, set.TakeBack, set.TakeBackFrom = false, true, func(m string) bool { return m == "kubectl-edit" }
+			f.mustApply(set)
+			last := ""
+			edit := func(manager, field string) {
+				if manager == "" {
+					return
+				}
+				f.patch(object(), manager, `{"data":{"`+field+`":"by hand"}}`)
+				last = field
+			}
+			edit(c.manager, "key")
+			if c.more != "" {
+				edit(c.also, c.more)
+				set.Objects[0] = set.Objects[0].DeepCopy()
+				require.NoError(t, unstructured.SetNestedField(set.Objects[0].Object, "ours", "data", c.more))
+			} else {
+				edit(c.also, "other")
+			}
+			f.eventually("the cache knows", func() bool {
+				live, err := f.c.Get(f.ctx, RefOf(object()))
+				return err == nil && nested(live, "data", last) == "by hand"
+			})
+			p, planned := f.e.Plan(f.ctx, f.c, set, f.inv, ApplyOptions{})
+			r, err := f.apply(set)
+			if len(c.conflict) > 0 {
+				var e *ObjectError
+				require.ErrorAs(t, err, &e)
+				assert.Equal(t, Conflict, e.Reason)
+				assert.Equal(t, c.conflict, e.Managers, "who is overruled is not named")
+				require.Error(t, planned)
+				assert.Equal(t, "by hand", nested(f.get(object()), "data", last))
+				return
+			}
+			require.NoError(t, err)
+			require.NoError(t, planned)
+			assert.Equal(t, plan.Change, p.Items[0].Action)
+			assert.Equal(t, []string{"data.key (by kubectl-edit)"}, r.Objects[0].TakenBack)
+			for field := range nested(f.get(object()), "data").(map[string]any) {
+				assert.Equal(t, "ours", nested(f.get(object()), "data", field), field)
+			}
+			assert.Empty(t, f.requests(func() { f.mustApply(set) }), "it is settled")
+		})
+	}
 }
 
 // An apply that was meant for an object does not make another one of its name: what is there is looked at first.

@@ -94,6 +94,7 @@ type wanted struct {
 	fields    map[string]string // what is declared of fields that may be left to others
 	handed    []plan.HandedOver // those that are
 	reclaimed []string          // those that are taken back from others
+	takenBack []string          // those that were edited by managers of Set.TakeBackFrom
 }
 
 // adjust makes the object that is sent fit to the live one.
@@ -233,7 +234,8 @@ func (r *run) send(ctx context.Context, w wanted, live *unstructured.Unstructure
 	drifted := live != nil && old.Applied != "" && (old.Applied == w.applied || old.Live != "" && old.Live != r.liveDigest(live, old.CreateOnly) ||
 		slices.ContainsFunc(old.CreateOnly, func(f string) bool { return !slices.Contains(w.createOnly, f) }))
 	drifted = drifted || r.isUnrecorded(w.ref, live)
-	opts := patchOptions{manager: r.set.FieldManager, force: r.forces(w.desired) || r.set.TakeBack && drifted, dry: r.dry}
+	takesBack := r.set.TakeBack && drifted
+	opts := patchOptions{manager: r.set.FieldManager, force: r.forces(w.desired) || takesBack && r.set.TakeBackFrom == nil, dry: r.dry}
 	w.foreign = live != nil && r.old[keyOf(w.ref)].Applied == "" && ownedFields(live, r.set.FieldManager).Empty() && !madeBy(live, r.set.FieldManager)
 	if live != nil && r.needsTakeover(w.ref, live) {
 		return r.takeOver(ctx, w, live, opts)
@@ -261,6 +263,14 @@ func (r *run) send(ctx context.Context, w wanted, live *unstructured.Unstructure
 	if copies := r.copies(live); isManagerConflict(err) && len(copies) > 0 && withoutManagers(err, func(m string) bool { return isCopy(copies, m) }) == nil {
 		opts.force = true
 		answer, created, err = r.patchFresh(ctx, w, opts)
+	}
+	if takesBack && r.set.TakeBackFrom != nil && isManagerConflict(err) {
+		var taken []string
+		if taken, err = takenBack(err, r.set.TakeBackFrom); err == nil {
+			opts.force = true
+			answer, created, err = r.patchFresh(ctx, w, opts)
+			w.takenBack = taken
+		}
 	}
 	if live == nil && !created && (isManagerConflict(err) || isRefused(err) || err == nil && r.needsTakeover(w.ref, answer)) {
 		return r.adopt(ctx, w, err, opts, answer)
@@ -318,7 +328,7 @@ func (r *run) answered(ctx context.Context, w wanted, live, answer *unstructured
 
 // sent notes what the server answered.
 func (r *run) sent(ctx context.Context, w wanted, live, answer *unstructured.Unstructured, created bool) outcome {
-	out := outcome{ref: w.ref, action: Configured, kept: w.kept, handed: w.handed}
+	out := outcome{ref: w.ref, action: Configured, kept: w.kept, handed: w.handed, takenBack: w.takenBack}
 	switch {
 	case created:
 		out.action = Created

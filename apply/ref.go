@@ -1,6 +1,8 @@
 package apply
 
 import (
+	"strings"
+
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -39,4 +41,13 @@ var (
 
 func groupKindOf(o *unstructured.Unstructured) schema.GroupKind {
 	return o.GroupVersionKind().GroupKind()
+}
+
+// KubectlName is how kubectl is told of an object: "shoot -n garden-local local".
+func KubectlName(r Ref) string {
+	out := strings.ToLower(r.Kind) + " "
+	if r.Namespace != "" {
+		out += "-n " + r.Namespace + " "
+	}
+	return out + r.Name
 }

@@ -37,7 +37,9 @@ type ObjectResult struct {
 	Kept []string `json:"kept,omitempty"`
 	// HandedOver are declared fields that are left as others set them, see Set.Yields.
 	HandedOver []plan.HandedOver `json:"handedOver,omitempty"`
-	Err        *ObjectError      `json:"error,omitempty"`
+	// TakenBack are fields that others had changed and that are ours again, each with the manager, see Set.TakeBackFrom.
+	TakenBack []string     `json:"takenBack,omitempty"`
+	Err       *ObjectError `json:"error,omitempty"`
 }
 
 // Result is the outcome of Apply or Delete: applied objects in order of application, then deletions.

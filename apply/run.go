@@ -53,12 +53,14 @@ type outcome struct {
 	kept    []string // declared otherwise, but cannot change on a live object
 	handed  []plan.HandedOver
 
+	takenBack []string // with their managers
+
 	fields   []plan.Field               // plan: what differs
 	old, new *unstructured.Unstructured // plan: before and after, where they are known
 }
 
 func (o outcome) result() ObjectResult {
-	return ObjectResult{Ref: o.ref, Action: o.action, Message: o.message, Kept: o.kept, HandedOver: o.handed, Err: o.err}
+	return ObjectResult{Ref: o.ref, Action: o.action, Message: o.message, Kept: o.kept, HandedOver: o.handed, TakenBack: o.takenBack, Err: o.err}
 }
 
 // Apply makes the cluster hold the objects of a set: applies what differs, deletes what left the set. An error
@@ -410,7 +412,7 @@ func (r *run) fail(d *desired, err error) outcome {
 	e.Source = d.source
 	explainSize(e, d.obj)
 	if e.Reason == Conflict {
-		e.Hint = "remove the field from the declaration, let the other manager give it up, or " + r.e.forceHint(d.ref)
+		e.Hint = conflictHint(d.ref, r.e.forceHint(d.ref))
 	}
 	return outcome{ref: d.ref, action: Failed, message: e.Message, err: e}
 }

@@ -34,6 +34,8 @@ type Set struct {
 	// is taken back. A new wish that meets another manager is a Conflict all the same, unless that one has changed our
 	// fields, too.
 	TakeBack bool
+	// TakeBackFrom tells from which managers that is done; nil is from all. The others' fields are a Conflict.
+	TakeBackFrom func(manager string) bool
 	// InOrder says that objects refer to those that are applied before them: when one fails, those of later phases are
 	// not tried, and nothing is pruned.
 	InOrder bool

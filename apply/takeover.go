@@ -2,6 +2,7 @@ package apply
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -128,6 +129,21 @@ func withoutManagers(err error, drop func(manager string) bool) error {
 	}
 	status.Details = &details
 	return &apierrors.StatusError{ErrStatus: status}
+}
+
+// takenBack sorts a conflict: when all of it is with managers whose edits are taken back, it is the fields with their managers. Else it
+// is the conflict with the others, who have to be asked.
+func takenBack(err error, from func(manager string) bool) (fields []string, others error) {
+	if others = withoutManagers(err, from); others != nil {
+		return nil, others
+	}
+	status, _ := statusOf(err)
+	for _, c := range status.Details.Causes {
+		if m := managerPattern.FindStringSubmatch(c.Message); m != nil {
+			fields = append(fields, fmt.Sprintf("%s (by %s)", strings.TrimPrefix(c.Field, "."), m[1]))
+		}
+	}
+	return fields, nil
 }
 
 // isRefused is true for an object that is not valid; what is in it of others may be the reason.

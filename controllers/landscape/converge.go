@@ -98,6 +98,9 @@ type Converger struct {
 	refused map[apply.Ref]bool
 	// handed are the declared fields that are left to controllers.
 	handed map[apply.Ref][]plan.HandedOver
+	// drifts are what could not be repaired since the last apply; repairing says that one is tried now.
+	drifts    map[driftSet]standing
+	repairing bool
 	// declared are the inputs of owners as Git has them.
 	declared map[*owner.Owner]render.Input
 	// totals are the numbers of objects that are declared for each cluster; nil before they were counted.
@@ -254,6 +257,7 @@ func (c *Converger) noAccess(o *owner.Owner, local string) error {
 // Git declares for it, the Seeds, the Shoots. A part that fails stops only what depends on it.
 func (c *Converger) Apply(ctx context.Context) (*Report, error) {
 	c.report = Report{}
+	c.forgetDrift()
 	if err := CheckKeys(c.landscape); err != nil {
 		return &c.report, err
 	}
@@ -489,10 +493,4 @@ func withUID(objects map[string]map[string]any, name, uid string) map[string]map
 	object["metadata"] = metadata
 	out[name] = object
 	return out
-}
-
-func (c *Converger) object(owner, bundle string, r apply.ObjectResult) {
-	if c.options.OnObject != nil {
-		c.options.OnObject(owner, bundle, r)
-	}
 }

@@ -135,7 +135,7 @@ func bootstrapObjects() ([]*unstructured.Unstructured, error) {
 // set of declarations for the engine.
 func (c *Converger) declarationSet(name string, d *declarations) apply.Set {
 	return apply.Set{Name: c.setID(name), Objects: d.objects, FieldManager: FieldManager, Sources: d.sources, RebuildFrom: apply.KindsOf(d.objects...),
-		KeepSources: true, Yields: handedOverFields()}
+		KeepSources: true, Yields: handedOverFields(), TakeBack: true, TakeBackFrom: isPerson}
 }
 
 func (c *Converger) setID(name string) string {
@@ -189,6 +189,7 @@ func (c *Converger) applySet(ctx context.Context, cluster, bundle string, s appl
 		for _, o := range result.Objects {
 			c.note(o.Ref, o.Action == apply.Failed || o.Action == apply.Skipped)
 			c.noteHandedOver(cluster, o.Ref, o.HandedOver)
+			c.noteTakenBack(cluster, o)
 		}
 	}
 	return err

@@ -89,6 +89,13 @@ func isController(manager string) bool {
 		"gardener-admission-controller", "pergola-controller-manager", "pergola-scheduler", "pergola-operator", "pergola-gardenlet"}, manager)
 }
 
+// isPerson tells the tools by which people edit objects, by the names that they write with. Such an edit of what Git declares, and was applied
+// from Git, is no decision of a controller: Git gets its way again. Flux takes over the fields of kubectl alike
+// (github.com/fluxcd/kustomize-controller). Whoever is not known here may be a controller that would go on for ever: that is a conflict.
+func isPerson(manager string) bool {
+	return strings.HasPrefix(manager, "kubectl-") || slices.Contains([]string{"kubectl", "before-first-apply", "k9s", "gardener-dashboard"}, manager)
+}
+
 // bound: a Shoot that has a Seed keeps it.
 func bound(c apply.Contest) (string, bool) {
 	return "the Shoot is bound to this Seed", c.Live != nil && !c.Moved

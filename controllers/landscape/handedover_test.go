@@ -192,17 +192,23 @@ func TestGitMovesOn(t *testing.T) {
 	})
 }
 
-// What is not in the table is no controller's: people get a conflict, as ever.
-func TestPeopleGetNothingHandedOver(t *testing.T) {
+// What is not in the table is left to nobody: what people edit goes back, what another program sets is a conflict.
+func TestNobodyElseGetsAnythingHandedOver(t *testing.T) {
 	w := newWritten(t, "people", map[string]string{"shoot.yaml": shootFile("people")})
 	w.mustSync()
 	annotate(t, "people", "kubectl-edit", `{"spec":{"purpose":"testing"}}`)
+	annotate(t, "people", "some-controller", `{"spec":{"maintenance":{"autoUpdate":{"machineImageVersion":false}}}}`)
 	_, err := w.sync()
-	require.ErrorContains(t, err, "spec.purpose is owned by kubectl-edit")
+	require.ErrorContains(t, err, "spec.maintenance.autoUpdate.machineImageVersion is owned by some-controller")
+	assert.NotContains(t, err.Error(), "spec.purpose")
 	annotate(t, "people", controllerManager, `{"spec":{"kubernetes":{"version":"1.34.0"}}}`)
 	_, err = w.sync()
-	require.ErrorContains(t, err, "spec.purpose is owned by kubectl-edit")
+	require.ErrorContains(t, err, "spec.maintenance.autoUpdate.machineImageVersion is owned by some-controller")
 	assert.NotContains(t, err.Error(), "kubernetes")
+	annotate(t, "people", "some-controller", `{"spec":{"maintenance":{"autoUpdate":{"machineImageVersion":true}}}}`)
+	c := w.mustSync()
+	assert.Equal(t, "evaluation", value(t, liveShoot(t, "people"), "spec.purpose"))
+	assert.Contains(t, pathsOf(c.report.HandedOver), "spec.kubernetes.version by "+controllerManager)
 }
 
 // The components of a Shoot are those of what is in force: its control plane does not go back to the version in Git.

@@ -21,6 +21,12 @@ type Report struct {
 	Operations []landscapev1alpha1.OperationRecord `json:"operations,omitempty"`
 }
 
+func (c *Converger) object(owner, bundle string, r apply.ObjectResult) {
+	if c.options.OnObject != nil {
+		c.options.OnObject(owner, bundle, r)
+	}
+}
+
 func (c *Converger) count(result *apply.Result) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

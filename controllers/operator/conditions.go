@@ -15,6 +15,7 @@ const (
 	reasonApplied        = "Applied"
 	reasonApplyFailed    = landscapev1alpha1.ReasonApplyFailed
 	reasonDependency     = "DependencyNotReady"
+	reasonDrift          = "DriftNotRepaired"
 	reasonFetched        = "Fetched"
 	reasonHeld           = "Held"
 	reasonInvalid        = "Invalid"
@@ -54,6 +55,8 @@ type view struct {
 	waiting   string
 	suspended string
 	unhealthy []string
+	// drift is what somebody has changed and cannot be repaired.
+	drift []string
 	// unkept is why nothing keeps what is applied.
 	unkept error
 	pin    *landscapev1alpha1.Pin
@@ -203,6 +206,8 @@ func (v view) ready() (gardencorev1beta1.ConditionStatus, string, string) {
 			message = "the first sync has not begun yet"
 		}
 		return gardencorev1beta1.ConditionUnknown, reasonPending, message
+	case len(v.drift) > 0:
+		return gardencorev1beta1.ConditionFalse, reasonDrift, "the clusters are not as " + v.applied + " says: " + listed(v.drift)
 	case len(v.unhealthy) > 0:
 		return gardencorev1beta1.ConditionFalse, reasonUnhealthy, listed(v.unhealthy)
 	}

@@ -35,6 +35,7 @@ func TestConditions(t *testing.T) {
 		"failed for good":  {view{wanted: b, attempted: b, problems: []string{"one"}, permanent: true}, "False ApplyFailed: one", status.FailedStatus},
 		"held":             {view{wanted: a, attempted: a, applied: a, held: 2}, "True Applied: " + a + " is applied; 2 deletions and recreations wait for an approval", status.CurrentStatus},
 		"unhealthy":        {view{wanted: a, attempted: a, applied: a, unhealthy: []string{"garden/x: A: down"}}, "False Unhealthy: garden/x: A: down", status.InProgressStatus},
+		"drifted":          {view{wanted: a, attempted: a, applied: a, drift: []string{"Shoot a/b: spec.purpose is owned by x"}}, "False DriftNotRepaired: the clusters are not as " + a + " says: Shoot a/b: spec.purpose is owned by x", status.InProgressStatus},
 		"source down":      {view{wanted: a, attempted: a, applied: a, sourceErr: &source.Error{Reason: source.ReasonUnreachable, Message: "no answer"}}, "False Unreachable: no answer; " + a + " stays applied", status.InProgressStatus},
 		"forged":           {view{wanted: a, attempted: a, applied: a, sourceErr: &source.Error{Reason: source.ReasonVerificationFailed, Permanent: true, Message: "unsigned"}}, "False VerificationFailed: unsigned; " + a + " stays applied", status.FailedStatus},
 		"suspended":        {view{wanted: b, attempted: a, applied: a, suspended: "suspended by me: x"}, "Unknown Suspended: suspended by me: x", status.InProgressStatus},

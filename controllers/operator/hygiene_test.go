@@ -68,6 +68,9 @@ func TestSecretHygiene(t *testing.T) {
 	secret := &corev1.Secret{ObjectMeta: decrypted}
 	require.NoError(t, w.client.Patch(context.Background(), secret, client.RawPatch(types.MergePatchType, []byte(`{"stringData":{"password":"drifted-secret"}}`)), client.FieldOwner("somebody")))
 	w.eventually("it is told", func() bool { return w.told(s.name, "DriftNotRepaired") })
+	stands := readiness(w.ready(s.name, "False DriftNotRepaired: the clusters are not as main@sha1:"))
+	assert.Contains(t, stands, "data.password is owned by somebody")
+	assert.Contains(t, stands, "kubectl get secret -n garden")
 	require.NoError(t, w.client.Delete(context.Background(), secret))
 	w.eventually("drift is repaired", func() bool { return content() == "correct-horse-battery" })
 	w.eventually("it is told", func() bool { return w.told(s.name, "DriftRepaired") })

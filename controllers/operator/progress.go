@@ -77,14 +77,19 @@ func (s *syncer) progressed(commit string, told *steps, e owner.Event) {
 
 // drifted takes in a repair.
 func (s *syncer) drifted(d landscape.Drift) {
-	s.metrics.drifted(s.key, d.Cluster, d.Repaired)
-	message := fmt.Sprintf("%s on cluster %s %s: repaired", d.Object, d.Cluster, d.What)
-	severity, reason := notification.Info, "DriftRepaired"
-	if !d.Repaired {
-		message = fmt.Sprintf("%s on cluster %s %s, and could not be repaired: %s", d.Object, d.Cluster, d.What, d.Error)
-		severity, reason = notification.Warning, "DriftNotRepaired"
+	what := fmt.Sprintf("%s on cluster %s %s", d.Object, d.Cluster, d.What)
+	message, severity, reason := what+": repaired", notification.Info, "DriftRepaired"
+	switch {
+	case d.HandedOver:
+		message, reason = what+": handed over, and left as it is", "HandedOver"
+	case !d.Repaired:
+		message, severity, reason = what+", and could not be repaired: "+d.Error, notification.Warning, reasonDrift
+	}
+	if !d.HandedOver {
+		s.metrics.drifted(s.key, d.Cluster, d.Repaired)
 	}
 	s.do(func() {
+		s.drift = d.Standing
 		if s.active != nil {
 			s.notify(notification.Neutral, severity, reason, message, s.active.revision.Commit, s.active.revision.Revision())
 		}

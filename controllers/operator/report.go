@@ -64,6 +64,7 @@ func (s *syncer) report(suspended string) {
 			}
 		}
 	}
+	v.drift = s.drift
 	for _, lines := range s.unhealthy {
 		v.unhealthy = append(v.unhealthy, lines...)
 	}

@@ -265,7 +265,7 @@ func (s *syncer) start(p *preparation, ready *prepared) {
 	j.converger, j.engine, j.fallback, j.trigger, j.began, j.stop = ready.converger, ready.engine, p.fallback, p.trigger, now, cancel
 	before := s.ending
 	s.ending = nil
-	s.unhealthy, s.unkept = nil, nil
+	s.unhealthy, s.unkept, s.drift = nil, nil, nil
 	if former := s.active; former != nil {
 		if former.applying && former.record {
 			s.status.ended(now, landscapev1alpha1.SyncSuperseded, "given up for "+ready.revision.Revision(), 0)
@@ -367,7 +367,7 @@ func (s *syncer) applied(j *job, report *landscape.Report, totals map[string]int
 		}
 	}
 	same := s.last.commit == o.commit && listed(s.last.problems) == listed(o.problems) && s.last.held == o.held
-	s.last = o
+	s.last, s.drift = o, nil
 	result, message := landscapev1alpha1.SyncSucceeded, "nothing had to be written"
 	if report.Written.Total() > 0 {
 		message = report.Written.String()

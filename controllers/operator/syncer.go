@@ -68,7 +68,9 @@ type syncer struct {
 	last outcome
 	// unhealthy are the conditions that are not True, by owner.
 	unhealthy map[string][]string
-	decided   decision
+	// drift is what could not be repaired since the last sync.
+	drift   []string
+	decided decision
 	// unkept says that what was applied before this process cannot be kept by it; nil if it can, or was not tried.
 	unkept *unkept
 }

@@ -1,0 +1,181 @@
+package landscape
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/controllers/owner"
+)
+
+// Drift is one repair.
+type Drift struct {
+	Cluster string    `json:"cluster"`
+	Object  apply.Ref `json:"object"`
+	// What was found: deleted, or the fields that differed and who changed them.
+	What     string `json:"what"`
+	Repaired bool   `json:"repaired"`
+	// HandedOver says that nothing is repaired: what was changed is the task of whoever changed it.
+	HandedOver bool      `json:"handedOver,omitempty"`
+	Error      string    `json:"error,omitempty"`
+	At         time.Time `json:"at"`
+	// Standing is why objects are not as Git says, this one included: one text for each that could not be repaired yet.
+	Standing []string `json:"standing,omitempty"`
+}
+
+// driftSet is a set of objects on a cluster.
+type driftSet struct{ cluster, name string }
+
+// standing is what could not be repaired of a set.
+type standing struct {
+	// problems by object.
+	problems map[apply.Ref]string
+	// told is the last event of which it was told that it is repaired: it comes again as long as something else of its set has problems.
+	told string
+}
+
+// repair applies the set that an object belongs to again: unchanged objects cost nothing. It says false when
+// that failed, be it for another object of the set.
+func (c *Converger) repair(ctx context.Context, e apply.DriftEvent) bool {
+	c.enterRepair(true)
+	found, err := c.repairSet(ctx, e)
+	c.enterRepair(false)
+	if !found || ctx.Err() != nil {
+		return err == nil
+	}
+	problems := problemsByObject(e.Ref, err)
+	set := driftSet{e.Cluster, e.Set}
+	c.mu.Lock()
+	if c.drifts == nil {
+		c.drifts = map[driftSet]standing{}
+	}
+	former := c.drifts[set]
+	this := fmt.Sprint(e.Ref, e.At.UnixNano())
+	next := standing{problems: problems, told: former.told}
+	if problems[e.Ref] == "" {
+		next.told = this
+	}
+	c.drifts[set] = next
+	all := c.standingLocked()
+	c.mu.Unlock()
+
+	d := Drift{Cluster: e.Cluster, Object: e.Ref, What: describeDrift(e), At: c.options.Clock.Now(), Error: problems[e.Ref], Standing: all}
+	d.HandedOver = d.Error == "" && c.isHandedOver(e)
+	d.Repaired = d.Error == "" && !d.HandedOver
+	if d.Error != "" || former.problems[e.Ref] != "" || former.told != this {
+		c.tellDrift(d)
+	}
+	for ref := range former.problems {
+		if ref != e.Ref && problems[ref] == "" {
+			c.tellDrift(Drift{Cluster: e.Cluster, Object: ref, What: "was changed", Repaired: true, At: d.At, Standing: all})
+		}
+	}
+	return err == nil
+}
+
+// forgetDrift begins a run: what still cannot be repaired fails it.
+func (c *Converger) forgetDrift() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.drifts = nil
+}
+
+func (c *Converger) tellDrift(d Drift) {
+	if c.options.OnDrift != nil {
+		c.options.OnDrift(d)
+	}
+}
+
+// standingLocked are the problems of all sets; c.mu is held.
+func (c *Converger) standingLocked() []string {
+	var out []string
+	for _, s := range c.drifts {
+		out = slices.AppendSeq(out, maps.Values(s.problems))
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// problemsByObject says what went wrong with which object of a set. What is not about one is about the object that had drifted.
+func problemsByObject(drifted apply.Ref, err error) map[apply.Ref]string {
+	var each apply.Errors
+	switch {
+	case err == nil:
+		return nil
+	case !errors.As(err, &each):
+		return map[apply.Ref]string{drifted: strings.Join(owner.Problems(err), "; ")}
+	}
+	out := map[apply.Ref]string{}
+	for _, e := range each {
+		at := e.Object
+		if at == (apply.Ref{}) {
+			at = drifted
+		}
+		if out[at] != "" {
+			out[at] += "; "
+		}
+		out[at] += e.Error()
+	}
+	return out
+}
+
+// enterRepair says that what is written from now on is the answer to an event, which is told.
+func (c *Converger) enterRepair(is bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.repairing = is
+}
+
+// noteTakenBack tells of edits that an apply has found and overruled while nobody watched.
+func (c *Converger) noteTakenBack(cluster string, r apply.ObjectResult) {
+	c.mu.Lock()
+	repairing := c.repairing
+	c.mu.Unlock()
+	if len(r.TakenBack) > 0 && !repairing {
+		c.tellDrift(Drift{Cluster: cluster, Object: r.Ref, What: "was changed: " + strings.Join(r.TakenBack, ", "), Repaired: true, At: c.options.Clock.Now()})
+	}
+}
+
+func (c *Converger) repairSet(ctx context.Context, e apply.DriftEvent) (bool, error) {
+	if c.holds(Runtime, leaseOperator) {
+		if e.Set == bootstrapSet {
+			return true, c.applyBootstrap(ctx)
+		}
+		for _, name := range []string{Runtime, Virtual} {
+			if e.Set == c.setID(name) && e.Cluster == name {
+				return true, c.applyDeclarations(ctx, name, split(c.landscape)[name])
+			}
+		}
+	}
+	for _, o := range c.ours() {
+		if found, err := c.owners.Repair(ctx, o, e.Set); found {
+			return true, err
+		}
+	}
+	return false, nil
+}
+
+func describeDrift(e apply.DriftEvent) string {
+	if e.Deleted {
+		return "was deleted"
+	}
+	text := ""
+	for _, f := range e.Fields {
+		if text != "" {
+			text += ", "
+		}
+		text += f.Path
+		if f.Manager != "" {
+			text += " (by " + f.Manager + ")"
+		}
+	}
+	if text == "" {
+		return "was changed"
+	}
+	return fmt.Sprintf("was changed: %s", text)
+}

@@ -1,0 +1,132 @@
+package landscape
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// heard are the repairs that a converger tells of.
+type heard struct {
+	mu  sync.Mutex
+	all []Drift
+}
+
+func (h *heard) hear(d Drift) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.all = append(h.all, d)
+}
+
+// about gives the last one about a Shoot, and how many there were.
+func (h *heard) about(shoot string) (last Drift, n int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, d := range h.all {
+		if d.Object.Name == shoot {
+			last, n = d, n+1
+		}
+	}
+	return last, n
+}
+
+// kept is a landscape that was applied and is kept, as by the operator.
+func kept(t *testing.T, name string, shoots ...string) (*written, *heard) {
+	t.Helper()
+	files := map[string]string{}
+	for _, s := range shoots {
+		files[s+".yaml"] = shootFile(s)
+	}
+	w, h := newWritten(t, name, files), &heard{}
+	w.changes = func(o *Options) {
+		o.Leases, o.OnDrift = []*Lease{{lease: &lease{cluster: Runtime, name: leaseOperator}}}, h.hear
+		o.CareInterval = time.Minute
+	}
+	c := w.mustSync()
+	ctx, cancel := context.WithCancel(testContext(t))
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		assert.NoError(t, c.Keep(ctx))
+	}()
+	t.Cleanup(func() {
+		cancel()
+		<-done
+	})
+	return w, h
+}
+
+// What people edit by hand of what Git declares goes back to what Git says, as the object's own text promises; it is told with the field and
+// the manager.
+func TestEditsByHandAreReverted(t *testing.T) {
+	w, h := kept(t, "edits", "edited")
+	for _, manager := range []string{"kubectl-edit", "kubectl-patch", "kubectl-client-side-apply", "kubectl", "before-first-apply"} {
+		_, before := h.about("edited")
+		w.clock.Step(time.Second)
+		annotate(t, "edited", manager, `{"spec":{"purpose":"testing","maintenance":{"autoUpdate":{"machineImageVersion":false}}}}`)
+		eventually(t, "it is told: "+manager, func() bool {
+			_, n := h.about("edited")
+			return n > before
+		})
+		told, _ := h.about("edited")
+		assert.True(t, told.Repaired, "%+v", told)
+		assert.Contains(t, told.What, "spec.purpose (by "+manager+")")
+		assert.Contains(t, told.What, "spec.maintenance.autoUpdate.machineImageVersion (by "+manager+")")
+		assert.Empty(t, told.Standing)
+		assert.Equal(t, "evaluation", value(t, liveShoot(t, "edited"), "spec.purpose"))
+	}
+	assert.Contains(t, liveShoot(t, "edited").GetAnnotations()["resources.gardener.cloud/description"], "Changes made by hand are reverted")
+}
+
+// What may be a controller's own is not overwritten, and what Git wants is not given up: that stands as a problem until somebody settles it.
+// Other objects are repaired meanwhile, and it is not said again and again.
+func TestWhatIsNotRepairedStands(t *testing.T) {
+	w, h := kept(t, "stands", "contested", "other")
+	annotate(t, "contested", "some-controller", `{"spec":{"purpose":"testing"}}`)
+	eventually(t, "it is told", func() bool { _, n := h.about("contested"); return n > 0 })
+	told, _ := h.about("contested")
+	assert.False(t, told.Repaired)
+	for _, part := range []string{"contested.yaml:", "Shoot default/contested", "spec.purpose is owned by some-controller",
+		"kubectl get shoot -n default contested -o yaml --show-managed-fields", "or force"} {
+		assert.Contains(t, strings.Join(told.Standing, "\n"), part)
+	}
+	require.Len(t, told.Standing, 1)
+
+	annotate(t, "other", "kubectl-edit", `{"spec":{"purpose":"testing"}}`)
+	eventually(t, "the other is repaired", func() bool { d, _ := h.about("other"); return d.Repaired })
+	d, others := h.about("other")
+	assert.Equal(t, told.Standing, d.Standing, "the first stands all the same")
+	assert.Equal(t, "evaluation", value(t, liveShoot(t, "other"), "spec.purpose"))
+
+	w.clock.Step(2 * time.Minute) // tried again, in vain
+	annotate(t, "contested", "some-controller", `{"spec":{"purpose":"evaluation"}}`)
+	eventually(t, "it is settled", func() bool {
+		w.clock.Step(2 * time.Minute)
+		d, _ := h.about("contested")
+		return d.Repaired
+	})
+	d, _ = h.about("contested")
+	assert.Empty(t, d.Standing)
+	_, n := h.about("other")
+	assert.Equal(t, others, n, "it is not told that it is repaired once more")
+}
+
+// Edits that nobody watched are found by the next sync, which tells of them, too.
+func TestEditsWhileNobodyWatchesAreTold(t *testing.T) {
+	h := &heard{}
+	w := newWritten(t, "unwatched", map[string]string{"shoot.yaml": shootFile("unwatched")})
+	w.changes = func(o *Options) { o.OnDrift = h.hear }
+	w.mustSync()
+	annotate(t, "unwatched", "kubectl-edit", `{"spec":{"purpose":"testing"}}`)
+	w.mustSync()
+	told, n := h.about("unwatched")
+	assert.Equal(t, 1, n)
+	assert.Equal(t, "was changed: spec.purpose (by kubectl-edit)", told.What)
+	assert.True(t, told.Repaired)
+	assert.Equal(t, "evaluation", value(t, liveShoot(t, "unwatched"), "spec.purpose"))
+}
