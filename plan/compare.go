@@ -102,12 +102,7 @@ func clean(obj map[string]any) map[string]any {
 type comparison struct{ out *[]Field }
 
 func (c comparison) value(at location, old, new any) {
-	if at.isEmpty(old) {
-		old = nil
-	}
-	if at.isEmpty(new) {
-		new = nil
-	}
+	old, new = at.withoutEmpty(old, new)
 	if old == nil && new == nil {
 		return
 	}
@@ -134,7 +129,23 @@ func (c comparison) value(at location, old, new any) {
 	}
 }
 
+// withoutEmpty is nil for a value that means as much as none. A structure in which nothing is set stays one beside another, so that a
+// reviewer sees which of its fields changed.
+func (l location) withoutEmpty(old, new any) (any, any) {
+	o, n := l.isEmpty(old), l.isEmpty(new)
+	switch {
+	case o && n:
+		return nil, nil
+	case o && !(old != nil && l.isStructure()):
+		return nil, new
+	case n && !(new != nil && l.isStructure()):
+		return old, nil
+	}
+	return old, new
+}
+
 func (c comparison) maps(at location, old, new map[string]any) {
+	old, new = at.complete(old), at.complete(new)
 	keys := make([]string, 0, len(old)+len(new))
 	for k := range old {
 		keys = append(keys, k)
@@ -147,7 +158,7 @@ func (c comparison) maps(at location, old, new map[string]any) {
 	slices.Sort(keys)
 	for _, k := range keys {
 		inner := at.child(k, old, new)
-		if at.meaning && (inner.isStandard(old, k, new[k]) || inner.isStandard(new, k, old[k])) {
+		if at.meaning && (c.isStandard(at, inner, old, k, new[k]) || c.isStandard(at, inner, new, k, old[k])) {
 			continue
 		}
 		c.value(inner, old[k], new[k])

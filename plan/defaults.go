@@ -1,123 +1,165 @@
 package plan
 
-import "strings"
+import (
+	"reflect"
+	"strings"
 
-// standards are defaults of Kubernetes' own APIs, by the last two keys of the field: to a reviewer a field that is not there
-// is the same as its default. What an API server decides by other fields is in derived. Not here are replicas: where they are not
-// declared somebody else sets them.
-var standards = map[string]any{
-	"ports.protocol": "TCP", "env.value": "",
-	"spec.restartPolicy": "Always", "spec.dnsPolicy": "ClusterFirst", "spec.schedulerName": "default-scheduler",
-	"spec.terminationGracePeriodSeconds": int64(30), "spec.enableServiceLinks": true,
-	"spec.hostNetwork": false, "spec.hostPID": false, "spec.hostIPC": false,
-	"containers.terminationMessagePath": "/dev/termination-log", "containers.terminationMessagePolicy": "File",
-	"initContainers.terminationMessagePath": "/dev/termination-log", "initContainers.terminationMessagePolicy": "File",
-	"volumeMounts.readOnly": false, "configMap.optional": false, "secret.optional": false,
-	"configMap.defaultMode": int64(420), "secret.defaultMode": int64(420), "projected.defaultMode": int64(420),
-	"downwardAPI.defaultMode": int64(420), "fieldRef.apiVersion": "v1", "serviceAccountToken.expirationSeconds": int64(3600),
-	"httpGet.scheme": "HTTP", "grpc.service": "",
-	"spec.revisionHistoryLimit": int64(10), "spec.progressDeadlineSeconds": int64(600), "spec.minReadySeconds": int64(0),
-	"spec.podManagementPolicy": "OrderedReady", "spec.paused": false,
-	"spec.sessionAffinity": "None", "spec.internalTrafficPolicy": "Cluster", "spec.externalTrafficPolicy": "Cluster",
-	"spec.allocateLoadBalancerNodePorts": true, "spec.publishNotReadyAddresses": false,
-	"spec.concurrencyPolicy": "Allow", "spec.suspend": false, "spec.successfulJobsHistoryLimit": int64(3), "spec.failedJobsHistoryLimit": int64(1),
-	"spec.completionMode": "NonIndexed", "spec.backoffLimit": int64(6),
-	"webhooks.failurePolicy": "Fail", "webhooks.matchPolicy": "Equivalent", "webhooks.timeoutSeconds": int64(10),
-	"webhooks.reinvocationPolicy": "Never", "rules.scope": "*", "service.port": int64(443),
-	"conversion.strategy":             "None",
-	"spec.unhealthyPodEvictionPolicy": "IfHealthyBudget", "spec.volumeMode": "Filesystem",
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+)
+
+// To a reviewer a field that is not there is the same as its default. Source: the functions SetDefaults_* of kubernetes, pkg/apis/*/v1/
+// defaults.go, which are in no module that can be kept; a test asks an API server. Zero values need no default (isZero).
+//
+// What only the API servers of some versions set is here too. Not here are replicas: where they are not declared somebody else sets
+// them; and what is set in Pods but not in the templates of pods, except in Pods.
+
+// fill gives the fields that the API server sets in an object of one type; those that the object has do not count.
+type fill func(l location, object map[string]any) map[string]any
+
+// constant sets the same, whatever else there is.
+func constant(fields map[string]any) fill {
+	return func(location, map[string]any) map[string]any { return fields }
 }
 
-// probes are the defaults of all three kinds of probes.
-var probes = map[string]any{"timeoutSeconds": int64(1), "periodSeconds": int64(10), "successThreshold": int64(1), "failureThreshold": int64(3),
-	"initialDelaySeconds": int64(0)}
+// fills are the defaults by type: those of workloads and pods, and of all others.
+var fills = joined(podFills, workloadFills, serviceFills, otherFills)
 
-// topStandards are those of single kinds, by kind and path.
-var topStandards = map[string]any{
-	"Secret.type": "Opaque", "Service.spec.type": "ClusterIP", "StorageClass.volumeBindingMode": "Immediate",
-	"StorageClass.reclaimPolicy": "Delete", "PriorityClass.globalDefault": false, "PriorityClass.preemptionPolicy": "PreemptLowerPriority",
-	"CustomResourceDefinition.spec.preserveUnknownFields": false, "ServiceAccount.automountServiceAccountToken": true,
+func joined(maps ...map[reflect.Type]fill) map[reflect.Type]fill {
+	out := map[reflect.Type]fill{}
+	for _, m := range maps {
+		for t, f := range m {
+			out[t] = f
+		}
+	}
+	return out
 }
 
-// isStandard is true where an object leaves a field to the API server, and v is what that would set.
-func (l location) isStandard(object map[string]any, key string, v any) bool {
-	if v == nil || object == nil || object[key] != nil {
+// isStandard is true where an object leaves a field to the API server, and what that sets is v.
+func (c comparison) isStandard(at, inner location, object map[string]any, key string, v any) bool {
+	if v == nil || object == nil || !inner.isEmpty(object[key]) {
 		return false
 	}
-	if want, known := l.derived(object); known {
-		return same(want, v)
+	if at.builtin && key == "creationTimestamp" {
+		return true
 	}
-	if want, known := l.standard(); known {
-		return l.sameScalar(v, want)
+	if at.typ == nil {
+		return false
 	}
-	return l.builtin && l.last() == "creationTimestamp"
+	if _, isMap := v.(map[string]any); isMap && inner.isStructure() && !c.differ(inner, values{}, v) {
+		return true
+	}
+	f := fills[indirect(at.typ)]
+	if f == nil {
+		return false
+	}
+	standard, known := f(at, object)[key]
+	return known && !c.differ(inner, standard, v)
 }
 
-// derived is what the API server sets from other fields of the same object or list item.
-func (l location) derived(object map[string]any) (any, bool) {
-	if l.kind == "CustomResourceDefinition" {
-		kind, _ := object["kind"].(string)
-		switch strings.Join(l.keys, ".") {
-		case "spec.names.listKind":
-			return kind + "List", true
-		case "spec.names.singular":
-			return strings.ToLower(kind), true
-		case "spec.conversion":
-			return map[string]any{"strategy": "None"}, true
+// object, list and so on make the values that JSON is decoded to.
+type (
+	values = map[string]any
+	list   = []any
+)
+
+func of[T any]() reflect.Type { return reflect.TypeFor[T]() }
+
+// otherFills are those of types that stand in no pod.
+var otherFills = map[reflect.Type]fill{
+	of[rbacv1.RoleRef](): constant(values{"apiGroup": rbacv1.GroupName}),
+	of[rbacv1.Subject](): func(_ location, o values) values {
+		if o["kind"] == rbacv1.UserKind || o["kind"] == rbacv1.GroupKind {
+			return values{"apiGroup": rbacv1.GroupName}
 		}
-		return nil, false
-	}
-	if !l.builtin {
-		return nil, false
-	}
-	switch path := strings.Join(l.keys, "."); {
-	case l.last() == "serviceAccount" && object["serviceAccountName"] != nil:
-		return object["serviceAccountName"], true
-	case path == "spec.ports.targetPort" && l.kind == "Service":
-		return object["port"], true
-	case l.last() == "imagePullPolicy":
-		image, _ := object["image"].(string)
-		return pullPolicy(image), true
-	case path == "spec.strategy" && l.kind == "Deployment":
-		return map[string]any{"type": "RollingUpdate", "rollingUpdate": map[string]any{"maxSurge": "25%", "maxUnavailable": "25%"}}, true
-	case path == "spec.updateStrategy" && l.kind == "DaemonSet":
-		return map[string]any{"type": "RollingUpdate", "rollingUpdate": map[string]any{"maxSurge": int64(0), "maxUnavailable": int64(1)}}, true
-	case path == "spec.updateStrategy" && l.kind == "StatefulSet":
-		return map[string]any{"type": "RollingUpdate", "rollingUpdate": map[string]any{"partition": int64(0)}}, true
-	case path == "webhooks.namespaceSelector", path == "webhooks.objectSelector":
-		return map[string]any{}, true
-	}
-	return nil, false
+		return nil
+	},
+
+	of[autoscalingv1.HorizontalPodAutoscalerSpec](): constant(values{"minReplicas": int64(1)}),
+	of[autoscalingv2.HorizontalPodAutoscalerSpec](): constant(values{"minReplicas": int64(1), "metrics": list{values{
+		"type": "Resource", "resource": values{"name": "cpu", "target": values{"type": "Utilization", "averageUtilization": int64(80)}}}}}),
+	of[autoscalingv2.HorizontalPodAutoscalerBehavior](): constant(values{"scaleUp": values(scaleUp), "scaleDown": values(scaleDown)}),
+	of[autoscalingv2.HPAScalingRules](): func(l location, _ values) values {
+		if l.last() == "scaleUp" {
+			return scaleUp
+		}
+		return scaleDown
+	},
+
+	of[policyv1.PodDisruptionBudgetSpec](): constant(values{"unhealthyPodEvictionPolicy": "IfHealthyBudget"}),
+
+	of[networkingv1.NetworkPolicySpec](): func(_ location, o values) values {
+		types := list{"Ingress"}
+		if egress, _ := o["egress"].([]any); len(egress) > 0 {
+			types = append(types, "Egress")
+		}
+		return values{"policyTypes": types}
+	},
+	of[networkingv1.NetworkPolicyPort]():               constant(values{"protocol": "TCP"}),
+	of[networkingv1.IngressClassParametersReference](): constant(values{"scope": "Cluster"}),
+
+	of[admissionv1.ValidatingWebhook]():             constant(webhook),
+	of[admissionv1.MutatingWebhook]():               constant(with(webhook, values{"reinvocationPolicy": "Never"})),
+	of[admissionv1.Rule]():                          constant(values{"scope": "*"}),
+	of[admissionv1.RuleWithOperations]():            constant(values{"scope": "*"}),
+	of[admissionv1.NamedRuleWithOperations]():       constant(values{"scope": "*"}),
+	of[admissionv1.ServiceReference]():              constant(values{"port": int64(443)}),
+	of[admissionv1.MatchResources]():                constant(values{"matchPolicy": "Equivalent", "namespaceSelector": values{}, "objectSelector": values{}}),
+	of[admissionv1.ValidatingAdmissionPolicySpec](): constant(values{"failurePolicy": "Fail"}),
+	of[admissionv1.MutatingAdmissionPolicySpec]():   constant(values{"failurePolicy": "Fail"}),
+
+	of[schedulingv1.PriorityClass](): constant(values{"preemptionPolicy": "PreemptLowerPriority"}),
+
+	of[storagev1.StorageClass](): constant(values{"reclaimPolicy": "Delete", "volumeBindingMode": "Immediate", "allowVolumeExpansion": false}),
+	of[storagev1.CSIDriverSpec](): constant(values{"attachRequired": true, "podInfoOnMount": false, "storageCapacity": false,
+		"fsGroupPolicy": "ReadWriteOnceWithFSType", "volumeLifecycleModes": list{"Persistent"}, "requiresRepublish": false, "seLinuxMount": false,
+		"preventPodSchedulingIfMissing": false}),
+
+	of[discoveryv1.EndpointPort](): constant(values{"name": "", "protocol": "TCP"}),
+
+	of[flowcontrolv1.FlowSchemaSpec]():                    constant(values{"matchingPrecedence": int64(1000)}),
+	of[flowcontrolv1.ExemptPriorityLevelConfiguration]():  constant(values{"nominalConcurrencyShares": int64(0), "lendablePercent": int64(0)}),
+	of[flowcontrolv1.LimitedPriorityLevelConfiguration](): constant(values{"nominalConcurrencyShares": int64(30), "lendablePercent": int64(0)}),
+	of[flowcontrolv1.QueuingConfiguration]():              constant(values{"handSize": int64(8), "queues": int64(64), "queueLengthLimit": int64(50)}),
+
+	of[apiextensionsv1.CustomResourceDefinitionSpec](): constant(values{"conversion": values{"strategy": "None"}}),
+	of[apiextensionsv1.CustomResourceDefinitionNames](): func(_ location, o values) values {
+		kind, _ := o["kind"].(string)
+		return values{"listKind": kind + "List", "singular": strings.ToLower(kind)}
+	},
+	of[apiextensionsv1.ServiceReference](): constant(values{"port": int64(443)}),
+	// False is no default of the API server, it means the same.
+	of[apiextensionsv1.JSONSchemaProps]():                            constant(values{"x-kubernetes-preserve-unknown-fields": false}),
+	childType(childType(of[apiService](), "spec"), "service").Elem(): constant(values{"port": int64(443)}),
 }
 
-// pullPolicy is that of a container that has none.
-func pullPolicy(image string) string {
-	name := image[strings.LastIndex(image, "/")+1:]
-	if _, tag, tagged := strings.Cut(name, ":"); strings.Contains(name, "@") || tagged && tag != "latest" {
-		return "IfNotPresent"
-	}
-	return "Always"
-}
+// webhook are the defaults of both kinds.
+var webhook = values{"failurePolicy": "Fail", "matchPolicy": "Equivalent", "namespaceSelector": values{}, "objectSelector": values{},
+	"timeoutSeconds": int64(10)}
 
-// standard is the default of the field here.
-func (l location) standard() (any, bool) {
-	if len(l.keys) == 0 {
-		return nil, false
+// scaleUp and scaleDown are the rules of an autoscaler that says something of its behaviour, but not all.
+var (
+	scaleUp = values{"stabilizationWindowSeconds": int64(0), "selectPolicy": "Max", "policies": list{
+		values{"type": "Pods", "value": int64(4), "periodSeconds": int64(15)}, values{"type": "Percent", "value": int64(100), "periodSeconds": int64(15)}}}
+	scaleDown = values{"selectPolicy": "Max", "policies": list{values{"type": "Percent", "value": int64(100), "periodSeconds": int64(15)}}}
+)
+
+func with(m, more values) values {
+	out := values{}
+	for k, v := range m {
+		out[k] = v
 	}
-	if want, ok := topStandards[l.kind+"."+strings.Join(l.keys, ".")]; ok && (l.builtin || l.kind == "CustomResourceDefinition") {
-		return want, true
+	for k, v := range more {
+		out[k] = v
 	}
-	if len(l.keys) < 2 {
-		return nil, false
-	}
-	parent := l.keys[len(l.keys)-2]
-	if !l.builtin {
-		return nil, false
-	}
-	if strings.HasSuffix(parent, "Probe") {
-		want, ok := probes[l.last()]
-		return want, ok
-	}
-	want, ok := standards[parent+"."+l.last()]
-	return want, ok
+	return out
 }

@@ -133,6 +133,9 @@ func (l location) orderMatters() bool {
 	if !l.meaning || l.inPodTemplate() {
 		return true
 	}
+	if l.kind == "MutatingWebhookConfiguration" && l.last() == "webhooks" {
+		return true // they change the object one after another
+	}
 	if l.builtin {
 		return !unorderedLists[l.last()] && !(l.last() == "rules" && strings.HasSuffix(l.kind, "Role"))
 	}

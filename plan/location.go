@@ -27,6 +27,8 @@ type location struct {
 	masking Masking
 	// meaning is set where only what means something else is a difference.
 	meaning bool
+	// typ is the declared Go type of the value here, where that is known. Only meaning asks for it.
+	typ reflect.Type
 }
 
 // enter notes that the value here is an object of its own: the whole, or one inside a List or a template.
@@ -40,6 +42,9 @@ func (l location) enter(obj map[string]any) location {
 	l.secret = l.secret || isSecret(obj)
 	l.builtin = isBuiltin(apiVersion)
 	l.gardener = isGardener(apiVersion)
+	if l.meaning {
+		l.typ = typeOf(apiVersion, kind)
+	}
 	return l
 }
 
@@ -58,6 +63,7 @@ func (l location) child(key string, containers ...map[string]any) location {
 	l.below = l.below.below(key, l.last())
 	l.keys = append(slices.Clip(l.keys), key)
 	l.named = false
+	l.typ = childType(l.typ, key)
 	for _, m := range containers {
 		for _, field := range []string{"name", "key"} {
 			if name, ok := m[field].(string); ok && key == "value" && isSecretKey(name) {
@@ -70,6 +76,7 @@ func (l location) child(key string, containers ...map[string]any) location {
 
 func (l location) item(suffix string) location {
 	l.path += suffix
+	l.typ = itemType(l.typ)
 	return l
 }
 
@@ -103,6 +110,9 @@ var emptyIsAbsent = map[string]bool{
 
 // isEmpty is true for null, and for an empty map or list where that means nothing.
 func (l location) isEmpty(v any) bool {
+	if v != nil && l.typ != nil && (l.builtin || l.kind == "CustomResourceDefinition") {
+		return isZero(l.typ, v)
+	}
 	switch x := v.(type) {
 	case nil:
 		return true
@@ -126,6 +136,11 @@ func (l location) sameScalar(a, b any) bool {
 	if x, ok := number(a); ok {
 		if y, ok := number(b); ok {
 			return x.Cmp(y) == 0
+		}
+	}
+	if l.typ != nil {
+		if same, known := sameOfType(indirect(l.typ), a, b); known {
+			return same
 		}
 	}
 	if l.isQuantity() {
