@@ -11,8 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
+	"github.com/pergola-dev/pergola/internal/panics"
 	"github.com/pergola-dev/pergola/landscapes/evaluation"
 	"github.com/pergola-dev/pergola/schemas"
 )
@@ -63,7 +62,7 @@ func (l *loader) evaluate(packages []evaluation.Package) ([][]Declaration, error
 	defer func() { l.evaluated += time.Since(started) }()
 	ctx, cancel := context.WithTimeoutCause(l.ctx, l.limits.Evaluation-l.evaluated, errNoTime)
 	defer cancel()
-	var group errgroup.Group
+	var group panics.Group
 	group.SetLimit(runtime.GOMAXPROCS(0))
 	for i, pkg := range packages {
 		group.Go(func() error {
@@ -76,7 +75,7 @@ func (l *loader) evaluate(packages []evaluation.Package) ([][]Declaration, error
 			return err
 		})
 	}
-	if err := group.Wait(); err != nil {
+	if err := panics.Safe(group.Wait)(); err != nil {
 		return nil, err
 	}
 	found := make([][]Declaration, len(packages))

@@ -103,6 +103,12 @@ func loadFS(ctx context.Context, fsys fs.FS, folder, dir string, opts Options) (
 		}
 		return nil, nil, fmt.Errorf("reading the landscape %s: %w", dir, err)
 	}
+	// What could not be read then is no finding about a file, nor is what seems not to be there.
+	if kept, ok := fsys.(damagedFS); ok {
+		if err := kept.Damaged(); err != nil {
+			return nil, nil, fmt.Errorf("reading the landscape %s: %w", dir, err)
+		}
+	}
 	l.landscape.Declarations = l.merged.list
 	l.reportNested()
 	l.checkConfig()

@@ -2,7 +2,6 @@ package landscapes
 
 import (
 	"crypto/sha256"
-	"fmt"
 	"io/fs"
 	"path"
 	"runtime"
@@ -10,16 +9,16 @@ import (
 	"sync"
 
 	"filippo.io/age"
-	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/pergola-dev/pergola/internal/panics"
 	"github.com/pergola-dev/pergola/schemas/kept"
 )
 
 // readFiles reads the files of the layer, several at a time.
 func (l *layer) readFiles() error {
 	parts := make([]*loader, len(l.readings))
-	var group errgroup.Group
+	var group panics.Group
 	group.SetLimit(runtime.GOMAXPROCS(0))
 	for i := range l.readings {
 		r := &l.readings[i]
@@ -35,7 +34,7 @@ func (l *layer) readFiles() error {
 			return nil
 		})
 	}
-	if err := group.Wait(); err != nil {
+	if err := panics.Safe(group.Wait)(); err != nil {
 		return err
 	}
 	for _, part := range parts {
@@ -135,7 +134,7 @@ func (l *loader) unread(name string) ([]Declaration, bool) {
 		data, ok := l.part().readBytes(name)
 		if !ok {
 			// Going on without it would look as if the objects were removed.
-			panic(fmt.Sprintf("%s was there a moment ago and cannot be read any more: is the repository damaged?", l.relative(name)))
+			panic(l.lost(name))
 		}
 		return data
 	}

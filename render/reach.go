@@ -6,9 +6,9 @@ import (
 	"io/fs"
 	"reflect"
 	"slices"
-	"sync"
 
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
+	"github.com/pergola-dev/pergola/internal/panics"
 	"github.com/pergola-dev/pergola/landscapes"
 	"github.com/pergola-dev/pergola/schemas/mutation"
 )
@@ -222,11 +222,11 @@ func (s *Side) take(in *Input) {
 func (r Reach) Render() (before, after []Bundle, err error) {
 	old, new := newPending(r.Old.Inputs, r.Old.Options), newPending(r.New.Inputs, r.New.Options)
 	runTasks(r.New.Options.Catalogue, slices.Concat(old.tasks, new.tasks))
-	var group sync.WaitGroup
+	var group panics.Group
 	var oldErr, newErr error
-	group.Go(func() { before, oldErr = r.Old.bundles(old) })
-	group.Go(func() { after, newErr = r.New.bundles(new) })
-	group.Wait()
+	group.Go(func() error { before, oldErr = r.Old.bundles(old); return nil })
+	group.Go(func() error { after, newErr = r.New.bundles(new); return nil })
+	_ = group.Wait() // both errors are told
 	if oldErr != nil {
 		return nil, nil, r.Old.named(oldErr)
 	}

@@ -7,8 +7,7 @@ import (
 	"runtime"
 	"sync/atomic"
 
-	"golang.org/x/sync/errgroup"
-
+	"github.com/pergola-dev/pergola/internal/panics"
 	"github.com/pergola-dev/pergola/schemas/kept"
 	"github.com/pergola-dev/pergola/schemas/structure"
 )
@@ -58,7 +57,7 @@ func (s *sources) validate(ctx context.Context, inputs []Input, opts Options) ([
 	landscape := newSurroundings(opts.Landscape)
 	results := make([][]Violation, len(inputs))
 	var next atomic.Int64
-	group, ctx := errgroup.WithContext(ctx)
+	group, ctx := panics.WithContext(ctx)
 	for range min(opts.Workers, len(inputs)) {
 		group.Go(func() error {
 			var w *worker

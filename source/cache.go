@@ -227,7 +227,8 @@ func (c *gitCache) openStorage() error {
 	c.suspect = suspect
 	c.unpacked = cache.NewObjectLRU(objectCacheSize)
 	c.storage = c.newStorage()
-	c.objects = &objects{storer: c.storage, onError: func(error) { suspect.Store(true) }}
+	c.objects = &objects{storer: c.storage, onError: func(error) { suspect.Store(true) },
+		advice: fmt.Sprintf("what is kept of %s is damaged, and is fetched anew", c.notes.URL)}
 	return nil
 }
 
@@ -244,9 +245,7 @@ func (c *gitCache) refresh() {
 
 // has tells whether an object is there.
 func (c *gitCache) has(hash plumbing.Hash) bool {
-	c.objects.mutex.Lock()
-	defer c.objects.mutex.Unlock()
-	return c.storage.HasEncodedObject(hash) == nil
+	return c.objects.has(hash)
 }
 
 // looked notes that a commit was of use, so that it stays.

@@ -12,9 +12,7 @@ func (t *TreeFS) ContentID(name string) (string, bool) {
 	if err != nil || entry.Mode == filemode.Symlink || !entry.Mode.IsFile() {
 		return "", false
 	}
-	owner.objects.mutex.Lock()
-	defer owner.objects.mutex.Unlock()
-	if owner.objects.storer.HasEncodedObject(entry.Hash) != nil {
+	if !owner.objects.has(entry.Hash) {
 		return "", false
 	}
 	return "git " + entry.Hash.String(), true

@@ -35,6 +35,8 @@ const (
 	ReasonLFSUnsupported Reason = "LFSUnsupported"
 	// ReasonSubmoduleMissing: a path is in a submodule that is not read.
 	ReasonSubmoduleMissing Reason = "SubmoduleMissing"
+	// ReasonDamaged: what is kept of a repository lost something. What was fetched is fetched again.
+	ReasonDamaged Reason = "Damaged"
 	// ReasonInvalid: settings that cannot work.
 	ReasonInvalid Reason = "Invalid"
 )

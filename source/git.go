@@ -11,6 +11,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp/capability"
 
+	"github.com/pergola-dev/pergola/internal/panics"
 	"github.com/pergola-dev/pergola/source/signature"
 )
 
@@ -54,7 +55,8 @@ func newGitRemote(options Options, location *url.URL, trusted *signature.Keys) (
 func (r *gitRemote) where() string { return r.location.Redacted() }
 
 // Resolve implements Remote. A commit that is named needs no request at all.
-func (r *gitRemote) Resolve(ctx context.Context) (Head, error) {
+func (r *gitRemote) Resolve(ctx context.Context) (_ Head, err error) {
+	defer r.caught(&err)
 	ctx, cancel := context.WithTimeout(ctx, r.options.Timeout)
 	defer cancel()
 	if ref := r.options.Ref; ref.Commit != "" {
@@ -107,7 +109,8 @@ func (r *gitRemote) checkTag(cache *gitCache, head Head) error {
 }
 
 // Fetch implements Remote.
-func (r *gitRemote) Fetch(ctx context.Context, head Head) (*Snapshot, error) {
+func (r *gitRemote) Fetch(ctx context.Context, head Head) (_ *Snapshot, err error) {
+	defer r.caught(&err)
 	ctx, cancel := context.WithTimeout(ctx, r.options.Timeout)
 	defer cancel()
 	if !isCommit(head.Commit) {
@@ -135,7 +138,8 @@ func (r *gitRemote) Fetch(ctx context.Context, head Head) (*Snapshot, error) {
 }
 
 // At implements Remote.
-func (r *gitRemote) At(ctx context.Context, commit string) (*Snapshot, error) {
+func (r *gitRemote) At(ctx context.Context, commit string) (_ *Snapshot, err error) {
+	defer r.caught(&err)
 	ctx, cancel := context.WithTimeout(ctx, r.options.Timeout)
 	defer cancel()
 	if !isCommit(commit) {
@@ -171,6 +175,23 @@ func (r *gitRemote) At(ctx context.Context, commit string) (*Snapshot, error) {
 	return snapshot, err
 }
 
+// caught makes an error of a panic of go-git, which believes much of what is damaged. The cache is made anew then. It has to be deferred
+// itself.
+func (r *gitRemote) caught(err *error) {
+	p := recover()
+	if p == nil {
+		return
+	}
+	cause := panics.Safe(func() error { panic(p) })()
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	if r.cache == nil {
+		*err = &Error{Reason: ReasonDamaged, Message: "what was read of " + r.where() + " is damaged", Err: plain(cause)}
+		return
+	}
+	*err = r.cache.objects.failed(cause)
+}
+
 // bring gives a revision, and transfers what is missing of it. A cache that turns out to lack something is made anew once.
 func (r *gitRemote) bring(ctx context.Context, cache *gitCache, head Head) (*Snapshot, error) {
 	fresh := false
@@ -181,15 +202,7 @@ func (r *gitRemote) bring(ctx context.Context, cache *gitCache, head Head) (*Sna
 		fresh = true
 	}
 	for {
-		if r.lacks(cache, head) {
-			if err := r.transfer(ctx, cache, head, historyDepth); err != nil {
-				return nil, err
-			}
-		}
-		if err := r.onBranch(ctx, cache, head); err != nil {
-			return nil, err
-		}
-		snapshot, err := r.snapshot(ctx, cache, head)
+		snapshot, err := r.attempt(ctx, cache, head)
 		if err == nil || !cache.suspect.Load() {
 			return snapshot, err
 		}
@@ -201,6 +214,20 @@ func (r *gitRemote) bring(ctx context.Context, cache *gitCache, head Head) (*Sna
 		}
 		fresh = true
 	}
+}
+
+// attempt works with the cache as it is.
+func (r *gitRemote) attempt(ctx context.Context, cache *gitCache, head Head) (snapshot *Snapshot, err error) {
+	defer r.caught(&err)
+	if r.lacks(cache, head) {
+		if err := r.transfer(ctx, cache, head, historyDepth); err != nil {
+			return nil, err
+		}
+	}
+	if err := r.onBranch(ctx, cache, head); err != nil {
+		return nil, err
+	}
+	return r.snapshot(ctx, cache, head)
 }
 
 func (r *gitRemote) restart(cache *gitCache) error {

@@ -12,6 +12,8 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/format/idxfile"
 	"github.com/go-git/go-git/v5/plumbing/format/packfile"
+
+	"github.com/pergola-dev/pergola/internal/panics"
 )
 
 // ingest takes a pack into the cache. It is written beside the repository, measured against the limits before anything of it is
@@ -133,8 +135,11 @@ func (c *gitCache) index(ctx context.Context, file *os.File) error {
 	if err != nil {
 		return err
 	}
-	sum, err := parser.Parse()
-	if err != nil {
+	var sum plumbing.Hash
+	if err := panics.Safe(func() (err error) {
+		sum, err = parser.Parse()
+		return err
+	})(); err != nil {
 		return broken(err)
 	}
 	if err := ctx.Err(); err != nil {

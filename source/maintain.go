@@ -65,11 +65,11 @@ func (c *gitCache) merge(ctx context.Context, packs []string) error {
 		_ = file.Close()
 		_ = os.Remove(file.Name())
 	}()
-	c.objects.mutex.Lock()
-	_, err = packfile.NewEncoder(file, c.storage, false).Encode(all, 0)
-	c.objects.mutex.Unlock()
-	if err != nil {
-		return c.objects.failed(fmt.Errorf("merge packs of the cache: %w", err))
+	if err := c.objects.read(func() error {
+		_, err := packfile.NewEncoder(file, c.storage, false).Encode(all, 0)
+		return err
+	}); err != nil {
+		return fmt.Errorf("merge packs of the cache: %w", err)
 	}
 	if err := c.index(ctx, file); err != nil {
 		return err

@@ -10,7 +10,8 @@ import (
 
 // MergeBase gives the commit at which two revisions parted: what one of them changed is the difference from there, whatever
 // the other one has got since. Of several such commits it is the first by name.
-func (r *Repository) MergeBase(a, b string) (string, error) {
+func (r *Repository) MergeBase(a, b string) (_ string, err error) {
+	defer r.caught(&err)
 	var commits [2]*object.Commit
 	for i, rev := range []string{a, b} {
 		at, err := r.At(rev)

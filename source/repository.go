@@ -10,6 +10,8 @@ import (
 
 	"github.com/go-git/go-git/v5"
 	"github.com/go-git/go-git/v5/plumbing"
+
+	"github.com/pergola-dev/pergola/internal/panics"
 )
 
 // Repository is a local Git repository.
@@ -33,7 +35,7 @@ func Open(dir string) (*Repository, error) {
 			if err != nil {
 				return nil, fmt.Errorf("open the Git repository of %s: %w", dir, err)
 			}
-			return &Repository{Root: root, repo: repo, objects: &objects{storer: repo.Storer}}, nil
+			return &Repository{Root: root, repo: repo, objects: &objects{storer: repo.Storer, advice: damagedRepository(root)}}, nil
 		}
 		if root == filepath.Dir(root) {
 			return nil, fmt.Errorf("%s is in no Git repository: run git init and commit the landscape first", dir)
@@ -90,25 +92,37 @@ type Revision struct {
 }
 
 // At resolves a branch, tag, abbreviated commit, HEAD~2 and the like.
-func (r *Repository) At(rev string) (*Revision, error) {
+func (r *Repository) At(rev string) (_ *Revision, err error) {
+	defer r.caught(&err)
 	if commit, folder, ok := strings.Cut(rev, ":"); ok {
 		return nil, fmt.Errorf("revision %q names %q in a commit, not a commit: give the commit alone (%s); the folder is the argument", rev, folder, commit)
 	}
 	hash, err := r.repo.ResolveRevision(plumbing.Revision(rev))
 	if err != nil {
-		return nil, fmt.Errorf("revision %q: not found in %s: give a branch, a tag or a commit%s", rev, r.Root, r.shallow())
+		cause := ""
+		if !errors.Is(err, plumbing.ErrReferenceNotFound) && !errors.Is(err, plumbing.ErrObjectNotFound) {
+			cause = " (" + plain(err).Error() + ")"
+		}
+		return nil, fmt.Errorf("revision %q: not found in %s%s: give a branch, a tag or a commit%s", rev, r.Root, cause, r.shallow())
 	}
 	commit, err := r.repo.CommitObject(*hash)
 	if errors.Is(err, plumbing.ErrObjectNotFound) {
 		return nil, fmt.Errorf("revision %q is no commit of %s: give a branch, a tag or a commit%s", rev, r.Root, r.shallow())
 	}
-	if err != nil {
-		return nil, fmt.Errorf("revision %q: %w", rev, err)
+	if err == nil {
+		_, err = commit.Tree()
 	}
-	if _, err := commit.Tree(); err != nil {
-		return nil, fmt.Errorf("revision %q: %w", rev, err)
+	if err != nil {
+		return nil, fmt.Errorf("revision %q: %w", rev, r.objects.failed(err))
 	}
 	return &Revision{Commit: commit.Hash.String(), FS: newTreeFS(r.objects, commit.TreeHash, commit.Committer.When)}, nil
+}
+
+// caught makes an error of a panic of go-git, which believes much of a damaged repository. It has to be deferred itself.
+func (r *Repository) caught(err *error) {
+	if p := recover(); p != nil {
+		*err = r.objects.failed(panics.Safe(func() error { panic(p) })())
+	}
 }
 
 // shallow is a hint where the repository has only the last commits, as checkouts of pipelines often do.

@@ -3,7 +3,6 @@ package source
 import (
 	"context"
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing"
@@ -16,7 +15,7 @@ import (
 
 // snapshot gives a revision that is in the cache: signed as demanded, and complete.
 func (r *gitRemote) snapshot(ctx context.Context, cache *gitCache, head Head) (*Snapshot, error) {
-	raw, err := cache.raw(plumbing.CommitObject, head.Commit)
+	raw, err := cache.objects.content(plumbing.CommitObject, plumbing.NewHash(head.Commit))
 	if err != nil {
 		return nil, err
 	}
@@ -24,11 +23,9 @@ func (r *gitRemote) snapshot(ctx context.Context, cache *gitCache, head Head) (*
 	if err != nil {
 		return nil, err
 	}
-	cache.objects.mutex.Lock()
-	commit, err := object.GetCommit(cache.storage, plumbing.NewHash(head.Commit))
-	cache.objects.mutex.Unlock()
+	commit, err := cache.objects.commit(plumbing.NewHash(head.Commit))
 	if err != nil {
-		return nil, cache.objects.failed(fmt.Errorf("read commit %s: %w", head.Commit, err))
+		return nil, err
 	}
 	r.mutex.Lock()
 	tree := r.checked[head.Commit]
@@ -50,26 +47,6 @@ func (r *gitRemote) snapshot(ctx context.Context, cache *gitCache, head Head) (*
 		author = strings.TrimSpace(author + " <" + commit.Author.Email + ">")
 	}
 	return &Snapshot{Head: head, FS: tree, Author: printable(author, 200), Subject: printable(subject, 200), When: commit.Committer.When, Signer: signer}, nil
-}
-
-// raw reads an object as it was sent.
-func (c *gitCache) raw(kind plumbing.ObjectType, name string) ([]byte, error) {
-	c.objects.mutex.Lock()
-	defer c.objects.mutex.Unlock()
-	encoded, err := c.storage.EncodedObject(kind, plumbing.NewHash(name))
-	if err != nil {
-		return nil, c.objects.failed(fmt.Errorf("read %s: %w", name, err))
-	}
-	reader, err := encoded.Reader()
-	if err != nil {
-		return nil, c.objects.failed(fmt.Errorf("read %s: %w", name, err))
-	}
-	defer reader.Close()
-	data, err := io.ReadAll(reader)
-	if err != nil {
-		return nil, c.objects.failed(fmt.Errorf("read %s: %w", name, err))
-	}
-	return data, nil
 }
 
 // trustedKeys reads the keys that signatures are held against.
@@ -108,7 +85,7 @@ func (r *gitRemote) verify(cache *gitCache, head Head, commit []byte) (string, e
 		if head.Tag == "" {
 			return fail("commit "+head.Commit, fmt.Errorf("no annotated tag of it is known, and only those are signed"))
 		}
-		tag, err := cache.raw(plumbing.TagObject, head.Tag)
+		tag, err := cache.objects.content(plumbing.TagObject, plumbing.NewHash(head.Tag))
 		if err != nil {
 			return "", err
 		}

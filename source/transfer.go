@@ -9,6 +9,8 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/object"
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp/capability"
+
+	"github.com/pergola-dev/pergola/internal/panics"
 )
 
 const (
@@ -142,8 +144,11 @@ func (c *gitCache) boundary(shallow, unshallow []plumbing.Hash) {
 	slices.Sort(candidates)
 	for _, candidate := range slices.Compact(candidates) {
 		hash := plumbing.NewHash(candidate)
-		commit, err := object.GetCommit(c.storage, hash)
-		if err != nil || slices.Contains(unshallow, hash) {
+		var commit *object.Commit
+		if panics.Safe(func() (err error) {
+			commit, err = object.GetCommit(c.storage, hash)
+			return err
+		})() != nil || slices.Contains(unshallow, hash) {
 			continue
 		}
 		for _, parent := range commit.ParentHashes {

@@ -3,7 +3,6 @@ package source
 import (
 	"bytes"
 	"errors"
-	"io"
 	"io/fs"
 	"path"
 	"sort"
@@ -14,7 +13,6 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/filemode"
 	"github.com/go-git/go-git/v5/plumbing/object"
-	"github.com/go-git/go-git/v5/plumbing/storer"
 )
 
 // TreeFS presents the tree of a commit as an fs.FS. Symbolic links are seen but
@@ -32,15 +30,6 @@ type TreeFS struct {
 	folders map[string]*folder
 }
 
-// objects is a store that is read from several sides.
-type objects struct {
-	// mutex, because trees and stores of go-git keep what they found without one.
-	mutex  sync.Mutex
-	storer storer.EncodedObjectStorer
-	// onError hears of objects that should be there and cannot be read.
-	onError func(error)
-}
-
 // folder is a tree in the order of its names.
 type folder struct {
 	entries []object.TreeEntry
@@ -56,52 +45,6 @@ func (f *folder) find(name string) (object.TreeEntry, bool) {
 
 func newTreeFS(objects *objects, root plumbing.Hash, when time.Time) *TreeFS {
 	return &TreeFS{objects: objects, root: root, when: when, folders: map[string]*folder{}}
-}
-
-// tree reads a folder from the store.
-func (o *objects) tree(hash plumbing.Hash) (*folder, error) {
-	o.mutex.Lock()
-	defer o.mutex.Unlock()
-	tree, err := object.GetTree(o.storer, hash)
-	if err != nil {
-		return nil, o.failed(err)
-	}
-	entries := tree.Entries
-	sort.Slice(entries, func(i, j int) bool { return entries[i].Name < entries[j].Name })
-	return &folder{entries: entries}, nil
-}
-
-func (o *objects) blob(hash plumbing.Hash) ([]byte, error) {
-	o.mutex.Lock()
-	defer o.mutex.Unlock()
-	blob, err := o.storer.EncodedObject(plumbing.BlobObject, hash)
-	if err != nil {
-		return nil, o.failed(err)
-	}
-	reader, err := blob.Reader()
-	if err != nil {
-		return nil, o.failed(err)
-	}
-	defer reader.Close()
-	data := make([]byte, blob.Size())
-	if _, err := io.ReadFull(reader, data); err != nil {
-		return nil, o.failed(err)
-	}
-	return data, nil
-}
-
-func (o *objects) size(hash plumbing.Hash) (int64, error) {
-	o.mutex.Lock()
-	defer o.mutex.Unlock()
-	size, err := o.storer.EncodedObjectSize(hash)
-	return size, o.failed(err)
-}
-
-func (o *objects) failed(err error) error {
-	if err != nil && o.onError != nil {
-		o.onError(err)
-	}
-	return err
 }
 
 var (

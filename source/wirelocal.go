@@ -14,6 +14,8 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/object"
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp/capability"
+
+	"github.com/pergola-dev/pergola/internal/panics"
 )
 
 // localWire reads a repository on the same machine, without the git command.
@@ -91,8 +93,10 @@ func (w *localWire) pack(ctx context.Context, request *packp.UploadPackRequest) 
 	stop := context.AfterFunc(ctx, func() { _ = reader.CloseWithError(ctx.Err()) })
 	go func() {
 		defer close(done)
-		_, err := packfile.NewEncoder(writer, repo.Storer, false).Encode(walk.found, 0)
-		_ = writer.CloseWithError(err)
+		_ = writer.CloseWithError(panics.Safe(func() error {
+			_, err := packfile.NewEncoder(writer, repo.Storer, false).Encode(walk.found, 0)
+			return err
+		})())
 	}()
 	walk.out.ReadCloser = readCloser{reader, func() error {
 		stop()

@@ -20,6 +20,7 @@ import (
 // gives that commit, empty when there is none yet, and the files that are different, new or gone, in order. Hidden files
 // that are not in the commit do not count, nor do links.
 func (r *Repository) Uncommitted(folders ...string) (commit string, files []string, err error) {
+	defer r.caught(&err)
 	tree := &object.Tree{}
 	head, err := r.repo.Head()
 	if err == nil {

@@ -13,6 +13,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/utils/clock"
+
+	"github.com/pergola-dev/pergola/landscapes"
 )
 
 // Exit codes of every command.
@@ -50,10 +52,24 @@ func program(root *cobra.Command, args []string) int {
 	return interruptible(clock.RealClock{}, signals, os.Stderr, func(ctx context.Context) int { return run(ctx, root, args) })
 }
 
+// executed runs the command. Files that get lost while it works with them (landscapes.LostError) are an error like others; all other
+// panics are faults of Pergola, and end the process with their stack.
+func executed(ctx context.Context, root *cobra.Command) (cmd *cobra.Command, err error) {
+	defer func() {
+		p := recover()
+		if cause, ok := p.(error); ok && errors.As(cause, new(*landscapes.LostError)) {
+			cmd, err = root, cause
+		} else if p != nil {
+			panic(p)
+		}
+	}()
+	return root.ExecuteContextC(ctx)
+}
+
 func run(ctx context.Context, root *cobra.Command, args []string) int {
 	root.SetArgs(args)
 	ctx = withStores(ctx)
-	cmd, err := root.ExecuteContextC(ctx)
+	cmd, err := executed(ctx, root)
 	var code exitError
 	var found finding
 	switch {

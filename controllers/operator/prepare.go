@@ -14,6 +14,7 @@ import (
 
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 	"github.com/pergola-dev/pergola/controllers/landscape"
+	"github.com/pergola-dev/pergola/internal/panics"
 	"github.com/pergola-dev/pergola/landscapes"
 	"github.com/pergola-dev/pergola/landscapes/evaluation"
 	"github.com/pergola-dev/pergola/render"
@@ -93,6 +94,9 @@ func (r reading) read(ctx context.Context, object *landscapev1alpha1.Landscape, 
 	if err != nil {
 		return nil, fmt.Errorf("reading revision %s: %w", snapshot.Revision(), err)
 	}
+	if err := r.whole(l); err != nil {
+		return nil, fmt.Errorf("reading revision %s: %w", snapshot.Revision(), err)
+	}
 	if err := source.CheckFiles(snapshot.FS, landscape.Folders(l)...); err != nil {
 		return nil, invalid("revision %s: %s", snapshot.Revision(), err)
 	}
@@ -122,6 +126,16 @@ func (r reading) read(ctx context.Context, object *landscapev1alpha1.Landscape, 
 		return nil, invalid("revision %s says spec.suspend in landscape.yaml: it is not applied", snapshot.Revision())
 	}
 	return r.bounded(object, snapshot, l)
+}
+
+// whole reads everything once, here where it is an error if the files got lost: what applies the revision has it in memory then, and asks the
+// repository for nothing more.
+func (r reading) whole(l *landscapes.Landscape) (err error) {
+	defer panics.Catch(&err)
+	for i := range l.Declarations {
+		l.Declarations[i].Object()
+	}
+	return nil
 }
 
 // bounded puts the limits of the object in the cluster in the place of those that the revision asks for.

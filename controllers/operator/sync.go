@@ -2,7 +2,6 @@ package operator
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -79,11 +78,14 @@ func (s *syncer) prepare(commit, trigger string, fallback bool) {
 	}
 	s.hub.tell(commit, receiver.Progress{Time: s.Clock.Now(), Phase: receiver.PhaseFetching, Message: "fetching " + commit})
 	s.background.Go(func() {
-		snapshot, err := fetch(ctx, head)
 		var ready *prepared
-		if err == nil {
-			ready, err = s.make(ctx, object, remote, snapshot, former)
-		}
+		err := s.safely(func() error {
+			snapshot, err := fetch(ctx, head)
+			if err == nil {
+				ready, err = s.make(ctx, object, remote, snapshot, former)
+			}
+			return err
+		})
 		select {
 		case s.post <- func() { s.isPrepared(p, ready, err) }:
 		case <-s.alive.Done():
@@ -303,37 +305,6 @@ func (s *syncer) begin(j *job, at time.Time) {
 		Revision: j.revision.Revision(), Subject: j.revision.Subject, Author: j.revision.Author, Signer: j.revision.Signer,
 		Trigger: j.trigger, StartTime: metav1.NewTime(at),
 	})
-}
-
-// work applies and keeps until the job is stopped.
-func (s *syncer) work(ctx context.Context, j *job, limit time.Duration) {
-	for {
-		limited, cancel := context.WithTimeout(ctx, limit)
-		report, err := j.converger.Apply(limited)
-		err = errors.Join(err, s.publish(limited, j))
-		late := limited.Err() != nil && ctx.Err() == nil
-		cancel()
-		if ctx.Err() != nil {
-			return
-		}
-		totals := j.converger.Totals()
-		written := j.takeWritten()
-		s.do(func() {
-			s.applied(j, report, totals, err, late, func(message string) bool { return s.await(ctx, j, limit, written, message) })
-		})
-		keeping, stop := context.WithCancel(ctx)
-		ended := make(chan error, 1)
-		go func() { ended <- j.converger.Keep(keeping) }()
-		select {
-		case <-ctx.Done():
-		case <-j.repeat:
-		}
-		stop()
-		<-ended // that a lease is lost ends the whole operator
-		if ctx.Err() != nil {
-			return
-		}
-	}
 }
 
 // applied takes in how a sync went.

@@ -9,9 +9,9 @@ import (
 	"slices"
 	"time"
 
-	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/pergola-dev/pergola/internal/panics"
 	"github.com/pergola-dev/pergola/schemas"
 	"github.com/pergola-dev/pergola/schemas/kept"
 	"github.com/pergola-dev/pergola/schemas/mutation"
@@ -87,7 +87,7 @@ func (c *check) keyOf(in *schemas.Input) kept.Key {
 // recall gives what is kept about the objects, with the keys, and notes what others ask for. Objects are read side by side.
 func (c *check) recall(inputs []schemas.Input) ([]kept.Key, []record) {
 	keys, records := make([]kept.Key, len(inputs)), make([]record, len(inputs))
-	var group errgroup.Group
+	var group panics.Group
 	size := max(1, (len(inputs)+runtime.GOMAXPROCS(0)-1)/runtime.GOMAXPROCS(0))
 	for start := 0; start < len(inputs); start += size {
 		group.Go(func() error {

@@ -14,6 +14,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 	gitobject "github.com/go-git/go-git/v5/plumbing/object"
 
+	"github.com/pergola-dev/pergola/internal/panics"
 	"github.com/pergola-dev/pergola/source"
 )
 
@@ -68,7 +69,11 @@ func Open(dir string, limits Limits) (*Repository, error) {
 // Line says which commit wrote a line (from 1) of a file of the work tree. The error is for what hinders the answer, such as a
 // broken repository or the end of ctx.
 func (r *Repository) Line(ctx context.Context, file string, line int) (Answer, error) {
-	answer, err := r.line(ctx, file, line)
+	var answer Answer
+	err := panics.Safe(func() (err error) { // go-git believes much of a damaged repository
+		answer, err = r.line(ctx, file, line)
+		return err
+	})()
 	if err != nil {
 		return Answer{}, fmt.Errorf("blame line %d of %s: %w", line, file, err)
 	}

@@ -1,0 +1,75 @@
+package operator
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/pergola-dev/pergola/controllers/landscape"
+	"github.com/pergola-dev/pergola/controllers/notification"
+	"github.com/pergola-dev/pergola/internal/panics"
+)
+
+// work applies and keeps until the job is stopped.
+func (s *syncer) work(ctx context.Context, j *job, limit time.Duration) {
+	for {
+		limited, cancel := context.WithTimeout(ctx, limit)
+		report := &landscape.Report{}
+		err := s.safely(func() (err error) {
+			report, err = j.converger.Apply(limited)
+			return errors.Join(err, s.publish(limited, j))
+		})
+		late := limited.Err() != nil && ctx.Err() == nil
+		cancel()
+		if ctx.Err() != nil {
+			return
+		}
+		totals := j.converger.Totals()
+		written := j.takeWritten()
+		s.do(func() {
+			s.applied(j, report, totals, err, late, func(message string) bool { return s.await(ctx, j, limit, written, message) })
+		})
+		keeping, stop := context.WithCancel(ctx)
+		ended := make(chan error, 1)
+		go func() { ended <- s.safely(func() error { return j.converger.Keep(keeping) }) }()
+		select {
+		case <-ctx.Done():
+		case <-j.repeat:
+		case err := <-ended: // that a lease is lost ends the whole operator
+			ended <- err
+			if fault := new(*panics.Error); errors.As(err, fault) {
+				s.do(func() { s.dropped(j, err) })
+			}
+			select {
+			case <-ctx.Done():
+			case <-j.repeat:
+			}
+		}
+		stop()
+		<-ended
+		if ctx.Err() != nil {
+			return
+		}
+	}
+}
+
+// dropped notes that a revision is not kept any more by the job that did: it is read and applied anew.
+func (s *syncer) dropped(j *job, err error) {
+	if s.active != j || s.alive.Err() != nil {
+		return
+	}
+	revision := j.revision.Revision()
+	s.last = outcome{commit: j.revision.Commit, revision: revision, spec: j.spec, held: s.last.held, ended: s.Clock.Now(), problems: []string{err.Error()}, failures: s.last.failures + 1}
+	s.status.errors(s.last.problems)
+	s.notify(notification.Failed, notification.Warning, reasonOf(err), err.Error(), j.revision.Commit, revision)
+}
+
+// safely works, and gives a panic as an error: what is wrong with one revision or source is no matter of other Landscapes.
+func (s *syncer) safely(work func() error) error {
+	err := panics.Safe(work)()
+	var fault *panics.Error
+	if errors.As(err, &fault) {
+		s.Log.Error("a panic was caught", "landscape", s.key.String(), "error", err, "stack", string(fault.Stack))
+	}
+	return err
+}

@@ -1,0 +1,143 @@
+package source
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/storer"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/pergola-dev/pergola/source/gittest"
+)
+
+// damage cuts off all files of a folder with an ending, or removes them for a negative length.
+func damage(t *testing.T, dir, ending string, length int64) {
+	t.Helper()
+	found := 0
+	require.NoError(t, filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() || !strings.HasSuffix(name, ending) {
+			return err
+		}
+		found++
+		if length < 0 {
+			return os.Remove(name)
+		}
+		require.NoError(t, os.Chmod(name, 0o600))
+		return os.Truncate(name, length)
+	}))
+	require.Positive(t, found, "there is nothing to be damaged")
+}
+
+// TestDamagedCache: while the operator runs, and before it does, whatever becomes of the kept files costs no more than another fetch.
+func TestDamagedCache(t *testing.T) {
+	for name, test := range map[string]struct {
+		ending string
+		length int64
+	}{
+		"pack cut off": {".pack", 40}, "pack gone": {".pack", -1}, "pack empty": {".pack", 0},
+		"index cut off": {".idx", 1100}, "index empty": {".idx", 0}, "index gone": {".idx", -1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			root := t.TempDir()
+			repo := gittest.New(t, root, "landscape")
+			for i := range 20 {
+				repo.Write(fmt.Sprintf("f/%d.yaml", i), strings.Repeat(fmt.Sprintf("line %d\n", i), 100))
+			}
+			repo.Push("a.yaml", "1", "one")
+			options := Options{URL: "file://" + repo.Bare, Dir: filepath.Join(t.TempDir(), "cache")}
+			r := remote(t, options)
+			get(t, r)
+			require.NoError(t, r.Close())
+			damage(t, filepath.Join(options.Dir), test.ending, test.length)
+			r = remote(t, options)
+			assert.Equal(t, "1", content(t, get(t, r), "a.yaml"), "after a restart")
+
+			// And while it runs: what reads it is told, and the next fetch gets it anew.
+			repo.Push("b.yaml", "2", "two")
+			head, err := r.Resolve(t.Context())
+			require.NoError(t, err)
+			_, err = r.Fetch(t.Context(), head)
+			require.NoError(t, err)
+			require.NoError(t, r.Close())
+			r = remote(t, options)
+			_, err = r.(*gitRemote).open()
+			require.NoError(t, err)
+			damage(t, filepath.Join(options.Dir), test.ending, test.length)
+			s, err := r.Fetch(t.Context(), head)
+			if err == nil { // what it read before it was damaged is enough for the folders
+				if _, err = fs.ReadFile(s.FS, "b.yaml"); err != nil {
+					requireReason(t, ReasonDamaged, err)
+					require.ErrorContains(t, err, "what is kept of "+options.URL+" is damaged, and is fetched anew")
+					requireReason(t, ReasonDamaged, s.FS.(*TreeFS).Damaged())
+				}
+			}
+			assert.Equal(t, "2", content(t, get(t, r), "b.yaml"))
+			assert.Equal(t, strings.Repeat("line 7\n", 100), content(t, get(t, r), "f/7.yaml"))
+		})
+	}
+}
+
+// explosive is a store that panics, as go-git does with some of what is damaged.
+type explosive struct {
+	storer.EncodedObjectStorer
+	armed *bool
+}
+
+func (e explosive) EncodedObject(kind plumbing.ObjectType, hash plumbing.Hash) (plumbing.EncodedObject, error) {
+	if *e.armed {
+		panic("slice bounds out of range")
+	}
+	return e.EncodedObjectStorer.EncodedObject(kind, hash)
+}
+
+func (e explosive) EncodedObjectSize(hash plumbing.Hash) (int64, error) {
+	if *e.armed {
+		panic("slice bounds out of range")
+	}
+	return e.EncodedObjectStorer.EncodedObjectSize(hash)
+}
+
+// TestPanicsOfGoGit: they are errors of the revision, and leave no lock behind.
+func TestPanicsOfGoGit(t *testing.T) {
+	root := t.TempDir()
+	repo := gittest.New(t, root, "landscape")
+	repo.Push("dir/a.yaml", "1", "one")
+	local, err := Open(repo.Work)
+	require.NoError(t, err)
+	at, err := local.At("HEAD")
+	require.NoError(t, err)
+	armed := true
+	local.objects.storer = explosive{local.objects.storer, &armed}
+	for range 2 {
+		_, err = fs.ReadFile(at.FS, "dir/a.yaml")
+		requireReason(t, ReasonDamaged, err)
+		require.ErrorContains(t, err, "the Git repository "+local.Root+" is damaged")
+		require.ErrorContains(t, err, "git fsck")
+		_, err = fs.Stat(at.FS, "dir/a.yaml")
+		requireReason(t, ReasonDamaged, err)
+	}
+
+	armed = false
+	r := remote(t, Options{URL: "file://" + repo.Bare})
+	get(t, r)
+	cache := r.(*gitRemote).cache
+	cache.objects.storer = explosive{cache.objects.storer, &armed}
+	armed = true
+	head := Head{Name: "main", Commit: at.Commit}
+	s, err := r.Fetch(t.Context(), head)
+	require.NoError(t, err, "what is damaged was fetched anew")
+	assert.Equal(t, "1", content(t, s, "dir/a.yaml"))
+
+	func() {
+		defer r.(*gitRemote).caught(&err)
+		panic("anywhere else")
+	}()
+	requireReason(t, ReasonDamaged, err)
+	assert.Equal(t, "1", content(t, get(t, r), "dir/a.yaml"))
+}
