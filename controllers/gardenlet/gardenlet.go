@@ -107,6 +107,8 @@ type Gardenlet struct {
 	apart map[string]string
 	// handled are operation annotations that were acted upon, by UID and what they said.
 	handled map[string]bool
+	// used are approvals that have let something pass since this process began.
+	used    []string
 	lease   *landscape.Lease
 	waits   string
 	beat    time.Time

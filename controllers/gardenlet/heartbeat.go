@@ -71,6 +71,9 @@ func (h *heartbeat) once(ctx context.Context) {
 		return
 	}
 	h.g.heard()
+	if err := h.g.noteUsed(ctx); err != nil && ctx.Err() == nil {
+		h.g.Log.Info("used approvals could not be noted yet", "error", err)
+	}
 	if err := h.g.writeConditions(ctx, seed); err != nil && !apierrors.IsConflict(err) && ctx.Err() == nil {
 		h.g.Log.Info("conditions of the Seed could not be written", "error", h.g.garden.Explain(apply.RefOf(seed), "write the conditions", err))
 	}

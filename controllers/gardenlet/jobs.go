@@ -3,7 +3,6 @@ package gardenlet
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -44,7 +43,11 @@ type site struct {
 	// owner is the one that was converged last, with the reconciler that did it; nil before.
 	owner      *owner.Owner
 	reconciler *owner.Reconciler
-	state      string
+	// settings are those that it was converged with.
+	settings *settings
+	state    string
+	// passed are approvals by which something passed, and that are not noted as used yet.
+	passed map[string]bool
 }
 
 // current gives what keeping works with; nil when nothing was converged yet.
@@ -52,6 +55,13 @@ func (s *site) current() (*owner.Reconciler, *owner.Owner) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.reconciler, s.owner
+}
+
+// inForce are the settings that the owner was converged with; nil when nothing was converged yet.
+func (s *site) inForce() *settings {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.settings
 }
 
 func (s *site) enter(state string) {
@@ -187,16 +197,18 @@ func (g *Gardenlet) converge(ctx context.Context, at *site, o *owner.Owner, from
 		return err
 	}
 	o.Input = in
+	r := g.reconcilerFor(s, at)
 	at.mu.Lock()
-	at.owner, at.reconciler = o, s.reconciler
+	at.owner, at.reconciler, at.settings = o, r, s
 	at.mu.Unlock()
 	began := g.Clock.Now()
-	report, err := s.reconciler.Reconcile(ctx, o)
+	report, err := r.Reconcile(ctx, o)
 	g.metrics.took(from.kind, g.Clock.Since(began))
+	if err == nil {
+		g.useUp(ctx, at, s)
+	}
 	if report != nil {
-		for _, held := range report.Held {
-			g.tell(from.object, "DeletionHeld", fmt.Sprintf("%d deletions on cluster %s are held by the deletion gate; approve them by %s", len(held.Objects), held.Cluster, held.Approval))
-		}
+		g.tellHeld(from, s, report.Held)
 	}
 	return err
 }

@@ -30,6 +30,9 @@ type settings struct {
 	// digests of all that shapes the owners of a kind.
 	digests map[string]string
 	forced  bool
+	// landscape is its name, approved what its Landscape approves.
+	landscape string
+	approved  []string
 	// domains are the default domains, as a file of declarations; nil for none.
 	domains []byte
 }
@@ -66,6 +69,7 @@ func (g *Gardenlet) refresh(ctx context.Context) {
 	g.mu.Unlock()
 	if fresh {
 		g.force.Store(next.forced)
+		g.forgetApprovals(next)
 		g.Log.Info("new settings are in use", "revision", next.publication.Revision, "digest", next.publication.Digest[:16])
 	}
 	if err != nil && isNew {
@@ -130,11 +134,12 @@ func (g *Gardenlet) prepare(ctx context.Context, p *seedpublication.Publication)
 	if err != nil {
 		return nil, &seedpublication.InvalidError{Reason: err.Error()}
 	}
-	gate, err := landscape.Gate(l, l.Config.Spec.Approved)
+	gate, err := landscape.Gate(l, nil) // approvals come with each convergence
 	if err != nil {
 		return nil, &seedpublication.InvalidError{Reason: err.Error()}
 	}
-	s := &settings{publication: p, forced: l.Config.Spec.ForceConflicts, domains: p.Domains(), digests: map[string]string{}}
+	s := &settings{publication: p, forced: l.Config.Spec.ForceConflicts, domains: p.Domains(), digests: map[string]string{},
+		landscape: l.Config.Name, approved: l.Config.Spec.Approved}
 	for _, kind := range []string{owner.Seed, owner.Shoot} {
 		if s.digests[kind], err = digestOf(l, p, kind); err != nil {
 			return nil, err

@@ -103,12 +103,15 @@ func catalogueFiles() fstest.MapFS {
 // place is a Seed with a project, and somebody else's access to both clusters.
 type place struct {
 	testing.TB
-	ctx               context.Context
-	name, project     string
-	virtual, seed     dynamic.Interface
-	publisher         *seedpublication.Publisher
-	publishing        *apply.Cluster
-	overlays          map[string]string
+	ctx           context.Context
+	name, project string
+	virtual, seed dynamic.Interface
+	publisher     *seedpublication.Publisher
+	publishing    *apply.Cluster
+	overlays      map[string]string
+	// spec is what landscape.yaml says besides the catalogue, approved what is approved.
+	spec              string
+	approved          []string
 	catalogue         fs.FS
 	toVirtual, toSeed *wire
 	logged            *logs
@@ -266,14 +269,14 @@ func (p *place) publish(revision string) seedpublication.Outcome {
 
 func (p *place) content() *seedpublication.Content {
 	p.Helper()
-	files := fstest.MapFS{"landscape.yaml": {Data: []byte("apiVersion: landscape.pergola.dev/v1alpha1\nkind: Landscape\nmetadata: {name: demo}\nspec: {catalogue: {version: " + components.Version + "}}\n")}}
+	files := fstest.MapFS{"landscape.yaml": {Data: []byte("apiVersion: landscape.pergola.dev/v1alpha1\nkind: Landscape\nmetadata: {name: demo}\nspec: {catalogue: {version: " + components.Version + "}" + p.spec + "}\n")}}
 	for name, text := range p.overlays {
 		files[name] = &fstest.MapFile{Data: []byte(strings.ReplaceAll(text, "SEED", p.name))}
 	}
 	l, violations, err := landscapes.LoadFS(p.ctx, files, ".", landscapes.Options{})
 	require.NoError(p, err)
 	require.Empty(p, violations)
-	c, err := seedpublication.Of(l)
+	c, err := seedpublication.Of(l, p.approved...)
 	require.NoError(p, err)
 	return c
 }

@@ -415,7 +415,7 @@ func heldOf(report *landscape.Report, used []string) []landscapev1alpha1.HeldDel
 			if len(out) == landscapev1alpha1.MaximumHeld {
 				return out
 			}
-			out = append(out, landscapev1alpha1.HeldDeletion{Cluster: h.Cluster, Object: o.Ref.String(), Reason: o.Reason, Approval: shownApproval(h.Approval, used)})
+			out = append(out, landscapev1alpha1.HeldDeletion{Cluster: h.Cluster, Object: o.Ref.String(), Reason: o.Reason, Approval: landscape.ShownApproval(h.Approval, used)})
 		}
 	}
 	return out

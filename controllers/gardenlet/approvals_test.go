@@ -1,0 +1,88 @@
+package gardenlet
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/pergola-dev/pergola/controllers/seedpublication"
+	"github.com/pergola-dev/pergola/plan"
+)
+
+// events are the messages of Events with a reason about an object of the virtual garden.
+func (p *place) events(reason, name string) []string {
+	list, err := p.of("Event", "").List(p.ctx, metav1.ListOptions{})
+	require.NoError(p, err)
+	var out []string
+	for _, e := range list.Items {
+		about, _, _ := unstructured.NestedString(e.Object, "involvedObject", "name")
+		why, _, _ := unstructured.NestedString(e.Object, "reason")
+		message, _, _ := unstructured.NestedString(e.Object, "message")
+		if about == name && why == reason {
+			out = append(out, message)
+		}
+	}
+	return out
+}
+
+// used are the approvals that the Seed says are used.
+func (p *place) used() string {
+	o, err := p.of("Seed", "").Get(p.ctx, p.name, metav1.GetOptions{})
+	require.NoError(p, err)
+	return o.GetAnnotations()[seedpublication.AnnotationUsedApprovals]
+}
+
+// TestAnApprovalCountsOnce: what it has let pass is held under another id when it comes up again, also with another process, and what the
+// operator takes back can be given anew.
+func TestAnApprovalCountsOnce(t *testing.T) {
+	const gate, without = ", deletionGate: {maxDeletions: 0}", ", components: {seed: {b: {enabled: false}}}"
+	p := newPlace(t)
+	b := "b-" + p.name
+	id := plan.ApprovalOf(p.name, plan.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "garden", Name: b})
+	there := func() bool { return p.onSeed("garden", b) != nil }
+	publish := func(revision, spec string, approved ...string) {
+		t.Helper()
+		p.spec, p.approved = spec, approved
+		p.publish(revision)
+	}
+	held := func(id string) func() bool {
+		return func() bool {
+			return slices.ContainsFunc(p.events("DeletionHeld", p.name), func(m string) bool {
+				return strings.Contains(m, "ConfigMap garden/"+b) && strings.Contains(m, "needs approval") && strings.Contains(m, `add "`+id+`" to spec.approved of Landscape demo`)
+			})
+		}
+	}
+	publish("main@1", gate)
+	g := p.run()
+	p.eventually("it is there", there)
+
+	publish("main@2", gate+without)
+	p.eventually("its deletion is held", held(id))
+	assert.True(t, there())
+	publish("main@2", gate+without, id)
+	p.eventually("it passes", func() bool { return !there() })
+	p.eventually("that is noted", func() bool { return p.used() == id })
+
+	publish("main@3", gate, id)
+	p.eventually("it is there again", there)
+	require.NoError(t, g.stop())
+	g = p.run()
+	publish("main@4", gate+without, id)
+	p.eventually("it is held under another id", held(id+"-2"))
+	assert.True(t, there())
+	publish("main@4", gate+without, id, id+"-2")
+	p.eventually("it passes", func() bool { return !there() })
+	p.eventually("that is noted", func() bool { return p.used() == id+","+id+"-2" })
+
+	publish("main@5", gate)
+	p.eventually("it is there again", there)
+	p.eventually("what is taken back is forgotten", func() bool { return p.used() == "" })
+	publish("main@6", gate+without, id)
+	p.eventually("it counts anew", func() bool { return !there() })
+	require.NoError(t, g.stop())
+}

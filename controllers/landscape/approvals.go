@@ -1,0 +1,42 @@
+package landscape
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// An approval counts once, with the operator and with each gardenlet. The id of what is held follows from the objects alone, so that a difference
+// before the merge and the cluster give the same one; the second time that it would be needed people get it with -2 at its end, then with -3.
+
+// OpenApprovals are the ids by which the gate lets something pass: those of approved that were not used, without the number at their end.
+func OpenApprovals(approved, used []string) []string {
+	var out []string
+	for _, id := range approved {
+		plain, _, _ := strings.Cut(id, "-")
+		if id == ShownApproval(plain, used) {
+			out = append(out, plain)
+		}
+	}
+	return out
+}
+
+// ShownApproval is the id that people approve something by: one that was not used.
+func ShownApproval(id string, used []string) string {
+	shown := id
+	for n := 2; id != "" && slices.Contains(used, shown); n++ {
+		shown = fmt.Sprintf("%s-%d", id, n)
+	}
+	return shown
+}
+
+// UseUp adds to used what has passed, each id as people gave it, and forgets what is not approved any more: it can be given anew.
+func UseUp(approved, used, passed []string) []string {
+	out := slices.Clone(used)
+	for _, id := range passed {
+		if shown := ShownApproval(id, out); slices.Contains(approved, shown) {
+			out = append(out, shown)
+		}
+	}
+	return slices.DeleteFunc(out, func(id string) bool { return !slices.Contains(approved, id) })
+}
