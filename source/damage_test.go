@@ -141,3 +141,29 @@ func TestPanicsOfGoGit(t *testing.T) {
 	requireReason(t, ReasonDamaged, err)
 	assert.Equal(t, "1", content(t, get(t, r), "dir/a.yaml"))
 }
+
+// TestDamagedRepository: of a repository on disk that is damaged, it is said that it is, and not that somebody named the wrong revision.
+func TestDamagedRepository(t *testing.T) {
+	for _, length := range []int64{0, 60, 100} {
+		t.Run(fmt.Sprint(length), func(t *testing.T) {
+			repo := gittest.New(t, t.TempDir(), "landscape")
+			repo.Push("a.yaml", strings.Repeat("x", 100), "one")
+			repo.Git("gc", "--quiet")
+			damage(t, filepath.Join(repo.Work, ".git", "objects"), ".pack", length)
+			local, err := Open(repo.Work)
+			require.NoError(t, err)
+			for _, rev := range []string{"HEAD", "main", "refs/heads/main"} {
+				at, err := local.At(rev)
+				if err == nil {
+					_, err = fs.ReadFile(at.FS, "a.yaml")
+				}
+				requireReason(t, ReasonDamaged, err)
+				require.ErrorContains(t, err, "git fsck")
+			}
+			_, err = local.At("maim")
+			require.ErrorContains(t, err, "not found")
+			_, err = local.MergeBase("HEAD", "main")
+			require.Error(t, err)
+		})
+	}
+}

@@ -98,6 +98,9 @@ func (r *Repository) At(rev string) (_ *Revision, err error) {
 		return nil, fmt.Errorf("revision %q names %q in a commit, not a commit: give the commit alone (%s); the folder is the argument", rev, folder, commit)
 	}
 	hash, err := r.repo.ResolveRevision(plumbing.Revision(rev))
+	if err != nil && r.refersTo(rev) {
+		return nil, fmt.Errorf("revision %q: %w", rev, r.objects.failed(err))
+	}
 	if err != nil {
 		cause := ""
 		if !errors.Is(err, plumbing.ErrReferenceNotFound) && !errors.Is(err, plumbing.ErrObjectNotFound) {
@@ -116,6 +119,16 @@ func (r *Repository) At(rev string) (_ *Revision, err error) {
 		return nil, fmt.Errorf("revision %q: %w", rev, r.objects.failed(err))
 	}
 	return &Revision{Commit: commit.Hash.String(), FS: newTreeFS(r.objects, commit.TreeHash, commit.Committer.When)}, nil
+}
+
+// refersTo tells whether there is a branch or tag of a name, or the name is HEAD of one.
+func (r *Repository) refersTo(name string) bool {
+	for _, rule := range plumbing.RefRevParseRules {
+		if _, err := r.repo.Reference(plumbing.ReferenceName(fmt.Sprintf(rule, name)), true); err == nil {
+			return true
+		}
+	}
+	return false
 }
 
 // caught makes an error of a panic of go-git, which believes much of a damaged repository. It has to be deferred itself.

@@ -3,6 +3,7 @@ package operator
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -126,23 +127,24 @@ func (d *desk) Follow(ctx context.Context, key receiver.Key, commit string) (<-c
 	r, working := d.parts.syncers[key], d.parts.lease != nil
 	d.parts.mu.Unlock()
 	if !working || r == nil {
-		return FollowObject(ctx, d.parts.Clock, func(context.Context) (*landscapev1alpha1.Landscape, error) { return d.parts.landscapeOf(key) }, commit), nil
+		return d.followElsewhere(ctx, key, commit)
 	}
 	lines := d.hubOf(key).follow(ctx, commit)
 	r.do(func() { r.catchUp(commit) })
 	return lines, nil
 }
 
-// catchUp tells whoever follows a commit that is done already.
-func (s *syncer) catchUp(commit string) {
-	if commit == "" || s.active == nil || s.active.applying || s.last.commit != commit || s.preparing != nil {
-		return
+// followElsewhere follows what another instance does.
+func (d *desk) followElsewhere(ctx context.Context, key receiver.Key, commit string) (<-chan receiver.Progress, error) {
+	get := func(context.Context) (*landscapev1alpha1.Landscape, error) { return d.parts.landscapeOf(key) }
+	if commit != "" {
+		return FollowObject(ctx, d.parts.Clock, get, commit), nil
 	}
-	now := s.Clock.Now()
-	if len(s.last.problems) > 0 || s.last.validErr != nil {
-		return // it is tried again
+	now, err := get(ctx)
+	if err != nil || now == nil {
+		return nil, fmt.Errorf("the Landscape %s cannot be read", key)
 	}
-	s.hub.tell(commit, receiver.Progress{Time: now, Phase: receiver.PhaseApplied, Message: s.last.revision + " is applied already", Done: true})
+	return followNext(ctx, d.parts.Clock, get, now), nil
 }
 
 // destinations of the notifications of a Landscape. What is wrong with one is logged when it is found.

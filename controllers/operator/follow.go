@@ -35,6 +35,15 @@ func followRequest(ctx context.Context, clk clock.WithTicker, get getter, asked 
 	return f.follow(ctx, clk, get)
 }
 
+// followNext follows the sync that is asked for by the annotation next, or that begins without.
+func followNext(ctx context.Context, clk clock.WithTicker, get getter, now *landscapev1alpha1.Landscape) <-chan receiver.Progress {
+	f := &objectFollower{asked: now.Annotations[landscapev1alpha1.AnnotationSyncRequested], next: true}
+	if h := now.Status.History; len(h) > 0 {
+		f.former = h[0].DeepCopy()
+	}
+	return f.follow(ctx, clk, get)
+}
+
 func (f *objectFollower) follow(ctx context.Context, clk clock.WithTicker, get getter) <-chan receiver.Progress {
 	out := make(chan receiver.Progress, backlog)
 	go func() {
@@ -68,6 +77,9 @@ type objectFollower struct {
 	commit string
 	// request is the value of the annotation, empty where a commit is followed.
 	request string
+	// next says that the request is the first one after asked.
+	next  bool
+	asked string
 	// handled says that the request was taken up.
 	handled bool
 	// former is the newest sync of before, which is not the one that was asked for.
@@ -89,6 +101,9 @@ func (f *objectFollower) look(l *landscapev1alpha1.Landscape, err error, now tim
 		return say(receiver.PhaseQueued, "the Landscape cannot be read: "+err.Error())
 	case l == nil:
 		return []receiver.Progress{{Time: now, Phase: receiver.PhaseFailed, Done: true, Err: "the Landscape is gone"}}
+	}
+	if asked := l.Annotations[landscapev1alpha1.AnnotationSyncRequested]; f.next && f.request == "" && asked != f.asked {
+		f.request = asked
 	}
 	if f.request != "" && l.Status.LastHandledSyncRequest != f.request {
 		return say(receiver.PhaseQueued, "waiting for the operator")

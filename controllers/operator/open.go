@@ -33,6 +33,7 @@ func (s *syncer) open(now time.Time) time.Time {
 	}
 	s.opened = id
 	if err != nil {
+		s.answered = s.answered || s.askedPoll
 		s.askedPoll, s.reopen = false, now.Add(retryInterval(&s.object.Spec))
 		s.sourceFailed(err)
 		s.withoutAccess(id, now)

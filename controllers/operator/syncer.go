@@ -50,6 +50,8 @@ type syncer struct {
 	// asked for a poll by a receiver, and sync by a person (annotation).
 	askedPoll bool
 	requested bool
+	// answering says that the poll that goes on was asked for, answered that it is over and those who follow it have to be told how it is.
+	answering, answered bool
 
 	// misconfigured says what is wrong with the object, nameTaken that it is the name, which is or was another one's.
 	misconfigured string
@@ -185,6 +187,7 @@ func (s *syncer) step() (next time.Time, gone bool) {
 	next = s.open(now)
 	if s.remote == nil {
 		s.decided = decision{}
+		s.answer()
 		s.report("")
 		return next, false
 	}
@@ -193,6 +196,7 @@ func (s *syncer) step() (next time.Time, gone bool) {
 	}
 	s.decided = decide(s.situation(now))
 	next = earliest(next, s.act(now))
+	s.answer()
 	s.report("")
 	return earliest(next, s.decided.at), false
 }
@@ -288,7 +292,7 @@ func (s *syncer) poll(now time.Time) time.Time {
 	if !s.pollDue(now) {
 		return s.nextPoll()
 	}
-	s.polling, s.askedPoll = true, false
+	s.polling, s.answering, s.askedPoll = true, s.askedPoll, false
 	remote := s.remote
 	s.background.Go(func() {
 		head, err := remote.Resolve(s.alive)
@@ -303,6 +307,7 @@ func (s *syncer) resolved(remote *connection, head source.Head, err error) {
 		return
 	}
 	s.polling = false
+	s.answered = s.answered || s.answering
 	s.polled = s.Clock.Now()
 	s.metrics.polled(s.key, err)
 	if err != nil {

@@ -1,0 +1,122 @@
+package operator
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
+
+	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
+	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
+	"github.com/pergola-dev/pergola/source/gittest"
+	"github.com/pergola-dev/pergola/source/receiver"
+)
+
+// TestFollowWithoutCommit: who asks for a sync and names no commit is told how it stands when the source was asked, also where there is
+// nothing new.
+func TestFollowWithoutCommit(t *testing.T) {
+	w := newWorld(t)
+	w.start()
+	s := w.served("anything")
+	w.secret("hook", map[string]string{"token": "hook-token"})
+	w.follow(s, repositoryURL(gittest.ServeHTTP(t, s.bare.Root).URL), w.hooked)
+	w.applied(s, "", "1")
+	ask := func() receiver.Progress {
+		t.Helper()
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		last, followed, err := w.asks().Ask(ctx, w.namespace+"/"+s.name+"/push", receiver.Push{Ref: "refs/heads/main", By: fmt.Sprint(time.Now().UnixNano())}, func(receiver.Progress) {})
+		require.NoError(t, err)
+		assert.True(t, followed)
+		assert.True(t, last.Done)
+		return last
+	}
+	last := ask()
+	assert.Equal(t, receiver.PhaseApplied, last.Phase)
+	assert.Contains(t, last.Message, "the source has nothing new; main@sha1:")
+
+	next := s.set("2")
+	last = ask()
+	assert.Equal(t, receiver.PhaseApplied, last.Phase, last.Err)
+	w.applied(s, next, "2")
+
+	s.push("broken", map[string]string{"a.yaml": "kind: [\n"})
+	for range 2 { // as the sync finds it, and again when there is nothing new
+		last = ask()
+		assert.Equal(t, receiver.PhaseFailed, last.Phase)
+		assert.Contains(t, last.Err, "is not valid")
+	}
+	s.set("3")
+	require.NoError(t, os.Rename(s.bare.Bare, s.bare.Bare+".away"))
+	last = ask()
+	assert.Equal(t, receiver.PhaseFailed, last.Phase)
+	assert.Contains(t, last.Err, "no such repository")
+	assert.Contains(t, last.Err, next+" stays applied")
+	require.NoError(t, os.Rename(s.bare.Bare+".away", s.bare.Bare))
+	assert.Equal(t, receiver.PhaseApplied, ask().Phase)
+
+	// A Secret that is missing is no reason to wait either.
+	w.change(s.name, func(l *landscapev1alpha1.Landscape) {
+		l.Spec.Source.SecretRef = &landscapev1alpha1.LocalSecretReference{Name: "missing"}
+	})
+	w.ready(s.name, "False SourceNotReady")
+	w.eventually("it is said", func() bool { // what the change of the object began may end first
+		last = ask()
+		return last.Phase == receiver.PhaseFailed
+	})
+	assert.Contains(t, last.Err, "there is no Secret")
+}
+
+// TestFollowElsewhere: an instance that does not work tells the same by what the object says.
+func TestFollowElsewhere(t *testing.T) {
+	at := func(minute int) *metav1.Time {
+		return &metav1.Time{Time: noon.Add(time.Duration(minute) * time.Minute)}
+	}
+	former := landscapev1alpha1.SyncRecord{Revision: "main@sha1:aaaa", Result: landscapev1alpha1.SyncFailed, Message: "long ago", StartTime: *at(0), EndTime: at(1)}
+	before := &landscapev1alpha1.Landscape{}
+	before.Annotations = map[string]string{landscapev1alpha1.AnnotationSyncRequested: "an earlier one"}
+	before.Status.LastHandledSyncRequest = "an earlier one"
+	before.Status.History = []landscapev1alpha1.SyncRecord{former}
+	before.Status.Conditions = []gardencorev1beta1.Condition{{Type: landscapev1alpha1.LandscapeReady, Status: gardencorev1beta1.ConditionTrue, Message: "main@sha1:aaaa is applied"}}
+	asked := before.DeepCopy()
+	asked.Annotations[landscapev1alpha1.AnnotationSyncRequested] = "ours"
+	handled := asked.DeepCopy()
+	handled.Status.LastHandledSyncRequest = "ours"
+	synced := handled.DeepCopy()
+	synced.Status.History = append([]landscapev1alpha1.SyncRecord{{Revision: "main@sha1:bbbb", Result: landscapev1alpha1.SyncSucceeded, Message: "3 objects", StartTime: *at(2), EndTime: at(3)}}, former)
+	for name, test := range map[string]struct {
+		seen []*landscapev1alpha1.Landscape
+		want string
+	}{
+		"nothing new": {[]*landscapev1alpha1.Landscape{before, asked, handled, handled}, "Applied: main@sha1:aaaa is applied"},
+		"a new one":   {[]*landscapev1alpha1.Landscape{before, asked, synced}, "Applied: 3 objects"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			looks := 0
+			f := followNext(t.Context(), quickClock{}, func(context.Context) (*landscapev1alpha1.Landscape, error) {
+				looks++
+				return test.seen[min(looks, len(test.seen))-1], nil
+			}, before)
+			var last receiver.Progress
+			for last = range f {
+			}
+			assert.True(t, last.Done)
+			assert.Equal(t, test.want, last.Phase+": "+strings.TrimSpace(last.Message))
+			assert.GreaterOrEqual(t, looks, len(test.seen))
+		})
+	}
+}
+
+// quickClock is the real one with short ticks.
+type quickClock struct{ clock.RealClock }
+
+func (quickClock) NewTicker(time.Duration) clock.Ticker {
+	return clock.RealClock{}.NewTicker(time.Millisecond)
+}
