@@ -114,7 +114,7 @@ func hasCause(s metav1.Status, cause metav1.CauseType) bool {
 
 var (
 	webhookPattern  = regexp.MustCompile(`admission webhook "([^"]+)" denied|failed calling webhook "([^"]+)"|ValidatingAdmissionPolicy '([^']+)'`)
-	forbiddenByRBAC = regexp.MustCompile(`User "([^"]*)" cannot (\S+) resource "([^"]*)" in API group "([^"]*)"`)
+	forbiddenByRBAC = regexp.MustCompile(`User "([^"]*)" cannot (\S+) resource "([^"]*)" in API group "([^"]*)"(?: in the namespace "([^"]*)")?`)
 	managerPattern  = regexp.MustCompile(`conflict with "([^"]+)"`)
 )
 
@@ -143,18 +143,6 @@ func (c *Cluster) explainUnauthorized(e *ObjectError) {
 		e.Reason = CertificateExpired
 		e.Hint = fmt.Sprintf("the client certificate of %q expired on %s: issue a new kubeconfig",
 			cert.Subject.CommonName, cert.NotAfter.UTC().Format(time.DateOnly))
-	}
-}
-
-func explainForbidden(e *ObjectError) {
-	e.Reason = Forbidden
-	e.Hint = "an admission rule forbids it: follow the message"
-	if m := forbiddenByRBAC.FindStringSubmatch(e.Message); m != nil {
-		resource := m[3]
-		if m[4] != "" {
-			resource += "." + m[4]
-		}
-		e.Hint = fmt.Sprintf("allow user %q the verb %s on %s by a Role or ClusterRole", m[1], m[2], resource)
 	}
 }
 

@@ -158,7 +158,7 @@ func TestReasonsOfARealServer(t *testing.T) {
 		var e *ObjectError
 		require.ErrorAs(t, err, &e)
 		assert.Equal(t, Forbidden, e.Reason)
-		assert.Equal(t, `allow user "nobody-special" the verb patch on configmaps by a Role or ClusterRole`, e.Hint)
+		assert.Contains(t, e.Hint, `allow user "nobody-special" the verb patch on configmaps in namespace `+f.ns+` by a Role or ClusterRole: kubectl -n `+f.ns+` create role `)
 	})
 	t.Run("unauthorized", func(t *testing.T) {
 		cfg := rest.AnonymousClientConfig(server.config)

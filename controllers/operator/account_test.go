@@ -54,7 +54,7 @@ func TestServiceAccount(t *testing.T) {
 	})
 	forbidden := func(verbs, resource string) {
 		t.Helper()
-		hint := regexp.MustCompile(regexp.QuoteMeta(`allow user "`+account+`" the verb `) + "(" + verbs + ")" + regexp.QuoteMeta(" on "+resource+" by a Role or ClusterRole"))
+		hint := regexp.MustCompile(regexp.QuoteMeta(`allow user "`+account+`" the verb `) + "(" + verbs + ")" + regexp.QuoteMeta(" on "+resource+" in ") + "(all namespaces|namespace [-a-z0-9]+)" + regexp.QuoteMeta(" by a Role or ClusterRole: kubectl "))
 		w.await(s.name, func(l *landscapev1alpha1.Landscape) bool {
 			return strings.HasPrefix(readiness(l), "False ApplyFailed") && hint.MatchString(readiness(l))
 		})

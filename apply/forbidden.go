@@ -1,0 +1,52 @@
+package apply
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// forbiddenName is the name of what a request was about.
+var forbiddenName = regexp.MustCompile(`"([^"]+)" is forbidden: User`)
+
+// plainWord means nothing else to a shell.
+var plainWord = regexp.MustCompile(`^[A-Za-z0-9:@._/-]+$`)
+
+// explainForbidden says which right is missing, and how it is given.
+func explainForbidden(e *ObjectError) {
+	e.Reason = Forbidden
+	e.Hint = "an admission rule forbids it: follow the message"
+	m := forbiddenByRBAC.FindStringSubmatch(e.Message)
+	if m == nil {
+		return
+	}
+	user, verb, resource, namespace := m[1], m[2], m[3], m[5]
+	if m[4] != "" {
+		resource += "." + m[4]
+	}
+	where := " in all namespaces"
+	if namespace != "" {
+		where = " in namespace " + namespace
+	}
+	e.Hint = fmt.Sprintf("allow user %q the verb %s on %s%s by a Role or ClusterRole: %s", user, verb, resource, where, grant(user, verb, resource, namespace))
+	if name := forbiddenName.FindStringSubmatch(e.Message); verb == "impersonate" && name != nil {
+		e.Hint = fmt.Sprintf("allow user %q the verb %s on %s %s%s: pergola install with operator.impersonation.serviceAccounts: [%s] does (docs/install.md)", user, verb, resource, name[1], where, name[1])
+	}
+}
+
+// grant is the command that gives a right.
+func grant(user, verb, resource, namespace string) string {
+	subject, name := "--user="+user, "pergola"
+	if !plainWord.MatchString(user) {
+		subject = "--user='" + strings.ReplaceAll(user, "'", `'\''`) + "'"
+	}
+	if account, ok := strings.CutPrefix(user, "system:serviceaccount:"); ok {
+		subject = "--serviceaccount=" + account
+		_, name, _ = strings.Cut(account, ":")
+	}
+	role := name + "-" + verb + "-" + resource
+	if namespace == "" {
+		return fmt.Sprintf("kubectl create clusterrole %[1]s --verb=%[2]s --resource=%[3]s && kubectl create clusterrolebinding %[1]s --clusterrole=%[1]s %[4]s", role, verb, resource, subject)
+	}
+	return fmt.Sprintf("kubectl -n %[5]s create role %[1]s --verb=%[2]s --resource=%[3]s && kubectl -n %[5]s create rolebinding %[1]s --role=%[1]s %[4]s", role, verb, resource, subject, namespace)
+}
