@@ -1,6 +1,8 @@
 package notification
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"maps"
 	"slices"
 	"sync"
@@ -78,8 +80,16 @@ func (r *records) record(e Event) {
 		APIVersion: landscapev1alpha1.SchemeGroupVersion.String(), Kind: "Landscape",
 		Namespace: e.Landscape.Namespace, Name: e.Landscape.Name, UID: e.UID,
 	}
-	r.recorder.Eventf(regarding, nil, kind, reason, "Sync", "%s", cut(e.Message, 1024))
+	text := cut(e.Message, 1024)
+	r.recorder.Eventf(regarding, nil, kind, reason, action(text), "%s", text)
 	r.metrics.count(typeEvent, sent)
+}
+
+// action is what was done. The recorder of Kubernetes makes one event of all that have the same action and reason in a few minutes, with the text
+// of the first one, so that it has to be another one for another text.
+func action(text string) string {
+	digest := sha256.Sum256([]byte(text))
+	return "Sync " + hex.EncodeToString(digest[:4])
 }
 
 func (r *records) forget(landscape types.NamespacedName) {

@@ -10,9 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
-	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 	"github.com/pergola-dev/pergola/health/condition"
@@ -124,12 +122,5 @@ func (w *world) repaired(s *served, value string) {
 // told tells whether there is an event of a reason about a Landscape.
 func (w *world) told(landscape, reason string) bool {
 	w.Helper()
-	events := &eventsv1.EventList{}
-	require.NoError(w, w.client.List(context.Background(), events, client.InNamespace(w.namespace)))
-	for _, e := range events.Items {
-		if e.Regarding.Name == landscape && e.Reason == reason {
-			return true
-		}
-	}
-	return false
+	return len(w.notes(landscape, reason)) > 0
 }

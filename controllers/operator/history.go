@@ -26,6 +26,27 @@ func ended(history []landscapev1alpha1.SyncRecord, at time.Time, result landscap
 	history[0].EndTime, history[0].Result, history[0].Message, history[0].Changed = &now, result, shortened(message), int32(changed)
 }
 
+// repeats tells whether the newest attempt of a revision failed with the same message. What only kept another one meanwhile does not count. With
+// replace there is no second record of the revision: the message of the first becomes the new one.
+func repeats(history []landscapev1alpha1.SyncRecord, r landscapev1alpha1.SyncRecord, message string, replace bool) (same, recorded bool) {
+	for i := range history {
+		h := &history[i]
+		switch {
+		case h.Revision != r.Revision && h.Trigger != triggerCommit && h.Trigger != triggerPin:
+			continue
+		case h.Revision != r.Revision || h.Result != landscapev1alpha1.SyncFailed || h.EndTime == nil:
+			return false, false
+		case h.Message == shortened(message):
+			return true, true
+		case replace:
+			h.Message, h.EndTime = shortened(message), r.StartTime.DeepCopy()
+			return false, true
+		}
+		return false, false
+	}
+	return false, false
+}
+
 // shortened keeps status small.
 func shortened(message string) string {
 	const most = 1024

@@ -73,6 +73,16 @@ func (w *statusWriter) ended(at time.Time, result landscapev1alpha1.SyncResult, 
 	ended(w.now.History, at, result, message, changed)
 }
 
+// refused notes a revision that cannot be applied, and tells whether that is news. An invalid one is recorded once, however often it is read.
+func (w *statusWriter) refused(r landscapev1alpha1.SyncRecord, message string, invalid bool) (news bool) {
+	same, recorded := repeats(w.now.History, r, message, invalid)
+	if !recorded {
+		w.begun(r)
+		w.ended(r.StartTime.Time, landscapev1alpha1.SyncFailed, message, 0)
+	}
+	return !same
+}
+
 // operation says how far a sync is.
 func (w *statusWriter) operation(state gardencorev1beta1.LastOperationState, progress int32, description string) {
 	op := gardencorev1beta1.LastOperation{Type: gardencorev1beta1.LastOperationTypeReconcile, State: state, Progress: progress, Description: shortened(description),

@@ -196,8 +196,6 @@ func (s *syncer) refused(p *preparation, err error) {
 	if again {
 		failures = s.last.failures + 1
 	}
-	same := again && (s.last.validErr != nil && s.last.validErr.Error() == err.Error() || len(s.last.problems) == 1 && s.last.problems[0] == err.Error() ||
-		s.last.fetchErr != nil && s.last.fetchErr.Error() == err.Error())
 	s.last = outcome{commit: p.commit, revision: revision, spec: syncID(s.object), failures: failures, ended: now}
 	switch {
 	case isInvalid(err):
@@ -207,9 +205,7 @@ func (s *syncer) refused(p *preparation, err error) {
 	default:
 		s.last.problems, s.last.permanent = []string{err.Error()}, source.IsPermanent(err)
 	}
-	if !same {
-		s.status.begun(landscapev1alpha1.SyncRecord{Revision: revision, Trigger: p.trigger, StartTime: metav1.NewTime(now)})
-		s.status.ended(now, landscapev1alpha1.SyncFailed, err.Error(), 0)
+	if s.status.refused(landscapev1alpha1.SyncRecord{Revision: revision, Trigger: p.trigger, StartTime: metav1.NewTime(now)}, err.Error(), isInvalid(err)) {
 		s.notify(notification.Failed, notification.Warning, reasonOf(err), err.Error(), p.commit, revision)
 	}
 	s.status.errors([]string{err.Error()})
@@ -312,6 +308,7 @@ func (s *syncer) applied(j *job, report *landscape.Report, totals map[string]int
 	if s.active != j || s.alive.Err() != nil {
 		return
 	}
+	kept := j.fallback
 	j.applying, j.fallback = false, false
 	now := s.Clock.Now()
 	revision := j.revision.Revision()
