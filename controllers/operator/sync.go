@@ -335,6 +335,12 @@ func (s *syncer) applied(j *job, report *landscape.Report, totals map[string]int
 		}
 	}
 	same := s.last.commit == o.commit && listed(s.last.problems) == listed(o.problems) && s.last.held == o.held
+	if refused := s.last; kept && err == nil && refused.failures > 0 && refused.commit != o.commit {
+		// What is kept in the place of a revision that cannot be applied is not the last attempt: that one would be tried again at once.
+		o.commit, o.revision, o.spec, o.ended = refused.commit, refused.revision, refused.spec, refused.ended
+		o.validErr, o.fetchErr, o.secrets = refused.validErr, refused.fetchErr, refused.secrets
+		o.problems, o.permanent, o.failures = refused.problems, refused.permanent, refused.failures
+	}
 	s.last, s.drift = o, nil
 	result, message := landscapev1alpha1.SyncSucceeded, "nothing had to be written"
 	if report.Written.Total() > 0 {
