@@ -70,6 +70,22 @@ func OperationProblem(kind, operation string) string {
 	return ""
 }
 
+// OperationWaiting says that an operation which an object was asked for was not taken up yet, and how that is withdrawn; empty if there is
+// none.
+func OperationWaiting(live *unstructured.Unstructured) string {
+	waiting := live.GetAnnotations()[annotationOperation]
+	if waiting == "" {
+		return ""
+	}
+	name, at := live.GetKind()+" ", strings.ToLower(live.GetKind())+" "
+	if namespace := live.GetNamespace(); namespace != "" {
+		name, at = name+namespace+"/", at+"-n "+namespace+" "
+	}
+	name, at = name+live.GetName(), at+live.GetName()
+	return fmt.Sprintf("the operation %q of %s was not taken up yet, and blocks others until a controller that does it has; to withdraw it: kubectl annotate %s %s-",
+		waiting, name, at, annotationOperation)
+}
+
 // OperationPossible says what stands against an operation on an object in its present state; nothing if it can be asked for.
 func OperationPossible(ctx context.Context, live *unstructured.Unstructured, operation string) ([]string, error) {
 	if problem := OperationProblem(live.GetKind(), operation); problem != "" {
@@ -78,8 +94,8 @@ func OperationPossible(ctx context.Context, live *unstructured.Unstructured, ope
 	if operation == OperationConfirmDeletion {
 		return nil, nil
 	}
-	if waiting := live.GetAnnotations()[annotationOperation]; waiting != "" {
-		return []string{fmt.Sprintf("the operation %q was not taken up yet", waiting)}, nil
+	if waiting := OperationWaiting(live); waiting != "" {
+		return []string{waiting}, nil
 	}
 	asked := live.DeepCopy()
 	annotations := asked.GetAnnotations()

@@ -172,6 +172,9 @@ func (a *applying) converge(ctx context.Context, c *landscape.Converger) error {
 	a.progress.finish()
 	a.held = held(report)
 	printHeld(a.cmd.ErrOrStderr(), report)
+	for _, o := range report.Waiting {
+		fmt.Fprintln(a.cmd.ErrOrStderr(), "Waits: "+o.String())
+	}
 	if a.output == "json" {
 		if perr := printReport(a.cmd, report, err); perr != nil {
 			return perr

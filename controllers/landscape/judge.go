@@ -1,8 +1,7 @@
 package landscape
 
 import (
-	"fmt"
-	"strconv"
+	"context"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -13,36 +12,33 @@ import (
 	"github.com/pergola-dev/pergola/plan"
 )
 
-// annotationDeletion confirms that an object may be deleted (upstream's).
-const annotationDeletion = "confirmation.gardener.cloud/deletion"
-
 // judge decides over the deletions and recreations of the declarations of one cluster, in one run.
 type judge struct {
 	gate    plan.Gate
 	cluster string
 	total   int
 	around  *around
-	spent   int
+	// owner says why a Garden, Seed, Shoot or Project is held, and the id that confirms its removal.
+	owner func(apply.Entry) (reason, id string)
+	spent int
 }
 
-func (c *Converger) newJudge(cluster string, total int, around *around) *judge {
-	return &judge{gate: c.options.Gate, cluster: cluster, total: total, around: around}
+func (c *Converger) newJudge(ctx context.Context, cluster string, total int, around *around) *judge {
+	return &judge{gate: c.options.Gate, cluster: cluster, total: total, around: around,
+		owner: func(e apply.Entry) (reason, id string) { return c.heldOwner(ctx, cluster, e) }}
 }
 
 // prune holds deletions that go beyond the gate or the review, what may have moved to another landscape, and each Garden, Seed, Shoot
 // or Project.
 func (j *judge) prune(entries []apply.Entry) (out []owner.HeldObjects) {
-	var owners []apply.Held
 	var rest []apply.Entry
 	for _, e := range entries {
-		if reason := heldOwner(e); reason != "" {
-			owners = append(owners, apply.Held{Ref: e.Ref, Reason: reason})
-		} else {
+		if !isOwner(e.GroupKind()) {
 			rest = append(rest, e)
+			continue
 		}
-	}
-	if len(owners) > 0 {
-		out = append(out, owner.HeldObjects{Cluster: j.cluster, Objects: owners})
+		reason, id := j.owner(e)
+		out = append(out, owner.HeldObjects{Cluster: j.cluster, Objects: []apply.Held{{Ref: e.Ref, Reason: reason}}, Approval: id})
 	}
 	moving, rest := j.around.holdMoving(rest)
 	// Each by itself: one may be sure before another, and whoever does not want to wait approves it by its id.
@@ -89,17 +85,4 @@ func isOwner(gk schema.GroupKind) bool {
 		return true
 	}
 	return false
-}
-
-// heldOwner says why an object is not deleted because its file is gone; empty for all but owners.
-func heldOwner(e apply.Entry) string {
-	if !isOwner(e.GroupKind()) {
-		return ""
-	}
-	if ok, err := strconv.ParseBool(e.Annotations[annotationDeletion]); err == nil && ok {
-		return fmt.Sprintf("its file is gone and its deletion is confirmed, but this version cannot take down what runs for a %[1]s: "+
-			"whoever wants it gone deletes it by hand, with everything that belongs to it. Or put the file back", e.Kind)
-	}
-	return fmt.Sprintf("its file is gone, but that alone does not delete a %[1]s: what runs for it would be left behind. Put the file back. "+
-		"Pergola cannot take down a %[1]s yet: whoever wants it gone deletes it by hand, with everything that belongs to it", e.Kind)
 }

@@ -42,6 +42,9 @@ type ObjectStatus struct {
 	FailedSync *landscapev1alpha1.SyncRecord `json:"failedSync,omitempty"`
 	// Held is how many deletions and recreations wait for an approval; the object counts no further than 50.
 	Held int `json:"held,omitempty"`
+
+	// approved are ids that were not used.
+	approved []string
 }
 
 // readObject looks for the Landscape object of this landscape in the runtime cluster: nil where there is none that syncs it. An
@@ -92,7 +95,13 @@ func taken(o *ObjectStatus) int {
 }
 
 func objectStatus(l *landscapev1alpha1.Landscape, now time.Time) *ObjectStatus {
-	out := &ObjectStatus{Namespace: l.Namespace, Name: l.Name, Pin: l.Spec.Pin, Revision: l.Status.LastAppliedRevision, Held: len(l.Status.Held)}
+	out := &ObjectStatus{Namespace: l.Namespace, Name: l.Name, Pin: l.Spec.Pin, Revision: l.Status.LastAppliedRevision,
+		approved: OpenApprovals(l.Spec.Approved, l.Status.UsedApprovals)}
+	for _, h := range l.Status.Held {
+		if h.Approval != "" {
+			out.Held++
+		}
+	}
 	for _, cond := range l.Status.Conditions {
 		if cond.Type == landscapev1alpha1.LandscapeReady {
 			out.Ready, out.Reason, out.Message = cond.Status == gardencorev1beta1.ConditionTrue, cond.Reason, cond.Message

@@ -1,6 +1,7 @@
 package landscape
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -59,7 +60,9 @@ func failed(l *landscapev1alpha1.Landscape) {
 }
 
 func held(n int) func(*landscapev1alpha1.Landscape) {
-	return func(l *landscapev1alpha1.Landscape) { l.Status.Held = make([]landscapev1alpha1.HeldDeletion, n) }
+	return func(l *landscapev1alpha1.Landscape) {
+		l.Status.Held = slices.Repeat([]landscapev1alpha1.HeldDeletion{{Approval: "id"}}, n)
+	}
 }
 
 // The head of a status says what stands between Git and the clusters, whatever the tree looks like.

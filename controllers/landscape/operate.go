@@ -33,6 +33,8 @@ const (
 type NotPossibleError struct {
 	Operation, Object string
 	Reasons           []string
+	// Waits says that nothing stands against it but another operation that was not taken up yet.
+	Waits bool
 }
 
 func (e *NotPossibleError) Error() string {
@@ -52,7 +54,7 @@ func possible(ctx context.Context, live *unstructured.Unstructured, operation st
 		reasons = append(reasons, "it is being deleted")
 	}
 	if len(reasons) > 0 {
-		return &NotPossibleError{Operation: operation, Object: apply.RefOf(live).String(), Reasons: reasons}
+		return &NotPossibleError{Operation: operation, Object: apply.RefOf(live).String(), Reasons: reasons, Waits: len(reasons) == 1 && reasons[0] == schemas.OperationWaiting(live)}
 	}
 	return nil
 }
@@ -160,7 +162,7 @@ func (c *Converger) followOperation(ctx context.Context, cluster *apply.Cluster,
 		case err != nil && ctx.Err() == nil && !apply.IsPassing(cluster.Explain(ref, "read", err)):
 			return cluster.Explain(ref, "read", err)
 		case err == nil && live.GetAnnotations()[annotationOperation] == o.Operation:
-			tell("nobody has taken it up yet")
+			tell("nobody has taken it up yet: " + schemas.OperationWaiting(live))
 		case err == nil:
 			text, ended, err := outcomeOf(live, asked)
 			tell(text)

@@ -19,6 +19,7 @@ import (
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/controllers/owner"
 	"github.com/pergola-dev/pergola/landscapes"
+	"github.com/pergola-dev/pergola/schemas"
 )
 
 // Operations of operations/ are executed exactly once. First the intent is recorded, with the identity of the object; then one request
@@ -118,8 +119,8 @@ func (r *operationRecords) write(ctx context.Context, id string, record operatio
 	return nil
 }
 
-// runOperations executes the operations on objects of one cluster that were not executed yet. One that cannot be executed now is an
-// error, and is tried again with the next run.
+// runOperations executes the operations on objects of one cluster that were not executed yet. One that waits for another one to be taken up
+// is in the report, and in nobody's way; one that the object cannot do is an error. Both are tried again with the next run.
 func (c *Converger) runOperations(ctx context.Context, cluster string) error {
 	if c.clusters[Runtime] == nil || c.clusters[cluster] == nil || len(c.landscape.Operations) == 0 && !c.hasOperationRecords(ctx) {
 		return nil
@@ -133,14 +134,45 @@ func (c *Converger) runOperations(ctx context.Context, cluster string) error {
 		if ctx.Err() != nil || operatedCluster(o.Kind) != cluster {
 			continue
 		}
-		if err := c.runOperation(ctx, records, o); err != nil {
+		_, asked := records.byID[o.ID]
+		err := c.runOperation(ctx, records, o)
+		var impossible *NotPossibleError
+		switch {
+		case errors.As(err, &impossible) && impossible.Waits:
+			c.noteWaiting(o, strings.Join(impossible.Reasons, "; "))
+		case err != nil:
 			problems = append(problems, fmt.Errorf("%s:%d: operation %s, %s on %s: %w", o.File, o.Line, o.ID, o.Operation, o.Object(), err))
+		default:
+			c.noteWaiting(o, c.untaken(o, records.byID[o.ID], asked))
 		}
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.report.Operations = records.executed()
 	return errors.Join(problems...)
+}
+
+// noteWaiting puts an operation that nothing came of into the report, if there is a reason.
+func (c *Converger) noteWaiting(o landscapes.Operation, reason string) {
+	if reason == "" {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.report.Waiting = append(c.report.Waiting, WaitingOperation{ID: o.ID, Object: o.Object(), Operation: o.Operation, Reason: reason})
+}
+
+// untaken says why nothing came of an operation that has a record; empty if something did, or that is not known. One that was asked for in this
+// run may be taken up in a moment. It costs no request: the object is in the live cache, or somebody else's.
+func (c *Converger) untaken(o landscapes.Operation, record operationRecord, before bool) string {
+	if record.State == operationExpired {
+		return fmt.Sprintf("it was not executed, because its time was over (notAfter %s): remove the file, and take another name for another one", o.NotAfter.UTC().Format(time.RFC3339))
+	}
+	live := c.clusters[operatedCluster(o.Kind)].Cached(c.operated(o))
+	if !before || live == nil || live.GetAnnotations()[annotationOperationID] != c.operationMark(o.ID) || live.GetAnnotations()[annotationOperation] != o.Operation {
+		return ""
+	}
+	return fmt.Sprintf("it was asked for %s: %s", record.At.UTC().Format(time.RFC3339), schemas.OperationWaiting(live))
 }
 
 // hasOperationRecords looks into the live cache: a landscape that never had an operation costs no request.

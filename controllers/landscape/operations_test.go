@@ -56,17 +56,45 @@ func TestOperationsAreExecutedOnce(t *testing.T) {
 
 	w.write("operations/second.yaml", operationFile("Shoot default/ops", "retry"))
 	annotate(t, "ops", "somebody", `{"metadata":{"annotations":{"gardener.cloud/operation":"maintain"}}}`)
-	require.ErrorContains(t, w.converger().runOperations(testContext(t), Virtual), `the operation "maintain" was not taken up yet`)
+	c = w.converger()
+	require.NoError(t, c.runOperations(testContext(t), Virtual), "it is in nobody's way")
+	require.Len(t, c.report.Waiting, 1)
+	assert.Equal(t, `operation second, retry on Shoot default/ops: the operation "maintain" of Shoot default/ops was not taken up yet, `+
+		`and blocks others until a controller that does it has; to withdraw it: kubectl annotate shoot -n default ops gardener.cloud/operation-`, c.report.Waiting[0].String())
 	assert.Equal(t, "maintain", takeUp(t, "ops"))
 	c = w.converger()
 	require.NoError(t, c.runOperations(testContext(t), Virtual))
+	assert.Empty(t, c.report.Waiting, "it was asked for a moment ago")
+	c = w.mustSync()
+	require.NoError(t, c.runOperations(testContext(t), Virtual))
+	require.Len(t, c.report.Waiting, 1)
+	assert.Contains(t, c.report.Waiting[0].String(), "operation second, retry on Shoot default/ops: it was asked for 20")
+	assert.Contains(t, c.report.Waiting[0].String(), `the operation "retry" of Shoot default/ops was not taken up yet`)
 	assert.Equal(t, "retry", takeUp(t, "ops"))
 	assert.Len(t, c.report.Operations, 2)
+	c = w.mustSync()
+	eventually(t, "the cache knows", func() bool {
+		live := c.clusters[Virtual].Cached(c.operated(c.landscape.Operations[1]))
+		return live != nil && live.GetAnnotations()[annotationOperation] == ""
+	})
+	require.NoError(t, c.runOperations(testContext(t), Virtual))
+	assert.Empty(t, c.report.Waiting)
 
 	w.write("operations/late.yaml", operationFile("Shoot default/ops", "reconcile")+"  notAfter: 2001-01-01T00:00:00Z\n")
-	require.NoError(t, w.converger().runOperations(testContext(t), Virtual))
+	c = w.converger()
+	require.NoError(t, c.runOperations(testContext(t), Virtual))
 	assert.Empty(t, takeUp(t, "ops"))
 	assert.Len(t, c.report.Operations, 2)
+	require.Len(t, c.report.Waiting, 1)
+	assert.Contains(t, c.report.Waiting[0].Reason, "its time was over (notAfter 2001-01-01T00:00:00Z)")
+
+	w.remove("operations/late.yaml")
+	w.write("operations/wrong.yaml", operationFile("Shoot default/ops", "rotate-ca-complete"))
+	annotate(t, "ops", "gardenlet", `{"metadata":{"annotations":{"gardener.cloud/operation":null}}}`)
+	c = w.converger()
+	err = c.runOperations(testContext(t), Virtual)
+	require.ErrorContains(t, err, "operations/wrong.yaml:5: operation wrong, rotate-ca-complete on Shoot default/ops", "what it cannot do is an error")
+	assert.Empty(t, c.report.Waiting)
 }
 
 // A crash loses no operation, and executes none twice, wherever it happens.
@@ -150,7 +178,7 @@ func TestOperate(t *testing.T) {
 		assert.Empty(t, takeUp(t, "operate"), operation)
 	}
 	require.NoError(t, operate("reconcile"))
-	require.ErrorContains(t, operate("retry"), `the operation "reconcile" was not taken up yet`)
+	require.ErrorContains(t, operate("retry"), `the operation "reconcile" of Shoot default/operate was not taken up yet`)
 	assert.Equal(t, "reconcile", takeUp(t, "operate"))
 	require.ErrorContains(t, c.Operate(testContext(t), Operation{Object: "Shoot operate", Operation: "reconcile"}), "lacks the namespace")
 	require.ErrorContains(t, c.Operate(testContext(t), Operation{Object: "Shoot default/nothing", Operation: "reconcile"}), "not found")

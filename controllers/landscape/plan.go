@@ -80,7 +80,8 @@ func (c *Converger) planDeclarations(ctx context.Context, cluster string, d *dec
 		return plan.Plan{}, err
 	}
 	s := c.declarationSet(cluster, d)
-	judged := c.newJudge(cluster, len(s.Objects)+len(d.locked), around)
+	ids := map[apply.Ref]string{}
+	judged := c.newJudge(ctx, cluster, len(s.Objects)+len(d.locked), around)
 	found, err := c.engine.Plan(ctx, c.clusters[cluster], s, c.declarationInventory(cluster), apply.ApplyOptions{
 		AllowEmpty: len(d.locked) > 0, // with their key it is not empty
 		Admit:      c.admit, DesiredElsewhere: around.desiredElsewhere, DeclaredBy: around.declaredBy,
@@ -88,6 +89,9 @@ func (c *Converger) planDeclarations(ctx context.Context, cluster string, d *dec
 			var held []apply.Held
 			for _, v := range judged.prune(slices.DeleteFunc(slices.Clone(entries), func(e apply.Entry) bool { return isLocked(d.locked, e.Ref) })) {
 				held = append(held, v.Objects...)
+				for _, o := range v.Objects {
+					ids[o.Ref] = v.Approval
+				}
 			}
 			return held
 		},
@@ -97,7 +101,7 @@ func (c *Converger) planDeclarations(ctx context.Context, cluster string, d *dec
 	for i := range found.Items {
 		c.note(found.Items[i].Object, found.Items[i].Action == plan.Fail)
 		found.Items[i].Owner, found.Items[i].Bundle = "landscape "+c.landscape.Config.Name, "declarations"
-		if ref := found.Items[i].Object; found.Items[i].Action == plan.Hold && !isOwner(ref.GroupKind()) {
+		if ref := found.Items[i].Object; found.Items[i].Action == plan.Hold && (!isOwner(ref.GroupKind()) || ids[ref] != "") {
 			found.Items[i].Approval = plan.ApprovalOf(cluster, ref)
 		}
 	}

@@ -1,6 +1,9 @@
 package landscape
 
 import (
+	"fmt"
+	"strings"
+
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/controllers/owner"
@@ -19,6 +22,21 @@ type Report struct {
 	HandedOver []plan.HandedOver `json:"handedOver,omitempty"`
 	// Operations of operations/ that were executed, in this run or before, the newest first.
 	Operations []landscapev1alpha1.OperationRecord `json:"operations,omitempty"`
+	// Waiting are those of operations/ that wait to be asked for, or to be taken up, and those that came too late.
+	Waiting []WaitingOperation `json:"waitingOperations,omitempty"`
+}
+
+// WaitingOperation is one of operations/ that nothing came of yet. It is no failure: everything else goes on.
+type WaitingOperation struct {
+	ID        string `json:"id"`
+	Object    string `json:"object"`
+	Operation string `json:"operation"`
+	// Reason says what it waits for, and how it is withdrawn.
+	Reason string `json:"reason"`
+}
+
+func (w WaitingOperation) String() string {
+	return fmt.Sprintf("operation %s, %s on %s: %s", w.ID, w.Operation, w.Object, w.Reason)
 }
 
 func (c *Converger) object(owner, bundle string, r apply.ObjectResult) {
@@ -41,6 +59,36 @@ func (c *Converger) hold(cluster string, held []apply.Held, id string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.report.Held = append(c.report.Held, owner.HeldObjects{Cluster: cluster, Objects: held, Approval: id})
+}
+
+// shownHeld is how many objects a text about what is held names.
+const shownHeld = 3
+
+// HeldText says how many deletions and recreations wait for an approval, and what cannot be done although it is confirmed. It is empty when
+// nothing is held.
+func (r *Report) HeldText() string {
+	waiting := 0
+	var stuck []string
+	for _, h := range r.Held {
+		if h.Approval != "" {
+			waiting += len(h.Objects)
+			continue
+		}
+		for _, o := range h.Objects {
+			stuck = append(stuck, fmt.Sprintf("%s on cluster %s: %s", o.Ref, h.Cluster, o.Reason))
+		}
+	}
+	var parts []string
+	switch {
+	case waiting == 1:
+		parts = append(parts, "1 deletion or recreation waits for an approval")
+	case waiting > 1:
+		parts = append(parts, fmt.Sprintf("%d deletions and recreations wait for an approval", waiting))
+	}
+	if n := len(stuck); n > shownHeld {
+		stuck = append(stuck[:shownHeld:shownHeld], fmt.Sprintf("and %d more", n-shownHeld))
+	}
+	return strings.Join(append(parts, stuck...), "; ")
 }
 
 // HeldDeletions is what was held as status.held has it.

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/landscapes"
 	"github.com/pergola-dev/pergola/plan"
@@ -88,6 +89,21 @@ func TestRecreationsAreJudged(t *testing.T) {
 	assert.NotEqual(t, uid, uidOf(t, "recreated"))
 }
 
+// same says that plan and status have the same as a sync.
+func same(t *testing.T, c *Converger, held []landscapev1alpha1.HeldDeletion) {
+	t.Helper()
+	p, err := c.planDeclarations(testContext(t), Virtual, split(c.landscape)[Virtual])
+	require.NoError(t, err)
+	require.Len(t, p.Items, len(held))
+	assert.Equal(t, plan.Hold, p.Items[0].Action)
+	assert.Equal(t, held[0].Reason, p.Items[0].Reason)
+	assert.Equal(t, held[0].Approval, p.Items[0].Approval)
+	left := c.undeclared(testContext(t))
+	require.Len(t, left, len(held))
+	assert.Equal(t, held[0].Reason, left[0].Held)
+	assert.Equal(t, held[0].Approval, left[0].Approval)
+}
+
 // A Shoot whose file is gone stays, and the message says what to do.
 func TestRemovedOwnersAreHeld(t *testing.T) {
 	w := newWritten(t, "removed", map[string]string{"shoot.yaml": shootFile("removed"), "map.yaml": mapFile("removed-map")})
@@ -98,7 +114,35 @@ func TestRemovedOwnersAreHeld(t *testing.T) {
 	require.Len(t, held, 1)
 	assert.Equal(t, "Shoot default/removed", held[0].Object)
 	assert.Contains(t, held[0].Reason, "its file is gone")
-	assert.Empty(t, held[0].Approval)
+	id := plan.ApprovalOf(Virtual, apply.Ref{APIVersion: "core.gardener.cloud/v1beta1", Kind: "Shoot", Namespace: "default", Name: "removed"})
+	assert.Equal(t, id, held[0].Approval, "the same as in a difference of revisions")
+	assert.Contains(t, held[0].Reason, "kubectl annotate shoot -n default removed confirmation.gardener.cloud/deletion=true")
+	assert.Equal(t, "1 deletion or recreation waits for an approval", c.report.HeldText())
+	same(t, c, held)
+
+	stuck := "its file is gone and its deletion is confirmed, but this version cannot take down a Shoot"
+	t.Run("approved by its id", func(t *testing.T) {
+		passed := 0
+		w.gate.Approved, w.gate.Passed = map[string]bool{id: true}, func(string) { passed++ }
+		defer func() { w.gate.Approved, w.gate.Passed = nil, nil }()
+		c := w.mustSync()
+		held := c.report.HeldDeletions()
+		require.Len(t, held, 1)
+		assert.Contains(t, held[0].Reason, stuck)
+		assert.Empty(t, held[0].Approval)
+		assert.Contains(t, c.report.HeldText(), "Shoot default/removed on cluster virtual: "+stuck)
+		assert.Zero(t, passed, "the approval is not used: nothing passed")
+		same(t, c, held)
+	})
+	t.Run("confirmed on the live object", func(t *testing.T) {
+		require.NoError(t, c.Operate(testContext(t), Operation{Object: "Shoot default/removed", Operation: "confirm-deletion"}))
+		defer annotate(t, "removed", "somebody", `{"metadata":{"annotations":{"confirmation.gardener.cloud/deletion":null}}}`)
+		c := w.mustSync()
+		held := c.report.HeldDeletions()
+		require.Len(t, held, 1)
+		assert.Contains(t, held[0].Reason, stuck)
+		same(t, c, held)
+	})
 
 	w.write("shoot.yaml", strings.Replace(shootFile("removed"), "  namespace: default\n", "  namespace: default\n  annotations: {confirmation.gardener.cloud/deletion: \"true\"}\n", 1))
 	w.mustSync()

@@ -22,6 +22,7 @@ const (
 	reasonNameTaken      = landscapev1alpha1.ReasonNameTaken
 	reasonNotKept        = "NotKept"
 	reasonNothingHeld    = "NothingHeld"
+	reasonOperations     = "NotTakenUp"
 	reasonPending        = "Pending"
 	reasonReconciling    = "Reconciling"
 	reasonSourceNotReady = "SourceNotReady"
@@ -47,6 +48,9 @@ type view struct {
 	// permanent problems get no better by trying again.
 	permanent bool
 	held      int
+	// heldText says what is held, operations which ones wait to be taken up.
+	heldText   string
+	operations []string
 	// syncing says how far the sync in progress is; empty for none.
 	syncing string
 	// reading says that attempted is being read: whether it is valid is not known yet.
@@ -70,7 +74,7 @@ func conditions(b *condition.Builder, old []gardencorev1beta1.Condition, v view)
 	set := func(kind gardencorev1beta1.ConditionType, status gardencorev1beta1.ConditionStatus, reason, message string) gardencorev1beta1.Condition {
 		return b.Update(b.GetOrInit(old, kind), status, reason, message)
 	}
-	out := condition.Remove(old, landscapev1alpha1.LandscapeReconciling, landscapev1alpha1.LandscapeStalled)
+	out := condition.Remove(old, landscapev1alpha1.LandscapeReconciling, landscapev1alpha1.LandscapeStalled, landscapev1alpha1.LandscapeOperationsWaiting)
 	status, reason, message := v.source()
 	updates := []gardencorev1beta1.Condition{set(landscapev1alpha1.LandscapeSourceReady, status, reason, message)}
 	status, reason, message = v.valid()
@@ -78,9 +82,12 @@ func conditions(b *condition.Builder, old []gardencorev1beta1.Condition, v view)
 	status, reason, message = v.isApplied()
 	updates = append(updates, set(landscapev1alpha1.LandscapeApplied, status, reason, message))
 	if v.held > 0 {
-		updates = append(updates, set(landscapev1alpha1.LandscapeHeld, gardencorev1beta1.ConditionTrue, reasonHeld, fmt.Sprintf("%s: see status.held", waitFor(v.held))))
+		updates = append(updates, set(landscapev1alpha1.LandscapeHeld, gardencorev1beta1.ConditionTrue, reasonHeld, v.heldText+": see status.held"))
 	} else {
 		updates = append(updates, set(landscapev1alpha1.LandscapeHeld, gardencorev1beta1.ConditionFalse, reasonNothingHeld, "nothing waits for an approval"))
+	}
+	if len(v.operations) > 0 {
+		updates = append(updates, set(landscapev1alpha1.LandscapeOperationsWaiting, gardencorev1beta1.ConditionTrue, reasonOperations, listed(v.operations)))
 	}
 	status, reason, message = v.ready()
 	updates = append(updates, set(landscapev1alpha1.LandscapeReady, status, reason, strings.Join(append([]string{v.pinned() + message}, v.notes...), "; ")))
@@ -90,13 +97,6 @@ func conditions(b *condition.Builder, old []gardencorev1beta1.Condition, v view)
 		updates = append(updates, set(landscapev1alpha1.LandscapeReconciling, gardencorev1beta1.ConditionTrue, reasonReconciling, why))
 	}
 	return condition.Merge(out, updates...)
-}
-
-func waitFor(held int) string {
-	if held == 1 {
-		return "1 deletion or recreation waits for an approval"
-	}
-	return fmt.Sprintf("%d deletions and recreations wait for an approval", held)
 }
 
 // pinned begins every message about a landscape that does not follow its source.
@@ -216,7 +216,13 @@ func (v view) ready() (gardencorev1beta1.ConditionStatus, string, string) {
 		message += "; " + v.wanted + ": " + v.waiting
 	}
 	if v.held > 0 {
-		message += "; " + waitFor(v.held)
+		message += "; " + v.heldText
+	}
+	switch n := len(v.operations); {
+	case n == 1:
+		message += "; 1 operation waits to be taken up"
+	case n > 1:
+		message += fmt.Sprintf("; %d operations wait to be taken up", n)
 	}
 	return gardencorev1beta1.ConditionTrue, reasonApplied, message
 }

@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
@@ -8,9 +9,12 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
 
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
+	"github.com/pergola-dev/pergola/health/condition"
 	"github.com/pergola-dev/pergola/source/gittest"
+	"github.com/pergola-dev/pergola/source/receiver"
 )
 
 // TestRemovalWithoutConfirmation: a commit that only removes the file of a Shoot is held, and what else it changes is applied.
@@ -36,4 +40,46 @@ func TestRemovalWithoutConfirmation(t *testing.T) {
 	assert.Contains(t, l.Status.Held[0].Reason, "Put the file back")
 	assert.Equal(t, "2", w.value(s.name))
 	assert.Equal(t, uid, w.shoot().GetUID())
+
+	id := l.Status.Held[0].Approval
+	require.NotEmpty(t, id)
+	handle, err := NewHandle(server.config, receiver.Key{Namespace: w.namespace, Name: s.name}, clock.RealClock{}, "me")
+	require.NoError(t, err)
+	require.NoError(t, handle.Approve(context.Background(), []string{id}))
+	const stuck = "this version cannot take down a Shoot"
+	l = w.await(s.name, func(l *landscapev1alpha1.Landscape) bool {
+		return len(l.Status.Held) == 1 && strings.Contains(l.Status.Held[0].Reason, stuck)
+	})
+	assert.Empty(t, l.Status.Held[0].Approval)
+	assert.Empty(t, l.Status.UsedApprovals, "nothing passed")
+	w.ready(s.name, "True Applied: ")
+	l = w.await(s.name, func(l *landscapev1alpha1.Landscape) bool { return strings.Contains(readiness(l), stuck) })
+	assert.Contains(t, l.Status.History[0].Message, stuck)
+	assert.Equal(t, uid, w.shoot().GetUID())
+}
+
+// TestOperationsThatNobodyTakesUp: they are told, and what else is in the revision is applied.
+func TestOperationsThatNobodyTakesUp(t *testing.T) {
+	w := newWorld(t)
+	operation := func(name string) string {
+		return "apiVersion: landscape.pergola.dev/v1alpha1\nkind: Operation\nspec: {object: Shoot garden-local/local, operation: " + name + "}\n"
+	}
+	s := w.shoots("operations", map[string]string{"operations/a.yaml": operation("rotate-ssh-keypair"), "operations/b.yaml": operation("maintain")})
+	w.start(func(r *Role) { r.Catalogue = smallCatalogue(t) })
+	w.follow(s, repositoryURL(gittest.ServeHTTP(t, s.bare.Root).URL), func(spec *landscapev1alpha1.LandscapeSpec) {
+		spec.Interval = &metav1.Duration{Duration: time.Second}
+	})
+	w.applied(s, "", "1")
+	w.ready(s.name, "True Applied: ")
+	l := w.await(s.name, func(l *landscapev1alpha1.Landscape) bool {
+		return strings.Contains(readiness(l), "2 operations wait to be taken up")
+	})
+	waiting := condition.Get(l.Status.Conditions, landscapev1alpha1.LandscapeOperationsWaiting)
+	require.NotNil(t, waiting)
+	for _, part := range []string{"operation a, rotate-ssh-keypair on Shoot garden-local/local: it was asked for", "operation b, maintain on Shoot garden-local/local: the operation \"rotate-ssh-keypair\"",
+		"kubectl annotate shoot -n garden-local local gardener.cloud/operation-"} {
+		assert.Contains(t, waiting.Message, part)
+	}
+	w.eventually("it is told", func() bool { return w.told(s.name, reasonOperations) })
+	w.applied(s, s.set("2"), "2")
 }

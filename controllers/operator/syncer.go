@@ -90,7 +90,10 @@ type outcome struct {
 	permanent bool
 	failures  int
 	held      int
-	ended     time.Time
+	// heldText says what is held, operations which ones wait to be taken up.
+	heldText   string
+	operations []string
+	ended      time.Time
 }
 
 // run works until the context ends or the Landscape is gone.

@@ -154,6 +154,8 @@ const (
 	LandscapeApplied gardencorev1beta1.ConditionType = "Applied"
 	// LandscapeHeld says whether something waits for an approval. True is not an error.
 	LandscapeHeld gardencorev1beta1.ConditionType = "Held"
+	// LandscapeOperationsWaiting is True, and there, while operations of the landscape wait to be taken up. That is no error.
+	LandscapeOperationsWaiting gardencorev1beta1.ConditionType = "OperationsWaiting"
 	// LandscapeReady says whether everything the commit declares is healthy.
 	LandscapeReady gardencorev1beta1.ConditionType = "Ready"
 	// LandscapeReconciling is true while a sync goes on or is due (kstatus).

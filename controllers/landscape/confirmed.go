@@ -1,0 +1,44 @@
+package landscape
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/plan"
+)
+
+// The removal of a Garden, Seed, Shoot or Project takes a confirmation: the annotation that the API demands for its deletion, in the file before that
+// is removed or on the live object, or an approval by the id of the removal. An approval is not used up by that: nothing passes.
+
+// annotationDeletion confirms that an object may be deleted (upstream's).
+const annotationDeletion = "confirmation.gardener.cloud/deletion"
+
+// confirmed tells whether somebody has confirmed that an object of which the file is gone shall go.
+func (c *Converger) confirmed(ctx context.Context, cluster string, e apply.Entry) bool {
+	is := func(annotations map[string]string) bool {
+		ok, err := strconv.ParseBool(annotations[annotationDeletion])
+		return err == nil && ok
+	}
+	if id := plan.ApprovalOf(cluster, e.Ref); is(e.Annotations) || c.options.Gate.Approved[id] || slices.Contains(c.approved, id) {
+		return true
+	}
+	live := c.clusters[cluster].Cached(e.Ref)
+	if live == nil {
+		// An object that cannot be read is not confirmed: it is held either way.
+		live, _ = c.clusters[cluster].GetLive(ctx, e.Ref)
+	}
+	return live != nil && is(live.GetAnnotations())
+}
+
+// heldOwner says why an object is not deleted because its file is gone, and the id that confirms its removal; empty when it is confirmed.
+func (c *Converger) heldOwner(ctx context.Context, cluster string, e apply.Entry) (reason, id string) {
+	if c.confirmed(ctx, cluster, e) {
+		return fmt.Sprintf("its file is gone and its deletion is confirmed, but this version cannot take down a %[1]s with what runs for it: "+
+			"delete it by hand, with everything that belongs to it, or put the file back", e.Kind), ""
+	}
+	return fmt.Sprintf("its file is gone, but that alone does not delete a %s: what runs for it would be left behind. Put the file back, or confirm the removal "+
+		"by this id or by: kubectl annotate %s %s=true", e.Kind, apply.KubectlName(e.Ref), annotationDeletion), plan.ApprovalOf(cluster, e.Ref)
+}

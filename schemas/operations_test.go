@@ -1,0 +1,31 @@
+package schemas
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// TestOperationWaiting: who is blocked by an operation hears of which object and value, and the command that withdraws it.
+func TestOperationWaiting(t *testing.T) {
+	for name, test := range map[string]struct{ kind, namespace, operation, object, command string }{
+		"with a namespace": {"Shoot", "garden-local", "maintain", `"maintain" of Shoot garden-local/x`, "kubectl annotate shoot -n garden-local x gardener.cloud/operation-"},
+		"without one":      {"Garden", "", "rotate-etcd-encryption-key-start", `"rotate-etcd-encryption-key-start" of Garden x`, "kubectl annotate garden x gardener.cloud/operation-"},
+		"none":             {"Shoot", "garden-local", "", "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			live := &unstructured.Unstructured{Object: map[string]any{}}
+			live.SetKind(test.kind)
+			live.SetNamespace(test.namespace)
+			live.SetName("x")
+			if test.operation == "" {
+				assert.Empty(t, OperationWaiting(live))
+				return
+			}
+			live.SetAnnotations(map[string]string{annotationOperation: test.operation})
+			assert.Contains(t, OperationWaiting(live), test.object+" was not taken up yet")
+			assert.Contains(t, OperationWaiting(live), test.command)
+		})
+	}
+}
