@@ -196,8 +196,6 @@ func (s *syncer) refused(p *preparation, err error) {
 	if again {
 		failures = s.last.failures + 1
 	}
-	same := again && (s.last.validErr != nil && s.last.validErr.Error() == err.Error() || len(s.last.problems) == 1 && s.last.problems[0] == err.Error() ||
-		s.last.fetchErr != nil && s.last.fetchErr.Error() == err.Error())
 	s.last = outcome{commit: p.commit, revision: revision, spec: syncID(s.object), failures: failures, ended: now}
 	switch {
 	case isInvalid(err):
@@ -207,9 +205,7 @@ func (s *syncer) refused(p *preparation, err error) {
 	default:
 		s.last.problems, s.last.permanent = []string{err.Error()}, source.IsPermanent(err)
 	}
-	if !same {
-		s.status.begun(landscapev1alpha1.SyncRecord{Revision: revision, Trigger: p.trigger, StartTime: metav1.NewTime(now)})
-		s.status.ended(now, landscapev1alpha1.SyncFailed, err.Error(), 0)
+	if s.status.refused(landscapev1alpha1.SyncRecord{Revision: revision, Trigger: p.trigger, StartTime: metav1.NewTime(now)}, err.Error(), isInvalid(err)) {
 		s.notify(notification.Failed, notification.Warning, reasonOf(err), err.Error(), p.commit, revision)
 	}
 	s.status.errors([]string{err.Error()})
@@ -312,6 +308,7 @@ func (s *syncer) applied(j *job, report *landscape.Report, totals map[string]int
 	if s.active != j || s.alive.Err() != nil {
 		return
 	}
+	kept := j.fallback
 	j.applying, j.fallback = false, false
 	now := s.Clock.Now()
 	revision := j.revision.Revision()
@@ -344,6 +341,12 @@ func (s *syncer) applied(j *job, report *landscape.Report, totals map[string]int
 		}
 	}
 	same := s.last.commit == o.commit && listed(s.last.problems) == listed(o.problems) && s.last.heldText == o.heldText
+	if refused := s.last; kept && err == nil && refused.failures > 0 && refused.commit != o.commit {
+		// What is kept in the place of a revision that cannot be applied is not the last attempt: that one would be tried again at once.
+		o.commit, o.revision, o.spec, o.ended = refused.commit, refused.revision, refused.spec, refused.ended
+		o.validErr, o.fetchErr, o.secrets = refused.validErr, refused.fetchErr, refused.secrets
+		o.problems, o.permanent, o.failures = refused.problems, refused.permanent, refused.failures
+	}
 	s.last, s.drift = o, nil
 	result, message := landscapev1alpha1.SyncSucceeded, "nothing had to be written"
 	if report.Written.Total() > 0 {
