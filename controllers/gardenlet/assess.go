@@ -24,10 +24,14 @@ func (g *Gardenlet) assessments(ctx context.Context) {
 		return // ctx ended
 	}
 	g.poke()
+	again := g.Clock.NewTicker(g.SyncPeriod)
+	defer again.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
+		case <-again.C():
+			g.forgetSaid() // Events do not live long: what is still so is told again
 		case <-g.wake:
 		}
 		timer := g.Clock.NewTimer(collapse)
@@ -54,7 +58,10 @@ func (g *Gardenlet) assess(ctx context.Context) {
 	wanted, apart := map[string]bool{}, map[string]string{}
 	consider := func(kind string, object *unstructured.Unstructured) {
 		id := kind + " " + strings.TrimPrefix(object.GetNamespace()+"/"+object.GetName(), "/")
-		if why := g.leftAlone(object); why != "" {
+		why := g.leftAlone(object)
+		g.say(object, reasonLeftAlone, why)
+		g.say(object, reasonNotTakenUp, notTakenUp(object, why))
+		if why != "" {
 			apart[id] = why
 			return
 		}
@@ -79,32 +86,30 @@ func (g *Gardenlet) assess(ctx context.Context) {
 		consider(owner.Shoot, shoot)
 	}
 	for _, id := range g.ids() {
-		if !wanted[id] {
-			g.Log.Info("not looked after any more", "owner", id, "because", apart[id])
-			g.end(id, errors.New("not looked after any more"))
+		if wanted[id] {
+			continue
+		}
+		at := g.site(id)
+		g.end(id, errors.New("not looked after any more"))
+		if apart[id] == "" && at != nil {
+			g.tellGone(ctx, at.object)
 		}
 	}
 	g.mu.Lock()
-	former := g.apart
 	g.apart = apart
 	g.mu.Unlock()
-	for id, why := range apart {
-		if former[id] != why {
-			g.Log.Warn("left alone", "owner", id, "because", why)
-		}
-	}
 }
 
 // leftAlone says why an owner is not converged, empty when it is. What is on the seed stays as it is.
 func (g *Gardenlet) leftAlone(o *unstructured.Unstructured) string {
 	if o.GetDeletionTimestamp() != nil {
-		return "it is being deleted, which this version does not do"
+		return "it is being deleted, and this version does not take down what runs for it on the seed, which stays as it is: whoever wants it gone deletes it there by hand"
 	}
 	if o.GetKind() != kindShoot {
 		return ""
 	}
 	if is, _, _ := unstructured.NestedString(o.Object, "status", "seedName"); is != "" && is != g.Seed {
-		return fmt.Sprintf("its control plane is on seed %s, and this version does not move it: a second one would fight for the same machines", is)
+		return fmt.Sprintf("its control plane is on seed %s, and this version does not move it: a second one would fight for the same machines; to go back, set spec.seedName to %[1]s", is)
 	}
 	// Upstream obeys it for Shoots of the garden only, unless configured otherwise.
 	if o.GetNamespace() == gardencorev1beta1.GardenNamespace && o.GetAnnotations()[gardencorev1beta1.ShootIgnore] == "true" {

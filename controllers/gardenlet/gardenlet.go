@@ -12,7 +12,6 @@ import (
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
@@ -103,8 +102,10 @@ type Gardenlet struct {
 	// told is the problem that was told last.
 	told  string
 	sites map[string]*site
-	// apart are Shoots of this seed that are left alone, and why.
+	// apart are owners of this seed that are left alone, and why.
 	apart map[string]string
+	// said is what was told of objects last, by object and reason.
+	said map[string]string
 	// handled are operation annotations that were acted upon, by UID and what they said.
 	handled map[string]bool
 	// used are approvals that have let something pass since this process began.
@@ -121,7 +122,7 @@ type Gardenlet struct {
 func New(o Options) (*Gardenlet, error) {
 	o.defaults()
 	g := &Gardenlet{
-		Options: o, wake: make(chan struct{}, 1), slots: make(chan struct{}, concurrentSyncs), sites: map[string]*site{}, apart: map[string]string{},
+		Options: o, wake: make(chan struct{}, 1), slots: make(chan struct{}, concurrentSyncs), sites: map[string]*site{}, apart: map[string]string{}, said: map[string]string{},
 		handled: map[string]bool{}, seedNow: make(chan struct{}),
 	}
 	var err error
@@ -194,14 +195,6 @@ func (g *Gardenlet) recordEvents() (end func(), err error) {
 	broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: client.CoreV1().Events("")})
 	g.recorder = broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: "gardenlet"})
 	return broadcaster.Shutdown, nil
-}
-
-// tell logs a warning and records it as an Event of an object in the virtual garden.
-func (g *Gardenlet) tell(about *unstructured.Unstructured, reason, message string) {
-	g.Log.Warn(message, "reason", reason)
-	if about != nil {
-		g.recorder.Event(about, corev1.EventTypeWarning, reason, message)
-	}
 }
 
 // poke asks for a look at what there is; several at a time are one.

@@ -160,6 +160,9 @@ func testDrift(t *testing.T, p *place, _ *running) {
 	_, err := p.configMaps("garden").Patch(p.ctx, "b-"+p.name, types.MergePatchType, []byte(`{"data":{"x":"by hand"}}`), metav1.PatchOptions{FieldManager: "kubectl-edit"})
 	require.NoError(t, err)
 	p.eventually("the field is back", func() bool { return p.data("garden", "b-"+p.name, "x") == "1" })
+	p.eventually("it is told", func() bool {
+		return slices.ContainsFunc(p.events(reasonDriftRepaired, p.name), func(m string) bool { return strings.Contains(m, "was changed: data.x (by kubectl-edit): repaired") })
+	})
 	require.NoError(t, p.configMaps(p.controlPlane("one")).Delete(p.ctx, "c", metav1.DeleteOptions{}))
 	p.eventually("the object is back", func() bool { return p.data(p.controlPlane("one"), "c", "version") == "1.34.1" })
 }
@@ -176,6 +179,12 @@ func testAsked(t *testing.T, p *place, _ *running) {
 		o, err := p.of("Shoot", "garden-"+p.project).Get(p.ctx, "one", metav1.GetOptions{})
 		return err == nil && o.GetAnnotations()["gardener.cloud/operation"] == "rotate-credentials-start"
 	})
+	p.eventually("that nobody does it is told", func() bool {
+		told := p.events(reasonNotTakenUp, "one")
+		return len(told) == 1 && strings.Contains(told[0], `the operation "rotate-credentials-start" of Shoot garden-`+p.project+"/one was not taken up yet") &&
+			strings.Contains(told[0], "kubectl annotate shoot -n garden-"+p.project+" one gardener.cloud/operation-")
+	})
+	p.patch("Shoot", "garden-"+p.project, "one", `{"metadata":{"annotations":{"gardener.cloud/operation":null}}}`)
 }
 
 func testElsewhere(t *testing.T, p *place, g *running) {
@@ -183,7 +192,7 @@ func testElsewhere(t *testing.T, p *place, g *running) {
 	p.patch("Shoot", "garden-"+p.project, "moved", `{"status":{"seedName":"nowhere","gardener":{"id":"x","name":"x","version":"x"},"hibernated":false,"technicalID":"x","uid":"x"}}`, "status")
 	p.patch("Shoot", "garden-"+p.project, "moved", `{"spec":{"seedName":"`+p.name+`"}}`)
 	p.eventually("it is told", func() bool {
-		return strings.Contains(p.logged.String(), "its control plane is on seed nowhere")
+		return slices.ContainsFunc(p.events(reasonLeftAlone, "moved"), func(m string) bool { return strings.Contains(m, "its control plane is on seed nowhere") })
 	})
 	assert.Nil(t, g.site("shoot garden-"+p.project+"/moved"))
 	assert.Nil(t, p.onSeed(p.controlPlane("moved"), "c"))

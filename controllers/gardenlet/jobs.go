@@ -33,9 +33,11 @@ const (
 // site is the place of one owner. Its job converges it; keeping looks after what the job has left.
 type site struct {
 	kind, key string
-	poked     chan struct{}
-	cancel    context.CancelCauseFunc
-	done      chan struct{}
+	// object is the one that is converged, as it was seen last.
+	object *unstructured.Unstructured
+	poked  chan struct{}
+	cancel context.CancelCauseFunc
+	done   chan struct{}
 
 	// busy is held by whoever works on the owner.
 	busy sync.Mutex
@@ -93,6 +95,7 @@ func (g *Gardenlet) start(ctx context.Context, id string, from sources, s *setti
 	formerDone, formerCancel := next.done, next.cancel
 	jobCtx, cancel := context.WithCancelCause(ctx)
 	done := make(chan struct{})
+	next.object = from.object
 	next.key, next.poked, next.cancel, next.done = from.key, make(chan struct{}, 1), cancel, done
 	poked := next.poked
 	g.mu.Unlock()

@@ -72,9 +72,12 @@ func (g *Gardenlet) repair(ctx context.Context, e apply.DriftEvent) bool {
 		}
 		g.metrics.repaired(err)
 		if err != nil {
-			g.Log.Warn("drift could not be repaired", "owner", id, "object", e.Ref.String(), "error", strings.Join(owner.Problems(err), "; "))
+			if ctx.Err() == nil {
+				g.tellDrift(o.Known(), e, strings.Join(owner.Problems(err), "; "))
+			}
 			return false
 		}
+		g.tellDrift(o.Known(), e, "")
 		g.Log.Info("drift was repaired", "owner", id, "object", e.Ref.String(), "deleted", e.Deleted)
 		return true
 	}

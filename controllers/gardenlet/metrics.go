@@ -1,6 +1,7 @@
 package gardenlet
 
 import (
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -82,7 +83,10 @@ func (g *Gardenlet) Collect(out chan<- prometheus.Metric) {
 		}
 	}
 	g.mu.Lock()
-	counts[place{"shoot", "left-alone"}] += len(g.apart)
+	for id := range g.apart {
+		kind, _, _ := strings.Cut(id, " ")
+		counts[place{kind, "left-alone"}]++
+	}
 	upToDate := 0.0
 	if g.settings != nil && g.problem == nil {
 		upToDate = 1

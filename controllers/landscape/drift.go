@@ -64,7 +64,7 @@ func (c *Converger) repair(ctx context.Context, e apply.DriftEvent) bool {
 	all := c.standingLocked()
 	c.mu.Unlock()
 
-	d := Drift{Cluster: e.Cluster, Object: e.Ref, What: describeDrift(e), At: c.options.Clock.Now(), Error: problems[e.Ref], Standing: all}
+	d := Drift{Cluster: e.Cluster, Object: e.Ref, What: DescribeDrift(e), At: c.options.Clock.Now(), Error: problems[e.Ref], Standing: all}
 	d.HandedOver = d.Error == "" && c.isHandedOver(e)
 	d.Repaired = d.Error == "" && !d.HandedOver
 	if d.Error != "" || former.problems[e.Ref] != "" || former.told != this {
@@ -160,7 +160,8 @@ func (c *Converger) repairSet(ctx context.Context, e apply.DriftEvent) (bool, er
 	return false, nil
 }
 
-func describeDrift(e apply.DriftEvent) string {
+// DescribeDrift says what was found: deleted, or the fields that differed and who changed them.
+func DescribeDrift(e apply.DriftEvent) string {
 	if e.Deleted {
 		return "was deleted"
 	}

@@ -1,0 +1,111 @@
+package gardenlet
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
+	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/controllers/landscape"
+	"github.com/pergola-dev/pergola/schemas"
+)
+
+// What a gardenlet does not do, and somebody may wait for, is told as an Event of the object in the virtual garden: there people look, not
+// into its log.
+
+// Reasons of Events.
+const (
+	reasonLeftAlone     = "LeftAlone"
+	reasonNotTakenUp    = "OperationNotTakenUp"
+	reasonDriftRepaired = "DriftRepaired"
+	reasonDriftStays    = "DriftNotRepaired"
+)
+
+// tell logs a warning and records it as an Event of an object in the virtual garden.
+func (g *Gardenlet) tell(about *unstructured.Unstructured, reason, message string) {
+	if about == nil {
+		g.Log.Warn(message, "reason", reason)
+		return
+	}
+	g.Log.Warn(message, "reason", reason, "object", apply.RefOf(about).String())
+	g.recorder.Event(about, corev1.EventTypeWarning, reason, message)
+}
+
+// say tells what is so with an object, once as long as it is; an empty message is that it is not so any more.
+func (g *Gardenlet) say(about *unstructured.Unstructured, reason, message string) {
+	key := reason + " " + string(about.GetUID())
+	g.mu.Lock()
+	known := g.said[key]
+	if g.said[key] = message; message == "" {
+		delete(g.said, key)
+	}
+	g.mu.Unlock()
+	if message != "" && message != known {
+		g.tell(about, reason, message)
+	}
+}
+
+// forgetSaid lets everything that is still so be told again.
+func (g *Gardenlet) forgetSaid() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.said = map[string]string{}
+}
+
+// notTakenUp says that nobody does what an object is asked for; empty when it is asked for nothing, or the gardenlet does it.
+func notTakenUp(o *unstructured.Unstructured, leftAlone string) string {
+	operation := o.GetAnnotations()[gardencorev1beta1.GardenerOperation]
+	switch {
+	case operation == "":
+		return ""
+	case leftAlone != "":
+		return schemas.OperationWaiting(o) + "; the object is left alone: " + leftAlone
+	case slices.Contains(operations(), operation):
+		return ""
+	}
+	return schemas.OperationWaiting(o) + "; this gardenlet does reconcile and retry only"
+}
+
+// tellGone says what becomes of what is on the seed when an owner is not there any more, or on another seed: it stays.
+func (g *Gardenlet) tellGone(ctx context.Context, o *unstructured.Unstructured) {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	ref := apply.RefOf(o)
+	live, err := g.garden.GetLive(ctx, ref)
+	switch {
+	case apierrors.IsNotFound(err) && o.GetKind() == kindShoot:
+		g.tell(g.objects.get(kindSeed, "", g.Seed), reasonLeftAlone,
+			fmt.Sprintf("%s is gone from the virtual garden; what it has on the seed stays as it is, and is not looked after any more: whoever wants it gone deletes it there by hand", ref))
+	case apierrors.IsNotFound(err):
+		g.Log.Warn("the Seed is gone from the virtual garden; what is on the seed stays as it is, and is not looked after any more", "object", ref.String())
+	case err != nil:
+		g.Log.Warn("not looked after any more", "object", ref.String(), "error", g.garden.Explain(ref, "read", err))
+	default:
+		seed, _, _ := unstructured.NestedString(live.Object, "spec", "seedName")
+		if seed == "" {
+			seed = "none"
+		}
+		g.tell(live, reasonLeftAlone, fmt.Sprintf("spec.seedName was %s and is %s now; this version does not move control planes: what it has on seed %[1]s stays as it is, and is not looked after any more; "+
+			"to go back, set spec.seedName to %[1]s", g.Seed, seed))
+	}
+}
+
+// tellDrift says of a change on the seed that it was repaired, or that it could not be.
+func (g *Gardenlet) tellDrift(about *unstructured.Unstructured, e apply.DriftEvent, problem string) {
+	if about == nil {
+		return
+	}
+	what := fmt.Sprintf("%s on cluster %s %s", e.Ref, e.Cluster, landscape.DescribeDrift(e))
+	if problem == "" {
+		g.say(about, reasonDriftStays, "")
+		g.recorder.Event(about, corev1.EventTypeNormal, reasonDriftRepaired, what+": repaired")
+		return
+	}
+	g.say(about, reasonDriftStays, what+", and could not be repaired: "+problem)
+}
