@@ -130,3 +130,23 @@ func TestEditsWhileNobodyWatchesAreTold(t *testing.T) {
 	assert.True(t, told.Repaired)
 	assert.Equal(t, "evaluation", value(t, liveShoot(t, "unwatched"), "spec.purpose"))
 }
+
+// What the API forbids to put back stands, too; what is handed over whoever changes it stays as people set it, and nothing is wrong with that.
+func TestEditsThatAreNotReverted(t *testing.T) {
+	w, h := kept(t, "unreverted", "raised", "asleep")
+	annotate(t, "raised", "kubectl-edit", `{"spec":{"kubernetes":{"version":"1.34.0"}}}`)
+	eventually(t, "it is told", func() bool { _, n := h.about("raised"); return n > 0 })
+	told, _ := h.about("raised")
+	assert.False(t, told.Repaired)
+	require.Len(t, told.Standing, 1)
+	assert.Contains(t, told.Standing[0], "Shoot default/raised")
+	assert.Contains(t, told.Standing[0], "spec.kubernetes.version")
+
+	w.clock.Step(time.Second)
+	annotate(t, "asleep", "kubectl-edit", `{"spec":{"hibernation":{"enabled":true}}}`)
+	eventually(t, "it is told", func() bool { _, n := h.about("asleep"); return n > 0 })
+	d, _ := h.about("asleep")
+	assert.True(t, d.HandedOver, "%+v", d)
+	assert.Equal(t, told.Standing, d.Standing)
+	assert.Equal(t, true, value(t, liveShoot(t, "asleep"), "spec.hibernation.enabled"))
+}
