@@ -3,68 +3,167 @@ package plan
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// immutable lists fields the API server refuses to change, by kind (kubernetes: pkg/apis/*/validation).
-var immutable = map[schema.GroupKind][]string{
-	{Group: "apps", Kind: "Deployment"}: {"spec.selector"},
-	{Group: "apps", Kind: "DaemonSet"}:  {"spec.selector"},
-	{Group: "apps", Kind: "ReplicaSet"}: {"spec.selector"},
-	{Group: "apps", Kind: "StatefulSet"}: {"spec.selector", "spec.serviceName", "spec.podManagementPolicy",
-		"spec.volumeClaimTemplates"},
-	{Group: "batch", Kind: "Job"}:                                     {"spec.selector", "spec.template", "spec.completionMode"},
-	{Group: "scheduling.k8s.io", Kind: "PriorityClass"}:               {"value", "preemptionPolicy"},
-	{Group: "storage.k8s.io", Kind: "StorageClass"}:                   {"provisioner", "parameters", "reclaimPolicy", "volumeBindingMode"},
-	{Group: "rbac.authorization.k8s.io", Kind: "RoleBinding"}:         {"roleRef"},
-	{Group: "rbac.authorization.k8s.io", Kind: "ClusterRoleBinding"}:  {"roleRef"},
-	{Group: "networking.k8s.io", Kind: "IngressClass"}:                {"spec.controller"},
-	{Group: "node.k8s.io", Kind: "RuntimeClass"}:                      {"handler"},
-	{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}: {"spec.group", "spec.scope"},
-	{Kind: "Service"}:               {"spec.clusterIP"},
-	{Kind: "PersistentVolumeClaim"}: {"spec.storageClassName", "spec.accessModes", "spec.volumeName", "spec.volumeMode", "spec.selector"},
-	{Kind: "Secret"}:                {"type"},
-}
-
-// content is what a ConfigMap or Secret with immutable: true may not change.
-var content = []string{"data", "binaryData", "stringData", "immutable"}
-
-// neverRecreated are kinds whose deletion loses what they stand for.
-var neverRecreated = []string{"PersistentVolumeClaim", "PersistentVolume", "Namespace", "CustomResourceDefinition", "Etcd"}
+// neverRecreated are kinds whose deletion loses what they stand for: those that package apply protects.
+var neverRecreated = []string{"PersistentVolumeClaim", "PersistentVolume", "Namespace", "CustomResourceDefinition", "Etcd",
+	"Garden", "Seed", "Shoot", "Project", "BackupBucket", "BackupEntry", "ShootState", "Infrastructure", "Worker"}
 
 const annotationRecreate = "resources.gardener.cloud/delete-on-invalid-update"
 
 // changeOrRecreate predicts what the engine does: an update that the API server would refuse is a recreation
-// where the object allows it, and fails otherwise.
+// where the object allows it, and fails otherwise. The reason of a change names what stays as it is all the same.
 func changeOrRecreate(old, new *unstructured.Unstructured, fields []Field) (Action, string) {
-	frozen, _, _ := unstructured.NestedBool(old.Object, "immutable")
-	frozen = frozen && slices.Contains([]string{"ConfigMap", "Secret"}, old.GetKind())
-	hit := ""
-	for _, f := range fields {
-		for _, p := range immutable[RefOf(old).GroupKind()] {
-			if within(f.Path, p) {
-				hit = p
-			}
-		}
-		if frozen && within(f.Path, content...) {
-			hit = f.Path
-		}
+	e := edit{old: old.Object, new: new.Object, fields: fields}
+	kept := e.staying(RefOf(old).GroupKind())
+	if len(kept) > 0 {
+		e.fields = slices.DeleteFunc(slices.Clone(fields), func(f Field) bool { return slices.Contains(kept, f.Path) })
 	}
+	frozen, _, _ := unstructured.NestedBool(old.Object, "immutable")
+	frozen = frozen && slices.Contains([]string{"ConfigMap", "Secret", "InternalSecret"}, old.GetKind())
+	hits := e.hits(refusals[RefOf(old).GroupKind()])
+	if frozen {
+		hits = append(hits, e.changedWithin(content...)...)
+	}
+	slices.Sort(hits)
+	hit := strings.Join(slices.Compact(hits), ", ")
+	never := e.hits(unmendable[RefOf(old).GroupKind()])
 	switch {
+	case len(never) > 0 && old.GetName() == new.GetName():
+		return Fail, strings.Join(never, ", ") + " cannot be changed, not even in a new object of this name: the API server will refuse it"
+	case hit == "" && len(kept) > 0:
+		return Change, staysAsItIs(kept)
 	case hit == "":
 		return Change, ""
 	case old.GetName() != new.GetName():
 		return Change, "its name is a hash of its content: the old one goes when nothing refers to it any more"
-	case slices.Contains(neverRecreated, old.GetKind()):
+	case slices.Contains(neverRecreated, old.GetKind()) && RefOf(old).known():
 		return Fail, hit + " cannot be changed, and an object of this kind is never recreated: the API server will refuse it"
-	case frozen, isTrue(old, annotationRecreate), isTrue(new, annotationRecreate):
+	case old.GetKind() == "Service" && RefOf(old).Group() == "" && hit != "" && holdsItsPlace(e):
+		return Fail, hit + " cannot be changed, and the Service cannot be made anew with the address or node port that it holds: the API server will refuse it"
+	case frozen && old.GetKind() != "InternalSecret", isTrue(old, annotationRecreate), isTrue(new, annotationRecreate):
 		return Recreate, hit + " cannot be changed"
 	}
 	return Fail, fmt.Sprintf("%s cannot be changed and the object may not be recreated: the API server will refuse it (annotation %s=true allows it)", hit, annotationRecreate)
 }
 
+// staysAsItIs says what of a declaration has no effect.
+func staysAsItIs(paths []string) string {
+	return strings.Join(paths, ", ") + " cannot change on a live object and stays as it is"
+}
+
+// content is what a ConfigMap or Secret with immutable: true may not change.
+var content = []string{"data", "binaryData", "stringData", "immutable"}
+
 func isTrue(o *unstructured.Unstructured, annotation string) bool {
 	return o.GetAnnotations()[annotation] == "true"
+}
+
+// edit is a change of one object: both versions, and the fields that differ.
+type edit struct {
+	old, new map[string]any
+	fields   []Field
+}
+
+// changed tells whether a value differs, itself or in what is below it.
+func (e edit) changed(path string) bool {
+	return slices.ContainsFunc(e.fields, func(f Field) bool {
+		return within(f.Path, path) || within(path, f.Path) && !same(e.was(path), e.is(path))
+	})
+}
+
+// changedWithin are the differing fields below some paths.
+func (e edit) changedWithin(paths ...string) []string {
+	var out []string
+	for _, f := range e.fields {
+		if within(f.Path, paths...) {
+			out = append(out, f.Path)
+		}
+	}
+	return out
+}
+
+func (e edit) was(path string) any { return nestedValue(e.old, strings.Split(path, ".")...) }
+func (e edit) is(path string) any  { return nestedValue(e.new, strings.Split(path, ".")...) }
+
+// rule gives what of a change an API server refuses, as paths.
+type rule func(e edit) []string
+
+// hits is what some rules say together.
+func (e edit) hits(rules []rule) []string {
+	var out []string
+	for _, r := range rules {
+		out = append(out, r(e)...)
+	}
+	return out
+}
+
+// staying are the differing fields that stay as they live, because the engine or the API server keeps them.
+func (e edit) staying(gk schemaKind) []string {
+	if f := keeping[gk]; f != nil {
+		return f(e)
+	}
+	return nil
+}
+
+// fixed are fields that never change.
+func fixed(paths ...string) rule {
+	return func(e edit) []string {
+		return slices.DeleteFunc(slices.Clone(paths), func(p string) bool { return !e.changed(p) })
+	}
+}
+
+// setOnce are fields that can be set where there is nothing, and then stay.
+func setOnce(paths ...string) rule {
+	return func(e edit) []string {
+		return slices.DeleteFunc(slices.Clone(paths), func(p string) bool { return e.was(p) == nil || !e.changed(p) })
+	}
+}
+
+// staysSet are fields that may change, and not go.
+func staysSet(paths ...string) rule {
+	return func(e edit) []string {
+		return slices.DeleteFunc(slices.Clone(paths), func(p string) bool { return e.was(p) == nil || e.is(p) != nil })
+	}
+}
+
+// notLess are quantities that only grow.
+func notLess(paths ...string) rule {
+	return func(e edit) []string {
+		return slices.DeleteFunc(slices.Clone(paths), func(p string) bool {
+			was, err := quantity(e.was(p))
+			is, err2 := quantity(e.is(p))
+			return err != nil || err2 == nil && is.Cmp(was) >= 0
+		})
+	}
+}
+
+// allBut freezes everything below a path but some fields.
+func allBut(path string, but ...string) rule {
+	return func(e edit) []string {
+		var out []string
+		for _, f := range e.fields {
+			if within(f.Path, path) && !within(f.Path, but...) {
+				out = append(out, f.Path)
+			}
+		}
+		return out
+	}
+}
+
+// when makes a rule depend on the change.
+func when(holds func(e edit) bool, rules ...rule) rule {
+	return func(e edit) []string {
+		if !holds(e) {
+			return nil
+		}
+		var out []string
+		for _, r := range rules {
+			out = append(out, r(e)...)
+		}
+		return out
+	}
 }

@@ -29,6 +29,9 @@ func TestMain(m *testing.M) {
 	os.Exit(apiserver.Main(m, func(c *clientrest.Config) { config = c }))
 }
 
+// ServerConfig is config, for the tests outside the package.
+func ServerConfig() *clientrest.Config { return config }
+
 // server is the API server as a test uses it.
 type server struct {
 	testing.TB

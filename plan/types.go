@@ -17,6 +17,7 @@ import (
 
 	corev1 "github.com/pergola-dev/pergola/api/core/v1"
 	corev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
+	druidv1alpha1 "github.com/pergola-dev/pergola/api/druid/v1alpha1"
 	extensionsv1alpha1 "github.com/pergola-dev/pergola/api/extensions/v1alpha1"
 	operationsv1alpha1 "github.com/pergola-dev/pergola/api/operations/v1alpha1"
 	operatorv1alpha1 "github.com/pergola-dev/pergola/api/operator/v1alpha1"
@@ -32,7 +33,7 @@ import (
 var types = sync.OnceValue(func() *runtime.Scheme {
 	s := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
-		scheme.AddToScheme, apiextensionsv1.AddToScheme, corev1.AddToScheme, corev1beta1.AddToScheme, extensionsv1alpha1.AddToScheme,
+		scheme.AddToScheme, apiextensionsv1.AddToScheme, corev1.AddToScheme, corev1beta1.AddToScheme, druidv1alpha1.AddToScheme, extensionsv1alpha1.AddToScheme,
 		operationsv1alpha1.AddToScheme, operatorv1alpha1.AddToScheme, resourcesv1alpha1.AddToScheme, securityv1alpha1.AddToScheme,
 		seedmanagementv1alpha1.AddToScheme,
 	} {
