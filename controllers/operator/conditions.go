@@ -230,10 +230,12 @@ func (v view) ready() (gardencorev1beta1.ConditionStatus, string, string) {
 // stalled says what a person has to change before anything gets better.
 func (v view) stalled() string {
 	switch {
-	case v.suspended != "" || v.syncing != "":
+	case v.suspended != "":
 		return ""
-	case v.misconfigured != "":
+	case v.misconfigured != "": // also while what is applied is read to be kept
 		return v.misconfigured
+	case v.syncing != "":
+		return ""
 	case v.validErr != nil:
 		return v.validErr.Error()
 	case source.IsPermanent(v.sourceErr):

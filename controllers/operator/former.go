@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"errors"
 	"time"
 
 	"github.com/pergola-dev/pergola/controllers/notification"
@@ -16,6 +17,46 @@ type unkept struct {
 	at       time.Time
 }
 
+// keepOnly keeps what was applied last while the object itself is wrong: nothing newer is applied, but what is applied is looked after, also after
+// a restart. It says when to look again.
+func (s *syncer) keepOnly(now time.Time) time.Time {
+	switch {
+	case s.nameTaken: // what is remembered by the name is another one's
+		return time.Time{}
+	case s.object.Spec.Source == nil || !s.readable():
+		if s.active == nil && s.unkept == nil && s.status.now.LastAppliedRevision != "" {
+			s.cannotKeep(commitOf(s.status.now.LastAppliedRevision), errors.New(s.misconfigured), now)
+		}
+		return time.Time{}
+	}
+	next := s.open(now)
+	if s.remote == nil {
+		return next
+	}
+	if !s.remote.offline {
+		next = s.poll(now)
+	}
+	if s.active == nil {
+		return earliest(next, s.keepFormer(now))
+	}
+	commit := s.active.revision.Commit
+	if s.preparing != nil || s.active.applying || s.last.commit != commit {
+		return next // a revision that was refused is not tried again meanwhile
+	}
+	situation := s.situation(now)
+	situation.wanted, situation.pinned, situation.blocked, situation.windows = commit, false, "", windowState{open: true}
+	d := decide(situation)
+	switch {
+	case d.trigger == "":
+		return earliest(next, d.at)
+	case s.last.failures == 0 && d.trigger == triggerInterval:
+		s.active.again(d.trigger)
+	default:
+		s.prepare(commit, d.trigger, true)
+	}
+	return next
+}
+
 // keepFormer keeps what was applied last while nothing newer can be: after a restart nobody does otherwise. It says when to try again
 // what did not work.
 func (s *syncer) keepFormer(now time.Time) time.Time {
@@ -23,7 +64,7 @@ func (s *syncer) keepFormer(now time.Time) time.Time {
 		return time.Time{}
 	}
 	commit := commitOf(s.status.now.LastAppliedRevision)
-	if wanted, _ := s.wanted(); commit == s.last.commit || wanted == "" && s.pollFailed == nil {
+	if wanted, _ := s.wanted(); commit == s.last.commit || wanted == "" && s.pollFailed == nil && s.misconfigured == "" {
 		return time.Time{}
 	}
 	if u := s.unkept; u != nil && u.commit == commit {

@@ -184,6 +184,9 @@ func (s *syncer) step() (next time.Time, gone bool) {
 			s.pause()
 		}
 		s.decided = decision{waiting: suspended, at: until}
+		if suspended == "" {
+			until = earliest(until, s.keepOnly(now))
+		}
 		s.report(suspended)
 		return until, false
 	}
@@ -210,7 +213,7 @@ func (s *syncer) check(now time.Time) string {
 	if spec.Source == nil {
 		return "spec.source is not set: there is nothing to sync from"
 	}
-	if strings.HasPrefix(spec.Source.URL, "file://") && !s.FileSources {
+	if !s.readable() {
 		return "spec.source.url: repositories in folders of the operator's machine are not allowed: start it with --allow-file-sources, or serve the repository"
 	}
 	if _, err := windowsAt(now, spec.Windows); err != nil {
@@ -223,6 +226,11 @@ func (s *syncer) check(now time.Time) string {
 		return "spec.dependsOn is a circle: " + circle
 	}
 	return ""
+}
+
+// readable tells whether the source is one that the operator may read.
+func (s *syncer) readable() bool {
+	return s.FileSources || !strings.HasPrefix(s.object.Spec.Source.URL, "file://")
 }
 
 // taken says why the name of the Landscape is not its own, empty if it is. What is applied is remembered by the name alone: who takes it

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -258,14 +259,32 @@ func (p *parts) openRemote(l *landscapev1alpha1.Landscape, with sourceSecrets) (
 			return nil, fmt.Errorf("spec.source.proxySecretRef: %w", err)
 		}
 	}
+	remote, err = source.NewRemote(options)
+	return remote, located(err)
+}
+
+// openCache makes the access to what was fetched of the source of a Landscape. It takes no credentials, but signatures are verified. What it
+// follows does not matter for what was applied: a reference that is wrong is put aside.
+func (p *parts) openCache(l *landscapev1alpha1.Landscape, keys map[string][]byte) (source.Remote, error) {
+	options := p.remoteOptions(l, keys)
+	options.Offline, options.Ref = true, landscapev1alpha1.Reference{}
+	if v := options.Verify; v != nil && v.Mode != "" && v.Mode != landscapev1alpha1.VerifyHEAD {
+		if applied, err := source.ParseRevision(l.Status.LastAppliedRevision); err == nil {
+			options.Ref.Tag = applied.Name
+		}
+	}
 	return source.NewRemote(options)
 }
 
-// openCache makes the access to what was fetched of the source of a Landscape. It takes no credentials, but signatures are verified.
-func (p *parts) openCache(l *landscapev1alpha1.Landscape, keys map[string][]byte) (source.Remote, error) {
-	options := p.remoteOptions(l, keys)
-	options.Offline = true
-	return source.NewRemote(options)
+// located puts the field of the object in front of what is wrong with it.
+func located(err error) error {
+	e, ok := errors.AsType[*source.Error](err)
+	if !ok || !strings.HasPrefix(e.Message, "ref.") && !strings.HasPrefix(e.Message, "verify.") {
+		return err
+	}
+	out := *e
+	out.Message = "spec.source." + e.Message
+	return &out
 }
 
 // remoteOptions are those of a source without the access to it.
