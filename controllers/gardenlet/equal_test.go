@@ -5,10 +5,12 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
 	"github.com/pergola-dev/pergola/components"
+	"github.com/pergola-dev/pergola/controllers/landscape"
 	"github.com/pergola-dev/pergola/controllers/owner"
 	"github.com/pergola-dev/pergola/controllers/seedpublication"
 	"github.com/pergola-dev/pergola/landscapes"
@@ -96,4 +98,13 @@ func merged(a, b map[string]string) map[string]string {
 		}
 	}
 	return out
+}
+
+// TestNotesAreNoDeclaration: what others note on an object is no reason to converge it again.
+func TestNotesAreNoDeclaration(t *testing.T) {
+	o := &unstructured.Unstructured{Object: map[string]any{}}
+	o.SetAnnotations(map[string]string{
+		seedpublication.AnnotationUsedApprovals: "a", landscape.AnnotationOperationID: "demo/a", "gardener.cloud/operation": "reconcile", "kept": "yes",
+	})
+	assert.Equal(t, map[string]string{"kept": "yes"}, declaration(o).GetAnnotations())
 }

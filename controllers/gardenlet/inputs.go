@@ -14,6 +14,7 @@ import (
 
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/controllers/landscape"
 	"github.com/pergola-dev/pergola/controllers/owner"
 	"github.com/pergola-dev/pergola/controllers/seedpublication"
 	"github.com/pergola-dev/pergola/landscapes"
@@ -107,7 +108,7 @@ func (g *Gardenlet) around(shoot *unstructured.Unstructured) []*unstructured.Uns
 func noDeclaration(key, _ string) bool {
 	keys := apply.GardenerKeys()
 	return slices.Contains([]string{
-		gardencorev1beta1.GardenerOperation, gardencorev1beta1.GardenerTimestamp, keys.Origin, keys.Description, seedpublication.AnnotationUsedApprovals, "kubectl.kubernetes.io/last-applied-configuration",
+		gardencorev1beta1.GardenerOperation, gardencorev1beta1.GardenerTimestamp, keys.Origin, keys.Description, seedpublication.AnnotationUsedApprovals, landscape.AnnotationOperationID, "kubectl.kubernetes.io/last-applied-configuration",
 	}, key)
 }
 

@@ -66,7 +66,7 @@ func ask(ctx context.Context, cluster *apply.Cluster, live *unstructured.Unstruc
 		annotations = map[string]any{annotationDeletion: "true", annotationTimestamp: now.UTC().Format(time.RFC3339Nano)}
 	}
 	if mark != "" {
-		annotations[annotationOperationID] = mark
+		annotations[AnnotationOperationID] = mark
 	}
 	body, err := json.Marshal(map[string]any{"metadata": map[string]any{
 		"uid": live.GetUID(), "resourceVersion": live.GetResourceVersion(), "annotations": annotations,

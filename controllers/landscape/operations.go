@@ -26,8 +26,8 @@ import (
 // sets the operation's annotation and, in the same write, the id of the operation beside it; then the record says that it is done. After
 // a crash in between, the id on the object tells whether the request arrived. Records are never removed: an id is used once.
 
-// annotationOperationID on an object names the last operation of a landscape on it.
-const annotationOperationID = "landscape.pergola.dev/operation-id"
+// AnnotationOperationID on an object names the last operation of a landscape on it.
+const AnnotationOperationID = "landscape.pergola.dev/operation-id"
 
 const (
 	operationsBundle = "operations"
@@ -169,7 +169,7 @@ func (c *Converger) untaken(o landscapes.Operation, record operationRecord, befo
 		return fmt.Sprintf("it was not executed, because its time was over (notAfter %s): remove the file, and take another name for another one", o.NotAfter.UTC().Format(time.RFC3339))
 	}
 	live := c.clusters[operatedCluster(o.Kind)].Cached(c.operated(o))
-	if !before || live == nil || live.GetAnnotations()[annotationOperationID] != c.operationMark(o.ID) || live.GetAnnotations()[annotationOperation] != o.Operation {
+	if !before || live == nil || live.GetAnnotations()[AnnotationOperationID] != c.operationMark(o.ID) || live.GetAnnotations()[annotationOperation] != o.Operation {
 		return ""
 	}
 	return fmt.Sprintf("it was asked for %s: %s", record.At.UTC().Format(time.RFC3339), schemas.OperationWaiting(live))
@@ -212,7 +212,7 @@ func (c *Converger) runOperation(ctx context.Context, records *operationRecords,
 	}
 	if known {
 		// The intent was recorded, and then we ended. An object that was made anew since does not tell; it is not operated on.
-		if gone || live.GetUID() != record.UID || live.GetAnnotations()[annotationOperationID] == c.operationMark(o.ID) {
+		if gone || live.GetUID() != record.UID || live.GetAnnotations()[AnnotationOperationID] == c.operationMark(o.ID) {
 			record.State = operationDone
 			return records.write(ctx, o.ID, record)
 		}

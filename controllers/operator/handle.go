@@ -161,7 +161,7 @@ func (h *Handle) Approve(ctx context.Context, ids []string) error {
 	_, err := h.change(ctx, "approving deletions of", func(l *landscapev1alpha1.Landscape) error {
 		for _, id := range ids {
 			if !slices.ContainsFunc(l.Status.Held, func(held landscapev1alpha1.HeldDeletion) bool { return held.Approval == id }) {
-				return fmt.Errorf("nothing that is held has the id %q: status.held of the Landscape shows what waits", id)
+				return fmt.Errorf("nothing that is held has the id %q: status.held of the Landscape shows what waits. The id of an Event DeletionHeld of a Seed or Shoot goes into spec.approved as it is (kubectl edit landscape -n %s %s)", id, l.Namespace, l.Name)
 			}
 			if !slices.Contains(l.Spec.Approved, id) {
 				l.Spec.Approved = append(l.Spec.Approved, id)
