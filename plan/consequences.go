@@ -18,8 +18,14 @@ func Consequences(item Item, old, new *unstructured.Unstructured) []string {
 		return deletion(item.Object, old) // what is held is the deletion, or the one that a recreation begins with
 	case Recreate:
 		return append([]string{recreates}, deletion(item.Object, old)...)
+	case Create:
+		if item.Object.Kind == "PodDisruptionBudget" && item.Object.known() {
+			if text := forbidsEvictions(new); text != "" {
+				return []string{text}
+			}
+		}
 	case Change, Adopt:
-		return append(rollout(item, new), nodes(item, old, new)...)
+		return slices.Concat(rollout(item, old, new), effectsOf(item, old, new), nodes(item, old, new))
 	}
 	return nil
 }
@@ -33,6 +39,10 @@ const (
 	rollsLater = "its pods change when they are deleted"
 	rollsEtcd  = "may roll the etcd members"
 	stops      = "stops all its pods"
+	// replaces is rolls where nothing serves in between.
+	replaces = "stops all its pods, then starts new ones"
+	// rollsPaused is rolls where somebody said that it waits.
+	rollsPaused = "its pods change when it is no longer paused"
 )
 
 // deletions are the kinds whose deletion takes more with it than the object.
@@ -53,6 +63,7 @@ var deletions = map[string]string{
 	"ManagedResource":          "deletes the objects that it carries",
 	"DNSRecord":                "takes the DNS name away",
 	"ShootState":               "loses what the cluster is restored from",
+	"APIService":               "its API is no longer served",
 }
 
 // known is true in the groups in which a kind is the one that is meant here.
@@ -63,6 +74,9 @@ func (r Ref) known() bool {
 func deletion(ref Ref, old *unstructured.Unstructured) []string {
 	if text := deletions[ref.Kind]; text != "" && ref.known() {
 		return []string{text}
+	}
+	if ref.Kind == "StatefulSet" && nested(old, "spec", "persistentVolumeClaimRetentionPolicy", "whenDeleted") == "Delete" {
+		return []string{"loses stored data"}
 	}
 	if ref.Kind == "Service" && nested(old, "spec", "type") == "LoadBalancer" {
 		return []string{"gives the load balancer address back"}
@@ -84,7 +98,7 @@ func (c PoolChange) String() string {
 	return fmt.Sprintf("the nodes of pool %s (up to %d) are %s: %s", c.Pool, c.Nodes, c.How, strings.Join(c.Why, ", "))
 }
 
-func rollout(item Item, new *unstructured.Unstructured) []string {
+func rollout(item Item, old, new *unstructured.Unstructured) []string {
 	var out []string
 	say := func(text string) {
 		if text != "" && !slices.Contains(out, text) {
@@ -95,17 +109,19 @@ func rollout(item Item, new *unstructured.Unstructured) []string {
 		switch item.Object.Kind {
 		case "Deployment", "StatefulSet", "DaemonSet":
 			workload(f, new, say)
+		case "ReplicaSet", "ReplicationController":
+			if within(f.Path, "spec.template") {
+				say(rollsLater)
+			} else {
+				workload(f, new, say)
+			}
 		case "Etcd":
 			if within(f.Path, "spec.etcd", "spec.backup", "spec.replicas") {
 				say(rollsEtcd)
 			}
 		case "Service":
-			if f.Path == "spec.type" {
-				say(fmt.Sprintf("changes how it is reached: %v", f.New))
-			}
-		case "CustomResourceDefinition":
-			if strings.HasPrefix(f.Path, "spec.versions[name=") && f.New == nil && strings.HasSuffix(f.Path, "]") {
-				say("an API version is no longer served")
+			if f.Path == "spec.type" && nested(old, "spec", "type") == "LoadBalancer" {
+				say("gives the load balancer address back")
 			}
 		case "Shoot":
 			say(shoot(f))
@@ -136,9 +152,14 @@ func shoot(f Field) string {
 func workload(f Field, new *unstructured.Unstructured, say func(string)) {
 	switch {
 	case within(f.Path, "spec.template"):
-		if nested(new, "spec", "updateStrategy", "type") == "OnDelete" {
+		switch paused := nestedValue(contentOf(new), "spec", "paused") == true; {
+		case nested(new, "spec", "updateStrategy", "type") == "OnDelete":
 			say(rollsLater)
-		} else {
+		case paused:
+			say(rollsPaused)
+		case nested(new, "spec", "strategy", "type") == "Recreate":
+			say(replaces)
+		default:
 			say(rolls)
 		}
 	case f.Path == "spec.replicas":

@@ -154,7 +154,7 @@ func (i Item) controlPlanePart() string {
 }
 
 // restarting is what is said of pods that do not go on as they are.
-var restarting = []string{rolls, rollsEtcd, stops}
+var restarting = []string{rolls, replaces, rollsEtcd, stops}
 
 // restarts is true for a workload whose pods do not go on as they are, and that stays.
 func (i Item) restarts() bool {

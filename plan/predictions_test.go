@@ -195,6 +195,7 @@ var changes = []struct {
 	{"class", `spec: {parameters: {kind: A, name: a}}`, plan.Change, ""},
 	{"ingress", `spec: {ingressClassName: b}`, plan.Change, ""},
 	{"policy", `spec: {podSelector: {matchLabels: {a: c}}}`, plan.Change, ""},
+	{"policy", `spec: {egress: [{to: [{podSelector: {}}]}]}`, plan.Change, ""},
 	{"slice", `addressType: IPv6, endpoints: [{addresses: ["fd00::1"]}]`, plan.Fail, "addressType"},
 	{"slice", `endpoints: [{addresses: [1.2.3.5]}]`, plan.Change, ""},
 	{"priority", `value: 6`, plan.Fail, "value"},
@@ -362,6 +363,10 @@ func TestPredictionsComeTrue(t *testing.T) {
 			}
 
 			result, err := run(new)
+			if live, err := resource.Get(ctx, new.GetName(), metav1.GetOptions{}); err == nil && new.GetKind() == "NetworkPolicy" {
+				types, _, _ := unstructured.NestedSlice(live.Object, "spec", "policyTypes")
+				assert.Equal(t, []any{"Ingress"}, types, "what the API server has filled in stays, also beside rules for egress")
+			}
 			require.NotNil(t, result, "%v", err)
 			got := plan.Change
 			switch outcome := result.Objects[0]; {

@@ -1,0 +1,186 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// effects are what a changed field does beyond its object, by kind. Those of workloads that replace pods are in consequences.go.
+var effects = map[string]func(f Field, old, new *unstructured.Unstructured) string{
+	"StatefulSet": func(f Field, old, new *unstructured.Unstructured) string {
+		const policy = "spec.persistentVolumeClaimRetentionPolicy"
+		switch scaled := nested(new, "spec", "persistentVolumeClaimRetentionPolicy", "whenScaled") == "Delete"; {
+		case within(f.Path, policy) && becomes(f, policy+".whenDeleted", "Delete"):
+			return "its data goes when it is deleted, from now on"
+		case within(f.Path, policy) && becomes(f, policy+".whenScaled", "Delete"):
+			return "its data goes with the pods that a scale-down removes, from now on"
+		case f.Path == "spec.replicas" && scaled && fewer(f):
+			return "deletes the data of the pods that go"
+		}
+		return ""
+	},
+	"Deployment": func(f Field, _, new *unstructured.Unstructured) string {
+		switch {
+		case within(f.Path, "spec.strategy") && becomes(f, "spec.strategy.type", "Recreate"):
+			return "from now on all its pods stop before new ones start"
+		case f.Path == "spec.paused" && f.New == true:
+			return "its pods stay as they are until it is no longer paused"
+		}
+		return ""
+	},
+	"CronJob": func(f Field, _, _ *unstructured.Unstructured) string {
+		return given(f.Path == "spec.suspend" && f.New == true, "no longer runs")
+	},
+	"Job": func(f Field, _, _ *unstructured.Unstructured) string {
+		return given(f.Path == "spec.suspend" && f.New == true, stops)
+	},
+	"Service": func(f Field, old, new *unstructured.Unstructured) string {
+		switch {
+		case f.Path == "spec.type":
+			return fmt.Sprintf("changes how it is reached: %v", orElse(f.New, "ClusterIP"))
+		case within(f.Path, "spec.selector"):
+			return "sends its traffic to other pods"
+		}
+		return ""
+	},
+	"PersistentVolume": func(f Field, _, _ *unstructured.Unstructured) string {
+		return given(f.Path == "spec.persistentVolumeReclaimPolicy" && f.New == "Delete", "its data goes when its claim is deleted, from now on")
+	},
+	"PersistentVolumeClaim": func(f Field, _, _ *unstructured.Unstructured) string {
+		return given(f.Path == "spec.resources.requests.storage" && f.New != nil, "makes the volume larger, if its class allows that")
+	},
+	"CustomResourceDefinition": definition,
+	"PodDisruptionBudget": func(f Field, _, new *unstructured.Unstructured) string {
+		return given(within(f.Path, "spec.minAvailable", "spec.maxUnavailable", "spec"), forbidsEvictions(new))
+	},
+	"ValidatingWebhookConfiguration": failing,
+	"MutatingWebhookConfiguration":   failing,
+	"PriorityClass": func(f Field, _, _ *unstructured.Unstructured) string {
+		return given(f.Path == "globalDefault" && f.New == true, "becomes the priority of all new pods that name none")
+	},
+	"NetworkPolicy": func(f Field, old, new *unstructured.Unstructured) string {
+		// A list that the API server has filled in is nobody's, and server-side apply leaves it as it is.
+		silent := nestedValue(contentOf(old), "spec", "policyTypes") == nil && nestedValue(contentOf(new), "spec", "policyTypes") == nil
+		return given(f.Path == "spec.egress" && f.Old == nil && f.New != nil && silent, "its rules for egress have no effect: declare policyTypes, which stays [Ingress] otherwise")
+	},
+}
+
+// effectsOf are those of all fields of an item, without those of other groups.
+func effectsOf(item Item, old, new *unstructured.Unstructured) []string {
+	effect := effects[item.Object.Kind]
+	if effect == nil || !item.Object.known() {
+		return nil
+	}
+	var out []string
+	for _, f := range item.Fields {
+		if text := effect(f, old, new); text != "" && !slices.Contains(out, text) {
+			out = append(out, text)
+		}
+	}
+	return out
+}
+
+// definition is what a change of a CustomResourceDefinition does to the objects that there are.
+func definition(f Field, _, _ *unstructured.Unstructured) string {
+	const versions = "spec.versions[name="
+	version, rest, found := strings.Cut(strings.TrimPrefix(f.Path, versions), "]")
+	if !found || !strings.HasPrefix(f.Path, versions) {
+		return ""
+	}
+	switch {
+	case rest == "" && f.New == nil, rest == ".served" && f.New != true:
+		return "an API version is no longer served: " + version
+	case f.New == nil && strings.Contains(rest, ".properties.") && propertyEnd(rest):
+		return "prunes stored values: " + property(rest)
+	case f.New != true && strings.HasSuffix(rest, ".x-kubernetes-preserve-unknown-fields"):
+		return "prunes stored values: those that the schema does not know"
+	case strings.HasSuffix(rest, ".required") && f.New != nil:
+		return "refuses objects without fields that are required now: " + property(strings.TrimSuffix(rest, ".required"))
+	}
+	return ""
+}
+
+// propertyEnd is true for the path of a property as a whole.
+func propertyEnd(path string) bool {
+	parts := strings.Split(path, ".")
+	return len(parts) > 1 && parts[len(parts)-2] == "properties"
+}
+
+// property is the path of a property in the objects of a definition.
+func property(path string) string {
+	path = strings.TrimPrefix(path, ".schema.openAPIV3Schema")
+	return strings.TrimPrefix(strings.ReplaceAll(strings.ReplaceAll(path, ".properties.", "."), ".items", "[]"), ".")
+}
+
+// failing is a webhook without which requests fail from now on.
+func failing(f Field, _, _ *unstructured.Unstructured) string {
+	added := f.Old == nil && strings.HasPrefix(f.Path, "webhooks[name=") && strings.HasSuffix(f.Path, "]") && nestedIn(f.New, "failurePolicy") != "Ignore"
+	changed := strings.HasPrefix(f.Path, "webhooks[") && strings.HasSuffix(f.Path, ".failurePolicy") && f.New != "Ignore"
+	return given(added || changed, "requests fail while the webhook does not answer")
+}
+
+// forbidsEvictions says so of a budget that never lets a pod go.
+func forbidsEvictions(budget *unstructured.Unstructured) string {
+	if budget == nil {
+		return ""
+	}
+	most := nestedValue(budget.Object, "spec", "maxUnavailable")
+	none := most == "0%" || isNumber(most, 0)
+	if none || nestedValue(budget.Object, "spec", "minAvailable") == "100%" {
+		return "forbids every eviction: nodes with its pods cannot be drained"
+	}
+	return ""
+}
+
+func isNumber(v any, want float64) bool {
+	n, ok := number(v)
+	if !ok {
+		return false
+	}
+	got, _ := n.Float64()
+	return got == want
+}
+
+// becomes is true where a value is this one now, also where the field is that of the map around it.
+func becomes(f Field, path string, want any) bool {
+	if f.Path == path {
+		return f.New == want
+	}
+	rest, inside := strings.CutPrefix(path, f.Path+".")
+	if !inside {
+		return false
+	}
+	m, _ := f.New.(map[string]any)
+	before, _ := f.Old.(map[string]any)
+	keys := strings.Split(rest, ".")
+	return nestedValue(m, keys...) == want && nestedValue(before, keys...) != want
+}
+
+// fewer is true for a number that falls.
+func fewer(f Field) bool {
+	return f.New != nil && less(f.New, orElse(f.Old, int64(1)))
+}
+
+func orElse(v, otherwise any) any {
+	if v == nil {
+		return otherwise
+	}
+	return v
+}
+
+func given(holds bool, text string) string {
+	if holds {
+		return text
+	}
+	return ""
+}
+
+func contentOf(o *unstructured.Unstructured) map[string]any {
+	if o == nil {
+		return nil
+	}
+	return o.Object
+}

@@ -1,0 +1,56 @@
+package plan
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
+
+func TestEffects(t *testing.T) {
+	definition := func(version string) string {
+		return "{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, spec: {versions: [{name: v1, served: true, " + version + "}]}}"
+	}
+	for name, c := range map[string]struct {
+		old, new string
+		want     []string
+	}{
+		"data goes on deletion": {"{apiVersion: apps/v1, kind: StatefulSet, spec: {}}", "{apiVersion: apps/v1, kind: StatefulSet, spec: {persistentVolumeClaimRetentionPolicy: {whenDeleted: Delete}}}", []string{"its data goes when it is deleted, from now on"}},
+		"data goes on scaling":  {"{apiVersion: apps/v1, kind: StatefulSet, spec: {persistentVolumeClaimRetentionPolicy: {whenScaled: Retain}}}", "{apiVersion: apps/v1, kind: StatefulSet, spec: {persistentVolumeClaimRetentionPolicy: {whenScaled: Delete}}}", []string{"its data goes with the pods that a scale-down removes, from now on"}},
+		"data goes now":         {"{apiVersion: apps/v1, kind: StatefulSet, spec: {replicas: 3, persistentVolumeClaimRetentionPolicy: {whenScaled: Delete}}}", "{apiVersion: apps/v1, kind: StatefulSet, spec: {replicas: 1, persistentVolumeClaimRetentionPolicy: {whenScaled: Delete}}}", []string{"deletes the data of the pods that go"}},
+		"data and pods go":      {"{apiVersion: apps/v1, kind: StatefulSet, spec: {replicas: 3, persistentVolumeClaimRetentionPolicy: {whenScaled: Delete}}}", "{apiVersion: apps/v1, kind: StatefulSet, spec: {replicas: 0, persistentVolumeClaimRetentionPolicy: {whenScaled: Delete}}}", []string{"stops all its pods", "deletes the data of the pods that go"}},
+		"data stays":            {"{apiVersion: apps/v1, kind: StatefulSet, spec: {replicas: 3}}", "{apiVersion: apps/v1, kind: StatefulSet, spec: {replicas: 1}}", nil},
+		"more pods":             {"{apiVersion: apps/v1, kind: StatefulSet, spec: {replicas: 1, persistentVolumeClaimRetentionPolicy: {whenScaled: Delete}}}", "{apiVersion: apps/v1, kind: StatefulSet, spec: {replicas: 3, persistentVolumeClaimRetentionPolicy: {whenScaled: Delete}}}", nil},
+		"replaced at once":      {"{apiVersion: apps/v1, kind: Deployment, spec: {strategy: {type: Recreate}, template: {a: 1}}}", "{apiVersion: apps/v1, kind: Deployment, spec: {strategy: {type: Recreate}, template: {a: 2}}}", []string{"stops all its pods, then starts new ones"}},
+		"to be replaced":        {"{apiVersion: apps/v1, kind: Deployment, spec: {}}", "{apiVersion: apps/v1, kind: Deployment, spec: {strategy: {type: Recreate}}}", []string{"from now on all its pods stop before new ones start"}},
+		"paused":                {"{apiVersion: apps/v1, kind: Deployment, spec: {paused: true, template: {a: 1}}}", "{apiVersion: apps/v1, kind: Deployment, spec: {paused: true, template: {a: 2}}}", []string{"its pods change when it is no longer paused"}},
+		"replica set":           {"{apiVersion: apps/v1, kind: ReplicaSet, spec: {template: {a: 1}}}", "{apiVersion: apps/v1, kind: ReplicaSet, spec: {template: {a: 2}}}", []string{"its pods change when they are deleted"}},
+		"no longer balanced":    {"{apiVersion: v1, kind: Service, spec: {type: LoadBalancer}}", "{apiVersion: v1, kind: Service, spec: {}}", []string{"gives the load balancer address back", "changes how it is reached: ClusterIP"}},
+		"other pods":            {"{apiVersion: v1, kind: Service, spec: {selector: {a: b}}}", "{apiVersion: v1, kind: Service, spec: {selector: {a: c}}}", []string{"sends its traffic to other pods"}},
+		"volume is deleted":     {"{apiVersion: v1, kind: PersistentVolume, spec: {persistentVolumeReclaimPolicy: Retain}}", "{apiVersion: v1, kind: PersistentVolume, spec: {persistentVolumeReclaimPolicy: Delete}}", []string{"its data goes when its claim is deleted, from now on"}},
+		"volume grows":          {"{apiVersion: v1, kind: PersistentVolumeClaim, spec: {resources: {requests: {storage: 1Gi}}}}", "{apiVersion: v1, kind: PersistentVolumeClaim, spec: {resources: {requests: {storage: 2Gi}}}}", []string{"makes the volume larger, if its class allows that"}},
+		"version not served":    {definition("storage: false"), "{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, spec: {versions: [{name: v1, served: false, storage: false}]}}", []string{"an API version is no longer served: v1"}},
+		"property goes": {definition("schema: {openAPIV3Schema: {properties: {spec: {properties: {a: {type: string}, b: {items: {properties: {c: {type: string}, d: {type: string}}}}}}}}}"),
+			definition("schema: {openAPIV3Schema: {properties: {spec: {properties: {b: {items: {properties: {c: {type: string}}}}}}}}}"), []string{"prunes stored values: spec.a", "prunes stored values: spec.b[].d"}},
+		"property described":  {definition("schema: {openAPIV3Schema: {properties: {spec: {description: a}}}}"), definition("schema: {openAPIV3Schema: {properties: {spec: {type: object}}}}"), nil},
+		"required":            {definition("schema: {openAPIV3Schema: {properties: {spec: {type: object}}}}"), definition("schema: {openAPIV3Schema: {properties: {spec: {type: object, required: [a]}}}}"), []string{"refuses objects without fields that are required now: spec"}},
+		"unknown values":      {definition("schema: {openAPIV3Schema: {x-kubernetes-preserve-unknown-fields: true}}"), definition("schema: {openAPIV3Schema: {type: object}}"), []string{"prunes stored values: those that the schema does not know"}},
+		"no eviction":         {"{apiVersion: policy/v1, kind: PodDisruptionBudget, spec: {maxUnavailable: 1}}", "{apiVersion: policy/v1, kind: PodDisruptionBudget, spec: {maxUnavailable: 0}}", []string{"forbids every eviction: nodes with its pods cannot be drained"}},
+		"all available":       {"{apiVersion: policy/v1, kind: PodDisruptionBudget, spec: {minAvailable: 1}}", "{apiVersion: policy/v1, kind: PodDisruptionBudget, spec: {minAvailable: 100%}}", []string{"forbids every eviction: nodes with its pods cannot be drained"}},
+		"an eviction":         {"{apiVersion: policy/v1, kind: PodDisruptionBudget, spec: {maxUnavailable: 0}}", "{apiVersion: policy/v1, kind: PodDisruptionBudget, spec: {maxUnavailable: 1}}", nil},
+		"webhook must answer": {"{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingWebhookConfiguration, webhooks: [{name: a, failurePolicy: Ignore}]}", "{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingWebhookConfiguration, webhooks: [{name: a}]}", []string{"requests fail while the webhook does not answer"}},
+		"cron stops":          {"{apiVersion: batch/v1, kind: CronJob, spec: {suspend: false}}", "{apiVersion: batch/v1, kind: CronJob, spec: {suspend: true}}", []string{"no longer runs"}},
+		"of another group":    {"{apiVersion: x.example.com/v1, kind: PersistentVolume, spec: {persistentVolumeReclaimPolicy: Retain}}", "{apiVersion: x.example.com/v1, kind: PersistentVolume, spec: {persistentVolumeReclaimPolicy: Delete}}", nil},
+		"egress is not meant": {"{apiVersion: networking.k8s.io/v1, kind: NetworkPolicy, spec: {podSelector: {}}}", "{apiVersion: networking.k8s.io/v1, kind: NetworkPolicy, spec: {podSelector: {}, egress: [{to: [{podSelector: {}}]}]}}", []string{"its rules for egress have no effect: declare policyTypes, which stays [Ingress] otherwise"}},
+		"egress is meant":     {"{apiVersion: networking.k8s.io/v1, kind: NetworkPolicy, spec: {podSelector: {}}}", "{apiVersion: networking.k8s.io/v1, kind: NetworkPolicy, spec: {podSelector: {}, policyTypes: [Egress], egress: [{to: [{podSelector: {}}]}]}}", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			old, new := object(t, c.old), object(t, c.new)
+			item := Item{Action: Change, Object: RefOf(new), Fields: Masking{}.meaning(old.Object, new.Object)}
+			assert.Equal(t, c.want, Consequences(item, old, new))
+		})
+	}
+	budget := object(t, "{apiVersion: policy/v1, kind: PodDisruptionBudget, spec: {maxUnavailable: 0}}")
+	assert.Equal(t, []string{"forbids every eviction: nodes with its pods cannot be drained"}, Consequences(Item{Action: Create, Object: RefOf(budget)}, nil, budget))
+	set := object(t, "{apiVersion: apps/v1, kind: StatefulSet, spec: {persistentVolumeClaimRetentionPolicy: {whenDeleted: Delete}}}")
+	assert.Equal(t, []string{"loses stored data"}, Consequences(Item{Action: Delete, Object: RefOf(set)}, set, nil))
+}
