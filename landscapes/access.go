@@ -71,8 +71,12 @@ func (l *loader) readBytes(name string) ([]byte, bool) {
 	}
 	defer file.Close()
 	var data bytes.Buffer
-	if info, err := file.Stat(); err == nil && info.Size() <= l.limits.FileSize {
-		data.Grow(int(info.Size()) + bytes.MinRead)
+	size := int64(0)
+	if info, err := file.Stat(); err == nil {
+		size = info.Size()
+	}
+	if size <= l.limits.FileSize {
+		data.Grow(int(size) + bytes.MinRead)
 	}
 	_, err = data.ReadFrom(io.LimitReader(file, l.limits.FileSize+1))
 	if err != nil {
@@ -80,10 +84,15 @@ func (l *loader) readBytes(name string) ([]byte, bool) {
 		return nil, false
 	}
 	if int64(data.Len()) > l.limits.FileSize {
-		l.report(name, 0, 0, "landscape/limits", schemas.TypeTooLong, "is larger than %d bytes", l.limits.FileSize)
+		l.reportTooLong(name, max(size, int64(data.Len())))
 		return nil, false
 	}
 	return data.Bytes(), true
+}
+
+// reportTooLong reports a file that is larger than the limit.
+func (l *loader) reportTooLong(name string, size int64) {
+	l.report(name, 0, 0, "landscape/limits", schemas.TypeTooLong, "is larger than %d bytes: it has %d; make several files of it", l.limits.FileSize, size)
 }
 
 func (l *loader) isText(name string, data []byte) bool {

@@ -100,7 +100,7 @@ func ParseJudging(ctx context.Context, name string, data []byte) (Judging, []sch
 // reported.
 func (l *loader) parseHealth(name string, data []byte) *Declaration {
 	if limit := l.limits.FileSize; int64(len(data)) > limit {
-		l.report(name, 0, 0, "landscape/limits", schemas.TypeTooLong, "is larger than %d bytes", limit)
+		l.reportTooLong(name, int64(len(data)))
 		return nil
 	}
 	if !l.isText(name, data) {

@@ -146,7 +146,7 @@ func (l *loader) convertConfig() {
 func Parse(ctx context.Context, name string, data []byte, opts Options) ([]Declaration, []schemas.Violation, error) {
 	l := newLoader(ctx, nil, ".", opts)
 	if limit := l.limits.FileSize; int64(len(data)) > limit {
-		l.report(name, 0, 0, "landscape/limits", schemas.TypeTooLong, "is larger than %d bytes", limit)
+		l.reportTooLong(name, int64(len(data)))
 		return nil, l.violations, nil
 	}
 	if p := checkText(data); p != nil {

@@ -149,7 +149,7 @@ func TestAllFindingsInOneRun(t *testing.T) {
 func TestLimits(t *testing.T) {
 	files := map[string]string{"landscape.yaml": bareConfig, "a.yaml": namespace("a"), "b.yaml": namespace("b"), "c.yaml": namespace("c"), "big.yaml": "# " + strings.Repeat("x", 500)}
 	landscape, violations := load(t, tree(files), ".", Options{Limits: Limits{FileSize: 200}})
-	assert.Equal(t, []string{"big.yaml:0:0 TooLong is larger than 200 bytes"}, violations)
+	assert.Equal(t, []string{"big.yaml:0:0 TooLong is larger than 200 bytes: it has 502; make several files of it"}, violations)
 	assert.Len(t, landscape.Declarations, 3)
 	_, violations = load(t, tree(files), ".", Options{Limits: Limits{Files: 3}})
 	assert.Equal(t, []string{"big.yaml:0:0 TooMany the landscape has more than 3 files; this one and those after it are not read"}, violations[:1])

@@ -62,6 +62,8 @@ type notes struct {
 	TagObjects map[string]tagNote `json:"tagObjects,omitempty"`
 	// Shallow are commits whose parents are not there.
 	Shallow []string `json:"shallow,omitempty"`
+	// Narrow says that the history is left out, because something in it is too large.
+	Narrow bool `json:"narrow,omitempty"`
 }
 
 type tagNote struct {
@@ -191,7 +193,7 @@ func checksum(name string) error {
 func (c *gitCache) reset() error {
 	former := c.repository()
 	c.notes.Generation++
-	c.notes.Shallow, c.notes.Recent, c.notes.TagObjects = nil, nil, nil
+	c.notes.Shallow, c.notes.Recent, c.notes.TagObjects, c.notes.Narrow = nil, nil, nil, false
 	if err := makeRepository(c.repository()); err != nil {
 		return err
 	}

@@ -65,8 +65,8 @@ func measure(ctx context.Context, file *os.File, limits Limits) error {
 		if err != nil {
 			return broken(err)
 		}
-		if header.Length > limits.File {
-			return tooLargeFile(limits)
+		if header.Length > limits.Object {
+			return tooLargeObject(header.Length, limits)
 		}
 		start := &beginning{}
 		if _, _, err := scanner.NextObject(start); err != nil {
@@ -76,8 +76,11 @@ func measure(ctx context.Context, file *os.File, limits Limits) error {
 		if header.Type == plumbing.OFSDeltaObject || header.Type == plumbing.REFDeltaObject {
 			length = start.target()
 		}
-		if length > limits.File || length < 0 {
-			return tooLargeFile(limits)
+		if length < 0 {
+			return broken(errors.New("a difference without a size"))
+		}
+		if length > limits.Object {
+			return tooLargeObject(length, limits)
 		}
 		if total += length; total > limits.Unpacked {
 			return failure(ReasonTooLarge, "the repository is too large: more than %d MiB unpacked", limits.Unpacked/mebibyte)
@@ -86,8 +89,17 @@ func measure(ctx context.Context, file *os.File, limits Limits) error {
 	return nil
 }
 
-func tooLargeFile(limits Limits) error {
-	return failure(ReasonTooLarge, "the repository has a file of more than %d MiB", limits.File/mebibyte)
+func tooLargeObject(size int64, limits Limits) error {
+	return failure(ReasonTooLarge, "a commit has a file of %s, more than the %s that are transferred: git ls-tree -r -l COMMIT | sort -k4n | tail says which; "+
+		"take it out by another commit, or keep it elsewhere", shownSize(size), shownSize(limits.Object))
+}
+
+// shownSize is a size for people.
+func shownSize(bytes int64) string {
+	if bytes < 10*mebibyte && bytes%mebibyte != 0 {
+		return fmt.Sprintf("%.1f MiB", float64(bytes)/mebibyte)
+	}
+	return fmt.Sprintf("%d MiB", (bytes+mebibyte-1)/mebibyte)
 }
 
 func broken(err error) error {

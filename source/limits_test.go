@@ -36,7 +36,7 @@ func TestLimits(t *testing.T) {
 	server := gittest.ServeHTTP(t, root)
 	for name, limits := range map[string]Limits{
 		"transferred": {Transferred: 100 << 10},
-		"a file":      {File: 2 << 20},
+		"a file":      {Object: 2 << 20},
 		"unpacked":    {Unpacked: 3 << 20},
 		"files":       {Files: 15},
 		"objects":     {Files: 1},
@@ -54,6 +54,59 @@ func TestLimits(t *testing.T) {
 				require.NoError(t, err)
 				assert.Empty(t, packs)
 			}
+		})
+	}
+}
+
+// TestLargeFiles: one that nobody reads does not matter. One that is read is named with its size and what to do. What is beyond what can be
+// transferred keeps a revision out, and the next one that has it no more is taken, whatever the history holds.
+func TestLargeFiles(t *testing.T) {
+	for name, url := range map[string]func(*gittest.Repository) string{
+		"http": func(repo *gittest.Repository) string { return gittest.ServeHTTP(t, repo.Root).URL + "/landscape.git" },
+		"file": func(repo *gittest.Repository) string { return "file://" + repo.Bare },
+	} {
+		t.Run(name, func(t *testing.T) {
+			repo := gittest.New(t, t.TempDir(), "landscape")
+			repo.Push("a.yaml", "1", "one")
+			options := Options{URL: url(repo)}
+			options.Dir, options.Limits = filepath.Join(t.TempDir(), "cache"), Limits{File: 1 << 20, Object: 3 << 20}
+			r := remote(t, options)
+			get(t, r)
+			repo.Push("big/zeros.yaml", strings.Repeat("\x00", 2<<20), "large")
+			s := get(t, r)
+			assert.Equal(t, "1", content(t, s, "a.yaml"))
+			for _, read := range []func() error{
+				func() error { _, err := fs.ReadFile(s.FS, "big/zeros.yaml"); return err },
+				func() error { _, err := s.FS.Open("big/zeros.yaml"); return err },
+			} {
+				err := read()
+				requireReason(t, ReasonTooLarge, err)
+				require.ErrorContains(t, err, "big/zeros.yaml has 2 MiB, and a file that is read may have 1 MiB: make it smaller")
+			}
+			info, err := fs.Stat(s.FS, "big/zeros.yaml")
+			require.NoError(t, err)
+			assert.EqualValues(t, 2<<20, info.Size())
+			require.NoError(t, CheckFiles(s.FS, "."))
+
+			repo.Push("big/zeros.yaml", strings.Repeat("\x00", 5<<20), "huge")
+			head, err := r.Resolve(t.Context())
+			require.NoError(t, err)
+			_, err = r.Fetch(t.Context(), head)
+			requireReason(t, ReasonTooLarge, err)
+			require.ErrorContains(t, err, "a commit has a file of 5 MiB, more than the 3 MiB that are transferred: git ls-tree -r -l COMMIT")
+
+			repo.Git("rm", "--quiet", "big/zeros.yaml")
+			for _, value := range []string{"2", "3"} {
+				repo.Push("a.yaml", value, "without")
+				s = get(t, r)
+				assert.Equal(t, value, content(t, s, "a.yaml"))
+				assert.Empty(t, s.Rewritten, "the branch moved on")
+				_, err = fs.Stat(s.FS, "big/zeros.yaml")
+				require.ErrorIs(t, err, fs.ErrNotExist)
+			}
+			// A cache that is new begins with what it can.
+			options.Dir = filepath.Join(t.TempDir(), "cache")
+			assert.Equal(t, "3", content(t, get(t, remote(t, options)), "a.yaml"))
 		})
 	}
 }

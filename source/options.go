@@ -57,8 +57,11 @@ type Limits struct {
 	Transferred int64
 	// Unpacked bytes of one fetch. Default: 1 GiB.
 	Unpacked int64
-	// File is the size of one file. Default: 32 MiB.
+	// File is the size of one file that is read. Larger ones may be there. Default: 32 MiB.
 	File int64
+	// Object is the size of one file that is transferred, read or not: it is held in memory while the transfer is looked through.
+	// Default: 128 MiB.
+	Object int64
 	// Files of one revision. Default: 100,000.
 	Files int
 	// Submodules of one revision, nested ones included. Default: 32.
@@ -82,6 +85,7 @@ func (l Limits) withDefaults() Limits {
 	set(&l.Transferred, 256*mebibyte)
 	set(&l.Unpacked, 1024*mebibyte)
 	set(&l.File, 32*mebibyte)
+	set(&l.Object, 128*mebibyte)
 	if l.Files <= 0 {
 		l.Files = 100_000
 	}

@@ -112,6 +112,7 @@ func (r *gitRemote) verify(cache *gitCache, head Head, commit []byte) (string, e
 // check walks through all folders of a commit: everything has to be there, no name may lead elsewhere, and there is an end.
 func (r *gitRemote) check(ctx context.Context, cache *gitCache, commit *object.Commit) (*TreeFS, error) {
 	tree := newTreeFS(cache.objects, commit.TreeHash, commit.Committer.When)
+	tree.largest = r.options.Limits.File
 	walk := checkWalk{ctx: ctx, cache: cache, tree: tree, limits: r.options.Limits, commit: commit.Hash.String(), links: map[string]plumbing.Hash{}}
 	if err := walk.folder(".", 0); err != nil {
 		return nil, err

@@ -52,7 +52,20 @@ func (r *gitRemote) transfer(ctx context.Context, cache *gitCache, head Head, de
 			wants = []plumbing.Hash{branch}
 		}
 	}
+	if r.narrow(cache) {
+		depth = 1
+	}
 	err := r.request(ctx, cache, wants, depth)
+	if ReasonOf(err) == ReasonTooLarge && depth > 1 {
+		// It may be a former commit that has too much, and whoever pushed it has taken it out since. It is not asked for again.
+		r.mutex.Lock()
+		cache.notes.Narrow = true
+		err = cache.saveNotes()
+		r.mutex.Unlock()
+		if err == nil {
+			err = r.request(ctx, cache, wants, 1)
+		}
+	}
 	if err == nil && !cache.has(want) || ReasonOf(err) == ReasonReferenceNotFound {
 		// The server gives out only what a branch or tag names, or the commit is further down: all of them have to be looked through.
 		if have == nil {
@@ -72,6 +85,13 @@ func (r *gitRemote) transfer(ctx context.Context, cache *gitCache, head Head, de
 		return failure(ReasonReferenceNotFound, "%s has no commit %s, or no branch or tag leads to it any more", r.where(), head.Commit)
 	}
 	return nil
+}
+
+// narrow tells whether the history has something that is too large, so that commits are fetched without it.
+func (r *gitRemote) narrow(cache *gitCache) bool {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	return cache.notes.Narrow
 }
 
 func advertises(have *packp.AdvRefs, want plumbing.Hash) bool {
@@ -247,10 +267,16 @@ func (r *gitRemote) follow(ctx context.Context, cache *gitCache, snapshot *Snaps
 	rewritten := false
 	if former != "" && former != snapshot.Commit && r.options.Ref.Commit == "" {
 		found, complete, err := cache.descends(ctx, snapshot.Commit, former)
+		if err == nil && !found && !complete && r.narrow(cache) {
+			found = true
+		}
 		if err == nil && !found && !complete {
 			// The history that is there ends too early to tell. This costs a second request, and is seldom.
-			if r.request(ctx, cache, []plumbing.Hash{plumbing.NewHash(snapshot.Commit)}, searchDepth) == nil {
+			switch wider := r.request(ctx, cache, []plumbing.Hash{plumbing.NewHash(snapshot.Commit)}, searchDepth); {
+			case wider == nil:
 				found, _, err = cache.descends(ctx, snapshot.Commit, former)
+			case ReasonOf(wider) == ReasonTooLarge:
+				found = true // the history cannot be looked at: nobody is told of what may not be
 			}
 		}
 		if err != nil {

@@ -23,6 +23,8 @@ type TreeFS struct {
 	objects *objects
 	root    plumbing.Hash
 	when    time.Time
+	// largest is how large a file may be that is read; 0 for any.
+	largest int64
 	// modules are the trees of submodules, by path.
 	modules map[string]*TreeFS
 
@@ -148,8 +150,17 @@ func (t *TreeFS) Open(name string) (fs.File, error) {
 	return &treeFile{info: info, Reader: bytes.NewReader(data)}, nil
 }
 
-// read gives a file, unless it is only the place where Git LFS would put one.
+// read gives a file, unless it is too large, or only the place where Git LFS would put one.
 func (t *TreeFS) read(name string, hash plumbing.Hash) ([]byte, error) {
+	if t.largest > 0 {
+		size, err := t.objects.size(hash)
+		if err != nil {
+			return nil, err
+		}
+		if size > t.largest {
+			return nil, failure(ReasonTooLarge, "%s has %s, and a file that is read may have %s: make it smaller, or keep it out of the folders of the landscape", printable(name, 200), shownSize(size), shownSize(t.largest))
+		}
+	}
 	data, err := t.objects.blob(hash)
 	if err == nil && isPointer(data) {
 		return nil, pointerError(name)
