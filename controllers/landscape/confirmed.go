@@ -39,6 +39,7 @@ func (c *Converger) heldOwner(ctx context.Context, cluster string, e apply.Entry
 		return fmt.Sprintf("its file is gone and its deletion is confirmed, but this version cannot take down a %[1]s with what runs for it: "+
 			"delete it by hand, with everything that belongs to it, or put the file back", e.Kind), ""
 	}
+	id = plan.ApprovalOf(cluster, e.Ref)
 	return fmt.Sprintf("its file is gone, but that alone does not delete a %s: what runs for it would be left behind. Put the file back, or confirm the removal "+
-		"by this id or by: kubectl annotate %s %s=true", e.Kind, apply.KubectlName(e.Ref), annotationDeletion), plan.ApprovalOf(cluster, e.Ref)
+		"by approving %s, or by: kubectl annotate %s %s=true", e.Kind, id, apply.KubectlName(e.Ref), annotationDeletion), id
 }

@@ -103,24 +103,34 @@ func (c *Converger) standingLocked() []string {
 
 // problemsByObject says what went wrong with which object of a set. What is not about one is about the object that had drifted.
 func problemsByObject(drifted apply.Ref, err error) map[apply.Ref]string {
-	var each apply.Errors
-	switch {
-	case err == nil:
-		return nil
-	case !errors.As(err, &each):
-		return map[apply.Ref]string{drifted: strings.Join(owner.Problems(err), "; ")}
-	}
 	out := map[apply.Ref]string{}
-	for _, e := range each {
-		at := e.Object
+	add := func(at apply.Ref, text string) {
 		if at == (apply.Ref{}) {
 			at = drifted
 		}
 		if out[at] != "" {
-			out[at] += "; "
+			text = out[at] + "; " + text
 		}
-		out[at] += e.Error()
+		out[at] = text
 	}
+	var one *apply.ObjectError
+	var visit func(error)
+	visit = func(err error) {
+		if joined, many := err.(interface{ Unwrap() []error }); many {
+			for _, e := range joined.Unwrap() {
+				visit(e)
+			}
+			return
+		}
+		if e, is := err.(*apply.ObjectError); is {
+			add(e.Object, e.Error())
+		} else if inner := errors.Unwrap(err); inner != nil && errors.As(err, &one) {
+			visit(inner) // what is about objects is said by itself
+		} else if err != nil {
+			add(drifted, strings.Join(owner.Problems(err), "; "))
+		}
+	}
+	visit(err)
 	return out
 }
 

@@ -2,6 +2,10 @@ package landscape
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -9,6 +13,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/pergola-dev/pergola/apply"
 )
 
 // heard are the repairs that a converger tells of.
@@ -149,4 +155,24 @@ func TestEditsThatAreNotReverted(t *testing.T) {
 	assert.True(t, d.HandedOver, "%+v", d)
 	assert.Equal(t, told.Standing, d.Standing)
 	assert.Equal(t, true, value(t, liveShoot(t, "asleep"), "spec.hibernation.enabled"))
+}
+
+func TestProblemsByObject(t *testing.T) {
+	drifted, other := apply.Ref{Kind: "Shoot", Name: "a"}, apply.Ref{Kind: "Shoot", Name: "b"}
+	about := func(ref apply.Ref) *apply.ObjectError { return &apply.ObjectError{Object: ref, Reason: apply.Conflict} }
+	for name, test := range map[string]struct {
+		err  error
+		want []apply.Ref
+	}{
+		"none":                  {nil, nil},
+		"of the cluster":        {apply.Errors{about(apply.Ref{})}, []apply.Ref{drifted}},
+		"of others":             {apply.Errors{about(other)}, []apply.Ref{other}},
+		"wrapped and joined":    {fmt.Errorf("owner: %w", errors.Join(apply.Errors{about(other)}, errors.New("more"))), []apply.Ref{drifted, other}},
+		"of no object":          {errors.New("rendering failed"), []apply.Ref{drifted}},
+		"two of different sets": {errors.Join(apply.Errors{about(other)}, apply.Errors{about(drifted)}), []apply.Ref{drifted, other}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			assert.ElementsMatch(t, test.want, slices.Collect(maps.Keys(problemsByObject(drifted, test.err))))
+		})
+	}
 }

@@ -116,7 +116,7 @@ func TestRemovedOwnersAreHeld(t *testing.T) {
 	assert.Contains(t, held[0].Reason, "its file is gone")
 	id := plan.ApprovalOf(Virtual, apply.Ref{APIVersion: "core.gardener.cloud/v1beta1", Kind: "Shoot", Namespace: "default", Name: "removed"})
 	assert.Equal(t, id, held[0].Approval, "the same as in a difference of revisions")
-	assert.Contains(t, held[0].Reason, "kubectl annotate shoot -n default removed confirmation.gardener.cloud/deletion=true")
+	assert.Contains(t, held[0].Reason, "by approving "+id+", or by: kubectl annotate shoot -n default removed confirmation.gardener.cloud/deletion=true")
 	assert.Equal(t, "1 deletion or recreation waits for an approval", c.report.HeldText())
 	same(t, c, held)
 
