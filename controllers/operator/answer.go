@@ -47,7 +47,7 @@ func (s *syncer) stands() receiver.Progress {
 	case s.unkept != nil && s.active == nil:
 		return fail(view{applied: s.status.now.LastAppliedRevision, unkept: s.unkept.err}.notKept())
 	case s.last.held > 0:
-		out.Phase, out.Message = receiver.PhaseHeld, out.Message+"; "+s.last.heldText
+		out.Phase, out.Message = receiver.PhaseHeld, out.Message+"; "+s.last.heldText+s.toApprove()
 	}
 	return out
 }

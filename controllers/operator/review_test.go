@@ -78,6 +78,12 @@ func TestReview(t *testing.T) {
 	assert.Equal(t, receiver.PhaseHeld, last.Phase, last)
 	l := w.await(s.name, func(l *landscapev1alpha1.Landscape) bool { return len(l.Status.Held) == 1 })
 	assert.Equal(t, "it is not in the reviewed difference", l.Status.Held[0].Reason)
+	assert.Contains(t, last.Message, "1 deletion or recreation waits for an approval: pergola history "+w.namespace+"/"+s.name+
+		" shows what and why, pergola approve "+w.namespace+"/"+s.name+" "+l.Status.Held[0].Approval+" lets it pass")
+	w.eventually("it is told", func() bool {
+		notes := w.notes(s.name, reasonHeld)
+		return len(notes) == 1 && strings.Contains(notes[0], "pergola approve")
+	})
 	assert.Equal(t, "ConfigMap "+w.namespace+"/r1", l.Status.Held[0].Object)
 	assert.Equal(t, landscapev1alpha1.SyncHeld, l.Status.History[0].Result)
 	assert.True(t, strings.HasPrefix(readiness(l), "True Applied: main@sha1:"+fourth+" is applied; 1 deletion or recreation waits for an approval"), readiness(l))

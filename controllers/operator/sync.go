@@ -386,6 +386,7 @@ func (s *syncer) finish(j *job, result landscapev1alpha1.SyncResult, message str
 	phase, severity, reason := receiver.PhaseApplied, notification.Info, reasonApplied
 	if result == landscapev1alpha1.SyncHeld {
 		phase, severity, reason = receiver.PhaseHeld, notification.Warning, reasonHeld
+		message += s.toApprove()
 	}
 	if result != landscapev1alpha1.SyncSucceeded || !await(message) {
 		s.hub.tell(commit, receiver.Progress{Time: now, Phase: phase, Message: message, Done: true})
