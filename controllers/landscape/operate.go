@@ -137,10 +137,22 @@ func (c *Converger) Operate(ctx context.Context, o Operation) error {
 			return err
 		}
 	}
-	if !o.Wait || o.Operation == schemas.OperationConfirmDeletion {
+	if o.Operation == schemas.OperationConfirmDeletion {
+		return nil
+	}
+	if !isDone(kind, o.Operation) && o.OnProgress != nil {
+		o.OnProgress(fmt.Sprintf("asked for, but no part of Pergola does it in this version: the annotation stays, and blocks other operations, until a controller takes it up; "+
+			"to withdraw it: kubectl annotate %s %s-", apply.KubectlName(ref), annotationOperation))
+	}
+	if !o.Wait {
 		return nil
 	}
 	return c.followOperation(ctx, cluster, ref, o, asked)
+}
+
+// isDone tells whether Pergola's gardenlet does an operation; docs/ownership.md has the table.
+func isDone(kind, operation string) bool {
+	return operation == "reconcile" && (kind == "Seed" || kind == "Shoot") || operation == "retry" && kind == "Shoot"
 }
 
 // followOperation waits until somebody has taken the operation up and ended it.

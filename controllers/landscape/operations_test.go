@@ -183,6 +183,13 @@ func TestOperate(t *testing.T) {
 	require.ErrorContains(t, c.Operate(testContext(t), Operation{Object: "Shoot operate", Operation: "reconcile"}), "lacks the namespace")
 	require.ErrorContains(t, c.Operate(testContext(t), Operation{Object: "Shoot default/nothing", Operation: "reconcile"}), "not found")
 
+	for operation, told := range map[string]string{"reconcile": "", "retry": "", "maintain": "no part of Pergola does it in this version"} {
+		said := ""
+		require.NoError(t, c.Operate(testContext(t), Operation{Object: "Shoot default/operate", Operation: operation, OnProgress: func(s string) { said += s }}))
+		assert.Contains(t, said, told, operation)
+		assert.Equal(t, told == "", said == "", operation)
+		takeUp(t, "operate")
+	}
 	require.NoError(t, operate("confirm-deletion"))
 	assert.Equal(t, "true", liveShoot(t, "operate").GetAnnotations()[annotationDeletion])
 }
