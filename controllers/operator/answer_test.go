@@ -15,6 +15,7 @@ import (
 
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
+	"github.com/pergola-dev/pergola/health/condition"
 	"github.com/pergola-dev/pergola/source/gittest"
 	"github.com/pergola-dev/pergola/source/receiver"
 )
@@ -119,4 +120,57 @@ type quickClock struct{ clock.RealClock }
 
 func (quickClock) NewTicker(time.Duration) clock.Ticker {
 	return clock.RealClock{}.NewTicker(time.Millisecond)
+}
+
+// TestSyncTellsErrors: who asks for a sync hears at once that the source cannot be read, or that the sync fails as before; and that all is well
+// when it is.
+func TestSyncTellsErrors(t *testing.T) {
+	w := newWorld(t)
+	w.start()
+	s := w.served("told")
+	w.follow(s, repositoryURL(gittest.ServeHTTP(t, s.bare.Root).URL), func(spec *landscapev1alpha1.LandscapeSpec) {
+		spec.Source.Interval, spec.RetryInterval = &metav1.Duration{Duration: time.Hour}, &metav1.Duration{Duration: time.Hour}
+	})
+	w.applied(s, "", "1")
+	handle, err := NewHandle(server.config, receiver.Key{Namespace: w.namespace, Name: s.name}, clock.RealClock{}, "me")
+	require.NoError(t, err)
+	ask := func() receiver.Progress {
+		t.Helper()
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		asked, err := handle.Sync(ctx)
+		require.NoError(t, err)
+		var last receiver.Progress
+		for last = range handle.Follow(ctx, asked) {
+		}
+		assert.True(t, last.Done, "%+v", last)
+		return last
+	}
+	last := ask()
+	assert.Equal(t, receiver.PhaseApplied, last.Phase)
+	require.NoError(t, os.Rename(s.bare.Bare, s.bare.Bare+".away"))
+	for range 2 {
+		last = ask()
+		assert.Equal(t, receiver.PhaseFailed, last.Phase)
+		assert.Contains(t, last.Err, "no such repository")
+		assert.Contains(t, last.Err, "stays applied")
+	}
+	retrying := condition.Get(w.get(s.name).Status.Conditions, landscapev1alpha1.LandscapeReconciling)
+	require.NotNil(t, retrying)
+	assert.Equal(t, reasonRetrying, retrying.Reason)
+	// What the sync repairs does not hide that the source has something else.
+	require.NoError(t, os.Rename(s.bare.Bare+".away", s.bare.Bare))
+	next := s.set("2")
+	assert.Equal(t, receiver.PhaseApplied, ask().Phase)
+	w.applied(s, next, "2")
+
+	// A sync that fails in the same way as before has no record of its own.
+	s.push("nowhere", map[string]string{"b.yaml": strings.Replace(s.configMap("b", "1"), "namespace: "+s.namespace, "namespace: nowhere-"+s.namespace, 1)})
+	for range 2 {
+		last = ask()
+		assert.Equal(t, receiver.PhaseFailed, last.Phase, last.Message)
+		assert.Contains(t, last.Err, "nowhere-"+s.namespace)
+	}
+	s.push("mended", map[string]string{"b.yaml": ""})
+	assert.Equal(t, receiver.PhaseApplied, ask().Phase)
 }

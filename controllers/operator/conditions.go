@@ -13,6 +13,7 @@ import (
 // Reasons of conditions.
 const (
 	reasonApplied        = "Applied"
+	reasonAsking         = "Asking"
 	reasonApplyFailed    = landscapev1alpha1.ReasonApplyFailed
 	reasonDependency     = "DependencyNotReady"
 	reasonDrift          = "DriftNotRepaired"
@@ -25,6 +26,7 @@ const (
 	reasonOperations     = "NotTakenUp"
 	reasonPending        = "Pending"
 	reasonReconciling    = "Reconciling"
+	reasonRetrying       = "Retrying"
 	reasonSourceNotReady = "SourceNotReady"
 	reasonStalled        = "Stalled"
 	reasonSuspended      = landscapev1alpha1.ReasonSuspended
@@ -51,6 +53,8 @@ type view struct {
 	// heldText says what is held, operations which ones wait to be taken up.
 	heldText   string
 	operations []string
+	// asking says that the source is asked, because a person wants to know.
+	asking bool
 	// syncing says how far the sync in progress is; empty for none.
 	syncing string
 	// reading says that attempted is being read: whether it is valid is not known yet.
@@ -93,8 +97,8 @@ func conditions(b *condition.Builder, old []gardencorev1beta1.Condition, v view)
 	updates = append(updates, set(landscapev1alpha1.LandscapeReady, status, reason, strings.Join(append([]string{v.pinned() + message}, v.notes...), "; ")))
 	if why := v.stalled(); why != "" {
 		updates = append(updates, set(landscapev1alpha1.LandscapeStalled, gardencorev1beta1.ConditionTrue, reasonStalled, why))
-	} else if why := v.reconciling(); why != "" {
-		updates = append(updates, set(landscapev1alpha1.LandscapeReconciling, gardencorev1beta1.ConditionTrue, reasonReconciling, why))
+	} else if reason, why := v.reconciling(); why != "" {
+		updates = append(updates, set(landscapev1alpha1.LandscapeReconciling, gardencorev1beta1.ConditionTrue, reason, why))
 	}
 	return condition.Merge(out, updates...)
 }
@@ -246,20 +250,23 @@ func (v view) stalled() string {
 	return ""
 }
 
-func (v view) reconciling() string {
+// reconciling says what goes on by itself. With reasonRetrying nothing does at the moment: it went wrong, and is tried again later.
+func (v view) reconciling() (reason, message string) {
 	switch {
 	case v.suspended != "":
-		return ""
+		return "", ""
+	case v.asking:
+		return reasonAsking, "the source is asked"
 	case v.syncing != "":
-		return v.syncing
+		return reasonReconciling, v.syncing
 	case len(v.problems) > 0:
-		return "the sync failed and is tried again"
+		return reasonRetrying, "the sync failed and is tried again"
 	case v.sourceErr != nil:
-		return "the source is asked again"
+		return reasonRetrying, "the source is asked again"
 	case v.wanted == "":
-		return "the source is read"
+		return reasonReconciling, "the source is read"
 	case commitOf(v.wanted) != commitOf(v.applied) && v.waiting == "":
-		return v.wanted + " is to be applied"
+		return reasonReconciling, v.wanted + " is to be applied"
 	}
-	return ""
+	return "", ""
 }

@@ -2,6 +2,7 @@ package operator
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -108,8 +109,12 @@ func (f *objectFollower) look(l *landscapev1alpha1.Landscape, err error, now tim
 	if f.request != "" && l.Status.LastHandledSyncRequest != f.request {
 		return say(receiver.PhaseQueued, "waiting for the operator")
 	}
-	if r := f.record(l); r != nil && r.EndTime != nil {
-		return []receiver.Progress{doneOf(*r, now)}
+	if r := f.record(l); r != nil && r.EndTime != nil && (f.request == "" || !reconciles(l, reasonAsking)) {
+		done := doneOf(*r, now)
+		if source := condition.Get(l.Status.Conditions, landscapev1alpha1.LandscapeSourceReady); f.request != "" && done.Err == "" && source != nil && source.Status == gardencorev1beta1.ConditionFalse {
+			done.Phase, done.Err = receiver.PhaseFailed, source.Message // what was applied is not what the source has now
+		}
+		return []receiver.Progress{done}
 	}
 	if p := f.still(l, now); p != nil {
 		return []receiver.Progress{*p}
@@ -125,7 +130,7 @@ func (f *objectFollower) look(l *landscapev1alpha1.Landscape, err error, now tim
 
 // still is the end of a request that came to nothing new: everything is as it has to be, or nothing is done.
 func (f *objectFollower) still(l *landscapev1alpha1.Landscape, now time.Time) *receiver.Progress {
-	if f.request == "" || condition.Get(l.Status.Conditions, landscapev1alpha1.LandscapeReconciling) != nil {
+	if f.request == "" || reconciles(l, reasonAsking, reasonReconciling) {
 		f.handled = false
 		return nil
 	}
@@ -143,6 +148,12 @@ func (f *objectFollower) still(l *landscapev1alpha1.Landscape, now time.Time) *r
 		return &receiver.Progress{Time: now, Phase: receiver.PhaseHeld, Message: ready.Message, Done: true}
 	}
 	return &receiver.Progress{Time: now, Phase: receiver.PhaseFailed, Message: ready.Message, Err: ready.Message, Done: true}
+}
+
+// reconciles tells whether a Landscape says, for one of the reasons, that something goes on.
+func reconciles(l *landscapev1alpha1.Landscape, reasons ...string) bool {
+	c := condition.Get(l.Status.Conditions, landscapev1alpha1.LandscapeReconciling)
+	return c != nil && slices.Contains(reasons, c.Reason)
 }
 
 // record is the newest sync, if it is the one that is followed.

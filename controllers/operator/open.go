@@ -33,7 +33,7 @@ func (s *syncer) open(now time.Time) time.Time {
 	}
 	s.opened = id
 	if err != nil {
-		s.answered = s.answered || s.askedPoll
+		s.answered, s.asking = s.answered || s.askedPoll, false
 		s.askedPoll, s.reopen = false, now.Add(retryInterval(&s.object.Spec))
 		s.sourceFailed(err)
 		s.withoutAccess(id, now)

@@ -26,6 +26,7 @@ func (s *syncer) tellWaiting(suspended string) {
 func (s *syncer) report(suspended string) {
 	s.tellWaiting(suspended)
 	v := view{
+		asking:    s.asking,
 		attempted: s.last.revision, applied: s.status.now.LastAppliedRevision, misconfigured: s.misconfigured, nameTaken: s.misconfigured != "" && s.nameTaken, sourceErr: s.pollFailed,
 		validErr: s.last.validErr, problems: s.last.problems, permanent: s.last.permanent, held: s.last.held, heldText: s.last.heldText, operations: s.last.operations,
 		waiting: s.decided.waiting, suspended: suspended, pin: s.object.Spec.Pin,

@@ -52,6 +52,8 @@ type syncer struct {
 	requested bool
 	// answering says that the poll that goes on was asked for, answered that it is over and those who follow it have to be told how it is.
 	answering, answered bool
+	// asking says that a person asked for the sync, and the source did not answer yet.
+	asking bool
 
 	// misconfigured says what is wrong with the object, nameTaken that it is the name, which is or was another one's.
 	misconfigured string
@@ -175,7 +177,7 @@ func (s *syncer) step() (next time.Time, gone bool) {
 	now := s.Clock.Now()
 	if want := object.Annotations[landscapev1alpha1.AnnotationSyncRequested]; want != "" && want != s.status.now.LastHandledSyncRequest {
 		s.status.now.LastHandledSyncRequest = want
-		s.requested, s.askedPoll = true, true
+		s.requested, s.askedPoll, s.asking = true, true, true
 	}
 	s.misconfigured = s.check(now)
 	suspended, until := s.suspension(now)
@@ -318,7 +320,9 @@ func (s *syncer) resolved(remote *connection, head source.Head, err error) {
 		return
 	}
 	s.polling = false
-	s.answered = s.answered || s.answering
+	if s.answering {
+		s.answered, s.asking = true, s.askedPoll && s.asking
+	}
 	s.polled = s.Clock.Now()
 	s.metrics.polled(s.key, err)
 	if err != nil {
