@@ -17,6 +17,7 @@ import (
 
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/controllers/seedpublication"
 	"github.com/pergola-dev/pergola/health/condition"
 )
 
@@ -165,6 +166,12 @@ func (g *Gardenlet) notHeard(err error) {
 	}
 }
 
+// settingsInUse says which settings are used. They are published anew only when they change, so that their revision is mostly older than the one
+// that is applied.
+func settingsInUse(p *seedpublication.Publication) string {
+	return fmt.Sprintf("The settings and overlays of the applied revision are in use: no commit has changed them since %s. The catalogue is %s.", p.Revision, p.Catalogue)
+}
+
 // writeConditions says that the gardenlet is alive, and whether it works with the newest settings. Others write conditions, too: when one
 // was quicker, this one waits for the next beat.
 func (g *Gardenlet) writeConditions(ctx context.Context, seed *unstructured.Unstructured) error {
@@ -186,7 +193,7 @@ func (g *Gardenlet) writeConditions(ctx context.Context, seed *unstructured.Unst
 		want = append(want, b.Update(old, gardencorev1beta1.ConditionFalse, reasonOf(problem), problem.Error()))
 	case inUse != nil:
 		p := inUse.publication
-		want = append(want, b.OK(old, "PublicationInUse", fmt.Sprintf("Settings and overlays of revision %s are in use, with catalogue %s.", p.Revision, p.Catalogue)))
+		want = append(want, b.OK(old, "PublicationInUse", settingsInUse(p)))
 	}
 	merged := condition.Merge(have, want...)
 	if condition.Equal(have, merged) {

@@ -1,0 +1,16 @@
+package gardenlet
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/pergola-dev/pergola/controllers/seedpublication"
+)
+
+// TestSettingsInUse: the revision that is named is not taken for the applied one.
+func TestSettingsInUse(t *testing.T) {
+	p := &seedpublication.Publication{Revision: "main@sha1:aaaa"}
+	p.Catalogue = "1.2.3"
+	assert.Equal(t, "The settings and overlays of the applied revision are in use: no commit has changed them since main@sha1:aaaa. The catalogue is 1.2.3.", settingsInUse(p))
+}
