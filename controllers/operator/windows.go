@@ -1,7 +1,9 @@
 package operator
 
 import (
+	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/robfig/cron/v3"
@@ -44,20 +46,63 @@ func windowAt(now time.Time, list []landscapev1alpha1.SyncWindow) (windowState, 
 		if err != nil {
 			return windowState{}, fmt.Errorf("spec.windows[%d]: %w", i, err)
 		}
-		local := now.In(zone)
-		began := schedule.Next(local.Add(-w.Duration.Duration))
-		if !began.IsZero() && !began.After(local) {
+		open, next := windowOf(now, schedule, zone, w.Duration.Duration)
+		if open {
 			return windowState{open: true}, nil
 		}
-		if next := schedule.Next(local); !next.IsZero() && (state.changes.IsZero() || next.Before(state.changes)) {
-			state.changes = next.UTC()
+		if !next.IsZero() && (state.changes.IsZero() || next.Before(state.changes)) {
+			state.changes = next
 		}
 	}
 	return state, nil
 }
 
+// mostShift is more than clocks are changed by at once.
+const mostShift = 3 * time.Hour
+
+// windowOf tells whether a window is open, and when it opens next. The schedule is one of clocks on a wall, and the duration real time: where
+// clocks are put forward over the beginning of a window, it opens as if they had not been; where a beginning comes twice, it opens the first
+// time (as RFC 5545 has it).
+func windowOf(now time.Time, schedule cron.Schedule, zone *time.Location, duration time.Duration) (open bool, next time.Time) {
+	var last time.Time // how far it is looked, once the window is known to be closed
+	for wall := schedule.Next(wallClock(now.Add(-duration), zone).Add(-mostShift)); !wall.IsZero() && (last.IsZero() || wall.Before(last)); wall = schedule.Next(wall) {
+		began := instantOf(wall, zone)
+		switch {
+		case !began.After(now.Add(-duration)):
+			continue
+		case !began.After(now):
+			return true, time.Time{}
+		case next.IsZero():
+			last = wall.Add(mostShift)
+		}
+		if next.IsZero() || began.Before(next) {
+			next = began
+		}
+	}
+	return false, next
+}
+
+// wallClock is what clocks show, as a time in UTC.
+func wallClock(t time.Time, zone *time.Location) time.Time {
+	_, offset := t.In(zone).Zone()
+	return t.UTC().Add(time.Duration(offset) * time.Second)
+}
+
+// instantOf is when clocks show a time for the first time. One that they leave out is counted by the clocks of before.
+func instantOf(wall time.Time, zone *time.Location) time.Time {
+	before := wall.Add(-wallClock(wall.Add(-24*time.Hour), zone).Sub(wall.Add(-24 * time.Hour)))
+	after := wall.Add(-wallClock(wall.Add(24*time.Hour), zone).Sub(wall.Add(24 * time.Hour)))
+	if !wallClock(before, zone).Equal(wall) && wallClock(after, zone).Equal(wall) {
+		return after
+	}
+	return before
+}
+
 func parseWindow(w landscapev1alpha1.SyncWindow) (cron.Schedule, *time.Location, error) {
 	schedule, err := cron.ParseStandard(w.Schedule)
+	if _, fields := schedule.(*cron.SpecSchedule); err == nil && (!fields || strings.Contains(w.Schedule, "TZ=")) {
+		err = errors.New("it has no times of day (@every), or a zone, which belongs into timeZone")
+	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("schedule %q: %w; write minute, hour, day of the month, month and day of the week, such as \"0 8 * * 1-5\"", w.Schedule, err)
 	}
