@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp/capability"
 
 	"github.com/pergola-dev/pergola/internal/panics"
@@ -79,7 +80,33 @@ func (r *gitRemote) Resolve(ctx context.Context) (_ Head, err error) {
 	if err != nil {
 		return Head{}, err
 	}
+	if err := r.checkGone(cache, have, head); err != nil {
+		return Head{}, err
+	}
 	return head, r.checkTag(cache, head)
+}
+
+// checkGone refuses to go back to a lower version because the tag of a higher one was deleted: nobody has asked for that.
+func (r *gitRemote) checkGone(cache *gitCache, have *packp.AdvRefs, head Head) error {
+	ref := r.options.Ref
+	if ref.SemVer == "" {
+		return nil
+	}
+	names := []string{head.Name}
+	r.mutex.Lock()
+	for name := range cache.notes.Tags {
+		names = append(names, name)
+	}
+	r.mutex.Unlock()
+	if applied, err := ParseRevision(r.options.Applied); err == nil {
+		names = append(names, applied.Name)
+	}
+	highestSeen, _ := highest(ref.SemVer, names)
+	if _, there := have.References[tagPrefix+highestSeen]; there || highestSeen == "" {
+		return nil
+	}
+	return failure(ReasonReferenceNotFound, "tag %s is gone, and %s would be the highest in the range %s: a lower version is not followed by itself; push the tag again, or make the range one without it",
+		highestSeen, head.Name, ref.SemVer)
 }
 
 // byTag tells whether heads are tags, which do not move.

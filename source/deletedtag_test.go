@@ -1,0 +1,46 @@
+package source
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
+	"github.com/pergola-dev/pergola/source/gittest"
+)
+
+// TestDeletedVersion: the tag of the version that is followed goes away. That is no reason to go back, unless somebody says so by the range.
+func TestDeletedVersion(t *testing.T) {
+	repo := gittest.New(t, t.TempDir(), "landscape")
+	tagged := func(name, value string) {
+		repo.Push("a.yaml", value, name)
+		repo.Git("push", "--quiet", "origin", "HEAD:refs/tags/"+name)
+	}
+	tagged("v1.0.0", "1")
+	tagged("v1.1.0", "2")
+	options := Options{URL: "file://" + repo.Bare, Dir: filepath.Join(t.TempDir(), "cache"), Ref: landscapev1alpha1.Reference{SemVer: ">=1.0.0 <2"}}
+	r := remote(t, options)
+	s := get(t, r)
+	assert.Equal(t, "2", content(t, s, "a.yaml"))
+
+	repo.Git("push", "--quiet", "origin", ":refs/tags/v1.1.0")
+	gone := func(options Options) {
+		t.Helper()
+		_, err := remote(t, options).Resolve(t.Context())
+		requireReason(t, ReasonReferenceNotFound, err)
+		require.ErrorContains(t, err, "tag v1.1.0 is gone, and v1.0.0 would be the highest in the range >=1.0.0 <2")
+	}
+	gone(options)
+	lost := options
+	lost.Dir, lost.Applied = "", s.Revision()
+	lost.Dir = filepath.Join(t.TempDir(), "cache")
+	gone(lost) // the applied revision is enough to know it by
+	narrower := options
+	narrower.Ref.SemVer = ">=1.0.0 <1.1.0"
+	require.NoError(t, r.Close())
+	assert.Equal(t, "1", content(t, get(t, remote(t, narrower)), "a.yaml"), "somebody wants to go back")
+	tagged("v1.2.0", "3")
+	assert.Equal(t, "3", content(t, get(t, remote(t, options)), "a.yaml"), "a higher one is followed")
+}
