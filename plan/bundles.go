@@ -1,8 +1,10 @@
 package plan
 
 import (
+	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -13,6 +15,9 @@ import (
 type Place struct {
 	Cluster string
 	Bundle  render.Bundle
+	// InForce are objects of the bundle as they are in force: with what the API fills in of a declaration that leaves it open. What
+	// an item does beyond its object is judged by them, where both sides have them; its fields are those of the declaration.
+	InForce map[Ref]*unstructured.Unstructured
 }
 
 // Bundles compares two renderings of a landscape: what applying the second would do to clusters that are as the
@@ -70,8 +75,40 @@ func (m Masking) compared(o, n placed, known bool) (Item, bool) {
 		item.Fields = slices.DeleteFunc(item.Fields, func(f Field) bool { return f.Path == "metadata.name" })
 	}
 	item.Action, item.Reason = changeOrRecreate(o.object.Unstructured, n.object.Unstructured, item.Fields)
+	if before, after := o.inForce[item.Object], n.inForce[item.Object]; before != nil && after != nil {
+		judged := item
+		judged.Fields = m.meaning(before.Object, after.Object)
+		judged.judge(before, after)
+		item.Consequences, item.Pools = append(judged.Consequences, named(item, judged)...), judged.Pools
+		return item, true
+	}
 	item.judge(o.object.Unstructured, n.object.Unstructured)
 	return item, true
+}
+
+// named says what a Shoot names now and left open before, where the two sides alone cannot tell whether it is another value: the cluster
+// has what was chosen when it was made.
+func named(declared, inForce Item) []string {
+	if declared.Object.Kind != "Shoot" {
+		return nil
+	}
+	var out []string
+	for _, f := range declared.Fields {
+		isVersion := f.Path == "spec.kubernetes.version" || strings.HasSuffix(f.Path, ".kubernetes.version") || strings.HasSuffix(f.Path, ".machine.image.version")
+		now, _ := f.New.(string)
+		before, _ := f.Old.(string)
+		if !isVersion || strings.Count(now, ".") < 2 || strings.Count(before, ".") >= 2 {
+			continue
+		}
+		if !slices.ContainsFunc(inForce.Fields, func(other Field) bool { return other.Path == f.Path }) {
+			what := "the cluster is updated"
+			if f.Path != "spec.kubernetes.version" {
+				what = "nodes are replaced"
+			}
+			out = append(out, fmt.Sprintf("names the version %s, which was left open: %s where it runs another one", now, what))
+		}
+	}
+	return slices.Compact(out)
 }
 
 // sameBundle is true where the whole bundles are equal: then so are the objects of one name.
@@ -107,6 +144,7 @@ type placed struct {
 	cluster string
 	bundle  *render.Bundle
 	object  render.Object
+	inForce map[Ref]*unstructured.Unstructured
 }
 
 func (p placed) item() Item {
@@ -123,7 +161,7 @@ func index(places []Place) map[string]placed {
 	for i := range places {
 		p := &places[i]
 		for _, o := range p.Bundle.Objects {
-			out[key(p.Cluster, o.Unstructured)] = placed{p.Cluster, &p.Bundle, o}
+			out[key(p.Cluster, o.Unstructured)] = placed{p.Cluster, &p.Bundle, o, p.InForce}
 		}
 	}
 	return out

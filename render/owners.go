@@ -93,7 +93,7 @@ func (b *ownerBuilder) each(shoots func() bool) iter.Seq2[Input, error] {
 			var in Input
 			ok := false
 			if err == nil {
-				in, ok, err = b.shoot(s)
+				in, ok, err = b.shoot(s, nil)
 			}
 			if (ok || err != nil) && !yield(in, err) || !shoots() {
 				return
@@ -174,11 +174,11 @@ func (b *ownerBuilder) with(kind string, object map[string]any) map[string]map[s
 }
 
 // shoot is rendered when it is bound to a seed of the landscape; an unbound one waits
-// for the scheduler.
-func (b *ownerBuilder) shoot(declared landscapes.Typed[gardencorev1beta1.Shoot]) (Input, bool, error) {
+// for the scheduler. The object is filled in. What it leaves open is as before, the Shoot at an earlier time; nil if there was none.
+func (b *ownerBuilder) shoot(declared landscapes.Typed[gardencorev1beta1.Shoot], before *gardencorev1beta1.Shoot) (Input, bool, error) {
 	s := declared.Object
 	profile, profileErr := b.profile(declared)
-	filled := b.shootMutations.Shoot(s, nil)
+	filled := b.shootMutations.ShootSince(s, before)
 	problems := []error{profileErr}
 	const versionField = "spec.kubernetes.version"
 	versionRefused := false

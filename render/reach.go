@@ -25,6 +25,8 @@ type Reach struct {
 type Side struct {
 	Inputs  []Input
 	Options Options
+	// Alike are Shoots that are declared in another way on the other side, and render the same all the same.
+	Alike []Input
 	// Partial says that what cannot be rendered is left out.
 	Partial bool
 
@@ -166,14 +168,17 @@ func (c *reaching) shoots() error {
 			c.same = append(c.same, shootOwner(d))
 			continue
 		}
-		old, oldErr := c.old.shoot(before)
-		new, newErr := c.new.shoot(after)
+		old, was, oldErr := c.old.shoot(before, nil)
+		new, _, newErr := c.new.shoot(after, was)
 		if err := errors.Join(c.old.named(oldErr), c.new.named(newErr)); err != nil {
 			problems = append(problems, err)
 			continue
 		}
 		if old != nil && new != nil && c.isSame(*old, *new) {
 			c.same = append(c.same, new.Owner)
+			if !before.Same(after) {
+				c.old.Alike, c.new.Alike = append(c.old.Alike, *old), append(c.new.Alike, *new)
+			}
 			continue
 		}
 		c.old.take(old)
@@ -190,25 +195,26 @@ func (s *Side) shootsInOrder() []*landscapes.Declaration {
 	return out
 }
 
-// shoot builds the input of a Shoot; nil if there is none, or it is not bound.
-func (s *Side) shoot(d *landscapes.Declaration) (*Input, error) {
+// shoot builds the input of a Shoot, nil if there is none, or it is not bound, and gives the Shoot with what is filled in. What it leaves
+// open is as in the other one, from before.
+func (s *Side) shoot(d *landscapes.Declaration, before *gardencorev1beta1.Shoot) (*Input, *gardencorev1beta1.Shoot, error) {
 	if d == nil {
-		return nil, nil
+		return nil, nil, nil
 	}
 	typed, err := landscapes.ShootOf(d)
 	var in Input
 	bound := false
 	if err == nil {
-		in, bound, err = s.builder.shoot(typed)
+		in, bound, err = s.builder.shoot(typed, before)
 	}
 	if err != nil && s.Partial {
-		return nil, nil
+		return nil, nil, nil
 	}
 	if err != nil || !bound {
-		return nil, err
+		return nil, typed.Object, err
 	}
 	in.Facts = s.facts[in.Owner.String()]
-	return &in, nil
+	return &in, typed.Object, nil
 }
 
 func (s *Side) take(in *Input) {

@@ -167,6 +167,59 @@ func manifests(t *testing.T, catalogue fstest.MapFS, l *landscapes.Landscape, se
 	return out
 }
 
+// TestReachedKeepsWhatWasChosen: a Shoot that leaves versions open has those of before, whatever else a profile offers by now. Only a
+// declaration that means others moves it, and a Shoot that is new has the newest.
+func TestReachedKeepsWhatWasChosen(t *testing.T) {
+	profile := func(versions, images string) string {
+		return "apiVersion: core.gardener.cloud/v1beta1\nkind: CloudProfile\nmetadata: {name: local}\nspec: {type: local, kubernetes: {versions: [" + versions + "]}, " +
+			"machineImages: [{name: os, versions: [" + images + "]}], machineTypes: [{name: m, cpu: \"2\", gpu: \"0\", memory: 8Gi}]}\n"
+	}
+	shoot := func(name, version, image string) string {
+		return "apiVersion: core.gardener.cloud/v1beta1\nkind: Shoot\nmetadata: {name: " + name + ", namespace: garden-dev}\nspec: {region: local, seedName: eu, cloudProfile: {kind: CloudProfile, name: local}, " +
+			"kubernetes: {version: \"" + version + "\"}, provider: {type: local, workers: [{name: p, minimum: 1, maximum: 1, machine: {type: m" + image + "}}]}}\n"
+	}
+	const before, after = "{version: 1.33.5}", "{version: 1.34.1}, {version: 1.33.6}, {version: 1.33.5}"
+	const imagesBefore, imagesAfter = "{version: 1.0.0}", "{version: 1.1.0}, {version: 1.0.0}"
+	tests := map[string]struct {
+		old, new  string // of Shoot a
+		version   string
+		image     string
+		unchanged bool
+	}{
+		"left open":             {shoot("a", "1.33", ""), shoot("a", "1.33", ""), "1.33.5", "1.0.0", true},
+		"left open from now on": {shoot("a", "1.33.5", ", image: {name: os, version: 1.0.0}"), shoot("a", "1.33", ", image: {name: os}"), "1.33.5", "1.0.0", true},
+		"another minor version": {shoot("a", "1.33", ""), shoot("a", "1.34", ""), "1.34.1", "1.0.0", false},
+		"named in full":         {shoot("a", "1.33", ""), shoot("a", "1.33.6", ", image: {name: os, version: 1.1.0}"), "1.33.6", "1.1.0", false},
+		"new":                   {"", shoot("a", "1.33", ""), "1.33.6", "1.1.0", false},
+	}
+	now := At(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			files := reachable()
+			for _, other := range []string{"b.yaml", "c.yaml", "unbound.yaml"} {
+				delete(files, other)
+			}
+			files["profile.yaml"], files["a.yaml"] = profile(before, imagesBefore), test.old
+			if test.old == "" {
+				delete(files, "a.yaml")
+			}
+			old := loadKept(t, files)
+			files["profile.yaml"], files["a.yaml"] = profile(after, imagesAfter), test.new
+			reach, err := Reached(dumpCatalogue(t), State{Landscape: old}, State{Landscape: loadKept(t, files)}, now)
+			require.NoError(t, err)
+			require.Len(t, reach.New.Inputs, 1)
+			in := reach.New.Inputs[0]
+			assert.Equal(t, test.version, in.TargetVersion)
+			workers := in.Objects["shoot"]["spec"].(map[string]any)["provider"].(map[string]any)["workers"].([]any)
+			image := workers[0].(map[string]any)["machine"].(map[string]any)["image"].(map[string]any)
+			assert.Equal(t, test.image, image["version"])
+			if test.unchanged {
+				assert.Equal(t, reach.Old.Inputs[0].Objects["shoot"], in.Objects["shoot"])
+			}
+		})
+	}
+}
+
 func TestReachedOnOneSideOnly(t *testing.T) {
 	l := loadKept(t, reachable())
 	reach, err := Reached(dumpCatalogue(t), State{}, State{Landscape: l})

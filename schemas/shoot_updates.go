@@ -41,6 +41,9 @@ func shootUpdate(r *report, s shoot) {
 		}
 		return
 	}
+	if seed, was := s.spec.at("seedName"), old.at("seedName"); was.text() != "" && seed.text() != was.text() {
+		r.add(seed, TypeForbidden, "cannot be changed in the Shoot, it was %s: only the subresource shoots/binding moves a control plane to another seed", was.text())
+	}
 	r.same(s.spec.at("region"), old.at("region"))
 	r.same(s.spec.at("exposureClassName"), old.at("exposureClassName"))
 	r.bindingUpdate(s, old)

@@ -22,7 +22,7 @@ func shootPoolVersions(r *report, s shoot) {
 		switch {
 		case !ok:
 			r.add(field, TypeInvalid, "%q is not a version, such as %s", field.text(), s.version)
-		case slices.Compare(pool[:], control[:]) > 0:
+		case slices.Compare(pool[:], control[:]) > 0 && !standsFor(s.version, field.text()):
 			r.add(field, TypeForbidden, "%s is above the version of the control plane, %s; raise that one first", field.text(), s.version)
 		case control[0] == pool[0] && control[1] >= pool[1]+4:
 			r.add(field, TypeForbidden, "%s is more than three minor versions behind the control plane, %s", field.text(), s.version)
@@ -61,6 +61,9 @@ func shootVersionUpdate(r *report, s shoot) {
 }
 
 func (r *report) versionUpdate(field tree, is, was string, skip bool) {
+	if standsFor(is, was) {
+		return
+	}
 	now, okNow := parseVersion(is)
 	before, okBefore := parseVersion(was)
 	if !okNow || !okBefore {
@@ -72,6 +75,11 @@ func (r *report) versionUpdate(field tree, is, was string, skip bool) {
 	case !skip && (now[0] > before[0] || now[1] > before[1]+1):
 		r.add(field, TypeForbidden, "Kubernetes cannot go from %s to %s at once; no minor version may be skipped, so go to 1.%d first", was, is, before[1]+1)
 	}
+}
+
+// standsFor tells whether a version leaves open what a full one says: the API then keeps the full one.
+func standsFor(open, full string) bool {
+	return strings.HasPrefix(strings.TrimPrefix(full, "v"), strings.TrimPrefix(open, "v")+".")
 }
 
 // imageUpdate checks that the image of machines that are updated in place does not go back. As upstream it compares

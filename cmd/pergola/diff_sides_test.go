@@ -131,7 +131,7 @@ func TestDiffOfAPathThatIsNoLandscapeOnOneSide(t *testing.T) {
 	commit()
 	o = pergola(t, "diff", "other", "--from", "HEAD", "--to", "HEAD~1")
 	assert.Equal(t, 1, o.code, "%+v", o)
-	assert.Contains(t, o.stdout, "Note: revision HEAD~1 has no landscape in this folder: everything is deleted\n")
+	assert.Contains(t, o.stdout, "Note: revision HEAD~1 has no landscape in this folder: such a revision is not applied, and all stays on the clusters as it is\n")
 	o = pergola(t, "diff", "other", "--from", "HEAD~1", "--to", "HEAD~2")
 	assert.Equal(t, 2, o.code, "%+v", o)
 	assert.Contains(t, o.stderr, "Error: other is no landscape: neither revision HEAD~1 nor revision HEAD~2 has a file landscape.yaml there")

@@ -8,8 +8,10 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/controllers/landscape"
@@ -55,6 +57,9 @@ func (c comparison) plan() (plan.Plan, error) {
 	if old.missing && new.missing {
 		return plan.Plan{}, fmt.Errorf("%s is no landscape: neither revision %s nor %s has a file landscape.yaml there", c.dir, c.from, shown(c.to))
 	}
+	if new.missing {
+		return plan.Plan{From: old.name, To: new.name, Notes: new.notes}, nil
+	}
 	refused, err := c.checkTarget(old, new)
 	invalid, refuses := errors.AsType[*notValidError](err)
 	if err != nil && !refuses {
@@ -75,7 +80,7 @@ func (c comparison) plan() (plan.Plan, error) {
 }
 
 // compare renders what the change can reach, and adds what is declared.
-func (c comparison) compare(old, new revision, refused []string) (plan.Plan, error) {
+func (c comparison) compare(old, new revision, refused []schemas.Violation) (plan.Plan, error) {
 	reach, err := render.Reached(catalogue(c.cmd), old.state(), new.state(), render.At(c.now))
 	if err != nil {
 		return plan.Plan{}, finding{err}
@@ -83,6 +88,8 @@ func (c comparison) compare(old, new revision, refused []string) (plan.Plan, err
 	sealed := landscape.Locked(old.landscape)
 	maps.Copy(sealed, landscape.Locked(new.landscape))
 	before, after, same := declared(old, new, sealed)
+	withShoots(before, reach.Old)
+	withShoots(after, reach.New)
 	renderedBefore, renderedAfter, err := sides(reach)
 	if err != nil {
 		return plan.Plan{}, finding{err}
@@ -91,7 +98,8 @@ func (c comparison) compare(old, new revision, refused []string) (plan.Plan, err
 	p := plan.Bundles(before, after)
 	p.Unchanged += same
 	p.Unreached = plan.UnreachedOf(reach.Same)
-	p.From, p.To, p.Notes = old.name, new.name, slices.Concat(old.notes, new.notes, refused)
+	p.From, p.To, p.Notes = old.name, new.name, slices.Concat(old.notes, new.notes)
+	keepBack(&p, old, new, refused)
 	gate, err := gateOf(new.landscape, nil)
 	if err != nil {
 		return p, err
@@ -108,6 +116,21 @@ func (c comparison) compare(old, new revision, refused []string) (plan.Plan, err
 func sides(reach render.Reach) (before, after []plan.Place, err error) {
 	old, new, err := reach.Render()
 	return placed(old, reach.Old.ClusterOf()), placed(new, reach.New.ClusterOf()), err
+}
+
+// withShoots adds to what is declared how Shoots are in force, as far as they are declared or rendered in another way.
+func withShoots(declared []plan.Place, side render.Side) {
+	shoots := map[plan.Ref]*unstructured.Unstructured{}
+	for _, in := range slices.Concat(side.Inputs, side.Alike) {
+		if shoot := in.Objects["shoot"]; shoot != nil {
+			o := &unstructured.Unstructured{Object: maps.Clone(shoot)}
+			o.SetGroupVersionKind(gardencorev1beta1.SchemeGroupVersion.WithKind("Shoot"))
+			shoots[plan.RefOf(o)] = o
+		}
+	}
+	for i := range declared {
+		declared[i].InForce = shoots
+	}
 }
 
 func placed(bundles []render.Bundle, clusterOf func(render.Bundle) string) []plan.Place {
@@ -249,7 +272,7 @@ func (c comparison) target() (revision, error) {
 		r.name = short(commit)
 	}
 	if isMissing(err) {
-		return missing(r.name, shown(c.to)+" has no landscape in this folder: everything is deleted"), nil
+		return missing(r.name, shown(c.to)+" has no landscape in this folder: such a revision is not applied, and all stays on the clusters as it is"), nil
 	}
 	return r, err
 }
@@ -275,10 +298,7 @@ func isMissing(err error) bool {
 
 // checkTarget refuses a target that is not valid. What the API refuses of the change itself (fields that cannot change, removals
 // without their confirmation) is reported, and the diff shown all the same, with a note.
-func (c comparison) checkTarget(old, new revision) ([]string, error) {
-	if new.missing {
-		return nil, nil
-	}
+func (c comparison) checkTarget(old, new revision) ([]schemas.Violation, error) {
 	if old.missing {
 		return nil, valid(c.cmd, new.landscape, new.violations, c.to)
 	}
@@ -302,10 +322,7 @@ func (c comparison) checkTarget(old, new revision) ([]string, error) {
 		return nil, err
 	}
 	found = slices.DeleteFunc(found, func(v schemas.Violation) bool { return v.Severity != schemas.SeverityError })
-	if err := reportFindings(c.cmd, found, c.to, sourcesOf(new.landscape)); err != nil {
-		return nil, err
-	}
-	return []string{fmt.Sprintf("%s of this change will be refused: pergola validate --from shows them", counted(len(found), "part"))}, nil
+	return found, reportFindings(c.cmd, found, c.to, sourcesOf(new.landscape))
 }
 
 // checkBase looks whether the revision a diff starts from is valid. One that is not was never applied, and what repairs it is most

@@ -154,7 +154,8 @@ func TestValidateFrom(t *testing.T) {
 	diff := pergola(t, "diff", dir)
 	assert.Equal(t, 1, diff.code)
 	assert.Contains(t, diff.stdout, "spec.namespace: garden-local → garden-other")
-	assert.Contains(t, diff.stdout, "1 part of this change will be refused: pergola validate --from shows them")
+	assert.Contains(t, diff.stdout, "1 part of this change will be refused, and nothing of it is applied as long as they are in it: pergola validate --from shows them")
+	assert.Contains(t, diff.stdout, "✗ Project local  (spec.namespace: must stay \"garden-local\": the namespace cannot be changed)")
 	assert.Contains(t, diff.stderr, "Project local: spec.namespace: ")
 
 	require.NoError(t, os.Remove(filepath.Join(dir, "project.yaml")))

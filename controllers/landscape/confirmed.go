@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/plan"
 )
@@ -18,11 +20,7 @@ const annotationDeletion = "confirmation.gardener.cloud/deletion"
 
 // confirmed tells whether somebody has confirmed that an object of which the file is gone shall go.
 func (c *Converger) confirmed(ctx context.Context, cluster string, e apply.Entry) bool {
-	is := func(annotations map[string]string) bool {
-		ok, err := strconv.ParseBool(annotations[annotationDeletion])
-		return err == nil && ok
-	}
-	if id := plan.ApprovalOf(cluster, e.Ref); is(e.Annotations) || c.options.Gate.Approved[id] || slices.Contains(c.approved, id) {
+	if id := plan.ApprovalOf(cluster, e.Ref); isConfirmed(e.Annotations) || c.options.Gate.Approved[id] || slices.Contains(c.approved, id) {
 		return true
 	}
 	live := c.clusters[cluster].Cached(e.Ref)
@@ -30,16 +28,31 @@ func (c *Converger) confirmed(ctx context.Context, cluster string, e apply.Entry
 		// An object that cannot be read is not confirmed: it is held either way.
 		live, _ = c.clusters[cluster].GetLive(ctx, e.Ref)
 	}
-	return live != nil && is(live.GetAnnotations())
+	return live != nil && isConfirmed(live.GetAnnotations())
 }
 
 // heldOwner says why an object is not deleted because its file is gone, and the id that confirms its removal; empty when it is confirmed.
 func (c *Converger) heldOwner(ctx context.Context, cluster string, e apply.Entry) (reason, id string) {
-	if c.confirmed(ctx, cluster, e) {
+	return removalHeld(cluster, e.Ref, c.confirmed(ctx, cluster, e))
+}
+
+// RemovalHeld says why an object of a kind of HoldsRemoval stays although its file is gone, and the id that confirms its removal, as far as
+// its last declaration tells; see heldOwner.
+func RemovalHeld(cluster string, declared *unstructured.Unstructured) (reason, id string) {
+	return removalHeld(cluster, apply.RefOf(declared), isConfirmed(declared.GetAnnotations()))
+}
+
+func removalHeld(cluster string, ref apply.Ref, confirmed bool) (reason, id string) {
+	if confirmed {
 		return fmt.Sprintf("its file is gone and its deletion is confirmed, but this version cannot take down a %[1]s with what runs for it: "+
-			"delete it by hand, with everything that belongs to it, or put the file back", e.Kind), ""
+			"delete it by hand, with everything that belongs to it, or put the file back", ref.Kind), ""
 	}
-	id = plan.ApprovalOf(cluster, e.Ref)
+	id = plan.ApprovalOf(cluster, ref)
 	return fmt.Sprintf("its file is gone, but that alone does not delete a %s: what runs for it would be left behind. Put the file back, or confirm the removal "+
-		"by approving %s, or by: kubectl annotate %s %s=true", e.Kind, id, apply.KubectlName(e.Ref), annotationDeletion), id
+		"by approving %s, or by: kubectl annotate %s %s=true", ref.Kind, id, apply.KubectlName(ref), annotationDeletion), id
+}
+
+func isConfirmed(annotations map[string]string) bool {
+	ok, err := strconv.ParseBool(annotations[annotationDeletion])
+	return err == nil && ok
 }

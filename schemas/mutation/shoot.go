@@ -24,23 +24,35 @@ type shootMutator struct {
 	*recorder
 	shoot, old *gardencorev1beta1.Shoot
 	profile    *profile
+	// created turns on what only new Shoots get.
+	created bool
 }
 
 // Shoot gives a Shoot the defaults of the API and what mutations fill in; only the latter is in the result. old is the Shoot
 // before the change, nil for a new one. A Shoot that is being deleted gets the defaults only.
 func (s *Surroundings) Shoot(shoot, old *gardencorev1beta1.Shoot) Result {
+	return s.fillShoot(shoot, old, old == nil)
+}
+
+// ShootSince is Shoot for a declaration that stands for the whole Shoot, at a later time than before: what only new Shoots get it gets
+// again, since nothing else says that it has it, and what it leaves open stays as it was before. Nil before is the same as Shoot.
+func (s *Surroundings) ShootSince(shoot, before *gardencorev1beta1.Shoot) Result {
+	return s.fillShoot(shoot, before, true)
+}
+
+func (s *Surroundings) fillShoot(shoot, old *gardencorev1beta1.Shoot, created bool) Result {
 	if shoot.DeletionTimestamp != nil {
 		gardencorev1beta1.SetDefaults_Shoot(shoot)
 		return Result{}
 	}
 	m := &shootMutator{
 		Surroundings: s, recorder: &recorder{kind: kindShoot.Kind, namespace: shoot.Namespace, name: shoot.Name},
-		shoot: shoot, old: old, profile: s.profileOf(shoot),
+		shoot: shoot, old: old, profile: s.profileOf(shoot), created: created,
 	}
 	m.architectures() // the default of the API is for types that do not say it
 	gardencorev1beta1.SetDefaults_Shoot(shoot)
 	m.profileName()
-	if old == nil {
+	if created {
 		m.tolerations()
 		m.exposureClass()
 	}
@@ -49,7 +61,7 @@ func (s *Surroundings) Shoot(shoot, old *gardencorev1beta1.Shoot) Result {
 	m.kubernetesVersions()
 	m.machineImages()
 	m.dnsCredentials()
-	if old == nil {
+	if created {
 		m.keyRotation()
 		m.verticalPodAutoscaler()
 	}

@@ -1,0 +1,137 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/pergola-dev/pergola/controllers/landscape"
+	"github.com/pergola-dev/pergola/landscapes"
+	"github.com/pergola-dev/pergola/plan"
+	"github.com/pergola-dev/pergola/schemas"
+)
+
+// A comparison of two revisions knows what both render, but not all of it comes to pass: what is refused does not, and an owner whose
+// file is gone stays with all that runs for it.
+
+// keptBack is an object that stays as it is, and why.
+type keptBack struct {
+	action plan.Action
+	reason string
+	// approval is the id that confirms a removal.
+	approval string
+}
+
+// keepBack takes out of a plan what does not come to pass: the declarations that are refused, Gardens, Seeds, Shoots and Projects whose
+// files are gone, and what runs for each of them.
+func keepBack(p *plan.Plan, old, new revision, refused []schemas.Violation) {
+	all := undeclared(old.landscape, new.landscape)
+	refused = slices.DeleteFunc(slices.Clone(refused), func(v schemas.Violation) bool {
+		return v.Rule == schemas.RuleDeletionConfirm && landscape.HoldsRemoval(v.Kind)
+	})
+	if len(refused) > 0 {
+		p.Notes = append(p.Notes, fmt.Sprintf("%s of this change will be refused, and nothing of it is applied as long as they are in it: pergola validate --from shows them",
+			counted(len(refused), "part")))
+	}
+	for _, v := range refused {
+		name := objectKey(v.Kind, v.Namespace, v.Name)
+		if was, known := all[name]; known && was.action == plan.Fail {
+			was.reason += "; " + v.Field + ": " + v.Message
+			all[name] = was
+		} else {
+			all[name] = keptBack{action: plan.Fail, reason: v.Field + ": " + v.Message}
+		}
+	}
+	if len(all) == 0 {
+		return
+	}
+	seedOf := map[string]string{}
+	if slices.ContainsFunc(slices.Collect(maps.Keys(all)), func(name string) bool { return strings.HasPrefix(name, "Seed ") }) {
+		seedOf = seedsOfShoots(old.landscape)
+	}
+	staying := map[string]int{}
+	p.Items = slices.DeleteFunc(p.Items, func(item plan.Item) bool {
+		if item.Bundle == landscape.DeclarationsBundle || !isRunOf(item.Owner, all, seedOf) {
+			return false
+		}
+		staying[item.Owner]++
+		return true
+	})
+	for i := range p.Items {
+		item := &p.Items[i]
+		k, back := all[objectKey(item.Object.Kind, item.Object.Namespace, item.Object.Name)]
+		if !back || item.Bundle != landscape.DeclarationsBundle {
+			continue
+		}
+		item.Action, item.Reason, item.Approval, item.Consequences, item.Pools = k.action, k.reason, k.approval, nil, nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(staying)) {
+		p.Notes = append(p.Notes, fmt.Sprintf("%s stays on its clusters as it is: %s not changed", name, objectsAre(staying[name])))
+	}
+}
+
+func objectsAre(n int) string {
+	if n == 1 {
+		return "1 object is"
+	}
+	return fmt.Sprintf("%d objects are", n)
+}
+
+// isRunOf tells whether the owner of a bundle is among those that stay; the Shoots of a Seed wait for it.
+func isRunOf(name string, all map[string]keptBack, seedOf map[string]string) bool {
+	kind, rest, _ := strings.Cut(name, " ")
+	namespace, object, namespaced := strings.Cut(rest, "/")
+	if !namespaced {
+		namespace, object = "", rest
+	}
+	for _, of := range []string{"Garden", "Seed", "Shoot"} {
+		if strings.EqualFold(kind, of) {
+			if _, stays := all[objectKey(of, namespace, object)]; stays {
+				return true
+			}
+		}
+	}
+	_, stays := all[objectKey("Seed", "", seedOf[rest])]
+	return stays && kind == "shoot"
+}
+
+// undeclared are the owners that the new landscape does not declare any more.
+func undeclared(old, new *landscapes.Landscape) map[string]keptBack {
+	out := map[string]keptBack{}
+	declared := map[objectName]bool{}
+	for i := range new.Declarations {
+		declared[nameOf(&new.Declarations[i])] = true
+	}
+	for i := range old.Declarations {
+		d := &old.Declarations[i]
+		if kind := d.GroupVersionKind(); isHeldOwner(kind.GroupKind()) && !declared[nameOf(d)] {
+			cluster := landscape.Virtual
+			if isGarden(d) {
+				cluster = landscape.Runtime
+			}
+			reason, id := landscape.RemovalHeld(cluster, d.Object())
+			out[objectKey(kind.Kind, d.Namespace(), d.Name())] = keptBack{plan.Hold, "removal is held: " + reason, id}
+		}
+	}
+	return out
+}
+
+func isHeldOwner(gk schema.GroupKind) bool {
+	return strings.HasSuffix(gk.Group, ".gardener.cloud") && landscape.HoldsRemoval(gk.Kind)
+}
+
+// seedsOfShoots are the Seeds of those that are declared with one.
+func seedsOfShoots(l *landscapes.Landscape) map[string]string {
+	out := map[string]string{}
+	for s, err := range l.EachShoot() {
+		if err == nil && s.Object.Spec.SeedName != nil {
+			out[s.Object.Namespace+"/"+s.Object.Name] = *s.Object.Spec.SeedName
+		}
+	}
+	return out
+}
+
+func objectKey(kind, namespace, name string) string { return kind + " " + namespace + "/" + name }

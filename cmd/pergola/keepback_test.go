@@ -1,0 +1,94 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// withShoot is a repository with a landscape that declares a Shoot, too.
+func withShoot(t *testing.T) (dir string, commit func() string) {
+	t.Helper()
+	t.Setenv("SOPS_AGE_KEY", local(t, ".sops/age.key"))
+	dir, commit = repository(t)
+	write(t, dir, "garden.yaml", local(t, "garden/garden.yaml"))
+	write(t, dir, "gardensecrets.yaml", local(t, "garden/secrets.yaml"))
+	write(t, dir, "profile.yaml", local(t, "gardenconfig/cloudprofile.yaml"))
+	write(t, dir, "binding.yaml", local(t, "projects/local/credentials.yaml"))
+	write(t, dir, "shoot.yaml", local(t, "projects/local/shoot.yaml"))
+	commit()
+	return dir, commit
+}
+
+// TestDiffOfARemovedShoot: a Shoot whose file is gone stays, confirmed or not, and so does all that runs for it. What else the change does
+// is told as always.
+func TestDiffOfARemovedShoot(t *testing.T) {
+	for name, confirm := range map[string]string{"not confirmed": "", "confirmed": "    confirmation.gardener.cloud/deletion: \"true\"\n"} {
+		t.Run(name, func(t *testing.T) {
+			dir, commit := withShoot(t)
+			if confirm != "" {
+				change(t, dir, "shoot.yaml", "  annotations:\n", "  annotations:\n"+confirm)
+				commit()
+			}
+			require.NoError(t, os.Remove(filepath.Join(dir, "shoot.yaml")))
+			change(t, dir, "project.yaml", "description: The project", "description: Some project")
+			o := pergola(t, "diff", dir)
+			assert.Equal(t, 1, o.code, "%+v", o)
+			assert.Contains(t, o.stdout, "\n1 to change, 1 held, ")
+			assert.Contains(t, o.stdout, "! Shoot garden-local/local  (removal is held: its file is gone")
+			assert.Contains(t, o.stdout, "~ Project local")
+			assert.Regexp(t, `Note: shoot garden-local/local stays on its clusters as it is: \d+ objects are not changed\n`, o.stdout)
+			for _, wrong := range []string{"to delete", "Nodes are", "approval", "Cluster local", "refused"} {
+				assert.NotContains(t, o.stdout, wrong)
+			}
+		})
+	}
+}
+
+// TestDiffOfAMovedShoot: a control plane does not move because Git names another seed, so that nothing is deleted, or made anew without
+// its data.
+func TestDiffOfAMovedShoot(t *testing.T) {
+	dir, commit := withShoot(t)
+	seed := local(t, "seeds/local.yaml")
+	write(t, dir, "eu.yaml", seed)
+	change(t, dir, "eu.yaml", "name: local", "name: eu")
+	change(t, dir, "eu.yaml", "ingress.local.seed.", "ingress.eu.seed.")
+	commit()
+	change(t, dir, "shoot.yaml", "seedName: local", "seedName: eu")
+	o := pergola(t, "diff", dir)
+	assert.Equal(t, 1, o.code, "%+v", o)
+	require.Contains(t, o.stdout, "Note: 1 part of this change will be refused, and nothing of it is applied as long as they are in it", o.stderr)
+	assert.Contains(t, o.stdout, "✗ Shoot garden-local/local  (spec.seedName: cannot be changed in the Shoot, it was local: ")
+	assert.Contains(t, o.stdout, "spec.seedName: local → eu")
+	for _, wrong := range []string{"Cluster local", "Cluster eu", "moves the control plane", "Nodes are"} {
+		assert.NotContains(t, o.stdout, wrong)
+	}
+}
+
+// TestDiffOfOpenVersions: what a Shoot leaves open is as before, whatever else a profile offers by now, and whether or not it was left
+// open before.
+func TestDiffOfOpenVersions(t *testing.T) {
+	dir, commit := withShoot(t)
+	change(t, dir, "shoot.yaml", "version: 1.34.1", "version: \"1.34\"")
+	change(t, dir, "shoot.yaml", "          version: 1.0.0\n", "")
+	o := pergola(t, "diff", dir)
+	assert.Equal(t, 1, o.code, "%+v", o)
+	require.Contains(t, o.stdout, "spec.kubernetes.version: 1.34.1 → 1.34\n", o.stderr)
+	assert.NotContains(t, o.stdout, "!", "nothing else comes of it")
+	assert.NotContains(t, o.stdout, "Kubernetes 1.34")
+	commit()
+
+	change(t, dir, "profile.yaml", "    - version: 1.34.1\n      classification: supported", "    - version: 1.34.4\n      classification: supported\n    - version: 1.34.1\n      classification: deprecated")
+	o = pergola(t, "diff", dir)
+	assert.Equal(t, 1, o.code, "%+v", o)
+	assert.Contains(t, o.stdout, "\n2 to change, ", "the profile, and the copy of it that extensions read")
+	assert.NotContains(t, o.stdout, "!")
+	commit()
+
+	change(t, dir, "shoot.yaml", "version: \"1.34\"", "version: 1.34.4")
+	o = pergola(t, "diff", dir)
+	assert.Contains(t, o.stdout, "names the version 1.34.4, which was left open: the cluster is updated where it runs another one")
+}
