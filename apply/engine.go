@@ -116,6 +116,10 @@ type ApplyOptions struct {
 	// one's, and the error for the object names it. Of a set that is not known it is taken as far as field managers allow.
 	// Without DeclaredBy an object is taken from any set.
 	DeclaredBy func(origin string, ref Ref) (declared, known bool)
+	// Complete fills in what a declaration leaves open, for an object that is about to be sent: live is the object as it is, nil
+	// for a new one. It gives the object itself where there is nothing to add, and never changes it. What is added is applied like the rest;
+	// it is no change of the declaration.
+	Complete func(declared, live *unstructured.Unstructured) (*unstructured.Unstructured, error)
 	// Admit may refuse the change of an object that lives: it sees the object and what the server would make of it. The object
 	// then stays as it is, and the error is that of the object. It costs a dry run for each object that changes.
 	Admit         func(ctx context.Context, live, next *unstructured.Unstructured) error

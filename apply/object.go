@@ -70,6 +70,9 @@ func (r *run) one(ctx context.Context, d *desired) outcome {
 			return outcome{ref: d.ref, action: Unchanged, kept: want.kept, handed: want.handed}
 		}
 	}
+	if err := r.complete(&want, d, live); err != nil {
+		return r.fail(d, err)
+	}
 	if err := r.admitted(ctx, want, live); err != nil {
 		return r.fail(d, err)
 	}

@@ -22,6 +22,9 @@ type objectName struct {
 	namespace, name string
 }
 
+// AroundShoots shows to mutations what of a landscape shapes the render of a Shoot.
+func AroundShoots(l *landscapes.Landscape) mutation.Around { return aroundShoots(l) }
+
 // aroundAll is what Gardens, Seeds and Projects see.
 func aroundAll(l *landscapes.Landscape) around { return newAround(l, mutation.Reads()) }
 

@@ -23,6 +23,7 @@ import (
 	"github.com/pergola-dev/pergola/landscapes"
 	"github.com/pergola-dev/pergola/plan"
 	"github.com/pergola-dev/pergola/render"
+	"github.com/pergola-dev/pergola/schemas/mutation"
 )
 
 // Options of a Converger.
@@ -108,6 +109,8 @@ type Converger struct {
 	// totals are the numbers of objects that are declared for each cluster; nil before they were counted.
 	totals    map[string]int
 	admission admission
+	// mutations choose what Shoots leave open.
+	mutations *mutation.Surroundings
 	// made is when this converger was made.
 	made time.Time
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/pergola-dev/pergola/controllers/owner"
 	"github.com/pergola-dev/pergola/plan"
 	"github.com/pergola-dev/pergola/render"
+	"github.com/pergola-dev/pergola/schemas/mutation"
 )
 
 // noteHandedOver keeps which declared fields of an object are left to controllers now.
@@ -63,10 +64,15 @@ func (c *Converger) isHandedOver(e apply.DriftEvent) bool {
 }
 
 // follow makes the components of an owner those of what is in force: where a field is handed over, that is the live value. A version
-// that maintenance raised must not go back because Git has the former one.
+// that maintenance raised must not go back because Git has the former one, and what Git leaves open is as it was chosen.
 func (c *Converger) follow(o *owner.Owner, live *unstructured.Unstructured) error {
 	if seed, _, _ := unstructured.NestedString(live.Object, "spec", "seedName"); o.Input.Owner.Kind == owner.Shoot && seed != "" && seed != o.Local.Name() {
 		return fmt.Errorf("it is bound to seed %s, and Git says %s: its components are not reconciled on %[2]s; put the seed it has into Git", seed, o.Local.Name())
+	}
+	d, declared := c.landscape.Find(o.Ref.GroupKind(), o.Ref.Namespace, o.Ref.Name)
+	var chosen mutation.Result
+	if declared {
+		chosen = c.chosen(d.Object(), live)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -80,15 +86,18 @@ func (c *Converger) follow(o *owner.Owner, live *unstructured.Unstructured) erro
 	}
 	o.Input.Objects, o.Input.TargetVersion = as.Objects, as.TargetVersion
 	fields, noted := c.handed[o.Ref]
-	if d, declared := c.landscape.Find(o.Ref.GroupKind(), o.Ref.Namespace, o.Ref.Name); declared && !noted {
+	if declared && !noted {
 		// It was not applied by this process: what is in force is what lives.
 		fields = HandedOver(d.Object(), live)
 	}
-	if len(fields) == 0 || as.Objects[as.Owner.Kind] == nil {
+	if len(fields)+len(chosen.Changes) == 0 || as.Objects[as.Owner.Kind] == nil {
 		return nil
 	}
 	o.Input.Objects = maps.Clone(as.Objects)
 	object := runtime.DeepCopyJSON(as.Objects[as.Owner.Kind])
+	if err := chosen.ApplyTo(&unstructured.Unstructured{Object: object}); err != nil {
+		return fmt.Errorf("taking over what %s has, and Git leaves open: %w", o, err)
+	}
 	for _, f := range fields {
 		f.Set(object)
 	}

@@ -51,6 +51,18 @@ func (s *Surroundings) ofShoot(object, old *unstructured.Unstructured) Result {
 	return s.Shoot(shoot, before)
 }
 
+// Since gives the changes of a declaration that stands for the whole object, which lived as before; see ShootSince.
+func (s *Surroundings) Since(object, before *unstructured.Unstructured) Result {
+	if object == nil || object.GetDeletionTimestamp() != nil || object.GroupVersionKind().GroupKind() != kindShoot {
+		return s.Of(object, before)
+	}
+	shoot := read[gardencorev1beta1.Shoot](object)
+	if shoot == nil {
+		return Result{}
+	}
+	return s.ShootSince(shoot, read[gardencorev1beta1.Shoot](before))
+}
+
 // Apply gives an object with what the API fills in, and what that is; the object itself, where there is nothing.
 func (s *Surroundings) Apply(object, old *unstructured.Unstructured) (*unstructured.Unstructured, Result, error) {
 	result := s.Of(object, old)

@@ -3,6 +3,7 @@ package mutation
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
@@ -30,6 +31,13 @@ type Result struct {
 	Changes []Change
 	// Problems are why the API would refuse the object instead: nothing to take a value from fits. They have no place.
 	Problems []schemas.Violation
+}
+
+// Lasting are the changes that are made when an object is new, and last as long as it does: versions, images and architectures of
+// machines, networks and the domain. Whoever keeps objects by their declarations has to keep these with them.
+func (r Result) Lasting() Result {
+	lasting := []string{shootDomain, shootNetworks, shootKubernetes, shootPools, shootArchitecture, shootImages}
+	return Result{Changes: slices.DeleteFunc(slices.Clone(r.Changes), func(c Change) bool { return !slices.Contains(lasting, c.Mutation) })}
 }
 
 // recorder notes what mutations do.

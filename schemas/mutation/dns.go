@@ -13,6 +13,7 @@ import (
 // there is no domain for it. Source: plugin/pkg/shoot/dns.
 func (m *shootMutator) dns() {
 	m.keepPrimary()
+	m.keepDomain()
 	seed := m.seedOf()
 	if seed == nil {
 		return
@@ -43,6 +44,18 @@ func (m *shootMutator) domain(domains []defaultDomain) {
 	domain := fmt.Sprintf("%s.%s.%s", m.shoot.Name, project.Name, domains[0].domain)
 	m.shoot.Spec.DNS.Domain = &domain
 	m.filled("spec.dns.domain", domain, "below the default domain of %s", domains[0].place)
+}
+
+// keepDomain: the domain from before stays, whatever default domains there are by now.
+func (m *shootMutator) keepDomain() {
+	if m.old == nil || m.old.Spec.DNS == nil || m.old.Spec.DNS.Domain == nil || unmanaged(m.shoot) {
+		return
+	}
+	m.id = shootDomain
+	if m.shoot.Spec.DNS == nil {
+		m.shoot.Spec.DNS = &gardencorev1beta1.DNS{}
+	}
+	m.keepText("spec.dns.domain", &m.shoot.Spec.DNS.Domain, m.old.Spec.DNS.Domain)
 }
 
 // keepPrimary: the provider that was the primary one stays it.

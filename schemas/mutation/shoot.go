@@ -129,14 +129,22 @@ func (m *shootMutator) dnsCredentials() {
 }
 
 // networks: what the Shoot leaves open comes from its Seed. A Shoot without workers and with IPv6 gets a range for services
-// that is made of its name, where upstream draws lots, so that the same declaration always means the same.
+// that is made of its name, where upstream draws lots, so that the same declaration always means the same. The ranges from before stay:
+// they cannot change, whatever the Seed says by now.
 // Source: plugin/pkg/shoot/mutator (defaultShootNetworks).
 func (m *shootMutator) networks() {
 	seed := m.seedOf()
-	if seed == nil || m.shoot.Spec.Networking == nil {
+	if m.shoot.Spec.Networking == nil {
 		return
 	}
 	m.id = shootNetworks
+	if m.old != nil && m.old.Spec.Networking != nil {
+		m.keepText("spec.networking.pods", &m.shoot.Spec.Networking.Pods, m.old.Spec.Networking.Pods)
+		m.keepText("spec.networking.services", &m.shoot.Spec.Networking.Services, m.old.Spec.Networking.Services)
+	}
+	if seed == nil {
+		return
+	}
 	networking, defaults := m.shoot.Spec.Networking, seed.Spec.Networks.ShootDefaults
 	if defaults == nil {
 		defaults = &gardencorev1beta1.ShootNetworks{}
@@ -156,6 +164,15 @@ func (m *shootMutator) networks() {
 		own := localServices(m.shoot.Namespace, m.shoot.Name)
 		networking.Services = &own
 		m.filled("spec.networking.services", own, "a range of unique local addresses, made of the name of the Shoot")
+	}
+}
+
+// keepText fills in the value from before.
+func (m *shootMutator) keepText(field string, to **string, before *string) {
+	if *to == nil && before != nil {
+		value := *before
+		*to = &value
+		m.filled(field, value, "the one from before")
 	}
 }
 

@@ -1,0 +1,101 @@
+package landscape
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
+	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/controllers/owner"
+	"github.com/pergola-dev/pergola/render"
+)
+
+func profileFile(versions, images string) string {
+	return "apiVersion: core.gardener.cloud/v1beta1\nkind: CloudProfile\nmetadata: {name: local}\nspec:\n  type: local\n  regions: [{name: local}]\n" +
+		"  kubernetes: {versions: [" + versions + "]}\n  machineTypes: [{name: local, cpu: \"2\", gpu: \"0\", memory: 8Gi, architecture: amd64}]\n" +
+		"  machineImages: [{name: local, versions: [" + images + "]}]\n"
+}
+
+func image(version string) string {
+	return "{version: " + version + ", architectures: [amd64], cri: [{name: containerd}]}"
+}
+
+// openFile is a Shoot that leaves its versions and images open.
+func openFile(name, version string) string {
+	text := strings.ReplaceAll(shootFile(name), "    version: 1.33.1\n", "    version: \""+version+"\"\n")
+	return strings.NewReplacer("      kubernetes: {version: 1.33.1}\n", "", ", version: 1.0.0", "").Replace(text)
+}
+
+// What a Shoot leaves open is chosen when it is made, and stays: neither what its profile offers later nor a change of something else
+// moves it, and its components are made for what it has.
+func TestOpenVersionsStay(t *testing.T) {
+	w := newWritten(t, "open", map[string]string{"shoot.yaml": openFile("open", "1.33"), "profile.yaml": profileFile("{version: 1.33.1}", image("1.0.0"))})
+	t.Cleanup(func() {
+		gvr := gardencorev1beta1.SchemeGroupVersion.WithResource("cloudprofiles")
+		_ = resource(t, gvr, "").Delete(context.Background(), "local", metav1.DeleteOptions{})
+	})
+	w.mustSync()
+	chosen := func(kubernetes, machine string) *unstructured.Unstructured {
+		t.Helper()
+		live := liveShoot(t, "open")
+		assert.Equal(t, kubernetes, value(t, live, "spec.kubernetes.version"))
+		assert.Equal(t, map[string]any{"name": "local", "version": machine}, pool(t, live)["machine"].(map[string]any)["image"])
+		return live
+	}
+	first := chosen("1.33.1", "1.0.0")
+
+	w.write("profile.yaml", profileFile("{version: 1.34.2, classification: supported}, {version: 1.33.9, classification: supported}, {version: 1.33.1, classification: deprecated}", image("1.1.0")+", "+image("1.0.0")))
+	w.mustSync()
+	assert.Equal(t, first.GetResourceVersion(), chosen("1.33.1", "1.0.0").GetResourceVersion(), "nothing was written")
+
+	w.write("shoot.yaml", strings.Replace(openFile("open", "1.33"), "purpose: evaluation", "purpose: testing", 1))
+	c := w.converger()
+	p, err := c.planDeclarations(testContext(t), Virtual, split(c.landscape)[Virtual])
+	require.NoError(t, err)
+	require.Len(t, p.Items, 1)
+	require.Len(t, p.Items[0].Fields, 1, "%+v", p.Items[0].Fields)
+	assert.Equal(t, "spec.purpose", p.Items[0].Fields[0].Path)
+	w.mustSync()
+	live := chosen("1.33.1", "1.0.0")
+	assert.Equal(t, "testing", value(t, live, "spec.purpose"))
+
+	for name, c := range map[string]*Converger{"who applies": w.mustSync(), "who does not": w.converger()} {
+		t.Run(name, func(t *testing.T) {
+			local, err := apply.NewCluster("local", server.config, apply.ClusterOptions{})
+			require.NoError(t, err)
+			defer local.Close()
+			d, _ := c.landscape.Find(live.GroupVersionKind().GroupKind(), "default", "open")
+			full := runtime.DeepCopyJSON(d.Object().Object)
+			require.NoError(t, unstructured.SetNestedField(full, "1.33.9", "spec", "kubernetes", "version"))
+			o := &owner.Owner{Ref: apply.RefOf(live), Home: c.clusters[Virtual], Local: local, Input: render.Input{
+				Owner: render.Owner{Kind: owner.Shoot, Namespace: "default", Name: "open"}, TargetVersion: "1.33.9",
+				Objects: map[string]map[string]any{owner.Shoot: full},
+			}}
+			require.NoError(t, c.follow(o, live))
+			object := &unstructured.Unstructured{Object: o.Input.Objects[owner.Shoot]}
+			assert.Equal(t, "1.33.1", value(t, object, "spec.kubernetes.version"))
+			assert.Equal(t, "1.33.1", o.Input.TargetVersion)
+			assert.Equal(t, map[string]any{"name": "local", "version": "1.0.0"}, pool(t, object)["machine"].(map[string]any)["image"])
+		})
+	}
+
+	// Maintenance raises them, and a commit that means another minor version has its way.
+	change(t, "open", controllerManager, func(o *unstructured.Unstructured) {
+		require.NoError(t, unstructured.SetNestedField(o.Object, "1.33.9", "spec", "kubernetes", "version"))
+		worker := o.Object["spec"].(map[string]any)["provider"].(map[string]any)["workers"].([]any)[0].(map[string]any)
+		worker["machine"].(map[string]any)["image"].(map[string]any)["version"] = "1.1.0"
+	})
+	w.write("shoot.yaml", openFile("open", "1.33"))
+	w.mustSync()
+	chosen("1.33.9", "1.1.0")
+	w.write("shoot.yaml", openFile("open", "1.34"))
+	w.mustSync()
+	chosen("1.34.2", "1.1.0")
+}
