@@ -6,11 +6,14 @@ import (
 	"reflect"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	resourcesv1alpha1 "github.com/pergola-dev/pergola/api/resources/v1alpha1"
 )
 
 // secretStays checks changes of a Secret. Of values only is said that they changed.
 func secretStays(in ruleInput) []finding {
-	if in.old == nil {
+	if in.old == nil || isMadeAnew(in.object) {
 		return nil
 	}
 	r := &report{}
@@ -19,6 +22,12 @@ func secretStays(in ruleInput) []finding {
 	}
 	r.immutable(in, func(object map[string]any) any { return secretValues(object) }, "data")
 	return r.findings
+}
+
+// isMadeAnew tells whether an object asks to be deleted and created again where it cannot be changed.
+func isMadeAnew(object map[string]any) bool {
+	annotations, _, _ := unstructured.NestedStringMap(object, "metadata", "annotations")
+	return annotations[resourcesv1alpha1.DeleteOnInvalidUpdate] == "true"
 }
 
 func secretType(object map[string]any) string {
@@ -41,7 +50,7 @@ func immutableData(in ruleInput) []finding {
 }
 
 func configMapStays(in ruleInput) []finding {
-	if in.old == nil {
+	if in.old == nil || isMadeAnew(in.object) {
 		return nil
 	}
 	r := &report{}

@@ -14,7 +14,7 @@ import (
 func TestReviewerReadsOnlyTheComment(t *testing.T) {
 	f := newFleet(t)
 	t.Chdir(f.root)
-	const frozen = "apiVersion: v1\nkind: ConfigMap\nimmutable: true\nmetadata: {name: frozen, namespace: garden-local}\ndata: {a: "
+	const frozen = "apiVersion: v1\nkind: ConfigMap\nimmutable: true\nmetadata: {name: frozen, namespace: garden-local, annotations: {resources.gardener.cloud/delete-on-invalid-update: \"true\"}}\ndata: {a: "
 	const gone = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: gone, namespace: garden-local}\n"
 	write(t, f.root, "dev/more.yaml", frozen+"b}\n---\n"+gone+"---\napiVersion: v1\nkind: Namespace\nmetadata: {name: garden-old}\n")
 	f.commit(t)

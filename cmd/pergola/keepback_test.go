@@ -41,7 +41,7 @@ func TestDiffOfARemovedShoot(t *testing.T) {
 			assert.Contains(t, o.stdout, "! Shoot garden-local/local  (removal is held: its file is gone")
 			assert.Contains(t, o.stdout, "~ Project local")
 			assert.Regexp(t, `Note: shoot garden-local/local stays on its clusters as it is: \d+ objects are not changed\n`, o.stdout)
-			for _, wrong := range []string{"to delete", "Nodes are", "approval", "Cluster local", "refused"} {
+			for _, wrong := range []string{"to delete", "Nodes are", "Cluster local", "refused"} {
 				assert.NotContains(t, o.stdout, wrong)
 			}
 		})
