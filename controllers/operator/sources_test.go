@@ -1,0 +1,167 @@
+package operator
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"net/http"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
+	"github.com/pergola-dev/pergola/source/gittest"
+)
+
+// TestVersions: a Landscape follows the highest signed version. One without a trusted signature, one whose tag was moved and one whose tag
+// is gone keep what is applied.
+func TestVersions(t *testing.T) {
+	w := newWorld(t)
+	w.start()
+	s := w.served("versions")
+	key, public := signingKey(t)
+	stranger, _ := signingKey(t)
+	tag := func(name, key, value string) string {
+		t.Helper()
+		s.set(value)
+		args := []string{"tag", "--force", name}
+		if key != "" {
+			args = []string{"-c", "gpg.format=ssh", "-c", "user.signingkey=" + key, "tag", "--force", "--sign", "--message", name, name}
+		}
+		s.bare.Git(args...)
+		s.bare.Git("push", "--quiet", "--force", "origin", "refs/tags/"+name)
+		return s.bare.Git("rev-parse", "HEAD")
+	}
+	first := tag("v1.0.0", key, "one")
+	w.secret("signers", map[string]string{"ada.pub": public})
+	w.follow(s, repositoryURL(gittest.ServeHTTP(t, s.bare.Root).URL), func(spec *landscapev1alpha1.LandscapeSpec) {
+		spec.Source.Ref = &landscapev1alpha1.Reference{SemVer: ">=1.0.0 <2"}
+		spec.Source.Verify = &landscapev1alpha1.Verification{Mode: landscapev1alpha1.VerifyTag, SecretRef: landscapev1alpha1.LocalSecretReference{Name: "signers"}}
+	})
+	l := w.applied(s, first, "one")
+	assert.Equal(t, "v1.0.0@sha1:"+first, l.Status.LastAppliedRevision)
+	assert.NotEmpty(t, l.Status.History[0].Signer)
+
+	for name, key := range map[string]string{"v1.1.0": "", "v1.2.0": stranger} {
+		tag(name, key, name)
+		l = w.refuses(s, "VerificationFailed", "one")
+		s.bare.Git("push", "--quiet", "origin", ":refs/tags/"+name)
+		w.applied(s, first, "one") // a tag that was never applied may go
+	}
+	second := tag("v1.3.0", key, "3")
+	w.applied(s, second, "3")
+
+	tag("v1.3.0", key, "4")
+	l = w.refuses(s, "TagRewritten", "3")
+	assert.True(t, hasStalled(l))
+	s.bare.Git("push", "--quiet", "origin", ":refs/tags/v1.3.0")
+	l = w.refuses(s, "ReferenceNotFound", "3")
+	assert.Contains(t, readiness(l), "tag v1.3.0 is gone, and v1.0.0 would be the highest")
+	third := tag("v1.4.0", key, "5")
+	w.applied(s, third, "5")
+	// Somebody wants to go back.
+	w.change(s.name, func(l *landscapev1alpha1.Landscape) { l.Spec.Source.Ref.SemVer = ">=1.0.0 <1.3.0" })
+	w.applied(s, first, "one")
+}
+
+// TestSubmodules: a layer in a submodule is read at the commit that the landscape names, and nothing moves before that does.
+func TestSubmodules(t *testing.T) {
+	w := newWorld(t)
+	w.start()
+	s := w.served("modules")
+	base := gittest.New(t, s.bare.Root, "base")
+	layer := func(value string) string {
+		return base.Push("shared/base.yaml", s.configMap("base-"+s.namespace, value), "base "+value)
+	}
+	layer("1")
+	s.bare.Git("submodule", "--quiet", "add", "../base.git", "base")
+	first := s.push("with a layer", map[string]string{"landscape.yaml": s.config("  layers: [base/shared]\n")})
+	w.follow(s, repositoryURL(gittest.ServeHTTP(t, s.bare.Root).URL))
+	l := w.ready(s.name, "False Invalid")
+	assert.Contains(t, readiness(l), "base")
+	assert.Contains(t, readiness(l), "submodule, which is not read: set source.submodules")
+
+	w.change(s.name, func(l *landscapev1alpha1.Landscape) { l.Spec.Source.Submodules = true })
+	w.applied(s, first, "1")
+	assert.Equal(t, "1", w.value("base-"+s.namespace))
+
+	next := layer("2")
+	require.Never(t, func() bool { return w.value("base-"+s.namespace) != "1" }, 3*quick, quick/4)
+	s.bare.Git("-C", "base", "fetch", "--quiet", "origin", "main")
+	s.bare.Git("-C", "base", "checkout", "--quiet", next)
+	w.applied(s, s.push("newer layer", nil), "1")
+	assert.Equal(t, "2", w.value("base-"+s.namespace))
+
+	// The repository of the layer is away: what is applied stays.
+	gone := layer("3")
+	s.bare.Git("-C", "base", "fetch", "--quiet", "origin", "main")
+	s.bare.Git("-C", "base", "checkout", "--quiet", gone)
+	require.NoError(t, os.Rename(base.Bare, base.Bare+".away"))
+	third := s.push("layer away", nil)
+	l = w.ready(s.name, "False RepositoryNotFound: submodule base")
+	assert.Contains(t, readiness(l), "stays applied")
+	assert.Equal(t, "2", w.value("base-"+s.namespace))
+	require.NoError(t, os.Rename(base.Bare+".away", base.Bare))
+	w.applied(s, third, "1")
+	assert.Equal(t, "3", w.value("base-"+s.namespace))
+	require.DirExists(t, filepath.Join(w.cache, "sources", w.namespace, s.name, "modules"))
+}
+
+// TestFloodFromManySources: forges, hooks and people tell of one push from many addresses at once. All are answered, and it is one sync.
+func TestFloodFromManySources(t *testing.T) {
+	w := newWorld(t)
+	s := w.served("sources")
+	server := gittest.ServeHTTP(t, s.bare.Root)
+	w.secret("hook", map[string]string{"token": "hook-token"})
+	w.start(func(r *Role) { r.ReceiverProxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")} })
+	w.follow(s, repositoryURL(server.URL), w.hooked, func(spec *landscapev1alpha1.LandscapeSpec) {
+		for name, kind := range map[string]landscapev1alpha1.ReceiverType{"github": landscapev1alpha1.ReceiverGitHub, "gitlab": landscapev1alpha1.ReceiverGitLab} {
+			spec.Receivers = append(spec.Receivers, landscapev1alpha1.Receiver{Name: name, Type: kind, SecretRef: landscapev1alpha1.LocalSecretReference{Name: "hook"}})
+		}
+	})
+	w.applied(s, "", "1")
+	server.Reset()
+	next := s.set("2")
+	const senders = 150
+	statuses := make([]int, senders)
+	var group sync.WaitGroup
+	for i := range senders {
+		group.Go(func() {
+			body := fmt.Sprintf(`{"ref":"refs/heads/main","after":%q,"checkout_sha":%q,"pusher":{"name":"ada %d"},"user_name":"ada %d"}`, next, next, i, i)
+			to := []string{"github", "gitlab"}[i%2]
+			req, err := http.NewRequest(http.MethodPost, w.receivers+"/hooks/"+w.namespace+"/"+s.name+"/"+to, strings.NewReader(body))
+			if !assert.NoError(t, err) {
+				return
+			}
+			mac := hmac.New(sha256.New, []byte("hook-token"))
+			mac.Write([]byte(body))
+			for key, value := range map[string]string{
+				"X-Forwarded-For": fmt.Sprintf("192.0.2.%d", i), "Content-Type": "application/json",
+				"X-GitHub-Event": "push", "X-Hub-Signature-256": "sha256=" + hex.EncodeToString(mac.Sum(nil)),
+				"X-Gitlab-Event": "Push Hook", "X-Gitlab-Token": "hook-token",
+			} {
+				req.Header.Set(key, value)
+			}
+			res, err := http.DefaultClient.Do(req)
+			if assert.NoError(t, err) {
+				statuses[i] = res.StatusCode
+				assert.NoError(t, res.Body.Close())
+			}
+		})
+	}
+	group.Wait()
+	for i, status := range statuses {
+		assert.Equal(t, http.StatusAccepted, status, i)
+	}
+	l := w.applied(s, next, "2")
+	assert.Len(t, l.Status.History, 2, "one sync for all of them")
+	requests, _ := server.Reset()
+	assert.LessOrEqual(t, len(requests), 20, requests)
+}
