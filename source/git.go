@@ -92,21 +92,13 @@ func (r *gitRemote) checkGone(cache *gitCache, have *packp.AdvRefs, head Head) e
 	if ref.SemVer == "" {
 		return nil
 	}
-	names := []string{head.Name}
+	var seen []string
 	r.mutex.Lock()
 	for name := range cache.notes.Tags {
-		names = append(names, name)
+		seen = append(seen, name)
 	}
 	r.mutex.Unlock()
-	if applied, err := ParseRevision(r.options.Applied); err == nil {
-		names = append(names, applied.Name)
-	}
-	highestSeen, _ := highest(ref.SemVer, names)
-	if _, there := have.References[tagPrefix+highestSeen]; there || highestSeen == "" {
-		return nil
-	}
-	return failure(ReasonReferenceNotFound, "tag %s is gone, and %s would be the highest in the range %s: a lower version is not followed by itself; push the tag again, or make the range one without it",
-		highestSeen, head.Name, ref.SemVer)
+	return gone(r.options, head.Name, seen, func(name string) bool { _, there := have.References[tagPrefix+name]; return there })
 }
 
 // byTag tells whether heads are tags, which do not move.

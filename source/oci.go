@@ -10,8 +10,10 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"cuelabs.dev/go/oci/ociregistry"
@@ -44,6 +46,8 @@ type artifactRemote struct {
 	transport  *http.Transport
 	repository string
 	turn       chan struct{}
+	// followed is the tag that was fetched last.
+	followed atomic.Pointer[string]
 
 	mutex     sync.Mutex
 	temporary bool
@@ -150,6 +154,13 @@ func (a *artifactRemote) Resolve(ctx context.Context) (Head, error) {
 		if tag, ok = highest(ref.SemVer, names); !ok {
 			return Head{}, failure(ReasonReferenceNotFound, "%s has no tag in the range %s", a.where(), ref.SemVer)
 		}
+		var seen []string
+		if former := a.followed.Load(); former != nil {
+			seen = append(seen, *former)
+		}
+		if err := gone(a.options, tag, seen, func(name string) bool { return slices.Contains(names, name) }); err != nil {
+			return Head{}, err
+		}
 	case tag == "":
 		tag = defaultTag
 	}
@@ -170,6 +181,7 @@ func (a *artifactRemote) Fetch(ctx context.Context, head Head) (*Snapshot, error
 		return nil, err
 	}
 	snapshot.Head = head
+	a.followed.Store(&head.Name)
 	return snapshot, nil
 }
 

@@ -179,6 +179,13 @@ func TestArtifacts(t *testing.T) {
 	options.Ref = landscapev1alpha1.Reference{Tag: "gone"}
 	_, err = remote(t, options).Resolve(t.Context())
 	requireReason(t, ReasonReferenceNotFound, err)
+	// A version that was applied and is not there any more is no reason to go back.
+	options.Ref = landscapev1alpha1.Reference{SemVer: "<2"}
+	before := options
+	before.Applied = "1.4.0@" + two
+	_, err = remote(t, before).Resolve(t.Context())
+	requireReason(t, ReasonReferenceNotFound, err)
+	require.ErrorContains(t, err, "tag 1.4.0 is gone, and 1.3.0 would be the highest in the range <2")
 	options.Ref = landscapev1alpha1.Reference{SemVer: ">=9"}
 	_, err = remote(t, options).Resolve(t.Context())
 	requireReason(t, ReasonReferenceNotFound, err)

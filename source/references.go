@@ -100,3 +100,16 @@ func tips(have *packp.AdvRefs) []plumbing.Hash {
 	}
 	return out
 }
+
+// gone refuses the highest version that there is when a higher one was seen or applied before, and is in the range, but not there any more.
+func gone(options Options, found string, seen []string, there func(name string) bool) error {
+	if applied, err := ParseRevision(options.Applied); err == nil {
+		seen = append(seen, applied.Name)
+	}
+	former, ok := highest(options.Ref.SemVer, append(seen, found))
+	if !ok || there(former) {
+		return nil
+	}
+	return failure(ReasonReferenceNotFound, "tag %s is gone, and %s would be the highest in the range %s: a lower version is not followed by itself; push the tag again, or make the range one without it",
+		former, found, options.Ref.SemVer)
+}
