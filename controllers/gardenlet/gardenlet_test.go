@@ -114,7 +114,7 @@ func testOverlay(t *testing.T, p *place, _ *running) {
 	p.eventually("the overlay is in force", func() bool { return p.data("garden", "a-"+p.name, "overlaid") == "second" })
 	p.eventually("that is told", func() bool {
 		o, err := p.of("Seed", "").Get(p.ctx, p.name, metav1.GetOptions{})
-		return err == nil && strings.Contains(toText(o), "revision main@2")
+		return err == nil && strings.Contains(toText(o), "since main@2")
 	})
 	after := p.written()
 	assert.NotEqual(t, before["a-"+p.name], after["a-"+p.name])
