@@ -51,7 +51,7 @@ func TestVersions(t *testing.T) {
 
 	for name, key := range map[string]string{"v1.1.0": "", "v1.2.0": stranger} {
 		tag(name, key, name)
-		l = w.refuses(s, "VerificationFailed", "one")
+		w.refuses(s, "VerificationFailed", "one")
 		s.bare.Git("push", "--quiet", "origin", ":refs/tags/"+name)
 		w.applied(s, first, "one") // a tag that was never applied may go
 	}

@@ -18,7 +18,7 @@ func TestCatch(t *testing.T) {
 		is     error
 	}{
 		"an error":             {func() { panic(errDamaged) }, "the repository is damaged", errDamaged},
-		"a fault":              {func() { _ = []int{}[len(t.Name())-len(t.Name())] }, "a fault of Pergola (runtime error: index out of range [0] with length 0)", nil},
+		"a fault":              {func() { none := []int{}; _ = none[len(none)] }, "a fault of Pergola (runtime error: index out of range [0] with length 0)", nil},
 		"a text":               {func() { panic("no") }, "a fault of Pergola (no)", nil},
 		"one of another group": {func() { panic(&Error{Value: errDamaged}) }, "the repository is damaged", errDamaged},
 	} {
