@@ -1,6 +1,7 @@
 package render
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -224,14 +225,18 @@ func (s *Side) take(in *Input) {
 }
 
 // Render renders the owners that a change reaches, before and after it. Objects and bundles that several of them have are errors,
-// but what an owner has that is not reached is not known.
+// but what an owner has that is not reached is not known. A secret that a cluster generates, and that the change asks for in another way,
+// has another symbolic name after it.
 func (r Reach) Render() (before, after []Bundle, err error) {
 	old, new := newPending(r.Old.Inputs, r.Old.Options), newPending(r.New.Inputs, r.New.Options)
 	runTasks(r.New.Options.Catalogue, slices.Concat(old.tasks, new.tasks))
+	was, oldProblems := old.collect()
+	is, newProblems := new.collect()
+	r.renew(was, is)
 	var group panics.Group
 	var oldErr, newErr error
-	group.Go(func() error { before, oldErr = r.Old.bundles(old); return nil })
-	group.Go(func() error { after, newErr = r.New.bundles(new); return nil })
+	group.Go(func() error { before, oldErr = r.Old.bundles(was, oldProblems); return nil })
+	group.Go(func() error { after, newErr = r.New.bundles(is, newProblems); return nil })
 	_ = group.Wait() // both errors are told
 	if oldErr != nil {
 		return nil, nil, r.Old.named(oldErr)
@@ -239,9 +244,23 @@ func (r Reach) Render() (before, after []Bundle, err error) {
 	return before, after, r.New.named(newErr)
 }
 
+// renew marks the secrets that the new side requests in another way.
+func (r Reach) renew(old, new []Result) {
+	was := map[string]map[string]json.RawMessage{}
+	for i, in := range r.Old.Inputs {
+		if requests, err := old[i].Secrets(); err == nil { // the error is that of the side
+			was[in.Owner.String()] = requests
+		}
+	}
+	for i, in := range r.New.Inputs {
+		if requests, err := new[i].Secrets(); err == nil {
+			markRenewed(new[i].Bundles, in.Facts, renewed(was[in.Owner.String()], requests))
+		}
+	}
+}
+
 // bundles are those of a side that was rendered.
-func (s *Side) bundles(p *pending) ([]Bundle, error) {
-	results, problems := p.collect()
+func (s *Side) bundles(results []Result, problems []error) ([]Bundle, error) {
 	if !s.Partial {
 		return checked(s.Inputs, results, problems, s.Options.Catalogue, s.ClusterOf())
 	}

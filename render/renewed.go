@@ -1,0 +1,156 @@
+package render
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"reflect"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// Secrets that a cluster generates have the same symbolic names on both sides of a comparison. Where a change asks for another one, its name
+// changes in the cluster, too, and whatever refers to it: that must not be taken for the same.
+
+// renewedMark stands in the place of symbolicMark for a secret that the change makes anew.
+const renewedMark = "YYYYYYYY"
+
+// notOfContent are the fields of a request that say how a secret is kept, and not what is in it (package secrets, Config).
+var notOfContent = []string{
+	"rotation", "persist", "labels", "ignoreOldSecrets", "ignoreOldSecretsAfter", "useCurrentCA", "useOldCA", "renewAfterValidityPercentage",
+}
+
+// requestReferences are the fields of a request that name another one.
+var requestReferences = []string{"signingCA", "ca", "clientCertificate", "key"}
+
+// renewed lists the secrets that both sides request, and not alike, with those that are made from them.
+func renewed(old, new map[string]json.RawMessage) []string {
+	content := func(request json.RawMessage) map[string]any {
+		var fields map[string]any
+		if json.Unmarshal(request, &fields) != nil {
+			return nil
+		}
+		for _, f := range notOfContent {
+			delete(fields, f)
+		}
+		return fields
+	}
+	var out []string
+	requests := map[string]map[string]any{}
+	for _, name := range sortedKeys(new) {
+		requests[name] = content(new[name])
+		if before, both := old[name]; both && !reflect.DeepEqual(content(before), requests[name]) {
+			out = append(out, name)
+		}
+	}
+	for before := -1; before != len(out); {
+		before = len(out)
+		for _, name := range sortedKeys(requests) {
+			depends := slices.ContainsFunc(requestReferences, func(field string) bool {
+				of, _ := requests[name][field].(string)
+				return slices.Contains(out, of)
+			})
+			if _, both := old[name]; both && depends && !slices.Contains(out, name) {
+				out = append(out, name)
+			}
+		}
+	}
+	return out
+}
+
+// markRenewed writes in the bundles of an owner that secrets are others than before. Objects in which nothing changes stay the same ones.
+func markRenewed(bundles []Bundle, facts Facts, names []string) {
+	if len(names) == 0 {
+		return
+	}
+	var replace [][2]string
+	for name, fact := range facts.secretFacts(names) {
+		replace = append(replace, [2]string{fact.Name, name + "-" + renewedMark})
+		replace = append(replace, [2]string{fact.Checksum, name + "-checksum-" + renewedMark}, [2]string{fact.Bundle, name + "-bundle-" + renewedMark})
+		replace = append(replace, [2]string{fact.CABundle, base64.StdEncoding.EncodeToString([]byte(symbolicCAWords + name + " " + renewedMark))})
+	}
+	replace = slices.DeleteFunc(replace, func(pair [2]string) bool { return pair[0] == "" })
+	rename := func(text string) string {
+		for _, pair := range replace {
+			text = replaceMentions(text, pair[0], pair[1])
+		}
+		return text
+	}
+	for i := range bundles {
+		touched := false
+		objects := slices.Clone(bundles[i].Objects)
+		for k, o := range objects {
+			if !mentionsAny(o.Object, rename) {
+				continue
+			}
+			objects[k].Unstructured = o.DeepCopy()
+			objects[k].Object = mapTexts(runtime.DeepCopyJSON(o.Object), rename).(map[string]any)
+			touched = true
+		}
+		if touched {
+			bundles[i].Objects, bundles[i].Digest = objects, Digest{}
+		}
+	}
+}
+
+// replaceMentions is strings.ReplaceAll for what mentions finds.
+func replaceMentions(text, value, with string) string {
+	if !mentions(text, value) {
+		return text
+	}
+	var out strings.Builder
+	for at := 0; ; {
+		i := strings.Index(text[at:], value)
+		if i < 0 {
+			out.WriteString(text[at:])
+			return out.String()
+		}
+		end := at + i + len(value)
+		if mentions(text[max(0, at+i-1):end], value) {
+			out.WriteString(text[at:at+i] + with)
+		} else {
+			out.WriteString(text[at:end])
+		}
+		at = end
+	}
+}
+
+func mentionsAny(value any, rename func(string) string) bool {
+	found := false
+	mapTexts(value, func(text string) string {
+		found = found || rename(text) != text
+		return text
+	})
+	return found
+}
+
+// mapTexts changes all texts of a value, in place.
+func mapTexts(value any, change func(string) string) any {
+	switch v := value.(type) {
+	case string:
+		return change(v)
+	case map[string]any:
+		for key, inner := range v {
+			if to := mapTexts(inner, change); !sameText(inner, to) {
+				v[key] = to
+			}
+		}
+	case []any:
+		for i, inner := range v {
+			if to := mapTexts(inner, change); !sameText(inner, to) {
+				v[i] = to
+			}
+		}
+	}
+	return value
+}
+
+// sameText keeps objects that are only looked at from being written.
+func sameText(a, b any) bool {
+	x, text := a.(string)
+	if !text {
+		return true
+	}
+	return x == b
+}
