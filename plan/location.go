@@ -21,6 +21,8 @@ type location struct {
 	kind                      string
 	// named is set for the value of an item such as {name: DB_PASSWORD, value: …}, whose name says that it is secret.
 	named bool
+	// commands are what the program here is started with before its arguments.
+	commands [][]any
 	// below is what the names of the objects around a value say about it.
 	below secrecy
 	// masking gives what stands for secret values.
@@ -60,11 +62,15 @@ func isGardener(apiVersion string) bool {
 
 func (l location) child(key string, containers ...map[string]any) location {
 	l.path = join(l.path, key)
-	l.below = l.below.below(key, l.last())
+	l.below = l.below.below(key, l.last(), slices.Contains(l.keys, "auths"))
 	l.keys = append(slices.Clip(l.keys), key)
 	l.named = false
 	l.typ = childType(l.typ, key)
+	l.commands = nil
 	for _, m := range containers {
+		if command, ok := m["command"].([]any); ok && key == "args" {
+			l.commands = append(l.commands, command)
+		}
 		for _, field := range []string{"name", "key"} {
 			if name, ok := m[field].(string); ok && key == "value" && isSecretKey(name) {
 				l.named = true

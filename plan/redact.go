@@ -3,10 +3,8 @@ package plan
 import (
 	"encoding/base64"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
-	"unicode/utf8"
 )
 
 // isSecret is true for Secrets, in whatever case the kind is written, and for Gardener's InternalSecret.
@@ -140,9 +138,11 @@ func (l location) mask(v any) any {
 		return out
 	case []any:
 		out := make([]any, len(x))
+		commands := l.commands
+		l.commands = nil
 		for i, inner := range x {
 			out[i] = l.mask(inner)
-			if out[i] != "" && isArgument(x, i) {
+			if out[i] != "" && isArgumentOf(commands, x, i) {
 				out[i] = l.masked(inner)
 			}
 		}
@@ -186,6 +186,13 @@ func isChecksum(name, text string) bool {
 	return strings.Contains(name, "checksum") && strings.Contains(name, "secret") && checksum.MatchString(text)
 }
 
+// isArgumentOf is isArgument where the program may stand in a list of its own.
+func isArgumentOf(commands [][]any, args []any, i int) bool {
+	return isArgument(args, i) || slices.ContainsFunc(commands, func(command []any) bool {
+		return isArgument(slices.Concat(command, args), len(command)+i)
+	})
+}
+
 // isArgument is true for an argument that is secret by the one before it, or by what the list runs.
 func isArgument(args []any, i int) bool {
 	text, isText := args[i].(string)
@@ -208,6 +215,8 @@ func isArgument(args []any, i int) bool {
 		return strings.Contains(text, ":") && !numbers.MatchString(text)
 	case "-p":
 		return runs
+	case "-a":
+		return slices.ContainsFunc(args, func(arg any) bool { program, ok := arg.(string); return ok && strings.HasSuffix(program, "redis-cli") })
 	}
 	return isSecretFlag(before)
 }
@@ -217,123 +226,3 @@ func isSecretFlag(arg any) bool {
 	text, ok := arg.(string)
 	return ok && strings.HasPrefix(text, "-") && !strings.Contains(text, "=") && isSecretKey(text)
 }
-
-var (
-	privateKey     = regexp.MustCompile(`-----BEGIN [A-Z0-9 ]*PRIVATE KEY( BLOCK)?-----`)
-	urlCredentials = regexp.MustCompile(`([a-zA-Z][a-zA-Z0-9+.-]*://)([^\s/?#"']*)@`)
-	authorization  = regexp.MustCompile(`(?i)\b((?:authorization["']?\s*[:=]\s*["']?(?:bearer|basic)|bearer|basic)\s+)([A-Za-z0-9._~+/=-]{20,})`)
-	webToken       = regexp.MustCompile(`\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*`)
-	// spoken is a token in the prose of an error: letters and digits mixed, after the word.
-	spoken = regexp.MustCompile(`(?i)\b((?:token|password)\s+["']?)([A-Za-z0-9_.-]*[0-9][A-Za-z0-9_.-]*)`)
-	// assignment is key: value, key=value or "key":"value" inside a text.
-	assignment = regexp.MustCompile(`([A-Za-z][A-Za-z0-9_.-]*)(\\*["']?[ \t]*[:=][ \t]*)(\\*"(?:[^"\\]|\\[^"])*\\*"|'[^']*'|[^\s,;}"'\\]+)`)
-	// manifest is an object of kind Secret inside a text.
-	manifest = regexp.MustCompile(`(?i)\\*["']?\bkind\\*["']?[ \t]*:[ \t]*\\*["']?(internal)?secret\b`)
-	payload  = regexp.MustCompile(`(?i)\b(string)?data\\*["']?[ \t]*:`)
-	checksum = regexp.MustCompile(`^[0-9a-fA-F]{32,}$`)
-	encoded  = regexp.MustCompile(`^[A-Za-z0-9+/]{32,}={0,2}$`)
-)
-
-// encryptionKeys is the kind whose text holds keys under the plain name "secret".
-const encryptionKeys = "EncryptionConfiguration"
-
-// CleanText masks what is secret by its form, in an error, a log line or a value: private keys, credentials in
-// URLs, tokens, password=…, manifests of Secrets.
-func CleanText(s string) string { return Masking{}.clean(s) }
-
-func (m Masking) clean(s string) string {
-	if !mayHoldSecret(s) {
-		return s
-	}
-	if privateKey.MatchString(s) || manifest.MatchString(s) && payload.MatchString(s) || strings.Contains(s, encryptionKeys) {
-		return m.mask(s)
-	}
-	if encoded.MatchString(s) {
-		raw, err := base64.StdEncoding.DecodeString(s)
-		if err == nil && utf8.Valid(raw) && CleanText(string(raw)) != string(raw) {
-			return m.mask(string(raw))
-		}
-		return s
-	}
-	if mayName.MatchString(s) {
-		if read, ok := m.concealed(s); ok {
-			s = read
-		} else {
-			s = m.unread(s)
-		}
-	}
-	s = m.forms(s)
-	s = m.replace(urlCredentials, s, func(g []string) (string, string, string) { return g[1], g[2], "@" })
-	s = m.replace(webToken, s, func(g []string) (string, string, string) { return "", g[0], "" })
-	s = m.replace(authorization, s, func(g []string) (string, string, string) { return g[1], g[2], "" })
-	s = m.replace(spoken, s, func(g []string) (string, string, string) {
-		if len(g[2]) < 12 {
-			return g[0], "", ""
-		}
-		return g[1], g[2], ""
-	})
-	block := false
-	plain := s
-	s = m.assignments(s, &block)
-	if block {
-		return m.mask(plain) // the value is in the lines that follow
-	}
-	return s
-}
-
-// assignments masks key: value and the like. What is the value of one key may be an assignment itself: a: token=…
-func (m Masking) assignments(s string, block *bool) string {
-	all := assignment.FindAllStringSubmatchIndex(s, -1)
-	var out strings.Builder
-	at := 0
-	for _, g := range all {
-		key, separator, value := s[g[2]:g[3]], s[g[4]:g[5]], s[g[6]:g[7]]
-		// Lists and objects are hidden by now as far as they are secret.
-		secret := isSecretKey(key) && value[0] != '[' && value[0] != '{' && !isProse(s[:g[2]], key, separator)
-		if secret && (unmasked(value) == "" || isPath(value)) {
-			continue
-		}
-		out.WriteString(s[at:g[6]])
-		at = g[7]
-		if !secret {
-			if len(value) < len(s) {
-				value = m.assignments(value, block)
-			}
-			out.WriteString(value)
-			continue
-		}
-		*block = *block || value[0] == '|' || value[0] == '>' || strings.HasPrefix(value, "<<")
-		out.WriteString(m.mask(strings.Trim(value, `\"'`)))
-	}
-	out.WriteString(s[at:])
-	return out.String()
-}
-
-// isProse is true for the word in a sentence: "cannot read the secret: forbidden".
-func isProse(before, key, separator string) bool {
-	before = before[strings.LastIndexByte(before, '\n')+1:]
-	text := strings.TrimRight(before, " ")
-	return strings.HasPrefix(separator, ":") && len(text) < len(before) && text != "" &&
-		(strings.EqualFold(key, "secret") || strings.EqualFold(key, "secrets")) &&
-		(text[len(text)-1] >= 'a' && text[len(text)-1] <= 'z')
-}
-
-// replace masks what a pattern finds: parts says what of it stands before the secret, what the secret is, and what follows.
-func (m Masking) replace(pattern *regexp.Regexp, s string, parts func(groups []string) (before, secret, after string)) string {
-	return pattern.ReplaceAllStringFunc(s, func(found string) string {
-		before, secret, after := parts(pattern.FindStringSubmatch(found))
-		if secret == "" {
-			return before + after
-		}
-		return before + m.mask(secret) + after
-	})
-}
-
-// isPath keeps the place of a secret readable: --kubeconfig=/var/run/…
-func isPath(v string) bool {
-	v = strings.Trim(v, `\"'`)
-	return strings.HasPrefix(v, "/") && !strings.ContainsAny(v, "+=")
-}
-
-// mayHoldSecret keeps the patterns away from short plain values.
-func mayHoldSecret(s string) bool { return len(s) >= 32 || strings.ContainsAny(s, ":= ") }

@@ -24,7 +24,8 @@ var secretKeys = []string{"password", "passwd", "passphrase", "pwd", "apikey", "
 	"encryptionkey", "signingkey", "masterkey", "storagekey", "authkey", "hmackey",
 	"accesskeyid", "clientsecret", "sharedsecret", "webhooksecret", "apisecret", "appsecret", "jwtsecret", "signingsecret",
 	"cookiesecret", "sessionsecret", "consumersecret", "tokensecret", "secretaccesskey", "clientkeydata", "connectionstring",
-	"serviceaccountjson", "dockerconfigjson", "dockercfg", "webhookurl"}
+	"serviceaccountjson", "dockerconfigjson", "dockercfg", "webhookurl", "presharedkey", "psk", "masterauth", "rediscliauth", "bindpw",
+	"credentialsecret", "sessionkey"}
 
 // referringKeys are secretKeys below which objects may refer to Secrets.
 var referringKeys = []string{"token", "credential", "cred", "privatekey"}
@@ -87,8 +88,9 @@ var spanName = regexp.MustCompile(`(?:Period|Seconds|Interval|Timeout|Duration)$
 // referring are the fields of objects that refer to a Secret or a file.
 var referring = []string{"name", "namespace", "kind", "apiVersion", "apiGroup", "path", "mountPath"}
 
-// below is what the value of a key is, in an object that is shown or not.
-func (s secrecy) below(key, parent string) secrecy {
+// below is what the value of a key is, in an object that is shown or not. In the configuration of registries of Docker auth is a
+// password.
+func (s secrecy) below(key, parent string, inRegistry bool) secrecy {
 	switch {
 	case isReferenceKey(key), slices.Contains(parameters, key), spanName.MatchString(key):
 		return shown
@@ -96,6 +98,8 @@ func (s secrecy) below(key, parent string) secrecy {
 		return shown
 	case parent == "properties":
 		return s // a schema, not a value
+	case key == "auth" && inRegistry:
+		return always
 	}
 	return max(s, secrecyOf(key))
 }

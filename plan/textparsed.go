@@ -19,9 +19,6 @@ import (
 // readable is the size in bytes up to which texts are read.
 const readable = 4 << 20
 
-// mayName finds texts in which something may be named that is secret.
-var mayName = regexp.MustCompile(`(?i)pass|pwd|pw\b|token|secret|key|cred|webhook|connection|kubeconfig|docker|serviceaccount|checksum`)
-
 // comment of YAML to the end of its line.
 var comment = regexp.MustCompile(`(?m)(?:^|[ \t])#.*$`)
 
@@ -67,7 +64,11 @@ func (m Masking) concealed(text string) (string, bool) {
 	if r.lost {
 		return text, false
 	}
-	return comment.ReplaceAllStringFunc(r.result(), m.unread), true
+	result := r.result()
+	if !strings.Contains(result, "#") {
+		return result, true
+	}
+	return comment.ReplaceAllStringFunc(result, m.unread), true
 }
 
 // reader finds the secret parts of a text.
@@ -100,6 +101,8 @@ func (r *reader) walk(n *yaml.Node, l location, afterFlag bool) {
 		names := map[string]any{}
 		for i := 0; i+1 < len(n.Content); i += 2 {
 			names[n.Content[i].Value] = n.Content[i+1].Value
+			// A command line with a colon in it is no mapping.
+			r.lost = r.lost || n.Content[i].Style == 0 && strings.ContainsAny(n.Content[i].Value, `"'`)
 		}
 		for i := 0; i+1 < len(n.Content); i += 2 {
 			r.walk(n.Content[i+1], l.child(n.Content[i].Value, names), false)

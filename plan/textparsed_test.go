@@ -141,7 +141,7 @@ func TestValueEnd(t *testing.T) {
 // TestTimesAreNoSecrets: a controller may be named token.
 func TestTimesAreNoSecrets(t *testing.T) {
 	for _, key := range []string{"syncPeriod", "rotationPeriod", "expirationSeconds", "interval"} {
-		assert.Equal(t, shown, mayRefer.below(key, "token"), key)
+		assert.Equal(t, shown, mayRefer.below(key, "token", false), key)
 	}
-	assert.NotEqual(t, shown, mayRefer.below("value", "token"))
+	assert.NotEqual(t, shown, mayRefer.below("value", "token", false))
 }

@@ -1,0 +1,124 @@
+package plan
+
+import (
+	"encoding/base64"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// A text is masked in one way, wherever it stands (in a value, an error, a log line):
+//
+//  1. What holds nothing but secrets is hidden as a whole: private keys, manifests of Secrets.
+//  2. What is encoded is decoded, and hidden as a whole if there is a secret in it.
+//  3. JSON and YAML are read (textparsed.go); of other texts, names and what they name are found by patterns (textnames.go).
+//  4. What is secret by its form, whatever it is called, is hidden in all that is left (textforms.go).
+
+// CleanText masks what is secret in an error, a log line or a value.
+func CleanText(s string) string { return Masking{}.clean(s) }
+
+func (m Masking) clean(s string) string {
+	if !mayHoldSecret(s) {
+		return s
+	}
+	lower := strings.ToLower(s)
+	if hasAny(lower, "private key", "age-secret-key", "putty-user-key") && privateKey.MatchString(s) || strings.Contains(s, encryptionKeys) ||
+		strings.Contains(lower, "secret") && strings.Contains(lower, "data") && manifest.MatchString(s) && payload.MatchString(s) {
+		return m.mask(s)
+	}
+	if raw, ok := decodedText(s); ok {
+		if CleanText(raw) != raw {
+			return m.mask(raw)
+		}
+		return s
+	}
+	if !hasAny(lower, mayName...) {
+		return m.forms(s)
+	}
+	if read, ok := m.concealed(s); ok {
+		return m.assigned(m.forms(read))
+	}
+	return m.assigned(m.forms(m.unread(m.forms(s))))
+}
+
+// hasAny is true for a text with one of some parts in it. It is much faster than a pattern.
+func hasAny(text string, parts ...string) bool {
+	return slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(text, part) })
+}
+
+// mayName are parts of texts in which something may be named that is secret, in lower case.
+var mayName = []string{"pass", "pwd", "pw", "token", "secret", "key", "cred", "webhook", "connection", "kubeconfig", "docker", "serviceaccount",
+	"checksum", "psk", "auth"}
+
+// mayHoldSecret keeps the patterns away from short plain values.
+func mayHoldSecret(s string) bool { return len(s) >= shortestEncoded || strings.ContainsAny(s, ":= ") }
+
+// shortestEncoded is the length in characters from which a text in base64 can hold a name and a secret.
+const shortestEncoded = 16
+
+var (
+	privateKey = regexp.MustCompile(`-----BEGIN [A-Z0-9 ]*PRIVATE KEY( BLOCK)?-----|AGE-SECRET-KEY-1|PuTTY-User-Key-File`)
+	// manifest is an object of kind Secret inside a text.
+	manifest = regexp.MustCompile(`(?i)\\*["']?\bkind\\*["']?[ \t]*:[ \t]*\\*["']?(internal)?secret\b`)
+	payload  = regexp.MustCompile(`(?i)\b(string)?data\\*["']?[ \t]*:`)
+	checksum = regexp.MustCompile(`^[0-9a-fA-F]{32,}$`)
+	encoded  = regexp.MustCompile(`^[A-Za-z0-9+/_-]{12,}={0,2}$`)
+	blanks   = regexp.MustCompile(`\r?\n[ \t]*`)
+)
+
+// encryptionKeys is the kind whose text holds keys under the plain name "secret".
+const encryptionKeys = "EncryptionConfiguration"
+
+// decodedText is what stands in a text that is base64 as a whole, in one line or several.
+func decodedText(s string) (string, bool) {
+	s = blanks.ReplaceAllString(strings.TrimSpace(s), "")
+	if len(s) < shortestEncoded || !encoded.MatchString(s) || checksum.MatchString(s) {
+		return "", false
+	}
+	s = strings.TrimRight(s, "=")
+	for _, e := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
+		if raw, err := e.DecodeString(s); err == nil && isText(raw) {
+			return string(raw), true
+		}
+	}
+	return "", false
+}
+
+func isText(raw []byte) bool {
+	return utf8.Valid(raw) && !strings.ContainsFunc(string(raw), func(r rune) bool { return unicode.IsControl(r) && !unicode.IsSpace(r) })
+}
+
+// dataURL hides the content of a data: URL that holds a secret.
+func (m Masking) dataURL(content string, inBase64 bool) (string, bool) {
+	raw := content
+	if inBase64 {
+		text, ok := decodedText(content)
+		if !ok {
+			return content, false
+		}
+		raw = text
+	} else if text, err := url.PathUnescape(content); err == nil {
+		raw = text
+	}
+	return raw, CleanText(raw) != raw
+}
+
+// unmasked is a value that is to be masked yet, empty for one that is masked or says nothing.
+func unmasked(v string) string {
+	if strings.HasPrefix(strings.Trim(v, `\"'`), strings.TrimSuffix(Mask, ")")) || variable.MatchString(v) || said[strings.ToLower(v)] {
+		return ""
+	}
+	return v
+}
+
+// said are values that are no secrets, whatever they are called.
+var said = map[string]bool{"true": true, "false": true, "null": true, "nil": true, "none": true, "~": true, "yes": true, "no": true, "on": true, "off": true}
+
+// isPath keeps the place of a secret readable: --kubeconfig=/var/run/…
+func isPath(v string) bool {
+	v = strings.Trim(v, `\"'`)
+	return strings.HasPrefix(v, "/") && !strings.ContainsAny(v, "+=")
+}
