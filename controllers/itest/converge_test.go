@@ -241,6 +241,31 @@ func testOneField(t *testing.T, s *stage) {
 	assert.Contains(t, string(text), "--advertise-address=240."+rest, "the address of its Service is a fact")
 }
 
+// A Secret that the cluster generates is asked for in another way: the plan says what restarts for it, and by which name, and makes nothing.
+func testGeneratedSecret(t *testing.T, s *stage) {
+	s.write("projects/local/shoot.yaml", strings.Replace(s.read("projects/local/shoot.yaml"), "    kubeAPIServer:\n", "    kubeAPIServer:\n      encryptionConfig: {resources: [configmaps]}\n", 1))
+	const volume = "spec.template.spec.volumes[name=etcd-encryption-secret].secret.secretName"
+	versions := s.world().versions()
+	p, _ := s.plan()
+	var announced []string
+	name := ""
+	for _, item := range p.Items {
+		announced = append(announced, "configured "+item.Object.String())
+		for _, f := range item.Fields {
+			if f.Path == volume {
+				name, _ = f.New.(string)
+				assert.NotEqual(t, f.Old, f.New)
+				assert.Contains(t, item.Consequences, "rolls its pods")
+			}
+		}
+	}
+	assert.Regexp(t, "^kube-apiserver-etcd-encryption-configuration-[0-9a-f]{8}$", name)
+	assert.Equal(t, versions, s.world().versions(), "a plan writes nothing")
+	_, c := s.mustApply()
+	assert.ElementsMatch(t, announced, c.written())
+	assert.Equal(t, name, s.get(s.resource(seedCluster, "v1", "secrets", "shoot--local--local"), name).GetName())
+}
+
 // While the landscape is kept, drift is repaired, and what belongs to others stays.
 func testDrift(t *testing.T, s *stage) {
 	c := s.process()

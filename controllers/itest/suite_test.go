@@ -211,6 +211,7 @@ func TestLandscape(t *testing.T) {
 		{"a fresh landscape converges", testFresh},
 		{"nothing is written when nothing changed", testUnchanged},
 		{"only what changed is touched", testOneField},
+		{"a generated Secret becomes another one", testGeneratedSecret},
 		{"drift is repaired", testDrift},
 		{"a disabled component goes, and comes back", testDisable},
 		{"a component below the gate goes at once", testDisableSmall},

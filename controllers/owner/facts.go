@@ -174,6 +174,11 @@ func (r *Reconciler) extensionFacts(ctx context.Context, o *Owner) (map[string]m
 
 // secrets generates what the components ask for and gives the facts of all of it.
 func (r *Reconciler) secrets(ctx context.Context, o *Owner, result render.Result) (*secrets.Manager, map[string]render.SecretFact, error) {
+	return r.secretsIn(ctx, o, result, func(s secrets.Store) secrets.Store { return s })
+}
+
+// secretsIn is secrets with another store.
+func (r *Reconciler) secretsIn(ctx context.Context, o *Owner, result render.Result, in func(secrets.Store) secrets.Store) (*secrets.Manager, map[string]render.SecretFact, error) {
 	requests, err := result.Secrets()
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", o, err)
@@ -190,7 +195,7 @@ func (r *Reconciler) secrets(ctx context.Context, o *Owner, result render.Result
 	if kinds[o.Input.Owner.Kind].staticCANames {
 		options = append(options, secrets.WithStaticCANames())
 	}
-	manager := secrets.New(secrets.NewStore(client), o.Input.Owner.ControlPlaneNamespace, kinds[o.Input.Owner.Kind].identity, r.Clock, options...)
+	manager := secrets.New(in(secrets.NewStore(client)), o.Input.Owner.ControlPlaneNamespace, kinds[o.Input.Owner.Kind].identity, r.Clock, options...)
 	if _, err := unheard(ctx, func() ([]secrets.Ref, error) { return manager.GenerateAll(ctx, configs) }); err != nil {
 		return nil, nil, fmt.Errorf("generate secrets in namespace %s: %w", o.Input.Owner.ControlPlaneNamespace, o.Local.Explain(apply.Ref{}, "generate secrets", err))
 	}

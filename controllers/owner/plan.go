@@ -12,6 +12,7 @@ import (
 	"github.com/pergola-dev/pergola/controllers/managedresource"
 	"github.com/pergola-dev/pergola/plan"
 	"github.com/pergola-dev/pergola/render"
+	"github.com/pergola-dev/pergola/secrets"
 )
 
 // Plan says what Reconcile would change, by the engine's own dry run. It writes nothing and
@@ -29,6 +30,16 @@ func (r *Reconciler) Plan(ctx context.Context, o *Owner) ([]plan.Item, int, erro
 	result, err := r.renderWith(ctx, o, facts)
 	if err != nil {
 		return nil, 0, err
+	}
+	// A Secret that is asked for in another way is made anew, and what refers to it restarts. Of an owner that has none yet nothing is there
+	// that could.
+	if len(facts.Secrets) > 0 {
+		if _, facts.Secrets, err = r.secretsIn(ctx, o, result, secrets.Trial); err != nil {
+			return nil, 0, err
+		}
+		if result, err = r.renderWith(ctx, o, facts); err != nil {
+			return nil, 0, err
+		}
 	}
 	o.mu.Lock()
 	o.bundles = result.Bundles
