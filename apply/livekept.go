@@ -32,7 +32,7 @@ var setByServer = map[schema.GroupKind][]fieldpath.Path{
 func adjust(o, live *unstructured.Unstructured, manager string, createOnly []string) (send *unstructured.Unstructured, kept []string) {
 	gk := groupKindOf(o)
 	ip, _, _ := unstructured.NestedString(o.Object, "spec", "clusterIP")
-	if len(createOnly) == 0 && gk != statefulSet && (gk != serviceKind || ip == "") && setByServer[gk] == nil {
+	if len(createOnly) == 0 && gk != statefulSet && (gk != serviceKind || ip == "") && setByServer[gk] == nil && gk != networkPolicyKind {
 		return o, nil
 	}
 	send = o.DeepCopy()
@@ -42,6 +42,9 @@ func adjust(o, live *unstructured.Unstructured, manager string, createOnly []str
 	}
 	for _, path := range setByServer[gk] {
 		keepSetByServer(send, live, owned, path)
+	}
+	if gk == networkPolicyKind {
+		writePolicyTypes(send, live, owned)
 	}
 	if gk == jobKind {
 		keepTemplateLabels(send, live, owned)

@@ -61,11 +61,6 @@ var effects = map[string]func(f Field, old, new *unstructured.Unstructured) stri
 	"PriorityClass": func(f Field, _, _ *unstructured.Unstructured) string {
 		return given(f.Path == "globalDefault" && f.New == true, "becomes the priority of all new pods that name none")
 	},
-	"NetworkPolicy": func(f Field, old, new *unstructured.Unstructured) string {
-		// A list that the API server has filled in is nobody's, and server-side apply leaves it as it is.
-		silent := nestedValue(contentOf(old), "spec", "policyTypes") == nil && nestedValue(contentOf(new), "spec", "policyTypes") == nil
-		return given(f.Path == "spec.egress" && f.Old == nil && f.New != nil && silent, "its rules for egress have no effect: declare policyTypes, which stays [Ingress] otherwise")
-	},
 }
 
 // effectsOf are those of all fields of an item, without those of other groups.

@@ -40,8 +40,6 @@ func TestEffects(t *testing.T) {
 		"webhook must answer": {"{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingWebhookConfiguration, webhooks: [{name: a, failurePolicy: Ignore}]}", "{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingWebhookConfiguration, webhooks: [{name: a}]}", []string{"requests fail while the webhook does not answer"}},
 		"cron stops":          {"{apiVersion: batch/v1, kind: CronJob, spec: {suspend: false}}", "{apiVersion: batch/v1, kind: CronJob, spec: {suspend: true}}", []string{"no longer runs"}},
 		"of another group":    {"{apiVersion: x.example.com/v1, kind: PersistentVolume, spec: {persistentVolumeReclaimPolicy: Retain}}", "{apiVersion: x.example.com/v1, kind: PersistentVolume, spec: {persistentVolumeReclaimPolicy: Delete}}", nil},
-		"egress is not meant": {"{apiVersion: networking.k8s.io/v1, kind: NetworkPolicy, spec: {podSelector: {}}}", "{apiVersion: networking.k8s.io/v1, kind: NetworkPolicy, spec: {podSelector: {}, egress: [{to: [{podSelector: {}}]}]}}", []string{"its rules for egress have no effect: declare policyTypes, which stays [Ingress] otherwise"}},
-		"egress is meant":     {"{apiVersion: networking.k8s.io/v1, kind: NetworkPolicy, spec: {podSelector: {}}}", "{apiVersion: networking.k8s.io/v1, kind: NetworkPolicy, spec: {podSelector: {}, policyTypes: [Egress], egress: [{to: [{podSelector: {}}]}]}}", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			old, new := object(t, c.old), object(t, c.new)

@@ -1,0 +1,27 @@
+package apply
+
+import (
+	"reflect"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+)
+
+var networkPolicyKind = schema.GroupKind{Group: "networking.k8s.io", Kind: "NetworkPolicy"}
+
+// writePolicyTypes: what a policy is about follows from its rules when it is made. The server does not look again, and what it filled in
+// belongs to nobody, so that an apply leaves it: rules for egress that come later would count for nothing.
+func writePolicyTypes(send, live *unstructured.Unstructured, owned *fieldpath.Set) {
+	if _, declared, _ := unstructured.NestedFieldNoCopy(send.Object, "spec", "policyTypes"); declared || send.Object["spec"] == nil {
+		return
+	}
+	types := []any{"Ingress"}
+	if egress, _, _ := unstructured.NestedSlice(send.Object, "spec", "egress"); len(egress) > 0 {
+		types = append(types, "Egress")
+	}
+	now, _, _ := unstructured.NestedSlice(live.Object, "spec", "policyTypes")
+	if !reflect.DeepEqual(now, types) || hasAnyOf(owned, fieldpath.MakePathOrDie("spec", "policyTypes")) {
+		_ = unstructured.SetNestedSlice(send.Object, types, "spec", "policyTypes")
+	}
+}
