@@ -106,7 +106,7 @@ git -C "$landscape" remote add demo "$remote"
 git_ push -q --force --no-verify demo main 2>/dev/null || true
 
 "$pergola" operator --kubeconfig "$work/operator.kubeconfig" --cache-dir "$work/cache" --allow-file-sources --log-format text \
-  --health-port $operator_port --metrics-port -1 --receiver-port $receiver_port > "$work/operator.log" 2>&1 &
+  --bind-address 127.0.0.1 --health-port $operator_port --metrics-port -1 --receiver-port $receiver_port > "$work/operator.log" 2>&1 &
 echo $! > "$work/operator.pid"
 "$demo" ready http://127.0.0.1:$operator_port/readyz
 cat > "$work/install.yaml" <<EOT
@@ -128,7 +128,7 @@ run "$pergola" install --role gardenlet --context pergola-local "${chart[@]}" --
 "$demo" identity pergola-local garden/pergola-gardenlet "$work/gardenlet.kubeconfig"
 "$demo" identity pergola-virtual "$seed_account" "$work/gardenlet-garden.kubeconfig"
 "$pergola" gardenlet --seed local --kubeconfig "$work/gardenlet.kubeconfig" --garden-kubeconfig "$work/gardenlet-garden.kubeconfig" --log-format text \
-  --health-port $gardenlet_port --metrics-port -1 > "$work/gardenlet.log" 2>&1 &
+  --bind-address 127.0.0.1 --health-port $gardenlet_port --metrics-port -1 > "$work/gardenlet.log" 2>&1 &
 echo $! > "$work/gardenlet.pid"
 "$demo" ready http://127.0.0.1:$gardenlet_port/readyz
 

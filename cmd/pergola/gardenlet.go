@@ -19,6 +19,7 @@ import (
 type gardenletFlags struct {
 	seed, garden, kubeconfig string
 	ports                    portFlags
+	address                  string
 	log                      logFlags
 }
 
@@ -46,6 +47,7 @@ traces are sent there.`,
 	flags.StringVar(&f.garden, "garden-kubeconfig", "", "kubeconfig of the virtual garden (required)")
 	flags.StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig of the seed (default in a pod: its own access; else KUBECONFIG)")
 	f.ports.add(cmd, 2728, 2729)
+	addBindAddress(cmd, &f.address)
 	f.log.add(cmd)
 	_ = cmd.MarkFlagRequired("seed")
 	_ = cmd.MarkFlagRequired("garden-kubeconfig")
@@ -75,7 +77,7 @@ func (f *gardenletFlags) run(cmd *cobra.Command) error {
 	}
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(g, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	servers, err := serving.Listen(serving.Options{HealthPort: f.ports.health, MetricsPort: f.ports.metrics, Ready: g.Ready(), Metrics: registry})
+	servers, err := serving.Listen(serving.Options{Address: f.address, HealthPort: f.ports.health, MetricsPort: f.ports.metrics, Ready: g.Ready(), Metrics: registry})
 	if err != nil {
 		return err
 	}

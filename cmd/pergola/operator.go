@@ -17,6 +17,7 @@ import (
 type operatorFlags struct {
 	kubeconfig, namespace string
 	ports                 portFlags
+	address               string
 	receivers             int
 	proxies               []string
 	files                 bool
@@ -46,6 +47,7 @@ without TLS. With OTEL_EXPORTER_OTLP_ENDPOINT set, traces are sent there.`,
 	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig of the runtime cluster (default in a pod: its own access; else KUBECONFIG)")
 	flags.StringVarP(&o.namespace, "namespace", "n", "garden", "namespace of the Landscapes; empty for all")
 	o.ports.add(cmd, 8081, 8080)
+	addBindAddress(cmd, &o.address)
 	flags.IntVar(&o.receivers, "receiver-port", 9292, "port of /hooks; -1 for none")
 	flags.StringArrayVar(&o.proxies, "receiver-proxy", nil, "address range of load balancers in front of /hooks, such as 10.0.0.0/8, whose X-Forwarded-For says who sent a request; may be given several times")
 	flags.BoolVar(&o.files, "allow-file-sources", false, "allow file:// as source: whoever may write a Landscape can then read all repositories on this machine")
@@ -83,7 +85,7 @@ func (o *operatorFlags) run(cmd *cobra.Command) error {
 	defer end()
 	role := &operator.Role{
 		Config: config, Namespace: o.namespace, Catalogue: catalogue(cmd), Evaluator: pool, CacheDir: dir, FileSources: o.files, Version: version,
-		HealthPort: o.ports.health, MetricsPort: o.ports.metrics, ReceiverPort: o.receivers, ReceiverProxies: proxies, Holder: holderOf("operator"), Clock: clock.RealClock{}, Log: log,
+		Address: o.address, HealthPort: o.ports.health, MetricsPort: o.ports.metrics, ReceiverPort: o.receivers, ReceiverProxies: proxies, Holder: holderOf("operator"), Clock: clock.RealClock{}, Log: log,
 		OnListen: func(health, metrics, receivers string) {
 			log.Info("listening", "health", health, "metrics", metrics, "receivers", receivers)
 		},

@@ -70,6 +70,11 @@ func (p *portFlags) add(cmd *cobra.Command, health, metrics int) {
 	cmd.Flags().IntVar(&p.metrics, "metrics-port", metrics, "port of /metrics; -1 for none")
 }
 
+// addBindAddress lets a role answer at one address only.
+func addBindAddress(cmd *cobra.Command, address *string) {
+	cmd.Flags().StringVar(address, "bind-address", "", "IP address at which the ports are; all of the host by default")
+}
+
 // accessOf reads a kubeconfig; without one it is the access of the pod, or what KUBECONFIG names.
 func accessOf(cluster, path string) (*rest.Config, error) {
 	if path == "" {

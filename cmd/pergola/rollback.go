@@ -61,25 +61,33 @@ what was applied before the present one.`,
 
 func newApprove() *cobra.Command {
 	var object objectFlags
+	var onSeed bool
 	cmd := &cobra.Command{
 		Use:   "approve LANDSCAPE ID...",
 		Short: "Let held deletions of a Landscape pass",
 		Long: `Approves deletions and recreations that the operator holds: those beyond the deletion gate, or that no reviewer could see. An id
-stands for exactly the objects that are held now; pergola history and status.held of the Landscape show it.`,
-		Example: `  pergola approve production 3f2a91c07d55`,
-		Args:    cobra.MinimumNArgs(2),
+stands for exactly the objects that are held now; pergola history and status.held of the Landscape show it. What a gardenlet holds on its
+seed is told by an Event DeletionHeld of the Seed or Shoot: its id takes --on-seed.`,
+		Example: `  pergola approve production 3f2a91c07d55
+  pergola approve production 77be0211c4e0 --on-seed`,
+		Args: cobra.MinimumNArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			handle, err := object.handle(args[0])
 			if err != nil {
 				return err
 			}
-			if err := handle.Approve(cmd.Context(), args[1:]); err != nil {
+			if err := handle.Approve(cmd.Context(), args[1:], onSeed); err != nil {
 				return finding{err}
 			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "Approved; the operator applies %s again.\n", args[0])
+			text := "Approved; the operator applies %s again.\n"
+			if onSeed {
+				text = "Approved; gardenlets of %s learn of it with the next sync.\n"
+			}
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), text, args[0])
 			return err
 		},
 	}
+	cmd.Flags().BoolVar(&onSeed, "on-seed", false, "the ids are of what gardenlets hold, which the Landscape does not list")
 	object.add(cmd)
 	return cmd
 }

@@ -116,7 +116,7 @@ func (g *Gardenlet) tellHeld(from sources, s *settings, held []owner.HeldObjects
 				reasons = append(reasons, o.Reason)
 			}
 		}
-		g.tell(from.object, "DeletionHeld", fmt.Sprintf("held on cluster %s: %s: %s; to let it pass once, add %q to spec.approved of Landscape %s (kubectl edit landscape %[5]s, in the runtime cluster)",
+		g.tell(from.object, "DeletionHeld", fmt.Sprintf("held on cluster %s: %s: %s; to let it pass once: pergola approve %[5]s %[4]s --on-seed",
 			h.Cluster, strings.Join(objects, ", "), strings.Join(reasons, "; "), landscape.ShownApproval(h.Approval, used), s.landscape))
 	}
 }

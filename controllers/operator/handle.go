@@ -156,12 +156,13 @@ func (h *Handle) Unpin(ctx context.Context) (was bool, err error) {
 	return was, err
 }
 
-// Approve lets held deletions pass. Ids that nothing waits for are refused.
-func (h *Handle) Approve(ctx context.Context, ids []string) error {
+// Approve lets what is held pass, by its ids. The Landscape lists what its operator holds; what a gardenlet holds is told on its Seed and
+// Shoots only: with onSeed any id is taken.
+func (h *Handle) Approve(ctx context.Context, ids []string, onSeed bool) error {
 	_, err := h.change(ctx, "approving deletions of", func(l *landscapev1alpha1.Landscape) error {
 		for _, id := range ids {
-			if !slices.ContainsFunc(l.Status.Held, func(held landscapev1alpha1.HeldDeletion) bool { return held.Approval == id }) {
-				return fmt.Errorf("nothing that is held has the id %q: status.held of the Landscape shows what waits. The id of an Event DeletionHeld of a Seed or Shoot goes into spec.approved as it is (kubectl edit landscape -n %s %s)", id, l.Namespace, l.Name)
+			if !onSeed && !slices.ContainsFunc(l.Status.Held, func(held landscapev1alpha1.HeldDeletion) bool { return held.Approval == id }) {
+				return fmt.Errorf("nothing that is held has the id %q: status.held of the Landscape shows what waits. That of an Event DeletionHeld of a Seed or Shoot is approved with --on-seed", id)
 			}
 			if !slices.Contains(l.Spec.Approved, id) {
 				l.Spec.Approved = append(l.Spec.Approved, id)

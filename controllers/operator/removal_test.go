@@ -45,7 +45,7 @@ func TestRemovalWithoutConfirmation(t *testing.T) {
 	require.NotEmpty(t, id)
 	handle, err := NewHandle(server.config, receiver.Key{Namespace: w.namespace, Name: s.name}, clock.RealClock{}, "me")
 	require.NoError(t, err)
-	require.NoError(t, handle.Approve(context.Background(), []string{id}))
+	require.NoError(t, handle.Approve(context.Background(), []string{id}, false))
 	const stuck = "this version cannot take down a Shoot"
 	l = w.await(s.name, func(l *landscapev1alpha1.Landscape) bool {
 		return len(l.Status.Held) == 1 && strings.Contains(l.Status.Held[0].Reason, stuck)

@@ -96,6 +96,6 @@ func TestReview(t *testing.T) {
 
 	handle, err := NewHandle(server.config, receiver.Key{Namespace: w.namespace, Name: s.name}, clock.RealClock{}, "me")
 	require.NoError(t, err)
-	require.NoError(t, handle.Approve(context.Background(), []string{l.Status.Held[0].Approval}))
+	require.NoError(t, handle.Approve(context.Background(), []string{l.Status.Held[0].Approval}, false))
 	w.await(s.name, func(l *landscapev1alpha1.Landscape) bool { return len(l.Status.Held) == 0 && w.value("r1") == "2" })
 }

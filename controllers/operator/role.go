@@ -46,6 +46,8 @@ type Role struct {
 	CacheDir string
 	// FileSources allows repositories in folders of this machine (file://): whoever may write a Landscape can read them all.
 	FileSources bool
+	// Address is where the ports are; empty for all addresses of the host.
+	Address string
 	// HealthPort, MetricsPort and ReceiverPort are where it answers; negative: nowhere, 0: any free port.
 	HealthPort, MetricsPort, ReceiverPort int
 	// ReceiverProxies are the addresses of load balancers in front of the receivers, whose X-Forwarded-For counts.

@@ -23,7 +23,7 @@ func (p *parts) listen() (func(context.Context) error, error) {
 		return nil, err
 	}
 	servers, err := serving.Listen(serving.Options{
-		HealthPort: p.HealthPort, MetricsPort: p.MetricsPort, Metrics: registry,
+		Address: p.Address, HealthPort: p.HealthPort, MetricsPort: p.MetricsPort, Metrics: registry,
 		Ready: []serving.Question{{Name: "landscapes", Ask: p.ready}},
 	})
 	if err != nil {
@@ -32,7 +32,7 @@ func (p *parts) listen() (func(context.Context) error, error) {
 	var receivers net.Listener
 	address := ""
 	if p.ReceiverPort >= 0 {
-		if receivers, err = net.Listen("tcp", ":"+strconv.Itoa(p.ReceiverPort)); err != nil {
+		if receivers, err = net.Listen("tcp", net.JoinHostPort(p.Address, strconv.Itoa(p.ReceiverPort))); err != nil {
 			return nil, fmt.Errorf("listening for receivers (--receiver-port): %w", err)
 		}
 		address = receivers.Addr().String()

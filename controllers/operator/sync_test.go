@@ -126,12 +126,12 @@ func TestLoosening(t *testing.T) {
 
 	handle, err := NewHandle(server.config, receiver.Key{Namespace: w.namespace, Name: "loose"}, clock.RealClock{}, "me")
 	require.NoError(t, err)
-	require.ErrorContains(t, handle.Approve(context.Background(), []string{"nonsense"}), "nothing that is held has the id")
+	require.ErrorContains(t, handle.Approve(context.Background(), []string{"nonsense"}, false), "nothing that is held has the id")
 	ids := map[string]bool{}
 	for _, h := range l.Status.Held {
 		ids[h.Approval] = true
 	}
-	require.NoError(t, handle.Approve(context.Background(), slices.Collect(maps.Keys(ids))))
+	require.NoError(t, handle.Approve(context.Background(), slices.Collect(maps.Keys(ids)), false))
 	l = w.await("loose", func(l *landscapev1alpha1.Landscape) bool { return len(l.Status.Held) == 0 && w.value("b3") == "" })
 	assert.Len(t, l.Status.UsedApprovals, len(ids))
 
@@ -155,7 +155,7 @@ func TestLoosening(t *testing.T) {
 		assert.False(t, ids[h.Approval], "%s was used", h.Approval)
 		assert.True(t, strings.HasSuffix(h.Approval, "-2"), h.Approval)
 	}
-	require.NoError(t, handle.Approve(context.Background(), []string{l.Status.Held[0].Approval}))
+	require.NoError(t, handle.Approve(context.Background(), []string{l.Status.Held[0].Approval}, false))
 	w.await("loose", func(l *landscapev1alpha1.Landscape) bool { return len(l.Status.Held) == 0 && w.value("b3") == "" })
 }
 

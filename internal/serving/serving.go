@@ -23,6 +23,8 @@ type Question struct {
 
 // Options of the ports. A negative port is none, 0 is any free one.
 type Options struct {
+	// Address is the IP address or the name of the host to listen at; empty for all addresses.
+	Address                 string
 	HealthPort, MetricsPort int
 	// Live and Ready are asked by /healthz and /readyz.
 	Live, Ready []Question
@@ -49,21 +51,21 @@ func Listen(o Options) (*Servers, error) {
 		metrics.Handle("/metrics", promhttp.HandlerFor(o.Metrics, promhttp.HandlerOpts{}))
 	}
 	var err error
-	if s.Health, err = s.listen("probes (--health-port)", o.HealthPort, probes); err != nil {
+	if s.Health, err = s.listen("probes (--health-port)", o.Address, o.HealthPort, probes); err != nil {
 		return nil, err
 	}
-	if s.Metrics, err = s.listen("metrics (--metrics-port)", o.MetricsPort, metrics); err != nil {
+	if s.Metrics, err = s.listen("metrics (--metrics-port)", o.Address, o.MetricsPort, metrics); err != nil {
 		s.close()
 		return nil, err
 	}
 	return s, nil
 }
 
-func (s *Servers) listen(what string, port int, handler http.Handler) (string, error) {
+func (s *Servers) listen(what, address string, port int, handler http.Handler) (string, error) {
 	if port < 0 {
 		return "", nil
 	}
-	listener, err := net.Listen("tcp", ":"+strconv.Itoa(port))
+	listener, err := net.Listen("tcp", net.JoinHostPort(address, strconv.Itoa(port)))
 	if err != nil {
 		return "", fmt.Errorf("listening for %s: %w", what, err)
 	}
