@@ -53,11 +53,31 @@ func rules() []rule {
 		def("Seed", "seed/extensions-registered", "Extensions that a Seed needs are registered", "Declare a ControllerRegistration, or an Extension of operator.gardener.cloud.", "plugin/pkg/global/extensionvalidation", (*check).extensions).about("spec.backup.provider", "spec.dns", "spec.extensions.type", "spec.provider.type"),
 		def("Shoot", "shoot/extensions-registered", "Extensions that a Shoot needs are registered", "Declare a ControllerRegistration, or an Extension of operator.gardener.cloud.", "plugin/pkg/global/extensionvalidation", (*check).extensions).about("spec.dns.providers.type", "spec.extensions.type", "spec.networking.type", "spec.provider"),
 	}
-	return slices.Concat(all, credentialRules(def), configRules(def), referenceRules())
+	return slices.Concat(all, inUseRules(def), credentialRules(def), configRules(def), referenceRules())
 }
 
 // define makes a rule of its parts.
 type define func(kind, id, title, doc, source string, do func(*check)) rule
+
+// inUseRules are about what must stay because something uses it.
+func inUseRules(def define) []rule {
+	const manager = "plugin/pkg/global/resourcereferencemanager"
+	const zonesTitle, zonesDoc = "A seed keeps its zones while Shoots are on it", "Move the Shoots first, or keep the zone: volumes of control planes are bound to theirs."
+	const domainsTitle, domainsDoc = "A seed keeps its domains while Shoots use them", "Move the Shoots first, or keep the domain: control planes are reached under the internal one, and Shoots have names below the default ones."
+	return []rule{
+		def("CloudProfile", "cloudprofile/versions-in-use", "A cloud profile keeps the Kubernetes versions in use", "First raise the Shoots, and take the version out of the NamespacedCloudProfiles; until then the version may expire. Where maintenance has raised a Shoot already, write its version into Git.", manager, (*check).keptVersions).
+			about("spec.kubernetes.versions"),
+		def("CloudProfile", "cloudprofile/images-in-use", "A cloud profile keeps the machine images in use", "First raise the pools, and take the version out of the NamespacedCloudProfiles; until then the version may expire. Where maintenance has raised a pool already, write its version into Git.", manager, (*check).keptImages).
+			about("spec.machineImages"),
+		def("CloudProfile", "cloudprofile/capabilities-in-use", "A cloud profile keeps the capabilities that others name", "First take the values out of the types and images of NamespacedCloudProfiles.", manager, (*check).keptCapabilities).about("spec.machineCapabilities"),
+		def("NamespacedCloudProfile", "namespacedcloudprofile/versions-in-use", "A namespaced cloud profile keeps the versions in use that its parent does not offer", "First raise the Shoots and pools.", manager, (*check).keptOverrides).
+			about("spec.kubernetes", "spec.machineImages"),
+		def("Seed", "seed/zones-in-use", zonesTitle, zonesDoc, "plugin/pkg/seed/validator", keptZones(specOfSeed)).about("spec.provider.zones"),
+		def("ManagedSeed", "managedseed/zones-in-use", zonesTitle, zonesDoc, "plugin/pkg/managedseed/validator", keptZones(specOfManagedSeed)).about("spec.gardenlet.config"),
+		def("Seed", "seed/domains-in-use", domainsTitle, domainsDoc, "plugin/pkg/seed/validator", keptDomains(specOfSeed)).about("spec.dns"),
+		def("ManagedSeed", "managedseed/domains-in-use", domainsTitle, domainsDoc, "plugin/pkg/managedseed/validator", keptDomains(specOfManagedSeed)).about("spec.gardenlet.config"),
+	}
+}
 
 // credentialRules are about what bindings, backups and exposure classes bring with them.
 func credentialRules(def define) []rule {

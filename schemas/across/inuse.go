@@ -1,0 +1,302 @@
+package across
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
+	"github.com/pergola-dev/pergola/schemas"
+)
+
+// What cloud profiles must keep, because something uses it. Source: plugin/pkg/global/resourcereferencemanager, which refuses
+// no less and no more: types of machines and volumes may go, Shoots keep theirs. Objects that use something count as they
+// are declared now; what maintenance made of them in the cluster is not known here.
+
+// users names objects that use something, with their places.
+func users(of []*schemas.Input) string {
+	const most = 3
+	var names []string
+	for _, in := range of[:min(most, len(of))] {
+		names = append(names, place(in))
+	}
+	if more := len(of) - most; more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(names, ", "), more)
+	}
+	if last := len(names) - 1; last > 0 {
+		return strings.Join(names[:last], ", ") + " and " + names[last]
+	}
+	return strings.Join(names, "")
+}
+
+// versionsOf gives the Kubernetes versions of a cloud profile, by name.
+func versionsOf(profile map[string]any) map[string]bool {
+	out := map[string]bool{}
+	each(profile, "spec.kubernetes.versions[].version", func(_ string, v any) {
+		if version, ok := v.(string); ok {
+			out[version] = true
+		}
+	})
+	return out
+}
+
+// imagesOf gives the machine images of a cloud profile and their versions.
+func imagesOf(profile map[string]any) map[string]map[string]bool {
+	out := map[string]map[string]bool{}
+	for _, item := range list(profile, "spec", "machineImages") {
+		image, _ := item.(map[string]any)
+		versions := map[string]bool{}
+		each(image, "versions[].version", func(_ string, v any) {
+			if version, ok := v.(string); ok {
+				versions[version] = true
+			}
+		})
+		out[text(image, "name")] = versions
+	}
+	return out
+}
+
+// gone gives the names, sorted, that are in the first and not in the second.
+func gone[V, W any](before map[string]V, now map[string]W) []string {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(before)), func(name string) bool {
+		_, still := now[name]
+		return still
+	})
+}
+
+// dependents are the NamespacedCloudProfiles that build on the CloudProfile that is looked at.
+func (c *check) dependents() []*schemas.Input {
+	return slices.DeleteFunc(slices.Clone(c.all(kindNamespacedProfile)), func(in *schemas.Input) bool {
+		parent := table(in.Content().Object, "spec", "parent")
+		return in.Content().GetDeletionTimestamp() != nil || text(parent, "name") != c.name() || text(parent, "kind") != kindCloudProfile.Kind
+	})
+}
+
+// shootsOf are the Shoots of the profile that is looked at, and of the profiles that build on it.
+func (c *check) shootsOf(dependents []*schemas.Input) []*schemas.Input {
+	profiles := map[identity]bool{identityOf(c.in): true}
+	for _, in := range dependents {
+		profiles[identityOf(in)] = true
+	}
+	return slices.DeleteFunc(slices.Clone(c.all(kindShoot)), func(in *schemas.Input) bool {
+		id, _ := profileField(in.Content().Object, identityOf(in).namespace)
+		return in.Content().GetDeletionTimestamp() != nil || !profiles[id]
+	})
+}
+
+// that gives those of which something is true.
+func that(inputs []*schemas.Input, is func(object map[string]any) bool) []*schemas.Input {
+	return slices.DeleteFunc(slices.Clone(inputs), func(in *schemas.Input) bool { return !is(in.Content().Object) })
+}
+
+// runsKubernetes tells whether the control plane of a Shoot has a version. Pools are not asked: theirs is not above it.
+func runsKubernetes(version string) func(map[string]any) bool {
+	return func(shoot map[string]any) bool { return text(shoot, "spec", "kubernetes", "version") == version }
+}
+
+func runsImage(name, version string) func(map[string]any) bool {
+	return func(shoot map[string]any) bool {
+		return slices.ContainsFunc(list(shoot, "spec", "provider", "workers"), func(item any) bool {
+			worker, _ := item.(map[string]any)
+			return text(worker, "machine", "image", "name") == name && text(worker, "machine", "image", "version") == version
+		})
+	}
+}
+
+// keptVersions: a Kubernetes version in use stays in the CloudProfile.
+func (c *check) keptVersions() {
+	lost := gone(versionsOf(c.oldObject()), versionsOf(c.object()))
+	if len(lost) == 0 {
+		return
+	}
+	dependents := c.dependents()
+	shoots := c.shootsOf(dependents)
+	for _, version := range lost {
+		using := slices.Concat(
+			that(shoots, runsKubernetes(version)),
+			that(dependents, func(profile map[string]any) bool { return versionsOf(profile)[version] }),
+		)
+		if len(using) > 0 {
+			c.report("spec.kubernetes.versions", schemas.TypeForbidden, "lost the Kubernetes version %q, which is used by %s", version, users(using))
+		}
+	}
+}
+
+// keptImages: machine images and versions in use stay in the CloudProfile; it adds none that a profile which builds on it has.
+func (c *check) keptImages() {
+	if !c.in.Changed() {
+		return
+	}
+	before, now := imagesOf(c.oldObject()), imagesOf(c.object())
+	var dependents, shoots []*schemas.Input
+	asked := false
+	look := func() { // only where something is gone or new: else nothing about others is asked
+		if !asked {
+			asked, dependents = true, c.dependents()
+			shoots = c.shootsOf(dependents)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(before)) {
+		for _, version := range gone(before[name], now[name]) {
+			look()
+			using := slices.Concat(
+				that(shoots, runsImage(name, version)),
+				that(dependents, func(profile map[string]any) bool { return imagesOf(profile)[name][version] }),
+			)
+			if len(using) > 0 {
+				c.report(c.fieldOfImage(name), schemas.TypeForbidden, "lost version %q of machine image %q, which is used by %s", version, name, users(using))
+			}
+		}
+	}
+	has := func(name string) []*schemas.Input {
+		look()
+		return that(dependents, func(profile map[string]any) bool { return imagesOf(profile)[name] != nil })
+	}
+	for _, name := range gone(before, now) {
+		if using := has(name); len(using) > 0 {
+			c.report("spec.machineImages", schemas.TypeForbidden, "lost the machine image %q, which is used by %s", name, users(using))
+		}
+	}
+	for _, name := range gone(now, before) {
+		if using := has(name); len(using) > 0 {
+			c.report(c.fieldOfImage(name), schemas.TypeForbidden, "adds the machine image %q, which is defined already by %s", name, users(using))
+		}
+	}
+}
+
+// fieldOfImage is the place of a machine image in the object that is looked at, or of the list where it is gone.
+func (c *check) fieldOfImage(name string) string {
+	for i, item := range list(c.object(), "spec", "machineImages") {
+		if image, _ := item.(map[string]any); text(image, "name") == name {
+			return fmt.Sprintf("spec.machineImages[%d]", i)
+		}
+	}
+	return "spec.machineImages"
+}
+
+// keptCapabilities: values of capabilities that profiles which build on the CloudProfile name stay. Where they name nothing but
+// architectures, the profile may go back to the form without capabilities.
+func (c *check) keptCapabilities() {
+	lost := lostCapabilities(c.oldObject(), c.object())
+	if len(lost) == 0 {
+		return
+	}
+	dependents := c.dependents()
+	more := func(profile map[string]any) bool {
+		return len(gone(usedCapabilities(profile), map[string]bool{architecture: true})) > 0
+	}
+	if len(that(dependents, more)) == 0 {
+		return
+	}
+	for _, name := range slices.Sorted(maps.Keys(lost)) {
+		for _, value := range lost[name] {
+			using := that(dependents, func(profile map[string]any) bool { return usedCapabilities(profile)[name][value] })
+			if len(using) > 0 {
+				c.report("spec.machineCapabilities", schemas.TypeForbidden, "lost the value %q of the capability %q, which is used by %s", value, name, users(using))
+			}
+		}
+	}
+}
+
+// lostCapabilities are values of capabilities that are no longer defined.
+func lostCapabilities(before, now map[string]any) map[string][]string {
+	defined := func(profile map[string]any) map[string]map[string]bool {
+		out := map[string]map[string]bool{}
+		for _, item := range list(profile, "spec", "machineCapabilities") {
+			capability, _ := item.(map[string]any)
+			values := map[string]bool{}
+			for _, value := range texts(list(capability, "values")) {
+				values[value] = true
+			}
+			out[text(capability, "name")] = values
+		}
+		return out
+	}
+	kept, out := defined(now), map[string][]string{}
+	for name, values := range defined(before) {
+		if lost := gone(values, kept[name]); len(lost) > 0 {
+			out[name] = lost
+		}
+	}
+	return out
+}
+
+// usedCapabilities are the capabilities that types and images of a profile name, with their values.
+func usedCapabilities(profile map[string]any) map[string]map[string]bool {
+	out := map[string]map[string]bool{}
+	note := func(_ string, v any) {
+		capabilities, _ := v.(map[string]any)
+		for name := range capabilities {
+			if out[name] == nil {
+				out[name] = map[string]bool{}
+			}
+			for _, value := range texts(list(capabilities, name)) {
+				out[name][value] = true
+			}
+		}
+	}
+	each(profile, "spec.machineTypes[].capabilities", note)
+	each(profile, "spec.machineImages[].versions[].capabilityFlavors[]", note)
+	return out
+}
+
+// keptOverrides: versions that a NamespacedCloudProfile offers longer, or has by itself, stay as long as they are in use and the
+// CloudProfile below does not offer them.
+func (c *check) keptOverrides() {
+	versions, before, now := gone(versionsOf(c.oldObject()), versionsOf(c.object())), imagesOf(c.oldObject()), imagesOf(c.object())
+	images := slices.ContainsFunc(slices.Sorted(maps.Keys(before)), func(name string) bool { return len(gone(before[name], now[name])) > 0 })
+	if len(versions) == 0 && !images {
+		return
+	}
+	parent := c.parentSpec()
+	if parent == nil {
+		return
+	}
+	shoots := c.shootsOf(nil)
+	for _, version := range versions {
+		i := slices.IndexFunc(parent.Kubernetes.Versions, func(v gardencorev1beta1.ExpirableVersion) bool { return v.Version == version })
+		if i < 0 || !c.expired(parent.Kubernetes.Versions[i]) {
+			continue // one that the parent does not have is its own matter
+		}
+		if using := that(shoots, runsKubernetes(version)); len(using) > 0 {
+			c.report("spec.kubernetes", schemas.TypeForbidden, "lost the Kubernetes version %q, which has expired in the CloudProfile and is used by %s", version, users(using))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(before)) {
+		for _, version := range gone(before[name], now[name]) {
+			if c.offersImage(parent, name, version) {
+				continue
+			}
+			if using := that(shoots, runsImage(name, version)); len(using) > 0 {
+				c.report(c.fieldOfImage(name), schemas.TypeForbidden, "lost version %q of machine image %q, which the CloudProfile does not offer by itself and is used by %s", version, name, users(using))
+			}
+		}
+	}
+}
+
+// parentSpec is the CloudProfile that the NamespacedCloudProfile looked at builds on, nil where it is not known or is broken.
+func (c *check) parentSpec() *gardencorev1beta1.CloudProfileSpec {
+	in := c.find(parentOf(c.in))
+	if in == nil {
+		return nil
+	}
+	parent := &gardencorev1beta1.CloudProfile{}
+	if !typed(in.Content(), parent) {
+		return nil
+	}
+	return &parent.Spec
+}
+
+func (c *check) expired(v gardencorev1beta1.ExpirableVersion) bool {
+	class, _ := v.ClassificationAt(c.Now)
+	return class == gardencorev1beta1.ClassificationExpired
+}
+
+func (c *check) offersImage(parent *gardencorev1beta1.CloudProfileSpec, name, version string) bool {
+	return slices.ContainsFunc(parent.MachineImages, func(image gardencorev1beta1.MachineImage) bool {
+		return image.Name == name && slices.ContainsFunc(image.Versions, func(v gardencorev1beta1.MachineImageVersion) bool {
+			return v.Version == version && !c.expired(v.ExpirableVersion)
+		})
+	})
+}
