@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/url"
 	"sync"
 	"time"
 
@@ -14,6 +15,8 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
+
+	"github.com/pergola-dev/pergola/internal/addresses"
 )
 
 // ClusterOptions tune the access to one API server. The zero value is good.
@@ -75,6 +78,7 @@ func NewCluster(name string, cfg *rest.Config, opts ClusterOptions) (*Cluster, e
 	orDefault(&opts.DialTimeout, 5*time.Second)
 	orDefault(&opts.Cooldown, 5*time.Second)
 
+	cfg = withoutUser(cfg)
 	g := &gate{cluster: name, host: cfg.Host, clock: opts.Clock, timeout: opts.RequestTimeout,
 		cooldown: opts.Cooldown, slots: make(chan struct{}, opts.MaxInFlight), counts: RequestCounts{}}
 	config := dynamic.ConfigFor(cfg)
@@ -93,10 +97,27 @@ func NewCluster(name string, cfg *rest.Config, opts ClusterOptions) (*Cluster, e
 		c.whole[kind] = true
 	}
 	if err := c.connect(); err != nil {
-		return nil, fmt.Errorf("cluster %s: %w", name, err)
+		return nil, addresses.Error(fmt.Errorf("cluster %s: %w", name, err))
 	}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	return c, nil
+}
+
+// withoutUser takes the user out of the address of a cluster, which is in logs and in errors of whatever sends requests. It stays
+// the user that requests are sent as, where there is no other one.
+func withoutUser(cfg *rest.Config) *rest.Config {
+	address, err := url.Parse(cfg.Host)
+	if err != nil || address.User == nil {
+		return cfg
+	}
+	out := rest.CopyConfig(cfg)
+	if cfg.BearerToken == "" && cfg.BearerTokenFile == "" && cfg.Username == "" && cfg.ExecProvider == nil && cfg.AuthProvider == nil {
+		out.Username = address.User.Username()
+		out.Password, _ = address.User.Password()
+	}
+	address.User = nil
+	out.Host = address.String()
+	return out
 }
 
 func (c *Cluster) connect() (err error) {

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"k8s.io/utils/clock"
+
+	"github.com/pergola-dev/pergola/internal/addresses"
 )
 
 // RequestCounts is the number of requests by verb: get, list, watch, discovery, create, update, patch,
@@ -43,7 +45,7 @@ type UnreachableError struct {
 }
 
 func (e *UnreachableError) Error() string {
-	return fmt.Sprintf("cluster %s at %s does not answer: %v", e.Cluster, e.Host, e.Cause)
+	return addresses.Plain(fmt.Sprintf("cluster %s at %s does not answer: %v", e.Cluster, e.Host, e.Cause))
 }
 func (e *UnreachableError) Unwrap() error { return e.Cause }
 

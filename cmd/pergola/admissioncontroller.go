@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/pergola-dev/pergola/controllers/admission"
+	"github.com/pergola-dev/pergola/internal/addresses"
 )
 
 // admissionServer are the flags of the server.
@@ -85,7 +86,7 @@ func (s *admissionServer) run(cmd *cobra.Command) error {
 	if s.virtual != "" {
 		virtual, err := clientcmd.BuildConfigFromFlags("", s.virtual)
 		if err != nil {
-			return fmt.Errorf("--virtual-kubeconfig %s: %w", s.virtual, err)
+			return fmt.Errorf("--virtual-kubeconfig %s: %w", s.virtual, addresses.Error(err))
 		}
 		if opts.Surroundings, err = admission.NewLiveSurroundings(cmd.Context(), virtual); err != nil {
 			return fmt.Errorf("--virtual-kubeconfig %s: %w", s.virtual, err)
@@ -128,7 +129,7 @@ func (s *admissionServer) config() (*rest.Config, error) {
 	if s.kubeconfig != "" {
 		config, err := clientcmd.BuildConfigFromFlags("", s.kubeconfig)
 		if err != nil {
-			return nil, fmt.Errorf("--kubeconfig %s: %w", s.kubeconfig, err)
+			return nil, fmt.Errorf("--kubeconfig %s: %w", s.kubeconfig, addresses.Error(err))
 		}
 		return config, nil
 	}

@@ -14,6 +14,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/pergola-dev/pergola/internal/addresses"
 )
 
 // What --log-level and --log-format take; the first one is the default.
@@ -96,9 +98,9 @@ func restConfig(cluster, path, context string) (*rest.Config, error) {
 	case clientcmd.IsEmptyConfig(err):
 		return nil, fmt.Errorf("access to %s: there is no kubeconfig: set KUBECONFIG, or name one by --kubeconfig", cluster)
 	case path != "":
-		return nil, fmt.Errorf("access to %s, kubeconfig %q: %w", cluster, path, err)
+		return nil, fmt.Errorf("access to %s, kubeconfig %q: %w", cluster, path, addresses.Error(err))
 	}
-	return nil, fmt.Errorf("access to %s: %w", cluster, err)
+	return nil, fmt.Errorf("access to %s: %w", cluster, addresses.Error(err))
 }
 
 // holderOf names this process in leases: where it runs and which it is. The end tells processes of one number on hosts of one

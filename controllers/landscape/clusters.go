@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
+	"github.com/pergola-dev/pergola/internal/addresses"
 	"github.com/pergola-dev/pergola/landscapes"
 )
 
@@ -88,7 +89,7 @@ func (a Access) Config(l *landscapes.Landscape, name string) (*rest.Config, erro
 	}
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, overrides).ClientConfig()
 	if err != nil {
-		return nil, fmt.Errorf("cluster %s: context %q of %s: %w", name, overrides.CurrentContext, source, err)
+		return nil, fmt.Errorf("cluster %s: context %q of %s: %w", name, overrides.CurrentContext, source, addresses.Error(err))
 	}
 	config.UserAgent = "pergola"
 	return config, nil

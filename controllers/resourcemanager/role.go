@@ -34,6 +34,7 @@ import (
 	"github.com/pergola-dev/pergola/controllers/resourcewebhooks"
 	"github.com/pergola-dev/pergola/controllers/tokenrequestor"
 	"github.com/pergola-dev/pergola/health"
+	"github.com/pergola-dev/pergola/internal/addresses"
 )
 
 // Role is the whole of `pergola resource-manager`: the Manager and what else its configuration turns on, in one process.
@@ -170,7 +171,7 @@ func (p *parts) manager(context.Context) error {
 		options.LeaderElectionResourceLockInterface = p.lease
 	}
 	if p.mgr, err = manager.New(p.Source, options); err != nil {
-		return fmt.Errorf("the source cluster %s: %w", p.Source.Host, err)
+		return fmt.Errorf("the source cluster %s: %w", addresses.Plain(p.Source.Host), err)
 	}
 	if p.lease != nil {
 		p.lease.LockConfig.EventRecorder = eventsOf{p.mgr}
@@ -182,7 +183,7 @@ func (p *parts) manager(context.Context) error {
 		o.Scheme, o.Logger, o.Cache = scheme, options.Logger, cache.Options{ByObject: networkpolicy.CacheByObject()}
 	})
 	if err != nil {
-		return fmt.Errorf("the target cluster %s: %w", p.Target.Host, err)
+		return fmt.Errorf("the target cluster %s: %w", addresses.Plain(p.Target.Host), err)
 	}
 	return p.mgr.Add(p.other)
 }
