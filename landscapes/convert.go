@@ -10,8 +10,10 @@ import (
 
 // converter turns the nodes of one document into the content of an object, and finds what cannot be one.
 type converter struct {
-	limits   Limits
-	values   int
+	limits Limits
+	values int
+	// quotable tells whether a problem may repeat what stands in a line; nil never.
+	quotable func(line int) bool
 	problems []problem
 	stopped  bool
 }
@@ -19,6 +21,9 @@ type converter struct {
 func (c *converter) add(node *yaml.Node, format string, args ...any) {
 	c.problems = append(c.problems, problem{node.Line, node.Column, fmt.Sprintf(format, args...)})
 }
+
+// quotes tells whether a problem may repeat what stands at a node.
+func (c *converter) quotes(node *yaml.Node) bool { return c.quotable != nil && c.quotable(node.Line) }
 
 // stop reports the one problem after which going on makes no sense.
 func (c *converter) stop(node *yaml.Node, format string, args ...any) any {
@@ -52,6 +57,9 @@ func (c *converter) value(node *yaml.Node, depth int) any {
 		return c.mapping(node, depth)
 	}
 	value, words := scalar(node)
+	if words == unknownTag && c.quotes(node) {
+		words = "has the tag " + node.Tag + unknownTagHint
+	}
 	if words != "" {
 		c.add(node, "the value %s", words)
 	}
@@ -73,7 +81,11 @@ func (c *converter) mapping(node *yaml.Node, depth int) map[string]any {
 			continue
 		}
 		if line := lines[name]; line > 0 {
-			c.add(key, "the field %q is written twice: first in line %d", name, line)
+			what := "a field"
+			if c.quotes(key) {
+				what = fmt.Sprintf("the field %q", name)
+			}
+			c.add(key, "%s is written twice: first in line %d", what, line)
 			continue
 		}
 		lines[name] = key.Line

@@ -9,9 +9,12 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/pergola-dev/pergola/schemas/report"
 )
 
 // problem is something wrong at a place of a file, before it is known which object it belongs to.
@@ -118,6 +121,12 @@ var yamlHints = map[string]string{
 	"did not find expected alphabetic or numeric character": "; put text that begins with * or & in quotes",
 	"did not find expected key":                             "; look at the indentation of this line and those before",
 	"could not find expected ':'":                           "; a field has the form NAME: VALUE",
+}
+
+// quotable gives what tells whether an error may repeat what stands in a line of the file.
+func (d document) quotable() func(line int) bool {
+	quotable := sync.OnceValue(func() func(int) bool { return report.Quotable(string(d.data)) }) // only for what has errors
+	return func(line int) bool { return quotable()(line - d.offset) }
 }
 
 // parse reads the nodes of a document; their lines are those of the file.

@@ -46,7 +46,7 @@ func (l *loader) parseDocument(name string, d document) (any, *yaml.Node) {
 		l.report(name, p.line, p.column, "landscape/file", schemas.TypeInvalid, "%s", p.message)
 		return nil, nil
 	}
-	c := &converter{limits: l.limits}
+	c := &converter{limits: l.limits, quotable: d.quotable()}
 	value := c.value(node, 0)
 	for _, p := range c.problems {
 		l.report(name, p.line, p.column, "landscape/file", schemas.TypeInvalid, "%s", p.message)

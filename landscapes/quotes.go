@@ -2,7 +2,6 @@ package landscapes
 
 import (
 	"bytes"
-	"fmt"
 	"regexp"
 	"strings"
 	"unicode/utf8"
@@ -32,8 +31,11 @@ func (d document) afterQuotes(words string) *problem {
 		repaired := bytes.Join([][]byte{d.data[:offset+at[2]], []byte(inQuotes(value) + suffix), d.data[offset+at[3]:]}, nil)
 		var node yaml.Node
 		if err := yaml.Unmarshal(repaired, &node); err == nil || !strings.HasSuffix(err.Error(), words) {
-			return &problem{d.offset + i + 1, utf8.RuneCountInString(line[:at[2]]) + 1,
-				fmt.Sprintf("this is not YAML: the value goes on behind its quotes; put it into quotes as a whole: %s", inQuotes(value))}
+			words := "this is not YAML: the value goes on behind its quotes; put it into quotes as a whole"
+			if d.quotable()(d.offset + i + 1) {
+				words += ": " + inQuotes(value)
+			}
+			return &problem{d.offset + i + 1, utf8.RuneCountInString(line[:at[2]]) + 1, words}
 		}
 		offset += len(line) + 1
 	}

@@ -46,8 +46,14 @@ func scalar(node *yaml.Node) (value any, problem string) {
 	case "!!binary":
 		return nil, "has the tag !!binary, which API objects do not know; write the base64 text in quotes"
 	}
-	return nil, "has the tag " + node.Tag + ", which API objects do not know; text that begins with ! needs quotes"
+	return nil, unknownTag
 }
+
+// unknownTag does not repeat the tag: it may be a value that should have been in quotes.
+const (
+	unknownTag     = "has a tag" + unknownTagHint
+	unknownTagHint = ", which API objects do not know; text that begins with ! needs quotes"
+)
 
 func oldBoolean(text string) (value, ok bool) {
 	switch text {

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/validation"
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/pergola-dev/pergola/internal/secretwords"
 	"github.com/pergola-dev/pergola/schemas/fieldpath"
 )
 
@@ -45,7 +46,7 @@ func metadataForms(in ruleInput) []finding {
 		if len(utilvalidation.IsQualifiedName(key)) > 0 {
 			add(at("labels", fieldpath.Key(key)), TypeInvalid, "the key %q %s", key, qualifiedWords)
 		} else if value, ok := labels[key].(string); ok && len(utilvalidation.IsValidLabelValue(value)) > 0 {
-			add(at("labels", fieldpath.Key(key)), TypeInvalid, "the value %q of %s %s", value, key, labelValueWords)
+			add(at("labels", fieldpath.Key(key)), TypeInvalid, "the value %s of %s %s", labelValue(key, value), key, labelValueWords)
 		}
 	}
 	annotations, _ := metadata["annotations"].(map[string]any)
@@ -68,6 +69,14 @@ func metadataForms(in ruleInput) []finding {
 		}
 	}
 	return findings
+}
+
+// labelValue is the value of a label in quotes, unless its key tells that it is secret.
+func labelValue(key, value string) string {
+	if secretwords.In(key) {
+		return "(not shown)"
+	}
+	return fmt.Sprintf("%q", value)
 }
 
 // labelNamed are kinds of upstream whose objects have DNS labels as names, by group. Seeds, Shoots and Projects have

@@ -2,6 +2,7 @@ package evaluation
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 
 	"cuelang.org/go/cue/ast"
@@ -9,6 +10,7 @@ import (
 	"cuelang.org/go/cue/token"
 
 	"github.com/pergola-dev/pergola/schemas"
+	"github.com/pergola-dev/pergola/schemas/report"
 )
 
 // maxViolations bounds what is reported about one package.
@@ -41,7 +43,7 @@ func (r *reader) reportAll(file string, err error) {
 		if steps := e.Path(); len(steps) > 0 {
 			where = strings.Join(steps, ".") + ": "
 		}
-		r.report(name, line, column, schemas.TypeInvalid, "%s%s", where, sentence(e))
+		r.report(name, line, column, schemas.TypeInvalid, "%s%s", where, sentence(e, r.quotable(name, line)))
 	}
 }
 
@@ -81,8 +83,38 @@ func findField(declarations []ast.Decl, name string) *ast.Field {
 	return nil
 }
 
-// sentence says what is wrong without any value: CUE's own messages quote them, and a file may hold a Secret.
-func sentence(e errors.Error) string {
+// quotable tells whether an error may repeat names of a line: a name may be a value that should have been in quotes. Of several
+// files that belong together, any may say that it is a Secret.
+func (r *reader) quotable(name string, line int) bool {
+	for _, file := range r.pkg.Files {
+		text := string(file.Data)
+		if report.MayHoldSecrets(text) || file.Name == name && !report.QuotableCUE(text)(line) {
+			return false
+		}
+	}
+	return true
+}
+
+// foundLiteral is what a parser met instead of what it expected, or a name that is not known.
+var foundLiteral = regexp.MustCompile(`found '([A-Z]+)' .*|^(undefined field|reference)\b.*|^(import|package|unexpected|illegal|unreferenced) .*`)
+
+// withoutNames is a message of CUE without what it quotes.
+func withoutNames(text string) string {
+	return strings.TrimSpace(foundLiteral.ReplaceAllStringFunc(text, func(found string) string {
+		parts := foundLiteral.FindStringSubmatch(found)
+		switch {
+		case parts[1] != "":
+			return "found " + strings.ToLower(parts[1])
+		case parts[2] != "":
+			return "it refers to a name that does not exist; put text in quotes"
+		}
+		return "CUE cannot read this: " + parts[3]
+	}))
+}
+
+// sentence says what is wrong without any value: CUE's own messages quote them, and a file may hold a Secret. Names are
+// repeated only where that is said to be right.
+func sentence(e errors.Error, names bool) string {
 	format, args := e.Msg()
 	text := fmt.Sprintf(format, args...)
 	for _, known := range []struct{ mark, sentence string }{
@@ -109,6 +141,9 @@ func sentence(e errors.Error) string {
 		"non-matching whitespace", "invalid attribute", "attribute missing", "interpolation not allowed",
 	} {
 		if strings.HasPrefix(text, harmless) {
+			if !names {
+				return withoutNames(text)
+			}
 			return text
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"go.yaml.in/yaml/v3"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/pergola-dev/pergola/internal/secretwords"
 	"github.com/pergola-dev/pergola/schemas/structure"
 )
 
@@ -27,9 +28,6 @@ var encrypted = regexp.MustCompile(`(?m)^\s*["']?sops["']?\s*:|ENC\[|PRIVATE KEY
 
 // confidential is text that may be an object with secret values, for what cannot be read as an object.
 var confidential = regexp.MustCompile(`\b(Secret|SecretList|InternalSecret|InternalSecretList|ShootState|ShootStateList|List)\b["']?\s*(#.*)?(?m:$|[,}])`)
-
-// telling is a line that may hold a secret value.
-var telling = regexp.MustCompile(`(?i)passw|token|credential|private|secret|kubeconfig|client-?key|api-?key|auth`)
 
 // secretKinds hold secret values wherever it is in them.
 var secretKinds = [...]string{"Secret", "InternalSecret", "ShootState"}
@@ -180,7 +178,7 @@ func (s *shading) value(v *yaml.Node, node *structure.Node, sh shade) {
 	case sh == hidden:
 	case node == nil:
 		sh = max(sh, untold(v))
-	case node.Sensitive:
+	case node.Sensitive, node.Format == "byte":
 		sh = hidden
 	case !fits(v, node):
 		sh = max(sh, untold(v))
@@ -223,13 +221,13 @@ func itemsOf(node *structure.Node) *structure.Node {
 // fieldOf gives the schema of a field and the shade of its name.
 func fieldOf(node *structure.Node, name string) (*structure.Node, shade) {
 	switch {
-	case node == nil && telling.MatchString(name):
+	case node == nil && secretwords.In(name):
 		return nil, hidden
 	case node == nil:
 		return nil, shown
 	case node.Properties[name] != nil:
 		return node.Properties[name], shown
-	case node.SecretNames, telling.MatchString(name):
+	case node.SecretNames, secretwords.In(name):
 		return nil, hidden
 	}
 	return node.Additional, shown
@@ -239,7 +237,7 @@ func fieldOf(node *structure.Node, name string) (*structure.Node, shade) {
 func untold(v *yaml.Node) shade {
 	switch v.Kind {
 	case yaml.ScalarNode:
-		if telling.MatchString(v.Value) || confidential.MatchString(v.Value) {
+		if secretwords.In(v.Value) || confidential.MatchString(v.Value) {
 			return hidden
 		}
 		return shown

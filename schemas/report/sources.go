@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/pergola-dev/pergola/internal/secretwords"
 	"github.com/pergola-dev/pergola/schemas"
 	"github.com/pergola-dev/pergola/schemas/structure"
 )
@@ -123,10 +124,10 @@ func tells(line string, sh shade) bool {
 	case hidden:
 		return true
 	case guarded:
-		return telling.MatchString(line)
+		return secretwords.In(line)
 	}
 	_, comment, _ := strings.Cut(" "+line, " #")
-	return telling.MatchString(comment)
+	return secretwords.In(comment)
 }
 
 func unprintable(r rune) bool { return r != '\t' && !unicode.IsPrint(r) }

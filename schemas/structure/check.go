@@ -99,7 +99,7 @@ func (c *checker) checkObject(path fieldpath.Path, n *Node, object map[string]an
 		case known:
 			c.check(path.Append(name), child, object[name])
 		case n.Additional != nil:
-			c.check(path.Append(fieldpath.Key(name)), n.Additional, object[name])
+			c.check(path.Append(fieldpath.Key(name)), n.Additional.named(name), object[name])
 		case !n.Open && (len(n.Properties) > 0 || n.Additional != nil || n.Type == "object"):
 			c.unknown(path.Append(name), name, n, object)
 		}

@@ -5,6 +5,8 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	"github.com/pergola-dev/pergola/internal/secretwords"
 )
 
 // wanted names the type of a node in a sentence.
@@ -33,6 +35,16 @@ func (n *Node) wanted() string {
 		return "true or false"
 	}
 	return "a value"
+}
+
+// named is the schema of a value in a map, whose key may tell that it is secret.
+func (n *Node) named(key string) *Node {
+	if n.Sensitive || n.Type == "object" || n.Type == "array" || !secretwords.In(key) {
+		return n
+	}
+	secret := *n
+	secret.Sensitive = true
+	return &secret
 }
 
 // described names the value that was found, shortened: what is written wrong must be visible, a whole document must not.
@@ -102,7 +114,7 @@ const tooWideWords = "is a whole number of more than 64 bit, which the API canno
 
 // quoted shows a text that is wrong, or says only that there is one.
 func (n *Node) quoted(text string) string {
-	if n.Sensitive {
+	if n.Sensitive || n.Format == "byte" { // what base64 holds is not seen
 		return "the value (not shown)"
 	}
 	if runes := []rune(text); len(runes) > 60 {
