@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/Masterminds/semver/v3"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
@@ -46,12 +47,11 @@ func poolsOfShoot(o *unstructured.Unstructured) []pool {
 		if cri == "" {
 			cri = "containerd"
 		}
-		nodeLocal, _, _ := unstructured.NestedBool(o.Object, "spec", "systemComponents", "nodeLocalDNS", "enabled")
 		p.parts = append(p.parts,
 			part{"machine image", strings.TrimSpace(str(w, "machine", "image", "name") + " " + str(w, "machine", "image", "version")), false},
 			part{"Kubernetes", version, true},
 			part{"container runtime", cri, false},
-			part{"node-local DNS", fmt.Sprint(nodeLocal), false})
+			part{"machines made for node-local DNS", fmt.Sprint(cachedDNS(o, version)), false})
 		kubelet, own, _ := unstructured.NestedMap(w, "kubernetes", "kubelet")
 		if !own {
 			kubelet, _, _ = unstructured.NestedMap(o.Object, "spec", "kubernetes", "kubelet")
@@ -60,6 +60,16 @@ func poolsOfShoot(o *unstructured.Unstructured) []pool {
 		out = append(out, p)
 	}
 	return out
+}
+
+// cachedDNS tells whether machines are made for the cache of DNS answers: before 1.34, and where kube-proxy uses IPVS, because then
+// kubelets are told its address. It comes and goes on other machines while they run.
+func cachedDNS(shoot *unstructured.Unstructured, version string) bool {
+	enabled, _, _ := unstructured.NestedBool(shoot.Object, "spec", "systemComponents", "nodeLocalDNS", "enabled")
+	proxy := nestedValue(shoot.Object, "spec", "kubernetes", "kubeProxy", "enabled") != false
+	ipvs := proxy && str(shoot.Object, "spec", "kubernetes", "kubeProxy", "mode") == "IPVS"
+	v, err := semver.NewVersion(version)
+	return enabled && (ipvs || err == nil && v.Major() == 1 && v.Minor() < 34)
 }
 
 // readPool reads what both kinds have under the same names.
