@@ -92,3 +92,12 @@ func TestDiffOfOpenVersions(t *testing.T) {
 	o = pergola(t, "diff", dir)
 	assert.Contains(t, o.stdout, "names the version 1.34.4, which was left open: the cluster is updated where it runs another one")
 }
+
+// TestDiffOfAnOperation: a file in operations/ changes no declaration, and who merges it asks for something all the same.
+func TestDiffOfAnOperation(t *testing.T) {
+	dir, _ := withShoot(t)
+	write(t, dir, "operations/2026-11-rotate.yaml", "apiVersion: landscape.pergola.dev/v1alpha1\nkind: Operation\nspec: {object: Shoot garden-local/local, operation: rotate-credentials-start}\n")
+	o := pergola(t, "diff", dir, "-o", "markdown")
+	assert.Equal(t, 1, o.code, "%+v", o)
+	assert.Contains(t, o.stdout, "the operation rotate-credentials-start is asked for, once; no part of Pergola does it in this version | virtual | Shoot garden-local/local |")
+}
