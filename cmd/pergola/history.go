@@ -12,6 +12,7 @@ import (
 
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 	"github.com/pergola-dev/pergola/controllers/landscape"
+	"github.com/pergola-dev/pergola/health/condition"
 )
 
 func newHistory() *cobra.Command {
@@ -21,7 +22,7 @@ func newHistory() *cobra.Command {
 		Use:   "history LANDSCAPE",
 		Short: "Show the last syncs of a Landscape",
 		Long: `Shows the last 20 syncs that did something: what began them, which commit of whom, how they ended; and what is held now, with the
-ids that approve it. Exit code 1 says that something is held or that the last sync failed.`,
+ids that approve it, or waits for a window. Exit code 1 says that something is held or that the last sync failed.`,
 		Example: `  pergola history production
   pergola history production -o json`,
 		Args: cobra.ExactArgs(1),
@@ -41,7 +42,8 @@ ids that approve it. Exit code 1 says that something is held or that the last sy
 					History []landscapev1alpha1.SyncRecord   `json:"history"`
 					Held    []landscapev1alpha1.HeldDeletion `json:"held,omitempty"`
 					Pin     *landscapev1alpha1.Pin           `json:"pin,omitempty"`
-				}{append([]landscapev1alpha1.SyncRecord{}, l.Status.History...), l.Status.Held, l.Spec.Pin})
+					Waiting string                           `json:"waiting,omitempty"`
+				}{append([]landscapev1alpha1.SyncRecord{}, l.Status.History...), l.Status.Held, l.Spec.Pin, waitingText(l)})
 			} else {
 				err = printHistory(cmd.OutOrStdout(), l)
 			}
@@ -66,6 +68,9 @@ func printHistory(w io.Writer, l *landscapev1alpha1.Landscape) error {
 	if s := l.Spec.SuspendedAt(time.Now()); s != nil {
 		fmt.Fprintf(w, "SUSPENDED%s\n", landscape.SuspensionText(s))
 	}
+	if text := waitingText(l); text != "" {
+		fmt.Fprintf(w, "WAITING: %s\n", oneLine(text, 300))
+	}
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "BEGAN\tTOOK\tREVISION\tBY\tRESULT\tWHAT")
 	for _, r := range l.Status.History {
@@ -83,6 +88,15 @@ func printHistory(w io.Writer, l *landscapev1alpha1.Landscape) error {
 		return err
 	}
 	return printApprovals(w, l)
+}
+
+// waitingText says which commit waits for a window or for another Landscape; empty if none does, or if nothing is done at all.
+func waitingText(l *landscapev1alpha1.Landscape) string {
+	ready := condition.Get(l.Status.Conditions, landscapev1alpha1.LandscapeReady)
+	if ready == nil || ready.Reason != landscapev1alpha1.ReasonWaiting || l.Spec.SuspendedAt(time.Now()) != nil {
+		return ""
+	}
+	return ready.Message
 }
 
 // printApprovals prints what is held by the id that approves it: a run holds much for one reason, and one id approves all of it.

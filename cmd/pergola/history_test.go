@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 )
 
@@ -39,6 +40,23 @@ Held: `+beyond+`
   Quota a/f on cluster virtual
   to let it pass: pergola approve garden/production 000000000000
 `, b.String())
+}
+
+// A commit that waits for its window stands above the syncs, also of one of which all others went well; not while nothing is done at all.
+func TestHistorySaysWhatWaits(t *testing.T) {
+	l := &landscapev1alpha1.Landscape{}
+	l.Status.Conditions = []gardencorev1beta1.Condition{{Type: landscapev1alpha1.LandscapeReady, Status: gardencorev1beta1.ConditionTrue, Reason: landscapev1alpha1.ReasonWaiting,
+		Message: "main@sha1:a is applied; main@sha1:b: waiting for the next window"}}
+	shown := func() string {
+		var b strings.Builder
+		require.NoError(t, printHistory(&b, l))
+		return b.String()
+	}
+	assert.Equal(t, "WAITING: main@sha1:a is applied; main@sha1:b: waiting for the next window\nBEGAN  TOOK  REVISION  BY  RESULT  WHAT\n", shown())
+	l.Spec.Suspend = true
+	assert.NotContains(t, shown(), "WAITING")
+	l.Spec.Suspend, l.Status.Conditions[0].Reason = false, "Applied"
+	assert.NotContains(t, shown(), "WAITING")
 }
 
 // Whoever suspends what is suspended learns what that was.

@@ -20,7 +20,7 @@ func newSync() *cobra.Command {
 		Long: `Asks the operator to look for a new revision at once and to compare everything with the clusters, and shows what it does until
 it is done. Windows, suspension and dependencies hold nevertheless; what the sync waits for is said.
 
-Exit code 1 says that the sync failed, was held or is not done within --timeout.`,
+Exit code 1 says that the sync failed, was held, waits for a window or another Landscape, or is not done within --timeout.`,
 		Example: `  pergola sync production
   pergola sync garden/production --follow=false`,
 		Args: cobra.ExactArgs(1),

@@ -152,6 +152,12 @@ func (v view) objectLines(o *ObjectStatus) []string {
 		out = append(out, no+fmt.Sprintf("the last sync failed %s, of %s: %s", v.ago(at.Time), ShortRevision(f.Revision), oneLine(f.Message)))
 	}
 	switch {
+	case o.Reason == landscapev1alpha1.ReasonWaiting && o.Suspension == nil:
+		mark := no
+		if o.Ready {
+			mark = v.mark(gardencorev1beta1.ConditionProgressing) + " "
+		}
+		out = append(out, mark+"a sync waits: "+oneLine(o.Message))
 	case o.Ready, o.Suspension != nil, o.FailedSync != nil && o.Reason == landscapev1alpha1.ReasonApplyFailed:
 	case o.Reason == "":
 		out = append(out, no+"the operator has not looked at it yet")

@@ -90,9 +90,14 @@ func TestStatusSaysWhatTheLandscapeObjectSays(t *testing.T) {
 		"another reason": {[]func(*landscapev1alpha1.Landscape){isReady("False", "SourceNotReady", "no\nsuch branch")}, false, head + "  ✗ SourceNotReady: no such branch\n"},
 		"never looked at": {[]func(*landscapev1alpha1.Landscape){func(l *landscapev1alpha1.Landscape) { l.Status = landscapev1alpha1.LandscapeStatus{} }}, false,
 			"Synced from Git by Landscape garden/local: nothing was applied completely yet\n  ✗ the operator has not looked at it yet\n"},
-		"one is held":   {[]func(*landscapev1alpha1.Landscape){held(1)}, true, head + "  … 1 held deletion or recreation waits for approval: pergola history garden/local\n"},
-		"some are held": {[]func(*landscapev1alpha1.Landscape){held(3)}, true, head + "  … 3 held deletions and recreations wait for approval: pergola history garden/local\n"},
-		"many are held": {[]func(*landscapev1alpha1.Landscape){held(50)}, true, head + "  … at least 50 held deletions and recreations wait for approval: pergola history garden/local\n"},
+		"a window is closed": {
+			[]func(*landscapev1alpha1.Landscape){isReady("True", "Waiting", "main@sha1:a is applied; main@sha1:b: waiting for the next window")}, true,
+			head + "  … a sync waits: main@sha1:a is applied; main@sha1:b: waiting for the next window\n",
+		},
+		"the first one waits": {[]func(*landscapev1alpha1.Landscape){isReady("Unknown", "Waiting", "waiting for Landscape base")}, false, head + "  ✗ a sync waits: waiting for Landscape base\n"},
+		"one is held":         {[]func(*landscapev1alpha1.Landscape){held(1)}, true, head + "  … 1 held deletion or recreation waits for approval: pergola history garden/local\n"},
+		"some are held":       {[]func(*landscapev1alpha1.Landscape){held(3)}, true, head + "  … 3 held deletions and recreations wait for approval: pergola history garden/local\n"},
+		"many are held":       {[]func(*landscapev1alpha1.Landscape){held(50)}, true, head + "  … at least 50 held deletions and recreations wait for approval: pergola history garden/local\n"},
 		"all at once": {
 			[]func(*landscapev1alpha1.Landscape){suspended(&landscapev1alpha1.Suspension{Reason: "x", By: "alice"}), pinned, failed, held(2)}, false,
 			head + "  SUSPENDED by alice until pergola resume: x\n  PINNED to " + commit + " by bob: the new image crashes\n" +

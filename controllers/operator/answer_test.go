@@ -92,12 +92,24 @@ func TestFollowElsewhere(t *testing.T) {
 	handled.Status.LastHandledSyncRequest = "ours"
 	synced := handled.DeepCopy()
 	synced.Status.History = append([]landscapev1alpha1.SyncRecord{{Revision: "main@sha1:bbbb", Result: landscapev1alpha1.SyncSucceeded, Message: "3 objects", StartTime: *at(2), EndTime: at(3)}}, former)
+	// What was going on when it was asked ends first; the sync that was asked for begins with that.
+	busy := synced.DeepCopy()
+	busy.Status.Conditions = append(busy.Status.Conditions, gardencorev1beta1.Condition{Type: landscapev1alpha1.LandscapeReconciling, Status: gardencorev1beta1.ConditionTrue, Reason: reasonReconciling, Message: "applying"})
+	again := synced.DeepCopy()
+	again.Status.History = append([]landscapev1alpha1.SyncRecord{{Revision: "main@sha1:bbbb", Result: landscapev1alpha1.SyncSucceeded, Message: "1 object", StartTime: *at(3), EndTime: at(4)}}, synced.Status.History...)
+	waits := synced.DeepCopy()
+	waits.Status.Conditions[0].Reason, waits.Status.Conditions[0].Message = reasonWaiting, "main@sha1:bbbb is applied; main@sha1:cccc: waiting for the next window"
+	waitsStill := handled.DeepCopy()
+	waitsStill.Status.Conditions = waits.Status.Conditions
 	for name, test := range map[string]struct {
 		seen []*landscapev1alpha1.Landscape
 		want string
 	}{
-		"nothing new": {[]*landscapev1alpha1.Landscape{before, asked, handled, handled}, "Applied: main@sha1:aaaa is applied"},
-		"a new one":   {[]*landscapev1alpha1.Landscape{before, asked, synced}, "Applied: 3 objects"},
+		"another one ended":       {[]*landscapev1alpha1.Landscape{before, asked, busy, busy, again}, "Applied: 1 object"},
+		"a window":                {[]*landscapev1alpha1.Landscape{before, asked, waitsStill, waitsStill}, "Held: main@sha1:bbbb is applied; main@sha1:cccc: waiting for the next window"},
+		"a window, with a repair": {[]*landscapev1alpha1.Landscape{before, asked, waits}, "Held: main@sha1:bbbb is applied; main@sha1:cccc: waiting for the next window"},
+		"nothing new":             {[]*landscapev1alpha1.Landscape{before, asked, handled, handled}, "Applied: main@sha1:aaaa is applied"},
+		"a new one":               {[]*landscapev1alpha1.Landscape{before, asked, synced}, "Applied: 3 objects"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			looks := 0

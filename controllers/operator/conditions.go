@@ -15,7 +15,6 @@ const (
 	reasonApplied        = "Applied"
 	reasonAsking         = "Asking"
 	reasonApplyFailed    = landscapev1alpha1.ReasonApplyFailed
-	reasonDependency     = "DependencyNotReady"
 	reasonDrift          = "DriftNotRepaired"
 	reasonFetched        = "Fetched"
 	reasonHeld           = "Held"
@@ -32,6 +31,7 @@ const (
 	reasonSuspended      = landscapev1alpha1.ReasonSuspended
 	reasonUnhealthy      = "Unhealthy"
 	reasonValid          = "Valid"
+	reasonWaiting        = landscapev1alpha1.ReasonWaiting
 )
 
 // view is what the conditions of a Landscape are made of.
@@ -209,15 +209,18 @@ func (v view) ready() (gardencorev1beta1.ConditionStatus, string, string) {
 		if message == "" {
 			message = "the first sync has not begun yet"
 		}
+		if message == v.waiting && v.waits() {
+			return gardencorev1beta1.ConditionUnknown, reasonWaiting, message
+		}
 		return gardencorev1beta1.ConditionUnknown, reasonPending, message
 	case len(v.drift) > 0:
 		return gardencorev1beta1.ConditionFalse, reasonDrift, "the clusters are not as " + v.applied + " says: " + listed(v.drift)
 	case len(v.unhealthy) > 0:
 		return gardencorev1beta1.ConditionFalse, reasonUnhealthy, listed(v.unhealthy)
 	}
-	message := v.applied + " is applied"
-	if v.waiting != "" {
-		message += "; " + v.wanted + ": " + v.waiting
+	message, reason := v.applied+" is applied", reasonApplied
+	if v.waits() {
+		message, reason = message+"; "+v.wanted+": "+v.waiting, reasonWaiting
 	}
 	if v.held > 0 {
 		message += "; " + v.heldText
@@ -228,8 +231,11 @@ func (v view) ready() (gardencorev1beta1.ConditionStatus, string, string) {
 	case n > 1:
 		message += fmt.Sprintf("; %d operations wait to be taken up", n)
 	}
-	return gardencorev1beta1.ConditionTrue, reasonApplied, message
+	return gardencorev1beta1.ConditionTrue, reason, message
 }
+
+// waits tells whether a sync of a revision that is known would be due, and something holds it.
+func (v view) waits() bool { return v.waiting != "" && v.wanted != "" }
 
 // stalled says what a person has to change before anything gets better.
 func (v view) stalled() string {

@@ -109,8 +109,12 @@ func (f *objectFollower) look(l *landscapev1alpha1.Landscape, err error, now tim
 	if f.request != "" && l.Status.LastHandledSyncRequest != f.request {
 		return say(receiver.PhaseQueued, "waiting for the operator")
 	}
-	if r := f.record(l); r != nil && r.EndTime != nil && (f.request == "" || !reconciles(l, reasonAsking)) {
+	// While anything goes on after a request, what has ended is not its sync: the operator ends the one that it was at before.
+	if r := f.record(l); r != nil && r.EndTime != nil && (f.request == "" || !reconciles(l, reasonAsking, reasonReconciling)) {
 		done := doneOf(*r, now)
+		if ready := condition.Get(l.Status.Conditions, landscapev1alpha1.LandscapeReady); f.request != "" && done.Err == "" && ready != nil && ready.Reason == reasonWaiting {
+			done.Phase, done.Message = receiver.PhaseHeld, ready.Message // what was applied is not what was asked for
+		}
 		if source := condition.Get(l.Status.Conditions, landscapev1alpha1.LandscapeSourceReady); f.request != "" && done.Err == "" && source != nil && source.Status == gardencorev1beta1.ConditionFalse {
 			done.Phase, done.Err = receiver.PhaseFailed, source.Message // what was applied is not what the source has now
 		}
@@ -142,6 +146,8 @@ func (f *objectFollower) still(l *landscapev1alpha1.Landscape, now time.Time) *r
 	switch {
 	case ready == nil:
 		return nil
+	case ready.Reason == reasonWaiting:
+		return &receiver.Progress{Time: now, Phase: receiver.PhaseHeld, Message: ready.Message, Done: true}
 	case ready.Status == gardencorev1beta1.ConditionTrue:
 		return &receiver.Progress{Time: now, Phase: receiver.PhaseApplied, Message: ready.Message, Done: true}
 	case ready.Reason == reasonSuspended:

@@ -50,7 +50,7 @@ func (s *syncer) keepOnly(now time.Time) time.Time {
 	case d.trigger == "":
 		return earliest(next, d.at)
 	case s.last.failures == 0 && d.trigger == triggerInterval:
-		s.active.again(d.trigger)
+		s.active.again(d.trigger, now)
 	default:
 		s.prepare(commit, d.trigger, true)
 	}

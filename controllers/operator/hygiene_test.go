@@ -227,7 +227,7 @@ func TestOrder(t *testing.T) {
 			}
 		})
 		if i > 0 {
-			w.ready(all[i].name, "Unknown Pending: waiting for Landscape "+all[i-1].name)
+			w.ready(all[i].name, "Unknown Waiting: waiting for Landscape "+all[i-1].name)
 		}
 	}
 	var began []metav1.Time

@@ -249,9 +249,9 @@ func (j *job) progress() string {
 	return text
 }
 
-// again applies the revision once more.
-func (j *job) again(trigger string) {
-	j.applying, j.trigger, j.record, j.shown = true, trigger, false, false
+// again applies the revision once more. That is a sync of its own, which begins now.
+func (j *job) again(trigger string, now time.Time) {
+	j.applying, j.trigger, j.record, j.shown, j.began = true, trigger, false, false, now
 	j.repeat <- trigger
 }
 

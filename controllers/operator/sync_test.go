@@ -216,14 +216,24 @@ func TestPeople(t *testing.T) {
 		l.Spec.Windows = []landscapev1alpha1.SyncWindow{{Schedule: "0 0 29 2 *", Duration: metav1.Duration{Duration: time.Minute}}}
 	})
 	third := r.commit("third", map[string]string{"a.yaml": r.configMap("a", "3")})
-	l = w.ready("people", "True Applied: main@sha1:"+second+" is applied; main@sha1:"+third+": waiting for the next window")
+	l = w.ready("people", "True Waiting: main@sha1:"+second+" is applied; main@sha1:"+third+": waiting for the next window")
 	assert.NotNil(t, l.Status.NextSync)
+	asked, err = handle.Sync(w.Context())
+	require.NoError(t, err)
+	limited, cancel = context.WithTimeout(w.Context(), time.Minute)
+	defer cancel()
+	for p := range handle.Follow(limited, asked) {
+		last = p
+	}
+	assert.True(t, last.Done)
+	assert.Equal(t, receiver.PhaseHeld, last.Phase)
+	assert.Contains(t, last.Message, third+": waiting for the next window, which opens at ")
 	assert.Equal(t, "2", w.value("a"))
 
 	w.landscape("dependent", r, func(s *landscapev1alpha1.LandscapeSpec) {
 		s.DependsOn = []landscapev1alpha1.Dependency{{Name: "absent"}}
 	})
-	w.ready("dependent", "Unknown Pending: waiting for Landscape absent, which does not exist")
+	w.ready("dependent", "Unknown Waiting: waiting for Landscape absent, which does not exist")
 	w.change("dependent", func(l *landscapev1alpha1.Landscape) { l.Spec.DependsOn[0].Name = "dependent" })
 	w.ready("dependent", "False Stalled: spec.dependsOn is a circle: dependent → dependent")
 }

@@ -405,7 +405,7 @@ func (s *syncer) act(now time.Time) time.Time {
 		return s.keepFormer(now)
 	case (d.trigger == triggerInterval || d.trigger == triggerRequest) && s.last.failures == 0 && s.active != nil && !s.active.applying && s.active.revision.Commit == commit:
 		s.requested = false
-		s.active.again(d.trigger)
+		s.active.again(d.trigger, now)
 	default:
 		s.requested = false
 		s.prepare(commit, d.trigger, kept)

@@ -6,6 +6,9 @@ import "time"
 const (
 	// ReasonSuspended says that nothing is done, because somebody asked for that.
 	ReasonSuspended = "Suspended"
+	// ReasonWaiting says that a sync is due and waits for a window or for another Landscape; the message says for which. What was applied
+	// before is in force.
+	ReasonWaiting = "Waiting"
 	// ReasonApplyFailed says that the last sync failed.
 	ReasonApplyFailed = "ApplyFailed"
 	// ReasonNameTaken says that another Landscape of the same name is synced.
