@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/Masterminds/semver/v3"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
@@ -95,7 +96,7 @@ func nodes(item Item, old, new *unstructured.Unstructured) []string {
 
 // String is the change in words, such as "the nodes of pool a (up to 5) are replaced: machine image x 1 → x 2".
 func (c PoolChange) String() string {
-	return fmt.Sprintf("the nodes of pool %s (up to %d) are %s: %s", c.Pool, c.Nodes, c.How, strings.Join(c.Why, ", "))
+	return fmt.Sprintf("the nodes of pool %s (up to %d) %s: %s", c.Pool, c.Nodes, become(c.How), strings.Join(c.Why, ", "))
 }
 
 func rollout(item Item, old, new *unstructured.Unstructured) []string {
@@ -135,8 +136,11 @@ func shoot(f Field) string {
 	switch {
 	case f.Path == "spec.kubernetes.version":
 		o, n := fmt.Sprint(f.Old), fmt.Sprint(f.New)
-		if minor(o) == minor(n) {
+		if minor(o) == minor(n) && !isDowngrade(o, n) {
 			return fmt.Sprintf("updates Kubernetes %s → %s", o, n)
+		}
+		if isDowngrade(o, n) {
+			return fmt.Sprintf("takes Kubernetes back %s → %s", o, n)
 		}
 		return fmt.Sprintf("upgrades Kubernetes %s → %s", o, n)
 	case within(f.Path, "spec.hibernation") && f.New == true && strings.HasSuffix(f.Path, ".enabled"):
@@ -147,6 +151,13 @@ func shoot(f Field) string {
 		return "hibernates the cluster: its nodes and its control plane stop"
 	}
 	return ""
+}
+
+// isDowngrade is true where a version is lower than the one before.
+func isDowngrade(before, after string) bool {
+	o, err := semver.NewVersion(before)
+	n, err2 := semver.NewVersion(after)
+	return err == nil && err2 == nil && n.LessThan(o)
 }
 
 func workload(f Field, new *unstructured.Unstructured, say func(string)) {

@@ -87,7 +87,7 @@ func gathered(rows []nodeRow) []nodeRow {
 
 // Title is the group in words: "Nodes are replaced (up to 12, in 3 shoots): machine image a 1 → a 2".
 func (g nodeGroup) Title() string {
-	return fmt.Sprintf("Nodes are %s (up to %d, in %d %s): %s", g.How, g.Nodes, g.Shoots, plural(g.Shoots, "shoot", "shoots"), g.Why)
+	return fmt.Sprintf("Nodes %s (up to %d, in %d %s): %s", become(g.How), g.Nodes, g.Shoots, plural(g.Shoots, "shoot", "shoots"), g.Why)
 }
 
 // row is a line of a table: what happens, where, and to what.

@@ -135,12 +135,24 @@ func (p pool) becomes(n pool) (how string, why []string) {
 	return "", nil
 }
 
+// become is how nodes change as the verb of a sentence.
+func become(how string) string {
+	if how == NodesMaybeReplaced {
+		return how
+	}
+	return "are " + how
+}
+
 // told is the difference in words: "machine image ubuntu 1 → 2".
 func (p part) told(n string) string {
 	if strings.Contains(p.value+n, "{") {
 		return p.name
 	}
-	return fmt.Sprintf("%s %s → %s", p.name, cmp.Or(p.value, "none"), cmp.Or(n, "none"))
+	absent := "none"
+	if p.value == absent || n == absent {
+		absent = "not set" // a kubelet's policy may be called none
+	}
+	return fmt.Sprintf("%s %s → %s", p.name, cmp.Or(p.value, absent), cmp.Or(n, absent))
 }
 
 // NodeChange is what a plan does to the nodes of one worker pool of one Shoot.
