@@ -25,6 +25,8 @@ type location struct {
 	commands [][]any
 	// below is what the names of the objects around a value say about it.
 	below secrecy
+	// schema is set for what describes the values of a secret name.
+	schema bool
 	// masking gives what stands for secret values.
 	masking Masking
 	// meaning is set where only what means something else is a difference.
@@ -37,7 +39,14 @@ type location struct {
 func (l location) enter(obj map[string]any) location {
 	kind, _ := obj["kind"].(string)
 	apiVersion, _ := obj["apiVersion"].(string)
-	if kind == "" || apiVersion == "" {
+	_, hasData := obj["data"].(map[string]any)
+	_, hasText := obj["stringData"].(map[string]any)
+	switch {
+	case l.kind == "SecretList" && len(l.keys) == 1 && l.keys[0] == "items", // whose items need not say what they are
+		apiVersion == "" && isSecret(obj) && (hasData || hasText):
+		l.keys, l.kind, l.below, l.secret = nil, "Secret", shown, true
+		return l
+	case kind == "" || apiVersion == "", l.path != "" && isReference(obj):
 		return l
 	}
 	l.keys, l.kind, l.below = nil, kind, shown
@@ -48,6 +57,17 @@ func (l location) enter(obj map[string]any) location {
 		l.typ = typeOf(apiVersion, kind)
 	}
 	return l
+}
+
+// isReference is true for an object that names another one and holds nothing: {apiVersion: v1, kind: Secret, name: a, namespace: b}.
+func isReference(obj map[string]any) bool {
+	for k := range obj {
+		if !slices.Contains([]string{"apiVersion", "kind", "name", "namespace", "apiGroup", "group", "uid", "resourceVersion", "fieldPath", "key", "optional",
+			"controller", "blockOwnerDeletion"}, k) {
+			return false
+		}
+	}
+	return obj["name"] != nil
 }
 
 // isBuiltin is true for the groups of Kubernetes, except that of CRDs: their schemas hold any key.
@@ -62,7 +82,20 @@ func isGardener(apiVersion string) bool {
 
 func (l location) child(key string, containers ...map[string]any) location {
 	l.path = join(l.path, key)
-	l.below = l.below.below(key, l.last(), slices.Contains(l.keys, "auths"))
+	parent, inSchema := l.last(), l.schema
+	l.schema = false
+	switch {
+	case isSecretKey(key) && every(key, containers, isSelector):
+		l.below = shown
+	case parent == "properties" && every(key, containers, isSchema):
+		l.schema = isSecretKey(key)
+	case key == "key" && parent == "tls" && every(key, containers, isPrivate) && !slices.ContainsFunc(containers, func(m map[string]any) bool { return m["name"] != nil }),
+		(key == "data" || key == "stringData") && strings.HasSuffix(l.kind, "Secret") && (len(l.keys) == 0 || parent == "template") && !l.secret,
+		inSchema && slices.Contains(examples, key), slices.ContainsFunc(containers, func(m map[string]any) bool { return isContent(key, m) }):
+		l.below = always
+	default:
+		l.below = l.below.below(key, parent, slices.Contains(l.keys, "auths"))
+	}
 	l.keys = append(slices.Clip(l.keys), key)
 	l.named = false
 	l.typ = childType(l.typ, key)
@@ -71,11 +104,7 @@ func (l location) child(key string, containers ...map[string]any) location {
 		if command, ok := m["command"].([]any); ok && key == "args" {
 			l.commands = append(l.commands, command)
 		}
-		for _, field := range []string{"name", "key"} {
-			if name, ok := m[field].(string); ok && key == "value" && isSecretKey(name) {
-				l.named = true
-			}
-		}
+		l.named = l.named || namedBeside(key, m)
 	}
 	return l
 }

@@ -20,7 +20,7 @@ var secretTexts = map[string]struct{ text, visible string }{
 	"flag of Go":             {"server -password=hunter2 -port=80", "-port=80"},
 	"flag with user":         {"server --db-user-password=hunter2", "server"},
 	"redis":                  {"redis-cli -h host -a hunter2 ping", "-h host"},
-	"redis variable":         {"REDISCLI_AUTH=hunter2 redis-cli ping", "ping"},
+	"redis variable":         {"REDISCLI_AUTH=hunter2 redis-cli ping", "REDISCLI_AUTH"},
 	"requirepass":            {"port 6379\nrequirepass hunter2\nmasterauth hunter2\nmaxmemory 1gb\n", "maxmemory 1gb"},
 	"psql":                   {"PGPASSWORD=hunter2 psql -h host", "-h host"},
 	"mysql":                  {"mysql -h host -u root -phunter2 -e 'select 1'", "-h host"},
@@ -223,6 +223,8 @@ func TestOrdinaryTextsStay(t *testing.T) {
 		"apiVersion: v1\nkind: ConfigMap\ndata:\n  a: b\n", "global:\n  resolve_timeout: 5m\nroute:\n  group_by: [alertname]\n", "groups:\n- name: a\n  rules:\n  - alert: TokenExpires\n    expr: rate(token_errors_total[5m]) > 0\n",
 		"rate(http_requests_total{code=~\"5..\"}[5m]) / rate(http_requests_total[5m]) > 0.01", "sum by (key) (a{token_type=\"x\"})", "$HOME/bin:$PATH", "a=$1; b=$2", "$argc", "echo $6 $5",
 		"VGhpcyBpcyBhIHBsYWluIHRleHQsIG5vdGhpbmcgZWxzZS4=", "level=info msg=started port=8080", "TZ=Europe/Berlin\nLANG=C\n", "<a href=\"https://example.com\">shown</a>", "<key>CFBundleName</key>\n<string>a</string>",
+		"--controllers=*,tokencleaner,-replicaset,-serviceaccount-token,-statefulset,-ttl", "path of the file to project the\n  token into.\n  x\n", "program --kubeconfig \"$work/runtime.kubeconfig\" --v=2",
+		"files:\n- path: /var/lib/a/bootstrap-token\n  content: {inline: {data: <<BOOTSTRAP_TOKEN>>}}\n", "what an update lets pass: another port",
 		"CREATE TABLE tokens (id int, password_hash text);", "SELECT password FROM users WHERE id = 1;",
 	} {
 		assert.Equal(t, text, CleanText(text))

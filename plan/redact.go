@@ -3,6 +3,7 @@ package plan
 import (
 	"encoding/base64"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -43,7 +44,9 @@ func stringDataToData(obj map[string]any) {
 func Conceal(obj map[string]any, keys []string, f Field) Field {
 	at := location{}.enter(obj)
 	for _, k := range keys {
-		at = at.child(k)
+		at = at.child(k, obj)
+		obj, _ = obj[k].(map[string]any)
+		at = at.enter(obj)
 	}
 	if slices.Contains(keys, lastApplied) {
 		at.named = true
@@ -142,6 +145,9 @@ func (l location) mask(v any) any {
 		l.commands = nil
 		for i, inner := range x {
 			out[i] = l.mask(inner)
+			if text, ok := l.masking.argument(x, i); ok {
+				out[i] = text
+			}
 			if out[i] != "" && isArgumentOf(commands, x, i) {
 				out[i] = l.masked(inner)
 			}
@@ -176,7 +182,7 @@ func (l location) isSecretScalar(v any) bool {
 	if l.kind == encryptionKeys && l.last() == "secret" || isChecksum(l.last(), text) {
 		return true
 	}
-	return l.below != shown && !(strings.EqualFold(l.last(), "kubeconfig") && isPath(text)) && !variable.MatchString(text)
+	return l.below != shown && !l.isPlain(v) || isText && isAuth(l.keys, text)
 }
 
 // isChecksum is true for the plain checksum of a Secret, as pod templates have it to restart with it: a short value could be
@@ -203,7 +209,7 @@ func isArgument(args []any, i int) bool {
 		program, ok := arg.(string)
 		return ok && !strings.HasPrefix(program, "-") && client.MatchString(program)
 	})
-	if isText && (shortFlag.MatchString(text) && !numbers.MatchString(text[2:]) || runs && len(text) > 2 && strings.HasPrefix(text, "-p")) {
+	if isText && (shortFlag.MatchString(text) && !numbers.MatchString(text[2:]) && !flagInWords.MatchString(text) || runs && len(text) > 2 && strings.HasPrefix(text, "-p")) {
 		return true
 	}
 	if i == 0 {
@@ -212,13 +218,47 @@ func isArgument(args []any, i int) bool {
 	before, _ := args[i-1].(string)
 	switch before {
 	case "-u", "--user", "--proxy-user":
-		return strings.Contains(text, ":") && !numbers.MatchString(text)
+		return strings.Contains(text, ":") && !isUserAndGroup(text)
 	case "-p":
-		return runs
+		return runs || logsIn(args)
+	case "-w":
+		return slices.ContainsFunc(args[:i], func(arg any) bool { program, ok := arg.(string); return ok && ldap.MatchString(program) })
 	case "-a":
 		return slices.ContainsFunc(args, func(arg any) bool { program, ok := arg.(string); return ok && strings.HasSuffix(program, "redis-cli") })
 	}
 	return isSecretFlag(before)
+}
+
+var (
+	ldap = regexp.MustCompile(`^(?:.*/)?ldap[a-z]+$`)
+	// flagInWords is one of programs that begin words with a single dash: -plugin_dir, -promscrape.config.
+	flagInWords = regexp.MustCompile(`^-p[a-z]+(?:[_.][a-zA-Z]+)+$`)
+)
+
+// logsIn is true for arguments such as docker login.
+func logsIn(args []any) bool {
+	isLogin := func(arg any) bool { program, ok := arg.(string); return ok && login.MatchString(program) }
+	return slices.ContainsFunc(args, isLogin) && slices.Contains(args, any("login"))
+}
+
+// setsAll is an item of a list that sets something: all that follows is the value.
+var setsAll = regexp.MustCompile(`^(?:--?)?[A-Za-z_][A-Za-z0-9_.-]*=`)
+
+// argument masks an item of a list such as --password=a b or DB_PASSWORD=a b. After -c there is a command.
+func (m Masking) argument(list []any, i int) (string, bool) {
+	text, ok := list[i].(string)
+	if !ok || i > 0 && list[i-1] == "-c" {
+		return text, false
+	}
+	set := setsAll.FindString(text)
+	if set == "" {
+		return text, false
+	}
+	name, value := strings.Trim(set, "-="), text[len(set):]
+	if value == "" || !isSecretKey(name) || isPath(name, value) || saysNothing(name, value) || maskAt(value) > 0 {
+		return text, false
+	}
+	return set + m.mask(value), true
 }
 
 // isSecretFlag is true for a flag whose value is the next argument.

@@ -25,7 +25,8 @@ var secretKeys = []string{"password", "passwd", "passphrase", "pwd", "apikey", "
 	"accesskeyid", "clientsecret", "sharedsecret", "webhooksecret", "apisecret", "appsecret", "jwtsecret", "signingsecret",
 	"cookiesecret", "sessionsecret", "consumersecret", "tokensecret", "secretaccesskey", "clientkeydata", "connectionstring",
 	"serviceaccountjson", "dockerconfigjson", "dockercfg", "webhookurl", "presharedkey", "psk", "masterauth", "rediscliauth", "bindpw",
-	"credentialsecret", "sessionkey"}
+	"credentialsecret", "sessionkey", "clientkey", "tlskey", "serverkey", "privkey", "keydata", "unsealkey", "decryptionkey", "cipherkey", "certificatekey", "licensekey",
+	"sharedkey", "userkey", "sshkey", "routingkey", "servicekey", "integrationkey", "hostkey", "basicauthuser", "rootpw", "secretkeybase", "appkey"}
 
 // referringKeys are secretKeys below which objects may refer to Secrets.
 var referringKeys = []string{"token", "credential", "cred", "privatekey"}
@@ -41,8 +42,8 @@ var (
 	secretVariable = regexp.MustCompile(`^[A-Z0-9_]+_SECRETS?$`)
 	// secretReference is such a variable with the name of a Secret.
 	secretReference = regexp.MustCompile(`(EXISTING|PULL|TLS)_SECRETS?$`)
-	// variable is a reference to one, in the forms of Kubernetes and of shells.
-	variable = regexp.MustCompile(`^\\*["']?(?:\$\([A-Za-z_][A-Za-z0-9_]*\)|\$\{[A-Za-z_][A-Za-z0-9_]*\})\\*["']?$`)
+	// variable is a reference to one, in the forms of Kubernetes and of shells, what a command prints of a file, or a place that Gardener fills.
+	variable = regexp.MustCompile(`^\\*["']?(?:\$\([A-Za-z_][A-Za-z0-9_]*\)|\$\{[A-Za-z_][A-Za-z0-9_]*\}|\$[0-9@*]|\$[A-Z][A-Z0-9_]{2,}|\$\((?:cat|<) [^\s()]+\)|<<[A-Z][A-Z0-9_]*>>|` + "`cat [^\\s`]+`" + `)\\*["']?$`)
 )
 
 // isSecretKey tells by a name that the value is secret. Names of files with kubeconfigs count: what is in them
@@ -50,6 +51,47 @@ var (
 func isSecretKey(name string) bool { return secrecyOf(name) != shown }
 
 func secrecyOf(name string) secrecy {
+	name = strings.TrimRight(name, ": ")
+	if _, _, ok := stem(name, 0); !ok {
+		return shown
+	}
+	if s := secrecyOfWhole(name); s != shown {
+		return s
+	}
+	if less := withoutSuffix(name); less != "" && less != name {
+		return secrecyOf(less)
+	}
+	return shown
+}
+
+// suffixes say of a secret which one it is or how it is written, in lower case after a separator; endings are those that may follow without one.
+var (
+	suffixes = []string{"txt", "json", "yaml", "yml", "env", "b64", "conf", "properties", "prod", "production", "dev", "development", "stage", "staging", "test", "old", "new",
+		"next", "current", "previous", "primary", "secondary", "main", "default", "value", "hash", "hashed", "plain", "raw", "data", "string", "base64", "hex", "encoded"}
+	endings = []string{"Value", "Hash", "Plain", "Data", "String", "Base64", "B64", "Hex", "Encoded"}
+)
+
+// withoutSuffix is password for password.txt, TOKEN for TOKEN_2, PASSWORD for PASSWORD_PROD.
+func withoutSuffix(name string) string {
+	for _, s := range endings {
+		if less, ok := strings.CutSuffix(name, s); ok {
+			return less
+		}
+	}
+	if i := strings.LastIndexAny(name, "-_. "); i > 0 && slices.Contains(suffixes, strings.ToLower(name[i+1:])) {
+		return name[:i]
+	}
+	less := strings.TrimRight(name, "0123456789")
+	if less == name {
+		return name
+	}
+	if version, ok := strings.CutSuffix(less, "v"); ok && version != strings.TrimRight(version, "-_. ") {
+		less = version
+	}
+	return strings.TrimRight(less, "-_. ")
+}
+
+func secrecyOfWhole(name string) secrecy {
 	lower := strings.ToLower(separators.Replace(name))
 	singular := lower
 	if !strings.HasSuffix(lower, "ss") {
@@ -59,10 +101,10 @@ func secrecyOf(name string) secrecy {
 	switch {
 	case singular == "":
 		return shown
-	case lower == "kubeconfig", slices.ContainsFunc(secretKeys, ends), shortPassword.MatchString(name),
+	case lower == "kubeconfig", slices.ContainsFunc(secretKeys, ends), strings.HasSuffix(lower, "pw") && shortPassword.MatchString(name),
 		ends("pass") && !slices.ContainsFunc(otherPasses, ends):
 		return always
-	case singular == "secret", secretVariable.MatchString(name) && !secretReference.MatchString(name):
+	case singular == "secret", ends("secret") && secretVariable.MatchString(name) && !secretReference.MatchString(name):
 		return mayRefer
 	case singular != lower && (strings.HasPrefix(lower, "max") || strings.HasPrefix(lower, "min")):
 		return shown // maxTokens counts them
@@ -80,10 +122,10 @@ func isReferenceKey(key string) bool {
 }
 
 // parameters of secrets tell nothing about their values.
-var parameters = []string{"algorithm", "size", "encoding", "rotationPolicy", "audience", "audiences", "optional", "mode", "defaultMode"}
+var parameters = []string{"algorithm", "size", "encoding", "rotationPolicy", "audience", "audiences", "optional", "mode", "defaultMode", "enabled", "create", "automount"}
 
 // spanName are the ends of names of times, such as the syncPeriod of a controller that is named token.
-var spanName = regexp.MustCompile(`(?:Period|Seconds|Interval|Timeout|Duration)$|^(?:period|seconds|interval|timeout|duration)$`)
+var spanName = regexp.MustCompile(`(?:Period|Seconds|Interval|Timeout|Duration|Syncs|Workers|Limit|Count)$|^(?:period|seconds|interval|timeout|duration)$`)
 
 // referring are the fields of objects that refer to a Secret or a file.
 var referring = []string{"name", "namespace", "kind", "apiVersion", "apiGroup", "path", "mountPath"}
@@ -92,12 +134,10 @@ var referring = []string{"name", "namespace", "kind", "apiVersion", "apiGroup", 
 // password.
 func (s secrecy) below(key, parent string, inRegistry bool) secrecy {
 	switch {
-	case isReferenceKey(key), slices.Contains(parameters, key), spanName.MatchString(key):
+	case isReferenceKey(key), isParameter(key) && s != always:
 		return shown
-	case s == mayRefer && (slices.Contains(referring, key) || key == "key" && parent == "items"):
+	case s == mayRefer && (key == "labels" || key == "annotations" || slices.Contains(referring, key) || key == "key" && parent == "items"):
 		return shown
-	case parent == "properties":
-		return s // a schema, not a value
 	case key == "auth" && inRegistry:
 		return always
 	}

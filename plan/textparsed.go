@@ -6,6 +6,7 @@ import (
 	"io"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -14,7 +15,7 @@ import (
 
 // A text inside a value, such as a file in a ConfigMap, is read if it is JSON or YAML: then it is known where the value of a
 // key begins and ends, and what is below a secret name is hidden in place, so that the rest is compared line by line. A text
-// that cannot be read (a template, another format) goes through patterns, which rather hide too much.
+// that cannot be read (a template, another format) goes by names (textnames.go), which rather hides too much.
 
 // readable is the size in bytes up to which texts are read.
 const readable = 4 << 20
@@ -28,6 +29,9 @@ const otherBreaks = "\u0085\u2028\u2029\ufeff"
 // concealed is a text without what stands below secret names in it. It is false if the text is neither JSON nor YAML.
 func (m Masking) concealed(text string) (string, bool) {
 	if len(text) > readable || strings.ContainsAny(text, otherBreaks) || strings.Contains(strings.ReplaceAll(text, "\r\n", ""), "\r") {
+		return text, false
+	}
+	if !looksRead(text) {
 		return text, false
 	}
 	r := reader{text: text, lines: []int{0}, masking: m}
@@ -56,6 +60,9 @@ func (m Masking) concealed(text string) (string, bool) {
 		documents = append(documents, document.Content[0])
 	}
 	for _, d := range documents {
+		if isSentence(d, text) {
+			return text, false
+		}
 		r.list(d)
 	}
 	for _, d := range documents {
@@ -68,7 +75,32 @@ func (m Masking) concealed(text string) (string, bool) {
 	if !strings.Contains(result, "#") {
 		return result, true
 	}
-	return comment.ReplaceAllStringFunc(result, m.unread), true
+	return comment.ReplaceAllStringFunc(result, m.named), true
+}
+
+// looksRead is true for a text whose first line may be one of JSON or YAML: others are not worth the time to read them.
+func looksRead(text string) bool {
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		if strings.HasPrefix(line, "#!") {
+			return false
+		}
+		if line == "" || line[0] == '#' {
+			continue
+		}
+		if strings.IndexByte(`-{["'?&!%*:`, line[0]) >= 0 {
+			return true
+		}
+		key, _, ok := strings.Cut(line+" ", ": ")
+		return ok && !strings.ContainsAny(key, "\"'`;|")
+	}
+	return false
+}
+
+// isSentence is true for a line with a colon: "cannot rotate credentials: not found".
+func isSentence(n *yaml.Node, text string) bool {
+	return !strings.Contains(text, "\n") && n.Kind == yaml.MappingNode && n.Style&yaml.FlowStyle == 0 && len(n.Content) > 0 &&
+		n.Content[0].Style == 0 && strings.Contains(n.Content[0].Value, " ")
 }
 
 // reader finds the secret parts of a text.
@@ -100,20 +132,34 @@ func (r *reader) walk(n *yaml.Node, l location, afterFlag bool) {
 	case yaml.MappingNode:
 		names := map[string]any{}
 		for i := 0; i+1 < len(n.Content); i += 2 {
-			names[n.Content[i].Value] = n.Content[i+1].Value
-			// A command line with a colon in it is no mapping.
-			r.lost = r.lost || n.Content[i].Style == 0 && strings.ContainsAny(n.Content[i].Value, `"'`)
+			names[n.Content[i].Value] = plainNode(n.Content[i+1], 2)
+			// A command line with a colon in it is no mapping, and what templates put in braces is no key.
+			r.lost = r.lost || len(n.Content[i].Content) > 0 || n.Content[i].Style == 0 && strings.ContainsAny(n.Content[i].Value, `"'`)
 		}
+		l = l.enter(names)
 		for i := 0; i+1 < len(n.Content); i += 2 {
 			r.walk(n.Content[i+1], l.child(n.Content[i].Value, names), false)
 		}
 	case yaml.SequenceNode:
+		list, _ := plainNode(n, 1).([]any)
+		commands := l.commands
+		l.commands = nil
 		for i, c := range n.Content {
-			r.walk(c, l, i > 0 && isSecretFlag(n.Content[i-1].Value))
+			if _, ok := list[i].(string); !ok {
+				r.walk(c, l, false)
+				continue
+			}
+			if text, ok := r.masking.argument(list, i); ok && c.Kind == yaml.ScalarNode {
+				r.replace(c, text)
+				continue
+			}
+			r.walk(c, l, isArgumentOf(commands, list, i))
 		}
 	case yaml.AliasNode:
-		if l.named || l.below != shown || isSecretKey(l.last()) {
+		if afterFlag || l.named || l.below != shown || isSecretKey(l.last()) {
 			r.walk(n.Alias, location{masking: r.masking, named: true}, false)
+			begin := r.offset(n)
+			r.found = append(r.found, span{begin, begin + len("*") + len(n.Value), r.masking.mask(n.Alias.Value)})
 		}
 	case yaml.ScalarNode:
 		r.scalar(n, l, afterFlag)
@@ -130,7 +176,7 @@ func (r *reader) keeps(n *yaml.Node, l location) bool {
 	switch n.Kind {
 	case yaml.MappingNode:
 		for i := 0; i+1 < len(n.Content); i += 2 {
-			if r.keeps(n.Content[i+1], l.child(n.Content[i].Value)) {
+			if r.keeps(n.Content[i+1], l.child(n.Content[i].Value, plainNode(n, 2).(map[string]any))) {
 				return true
 			}
 		}
@@ -138,7 +184,42 @@ func (r *reader) keeps(n *yaml.Node, l location) bool {
 	case yaml.SequenceNode:
 		return slices.ContainsFunc(n.Content, func(c *yaml.Node) bool { return r.keeps(c, l) })
 	}
-	return l.below == shown
+	return n.Value != "" && n.Tag != "!!null" && !l.isSecretScalar(typed(n))
+}
+
+// plainNode is a value as it is without YAML, so many levels deep.
+func plainNode(n *yaml.Node, levels int) any {
+	if n.Kind == yaml.AliasNode {
+		n = n.Alias
+	}
+	switch n.Kind {
+	case yaml.MappingNode:
+		out := map[string]any{}
+		for i := 0; i+1 < len(n.Content) && levels > 0; i += 2 {
+			out[n.Content[i].Value] = plainNode(n.Content[i+1], levels-1)
+		}
+		return out
+	case yaml.SequenceNode:
+		out := []any{}
+		for i := 0; i < len(n.Content) && levels > 0; i++ {
+			out = append(out, plainNode(n.Content[i], levels-1))
+		}
+		return out
+	}
+	return n.Value
+}
+
+// typed is a scalar with the type that matters for masking.
+func typed(n *yaml.Node) any {
+	switch n.Tag {
+	case "!!bool":
+		return n.Value == "true"
+	case "!!int":
+		if i, err := strconv.ParseInt(n.Value, 0, 64); err == nil {
+			return i
+		}
+	}
+	return n.Value
 }
 
 func (r *reader) scalar(n *yaml.Node, l location, afterFlag bool) {
@@ -146,14 +227,17 @@ func (r *reader) scalar(n *yaml.Node, l location, afterFlag bool) {
 	if n.Value == "" || n.Tag == "!!null" || n.Tag == "!!bool" || isMask(v) || variable.MatchString(n.Value) {
 		return
 	}
-	if l.named || afterFlag || l.isSecretScalar(v) && !isPath(n.Value) {
+	if l.named || afterFlag || l.isSecretScalar(typed(n)) && !isPath(l.last(), n.Value) {
 		r.hide(n)
 		return
 	}
-	inner := r.masking.clean(n.Value)
-	if inner == n.Value {
-		return
+	if inner := r.masking.clean(n.Value); inner != n.Value {
+		r.replace(n, inner)
 	}
+}
+
+// replace puts a text in the place of a value, in the way in which that is written.
+func (r *reader) replace(n *yaml.Node, inner string) {
 	begin, end := r.place(n)
 	raw := r.text[begin:end]
 	switch {

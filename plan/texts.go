@@ -14,7 +14,7 @@ import (
 //
 //  1. What holds nothing but secrets is hidden as a whole: private keys, manifests of Secrets.
 //  2. What is encoded is decoded, and hidden as a whole if there is a secret in it.
-//  3. JSON and YAML are read (textparsed.go); of other texts, names and what they name are found by patterns (textnames.go).
+//  3. JSON and YAML are read (textparsed.go); of other texts, names and what they name are found (textnames.go, textvalues.go).
 //  4. What is secret by its form, whatever it is called, is hidden in all that is left (textforms.go).
 
 // CleanText masks what is secret in an error, a log line or a value.
@@ -25,7 +25,8 @@ func (m Masking) clean(s string) string {
 		return s
 	}
 	lower := strings.ToLower(s)
-	if hasAny(lower, "private key", "age-secret-key", "putty-user-key") && privateKey.MatchString(s) || strings.Contains(s, encryptionKeys) ||
+	if hasAny(lower, "private key", "age-secret-key", "putty-user-key") && privateKey.MatchString(s) ||
+		strings.Contains(s, encryptionKeys) && encryptionSecret.MatchString(s) ||
 		strings.Contains(lower, "secret") && strings.Contains(lower, "data") && manifest.MatchString(s) && payload.MatchString(s) {
 		return m.mask(s)
 	}
@@ -35,13 +36,13 @@ func (m Masking) clean(s string) string {
 		}
 		return s
 	}
-	if !hasAny(lower, mayName...) {
+	if _, _, ok := stem(s, 0); !ok && !hasAny(lower, programs...) {
 		return m.forms(s)
 	}
 	if read, ok := m.concealed(s); ok {
-		return m.assigned(m.forms(read))
+		return m.forms(read)
 	}
-	return m.assigned(m.forms(m.unread(m.forms(s))))
+	return m.forms(m.named(s))
 }
 
 // hasAny is true for a text with one of some parts in it. It is much faster than a pattern.
@@ -49,9 +50,8 @@ func hasAny(text string, parts ...string) bool {
 	return slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(text, part) })
 }
 
-// mayName are parts of texts in which something may be named that is secret, in lower case.
-var mayName = []string{"pass", "pwd", "pw", "token", "secret", "key", "cred", "webhook", "connection", "kubeconfig", "docker", "serviceaccount",
-	"checksum", "psk", "auth"}
+// programs are those whose arguments may be secret without a name that says so, in lists of JSON and YAML.
+var programs = []string{"redis-cli", "curl", "login", "ldap", "mysql", "mariadb", "mongo", "sshpass"}
 
 // mayHoldSecret keeps the patterns away from short plain values.
 func mayHoldSecret(s string) bool { return len(s) >= shortestEncoded || strings.ContainsAny(s, ":= ") }
@@ -64,9 +64,12 @@ var (
 	// manifest is an object of kind Secret inside a text.
 	manifest = regexp.MustCompile(`(?i)\\*["']?\bkind\\*["']?[ \t]*:[ \t]*\\*["']?(internal)?secret\b`)
 	payload  = regexp.MustCompile(`(?i)\b(string)?data\\*["']?[ \t]*:`)
-	checksum = regexp.MustCompile(`^[0-9a-fA-F]{32,}$`)
-	encoded  = regexp.MustCompile(`^[A-Za-z0-9+/_-]{12,}={0,2}$`)
-	blanks   = regexp.MustCompile(`\r?\n[ \t]*`)
+	// encryptionSecret is a key in an EncryptionConfiguration.
+	encryptionSecret = regexp.MustCompile(`\bsecret\\*["']?[ \t]*:`)
+	checksum         = regexp.MustCompile(`^[0-9a-fA-F]{32,}$`)
+	authField        = regexp.MustCompile(`^[A-Za-z0-9+/]+={0,2}$`)
+	encoded          = regexp.MustCompile(`^[A-Za-z0-9+/_-]{12,}={0,2}$`)
+	blanks           = regexp.MustCompile(`\r?\n[ \t]*`)
 )
 
 // encryptionKeys is the kind whose text holds keys under the plain name "secret".
@@ -74,6 +77,9 @@ const encryptionKeys = "EncryptionConfiguration"
 
 // decodedText is what stands in a text that is base64 as a whole, in one line or several.
 func decodedText(s string) (string, bool) {
+	if strings.ContainsFunc(s[:min(len(s), 400)], func(r rune) bool { return r > '~' || strings.ContainsRune(",:;()[]{}<>\"'`#$%&*!?@|\\~^.", r) }) {
+		return "", false
+	}
 	s = blanks.ReplaceAllString(strings.TrimSpace(s), "")
 	if len(s) < shortestEncoded || !encoded.MatchString(s) || checksum.MatchString(s) {
 		return "", false
@@ -85,6 +91,15 @@ func decodedText(s string) (string, bool) {
 		}
 	}
 	return "", false
+}
+
+// decodedAuth is what stands in the field auth of a registry, which may be short.
+func decodedAuth(s string) ([]byte, bool) {
+	if len(s) < shortestSecret || !authField.MatchString(s) || !strings.ContainsAny(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789=") {
+		return nil, false
+	}
+	raw, err := base64.StdEncoding.DecodeString(s)
+	return raw, err == nil
 }
 
 func isText(raw []byte) bool {
@@ -106,19 +121,29 @@ func (m Masking) dataURL(content string, inBase64 bool) (string, bool) {
 	return raw, CleanText(raw) != raw
 }
 
-// unmasked is a value that is to be masked yet, empty for one that is masked or says nothing.
-func unmasked(v string) string {
-	if strings.HasPrefix(strings.Trim(v, `\"'`), strings.TrimSuffix(Mask, ")")) || variable.MatchString(v) || said[strings.ToLower(v)] {
-		return ""
+// unmasked is true for a value that is to be masked yet.
+func unmasked(v string) bool {
+	return strings.Trim(v, `\"' `) != "" && !strings.HasPrefix(strings.TrimLeft(v, `\"'`), strings.TrimSuffix(Mask, ")")) && !variable.MatchString(v) && !said[strings.ToLower(v)]
+}
+
+// said are values that are no secrets, whatever they are called; saidOfReferring those that are none of tokens and credentials.
+var (
+	said = map[string]bool{"true": true, "false": true, "null": true, "nil": true, "none": true, "~": true, "yes": true, "no": true,
+		"on": true, "off": true, "0": true, "1": true}
+	saidOfReferring = map[string]bool{"include": true, "omit": true, "same-origin": true, "enabled": true, "disabled": true, "required": true, "optional": true}
+)
+
+// isPath is true for the place of a secret, which stays readable: --kubeconfig=/var/run/… A password may begin with a slash.
+func isPath(name, v string) bool {
+	v = strings.TrimPrefix(strings.Trim(v, `\"'; `), "file:")
+	if !filePath.MatchString(v) {
+		return false
 	}
-	return v
+	name = strings.ToLower(separators.Replace(name))
+	return folder.MatchString(v) || hasAny(name, "kubeconfig", "privatekey", "clientkey", "tlskey", "serverkey", "sshkey", "certificatekey", "hostkey", "token", "credential")
 }
 
-// said are values that are no secrets, whatever they are called.
-var said = map[string]bool{"true": true, "false": true, "null": true, "nil": true, "none": true, "~": true, "yes": true, "no": true, "on": true, "off": true}
-
-// isPath keeps the place of a secret readable: --kubeconfig=/var/run/…
-func isPath(v string) bool {
-	v = strings.Trim(v, `\"'`)
-	return strings.HasPrefix(v, "/") && !strings.ContainsAny(v, "+=")
-}
+var (
+	filePath = regexp.MustCompile(`^(?:\$\{?[A-Za-z_]+\}?|~|\.{1,2})?/[A-Za-z0-9._@-]+(?:/[A-Za-z0-9._@-]+)*/?$`)
+	folder   = regexp.MustCompile(`^/(?:etc|var|run|srv|opt|home|root|tmp|mnt|usr|secrets?|vault|data|config|credentials|certs?)/`)
+)
