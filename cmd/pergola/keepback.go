@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/controllers/landscape"
 	"github.com/pergola-dev/pergola/landscapes"
 	"github.com/pergola-dev/pergola/plan"
@@ -21,8 +22,6 @@ import (
 type keptBack struct {
 	action plan.Action
 	reason string
-	// approval is the id that confirms a removal.
-	approval string
 }
 
 // keepBack takes out of a plan what does not come to pass: the declarations that are refused, Gardens, Seeds, Shoots and Projects whose
@@ -66,7 +65,7 @@ func keepBack(p *plan.Plan, old, new revision, refused []schemas.Violation) {
 		if !back || item.Bundle != landscape.DeclarationsBundle {
 			continue
 		}
-		item.Action, item.Reason, item.Approval, item.Consequences, item.Pools = k.action, k.reason, k.approval, nil, nil
+		item.Action, item.Reason, item.Approval, item.Consequences, item.Pools = k.action, k.reason, "", nil, nil
 	}
 	for _, name := range slices.Sorted(maps.Keys(staying)) {
 		p.Notes = append(p.Notes, fmt.Sprintf("%s stays on its clusters as it is: %s not changed", name, objectsAre(staying[name])))
@@ -108,12 +107,7 @@ func undeclared(old, new *landscapes.Landscape) map[string]keptBack {
 	for i := range old.Declarations {
 		d := &old.Declarations[i]
 		if kind := d.GroupVersionKind(); isHeldOwner(kind.GroupKind()) && !declared[nameOf(d)] {
-			cluster := landscape.Virtual
-			if isGarden(d) {
-				cluster = landscape.Runtime
-			}
-			reason, id := landscape.RemovalHeld(cluster, d.Object())
-			out[objectKey(kind.Kind, d.Namespace(), d.Name())] = keptBack{plan.Hold, "removal is held: " + reason, id}
+			out[objectKey(kind.Kind, d.Namespace(), d.Name())] = keptBack{plan.Hold, "removal is held: " + landscape.RemovalHeld(apply.RefOf(d.Object()))}
 		}
 	}
 	return out

@@ -97,8 +97,6 @@ type Converger struct {
 	sighted map[string]sighting
 	// refused are the declarations that could not become what Git says.
 	refused map[apply.Ref]bool
-	// approved are ids that the Landscape object has, where this process is not its operator.
-	approved []string
 	// handed are the declared fields that are left to controllers.
 	handed map[apply.Ref][]plan.HandedOver
 	// drifts are what could not be repaired since the last apply; repairing says that one is tried now.

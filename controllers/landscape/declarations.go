@@ -165,7 +165,7 @@ func (c *Converger) applyDeclarations(ctx context.Context, cluster string, d *de
 		return err
 	}
 	options := apply.ApplyOptions{DesiredElsewhere: around.desiredElsewhere, DeclaredBy: around.declaredBy, Admit: c.admit, Complete: c.complete}
-	judged := c.newJudge(ctx, cluster, len(d.objects), around)
+	judged := c.newJudge(cluster, len(d.objects), around)
 	options.ApprovePrune = func(entries []apply.Entry) []apply.Held { return c.keepHeld(cluster, judged.prune(entries)) }
 	options.ApproveRecreate = func(ref apply.Ref) (bool, string) {
 		held := c.keepHeld(cluster, judged.recreate(ref))

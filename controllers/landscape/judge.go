@@ -1,8 +1,6 @@
 package landscape
 
 import (
-	"context"
-
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
@@ -18,14 +16,11 @@ type judge struct {
 	cluster string
 	total   int
 	around  *around
-	// owner says why a Garden, Seed, Shoot or Project is held, and the id that confirms its removal.
-	owner func(apply.Entry) (reason, id string)
-	spent int
+	spent   int
 }
 
-func (c *Converger) newJudge(ctx context.Context, cluster string, total int, around *around) *judge {
-	return &judge{gate: c.options.Gate, cluster: cluster, total: total, around: around,
-		owner: func(e apply.Entry) (reason, id string) { return c.heldOwner(ctx, cluster, e) }}
+func (c *Converger) newJudge(cluster string, total int, around *around) *judge {
+	return &judge{gate: c.options.Gate, cluster: cluster, total: total, around: around}
 }
 
 // prune holds deletions that go beyond the gate or the review, what may have moved to another landscape, and each Garden, Seed, Shoot
@@ -37,8 +32,7 @@ func (j *judge) prune(entries []apply.Entry) (out []owner.HeldObjects) {
 			rest = append(rest, e)
 			continue
 		}
-		reason, id := j.owner(e)
-		out = append(out, owner.HeldObjects{Cluster: j.cluster, Objects: []apply.Held{{Ref: e.Ref, Reason: reason}}, Approval: id})
+		out = append(out, owner.HeldObjects{Cluster: j.cluster, Objects: []apply.Held{{Ref: e.Ref, Reason: RemovalHeld(e.Ref)}}})
 	}
 	moving, rest := j.around.holdMoving(rest)
 	// Each by itself: one may be sure before another, and whoever does not want to wait approves it by its id.

@@ -42,9 +42,8 @@ type ObjectStatus struct {
 	FailedSync *landscapev1alpha1.SyncRecord `json:"failedSync,omitempty"`
 	// Held is how many deletions and recreations wait for an approval; the object counts no further than 50.
 	Held int `json:"held,omitempty"`
-
-	// approved are ids that were not used.
-	approved []string
+	// OperationsWaiting says which operations of operations/ wait to be taken up; empty for none.
+	OperationsWaiting string `json:"operationsWaiting,omitempty"`
 }
 
 // readObject looks for the Landscape object of this landscape in the runtime cluster: nil where there is none that syncs it. An
@@ -95,14 +94,16 @@ func taken(o *ObjectStatus) int {
 }
 
 func objectStatus(l *landscapev1alpha1.Landscape, now time.Time) *ObjectStatus {
-	out := &ObjectStatus{Namespace: l.Namespace, Name: l.Name, Pin: l.Spec.Pin, Revision: l.Status.LastAppliedRevision,
-		approved: OpenApprovals(l.Spec.Approved, l.Status.UsedApprovals)}
+	out := &ObjectStatus{Namespace: l.Namespace, Name: l.Name, Pin: l.Spec.Pin, Revision: l.Status.LastAppliedRevision}
 	for _, h := range l.Status.Held {
 		if h.Approval != "" {
 			out.Held++
 		}
 	}
 	for _, cond := range l.Status.Conditions {
+		if cond.Type == landscapev1alpha1.LandscapeOperationsWaiting && cond.Status == gardencorev1beta1.ConditionTrue {
+			out.OperationsWaiting = cond.Message
+		}
 		if cond.Type == landscapev1alpha1.LandscapeReady {
 			out.Ready, out.Reason, out.Message = cond.Status == gardencorev1beta1.ConditionTrue, cond.Reason, cond.Message
 		}
@@ -165,6 +166,9 @@ func (v view) objectLines(o *ObjectStatus) []string {
 		out = append(out, no+"it is not suspended any more, and the operator has not gone on yet")
 	default:
 		out = append(out, no+o.Reason+": "+oneLine(o.Message))
+	}
+	if o.OperationsWaiting != "" {
+		out = append(out, v.mark(gardencorev1beta1.ConditionProgressing)+" waiting to be taken up: "+oneLine(o.OperationsWaiting))
 	}
 	if o.Held > 0 {
 		count := fmt.Sprintf("%d held deletions and recreations wait", o.Held)

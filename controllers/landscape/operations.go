@@ -163,10 +163,18 @@ func (c *Converger) noteWaiting(o landscapes.Operation, reason string) {
 }
 
 // untaken says why nothing came of an operation that has a record; empty if something did, or that is not known. One that was asked for in this
-// run may be taken up in a moment. It costs no request: the object is in the live cache, or somebody else's.
+// run may be taken up in a moment, unless no part of Pergola does it. It costs no request: the object is in the live cache, or somebody else's.
 func (c *Converger) untaken(o landscapes.Operation, record operationRecord, before bool) string {
 	if record.State == operationExpired {
 		return fmt.Sprintf("it was not executed, because its time was over (notAfter %s): remove the file, and take another name for another one", o.NotAfter.UTC().Format(time.RFC3339))
+	}
+	if !before && record.State == operationDone && o.Operation != schemas.OperationConfirmDeletion && !isDone(o.Kind, o.Operation) {
+		asked := &unstructured.Unstructured{} // the cache does not know it yet
+		asked.SetKind(o.Kind)
+		asked.SetNamespace(o.Namespace)
+		asked.SetName(o.Name)
+		asked.SetAnnotations(map[string]string{annotationOperation: o.Operation})
+		return fmt.Sprintf("it was asked for %s, but no part of Pergola does it in this version: %s", record.At.UTC().Format(time.RFC3339), schemas.OperationWaiting(asked))
 	}
 	live := c.clusters[operatedCluster(o.Kind)].Cached(c.operated(o))
 	if !before || live == nil || live.GetAnnotations()[AnnotationOperationID] != c.operationMark(o.ID) || live.GetAnnotations()[annotationOperation] != o.Operation {

@@ -80,11 +80,21 @@ func TestOperationsAreExecutedOnce(t *testing.T) {
 	require.NoError(t, c.runOperations(testContext(t), Virtual))
 	assert.Empty(t, c.report.Waiting)
 
+	w.write("operations/nobody.yaml", operationFile("Shoot default/ops", "rotate-ssh-keypair"))
+	c = w.converger()
+	require.NoError(t, c.runOperations(testContext(t), Virtual))
+	require.Len(t, c.report.Waiting, 1, "nobody does it: that is known at once")
+	assert.Contains(t, c.report.Waiting[0].String(), "operation nobody, rotate-ssh-keypair on Shoot default/ops: it was asked for 20")
+	assert.Contains(t, c.report.Waiting[0].Reason, `no part of Pergola does it in this version: the operation "rotate-ssh-keypair" of Shoot default/ops was not taken up yet`)
+	assert.Contains(t, c.report.Waiting[0].Reason, "kubectl annotate shoot -n default ops gardener.cloud/operation-")
+	assert.Equal(t, "rotate-ssh-keypair", takeUp(t, "ops"))
+	w.remove("operations/nobody.yaml")
+
 	w.write("operations/late.yaml", operationFile("Shoot default/ops", "reconcile")+"  notAfter: 2001-01-01T00:00:00Z\n")
 	c = w.converger()
 	require.NoError(t, c.runOperations(testContext(t), Virtual))
 	assert.Empty(t, takeUp(t, "ops"))
-	assert.Len(t, c.report.Operations, 2)
+	assert.Len(t, c.report.Operations, 3)
 	require.Len(t, c.report.Waiting, 1)
 	assert.Contains(t, c.report.Waiting[0].Reason, "its time was over (notAfter 2001-01-01T00:00:00Z)")
 

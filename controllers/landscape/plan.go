@@ -81,7 +81,7 @@ func (c *Converger) planDeclarations(ctx context.Context, cluster string, d *dec
 	}
 	s := c.declarationSet(cluster, d)
 	ids := map[apply.Ref]string{}
-	judged := c.newJudge(ctx, cluster, len(s.Objects)+len(d.locked), around)
+	judged := c.newJudge(cluster, len(s.Objects)+len(d.locked), around)
 	found, err := c.engine.Plan(ctx, c.clusters[cluster], s, c.declarationInventory(cluster), apply.ApplyOptions{
 		AllowEmpty: len(d.locked) > 0, // with their key it is not empty
 		Admit:      c.admit, Complete: c.complete, DesiredElsewhere: around.desiredElsewhere, DeclaredBy: around.declaredBy,

@@ -101,7 +101,6 @@ func same(t *testing.T, c *Converger, held []landscapev1alpha1.HeldDeletion) {
 	left := c.undeclared(testContext(t))
 	require.Len(t, left, len(held))
 	assert.Equal(t, held[0].Reason, left[0].Held)
-	assert.Equal(t, held[0].Approval, left[0].Approval)
 }
 
 // A Shoot whose file is gone stays, and the message says what to do.
@@ -114,26 +113,13 @@ func TestRemovedOwnersAreHeld(t *testing.T) {
 	require.Len(t, held, 1)
 	assert.Equal(t, "Shoot default/removed", held[0].Object)
 	assert.Contains(t, held[0].Reason, "its file is gone")
-	id := plan.ApprovalOf(Virtual, apply.Ref{APIVersion: "core.gardener.cloud/v1beta1", Kind: "Shoot", Namespace: "default", Name: "removed"})
-	assert.Equal(t, id, held[0].Approval, "the same as in a difference of revisions")
-	assert.Contains(t, held[0].Reason, "by approving "+id+", or by: kubectl annotate shoot -n default removed confirmation.gardener.cloud/deletion=true")
-	assert.Equal(t, "1 deletion or recreation waits for an approval", c.report.HeldText())
+	const stuck = "this version cannot take down a Shoot with what runs for it: put the file back, or delete it by hand, with everything that belongs to it; " +
+		"the API demands for that: kubectl annotate shoot -n default removed confirmation.gardener.cloud/deletion=true"
+	assert.Contains(t, held[0].Reason, stuck, "at once, and not after somebody has approved it")
+	assert.Empty(t, held[0].Approval, "no approval would lead anywhere")
+	assert.Contains(t, c.report.HeldText(), "Shoot default/removed on cluster virtual: its file is gone, but "+stuck)
 	same(t, c, held)
 
-	stuck := "its file is gone and its deletion is confirmed, but this version cannot take down a Shoot"
-	t.Run("approved by its id", func(t *testing.T) {
-		passed := 0
-		w.gate.Approved, w.gate.Passed = map[string]bool{id: true}, func(string) { passed++ }
-		defer func() { w.gate.Approved, w.gate.Passed = nil, nil }()
-		c := w.mustSync()
-		held := c.report.HeldDeletions()
-		require.Len(t, held, 1)
-		assert.Contains(t, held[0].Reason, stuck)
-		assert.Empty(t, held[0].Approval)
-		assert.Contains(t, c.report.HeldText(), "Shoot default/removed on cluster virtual: "+stuck)
-		assert.Zero(t, passed, "the approval is not used: nothing passed")
-		same(t, c, held)
-	})
 	t.Run("confirmed on the live object", func(t *testing.T) {
 		require.NoError(t, c.Operate(testContext(t), Operation{Object: "Shoot default/removed", Operation: "confirm-deletion"}))
 		defer annotate(t, "removed", "somebody", `{"metadata":{"annotations":{"confirmation.gardener.cloud/deletion":null}}}`)
@@ -149,6 +135,6 @@ func TestRemovedOwnersAreHeld(t *testing.T) {
 	w.remove("shoot.yaml")
 	held = w.mustSync().report.HeldDeletions()
 	require.Len(t, held, 1)
-	assert.Contains(t, held[0].Reason, "its deletion is confirmed, but this version cannot take down")
+	assert.Contains(t, held[0].Reason, stuck)
 	assert.Equal(t, "removed", liveShoot(t, "removed").GetName())
 }

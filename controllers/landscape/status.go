@@ -118,9 +118,6 @@ func (c *Converger) Status(ctx context.Context, o StatusOptions) Status {
 		}
 		out.Owners = append(out.Owners, states[i])
 	}
-	if out.Object != nil {
-		c.approved = out.Object.approved
-	}
 	out.Undeclared, out.HandedOver = c.undeclared(ctx), c.handedOver(ctx)
 	for _, err := range c.unbound {
 		out.Ready = false

@@ -14,8 +14,6 @@ type Undeclared struct {
 	Object  apply.Ref `json:"object"`
 	// Held says why it is kept; empty when the next apply deletes it, as far as the deletion gate lets it.
 	Held string `json:"held,omitempty"`
-	// Approval is the id that confirms its removal; empty when nothing has to be, or it is confirmed.
-	Approval string `json:"approval,omitempty"`
 }
 
 // undeclared reads the inventories of declarations. One that cannot be read is left out: the owners say what is wrong.
@@ -41,7 +39,7 @@ func (c *Converger) undeclared(ctx context.Context) []Undeclared {
 			if !declared[withoutVersion(e.Ref)] {
 				u := Undeclared{Cluster: cluster, Object: e.Ref}
 				if isOwner(e.GroupKind()) {
-					u.Held, u.Approval = c.heldOwner(ctx, cluster, e)
+					u.Held = RemovalHeld(e.Ref)
 				}
 				out = append(out, u)
 			}

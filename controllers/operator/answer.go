@@ -37,6 +37,9 @@ func (s *syncer) stands() receiver.Progress {
 		out.Phase, out.Message, out.Err = receiver.PhaseFailed, "", text
 		return out
 	}
+	if text := listed(s.last.operations); text != "" {
+		out.Message += "; " + text
+	}
 	switch {
 	case s.last.validErr != nil:
 		return fail(s.last.validErr.Error() + s.staysApplied())

@@ -352,6 +352,9 @@ func (s *syncer) applied(j *job, report *landscape.Report, totals map[string]int
 	if report.Written.Total() > 0 {
 		message = report.Written.String()
 	}
+	if text := listed(o.operations); text != "" {
+		message += "; " + text
+	}
 	switch {
 	case err != nil:
 		result, message = landscapev1alpha1.SyncFailed, listed(o.problems)
