@@ -42,6 +42,9 @@ type standing struct {
 // repair applies the set that an object belongs to again: unchanged objects cost nothing. It says false when
 // that failed, be it for another object of the set.
 func (c *Converger) repair(ctx context.Context, e apply.DriftEvent) bool {
+	c.mu.Lock()
+	before := len(c.report.Held)
+	c.mu.Unlock()
 	c.enterRepair(true)
 	found, err := c.repairSet(ctx, e)
 	c.enterRepair(false)
@@ -49,6 +52,9 @@ func (c *Converger) repair(ctx context.Context, e apply.DriftEvent) bool {
 		return err == nil
 	}
 	problems := problemsByObject(e.Ref, err)
+	if held := c.heldText(before, e.Cluster, e.Ref); held != "" && problems[e.Ref] == "" {
+		problems[e.Ref] = held
+	}
 	set := driftSet{e.Cluster, e.Set}
 	c.mu.Lock()
 	if c.drifts == nil {
@@ -76,6 +82,25 @@ func (c *Converger) repair(ctx context.Context, e apply.DriftEvent) bool {
 		}
 	}
 	return err == nil
+}
+
+// heldText says why the recreation of an object is held, and by which id it is let pass; empty if it is not. What was held before the
+// repair does not count.
+func (c *Converger) heldText(before int, cluster string, ref apply.Ref) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, h := range c.report.Held[min(before, len(c.report.Held)):] {
+		for _, o := range h.Objects {
+			if h.Cluster == cluster && o.Ref == ref {
+				text := "held: " + o.Reason
+				if h.Approval != "" {
+					text += "; approving " + h.Approval + " lets it pass"
+				}
+				return text
+			}
+		}
+	}
+	return ""
 }
 
 // forgetDrift begins a run: what still cannot be repaired fails it.

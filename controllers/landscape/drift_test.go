@@ -13,8 +13,11 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/plan"
 )
 
 // heard are the repairs that a converger tells of.
@@ -48,7 +51,13 @@ func kept(t *testing.T, name string, shoots ...string) (*written, *heard) {
 	for _, s := range shoots {
 		files[s+".yaml"] = shootFile(s)
 	}
+	return keptFiles(t, name, files, plan.DefaultGate())
+}
+
+func keptFiles(t *testing.T, name string, files map[string]string, gate plan.Gate) (*written, *heard) {
+	t.Helper()
 	w, h := newWritten(t, name, files), &heard{}
+	w.gate = gate
 	w.changes = func(o *Options) {
 		o.Leases, o.OnDrift = []*Lease{{lease: &lease{cluster: Runtime, name: leaseOperator}}}, h.hear
 		o.CareInterval = time.Minute
@@ -120,6 +129,20 @@ func TestWhatIsNotRepairedStands(t *testing.T) {
 	assert.Empty(t, d.Standing)
 	_, n := h.about("other")
 	assert.Equal(t, others, n, "it is not told that it is repaired once more")
+}
+
+// A repair that takes a recreation which the gate holds is none: it is told with the id that lets it pass.
+func TestHeldRepairsAreNotRepaired(t *testing.T) {
+	gate := plan.DefaultGate()
+	gate.MaxDeletions = plan.Limit(0)
+	_, h := keptFiles(t, "frozen", map[string]string{"map.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: frozen, namespace: default}\ndata: {a: b}\n"}, gate)
+	_, err := resource(t, testMaps, "default").Patch(t.Context(), "frozen", types.MergePatchType, []byte(`{"immutable":true,"data":{"a":"c"}}`), metav1.PatchOptions{FieldManager: "kubectl-patch"})
+	require.NoError(t, err)
+	eventually(t, "it is told", func() bool { _, n := h.about("frozen"); return n > 0 })
+	d, _ := h.about("frozen")
+	assert.False(t, d.Repaired, "%+v", d)
+	assert.Regexp(t, "^held: .*; approving [0-9a-f]{12} lets it pass$", d.Error)
+	require.Len(t, d.Standing, 1)
 }
 
 // Edits that nobody watched are found by the next sync, which tells of them, too.

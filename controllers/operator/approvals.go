@@ -44,10 +44,41 @@ func (j *job) passed(id string) {
 	}
 }
 
-// useUp notes in the status what passed in a sync that went well, and forgets what the object does not have any more.
-func (s *syncer) useUp(j *job) {
+// useUp notes in the status which approvals are spent, and forgets what the object does not have any more: those by which something passed,
+// in a sync that went well, or one that failed and deleted something before; and those of what was held, and is not any more for another
+// reason, once a whole sync has seen that. What is held anew needs another approval.
+func (s *syncer) useUp(j *job, report *landscape.Report, complete bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	s.status.now.UsedApprovals = landscape.UseUp(s.object.Spec.Approved, s.status.now.UsedApprovals, j.used)
-	j.used = nil
+	var passed []string
+	if complete || report.Written.Deleted+report.Written.Recreated > 0 {
+		passed, j.used = j.used, nil
+	}
+	used := landscape.UseUp(s.object.Spec.Approved, s.status.now.UsedApprovals, passed)
+	if complete {
+		used = append(used, withdrawn(s.object.Spec.Approved, used, s.status.now.Held, report)...)
+	}
+	s.status.now.UsedApprovals = used
+}
+
+// withdrawn are the approvals of what was held before and is not any more.
+func withdrawn(approved, used []string, before []landscapev1alpha1.HeldDeletion, now *landscape.Report) []string {
+	type object struct{ cluster, name string }
+	held := map[object]bool{}
+	for _, h := range now.Held {
+		for _, o := range h.Objects {
+			held[object{h.Cluster, o.Ref.String()}] = true
+		}
+	}
+	waits := map[string]bool{}
+	for _, h := range before {
+		waits[h.Approval] = waits[h.Approval] || held[object{h.Cluster, h.Object}]
+	}
+	var out []string
+	for _, id := range approved {
+		if still, was := waits[id]; was && !still && !slices.Contains(used, id) {
+			out = append(out, id)
+		}
+	}
+	return out
 }

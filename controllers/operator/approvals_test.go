@@ -6,6 +6,9 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
+	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/controllers/landscape"
+	"github.com/pergola-dev/pergola/controllers/owner"
 )
 
 // TestApprovalsCountOnce: an id that was used approves nothing more, and the one that is shown in its place does.
@@ -24,6 +27,46 @@ func TestApprovalsCountOnce(t *testing.T) {
 			l := &landscapev1alpha1.Landscape{}
 			l.Spec.Approved, l.Status.UsedApprovals = test.approved, test.used
 			assert.Equal(t, test.want, approvals(l))
+		})
+	}
+}
+
+// TestWithdrawn: an approval of what is not held any more is spent; one that was given before anything was held, or of what is still held
+// in part, is not.
+func TestWithdrawn(t *testing.T) {
+	before := []landscapev1alpha1.HeldDeletion{
+		{Cluster: "virtual", Object: "Namespace a", Approval: "a"}, {Cluster: "virtual", Object: "Namespace b", Approval: "b"},
+		{Cluster: "virtual", Object: "Namespace c", Approval: "both"}, {Cluster: "virtual", Object: "Namespace d", Approval: "both"},
+	}
+	report := &landscape.Report{Held: []owner.HeldObjects{{Cluster: "virtual", Objects: []apply.Held{{Ref: apply.Ref{APIVersion: "v1", Kind: "Namespace", Name: "b"}}, {Ref: apply.Ref{APIVersion: "v1", Kind: "Namespace", Name: "d"}}}}}}
+	assert.Equal(t, []string{"a"}, withdrawn([]string{"a", "b", "both", "early"}, nil, before, report))
+	assert.Empty(t, withdrawn([]string{"a", "b"}, []string{"a"}, before, report))
+	assert.Empty(t, withdrawn([]string{"early"}, nil, before, &landscape.Report{}))
+}
+
+// TestUseUp: a sync that failed has used up the approvals by which it deleted something.
+func TestUseUp(t *testing.T) {
+	deleted := &landscape.Report{}
+	deleted.Written.Deleted = 1
+	for name, test := range map[string]struct {
+		report   *landscape.Report
+		complete bool
+		used     []string
+	}{
+		"went well":                     {&landscape.Report{}, true, []string{"a"}},
+		"failed, and deleted something": {deleted, false, []string{"a"}},
+		"failed before it did anything": {&landscape.Report{}, false, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := &syncer{object: &landscapev1alpha1.Landscape{}, status: &statusWriter{}}
+			s.object.Spec.Approved = []string{"a", "b"}
+			j := &job{used: []string{"a"}}
+			s.useUp(j, test.report, test.complete)
+			assert.Equal(t, test.used, s.status.now.UsedApprovals)
+			if test.used == nil {
+				s.useUp(j, test.report, true)
+				assert.Equal(t, []string{"a"}, s.status.now.UsedApprovals, "it is not forgotten")
+			}
 		})
 	}
 }

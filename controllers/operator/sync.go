@@ -319,9 +319,7 @@ func (s *syncer) applied(j *job, report *landscape.Report, totals map[string]int
 	if text := listed(o.operations); text != "" && text != listed(s.last.operations) {
 		s.notify(notification.Neutral, notification.Warning, reasonOperations, text, o.commit, revision)
 	}
-	if err == nil {
-		s.useUp(j)
-	}
+	s.useUp(j, report, err == nil)
 	s.status.now.Held = heldOf(report, s.status.now.UsedApprovals)
 	if len(report.Operations) > 0 {
 		s.status.now.Operations = report.Operations
