@@ -13,12 +13,12 @@ type schemaKind = schema.GroupKind
 // refusals are the changes that API servers refuse, by kind. Source: Validate*Update in kubernetes, pkg/apis/*/validation, and the
 // strategies in pkg/registry; a test asks an API server. Kinds that are not here take every change.
 var refusals = joinedRules(map[schemaKind][]rule{
-	{Group: "apps", Kind: "Deployment"}: {fixed("spec.selector"), leavesRolling("spec.strategy"), unsaidVolume("spec.template.spec")},
+	{Group: "apps", Kind: "Deployment"}: {fixed("spec.selector"), leavesRolling("spec.strategy", nil, "RollingUpdate"), unsaidVolume("spec.template.spec")},
 	{Group: "apps", Kind: "DaemonSet"}:  {fixed("spec.selector"), unsaidVolume("spec.template.spec")},
 	{Group: "apps", Kind: "ReplicaSet"}: {fixed("spec.selector"), unsaidVolume("spec.template.spec")},
 	{Group: "batch", Kind: "CronJob"}:   {unsaidVolume("spec.jobTemplate.spec.template.spec")},
 	{Group: "apps", Kind: "StatefulSet"}: {allBut("spec", "spec.replicas", "spec.ordinals", "spec.template", "spec.updateStrategy",
-		"spec.revisionHistoryLimit", "spec.persistentVolumeClaimRetentionPolicy", "spec.minReadySeconds"), leavesRolling("spec.updateStrategy"),
+		"spec.revisionHistoryLimit", "spec.persistentVolumeClaimRetentionPolicy", "spec.minReadySeconds"), leavesRolling("spec.updateStrategy", nil),
 		unsaidVolume("spec.template.spec")},
 	{Group: "apps", Kind: "ControllerRevision"}: {fixed("data")},
 
@@ -240,11 +240,12 @@ var unmendable = map[schemaKind][]rule{
 }
 
 // What the API server has filled in is nobody's, so that server-side apply leaves it where it is, also beside something that excludes
-// it. leavesRolling is a workload that stops to roll its pods, and of which nobody has said how it does.
-func leavesRolling(path string) rule {
+// it. leavesRolling is a workload that stops to roll its pods, and of which nobody has said how it does. The API server has filled that in
+// where the type was one of some: for a Deployment that rolls in any case, for a StatefulSet only where its type was not declared.
+func leavesRolling(path string, filledFor ...any) rule {
 	return func(e edit) []string {
 		was, is := e.was(path+".type"), e.is(path+".type")
-		if was != nil && was != "RollingUpdate" || is == nil || is == "RollingUpdate" || e.was(path+".rollingUpdate") != nil {
+		if !oneOf(was, filledFor) || is == nil || is == "RollingUpdate" || e.was(path+".rollingUpdate") != nil {
 			return nil
 		}
 		return []string{path + ".type (beside it stays " + path + ".rollingUpdate, which the API server has filled in)"}
