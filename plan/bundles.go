@@ -31,6 +31,10 @@ func (m Masking) Bundles(from, to []Place) Plan {
 	renamed := followHashes(old, new)
 	replaced := map[string]bool{}
 	asleep := hibernated(from, to)
+	applied := map[setKey]bool{}
+	for _, p := range to {
+		applied[setKey{p.Cluster, p.Bundle.Owner.String(), p.Bundle.Name}] = true
+	}
 	for key, n := range new {
 		before := key
 		if former, ok := renamed[key]; ok {
@@ -47,7 +51,7 @@ func (m Masking) Bundles(from, to []Place) Plan {
 	}
 	for key, o := range old {
 		if _, ok := new[key]; !ok && !replaced[key] {
-			item := gone(o)
+			item := gone(o, applied[setOf(o)])
 			item.leaveOut(asleep)
 			p.Items = append(p.Items, item)
 		}
@@ -117,21 +121,45 @@ func (p placed) sameBundle(other placed) bool {
 	return a == b && a.Symbolic != "" && len(p.bundle.Objects) == len(other.bundle.Objects)
 }
 
-// judge says what the item does beyond its object.
+// judge says what the item does beyond its object. What stays as it lives does nothing.
 func (i *Item) judge(old, new *unstructured.Unstructured) {
-	i.Consequences = Consequences(*i, old, new)
-	i.Pools = Pools(*i, old, new)
+	judged := *i
+	if old != nil && new != nil {
+		kept, _ := edit{old: old.Object, new: new.Object, fields: i.Fields}.staying(RefOf(old).GroupKind())
+		judged.Fields = fieldsBut(i.Fields, kept)
+	}
+	i.Consequences = Consequences(judged, old, new)
+	i.Pools = Pools(judged, old, new)
 }
 
-const annotationKeep = "resources.gardener.cloud/keep-object"
+// setKey names what the engine applies as one set.
+type setKey struct{ cluster, owner, bundle string }
 
-func gone(o placed) Item {
+func setOf(p placed) setKey { return setKey{p.cluster, p.bundle.Owner.String(), p.bundle.Name} }
+
+// Annotations by which objects stay in a cluster that they have left in Git.
+const (
+	annotationKeep   = "resources.gardener.cloud/keep-object"
+	annotationMode   = "resources.gardener.cloud/mode"
+	annotationIgnore = "resources.gardener.cloud/ignore"
+)
+
+// gone is an object that is declared no longer; applied tells whether the rest of its bundle still is. What stays follows package apply,
+// prune.go.
+func gone(o placed, applied bool) Item {
 	item := o.item()
+	annotations := o.object.GetAnnotations()
 	switch {
 	case o.bundle.Delivery.KeepObjects:
 		item.Action, item.Reason = Keep, "its bundle keeps objects"
-	case o.object.GetAnnotations()[annotationKeep] == "true":
+	case annotations[annotationMode] == "Ignore":
+		item.Action, item.Reason = Keep, "annotation "+annotationMode+": it was never applied"
+	case applied && item.Object.Kind == "CustomResourceDefinition" && item.Object.known():
+		item.Action, item.Reason = Keep, "definitions stay until their bundle is deleted as a whole"
+	case isTrue(o.object.Unstructured, annotationKeep):
 		item.Action, item.Reason = Keep, "annotation "+annotationKeep
+	case isTrue(o.object.Unstructured, annotationIgnore):
+		item.Action, item.Reason = Keep, "annotation "+annotationIgnore
 	default:
 		item.Action = Delete
 	}

@@ -21,6 +21,8 @@ func place(t *testing.T, cluster, bundle string, objects ...string) Place {
 
 const configMap = "{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: ns}, data: {a: x}}"
 
+const crd = "{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: ws.a.b}}"
+
 func TestBundles(t *testing.T) {
 	changed := "{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: ns}, data: {a: z}}"
 	hashed := func(name, value string) string {
@@ -46,6 +48,12 @@ func TestBundles(t *testing.T) {
 		"keepObjects":    {[]Place{kept(place(t, "r", "b", configMap))}, nil, map[string]Action{"r b ConfigMap ns/c": Keep}, 0},
 		"keep-object": {[]Place{place(t, "r", "b", "{apiVersion: v1, kind: ConfigMap, metadata: {name: c, annotations: {resources.gardener.cloud/keep-object: 'true'}}}")}, nil,
 			map[string]Action{"r b ConfigMap c": Keep}, 0},
+		"mode Ignore": {[]Place{place(t, "r", "b", "{apiVersion: v1, kind: ConfigMap, metadata: {name: c, annotations: {resources.gardener.cloud/mode: Ignore}}}")}, nil,
+			map[string]Action{"r b ConfigMap c": Keep}, 0},
+		"ignore": {[]Place{place(t, "r", "b", "{apiVersion: v1, kind: ConfigMap, metadata: {name: c, annotations: {resources.gardener.cloud/ignore: 'true'}}}")}, nil,
+			map[string]Action{"r b ConfigMap c": Keep}, 0},
+		"definition leaves":            {[]Place{place(t, "r", "b", crd, configMap)}, []Place{place(t, "r", "b", configMap)}, map[string]Action{"r b CustomResourceDefinition ws.a.b": Keep}, 1},
+		"definition goes with the set": {[]Place{place(t, "r", "b", crd)}, []Place{place(t, "r", "c", configMap)}, map[string]Action{"r b CustomResourceDefinition ws.a.b": Delete, "r c ConfigMap ns/c": Create}, 0},
 		"version moves": {[]Place{place(t, "r", "b", "{apiVersion: batch/v1beta1, kind: CronJob, metadata: {name: j}}")},
 			[]Place{place(t, "r", "b", "{apiVersion: batch/v1, kind: CronJob, metadata: {name: j}}")}, map[string]Action{"r b CronJob j": Change}, 0},
 		"hashed name": {[]Place{place(t, "r", "b", hashed("c-0123abcd", "x"))}, []Place{place(t, "r", "b", hashed("c-4567cdef", "z"))},
@@ -171,4 +179,21 @@ func TestConsequences(t *testing.T) {
 	}
 	assert.Equal(t, []string{"deletes everything in the namespace"}, Consequences(Item{Action: Delete, Object: Ref{Kind: "Namespace"}}, nil, nil), "the live object need not be known")
 	assert.Nil(t, Consequences(Item{Action: Delete, Object: Ref{Kind: "Service"}}, nil, nil))
+}
+
+// What an autoscaler sets stays as it lives, and rolls nothing.
+func TestWhatIsPreservedRollsNothing(t *testing.T) {
+	workload := func(replicas, cpu, image string) string {
+		return "{apiVersion: apps/v1, kind: Deployment, metadata: {name: d, annotations: {resources.gardener.cloud/preserve-replicas: 'true', resources.gardener.cloud/preserve-resources: 'true'}}, " +
+			"spec: {replicas: " + replicas + ", template: {spec: {containers: [{name: a, image: " + image + ", resources: {requests: {cpu: " + cpu + "}}}]}}}}"
+	}
+	diff := func(new string) Item {
+		return Bundles([]Place{place(t, "r", "b", workload("3", "1", "a"))}, []Place{place(t, "r", "b", new)}).Items[0]
+	}
+	item := diff(workload("0", "2", "a"))
+	assert.Empty(t, item.Consequences)
+	assert.Len(t, item.Fields, 2, "they are shown")
+	assert.Equal(t, "spec.replicas stays as it lives: annotation resources.gardener.cloud/preserve-replicas; "+
+		"spec.template.spec.containers[name=a].resources.requests.cpu stays as it lives: annotation resources.gardener.cloud/preserve-resources", item.Reason)
+	assert.Equal(t, []string{rolls}, diff(workload("3", "2", "b")).Consequences)
 }

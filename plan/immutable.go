@@ -3,6 +3,7 @@ package plan
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -18,10 +19,8 @@ const annotationRecreate = "resources.gardener.cloud/delete-on-invalid-update"
 // where the object allows it, and fails otherwise. The reason of a change names what stays as it is all the same.
 func changeOrRecreate(old, new *unstructured.Unstructured, fields []Field) (Action, string) {
 	e := edit{old: old.Object, new: new.Object, fields: fields}
-	kept := e.staying(RefOf(old).GroupKind())
-	if len(kept) > 0 {
-		e.fields = slices.DeleteFunc(slices.Clone(fields), func(f Field) bool { return slices.Contains(kept, f.Path) })
-	}
+	kept, stay := e.staying(RefOf(old).GroupKind())
+	e.fields = fieldsBut(fields, kept)
 	frozen, _, _ := unstructured.NestedBool(old.Object, "immutable")
 	frozen = frozen && slices.Contains([]string{"ConfigMap", "Secret", "InternalSecret"}, old.GetKind())
 	hits := e.hits(refusals[RefOf(old).GroupKind()])
@@ -34,10 +33,8 @@ func changeOrRecreate(old, new *unstructured.Unstructured, fields []Field) (Acti
 	switch {
 	case len(never) > 0 && old.GetName() == new.GetName():
 		return Fail, strings.Join(never, ", ") + " cannot be changed, not even in a new object of this name: the API server will refuse it"
-	case hit == "" && len(kept) > 0:
-		return Change, staysAsItIs(kept)
 	case hit == "":
-		return Change, ""
+		return Change, stay
 	case old.GetName() != new.GetName():
 		return Change, "its name is a hash of its content: the old one goes when nothing refers to it any more"
 	case slices.Contains(neverRecreated, old.GetKind()) && RefOf(old).known():
@@ -58,8 +55,10 @@ func staysAsItIs(paths []string) string {
 // content is what a ConfigMap or Secret with immutable: true may not change.
 var content = []string{"data", "binaryData", "stringData", "immutable"}
 
+// isTrue reads an annotation as package apply does: True, 1 and t count, too.
 func isTrue(o *unstructured.Unstructured, annotation string) bool {
-	return o.GetAnnotations()[annotation] == "true"
+	is, err := strconv.ParseBool(o.GetAnnotations()[annotation])
+	return err == nil && is
 }
 
 // edit is a change of one object: both versions, and the fields that differ.
@@ -101,12 +100,17 @@ func (e edit) hits(rules []rule) []string {
 	return out
 }
 
-// staying are the differing fields that stay as they live, because the engine or the API server keeps them.
-func (e edit) staying(gk schemaKind) []string {
+// staying are the differing fields that stay as they live, because the engine or the API server keeps them, and why.
+func (e edit) staying(gk schemaKind) (paths []string, why string) {
 	if f := keeping[gk]; f != nil {
-		return f(e)
+		paths = f(e)
 	}
-	return nil
+	var reasons []string
+	if len(paths) > 0 {
+		reasons = append(reasons, staysAsItIs(paths))
+	}
+	preserved, more := e.preserved(gk)
+	return append(paths, preserved...), strings.Join(append(reasons, more...), "; ")
 }
 
 // fixed are fields that never change.

@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -65,4 +67,64 @@ func oneOf(v any, of []any) bool {
 		}
 	}
 	return false
+}
+
+// Annotations by which fields count when an object is created, and afterwards stay as they live: autoscalers set them.
+const (
+	annotationReplicas  = "resources.gardener.cloud/preserve-replicas"
+	annotationResources = "resources.gardener.cloud/preserve-resources"
+)
+
+// autoscaledResource is what an autoscaler sets of the containers of all kinds that have them.
+var autoscaledResource = regexp.MustCompile(`^(spec|spec\.template\.spec|spec\.jobTemplate\.spec\.template\.spec)\.containers\[name=[^\]]*\]` +
+	`\.resources\.(requests|limits)\.(cpu|memory)$`)
+
+// preserved are the differing fields that stay as they live because the declaration says so, or leaves them open, each list with its reason
+// (package apply, createonly.go).
+func (e edit) preserved(gk schemaKind) (paths []string, reasons []string) {
+	say := func(found []string, why string) {
+		if len(found) > 0 {
+			paths = append(paths, found...)
+			reasons = append(reasons, strings.Join(found, ", ")+plural(len(found), " stays as it lives: ", " stay as they live: ")+why)
+		}
+	}
+	annotation := func(name string) any { return nestedValue(e.new, "metadata", "annotations", name) }
+	if gk.Group == "apps" && (gk.Kind == "Deployment" || gk.Kind == "StatefulSet") {
+		switch replicas := e.changedWithin("spec.replicas"); {
+		case annotation(annotationReplicas) == "true":
+			say(replicas, "annotation "+annotationReplicas)
+		case e.is("spec.replicas") == nil:
+			say(replicas, "it is left open now")
+		}
+	}
+	if annotation(annotationResources) == "true" {
+		var found []string
+		for _, f := range e.fields {
+			if autoscaled(f.Path, f.Old) {
+				found = append(found, f.Path)
+			}
+		}
+		say(found, "annotation "+annotationResources)
+	}
+	return paths, reasons
+}
+
+// autoscaled is true for a value that was there before, and is nothing but what an autoscaler sets: what a container did not have is given
+// to it.
+func autoscaled(path string, before any) bool {
+	m, isMap := before.(map[string]any)
+	if !isMap {
+		return before != nil && autoscaledResource.MatchString(path)
+	}
+	for key, v := range m {
+		if !autoscaled(path+"."+key, v) {
+			return false
+		}
+	}
+	return len(m) > 0
+}
+
+// fieldsBut are the fields of a change but some.
+func fieldsBut(fields []Field, paths []string) []Field {
+	return slices.DeleteFunc(slices.Clone(fields), func(f Field) bool { return slices.Contains(paths, f.Path) })
 }

@@ -33,6 +33,7 @@ var bases = map[string]string{
 	"deployment":  `{apiVersion: apps/v1, kind: Deployment, metadata: {name: NS, namespace: NS}, spec: {replicas: 0, selector: {matchLabels: {app: x}}, ` + podTemplate + `}}`,
 	"probed":      `{apiVersion: apps/v1, kind: Deployment, metadata: {name: NS, namespace: NS}, spec: {replicas: 0, selector: {matchLabels: {app: x}}, template: {metadata: {labels: {app: x}}, spec: {containers: [{name: a, image: "a:1", livenessProbe: {httpGet: {port: 80}}, lifecycle: {preStop: {httpGet: {port: 80}}}}], volumes: [{name: c, configMap: {name: a}}, {name: h, hostPath: {path: /a}}, {name: none}]}}}}`,
 	"rolling":     `{apiVersion: apps/v1, kind: Deployment, metadata: {name: NS, namespace: NS}, spec: {replicas: 0, strategy: {rollingUpdate: {maxSurge: 1}}, selector: {matchLabels: {app: x}}, ` + podTemplate + `}}`,
+	"preserved":   `{apiVersion: apps/v1, kind: Deployment, metadata: {name: NS, namespace: NS, annotations: {resources.gardener.cloud/preserve-replicas: "true", resources.gardener.cloud/preserve-resources: "true"}}, spec: {replicas: 0, selector: {matchLabels: {app: x}}, template: {metadata: {labels: {app: x}}, spec: {containers: [{name: a, image: "a:1", resources: {requests: {cpu: 1, memory: 1Gi}}}]}}}}`,
 	"said":        `{apiVersion: apps/v1, kind: Deployment, metadata: {name: NS, namespace: NS}, spec: {replicas: 0, strategy: {type: RollingUpdate}, selector: {matchLabels: {app: x}}, ` + podTemplate + `}}`,
 	"said set":    `{apiVersion: apps/v1, kind: StatefulSet, metadata: {name: NS, namespace: NS}, spec: {replicas: 0, serviceName: s, updateStrategy: {type: RollingUpdate}, selector: {matchLabels: {app: x}}, ` + podTemplate + `}}`,
 	"said parts":  `{apiVersion: apps/v1, kind: StatefulSet, metadata: {name: NS, namespace: NS}, spec: {replicas: 0, serviceName: s, updateStrategy: {type: RollingUpdate, rollingUpdate: {partition: 1}}, selector: {matchLabels: {app: x}}, ` + podTemplate + `}}`,
@@ -107,6 +108,11 @@ var changes = []struct {
 	{"statefulset", `spec: {selector: {matchLabels: {more: also}}}`, plan.Fail, "spec.selector"},
 	{"statefulset", `spec: {ordinals: {start: 1}, minReadySeconds: 5, revisionHistoryLimit: 3, persistentVolumeClaimRetentionPolicy: {whenDeleted: Delete}}`, plan.Change, ""},
 	{"statefulset", `spec: {updateStrategy: {type: OnDelete}}`, plan.Fail, "spec.updateStrategy.rollingUpdate"},
+	{"preserved", `spec: {replicas: 3}`, plan.Change, "stays as it lives"},
+	{"preserved", `spec: {template: {spec: {containers: [{name: a, image: "a:1", resources: {requests: {cpu: 2, memory: 1Gi}}}]}}}`, plan.Change, "stays as it lives"},
+	{"preserved", `spec: {replicas: 2, template: {spec: {containers: [{name: a, image: "a:1"}]}}}`, plan.Change, "stays as it lives"},
+	{"preserved", `spec: {template: {spec: {containers: [{name: a, image: "a:1", resources: {limits: {memory: 3Gi}, requests: {cpu: 1, memory: 1Gi}}}]}}}`, plan.Change, ""},
+	{"deployment", `spec: {replicas: null}`, plan.Change, "stays as it lives"},
 	{"said", `spec: {strategy: {type: Recreate}}`, plan.Fail, "spec.strategy.rollingUpdate"},
 	{"said set", `spec: {updateStrategy: {type: OnDelete}}`, plan.Change, ""},
 	{"said parts", `spec: {updateStrategy: {type: OnDelete, rollingUpdate: null}}`, plan.Change, ""},
@@ -368,7 +374,12 @@ func TestPredictionsComeTrue(t *testing.T) {
 				require.NoError(t, err)
 			}
 
+			before, err := resource.Get(ctx, old.GetName(), metav1.GetOptions{})
+			require.NoError(t, err)
 			result, err := run(new)
+			if live, err := resource.Get(ctx, new.GetName(), metav1.GetOptions{}); err == nil && c.said == "stays as it lives" {
+				assert.Equal(t, before.Object["spec"], live.Object["spec"], c.said)
+			}
 			if live, err := resource.Get(ctx, new.GetName(), metav1.GetOptions{}); err == nil && new.GetKind() == "NetworkPolicy" {
 				types, _, _ := unstructured.NestedSlice(live.Object, "spec", "policyTypes")
 				want := []any{"Ingress"}

@@ -140,8 +140,13 @@ func (p *progress) isHealthy(key string, e owner.Event) bool {
 
 func (p *progress) object(owner, bundle string, r apply.ObjectResult) {
 	switch r.Action {
-	case apply.Unchanged, apply.Kept:
+	case apply.Unchanged:
 		return
+	case apply.Kept:
+		// Most of these are of no interest, such as what the garbage collector takes. A definition stays with all objects of its kind.
+		if r.Ref.Kind != "CustomResourceDefinition" {
+			return
+		}
 	case apply.Recreated, apply.HeldBack, apply.LeftAlone, apply.Deleted, apply.Adopted:
 	default:
 		// A message says of what is changed that it was taken over.

@@ -133,4 +133,8 @@ func TestProgressOfObjects(t *testing.T) {
 			assert.Equal(t, want[i], b.String(), "%s, verbose %v", action, verbose)
 		}
 	}
+	var b bytes.Buffer
+	definition := apply.Ref{APIVersion: "apiextensions.k8s.io/v1", Kind: "CustomResourceDefinition", Name: "b.a"}
+	newProgress(&b, false, false, false).object("seed a", "x", apply.ObjectResult{Ref: definition, Action: apply.Kept, Message: "they stay"})
+	assert.Equal(t, "  kept CustomResourceDefinition b.a (seed a, x): they stay\n", b.String())
 }
