@@ -42,6 +42,8 @@ const (
 	stops      = "stops all its pods"
 	// replaces is rolls where nothing serves in between.
 	replaces = "stops all its pods, then starts new ones"
+	// rollsBelow is rolls where the partition leaves no pod to it.
+	rollsBelow = "its pods change when its partition goes down"
 	// rollsPaused is rolls where somebody said that it waits.
 	rollsPaused = "its pods change when it is no longer paused"
 )
@@ -171,13 +173,40 @@ func workload(f Field, new *unstructured.Unstructured, say func(string)) {
 		case nested(new, "spec", "strategy", "type") == "Recreate":
 			say(replaces)
 		default:
-			say(rolls)
+			say(rollsFrom(new))
 		}
 	case f.Path == "spec.replicas":
 		if n, ok := number(f.New); ok && n.Sign() == 0 {
 			say(stops)
 		}
 	}
+}
+
+// partition of a StatefulSet is how many of its pods keep their template.
+const partition = "spec.updateStrategy.rollingUpdate.partition"
+
+// rollsFrom says which pods of a workload roll: those of a StatefulSet from its partition on.
+func rollsFrom(new *unstructured.Unstructured) string {
+	o := contentOf(new)
+	from, ok := whole(nestedValue(o, strings.Split(partition, ".")...))
+	if new == nil || new.GetKind() != "StatefulSet" || !ok || from <= 0 {
+		return rolls
+	}
+	if replicas, known := whole(nestedValue(o, "spec", "replicas")); known && from >= replicas {
+		return rollsBelow
+	}
+	start, _ := whole(nestedValue(o, "spec", "ordinals", "start"))
+	return fmt.Sprintf("%s from number %d on", rolls, start+from)
+}
+
+// whole is a number without a fraction.
+func whole(v any) (int64, bool) {
+	n, ok := number(v)
+	if !ok || !n.IsInt() {
+		return 0, false
+	}
+	i, _ := n.Int64()
+	return i, true
 }
 
 // within is true for one of the paths and for what is below it.

@@ -19,6 +19,8 @@ var effects = map[string]func(f Field, old, new *unstructured.Unstructured) stri
 			return "its data goes with the pods that a scale-down removes, from now on"
 		case f.Path == "spec.replicas" && scaled && fewer(f):
 			return "deletes the data of the pods that go"
+		case within(f.Path, "spec.updateStrategy") && partitionFalls(old, new):
+			return "rolls the pods that its partition has kept as they were, if there are any"
 		}
 		return ""
 	},
@@ -137,6 +139,13 @@ func isNumber(v any, want float64) bool {
 	}
 	got, _ := n.Float64()
 	return got == want
+}
+
+// partitionFalls is true for a StatefulSet that rolls pods which its partition has kept.
+func partitionFalls(old, new *unstructured.Unstructured) bool {
+	was, _ := whole(nestedValue(contentOf(old), strings.Split(partition, ".")...))
+	is, _ := whole(nestedValue(contentOf(new), strings.Split(partition, ".")...))
+	return is < was && nested(new, "spec", "updateStrategy", "type") != "OnDelete"
 }
 
 // becomes is true where a value is this one now, also where the field is that of the map around it.

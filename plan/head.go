@@ -124,7 +124,7 @@ func (r Report) controlPlaneRows(shown int) []row {
 
 // toldWithControlPlanes is true for the restart of a part of a control plane, which has a table of its own.
 func toldWithControlPlanes(item Item, what string) bool {
-	return slices.Contains(restarting, what) && item.controlPlanePart() != "" && item.restarts()
+	return isRestart(what) && item.controlPlanePart() != "" && item.restarts()
 }
 
 // impactRows are the impacts of all landscapes, the worst first.

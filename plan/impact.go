@@ -156,6 +156,11 @@ func (i Item) controlPlanePart() string {
 // restarting is what is said of pods that do not go on as they are.
 var restarting = []string{rolls, replaces, rollsEtcd, stops}
 
+// isRestart is true for one of them, also where only some of the pods roll.
+func isRestart(what string) bool {
+	return slices.Contains(restarting, what) || strings.HasPrefix(what, rolls+" from ")
+}
+
 // restarts is true for a workload whose pods do not go on as they are, and that stays.
 func (i Item) restarts() bool {
 	if !slices.Contains([]string{"Deployment", "StatefulSet", "Etcd"}, i.Object.Kind) {
@@ -169,7 +174,7 @@ func (i Item) restarts() bool {
 	case Hold:
 		return len(i.Fields) > 0 // a recreation
 	}
-	return slices.ContainsFunc(i.Consequences, func(what string) bool { return slices.Contains(restarting, what) })
+	return slices.ContainsFunc(i.Consequences, isRestart)
 }
 
 // shownNames is how many objects or owners a line names; the rest is counted.
