@@ -81,7 +81,7 @@ func effectsOf(item Item, old, new *unstructured.Unstructured) []string {
 }
 
 // definition is what a change of a CustomResourceDefinition does to the objects that there are.
-func definition(f Field, _, _ *unstructured.Unstructured) string {
+func definition(f Field, old, new *unstructured.Unstructured) string {
 	const versions = "spec.versions[name="
 	version, rest, found := strings.Cut(strings.TrimPrefix(f.Path, versions), "]")
 	if !found || !strings.HasPrefix(f.Path, versions) {
@@ -90,6 +90,8 @@ func definition(f Field, _, _ *unstructured.Unstructured) string {
 	switch {
 	case rest == "" && f.New == nil, rest == ".served" && f.New != true:
 		return "an API version is no longer served: " + version
+	case rest == "" && nestedIn(f.New, "storage") == true, rest == ".storage" && f.New == true:
+		return drops(contentOf(old), contentOf(new))
 	case f.New == nil && strings.Contains(rest, ".properties.") && propertyEnd(rest):
 		return "prunes stored values: " + property(rest)
 	case f.New != true && strings.HasSuffix(rest, ".x-kubernetes-preserve-unknown-fields"):

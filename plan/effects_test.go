@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -9,6 +10,10 @@ import (
 func TestEffects(t *testing.T) {
 	definition := func(version string) string {
 		return "{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, spec: {versions: [{name: v1, served: true, " + version + "}]}}"
+	}
+	versions := func(stored, one, two string) string {
+		return fmt.Sprintf("{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, spec: {versions: [{name: v1, served: true, storage: %v, schema: {openAPIV3Schema: {%s}}}, {name: v2, served: true, storage: %v, schema: {openAPIV3Schema: {%s}}}]}}",
+			stored == "v1", one, stored == "v2", two)
 	}
 	for name, c := range map[string]struct {
 		old, new string
@@ -36,9 +41,17 @@ func TestEffects(t *testing.T) {
 		"version not served":    {definition("storage: false"), "{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, spec: {versions: [{name: v1, served: false, storage: false}]}}", []string{"an API version is no longer served: v1"}},
 		"property goes": {definition("schema: {openAPIV3Schema: {properties: {spec: {properties: {a: {type: string}, b: {items: {properties: {c: {type: string}, d: {type: string}}}}}}}}}"),
 			definition("schema: {openAPIV3Schema: {properties: {spec: {properties: {b: {items: {properties: {c: {type: string}}}}}}}}}"), []string{"prunes stored values: spec.a", "prunes stored values: spec.b[].d"}},
-		"property described":  {definition("schema: {openAPIV3Schema: {properties: {spec: {description: a}}}}"), definition("schema: {openAPIV3Schema: {properties: {spec: {type: object}}}}"), nil},
-		"required":            {definition("schema: {openAPIV3Schema: {properties: {spec: {type: object}}}}"), definition("schema: {openAPIV3Schema: {properties: {spec: {type: object, required: [a]}}}}"), []string{"refuses objects without fields that are required now: spec"}},
-		"unknown values":      {definition("schema: {openAPIV3Schema: {x-kubernetes-preserve-unknown-fields: true}}"), definition("schema: {openAPIV3Schema: {type: object}}"), []string{"prunes stored values: those that the schema does not know"}},
+		"property described": {definition("schema: {openAPIV3Schema: {properties: {spec: {description: a}}}}"), definition("schema: {openAPIV3Schema: {properties: {spec: {type: object}}}}"), nil},
+		"required":           {definition("schema: {openAPIV3Schema: {properties: {spec: {type: object}}}}"), definition("schema: {openAPIV3Schema: {properties: {spec: {type: object, required: [a]}}}}"), []string{"refuses objects without fields that are required now: spec"}},
+		"unknown values":     {definition("schema: {openAPIV3Schema: {x-kubernetes-preserve-unknown-fields: true}}"), definition("schema: {openAPIV3Schema: {type: object}}"), []string{"prunes stored values: those that the schema does not know"}},
+		"other storage version": {versions("v1", "properties: {metadata: {type: object}, spec: {properties: {a: {}, m: {additionalProperties: {properties: {x: {}, w: {}}}}, l: {items: {properties: {c: {}}}}, free: {x-kubernetes-preserve-unknown-fields: true}, kept: {x-kubernetes-preserve-unknown-fields: true}}}}", "properties: {spec: {properties: {b: {}, m: {additionalProperties: {properties: {x: {}}}}, l: {items: {properties: {d: {}}}}, free: {properties: {z: {}}}, kept: {x-kubernetes-preserve-unknown-fields: true}}}}"),
+			versions("v2", "properties: {metadata: {type: object}, spec: {properties: {a: {}, m: {additionalProperties: {properties: {x: {}, w: {}}}}, l: {items: {properties: {c: {}}}}, free: {x-kubernetes-preserve-unknown-fields: true}, kept: {x-kubernetes-preserve-unknown-fields: true}}}}", "properties: {spec: {properties: {b: {}, m: {additionalProperties: {properties: {x: {}}}}, l: {items: {properties: {d: {}}}}, free: {properties: {z: {}}}, kept: {x-kubernetes-preserve-unknown-fields: true}}}}"),
+			[]string{"prunes stored values, which version v2 does not have: spec.a, what its schema does not know of spec.free, spec.l[].c, spec.m[].w"}},
+		"unknown in another version": {versions("v1", "x-kubernetes-preserve-unknown-fields: true", "properties: {spec: {}}"), versions("v2", "x-kubernetes-preserve-unknown-fields: true", "properties: {spec: {}}"),
+			[]string{"prunes stored values, which version v2 does not have: what its schema does not know"}},
+		"a wider version": {versions("v1", "properties: {spec: {properties: {a: {}}}}", "properties: {spec: {x-kubernetes-preserve-unknown-fields: true}}"), versions("v2", "properties: {spec: {properties: {a: {}}}}", "properties: {spec: {x-kubernetes-preserve-unknown-fields: true}}"), nil},
+		"a new version": {definition("storage: true, schema: {openAPIV3Schema: {properties: {a: {}}}}"), versions("v2", "properties: {a: {}}", "properties: {b: {}}"),
+			[]string{"prunes stored values, which version v2 does not have: a"}},
 		"no eviction":         {"{apiVersion: policy/v1, kind: PodDisruptionBudget, spec: {maxUnavailable: 1}}", "{apiVersion: policy/v1, kind: PodDisruptionBudget, spec: {maxUnavailable: 0}}", []string{"forbids every eviction: nodes with its pods cannot be drained"}},
 		"all available":       {"{apiVersion: policy/v1, kind: PodDisruptionBudget, spec: {minAvailable: 1}}", "{apiVersion: policy/v1, kind: PodDisruptionBudget, spec: {minAvailable: 100%}}", []string{"forbids every eviction: nodes with its pods cannot be drained"}},
 		"an eviction":         {"{apiVersion: policy/v1, kind: PodDisruptionBudget, spec: {maxUnavailable: 0}}", "{apiVersion: policy/v1, kind: PodDisruptionBudget, spec: {maxUnavailable: 1}}", nil},

@@ -1,0 +1,80 @@
+package plan
+
+import (
+	"slices"
+	"strings"
+)
+
+// drops says what another storage version of a definition loses of the objects that are stored: what its schema does not know is pruned when
+// they are read in it, and gone when they are written. A webhook that converts them may put values elsewhere; nobody here knows.
+func drops(old, new map[string]any) string {
+	before, after := storage(old), storage(new)
+	if before == nil || after == nil || before["name"] == after["name"] || nestedValue(new, "spec", "preserveUnknownFields") == true ||
+		nestedValue(new, "spec", "conversion", "strategy") == "Webhook" {
+		return ""
+	}
+	var lost []string
+	schemaLoss("", nestedMap(before, "schema", "openAPIV3Schema"), nestedMap(after, "schema", "openAPIV3Schema"), true, &lost)
+	if len(lost) == 0 {
+		return ""
+	}
+	return "prunes stored values, which version " + str(after, "name") + " does not have: " + some(lost)
+}
+
+// storage is the version in which a definition stores its objects.
+func storage(definition map[string]any) map[string]any {
+	versions, _ := nestedValue(definition, "spec", "versions").([]any)
+	for _, v := range versions {
+		if version, _ := v.(map[string]any); version["storage"] == true {
+			return version
+		}
+	}
+	return nil
+}
+
+// ofEvery are the fields that every object has, whatever its schema says.
+var ofEvery = []string{"apiVersion", "kind", "metadata"}
+
+// schemaLoss adds the paths of the values that the one schema keeps and the other prunes.
+func schemaLoss(path string, old, new map[string]any, object bool, lost *[]string) {
+	const unknown, embedded = "x-kubernetes-preserve-unknown-fields", "x-kubernetes-embedded-resource"
+	before, after := nestedMap(old, "properties"), nestedMap(new, "properties")
+	others, takesOthers := new["additionalProperties"].(map[string]any)
+	keepsAll := new[unknown] == true || new["additionalProperties"] == true
+	object = object || new[embedded] == true
+	names := make([]string, 0, len(before))
+	for name := range before {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		at := strings.TrimPrefix(path+"."+name, ".")
+		inner, _ := before[name].(map[string]any)
+		known, isKnown := after[name].(map[string]any)
+		switch {
+		case object && slices.Contains(ofEvery, name):
+		case isKnown:
+			schemaLoss(at, inner, known, false, lost)
+		case takesOthers:
+			schemaLoss(at, inner, others, false, lost)
+		case !keepsAll:
+			*lost = append(*lost, at)
+		}
+	}
+	values, hadOthers := old["additionalProperties"].(map[string]any)
+	hadOthers = hadOthers || old["additionalProperties"] == true || old[unknown] == true
+	switch {
+	case hadOthers && takesOthers && values != nil:
+		schemaLoss(path+"[]", values, others, false, lost)
+	case hadOthers && !takesOthers && !keepsAll:
+		*lost = append(*lost, strings.TrimSpace("what its schema does not know "+prefixed("of ", path)))
+	}
+	if items, ok := old["items"].(map[string]any); ok {
+		schemaLoss(path+"[]", items, nestedMap(new, "items"), false, lost)
+	}
+}
+
+func nestedMap(m map[string]any, keys ...string) map[string]any {
+	out, _ := nestedValue(m, keys...).(map[string]any)
+	return out
+}
