@@ -247,15 +247,21 @@ func (r Report) revisions() string {
 // line is the summary in one line.
 func (r Report) line() string {
 	text := Plan{Items: make([]Item, min(1, r.items())), Summary: r.Summary(), Unchanged: r.unchanged()}.Line()
+	if !slices.ContainsFunc(r.Landscapes, func(l LandscapePlan) bool { return !l.Uncompared }) && len(r.Landscapes) > 0 {
+		text = "Nothing was compared: what changes is not known."
+	}
 	unreached := prefixed(" ", r.unreached().String())
 	if !r.named() {
 		return text + unreached
 	}
-	var changed, same []string
+	var changed, same, unknown []string
 	for _, l := range r.Landscapes {
-		if l.Plan.Empty() {
+		switch {
+		case l.Uncompared:
+			unknown = append(unknown, l.Name)
+		case l.Plan.Empty():
 			same = append(same, l.Name)
-		} else {
+		default:
 			changed = append(changed, l.Name)
 		}
 	}
@@ -264,6 +270,9 @@ func (r Report) line() string {
 	}
 	if len(same) > 0 {
 		text += fmt.Sprintf(" No changes in %s.", first(same, 20))
+	}
+	if len(unknown) > 0 {
+		text += fmt.Sprintf(" Not compared: %s.", first(unknown, 20))
 	}
 	return text + unreached
 }

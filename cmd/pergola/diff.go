@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pergola-dev/pergola/plan"
+	"github.com/pergola-dev/pergola/schemas"
 	"github.com/pergola-dev/pergola/source"
 )
 
@@ -97,7 +98,8 @@ func (d *diffing) run(args []string) error {
 			if len(dirs) == 1 && !d.forOthers() {
 				return err
 			}
-			p.Notes = append(p.Notes, "it could not be compared: "+firstLine(err))
+			p.Uncompared = true
+			p.Notes = append(append(p.Notes, "it could not be compared: "+firstLine(err)), firstFindings(err)...)
 		}
 		if d.all && p.Empty() && len(p.Notes) == 0 {
 			continue
@@ -124,6 +126,27 @@ func (d *diffing) run(args []string) error {
 // forOthers tells whether the report is read without the errors beside it, as in a pull request: one that lacks what went wrong would look as
 // if nothing changed.
 func (d *diffing) forOthers() bool { return d.output == "markdown" || d.output == "html" }
+
+// shownFindings is how many findings a report names of a landscape that is not valid; all of them are beside it.
+const shownFindings = 10
+
+// firstFindings are those that make a landscape invalid, one line each.
+func firstFindings(err error) []string {
+	var invalid *notValidError
+	if !errors.As(err, &invalid) {
+		return nil
+	}
+	var out []string
+	for _, v := range invalid.findings {
+		if v.Severity == schemas.SeverityError {
+			out = append(out, v.String())
+		}
+	}
+	if more := len(out) - shownFindings; more > 0 {
+		out = append(out[:shownFindings], fmt.Sprintf("and %d more errors: run `pergola validate`", more))
+	}
+	return out
+}
 
 func firstLine(err error) string {
 	text, _, _ := strings.Cut(err.Error(), "\n")

@@ -113,6 +113,9 @@ func TestDiffOfTwoBrokenSides(t *testing.T) {
 	assert.Equal(t, 1, o.code)
 	assert.Contains(t, o.stdout, "could not be compared: ", "a comment must not say, or be taken away as if, nothing changed")
 	assert.Contains(t, o.stdout, "valid neither in the work tree")
+	assert.NotContains(t, o.stdout, "No changes")
+	assert.Contains(t, o.stdout, "Nothing was compared")
+	assert.Contains(t, o.stdout, "project.yaml:16:3: error: Project local: spec.descriptoin: ", "the first findings are in the comment")
 	assert.Contains(t, o.stderr, "Error: ")
 }
 

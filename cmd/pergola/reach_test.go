@@ -71,6 +71,8 @@ func TestDiffOfSeveralLandscapes(t *testing.T) {
 	assert.Equal(t, 1, o.code, "%+v", o)
 	assert.Contains(t, o.stdout, "Some project")
 	assert.Contains(t, o.stdout, "it could not be compared: two: the landscape is not valid")
+	assert.Contains(t, o.stdout, " Not compared: two.")
+	assert.Contains(t, o.stdout, "two/landscape.yaml:")
 
 	o = pergola(t, "diff", "--all", filepath.Join(root, "nothing"))
 	assert.Equal(t, 2, o.code)
