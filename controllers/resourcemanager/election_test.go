@@ -116,12 +116,13 @@ func TestElectionIsTold(t *testing.T) {
 	assert.Len(t, r.with("msg=starting", "source="+server.config.Host, "target="+server.config.Host, "class=ours", "namespaces="+s.ns, "lease="+lease, "version=v1"), 1)
 	assert.Len(t, r.with("waiting for the lease", "lease="+lease, "holder=somebody", "term=4s", "renewed=2026-01-02T03:04:05Z", "has not renewed it for 4s", "--leader-election-name"), 1)
 	assert.Len(t, r.with("waiting for the lease"), 1)
-	require.NoError(t, r.end())
-	assert.Empty(t, r.with("level=ERROR"))
+	// Events are sent in the background: those that are not by the end of the process are lost.
 	s.eventually("the election is an event", func() bool {
 		list, err := s.api.Resource(schema.GroupVersionResource{Group: "events.k8s.io", Version: "v1", Resource: "events"}).Namespace(s.ns).List(s.ctx, metav1.ListOptions{})
 		return err == nil && len(list.Items) > 0
 	})
+	require.NoError(t, r.end())
+	assert.Empty(t, r.with("level=ERROR"))
 }
 
 // A lease whose namespace is missing is told once, with what to do, and had as soon as it is there.
