@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/pergola-dev/pergola/internal/secretwords"
 )
 
 // location is where in an object a value stands, and what that means for it.
@@ -24,7 +26,7 @@ type location struct {
 	// commands are what the program here is started with before its arguments.
 	commands [][]any
 	// below is what the names of the objects around a value say about it.
-	below secrecy
+	below secretwords.Secrecy
 	// schema is set for what describes the values of a secret name.
 	schema bool
 	// masking gives what stands for secret values.
@@ -44,12 +46,12 @@ func (l location) enter(obj map[string]any) location {
 	switch {
 	case l.kind == "SecretList" && len(l.keys) == 1 && l.keys[0] == "items", // whose items need not say what they are
 		apiVersion == "" && isSecret(obj) && (hasData || hasText):
-		l.keys, l.kind, l.below, l.secret = nil, "Secret", shown, true
+		l.keys, l.kind, l.below, l.secret = nil, "Secret", secretwords.None, true
 		return l
 	case kind == "" || apiVersion == "", l.path != "" && isReference(obj):
 		return l
 	}
-	l.keys, l.kind, l.below = nil, kind, shown
+	l.keys, l.kind, l.below = nil, kind, secretwords.None
 	l.secret = l.secret || isSecret(obj)
 	l.builtin = isBuiltin(apiVersion)
 	l.gardener = isGardener(apiVersion)
@@ -85,16 +87,16 @@ func (l location) child(key string, containers ...map[string]any) location {
 	parent, inSchema := l.last(), l.schema
 	l.schema = false
 	switch {
-	case isSecretKey(key) && every(key, containers, isSelector):
-		l.below = shown
+	case secretwords.IsSecret(key) && every(key, containers, isSelector):
+		l.below = secretwords.None
 	case parent == "properties" && every(key, containers, isSchema):
-		l.schema = isSecretKey(key)
+		l.schema = secretwords.IsSecret(key)
 	case key == "key" && parent == "tls" && every(key, containers, isPrivate) && !slices.ContainsFunc(containers, func(m map[string]any) bool { return m["name"] != nil }),
 		(key == "data" || key == "stringData") && strings.HasSuffix(l.kind, "Secret") && (len(l.keys) == 0 || parent == "template") && !l.secret,
 		inSchema && slices.Contains(examples, key), slices.ContainsFunc(containers, func(m map[string]any) bool { return isContent(key, m) }):
-		l.below = always
+		l.below = secretwords.Always
 	default:
-		l.below = l.below.below(key, parent, slices.Contains(l.keys, "auths"))
+		l.below = below(l.below, key, parent, slices.Contains(l.keys, "auths"))
 	}
 	l.keys = append(slices.Clip(l.keys), key)
 	l.named = false

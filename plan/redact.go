@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/pergola-dev/pergola/internal/secretwords"
 )
 
 // isSecret is true for Secrets, in whatever case the kind is written, and for Gardener's InternalSecret.
@@ -182,7 +184,7 @@ func (l location) isSecretScalar(v any) bool {
 	if l.kind == encryptionKeys && l.last() == "secret" || isChecksum(l.last(), text) {
 		return true
 	}
-	return l.below != shown && !l.isPlain(v) || isText && isAuth(l.keys, text)
+	return l.below != secretwords.None && !l.isPlain(v) || isText && isAuth(l.keys, text)
 }
 
 // isChecksum is true for the plain checksum of a Secret, as pod templates have it to restart with it: a short value could be
@@ -255,7 +257,7 @@ func (m Masking) argument(list []any, i int) (string, bool) {
 		return text, false
 	}
 	name, value := strings.Trim(set, "-="), text[len(set):]
-	if value == "" || !isSecretKey(name) || isPath(name, value) || saysNothing(name, value) || maskAt(value) > 0 {
+	if value == "" || !secretwords.IsSecret(name) || isPath(name, value) || saysNothing(name, value) || maskAt(value) > 0 {
 		return text, false
 	}
 	return set + m.mask(value), true
@@ -264,5 +266,5 @@ func (m Masking) argument(list []any, i int) (string, bool) {
 // isSecretFlag is true for a flag whose value is the next argument.
 func isSecretFlag(arg any) bool {
 	text, ok := arg.(string)
-	return ok && strings.HasPrefix(text, "-") && !strings.Contains(text, "=") && isSecretKey(text)
+	return ok && strings.HasPrefix(text, "-") && !strings.Contains(text, "=") && secretwords.IsSecret(text)
 }

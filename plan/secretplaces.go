@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/pergola-dev/pergola/internal/secretwords"
 )
 
 // Beside its own name, what stands around a value may say that it is secret: the name in the same item, the path of the file that it is
@@ -35,14 +37,14 @@ func namedBeside(key string, item map[string]any) bool {
 			if text, ok := item[key].(string); ok && slices.Contains(naming, f) && isAuth([]string{name}, text) {
 				return true
 			}
-			if slices.Contains(naming, f) && (isSecretKey(name) || isAuthorization(name)) || f == "type" && (lower == "value" || lower == "val") && isSecretKey(name) {
+			if slices.Contains(naming, f) && (secretwords.IsSecret(name) || isAuthorization(name)) || f == "type" && (lower == "value" || lower == "val") && secretwords.IsSecret(name) {
 				return true
 			}
 		}
 	}
 	if path, ok := item["path"].(string); ok && key == "value" && item["op"] != nil {
 		last := path[strings.LastIndexByte(path, '/')+1:]
-		return strings.HasPrefix(path, "/stringData/") || isSecretKey(strings.ReplaceAll(last, "~1", "/"))
+		return strings.HasPrefix(path, "/stringData/") || secretwords.IsSecret(strings.ReplaceAll(last, "~1", "/"))
 	}
 	_, isKey := item["kty"].(string)
 	return isKey && slices.Contains(privateOfKey, key)
@@ -57,7 +59,7 @@ func isAuthorization(name string) bool {
 // isContent is true for the content of a file whose name says that it is secret.
 func isContent(key string, file map[string]any) bool {
 	path, ok := file["path"].(string)
-	return ok && slices.Contains(contents, key) && isSecretKey(path[strings.LastIndexByte(path, '/')+1:])
+	return ok && slices.Contains(contents, key) && secretwords.IsSecret(path[strings.LastIndexByte(path, '/')+1:])
 }
 
 // isSelector is true for a key of a Secret: {name: s, key: password}.
@@ -145,17 +147,40 @@ func isParameter(key string) bool {
 func (l location) isPlain(v any) bool {
 	text := fmt.Sprint(v)
 	name := l.last()
-	if isParameter(name) && parameterValue.MatchString(text) || isPath(name, text) && secrecyOf(name) != always || strings.EqualFold(name, "kubeconfig") && isPath(name, text) {
+	if isParameter(name) && parameterValue.MatchString(text) || isPath(name, text) && secretwords.Of(name) != secretwords.Always || strings.EqualFold(name, "kubeconfig") && isPath(name, text) {
 		return true
 	}
 	if strings.HasPrefix(text, "ssh-") && publicKey.MatchString(text) {
 		return true
 	}
 	_, isText := v.(string)
-	if !isText && secrecyOf(name) != mayRefer {
+	if !isText && secretwords.Of(name) != secretwords.MayRefer {
 		return false
 	}
 	return saysNothing(name, text)
 }
 
 var publicKey = regexp.MustCompile(`^ssh-(?:rsa|ed25519|dss) AAAA`)
+
+// parameters of secrets tell nothing about their values.
+var parameters = []string{"algorithm", "size", "encoding", "rotationPolicy", "audience", "audiences", "optional", "mode", "defaultMode", "enabled", "create", "automount"}
+
+// spanName are the ends of names of times, such as the syncPeriod of a controller that is named token.
+var spanName = regexp.MustCompile(`(?:Period|Seconds|Interval|Timeout|Duration|Syncs|Workers|Limit|Count)$|^(?:period|seconds|interval|timeout|duration)$`)
+
+// referring are the fields of objects that refer to a Secret or a file.
+var referring = []string{"name", "namespace", "kind", "apiVersion", "apiGroup", "path", "mountPath"}
+
+// below is what the value of a key is, in an object that is shown or not. In the configuration of registries of Docker auth is a
+// password.
+func below(s secretwords.Secrecy, key, parent string, inRegistry bool) secretwords.Secrecy {
+	switch {
+	case secretwords.IsReference(key), isParameter(key) && s != secretwords.Always:
+		return secretwords.None
+	case s == secretwords.MayRefer && (key == "labels" || key == "annotations" || slices.Contains(referring, key) || key == "key" && parent == "items"):
+		return secretwords.None
+	case key == "auth" && inRegistry:
+		return secretwords.Always
+	}
+	return max(s, secretwords.Of(key))
+}

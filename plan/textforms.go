@@ -4,6 +4,8 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
+
+	"github.com/pergola-dev/pergola/internal/secretwords"
 )
 
 // form is a way to write a secret that is told by what it looks like or by what stands around it. Its pattern has a group "secret", which
@@ -170,7 +172,7 @@ func isUserAndGroup(s string) bool { return numbers.MatchString(s) || userAndGro
 // forms masks what is secret by its form.
 func (m Masking) forms(s string) string {
 	lower := strings.ToLower(s)
-	_, _, names := stem(s, 0)
+	_, _, names := secretwords.Stem(s, 0)
 	for _, f := range textForms {
 		if f.name >= 0 && !names {
 			continue
@@ -276,7 +278,7 @@ func (m Masking) form(f form, s string) string {
 			return
 		}
 		if f.name >= 0 {
-			if name := s[g[2*f.name]:g[2*f.name+1]]; !isSecretKey(name) || isPath(name, value) || saysNothing(name, value) {
+			if name := s[g[2*f.name]:g[2*f.name+1]]; !secretwords.IsSecret(name) || isPath(name, value) || saysNothing(name, value) {
 				return
 			}
 		}

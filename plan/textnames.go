@@ -3,60 +3,11 @@ package plan
 import (
 	"regexp"
 	"strings"
+
+	"github.com/pergola-dev/pergola/internal/secretwords"
 )
 
 // In a text that cannot be read, names of secrets are found by their stems in one pass; textvalues.go tells where what they name ends.
-
-// stems are in every name that isSecretKey knows, in lower case, by their first letter.
-var stems = func() (out ['z' + 1][]string) {
-	for _, s := range []string{"pass", "pwd", "pw", "token", "secret", "key", "cred", "webhookurl", "webhook_url", "webhook-url", "webhook.url",
-		"stringdata", "kty", "connectionstring", "connection_string", "connection-string", "connection.string", "kubeconfig", "docker", "serviceaccount",
-		"service_account", "service-account", "service.account", "psk", "masterauth", "auth"} {
-		out[s[0]] = append(out[s[0]], s)
-	}
-	return out
-}()
-
-// stem is the next of the stems in a text, in any case.
-func stem(s string, from int) (begin, end int, ok bool) {
-	for i := from; i < len(s); i++ {
-		c := s[i] | 0x20
-		if c > 'z' || stems[c] == nil {
-			continue
-		}
-		for _, t := range stems[c] {
-			if len(s)-i >= len(t) && strings.EqualFold(s[i:i+len(t)], t) {
-				return i, i + len(t), true
-			}
-		}
-	}
-	return 0, 0, false
-}
-
-// nextName is the next word of a text with a stem in it, without dashes and points around it.
-func nextName(s string, from int) (begin, end int, ok bool) {
-	begin, end, ok = stem(s, from)
-	if !ok {
-		return 0, 0, false
-	}
-	for begin > from && isNameByte(s[begin-1]) {
-		begin--
-	}
-	for end < len(s) && isNameByte(s[end]) {
-		end++
-	}
-	for begin < end && (s[begin] == '-' || s[begin] == '.') {
-		begin++
-	}
-	for end > begin && (s[end-1] == '-' || s[end-1] == '.') {
-		end--
-	}
-	return begin, end, true
-}
-
-func isNameByte(c byte) bool {
-	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '-' || c == '.'
-}
 
 // named masks what is below secret names in a text that is neither JSON nor YAML; all of it where a value is in the lines that follow.
 func (m Masking) named(s string) string {
@@ -64,12 +15,12 @@ func (m Masking) named(s string) string {
 	var out strings.Builder
 	at := 0
 	for from := 0; ; {
-		begin, end, ok := nextName(s, from)
+		begin, end, ok := secretwords.NextName(s, from)
 		if !ok {
 			break
 		}
 		from = end
-		if !isSecretKey(s[begin:end]) {
+		if !secretwords.IsSecret(s[begin:end]) {
 			continue
 		}
 		v := valueAfter(s, begin, end)
@@ -131,11 +82,11 @@ func (m Masking) headings(s string) string {
 		if line == "" || strings.IndexByte(":=|>+-0123456789", line[len(line)-1]) < 0 {
 			continue
 		}
-		if _, _, ok := stem(line, 0); !ok {
+		if _, _, ok := secretwords.Stem(line, 0); !ok {
 			continue
 		}
 		g := heading.FindStringSubmatch(lines[i])
-		if g == nil || !isSecretKey(g[2]) {
+		if g == nil || !secretwords.IsSecret(g[2]) {
 			continue
 		}
 		end := i + 1

@@ -11,6 +11,8 @@ import (
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/pergola-dev/pergola/internal/secretwords"
 )
 
 // A text inside a value, such as a file in a ConfigMap, is read if it is JSON or YAML: then it is known where the value of a
@@ -156,7 +158,7 @@ func (r *reader) walk(n *yaml.Node, l location, afterFlag bool) {
 			r.walk(c, l, isArgumentOf(commands, list, i))
 		}
 	case yaml.AliasNode:
-		if afterFlag || l.named || l.below != shown || isSecretKey(l.last()) {
+		if afterFlag || l.named || l.below != secretwords.None || secretwords.IsSecret(l.last()) {
 			r.walk(n.Alias, location{masking: r.masking, named: true}, false)
 			begin := r.offset(n)
 			r.found = append(r.found, span{begin, begin + len("*") + len(n.Value), r.masking.mask(n.Alias.Value)})
@@ -166,7 +168,7 @@ func (r *reader) walk(n *yaml.Node, l location, afterFlag bool) {
 		return
 	}
 	// Whole values go where nothing of them stays: their form says something, too.
-	if n.Kind != yaml.AliasNode && len(n.Content) > 0 && (l.named || l.below == always && !r.keeps(n, l)) {
+	if n.Kind != yaml.AliasNode && len(n.Content) > 0 && (l.named || l.below == secretwords.Always && !r.keeps(n, l)) {
 		r.hide(n)
 	}
 }

@@ -6,6 +6,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/pergola-dev/pergola/internal/secretwords"
 )
 
 // Every one of these texts holds hunter2 where a name or a form says that it is secret, and stays readable otherwise.
@@ -75,17 +77,6 @@ func TestHiddenInPlace(t *testing.T) {
 	assert.Equal(t, "# top\na: 1   # one\npassword:\n  (hidden)\nb: {password: (hidden), c: 'd'}\nimage: r/p:1\n", CleanText(text))
 }
 
-func TestNamesOfSecrets(t *testing.T) {
-	for _, name := range []string{"pass", "pwd", "passwd", "dbPass", "DB_PASS", "PW", "DB_PW", "dbPw", "CREDS", "credentials", "encryption-key", "ENCRYPTION_KEY",
-		"SIGNING_KEY", "private key", "SLACK_WEBHOOK_URL", "passwords", "tokens", "apiKeys", "secret", "secrets", "JWT_SECRET", "AccountKey"} {
-		assert.True(t, isSecretKey(name), name)
-	}
-	for _, name := range []string{"secretRef", "secretName", "tokenRequest", "passthrough", "keySize", "bypass", "existingSecret", "imagePullSecrets",
-		"tlsSecret", "EXISTING_SECRET", "maxTokens", "key", "keys", "publicKey", "compass", "wpw3", "url", "proxy_pass", "credentialsRef"} {
-		assert.False(t, isSecretKey(name), name)
-	}
-}
-
 func TestSecretsBelowNames(t *testing.T) {
 	for name, c := range map[string]struct{ value, visible string }{
 		"list":                  {`{passwords: [hunter2, hunter2b], a: shown}`, "shown"},
@@ -141,7 +132,7 @@ func TestValueEnd(t *testing.T) {
 // TestTimesAreNoSecrets: a controller may be named token.
 func TestTimesAreNoSecrets(t *testing.T) {
 	for _, key := range []string{"syncPeriod", "rotationPeriod", "expirationSeconds", "interval"} {
-		assert.Equal(t, shown, mayRefer.below(key, "token", false), key)
+		assert.Equal(t, secretwords.None, below(secretwords.MayRefer, key, "token", false), key)
 	}
-	assert.NotEqual(t, shown, mayRefer.below("value", "token", false))
+	assert.NotEqual(t, secretwords.None, below(secretwords.MayRefer, "value", "token", false))
 }

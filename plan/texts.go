@@ -8,6 +8,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/pergola-dev/pergola/internal/secretwords"
 )
 
 // A text is masked in one way, wherever it stands (in a value, an error, a log line):
@@ -36,7 +38,7 @@ func (m Masking) clean(s string) string {
 		}
 		return s
 	}
-	if _, _, ok := stem(s, 0); !ok && !hasAny(lower, programs...) {
+	if _, _, ok := secretwords.Stem(s, 0); !ok && !hasAny(lower, programs...) {
 		return m.forms(s)
 	}
 	if read, ok := m.concealed(s); ok {
@@ -139,7 +141,7 @@ func isPath(name, v string) bool {
 	if !filePath.MatchString(v) {
 		return false
 	}
-	name = strings.ToLower(separators.Replace(name))
+	name = secretwords.Joined(name)
 	return folder.MatchString(v) || hasAny(name, "kubeconfig", "privatekey", "clientkey", "tlskey", "serverkey", "sshkey", "certificatekey", "hostkey", "token", "credential")
 }
 

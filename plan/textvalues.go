@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/pergola-dev/pergola/internal/secretwords"
 )
 
 // value is what a name in a text names.
@@ -318,7 +320,7 @@ func configured(s, name, line string, j int) value {
 		return value{}
 	}
 	found = strings.TrimRight(found, "; \t\r\n")
-	if secrecyOf(name) == mayRefer && !strings.ContainsAny(name, "_-.") && plainWord.MatchString(found) {
+	if secretwords.Of(name) == secretwords.MayRefer && !strings.ContainsAny(name, "_-.") && plainWord.MatchString(found) {
 		return value{} // a sentence that goes on in this line
 	}
 	return value{begin: j, end: j + len(found)}
@@ -339,7 +341,7 @@ func saysNothing(name, value string) bool {
 	if plain == "" || variable.MatchString(plain) || variable.MatchString(strings.TrimSpace(value)) || said[strings.ToLower(plain)] {
 		return true
 	}
-	if secrecyOf(name) == mayRefer && (saidOfReferring[strings.ToLower(plain)] || strings.HasSuffix(strings.ToLower(name), "s") && fewDigits.MatchString(plain)) {
+	if secretwords.Of(name) == secretwords.MayRefer && (saidOfReferring[strings.ToLower(plain)] || strings.HasSuffix(strings.ToLower(name), "s") && fewDigits.MatchString(plain)) {
 		return true
 	}
 	if !strings.HasPrefix(plain, "{{") {
@@ -350,6 +352,8 @@ func saysNothing(name, value string) bool {
 }
 
 var (
+	// variable is a reference to one of the environment, in the forms of Kubernetes and of shells, what a command prints of a file, or a place that Gardener fills.
+	variable  = regexp.MustCompile(`^\\*["']?(?:\$\([A-Za-z_][A-Za-z0-9_]*\)|\$\{[A-Za-z_][A-Za-z0-9_]*\}|\$[0-9@*]|\$[A-Z][A-Z0-9_]{2,}|\$\((?:cat|<) [^\s()]+\)|<<[A-Z][A-Z0-9_]*>>|` + "`cat [^\\s`]+`" + `)\\*["']?$`)
 	fewDigits = regexp.MustCompile(`^[0-9]{1,4}$`)
 	// reference is an expression of a template without any text of its own.
 	reference = regexp.MustCompile(`\{\{-?[ A-Za-z0-9_.$|()]*-?\}\}`)
@@ -360,7 +364,7 @@ var (
 
 // isProse is true for the word in a sentence: "cannot read the secret: forbidden", "Token: how long it lives".
 func isProse(before, name, value string) bool {
-	if secrecyOf(name) != mayRefer && name != "pass" || strings.ContainsAny(name, "_-.") || !sentence.MatchString(value) {
+	if secretwords.Of(name) != secretwords.MayRefer && name != "pass" || strings.ContainsAny(name, "_-.") || !sentence.MatchString(value) {
 		return false
 	}
 	text := strings.TrimRight(before, " ")

@@ -1,4 +1,4 @@
-package plan
+package secretwords
 
 import (
 	"regexp"
@@ -6,16 +6,16 @@ import (
 	"strings"
 )
 
-// secrecy is what a name says about the value it names.
-type secrecy int
+// Secrecy is what a name says about the value it names.
+type Secrecy int
 
 const (
-	// shown values are no secrets.
-	shown secrecy = iota
-	// mayRefer are names such as secret and token: where the value is an object, it may only say which Secret it means.
-	mayRefer
-	// always are names such as password: nothing below them is shown, except what is below a reference.
-	always
+	// None: such values are no secrets.
+	None Secrecy = iota
+	// MayRefer are names such as secret and token: where the value is an object, it may only say which Secret it means.
+	MayRefer
+	// Always are names such as password: nothing below them is shown, except what is below a reference.
+	Always
 )
 
 // secretKeys end the names of fields, files, variables and flags that hold secrets, in lower case without
@@ -42,26 +42,25 @@ var (
 	secretVariable = regexp.MustCompile(`^[A-Z0-9_]+_SECRETS?$`)
 	// secretReference is such a variable with the name of a Secret.
 	secretReference = regexp.MustCompile(`(EXISTING|PULL|TLS)_SECRETS?$`)
-	// variable is a reference to one, in the forms of Kubernetes and of shells, what a command prints of a file, or a place that Gardener fills.
-	variable = regexp.MustCompile(`^\\*["']?(?:\$\([A-Za-z_][A-Za-z0-9_]*\)|\$\{[A-Za-z_][A-Za-z0-9_]*\}|\$[0-9@*]|\$[A-Z][A-Z0-9_]{2,}|\$\((?:cat|<) [^\s()]+\)|<<[A-Z][A-Z0-9_]*>>|` + "`cat [^\\s`]+`" + `)\\*["']?$`)
 )
 
-// isSecretKey tells by a name that the value is secret. Names of files with kubeconfigs count: what is in them
+// IsSecret tells by a name that the value is secret. Names of files with kubeconfigs count: what is in them
 // is a credential.
-func isSecretKey(name string) bool { return secrecyOf(name) != shown }
+func IsSecret(name string) bool { return Of(name) != None }
 
-func secrecyOf(name string) secrecy {
+// Of tells what a name says about its value.
+func Of(name string) Secrecy {
 	name = strings.TrimRight(name, ": ")
-	if _, _, ok := stem(name, 0); !ok {
-		return shown
+	if _, _, ok := Stem(name, 0); !ok {
+		return None
 	}
-	if s := secrecyOfWhole(name); s != shown {
+	if s := ofWhole(name); s != None {
 		return s
 	}
 	if less := withoutSuffix(name); less != "" && less != name {
-		return secrecyOf(less)
+		return Of(less)
 	}
-	return shown
+	return None
 }
 
 // suffixes say of a secret which one it is or how it is written, in lower case after a separator; endings are those that may follow without one.
@@ -91,8 +90,11 @@ func withoutSuffix(name string) string {
 	return strings.TrimRight(less, "-_. ")
 }
 
-func secrecyOfWhole(name string) secrecy {
-	lower := strings.ToLower(separators.Replace(name))
+// Joined is a name in lower case without separators: apikey for api-key, API_KEY and apiKey.
+func Joined(name string) string { return strings.ToLower(separators.Replace(name)) }
+
+func ofWhole(name string) Secrecy {
+	lower := Joined(name)
 	singular := lower
 	if !strings.HasSuffix(lower, "ss") {
 		singular = strings.TrimSuffix(lower, "s")
@@ -100,46 +102,23 @@ func secrecyOfWhole(name string) secrecy {
 	ends := func(s string) bool { return strings.HasSuffix(singular, s) }
 	switch {
 	case singular == "":
-		return shown
+		return None
 	case lower == "kubeconfig", slices.ContainsFunc(secretKeys, ends), strings.HasSuffix(lower, "pw") && shortPassword.MatchString(name),
 		ends("pass") && !slices.ContainsFunc(otherPasses, ends):
-		return always
+		return Always
 	case singular == "secret", ends("secret") && secretVariable.MatchString(name) && !secretReference.MatchString(name):
-		return mayRefer
+		return MayRefer
 	case singular != lower && (strings.HasPrefix(lower, "max") || strings.HasPrefix(lower, "min")):
-		return shown // maxTokens counts them
+		return None // maxTokens counts them
 	case slices.ContainsFunc(referringKeys, ends):
-		return mayRefer
+		return MayRefer
 	}
-	return shown
+	return None
 }
 
-// isReferenceKey is true for a field whose value says where a secret is.
-func isReferenceKey(key string) bool {
-	key = strings.ToLower(separators.Replace(key))
+// IsReference is true for a field whose value says where a secret is.
+func IsReference(key string) bool {
+	key = Joined(key)
 	return slices.ContainsFunc([]string{"ref", "refs", "reference", "references", "valuefrom", "secretname", "existingsecret"},
 		func(s string) bool { return strings.HasSuffix(key, s) })
-}
-
-// parameters of secrets tell nothing about their values.
-var parameters = []string{"algorithm", "size", "encoding", "rotationPolicy", "audience", "audiences", "optional", "mode", "defaultMode", "enabled", "create", "automount"}
-
-// spanName are the ends of names of times, such as the syncPeriod of a controller that is named token.
-var spanName = regexp.MustCompile(`(?:Period|Seconds|Interval|Timeout|Duration|Syncs|Workers|Limit|Count)$|^(?:period|seconds|interval|timeout|duration)$`)
-
-// referring are the fields of objects that refer to a Secret or a file.
-var referring = []string{"name", "namespace", "kind", "apiVersion", "apiGroup", "path", "mountPath"}
-
-// below is what the value of a key is, in an object that is shown or not. In the configuration of registries of Docker auth is a
-// password.
-func (s secrecy) below(key, parent string, inRegistry bool) secrecy {
-	switch {
-	case isReferenceKey(key), isParameter(key) && s != always:
-		return shown
-	case s == mayRefer && (key == "labels" || key == "annotations" || slices.Contains(referring, key) || key == "key" && parent == "items"):
-		return shown
-	case key == "auth" && inRegistry:
-		return always
-	}
-	return max(s, secrecyOf(key))
 }

@@ -1,0 +1,32 @@
+package secretwords
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
+
+func TestNamesOfSecrets(t *testing.T) {
+	for _, name := range []string{"pass", "pwd", "passwd", "dbPass", "DB_PASS", "PW", "DB_PW", "dbPw", "CREDS", "credentials", "encryption-key", "ENCRYPTION_KEY",
+		"SIGNING_KEY", "private key", "SLACK_WEBHOOK_URL", "passwords", "tokens", "apiKeys", "secret", "secrets", "JWT_SECRET", "AccountKey"} {
+		assert.True(t, IsSecret(name), name)
+	}
+	for _, name := range []string{"secretRef", "secretName", "tokenRequest", "passthrough", "keySize", "bypass", "existingSecret", "imagePullSecrets",
+		"tlsSecret", "EXISTING_SECRET", "maxTokens", "key", "keys", "publicKey", "compass", "wpw3", "url", "proxy_pass", "credentialsRef"} {
+		assert.False(t, IsSecret(name), name)
+	}
+}
+
+// Every name of the lists is found by its stem, and is one that errors take for secret, too.
+func TestListedNamesAreFound(t *testing.T) {
+	for _, name := range slices.Concat(secretKeys, referringKeys) {
+		assert.True(t, IsSecret(name), name)
+		assert.True(t, IsSecret("a_"+strings.ToUpper(name)+"_2"), name)
+		assert.True(t, In(name+": x"), name)
+		begin, end, ok := NextName("a "+name+": x", 0)
+		assert.True(t, ok, name)
+		assert.Equal(t, name, ("a " + name + ": x")[begin:end])
+	}
+}
