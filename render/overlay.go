@@ -165,6 +165,7 @@ func distribute(dir string, objects, index []Object, bundles []Bundle) (changed 
 	}
 	changed = len(objects) != len(index)
 	var problems findings
+	defined := scopesIn(objects)
 	for _, obj := range objects {
 		annotations := obj.GetAnnotations()
 		name, at := annotations[bundleAnnotation], annotations[indexAnnotation]
@@ -201,6 +202,11 @@ func distribute(dir string, objects, index []Object, bundles []Bundle) (changed 
 			problems = append(problems, overlayFinding(written, schemas.TypeRequired, "the overlay adds %s %s: say which bundle it belongs to by the annotation %s (one of %s)",
 				obj.GetKind(), obj.GetName(), bundleAnnotation, strings.Join(sortedKeys(byName), ", ")))
 			continue
+		}
+		if before == nil {
+			if wrong := b.sharedByShoots(obj, defined); wrong != "" {
+				problems = append(problems, overlayFinding(written, schemas.TypeDuplicate, "%s", wrong))
+			}
 		}
 		b.Objects = append(b.Objects, obj)
 	}

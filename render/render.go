@@ -221,6 +221,7 @@ func finish(bundles []Bundle) error {
 				return fmt.Errorf("bundle %s: object %s/%s at %s: %w", bundles[i].Name, o.GetKind(), o.GetName(), o.Origin, err)
 			}
 		}
+		bundles[i].giveNamespaces()
 		all = append(all, bundles[i].Objects...)
 	}
 	if err := hashNames(all); err != nil {

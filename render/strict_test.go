@@ -117,24 +117,19 @@ func definitionsOf(t *testing.T, bundles []Bundle) map[schema.GroupVersionKind]d
 	return out
 }
 
-// TestNamespacedObjectsHaveOne: an object of a namespaced kind without a namespace would land in "default".
+// TestNamespacedObjectsHaveOne: an object of the catalogue is in the namespace that its component says, and all kinds have a known scope.
 func TestNamespacedObjectsHaveOne(t *testing.T) {
-	clusterScoped := map[string]bool{}
-	for _, kind := range []string{
-		"Namespace", "PriorityClass", "ClusterRole", "ClusterRoleBinding", "CustomResourceDefinition", "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration",
-		"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding", "IngressClass", "StorageClass", "APIService",
-	} {
-		clusterScoped[kind] = true
-	}
-	for _, crd := range crds.All() {
-		if crd.Spec.Scope == apiextensionsv1.ClusterScoped {
-			clusterScoped[crd.Spec.Names.Kind] = true
-		}
-	}
 	eachVariant(t, func(t *testing.T, v variantResult) {
 		for _, b := range v.bundles() {
+			for gk, scope := range scopesIn(b.Objects) {
+				namespaced, known := isNamespaced(gk.WithVersion("v1"))
+				assert.Equal(t, []bool{scope, true}, []bool{namespaced, known}, "the catalogue defines %s", gk)
+			}
 			for _, o := range b.Objects {
-				assert.Equal(t, clusterScoped[o.GetKind()], o.GetNamespace() == "", "%s: namespace %q", place(b, o), o.GetNamespace())
+				namespaced, known := isNamespaced(o.GroupVersionKind())
+				assert.True(t, known, "%s: the scope of its kind is not known", place(b, o))
+				assert.Equal(t, namespaced, o.GetNamespace() != "", "%s: namespace %q", place(b, o), o.GetNamespace())
+				assert.NotEqual(t, "default", o.GetNamespace(), "%s: its component names no namespace", place(b, o))
 				assert.LessOrEqual(t, len(o.GetName()), 253, place(b, o))
 				assert.Equal(t, strings.ToLower(strings.ReplaceAll(o.GetName(), symbolicMark, "")), strings.ReplaceAll(o.GetName(), symbolicMark, ""), place(b, o))
 			}
