@@ -147,7 +147,7 @@ func (p *progress) object(owner, bundle string, r apply.ObjectResult) {
 		if r.Ref.Kind != "CustomResourceDefinition" {
 			return
 		}
-	case apply.Recreated, apply.HeldBack, apply.LeftAlone, apply.Deleted, apply.Adopted:
+	case apply.Recreated, apply.HeldBack, apply.LeftAlone, apply.Deleted, apply.Deleting, apply.Adopted:
 	default:
 		// A message says of what is changed that it was taken over.
 		if !p.verbose && (r.Action != apply.Configured || r.Message == "") {

@@ -37,6 +37,8 @@ func (c *Converger) careForAll(ctx context.Context) {
 	for i, o := range owners {
 		group.Go(func() {
 			var conditions []gardencorev1beta1.Condition
+			// What cannot be finished now is tried again with the next round, and is no reason not to judge.
+			_ = c.owners.FinishRemovals(ctx, o)
 			conditions, problems[i] = c.owners.Care(ctx, o)
 			if problems[i] == nil && c.options.OnCare != nil {
 				c.options.OnCare(o.String(), conditions)

@@ -159,6 +159,7 @@ func (r *run) sendBundle(ctx context.Context, b render.Bundle) (waiter, error) {
 	if err != nil {
 		return waiter{}, err
 	}
+	r.owner.noteLeaving(b.Name, cluster, result.Objects...)
 	if err := AwaitServed(ctx, r.Clock, cluster, objects); err != nil {
 		return waiter{}, err
 	}
@@ -239,11 +240,10 @@ func (r *run) applyManaged(ctx context.Context, b render.Bundle) (waiter, error)
 	w := waiter{bundle: b, cluster: rm.Target, managed: rm}
 	if outcome.Applied != nil {
 		w.written.Add(outcome.Applied.Objects...)
+		r.owner.noteLeaving(b.Name, rm.Target, outcome.Applied.Objects...)
 	}
-	for _, res := range outcome.Object.Status.Resources {
-		w.refs = append(w.refs, apply.Ref{APIVersion: res.APIVersion, Kind: res.Kind, Namespace: res.Namespace, Name: res.Name})
-	}
-	return w, nil
+	w.refs, err = refsOf(ctx, rm, outcome)
+	return w, err
 }
 
 // noteApply keeps why a bundle could not be applied, until it could.

@@ -217,7 +217,9 @@ func (r *Reconciler) applied(ctx context.Context, o *Owner, b render.Bundle) ([]
 	if err != nil {
 		return nil, nil, err
 	}
-	if c := condition.Get(mr.Status.Conditions, resourcesv1alpha1.ResourcesApplied); c != nil && c.Status != gardencorev1beta1.ConditionTrue {
+	// With what left it still being deleted, all that is wanted is applied.
+	if c := condition.Get(mr.Status.Conditions, resourcesv1alpha1.ResourcesApplied); c != nil && c.Status != gardencorev1beta1.ConditionTrue &&
+		c.Reason != resourcesv1alpha1.ConditionDeletionPending {
 		return entries, c, nil
 	}
 	return entries, nil, nil

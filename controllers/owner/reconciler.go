@@ -48,6 +48,8 @@ type Owner struct {
 	failures map[string]string
 	// unjudged says why the last reconciliation did not get as far as rendering.
 	unjudged string
+	// leaving are the objects that were still being deleted after the last apply, by bundle.
+	leaving map[string][]leaving
 }
 
 func (o *Owner) String() string { return o.Input.Owner.String() }

@@ -182,10 +182,16 @@ func describe(cluster string, v health.Verdict) string {
 	return text
 }
 
-// settle writes the health conditions of ManagedResources once their objects are good.
+// settle writes the health conditions of ManagedResources once their objects are good, and forgets what has gone meanwhile.
 func (r *run) settle(ctx context.Context, waits []waiter, rolledOut bool) error {
+	if !rolledOut {
+		return nil
+	}
 	for _, w := range waits {
-		if w.managed == nil || !rolledOut {
+		if err := r.finishRemovals(ctx, r.owner, w.bundle); err != nil {
+			return err
+		}
+		if w.managed == nil {
 			continue
 		}
 		if err := w.checkManaged(ctx); err != nil {

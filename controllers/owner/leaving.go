@@ -1,0 +1,105 @@
+package owner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/controllers/managedresource"
+	"github.com/pergola-dev/pergola/render"
+)
+
+// leaving is an object that left its bundle and was still there when the apply ended: a finalizer, or the content of a namespace.
+type leaving struct {
+	ref     apply.Ref
+	cluster *apply.Cluster
+}
+
+// noteLeaving keeps what of a bundle is still being deleted after an apply. Nobody waits for it, and nobody hears when it is gone: the
+// engine follows what is wanted.
+func (o *Owner) noteLeaving(bundle string, c *apply.Cluster, results ...apply.ObjectResult) {
+	var found []leaving
+	for _, r := range results {
+		if r.Action == apply.Deleting {
+			found = append(found, leaving{r.Ref, c})
+		}
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.leaving == nil {
+		o.leaving = map[string][]leaving{}
+	}
+	if o.leaving[bundle] = found; len(found) == 0 {
+		delete(o.leaving, bundle)
+	}
+}
+
+// left names the bundles of which everything is gone that was being deleted.
+func (o *Owner) left(ctx context.Context) []string {
+	o.mu.Lock()
+	all := maps.Clone(o.leaving)
+	o.mu.Unlock()
+	var out []string
+	for bundle, objects := range all {
+		if !slices.ContainsFunc(objects, func(l leaving) bool { return !l.gone(ctx) }) {
+			out = append(out, bundle)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// gone tells whether an object is known not to be there any more.
+func (l leaving) gone(ctx context.Context) bool {
+	_, err := l.cluster.Get(ctx, l.ref)
+	return apierrors.IsNotFound(err) || meta.IsNoMatchError(err)
+}
+
+// FinishRemovals applies the bundles again of which everything is gone that was still being deleted, so that inventories, and what
+// ManagedResources say, do not go on naming it. It costs nothing while nothing has gone.
+func (r *Reconciler) FinishRemovals(ctx context.Context, o *Owner) error {
+	return r.finishRemovals(ctx, o, o.Bundles()...)
+}
+
+func (r *Reconciler) finishRemovals(ctx context.Context, o *Owner, bundles ...render.Bundle) error {
+	done := o.left(ctx)
+	var problems []error
+	for _, b := range bundles {
+		if !slices.Contains(done, b.Name) {
+			continue
+		}
+		work := &run{Reconciler: r, owner: o, report: &Report{}}
+		if _, err := work.applyBundle(ctx, b); err != nil {
+			problems = append(problems, fmt.Errorf("finish the removal of what left it: %w", err))
+		}
+	}
+	return errors.Join(problems...)
+}
+
+// refsOf are the objects that a ManagedResource wants. What left it and is held, or still being deleted, is in its inventory, too: it may
+// go at any time, and its health is not to be waited for.
+func refsOf(ctx context.Context, rm *managedresource.Reconciler, outcome *managedresource.Outcome) ([]apply.Ref, error) {
+	entries, err := rm.Inventory(outcome.Object).Load(ctx)
+	if err != nil {
+		return nil, err
+	}
+	pending := map[apply.Ref]bool{}
+	if outcome.Applied != nil {
+		for _, o := range outcome.Applied.Pending() {
+			pending[o.Ref] = true
+		}
+	}
+	var out []apply.Ref
+	for _, e := range entries {
+		if !e.Leaving && !pending[e.Ref] {
+			out = append(out, e.Ref)
+		}
+	}
+	return out, nil
+}

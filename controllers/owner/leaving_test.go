@@ -1,0 +1,76 @@
+package owner
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	resourcesv1alpha1 "github.com/pergola-dev/pergola/api/resources/v1alpha1"
+	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/apply/flow"
+	"github.com/pergola-dev/pergola/health/condition"
+	"github.com/pergola-dev/pergola/plan"
+)
+
+// What left a bundle and takes its time, as a namespace does, is not waited for: neither while it is there nor when it is gone.
+func TestWhatIsBeingDeletedIsNotWaitedFor(t *testing.T) {
+	for name, direct := range map[string]bool{"direct": true, "managed": false} {
+		t.Run(name, func(t *testing.T) {
+			s := newSite(t)
+			goes := s.configMap("goes")
+			goes.SetFinalizers([]string{"example.org/stuck"})
+			s.mustApply(s.bundle(direct, s.configMap("stays"), goes))
+
+			b := s.bundle(direct, s.configMap("stays"))
+			var w waiter
+			var err error
+			told := map[string]apply.Action{}
+			s.work.OnObject = func(_, _ string, r apply.ObjectResult) { told[r.Ref.Name] = r.Action }
+			w, err = s.work.applyBundle(s.ctx, b)
+			require.NoError(t, err)
+			assert.Equal(t, apply.Deleting, told["goes"])
+			assert.Equal(t, []string{"ConfigMap " + s.ns + "/stays"}, names(w.refs))
+			wait := func() error { return s.work.waitAll(s.ctx, []waiter{w}, true, func(flow.State, string) {}) }
+			require.NoError(t, wait(), "it is still there")
+
+			_, err = s.resource("configmaps", s.ns).Patch(s.ctx, "goes", types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
+			require.NoError(t, err)
+			s.eventually("the cache sees that it is gone", func() bool { return len(s.work.owner.left(s.ctx)) == 1 })
+			require.NoError(t, wait(), "it is gone")
+			known, _, err := s.work.known(s.ctx, s.work.owner, b)
+			require.NoError(t, err)
+			require.Len(t, known, 1, "and nothing names it any more")
+			assert.Equal(t, "stays", known[0].Name)
+			if !direct {
+				mr, err := w.managed.Read(s.ctx, b.Namespace, b.Name)
+				require.NoError(t, err)
+				applied := condition.Get(mr.Status.Conditions, resourcesv1alpha1.ResourcesApplied)
+				assert.Equal(t, "ApplySucceeded", applied.Reason, applied.Message)
+			}
+			assert.Empty(t, s.work.owner.left(s.ctx), "it is not applied again and again")
+		})
+	}
+}
+
+// What is held is in the inventory, too. Somebody may delete it by hand while a step waits.
+func TestWhatIsHeldIsNotWaitedFor(t *testing.T) {
+	s := newSite(t)
+	s.work.Gate = plan.Gate{MaxDeletions: ptr.To(1)}
+	s.mustApply(s.bundle(false, s.configMap("stays"), s.configMap("a"), s.configMap("b")))
+	w, err := s.work.applyBundle(s.ctx, s.bundle(false, s.configMap("stays")))
+	require.NoError(t, err)
+	require.Len(t, s.work.report.Held, 1)
+	assert.Equal(t, []string{"ConfigMap " + s.ns + "/stays"}, names(w.refs))
+}
+
+func names(refs []apply.Ref) []string {
+	var out []string
+	for _, ref := range refs {
+		out = append(out, ref.String())
+	}
+	return out
+}
