@@ -18,6 +18,7 @@ import (
 	"github.com/pergola-dev/pergola/controllers/landscape"
 	"github.com/pergola-dev/pergola/landscapes"
 	"github.com/pergola-dev/pergola/plan"
+	"github.com/pergola-dev/pergola/schemas"
 )
 
 // accessFlags say how the clusters are reached.
@@ -53,13 +54,40 @@ func (a accessFlags) access() landscape.Access {
 // newConverger connects to the clusters of a landscape. Without any access it fails; a single cluster that
 // cannot be configured is reported by the converger where it is needed.
 func newConverger(cmd *cobra.Command, l *landscapes.Landscape, flags accessFlags, progress *progress, approved []string, forced ...string) (*landscape.Converger, error) {
-	if flags.timeout <= 0 {
-		return nil, fmt.Errorf("--timeout %s: want a time above zero, such as 15m", flags.timeout)
+	if err := flags.check(); err != nil {
+		return nil, err
 	}
 	names, err := landscape.ClusterNames(l)
 	if err != nil {
 		return nil, err
 	}
+	options, err := convergerOptions(cmd, l, flags, names)
+	if err != nil {
+		return nil, err
+	}
+	if options.Gate, err = gateOf(l, approved); err != nil {
+		return nil, err
+	}
+	options.Force = func(r apply.Ref) bool { return slices.Contains(forced, r.String()) }
+	options.ForceHint = func(r apply.Ref) string {
+		return fmt.Sprintf("overwrite it with pergola apply --force-conflicts %q", r)
+	}
+	if progress != nil {
+		options.OnEvent, options.OnObject, options.OnDrift = progress.event, progress.object, progress.drift
+		options.OnWaiting = progress.waiting
+	}
+	return landscape.New(l, options)
+}
+
+func (a accessFlags) check() error {
+	if a.timeout <= 0 {
+		return fmt.Errorf("--timeout %s: want a time above zero, such as 15m", a.timeout)
+	}
+	return nil
+}
+
+// convergerOptions are those that every converger has: who it is, and its access to the named clusters.
+func convergerOptions(cmd *cobra.Command, l *landscapes.Landscape, flags accessFlags, names []string) (landscape.Options, error) {
 	configs := map[string]*rest.Config{}
 	var problems []error
 	access := flags.access()
@@ -72,28 +100,14 @@ func newConverger(cmd *cobra.Command, l *landscapes.Landscape, flags accessFlags
 		configs[name] = config
 	}
 	if configs[landscape.Runtime] == nil {
-		return nil, errors.Join(problems...)
+		return landscape.Options{}, errors.Join(problems...)
 	}
 	for _, p := range problems {
 		fmt.Fprintln(cmd.ErrOrStderr(), "Warning:", p)
 	}
-	gate, err := gateOf(l, approved)
-	if err != nil {
-		return nil, err
-	}
-	options := landscape.Options{
-		Catalogue: catalogue(cmd), Configs: configs, Clock: clock.RealClock{}, Holder: holderOf("apply"), Version: version,
-		Thresholds: landscape.Thresholds(l), Gate: gate,
-		Force: func(r apply.Ref) bool { return slices.Contains(forced, r.String()) },
-		ForceHint: func(r apply.Ref) string {
-			return fmt.Sprintf("overwrite it with pergola apply --force-conflicts %q", r)
-		},
-	}
-	if progress != nil {
-		options.OnEvent, options.OnObject, options.OnDrift = progress.event, progress.object, progress.drift
-		options.OnWaiting = progress.waiting
-	}
-	return landscape.New(l, options)
+	return landscape.Options{
+		Catalogue: catalogue(cmd), Configs: configs, Clock: clock.RealClock{}, Holder: holderOf("apply"), Version: version, Thresholds: landscape.Thresholds(l),
+	}, nil
 }
 
 // convergerOf loads a landscape, which has to be valid, and connects to its clusters, for a command that applies nothing.
@@ -103,6 +117,39 @@ func convergerOf(cmd *cobra.Command, dir string, flags accessFlags) (*landscape.
 		return nil, err
 	}
 	return newConverger(cmd, l, flags, nil, nil)
+}
+
+// statusOf is convergerOf for a command that only looks: the clusters have something to show, too, where the landscape is not valid.
+// invalid says so then.
+func statusOf(cmd *cobra.Command, dir string, flags accessFlags) (c *landscape.Converger, invalid string, err error) {
+	l, violations, err := load(cmd, dir)
+	if err != nil {
+		return nil, "", err
+	}
+	all, err := findings(cmd, l, violations)
+	if err != nil {
+		return nil, "", err
+	}
+	if !schemas.HasErrors(all) {
+		if err := accept(cmd, l, all, ""); err != nil {
+			return nil, "", err
+		}
+		c, err = newConverger(cmd, l, flags, nil, nil)
+		return c, "", err
+	}
+	refused := accept(cmd, l, all, "")
+	if l.Config.Name == "" || l.Config.Spec.Clusters == nil && len(flags.access().ByName) == 0 {
+		return nil, "", refused // which landscape, or which clusters, cannot be read
+	}
+	if err := flags.check(); err != nil {
+		return nil, "", err
+	}
+	options, err := convergerOptions(cmd, l, flags, flags.access().ReachableClusters(l))
+	if err != nil {
+		return nil, "", err
+	}
+	c, err = landscape.NewApplied(l, options)
+	return c, fmt.Sprintf("its files are not valid, see pergola validate %s: shown is what was applied before, and nothing is judged or compared", dir), err
 }
 
 // gateOf is the deletion gate of a landscape.

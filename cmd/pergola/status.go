@@ -26,18 +26,22 @@ judged now, without thresholds. Nothing is written in any case.
 Where an operator syncs the landscape, the head says what its Landscape object in the runtime cluster says: the revision that is applied,
 who suspended or pinned it, a sync that failed, deletions that wait for an approval.
 
-Exit code 1 says that something is not ready; a Landscape that is suspended, or whose sync failed, is not.`,
+Where the files are not valid, the tree shows what was applied before; nothing is judged or compared then, also with --live.
+
+Exit code 1 says that something is not ready; a Landscape that is suspended, or whose sync failed, is not, nor is one whose files are
+not valid.`,
 		Example: `  pergola status landscapes/local
   pergola status landscapes/local --live
   pergola status landscapes/local --components   # every bundle: applied, healthy, rolling out
   pergola status landscapes/local --watch`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := convergerOf(cmd, args[0], access)
+			c, invalid, err := statusOf(cmd, args[0], access)
 			if err != nil {
 				return err
 			}
 			defer c.Close()
+			what.Invalid = invalid
 			if watch {
 				return watchStatus(cmd, c, what, output)
 			}

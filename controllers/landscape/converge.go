@@ -85,6 +85,8 @@ type Converger struct {
 	owners  *owner.Reconciler
 	all     []*owner.Owner
 	unbound []error
+	// applied says that the owners are those that were applied before, see NewApplied.
+	applied bool
 
 	// alive ends when a lease is lost: somebody else may converge now.
 	alive context.Context

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -26,9 +27,11 @@ type Status struct {
 	Landscape string    `json:"landscape"`
 	At        time.Time `json:"at"`
 	// Live says that conditions were judged for this answer; otherwise they are what was written last.
-	Live   bool          `json:"live"`
-	Ready  bool          `json:"ready"`
-	Owners []OwnerStatus `json:"owners"`
+	Live  bool `json:"live"`
+	Ready bool `json:"ready"`
+	// Invalid says that the files of the landscape are not valid, and how to see why: the owners are those that were applied before.
+	Invalid string        `json:"invalid,omitempty"`
+	Owners  []OwnerStatus `json:"owners"`
 	// Object is the Landscape object that an operator syncs it by; nil when there is none.
 	Object *ObjectStatus `json:"object,omitempty"`
 	// ObjectUnknown says why it is not known whether there is one.
@@ -72,11 +75,17 @@ type StatusOptions struct {
 	Live bool
 	// Components looks at every bundle.
 	Components bool
+	// Invalid is Status.Invalid, for a Converger of NewApplied. Nothing can be judged then.
+	Invalid string
 }
 
 // Status reads the state of every owner. A cluster that cannot be reached is part of the answer.
 func (c *Converger) Status(ctx context.Context, o StatusOptions) Status {
-	out := Status{Landscape: c.landscape.Config.Name, At: c.options.Clock.Now(), Live: o.Live, Ready: len(c.all) > 0}
+	if c.applied {
+		o.Live, o.Components = false, false // that needs what the files render
+		c.findApplied(ctx)
+	}
+	out := Status{Landscape: c.landscape.Config.Name, At: c.options.Clock.Now(), Live: o.Live, Ready: len(c.all) > 0 && !c.applied, Invalid: o.Invalid}
 	states := make([]OwnerStatus, len(c.all))
 	keepers := c.keepers(ctx)
 	var wait sync.WaitGroup
@@ -115,10 +124,17 @@ func (c *Converger) Status(ctx context.Context, o StatusOptions) Status {
 		}
 		if o.Input.Owner.Kind == owner.Seed {
 			states[i].Shoots = shoots[o.Local.Name()]
+			delete(shoots, o.Local.Name())
 		}
 		out.Owners = append(out.Owners, states[i])
 	}
-	out.Undeclared, out.HandedOver = c.undeclared(ctx), c.handedOver(ctx)
+	for _, seed := range slices.Sorted(maps.Keys(shoots)) {
+		out.Owners = append(out.Owners, shoots[seed]...) // whose Seed is not there
+	}
+	// What the files do not have may be in the part that could not be read.
+	if !c.applied {
+		out.Undeclared, out.HandedOver = c.undeclared(ctx), c.handedOver(ctx)
+	}
 	for _, err := range c.unbound {
 		out.Ready = false
 		out.Owners = append(out.Owners, OwnerStatus{Kind: "-", Name: "-", Error: err.Error()})

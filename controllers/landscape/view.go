@@ -41,6 +41,9 @@ func PrintStatus(w io.Writer, s Status, colored bool) {
 	root.children = append(root.children, v.undeclared()...)
 	root.children = append(root.children, v.handedOver()...)
 	fmt.Fprintf(w, "Landscape %s: %s\n", s.Landscape, v.word(s.Ready))
+	if s.Invalid != "" {
+		fmt.Fprintln(w, "  "+v.mark(gardencorev1beta1.ConditionFalse)+" "+oneLine(s.Invalid))
+	}
 	v.object(w)
 	root.print(w, "")
 	for _, line := range hints(s) {
@@ -223,6 +226,8 @@ func hints(s Status) []string {
 	switch {
 	case s.Live:
 		out = append(out, "Conditions are judged now; nothing was written.")
+	case unkept && s.Invalid != "":
+		out = append(out, "Nobody reconciles what has no name here: its conditions are those of the last run.")
 	case unkept && len(keepers) == 0:
 		out = append(out, "Nobody reconciles it: conditions are those of the last run. `pergola status --live` judges now, `pergola apply --watch` keeps them up to date.")
 	case unkept:

@@ -1,0 +1,105 @@
+package landscape
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/controllers/owner"
+	"github.com/pergola-dev/pergola/landscapes"
+	"github.com/pergola-dev/pergola/render"
+)
+
+// NewApplied is New for a landscape whose files are not valid, or not all readable: its owners are those that were applied before, by the
+// inventories in the runtime cluster, and all that it does is Status. Of the files only landscape.yaml matters.
+func NewApplied(l *landscapes.Landscape, options Options) (*Converger, error) {
+	c, err := connect(l, options)
+	if err != nil {
+		return nil, err
+	}
+	c.applied = true
+	return c, nil
+}
+
+// ReachableClusters are the clusters to which landscape.yaml or somebody at the command line gives access: runtime, virtual, then the others.
+// It is ClusterNames for a landscape whose Seeds are not known.
+func (a Access) ReachableClusters(l *landscapes.Landscape) []string {
+	seeds := map[string]bool{}
+	for name := range a.ByName {
+		seeds[name] = true
+	}
+	if declared := l.Config.Spec.Clusters; declared != nil {
+		for name := range declared.Seeds {
+			seeds[name] = true
+		}
+	}
+	delete(seeds, Runtime)
+	delete(seeds, Virtual)
+	return append([]string{Runtime, Virtual}, slices.Sorted(maps.Keys(seeds))...)
+}
+
+// findApplied places the owners that were applied before.
+func (c *Converger) findApplied(ctx context.Context) {
+	c.all, c.unbound = nil, nil
+	for _, name := range []string{Runtime, Virtual} {
+		entries, err := c.declarationInventory(name).Load(ctx)
+		if err != nil {
+			ref := apply.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: owner.InventoryNamespace, Name: inventoryName(c.landscape.Config.Name, name)}
+			c.unbound = append(c.unbound, errors.New(inWords(c.clusters[Runtime].Explain(ref, "read what was applied", err))))
+			continue
+		}
+		for _, e := range entries {
+			c.placeApplied(ctx, e.Ref)
+		}
+	}
+	if len(c.all) == 0 && len(c.unbound) == 0 {
+		c.unbound = append(c.unbound, fmt.Errorf("nothing of landscape %s was applied to cluster %s yet", c.landscape.Config.Name, Runtime))
+	}
+}
+
+// placeApplied adds an owner with its clusters; what is none is left out.
+func (c *Converger) placeApplied(ctx context.Context, ref apply.Ref) {
+	if !isOwner(ref.GroupKind()) || ref.Kind == "Project" {
+		return
+	}
+	name := render.Owner{Kind: strings.ToLower(ref.Kind), Namespace: ref.Namespace, Name: ref.Name}
+	o := &owner.Owner{Input: render.Input{Owner: name}, Ref: ref, Home: c.clusters[Virtual]}
+	local := Runtime
+	switch name.Kind {
+	case owner.Garden:
+		o.Home, o.Target = c.clusters[Runtime], c.clusters[Virtual]
+	case owner.Seed:
+		local = ref.Name
+	case owner.Shoot:
+		local = c.seedOf(ctx, ref)
+	}
+	o.Local = c.clusters[local]
+	if o.Home == nil || o.Local == nil {
+		c.unbound = append(c.unbound, fmt.Errorf("%s: %w", name, c.noAccess(o, local)))
+		return
+	}
+	c.all = append(c.all, o)
+}
+
+// seedOf is the Seed that a Shoot is on; the virtual garden where that is not known, as its status is read there.
+func (c *Converger) seedOf(ctx context.Context, ref apply.Ref) string {
+	if c.clusters[Virtual] == nil {
+		return Virtual
+	}
+	live, err := c.clusters[Virtual].Get(ctx, ref)
+	if err != nil {
+		return Virtual
+	}
+	for _, field := range []string{"status", "spec"} {
+		if name, _, _ := unstructured.NestedString(live.Object, field, "seedName"); name != "" {
+			return name
+		}
+	}
+	return Virtual
+}

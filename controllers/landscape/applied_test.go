@@ -1,0 +1,56 @@
+package landscape
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
+	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/controllers/owner"
+	"github.com/pergola-dev/pergola/landscapes"
+	"github.com/pergola-dev/pergola/plan"
+	"github.com/pergola-dev/pergola/render"
+)
+
+// Of files that are not valid nothing is known. The tree is that of what was applied before, and claims nothing about what the files lack.
+func TestTheStatusOfWhatWasAppliedBefore(t *testing.T) {
+	w := newWritten(t, "unreadable", map[string]string{"map.yaml": mapFile("unreadable")})
+	c := w.mustSync()
+	seed := ownerRef(render.Owner{Kind: owner.Seed, Name: "far"})
+	shoot := ownerRef(render.Owner{Kind: owner.Shoot, Namespace: "garden-a", Name: "b"})
+	inventory := c.declarationInventory(Virtual)
+	entries, err := inventory.Load(testContext(t))
+	require.NoError(t, err)
+	require.NotEmpty(t, entries)
+	require.NoError(t, inventory.Save(testContext(t), append(entries, apply.Entry{Ref: seed}, apply.Entry{Ref: shoot})))
+
+	w.remove("map.yaml")
+	w.write("seed.yaml", "what: is: this")
+	l, violations, err := landscapes.Load(t.Context(), w.dir, landscapes.Options{})
+	require.NoError(t, err)
+	require.NotEmpty(t, violations)
+	view, err := NewApplied(l, Options{Configs: c.options.Configs, Clock: w.clock, Gate: plan.DefaultGate()})
+	require.NoError(t, err)
+	defer view.Close()
+	for range 2 { // as with --watch
+		s := view.Status(testContext(t), StatusOptions{Invalid: "its files are not valid", Live: true, Components: true})
+		assert.False(t, s.Ready)
+		assert.False(t, s.Live, "nothing can be judged")
+		assert.Empty(t, s.Undeclared)
+		require.Len(t, s.Owners, 2)
+		assert.Equal(t, "garden-a/b", s.Owners[0].Namespace+"/"+s.Owners[0].Name, "a Shoot is shown, too, where nobody knows its Seed")
+		assert.Contains(t, s.Owners[1].Error, "seed far: no access to cluster far")
+		assert.Contains(t, text(s), "✗ its files are not valid\n")
+		assert.NotContains(t, text(s), "--live")
+	}
+}
+
+func TestReachableClusters(t *testing.T) {
+	l := &landscapes.Landscape{Config: &landscapev1alpha1.Landscape{}}
+	assert.Equal(t, []string{Runtime, Virtual}, Access{}.ReachableClusters(l))
+	l.Config.Spec.Clusters = &landscapev1alpha1.Clusters{Seeds: map[string]landscapev1alpha1.ClusterAccess{"b": {}}}
+	access := Access{ByName: map[string]string{"a": "x", Runtime: "y"}}
+	assert.Equal(t, []string{Runtime, Virtual, "a", "b"}, access.ReachableClusters(l))
+}
