@@ -27,7 +27,10 @@ func Bundles(from, to []Place) Plan { return NewMasking(nil).Bundles(from, to) }
 // Bundles is the function of that name with hashes by the key of the masking.
 func (m Masking) Bundles(from, to []Place) Plan {
 	var p Plan
-	old, new := index(from), index(to)
+	old, new := index(from, nil), index(to, nil)
+	if len(old) < objects(from) {
+		old = index(from, new)
+	}
 	renamed := followHashes(old, new)
 	replaced := map[string]bool{}
 	asleep := hibernated(from, to)
@@ -183,16 +186,31 @@ func (p placed) item() Item {
 }
 
 // index keys objects by cluster, group, kind, namespace and name: an object that moves to another bundle is no
-// deletion.
-func index(places []Place) map[string]placed {
-	out := map[string]placed{}
+// deletion. Of those that several bundles have, which no cluster can have, the one counts whose bundle has the object in keeping, too.
+func index(places []Place, keeping map[string]placed) map[string]placed {
+	out := make(map[string]placed, objects(places))
 	for i := range places {
 		p := &places[i]
 		for _, o := range p.Bundle.Objects {
-			out[key(p.Cluster, o.Unstructured)] = placed{p.Cluster, &p.Bundle, o, p.InForce}
+			k, n := key(p.Cluster, o.Unstructured), placed{p.Cluster, &p.Bundle, o, p.InForce}
+			if kept, is := keeping[k]; is && setOf(kept) != setOf(n) {
+				if _, twin := out[k]; twin {
+					continue
+				}
+			}
+			out[k] = n
 		}
 	}
 	return out
+}
+
+// objects counts those of all places.
+func objects(places []Place) int {
+	n := 0
+	for i := range places {
+		n += len(places[i].Bundle.Objects)
+	}
+	return n
 }
 
 func key(cluster string, o *unstructured.Unstructured) string {

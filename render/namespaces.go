@@ -131,3 +131,21 @@ func (b *Bundle) sharedByShoots(o Object, defined map[schema.GroupKind]bool) str
 	return fmt.Sprintf("the overlay adds %s %s%s for every Shoot: it would be one object for all Shoots of a seed, and only one of them can have it; %s",
 		o.GetKind(), o.GetName(), what, remedy)
 }
+
+// twinOf is the object of the bundle that another one without a namespace would be; nil if there is none.
+func (b *Bundle) twinOf(o Object, defined map[schema.GroupKind]bool) *Object {
+	named := func(o Object) [4]string {
+		namespace := o.GetNamespace()
+		if namespace == "" {
+			namespace = b.namespaceFor(o, defined)
+		}
+		gvk := o.GroupVersionKind()
+		return [4]string{gvk.Group, gvk.Kind, namespace, o.GetName()}
+	}
+	for i := range b.Objects {
+		if named(b.Objects[i]) == named(o) {
+			return &b.Objects[i]
+		}
+	}
+	return nil
+}

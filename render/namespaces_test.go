@@ -98,7 +98,7 @@ func TestObjectsWithoutNamespace(t *testing.T) {
 func TestTwoObjectsOfOneNamespace(t *testing.T) {
 	owner := Owner{Kind: "seed", Name: "s", ControlPlaneNamespace: "own"}
 	_, err := added(t, owner, "seed", "{apiVersion: v1, kind: ConfigMap, metadata: {name: first-seed}}")
-	require.ErrorContains(t, err, "ConfigMap first-seed is rendered twice")
+	require.ErrorContains(t, err, "components/seed/app/more.yaml:1:1: the overlay adds ConfigMap first-seed, which is in bundle seed already (components/seed/app/component.cue:4): patch that one")
 }
 
 // TestScopesAsServed: what we take a kind for is what an API server says.

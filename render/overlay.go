@@ -204,7 +204,10 @@ func distribute(dir string, objects, index []Object, bundles []Bundle) (changed 
 			continue
 		}
 		if before == nil {
-			if wrong := b.sharedByShoots(obj, defined); wrong != "" {
+			if twin := b.twinOf(obj, defined); twin != nil {
+				problems = append(problems, overlayFinding(written, schemas.TypeDuplicate, "the overlay adds %s %s, which is in bundle %s already (%s): patch that one, or choose another name",
+					obj.GetKind(), obj.GetName(), b.Name, twin.Origin))
+			} else if wrong := b.sharedByShoots(obj, defined); wrong != "" {
 				problems = append(problems, overlayFinding(written, schemas.TypeDuplicate, "%s", wrong))
 			}
 		}

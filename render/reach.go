@@ -225,9 +225,10 @@ func (s *Side) take(in *Input) {
 }
 
 // Render renders the owners that a change reaches, before and after it. Objects and bundles that several of them have are errors,
-// but what an owner has that is not reached is not known. A secret that a cluster generates, and that the change asks for in another way,
-// has another symbolic name after it.
-func (r Reach) Render() (before, after []Bundle, err error) {
+// but what an owner has that is not reached is not known. What is wrong with the state before keeps nobody from comparing with what of it
+// renders, so that its repair can be reviewed: it is given apart. A secret that a cluster generates, and that the change asks for in another
+// way, has another symbolic name after it.
+func (r Reach) Render() (before, after []Bundle, wrongBefore, err error) {
 	old, new := newPending(r.Old.Inputs, r.Old.Options), newPending(r.New.Inputs, r.New.Options)
 	runTasks(r.New.Options.Catalogue, slices.Concat(old.tasks, new.tasks))
 	was, oldProblems := old.collect()
@@ -238,10 +239,7 @@ func (r Reach) Render() (before, after []Bundle, err error) {
 	group.Go(func() error { before, oldErr = r.Old.bundles(was, oldProblems); return nil })
 	group.Go(func() error { after, newErr = r.New.bundles(is, newProblems); return nil })
 	_ = group.Wait() // both errors are told
-	if oldErr != nil {
-		return nil, nil, r.Old.named(oldErr)
-	}
-	return before, after, r.New.named(newErr)
+	return before, after, oldErr, r.New.named(newErr)
 }
 
 // renew marks the secrets that the new side requests in another way.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"os"
 	"path/filepath"
 	"testing"
 
@@ -9,6 +10,8 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/pergola-dev/pergola/plan"
 )
 
 // branch checks a branch out that begins at HEAD.
@@ -141,4 +144,37 @@ func TestDiffOfAPathThatIsNoLandscapeOnOneSide(t *testing.T) {
 	o = pergola(t, "diff", "landscape/seed.yaml")
 	assert.Equal(t, 2, o.code, "%+v", o)
 	assert.Contains(t, o.stderr, "Error: landscape/seed.yaml is no landscape but a file: give the folder that has landscape.yaml")
+}
+
+// TestDiffOfARepair: a revision in which two components have one object cannot be applied, and validate does not see it. What repairs it
+// can be reviewed.
+func TestDiffOfARepair(t *testing.T) {
+	dir, commit := repository(t)
+	overlay := func(component, bundle, value string) {
+		write(t, dir, "components/seed/"+component+"/kustomization.yaml", "resources: [more.yaml]\n")
+		write(t, dir, "components/seed/"+component+"/more.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: more, annotations: {render.pergola.dev/bundle: "+bundle+"}}\ndata: {a: "+value+"}\n")
+	}
+	overlay("system", "system", "first")
+	overlay("gardener-resource-manager", "gardener-resource-manager", "second")
+	broken := commit()
+	require.NoError(t, os.RemoveAll(filepath.Join(dir, "components/seed/system")))
+	commit()
+	overlay("gardener-resource-manager", "gardener-resource-manager", "third")
+
+	o := pergola(t, "diff", dir, "--from", broken, "-o", "json")
+	assert.Equal(t, 1, o.code, "%+v", o)
+	p := decode[plan.Plan](t, o)
+	require.Len(t, p.Items, 1, "%+v", o)
+	assert.Equal(t, plan.Change, p.Items[0].Action)
+	assert.Equal(t, "garden", p.Items[0].Object.Namespace)
+	assert.Equal(t, []plan.Field{{Path: "data.a", Old: "second", New: "third"}}, p.Items[0].Fields, "what the bundle had that keeps it, not the other one")
+	require.Len(t, p.Notes, 2, "%q", p.Notes)
+	assert.Contains(t, p.Notes[0], "revision "+broken+" cannot be applied whole (1 error): it is compared as far as it renders")
+	assert.Regexp(t, "ConfigMap garden/more is rendered by seed local, bundle .*: leave it to one of them", p.Notes[1])
+
+	// The other way round nothing could be applied.
+	o = pergola(t, "diff", dir, "--from", "HEAD", "--to", broken)
+	assert.Equal(t, 1, o.code, "%+v", o)
+	assert.Empty(t, o.stdout)
+	assert.Contains(t, o.stderr, "ConfigMap garden/more is rendered by")
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -90,9 +91,12 @@ func (c comparison) compare(old, new revision, refused []schemas.Violation) (pla
 	before, after, same := declared(old, new, sealed)
 	withShoots(before, reach.Old)
 	withShoots(after, reach.New)
-	renderedBefore, renderedAfter, err := sides(reach)
+	renderedBefore, renderedAfter, wrong, err := sides(reach)
 	if err != nil {
 		return plan.Plan{}, finding{err}
+	}
+	if wrong != nil {
+		old.notes = append(old.notes, renderedInPart(c.from, wrong)...)
 	}
 	before, after = append(before, renderedBefore...), append(after, renderedAfter...)
 	p := plan.Bundles(before, after)
@@ -114,10 +118,21 @@ func (c comparison) compare(old, new revision, refused []schemas.Violation) (pla
 	return p, nil
 }
 
-// sides renders the owners that a change reaches, before and after it.
-func sides(reach render.Reach) (before, after []plan.Place, err error) {
-	old, new, err := reach.Render()
-	return placed(old, reach.Old.ClusterOf()), placed(new, reach.New.ClusterOf()), err
+// sides renders the owners that a change reaches, before and after it, as render.Reach does.
+func sides(reach render.Reach) (before, after []plan.Place, wrongBefore, err error) {
+	old, new, wrongBefore, err := reach.Render()
+	return placed(old, reach.Old.ClusterOf()), placed(new, reach.New.ClusterOf()), wrongBefore, err
+}
+
+// renderedInPart are the notes about a revision to compare from that does not render whole.
+func renderedInPart(from string, wrong error) []string {
+	lines := strings.Split(wrong.Error(), "\n")
+	n := len(lines)
+	if more := n - shownFindings; more > 0 {
+		lines = append(lines[:shownFindings], fmt.Sprintf("and %d more errors", more))
+	}
+	return append([]string{fmt.Sprintf("revision %s cannot be applied whole (%s): it is compared as far as it renders, the rest is shown as new; "+
+		"of an object that two of its bundles have, the one that keeps it counts", from, counted(n, "error"))}, lines...)
 }
 
 // withShoots adds to what is declared how Shoots are in force, as far as they are declared or rendered in another way.
@@ -246,7 +261,7 @@ func (c comparison) everything(r revision) ([]plan.Place, error) {
 	if err != nil {
 		return nil, err
 	}
-	rendered, _, err := sides(all)
+	rendered, _, _, err := sides(all) // what is wrong with it has a note already, where it counts
 	return append(landscape.Declared(r.landscape, nil), rendered...), err
 }
 
