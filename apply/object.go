@@ -399,6 +399,9 @@ func (r *run) patchFresh(ctx context.Context, w wanted, opts patchOptions) (*uns
 		case r.isStarting(err):
 			patience, pause = r.opts.CRDTimeout, startPause
 		}
+		if isRefused(err) {
+			return r.withoutLeftovers(ctx, w, opts, err)
+		}
 		if patience == 0 || r.e.clock.Since(began) > patience {
 			return answer, created, err
 		}

@@ -295,9 +295,14 @@ func (r *run) foresee(ctx context.Context, ref Ref, answer *unstructured.Unstruc
 	if out.Object = content; goes.Empty() {
 		return out, nil
 	}
-	full, err := r.c.replaceDry(ctx, ref, out, r.set.FieldManager)
+	return r.asReplaced(ctx, ref, out)
+}
+
+// asReplaced is a whole object as the server would fill it in; as it is where the server may not be asked.
+func (r *run) asReplaced(ctx context.Context, ref Ref, o *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	full, err := r.c.replaceDry(ctx, ref, o, r.set.FieldManager)
 	if apierrors.IsForbidden(err) || apierrors.IsMethodNotSupported(err) || apierrors.IsConflict(err) {
-		return out, nil
+		return o, nil
 	}
 	return full, err
 }

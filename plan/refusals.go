@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -13,13 +12,11 @@ type schemaKind = schema.GroupKind
 // refusals are the changes that API servers refuse, by kind. Source: Validate*Update in kubernetes, pkg/apis/*/validation, and the
 // strategies in pkg/registry; a test asks an API server. Kinds that are not here take every change.
 var refusals = joinedRules(map[schemaKind][]rule{
-	{Group: "apps", Kind: "Deployment"}: {fixed("spec.selector"), leavesRolling("spec.strategy", nil, "RollingUpdate"), unsaidVolume("spec.template.spec")},
-	{Group: "apps", Kind: "DaemonSet"}:  {fixed("spec.selector"), unsaidVolume("spec.template.spec")},
-	{Group: "apps", Kind: "ReplicaSet"}: {fixed("spec.selector"), unsaidVolume("spec.template.spec")},
-	{Group: "batch", Kind: "CronJob"}:   {unsaidVolume("spec.jobTemplate.spec.template.spec")},
+	{Group: "apps", Kind: "Deployment"}: {fixed("spec.selector")},
+	{Group: "apps", Kind: "DaemonSet"}:  {fixed("spec.selector")},
+	{Group: "apps", Kind: "ReplicaSet"}: {fixed("spec.selector")},
 	{Group: "apps", Kind: "StatefulSet"}: {allBut("spec", "spec.replicas", "spec.ordinals", "spec.template", "spec.updateStrategy",
-		"spec.revisionHistoryLimit", "spec.persistentVolumeClaimRetentionPolicy", "spec.minReadySeconds"), leavesRolling("spec.updateStrategy", nil),
-		unsaidVolume("spec.template.spec")},
+		"spec.revisionHistoryLimit", "spec.persistentVolumeClaimRetentionPolicy", "spec.minReadySeconds")},
 	{Group: "apps", Kind: "ControllerRevision"}: {fixed("data")},
 
 	{Group: "batch", Kind: "Job"}: {fixed("spec.selector", "spec.completionMode", "spec.podFailurePolicy", "spec.backoffLimitPerIndex",
@@ -237,38 +234,4 @@ func fixedAnnotation(name string) rule {
 // unmendable are refusals that a new object meets, too.
 var unmendable = map[schemaKind][]rule{
 	{Group: "apiregistration.k8s.io", Kind: "APIService"}: {fixed("spec.group", "spec.version")}, // its name says them
-}
-
-// What the API server has filled in is nobody's, so that server-side apply leaves it where it is, also beside something that excludes
-// it. leavesRolling is a workload that stops to roll its pods, and of which nobody has said how it does. The API server has filled that in
-// where the type was one of some: for a Deployment that rolls in any case, for a StatefulSet only where its type was not declared.
-func leavesRolling(path string, filledFor ...any) rule {
-	return func(e edit) []string {
-		was, is := e.was(path+".type"), e.is(path+".type")
-		if !oneOf(was, filledFor) || is == nil || is == "RollingUpdate" || e.was(path+".rollingUpdate") != nil {
-			return nil
-		}
-		return []string{path + ".type (beside it stays " + path + ".rollingUpdate, which the API server has filled in)"}
-	}
-}
-
-// unsaidVolume is one of which only the name was declared, which made it an emptyDir.
-func unsaidVolume(path string) rule {
-	return func(e edit) []string {
-		var out []string
-		before, _ := e.was(path + ".volumes").([]any)
-		after, _ := e.is(path + ".volumes").([]any)
-		for _, b := range before {
-			old, _ := b.(map[string]any)
-			if len(old) != 1 {
-				continue
-			}
-			for _, a := range after {
-				if new, _ := a.(map[string]any); new["name"] == old["name"] && len(new) > 1 && new["emptyDir"] == nil {
-					out = append(out, fmt.Sprintf("%s.volumes[name=%v] (beside what it becomes stays the emptyDir that the API server has filled in)", path, old["name"]))
-				}
-			}
-		}
-		return out
-	}
 }

@@ -1,0 +1,72 @@
+package apply
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+const leftoverDeployment = `{apiVersion: apps/v1, kind: Deployment, metadata: {name: d, namespace: NS}, spec: {replicas: 0, selector: {matchLabels: {app: x}}, template: {metadata: {labels: {app: x}}, spec: {containers: [{name: a, image: "a:1"}], volumes: [{name: v}]}}}}`
+
+// TestLeftoversGo: what the server has filled in goes with a declaration that excludes it, as a dry run says beforehand, in one change.
+func TestLeftoversGo(t *testing.T) {
+	const changed = `{apiVersion: apps/v1, kind: Deployment, metadata: {name: d, namespace: NS, labels: {new: x}}, spec: {replicas: 0, strategy: {type: Recreate}, selector: {matchLabels: {app: x}}, template: {metadata: {labels: {app: x}}, spec: {containers: [{name: a, image: "a:2"}], volumes: [{name: v, configMap: {name: c}}]}}}}`
+	f := newFixture(t)
+	first := f.object(leftoverDeployment)
+	f.mustApply(f.set(first))
+	before := f.get(first)
+	require.NotNil(t, nested(before, "spec", "strategy", "rollingUpdate"))
+
+	wish := f.object(changed)
+	foreseen, err := f.e.Plan(f.ctx, f.c, f.set(wish), f.inv, ApplyOptions{})
+	require.NoError(t, err)
+	require.Len(t, foreseen.Items, 1)
+	var paths []string
+	for _, field := range foreseen.Items[0].Fields {
+		paths = append(paths, field.Path)
+	}
+	assert.Equal(t, []string{"metadata.labels.new", "spec.strategy.rollingUpdate", "spec.strategy.type",
+		"spec.template.spec.containers[name=a].image", "spec.template.spec.volumes[name=v].configMap", "spec.template.spec.volumes[name=v].emptyDir"}, paths)
+	assert.Equal(t, before.GetResourceVersion(), f.get(first).GetResourceVersion(), "a dry run writes nothing")
+
+	assert.Equal(t, Configured, f.mustApply(f.set(wish)).Objects[0].Action)
+	after := f.get(first)
+	assert.Equal(t, map[string]any{"type": "Recreate"}, nested(after, "spec", "strategy"))
+	volumes, _, _ := unstructured.NestedSlice(after.Object, "spec", "template", "spec", "volumes")
+	assert.Equal(t, []any{map[string]any{"name": "v", "configMap": map[string]any{"name": "c", "defaultMode": int64(420)}}}, volumes)
+	assert.Equal(t, before.GetGeneration()+1, after.GetGeneration(), "its pods roll once")
+	f.requests(func() {
+		assert.Equal(t, Unchanged, f.mustApply(f.set(wish)).Objects[0].Action)
+	})
+}
+
+// TestLeftoversOfOthersStay: a value that somebody has set is theirs, and the server's refusal is told.
+func TestLeftoversOfOthersStay(t *testing.T) {
+	f := newFixture(t)
+	first := f.object(leftoverDeployment)
+	f.mustApply(f.set(first))
+	f.patch(first, f.other, `{"spec":{"strategy":{"rollingUpdate":{"maxSurge":3}}}}`)
+	before := f.get(first)
+
+	wish := first.DeepCopy()
+	require.NoError(t, unstructured.SetNestedField(wish.Object, "Recreate", "spec", "strategy", "type"))
+	result, err := f.apply(f.set(wish))
+	require.Error(t, err)
+	assert.Equal(t, Invalid, result.Objects[0].Err.Reason)
+	assert.Equal(t, before.GetResourceVersion(), f.get(first).GetResourceVersion())
+}
+
+// TestLeftoversOfWhatIsWrong: an object that is wrong for another reason is left as it is.
+func TestLeftoversOfWhatIsWrong(t *testing.T) {
+	f := newFixture(t)
+	first := f.object(leftoverDeployment)
+	f.mustApply(f.set(first))
+	before := f.get(first)
+	wish := first.DeepCopy()
+	require.NoError(t, unstructured.SetNestedField(wish.Object, "no name", "spec", "template", "spec", "serviceAccountName"))
+	_, err := f.apply(f.set(wish))
+	require.Error(t, err)
+	assert.Equal(t, before.GetResourceVersion(), f.get(first).GetResourceVersion())
+}
