@@ -31,6 +31,7 @@ func (m Masking) Bundles(from, to []Place) Plan {
 	if len(old) < objects(from) {
 		old = index(from, new)
 	}
+	markScaled(new)
 	renamed := followHashes(old, new)
 	replaced := map[string]bool{}
 	asleep := hibernated(from, to)
@@ -68,9 +69,14 @@ func (m Masking) compared(o, n placed, known bool) (Item, bool) {
 		return Item{}, false
 	}
 	item := n.item()
+	if why := handsOff(n.object.Unstructured); why != "" {
+		// Nothing of it is applied: it is news only where something was, until now.
+		item.Action, item.Reason = Keep, why+": it is not applied any more, and stays as it lives"
+		return item, known && handsOff(o.object.Unstructured) == ""
+	}
 	if !known {
 		item.Action = Create
-		item.judge(nil, n.object.Unstructured)
+		item.judge(nil, n)
 		return item, true
 	}
 	item.Fields = m.meaning(o.object.Object, n.object.Object)
@@ -81,16 +87,34 @@ func (m Masking) compared(o, n placed, known bool) (Item, bool) {
 		item.Former = former
 		item.Fields = slices.DeleteFunc(item.Fields, func(f Field) bool { return f.Path == "metadata.name" })
 	}
-	item.Action, item.Reason = changeOrRecreate(o.object.Unstructured, n.object.Unstructured, item.Fields)
+	item.Action, item.Reason = edit{o.object.Object, n.object.Object, item.Fields, n.scaled}.outcome(o.object.Unstructured, n.object.Unstructured)
+	if why := handsOff(o.object.Unstructured); why != "" {
+		item.Reason = sentences(item.Reason, "it was not applied until now ("+why+"): what lives may be another, or nothing")
+	}
 	if before, after := o.inForce[item.Object], n.inForce[item.Object]; before != nil && after != nil {
 		judged := item
 		judged.Fields = m.meaning(before.Object, after.Object)
-		judged.judge(before, after)
+		judged.judge(before, placed{object: render.Object{Unstructured: after}})
 		item.Consequences, item.Pools = append(judged.Consequences, named(item, judged)...), judged.Pools
 		return item, true
 	}
-	item.judge(o.object.Unstructured, n.object.Unstructured)
+	item.judge(o.object.Unstructured, n)
 	return item, true
+}
+
+// handsOff is the annotation by which an object that is declared is not applied, with what it says; empty if there is none.
+func handsOff(o *unstructured.Unstructured) string {
+	switch {
+	case o.GetAnnotations()[annotationMode] == "Ignore":
+		return "annotation " + annotationMode
+	case isTrue(o, annotationIgnore):
+		return "annotation " + annotationIgnore
+	}
+	return ""
+}
+
+func sentences(texts ...string) string {
+	return strings.Join(slices.DeleteFunc(texts, func(s string) bool { return s == "" }), "; ")
 }
 
 // named says what a Shoot names now and left open before, where the two sides alone cannot tell whether it is another value: the cluster
@@ -125,10 +149,10 @@ func (p placed) sameBundle(other placed) bool {
 }
 
 // judge says what the item does beyond its object. What stays as it lives does nothing.
-func (i *Item) judge(old, new *unstructured.Unstructured) {
-	judged := *i
+func (i *Item) judge(old *unstructured.Unstructured, n placed) {
+	judged, new := *i, n.object.Unstructured
 	if old != nil && new != nil {
-		kept, _ := edit{old: old.Object, new: new.Object, fields: i.Fields}.staying(RefOf(old).GroupKind())
+		kept, _ := edit{old.Object, new.Object, i.Fields, n.scaled}.staying(RefOf(old).GroupKind())
 		judged.Fields = fieldsBut(i.Fields, kept)
 	}
 	i.Consequences = Consequences(judged, old, new)
@@ -166,7 +190,7 @@ func gone(o placed, applied bool) Item {
 	default:
 		item.Action = Delete
 	}
-	item.judge(o.object.Unstructured, nil)
+	item.judge(o.object.Unstructured, placed{})
 	return item
 }
 
@@ -176,6 +200,8 @@ type placed struct {
 	bundle  *render.Bundle
 	object  render.Object
 	inForce map[Ref]*unstructured.Unstructured
+	// scaled says that an autoscaler sets its replicas.
+	scaled bool
 }
 
 func (p placed) item() Item {
@@ -192,7 +218,7 @@ func index(places []Place, keeping map[string]placed) map[string]placed {
 	for i := range places {
 		p := &places[i]
 		for _, o := range p.Bundle.Objects {
-			k, n := key(p.Cluster, o.Unstructured), placed{p.Cluster, &p.Bundle, o, p.InForce}
+			k, n := key(p.Cluster, o.Unstructured), placed{cluster: p.Cluster, bundle: &p.Bundle, object: o, inForce: p.InForce}
 			if kept, is := keeping[k]; is && setOf(kept) != setOf(n) {
 				if _, twin := out[k]; twin {
 					continue
@@ -202,6 +228,25 @@ func index(places []Place, keeping map[string]placed) map[string]placed {
 		}
 	}
 	return out
+}
+
+// markScaled finds the workloads that an autoscaler scales.
+func markScaled(all map[string]placed) {
+	for _, hpa := range all {
+		o := hpa.object
+		if o.GetKind() != "HorizontalPodAutoscaler" || RefOf(o.Unstructured).Group() != "autoscaling" {
+			continue
+		}
+		target := &unstructured.Unstructured{Object: map[string]any{}}
+		target.SetAPIVersion("apps/v1")
+		target.SetKind(str(o.Object, "spec", "scaleTargetRef", "kind"))
+		target.SetNamespace(o.GetNamespace())
+		target.SetName(str(o.Object, "spec", "scaleTargetRef", "name"))
+		if n, there := all[key(hpa.cluster, target)]; there {
+			n.scaled = true
+			all[key(hpa.cluster, target)] = n
+		}
+	}
 }
 
 // objects counts those of all places.

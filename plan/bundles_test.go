@@ -28,6 +28,9 @@ func TestBundles(t *testing.T) {
 	hashed := func(name, value string) string {
 		return "{apiVersion: v1, kind: ConfigMap, immutable: true, metadata: {name: " + name + ", namespace: ns}, data: {a: " + value + "}}"
 	}
+	ignored := func(annotation, value string) string {
+		return "{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: ns, annotations: {resources.gardener.cloud/" + annotation + "}}, data: {a: " + value + "}}"
+	}
 	kept := func(p Place) Place {
 		p.Bundle.Delivery.KeepObjects = true
 		return p
@@ -52,6 +55,11 @@ func TestBundles(t *testing.T) {
 			map[string]Action{"r b ConfigMap c": Keep}, 0},
 		"ignore": {[]Place{place(t, "r", "b", "{apiVersion: v1, kind: ConfigMap, metadata: {name: c, annotations: {resources.gardener.cloud/ignore: 'true'}}}")}, nil,
 			map[string]Action{"r b ConfigMap c": Keep}, 0},
+		"ignored from now on":          {[]Place{place(t, "r", "b", configMap)}, []Place{place(t, "r", "b", ignored("mode: Ignore", "z"))}, map[string]Action{"r b ConfigMap ns/c": Keep}, 0},
+		"hands off from now on":        {[]Place{place(t, "r", "b", configMap)}, []Place{place(t, "r", "b", ignored("ignore: 'true'", "z"))}, map[string]Action{"r b ConfigMap ns/c": Keep}, 0},
+		"ignored, changes":             {[]Place{place(t, "r", "b", ignored("mode: Ignore", "x"))}, []Place{place(t, "r", "b", ignored("mode: Ignore", "z"))}, map[string]Action{}, 1},
+		"new, ignored":                 {nil, []Place{place(t, "r", "b", ignored("mode: Ignore", "x"))}, map[string]Action{}, 1},
+		"ignored no longer":            {[]Place{place(t, "r", "b", ignored("mode: Ignore", "x"))}, []Place{place(t, "r", "b", configMap)}, map[string]Action{"r b ConfigMap ns/c": Change}, 0},
 		"definition leaves":            {[]Place{place(t, "r", "b", crd, configMap)}, []Place{place(t, "r", "b", configMap)}, map[string]Action{"r b CustomResourceDefinition ws.a.b": Keep}, 1},
 		"definition goes with the set": {[]Place{place(t, "r", "b", crd)}, []Place{place(t, "r", "c", configMap)}, map[string]Action{"r b CustomResourceDefinition ws.a.b": Delete, "r c ConfigMap ns/c": Create}, 0},
 		"version moves": {[]Place{place(t, "r", "b", "{apiVersion: batch/v1beta1, kind: CronJob, metadata: {name: j}}")},
@@ -131,7 +139,7 @@ func TestChangeOrRecreate(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			old, new := object(t, c.old), object(t, c.new)
-			action, reason := changeOrRecreate(old, new, Compare(old.Object, new.Object))
+			action, reason := edit{old: old.Object, new: new.Object, fields: Compare(old.Object, new.Object)}.outcome(old, new)
 			assert.Equal(t, c.want, action)
 			assert.Contains(t, reason, c.reason)
 			assert.Equal(t, c.reason == "", reason == "")
@@ -196,4 +204,35 @@ func TestWhatIsPreservedRollsNothing(t *testing.T) {
 	assert.Equal(t, "spec.replicas stays as it lives: annotation resources.gardener.cloud/preserve-replicas; "+
 		"spec.template.spec.containers[name=a].resources.requests.cpu stays as it lives: annotation resources.gardener.cloud/preserve-resources", item.Reason)
 	assert.Equal(t, []string{rolls}, diff(workload("3", "2", "b")).Consequences)
+}
+
+// TestReplicasUnderAnAutoscaler: they stay as the autoscaler has set them, and nothing stops because of them.
+func TestReplicasUnderAnAutoscaler(t *testing.T) {
+	deployment := func(replicas string) string {
+		return "{apiVersion: apps/v1, kind: Deployment, metadata: {name: d, namespace: ns}, spec: {replicas: " + replicas + "}}"
+	}
+	scaler := func(kind string) string {
+		return "{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, metadata: {name: h, namespace: ns}, spec: {scaleTargetRef: {apiVersion: apps/v1, kind: " + kind + ", name: d}}}"
+	}
+	for name, c := range map[string]struct {
+		from, to     []Place
+		reason       string
+		consequences []string
+	}{
+		"none":           {[]Place{place(t, "r", "b", deployment("3"))}, []Place{place(t, "r", "b", deployment("0"))}, "", []string{stops}},
+		"of its bundle":  {[]Place{place(t, "r", "b", deployment("3"), scaler("Deployment"))}, []Place{place(t, "r", "b", deployment("0"), scaler("Deployment"))}, "spec.replicas stays as it lives: a HorizontalPodAutoscaler sets it", nil},
+		"new":            {[]Place{place(t, "r", "b", deployment("3"))}, []Place{place(t, "r", "b", deployment("0")), place(t, "r", "c", scaler("Deployment"))}, "spec.replicas stays as it lives: a HorizontalPodAutoscaler sets it", nil},
+		"of another":     {[]Place{place(t, "r", "b", deployment("3"))}, []Place{place(t, "r", "b", deployment("0"), scaler("StatefulSet"))}, "", []string{stops}},
+		"elsewhere":      {[]Place{place(t, "r", "b", deployment("3"))}, []Place{place(t, "r", "b", deployment("0")), place(t, "s", "c", scaler("Deployment"))}, "", []string{stops}},
+		"gone with this": {[]Place{place(t, "r", "b", deployment("3"), scaler("Deployment"))}, []Place{place(t, "r", "b", deployment("0"))}, "", []string{stops}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, item := range Bundles(c.from, c.to).Items {
+				if item.Object.Kind == "Deployment" {
+					assert.Equal(t, c.reason, item.Reason)
+					assert.Equal(t, c.consequences, item.Consequences)
+				}
+			}
+		})
+	}
 }

@@ -15,12 +15,11 @@ var neverRecreated = []string{"PersistentVolumeClaim", "PersistentVolume", "Name
 
 const annotationRecreate = "resources.gardener.cloud/delete-on-invalid-update"
 
-// changeOrRecreate predicts what the engine does: an update that the API server would refuse is a recreation
+// outcome predicts what the engine does: an update that the API server would refuse is a recreation
 // where the object allows it, and fails otherwise. The reason of a change names what stays as it is all the same.
-func changeOrRecreate(old, new *unstructured.Unstructured, fields []Field) (Action, string) {
-	e := edit{old: old.Object, new: new.Object, fields: fields}
+func (e edit) outcome(old, new *unstructured.Unstructured) (Action, string) {
 	kept, stay := e.staying(RefOf(old).GroupKind())
-	e.fields = fieldsBut(fields, kept)
+	e.fields = fieldsBut(e.fields, kept)
 	frozen, _, _ := unstructured.NestedBool(old.Object, "immutable")
 	frozen = frozen && slices.Contains([]string{"ConfigMap", "Secret", "InternalSecret"}, old.GetKind())
 	hits := e.hits(refusals[RefOf(old).GroupKind()])
@@ -65,6 +64,8 @@ func isTrue(o *unstructured.Unstructured, annotation string) bool {
 type edit struct {
 	old, new map[string]any
 	fields   []Field
+	// scaled says that an autoscaler sets its replicas.
+	scaled bool
 }
 
 // changed tells whether a value differs, itself or in what is below it.

@@ -188,7 +188,7 @@ func addressOf(service map[string]any) string {
 func volumeSource(e edit) []string {
 	return allBut("spec", "spec.capacity", "spec.accessModes", "spec.claimRef", "spec.persistentVolumeReclaimPolicy", "spec.storageClassName",
 		"spec.mountOptions", "spec.volumeMode", "spec.nodeAffinity", "spec.volumeAttributesClassName")(edit{e.old, e.new,
-		slices.DeleteFunc(slices.Clone(e.fields), func(f Field) bool { return f.Path == "spec.csi.controllerExpandSecretRef" && f.Old == nil && !f.Hidden })})
+		slices.DeleteFunc(slices.Clone(e.fields), func(f Field) bool { return f.Path == "spec.csi.controllerExpandSecretRef" && f.Old == nil && !f.Hidden }), e.scaled})
 }
 
 // serviceRanges may get a second range, of the other family.
