@@ -31,6 +31,9 @@ type Gate struct {
 	spent int // deletions of this run that were let through before
 }
 
+// NotReviewed is why something is held that no review could show.
+const NotReviewed = "it is not in the reviewed difference"
+
 // SmallSet is the number of deletions below which a share says nothing.
 const SmallSet = 10
 
@@ -80,7 +83,7 @@ func (g Gate) Judge(cluster string, refs []Ref, total int) Verdict {
 		switch {
 		case g.Approves(ApprovalOf(cluster, ref)):
 		case g.Reviewed != nil && !g.Reviewed(cluster, ref):
-			v.Held[ref] = "it is not in the reviewed difference"
+			v.Held[ref] = NotReviewed
 		case g.protects(ref):
 			v.Held[ref] = "kind " + ref.Kind + " is protected"
 		case beyond != "":

@@ -30,8 +30,9 @@ func (g *Gardenlet) usedApprovals(s *settings) []string {
 }
 
 // reconcilerFor is the one of the settings, with the approvals that were not used yet; what passes by them is noted at a place.
-func (g *Gardenlet) reconcilerFor(s *settings, at *site) *owner.Reconciler {
+func (g *Gardenlet) reconcilerFor(s *settings, at *site, from sources, o *owner.Owner) *owner.Reconciler {
 	r := *s.reconciler
+	r.Gate.Reviewed = g.reviewed(from, o.Input.Owner, s)
 	r.Gate.Approved = map[string]bool{}
 	for _, id := range landscape.OpenApprovals(s.approved, g.usedApprovals(s)) {
 		r.Gate.Approved[id] = true
@@ -65,7 +66,10 @@ func (g *Gardenlet) useUp(ctx context.Context, at *site, s *settings) {
 	g.used = after
 	g.mu.Unlock()
 	g.Log.Info("approvals were used", "approvals", strings.Join(after, ", "))
-	next := g.reconcilerFor(s, at)
+	at.mu.Lock()
+	from, o := at.from, at.owner
+	at.mu.Unlock()
+	next := g.reconcilerFor(s, at, from, o)
 	at.mu.Lock()
 	at.reconciler = next
 	at.mu.Unlock()

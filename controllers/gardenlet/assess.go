@@ -98,6 +98,7 @@ func (g *Gardenlet) assess(ctx context.Context) {
 	g.mu.Lock()
 	g.apart = apart
 	g.mu.Unlock()
+	g.seeReview()
 }
 
 // leftAlone says why an owner is not converged, empty when it is. What is on the seed stays as it is.

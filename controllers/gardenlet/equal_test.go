@@ -40,7 +40,7 @@ func TestSameAsFromGit(t *testing.T) {
 			}
 		}
 	}
-	c, err := seedpublication.Of(l)
+	c, err := seedpublication.Of(l, seedpublication.Decided{})
 	require.NoError(t, err)
 	p, err := seedpublication.New(c, "main@1")
 	require.NoError(t, err)

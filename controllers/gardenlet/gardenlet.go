@@ -109,13 +109,16 @@ type Gardenlet struct {
 	// handled are operation annotations that were acted upon, by UID and what they said.
 	handled map[string]bool
 	// used are approvals that have let something pass since this process began.
-	used    []string
-	lease   *landscape.Lease
-	waits   string
-	beat    time.Time
-	silent  error
-	seedOK  bool
-	seedNow chan struct{}
+	used []string
+	// bases are what owners were converged with, reviewSeen the version of the review that was looked at last.
+	bases      bases
+	reviewSeen string
+	lease      *landscape.Lease
+	waits      string
+	beat       time.Time
+	silent     error
+	seedOK     bool
+	seedNow    chan struct{}
 }
 
 // New prepares a gardenlet; no request is made yet.

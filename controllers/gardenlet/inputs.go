@@ -32,6 +32,8 @@ type sources struct {
 	files  map[string][]byte
 	// key is the same as long as nothing changed.
 	key string
+	// basis is all of it that comes from Git.
+	basis string
 	// seedUID names things outside of the clusters, as the UID of the object does.
 	seedUID types.UID
 }
@@ -58,6 +60,7 @@ func (g *Gardenlet) sourcesOf(kind string, object *unstructured.Unstructured, s 
 		}
 		out.files[o.GetKind()+"-"+o.GetName()+".json"] = text
 	}
+	out.basis = basisOf(s.digests[kind], around)
 	if seed := g.objects.get(kindSeed, "", g.Seed); seed != nil {
 		out.seedUID = seed.GetUID()
 	}

@@ -48,6 +48,9 @@ type site struct {
 	// settings are those that it was converged with.
 	settings *settings
 	state    string
+	// from are the sources of the owner that was converged last, unreviewed whether something of it is held because no review could show it.
+	from       sources
+	unreviewed bool
 	// passed are approvals by which something passed, and that are not noted as used yet.
 	passed map[string]bool
 }
@@ -64,6 +67,13 @@ func (s *site) inForce() *settings {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.settings
+}
+
+// waitsForReview tells whether something is held because no review could show it.
+func (s *site) waitsForReview() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.unreviewed
 }
 
 func (s *site) enter(state string) {
@@ -200,9 +210,13 @@ func (g *Gardenlet) converge(ctx context.Context, at *site, o *owner.Owner, from
 		return err
 	}
 	o.Input = in
-	r := g.reconcilerFor(s, at)
+	if s.reviewed {
+		g.readBases(ctx)
+		g.leaveBasis(ctx, from)
+	}
+	r := g.reconcilerFor(s, at, from, o)
 	at.mu.Lock()
-	at.owner, at.reconciler, at.settings = o, r, s
+	at.owner, at.reconciler, at.settings, at.from = o, r, s, from
 	at.mu.Unlock()
 	began := g.Clock.Now()
 	report, err := r.Reconcile(ctx, o)
@@ -211,6 +225,13 @@ func (g *Gardenlet) converge(ctx context.Context, at *site, o *owner.Owner, from
 		g.useUp(ctx, at, s)
 	}
 	if report != nil {
+		unreviewed := heldUnreviewed(report.Held)
+		at.mu.Lock()
+		at.unreviewed = unreviewed
+		at.mu.Unlock()
+		if err == nil && s.reviewed && !unreviewed {
+			g.noteBasis(ctx, from)
+		}
 		g.tellHeld(from, s, report.Held)
 	}
 	return err

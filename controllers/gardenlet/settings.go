@@ -30,6 +30,8 @@ type settings struct {
 	// digests of all that shapes the owners of a kind.
 	digests map[string]string
 	forced  bool
+	// reviewed says that what is lost has to be foreseeable in reviews.
+	reviewed bool
 	// landscape is its name, approved what its Landscape approves.
 	landscape string
 	approved  []string
@@ -139,7 +141,7 @@ func (g *Gardenlet) prepare(ctx context.Context, p *seedpublication.Publication)
 		return nil, &seedpublication.InvalidError{Reason: err.Error()}
 	}
 	s := &settings{publication: p, forced: l.Config.Spec.ForceConflicts, domains: p.Domains(), digests: map[string]string{},
-		landscape: l.Config.Name, approved: l.Config.Spec.Approved}
+		landscape: l.Config.Name, approved: l.Config.Spec.Approved, reviewed: l.Config.Spec.Review == landscapev1alpha1.ReviewRequired}
 	for _, kind := range []string{owner.Seed, owner.Shoot} {
 		if s.digests[kind], err = digestOf(l, p, kind); err != nil {
 			return nil, err

@@ -30,6 +30,7 @@ import (
 
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 	"github.com/pergola-dev/pergola/api/crds"
+	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/components"
 	"github.com/pergola-dev/pergola/controllers/seedpublication"
@@ -112,6 +113,7 @@ type place struct {
 	// spec is what landscape.yaml says besides the catalogue, approved what is approved.
 	spec              string
 	approved          []string
+	review            landscapev1alpha1.ReviewMode
 	catalogue         fs.FS
 	toVirtual, toSeed *wire
 	logged            *logs
@@ -276,7 +278,7 @@ func (p *place) content() *seedpublication.Content {
 	l, violations, err := landscapes.LoadFS(p.ctx, files, ".", landscapes.Options{})
 	require.NoError(p, err)
 	require.Empty(p, violations)
-	c, err := seedpublication.Of(l, p.approved...)
+	c, err := seedpublication.Of(l, seedpublication.Decided{Approved: p.approved, Review: p.review})
 	require.NoError(p, err)
 	return c
 }

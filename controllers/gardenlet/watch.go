@@ -48,6 +48,7 @@ const (
 	kindRegistration      = "ControllerRegistration"
 	kindPointer           = "ConfigMap"
 	kindPart              = "Secret"
+	kindReview            = "Review"
 )
 
 func newObjects(g *Gardenlet) (*objects, error) {
@@ -65,6 +66,7 @@ func newObjects(g *Gardenlet) (*objects, error) {
 		core(kindExposureClass, "exposureclasses", "", ""),
 		core(kindRegistration, "controllerregistrations", "", ""),
 		{kind: kindPointer, gvr: configMaps, namespace: own, fields: "metadata.name=" + seedpublication.PointerName},
+		{kind: kindReview, gvr: configMaps, namespace: own, fields: "metadata.name=" + seedpublication.ReviewName},
 		{kind: kindPart, gvr: secrets, namespace: own, labels: seedpublication.LabelPart},
 	}}
 	for _, w := range o.list {
@@ -151,7 +153,7 @@ func (w *watched) bare(obj any) (any, error) {
 	if !ok {
 		return obj, nil
 	}
-	o.SetManagedFields(nil)
+	o.SetManagedFields(onlyDeclared(o.GetManagedFields()))
 	if w.kind != kindSeed && w.kind != kindShoot {
 		delete(o.Object, "status")
 	}

@@ -16,23 +16,30 @@ type Reviewed struct {
 func ReviewedOf(p plan.Plan) *Reviewed {
 	r := &Reviewed{seen: map[string]bool{}}
 	for _, item := range p.Items {
-		if item.Action == plan.Delete || item.Action == plan.Recreate || item.Action == plan.Hold {
+		if Loses(item) {
 			r.seen[plan.ApprovalOf(item.Cluster, item.Object)] = true
 		}
 	}
 	return r
 }
 
+// Loses tells whether an object goes by what a plan says, for good or for a moment, held or not.
+func Loses(item plan.Item) bool {
+	return item.Action == plan.Delete || item.Action == plan.Recreate || item.Action == plan.Hold
+}
+
 // copyName is that of a ConfigMap or Secret named after its content, which is replaced whenever that changes.
 var copyName = regexp.MustCompile(`-[0-9a-f]{8}$`)
 
-// has tells whether a deletion or recreation was to be seen. Copies are made and deleted as secrets and facts change, which no
-// difference of revisions knows: they need no review.
+// NeedsNoReview tells copies of ConfigMaps and Secrets: they are made and deleted as secrets and facts change, which no difference of
+// revisions knows.
+func NeedsNoReview(ref plan.Ref) bool {
+	return (ref.Kind == "ConfigMap" || ref.Kind == "Secret") && ref.Group() == "" && copyName.MatchString(ref.Name)
+}
+
+// has tells whether a deletion or recreation was to be seen.
 func (r *Reviewed) has(cluster string, ref plan.Ref) bool {
-	if (ref.Kind == "ConfigMap" || ref.Kind == "Secret") && ref.Group() == "" && copyName.MatchString(ref.Name) {
-		return true
-	}
-	return r.seen[plan.ApprovalOf(cluster, ref)]
+	return NeedsNoReview(ref) || r.seen[plan.ApprovalOf(cluster, ref)]
 }
 
 // gate is the one that all runs of a converger ask.

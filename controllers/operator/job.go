@@ -16,7 +16,11 @@ func (s *syncer) work(ctx context.Context, j *job, limit time.Duration) {
 		limited, cancel := context.WithTimeout(ctx, limit)
 		report := &landscape.Report{}
 		err := s.safely(func() (err error) {
+			unpublished := s.publishReview(limited, j)
 			report, err = j.converger.Apply(limited)
+			if unpublished != nil { // a seed that does not know of the review would hold what everybody has seen
+				return errors.Join(err, unpublished)
+			}
 			return errors.Join(err, s.publish(limited, j))
 		})
 		late := limited.Err() != nil && ctx.Err() == nil

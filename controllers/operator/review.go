@@ -3,19 +3,34 @@ package operator
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 	"github.com/pergola-dev/pergola/controllers/landscape"
 	"github.com/pergola-dev/pergola/controllers/owner"
+	"github.com/pergola-dev/pergola/controllers/seedpublication"
 	"github.com/pergola-dev/pergola/landscapes"
 	"github.com/pergola-dev/pergola/plan"
 	"github.com/pergola-dev/pergola/render"
 	"github.com/pergola-dev/pergola/source"
 )
 
+// partsOfReview is how many owners are rendered at a time to see what a change does: enough to keep all cores busy.
+const partsOfReview = 32
+
+// seen are the deletions and recreations that whoever reviewed a change could see.
+type seen struct {
+	// here are those on the runtime cluster and the virtual garden.
+	here *landscape.Reviewed
+	// base is the commit that the difference begins with, seeds what seeds lose and get by it, by their names.
+	base  string
+	seeds map[string]seedpublication.Change
+}
+
 // reviewed are the deletions and recreations that whoever reviewed the change could see: those of the rendered difference between
 // the revision that was applied last and the new one. Without a former revision there are none.
-func (r reading) reviewed(ctx context.Context, object *landscapev1alpha1.Landscape, remote source.Remote, active, next *revision) (*landscape.Reviewed, error) {
+func (r reading) reviewed(ctx context.Context, object *landscapev1alpha1.Landscape, remote source.Remote, active, next *revision) (*seen, error) {
 	var former *landscapes.Landscape
 	applied := commitOf(object.Status.LastAppliedRevision)
 	switch {
@@ -34,30 +49,75 @@ func (r reading) reviewed(ctx context.Context, object *landscapev1alpha1.Landsca
 			return nil, fmt.Errorf("comparing with the revision that was applied last: %w", err)
 		}
 	}
-	before, err := r.places(former)
-	if err != nil {
-		return nil, fmt.Errorf("comparing with the revision that was applied last: %w", err)
-	}
-	after, err := r.places(next.landscape)
-	if err != nil {
-		return nil, invalid("revision %s: %s", next.Revision(), err)
-	}
-	return landscape.ReviewedOf(plan.Bundles(before, after)), nil
-}
-
-// places are what a landscape declares, and what its Garden becomes.
-func (r reading) places(l *landscapes.Landscape) ([]plan.Place, error) {
-	if l == nil {
-		return nil, nil
-	}
-	out := landscape.Declared(l, landscape.Locked(l))
-	bundles, err := render.All(l, r.catalogue, func(o render.Owner) bool { return o.Kind == owner.Garden }, render.At(r.now))
-	if err != nil {
+	out := &seen{base: applied, seeds: map[string]seedpublication.Change{}}
+	if err := r.compare(ctx, former, next, out); err != nil {
 		return nil, err
 	}
-	clusterOf := render.ClusterOf(nil)
+	return out, nil
+}
+
+// compare renders what the change reaches, a part at a time: the Garden for the clusters of the operator, Seeds and Shoots for the seeds.
+func (r reading) compare(ctx context.Context, former *landscapes.Landscape, next *revision, out *seen) error {
+	reach, err := render.Reached(r.catalogue, render.State{Landscape: former, Name: "the revision that was applied last", Partial: true},
+		render.State{Landscape: next.landscape}, render.At(r.now))
+	if err != nil {
+		return invalid("revision %s: %s", next.Revision(), err)
+	}
+	garden := plan.Bundles(declaredPlaces(former), declaredPlaces(next.landscape)).Items
+	oldCluster, newCluster := reach.Old.ClusterOf(), reach.New.ClusterOf()
+	controlPlanes := map[string]string{}
+	for _, in := range slices.Concat(reach.Old.Inputs, reach.New.Inputs) {
+		if in.Owner.Kind == owner.Shoot {
+			controlPlanes[in.Owner.String()] = in.Owner.ControlPlaneNamespace
+		}
+	}
+	for part := range reach.Parts(partsOfReview) {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		before, after, err := part.Render()
+		if err != nil {
+			return invalid("revision %s: %s", next.Revision(), err)
+		}
+		for _, item := range plan.Bundles(placed(before, oldCluster), placed(after, newCluster)).Items {
+			if kind, _, _ := strings.Cut(item.Owner, " "); kind == owner.Garden {
+				garden = append(garden, item)
+			} else {
+				out.onSeed(item, controlPlanes[item.Owner])
+			}
+		}
+	}
+	out.here = landscape.ReviewedOf(plan.Plan{Items: garden})
+	return nil
+}
+
+// onSeed notes what an item says of a seed.
+func (s *seen) onSeed(item plan.Item, controlPlane string) {
+	change := s.seeds[item.Cluster]
+	object := seedpublication.ObjectIn(controlPlane, item.Object)
+	switch {
+	case landscape.Loses(item):
+		seedpublication.Note(&change.Lost, object, item.Owner)
+	case item.Action == plan.Create:
+		seedpublication.Note(&change.Made, object, item.Owner)
+	default:
+		return
+	}
+	s.seeds[item.Cluster] = change
+}
+
+// declaredPlaces are what a landscape declares.
+func declaredPlaces(l *landscapes.Landscape) []plan.Place {
+	if l == nil {
+		return nil
+	}
+	return landscape.Declared(l, landscape.Locked(l))
+}
+
+func placed(bundles []render.Bundle, clusterOf func(render.Bundle) string) []plan.Place {
+	out := make([]plan.Place, 0, len(bundles))
 	for _, b := range bundles {
 		out = append(out, plan.Place{Cluster: clusterOf(b), Bundle: b})
 	}
-	return out, nil
+	return out
 }

@@ -116,20 +116,20 @@ func (s *syncer) make(ctx context.Context, object *landscapev1alpha1.Landscape, 
 		return nil, err
 	}
 	out := &prepared{revision: r, spec: syncID(object), approved: object.Spec.Approved}
-	var seen *landscape.Reviewed
+	var was *seen
 	if reviewed(&object.Spec, &r.landscape.Config.Spec) {
-		if seen, err = reads.reviewed(ctx, object, remote, former, r); err != nil {
+		if was, err = reads.reviewed(ctx, object, remote, former, r); err != nil {
 			return nil, err
 		}
 	}
-	if err := s.converger(ctx, object, from, seen, out); err != nil {
+	if err := s.converger(ctx, object, from, was, out); err != nil {
 		return nil, err
 	}
 	return out, nil
 }
 
 // converger prepares what applies the revision.
-func (s *syncer) converger(ctx context.Context, object *landscapev1alpha1.Landscape, from secrets, seen *landscape.Reviewed, out *prepared) (err error) {
+func (s *syncer) converger(ctx context.Context, object *landscapev1alpha1.Landscape, from secrets, was *seen, out *prepared) (err error) {
 	l := out.revision.landscape
 	gate, err := landscape.Gate(l, approvals(object))
 	if err != nil {
@@ -144,7 +144,7 @@ func (s *syncer) converger(ctx context.Context, object *landscapev1alpha1.Landsc
 	gate.Passed = out.job.passed
 	options := landscape.Options{
 		Catalogue: s.Catalogue, Clusters: s.clusters.byName(), Clock: s.Clock, Holder: s.Holder, Version: s.Version, Leases: s.leases(),
-		Part: landscape.PartOperator(), Checked: true, Renders: &s.renders, Thresholds: landscape.Thresholds(l), Gate: gate, Reviewed: seen,
+		Part: landscape.PartOperator(), Checked: true, Renders: &s.renders, Thresholds: landscape.Thresholds(l), Gate: gate,
 		OnEvent: func(e owner.Event) { s.progressed(commit, told, e) }, CurrentAt: s.currentAt(commit),
 		OnDrift:  s.drifted,
 		OnObject: func(_, _ string, r apply.ObjectResult) { out.job.wrote(r) },
@@ -154,6 +154,9 @@ func (s *syncer) converger(ctx context.Context, object *landscapev1alpha1.Landsc
 		ForceHint: func(r apply.Ref) string {
 			return fmt.Sprintf("give it the annotation %s: \"true\" in Git", apply.GardenerKeys().ForceConflicts)
 		},
+	}
+	if was != nil {
+		options.Reviewed, out.job.seen = was.here, was
 	}
 	if s.engine == nil || s.engineForces != l.Config.Spec.ForceConflicts {
 		s.engine, s.engineForces = landscape.NewEngine(l, options), l.Config.Spec.ForceConflicts
@@ -221,6 +224,8 @@ type job struct {
 	spec      string
 	approved  []string
 	engine    *apply.Engine
+	// seen is what could be seen of the revision in its review; nil where none is asked for.
+	seen *seen
 	// used are the approvals by which something passed, under mu.
 	used []string
 	// fallback says that the revision was applied before this process began.

@@ -46,9 +46,17 @@ func (e *EncryptedError) Error() string {
 	return fmt.Sprintf("%s is encrypted: overlays are published as they are: declare the Secret as an object of the landscape, and refer to it", e.File)
 }
 
+// Decided is what counts for seeds of the Landscape object, beside its Git content.
+type Decided struct {
+	// Approved are the ids of held deletions that may pass.
+	Approved []string
+	// Review says whether what seeds lose has to be foreseeable in reviews, by the object or by Git.
+	Review landscapev1alpha1.ReviewMode
+}
+
 // Of takes from a landscape what its seeds need. Nothing of the Garden, of other seeds, of sources, access and secrets is in it, so that
-// a commit about these changes nothing here. approved are the ids of held deletions that may pass.
-func Of(l *landscapes.Landscape, approved ...string) (*Content, error) {
+// a commit about these changes nothing here.
+func Of(l *landscapes.Landscape, decided Decided) (*Content, error) {
 	c := &Content{Catalogue: components.Version, Folder: l.Path, Files: map[string][]byte{}}
 	if l.Config.Spec.Catalogue != nil {
 		c.Catalogue = strings.TrimPrefix(l.Config.Spec.Catalogue.Version, "v")
@@ -63,7 +71,7 @@ func Of(l *landscapes.Landscape, approved ...string) (*Content, error) {
 		}
 		layers[overlay.Layer] = true
 	}
-	if err := c.addSettings(l, layers, approved); err != nil {
+	if err := c.addSettings(l, layers, decided); err != nil {
 		return nil, err
 	}
 	if err := c.addDomains(l); err != nil {
@@ -118,14 +126,15 @@ func encrypted(name string, data []byte) bool {
 
 // addSettings writes the part of landscape.yaml that counts for Seeds and Shoots. Layers are merged into it already; they are
 // named as far as overlays come from them.
-func (c *Content) addSettings(l *landscapes.Landscape, layers map[string]bool, approved []string) error {
+func (c *Content) addSettings(l *landscapes.Landscape, layers map[string]bool, decided Decided) error {
 	in := l.Config.Spec
 	out := landscapev1alpha1.Landscape{Spec: landscapev1alpha1.LandscapeSpec{
 		Catalogue: &landscapev1alpha1.Catalogue{Version: c.Catalogue}, GardenAPI: in.GardenAPI,
 		Images: in.Images, DeletionGate: in.DeletionGate, ManagedResourceProgressingThreshold: in.ManagedResourceProgressingThreshold,
 		Health: in.Health, ForceConflicts: in.ForceConflicts,
 	}}
-	out.Name, out.Spec.Approved = l.Config.Name, slices.Sorted(slices.Values(approved))
+	out.Spec.Review = decided.Review
+	out.Name, out.Spec.Approved = l.Config.Name, slices.Sorted(slices.Values(decided.Approved))
 	for _, kind := range []landscapev1alpha1.Owner{landscapev1alpha1.OwnerSeed, landscapev1alpha1.OwnerShoot} {
 		if len(in.Components[kind]) > 0 {
 			if out.Spec.Components == nil {

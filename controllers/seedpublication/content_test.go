@@ -79,7 +79,7 @@ func load(t *testing.T, from fs.FS, dir string) *landscapes.Landscape {
 
 func publication(t *testing.T, changes map[string]string) *Publication {
 	t.Helper()
-	c, err := Of(load(t, files(changes), "live"))
+	c, err := Of(load(t, files(changes), "live"), Decided{})
 	require.NoError(t, err)
 	p, err := New(c, "main@1")
 	require.NoError(t, err)
@@ -145,7 +145,7 @@ func TestWhatChangesIt(t *testing.T) {
 func TestEncryptedOverlaysAreRefused(t *testing.T) {
 	sealed := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n---\napiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData: {a: x}\nsops:\n  mac: y\n"
 	for name, text := range map[string]string{"secret.yaml": sealed, "secret.env": "PASSWORD=ENC[AES256_GCM,data:abc]\n"} {
-		_, err := Of(load(t, files(map[string]string{"live/components/seed/system/" + name: text}), "live"))
+		_, err := Of(load(t, files(map[string]string{"live/components/seed/system/" + name: text}), "live"), Decided{})
 		var encrypted *EncryptedError
 		require.ErrorAs(t, err, &encrypted)
 		assert.Equal(t, "live/components/seed/system/"+name, encrypted.File)
@@ -157,7 +157,7 @@ func TestBounds(t *testing.T) {
 	for i := range 9 {
 		big["live/components/seed/system/"+string(rune('a'+i))+".txt"] = strings.Repeat("x", 1<<20)
 	}
-	_, err := Of(load(t, files(big), "live"))
+	_, err := Of(load(t, files(big), "live"), Decided{})
 	require.ErrorContains(t, err, "can be published")
 }
 

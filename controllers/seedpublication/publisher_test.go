@@ -71,7 +71,7 @@ func (g *garden) declareSeed() {
 
 func (g *garden) publish(changes map[string]string, revision string) Outcome {
 	g.Helper()
-	c, err := Of(load(g.T, files(changes), "live"))
+	c, err := Of(load(g.T, files(changes), "live"), Decided{})
 	require.NoError(g, err)
 	out, err := g.Apply(g.ctx, g.cluster, c, g.seed, revision)
 	require.NoError(g, err)
@@ -115,7 +115,7 @@ func writes(c apply.RequestCounts) int {
 
 func TestPublisher(t *testing.T) {
 	g := newGarden(t)
-	c, err := Of(load(t, files(nil), "live"))
+	c, err := Of(load(t, files(nil), "live"), Decided{})
 	require.NoError(t, err)
 	_, err = g.Apply(g.ctx, g.cluster, c, g.seed, "main@0")
 	require.ErrorContains(t, err, "Seed "+g.seed, "there is no namespace for a Seed that is not there")
