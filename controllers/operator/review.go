@@ -75,7 +75,7 @@ func (r reading) compare(ctx context.Context, former *landscapes.Landscape, next
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		before, after, err := part.Render()
+		before, after, _, err := part.Render() // what was wrong before is of no interest
 		if err != nil {
 			return invalid("revision %s: %s", next.Revision(), err)
 		}
