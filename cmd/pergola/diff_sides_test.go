@@ -178,3 +178,45 @@ func TestDiffOfARepair(t *testing.T) {
 	assert.Empty(t, o.stdout)
 	assert.Contains(t, o.stderr, "ConfigMap garden/more is rendered by")
 }
+
+// TestDiffOfARenamedFolder: a landscape is the one of its name; its folder is no difference.
+func TestDiffOfARenamedFolder(t *testing.T) {
+	dir, commit := repository(t)
+	root := filepath.Dir(dir)
+	change(t, dir, "project.yaml", "description: The project", "description: One project")
+	former := commit()
+	require.NoError(t, os.Rename(dir, filepath.Join(root, "production")))
+	change(t, filepath.Join(root, "production"), "project.yaml", "description: One project", "description: Some project")
+	commit()
+	t.Chdir(root)
+
+	const note = "has this landscape in folder landscape: it is compared with that. An operator that syncs it stops until its Landscape names the new folder (spec.source.path)"
+	for _, args := range [][]string{{"production"}, {"production", "--to", "HEAD"}} {
+		p := decode[plan.Plan](t, pergola(t, append([]string{"diff", "--from", former, "-o", "json"}, args...)...))
+		require.Len(t, p.Items, 1, "%+v", p.Items)
+		assert.Equal(t, "Project", p.Items[0].Object.Kind)
+		assert.Equal(t, []string{"revision " + former + " " + note}, p.Notes)
+	}
+	report := decode[severalPlans](t, pergola(t, "diff", "--all", "--from", former, "--to", "HEAD", "-o", "json"))
+	require.Equal(t, []string{"production"}, report.names())
+	assert.Len(t, report.Landscapes[0].Items, 1)
+
+	p := decode[plan.Plan](t, pergola(t, "diff", "landscape", "--from", former, "--to", "HEAD", "-o", "json"))
+	assert.Empty(t, p.Items)
+	require.Len(t, p.Notes, 2, "%q", p.Notes)
+	assert.Equal(t, "revision HEAD has this landscape in folder production: compare that one", p.Notes[1])
+}
+
+func TestRenamed(t *testing.T) {
+	for name, c := range map[string]struct{ before, after, want map[string]string }{
+		"renamed":        {map[string]string{"a": "x", "b": "y"}, map[string]string{"c": "x", "b": "y"}, map[string]string{"c": "a"}},
+		"copied":         {map[string]string{"a": "x"}, map[string]string{"a": "x", "c": "x"}, map[string]string{}},
+		"another name":   {map[string]string{"a": "x"}, map[string]string{"c": "y"}, map[string]string{}},
+		"two of a name":  {map[string]string{"a": "x", "b": "x"}, map[string]string{"c": "x"}, map[string]string{}},
+		"made two":       {map[string]string{"a": "x"}, map[string]string{"c": "x", "d": "x"}, map[string]string{}},
+		"without a name": {map[string]string{"a": ""}, map[string]string{"c": ""}, map[string]string{}},
+		"exchanged":      {map[string]string{"a": "x", "b": "y"}, map[string]string{"a": "y", "b": "x"}, map[string]string{}},
+	} {
+		assert.Equal(t, c.want, renamed(c.before, c.after), name)
+	}
+}

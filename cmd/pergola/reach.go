@@ -59,7 +59,12 @@ func (c comparison) plan() (plan.Plan, error) {
 		return plan.Plan{}, fmt.Errorf("%s is no landscape: neither revision %s nor %s has a file landscape.yaml there", c.dir, c.from, shown(c.to))
 	}
 	if new.missing {
-		return plan.Plan{From: old.name, To: new.name, Notes: new.notes}, nil
+		p := plan.Plan{From: old.name, To: new.name, Notes: new.notes}
+		now, err := c.afterwards()
+		if now != "" {
+			p.Notes = append(p.Notes, now)
+		}
+		return p, err
 	}
 	refused, err := c.checkTarget(old, new)
 	invalid, refuses := errors.AsType[*notValidError](err)
@@ -298,6 +303,9 @@ func (c comparison) target() (revision, error) {
 func (c comparison) base() (revision, error) {
 	l, violations, commit, err := loadAt(c.cmd, c.repo, c.dir, c.from)
 	if isMissing(err) {
+		if former, ok, err := c.formerly(); ok || err != nil {
+			return former, err
+		}
 		return missing(short(commit), fmt.Sprintf("revision %s has no landscape in this folder: everything is new", c.from)), nil
 	}
 	return revision{landscape: l, violations: violations, name: short(commit), as: c.from}, err

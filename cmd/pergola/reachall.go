@@ -1,14 +1,12 @@
 package main
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/pergola-dev/pergola/landscapes"
 	"github.com/pergola-dev/pergola/source"
@@ -43,22 +41,16 @@ func (d *diffing) folders(args []string) ([]string, error) {
 	}
 	var found []string
 	for _, rev := range []string{from, d.to} {
-		var files fs.FS = os.DirFS(repo.Root)
-		if rev != "" {
-			at, err := repo.At(rev)
-			if err != nil {
-				return nil, err
-			}
-			files = at.FS
-		}
-		more, err := d.landscapesIn(repo, files, inside, rev)
+		more, err := d.landscapesIn(repo, inside, rev)
 		if err != nil {
 			return nil, err
 		}
 		found = append(found, more...)
 	}
 	slices.Sort(found)
-	found = slices.Compact(found)
+	if found, err = withoutFormer(repo, slices.Compact(found), inside, from, d.to); err != nil {
+		return nil, err
+	}
 	if len(found) == 0 {
 		return nil, fmt.Errorf("%s has no landscape, which is a folder with a file %s", top, landscapeFile)
 	}
@@ -66,24 +58,12 @@ func (d *diffing) folders(args []string) ([]string, error) {
 }
 
 // landscapesIn finds the landscapes of a side, without those that others build on.
-func (d *diffing) landscapesIn(repo *source.Repository, files fs.FS, top, rev string) ([]string, error) {
-	var folders []string
-	err := fs.WalkDir(files, top, func(name string, entry fs.DirEntry, err error) error {
-		switch {
-		case errors.Is(err, fs.ErrNotExist) && name == top:
-			return nil
-		case err != nil:
-			return err
-		case entry.IsDir() && name != top && strings.HasPrefix(entry.Name(), "."):
-			return fs.SkipDir
-		case entry.Type().IsRegular() && entry.Name() == landscapeFile:
-			folders = append(folders, path.Dir(name))
-		}
-		return nil
-	})
+func (d *diffing) landscapesIn(repo *source.Repository, top, rev string) ([]string, error) {
+	names, err := landscapesOf(repo, top, rev)
 	if err != nil {
-		return nil, fmt.Errorf("find the landscapes of %s: %w", shown(rev), err)
+		return nil, err
 	}
+	folders := slices.Sorted(maps.Keys(names))
 	layers := map[string]bool{}
 	for _, folder := range folders {
 		l, err := d.load(repo, folder, rev)
