@@ -68,6 +68,7 @@ func syncRows(samples map[string]Sample, size string) []Row {
 		{"webhook", "push of one Shoot to its first apply, webhook", "floor"},
 		{"polling", "the same, asking the source every second", "floor"},
 		{"polls", "a minute in which nothing changes, asking so", ""},
+		{"reviewed", "an overlay of all Shoots, with a required review", ""},
 		{"restart", "a restart, nothing changed", ""},
 	} {
 		sample, ok := samples[r.name]

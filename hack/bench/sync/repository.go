@@ -66,6 +66,15 @@ func newRepository(ctx context.Context, root, landscape string) (*repository, er
 	return r, r.serve(ctx)
 }
 
+// write puts a file into the work tree.
+func (r *repository) write(name, text string) error {
+	path := filepath.Join(r.work, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(path, []byte(text), 0o600)
+}
+
 // serve answers by git-http-backend, which is what a Git server without a forge runs.
 func (r *repository) serve(ctx context.Context) error {
 	path, err := git(ctx, "--exec-path")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -89,6 +90,13 @@ func measure(ctx context.Context, a arguments) (map[string]sample, error) {
 		if err := w.pushed(ctx, note); err != nil {
 			return nil, err
 		}
+	}
+	if err := w.demandReview(ctx); err != nil {
+		return nil, err
+	}
+	s, err = w.sampled(func() error { return w.everywhere(ctx) })
+	if err := note("reviewed", s, err); err != nil {
+		return nil, err
 	}
 	s, err = w.restart(ctx)
 	if err := note("restart", s, err); err != nil {
@@ -278,6 +286,27 @@ func (w *world) floor(ctx context.Context, i int) (time.Duration, error) {
 	body := fmt.Appendf(nil, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"floor"},"data":{"change":"%d"}}`, i)
 	err := w.virtualClient.Patch(ctx, cm, client.RawPatch(types.ApplyYAMLPatchType, body), client.FieldOwner("floor"), client.ForceOwnership)
 	return time.Since(start), err
+}
+
+// everywhere pushes an overlay of all Shoots, and waits until it is applied: to know what a reviewer could see of it, all of them are rendered,
+// as they were and as they become.
+func (w *world) everywhere(ctx context.Context) error {
+	for name, text := range map[string]string{
+		"kustomization.yaml": "patches: [{path: patch.yaml}]\n",
+		"patch.yaml":         "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: kube-scheduler, annotations: {bench: everywhere}}\n",
+	} {
+		if err := w.repository.write(filepath.Join("components", "shoot", "kube-scheduler", name), text); err != nil {
+			return err
+		}
+	}
+	commit, err := w.repository.push(ctx, "an overlay of all Shoots")
+	if err != nil {
+		return err
+	}
+	if _, _, err := w.hooks.Ask(ctx, namespace+"/"+name+"/push", receiver.Push{Ref: "refs/heads/" + branch, Commit: commit}, nil); err != nil {
+		return err
+	}
+	return w.applied(ctx, commit, "")
 }
 
 // restart begins a new process, for which nothing has changed.

@@ -198,12 +198,32 @@ func (w *world) follow(ctx context.Context, interval time.Duration) error {
 
 // poll changes how often the source is asked.
 func (w *world) poll(ctx context.Context, interval time.Duration) error {
+	return w.change(ctx, func(spec *landscapev1alpha1.LandscapeSpec) { spec.Source.Interval = &metav1.Duration{Duration: interval} })
+}
+
+// demandReview holds from now on what no difference of revisions has shown, and waits until that was heard.
+func (w *world) demandReview(ctx context.Context) error {
+	if err := w.change(ctx, func(spec *landscapev1alpha1.LandscapeSpec) { spec.Review = landscapev1alpha1.ReviewRequired }); err != nil {
+		return err
+	}
+	commit, err := git(ctx, "-C", w.repository.work, "rev-parse", "HEAD")
+	if err != nil {
+		return err
+	}
+	request, err := w.request(ctx)
+	if err != nil {
+		return err
+	}
+	return w.applied(ctx, commit, request)
+}
+
+func (w *world) change(ctx context.Context, change func(*landscapev1alpha1.LandscapeSpec)) error {
 	l := &landscapev1alpha1.Landscape{}
 	if err := w.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, l); err != nil {
 		return err
 	}
 	before := l.DeepCopy()
-	l.Spec.Source.Interval = &metav1.Duration{Duration: interval}
+	change(&l.Spec)
 	return w.client.Patch(ctx, l, client.MergeFrom(before))
 }
 
