@@ -93,6 +93,8 @@ func (l location) child(key string, containers ...map[string]any) location {
 		l.schema = secretwords.IsSecret(key)
 	case key == "key" && parent == "tls" && every(key, containers, isPrivate) && !slices.ContainsFunc(containers, func(m map[string]any) bool { return m["name"] != nil }),
 		(key == "data" || key == "stringData") && strings.HasSuffix(l.kind, "Secret") && (len(l.keys) == 0 || parent == "template") && !l.secret,
+		strings.EqualFold(key, "key") && strings.HasPrefix(strings.ToLower(parent), "jwt") && every(key, containers, isPrivate),
+		key == "api_url" && slices.Contains(l.keys, "slack_configs"),
 		inSchema && slices.Contains(examples, key), slices.ContainsFunc(containers, func(m map[string]any) bool { return isContent(key, m) }):
 		l.below = secretwords.Always
 	default:

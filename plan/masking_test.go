@@ -225,6 +225,9 @@ func TestOrdinaryTextsStay(t *testing.T) {
 		"VGhpcyBpcyBhIHBsYWluIHRleHQsIG5vdGhpbmcgZWxzZS4=", "level=info msg=started port=8080", "TZ=Europe/Berlin\nLANG=C\n", "<a href=\"https://example.com\">shown</a>", "<key>CFBundleName</key>\n<string>a</string>",
 		"--controllers=*,tokencleaner,-replicaset,-serviceaccount-token,-statefulset,-ttl", "path of the file to project the\n  token into.\n  x\n", "program --kubeconfig \"$work/runtime.kubeconfig\" --v=2",
 		"files:\n- path: /var/lib/a/bootstrap-token\n  content: {inline: {data: <<BOOTSTRAP_TOKEN>>}}\n", "what an update lets pass: another port",
+		"password_command: pass show mail/work\n", "passwordeval \"gpg -d /home/a/mail.gpg\"\nhost a.example.com\n", "spinning: fast\nmapping: a\nopinion: b\n", "pinned: \"1.2.3\"\n", "send \"yes\\r\"\n",
+		"docker.io nginx:1.25\n", "10.0.0.1:80 /a:b\n", "5 * * * * /usr/bin/a\n", "sleep(3 * seconds)\nwait = 2 * delay\n", "zip -r a.zip b\n", "curl -U\n", "key = value\n", "encrypt: true\n", "community: support\n",
+		"echo hello > /etc/motd\n", "diff <(echo a) <(echo b)\n", "neighbor 10.0.0.1 remote-as 65000\n", "username bob\n", "ingress.tls.secret=my-certificate\n", "header set cache\n", "image: r.example.com/static:nonroot@sha256:abc\n",
 		"CREATE TABLE tokens (id int, password_hash text);", "SELECT password FROM users WHERE id = 1;",
 	} {
 		assert.Equal(t, text, CleanText(text))

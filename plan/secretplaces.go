@@ -42,6 +42,9 @@ func namedBeside(key string, item map[string]any) bool {
 			}
 		}
 	}
+	if _, ofSNMP := item["version"]; ofSNMP && lower == "community" {
+		return true
+	}
 	if path, ok := item["path"].(string); ok && key == "value" && item["op"] != nil {
 		last := path[strings.LastIndexByte(path, '/')+1:]
 		return strings.HasPrefix(path, "/stringData/") || secretwords.IsSecret(strings.ReplaceAll(last, "~1", "/"))

@@ -3,6 +3,7 @@ package plan
 import (
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/pergola-dev/pergola/internal/secretwords"
@@ -11,14 +12,14 @@ import (
 // form is a way to write a secret that is told by what it looks like or by what stands around it. Its pattern has a group "secret", which
 // is hidden, and may have a group "name", which has to be one of a secret.
 type form struct {
-	// has are texts, in lower case, of which one is in everything that the pattern finds: most texts have none.
+	// has are texts, in lower case, of which one is in everything that the pattern finds: most texts have none (textmarks.go).
 	has     []string
 	pattern *regexp.Regexp
 	// unless tells that a secret is none after all.
 	unless func(secret string) bool
 	// word is set where what is found begins after a blank, a quote or nothing. Patterns that begin with a fixed text are fast.
 	word bool
-	// lines is set for a form that is in one line: only lines that it is true for are looked at.
+	// lines is set for a form that is in one line: only lines with one of has that it is true for are looked at.
 	lines func(line string) bool
 	// secret and name are the numbers of the groups; -1 for a name that the form does not have.
 	secret, name int
@@ -59,7 +60,10 @@ const (
 )
 
 // textForms are looked for one after another, the more exact ones first.
-var textForms = []form{
+var textForms = slices.Concat(generalForms, programForms, deviceForms)
+
+// generalForms are those of values, addresses, headers and the more common programs.
+var generalForms = []form{
 	// Keys and tokens that say who gave them out: AWS, GitHub, GitLab, Slack, Google, Stripe, Vault, OpenAI, Hugging Face, SendGrid, npm,
 	// PyPI, DigitalOcean; and web tokens.
 	written(`\b(?P<secret>(?:AKIA|ASIA)[A-Z0-9]{16})\b`, "akia", "asia"),
@@ -90,11 +94,12 @@ var textForms = []form{
 
 	// Headers, in requests and in the configuration of servers.
 	written(`(?i)\bauthorization\\*["']?\s*[:=,]?\s*\\*["']?(?:basic|bearer|token|digest|negotiate|apikey|api-key|key|bot)\s+`+header, "authorization"),
-	written(`(?i)["']authorization:\s*`+header, "authorization"),
+	written(`(?i)["']authorization:\s*(?:[a-z-]+\s+)?`+header, "authorization"),
 	written(`(?i)\b(?:bearer|basic)\s+(?P<secret>[A-Za-z0-9._~+/=-]{20,})`, "bearer", "basic"),
 	written(`(?i)(?:^|[\s"'])(?:set-)?cookie:[ \t]*(?P<secret>[^\s=;"']+=[^\r\n"']+)`, "cookie:"),
-	written(`(?i)\b(?:proxy_set_header|add_header|(?:request)?header[ \t]+\w+)[ \t]+(?P<name>[A-Za-z][A-Za-z0-9_-]*)[ \t]+["']?`+header,
-		"_header", "requestheader", "header set", "header add", "header append", "header always").inLines(anyLine),
+	written(`(?i)\b(?:proxy_set_header|add_header|(?:set|add)-header)[ \t]+(?P<name>[A-Za-z][A-Za-z0-9_-]*)[ \t]+["']?`+header,
+		"_header", "set-header", "add-header").inLines(anyLine),
+	written(`(?i)^[ \t]*(?:request)?header(?:[ \t]+(?:set|add|append|merge|setifempty|always))*[ \t]+(?P<name>[A-Za-z][A-Za-z0-9_-]*)[ \t]+["']?`+header, "header ", "header\t").inLines(anyLine),
 
 	// Arguments of programs.
 	written(`-u ?(?P<secret>"[^\s:"=/-][^\s:"/]*:[^"]+"|'[^\s:'=/-][^\s:'/]*:[^']+'|[^\s:"'=/-][^\s:"'/]*:[^\s"']+)`, "-u").unlessIt(isUserAndGroup).asWord(),
@@ -112,18 +117,18 @@ var textForms = []form{
 	written(`(?m)\becho\s+(?:-[neE]+\s+)?["']?[^\s:"'|]+:(?P<secret>[^\n"'|]+?)["']?\s*\|[^\n|]*\bchpasswd`, "chpasswd"),
 	written(`\bchpasswd\b[^\n]*<<-?["']?\w+["']?\n(?P<secret>(?s:.+?))\n\w+`, "chpasswd"),
 	written(`(?m)`+piped+`(?:--password-stdin|--stdin|\bsshpass\b|\bpasswd\b|\bcryptsetup\b)`, "stdin", "sshpass", "passwd", "cryptsetup"),
-	written(`(?:--password-stdin|--stdin)[^\n|]*<<<\s*(?P<secret>"[^"]+"|'[^']+'|\S+)`, "<<<"),
+	written(`(?:--password-stdin|--stdin|passwd)\b[^\n|]*<<<\s*(?P<secret>"[^"]+"|'[^']+'|\S+)`, "<<<"),
 
 	// Lines of configuration.
 	written(`(?m)^[ \t]*stats[ \t]+auth[ \t]+[^\s:]+:(?P<secret>\S+)`, "stats"),
 	written(`(?m)^[ \t]*createUser[ \t]+\S+[ \t]+\w+[ \t]+(?P<secret>.+)$`, "createuser"),
 	written(`(?m)^[ \t]*user[ \t]+\S+[ \t]+(?:\S+[ \t]+)*?>(?P<secret>\S+)`, ">").inLines(func(line string) bool { return strings.HasPrefix(strings.TrimLeft(line, " \t"), "user") }),
-	written(`(?m)^\S+:[0-9]+[ \t]+[^\s:]+:(?P<secret>\S+)[ \t]*$`, ":").inLines(func(line string) bool { return strings.Count(line, ":") >= 2 && len(strings.Fields(line)) == 2 }),
+	written(`(?m)^(?:\S+:[0-9]+|[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+)[ \t]+[^\s:/]+:(?P<secret>\S+)[ \t]*$`, ":").unlessIt(versionOrPort.MatchString).inLines(func(line string) bool { return strings.Contains(line, ":") && len(strings.Fields(line)) == 2 }),
 	written(`\bdb\.auth\(\s*["'][^"']*["']\s*,\s*["'](?P<secret>[^"']+)`, "db.auth"),
 	written(`(?i)\bvariable\s+"(?P<name>[A-Za-z0-9_-]+)"\s*\{[^}]*?\bdefault\s*=\s*"(?P<secret>[^"\n]*)"`, "variable"),
 	written(`\blogin\s+\S+\s+password\s+(?P<secret>\S+)`, "login"),
 	written(`(?i)\buser[ \t]+\S+[ \t]+(?:insecure-)?password[ \t]+(?P<secret>\S+)`, "user ", "user\t").inLines(anyLine),
-	written(`(?m)^[^\s:#]+:(?:[0-9]+|\*):[^:\s]+:[^:\s]+:(?P<secret>[^\s:]+)[ \t]*$`, ":").inLines(func(line string) bool { return strings.Count(line, ":") == 4 && len(strings.Fields(line)) == 1 }),
+	written(`(?m)^[^\s:#]+:(?:[0-9]+|\*):[^:\s]+:[^:\s]+:(?P<secret>(?:\\.|[^\s:\\])+)[ \t]*$`, ":").inLines(func(line string) bool { return strings.Count(line, ":") >= 4 && len(strings.Fields(line)) == 1 }),
 	written(`(?m)^[ \t]*r[ow]community6?[ \t]+(?P<secret>\S+)`, "community"),
 	written(`\b(?:PSK|XAUTH|EAP)[ \t]+["'](?P<secret>[^"'\n]+)`, "psk", "xauth", "eap"),
 	written(`//[^\s:]+/:_(?:authToken|auth|password)=(?P<secret>\S+)`, ":_"),
@@ -154,7 +159,9 @@ var (
 	// userAndGroup is what programs such as chown take.
 	userAndGroup = regexp.MustCompile(`^(?:nobody|www-data|[0-9]+):[a-z_-]*[0-9]*$`)
 	numbers      = regexp.MustCompile(`^[0-9]+(:[0-9]+)*$`)
-	portAndPath  = regexp.MustCompile(`^[^:]*:[0-9]+(?:[/?#]|$)`)
+	// versionOrPort is what follows a colon in names of images and addresses.
+	versionOrPort = regexp.MustCompile(`^(?:v?[0-9][0-9.]*(?:[-+/].*)?|latest)$`)
+	portAndPath   = regexp.MustCompile(`^[^:]*:[0-9]+(?:[/?#]|$)`)
 	// client is a program that takes a password after -p.
 	client = regexp.MustCompile(`(?:^|[\s/"'])(?:mysql[a-z_]*|mariadb[a-z-]*|mongo[a-z]*|sshpass)\b`)
 	// login is a list of arguments with one.
@@ -173,11 +180,8 @@ func isUserAndGroup(s string) bool { return numbers.MatchString(s) || userAndGro
 func (m Masking) forms(s string) string {
 	lower := strings.ToLower(s)
 	_, _, names := secretwords.Stem(s, 0)
-	for _, f := range textForms {
-		if f.name >= 0 && !names {
-			continue
-		}
-		if len(f.has) == 0 || hasAny(lower, f.has...) {
+	for i, is := range marks.in(lower) {
+		if f := textForms[i]; is && (f.name < 0 || names) {
 			s = m.form(f, s)
 		}
 	}
@@ -291,29 +295,6 @@ func (m Masking) form(f form, s string) string {
 		}
 		return begin, end, secret, true
 	})
-}
-
-// matches are the groups of all that the form's pattern finds.
-func (f form) matches(s string) [][]int {
-	if f.lines == nil {
-		return f.pattern.FindAllStringSubmatchIndex(s, -1)
-	}
-	var out [][]int
-	at := 0
-	for line := range strings.Lines(s) {
-		if f.lines(line) && (len(f.has) == 0 || hasAny(strings.ToLower(line), f.has...)) {
-			for _, g := range f.pattern.FindAllStringSubmatchIndex(line, -1) {
-				for i := range g {
-					if g[i] >= 0 {
-						g[i] += at
-					}
-				}
-				out = append(out, g)
-			}
-		}
-		at += len(line)
-	}
-	return out
 }
 
 const quotes = "\"'"

@@ -27,7 +27,7 @@ func (m Masking) clean(s string) string {
 		return s
 	}
 	lower := strings.ToLower(s)
-	if hasAny(lower, "private key", "age-secret-key", "putty-user-key") && privateKey.MatchString(s) ||
+	if hasAny(lower, "private key", "age-secret-key", "putty-user-key", "static key") && privateKey.MatchString(s) ||
 		strings.Contains(s, encryptionKeys) && encryptionSecret.MatchString(s) ||
 		strings.Contains(lower, "secret") && strings.Contains(lower, "data") && manifest.MatchString(s) && payload.MatchString(s) {
 		return m.mask(s)
@@ -62,7 +62,7 @@ func mayHoldSecret(s string) bool { return len(s) >= shortestEncoded || strings.
 const shortestEncoded = 16
 
 var (
-	privateKey = regexp.MustCompile(`-----BEGIN [A-Z0-9 ]*PRIVATE KEY( BLOCK)?-----|AGE-SECRET-KEY-1|PuTTY-User-Key-File`)
+	privateKey = regexp.MustCompile(`-----BEGIN [A-Z0-9 ]*PRIVATE KEY( BLOCK)?-----|AGE-SECRET-KEY-1|PuTTY-User-Key-File|-----BEGIN OpenVPN Static key V1-----`)
 	// manifest is an object of kind Secret inside a text.
 	manifest = regexp.MustCompile(`(?i)\\*["']?\bkind\\*["']?[ \t]*:[ \t]*\\*["']?(internal)?secret\b`)
 	payload  = regexp.MustCompile(`(?i)\b(string)?data\\*["']?[ \t]*:`)

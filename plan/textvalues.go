@@ -344,6 +344,9 @@ func saysNothing(name, value string) bool {
 	if secretwords.Of(name) == secretwords.MayRefer && (saidOfReferring[strings.ToLower(plain)] || strings.HasSuffix(strings.ToLower(name), "s") && fewDigits.MatchString(plain)) {
 		return true
 	}
+	if asks.MatchString(plain) && commandName.MatchString(name) {
+		return true
+	}
 	if !strings.HasPrefix(plain, "{{") {
 		return false
 	}
@@ -353,8 +356,11 @@ func saysNothing(name, value string) bool {
 
 var (
 	// variable is a reference to one of the environment, in the forms of Kubernetes and of shells, what a command prints of a file, or a place that Gardener fills.
-	variable  = regexp.MustCompile(`^\\*["']?(?:\$\([A-Za-z_][A-Za-z0-9_]*\)|\$\{[A-Za-z_][A-Za-z0-9_]*\}|\$[0-9@*]|\$[A-Z][A-Z0-9_]{2,}|\$\((?:cat|<) [^\s()]+\)|<<[A-Z][A-Z0-9_]*>>|` + "`cat [^\\s`]+`" + `)\\*["']?$`)
-	fewDigits = regexp.MustCompile(`^[0-9]{1,4}$`)
+	variable = regexp.MustCompile(`^\\*["']?(?:\$\([A-Za-z_][A-Za-z0-9_]*\)|\$\{[A-Za-z_][A-Za-z0-9_]*\}|\$[0-9@*]|\$[A-Z][A-Z0-9_]{2,}|\$\((?:cat|<) [^\s()]+\)|<<[A-Z][A-Z0-9_]*>>|` + "`cat [^\\s`]+`" + `)\\*["']?$`)
+	// commandName is that of a command which prints a secret; asks is such a command that has none in itself, but asks a store or reads a file.
+	commandName = regexp.MustCompile(`(?i)(?:cmd|command|eval)$`)
+	asks        = regexp.MustCompile(`^(?:\S*/)?(?:pass|gopass|rbw|bw|lpass|op|secret-tool|security|keyring|gpg2?|cat|vault|kubectl)(?:[ \t]+[A-Za-z0-9_@./:~-]+)*$`)
+	fewDigits   = regexp.MustCompile(`^[0-9]{1,4}$`)
 	// reference is an expression of a template without any text of its own.
 	reference = regexp.MustCompile(`\{\{-?[ A-Za-z0-9_.$|()]*-?\}\}`)
 	words     = regexp.MustCompile(`^[ ,.A-Za-z]*$`)

@@ -26,7 +26,10 @@ var secretKeys = []string{"password", "passwd", "passphrase", "pwd", "apikey", "
 	"cookiesecret", "sessionsecret", "consumersecret", "tokensecret", "secretaccesskey", "clientkeydata", "connectionstring",
 	"serviceaccountjson", "dockerconfigjson", "dockercfg", "webhookurl", "presharedkey", "psk", "masterauth", "rediscliauth", "bindpw",
 	"credentialsecret", "sessionkey", "clientkey", "tlskey", "serverkey", "privkey", "keydata", "unsealkey", "decryptionkey", "cipherkey", "certificatekey", "licensekey",
-	"sharedkey", "userkey", "sshkey", "routingkey", "servicekey", "integrationkey", "hostkey", "basicauthuser", "rootpw", "secretkeybase", "appkey"}
+	"sharedkey", "userkey", "sshkey", "routingkey", "servicekey", "integrationkey", "hostkey", "basicauthuser", "rootpw", "modpw", "keybase", "appkey",
+	"passcode", "passkey", "pincode", "passcommand", "passwordcommand", "passcmd", "passwordcmd", "passeval", "passwordeval", "encryptkey", "validationkey", "activationkey", "fernetkey",
+	"noncekey", "loggedinkey", "gossipkey", "authsalt", "noncesalt", "hashsalt", "loggedinsalt", "erlangcookie", "eabhmac", "authtok", "authident", "secretid", "totpsecret", "otpsecret",
+	"securejsondata", "slackapiurl", "sonarlogin", "neo4jauth", "snmpcommunity"}
 
 // referringKeys are secretKeys below which objects may refer to Secrets.
 var referringKeys = []string{"token", "credential", "cred", "privatekey"}
@@ -38,10 +41,14 @@ var (
 	separators = strings.NewReplacer("-", "", "_", "", ".", "", " ", "")
 	// shortPassword is PW as a word of its own: DB_PW, dbPw, adminpw.
 	shortPassword = regexp.MustCompile(`(?:^|[-_. ])(?i:pw)$|[a-z0-9]P[wW]$|(?i:admin|root|user|db)(?i:pw)$`)
+	// shortCode is a PIN or a one-time password as a word of its own: userPin, SIM_PIN, otp.
+	shortCode = regexp.MustCompile(`(?:^|[-_. ])(?i:pin|t?otp)$|[a-z0-9](?:P[Ii][Nn]|O[Tt][Pp])$`)
 	// secretVariable is a variable of the environment such as JWT_SECRET; fields such as tlsSecret name a Secret.
 	secretVariable = regexp.MustCompile(`^[A-Z0-9_]+_SECRETS?$`)
 	// secretReference is such a variable with the name of a Secret.
 	secretReference = regexp.MustCompile(`(EXISTING|PULL|TLS)_SECRETS?$`)
+	// namesSecret is such a property: ingress.tls.secret.
+	namesSecret = regexp.MustCompile(`(?i)(?:existing|pull|tls|cert|certificate|ingress|ref)\.secret$`)
 )
 
 // IsSecret tells by a name that the value is secret. Names of files with kubeconfigs count: what is in them
@@ -66,7 +73,8 @@ func Of(name string) Secrecy {
 // suffixes say of a secret which one it is or how it is written, in lower case after a separator; endings are those that may follow without one.
 var (
 	suffixes = []string{"txt", "json", "yaml", "yml", "env", "b64", "conf", "properties", "prod", "production", "dev", "development", "stage", "staging", "test", "old", "new",
-		"next", "current", "previous", "primary", "secondary", "main", "default", "value", "hash", "hashed", "plain", "raw", "data", "string", "base64", "hex", "encoded"}
+		"next", "current", "previous", "primary", "secondary", "main", "default", "value", "hash", "hashed", "plain", "raw", "data", "string", "base64", "hex", "encoded",
+		"sha", "sha1", "sha256", "sha512", "md5", "bcrypt", "crypt"}
 	endings = []string{"Value", "Hash", "Plain", "Data", "String", "Base64", "B64", "Hex", "Encoded"}
 )
 
@@ -104,9 +112,11 @@ func ofWhole(name string) Secrecy {
 	case singular == "":
 		return None
 	case lower == "kubeconfig", slices.ContainsFunc(secretKeys, ends), strings.HasSuffix(lower, "pw") && shortPassword.MatchString(name),
+		(strings.HasSuffix(lower, "pin") || strings.HasSuffix(lower, "otp")) && shortCode.MatchString(name),
 		ends("pass") && !slices.ContainsFunc(otherPasses, ends):
 		return Always
-	case singular == "secret", ends("secret") && secretVariable.MatchString(name) && !secretReference.MatchString(name):
+	case singular == "secret", ends("secret") && secretVariable.MatchString(name) && !secretReference.MatchString(name),
+		strings.HasSuffix(name, ".secret") && !namesSecret.MatchString(name):
 		return MayRefer
 	case singular != lower && (strings.HasPrefix(lower, "max") || strings.HasPrefix(lower, "min")):
 		return None // maxTokens counts them

@@ -6,27 +6,42 @@ import "strings"
 var stems = func() (out ['z' + 1][]string) {
 	for _, s := range []string{"pass", "pwd", "pw", "token", "secret", "key", "cred", "webhookurl", "webhook_url", "webhook-url", "webhook.url",
 		"stringdata", "kty", "connectionstring", "connection_string", "connection-string", "connection.string", "kubeconfig", "docker", "serviceaccount",
-		"service_account", "service-account", "service.account", "psk", "masterauth", "auth"} {
+		"service_account", "service-account", "service.account", "psk", "masterauth", "auth",
+		"salt", "erlangcookie", "erlang_cookie", "hmac", "securejson", "slack_api_url", "slackapiurl", "slack-api-url", "slack_config", "sonar.login", "sonarlogin", "sonar_login", "community", "pin", "otp"} {
 		out[s[0]] = append(out[s[0]], s)
 	}
 	return out
 }()
 
+// isWholeWord is true for stems that are in too many words to count inside of them.
+func isWholeWord(stem string) bool { return stem == "pin" || stem == "otp" }
+
 // Stem is the next of the stems in a text, in any case.
 func Stem(s string, from int) (begin, end int, ok bool) {
-	for i := from; i < len(s); i++ {
+	for i := from; i+1 < len(s); i++ {
 		c := s[i] | 0x20
 		if c > 'z' || stems[c] == nil {
 			continue
 		}
 		for _, t := range stems[c] {
-			if len(s)-i >= len(t) && strings.EqualFold(s[i:i+len(t)], t) {
+			if s[i+1]|0x20 == t[1]|0x20 && len(s)-i >= len(t) && strings.EqualFold(s[i:i+len(t)], t) && (!isWholeWord(t) || standsAlone(s, i, i+len(t))) {
 				return i, i + len(t), true
 			}
 		}
 	}
 	return 0, 0, false
 }
+
+// standsAlone is true for a word with no letters around it, or none but those of another case: userPin, pinCode, TOTP.
+func standsAlone(s string, begin, end int) bool {
+	before := begin == 0 || !isLetter(s[begin-1]) || isUpper(s[begin]) && !isUpper(s[begin-1]) || s[begin-1]|0x20 == 't'
+	return before && (end == len(s) || !isLetter(s[end]) || isUpper(s[end]) || strings.HasPrefix(strings.ToLower(s[end:min(len(s), end+6)]), "code") ||
+		strings.HasPrefix(strings.ToLower(s[end:min(len(s), end+6)]), "secret"))
+}
+
+func isLetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
+
+func isUpper(c byte) bool { return c >= 'A' && c <= 'Z' }
 
 // NextName is the next word of a text with a stem in it, without dashes and points around it.
 func NextName(s string, from int) (begin, end int, ok bool) {
