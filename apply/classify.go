@@ -39,7 +39,16 @@ func (c *Cluster) explain(ref Ref, op string, err error) *ObjectError {
 		out.Message = fmt.Sprintf("the API server does not know %s %s", ref.APIVersion, ref.Kind)
 		out.Hint = "install the CustomResourceDefinition of this kind first, or check apiVersion"
 	}
+	out.Hint = c.Commands(out.Hint)
 	return out
+}
+
+// Commands is a text whose kubectl commands reach this cluster, whatever the current context of a person is.
+func (c *Cluster) Commands(text string) string {
+	if c == nil || c.kubectl == "" {
+		return text
+	}
+	return strings.ReplaceAll(text, "kubectl ", c.kubectl+" ")
 }
 
 func (c *Cluster) explainConnection(e *ObjectError) bool {

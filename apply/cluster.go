@@ -29,6 +29,7 @@ type ClusterOptions struct {
 	RequestTimeout time.Duration      // for one request, watches excepted; default 30 s
 	DialTimeout    time.Duration      // default 5 s
 	Cooldown       time.Duration      // how long a cluster counts as down after a failed connection; default 5 s
+	Kubectl        string             // what reaches this cluster in the commands of hints; default kubectl, for whoever reads them elsewhere
 }
 
 // Cluster is one API server: its REST configuration, discovery, the live cache of managed objects, a counter of
@@ -41,6 +42,7 @@ type Cluster struct {
 	whole    map[schema.GroupKind]bool
 	within   string
 	gate     *gate
+	kubectl  string
 
 	http      *http.Client
 	rest      rest.Interface
@@ -89,7 +91,7 @@ func NewCluster(name string, cfg *rest.Config, opts ClusterOptions) (*Cluster, e
 	}
 	config.Wrap(g.wrap)
 
-	c := &Cluster{name: name, config: config, clock: opts.Clock, selector: selector, within: opts.Namespace, gate: g,
+	c := &Cluster{name: name, config: config, clock: opts.Clock, selector: selector, within: opts.Namespace, gate: g, kubectl: opts.Kubectl,
 		// An autoscaler made by anybody decides about replicas.
 		whole:  map[schema.GroupKind]bool{hpaKind: true},
 		stores: map[schema.GroupVersionResource]*watchedResource{}, watched: map[int]func(ChangeEvent){}}

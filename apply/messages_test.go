@@ -241,3 +241,11 @@ func TestCredentialsOfAProxyAreInNoError(t *testing.T) {
 		assert.Contains(t, e.Error(), "example.com")
 	}
 }
+
+func TestCommandsReachTheCluster(t *testing.T) {
+	const hint = "kubectl get x; kubectl delete x, as kubectl.kubernetes.io/y says"
+	assert.Equal(t, hint, (&Cluster{}).Commands(hint))
+	assert.Equal(t, hint, (*Cluster)(nil).Commands(hint))
+	c := &Cluster{kubectl: "kubectl --context a"}
+	assert.Equal(t, "kubectl --context a get x; kubectl --context a delete x, as kubectl.kubernetes.io/y says", c.Commands(hint))
+}

@@ -412,7 +412,7 @@ func (r *run) fail(d *desired, err error) outcome {
 	e.Source = d.source
 	explainSize(e, d.obj)
 	if e.Reason == Conflict {
-		e.Hint = conflictHint(d.ref, r.e.forceHint(d.ref))
+		e.Hint = r.c.Commands(conflictHint(d.ref, r.e.forceHint(d.ref)))
 	}
 	return outcome{ref: d.ref, action: Failed, message: e.Message, err: e}
 }

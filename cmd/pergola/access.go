@@ -41,7 +41,8 @@ func (a accessFlags) access() landscape.Access {
 			out.Default = append(out.Default, k)
 		}
 	}
-	if len(out.Default) == 0 {
+	out.Named = len(out.Default) > 0
+	if !out.Named {
 		out.Default = filepath.SplitList(os.Getenv(clientcmd.RecommendedConfigPathEnvVar))
 	}
 	out.Given = len(out.Default) > 0
@@ -70,7 +71,7 @@ func newConverger(cmd *cobra.Command, l *landscapes.Landscape, flags accessFlags
 	}
 	options.Force = func(r apply.Ref) bool { return slices.Contains(forced, r.String()) }
 	options.ForceHint = func(r apply.Ref) string {
-		return fmt.Sprintf("overwrite it with pergola apply --force-conflicts %q", r)
+		return fmt.Sprintf("overwrite it with pergola apply %s --force-conflicts %q", l.Dir, r)
 	}
 	if progress != nil {
 		options.OnEvent, options.OnObject, options.OnDrift = progress.event, progress.object, progress.drift
@@ -88,7 +89,7 @@ func (a accessFlags) check() error {
 
 // convergerOptions are those that every converger has: who it is, and its access to the named clusters.
 func convergerOptions(cmd *cobra.Command, l *landscapes.Landscape, flags accessFlags, names []string) (landscape.Options, error) {
-	configs := map[string]*rest.Config{}
+	configs, reach := map[string]*rest.Config{}, map[string]string{}
 	var problems []error
 	access := flags.access()
 	for _, name := range names {
@@ -97,7 +98,7 @@ func convergerOptions(cmd *cobra.Command, l *landscapes.Landscape, flags accessF
 			problems = append(problems, err)
 			continue
 		}
-		configs[name] = config
+		configs[name], reach[name] = config, access.Flags(l, name)
 	}
 	if configs[landscape.Runtime] == nil {
 		return landscape.Options{}, errors.Join(problems...)
@@ -106,7 +107,7 @@ func convergerOptions(cmd *cobra.Command, l *landscapes.Landscape, flags accessF
 		fmt.Fprintln(cmd.ErrOrStderr(), "Warning:", p)
 	}
 	return landscape.Options{
-		Catalogue: catalogue(cmd), Configs: configs, Clock: clock.RealClock{}, Holder: holderOf("apply"), Version: version, Thresholds: landscape.Thresholds(l),
+		Catalogue: catalogue(cmd), Configs: configs, Flags: reach, Clock: clock.RealClock{}, Holder: holderOf("apply"), Version: version, Thresholds: landscape.Thresholds(l),
 	}, nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
+	"github.com/pergola-dev/pergola/controllers/landscape"
 	"github.com/pergola-dev/pergola/controllers/operator"
 	"github.com/pergola-dev/pergola/source/receiver"
 )
@@ -38,6 +39,21 @@ func (o *objectFlags) handle(name string) (*operator.Handle, error) {
 		return nil, err
 	}
 	return operator.NewHandle(config, key, clock.RealClock{}, person())
+}
+
+// kubectl is the command that reaches the same cluster, whatever the current context of a shell is.
+func (o *objectFlags) kubectl() string { return "kubectl" + o.reach() }
+
+// reach are the flags by which another command reaches the same cluster, with a space before them.
+func (o *objectFlags) reach() string {
+	out := ""
+	if o.kubeconfig != "" {
+		out += " --kubeconfig " + landscape.Quoted(o.kubeconfig)
+	}
+	if o.context != "" {
+		out += " --context " + landscape.Quoted(o.context)
+	}
+	return out
 }
 
 // config is the access to the cluster.

@@ -49,7 +49,7 @@ what was applied before the present one.`,
 			if err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "PINNED: %s goes back to %s and stays there; nothing that is pushed is applied until\n  pergola rollback %s --unpin\n", args[0], commit, args[0])
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "PINNED: %s goes back to %s and stays there; nothing that is pushed is applied until\n  pergola rollback %s --unpin%s\n", args[0], commit, args[0], object.reach())
 			return err
 		},
 	}

@@ -1,13 +1,37 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/utils/clock"
+
+	"github.com/pergola-dev/pergola/controllers/landscape"
+	"github.com/pergola-dev/pergola/controllers/operator"
 )
+
+// operatorLook is how often it is looked whether the operator that is followed still runs.
+const operatorLook = 10 * time.Second
+
+// operatorWatch tells when nobody would do what was asked for.
+type operatorWatch struct {
+	object *objectFlags
+	handle *operator.Handle
+	clock  clock.PassiveClock
+}
+
+// look is a finding when no operator runs. Whether one does may be unknown, to people who may not read its Lease: that is no reason to end.
+func (w *operatorWatch) look(ctx context.Context) error {
+	silence, err := w.handle.Silence(ctx)
+	if err != nil || silence == nil {
+		return nil
+	}
+	return finding{fmt.Errorf("no operator runs: %s. The sync was asked for, and begins when one runs: %s", silence.Text(w.clock.Now()), landscape.StartOperator(w.object.kubectl()))}
+}
 
 func newSync() *cobra.Command {
 	var object objectFlags
@@ -20,7 +44,8 @@ func newSync() *cobra.Command {
 		Long: `Asks the operator to look for a new revision at once and to compare everything with the clusters, and shows what it does until
 it is done. Windows, suspension and dependencies hold nevertheless; what the sync waits for is said.
 
-Exit code 1 says that the sync failed, was held, waits for a window or another Landscape, or is not done within --timeout.`,
+Exit code 1 says that the sync failed, was held, waits for a window or another Landscape, or is not done within --timeout, or that no
+operator runs: what was asked for is done when one does.`,
 		Example: `  pergola sync production
   pergola sync garden/production --follow=false`,
 		Args: cobra.ExactArgs(1),
@@ -30,11 +55,16 @@ Exit code 1 says that the sync failed, was held, waits for a window or another L
 				return err
 			}
 			asked, err := handle.Sync(cmd.Context())
-			if err != nil || !follow {
+			if err != nil {
 				return err
 			}
-			over := time.NewTimer(timeout)
+			running := &operatorWatch{object: &object, handle: handle, clock: clock.RealClock{}}
+			if err := running.look(cmd.Context()); err != nil || !follow {
+				return err
+			}
+			over, look := time.NewTimer(timeout), time.NewTicker(operatorLook)
 			defer over.Stop()
+			defer look.Stop()
 			lines := handle.Follow(cmd.Context(), asked)
 			for {
 				select {
@@ -56,6 +86,10 @@ Exit code 1 says that the sync failed, was held, waits for a window or another L
 						return errFinding
 					case p.Done:
 						return nil
+					}
+				case <-look.C:
+					if err := running.look(cmd.Context()); err != nil {
+						return err
 					}
 				case <-over.C:
 					return finding{fmt.Errorf("not done after %s; the sync goes on without you", timeout)}

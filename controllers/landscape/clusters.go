@@ -6,6 +6,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"sort"
 	"strings"
@@ -30,6 +31,8 @@ type Access struct {
 	ByName map[string]string
 	// Default kubeconfig files, merged (--kubeconfig PATH, or the KUBECONFIG list).
 	Default []string
+	// Named says that the default files are those of a command line, which another command does not know.
+	Named bool
 	// Given says that a person named the default files by --kubeconfig or KUBECONFIG.
 	Given bool
 }
@@ -93,6 +96,52 @@ func (a Access) Config(l *landscapes.Landscape, name string) (*rest.Config, erro
 	}
 	config.UserAgent = "pergola"
 	return config, nil
+}
+
+// Flags are those by which a person reaches a cluster with kubectl, or the runtime cluster with commands of Pergola that take one cluster.
+// What the environment says by itself is not repeated.
+func (a Access) Flags(l *landscapes.Landscape, name string) string {
+	access, declared := declaredAccess(l.Config.Spec.Clusters, name)
+	var out []string
+	if path, ok := a.ByName[name]; ok {
+		return "--kubeconfig " + Quoted(path)
+	}
+	switch {
+	case !declared:
+	case access.Kubeconfig != "":
+		path := access.Kubeconfig
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(l.Dir, path)
+		}
+		out = append(out, "--kubeconfig "+Quoted(path))
+	case a.Named:
+		out = append(out, "--kubeconfig "+Quoted(a.fileOf(access.Context)))
+	}
+	if declared && access.Context != "" {
+		out = append(out, "--context "+Quoted(access.Context))
+	}
+	return strings.Join(out, " ")
+}
+
+// fileOf is the first of the default files that has a context.
+func (a Access) fileOf(context string) string {
+	for _, file := range a.Default {
+		if config, err := clientcmd.LoadFromFile(file); err == nil && config.Contexts[context] != nil {
+			return file
+		}
+	}
+	return a.Default[0]
+}
+
+// plainArgument needs no quotes in a shell.
+var plainArgument = regexp.MustCompile(`^[A-Za-z0-9@%+=:,./_-]+$`)
+
+// Quoted is an argument as one writes it in a shell.
+func Quoted(argument string) string {
+	if plainArgument.MatchString(argument) {
+		return argument
+	}
+	return "'" + strings.ReplaceAll(argument, "'", `'\''`) + "'"
 }
 
 // hasContext is an error that names the contexts there are when the wanted one is not among them.

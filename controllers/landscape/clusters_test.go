@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
+	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/landscapes"
 )
 
@@ -40,4 +41,46 @@ func TestAccessThatIsNotThere(t *testing.T) {
 			assert.ErrorContains(t, err, c.want)
 		})
 	}
+}
+
+// The commands of hints reach the cluster that is meant, whatever the current context of the reader is.
+func TestFlagsOfACluster(t *testing.T) {
+	dir := t.TempDir()
+	other, own := filepath.Join(dir, "other"), filepath.Join(dir, "own file")
+	require.NoError(t, os.WriteFile(other, []byte("apiVersion: v1\nkind: Config\n"), 0o600))
+	require.NoError(t, os.WriteFile(own, []byte("apiVersion: v1\nkind: Config\ncontexts: [{name: c, context: {}}]\n"), 0o600))
+	l := &landscapes.Landscape{Dir: "/land", Config: &landscapev1alpha1.Landscape{}}
+	l.Config.Spec.Clusters = &landscapev1alpha1.Clusters{
+		Runtime: &landscapev1alpha1.ClusterAccess{Context: "c"},
+		Seeds:   map[string]landscapev1alpha1.ClusterAccess{"file": {Kubeconfig: "k", Context: "x y"}, "secret": {}},
+	}
+	for name, c := range map[string]struct {
+		access  Access
+		cluster string
+		want    string
+	}{
+		"of the environment":          {Access{Default: []string{own}}, Runtime, "--context c"},
+		"of the command line":         {Access{Default: []string{other, own}, Named: true}, Runtime, "--kubeconfig '" + own + "' --context c"},
+		"named for it":                {Access{ByName: map[string]string{Runtime: other}}, Runtime, "--kubeconfig " + other},
+		"of the landscape":            {Access{Default: []string{own}, Named: true}, "file", "--kubeconfig /land/k --context 'x y'"},
+		"not known":                   {Access{Default: []string{own}}, Virtual, ""},
+		"of the cluster it is called": {Access{Default: []string{own}}, "secret", ""},
+	} {
+		t.Run(name, func(t *testing.T) { assert.Equal(t, c.want, c.access.Flags(l, c.cluster)) })
+	}
+}
+
+// Where an operator applies the landscape, a run beside it gets no lease: what it would overwrite is said in Git.
+func TestWhoOverwritesInTheClusterIsToldInGit(t *testing.T) {
+	w := newWritten(t, "forced", nil)
+	w.changes = func(o *Options) { o.ForceHint = func(apply.Ref) string { return "by hand" } }
+	c := w.converger()
+	ref := apply.Ref{APIVersion: "v1", Kind: "ConfigMap", Name: "a"}
+	c.noteKeeper(testContext(t))
+	assert.Equal(t, "by hand", c.forceHint(ref))
+	l, err := AcquireOperatorLease(testContext(t), c.clusters[Runtime], "operator-1", w.clock, func(error) {}, nil)
+	require.NoError(t, err)
+	t.Cleanup(l.Release)
+	c.noteKeeper(testContext(t))
+	assert.Equal(t, `overwrite it with the annotation `+apply.GardenerKeys().ForceConflicts+`: "true" in Git, as operator-1 applies the landscape`, c.forceHint(ref))
 }

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -35,6 +36,8 @@ type Options struct {
 	// Clusters are connections that are there already, by cluster name; they go before Configs, and Close leaves them open. With
 	// Engine, they let a process that applies one revision after another keep what it knows: what did not change costs nothing.
 	Clusters map[string]*apply.Cluster
+	// Flags are those by which a person reaches a cluster of Configs with kubectl or Pergola, by cluster name, for the commands of hints.
+	Flags map[string]string
 	// Engine to apply with; nil makes one. It has to be of NewEngine for a landscape with the same spec.forceConflicts.
 	Engine *apply.Engine
 	// Leases are held by the process: this converger neither takes nor releases them.
@@ -97,6 +100,8 @@ type Converger struct {
 	leases []*lease
 	// sighted are leases of others, by cluster and name, see sightLeases.
 	sighted map[string]sighting
+	// keptBy is who else applies the landscape, as the last plan saw it; empty for nobody.
+	keptBy string
 	// refused are the declarations that could not become what Git says.
 	refused map[apply.Ref]bool
 	// handed are the declared fields that are left to controllers.
@@ -136,7 +141,9 @@ func connect(l *landscapes.Landscape, options Options) (*Converger, error) {
 	options.Gate = options.gate()
 	c := &Converger{landscape: l, options: options, clusters: map[string]*apply.Cluster{}, engine: options.Engine, made: options.Clock.Now()}
 	if c.engine == nil {
-		c.engine = NewEngine(l, options)
+		own := options
+		own.ForceHint = c.forceHint
+		c.engine = NewEngine(l, own)
 	}
 	c.alive, c.die = context.WithCancelCause(context.Background())
 	maps.Copy(c.clusters, options.Clusters)
@@ -144,7 +151,7 @@ func connect(l *landscapes.Landscape, options Options) (*Converger, error) {
 		if c.clusters[name] != nil {
 			continue
 		}
-		cluster, err := apply.NewCluster(name, config, apply.ClusterOptions{Clock: options.Clock})
+		cluster, err := apply.NewCluster(name, config, apply.ClusterOptions{Clock: options.Clock, Kubectl: strings.TrimSpace("kubectl " + options.Flags[name])})
 		if err != nil {
 			c.Close()
 			return nil, fmt.Errorf("cluster %s: %w", name, err)

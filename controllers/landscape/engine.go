@@ -1,6 +1,9 @@
 package landscape
 
 import (
+	"context"
+	"fmt"
+
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/controllers/managedresource"
 	"github.com/pergola-dev/pergola/landscapes"
@@ -11,6 +14,35 @@ func NewEngine(l *landscapes.Landscape, options Options) *apply.Engine {
 	return apply.NewEngine(apply.Options{
 		Clock: options.Clock, Force: forces(l, options.Force), ForceHint: options.ForceHint, Protected: neverRecreated(), Kin: managedresource.IsFieldManager,
 	})
+}
+
+// forceHint says how a person overwrites what somebody else has set. Where an operator applies the landscape, it is said in Git: a run beside
+// it gets no lease.
+func (c *Converger) forceHint(ref apply.Ref) string {
+	c.mu.Lock()
+	kept := c.keptBy
+	c.mu.Unlock()
+	if kept != "" {
+		return fmt.Sprintf("overwrite it with the annotation %s: \"true\" in Git, as %s applies the landscape", apply.GardenerKeys().ForceConflicts, kept)
+	}
+	if c.options.ForceHint == nil {
+		return "force"
+	}
+	return c.options.ForceHint(ref)
+}
+
+// noteKeeper notes who applies the landscape, if it is somebody else.
+func (c *Converger) noteKeeper(ctx context.Context) {
+	if c.clusters[Runtime] == nil || c.holds(Runtime, leaseOperator) {
+		return
+	}
+	keeper, err := c.keeperOf(ctx, c.clusters[Runtime], leaseOperator)
+	if err != nil || keeper.holder == c.options.Holder {
+		return // whoever reads other things there is told why that does not work
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.keptBy = keeper.holder
 }
 
 // forces tells whether fields of an object are taken over from others: the landscape says so for all, a person for some.

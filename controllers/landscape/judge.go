@@ -14,13 +14,15 @@ import (
 type judge struct {
 	gate    plan.Gate
 	cluster string
-	total   int
-	around  *around
-	spent   int
+	// commands makes the commands in a text reach the cluster.
+	commands func(string) string
+	total    int
+	around   *around
+	spent    int
 }
 
 func (c *Converger) newJudge(cluster string, total int, around *around) *judge {
-	return &judge{gate: c.options.Gate, cluster: cluster, total: total, around: around}
+	return &judge{gate: c.options.Gate, cluster: cluster, commands: c.clusters[cluster].Commands, total: total, around: around}
 }
 
 // prune holds deletions that go beyond the gate or the review, what may have moved to another landscape, and each Garden, Seed, Shoot
@@ -32,7 +34,7 @@ func (j *judge) prune(entries []apply.Entry) (out []owner.HeldObjects) {
 			rest = append(rest, e)
 			continue
 		}
-		out = append(out, owner.HeldObjects{Cluster: j.cluster, Objects: []apply.Held{{Ref: e.Ref, Reason: RemovalHeld(e.Ref)}}})
+		out = append(out, owner.HeldObjects{Cluster: j.cluster, Objects: []apply.Held{{Ref: e.Ref, Reason: j.commands(RemovalHeld(e.Ref))}}})
 	}
 	moving, rest := j.around.holdMoving(rest)
 	// Each by itself: one may be sure before another, and whoever does not want to wait approves it by its id.

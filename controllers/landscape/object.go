@@ -42,6 +42,8 @@ type ObjectStatus struct {
 	FailedSync *landscapev1alpha1.SyncRecord `json:"failedSync,omitempty"`
 	// Held is how many deletions and recreations wait for an approval; the object counts no further than 50.
 	Held int `json:"held,omitempty"`
+	// Silence says that the operator does not run: nothing is synced. nil while it does.
+	Silence *Silence `json:"operatorSilent,omitempty"`
 	// OperationsWaiting says which operations of operations/ wait to be taken up; empty for none.
 	OperationsWaiting string `json:"operationsWaiting,omitempty"`
 }
@@ -81,9 +83,13 @@ func (c *Converger) readObject(ctx context.Context, now time.Time) (*ObjectStatu
 		return nil, nil
 	}
 	// Of two with one name the operator syncs one only, and says of the other that the name is taken.
-	return slices.MinFunc(found, func(a, b *ObjectStatus) int {
+	out := slices.MinFunc(found, func(a, b *ObjectStatus) int {
 		return cmp.Or(cmp.Compare(taken(a), taken(b)), cmp.Compare(a.Namespace, b.Namespace))
-	}), nil
+	})
+	if out.Silence = c.operatorSilence(ctx, now); out.Silence != nil {
+		out.Ready = false // whatever it said last
+	}
+	return out, nil
 }
 
 func taken(o *ObjectStatus) int {
@@ -139,6 +145,9 @@ func (v view) object(w io.Writer) {
 func (v view) objectLines(o *ObjectStatus) []string {
 	var out []string
 	no, yellow := v.mark(gardencorev1beta1.ConditionFalse)+" ", color.FgYellow
+	if o.Silence != nil {
+		out = append(out, no+"no operator runs, and nothing is synced: "+o.Silence.Text(v.status.At), "  "+StartOperator("kubectl"+v.status.reach))
+	}
 	if o.Suspension != nil {
 		out = append(out, v.paint("SUSPENDED", yellow)+SuspensionText(o.Suspension))
 	}
@@ -150,7 +159,7 @@ func (v view) objectLines(o *ObjectStatus) []string {
 		if f.EndTime != nil {
 			at = *f.EndTime
 		}
-		out = append(out, no+fmt.Sprintf("the last sync failed %s, of %s: %s", v.ago(at.Time), ShortRevision(f.Revision), oneLine(f.Message)))
+		out = append(out, no+fmt.Sprintf("the last sync failed %s, of %s: %s", v.ago(at.Time), ShortRevision(f.Revision), wholeLine(o.failure())))
 	}
 	switch {
 	case o.Reason == landscapev1alpha1.ReasonWaiting && o.Suspension == nil:
@@ -158,17 +167,17 @@ func (v view) objectLines(o *ObjectStatus) []string {
 		if o.Ready {
 			mark = v.mark(gardencorev1beta1.ConditionProgressing) + " "
 		}
-		out = append(out, mark+"a sync waits: "+oneLine(o.Message))
-	case o.Ready, o.Suspension != nil, o.FailedSync != nil && o.Reason == landscapev1alpha1.ReasonApplyFailed:
+		out = append(out, mark+"a sync waits: "+wholeLine(o.Message))
+	case o.Ready, o.Silence != nil, o.Suspension != nil, o.FailedSync != nil && o.Reason == landscapev1alpha1.ReasonApplyFailed:
 	case o.Reason == "":
 		out = append(out, no+"the operator has not looked at it yet")
 	case o.Reason == landscapev1alpha1.ReasonSuspended:
 		out = append(out, no+"it is not suspended any more, and the operator has not gone on yet")
 	default:
-		out = append(out, no+o.Reason+": "+oneLine(o.Message))
+		out = append(out, no+o.Reason+": "+wholeLine(o.Message))
 	}
 	if o.OperationsWaiting != "" {
-		out = append(out, v.mark(gardencorev1beta1.ConditionProgressing)+" waiting to be taken up: "+oneLine(o.OperationsWaiting))
+		out = append(out, v.mark(gardencorev1beta1.ConditionProgressing)+" waiting to be taken up: "+wholeLine(o.OperationsWaiting))
 	}
 	if o.Held > 0 {
 		count := fmt.Sprintf("%d held deletions and recreations wait", o.Held)
@@ -178,9 +187,17 @@ func (v view) objectLines(o *ObjectStatus) []string {
 		case o.Held >= landscapev1alpha1.MaximumHeld:
 			count = "at least " + count
 		}
-		out = append(out, v.mark(gardencorev1beta1.ConditionProgressing)+fmt.Sprintf(" %s for approval: pergola history %s/%s", count, o.Namespace, o.Name))
+		out = append(out, v.mark(gardencorev1beta1.ConditionProgressing)+fmt.Sprintf(" %s for approval: pergola history %s/%s%s", count, o.Namespace, o.Name, v.status.reach))
 	}
 	return out
+}
+
+// failure is why the last sync failed: the condition has all of it with what to do, and the history its beginning.
+func (o *ObjectStatus) failure() string {
+	if o.Reason == landscapev1alpha1.ReasonApplyFailed {
+		return o.Message
+	}
+	return o.FailedSync.Message
 }
 
 // SuspensionText says by whom, until when and why, to go behind "suspended".

@@ -1,6 +1,7 @@
 package landscape
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"testing"
@@ -84,8 +85,8 @@ func TestStatusSaysWhatTheLandscapeObjectSays(t *testing.T) {
 		},
 		"pinned": {[]func(*landscapev1alpha1.Landscape){pinned}, true, head + "  PINNED to " + commit + " by bob: the new image crashes\n"},
 		"failed": {
-			[]func(*landscapev1alpha1.Landscape){failed, isReady("False", "ApplyFailed", "no quota")}, false,
-			head + "  ✗ the last sync failed 5m ago, of main@ffffffffff: no quota\n",
+			[]func(*landscapev1alpha1.Landscape){failed, isReady("False", "ApplyFailed", "no quota"+strings.Repeat(" for it", 100)+": ask for more")}, false,
+			head + "  ✗ the last sync failed 5m ago, of main@ffffffffff: no quota" + strings.Repeat(" for it", 100) + ": ask for more\n",
 		},
 		"another reason": {[]func(*landscapev1alpha1.Landscape){isReady("False", "SourceNotReady", "no\nsuch branch")}, false, head + "  ✗ SourceNotReady: no such branch\n"},
 		"never looked at": {[]func(*landscapev1alpha1.Landscape){func(l *landscapev1alpha1.Landscape) { l.Status = landscapev1alpha1.LandscapeStatus{} }}, false,
@@ -123,7 +124,8 @@ func TestStatusFindsTheLandscapeObject(t *testing.T) {
 	require.NoError(t, err)
 	status := func(config *rest.Config) Status {
 		t.Helper()
-		c, err := New(l, Options{Catalogue: components.FS, Configs: map[string]*rest.Config{Runtime: config, Virtual: config, "local": config}, Clock: clocktesting.NewFakeClock(noon)})
+		c, err := New(l, Options{Catalogue: components.FS, Flags: map[string]string{Runtime: "--context run"},
+			Configs: map[string]*rest.Config{Runtime: config, Virtual: config, "local": config}, Clock: clocktesting.NewFakeClock(noon)})
 		require.NoError(t, err)
 		defer c.Close()
 		return c.Status(testContext(t), StatusOptions{})
@@ -161,6 +163,18 @@ func TestStatusFindsTheLandscapeObject(t *testing.T) {
 	assert.Nil(t, status(server.config).Object, "nobody syncs one without a source")
 	create("elsewhere", "local", map[string]any{"source": source, "suspend": true, "suspension": map[string]any{"reason": "x", "by": "alice"}})
 	s := status(server.config)
+	require.NotNil(t, s.Object)
+	assert.Contains(t, text(s), "  ✗ no operator runs, and nothing is synced: nobody ever had its lease garden/gardener-operator-leader-election\n"+
+		"    see kubectl --context run -n garden get pods -l app.kubernetes.io/component=operator; if it was scaled down, kubectl --context run -n garden scale")
+	assert.NotContains(t, text(s), "pergola apply", "it would be in the way of the operator")
+	lease := renewed("operator", time.Second)
+	lease.Name = leaseOperator
+	_, err = testClient(t).CoordinationV1().Leases(leaseNamespace).Create(testContext(t), lease, metav1.CreateOptions{})
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		assert.NoError(t, testClient(t).CoordinationV1().Leases(leaseNamespace).Delete(context.Background(), leaseOperator, metav1.DeleteOptions{}))
+	})
+	s = status(server.config)
 	require.NotNil(t, s.Object)
 	assert.Equal(t, &ObjectStatus{
 		Namespace: "elsewhere", Name: "local", Reason: "Applied", Message: "it is applied", Revision: "main@sha1:" + commit,

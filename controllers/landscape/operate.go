@@ -42,7 +42,7 @@ func (e *NotPossibleError) Error() string {
 }
 
 // possible is an error for an operation that the object cannot do in its present state.
-func possible(ctx context.Context, live *unstructured.Unstructured, operation string) error {
+func possible(ctx context.Context, cluster *apply.Cluster, live *unstructured.Unstructured, operation string) error {
 	reasons, err := schemas.OperationPossible(ctx, live, operation)
 	if err != nil {
 		return fmt.Errorf("checking the operation: %w", err)
@@ -54,7 +54,11 @@ func possible(ctx context.Context, live *unstructured.Unstructured, operation st
 		reasons = append(reasons, "it is being deleted")
 	}
 	if len(reasons) > 0 {
-		return &NotPossibleError{Operation: operation, Object: apply.RefOf(live).String(), Reasons: reasons, Waits: len(reasons) == 1 && reasons[0] == schemas.OperationWaiting(live)}
+		waits := len(reasons) == 1 && reasons[0] == schemas.OperationWaiting(live)
+		for i := range reasons {
+			reasons[i] = cluster.Commands(reasons[i])
+		}
+		return &NotPossibleError{Operation: operation, Object: apply.RefOf(live).String(), Reasons: reasons, Waits: waits}
 	}
 	return nil
 }
@@ -126,7 +130,7 @@ func (c *Converger) Operate(ctx context.Context, o Operation) error {
 		if err != nil {
 			return cluster.Explain(ref, "read", err)
 		}
-		if err := possible(ctx, live, o.Operation); err != nil {
+		if err := possible(ctx, cluster, live, o.Operation); err != nil {
 			return err
 		}
 		err = ask(ctx, cluster, live, o.Operation, "", asked)
@@ -141,8 +145,8 @@ func (c *Converger) Operate(ctx context.Context, o Operation) error {
 		return nil
 	}
 	if !isDone(kind, o.Operation) && o.OnProgress != nil {
-		o.OnProgress(fmt.Sprintf("asked for, but no part of Pergola does it in this version: the annotation stays, and blocks other operations, until a controller takes it up; "+
-			"to withdraw it: kubectl annotate %s %s-", apply.KubectlName(ref), annotationOperation))
+		o.OnProgress(cluster.Commands(fmt.Sprintf("asked for, but no part of Pergola does it in this version: the annotation stays, and blocks other operations, until a controller takes it up; "+
+			"to withdraw it: kubectl annotate %s %s-", apply.KubectlName(ref), annotationOperation)))
 	}
 	if !o.Wait {
 		return nil
@@ -174,7 +178,7 @@ func (c *Converger) followOperation(ctx context.Context, cluster *apply.Cluster,
 		case err != nil && ctx.Err() == nil && !apply.IsPassing(cluster.Explain(ref, "read", err)):
 			return cluster.Explain(ref, "read", err)
 		case err == nil && live.GetAnnotations()[annotationOperation] == o.Operation:
-			tell("nobody has taken it up yet: " + schemas.OperationWaiting(live))
+			tell(cluster.Commands("nobody has taken it up yet: " + schemas.OperationWaiting(live)))
 		case err == nil:
 			text, ended, err := outcomeOf(live, asked)
 			tell(text)

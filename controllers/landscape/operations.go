@@ -165,6 +165,7 @@ func (c *Converger) noteWaiting(o landscapes.Operation, reason string) {
 // untaken says why nothing came of an operation that has a record; empty if something did, or that is not known. One that was asked for in this
 // run may be taken up in a moment, unless no part of Pergola does it. It costs no request: the object is in the live cache, or somebody else's.
 func (c *Converger) untaken(o landscapes.Operation, record operationRecord, before bool) string {
+	cluster := c.clusters[operatedCluster(o.Kind)]
 	if record.State == operationExpired {
 		return fmt.Sprintf("it was not executed, because its time was over (notAfter %s): remove the file, and take another name for another one", o.NotAfter.UTC().Format(time.RFC3339))
 	}
@@ -174,13 +175,13 @@ func (c *Converger) untaken(o landscapes.Operation, record operationRecord, befo
 		asked.SetNamespace(o.Namespace)
 		asked.SetName(o.Name)
 		asked.SetAnnotations(map[string]string{annotationOperation: o.Operation})
-		return fmt.Sprintf("it was asked for %s, but no part of Pergola does it in this version: %s", record.At.UTC().Format(time.RFC3339), schemas.OperationWaiting(asked))
+		return fmt.Sprintf("it was asked for %s, but no part of Pergola does it in this version: %s", record.At.UTC().Format(time.RFC3339), cluster.Commands(schemas.OperationWaiting(asked)))
 	}
-	live := c.clusters[operatedCluster(o.Kind)].Cached(c.operated(o))
+	live := cluster.Cached(c.operated(o))
 	if !before || live == nil || live.GetAnnotations()[AnnotationOperationID] != c.operationMark(o.ID) || live.GetAnnotations()[annotationOperation] != o.Operation {
 		return ""
 	}
-	return fmt.Sprintf("it was asked for %s: %s", record.At.UTC().Format(time.RFC3339), schemas.OperationWaiting(live))
+	return fmt.Sprintf("it was asked for %s: %s", record.At.UTC().Format(time.RFC3339), cluster.Commands(schemas.OperationWaiting(live)))
 }
 
 // hasOperationRecords looks into the live cache: a landscape that never had an operation costs no request.
@@ -225,7 +226,7 @@ func (c *Converger) runOperation(ctx context.Context, records *operationRecords,
 			return records.write(ctx, o.ID, record)
 		}
 	}
-	if err := possible(ctx, live, o.Operation); err != nil {
+	if err := possible(ctx, c.clusters[operatedCluster(o.Kind)], live, o.Operation); err != nil {
 		return err
 	}
 	if !known {

@@ -33,6 +33,7 @@ func (c *Converger) Plan(ctx context.Context) (plan.Plan, error) {
 			problems = append(problems, err)
 		}
 	}
+	c.noteKeeper(ctx)
 	parts := split(c.landscape)
 	for _, name := range []string{Runtime, Virtual} {
 		p.Notes = append(p.Notes, lockedNotes(parts[name].locked)...)

@@ -40,6 +40,9 @@ type Status struct {
 	Undeclared []Undeclared `json:"undeclared,omitempty"`
 	// HandedOver are declared fields that are left as controllers set them.
 	HandedOver []plan.HandedOver `json:"handedOver,omitempty"`
+
+	// reach are the flags by which commands reach the runtime cluster, with a space before them; empty for none.
+	reach string
 }
 
 // OwnerStatus is one line of the tree with its conditions.
@@ -85,7 +88,7 @@ func (c *Converger) Status(ctx context.Context, o StatusOptions) Status {
 		o.Live, o.Components = false, false // that needs what the files render
 		c.findApplied(ctx)
 	}
-	out := Status{Landscape: c.landscape.Config.Name, At: c.options.Clock.Now(), Live: o.Live, Ready: len(c.all) > 0 && !c.applied, Invalid: o.Invalid}
+	out := Status{Landscape: c.landscape.Config.Name, At: c.options.Clock.Now(), Live: o.Live, Ready: len(c.all) > 0 && !c.applied, Invalid: o.Invalid, reach: c.reach()}
 	states := make([]OwnerStatus, len(c.all))
 	keepers := c.keepers(ctx)
 	var wait sync.WaitGroup
@@ -105,6 +108,12 @@ func (c *Converger) Status(ctx context.Context, o StatusOptions) Status {
 		}
 	})
 	wait.Wait()
+	if out.Object != nil {
+		for i := range states {
+			states[i].Error = strings.TrimSuffix(states[i].Error, runApply)
+		}
+	}
+	c.age(ctx, states, o.Live, out.At)
 	out.Ready = out.Ready && (out.Object == nil || out.Object.Ready)
 	shoots := map[string][]OwnerStatus{}
 	for i, o := range c.all {
@@ -142,6 +151,14 @@ func (c *Converger) Status(ctx context.Context, o StatusOptions) Status {
 	return out
 }
 
+// reach are the flags by which a command reaches the runtime cluster, with a space before them.
+func (c *Converger) reach() string {
+	if flags := c.options.Flags[Runtime]; flags != "" {
+		return " " + flags
+	}
+	return ""
+}
+
 func (c *Converger) ownerStatus(ctx context.Context, o *owner.Owner, options StatusOptions, now time.Time) OwnerStatus {
 	s := OwnerStatus{Kind: o.Ref.Kind, Namespace: o.Ref.Namespace, Name: o.Ref.Name, Cluster: o.Local.Name()}
 	op, conditions, err := owner.Observed(ctx, o.Home, o.Ref)
@@ -157,16 +174,17 @@ func (c *Converger) ownerStatus(ctx context.Context, o *owner.Owner, options Sta
 		c.inspect(ctx, o, options, &s, now)
 	}
 	s.Ready = s.Error == "" && op != nil && op.State == gardencorev1beta1.LastOperationStateSucceeded
-	for _, cond := range s.Conditions {
-		s.Ready = s.Ready && cond.Status == gardencorev1beta1.ConditionTrue
-	}
+	s.Ready = s.Ready && allTrue(s.Conditions)
 	return s
 }
+
+// runApply ends what is said of an owner that is not there; where an operator applies the landscape, it is no advice.
+const runApply = " (run pergola apply)"
 
 // unread says in words why the status of an owner could not be read, and what to do.
 func unread(o *owner.Owner, err error) string {
 	if isAbsent(err) {
-		return fmt.Sprintf("it is not on cluster %s, because what Git declares was not applied there yet (run pergola apply)", o.Home.Name())
+		return fmt.Sprintf("it is not on cluster %s, because what Git declares was not applied there yet%s", o.Home.Name(), runApply)
 	}
 	return inWords(err)
 }

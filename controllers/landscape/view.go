@@ -226,6 +226,8 @@ func hints(s Status) []string {
 	switch {
 	case s.Live:
 		out = append(out, "Conditions are judged now; nothing was written.")
+	case unkept && s.Object != nil && s.Object.Silence != nil:
+		out = append(out, "Conditions of what nobody reconciles are those of the last run (--live judges now).")
 	case unkept && s.Invalid != "":
 		out = append(out, "Nobody reconciles what has no name here: its conditions are those of the last run.")
 	case unkept && len(keepers) == 0:
@@ -245,8 +247,11 @@ func sortedKeys(m map[string]bool) []string {
 	return out
 }
 
+// wholeLine is a text of which the end matters: there is what to do.
+func wholeLine(s string) string { return strings.Join(strings.Fields(s), " ") }
+
 func oneLine(s string) string {
-	s = strings.Join(strings.Fields(s), " ")
+	s = wholeLine(s)
 	if r := []rune(s); len(r) > 400 {
 		s = string(r[:400]) + "…"
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -17,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
+	"github.com/pergola-dev/pergola/controllers/landscape"
 	"github.com/pergola-dev/pergola/source/receiver"
 )
 
@@ -33,6 +35,9 @@ type Handle struct {
 func NewHandle(config *rest.Config, key receiver.Key, clk clock.WithTicker, by string) (*Handle, error) {
 	scheme := runtime.NewScheme()
 	if err := landscapev1alpha1.AddToScheme(scheme); err != nil {
+		return nil, err
+	}
+	if err := coordinationv1.AddToScheme(scheme); err != nil {
 		return nil, err
 	}
 	c, err := client.New(config, client.Options{Scheme: scheme})
@@ -92,6 +97,17 @@ func (h *Handle) change(ctx context.Context, what string, change func(*landscape
 		return nil, fmt.Errorf("%s Landscape %s: %w", what, h.key, err)
 	}
 	return l, nil
+}
+
+// Silence tells whether an operator runs that would do what is asked for; nil if one does.
+func (h *Handle) Silence(ctx context.Context) (*landscape.Silence, error) {
+	return landscape.OperatorSilence(ctx, h.leases, h.clock.Now())
+}
+
+func (h *Handle) leases(ctx context.Context, namespace, name string) (*coordinationv1.Lease, error) {
+	lease := &coordinationv1.Lease{}
+	err := h.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, lease)
+	return lease, err
 }
 
 // Sync asks for a sync now.
