@@ -78,7 +78,7 @@ func (l *Landscape) ValidateAt(ctx context.Context, now time.Time, before *Lands
 	if failed != nil {
 		return nil, failed
 	}
-	found = slices.Concat(WithForms(withoutLeftToProfile(found, acrossAll)), acrossAll)
+	found = across.WithoutForetold(slices.Concat(WithForms(withoutLeftToProfile(found, acrossAll)), acrossAll))
 	schemas.Sort(found)
 	return found, nil
 }

@@ -40,8 +40,10 @@ func neighbours(kind schema.GroupKind) []schema.GroupVersionKind {
 		return append(ofShoot, managed, seedmanagement.WithKind("Gardenlet"))
 	case project.GroupKind():
 		return []schema.GroupVersionKind{project}
+	case profiles[0].GroupKind():
+		return []schema.GroupVersionKind{profiles[1], shoot}
 	case profiles[1].GroupKind():
-		return profiles[:1]
+		return []schema.GroupVersionKind{profiles[0], shoot}
 	case registrations.GroupKind():
 		return []schema.GroupVersionKind{registrations, core.WithKind("ControllerDeployment")}
 	case bindings[0].GroupKind(), bindings[1].GroupKind():
@@ -72,6 +74,8 @@ func SurroundingKinds() []schema.GroupVersionKind {
 // landscape is what stands around an object.
 type landscape struct {
 	objects []*unstructured.Unstructured
+	// users are Shoots that use the object, and matter to nothing but what it must keep for them. There may be thousands.
+	users []*unstructured.Unstructured
 	// external are the kinds that nothing is known of.
 	external []across.External
 }
@@ -103,11 +107,18 @@ func (h *Handler) around(ctx context.Context, object *unstructured.Unstructured,
 			}
 		}
 		for _, other := range found {
-			if !many || matters(object, other) {
+			switch {
+			case !many || matters(object, other):
 				around.objects = append(around.objects, other)
+			case uses(other, object):
+				around.users = append(around.users, other)
 			}
 		}
 	}
+	// In the order in which messages name them: that of a cache is by chance.
+	slices.SortFunc(around.users, func(a, b *unstructured.Unstructured) int {
+		return cmp.Or(cmp.Compare(a.GetNamespace(), b.GetNamespace()), cmp.Compare(a.GetName(), b.GetName()))
+	})
 	return around, nil
 }
 
@@ -125,6 +136,25 @@ func matters(object, shoot *unstructured.Unstructured) bool {
 	return own != "" && own == other
 }
 
+// uses says whether a Shoot is on a Seed, or is made by a cloud profile. Of a CloudProfile those of all NamespacedCloudProfiles count
+// here: which of them build on it is asked later.
+func uses(shoot, object *unstructured.Unstructured) bool {
+	field := func(path ...string) string {
+		value, _, _ := unstructured.NestedString(shoot.Object, path...)
+		return value
+	}
+	profile, kind := cmp.Or(field("spec", "cloudProfile", "name"), field("spec", "cloudProfileName")), field("spec", "cloudProfile", "kind")
+	switch object.GetKind() {
+	case "Seed", "ManagedSeed":
+		return field("spec", "seedName") == object.GetName() || field("status", "seedName") == object.GetName()
+	case "CloudProfile":
+		return profile == object.GetName() || kind == "NamespacedCloudProfile"
+	case "NamespacedCloudProfile":
+		return profile == object.GetName() && kind == object.GetKind() && shoot.GetNamespace() == object.GetNamespace()
+	}
+	return false
+}
+
 func domain(object *unstructured.Unstructured) string {
 	for _, field := range [][]string{{"spec", "dns", "domain"}, {"spec", "ingress", "domain"}} {
 		if name, _, _ := unstructured.NestedString(object.Object, field...); name != "" {
@@ -136,16 +166,22 @@ func domain(object *unstructured.Unstructured) string {
 
 // together gives the findings about an object in its surroundings: those of the rules across the landscape.
 func (h *Handler) together(around *landscape, object, old *unstructured.Unstructured) []schemas.Violation {
-	inputs := make([]schemas.Input, 0, len(around.objects)+1)
+	inputs := make([]schemas.Input, 0, len(around.objects)+len(around.users)+1)
 	for _, other := range around.objects {
 		if !sameObject(object, other) {
 			inputs = append(inputs, schemas.Input{Object: other, Old: other})
 		}
 	}
+	users := map[*unstructured.Unstructured]bool{}
+	for _, shoot := range around.users {
+		users[shoot] = true
+		inputs = append(inputs, schemas.Input{Object: shoot, Old: shoot})
+	}
 	// The object comes last: what only one may have is that of the others.
 	inputs = append(inputs, schemas.Input{Object: object, Old: old})
 	var found []schemas.Violation
-	for _, v := range across.Check(inputs, across.Options{Now: h.clock.Now(), External: around.external}) {
+	onlyUses := func(in *schemas.Input) bool { return users[in.Object] }
+	for _, v := range across.Check(inputs, across.Options{Now: h.clock.Now(), External: around.external, OnlyThere: onlyUses}) {
 		if v.Kind == object.GetKind() && v.Namespace == object.GetNamespace() && v.Name == object.GetName() {
 			found = append(found, v)
 		}
@@ -198,6 +234,7 @@ func (h *Handler) verified(ctx context.Context, object, old *unstructured.Unstru
 		return nil, err
 	}
 	found = append(found, slices.DeleteFunc(together, func(v schemas.Violation) bool { return v.Rule == ruleExposure })...)
+	found = across.WithoutForetold(found)
 	schemas.Sort(found)
 	return found, nil
 }

@@ -3,6 +3,7 @@ package admission
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -92,6 +93,33 @@ func TestSurroundings(t *testing.T) {
 		exposed := shoot("metadata: {name: exposed}\nspec: {exposureClassName: internet}")
 		require.Empty(t, create(exposed))
 		assert.Equal(t, []any{map[string]any{"key": "exposed"}}, fieldOf(exposed, "spec.tolerations"))
+	})
+	t.Run("what Shoots use stays", func(t *testing.T) {
+		current := func(file, kind string) *unstructured.Unstructured {
+			object := example(t, file, kind)
+			require.NoError(t, w.api.Get(w.ctx, client.ObjectKeyFromObject(object), object))
+			return object
+		}
+		profile := current("gardenconfig/cloudprofile.yaml", "CloudProfile")
+		versions := fieldOf(profile, "spec.kubernetes.versions").([]any)
+		without := func(gone string) *unstructured.Unstructured {
+			less := profile.DeepCopy()
+			kept := slices.DeleteFunc(slices.Clone(versions), func(v any) bool { return v.(map[string]any)["version"] == gone })
+			require.Len(t, kept, len(versions)-1)
+			require.NoError(t, unstructured.SetNestedSlice(less.Object, kept, "spec", "kubernetes", "versions"))
+			return less
+		}
+		w.eventually("the Shoot is seen", func() (bool, error) {
+			err := w.api.Update(w.ctx, without("1.34.1"), client.DryRunAll)
+			return apierrors.IsInvalid(err), ignoreInvalid(err)
+		})
+		assert.Equal(t, []string{`spec.kubernetes.versions FieldValueForbidden lost the Kubernetes version "1.34.1", which is used by Shoot garden-local/exposed and Shoot garden-local/sparse`},
+			causesOf(t, w.api.Update(w.ctx, without("1.34.1"), client.DryRunAll)))
+		require.NoError(t, w.api.Update(w.ctx, without("1.33.5"), client.DryRunAll), "nobody uses that one")
+
+		seed := current("seeds/local.yaml", "Seed")
+		require.NoError(t, unstructured.SetNestedStringSlice(seed.Object, []string{"other"}, "spec", "provider", "zones"))
+		assert.Contains(t, causesOf(t, w.api.Update(w.ctx, seed, client.DryRunAll)), `spec.provider.zones FieldValueForbidden lost the zone "0", and Shoots are on the seed: Shoot garden-local/exposed and Shoot garden-local/sparse`)
 	})
 	t.Run("what stands around goes", func(t *testing.T) {
 		require.NoError(t, w.past.Delete(w.ctx, example(t, "projects/local/credentials.yaml", "CredentialsBinding")))

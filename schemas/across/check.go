@@ -43,6 +43,8 @@ type Options struct {
 	// Rules gives the findings of the rules about a single object, to hold it against them once the API has filled it in; nil leaves
 	// that out.
 	Rules func(schemas.Input) []schemas.Violation
+	// OnlyThere is true for objects that others are held against, but that are not looked at themselves; nil means none.
+	OnlyThere func(*schemas.Input) bool
 	// Kept holds what was found about objects between runs; nil keeps nothing.
 	Kept *kept.Store
 }
@@ -56,7 +58,11 @@ func Check(inputs []schemas.Input, opts Options) []schemas.Violation {
 	}
 	keys, records := c.recall(inputs)
 	for i := range inputs {
-		if in := &inputs[i]; in.Declared() && !c.still(in, records[i].clean) {
+		in := &inputs[i]
+		if opts.OnlyThere != nil && opts.OnlyThere(in) {
+			continue
+		}
+		if in.Declared() && !c.still(in, records[i].clean) {
 			records[i].clean = c.look(in)
 			if opts.Kept != nil {
 				opts.Kept.Put(keys[i], records[i].write())
