@@ -13,7 +13,8 @@ import (
 const (
 	// NodesReplaced are drained and deleted after others took their place.
 	NodesReplaced = "replaced"
-	// NodesMaybeReplaced are if the provider's extension says so: it alone knows its providerConfig.
+	// NodesMaybeReplaced are if the provider's extension says so: it alone knows its providerConfig, and what of a pool with updates in
+	// place it makes other machines for.
 	NodesMaybeReplaced = "may be replaced"
 	// NodesUpdated keep their machine: they are drained, and updated one after another.
 	NodesUpdated = "updated in place"
@@ -63,7 +64,7 @@ func (p pool) inPlace() bool { return strings.HasSuffix(p.strategy, "InPlaceUpda
 // Pools says which worker pools an item touches. old and new are the object before and after, as far as they exist.
 //
 // Nodes are replaced where the hash of their pool changes (gardener: WorkerPoolHash of extensions/pkg/controller/worker,
-// KeyV2 of pkg/component/extensions/operatingsystemconfig, docs/usage/shoot-operations/shoot_updates.md). A hibernated Shoot has no
+// Key of pkg/component/extensions/operatingsystemconfig, docs/usage/shoot-operations/shoot_updates.md). A hibernated Shoot has no
 // nodes; which Workers are of one, only Bundles can tell.
 func Pools(item Item, old, new *unstructured.Unstructured) []PoolChange {
 	read := readers[item.Object.Kind]
@@ -102,22 +103,26 @@ func (p pool) change(how string, why []string) PoolChange {
 // becomes says how the nodes of a pool come to its new form, and for what.
 func (p pool) becomes(n pool) (how string, why []string) {
 	replaces := false
+	var provider []string // what is for the extension of the provider to judge
 	for i, o := range p.parts {
 		if i >= len(n.parts) || o.value == n.parts[i].value {
 			continue
 		}
 		why = append(why, o.told(n.parts[i].value))
-		replaces = replaces || !o.live || !n.inPlace()
+		replaces = replaces || !n.inPlace()
+		if n.inPlace() && !(o.live && o.reaches(n.parts[i])) {
+			provider = append(provider, o.told(n.parts[i].value))
+		}
 	}
 	hashed := p.secretName != "" || n.secretName != ""
 	if hashed {
 		replaces = p.secretName != n.secretName
 		if replaces && len(why) == 0 {
-			why = []string{"the configuration that machines start with, such as new certificate authorities or another service account key"}
+			why = []string{startsWith}
 		}
 	}
 	if !same(p.provider, n.provider) {
-		why = append(why, "providerConfig")
+		why, provider = append(why, "providerConfig"), append(provider, "providerConfig")
 		replaces = replaces || p.first && n.first
 	}
 	switch {
@@ -125,15 +130,27 @@ func (p pool) becomes(n pool) (how string, why []string) {
 		return "", nil
 	case replaces:
 		return NodesReplaced, why
-	case n.strategy == "ManualInPlaceUpdate":
-		return NodesSelected, why
-	case n.inPlace():
+	case n.inPlace() && len(provider) < len(why):
+		if n.strategy == "ManualInPlaceUpdate" {
+			return NodesSelected, why
+		}
 		return NodesUpdated, why
-	case slices.Contains(why, "providerConfig"):
-		return NodesMaybeReplaced, []string{"providerConfig"}
+	case len(provider) > 0:
+		return NodesMaybeReplaced, provider
 	}
 	return "", nil
 }
+
+// reaches tells whether a part can change on a running machine: the version of an image can, another image cannot.
+func (p part) reaches(n part) bool {
+	was, _, _ := strings.Cut(p.value, " ")
+	is, _, _ := strings.Cut(n.value, " ")
+	return p.name != machineImage || was == is
+}
+
+// startsWith is what changes the name of a pool's configuration, and is nowhere in a Worker.
+const startsWith = "the configuration that machines start with, such as new certificate authorities, another service account key, or " +
+	"the address of node-local DNS where kube-proxy changes to IPVS or back"
 
 // become is how nodes change as the verb of a sentence.
 func become(how string) string {

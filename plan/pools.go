@@ -1,17 +1,20 @@
 package plan
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
 
 	"github.com/Masterminds/semver/v3"
-	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 // readers give the worker pools of the kinds that have them.
 var readers = map[string]func(*unstructured.Unstructured) []pool{"Worker": poolsOfWorker, "Shoot": poolsOfShoot}
+
+// machineImage is the part with the name and version of the image of the machines.
+const machineImage = "machine image"
 
 func poolsOfWorker(o *unstructured.Unstructured) []pool {
 	var out []pool
@@ -21,10 +24,13 @@ func poolsOfWorker(o *unstructured.Unstructured) []pool {
 		p.first = p.secretName == ""
 		labels, _, _ := unstructured.NestedStringMap(w, "labels")
 		p.parts = append(p.parts,
-			part{"machine image", strings.TrimSpace(str(w, "machineImage", "name") + " " + str(w, "machineImage", "version")), false},
+			part{machineImage, strings.TrimSpace(str(w, "machineImage", "name") + " " + str(w, "machineImage", "version")), false},
 			part{"Kubernetes", str(w, "kubernetesVersion"), true},
 			part{"container runtime", labels["worker.gardener.cloud/cri-name"], false},
-			part{"node-local DNS", labels["networking.gardener.cloud/node-local-dns-enabled"], false})
+			part{"node-local DNS", labels["networking.gardener.cloud/node-local-dns-enabled"], true})
+		if p.inPlace() {
+			p.parts[len(p.parts)-1].value = "" // it reaches no machine, or cannot change
+		}
 		kubelet, _, _ := unstructured.NestedMap(w, "kubeletConfig")
 		p.finish(str(w, "machineType"), kubelet)
 		out = append(out, p)
@@ -48,10 +54,10 @@ func poolsOfShoot(o *unstructured.Unstructured) []pool {
 			cri = "containerd"
 		}
 		p.parts = append(p.parts,
-			part{"machine image", strings.TrimSpace(str(w, "machine", "image", "name") + " " + str(w, "machine", "image", "version")), false},
+			part{machineImage, strings.TrimSpace(str(w, "machine", "image", "name") + " " + str(w, "machine", "image", "version")), false},
 			part{"Kubernetes", version, true},
 			part{"container runtime", cri, false},
-			part{"machines made for node-local DNS", fmt.Sprint(cachedDNS(o, version)), false})
+			part{"kubelets are told the address of node-local DNS", yes(cachedDNS(o, version)), true})
 		kubelet, own, _ := unstructured.NestedMap(w, "kubernetes", "kubelet")
 		if !own {
 			kubelet, _, _ = unstructured.NestedMap(o.Object, "spec", "kubernetes", "kubelet")
@@ -60,6 +66,13 @@ func poolsOfShoot(o *unstructured.Unstructured) []pool {
 		out = append(out, p)
 	}
 	return out
+}
+
+func yes(is bool) string {
+	if is {
+		return "yes"
+	}
+	return "no"
 }
 
 // cachedDNS tells whether machines are made for the cache of DNS answers: before 1.34, and where kube-proxy uses IPVS, because then
@@ -93,7 +106,7 @@ func readPool(w map[string]any) pool {
 }
 
 // finish adds what is read alike but depends on the strategy: with updates in place the version of the image reaches a running
-// machine, its name does not.
+// machine.
 func (p *pool) finish(machineType string, kubelet map[string]any) {
 	p.parts = append([]part{{"machine type", machineType, false}}, p.parts...)
 	for i := range p.parts {
@@ -101,7 +114,7 @@ func (p *pool) finish(machineType string, kubelet map[string]any) {
 		switch part.name {
 		case "Kubernetes":
 			part.value = minor(part.value)
-		case "machine image":
+		case machineImage:
 			part.live = p.inPlace()
 		}
 	}
@@ -119,21 +132,19 @@ func minor(version string) string {
 	return strings.Join(parts[:min(2, len(parts))], ".")
 }
 
-// reserved is what is kept for the system and the kubelet together: how it is shared between them replaces no machine.
+// reserved is what is kept for the kubelet, as the hash of a pool has it: a quantity of zero is not the same as none.
 func reserved(kubelet map[string]any) string {
-	var out []string
+	given, is := kubelet["kubeReserved"].(map[string]any)
+	if !is {
+		return ""
+	}
+	out := []string{}
 	for _, name := range []string{"cpu", "memory", "pid", "ephemeralStorage"} {
-		var sum resource.Quantity
-		for _, of := range []string{"kubeReserved", "systemReserved"} {
-			if q, err := quantity(nestedValue(kubelet, of, name)); err == nil {
-				sum.Add(q)
-			}
-		}
-		if !sum.IsZero() {
-			out = append(out, name+" "+sum.String())
+		if q, err := quantity(given[name]); err == nil {
+			out = append(out, name+" "+q.String())
 		}
 	}
-	return strings.Join(out, ", ")
+	return cmp.Or(strings.Join(out, ", "), "nothing of its own")
 }
 
 func str(m map[string]any, path ...string) string {
