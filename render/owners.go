@@ -254,9 +254,18 @@ func toMap(object any) (map[string]any, error) {
 	delete(content, "status")
 	if meta, ok := content["metadata"].(map[string]any); ok {
 		delete(meta, "creationTimestamp")
+		if annotations, ok := meta["annotations"].(map[string]any); ok {
+			if delete(annotations, annotationConfirmed); len(annotations) == 0 {
+				delete(meta, "annotations")
+			}
+		}
 	}
 	return content, nil
 }
+
+// annotationConfirmed confirms to an API server that an object may be deleted. It is set and taken off again by hand, in Git or in the
+// cluster, and says nothing about how the object shall be: what is rendered, such as the copy of a Shoot for extensions, is the same with it.
+const annotationConfirmed = "confirmation.gardener.cloud/deletion"
 
 // All renders every owner of a landscape; errors of one owner do not hide those of another.
 func All(l *landscapes.Landscape, catalogue fs.FS, only func(Owner) bool, settings ...Setting) ([]Bundle, error) {

@@ -88,6 +88,7 @@ func TestReached(t *testing.T) {
 		"only its form":     {map[string]string{"a.yaml": "# another comment\n" + reachable()["a.yaml"]}, ""},
 		"another file":      {map[string]string{"a.yaml": "", "z.yaml": reachable()["a.yaml"]}, ""},
 		"a Shoot":           {map[string]string{"a.yaml": shootYAML("a", "garden-dev", ", seedName: eu, purpose: testing, cloudProfile: {kind: CloudProfile, name: local}")}, "shoot garden-dev/a"},
+		"a confirmation":    {map[string]string{"a.yaml": strings.Replace(reachable()["a.yaml"], "name: a,", "name: a, annotations: {confirmation.gardener.cloud/deletion: 'true'},", 1)}, ""},
 		"a Shoot goes":      {map[string]string{"a.yaml": ""}, "shoot garden-dev/a"},
 		"a Shoot comes":     {map[string]string{"d.yaml": shootYAML("d", "garden-dev", ", seedName: eu")}, "shoot garden-dev/d"},
 		"a Shoot is bound":  {map[string]string{"unbound.yaml": shootYAML("unbound", "garden-dev", ", seedName: eu")}, "shoot garden-dev/unbound"},
