@@ -29,6 +29,8 @@ type Input struct {
 	Declared string
 	// FilledIn is what the API fills in of the owner's declaration from other objects, besides its defaults.
 	FilledIn []mutation.Change
+	// Only are the components that are rendered, "shoot/etcd-main"; nil for all.
+	Only []string
 }
 
 // Component is a folder of the catalogue evaluated for one owner.

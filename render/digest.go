@@ -21,8 +21,8 @@ import (
 // inputs of the same digest render to the same bytes with the same catalogue.
 type InputDigest [sha256.Size]byte
 
-// notDigested are the fields of an Input that are for errors and for people, and not rendered.
-func notDigested() []string { return []string{"Declared", "FilledIn"} }
+// notDigested are the fields of an Input that are for errors and for people, or say what is asked for, and not rendered.
+func notDigested() []string { return []string{"Declared", "FilledIn", "Only"} }
 
 // DigestInput takes the digest of an input with the options that it is rendered with. The error is that of an overlay that
 // cannot be read.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"reflect"
+	"runtime"
 	"slices"
 
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
@@ -20,6 +21,11 @@ type Reach struct {
 	Old, New Side
 	// Same are the owners that are rendered from the same on both sides, Shoots among them that wait for their Seed.
 	Same []Owner
+	// Left are Shoots that were not compared, because others were in their place (Sample); Sampled are these.
+	Left, Sampled []Owner
+
+	// cores that render.
+	cores int
 }
 
 // Side is one state of a landscape: the owners that a change can reach, as they are in it.
@@ -58,7 +64,7 @@ func Reached(catalogue fs.FS, before, after State, settings ...Setting) (Reach, 
 	if err != nil {
 		return Reach{}, new.named(err)
 	}
-	c := reaching{old: old, new: new, options: map[string][2]InputDigest{}}
+	c := reaching{old: old, new: new, options: map[string][2]InputDigest{}, sample: sample{most: settingsOf(settings).sample}, sparing: settingsOf(settings).sparing}
 	for _, kind := range []string{"garden", "seed", "shoot"} {
 		of, err := old.Options.digest(kind)
 		if err != nil {
@@ -74,7 +80,14 @@ func Reached(catalogue fs.FS, before, after State, settings ...Setting) (Reach, 
 	if err := c.shoots(); err != nil {
 		return Reach{}, err
 	}
-	return Reach{Old: *old, New: *new, Same: c.same}, nil
+	cores := runtime.GOMAXPROCS(0)
+	if c.sparing {
+		cores = 1
+		if err := c.narrow(catalogue); err != nil {
+			return Reach{}, err
+		}
+	}
+	return Reach{Old: *old, New: *new, Same: c.same, Left: c.left, Sampled: c.sampled, cores: cores}, nil
 }
 
 // newSide builds the Garden and the Seeds, and finds the Shoots.
@@ -131,7 +144,11 @@ type reaching struct {
 	old, new *Side
 	// options are those of owners of a kind, on both sides.
 	options map[string][2]InputDigest
+	sample  sample
+	sparing bool
 	same    []Owner
+	// left and sampled are those of the sample.
+	left, sampled []Owner
 }
 
 // isSame tells whether two inputs render alike.
@@ -168,6 +185,13 @@ func (c *reaching) shoots() error {
 		if sameAround && before != nil && after != nil && before.Same(after) && reflect.DeepEqual(c.old.facts[name], c.new.facts[name]) {
 			c.same = append(c.same, shootOwner(d))
 			continue
+		}
+		if before != nil && after != nil && before.Same(after) && isBound(after) {
+			if !c.sample.takes(after) {
+				c.left = append(c.left, shootOwner(d))
+				continue
+			}
+			c.sampled = append(c.sampled, shootOwner(d))
 		}
 		old, was, oldErr := c.old.shoot(before, nil)
 		new, _, newErr := c.new.shoot(after, was)
@@ -230,7 +254,7 @@ func (s *Side) take(in *Input) {
 // way, has another symbolic name after it.
 func (r Reach) Render() (before, after []Bundle, wrongBefore, err error) {
 	old, new := newPending(r.Old.Inputs, r.Old.Options), newPending(r.New.Inputs, r.New.Options)
-	runTasks(r.New.Options.Catalogue, slices.Concat(old.tasks, new.tasks))
+	runTasksOn(r.cores, r.New.Options.Catalogue, slices.Concat(old.tasks, new.tasks))
 	was, oldProblems := old.collect()
 	is, newProblems := new.collect()
 	r.renew(was, is)

@@ -125,6 +125,11 @@ func TestReached(t *testing.T) {
 				reached[in.Owner.String()] = true
 			}
 			assert.Equal(t, test.want, strings.Join(sortedKeys(reached), ", "))
+			sparing, err := Reached(catalogue, State{Landscape: before, Partial: true}, State{Landscape: after, Partial: true}, now, Sparingly(0))
+			require.NoError(t, err)
+			whole, err := Reached(catalogue, State{Landscape: before, Partial: true}, State{Landscape: after, Partial: true}, now)
+			require.NoError(t, err)
+			assert.Equal(t, differing(t, whole), differing(t, sparing), "sparingly the same is found")
 			old, new := manifests(t, catalogue, before, now), manifests(t, catalogue, after, now)
 			for owner := range old {
 				if name == "a default domain" {
@@ -139,6 +144,67 @@ func TestReached(t *testing.T) {
 			}
 		})
 	}
+}
+
+// differing are the objects that a change makes, loses or alters, as they were and are.
+func differing(t *testing.T, reach Reach) map[string][2]string {
+	t.Helper()
+	before, after, wrong, err := reach.Render()
+	require.NoError(t, err)
+	require.NoError(t, wrong)
+	out := map[string][2]string{}
+	for side, bundles := range [][]Bundle{before, after} {
+		for _, b := range bundles {
+			for _, o := range b.Objects {
+				name := b.Owner.String() + " " + o.GetKind() + " " + o.GetNamespace() + "/" + o.GetName()
+				text, err := MarshalYAML(o.Object)
+				require.NoError(t, err)
+				both := out[name]
+				both[side] = string(text)
+				out[name] = both
+			}
+		}
+	}
+	maps.DeleteFunc(out, func(_ string, both [2]string) bool { return both[0] == both[1] })
+	return out
+}
+
+// TestSparingly: of the owners that only a setting reaches, only what it is about is rendered; of Shoots that are reached from outside, a sample of
+// all forms; a Shoot that is declared in another way is always compared.
+func TestSparingly(t *testing.T) {
+	const overlay = "patches:\n- target: {kind: ConfigMap}\n  patch: |\n    [{op: add, path: /data/more, value: x}]\n"
+	catalogue := dumpCatalogue(t)
+	now := At(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
+	files := reachable()
+	for i := range 8 {
+		files[fmt.Sprintf("many-%d.yaml", i)] = shootYAML(fmt.Sprintf("many-%d", i), "garden-dev", ", seedName: eu")
+	}
+	files["one.yaml"] = shootYAML("one", "garden-dev", ", seedName: us, purpose: testing")
+	before := loadKept(t, files)
+	files["components/shoot/app/kustomization.yaml"] = overlay
+	files["many-7.yaml"] = shootYAML("many-7", "garden-dev", ", seedName: eu, purpose: production")
+	after := loadKept(t, files)
+	reach, err := Reached(catalogue, State{Landscape: before, Partial: true}, State{Landscape: after, Partial: true}, now, Sparingly(4))
+	require.NoError(t, err)
+	names := func(owners []Owner) (out []string) {
+		for _, o := range owners {
+			out = append(out, o.Name)
+		}
+		return out
+	}
+	assert.Equal(t, []string{"a", "b", "c", "one"}, names(reach.Sampled), "two of the first form, and one of each other")
+	assert.Equal(t, []string{"many-0", "many-1", "many-2", "many-3", "many-4", "many-5", "many-6"}, names(reach.Left))
+	found := differing(t, reach)
+	assert.Contains(t, found, "shoot garden-dev/many-7 ConfigMap x/shoot-other-many-7", "it is declared in another way")
+	assert.Contains(t, found, "shoot garden-dev/a ConfigMap x/shoot-app-a")
+	rendered := 0
+	for part := range reach.Parts(2) {
+		assert.LessOrEqual(t, len(part.New.Inputs), 2)
+		_, after, _, err := part.Render()
+		require.NoError(t, err)
+		rendered += len(after)
+	}
+	assert.Equal(t, 4*1+2, rendered, "one component of those that the overlay reaches, both of the other")
 }
 
 // loadKept reads a landscape twice with a store, so that the content of its files is known by digests.

@@ -15,6 +15,9 @@ type settings struct {
 	checked bool
 	// kinds of owners that are built; all if there are none.
 	kinds []string
+	// sparing says that it is done sparingly; sample is how many Shoots are compared at most that are declared in the same way, 0 is no bound.
+	sparing bool
+	sample  int
 }
 
 // has tells whether owners of a kind are built.

@@ -34,7 +34,7 @@ func tasksOf(in *Input, opts *Options) ([]*task, error) {
 	}
 	var tasks []*task
 	for _, dir := range dirs {
-		if wanted(dir, opts.Only) {
+		if wanted(dir, opts.Only) && (in.Only == nil || slices.Contains(in.Only, dir)) {
 			tasks = append(tasks, &task{in: in, opts: opts, images: images, dir: dir})
 		}
 	}
@@ -93,7 +93,9 @@ func sizeOf(catalogue fs.FS, dir string) int64 {
 }
 
 // runTasks renders on all cores, each with an evaluator of its own. The tasks are of one catalogue.
-func runTasks(catalogue fs.FS, tasks []*task) {
+func runTasks(catalogue fs.FS, tasks []*task) { runTasksOn(runtime.GOMAXPROCS(0), catalogue, tasks) }
+
+func runTasksOn(cores int, catalogue fs.FS, tasks []*task) {
 	var dirs []string
 	for _, t := range tasks {
 		dirs = append(dirs, t.dir)
@@ -122,7 +124,7 @@ func runTasks(catalogue fs.FS, tasks []*task) {
 			}
 		}
 	}
-	for range min(runtime.GOMAXPROCS(0), (len(tasks)+tasksPerWorker-1)/tasksPerWorker) {
+	for range min(cores, (len(tasks)+tasksPerWorker-1)/tasksPerWorker) {
 		group.Go(worker)
 	}
 	group.Wait()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"golang.org/x/sync/errgroup"
@@ -72,6 +73,12 @@ func (s *syncer) publishReview(ctx context.Context, j *job) error {
 	return forEach(names, func(name string) error {
 		change := j.seen.seeds[name]
 		change.Base = j.seen.base // also where nothing is lost: what another commit on the same base showed is not to be expected any more
+		change.Lost = maps.Clone(change.Lost)
+		for object, owners := range j.seen.everywhere {
+			for name := range owners {
+				seedpublication.Note(&change.Lost, object, name)
+			}
+		}
 		return publisher.ApplyReview(ctx, virtual, change, name)
 	})
 }

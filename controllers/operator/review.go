@@ -16,8 +16,12 @@ import (
 	"github.com/pergola-dev/pergola/source"
 )
 
-// partsOfReview is how many owners are rendered at a time to see what a change does: enough to keep all cores busy.
-const partsOfReview = 32
+const (
+	// sampleOfReview is how many Shoots are rendered of those that a change reaches from outside: what it does to them counts for all.
+	sampleOfReview = 32
+	// partsOfReview is how many owners are rendered at a time to see what a change does, which bounds memory.
+	partsOfReview = 8
+)
 
 // seen are the deletions and recreations that whoever reviewed a change could see.
 type seen struct {
@@ -26,6 +30,8 @@ type seen struct {
 	// base is the commit that the difference begins with, seeds what seeds lose and get by it, by their names.
 	base  string
 	seeds map[string]seedpublication.Change
+	// everywhere is what Shoots of all seeds may lose, as those of a sample do.
+	everywhere map[string]map[string]bool
 }
 
 // reviewed are the deletions and recreations that whoever reviewed the change could see: those of the rendered difference between
@@ -59,7 +65,7 @@ func (r reading) reviewed(ctx context.Context, object *landscapev1alpha1.Landsca
 // compare renders what the change reaches, a part at a time: the Garden for the clusters of the operator, Seeds and Shoots for the seeds.
 func (r reading) compare(ctx context.Context, former *landscapes.Landscape, next *revision, out *seen) error {
 	reach, err := render.Reached(r.catalogue, render.State{Landscape: former, Name: "the revision that was applied last", Partial: true},
-		render.State{Landscape: next.landscape}, render.At(r.now))
+		render.State{Landscape: next.landscape}, render.At(r.now), render.Sparingly(sampleOfReview))
 	if err != nil {
 		return invalid("revision %s: %s", next.Revision(), err)
 	}
@@ -69,6 +75,12 @@ func (r reading) compare(ctx context.Context, former *landscapes.Landscape, next
 	for _, in := range slices.Concat(reach.Old.Inputs, reach.New.Inputs) {
 		if in.Owner.Kind == owner.Shoot {
 			controlPlanes[in.Owner.String()] = in.Owner.ControlPlaneNamespace
+		}
+	}
+	sampled := map[string]bool{}
+	if len(reach.Left) > 0 {
+		for _, o := range reach.Sampled {
+			sampled[o.String()] = true
 		}
 	}
 	for part := range reach.Parts(partsOfReview) {
@@ -83,7 +95,7 @@ func (r reading) compare(ctx context.Context, former *landscapes.Landscape, next
 			if kind, _, _ := strings.Cut(item.Owner, " "); kind == owner.Garden {
 				garden = append(garden, item)
 			} else {
-				out.onSeed(item, controlPlanes[item.Owner])
+				out.onSeed(item, controlPlanes[item.Owner], sampled[item.Owner])
 			}
 		}
 	}
@@ -91,8 +103,11 @@ func (r reading) compare(ctx context.Context, former *landscapes.Landscape, next
 	return nil
 }
 
-// onSeed notes what an item says of a seed.
-func (s *seen) onSeed(item plan.Item, controlPlane string) {
+// onSeed notes what an item says of a seed. What one of a sample loses, all owners of its kind may, on all seeds.
+func (s *seen) onSeed(item plan.Item, controlPlane string, sampled bool) {
+	if sampled && landscape.Loses(item) {
+		seedpublication.Note(&s.everywhere, seedpublication.ObjectIn(controlPlane, item.Object), seedpublication.AllOf(item.Owner))
+	}
 	change := s.seeds[item.Cluster]
 	object := seedpublication.ObjectIn(controlPlane, item.Object)
 	switch {

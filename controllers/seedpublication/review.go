@@ -49,6 +49,12 @@ func Note(list *map[string]map[string]bool, object, owner string) {
 	(*list)[object][owner] = true
 }
 
+// AllOf stands for all owners of the kind of one.
+func AllOf(owner string) string {
+	kind, _, _ := strings.Cut(owner, " ")
+	return kind + " *"
+}
+
 // ObjectIn names an object of an owner the same for all owners of its kind. controlPlane is the namespace of a Shoot on its seed; the Seed's
 // own objects have none.
 func ObjectIn(controlPlane string, ref plan.Ref) string {
@@ -100,7 +106,7 @@ func (r *Review) Has(owner string, shown bool, object string) bool {
 			return false
 		}
 		if shown {
-			return slices.Contains(s.Owners, owner)
+			return slices.Contains(s.Owners, owner) || slices.Contains(s.Owners, AllOf(owner))
 		}
 		return slices.ContainsFunc(s.Owners, func(o string) bool { return strings.HasPrefix(o, kind+" ") })
 	})

@@ -1,0 +1,150 @@
+package render
+
+import (
+	"fmt"
+	"io/fs"
+	"reflect"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/pergola-dev/pergola/landscapes"
+)
+
+// Sparingly is for a process that has other things to do, and asks what a change does rather than whether it is right:
+//
+//   - It bounds how many Shoots are compared of those that a change reaches from outside, by settings of the landscape or by what they
+//     refer to: what it does to them differs with how they are made, and hardly otherwise. The sample has as many forms of them as there is
+//     room for. Shoots that are declared in another way are always compared.
+//   - Of an owner that only settings reach, the components are rendered that they are about. What two components of it have in common is not found.
+//   - One core renders, which takes half the memory of two.
+func Sparingly(most int) Setting { return func(s *settings) { s.sparing, s.sample = true, most } }
+
+// sample chooses Shoots.
+type sample struct {
+	most, taken int
+	forms       map[string]bool
+}
+
+// takes tells whether a Shoot is to be compared.
+func (s *sample) takes(d *landscapes.Declaration) bool {
+	if s.most == 0 { // no sample
+		return true
+	}
+	form := formOf(d)
+	if s.taken >= s.most || s.taken >= s.most/2 && s.forms[form] {
+		return false
+	}
+	if s.forms == nil {
+		s.forms = map[string]bool{}
+	}
+	s.forms[form] = true
+	s.taken++
+	return true
+}
+
+// formOf says how a Shoot is made: which fields it has, what is switched on or off, types, purpose and minor versions.
+func formOf(d *landscapes.Declaration) string {
+	var lines []string
+	var walk func(path string, value any)
+	walk = func(path string, value any) {
+		switch v := value.(type) {
+		case map[string]any:
+			for key, field := range v {
+				walk(path+"."+key, field)
+			}
+		case []any:
+			for _, item := range v {
+				walk(path+"[]", item)
+			}
+		case bool:
+			lines = append(lines, fmt.Sprint(path, "=", v))
+		case string:
+			switch path[strings.LastIndexByte(path, '.')+1:] {
+			case "type", "purpose", "mode", "name":
+				lines = append(lines, path+"="+v)
+			case "version":
+				lines = append(lines, path+"="+minorOf(v))
+			default:
+				lines = append(lines, path)
+			}
+		default:
+			lines = append(lines, path)
+		}
+	}
+	walk("", d.Object().Object["spec"])
+	slices.Sort(lines)
+	return strings.Join(slices.Compact(lines), "\n")
+}
+
+// isBound tells whether a Shoot names its Seed: nothing is rendered for the others.
+func isBound(d *landscapes.Declaration) bool {
+	seed, _, _ := unstructured.NestedString(d.Object().Object, "spec", "seedName") // of another form it is none
+	return seed != ""
+}
+
+func minorOf(version string) string {
+	parts := strings.SplitN(version, ".", 3)
+	return strings.Join(parts[:min(2, len(parts))], ".")
+}
+
+// narrow leaves of the owners that only settings reach the components that these are about.
+func (c *reaching) narrow(catalogue fs.FS) error {
+	between := map[string][]string{}
+	for kind := range c.options {
+		var err error
+		if between[kind], err = componentsBetween(catalogue, kind, c.old.Options, c.new.Options); err != nil {
+			return err
+		}
+	}
+	old := map[string]*Input{}
+	for i := range c.old.Inputs {
+		old[c.old.Inputs[i].Owner.String()] = &c.old.Inputs[i]
+	}
+	for i := range c.new.Inputs {
+		after := &c.new.Inputs[i]
+		before := old[after.Owner.String()]
+		if before != nil && digestInput(*before, InputDigest{}) == digestInput(*after, InputDigest{}) {
+			before.Only, after.Only = between[after.Owner.Kind], between[after.Owner.Kind]
+		}
+	}
+	return nil
+}
+
+// componentsBetween are those of a kind that settings make another, nil for all: which of them an image is for is not known before they are rendered.
+func componentsBetween(catalogue fs.FS, kind string, old, new Options) ([]string, error) {
+	if !reflect.DeepEqual(old.ImageOverrides, new.ImageOverrides) || !slices.Equal(old.Only, new.Only) {
+		return nil, nil
+	}
+	dirs, err := componentDirs(catalogue, kind)
+	if err != nil {
+		return nil, err
+	}
+	out := []string{}
+	for _, dir := range dirs {
+		before, err := old.of(dir).digest(kind)
+		if err != nil {
+			return nil, err
+		}
+		after, err := new.of(dir).digest(kind)
+		if err != nil {
+			return nil, err
+		}
+		if before != after {
+			out = append(out, dir)
+		}
+	}
+	return out, nil
+}
+
+// of leaves of the options what counts for one component.
+func (o Options) of(component string) Options {
+	o.Overlays = slices.DeleteFunc(slices.Clone(o.Overlays), func(overlay Overlay) bool { return overlay.Component != component })
+	enabled := map[string]bool{}
+	if on, ok := o.Enabled[component]; ok {
+		enabled[component] = on
+	}
+	o.Enabled = enabled
+	return o
+}
