@@ -25,6 +25,17 @@ func Problems(err error) []string {
 	return append(causes, effects...)
 }
 
+// failures are the problems that would be there, too, had nobody interrupted the work.
+func failures(err error) []string {
+	var out []string
+	for _, p := range problems(err) {
+		if !p.interrupted && !p.effect && !slices.Contains(out, p.text) {
+			out = append(out, p.text)
+		}
+	}
+	return out
+}
+
 // FollowsError marks an error that only says what another one has as its consequence.
 type FollowsError struct{ Err error }
 
@@ -34,6 +45,8 @@ func (e *FollowsError) Unwrap() error { return e.Err }
 type problem struct {
 	text   string
 	effect bool
+	// interrupted says that somebody stopped what would have been done.
+	interrupted bool
 }
 
 func problems(err error) []problem {
@@ -42,7 +55,7 @@ func problems(err error) []problem {
 	}
 	// Only the very error is a leaf, not one around it.
 	if object, ok := err.(*apply.ObjectError); ok {
-		return []problem{{text: oneLine(object.Error()), effect: object.Reason == apply.SkippedDependency}}
+		return []problem{{text: oneLine(object.Error()), effect: object.Reason == apply.SkippedDependency, interrupted: object.Reason == apply.Canceled}}
 	}
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		var out []problem
@@ -55,13 +68,13 @@ func problems(err error) []problem {
 	}
 	inner := errors.Unwrap(err)
 	if inner == nil {
-		return []problem{{text: oneLine(err.Error())}}
+		return []problem{{text: oneLine(err.Error()), interrupted: errors.Is(err, context.Canceled)}}
 	}
 	parts := problems(inner)
 	before, isPrefix := strings.CutSuffix(err.Error(), inner.Error())
 	follows := errors.As(err, new(*FollowsError))
 	if !isPrefix {
-		return []problem{{text: oneLine(err.Error()), effect: follows}}
+		return []problem{{text: oneLine(err.Error()), effect: follows, interrupted: !slices.ContainsFunc(parts, func(p problem) bool { return !p.interrupted })}}
 	}
 	for i := range parts {
 		parts[i].text = oneLine(before + parts[i].text)

@@ -139,7 +139,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, o *Owner) (*Report, error) {
 	final, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()
 	if ctx.Err() != nil && errors.Is(ctx.Err(), context.Canceled) {
-		return run.report, errors.Join(err, status.finish(final, err))
+		return run.report, errors.Join(err, status.interrupt(final, err))
 	}
 	var careErr error
 	run.report.Conditions, careErr = r.Care(final, o)

@@ -183,20 +183,25 @@ func (s *statusWriter) stop() { s.end.Do(func() { close(s.ended) }) }
 
 // finish writes the outcome.
 func (s *statusWriter) finish(ctx context.Context, cause error) error {
+	return s.conclude(ctx, Problems(cause))
+}
+
+// conclude writes what has failed, or that nothing has.
+func (s *statusWriter) conclude(ctx context.Context, problems []string) error {
 	s.stop()
 	s.busy.Wait()
 	now := metav1.NewTime(s.Clock.Now())
 	op := s.operation
 	op.LastUpdateTime = now
 	fields := map[string]any{"observedGeneration": s.generation}
-	if cause == nil {
+	if len(problems) == 0 {
 		op.State, op.Progress = gardencorev1beta1.LastOperationStateSucceeded, 100
 		op.Description = s.owner.Ref.Kind + " " + s.owner.Ref.Name + " has been successfully reconciled."
 		if kinds[s.owner.Input.Owner.Kind].keepsLastErrors {
 			fields["lastErrors"] = nil
 		}
 	} else {
-		text := strings.Join(Problems(cause), "; ")
+		text := strings.Join(problems, "; ")
 		op.State, op.Description = gardencorev1beta1.LastOperationStateError, text
 		if kinds[s.owner.Input.Owner.Kind].keepsLastErrors {
 			fields["lastErrors"] = []gardencorev1beta1.LastError{{Description: text, Codes: condition.Codes(text), LastUpdateTime: &now}}
@@ -204,6 +209,20 @@ func (s *statusWriter) finish(ctx context.Context, cause error) error {
 	}
 	fields["lastOperation"] = op
 	return s.write(ctx, fields)
+}
+
+// interrupt writes that the operation waits to be continued: that a process is stopped, or has something newer to apply, is no error. What
+// had failed before that is one.
+func (s *statusWriter) interrupt(ctx context.Context, cause error) error {
+	if failed := failures(cause); len(failed) > 0 {
+		return s.conclude(ctx, failed)
+	}
+	s.stop()
+	s.busy.Wait()
+	op := s.operation
+	op.State, op.LastUpdateTime = gardencorev1beta1.LastOperationStatePending, metav1.NewTime(s.Clock.Now())
+	op.Description = "It was interrupted, and goes on when somebody reconciles it again; the last step was " + strings.TrimSuffix(s.operation.Description, ".") + "."
+	return s.write(ctx, map[string]any{"lastOperation": op})
 }
 
 func (s *statusWriter) patch(ctx context.Context, fields map[string]any) error {

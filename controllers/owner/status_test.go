@@ -2,6 +2,7 @@ package owner
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -79,4 +80,33 @@ func TestProgressIsNotWrittenAfterTheLeaseIsLost(t *testing.T) {
 	clk.Step(time.Minute)
 	s.busy.Wait()
 	assert.Empty(t, written)
+}
+
+// A process that is stopped, or has something newer to apply, fails at nothing; what had failed before is told.
+func TestAnInterruptionIsNoError(t *testing.T) {
+	canceled := &apply.ObjectError{Object: apply.Ref{Kind: "ConfigMap", Name: "a"}, Op: "apply", Reason: apply.Canceled, Message: "interrupted before it was done", Err: context.Canceled}
+	broken := &apply.ObjectError{Object: apply.Ref{Kind: "ConfigMap", Name: "b"}, Op: "apply", Reason: apply.Invalid, Message: "no good"}
+	for name, c := range map[string]struct {
+		cause error
+		want  string
+	}{
+		"stopped":           {fmt.Errorf("bundle x: %w", errors.Join(fmt.Errorf("interrupted: %w", context.Canceled), apply.Errors{canceled})), "Pending 40% It was interrupted, and goes on when somebody reconciles it again; the last step was a: Healthy."},
+		"and nothing known": {nil, "Pending 40% It was interrupted, and goes on when somebody reconciles it again; the last step was a: Healthy."},
+		"after a failure":   {fmt.Errorf("bundle x: %w", apply.Errors{broken, canceled}), "Error 40% bundle x: " + broken.Error()},
+	} {
+		t.Run(name, func(t *testing.T) {
+			clk := clocktesting.NewFakeClock(time.Now())
+			s, _ := recorded(clk)
+			s.operation = gardencorev1beta1.LastOperation{Type: "Create", State: "Processing", Progress: 40, Description: "a: Healthy"}
+			var got string
+			s.write = func(_ context.Context, fields map[string]any) error {
+				op := fields["lastOperation"].(gardencorev1beta1.LastOperation)
+				got = fmt.Sprintf("%s %d%% %s", op.State, op.Progress, op.Description)
+				assert.Equal(t, gardencorev1beta1.LastOperationTypeCreate, operationType(&op), "it is continued")
+				return nil
+			}
+			require.NoError(t, s.interrupt(t.Context(), c.cause))
+			assert.Equal(t, c.want, got)
+		})
+	}
 }
