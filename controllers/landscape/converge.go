@@ -340,19 +340,6 @@ func (c *Converger) convergeVirtual(ctx context.Context, d *declarations) error 
 	return errors.Join(declared, c.runOperations(ctx, Virtual), c.convergeSeeds(ctx))
 }
 
-// applyBootstrap sends the definitions that everything else needs, and waits until they are served.
-func (c *Converger) applyBootstrap(ctx context.Context) error {
-	objects, err := bootstrapObjects()
-	if err != nil {
-		return err
-	}
-	s := apply.Set{Name: bootstrapSet, FormerNames: []string{c.setID("bootstrap")}, Objects: objects, FieldManager: FieldManager}
-	if err := c.applySet(ctx, Runtime, "bootstrap", s, c.bootstrapInventory(), apply.ApplyOptions{}); err != nil {
-		return err
-	}
-	return owner.AwaitServed(ctx, c.options.Clock, c.clusters[Runtime], objects)
-}
-
 // convergeGarden reconciles the Garden; ready is called when the virtual garden can be used, which may be before the end.
 func (c *Converger) convergeGarden(ctx context.Context, ready func()) error {
 	for _, o := range c.all {

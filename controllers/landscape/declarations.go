@@ -7,9 +7,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/pergola-dev/pergola/api/crds"
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/controllers/owner"
@@ -111,27 +109,6 @@ func collectReferences(v any, field string, out map[string]bool) {
 	}
 }
 
-// bootstrapObjects are the definitions that the runtime cluster needs before it can hold a
-// Garden; upstream installs them with the operator's chart.
-func bootstrapObjects() ([]*unstructured.Unstructured, error) {
-	var out []*unstructured.Unstructured
-	for _, crd := range crds.All() {
-		if crd.Spec.Group != "operator.gardener.cloud" {
-			continue
-		}
-		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(crd)
-		if err != nil {
-			return nil, fmt.Errorf("CRD %s: %w", crd.Name, err)
-		}
-		delete(content, "status")
-		obj := &unstructured.Unstructured{Object: content}
-		obj.SetAPIVersion("apiextensions.k8s.io/v1")
-		obj.SetKind("CustomResourceDefinition")
-		out = append(out, obj)
-	}
-	return out, nil
-}
-
 // set of declarations for the engine.
 func (c *Converger) declarationSet(name string, d *declarations) apply.Set {
 	return apply.Set{Name: c.setID(name), Objects: d.objects, FieldManager: FieldManager, Sources: d.sources, RebuildFrom: apply.KindsOf(d.objects...),
@@ -140,14 +117,6 @@ func (c *Converger) declarationSet(name string, d *declarations) apply.Set {
 
 func (c *Converger) setID(name string) string {
 	return "landscape." + c.landscape.Config.Name + "/" + name
-}
-
-// bootstrapSet is shared by all landscapes of a runtime cluster.
-const bootstrapSet = "landscape/bootstrap"
-
-func (c *Converger) bootstrapInventory() apply.Inventory {
-	return apply.NewConfigMapInventory(c.clusters[Runtime], owner.InventoryNamespace, owner.InventoryPrefix+"landscape-bootstrap",
-		map[string]string{owner.LabelBundle: "bootstrap", owner.LabelCluster: Runtime})
 }
 
 func (c *Converger) declarationInventory(name string) apply.Inventory {

@@ -1,0 +1,84 @@
+package landscape
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/pergola-dev/pergola/api/crds"
+	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/controllers/owner"
+)
+
+// bootstrapSet is shared by all landscapes of a runtime cluster.
+const bootstrapSet = "landscape/bootstrap"
+
+// An operator that starts applies all its landscapes at once, and each writes the inventory of the definitions that they share. Who is overtaken
+// waits until the live cache knows what the other has written, and looks again: then nothing is left to do.
+const (
+	bootstrapAttempts = 40
+	bootstrapPause    = 250 * time.Millisecond
+)
+
+// isOvertaken tells whether nothing is wrong but that somebody else wrote the inventory meanwhile.
+func isOvertaken(err error) bool {
+	var all apply.Errors
+	return errors.As(err, &all) && !slices.ContainsFunc(all, func(e *apply.ObjectError) bool { return e.Object != (apply.Ref{}) || !apierrors.IsConflict(e.Err) })
+}
+
+func (c *Converger) bootstrapInventory() apply.Inventory {
+	return apply.NewConfigMapInventory(c.clusters[Runtime], owner.InventoryNamespace, owner.InventoryPrefix+"landscape-bootstrap",
+		map[string]string{owner.LabelBundle: "bootstrap", owner.LabelCluster: Runtime})
+}
+
+// applyBootstrap sends the definitions that everything else needs, and waits until they are served.
+func (c *Converger) applyBootstrap(ctx context.Context) error {
+	objects, err := bootstrapObjects()
+	if err != nil {
+		return err
+	}
+	s := apply.Set{Name: bootstrapSet, FormerNames: []string{c.setID("bootstrap")}, Objects: objects, FieldManager: FieldManager}
+	for attempt := 1; ; attempt++ {
+		err := c.applySet(ctx, Runtime, "bootstrap", s, c.bootstrapInventory(), apply.ApplyOptions{})
+		if err == nil {
+			return owner.AwaitServed(ctx, c.options.Clock, c.clusters[Runtime], objects)
+		}
+		if attempt == bootstrapAttempts || !isOvertaken(err) {
+			return err
+		}
+		timer := c.options.Clock.NewTimer(bootstrapPause)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return err
+		case <-timer.C():
+		}
+	}
+}
+
+// bootstrapObjects are the definitions that the runtime cluster needs before it can hold a
+// Garden; upstream installs them with the operator's chart.
+func bootstrapObjects() ([]*unstructured.Unstructured, error) {
+	var out []*unstructured.Unstructured
+	for _, crd := range crds.All() {
+		if crd.Spec.Group != "operator.gardener.cloud" {
+			continue
+		}
+		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(crd)
+		if err != nil {
+			return nil, fmt.Errorf("CRD %s: %w", crd.Name, err)
+		}
+		delete(content, "status")
+		obj := &unstructured.Unstructured{Object: content}
+		obj.SetAPIVersion("apiextensions.k8s.io/v1")
+		obj.SetKind("CustomResourceDefinition")
+		out = append(out, obj)
+	}
+	return out, nil
+}
