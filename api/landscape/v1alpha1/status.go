@@ -9,7 +9,7 @@ import (
 // LandscapeStatus says what was applied, and how it fares.
 type LandscapeStatus struct {
 	// Verdicts on the landscape as a whole: `SourceReady`, `Valid`, `Applied`, `Held`, `Ready`; and, in the terms of kstatus and only while
-	// they are true, `Reconciling` and `Stalled`.
+	// they are true, `Reconciling` and `Stalled`; also only while it is true, `OperationsWaiting`.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
