@@ -6,7 +6,9 @@ import (
 	"strings"
 
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
+	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/controllers/landscape"
+	"github.com/pergola-dev/pergola/controllers/owner"
 )
 
 // approvals are the ids by which the gate lets something pass: those of the object that were not used.
@@ -79,6 +81,37 @@ func withdrawn(approved, used []string, before []landscapev1alpha1.HeldDeletion,
 		if still, was := waits[id]; was && !still && !slices.Contains(used, id) {
 			out = append(out, id)
 		}
+	}
+	return out
+}
+
+// addFormer adds to the report of a sync that failed what was held before, as far as it may be held still: a sync that did not get to the end
+// has not seen all that there is. What has passed by an approval is not.
+func (j *job) addFormer(report *landscape.Report, before []landscapev1alpha1.HeldDeletion) {
+	j.mu.Lock()
+	passed := slices.Clone(j.used)
+	j.mu.Unlock()
+	known := map[string]bool{}
+	for _, h := range report.Held {
+		for _, o := range h.Objects {
+			known[h.Cluster+" "+o.Ref.String()] = true
+		}
+	}
+	for _, h := range before {
+		id, _, _ := strings.Cut(h.Approval, "-")
+		if known[h.Cluster+" "+h.Object] || id != "" && slices.Contains(passed, id) {
+			continue
+		}
+		report.Held = append(report.Held, owner.HeldObjects{Cluster: h.Cluster, Objects: []apply.Held{{Ref: refOf(h.Object), Reason: h.Reason}}, Approval: id})
+	}
+}
+
+// refOf reads an object as status.held names it, without its group.
+func refOf(object string) apply.Ref {
+	kind, name, _ := strings.Cut(object, " ")
+	out := apply.Ref{Kind: kind, Name: name}
+	if namespace, rest, found := strings.Cut(name, "/"); found {
+		out.Namespace, out.Name = namespace, rest
 	}
 	return out
 }

@@ -70,3 +70,17 @@ func TestUseUp(t *testing.T) {
 		})
 	}
 }
+
+// TestAddFormer: a sync that failed before it saw everything forgets nothing that is held.
+func TestAddFormer(t *testing.T) {
+	before := []landscapev1alpha1.HeldDeletion{
+		{Cluster: "virtual", Object: "Secret default/seen", Reason: "old", Approval: "a"}, {Cluster: "runtime", Object: "Namespace unseen", Reason: "protected", Approval: "b-2"},
+		{Cluster: "runtime", Object: "Namespace passed", Approval: "c"}, {Cluster: "virtual", Object: "Seed gone", Reason: "its file is gone"},
+	}
+	report := &landscape.Report{Held: []owner.HeldObjects{{Cluster: "virtual", Approval: "d", Objects: []apply.Held{{Ref: apply.Ref{APIVersion: "v1", Kind: "Secret", Namespace: "default", Name: "seen"}, Reason: "new"}}}}}
+	(&job{used: []string{"c"}}).addFormer(report, before)
+	assert.Equal(t, []landscapev1alpha1.HeldDeletion{
+		{Cluster: "virtual", Object: "Secret default/seen", Reason: "new", Approval: "d"}, {Cluster: "runtime", Object: "Namespace unseen", Reason: "protected", Approval: "b-2"},
+		{Cluster: "virtual", Object: "Seed gone", Reason: "its file is gone"},
+	}, heldOf(report, []string{"b"}))
+}

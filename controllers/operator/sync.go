@@ -317,6 +317,9 @@ func (s *syncer) applied(j *job, report *landscape.Report, totals map[string]int
 	j.applying, j.fallback = false, false
 	now := s.Clock.Now()
 	revision := j.revision.Revision()
+	if err != nil {
+		j.addFormer(report, s.status.now.Held)
+	}
 	o := outcome{commit: j.revision.Commit, revision: revision, spec: j.spec, ended: now, held: heldCount(report), heldText: report.HeldText()}
 	for _, w := range report.Waiting {
 		o.operations = append(o.operations, w.String())
