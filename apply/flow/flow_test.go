@@ -87,7 +87,7 @@ func TestFailureStopsOnlyDependents(t *testing.T) {
 	var events []Event
 	r, err := Run(t.Context(), g, Options{OnEvent: func(e Event) { events = append(events, e) }})
 	require.ErrorContains(t, err, "bad: no disk")
-	require.ErrorContains(t, err, "panics: panic: boom")
+	require.ErrorContains(t, err, "panics: a fault of Pergola (boom)")
 	assert.NotContains(t, err.Error(), "next")
 	assert.Equal(t, map[string]State{"bad": Failed, "next": Blocked, "last": Blocked, "other": RolledOut, "panics": Failed}, states(r))
 	assert.Equal(t, "because bad failed: no disk", r.Node("last").Message)

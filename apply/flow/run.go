@@ -4,11 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"sync"
 	"time"
 
 	"k8s.io/utils/clock"
+
+	"github.com/pergola-dev/pergola/internal/panics"
 )
 
 // Options steer a run. The zero value is good.
@@ -233,7 +234,7 @@ func (r *runner) skip(ctx context.Context, n *node) (skip bool, reason string, e
 	if n.SkipIf == nil {
 		return false, "", nil
 	}
-	defer recovered(&err)
+	defer panics.Catch(&err)
 	skip, reason = n.SkipIf(ctx)
 	return skip, reason, nil
 }
@@ -260,7 +261,7 @@ func (r *runner) work(ctx context.Context, n *node) (err error) {
 			err = fmt.Errorf("not done after %s%s: %w", n.Timeout, r.last(n), err)
 		}
 	}()
-	defer recovered(&err)
+	defer panics.Catch(&err)
 	return n.Run(ctx, func(s State, message string) { r.report(n, s, message) })
 }
 
@@ -272,12 +273,6 @@ func (r *runner) last(n *node) string {
 		return ""
 	}
 	return " (" + n.result.Message + ")"
-}
-
-func recovered(err *error) {
-	if p := recover(); p != nil {
-		*err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
-	}
 }
 
 // report notes progress. A state that the node has passed already is only a message.

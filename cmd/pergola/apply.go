@@ -14,6 +14,7 @@ import (
 	"github.com/pergola-dev/pergola/apply/flow"
 	"github.com/pergola-dev/pergola/controllers/landscape"
 	"github.com/pergola-dev/pergola/controllers/owner"
+	"github.com/pergola-dev/pergola/internal/panics"
 	"github.com/pergola-dev/pergola/landscapes"
 	"github.com/pergola-dev/pergola/plan"
 )
@@ -220,6 +221,9 @@ func printProblems(cmd *cobra.Command, report *landscape.Report, err error) {
 	fmt.Fprintf(cmd.ErrOrStderr(), "Error: %d %s\n", len(problems), noun)
 	for _, p := range problems {
 		fmt.Fprintln(cmd.ErrOrStderr(), "  "+p)
+	}
+	if fault, caught := errors.AsType[*panics.Error](err); caught && fault.Unwrap() == nil {
+		fmt.Fprintf(cmd.ErrOrStderr(), "The stack of the fault, for the report of it:\n%s\n", fault.Stack)
 	}
 	for _, o := range report.Owners {
 		var blocked []string

@@ -11,6 +11,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/pergola-dev/pergola/controllers/landscape"
+	"github.com/pergola-dev/pergola/internal/panics"
 	"github.com/pergola-dev/pergola/landscapes"
 	"github.com/pergola-dev/pergola/source"
 )
@@ -23,11 +24,14 @@ func (a *applying) watch(c *landscape.Converger, l *landscapes.Landscape) error 
 		Clock:       clock.RealClock{},
 		Fingerprint: func() (string, error) { return a.fingerprint(l) },
 		Reload: func(context.Context) (*landscape.Converger, error) {
-			next, err := a.load()
+			var next *landscapes.Landscape
 			var c *landscape.Converger
-			if err == nil {
-				c, err = a.converger(next)
-			}
+			err := panics.Safe(func() (err error) {
+				if next, err = a.load(); err == nil {
+					c, err = a.converger(next)
+				}
+				return err
+			})()
 			if err != nil {
 				fmt.Fprintf(stderr, "Error: %v\nThe files have changed and cannot be applied; the former state stays in force.\n", err)
 				return nil, err

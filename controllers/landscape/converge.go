@@ -21,6 +21,7 @@ import (
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/controllers/owner"
 	"github.com/pergola-dev/pergola/health/condition"
+	"github.com/pergola-dev/pergola/internal/panics"
 	"github.com/pergola-dev/pergola/landscapes"
 	"github.com/pergola-dev/pergola/plan"
 	"github.com/pergola-dev/pergola/render"
@@ -298,7 +299,9 @@ func (c *Converger) Apply(ctx context.Context) (*Report, error) {
 	}
 	problems = append(problems, c.runOperations(ctx, Runtime))
 	ready, ended := make(chan struct{}), make(chan error, 1)
-	go func() { ended <- c.convergeGarden(ctx, sync.OnceFunc(func() { close(ready) })) }()
+	go func() {
+		ended <- panics.Safe(func() error { return c.convergeGarden(ctx, sync.OnceFunc(func() { close(ready) })) })()
+	}()
 	var gardenErr error
 	running := true
 	select {
@@ -433,7 +436,9 @@ func (c *Converger) convergeShoots(ctx context.Context, seed *apply.Cluster) err
 	return errors.Join(problems...)
 }
 
-func (c *Converger) convergeOne(ctx context.Context, o *owner.Owner) error {
+// convergeOne converges one owner. A panic is its error: what it is rendered from is anybody's, and others go on.
+func (c *Converger) convergeOne(ctx context.Context, o *owner.Owner) (err error) {
+	defer panics.Catch(&err)
 	if err := c.accepted(o); err != nil {
 		return err
 	}

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"k8s.io/utils/clock"
+
+	"github.com/pergola-dev/pergola/internal/panics"
 )
 
 // followInterval is how often the files of a landscape are looked at.
@@ -114,7 +116,7 @@ type job struct {
 func (f Following) start(ctx context.Context, work func(context.Context) error) job {
 	ctx, cancel := context.WithCancel(ctx)
 	j := job{cancel: cancel, ended: make(chan error, 1)}
-	go func() { j.ended <- work(ctx) }()
+	go func() { j.ended <- panics.Safe(func() error { return work(ctx) })() }()
 	return j
 }
 

@@ -10,6 +10,7 @@ import (
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/controllers/drift"
+	"github.com/pergola-dev/pergola/internal/panics"
 )
 
 // careInterval is how often conditions are judged unless an option says otherwise (upstream: 30 s).
@@ -38,7 +39,7 @@ func (c *Converger) careForAll(ctx context.Context) {
 		group.Go(func() {
 			var conditions []gardencorev1beta1.Condition
 			// What cannot be finished now is tried again with the next round, and is no reason not to judge.
-			_ = c.owners.FinishRemovals(ctx, o)
+			_ = panics.Safe(func() error { return c.owners.FinishRemovals(ctx, o) })()
 			conditions, problems[i] = c.owners.Care(ctx, o)
 			if problems[i] == nil && c.options.OnCare != nil {
 				c.options.OnCare(o.String(), conditions)

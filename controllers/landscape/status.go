@@ -19,6 +19,7 @@ import (
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/controllers/owner"
+	"github.com/pergola-dev/pergola/internal/panics"
 	"github.com/pergola-dev/pergola/plan"
 )
 
@@ -94,7 +95,14 @@ func (c *Converger) Status(ctx context.Context, o StatusOptions) Status {
 	var wait sync.WaitGroup
 	for i, one := range c.all {
 		wait.Go(func() {
-			states[i] = c.ownerStatus(ctx, one, o, out.At)
+			err := panics.Safe(func() error {
+				states[i] = c.ownerStatus(ctx, one, o, out.At)
+				return nil
+			})()
+			if err != nil {
+				states[i] = emptyStatus(one)
+				states[i].Error, states[i].unread = inWords(err), true
+			}
 			if cluster, name := leaseOf(one); keepers[cluster+" "+name] != nil {
 				keepers[cluster+" "+name].describe(&states[i], c.options.Holder)
 			}
@@ -151,6 +159,10 @@ func (c *Converger) Status(ctx context.Context, o StatusOptions) Status {
 	return out
 }
 
+func emptyStatus(o *owner.Owner) OwnerStatus {
+	return OwnerStatus{Kind: o.Ref.Kind, Namespace: o.Ref.Namespace, Name: o.Ref.Name, Cluster: o.Local.Name()}
+}
+
 // reach are the flags by which a command reaches the runtime cluster, with a space before them.
 func (c *Converger) reach() string {
 	if flags := c.options.Flags[Runtime]; flags != "" {
@@ -160,7 +172,7 @@ func (c *Converger) reach() string {
 }
 
 func (c *Converger) ownerStatus(ctx context.Context, o *owner.Owner, options StatusOptions, now time.Time) OwnerStatus {
-	s := OwnerStatus{Kind: o.Ref.Kind, Namespace: o.Ref.Namespace, Name: o.Ref.Name, Cluster: o.Local.Name()}
+	s := emptyStatus(o)
 	op, conditions, err := owner.Observed(ctx, o.Home, o.Ref)
 	if err != nil {
 		s.Error, s.unread = unread(o, err), !isAbsent(err)

@@ -12,12 +12,14 @@ import (
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/health"
 	"github.com/pergola-dev/pergola/health/condition"
+	"github.com/pergola-dev/pergola/internal/panics"
 	"github.com/pergola-dev/pergola/render"
 )
 
 // Care judges every bundle and writes the conditions of the owner, with thresholds. It works from
 // the live cache; a condition that did not change is not written.
-func (r *Reconciler) Care(ctx context.Context, o *Owner) ([]gardencorev1beta1.Condition, error) {
+func (r *Reconciler) Care(ctx context.Context, o *Owner) (_ []gardencorev1beta1.Condition, err error) {
+	defer panics.Catch(&err)
 	_, status, err := o.readStatus(ctx)
 	if err != nil {
 		return nil, err

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/pergola-dev/pergola/apply/flow"
+	"github.com/pergola-dev/pergola/internal/panics"
 	"github.com/pergola-dev/pergola/render"
 )
 
@@ -107,11 +108,14 @@ func (r *run) runBundles(ctx context.Context, bundles []render.Bundle, lateFacts
 	var problems = make([]error, len(bundles))
 	for i, b := range bundles {
 		group.Go(func() error {
-			if lateFacts[b.Component] {
-				waits[i], problems[i] = r.applyLate(gctx, b)
-			} else {
-				waits[i], problems[i] = r.applyBundle(gctx, b)
-			}
+			problems[i] = panics.Safe(func() (err error) {
+				if lateFacts[b.Component] {
+					waits[i], err = r.applyLate(gctx, b)
+				} else {
+					waits[i], err = r.applyBundle(gctx, b)
+				}
+				return err
+			})()
 			return nil
 		})
 	}

@@ -14,6 +14,7 @@ import (
 	resourcesv1alpha1 "github.com/pergola-dev/pergola/api/resources/v1alpha1"
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/health/condition"
+	"github.com/pergola-dev/pergola/internal/panics"
 	"github.com/pergola-dev/pergola/render"
 )
 
@@ -55,7 +56,8 @@ type Inspection struct {
 // Inspect judges an owner now and writes nothing, neither conditions nor those of ManagedResources. It knows no
 // thresholds: what is broken is False at once, what is rolling out is Progressing. When the components cannot be looked
 // at, their conditions are Unknown and the error says why.
-func (r *Reconciler) Inspect(ctx context.Context, o *Owner) (*Inspection, error) {
+func (r *Reconciler) Inspect(ctx context.Context, o *Owner) (_ *Inspection, err error) {
+	defer panics.Catch(&err)
 	_, status, err := ReadStatus(ctx, o.Home, o.Ref)
 	if err != nil {
 		return nil, err

@@ -19,6 +19,7 @@ import (
 	"github.com/pergola-dev/pergola/controllers/managedresource"
 	"github.com/pergola-dev/pergola/health"
 	"github.com/pergola-dev/pergola/health/condition"
+	"github.com/pergola-dev/pergola/internal/panics"
 	"github.com/pergola-dev/pergola/plan"
 	"github.com/pergola-dev/pergola/render"
 	"github.com/pergola-dev/pergola/secrets"
@@ -130,7 +131,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, o *Owner) (*Report, error) {
 	}
 	run := &run{Reconciler: r, owner: o, status: status, report: &Report{Owner: o.String()}}
 	stopCare := r.careWhile(ctx, o)
-	err := run.reconcile(ctx)
+	err := panics.Safe(func() error { return run.reconcile(ctx) })()
 	stopCare()
 	if lost(ctx) {
 		return run.report, err

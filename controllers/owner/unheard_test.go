@@ -4,8 +4,14 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/pergola-dev/pergola/apply/flow"
+	"github.com/pergola-dev/pergola/render"
 )
 
 func TestUnheardWorkDoesNotKeepAnInterruptedRun(t *testing.T) {
@@ -21,4 +27,17 @@ func TestUnheardWorkDoesNotKeepAnInterruptedRun(t *testing.T) {
 	assert.Zero(t, value)
 	assert.ErrorIs(t, err, why)
 	assert.EqualError(t, err, "interrupted: somebody else converges")
+}
+
+// What is rendered is anybody's: a panic of it ends no process.
+func TestAPanicThatNobodyHearsIsAnError(t *testing.T) {
+	_, err := unheard(t.Context(), func() (int, error) { panic("boom") })
+	require.ErrorContains(t, err, "a fault of Pergola (boom)")
+}
+
+func TestAPanicOfOneBundleIsItsError(t *testing.T) {
+	work := &run{Reconciler: &Reconciler{Clock: clocktesting.NewFakeClock(time.Now())}, owner: &Owner{}, report: &Report{}}
+	// Without a cluster there is nothing that could be applied to.
+	err := work.runBundles(t.Context(), []render.Bundle{{Name: "a", Delivery: render.Delivery{Direct: true}, Cluster: render.ClusterRuntime}}, nil, func(flow.State, string) {})
+	require.ErrorContains(t, err, "a fault of Pergola")
 }
