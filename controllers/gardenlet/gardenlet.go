@@ -110,8 +110,8 @@ type Gardenlet struct {
 	handled map[string]bool
 	// used are approvals that have let something pass since this process began.
 	used []string
-	// bases are what owners were converged with, reviewSeen the version of the review that was looked at last.
-	bases      bases
+	// records are how owners were converged last, reviewSeen the version of the review that was looked at last.
+	records    records
 	reviewSeen string
 	lease      *landscape.Lease
 	waits      string

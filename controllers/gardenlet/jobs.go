@@ -210,10 +210,7 @@ func (g *Gardenlet) converge(ctx context.Context, at *site, o *owner.Owner, from
 		return err
 	}
 	o.Input = in
-	if s.reviewed {
-		g.readBases(ctx)
-		g.leaveBasis(ctx, from)
-	}
+	complete, version := g.beginReviewed(ctx, from, s), g.reviewVersion()
 	r := g.reconcilerFor(s, at, from, o)
 	at.mu.Lock()
 	at.owner, at.reconciler, at.settings, at.from = o, r, s, from
@@ -221,16 +218,19 @@ func (g *Gardenlet) converge(ctx context.Context, at *site, o *owner.Owner, from
 	began := g.Clock.Now()
 	report, err := r.Reconcile(ctx, o)
 	g.metrics.took(from.kind, g.Clock.Since(began))
-	if err == nil {
+	if err == nil || report != nil && report.Written.Deleted+report.Written.Recreated > 0 {
 		g.useUp(ctx, at, s)
 	}
 	if report != nil {
-		unreviewed := heldUnreviewed(report.Held)
+		waits := len(unreviewed(report.Held)) > 0
 		at.mu.Lock()
-		at.unreviewed = unreviewed
+		at.unreviewed = waits
 		at.mu.Unlock()
-		if err == nil && s.reviewed && !unreviewed {
-			g.noteBasis(ctx, from)
+		if err == nil && s.reviewed {
+			g.endReviewed(ctx, from, complete, report.Held)
+		}
+		if waits && g.reviewVersion() != version {
+			at.poke() // it became known meanwhile
 		}
 		g.tellHeld(from, s, report.Held)
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -29,23 +30,36 @@ import (
 // that comes from Git: the published settings, and when the operator last changed an object that the owner is rendered from. As long as
 // an owner has the basis with which it was converged last, nothing is held for the sake of the review.
 
-// bases remembers with which basis owners were converged. It is kept in a ConfigMap on the seed, and outlives the process by that.
-type bases struct {
+// What is held although it was lost long ago stays held: it needs a review or an approval. And what a review has shown counts for one time: of an
+// owner that was converged after the revision was applied completely, nothing is to be expected of it any more.
+
+// reviewRecord is how an owner was converged last.
+type reviewRecord struct {
+	// Basis that it was converged with; empty from when another one began until that one is done.
+	Basis string `json:"basis,omitempty"`
+	// Done is the number of the last change of which all is done that its review has shown.
+	Done int `json:"done,omitempty"`
+	// Held are objects that are kept because no review has shown that they go.
+	Held []string `json:"held,omitempty"`
+}
+
+// records of all owners. They are kept in a ConfigMap on the seed, and outlive the process by that.
+type records struct {
 	mu sync.Mutex
 	// known is nil before it was read.
-	known map[string]string
+	known map[string]reviewRecord
 }
 
-// basesName is that ConfigMap.
-const basesName = "pergola-gardenlet-reviewed"
+// recordsName is that ConfigMap.
+const recordsName = "pergola-gardenlet-reviewed"
 
-// basesRef refers to it.
-func basesRef() apply.Ref {
-	return apply.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: owner.InventoryNamespace, Name: basesName}
+// recordsRef refers to it.
+func recordsRef() apply.Ref {
+	return apply.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: owner.InventoryNamespace, Name: recordsName}
 }
 
-// basesKey is how an owner is named in it.
-func basesKey(kind string, o *unstructured.Unstructured) string {
+// recordKey is how an owner is named in it.
+func recordKey(kind string, o *unstructured.Unstructured) string {
 	return strings.TrimSuffix(strings.Join([]string{kind, o.GetName(), o.GetNamespace()}, "."), ".")
 }
 
@@ -114,96 +128,158 @@ func (g *Gardenlet) reviewed(from sources, o render.Owner, s *settings) func(clu
 		controlPlane = o.ControlPlaneNamespace
 	}
 	return func(_ string, ref plan.Ref) bool {
-		if landscape.NeedsNoReview(ref) || g.basisIs(from) {
+		was, _ := g.recordOf(from)
+		if landscape.NeedsNoReview(ref) || was.Basis == from.basis && !slices.Contains(was.Held, ref.String()) {
 			return true
 		}
-		review, err := seedpublication.ReadReview(g.objects.get(kindReview, seedpublication.Namespace(g.Seed), seedpublication.ReviewName))
+		review, err := g.review()
 		if err != nil {
 			g.say(g.objects.get(kindSeed, "", g.Seed), "ReviewUnreadable", err.Error())
 		}
-		return review.Has(o.String(), isShown(from.object), seedpublication.ObjectIn(controlPlane, ref))
+		return review.Has(o.String(), isShown(from.object), seedpublication.ObjectIn(controlPlane, ref), was.Done)
 	}
 }
 
-// basisIs tells whether an owner was converged with its basis before.
-func (g *Gardenlet) basisIs(from sources) bool {
-	g.bases.mu.Lock()
-	defer g.bases.mu.Unlock()
-	return from.basis != "" && g.bases.known[basesKey(from.kind, from.object)] == from.basis
+// review is what is published of reviews; one that cannot be read has nothing.
+func (g *Gardenlet) review() (*seedpublication.Review, error) {
+	return seedpublication.ReadReview(g.publishedReview())
 }
 
-// readBases reads what a former process has noted. While it cannot be read, all that is lost needs a review.
-func (g *Gardenlet) readBases(ctx context.Context) {
-	g.bases.mu.Lock()
-	defer g.bases.mu.Unlock()
-	if g.bases.known != nil {
+func (g *Gardenlet) publishedReview() *unstructured.Unstructured {
+	return g.objects.get(kindReview, seedpublication.Namespace(g.Seed), seedpublication.ReviewName)
+}
+
+// reviewVersion changes when something is published of reviews.
+func (g *Gardenlet) reviewVersion() string {
+	if o := g.publishedReview(); o != nil {
+		return o.GetResourceVersion()
+	}
+	return ""
+}
+
+// recordOf tells how an owner was converged last, and whether that is known.
+func (g *Gardenlet) recordOf(from sources) (reviewRecord, bool) {
+	g.records.mu.Lock()
+	defer g.records.mu.Unlock()
+	r, known := g.records.known[recordKey(from.kind, from.object)]
+	return r, known
+}
+
+// readRecords reads what a former process has noted. While it cannot be read, all that is lost needs a review.
+func (g *Gardenlet) readRecords(ctx context.Context) {
+	g.records.mu.Lock()
+	defer g.records.mu.Unlock()
+	if g.records.known != nil {
 		return
 	}
-	live, err := g.local.GetLive(ctx, basesRef())
+	live, err := g.local.GetLive(ctx, recordsRef())
 	if err != nil && !apierrors.IsNotFound(err) {
-		g.Log.Info("what was reviewed could not be read yet", "error", g.local.Explain(basesRef(), "read", err))
+		g.Log.Info("what was reviewed could not be read yet", "error", g.local.Explain(recordsRef(), "read", err))
 		return
 	}
-	g.bases.known = map[string]string{}
+	g.records.known = map[string]reviewRecord{}
 	if err == nil {
 		data, _, _ := unstructured.NestedStringMap(live.Object, "data")
-		for key, basis := range data {
-			g.bases.known[key] = basis
+		for key, text := range data {
+			var r reviewRecord
+			_ = json.Unmarshal([]byte(text), &r) // of one that cannot be read nothing is known
+			g.records.known[key] = r
 		}
 	}
 }
 
-// leaveBasis forgets the basis of an owner that is about to be converged with another one: should Git go back to the former one halfway,
-// what came with the other one must not go unseen.
-func (g *Gardenlet) leaveBasis(ctx context.Context, from sources) {
-	g.bases.mu.Lock()
-	defer g.bases.mu.Unlock()
-	if was := g.bases.known[basesKey(from.kind, from.object)]; was != "" && was != from.basis {
-		g.writeBasis(ctx, from, "")
-		g.bases.known[basesKey(from.kind, from.object)] = ""
+// beginReviewed is called before an owner is converged, and gives the number of the last change that is applied completely by then. What was
+// converged with another basis counts no more: should Git go back to it halfway, what came with this one must not go unseen. Of an owner that
+// was never converged nothing can be lost.
+func (g *Gardenlet) beginReviewed(ctx context.Context, from sources, s *settings) (complete int) {
+	g.readRecords(ctx)
+	was, known := g.recordOf(from)
+	if !s.reviewed {
+		if was.Basis != "" {
+			was.Basis = ""
+			g.note(ctx, from, was)
+		}
+		return 0
 	}
+	review, err := g.review()
+	if err == nil {
+		complete = review.Complete()
+	}
+	_, begun, _ := unstructured.NestedMap(from.object.Object, "status", "lastOperation")
+	switch {
+	case !known && !begun:
+		g.note(ctx, from, reviewRecord{Basis: from.basis, Done: complete})
+	case was.Basis != "" && was.Basis != from.basis:
+		was.Basis = ""
+		g.note(ctx, from, was)
+	}
+	return complete
 }
 
-// noteBasis remembers that an owner was converged with its basis, and nothing was held for the sake of the review.
-func (g *Gardenlet) noteBasis(ctx context.Context, from sources) {
-	key := basesKey(from.kind, from.object)
-	g.bases.mu.Lock()
-	defer g.bases.mu.Unlock()
-	if g.bases.known != nil && g.bases.known[key] != from.basis && g.writeBasis(ctx, from, from.basis) {
-		g.bases.known[key] = from.basis
-	}
+// endReviewed notes that an owner was converged with its basis.
+func (g *Gardenlet) endReviewed(ctx context.Context, from sources, complete int, held []owner.HeldObjects) {
+	was, _ := g.recordOf(from)
+	g.note(ctx, from, reviewRecord{Basis: from.basis, Done: max(was.Done, complete), Held: unreviewed(held)})
 }
 
-// writeBasis puts the basis of an owner into the ConfigMap; the lock is held.
-func (g *Gardenlet) writeBasis(ctx context.Context, from sources, basis string) bool {
-	data := map[string]any{basesKey(from.kind, from.object): basis}
-	_, err := g.local.MergePatch(ctx, basesRef(), map[string]any{"data": data}, "gardenlet", "")
-	if apierrors.IsNotFound(err) {
-		o := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "data": data}}
-		o.SetNamespace(basesRef().Namespace)
-		o.SetName(basesName)
-		_, err = g.local.Dynamic().Resource(corev1.SchemeGroupVersion.WithResource("configmaps")).Namespace(o.GetNamespace()).Create(ctx, o, metav1.CreateOptions{FieldManager: "gardenlet"})
+// note writes the record of an owner where it is another one. In memory it counts at once, unless it allows more than the one that is written.
+func (g *Gardenlet) note(ctx context.Context, from sources, r reviewRecord) {
+	key := recordKey(from.kind, from.object)
+	g.records.mu.Lock()
+	defer g.records.mu.Unlock()
+	if g.records.known == nil || reflect.DeepEqual(g.records.known[key], r) {
+		return
+	}
+	if r.Basis == "" {
+		g.records.known[key] = r
+	}
+	text, err := json.Marshal(r)
+	if err == nil {
+		err = g.writeRecord(ctx, map[string]any{key: string(text)})
 	}
 	if err != nil {
-		g.Log.Info("what was reviewed could not be noted yet", "error", g.local.Explain(basesRef(), "note", err))
+		g.Log.Info("what was reviewed could not be noted yet", "error", g.local.Explain(recordsRef(), "note", err))
+		return
 	}
-	return err == nil
+	g.records.known[key] = r
 }
 
-// heldUnreviewed tells whether something is held because no review could show it.
-func heldUnreviewed(held []owner.HeldObjects) bool {
-	return slices.ContainsFunc(held, func(h owner.HeldObjects) bool {
-		return slices.ContainsFunc(h.Objects, func(o apply.Held) bool { return o.Reason == plan.NotReviewed })
-	})
+func (g *Gardenlet) writeRecord(ctx context.Context, data map[string]any) error {
+	_, err := g.local.MergePatch(ctx, recordsRef(), map[string]any{"data": data}, "gardenlet", "")
+	if !apierrors.IsNotFound(err) {
+		return err
+	}
+	o := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "data": data}}
+	o.SetNamespace(recordsRef().Namespace)
+	o.SetName(recordsName)
+	configMaps := g.local.Dynamic().Resource(corev1.SchemeGroupVersion.WithResource("configmaps")).Namespace(o.GetNamespace())
+	if _, err = configMaps.Create(ctx, o, metav1.CreateOptions{FieldManager: "gardenlet"}); apierrors.IsAlreadyExists(err) { // by the job of another owner
+		_, err = g.local.MergePatch(ctx, recordsRef(), map[string]any{"data": data}, "gardenlet", "")
+	}
+	return err
+}
+
+// unreviewed are the objects that are held because no review could show that they go.
+func unreviewed(held []owner.HeldObjects) []string {
+	var out []string
+	for _, h := range held {
+		for _, o := range h.Objects {
+			if o.Reason == plan.NotReviewed && !slices.Contains(out, o.Ref.String()) {
+				out = append(out, o.Ref.String())
+			}
+		}
+	}
+	slices.Sort(out)
+	return out
 }
 
 // seeReview converges owners again of which something was held when what was reviewed became known.
 func (g *Gardenlet) seeReview() {
-	review := g.objects.get(kindReview, seedpublication.Namespace(g.Seed), seedpublication.ReviewName)
-	if review == nil || review.GetResourceVersion() == g.reviewSeen {
+	version := g.reviewVersion()
+	if version == "" || version == g.reviewSeen {
 		return
 	}
-	g.reviewSeen = review.GetResourceVersion()
+	g.reviewSeen = version
 	for _, id := range g.ids() {
 		if at := g.site(id); at != nil && at.waitsForReview() {
 			at.poke()

@@ -2,16 +2,19 @@ package gardenlet
 
 import (
 	"encoding/json"
+	"fmt"
 	"io/fs"
 	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
@@ -53,9 +56,9 @@ func (p *place) declare(text string) {
 }
 
 // seen publishes that a reviewer could see what owners lose.
-func (p *place) seen(base string, lost map[string][]string) {
+func (p *place) seen(id string, lost map[string][]string) {
 	p.Helper()
-	c := seedpublication.Change{Base: base}
+	c := seedpublication.Change{ID: id}
 	for object, owners := range lost {
 		for _, owner := range owners {
 			seedpublication.Note(&c.Lost, object, owner)
@@ -84,7 +87,7 @@ func TestNothingGoesUnseen(t *testing.T) {
 	p.publish("main@1")
 	g := p.run()
 	p.eventually("it is there", there)
-	p.eventually("its basis is noted", func() bool { return p.onSeed("garden", basesName) != nil })
+	p.eventually("its basis is noted", func() bool { return p.onSeed("garden", recordsName) != nil })
 
 	p.spec = without
 	p.publish("main@2")
@@ -96,15 +99,15 @@ func TestNothingGoesUnseen(t *testing.T) {
 	p.seen("1", map[string][]string{object: {"seed another"}})
 	r, err := seedpublication.ReadReview(mustGet(t, p, seedpublication.ReviewName))
 	require.NoError(t, err)
-	assert.False(t, r.Has("seed "+p.name, true, object), "what another Seed loses is not what this one does")
-	assert.True(t, r.Has("seed another", true, object))
+	assert.False(t, r.Has("seed "+p.name, true, object, 0), "what another Seed loses is not what this one does")
+	assert.True(t, r.Has("seed another", true, object, 0))
 	p.seen("2", map[string][]string{object: {"seed " + p.name}})
 	p.eventually("it was to be seen", func() bool { return !there() })
 
 	p.spec = ""
 	p.publish("main@3")
 	p.eventually("it is there again", there)
-	c := seedpublication.Change{Base: "3"}
+	c := seedpublication.Change{ID: "3"}
 	seedpublication.Note(&c.Made, object, "seed "+p.name)
 	require.NoError(t, p.publisher.ApplyReview(p.ctx, p.publishing, c, p.name))
 	p.spec = without
@@ -122,7 +125,6 @@ func TestNothingGoesUnseen(t *testing.T) {
 
 // TestWhatPeopleDoByTheAPI needs no review of Git; what Git does to the same Shoots does, declared or not.
 func TestWhatPeopleDoByTheAPI(t *testing.T) {
-	const asleep, awake = `{"spec": {"hibernation": {"enabled": true}}}`, `{"spec": {"hibernation": {"enabled": false}}}`
 	p := newPlace(t)
 	p.review = landscapev1alpha1.ReviewRequired
 	p.optional()
@@ -137,7 +139,7 @@ func TestWhatPeopleDoByTheAPI(t *testing.T) {
 	g := p.run()
 	for _, shoot := range []string{"made", "declared"} {
 		p.eventually("it is there", there(shoot))
-		p.eventually("its basis is noted", func() bool { return p.data("garden", basesName, "shoot."+shoot+"."+namespace) != "" })
+		p.eventually("its basis is noted", func() bool { return p.data("garden", recordsName, "shoot."+shoot+"."+namespace) != "" })
 		p.patch("Shoot", namespace, shoot, asleep)
 		p.eventually("whoever hibernates a Shoot needs no review", gone(shoot))
 		p.patch("Shoot", namespace, shoot, awake)
@@ -174,7 +176,7 @@ func TestWhatPeopleDoByTheAPI(t *testing.T) {
 	p.seen("2", nil)
 	r, err := seedpublication.ReadReview(g.objects.get(kindReview, seedpublication.Namespace(p.name), seedpublication.ReviewName))
 	require.NoError(t, err)
-	assert.True(t, r.Has("shoot "+namespace+"/made", false, object), "what those in Git were seen to lose")
+	assert.True(t, r.Has("shoot "+namespace+"/made", false, object, 0), "what those in Git were seen to lose")
 	p.spec = ", components: {shoot: {c: {enabled: false}}}"
 	p.publish("main@2")
 	p.eventually("what no review of any Shoot has shown is held", p.unreviewed("made", "/c"))
@@ -182,6 +184,203 @@ func TestWhatPeopleDoByTheAPI(t *testing.T) {
 	c := seedpublication.ObjectIn(p.controlPlane("declared"), plan.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: p.controlPlane("declared"), Name: "c"})
 	p.seen("3", map[string][]string{c: {"shoot " + namespace + "/declared"}})
 	p.eventually("what was seen of a declared Shoot counts for the others", func() bool { return p.onSeed(p.controlPlane("made"), "c") == nil })
+	require.NoError(t, g.stop())
+}
+
+// failing adds to component c of Shoots a Deployment that is ready when somebody says so.
+func (p *place) failing() (ready func()) {
+	p.Helper()
+	catalogue, ok := p.catalogue.(fstest.MapFS)
+	require.True(p, ok)
+	const file = "shoot/c/component.cue"
+	text := strings.Replace(string(catalogue[file].Data), "}]}\n}\n", `}, {
+		apiVersion: "apps/v1"
+		kind: "Deployment"
+		metadata: {name: "slow", namespace: owner.controlPlaneNamespace}
+		spec: {replicas: 1, selector: matchLabels: a: "b", template: {metadata: labels: a: "b", spec: containers: [{name: "x", image: "x"}]}}
+	}]}
+}
+`, 1)
+	catalogue[file] = &fstest.MapFile{Data: []byte(text)}
+	return func() {
+		p.Helper()
+		deployments := p.seed.Resource(schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}).Namespace(p.controlPlane("one"))
+		o, err := deployments.Get(p.ctx, "slow", metav1.GetOptions{})
+		require.NoError(p, err)
+		status := fmt.Sprintf(`{"status": {"observedGeneration": %d, "replicas": 1, "readyReplicas": 1, "updatedReplicas": 1, "availableReplicas": 1, "conditions": [`+
+			`{"type": "Available", "status": "True"}, {"type": "Progressing", "status": "True", "reason": "NewReplicaSetAvailable"}]}}`, o.GetGeneration())
+		_, err = deployments.Patch(p.ctx, "slow", types.MergePatchType, []byte(status), metav1.PatchOptions{}, "status")
+		require.NoError(p, err)
+	}
+}
+
+// extra adds an object of Shoot one by an overlay, or takes it away.
+func (p *place) extra(there bool) {
+	p.overlays = map[string]string{}
+	if there {
+		p.overlays["components/shoot/c/kustomization.yaml"] = "resources: [e.yaml]\n"
+		p.overlays["components/shoot/c/e.yaml"] = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: extra, namespace: " + p.controlPlane("one") + "}\n"
+	}
+}
+
+// has tells whether Shoot one has a ConfigMap on the seed.
+func (p *place) has(name string) func() bool {
+	return func() bool { return p.onSeed(p.controlPlane("one"), name) != nil }
+}
+
+func (p *place) lacks(name string) func() bool { return func() bool { return !p.has(name)() } }
+
+// recorded tells whether Shoot one was converged with a basis, and what of it is held.
+func (p *place) recorded(held ...string) func() bool {
+	return func() bool {
+		var r reviewRecord
+		_ = json.Unmarshal([]byte(p.data("garden", recordsName, "shoot.one.garden-"+p.project)), &r)
+		return r.Basis != "" && slices.Equal(r.Held, held)
+	}
+}
+
+// objectOfOne is how a review names a ConfigMap of Shoot one.
+func (p *place) objectOfOne(name string) string {
+	return seedpublication.ObjectIn(p.controlPlane("one"), plan.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: p.controlPlane("one"), Name: name})
+}
+
+const asleep, awake = `{"spec": {"hibernation": {"enabled": true}}}`, `{"spec": {"hibernation": {"enabled": false}}}`
+
+// TestAReviewCountsOnce: what a review has shown, and was done, says nothing about what was made anew since, whoever made it.
+func TestAReviewCountsOnce(t *testing.T) {
+	p := newPlace(t)
+	p.review = landscapev1alpha1.ReviewRequired
+	p.optional()
+	p.extra(true)
+	p.publish("main@1")
+	p.shoot("one")
+	namespace := "garden-" + p.project
+	g := p.run()
+	p.eventually("it is there", func() bool { return p.has("extra")() && p.recorded()() })
+
+	p.seen("1", map[string][]string{p.objectOfOne("extra"): {"shoot " + namespace + "/another"}, p.objectOfOne("d"): {"shoot " + namespace + "/another"}})
+	p.extra(false)
+	p.publish("main@2")
+	p.eventually("it was to be seen", p.lacks("extra"))
+	require.NoError(t, p.publisher.CompleteReview(p.ctx, p.publishing, p.name))
+	p.eventually("all of it is done", func() bool { r, err := g.review(); return err == nil && r.Complete() > 0 })
+	p.patch("Shoot", namespace, "one", asleep)
+	p.eventually("somebody hibernates it", p.lacks("d"))
+	p.patch("Shoot", namespace, "one", awake)
+	p.eventually("and wakes it", func() bool {
+		text := p.data("garden", recordsName, "shoot.one."+namespace)
+		return p.has("d")() && p.recorded()() && strings.Contains(text, `"done":`)
+	})
+	p.spec = ", components: {shoot: {d: {enabled: false}}}"
+	p.publish("main@3")
+	p.eventually("a review of long ago says nothing", p.unreviewed("one", "/d"))
+	assert.True(t, p.has("d")())
+	require.NoError(t, g.stop())
+}
+
+// TestReviewSwitchedOff: what came while no review was demanded is nothing that one has shown.
+func TestReviewSwitchedOff(t *testing.T) {
+	p := newPlace(t)
+	p.review = landscapev1alpha1.ReviewRequired
+	p.optional()
+	p.publish("main@1")
+	p.shoot("one")
+	g := p.run()
+	p.eventually("it is converged", p.recorded())
+	p.review = ""
+	p.extra(true)
+	p.publish("main@2")
+	p.eventually("it is there", func() bool { return p.has("extra")() && !p.recorded()() })
+	p.review = landscapev1alpha1.ReviewRequired
+	p.extra(false)
+	p.publish("main@3")
+	p.eventually("the settings are those of the beginning, and what came meanwhile is held", p.unreviewed("one", "/extra"))
+	assert.True(t, p.has("extra")())
+	require.NoError(t, g.stop())
+}
+
+// TestHeldIsHeldAlone: of an owner of which something is held, people can do by the API what they want; and what is held waits for a review also when
+// nothing else changes any more.
+func TestHeldIsHeldAlone(t *testing.T) {
+	p := newPlace(t)
+	p.review = landscapev1alpha1.ReviewRequired
+	p.optional()
+	p.extra(true)
+	p.publish("main@1")
+	p.shoot("one")
+	namespace := "garden-" + p.project
+	g := p.run()
+	p.eventually("it is there", func() bool { return p.has("extra")() && p.recorded()() })
+	p.extra(false)
+	p.publish("main@2")
+	held := "ConfigMap " + p.controlPlane("one") + "/extra"
+	p.eventually("it is held", func() bool { return p.unreviewed("one", "/extra")() && p.recorded(held)() })
+	p.patch("Shoot", namespace, "one", asleep)
+	p.eventually("somebody hibernates it", p.lacks("d"))
+	require.NoError(t, g.stop())
+	g = p.run()
+	p.patch("Shoot", namespace, "one", awake)
+	p.eventually("and wakes it", func() bool { return p.has("d")() && p.recorded(held)() })
+	assert.True(t, p.has("extra")(), "held all the time")
+	p.seen("1", map[string][]string{p.objectOfOne("extra"): {"shoot " + namespace + "/another"}})
+	p.eventually("until a review shows it", func() bool { return p.lacks("extra")() && p.recorded()() })
+	require.NoError(t, g.stop())
+}
+
+// TestReviewWhileItIsConverged: what becomes known while an owner waits for its health is not overlooked; one that never was converged may be hibernated;
+// and an approval is spent although the convergence fails.
+func TestReviewWhileItIsConverged(t *testing.T) {
+	p := newPlace(t)
+	p.review = landscapev1alpha1.ReviewRequired
+	p.optional()
+	ready := p.failing()
+	p.extra(true)
+	p.publish("main@1")
+	p.shoot("one")
+	namespace := "garden-" + p.project
+	short := func(o *Options) { o.StepTimeout = 2 * time.Second }
+	g := p.run(short)
+	p.eventually("it fails", func() bool { return p.operation("Shoot", namespace, "one", "state") == "Error" && p.has("extra")() })
+	p.extra(false)
+	p.publish("main@2")
+	p.eventually("it is held", p.unreviewed("one", "/extra"))
+	id := plan.ApprovalOf(p.name, plan.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: p.controlPlane("one"), Name: "extra"})
+	p.approved = []string{id}
+	p.publish("main@2")
+	p.eventually("it passes by an approval", p.lacks("extra"))
+	p.eventually("which is spent, though the Shoot is not healthy", func() bool { return p.used() == id })
+	p.extra(true)
+	p.publish("main@3")
+	p.eventually("it is made anew", p.has("extra"))
+	require.NoError(t, g.stop())
+
+	// From here on it has its time.
+	g = p.run()
+	p.extra(false)
+	p.publish("main@4")
+	p.eventually("it is asked for", func() bool {
+		return strings.Contains(p.logged.String(), "revision=main@4") && p.operation("Shoot", namespace, "one", "state") == "Processing"
+	})
+	p.seen("1", map[string][]string{p.objectOfOne("extra"): {"shoot " + namespace + "/another"}})
+	ready()
+	p.eventually("the review came in time", p.lacks("extra"))
+	require.NoError(t, g.stop())
+}
+
+// TestNeverConverged: a Shoot that is made by the API, and is not healthy yet, may be hibernated.
+func TestNeverConverged(t *testing.T) {
+	p := newPlace(t)
+	p.review = landscapev1alpha1.ReviewRequired
+	p.optional()
+	ready := p.failing()
+	p.publish("main@1")
+	p.shoot("one")
+	namespace := "garden-" + p.project
+	g := p.run(func(o *Options) { o.StepTimeout = 2 * time.Second })
+	p.eventually("it fails", func() bool { return p.operation("Shoot", namespace, "one", "state") == "Error" && p.has("d")() })
+	p.patch("Shoot", namespace, "one", asleep)
+	ready()
+	p.eventually("nothing of it came from Git", p.lacks("d"))
 	require.NoError(t, g.stop())
 }
 

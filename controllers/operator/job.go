@@ -21,7 +21,10 @@ func (s *syncer) work(ctx context.Context, j *job, limit time.Duration) {
 			if unpublished != nil { // a seed that does not know of the review would hold what everybody has seen
 				return errors.Join(err, unpublished)
 			}
-			return errors.Join(err, s.publish(limited, j))
+			if err = errors.Join(err, s.publish(limited, j)); err == nil {
+				err = s.completeReview(limited, j)
+			}
+			return err
 		})
 		late := limited.Err() != nil && ctx.Err() == nil
 		cancel()

@@ -57,10 +57,36 @@ func (s *syncer) publish(ctx context.Context, j *job) error {
 
 // publishReview tells the seeds what could be seen in the review of a revision of what they lose by it. It comes before the revision itself.
 func (s *syncer) publishReview(ctx context.Context, j *job) error {
-	virtual := j.converger.Cluster(landscape.Virtual)
-	if j.seen == nil || virtual == nil {
+	virtual, publisher := j.converger.Cluster(landscape.Virtual), &seedpublication.Publisher{Engine: j.engine, Clock: s.Clock}
+	if virtual == nil || j.seen == nil {
 		return nil
 	}
+	return j.forSeeds(func(name string, change seedpublication.Change) error {
+		if len(change.Lost)+len(change.Made) == 0 {
+			return nil
+		}
+		return publisher.ApplyReview(ctx, virtual, change, name)
+	})
+}
+
+// completeReview tells the seeds that a revision is applied completely: what its review has shown is not to be expected again.
+func (s *syncer) completeReview(ctx context.Context, j *job) error {
+	virtual, publisher := j.converger.Cluster(landscape.Virtual), &seedpublication.Publisher{Engine: j.engine, Clock: s.Clock}
+	if virtual == nil || j.seen == nil || j.completed {
+		return nil
+	}
+	err := j.forSeeds(func(name string, change seedpublication.Change) error {
+		if len(change.Lost)+len(change.Made) == 0 {
+			return nil
+		}
+		return publisher.CompleteReview(ctx, virtual, name)
+	})
+	j.completed = err == nil
+	return err
+}
+
+// forSeeds works for all seeds of a revision, with what its review has shown of each.
+func (j *job) forSeeds(work func(name string, change seedpublication.Change) error) error {
 	seeds, err := j.revision.landscape.Seeds()
 	if err != nil {
 		return fmt.Errorf("publishing what was reviewed: %w", err)
@@ -69,18 +95,24 @@ func (s *syncer) publishReview(ctx context.Context, j *job) error {
 	for _, seed := range seeds {
 		names = append(names, seed.Object.Name)
 	}
-	publisher := &seedpublication.Publisher{Engine: j.engine, Clock: s.Clock}
 	return forEach(names, func(name string) error {
-		change := j.seen.seeds[name]
-		change.Base = j.seen.base // also where nothing is lost: what another commit on the same base showed is not to be expected any more
-		change.Lost = maps.Clone(change.Lost)
-		for object, owners := range j.seen.everywhere {
-			for name := range owners {
-				seedpublication.Note(&change.Lost, object, name)
-			}
-		}
-		return publisher.ApplyReview(ctx, virtual, change, name)
+		return work(name, j.seen.of(name))
 	})
+}
+
+// of is what the review of a revision has shown of a seed.
+func (s *seen) of(seed string) seedpublication.Change {
+	change := s.seeds[seed]
+	change.ID, change.Lost = s.id, maps.Clone(change.Lost)
+	for object, owners := range s.everywhere {
+		if change.Lost[object] != nil {
+			change.Lost[object] = maps.Clone(change.Lost[object])
+		}
+		for name := range owners {
+			seedpublication.Note(&change.Lost, object, name)
+		}
+	}
+	return change
 }
 
 // forEach works for several seeds side by side, and gives all that went wrong.

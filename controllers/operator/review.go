@@ -3,7 +3,6 @@ package operator
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
@@ -27,57 +26,82 @@ const (
 type seen struct {
 	// here are those on the runtime cluster and the virtual garden.
 	here *landscape.Reviewed
-	// base is the commit that the difference begins with, seeds what seeds lose and get by it, by their names.
-	base  string
+	// id names the revisions that were compared, seeds has what seeds lose and get, by their names.
+	id    string
 	seeds map[string]seedpublication.Change
 	// everywhere is what Shoots of all seeds may lose, as those of a sample do.
 	everywhere map[string]map[string]bool
+	// items are those of the clusters of the operator.
+	items []plan.Item
 }
 
 // reviewed are the deletions and recreations that whoever reviewed the change could see: those of the rendered difference between
-// the revision that was applied last and the new one. Without a former revision there are none.
+// the revision that was applied last and the new one, and, where another one was tried since, between that one and the new one: who takes a
+// commit back that failed halfway sees what it has made go. Without a former revision there are none. One that cannot be read has shown
+// nothing, which is said.
 func (r reading) reviewed(ctx context.Context, object *landscapev1alpha1.Landscape, remote source.Remote, active, next *revision) (*seen, error) {
-	var former *landscapes.Landscape
-	applied := commitOf(object.Status.LastAppliedRevision)
-	switch {
-	case applied == "":
-	case applied == next.Commit:
-		former = next.landscape
-	case active != nil && active.Commit == applied:
-		former = active.landscape
-	default:
-		snapshot, err := remote.At(ctx, applied)
-		if err != nil {
-			return nil, fmt.Errorf("comparing with the revision that was applied last: %w", err)
+	out := &seen{seeds: map[string]seedpublication.Change{}}
+	applied, attempted := commitOf(object.Status.LastAppliedRevision), commitOf(object.Status.LastAttemptedRevision)
+	out.id = applied + ".." + next.Commit
+	bases := []string{applied}
+	if attempted != "" && attempted != applied && attempted != next.Commit {
+		bases, out.id = append(bases, attempted), applied+","+attempted+".."+next.Commit
+	}
+	for _, base := range bases {
+		former, err := r.former(ctx, object, remote, active, next, base)
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
 		}
-		// Whether it would be valid today is of no interest.
-		if former, _, err = landscapes.LoadFS(ctx, snapshot.FS, folderOf(object), landscapes.Options{AgeIdentities: r.identities, Evaluator: r.evaluator, Kept: r.kept}); err != nil {
-			return nil, fmt.Errorf("comparing with the revision that was applied last: %w", err)
+		if err != nil {
+			next.notes = append(next.notes, fmt.Sprintf("revision %s cannot be compared with it, so that all is held that it deletes and that no other one shows: %s", base, err))
+			continue
+		}
+		if err := r.compare(ctx, former, next, out); err != nil {
+			return nil, err
 		}
 	}
-	out := &seen{base: applied, seeds: map[string]seedpublication.Change{}}
-	if err := r.compare(ctx, former, next, out); err != nil {
+	out.here = landscape.ReviewedOf(plan.Plan{Items: out.items})
+	return out, nil
+}
+
+// former reads a commit that is compared with the new one; nil for none. Whether it would be valid today is of no interest.
+func (r reading) former(ctx context.Context, object *landscapev1alpha1.Landscape, remote source.Remote, active, next *revision, commit string) (*landscapes.Landscape, error) {
+	switch {
+	case commit == "":
+		return nil, nil
+	case commit == next.Commit:
+		return next.landscape, nil
+	case active != nil && active.Commit == commit:
+		return active.landscape, nil
+	}
+	snapshot, err := remote.At(ctx, commit)
+	if err != nil {
 		return nil, err
 	}
-	return out, nil
+	l, _, err := landscapes.LoadFS(ctx, snapshot.FS, folderOf(object), landscapes.Options{AgeIdentities: r.identities, Evaluator: r.evaluator, Kept: r.kept})
+	return l, err
 }
 
 // compare renders what the change reaches, a part at a time: the Garden for the clusters of the operator, Seeds and Shoots for the seeds.
 func (r reading) compare(ctx context.Context, former *landscapes.Landscape, next *revision, out *seen) error {
-	reach, err := render.Reached(r.catalogue, render.State{Landscape: former, Name: "the revision that was applied last", Partial: true},
+	reach, err := render.Reached(r.catalogue, render.State{Landscape: former, Name: "the former revision", Partial: true},
 		render.State{Landscape: next.landscape}, render.At(r.now), render.Sparingly(sampleOfReview))
 	if err != nil {
 		return invalid("revision %s: %s", next.Revision(), err)
 	}
-	garden := plan.Bundles(declaredPlaces(former), declaredPlaces(next.landscape)).Items
+	out.items = append(out.items, plan.Bundles(declaredPlaces(former), declaredPlaces(next.landscape)).Items...)
 	oldCluster, newCluster := reach.Old.ClusterOf(), reach.New.ClusterOf()
-	controlPlanes := map[string]string{}
-	for _, in := range slices.Concat(reach.Old.Inputs, reach.New.Inputs) {
-		if in.Owner.Kind == owner.Shoot {
-			controlPlanes[in.Owner.String()] = in.Owner.ControlPlaneNamespace
+	before, controlPlanes, sampled := map[string]bool{}, map[string]string{}, map[string]bool{}
+	for _, in := range reach.Old.Inputs {
+		before[in.Owner.String()] = true
+	}
+	for _, in := range reach.New.Inputs {
+		if name := in.Owner.String(); in.Owner.Kind == owner.Shoot {
+			controlPlanes[name] = in.Owner.ControlPlaneNamespace
+		} else {
+			controlPlanes[name] = ""
 		}
 	}
-	sampled := map[string]bool{}
 	if len(reach.Left) > 0 {
 		for _, o := range reach.Sampled {
 			sampled[o.String()] = true
@@ -87,19 +111,21 @@ func (r reading) compare(ctx context.Context, former *landscapes.Landscape, next
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		before, after, _, err := part.Render() // what was wrong before is of no interest
+		old, new, _, err := part.Render() // what was wrong before is of no interest
 		if err != nil {
 			return invalid("revision %s: %s", next.Revision(), err)
 		}
-		for _, item := range plan.Bundles(placed(before, oldCluster), placed(after, newCluster)).Items {
+		for _, item := range plan.Bundles(placed(old, oldCluster), placed(new, newCluster)).Items {
 			if kind, _, _ := strings.Cut(item.Owner, " "); kind == owner.Garden {
-				garden = append(garden, item)
-			} else {
-				out.onSeed(item, controlPlanes[item.Owner], sampled[item.Owner])
+				out.items = append(out.items, item)
+				continue
+			}
+			// An owner whose file is gone is held with all it has, and loses nothing.
+			if controlPlane, stays := controlPlanes[item.Owner]; stays && before[item.Owner] {
+				out.onSeed(item, controlPlane, sampled[item.Owner])
 			}
 		}
 	}
-	out.here = landscape.ReviewedOf(plan.Plan{Items: garden})
 	return nil
 }
 

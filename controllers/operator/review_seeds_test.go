@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -28,6 +29,34 @@ func (w *world) forSeed(name string) *corev1.ConfigMap {
 	}
 	require.NoError(w, err)
 	return o
+}
+
+// writtenForSeed gives the names of the two ConfigMaps for the Seed of the demonstration, each time when one is written from now on.
+func (w *world) writtenForSeed() (next func() string) {
+	w.Helper()
+	c, err := client.NewWithWatch(server.config, client.Options{})
+	require.NoError(w, err)
+	list := &corev1.ConfigMapList{}
+	require.NoError(w, c.List(context.Background(), list, client.InNamespace(seedpublication.Namespace("local"))))
+	changes, err := c.Watch(context.Background(), &corev1.ConfigMapList{}, client.InNamespace(seedpublication.Namespace("local")), &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: list.ResourceVersion}})
+	require.NoError(w, err)
+	w.Cleanup(changes.Stop)
+	out := make(chan string, 100)
+	go func() {
+		for change := range changes.ResultChan() {
+			if o, ok := change.Object.(*corev1.ConfigMap); ok && (o.Name == seedpublication.ReviewName || o.Name == seedpublication.PointerName) {
+				out <- o.Name
+			}
+		}
+	}()
+	return func() string {
+		select {
+		case name := <-out:
+			return name
+		case <-time.After(time.Minute):
+			return "nothing"
+		}
+	}
 }
 
 // TestSeedsLearnOfTheReview: what a difference of revisions shows of deletions on a seed is published for its gardenlet, before what deletes
@@ -65,7 +94,11 @@ func TestSeedsLearnOfTheReview(t *testing.T) {
 	assert.Contains(t, published, "review: Required", "the gardenlet knows that a review is demanded")
 
 	first := w.forSeed(seedpublication.PointerName).ResourceVersion
+	written := w.writtenForSeed()
 	w.applied(s, s.push("one less", more("m2", "m3")), "1")
+	assert.Equal(t, seedpublication.ReviewName, written(), "what was seen comes first")
+	assert.Equal(t, seedpublication.PointerName, written())
+	assert.Equal(t, seedpublication.ReviewName, written(), "and that it is done comes last")
 	lost := func() string { return w.forSeed(seedpublication.ReviewName).Data["seen"] }
 	assert.Contains(t, lost(), `"object":"/ConfigMap {control-plane}/m1","owners":["shoot garden-local/local"]`)
 	assert.NotContains(t, lost(), "/m2")
@@ -76,13 +109,42 @@ func TestSeedsLearnOfTheReview(t *testing.T) {
 		require.NoError(t, err)
 		return n
 	}
-	assert.Less(t, version(w.forSeed(seedpublication.ReviewName)), version(pointer), "what was seen comes first")
 
-	// A declaration that deletes something on a seed, and one object that is there again.
+	// What is there again is void.
 	w.applied(s, s.push("there again", more("m1", "m3")), "1")
 	assert.NotContains(t, lost(), "/m1")
 	assert.Contains(t, lost(), "/m2")
 	before := version(w.forSeed(seedpublication.ReviewName))
 	w.applied(s, s.push("a purpose", map[string]string{"shoot.yaml": strings.Replace(shoot, "purpose: evaluation", "purpose: development", 1)}), "1")
 	assert.Equal(t, before, version(w.forSeed(seedpublication.ReviewName)), "nothing to say")
+}
+
+// TestWhatStaysIsNotLost: a Shoot whose file is gone is held with all it has, so that nothing of it is to be seen as lost; with no review demanded, what
+// was seen is taken back.
+func TestWhatStaysIsNotLost(t *testing.T) {
+	w := newWorld(t)
+	w.Cleanup(func() {
+		_ = w.client.DeleteAllOf(context.Background(), &corev1.ConfigMap{}, client.InNamespace(seedpublication.Namespace("local"))) // the namespace may not be there
+	})
+	extra := map[string]string{"components/seed/a/kustomization.yaml": "resources: [x.yaml]\n", "components/seed/a/x.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x, namespace: garden}\n"}
+	files := map[string]string{"shoot.yaml": strings.Replace(shootFile(t), "  region: local\n", "  region: local\n  seedName: local\n", 1)}
+	for name, text := range extra {
+		files[name] = text
+	}
+	s := w.shoots("staying", files)
+	w.start(func(r *Role) { r.Catalogue = smallCatalogue(t) })
+	w.follow(s, repositoryURL(gittest.ServeHTTP(t, s.bare.Root).URL), func(spec *landscapev1alpha1.LandscapeSpec) {
+		spec.Review = landscapev1alpha1.ReviewRequired
+	})
+	w.applied(s, "", "1")
+	s.git("rm", "-q", "shoot.yaml")
+	w.applied(s, s.push("a Shoot goes, and something of the Seed", map[string]string{"components/seed/a/kustomization.yaml": "", "components/seed/a/x.yaml": ""}), "1")
+	w.eventually("the seed knows", func() bool { return w.forSeed(seedpublication.ReviewName) != nil })
+	review := w.forSeed(seedpublication.ReviewName)
+	assert.Contains(t, review.Data["seen"], `"object":"/ConfigMap garden/x","owners":["seed local"]`)
+	assert.NotContains(t, review.Data["seen"], "shoot ")
+	assert.Equal(t, review.Data["number"], review.Data["complete"], "all of it is applied")
+
+	w.change(s.name, func(l *landscapev1alpha1.Landscape) { l.Spec.Review = "" })
+	w.eventually("it is taken back", func() bool { return w.forSeed(seedpublication.ReviewName) == nil })
 }

@@ -99,3 +99,49 @@ func TestReview(t *testing.T) {
 	require.NoError(t, handle.Approve(context.Background(), []string{l.Status.Held[0].Approval}, false))
 	w.await(s.name, func(l *landscapev1alpha1.Landscape) bool { return len(l.Status.Held) == 0 && w.value("r1") == "2" })
 }
+
+// TestRevertWithReview: who takes a commit back that failed halfway has seen what it has made go.
+func TestRevertWithReview(t *testing.T) {
+	w := newWorld(t)
+	r := w.repository("revert")
+	w.start()
+	w.landscape(r.name, r, func(spec *landscapev1alpha1.LandscapeSpec) { spec.Review = landscapev1alpha1.ReviewRequired })
+	w.ready(r.name, "True Applied: ")
+	ended := func(commit string) *landscapev1alpha1.Landscape {
+		return w.await(r.name, func(l *landscapev1alpha1.Landscape) bool {
+			return len(l.Status.History) > 0 && l.Status.History[0].EndTime != nil && strings.HasSuffix(l.Status.History[0].Revision, commit)
+		})
+	}
+	bad := strings.Replace(r.configMap("nowhere", "1"), "namespace: "+r.namespace, "namespace: is-not-there", 1)
+	l := ended(r.commit("bad", map[string]string{"b.yaml": r.configMap("b", "1"), "bad.yaml": bad}))
+	require.Equal(t, landscapev1alpha1.SyncFailed, l.Status.History[0].Result)
+	require.Equal(t, "1", w.value("b"))
+	r.git("revert", "--no-edit", "HEAD")
+	l = ended(strings.TrimSpace(r.git("rev-parse", "HEAD")))
+	assert.Equal(t, landscapev1alpha1.SyncSucceeded, l.Status.History[0].Result, l.Status.History[0].Message)
+	assert.Empty(t, w.value("b"))
+}
+
+// TestNothingToCompareWith: a revision is applied although the former one cannot be read any more; all that it deletes is held, and why is said.
+func TestNothingToCompareWith(t *testing.T) {
+	w := newWorld(t)
+	r := w.repository("moved")
+	stop := w.start()
+	w.landscape(r.name, r, func(spec *landscapev1alpha1.LandscapeSpec) { spec.Review = landscapev1alpha1.ReviewRequired })
+	w.ready(r.name, "True Applied: ")
+	first := r.commit("b", map[string]string{"b.yaml": r.configMap("b", "1")})
+	w.await(r.name, func(l *landscapev1alpha1.Landscape) bool {
+		return strings.HasSuffix(l.Status.LastAppliedRevision, first)
+	})
+	stop()
+	commit := r.commit("moved", map[string]string{"landscape.yaml": "", "a.yaml": "", "b.yaml": "", "prod/landscape.yaml": r.config(""), "prod/a.yaml": r.configMap("a", "2")})
+	w.change(r.name, func(l *landscapev1alpha1.Landscape) { l.Spec.Source.Path = "prod" })
+	w.start()
+	l := w.await(r.name, func(l *landscapev1alpha1.Landscape) bool {
+		return strings.HasSuffix(l.Status.LastAppliedRevision, commit)
+	})
+	assert.Equal(t, []string{"2", "1"}, []string{w.value("a"), w.value("b")})
+	assert.Contains(t, readiness(l), "cannot be compared with it, so that all is held that it deletes")
+	require.Len(t, l.Status.Held, 1)
+	assert.Equal(t, "ConfigMap "+w.namespace+"/b", l.Status.Held[0].Object)
+}

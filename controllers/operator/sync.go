@@ -226,6 +226,8 @@ type job struct {
 	engine    *apply.Engine
 	// seen is what could be seen of the revision in its review; nil where none is asked for.
 	seen *seen
+	// completed says that the seeds know that it is applied.
+	completed bool
 	// used are the approvals by which something passed, under mu.
 	used []string
 	// fallback says that the revision was applied before this process began.

@@ -33,6 +33,8 @@ type Content struct {
 	// Files by their path in the repository: landscape.yaml with the settings that count for seeds, overlays, and the default
 	// domains.
 	Files map[string][]byte
+	// Review says whether one is demanded; it stands in Files, too.
+	Review landscapev1alpha1.ReviewMode
 }
 
 // fileDomains holds the default domains of the landscape, in its folder.
@@ -57,7 +59,7 @@ type Decided struct {
 // Of takes from a landscape what its seeds need. Nothing of the Garden, of other seeds, of sources, access and secrets is in it, so that
 // a commit about these changes nothing here.
 func Of(l *landscapes.Landscape, decided Decided) (*Content, error) {
-	c := &Content{Catalogue: components.Version, Folder: l.Path, Files: map[string][]byte{}}
+	c := &Content{Catalogue: components.Version, Folder: l.Path, Files: map[string][]byte{}, Review: decided.Review}
 	if l.Config.Spec.Catalogue != nil {
 		c.Catalogue = strings.TrimPrefix(l.Config.Spec.Catalogue.Version, "v")
 	}

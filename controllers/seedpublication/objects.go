@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 )
 
 const (
@@ -32,6 +34,7 @@ const (
 	keyParts     = "parts"
 	keySince     = "since"
 	keyFormer    = "former"
+	keyReview    = "review"
 	keyData      = "data"
 )
 
@@ -109,6 +112,9 @@ func (p *Publication) Pointer(seed string) *unstructured.Unstructured {
 			keyParts: strconv.Itoa(len(p.parts)), keySince: p.Since.UTC().Format(time.RFC3339), keyFormer: p.Former,
 		},
 	}}
+	if p.Review != "" {
+		o.Object["data"].(map[string]any)[keyReview] = string(p.Review)
+	}
 	o.SetNamespace(Namespace(seed))
 	o.SetName(PointerName)
 	o.SetLabels(map[string]string{LabelPart: shortDigest(p.Digest)})
@@ -123,7 +129,7 @@ func header(pointer *unstructured.Unstructured) (p Publication, parts int, err e
 		return p, 0, err
 	}
 	p = Publication{
-		Content:  Content{Catalogue: data[keyCatalogue], Folder: data[keyFolder]},
+		Content:  Content{Catalogue: data[keyCatalogue], Folder: data[keyFolder], Review: landscapev1alpha1.ReviewMode(data[keyReview])},
 		Revision: data[keyRevision], Digest: data[keyDigest], Former: data[keyFormer],
 	}
 	if len(p.Digest) != 2*sha256.Size || strings.Trim(p.Digest, "0123456789abcdef") != "" {

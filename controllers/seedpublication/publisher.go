@@ -61,6 +61,11 @@ func (p *Publisher) Apply(ctx context.Context, virtual *apply.Cluster, c *Conten
 	default:
 		next.Former = former.Digest
 	}
+	if former != nil && former.Review != "" && next.Review == "" {
+		if err := dropReview(ctx, virtual, seed); err != nil {
+			return Outcome{}, err
+		}
+	}
 	out := Outcome{Revision: next.Revision, Digest: next.Digest}
 	// Parts first: a reader that sees the pointer finds them.
 	for _, step := range []struct {

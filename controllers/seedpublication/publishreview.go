@@ -3,11 +3,11 @@ package seedpublication
 import (
 	"context"
 	"fmt"
-	"reflect"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/pergola-dev/pergola/apply"
 )
@@ -15,18 +15,13 @@ import (
 // ApplyReview publishes for a seed what a change shows of deletions and recreations there. It has to come before the change itself, so that
 // nothing is held that was to be seen. It costs no write when that is known already; a seed without a namespace has nothing to lose.
 func (p *Publisher) ApplyReview(ctx context.Context, virtual *apply.Cluster, c Change, seed string) error {
-	ref := apply.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: Namespace(seed), Name: ReviewName}
-	live, err := virtual.GetLive(ctx, ref)
-	if err != nil && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("publishing what was reviewed for seed %s: %w", seed, virtual.Explain(ref, "read", err))
-	}
-	if apierrors.IsNotFound(err) {
-		live = nil
+	live, err := p.liveReview(ctx, virtual, seed)
+	if err != nil {
+		return err
 	}
 	before, err := ReadReview(live)
-	unreadable := err != nil
 	after := before.after(c, p.Clock.Now())
-	if !unreadable && (len(after.entries) == 0 && len(before.entries) == 0 || reflect.DeepEqual(before.entries, after.entries)) {
+	if err == nil && after == before {
 		return nil
 	}
 	if live == nil {
@@ -35,13 +30,57 @@ func (p *Publisher) ApplyReview(ctx context.Context, virtual *apply.Cluster, c C
 			return nil
 		}
 	}
-	configMap, err := after.configMap(seed)
+	return p.writeReview(ctx, virtual, after, seed)
+}
+
+// CompleteReview notes that what was published last of reviews is applied completely.
+func (p *Publisher) CompleteReview(ctx context.Context, virtual *apply.Cluster, seed string) error {
+	live, err := p.liveReview(ctx, virtual, seed)
+	if err != nil || live == nil {
+		return err
+	}
+	r, err := ReadReview(live)
+	if err != nil || r.complete == r.number {
+		return nil //nolint:nilerr // the next change writes it anew
+	}
+	r.complete = r.number
+	return p.writeReview(ctx, virtual, r, seed)
+}
+
+// dropReview takes back all that was seen on a seed, where no review is demanded any more: what happens from now on is in none.
+func dropReview(ctx context.Context, virtual *apply.Cluster, seed string) error {
+	ref := reviewRef(seed)
+	configMaps := virtual.Dynamic().Resource(corev1.SchemeGroupVersion.WithResource("configmaps")).Namespace(ref.Namespace)
+	if err := configMaps.Delete(ctx, ref.Name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("taking back what was reviewed for seed %s: %w", seed, virtual.Explain(ref, "delete", err))
+	}
+	return nil
+}
+
+func reviewRef(seed string) apply.Ref {
+	return apply.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: Namespace(seed), Name: ReviewName}
+}
+
+// liveReview reads the ConfigMap, nil if there is none.
+func (p *Publisher) liveReview(ctx context.Context, virtual *apply.Cluster, seed string) (*unstructured.Unstructured, error) {
+	live, err := virtual.GetLive(ctx, reviewRef(seed))
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("publishing what was reviewed for seed %s: %w", seed, virtual.Explain(reviewRef(seed), "read", err))
+	}
+	return live, nil
+}
+
+func (p *Publisher) writeReview(ctx context.Context, virtual *apply.Cluster, r *Review, seed string) error {
+	configMap, err := r.configMap(seed)
 	if err != nil {
 		return err
 	}
 	configMaps := virtual.Dynamic().Resource(corev1.SchemeGroupVersion.WithResource("configmaps")).Namespace(Namespace(seed))
 	if _, err := configMaps.Apply(ctx, ReviewName, configMap, metav1.ApplyOptions{FieldManager: FieldManager, Force: true}); err != nil {
-		return fmt.Errorf("publishing what was reviewed for seed %s: %w", seed, virtual.Explain(ref, "apply", err))
+		return fmt.Errorf("publishing what was reviewed for seed %s: %w", seed, virtual.Explain(reviewRef(seed), "apply", err))
 	}
 	return nil
 }

@@ -20,8 +20,8 @@ const (
 	two  = "shoot garden-a/two"
 )
 
-func change(base string, lost, made map[string][]string) Change {
-	c := Change{Base: base}
+func change(id string, lost, made map[string][]string) Change {
+	c := Change{ID: id}
 	for object, owners := range lost {
 		for _, owner := range owners {
 			Note(&c.Lost, object, owner)
@@ -35,34 +35,35 @@ func change(base string, lost, made map[string][]string) Change {
 	return c
 }
 
-// TestReviewsAddUp: a seed that was away knows what was seen meanwhile, but not what was never applied, is there again, or is too old.
+// TestReviewsAddUp: a seed that was away knows what was seen meanwhile, but not what is there again, is too old, or was done before.
 func TestReviewsAddUp(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC)
-	r := (&Review{}).after(change("A", map[string][]string{vpa: {one, two}}, nil), now)
-	assert.True(t, r.Has(one, true, vpa))
-	assert.False(t, r.Has(one, true, etcd))
-	assert.False(t, r.Has("shoot garden-a/other", true, vpa), "one that is in Git, and does not lose it there")
-	assert.True(t, r.Has("shoot garden-a/other", false, vpa), "one that is not in Git")
-	assert.False(t, r.Has("seed s", false, vpa))
+	r := (&Review{}).after(change("A..B", map[string][]string{vpa: {one, two}}, nil), now)
+	assert.True(t, r.Has(one, true, vpa, 0))
+	assert.False(t, r.Has(one, true, etcd, 0))
+	assert.False(t, r.Has("shoot garden-a/other", true, vpa, 0), "one that is in Git, and does not lose it there")
+	assert.True(t, r.Has("shoot garden-a/other", false, vpa, 0), "one that is not in Git")
+	assert.False(t, r.Has("seed s", false, vpa, 0))
+	assert.False(t, r.Has(one, true, vpa, r.number), "it was done")
+	all := (&Review{}).after(change("A..B", map[string][]string{vpa: {AllOf(one)}}, nil), now)
+	assert.True(t, all.Has(one, true, vpa, 0), "it is not of the sample")
+	assert.False(t, all.Has("seed s", true, vpa, 0))
 
-	again := r.after(change("A", map[string][]string{vpa: {one, two}}, nil), now.Add(time.Hour))
-	assert.Equal(t, r, again, "nothing to write")
+	assert.Same(t, r, r.after(change("A..B", map[string][]string{vpa: {one, two}}, nil), now.Add(100*24*time.Hour)), "nothing to write, and nothing that counts anew")
+	again := r.after(change("A,B..C", map[string][]string{vpa: {one}}, nil), now)
+	assert.True(t, again.Has(one, true, vpa, r.number), "it is to happen once more")
+	assert.False(t, again.Has(two, true, vpa, r.number))
 
-	superseded := r.after(change("A", map[string][]string{etcd: {two}}, nil), now)
-	assert.False(t, superseded.Has(one, true, vpa), "the commit that showed it was not applied")
-	assert.True(t, superseded.Has(two, true, etcd))
-	fewer := r.after(change("A", map[string][]string{vpa: {two}}, nil), now)
-	assert.False(t, fewer.Has(one, true, vpa))
-	assert.True(t, fewer.Has(two, true, vpa))
-
-	next := r.after(change("B", map[string][]string{etcd: {one}}, nil), now)
-	assert.True(t, next.Has(one, true, vpa))
-	assert.True(t, next.Has(one, true, etcd))
-	back := next.after(change("C", nil, map[string][]string{vpa: {one}}), now)
-	assert.False(t, back.Has(one, true, vpa), "it is made anew")
-	assert.True(t, back.Has(two, true, vpa))
-	old := next.after(change("C", nil, nil), now.Add(reviewAge+time.Second))
+	next := r.after(change("B..C", map[string][]string{etcd: {one}}, nil), now)
+	assert.True(t, next.Has(one, true, vpa, 0))
+	assert.True(t, next.Has(one, true, etcd, 0))
+	back := next.after(change("C..D", nil, map[string][]string{vpa: {one}}), now)
+	assert.False(t, back.Has(one, true, vpa, 0), "it is made anew")
+	assert.True(t, back.Has(two, true, vpa, 0))
+	assert.False(t, all.after(change("B..C", nil, map[string][]string{vpa: {two}}), now).Has(one, true, vpa, 0), "one of them gets it again: the sample says nothing any more")
+	old := next.after(change("C..D", nil, map[string][]string{"/ConfigMap garden/x": {one}}), now.Add(reviewAge+time.Second))
 	assert.Empty(t, old.entries)
+	assert.Greater(t, (&Review{}).after(change("D..E", map[string][]string{vpa: {one}}, nil), now.Add(time.Hour)).number, r.number, "numbers go on when all was taken back")
 }
 
 func TestObjectIn(t *testing.T) {
@@ -98,21 +99,24 @@ func TestReviewIsWritten(t *testing.T) {
 	require.NoError(t, err)
 	got, err := ReadReview(o)
 	require.NoError(t, err)
-	assert.True(t, got.Has(one, true, "39-0-"+long))
-	assert.False(t, got.Has(one, true, "0-0-"+long))
-	assert.Less(t, len(got.entries), len(r.entries))
+	assert.True(t, got.Has(one, true, "39-0-"+long, 0))
+	assert.False(t, got.Has(one, true, "0-0-"+long, 0))
+	assert.Equal(t, r, got)
 	text, _, _ := unstructured.NestedString(o.Object, "data", keySeen)
 	assert.Less(t, len(text), 1<<20)
 
-	small := (&Review{}).after(change("A", map[string][]string{vpa: {one}}, nil), now)
+	small := (&Review{}).after(change("A..B", map[string][]string{vpa: {one}}, nil), now)
+	small.complete = small.number
 	o, err = small.configMap("s")
 	require.NoError(t, err)
 	got, err = ReadReview(o)
 	require.NoError(t, err)
 	assert.Equal(t, small, got)
-
-	require.NoError(t, unstructured.SetNestedField(o.Object, "[{", "data", keySeen))
-	got, err = ReadReview(o)
-	require.ErrorContains(t, err, "data.seen is no list of what was seen")
-	assert.False(t, got.Has(one, true, vpa))
+	for key, text := range map[string]string{keySeen: "[{", keyNumber: "x", keyComplete: "99999999999"} {
+		broken := o.DeepCopy()
+		require.NoError(t, unstructured.SetNestedField(broken.Object, text, "data", key))
+		got, err = ReadReview(broken)
+		require.ErrorContains(t, err, "data."+key)
+		assert.False(t, got.Has(one, true, vpa, 0))
+	}
 }

@@ -198,7 +198,9 @@ func (w *world) follow(ctx context.Context, interval time.Duration) error {
 
 // poll changes how often the source is asked.
 func (w *world) poll(ctx context.Context, interval time.Duration) error {
-	return w.change(ctx, func(spec *landscapev1alpha1.LandscapeSpec) { spec.Source.Interval = &metav1.Duration{Duration: interval} })
+	return w.change(ctx, func(spec *landscapev1alpha1.LandscapeSpec) {
+		spec.Source.Interval = &metav1.Duration{Duration: interval}
+	})
 }
 
 // demandReview holds from now on what no difference of revisions has shown, and waits until that was heard.
