@@ -105,8 +105,9 @@ git -C "$landscape" remote remove demo 2>/dev/null || true
 git -C "$landscape" remote add demo "$remote"
 git_ push -q --force --no-verify demo main 2>/dev/null || true
 
-"$pergola" operator --kubeconfig "$work/operator.kubeconfig" --cache-dir "$work/cache" --allow-file-sources --log-format text \
-  --bind-address 127.0.0.1 --health-port $operator_port --metrics-port -1 --receiver-port $receiver_port > "$work/operator.log" 2>&1 &
+operator=("$pergola" operator --kubeconfig "$work/operator.kubeconfig" --cache-dir "$work/cache" --allow-file-sources --log-format text
+  --bind-address 127.0.0.1 --health-port $operator_port --metrics-port -1 --receiver-port $receiver_port)
+"${operator[@]}" > "$work/operator.log" 2>&1 &
 echo $! > "$work/operator.pid"
 "$demo" ready http://127.0.0.1:$operator_port/readyz
 cat > "$work/install.yaml" <<EOT
@@ -127,8 +128,9 @@ run "$pergola" install --role gardenlet-access --context pergola-virtual "${char
 run "$pergola" install --role gardenlet --context pergola-local "${chart[@]}" --set gardenlet.seed=local
 "$demo" identity pergola-local garden/pergola-gardenlet "$work/gardenlet.kubeconfig"
 "$demo" identity pergola-virtual "$seed_account" "$work/gardenlet-garden.kubeconfig"
-"$pergola" gardenlet --seed local --kubeconfig "$work/gardenlet.kubeconfig" --garden-kubeconfig "$work/gardenlet-garden.kubeconfig" --log-format text \
-  --bind-address 127.0.0.1 --health-port $gardenlet_port --metrics-port -1 > "$work/gardenlet.log" 2>&1 &
+gardenlet=("$pergola" gardenlet --seed local --kubeconfig "$work/gardenlet.kubeconfig" --garden-kubeconfig "$work/gardenlet-garden.kubeconfig" --log-format text
+  --bind-address 127.0.0.1 --health-port $gardenlet_port --metrics-port -1)
+"${gardenlet[@]}" > "$work/gardenlet.log" 2>&1 &
 echo $! > "$work/gardenlet.pid"
 "$demo" ready http://127.0.0.1:$gardenlet_port/readyz
 
@@ -157,4 +159,7 @@ The clusters, the operator and the gardenlet stay up (logs: .local/demo/operator
   git -C $landscape push demo main                   # after a change and a commit in that folder
   kubectl --context pergola-runtime get landscapes,managedresources -A      # any kubectl works, none is needed
   make -C $root local-status                         # also: local-down, local-clean
+  $root/hack/stop-demo.sh                            # stops operator and gardenlet; each of these starts one again, in a terminal of its own:
+  ${operator[*]}
+  ${gardenlet[*]}
 EOT
