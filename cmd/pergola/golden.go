@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pergola-dev/pergola/landscapes"
+	"github.com/pergola-dev/pergola/plan"
 	"github.com/pergola-dev/pergola/render"
 	"github.com/pergola-dev/pergola/render/golden"
 )
@@ -197,7 +198,7 @@ func printGolden(cmd *cobra.Command, dir string, report goldenReport, output str
 	case formatJSON:
 		return printJSON(cmd, report)
 	case formatGitHub:
-		return golden.AnnotateFiles(cmd.OutOrStdout(), report.Differences, filepath.ToSlash(filepath.Clean(dir))+"/")
+		return golden.AnnotateFiles(cmd.OutOrStdout(), withoutDigests(report.Differences), filepath.ToSlash(filepath.Clean(dir))+"/")
 	}
 	if len(report.Differences) == 0 {
 		_, err := fmt.Fprintf(cmd.OutOrStdout(), "Golden: %d files agree.\n", report.Files)
@@ -217,6 +218,20 @@ func printGolden(cmd *cobra.Command, dir string, report goldenReport, output str
 	out.WriteString("\nReview with git diff after golden --update.\n")
 	_, err := io.WriteString(cmd.OutOrStdout(), out.String())
 	return err
+}
+
+// withoutDigests leaves out what a bundle.yaml says once more of the objects beside it: their digest. A forge shows few annotations.
+func withoutDigests(differences []golden.Difference) []golden.Difference {
+	said := map[string]bool{}
+	for _, d := range differences {
+		if path.Base(d.File) != "bundle.yaml" {
+			said[path.Dir(d.File)] = true
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(differences), func(d golden.Difference) bool {
+		return d.Action == golden.Changed && path.Base(d.File) == "bundle.yaml" && said[path.Dir(d.File)] &&
+			!slices.ContainsFunc(d.Fields, func(f plan.Field) bool { return !strings.HasPrefix(f.Path, "digest.") })
+	})
 }
 
 func union(a, b map[string][]byte) map[string][]byte {

@@ -15,6 +15,8 @@ import (
 
 	"github.com/pergola-dev/pergola/components"
 	"github.com/pergola-dev/pergola/landscapes"
+	"github.com/pergola-dev/pergola/plan"
+	"github.com/pergola-dev/pergola/render/golden"
 )
 
 // TestLocalGolden: the recorded render of the demonstration landscape is current.
@@ -54,6 +56,10 @@ func TestGolden(t *testing.T) {
 	assert.Equal(t, 1, github.code)
 	assert.Contains(t, github.stdout, "::error file="+filepath.ToSlash(filepath.Join(dir, "golden"))+"/local/garden/garden-namespace/bundle.yaml,line=")
 	assert.Len(t, decode[goldenReport](t, pergola(t, "golden", dir, "-o", "json")).Differences, 3)
+	digest := golden.Difference{File: "a/b/bundle.yaml", Action: golden.Changed, Fields: []plan.Field{{Path: "digest.symbolic"}}}
+	object, alone := golden.Difference{File: "a/b/configmap-c.yaml", Action: golden.Changed}, digest
+	alone.File = "a/c/bundle.yaml"
+	assert.Equal(t, []golden.Difference{object, alone}, withoutDigests([]golden.Difference{digest, object, alone}), "an object is not told of twice")
 
 	o = pergola(t, "golden", dir, "--update")
 	assert.Equal(t, 2, o.code, "what no render wrote is not removed")
