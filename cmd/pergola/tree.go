@@ -6,6 +6,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -29,7 +30,7 @@ seed.NAME, shoot.NAMESPACE.NAME), bundle and object; what a ManagedResource carr
 			if err != nil {
 				return err
 			}
-			owners, err := operator.Tree(cmd.Context(), config)
+			owners, err := operator.Tree(cmd.Context(), config, time.Now())
 			if err != nil {
 				return err
 			}
@@ -42,7 +43,7 @@ seed.NAME, shoot.NAMESPACE.NAME), bundle and object; what a ManagedResource carr
 				enc.SetIndent("", "  ")
 				return enc.Encode(append([]operator.TreeOwner{}, shown...))
 			}
-			return printTree(cmd.OutOrStdout(), shown)
+			return printTree(cmd.OutOrStdout(), shown, time.Now())
 		},
 	}
 	outputFlag(cmd, &output, "text", "json")
@@ -70,10 +71,18 @@ func treeOf(owners []operator.TreeOwner, args []string) ([]operator.TreeOwner, e
 	return nil, finding{fmt.Errorf("%q has no objects in this cluster; there are those of %s", args[0], strings.Join(names, ", "))}
 }
 
-func printTree(w io.Writer, owners []operator.TreeOwner) error {
+// unkept says of an owner that nobody reconciles it any more.
+func unkept(o operator.TreeOwner, now time.Time) string {
+	if o.Silence == nil {
+		return ""
+	}
+	return "  (nobody reconciles it: " + o.Silence.Text(now) + ")"
+}
+
+func printTree(w io.Writer, owners []operator.TreeOwner, now time.Time) error {
 	total := 0
 	for _, o := range owners {
-		fmt.Fprintln(w, o.Owner)
+		fmt.Fprintln(w, o.Owner+unkept(o, now))
 		for i, b := range o.Bundles {
 			here, below := "├─ ", "│  "
 			if i == len(o.Bundles)-1 {

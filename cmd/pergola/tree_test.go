@@ -1,11 +1,14 @@
 package main
 
 import (
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/pergola-dev/pergola/controllers/landscape"
 	"github.com/pergola-dev/pergola/controllers/operator"
 )
 
@@ -25,4 +28,12 @@ func TestTreeOf(t *testing.T) {
 	assert.ErrorAs(t, err, new(finding))
 	_, err = treeOf(nil, []string{"a"})
 	assert.EqualError(t, err, `"a" has no objects in this cluster, and neither has anybody else`)
+}
+
+func TestTreeSaysWhoIsNotReconciledAnyMore(t *testing.T) {
+	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	since := now.Add(-5 * time.Minute)
+	var b strings.Builder
+	require.NoError(t, printTree(&b, []operator.TreeOwner{{Owner: "garden.g"}, {Owner: "seed.one", Silence: &landscape.Silence{Lease: "garden/x", Holder: "g-1", Since: &since}}}, now))
+	assert.Equal(t, "garden.g\nseed.one  (nobody reconciles it: g-1 renewed its lease garden/x last 5m ago)\n0 objects\n", b.String())
 }

@@ -3,6 +3,7 @@ package landscape
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -178,7 +179,11 @@ func (c *Converger) followOperation(ctx context.Context, cluster *apply.Cluster,
 		case err != nil && ctx.Err() == nil && !apply.IsPassing(cluster.Explain(ref, "read", err)):
 			return cluster.Explain(ref, "read", err)
 		case err == nil && live.GetAnnotations()[annotationOperation] == o.Operation:
-			tell(cluster.Commands("nobody has taken it up yet: " + schemas.OperationWaiting(live)))
+			text := notTakenUp
+			if isDone(ref.Kind, o.Operation) { // else that was said when it was asked for
+				text += "; other operations wait for that. To withdraw it: " + cluster.Commands(fmt.Sprintf("kubectl annotate %s %s-", apply.KubectlName(ref), annotationOperation))
+			}
+			tell(text)
 		case err == nil:
 			text, ended, err := outcomeOf(live, asked)
 			tell(text)
@@ -187,9 +192,24 @@ func (c *Converger) followOperation(ctx context.Context, cluster *apply.Cluster,
 			}
 		}
 		if err := nextLook(ctx, tick); err != nil {
-			return fmt.Errorf("%s on %s was asked for, and is not known to have ended (%s): %w", o.Operation, ref, said, err)
+			return notEnded(o.Operation, ref, said, err)
 		}
 	}
+}
+
+// notTakenUp begins what is said while the annotation of an operation is on its object.
+const notTakenUp = "nobody has taken it up yet"
+
+// notEnded says that an operation is followed no longer, and how far it was.
+func notEnded(operation string, ref apply.Ref, said string, err error) error {
+	when := "in time"
+	if !errors.Is(err, context.DeadlineExceeded) {
+		when = "before it was interrupted"
+	}
+	if strings.HasPrefix(said, notTakenUp) {
+		return fmt.Errorf("%s on %s was asked for, and nobody has taken it up %s: it stays asked for", operation, ref, when)
+	}
+	return fmt.Errorf("%s on %s was taken up, and is not known to have ended %s: it goes on without you (%s)", operation, ref, when, said)
 }
 
 func nextLook(ctx context.Context, tick clock.Ticker) error {

@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -16,14 +18,19 @@ import (
 
 	resourcesv1alpha1 "github.com/pergola-dev/pergola/api/resources/v1alpha1"
 	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/controllers/landscape"
 	"github.com/pergola-dev/pergola/controllers/owner"
+	"github.com/pergola-dev/pergola/render"
 )
 
 // TreeOwner is who has objects in a cluster: a landscape, a Garden, a Seed or a Shoot, with its bundles.
 type TreeOwner struct {
 	// Owner as its label says: landscape.local, garden.local, shoot.garden-local.local.
-	Owner   string       `json:"owner"`
-	Bundles []TreeBundle `json:"bundles"`
+	Owner string `json:"owner"`
+	// Silence says that nobody reconciles it any more, and since when: its gardenlet or operator does not renew its lease. nil while one does, or
+	// where that is not known.
+	Silence *landscape.Silence `json:"silent,omitempty"`
+	Bundles []TreeBundle       `json:"bundles"`
 }
 
 // TreeBundle is a bundle with its objects.
@@ -47,9 +54,12 @@ type TreeObject struct {
 	Objects []TreeObject `json:"objects,omitempty"`
 }
 
-// Tree reads the inventories that a cluster holds. Nothing but ConfigMaps and ManagedResources is read.
-func Tree(ctx context.Context, config *rest.Config) ([]TreeOwner, error) {
+// Tree reads the inventories that a cluster holds. Nothing but ConfigMaps, ManagedResources and the two Leases of who writes them is read.
+func Tree(ctx context.Context, config *rest.Config, now time.Time) ([]TreeOwner, error) {
 	scheme := runtime.NewScheme()
+	if err := coordinationv1.AddToScheme(scheme); err != nil {
+		return nil, err
+	}
 	if err := corev1.AddToScheme(scheme); err != nil {
 		return nil, err
 	}
@@ -79,8 +89,49 @@ func Tree(ctx context.Context, config *rest.Config) ([]TreeOwner, error) {
 		})
 		out = append(out, *o)
 	}
+	nameSeed(out)
+	noteSilence(ctx, c, out, now)
 	slices.SortFunc(out, func(a, b TreeOwner) int { return strings.Compare(a.Owner, b.Owner) })
 	return out, nil
+}
+
+// nameSeed gives clusters that are called by their role, seed, the name of the Seed. A cluster that holds inventories of a Seed is that one.
+func nameSeed(owners []TreeOwner) {
+	name := ""
+	for _, o := range owners {
+		if seed, is := strings.CutPrefix(o.Owner, owner.Seed+"."); is {
+			name = seed
+		}
+	}
+	if name == "" {
+		return
+	}
+	for _, o := range owners {
+		for i := range o.Bundles {
+			if o.Bundles[i].Cluster == render.ClusterSeed {
+				o.Bundles[i].Cluster = name
+			}
+		}
+	}
+}
+
+// noteSilence notes who is not reconciled any more. A Lease that cannot be read tells nothing.
+func noteSilence(ctx context.Context, c client.Reader, owners []TreeOwner, now time.Time) {
+	leases := func(ctx context.Context, namespace, name string) (*coordinationv1.Lease, error) {
+		lease := &coordinationv1.Lease{}
+		return lease, c.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, lease)
+	}
+	operator, operatorErr := landscape.OperatorSilence(ctx, leases, now)
+	gardenlet, gardenletErr := landscape.GardenletSilence(ctx, leases, now)
+	for i, o := range owners {
+		kind, _, _ := strings.Cut(o.Owner, ".")
+		switch {
+		case kind != owner.Seed && kind != owner.Shoot && operatorErr == nil:
+			owners[i].Silence = operator
+		case (kind == owner.Seed || kind == owner.Shoot) && gardenletErr == nil:
+			owners[i].Silence = gardenlet
+		}
+	}
 }
 
 func treeBundle(ctx context.Context, c client.Reader, cm *unstructured.Unstructured) TreeBundle {

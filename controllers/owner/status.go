@@ -221,7 +221,7 @@ func (s *statusWriter) interrupt(ctx context.Context, cause error) error {
 	s.busy.Wait()
 	op := s.operation
 	op.State, op.LastUpdateTime = gardencorev1beta1.LastOperationStatePending, metav1.NewTime(s.Clock.Now())
-	op.Description = "It was interrupted, and goes on when somebody reconciles it again; the last step was " + strings.TrimSuffix(s.operation.Description, ".") + "."
+	op.Description = "It was interrupted, and goes on when somebody reconciles it again."
 	return s.write(ctx, map[string]any{"lastOperation": op})
 }
 
