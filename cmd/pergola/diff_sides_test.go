@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/go-git/go-git/v5"
@@ -11,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/pergola-dev/pergola/components"
 	"github.com/pergola-dev/pergola/plan"
 )
 
@@ -219,4 +221,25 @@ func TestRenamed(t *testing.T) {
 	} {
 		assert.Equal(t, c.want, renamed(c.before, c.after), name)
 	}
+}
+
+// TestDiffAcrossCatalogues: a revision for another catalogue is rendered with that of the program, and it is said that what the catalogue itself
+// changes is not shown; what else the commit changes is.
+func TestDiffAcrossCatalogues(t *testing.T) {
+	dir, commit := repository(t)
+	file := local(t, "landscape.yaml")
+	write(t, dir, "landscape.yaml", strings.Replace(file, "version: "+components.Version, "version: 0.0.1", 1))
+	old := commit()
+	write(t, dir, "landscape.yaml", file)
+	write(t, dir, "components/seed/system/kustomization.yaml", "resources: [more.yaml]\n")
+	write(t, dir, "components/seed/system/more.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: more}\n")
+
+	o := pergola(t, "diff", dir, "--from", old, "-o", "json")
+	assert.Equal(t, 1, o.code, "%+v", o)
+	p := decode[plan.Plan](t, o)
+	require.Len(t, p.Items, 1, "%+v", o)
+	assert.Equal(t, plan.Create, p.Items[0].Action)
+	require.Len(t, p.Notes, 1)
+	assert.Contains(t, p.Notes[0], "is written for catalogue 0.0.1, which this program does not have: both revisions are rendered with "+components.Version)
+	assert.NotContains(t, o.stderr, "landscape/catalogue")
 }

@@ -15,6 +15,7 @@ import (
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/components"
 	"github.com/pergola-dev/pergola/controllers/landscape"
 	"github.com/pergola-dev/pergola/landscapes"
 	"github.com/pergola-dev/pergola/plan"
@@ -360,6 +361,15 @@ func (c comparison) checkBase(r *revision) ([]schemas.Violation, error) {
 	if err != nil {
 		return nil, err
 	}
+	all = slices.DeleteFunc(all, func(v schemas.Violation) bool {
+		if v.Rule != ruleCatalogue || v.Field != fieldCatalogue {
+			return false
+		}
+		was := strings.TrimPrefix(r.landscape.Config.Spec.Catalogue.Version, "v")
+		r.notes = append(r.notes, fmt.Sprintf("revision %s is written for catalogue %s, which this program does not have: both revisions are rendered with %s, so that what the catalogue itself changes is not shown here: "+
+			"pergola diff --live shows it, and so does git diff of golden files; docs/compatibility.md says what each version changes", c.from, was, components.Version))
+		return true
+	})
 	if err := reportFindings(c.cmd, all, c.from, sourcesOf(r.landscape)); err != nil {
 		return nil, err
 	}
@@ -372,6 +382,9 @@ func (c comparison) checkBase(r *revision) ([]schemas.Violation, error) {
 	}
 	return all, nil
 }
+
+// The finding about a landscape that is written for another catalogue than that of this program.
+const ruleCatalogue, fieldCatalogue = "landscape/catalogue", "spec.catalogue.version"
 
 // shown names what a diff leads to.
 func shown(to string) string {
