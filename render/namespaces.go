@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -13,8 +12,8 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// clusterScoped are the kinds of Kubernetes' own API that have no namespace, by group; all its other kinds have one. A test compares them
-// with what an API server says.
+// clusterScoped are the kinds of Kubernetes' own API and of ours that have no namespace, by group; all other kinds of these have one. Tests
+// compare them with what an API server says, and with our definitions, which take too long to read for this.
 var clusterScoped = map[string][]string{
 	"":                             {"Namespace", "Node", "PersistentVolume", "ComponentStatus"},
 	"admissionregistration.k8s.io": {"*"},
@@ -32,33 +31,28 @@ var clusterScoped = map[string][]string{
 	"scheduling.k8s.io":            {"PriorityClass"},
 	"storage.k8s.io":               {"CSIDriver", "CSINode", "StorageClass", "VolumeAttachment", "VolumeAttributesClass"},
 	"storagemigration.k8s.io":      {"*"},
+
+	"core.gardener.cloud": {"BackupBucket", "CloudProfile", "ControllerDeployment", "ControllerInstallation", "ControllerRegistration", "ExposureClass",
+		"Project", "Seed"},
+	"extensions.gardener.cloud": {"BackupBucket", "BackupEntry", "Cluster"},
+	"operator.gardener.cloud":   {"*"},
 }
 
-// namespacedGroups are APIs that the catalogue installs or expects, all of whose kinds have a namespace.
+// namespacedGroups are APIs that the catalogue installs or expects, whose kinds have a namespace unless they are above.
 var namespacedGroups = []string{
 	"autoscaling.k8s.io", "extensions.istio.io", "monitoring.coreos.com", "networking.istio.io", "security.istio.io", "telemetry.istio.io",
+	"core.gardener.cloud", "druid.gardener.cloud", "extensions.gardener.cloud", "landscape.pergola.dev", "operations.gardener.cloud",
+	"resources.gardener.cloud", "security.gardener.cloud", "seedmanagement.gardener.cloud",
 }
-
-// ownScopes are the kinds of our API; true for those with a namespace.
-var ownScopes = sync.OnceValue(func() map[schema.GroupKind]bool {
-	out := map[schema.GroupKind]bool{}
-	for _, crd := range definitions() {
-		out[schema.GroupKind{Group: crd.Spec.Group, Kind: crd.Spec.Names.Kind}] = crd.Spec.Scope == apiextensionsv1.NamespaceScoped
-	}
-	return out
-})
 
 // isNamespaced tells whether objects of a kind have a namespace, where that can be known without a cluster.
 func isNamespaced(gvk schema.GroupVersionKind) (namespaced, known bool) {
-	if namespaced, known = ownScopes()[gvk.GroupKind()]; known {
-		return namespaced, true
-	}
-	if slices.Contains(namespacedGroups, gvk.Group) {
-		return true, true
-	}
 	kinds := clusterScoped[gvk.Group]
 	if slices.Contains(kinds, "*") || slices.Contains(kinds, gvk.Kind) {
 		return false, true
+	}
+	if slices.Contains(namespacedGroups, gvk.Group) {
+		return true, true
 	}
 	recognized := scheme.Scheme.Recognizes(gvk)
 	return recognized, recognized

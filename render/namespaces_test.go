@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -123,10 +124,18 @@ func TestScopesAsServed(t *testing.T) {
 		}
 	}
 	assert.Greater(t, checked, 50)
+	ours := map[schema.GroupKind]bool{}
+	for _, crd := range definitions() {
+		gk := schema.GroupKind{Group: crd.Spec.Group, Kind: crd.Spec.Names.Kind}
+		namespaced, known := isNamespaced(gk.WithVersion("v1"))
+		assert.True(t, known, gk)
+		assert.Equal(t, crd.Spec.Scope == apiextensionsv1.NamespaceScoped, namespaced, gk)
+		ours[gk] = true
+	}
 	// Those that this server does not serve are named once more, by their types.
 	for group, kinds := range clusterScoped {
 		for _, kind := range kinds {
-			known := kind == "*" || slices.ContainsFunc(scheme.Scheme.PrioritizedVersionsForGroup(group), func(gv schema.GroupVersion) bool {
+			known := kind == "*" || ours[schema.GroupKind{Group: group, Kind: kind}] || slices.ContainsFunc(scheme.Scheme.PrioritizedVersionsForGroup(group), func(gv schema.GroupVersion) bool {
 				return scheme.Scheme.Recognizes(gv.WithKind(kind))
 			})
 			assert.True(t, known, "%s in group %q is no kind", kind, group)

@@ -23,6 +23,9 @@ type objects struct {
 	storer storer.EncodedObjectStorer
 	// advice says of which store they are and what to do.
 	advice string
+	// seen are objects that are known to be there, so that two revisions ask for what they share once: each time go-git looks for a file. Nil
+	// where the store is used for long, and may lose some.
+	seen map[plumbing.Hash]bool
 	// onError hears of objects that should be there and cannot be read.
 	onError func(error)
 
@@ -112,9 +115,15 @@ func (o *objects) size(hash plumbing.Hash) (int64, error) {
 // has tells whether an object is there. A damaged store has nothing.
 func (o *objects) has(hash plumbing.Hash) (there bool) {
 	_ = o.read(func() error {
+		if there = o.seen[hash]; there {
+			return nil
+		}
 		err := o.storer.HasEncodedObject(hash)
 		if there = err == nil; errors.Is(err, plumbing.ErrObjectNotFound) {
 			return nil
+		}
+		if there && o.seen != nil {
+			o.seen[hash] = true
 		}
 		return err
 	})

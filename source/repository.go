@@ -35,7 +35,7 @@ func Open(dir string) (*Repository, error) {
 			if err != nil {
 				return nil, fmt.Errorf("open the Git repository of %s: %w", dir, err)
 			}
-			return &Repository{Root: root, repo: repo, objects: &objects{storer: repo.Storer, advice: damagedRepository(root)}}, nil
+			return &Repository{Root: root, repo: repo, objects: &objects{storer: repo.Storer, advice: damagedRepository(root), seen: map[plumbing.Hash]bool{}}}, nil
 		}
 		if root == filepath.Dir(root) {
 			return nil, fmt.Errorf("%s is in no Git repository: run git init and commit the landscape first", dir)
