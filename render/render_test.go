@@ -130,7 +130,7 @@ component: {
 		"er": kind:    "certificate" // the end of another name
 	}
 	bundles: {
-		app: {cluster: "runtime", direct: true, source: cue: [{apiVersion: "v1", kind: "ConfigMap", metadata: name: "a", data: {
+		app: {cluster: "runtime", direct: true, source: cue: [{apiVersion: "v1", kind: "ConfigMap", metadata: {name: "facts", namespace: "garden"}, data: {
 			name: facts.secrets.server.name, sum: facts.secrets.server.checksum, bundle: facts.secrets.ca.bundle, ca: facts.secrets.ca.caBundle
 		}}]}
 		plain: {cluster: "runtime", direct: true, source: cue: [` + oneConfigMap + `]}
