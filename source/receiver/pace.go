@@ -13,36 +13,62 @@ import (
 const (
 	requestRate, requestBurst   = 20, 200 // of one source to one path
 	failureRate, failureBurst   = 5, 100  // of one source that proves nothing
-	deliveryRate, deliveryBurst = 50, 500 // to one receiver, proven
+	deliveryRate, deliveryBurst = 50, 500 // to one receiver, proven; and of one source that has proven something to the path
 	// manySources bounds what is remembered of sources; who is forgotten begins anew.
 	manySources = 10_000
 )
+
+// longestPath is how much of a path is remembered, in bytes.
+const longestPath = 512
 
 // paces bounds how often requests are looked at.
 type paces struct {
 	clock                          clock.PassiveClock
 	requests, failures, deliveries *lru.Cache
+	senders                        *lru.Cache // those that were proven
 	mu                             sync.Mutex
 }
 
 func newPaces(c clock.PassiveClock) *paces {
-	return &paces{clock: c, requests: lru.New(manySources), failures: lru.New(manySources), deliveries: lru.New(manySources)}
+	return &paces{clock: c, requests: lru.New(manySources), failures: lru.New(manySources), deliveries: lru.New(manySources), senders: lru.New(manySources)}
 }
 
-type pathAndSource struct{ path, source string }
+// to is what a sender asks.
+type to struct {
+	path string
+	sender
+}
 
-// request says whether a request is looked at. Whether the path is that of a receiver makes no difference.
-func (p *paces) request(path, source string) bool {
-	if len(path) > 512 {
-		path = path[:512]
+func shorten(path string) string { return path[:min(len(path), longestPath)] }
+
+// request says whether a request is looked at. Whether the path is that of a receiver makes no difference. Failures stop
+// strangers alone: who shares an address with them could not deliver any more.
+func (p *paces) request(path string, from sender) bool {
+	key := to{shorten(path), from}
+	if from.proven() {
+		return p.of(p.requests, key, deliveryRate, deliveryBurst).AllowN(p.clock.Now(), 1)
 	}
-	return p.of(p.requests, pathAndSource{path, source}, requestRate, requestBurst).AllowN(p.clock.Now(), 1) &&
-		p.of(p.failures, source, failureRate, failureBurst).TokensAt(p.clock.Now()) >= 1
+	return p.of(p.requests, key, requestRate, requestBurst).AllowN(p.clock.Now(), 1) &&
+		p.of(p.failures, from.source, failureRate, failureBurst).TokensAt(p.clock.Now()) >= 1
 }
 
 // failed counts a request that proved nothing.
-func (p *paces) failed(source string) {
-	p.of(p.failures, source, failureRate, failureBurst).AllowN(p.clock.Now(), 1)
+func (p *paces) failed(from sender) {
+	if !from.proven() {
+		p.of(p.failures, from.source, failureRate, failureBurst).AllowN(p.clock.Now(), 1)
+	}
+}
+
+// proven remembers that a source knows the secret of a path.
+func (p *paces) proven(path, source string) {
+	p.senders.Add(sender{source: source, path: shorten(path)}, nil)
+}
+
+// delivered says whether a source proved to know the secret of a path. Of a path that none delivered to, and of another
+// source, this says no: strangers do not learn by it which receivers there are.
+func (p *paces) delivered(path, source string) bool {
+	_, ok := p.senders.Get(sender{source: source, path: shorten(path)})
+	return ok
 }
 
 // delivery says whether a proven request is taken.

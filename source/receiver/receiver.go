@@ -1,9 +1,6 @@
 package receiver
 
 import (
-	"errors"
-	"io"
-	"net"
 	"net/http"
 	"net/netip"
 	"regexp"
@@ -19,13 +16,11 @@ import (
 // Prefix of the paths that a Receiver answers: Prefix + NAMESPACE/LANDSCAPE/NAME.
 const Prefix = "/hooks/"
 
-// Bounds of one request and of all together.
+// Bounds of what is followed and told.
 const (
-	maxBody       = 1 << 20 // bytes
-	maxConcurrent = 64      // bodies in memory
-	maxStreams    = 256     // syncs that are followed
-	quiet         = time.Second
-	heartbeat     = 15 * time.Second
+	maxStreams = 256 // syncs that are followed
+	quiet      = time.Second
+	heartbeat  = 15 * time.Second
 )
 
 // Options of a Receiver.
@@ -53,7 +48,7 @@ type Receiver struct {
 	paces    *paces
 	seen     *seen
 	collapse *collapse
-	bodies   chan struct{}
+	room     *room
 	streams  chan struct{}
 }
 
@@ -72,7 +67,7 @@ func New(o Options) *Receiver {
 		requester: o.Requester, log: o.Log, clock: o.Clock, proxies: o.Proxies, followFor: o.FollowFor,
 		metrics: newCounters(), paces: newPaces(o.Clock), seen: newSeen(o.Clock),
 		collapse: newCollapse(o.Clock, o.Requester.Request),
-		bodies:   make(chan struct{}, maxConcurrent), streams: make(chan struct{}, maxStreams),
+		room:     newRoom(), streams: make(chan struct{}, maxStreams),
 	}
 }
 
@@ -84,62 +79,41 @@ func (r *Receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		r.answer(w, "", resultInvalid, http.StatusMethodNotAllowed, "only POST is answered here")
 		return
 	}
-	source := r.source(req)
-	if !r.paces.request(req.URL.Path, source) {
+	sender := r.sender(req)
+	if !r.paces.request(req.URL.Path, sender) {
+		hasten(w)
 		r.slowDown(w, "")
 		return
 	}
-	if !r.place(req) {
+	body := &incoming{room: r.room, sender: sender}
+	defer body.release()
+	switch status := body.read(w, req); status {
+	case http.StatusOK:
+	case http.StatusTooManyRequests:
 		r.slowDown(w, "")
 		return
-	}
-	held := true
-	release := func() {
-		if held {
-			held = false
-			<-r.bodies
-		}
-	}
-	defer release()
-
-	body, status := readBody(w, req)
-	if status != http.StatusOK {
+	default:
+		r.paces.failed(sender) // also who lets it wait for a body that never comes
 		r.answer(w, "", resultTooLarge, status, "the body is larger than 1 MiB, compressed, or did not arrive")
 		return
 	}
 	name, target, known := r.target(req)
-	proof, proven := prove(target, known, req.Header, body, r.clock.Now())
+	proof, proven := prove(target, known, req.Header, body.data, r.clock.Now())
 	if !proven {
-		r.paces.failed(source)
+		r.paces.failed(sender)
 		r.answer(w, "", resultRefused, http.StatusNotFound, "no such receiver, or not its secret")
 		return
 	}
-	r.proven(w, req, delivery{name: name, target: target, proof: proof, body: body, release: release})
-}
-
-// place waits a moment for one of the places of bodies in memory.
-func (r *Receiver) place(req *http.Request) bool {
-	select {
-	case r.bodies <- struct{}{}:
-		return true
-	default:
-	}
-	select {
-	case r.bodies <- struct{}{}:
-		return true
-	case <-req.Context().Done():
-	case <-r.clock.After(5 * time.Second):
-	}
-	return false
+	r.proven(w, req, delivery{name: name, target: target, proof: proof, source: sender.source, body: body})
 }
 
 // delivery is a request whose sender knows the secret.
 type delivery struct {
-	name    receiverName
-	target  Target
-	proof   proof
-	body    []byte
-	release func()
+	name   receiverName
+	target Target
+	proof  proof
+	source string
+	body   *incoming
 }
 
 func (r *Receiver) proven(w http.ResponseWriter, req *http.Request, d delivery) {
@@ -158,8 +132,9 @@ func (r *Receiver) proven(w http.ResponseWriter, req *http.Request, d delivery) 
 			return
 		}
 	}
-	push, kind, err := read(d.target.Type, req.Header, d.body)
-	d.release()
+	r.paces.proven(req.URL.Path, d.source)
+	push, kind, err := read(d.target.Type, req.Header, d.body.data)
+	d.body.release()
 	switch {
 	case err != nil:
 		r.answer(w, label, resultInvalid, http.StatusBadRequest, "the body is not what a push looks like")
@@ -199,60 +174,4 @@ func (r *Receiver) target(req *http.Request) (receiverName, Target, bool) {
 	}
 	target, ok := r.requester.Receiver(req.Context(), parts[0], parts[1], parts[2])
 	return receiverName{parts[0], parts[1], parts[2]}, target, ok && len(target.Token) > 0
-}
-
-// readBody gives the body, or the status of the answer.
-func readBody(w http.ResponseWriter, req *http.Request) ([]byte, int) {
-	if encoding := req.Header.Get("Content-Encoding"); encoding != "" && encoding != "identity" {
-		return nil, http.StatusUnsupportedMediaType
-	}
-	if req.ContentLength > maxBody {
-		w.Header().Set("Connection", "close")
-		return nil, http.StatusRequestEntityTooLarge
-	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, req.Body, maxBody))
-	var large *http.MaxBytesError
-	switch {
-	case errors.As(err, &large):
-		return nil, http.StatusRequestEntityTooLarge
-	case err != nil:
-		return nil, http.StatusBadRequest
-	}
-	return body, http.StatusOK
-}
-
-// source is who sent a request: an address, or a network of IPv6, of which everybody has one.
-func (r *Receiver) source(req *http.Request) string {
-	host, _, err := net.SplitHostPort(req.RemoteAddr)
-	if err != nil {
-		return req.RemoteAddr
-	}
-	addr, err := netip.ParseAddr(host)
-	if err != nil {
-		return host
-	}
-	forwarded := strings.Split(strings.Join(req.Header.Values("X-Forwarded-For"), ","), ",")
-	for i := len(forwarded) - 1; i >= 0 && r.proxy(addr); i-- {
-		before, err := netip.ParseAddr(strings.TrimSpace(forwarded[i]))
-		if err != nil {
-			break
-		}
-		addr = before
-	}
-	addr = addr.Unmap().WithZone("")
-	if addr.Is6() {
-		if network, err := addr.Prefix(64); err == nil {
-			return network.String()
-		}
-	}
-	return addr.String()
-}
-
-func (r *Receiver) proxy(addr netip.Addr) bool {
-	for _, p := range r.proxies {
-		if p.Contains(addr.Unmap()) {
-			return true
-		}
-	}
-	return false
 }

@@ -74,7 +74,10 @@ type fixture struct {
 	*syncs
 	clock  *testclock.FakeClock
 	server *httptest.Server
-	log    *logged
+	// address of a server that is not httptest's, and how many requests were sent to it
+	address string
+	sent    int
+	log     *logged
 	*Receiver
 }
 

@@ -1,0 +1,126 @@
+package receiver
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
+)
+
+// fill takes as much as a sender gets, piece by piece.
+func fill(m *room, s sender) int {
+	took := 0
+	for m.take(s, firstPiece) {
+		took += firstPiece
+	}
+	return took
+}
+
+// One who comes anew has room for a push beside many that take all they get, and one who proved something in any case.
+func TestRoom(t *testing.T) {
+	for _, c := range []struct{ greedy, anew int }{{0, maxBody + 1}, {1, maxBody + 1}, {8, maxBody + 1}, {60, 32 << 10}, {2000, 0}} {
+		t.Run(fmt.Sprint(c.greedy), func(t *testing.T) {
+			m := newRoom()
+			for i := range c.greedy {
+				one := sender{source: fmt.Sprint(i)}
+				took := fill(m, one)
+				assert.Equal(t, took > 0, m.short(one), "who holds much has to hurry")
+			}
+			anew := sender{source: "new"}
+			assert.Equal(t, c.anew > 0, m.take(anew, max(firstPiece, c.anew)), "of %d free", m.free)
+			for i := range 4 {
+				proven := sender{source: "0", path: fmt.Sprint(i)}
+				assert.False(t, m.short(proven), "what strangers of the same source hold is not counted")
+				assert.True(t, m.take(proven, maxBody+1), "of %d free", m.free)
+			}
+			for i := range 100 {
+				fill(m, sender{source: "0", path: fmt.Sprint(i)})
+			}
+			assert.GreaterOrEqual(t, m.free, 0, "never more than there is")
+		})
+	}
+}
+
+// All memory comes back, however a request ends.
+func TestRoomComesBack(t *testing.T) {
+	f := silent(t, receivers(landscapev1alpha1.ReceiverHMAC))
+	body := `{"ref":"refs/heads/main"}`
+	for name, c := range map[string]struct {
+		body   io.Reader
+		header header
+		want   int
+	}{
+		"delivered":  {strings.NewReader(body), signed(body, noon), http.StatusAccepted},
+		"refused":    {strings.NewReader(body), nil, http.StatusNotFound},
+		"empty":      {http.NoBody, nil, http.StatusNotFound},
+		"too large":  {strings.NewReader(strings.Repeat(" ", maxBody+1)), nil, http.StatusRequestEntityTooLarge},
+		"unfinished": {io.MultiReader(strings.NewReader(body), unfinished{}), nil, http.StatusBadRequest},
+		"compressed": {strings.NewReader(body), header{"Content-Encoding": "gzip"}, http.StatusUnsupportedMediaType},
+	} {
+		req := httptest.NewRequest(http.MethodPost, "/hooks/garden/prod/push", c.body)
+		for k, v := range c.header {
+			req.Header.Set(k, v)
+		}
+		w := httptest.NewRecorder()
+		f.ServeHTTP(w, req)
+		assert.Equal(t, c.want, w.Code, name)
+		assert.Equal(t, maxBodies, f.room.free, name)
+		assert.Empty(t, f.room.held, name)
+	}
+}
+
+type unfinished struct{}
+
+func (unfinished) Read([]byte) (int, error) { return 0, errors.New("i/o timeout") }
+
+// deadlines writes down until when the rest of a request is waited for.
+type deadlines struct {
+	*httptest.ResponseRecorder
+	read []time.Time
+}
+
+func (d *deadlines) SetReadDeadline(t time.Time) error {
+	d.read = append(d.read, t)
+	return nil
+}
+
+func TestBodiesInMemoryAreBounded(t *testing.T) {
+	f := silent(t, receivers(landscapev1alpha1.ReceiverHMAC))
+	post := func(source string, size int) *deadlines {
+		req := httptest.NewRequest(http.MethodPost, "/hooks/a/b/c", bytes.NewReader(make([]byte, size)))
+		req.RemoteAddr = source + ":1"
+		w := &deadlines{ResponseRecorder: httptest.NewRecorder()}
+		f.ServeHTTP(w, req)
+		return w
+	}
+	const stranger, other = "198.51.100.7", "203.0.113.9"
+	took := fill(f.room, sender{source: stranger})
+	assert.Less(t, took, maxBodies/strangersShare)
+	w := post(stranger, 10)
+	assert.Equal(t, http.StatusTooManyRequests, w.Code)
+	assert.Equal(t, "5", w.Header().Get("Retry-After"))
+	assert.NotEmpty(t, w.read, "the rest is not waited for long")
+	w = post(other, maxBody)
+	assert.Equal(t, http.StatusNotFound, w.Code, "another is looked at, also with the largest body")
+	assert.Empty(t, w.read, "and has all the time of the server")
+
+	f.room.give(sender{source: stranger}, took/16)
+	before := time.Now()
+	w = post(stranger, 10)
+	assert.Equal(t, http.StatusNotFound, w.Code)
+	if assert.Len(t, w.read, 1, "who holds much has to hurry") {
+		assert.WithinRange(t, w.read[0], before, time.Now().Add(hurry))
+	}
+	assert.Equal(t, http.StatusTooManyRequests, post(stranger, 1<<20).Code)
+	f.room.give(sender{source: stranger}, took-took/16)
+	assert.Equal(t, maxBodies, f.room.free)
+}
