@@ -103,8 +103,8 @@ func onlyDeclared(fields []metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntr
 		var sets struct {
 			Spec map[string]any `json:"f:spec"`
 		}
-		if m.FieldsV1 != nil && json.Unmarshal(m.FieldsV1.Raw, &sets) == nil && sets.Spec["f:seedName"] != nil {
-			left.FieldsType, left.FieldsV1 = m.FieldsType, &metav1.FieldsV1{Raw: []byte(bindsInGit)}
+		if m.FieldsV1 != nil && json.Unmarshal(m.FieldsV1.GetRawBytes(), &sets) == nil && sets.Spec["f:seedName"] != nil {
+			left.FieldsType, left.FieldsV1 = m.FieldsType, metav1.NewFieldsV1(bindsInGit)
 		}
 		out = append(out, left)
 	}
@@ -114,7 +114,7 @@ func onlyDeclared(fields []metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntr
 // isShown tells whether a difference of revisions shows what runs for an owner. Each Seed for which something is published is in Git.
 func isShown(o *unstructured.Unstructured) bool {
 	return o.GetKind() == kindSeed || slices.ContainsFunc(o.GetManagedFields(), func(m metav1.ManagedFieldsEntry) bool {
-		return m.FieldsV1 != nil && string(m.FieldsV1.Raw) == bindsInGit
+		return m.FieldsV1 != nil && m.FieldsV1.GetRawString() == bindsInGit
 	})
 }
 
