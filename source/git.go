@@ -67,6 +67,11 @@ func (r *gitRemote) Resolve(ctx context.Context) (_ Head, err error) {
 		}
 		return Head{Name: name, Commit: ref.Commit}, nil
 	}
+	return r.resolve(ctx)
+}
+
+// resolve asks the server what a branch or tag names.
+func (r *gitRemote) resolve(ctx context.Context) (Head, error) {
 	have, err := r.wire.references(ctx)
 	if err != nil {
 		return Head{}, unreachable(ctx, "ask "+r.where()+" for its references", err)
@@ -147,6 +152,11 @@ func (r *gitRemote) Fetch(ctx context.Context, head Head) (_ *Snapshot, err erro
 		return nil, err
 	}
 	snapshot, err := r.bring(ctx, cache, head)
+	if ReasonOf(err) == ReasonVerificationFailed {
+		if newer, ok := r.tagAnew(ctx, head); ok {
+			snapshot, err = r.bring(ctx, cache, newer)
+		}
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -154,6 +164,17 @@ func (r *gitRemote) Fetch(ctx context.Context, head Head) (_ *Snapshot, err erro
 		return nil, err
 	}
 	return snapshot, r.note(cache, snapshot)
+}
+
+// tagAnew asks for the tag of a commit again whose verification failed. Who is told that a tag is not signed pushes a signed one of the same
+// commit, and the head that is fetched may be of before that: nothing but its tag tells it from the new one.
+func (r *gitRemote) tagAnew(ctx context.Context, head Head) (Head, bool) {
+	if !r.byTag() || !r.verifiesTag() || r.options.Offline {
+		return Head{}, false
+	}
+	newer, err := r.resolve(ctx)
+	// Of another commit it is the next poll that tells; an error of asking says less than why the verification failed.
+	return newer, err == nil && newer.Commit == head.Commit && newer != head
 }
 
 // At implements Remote.

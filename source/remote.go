@@ -12,7 +12,8 @@ import (
 type Remote interface {
 	// Resolve asks what the reference names now. It is one request, and nothing is transferred.
 	Resolve(ctx context.Context) (Head, error)
-	// Fetch transfers what is missing of a head and verifies it. What was fetched before is not transferred again.
+	// Fetch transfers what is missing of a head and verifies it. What was fetched before is not transferred again. Where the signature of a
+	// tag is demanded and that of the head does not do, the snapshot has the one that the reference chooses now, if it is of the same commit.
 	Fetch(ctx context.Context, head Head) (*Snapshot, error)
 	// At gives a former revision: a commit, or the digest of an artifact. Signatures are demanded of it as well. What was
 	// fetched before comes from the cache without a request.

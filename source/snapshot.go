@@ -70,18 +70,25 @@ func trustedKeys(options Options) (*signature.Keys, error) {
 	return keys, nil
 }
 
+// verifiesTag tells whether the signature of a tag is demanded.
+func (r *gitRemote) verifiesTag() bool {
+	return r.trusted != nil && (r.options.Verify.Mode == landscapev1alpha1.VerifyTag || r.options.Verify.Mode == landscapev1alpha1.VerifyTagAndHEAD)
+}
+
 // verify demands the signatures and gives who signed.
 func (r *gitRemote) verify(cache *gitCache, head Head, commit []byte) (string, error) {
 	if r.trusted == nil {
 		return "", nil
 	}
-	mode := r.options.Verify.Mode
 	now := r.options.Clock.Now()
 	fail := func(what string, err error) (string, error) {
 		return "", failure(ReasonVerificationFailed, "%s: %s; trusted are %s", what, err, strings.Join(r.trusted.Fingerprints(), ", "))
 	}
 	signer := ""
-	if mode == landscapev1alpha1.VerifyTag || mode == landscapev1alpha1.VerifyTagAndHEAD {
+	if r.verifiesTag() {
+		if head.Tag == "" && head.Name != "" {
+			return fail(fmt.Sprintf("tag %s of commit %s", head.Name, head.Commit), fmt.Errorf("it is no annotated tag, and only those are signed: push one that git tag -s makes"))
+		}
 		if head.Tag == "" {
 			return fail("commit "+head.Commit, fmt.Errorf("no annotated tag of it is known, and only those are signed"))
 		}
@@ -99,7 +106,7 @@ func (r *gitRemote) verify(cache *gitCache, head Head, commit []byte) (string, e
 			return fail(fmt.Sprintf("tag %s of commit %s", name, head.Commit), err)
 		}
 	}
-	if mode != landscapev1alpha1.VerifyTag {
+	if r.options.Verify.Mode != landscapev1alpha1.VerifyTag {
 		of, err := r.trusted.VerifyCommit(commit, now)
 		if err != nil {
 			return fail("commit "+head.Commit, err)

@@ -232,7 +232,7 @@ func TestSignaturesOfTags(t *testing.T) {
 		"v1.1.0": {mode: landscapev1alpha1.VerifyTag, err: `its tag is "v1.0.0", not "v1.1.0"`},
 		"v1.2.0": {mode: landscapev1alpha1.VerifyTag, err: "it is not signed"},
 		"v1.3.0": {mode: landscapev1alpha1.VerifyTag, err: "which is not trusted"},
-		"v1.4.0": {mode: landscapev1alpha1.VerifyTag, err: "no annotated tag"},
+		"v1.4.0": {mode: landscapev1alpha1.VerifyTag, err: "tag v1.4.0 of commit " + commit + ": it is no annotated tag"},
 	} {
 		dir := filepath.Join(t.TempDir(), "cache")
 		options := Options{URL: "file://" + repo.Bare, Dir: dir, Ref: landscapev1alpha1.Reference{Tag: tag}, Verify: &Verify{Mode: c.mode, Keys: map[string][]byte{"a": armored(t, ada)}}}

@@ -1,0 +1,96 @@
+package source
+
+import (
+	"crypto"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
+	"github.com/pergola-dev/pergola/source/gittest"
+)
+
+// TestSignedTagOfAKnownCommit: a commit is there, but not the signed tag that is pushed of it once its verification has failed. It is fetched,
+// also by a head that was resolved before.
+func TestSignedTagOfAKnownCommit(t *testing.T) {
+	const (
+		refs = "GET /landscape.git/info/refs?service=git-upload-pack"
+		pack = "POST /landscape.git/git-upload-pack"
+	)
+	ada, mallory := pgpKey(t, "Ada", 0), pgpKey(t, "Mallory", 0)
+	by := func(p string) string { return pgpSign(t, ada, p, crypto.SHA256) }
+	for name, c := range map[string]struct {
+		// former signs the tag that is there first, which is a lightweight one without; next the one that is pushed then, if there is one.
+		former, next func(string) string
+		// tag that is pushed then.
+		tag string
+		ref landscapev1alpha1.Reference
+		// resolved says that the reference is resolved again in between.
+		resolved bool
+		requests []string
+		err      string
+	}{
+		"resolved again":         {next: by, tag: "v1.4.0", resolved: true, requests: []string{refs, pack}},
+		"head of before":         {next: by, tag: "v1.4.0", requests: []string{refs, pack}},
+		"unsigned before":        {former: func(string) string { return "" }, next: by, tag: "v1.4.0", requests: []string{refs, pack}},
+		"same name":              {ref: landscapev1alpha1.Reference{Tag: "v1.3.0"}, next: by, tag: "v1.3.0", requests: []string{refs, pack}},
+		"signed by somebody":     {next: func(p string) string { return pgpSign(t, mallory, p, crypto.SHA256) }, tag: "v1.4.0", requests: []string{refs, pack}, err: "tag v1.4.0 of commit"},
+		"a version that is less": {next: by, tag: "v1.2.0", requests: []string{refs}, err: "tag v1.3.0 of commit"},
+		"no new tag":             {requests: []string{refs}, err: "tag v1.3.0 of commit"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			root := t.TempDir()
+			repo := gittest.New(t, root, "landscape")
+			repo.Push("a.yaml", "1", "one")
+			commit := signCommit(t, repo, "main", by)
+			tag := func(name string, sign func(string) string) {
+				payload := fmt.Sprintf("object %s\ntype commit\ntag %s\ntagger Ada <ada@example.com> 1767322000 +0000\n\nversion\n", commit, name)
+				store(t, repo, "tag", payload+sign(payload), "refs/tags/"+name)
+			}
+			if c.former != nil {
+				tag("v1.3.0", c.former)
+			} else {
+				repo.Git("push", "--quiet", "origin", commit+":refs/tags/v1.3.0")
+			}
+			ref := c.ref
+			if ref.Tag == "" {
+				ref.SemVer = ">=1.0.0 <2"
+			}
+			server := gittest.ServeHTTP(t, root)
+			r := remote(t, Options{URL: server.URL + "/landscape.git", Ref: ref,
+				Verify: &Verify{Mode: landscapev1alpha1.VerifyTagAndHEAD, Keys: map[string][]byte{"a": armored(t, ada)}}})
+			head, err := r.Resolve(t.Context())
+			require.NoError(t, err)
+			_, err = r.Fetch(t.Context(), head)
+			requireReason(t, ReasonVerificationFailed, err)
+			require.ErrorContains(t, err, "tag v1.3.0 of commit "+commit)
+
+			if c.next != nil {
+				tag(c.tag, c.next)
+			}
+			server.Reset()
+			if c.resolved {
+				head, err = r.Resolve(t.Context())
+				require.NoError(t, err)
+			}
+			s, err := r.Fetch(t.Context(), head)
+			requests, _ := server.Reset()
+			assert.Equal(t, c.requests, requests)
+			if c.err != "" {
+				requireReason(t, ReasonVerificationFailed, err)
+				require.ErrorContains(t, err, c.err+" "+commit)
+				return
+			}
+			require.NoError(t, err)
+			assert.Equal(t, c.tag+"@sha1:"+commit, s.Revision())
+			assert.NotEmpty(t, s.Tag)
+			server.Reset()
+			_, err = r.At(t.Context(), commit)
+			require.NoError(t, err, "its tag is remembered")
+			requests, _ = server.Reset()
+			assert.Empty(t, requests)
+		})
+	}
+}
