@@ -89,7 +89,7 @@ func (c *Converger) Status(ctx context.Context, o StatusOptions) Status {
 		o.Live, o.Components = false, false // that needs what the files render
 		c.findApplied(ctx)
 	}
-	out := Status{Landscape: c.landscape.Config.Name, At: c.options.Clock.Now(), Live: o.Live, Ready: len(c.all) > 0 && !c.applied, Invalid: o.Invalid, reach: c.reach()}
+	out := Status{Landscape: c.landscape.Config.Name, At: c.options.Clock.Now(), Live: o.Live, Ready: !c.applied, Invalid: o.Invalid, reach: c.reach()}
 	states := make([]OwnerStatus, len(c.all))
 	keepers := c.keepers(ctx)
 	var wait sync.WaitGroup
@@ -122,7 +122,8 @@ func (c *Converger) Status(ctx context.Context, o StatusOptions) Status {
 		}
 	}
 	c.age(ctx, states, o.Live, out.At)
-	out.Ready = out.Ready && (out.Object == nil || out.Object.Ready)
+	// Of a landscape without owners the Landscape object tells, where there is one.
+	out.Ready = out.Ready && (out.Object == nil && len(c.all) > 0 || out.Object != nil && out.Object.Ready)
 	shoots := map[string][]OwnerStatus{}
 	for i, o := range c.all {
 		out.Ready = out.Ready && states[i].Ready

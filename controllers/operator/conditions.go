@@ -43,6 +43,8 @@ type view struct {
 	// nameTaken says that it is the name.
 	nameTaken bool
 	sourceErr error
+	// unread says that attempted could not be fetched or verified, so that nobody knows whether it is valid.
+	unread bool
 	// validErr is why wanted cannot be applied.
 	validErr error
 	// problems of the last sync.
@@ -155,6 +157,8 @@ func (v view) valid() (gardencorev1beta1.ConditionStatus, string, string) {
 		return gardencorev1beta1.ConditionUnknown, reasonPending, "no revision was read yet"
 	case v.reading:
 		return gardencorev1beta1.ConditionUnknown, reasonPending, v.attempted + " is being read"
+	case v.unread:
+		return gardencorev1beta1.ConditionUnknown, reasonPending, v.attempted + " could not be fetched or verified, and was not validated" + v.stays()
 	}
 	return gardencorev1beta1.ConditionTrue, reasonValid, v.attempted + " is valid"
 }

@@ -14,6 +14,7 @@ import (
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 	"github.com/pergola-dev/pergola/health/condition"
 	"github.com/pergola-dev/pergola/source"
+	"github.com/pergola-dev/pergola/source/receiver"
 )
 
 // TestConditions: what people and kstatus read of each situation.
@@ -39,6 +40,7 @@ func TestConditions(t *testing.T) {
 		"drifted":          {view{wanted: a, attempted: a, applied: a, drift: []string{"Shoot a/b: spec.purpose is owned by x"}}, "False DriftNotRepaired: the clusters are not as " + a + " says: Shoot a/b: spec.purpose is owned by x", status.InProgressStatus},
 		"source down":      {view{wanted: a, attempted: a, applied: a, sourceErr: &source.Error{Reason: source.ReasonUnreachable, Message: "no answer"}}, "False Unreachable: no answer; " + a + " stays applied", status.InProgressStatus},
 		"forged":           {view{wanted: a, attempted: a, applied: a, sourceErr: &source.Error{Reason: source.ReasonVerificationFailed, Permanent: true, Message: "unsigned"}}, "False VerificationFailed: unsigned; " + a + " stays applied", status.FailedStatus},
+		"forged commit":    {view{wanted: b, attempted: b, unread: true, applied: a, sourceErr: &source.Error{Reason: source.ReasonVerificationFailed, Permanent: true, Message: "unsigned"}}, "False VerificationFailed: unsigned; " + a + " stays applied", status.FailedStatus},
 		"suspended":        {view{wanted: b, attempted: a, applied: a, suspended: "suspended by me: x"}, "Unknown Suspended: suspended by me: x", status.InProgressStatus},
 		"waits for window": {view{wanted: b, attempted: a, applied: a, waiting: "waiting for the next window"}, "True Waiting: " + a + " is applied; " + b + ": waiting for the next window", status.CurrentStatus},
 		"first one waits":  {view{wanted: b, waiting: "waiting for the next window"}, "Unknown Waiting: waiting for the next window", status.InProgressStatus},
@@ -63,11 +65,36 @@ func TestConditions(t *testing.T) {
 			result, err := status.Compute(&unstructured.Unstructured{Object: content})
 			require.NoError(t, err)
 			assert.Equal(t, test.kind, result.Status, result.Message)
-			if test.view.reading {
+			if test.view.reading || test.view.unread {
 				assert.EqualValues(t, "Unknown", condition.Get(l.Status.Conditions, landscapev1alpha1.LandscapeValid).Status)
 			}
 			again := conditions(condition.New(clocktesting.NewFakePassiveClock(noon), nil), l.Status.Conditions, test.view)
 			assert.ElementsMatch(t, l.Status.Conditions, again, "the same view gives the same conditions")
 		})
+	}
+}
+
+// TestStillHeld: who asks for a sync that has nothing new to do is told what is held all the same.
+func TestStillHeld(t *testing.T) {
+	l := &landscapev1alpha1.Landscape{}
+	l.Status.LastHandledSyncRequest = "now"
+	const a = "main@sha1:aaaa"
+	for _, test := range []struct {
+		view  view
+		phase string
+	}{
+		{view{wanted: a, attempted: a, applied: a}, receiver.PhaseApplied},
+		{view{wanted: a, attempted: a, applied: a, held: 2, heldText: "2 deletions and recreations wait for an approval"}, receiver.PhaseHeld},
+	} {
+		l.Status.Conditions = conditions(condition.New(clocktesting.NewFakePassiveClock(noon), nil), nil, test.view)
+		f := &objectFollower{request: "now"}
+		var last receiver.Progress
+		for range 3 {
+			for _, p := range f.look(l, nil, noon) {
+				last = p
+			}
+		}
+		assert.True(t, last.Done)
+		assert.Equal(t, test.phase, last.Phase, last.Message)
 	}
 }

@@ -148,12 +148,18 @@ func (f *objectFollower) still(l *landscapev1alpha1.Landscape, now time.Time) *r
 		return nil
 	case ready.Reason == reasonWaiting:
 		return &receiver.Progress{Time: now, Phase: receiver.PhaseHeld, Message: ready.Message, Done: true}
-	case ready.Status == gardencorev1beta1.ConditionTrue:
+	case ready.Status == gardencorev1beta1.ConditionTrue && !isHeld(l):
 		return &receiver.Progress{Time: now, Phase: receiver.PhaseApplied, Message: ready.Message, Done: true}
-	case ready.Reason == reasonSuspended:
+	case ready.Status == gardencorev1beta1.ConditionTrue, ready.Reason == reasonSuspended:
 		return &receiver.Progress{Time: now, Phase: receiver.PhaseHeld, Message: ready.Message, Done: true}
 	}
 	return &receiver.Progress{Time: now, Phase: receiver.PhaseFailed, Message: ready.Message, Err: ready.Message, Done: true}
+}
+
+// isHeld tells whether a Landscape says that something waits for an approval.
+func isHeld(l *landscapev1alpha1.Landscape) bool {
+	c := condition.Get(l.Status.Conditions, landscapev1alpha1.LandscapeHeld)
+	return c != nil && c.Status == gardencorev1beta1.ConditionTrue
 }
 
 // reconciles tells whether a Landscape says, for one of the reasons, that something goes on.

@@ -56,6 +56,7 @@ func (s *syncer) report(suspended string) {
 			v.attempted = s.active.revision.Revision()
 		}
 	}
+	v.unread = s.last.fetchErr != nil && v.attempted == s.last.revision
 	if s.preparing != nil && !s.preparing.fallback {
 		v.syncing = "reading " + s.preparing.commit
 		if commitOf(v.applied) != s.preparing.commit {

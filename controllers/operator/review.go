@@ -69,10 +69,10 @@ func (r reading) former(ctx context.Context, object *landscapev1alpha1.Landscape
 	switch {
 	case commit == "":
 		return nil, nil
+	case active != nil && active.Commit == commit: // first, for it may be of another folder
+		return active.landscape, nil
 	case commit == next.Commit:
 		return next.landscape, nil
-	case active != nil && active.Commit == commit:
-		return active.landscape, nil
 	}
 	snapshot, err := remote.At(ctx, commit)
 	if err != nil {
