@@ -94,6 +94,7 @@ data: {a: b}
 	for _, after := range []time.Duration{300 * time.Millisecond, 1500 * time.Millisecond} {
 		run = s.cli("apply", s.dir)
 		require.NoError(t, run.cmd.Start())
+		eventually(t, "the run to begin", func() bool { return strings.Contains(run.stderr.String(), "Applying ") }) // a signal before is the kernel's
 		timer := time.NewTimer(after)
 		<-timer.C
 		require.NoError(t, run.cmd.Process.Signal(syscall.SIGTERM))

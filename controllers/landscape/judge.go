@@ -45,7 +45,13 @@ func (j *judge) prune(entries []apply.Entry) (out []owner.HeldObjects) {
 	for _, e := range rest {
 		refs = append(refs, e.Ref)
 	}
-	return append(out, j.ask(refs)...)
+	held := j.ask(refs)
+	for _, h := range held {
+		for _, o := range h.Objects { // the others have answered: once approved, nobody is asked again
+			j.around.removals.keep(j.cluster, o.Ref)
+		}
+	}
+	return append(out, held...)
 }
 
 func (j *judge) recreate(ref apply.Ref) []owner.HeldObjects { return j.ask([]plan.Ref{ref}) }

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/plan"
 )
 
 func mapFile(names ...string) string {
@@ -90,6 +91,27 @@ func TestMovesAreHandedOver(t *testing.T) {
 		from.mustSync()
 		assert.NotEmpty(t, uidOf(t, "move-x"), "who did not look at its files since does not count")
 		from.settle("move-x", other)
+	})
+	t.Run("what the others have answered is not asked again while the gate holds it", func(t *testing.T) {
+		from, other := newWritten(t, "movi", map[string]string{"a.yaml": mapFile("movi-x", "movi-y", "movi-stays")}), newWritten(t, "movj", map[string]string{"b.yaml": mapFile("movj-own")})
+		from.mustSync()
+		other.mustSync()
+		from.gate.MaxDeletions = plan.Limit(0)
+		from.write("a.yaml", mapFile("movi-stays"))
+		var id string
+		require.Eventually(t, func() bool {
+			held := from.mustSync().report.Held
+			from.clock.Step(time.Second)
+			other.clock.SetTime(from.clock.Now())
+			require.NoError(t, other.converger().answerRemovals(testContext(t)))
+			if len(held) == 1 && len(held[0].Objects) == 2 {
+				id = held[0].Approval
+			}
+			return id != ""
+		}, 20*time.Second, 50*time.Millisecond, "the gate holds both together")
+		from.gate.Approved = map[string]bool{id: true}
+		from.mustSync()
+		assert.Empty(t, uidOf(t, "movi-x")+uidOf(t, "movi-y"), "one approval lets them pass")
 	})
 	t.Run("an approval does not wait", func(t *testing.T) {
 		from, other := newWritten(t, "movg", map[string]string{"a.yaml": mapFile("movg-x", "movg-stays")}), newWritten(t, "movh", map[string]string{"b.yaml": mapFile("movh-own")})

@@ -206,7 +206,7 @@ func notEnded(operation string, ref apply.Ref, said string, err error) error {
 	if !errors.Is(err, context.DeadlineExceeded) {
 		when = "before it was interrupted"
 	}
-	if strings.HasPrefix(said, notTakenUp) {
+	if said == "" || strings.HasPrefix(said, notTakenUp) { // nothing was seen of it
 		return fmt.Errorf("%s on %s was asked for, and nobody has taken it up %s: it stays asked for", operation, ref, when)
 	}
 	return fmt.Errorf("%s on %s was taken up, and is not known to have ended %s: it goes on without you (%s)", operation, ref, when, said)

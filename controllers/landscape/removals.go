@@ -113,6 +113,13 @@ func (r *removals) ask(cluster string, ref apply.Ref) {
 	r.kept[q.id()] = true
 }
 
+// keep keeps a question that is answered, because the object is held for another reason.
+func (r *removals) keep(cluster string, ref apply.Ref) {
+	if q := r.find(cluster, ref); q != nil {
+		r.kept[q.id()] = true
+	}
+}
+
 // saveRemovals writes what is asked now about one cluster; questions that are settled go.
 func (c *Converger) saveRemovals(ctx context.Context, cluster string, r *removals) error {
 	before := len(r.questions)

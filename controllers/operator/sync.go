@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"filippo.io/age"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
@@ -55,6 +56,7 @@ func (s *syncer) prepare(commit, trigger string, fallback bool) {
 	if s.preparing != nil {
 		s.preparing.cancel()
 	}
+	s.unexamine()
 	ctx, cancel := context.WithCancel(s.alive)
 	p := &preparation{commit: commit, trigger: trigger, fallback: fallback, spec: syncID(s.object), cancel: cancel}
 	s.preparing = p
@@ -94,11 +96,9 @@ func (s *syncer) prepare(commit, trigger string, fallback bool) {
 	})
 }
 
-// make reads a revision and prepares the converger for it. It runs in the background; only one does at a time that is not cancelled.
-func (s *syncer) make(ctx context.Context, object *landscapev1alpha1.Landscape, remote source.Remote, snapshot *source.Snapshot, former *revision) (*prepared, error) {
-	s.hub.tell(snapshot.Commit, receiver.Progress{Time: s.Clock.Now(), Phase: receiver.PhaseValidating, Message: fmt.Sprintf("validating %s %q", snapshot.Revision(), snapshot.Subject)})
-	from := s.secretsOf(object)
-	identities, err := from.identities(ctx, object.Spec.Decryption)
+// read reads a revision and validates it. It runs in the background; only one does at a time that is not cancelled.
+func (s *syncer) read(ctx context.Context, object *landscapev1alpha1.Landscape, snapshot *source.Snapshot, former *revision) (*revision, error) {
+	identities, err := s.secretsOf(object).identities(ctx, object.Spec.Decryption)
 	if err != nil {
 		return nil, err
 	}
@@ -107,18 +107,36 @@ func (s *syncer) make(ctx context.Context, object *landscapev1alpha1.Landscape, 
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
-	reads := reading{catalogue: s.Catalogue, evaluator: s.Evaluator, kept: s.keptOf(s.key), identities: identities, now: s.Clock.Now()}
-	r, err := reads.read(ctx, object, snapshot, former.declared())
+	r, err := s.reading(identities).read(ctx, object, snapshot, former.declared())
 	if err != nil {
 		return nil, err
 	}
-	if err := locked(object, r); err != nil {
+	return r, locked(object, r)
+}
+
+// reading is what revisions are read with.
+func (s *syncer) reading(identities []age.Identity) reading {
+	return reading{catalogue: s.Catalogue, evaluator: s.Evaluator, kept: s.keptOf(s.key), identities: identities, now: s.Clock.Now()}
+}
+
+// make reads a revision and prepares the converger for it.
+func (s *syncer) make(ctx context.Context, object *landscapev1alpha1.Landscape, remote source.Remote, snapshot *source.Snapshot, former *revision) (*prepared, error) {
+	s.hub.tell(snapshot.Commit, receiver.Progress{Time: s.Clock.Now(), Phase: receiver.PhaseValidating, Message: fmt.Sprintf("validating %s %q", snapshot.Revision(), snapshot.Subject)})
+	r, err := s.read(ctx, object, snapshot, former)
+	if err != nil {
 		return nil, err
 	}
+	from := s.secretsOf(object)
+	identities, err := from.identities(ctx, object.Spec.Decryption)
+	if err != nil {
+		return nil, err
+	}
+	s.building.Lock()
+	defer s.building.Unlock()
 	out := &prepared{revision: r, spec: syncID(object), approved: object.Spec.Approved}
 	var was *seen
 	if reviewed(&object.Spec, &r.landscape.Config.Spec) {
-		if was, err = reads.reviewed(ctx, object, remote, former, r); err != nil {
+		if was, err = s.reading(identities).reviewed(ctx, object, remote, former, r); err != nil {
 			return nil, err
 		}
 	}

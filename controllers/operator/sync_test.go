@@ -229,8 +229,14 @@ func TestPeople(t *testing.T) {
 	assert.Equal(t, receiver.PhaseHeld, last.Phase)
 	assert.Contains(t, last.Message, third+": waiting for the next window, which opens at ")
 	assert.Equal(t, "2", w.value("a"))
+	r.commit("wrong", map[string]string{"a.yaml": "a: b: c\n"})
+	l = w.ready("people", "False Invalid: ")
+	assert.Contains(t, readiness(l), "main@sha1:"+second+" stays applied", "what waits is validated at once")
+	r.commit("right", map[string]string{"a.yaml": r.configMap("a", "4")})
+	w.ready("people", "True Waiting: main@sha1:"+second+" is applied; ")
+	assert.Equal(t, "2", w.value("a"))
 
-	w.landscape("dependent", r, func(s *landscapev1alpha1.LandscapeSpec) {
+	w.landscape("dependent", w.repository("dependent"), func(s *landscapev1alpha1.LandscapeSpec) {
 		s.DependsOn = []landscapev1alpha1.Dependency{{Name: "absent"}}
 	})
 	w.ready("dependent", "Unknown Waiting: waiting for Landscape absent, which does not exist")

@@ -65,7 +65,9 @@ type syncer struct {
 	// renders of the Garden are kept from one revision to the next.
 	renders   owner.Renders
 	preparing *preparation
-	active    *job
+	// examined is what was validated last while it waits.
+	examined *examination
+	active   *job
 	// ending is closed when the job that was paused is over.
 	ending chan struct{}
 	// last is the outcome of the last attempt, in this process.
@@ -402,7 +404,11 @@ func (s *syncer) act(now time.Time) time.Time {
 	commit, _, kept := s.toApply()
 	switch {
 	case d.trigger == "":
-		return s.keepFormer(now)
+		next := s.keepFormer(now)
+		if d.waiting != "" {
+			s.examine(commit)
+		}
+		return next
 	case (d.trigger == triggerInterval || d.trigger == triggerRequest) && s.last.failures == 0 && s.active != nil && !s.active.applying && s.active.revision.Commit == commit:
 		s.requested = false
 		s.active.again(d.trigger, now)
