@@ -73,13 +73,18 @@ func newWorld(t testing.TB, patience time.Duration) *world {
 	return w
 }
 
-// leave lets the namespace go; nothing waits for that.
+// leave lets the namespace go; nothing waits for that. What a test that failed has left keeps no finalizer: the definition of
+// ManagedResources could not go, and all tests after it would fail, too.
 func (w *world) leave() {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	mr := w.reference("ManagedResource", "theirs")
-	_, _ = w.resource(mr).Patch(ctx, "theirs", types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
+	mr := w.reference("ManagedResource", "")
 	_ = w.resource(mr).DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{})
+	if left, err := w.resource(mr).List(ctx, metav1.ListOptions{}); err == nil {
+		for i := range left.Items {
+			_, _ = w.resource(mr).Patch(ctx, left.Items[i].GetName(), types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
+		}
+	}
 	ns := w.object("{apiVersion: v1, kind: Namespace, metadata: {name: NS}}")
 	_ = w.resource(ns).Delete(ctx, w.ns, metav1.DeleteOptions{})
 }

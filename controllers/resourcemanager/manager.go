@@ -299,11 +299,15 @@ func (m *Manager) take(key types.NamespacedName) bool {
 	return true
 }
 
-// demand says that a ManagedResource is to be applied after a while, or sooner if that was said already.
+// demand says that a ManagedResource is to be applied after a while, or sooner if that was said already. At once is no point in time:
+// a clock that is put back before anybody looks would make it one of the future.
 func (m *Manager) demand(key types.NamespacedName, after time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	due := m.Clock.Now().Add(after)
+	var due time.Time
+	if after > 0 {
+		due = m.Clock.Now().Add(after)
+	}
 	if before, ok := m.due[key]; !ok || due.Before(before) {
 		m.due[key] = due
 	}
