@@ -24,6 +24,15 @@ type Place struct {
 // first says. Hidden values have hashes by a new random key.
 func Bundles(from, to []Place) Plan { return NewMasking(nil).Bundles(from, to) }
 
+// Placed puts bundles on the clusters that they go to.
+func Placed(bundles []render.Bundle, clusterOf func(render.Bundle) string) []Place {
+	out := make([]Place, 0, len(bundles))
+	for _, b := range bundles {
+		out = append(out, Place{Cluster: clusterOf(b), Bundle: b})
+	}
+	return out
+}
+
 // Bundles is the function of that name with hashes by the key of the masking.
 func (m Masking) Bundles(from, to []Place) Plan {
 	var p Plan

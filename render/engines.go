@@ -131,14 +131,10 @@ func crdObjects(v cue.Value) ([]Object, error) {
 				continue
 			}
 			found = true
-			content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(crd)
+			obj, err := crds.Object(crd)
 			if err != nil {
-				return nil, fmt.Errorf("CRD %s: %w", crd.Name, err)
+				return nil, err
 			}
-			delete(content, "status")
-			obj := &unstructured.Unstructured{Object: content}
-			obj.SetAPIVersion("apiextensions.k8s.io/v1")
-			obj.SetKind("CustomResourceDefinition")
 			out = append(out, Object{Unstructured: obj, Origin: Origin{File: "api/crds/" + crd.Spec.Group + "_" + crd.Spec.Names.Plural + ".yaml"}})
 		}
 		if !found {

@@ -9,6 +9,8 @@ import (
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 )
@@ -45,6 +47,18 @@ func Get(group, kind string) *apiextensionsv1.CustomResourceDefinition {
 		}
 	}
 	return nil
+}
+
+// Object is a definition as it is applied: without its status, which is the API server's.
+func Object(crd *apiextensionsv1.CustomResourceDefinition) (*unstructured.Unstructured, error) {
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(crd)
+	if err != nil {
+		return nil, fmt.Errorf("CRD %s: %w", crd.Name, err)
+	}
+	delete(content, "status")
+	out := &unstructured.Unstructured{Object: content}
+	out.SetGroupVersionKind(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"))
+	return out, nil
 }
 
 // Manifests returns every definition of a group as YAML, by file name; all definitions if the group is empty.

@@ -127,7 +127,7 @@ func (c comparison) compare(old, new revision, refused []schemas.Violation) (pla
 // sides renders the owners that a change reaches, before and after it, as render.Reach does.
 func sides(reach render.Reach) (before, after []plan.Place, wrongBefore, err error) {
 	old, new, wrongBefore, err := reach.Render()
-	return placed(old, reach.Old.ClusterOf()), placed(new, reach.New.ClusterOf()), wrongBefore, err
+	return plan.Placed(old, reach.Old.ClusterOf()), plan.Placed(new, reach.New.ClusterOf()), wrongBefore, err
 }
 
 // renderedInPart are the notes about a revision to compare from that does not render whole.
@@ -154,14 +154,6 @@ func withShoots(declared []plan.Place, side render.Side) {
 	for i := range declared {
 		declared[i].InForce = shoots
 	}
-}
-
-func placed(bundles []render.Bundle, clusterOf func(render.Bundle) string) []plan.Place {
-	out := make([]plan.Place, 0, len(bundles))
-	for _, b := range bundles {
-		out = append(out, plan.Place{Cluster: clusterOf(b), Bundle: b})
-	}
-	return out
 }
 
 // unchanged are the declarations that both sides have alike.

@@ -44,6 +44,15 @@ func (p *place) optional() {
 	p.catalogue = catalogue
 }
 
+// newReviewedPlace is one where a review is demanded, and whose Shoots have the optional component.
+func newReviewedPlace(t *testing.T) *place {
+	t.Helper()
+	p := newPlace(t)
+	p.review = landscapev1alpha1.ReviewRequired
+	p.optional()
+	return p
+}
+
 // declare applies an object as the operator does from Git.
 func (p *place) declare(text string) {
 	p.Helper()
@@ -125,9 +134,7 @@ func TestNothingGoesUnseen(t *testing.T) {
 
 // TestWhatPeopleDoByTheAPI needs no review of Git; what Git does to the same Shoots does, declared or not.
 func TestWhatPeopleDoByTheAPI(t *testing.T) {
-	p := newPlace(t)
-	p.review = landscapev1alpha1.ReviewRequired
-	p.optional()
+	p := newReviewedPlace(t)
 	p.publish("main@1")
 	p.shoot("made")
 	p.declare(strings.ReplaceAll(shootText, "NAME", "declared"))
@@ -248,9 +255,7 @@ const asleep, awake = `{"spec": {"hibernation": {"enabled": true}}}`, `{"spec": 
 
 // TestAReviewCountsOnce: what a review has shown, and was done, says nothing about what was made anew since, whoever made it.
 func TestAReviewCountsOnce(t *testing.T) {
-	p := newPlace(t)
-	p.review = landscapev1alpha1.ReviewRequired
-	p.optional()
+	p := newReviewedPlace(t)
 	p.extra(true)
 	p.publish("main@1")
 	p.shoot("one")
@@ -280,9 +285,7 @@ func TestAReviewCountsOnce(t *testing.T) {
 
 // TestReviewSwitchedOff: what came while no review was demanded is nothing that one has shown.
 func TestReviewSwitchedOff(t *testing.T) {
-	p := newPlace(t)
-	p.review = landscapev1alpha1.ReviewRequired
-	p.optional()
+	p := newReviewedPlace(t)
 	p.publish("main@1")
 	p.shoot("one")
 	g := p.run()
@@ -302,9 +305,7 @@ func TestReviewSwitchedOff(t *testing.T) {
 // TestHeldIsHeldAlone: of an owner of which something is held, people can do by the API what they want; and what is held waits for a review also when
 // nothing else changes any more.
 func TestHeldIsHeldAlone(t *testing.T) {
-	p := newPlace(t)
-	p.review = landscapev1alpha1.ReviewRequired
-	p.optional()
+	p := newReviewedPlace(t)
 	p.extra(true)
 	p.publish("main@1")
 	p.shoot("one")
@@ -330,9 +331,7 @@ func TestHeldIsHeldAlone(t *testing.T) {
 // TestReviewWhileItIsConverged: what becomes known while an owner waits for its health is not overlooked; one that never was converged may be hibernated;
 // and an approval is spent although the convergence fails.
 func TestReviewWhileItIsConverged(t *testing.T) {
-	p := newPlace(t)
-	p.review = landscapev1alpha1.ReviewRequired
-	p.optional()
+	p := newReviewedPlace(t)
 	ready := p.failing()
 	p.extra(true)
 	p.publish("main@1")
@@ -369,9 +368,7 @@ func TestReviewWhileItIsConverged(t *testing.T) {
 
 // TestNeverConverged: a Shoot that is made by the API, and is not healthy yet, may be hibernated.
 func TestNeverConverged(t *testing.T) {
-	p := newPlace(t)
-	p.review = landscapev1alpha1.ReviewRequired
-	p.optional()
+	p := newReviewedPlace(t)
 	ready := p.failing()
 	p.publish("main@1")
 	p.shoot("one")

@@ -3,13 +3,11 @@ package landscape
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/pergola-dev/pergola/api/crds"
 	"github.com/pergola-dev/pergola/apply"
@@ -70,14 +68,10 @@ func bootstrapObjects() ([]*unstructured.Unstructured, error) {
 		if crd.Spec.Group != "operator.gardener.cloud" {
 			continue
 		}
-		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(crd)
+		obj, err := crds.Object(crd)
 		if err != nil {
-			return nil, fmt.Errorf("CRD %s: %w", crd.Name, err)
+			return nil, err
 		}
-		delete(content, "status")
-		obj := &unstructured.Unstructured{Object: content}
-		obj.SetAPIVersion("apiextensions.k8s.io/v1")
-		obj.SetKind("CustomResourceDefinition")
 		out = append(out, obj)
 	}
 	return out, nil

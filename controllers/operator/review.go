@@ -115,7 +115,7 @@ func (r reading) compare(ctx context.Context, former *landscapes.Landscape, next
 		if err != nil {
 			return invalid("revision %s: %s", next.Revision(), err)
 		}
-		for _, item := range plan.Bundles(placed(old, oldCluster), placed(new, newCluster)).Items {
+		for _, item := range plan.Bundles(plan.Placed(old, oldCluster), plan.Placed(new, newCluster)).Items {
 			if kind, _, _ := strings.Cut(item.Owner, " "); kind == owner.Garden {
 				out.items = append(out.items, item)
 				continue
@@ -153,12 +153,4 @@ func declaredPlaces(l *landscapes.Landscape) []plan.Place {
 		return nil
 	}
 	return landscape.Declared(l, landscape.Locked(l))
-}
-
-func placed(bundles []render.Bundle, clusterOf func(render.Bundle) string) []plan.Place {
-	out := make([]plan.Place, 0, len(bundles))
-	for _, b := range bundles {
-		out = append(out, plan.Place{Cluster: clusterOf(b), Bundle: b})
-	}
-	return out
 }

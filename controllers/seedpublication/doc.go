@@ -5,5 +5,7 @@
 // A publication is made of parts, immutable Secrets named after their content, and of a pointer, a ConfigMap that names
 // them. The pointer is written last, so a reader sees the former publication or the new one, never half of both.
 //
+// Apart from it, and written before it, is what reviewers could see of deletions on the seed (review.go, publishreview.go).
+//
 // What does not live here: when something is published (the operator), and what a seed makes of it (gardenlet).
 package seedpublication
