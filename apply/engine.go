@@ -147,4 +147,6 @@ type DeleteOptions struct {
 type Held struct {
 	Ref    Ref    `json:"object"`
 	Reason string `json:"reason"`
+	// Approval is the id that lets this object pass; empty when none does.
+	Approval string `json:"approval,omitempty"`
 }

@@ -189,7 +189,9 @@ func (a *applying) converge(ctx context.Context, c *landscape.Converger) error {
 		if limited.Err() != nil {
 			fmt.Fprintf(a.cmd.ErrOrStderr(), "Gave up after %s (--timeout).\n", time.Since(started).Round(time.Second))
 		}
-		fmt.Fprintln(a.cmd.ErrOrStderr(), "Next: repair that and run apply again; it completes what is missing.")
+		if !errors.As(err, new(*landscape.HeldError)) { // that says itself what to do
+			fmt.Fprintln(a.cmd.ErrOrStderr(), "Next: repair that and run apply again; it completes what is missing.")
+		}
 		return errFinding
 	}
 	if a.output == "text" {
@@ -247,7 +249,11 @@ func printHeld(w io.Writer, report *landscape.Report) {
 			if objects[o.Reason] == nil {
 				reasons = append(reasons, o.Reason)
 			}
-			objects[o.Reason] = append(objects[o.Reason], o.Ref.String())
+			name := o.Ref.String()
+			if o.Approval != "" && o.Approval != h.Approval {
+				name += ", its approval is " + o.Approval
+			}
+			objects[o.Reason] = append(objects[o.Reason], name)
 		}
 		for _, reason := range reasons {
 			fmt.Fprintf(w, "Held on cluster %s: %s: %s\n", h.Cluster, counted(len(objects[reason]), "object"), reason)
@@ -255,8 +261,12 @@ func printHeld(w io.Writer, report *landscape.Report) {
 				fmt.Fprintln(w, "  "+name)
 			}
 		}
-		if h.Approval != "" {
-			fmt.Fprintf(w, "  Approve them with: --approve %s\n", h.Approval)
+		switch {
+		case h.Approval == "":
+		case len(h.Objects) == 1:
+			fmt.Fprintf(w, "  Approve it with: --approve %s\n", h.Approval)
+		default:
+			fmt.Fprintf(w, "  Approve all of them with: --approve %s\n", h.Approval)
 		}
 	}
 }

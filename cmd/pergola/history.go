@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -104,7 +105,7 @@ func printApprovals(w io.Writer, l *landscapev1alpha1.Landscape) error {
 	var groups [][]landscapev1alpha1.HeldDeletion
 	for _, h := range l.Status.Held {
 		i := slices.IndexFunc(groups, func(g []landscapev1alpha1.HeldDeletion) bool {
-			return g[0].Approval == h.Approval && g[0].Reason == h.Reason
+			return groupApproval(g[0]) == groupApproval(h) && g[0].Reason == h.Reason
 		})
 		if i < 0 {
 			i, groups = len(groups), append(groups, nil)
@@ -114,14 +115,27 @@ func printApprovals(w io.Writer, l *landscapev1alpha1.Landscape) error {
 	for i, group := range groups {
 		fmt.Fprintf(w, "Held: %s\n", group[0].Reason)
 		for _, h := range group {
-			fmt.Fprintf(w, "  %s on cluster %s\n", h.Object, h.Cluster)
+			alone := ""
+			if h.Together != "" && h.Approval != "" {
+				alone = ", its approval is " + h.Approval
+			}
+			fmt.Fprintf(w, "  %s on cluster %s%s\n", h.Object, h.Cluster, alone)
 		}
-		if id := group[0].Approval; id != "" && !slices.ContainsFunc(groups[i+1:], func(g []landscapev1alpha1.HeldDeletion) bool { return g[0].Approval == id }) {
-			fmt.Fprintf(w, "  to let it pass: pergola approve %s/%s %s\n", l.Namespace, l.Name, id)
+		id := groupApproval(group[0])
+		if id == "" || slices.ContainsFunc(groups[i+1:], func(g []landscapev1alpha1.HeldDeletion) bool { return groupApproval(g[0]) == id }) {
+			continue
 		}
+		what := "it"
+		if group[0].Together != "" {
+			what = "all of it"
+		}
+		fmt.Fprintf(w, "  to let %s pass: pergola approve %s/%s %s\n", what, l.Namespace, l.Name, id)
 	}
 	return nil
 }
+
+// groupApproval is the id that approves an object with all that is held with it.
+func groupApproval(h landscapev1alpha1.HeldDeletion) string { return cmp.Or(h.Together, h.Approval) }
 
 func orUnknown(name string) string {
 	if name == "" {

@@ -19,21 +19,21 @@ func TestHistoryGroupsWhatIsHeld(t *testing.T) {
 	l := &landscapev1alpha1.Landscape{}
 	l.Namespace, l.Name = "garden", "production"
 	l.Status.Held = []landscapev1alpha1.HeldDeletion{
-		{Cluster: "runtime", Object: "ConfigMap a/b", Reason: beyond, Approval: "3f2a91c07d55"},
-		{Cluster: "virtual", Object: "Quota a/c", Reason: unseen, Approval: "3f2a91c07d55"},
+		{Cluster: "runtime", Object: "ConfigMap a/b", Reason: beyond, Approval: "111111111111", Together: "3f2a91c07d55"},
+		{Cluster: "virtual", Object: "Quota a/c", Reason: unseen, Approval: "222222222222", Together: "3f2a91c07d55"},
 		{Cluster: "virtual", Object: "Shoot a/d", Reason: "its file is gone"},
-		{Cluster: "virtual", Object: "Quota a/e", Reason: beyond, Approval: "3f2a91c07d55"},
+		{Cluster: "virtual", Object: "Quota a/e", Reason: beyond, Approval: "333333333333", Together: "3f2a91c07d55"},
 		{Cluster: "virtual", Object: "Quota a/f", Reason: beyond, Approval: "000000000000"},
 	}
 	var b strings.Builder
 	require.NoError(t, printHistory(&b, l))
 	assert.Equal(t, `BEGAN  TOOK  REVISION  BY  RESULT  WHAT
 Held: `+beyond+`
-  ConfigMap a/b on cluster runtime
-  Quota a/e on cluster virtual
+  ConfigMap a/b on cluster runtime, its approval is 111111111111
+  Quota a/e on cluster virtual, its approval is 333333333333
 Held: `+unseen+`
-  Quota a/c on cluster virtual
-  to let it pass: pergola approve garden/production 3f2a91c07d55
+  Quota a/c on cluster virtual, its approval is 222222222222
+  to let all of it pass: pergola approve garden/production 3f2a91c07d55
 Held: its file is gone
   Shoot a/d on cluster virtual
 Held: `+beyond+`

@@ -57,12 +57,12 @@ func TestSummary(t *testing.T) {
 	assert.Equal(t, "Applied in 1.2s: nothing had to be written.", summary(report, 1234*time.Millisecond))
 	report.Written = owner.Tally{Created: 260, Changed: 5, Carriers: 20}
 	kept := &landscape.Report{Held: []owner.HeldObjects{{Cluster: "runtime", Approval: "abc", Objects: []apply.Held{
-		{Ref: apply.Ref{Kind: "Service", Namespace: "a", Name: "b"}, Reason: "too many"}, {Ref: apply.Ref{Kind: "Shoot", Namespace: "a", Name: "c"}, Reason: "a Shoot"},
+		{Ref: apply.Ref{Kind: "Service", Namespace: "a", Name: "b"}, Reason: "too many", Approval: "123"}, {Ref: apply.Ref{Kind: "Shoot", Namespace: "a", Name: "c"}, Reason: "a Shoot"},
 		{Ref: apply.Ref{Kind: "Role", Namespace: "a", Name: "d"}, Reason: "too many"},
 	}}}}
 	assert.Equal(t, "Applied in 1s: nothing had to be written; 3 objects are held, see above.", summary(kept, time.Second))
 	var b bytes.Buffer
 	printHeld(&b, kept)
-	assert.Equal(t, "Held on cluster runtime: 2 objects: too many\n  Service a/b\n  Role a/d\nHeld on cluster runtime: 1 object: a Shoot\n  Shoot a/c\n  Approve them with: --approve abc\n", b.String())
+	assert.Equal(t, "Held on cluster runtime: 2 objects: too many\n  Service a/b, its approval is 123\n  Role a/d\nHeld on cluster runtime: 1 object: a Shoot\n  Shoot a/c\n  Approve all of them with: --approve abc\n", b.String())
 	assert.Equal(t, "Applied in 1m21s: 265 objects (260 created, 5 changed), and 20 ManagedResources and data Secrets that carry them.", summary(report, 81*time.Second))
 }

@@ -93,8 +93,8 @@ func (c *Converger) heldText(before int, cluster string, ref apply.Ref) string {
 		for _, o := range h.Objects {
 			if h.Cluster == cluster && o.Ref == ref {
 				text := "held: " + o.Reason
-				if h.Approval != "" {
-					text += "; approving " + h.Approval + " lets it pass"
+				if o.Approval != "" {
+					text += "; approving " + o.Approval + " lets it pass"
 				}
 				return text
 			}

@@ -39,7 +39,7 @@ func (j *judge) prune(entries []apply.Entry) (out []owner.HeldObjects) {
 	moving, rest := j.around.holdMoving(rest)
 	// Each by itself: one may be sure before another, and whoever does not want to wait approves it by its id.
 	for _, m := range moving {
-		out = append(out, owner.HeldObjects{Cluster: j.cluster, Objects: []apply.Held{m}, Approval: plan.ApprovalOf(j.cluster, m.Ref)})
+		out = append(out, owner.HeldObjects{Cluster: j.cluster, Objects: []apply.Held{m}, Approval: m.Approval})
 	}
 	refs := make([]plan.Ref, 0, len(rest))
 	for _, e := range rest {
@@ -62,7 +62,7 @@ func (j *judge) ask(refs []plan.Ref) []owner.HeldObjects {
 	var held []apply.Held
 	for _, ref := range refs {
 		if reason, ok := verdict.Held[ref]; ok {
-			held = append(held, apply.Held{Ref: ref, Reason: reason})
+			held = append(held, apply.Held{Ref: ref, Reason: reason, Approval: plan.ApprovalOf(j.cluster, ref)})
 		}
 	}
 	if len(held) == 0 {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"sync"
 	"time"
 
@@ -49,7 +50,32 @@ type HeldError struct {
 }
 
 func (e *HeldError) Error() string {
+	if e.resident() {
+		return e.beside()
+	}
 	return fmt.Sprintf("cluster %s: lease %s/%s is held by %s (renewed %s): wait until it is done, or stop it", e.Cluster, leaseNamespace, e.Lease, e.Holder, e.Renewed.UTC().Format(time.RFC3339))
+}
+
+// residents are the processes that hold a lease as long as they run, as their identities tell (pod names are host names): Pergola's and
+// upstream's.
+var residents = regexp.MustCompile(`_pergola-(operator|gardenlet)_|^(gardener-operator|gardenlet)-`)
+
+func (e *HeldError) resident() bool { return residents.MatchString(e.Holder) }
+
+// beside says what to do beside a process that does not end. A Landscape that is suspended does not help: its operator keeps the lease.
+func (e *HeldError) beside() string {
+	where := fmt.Sprintf("cluster %s: %%s: %s has had lease %s/%s since %s (renewed %s): %%s; pergola diff --live and apply --dry-run work beside it",
+		e.Cluster, e.Holder, leaseNamespace, e.Lease, e.Since.UTC().Format(time.RFC3339), e.Renewed.UTC().Format(time.RFC3339))
+	if e.Lease == leaseGardenlet {
+		return fmt.Sprintf(where, "a gardenlet looks after this seed", "what is pushed reaches it by the operator; to apply from here, stop it first")
+	}
+	return fmt.Sprintf(where, "an operator applies what is in Git here", "push the change, or have what was pushed applied now by pergola sync LANDSCAPE; to apply from here, stop it first")
+}
+
+// sounds says whether a process that does not end has renewed within the duration of its lease, as far as our clock tells. One that crashed
+// a moment ago does, too: whoever is refused for it asks again.
+func (e *HeldError) sounds(now time.Time) bool {
+	return e.resident() && now.Sub(e.Renewed).Abs() < e.duration
 }
 
 func (e *HeldError) same(o *HeldError) bool {
@@ -95,7 +121,8 @@ func (w Waiting) String() string {
 
 // acquireLease takes a lease that is free. One that is held is watched for as long as it takes to see whether its
 // holder is alive: a living one is named as soon as it renews, a crashed one does not block longer than the lease's
-// duration. Clocks differ, so a renewal is compared with the one before and not with our time.
+// duration. Clocks differ, so a renewal is compared with the one before and not with our time. Only a person, who is told
+// of waiting, does not wait for an operator or a gardenlet that seems to run: it does not end.
 //
 // seen is what was seen of the lease earlier, so that several leases are waited for at the same time; waiting, if any,
 // is told once when it takes longer than a moment.
@@ -119,6 +146,8 @@ func acquireLease(ctx context.Context, c *apply.Cluster, name, holder string, cl
 		switch {
 		case !errors.As(err, &held):
 			return nil, c.Explain(apply.Ref{APIVersion: "coordination.k8s.io/v1", Kind: "Lease", Namespace: leaseNamespace, Name: name}, "acquire", err)
+		case waiting != nil && held.sounds(clk.Now()):
+			return nil, err
 		case first == nil:
 			first, since = held, clk.Now()
 		case !held.same(first):

@@ -245,6 +245,33 @@ func TestWaitingForALeaseIsTold(t *testing.T) {
 	assert.Regexp(t, "^cluster test: lease garden/"+l.name+" is held by crashed since .*: waiting up to 1[45]s more to see whether it is alive$", told[0].String())
 }
 
+// Beside an operator or a gardenlet that runs nobody has to wait for the answer; one that is silent may have crashed.
+func TestAResidentHolderIsNamedAtOnce(t *testing.T) {
+	l := newLeased(t)
+	holder := "pergola-operator-7d4_pergola-operator_1_x2b4c"
+	ask := func() error {
+		_, err := acquireLease(testContext(t), testCluster(t), l.name, "we", l.clock, func(error) {}, sighting{}, func(w Waiting) { t.Error("nobody waits:", w) })
+		return err
+	}
+	for _, ago := range []time.Duration{0, leaseDuration - time.Second, -leaseRenew} {
+		l.write(holder, l.clock.Now().Add(-ago))
+		err := ask()
+		require.ErrorContains(t, err, "cluster test: an operator applies what is in Git here: "+holder+" has had lease garden/"+l.name+" since ")
+		require.ErrorContains(t, err, "pergola sync")
+		assert.NotContains(t, err.Error(), "wait until it is done")
+	}
+	l.write(holder, l.clock.Now().Add(-leaseDuration))
+	got, took := stepUntil(l, l.inBackgroundAfter("we", sighting{}, func(Waiting) {}))
+	require.NoError(t, got.err)
+	t.Cleanup(got.lease.release)
+	assert.GreaterOrEqual(t, took, leaseDuration, "it is watched")
+
+	for holder, resident := range map[string]bool{"host_pergola-apply_12_abcde": false, "host_pergola-gardenlet_12_abcde": true, "gardenlet-5f7_8a1": true, "gardener-operator-5f7_8a1": true, "somebody": false} {
+		assert.Equal(t, resident, (&HeldError{Holder: holder}).resident(), holder)
+	}
+	assert.ErrorContains(t, &HeldError{Holder: "gardenlet-5f7_8a1", Lease: leaseGardenlet}, "a gardenlet looks after this seed")
+}
+
 // The time of several leases runs at once: what was seen long enough need not be watched again.
 func TestALeaseThatWasSeenEarlierIsNotWatchedAgain(t *testing.T) {
 	l := newLeased(t)

@@ -173,12 +173,13 @@ func (a *around) explain(err error) error {
 func (a *around) holdMoving(entries []apply.Entry) (held []apply.Held, rest []apply.Entry) {
 	for _, e := range entries {
 		waiting := a.unanswered(e.Ref)
-		if waiting == "" || a.c.options.Gate.Approves(plan.ApprovalOf(a.cluster, e.Ref)) {
+		id := plan.ApprovalOf(a.cluster, e.Ref)
+		if waiting == "" || a.c.options.Gate.Approves(id) {
 			rest = append(rest, e)
 			continue
 		}
 		a.removals.ask(a.cluster, e.Ref)
-		held = append(held, apply.Held{Ref: e.Ref, Reason: fmt.Sprintf("it may have moved to another landscape: it is deleted when these have been synced and do not declare it: %s", waiting)})
+		held = append(held, apply.Held{Ref: e.Ref, Approval: id, Reason: fmt.Sprintf("it may have moved to another landscape: it is deleted when these have been synced and do not declare it: %s", waiting)})
 	}
 	return held, rest
 }

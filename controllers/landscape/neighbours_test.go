@@ -99,8 +99,18 @@ func TestMovesAreHandedOver(t *testing.T) {
 		from.gate.MaxDeletions = plan.Limit(0)
 		from.write("a.yaml", mapFile("movi-stays"))
 		var id string
+		shown := map[string]bool{}
 		require.Eventually(t, func() bool {
-			held := from.mustSync().report.Held
+			c := from.mustSync()
+			held := c.report.Held
+			for _, h := range c.report.HeldDeletions() {
+				shown[h.Object+" "+h.Approval] = true
+			}
+			p, err := c.planDeclarations(testContext(t), Virtual, split(c.landscape)[Virtual])
+			require.NoError(t, err)
+			for _, item := range p.Items {
+				shown[item.Object.String()+" "+item.Approval] = true
+			}
 			from.clock.Step(time.Second)
 			other.clock.SetTime(from.clock.Now())
 			require.NoError(t, other.converger().answerRemovals(testContext(t)))
@@ -109,6 +119,7 @@ func TestMovesAreHandedOver(t *testing.T) {
 			}
 			return id != ""
 		}, 20*time.Second, 50*time.Millisecond, "the gate holds both together")
+		assert.Len(t, shown, 2, "each object has one id, whoever holds it, in a run and in a dry run")
 		from.gate.Approved = map[string]bool{id: true}
 		from.mustSync()
 		assert.Empty(t, uidOf(t, "movi-x")+uidOf(t, "movi-y"), "one approval lets them pass")

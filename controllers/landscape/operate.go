@@ -28,6 +28,8 @@ const (
 	annotationTimestamp = "gardener.cloud/timestamp"
 	// watchInterval is how often a followed operation is looked at.
 	watchInterval = time.Second
+	// takeUpTime is within which a gardenlet that runs takes an operation up, also one that is busy: earlier nobody is said not to have.
+	takeUpTime = 20 * time.Second
 )
 
 // NotPossibleError says why an operation cannot be asked for now.
@@ -179,6 +181,9 @@ func (c *Converger) followOperation(ctx context.Context, cluster *apply.Cluster,
 		case err != nil && ctx.Err() == nil && !apply.IsPassing(cluster.Explain(ref, "read", err)):
 			return cluster.Explain(ref, "read", err)
 		case err == nil && live.GetAnnotations()[annotationOperation] == o.Operation:
+			if c.options.Clock.Since(asked) < takeUpTime {
+				break
+			}
 			text := notTakenUp
 			if isDone(ref.Kind, o.Operation) { // else that was said when it was asked for
 				text += "; other operations wait for that. To withdraw it: " + cluster.Commands(fmt.Sprintf("kubectl annotate %s %s-", apply.KubectlName(ref), annotationOperation))

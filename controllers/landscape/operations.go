@@ -162,8 +162,8 @@ func (c *Converger) noteWaiting(o landscapes.Operation, reason string) {
 	c.report.Waiting = append(c.report.Waiting, WaitingOperation{ID: o.ID, Object: o.Object(), Operation: o.Operation, Reason: reason})
 }
 
-// untaken says why nothing came of an operation that has a record; empty if something did, or that is not known. One that was asked for in this
-// run may be taken up in a moment, unless no part of Pergola does it. It costs no request: the object is in the live cache, or somebody else's.
+// untaken says why nothing came of an operation that has a record; empty if something did, or that is not known. One that was asked for a
+// moment ago may be taken up in a moment, unless no part of Pergola does it. It costs no request: the object is in the live cache, or somebody else's.
 func (c *Converger) untaken(o landscapes.Operation, record operationRecord, before bool) string {
 	cluster := c.clusters[operatedCluster(o.Kind)]
 	if record.State == operationExpired {
@@ -178,7 +178,7 @@ func (c *Converger) untaken(o landscapes.Operation, record operationRecord, befo
 		return fmt.Sprintf("it was asked for %s, but no part of Pergola does it in this version: %s", record.At.UTC().Format(time.RFC3339), cluster.Commands(schemas.OperationWaiting(asked)))
 	}
 	live := cluster.Cached(c.operated(o))
-	if !before || live == nil || live.GetAnnotations()[AnnotationOperationID] != c.operationMark(o.ID) || live.GetAnnotations()[annotationOperation] != o.Operation {
+	if isDone(o.Kind, o.Operation) && c.options.Clock.Since(record.At) < takeUpTime || !before || live == nil || live.GetAnnotations()[AnnotationOperationID] != c.operationMark(o.ID) || live.GetAnnotations()[annotationOperation] != o.Operation {
 		return ""
 	}
 	return fmt.Sprintf("it was asked for %s: %s", record.At.UTC().Format(time.RFC3339), cluster.Commands(schemas.OperationWaiting(live)))

@@ -66,6 +66,10 @@ func TestOperationsAreExecutedOnce(t *testing.T) {
 	require.NoError(t, c.runOperations(testContext(t), Virtual))
 	assert.Empty(t, c.report.Waiting, "it was asked for a moment ago")
 	c = w.mustSync()
+	w.clock.Step(takeUpTime - 2*time.Second) // the sync took one
+	require.NoError(t, c.runOperations(testContext(t), Virtual))
+	assert.Empty(t, c.report.Waiting, "a gardenlet may be busy")
+	w.clock.Step(time.Second)
 	require.NoError(t, c.runOperations(testContext(t), Virtual))
 	require.Len(t, c.report.Waiting, 1)
 	assert.Contains(t, c.report.Waiting[0].String(), "operation second, retry on Shoot default/ops: it was asked for 20")
@@ -249,11 +253,26 @@ func TestOperateWaits(t *testing.T) {
 		w := newWritten(t, "waits-long", map[string]string{"shoot.yaml": shootFile("waits-long")})
 		c := w.mustSync()
 		ctx, cancel := context.WithCancel(testContext(t))
-		ended := make(chan error, 1)
+		ended, began := make(chan error, 1), w.clock.Now()
+		type word struct {
+			text string
+			at   time.Duration
+		}
+		said := make(chan word, 100)
 		go func() {
-			ended <- c.Operate(ctx, Operation{Object: "Shoot default/waits-long", Operation: "reconcile", Wait: true})
+			ended <- c.Operate(ctx, Operation{Object: "Shoot default/waits-long", Operation: "reconcile", Wait: true, OnProgress: func(text string) {
+				said <- word{text, w.clock.Since(began)}
+			}})
 		}()
-		eventually(t, "the wait began", w.clock.HasWaiters)
+		eventually(t, "it is said that nobody does it", func() bool {
+			if w.clock.HasWaiters() {
+				w.clock.Step(watchInterval)
+			}
+			return len(said) > 0
+		})
+		first := <-said
+		assert.Contains(t, first.text, "nobody has taken it up yet")
+		assert.GreaterOrEqual(t, first.at, takeUpTime, "that is no alarm while somebody may be about to")
 		cancel()
 		err := <-ended
 		require.ErrorContains(t, err, "reconcile on Shoot default/waits-long was asked for, and nobody has taken it up before it was interrupted: it stays asked for")

@@ -96,7 +96,11 @@ func (r *Report) HeldDeletions() []landscapev1alpha1.HeldDeletion {
 	var out []landscapev1alpha1.HeldDeletion
 	for _, h := range r.Held {
 		for _, o := range h.Objects {
-			out = append(out, landscapev1alpha1.HeldDeletion{Cluster: h.Cluster, Object: o.Ref.String(), Reason: o.Reason, Approval: h.Approval})
+			held := landscapev1alpha1.HeldDeletion{Cluster: h.Cluster, Object: o.Ref.String(), Reason: o.Reason, Approval: o.Approval}
+			if h.Approval != o.Approval {
+				held.Together = h.Approval
+			}
+			out = append(out, held)
 		}
 	}
 	return out

@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -23,8 +24,8 @@ const mostCommands = 5
 func (s *syncer) toApprove() string {
 	var ids []string
 	for _, h := range s.status.now.Held {
-		if h.Approval != "" && !slices.Contains(ids, h.Approval) {
-			ids = append(ids, h.Approval)
+		if id := cmp.Or(h.Together, h.Approval); id != "" && !slices.Contains(ids, id) {
+			ids = append(ids, id)
 		}
 	}
 	shown := strings.Join(ids, " ")
@@ -74,7 +75,9 @@ func withdrawn(approved, used []string, before []landscapev1alpha1.HeldDeletion,
 	}
 	waits := map[string]bool{}
 	for _, h := range before {
-		waits[h.Approval] = waits[h.Approval] || held[object{h.Cluster, h.Object}]
+		for _, id := range []string{h.Approval, h.Together} {
+			waits[id] = waits[id] || held[object{h.Cluster, h.Object}]
+		}
 	}
 	var out []string
 	for _, id := range approved {
@@ -97,12 +100,18 @@ func (j *job) addFormer(report *landscape.Report, before []landscapev1alpha1.Hel
 			known[h.Cluster+" "+o.Ref.String()] = true
 		}
 	}
+	first := len(report.Held)
 	for _, h := range before {
 		id, _, _ := strings.Cut(h.Approval, "-")
-		if known[h.Cluster+" "+h.Object] || id != "" && slices.Contains(passed, id) {
+		together, _, _ := strings.Cut(cmp.Or(h.Together, h.Approval), "-")
+		if known[h.Cluster+" "+h.Object] || id != "" && (slices.Contains(passed, id) || slices.Contains(passed, together)) {
 			continue
 		}
-		report.Held = append(report.Held, owner.HeldObjects{Cluster: h.Cluster, Objects: []apply.Held{{Ref: refOf(h.Object), Reason: h.Reason}}, Approval: id})
+		n := slices.IndexFunc(report.Held[first:], func(o owner.HeldObjects) bool { return o.Cluster == h.Cluster && o.Approval == together })
+		if n < 0 {
+			n, report.Held = len(report.Held)-first, append(report.Held, owner.HeldObjects{Cluster: h.Cluster, Approval: together})
+		}
+		report.Held[first+n].Objects = append(report.Held[first+n].Objects, apply.Held{Ref: refOf(h.Object), Reason: h.Reason, Approval: id})
 	}
 }
 

@@ -36,10 +36,11 @@ func TestApprovalsCountOnce(t *testing.T) {
 func TestWithdrawn(t *testing.T) {
 	before := []landscapev1alpha1.HeldDeletion{
 		{Cluster: "virtual", Object: "Namespace a", Approval: "a"}, {Cluster: "virtual", Object: "Namespace b", Approval: "b"},
-		{Cluster: "virtual", Object: "Namespace c", Approval: "both"}, {Cluster: "virtual", Object: "Namespace d", Approval: "both"},
+		{Cluster: "virtual", Object: "Namespace c", Approval: "c", Together: "both"}, {Cluster: "virtual", Object: "Namespace d", Approval: "d", Together: "both"},
 	}
 	report := &landscape.Report{Held: []owner.HeldObjects{{Cluster: "virtual", Objects: []apply.Held{{Ref: apply.Ref{APIVersion: "v1", Kind: "Namespace", Name: "b"}}, {Ref: apply.Ref{APIVersion: "v1", Kind: "Namespace", Name: "d"}}}}}}
-	assert.Equal(t, []string{"a"}, withdrawn([]string{"a", "b", "both", "early"}, nil, before, report))
+	assert.Equal(t, []string{"a"}, withdrawn([]string{"a", "b", "both", "d", "early"}, nil, before, report))
+	assert.Equal(t, []string{"c"}, withdrawn([]string{"c", "d"}, nil, before, report), "each has an id of its own")
 	assert.Empty(t, withdrawn([]string{"a", "b"}, []string{"a"}, before, report))
 	assert.Empty(t, withdrawn([]string{"early"}, nil, before, &landscape.Report{}))
 }
@@ -75,12 +76,14 @@ func TestUseUp(t *testing.T) {
 func TestAddFormer(t *testing.T) {
 	before := []landscapev1alpha1.HeldDeletion{
 		{Cluster: "virtual", Object: "Secret default/seen", Reason: "old", Approval: "a"}, {Cluster: "runtime", Object: "Namespace unseen", Reason: "protected", Approval: "b-2"},
-		{Cluster: "runtime", Object: "Namespace passed", Approval: "c"}, {Cluster: "virtual", Object: "Seed gone", Reason: "its file is gone"},
+		{Cluster: "runtime", Object: "Namespace passed", Approval: "c"}, {Cluster: "runtime", Object: "Namespace one", Reason: "protected", Approval: "e", Together: "g"},
+		{Cluster: "runtime", Object: "Namespace two", Reason: "protected", Approval: "f", Together: "g"}, {Cluster: "virtual", Object: "Seed gone", Reason: "its file is gone"},
 	}
-	report := &landscape.Report{Held: []owner.HeldObjects{{Cluster: "virtual", Approval: "d", Objects: []apply.Held{{Ref: apply.Ref{APIVersion: "v1", Kind: "Secret", Namespace: "default", Name: "seen"}, Reason: "new"}}}}}
+	report := &landscape.Report{Held: []owner.HeldObjects{{Cluster: "virtual", Approval: "d", Objects: []apply.Held{{Ref: apply.Ref{APIVersion: "v1", Kind: "Secret", Namespace: "default", Name: "seen"}, Reason: "new", Approval: "d"}}}}}
 	(&job{used: []string{"c"}}).addFormer(report, before)
 	assert.Equal(t, []landscapev1alpha1.HeldDeletion{
 		{Cluster: "virtual", Object: "Secret default/seen", Reason: "new", Approval: "d"}, {Cluster: "runtime", Object: "Namespace unseen", Reason: "protected", Approval: "b-2"},
+		{Cluster: "runtime", Object: "Namespace one", Reason: "protected", Approval: "e", Together: "g"}, {Cluster: "runtime", Object: "Namespace two", Reason: "protected", Approval: "f", Together: "g"},
 		{Cluster: "virtual", Object: "Seed gone", Reason: "its file is gone"},
 	}, heldOf(report, []string{"b"}))
 }

@@ -177,7 +177,7 @@ func (h *Handle) Unpin(ctx context.Context) (was bool, err error) {
 func (h *Handle) Approve(ctx context.Context, ids []string, onSeed bool) error {
 	_, err := h.change(ctx, "approving deletions of", func(l *landscapev1alpha1.Landscape) error {
 		for _, id := range ids {
-			if !onSeed && !slices.ContainsFunc(l.Status.Held, func(held landscapev1alpha1.HeldDeletion) bool { return held.Approval == id }) {
+			if !onSeed && !slices.ContainsFunc(l.Status.Held, func(held landscapev1alpha1.HeldDeletion) bool { return held.Approval == id || held.Together == id }) {
 				return fmt.Errorf("nothing that is held has the id %q: status.held of the Landscape shows what waits. That of an Event DeletionHeld of a Seed or Shoot is approved with --on-seed", id)
 			}
 			if !slices.Contains(l.Spec.Approved, id) {

@@ -448,14 +448,10 @@ func heldCount(report *landscape.Report) int {
 }
 
 func heldOf(report *landscape.Report, used []string) []landscapev1alpha1.HeldDeletion {
-	var out []landscapev1alpha1.HeldDeletion
-	for _, h := range report.Held {
-		for _, o := range h.Objects {
-			if len(out) == landscapev1alpha1.MaximumHeld {
-				return out
-			}
-			out = append(out, landscapev1alpha1.HeldDeletion{Cluster: h.Cluster, Object: o.Ref.String(), Reason: o.Reason, Approval: landscape.ShownApproval(h.Approval, used)})
-		}
+	out := report.HeldDeletions()
+	out = out[:min(len(out), landscapev1alpha1.MaximumHeld)]
+	for i := range out {
+		out[i].Approval, out[i].Together = landscape.ShownApproval(out[i].Approval, used), landscape.ShownApproval(out[i].Together, used)
 	}
 	return out
 }

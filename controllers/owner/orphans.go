@@ -40,7 +40,7 @@ func (r *run) judge(role string, entries []apply.Entry) []apply.Held {
 	var held []apply.Held
 	for _, e := range entries {
 		if reason, ok := verdict.Held[e.Ref]; ok {
-			held = append(held, apply.Held{Ref: e.Ref, Reason: reason})
+			held = append(held, apply.Held{Ref: e.Ref, Reason: reason, Approval: plan.ApprovalOf(cluster, e.Ref)})
 		}
 	}
 	if len(held) > 0 {

@@ -118,7 +118,7 @@ type Report struct {
 type HeldObjects struct {
 	Cluster string       `json:"cluster"`
 	Objects []apply.Held `json:"objects"`
-	// Approval is the id that lets exactly these pass; empty when nothing does.
+	// Approval is the id that lets exactly these pass together; empty when nothing does. Each of them has one of its own besides.
 	Approval string `json:"approval,omitempty"`
 }
 
