@@ -51,6 +51,22 @@ func (c *Cluster) Commands(text string) string {
 	return strings.ReplaceAll(text, "kubectl ", c.kubectl+" ")
 }
 
+// CommandsHere is Commands for a text that does not name the cluster: it does so where no flags are known by which people reach it.
+func (c *Cluster) CommandsHere(text string) string {
+	if c == nil {
+		return text
+	}
+	return CommandsAt(c.kubectl, c.name, text)
+}
+
+// CommandsAt is CommandsHere of a cluster by its name; kubectl is the command with the flags that reach it, if they are known.
+func CommandsAt(kubectl, cluster, text string) string {
+	if kubectl == "" || kubectl == "kubectl" {
+		return strings.ReplaceAll(text, ": kubectl ", ", on cluster "+cluster+": kubectl ")
+	}
+	return strings.ReplaceAll(text, "kubectl ", kubectl+" ")
+}
+
 func (c *Cluster) explainConnection(e *ObjectError) bool {
 	var (
 		down    *UnreachableError

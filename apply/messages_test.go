@@ -249,3 +249,11 @@ func TestCommandsReachTheCluster(t *testing.T) {
 	c := &Cluster{kubectl: "kubectl --context a"}
 	assert.Equal(t, "kubectl --context a get x; kubectl --context a delete x, as kubectl.kubernetes.io/y says", c.Commands(hint))
 }
+
+// In a text that does not say where, the cluster is named where nobody knows how it is reached.
+func TestCommandsNameTheCluster(t *testing.T) {
+	const hint = "to withdraw it: kubectl annotate x y-"
+	assert.Equal(t, "to withdraw it, on cluster virtual: kubectl annotate x y-", (&Cluster{name: "virtual", kubectl: "kubectl"}).CommandsHere(hint))
+	assert.Equal(t, "to withdraw it: kubectl --context a annotate x y-", (&Cluster{name: "virtual", kubectl: "kubectl --context a"}).CommandsHere(hint))
+	assert.Equal(t, hint, (*Cluster)(nil).CommandsHere(hint))
+}

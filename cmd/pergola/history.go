@@ -64,7 +64,11 @@ ids that approve it, or waits for a window. Exit code 1 says that something is h
 
 func printHistory(w io.Writer, l *landscapev1alpha1.Landscape) error {
 	if pin := l.Spec.Pin; pin != nil {
-		fmt.Fprintf(w, "PINNED to %s by %s: %s\n", pin.Revision, orUnknown(pin.By), pin.Reason)
+		reason := ""
+		if pin.Reason != "" {
+			reason = ": " + oneLine(pin.Reason, 300)
+		}
+		fmt.Fprintf(w, "PINNED to %s by %s%s\n", pin.Revision, orUnknown(pin.By), reason)
 	}
 	if s := l.Spec.SuspendedAt(time.Now()); s != nil {
 		fmt.Fprintf(w, "SUSPENDED%s\n", landscape.SuspensionText(s))

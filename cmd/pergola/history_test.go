@@ -42,6 +42,17 @@ Held: `+beyond+`
 `, b.String())
 }
 
+// A pin without a reason ends with who set it.
+func TestHistoryOfAPin(t *testing.T) {
+	for reason, want := range map[string]string{"": "PINNED to abc by me\n", "it\ncrashes": "PINNED to abc by me: it crashes\n"} {
+		l := &landscapev1alpha1.Landscape{}
+		l.Spec.Pin = &landscapev1alpha1.Pin{Revision: "abc", By: "me", Reason: reason}
+		var b strings.Builder
+		require.NoError(t, printHistory(&b, l))
+		assert.Equal(t, want+"BEGAN  TOOK  REVISION  BY  RESULT  WHAT\n", b.String())
+	}
+}
+
 // A commit that waits for its window stands above the syncs, also of one of which all others went well; not while nothing is done at all.
 func TestHistorySaysWhatWaits(t *testing.T) {
 	l := &landscapev1alpha1.Landscape{}

@@ -107,10 +107,19 @@ func undeclared(old, new *landscapes.Landscape) map[string]keptBack {
 	for i := range old.Declarations {
 		d := &old.Declarations[i]
 		if kind := d.GroupVersionKind(); isHeldOwner(kind.GroupKind()) && !declared[nameOf(d)] {
-			out[objectKey(kind.Kind, d.Namespace(), d.Name())] = keptBack{plan.Hold, "removal is held: " + landscape.RemovalHeld(apply.RefOf(d.Object()))}
+			out[objectKey(kind.Kind, d.Namespace(), d.Name())] = keptBack{plan.Hold, "removal is held: " + reached(new, kind.Kind, landscape.RemovalHeld(apply.RefOf(d.Object())))}
 		}
 	}
 	return out
+}
+
+// reached is a text whose commands reach the cluster of a kind by what the landscape says of it, or that names the cluster.
+func reached(l *landscapes.Landscape, kind, text string) string {
+	cluster := landscape.Virtual
+	if kind == "Garden" {
+		cluster = landscape.Runtime
+	}
+	return apply.CommandsAt(strings.TrimSpace("kubectl "+landscape.Access{}.Flags(l, cluster)), cluster, text)
 }
 
 func isHeldOwner(gk schema.GroupKind) bool {

@@ -7,6 +7,9 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
+	"github.com/pergola-dev/pergola/landscapes"
 )
 
 // withShoot is a repository with a landscape that declares a Shoot, too.
@@ -39,6 +42,7 @@ func TestDiffOfARemovedShoot(t *testing.T) {
 			assert.Equal(t, 1, o.code, "%+v", o)
 			assert.Contains(t, o.stdout, "\n1 to change, 1 held, ")
 			assert.Contains(t, o.stdout, "! Shoot garden-local/local  (removal is held: its file is gone")
+			assert.Contains(t, o.stdout, ", on cluster virtual: kubectl annotate shoot -n garden-local local confirmation.gardener.cloud/deletion=true")
 			assert.Contains(t, o.stdout, "~ Project local")
 			assert.Regexp(t, `Note: shoot garden-local/local stays on its clusters as it is: \d+ objects are not changed\n`, o.stdout)
 			for _, wrong := range []string{"to delete", "Nodes are", "Cluster local", "refused"} {
@@ -46,6 +50,24 @@ func TestDiffOfARemovedShoot(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Commands of hints reach the cluster by what the landscape says of it.
+func TestHintsOfADiffReachTheCluster(t *testing.T) {
+	l := &landscapes.Landscape{Config: &landscapev1alpha1.Landscape{}}
+	const hint = "for that: kubectl annotate x"
+	assert.Equal(t, "for that, on cluster virtual: kubectl annotate x", reached(l, "Seed", hint))
+	l.Config.Spec.Clusters = &landscapev1alpha1.Clusters{Runtime: &landscapev1alpha1.ClusterAccess{Context: "r"}, Virtual: &landscapev1alpha1.ClusterAccess{Context: "v"}}
+	assert.Equal(t, "for that: kubectl --context v annotate x", reached(l, "Seed", hint))
+	assert.Equal(t, "for that: kubectl --context r annotate x", reached(l, "Garden", hint))
+}
+
+// The last news of an operation that is followed was told already; of one that is not it is the result.
+func TestResultOfAnOperation(t *testing.T) {
+	assert.Equal(t, "succeeded", resultOf("Reconcile Succeeded (100%)", true, "text"))
+	assert.Equal(t, "Reconcile Succeeded (100%)", resultOf("Reconcile Succeeded (100%)", true, formatJSON))
+	assert.Equal(t, "asked for, but nobody does it", resultOf("asked for, but nobody does it", false, "text"))
+	assert.Empty(t, resultOf("", true, "text"))
 }
 
 // TestDiffOfAMovedShoot: a control plane does not move because Git names another seed, so that nothing is deleted, or made anew without

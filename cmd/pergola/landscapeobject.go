@@ -1,12 +1,16 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"os/user"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/utils/clock"
 
 	"github.com/pergola-dev/pergola/controllers/landscape"
@@ -64,6 +68,18 @@ func (o *objectFlags) config() (*rest.Config, error) {
 	}
 	config.UserAgent = "pergola"
 	return config, nil
+}
+
+// otherContexts are those of the kubeconfig that the flags do not name; none where it cannot be read.
+func (o *objectFlags) otherContexts() []string {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = o.kubeconfig
+	config, err := rules.Load()
+	if err != nil {
+		return nil
+	}
+	used := cmp.Or(o.context, config.CurrentContext)
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(config.Contexts)), func(name string) bool { return name == used })
 }
 
 // person is who calls, for the record.

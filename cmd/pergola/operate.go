@@ -48,7 +48,9 @@ Exit code 1 says that the operation is not possible, that it failed, or that its
 			last := ""
 			err = c.Operate(ctx, landscape.Operation{Object: args[1], Operation: args[2], Wait: wait, OnProgress: func(text string) {
 				last = text
-				fmt.Fprintf(cmd.ErrOrStderr(), "%s: %s\n", args[1], text)
+				if wait || output == formatJSON { // else it is the result
+					fmt.Fprintf(cmd.ErrOrStderr(), "%s: %s\n", args[1], text)
+				}
 			}})
 			switch {
 			case errors.As(err, new(*landscape.NotPossibleError)), err != nil && last != "":
@@ -56,13 +58,21 @@ Exit code 1 says that the operation is not possible, that it failed, or that its
 			case err != nil:
 				return err
 			}
-			return printOperated(cmd, output, args[1], args[2], last)
+			return printOperated(cmd, output, args[1], args[2], resultOf(last, wait, output))
 		},
 	}
 	outputFlag(cmd, &output, "text", "json")
 	cmd.Flags().BoolVar(&wait, "wait", false, "follow the operation until it has ended")
 	access.add(cmd)
 	return cmd
+}
+
+// resultOf is what remains to be said when the last news of an operation was told.
+func resultOf(last string, wait bool, output string) string {
+	if wait && last != "" && output != formatJSON { // how it ended was told just now
+		return "succeeded"
+	}
+	return last
 }
 
 func printOperated(cmd *cobra.Command, output, object, operation, outcome string) error {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -20,7 +21,10 @@ func newTree() *cobra.Command {
 		Use:   "tree [LANDSCAPE | OWNER]",
 		Short: "Show which objects of a cluster Pergola manages, and for whom",
 		Long: `Reads the inventories of a cluster and shows what Pergola manages there: by owner (landscape.NAME for what Git declares, garden.NAME,
-seed.NAME, shoot.NAMESPACE.NAME), bundle and object; what a ManagedResource carries stands below it. Nothing else of the cluster is read.`,
+seed.NAME, shoot.NAMESPACE.NAME), bundle and object; what a ManagedResource carries stands below it. Nothing else of the cluster is read.
+
+The inventories of a Seed and its Shoots are in the seed, all others in the runtime cluster, also of what is in the virtual garden, which
+has none itself.`,
 		Example: `  pergola tree
   pergola tree production               # as landscape.production
   pergola tree garden.production -o json`,
@@ -33,6 +37,13 @@ seed.NAME, shoot.NAMESPACE.NAME), bundle and object; what a ManagedResource carr
 			owners, err := operator.Tree(cmd.Context(), config, time.Now())
 			if err != nil {
 				return err
+			}
+			if len(owners) == 0 {
+				where := noInventories(args, object.otherContexts())
+				if len(args) > 0 {
+					return finding{errors.New(where)}
+				}
+				fmt.Fprintln(cmd.ErrOrStderr(), "Note: "+where)
 			}
 			shown, err := treeOf(owners, args)
 			if err != nil {
@@ -65,10 +76,21 @@ func treeOf(owners []operator.TreeOwner, args []string) ([]operator.TreeOwner, e
 			return owners[n : n+1], nil
 		}
 	}
-	if len(names) == 0 {
-		return nil, finding{fmt.Errorf("%q has no objects in this cluster, and neither has anybody else", args[0])}
+	return nil, finding{fmt.Errorf("%q has no inventory in this cluster; there are those of %s. Those of a Seed and its Shoots are in the seed, all others in the runtime cluster",
+		args[0], strings.Join(names, ", "))}
+}
+
+// noInventories says where they are, in a cluster that has none: the virtual garden never has any.
+func noInventories(args, contexts []string) string {
+	who := "nobody"
+	if len(args) > 0 {
+		who = fmt.Sprintf("neither %q nor anybody else", args[0])
 	}
-	return nil, finding{fmt.Errorf("%q has no objects in this cluster; there are those of %s", args[0], strings.Join(names, ", "))}
+	text := who + " has an inventory in this cluster: those of a Seed and its Shoots are in the seed, all others in the runtime cluster, also of what is in the virtual garden"
+	if len(contexts) > 0 {
+		text += "; other contexts of the kubeconfig are " + strings.Join(contexts, ", ") + " (--context)"
+	}
+	return text
 }
 
 // unkept says of an owner that nobody reconciles it any more.

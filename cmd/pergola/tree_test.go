@@ -1,6 +1,8 @@
 package main
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -24,10 +26,22 @@ func TestTreeOf(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, owners, shown)
 	_, err = treeOf(owners, []string{"a"})
-	assert.EqualError(t, err, `"a" has no objects in this cluster; there are those of garden.production, landscape.production, seed.a`)
+	assert.EqualError(t, err, `"a" has no inventory in this cluster; there are those of garden.production, landscape.production, seed.a. `+
+		"Those of a Seed and its Shoots are in the seed, all others in the runtime cluster")
 	assert.ErrorAs(t, err, new(finding))
-	_, err = treeOf(nil, []string{"a"})
-	assert.EqualError(t, err, `"a" has no objects in this cluster, and neither has anybody else`)
+}
+
+// The virtual garden has no inventories: whoever looks there is told where they are.
+func TestTreeSaysWhereInventoriesAre(t *testing.T) {
+	kubeconfig := filepath.Join(t.TempDir(), "config")
+	require.NoError(t, os.WriteFile(kubeconfig, []byte("apiVersion: v1\nkind: Config\ncurrent-context: seed\ncontexts:\n- {name: virtual, context: {}}\n- {name: runtime, context: {}}\n- {name: seed, context: {}}\n"), 0o600))
+	flags := &objectFlags{kubeconfig: kubeconfig, context: "virtual"}
+	assert.Equal(t, `neither "local" nor anybody else has an inventory in this cluster: those of a Seed and its Shoots are in the seed, all others in the `+
+		"runtime cluster, also of what is in the virtual garden; other contexts of the kubeconfig are runtime, seed (--context)", noInventories([]string{"local"}, flags.otherContexts()))
+	flags.context = ""
+	assert.Equal(t, []string{"runtime", "virtual"}, flags.otherContexts())
+	assert.Empty(t, (&objectFlags{kubeconfig: "/nowhere"}).otherContexts())
+	assert.Contains(t, noInventories(nil, nil), "nobody has an inventory in this cluster")
 }
 
 func TestTreeSaysWhoIsNotReconciledAnyMore(t *testing.T) {

@@ -22,7 +22,7 @@ type judge struct {
 }
 
 func (c *Converger) newJudge(cluster string, total int, around *around) *judge {
-	return &judge{gate: c.options.Gate, cluster: cluster, commands: c.clusters[cluster].Commands, total: total, around: around}
+	return &judge{gate: c.options.Gate, cluster: cluster, commands: c.clusters[cluster].CommandsHere, total: total, around: around}
 }
 
 // prune holds deletions that go beyond the gate or the review, what may have moved to another landscape, and each Garden, Seed, Shoot

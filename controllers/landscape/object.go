@@ -40,8 +40,10 @@ type ObjectStatus struct {
 	Revision string `json:"revision,omitempty"`
 	// FailedSync is the last sync, if it failed.
 	FailedSync *landscapev1alpha1.SyncRecord `json:"failedSync,omitempty"`
-	// Held is how many deletions and recreations wait for an approval; the object counts no further than 50.
+	// Held is how many deletions and recreations wait for an approval. At 50 it is at least so many, if HeldInPart.
 	Held int `json:"held,omitempty"`
+	// HeldInPart says that the object lists as many as it can, and does not say how many there are.
+	HeldInPart bool `json:"heldInPart,omitempty"`
 	// Silence says that the operator does not run: nothing is synced. nil while it does.
 	Silence *Silence `json:"operatorSilent,omitempty"`
 	// OperationsWaiting says which operations of operations/ wait to be taken up; empty for none.
@@ -106,14 +108,20 @@ func objectStatus(l *landscapev1alpha1.Landscape, now time.Time) *ObjectStatus {
 			out.Held++
 		}
 	}
+	said := 0
 	for _, cond := range l.Status.Conditions {
 		if cond.Type == landscapev1alpha1.LandscapeOperationsWaiting && cond.Status == gardencorev1beta1.ConditionTrue {
 			out.OperationsWaiting = cond.Message
+		}
+		if cond.Type == landscapev1alpha1.LandscapeHeld && cond.Status == gardencorev1beta1.ConditionTrue {
+			said = heldIn(cond.Message)
 		}
 		if cond.Type == landscapev1alpha1.LandscapeReady {
 			out.Ready, out.Reason, out.Message = cond.Status == gardencorev1beta1.ConditionTrue, cond.Reason, cond.Message
 		}
 	}
+	out.HeldInPart = out.Held >= landscapev1alpha1.MaximumHeld && said == 0
+	out.Held = max(out.Held, said)
 	if why := l.Spec.SuspendedAt(now); why != nil {
 		out.Suspension, out.Ready = why, false
 	}
@@ -184,7 +192,7 @@ func (v view) objectLines(o *ObjectStatus) []string {
 		switch {
 		case o.Held == 1:
 			count = "1 held deletion or recreation waits"
-		case o.Held >= landscapev1alpha1.MaximumHeld:
+		case o.HeldInPart:
 			count = "at least " + count
 		}
 		out = append(out, v.mark(gardencorev1beta1.ConditionProgressing)+fmt.Sprintf(" %s for approval: pergola history %s/%s%s", count, o.Namespace, o.Name, v.status.reach))

@@ -21,7 +21,9 @@ import (
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 	"github.com/pergola-dev/pergola/api/crds"
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
+	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/components"
+	"github.com/pergola-dev/pergola/controllers/owner"
 	"github.com/pergola-dev/pergola/landscapes"
 )
 
@@ -102,6 +104,10 @@ func TestStatusSaysWhatTheLandscapeObjectSays(t *testing.T) {
 		"one is held":         {[]func(*landscapev1alpha1.Landscape){held(1)}, true, head + "  … 1 held deletion or recreation waits for approval: pergola history garden/local\n"},
 		"some are held":       {[]func(*landscapev1alpha1.Landscape){held(3)}, true, head + "  … 3 held deletions and recreations wait for approval: pergola history garden/local\n"},
 		"many are held":       {[]func(*landscapev1alpha1.Landscape){held(50)}, true, head + "  … at least 50 held deletions and recreations wait for approval: pergola history garden/local\n"},
+		"as many as are said": {[]func(*landscapev1alpha1.Landscape){held(50), func(l *landscapev1alpha1.Landscape) {
+			all := &Report{Held: []owner.HeldObjects{{Cluster: Virtual, Approval: "id", Objects: make([]apply.Held, 214)}, {Cluster: Virtual, Objects: make([]apply.Held, 1)}}}
+			l.Status.Conditions = append(l.Status.Conditions, gardencorev1beta1.Condition{Type: landscapev1alpha1.LandscapeHeld, Status: gardencorev1beta1.ConditionTrue, Message: all.HeldText() + ": see status.held"})
+		}}, true, head + "  … 214 held deletions and recreations wait for approval: pergola history garden/local\n"},
 		"all at once": {
 			[]func(*landscapev1alpha1.Landscape){suspended(&landscapev1alpha1.Suspension{Reason: "x", By: "alice"}), pinned, failed, held(2)}, false,
 			head + "  SUSPENDED by alice until pergola resume: x\n  PINNED to " + commit + " by bob: the new image crashes\n" +

@@ -59,7 +59,7 @@ func possible(ctx context.Context, cluster *apply.Cluster, live *unstructured.Un
 	if len(reasons) > 0 {
 		waits := len(reasons) == 1 && reasons[0] == schemas.OperationWaiting(live)
 		for i := range reasons {
-			reasons[i] = cluster.Commands(reasons[i])
+			reasons[i] = cluster.CommandsHere(reasons[i])
 		}
 		return &NotPossibleError{Operation: operation, Object: apply.RefOf(live).String(), Reasons: reasons, Waits: waits}
 	}
@@ -148,7 +148,7 @@ func (c *Converger) Operate(ctx context.Context, o Operation) error {
 		return nil
 	}
 	if !isDone(kind, o.Operation) && o.OnProgress != nil {
-		o.OnProgress(cluster.Commands(fmt.Sprintf("asked for, but no part of Pergola does it in this version: the annotation stays, and blocks other operations, until a controller takes it up; "+
+		o.OnProgress(cluster.CommandsHere(fmt.Sprintf("asked for, but no part of Pergola does it in this version: the annotation stays, and blocks other operations, until a controller takes it up; "+
 			"to withdraw it: kubectl annotate %s %s-", apply.KubectlName(ref), annotationOperation)))
 	}
 	if !o.Wait {
@@ -186,7 +186,7 @@ func (c *Converger) followOperation(ctx context.Context, cluster *apply.Cluster,
 			}
 			text := notTakenUp
 			if isDone(ref.Kind, o.Operation) { // else that was said when it was asked for
-				text += "; other operations wait for that. To withdraw it: " + cluster.Commands(fmt.Sprintf("kubectl annotate %s %s-", apply.KubectlName(ref), annotationOperation))
+				text += cluster.CommandsHere(fmt.Sprintf("; other operations wait for that. To withdraw it: kubectl annotate %s %s-", apply.KubectlName(ref), annotationOperation))
 			}
 			tell(text)
 		case err == nil:

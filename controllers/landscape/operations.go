@@ -175,13 +175,13 @@ func (c *Converger) untaken(o landscapes.Operation, record operationRecord, befo
 		asked.SetNamespace(o.Namespace)
 		asked.SetName(o.Name)
 		asked.SetAnnotations(map[string]string{annotationOperation: o.Operation})
-		return fmt.Sprintf("it was asked for %s, but no part of Pergola does it in this version: %s", record.At.UTC().Format(time.RFC3339), cluster.Commands(schemas.OperationWaiting(asked)))
+		return fmt.Sprintf("it was asked for %s, but no part of Pergola does it in this version: %s", record.At.UTC().Format(time.RFC3339), cluster.CommandsHere(schemas.OperationWaiting(asked)))
 	}
 	live := cluster.Cached(c.operated(o))
 	if isDone(o.Kind, o.Operation) && c.options.Clock.Since(record.At) < takeUpTime || !before || live == nil || live.GetAnnotations()[AnnotationOperationID] != c.operationMark(o.ID) || live.GetAnnotations()[annotationOperation] != o.Operation {
 		return ""
 	}
-	return fmt.Sprintf("it was asked for %s: %s", record.At.UTC().Format(time.RFC3339), cluster.Commands(schemas.OperationWaiting(live)))
+	return fmt.Sprintf("it was asked for %s: %s", record.At.UTC().Format(time.RFC3339), cluster.CommandsHere(schemas.OperationWaiting(live)))
 }
 
 // hasOperationRecords looks into the live cache: a landscape that never had an operation costs no request.

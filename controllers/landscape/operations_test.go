@@ -60,7 +60,7 @@ func TestOperationsAreExecutedOnce(t *testing.T) {
 	require.NoError(t, c.runOperations(testContext(t), Virtual), "it is in nobody's way")
 	require.Len(t, c.report.Waiting, 1)
 	assert.Equal(t, `operation second, retry on Shoot default/ops: the operation "maintain" of Shoot default/ops was not taken up yet, `+
-		`and blocks others until a controller that does it has; to withdraw it: kubectl annotate shoot -n default ops gardener.cloud/operation-`, c.report.Waiting[0].String())
+		`and blocks others until a controller that does it has; to withdraw it, on cluster virtual: kubectl annotate shoot -n default ops gardener.cloud/operation-`, c.report.Waiting[0].String())
 	assert.Equal(t, "maintain", takeUp(t, "ops"))
 	c = w.converger()
 	require.NoError(t, c.runOperations(testContext(t), Virtual))

@@ -83,12 +83,24 @@ func (r *Report) HeldText() string {
 	case waiting == 1:
 		parts = append(parts, "1 deletion or recreation waits for an approval")
 	case waiting > 1:
-		parts = append(parts, fmt.Sprintf("%d deletions and recreations wait for an approval", waiting))
+		parts = append(parts, fmt.Sprintf(manyHeld, waiting))
 	}
 	if n := len(stuck); n > shownHeld {
 		stuck = append(stuck[:shownHeld:shownHeld], fmt.Sprintf("and %d more", n-shownHeld))
 	}
 	return strings.Join(append(parts, stuck...), "; ")
+}
+
+// manyHeld says how many deletions and recreations are held.
+const manyHeld = "%d deletions and recreations wait for an approval"
+
+// heldIn reads the number in such a text: the condition of a Landscape says more than its list can hold. It is 0 where there is none.
+func heldIn(text string) int {
+	n := 0
+	if got, err := fmt.Sscanf(text, manyHeld, &n); err != nil || got != 1 {
+		return 0
+	}
+	return n
 }
 
 // HeldDeletions is what was held as status.held has it.

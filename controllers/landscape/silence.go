@@ -138,13 +138,16 @@ func (c *Converger) heartbeats(ctx context.Context, states []OwnerStatus, now ti
 	return out
 }
 
+// onlyGardenlet says why the condition is not True while the seed is converged all the same.
+const onlyGardenlet = "A pergola apply converges the seed while it runs, and posts no such status: start the gardenlet of the seed, and the operator, to have it looked after."
+
 // aged are the conditions of an owner whose gardenlet is silent: what it wrote last says nothing about now. Those of a Shoot hold for longer.
 func (s *Silence) aged(kind string, conditions []gardencorev1beta1.Condition, live bool, now time.Time) []gardencorev1beta1.Condition {
 	out := make([]gardencorev1beta1.Condition, 0, len(conditions))
 	for _, c := range conditions {
 		switch {
 		case kind == "Seed" && c.Type == gardencorev1beta1.GardenletReady:
-			c.Status, c.Reason, c.Message = gardencorev1beta1.ConditionUnknown, "StatusUnknown", "Gardenlet stopped posting status updates: "+s.Text(now)+"."
+			c.Status, c.Reason, c.Message = gardencorev1beta1.ConditionUnknown, "StatusUnknown", "Gardenlet stopped posting status updates: "+s.Text(now)+". "+onlyGardenlet
 		case kind == "Shoot" && !live && (s.Since == nil || now.Sub(*s.Since) >= shootMonitorPeriod):
 			c.Status, c.Reason, c.Message = gardencorev1beta1.ConditionUnknown, "StatusUnknown", "Gardenlet stopped sending heartbeats; before: "+c.Message
 		}

@@ -70,6 +70,7 @@ func TestConditionsOfASilentGardenlet(t *testing.T) {
 	assert.Equal(t, []string{"True", "True"}, statuses("Shoot", long, true), "they were judged now")
 	assert.Equal(t, "True", string(conditions[0].Status), "the former ones stay as they are")
 	assert.Contains(t, long.aged("Seed", conditions, false, noon)[0].Message, "g renewed its lease ns/one last 3m20s ago")
+	assert.Contains(t, long.aged("Seed", conditions, false, noon)[0].Message, "A pergola apply converges the seed while it runs, and posts no such status: start the gardenlet")
 }
 
 // The heartbeat of a seed is read from the virtual garden, and judged by the clock of the converger.

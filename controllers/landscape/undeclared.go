@@ -39,7 +39,7 @@ func (c *Converger) undeclared(ctx context.Context) []Undeclared {
 			if !declared[withoutVersion(e.Ref)] {
 				u := Undeclared{Cluster: cluster, Object: e.Ref}
 				if isOwner(e.GroupKind()) {
-					u.Held = c.clusters[cluster].Commands(RemovalHeld(e.Ref))
+					u.Held = c.clusters[cluster].CommandsHere(RemovalHeld(e.Ref))
 				}
 				out = append(out, u)
 			}
