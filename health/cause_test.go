@@ -249,12 +249,15 @@ func TestForeignTexts(t *testing.T) {
 		"got header Bearer abcdefgh12345":                                                                                  "got header Bearer [hidden]",
 		"api-key=hunter2;next":                                                                                             "api-key=[hidden];next",
 		"--token hunter2 --token=hunter2":                                                                                  "--token [hidden] --token=[hidden]",
-		"jwt eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.abc":                                                                     "jwt [hidden]",
-		"key AKIAabcdefghijklmnopqrstuvwxyz0123456789":                                                                     "key [hidden]",
-		"-----BEGIN RSA PRIVATE KEY-----\nMIIabc\n-----END RSA PRIVATE KEY----- end":                                       "[hidden] end",
-		"-----BEGIN PRIVATE KEY-----\nMIIabc":                                                                              "[hidden]",
-		"two\n  lines\tand \x00 more":                                                                                      "two lines and more",
-		strings.Repeat("ä", 200):                                                                                           strings.Repeat("ä", 150) + "…",
+		"cannot start: DB_PW=hunter2, signingKey: hunter2":                                                                 "cannot start: DB_PW=[hidden], signingKey: [hidden]",
+		"--client-key-data hunter2 --compass north":                                                                        "--client-key-data [hidden] --compass north",
+		"bypass: yes": "",
+		"jwt eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.abc":                               "jwt [hidden]",
+		"key AKIAabcdefghijklmnopqrstuvwxyz0123456789":                               "key [hidden]",
+		"-----BEGIN RSA PRIVATE KEY-----\nMIIabc\n-----END RSA PRIVATE KEY----- end": "[hidden] end",
+		"-----BEGIN PRIVATE KEY-----\nMIIabc":                                        "[hidden]",
+		"two\n  lines\tand \x00 more":                                                "two lines and more",
+		strings.Repeat("ä", 200):                                                     strings.Repeat("ä", 150) + "…",
 	} {
 		if want == "" {
 			want = text

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"sync"
 	"unicode"
+
+	"github.com/pergola-dev/pergola/internal/secretwords"
 )
 
 // maxForeignMessage bounds what is taken over from kubelet, events and containers, in bytes.
@@ -32,16 +34,17 @@ func presentable(text string) string {
 
 const hidden = "[hidden]"
 
-type secretPatterns struct{ block, assignment, prose, option, scheme, userinfo, token, run *regexp.Regexp }
+type secretPatterns struct{ block, assignment, header, prose, option, scheme, userinfo, token, run *regexp.Regexp }
 
 var patterns = sync.OnceValue(func() secretPatterns {
 	return secretPatterns{
-		block: regexp.MustCompile(`(?s)-----BEGIN [A-Z ]+-----.*?(-----END [A-Z ]+-----|$)`),
-		assignment: regexp.MustCompile(`(?i)((?:pass(?:word|wd|phrase)?|pwd|secret|token|api[-_]?key|access[-_]?key(?:[-_]?id)?|secret[-_]?key|private[-_]?key|` +
-			`account[-_]?key|authorization|credentials?|cookie|bearer)["']?\s*[:=]\s*)((?:basic|bearer)\s+[^\s,;]+|"[^"]*"|'[^']*'|[^\s,;&]+)`),
+		block:      regexp.MustCompile(`(?s)-----BEGIN [A-Z ]+-----.*?(-----END [A-Z ]+-----|$)`),
+		assignment: regexp.MustCompile(`([A-Za-z0-9_](?:[A-Za-z0-9_.-]*[A-Za-z0-9_])?)(["']?\s*[:=]\s*)((?i:basic|bearer)\s+[^\s,;]+|"[^"]*"|'[^']*'|[^\s,;&]+)`),
+		// Headers, which are no names of secrets elsewhere.
+		header: regexp.MustCompile(`(?i)(?:authorization|cookie|bearer)$`),
 		// A sentence that goes on after the colon: `failed to fetch token: serviceaccounts "x" not found`.
 		prose:    regexp.MustCompile(`^(?i:secret|token|credentials?): +[a-z]+$`),
-		option:   regexp.MustCompile(`(?i)(--[a-z0-9-]*(?:password|token|secret|api-key)\s+)[^\s-]\S*`),
+		option:   regexp.MustCompile(`--([A-Za-z0-9][A-Za-z0-9-]*)(\s+)([^\s-]\S*)`),
 		scheme:   regexp.MustCompile(`(?i)\b(bearer|basic)\s+[A-Za-z0-9+/=._~-]{8,}`),
 		userinfo: regexp.MustCompile(`(://)[^/@\s]+@`),
 		token:    regexp.MustCompile(`eyJ[A-Za-z0-9_-]{5,}\.[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]*)?`),
@@ -55,14 +58,10 @@ var patterns = sync.OnceValue(func() secretPatterns {
 func withoutSecrets(text string) string {
 	p := patterns()
 	text = p.block.ReplaceAllString(text, hidden)
-	text = p.assignment.ReplaceAllStringFunc(text, func(match string) string {
-		m := p.assignment.FindStringSubmatch(match)
-		if p.prose.MatchString(match) {
-			return match
-		}
-		return m[1] + hidden
+	text = hideValues(text, p.assignment, func(name, whole string) bool {
+		return (secretwords.IsSecret(name) || p.header.MatchString(name)) && !p.prose.MatchString(whole)
 	})
-	text = p.option.ReplaceAllString(text, "${1}"+hidden)
+	text = hideValues(text, p.option, func(name, _ string) bool { return secretwords.IsSecret(name) })
 	text = p.scheme.ReplaceAllString(text, "${1} "+hidden)
 	text = p.userinfo.ReplaceAllString(text, "${1}"+hidden+"@")
 	text = p.token.ReplaceAllString(text, hidden)
@@ -72,6 +71,26 @@ func withoutSecrets(text string) string {
 		}
 		return run
 	})
+}
+
+// hideValues replaces the values, the third group of a pattern, of the names, the first one, that are secret. What is no secret may have names
+// in its value.
+func hideValues(text string, pattern *regexp.Regexp, secret func(name, whole string) bool) string {
+	var out strings.Builder
+	for {
+		m := pattern.FindStringSubmatchIndex(text)
+		if m == nil {
+			out.WriteString(text)
+			return out.String()
+		}
+		out.WriteString(text[:m[6]])
+		if secret(text[m[2]:m[3]], text[m[2]:m[1]]) {
+			out.WriteString(hidden)
+			text = text[m[1]:]
+		} else {
+			text = text[m[6]:]
+		}
+	}
 }
 
 func or(a, b string) string {

@@ -138,7 +138,8 @@ func (c *check) machineType(p *profile, worker map[string]any, path string) *gar
 	return machine
 }
 
-// reserved: what is kept back for the system must leave something of the machine. Settings of a pool count before those of all.
+// reserved: what is kept back for Kubernetes must leave something of the machine. Settings of a pool count before those of all. systemReserved
+// does not count (gardener v1.150.0, plugin/pkg/shoot/validator/admission.go, validateKubeletConfig).
 func (c *check) reserved(machine *gardencorev1beta1.MachineType, worker map[string]any, path string) {
 	if machine == nil {
 		return
@@ -148,14 +149,9 @@ func (c *check) reserved(machine *gardencorev1beta1.MachineType, worker map[stri
 		own, field = table(c.object(), "spec", "kubernetes", "kubelet"), "spec.kubernetes.kubelet"
 	}
 	for name, capacity := range map[string]resource.Quantity{"cpu": machine.CPU, "memory": machine.Memory} { // findings are sorted
-		sum := resource.Quantity{}
-		for _, kept := range []string{"kubeReserved", "systemReserved"} {
-			if q, err := resource.ParseQuantity(fmt.Sprint(at(own, kept, name))); err == nil {
-				sum.Add(q)
-			}
-		}
-		if !sum.IsZero() && sum.Cmp(capacity) >= 0 {
-			c.report(field, schemas.TypeInvalid, "kubeReserved and systemReserved keep back %s of %s together, and machines of type %q of %s have %s", sum.String(), name, machine.Name, path, capacity.String())
+		kept, err := resource.ParseQuantity(fmt.Sprint(at(own, "kubeReserved", name)))
+		if err == nil && !kept.IsZero() && kept.Cmp(capacity) >= 0 {
+			c.report(field, schemas.TypeInvalid, "kubeReserved keeps back %s of %s, and machines of type %q of %s have %s", kept.String(), name, machine.Name, path, capacity.String())
 		}
 	}
 }
