@@ -87,8 +87,8 @@ func (i *installing) run(cmd *cobra.Command) error {
 	ctx, cancel := context.WithTimeout(cmd.Context(), i.timeout+time.Minute)
 	defer cancel()
 	if i.uninstall {
-		if i.output == "yaml" || i.dry {
-			return errors.New("--uninstall goes neither with -o yaml nor with --dry-run")
+		if i.output == "yaml" {
+			return errors.New("--uninstall does not go with -o yaml, which prints what would be installed: --dry-run shows what would be deleted")
 		}
 		return i.delete(ctx, cmd, role)
 	}
@@ -134,6 +134,10 @@ func (i *installing) delete(ctx context.Context, cmd *cobra.Command, role deploy
 		return err
 	}
 	defer cluster.Close()
+	if i.dry {
+		p, err := installer.PlanDelete(ctx)
+		return i.showPlan(cmd, p, err)
+	}
 	report, err := installer.Delete(ctx)
 	if err != nil {
 		return finding{err}

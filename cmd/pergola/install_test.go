@@ -44,7 +44,7 @@ func TestInstallRefuses(t *testing.T) {
 		"duplicate": {[]string{"--values", file}, 2, "--values " + file + ": "},
 		"missing":   {[]string{"--values", filepath.Join(dir, "none.yaml")}, 2, "none.yaml"},
 		"timeout":   {append(image, "--timeout", "0s"), 2, "--timeout 0s: want a time above zero"},
-		"uninstall": {[]string{"--uninstall", "--dry-run"}, 2, "--uninstall goes neither with"},
+		"uninstall": {[]string{"--uninstall", "-o", "yaml"}, 2, "--uninstall does not go with -o yaml"},
 		"context":   {append(image, "--context", "nowhere"), 2, "access to the cluster: "},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -115,6 +115,19 @@ func TestLifeOfAnInstallation(t *testing.T) {
 	require.NoError(t, err)
 	require.NotContains(t, live.GetAnnotations(), "resources.gardener.cloud/origin")
 
+	going, err := run().PlanDelete(ctx)
+	require.NoError(t, err)
+	named := map[string]plan.Action{}
+	for _, item := range going.Items {
+		named[item.Object.String()] = item.Action
+	}
+	assert.Equal(t, plan.Delete, named["Deployment garden/pergola-operator"], "%v", named)
+	for name := range named {
+		assert.NotRegexp(t, "^(CustomResourceDefinition|PriorityClass|Landscape|Namespace) ", name, "it stays")
+	}
+	_, err = c.GetLive(ctx, object("apps/v1", "Deployment", "garden", "pergola-operator"))
+	require.NoError(t, err, "nothing is written")
+
 	ending := install.New(deploy.Operator, "garden", install.Options{Cluster: cluster(t), Timeout: time.Second})
 	report, err = ending.Delete(ctx)
 	// Nobody collects the garbage of the Deployment here.

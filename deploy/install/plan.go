@@ -65,6 +65,12 @@ func (i *Installer) Plan(ctx context.Context, in *deploy.Installation) (plan.Pla
 	return out, errors.Join(problems...)
 }
 
+// PlanDelete says what Delete would do. Nothing is written.
+func (i *Installer) PlanDelete(ctx context.Context) (plan.Plan, error) {
+	s, inventory := i.set(nil, false)
+	return i.engine.PlanDelete(ctx, i.options.Cluster, s, inventory, apply.DeleteOptions{KeepCRDs: true})
+}
+
 func (i *Installer) exists(ctx context.Context, ref apply.Ref) (bool, error) {
 	_, err := i.options.Cluster.GetLive(ctx, ref)
 	if apierrors.IsNotFound(err) {
