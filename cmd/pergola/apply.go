@@ -204,7 +204,7 @@ func (a *applying) converge(ctx context.Context, c *landscape.Converger) error {
 // summary says what a run has written.
 func summary(report *landscape.Report, took time.Duration) string {
 	text := "nothing had to be written"
-	if report.Written.Total() > 0 {
+	if !report.Written.None() {
 		text = report.Written.String()
 	}
 	if n := held(report); n > 0 {

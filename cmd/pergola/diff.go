@@ -88,7 +88,8 @@ func (d *diffing) run(args []string) error {
 	var report plan.Report
 	var problems []error
 	noted := false
-	for _, dir := range dirs {
+	names := d.names(dirs)
+	for i, dir := range dirs {
 		p, err := d.plan(dir)
 		if err != nil && len(dirs) > 1 {
 			err = fmt.Errorf("%s: %w", dir, err)
@@ -104,7 +105,7 @@ func (d *diffing) run(args []string) error {
 		if d.all && p.Empty() && len(p.Notes) == 0 {
 			continue
 		}
-		name := dir
+		name := names[i]
 		if len(dirs) == 1 && !d.all {
 			name = ""
 		}

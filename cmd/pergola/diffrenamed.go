@@ -148,3 +148,47 @@ func withoutFormer(repo *source.Repository, folders []string, top, from, to stri
 		return err == nil && slices.Contains(former, rel)
 	}), nil
 }
+
+// names are those by which a report tells landscapes apart: their own, with the folder where two have the same one, or none can be read.
+func (d *diffing) names(dirs []string) []string {
+	names, count := make([]string, len(dirs)), map[string]int{}
+	for i, dir := range dirs {
+		names[i] = d.nameOf(dir)
+		count[names[i]]++
+	}
+	for i, dir := range dirs {
+		switch {
+		case names[i] == "":
+			names[i] = dir
+		case count[names[i]] > 1:
+			names[i] += " in " + dir
+		}
+	}
+	return names
+}
+
+// nameOf is the name that a landscape has after the change, or had before it; empty where it cannot be read.
+func (d *diffing) nameOf(dir string) string {
+	repo, err := source.Open(dir)
+	if d.live || err != nil {
+		return nameInFile(os.DirFS(dir), landscapeFile)
+	}
+	folder, err := repo.Rel(dir)
+	if err != nil {
+		return ""
+	}
+	for _, rev := range []string{d.to, d.from} {
+		var files fs.FS = os.DirFS(repo.Root)
+		if rev != "" {
+			at, err := repo.At(strings.TrimSuffix(rev, "..."))
+			if err != nil {
+				continue
+			}
+			files = at.FS
+		}
+		if name := nameInFile(files, path.Join(folder, landscapeFile)); name != "" {
+			return name
+		}
+	}
+	return ""
+}

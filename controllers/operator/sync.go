@@ -375,7 +375,7 @@ func (s *syncer) applied(j *job, report *landscape.Report, totals map[string]int
 	}
 	s.last, s.drift = o, nil
 	result, message := landscapev1alpha1.SyncSucceeded, "nothing had to be written"
-	if report.Written.Total() > 0 {
+	if !report.Written.None() {
 		message = report.Written.String()
 	}
 	if text := listed(o.operations); text != "" {

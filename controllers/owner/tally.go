@@ -13,6 +13,8 @@ type Tally struct {
 	Changed   int `json:"changed"`
 	Recreated int `json:"recreated"`
 	Deleted   int `json:"deleted"`
+	// Deleting were told to go, now or before, and wait for their finalizers.
+	Deleting int `json:"deleting,omitempty"`
 	// Carriers are ManagedResources and their data Secrets. They only carry other objects, which are in the numbers above;
 	// plans do not list them.
 	Carriers int `json:"carriers"`
@@ -31,6 +33,11 @@ func (t *Tally) Add(results ...apply.ObjectResult) {
 			n = &t.Recreated
 		case apply.Deleted:
 			n = &t.Deleted
+		case apply.Deleting:
+			if !isCarrier(r.Ref) {
+				t.Deleting++
+			}
+			continue
 		default:
 			continue
 		}
@@ -47,10 +54,14 @@ func (t *Tally) Plus(o Tally) {
 	t.Changed += o.Changed
 	t.Recreated += o.Recreated
 	t.Deleted += o.Deleted
+	t.Deleting += o.Deleting
 	t.Carriers += o.Carriers
 }
 
-// Total is the number of all objects written.
+// None says that there is nothing to tell: nothing was written, and nothing is on its way out.
+func (t Tally) None() bool { return t.Total() == 0 && t.Deleting == 0 }
+
+// Total is the number of all objects written. Those that are on their way out are not: nobody knows here who told them to go.
 func (t Tally) Total() int { return t.Created + t.Changed + t.Recreated + t.Deleted + t.Carriers }
 
 // String says it in words: "265 objects (260 created, 5 changed), and 20 ManagedResources and data Secrets that carry them".
@@ -74,13 +85,20 @@ func (t Tally) String() string {
 	if t.Carriers > 0 {
 		parts = append(parts, fmt.Sprintf("%d ManagedResources and data Secrets", t.Carriers))
 	}
-	switch {
-	case len(parts) == 0:
-		return "nothing"
-	case len(parts) == 2:
+	if len(parts) == 2 {
 		parts[1] += " that carry them"
 	}
-	return strings.Join(parts, ", and ")
+	text := strings.Join(parts, ", and ")
+	if t.Deleting > 0 {
+		if text != "" {
+			text += "; "
+		}
+		text += fmt.Sprintf("%d %s being deleted", t.Deleting, plural(t.Deleting, "object is", "objects are"))
+	}
+	if text == "" {
+		return "nothing"
+	}
+	return text
 }
 
 func plural(n int, one, many string) string {

@@ -26,6 +26,8 @@ func TestTally(t *testing.T) {
 	}{
 		"nothing":                      {nil, "nothing", 0},
 		"what was not written":         {results(object, apply.Unchanged, object, apply.Gone, object, apply.HeldBack, object, apply.Failed), "nothing", 0},
+		"what goes":                    {results(object, apply.Deleting, managed, apply.Deleting), "1 object is being deleted", 0},
+		"what goes, too":               {results(object, apply.Deleted, object, apply.Deleting, object, apply.Deleting), "1 object deleted; 2 objects are being deleted", 1},
 		"one":                          {results(object, apply.Configured), "1 object changed", 1},
 		"of one sort":                  {results(object, apply.Created, object, apply.Created), "2 objects created", 2},
 		"of several sorts":             {results(object, apply.Created, object, apply.Adopted, object, apply.Deleted, object, apply.Recreated), "4 objects (1 created, 1 changed, 1 recreated, 1 deleted)", 4},
