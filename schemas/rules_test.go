@@ -279,6 +279,24 @@ func TestProfileFillsIn(t *testing.T) {
 	assert.Empty(t, inside)
 }
 
+// TestVersionThatNobodyWrote: a finding about the version of a pool that names none says where it is from.
+func TestVersionThatNobodyWrote(t *testing.T) {
+	const cause = "and has that of spec.kubernetes.version"
+	for pool, caused := range map[string]bool{"{name: local, machine: {type: local, image: {name: local, version: 1.0.0}}, minimum: 1, maximum: 1}": true,
+		"{name: local, kubernetes: {version: 1.34.0}, machine: {type: local, image: {name: local, version: 1.0.0}}, minimum: 1, maximum: 1}": false} {
+		shoot := changed(t, good(t, "Shoot"), "spec: {kubernetes: {version: 1.34.0}, provider: {workers: ["+pool+"]}}")
+		found, err := Validate(t.Context(), []Input{{Object: shoot, Old: good(t, "Shoot")}}, Options{})
+		require.NoError(t, err)
+		about := map[string]bool{}
+		for _, v := range found {
+			if v.Rule == "shoot/version-update" {
+				about[v.Field] = strings.Contains(v.Message, cause)
+			}
+		}
+		assert.Equal(t, map[string]bool{"spec.kubernetes.version": false, "spec.provider.workers[0].kubernetes.version": caused}, about)
+	}
+}
+
 // TestOneShotOutsideOfALandscape: upstream accepts an operation in a manifest that somebody applies by hand.
 func TestOneShotOutsideOfALandscape(t *testing.T) {
 	shoot := changed(t, good(t, "Shoot"), `metadata: {annotations: {gardener.cloud/operation: reconcile}}`)

@@ -38,29 +38,31 @@ func shootVersionUpdate(r *report, s shoot) {
 	}
 	before := s.old.at("spec", "kubernetes", "version").text()
 	field := s.spec.at("kubernetes", "version")
-	r.versionUpdate(field, s.version, before, false)
+	r.versionUpdate(field, s.version, before, false, "")
 	if s.becomesWorkerless() {
 		return
 	}
 	for _, worker := range s.workers {
 		old := s.oldWorker(worker)
-		was, is := before, s.version
+		// The field need not be written: where it is not, the message says where the version is from.
+		was, is, cause := before, s.version, "; the pool names no version of its own, and has that of spec.kubernetes.version"
 		if own := worker.at("kubernetes", "version").text(); own != "" {
-			is = own
+			is, cause = own, ""
 		}
 		if own := old.at("kubernetes", "version").text(); own != "" {
 			was = own
 		} else if !old.set() && worker.at("kubernetes", "version").set() {
 			was = is // a new pool begins with its own version
 		}
-		r.versionUpdate(worker.at("kubernetes", "version"), is, was, !inPlace(worker))
+		r.versionUpdate(worker.at("kubernetes", "version"), is, was, !inPlace(worker), cause)
 		if inPlace(worker) && old.set() && (s.spec.at("credentialsBindingName").set() || s.spec.at("secretBindingName").set()) {
 			r.imageUpdate(worker, old)
 		}
 	}
 }
 
-func (r *report) versionUpdate(field tree, is, was string, skip bool) {
+// versionUpdate checks that a version does not go back, and skips no minor one unless it may. cause ends the message.
+func (r *report) versionUpdate(field tree, is, was string, skip bool, cause string) {
 	if standsFor(is, was) {
 		return
 	}
@@ -71,9 +73,9 @@ func (r *report) versionUpdate(field tree, is, was string, skip bool) {
 	}
 	switch {
 	case slices.Compare(now[:], before[:]) < 0:
-		r.add(field, TypeForbidden, "Kubernetes cannot go back from %s to %s", was, is)
+		r.add(field, TypeForbidden, "Kubernetes cannot go back from %s to %s%s", was, is, cause)
 	case !skip && (now[0] > before[0] || now[1] > before[1]+1):
-		r.add(field, TypeForbidden, "Kubernetes cannot go from %s to %s at once; no minor version may be skipped, so go to 1.%d first", was, is, before[1]+1)
+		r.add(field, TypeForbidden, "Kubernetes cannot go from %s to %s at once; no minor version may be skipped, so go to 1.%d first%s", was, is, before[1]+1, cause)
 	}
 }
 
