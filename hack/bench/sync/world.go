@@ -55,7 +55,7 @@ type world struct {
 	kubeconfig, log, clone string
 	operator               *process.Process
 	hooks                  *receiver.Client
-	starts, changes        int
+	starts, changes, asked int
 }
 
 func newWorld(ctx context.Context, a arguments) (*world, error) {
@@ -235,7 +235,8 @@ func (w *world) request(ctx context.Context) (string, error) {
 	if err := w.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, l); err != nil {
 		return "", err
 	}
-	before, value := l.DeepCopy(), fmt.Sprintf("start %d", w.starts+1)
+	w.asked++
+	before, value := l.DeepCopy(), fmt.Sprintf("request %d", w.asked)
 	metav1.SetMetaDataAnnotation(&l.ObjectMeta, landscapev1alpha1.AnnotationSyncRequested, value)
 	return value, w.client.Patch(ctx, l, client.MergeFrom(before))
 }
