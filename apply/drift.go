@@ -203,6 +203,9 @@ func (t *tracker) judge(c *Cluster, e ChangeEvent) *DriftEvent {
 	o.reported = sum
 	if e.Old != nil {
 		out.Fields = driftedFields(e.Old, now, o.manager, o.entry.CreateOnly)
+		if len(out.Fields) == 0 && e.New != nil { // it may be our own write that is looked at only now, after the next one of somebody else
+			out.Fields = driftedFields(e.New, now, o.manager, o.entry.CreateOnly)
+		}
 	}
 	return out
 }

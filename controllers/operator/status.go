@@ -2,13 +2,17 @@ package operator
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -139,15 +143,29 @@ func (w *statusWriter) onlyProgress() bool {
 }
 
 func (w *statusWriter) write(ctx context.Context) error {
-	before := w.object.DeepCopy()
-	before.Status = w.written
-	after := w.object.DeepCopy()
-	after.Status = *w.now.DeepCopy()
-	if err := w.client.Status().Patch(ctx, after, client.MergeFrom(before)); err != nil {
+	// A patch of a status is not refused for a wrong metadata.uid, only for a test that fails.
+	patch, err := json.Marshal([]map[string]any{
+		{"op": "test", "path": "/metadata/uid", "value": w.object.UID},
+		{"op": "add", "path": "/status", "value": w.now},
+	})
+	if err != nil {
+		return err
+	}
+	if err := w.client.Status().Patch(ctx, w.object.DeepCopy(), client.RawPatch(types.JSONPatchType, patch)); err != nil {
+		if isOfAnother(err) {
+			return nil // it was made anew under its name, and has nothing of the former one
+		}
 		return client.IgnoreNotFound(err)
 	}
 	w.written = *w.now.DeepCopy()
 	return nil
+}
+
+// isOfAnother tells whether a patch was refused because the object has another UID. The answer to a test that fails does not say which one
+// it was, other than that to a status which is invalid: that names the object.
+func isOfAnother(err error) bool {
+	var status apierrors.APIStatus
+	return apierrors.IsInvalid(err) && errors.As(err, &status) && (status.Status().Details == nil || status.Status().Details.Name == "")
 }
 
 // interrupted says that the operator ends.

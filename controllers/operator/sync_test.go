@@ -288,17 +288,3 @@ func TestSourceTrouble(t *testing.T) {
 	w.ready("trouble", "True Applied: main@sha1:"+rewritten)
 	assert.Equal(t, "5", w.value("a"))
 }
-
-// TestGone: a Landscape that is deleted leaves what it applied, and stops being synced.
-func TestGone(t *testing.T) {
-	w := newWorld(t)
-	r := w.repository("gone")
-	w.start()
-	w.landscape("gone", r)
-	w.ready("gone", "True Applied")
-	require.NoError(t, w.client.Delete(context.Background(), w.get("gone")))
-	assert.Equal(t, "1", w.value("a"))
-	// One of the same name begins anew.
-	w.landscape("gone", r)
-	w.ready("gone", "True Applied")
-}

@@ -117,6 +117,7 @@ func (s *syncer) run(ctx context.Context) {
 		}
 		next, gone := s.step()
 		if gone {
+			s.status.object = nil // the next one of its name has a status of its own
 			return
 		}
 		s.status.flush(ctx)
@@ -173,6 +174,9 @@ func (s *syncer) step() (next time.Time, gone bool) {
 	object, err := s.landscapeOf(s.key)
 	if err != nil || object == nil || object.DeletionTimestamp != nil {
 		return time.Time{}, err == nil
+	}
+	if s.object != nil && s.object.UID != object.UID { // deleted and made anew since the last look: what is in memory is not about this one
+		return time.Time{}, true
 	}
 	s.object = object
 	s.status.of(object)

@@ -55,7 +55,9 @@ func (f *fights) seen(key types.NamespacedName, d apply.DriftEvent) (pause time.
 	}
 	now := f.clock.Now()
 	one.times = append(slices.DeleteFunc(one.times, func(t time.Time) bool { return now.Sub(t) > window+one.pause*fighting }), now)
-	one.who, one.what = whoOf(d), whatOf(d)
+	if d.Deleted || len(d.Fields) > 0 || one.who == "" { // else it is known that it happened, and not more than before
+		one.who, one.what = whoOf(d), whatOf(d)
+	}
 	if len(one.times) < fighting {
 		one.rounds, one.pause = 0, 0
 		return 0, false

@@ -1,0 +1,45 @@
+package resourcemanager
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"k8s.io/apimachinery/pkg/types"
+	testclock "k8s.io/utils/clock/testing"
+
+	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/plan"
+)
+
+// TestWhoFights: what was once known of a fight is not forgotten when a change is seen of which less is known.
+func TestWhoFights(t *testing.T) {
+	key := types.NamespacedName{Namespace: "garden", Name: "thing"}
+	known := apply.DriftEvent{Ref: apply.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "garden", Name: "one"}, Fields: []plan.Field{{Path: "data.a", Manager: "rival"}}}
+	unknown, deleted := known, known
+	unknown.Fields = nil
+	deleted.Fields, deleted.Deleted = nil, true
+	for name, c := range map[string]struct {
+		last apply.DriftEvent
+		want string
+	}{
+		"known":   {known, "rival changes data.a again and again"},
+		"unknown": {unknown, "rival changes data.a again and again"},
+		"deleted": {deleted, "somebody deletes it again and again"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			clock := testclock.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
+			f := &fights{clock: clock, objects: map[types.NamespacedName]map[apply.Ref]*fight{}}
+			for range fighting - 1 {
+				pause, begins := f.seen(key, known)
+				assert.Zero(t, pause)
+				assert.False(t, begins)
+			}
+			pause, begins := f.seen(key, c.last)
+			assert.Equal(t, firstPause, pause)
+			assert.True(t, begins)
+			_, message := f.told("garden", "thing")
+			assert.Contains(t, message, c.want)
+		})
+	}
+}
