@@ -55,7 +55,7 @@ func (p *parts) receive(ctx context.Context, listener net.Listener) error {
 	server := receiver.NewServer(ctx, p.desk.handler, logr.FromSlogHandler(p.Log.Handler()))
 	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
 	defer stop()
-	if err := server.Serve(listener); ctx.Err() == nil {
+	if err := server.Serve(p.desk.handler.Bounded(listener)); ctx.Err() == nil {
 		return fmt.Errorf("answering requests for a sync: %w", err)
 	}
 	return nil

@@ -51,6 +51,11 @@ func (r *Receiver) source(req *http.Request) string {
 		}
 		addr = before
 	}
+	return network(addr)
+}
+
+// network is an address, or the network of it that one sender of IPv6 has.
+func network(addr netip.Addr) string {
 	addr = addr.Unmap().WithZone("")
 	if addr.Is6() {
 		if network, err := addr.Prefix(64); err == nil {
