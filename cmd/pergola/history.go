@@ -23,7 +23,8 @@ func newHistory() *cobra.Command {
 		Use:   "history LANDSCAPE",
 		Short: "Show the last syncs of a Landscape",
 		Long: `Shows the last 20 syncs that did something: what began them, which commit of whom, how they ended; and what is held now, with the
-ids that approve it, or waits for a window. Exit code 1 says that something is held or that the last sync failed.`,
+ids that approve it, or waits for a window; on seeds, too. Exit code 1 says that something is held, or that the last sync failed, there or on
+a seed.`,
 		Example: `  pergola history production
   pergola history production -o json`,
 		Args: cobra.ExactArgs(1),
@@ -51,7 +52,7 @@ ids that approve it, or waits for a window. Exit code 1 says that something is h
 			if err != nil {
 				return err
 			}
-			if h := l.Status.History; len(l.Status.Held) > 0 || len(h) > 0 && h[0].Result == landscapev1alpha1.SyncFailed {
+			if h := l.Status.History; len(l.Status.Held) > 0 || len(h) > 0 && (h[0].Result == landscapev1alpha1.SyncFailed || h[0].Gardenlets != "") {
 				return errFinding
 			}
 			return nil
@@ -86,6 +87,9 @@ func printHistory(w io.Writer, l *landscapev1alpha1.Landscape) error {
 		what := r.Subject
 		if r.Message != "" && (r.Result != landscapev1alpha1.SyncSucceeded || what == "") {
 			what = r.Message
+		}
+		if r.Gardenlets != "" {
+			what = "on seeds: " + r.Gardenlets
 		}
 		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", r.StartTime.Local().Format(time.DateTime), took, landscape.ShortRevision(r.Revision), r.Trigger, result, oneLine(what, 100))
 	}
@@ -123,7 +127,7 @@ func printApprovals(w io.Writer, l *landscapev1alpha1.Landscape) error {
 			if h.Together != "" && h.Approval != "" {
 				alone = ", its approval is " + h.Approval
 			}
-			fmt.Fprintf(w, "  %s on cluster %s%s\n", h.Object, h.Cluster, alone)
+			fmt.Fprintf(w, "  %s on %s%s\n", h.Object, clusterText(h.Cluster), alone)
 		}
 		id := groupApproval(group[0])
 		if id == "" || slices.ContainsFunc(groups[i+1:], func(g []landscapev1alpha1.HeldDeletion) bool { return groupApproval(g[0]) == id }) {
@@ -140,6 +144,14 @@ func printApprovals(w io.Writer, l *landscapev1alpha1.Landscape) error {
 
 // groupApproval is the id that approves an object with all that is held with it.
 func groupApproval(h landscapev1alpha1.HeldDeletion) string { return cmp.Or(h.Together, h.Approval) }
+
+// clusterText names a cluster: what is held elsewhere than on the two of the operator is held by the gardenlet of a seed.
+func clusterText(cluster string) string {
+	if cluster == landscape.Runtime || cluster == landscape.Virtual {
+		return "cluster " + cluster
+	}
+	return "seed " + cluster
+}
 
 func orUnknown(name string) string {
 	if name == "" {

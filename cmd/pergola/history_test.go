@@ -24,6 +24,7 @@ func TestHistoryGroupsWhatIsHeld(t *testing.T) {
 		{Cluster: "virtual", Object: "Shoot a/d", Reason: "its file is gone"},
 		{Cluster: "virtual", Object: "Quota a/e", Reason: beyond, Approval: "333333333333", Together: "3f2a91c07d55"},
 		{Cluster: "virtual", Object: "Quota a/f", Reason: beyond, Approval: "000000000000"},
+		{Cluster: "eu-1", Object: "ConfigMap a/g", Reason: unseen, Approval: "111111111111"},
 	}
 	var b strings.Builder
 	require.NoError(t, printHistory(&b, l))
@@ -39,6 +40,9 @@ Held: its file is gone
 Held: `+beyond+`
   Quota a/f on cluster virtual
   to let it pass: pergola approve garden/production 000000000000
+Held: `+unseen+`
+  ConfigMap a/g on seed eu-1
+  to let it pass: pergola approve garden/production 111111111111
 `, b.String())
 }
 

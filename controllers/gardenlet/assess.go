@@ -96,7 +96,7 @@ func (g *Gardenlet) assess(ctx context.Context) {
 		}
 	}
 	g.mu.Lock()
-	g.apart = apart
+	g.apart, g.assessed = apart, s.publication.Digest
 	g.mu.Unlock()
 	g.seeReview()
 }

@@ -102,6 +102,8 @@ type Gardenlet struct {
 	// told is the problem that was told last.
 	told  string
 	sites map[string]*site
+	// assessed is the digest of the publication that all sites are of.
+	assessed string
 	// apart are owners of this seed that are left alone, and why.
 	apart map[string]string
 	// said is what was told of objects last, by object and reason.

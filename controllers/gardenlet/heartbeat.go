@@ -21,9 +21,6 @@ import (
 	"github.com/pergola-dev/pergola/health/condition"
 )
 
-// ConditionSettings says whether a Seed uses the settings and overlays that were published for it last.
-const ConditionSettings gardencorev1beta1.ConditionType = "SettingsUpToDate"
-
 // beatTimeout bounds one heartbeat.
 const beatTimeout = 5 * time.Second
 
@@ -74,6 +71,9 @@ func (h *heartbeat) once(ctx context.Context) {
 	h.g.heard()
 	if err := h.g.noteUsed(ctx); err != nil && ctx.Err() == nil {
 		h.g.Log.Info("used approvals could not be noted yet", "error", err)
+	}
+	if err := h.g.noteReport(ctx); err != nil && ctx.Err() == nil {
+		h.g.Log.Info("the operator cannot be told yet how the seed stands", "error", err)
 	}
 	if err := h.g.writeConditions(ctx, seed); err != nil && !apierrors.IsConflict(err) && ctx.Err() == nil {
 		h.g.Log.Info("conditions of the Seed could not be written", "error", h.g.garden.Explain(apply.RefOf(seed), "write the conditions", err))
@@ -187,7 +187,7 @@ func (g *Gardenlet) writeConditions(ctx context.Context, seed *unstructured.Unst
 	g.mu.Lock()
 	problem, inUse := g.problem, g.settings
 	g.mu.Unlock()
-	old := b.GetOrInit(have, ConditionSettings)
+	old := b.GetOrInit(have, seedpublication.ConditionSettings)
 	switch {
 	case problem != nil:
 		want = append(want, b.Update(old, gardencorev1beta1.ConditionFalse, reasonOf(problem), problem.Error()))

@@ -111,7 +111,7 @@ func (g *Gardenlet) around(shoot *unstructured.Unstructured) []*unstructured.Uns
 func noDeclaration(key, _ string) bool {
 	keys := apply.GardenerKeys()
 	return slices.Contains([]string{
-		gardencorev1beta1.GardenerOperation, gardencorev1beta1.GardenerTimestamp, keys.Origin, keys.Description, seedpublication.AnnotationUsedApprovals, landscape.AnnotationOperationID, "kubectl.kubernetes.io/last-applied-configuration",
+		gardencorev1beta1.GardenerOperation, gardencorev1beta1.GardenerTimestamp, keys.Origin, keys.Description, seedpublication.AnnotationUsedApprovals, seedpublication.AnnotationReport, landscape.AnnotationOperationID, "kubectl.kubernetes.io/last-applied-configuration",
 	}, key)
 }
 

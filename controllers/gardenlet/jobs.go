@@ -51,6 +51,12 @@ type site struct {
 	// from are the sources of the owner that was converged last, unreviewed whether something of it is held because no review could show it.
 	from       sources
 	unreviewed bool
+	// reached is the key of what was converged last, well or, with failed, not.
+	reached string
+	failed  bool
+	// held is what is held of the owner; judged says that this process has seen it.
+	held   []owner.HeldObjects
+	judged bool
 	// passed are approvals by which something passed, and that are not noted as used yet.
 	passed map[string]bool
 }
@@ -155,6 +161,7 @@ func (g *Gardenlet) work(ctx context.Context, at *site, id string, from sources,
 			return
 		}
 		g.metrics.converged(from.kind, err)
+		at.reach(from.key, err != nil)
 		next := g.SyncPeriod + time.Duration(rand.Int64N(int64(g.SyncPeriod)/10+1))
 		if err != nil {
 			at.enter(stateFailing)
@@ -232,6 +239,7 @@ func (g *Gardenlet) converge(ctx context.Context, at *site, o *owner.Owner, from
 		if waits && g.reviewVersion() != version {
 			at.poke() // it became known meanwhile
 		}
+		at.holds(report.Held, err == nil)
 		g.tellHeld(from, s, report.Held)
 	}
 	return err

@@ -44,6 +44,12 @@ type ObjectStatus struct {
 	Held int `json:"held,omitempty"`
 	// HeldInPart says that the object lists as many as it can, and does not say how many there are.
 	HeldInPart bool `json:"heldInPart,omitempty"`
+	// HeldOn is the same by cluster: runtime, virtual, and the seeds on which gardenlets hold something.
+	HeldOn map[string]int `json:"heldOn,omitempty"`
+	// DependenciesMissing says which Landscapes of spec.dependsOn do not exist; empty for none.
+	DependenciesMissing string `json:"dependenciesMissing,omitempty"`
+	// Gardenlets says what gardenlets are waited for since the last sync; empty for none.
+	Gardenlets string `json:"gardenlets,omitempty"`
 	// Silence says that the operator does not run: nothing is synced. nil while it does.
 	Silence *Silence `json:"operatorSilent,omitempty"`
 	// OperationsWaiting says which operations of operations/ wait to be taken up; empty for none.
@@ -106,6 +112,10 @@ func objectStatus(l *landscapev1alpha1.Landscape, now time.Time) *ObjectStatus {
 	for _, h := range l.Status.Held {
 		if h.Approval != "" {
 			out.Held++
+			if out.HeldOn == nil {
+				out.HeldOn = map[string]int{}
+			}
+			out.HeldOn[h.Cluster]++
 		}
 	}
 	said := 0
@@ -115,6 +125,12 @@ func objectStatus(l *landscapev1alpha1.Landscape, now time.Time) *ObjectStatus {
 		}
 		if cond.Type == landscapev1alpha1.LandscapeHeld && cond.Status == gardencorev1beta1.ConditionTrue {
 			said = heldIn(cond.Message)
+		}
+		if cond.Type == landscapev1alpha1.LandscapeDependenciesMissing && cond.Status == gardencorev1beta1.ConditionTrue {
+			out.DependenciesMissing = cond.Message
+		}
+		if cond.Type == landscapev1alpha1.LandscapeGardenletsWorking && cond.Status == gardencorev1beta1.ConditionTrue {
+			out.Gardenlets = cond.Message
 		}
 		if cond.Type == landscapev1alpha1.LandscapeReady {
 			out.Ready, out.Reason, out.Message = cond.Status == gardencorev1beta1.ConditionTrue, cond.Reason, cond.Message
@@ -186,6 +202,12 @@ func (v view) objectLines(o *ObjectStatus) []string {
 	}
 	if o.OperationsWaiting != "" {
 		out = append(out, v.mark(gardencorev1beta1.ConditionProgressing)+" waiting to be taken up: "+wholeLine(o.OperationsWaiting))
+	}
+	if o.DependenciesMissing != "" {
+		out = append(out, v.mark(gardencorev1beta1.ConditionProgressing)+" "+wholeLine(o.DependenciesMissing))
+	}
+	if o.Gardenlets != "" {
+		out = append(out, v.mark(gardencorev1beta1.ConditionProgressing)+" "+wholeLine(o.Gardenlets))
 	}
 	if o.Held > 0 {
 		count := fmt.Sprintf("%d held deletions and recreations wait", o.Held)

@@ -62,6 +62,12 @@ func failed(l *landscapev1alpha1.Landscape) {
 	l.Status.History = []landscapev1alpha1.SyncRecord{{Revision: "main@sha1:" + strings.Repeat("f", 40), Result: landscapev1alpha1.SyncFailed, EndTime: &end, Message: "no quota"}}
 }
 
+func isTrue(kind gardencorev1beta1.ConditionType, message string) func(*landscapev1alpha1.Landscape) {
+	return func(l *landscapev1alpha1.Landscape) {
+		l.Status.Conditions = append(l.Status.Conditions, gardencorev1beta1.Condition{Type: kind, Status: gardencorev1beta1.ConditionTrue, Message: message})
+	}
+}
+
 func held(n int) func(*landscapev1alpha1.Landscape) {
 	return func(l *landscapev1alpha1.Landscape) {
 		l.Status.Held = slices.Repeat([]landscapev1alpha1.HeldDeletion{{Approval: "id"}}, n)
@@ -108,6 +114,8 @@ func TestStatusSaysWhatTheLandscapeObjectSays(t *testing.T) {
 			all := &Report{Held: []owner.HeldObjects{{Cluster: Virtual, Approval: "id", Objects: make([]apply.Held, 214)}, {Cluster: Virtual, Objects: make([]apply.Held, 1)}}}
 			l.Status.Conditions = append(l.Status.Conditions, gardencorev1beta1.Condition{Type: landscapev1alpha1.LandscapeHeld, Status: gardencorev1beta1.ConditionTrue, Message: all.HeldText() + ": see status.held"})
 		}}, true, head + "  … 214 held deletions and recreations wait for approval: pergola history garden/local\n"},
+		"gardenlets are at work": {[]func(*landscapev1alpha1.Landscape){isTrue(landscapev1alpha1.LandscapeGardenletsWorking, "waiting for the gardenlets: Seed a")}, true, head + "  … waiting for the gardenlets: Seed a\n"},
+		"another one is missing": {[]func(*landscapev1alpha1.Landscape){isTrue(landscapev1alpha1.LandscapeDependenciesMissing, "Landscape base does not exist")}, true, head + "  … Landscape base does not exist\n"},
 		"all at once": {
 			[]func(*landscapev1alpha1.Landscape){suspended(&landscapev1alpha1.Suspension{Reason: "x", By: "alice"}), pinned, failed, held(2)}, false,
 			head + "  SUSPENDED by alice until pergola resume: x\n  PINNED to " + commit + " by bob: the new image crashes\n" +
@@ -196,4 +204,16 @@ func TestStatusFindsTheLandscapeObject(t *testing.T) {
 	assert.Contains(t, s.ObjectUnknown, "nobody")
 	assert.Contains(t, text(s), "  ? whether a Landscape of the runtime cluster is suspended or pinned is not known: ")
 	assert.NotEmpty(t, s.Owners)
+}
+
+// What gardenlets hold stands with the Seed, too.
+func TestStatusSaysWhatASeedHolds(t *testing.T) {
+	l := &landscapev1alpha1.Landscape{}
+	l.Namespace, l.Name = "garden", "local"
+	l.Status.Held = []landscapev1alpha1.HeldDeletion{{Cluster: "virtual", Approval: "a"}, {Cluster: "eu-1", Approval: "b"}, {Cluster: "eu-2", Approval: "b"}, {Cluster: "eu-2", Approval: "c"}, {Cluster: "eu-2", Object: "stuck"}}
+	v := view{status: Status{Object: objectStatus(l, noon)}}
+	held := func(name string) []branch { return v.owner(OwnerStatus{Kind: "Seed", Name: name}).children }
+	assert.Equal(t, []branch{{text: "… 1 deletion or recreation is held on it for an approval: pergola history garden/local"}}, held("eu-1"))
+	assert.Equal(t, []branch{{text: "… 2 deletions and recreations are held on it for an approval: pergola history garden/local"}}, held("eu-2"))
+	assert.Empty(t, held("eu-3"))
 }

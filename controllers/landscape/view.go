@@ -105,6 +105,13 @@ func (v view) owner(o OwnerStatus) branch {
 	for _, c := range o.Conditions {
 		add(fmt.Sprintf("%s %-32s %s", v.mark(c.Status), c.Type, oneLine(c.Message)))
 	}
+	if object := v.status.Object; object != nil && o.Kind == "Seed" && object.HeldOn[o.Name] > 0 {
+		count := "1 deletion or recreation is"
+		if n := object.HeldOn[o.Name]; n > 1 {
+			count = fmt.Sprintf("%d deletions and recreations are", n)
+		}
+		add(fmt.Sprintf("%s %s held on it for an approval: pergola history %s/%s%s", v.mark(gardencorev1beta1.ConditionProgressing), count, object.Namespace, object.Name, v.status.reach))
+	}
 	if len(o.Bundles) > 0 {
 		add("bundles: "+bundleCounts(o.Bundles), v.bundles(o.Bundles)...)
 	}

@@ -25,6 +25,9 @@ func (s *syncer) answer() {
 		return
 	}
 	s.answered = false
+	if s.gardenlets != nil && s.last.failures == 0 {
+		return // what they make of it is the end of it
+	}
 	if s.preparing == nil && (s.active == nil || !s.active.applying) { // else its end is told to them
 		s.hub.tell("", s.stands())
 	}
@@ -49,8 +52,9 @@ func (s *syncer) stands() receiver.Progress {
 		return fail(listed(s.last.problems))
 	case s.unkept != nil && s.active == nil:
 		return fail(view{applied: s.status.now.LastAppliedRevision, unkept: s.unkept.err}.notKept())
-	case s.last.held > 0:
-		out.Phase, out.Message = receiver.PhaseHeld, out.Message+"; "+s.last.heldText+s.toApprove()
+	}
+	if s.last.held > 0 || len(s.onSeeds) > 0 {
+		out.Phase, out.Message = receiver.PhaseHeld, joined(out.Message, s.heldText())+s.toApprove()
 	}
 	return out
 }
@@ -62,7 +66,7 @@ func (s *syncer) staysApplied() string {
 
 // catchUp tells whoever follows a commit that is done already.
 func (s *syncer) catchUp(commit string) {
-	if commit == "" || s.last.commit != commit || s.preparing != nil || s.active != nil && s.active.applying {
+	if commit == "" || s.last.commit != commit || s.preparing != nil || s.active != nil && s.active.applying || s.gardenlets != nil && s.last.failures == 0 {
 		return
 	}
 	if s.last.failures > 0 && !s.last.permanent && s.last.validErr == nil {

@@ -21,9 +21,11 @@ func approvals(object *landscapev1alpha1.Landscape) []string {
 const mostCommands = 5
 
 // toApprove is how somebody lets pass what is held, for those who have pushed it.
-func (s *syncer) toApprove() string {
+func (s *syncer) toApprove() string { return toApprove(s.status.now.Held, s.key.String()) }
+
+func toApprove(held []landscapev1alpha1.HeldDeletion, landscape string) string {
 	var ids []string
-	for _, h := range s.status.now.Held {
+	for _, h := range held {
 		if id := cmp.Or(h.Together, h.Approval); id != "" && !slices.Contains(ids, id) {
 			ids = append(ids, id)
 		}
@@ -31,11 +33,11 @@ func (s *syncer) toApprove() string {
 	shown := strings.Join(ids, " ")
 	switch {
 	case len(ids) == 0:
-		return fmt.Sprintf(": pergola history %s shows what and why", s.key)
+		return fmt.Sprintf(": pergola history %s shows what and why", landscape)
 	case len(ids) > mostCommands:
 		shown = "ID..."
 	}
-	return fmt.Sprintf(": pergola history %[1]s shows what and why, pergola approve %[1]s %[2]s lets it pass", s.key, shown)
+	return fmt.Sprintf(": pergola history %[1]s shows what and why, pergola approve %[1]s %[2]s lets it pass", landscape, shown)
 }
 
 // passed notes that something passed by an approval.
@@ -59,7 +61,7 @@ func (s *syncer) useUp(j *job, report *landscape.Report, complete bool) {
 	}
 	used := landscape.UseUp(s.object.Spec.Approved, s.status.now.UsedApprovals, passed)
 	if complete {
-		used = append(used, withdrawn(s.object.Spec.Approved, used, s.status.now.Held, report)...)
+		used = append(used, withdrawn(s.object.Spec.Approved, used, heldHere(s.status.now.Held), report)...)
 	}
 	s.status.now.UsedApprovals = used
 }

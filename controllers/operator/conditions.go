@@ -19,6 +19,7 @@ const (
 	reasonFetched        = "Fetched"
 	reasonHeld           = "Held"
 	reasonInvalid        = "Invalid"
+	reasonMissing        = "NotFound"
 	reasonNameTaken      = landscapev1alpha1.ReasonNameTaken
 	reasonNotKept        = "NotKept"
 	reasonNothingHeld    = "NothingHeld"
@@ -31,6 +32,7 @@ const (
 	reasonSuspended      = landscapev1alpha1.ReasonSuspended
 	reasonUnhealthy      = "Unhealthy"
 	reasonValid          = "Valid"
+	reasonWorking        = "Working"
 	reasonWaiting        = landscapev1alpha1.ReasonWaiting
 )
 
@@ -55,6 +57,10 @@ type view struct {
 	// heldText says what is held, operations which ones wait to be taken up.
 	heldText   string
 	operations []string
+	// missing says which Landscapes of spec.dependsOn do not exist.
+	missing string
+	// gardenlets says what gardenlets are waited for; empty for none.
+	gardenlets string
 	// asking says that the source is asked, because a person wants to know.
 	asking bool
 	// syncing says how far the sync in progress is; empty for none.
@@ -80,7 +86,8 @@ func conditions(b *condition.Builder, old []gardencorev1beta1.Condition, v view)
 	set := func(kind gardencorev1beta1.ConditionType, status gardencorev1beta1.ConditionStatus, reason, message string) gardencorev1beta1.Condition {
 		return b.Update(b.GetOrInit(old, kind), status, reason, message)
 	}
-	out := condition.Remove(old, landscapev1alpha1.LandscapeReconciling, landscapev1alpha1.LandscapeStalled, landscapev1alpha1.LandscapeOperationsWaiting)
+	out := condition.Remove(old, landscapev1alpha1.LandscapeReconciling, landscapev1alpha1.LandscapeStalled, landscapev1alpha1.LandscapeOperationsWaiting,
+		landscapev1alpha1.LandscapeGardenletsWorking, landscapev1alpha1.LandscapeDependenciesMissing)
 	status, reason, message := v.source()
 	updates := []gardencorev1beta1.Condition{set(landscapev1alpha1.LandscapeSourceReady, status, reason, message)}
 	status, reason, message = v.valid()
@@ -95,8 +102,18 @@ func conditions(b *condition.Builder, old []gardencorev1beta1.Condition, v view)
 	if len(v.operations) > 0 {
 		updates = append(updates, set(landscapev1alpha1.LandscapeOperationsWaiting, gardencorev1beta1.ConditionTrue, reasonOperations, listed(v.operations)))
 	}
+	if v.gardenlets != "" {
+		updates = append(updates, set(landscapev1alpha1.LandscapeGardenletsWorking, gardencorev1beta1.ConditionTrue, reasonWorking, v.gardenlets))
+	}
+	notes := v.notes
+	if v.missing != "" {
+		updates = append(updates, set(landscapev1alpha1.LandscapeDependenciesMissing, gardencorev1beta1.ConditionTrue, reasonMissing, v.missing))
+		if v.waiting == "" { // else it is said by that
+			notes = append(notes[:len(notes):len(notes)], v.missing)
+		}
+	}
 	status, reason, message = v.ready()
-	updates = append(updates, set(landscapev1alpha1.LandscapeReady, status, reason, strings.Join(append([]string{v.pinned() + message}, v.notes...), "; ")))
+	updates = append(updates, set(landscapev1alpha1.LandscapeReady, status, reason, strings.Join(append([]string{v.pinned() + message}, notes...), "; ")))
 	if why := v.stalled(); why != "" {
 		updates = append(updates, set(landscapev1alpha1.LandscapeStalled, gardencorev1beta1.ConditionTrue, reasonStalled, why))
 	} else if reason, why := v.reconciling(); why != "" {

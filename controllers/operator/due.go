@@ -23,6 +23,9 @@ type situation struct {
 	// that was tried last.
 	wanted, applied, attempted string
 	pinned                     bool
+	// retagged says that the source names the commit that was tried last by another tag now, or by one that was made anew: with it the revision
+	// may be verified, and has another name.
+	retagged bool
 	// busy says that attempted is on its way.
 	busy bool
 	// requested says that somebody asked for a sync; respecified that the object says something else than at the last one.
@@ -81,6 +84,8 @@ func (s situation) due() decision {
 	case s.wanted != s.attempted && s.pinned:
 		return decision{trigger: triggerPin}
 	case s.wanted != s.attempted:
+		return decision{trigger: triggerCommit}
+	case s.retagged:
 		return decision{trigger: triggerCommit}
 	case s.respecified:
 		return decision{trigger: triggerSpec}

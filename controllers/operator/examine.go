@@ -49,7 +49,7 @@ func (s *syncer) examine(commit string) {
 				if s.last.validErr != nil || s.last.fetchErr != nil {
 					s.last = outcome{ended: s.Clock.Now()}
 					if s.active != nil {
-						s.last.commit, s.last.revision, s.last.spec = s.active.revision.Commit, s.active.revision.Revision(), s.active.spec
+						s.last.commit, s.last.revision, s.last.spec, s.last.head = s.active.revision.Commit, s.active.revision.Revision(), s.active.spec, s.active.head
 					}
 				}
 				return
@@ -58,7 +58,7 @@ func (s *syncer) examine(commit string) {
 				s.examined = nil
 				return
 			}
-			s.refused(&preparation{commit: commit, trigger: triggerCommit}, err)
+			s.refused(&preparation{commit: commit, head: head, trigger: triggerCommit}, err)
 		})
 	})
 }

@@ -109,6 +109,10 @@ func (f *objectFollower) look(l *landscapev1alpha1.Landscape, err error, now tim
 	if f.request != "" && l.Status.LastHandledSyncRequest != f.request {
 		return say(receiver.PhaseQueued, "waiting for the operator")
 	}
+	if c := condition.Get(l.Status.Conditions, landscapev1alpha1.LandscapeGardenletsWorking); c != nil && !reconciles(l, reasonAsking, reasonReconciling) {
+		f.handled = false // what they make of it comes at their end
+		return say(receiver.PhaseWaiting, c.Message)
+	}
 	// While anything goes on after a request, what has ended is not its sync: the operator ends the one that it was at before.
 	if r := f.record(l); r != nil && r.EndTime != nil && (f.request == "" || !reconciles(l, reasonAsking, reasonReconciling)) {
 		done := doneOf(*r, now)
@@ -118,9 +122,10 @@ func (f *objectFollower) look(l *landscapev1alpha1.Landscape, err error, now tim
 		if source := condition.Get(l.Status.Conditions, landscapev1alpha1.LandscapeSourceReady); f.request != "" && done.Err == "" && source != nil && source.Status == gardencorev1beta1.ConditionFalse {
 			done.Phase, done.Err = receiver.PhaseFailed, source.Message // what was applied is not what the source has now
 		}
-		return []receiver.Progress{done}
+		return []receiver.Progress{approvable(done, l)}
 	}
 	if p := f.still(l, now); p != nil {
+		*p = approvable(*p, l)
 		return []receiver.Progress{*p}
 	}
 	if op := l.Status.LastOperation; op != nil && op.State == gardencorev1beta1.LastOperationStateProcessing {
@@ -154,6 +159,14 @@ func (f *objectFollower) still(l *landscapev1alpha1.Landscape, now time.Time) *r
 		return &receiver.Progress{Time: now, Phase: receiver.PhaseHeld, Message: ready.Message, Done: true}
 	}
 	return &receiver.Progress{Time: now, Phase: receiver.PhaseFailed, Message: ready.Message, Err: ready.Message, Done: true}
+}
+
+// approvable adds to the end of a sync that is held how somebody lets it pass.
+func approvable(p receiver.Progress, l *landscapev1alpha1.Landscape) receiver.Progress {
+	if p.Phase == receiver.PhaseHeld && len(l.Status.Held) > 0 && isHeld(l) {
+		p.Message += toApprove(l.Status.Held, l.Namespace+"/"+l.Name)
+	}
+	return p
 }
 
 // isHeld tells whether a Landscape says that something waits for an approval.
@@ -198,6 +211,9 @@ func doneOf(r landscapev1alpha1.SyncRecord, now time.Time) receiver.Progress {
 		out.Phase = receiver.PhaseSuperseded
 	default:
 		out.Phase, out.Err = receiver.PhaseFailed, r.Message
+	}
+	if r.Gardenlets != "" {
+		out.Phase, out.Err = receiver.PhaseFailed, joined(r.Message, r.Gardenlets)
 	}
 	return out
 }

@@ -2,6 +2,7 @@ package operator
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,16 +12,24 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
+	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/controllers/landscape"
+	"github.com/pergola-dev/pergola/controllers/seedpublication"
 	"github.com/pergola-dev/pergola/source/receiver"
 )
 
-// followed is a Seed or Shoot that a sync has written: its gardenlet reconciles it now.
+// followed is a Seed or Shoot that a sync has written, or a Seed for which it has published something: its gardenlet is at work now.
 type followed struct {
-	ref  apply.Ref
-	told string
+	ref apply.Ref
+	// digest is that of the publication that the gardenlet of a Seed has to take up; empty where the object itself was written only.
+	digest string
+	// written says that the object itself was written, which its gardenlet has to reconcile.
+	written bool
 }
+
+// settleIn is how long a gardenlet may take to look at a publication: what it says of a problem before is about the former one.
+const settleIn = 15 * time.Second
 
 // wrote notes what a sync has written of what gardenlets look after. It is called by many goroutines.
 func (j *job) wrote(r apply.ObjectResult) {
@@ -30,9 +39,32 @@ func (j *job) wrote(r apply.ObjectResult) {
 	}
 	switch r.Action {
 	case apply.Created, apply.Configured, apply.Adopted:
-		j.mu.Lock()
-		defer j.mu.Unlock()
-		j.written = append(j.written, &followed{ref: r.Ref})
+		j.awaits(&followed{ref: r.Ref, written: true})
+	}
+}
+
+// published notes what was published for a seed, if that is news to its gardenlet.
+func (j *job) published(seed string, o seedpublication.Outcome) {
+	if o.Changed > 0 {
+		j.awaits(&followed{ref: seedRef(seed), digest: o.Digest})
+	}
+}
+
+// awaits adds what gardenlets are to be waited for; of a Seed that is there twice the publication counts, which comes last.
+func (j *job) awaits(more ...*followed) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for _, f := range more {
+		i := slices.IndexFunc(j.written, func(o *followed) bool { return o.ref == f.ref })
+		switch {
+		case i < 0:
+			j.written = append(j.written, f)
+		case f.digest != "":
+			f.written = f.written || j.written[i].written
+			j.written[i] = f
+		case f.written:
+			j.written[i].written = true
+		}
 	}
 }
 
@@ -46,72 +78,271 @@ func (j *job) takeWritten() []*followed {
 	return out
 }
 
-// gardenlets tells whoever follows the sync what the gardenlets make of it, until all are done. It looks at what is in memory:
-// the virtual garden is not asked.
-func (s *syncer) gardenlets(ctx context.Context, j *job, waiting []*followed, message string) {
-	virtual := j.converger.Cluster(landscape.Virtual)
-	commit := j.revision.Commit
-	say := func(text string) {
-		s.hub.tell(commit, receiver.Progress{Time: s.Clock.Now(), Phase: receiver.PhaseWaiting, Message: text})
+// looksAfter tells whether a Seed ever had a gardenlet that would take something up.
+func looksAfter(ctx context.Context, virtual *apply.Cluster, ref apply.Ref) bool {
+	live, err := virtual.Get(ctx, ref)
+	if err != nil {
+		return !apierrors.IsNotFound(err)
 	}
-	say(message + "; waiting for the gardenlets: " + names(waiting))
-	timer := s.Clock.NewTimer(lookAgain(len(waiting)))
+	return seedpublication.ReadReport(live) != nil || seedCondition(live, gardencorev1beta1.GardenletReady) != nil
+}
+
+// await begins to wait for what gardenlets make of what was written; false if there is nothing to wait for. Of two syncs of one revision the second
+// one takes over what the first one waits for.
+func (s *syncer) await(ctx context.Context, j *job, limit time.Duration, written []*followed, message string) bool {
+	virtual := j.converger.Cluster(landscape.Virtual)
+	if virtual != nil {
+		written = slices.DeleteFunc(written, func(f *followed) bool { return !f.written && !looksAfter(ctx, virtual, f.ref) })
+	}
+	if virtual == nil || len(written) == 0 {
+		return s.gardenlets != nil
+	}
+	if former := s.gardenlets; former != nil {
+		j.awaits(former.left...)
+		j.awaits(written...)
+		written = j.takeWritten()
+		former.cancel()
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	w := &wait{s: s, j: j, message: message, began: s.Clock.Now(), limit: limit, virtual: virtual, told: map[string]string{}, left: written, cancel: cancel}
+	w.text = w.waitsFor(ctx, written)
+	s.gardenlets = w
+	w.line(message + "; " + w.text)
+	s.background.Go(func() {
+		defer cancel()
+		w.run(ctx, written)
+	})
+	return true
+}
+
+// forgetGardenlets ends the wait of a sync that another one takes the place of.
+func (s *syncer) forgetGardenlets() {
+	if s.gardenlets != nil {
+		s.gardenlets.cancel()
+		s.gardenlets = nil
+	}
+}
+
+// wait goes on until gardenlets have done what a sync asks of them. left and text belong to the goroutine of the syncer.
+type wait struct {
+	s *syncer
+	j *job
+	// message is how the sync itself ended.
+	message string
+	began   time.Time
+	limit   time.Duration
+	virtual *apply.Cluster
+	cancel  context.CancelFunc
+	// left is what is waited for, text says it to those who look at the Landscape.
+	left []*followed
+	text string
+
+	// told is what was said last of each owner, news the last of it that is not in text; failed is what went wrong.
+	told   map[string]string
+	news   string
+	failed []string
+}
+
+func (w *wait) line(text string) {
+	w.s.hub.tell(w.j.revision.Commit, receiver.Progress{Time: w.s.Clock.Now(), Phase: receiver.PhaseWaiting, Message: text})
+}
+
+// say tells news of an owner once.
+func (w *wait) say(name, text string) {
+	if text == "" || w.told[name] == text {
+		return
+	}
+	w.told[name], w.news = text, name+": "+text
+	w.line(w.news)
+}
+
+// waitsFor says what is waited for.
+func (w *wait) waitsFor(ctx context.Context, left []*followed) string {
+	var out []string
+	for i, f := range left {
+		if i == shownProblems && len(left) > shownProblems+1 {
+			out = append(out, fmt.Sprintf("and %d more", len(left)-i))
+			break
+		}
+		name := nameOf(f.ref)
+		if live, err := w.virtual.Get(ctx, f.ref); err == nil && f.ref.Kind == "Shoot" {
+			if seed, _, _ := unstructured.NestedString(live.Object, "spec", "seedName"); seed != "" {
+				name += " on seed " + seed
+			} else {
+				name += ", which has no seed yet"
+			}
+		}
+		out = append(out, name)
+	}
+	return "waiting for the gardenlets: " + strings.Join(out, ", ")
+}
+
+// nameOf is how an owner is named in progress, as in the reports of gardenlets.
+func nameOf(ref apply.Ref) string {
+	if ref.Namespace != "" {
+		return ref.Kind + " " + ref.Namespace + "/" + ref.Name
+	}
+	return ref.Kind + " " + ref.Name
+}
+
+// run looks at what is in memory until all is done: the virtual garden is not asked.
+func (w *wait) run(ctx context.Context, left []*followed) {
+	s := w.s
+	timer := s.Clock.NewTimer(lookAgain(len(left)))
 	defer timer.Stop()
-	var failed []string
-	for len(waiting) > 0 {
+	for len(left) > 0 {
 		select {
 		case <-ctx.Done():
+			if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+				w.failed = append(w.failed, fmt.Sprintf("not done after %s (spec.timeout), and it goes on: %s", w.limit, w.waitsFor(s.alive, left)))
+				s.do(func() { s.gardenletsDone(w, nil, false) })
+			}
 			return
 		case <-timer.C():
 		}
-		var rest []*followed
-		for _, f := range waiting {
-			live, err := virtual.Get(ctx, f.ref)
-			state, text := gardencorev1beta1.LastOperationStatePending, ""
-			switch {
-			case apierrors.IsNotFound(err):
-				continue
-			case err == nil:
-				state, text = operationOf(live)
-			}
-			if text != "" && text != f.told {
-				f.told = text
-				say(f.ref.Kind + " " + f.ref.Name + ": " + text)
-			}
-			switch state {
-			case gardencorev1beta1.LastOperationStateSucceeded:
-			case gardencorev1beta1.LastOperationStateError, gardencorev1beta1.LastOperationStateFailed, gardencorev1beta1.LastOperationStateAborted:
-				failed = append(failed, fmt.Sprintf("%s %s: %s", f.ref.Kind, f.ref.Name, text))
-			default:
-				rest = append(rest, f)
-			}
+		left = w.look(ctx, left)
+		rest, text := slices.Clone(left), joined(w.news, w.waitsFor(ctx, left))
+		s.do(func() { w.left, w.text = rest, text })
+		timer.Reset(lookAgain(len(left)))
+	}
+	reports, known := w.j.reports(ctx)
+	s.do(func() { s.gardenletsDone(w, heldIn(reports), known) })
+}
+
+// look tells what is new, and gives what is not done.
+func (w *wait) look(ctx context.Context, left []*followed) (rest []*followed) {
+	for _, f := range left {
+		live, err := w.virtual.Get(ctx, f.ref)
+		if apierrors.IsNotFound(err) {
+			continue
 		}
-		waiting = rest
-		timer.Reset(lookAgain(len(waiting)))
+		if err != nil {
+			rest = append(rest, f)
+			continue
+		}
+		state, text := operationOf(live)
+		if f.digest != "" && (!f.written || state == gardencorev1beta1.LastOperationStateSucceeded) {
+			state, text = w.takenUp(ctx, live, f)
+		}
+		w.say(nameOf(f.ref), text)
+		switch state {
+		case gardencorev1beta1.LastOperationStateSucceeded:
+		case gardencorev1beta1.LastOperationStateError, gardencorev1beta1.LastOperationStateFailed, gardencorev1beta1.LastOperationStateAborted:
+			w.failed = append(w.failed, nameOf(f.ref)+": "+text)
+		default:
+			rest = append(rest, f)
+		}
 	}
-	done := receiver.Progress{Time: s.Clock.Now(), Phase: receiver.PhaseApplied, Message: message, Done: true}
-	if len(failed) > 0 {
-		done.Phase, done.Err = receiver.PhaseFailed, listed(failed)
+	return rest
+}
+
+// takenUp says how far the gardenlet of a Seed is with what was published for it.
+func (w *wait) takenUp(ctx context.Context, live *unstructured.Unstructured, f *followed) (state gardencorev1beta1.LastOperationState, text string) {
+	r := seedpublication.ReadReport(live)
+	if r == nil && seedCondition(live, gardencorev1beta1.GardenletReady) == nil {
+		return gardencorev1beta1.LastOperationStateSucceeded, "" // nobody who reconciles it takes anything up
 	}
-	s.hub.tell(commit, done)
+	if r == nil || r.Digest != f.digest {
+		if c := seedCondition(live, seedpublication.ConditionSettings); c != nil && c.Status == gardencorev1beta1.ConditionFalse && w.s.Clock.Since(w.began) > settleIn {
+			return gardencorev1beta1.LastOperationStateError, shortened(c.Message)
+		}
+		return gardencorev1beta1.LastOperationStatePending, ""
+	}
+	var problems []string
+	for _, name := range slices.Concat(r.Converging, r.Failing) {
+		state, operation := gardencorev1beta1.LastOperationStatePending, ""
+		if o, err := w.virtual.Get(ctx, refOfOwner(name)); err == nil {
+			state, operation = operationOf(o)
+		}
+		// That of one that waits for its turn is of the time before.
+		if name != nameOf(f.ref) && slices.Contains(r.Converging, name) && state != gardencorev1beta1.LastOperationStateSucceeded {
+			w.say(name, operation)
+		}
+		if slices.Contains(r.Failing, name) {
+			problems = append(problems, joined(name, operation))
+		}
+	}
+	n := len(r.Converging) + r.ConvergingMore
+	switch {
+	case slices.Contains(r.Failing, nameOf(f.ref)): // the Shoots wait for it
+		return gardencorev1beta1.LastOperationStateError, listed(problems)
+	case n > 0:
+		return gardencorev1beta1.LastOperationStateProcessing, fmt.Sprintf("%d to reconcile with what was published: %s", n, firstOf(r.Converging, n))
+	case len(problems) > 0:
+		return gardencorev1beta1.LastOperationStateError, listed(problems)
+	}
+	return gardencorev1beta1.LastOperationStateSucceeded, "what was published is in use"
+}
+
+// firstOf names some of n owners.
+func firstOf(names []string, n int) string {
+	names = names[:min(len(names), shownProblems)]
+	if more := n - len(names); more > 0 {
+		names = append(slices.Clone(names), fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(names, ", ")
+}
+
+// refOfOwner reads a name of a report.
+func refOfOwner(name string) apply.Ref {
+	out := refOf(name)
+	out.APIVersion = gardencorev1beta1.SchemeGroupVersion.String()
+	return out
+}
+
+// seedCondition is one of a Seed, nil if it has none.
+func seedCondition(live *unstructured.Unstructured, kind gardencorev1beta1.ConditionType) *gardencorev1beta1.Condition {
+	list, _, _ := unstructured.NestedSlice(live.Object, "status", "conditions") // of another form there are none
+	for _, item := range list {
+		if c, ok := item.(map[string]any); ok && c["type"] == string(kind) {
+			status, _ := c["status"].(string)
+			message, _ := c["message"].(string)
+			return &gardencorev1beta1.Condition{Type: kind, Status: gardencorev1beta1.ConditionStatus(status), Message: message}
+		}
+	}
+	return nil
+}
+
+// gardenletsDone is the end of a sync: whoever follows it is told, and the history.
+func (s *syncer) gardenletsDone(w *wait, held []landscapev1alpha1.HeldDeletion, known bool) {
+	if s.gardenlets != w {
+		return
+	}
+	s.gardenlets = nil
+	if known {
+		s.seesHeld(held)
+	}
+	s.recordSeeds(w.j.revision.Revision(), listed(w.failed))
+	phase, message := s.endsAs(w.message)
+	done := receiver.Progress{Time: s.Clock.Now(), Phase: phase, Message: message, Done: true}
+	if len(w.failed) > 0 {
+		done.Phase, done.Err = receiver.PhaseFailed, listed(w.failed)
+	}
+	s.hub.tell(w.j.revision.Commit, done)
+}
+
+// recordSeeds adds to the record of a sync what came of it on seeds.
+func (s *syncer) recordSeeds(revision, failed string) {
+	if h := s.status.now.History; len(h) > 0 && h[0].Revision == revision && h[0].EndTime != nil {
+		h[0].Gardenlets = shortened(failed)
+		if text := heldOnSeedsText(s.onSeeds); text != "" && h[0].Result == landscapev1alpha1.SyncSucceeded {
+			h[0].Result, h[0].Message = landscapev1alpha1.SyncHeld, shortened(joined(h[0].Message, text))
+		}
+	}
+}
+
+// endsAs is how a sync that went well ends: something may be held, here or on seeds.
+func (s *syncer) endsAs(message string) (phase, text string) {
+	if s.last.held == 0 && len(s.onSeeds) == 0 {
+		return receiver.PhaseApplied, message
+	}
+	return receiver.PhaseHeld, joined(message, heldOnSeedsText(s.onSeeds)) + s.toApprove()
 }
 
 // lookAgain is how long to wait before objects are looked at again: a second for a few. Thousands, as the first sync of a landscape
 // writes them, are looked at less often: each look copies every object, and it may go on for as long as a sync may take.
 func lookAgain(objects int) time.Duration {
 	return time.Second + time.Duration(objects)*10*time.Millisecond
-}
-
-func names(list []*followed) string {
-	var out []string
-	for i, f := range list {
-		if i == shownProblems && len(list) > shownProblems+1 {
-			out = append(out, fmt.Sprintf("and %d more", len(list)-i))
-			break
-		}
-		out = append(out, f.ref.Kind+" "+f.ref.Name)
-	}
-	return strings.Join(out, ", ")
 }
 
 // operationOf is the last operation of an object as far as it is about its present generation.

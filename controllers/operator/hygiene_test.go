@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -23,6 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
+	"github.com/pergola-dev/pergola/health/condition"
 	"github.com/pergola-dev/pergola/source/gittest"
 )
 
@@ -246,4 +248,37 @@ func TestOrder(t *testing.T) {
 	assert.Equal(t, "1", w.value(all[1].name))
 	all[0].set("2")
 	w.applied(all[1], next, "2")
+
+	// One that is not there is said, also while there is nothing to apply, and what is applied is kept; when it appears, all goes on.
+	missing := func(l *landscapev1alpha1.Landscape) string {
+		c := condition.Get(l.Status.Conditions, landscapev1alpha1.LandscapeDependenciesMissing)
+		if c == nil {
+			return ""
+		}
+		return c.Message
+	}
+	late := w.served("late")
+	w.change(all[1].name, func(l *landscapev1alpha1.Landscape) {
+		l.Spec.DependsOn = append(l.Spec.DependsOn, landscapev1alpha1.Dependency{Name: late.name})
+	})
+	l = w.await(all[1].name, func(l *landscapev1alpha1.Landscape) bool { return missing(l) != "" })
+	const text = " of spec.dependsOn does not exist: nothing newer is applied before it does"
+	assert.Equal(t, "Landscape "+late.name+text, missing(l))
+	assert.True(t, strings.HasPrefix(readiness(l), "True Applied"), readiness(l))
+	assert.Contains(t, readiness(l), text)
+	w.eventually("it is told", func() bool { return slices.Contains(w.notes(all[1].name, reasonMissing), "Landscape "+late.name+text) })
+	next = all[1].set("3")
+	w.ready(all[1].name, "True Waiting")
+	w.follow(late, repositoryURL(gittest.ServeHTTP(t, late.bare.Root).URL))
+	w.applied(all[1], next, "3")
+	assert.Empty(t, missing(w.get(all[1].name)))
+
+	// A circle is told, too.
+	w.change(all[0].name, func(l *landscapev1alpha1.Landscape) {
+		l.Spec.DependsOn = []landscapev1alpha1.Dependency{{Name: all[2].name}}
+	})
+	w.eventually("it is told", func() bool {
+		notes := w.notes(all[0].name, reasonStalled)
+		return len(notes) == 1 && strings.Contains(notes[0], "spec.dependsOn is a circle: ")
+	})
 }

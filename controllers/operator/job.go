@@ -33,12 +33,20 @@ func (s *syncer) work(ctx context.Context, j *job, limit time.Duration) {
 		}
 		totals := j.converger.Totals()
 		written := j.takeWritten()
+		if err != nil {
+			j.awaits(written...) // whoever comes after it waits for them, too
+		}
 		s.do(func() {
 			s.applied(j, report, totals, err, late, func(message string) bool { return s.await(ctx, j, limit, written, message) })
 		})
 		keeping, stop := context.WithCancel(ctx)
 		ended := make(chan error, 1)
 		go func() { ended <- s.safely(func() error { return j.converger.Keep(keeping) }) }()
+		looked := make(chan struct{})
+		go func() {
+			defer close(looked)
+			s.watchSeeds(keeping, j)
+		}()
 		select {
 		case <-ctx.Done():
 		case <-j.repeat:
@@ -54,6 +62,7 @@ func (s *syncer) work(ctx context.Context, j *job, limit time.Duration) {
 		}
 		stop()
 		<-ended
+		<-looked
 		if ctx.Err() != nil {
 			return
 		}
@@ -66,7 +75,7 @@ func (s *syncer) dropped(j *job, err error) {
 		return
 	}
 	revision := j.revision.Revision()
-	s.last = outcome{commit: j.revision.Commit, revision: revision, spec: j.spec, held: s.last.held, heldText: s.last.heldText, operations: s.last.operations, ended: s.Clock.Now(), problems: []string{err.Error()}, failures: s.last.failures + 1}
+	s.last = outcome{commit: j.revision.Commit, revision: revision, head: j.head, spec: j.spec, held: s.last.held, heldText: s.last.heldText, operations: s.last.operations, ended: s.Clock.Now(), problems: []string{err.Error()}, failures: s.last.failures + 1}
 	s.status.errors(s.last.problems)
 	s.notify(notification.Failed, notification.Warning, reasonOf(err), err.Error(), j.revision.Commit, revision)
 }

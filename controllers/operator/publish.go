@@ -50,7 +50,8 @@ func (s *syncer) publish(ctx context.Context, j *job) error {
 		names = append(names, name)
 	}
 	return errors.Join(append(problems, forEach(names, func(name string) error {
-		_, err := publisher.Apply(ctx, virtual, content, name, j.revision.Revision())
+		out, err := publisher.Apply(ctx, virtual, content, name, j.revision.Revision())
+		j.published(name, out)
 		return err
 	}))...)
 }

@@ -25,10 +25,12 @@ func (s *syncer) tellWaiting(suspended string) {
 // report puts everything into the status.
 func (s *syncer) report(suspended string) {
 	s.tellWaiting(suspended)
+	s.tellMisfits()
 	v := view{
+		missing:   s.toldMissing,
 		asking:    s.asking,
 		attempted: s.last.revision, applied: s.status.now.LastAppliedRevision, misconfigured: s.misconfigured, nameTaken: s.misconfigured != "" && s.nameTaken, sourceErr: s.pollFailed,
-		validErr: s.last.validErr, problems: s.last.problems, permanent: s.last.permanent, held: s.last.held, heldText: s.last.heldText, operations: s.last.operations,
+		validErr: s.last.validErr, problems: s.last.problems, permanent: s.last.permanent, held: s.last.held + len(s.onSeeds), heldText: s.heldText(), operations: s.last.operations,
 		waiting: s.decided.waiting, suspended: suspended, pin: s.object.Spec.Pin,
 	}
 	if v.sourceErr == nil {
@@ -65,6 +67,9 @@ func (s *syncer) report(suspended string) {
 				v.attempted = s.head.Revision()
 			}
 		}
+	}
+	if s.gardenlets != nil {
+		v.gardenlets = s.gardenlets.text
 	}
 	v.drift = s.drift
 	for _, lines := range s.unhealthy {

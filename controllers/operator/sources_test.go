@@ -66,6 +66,18 @@ func TestVersions(t *testing.T) {
 	assert.Contains(t, readiness(l), "tag v1.3.0 is gone, and v1.0.0 would be the highest")
 	third := tag("v1.4.0", key, "5")
 	w.applied(s, third, "5")
+	// The same commit gets a tag that nobody trusts, and one that is: each is looked at when it comes, and not at the next interval.
+	same := func(name, key string) {
+		t.Helper()
+		s.bare.Git("-c", "gpg.format=ssh", "-c", "user.signingkey="+key, "tag", "--sign", "--message", name, name)
+		s.bare.Git("push", "--quiet", "origin", "refs/tags/"+name)
+	}
+	same("v1.5.0", stranger)
+	w.refuses(s, "VerificationFailed", "5")
+	same("v1.6.0", key)
+	l = w.applied(s, third, "5")
+	w.await(s.name, func(l *landscapev1alpha1.Landscape) bool { return l.Status.LastAppliedRevision == "v1.6.0@sha1:"+third })
+	assert.Empty(t, l.Status.LastErrors)
 	// Somebody wants to go back.
 	w.change(s.name, func(l *landscapev1alpha1.Landscape) { l.Spec.Source.Ref.SemVer = ">=1.0.0 <1.3.0" })
 	w.applied(s, first, "one")

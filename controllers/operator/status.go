@@ -39,14 +39,15 @@ type statusWriter struct {
 const progressEvery = 2 * time.Second
 
 // of takes the object; its status counts at the first time, afterwards what is in memory is newer.
-func (w *statusWriter) of(object *landscapev1alpha1.Landscape) {
+func (w *statusWriter) of(object *landscapev1alpha1.Landscape) (first bool) {
 	w.object = object
 	if w.known {
-		return
+		return false
 	}
 	w.known = true
 	w.now, w.written = *object.Status.DeepCopy(), *object.Status.DeepCopy()
 	ended(w.now.History, w.clock.Now(), landscapev1alpha1.SyncInterrupted, "the operator ended in the middle of it", 0)
+	return true
 }
 
 // set brings the conditions up to date.

@@ -24,6 +24,8 @@ import (
 // preparation is a revision on its way to be applied: fetched, verified, read, validated.
 type preparation struct {
 	commit, trigger string
+	// head is what the source names it by, as it said last; without a name where it is had by its commit alone.
+	head source.Head
 	// fallback says that it was applied before, and is only to be kept.
 	fallback bool
 	// spec is the part of the object it is made with.
@@ -63,6 +65,9 @@ func (s *syncer) prepare(commit, trigger string, fallback bool) {
 	object, head, remote := s.object.DeepCopy(), s.head, s.remote
 	object.Status.UsedApprovals = slices.Clone(s.status.now.UsedApprovals) // those that were written may be older
 	fetch := remote.Fetch
+	if !fallback && object.Spec.Pin == nil {
+		p.head = head
+	}
 	switch {
 	case fallback:
 		head, fetch = headOf(s.status.now.LastAppliedRevision, commit), remote.former
@@ -217,7 +222,7 @@ func (s *syncer) refused(p *preparation, err error) {
 	if again {
 		failures = s.last.failures + 1
 	}
-	s.last = outcome{commit: p.commit, revision: revision, spec: syncID(s.object), failures: failures, ended: now}
+	s.last = outcome{commit: p.commit, revision: revision, head: p.head, spec: syncID(s.object), failures: failures, ended: now}
 	switch {
 	case isInvalid(err):
 		s.last.validErr = err
@@ -238,6 +243,7 @@ func (s *syncer) refused(p *preparation, err error) {
 // job applies a revision, and keeps it until it is stopped.
 type job struct {
 	revision  *revision
+	head      source.Head
 	converger *landscape.Converger
 	spec      string
 	approved  []string
@@ -261,7 +267,8 @@ type job struct {
 	repeat   chan string
 	steps    atomic.Pointer[string]
 
-	mu      sync.Mutex
+	mu sync.Mutex
+	// written is what gardenlets have to work on since the last sync that went well.
 	written []*followed
 }
 
@@ -286,10 +293,18 @@ func (s *syncer) start(p *preparation, ready *prepared) {
 	ctx, cancel := context.WithCancel(s.alive)
 	j := ready.job
 	j.converger, j.engine, j.fallback, j.trigger, j.began, j.stop = ready.converger, ready.engine, p.fallback, p.trigger, now, cancel
+	j.head = p.head
 	before := s.ending
 	s.ending = nil
 	s.unhealthy, s.unkept, s.drift = nil, nil, nil
+	if w := s.gardenlets; w != nil && w.j.revision.Commit == j.revision.Commit {
+		j.awaits(w.left...)
+	}
+	s.forgetGardenlets()
 	if former := s.active; former != nil {
+		if former.revision.Commit == j.revision.Commit {
+			j.awaits(former.takeWritten()...)
+		}
 		if former.applying && former.record {
 			s.status.ended(now, landscapev1alpha1.SyncSuperseded, "given up for "+ready.revision.Revision(), 0)
 			s.metrics.synced(s.key, landscapev1alpha1.SyncSuperseded, now.Sub(former.began))
@@ -338,9 +353,9 @@ func (s *syncer) applied(j *job, report *landscape.Report, totals map[string]int
 	now := s.Clock.Now()
 	revision := j.revision.Revision()
 	if err != nil {
-		j.addFormer(report, s.status.now.Held)
+		j.addFormer(report, heldHere(s.status.now.Held))
 	}
-	o := outcome{commit: j.revision.Commit, revision: revision, spec: j.spec, ended: now, held: heldCount(report), heldText: report.HeldText()}
+	o := outcome{commit: j.revision.Commit, revision: revision, head: j.head, spec: j.spec, ended: now, held: heldCount(report), heldText: report.HeldText()}
 	for _, w := range report.Waiting {
 		o.operations = append(o.operations, w.String())
 	}
@@ -348,7 +363,7 @@ func (s *syncer) applied(j *job, report *landscape.Report, totals map[string]int
 		s.notify(notification.Neutral, notification.Warning, reasonOperations, text, o.commit, revision)
 	}
 	s.useUp(j, report, err == nil)
-	s.status.now.Held = heldOf(report, s.status.now.UsedApprovals)
+	s.showHeld(heldOf(report, s.status.now.UsedApprovals))
 	if len(report.Operations) > 0 {
 		s.status.now.Operations = report.Operations
 	}
@@ -369,7 +384,7 @@ func (s *syncer) applied(j *job, report *landscape.Report, totals map[string]int
 	same := s.last.commit == o.commit && listed(s.last.problems) == listed(o.problems) && s.last.heldText == o.heldText
 	if refused := s.last; kept && err == nil && refused.failures > 0 && refused.commit != o.commit {
 		// What is kept in the place of a revision that cannot be applied is not the last attempt: that one would be tried again at once.
-		o.commit, o.revision, o.spec, o.ended = refused.commit, refused.revision, refused.spec, refused.ended
+		o.commit, o.revision, o.spec, o.ended, o.head = refused.commit, refused.revision, refused.spec, refused.ended, refused.head
 		o.validErr, o.fetchErr, o.secrets = refused.validErr, refused.fetchErr, refused.secrets
 		o.problems, o.permanent, o.failures = refused.problems, refused.permanent, refused.failures
 	}
@@ -412,30 +427,19 @@ func (s *syncer) finish(j *job, result landscapev1alpha1.SyncResult, message str
 	s.status.operation(gardencorev1beta1.LastOperationStateSucceeded, 100, message)
 	s.status.now.LastAppliedRevision = revision
 	s.metrics.applied(s.key, now)
-	phase, severity, reason := receiver.PhaseApplied, notification.Info, reasonApplied
-	if result == landscapev1alpha1.SyncHeld {
-		phase, severity, reason = receiver.PhaseHeld, notification.Warning, reasonHeld
-		message += s.toApprove()
+	severity, reason := notification.Info, reasonApplied
+	if !await(message) {
+		s.recordSeeds(revision, "")
+		phase, text := s.endsAs(message)
+		s.hub.tell(commit, receiver.Progress{Time: now, Phase: phase, Message: text, Done: true})
 	}
-	if result != landscapev1alpha1.SyncSucceeded || !await(message) {
-		s.hub.tell(commit, receiver.Progress{Time: now, Phase: phase, Message: message, Done: true})
+	if result == landscapev1alpha1.SyncHeld {
+		severity, reason = notification.Warning, reasonHeld
+		message += s.toApprove()
 	}
 	if j.record && !same || changed > 0 {
 		s.notify(notification.Succeeded, severity, reason, message, commit, revision)
 	}
-}
-
-// await tells in the background what gardenlets make of what was written; false if there is nothing to wait for.
-func (s *syncer) await(ctx context.Context, j *job, limit time.Duration, written []*followed, message string) bool {
-	if len(written) == 0 {
-		return false
-	}
-	s.background.Go(func() {
-		ctx, cancel := context.WithTimeout(ctx, limit)
-		defer cancel()
-		s.gardenlets(ctx, j, written, message)
-	})
-	return true
 }
 
 // heldCount is how many deletions and recreations wait.

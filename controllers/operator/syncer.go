@@ -58,6 +58,8 @@ type syncer struct {
 	// misconfigured says what is wrong with the object, nameTaken that it is the name, which is or was another one's.
 	misconfigured string
 	nameTaken     bool
+	// toldMissing and toldMisconfigured are what was told of them last.
+	toldMissing, toldMisconfigured string
 	// clusters, engine and engineForces belong to whoever holds building.
 	clusters     clusters
 	engine       *apply.Engine
@@ -77,6 +79,9 @@ type syncer struct {
 	// drift is what could not be repaired since the last sync.
 	drift   []string
 	decided decision
+	// onSeeds is what gardenlets hold, gardenlets what a sync that went well waits for; nil for nothing.
+	onSeeds    []landscapev1alpha1.HeldDeletion
+	gardenlets *wait
 	// unkept says that what was applied before this process cannot be kept by it; nil if it can, or was not tried.
 	unkept *unkept
 }
@@ -84,6 +89,8 @@ type syncer struct {
 // outcome of an attempt to apply a revision.
 type outcome struct {
 	commit, revision string
+	// head is what the source named it by; without a name where it was had by its commit alone.
+	head source.Head
 	// spec is the part of the object it was made with.
 	spec     string
 	validErr error
@@ -179,7 +186,9 @@ func (s *syncer) step() (next time.Time, gone bool) {
 		return time.Time{}, true
 	}
 	s.object = object
-	s.status.of(object)
+	if s.status.of(object) {
+		s.onSeeds = heldOnSeeds(s.status.now.Held)
+	}
 	now := s.Clock.Now()
 	if want := object.Annotations[landscapev1alpha1.AnnotationSyncRequested]; want != "" && want != s.status.now.LastHandledSyncRequest {
 		s.status.now.LastHandledSyncRequest = want
@@ -291,6 +300,7 @@ func (s *syncer) pause() {
 		if s.active.applying {
 			s.status.ended(s.Clock.Now(), landscapev1alpha1.SyncInterrupted, "suspended while it was applied", 0)
 		}
+		s.forgetGardenlets()
 		s.ending, s.active = s.active.done, nil
 		s.last.commit = "" // after the pause it is applied anew
 	}
@@ -393,12 +403,16 @@ func (s *syncer) situation(now time.Time) situation {
 		fromGit = s.active.revision.landscape.Config.Spec.Windows
 	}
 	out.windows, _ = windowsAt(now, spec.Windows, fromGit) // both were looked at before
+	head := s.last.head
 	switch {
 	case s.preparing != nil && (kept || !s.preparing.fallback):
 		out.attempted, out.busy, out.respecified = s.preparing.commit, true, s.preparing.spec != syncID(s.object)
+		head = s.preparing.head
 	case s.active != nil && s.active.applying && (kept || !s.active.fallback):
 		out.attempted, out.busy, out.respecified = s.active.revision.Commit, true, s.active.spec != syncID(s.object)
+		head = s.active.head
 	}
+	out.retagged = !pinned && out.attempted != "" && out.attempted == s.head.Commit && head.Name != "" && head != s.head
 	return out
 }
 

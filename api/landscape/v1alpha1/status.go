@@ -9,7 +9,8 @@ import (
 // LandscapeStatus says what was applied, and how it fares.
 type LandscapeStatus struct {
 	// Verdicts on the landscape as a whole: `SourceReady`, `Valid`, `Applied`, `Held`, `Ready`; and, in the terms of kstatus and only while
-	// they are true, `Reconciling` and `Stalled`; also only while it is true, `OperationsWaiting`.
+	// they are true, `Reconciling` and `Stalled`; also only while they are true, `OperationsWaiting`, `GardenletsWorking` and
+	// `DependenciesMissing`.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -70,7 +71,7 @@ type InventorySummary struct {
 
 // HeldDeletion is an object that is not deleted, or not recreated, before somebody approves it.
 type HeldDeletion struct {
-	// Cluster of the object.
+	// Cluster of the object: `runtime`, `virtual`, or the name of the seed whose gardenlet holds it.
 	Cluster string `json:"cluster"`
 	// Object, as `Kind namespace/name`.
 	Object string `json:"object"`
@@ -130,6 +131,9 @@ type SyncRecord struct {
 	// Objects that were written.
 	// +optional
 	Changed int32 `json:"changed,omitempty"`
+	// What gardenlets could not do of it on their seeds. Unset: nothing is known to have gone wrong there.
+	// +optional
+	Gardenlets string `json:"gardenlets,omitempty"`
 }
 
 // OperationRecord is an operation that was executed, exactly once.
@@ -160,6 +164,10 @@ const (
 	LandscapeHeld gardencorev1beta1.ConditionType = "Held"
 	// LandscapeOperationsWaiting is True, and there, while operations of the landscape wait to be taken up. That is no error.
 	LandscapeOperationsWaiting gardencorev1beta1.ConditionType = "OperationsWaiting"
+	// LandscapeGardenletsWorking is True, and there, while gardenlets are at work on what the last sync has changed. That is no error.
+	LandscapeGardenletsWorking gardencorev1beta1.ConditionType = "GardenletsWorking"
+	// LandscapeDependenciesMissing is True, and there, while Landscapes of `spec.dependsOn` do not exist. What is applied stays, nothing newer is.
+	LandscapeDependenciesMissing gardencorev1beta1.ConditionType = "DependenciesMissing"
 	// LandscapeReady says whether everything the commit declares is healthy.
 	LandscapeReady gardencorev1beta1.ConditionType = "Ready"
 	// LandscapeReconciling is true while a sync goes on or is due (kstatus).

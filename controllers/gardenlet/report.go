@@ -1,0 +1,130 @@
+package gardenlet
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/controllers/landscape"
+	"github.com/pergola-dev/pergola/controllers/owner"
+	"github.com/pergola-dev/pergola/controllers/seedpublication"
+)
+
+// The operator never reaches a seed. What it has to know of it, to tell those who wait for a sync or look for what is held, stands in an annotation
+// of the Seed, which is brought up to date with each heartbeat that finds it different.
+
+// reach notes that the owner was converged with all that this key stands for.
+func (s *site) reach(key string, failed bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.reached, s.failed = key, failed
+}
+
+// holds notes what is held of the owner. A run that did not get to its end has not seen all that is: what was held before may be so still.
+func (s *site) holds(held []owner.HeldObjects, complete bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if complete {
+		s.held, s.judged = held, true
+		return
+	}
+	known := map[string]bool{}
+	for _, h := range held {
+		for _, o := range h.Objects {
+			known[h.Cluster+" "+o.Ref.String()] = true
+		}
+	}
+	merged := slices.Clone(held)
+	for _, h := range s.held {
+		h.Objects = slices.DeleteFunc(slices.Clone(h.Objects), func(o apply.Held) bool { return known[h.Cluster+" "+o.Ref.String()] })
+		if len(h.Objects) > 0 {
+			merged = append(merged, h)
+		}
+	}
+	s.held = merged
+}
+
+// reportedName is how an owner is named in a report, as in the id of its site but with its kind as the API has it.
+func reportedName(o *unstructured.Unstructured) string {
+	if namespace := o.GetNamespace(); namespace != "" {
+		return o.GetKind() + " " + namespace + "/" + o.GetName()
+	}
+	return o.GetKind() + " " + o.GetName()
+}
+
+// report says how the seed stands. What a former process has reported as held counts for owners that this one has not converged yet.
+func (g *Gardenlet) report(former *seedpublication.Report) seedpublication.Report {
+	g.mu.Lock()
+	s, sites := g.settings, make([]*site, 0, len(g.sites))
+	out := seedpublication.Report{Digest: g.assessed}
+	keys, names := map[*site]string{}, map[*site]string{}
+	for _, at := range g.sites {
+		sites = append(sites, at)
+		keys[at], names[at] = at.key, reportedName(at.object)
+	}
+	g.mu.Unlock()
+	if s == nil {
+		return out
+	}
+	used := g.usedApprovals(s)
+	// The Seed comes first: all others wait for it.
+	slices.SortFunc(sites, func(a, b *site) int { return cmp.Compare(names[a], names[b]) })
+	for _, at := range sites {
+		name := names[at]
+		at.mu.Lock()
+		switch {
+		case at.reached != keys[at]:
+			out.Converging = append(out.Converging, name)
+		case at.failed:
+			out.Failing = append(out.Failing, name)
+		}
+		held, judged := at.held, at.judged
+		at.mu.Unlock()
+		known := map[string]bool{}
+		for _, h := range held {
+			for _, o := range h.Objects {
+				known[h.Cluster+" "+o.Ref.String()] = true
+				held := seedpublication.Held{Owner: name, Cluster: h.Cluster, Object: o.Ref.String(), Reason: o.Reason, Approval: landscape.ShownApproval(o.Approval, used)}
+				if h.Approval != o.Approval {
+					held.Together = landscape.ShownApproval(h.Approval, used)
+				}
+				out.Held = append(out.Held, held)
+			}
+		}
+		if former == nil || judged {
+			continue
+		}
+		for _, h := range former.Held {
+			if h.Owner == name && !known[h.Cluster+" "+h.Object] {
+				out.Held = append(out.Held, h)
+			}
+		}
+	}
+	slices.SortStableFunc(out.Held, func(a, b seedpublication.Held) int {
+		return cmp.Or(cmp.Compare(a.Owner, b.Owner), cmp.Compare(a.Cluster, b.Cluster), cmp.Compare(a.Object, b.Object))
+	})
+	return out
+}
+
+// noteReport brings the annotation of the Seed up to date; it costs a request only when it is not. Before anything is known of the owners the one
+// of a former process stays.
+func (g *Gardenlet) noteReport(ctx context.Context) error {
+	seed := g.objects.get(kindSeed, "", g.Seed)
+	g.mu.Lock()
+	assessed := g.assessed
+	g.mu.Unlock()
+	if seed == nil || assessed == "" {
+		return nil
+	}
+	patch, differs, err := seedpublication.NoteReport(seed, g.report(seedpublication.ReadReport(seed)))
+	if err != nil || !differs {
+		return err
+	}
+	if _, err := g.garden.MergePatch(ctx, apply.RefOf(seed), patch, "gardenlet", ""); err != nil {
+		return g.garden.Explain(apply.RefOf(seed), "say how the seed stands", err)
+	}
+	return nil
+}

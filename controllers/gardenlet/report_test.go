@@ -1,0 +1,84 @@
+package gardenlet
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
+	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/controllers/owner"
+	"github.com/pergola-dev/pergola/controllers/seedpublication"
+	"github.com/pergola-dev/pergola/plan"
+)
+
+// reported is what the Seed says in the virtual garden.
+func (p *place) reported() seedpublication.Report {
+	p.Helper()
+	o, err := p.of("Seed", "").Get(p.ctx, p.name, metav1.GetOptions{})
+	require.NoError(p, err)
+	if r := seedpublication.ReadReport(o); r != nil {
+		return *r
+	}
+	return seedpublication.Report{}
+}
+
+// TestReport: the Seed says which publication is in use, who is not converged with it, and what is held with the id that lets it pass; also while
+// another process has not looked at everything yet. When it passed, it is not held any more.
+func TestReport(t *testing.T) {
+	p := newPlace(t)
+	p.review = landscapev1alpha1.ReviewRequired
+	b := "b-" + p.name
+	ref := plan.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "garden", Name: b}
+	published := p.publish("main@1")
+	g := p.run()
+	done := func(digest string) func() bool {
+		return func() bool { r := p.reported(); return r.Digest == digest && len(r.Converging) == 0 }
+	}
+	p.eventually("the first publication is done", done(published.Digest))
+	assert.NotNil(t, p.onSeed("garden", b))
+	p.eventually("its basis is noted", func() bool { return p.onSeed("garden", recordsName) != nil })
+
+	p.spec = ", components: {seed: {b: {enabled: false}}}"
+	published = p.publish("main@2")
+	p.eventually("the second one, too", done(published.Digest))
+	want := []seedpublication.Held{{Owner: "Seed " + p.name, Cluster: p.name, Object: "ConfigMap garden/" + b, Reason: plan.NotReviewed, Approval: plan.ApprovalOf(p.name, ref)}}
+	assert.Equal(t, want, p.reported().Held, "it is held by then")
+	require.NoError(t, g.stop())
+
+	g = p.run()
+	for g.site("seed "+p.name) == nil || !g.site("seed "+p.name).isJudged() {
+		assert.Equal(t, want, p.reported().Held)
+	}
+	assert.Equal(t, want, p.reported().Held)
+	p.approved = []string{plan.ApprovalOf(p.name, ref)}
+	published = p.publish("main@2")
+	p.eventually("it passes", func() bool { return p.onSeed("garden", b) == nil && done(published.Digest)() })
+	assert.Empty(t, p.reported().Held)
+	require.NoError(t, g.stop())
+}
+
+func (s *site) isJudged() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.judged
+}
+
+// TestHeldOfARunThatFailed: what a run has not come to is held as before, what it has seen is held as it says.
+func TestHeldOfARunThatFailed(t *testing.T) {
+	of := func(reason string, names ...string) owner.HeldObjects {
+		out := owner.HeldObjects{Cluster: "seed", Approval: reason}
+		for _, name := range names {
+			out.Objects = append(out.Objects, apply.Held{Ref: apply.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "a", Name: name}, Reason: reason})
+		}
+		return out
+	}
+	s := &site{}
+	s.holds([]owner.HeldObjects{of("old", "a", "b"), of("older", "c")}, true)
+	s.holds([]owner.HeldObjects{of("new", "a", "c")}, false)
+	assert.Equal(t, []owner.HeldObjects{of("new", "a", "c"), of("old", "b")}, s.held)
+	s.holds(nil, true)
+	assert.Empty(t, s.held)
+}

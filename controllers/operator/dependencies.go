@@ -1,0 +1,37 @@
+package operator
+
+import (
+	"fmt"
+
+	"github.com/pergola-dev/pergola/controllers/notification"
+	"github.com/pergola-dev/pergola/source/receiver"
+)
+
+// missing says which Landscapes of spec.dependsOn do not exist: nothing newer is applied before they do, which nobody would see as long as
+// there is nothing newer. Empty when all are there.
+func (s *syncer) missing() string {
+	var names []string
+	for _, d := range s.object.Spec.DependsOn {
+		if other, err := s.landscapeOf(receiver.Key{Namespace: s.object.Namespace, Name: d.Name}); err == nil && other == nil {
+			names = append(names, d.Name)
+		}
+	}
+	switch len(names) {
+	case 0:
+		return ""
+	case 1:
+		return fmt.Sprintf("Landscape %s of spec.dependsOn does not exist: nothing newer is applied before it does", names[0])
+	}
+	return fmt.Sprintf("Landscapes %s of spec.dependsOn do not exist: nothing newer is applied before they do", listed(names))
+}
+
+// tellMisfits tells once, as an event, what is wrong with the object, and which Landscapes it refers to in vain.
+func (s *syncer) tellMisfits() {
+	missing := s.missing()
+	for _, one := range []struct{ text, told, reason string }{{missing, s.toldMissing, reasonMissing}, {s.misconfigured, s.toldMisconfigured, reasonStalled}} {
+		if one.text != "" && one.text != one.told {
+			s.notify(notification.Neutral, notification.Warning, one.reason, one.text, commitOf(s.status.now.LastAppliedRevision), s.status.now.LastAppliedRevision)
+		}
+	}
+	s.toldMissing, s.toldMisconfigured = missing, s.misconfigured
+}

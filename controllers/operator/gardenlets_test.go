@@ -1,0 +1,163 @@
+package operator
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
+	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
+	"github.com/pergola-dev/pergola/controllers/seedpublication"
+	"github.com/pergola-dev/pergola/health/condition"
+	"github.com/pergola-dev/pergola/source/gittest"
+	"github.com/pergola-dev/pergola/source/receiver"
+)
+
+// reports is what the gardenlet of the demonstration's Seed writes.
+func (w *world) reports(r seedpublication.Report) {
+	w.Helper()
+	text, err := json.Marshal(r)
+	require.NoError(w, err)
+	seed := &unstructured.Unstructured{}
+	seed.SetGroupVersionKind(gardencorev1beta1.SchemeGroupVersion.WithKind("Seed"))
+	seed.SetName("local")
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]any{seedpublication.AnnotationReport: string(text)}}})
+	require.NoError(w, err)
+	require.NoError(w, w.client.Patch(context.Background(), seed, client.RawPatch(types.MergePatchType, patch)))
+}
+
+// succeeded is how a gardenlet says that a Seed or Shoot is reconciled.
+func (w *world) succeeded(kind, namespace string) {
+	w.Helper()
+	o := &unstructured.Unstructured{}
+	o.SetGroupVersionKind(gardencorev1beta1.SchemeGroupVersion.WithKind(kind))
+	require.NoError(w, w.client.Get(context.Background(), client.ObjectKey{Namespace: namespace, Name: "local"}, o))
+	patch := fmt.Sprintf(`{"status": {"observedGeneration": %d, "lastOperation": {"type": "Reconcile", "state": "Succeeded", "progress": 100, "description": "done", "lastUpdateTime": "2026-01-01T00:00:00Z"}}}`, o.GetGeneration())
+	require.NoError(w, w.client.Status().Patch(context.Background(), o, client.RawPatch(types.MergePatchType, []byte(patch))))
+}
+
+// TestGardenletsTakeUpWhatIsPublished: a push that changes an overlay only is at its end when the gardenlets have taken it up, for who pushes and for
+// who follows the object; what they hold is held by the Landscape then, and what they cannot do is the failure of the sync.
+func TestGardenletsTakeUpWhatIsPublished(t *testing.T) {
+	w := newWorld(t)
+	w.Cleanup(func() {
+		_ = w.client.DeleteAllOf(context.Background(), &corev1.ConfigMap{}, client.InNamespace(seedpublication.Namespace("local"))) // the namespace may not be there
+	})
+	overlay := func(value string) map[string]string {
+		return map[string]string{"components/shoot/b/kustomization.yaml": "resources: [x.yaml]\n",
+			"components/shoot/b/x.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x, namespace: shoot--local--local}\ndata: {value: \"" + value + "\"}\n"}
+	}
+	files := overlay("1")
+	files["shoot.yaml"] = strings.Replace(shootFile(t), "  region: local\n", "  region: local\n  seedName: local\n", 1)
+	s := w.shoots("taken-up", files)
+	w.secret("hook", map[string]string{"token": "hook-token"})
+	w.start(func(r *Role) { r.Catalogue = smallCatalogue(t) })
+	w.follow(s, repositoryURL(gittest.ServeHTTP(t, s.bare.Root).URL), w.hooked)
+	working := func(want string) func(*landscapev1alpha1.Landscape) bool {
+		return func(l *landscapev1alpha1.Landscape) bool {
+			c := condition.Get(l.Status.Conditions, landscapev1alpha1.LandscapeGardenletsWorking)
+			return c == nil && want == "" || c != nil && want != "" && strings.Contains(c.Message, want)
+		}
+	}
+	w.applied(s, "", "1")
+	l := w.await(s.name, working("waiting for the gardenlets: "))
+	w.await(s.name, working("Seed local, Shoot garden-local/local on seed local"))
+	digest := func() string { return w.forSeed(seedpublication.PointerName).Data["digest"] }
+	w.reports(seedpublication.Report{Digest: digest()})
+	w.succeeded("Seed", "")
+	w.succeeded("Shoot", "garden-local")
+	w.await(s.name, working(""))
+
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	// pushed pushes, follows both ways, and gives the last lines.
+	pushed := func(commit string, gardenlet func()) (ends [2]receiver.Progress, lines string) {
+		t.Helper()
+		handle, err := NewHandle(server.config, receiver.Key{Namespace: w.namespace, Name: s.name}, clock.RealClock{}, "ada")
+		require.NoError(t, err)
+		asked, err := handle.Sync(ctx)
+		require.NoError(t, err)
+		pusher := make(chan receiver.Progress, 1)
+		go func() {
+			var told []string
+			last, _, err := w.asks().Ask(ctx, w.namespace+"/"+s.name+"/push", receiver.Push{Ref: "refs/heads/main", Commit: commit, By: commit}, func(p receiver.Progress) { told = append(told, p.Phase+" "+p.Message) })
+			if err != nil {
+				last.Err = err.Error()
+			}
+			lines = strings.Join(told, "\n")
+			pusher <- last
+		}()
+		w.await(s.name, func(l *landscapev1alpha1.Landscape) bool {
+			return strings.HasSuffix(l.Status.LastAppliedRevision, commit)
+		})
+		w.await(s.name, working("waiting for the gardenlets: Seed local"))
+		gardenlet()
+		for p := range handle.Follow(ctx, asked) {
+			ends[1] = p
+		}
+		select {
+		case ends[0] = <-pusher:
+		case <-ctx.Done():
+			require.Fail(t, "the pusher is not told the end")
+		}
+		w.await(s.name, working(""))
+		return ends, lines
+	}
+	const shoot = "Shoot garden-local/local"
+	ends, lines := pushed(s.push("another overlay", overlay("2")), func() {
+		w.reports(seedpublication.Report{Digest: digest(), Converging: []string{shoot}})
+		w.await(s.name, working("Seed local: 1 to reconcile with what was published: "+shoot))
+		w.reports(seedpublication.Report{Digest: digest()})
+	})
+	for _, end := range ends {
+		assert.Equal(t, receiver.PhaseApplied, end.Phase, end)
+	}
+	assert.Contains(t, lines, "Waiting nothing had to be written; waiting for the gardenlets: Seed local\nWaiting Seed local: 1 to reconcile with what was published: "+shoot)
+
+	// What is held there is held by the Landscape, with the command that lets it pass.
+	held := seedpublication.Held{Owner: shoot, Cluster: "local", Object: "ConfigMap shoot--local--local/x", Reason: "it is not in the reviewed difference", Approval: "0123abcd"}
+	ends, _ = pushed(s.push("a third", overlay("3")), func() {
+		w.reports(seedpublication.Report{Digest: digest(), Held: []seedpublication.Held{held}})
+	})
+	for _, end := range ends {
+		assert.Equal(t, receiver.PhaseHeld, end.Phase, end)
+		assert.Contains(t, end.Message, "1 deletion or recreation on seed local waits for an approval")
+		assert.Contains(t, end.Message, "pergola approve "+w.namespace+"/"+s.name+" 0123abcd lets it pass")
+	}
+	l = w.get(s.name)
+	assert.Equal(t, []landscapev1alpha1.HeldDeletion{{Cluster: "local", Object: held.Object, Reason: held.Reason, Approval: held.Approval}}, l.Status.Held)
+	assert.True(t, isHeld(l))
+	assert.Equal(t, landscapev1alpha1.SyncHeld, l.Status.History[0].Result)
+	assert.Contains(t, readiness(l), "on seed local waits for an approval")
+	w.eventually("it is told once", func() bool { return len(w.notes(s.name, reasonHeld)) == 1 })
+	handle, err := NewHandle(server.config, receiver.Key{Namespace: w.namespace, Name: s.name}, clock.RealClock{}, "ada")
+	require.NoError(t, err)
+	require.NoError(t, handle.Approve(ctx, []string{"0123abcd"}, false), "it can be approved like what the operator holds")
+	w.reports(seedpublication.Report{Digest: digest()})
+	l = w.await(s.name, func(l *landscapev1alpha1.Landscape) bool { return len(l.Status.Held) == 0 })
+	w.await(s.name, func(l *landscapev1alpha1.Landscape) bool { return !isHeld(l) })
+	assert.NotContains(t, l.Status.UsedApprovals, "0123abcd", "the gardenlet says when it was used")
+
+	w.await(s.name, working("waiting for the gardenlets: Seed local")) // the approval is published
+	w.reports(seedpublication.Report{Digest: digest()})
+	w.await(s.name, working(""))
+	ends, _ = pushed(s.push("a fourth", overlay("4")), func() {
+		w.reports(seedpublication.Report{Digest: digest(), Failing: []string{shoot}})
+	})
+	for _, end := range ends {
+		assert.Equal(t, receiver.PhaseFailed, end.Phase, end)
+		assert.Contains(t, end.Err, "Seed local: "+shoot)
+	}
+	assert.Contains(t, w.get(s.name).Status.History[0].Gardenlets, shoot)
+}

@@ -1,0 +1,171 @@
+package operator
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
+	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
+	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/controllers/landscape"
+	"github.com/pergola-dev/pergola/controllers/notification"
+	"github.com/pergola-dev/pergola/controllers/seedpublication"
+)
+
+// What a gardenlet holds on its seed stands in the report of its Seed. The operator, which knows nothing else of seeds, takes it into the status of the
+// Landscape: there it is looked for, and approved like what the operator holds itself.
+
+// lookAtSeeds is how often the reports are looked at. They are in memory: nobody is asked.
+const lookAtSeeds = 2 * time.Second
+
+// isOnSeed tells whether something is held by a gardenlet: the clusters of the operator are the two others.
+func isOnSeed(h landscapev1alpha1.HeldDeletion) bool {
+	return h.Cluster != landscape.Runtime && h.Cluster != landscape.Virtual
+}
+
+// heldHere is what the operator holds itself, of what a Landscape says is held.
+func heldHere(all []landscapev1alpha1.HeldDeletion) []landscapev1alpha1.HeldDeletion {
+	return slices.DeleteFunc(slices.Clone(all), isOnSeed)
+}
+
+// heldOnSeeds is what gardenlets hold.
+func heldOnSeeds(all []landscapev1alpha1.HeldDeletion) []landscapev1alpha1.HeldDeletion {
+	return slices.DeleteFunc(slices.Clone(all), func(h landscapev1alpha1.HeldDeletion) bool { return !isOnSeed(h) })
+}
+
+// reports reads those of all seeds of a revision. Of a Seed that cannot be read, nothing is known; one that is gone holds nothing.
+func (j *job) reports(ctx context.Context) (map[string]*seedpublication.Report, bool) {
+	seeds, err := j.revision.landscape.Seeds()
+	virtual := j.converger.Cluster(landscape.Virtual)
+	switch {
+	case err != nil:
+		return nil, false
+	case virtual == nil:
+		return nil, true // without a virtual garden there are none
+	}
+	out := map[string]*seedpublication.Report{}
+	for _, seed := range seeds {
+		live, err := virtual.Get(ctx, seedRef(seed.Object.Name))
+		if err != nil && !apierrors.IsNotFound(err) {
+			return nil, false
+		}
+		if err == nil {
+			out[seed.Object.Name] = seedpublication.ReadReport(live)
+		}
+	}
+	return out, true
+}
+
+func seedRef(name string) apply.Ref {
+	return apply.Ref{APIVersion: gardencorev1beta1.SchemeGroupVersion.String(), Kind: "Seed", Name: name}
+}
+
+// heldIn is what reports say, in the order of seeds.
+func heldIn(reports map[string]*seedpublication.Report) []landscapev1alpha1.HeldDeletion {
+	var out []landscapev1alpha1.HeldDeletion
+	for seed, r := range reports {
+		if r == nil {
+			continue
+		}
+		for _, h := range r.Held {
+			out = append(out, landscapev1alpha1.HeldDeletion{Cluster: seed, Object: h.Object, Reason: h.Reason, Approval: h.Approval, Together: h.Together})
+		}
+	}
+	slices.SortStableFunc(out, func(a, b landscapev1alpha1.HeldDeletion) int { return strings.Compare(a.Cluster, b.Cluster) })
+	return out
+}
+
+// watchSeeds looks at the reports until ctx ends, and takes in what is new.
+func (s *syncer) watchSeeds(ctx context.Context, j *job) {
+	tick := s.Clock.NewTicker(lookAtSeeds)
+	defer tick.Stop()
+	var last []landscapev1alpha1.HeldDeletion
+	for first := true; ; first = false {
+		if reports, ok := j.reports(ctx); ok {
+			if held := heldIn(reports); first || !slices.Equal(held, last) {
+				last = held
+				s.do(func() {
+					if s.active == j {
+						s.seesHeld(held)
+					}
+				})
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C():
+		}
+	}
+}
+
+// seesHeld takes in what gardenlets hold. What was not held before is told.
+func (s *syncer) seesHeld(held []landscapev1alpha1.HeldDeletion) {
+	before := s.onSeeds
+	s.onSeeds = held
+	s.showHeld(heldHere(s.status.now.Held))
+	var fresh []landscapev1alpha1.HeldDeletion
+	for _, h := range held {
+		if !slices.Contains(before, h) {
+			fresh = append(fresh, h)
+		}
+	}
+	if len(fresh) == 0 || s.active == nil {
+		return
+	}
+	var texts []string
+	for _, h := range fresh {
+		texts = append(texts, fmt.Sprintf("%s on seed %s: %s", h.Object, h.Cluster, h.Reason))
+	}
+	s.notify(notification.Neutral, notification.Warning, reasonHeld, "held: "+listed(texts)+s.toApprove(), s.active.revision.Commit, s.active.revision.Revision())
+}
+
+// showHeld makes the status say what is held, here and on seeds.
+func (s *syncer) showHeld(here []landscapev1alpha1.HeldDeletion) {
+	all := append(slices.Clone(here), s.onSeeds...)
+	s.status.now.Held = all[:min(len(all), landscapev1alpha1.MaximumHeld)]
+}
+
+// heldOnSeedsText says how much waits on which seeds, and what cannot be done although it is confirmed; empty for nothing.
+func heldOnSeedsText(held []landscapev1alpha1.HeldDeletion) string {
+	waiting := map[string]int{}
+	var seeds, parts, stuck []string
+	for _, h := range held {
+		if h.Approval == "" {
+			stuck = append(stuck, fmt.Sprintf("%s on seed %s: %s", h.Object, h.Cluster, h.Reason))
+			continue
+		}
+		if waiting[h.Cluster]++; waiting[h.Cluster] == 1 {
+			seeds = append(seeds, h.Cluster)
+		}
+	}
+	for _, seed := range seeds {
+		text := fmt.Sprintf("%d deletions and recreations on seed %s wait for an approval", waiting[seed], seed)
+		if waiting[seed] == 1 {
+			text = fmt.Sprintf("1 deletion or recreation on seed %s waits for an approval", seed)
+		}
+		parts = append(parts, text)
+	}
+	if len(parts) > shownProblems {
+		parts = append(parts[:shownProblems:shownProblems], fmt.Sprintf("others on %d more seeds", len(parts)-shownProblems))
+	}
+	if len(stuck) > 0 {
+		parts = append(parts, listed(stuck))
+	}
+	return strings.Join(parts, "; ")
+}
+
+// heldText says all that is held.
+func (s *syncer) heldText() string {
+	return joined(s.last.heldText, heldOnSeedsText(s.onSeeds))
+}
+
+// joined puts texts behind each other, without those that are empty.
+func joined(texts ...string) string {
+	return strings.Join(slices.DeleteFunc(texts, func(text string) bool { return text == "" }), "; ")
+}

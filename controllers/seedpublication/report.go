@@ -1,0 +1,108 @@
+package seedpublication
+
+import (
+	"encoding/json"
+	"reflect"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
+)
+
+// AnnotationReport on a Seed says what its gardenlet has made of what was published, as a Report in JSON. The gardenlet writes it, and the operator,
+// which never reaches a seed, knows by it what is held there and what goes on.
+const AnnotationReport = "landscape.pergola.dev/seed-report"
+
+// ConditionSettings says whether a Seed uses the settings and overlays that were published for it last.
+const ConditionSettings gardencorev1beta1.ConditionType = "SettingsUpToDate"
+
+// Bounds of a Report: it stands in an annotation, of which an object has 256 KiB at most.
+const (
+	maxReportHeld   = 50
+	maxReportOwners = 10
+	maxReportText   = 300
+)
+
+// Report is how a seed stands.
+type Report struct {
+	// Digest is that of the publication in use; empty before one is.
+	Digest string `json:"digest,omitempty"`
+	// Converging are owners, "Shoot namespace/name", that were not converged yet with what is declared and published now; ten at most, and
+	// ConvergingMore others. Failing are those of which that went wrong last, and FailingMore others.
+	Converging     []string `json:"converging,omitempty"`
+	ConvergingMore int      `json:"convergingMore,omitempty"`
+	Failing        []string `json:"failing,omitempty"`
+	FailingMore    int      `json:"failingMore,omitempty"`
+	// Held is not deleted, or not recreated, before somebody approves it; 50 at most.
+	Held []Held `json:"held,omitempty"`
+}
+
+// Held is an object on a seed.
+type Held struct {
+	// Owner that it belongs to, as in Converging.
+	Owner string `json:"owner"`
+	// Cluster of the object: the seed, or a cluster beyond it.
+	Cluster string `json:"cluster"`
+	// Object, as "Kind namespace/name", and why it is held.
+	Object string `json:"object"`
+	Reason string `json:"reason"`
+	// Approval is the id that lets it alone pass; empty where none does. Together is the one of all that is held with it, if that is more.
+	Approval string `json:"approval,omitempty"`
+	Together string `json:"together,omitempty"`
+}
+
+// bound keeps the report small, and the same for the same content.
+func (r *Report) bound() {
+	r.Converging, r.ConvergingMore = first(r.Converging, r.ConvergingMore)
+	r.Failing, r.FailingMore = first(r.Failing, r.FailingMore)
+	switch n := len(r.Held); {
+	case n > maxReportHeld:
+		r.Held = r.Held[:maxReportHeld]
+	case n == 0:
+		r.Held = nil // as it is read
+	}
+	for i := range r.Held {
+		if reason := []rune(r.Held[i].Reason); len(reason) > maxReportText {
+			r.Held[i].Reason = string(reason[:maxReportText]) + "…"
+		}
+	}
+}
+
+func first(owners []string, more int) ([]string, int) {
+	if n := len(owners) - maxReportOwners; n > 0 {
+		return slices.Clone(owners[:maxReportOwners]), more + n
+	}
+	if len(owners) == 0 {
+		return nil, more // as it is read
+	}
+	return owners, more
+}
+
+// ReadReport reads the report of a Seed: nil of one that has none, or none that can be read, as from a gardenlet of another version.
+func ReadReport(seed *unstructured.Unstructured) *Report {
+	if seed == nil {
+		return nil
+	}
+	text := seed.GetAnnotations()[AnnotationReport]
+	out := &Report{}
+	if text == "" || json.Unmarshal([]byte(text), out) != nil {
+		return nil
+	}
+	out.bound() // it is passed on into the status of others
+	return out
+}
+
+// NoteReport is the patch that gives a Seed this report, if it has another one.
+func NoteReport(seed *unstructured.Unstructured, r Report) (patch map[string]any, differs bool, err error) {
+	r.Held = slices.Clone(r.Held)
+	r.bound()
+	if former := ReadReport(seed); former != nil && reflect.DeepEqual(*former, r) {
+		return nil, false, nil
+	}
+	text, err := json.Marshal(r)
+	if err != nil {
+		return nil, false, err
+	}
+	return map[string]any{"metadata": map[string]any{"annotations": map[string]any{AnnotationReport: string(text)}}}, true, nil
+}
