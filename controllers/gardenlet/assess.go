@@ -99,6 +99,7 @@ func (g *Gardenlet) assess(ctx context.Context) {
 	g.apart, g.assessed = apart, s.publication.Digest
 	g.mu.Unlock()
 	g.seeReview()
+	g.forgetGone(ctx)
 }
 
 // leftAlone says why an owner is not converged, empty when it is. What is on the seed stays as it is.

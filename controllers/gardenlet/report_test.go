@@ -82,3 +82,25 @@ func TestHeldOfARunThatFailed(t *testing.T) {
 	s.holds(nil, true)
 	assert.Empty(t, s.held)
 }
+
+// TestRecordsOfTheGone: what a Shoot was converged with is forgotten when the Shoot is gone, also while no gardenlet ran; one that is there elsewhere
+// keeps it.
+func TestRecordsOfTheGone(t *testing.T) {
+	p := newPlace(t)
+	p.review = landscapev1alpha1.ReviewRequired
+	p.publish("main@1")
+	p.shoot("stays")
+	p.shoot("goes")
+	namespace := "garden-" + p.project
+	recorded := func(name string) bool { return p.data("garden", recordsName, "shoot."+name+"."+namespace) != "" }
+	g := p.run()
+	p.eventually("both are noted", func() bool { return recorded("stays") && recorded("goes") })
+	require.NoError(t, p.of("Shoot", namespace).Delete(p.ctx, "goes", metav1.DeleteOptions{}))
+	p.eventually("it is forgotten", func() bool { return !recorded("goes") })
+	assert.True(t, recorded("stays"))
+	require.NoError(t, g.stop())
+	require.NoError(t, p.of("Shoot", namespace).Delete(p.ctx, "stays", metav1.DeleteOptions{}))
+	g = p.run()
+	p.eventually("another process forgets it, too", func() bool { return !recorded("stays") })
+	require.NoError(t, g.stop())
+}

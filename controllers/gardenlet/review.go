@@ -48,6 +48,8 @@ type records struct {
 	mu sync.Mutex
 	// known is nil before it was read.
 	known map[string]reviewRecord
+	// elsewhere are those of Shoots that are there, but not on this seed.
+	elsewhere map[string]bool
 }
 
 // recordsName is that ConfigMap.
