@@ -13,11 +13,11 @@ import (
 // is made of, so that revisions of a landscape which are held at the same time have one copy of what did not change.
 type contents struct {
 	mu sync.Mutex
-	of []func() written
+	of []reader
 }
 
 // read gives the contents. from is asked if nobody has read them; should it panic, the next one asks again.
-func (c *contents) read(from func() []func() written) []func() written {
+func (c *contents) read(from func() []reader) []reader {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.of == nil {

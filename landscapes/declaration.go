@@ -37,8 +37,20 @@ type Declaration struct {
 	namespace, name string
 	// digest is that of the content, if the content comes from a file that was looked at before as it is now.
 	digest  kept.Key
-	content func() written
+	content reader
 }
+
+// purpose is what content is wanted for.
+type purpose int
+
+const (
+	toRead   purpose = iota
+	toChange         // the object belongs to whoever asks
+	toHave           // nothing is given: it is to be there when somebody asks
+)
+
+// reader gives the content of a declaration.
+type reader func(purpose) written
 
 // written is the content of a declaration.
 type written struct {
@@ -49,18 +61,41 @@ type written struct {
 	origins []origin
 }
 
+// reader gives content that is in memory.
+func (w written) reader() reader {
+	return func(p purpose) written {
+		if p != toChange {
+			return w
+		}
+		own := w
+		own.object = w.object.DeepCopy()
+		return own
+	}
+}
+
 // setContent gives a declaration its content, and what it is by that.
 func (d *Declaration) setContent(w written) {
 	d.kind, d.namespace, d.name = w.object.GroupVersionKind(), w.object.GetNamespace(), w.object.GetName()
-	d.digest, d.content = kept.Key{}, func() written { return w }
+	d.digest, d.content = kept.Key{}, w.reader()
 }
 
 // Object is the content. Nobody may change it.
-func (d *Declaration) Object() *unstructured.Unstructured { return d.content().object }
+func (d *Declaration) Object() *unstructured.Unstructured { return d.content(toRead).object }
+
+// Copy is the content, which belongs to the caller.
+func (d *Declaration) Copy() *unstructured.Unstructured { return d.content(toChange).object }
+
+// Load reads the file that has the content, unless that was done. It panics where Object would.
+func (d *Declaration) Load() { d.content(toHave) }
 
 // Sealed is a SOPS-encrypted Secret as it stands in the repository, with its encrypted values: for telling whether
 // they changed where there is no key. nil for all other objects.
-func (d *Declaration) Sealed() map[string]any { return d.content().sealed }
+func (d *Declaration) Sealed() map[string]any {
+	if d.Secret == "" {
+		return nil // without reading it
+	}
+	return d.content(toRead).sealed
+}
 
 // GroupVersionKind is that of the object.
 func (d *Declaration) GroupVersionKind() schema.GroupVersionKind { return d.kind }
@@ -106,7 +141,7 @@ func (d *Declaration) Before(in *schemas.Input) {
 // parent that is written down. The path is as in Violation.Field.
 func (d *Declaration) Position(path string) schemas.Position {
 	steps := fieldpath.Parse(path)
-	origins := d.content().origins
+	origins := d.content(toRead).origins
 	trees := make([]*place, 0, len(origins))
 	for i := range origins {
 		if tree := origins[i].tree(); tree != nil {
@@ -141,7 +176,7 @@ func (d *Declaration) Position(path string) schemas.Position {
 func (d *Declaration) KeyPosition(path string) schemas.Position {
 	steps := fieldpath.Parse(path)
 	if len(steps) > 0 {
-		origins := d.content().origins
+		origins := d.content(toRead).origins
 		for i := len(origins) - 1; i >= 0; i-- {
 			tree := origins[i].tree()
 			for _, step := range steps {

@@ -41,7 +41,7 @@ func (s *declarations) lay(over *declarations) {
 
 // layOver merges one declaration onto another one of the same identity.
 func layOver(base, over *Declaration) {
-	below, above := base.content(), over.content()
+	below, above := base.content(toRead), over.content(toRead)
 	merged := written{
 		object:  &unstructured.Unstructured{Object: merge(below.object.Object, above.object.Object)},
 		origins: slices.Concat(below.origins, above.origins),

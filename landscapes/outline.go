@@ -83,9 +83,9 @@ func (l *loader) declarations(name string) []Declaration {
 		l.opts.Kept.Put(key, outlineOf(found))
 		contents := l.packed(name, found)
 		file := l.contentsOf(name, key)
-		file.read(func() []func() written { return contents })
+		file.read(func() []reader { return contents })
 		for i := range found {
-			found[i].digest, found[i].content = digestOf(key, i), l.place(name, i, func() written { return file.read(nil)[i]() })
+			found[i].digest, found[i].content = digestOf(key, i), l.place(name, i, func(p purpose) written { return file.read(nil)[i](p) })
 		}
 	}
 	return found
@@ -143,7 +143,7 @@ func (l *loader) unread(name string) ([]Declaration, bool) {
 
 // place lets the places in an object be found in its file when somebody asks for one, which few do: to keep the texts of all files for that takes
 // much memory. They are left where the file system does not know contents apart, as a file may be another one by then.
-func (l *loader) place(name string, i int, content func() written) func() written {
+func (l *loader) place(name string, i int, content reader) reader {
 	if _, ok := l.identified(name); !ok {
 		return content
 	}
@@ -157,21 +157,21 @@ func (l *loader) place(name string, i int, content func() written) func() writte
 		if i >= len(found) {
 			return nil
 		}
-		return found[i].content().origins[0].tree()
+		return found[i].content(toRead).origins[0].tree()
 	})
-	return func() written {
-		w := content()
+	return func(p purpose) written {
+		w := content(p)
 		w.origins = []origin{{tree: tree}}
 		return w
 	}
 }
 
 // packed are the contents of the objects of a file, without its text where that can be read again.
-func (l *loader) packed(name string, found []Declaration) []func() written {
+func (l *loader) packed(name string, found []Declaration) []reader {
 	_, again := l.identified(name)
-	out := make([]func() written, len(found))
+	out := make([]reader, len(found))
 	for i := range found {
-		w := found[i].content()
+		w := found[i].content(toRead)
 		if again {
 			w.origins = nil
 		}
@@ -248,8 +248,8 @@ func outlineOf(found []Declaration) []byte {
 func (l *loader) outlined(name string, read func() []byte, key kept.Key, outline []byte) ([]Declaration, bool) {
 	r := kept.NewReader(outline)
 	file := l.contentsOf(name, key)
-	all := func() []func() written {
-		return file.read(func() []func() written {
+	all := func() []reader {
+		return file.read(func() []reader {
 			found := l.part().parseYAML(name, read())
 			return l.packed(name, found)
 		})
@@ -260,7 +260,7 @@ func (l *loader) outlined(name string, read func() []byte, key kept.Key, outline
 			kind:      schema.GroupVersionKind{Group: r.Text(), Version: r.Text(), Kind: r.Text()},
 			namespace: r.Text(), name: r.Text(), Secret: SecretState(r.Text()),
 			File: l.relative(name), Line: int(r.Uint()), Column: int(r.Uint()),
-			digest: digestOf(key, i), content: l.place(name, i, func() written { return all()[i]() }),
+			digest: digestOf(key, i), content: l.place(name, i, func(p purpose) written { return all()[i](p) }),
 		}
 	}
 	return found, r.Whole()

@@ -121,7 +121,7 @@ func (u *unpacker) value() any {
 }
 
 // pack gives the content in a form that takes little memory: unpacked by whoever asks, and kept only while somebody holds it.
-func (w written) pack() func() written {
+func (w written) pack() reader {
 	object, origins := pack(w.object.Object), w.origins
 	var sealed packed
 	if w.sealed != nil {
@@ -129,7 +129,13 @@ func (w written) pack() func() written {
 	}
 	var mutex sync.Mutex
 	var last weak.Pointer[unstructured.Unstructured]
-	return func() written {
+	return func(p purpose) written {
+		switch p {
+		case toHave:
+			return written{}
+		case toChange:
+			return written{object: &unstructured.Unstructured{Object: object.unpack()}, origins: origins}
+		}
 		mutex.Lock()
 		defer mutex.Unlock()
 		w := written{object: last.Value(), origins: origins}

@@ -24,16 +24,35 @@ func TestPackedContentIsTheSame(t *testing.T) {
 // TestPackedContentIsKeptWhileItIsHeld: who asks twice gets the same object as long as somebody holds it, and an equal one later.
 func TestPackedContentIsKeptWhileItIsHeld(t *testing.T) {
 	ask := written{object: &unstructured.Unstructured{Object: map[string]any{"kind": "A"}}, sealed: map[string]any{"b": "c"}}.pack()
-	first := ask()
+	first := ask(toRead)
 	for range 3 {
 		runtime.GC()
 	}
-	assert.Same(t, first.object, ask().object)
+	assert.Same(t, first.object, ask(toRead).object)
 	runtime.KeepAlive(first)
 	first = written{}
 	for range 3 {
 		runtime.GC()
 	}
-	assert.Equal(t, map[string]any{"kind": "A"}, ask().object.Object)
-	assert.Equal(t, map[string]any{"b": "c"}, ask().sealed)
+	assert.Equal(t, map[string]any{"kind": "A"}, ask(toRead).object.Object)
+	assert.Equal(t, map[string]any{"b": "c"}, ask(toRead).sealed)
+}
+
+// TestContentFor: a copy belongs to whoever asks, however the content is held, and nothing is unpacked of what only has to be there.
+func TestContentFor(t *testing.T) {
+	content := func() written {
+		return written{object: &unstructured.Unstructured{Object: map[string]any{"kind": "A", "metadata": map[string]any{"name": "a"}}}}
+	}
+	packed := content().pack()
+	for name, ask := range map[string]reader{"packed": packed, "in memory": content().reader()} {
+		t.Run(name, func(t *testing.T) {
+			d := &Declaration{content: ask}
+			own := d.Copy()
+			assert.Equal(t, content().object, own)
+			own.SetName("b")
+			assert.Equal(t, "a", d.Object().GetName())
+			assert.NotSame(t, d.Copy(), d.Copy())
+		})
+	}
+	assert.Nil(t, packed(toHave).object)
 }

@@ -54,7 +54,7 @@ func (l *loader) reportCiphertext(d *Declaration) {
 			Field: strings.Join(path, "."), Type: schemas.TypeInvalid, Rule: "landscape/sops",
 			Message: "the value is encrypted, but the object has no SOPS metadata (sops:), so nobody can decrypt it; restore them, or encrypt the file again with `sops --encrypt`",
 		})
-	}, d.content().origins[0].tree)
+	}, d.content(toRead).origins[0].tree)
 }
 
 // walkTexts visits all plain values in the order of their names, with the names that lead there (indices have none),

@@ -100,13 +100,13 @@ func isRunOf(name string, all map[string]keptBack, seedOf map[string]string) boo
 // undeclared are the owners that the new landscape does not declare any more.
 func undeclared(old, new *landscapes.Landscape) map[string]keptBack {
 	out := map[string]keptBack{}
-	declared := map[objectName]bool{}
+	declared := map[landscapes.ObjectName]bool{}
 	for i := range new.Declarations {
-		declared[nameOf(&new.Declarations[i])] = true
+		declared[new.Declarations[i].ObjectName()] = true
 	}
 	for i := range old.Declarations {
 		d := &old.Declarations[i]
-		if kind := d.GroupVersionKind(); isHeldOwner(kind.GroupKind()) && !declared[nameOf(d)] {
+		if kind := d.GroupVersionKind(); isHeldOwner(kind.GroupKind()) && !declared[d.ObjectName()] {
 			out[objectKey(kind.Kind, d.Namespace(), d.Name())] = keptBack{plan.Hold, "removal is held: " + reached(new, kind.Kind, landscape.RemovalHeld(apply.RefOf(d.Object())))}
 		}
 	}

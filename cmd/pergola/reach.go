@@ -10,11 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
-	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/components"
 	"github.com/pergola-dev/pergola/controllers/landscape"
 	"github.com/pergola-dev/pergola/landscapes"
@@ -94,7 +92,7 @@ func (c comparison) compare(old, new revision, refused []schemas.Violation) (pla
 	}
 	sealed := landscape.Locked(old.landscape)
 	maps.Copy(sealed, landscape.Locked(new.landscape))
-	before, after, same := declared(old, new, sealed)
+	before, after, same := landscape.Differing(old.landscape, new.landscape, sealed)
 	withShoots(before, reach.Old)
 	withShoots(after, reach.New)
 	renderedBefore, renderedAfter, wrong, err := sides(reach)
@@ -154,67 +152,6 @@ func withShoots(declared []plan.Place, side render.Side) {
 	for i := range declared {
 		declared[i].InForce = shoots
 	}
-}
-
-// unchanged are the declarations that both sides have alike.
-func unchanged(old, new *landscapes.Landscape) map[objectName]bool {
-	was := make(map[objectName]*landscapes.Declaration, len(old.Declarations))
-	for i := range old.Declarations {
-		was[nameOf(&old.Declarations[i])] = &old.Declarations[i]
-	}
-	alike := map[objectName]bool{}
-	for i := range new.Declarations {
-		d := &new.Declarations[i]
-		if other := was[nameOf(d)]; other != nil && other.Same(d) {
-			alike[nameOf(d)] = true
-		}
-	}
-	return alike
-}
-
-// declared gives what differs of what the revisions declare, and how many objects do not.
-func declared(old, new revision, sealed map[apply.Ref]bool) (before, after []plan.Place, same int) {
-	alike := unchanged(old.landscape, new.landscape)
-	for _, r := range []revision{old, new} {
-		for i := range r.landscape.Declarations {
-			if d := &r.landscape.Declarations[i]; isGarden(d) && !alike[nameOf(d)] {
-				// What a Garden refers to is in another cluster than the rest: any object may have moved.
-				return landscape.Declared(old.landscape, sealed), landscape.Declared(new.landscape, sealed), 0
-			}
-		}
-	}
-	for _, d := range new.landscape.Declarations {
-		if alike[nameOf(&d)] && !isGarden(&d) && d.GroupVersionKind().Group != landscapev1alpha1.SchemeGroupVersion.Group {
-			same++
-		}
-	}
-	// Gardens stay, because they say to which cluster others belong.
-	shown := func(d *landscapes.Declaration) bool { return isGarden(d) || !alike[nameOf(d)] }
-	return landscape.Declared(only(old.landscape, shown), sealed), landscape.Declared(only(new.landscape, shown), sealed), same
-}
-
-// objectName tells declarations of a landscape apart.
-type objectName struct {
-	kind            schema.GroupKind
-	namespace, name string
-}
-
-func nameOf(d *landscapes.Declaration) objectName {
-	return objectName{d.GroupVersionKind().GroupKind(), d.Namespace(), d.Name()}
-}
-
-func isGarden(d *landscapes.Declaration) bool { return d.GroupVersionKind().Kind == "Garden" }
-
-// only is a landscape with some of its declarations.
-func only(l *landscapes.Landscape, keep func(*landscapes.Declaration) bool) *landscapes.Landscape {
-	rest := *l
-	rest.Declarations = nil
-	for i := range l.Declarations {
-		if keep(&l.Declarations[i]) {
-			rest.Declarations = append(rest.Declarations, l.Declarations[i])
-		}
-	}
-	return &rest
 }
 
 // totals are the numbers of objects by cluster. All are counted only where the gate wants to know a share of them: what the
@@ -321,8 +258,8 @@ func (c comparison) checkTarget(old, new revision) ([]schemas.Violation, error) 
 		return nil, valid(c.cmd, new.landscape, new.violations, c.to)
 	}
 	// What is valid as if it were new is valid all the more as what it was before: only what changed is looked at as a change.
-	alike := unchanged(old.landscape, new.landscape)
-	changed := only(old.landscape, func(d *landscapes.Declaration) bool { return !alike[nameOf(d)] })
+	alike := landscapes.Alike(old.landscape, new.landscape)
+	changed := old.landscape.Only(func(d *landscapes.Declaration) bool { return !alike[d.ObjectName()] })
 	found, err := findingsSince(c.cmd, new.landscape, changed, new.violations)
 	if err != nil {
 		return nil, err

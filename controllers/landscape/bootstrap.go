@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/pergola-dev/pergola/api/crds"
+	operatorv1alpha1 "github.com/pergola-dev/pergola/api/operator/v1alpha1"
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/controllers/owner"
 )
@@ -64,10 +65,7 @@ func (c *Converger) applyBootstrap(ctx context.Context) error {
 // Garden; upstream installs them with the operator's chart.
 func bootstrapObjects() ([]*unstructured.Unstructured, error) {
 	var out []*unstructured.Unstructured
-	for _, crd := range crds.All() {
-		if crd.Spec.Group != "operator.gardener.cloud" {
-			continue
-		}
+	for _, crd := range crds.ByGroup(operatorv1alpha1.SchemeGroupVersion.Group) {
 		obj, err := crds.Object(crd)
 		if err != nil {
 			return nil, err

@@ -41,12 +41,12 @@ func split(l *landscapes.Landscape) map[string]*declarations {
 		if d.GroupVersionKind().Group == landscapev1alpha1.SchemeGroupVersion.Group {
 			continue
 		}
-		target := out[clusterOf(d.Object(), referenced)]
+		obj := d.Copy()
+		target := out[clusterOf(obj, referenced)]
 		if d.Secret == landscapes.SecretEncrypted {
 			target.locked = append(target.locked, lockedSecretOf(d))
 			continue
 		}
-		obj := d.Object().DeepCopy()
 		obj.SetAnnotations(without(obj.GetAnnotations(), AnnotationCluster))
 		target.objects = append(target.objects, obj)
 		target.sources[apply.RefOf(obj)] = fmt.Sprintf("%s:%d", d.File, d.Line)

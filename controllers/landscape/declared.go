@@ -22,12 +22,12 @@ func Declared(l *landscapes.Landscape, sealed map[apply.Ref]bool) []plan.Place {
 		if d.GroupVersionKind().Group == landscapev1alpha1.SchemeGroupVersion.Group {
 			continue
 		}
-		obj := d.Object().DeepCopy()
-		if d.Sealed() != nil && (d.Secret == landscapes.SecretEncrypted || sealed[apply.RefOf(d.Object())]) {
+		obj := d.Copy()
+		cluster := clusterOf(obj, referenced)
+		if d.Sealed() != nil && (d.Secret == landscapes.SecretEncrypted || sealed[apply.RefOf(obj)]) {
 			obj = (&unstructured.Unstructured{Object: d.Sealed()}).DeepCopy()
 		}
 		obj.SetAnnotations(without(obj.GetAnnotations(), AnnotationCluster))
-		cluster := clusterOf(d.Object(), referenced)
 		objects[cluster] = append(objects[cluster], render.Object{Unstructured: obj, Origin: render.Origin{File: d.File, Line: d.Line}})
 	}
 	var out []plan.Place

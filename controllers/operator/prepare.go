@@ -133,7 +133,7 @@ func (r reading) read(ctx context.Context, object *landscapev1alpha1.Landscape, 
 func (r reading) whole(l *landscapes.Landscape) (err error) {
 	defer panics.Catch(&err)
 	for i := range l.Declarations {
-		l.Declarations[i].Object()
+		l.Declarations[i].Load()
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package operator
 import (
 	"context"
 	"fmt"
+	"maps"
 	"strings"
 
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
@@ -89,7 +90,7 @@ func (r reading) compare(ctx context.Context, former *landscapes.Landscape, next
 	if err != nil {
 		return invalid("revision %s: %s", next.Revision(), err)
 	}
-	out.items = append(out.items, plan.Bundles(declaredPlaces(former), declaredPlaces(next.landscape)).Items...)
+	out.items = append(out.items, plan.Bundles(declaredPlaces(former, next.landscape)).Items...)
 	oldCluster, newCluster := reach.Old.ClusterOf(), reach.New.ClusterOf()
 	before, controlPlanes, sampled := map[string]bool{}, map[string]string{}, map[string]bool{}
 	for _, in := range reach.Old.Inputs {
@@ -147,10 +148,13 @@ func (s *seen) onSeed(item plan.Item, controlPlane string, sampled bool) {
 	s.seeds[item.Cluster] = change
 }
 
-// declaredPlaces are what a landscape declares.
-func declaredPlaces(l *landscapes.Landscape) []plan.Place {
-	if l == nil {
-		return nil
+// declaredPlaces are what the clusters of the operator are to have by two landscapes, as far as they differ.
+func declaredPlaces(former, next *landscapes.Landscape) (before, after []plan.Place) {
+	if former == nil {
+		return nil, landscape.Declared(next, landscape.Locked(next))
 	}
-	return landscape.Declared(l, landscape.Locked(l))
+	sealed := landscape.Locked(former)
+	maps.Copy(sealed, landscape.Locked(next))
+	before, after, _ = landscape.Differing(former, next, sealed)
+	return before, after
 }

@@ -1,0 +1,32 @@
+package landscape
+
+import (
+	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
+	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/landscapes"
+	"github.com/pergola-dev/pergola/plan"
+)
+
+// Differing gives what Git declares as Declared does, without what both sides have alike, and says how many objects that is. Its cost
+// follows the change, as long as the Garden is the same.
+func Differing(old, new *landscapes.Landscape, sealed map[apply.Ref]bool) (before, after []plan.Place, same int) {
+	alike := landscapes.Alike(old, new)
+	for _, l := range []*landscapes.Landscape{old, new} {
+		for i := range l.Declarations {
+			if d := &l.Declarations[i]; isGarden(d) && !alike[d.ObjectName()] {
+				// What a Garden refers to is in another cluster than the rest: any object may have moved.
+				return Declared(old, sealed), Declared(new, sealed), 0
+			}
+		}
+	}
+	for i := range new.Declarations {
+		if d := &new.Declarations[i]; alike[d.ObjectName()] && !isGarden(d) && d.GroupVersionKind().Group != landscapev1alpha1.SchemeGroupVersion.Group {
+			same++
+		}
+	}
+	// Gardens stay, because they say to which cluster others belong.
+	shown := func(d *landscapes.Declaration) bool { return isGarden(d) || !alike[d.ObjectName()] }
+	return Declared(old.Only(shown), sealed), Declared(new.Only(shown), sealed), same
+}
+
+func isGarden(d *landscapes.Declaration) bool { return d.GroupVersionKind().Kind == "Garden" }

@@ -1,0 +1,42 @@
+package landscapes
+
+import "k8s.io/apimachinery/pkg/runtime/schema"
+
+// ObjectName tells the declarations of a landscape apart.
+type ObjectName struct {
+	Kind            schema.GroupKind
+	Namespace, Name string
+}
+
+// ObjectName is that of the object.
+func (d *Declaration) ObjectName() ObjectName {
+	return ObjectName{d.kind.GroupKind(), d.namespace, d.name}
+}
+
+// Alike are the declarations that two landscapes have alike. Nothing is read of what is known by its digest.
+func Alike(old, new *Landscape) map[ObjectName]bool {
+	was := make(map[ObjectName]*Declaration, len(old.Declarations))
+	for i := range old.Declarations {
+		was[old.Declarations[i].ObjectName()] = &old.Declarations[i]
+	}
+	alike := map[ObjectName]bool{}
+	for i := range new.Declarations {
+		d := &new.Declarations[i]
+		if other := was[d.ObjectName()]; other != nil && other.Same(d) {
+			alike[d.ObjectName()] = true
+		}
+	}
+	return alike
+}
+
+// Only is the landscape with some of its declarations.
+func (l *Landscape) Only(keep func(*Declaration) bool) *Landscape {
+	rest := *l
+	rest.Declarations = nil
+	for i := range l.Declarations {
+		if keep(&l.Declarations[i]) {
+			rest.Declarations = append(rest.Declarations, l.Declarations[i])
+		}
+	}
+	return &rest
+}
