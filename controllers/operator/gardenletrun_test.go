@@ -1,0 +1,145 @@
+package operator
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
+	"github.com/pergola-dev/pergola/controllers/gardenlet"
+	"github.com/pergola-dev/pergola/controllers/seedpublication"
+	"github.com/pergola-dev/pergola/hack/apiserver"
+	"github.com/pergola-dev/pergola/health/condition"
+	"github.com/pergola-dev/pergola/plan"
+	"github.com/pergola-dev/pergola/source/gittest"
+	"github.com/pergola-dev/pergola/source/receiver"
+)
+
+// gardenlet runs a real one for the Seed of the demonstration until the returned function is called.
+func (w *world) gardenlet(seed *rest.Config) (stop func()) {
+	w.Helper()
+	g, err := gardenlet.New(gardenlet.Options{
+		Seed: "local", Garden: server.config, Local: seed, Catalogue: smallCatalogue(w.T), Holder: "test", Version: "test", HeartbeatInterval: 100 * time.Millisecond,
+		CareInterval: 300 * time.Millisecond, RetryInterval: quick, Log: slog.New(slog.NewTextHandler(w.Output(), nil)),
+	})
+	require.NoError(w, err)
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- g.Run(ctx) }()
+	return func() {
+		cancel()
+		require.NoError(w, <-ended)
+	}
+}
+
+// TestOperatorAndGardenlet runs both: a push that changes an overlay is over when the gardenlet has taken it up, and what that one holds, because no
+// review could show it, is held by the Landscape until it is approved there.
+func TestOperatorAndGardenlet(t *testing.T) {
+	w := newWorld(t)
+	w.Cleanup(func() {
+		_ = w.client.DeleteAllOf(context.Background(), &corev1.ConfigMap{}, client.InNamespace(seedpublication.Namespace("local"))) // the namespace may not be there
+	})
+	config := apiserver.Start(t)
+	scheme := runtime.NewScheme()
+	require.NoError(t, clientgoscheme.AddToScheme(scheme))
+	onSeed, err := client.New(config, client.Options{Scheme: scheme})
+	require.NoError(t, err)
+	overlay := func(value string, names ...string) map[string]string {
+		text := ""
+		for _, name := range names {
+			text += "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: " + name + ", namespace: shoot--local--local}\ndata: {value: \"" + value + "\"}\n"
+		}
+		return map[string]string{"components/shoot/b/kustomization.yaml": "resources: [x.yaml]\n", "components/shoot/b/x.yaml": text}
+	}
+	there := func(name string) string {
+		cm := &corev1.ConfigMap{}
+		if err := onSeed.Get(context.Background(), client.ObjectKey{Namespace: "shoot--local--local", Name: name}, cm); err != nil {
+			require.NoError(t, client.IgnoreNotFound(err))
+			return ""
+		}
+		return cm.Data["value"]
+	}
+	s := w.shoots("together", overlay("1", "x", "y"))
+	w.secret("hook", map[string]string{"token": "hook-token"})
+	w.start(func(r *Role) { r.Catalogue = smallCatalogue(t) })
+	w.follow(s, repositoryURL(gittest.ServeHTTP(t, s.bare.Root).URL), w.hooked, func(spec *landscapev1alpha1.LandscapeSpec) {
+		spec.Review = landscapev1alpha1.ReviewRequired
+	})
+	w.applied(s, "", "1")
+	// Git does not name the Seed of the Shoot, so that no difference of revisions shows what runs for it.
+	w.acts("gardener-scheduler", func(spec map[string]any) { spec["seedName"] = "local" })
+	stop := w.gardenlet(config)
+	defer func() { stop() }()
+	w.eventually("the Shoot is on the seed", func() bool { return there("x") == "1" && there("y") == "1" })
+	w.await(s.name, func(l *landscapev1alpha1.Landscape) bool {
+		return condition.Get(l.Status.Conditions, landscapev1alpha1.LandscapeGardenletsWorking) == nil
+	})
+
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	defer cancel()
+	handle, err := NewHandle(server.config, receiver.Key{Namespace: w.namespace, Name: s.name}, clock.RealClock{}, "ada")
+	require.NoError(t, err)
+	// pushed pushes, and gives what the pusher is told last, and how it looked on the seed then.
+	pushed := func(commit, object string) (end receiver.Progress, lines, value string) {
+		t.Helper()
+		var told []string
+		end, _, err := w.asks().Ask(ctx, w.namespace+"/"+s.name+"/push", receiver.Push{Ref: "refs/heads/main", Commit: commit, By: commit}, func(p receiver.Progress) { told = append(told, p.Phase+" "+p.Message) })
+		require.NoError(t, err)
+		return end, strings.Join(told, "\n"), there(object)
+	}
+	end, lines, value := pushed(s.push("another value", overlay("2", "x", "y")), "x")
+	assert.Equal(t, receiver.PhaseApplied, end.Phase, end)
+	assert.Equal(t, "2", value, "it is over when it is on the seed")
+	assert.Contains(t, lines, "waiting for the gardenlets: Seed local")
+
+	end, _, value = pushed(s.push("one less", overlay("2", "x")), "y")
+	assert.Equal(t, receiver.PhaseHeld, end.Phase, end)
+	assert.Equal(t, "2", value, "it is held")
+	assert.Contains(t, end.Message, "1 deletion or recreation on seed local waits for an approval")
+	l := w.await(s.name, func(l *landscapev1alpha1.Landscape) bool { return len(l.Status.Held) == 1 && isHeld(l) })
+	h := l.Status.Held[0]
+	assert.Equal(t, landscapev1alpha1.HeldDeletion{Cluster: "local", Object: "ConfigMap shoot--local--local/y", Reason: plan.NotReviewed, Approval: h.Approval}, h)
+	assert.Contains(t, end.Message, "pergola approve "+w.namespace+"/"+s.name+" "+h.Approval+" lets it pass")
+	assert.Equal(t, landscapev1alpha1.SyncHeld, l.Status.History[0].Result)
+	assert.Empty(t, l.Status.History[0].Gardenlets)
+
+	// Another process of the gardenlet does not know better.
+	stop()
+	stop = w.gardenlet(config)
+	asked, err := handle.Sync(ctx)
+	require.NoError(t, err)
+	for p := range handle.Follow(ctx, asked) {
+		end = p
+	}
+	assert.Equal(t, receiver.PhaseHeld, end.Phase, end)
+	assert.Contains(t, end.Message, h.Approval)
+
+	require.NoError(t, handle.Approve(ctx, []string{h.Approval}, false))
+	w.eventually("it passes", func() bool { return there("y") == "" })
+	l = w.await(s.name, func(l *landscapev1alpha1.Landscape) bool { return len(l.Status.Held) == 0 && !isHeld(l) })
+	w.await(s.name, func(l *landscapev1alpha1.Landscape) bool {
+		return condition.Get(l.Status.Conditions, landscapev1alpha1.LandscapeGardenletsWorking) == nil
+	})
+	assert.Equal(t, "2", there("x"))
+
+	// What comes back and goes again needs another approval.
+	end, _, value = pushed(s.push("there again", overlay("3", "x", "y")), "y")
+	assert.Equal(t, receiver.PhaseApplied, end.Phase, end)
+	assert.Equal(t, "3", value)
+	end, _, value = pushed(s.push("one less again", overlay("3", "x")), "y")
+	assert.Equal(t, receiver.PhaseHeld, end.Phase, end)
+	assert.Equal(t, "3", value)
+	l = w.await(s.name, func(l *landscapev1alpha1.Landscape) bool { return len(l.Status.Held) == 1 })
+	assert.NotEqual(t, h.Approval, l.Status.Held[0].Approval)
+}
