@@ -65,9 +65,9 @@ func newApprove() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "approve LANDSCAPE ID...",
 		Short: "Let held deletions of a Landscape pass",
-		Long: `Approves deletions and recreations that the operator holds: those beyond the deletion gate, or that no reviewer could see. An id
-stands for exactly the objects that are held now; pergola history and status.held of the Landscape show it. What a gardenlet holds on its
-seed is told by an Event DeletionHeld of the Seed or Shoot: its id takes --on-seed.`,
+		Long: `Approves deletions and recreations that the operator and the gardenlets hold: those beyond the deletion gate, or that no reviewer
+could see. An id stands for exactly the objects that are held now; pergola history and status.held of the Landscape show it. An Event
+DeletionHeld of a Seed or Shoot may tell it before the Landscape does: then it takes --on-seed.`,
 		Example: `  pergola approve production 3f2a91c07d55
   pergola approve production 77be0211c4e0 --on-seed`,
 		Args: cobra.MinimumNArgs(2),
@@ -87,7 +87,7 @@ seed is told by an Event DeletionHeld of the Seed or Shoot: its id takes --on-se
 			return err
 		},
 	}
-	cmd.Flags().BoolVar(&onSeed, "on-seed", false, "the ids are of what gardenlets hold, which the Landscape does not list")
+	cmd.Flags().BoolVar(&onSeed, "on-seed", false, "take ids of what gardenlets hold also if the Landscape does not list them")
 	object.add(cmd)
 	return cmd
 }

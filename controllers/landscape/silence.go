@@ -72,6 +72,11 @@ func GardenletSilence(ctx context.Context, leases LeaseReader, now time.Time) (*
 	return readSilence(ctx, leases, leaseNamespace, leaseGardenlet, silentAfter, now)
 }
 
+// SeedSilence is GardenletSilence as the virtual garden knows it, where the gardenlet of each Seed with the condition GardenletReady renews a Lease.
+func SeedSilence(ctx context.Context, leases LeaseReader, seed string, now time.Time) (*Silence, error) {
+	return readSilence(ctx, leases, gardencorev1beta1.GardenerSystemSeedLeaseNamespace, seed, monitorPeriod, now)
+}
+
 // LeaseReader reads a Lease.
 type LeaseReader func(ctx context.Context, namespace, name string) (*coordinationv1.Lease, error)
 
@@ -130,7 +135,7 @@ func (c *Converger) heartbeats(ctx context.Context, states []OwnerStatus, now ti
 		if s.Kind != "Seed" || condition.Get(s.Conditions, gardencorev1beta1.GardenletReady) == nil {
 			continue
 		}
-		silence, err := readSilence(ctx, LeasesOf(client), gardencorev1beta1.GardenerSystemSeedLeaseNamespace, s.Name, monitorPeriod, now)
+		silence, err := SeedSilence(ctx, LeasesOf(client), s.Name, now)
 		if err == nil && silence != nil {
 			out[s.Name] = silence
 		}

@@ -84,7 +84,7 @@ func looksAfter(ctx context.Context, virtual *apply.Cluster, ref apply.Ref) bool
 	if err != nil {
 		return !apierrors.IsNotFound(err)
 	}
-	return seedpublication.ReadReport(live) != nil || seedCondition(live, gardencorev1beta1.GardenletReady) != nil
+	return hasGardenlet(live)
 }
 
 // await begins to wait for what gardenlets make of what was written; false if there is nothing to wait for. Of two syncs of one revision the second
@@ -104,7 +104,7 @@ func (s *syncer) await(ctx context.Context, j *job, limit time.Duration, written
 		former.cancel()
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
-	w := &wait{s: s, j: j, message: message, began: s.Clock.Now(), limit: limit, virtual: virtual, told: map[string]string{}, left: written, cancel: cancel}
+	w := &wait{s: s, j: j, message: message, began: s.Clock.Now(), limit: limit, virtual: virtual, told: map[string]string{}, mute: map[string]time.Time{}, left: written, cancel: cancel}
 	w.text = w.waitsFor(ctx, written)
 	s.gardenlets = w
 	w.line(message + "; " + w.text)
@@ -141,6 +141,13 @@ type wait struct {
 	told   map[string]string
 	news   string
 	failed []string
+	// notes are added to how the sync ended.
+	notes []string
+	// gone are seeds, by name, whose gardenlets do not work, and why, as found at asked. mute is since when a gardenlet that works was not
+	// found to say what it has taken up.
+	gone  map[string]string
+	asked time.Time
+	mute  map[string]time.Time
 }
 
 func (w *wait) line(text string) {
@@ -165,11 +172,14 @@ func (w *wait) waitsFor(ctx context.Context, left []*followed) string {
 			break
 		}
 		name := nameOf(f.ref)
-		if live, err := w.virtual.Get(ctx, f.ref); err == nil && f.ref.Kind == "Shoot" {
-			if seed, _, _ := unstructured.NestedString(live.Object, "spec", "seedName"); seed != "" {
-				name += " on seed " + seed
-			} else {
+		if live, err := w.virtual.Get(ctx, f.ref); err == nil {
+			switch seed := seedOf(live); {
+			case seed == "":
 				name += ", which has no seed yet"
+			case f.ref.Kind == "Shoot":
+				name += " on seed " + seed
+			case !hasGardenlet(live):
+				name += ", which no gardenlet looks after yet"
 			}
 		}
 		out = append(out, name)
@@ -211,6 +221,9 @@ func (w *wait) run(ctx context.Context, left []*followed) {
 
 // look tells what is new, and gives what is not done.
 func (w *wait) look(ctx context.Context, left []*followed) (rest []*followed) {
+	w.askForSilence(ctx, left)
+	inVain := map[string][]string{}
+	defer func() { w.giveUp(inVain) }()
 	for _, f := range left {
 		live, err := w.virtual.Get(ctx, f.ref)
 		if apierrors.IsNotFound(err) {
@@ -223,6 +236,10 @@ func (w *wait) look(ctx context.Context, left []*followed) (rest []*followed) {
 		state, text := operationOf(live)
 		if f.digest != "" && (!f.written || state == gardencorev1beta1.LastOperationStateSucceeded) {
 			state, text = w.takenUp(ctx, live, f)
+		}
+		if seed := seedOf(live); w.gone[seed] != "" && state != gardencorev1beta1.LastOperationStateSucceeded {
+			inVain[seed] = append(inVain[seed], nameOf(f.ref))
+			continue
 		}
 		w.say(nameOf(f.ref), text)
 		switch state {
@@ -239,8 +256,13 @@ func (w *wait) look(ctx context.Context, left []*followed) (rest []*followed) {
 // takenUp says how far the gardenlet of a Seed is with what was published for it.
 func (w *wait) takenUp(ctx context.Context, live *unstructured.Unstructured, f *followed) (state gardencorev1beta1.LastOperationState, text string) {
 	r := seedpublication.ReadReport(live)
-	if r == nil && seedCondition(live, gardencorev1beta1.GardenletReady) == nil {
+	if !hasGardenlet(live) {
 		return gardencorev1beta1.LastOperationStateSucceeded, "" // nobody who reconciles it takes anything up
+	}
+	if r == nil && w.isMute(live.GetName()) {
+		text = "its gardenlet does not say what it has taken up, as those of older versions do not: it is not waited for"
+		w.notes = append(w.notes, nameOf(f.ref)+": "+text)
+		return gardencorev1beta1.LastOperationStateSucceeded, text
 	}
 	if r == nil || r.Digest != f.digest {
 		if c := seedCondition(live, seedpublication.ConditionSettings); c != nil && c.Status == gardencorev1beta1.ConditionFalse && w.s.Clock.Since(w.began) > settleIn {
@@ -312,8 +334,8 @@ func (s *syncer) gardenletsDone(w *wait, held []landscapev1alpha1.HeldDeletion, 
 	if known {
 		s.seesHeld(held)
 	}
-	s.recordSeeds(w.j.revision.Revision(), listed(w.failed))
-	phase, message := s.endsAs(w.message)
+	s.recordSeeds(w.j.revision.Revision(), listed(w.failed), w.notes...)
+	phase, message := s.endsAs(joined(w.message, listed(w.notes)))
 	done := receiver.Progress{Time: s.Clock.Now(), Phase: phase, Message: message, Done: true}
 	if len(w.failed) > 0 {
 		done.Phase, done.Err = receiver.PhaseFailed, listed(w.failed)
@@ -322,9 +344,12 @@ func (s *syncer) gardenletsDone(w *wait, held []landscapev1alpha1.HeldDeletion, 
 }
 
 // recordSeeds adds to the record of a sync what came of it on seeds.
-func (s *syncer) recordSeeds(revision, failed string) {
+func (s *syncer) recordSeeds(revision, failed string, notes ...string) {
 	if h := s.status.now.History; len(h) > 0 && h[0].Revision == revision && h[0].EndTime != nil {
 		h[0].Gardenlets = shortened(failed)
+		if len(notes) > 0 {
+			h[0].Message = shortened(joined(h[0].Message, listed(notes)))
+		}
 		if text := heldOnSeedsText(s.onSeeds); text != "" && h[0].Result == landscapev1alpha1.SyncSucceeded {
 			h[0].Result, h[0].Message = landscapev1alpha1.SyncHeld, shortened(joined(h[0].Message, text))
 		}

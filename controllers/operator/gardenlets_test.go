@@ -72,7 +72,7 @@ func TestGardenletsTakeUpWhatIsPublished(t *testing.T) {
 	}
 	w.applied(s, "", "1")
 	l := w.await(s.name, working("waiting for the gardenlets: "))
-	w.await(s.name, working("Seed local, Shoot garden-local/local on seed local"))
+	w.await(s.name, working("Seed local, which no gardenlet looks after yet, Shoot garden-local/local on seed local"))
 	digest := func() string { return w.forSeed(seedpublication.PointerName).Data["digest"] }
 	w.reports(seedpublication.Report{Digest: digest()})
 	w.succeeded("Seed", "")

@@ -1,0 +1,90 @@
+package operator
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/kubernetes"
+
+	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
+	"github.com/pergola-dev/pergola/controllers/landscape"
+	"github.com/pergola-dev/pergola/controllers/seedpublication"
+)
+
+// askEvery is how often it is asked, while a sync waits for gardenlets, whether they work.
+const askEvery = 10 * time.Second
+
+// seedOf is the name of the seed of a Seed or Shoot; empty for a Shoot that has none yet.
+func seedOf(live *unstructured.Unstructured) string {
+	if live.GetKind() == "Seed" {
+		return live.GetName()
+	}
+	seed, _, _ := unstructured.NestedString(live.Object, "spec", "seedName") // of another form it is empty
+	return seed
+}
+
+// hasGardenlet tells whether a gardenlet has looked after a Seed; it may not work any more.
+func hasGardenlet(seed *unstructured.Unstructured) bool {
+	return seedpublication.ReadReport(seed) != nil || beats(seed)
+}
+
+// beats tells whether a gardenlet looks after a Seed of which a Lease says whether it works.
+func beats(seed *unstructured.Unstructured) bool {
+	return seedCondition(seed, gardencorev1beta1.GardenletReady) != nil
+}
+
+// askForSilence finds out whose gardenlets do not renew their Lease. That is the one thing that is not in memory: it changes every two seconds.
+func (w *wait) askForSilence(ctx context.Context, left []*followed) {
+	now := w.s.Clock.Now()
+	if now.Sub(w.asked) < askEvery {
+		return
+	}
+	client, err := kubernetes.NewForConfig(w.virtual.RESTConfig())
+	if err != nil {
+		return // nothing is known of them
+	}
+	w.asked, w.gone = now, map[string]string{}
+	var seen []string
+	for _, f := range left {
+		live, err := w.virtual.Get(ctx, f.ref)
+		if err != nil {
+			continue
+		}
+		name := seedOf(live)
+		if name == "" || slices.Contains(seen, name) {
+			continue
+		}
+		seen = append(seen, name)
+		if seed, err := w.virtual.Get(ctx, seedRef(name)); err != nil || !beats(seed) {
+			continue
+		}
+		if silence, err := landscape.SeedSilence(ctx, landscape.LeasesOf(client), name, now); err == nil && silence != nil {
+			w.gone[name] = silence.Text(now)
+		}
+	}
+}
+
+// giveUp notes what is not waited for any more, by the name of the seed.
+func (w *wait) giveUp(inVain map[string][]string) {
+	for _, seed := range slices.Sorted(maps.Keys(inVain)) {
+		names := inVain[seed]
+		text := fmt.Sprintf("the gardenlet of seed %s does not work: %s; to be reconciled when it does: %s", seed, w.gone[seed], firstOf(names, len(names)))
+		w.failed = append(w.failed, text)
+		w.line(text)
+	}
+}
+
+// isMute tells whether a gardenlet that works has not said anything for long enough to know that it never does. One that has just begun comes
+// to it soon.
+func (w *wait) isMute(seed string) bool {
+	since, known := w.mute[seed]
+	if !known {
+		since = w.s.Clock.Now()
+		w.mute[seed] = since
+	}
+	return w.s.Clock.Since(since) >= settleIn
+}

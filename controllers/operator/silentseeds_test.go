@@ -1,0 +1,90 @@
+package operator
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
+	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
+	"github.com/pergola-dev/pergola/controllers/seedpublication"
+	"github.com/pergola-dev/pergola/source/gittest"
+	"github.com/pergola-dev/pergola/source/receiver"
+)
+
+// beat is a heartbeat of the gardenlet of the demonstration's Seed.
+func (w *world) beat(at time.Time) {
+	w.Helper()
+	ctx := context.Background()
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: gardencorev1beta1.GardenerSystemSeedLeaseNamespace}}
+	_ = w.client.Create(ctx, namespace) // it may be there
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: namespace.Name, Name: "local"}}
+	require.NoError(w, client.IgnoreNotFound(w.client.Delete(ctx, lease.DeepCopy())))
+	lease.Spec.HolderIdentity, lease.Spec.RenewTime = ptr.To("local"), ptr.To(metav1.NewMicroTime(at))
+	w.create(lease)
+	w.Cleanup(func() { _ = w.client.Delete(ctx, lease) })
+	seed := &unstructured.Unstructured{}
+	seed.SetGroupVersionKind(gardencorev1beta1.SchemeGroupVersion.WithKind("Seed"))
+	seed.SetName("local")
+	const ready = `{"status": {"conditions": [{"type": "GardenletReady", "status": "True", "reason": "GardenletReady", "message": "m", "lastTransitionTime": "2026-01-01T00:00:00Z", "lastUpdateTime": "2026-01-01T00:00:00Z"}]}}`
+	require.NoError(w, w.client.Status().Patch(ctx, seed, client.RawPatch(types.MergePatchType, []byte(ready))))
+}
+
+// TestGardenletsThatDoNotAnswer are not waited for as long as a sync may take: of one that does not work, and of one that does not say what it has
+// taken up, it is told at once.
+func TestGardenletsThatDoNotAnswer(t *testing.T) {
+	w := newWorld(t)
+	w.Cleanup(func() {
+		_ = w.client.DeleteAllOf(context.Background(), &corev1.ConfigMap{}, client.InNamespace(seedpublication.Namespace("local"))) // the namespace may not be there
+	})
+	overlay := func(value string) map[string]string {
+		return map[string]string{"components/shoot/b/kustomization.yaml": "resources: [x.yaml]\n",
+			"components/shoot/b/x.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x, namespace: shoot--local--local}\ndata: {value: \"" + value + "\"}\n"}
+	}
+	files := overlay("1")
+	files["shoot.yaml"] = strings.Replace(shootFile(t), "  region: local\n", "  region: local\n  seedName: local\n", 1)
+	s := w.shoots("silent", files)
+	w.secret("hook", map[string]string{"token": "hook-token"})
+	w.start(func(r *Role) { r.Catalogue = smallCatalogue(t) })
+	w.follow(s, repositoryURL(gittest.ServeHTTP(t, s.bare.Root).URL), w.hooked)
+	w.applied(s, "", "1")
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	pushed := func(commit string) receiver.Progress {
+		t.Helper()
+		end, _, err := w.asks().Ask(ctx, w.namespace+"/"+s.name+"/push", receiver.Push{Ref: "refs/heads/main", Commit: commit, By: commit}, func(receiver.Progress) {})
+		require.NoError(t, err)
+		return end
+	}
+
+	// The first sync waits for Seed and Shoot, which it has written, until their gardenlet is known to be gone.
+	w.beat(time.Now().Add(-10 * time.Minute))
+	l := w.await(s.name, func(l *landscapev1alpha1.Landscape) bool {
+		return len(l.Status.History) > 0 && l.Status.History[0].Gardenlets != ""
+	})
+	const gone = "the gardenlet of seed local does not work: local renewed its lease gardener-system-seed-lease/local last 10m ago; to be reconciled when it does: Seed local"
+	assert.Equal(t, gone+", Shoot garden-local/local", l.Status.History[0].Gardenlets)
+	end := pushed(s.push("another overlay", overlay("2")))
+	assert.Equal(t, receiver.PhaseFailed, end.Phase, end)
+	assert.Equal(t, gone, end.Err)
+
+	// One that works, of a version that says nothing.
+	w.beat(time.Now().Add(time.Hour))
+	end = pushed(s.push("a third", overlay("3")))
+	assert.Equal(t, receiver.PhaseApplied, end.Phase, end)
+	const mute = "Seed local: its gardenlet does not say what it has taken up, as those of older versions do not: it is not waited for"
+	assert.Contains(t, end.Message, mute)
+	w.await(s.name, func(l *landscapev1alpha1.Landscape) bool { return strings.Contains(l.Status.History[0].Message, mute) })
+	assert.Empty(t, w.get(s.name).Status.History[0].Gardenlets)
+}
