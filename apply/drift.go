@@ -249,16 +249,20 @@ func names(p fieldpath.Path) []string {
 	return out
 }
 
-// ownerOf names the manager of a field, the latest one first, other than ours.
+// ownerOf names the manager of a field, the latest one first, other than ours. The API server gives no time to what came by the subresource scale.
 func ownerOf(o *unstructured.Unstructured, path fieldpath.Path, except string) string {
 	var found string
 	var latest time.Time
 	for _, entry := range managersOf(o) {
-		if entry.Manager == except || entry.Time == nil || entry.Time.Time.Before(latest) {
+		var at time.Time
+		if entry.Time != nil {
+			at = entry.Time.Time
+		}
+		if entry.Manager == except || at.Before(latest) {
 			continue
 		}
 		if set := parseFields(entry); set != nil && set.Has(path) {
-			found, latest = entry.Manager, entry.Time.Time
+			found, latest = entry.Manager, at
 		}
 	}
 	return found

@@ -149,3 +149,23 @@ func TestChangedSecretIsNoDrift(t *testing.T) {
 	assert.Equal(t, "data.word", e.Fields[0].Path)
 	assert.Empty(t, events)
 }
+
+// TestScaledDriftNamesWhoScaled: kubectl scale changes the object by its subresource scale.
+func TestScaledDriftNamesWhoScaled(t *testing.T) {
+	f := newFixture(t)
+	set := f.set(f.deployment("d", 1))
+	f.mustApply(set)
+	events := make(chan DriftEvent, 10)
+	ctx, cancel := context.WithCancel(f.ctx)
+	defer cancel()
+	go f.e.Watch(ctx, f.c, func(e DriftEvent) { events <- e })
+	f.eventually("the watch is on", func() bool {
+		f.c.mu.Lock()
+		defer f.c.mu.Unlock()
+		return len(f.c.watched) > 0
+	})
+	f.patch(f.deployment("d", 1), "kubectl", `{"spec":{"replicas":3}}`, "scale")
+	f.patch(f.deployment("d", 1), "kube-controller-manager", `{"status":{"replicas":1,"observedGeneration":1}}`, "status")
+	e := <-events
+	assert.Equal(t, []plan.Field{{Path: "spec.replicas", Old: int64(1), New: int64(3), Manager: "kubectl"}}, e.Fields)
+}
