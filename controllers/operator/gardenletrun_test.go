@@ -127,7 +127,7 @@ func TestOperatorAndGardenlet(t *testing.T) {
 
 	require.NoError(t, handle.Approve(ctx, []string{h.Approval}, false))
 	w.eventually("it passes", func() bool { return there("y") == "" })
-	l = w.await(s.name, func(l *landscapev1alpha1.Landscape) bool { return len(l.Status.Held) == 0 && !isHeld(l) })
+	w.await(s.name, func(l *landscapev1alpha1.Landscape) bool { return len(l.Status.Held) == 0 && !isHeld(l) })
 	w.await(s.name, func(l *landscapev1alpha1.Landscape) bool {
 		return condition.Get(l.Status.Conditions, landscapev1alpha1.LandscapeGardenletsWorking) == nil
 	})

@@ -71,7 +71,7 @@ func TestGardenletsTakeUpWhatIsPublished(t *testing.T) {
 		}
 	}
 	w.applied(s, "", "1")
-	l := w.await(s.name, working("waiting for the gardenlets: "))
+	w.await(s.name, working("waiting for the gardenlets: "))
 	w.await(s.name, working("Seed local, which no gardenlet looks after yet, Shoot garden-local/local on seed local"))
 	digest := func() string { return w.forSeed(seedpublication.PointerName).Data["digest"] }
 	w.reports(seedpublication.Report{Digest: digest()})
@@ -135,7 +135,7 @@ func TestGardenletsTakeUpWhatIsPublished(t *testing.T) {
 		assert.Contains(t, end.Message, "1 deletion or recreation on seed local waits for an approval")
 		assert.Contains(t, end.Message, "pergola approve "+w.namespace+"/"+s.name+" 0123abcd lets it pass")
 	}
-	l = w.get(s.name)
+	l := w.get(s.name)
 	assert.Equal(t, []landscapev1alpha1.HeldDeletion{{Cluster: "local", Object: held.Object, Reason: held.Reason, Approval: held.Approval}}, l.Status.Held)
 	assert.True(t, isHeld(l))
 	assert.Equal(t, landscapev1alpha1.SyncHeld, l.Status.History[0].Result)
