@@ -131,8 +131,26 @@ func (f *objectFollower) look(l *landscapev1alpha1.Landscape, err error, now tim
 	if op := l.Status.LastOperation; op != nil && op.State == gardencorev1beta1.LastOperationStateProcessing {
 		return say(receiver.PhaseApplying, op.Description)
 	}
-	if ready := condition.Get(l.Status.Conditions, landscapev1alpha1.LandscapeReady); ready != nil {
-		return say(receiver.PhaseQueued, ready.Message)
+	if p := f.held(l, now); p != nil {
+		return []receiver.Progress{*p}
+	}
+	if c := condition.Get(l.Status.Conditions, landscapev1alpha1.LandscapeReconciling); c != nil && c.Reason != reasonRetrying {
+		return say(receiver.PhaseQueued, c.Message)
+	}
+	return nil
+}
+
+// held is the end for who follows a commit that is not applied before somebody or something lets it; nil if it is.
+func (f *objectFollower) held(l *landscapev1alpha1.Landscape, now time.Time) *receiver.Progress {
+	ready := condition.Get(l.Status.Conditions, landscapev1alpha1.LandscapeReady)
+	if f.commit == "" || ready == nil {
+		return nil
+	}
+	switch {
+	case ready.Reason == reasonSuspended:
+		return &receiver.Progress{Time: now, Phase: receiver.PhaseHeld, Message: suspendedText(ready.Message, l.Namespace+"/"+l.Name), Done: true}
+	case ready.Reason == reasonWaiting && (strings.Contains(ready.Message, f.commit) || l.Status.LastAppliedRevision == ""):
+		return &receiver.Progress{Time: now, Phase: receiver.PhaseHeld, Message: ready.Message, Done: true}
 	}
 	return nil
 }
@@ -155,7 +173,9 @@ func (f *objectFollower) still(l *landscapev1alpha1.Landscape, now time.Time) *r
 		return &receiver.Progress{Time: now, Phase: receiver.PhaseHeld, Message: ready.Message, Done: true}
 	case ready.Status == gardencorev1beta1.ConditionTrue && !isHeld(l):
 		return &receiver.Progress{Time: now, Phase: receiver.PhaseApplied, Message: ready.Message, Done: true}
-	case ready.Status == gardencorev1beta1.ConditionTrue, ready.Reason == reasonSuspended:
+	case ready.Reason == reasonSuspended:
+		return &receiver.Progress{Time: now, Phase: receiver.PhaseHeld, Message: suspendedText(ready.Message, l.Namespace+"/"+l.Name), Done: true}
+	case ready.Status == gardencorev1beta1.ConditionTrue:
 		return &receiver.Progress{Time: now, Phase: receiver.PhaseHeld, Message: ready.Message, Done: true}
 	}
 	return &receiver.Progress{Time: now, Phase: receiver.PhaseFailed, Message: ready.Message, Err: ready.Message, Done: true}

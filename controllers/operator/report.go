@@ -11,15 +11,26 @@ import (
 func (s *syncer) tellWaiting(suspended string) {
 	wanted, _ := s.wanted()
 	switch {
-	case suspended != "", s.misconfigured != "":
-		s.hub.tellAll(receiver.Progress{Time: s.Clock.Now(), Phase: receiver.PhaseHeld, Message: suspended + s.misconfigured, Done: true})
+	case suspended != "":
+		s.hub.tellAll(receiver.Progress{Time: s.Clock.Now(), Phase: receiver.PhaseHeld, Message: suspendedText(suspended, s.key.String()), Done: true})
+	case s.misconfigured != "": // nothing but a change of the object makes it go on
+		s.hub.tellAll(receiver.Progress{Time: s.Clock.Now(), Phase: receiver.PhaseFailed, Err: s.misconfigured + s.staysApplied(), Done: true})
 	case s.decided.waiting != "" && wanted != "":
-		s.hub.tellAll(receiver.Progress{Time: s.Clock.Now(), Phase: receiver.PhaseHeld, Message: s.decided.waiting, Done: true})
+		revision := wanted
+		if s.head.Commit == wanted {
+			revision = s.head.Revision()
+		}
+		s.hub.tellAll(receiver.Progress{Time: s.Clock.Now(), Phase: receiver.PhaseHeld, Message: revision + ": " + s.decided.waiting, Done: true})
 	case s.object.Spec.Pin != nil:
 		pin := s.object.Spec.Pin
 		s.hub.others(pin.Revision, receiver.Progress{Time: s.Clock.Now(), Phase: receiver.PhaseHeld, Done: true,
 			Message: view{pin: pin}.pinned() + "nothing else is applied before it is taken off (pergola rollback --unpin)"})
 	}
+}
+
+// suspendedText says to those who follow a sync that it does not begin.
+func suspendedText(suspended, landscape string) string {
+	return "nothing is applied, because the Landscape is " + suspended + "; to go on: pergola resume " + landscape
 }
 
 // report puts everything into the status.

@@ -195,6 +195,8 @@ func TestOperationsOnce(t *testing.T) {
 	next := s.push("another one", map[string]string{"operations/two.yaml": operation("retry")})
 	l = w.applied(s, next, "1")
 	assert.Equal(t, []string{"two", "one"}, executed(l))
+	assert.Contains(t, l.Status.History[0].Message, "operation two executed: retry of Shoot garden-local/local")
+	assert.NotContains(t, l.Status.History[0].Message, "operation one")
 	assert.Equal(t, "retry", takeUp())
 	w.restarted(&stop, small)
 	w.applied(s, s.set("2"), "2")

@@ -107,7 +107,10 @@ func (s *syncer) read(ctx context.Context, object *landscapev1alpha1.Landscape, 
 	if err != nil {
 		return nil, err
 	}
-	s.building.Lock() // evaluation and rendering of several Landscapes at once would only cost memory
+	if !s.building.TryLock() { // evaluation and rendering of several Landscapes at once would only cost memory
+		s.hub.tell(snapshot.Commit, receiver.Progress{Time: s.Clock.Now(), Phase: receiver.PhaseQueued, Message: "another Landscape is read first"})
+		s.building.Lock()
+	}
 	defer s.building.Unlock()
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
@@ -364,6 +367,7 @@ func (s *syncer) applied(j *job, report *landscape.Report, totals map[string]int
 	}
 	s.useUp(j, report, err == nil)
 	s.showHeld(heldOf(report, s.status.now.UsedApprovals))
+	executed := executedBy(j, report.Operations, s.status.now.Operations)
 	if len(report.Operations) > 0 {
 		s.status.now.Operations = report.Operations
 	}
@@ -393,6 +397,7 @@ func (s *syncer) applied(j *job, report *landscape.Report, totals map[string]int
 	if !report.Written.None() {
 		message = report.Written.String()
 	}
+	message = joined(message, executed)
 	if text := listed(o.operations); text != "" {
 		message += "; " + text
 	}
@@ -440,6 +445,18 @@ func (s *syncer) finish(j *job, result landscapev1alpha1.SyncResult, message str
 	if j.record && !same || changed > 0 {
 		s.notify(notification.Succeeded, severity, reason, message, commit, revision)
 	}
+}
+
+// executedBy says which operations a sync has executed, of all that are recorded; empty for none.
+func executedBy(j *job, now, before []landscapev1alpha1.OperationRecord) string {
+	var out []string
+	for _, o := range now {
+		known := slices.ContainsFunc(before, func(b landscapev1alpha1.OperationRecord) bool { return b.ID == o.ID })
+		if !known && !o.At.Time.Before(j.began.Truncate(time.Second)) { // the status may have been lost; what is recorded has whole seconds
+			out = append(out, fmt.Sprintf("operation %s executed: %s of %s", o.ID, o.Operation, o.Object))
+		}
+	}
+	return listed(out)
 }
 
 // heldCount is how many deletions and recreations wait.

@@ -1,0 +1,113 @@
+package operator
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
+
+	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
+	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
+	"github.com/pergola-dev/pergola/source/gittest"
+	"github.com/pergola-dev/pergola/source/receiver"
+)
+
+// TestOutcomes: whoever pushes, or asks for a sync, is told in one sentence, once, why nothing is applied.
+func TestOutcomes(t *testing.T) {
+	w := newWorld(t)
+	s := w.served("outcomes")
+	w.secret("hook", map[string]string{"token": "hook-token"})
+	w.start()
+	w.follow(s, repositoryURL(gittest.ServeHTTP(t, s.bare.Root).URL), w.hooked)
+	w.applied(s, "", "1")
+	key := w.namespace + "/" + s.name
+	handle, err := NewHandle(server.config, receiver.Key{Namespace: w.namespace, Name: s.name}, clock.RealClock{}, "ada")
+	require.NoError(t, err)
+	never := []landscapev1alpha1.SyncWindow{{Schedule: "0 0 29 2 *", Duration: metav1.Duration{Duration: time.Minute}}}
+	for _, test := range []struct {
+		name   string
+		change func(*landscapev1alpha1.LandscapeSpec)
+		phase  string
+		push   string // what the pusher is told, with REVISION for the one that is pushed
+	}{
+		{"a window", func(spec *landscapev1alpha1.LandscapeSpec) { spec.Windows = never }, receiver.PhaseHeld, "REVISION: waiting for the next window, which opens at "},
+		{"a dependency", func(spec *landscapev1alpha1.LandscapeSpec) {
+			spec.DependsOn = []landscapev1alpha1.Dependency{{Name: "base"}}
+		}, receiver.PhaseHeld, "REVISION: waiting for Landscape base, which does not exist (spec.dependsOn)"},
+		{"suspended", func(spec *landscapev1alpha1.LandscapeSpec) {
+			spec.Suspend, spec.Suspension = true, &landscapev1alpha1.Suspension{By: "bob", Reason: "the disk is full"}
+		}, receiver.PhaseHeld, "nothing is applied, because the Landscape is suspended by bob: the disk is full; to go on: pergola resume " + key},
+		{"misconfigured", func(spec *landscapev1alpha1.LandscapeSpec) {
+			spec.DependsOn = []landscapev1alpha1.Dependency{{Name: s.name}}
+		}, receiver.PhaseFailed, "spec.dependsOn is a circle: "},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			w := w.on(t)
+			before := w.get(s.name).Spec
+			w.change(s.name, func(l *landscapev1alpha1.Landscape) { test.change(&l.Spec) })
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			commit := s.push(test.name, map[string]string{"a.yaml": s.configMap(s.name, test.name)})
+			want := strings.ReplaceAll(test.push, "REVISION", "main@sha1:"+commit)
+			var lines []string
+			tell := func(p receiver.Progress) { lines = append(lines, p.Phase+" "+p.Message+p.Err) }
+			last, _, err := w.asks().Ask(ctx, key+"/push", receiver.Push{Ref: "refs/heads/main", Commit: commit, By: commit}, tell)
+			require.NoError(t, err)
+			assert.Equal(t, test.phase, last.Phase, lines)
+			assert.Contains(t, last.Message+last.Err, want)
+			assert.Equal(t, 1, strings.Count(strings.Join(lines, "\n"), want), lines)
+
+			asked, err := handle.Sync(ctx)
+			require.NoError(t, err)
+			lines = nil
+			for p := range handle.Follow(ctx, asked) {
+				tell(p)
+				last = p
+			}
+			assert.True(t, last.Done)
+			assert.Equal(t, test.phase, last.Phase, lines)
+			assert.Contains(t, last.Message+last.Err, want)
+			for _, line := range lines[:len(lines)-1] {
+				assert.NotContains(t, line, "is applied", "that it is as it was is no progress: %v", lines)
+			}
+			w.change(s.name, func(l *landscapev1alpha1.Landscape) { l.Spec = before })
+			w.applied(s, commit, test.name)
+		})
+	}
+}
+
+// TestFollowHeldElsewhere: who follows a commit by the object is told, too, that it is not applied now.
+func TestFollowHeldElsewhere(t *testing.T) {
+	l := func(reason, message, applied string) *landscapev1alpha1.Landscape {
+		out := &landscapev1alpha1.Landscape{ObjectMeta: metav1.ObjectMeta{Namespace: "garden", Name: "prod"}}
+		out.Status.LastAppliedRevision = applied
+		out.Status.Conditions = []gardencorev1beta1.Condition{{Type: landscapev1alpha1.LandscapeReady, Status: gardencorev1beta1.ConditionTrue, Reason: reason, Message: message}}
+		return out
+	}
+	for name, test := range map[string]struct {
+		object *landscapev1alpha1.Landscape
+		want   string
+	}{
+		"suspended":       {l(reasonSuspended, "suspended by ada", "main@sha1:aaaa"), "Held nothing is applied, because the Landscape is suspended by ada; to go on: pergola resume garden/prod"},
+		"a window":        {l(reasonWaiting, "main@sha1:aaaa is applied; main@sha1:bbbb: waiting for the next window", "main@sha1:aaaa"), "Held main@sha1:aaaa is applied; main@sha1:bbbb: waiting for the next window"},
+		"the first one":   {l(reasonWaiting, "waiting for Landscape base", ""), "Held waiting for Landscape base"},
+		"another waits":   {l(reasonWaiting, "main@sha1:aaaa is applied; main@sha1:cccc: waiting for the next window", "main@sha1:aaaa"), ""},
+		"nothing goes on": {l(reasonApplied, "main@sha1:aaaa is applied", "main@sha1:aaaa"), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			lines := (&objectFollower{commit: "bbbb"}).look(test.object, nil, noon)
+			if test.want == "" {
+				assert.Empty(t, lines)
+				return
+			}
+			require.Len(t, lines, 1)
+			assert.True(t, lines[0].Done)
+			assert.Equal(t, test.want, lines[0].Phase+" "+lines[0].Message)
+		})
+	}
+}
