@@ -91,6 +91,8 @@ type lease struct {
 	client kubernetes.Interface
 	lost   func(error)
 	judged time.Time
+	// renewed is when the last renewal that succeeded was sent; zero once the lease is lost.
+	renewed time.Time
 
 	stop context.CancelFunc
 	done sync.WaitGroup
@@ -137,8 +139,10 @@ func acquireLease(ctx context.Context, c *apply.Cluster, name, holder string, cl
 	var dead *HeldError
 	told := waiting == nil
 	for {
+		sent := clk.Now()
 		err := l.write(ctx, func(held *HeldError) bool { return held.same(dead) || clk.Since(held.Renewed) > leaseAbandoned })
 		if err == nil {
+			l.noteRenewed(sent)
 			l.keep()
 			return l, nil
 		}
@@ -300,6 +304,7 @@ func (l *lease) keep() {
 				return
 			case err == nil:
 				renewed, wait = started, leaseRenew
+				l.noteRenewed(started)
 			case errors.As(err, new(*HeldError)):
 				l.tellLost(err)
 				return
@@ -313,9 +318,23 @@ func (l *lease) keep() {
 	})
 }
 
+func (l *lease) noteRenewed(at time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.renewed = at
+}
+
+// sure tells whether nobody else can have the lease: a process that was stopped for long does not know yet that it lost it.
+func (l *lease) sure() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return !l.renewed.IsZero() && l.clock.Since(l.renewed) < leaseDuration
+}
+
 func (l *lease) tellLost(err error) {
 	l.mu.Lock()
 	lost := l.lost
+	l.renewed = time.Time{}
 	l.mu.Unlock()
 	lost(&owner.LostError{Err: err})
 }

@@ -50,6 +50,9 @@ func acquireShared(ctx context.Context, cluster *apply.Cluster, name, holder str
 	}
 }
 
+// Sure tells whether nobody else can have the lease by now.
+func (l *Lease) Sure() bool { return l.lease.sure() }
+
 // Release gives the lease back, so that the next one need not wait.
 func (l *Lease) Release() { l.lease.release() }
 

@@ -13,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/transport"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
@@ -143,8 +144,9 @@ type clusters struct {
 	virtualID        [sha256.Size]byte
 }
 
-// connect makes the connections that changed; the former ones are closed by the returned function, once nobody uses them.
-func (c *clusters) connect(ctx context.Context, base *rest.Config, from secrets, l *landscapev1alpha1.Landscape, options apply.ClusterOptions) (closeFormer func(), err error) {
+// connect makes the connections that changed, with a wrapper around each; the former ones are closed by the returned function, once nobody
+// uses them.
+func (c *clusters) connect(ctx context.Context, base *rest.Config, wrap transport.WrapperFunc, from secrets, l *landscapev1alpha1.Landscape, options apply.ClusterOptions) (closeFormer func(), err error) {
 	var former []*apply.Cluster
 	closeFormer = func() {
 		for _, f := range former {
@@ -159,6 +161,7 @@ func (c *clusters) connect(ctx context.Context, base *rest.Config, from secrets,
 		config := rest.CopyConfig(base)
 		config.UserAgent = userAgent
 		config.Impersonate = rest.ImpersonationConfig{UserName: account}
+		config.Wrap(wrap)
 		next, err := apply.NewCluster(landscape.Runtime, config, options)
 		if err != nil {
 			return closeFormer, err
@@ -186,6 +189,7 @@ func (c *clusters) connect(ctx context.Context, base *rest.Config, from secrets,
 			return closeFormer, fmt.Errorf("access to the virtual garden: %w", err)
 		}
 		config.UserAgent = userAgent
+		config.Wrap(wrap)
 		if next, err = apply.NewCluster(landscape.Virtual, config, options); err != nil {
 			return closeFormer, err
 		}

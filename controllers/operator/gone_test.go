@@ -2,14 +2,17 @@ package operator
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -35,16 +38,11 @@ func TestGone(t *testing.T) {
 func TestMadeAnew(t *testing.T) {
 	now := &landscapev1alpha1.Landscape{ObjectMeta: metav1.ObjectMeta{Namespace: "garden", Name: "one", UID: "1"}}
 	real := clock.RealClock{}
-	s := &syncer{hub: &hub{}, parts: &parts{metrics: newMetrics(), Role: &Role{Clock: real, Log: slog.New(slog.DiscardHandler)}, reader: only{now}}, key: receiver.Key{Namespace: "garden", Name: "one"}, status: &statusWriter{clock: real}}
+	s := &syncer{parts: &parts{Role: &Role{Clock: real, Log: slog.New(slog.DiscardHandler)}, reader: only{now}}, key: receiver.Key{Namespace: "garden", Name: "one"}, status: &statusWriter{clock: real, sure: always}}
 	s.object = now.DeepCopy()
-	for _, c := range []struct {
-		uid  types.UID
-		gone bool
-	}{{"1", false}, {"2", true}} {
-		now.UID = c.uid
-		_, gone := s.step()
-		assert.Equal(t, c.gone, gone, "UID %s", c.uid)
-	}
+	now.UID = "2"
+	_, gone := s.step()
+	assert.True(t, gone)
 }
 
 // TestStatusOfAnother: what is known of a Landscape is not written to the next one of its name.
@@ -56,7 +54,7 @@ func TestStatusOfAnother(t *testing.T) {
 		return l
 	}
 	first := object()
-	writer := &statusWriter{client: w.client, clock: clock.RealClock{}, log: slog.New(slog.NewTextHandler(w.log, nil))}
+	writer := w.writer(always)
 	writer.of(first)
 	writer.now.LastAttemptedRevision = "main@sha1:1"
 	writer.flush(context.Background())
@@ -70,6 +68,89 @@ func TestStatusOfAnother(t *testing.T) {
 	assert.Empty(t, w.get("another").Status.LastAttemptedRevision)
 	assert.Empty(t, w.log.String())
 }
+
+func always() bool { return true }
+
+func (w *world) writer(sure func() bool) *statusWriter {
+	return &statusWriter{client: w.client, live: w.client, sure: sure, clock: clock.RealClock{}, log: slog.New(slog.NewTextHandler(w.log, nil))}
+}
+
+// TestStatusOfSuccessor: an operator that was stopped for long writes nothing over what the next one has written, and who only thinks that
+// somebody else works writes nothing either. What people change of the object is no reason.
+func TestStatusOfSuccessor(t *testing.T) {
+	w := newWorld(t)
+	l := &landscapev1alpha1.Landscape{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "one"}}
+	w.create(l)
+	sure := true
+	writes := func(s *statusWriter, revision string) (overtaken bool) {
+		s.now.LastAttemptedRevision = revision
+		return s.flush(context.Background())
+	}
+	first, next := w.writer(func() bool { return sure }), w.writer(always)
+	first.of(l)
+	require.False(t, writes(first, "main@sha1:1"))
+	for i := range 3 {
+		w.change("one", func(l *landscapev1alpha1.Landscape) {
+			metav1.SetMetaDataAnnotation(&l.ObjectMeta, "somebody", fmt.Sprint(i))
+		})
+		require.False(t, writes(first, fmt.Sprintf("main@sha1:1%d", i)), "an annotation is no status")
+	}
+	sure = false
+	require.False(t, writes(first, "main@sha1:unsure"))
+	assert.Equal(t, "main@sha1:12", w.get("one").Status.LastAttemptedRevision)
+	sure = true
+
+	next.of(w.get("one"))
+	require.False(t, writes(next, "main@sha1:2"))
+	require.True(t, writes(first, "main@sha1:3"))
+	assert.Equal(t, "main@sha1:2", w.get("one").Status.LastAttemptedRevision)
+	require.False(t, writes(next, "main@sha1:4"))
+	assert.Equal(t, "main@sha1:4", w.get("one").Status.LastAttemptedRevision)
+	assert.Empty(t, w.log.String())
+}
+
+// TestStatusByHand: who writes a status by hand does not end the sync of the Landscape.
+func TestStatusByHand(t *testing.T) {
+	w := newWorld(t)
+	r := w.repository("hand")
+	w.start()
+	w.landscape("hand", r)
+	w.ready("hand", "True Applied")
+	l := w.get("hand")
+	before := l.DeepCopy()
+	l.Status.LastAppliedRevision = "main@sha1:nonsense"
+	require.NoError(t, w.client.Status().Patch(context.Background(), l, client.MergeFrom(before)))
+	next := r.commit("next", map[string]string{"a.yaml": r.configMap("a", "2")})
+	w.await("hand", func(l *landscapev1alpha1.Landscape) bool {
+		return l.Status.LastAppliedRevision == "main@sha1:"+next && strings.HasPrefix(readiness(l), "True Applied")
+	})
+	assert.Equal(t, "2", w.value("a"))
+}
+
+// TestFence: nothing is written any more when somebody else may work, and all is read.
+func TestFence(t *testing.T) {
+	for name, sure := range map[string]bool{"sure": true, "not sure": false} {
+		t.Run(name, func(t *testing.T) {
+			sent := 0
+			f := fence{sure: func() bool { return sure }, next: roundTripper(func(*http.Request) (*http.Response, error) { sent++; return nil, nil })}
+			for method, writes := range map[string]bool{http.MethodGet: false, http.MethodHead: false, http.MethodPost: true, http.MethodPatch: true, http.MethodPut: true, http.MethodDelete: true} {
+				before := sent
+				_, err := f.RoundTrip(httptest.NewRequest(method, "/", nil))
+				if sure || !writes {
+					require.NoError(t, err)
+					assert.Equal(t, before+1, sent, method)
+				} else {
+					require.ErrorIs(t, err, errUnsure)
+					assert.Equal(t, before, sent, method)
+				}
+			}
+		})
+	}
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 // only reads one Landscape.
 type only struct{ l *landscapev1alpha1.Landscape }

@@ -24,10 +24,15 @@ import (
 // statusWriter holds the status of a Landscape and writes it when it differs from what was written last. Nobody else writes it.
 type statusWriter struct {
 	client client.Client
+	live   client.Reader // not from memory
+	sure   func() bool   // nobody else can be at work
 	clock  clock.Clock
 	log    *slog.Logger
 
 	object *landscapev1alpha1.Landscape
+	// stored is the status as the API server has it, in a version of the object that had it.
+	stored  landscapev1alpha1.LandscapeStatus
+	version string
 	// now is the status as it has to be, written as it was written last.
 	now, written landscapev1alpha1.LandscapeStatus
 	known        bool
@@ -42,9 +47,13 @@ const progressEvery = 2 * time.Second
 func (w *statusWriter) of(object *landscapev1alpha1.Landscape) (first bool) {
 	w.object = object
 	if w.known {
+		if equality.Semantic.DeepEqual(object.Status, w.stored) {
+			w.version = object.ResourceVersion // something else of it was changed
+		}
 		return false
 	}
 	w.known = true
+	w.stored, w.version = *object.Status.DeepCopy(), object.ResourceVersion
 	w.now, w.written = *object.Status.DeepCopy(), *object.Status.DeepCopy()
 	ended(w.now.History, w.clock.Now(), landscapev1alpha1.SyncInterrupted, "the operator ended in the middle of it", 0)
 	return true
@@ -111,20 +120,25 @@ func (w *statusWriter) errors(problems []string) {
 	}
 }
 
-// flush writes the status, if there is something new.
-func (w *statusWriter) flush(ctx context.Context) {
+// flush writes the status, if there is something new. It tells whether somebody else has written it, so that nothing was.
+func (w *statusWriter) flush(ctx context.Context) (overtaken bool) {
 	if w.object == nil || equality.Semantic.DeepEqual(w.now, w.written) {
-		return
+		return false
 	}
 	if now := w.clock.Now(); w.onlyProgress() {
 		if now.Sub(w.progressed) < progressEvery {
-			return
+			return false
 		}
 		w.progressed = now
 	}
-	if err := w.write(ctx); err != nil && ctx.Err() == nil {
+	err := w.write(ctx)
+	if errors.Is(err, errOvertaken) {
+		return true
+	}
+	if err != nil && ctx.Err() == nil {
 		w.log.Error("the status of a Landscape cannot be written", "landscape", client.ObjectKeyFromObject(w.object).String(), "error", err)
 	}
+	return false
 }
 
 // onlyProgress tells whether nothing is new but how far the operation is.
@@ -143,28 +157,56 @@ func (w *statusWriter) onlyProgress() bool {
 	return equality.Semantic.DeepEqual(other, w.written)
 }
 
+// errOvertaken says that the status is not what was written last.
+var errOvertaken = errors.New("somebody else has written the status")
+
+// attempts to write beside people who change the object, each of which changes its version.
+const writeAttempts = 5
+
+// write replaces the status that is known by the one that has to be. Nothing is written over what another operator has written meanwhile, nor to
+// an object that was made anew under the name.
 func (w *statusWriter) write(ctx context.Context) error {
-	// A patch of a status is not refused for a wrong metadata.uid, only for a test that fails.
-	patch, err := json.Marshal([]map[string]any{
-		{"op": "test", "path": "/metadata/uid", "value": w.object.UID},
-		{"op": "add", "path": "/status", "value": w.now},
-	})
-	if err != nil {
-		return err
+	if !w.sure() {
+		return nil // the next one writes it
 	}
-	if err := w.client.Status().Patch(ctx, w.object.DeepCopy(), client.RawPatch(types.JSONPatchType, patch)); err != nil {
-		if isOfAnother(err) {
-			return nil // it was made anew under its name, and has nothing of the former one
+	var err error
+	for range writeAttempts {
+		// A patch of a status is not refused for a wrong metadata.uid, only for a test that fails.
+		patch, problem := json.Marshal([]map[string]any{
+			{"op": "test", "path": "/metadata/uid", "value": w.object.UID},
+			{"op": "test", "path": "/metadata/resourceVersion", "value": w.version},
+			{"op": "add", "path": "/status", "value": w.now},
+		})
+		if problem != nil {
+			return problem
 		}
-		return client.IgnoreNotFound(err)
+		// The answer is read into it, which leaves what is not in the answer.
+		stored := &landscapev1alpha1.Landscape{ObjectMeta: metav1.ObjectMeta{Namespace: w.object.Namespace, Name: w.object.Name}}
+		if err = w.client.Status().Patch(ctx, stored, client.RawPatch(types.JSONPatchType, patch)); err == nil {
+			w.version, w.stored, w.written = stored.ResourceVersion, stored.Status, *w.now.DeepCopy()
+			return nil
+		}
+		if !isRefused(err) {
+			return client.IgnoreNotFound(err)
+		}
+		live := &landscapev1alpha1.Landscape{}
+		if err := w.live.Get(ctx, client.ObjectKeyFromObject(w.object), live); err != nil {
+			return client.IgnoreNotFound(err)
+		}
+		switch {
+		case live.UID != w.object.UID:
+			return nil
+		case !equality.Semantic.DeepEqual(live.Status, w.stored):
+			return errOvertaken
+		}
+		w.version = live.ResourceVersion
 	}
-	w.written = *w.now.DeepCopy()
-	return nil
+	return err
 }
 
-// isOfAnother tells whether a patch was refused because the object has another UID. The answer to a test that fails does not say which one
-// it was, other than that to a status which is invalid: that names the object.
-func isOfAnother(err error) bool {
+// isRefused tells whether a test of a patch failed. The answer does not say which one it was, other than that to a status which is invalid: that
+// names the object.
+func isRefused(err error) bool {
 	var status apierrors.APIStatus
 	return apierrors.IsInvalid(err) && errors.As(err, &status) && (status.Status().Details == nil || status.Status().Details.Name == "")
 }

@@ -127,7 +127,11 @@ func (s *syncer) run(ctx context.Context) {
 			s.status.object = nil // the next one of its name has a status of its own
 			return
 		}
-		s.status.flush(ctx)
+		if s.status.flush(ctx) {
+			s.Log.Info("the status was written by somebody else: what is in memory is dropped, and everything is looked at anew", "landscape", s.key.String())
+			s.status.object = nil
+			return
+		}
 		if !timer.Stop() {
 			select {
 			case <-timer.C():

@@ -124,8 +124,9 @@ func (p *parts) dependsOn(dependent, key receiver.Key) bool {
 
 // begin starts a syncer; the lock is held.
 func (p *parts) begin(ctx context.Context, key receiver.Key) *running {
+	outer := ctx
 	ctx, cancel := context.WithCancel(ctx)
-	s := &syncer{parts: p, key: key, hub: p.desk.hubOf(key), wake: make(chan struct{}, 1), post: make(chan func()), status: &statusWriter{client: p.client, clock: p.Clock, log: p.Log}}
+	s := &syncer{parts: p, key: key, hub: p.desk.hubOf(key), wake: make(chan struct{}, 1), post: make(chan func()), status: &statusWriter{client: p.client, live: p.mgr.GetAPIReader(), sure: p.sure, clock: p.Clock, log: p.Log}}
 	r := &running{syncer: s, stop: cancel, done: make(chan struct{})}
 	p.syncers[key] = r
 	go func() {
@@ -154,7 +155,7 @@ func (p *parts) begin(ctx context.Context, key receiver.Key) *running {
 		p.metrics.gone(key)
 		p.notifier.Forget(key)
 		if l, err := p.landscapeOf(key); err == nil && l != nil {
-			p.changed(ctx, key)
+			p.changed(outer, key) // with a context that does not end with this one
 		}
 	}()
 	return r
