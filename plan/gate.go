@@ -79,19 +79,27 @@ type Verdict struct {
 func (g Gate) Judge(cluster string, refs []Ref, total int) Verdict {
 	v := Verdict{Held: map[Ref]string{}}
 	beyond := g.beyond(cluster, len(refs), total)
+	// together has those that are approved by ids of their own, too: they were held with the others when people were shown the id of all.
+	together := map[Ref]string{}
 	for _, ref := range refs {
+		reason := ""
 		switch {
-		case g.Approves(ApprovalOf(cluster, ref)):
 		case g.Reviewed != nil && !g.Reviewed(cluster, ref):
-			v.Held[ref] = NotReviewed
+			reason = NotReviewed
 		case g.protects(ref):
-			v.Held[ref] = "kind " + ref.Kind + " is protected"
-		case beyond != "":
-			v.Held[ref] = beyond
+			reason = "kind " + ref.Kind + " is protected"
+		default:
+			reason = beyond
+		}
+		if reason != "" {
+			together[ref] = reason
+		}
+		if !g.Approves(ApprovalOf(cluster, ref)) && reason != "" {
+			v.Held[ref] = reason
 		}
 	}
 	v.ID = ApprovalID(cluster, v.Held)
-	if g.Approves(v.ID) {
+	if all := ApprovalID(cluster, together); g.Approves(v.ID) || all != v.ID && g.Approves(all) {
 		v.Held = map[Ref]string{}
 	}
 	return v

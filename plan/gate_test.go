@@ -67,6 +67,41 @@ func TestGate(t *testing.T) {
 	}
 }
 
+// TestTogetherAndAlone: the id of all that is held lets all pass, also beside ids of single objects among it, and so does the one of what these leave.
+func TestTogetherAndAlone(t *testing.T) {
+	a, b, c := Ref{APIVersion: "v1", Kind: "ConfigMap", Name: "a"}, Ref{APIVersion: "v1", Kind: "ConfigMap", Name: "b"}, Ref{APIVersion: "v1", Kind: "ConfigMap", Name: "c"}
+	of := func(refs ...Ref) string {
+		held := map[Ref]string{}
+		for _, ref := range refs {
+			held[ref] = ""
+		}
+		return ApprovalID("x", held)
+	}
+	for name, test := range map[string]struct {
+		approved []string
+		held     int
+		passed   []string
+	}{
+		"alone":                   {[]string{of(a)}, 2, []string{of(a)}},
+		"together":                {[]string{of(a, b, c)}, 0, []string{of(a, b, c)}},
+		"both":                    {[]string{of(a), of(a, b, c)}, 0, []string{of(a), of(a, b, c)}},
+		"alone, and what is left": {[]string{of(a), of(b, c)}, 0, []string{of(a), of(b, c)}},
+		"of others":               {[]string{of(a), of(a, b)}, 2, []string{of(a)}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			gate := Gate{MaxDeletions: Limit(0), Approved: map[string]bool{}}
+			var passed []string
+			gate.Passed = func(id string) { passed = append(passed, id) }
+			for _, id := range test.approved {
+				gate.Approved[id] = true
+			}
+			v := gate.Judge("x", []Ref{a, b, c}, 10)
+			assert.Len(t, v.Held, test.held)
+			assert.Equal(t, test.passed, passed)
+		})
+	}
+}
+
 func TestApprovalID(t *testing.T) {
 	a, b := Ref{"v1", "Namespace", "", "a"}, Ref{"v1", "Namespace", "", "b"}
 	id := ApprovalID("c", map[Ref]string{a: "x", b: "y"})
