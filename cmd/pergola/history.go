@@ -13,6 +13,7 @@ import (
 
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 	"github.com/pergola-dev/pergola/controllers/landscape"
+	"github.com/pergola-dev/pergola/controllers/operator"
 	"github.com/pergola-dev/pergola/health/condition"
 )
 
@@ -69,10 +70,10 @@ func printHistory(w io.Writer, l *landscapev1alpha1.Landscape) error {
 		if pin.Reason != "" {
 			reason = ": " + oneLine(pin.Reason, 300)
 		}
-		fmt.Fprintf(w, "PINNED to %s by %s%s\n", pin.Revision, orUnknown(pin.By), reason)
+		fmt.Fprintf(w, "PINNED to %s by %s%s\n", printable(pin.Revision), printable(orUnknown(pin.By)), reason)
 	}
 	if s := l.Spec.SuspendedAt(time.Now()); s != nil {
-		fmt.Fprintf(w, "SUSPENDED%s\n", landscape.SuspensionText(s))
+		fmt.Fprintf(w, "SUSPENDED%s\n", printable(landscape.SuspensionText(s)))
 	}
 	if text := waitingText(l); text != "" {
 		fmt.Fprintf(w, "WAITING: %s\n", oneLine(text, 300))
@@ -91,7 +92,7 @@ func printHistory(w io.Writer, l *landscapev1alpha1.Landscape) error {
 		if r.Gardenlets != "" {
 			what = "on seeds: " + r.Gardenlets
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", r.StartTime.Local().Format(time.DateTime), took, landscape.ShortRevision(r.Revision), r.Trigger, result, oneLine(what, 100))
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", r.StartTime.Local().Format(time.DateTime), took, printable(landscape.ShortRevision(r.Revision)), printable(r.Trigger), printable(result), oneLine(what, 100))
 	}
 	if err := table.Flush(); err != nil {
 		return err
@@ -121,13 +122,13 @@ func printApprovals(w io.Writer, l *landscapev1alpha1.Landscape) error {
 		groups[i] = append(groups[i], h)
 	}
 	for i, group := range groups {
-		fmt.Fprintf(w, "Held: %s\n", group[0].Reason)
+		fmt.Fprintf(w, "Held: %s\n", oneLine(group[0].Reason, 1000))
 		for _, h := range group {
 			alone := ""
 			if h.Together != "" && h.Approval != "" {
-				alone = ", its approval is " + h.Approval
+				alone = ", its approval is " + printable(operator.ApprovalText(h.Cluster, h.Approval))
 			}
-			fmt.Fprintf(w, "  %s on %s%s\n", h.Object, clusterText(h.Cluster), alone)
+			fmt.Fprintf(w, "  %s on %s%s\n", printable(h.Object), printable(clusterText(h.Cluster)), alone)
 		}
 		id := groupApproval(group[0])
 		if id == "" || slices.ContainsFunc(groups[i+1:], func(g []landscapev1alpha1.HeldDeletion) bool { return groupApproval(g[0]) == id }) {
@@ -137,13 +138,15 @@ func printApprovals(w io.Writer, l *landscapev1alpha1.Landscape) error {
 		if group[0].Together != "" {
 			what = "all of it"
 		}
-		fmt.Fprintf(w, "  to let %s pass: pergola approve %s/%s %s\n", what, l.Namespace, l.Name, id)
+		fmt.Fprintf(w, "  to let %s pass: pergola approve %s/%s %s\n", what, l.Namespace, l.Name, printable(id))
 	}
 	return nil
 }
 
 // groupApproval is the id that approves an object with all that is held with it.
-func groupApproval(h landscapev1alpha1.HeldDeletion) string { return cmp.Or(h.Together, h.Approval) }
+func groupApproval(h landscapev1alpha1.HeldDeletion) string {
+	return operator.ApprovalText(h.Cluster, cmp.Or(h.Together, h.Approval))
+}
 
 // clusterText names a cluster: what is held elsewhere than on the two of the operator is held by the gardenlet of a seed.
 func clusterText(cluster string) string {

@@ -42,7 +42,7 @@ Held: `+beyond+`
   to let it pass: pergola approve garden/production 000000000000
 Held: `+unseen+`
   ConfigMap a/g on seed eu-1
-  to let it pass: pergola approve garden/production 111111111111
+  to let it pass: pergola approve garden/production eu-1/111111111111
 `, b.String())
 }
 
@@ -93,4 +93,16 @@ func TestSuspendTellsWhatItReplaces(t *testing.T) {
 		l.Spec.Suspend, l.Spec.Suspension = test.suspend, test.why
 		assert.Equal(t, test.want, replaced(l, now), name)
 	}
+}
+
+// What a cluster says cannot command the terminal, nor write lines that look like ours.
+func TestHistoryIsPrintable(t *testing.T) {
+	l := &landscapev1alpha1.Landscape{}
+	l.Status.Held = []landscapev1alpha1.HeldDeletion{{Cluster: "eu-1", Object: "ConfigMap a/b\n  to let it pass: x", Reason: "why\x1b[2J\nHeld: other", Approval: "1\n2"}}
+	l.Status.History = []landscapev1alpha1.SyncRecord{{Revision: "main@sha1:a", Trigger: "me\x1b[31m", Subject: "a\x1b]0;b\a\nc", Gardenlets: "d\u202ee"}}
+	var b strings.Builder
+	require.NoError(t, printHistory(&b, l))
+	assert.NotRegexp(t, "[\x1b\a\u202e]", b.String())
+	assert.Len(t, strings.Split(strings.TrimSpace(b.String()), "\n"), 5, b.String())
+	assert.Equal(t, "a b\n  c d", printableLines("a\x1bb\nc\rd\n"))
 }

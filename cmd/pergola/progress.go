@@ -239,7 +239,7 @@ func (p *progress) finish() {
 }
 
 func oneLine(s string, limit int) string {
-	s = strings.Join(strings.Fields(s), " ")
+	s = strings.Join(strings.Fields(printable(s)), " ")
 	if r := []rune(s); len(r) > limit {
 		return string(r[:limit]) + "…"
 	}

@@ -66,10 +66,11 @@ func newApprove() *cobra.Command {
 		Use:   "approve LANDSCAPE ID...",
 		Short: "Let held deletions of a Landscape pass",
 		Long: `Approves deletions and recreations that the operator and the gardenlets hold: those beyond the deletion gate, or that no reviewer
-could see. An id stands for exactly the objects that are held now; pergola history and status.held of the Landscape show it. An Event
-DeletionHeld of a Seed or Shoot may tell it before the Landscape does: then it takes --on-seed.`,
+could see. An id stands for exactly the objects that are held now; pergola history and status.held of the Landscape show it. What is held
+on a seed passes there alone: SEED/ID says which one is meant. An Event DeletionHeld of a Seed or Shoot may tell it before the
+Landscape does: then it takes --on-seed.`,
 		Example: `  pergola approve production 3f2a91c07d55
-  pergola approve production 77be0211c4e0 --on-seed`,
+  pergola approve production eu-1/77be0211c4e0 --on-seed`,
 		Args: cobra.MinimumNArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			handle, err := object.handle(args[0])

@@ -77,11 +77,11 @@ operator runs: what was asked for is done when one does.`,
 							return err
 						}
 					} else if p.Err == "" {
-						fmt.Fprintf(cmd.OutOrStdout(), "%s  %-10s %s\n", p.Time.Local().Format(time.TimeOnly), p.Phase, p.Message)
+						fmt.Fprintf(cmd.OutOrStdout(), "%s  %-10s %s\n", p.Time.Local().Format(time.TimeOnly), p.Phase, printable(p.Message))
 					}
 					switch {
 					case p.Err != "":
-						return finding{errors.New(p.Err)}
+						return finding{errors.New(printableLines(p.Err))}
 					case p.Done && p.Phase == "Held":
 						return errFinding
 					case p.Done:

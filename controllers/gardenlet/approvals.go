@@ -120,8 +120,8 @@ func (g *Gardenlet) tellHeld(from sources, s *settings, held []owner.HeldObjects
 				reasons = append(reasons, o.Reason)
 			}
 		}
-		g.tell(from.object, "DeletionHeld", fmt.Sprintf("held on cluster %s: %s: %s; to let it pass once: pergola approve %[5]s %[4]s",
-			h.Cluster, strings.Join(objects, ", "), strings.Join(reasons, "; "), landscape.ShownApproval(h.Approval, used), s.landscape))
+		g.tell(from.object, "DeletionHeld", fmt.Sprintf("held on cluster %s: %s: %s; to let it pass once: pergola approve %s %s/%s",
+			h.Cluster, strings.Join(objects, ", "), strings.Join(reasons, "; "), s.landscape, g.Seed, landscape.ShownApproval(h.Approval, used)))
 	}
 }
 

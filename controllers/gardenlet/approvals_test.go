@@ -53,7 +53,7 @@ func TestAnApprovalCountsOnce(t *testing.T) {
 	held := func(id string) func() bool {
 		return func() bool {
 			return slices.ContainsFunc(p.events("DeletionHeld", p.name), func(m string) bool {
-				return strings.Contains(m, "ConfigMap garden/"+b) && strings.Contains(m, "needs approval") && strings.HasSuffix(m, "pergola approve demo "+id)
+				return strings.Contains(m, "ConfigMap garden/"+b) && strings.Contains(m, "needs approval") && strings.HasSuffix(m, "pergola approve demo "+p.name+"/"+id)
 			})
 		}
 	}

@@ -14,7 +14,7 @@ import (
 
 // approvals are the ids by which the gate lets something pass: those of the object that were not used.
 func approvals(object *landscapev1alpha1.Landscape) []string {
-	return landscape.OpenApprovals(object.Spec.Approved, object.Status.UsedApprovals)
+	return landscape.OpenApprovals(approvedHere(object.Spec.Approved), object.Status.UsedApprovals)
 }
 
 // mostCommands is how many ids a command is shown with.
@@ -26,7 +26,7 @@ func (s *syncer) toApprove() string { return toApprove(s.status.now.Held, s.key.
 func toApprove(held []landscapev1alpha1.HeldDeletion, landscape string) string {
 	var ids []string
 	for _, h := range held {
-		if id := cmp.Or(h.Together, h.Approval); id != "" && !slices.Contains(ids, id) {
+		if id := ApprovalText(h.Cluster, cmp.Or(h.Together, h.Approval)); id != "" && !slices.Contains(ids, id) {
 			ids = append(ids, id)
 		}
 	}

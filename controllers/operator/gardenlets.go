@@ -266,7 +266,7 @@ func (w *wait) takenUp(ctx context.Context, live *unstructured.Unstructured, f *
 	}
 	if r == nil || r.Digest != f.digest {
 		if c := seedCondition(live, seedpublication.ConditionSettings); c != nil && c.Status == gardencorev1beta1.ConditionFalse && w.s.Clock.Since(w.began) > settleIn {
-			return gardencorev1beta1.LastOperationStateError, shortened(c.Message)
+			return gardencorev1beta1.LastOperationStateError, printable(shortened(c.Message))
 		}
 		return gardencorev1beta1.LastOperationStatePending, ""
 	}
@@ -383,5 +383,5 @@ func operationOf(live *unstructured.Unstructured) (gardencorev1beta1.LastOperati
 	if state == "" {
 		return gardencorev1beta1.LastOperationStatePending, ""
 	}
-	return gardencorev1beta1.LastOperationState(state), shortened(fmt.Sprintf("%s (%d%%): %s", state, progress, description))
+	return gardencorev1beta1.LastOperationState(state), printable(shortened(fmt.Sprintf("%s (%d%%): %s", state, progress, description)))
 }

@@ -126,14 +126,14 @@ func TestGardenletsTakeUpWhatIsPublished(t *testing.T) {
 	assert.Contains(t, lines, "Waiting nothing had to be written; waiting for the gardenlets: Seed local\nWaiting Seed local: 1 to reconcile with what was published: "+shoot)
 
 	// What is held there is held by the Landscape, with the command that lets it pass.
-	held := seedpublication.Held{Owner: shoot, Cluster: "local", Object: "ConfigMap shoot--local--local/x", Reason: "it is not in the reviewed difference", Approval: "0123abcd"}
+	held := seedpublication.Held{Owner: shoot, Cluster: "local", Object: "ConfigMap shoot--local--local/x", Reason: "it is not in the reviewed difference", Approval: "0123456789ab"}
 	ends, _ = pushed(s.push("a third", overlay("3")), func() {
 		w.reports(seedpublication.Report{Digest: digest(), Held: []seedpublication.Held{held}})
 	})
 	for _, end := range ends {
 		assert.Equal(t, receiver.PhaseHeld, end.Phase, end)
 		assert.Contains(t, end.Message, "1 deletion or recreation on seed local waits for an approval")
-		assert.Contains(t, end.Message, "pergola approve "+w.namespace+"/"+s.name+" 0123abcd lets it pass")
+		assert.Contains(t, end.Message, "pergola approve "+w.namespace+"/"+s.name+" local/0123456789ab lets it pass")
 	}
 	l := w.get(s.name)
 	assert.Equal(t, []landscapev1alpha1.HeldDeletion{{Cluster: "local", Object: held.Object, Reason: held.Reason, Approval: held.Approval}}, l.Status.Held)
@@ -143,11 +143,12 @@ func TestGardenletsTakeUpWhatIsPublished(t *testing.T) {
 	w.eventually("it is told once", func() bool { return len(w.notes(s.name, reasonHeld)) == 1 })
 	handle, err := NewHandle(server.config, receiver.Key{Namespace: w.namespace, Name: s.name}, clock.RealClock{}, "ada")
 	require.NoError(t, err)
-	require.NoError(t, handle.Approve(ctx, []string{"0123abcd"}, false), "it can be approved like what the operator holds")
+	require.NoError(t, handle.Approve(ctx, []string{"0123456789ab"}, false), "it can be approved like what the operator holds")
 	w.reports(seedpublication.Report{Digest: digest()})
 	l = w.await(s.name, func(l *landscapev1alpha1.Landscape) bool { return len(l.Status.Held) == 0 })
 	w.await(s.name, func(l *landscapev1alpha1.Landscape) bool { return !isHeld(l) })
-	assert.NotContains(t, l.Status.UsedApprovals, "0123abcd", "the gardenlet says when it was used")
+	assert.Equal(t, []string{"local/0123456789ab"}, l.Spec.Approved, "it counts on that seed alone")
+	assert.NotContains(t, l.Status.UsedApprovals, "local/0123456789ab", "the gardenlet says when it was used")
 
 	w.await(s.name, working("waiting for the gardenlets: Seed local")) // the approval is published
 	w.reports(seedpublication.Report{Digest: digest()})

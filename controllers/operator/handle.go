@@ -173,12 +173,13 @@ func (h *Handle) Unpin(ctx context.Context) (was bool, err error) {
 }
 
 // Approve lets what is held pass, by its ids. The Landscape lists what its operator and the gardenlets hold. What a gardenlet holds may
-// not be there yet, or be too much for it: with onSeed any id is taken.
+// not be there yet, or be too much for it: with onSeed any id is taken that says its seed.
 func (h *Handle) Approve(ctx context.Context, ids []string, onSeed bool) error {
 	_, err := h.change(ctx, "approving deletions of", func(l *landscapev1alpha1.Landscape) error {
-		for _, id := range ids {
-			if !onSeed && !slices.ContainsFunc(l.Status.Held, func(held landscapev1alpha1.HeldDeletion) bool { return held.Approval == id || held.Together == id }) {
-				return fmt.Errorf("nothing that is held has the id %q: status.held of the Landscape shows what waits. An id of an Event DeletionHeld of a Seed or Shoot that is not there, because it is new or there are too many, takes --on-seed", id)
+		for _, given := range ids {
+			id, err := approvalOf(l.Status.Held, given, onSeed)
+			if err != nil {
+				return err
 			}
 			if !slices.Contains(l.Spec.Approved, id) {
 				l.Spec.Approved = append(l.Spec.Approved, id)

@@ -30,7 +30,7 @@ func (s *syncer) publish(ctx context.Context, j *job) error {
 	if len(seeds) == 0 || virtual == nil || ctx.Err() != nil {
 		return nil
 	}
-	decided := seedpublication.Decided{Approved: j.approved}
+	var decided seedpublication.Decided
 	if j.seen != nil {
 		decided.Review = landscapev1alpha1.ReviewRequired
 	}
@@ -50,6 +50,15 @@ func (s *syncer) publish(ctx context.Context, j *job) error {
 		names = append(names, name)
 	}
 	return errors.Join(append(problems, forEach(names, func(name string) error {
+		content := content
+		if approved := approvedOn(name, j.approved); len(approved) > 0 {
+			own := decided
+			own.Approved = approved
+			var err error
+			if content, err = seedpublication.Of(l, own); err != nil {
+				return fmt.Errorf("publishing for seed %s: %w", name, err)
+			}
+		}
 		out, err := publisher.Apply(ctx, virtual, content, name, j.revision.Revision())
 		j.published(name, out)
 		return err

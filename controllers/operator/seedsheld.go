@@ -23,10 +23,8 @@ import (
 // lookAtSeeds is how often the reports are looked at. They are in memory: nobody is asked.
 const lookAtSeeds = 2 * time.Second
 
-// isOnSeed tells whether something is held by a gardenlet: the clusters of the operator are the two others.
-func isOnSeed(h landscapev1alpha1.HeldDeletion) bool {
-	return h.Cluster != landscape.Runtime && h.Cluster != landscape.Virtual
-}
+// isOnSeed tells whether something is held by a gardenlet.
+func isOnSeed(h landscapev1alpha1.HeldDeletion) bool { return isClusterOfSeed(h.Cluster) }
 
 // heldHere is what the operator holds itself, of what a Landscape says is held.
 func heldHere(all []landscapev1alpha1.HeldDeletion) []landscapev1alpha1.HeldDeletion {
@@ -69,8 +67,12 @@ func seedRef(name string) apply.Ref {
 func heldIn(reports map[string]*seedpublication.Report) []landscapev1alpha1.HeldDeletion {
 	var out []landscapev1alpha1.HeldDeletion
 	for seed, r := range reports {
-		if r == nil {
+		if r == nil || !isClusterOfSeed(seed) { // of a seed that is called like a cluster of the operator only its Events tell
 			continue
+		}
+		if r.Dropped > 0 {
+			out = append(out, landscapev1alpha1.HeldDeletion{Cluster: seed, Object: "Seed " + seed,
+				Reason: fmt.Sprintf("the report of seed %s is not understood: entries that are left out: %d", seed, r.Dropped)})
 		}
 		for _, h := range r.Held {
 			out = append(out, landscapev1alpha1.HeldDeletion{Cluster: seed, Object: h.Object, Reason: h.Reason, Approval: h.Approval, Together: h.Together})

@@ -50,7 +50,7 @@ func (e *EncryptedError) Error() string {
 
 // Decided is what counts for seeds of the Landscape object, beside its Git content.
 type Decided struct {
-	// Approved are the ids of held deletions that may pass.
+	// Approved are the ids of held deletions that may pass on the seed that it is published for.
 	Approved []string
 	// Review says whether what seeds lose has to be foreseeable in reviews, by the object or by Git.
 	Review landscapev1alpha1.ReviewMode

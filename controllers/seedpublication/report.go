@@ -36,6 +36,8 @@ type Report struct {
 	FailingMore    int      `json:"failingMore,omitempty"`
 	// Held is not deleted, or not recreated, before somebody approves it; 50 at most.
 	Held []Held `json:"held,omitempty"`
+	// Dropped is how many entries were left out when it was read, because they are not of the form that gardenlets write.
+	Dropped int `json:"-"`
 }
 
 // Held is an object on a seed.
@@ -54,6 +56,7 @@ type Held struct {
 
 // bound keeps the report small, and the same for the same content.
 func (r *Report) bound() {
+	r.dropUnknown()
 	r.Converging, r.ConvergingMore = first(r.Converging, r.ConvergingMore)
 	r.Failing, r.FailingMore = first(r.Failing, r.FailingMore)
 	switch n := len(r.Held); {
@@ -64,7 +67,7 @@ func (r *Report) bound() {
 	}
 	for i := range r.Held {
 		if reason := []rune(r.Held[i].Reason); len(reason) > maxReportText {
-			r.Held[i].Reason = string(reason[:maxReportText]) + "…"
+			r.Held[i].Reason = string(reason[:maxReportText-1]) + "…"
 		}
 	}
 }
@@ -89,14 +92,18 @@ func ReadReport(seed *unstructured.Unstructured) *Report {
 	if text == "" || json.Unmarshal([]byte(text), out) != nil {
 		return nil
 	}
-	out.bound() // it is passed on into the status of others
+	out.bound() // it is passed on into the status of others, and whoever may patch the Seed may have written it
 	return out
 }
 
 // NoteReport is the patch that gives a Seed this report, if it has another one.
 func NoteReport(seed *unstructured.Unstructured, r Report) (patch map[string]any, differs bool, err error) {
 	r.Held = slices.Clone(r.Held)
+	for i := range r.Held {
+		r.Held[i].Reason = printable(r.Held[i].Reason)
+	}
 	r.bound()
+	r.Dropped = 0 // of what is read there
 	if former := ReadReport(seed); former != nil && reflect.DeepEqual(*former, r) {
 		return nil, false, nil
 	}

