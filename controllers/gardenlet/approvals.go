@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/controllers/landscape"
 	"github.com/pergola-dev/pergola/controllers/owner"
@@ -76,6 +78,84 @@ func (g *Gardenlet) useUp(ctx context.Context, at *site, s *settings) {
 	if err := g.noteUsed(ctx); err != nil {
 		g.Log.Info("used approvals could not be noted yet", "error", err)
 	}
+}
+
+// withdraw uses up approvals of what was held before and is not any more for another reason, also those that come late: what is held anew needs
+// another one. It is called after a run that has seen everything.
+func (g *Gardenlet) withdraw(at *site, s *settings, o *unstructured.Unstructured, report *owner.Report) {
+	if report == nil {
+		return
+	}
+	before := map[string][]string{}
+	if former := seedpublication.ReadReport(g.objects.get(kindSeed, "", g.Seed)); former != nil {
+		before = heldBefore(former, reportedName(o))
+	}
+	open := landscape.OpenApprovals(s.approved, g.usedApprovals(s))
+	at.mu.Lock()
+	defer at.mu.Unlock()
+	if at.judged { // this process knows better than what was reported
+		before = heldByID(at.held)
+	}
+	at.lapse(before, heldByID(report.Held))
+	for _, id := range open {
+		if at.lapsed[id] {
+			if at.passed == nil {
+				at.passed = map[string]bool{}
+			}
+			at.passed[id] = true
+		}
+	}
+}
+
+// lapse notes the ids of which all objects were held before and none is now, unless something passed by them; what is held again has not lapsed.
+func (s *site) lapse(before, now map[string][]string) {
+	if s.lapsed == nil {
+		s.lapsed = map[string]bool{}
+	}
+	held := map[string]bool{}
+	for id, objects := range now {
+		delete(s.lapsed, id)
+		for _, o := range objects {
+			held[o] = true
+		}
+	}
+	for id, objects := range before {
+		if !s.passed[id] && !slices.ContainsFunc(objects, func(o string) bool { return held[o] }) {
+			s.lapsed[id] = true
+		}
+	}
+}
+
+// heldByID gives what is held by the ids that let it pass.
+func heldByID(held []owner.HeldObjects) map[string][]string {
+	out := map[string][]string{}
+	for _, h := range held {
+		for _, o := range h.Objects {
+			object := h.Cluster + " " + o.Ref.String()
+			for _, id := range []string{o.Approval, h.Approval} {
+				if id != "" && !slices.Contains(out[id], object) {
+					out[id] = append(out[id], object)
+				}
+			}
+		}
+	}
+	return out
+}
+
+// heldBefore gives the same of what a former process has reported of an owner.
+func heldBefore(r *seedpublication.Report, name string) map[string][]string {
+	out := map[string][]string{}
+	for _, h := range r.Held {
+		if h.Owner != name {
+			continue
+		}
+		for _, shown := range []string{h.Approval, h.Together} {
+			if id, _, _ := strings.Cut(shown, "-"); id != "" {
+				out[id] = append(out[id], h.Cluster+" "+h.Object)
+			}
+		}
+	}
+	return out
 }
 
 // forgetApprovals drops what is not approved any more: an id that is taken back and given again counts anew.

@@ -86,3 +86,45 @@ func TestAnApprovalCountsOnce(t *testing.T) {
 	p.eventually("it counts anew", func() bool { return !there() })
 	require.NoError(t, g.stop())
 }
+
+// TestAnApprovalOfWhatIsNotHeldAnyMore: it is used up, whether it comes with the commit that declares the object again or later: what goes another
+// time is held.
+func TestAnApprovalOfWhatIsNotHeldAnyMore(t *testing.T) {
+	const gate, without = ", deletionGate: {maxDeletions: 0}", ", components: {seed: {b: {enabled: false}}}"
+	p := newPlace(t)
+	b := "b-" + p.name
+	id := plan.ApprovalOf(p.name, plan.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "garden", Name: b})
+	done := func(spec, revision string, held int, approved ...string) {
+		t.Helper()
+		p.spec, p.approved = spec, approved
+		published := p.publish(revision)
+		p.eventually(revision+" is done", func() bool {
+			r := p.reported()
+			return r.Digest == published.Digest && len(r.Converging) == 0 && len(r.Held) == held
+		})
+	}
+	g := p.run()
+	done(gate, "main@1", 0)
+	done(gate+without, "main@2", 1)
+	done(gate, "main@3", 0, id)
+	p.eventually("it is used up", func() bool { return p.used() == id })
+	done(gate+without, "main@4", 1, id)
+	assert.NotNil(t, p.onSeed("garden", b))
+	assert.Equal(t, id+"-2", p.reported().Held[0].Approval)
+	done(gate, "main@5", 0, id)
+	done(gate, "main@5", 0, id, id+"-2")
+	p.eventually("one that comes late, too", func() bool { return p.used() == id+","+id+"-2" })
+	require.NoError(t, g.stop())
+}
+
+// TestLapse: an id lapses when nothing of it is held any more, and counts again when something is.
+func TestLapse(t *testing.T) {
+	before := map[string][]string{"a": {"one"}, "b": {"two"}, "both": {"one", "two"}, "passed": {"three"}}
+	s := &site{passed: map[string]bool{"passed": true}}
+	s.lapse(before, map[string][]string{"b": {"two"}})
+	assert.Equal(t, map[string]bool{"a": true}, s.lapsed)
+	s.lapse(map[string][]string{"b": {"two"}}, map[string][]string{"a": {"one"}})
+	assert.Equal(t, map[string]bool{"b": true}, s.lapsed)
+	former := &seedpublication.Report{Held: []seedpublication.Held{{Owner: "Seed x", Cluster: "x", Object: "ConfigMap a/b", Approval: "a-2", Together: "b"}, {Owner: "Seed y", Approval: "c"}}}
+	assert.Equal(t, map[string][]string{"a": {"x ConfigMap a/b"}, "b": {"x ConfigMap a/b"}}, heldBefore(former, "Seed x"))
+}

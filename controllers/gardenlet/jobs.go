@@ -57,8 +57,9 @@ type site struct {
 	// held is what is held of the owner; judged says that this process has seen it.
 	held   []owner.HeldObjects
 	judged bool
-	// passed are approvals by which something passed, and that are not noted as used yet.
-	passed map[string]bool
+	// passed are approvals by which something passed, and that are not noted as used yet. lapsed are ids of what was held, and is not any more
+	// without one.
+	passed, lapsed map[string]bool
 }
 
 // current gives what keeping works with; nil when nothing was converged yet.
@@ -225,6 +226,9 @@ func (g *Gardenlet) converge(ctx context.Context, at *site, o *owner.Owner, from
 	began := g.Clock.Now()
 	report, err := r.Reconcile(ctx, o)
 	g.metrics.took(from.kind, g.Clock.Since(began))
+	if err == nil {
+		g.withdraw(at, s, from.object, report)
+	}
 	if err == nil || report != nil && report.Written.Deleted+report.Written.Recreated > 0 {
 		g.useUp(ctx, at, s)
 	}
