@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"helm.sh/helm/v3/pkg/chartutil"
 	"helm.sh/helm/v3/pkg/strvals"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/yaml"
 
@@ -24,6 +25,7 @@ import (
 // installing is one run of the command.
 type installing struct {
 	role, namespace     string
+	seed                string // value gardenlet.seed
 	values, set         []string
 	approved            []string
 	kubeconfig, context string
@@ -46,7 +48,8 @@ gardenlet and its rights). The values are those of the chart (deploy/charts/perg
 gardenlet.seed for the gardenlet. The namespace is created.
 
 -o yaml prints the objects and asks no cluster. --uninstall deletes what was installed, except the CustomResourceDefinition, the
-Landscapes, the priority class and the namespace; what Pergola has applied stays, too.
+Landscapes, the priority class and the namespace; what Pergola has applied stays, too. The access of one gardenlet goes without that of
+others: with --role gardenlet-access it takes --set gardenlet.seed=NAME.
 
 Deletions beyond the gate (the default one of landscapes) are held, with the ids that approve them.
 
@@ -86,15 +89,19 @@ func (i *installing) run(cmd *cobra.Command) error {
 	}
 	ctx, cancel := context.WithTimeout(cmd.Context(), i.timeout+time.Minute)
 	defer cancel()
-	if i.uninstall {
-		if i.output == "yaml" {
-			return errors.New("--uninstall does not go with -o yaml, which prints what would be installed: --dry-run shows what would be deleted")
-		}
-		return i.delete(ctx, cmd, role)
+	if i.uninstall && i.output == "yaml" {
+		return errors.New("--uninstall does not go with -o yaml, which prints what would be installed: --dry-run shows what would be deleted")
 	}
 	values, err := i.readValues(cmd.InOrStdin())
 	if err != nil {
 		return err
+	}
+	i.seed, _, _ = unstructured.NestedString(values, "gardenlet", "seed")
+	if i.uninstall {
+		if role == deploy.GardenletAccess && i.seed == "" {
+			return errors.New("--uninstall: each seed has an access of its own: say whose goes, with --set gardenlet.seed=NAME")
+		}
+		return i.delete(ctx, cmd, role)
 	}
 	in, err := deploy.Render(deploy.Options{Role: role, Namespace: i.namespace, Values: values})
 	if err != nil {
@@ -120,7 +127,7 @@ func (i *installing) run(cmd *cobra.Command) error {
 	if i.wait && role != deploy.GardenletAccess {
 		state = ", healthy"
 	}
-	fmt.Fprintf(cmd.OutOrStdout(), "Pergola %s %s is installed in namespace %s: %d created, %d changed, %d deleted, %d unchanged%s.\n", role, version, i.namespace,
+	fmt.Fprintf(cmd.OutOrStdout(), "Pergola %s %s is installed in namespace %s: %d created, %d changed, %d deleted, %d unchanged%s.\n", i.what(role), version, i.namespace,
 		report.Count(apply.Created), report.Count(apply.Configured, apply.Adopted, apply.Recreated), report.Count(apply.Deleted), report.Count(apply.Unchanged), state)
 	if held := report.Count(apply.HeldBack); held > 0 {
 		return finding{fmt.Errorf("%d deletions are held: the lines above say why, and by which id of --approve each may pass", held)}
@@ -136,18 +143,37 @@ func (i *installing) delete(ctx context.Context, cmd *cobra.Command, role deploy
 	defer cluster.Close()
 	if i.dry {
 		p, err := installer.PlanDelete(ctx)
-		return i.showPlan(cmd, p, err)
+		return i.showDeletion(cmd, role, p, err)
 	}
 	report, err := installer.Delete(ctx)
 	if err != nil {
 		return finding{err}
 	}
 	if report.Count(apply.Deleted, apply.Gone) == 0 {
-		fmt.Fprintf(cmd.OutOrStdout(), "Pergola %s is not installed in namespace %s by pergola install: nothing was deleted.\n", role, i.namespace)
+		fmt.Fprintf(cmd.OutOrStdout(), "Pergola %s is not installed in namespace %s by pergola install: nothing was deleted.\n", i.what(role), i.namespace)
 		return nil
 	}
-	fmt.Fprintf(cmd.OutOrStdout(), "Pergola %s is uninstalled: %d objects deleted. Definitions, Landscapes, the priority class and the namespace stay.\n", role, report.Count(apply.Deleted, apply.Gone))
+	fmt.Fprintf(cmd.OutOrStdout(), "Pergola %s is uninstalled: %d objects deleted. %s\n", i.what(role), report.Count(apply.Deleted, apply.Gone), stays(role))
 	return nil
+}
+
+// what is installed, in a sentence.
+func (i *installing) what(role deploy.Role) string {
+	if role == deploy.GardenletAccess && i.seed != "" {
+		return fmt.Sprintf("%s of seed %s", role, i.seed)
+	}
+	return string(role)
+}
+
+// stays says what outlives an installation.
+func stays(role deploy.Role) string {
+	switch role {
+	case deploy.Operator:
+		return "Definitions, Landscapes, the priority class and the namespace stay, and what Pergola has applied."
+	case deploy.Gardenlet:
+		return "The priority class and the namespace stay, and what Pergola has applied."
+	}
+	return "The namespaces stay."
 }
 
 func (i *installing) installer(cmd *cobra.Command, role deploy.Role) (*install.Installer, *apply.Cluster, error) {
@@ -166,7 +192,7 @@ func (i *installing) installer(cmd *cobra.Command, role deploy.Role) (*install.I
 	for _, id := range i.approved {
 		gate.Approved[id] = true
 	}
-	options := install.Options{Cluster: cluster, Clock: clock.RealClock{}, Force: i.force, Gate: gate, OnObject: func(r apply.ObjectResult) {
+	options := install.Options{Cluster: cluster, Seed: i.seed, Clock: clock.RealClock{}, Force: i.force, Gate: gate, OnObject: func(r apply.ObjectResult) {
 		switch r.Action {
 		case apply.Unchanged:
 		case apply.HeldBack:
@@ -181,22 +207,29 @@ func (i *installing) installer(cmd *cobra.Command, role deploy.Role) (*install.I
 	return install.New(role, i.namespace, options), cluster, nil
 }
 
+// showDeletion prints what an uninstallation would delete, and what it would leave.
+func (i *installing) showDeletion(cmd *cobra.Command, role deploy.Role, p plan.Plan, err error) error {
+	if len(p.Items) == 0 && err == nil {
+		fmt.Fprintf(cmd.OutOrStdout(), "Pergola %s is not installed in namespace %s by pergola install: nothing would be deleted.\n", i.what(role), i.namespace)
+		return nil
+	}
+	printItems(cmd.OutOrStdout(), p)
+	if err != nil {
+		return finding{err}
+	}
+	deleted := 0
+	for _, item := range p.Items {
+		if item.Action == plan.Delete {
+			deleted++
+		}
+	}
+	fmt.Fprintf(cmd.OutOrStdout(), "%d objects of Pergola %s would be deleted. %s\n", deleted, i.what(role), stays(role))
+	return errFinding
+}
+
 // showPlan prints one line for each object that would change.
 func (i *installing) showPlan(cmd *cobra.Command, p plan.Plan, err error) error {
-	for _, item := range p.Items {
-		fmt.Fprintf(cmd.OutOrStdout(), "%-10s %s", item.Action, item.Object)
-		for n, f := range item.Fields {
-			sep := ", "
-			if n == 0 {
-				sep = ": "
-			}
-			fmt.Fprint(cmd.OutOrStdout(), sep, f.Path)
-		}
-		if item.Action == plan.Hold {
-			fmt.Fprint(cmd.OutOrStdout(), whyHeld(item.Reason, item.Approval))
-		}
-		fmt.Fprintln(cmd.OutOrStdout())
-	}
+	printItems(cmd.OutOrStdout(), p)
 	switch {
 	case err != nil:
 		return finding{err}
@@ -205,6 +238,23 @@ func (i *installing) showPlan(cmd *cobra.Command, p plan.Plan, err error) error 
 	}
 	fmt.Fprintf(cmd.OutOrStdout(), "Nothing would change (%d objects).\n", p.Unchanged)
 	return nil
+}
+
+func printItems(w io.Writer, p plan.Plan) {
+	for _, item := range p.Items {
+		fmt.Fprintf(w, "%-10s %s", item.Action, item.Object)
+		for n, f := range item.Fields {
+			sep := ", "
+			if n == 0 {
+				sep = ": "
+			}
+			fmt.Fprint(w, sep, f.Path)
+		}
+		if item.Action == plan.Hold {
+			fmt.Fprint(w, whyHeld(item.Reason, item.Approval))
+		}
+		fmt.Fprintln(w)
+	}
 }
 
 func whyHeld(reason, approval string) string {

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/pergola-dev/pergola/deploy"
+	"github.com/pergola-dev/pergola/plan"
 )
 
 // TestInstallRenders: -o yaml asks no cluster and prints the definition first.
@@ -45,6 +46,7 @@ func TestInstallRefuses(t *testing.T) {
 		"missing":   {[]string{"--values", filepath.Join(dir, "none.yaml")}, 2, "none.yaml"},
 		"timeout":   {append(image, "--timeout", "0s"), 2, "--timeout 0s: want a time above zero"},
 		"uninstall": {[]string{"--uninstall", "-o", "yaml"}, 2, "--uninstall does not go with -o yaml"},
+		"whose":     {[]string{"--uninstall", "--role", "gardenlet-access", "--dry-run"}, 2, "say whose goes, with --set gardenlet.seed=NAME"},
 		"context":   {append(image, "--context", "nowhere"), 2, "access to the cluster: "},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -79,4 +81,23 @@ func TestArgumentsOfTheChart(t *testing.T) {
 			assert.NoError(t, cmd.ParseFlags(rest))
 		}
 	}
+}
+
+// TestUninstallSaysWhatStays: a dry run says as much as the deletion itself.
+func TestUninstallSaysWhatStays(t *testing.T) {
+	shown := func(i installing, role deploy.Role, items ...plan.Item) (string, error) {
+		cmd := newInstall()
+		var b strings.Builder
+		cmd.SetOut(&b)
+		err := i.showDeletion(cmd, role, plan.Plan{Items: items}, nil)
+		return b.String(), err
+	}
+	i := installing{namespace: "garden"}
+	text, err := shown(i, deploy.Operator, plan.Item{Action: plan.Delete, Object: plan.Ref{Kind: "Service", Namespace: "garden", Name: "a"}})
+	require.ErrorIs(t, err, errFinding)
+	assert.Equal(t, "delete     Service garden/a\n1 objects of Pergola operator would be deleted. Definitions, Landscapes, the priority class and the namespace stay, and what Pergola has applied.\n", text)
+	i.seed = "nix"
+	text, err = shown(i, deploy.GardenletAccess)
+	require.NoError(t, err)
+	assert.Equal(t, "Pergola gardenlet-access of seed nix is not installed in namespace garden by pergola install: nothing would be deleted.\n", text)
 }

@@ -23,7 +23,10 @@ const FieldManager = "pergola-install"
 // Options of an Installer.
 type Options struct {
 	Cluster *apply.Cluster
-	Clock   clock.WithTicker
+	// Seed is whose access is meant, for deploy.GardenletAccess: the virtual garden has one installation for each seed. Empty is the
+	// one that all seeds shared in former versions.
+	Seed  string
+	Clock clock.WithTicker
 	// Force takes fields over from other field managers, for example from Helm or kubectl apply.
 	Force bool
 	// Gate holds deletions back; the zero value holds none.
@@ -95,12 +98,28 @@ func split(in *deploy.Installation) parts {
 // set names objects of an installation; kept ones are never deleted.
 func (i *Installer) set(objects []*unstructured.Unstructured, kept bool) (apply.Set, apply.Inventory) {
 	name := "install." + string(i.role)
-	if kept {
+	former := name
+	switch {
+	case kept:
 		name += ".kept"
+	case i.ofSeed():
+		name += "." + i.options.Seed
 	}
 	s := apply.Set{Name: i.namespace + "/" + name, Objects: objects, FieldManager: FieldManager, Force: i.options.Force, TakeBack: true, KeepObjects: kept}
+	inventory := i.inventory(name)
+	if !kept && i.ofSeed() {
+		s.FormerNames = []string{i.namespace + "/" + former}
+		inventory = &seedInventory{Inventory: inventory, former: i.inventory(former), seed: i.options.Seed}
+	}
+	return s, inventory
+}
+
+// ofSeed says whether a cluster has several installations of the role, each for one seed.
+func (i *Installer) ofSeed() bool { return i.role == deploy.GardenletAccess && i.options.Seed != "" }
+
+func (i *Installer) inventory(name string) apply.Inventory {
 	labels := map[string]string{"app.kubernetes.io/name": "pergola", "app.kubernetes.io/component": string(i.role)}
-	return s, apply.NewConfigMapInventory(i.options.Cluster, i.namespace, "pergola-"+name, labels)
+	return apply.NewConfigMapInventory(i.options.Cluster, i.namespace, "pergola-"+name, labels)
 }
 
 // Apply installs, and waits until what was installed is healthy. What was done is reported also beside an error.
