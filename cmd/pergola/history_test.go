@@ -106,3 +106,12 @@ func TestHistoryIsPrintable(t *testing.T) {
 	assert.Len(t, strings.Split(strings.TrimSpace(b.String()), "\n"), 5, b.String())
 	assert.Equal(t, "a b\n  c d", printableLines("a\x1bb\nc\rd\n"))
 }
+
+// A suspension for no time would be one for ever.
+func TestSuspendForATime(t *testing.T) {
+	for _, duration := range []string{"0", "0s", "-5m"} {
+		o := pergola(t, "suspend", "production", "--reason", "x", "--for", duration)
+		assert.Equal(t, 2, o.code)
+		assert.Contains(t, o.stderr, "want a time above zero", duration)
+	}
+}

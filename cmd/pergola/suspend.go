@@ -27,7 +27,7 @@ printed.`,
 			if reason == "" {
 				return errors.New("--reason: say why, for those who wonder")
 			}
-			if duration < 0 {
+			if cmd.Flags().Changed("for") && duration <= 0 {
 				return fmt.Errorf("--for %s: want a time above zero, such as 2h", duration)
 			}
 			handle, err := object.handle(args[0])
