@@ -139,8 +139,10 @@ func firstWord(path string) (word, rest string) {
 func inMap(m map[string]any, path string) (step, string, bool) {
 	if strings.HasPrefix(path, "[") {
 		word, rest := firstWord(path)
-		_, ok := m[word]
-		return step{key: word}, rest, ok && word != ""
+		if _, ok := m[word]; !ok || word == "" {
+			return step{}, path, false
+		}
+		return step{key: word}, rest, true
 	}
 	best := ""
 	for key := range m {

@@ -194,6 +194,8 @@ func TestNearestNames(t *testing.T) {
 		"Deployment garden/etcd-druid.spec.replica":                        "spec has no replica; did you mean replicas?",
 		"Shoot garden-local/locl.spec":                                     "did you mean garden-local/local?",
 		"Shoot garden-local/local.spec.kubernetes.vrsion":                  "spec.kubernetes has no vrsion; did you mean version?",
+		"Shoot garden-local/local.metadata[foo]":                           "metadata has no foo; it has",
+		"Shoot garden-local/local.metadata[example.org/y]":                 "metadata has no example.org/y; it has",
 		"Garden local.spec.virtualCluster.dns.domains[7]":                  "has no 7; it has",
 		"Garden local.metadata.name.first":                                 "is a plain value",
 		"Deployment garden/etcd-druid.spec.template.spec.containers[etcd]": "has no etcd; it has etcd-druid",
