@@ -253,20 +253,22 @@ func because(reason string) string {
 	return ": " + oneLine(reason)
 }
 
-// ShortRevision is a revision with as many digits as tell it from others: main@0a1b2c3d4e.
+// ShortRevision is a revision with as many digits as tell it from others: main@0a1b2c3d4e, latest@sha256:0a1b2c3d4e5f.
 func ShortRevision(revision string) string {
-	name, digest, ok := strings.Cut(revision, "@")
-	if !ok {
-		return shortDigits(strings.TrimPrefix(revision, "sha1:"))
+	name, digest, named := strings.Cut(revision, "@")
+	if !named {
+		name, digest = "", revision
+	} else {
+		name += "@"
 	}
 	kind, digits, found := strings.Cut(digest, ":")
 	switch {
 	case !found:
-		return name + "@" + shortDigits(digest)
+		return name + shortDigits(digest, 10)
 	case kind == "sha1":
-		return name + "@" + shortDigits(digits)
+		return name + shortDigits(digits, 10)
 	}
-	return name + "@" + kind + ":" + shortDigits(digits)
+	return name + kind + ":" + shortDigits(digits, 12)
 }
 
-func shortDigits(s string) string { return s[:min(len(s), 10)] }
+func shortDigits(s string, n int) string { return s[:min(len(s), n)] }

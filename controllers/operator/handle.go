@@ -198,12 +198,14 @@ func formerRevision(l *landscapev1alpha1.Landscape, revision string) (string, er
 	if digits, isDigest := strings.CutPrefix(revision, "sha256:"); len(revision) == 40 || isDigest && len(digits) == 64 {
 		return revision, nil
 	}
+	// As the history shows it, main@0a1b2c3d4e or sha256:0a1b2c3d4e5f, or its digits alone.
+	digits := strings.TrimPrefix(commitOf(revision), "sha256:")
 	var found, known []string
 	for _, r := range l.Status.History {
 		commit := commitOf(r.Revision)
 		if !slices.Contains(known, commit) {
 			known = append(known, commit)
-			if len(revision) >= 4 && strings.HasPrefix(strings.TrimPrefix(commit, "sha256:"), revision) {
+			if len(digits) >= 4 && strings.HasPrefix(strings.TrimPrefix(commit, "sha256:"), digits) {
 				found = append(found, commit)
 			}
 		}
