@@ -97,6 +97,14 @@ func (l Limits) withDefaults() Limits {
 
 // NewRemote checks what can be checked without a connection. Its errors are permanent.
 func NewRemote(options Options) (Remote, error) {
+	r, err := newRemote(options)
+	if err != nil {
+		return nil, err
+	}
+	return hide(r, options.Credentials), nil
+}
+
+func newRemote(options Options) (Remote, error) {
 	options.Limits = options.Limits.withDefaults()
 	if options.Timeout <= 0 {
 		options.Timeout = defaultTimeout

@@ -14,6 +14,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/go-git/go-git/v5/plumbing/format/pktline"
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
@@ -79,8 +80,13 @@ type upload struct {
 	stdin  io.WriteCloser
 	stdout io.Reader
 	stderr *boundedBuffer
-	close  func() error
+	// ended waits until the command is over, and all that it says is in stderr; not for long, since a server may keep it open.
+	ended func()
+	close func() error
 }
+
+// lastWords is how long a command may take to end that has closed its answer.
+const lastWords = 5 * time.Second
 
 func (w *sshWire) references(ctx context.Context) (*packp.AdvRefs, error) {
 	running, err := w.start(ctx)
@@ -115,7 +121,8 @@ func (w *sshWire) pack(ctx context.Context, request *packp.UploadPackRequest) (*
 func (w *sshWire) advertised(running *upload) (*packp.AdvRefs, error) {
 	advertised, err := readReferences(running.stdout)
 	if err != nil && ReasonOf(err) == "" {
-		// A server that has no such repository says so beside the protocol, and only then closes.
+		// A server that has no such repository says so beside the protocol, and only then closes. It may come after the end of the answer.
+		running.ended()
 		if said := running.stderr.String(); said != "" {
 			return nil, refused(said)
 		}
@@ -183,7 +190,16 @@ func (w *sshWire) start(ctx context.Context) (*upload, error) {
 		_ = end()
 		return nil, err
 	}
-	return &upload{stdin: stdin, stdout: stdout, stderr: said, close: end}, nil
+	ended := func() {
+		over := make(chan struct{})
+		go func() { _ = session.Wait(); close(over) }()
+		select {
+		case <-over:
+		case <-ctx.Done():
+		case <-time.After(lastWords):
+		}
+	}
+	return &upload{stdin: stdin, stdout: stdout, stderr: said, ended: ended, close: end}, nil
 }
 
 // quoted is a word of a shell.
