@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/url"
 	"os"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -205,14 +206,46 @@ func (r *gitRemote) At(ctx context.Context, commit string) (_ *Snapshot, err err
 	}
 	defer r.release()
 	snapshot, err := r.bring(ctx, cache, head)
+	tagged := false
+	if head.Tag == "" && ReasonOf(err) == ReasonVerificationFailed {
+		if head, tagged = r.tagOf(ctx, commit); tagged {
+			snapshot, err = r.bring(ctx, cache, head)
+		}
+	}
 	if err != nil {
 		return nil, err
 	}
 	r.mutex.Lock()
+	if tagged {
+		cache.notes.TagObjects = remember(cache.notes.TagObjects, commit, tagNote{Name: head.Name, Object: head.Tag})
+	}
 	cache.notes.looked(commit)
 	err = cache.saveNotes()
 	r.mutex.Unlock()
 	return snapshot, err
+}
+
+// tagOf asks for the tag of a commit that was followed once: a cache that was lost does not know it any more.
+func (r *gitRemote) tagOf(ctx context.Context, commit string) (Head, bool) {
+	if !r.byTag() || !r.verifiesTag() || r.options.Offline {
+		return Head{}, false
+	}
+	have, err := r.wire.references(ctx)
+	if err != nil {
+		return Head{}, false // it says less than why the verification failed
+	}
+	name := r.options.Ref.Tag
+	if versions := r.options.Ref.SemVer; versions != "" {
+		var names []string
+		for ref, named := range have.Peeled {
+			if tag, ok := strings.CutPrefix(ref, tagPrefix); ok && named.String() == commit {
+				names = append(names, tag)
+			}
+		}
+		name, _ = highest(versions, names)
+	}
+	head, ok := tagHead(name, have)
+	return head, ok && head.Commit == commit && head.Tag != ""
 }
 
 // caught makes an error of a panic of go-git, which believes much of what is damaged. The cache is made anew then. It has to be deferred

@@ -91,6 +91,14 @@ func TestSignedTagOfAKnownCommit(t *testing.T) {
 			require.NoError(t, err, "its tag is remembered")
 			requests, _ = server.Reset()
 			assert.Empty(t, requests)
+
+			lost := remote(t, Options{URL: server.URL + "/landscape.git", Ref: ref, Dir: t.TempDir(),
+				Verify: &Verify{Mode: landscapev1alpha1.VerifyTagAndHEAD, Keys: map[string][]byte{"a": armored(t, ada)}}})
+			for range 2 {
+				s, err = lost.At(t.Context(), commit)
+				require.NoError(t, err, "a cache that was lost asks for the tag")
+			}
+			assert.NotEmpty(t, s.Tag)
 		})
 	}
 }

@@ -139,3 +139,15 @@ func TestTighten(t *testing.T) {
 	_, _, err := tighten(nil, &gate{MaxShare: text("a lot")})
 	require.ErrorContains(t, err, "landscape.yaml: spec.deletionGate.maxShare")
 }
+
+// TestRequestWaitsForItsPoll: who asks for a sync wants what the source has now, not once more what it had.
+func TestRequestWaitsForItsPoll(t *testing.T) {
+	s := &syncer{parts: &parts{}, object: &landscapev1alpha1.Landscape{}, status: &statusWriter{}, remote: &connection{}, requested: true, asking: true}
+	s.object.Spec.Source = &landscapev1alpha1.Source{}
+	s.head.Commit, s.last.commit = "b", "b"
+	assert.False(t, s.situation(noon).requested)
+	s.remote.offline = true
+	assert.True(t, s.situation(noon).requested, "nobody can be asked")
+	s.remote.offline, s.asking = false, false
+	assert.True(t, s.situation(noon).requested)
+}

@@ -396,7 +396,9 @@ func (s *syncer) situation(now time.Time) situation {
 	wanted, pinned, kept := s.toApply()
 	spec := &s.object.Spec
 	out := situation{
-		now: now, wanted: wanted, pinned: pinned, attempted: s.last.commit, requested: s.requested,
+		now: now, wanted: wanted, pinned: pinned, attempted: s.last.commit,
+		// What the source has now is known when it has answered to who asks.
+		requested:   s.requested && (!s.asking || s.remote.offline),
 		respecified: s.last.commit != "" && s.last.spec != syncID(s.object) || s.last.fetchErr != nil && s.last.secrets != s.remote.secrets,
 		failures:    s.last.failures, permanent: s.last.permanent || s.last.validErr != nil, ended: s.last.ended,
 		blocked: s.blocked(s.object), interval: interval(spec), retry: retryInterval(spec), spread: spreadOf(s.key.String()),
