@@ -81,7 +81,8 @@ type objectFollower struct {
 	// next says that the request is the first one after asked.
 	next  bool
 	asked string
-	// handled says that the request was taken up.
+	// taken says that the request was taken up, handled that the look before has seen nothing go on after it.
+	taken   bool
 	handled bool
 	// former is the newest sync of before, which is not the one that was asked for.
 	former *landscapev1alpha1.SyncRecord
@@ -106,7 +107,7 @@ func (f *objectFollower) look(l *landscapev1alpha1.Landscape, err error, now tim
 	if asked := l.Annotations[landscapev1alpha1.AnnotationSyncRequested]; f.next && f.request == "" && asked != f.asked {
 		f.request = asked
 	}
-	if f.request != "" && l.Status.LastHandledSyncRequest != f.request {
+	if f.request != "" && !f.isTaken(l) {
 		return say(receiver.PhaseQueued, "waiting for the operator")
 	}
 	if c := condition.Get(l.Status.Conditions, landscapev1alpha1.LandscapeGardenletsWorking); c != nil && !reconciles(l, reasonAsking, reasonReconciling) {
@@ -138,6 +139,13 @@ func (f *objectFollower) look(l *landscapev1alpha1.Landscape, err error, now tim
 		return say(receiver.PhaseQueued, c.Message)
 	}
 	return nil
+}
+
+// isTaken tells whether the operator has taken up the request, or one of somebody else that came in its place: it asks for the same, and later.
+func (f *objectFollower) isTaken(l *landscapev1alpha1.Landscape) bool {
+	last := l.Status.LastHandledSyncRequest
+	f.taken = f.taken || last == f.request || last != "" && last == l.Annotations[landscapev1alpha1.AnnotationSyncRequested]
+	return f.taken
 }
 
 // held is the end for who follows a commit that is not applied before somebody or something lets it; nil if it is.

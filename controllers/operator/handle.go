@@ -13,7 +13,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	apiwait "k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/retry"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -22,7 +24,8 @@ import (
 	"github.com/pergola-dev/pergola/source/receiver"
 )
 
-// Handle is what people do with a Landscape in a cluster. Each method writes one field at most, and leaves those of others alone.
+// Handle is what people do with a Landscape in a cluster. Each method writes one field at most, and leaves those of others alone; what others
+// write at the same time is not lost.
 type Handle struct {
 	client client.Client
 	key    receiver.Key
@@ -83,21 +86,30 @@ func (h *Handle) Get(ctx context.Context) (*landscapev1alpha1.Landscape, error) 
 	return l, nil
 }
 
-// change writes what a function changes.
-func (h *Handle) change(ctx context.Context, what string, change func(*landscapev1alpha1.Landscape) error) (*landscapev1alpha1.Landscape, error) {
-	l, err := h.Get(ctx)
+// change writes what a function changes. A list is written as a whole, and so is who did something with why: where somebody else has written
+// the object since it was read, it is read again, and the function is asked anew.
+func (h *Handle) change(ctx context.Context, what string, change func(*landscapev1alpha1.Landscape) error) (l *landscapev1alpha1.Landscape, err error) {
+	err = retry.RetryOnConflict(besideOthers, func() error {
+		if l, err = h.Get(ctx); err != nil {
+			return err
+		}
+		before := l.DeepCopy()
+		if err := change(l); err != nil {
+			return err
+		}
+		if err := h.client.Patch(ctx, l, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+			return fmt.Errorf("%s Landscape %s: %w", what, h.key, err)
+		}
+		return nil
+	})
 	if err != nil {
 		return nil, err
 	}
-	before := l.DeepCopy()
-	if err := change(l); err != nil {
-		return nil, err
-	}
-	if err := h.client.Patch(ctx, l, client.MergeFrom(before)); err != nil {
-		return nil, fmt.Errorf("%s Landscape %s: %w", what, h.key, err)
-	}
 	return l, nil
 }
+
+// besideOthers is how often, and after which time, it is tried to write beside others: people, and the operator, whose status is in the same object.
+var besideOthers = apiwait.Backoff{Steps: 25, Duration: 10 * time.Millisecond, Factor: 1.2, Jitter: 1}
 
 // Silence tells whether an operator runs that would do what is asked for; nil if one does.
 func (h *Handle) Silence(ctx context.Context) (*landscape.Silence, error) {
