@@ -122,7 +122,10 @@ type ApplyOptions struct {
 	Complete func(declared, live *unstructured.Unstructured) (*unstructured.Unstructured, error)
 	// Admit may refuse the change of an object that lives: it sees the object and what the server would make of it. The object
 	// then stays as it is, and the error is that of the object. It costs a dry run for each object that changes.
-	Admit         func(ctx context.Context, live, next *unstructured.Unstructured) error
+	Admit func(ctx context.Context, live, next *unstructured.Unstructured) error
+	// Foreseen hears, in a plan, what the server would make of an object that is about to be sent; for one that is as it is wanted it is
+	// not called. It may be called from several goroutines at the same time, and must not change the object.
+	Foreseen      func(ref Ref, next *unstructured.Unstructured)
 	CRDTimeout    time.Duration // for a CustomResourceDefinition to be established, an APIService to be available, a new webhook to answer; default 60 s
 	DeleteTimeout time.Duration // for deleted objects to be gone, prune as a whole or one recreation; default 10 s
 	// NoWait makes the run end without waiting for what it deletes, which is reported as Deleting: the caller runs again when

@@ -342,6 +342,9 @@ func (r *run) sent(ctx context.Context, w wanted, live, answer *unstructured.Uns
 		out.message = adoption
 	}
 	if r.dry {
+		if r.opts.Foreseen != nil {
+			r.opts.Foreseen(w.ref, answer)
+		}
 		return r.compared(ctx, out, live, answer)
 	}
 	if live != nil && live.GetResourceVersion() == answer.GetResourceVersion() {

@@ -106,5 +106,5 @@ func TestNotesAreNoDeclaration(t *testing.T) {
 	o.SetAnnotations(map[string]string{
 		seedpublication.AnnotationUsedApprovals: "a", landscape.AnnotationOperationID: "demo/a", "gardener.cloud/operation": "reconcile", "kept": "yes",
 	})
-	assert.Equal(t, map[string]string{"kept": "yes"}, declaration(o).GetAnnotations())
+	assert.Equal(t, map[string]string{"kept": "yes"}, landscape.DeclarationOf(o).GetAnnotations())
 }

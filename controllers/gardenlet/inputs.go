@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
-	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/controllers/landscape"
 	"github.com/pergola-dev/pergola/controllers/owner"
@@ -54,7 +53,7 @@ func (g *Gardenlet) sourcesOf(kind string, object *unstructured.Unstructured, s 
 		if o == nil {
 			continue
 		}
-		text, err := json.Marshal(declaration(o).Object)
+		text, err := json.Marshal(landscape.DeclarationOf(o).Object)
 		if err != nil {
 			return out, fmt.Errorf("reading %s: %w", apply.RefOf(o), err)
 		}
@@ -102,49 +101,6 @@ func (g *Gardenlet) around(shoot *unstructured.Unstructured) []*unstructured.Uns
 	}
 	if class := text(shoot, "spec", "exposureClassName"); class != "" {
 		out = append(out, g.objects.get(kindExposureClass, "", class))
-	}
-	return out
-}
-
-// noDeclaration tells annotations that say nothing about how an object shall be: they ask for something once, or were left by
-// whoever applied it.
-func noDeclaration(key, _ string) bool {
-	keys := apply.GardenerKeys()
-	return slices.Contains([]string{
-		gardencorev1beta1.GardenerOperation, gardencorev1beta1.GardenerTimestamp, keys.Origin, keys.Description, seedpublication.AnnotationUsedApprovals, seedpublication.AnnotationReport, landscape.AnnotationOperationID, "kubectl.kubernetes.io/last-applied-configuration",
-	}, key)
-}
-
-// declaration is a live object without what only the server and controllers write.
-func declaration(live *unstructured.Unstructured) *unstructured.Unstructured {
-	metadata := map[string]any{"name": live.GetName()}
-	if live.GetNamespace() != "" {
-		metadata["namespace"] = live.GetNamespace()
-	}
-	labels := live.GetLabels()
-	delete(labels, apply.GardenerKeys().ManagedByLabel)
-	if len(labels) > 0 {
-		metadata["labels"] = toAny(labels)
-	}
-	annotations := live.GetAnnotations()
-	maps.DeleteFunc(annotations, noDeclaration)
-	if len(annotations) > 0 {
-		metadata["annotations"] = toAny(annotations)
-	}
-	out := &unstructured.Unstructured{Object: map[string]any{}}
-	for field, value := range live.Object {
-		if field != "metadata" && field != "status" {
-			out.Object[field] = value
-		}
-	}
-	out.Object["metadata"] = metadata
-	return out
-}
-
-func toAny(in map[string]string) map[string]any {
-	out := make(map[string]any, len(in))
-	for k, v := range in {
-		out[k] = v
 	}
 	return out
 }

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
@@ -110,8 +111,9 @@ type Converger struct {
 	// drifts are what could not be repaired since the last apply; repairing says that one is tried now.
 	drifts    map[driftSet]standing
 	repairing bool
-	// declared are the inputs of owners as Git has them.
-	declared map[*owner.Owner]render.Input
+	// foreseen are the Seeds and Shoots as an apply would leave them, where that is not how they live, see inforce.go.
+	foreseen map[apply.Ref]*unstructured.Unstructured
+	filler   *render.Filler
 	// totals are the numbers of objects that are declared for each cluster; nil before they were counted.
 	totals    map[string]int
 	admission admission
@@ -271,6 +273,7 @@ func (c *Converger) noAccess(o *owner.Owner, local string) error {
 func (c *Converger) Apply(ctx context.Context) (*Report, error) {
 	c.report = Report{}
 	c.forgetDrift()
+	c.forgetForeseen()
 	if err := CheckKeys(c.landscape); err != nil {
 		return &c.report, err
 	}
@@ -476,14 +479,7 @@ func (c *Converger) identify(ctx context.Context, o *owner.Owner) error {
 	if o.Input.Owner.Kind != owner.Shoot {
 		return nil
 	}
-	// The backup bucket of a Shoot is named after its Seed.
-	ref := ownerRef(render.Owner{Kind: owner.Seed, Name: o.Local.Name()})
-	seed, err := o.Home.GetLive(ctx, ref)
-	if err != nil {
-		return o.Home.Explain(ref, "read", err)
-	}
-	o.Input.Objects = withUID(o.Input.Objects, owner.Seed, string(seed.GetUID()))
-	return nil
+	return c.onSeed(ctx, o)
 }
 
 // withUID gives one of the declarations the UID it has in the cluster. Declarations are shared between owners, so

@@ -90,6 +90,9 @@ func (c *Converger) Status(ctx context.Context, o StatusOptions) Status {
 		c.findApplied(ctx)
 	}
 	out := Status{Landscape: c.landscape.Config.Name, At: c.options.Clock.Now(), Live: o.Live, Ready: !c.applied, Invalid: o.Invalid, reach: c.reach()}
+	if o.Live || o.Components {
+		c.foresee(ctx)
+	}
 	states := make([]OwnerStatus, len(c.all))
 	keepers := c.keepers(ctx)
 	var wait sync.WaitGroup

@@ -1,0 +1,57 @@
+package landscape
+
+import (
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
+	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/controllers/seedpublication"
+)
+
+// noDeclaration tells annotations that say nothing about how an object shall be: they ask for something once, or were left by
+// whoever applied it.
+func noDeclaration(key, _ string) bool {
+	keys := apply.GardenerKeys()
+	return slices.Contains([]string{
+		gardencorev1beta1.GardenerOperation, gardencorev1beta1.GardenerTimestamp, keys.Origin, keys.Description, seedpublication.AnnotationUsedApprovals,
+		seedpublication.AnnotationReport, AnnotationOperationID, "kubectl.kubernetes.io/last-applied-configuration",
+	}, key)
+}
+
+// DeclarationOf is a live object without what only the server and controllers write: what its components are rendered from, here as well
+// as by the gardenlet of its seed.
+func DeclarationOf(live *unstructured.Unstructured) *unstructured.Unstructured {
+	metadata := map[string]any{"name": live.GetName()}
+	if live.GetNamespace() != "" {
+		metadata["namespace"] = live.GetNamespace()
+	}
+	labels := live.GetLabels()
+	delete(labels, apply.GardenerKeys().ManagedByLabel)
+	if len(labels) > 0 {
+		metadata["labels"] = toAny(labels)
+	}
+	annotations := live.GetAnnotations()
+	maps.DeleteFunc(annotations, noDeclaration)
+	if len(annotations) > 0 {
+		metadata["annotations"] = toAny(annotations)
+	}
+	out := &unstructured.Unstructured{Object: map[string]any{}}
+	for field, value := range live.Object {
+		if field != "metadata" && field != "status" {
+			out.Object[field] = value
+		}
+	}
+	out.Object["metadata"] = metadata
+	return out
+}
+
+func toAny(in map[string]string) map[string]any {
+	out := make(map[string]any, len(in))
+	for k, v := range in {
+		out[k] = v
+	}
+	return out
+}

@@ -1,0 +1,115 @@
+package landscape
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/controllers/owner"
+	"github.com/pergola-dev/pergola/render"
+)
+
+// The components of a Seed or Shoot are those of the object in the virtual garden, as the gardenlet of its seed sees it: with the fields
+// that Git does not declare and somebody has set, those that are handed over, and what was chosen when it was made. After an apply that is
+// the live object. Before one it is what the server says that the apply makes of it.
+
+// foresees keeps what a dry run makes of a Seed or Shoot.
+func (c *Converger) foresees(ref apply.Ref, next *unstructured.Unstructured) {
+	if !isRenderedLive(ref) {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.foreseen == nil {
+		c.foreseen = map[apply.Ref]*unstructured.Unstructured{}
+	}
+	c.foreseen[ref] = next
+}
+
+// forgetForeseen is for a run that applies: what lives afterwards is in force.
+func (c *Converger) forgetForeseen() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.foreseen = nil
+}
+
+// isRenderedLive tells the owners in the virtual garden.
+func isRenderedLive(ref apply.Ref) bool {
+	return isOwner(ref.GroupKind()) && (ref.Kind == "Seed" || ref.Kind == "Shoot")
+}
+
+// foresee looks what an apply would make of the Seeds and Shoots, for those that do not plan or apply. Where that cannot be told, they
+// are taken as they live.
+func (c *Converger) foresee(ctx context.Context) {
+	if c.clusters[Virtual] == nil || c.clusters[Runtime] == nil {
+		return
+	}
+	s := c.declarationSet(Virtual, split(c.landscape)[Virtual])
+	s.Objects = slices.DeleteFunc(s.Objects, func(o *unstructured.Unstructured) bool { return !isRenderedLive(apply.RefOf(o)) })
+	s.RebuildFrom = nil
+	if len(s.Objects) == 0 {
+		return
+	}
+	_, _ = c.engine.Plan(ctx, c.clusters[Virtual], s, c.declarationInventory(Virtual), apply.ApplyOptions{NoPrune: true, Complete: c.complete, Foreseen: c.foresees})
+}
+
+// follow makes the components of an owner those of what is in force.
+func (c *Converger) follow(o *owner.Owner, live *unstructured.Unstructured) error {
+	if seed, _, _ := unstructured.NestedString(live.Object, "spec", "seedName"); o.Input.Owner.Kind == owner.Shoot && seed != "" && seed != o.Local.Name() {
+		return fmt.Errorf("it is bound to seed %s, and Git says %s: its components are not reconciled on %[2]s; put the seed it has into Git", seed, o.Local.Name())
+	}
+	if !isRenderedLive(o.Ref) || o.Input.Objects[o.Input.Owner.Kind] == nil {
+		return nil
+	}
+	object, err := c.inForce(o.Ref, live)
+	if err != nil {
+		return err
+	}
+	// Declarations are shared between owners.
+	o.Input.Objects = maps.Clone(o.Input.Objects)
+	o.Input.Objects[o.Input.Owner.Kind] = object
+	if version, _, _ := unstructured.NestedString(object, "spec", "kubernetes", "version"); o.Input.Owner.Kind == owner.Shoot && version != "" {
+		o.Input.TargetVersion = version
+	}
+	return nil
+}
+
+// onSeed gives a Shoot its Seed as it is in force, and its UID: the backup bucket of a Shoot is named after that.
+func (c *Converger) onSeed(ctx context.Context, o *owner.Owner) error {
+	ref := ownerRef(render.Owner{Kind: owner.Seed, Name: o.Local.Name()})
+	live, err := o.Home.GetLive(ctx, ref)
+	if err != nil {
+		return o.Home.Explain(ref, "read", err)
+	}
+	seed, err := c.inForce(ref, live)
+	if err != nil {
+		return err
+	}
+	o.Input.Objects = maps.Clone(o.Input.Objects)
+	o.Input.Objects[owner.Seed] = seed
+	o.Input.Objects = withUID(o.Input.Objects, owner.Seed, string(live.GetUID()))
+	return nil
+}
+
+// inForce is what a Seed or Shoot is rendered from: what was foreseen of it, or what lives.
+func (c *Converger) inForce(ref apply.Ref, live *unstructured.Unstructured) (map[string]any, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	next := c.foreseen[ref]
+	// One that was deleted and made anew meanwhile is another one.
+	if next == nil || next.GetUID() != live.GetUID() {
+		next = live
+	}
+	if c.filler == nil {
+		c.filler = render.NewFiller(c.landscape, render.At(c.options.Clock.Now()))
+	}
+	object, err := c.filler.Fill(DeclarationOf(next))
+	if err != nil {
+		return nil, fmt.Errorf("taking %s as it is on cluster %s: %w", ref, Virtual, err)
+	}
+	return object, nil
+}

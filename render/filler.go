@@ -1,0 +1,45 @@
+package render
+
+import (
+	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
+	"github.com/pergola-dev/pergola/landscapes"
+)
+
+// Filler fills in of Seeds and Shoots what the API fills in, as Owners does with those that are declared: for such as are in force in a
+// cluster with more than their declaration says. It is not safe for concurrent use.
+type Filler struct{ of *ownerBuilder }
+
+// NewFiller gives one for the objects of a landscape.
+func NewFiller(l *landscapes.Landscape, settings ...Setting) *Filler {
+	return &Filler{newOwnerBuilder(l, settingsOf(settings))}
+}
+
+// Fill gives the content of a Seed or Shoot in the form in which it is in Input.Objects. The object stays as it is.
+func (f *Filler) Fill(o *unstructured.Unstructured) (map[string]any, error) {
+	if o.GetKind() == "Seed" {
+		seed := &gardencorev1beta1.Seed{}
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, seed); err != nil {
+			return nil, fmt.Errorf("reading Seed %s: %w", o.GetName(), err)
+		}
+		f.of.mutations.Seed(seed)
+		return toMap(seed)
+	}
+	shoot := &gardencorev1beta1.Shoot{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, shoot); err != nil {
+		return nil, fmt.Errorf("reading Shoot %s/%s: %w", o.GetNamespace(), o.GetName(), err)
+	}
+	var problems []error
+	for _, p := range f.of.shootMutations.ShootSince(shoot, nil).Problems {
+		problems = append(problems, fmt.Errorf("%s: %s", p.Field, p.Message))
+	}
+	if err := errors.Join(problems...); err != nil {
+		return nil, err
+	}
+	return toMap(shoot)
+}
