@@ -21,6 +21,7 @@ import (
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/controllers/owner"
+	"github.com/pergola-dev/pergola/controllers/seedpublication"
 	"github.com/pergola-dev/pergola/health/condition"
 	"github.com/pergola-dev/pergola/internal/panics"
 	"github.com/pergola-dev/pergola/landscapes"
@@ -114,6 +115,8 @@ type Converger struct {
 	// foreseen are the Seeds and Shoots as an apply would leave them, where that is not how they live, see inforce.go.
 	foreseen map[apply.Ref]*unstructured.Unstructured
 	filler   *render.Filler
+	// reports are those of the gardenlets on Seeds, by the name of the Seed, as they were when an owner was identified.
+	reports map[string]*seedpublication.Report
 	// totals are the numbers of objects that are declared for each cluster; nil before they were counted.
 	totals    map[string]int
 	admission admission
@@ -475,6 +478,9 @@ func (c *Converger) identify(ctx context.Context, o *owner.Owner) error {
 	o.Input.Owner.UID = string(live.GetUID())
 	if err := c.follow(o, live); err != nil {
 		return err
+	}
+	if o.Input.Owner.Kind == owner.Seed {
+		c.noteReport(live)
 	}
 	if o.Input.Owner.Kind != owner.Shoot {
 		return nil

@@ -85,6 +85,7 @@ func (c *Converger) onSeed(ctx context.Context, o *owner.Owner) error {
 	if err != nil {
 		return o.Home.Explain(ref, "read", err)
 	}
+	c.noteReport(live)
 	seed, err := c.inForce(ref, live)
 	if err != nil {
 		return err

@@ -59,6 +59,7 @@ func (c *Converger) Plan(ctx context.Context) (plan.Plan, error) {
 			continue
 		}
 		items, unchanged, err := c.owners.Plan(ctx, o)
+		c.holdAsSeed(ctx, o, items)
 		if err != nil {
 			err = fmt.Errorf("%s: %w", o, err)
 		}
@@ -105,6 +106,9 @@ func (c *Converger) planDeclarations(ctx context.Context, cluster string, d *dec
 		found.Items[i].Owner, found.Items[i].Bundle = "landscape "+c.landscape.Config.Name, "declarations"
 		if ref := found.Items[i].Object; found.Items[i].Action == plan.Hold && (!isOwner(ref.GroupKind()) || ids[ref] != "") {
 			found.Items[i].Approval = plan.ApprovalOf(cluster, ref)
+		} else if found.Items[i].Action == plan.Hold {
+			// Nothing lets it through: what its deletion would do is no news, as in a difference of revisions.
+			found.Items[i].Consequences, found.Items[i].Pools = nil, nil
 		}
 	}
 	return found, err

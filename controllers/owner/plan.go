@@ -95,8 +95,23 @@ func (r *Reconciler) planBundle(ctx context.Context, o *Owner, b render.Bundle) 
 	for i := range found.Items {
 		item := &found.Items[i]
 		item.Owner, item.Component, item.Bundle = o.String(), b.Component, b.Name
+		if item.Action == plan.Hold {
+			item.Approval = work.report.approvalOf(item.Object)
+		}
 	}
 	return found.Items, found.Unchanged, err
+}
+
+// approvalOf is the id that lets an object pass that the gate holds; empty for one that is held for another reason.
+func (r *Report) approvalOf(ref apply.Ref) string {
+	for _, h := range r.Held {
+		for _, o := range h.Objects {
+			if o.Ref == ref {
+				return o.Approval
+			}
+		}
+	}
+	return ""
 }
 
 // managedSet are the objects of a bundle as the ManagedResource that is rendered for it wants them.

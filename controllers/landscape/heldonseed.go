@@ -1,0 +1,52 @@
+package landscape
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/pergola-dev/pergola/controllers/owner"
+	"github.com/pergola-dev/pergola/controllers/seedpublication"
+	"github.com/pergola-dev/pergola/plan"
+)
+
+// What a gardenlet holds on its seed follows from more than a dry run from here knows: from what was reviewed, what it has let pass before,
+// and what had to go then. It says so in the report on its Seed, which counts as long as it runs.
+
+// noteReport keeps what the gardenlet of a Seed says.
+func (c *Converger) noteReport(seed *unstructured.Unstructured) {
+	report := seedpublication.ReadReport(seed)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.reports == nil {
+		c.reports = map[string]*seedpublication.Report{}
+	}
+	c.reports[seed.GetName()] = report
+}
+
+// holdAsSeed marks what an owner would lose, and the gardenlet of its seed holds.
+func (c *Converger) holdAsSeed(ctx context.Context, o *owner.Owner, items []plan.Item) {
+	cluster, lease := leaseOf(o)
+	c.mu.Lock()
+	report := c.reports[cluster]
+	c.mu.Unlock()
+	if o.Input.Owner.Kind == owner.Garden || report == nil || len(report.Held) == 0 {
+		return
+	}
+	if k, err := c.keeperOf(ctx, o.Local, lease); err != nil || k.holder == "" || k.holder == c.options.Holder {
+		return // nobody holds anything there but who applies
+	}
+	held := map[string]seedpublication.Held{}
+	for _, h := range report.Held {
+		held[h.Cluster+" "+h.Object] = h
+	}
+	for i := range items {
+		item := &items[i]
+		h, is := held[item.Cluster+" "+item.Object.String()]
+		if !is || item.Action != plan.Delete && item.Action != plan.Recreate {
+			continue
+		}
+		item.Reason = string(item.Action) + " is held: " + h.Reason
+		item.Action, item.Approval = plan.Hold, h.Approval
+	}
+}

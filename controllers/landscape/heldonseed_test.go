@@ -1,0 +1,67 @@
+package landscape
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/controllers/owner"
+	"github.com/pergola-dev/pergola/controllers/seedpublication"
+	"github.com/pergola-dev/pergola/plan"
+	"github.com/pergola-dev/pergola/render"
+)
+
+// A dry run from here says held where the gardenlet of the seed holds, as long as that runs.
+func TestHeldAsOnTheSeed(t *testing.T) {
+	clk := clocktesting.NewFakeClock(time.Now())
+	cluster := testCluster(t)
+	c := bare(clk, map[string]*apply.Cluster{"test": cluster})
+	seed := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "test"}}}
+	patch, _, err := seedpublication.NoteReport(seed, seedpublication.Report{Held: []seedpublication.Held{
+		{Owner: "Shoot default/s", Cluster: "test", Object: "ConfigMap ns/held", Reason: "because", Approval: "0123-2"},
+	}})
+	require.NoError(t, err)
+	text, _, _ := unstructured.NestedString(patch, "metadata", "annotations", seedpublication.AnnotationReport)
+	seed.SetAnnotations(map[string]string{seedpublication.AnnotationReport: text})
+	c.noteReport(seed)
+	look := func(cluster *apply.Cluster) plan.Item {
+		items := []plan.Item{
+			{Cluster: "test", Action: plan.Delete, Object: plan.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "ns", Name: "held"}},
+			{Cluster: "test", Action: plan.Delete, Object: plan.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "ns", Name: "goes"}},
+			{Cluster: "virtual", Action: plan.Delete, Object: plan.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "ns", Name: "held"}},
+		}
+		o := &owner.Owner{Local: cluster, Input: render.Input{Owner: render.Owner{Kind: owner.Shoot, Namespace: "default", Name: "s"}}}
+		c.holdAsSeed(testContext(t), o, items)
+		assert.Equal(t, plan.Delete, items[1].Action)
+		assert.Equal(t, plan.Delete, items[2].Action, "on another cluster")
+		return items[0]
+	}
+	l := &leased{T: t, name: leaseGardenlet, clock: clk}
+	l.write("gardenlet", clk.Now())
+	got := look(cluster)
+	assert.Equal(t, []any{plan.Hold, "delete is held: because", "0123-2"}, []any{got.Action, got.Reason, got.Approval})
+	l.write("", clk.Now())
+	assert.Equal(t, plan.Delete, look(cluster).Action, "no gardenlet runs there: an apply from here deletes it")
+}
+
+// A Shoot whose file is gone is held without an approval, and nothing is said of what its deletion would do: it does not come.
+func TestRemovedShootInADryRun(t *testing.T) {
+	w := newWritten(t, "removed", map[string]string{"shoot.yaml": shootFile("removed"), "map.yaml": mapFile("removed")})
+	w.mustSync()
+	w.remove("shoot.yaml")
+	c := w.converger()
+	p, err := c.planDeclarations(testContext(t), Virtual, split(c.landscape)[Virtual])
+	require.NoError(t, err)
+	require.Len(t, p.Items, 1)
+	assert.Equal(t, plan.Hold, p.Items[0].Action)
+	assert.Contains(t, p.Items[0].Reason, "its file is gone, but this version cannot take down a Shoot")
+	assert.Empty(t, p.Items[0].Approval)
+	assert.Empty(t, p.Items[0].Consequences)
+	assert.Empty(t, p.Items[0].Pools)
+	assert.Empty(t, p.Nodes())
+}
