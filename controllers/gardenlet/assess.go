@@ -32,6 +32,7 @@ func (g *Gardenlet) assessments(ctx context.Context) {
 			return
 		case <-again.C():
 			g.forgetSaid() // Events do not live long: what is still so is told again
+			g.askElsewhere()
 		case <-g.wake:
 		}
 		timer := g.Clock.NewTimer(collapse)

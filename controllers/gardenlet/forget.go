@@ -49,6 +49,13 @@ func (g *Gardenlet) forgetGone(ctx context.Context) {
 	}
 }
 
+// askElsewhere lets Shoots that moved to other seeds be asked for again: by now they may be gone.
+func (g *Gardenlet) askElsewhere() {
+	g.records.mu.Lock()
+	defer g.records.mu.Unlock()
+	clear(g.records.elsewhere)
+}
+
 // forgetRecord takes one record away.
 func (g *Gardenlet) forgetRecord(ctx context.Context, key string) {
 	g.records.mu.Lock()

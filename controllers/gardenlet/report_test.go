@@ -2,6 +2,7 @@ package gardenlet
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -98,6 +99,21 @@ func TestRecordsOfTheGone(t *testing.T) {
 	require.NoError(t, p.of("Shoot", namespace).Delete(p.ctx, "goes", metav1.DeleteOptions{}))
 	p.eventually("it is forgotten", func() bool { return !recorded("goes") })
 	assert.True(t, recorded("stays"))
+	require.NoError(t, g.stop())
+
+	p.shoot("moves")
+	g = p.run(func(o *Options) { o.SyncPeriod = time.Second })
+	p.eventually("it is noted", func() bool { return recorded("moves") })
+	p.patch("Shoot", namespace, "moves", `{"spec":{"seedName":"elsewhere"}}`)
+	elsewhere := func() bool {
+		g.records.mu.Lock()
+		defer g.records.mu.Unlock()
+		return g.records.elsewhere["shoot.moves."+namespace]
+	}
+	p.eventually("it is known to be on another seed", elsewhere)
+	assert.True(t, recorded("moves"), "it may come back")
+	require.NoError(t, p.of("Shoot", namespace).Delete(p.ctx, "moves", metav1.DeleteOptions{}))
+	p.eventually("it is forgotten when it is gone there", func() bool { return !recorded("moves") })
 	require.NoError(t, g.stop())
 	require.NoError(t, p.of("Shoot", namespace).Delete(p.ctx, "stays", metav1.DeleteOptions{}))
 	g = p.run()

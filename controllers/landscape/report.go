@@ -2,6 +2,8 @@ package landscape
 
 import (
 	"fmt"
+	"regexp"
+	"strconv"
 	"strings"
 
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
@@ -94,13 +96,23 @@ func (r *Report) HeldText() string {
 // manyHeld says how many deletions and recreations are held.
 const manyHeld = "%d deletions and recreations wait for an approval"
 
-// heldIn reads the number in such a text: the condition of a Landscape says more than its list can hold. It is 0 where there is none.
+// MoreHeld says how many more are held than a seed can say.
+func MoreHeld(n int) string {
+	return fmt.Sprintf("%d more are held: Events DeletionHeld tell which", n)
+}
+
+// heldNumber is one in what a Landscape says is held, by the operator and on each seed.
+var heldNumber = regexp.MustCompile(`\b(\d+) (?:deletions? (?:and|or) recreations?(?: on seed \S+)? waits? for an approval|more are held:)`)
+
+// heldIn adds up the numbers in such texts: the condition of a Landscape says more than its list can hold. It is 0 where there is none.
 func heldIn(text string) int {
-	n := 0
-	if got, err := fmt.Sscanf(text, manyHeld, &n); err != nil || got != 1 {
-		return 0
+	sum := 0
+	for _, found := range heldNumber.FindAllStringSubmatch(text, -1) {
+		if n, err := strconv.Atoi(found[1]); err == nil {
+			sum += n
+		}
 	}
-	return n
+	return sum
 }
 
 // HeldDeletions is what was held as status.held has it.

@@ -74,6 +74,9 @@ func heldIn(reports map[string]*seedpublication.Report) []landscapev1alpha1.Held
 			out = append(out, landscapev1alpha1.HeldDeletion{Cluster: seed, Object: "Seed " + seed,
 				Reason: fmt.Sprintf("the report of seed %s is not understood: entries that are left out: %d", seed, r.Dropped)})
 		}
+		if r.HeldMore > 0 {
+			out = append(out, landscapev1alpha1.HeldDeletion{Cluster: seed, Object: "Seed " + seed, Reason: landscape.MoreHeld(r.HeldMore)})
+		}
 		for _, h := range r.Held {
 			out = append(out, landscapev1alpha1.HeldDeletion{Cluster: seed, Object: h.Object, Reason: h.Reason, Approval: h.Approval, Together: h.Together})
 		}

@@ -34,8 +34,9 @@ type Report struct {
 	ConvergingMore int      `json:"convergingMore,omitempty"`
 	Failing        []string `json:"failing,omitempty"`
 	FailingMore    int      `json:"failingMore,omitempty"`
-	// Held is not deleted, or not recreated, before somebody approves it; 50 at most.
-	Held []Held `json:"held,omitempty"`
+	// Held is not deleted, or not recreated, before somebody approves it; 50 at most, and HeldMore others.
+	Held     []Held `json:"held,omitempty"`
+	HeldMore int    `json:"heldMore,omitempty"`
 	// Dropped is how many entries were left out when it was read, because they are not of the form that gardenlets write.
 	Dropped int `json:"-"`
 }
@@ -61,7 +62,7 @@ func (r *Report) bound() {
 	r.Failing, r.FailingMore = first(r.Failing, r.FailingMore)
 	switch n := len(r.Held); {
 	case n > maxReportHeld:
-		r.Held = r.Held[:maxReportHeld]
+		r.Held, r.HeldMore = r.Held[:maxReportHeld], r.HeldMore+n-maxReportHeld
 	case n == 0:
 		r.Held = nil // as it is read
 	}

@@ -37,7 +37,7 @@ func (r *Report) dropUnknown() {
 		*owners = slices.DeleteFunc(slices.Clone(*owners), func(owner string) bool { return !is.object.MatchString(owner) })
 		drop(n - len(*owners))
 	}
-	for _, more := range []*int{&r.ConvergingMore, &r.FailingMore} {
+	for _, more := range []*int{&r.ConvergingMore, &r.FailingMore, &r.HeldMore} {
 		if *more < 0 {
 			*more = 0
 			drop(1)
