@@ -84,10 +84,12 @@ func (o *Options) defaults() {
 type Gardenlet struct {
 	Options
 	garden, local *apply.Cluster
-	engine        *apply.Engine
-	force         atomic.Bool
-	metrics       *metrics
-	recorder      record.EventRecorder
+	// leases is the seed, too, for the lease alone: all else is written behind a fence.
+	leases   *apply.Cluster
+	engine   *apply.Engine
+	force    atomic.Bool
+	metrics  *metrics
+	recorder record.EventRecorder
 
 	objects *objects
 	// wake asks for a look at what there is, soon.
@@ -131,31 +133,59 @@ func New(o Options) (*Gardenlet, error) {
 		handled: map[string]bool{}, seedNow: make(chan struct{}),
 	}
 	var err error
-	if g.garden, err = apply.NewCluster(landscape.Virtual, o.Garden, apply.ClusterOptions{Clock: o.Clock}); err != nil {
-		return nil, err
-	}
-	if g.local, err = apply.NewCluster(o.Seed, o.Local, apply.ClusterOptions{Clock: o.Clock}); err != nil {
-		g.garden.Close()
-		return nil, err
+	defer func() {
+		if err != nil {
+			g.close()
+		}
+	}()
+	for _, c := range []struct {
+		cluster **apply.Cluster
+		name    string
+		config  *rest.Config
+	}{{&g.garden, landscape.Virtual, fenced(o.Garden, g.sure)}, {&g.local, o.Seed, fenced(o.Local, g.sure)}, {&g.leases, o.Seed, o.Local}} {
+		if *c.cluster, err = apply.NewCluster(c.name, c.config, apply.ClusterOptions{Clock: o.Clock}); err != nil {
+			return nil, err
+		}
 	}
 	g.engine = landscape.NewEngine(&landscapes.Landscape{Config: &landscapev1alpha1.Landscape{}}, landscape.Options{Clock: o.Clock, Force: func(apply.Ref) bool { return g.force.Load() }})
 	g.metrics = newMetrics()
 	if g.objects, err = newObjects(g); err != nil {
-		g.garden.Close()
-		g.local.Close()
 		return nil, err
 	}
 	return g, nil
 }
 
+// close ends the connections.
+func (g *Gardenlet) close() {
+	for _, c := range []*apply.Cluster{g.garden, g.local, g.leases} {
+		if c != nil {
+			c.Close()
+		}
+	}
+}
+
+// fenced is a connection over which nothing is written once another gardenlet may be at work.
+func fenced(config *rest.Config, sure func() bool) *rest.Config {
+	config = rest.CopyConfig(config)
+	config.Wrap(landscape.Fence(sure))
+	return config
+}
+
+// sure tells whether no other gardenlet can be at work.
+func (g *Gardenlet) sure() bool {
+	g.mu.Lock()
+	lease := g.lease
+	g.mu.Unlock()
+	return lease != nil && lease.Sure()
+}
+
 // Run looks after the seed until ctx ends. It fails when the lease is lost: somebody else may be at work then.
 func (g *Gardenlet) Run(ctx context.Context) error {
-	defer g.garden.Close()
-	defer g.local.Close()
+	defer g.close()
 	// What clients say of their watches goes where everything else does.
 	ctx, stop := context.WithCancelCause(logr.NewContext(ctx, logr.FromSlogHandler(g.Log.Handler())))
 	defer stop(nil)
-	lease, err := landscape.AcquireGardenletLease(ctx, g.local, g.Holder, g.Clock, func(err error) { stop(err) }, func(held *landscape.HeldError) {
+	lease, err := landscape.AcquireGardenletLease(ctx, g.leases, g.Holder, g.Clock, func(err error) { stop(err) }, func(held *landscape.HeldError) {
 		g.Log.Info("another gardenlet looks after the seed, waiting for its lease", "holder", held.Holder)
 		g.mu.Lock()
 		g.waits = held.Holder

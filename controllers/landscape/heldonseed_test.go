@@ -23,7 +23,7 @@ func TestHeldAsOnTheSeed(t *testing.T) {
 	c := bare(clk, map[string]*apply.Cluster{"test": cluster})
 	seed := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "test"}}}
 	patch, _, err := seedpublication.NoteReport(seed, seedpublication.Report{Held: []seedpublication.Held{
-		{Owner: "Shoot default/s", Cluster: "test", Object: "ConfigMap ns/held", Reason: "because", Approval: "0123-2"},
+		{Owner: "Shoot default/s", Cluster: "test", Object: "ConfigMap ns/held", Reason: "because", Approval: "0123456789ab-2"},
 	}})
 	require.NoError(t, err)
 	text, _, _ := unstructured.NestedString(patch, "metadata", "annotations", seedpublication.AnnotationReport)
@@ -44,7 +44,7 @@ func TestHeldAsOnTheSeed(t *testing.T) {
 	l := &leased{T: t, name: leaseGardenlet, clock: clk}
 	l.write("gardenlet", clk.Now())
 	got := look(cluster)
-	assert.Equal(t, []any{plan.Hold, "delete is held: because", "0123-2"}, []any{got.Action, got.Reason, got.Approval})
+	assert.Equal(t, []any{plan.Hold, "delete is held: because", "0123456789ab-2"}, []any{got.Action, got.Reason, got.Approval})
 	l.write("", clk.Now())
 	assert.Equal(t, plan.Delete, look(cluster).Action, "no gardenlet runs there: an apply from here deletes it")
 }

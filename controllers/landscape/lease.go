@@ -343,6 +343,9 @@ func (l *lease) tellLost(err error) {
 func (l *lease) release() {
 	l.stop()
 	l.done.Wait()
+	l.mu.Lock()
+	l.renewed = time.Time{} // whoever waits for it may work from now on
+	l.mu.Unlock()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	leases := l.api().CoordinationV1().Leases(leaseNamespace)

@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -126,31 +124,6 @@ func TestStatusByHand(t *testing.T) {
 	})
 	assert.Equal(t, "2", w.value("a"))
 }
-
-// TestFence: nothing is written any more when somebody else may work, and all is read.
-func TestFence(t *testing.T) {
-	for name, sure := range map[string]bool{"sure": true, "not sure": false} {
-		t.Run(name, func(t *testing.T) {
-			sent := 0
-			f := fence{sure: func() bool { return sure }, next: roundTripper(func(*http.Request) (*http.Response, error) { sent++; return nil, nil })}
-			for method, writes := range map[string]bool{http.MethodGet: false, http.MethodHead: false, http.MethodPost: true, http.MethodPatch: true, http.MethodPut: true, http.MethodDelete: true} {
-				before := sent
-				_, err := f.RoundTrip(httptest.NewRequest(method, "/", nil))
-				if sure || !writes {
-					require.NoError(t, err)
-					assert.Equal(t, before+1, sent, method)
-				} else {
-					require.ErrorIs(t, err, errUnsure)
-					assert.Equal(t, before, sent, method)
-				}
-			}
-		})
-	}
-}
-
-type roundTripper func(*http.Request) (*http.Response, error)
-
-func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 // only reads one Landscape.
 type only struct{ l *landscapev1alpha1.Landscape }

@@ -90,6 +90,14 @@ type running struct {
 	done chan struct{}
 }
 
+// sure tells whether nobody else can be at work.
+func (p *parts) sure() bool {
+	p.mu.Lock()
+	lease := p.lease
+	p.mu.Unlock()
+	return lease != nil && lease.Sure()
+}
+
 // Run works until ctx ends. It fails when the lease is lost.
 func (r *Role) Run(ctx context.Context) error {
 	p := &parts{Role: r, metrics: newMetrics(), building: &sync.Mutex{}, stores: map[receiver.Key]*kept.Store{}, syncers: map[receiver.Key]*running{}, names: map[string]string{}}

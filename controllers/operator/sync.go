@@ -161,7 +161,7 @@ func (s *syncer) converger(ctx context.Context, object *landscapev1alpha1.Landsc
 	if err != nil {
 		return invalid("revision %s: %s", out.revision.Revision(), err)
 	}
-	if out.former, err = s.clusters.connect(ctx, s.Config, s.fenced, from, object, apply.ClusterOptions{Clock: s.Clock}); err != nil {
+	if out.former, err = s.clusters.connect(ctx, s.Config, landscape.Fence(s.sure), from, object, apply.ClusterOptions{Clock: s.Clock}); err != nil {
 		return err
 	}
 	commit := out.revision.Commit

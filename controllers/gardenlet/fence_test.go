@@ -1,0 +1,46 @@
+package gardenlet
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/controllers/landscape"
+)
+
+// TestFence: a gardenlet writes nothing, neither in the garden nor on its seed, while another one may be at work: before it has the lease,
+// and when that was not renewed in time, as for a process that was stopped and goes on later.
+func TestFence(t *testing.T) {
+	p := newPlace(t)
+	p.publish("main@1")
+	g := p.run()
+	write := func(to *apply.Cluster, name string) error {
+		client, err := kubernetes.NewForConfig(to.RESTConfig())
+		require.NoError(t, err)
+		_, err = client.CoreV1().ConfigMaps("default").Create(p.ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
+		return err
+	}
+	p.eventually("it has the lease", g.sure)
+	g.mu.Lock()
+	lease := g.lease
+	g.mu.Unlock()
+	hold := func(l *landscape.Lease) {
+		g.mu.Lock()
+		g.lease = l
+		g.mu.Unlock()
+	}
+	for _, to := range []*apply.Cluster{g.garden, g.local} {
+		hold(nil)
+		require.ErrorIs(t, write(to, "fence-"+p.name), landscape.ErrUnsure)
+		hold(lease)
+		require.NoError(t, write(to, "fence-"+p.name))
+	}
+	require.NoError(t, g.stop())
+	require.ErrorIs(t, write(g.local, "after-"+p.name), landscape.ErrUnsure, "the lease is given back")
+	assert.False(t, g.sure())
+}

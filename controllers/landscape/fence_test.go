@@ -1,0 +1,31 @@
+package landscape
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// TestFence: nothing is written any more when somebody else may work, and all is read.
+func TestFence(t *testing.T) {
+	for name, sure := range map[string]bool{"sure": true, "not sure": false} {
+		t.Run(name, func(t *testing.T) {
+			sent := 0
+			f := Fence(func() bool { return sure })(roundTripper(func(*http.Request) (*http.Response, error) { sent++; return nil, nil }))
+			for method, writes := range map[string]bool{http.MethodGet: false, http.MethodHead: false, http.MethodPost: true, http.MethodPatch: true, http.MethodPut: true, http.MethodDelete: true} {
+				before := sent
+				_, err := f.RoundTrip(httptest.NewRequest(method, "/", nil))
+				if sure || !writes {
+					require.NoError(t, err)
+					assert.Equal(t, before+1, sent, method)
+				} else {
+					require.ErrorIs(t, err, ErrUnsure)
+					assert.Equal(t, before, sent, method)
+				}
+			}
+		})
+	}
+}
