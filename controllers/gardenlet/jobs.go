@@ -243,8 +243,9 @@ func (g *Gardenlet) converge(ctx context.Context, at *site, o *owner.Owner, from
 		if waits && g.reviewVersion() != version {
 			at.poke() // it became known meanwhile
 		}
-		at.holds(report.Held, err == nil)
-		g.tellHeld(from, s, report.Held)
+		held := g.stillHeld(at, from.object, report.Held)
+		at.holds(held, err == nil)
+		g.tellHeld(from, s, held)
 	}
 	return err
 }

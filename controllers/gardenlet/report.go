@@ -47,6 +47,35 @@ func (s *site) holds(held []owner.HeldObjects, complete bool) {
 	s.held = merged
 }
 
+// stillHeld gives what is held the reason that it was held for first, where the gate only says now that no review shows it any more.
+func (g *Gardenlet) stillHeld(at *site, o *unstructured.Unstructured, held []owner.HeldObjects) []owner.HeldObjects {
+	before := map[string]string{}
+	at.mu.Lock()
+	known, judged := at.held, at.judged
+	at.mu.Unlock()
+	if former := seedpublication.ReadReport(g.objects.get(kindSeed, "", g.Seed)); former != nil && !judged {
+		for _, h := range former.Held {
+			if h.Owner == reportedName(o) {
+				before[h.Cluster+" "+h.Object] = h.Reason
+			}
+		}
+	}
+	for _, h := range known {
+		for _, o := range h.Objects {
+			before[h.Cluster+" "+o.Ref.String()] = o.Reason
+		}
+	}
+	out := slices.Clone(held)
+	for i := range out {
+		out[i].Objects = slices.Clone(out[i].Objects)
+		for k := range out[i].Objects {
+			o := &out[i].Objects[k]
+			o.Reason = seedpublication.StillHeld(o.Reason, before[out[i].Cluster+" "+o.Ref.String()])
+		}
+	}
+	return out
+}
+
 // reportedName is how an owner is named in a report, as in the id of its site but with its kind as the API has it.
 func reportedName(o *unstructured.Unstructured) string {
 	if namespace := o.GetNamespace(); namespace != "" {

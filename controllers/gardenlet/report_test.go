@@ -1,6 +1,7 @@
 package gardenlet
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -60,6 +61,47 @@ func TestReport(t *testing.T) {
 	assert.Empty(t, p.reported().Held)
 	require.NoError(t, g.stop())
 }
+
+// TestWhatTheGateHeldAfterAReview: the review has shown it, and counts once; that the gate holds it is why it waits, also when others are approved.
+func TestWhatTheGateHeldAfterAReview(t *testing.T) {
+	const gate = ", deletionGate: {maxDeletions: 0}"
+	p := newPlace(t)
+	p.review = landscapev1alpha1.ReviewRequired
+	b := "b-" + p.name
+	reason := func() string {
+		held := p.reported().Held
+		require.Len(t, held, 1)
+		return held[0].Reason
+	}
+	done := func(spec, revision string, approved ...string) {
+		t.Helper()
+		p.spec, p.approved = spec, approved
+		published := p.publish(revision)
+		p.eventually(revision+" is done", func() bool { r := p.reported(); return r.Digest == published.Digest && len(r.Converging) == 0 })
+	}
+	g := p.run()
+	done(gate, "main@1")
+	p.eventually("its basis is noted", func() bool { return p.onSeed("garden", recordsName) != nil })
+	p.seen("1", map[string][]string{seedpublication.ObjectIn("", plan.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "garden", Name: b}): {"seed " + p.name}})
+	p.eventually("the review is known", func() bool { return p.reviewKnown(g) })
+	const without = gate + ", components: {seed: {b: {enabled: false}}}"
+	done(without, "main@2")
+	const needed = "needs approval"
+	assert.True(t, strings.HasPrefix(reason(), "every deletion ") && strings.HasSuffix(reason(), needed), reason())
+	require.NoError(t, p.publisher.CompleteReview(p.ctx, p.publishing, p.name))
+	done(without, "main@3", "0123456789ab")
+	done(without, "main@4", "0123456789ab", "0123456789ac")
+	assert.True(t, strings.HasPrefix(reason(), "it is held since before: every deletion ") && strings.HasSuffix(reason(), needed), reason())
+	require.NoError(t, g.stop())
+	g = p.run()
+	done(without, "main@5", "0123456789ad")
+	assert.True(t, strings.HasPrefix(reason(), "it is held since before: every deletion ") && strings.HasSuffix(reason(), needed), reason())
+	assert.NotNil(t, p.onSeed("garden", b))
+	require.NoError(t, g.stop())
+}
+
+// reviewKnown tells whether a gardenlet has what was published of reviews.
+func (p *place) reviewKnown(g *running) bool { return g.reviewVersion() != "" }
 
 func (s *site) isJudged() bool {
 	s.mu.Lock()

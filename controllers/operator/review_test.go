@@ -100,6 +100,38 @@ func TestReview(t *testing.T) {
 	w.await(s.name, func(l *landscapev1alpha1.Landscape) bool { return len(l.Status.Held) == 0 && w.value("r1") == "2" })
 }
 
+// TestHeldAfterAReview: of two deletions that a review has shown and the gate holds, the one that is not approved waits for what it waited for.
+func TestHeldAfterAReview(t *testing.T) {
+	w := newWorld(t)
+	r := w.repository("part")
+	r.commit("more", map[string]string{"b.yaml": r.configMap("b", "1"), "c.yaml": r.configMap("c", "1")})
+	stop := w.start()
+	none := int32(0)
+	w.landscape(r.name, r, func(spec *landscapev1alpha1.LandscapeSpec) {
+		spec.Review, spec.DeletionGate = landscapev1alpha1.ReviewRequired, &landscapev1alpha1.DeletionGate{MaxDeletions: &none}
+	})
+	w.ready(r.name, "True Applied: ")
+	r.commit("less", map[string]string{"b.yaml": "", "c.yaml": ""})
+	l := w.await(r.name, func(l *landscapev1alpha1.Landscape) bool { return len(l.Status.Held) == 2 })
+	const reason = "every deletion on cluster runtime needs approval"
+	assert.Equal(t, reason, l.Status.Held[1].Reason)
+	other := l.Status.Held[1].Object
+	handle, err := NewHandle(server.config, receiver.Key{Namespace: w.namespace, Name: r.name}, clock.RealClock{}, "me")
+	require.NoError(t, err)
+	require.NoError(t, handle.Approve(context.Background(), []string{l.Status.Held[0].Approval}, false))
+	l = w.await(r.name, func(l *landscapev1alpha1.Landscape) bool { return len(l.Status.Held) == 1 })
+	assert.Equal(t, other, l.Status.Held[0].Object)
+	assert.Equal(t, "it is held since before: "+reason, l.Status.Held[0].Reason)
+	stop()
+	w.start()
+	r.commit("another", map[string]string{"a.yaml": r.configMap("a", "2")})
+	w.eventually("it is applied", func() bool { return w.value("a") == "2" })
+	l = w.await(r.name, func(l *landscapev1alpha1.Landscape) bool {
+		return len(l.Status.Held) == 1 && l.Status.History[0].EndTime != nil
+	})
+	assert.Equal(t, "it is held since before: "+reason, l.Status.Held[0].Reason, "the same one, and once")
+}
+
 // TestRevertWithReview: who takes a commit back that failed halfway has seen what it has made go.
 func TestRevertWithReview(t *testing.T) {
 	w := newWorld(t)

@@ -136,6 +136,18 @@ func (s *syncer) showHeld(here []landscapev1alpha1.HeldDeletion) {
 	s.status.now.Held = all[:min(len(all), landscapev1alpha1.MaximumHeld)]
 }
 
+// stillHeld gives what is held the reason that it was held for first, where the gate only says now that this difference does not show it.
+func stillHeld(now, before []landscapev1alpha1.HeldDeletion) []landscapev1alpha1.HeldDeletion {
+	for i := range now {
+		for _, h := range before {
+			if h.Approval != "" && h.Cluster == now[i].Cluster && h.Object == now[i].Object {
+				now[i].Reason = seedpublication.StillHeld(now[i].Reason, h.Reason)
+			}
+		}
+	}
+	return now
+}
+
 // heldOnSeedsText says how much waits on which seeds, and what cannot be done although it is confirmed; empty for nothing.
 func heldOnSeedsText(held []landscapev1alpha1.HeldDeletion) string {
 	waiting := map[string]int{}

@@ -366,7 +366,7 @@ func (s *syncer) applied(j *job, report *landscape.Report, totals map[string]int
 		s.notify(notification.Neutral, notification.Warning, reasonOperations, text, o.commit, revision)
 	}
 	s.useUp(j, report, err == nil)
-	s.showHeld(heldOf(report, s.status.now.UsedApprovals))
+	s.showHeld(stillHeld(heldOf(report, s.status.now.UsedApprovals), heldHere(s.status.now.Held)))
 	executed := executedBy(j, report.Operations, s.status.now.Operations)
 	if len(report.Operations) > 0 {
 		s.status.now.Operations = report.Operations
