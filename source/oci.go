@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -43,7 +44,7 @@ const (
 type artifactRemote struct {
 	options    Options
 	registry   ociregistry.Interface
-	transport  *http.Transport
+	transports []*http.Transport
 	repository string
 	turn       chan struct{}
 	// followed is the tag that was fetched last.
@@ -74,18 +75,31 @@ func newArtifactRemote(options Options, location *url.URL) (*artifactRemote, err
 	if !ociref.IsValidRepository(repository) {
 		return nil, failure(ReasonInvalid, "%s: %q cannot be the name of an artifact; its tag or digest belongs into ref", location.Redacted(), printable(repository, 100))
 	}
-	transport := httpTransport(options)
 	host := location.Host
+	reached := &reach{address: host}
+	if location.Port() == "" {
+		reached.address = net.JoinHostPort(location.Hostname(), map[bool]string{false: "443", true: "80"}[options.Insecure])
+	}
+	transport, elsewhere := httpTransport(options), httpTransport(options)
+	// A certificate of the Secret is for the registry.
+	elsewhere.TLSClientConfig.Certificates = nil
+	if options.Proxy.address == nil {
+		transport.DialContext = reached.dial
+		elsewhere.DialContext = (&net.Dialer{Timeout: dialTimeout, Control: reached.control}).DialContext
+	}
 	registry, err := ociclient.New(host, &ociclient.Options{
 		Insecure: options.Insecure,
-		Transport: ociauth.NewStdTransport(ociauth.StdTransportParams{
-			Config: logins{credentials: options.Credentials, host: host}, Transport: guarded{transport, options},
-		}),
+		Transport: leading{
+			registry: ociauth.NewStdTransport(ociauth.StdTransportParams{
+				Config: logins{credentials: options.Credentials, host: host}, Transport: guarded{transport, options, false},
+			}),
+			elsewhere: guarded{elsewhere, options, true}, host: host, near: reached.near,
+		},
 	})
 	if err != nil {
 		return nil, failure(ReasonInvalid, "%s: the host cannot be read", location.Redacted())
 	}
-	return &artifactRemote{options: options, registry: registry, transport: transport, repository: repository, turn: make(chan struct{}, 1), opened: map[string]*Snapshot{}}, nil
+	return &artifactRemote{options: options, registry: registry, transports: []*http.Transport{transport, elsewhere}, repository: repository, turn: make(chan struct{}, 1), opened: map[string]*Snapshot{}}, nil
 }
 
 // logins gives the registry its login, and no other host.
@@ -110,6 +124,8 @@ func (l logins) EntryForRegistry(host string) (ociauth.ConfigEntry, error) {
 type guarded struct {
 	*http.Transport
 	options Options
+	// led: requests were sent here from another host, which was looked at.
+	led bool
 }
 
 // RoundTrip implements http.RoundTripper.
@@ -119,6 +135,9 @@ func (g guarded) RoundTrip(request *http.Request) (*http.Response, error) {
 	}
 	if request.URL.Scheme != "https" && !g.options.Insecure {
 		return nil, failure(ReasonUnreachable, "the registry leads to a plain HTTP address on %s: set insecure only if that is meant", request.URL.Host)
+	}
+	if before := request.Response; !g.led && before != nil && before.Request != nil && before.Request.URL.Host != request.URL.Host {
+		return nil, ledAway(request)
 	}
 	response, err := g.Transport.RoundTrip(request)
 	if err == nil && response.StatusCode >= http.StatusBadRequest {
@@ -411,7 +430,9 @@ func (a *artifactRemote) Close() error {
 	defer func() { <-a.turn }()
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
-	a.transport.CloseIdleConnections()
+	for _, transport := range a.transports {
+		transport.CloseIdleConnections()
+	}
 	clear(a.opened)
 	if a.temporary {
 		err := os.RemoveAll(a.options.Dir)

@@ -57,7 +57,7 @@ func newHTTPWire(options Options, location *url.URL) *httpWire {
 // httpTransport connects by the given proxy and certificates alone.
 func httpTransport(options Options) *http.Transport {
 	transport := &http.Transport{
-		DialContext:         (&net.Dialer{Timeout: 30 * time.Second}).DialContext,
+		DialContext:         (&net.Dialer{Timeout: dialTimeout}).DialContext,
 		TLSHandshakeTimeout: 15 * time.Second, IdleConnTimeout: 90 * time.Second, MaxIdleConnsPerHost: 2,
 		MaxResponseHeaderBytes: 64 << 10, ForceAttemptHTTP2: true,
 		TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12},

@@ -1,0 +1,245 @@
+package source
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// objectStore is a host that a registry sends to. It notes what it is asked and with which headers.
+type objectStore struct {
+	*httptest.Server
+	mutex sync.Mutex
+	seen  []*http.Request
+}
+
+func newStore(t *testing.T, start func(http.Handler) *httptest.Server, answer http.HandlerFunc) *objectStore {
+	t.Helper()
+	s := &objectStore{}
+	s.Server = start(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.mutex.Lock()
+		s.seen = append(s.seen, r)
+		s.mutex.Unlock()
+		answer(w, r)
+	}))
+	t.Cleanup(s.Close)
+	return s
+}
+
+func (s *objectStore) asked() []*http.Request {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	seen := s.seen
+	s.seen = nil
+	return seen
+}
+
+// login answers everything without the token.
+func login(w http.ResponseWriter, r *http.Request, realm string) bool {
+	switch {
+	case r.URL.Path == "/token":
+		_, _ = w.Write([]byte(`{"token":"letmein","expires_in":300}`))
+	case r.Header.Get("Authorization") == "Bearer letmein":
+		return false
+	default:
+		w.Header().Set("WWW-Authenticate", `Bearer realm="`+realm+`/token",service="x",scope="repository:landscapes/prod:pull"`)
+		w.WriteHeader(http.StatusUnauthorized)
+	}
+	return true
+}
+
+// TestBlobsFromAnotherHost: stores of registries are on other hosts. They give the blobs, and get no credentials.
+func TestBlobsFromAnotherHost(t *testing.T) {
+	registry := newRegistry(t)
+	files := archive(t, archived{name: "a", content: "x"})
+	registry.push(t, "latest", fluxContent, files)
+	objects := newStore(t, httptest.NewTLSServer, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/back" { // leads back to the registry, for something else
+			http.Redirect(w, r, registry.URL+"/v2/private/blobs/sha256:1", http.StatusTemporaryRedirect)
+			return
+		}
+		_, _ = w.Write(files)
+	})
+	plain := newStore(t, httptest.NewServer, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(files) })
+	credentials := registry.credentials()
+	credentials.Username, credentials.Password = "bot", "hunter2"
+	credentials.Certificate = &registry.TLS.Certificates[0]
+	objects.TLS.ClientAuth = 1 // whoever has a certificate shows it
+
+	atRegistry := make(chan string, 10)
+	for name, c := range map[string]struct {
+		part, to string
+		// says is of the error; empty: the blob comes from the store.
+		says string
+	}{
+		"blob":                {part: "/blobs/", to: objects.URL + "/bucket/sha?signature=secret"},
+		"manifest":            {part: "/manifests/sha256:", to: objects.URL, says: "is followed for the contents of artifacts alone"},
+		"tag":                 {part: "/manifests/latest", to: objects.URL, says: "is followed for the contents of artifacts alone"},
+		"token":               {part: "/token", to: objects.URL, says: "is followed for the contents of artifacts alone"},
+		"blob without TLS":    {part: "/blobs/", to: plain.URL, says: "plain HTTP address"},
+		"metadata of a cloud": {part: "/blobs/", to: "https://169.254.169.254/latest/meta-data?signature=secret", says: "the registry sends to 169.254.169.254, which"},
+		"link":                {part: "/blobs/", to: "https://[fe80::1]/x", says: "the registry sends to fe80::1, which"},
+		"led back":            {part: "/blobs/", to: objects.URL + "/back", says: "status 418"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			registry.reset(func(w http.ResponseWriter, r *http.Request) bool {
+				if r.URL.Path == "/v2/private/blobs/sha256:1" {
+					atRegistry <- r.Header.Get("Authorization")
+					w.WriteHeader(http.StatusTeapot)
+					return true
+				}
+				if strings.Contains(r.URL.Path, c.part) && (c.part == "/token" || r.Header.Get("Authorization") != "") {
+					http.Redirect(w, r, c.to, http.StatusTemporaryRedirect)
+					return true
+				}
+				return login(w, r, registry.URL)
+			})
+			r := remote(t, Options{URL: registry.url(), Credentials: credentials})
+			head, err := r.Resolve(t.Context())
+			var s *Snapshot
+			if err == nil {
+				s, err = r.Fetch(t.Context(), head)
+			}
+			asked := objects.asked()
+			for _, request := range asked {
+				assert.Empty(t, request.Header.Get("Authorization"))
+				assert.Empty(t, request.TLS.PeerCertificates, "the certificate is for the registry")
+			}
+			assert.Empty(t, plain.asked())
+			switch {
+			case c.says == "":
+				require.NoError(t, err)
+				assert.Equal(t, "x", content(t, s, "a"))
+				require.Len(t, asked, 1)
+				assert.Equal(t, "signature=secret", asked[0].URL.RawQuery)
+			case name == "led back":
+				require.ErrorContains(t, err, c.says)
+				require.Len(t, atRegistry, 1)
+				assert.Empty(t, <-atRegistry, "who was led away stays without credentials")
+			default:
+				require.ErrorContains(t, err, c.says)
+				assert.NotContains(t, err.Error(), "secret")
+				assert.Empty(t, asked)
+			}
+		})
+	}
+}
+
+// TestPlainRegistriesLeadToPlainStores: who allowed plain HTTP has a store without TLS as well.
+func TestPlainRegistriesLeadToPlainStores(t *testing.T) {
+	registry := newRegistry(t)
+	files := archive(t, archived{name: "a", content: "x"})
+	registry.push(t, "latest", fluxContent, files)
+	objects := newStore(t, httptest.NewServer, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(files) })
+	registry.reset(func(w http.ResponseWriter, r *http.Request) bool {
+		if strings.Contains(r.URL.Path, "/blobs/") {
+			http.Redirect(w, r, objects.URL, http.StatusTemporaryRedirect)
+			return true
+		}
+		return false
+	})
+	insecure := httptest.NewServer(registry.Config.Handler)
+	t.Cleanup(insecure.Close)
+	s := get(t, remote(t, Options{URL: strings.Replace(insecure.URL, "http", "oci", 1) + "/landscapes/prod", Insecure: true}))
+	assert.Equal(t, "x", content(t, s, "a"))
+	assert.Len(t, objects.asked(), 1)
+}
+
+// TestRegistriesElsewhereDoNotLeadHere: behind a proxy the registry is on no address of this machine, and may not send to one.
+func TestRegistriesElsewhereDoNotLeadHere(t *testing.T) {
+	registry := newRegistry(t)
+	files := archive(t, archived{name: "a", content: "x"})
+	registry.push(t, "latest", fluxContent, files)
+	proxy := newStore(t, httptest.NewServer, func(w http.ResponseWriter, _ *http.Request) {
+		target, err := net.Dial("tcp", registry.Listener.Addr().String())
+		if err != nil {
+			w.WriteHeader(http.StatusBadGateway)
+			return
+		}
+		defer target.Close()
+		client, _, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			return
+		}
+		defer client.Close()
+		_, _ = client.Write([]byte("HTTP/1.1 200 OK\r\n\r\n"))
+		go func() { _, _ = io.Copy(target, client) }()
+		_, _ = io.Copy(client, target)
+	})
+	through, err := ProxyOf(map[string][]byte{"address": []byte(proxy.URL)})
+	require.NoError(t, err)
+	for _, host := range []string{"localhost", "x.LOCALHOST.", "127.0.0.1", "[::1]", "[::ffff:127.0.0.1]", "0.0.0.0"} {
+		registry.reset(func(w http.ResponseWriter, r *http.Request) bool {
+			if strings.Contains(r.URL.Path, "/blobs/") {
+				http.Redirect(w, r, fmt.Sprintf("https://%s:8443/", host), http.StatusTemporaryRedirect)
+				return true
+			}
+			return false
+		})
+		r := remote(t, Options{URL: "oci://registry.example.com/landscapes/prod", Credentials: registry.credentials(), Proxy: through})
+		head, err := r.Resolve(t.Context())
+		require.NoError(t, err)
+		_, err = r.Fetch(t.Context(), head)
+		requireReason(t, ReasonUnreachable, err)
+		require.ErrorContains(t, err, "which is an address of this machine", host)
+	}
+	for _, request := range proxy.asked() {
+		assert.Equal(t, "registry.example.com:443", request.Host)
+	}
+}
+
+// TestNearAddresses: what a name turned out to be decides, measured by how the registry was reached.
+func TestNearAddresses(t *testing.T) {
+	for _, c := range []struct {
+		registry, to string
+		want         bool
+	}{
+		{"192.0.2.1", "198.51.100.7", true},
+		{"192.0.2.1", "10.0.0.7", true},
+		{"192.0.2.1", "127.0.0.1", false},
+		{"192.0.2.1", "::ffff:127.0.0.1", false},
+		{"192.0.2.1", "::1", false},
+		{"192.0.2.1", "::", false},
+		{"192.0.2.1", "169.254.169.254", false},
+		{"192.0.2.1", "fe80::1", false},
+		{"192.0.2.1", "224.0.0.1", false},
+		{"127.0.0.1", "::1", true},
+		{"127.0.0.1", "169.254.169.254", false},
+		{"169.254.1.1", "169.254.1.2", true},
+		{"169.254.1.1", "127.0.0.1", false},
+	} {
+		r := &reach{address: "registry.example.com:443"}
+		last := netip.MustParseAddr(c.registry)
+		r.last.Store(&last)
+		assert.Equal(t, c.want, r.near(netip.MustParseAddr(c.to)), "%s to %s", c.registry, c.to)
+		err := r.control("tcp", netip.AddrPortFrom(netip.MustParseAddr(c.to), 443).String(), nil)
+		assert.Equal(t, c.want, err == nil, "%v", err)
+	}
+	asNamed := &reach{address: "[::1]:443"}
+	assert.True(t, asNamed.near(netip.MustParseAddr("127.0.0.1")))
+	assert.False(t, asNamed.near(netip.MustParseAddr("169.254.169.254")))
+
+	// It is the control of connections that are made.
+	target := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(target.Close)
+	r := &reach{address: "registry.example.com:443"}
+	dialer := net.Dialer{Control: r.control}
+	_, err := dialer.DialContext(t.Context(), "tcp", target.Listener.Addr().String())
+	requireReason(t, ReasonUnreachable, err)
+	r.address = target.Listener.Addr().String()
+	connection, err := r.dial(t.Context(), "tcp", r.address)
+	require.NoError(t, err)
+	require.NoError(t, connection.Close())
+	connection, err = dialer.DialContext(t.Context(), "tcp", target.Listener.Addr().String())
+	require.NoError(t, err)
+	require.NoError(t, connection.Close())
+}
