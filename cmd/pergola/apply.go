@@ -150,12 +150,12 @@ func printDryRun(w io.Writer, p plan.Plan, err error, output string, colored boo
 	p.Notes = landscape.Remarks(p)
 	fmt.Fprintln(w, "Incomplete: some parts could not be compared, their changes are not shown.")
 	for _, problem := range owner.Problems(err) {
-		fmt.Fprintln(w, "  "+problem)
+		fmt.Fprintln(w, "  "+printable(problem))
 	}
 	fmt.Fprintln(w)
 	if p.Empty() {
 		for _, note := range p.Notes {
-			fmt.Fprintln(w, "Note: "+note)
+			fmt.Fprintln(w, "Note: "+printable(note))
 		}
 		_, werr := fmt.Fprintf(w, "No changes in the rest (%d objects unchanged).\n", p.Unchanged)
 		return werr
@@ -174,7 +174,7 @@ func (a *applying) converge(ctx context.Context, c *landscape.Converger) error {
 	a.held = held(report)
 	printHeld(a.cmd.ErrOrStderr(), report)
 	for _, o := range report.Waiting {
-		fmt.Fprintln(a.cmd.ErrOrStderr(), "Waits: "+o.String())
+		fmt.Fprintln(a.cmd.ErrOrStderr(), "Waits: "+printable(o.String()))
 	}
 	if a.output == "json" {
 		if perr := printReport(a.cmd, report, err); perr != nil {
@@ -222,7 +222,7 @@ func printProblems(cmd *cobra.Command, report *landscape.Report, err error) {
 	}
 	fmt.Fprintf(cmd.ErrOrStderr(), "Error: %d %s\n", len(problems), noun)
 	for _, p := range problems {
-		fmt.Fprintln(cmd.ErrOrStderr(), "  "+p)
+		fmt.Fprintln(cmd.ErrOrStderr(), "  "+printable(p))
 	}
 	if fault, caught := errors.AsType[*panics.Error](err); caught && fault.Unwrap() == nil {
 		fmt.Fprintf(cmd.ErrOrStderr(), "The stack of the fault, for the report of it:\n%s\n", fault.Stack)
@@ -256,9 +256,9 @@ func printHeld(w io.Writer, report *landscape.Report) {
 			objects[o.Reason] = append(objects[o.Reason], name)
 		}
 		for _, reason := range reasons {
-			fmt.Fprintf(w, "Held on cluster %s: %s: %s\n", h.Cluster, counted(len(objects[reason]), "object"), reason)
+			fmt.Fprintf(w, "Held on cluster %s: %s: %s\n", h.Cluster, counted(len(objects[reason]), "object"), printable(reason))
 			for _, name := range objects[reason] {
-				fmt.Fprintln(w, "  "+name)
+				fmt.Fprintln(w, "  "+printable(name))
 			}
 		}
 		switch {

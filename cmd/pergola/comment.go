@@ -97,7 +97,7 @@ func comment(cmd *cobra.Command, o forge.Options, repository string, number int,
 	defer cancel()
 	patience := forge.Patient(clock.RealClock{})
 	patience.Waiting = func(err error, wait time.Duration) {
-		fmt.Fprintf(cmd.ErrOrStderr(), "%v; trying again in %s\n", err, wait.Round(time.Second))
+		fmt.Fprintf(cmd.ErrOrStderr(), "%s; trying again in %s\n", printable(err.Error()), wait.Round(time.Second))
 	}
 	result, err := f.Keep(ctx, repository, number, c, patience)
 	if err != nil {

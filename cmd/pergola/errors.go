@@ -47,7 +47,7 @@ type failure struct {
 // printFailure says a sentence on standard error and, for programs, why there is no result. A result that was printed
 // already tells of its errors itself.
 func printFailure(cmd *cobra.Command, args []string, sentence string, err error) {
-	fmt.Fprintln(cmd.ErrOrStderr(), sentence)
+	fmt.Fprintln(cmd.ErrOrStderr(), printableText(sentence))
 	if w, ok := cmd.OutOrStdout().(*watched); ok && w.written || !asksForJSON(cmd, args) {
 		return
 	}

@@ -111,7 +111,7 @@ func printVerdicts(cmd *cobra.Command, objects []render.Object, options []health
 		}
 	} else {
 		for _, v := range verdicts {
-			fmt.Fprintln(cmd.OutOrStdout(), v.sentence())
+			fmt.Fprintln(cmd.OutOrStdout(), printable(v.sentence()))
 		}
 	}
 	if !healthy {

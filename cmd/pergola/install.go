@@ -196,7 +196,7 @@ func (i *installing) installer(cmd *cobra.Command, role deploy.Role) (*install.I
 		switch r.Action {
 		case apply.Unchanged:
 		case apply.HeldBack:
-			fmt.Fprintf(cmd.ErrOrStderr(), "%-10s %s%s\n", r.Action, r.Ref, whyHeld(r.Message, plan.ApprovalOf(name, r.Ref)))
+			fmt.Fprintf(cmd.ErrOrStderr(), "%-10s %s%s\n", r.Action, r.Ref, printable(whyHeld(r.Message, plan.ApprovalOf(name, r.Ref))))
 		default:
 			fmt.Fprintf(cmd.ErrOrStderr(), "%-10s %s\n", r.Action, r.Ref)
 		}
@@ -248,10 +248,10 @@ func printItems(w io.Writer, p plan.Plan) {
 			if n == 0 {
 				sep = ": "
 			}
-			fmt.Fprint(w, sep, f.Path)
+			fmt.Fprint(w, sep, printable(f.Path))
 		}
 		if item.Action == plan.Hold {
-			fmt.Fprint(w, whyHeld(item.Reason, item.Approval))
+			fmt.Fprint(w, printable(whyHeld(item.Reason, item.Approval)))
 		}
 		fmt.Fprintln(w)
 	}

@@ -98,6 +98,6 @@ func cacheDir(cmd *cobra.Command) (string, error) {
 // keep writes what was found for the next run. A folder that cannot be written is worth a word only to whoever asked for it.
 func keep(cmd *cobra.Command, dir string) {
 	if err := keptFor(cmd, dir).Save(); err != nil && cmd.Flags().Changed(flagCacheDir) {
-		fmt.Fprintln(cmd.ErrOrStderr(), "Warning:", err)
+		fmt.Fprintln(cmd.ErrOrStderr(), "Warning:", printable(err.Error()))
 	}
 }

@@ -49,7 +49,7 @@ Exit code 1 says that the operation is not possible, that it failed, or that its
 			err = c.Operate(ctx, landscape.Operation{Object: args[1], Operation: args[2], Wait: wait, OnProgress: func(text string) {
 				last = text
 				if wait || output == formatJSON { // else it is the result
-					fmt.Fprintf(cmd.ErrOrStderr(), "%s: %s\n", args[1], text)
+					fmt.Fprintf(cmd.ErrOrStderr(), "%s: %s\n", args[1], printable(text))
 				}
 			}})
 			switch {
@@ -87,6 +87,6 @@ func printOperated(cmd *cobra.Command, output, object, operation, outcome string
 	if outcome != "" {
 		text = outcome
 	}
-	_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s: %s: %s\n", object, operation, text)
+	_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s: %s: %s\n", object, operation, printable(text))
 	return err
 }

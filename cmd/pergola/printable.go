@@ -2,25 +2,17 @@ package main
 
 import (
 	"strings"
-	"unicode"
+
+	texts "github.com/pergola-dev/pergola/internal/printable"
 )
 
-// printable makes a text that comes from a cluster or a commit one line without characters that a terminal obeys, or that turn or hide others:
-// whoever may write it must not write the rest of what is shown.
-func printable(s string) string {
-	return strings.Map(func(r rune) rune {
-		if !unicode.IsPrint(r) {
-			return ' '
-		}
-		return r
-	}, s)
-}
+// printable makes a text that comes from a cluster or a commit one line, without characters that a terminal obeys.
+func printable(s string) string { return texts.Line(s) }
 
-// printableLines does so for each line; all but the first are indented, so that none looks like one of the program.
+// printableText does so to a text whose lines stay.
+func printableText(s string) string { return texts.Text(s) }
+
+// printableLines does so to each line; all but the first are indented, so that none looks like one of the program.
 func printableLines(s string) string {
-	lines := strings.Split(strings.TrimRight(s, "\n"), "\n")
-	for i := range lines {
-		lines[i] = printable(lines[i])
-	}
-	return strings.Join(lines, "\n  ")
+	return strings.ReplaceAll(printableText(strings.TrimRight(s, "\n")), "\n", "\n  ")
 }

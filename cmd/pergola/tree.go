@@ -104,15 +104,15 @@ func unkept(o operator.TreeOwner, now time.Time) string {
 func printTree(w io.Writer, owners []operator.TreeOwner, now time.Time) error {
 	total := 0
 	for _, o := range owners {
-		fmt.Fprintln(w, o.Owner+unkept(o, now))
+		fmt.Fprintln(w, printable(o.Owner+unkept(o, now)))
 		for i, b := range o.Bundles {
 			here, below := "├─ ", "│  "
 			if i == len(o.Bundles)-1 {
 				here, below = "└─ ", "   "
 			}
-			fmt.Fprintf(w, "%s%s on %s\n", here, b.Name, b.Cluster)
+			fmt.Fprintf(w, "%s%s\n", here, printable(b.Name+" on "+b.Cluster))
 			if b.Error != "" {
-				fmt.Fprintf(w, "%s✗ %s\n", below, b.Error)
+				fmt.Fprintf(w, "%s✗ %s\n", below, printable(b.Error))
 			}
 			total += printTreeObjects(w, below, b.Objects)
 		}
@@ -135,7 +135,7 @@ func printTreeObjects(w io.Writer, indent string, objects []operator.TreeObject)
 		if o.Leaving {
 			text += "  being deleted"
 		}
-		fmt.Fprintf(w, "%s%s%s\n", indent, here, text)
+		fmt.Fprintf(w, "%s%s%s\n", indent, here, printable(text))
 		n += printTreeObjects(w, indent+below, o.Objects)
 	}
 	return n

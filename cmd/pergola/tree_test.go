@@ -51,3 +51,13 @@ func TestTreeSaysWhoIsNotReconciledAnyMore(t *testing.T) {
 	require.NoError(t, printTree(&b, []operator.TreeOwner{{Owner: "garden.g"}, {Owner: "seed.one", Silence: &landscape.Silence{Lease: "garden/x", Holder: "g-1", Since: &since}}}, now))
 	assert.Equal(t, "garden.g\nseed.one  (nobody reconciles it: g-1 renewed its lease garden/x last 5m ago)\n0 objects\n", b.String())
 }
+
+// TestTreeIsPrintable: what stands in the inventories of a cluster commands no terminal and adds no line.
+func TestTreeIsPrintable(t *testing.T) {
+	const evil = "x\x1b[2J\u202e\nlandscape.other"
+	var b strings.Builder
+	require.NoError(t, printTree(&b, []operator.TreeOwner{{Owner: evil, Bundles: []operator.TreeBundle{{Name: evil, Cluster: evil, Error: evil,
+		Objects: []operator.TreeObject{{Object: evil, Source: evil, Objects: []operator.TreeObject{{Object: evil}}}}}}}}, time.Time{}))
+	assert.NotRegexp(t, "[\x1b\u202e]", b.String())
+	assert.Len(t, strings.Split(b.String(), "\n"), 7, b.String())
+}

@@ -33,7 +33,7 @@ func (a *applying) watch(c *landscape.Converger, l *landscapes.Landscape) error 
 				return err
 			})()
 			if err != nil {
-				fmt.Fprintf(stderr, "Error: %v\nThe files have changed and cannot be applied; the former state stays in force.\n", err)
+				fmt.Fprintf(stderr, "Error: %s\nThe files have changed and cannot be applied; the former state stays in force.\n", printableText(err.Error()))
 				return nil, err
 			}
 			l = next
@@ -48,7 +48,7 @@ func (a *applying) watch(c *landscape.Converger, l *landscapes.Landscape) error 
 			case ctx.Err() != nil:
 				fmt.Fprintln(stderr, "Given up: there is a newer state of the files.")
 			case errors.As(err, &found):
-				fmt.Fprintln(stderr, "Error:", err)
+				fmt.Fprintln(stderr, "Error:", printableText(err.Error()))
 			}
 		},
 	}

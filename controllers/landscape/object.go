@@ -18,6 +18,7 @@ import (
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/internal/printable"
 )
 
 // objectPatience is how long the Landscape object may take to read: the tree does not wait longer for it.
@@ -158,9 +159,9 @@ func (v view) object(w io.Writer) {
 	}
 	applied := "nothing was applied completely yet"
 	if o.Revision != "" {
-		applied = ShortRevision(o.Revision) + " is applied"
+		applied = printable.Line(ShortRevision(o.Revision)) + " is applied"
 	}
-	fmt.Fprintf(w, "Synced from Git by Landscape %s/%s: %s\n", o.Namespace, o.Name, applied)
+	fmt.Fprintf(w, "Synced from Git by Landscape %s: %s\n", printable.Line(o.Namespace+"/"+o.Name), applied)
 	for _, line := range v.objectLines(o) {
 		fmt.Fprintln(w, "  "+line)
 	}
@@ -170,20 +171,20 @@ func (v view) objectLines(o *ObjectStatus) []string {
 	var out []string
 	no, yellow := v.mark(gardencorev1beta1.ConditionFalse)+" ", color.FgYellow
 	if o.Silence != nil {
-		out = append(out, no+"no operator runs, and nothing is synced: "+o.Silence.Text(v.status.At), "  "+StartOperator("kubectl"+v.status.reach))
+		out = append(out, no+"no operator runs, and nothing is synced: "+printable.Line(o.Silence.Text(v.status.At)), "  "+StartOperator("kubectl"+v.status.reach))
 	}
 	if o.Suspension != nil {
 		out = append(out, v.paint("SUSPENDED", yellow)+SuspensionText(o.Suspension))
 	}
 	if p := o.Pin; p != nil {
-		out = append(out, v.paint("PINNED", yellow)+fmt.Sprintf(" to %s%s%s", p.Revision, by(p.By), because(p.Reason)))
+		out = append(out, v.paint("PINNED", yellow)+fmt.Sprintf(" to %s%s%s", printable.Line(p.Revision), by(p.By), because(p.Reason)))
 	}
 	if f := o.FailedSync; f != nil {
 		at := f.StartTime
 		if f.EndTime != nil {
 			at = *f.EndTime
 		}
-		out = append(out, no+fmt.Sprintf("the last sync failed %s, of %s: %s", v.ago(at.Time), ShortRevision(f.Revision), wholeLine(o.failure())))
+		out = append(out, no+fmt.Sprintf("the last sync failed %s, of %s: %s", v.ago(at.Time), printable.Line(ShortRevision(f.Revision)), wholeLine(o.failure())))
 	}
 	switch {
 	case o.Reason == landscapev1alpha1.ReasonWaiting && o.Suspension == nil:
@@ -198,7 +199,7 @@ func (v view) objectLines(o *ObjectStatus) []string {
 	case o.Reason == landscapev1alpha1.ReasonSuspended:
 		out = append(out, no+"it is not suspended any more, and the operator has not gone on yet")
 	default:
-		out = append(out, no+o.Reason+": "+wholeLine(o.Message))
+		out = append(out, no+printable.Line(o.Reason)+": "+wholeLine(o.Message))
 	}
 	if o.OperationsWaiting != "" {
 		out = append(out, v.mark(gardencorev1beta1.ConditionProgressing)+" waiting to be taken up: "+wholeLine(o.OperationsWaiting))
@@ -217,7 +218,7 @@ func (v view) objectLines(o *ObjectStatus) []string {
 		case o.HeldInPart:
 			count = "at least " + count
 		}
-		out = append(out, v.mark(gardencorev1beta1.ConditionProgressing)+fmt.Sprintf(" %s for approval: pergola history %s/%s%s", count, o.Namespace, o.Name, v.status.reach))
+		out = append(out, v.mark(gardencorev1beta1.ConditionProgressing)+fmt.Sprintf(" %s for approval: pergola history %s%s", count, printable.Line(o.Namespace+"/"+o.Name), v.status.reach))
 	}
 	return out
 }
@@ -243,7 +244,7 @@ func by(name string) string {
 	if name == "" {
 		return ""
 	}
-	return " by " + name
+	return " by " + printable.Line(name)
 }
 
 func because(reason string) string {

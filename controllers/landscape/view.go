@@ -12,6 +12,7 @@ import (
 
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 	"github.com/pergola-dev/pergola/controllers/owner"
+	"github.com/pergola-dev/pergola/internal/printable"
 )
 
 // branch is one line of the tree with what hangs below it.
@@ -40,7 +41,7 @@ func PrintStatus(w io.Writer, s Status, colored bool) {
 	}
 	root.children = append(root.children, v.undeclared()...)
 	root.children = append(root.children, v.handedOver()...)
-	fmt.Fprintf(w, "Landscape %s: %s\n", s.Landscape, v.word(s.Ready))
+	fmt.Fprintf(w, "Landscape %s: %s\n", printable.Line(s.Landscape), v.word(s.Ready))
 	if s.Invalid != "" {
 		fmt.Fprintln(w, "  "+v.mark(gardencorev1beta1.ConditionFalse)+" "+oneLine(s.Invalid))
 	}
@@ -70,7 +71,7 @@ func (v view) undeclared() []branch {
 		} else {
 			text += "the next apply deletes it, if the deletion gate lets it"
 		}
-		out.children = append(out.children, branch{text: text})
+		out.children = append(out.children, branch{text: printable.Line(text)})
 	}
 	return []branch{out}
 }
@@ -95,7 +96,7 @@ func (v view) owner(o OwnerStatus) branch {
 	if o.Namespace != "" {
 		name = o.Namespace + "/" + o.Name
 	}
-	out := branch{text: fmt.Sprintf("%s %s on %s: %s", o.Kind, name, o.Cluster, v.state(o))}
+	out := branch{text: printable.Line(fmt.Sprintf("%s %s on %s: ", o.Kind, name, o.Cluster)) + v.state(o)}
 	add := func(text string, children ...branch) {
 		out.children = append(out.children, branch{text: text, children: children})
 	}
@@ -103,14 +104,14 @@ func (v view) owner(o OwnerStatus) branch {
 		add(v.paint("✗ ", color.FgRed) + oneLine(o.Error))
 	}
 	for _, c := range o.Conditions {
-		add(fmt.Sprintf("%s %-32s %s", v.mark(c.Status), c.Type, oneLine(c.Message)))
+		add(fmt.Sprintf("%s %-32s %s", v.mark(c.Status), printable.Line(string(c.Type)), oneLine(c.Message)))
 	}
 	if object := v.status.Object; object != nil && o.Kind == "Seed" && object.HeldOn[o.Name] > 0 {
 		count := "1 deletion or recreation is"
 		if n := object.HeldOn[o.Name]; n > 1 {
 			count = fmt.Sprintf("%d deletions and recreations are", n)
 		}
-		add(fmt.Sprintf("%s %s held on it for an approval: pergola history %s/%s%s", v.mark(gardencorev1beta1.ConditionProgressing), count, object.Namespace, object.Name, v.status.reach))
+		add(fmt.Sprintf("%s %s held on it for an approval: pergola history %s%s", v.mark(gardencorev1beta1.ConditionProgressing), count, printable.Line(object.Namespace+"/"+object.Name), v.status.reach))
 	}
 	if len(o.Bundles) > 0 {
 		add("bundles: "+bundleCounts(o.Bundles), v.bundles(o.Bundles)...)
@@ -141,7 +142,7 @@ func (v view) ago(at time.Time) string {
 func (v view) state(o OwnerStatus) string {
 	switch {
 	case o.Unreachable != "":
-		return v.paint("unknown", color.FgYellow) + fmt.Sprintf(", because cluster %s cannot be reached", o.Unreachable)
+		return v.paint("unknown", color.FgYellow) + printable.Line(fmt.Sprintf(", because cluster %s cannot be reached", o.Unreachable))
 	case o.unread:
 		return v.paint("unknown", color.FgYellow)
 	case o.LastOperation == nil:
@@ -158,7 +159,7 @@ func (v view) operation(op *gardencorev1beta1.LastOperation) string {
 	if op.State != gardencorev1beta1.LastOperationStateSucceeded {
 		text += ": " + oneLine(op.Description)
 	}
-	return text
+	return printable.Line(text)
 }
 
 // stateWord is a state of bundles as people read it.
@@ -202,7 +203,7 @@ func (v view) bundles(bundles []owner.BundleState) []branch {
 		if b.Objects == 1 {
 			objects = "object"
 		}
-		text := fmt.Sprintf("%s %-36s %3d %-7s on %-8s %s", v.mark(stateWords[i].mark), b.Bundle, b.Objects, objects, b.Cluster, stateWords[i].word)
+		text := fmt.Sprintf("%s %-36s %3d %-7s on %-8s %s", v.mark(stateWords[i].mark), printable.Line(b.Bundle), b.Objects, objects, printable.Line(b.Cluster), stateWords[i].word)
 		if b.Message != "" {
 			text += ": " + oneLine(b.Message)
 		}
@@ -228,7 +229,7 @@ func hints(s Status) []string {
 	collect(s.Owners)
 	var out []string
 	for _, k := range sortedKeys(keepers) {
-		out = append(out, k+" reconciles it.")
+		out = append(out, printable.Line(k)+" reconciles it.")
 	}
 	switch {
 	case s.Live:
@@ -255,7 +256,7 @@ func sortedKeys(m map[string]bool) []string {
 }
 
 // wholeLine is a text of which the end matters: there is what to do.
-func wholeLine(s string) string { return strings.Join(strings.Fields(s), " ") }
+func wholeLine(s string) string { return strings.Join(strings.Fields(printable.Line(s)), " ") }
 
 func oneLine(s string) string {
 	s = wholeLine(s)

@@ -8,6 +8,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/pergola-dev/pergola/internal/printable"
 	"github.com/pergola-dev/pergola/source/blame"
 )
 
@@ -20,7 +21,7 @@ func Print(w io.Writer, answers []Answer, files func(string) string) error {
 		}
 		printer{&b, files}.answer(a)
 	}
-	_, err := io.WriteString(w, b.String())
+	_, err := io.WriteString(w, printable.Text(b.String()))
 	return err
 }
 
@@ -39,11 +40,11 @@ func (p printer) line(heading, text string) {
 }
 
 func (p printer) answer(a Answer) {
-	fmt.Fprintf(p, "%s on cluster %s", a.Object, a.Cluster)
+	about := fmt.Sprintf("%s on cluster %s", a.Object, a.Cluster)
 	if a.Field != "" {
-		fmt.Fprintf(p, ": %s", a.Field)
+		about += ": " + a.Field
 	}
-	p.WriteString("\n")
+	p.WriteString(printable.Line(about) + "\n")
 	if a.Value != nil {
 		p.line("value", show(a.Value))
 	}
@@ -182,14 +183,14 @@ func show(v *Value) string {
 		return "(hidden)"
 	}
 	if text, ok := v.Value.(string); ok && !strings.Contains(text, "\n") && text != "" {
-		return printable(text)
+		return text
 	}
 	raw, err := json.Marshal(v.Value)
 	if err != nil {
 		return fmt.Sprint(v.Value)
 	}
 	if len(raw) <= 100 {
-		return printable(string(raw))
+		return string(raw)
 	}
 	text := string(raw)
 	if doc, err := yaml.Marshal(v.Value); err == nil {
@@ -198,15 +199,5 @@ func show(v *Value) string {
 	if r := []rune(text); len(r) > maxShown {
 		text = string(r[:maxShown]) + "…"
 	}
-	return printable(text)
-}
-
-// printable spells out what would do something to a terminal.
-func printable(text string) string {
-	return strings.Map(func(r rune) rune {
-		if r != '\n' && r != '\t' && (r < ' ' || r == 0x7f) {
-			return '\uFFFD'
-		}
-		return r
-	}, text)
+	return text
 }

@@ -1,0 +1,67 @@
+package landscape
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
+	"github.com/pergola-dev/pergola/controllers/owner"
+	"github.com/pergola-dev/pergola/plan"
+)
+
+// spoil puts what commands a terminal, and what looks like a line of the status, behind every text of a value.
+func spoil(v reflect.Value) {
+	switch v.Kind() {
+	case reflect.Pointer, reflect.Interface:
+		if !v.IsNil() {
+			spoil(v.Elem())
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if v.Field(i).CanSet() {
+				spoil(v.Field(i))
+			}
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			spoil(v.Index(i))
+		}
+	case reflect.String:
+		lookedUp := v.Type() == reflect.TypeFor[owner.State]() || slices.Contains([]string{"", "-", "Seed", "one"}, v.String())
+		if !lookedUp {
+			v.SetString(v.String() + "\x1b[2J\u009b\u202e\nLandscape local: Ready")
+		}
+	}
+}
+
+// TestStatusIsPrintable: whoever may write a status in a cluster must not command the terminal of whoever reads it, nor add lines.
+func TestStatusIsPrintable(t *testing.T) {
+	statuses := func() []Status {
+		s := example()
+		s.Invalid, s.ObjectUnknown = "broken", "forbidden"
+		s.Owners[0].Keeper = "pergola operator"
+		s.HandedOver = []plan.HandedOver{{Path: "spec.replicas", By: "hpa"}}
+		s.Object = &ObjectStatus{Namespace: "garden", Name: "local", Revision: "main@sha1:0a1b", Reason: "Other", Message: "why", Held: 2, HeldOn: map[string]int{"one": 2},
+			Suspension: &landscapev1alpha1.Suspension{By: "alice", Reason: "etcd"}, Pin: &landscapev1alpha1.Pin{Revision: "x", By: "bob", Reason: "y"},
+			FailedSync: &landscapev1alpha1.SyncRecord{Revision: "main@sha1:0a1c", Message: "no", StartTime: metav1.NewTime(noon.Add(-time.Hour))}, DependenciesMissing: "a", Gardenlets: "b", OperationsWaiting: "c"}
+		waits, silent := s, s
+		waits.Object = &ObjectStatus{Namespace: "garden", Name: "local", Reason: "Other", Message: "why"}
+		silent.Object = &ObjectStatus{Namespace: "garden", Name: "local", Silence: &Silence{Lease: "garden/x", Holder: "pod", Since: before(time.Hour)}}
+		return []Status{s, waits, silent}
+	}
+	for i, s := range statuses() {
+		spoiled := statuses()[i]
+		spoil(reflect.ValueOf(&spoiled).Elem())
+		require.NotEqual(t, s, spoiled)
+		got := text(spoiled)
+		assert.NotRegexp(t, "[\x1b\u009b\u202e]", got)
+		assert.Len(t, strings.Split(got, "\n"), len(strings.Split(text(s), "\n")), "no line is of others:\n%s", got)
+	}
+}

@@ -1,0 +1,31 @@
+// Package printable makes texts that come from a cluster, a commit or a file fit to be shown: whoever may write one of them must not command the
+// terminal of the reader, nor write what looks like the rest of the output. Everything that commands print goes through here, but for values in
+// differences and findings, which spell such characters out (packages plan and schemas).
+package printable
+
+import (
+	"strings"
+	"unicode"
+)
+
+// Line gives a text as one line: characters that a terminal obeys, that turn others around or that hide are a space each, line breaks
+// and tabs as well.
+func Line(s string) string {
+	return strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return ' '
+		}
+		return r
+	}, s)
+}
+
+// Text does the same to a text of several lines. Line breaks and tabs stay: whoever prints it sets its lines off from those of the
+// program.
+func Text(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r != '\n' && r != '\t' && !unicode.IsPrint(r) {
+			return ' '
+		}
+		return r
+	}, s)
+}
