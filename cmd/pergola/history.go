@@ -24,8 +24,8 @@ func newHistory() *cobra.Command {
 		Use:   "history LANDSCAPE",
 		Short: "Show the last syncs of a Landscape",
 		Long: `Shows the last 20 syncs that did something: what began them, which commit of whom, how they ended; and what is held now, with the
-ids that approve it, or waits for a window; on seeds, too. Exit code 1 says that something is held, or that the last sync failed, there or on
-a seed.`,
+ids that approve it, or waits for a window; on seeds, too; and when no operator runs that would go on. Exit code 1 says that something is held,
+or that the last sync failed, there or on a seed.`,
 		Example: `  pergola history production
   pergola history production -o json`,
 		Args: cobra.ExactArgs(1),
@@ -38,6 +38,10 @@ a seed.`,
 			if err != nil {
 				return err
 			}
+			silence, err := handle.Silence(cmd.Context())
+			if err != nil {
+				silence = nil // who may not read its Lease is told nothing of it
+			}
 			if output == formatJSON {
 				enc := json.NewEncoder(cmd.OutOrStdout())
 				enc.SetIndent("", "  ")
@@ -46,8 +50,12 @@ a seed.`,
 					Held    []landscapev1alpha1.HeldDeletion `json:"held,omitempty"`
 					Pin     *landscapev1alpha1.Pin           `json:"pin,omitempty"`
 					Waiting string                           `json:"waiting,omitempty"`
-				}{append([]landscapev1alpha1.SyncRecord{}, l.Status.History...), l.Status.Held, l.Spec.Pin, waitingText(l)})
+					Silence *landscape.Silence               `json:"operatorSilent,omitempty"`
+				}{append([]landscapev1alpha1.SyncRecord{}, l.Status.History...), l.Status.Held, l.Spec.Pin, waitingText(l), silence})
 			} else {
+				if silence != nil {
+					fmt.Fprintf(cmd.OutOrStdout(), "%s; %s\n", printable(noOperator(silence, time.Now())), landscape.StartOperator(object.kubectl()))
+				}
 				err = printHistory(cmd.OutOrStdout(), l)
 			}
 			if err != nil {

@@ -30,7 +30,12 @@ func (w *operatorWatch) look(ctx context.Context) error {
 	if err != nil || silence == nil {
 		return nil
 	}
-	return finding{fmt.Errorf("no operator runs: %s. The sync was asked for, and begins when one runs: %s", silence.Text(w.clock.Now()), landscape.StartOperator(w.object.kubectl()))}
+	return finding{fmt.Errorf("%s. The sync was asked for, and begins when one runs: %s", noOperator(silence, w.clock.Now()), landscape.StartOperator(w.object.kubectl()))}
+}
+
+// noOperator says that no operator runs, and since when.
+func noOperator(silence *landscape.Silence, now time.Time) string {
+	return "no operator runs: " + silence.Text(now)
 }
 
 func newSync() *cobra.Command {

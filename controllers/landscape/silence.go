@@ -38,16 +38,16 @@ const (
 	shootMonitorPeriod = 5 * monitorPeriod
 )
 
-// silenceOf judges a lease, nil for none; the answer is nil while somebody renews it.
+// silenceOf judges a lease, nil for none; the answer is nil while somebody renews it. Who ends in order gives it back, and is gone at once.
 func silenceOf(lease *coordinationv1.Lease, name string, after time.Duration, now time.Time) *Silence {
 	out := &Silence{Lease: name}
 	if lease == nil || lease.Spec.RenewTime == nil {
 		return out
 	}
-	if now.Sub(lease.Spec.RenewTime.Time) < after {
+	out.Holder, out.Since = ptr.Deref(lease.Spec.HolderIdentity, ""), ptr.To(lease.Spec.RenewTime.UTC())
+	if out.Holder != "" && now.Sub(*out.Since) < after {
 		return nil
 	}
-	out.Holder, out.Since = ptr.Deref(lease.Spec.HolderIdentity, ""), ptr.To(lease.Spec.RenewTime.UTC())
 	return out
 }
 
@@ -57,7 +57,7 @@ func (s *Silence) Text(now time.Time) string {
 	case s.Since == nil:
 		return fmt.Sprintf("nobody ever had its lease %s", s.Lease)
 	case s.Holder == "":
-		return fmt.Sprintf("its lease %s was given back %s ago", s.Lease, duration.HumanDuration(now.Sub(*s.Since)))
+		return fmt.Sprintf("its lease %s was given back %s ago", s.Lease, duration.HumanDuration(max(now.Sub(*s.Since), 0)))
 	}
 	return fmt.Sprintf("%s renewed its lease %s last %s ago", s.Holder, s.Lease, duration.HumanDuration(now.Sub(*s.Since)))
 }
