@@ -35,6 +35,9 @@ func findingsSince(cmd *cobra.Command, l, before *landscapes.Landscape, violatio
 	if err != nil {
 		return nil, err
 	}
+	if before != nil {
+		found = asRemovalsHeld(found, l, before)
+	}
 	keep(cmd, l.Dir)
 	all := slices.Concat(violations, found, withoutRepeats(configFindings(cmd, l), found))
 	for i := range all {

@@ -28,9 +28,7 @@ type keptBack struct {
 // files are gone, and what runs for each of them.
 func keepBack(p *plan.Plan, old, new revision, refused []schemas.Violation) {
 	all := undeclared(old.landscape, new.landscape)
-	refused = slices.DeleteFunc(slices.Clone(refused), func(v schemas.Violation) bool {
-		return v.Rule == schemas.RuleDeletionConfirm && landscape.HoldsRemoval(v.Kind)
-	})
+	refused = slices.DeleteFunc(slices.Clone(refused), removalHeld)
 	if len(refused) > 0 {
 		p.Notes = append(p.Notes, fmt.Sprintf("%s of this change will be refused, and nothing of it is applied as long as they are in it: pergola validate --from shows them",
 			counted(len(refused), "part")))
@@ -100,17 +98,50 @@ func isRunOf(name string, all map[string]keptBack, seedOf map[string]string) boo
 // undeclared are the owners that the new landscape does not declare any more.
 func undeclared(old, new *landscapes.Landscape) map[string]keptBack {
 	out := map[string]keptBack{}
+	for _, d := range removedOwners(old, new) {
+		out[objectKey(d.GroupVersionKind().Kind, d.Namespace(), d.Name())] = keptBack{plan.Hold, "removal is held: " + whyRemovalHeld(new, d)}
+	}
+	return out
+}
+
+// removedOwners are the declarations before of owners that are declared no more.
+func removedOwners(old, new *landscapes.Landscape) []*landscapes.Declaration {
+	var out []*landscapes.Declaration
 	declared := map[landscapes.ObjectName]bool{}
 	for i := range new.Declarations {
 		declared[new.Declarations[i].ObjectName()] = true
 	}
 	for i := range old.Declarations {
-		d := &old.Declarations[i]
-		if kind := d.GroupVersionKind(); isHeldOwner(kind.GroupKind()) && !declared[d.ObjectName()] {
-			out[objectKey(kind.Kind, d.Namespace(), d.Name())] = keptBack{plan.Hold, "removal is held: " + reached(new, kind.Kind, landscape.RemovalHeld(apply.RefOf(d.Object())))}
+		if d := &old.Declarations[i]; isHeldOwner(d.GroupVersionKind().GroupKind()) && !declared[d.ObjectName()] {
+			out = append(out, d)
 		}
 	}
 	return out
+}
+
+func whyRemovalHeld(l *landscapes.Landscape, d *landscapes.Declaration) string {
+	return reached(l, d.GroupVersionKind().Kind, landscape.RemovalHeld(apply.RefOf(d.Object())))
+}
+
+// asRemovalsHeld makes a warning with what comes to pass of each removal of an owner, confirmed or not, in place of what the API would say of it:
+// the operator applies what else the change has.
+func asRemovalsHeld(found []schemas.Violation, l, before *landscapes.Landscape) []schemas.Violation {
+	found = slices.DeleteFunc(found, removalHeld)
+	for _, d := range removedOwners(before, l) {
+		place := d.Position(fieldDeletionConfirmed)
+		found = append(found, schemas.Violation{
+			Severity: schemas.SeverityWarning, File: place.File, Line: place.Line, Column: place.Column, Kind: d.GroupVersionKind().Kind, Namespace: d.Namespace(), Name: d.Name(),
+			Field: fieldDeletionConfirmed, Type: schemas.TypeForbidden, Rule: schemas.RuleDeletionConfirm, Message: whyRemovalHeld(l, d),
+		})
+	}
+	return found
+}
+
+const fieldDeletionConfirmed = "metadata.annotations[confirmation.gardener.cloud/deletion]"
+
+// removalHeld tells the finding about a removal that no cluster carries out.
+func removalHeld(v schemas.Violation) bool {
+	return v.Rule == schemas.RuleDeletionConfirm && landscape.HoldsRemoval(v.Kind)
 }
 
 // reached is a text whose commands reach the cluster of a kind by what the landscape says of it, or that names the cluster.
