@@ -45,8 +45,36 @@ func (j *job) wrote(r apply.ObjectResult) {
 
 // published notes what was published for a seed, if that is news to its gardenlet.
 func (j *job) published(seed string, o seedpublication.Outcome) {
-	if o.Changed > 0 {
-		j.awaits(&followed{ref: seedRef(seed), digest: o.Digest})
+	if o.Changed == 0 {
+		return
+	}
+	j.awaits(&followed{ref: seedRef(seed), digest: o.Digest})
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if !slices.Contains(j.publishedFor, seed) {
+		j.publishedFor = append(j.publishedFor, seed)
+	}
+}
+
+// takePublished gives the seeds for which something was published since the last time.
+func (j *job) takePublished() []string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	out := j.publishedFor
+	j.publishedFor = nil
+	slices.Sort(out)
+	return out
+}
+
+// publishedText says what was published for which seeds; empty for none.
+func publishedText(seeds []string) string {
+	switch n := len(seeds); {
+	case n == 0:
+		return ""
+	case n == 1:
+		return "settings and overlays were published for the gardenlet of seed " + seeds[0]
+	default:
+		return "settings and overlays were published for the gardenlets of seeds " + firstOf(seeds, n)
 	}
 }
 

@@ -47,6 +47,18 @@ func (w *world) succeeded(kind, namespace string) {
 	require.NoError(w, w.client.Status().Patch(context.Background(), o, client.RawPatch(types.MergePatchType, []byte(patch))))
 }
 
+func TestPublishedText(t *testing.T) {
+	j := &job{}
+	assert.Empty(t, publishedText(j.takePublished()))
+	for _, seed := range []string{"b", "a"} {
+		j.published(seed, seedpublication.Outcome{Changed: 2})
+		j.published("same", seedpublication.Outcome{})
+	}
+	assert.Equal(t, "settings and overlays were published for the gardenlets of seeds a, b", publishedText(j.takePublished()))
+	assert.Empty(t, j.takePublished(), "it is told once")
+	assert.Equal(t, "settings and overlays were published for the gardenlets of seeds a, b, c, and 2 more", publishedText([]string{"a", "b", "c", "d", "e"}))
+}
+
 // TestGardenletsTakeUpWhatIsPublished: a push that changes an overlay only is at its end when the gardenlets have taken it up, for who pushes and for
 // who follows the object; what they hold is held by the Landscape then, and what they cannot do is the failure of the sync.
 func TestGardenletsTakeUpWhatIsPublished(t *testing.T) {
@@ -122,8 +134,10 @@ func TestGardenletsTakeUpWhatIsPublished(t *testing.T) {
 	})
 	for _, end := range ends {
 		assert.Equal(t, receiver.PhaseApplied, end.Phase, end)
+		assert.Contains(t, end.Message, "settings and overlays were published for the gardenlet of seed local")
+		assert.NotContains(t, end.Message, "nothing had to be written")
 	}
-	assert.Contains(t, lines, "Waiting nothing had to be written; waiting for the gardenlets: Seed local\nWaiting Seed local: 1 to reconcile with what was published: "+shoot)
+	assert.Contains(t, lines, "Waiting settings and overlays were published for the gardenlet of seed local; waiting for the gardenlets: Seed local\nWaiting Seed local: 1 to reconcile with what was published: "+shoot)
 
 	// What is held there is held by the Landscape, with the command that lets it pass.
 	held := seedpublication.Held{Owner: shoot, Cluster: "local", Object: "ConfigMap shoot--local--local/x", Reason: "it is not in the reviewed difference", Approval: "0123456789ab"}

@@ -273,6 +273,8 @@ type job struct {
 	mu sync.Mutex
 	// written is what gardenlets have to work on since the last sync that went well.
 	written []*followed
+	// publishedFor are the seeds for which a sync has published something since then.
+	publishedFor []string
 }
 
 // progress is a line about how far it is.
@@ -307,6 +309,7 @@ func (s *syncer) start(p *preparation, ready *prepared) {
 	if former := s.active; former != nil {
 		if former.revision.Commit == j.revision.Commit {
 			j.awaits(former.takeWritten()...)
+			j.publishedFor = former.takePublished()
 		}
 		if former.applying && former.record {
 			s.status.ended(now, landscapev1alpha1.SyncSuperseded, "given up for "+ready.revision.Revision(), 0)
@@ -394,8 +397,15 @@ func (s *syncer) applied(j *job, report *landscape.Report, totals map[string]int
 	}
 	s.last, s.drift = o, nil
 	result, message := landscapev1alpha1.SyncSucceeded, "nothing had to be written"
-	if !report.Written.None() {
-		message = report.Written.String()
+	published := ""
+	if err == nil {
+		published = publishedText(j.takePublished())
+	}
+	switch {
+	case !report.Written.None():
+		message = joined(report.Written.String(), published)
+	case published != "":
+		message = published
 	}
 	message = joined(message, executed)
 	if text := listed(o.operations); text != "" {
