@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 	"github.com/pergola-dev/pergola/controllers/landscape"
 	"github.com/pergola-dev/pergola/controllers/operator"
@@ -24,8 +25,8 @@ func newHistory() *cobra.Command {
 		Use:   "history LANDSCAPE",
 		Short: "Show the last syncs of a Landscape",
 		Long: `Shows the last 20 syncs that did something: what began them, which commit of whom, how they ended; and what is held now, with the
-ids that approve it, or waits for a window; on seeds, too; and when no operator runs that would go on. Exit code 1 says that something is held,
-or that the last sync failed, there or on a seed.`,
+ids that approve it, or waits for a window; on seeds, too; and when no operator runs that would go on, or the source cannot be read. Exit code 1 says that
+something is held, that the last sync failed, there or on a seed, or that the source cannot be read.`,
 		Example: `  pergola history production
   pergola history production -o json`,
 		Args: cobra.ExactArgs(1),
@@ -50,8 +51,9 @@ or that the last sync failed, there or on a seed.`,
 					Held    []landscapev1alpha1.HeldDeletion `json:"held,omitempty"`
 					Pin     *landscapev1alpha1.Pin           `json:"pin,omitempty"`
 					Waiting string                           `json:"waiting,omitempty"`
+					Source  string                           `json:"sourceFailure,omitempty"`
 					Silence *landscape.Silence               `json:"operatorSilent,omitempty"`
-				}{append([]landscapev1alpha1.SyncRecord{}, l.Status.History...), l.Status.Held, l.Spec.Pin, waitingText(l), silence})
+				}{append([]landscapev1alpha1.SyncRecord{}, l.Status.History...), l.Status.Held, l.Spec.Pin, waitingText(l), sourceText(l), silence})
 			} else {
 				if silence != nil {
 					fmt.Fprintf(cmd.OutOrStdout(), "%s; %s\n", printable(noOperator(silence, time.Now())), landscape.StartOperator(object.kubectl()))
@@ -61,7 +63,7 @@ or that the last sync failed, there or on a seed.`,
 			if err != nil {
 				return err
 			}
-			if h := l.Status.History; len(l.Status.Held) > 0 || len(h) > 0 && (h[0].Result == landscapev1alpha1.SyncFailed || h[0].Gardenlets != "") {
+			if h := l.Status.History; len(l.Status.Held) > 0 || len(h) > 0 && (h[0].Result == landscapev1alpha1.SyncFailed || h[0].Gardenlets != "") || sourceText(l) != "" {
 				return errFinding
 			}
 			return nil
@@ -85,6 +87,9 @@ func printHistory(w io.Writer, l *landscapev1alpha1.Landscape) error {
 	}
 	if text := waitingText(l); text != "" {
 		fmt.Fprintf(w, "WAITING: %s\n", oneLine(text, 300))
+	}
+	if text := sourceText(l); text != "" {
+		fmt.Fprintf(w, "SOURCE: %s\n", oneLine(text, 1000))
 	}
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "BEGAN\tTOOK\tREVISION\tBY\tRESULT\tWHAT")
@@ -115,6 +120,15 @@ func waitingText(l *landscapev1alpha1.Landscape) string {
 		return ""
 	}
 	return ready.Message
+}
+
+// sourceText says since when the source cannot be read, and why: no sync begins by that, which the history would have. It is empty while it can.
+func sourceText(l *landscapev1alpha1.Landscape) string {
+	c := condition.Get(l.Status.Conditions, landscapev1alpha1.LandscapeSourceReady)
+	if c == nil || c.Status != gardencorev1beta1.ConditionFalse {
+		return ""
+	}
+	return fmt.Sprintf("cannot be read since %s (%s): %s", c.LastTransitionTime.Local().Format(time.DateTime), c.Reason, c.Message)
 }
 
 // printApprovals prints what is held by the id that approves it: a run holds much for one reason, and one id approves all of it.

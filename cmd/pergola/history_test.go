@@ -74,6 +74,23 @@ func TestHistorySaysWhatWaits(t *testing.T) {
 	assert.NotContains(t, shown(), "WAITING")
 }
 
+// A source that cannot be read begins no sync: why none comes, and since when, stands above those that there were.
+func TestHistorySaysThatTheSourceCannotBeRead(t *testing.T) {
+	at := time.Date(2026, 1, 2, 12, 0, 0, 0, time.Local)
+	l := &landscapev1alpha1.Landscape{}
+	l.Status.History = []landscapev1alpha1.SyncRecord{{Revision: "main@sha1:a", Subject: "all is well", Trigger: "Commit", StartTime: metav1.NewTime(at), EndTime: &metav1.Time{Time: at.Add(time.Second)}, Result: landscapev1alpha1.SyncSucceeded}}
+	l.Status.Conditions = []gardencorev1beta1.Condition{{Type: landscapev1alpha1.LandscapeSourceReady, Status: gardencorev1beta1.ConditionFalse, Reason: "AuthenticationFailed",
+		Message: "https://git.example.org/a.git: 401;\nmain@sha1:a stays applied", LastTransitionTime: metav1.NewTime(at)}}
+	shown := func() string {
+		var b strings.Builder
+		require.NoError(t, printHistory(&b, l))
+		return b.String()
+	}
+	assert.True(t, strings.HasPrefix(shown(), "SOURCE: cannot be read since 2026-01-02 12:00:00 (AuthenticationFailed): https://git.example.org/a.git: 401; main@sha1:a stays applied\nBEGAN  "), shown())
+	l.Status.Conditions[0].Status = gardencorev1beta1.ConditionTrue
+	assert.NotContains(t, shown(), "SOURCE")
+}
+
 // Whoever suspends what is suspended learns what that was.
 func TestSuspendTellsWhatItReplaces(t *testing.T) {
 	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // TestNoOperatorRuns: who asks is told at once that the operator has ended, and not when its lease would have run out.
@@ -36,6 +37,18 @@ func TestNoOperatorRuns(t *testing.T) {
 	assert.Contains(t, got.stdout, gone)
 	assert.Contains(t, got.stdout, "scale deployment pergola-operator")
 	assert.Contains(t, pergola(t, "history", "one", "-o", "json", "--kubeconfig", kubeconfig).stdout, `"operatorSilent": {`)
+	// A source that cannot be read is in the history, too, and no good end of it.
+	require.NotContains(t, got.stdout, "SOURCE")
+	require.Equal(t, 0, got.code)
+	require.NoError(t, c.Get(t.Context(), client.ObjectKeyFromObject(l), l))
+	l.Object["status"] = map[string]any{"conditions": []any{map[string]any{"type": "SourceReady", "status": "False", "reason": "HostKeyUnknown", "message": "the host key is unknown",
+		"lastTransitionTime": "2026-01-01T00:00:00Z", "lastUpdateTime": "2026-01-01T00:00:00Z"}}}
+	require.NoError(t, c.Status().Update(t.Context(), l))
+	got = pergola(t, "history", "one", "--kubeconfig", kubeconfig)
+	assert.Equal(t, 1, got.code)
+	assert.Contains(t, got.stdout, "(HostKeyUnknown): the host key is unknown")
+	assert.Contains(t, pergola(t, "history", "one", "-o", "json", "--kubeconfig", kubeconfig).stdout, `"sourceFailure": "cannot be read since `)
+
 	got = pergola(t, "sync", "one", "--kubeconfig", kubeconfig)
 	assert.Equal(t, 1, got.code)
 	assert.Contains(t, got.stderr, gone)
