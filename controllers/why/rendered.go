@@ -18,7 +18,11 @@ func (e *explainer) rendered(ctx context.Context, a *Answer, m match, list steps
 	probe := newProbe(e, m, list)
 	a.Written = []Place{e.template(m, list)}
 	if m.origin.Overlay != "" {
-		a.Written = append(a.Written, e.overlays(probe, m, list)...)
+		for _, place := range e.overlays(probe, m, list) {
+			if !slices.Contains(a.Written, place) { // it is the one that adds the object
+				a.Written = append(a.Written, place)
+			}
+		}
 	}
 	e.image(a, m, list)
 	e.facts(a, m, list)
@@ -146,25 +150,4 @@ func (e *explainer) switchedOn(a *Answer, m match) {
 	p := e.positioned(whatSettings, e.landscape.ConfigDeclaration.Position(field))
 	p.Exact = true
 	a.From = append(a.From, Source{Object: "Landscape " + a.Landscape, Field: field, Value: &Value{Value: true}, Place: &p})
-}
-
-// overlays finds which of the overlays of the component set the field: those after which it has another value than before.
-func (e *explainer) overlays(p *probe, m match, list steps) []Place {
-	named := strings.Split(m.origin.Overlay, ", ")
-	var out []Place
-	var all []render.Overlay
-	for _, o := range e.render.Overlays {
-		if o.Component == m.bundle.Component {
-			all = append(all, o)
-		}
-	}
-	before := p.withOverlays(nil)
-	for i, o := range all {
-		after := p.withOverlays(all[:i+1])
-		if slices.Contains(named, o.Name) && after.key != before.key {
-			out = append(out, e.overlayPlace(o, m, list))
-		}
-		before = after
-	}
-	return out
 }

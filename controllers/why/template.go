@@ -5,19 +5,17 @@ import (
 	"path"
 	"strings"
 
-	"github.com/pergola-dev/pergola/api/crds"
 	"github.com/pergola-dev/pergola/plan"
-	"github.com/pergola-dev/pergola/render"
 )
 
 // template is the place in the catalogue that writes the field, as near as reading its files can come.
 func (e *explainer) template(m match, list steps) Place {
+	if o, ok := e.adding(m); ok {
+		return e.overlayPlace(o, m, list)
+	}
 	p := Place{What: whatTemplate, File: m.origin.File, Line: m.origin.Line}
 	name, inCatalogue := strings.CutPrefix(m.origin.File, "components/")
 	if !inCatalogue {
-		if _, err := fs.Stat(crds.FS, path.Base(m.origin.File)); err != nil {
-			p.What = whatOverlay // the overlay adds the object
-		}
 		p.Exact = len(list) == 0
 		return p
 	}
@@ -63,74 +61,6 @@ func (e *explainer) text(lines []string, line int) string {
 		text = string(r[:160]) + "…"
 	}
 	return plan.CleanText(text)
-}
-
-// overlayPlace is where an overlay writes a field: the first file of its folder, by name, that has the path.
-func (e *explainer) overlayPlace(o render.Overlay, m match, list steps) Place {
-	p := Place{What: whatOverlay, File: path.Join(o.Name, "kustomization.yaml"), Layer: e.layerOf(o.Name + "/")}
-	ref := plan.RefOf(m.object)
-	best := -1
-	_ = fs.WalkDir(o.FS, o.Dir, func(name string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || path.Ext(name) != ".yaml" && path.Ext(name) != ".yml" {
-			return nil
-		}
-		lines := readLines(o.FS, name)
-		line, exact := inYAML(lines, ref, list)
-		if patch := inPatch(lines, list); patch > 0 {
-			line, exact = patch, true
-		}
-		if exact && best < 1 {
-			best = 1
-			p.File, p.Line, p.Exact = path.Join(o.Name, strings.TrimPrefix(name, o.Dir+"/")), line, true
-			p.Text = e.text(lines, line)
-		}
-		return nil
-	})
-	return p
-}
-
-// inPatch finds the operation of a JSON patch that is about a field, or about what it is in.
-func inPatch(lines []string, list steps) int {
-	if len(list) == 0 {
-		return 0
-	}
-	pointer := ""
-	for _, s := range list {
-		if s.isItem() {
-			pointer += "/*"
-		} else {
-			pointer += "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(s.key)
-		}
-	}
-	for i, line := range lines {
-		text := strings.TrimPrefix(strings.TrimSpace(line), "- ")
-		value, ok := strings.CutPrefix(text, "path:")
-		if !ok {
-			continue
-		}
-		value = strings.Trim(strings.TrimSpace(value), `"'`)
-		if matchesPointer(value, pointer) {
-			return i + 1
-		}
-	}
-	return 0
-}
-
-// matchesPointer compares a pointer with a path whose items are stars; it may lead to what the path is in.
-func matchesPointer(pointer, path string) bool {
-	if !strings.HasPrefix(pointer, "/") {
-		return false
-	}
-	have, want := strings.Split(pointer, "/")[1:], strings.Split(path, "/")[1:]
-	if len(have) > len(want) {
-		return false
-	}
-	for i := range have {
-		if want[i] != "*" && have[i] != want[i] {
-			return false
-		}
-	}
-	return true
 }
 
 // inYAML finds a field in a file of YAML, or of templates of YAML: the document of the object, then one key after the other, each

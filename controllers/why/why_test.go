@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -172,6 +174,51 @@ func TestOverlay(t *testing.T) {
 
 	a = explain(t, l, "Deployment garden/etcd-druid.spec.replicas", func(o *Options) { o.Renders, o.Cluster = 1, "runtime" })[0]
 	assert.Len(t, a.Written, 1, "the overlay changes another field of it")
+}
+
+// Whatever an overlay does, its place has a line, so that the commit can be told.
+func TestPlacesOfOverlays(t *testing.T) {
+	const dir = "components/garden/etcd-druid/"
+	l := folder(t, map[string]string{
+		dir + "kustomization.yaml": "resources:\n- added.yaml\nlabels:\n- pairs:\n    team: a\ncommonAnnotations:\n  note: b\n" +
+			"replicas:\n- name: etcd-druid\n  count: 3\npatches:\n- path: around.yaml\n- target: {kind: Deployment}\n  patch: |-\n    - op: add\n      path: /spec/template/spec/nodeName\n      value: one\n",
+		dir + "added.yaml":  "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: added\n  namespace: garden\ndata:\n  key: value\n",
+		dir + "around.yaml": "apiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: etcd-druid\n  namespace: garden\nspec:\n  template:\n    spec:\n      nodeSelector: {disk: ssd}\n",
+	})
+	for question, want := range map[string]Place{
+		"ConfigMap garden/added":                                            {File: dir + "added.yaml", Line: 1, Exact: true, Text: "apiVersion: v1"},
+		"ConfigMap garden/added.data.key":                                   {File: dir + "added.yaml", Line: 7, Exact: true, Text: "key: value"},
+		"Deployment garden/etcd-druid.metadata.labels.team":                 {File: dir + "kustomization.yaml", Line: 5, Exact: true, Text: "team: a"},
+		"Deployment garden/etcd-druid.metadata.annotations.note":            {File: dir + "kustomization.yaml", Line: 7, Exact: true, Text: "note: b"},
+		"Deployment garden/etcd-druid.spec.replicas":                        {File: dir + "kustomization.yaml", Line: 8, Text: "replicas:"},
+		"Deployment garden/etcd-druid.spec.template.spec.nodeName":          {File: dir + "kustomization.yaml", Line: 16, Exact: true, Text: "path: /spec/template/spec/nodeName"},
+		"Deployment garden/etcd-druid.spec.template.spec.nodeSelector.disk": {File: dir + "around.yaml", Line: 9, Text: "nodeSelector: {disk: ssd}"},
+	} {
+		want.What = whatOverlay
+		var blamed []string
+		a := explain(t, l, question, func(o *Options) {
+			o.Renders, o.Cluster = 1, "runtime"
+			o.Blame = func(_ context.Context, file string, line int) (blame.Answer, error) {
+				blamed = append(blamed, fmt.Sprintf("%s:%d", filepath.Base(file), line))
+				return blame.Answer{Reason: "x"}, nil
+			}
+		})[0]
+		want.Change = &blame.Answer{Reason: "x"}
+		assert.Equal(t, want, a.Written[len(a.Written)-1], question)
+		assert.Contains(t, blamed, fmt.Sprintf("%s:%d", path.Base(want.File), want.Line), question)
+		if strings.HasPrefix(question, "ConfigMap") {
+			assert.Len(t, a.Written, 1, "no template has it: %s", question)
+		}
+	}
+
+	line, exact := inTransformer([]string{"images:", "- name: a", "  newTag: v1", "- name: b", "  newTag: v2"}, steps{{key: "spec"}, {key: "image"}}, "r/b:v2")
+	assert.Equal(t, 5, line)
+	assert.True(t, exact)
+	line, exact = inTransformer([]string{"replacements:", "- source: {}"}, steps{{key: "spec"}, {key: "x"}}, "y")
+	assert.Equal(t, 1, line)
+	assert.False(t, exact)
+	line, _ = inTransformer([]string{"labels:", "- pairs: {}"}, steps{{key: "spec"}, {key: "x"}}, "y")
+	assert.Zero(t, line, "labels are no other fields")
 }
 
 func TestWhereThereAreSeveral(t *testing.T) {

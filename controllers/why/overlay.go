@@ -1,0 +1,204 @@
+package why
+
+import (
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/pergola-dev/pergola/plan"
+	"github.com/pergola-dev/pergola/render"
+)
+
+// kustomizationFile is the file of an overlay that says what is in it.
+const kustomizationFile = "kustomization.yaml"
+
+// overlays finds which of the overlays of the component set the field: those after which it has another value than before.
+func (e *explainer) overlays(p *probe, m match, list steps) []Place {
+	named := strings.Split(m.origin.Overlay, ", ")
+	var out []Place
+	var all []render.Overlay
+	for _, o := range e.render.Overlays {
+		if o.Component == m.bundle.Component {
+			all = append(all, o)
+		}
+	}
+	before := p.withOverlays(nil)
+	for i, o := range all {
+		after := p.withOverlays(all[:i+1])
+		if slices.Contains(named, o.Name) && after.key != before.key {
+			out = append(out, e.overlayPlace(o, m, list))
+		}
+		before = after
+	}
+	return out
+}
+
+// adding is the overlay that adds the object to what the catalogue renders. Both have files below components/; those of the catalogue are there.
+func (e *explainer) adding(m match) (render.Overlay, bool) {
+	if m.origin.Overlay == "" {
+		return render.Overlay{}, false
+	}
+	if _, err := fs.Stat(e.opts.Catalogue, strings.TrimPrefix(m.origin.File, "components/")); err == nil {
+		return render.Overlay{}, false
+	}
+	for _, o := range e.render.Overlays {
+		if o.Component == m.bundle.Component && strings.HasPrefix(m.origin.File, o.Name+"/") {
+			return o, true
+		}
+	}
+	return render.Overlay{}, false
+}
+
+// overlayPlace is where an overlay writes a field: the first file of its folder, by name, that has the path. What none has is set by a
+// transformer of the kustomization, by something around the field, or else the kustomization as a whole has to do for it.
+func (e *explainer) overlayPlace(o render.Overlay, m match, list steps) Place {
+	kustomization := path.Join(o.Dir, kustomizationFile)
+	at := func(file string, line int, exact bool) Place {
+		name := path.Join(o.Name, strings.TrimPrefix(file, o.Dir+"/"))
+		return Place{What: whatOverlay, File: name, Layer: e.layerOf(o.Name + "/"), Line: line, Exact: exact, Text: e.text(readLines(o.FS, file), line)}
+	}
+	ref := plan.RefOf(m.object)
+	var written, around *Place
+	_ = fs.WalkDir(o.FS, o.Dir, func(name string, d fs.DirEntry, err error) error {
+		if err != nil || written != nil || d.IsDir() || path.Ext(name) != ".yaml" && path.Ext(name) != ".yml" {
+			return nil
+		}
+		lines := readLines(o.FS, name)
+		line, exact := inYAML(lines, ref, list)
+		if patch := inPatch(lines, list); patch > 0 {
+			line, exact = patch, true
+		}
+		place := at(name, line, exact)
+		switch {
+		case exact:
+			written = &place
+		case line > 0 && around == nil:
+			around = &place
+		}
+		return nil
+	})
+	if written != nil {
+		return *written
+	}
+	value, _ := list.value(m.object.Object)
+	if line, exact := inTransformer(readLines(o.FS, kustomization), list, value); line > 0 {
+		return at(kustomization, line, exact)
+	}
+	if around != nil {
+		return *around
+	}
+	return at(kustomization, 1, false)
+}
+
+// transformersOf a field are the fields of a kustomization that set it in objects which it does not name.
+func transformersOf(list steps) []string {
+	names := list.keys()
+	var out []string
+	for _, t := range []struct {
+		field        []string
+		transformers []string
+	}{
+		{[]string{"labels"}, []string{"labels", "commonLabels"}},
+		{[]string{"matchLabels"}, []string{"labels", "commonLabels"}},
+		{[]string{"selector"}, []string{"labels", "commonLabels"}},
+		{[]string{"annotations"}, []string{"commonAnnotations"}},
+		{[]string{"image"}, []string{"images"}},
+		{[]string{"spec", "replicas"}, []string{"replicas"}},
+		{[]string{"metadata", "namespace"}, []string{"namespace"}},
+		{[]string{"metadata", "name"}, []string{"namePrefix", "nameSuffix"}},
+	} {
+		for i := range names {
+			if len(names)-i >= len(t.field) && slices.Equal(names[i:i+len(t.field)], t.field) {
+				out = append(out, t.transformers...)
+				break
+			}
+		}
+	}
+	return append(out, "replacements")
+}
+
+// inTransformer finds the line of a kustomization that sets a field without naming the object; exact tells that it has the name of the
+// field, or its value.
+func inTransformer(lines []string, list steps, value any) (line int, exact bool) {
+	if len(list) == 0 {
+		return 0, false
+	}
+	last := list[len(list)-1]
+	for _, transformer := range transformersOf(list) {
+		for i, text := range lines {
+			if indentation(text) > 0 || !hasKey(text, transformer) {
+				continue
+			}
+			for j, inner := range lines[i+1:] {
+				if !blank(inner) && indentation(inner) == 0 {
+					break
+				}
+				if !last.isItem() && hasKey(inner, last.key) || transformer == "images" && setsImage(inner, fmt.Sprint(value)) {
+					return i + 1 + j + 1, true
+				}
+			}
+			return i + 1, false
+		}
+	}
+	return 0, false
+}
+
+// setsImage tells whether a line of the images of a kustomization is one that an image has.
+func setsImage(line, image string) bool {
+	text := strings.TrimPrefix(strings.TrimSpace(line), "- ")
+	for _, field := range []string{"newTag", "digest", "newName"} {
+		if value, ok := strings.CutPrefix(text, field+":"); ok {
+			value = strings.Trim(strings.TrimSpace(value), `"'`)
+			if value != "" && (strings.HasSuffix(image, ":"+value) || strings.HasSuffix(image, "@"+value) || strings.HasPrefix(image, value)) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// inPatch finds the operation of a JSON patch that is about a field, or about what it is in.
+func inPatch(lines []string, list steps) int {
+	if len(list) == 0 {
+		return 0
+	}
+	pointer := ""
+	for _, s := range list {
+		if s.isItem() {
+			pointer += "/*"
+		} else {
+			pointer += "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(s.key)
+		}
+	}
+	for i, line := range lines {
+		text := strings.TrimPrefix(strings.TrimSpace(line), "- ")
+		value, ok := strings.CutPrefix(text, "path:")
+		if !ok {
+			continue
+		}
+		value = strings.Trim(strings.TrimSpace(value), `"'`)
+		if matchesPointer(value, pointer) {
+			return i + 1
+		}
+	}
+	return 0
+}
+
+// matchesPointer compares a pointer with a path whose items are stars; it may lead to what the path is in.
+func matchesPointer(pointer, path string) bool {
+	if !strings.HasPrefix(pointer, "/") {
+		return false
+	}
+	have, want := strings.Split(pointer, "/")[1:], strings.Split(path, "/")[1:]
+	if len(have) > len(want) {
+		return false
+	}
+	for i := range have {
+		if want[i] != "*" && have[i] != want[i] {
+			return false
+		}
+	}
+	return true
+}
