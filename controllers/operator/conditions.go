@@ -65,6 +65,8 @@ type view struct {
 	asking bool
 	// syncing says how far the sync in progress is; empty for none.
 	syncing string
+	// validating says which revision is validated although it waits; empty for none.
+	validating string
 	// reading says that attempted is being read: whether it is valid is not known yet.
 	reading bool
 	// waiting says what a sync that would be due waits for.
@@ -286,6 +288,8 @@ func (v view) reconciling() (reason, message string) {
 		return reasonAsking, "the source is asked"
 	case v.syncing != "":
 		return reasonReconciling, v.syncing
+	case v.validating != "":
+		return reasonReconciling, v.validating
 	case len(v.problems) > 0:
 		return reasonRetrying, "the sync failed and is tried again"
 	case v.sourceErr != nil:

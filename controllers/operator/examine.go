@@ -2,8 +2,10 @@ package operator
 
 import (
 	"context"
+	"time"
 
 	"github.com/pergola-dev/pergola/source"
+	"github.com/pergola-dev/pergola/source/receiver"
 )
 
 // examination validates a revision that waits for a window or another Landscape: whoever has written it learns now what is wrong with it, and not
@@ -11,13 +13,24 @@ import (
 type examination struct {
 	commit string
 	cancel context.CancelFunc
+	// done says that it is over, again when the next one begins because the revision could not be had; zero if it could.
+	done  bool
+	again time.Time
 }
 
-// examine begins to validate what waits, once for each revision. What is applied is kept meanwhile.
-func (s *syncer) examine(commit string) {
-	busy := s.preparing != nil || s.active != nil && s.active.applying || s.active == nil && s.status.now.LastAppliedRevision != ""
-	if busy || commit == "" || commit == s.last.commit || s.examined != nil && s.examined.commit == commit {
-		return
+// examining tells whether it is not known yet if the revision that waits is valid.
+func (s *syncer) examining() bool { return s.examined != nil && !s.examined.done }
+
+// examine begins to validate what waits, once for each revision. What is applied is kept meanwhile. It says when to look again, zero if that is not
+// its business.
+func (s *syncer) examine(commit string, now time.Time) time.Time {
+	unread := s.active == nil && s.unkept == nil && s.status.now.LastAppliedRevision != "" // what is applied is read first, to compare with
+	busy := s.preparing != nil || s.active != nil && s.active.applying || unread
+	if busy || commit == "" || commit == s.last.commit {
+		return time.Time{}
+	}
+	if e := s.examined; e != nil && e.commit == commit && (e.again.IsZero() || now.Before(e.again)) {
+		return e.again
 	}
 	s.unexamine()
 	ctx, cancel := context.WithCancel(s.alive)
@@ -32,6 +45,7 @@ func (s *syncer) examine(commit string) {
 	if s.active != nil {
 		former = s.active.revision
 	}
+	s.hub.tell(commit, receiver.Progress{Time: now, Phase: receiver.PhaseValidating, Message: "validating " + commit + ", which waits"})
 	s.background.Go(func() {
 		defer cancel()
 		err := s.safely(func() error {
@@ -45,6 +59,7 @@ func (s *syncer) examine(commit string) {
 			if s.examined != e || s.preparing != nil {
 				return
 			}
+			e.done = true
 			if err == nil { // what was wrong with one before is of no interest any more
 				if s.last.validErr != nil || s.last.fetchErr != nil {
 					s.last = outcome{ended: s.Clock.Now()}
@@ -54,13 +69,14 @@ func (s *syncer) examine(commit string) {
 				}
 				return
 			}
-			if !isInvalid(err) && !source.IsPermanent(err) { // it may go better with the next look
-				s.examined = nil
+			if !isInvalid(err) && !source.IsPermanent(err) { // it may go better later
+				e.again = s.Clock.Now().Add(retryInterval(&s.object.Spec))
 				return
 			}
 			s.refused(&preparation{commit: commit, head: head, trigger: triggerCommit}, err)
 		})
 	})
+	return time.Time{}
 }
 
 // unexamine gives up what is examined: it is wanted no more, or is read to be applied.

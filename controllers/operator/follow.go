@@ -151,7 +151,7 @@ func (f *objectFollower) isTaken(l *landscapev1alpha1.Landscape) bool {
 // held is the end for who follows a commit that is not applied before somebody or something lets it; nil if it is.
 func (f *objectFollower) held(l *landscapev1alpha1.Landscape, now time.Time) *receiver.Progress {
 	ready := condition.Get(l.Status.Conditions, landscapev1alpha1.LandscapeReady)
-	if f.commit == "" || ready == nil {
+	if f.commit == "" || ready == nil || reconciles(l, reasonAsking, reasonReconciling) {
 		return nil
 	}
 	switch {

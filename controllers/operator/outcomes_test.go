@@ -81,6 +81,58 @@ func TestOutcomes(t *testing.T) {
 	}
 }
 
+// TestInvalidWhileItWaits: whoever pushes what is not valid, or asks for it, is told that and not only that it waits; also of the first revision.
+func TestInvalidWhileItWaits(t *testing.T) {
+	w := newWorld(t)
+	first := w.repository("first")
+	first.commit("broken", map[string]string{"a.yaml": "kind: Broken\n"})
+	s := w.served("waits")
+	w.secret("hook", map[string]string{"token": "hook-token"})
+	w.start()
+	missing := func(spec *landscapev1alpha1.LandscapeSpec) {
+		spec.DependsOn = []landscapev1alpha1.Dependency{{Name: "base"}}
+	}
+	w.landscape("first", first, missing)
+	w.follow(s, repositoryURL(gittest.ServeHTTP(t, s.bare.Root).URL), w.hooked)
+	w.applied(s, "", "1")
+	w.ready("first", "False Invalid: ")
+	key := w.namespace + "/" + s.name
+	handle, err := NewHandle(server.config, receiver.Key{Namespace: w.namespace, Name: s.name}, clock.RealClock{}, "ada")
+	require.NoError(t, err)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for name, change := range map[string]func(*landscapev1alpha1.LandscapeSpec){
+		"a dependency": missing,
+		"a window": func(spec *landscapev1alpha1.LandscapeSpec) {
+			spec.Windows = []landscapev1alpha1.SyncWindow{{Schedule: "0 0 29 2 *", Duration: metav1.Duration{Duration: time.Minute}}}
+		},
+	} {
+		before := w.get(s.name).Spec
+		w.change(s.name, func(l *landscapev1alpha1.Landscape) { change(&l.Spec) })
+		commit := s.push(name, map[string]string{"a.yaml": "kind: Broken" + strings.ReplaceAll(name, " ", "") + "\n"})
+		last, _, err := w.asks().Ask(ctx, key+"/push", receiver.Push{Ref: "refs/heads/main", Commit: commit, By: commit}, func(receiver.Progress) {})
+		require.NoError(t, err)
+		assert.Equal(t, receiver.PhaseFailed, last.Phase, last)
+		assert.Contains(t, last.Err, "revision main@sha1:"+commit)
+		assert.Equal(t, "False Invalid", strings.SplitN(readiness(w.ready(s.name, "False Invalid: ")), ":", 2)[0])
+		asked, err := handle.Sync(ctx)
+		require.NoError(t, err)
+		for p := range handle.Follow(ctx, asked) {
+			last = p
+		}
+		assert.Equal(t, receiver.PhaseFailed, last.Phase, last)
+		last, _, err = w.asks().Ask(ctx, key+"/push", receiver.Push{Ref: "refs/heads/main", Commit: commit, By: commit}, func(receiver.Progress) {})
+		require.NoError(t, err)
+		assert.Equal(t, receiver.PhaseFailed, last.Phase, "also who comes later: %v", last)
+		good := s.push("repair it", map[string]string{"a.yaml": s.configMap(s.name, name)})
+		last, _, err = w.asks().Ask(ctx, key+"/push", receiver.Push{Ref: "refs/heads/main", Commit: good, By: good}, func(receiver.Progress) {})
+		require.NoError(t, err)
+		assert.Equal(t, receiver.PhaseHeld, last.Phase, last)
+		w.change(s.name, func(l *landscapev1alpha1.Landscape) { l.Spec = before })
+		w.applied(s, good, name)
+	}
+}
+
 // TestFollowHeldElsewhere: who follows a commit by the object is told, too, that it is not applied now.
 func TestFollowHeldElsewhere(t *testing.T) {
 	l := func(reason, message, applied string) *landscapev1alpha1.Landscape {

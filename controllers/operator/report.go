@@ -15,6 +15,12 @@ func (s *syncer) tellWaiting(suspended string) {
 		s.hub.tellAll(receiver.Progress{Time: s.Clock.Now(), Phase: receiver.PhaseHeld, Message: suspendedText(suspended, s.key.String()), Done: true})
 	case s.misconfigured != "": // nothing but a change of the object makes it go on
 		s.hub.tellAll(receiver.Progress{Time: s.Clock.Now(), Phase: receiver.PhaseFailed, Err: s.misconfigured + s.staysApplied(), Done: true})
+	case s.decided.waiting != "" && wanted != "" && s.examining(): // what is wrong with it is of more interest
+	case s.decided.waiting != "" && wanted != "" && s.last.commit == wanted && s.last.validErr != nil:
+		if s.answering {
+			return // the source may have a better one
+		}
+		s.hub.tell(wanted, receiver.Progress{Time: s.Clock.Now(), Phase: receiver.PhaseFailed, Err: s.last.validErr.Error() + s.staysApplied(), Done: true})
 	case s.decided.waiting != "" && wanted != "":
 		revision := wanted
 		if s.head.Commit == wanted {
@@ -78,6 +84,9 @@ func (s *syncer) report(suspended string) {
 				v.attempted = s.head.Revision()
 			}
 		}
+	}
+	if s.examining() {
+		v.validating = "validating " + s.examined.commit + ", which waits"
 	}
 	if s.gardenlets != nil {
 		v.gardenlets = s.gardenlets.text

@@ -430,7 +430,7 @@ func (s *syncer) act(now time.Time) time.Time {
 	case d.trigger == "":
 		next := s.keepFormer(now)
 		if d.waiting != "" {
-			s.examine(commit)
+			next = earliest(next, s.examine(commit, now))
 		}
 		return next
 	case (d.trigger == triggerInterval || d.trigger == triggerRequest) && s.last.failures == 0 && s.active != nil && !s.active.applying && s.active.revision.Commit == commit:
