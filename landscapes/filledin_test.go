@@ -1,6 +1,7 @@
 package landscapes
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -42,6 +43,52 @@ func TestRulesSeeWhatTheAPIFillsIn(t *testing.T) {
 			require.NotEmpty(t, found)
 			assert.Contains(t, found[0].Field+" "+found[0].Message, c.want)
 			assert.Equal(t, shoot, found[0].File)
+		})
+	}
+}
+
+// TestChangeOfWhatTheAPIFilledIn: networks that were left open before have been those of the Seed ever since, and never change.
+func TestChangeOfWhatTheAPIFilledIn(t *testing.T) {
+	const shoot, seed = "projects/local/shoot.yaml", "seeds/local.yaml"
+	open := map[string]string{"    pods: 100.96.0.0/11\n": "", "    services: 100.72.0.0/13\n": ""}
+	load := func(changes map[string]map[string]string) *Landscape {
+		files := memory(t, "local")
+		for name, replaced := range changes {
+			text := string(files[name].Data)
+			for before, after := range replaced {
+				require.Contains(t, text, before)
+				text = strings.Replace(text, before, after, 1)
+			}
+			files[name] = &fstest.MapFile{Data: []byte(text)}
+		}
+		l, violations, err := LoadFS(t.Context(), files, ".", Options{})
+		require.NoError(t, err)
+		require.Empty(t, violations)
+		return l
+	}
+	for _, c := range []struct {
+		name     string
+		old, new map[string]map[string]string
+		want     string
+	}{
+		{"the same is written down", map[string]map[string]string{shoot: open}, nil, ""},
+		{"left open still", map[string]map[string]string{shoot: open}, map[string]map[string]string{shoot: open}, ""},
+		{"left open still, and the Seed has others now", map[string]map[string]string{shoot: open}, map[string]map[string]string{shoot: open, seed: {"pods: 100.96.0.0/11": "pods: 100.64.0.0/13"}}, ""},
+		{"another one", map[string]map[string]string{shoot: open}, map[string]map[string]string{shoot: {"pods: 100.96.0.0/11": "pods: 100.64.0.0/13"}},
+			`spec.networking.pods cannot be changed; it was 100.96.0.0/11; the API fills in what is left open (spec.networking.pods was left open before, and is 100.96.0.0/11: the one that Seed local has for Shoots`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			found, err := load(c.new).ValidateAt(t.Context(), outlineNow, load(c.old), schemas.Options{})
+			require.NoError(t, err)
+			found = slices.DeleteFunc(found, func(v schemas.Violation) bool { return v.Kind != "Shoot" })
+			if c.want == "" {
+				require.Empty(t, found)
+				return
+			}
+			require.Len(t, found, 1)
+			assert.Contains(t, found[0].Field+" "+found[0].Message, c.want)
+			assert.Equal(t, shoot, found[0].File)
+			assert.NotZero(t, found[0].Line)
 		})
 	}
 }

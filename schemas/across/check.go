@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/pergola-dev/pergola/internal/panics"
@@ -217,6 +218,10 @@ type check struct {
 	mutations *mutation.Surroundings
 	fill      mutation.Result
 	filledFor *schemas.Input
+	// former is what the Shoot formerFor was before, with formerFilled filled in.
+	former       *unstructured.Unstructured
+	formerFilled []mutation.Change
+	formerFor    *schemas.Input
 }
 
 func (c *check) object() map[string]any { return c.in.Content().Object }

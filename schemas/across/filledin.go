@@ -48,8 +48,9 @@ func (c *check) filled() mutation.Result {
 	}
 	var old *gardencorev1beta1.Shoot
 	if c.in.Changed() {
+		before, _ := c.formerly()
 		old = &gardencorev1beta1.Shoot{}
-		if !typed(c.in.OldContent(), old) {
+		if !typed(before, old) {
 			return c.fill
 		}
 	}
@@ -63,22 +64,30 @@ func (c *check) filled() mutation.Result {
 // ruledFields are what is filled in from other objects and what rules look at. The rest holds them by itself.
 var ruledFields = regexp.MustCompile(`^spec\.(networking\.(pods|services)|kubernetes\.version|provider\.workers\[\d+\]\.(kubernetes\.version|machine\.image(\..*)?))$`)
 
-// rulesForFilled holds a Shoot against its rules as it is when the API has filled it in, and reports what is found only then.
+// stayingFields are those of them that the API filled in when the Shoot was made, and that never change. What it fills in of the others is as old
+// as the last change.
+var stayingFields = regexp.MustCompile(`^spec\.networking\.(pods|services)$`)
+
+// rulesForFilled holds a Shoot against its rules as it is when the API has filled it in, and as it was, and reports what is found only then.
 func (c *check) rulesForFilled() {
 	if c.Rules == nil {
 		return
 	}
-	changes := mutation.Result{Changes: slices.DeleteFunc(slices.Clone(c.filled().Changes), func(change mutation.Change) bool { return !ruledFields.MatchString(change.Field) })}
-	if len(changes.Changes) == 0 {
+	changes := only(c.filled(), ruledFields)
+	former, before := c.formerly()
+	if len(changes.Changes)+len(before) == 0 {
 		return
 	}
-	full := *c.in
-	full.Object, full.Later, full.Positions = c.in.Content().DeepCopy(), nil, nil
+	plain := *c.in
+	plain.Object, plain.Later, plain.Positions = c.in.Content(), nil, nil
+	full := plain
+	full.Object = plain.Object.DeepCopy()
 	if changes.ApplyTo(full.Object) != nil {
 		return // its form is broken, which the structure says
 	}
-	plain := full
-	plain.Object = c.in.Content()
+	if former != nil {
+		full.Old, full.OldLater = former, nil
+	}
 	known := map[fieldOfRule]bool{}
 	for _, v := range c.Rules(plain) {
 		known[fieldOfRule{v.Field, v.Rule}] = true
@@ -86,6 +95,9 @@ func (c *check) rulesForFilled() {
 	var reasons []string
 	for _, change := range changes.Changes {
 		reasons = append(reasons, fmt.Sprintf("%s is %v: %s", change.Field, change.Value, change.Reason))
+	}
+	for _, change := range before {
+		reasons = append(reasons, fmt.Sprintf("%s was left open before, and is %v: %s", change.Field, change.Value, change.Reason))
 	}
 	for _, v := range c.Rules(full) {
 		if known[fieldOfRule{v.Field, v.Rule}] {
@@ -98,6 +110,51 @@ func (c *check) rulesForFilled() {
 		}
 		c.found = append(c.found, v)
 	}
+}
+
+// only gives the changes of some fields.
+func only(result mutation.Result, fields *regexp.Regexp) mutation.Result {
+	return mutation.Result{Changes: slices.DeleteFunc(slices.Clone(result.Changes), func(change mutation.Change) bool { return !fields.MatchString(change.Field) })}
+}
+
+// formerlyAround shows to mutations the Seeds as they were before the change.
+type formerlyAround struct{ *index }
+
+// Get implements mutation.Around.
+func (f formerlyAround) Get(kind schema.GroupKind, namespace, name string) *unstructured.Unstructured {
+	in := f.objects[identity{kind, namespace, name}] // formerly asks
+	if kind != kindSeed || in == nil || !in.Changed() {
+		return nil
+	}
+	return in.OldContent()
+}
+
+// List implements mutation.Around.
+func (f formerlyAround) List(schema.GroupKind) []*unstructured.Unstructured { return nil }
+
+// formerly is the Shoot as it was before, with what the API had filled in of it then from its Seed, and what that was; nil if it is new. Nothing is
+// filled in where that Seed is not in the landscape, then and now.
+func (c *check) formerly() (*unstructured.Unstructured, []mutation.Change) {
+	if !c.in.Changed() {
+		return nil, nil
+	}
+	was, old := c.in.OldContent(), &gardencorev1beta1.Shoot{}
+	if text(was.Object, "spec", "networking", "pods") != "" && text(was.Object, "spec", "networking", "services") != "" {
+		return was, nil
+	}
+	c.ask(question{aboutFormer, identity{kind: kindSeed, name: text(was.Object, "spec", "seedName")}})
+	if c.formerFor == c.in {
+		return c.former, c.formerFilled
+	}
+	c.formerFor, c.former, c.formerFilled = c.in, was, nil
+	if !typed(was, old) {
+		return was, nil
+	}
+	filled := only(mutation.New(formerlyAround{c.index}, c.Now).Shoot(old, nil), stayingFields)
+	if full := was.DeepCopy(); len(filled.Changes) > 0 && filled.ApplyTo(full) == nil {
+		c.former, c.formerFilled = full, filled.Changes
+	}
+	return c.former, c.formerFilled
 }
 
 // fieldOfRule tells findings apart.

@@ -23,6 +23,7 @@ type about byte
 
 const (
 	aboutContent  about = 'c' // of an object
+	aboutFormer   about = 'o' // content of an object and what it was before
 	aboutPresence about = 'p' // of an object
 	aboutKind     about = 'k' // all objects of a kind
 	aboutProject  about = 'n' // of a namespace
@@ -63,6 +64,11 @@ func (c *check) answer(q question) kept.Key {
 	switch q.about {
 	case aboutContent:
 		return c.digestOf(c.objects[q.identity])
+	case aboutFormer:
+		if in := c.objects[q.identity]; in != nil {
+			return in.Digest()
+		}
+		return kept.Key{}
 	case aboutProject:
 		return c.digestOf(c.projects[q.namespace])
 	case aboutPresence:
