@@ -174,7 +174,11 @@ func (a *applying) converge(ctx context.Context, c *landscape.Converger) error {
 	a.held = held(report)
 	printHeld(a.cmd.ErrOrStderr(), report)
 	for _, o := range report.Waiting {
-		fmt.Fprintln(a.cmd.ErrOrStderr(), "Waits: "+printable(o.String()))
+		label := "Waits: "
+		if o.Expired {
+			label = "Not done: "
+		}
+		fmt.Fprintln(a.cmd.ErrOrStderr(), label+printable(o.String()))
 	}
 	if a.output == "json" {
 		if perr := printReport(a.cmd, report, err); perr != nil {

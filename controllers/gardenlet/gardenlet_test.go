@@ -182,7 +182,7 @@ func testAsked(t *testing.T, p *place, _ *running) {
 	p.eventually("that nobody does it is told", func() bool {
 		told := p.events(reasonNotTakenUp, "one")
 		return len(told) == 1 && strings.Contains(told[0], `the operation "rotate-credentials-start" of Shoot garden-`+p.project+"/one was not taken up yet") &&
-			strings.Contains(told[0], "kubectl annotate shoot -n garden-"+p.project+" one gardener.cloud/operation-")
+			strings.Contains(told[0], "to withdraw it, take its annotation gardener.cloud/operation away; this gardenlet does") && !strings.Contains(told[0], "kubectl")
 	})
 	p.patch("Shoot", "garden-"+p.project, "one", `{"metadata":{"annotations":{"gardener.cloud/operation":null}}}`)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -58,18 +59,21 @@ func (g *Gardenlet) forgetSaid() {
 	g.said = map[string]string{}
 }
 
-// notTakenUp says that nobody does what an object is asked for; empty when it is asked for nothing, or the gardenlet does it.
+// notTakenUp says that nobody does what an object is asked for; empty when it is asked for nothing, or the gardenlet does it. It has no command: who
+// reads an Event may use another cluster.
 func notTakenUp(o *unstructured.Unstructured, leftAlone string) string {
 	operation := o.GetAnnotations()[gardencorev1beta1.GardenerOperation]
+	waits, _, _ := strings.Cut(schemas.OperationWaiting(o), "; to withdraw it")
+	waits += "; to withdraw it, take its annotation " + gardencorev1beta1.GardenerOperation + " away"
 	switch {
 	case operation == "":
 		return ""
 	case leftAlone != "":
-		return schemas.OperationWaiting(o) + "; the object is left alone: " + leftAlone
+		return waits + "; the object is left alone: " + leftAlone
 	case slices.Contains(operations(), operation):
 		return ""
 	}
-	return schemas.OperationWaiting(o) + "; this gardenlet does reconcile and retry only"
+	return waits + "; this gardenlet does reconcile and retry only"
 }
 
 // tellGone says what becomes of what is on the seed when an owner is not there any more, or on another seed: it stays.

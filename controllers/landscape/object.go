@@ -202,7 +202,7 @@ func (v view) objectLines(o *ObjectStatus) []string {
 		out = append(out, no+printable.Line(o.Reason)+": "+wholeLine(o.Message))
 	}
 	if o.OperationsWaiting != "" {
-		out = append(out, v.mark(gardencorev1beta1.ConditionProgressing)+" waiting to be taken up: "+wholeLine(o.OperationsWaiting))
+		out = append(out, v.mark(gardencorev1beta1.ConditionProgressing)+" "+wholeLine(o.OperationsWaiting))
 	}
 	if o.DependenciesMissing != "" {
 		out = append(out, v.mark(gardencorev1beta1.ConditionProgressing)+" "+wholeLine(o.DependenciesMissing))

@@ -101,7 +101,7 @@ func TestStatusSaysWhatTheLandscapeObjectSays(t *testing.T) {
 			"Synced from Git by Landscape garden/local: nothing was applied completely yet\n  ✗ the operator has not looked at it yet\n"},
 		"operations wait": {[]func(*landscapev1alpha1.Landscape){func(l *landscapev1alpha1.Landscape) {
 			l.Status.Conditions = append(l.Status.Conditions, gardencorev1beta1.Condition{Type: landscapev1alpha1.LandscapeOperationsWaiting, Status: gardencorev1beta1.ConditionTrue, Message: "operation a: nobody\ndoes it"})
-		}}, true, head + "  … waiting to be taken up: operation a: nobody does it\n"},
+		}}, true, head + "  … operation a: nobody does it\n"},
 		"a window is closed": {
 			[]func(*landscapev1alpha1.Landscape){isReady("True", "Waiting", "main@sha1:a is applied; main@sha1:b: waiting for the next window")}, true,
 			head + "  … a sync waits: main@sha1:a is applied; main@sha1:b: waiting for the next window\n",

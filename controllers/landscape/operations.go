@@ -139,11 +139,11 @@ func (c *Converger) runOperations(ctx context.Context, cluster string) error {
 		var impossible *NotPossibleError
 		switch {
 		case errors.As(err, &impossible) && impossible.Waits:
-			c.noteWaiting(o, strings.Join(impossible.Reasons, "; "))
+			c.noteWaiting(o, strings.Join(impossible.Reasons, "; "), false)
 		case err != nil:
 			problems = append(problems, fmt.Errorf("%s:%d: operation %s, %s on %s: %w", o.File, o.Line, o.ID, o.Operation, o.Object(), err))
 		default:
-			c.noteWaiting(o, c.untaken(o, records.byID[o.ID], asked))
+			c.noteWaiting(o, c.untaken(o, records.byID[o.ID], asked), records.byID[o.ID].State == operationExpired)
 		}
 	}
 	c.mu.Lock()
@@ -153,13 +153,13 @@ func (c *Converger) runOperations(ctx context.Context, cluster string) error {
 }
 
 // noteWaiting puts an operation that nothing came of into the report, if there is a reason.
-func (c *Converger) noteWaiting(o landscapes.Operation, reason string) {
+func (c *Converger) noteWaiting(o landscapes.Operation, reason string, expired bool) {
 	if reason == "" {
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.report.Waiting = append(c.report.Waiting, WaitingOperation{ID: o.ID, Object: o.Object(), Operation: o.Operation, Reason: reason})
+	c.report.Waiting = append(c.report.Waiting, WaitingOperation{ID: o.ID, Object: o.Object(), Operation: o.Operation, Reason: reason, Expired: expired})
 }
 
 // untaken says why nothing came of an operation that has a record; empty if something did, or that is not known. One that was asked for a
@@ -167,7 +167,7 @@ func (c *Converger) noteWaiting(o landscapes.Operation, reason string) {
 func (c *Converger) untaken(o landscapes.Operation, record operationRecord, before bool) string {
 	cluster := c.clusters[operatedCluster(o.Kind)]
 	if record.State == operationExpired {
-		return fmt.Sprintf("it was not executed, because its time was over (notAfter %s): remove the file, and take another name for another one", o.NotAfter.UTC().Format(time.RFC3339))
+		return fmt.Sprintf("its time was over (notAfter %s) before it could be executed; remove its file, and write another one, under another name, if it is needed still", o.NotAfter.UTC().Format(time.RFC3339))
 	}
 	if !before && record.State == operationDone && o.Operation != schemas.OperationConfirmDeletion && !isDone(o.Kind, o.Operation) {
 		asked := &unstructured.Unstructured{} // the cache does not know it yet

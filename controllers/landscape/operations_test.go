@@ -101,6 +101,7 @@ func TestOperationsAreExecutedOnce(t *testing.T) {
 	assert.Len(t, c.report.Operations, 3)
 	require.Len(t, c.report.Waiting, 1)
 	assert.Contains(t, c.report.Waiting[0].Reason, "its time was over (notAfter 2001-01-01T00:00:00Z)")
+	assert.True(t, c.report.Waiting[0].Expired)
 
 	w.remove("operations/late.yaml")
 	w.write("operations/wrong.yaml", operationFile("Shoot default/ops", "rotate-ca-complete"))

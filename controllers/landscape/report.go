@@ -35,9 +35,14 @@ type WaitingOperation struct {
 	Operation string `json:"operation"`
 	// Reason says what it waits for, and how it is withdrawn.
 	Reason string `json:"reason"`
+	// Expired says that it waits for nothing: its time was over before it was executed, and it never is.
+	Expired bool `json:"expired,omitempty"`
 }
 
 func (w WaitingOperation) String() string {
+	if w.Expired {
+		return fmt.Sprintf("operation %s, %s on %s, ran out and is never executed: %s", w.ID, w.Operation, w.Object, w.Reason)
+	}
 	return fmt.Sprintf("operation %s, %s on %s: %s", w.ID, w.Operation, w.Object, w.Reason)
 }
 

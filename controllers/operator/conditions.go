@@ -24,6 +24,7 @@ const (
 	reasonNotKept        = "NotKept"
 	reasonNothingHeld    = "NothingHeld"
 	reasonOperations     = "NotTakenUp"
+	reasonRanOut         = "RanOut"
 	reasonPending        = "Pending"
 	reasonReconciling    = "Reconciling"
 	reasonRetrying       = "Retrying"
@@ -57,6 +58,8 @@ type view struct {
 	// heldText says what is held, operations which ones wait to be taken up.
 	heldText   string
 	operations []string
+	// ranOut is how many of them wait for nothing, because their time was over.
+	ranOut int
 	// missing says which Landscapes of spec.dependsOn do not exist.
 	missing string
 	// gardenlets says what gardenlets are waited for; empty for none.
@@ -102,7 +105,7 @@ func conditions(b *condition.Builder, old []gardencorev1beta1.Condition, v view)
 		updates = append(updates, set(landscapev1alpha1.LandscapeHeld, gardencorev1beta1.ConditionFalse, reasonNothingHeld, "nothing waits for an approval"))
 	}
 	if len(v.operations) > 0 {
-		updates = append(updates, set(landscapev1alpha1.LandscapeOperationsWaiting, gardencorev1beta1.ConditionTrue, reasonOperations, listed(v.operations)))
+		updates = append(updates, set(landscapev1alpha1.LandscapeOperationsWaiting, gardencorev1beta1.ConditionTrue, operationsReason(v.operations, v.ranOut), listed(v.operations)))
 	}
 	if v.gardenlets != "" {
 		updates = append(updates, set(landscapev1alpha1.LandscapeGardenletsWorking, gardencorev1beta1.ConditionTrue, reasonWorking, v.gardenlets))
@@ -248,13 +251,27 @@ func (v view) ready() (gardencorev1beta1.ConditionStatus, string, string) {
 	if v.held > 0 {
 		message += "; " + v.heldText
 	}
-	switch n := len(v.operations); {
+	switch n := len(v.operations) - v.ranOut; {
 	case n == 1:
 		message += "; 1 operation waits to be taken up"
 	case n > 1:
 		message += fmt.Sprintf("; %d operations wait to be taken up", n)
 	}
+	switch n := v.ranOut; {
+	case n == 1:
+		message += "; 1 operation ran out and is never executed"
+	case n > 1:
+		message += fmt.Sprintf("; %d operations ran out and are never executed", n)
+	}
 	return gardencorev1beta1.ConditionTrue, reason, message
+}
+
+// operationsReason says what is with operations of which so many ran out.
+func operationsReason(operations []string, ranOut int) string {
+	if len(operations) > ranOut {
+		return reasonOperations
+	}
+	return reasonRanOut
 }
 
 // waits tells whether a sync of a revision that is known would be due, and something holds it.

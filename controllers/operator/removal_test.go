@@ -70,5 +70,23 @@ func TestOperationsThatNobodyTakesUp(t *testing.T) {
 	h := l.Status.History
 	assert.Contains(t, h[len(h)-1].Message, "no part of Pergola does it in this version", "whoever has pushed it hears of it")
 	w.eventually("it is told", func() bool { return w.told(s.name, reasonOperations) })
+	for _, note := range w.notes(s.name, reasonOperations) {
+		assert.NotContains(t, note, "kubectl", "who reads an Event may use another cluster")
+		assert.Contains(t, note, "; to withdraw it, take its annotation gardener.cloud/operation away")
+	}
 	w.applied(s, s.set("2"), "2")
+
+	// One that came too late waits for nothing.
+	s.push("late", map[string]string{"operations/a.yaml": "", "operations/b.yaml": "",
+		"operations/c.yaml": strings.Replace(operation("reconcile"), "}\n", ", notAfter: 2001-01-01T00:00:00Z}\n", 1)})
+	l = w.await(s.name, func(l *landscapev1alpha1.Landscape) bool {
+		return strings.Contains(readiness(l), "1 operation ran out and is never executed")
+	})
+	assert.NotContains(t, readiness(l), "to be taken up")
+	waiting = condition.Get(l.Status.Conditions, landscapev1alpha1.LandscapeOperationsWaiting)
+	require.NotNil(t, waiting)
+	assert.Equal(t, reasonRanOut, waiting.Reason)
+	assert.Equal(t, "operation c, reconcile on Shoot garden-local/local, ran out and is never executed: its time was over (notAfter 2001-01-01T00:00:00Z) before it could be executed; "+
+		"remove its file, and write another one, under another name, if it is needed still", waiting.Message)
+	w.eventually("it is told as that", func() bool { return w.told(s.name, reasonRanOut) })
 }

@@ -47,7 +47,7 @@ func (s *syncer) report(suspended string) {
 		missing:   s.toldMissing,
 		asking:    s.asking,
 		attempted: s.last.revision, applied: s.status.now.LastAppliedRevision, misconfigured: s.misconfigured, nameTaken: s.misconfigured != "" && s.nameTaken, sourceErr: s.pollFailed,
-		validErr: s.last.validErr, problems: s.last.problems, permanent: s.last.permanent, held: s.last.held + len(s.onSeeds), heldText: s.heldText(), operations: s.last.operations,
+		validErr: s.last.validErr, problems: s.last.problems, permanent: s.last.permanent, held: s.last.held + len(s.onSeeds), heldText: s.heldText(), operations: s.last.operations, ranOut: s.last.ranOut,
 		waiting: s.decided.waiting, suspended: suspended, pin: s.object.Spec.Pin,
 	}
 	if v.sourceErr == nil {

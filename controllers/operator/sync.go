@@ -362,11 +362,9 @@ func (s *syncer) applied(j *job, report *landscape.Report, totals map[string]int
 		j.addFormer(report, heldHere(s.status.now.Held))
 	}
 	o := outcome{commit: j.revision.Commit, revision: revision, head: j.head, spec: j.spec, ended: now, held: heldCount(report), heldText: report.HeldText()}
-	for _, w := range report.Waiting {
-		o.operations = append(o.operations, w.String())
-	}
+	o.operations, o.ranOut = waitingOperations(report)
 	if text := listed(o.operations); text != "" && text != listed(s.last.operations) {
-		s.notify(notification.Neutral, notification.Warning, reasonOperations, text, o.commit, revision)
+		s.notify(notification.Neutral, notification.Warning, operationsReason(o.operations, o.ranOut), listed(withoutCommands(o.operations)), o.commit, revision)
 	}
 	s.useUp(j, report, err == nil)
 	s.showHeld(stillHeld(heldOf(report, s.status.now.UsedApprovals), heldHere(s.status.now.Held)))
@@ -455,18 +453,6 @@ func (s *syncer) finish(j *job, result landscapev1alpha1.SyncResult, message str
 	if j.record && !same || changed > 0 {
 		s.notify(notification.Succeeded, severity, reason, message, commit, revision)
 	}
-}
-
-// executedBy says which operations a sync has executed, of all that are recorded; empty for none.
-func executedBy(j *job, now, before []landscapev1alpha1.OperationRecord) string {
-	var out []string
-	for _, o := range now {
-		known := slices.ContainsFunc(before, func(b landscapev1alpha1.OperationRecord) bool { return b.ID == o.ID })
-		if !known && !o.At.Time.Before(j.began.Truncate(time.Second)) { // the status may have been lost; what is recorded has whole seconds
-			out = append(out, fmt.Sprintf("operation %s executed: %s of %s", o.ID, o.Operation, o.Object))
-		}
-	}
-	return listed(out)
 }
 
 // heldCount is how many deletions and recreations wait.

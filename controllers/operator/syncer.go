@@ -104,7 +104,9 @@ type outcome struct {
 	// heldText says what is held, operations which ones wait to be taken up.
 	heldText   string
 	operations []string
-	ended      time.Time
+	// ranOut is how many of the operations wait for nothing, because their time was over.
+	ranOut int
+	ended  time.Time
 }
 
 // run works until the context ends or the Landscape is gone.
