@@ -2,6 +2,7 @@ package source
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
@@ -110,7 +111,21 @@ func unreachable(ctx context.Context, what string, err error) error {
 	if timeout, ok := errors.AsType[net.Error](err); ok && timeout.Timeout() {
 		return &Error{Reason: ReasonTimeout, Message: what + " took too long", Err: plain(err)}
 	}
-	return &Error{Reason: ReasonUnreachable, Message: what, Err: plain(err)}
+	return &Error{Reason: ReasonUnreachable, Message: what + untrusted(err), Err: plain(err)}
+}
+
+// untrusted says what to do about a certificate that is not accepted; empty where that is not what is wrong.
+func untrusted(err error) string {
+	if _, ok := errors.AsType[x509.UnknownAuthorityError](err); ok {
+		return ": nobody who is trusted here has signed the certificate of the server: put that of its authority into ca.crt of the Secret of secretRef"
+	}
+	if _, ok := errors.AsType[x509.HostnameError](err); ok {
+		return ": the certificate of the server is for other names than the host of the url: change the url, or have it made for this host"
+	}
+	if invalid, ok := errors.AsType[x509.CertificateInvalidError](err); ok && invalid.Reason == x509.Expired {
+		return ": the certificate of the server is not valid at this time: have it renewed"
+	}
+	return ""
 }
 
 // plain takes an error of another library to one line of bounded length, since it may have text of the server in it.

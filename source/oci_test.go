@@ -343,4 +343,11 @@ func TestLoginsAtRegistries(t *testing.T) {
 	}
 	_, err := remote(t, Options{URL: registry.url()}).Resolve(t.Context())
 	requireReason(t, ReasonUnreachable, err)
+	require.ErrorContains(t, err, "put that of its authority into ca.crt of the Secret of secretRef: ")
+	_, err = remote(t, Options{URL: strings.Replace(registry.url(), "127.0.0.1", "localhost", 1), Credentials: registry.credentials()}).Resolve(t.Context())
+	requireReason(t, ReasonUnreachable, err)
+	require.ErrorContains(t, err, "is for other names than the host of the url: ")
+	_, err = remote(t, Options{URL: registry.URL + "/x.git"}).Resolve(t.Context())
+	requireReason(t, ReasonUnreachable, err)
+	require.ErrorContains(t, err, "ca.crt")
 }
