@@ -157,7 +157,7 @@ func printDryRun(w io.Writer, p plan.Plan, err error, output string, colored boo
 		for _, note := range p.Notes {
 			fmt.Fprintln(w, "Note: "+printable(note))
 		}
-		_, werr := fmt.Fprintf(w, "No changes in the rest (%d objects unchanged).\n", p.Unchanged)
+		_, werr := fmt.Fprintf(w, "No changes in the rest (%s unchanged).\n", counted(p.Unchanged, "object"))
 		return werr
 	}
 	return plan.Print(w, p, output, colored)

@@ -130,7 +130,7 @@ func (i *installing) run(cmd *cobra.Command) error {
 	fmt.Fprintf(cmd.OutOrStdout(), "Pergola %s %s is installed in namespace %s: %d created, %d changed, %d deleted, %d unchanged%s.\n", i.what(role), version, i.namespace,
 		report.Count(apply.Created), report.Count(apply.Configured, apply.Adopted, apply.Recreated), report.Count(apply.Deleted), report.Count(apply.Unchanged), state)
 	if held := report.Count(apply.HeldBack); held > 0 {
-		return finding{fmt.Errorf("%d deletions are held: the lines above say why, and by which id of --approve each may pass", held)}
+		return finding{fmt.Errorf("%s held: the lines above say why, and by which id of --approve each may pass", plural(held, "1 deletion is", fmt.Sprintf("%d deletions are", held)))}
 	}
 	return nil
 }
@@ -153,7 +153,7 @@ func (i *installing) delete(ctx context.Context, cmd *cobra.Command, role deploy
 		fmt.Fprintf(cmd.OutOrStdout(), "Pergola %s is not installed in namespace %s by pergola install: nothing was deleted.\n", i.what(role), i.namespace)
 		return nil
 	}
-	fmt.Fprintf(cmd.OutOrStdout(), "Pergola %s is uninstalled: %d objects deleted. %s\n", i.what(role), report.Count(apply.Deleted, apply.Gone), stays(role))
+	fmt.Fprintf(cmd.OutOrStdout(), "Pergola %s is uninstalled: %s deleted. %s\n", i.what(role), counted(report.Count(apply.Deleted, apply.Gone), "object"), stays(role))
 	return nil
 }
 
@@ -223,7 +223,7 @@ func (i *installing) showDeletion(cmd *cobra.Command, role deploy.Role, p plan.P
 			deleted++
 		}
 	}
-	fmt.Fprintf(cmd.OutOrStdout(), "%d objects of Pergola %s would be deleted. %s\n", deleted, i.what(role), stays(role))
+	fmt.Fprintf(cmd.OutOrStdout(), "%s of Pergola %s would be deleted. %s\n", counted(deleted, "object"), i.what(role), stays(role))
 	return errFinding
 }
 
@@ -236,7 +236,7 @@ func (i *installing) showPlan(cmd *cobra.Command, p plan.Plan, err error) error 
 	case len(p.Items) > 0:
 		return errFinding
 	}
-	fmt.Fprintf(cmd.OutOrStdout(), "Nothing would change (%d objects).\n", p.Unchanged)
+	fmt.Fprintf(cmd.OutOrStdout(), "Nothing would change (%s).\n", counted(p.Unchanged, "object"))
 	return nil
 }
 

@@ -95,7 +95,7 @@ func TestUninstallSaysWhatStays(t *testing.T) {
 	i := installing{namespace: "garden"}
 	text, err := shown(i, deploy.Operator, plan.Item{Action: plan.Delete, Object: plan.Ref{Kind: "Service", Namespace: "garden", Name: "a"}})
 	require.ErrorIs(t, err, errFinding)
-	assert.Equal(t, "delete     Service garden/a\n1 objects of Pergola operator would be deleted. Definitions, Landscapes, the priority class and the namespace stay, and what Pergola has applied.\n", text)
+	assert.Equal(t, "delete     Service garden/a\n1 object of Pergola operator would be deleted. Definitions, Landscapes, the priority class and the namespace stay, and what Pergola has applied.\n", text)
 	i.seed = "nix"
 	text, err = shown(i, deploy.GardenletAccess)
 	require.NoError(t, err)

@@ -72,7 +72,7 @@ func runRender(cmd *cobra.Command, dir string, o renderOptions) error {
 	}
 	switch {
 	case o.dir != "":
-		return writeFiles(kept, clusterOf, o.dir)
+		return writeFiles(cmd, kept, clusterOf, o.dir)
 	case o.output == "json":
 		enc := json.NewEncoder(cmd.OutOrStdout())
 		enc.SetIndent("", "  ")
@@ -105,12 +105,15 @@ func renderAll(l *landscapes.Landscape, catalogue fs.FS) ([]render.Bundle, func(
 	return bundles, render.ClusterOf(seeds), err
 }
 
-func writeFiles(bundles []render.Bundle, clusterOf func(render.Bundle) string, dir string) error {
+func writeFiles(cmd *cobra.Command, bundles []render.Bundle, clusterOf func(render.Bundle) string, dir string) error {
 	files, err := render.Files(bundles, clusterOf)
 	if err != nil {
 		return err
 	}
-	_, err = record(dir, files)
+	done, err := record(dir, files)
+	if err == nil {
+		fmt.Fprintf(cmd.ErrOrStderr(), "Rendered: %s in %s.\n", done, dir)
+	}
 	return err
 }
 
