@@ -289,6 +289,9 @@ func (w *wait) takenUp(ctx context.Context, live *unstructured.Unstructured, f *
 	}
 	if r == nil && w.isMute(live.GetName()) {
 		text = "its gardenlet does not say what it has taken up, as those of older versions do not: it is not waited for"
+		if why := seedpublication.UnreadReport(live); why != "" {
+			text = why + "; it is not waited for"
+		}
 		w.notes = append(w.notes, nameOf(f.ref)+": "+text)
 		return gardencorev1beta1.LastOperationStateSucceeded, text
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
@@ -53,10 +54,18 @@ func (j *job) reports(ctx context.Context) (map[string]*seedpublication.Report, 
 			return nil, false
 		}
 		if err == nil {
-			out[seed.Object.Name] = seedpublication.ReadReport(live)
+			out[seed.Object.Name] = reportOf(live)
 		}
 	}
 	return out, true
+}
+
+// reportOf is the report of a Seed; of one that cannot be read it has the reason alone.
+func reportOf(live *unstructured.Unstructured) *seedpublication.Report {
+	if why := seedpublication.UnreadReport(live); why != "" {
+		return &seedpublication.Report{Unread: why}
+	}
+	return seedpublication.ReadReport(live)
 }
 
 func seedRef(name string) apply.Ref {
@@ -69,6 +78,9 @@ func heldIn(reports map[string]*seedpublication.Report) []landscapev1alpha1.Held
 	for seed, r := range reports {
 		if r == nil || !isClusterOfSeed(seed) { // of a seed that is called like a cluster of the operator only its Events tell
 			continue
+		}
+		if r.Unread != "" {
+			out = append(out, landscapev1alpha1.HeldDeletion{Cluster: seed, Object: "Seed " + seed, Reason: r.Unread})
 		}
 		if r.Dropped > 0 {
 			out = append(out, landscapev1alpha1.HeldDeletion{Cluster: seed, Object: "Seed " + seed,

@@ -87,4 +87,20 @@ func TestGardenletsThatDoNotAnswer(t *testing.T) {
 	assert.Contains(t, end.Message, mute)
 	w.await(s.name, func(l *landscapev1alpha1.Landscape) bool { return strings.Contains(l.Status.History[0].Message, mute) })
 	assert.Empty(t, w.get(s.name).Status.History[0].Gardenlets)
+
+	// One whose report cannot be read: nobody knows what it holds, which is not nothing.
+	seed := &unstructured.Unstructured{}
+	seed.SetGroupVersionKind(gardencorev1beta1.SchemeGroupVersion.WithKind("Seed"))
+	seed.SetName("local")
+	patch := `{"metadata": {"annotations": {"` + seedpublication.AnnotationReport + `": "{"}}}`
+	require.NoError(t, w.client.Patch(ctx, seed, client.RawPatch(types.MergePatchType, []byte(patch))))
+	const unread = "the annotation landscape.pergola.dev/seed-report of Seed local cannot be read (unexpected end of JSON input): "
+	l = w.await(s.name, func(l *landscapev1alpha1.Landscape) bool { return len(l.Status.Held) == 1 })
+	assert.Equal(t, "local Seed local", l.Status.Held[0].Cluster+" "+l.Status.Held[0].Object)
+	assert.True(t, strings.HasPrefix(l.Status.Held[0].Reason, unread), l.Status.Held[0].Reason)
+	assert.Contains(t, readiness(w.await(s.name, isHeld)), unread)
+	end = pushed(s.push("a fourth", overlay("4")))
+	assert.Contains(t, end.Message, unread)
+	w.reports(seedpublication.Report{})
+	w.await(s.name, func(l *landscapev1alpha1.Landscape) bool { return len(l.Status.Held) == 0 })
 }

@@ -2,6 +2,7 @@ package seedpublication
 
 import (
 	"encoding/json"
+	"fmt"
 	"reflect"
 	"slices"
 
@@ -37,6 +38,8 @@ type Report struct {
 	// Held is not deleted, or not recreated, before somebody approves it; 50 at most, and HeldMore others.
 	Held     []Held `json:"held,omitempty"`
 	HeldMore int    `json:"heldMore,omitempty"`
+	// Unread says why nothing of it is known, for those who tell people; ReadReport gives none like that.
+	Unread string `json:"-"`
 	// Dropped is how many entries were left out when it was read, because they are not of the form that gardenlets write.
 	Dropped int `json:"-"`
 }
@@ -83,7 +86,7 @@ func first(owners []string, more int) ([]string, int) {
 	return owners, more
 }
 
-// ReadReport reads the report of a Seed: nil of one that has none, or none that can be read, as from a gardenlet of another version.
+// ReadReport reads the report of a Seed: nil of one that has none, or none that can be read (UnreadReport), as from a gardenlet of another version.
 func ReadReport(seed *unstructured.Unstructured) *Report {
 	if seed == nil {
 		return nil
@@ -95,6 +98,23 @@ func ReadReport(seed *unstructured.Unstructured) *Report {
 	}
 	out.bound() // it is passed on into the status of others, and whoever may patch the Seed may have written it
 	return out
+}
+
+// UnreadReport says why the report of a Seed cannot be read; empty of one that has none, or one that can.
+func UnreadReport(seed *unstructured.Unstructured) string {
+	if seed == nil {
+		return ""
+	}
+	text := seed.GetAnnotations()[AnnotationReport]
+	if text == "" {
+		return ""
+	}
+	if err := json.Unmarshal([]byte(text), &Report{}); err != nil {
+		why := []rune(err.Error()) // it may quote what is there
+		return printable(fmt.Sprintf("the annotation %s of Seed %s cannot be read (%s): what its gardenlet holds, and what it has taken up, is not known. A gardenlet that runs writes it anew: see whether it does, and is of this version",
+			AnnotationReport, seed.GetName(), string(why[:min(len(why), maxReportText)])))
+	}
+	return ""
 }
 
 // NoteReport is the patch that gives a Seed this report, if it has another one.

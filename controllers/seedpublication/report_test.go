@@ -53,6 +53,26 @@ func TestReport(t *testing.T) {
 }
 
 // TestReportOfAnotherForm: what no gardenlet writes is left out when it is read, and counted; what one reports is made to be of the form.
+// TestUnreadReport: a report that cannot be read is not taken for none.
+func TestUnreadReport(t *testing.T) {
+	seed := &unstructured.Unstructured{Object: map[string]any{}}
+	seed.SetName("one")
+	assert.Empty(t, UnreadReport(nil))
+	assert.Empty(t, UnreadReport(seed))
+	for text, want := range map[string]string{"{}": "", "{": "unexpected end of JSON input", `{"held": "x"}`: "cannot unmarshal string", "[]": "cannot unmarshal array",
+		`{"digest": ` + strings.Repeat("1", 5000) + `}`: "cannot unmarshal number"} {
+		seed.SetAnnotations(map[string]string{AnnotationReport: text})
+		why := UnreadReport(seed)
+		assert.Equal(t, want == "", ReadReport(seed) != nil, text)
+		assert.Contains(t, why, want)
+		assert.Equal(t, want == "", why == "", text)
+		assert.Less(t, len(why), 1000)
+		if want != "" {
+			assert.Contains(t, why, "Seed one")
+		}
+	}
+}
+
 func TestReportOfAnotherForm(t *testing.T) {
 	good := Held{Owner: "Shoot garden-a/b", Cluster: "one", Object: "ClusterRole system:node", Reason: "because of „it“", Approval: "0123456789ab", Together: "ba9876543210-12"}
 	for name, change := range map[string]func(*Held){
