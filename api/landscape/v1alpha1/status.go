@@ -77,8 +77,8 @@ type HeldDeletion struct {
 	Object string `json:"object"`
 	// Why it is held.
 	Reason string `json:"reason"`
-	// Id that approves this object alone, in `spec.approved`: the one that a difference and a dry run show. Unset: it cannot be approved like
-	// that, the reason says what to do.
+	// Id that approves this object alone, in `spec.approved`: the one that a difference and a dry run show. Of a seed it stands there as
+	// `SEED/ID`. Unset: it cannot be approved like that, the reason says what to do.
 	// +optional
 	Approval string `json:"approval,omitempty"`
 	// Id that approves it with all that was held with it. Unset: nothing was.

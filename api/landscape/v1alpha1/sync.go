@@ -52,7 +52,9 @@ type SyncSpec struct {
 	// +listType=map
 	// +listMapKey=name
 	DependsOn []Dependency `json:"dependsOn,omitempty"`
-	// Ids of held deletions that may pass; `status.held` shows them. Counts only from the in-cluster object.
+	// Held deletions that may pass, each once, by the ids that `status.held` shows (`approval` or `together`): `ID` for what the operator holds on
+	// `runtime` or `virtual`, `SEED/ID` for what the gardenlet of a seed holds, with its `cluster` as SEED; an id counts there and nowhere else.
+	// `pergola approve` adds them. Counts only from the in-cluster object.
 	// +optional
 	// +listType=set
 	Approved []string `json:"approved,omitempty"`
