@@ -47,6 +47,7 @@ func (a Access) ReachableClusters(l *landscapes.Landscape) []string {
 // findApplied places the owners that were applied before.
 func (c *Converger) findApplied(ctx context.Context) {
 	c.all, c.unbound = nil, nil
+	var others []string
 	for _, name := range []string{Runtime, Virtual} {
 		entries, err := c.declarationInventory(name).Load(ctx)
 		if err != nil {
@@ -57,8 +58,15 @@ func (c *Converger) findApplied(ctx context.Context) {
 		for _, e := range entries {
 			c.placeApplied(ctx, e.Ref)
 		}
+		if len(entries) > 0 {
+			others = append(others, fmt.Sprintf("%d on cluster %s", len(entries), name))
+		}
 	}
-	if len(c.all) == 0 && len(c.unbound) == 0 {
+	switch {
+	case len(c.all) > 0 || len(c.unbound) > 0:
+	case len(others) > 0:
+		c.unbound = append(c.unbound, fmt.Errorf("what was applied before stays, and has no conditions to show, as no Garden, Seed or Shoot is among it; objects: %s", strings.Join(others, ", ")))
+	default:
 		c.unbound = append(c.unbound, fmt.Errorf("nothing of landscape %s was applied to cluster %s yet", c.landscape.Config.Name, Runtime))
 	}
 }

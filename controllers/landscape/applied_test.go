@@ -47,6 +47,22 @@ func TestTheStatusOfWhatWasAppliedBefore(t *testing.T) {
 	}
 }
 
+// Of a landscape without owners there is something, too: that it was never applied would be wrong.
+func TestTheStatusOfObjectsAppliedBefore(t *testing.T) {
+	w := newWritten(t, "ownerless", map[string]string{"map.yaml": mapFile("ownerless")})
+	c := w.mustSync()
+	w.write("seed.yaml", "what: is: this")
+	l, _, err := landscapes.Load(t.Context(), w.dir, landscapes.Options{})
+	require.NoError(t, err)
+	view, err := NewApplied(l, Options{Configs: c.options.Configs, Clock: w.clock, Gate: plan.DefaultGate()})
+	require.NoError(t, err)
+	defer view.Close()
+	s := view.Status(testContext(t), StatusOptions{Invalid: "its files are not valid"})
+	assert.False(t, s.Ready)
+	assert.Contains(t, text(s), "what was applied before stays, and has no conditions to show, as no Garden, Seed or Shoot is among it; objects: 1 on cluster virtual\n")
+	assert.NotContains(t, text(s), "was applied to cluster runtime yet")
+}
+
 func TestReachableClusters(t *testing.T) {
 	l := &landscapes.Landscape{Config: &landscapev1alpha1.Landscape{}}
 	assert.Equal(t, []string{Runtime, Virtual}, Access{}.ReachableClusters(l))
