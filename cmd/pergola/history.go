@@ -102,6 +102,9 @@ func printHistory(w io.Writer, l *landscapev1alpha1.Landscape) error {
 		if r.Message != "" && (r.Result != landscapev1alpha1.SyncSucceeded || what == "") {
 			what = r.Message
 		}
+		if passed := operator.PassedBy(r.Message); passed != "" && what == r.Subject {
+			what = passed + "; " + what
+		}
 		if r.Gardenlets != "" {
 			what = "on seeds: " + r.Gardenlets
 		}

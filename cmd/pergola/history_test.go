@@ -74,6 +74,23 @@ func TestHistorySaysWhatWaits(t *testing.T) {
 	assert.NotContains(t, shown(), "WAITING")
 }
 
+// Who let pass what went in a sync is told by the approval, of a sync that went well, too, where the subject of the commit stands for its message.
+func TestHistoryNamesApprovals(t *testing.T) {
+	at := metav1.NewTime(time.Date(2026, 1, 2, 12, 0, 0, 0, time.Local))
+	for name, test := range map[string]struct{ message, want string }{
+		"none": {"1 deleted", "  Succeeded  take it away\n"},
+		"one":  {"1 deleted; passed by approval: 3f2a91c07d55; operation a executed: reconcile of Shoot b", "  Succeeded  passed by approval: 3f2a91c07d55; take it away\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := &landscapev1alpha1.Landscape{}
+			l.Status.History = []landscapev1alpha1.SyncRecord{{Revision: "main@sha1:a", Subject: "take it away", Trigger: "Spec", StartTime: at, EndTime: &at, Result: landscapev1alpha1.SyncSucceeded, Message: test.message}}
+			var b strings.Builder
+			require.NoError(t, printHistory(&b, l))
+			assert.True(t, strings.HasSuffix(b.String(), test.want), b.String())
+		})
+	}
+}
+
 // A source that cannot be read begins no sync: why none comes, and since when, stands above those that there were.
 func TestHistorySaysThatTheSourceCannotBeRead(t *testing.T) {
 	at := time.Date(2026, 1, 2, 12, 0, 0, 0, time.Local)

@@ -51,8 +51,8 @@ func (j *job) passed(id string) {
 
 // useUp notes in the status which approvals are spent, and forgets what the object does not have any more: those by which something passed,
 // in a sync that went well, or one that failed and deleted something before; and those of what was held, and is not any more for another
-// reason, once a whole sync has seen that. What is held anew needs another approval.
-func (s *syncer) useUp(j *job, report *landscape.Report, complete bool) {
+// reason, once a whole sync has seen that. What is held anew needs another approval. It gives those by which something passed, as they were approved.
+func (s *syncer) useUp(j *job, report *landscape.Report, complete bool) (spent []string) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	var passed []string
@@ -60,10 +60,40 @@ func (s *syncer) useUp(j *job, report *landscape.Report, complete bool) {
 		passed, j.used = j.used, nil
 	}
 	used := landscape.UseUp(s.object.Spec.Approved, s.status.now.UsedApprovals, passed)
+	for _, id := range used {
+		if !slices.Contains(s.status.now.UsedApprovals, id) {
+			spent = append(spent, id)
+		}
+	}
 	if complete {
 		used = append(used, withdrawn(s.object.Spec.Approved, used, heldHere(s.status.now.Held), report)...)
 	}
 	s.status.now.UsedApprovals = used
+	return spent
+}
+
+// passedBy begins the part of what is said of a sync that names the approvals by which something passed.
+const passedBy = "passed by approval: "
+
+// passedText names the approvals by which something passed in a sync; empty for none.
+func passedText(ids []string) string {
+	if len(ids) == 0 {
+		return ""
+	}
+	if more := len(ids) - mostCommands; more > 0 {
+		ids = append(ids[:mostCommands:mostCommands], fmt.Sprintf("and %d more", more))
+	}
+	return passedBy + strings.Join(ids, ", ")
+}
+
+// PassedBy is the part of the message of a sync that names the approvals by which something passed; empty where there is none.
+func PassedBy(message string) string {
+	for part := range strings.SplitSeq(message, "; ") {
+		if strings.HasPrefix(part, passedBy) {
+			return part
+		}
+	}
+	return ""
 }
 
 // withdrawn are the approvals of what was held before and is not any more.

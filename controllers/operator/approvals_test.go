@@ -62,14 +62,23 @@ func TestUseUp(t *testing.T) {
 			s := &syncer{object: &landscapev1alpha1.Landscape{}, status: &statusWriter{}}
 			s.object.Spec.Approved = []string{"a", "b"}
 			j := &job{used: []string{"a"}}
-			s.useUp(j, test.report, test.complete)
+			assert.Equal(t, test.used, s.useUp(j, test.report, test.complete))
 			assert.Equal(t, test.used, s.status.now.UsedApprovals)
 			if test.used == nil {
-				s.useUp(j, test.report, true)
+				assert.Equal(t, []string{"a"}, s.useUp(j, test.report, true))
 				assert.Equal(t, []string{"a"}, s.status.now.UsedApprovals, "it is not forgotten")
 			}
 		})
 	}
+}
+
+func TestPassedText(t *testing.T) {
+	assert.Empty(t, passedText(nil))
+	assert.Empty(t, PassedBy("1 deleted"))
+	text := passedText([]string{"a", "b-2"})
+	assert.Equal(t, "passed by approval: a, b-2", text)
+	assert.Equal(t, text, PassedBy("1 deleted; "+text+"; more"))
+	assert.Equal(t, "passed by approval: 1, 2, 3, 4, 5, and 2 more", passedText([]string{"1", "2", "3", "4", "5", "6", "7"}))
 }
 
 // TestAddFormer: a sync that failed before it saw everything forgets nothing that is held.

@@ -366,7 +366,7 @@ func (s *syncer) applied(j *job, report *landscape.Report, totals map[string]int
 	if text := listed(o.operations); text != "" && text != listed(s.last.operations) {
 		s.notify(notification.Neutral, notification.Warning, operationsReason(o.operations, o.ranOut), listed(withoutCommands(o.operations)), o.commit, revision)
 	}
-	s.useUp(j, report, err == nil)
+	passed := passedText(s.useUp(j, report, err == nil))
 	s.showHeld(stillHeld(heldOf(report, s.status.now.UsedApprovals), heldHere(s.status.now.Held)))
 	executed := executedBy(j, report.Operations, s.status.now.Operations)
 	if len(report.Operations) > 0 {
@@ -405,13 +405,13 @@ func (s *syncer) applied(j *job, report *landscape.Report, totals map[string]int
 	case published != "":
 		message = published
 	}
-	message = joined(message, executed)
+	message = joined(message, passed, executed)
 	if text := listed(o.operations); text != "" {
 		message += "; " + text
 	}
 	switch {
 	case err != nil:
-		result, message = landscapev1alpha1.SyncFailed, listed(o.problems)
+		result, message = landscapev1alpha1.SyncFailed, joined(passed, listed(o.problems))
 	case o.held > 0:
 		result, message = landscapev1alpha1.SyncHeld, message+"; "+o.heldText
 	}
