@@ -23,9 +23,9 @@ type hiding struct {
 	forms []string
 }
 
-// hide makes a Remote show none of the credentials.
-func hide(r Remote, c Credentials) Remote {
-	if forms := c.forms(); len(forms) > 0 {
+// hide makes a Remote show none of the credentials, those of the proxy included: that one sees what it is sent, too.
+func hide(r Remote, options Options) Remote {
+	if forms := append(options.Credentials.forms(), options.Proxy.forms()...); len(forms) > 0 {
 		return hiding{r, forms}
 	}
 	return r
@@ -33,24 +33,33 @@ func hide(r Remote, c Credentials) Remote {
 
 // forms are all texts that would show a secret.
 func (c Credentials) forms() []string {
-	var out []string
-	add := func(username, secret string) {
-		if len(secret) < 3 { // none; all words would have it
-			return
-		}
-		for _, s := range []string{secret, username + ":" + secret} {
-			out = append(out, base64.StdEncoding.EncodeToString([]byte(s)), base64.RawURLEncoding.EncodeToString([]byte(s)))
-		}
-		quoted := strings.Trim(strconv.Quote(secret), `"`)
-		out = append(out, secret, url.QueryEscape(secret), url.PathEscape(secret), quoted)
-	}
-	add(c.Username, c.Password)
-	add("", c.BearerToken)
+	out := append(formsOf(c.Username, c.Password), formsOf("", c.BearerToken)...)
 	for _, login := range c.Registries {
-		add(login.Username, login.Password)
-		add("", login.Token)
+		out = append(append(out, formsOf(login.Username, login.Password)...), formsOf("", login.Token)...)
 	}
 	return out
+}
+
+// forms are all texts that would show the password of a proxy.
+func (p Proxy) forms() []string {
+	if p.address == nil {
+		return nil
+	}
+	password, _ := p.address.User.Password()
+	return formsOf(p.address.User.Username(), password)
+}
+
+func formsOf(username, secret string) []string {
+	if len(secret) < 3 { // none; all words would have it
+		return nil
+	}
+	var out []string
+	for _, s := range []string{secret, username + ":" + secret} {
+		out = append(out, base64.StdEncoding.EncodeToString([]byte(s)), base64.RawURLEncoding.EncodeToString([]byte(s)))
+	}
+	quoted := strings.Trim(strconv.Quote(secret), `"`)
+	ofURL := strings.TrimPrefix(url.UserPassword("", secret).String(), ":")
+	return append(out, secret, url.QueryEscape(secret), url.PathEscape(secret), ofURL, quoted)
 }
 
 // hideIn takes the secrets out of a text, and the beginnings of those that were cut off in it.

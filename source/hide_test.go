@@ -1,8 +1,10 @@
 package source
 
 import (
+	"bufio"
 	"encoding/base64"
 	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -10,6 +12,9 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/crypto/ssh/knownhosts"
+
+	"github.com/pergola-dev/pergola/source/gittest"
 )
 
 // TestServerThatEchoes: what a server sends back of the credentials is in no error.
@@ -49,6 +54,77 @@ func TestServerThatEchoes(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestProxyThatEchoes: nor what a proxy sends back of its login, however it is asked for a connection.
+func TestProxyThatEchoes(t *testing.T) {
+	const username, password = "robot", "pr0xy-Tr0ub4dor&9"
+	login := base64.StdEncoding.EncodeToString([]byte(username + ":" + password))
+	pkt := func(text string) string { return fmt.Sprintf("%04x%s", len(text)+4, text) }
+	for name, answer := range map[string]func(got string) string{
+		"as a status":  func(got string) string { return "HTTP/1.1 502 you sent " + got + "\r\nContent-Length: 0\r\n\r\n" },
+		"as a refusal": func(got string) string { return "HTTP/1.1 407 no: " + got + "\r\nContent-Length: 0\r\n\r\n" },
+		"as a type": func(got string) string {
+			return "HTTP/1.1 200 OK\r\nContent-Type: " + got + "\r\nContent-Length: 0\r\n\r\n"
+		},
+		"as no HTTP": func(got string) string { return got + "\r\n\r\n" },
+		"as an error": func(got string) string {
+			body := pkt("# service=git-upload-pack\n") + "0000" + pkt("ERR you sent "+got)
+			return fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Type: application/x-git-upload-pack-advertisement\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
+		},
+	} {
+		address := echoingProxy(t, func(r *http.Request) string {
+			got := r.Header.Get("Proxy-Authorization")
+			assert.Equal(t, "Basic "+login, got)
+			return answer(got + " " + username + ":" + password)
+		})
+		for _, url := range []string{
+			"https://git.example.org/l.git", "http://git.example.org/l.git", "oci://registry.example.org/l", "ssh://git@git.example.org/l.git",
+		} {
+			t.Run(name+", "+strings.SplitN(url, ":", 2)[0], func(t *testing.T) {
+				proxy, err := ProxyOf(map[string][]byte{"address": []byte("http://" + address), "username": []byte(username), "password": []byte(password)})
+				require.NoError(t, err)
+				options := Options{URL: url, Insecure: !strings.HasPrefix(url, "oci"), Proxy: proxy, Dir: t.TempDir()}
+				if strings.HasPrefix(url, "ssh") {
+					host, identity := gittest.Key(t)
+					options.Credentials, err = CredentialsOf(url, map[string][]byte{
+						"identity": identity, "known_hosts": []byte(knownhosts.Line([]string{"git.example.org"}, host.PublicKey())),
+					})
+					require.NoError(t, err)
+				}
+				r, err := NewRemote(options)
+				require.NoError(t, err)
+				t.Cleanup(func() { _ = r.Close() })
+				_, err = r.Resolve(t.Context())
+				require.Error(t, err)
+				assert.NotContains(t, err.Error(), password[:6])
+				assert.NotContains(t, err.Error(), login[:8])
+				assert.NotEmpty(t, ReasonOf(err))
+			})
+		}
+	}
+}
+
+// echoingProxy answers every request with a text.
+func echoingProxy(t *testing.T, answer func(*http.Request) string) (address string) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = listener.Close() })
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer func() { _ = conn.Close() }()
+				if r, err := http.ReadRequest(bufio.NewReader(conn)); err == nil {
+					_, _ = conn.Write([]byte(answer(r)))
+				}
+			}()
+		}
+	}()
+	return listener.Addr().String()
 }
 
 func decoded(r *http.Request) string {

@@ -101,7 +101,7 @@ func NewRemote(options Options) (Remote, error) {
 	if err != nil {
 		return nil, err
 	}
-	return hide(r, options.Credentials), nil
+	return hide(r, options), nil
 }
 
 func newRemote(options Options) (Remote, error) {
