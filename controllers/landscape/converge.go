@@ -60,7 +60,8 @@ type Options struct {
 	Version    string
 	Thresholds condition.Thresholds
 	Gate       plan.Gate
-	// Reviewed are the deletions and recreations that were reviewed; others are held. nil asks for no review.
+	// Reviewed are the deletions and recreations that were reviewed; others are held. nil asks for no review. They count until everything
+	// was applied once.
 	Reviewed *Reviewed
 	// CurrentAt says when the files of the landscape were known to be the newest ones; default: when New was called. Before another
 	// landscape deletes what may have moved to this one, it waits for a run with files that are newer than its question.
@@ -93,6 +94,8 @@ type Converger struct {
 	unbound []error
 	// applied says that the owners are those that were applied before, see NewApplied.
 	applied bool
+	// once is what reviews and approvals still count for.
+	once *once
 
 	// alive ends when a lease is lost: somebody else may converge now.
 	alive context.Context
@@ -144,8 +147,9 @@ func connect(l *landscapes.Landscape, options Options) (*Converger, error) {
 	if options.CareInterval <= 0 {
 		options.CareInterval = careInterval
 	}
-	options.Gate = options.gate()
-	c := &Converger{landscape: l, options: options, clusters: map[string]*apply.Cluster{}, engine: options.Engine, made: options.Clock.Now()}
+	gate, once := options.gate()
+	options.Gate = gate
+	c := &Converger{landscape: l, options: options, once: once, clusters: map[string]*apply.Cluster{}, engine: options.Engine, made: options.Clock.Now()}
 	if c.engine == nil {
 		own := options
 		own.ForceHint = c.forceHint
@@ -272,8 +276,10 @@ func (c *Converger) noAccess(o *owner.Owner, local string) error {
 }
 
 // Apply converges the landscape once: leases, bootstrap, the Garden; as soon as the virtual garden serves, also what
-// Git declares for it, the Seeds, the Shoots. A part that fails stops only what depends on it.
-func (c *Converger) Apply(ctx context.Context) (*Report, error) {
+// Git declares for it, the Seeds, the Shoots. A part that fails stops only what depends on it. What was reviewed counts until it has
+// gone well, and so does an approval that something passes by.
+func (c *Converger) Apply(ctx context.Context) (report *Report, err error) {
+	defer func() { c.once.ended(err == nil) }()
 	c.report = Report{}
 	c.forgetDrift()
 	c.forgetForeseen()

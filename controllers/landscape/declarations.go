@@ -151,7 +151,10 @@ func (c *Converger) applyDeclarations(ctx context.Context, cluster string, d *de
 }
 
 func (c *Converger) applySet(ctx context.Context, cluster, bundle string, s apply.Set, inv apply.Inventory, options apply.ApplyOptions) error {
-	options.OnObject = func(r apply.ObjectResult) { c.object("landscape "+c.landscape.Config.Name, bundle, r) }
+	options.OnObject = func(r apply.ObjectResult) {
+		c.once.note(cluster, r)
+		c.object("landscape "+c.landscape.Config.Name, bundle, r)
+	}
 	result, err := c.engine.Apply(ctx, c.clusters[cluster], s, inv, options)
 	if result != nil {
 		c.count(result)

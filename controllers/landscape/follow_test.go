@@ -42,7 +42,7 @@ type applied struct {
 }
 
 func bare(clk *clocktesting.FakeClock, clusters map[string]*apply.Cluster) *Converger {
-	c := &Converger{options: Options{Clock: clk, CareInterval: time.Hour}, clusters: clusters, engine: apply.NewEngine(apply.Options{Clock: clk})}
+	c := &Converger{once: &once{}, options: Options{Clock: clk, CareInterval: time.Hour}, clusters: clusters, engine: apply.NewEngine(apply.Options{Clock: clk})}
 	c.alive, c.die = context.WithCancelCause(context.Background())
 	return c
 }

@@ -17,8 +17,10 @@ import (
 const careInterval = 30 * time.Second
 
 // Keep repairs drift and judges conditions until the context ends. Apply has to have run before: what it got no lease for
-// is left alone. It returns an error when a lease was lost.
+// is left alone. It returns an error when a lease was lost. No review and no approval counts for what it does.
 func (c *Converger) Keep(ctx context.Context) error {
+	c.once.keep(true)
+	defer c.once.keep(false)
 	ctx, cancel := c.whileLeased(ctx)
 	defer cancel()
 	drift.Keeper{

@@ -1,0 +1,113 @@
+package landscape
+
+import (
+	"maps"
+	"sync"
+
+	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/plan"
+)
+
+// once sees to it that what lets a deletion or recreation pass does so once. What a review has shown counts until everything was applied, an
+// approval until it has let something pass and everything was applied, and neither for what was deleted or recreated already. Between two runs
+// neither counts: what has to go then, to repair what somebody has changed by hand, is nothing that anybody has seen or approved.
+type once struct {
+	mu sync.Mutex
+	// seen tells what the review has shown; nil where none is demanded.
+	seen func(cluster string, ref plan.Ref) bool
+	// over says that everything was applied, keeping that this is between two runs.
+	over, keeping bool
+	// approved are all ids, passed those by which something passed, spent those that do not count any more.
+	approved, passed, spent map[string]bool
+	// done are the ids of what was deleted or recreated.
+	done map[string]bool
+	// open are the ids that count now. The gate reads them while a run goes on, and they change between two runs only.
+	open map[string]bool
+}
+
+// gate is the one that all runs of a converger ask.
+func (o Options) gate() (plan.Gate, *once) {
+	gate := o.Gate
+	of := &once{approved: maps.Clone(gate.Approved), passed: map[string]bool{}, spent: map[string]bool{}, done: map[string]bool{}, open: map[string]bool{}}
+	of.reopen()
+	gate.Approved = of.open
+	passed := gate.Passed
+	gate.Passed = func(id string) {
+		of.mu.Lock()
+		of.passed[id] = true
+		of.mu.Unlock()
+		if passed != nil {
+			passed(id)
+		}
+	}
+	if o.Reviewed != nil {
+		of.seen = o.Reviewed.has
+		gate.Reviewed = of.reviewed
+	}
+	return gate, of
+}
+
+// reviewed tells whether a deletion or recreation was to be seen, and has not happened.
+func (o *once) reviewed(cluster string, ref plan.Ref) bool {
+	if NeedsNoReview(ref) {
+		return true
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return !o.over && !o.keeping && !o.done[plan.ApprovalOf(cluster, ref)] && o.seen(cluster, ref)
+}
+
+// note hears what became of an object of the declarations.
+func (o *once) note(cluster string, r apply.ObjectResult) {
+	if r.Action == apply.Deleted || r.Action == apply.Recreated {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		o.done[plan.ApprovalOf(cluster, r.Ref)] = true
+	}
+}
+
+// ended is called after each run; complete says that it has applied everything.
+func (o *once) ended(complete bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if complete {
+		o.over = true
+		maps.Copy(o.spent, o.passed)
+	}
+	for id := range o.passed {
+		if o.done[id] {
+			o.spent[id] = true
+		}
+	}
+	clear(o.passed)
+	o.reopen()
+}
+
+// keep is called when the time between two runs begins, and with false when it ends.
+func (o *once) keep(keeping bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.keeping = keeping
+	o.reopen()
+}
+
+// inherit takes over what does not count any more.
+func (o *once) inherit(former *once) {
+	former.mu.Lock()
+	spent := maps.Clone(former.spent)
+	former.mu.Unlock()
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	maps.Copy(o.spent, spent)
+	o.reopen()
+}
+
+// reopen brings the ids that count up to date; o.mu is held.
+func (o *once) reopen() {
+	clear(o.open)
+	for id, is := range o.approved {
+		if is && !o.keeping && !o.spent[id] {
+			o.open[id] = true
+		}
+	}
+}

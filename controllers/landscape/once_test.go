@@ -1,0 +1,87 @@
+package landscape
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
+	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/plan"
+)
+
+// looseFile is a ConfigMap that is recreated where it cannot be changed.
+func looseFile(value string) string {
+	return "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: recreated, namespace: default, annotations: {" +
+		"resources.gardener.cloud/delete-on-invalid-update: \"true\"}}\ndata: {a: " + value + "}\n"
+}
+
+var recreated = apply.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "default", Name: "recreated"}
+
+// TestWhatLetSomethingPassDoesSoOnce: an edit by hand that can only be repaired by a recreation is held, although the revision that is kept has
+// recreated the same object, and a review has shown it or somebody has approved it.
+func TestWhatLetSomethingPassDoesSoOnce(t *testing.T) {
+	for name, allow := range map[string]func(*Options){
+		"reviewed": func(o *Options) {
+			o.Reviewed = ReviewedOf(plan.Plan{Items: []plan.Item{{Action: plan.Recreate, Cluster: Virtual, Object: recreated}}})
+		},
+		"approved": func(o *Options) {
+			o.Reviewed, o.Gate.Approved = ReviewedOf(plan.Plan{}), map[string]bool{plan.ApprovalOf(Virtual, recreated): true}
+		},
+		"approved, of a protected kind": func(o *Options) {
+			o.Gate.Protected, o.Gate.Approved = []string{"ConfigMap"}, map[string]bool{plan.ApprovalOf(Virtual, recreated): true}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, h := newWritten(t, "once", map[string]string{"map.yaml": looseFile("one")}), &heard{}
+			w.changes = func(o *Options) {
+				o.Leases, o.OnDrift, o.CareInterval = []*Lease{{lease: &lease{cluster: Runtime, name: leaseOperator}}}, h.hear, time.Minute
+			}
+			// run is a sync, of what is declared for the virtual garden alone.
+			run := func(c *Converger) []landscapev1alpha1.HeldDeletion {
+				c.report = Report{}
+				err := c.applyDeclarations(testContext(t), Virtual, split(c.landscape)[Virtual])
+				require.NoError(t, err)
+				c.once.ended(err == nil)
+				return c.report.HeldDeletions()
+			}
+			run(w.converger())
+			freeze := func() string {
+				_, err := resource(t, testMaps, "default").Patch(testContext(t), "recreated", types.MergePatchType,
+					[]byte(`{"immutable": true, "data": {"a": "by hand"}}`), metav1.PatchOptions{FieldManager: "kubectl-edit"})
+				require.NoError(t, err)
+				return uidOf(t, "recreated")
+			}
+			before := freeze()
+			w.write("map.yaml", looseFile("two"))
+			changes := w.changes
+			w.changes = func(o *Options) {
+				changes(o)
+				allow(o)
+			}
+			c := w.converger()
+			require.Empty(t, run(c))
+			require.NotEqual(t, before, uidOf(t, "recreated"), "the first time it passes")
+
+			ctx, cancel := context.WithCancel(testContext(t))
+			done := make(chan error, 1)
+			go func() { done <- c.Keep(ctx) }()
+			before = freeze()
+			eventually(t, "it is told", func() bool { _, n := h.about("recreated"); return n > 0 })
+			told, _ := h.about("recreated")
+			assert.False(t, told.Repaired)
+			assert.Contains(t, told.Error, "approving "+plan.ApprovalOf(Virtual, recreated)+" lets it pass")
+			cancel()
+			require.NoError(t, <-done)
+			assert.Equal(t, before, uidOf(t, "recreated"))
+
+			require.Len(t, run(c), 1, "the next sync of the same revision holds it, too")
+			assert.Equal(t, before, uidOf(t, "recreated"))
+		})
+	}
+}
