@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -24,6 +25,10 @@ type Gate struct {
 	Approved map[string]bool
 	// Passed hears the ids of approvals that let something pass, maybe from several goroutines at the same time; it may be nil.
 	Passed func(id string)
+	// Take is asked before objects pass by an approved id, maybe from several goroutines at the same time, and more than once in a run: an approval
+	// counts once, so that its use has to be noted where it outlives the process before anything is lost by it. What it says no to stays held.
+	// nil takes any.
+	Take func(id string, refs []Ref) bool
 	// Reviewed tells whether a deletion or recreation was in the difference that people have reviewed; what was not is held. nil asks
 	// for no review.
 	Reviewed func(cluster string, ref Ref) bool
@@ -94,23 +99,25 @@ func (g Gate) Judge(cluster string, refs []Ref, total int) Verdict {
 		if reason != "" {
 			together[ref] = reason
 		}
-		if !g.Approves(ApprovalOf(cluster, ref)) && reason != "" {
+		if !g.Approves(ApprovalOf(cluster, ref), ref) && reason != "" {
 			v.Held[ref] = reason
 		}
 	}
 	v.ID = ApprovalID(cluster, v.Held)
-	if all := ApprovalID(cluster, together); g.Approves(v.ID) || all != v.ID && g.Approves(all) {
+	left := slices.Collect(maps.Keys(v.Held))
+	if all := ApprovalID(cluster, together); g.Approves(v.ID, left...) || all != v.ID && g.Approves(all, left...) {
 		v.Held = map[Ref]string{}
 	}
 	return v
 }
 
-// Approves tells whether an id is approved, by which something passes.
-func (g Gate) Approves(id string) bool {
-	if g.Approved[id] && g.Passed != nil {
+// Approves tells whether an id is approved, by which these objects pass now.
+func (g Gate) Approves(id string, refs ...Ref) bool {
+	approved := g.Approved[id] && (g.Take == nil || g.Take(id, refs))
+	if approved && g.Passed != nil {
 		g.Passed(id)
 	}
-	return g.Approved[id]
+	return approved
 }
 
 // beyond says which limit a number of deletions exceeds.

@@ -148,3 +148,21 @@ func TestParseShare(t *testing.T) {
 		assert.ErrorContains(t, err, "want a percentage")
 	}
 }
+
+// TestTake: what cannot be noted to be used lets nothing pass, and it is known what would pass by it.
+func TestTake(t *testing.T) {
+	a, b, c := Ref{APIVersion: "v1", Kind: "ConfigMap", Name: "a"}, Ref{APIVersion: "v1", Kind: "ConfigMap", Name: "b"}, Ref{APIVersion: "v1", Kind: "ConfigMap", Name: "c"}
+	alone, together := ApprovalOf("x", a), ApprovalID("x", map[Ref]string{b: "", c: ""})
+	for _, takes := range []bool{true, false} {
+		asked := map[string][]Ref{}
+		gate := Gate{MaxDeletions: Limit(0), Approved: map[string]bool{alone: true, together: true}}
+		gate.Take = func(id string, refs []Ref) bool {
+			asked[id] = refs
+			return takes || id == alone
+		}
+		v := gate.Judge("x", []Ref{a, b, c}, 10)
+		assert.Equal(t, []Ref{a}, asked[alone])
+		assert.ElementsMatch(t, []Ref{b, c}, asked[together])
+		assert.Len(t, v.Held, map[bool]int{true: 0, false: 2}[takes])
+	}
+}

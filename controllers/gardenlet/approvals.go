@@ -7,102 +7,71 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/controllers/landscape"
 	"github.com/pergola-dev/pergola/controllers/owner"
 	"github.com/pergola-dev/pergola/controllers/seedpublication"
+	"github.com/pergola-dev/pergola/plan"
 )
 
-// An approval counts once for a seed, as it does for the operator: what has let something pass here is noted in an annotation of the Seed, which
-// outlives the process, and which a gardenlet may write. An id that leaves the publication is forgotten, and can be given anew.
+// An approval counts once for a seed, as it does for the operator. What it was used for is noted on the seed before anything is lost by it (uses.go). An
+// annotation of the Seed, which a gardenlet may write, says it to others. An id that leaves the publication is forgotten, and can be given anew.
 
-// usedApprovals are the ids that have let something pass on this seed: those that the Seed has, and those that could not be noted there yet.
+// usedApprovals are the ids that have let something pass on this seed: those that the Seed has, and those that were noted on it.
 func (g *Gardenlet) usedApprovals(s *settings) []string {
 	used := seedpublication.UsedApprovals(g.objects.get(kindSeed, "", g.Seed))
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	for _, id := range g.used {
+	for id := range g.uses.all() {
 		if !slices.Contains(used, id) {
 			used = append(used, id)
 		}
 	}
+	slices.Sort(used)
 	return landscape.UseUp(s.approved, used, nil)
 }
 
-// reconcilerFor is the one of the settings, with the approvals that were not used yet; what passes by them is noted at a place.
-func (g *Gardenlet) reconcilerFor(s *settings, at *site, from sources, o *owner.Owner) *owner.Reconciler {
+// reconcilerFor is the one of the settings, for one owner. Its gate asks about each approval whether it counts.
+func (g *Gardenlet) reconcilerFor(ctx context.Context, s *settings, at *site, from sources, o *owner.Owner) *owner.Reconciler {
 	r := *s.reconciler
 	r.Gate.Reviewed = g.reviewed(from, o.Input.Owner, s)
 	r.Gate.Approved = map[string]bool{}
-	for _, id := range landscape.OpenApprovals(s.approved, g.usedApprovals(s)) {
-		r.Gate.Approved[id] = true
+	for _, id := range s.approved {
+		plain, _, _ := strings.Cut(id, "-")
+		r.Gate.Approved[plain] = true
 	}
-	r.Gate.Passed = at.pass
+	for _, p := range g.uses.passing() {
+		r.Gate.Approved[plan.ApprovalOf(g.local.Name(), p.Object)] = true
+	}
+	ctx = context.WithoutCancel(ctx) // keeping asks it, too, when the job has ended
+	r.Gate.Take = func(id string, refs []plan.Ref) bool {
+		return g.take(ctx, at, s, recordKey(from.kind, from.object), id, refs)
+	}
 	return &r
-}
-
-// pass notes that something passed by an approval. It is called by many goroutines.
-func (s *site) pass(id string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.passed == nil {
-		s.passed = map[string]bool{}
-	}
-	s.passed[id] = true
-}
-
-// useUp notes what passed at a place that went well since. From now on it is held again; whoever works on the owner calls it.
-func (g *Gardenlet) useUp(ctx context.Context, at *site, s *settings) {
-	at.mu.Lock()
-	passed := slices.Sorted(maps.Keys(at.passed))
-	at.passed = nil
-	at.mu.Unlock()
-	if len(passed) == 0 {
-		return
-	}
-	before := g.usedApprovals(s)
-	after := landscape.UseUp(s.approved, before, passed)
-	g.mu.Lock()
-	g.used = after
-	g.mu.Unlock()
-	g.Log.Info("approvals were used", "approvals", strings.Join(after, ", "))
-	at.mu.Lock()
-	from, o := at.from, at.owner
-	at.mu.Unlock()
-	next := g.reconcilerFor(s, at, from, o)
-	at.mu.Lock()
-	at.reconciler = next
-	at.mu.Unlock()
-	if err := g.noteUsed(ctx); err != nil {
-		g.Log.Info("used approvals could not be noted yet", "error", err)
-	}
 }
 
 // withdraw uses up approvals of what was held before and is not any more for another reason, also those that come late: what is held anew needs
 // another one. It is called after a run that has seen everything.
-func (g *Gardenlet) withdraw(at *site, s *settings, o *unstructured.Unstructured, report *owner.Report) {
+func (g *Gardenlet) withdraw(ctx context.Context, at *site, s *settings, from sources, report *owner.Report) {
 	if report == nil {
 		return
 	}
 	before := map[string][]string{}
 	if former := seedpublication.ReadReport(g.objects.get(kindSeed, "", g.Seed)); former != nil {
-		before = heldBefore(former, reportedName(o))
+		before = heldBefore(former, reportedName(from.object))
 	}
-	open := landscape.OpenApprovals(s.approved, g.usedApprovals(s))
 	at.mu.Lock()
-	defer at.mu.Unlock()
 	if at.judged { // this process knows better than what was reported
 		before = heldByID(at.held)
 	}
 	at.lapse(before, heldByID(report.Held))
-	for _, id := range open {
-		if at.lapsed[id] {
-			if at.passed == nil {
-				at.passed = map[string]bool{}
-			}
-			at.passed[id] = true
+	at.passed = nil
+	lapsed := maps.Clone(at.lapsed)
+	at.mu.Unlock()
+	for _, id := range landscape.OpenApprovals(s.approved, g.usedApprovals(s)) {
+		if !lapsed[id] {
+			continue
+		}
+		if _, err := g.spend(ctx, s, id, func() (use, error) { return use{Owner: recordKey(from.kind, from.object)}, nil }); err != nil {
+			g.Log.Info("the approval of what is not held any more could not be used up yet", "approval", id, "error", err)
 		}
 	}
 }
@@ -156,13 +125,6 @@ func heldBefore(r *seedpublication.Report, name string) map[string][]string {
 		}
 	}
 	return out
-}
-
-// forgetApprovals drops what is not approved any more: an id that is taken back and given again counts anew.
-func (g *Gardenlet) forgetApprovals(s *settings) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.used = landscape.UseUp(s.approved, g.used, nil)
 }
 
 // noteUsed brings the annotation of the Seed up to date; it costs a request only when it is not.

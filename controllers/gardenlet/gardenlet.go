@@ -112,8 +112,8 @@ type Gardenlet struct {
 	said map[string]string
 	// handled are operation annotations that were acted upon, by UID and what they said.
 	handled map[string]bool
-	// used are approvals that have let something pass since this process began.
-	used []string
+	// uses are what approvals were used for.
+	uses uses
 	// records are how owners were converged last, reviewSeen the version of the review that was looked at last.
 	records    records
 	reviewSeen string

@@ -69,6 +69,7 @@ func (h *heartbeat) once(ctx context.Context) {
 		return
 	}
 	h.g.heard()
+	h.g.forgetApprovals(ctx)
 	if err := h.g.noteUsed(ctx); err != nil && ctx.Err() == nil {
 		h.g.Log.Info("used approvals could not be noted yet", "error", err)
 	}

@@ -45,11 +45,8 @@ type site struct {
 	// owner is the one that was converged last, with the reconciler that did it; nil before.
 	owner      *owner.Owner
 	reconciler *owner.Reconciler
-	// settings are those that it was converged with.
-	settings *settings
-	state    string
-	// from are the sources of the owner that was converged last, unreviewed whether something of it is held because no review could show it.
-	from       sources
+	state      string
+	// unreviewed is whether something of it is held because no review could show it.
 	unreviewed bool
 	// reached is the key of what was converged last, well or, with failed, not.
 	reached string
@@ -57,9 +54,10 @@ type site struct {
 	// held is what is held of the owner; judged says that this process has seen it.
 	held   []owner.HeldObjects
 	judged bool
-	// passed are approvals by which something passed, and that are not noted as used yet. lapsed are ids of what was held, and is not any more
-	// without one.
+	// passed are approvals by which something passed since a run has seen everything. lapsed are ids of what was held, and is not any more without one.
 	passed, lapsed map[string]bool
+	// notTaken is why something did not pass by an approval in the last run.
+	notTaken error
 }
 
 // current gives what keeping works with; nil when nothing was converged yet.
@@ -67,13 +65,6 @@ func (s *site) current() (*owner.Reconciler, *owner.Owner) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.reconciler, s.owner
-}
-
-// inForce are the settings that the owner was converged with; nil when nothing was converged yet.
-func (s *site) inForce() *settings {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.settings
 }
 
 // waitsForReview tells whether something is held because no review could show it.
@@ -219,18 +210,23 @@ func (g *Gardenlet) converge(ctx context.Context, at *site, o *owner.Owner, from
 	}
 	o.Input = in
 	complete, version := g.beginReviewed(ctx, from, s), g.reviewVersion()
-	r := g.reconcilerFor(s, at, from, o)
+	g.readUses(ctx)
+	r := g.reconcilerFor(ctx, s, at, from, o)
 	at.mu.Lock()
-	at.owner, at.reconciler, at.settings, at.from = o, r, s, from
+	at.owner, at.reconciler, at.notTaken = o, r, nil
 	at.mu.Unlock()
 	began := g.Clock.Now()
 	report, err := r.Reconcile(ctx, o)
 	g.metrics.took(from.kind, g.Clock.Since(began))
+	at.mu.Lock()
+	err = errors.Join(err, at.notTaken)
+	at.mu.Unlock()
 	if err == nil {
-		g.withdraw(at, s, from.object, report)
+		g.withdraw(ctx, at, s, from, report)
+		g.settle(ctx, recordKey(from.kind, from.object), o)
 	}
-	if err == nil || report != nil && report.Written.Deleted+report.Written.Recreated > 0 {
-		g.useUp(ctx, at, s)
+	if err := g.noteUsed(ctx); err != nil && ctx.Err() == nil {
+		g.Log.Info("used approvals could not be noted yet", "error", err)
 	}
 	if report != nil {
 		waits := len(unreviewed(report.Held)) > 0

@@ -63,9 +63,6 @@ func (g *Gardenlet) repair(ctx context.Context, e apply.DriftEvent) bool {
 			continue
 		}
 		found, err := r.Repair(ctx, o, e.Set)
-		if found && err == nil {
-			g.useUp(ctx, at, at.inForce())
-		}
 		at.busy.Unlock()
 		if !found {
 			continue

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -128,6 +129,7 @@ func (g *Gardenlet) report(former *seedpublication.Report) seedpublication.Repor
 		}
 		for _, h := range former.Held {
 			if h.Owner == name && !known[h.Cluster+" "+h.Object] {
+				h.Approval, h.Together = shownNow(h.Approval, used), shownNow(h.Together, used)
 				out.Held = append(out.Held, h)
 			}
 		}
@@ -136,6 +138,12 @@ func (g *Gardenlet) report(former *seedpublication.Report) seedpublication.Repor
 		return cmp.Or(cmp.Compare(a.Owner, b.Owner), cmp.Compare(a.Cluster, b.Cluster), cmp.Compare(a.Object, b.Object))
 	})
 	return out
+}
+
+// shownNow is the id that people approve something by now, by the one that a former process has reported.
+func shownNow(reported string, used []string) string {
+	plain, _, _ := strings.Cut(reported, "-")
+	return landscape.ShownApproval(plain, used)
 }
 
 // noteReport brings the annotation of the Seed up to date; it costs a request only when it is not. Before anything is known of the owners the one

@@ -237,7 +237,7 @@ func (g *Gardenlet) note(ctx context.Context, from sources, r reviewRecord) {
 	}
 	text, err := json.Marshal(r)
 	if err == nil {
-		err = g.writeRecord(ctx, map[string]any{key: string(text)})
+		err = g.writeOnSeed(ctx, recordsRef(), map[string]any{key: string(text)})
 	}
 	if err != nil {
 		g.Log.Info("what was reviewed could not be noted yet", "error", g.local.Explain(recordsRef(), "note", err))
@@ -246,17 +246,18 @@ func (g *Gardenlet) note(ctx context.Context, from sources, r reviewRecord) {
 	g.records.known[key] = r
 }
 
-func (g *Gardenlet) writeRecord(ctx context.Context, data map[string]any) error {
-	_, err := g.local.MergePatch(ctx, recordsRef(), map[string]any{"data": data}, "gardenlet", "")
+// writeOnSeed changes data of a ConfigMap of the gardenlet on the seed, which is made if need be; nil takes a key away.
+func (g *Gardenlet) writeOnSeed(ctx context.Context, ref apply.Ref, data map[string]any) error {
+	_, err := g.local.MergePatch(ctx, ref, map[string]any{"data": data}, "gardenlet", "")
 	if !apierrors.IsNotFound(err) {
 		return err
 	}
-	o := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "data": data}}
-	o.SetNamespace(recordsRef().Namespace)
-	o.SetName(recordsName)
+	o := &unstructured.Unstructured{Object: map[string]any{"apiVersion": ref.APIVersion, "kind": ref.Kind, "data": data}}
+	o.SetNamespace(ref.Namespace)
+	o.SetName(ref.Name)
 	configMaps := g.local.Dynamic().Resource(corev1.SchemeGroupVersion.WithResource("configmaps")).Namespace(o.GetNamespace())
 	if _, err = configMaps.Create(ctx, o, metav1.CreateOptions{FieldManager: "gardenlet"}); apierrors.IsAlreadyExists(err) { // by the job of another owner
-		_, err = g.local.MergePatch(ctx, recordsRef(), map[string]any{"data": data}, "gardenlet", "")
+		_, err = g.local.MergePatch(ctx, ref, map[string]any{"data": data}, "gardenlet", "")
 	}
 	return err
 }

@@ -71,7 +71,7 @@ func (g *Gardenlet) refresh(ctx context.Context) {
 	g.mu.Unlock()
 	if fresh {
 		g.force.Store(next.forced)
-		g.forgetApprovals(next)
+		g.forgetApprovals(ctx)
 		g.Log.Info("new settings are in use", "revision", next.publication.Revision, "digest", next.publication.Digest[:16])
 	}
 	if err != nil && isNew {

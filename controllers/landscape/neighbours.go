@@ -174,7 +174,7 @@ func (a *around) holdMoving(entries []apply.Entry) (held []apply.Held, rest []ap
 	for _, e := range entries {
 		waiting := a.unanswered(e.Ref)
 		id := plan.ApprovalOf(a.cluster, e.Ref)
-		if waiting == "" || a.c.options.Gate.Approves(id) {
+		if waiting == "" || a.c.options.Gate.Approves(id, e.Ref) {
 			rest = append(rest, e)
 			continue
 		}
