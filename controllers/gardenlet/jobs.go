@@ -209,7 +209,7 @@ func (g *Gardenlet) converge(ctx context.Context, at *site, o *owner.Owner, from
 		return err
 	}
 	o.Input = in
-	complete, version := g.beginReviewed(ctx, from, s), g.reviewVersion()
+	complete, version := g.beginReviewed(ctx, from, s, o), g.reviewVersion()
 	g.readUses(ctx)
 	r := g.reconcilerFor(ctx, s, at, from, o)
 	at.mu.Lock()

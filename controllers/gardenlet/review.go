@@ -192,8 +192,8 @@ func (g *Gardenlet) readRecords(ctx context.Context) {
 
 // beginReviewed is called before an owner is converged, and gives the number of the last change that is applied completely by then. What was
 // converged with another basis counts no more: should Git go back to it halfway, what came with this one must not go unseen. Of an owner that
-// was never converged nothing can be lost.
-func (g *Gardenlet) beginReviewed(ctx context.Context, from sources, s *settings) (complete int) {
+// was never converged nothing can be lost, unless a former one of its name has left something: of that no review up to now has shown that this one loses it.
+func (g *Gardenlet) beginReviewed(ctx context.Context, from sources, s *settings, o *owner.Owner) (complete int) {
 	g.readRecords(ctx)
 	was, known := g.recordOf(from)
 	if !s.reviewed {
@@ -210,7 +210,11 @@ func (g *Gardenlet) beginReviewed(ctx context.Context, from sources, s *settings
 	_, begun, _ := unstructured.NestedMap(from.object.Object, "status", "lastOperation")
 	switch {
 	case !known && !begun:
-		g.note(ctx, from, reviewRecord{Basis: from.basis, Done: complete})
+		next := reviewRecord{Basis: from.basis, Done: complete}
+		if left, err := owner.HasInventory(ctx, o); left || err != nil {
+			next.Basis = ""
+		}
+		g.note(ctx, from, next)
 	case was.Basis != "" && was.Basis != from.basis:
 		was.Basis = ""
 		g.note(ctx, from, was)

@@ -381,6 +381,34 @@ func TestNeverConverged(t *testing.T) {
 	require.NoError(t, g.stop())
 }
 
+// TestAShootMadeAnew: what the former one of its name has left on the seed goes by a review or an approval only, though the difference that makes
+// the Shoot anew shows no deletion; and what one has shown of the former one says nothing of it.
+func TestAShootMadeAnew(t *testing.T) {
+	p := newReviewedPlace(t)
+	p.publish("main@1")
+	namespace := "garden-" + p.project
+	text := strings.ReplaceAll(shootText, "NAME", "one")
+	p.declare(text)
+	p.seen("1", map[string][]string{p.objectOfOne("d"): {"shoot " + namespace + "/one"}})
+	require.NoError(t, p.publisher.CompleteReview(p.ctx, p.publishing, p.name))
+	g := p.run()
+	p.eventually("it is there", func() bool { return p.has("d")() && p.recorded()() })
+	require.NoError(t, p.of("Shoot", namespace).Delete(p.ctx, "one", metav1.DeleteOptions{}))
+	p.eventually("it is forgotten", func() bool { return p.data("garden", recordsName, "shoot.one."+namespace) == "" })
+	assert.True(t, p.has("d")(), "what it had stays")
+
+	p.declare(text + "  hibernation: {enabled: true}\n")
+	p.eventually("what the former one has left is held", p.unreviewed("one", "/d"))
+	p.eventually("the rest is converged", p.recorded("ConfigMap "+p.controlPlane("one")+"/d"))
+	assert.True(t, p.has("d")())
+	require.NoError(t, g.stop())
+	g = p.run()
+	p.approved = []string{plan.ApprovalOf(p.name, plan.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: p.controlPlane("one"), Name: "d"})}
+	p.publish("main@1")
+	p.eventually("it goes by an approval", p.lacks("d"))
+	require.NoError(t, g.stop())
+}
+
 func mustGet(t *testing.T, p *place, configMap string) *unstructured.Unstructured {
 	t.Helper()
 	o, err := p.of("ConfigMap", seedpublication.Namespace(p.name)).Get(p.ctx, configMap, metav1.GetOptions{})

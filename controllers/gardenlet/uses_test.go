@@ -115,6 +115,11 @@ func TestAnApprovalIsUsedBeforeAnythingGoes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newReviewedPlace(t)
+			if p.onSeed("garden", usesName) == nil { // so that it is always patched
+				made := p.object("{apiVersion: v1, kind: ConfigMap, metadata: {name: " + usesName + ", namespace: garden}}")
+				_, err := p.configMaps("garden").Create(p.ctx, made, metav1.CreateOptions{})
+				require.NoError(t, err)
+			}
 			if test.kill == nil {
 				p.failing()
 			}

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	resourcesv1alpha1 "github.com/pergola-dev/pergola/api/resources/v1alpha1"
 	"github.com/pergola-dev/pergola/apply"
@@ -52,6 +54,16 @@ func (r *Reconciler) inventory(o *Owner, b render.Bundle) apply.Inventory {
 		LabelInventory: ownerLabel(o.Input.Owner), LabelBundle: b.Name, LabelCluster: b.Cluster,
 		LabelComponent: strings.ReplaceAll(b.Component, "/", "."), LabelDelivery: delivery,
 	})
+}
+
+// HasInventory tells whether an owner has an inventory on its cluster, so that something of it may be there.
+func HasInventory(ctx context.Context, o *Owner) (bool, error) {
+	selector := labels.SelectorFromSet(labels.Set{LabelInventory: ownerLabel(o.Input.Owner)})
+	list, err := o.Local.List(ctx, schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, InventoryNamespace, selector)
+	if err != nil {
+		return false, fmt.Errorf("read the inventories of %s on %s: %w", o, o.Local.Name(), err)
+	}
+	return len(list) > 0, nil
 }
 
 // setName is the origin annotation of a direct bundle, and that of the pair of
