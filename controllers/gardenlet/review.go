@@ -131,7 +131,7 @@ func (g *Gardenlet) reviewed(from sources, o render.Owner, s *settings) func(clu
 	}
 	return func(_ string, ref plan.Ref) bool {
 		was, _ := g.recordOf(from)
-		if landscape.NeedsNoReview(ref) || was.Basis == from.basis && !slices.Contains(was.Held, ref.String()) {
+		if was.Basis == from.basis && !slices.Contains(was.Held, ref.String()) {
 			return true
 		}
 		review, err := g.review()

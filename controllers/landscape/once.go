@@ -49,9 +49,6 @@ func (o Options) gate() (plan.Gate, *once) {
 
 // reviewed tells whether a deletion or recreation was to be seen, and has not happened.
 func (o *once) reviewed(cluster string, ref plan.Ref) bool {
-	if NeedsNoReview(ref) {
-		return true
-	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return !o.over && !o.keeping && !o.done[plan.ApprovalOf(cluster, ref)] && o.seen(cluster, ref)

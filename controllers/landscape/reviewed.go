@@ -1,10 +1,6 @@
 package landscape
 
-import (
-	"regexp"
-
-	"github.com/pergola-dev/pergola/plan"
-)
+import "github.com/pergola-dev/pergola/plan"
 
 // Reviewed are the deletions and recreations that a reviewer could see: those of the rendered difference of two revisions. What goes
 // beyond them is held, for example because a cluster is not as Git said it was.
@@ -23,21 +19,9 @@ func ReviewedOf(p plan.Plan) *Reviewed {
 	return r
 }
 
-// dateName is one that ends with a date, which looks like such a hash.
-var dateName = regexp.MustCompile(`-(19|20)[0-9]{2}(0[1-9]|1[0-2])([0-2][0-9]|3[01])$`)
-
 // Loses tells whether an object goes by what a plan says, for good or for a moment, held or not.
 func Loses(item plan.Item) bool {
 	return item.Action == plan.Delete || item.Action == plan.Recreate || item.Action == plan.Hold
-}
-
-// copyName is that of a ConfigMap or Secret named after its content, which is replaced whenever that changes.
-var copyName = regexp.MustCompile(`-[0-9a-f]{8}$`)
-
-// NeedsNoReview tells copies of ConfigMaps and Secrets: they are made and deleted as secrets and facts change, which no difference of
-// revisions knows.
-func NeedsNoReview(ref plan.Ref) bool {
-	return (ref.Kind == "ConfigMap" || ref.Kind == "Secret") && ref.Group() == "" && copyName.MatchString(ref.Name) && !dateName.MatchString(ref.Name)
 }
 
 // has tells whether a deletion or recreation was to be seen.

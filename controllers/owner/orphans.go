@@ -35,7 +35,7 @@ func (r *run) judge(role string, entries []apply.Entry) []apply.Held {
 		}
 	}
 	before := r.deleted[cluster]
-	verdict := r.Gate.After(before).Judge(cluster, refs, before+len(refs)+r.managedObjects(cluster))
+	verdict := r.gateFor(entries).After(before).Judge(cluster, refs, before+len(refs)+r.managedObjects(cluster))
 	r.deleted[cluster] += len(refs) - len(verdict.Held)
 	var held []apply.Held
 	for _, e := range entries {
