@@ -23,8 +23,6 @@ type Gate struct {
 	Protected []string
 	// Approved holds the ids (see ApprovalID) that a person has approved: of single objects, or of all that are held together.
 	Approved map[string]bool
-	// Passed hears the ids of approvals that let something pass, maybe from several goroutines at the same time; it may be nil.
-	Passed func(id string)
 	// Take is asked before objects pass by an approved id, maybe from several goroutines at the same time, and more than once in a run: an approval
 	// counts once, so that its use has to be noted where it outlives the process before anything is lost by it. What it says no to stays held.
 	// nil takes any.
@@ -113,11 +111,7 @@ func (g Gate) Judge(cluster string, refs []Ref, total int) Verdict {
 
 // Approves tells whether an id is approved, by which these objects pass now.
 func (g Gate) Approves(id string, refs ...Ref) bool {
-	approved := g.Approved[id] && (g.Take == nil || g.Take(id, refs))
-	if approved && g.Passed != nil {
-		g.Passed(id)
-	}
-	return approved
+	return g.Approved[id] && (g.Take == nil || g.Take(id, refs))
 }
 
 // beyond says which limit a number of deletions exceeds.

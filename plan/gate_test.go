@@ -91,13 +91,15 @@ func TestTogetherAndAlone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			gate := Gate{MaxDeletions: Limit(0), Approved: map[string]bool{}}
 			var passed []string
-			gate.Passed = func(id string) { passed = append(passed, id) }
+			gate.Take = func(id string, _ []Ref) bool { passed = append(passed, id); return true }
 			for _, id := range test.approved {
 				gate.Approved[id] = true
 			}
 			v := gate.Judge("x", []Ref{a, b, c}, 10)
 			assert.Len(t, v.Held, test.held)
 			assert.Equal(t, test.passed, passed)
+			gate.Take = func(string, []Ref) bool { return false }
+			assert.Len(t, gate.Judge("x", []Ref{a, b, c}, 10).Held, 3, "what cannot be taken lets nothing pass")
 		})
 	}
 }

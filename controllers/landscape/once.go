@@ -31,14 +31,15 @@ func (o Options) gate() (plan.Gate, *once) {
 	of := &once{approved: maps.Clone(gate.Approved), passed: map[string]bool{}, spent: map[string]bool{}, done: map[string]bool{}, open: map[string]bool{}}
 	of.reopen()
 	gate.Approved = of.open
-	passed := gate.Passed
-	gate.Passed = func(id string) {
-		of.mu.Lock()
-		of.passed[id] = true
-		of.mu.Unlock()
-		if passed != nil {
-			passed(id)
+	take := gate.Take
+	gate.Take = func(id string, refs []plan.Ref) bool {
+		if take != nil && !take(id, refs) {
+			return false
 		}
+		of.mu.Lock()
+		defer of.mu.Unlock()
+		of.passed[id] = true
+		return true
 	}
 	if o.Reviewed != nil {
 		of.seen = o.Reviewed.has

@@ -40,30 +40,51 @@ func toApprove(held []landscapev1alpha1.HeldDeletion, landscape string) string {
 	return fmt.Sprintf(": pergola history %[1]s shows what and why, pergola approve %[1]s %[2]s lets it pass", landscape, shown)
 }
 
-// passed notes that something passed by an approval.
-func (j *job) passed(id string) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	if !slices.Contains(j.used, id) {
-		j.used = append(j.used, id)
+// take lets something pass by an approval in a sync. That it is used is in the status before: whatever becomes of this process, and whichever revision
+// comes next, an approval lets nothing else pass. Only the sync that goes on may use one; what was prepared before, or is only kept, may know of one
+// that is used since. Those who apply call it, from other goroutines than that of the syncer.
+func (s *syncer) take(j *job, id string) bool {
+	taken := make(chan bool, 1)
+	s.do(func() { taken <- s.active == j && j.applying && s.noteTaken(j, id) })
+	select {
+	case ok := <-taken:
+		return ok
+	case <-s.alive.Done():
+		return false
 	}
 }
 
-// useUp notes in the status which approvals are spent, and forgets what the object does not have any more: those by which something passed,
-// in a sync that went well, or one that failed and deleted something before; and those of what was held, and is not any more for another
-// reason, once a whole sync has seen that. What is held anew needs another approval. It gives those by which something passed, as they were approved.
-func (s *syncer) useUp(j *job, report *landscape.Report, complete bool) (spent []string) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	var passed []string
-	if complete || report.Written.Deleted+report.Written.Recreated > 0 {
-		passed, j.used = j.used, nil
+// noteTaken notes that a sync uses an approval, and tells whether it may.
+func (s *syncer) noteTaken(j *job, id string) bool {
+	if slices.Contains(j.used, id) {
+		return true
 	}
-	used := landscape.UseUp(s.object.Spec.Approved, s.status.now.UsedApprovals, passed)
-	for _, id := range used {
-		if !slices.Contains(s.status.now.UsedApprovals, id) {
-			spent = append(spent, id)
-		}
+	before := s.status.now.UsedApprovals
+	shown := landscape.ShownApproval(id, before)
+	if !slices.Contains(approvedHere(s.object.Spec.Approved), shown) {
+		return false
+	}
+	s.status.now.UsedApprovals = append(slices.Clone(before), shown)
+	s.status.flush(s.alive) // should somebody else have written it, the next look at it ends this syncer
+	if !slices.Contains(s.status.written.UsedApprovals, shown) {
+		s.status.now.UsedApprovals = before
+		s.Log.Warn("that an approval is used cannot be noted, so that nothing passes by it", "landscape", s.key.String(), "approval", shown)
+		return false
+	}
+	j.used, j.spent = append(j.used, id), append(j.spent, shown)
+	return true
+}
+
+// useUp ends the use of approvals by a sync: what is held anew needs others. Those of one that failed before it deleted anything may be used
+// again; those of what was held, and is not any more for another reason, may not, once a whole sync has seen that. It gives those by which
+// something passed, as they were approved.
+func (s *syncer) useUp(j *job, report *landscape.Report, complete bool) (spent []string) {
+	spent = j.spent
+	j.used, j.spent = nil, nil
+	used := landscape.UseUp(s.object.Spec.Approved, s.status.now.UsedApprovals, nil)
+	if !complete && report.Written.Deleted+report.Written.Recreated == 0 {
+		used = slices.DeleteFunc(used, func(id string) bool { return slices.Contains(spent, id) })
+		spent = nil
 	}
 	if complete {
 		used = append(used, withdrawn(s.object.Spec.Approved, used, heldHere(s.status.now.Held), report)...)
@@ -123,9 +144,6 @@ func withdrawn(approved, used []string, before []landscapev1alpha1.HeldDeletion,
 // addFormer adds to the report of a sync that failed what was held before, as far as it may be held still: a sync that did not get to the end
 // has not seen all that there is. What has passed by an approval is not.
 func (j *job) addFormer(report *landscape.Report, before []landscapev1alpha1.HeldDeletion) {
-	j.mu.Lock()
-	passed := slices.Clone(j.used)
-	j.mu.Unlock()
 	known := map[string]bool{}
 	for _, h := range report.Held {
 		for _, o := range h.Objects {
@@ -136,7 +154,7 @@ func (j *job) addFormer(report *landscape.Report, before []landscapev1alpha1.Hel
 	for _, h := range before {
 		id, _, _ := strings.Cut(h.Approval, "-")
 		together, _, _ := strings.Cut(cmp.Or(h.Together, h.Approval), "-")
-		if known[h.Cluster+" "+h.Object] || id != "" && (slices.Contains(passed, id) || slices.Contains(passed, together)) {
+		if known[h.Cluster+" "+h.Object] || id != "" && (slices.Contains(j.used, id) || slices.Contains(j.used, together)) {
 			continue
 		}
 		n := slices.IndexFunc(report.Held[first:], func(o owner.HeldObjects) bool { return o.Cluster == h.Cluster && o.Approval == together })

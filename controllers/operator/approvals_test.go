@@ -54,20 +54,18 @@ func TestUseUp(t *testing.T) {
 		complete bool
 		used     []string
 	}{
-		"went well":                     {&landscape.Report{}, true, []string{"a"}},
-		"failed, and deleted something": {deleted, false, []string{"a"}},
+		"went well":                     {&landscape.Report{}, true, []string{"a-2"}},
+		"failed, and deleted something": {deleted, false, []string{"a-2"}},
 		"failed before it did anything": {&landscape.Report{}, false, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := &syncer{object: &landscapev1alpha1.Landscape{}, status: &statusWriter{}}
-			s.object.Spec.Approved = []string{"a", "b"}
-			j := &job{used: []string{"a"}}
+			s.object.Spec.Approved = []string{"a", "a-2", "b"}
+			s.status.now.UsedApprovals = []string{"a", "a-2", "withdrawn"}
+			j := &job{used: []string{"a"}, spent: []string{"a-2"}}
 			assert.Equal(t, test.used, s.useUp(j, test.report, test.complete))
-			assert.Equal(t, test.used, s.status.now.UsedApprovals)
-			if test.used == nil {
-				assert.Equal(t, []string{"a"}, s.useUp(j, test.report, true))
-				assert.Equal(t, []string{"a"}, s.status.now.UsedApprovals, "it is not forgotten")
-			}
+			assert.Equal(t, append([]string{"a"}, test.used...), s.status.now.UsedApprovals)
+			assert.Empty(t, j.used)
 		})
 	}
 }

@@ -38,14 +38,14 @@ type seen struct {
 
 // reviewed are the deletions and recreations that whoever reviewed the change could see: those of the rendered difference between
 // the revision that was applied last and the new one, and, where another one was tried since, between that one and the new one: who takes a
-// commit back that failed halfway sees what it has made go. Without a former revision there are none. One that cannot be read has shown
-// nothing, which is said.
-func (r reading) reviewed(ctx context.Context, object *landscapev1alpha1.Landscape, remote source.Remote, active, next *revision) (*seen, error) {
+// commit back that failed halfway sees what it has made go. That nobody does where the revision that was applied is only kept. Without a former
+// revision there are none. One that cannot be read has shown nothing, which is said.
+func (r reading) reviewed(ctx context.Context, object *landscapev1alpha1.Landscape, remote source.Remote, active, next *revision, kept bool) (*seen, error) {
 	out := &seen{seeds: map[string]seedpublication.Change{}}
 	applied, attempted := commitOf(object.Status.LastAppliedRevision), commitOf(object.Status.LastAttemptedRevision)
 	out.id = applied + ".." + next.Commit
 	bases := []string{applied}
-	if attempted != "" && attempted != applied && attempted != next.Commit {
+	if !kept && attempted != "" && attempted != applied && attempted != next.Commit {
 		bases, out.id = append(bases, attempted), applied+","+attempted+".."+next.Commit
 	}
 	for _, base := range bases {

@@ -17,6 +17,7 @@ import (
 	"github.com/pergola-dev/pergola/controllers/landscape"
 	"github.com/pergola-dev/pergola/controllers/notification"
 	"github.com/pergola-dev/pergola/controllers/owner"
+	"github.com/pergola-dev/pergola/plan"
 	"github.com/pergola-dev/pergola/source"
 	"github.com/pergola-dev/pergola/source/receiver"
 )
@@ -89,7 +90,7 @@ func (s *syncer) prepare(commit, trigger string, fallback bool) {
 		err := s.safely(func() error {
 			snapshot, err := fetch(ctx, head)
 			if err == nil {
-				ready, err = s.make(ctx, object, remote, snapshot, former)
+				ready, err = s.make(ctx, object, remote, snapshot, former, fallback)
 			}
 			return err
 		})
@@ -128,7 +129,7 @@ func (s *syncer) reading(identities []age.Identity) reading {
 }
 
 // make reads a revision and prepares the converger for it.
-func (s *syncer) make(ctx context.Context, object *landscapev1alpha1.Landscape, remote source.Remote, snapshot *source.Snapshot, former *revision) (*prepared, error) {
+func (s *syncer) make(ctx context.Context, object *landscapev1alpha1.Landscape, remote source.Remote, snapshot *source.Snapshot, former *revision, fallback bool) (*prepared, error) {
 	s.hub.tell(snapshot.Commit, receiver.Progress{Time: s.Clock.Now(), Phase: receiver.PhaseValidating, Message: fmt.Sprintf("validating %s %q", snapshot.Revision(), snapshot.Subject)})
 	r, err := s.read(ctx, object, snapshot, former)
 	if err != nil {
@@ -144,7 +145,7 @@ func (s *syncer) make(ctx context.Context, object *landscapev1alpha1.Landscape, 
 	out := &prepared{revision: r, spec: syncID(object), approved: object.Spec.Approved}
 	var was *seen
 	if reviewed(&object.Spec, &r.landscape.Config.Spec) {
-		if was, err = s.reading(identities).reviewed(ctx, object, remote, former, r); err != nil {
+		if was, err = s.reading(identities).reviewed(ctx, object, remote, former, r, fallback); err != nil {
 			return nil, err
 		}
 	}
@@ -167,7 +168,7 @@ func (s *syncer) converger(ctx context.Context, object *landscapev1alpha1.Landsc
 	commit := out.revision.Commit
 	told := &steps{}
 	out.job = &job{revision: out.revision, approved: out.approved, spec: out.spec, applying: true, done: make(chan struct{}), repeat: make(chan string, 1)}
-	gate.Passed = out.job.passed
+	gate.Take = func(id string, _ []plan.Ref) bool { return s.take(out.job, id) }
 	options := landscape.Options{
 		Catalogue: s.Catalogue, Clusters: s.clusters.byName(), Clock: s.Clock, Holder: s.Holder, Version: s.Version, Leases: s.leases(),
 		Part: landscape.PartOperator(), Checked: true, Renders: &s.renders, Thresholds: landscape.Thresholds(l), Gate: gate,
@@ -255,8 +256,8 @@ type job struct {
 	seen *seen
 	// completed says that the seeds know that it is applied.
 	completed bool
-	// used are the approvals by which something passed, under mu.
-	used []string
+	// used are the approvals by which something passes in the sync that goes on, spent the same as people gave them.
+	used, spent []string
 	// fallback says that the revision was applied before this process began.
 	fallback bool
 	trigger  string

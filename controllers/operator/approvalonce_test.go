@@ -1,0 +1,89 @@
+package operator
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/utils/clock"
+
+	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
+	"github.com/pergola-dev/pergola/source/gittest"
+	"github.com/pergola-dev/pergola/source/receiver"
+)
+
+// TestApprovalOfASyncThatDoesNotEnd: an approval lets one deletion pass, also where the sync that used it never ended: it was overtaken, or the
+// operator stopped.
+func TestApprovalOfASyncThatDoesNotEnd(t *testing.T) {
+	for name, restart := range map[string]bool{"overtaken": false, "stopped": true} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			s := w.served("once")
+			w.secret("hook", map[string]string{"token": "hook-token"})
+			w.cleanGarden()
+			stop := w.start(func(r *Role) { r.Catalogue = smallCatalogue(t) })
+			w.follow(s, repositoryURL(gittest.ServeHTTP(t, s.bare.Root).URL), w.hooked, func(spec *landscapev1alpha1.LandscapeSpec) {
+				spec.DeletionGate = &landscapev1alpha1.DeletionGate{ProtectedKinds: []string{"ConfigMap"}}
+				spec.Source.Interval.Duration = quick
+			})
+			w.applied(s, "", "1")
+			// reaches waits until a revision is so far that it waits for the Garden, which does not get well.
+			reaches := func(commit string) {
+				w.await(s.name, func(l *landscapev1alpha1.Landscape) bool {
+					op := l.Status.LastOperation
+					return op != nil && strings.Contains(op.Description, commit) && strings.Contains(op.Description, "slow")
+				})
+			}
+			made := s.push("made", map[string]string{"r1.yaml": s.configMap("r1", "1")})
+			w.await(s.name, func(l *landscapev1alpha1.Landscape) bool {
+				return strings.HasSuffix(l.Status.LastAppliedRevision, made)
+			})
+			s.push("gone", map[string]string{"r1.yaml": ""})
+			held := w.await(s.name, func(l *landscapev1alpha1.Landscape) bool { return len(l.Status.Held) == 1 }).Status.Held[0]
+			reaches(s.push("a Garden", map[string]string{
+				"garden.yaml":  local(t, "garden/garden.yaml"),
+				"secrets.yaml": emptySecrets("runtime", "garden-dns-local", "virtual-garden-etcd-main-backup-local"),
+			}))
+			handle, err := NewHandle(server.config, receiver.Key{Namespace: w.namespace, Name: s.name}, clock.RealClock{}, "me")
+			require.NoError(t, err)
+			require.NoError(t, handle.Approve(context.Background(), []string{held.Approval}, false))
+			w.eventually("it passes by the approval", func() bool { return w.value("r1") == "" })
+			assert.Equal(t, []string{held.Approval}, w.get(s.name).Status.UsedApprovals, "that is noted before it goes")
+			if restart {
+				stop()
+				w.start(func(r *Role) { r.Catalogue = smallCatalogue(t) })
+			}
+			reaches(s.push("again", map[string]string{"r1.yaml": s.configMap("r1", "2")}))
+			require.Equal(t, "2", w.value("r1"))
+			reaches(s.push("gone again", map[string]string{"r1.yaml": ""}))
+			assert.Equal(t, "2", w.value("r1"), "nobody approved that it goes a second time")
+			w.change(s.name, func(l *landscapev1alpha1.Landscape) { l.Spec.Approved = append(l.Spec.Approved, held.Approval+"-2") })
+			w.eventually("somebody has approved it now", func() bool { return w.value("r1") == "" })
+		})
+	}
+}
+
+// TestTake: whatever a sync was prepared with, an approval that another one has used since, that was taken back, or whose use cannot be noted lets
+// nothing pass; one that the sync has noted does until it ends.
+func TestTake(t *testing.T) {
+	for name, test := range map[string]struct {
+		approved, used []string
+		noted          []string
+		want           bool
+	}{
+		"noted by this sync":     {[]string{"a"}, []string{"a"}, []string{"a"}, true},
+		"used since":             {[]string{"a"}, []string{"a"}, nil, false},
+		"taken back":             {nil, nil, nil, false},
+		"the use is not written": {[]string{"a"}, nil, nil, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := &syncer{parts: &parts{Role: &Role{Log: slog.New(slog.DiscardHandler)}}, object: &landscapev1alpha1.Landscape{}, status: &statusWriter{}}
+			s.object.Spec.Approved, s.status.now.UsedApprovals = test.approved, test.used
+			assert.Equal(t, test.want, s.noteTaken(&job{used: test.noted}, "a"))
+			assert.Equal(t, test.used, s.status.now.UsedApprovals)
+		})
+	}
+}
