@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -155,6 +156,31 @@ func TestRevertWithReview(t *testing.T) {
 	l = ended(strings.TrimSpace(r.git("rev-parse", "HEAD")))
 	assert.Equal(t, landscapev1alpha1.SyncSucceeded, l.Status.History[0].Result, l.Status.History[0].Message)
 	assert.Empty(t, w.value("b"))
+}
+
+// TestKeptIsNoRevert: where the revision that was applied last is only kept after a restart, because nothing newer can be, nobody took back what a
+// revision has made that failed halfway, so that it stays until somebody does.
+func TestKeptIsNoRevert(t *testing.T) {
+	w := newWorld(t)
+	r := w.repository("kept")
+	stop := w.start()
+	w.landscape(r.name, r, func(spec *landscapev1alpha1.LandscapeSpec) { spec.Review = landscapev1alpha1.ReviewRequired })
+	w.ready(r.name, "True Applied: ")
+	bad := strings.Replace(r.configMap("nowhere", "1"), "namespace: "+r.namespace, "namespace: is-not-there", 1)
+	failed := r.commit("bad", map[string]string{"b.yaml": r.configMap("b", "1"), "bad.yaml": bad})
+	w.await(r.name, func(l *landscapev1alpha1.Landscape) bool {
+		return len(l.Status.History) > 0 && l.Status.History[0].EndTime != nil && strings.HasSuffix(l.Status.History[0].Revision, failed)
+	})
+	require.Equal(t, "1", w.value("b"))
+	stop()
+	w.change(r.name, func(l *landscapev1alpha1.Landscape) {
+		l.Spec.Windows = []landscapev1alpha1.SyncWindow{{Schedule: "nonsense", Duration: metav1.Duration{Duration: time.Hour}}}
+	})
+	w.start()
+	l := w.await(r.name, func(l *landscapev1alpha1.Landscape) bool { return len(l.Status.Held) > 0 || w.value("b") == "" })
+	assert.Equal(t, "1", w.value("b"))
+	require.Len(t, l.Status.Held, 1)
+	assert.Contains(t, l.Status.Held[0].Object, "ConfigMap "+r.namespace+"/b")
 }
 
 // TestNothingToCompareWith: a revision is applied although the former one cannot be read any more; all that it deletes is held, and why is said.
