@@ -41,6 +41,13 @@ func (j *judge) prune(entries []apply.Entry) (out []owner.HeldObjects) {
 	for _, m := range moving {
 		out = append(out, owner.HeldObjects{Cluster: j.cluster, Objects: []apply.Held{m}, Approval: m.Approval})
 	}
+	gate := j.gate
+	defer func() { j.gate = gate }()
+	if shown := gate.Reviewed; shown != nil {
+		j.gate.Reviewed = func(cluster string, ref plan.Ref) bool {
+			return shown(cluster, ref) || !j.around.c.once.isKept() && j.around.removals.reviewed(cluster, ref)
+		}
+	}
 	refs := make([]plan.Ref, 0, len(rest))
 	for _, e := range rest {
 		refs = append(refs, e.Ref)
@@ -49,6 +56,9 @@ func (j *judge) prune(entries []apply.Entry) (out []owner.HeldObjects) {
 	for _, h := range held {
 		for _, o := range h.Objects { // the others have answered: once approved, nobody is asked again
 			j.around.removals.keep(j.cluster, o.Ref)
+			if o.Reason != plan.NotReviewed {
+				j.around.removals.held(j.cluster, o.Ref)
+			}
 		}
 	}
 	return append(out, held...)

@@ -169,6 +169,12 @@ func (a *around) explain(err error) error {
 	return err
 }
 
+// mayHaveMoved begins the reason of what is held until other landscapes have been synced.
+const mayHaveMoved = "it may have moved to another landscape: "
+
+// MayHaveMoved tells whether something was held, for a reason as a report has it, because other landscapes had to be synced first.
+func MayHaveMoved(reason string) bool { return strings.Contains(reason, mayHaveMoved) }
+
 // holdMoving holds what may have moved to a landscape that has not said so yet, and asks for it.
 func (a *around) holdMoving(entries []apply.Entry) (held []apply.Held, rest []apply.Entry) {
 	for _, e := range entries {
@@ -178,8 +184,13 @@ func (a *around) holdMoving(entries []apply.Entry) (held []apply.Held, rest []ap
 			rest = append(rest, e)
 			continue
 		}
-		a.removals.ask(a.cluster, e.Ref)
-		held = append(held, apply.Held{Ref: e.Ref, Approval: id, Reason: fmt.Sprintf("it may have moved to another landscape: it is deleted when these have been synced and do not declare it: %s", waiting)})
+		shown := a.c.options.Gate.Reviewed
+		a.removals.ask(a.cluster, e.Ref, shown != nil && shown(a.cluster, e.Ref))
+		reason := fmt.Sprintf(mayHaveMoved+"it is deleted when these have been synced and do not declare it: %s", waiting)
+		if shown != nil && !a.removals.reviewed(a.cluster, e.Ref) {
+			reason = fmt.Sprintf(mayHaveMoved+"no review has shown that it goes, so that it needs an approval, also when these have been synced and do not declare it: %s", waiting)
+		}
+		held = append(held, apply.Held{Ref: e.Ref, Approval: id, Reason: reason})
 	}
 	return held, rest
 }

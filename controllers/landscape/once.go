@@ -55,6 +55,13 @@ func (o *once) reviewed(cluster string, ref plan.Ref) bool {
 	return !o.over && !o.keeping && !o.done[plan.ApprovalOf(cluster, ref)] && o.seen(cluster, ref)
 }
 
+// isKept tells whether this is between two runs.
+func (o *once) isKept() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.keeping
+}
+
 // note hears what became of an object of the declarations.
 func (o *once) note(cluster string, r apply.ObjectResult) {
 	if r.Action == apply.Deleted || r.Action == apply.Recreated {

@@ -38,6 +38,9 @@ type question struct {
 	Object  apply.Ref `json:"object"`
 	// Asked tells one removal of the object from another.
 	Asked time.Time `json:"asked"`
+	// Reviewed says that whoever removed its file could see that it goes: that counts until the others have answered, over other commits and
+	// restarts.
+	Reviewed bool `json:"reviewed,omitempty"`
 }
 
 func (q question) id() string {
@@ -51,6 +54,7 @@ type removals struct {
 	seen      map[string]map[string]bool // by landscape and question
 	kept      map[string]bool            // those that are asked in this run, too
 	loaded    bool
+	changed   bool // something else than that more or less is asked
 }
 
 func questionsOf(o *unstructured.Unstructured) []question {
@@ -104,13 +108,30 @@ func (r *removals) answered(cluster string, ref apply.Ref, by string) bool {
 	return q != nil && r.seen[by][q.id()]
 }
 
-func (r *removals) ask(cluster string, ref apply.Ref) {
+// ask asks about an object; reviewed says that its deletion was to be seen.
+func (r *removals) ask(cluster string, ref apply.Ref, reviewed bool) {
 	q := r.find(cluster, ref)
 	if q == nil {
 		r.questions = append(r.questions, question{Cluster: cluster, Object: ref, Asked: r.now})
 		q = &r.questions[len(r.questions)-1]
 	}
 	r.kept[q.id()] = true
+	if reviewed && !q.Reviewed {
+		q.Reviewed, r.changed = true, true
+	}
+}
+
+// reviewed tells whether the deletion of an object that is asked about was to be seen.
+func (r *removals) reviewed(cluster string, ref apply.Ref) bool {
+	q := r.find(cluster, ref)
+	return q != nil && q.Reviewed
+}
+
+// held notes that the gate holds an object although its deletion was to be seen: from now on that does not count any more.
+func (r *removals) held(cluster string, ref apply.Ref) {
+	if q := r.find(cluster, ref); q != nil && q.Reviewed {
+		q.Reviewed, r.changed = false, true
+	}
 }
 
 // keep keeps a question that is answered, because the object is held for another reason.
@@ -124,7 +145,7 @@ func (r *removals) keep(cluster string, ref apply.Ref) {
 func (c *Converger) saveRemovals(ctx context.Context, cluster string, r *removals) error {
 	before := len(r.questions)
 	asked := slices.DeleteFunc(slices.Clone(r.questions), func(q question) bool { return q.Cluster == cluster && !r.kept[q.id()] })
-	if len(asked) == before && !slices.ContainsFunc(asked, func(q question) bool { return q.Asked.Equal(r.now) }) {
+	if len(asked) == before && !r.changed && !slices.ContainsFunc(asked, func(q question) bool { return q.Asked.Equal(r.now) }) {
 		return nil
 	}
 	ref := c.removalsRef(c.landscape.Config.Name)

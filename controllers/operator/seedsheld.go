@@ -152,7 +152,8 @@ func (s *syncer) showHeld(here []landscapev1alpha1.HeldDeletion) {
 func stillHeld(now, before []landscapev1alpha1.HeldDeletion) []landscapev1alpha1.HeldDeletion {
 	for i := range now {
 		for _, h := range before {
-			if h.Approval != "" && h.Cluster == now[i].Cluster && h.Object == now[i].Object {
+			// Of what other landscapes were waited for, the former reason says that it goes when they are synced: they are.
+			if h.Approval != "" && h.Cluster == now[i].Cluster && h.Object == now[i].Object && !landscape.MayHaveMoved(h.Reason) {
 				now[i].Reason = seedpublication.StillHeld(now[i].Reason, h.Reason)
 			}
 		}

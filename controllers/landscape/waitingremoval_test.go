@@ -1,0 +1,79 @@
+package landscape
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/plan"
+)
+
+// TestAReviewedRemovalWaits: what a review has shown to go, and what other landscapes are asked about first, goes when they have answered, although
+// there was another commit or a restart meanwhile, whose difference does not show it. What no review has shown needs an approval, and says so.
+func TestAReviewedRemovalWaits(t *testing.T) {
+	ref := apply.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "default", Name: "wait-x"}
+	const object = "ConfigMap default/wait-x"
+	id := plan.ApprovalOf(Virtual, ref)
+	nothing := ReviewedOf(plan.Plan{})
+	for name, test := range map[string]struct {
+		reviewed *Reviewed
+		text     string
+		then     func(from, other *written)
+	}{
+		"reviewed": {
+			ReviewedOf(plan.Plan{Items: []plan.Item{{Action: plan.Delete, Cluster: Virtual, Object: ref}}}),
+			"it may have moved to another landscape: it is deleted when these have been synced and do not declare it: waitb\n",
+			func(from, other *written) { from.settle("wait-x", other) },
+		},
+		"reviewed, and held by the gate since": {
+			ReviewedOf(plan.Plan{Items: []plan.Item{{Action: plan.Delete, Cluster: Virtual, Object: ref}}}), "it is deleted when these have been synced",
+			func(from, other *written) {
+				answer(from, other)
+				from.gate.MaxDeletions = plan.Limit(0)
+				assert.Contains(t, reasonsOf(from.mustSync(), object), "needs approval")
+				from.gate = plan.DefaultGate()
+				assert.Equal(t, plan.NotReviewed+"\n", reasonsOf(from.mustSync(), object), "what was held stays held")
+			},
+		},
+		"not reviewed": {
+			nothing, "no review has shown that it goes, so that it needs an approval, also when these have been synced and do not declare it: waitb",
+			func(from, other *written) {
+				answer(from, other)
+				c := from.mustSync()
+				assert.Equal(t, plan.NotReviewed+"\n", reasonsOf(c, object))
+				assert.Equal(t, id, c.report.HeldDeletions()[0].Approval)
+				from.gate.Approved = map[string]bool{id: true}
+				assert.Empty(t, from.mustSync().report.Held)
+				assert.Empty(t, uidOf(t, "wait-x"))
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			from, other := newWritten(t, "waita", map[string]string{"a.yaml": mapFile("wait-x", "wait-stays")}), newWritten(t, "waitb", map[string]string{"b.yaml": mapFile("wait-own")})
+			from.mustSync()
+			other.mustSync()
+			from.write("a.yaml", mapFile("wait-stays"))
+			from.changes = func(o *Options) { o.Reviewed = test.reviewed }
+			assert.Contains(t, reasonsOf(from.mustSync(), object), test.text)
+			from.changes = func(o *Options) { o.Reviewed = nothing }
+			assert.Contains(t, reasonsOf(from.mustSync(), object), test.text)
+			test.then(from, other)
+		})
+	}
+}
+
+// answer lets another landscape answer, with newer files, and waits until that is seen.
+func answer(from, other *written) {
+	from.Helper()
+	other.clock.SetTime(from.clock.Now().Add(time.Second))
+	require.Eventually(from, func() bool {
+		require.NoError(from, other.converger().answerRemovals(testContext(from.T)))
+		c := from.converger()
+		around, err := c.lookAround(testContext(from.T), Virtual)
+		require.NoError(from, err)
+		return len(around.removals.questions) == 1 && around.unanswered(around.removals.questions[0].Object) == ""
+	}, time.Minute, 50*time.Millisecond)
+}

@@ -1,0 +1,56 @@
+package operator
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
+)
+
+// TestAReviewedRemovalGoes: everybody could see that an object goes, which waits for another Landscape. It goes when that one was synced, also when
+// there was another commit or a restart meanwhile.
+func TestAReviewedRemovalGoes(t *testing.T) {
+	reviewed := func(spec *landscapev1alpha1.LandscapeSpec) { spec.Review = landscapev1alpha1.ReviewRequired }
+	for name, meanwhile := range map[string]func(w *world, one *repository, restart func()){
+		"commit": func(w *world, one *repository, _ func()) {
+			one.commit("other", map[string]string{"a.yaml": one.configMap("a", "2")})
+			w.eventually("it is synced", func() bool { return w.value("a") == "2" })
+		},
+		"restart": func(_ *world, _ *repository, restart func()) { restart() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			one, two := w.repository("gone-"+name), w.repository("asked-"+name)
+			one.commit("x", map[string]string{"x.yaml": one.configMap("x", "1")})
+			two.commit("not a", map[string]string{"a.yaml": "", "z.yaml": two.configMap("z", "1")})
+			stop := w.start()
+			w.landscape(one.name, one, reviewed)
+			w.landscape(two.name, two, reviewed)
+			w.ready(one.name, "True Applied: ")
+			w.ready(two.name, "True Applied: ")
+			w.suspend(two.name, true)
+			one.commit("less", map[string]string{"x.yaml": ""})
+			held := w.await(one.name, func(l *landscapev1alpha1.Landscape) bool { return len(l.Status.Held) == 1 }).Status.Held[0]
+			assert.Contains(t, held.Reason, "it is deleted when these have been synced and do not declare it: "+two.name)
+			meanwhile(w, one, func() {
+				stop()
+				w.start()
+				w.ready(one.name, "True Applied: ")
+			})
+			assert.Equal(t, "1", w.value("x"))
+			two.commit("more", map[string]string{"z.yaml": two.configMap("z", "2")})
+			w.suspend(two.name, false)
+			w.eventually("the other one", func() bool { return w.value("z") == "2" })
+			w.ready(two.name, "True Applied: ")
+			w.change(one.name, func(l *landscapev1alpha1.Landscape) {
+				l.Annotations = map[string]string{landscapev1alpha1.AnnotationSyncRequested: "now"}
+			})
+			w.eventually("it goes", func() bool { return w.value("x") == "" })
+			w.await(one.name, func(l *landscapev1alpha1.Landscape) bool {
+				return len(l.Status.Held) == 0 && !strings.Contains(readiness(l), "waits for an approval")
+			})
+		})
+	}
+}
