@@ -106,7 +106,7 @@ func (c comparison) compare(old, new revision, refused []schemas.Violation) (pla
 	p := plan.Bundles(before, after)
 	p.Unchanged += same
 	p.Unreached = plan.UnreachedOf(reach.Same)
-	p.From, p.To, p.Notes = old.name, new.name, slices.Concat(old.notes, new.notes)
+	p.From, p.To, p.Notes = old.name, new.name, slices.Concat(settingNotes(old.landscape, new.landscape), old.notes, new.notes)
 	p.Items = append(p.Items, landscape.PlannedOperations(old.landscape, new.landscape, c.now)...)
 	p.Sort()
 	keepBack(&p, old, new, refused)

@@ -1,0 +1,165 @@
+package main
+
+import (
+	"strconv"
+	"strings"
+
+	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
+	"github.com/pergola-dev/pergola/plan"
+)
+
+// setting is what a note on a setting of landscape.yaml says.
+type setting struct {
+	// path below spec; what is below it is told in the same way.
+	path string
+	// inObjects says that it is seen in the objects that are rendered, so that a note would repeat it.
+	inObjects bool
+	// onlySet says that one value in the place of another is told elsewhere: what is told here is that there is one, or none any more.
+	onlySet bool
+	// whole says that a map is told in one note.
+	whole bool
+	// byDefault is in force where nothing is set.
+	byDefault any
+	// effect is what follows from a change; both values have their defaults.
+	effect func(old, new any) string
+}
+
+// theObjectBounds ends what is less protection: an operator takes the tighter one of what Git and the object say.
+const theObjectBounds = " (where an operator syncs, its Landscape in the cluster is the limit)"
+
+// settingsTold are those that there is more to say about than that they change.
+var settingsTold = []setting{
+	{path: "layers", inObjects: true},
+	{path: "components", inObjects: true},
+	{path: "images", inObjects: true},
+	{path: "facts", inObjects: true},
+	{path: "catalogue", onlySet: true, effect: ofCatalogue},
+	{path: "gardenAPI", byDefault: string(landscapev1alpha1.GardenAPICRD)},
+	{path: "clusters", effect: always("from a command line the clusters are reached so; an operator looks at its Landscape in the cluster alone")},
+	{path: "review", byDefault: string(landscapev1alpha1.ReviewOptional), effect: ofReview},
+	{path: "deletionGate.maxDeletions", byDefault: int64(*plan.DefaultGate().MaxDeletions), effect: ofLimit},
+	{path: "deletionGate.maxShare", byDefault: share(*plan.DefaultGate().MaxShare), effect: ofLimit},
+	{path: "deletionGate.protectedKinds", byDefault: anys(plan.DefaultGate().Protected), effect: ofProtectedKinds},
+	{path: "forceConflicts", byDefault: false, effect: ofForce},
+	{path: "conditionThresholds", effect: always(ofHealth)},
+	{path: "managedResourceProgressingThreshold", effect: always(ofHealth)},
+	{path: "health.otherKinds", byDefault: string(landscapev1alpha1.OtherKindsStatus), effect: always(ofHealth)},
+	{path: "health", effect: always(ofHealth)},
+	{path: "external", effect: always("what is listed may be referred to, and is not looked for in the declarations")},
+	{path: "source.verify", whole: true, effect: ofVerification},
+	{path: "source", effect: always(ofObject)},
+	{path: "suspend", byDefault: false, effect: ofSuspension},
+	{path: "windows", effect: always("an operator applies new revisions only while a window here and one of its Landscape in the cluster are open")},
+	{path: "timeout", effect: always("an operator takes the shorter one of this and of its Landscape in the cluster")},
+	{path: "decryption", effect: always(ofObject)},
+	{path: "serviceAccountName", effect: always(ofObject)},
+	{path: "suspension", whole: true, effect: always(ofObject)},
+	{path: "pin", whole: true, effect: always(ofObject)},
+	{path: "interval", effect: always(ofObject)},
+	{path: "retryInterval", effect: always(ofObject)},
+	{path: "dependsOn", effect: always(ofObject)},
+	{path: "approved", effect: always(ofObject)},
+	{path: "receivers", effect: always(ofObject)},
+	{path: "notifications", effect: always(ofObject)},
+}
+
+const (
+	ofObject = "without effect: this counts only from the Landscape in a cluster"
+	ofHealth = "what counts as healthy, and when"
+)
+
+// settingOf is the longest entry for a path. One without an entry is told as it is.
+func settingOf(path string) setting {
+	var best setting
+	for _, s := range settingsTold {
+		rest, below := strings.CutPrefix(path, s.path)
+		if below && (rest == "" || rest[0] == '.' || rest[0] == '[') && len(s.path) > len(best.path) {
+			best = s
+		}
+	}
+	return best
+}
+
+// effective is what is in force.
+func (s setting) effective(value any) any {
+	if value == nil {
+		return s.byDefault
+	}
+	return value
+}
+
+func always(text string) func(old, new any) string {
+	return func(any, any) string { return text }
+}
+
+func share(percent int) string { return settingText(percent) + "%" }
+
+func anys(list []string) []any {
+	out := make([]any, 0, len(list))
+	for _, item := range list {
+		out = append(out, item)
+	}
+	return out
+}
+
+func ofCatalogue(_, new any) string {
+	if new == nil {
+		return "less protection: whichever program applies the landscape takes its own catalogue, without a commit that says so"
+	}
+	return "no program applies the landscape with another catalogue"
+}
+
+func ofReview(_, new any) string {
+	if new == string(landscapev1alpha1.ReviewRequired) {
+		return "more protection: deletions that no review shows are held from now on"
+	}
+	return "less protection: deletions that no review shows are not held any more" + theObjectBounds
+}
+
+// ofLimit is about numbers and percentages alike.
+func ofLimit(old, new any) string {
+	if numberOf(new) > numberOf(old) {
+		return "less protection: more may be deleted and recreated without an approval" + theObjectBounds
+	}
+	return "more protection: less may be deleted and recreated without an approval"
+}
+
+// numberOf reads a limit, such as 20 or "20%". What is none is an error of the landscape, which is not compared then.
+func numberOf(limit any) int {
+	n, _ := strconv.Atoi(strings.TrimSuffix(settingText(limit), "%"))
+	return n
+}
+
+func ofProtectedKinds(old, new any) string {
+	was, _ := old.([]any)
+	is, _ := new.([]any)
+	var parts []string
+	if gone := without(was, is); len(gone) > 0 {
+		parts = append(parts, "less protection: objects of "+listed(gone)+" are deleted without an approval"+theObjectBounds)
+	}
+	if more := without(is, was); len(more) > 0 {
+		parts = append(parts, "more protection: objects of "+listed(more)+" are not deleted without an approval any more")
+	}
+	return strings.Join(parts, "; ")
+}
+
+func ofForce(_, new any) string {
+	if new == true {
+		return "less protection: fields that others have set are overwritten (where an operator syncs, only if its Landscape in the cluster says so, too)"
+	}
+	return "more protection: fields that others have set are conflicts, and not overwritten any more"
+}
+
+func ofVerification(_, new any) string {
+	if new == nil {
+		return "less protection: signatures are not demanded any more, unless the Landscape in the cluster does"
+	}
+	return "a Landscape in a cluster that demands no signatures refuses such revisions; which ones are demanded it says alone"
+}
+
+func ofSuspension(_, new any) string {
+	if new == true {
+		return "no operator applies such a revision"
+	}
+	return "an operator applies the revision"
+}

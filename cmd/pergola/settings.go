@@ -1,0 +1,161 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/pergola-dev/pergola/landscapes"
+	"github.com/pergola-dev/pergola/plan"
+)
+
+// What protects a landscape is said in landscape.yaml, and no object on a cluster changes with it: a reviewer sees it as notes.
+
+// settingNotes are the settings of landscape.yaml that differ and that no object shows, with what follows from each.
+func settingNotes(old, new *landscapes.Landscape) []string {
+	if old.ConfigDeclaration == nil || new.ConfigDeclaration == nil {
+		return nil // there is none, or it cannot be read: that is said elsewhere
+	}
+	object := new.ConfigDeclaration.Object().Object
+	before, after := settingsIn(old), settingsIn(new)
+	all := maps.Clone(before)
+	maps.Copy(all, after)
+	var out []string
+	for _, path := range slices.Sorted(maps.Keys(all)) {
+		s := settingOf(path)
+		was, is := before[path].value, after[path].value
+		if s.inObjects || s.onlySet && was != nil && is != nil || sameSetting(s.effective(was), s.effective(is)) {
+			continue
+		}
+		shown := plan.Conceal(object, all[path].keys, plan.Field{Old: was, New: is})
+		text := "landscape.yaml: spec." + path + ": " + s.difference(shown)
+		if s.effect != nil {
+			if what := s.effect(s.effective(was), s.effective(is)); what != "" {
+				text += ": " + what
+			}
+		}
+		out = append(out, text)
+	}
+	return out
+}
+
+// setValue is what a setting is, and where it stands in landscape.yaml.
+type setValue struct {
+	keys  []string
+	value any
+}
+
+// settingsIn are the settings of a landscape by their paths below spec, down to what is no map, or is told as a whole.
+func settingsIn(l *landscapes.Landscape) map[string]setValue {
+	out := map[string]setValue{}
+	var walk func(path string, keys []string, value any)
+	walk = func(path string, keys []string, value any) {
+		fields, isMap := value.(map[string]any)
+		if !isMap || path != "" && settingOf(path).whole {
+			if value != nil {
+				out[path] = setValue{keys, value}
+			}
+			return
+		}
+		for key, inner := range fields {
+			step := key
+			switch {
+			case strings.ContainsAny(key, "./ []"):
+				step = path + "[" + key + "]"
+			case path != "":
+				step = path + "." + key
+			}
+			walk(step, append(slices.Clone(keys), key), inner)
+		}
+	}
+	walk("", []string{"spec"}, l.ConfigDeclaration.Object().Object["spec"])
+	return out
+}
+
+// sameSetting compares lists without their order, which means nothing in those that no object shows.
+func sameSetting(a, b any) bool {
+	x, isList := a.([]any)
+	y, both := b.([]any)
+	if !isList || !both {
+		return reflect.DeepEqual(a, b) || a != nil && b != nil && fmt.Sprint(a) == fmt.Sprint(b)
+	}
+	return len(without(x, y)) == 0 && len(without(y, x)) == 0
+}
+
+// without are the items of a list that another one does not have, as text.
+func without(list, other []any) []string {
+	var out []string
+	for _, item := range list {
+		if !slices.ContainsFunc(other, func(o any) bool { return reflect.DeepEqual(item, o) }) {
+			out = append(out, settingText(item))
+		}
+	}
+	return out
+}
+
+// difference is the change in words. Of lists it is what comes and goes.
+func (s setting) difference(f plan.Field) string {
+	if f.Hidden {
+		return "(hidden value changed)"
+	}
+	old, isList := s.effective(f.Old).([]any)
+	new, both := s.effective(f.New).([]any)
+	if isList && both {
+		var parts []string
+		if gone := without(old, new); len(gone) > 0 {
+			parts = append(parts, "without "+listed(gone))
+		}
+		if more := without(new, old); len(more) > 0 {
+			parts = append(parts, "with "+listed(more))
+		}
+		if len(parts) == 0 {
+			return "(hidden value changed)"
+		}
+		return strings.Join(parts, ", ")
+	}
+	return s.text(f.Old) + " → " + s.text(f.New)
+}
+
+// text is a value, or what is in its place where there is none.
+func (s setting) text(value any) string {
+	switch {
+	case value != nil:
+		return settingText(value)
+	case s.byDefault != nil:
+		return "(none, which is " + settingText(s.byDefault) + ")"
+	}
+	return "(none)"
+}
+
+// mostOfSetting is how much of a value a note has, in characters, and mostListed how many items of a list.
+const mostOfSetting, mostListed = 200, 20
+
+// settingText is a value in one line.
+func settingText(value any) string {
+	text, plain := value.(string)
+	switch {
+	case plain && strings.ContainsAny(text, "\n\r\t"), plain && text == "":
+		text = strconv.Quote(text)
+	case !plain:
+		raw, err := json.Marshal(value)
+		if err != nil {
+			return fmt.Sprint(value)
+		}
+		text = string(raw)
+	}
+	if r := []rune(text); len(r) > mostOfSetting {
+		text = string(r[:mostOfSetting]) + "…"
+	}
+	return text
+}
+
+func listed(items []string) string {
+	if more := len(items) - mostListed; more > 0 {
+		return strings.Join(items[:mostListed], ", ") + fmt.Sprintf(" and %d more", more)
+	}
+	return strings.Join(items, ", ")
+}
