@@ -146,6 +146,16 @@ func (a *around) unanswered(ref apply.Ref) string {
 	return strings.Join(waiting, ", ")
 }
 
+// hadBy says who has an object that was declared for another landscape.
+func hadBy(name string) string {
+	return fmt.Sprintf("landscape %s declares this object as well", name)
+}
+
+// WaitsFor tells whether a landscape with such problems waits for another one to give an object up.
+func WaitsFor(problems []string, name string) bool {
+	return slices.ContainsFunc(problems, func(p string) bool { return strings.Contains(p, hadBy(name)) })
+}
+
 // explain names the landscape and the file in the errors about objects that another one has.
 func (a *around) explain(err error) error {
 	var all apply.Errors
@@ -158,7 +168,7 @@ func (a *around) explain(err error) error {
 			if e.Reason != apply.OwnedElsewhere || !declared || !strings.Contains(e.Message, "landscape."+n.name+"/") {
 				continue
 			}
-			e.Message = fmt.Sprintf("landscape %s declares this object as well", n.name)
+			e.Message = hadBy(n.name)
 			if entry.Source != "" {
 				e.Message += ", in " + entry.Source
 			}

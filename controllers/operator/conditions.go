@@ -72,6 +72,8 @@ type view struct {
 	validating string
 	// reading says that attempted is being read: whether it is valid is not known yet.
 	reading bool
+	// unsettled says that it was not ready when the operator was started anew, which has not come to a result since.
+	unsettled bool
 	// waiting says what a sync that would be due waits for.
 	waiting   string
 	suspended string
@@ -227,12 +229,16 @@ func (v view) ready() (gardencorev1beta1.ConditionStatus, string, string) {
 		return v.source()
 	case v.unkept != nil:
 		return gardencorev1beta1.ConditionFalse, reasonNotKept, v.notKept()
-	case v.applied == "" || v.syncing != "" && v.applied != v.attempted:
+	case v.applied == "" || v.syncing != "" && v.applied != v.attempted || v.unsettled:
 		message := v.waiting
 		if v.syncing != "" {
 			message = v.syncing
 		}
-		if message == "" {
+		switch {
+		case message != "":
+		case v.applied != "":
+			message = "it was not ready when the operator was started anew, and is looked at again" + v.stays()
+		default:
 			message = "the first sync has not begun yet"
 		}
 		if message == v.waiting && v.waits() {

@@ -41,6 +41,8 @@ func TestConditions(t *testing.T) {
 		"source down":      {view{wanted: a, attempted: a, applied: a, sourceErr: &source.Error{Reason: source.ReasonUnreachable, Message: "no answer"}}, "False Unreachable: no answer; " + a + " stays applied", status.InProgressStatus},
 		"forged":           {view{wanted: a, attempted: a, applied: a, sourceErr: &source.Error{Reason: source.ReasonVerificationFailed, Permanent: true, Message: "unsigned"}}, "False VerificationFailed: unsigned; " + a + " stays applied", status.FailedStatus},
 		"forged commit":    {view{wanted: b, attempted: b, unread: true, applied: a, sourceErr: &source.Error{Reason: source.ReasonVerificationFailed, Permanent: true, Message: "unsigned"}}, "False VerificationFailed: unsigned; " + a + " stays applied", status.FailedStatus},
+		"anew":             {view{attempted: a, applied: a, unsettled: true}, "Unknown Pending: it was not ready when the operator was started anew, and is looked at again; " + a + " stays applied", status.InProgressStatus},
+		"anew, it waits":   {view{wanted: b, attempted: a, applied: a, unsettled: true, waiting: "waiting for the next window"}, "Unknown Waiting: waiting for the next window", status.InProgressStatus},
 		"suspended":        {view{wanted: b, attempted: a, applied: a, suspended: "suspended by me: x"}, "Unknown Suspended: suspended by me: x", status.InProgressStatus},
 		"waits for window": {view{wanted: b, attempted: a, applied: a, waiting: "waiting for the next window"}, "True Waiting: " + a + " is applied; " + b + ": waiting for the next window", status.CurrentStatus},
 		"first one waits":  {view{wanted: b, waiting: "waiting for the next window"}, "Unknown Waiting: waiting for the next window", status.InProgressStatus},

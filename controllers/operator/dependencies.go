@@ -3,6 +3,8 @@ package operator
 import (
 	"fmt"
 
+	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
+	"github.com/pergola-dev/pergola/controllers/landscape"
 	"github.com/pergola-dev/pergola/controllers/notification"
 	"github.com/pergola-dev/pergola/source/receiver"
 )
@@ -34,4 +36,14 @@ func (s *syncer) tellMisfits() {
 		}
 	}
 	s.toldMissing, s.toldMisconfigured = missing, s.misconfigured
+}
+
+// waitsFor tells whether a Landscape failed because another one has objects that moved to it: should that one wait for it, too, neither would ever
+// go on.
+func waitsFor(l *landscapev1alpha1.Landscape, name string) bool {
+	var problems []string
+	for _, e := range l.Status.LastErrors {
+		problems = append(problems, e.Description)
+	}
+	return landscape.WaitsFor(problems, name)
 }

@@ -217,7 +217,7 @@ func TestQuiet(t *testing.T) {
 func TestOrder(t *testing.T) {
 	w := newWorld(t)
 	var all []*served
-	w.start()
+	stop := w.start()
 	for _, name := range []string{"ground", "middle", "top"} {
 		s := w.served(name)
 		all = append(all, s)
@@ -246,6 +246,16 @@ func TestOrder(t *testing.T) {
 	l := w.await(all[1].name, func(l *landscapev1alpha1.Landscape) bool { return strings.Contains(readiness(l), next) })
 	assert.Contains(t, readiness(l), "waiting for Landscape "+all[0].name+": it is not ready (Invalid)")
 	assert.Equal(t, "1", w.value(all[1].name))
+	// Another process knows no more of it than this one, before it has looked.
+	stop()
+	w.change(all[0].name, func(l *landscapev1alpha1.Landscape) {
+		l.Annotations = map[string]string{landscapev1alpha1.AnnotationSyncRequested: "anew"}
+	})
+	w.start()
+	w.await(all[0].name, func(l *landscapev1alpha1.Landscape) bool {
+		return l.Status.LastHandledSyncRequest == "anew" && strings.HasPrefix(readiness(l), "False Invalid")
+	})
+	assert.Equal(t, "1", w.value(all[1].name), "it waits still")
 	all[0].set("2")
 	w.applied(all[1], next, "2")
 

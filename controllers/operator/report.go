@@ -3,6 +3,9 @@ package operator
 import (
 	"time"
 
+	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
+	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
+	"github.com/pergola-dev/pergola/health/condition"
 	"github.com/pergola-dev/pergola/source"
 	"github.com/pergola-dev/pergola/source/receiver"
 )
@@ -53,6 +56,9 @@ func (s *syncer) report(suspended string) {
 	if v.sourceErr == nil {
 		v.sourceErr = s.last.fetchErr
 	}
+	// What a former process found is true until this one knows better: others wait for this Landscape to be ready.
+	ready := condition.Get(s.status.now.Conditions, landscapev1alpha1.LandscapeReady)
+	v.unsettled = s.last.revision == "" && ready != nil && ready.Status != gardencorev1beta1.ConditionTrue
 	if u := s.unkept; u != nil && s.active == nil && u.commit == commitOf(v.applied) {
 		v.unkept = u.err
 	}

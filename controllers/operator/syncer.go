@@ -455,7 +455,7 @@ func (s *syncer) blocked(object *landscapev1alpha1.Landscape) string {
 		case other == nil:
 			return fmt.Sprintf("waiting for Landscape %s, which does not exist (spec.dependsOn)", d.Name)
 		}
-		if why := notReady(other); why != "" {
+		if why := notReady(other); why != "" && !waitsFor(other, object.Name) {
 			return fmt.Sprintf("waiting for Landscape %s: %s", d.Name, why)
 		}
 	}
