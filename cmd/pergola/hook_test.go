@@ -108,11 +108,23 @@ func TestPusherSeesTheSync(t *testing.T) {
 }
 
 func TestPusherHearsOfAFailure(t *testing.T) {
-	_, url := operatorAt(t, receiver.Progress{Phase: receiver.PhaseFailed, Done: true, Err: "landscape/seed.yaml:3:1: error: no such field"})
-	text := bare(t, url)("git push -q origin main && echo pushed")
-	assert.Contains(t, text, "remote: garden/prod: SYNC FAILED of garden/prod: landscape/seed.yaml:3:1: error: no such field")
-	assert.Contains(t, text, "What was applied before stays.")
-	assert.Contains(t, text, "pushed\n")
+	for name, test := range map[string]struct {
+		end  receiver.Progress
+		says []string
+	}{
+		"not applied": {receiver.Progress{Phase: receiver.PhaseFailed, Done: true, Err: "landscape/seed.yaml:3:1: error: no such field"},
+			[]string{"remote: garden/prod: SYNC FAILED of garden/prod: landscape/seed.yaml:3:1: error: no such field", "What was applied before stays."}},
+		"not on a seed": {receiver.Progress{Phase: receiver.PhaseFailed, Done: true, Applied: true, Message: "2 objects changed", Err: "the gardenlet of seed a does not work"},
+			[]string{"remote: garden/prod: NOT DONE ON ALL SEEDS of garden/prod: the gardenlet of seed a does not work", "The commit is applied in the runtime cluster and the virtual garden."}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, url := operatorAt(t, test.end)
+			text := bare(t, url)("git push -q origin main && echo pushed")
+			for _, line := range append(test.says, "pushed\n") {
+				assert.Contains(t, text, line)
+			}
+		})
+	}
 }
 
 func TestPushWithoutAnOperator(t *testing.T) {

@@ -369,7 +369,7 @@ func (s *syncer) gardenletsDone(w *wait, held []landscapev1alpha1.HeldDeletion, 
 	phase, message := s.endsAs(joined(w.message, listed(w.notes)))
 	done := receiver.Progress{Time: s.Clock.Now(), Phase: phase, Message: message, Done: true}
 	if len(w.failed) > 0 {
-		done.Phase, done.Err = receiver.PhaseFailed, listed(w.failed)
+		done.Phase, done.Err, done.Applied = receiver.PhaseFailed, listed(w.failed), true
 	}
 	s.hub.tell(w.j.revision.Commit, done)
 }

@@ -77,6 +77,7 @@ func TestGardenletsThatDoNotAnswer(t *testing.T) {
 	assert.Equal(t, gone+", Shoot garden-local/local", l.Status.History[0].Gardenlets)
 	end := pushed(s.push("another overlay", overlay("2")))
 	assert.Equal(t, receiver.PhaseFailed, end.Phase, end)
+	assert.True(t, end.Applied, "in the clusters of the operator")
 	assert.Equal(t, gone, end.Err)
 
 	// One that works, of a version that says nothing.

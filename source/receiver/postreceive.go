@@ -149,7 +149,11 @@ func (t *teller) progress(landscape string, p Progress) {
 // failed is loud: Git shows it among much else.
 func (t *teller) failed(landscape string, p Progress) {
 	const rule = "**********************************************************************"
-	for _, line := range []string{rule, "SYNC FAILED of " + landscape + ": " + p.Err, "The commit is pushed, but not applied, or not all of it. What was applied before stays.", rule} {
+	what, stays := "SYNC FAILED of ", "The commit is pushed, but not applied, or not all of it. What was applied before stays."
+	if p.Applied {
+		what, stays = "NOT DONE ON ALL SEEDS of ", "The commit is applied in the runtime cluster and the virtual garden. Each gardenlet does what is left on its seed as soon as it can."
+	}
+	for _, line := range []string{rule, what + landscape + ": " + p.Err, stays, rule} {
 		t.say(landscape, line)
 	}
 }

@@ -71,4 +71,6 @@ type Progress struct {
 	Done bool `json:"done,omitempty"`
 	// Err says why the sync failed; only with Done.
 	Err string `json:"error,omitempty"`
+	// Applied says of a failure that the runtime cluster and the virtual garden are as the revision says, and only seeds are not.
+	Applied bool `json:"applied,omitempty"`
 }
