@@ -101,11 +101,16 @@ func (e *explainer) answer(ctx context.Context, m match) (Answer, error) {
 	if m.fit == fitsHash {
 		a.Notes = append(a.Notes, "the name has a hash of the content: this is the object as it is rendered now")
 	}
+	asked := m.path
+	m.path = inGit(m)
 	list, value, err := locate(m.object.Object, m.path)
 	if err != nil {
 		return e.notDeclared(ctx, a, m, err)
 	}
 	a.Field = list.String()
+	if m.path != asked {
+		a.Notes = append(a.Notes, "Git has it as "+a.Field+": the API server keeps what is in stringData in data, encoded")
+	}
 	if m.path != "" {
 		a.Value = shownValue(m.object, list, value)
 	}

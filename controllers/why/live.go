@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/pergola-dev/pergola/landscapes"
 	"github.com/pergola-dev/pergola/plan"
 )
 
@@ -35,6 +36,8 @@ func (e *explainer) live(ctx context.Context, a *Answer, m match, list steps, va
 		return false
 	}
 	a.Live = &Live{Origin: object.GetAnnotations()[annotationOrigin]}
+	inGit := m.path
+	m, list, value = asStored(m, list, value)
 	found, has, err := locate(object.Object, m.path)
 	a.Live.HandedOver = handedOver(m, object, list)
 	if err != nil && e.explained(m, list, nil, a.Live.HandedOver) {
@@ -51,7 +54,9 @@ func (e *explainer) live(ctx context.Context, a *Answer, m match, list steps, va
 		return true
 	}
 	a.Live.Value = shownValue(object, found, has)
-	a.Field = found.String()
+	if list == nil || m.path == inGit {
+		a.Field = found.String()
+	}
 	e.judge(a, m, list, value, object, has)
 	return true
 }
@@ -73,6 +78,8 @@ func (e *explainer) judge(a *Answer, m match, list steps, value any, live *unstr
 	switch {
 	case list == nil:
 		a.Live.Verdict, a.Live.Message = Undeclared, "Git says nothing about it: "+by(others, "the API server fills it in")
+	case m.declaration != nil && m.declaration.Secret == landscapes.SecretEncrypted && isSecret(m.object) && (list[0].key == fieldData || list[0].key == fieldStringData):
+		a.Live.Verdict, a.Live.Message = Unknown, "what Git says is encrypted, and no key that is known here opens it"
 	case isSymbolic(value):
 		a.Live.Verdict, a.Live.Message = Unknown, "what Git says depends on facts that only the cluster knows"
 	case e.equal(m.object, list, value, has):
