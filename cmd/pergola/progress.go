@@ -28,9 +28,9 @@ type progress struct {
 
 	mu      sync.Mutex
 	running map[string]string
-	// said is what was printed last about a step, and saidAt when.
-	said   map[string]string
-	saidAt map[string]time.Time
+	// said is what was printed last about a step, saidAt when, and newsAt when it was news.
+	said           map[string]string
+	saidAt, newsAt map[string]time.Time
 	// applied and healthy are the steps that got there, counts how many of each owner are healthy.
 	applied map[string]bool
 	healthy map[string]bool
@@ -51,7 +51,7 @@ func (p *progress) begin() {
 	defer p.mu.Unlock()
 	p.clear()
 	p.running, p.order, p.said = map[string]string{}, nil, map[string]string{}
-	p.saidAt = map[string]time.Time{}
+	p.saidAt, p.newsAt = map[string]time.Time{}, map[string]time.Time{}
 	p.applied, p.healthy, p.counts = map[string]bool{}, map[string]bool{}, map[string]int{}
 }
 
@@ -103,7 +103,7 @@ func (p *progress) isApplied(key, wrote string) {
 }
 
 // goesOn notes the state of a step that is not at its end. Where lines are not rewritten, only news
-// are printed, and what a step still waits for after a while.
+// are printed, and what a step still waits for after a while, with how long it has: the same line twice would look like a mistake.
 func (p *progress) goesOn(key, state, message string, at time.Time) {
 	if _, ok := p.running[key]; !ok {
 		p.order = append(p.order, key)
@@ -116,7 +116,12 @@ func (p *progress) goesOn(key, state, message string, at time.Time) {
 	if message == "" || text == p.said[key] && at.Sub(p.saidAt[key]) < remindAfter {
 		return
 	}
-	p.said[key], p.saidAt[key] = text, at
+	if text != p.said[key] {
+		p.newsAt[key] = at
+	} else {
+		text = fmt.Sprintf("%s (for %s): %s", state, at.Sub(p.newsAt[key]).Round(time.Second), message)
+	}
+	p.said[key], p.saidAt[key] = p.running[key], at
 	if !p.live {
 		p.line(fmt.Sprintf("… %s: %s", key, oneLine(text, 300)), color.FgYellow)
 	}

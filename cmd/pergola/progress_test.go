@@ -74,11 +74,15 @@ func TestProgressSaysAgainWhatIsWaitedFor(t *testing.T) {
 	for _, e := range []struct {
 		after   time.Duration
 		message string
-	}{{0, "no pods"}, {3 * time.Second, "no pods"}, {25 * time.Second, "no pods"}, {28 * time.Second, "1 of 2 pods"}, {53 * time.Second, "1 of 2 pods"}} {
+	}{{0, "no pods"}, {3 * time.Second, "no pods"}, {25 * time.Second, "no pods"}, {50 * time.Second, "no pods"}, {78 * time.Second, "1 of 2 pods"}, {103 * time.Second, "1 of 2 pods"}} {
 		p.event(owner.Event{Owner: "seed a", Node: "api", State: flow.Applied, Message: e.message, At: start.Add(e.after)})
 	}
-	no, one := "… seed a › api: applied, not healthy yet: no pods\n", "… seed a › api: applied, not healthy yet: 1 of 2 pods\n"
-	assert.Equal(t, no+no+one+one, b.String())
+	assert.Equal(t, `… seed a › api: applied, not healthy yet: no pods
+… seed a › api: applied, not healthy yet (for 25s): no pods
+… seed a › api: applied, not healthy yet (for 50s): no pods
+… seed a › api: applied, not healthy yet: 1 of 2 pods
+… seed a › api: applied, not healthy yet (for 25s): 1 of 2 pods
+`, b.String())
 }
 
 // TestProgressOnATerminal: the state of a running step is rewritten, and what is final stays.
