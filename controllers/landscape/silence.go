@@ -14,6 +14,7 @@ import (
 
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 	"github.com/pergola-dev/pergola/controllers/owner"
+	"github.com/pergola-dev/pergola/controllers/seedpublication"
 	"github.com/pergola-dev/pergola/health/condition"
 )
 
@@ -153,6 +154,8 @@ func (s *Silence) aged(kind string, conditions []gardencorev1beta1.Condition, li
 		switch {
 		case kind == "Seed" && c.Type == gardencorev1beta1.GardenletReady:
 			c.Status, c.Reason, c.Message = gardencorev1beta1.ConditionUnknown, "StatusUnknown", "Gardenlet stopped posting status updates: "+s.Text(now)+". "+onlyGardenlet
+		case kind == "Seed" && c.Type == seedpublication.ConditionSettings: // what was published since is not in use
+			c.Status, c.Reason, c.Message = gardencorev1beta1.ConditionUnknown, "StatusUnknown", "Gardenlet stopped posting status updates; before: "+c.Message
 		case kind == "Shoot" && !live && (s.Since == nil || now.Sub(*s.Since) >= shootMonitorPeriod):
 			c.Status, c.Reason, c.Message = gardencorev1beta1.ConditionUnknown, "StatusUnknown", "Gardenlet stopped sending heartbeats; before: "+c.Message
 		}

@@ -16,6 +16,7 @@ import (
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/controllers/owner"
+	"github.com/pergola-dev/pergola/controllers/seedpublication"
 	"github.com/pergola-dev/pergola/render"
 )
 
@@ -56,7 +57,8 @@ func TestSilence(t *testing.T) {
 }
 
 func TestConditionsOfASilentGardenlet(t *testing.T) {
-	conditions := []gardencorev1beta1.Condition{{Type: gardencorev1beta1.GardenletReady, Status: "True"}, {Type: "ControlPlaneHealthy", Status: "True", Message: "fine"}}
+	conditions := []gardencorev1beta1.Condition{{Type: gardencorev1beta1.GardenletReady, Status: "True"}, {Type: "ControlPlaneHealthy", Status: "True", Message: "fine"},
+		{Type: seedpublication.ConditionSettings, Status: "True", Message: "in use"}}
 	short := silenceOf(renewed("g", time.Minute), "ns/one", monitorPeriod, noon)
 	long := silenceOf(renewed("g", 200*time.Second), "ns/one", monitorPeriod, noon)
 	statuses := func(kind string, s *Silence, live bool) (out []string) {
@@ -65,11 +67,11 @@ func TestConditionsOfASilentGardenlet(t *testing.T) {
 		}
 		return out
 	}
-	assert.Equal(t, []string{"Unknown", "True"}, statuses("Seed", short, false))
-	assert.Equal(t, []string{"Unknown", "True"}, statuses("Seed", long, true), "nobody judges that but the gardenlet")
-	assert.Equal(t, []string{"True", "True"}, statuses("Shoot", short, false), "five times as long")
-	assert.Equal(t, []string{"Unknown", "Unknown"}, statuses("Shoot", long, false))
-	assert.Equal(t, []string{"True", "True"}, statuses("Shoot", long, true), "they were judged now")
+	assert.Equal(t, []string{"Unknown", "True", "Unknown"}, statuses("Seed", short, false))
+	assert.Equal(t, []string{"Unknown", "True", "Unknown"}, statuses("Seed", long, true), "nobody judges that but the gardenlet")
+	assert.Equal(t, []string{"True", "True", "True"}, statuses("Shoot", short, false), "five times as long")
+	assert.Equal(t, []string{"Unknown", "Unknown", "Unknown"}, statuses("Shoot", long, false))
+	assert.Equal(t, []string{"True", "True", "True"}, statuses("Shoot", long, true), "they were judged now")
 	assert.Equal(t, "True", string(conditions[0].Status), "the former ones stay as they are")
 	assert.Contains(t, long.aged("Seed", conditions, false, noon)[0].Message, "g renewed its lease ns/one last 3m20s ago")
 	assert.Contains(t, long.aged("Seed", conditions, false, noon)[0].Message, "A pergola apply converges the seed while it runs, and posts no such status: start the gardenlet")
