@@ -100,3 +100,9 @@ func TestStillHeld(t *testing.T) {
 		assert.Equal(t, test.phase, last.Phase, last.Message)
 	}
 }
+
+// TestPinnedText: the command that takes the pin off can be copied as it is.
+func TestPinnedText(t *testing.T) {
+	assert.Equal(t, "PINNED to abc by me (it crashes): nothing else is applied before it is taken off (pergola rollback garden/prod --unpin)",
+		pinnedText(&landscapev1alpha1.Pin{Revision: "abc", By: "me", Reason: "it crashes"}, "garden/prod"))
+}

@@ -33,8 +33,13 @@ func (s *syncer) tellWaiting(suspended string) {
 	case s.object.Spec.Pin != nil:
 		pin := s.object.Spec.Pin
 		s.hub.others(pin.Revision, receiver.Progress{Time: s.Clock.Now(), Phase: receiver.PhaseHeld, Done: true,
-			Message: view{pin: pin}.pinned() + "nothing else is applied before it is taken off (pergola rollback --unpin)"})
+			Message: pinnedText(pin, s.key.String())})
 	}
+}
+
+// pinnedText says to those who follow another revision than the pin's that it is not applied.
+func pinnedText(pin *landscapev1alpha1.Pin, landscape string) string {
+	return view{pin: pin}.pinned() + "nothing else is applied before it is taken off (pergola rollback " + landscape + " --unpin)"
 }
 
 // suspendedText says to those who follow a sync that it does not begin.
