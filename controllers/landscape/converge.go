@@ -12,8 +12,6 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
@@ -470,39 +468,4 @@ func (c *Converger) convergeOne(ctx context.Context, o *owner.Owner) (err error)
 		return fmt.Errorf("%s: %w", o, err)
 	}
 	return nil
-}
-
-// identify reads the UID of an owner, which names things outside of the clusters.
-func (c *Converger) identify(ctx context.Context, o *owner.Owner) error {
-	live, err := o.Home.GetLive(ctx, o.Ref)
-	switch {
-	case apierrors.IsNotFound(err) || meta.IsNoMatchError(err):
-		return &owner.FollowsError{Err: fmt.Errorf("not reconciled, because it is not on cluster %s: what Git declares could not be applied there", o.Home.Name())}
-	case err != nil:
-		return o.Home.Explain(o.Ref, "read", err)
-	}
-	o.Input.Owner.UID = string(live.GetUID())
-	if err := c.follow(o, live); err != nil {
-		return err
-	}
-	if o.Input.Owner.Kind == owner.Seed {
-		c.noteReport(live)
-	}
-	if o.Input.Owner.Kind != owner.Shoot {
-		return nil
-	}
-	return c.onSeed(ctx, o)
-}
-
-// withUID gives one of the declarations the UID it has in the cluster. Declarations are shared between owners, so
-// it works on copies.
-func withUID(objects map[string]map[string]any, name, uid string) map[string]map[string]any {
-	out := maps.Clone(objects)
-	object := maps.Clone(out[name])
-	metadata, _ := object["metadata"].(map[string]any)
-	metadata = maps.Clone(metadata)
-	metadata["uid"] = uid
-	object["metadata"] = metadata
-	out[name] = object
-	return out
 }

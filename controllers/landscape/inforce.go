@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/pergola-dev/pergola/apply"
@@ -55,6 +57,41 @@ func (c *Converger) foresee(ctx context.Context) {
 		return
 	}
 	_, _ = c.engine.Plan(ctx, c.clusters[Virtual], s, c.declarationInventory(Virtual), apply.ApplyOptions{NoPrune: true, Complete: c.complete, Foreseen: c.foresees})
+}
+
+// identify reads the UID of an owner, which names things outside of the clusters.
+func (c *Converger) identify(ctx context.Context, o *owner.Owner) error {
+	live, err := o.Home.GetLive(ctx, o.Ref)
+	switch {
+	case apierrors.IsNotFound(err) || meta.IsNoMatchError(err):
+		return &owner.FollowsError{Err: fmt.Errorf("not reconciled, because it is not on cluster %s: what Git declares could not be applied there", o.Home.Name())}
+	case err != nil:
+		return o.Home.Explain(o.Ref, "read", err)
+	}
+	o.Input.Owner.UID = string(live.GetUID())
+	if err := c.follow(o, live); err != nil {
+		return err
+	}
+	if o.Input.Owner.Kind == owner.Seed {
+		c.noteReport(live)
+	}
+	if o.Input.Owner.Kind != owner.Shoot {
+		return nil
+	}
+	return c.onSeed(ctx, o)
+}
+
+// withUID gives one of the declarations the UID it has in the cluster. Declarations are shared between owners, so
+// it works on copies.
+func withUID(objects map[string]map[string]any, name, uid string) map[string]map[string]any {
+	out := maps.Clone(objects)
+	object := maps.Clone(out[name])
+	metadata, _ := object["metadata"].(map[string]any)
+	metadata = maps.Clone(metadata)
+	metadata["uid"] = uid
+	object["metadata"] = metadata
+	out[name] = object
+	return out
 }
 
 // follow makes the components of an owner those of what is in force.
