@@ -12,6 +12,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -159,7 +160,7 @@ func (g *Gardenlet) living(ctx context.Context, refs []plan.Ref) (out []passing,
 		switch {
 		case err == nil:
 			out = append(out, passing{Object: ref, UID: live.GetUID()})
-		case !apierrors.IsNotFound(err):
+		case !apierrors.IsNotFound(err) && !meta.IsNoMatchError(err): // without its definition it is gone, too
 			return nil, g.local.Explain(ref, "read", err)
 		}
 	}

@@ -277,7 +277,10 @@ func (c *Converger) noAccess(o *owner.Owner, local string) error {
 // Git declares for it, the Seeds, the Shoots. A part that fails stops only what depends on it. What was reviewed counts until it has
 // gone well, and so does an approval that something passes by.
 func (c *Converger) Apply(ctx context.Context) (report *Report, err error) {
-	defer func() { c.once.ended(err == nil) }()
+	defer func() {
+		c.once.ended(err == nil)
+		report = report.snapshot()
+	}()
 	c.report = Report{}
 	c.forgetDrift()
 	c.forgetForeseen()

@@ -3,6 +3,7 @@ package landscape
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -26,6 +27,17 @@ type Report struct {
 	Operations []landscapev1alpha1.OperationRecord `json:"operations,omitempty"`
 	// Waiting are those of operations/ that wait to be asked for, or to be taken up, and those that came too late.
 	Waiting []WaitingOperation `json:"waitingOperations,omitempty"`
+}
+
+// snapshot is the report as it is now: between two runs repairs add to it.
+func (r *Report) snapshot() *Report {
+	out := *r
+	out.Owners, out.HandedOver, out.Operations, out.Waiting = slices.Clone(r.Owners), slices.Clone(r.HandedOver), slices.Clone(r.Operations), slices.Clone(r.Waiting)
+	out.Held = slices.Clone(r.Held)
+	for i := range out.Held {
+		out.Held[i].Objects = slices.Clone(out.Held[i].Objects)
+	}
+	return &out
 }
 
 // WaitingOperation is one of operations/ that nothing came of yet. It is no failure: everything else goes on.

@@ -75,17 +75,13 @@ func (s *syncer) noteTaken(j *job, id string) bool {
 	return true
 }
 
-// useUp ends the use of approvals by a sync: what is held anew needs others. Those of one that failed before it deleted anything may be used
-// again; those of what was held, and is not any more for another reason, may not, once a whole sync has seen that. It gives those by which
-// something passed, as they were approved.
+// useUp ends the use of approvals by a sync: what is held anew needs others, also where the sync has failed, for what it has asked a server to
+// delete may be gone all the same. Once a whole sync has seen that something is not held any more for another reason, its approvals are used, too. It
+// gives those by which something passed, as they were approved.
 func (s *syncer) useUp(j *job, report *landscape.Report, complete bool) (spent []string) {
 	spent = j.spent
 	j.used, j.spent = nil, nil
 	used := landscape.UseUp(s.object.Spec.Approved, s.status.now.UsedApprovals, nil)
-	if !complete && report.Written.Deleted+report.Written.Recreated == 0 {
-		used = slices.DeleteFunc(used, func(id string) bool { return slices.Contains(spent, id) })
-		spent = nil
-	}
 	if complete {
 		used = append(used, withdrawn(s.object.Spec.Approved, used, heldHere(s.status.now.Held), report)...)
 	}

@@ -3,9 +3,11 @@ package operator
 import (
 	"fmt"
 
+	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 	"github.com/pergola-dev/pergola/controllers/landscape"
 	"github.com/pergola-dev/pergola/controllers/notification"
+	"github.com/pergola-dev/pergola/health/condition"
 	"github.com/pergola-dev/pergola/source/receiver"
 )
 
@@ -41,6 +43,10 @@ func (s *syncer) tellMisfits() {
 // waitsFor tells whether a Landscape failed because another one has objects that moved to it: should that one wait for it, too, neither would ever
 // go on.
 func waitsFor(l *landscapev1alpha1.Landscape, name string) bool {
+	ready := condition.Get(l.Status.Conditions, landscapev1alpha1.LandscapeReady)
+	if ready == nil || ready.Status != gardencorev1beta1.ConditionFalse || ready.Reason != reasonApplyFailed {
+		return false // what it met before says nothing of now
+	}
 	var problems []string
 	for _, e := range l.Status.LastErrors {
 		problems = append(problems, e.Description)

@@ -64,3 +64,26 @@ func TestReadyAfterARestart(t *testing.T) {
 		})
 	}
 }
+
+// TestWaitsFor: only a sync that failed, and not what one met before, says that a Landscape waits for objects to be given up.
+func TestWaitsFor(t *testing.T) {
+	const moved = "ConfigMap a/x: OwnedElsewhere: landscape top declares this object as well, in x.yaml, and had it first"
+	for name, test := range map[string]struct {
+		status  gardencorev1beta1.ConditionStatus
+		reason  string
+		problem string
+		want    bool
+	}{
+		"it failed for that":      {gardencorev1beta1.ConditionFalse, reasonApplyFailed, moved, true},
+		"it failed for another":   {gardencorev1beta1.ConditionFalse, reasonApplyFailed, strings.ReplaceAll(moved, "top", "topmost"), false},
+		"it is suspended since":   {gardencorev1beta1.ConditionUnknown, reasonSuspended, moved, false},
+		"its next one is no good": {gardencorev1beta1.ConditionFalse, reasonInvalid, moved, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := &landscapev1alpha1.Landscape{}
+			l.Status.Conditions = []gardencorev1beta1.Condition{{Type: landscapev1alpha1.LandscapeReady, Status: test.status, Reason: test.reason}}
+			l.Status.LastErrors = []gardencorev1beta1.LastError{{Description: test.problem}}
+			assert.Equal(t, test.want, waitsFor(l, "top"))
+		})
+	}
+}
