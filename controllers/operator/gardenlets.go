@@ -16,6 +16,7 @@ import (
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/controllers/landscape"
 	"github.com/pergola-dev/pergola/controllers/seedpublication"
+	"github.com/pergola-dev/pergola/internal/printable"
 	"github.com/pergola-dev/pergola/source/receiver"
 )
 
@@ -297,7 +298,7 @@ func (w *wait) takenUp(ctx context.Context, live *unstructured.Unstructured, f *
 	}
 	if r == nil || r.Digest != f.digest {
 		if c := seedCondition(live, seedpublication.ConditionSettings); c != nil && c.Status == gardencorev1beta1.ConditionFalse && w.s.Clock.Since(w.began) > settleIn {
-			return gardencorev1beta1.LastOperationStateError, printable(shortened(c.Message))
+			return gardencorev1beta1.LastOperationStateError, printable.Line(shortened(c.Message))
 		}
 		return gardencorev1beta1.LastOperationStatePending, ""
 	}
@@ -414,5 +415,5 @@ func operationOf(live *unstructured.Unstructured) (gardencorev1beta1.LastOperati
 	if state == "" {
 		return gardencorev1beta1.LastOperationStatePending, ""
 	}
-	return gardencorev1beta1.LastOperationState(state), printable(shortened(fmt.Sprintf("%s (%d%%): %s", state, progress, description)))
+	return gardencorev1beta1.LastOperationState(state), printable.Line(shortened(fmt.Sprintf("%s (%d%%): %s", state, progress, description)))
 }

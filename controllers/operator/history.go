@@ -1,9 +1,7 @@
 package operator
 
 import (
-	"strings"
 	"time"
-	"unicode"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -60,14 +58,4 @@ func shortened(message string) string {
 		cut--
 	}
 	return message[:cut] + "…"
-}
-
-// printable makes a text of others one line without characters that a terminal obeys, or that turn or hide others.
-func printable(text string) string {
-	return strings.Map(func(r rune) rune {
-		if !unicode.IsPrint(r) {
-			return ' '
-		}
-		return r
-	}, text)
 }

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
+	"github.com/pergola-dev/pergola/internal/printable"
 )
 
 // AnnotationReport on a Seed says what its gardenlet has made of what was published, as a Report in JSON. The gardenlet writes it, and the operator,
@@ -111,7 +112,7 @@ func UnreadReport(seed *unstructured.Unstructured) string {
 	}
 	if err := json.Unmarshal([]byte(text), &Report{}); err != nil {
 		why := []rune(err.Error()) // it may quote what is there
-		return printable(fmt.Sprintf("the annotation %s of Seed %s cannot be read (%s): what its gardenlet holds, and what it has taken up, is not known. A gardenlet that runs writes it anew: see whether it does, and is of this version",
+		return printable.Line(fmt.Sprintf("the annotation %s of Seed %s cannot be read (%s): what its gardenlet holds, and what it has taken up, is not known. A gardenlet that runs writes it anew: see whether it does, and is of this version",
 			AnnotationReport, seed.GetName(), string(why[:min(len(why), maxReportText)])))
 	}
 	return ""
@@ -121,7 +122,7 @@ func UnreadReport(seed *unstructured.Unstructured) string {
 func NoteReport(seed *unstructured.Unstructured, r Report) (patch map[string]any, differs bool, err error) {
 	r.Held = slices.Clone(r.Held)
 	for i := range r.Held {
-		r.Held[i].Reason = printable(r.Held[i].Reason)
+		r.Held[i].Reason = printable.Line(r.Held[i].Reason)
 	}
 	r.bound()
 	r.Dropped = 0 // of what is read there

@@ -3,9 +3,9 @@ package seedpublication
 import (
 	"regexp"
 	"slices"
-	"strings"
 	"sync"
-	"unicode"
+
+	"github.com/pergola-dev/pergola/internal/printable"
 )
 
 // A report stands in the status of the Landscape, in messages, and in commands that people copy. Whoever may patch a Seed may write it, so that
@@ -46,17 +46,7 @@ func (r *Report) dropUnknown() {
 	n := len(r.Held)
 	r.Held = slices.DeleteFunc(r.Held, func(h Held) bool {
 		return !is.object.MatchString(h.Owner) || !is.cluster.MatchString(h.Cluster) || !is.object.MatchString(h.Object) ||
-			!is.approval.MatchString(h.Approval) || !is.approval.MatchString(h.Together) || h.Reason != printable(h.Reason)
+			!is.approval.MatchString(h.Approval) || !is.approval.MatchString(h.Together) || h.Reason != printable.Line(h.Reason)
 	})
 	drop(n - len(r.Held))
-}
-
-// printable makes a text one line without characters that a terminal obeys, or that turn or hide others.
-func printable(text string) string {
-	return strings.Map(func(r rune) rune {
-		if !unicode.IsPrint(r) {
-			return ' '
-		}
-		return r
-	}, text)
 }

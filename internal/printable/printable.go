@@ -1,6 +1,7 @@
 // Package printable makes texts that come from a cluster, a commit or a file fit to be shown: whoever may write one of them must not command the
-// terminal of the reader, nor write what looks like the rest of the output. Everything that commands print goes through here, but for values in
-// differences and findings, which spell such characters out (packages plan and schemas).
+// terminal of the reader, nor write what looks like the rest of the output. What commands print goes through here, and what stands in a status or a
+// report for them. Not here: values in differences and findings, which spell such characters out (packages plan and schemas), and what is cut to a
+// length for other machines (source, source/receiver, source/forge, controllers/notification).
 package printable
 
 import (
