@@ -5,7 +5,8 @@
 // (settings.go), and the objects of the virtual garden, watched (watch.go). From these, every owner gets its input
 // (inputs.go), and a job of its own that converges it when that changes (jobs.go). Drift and health are looked after
 // all the time (keep.go), also while the virtual garden cannot be reached; the heartbeat tells that somebody does
-// (heartbeat.go). What Git makes a seed delete is held where no review has shown it (review.go).
+// (heartbeat.go). What Git makes a seed delete is held where no review has shown it (review.go);
+// an approval lets it pass once (approvals.go, uses.go).
 //
 // What does not live here: how one owner is converged (owner), what is published (seedpublication).
 package gardenlet

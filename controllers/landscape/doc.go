@@ -3,5 +3,8 @@
 // Seeds and the Shoots in that order. The same code plans, keeps (repairs drift) and shows a
 // landscape.
 //
-// Read converge.go first: Apply is the whole way in one function.
+// Read converge.go first: Apply is the whole way in one function. What a Seed or Shoot is rendered from is in inforce.go, what lets deletions
+// pass in settings.go, reviewed.go and once.go, moves between landscapes in neighbours.go and removals.go.
+//
+// What does not live here: how one owner is converged (owner), how objects are sent (apply), when a landscape is synced (operator).
 package landscape

@@ -1,6 +1,6 @@
 // Package operator is the role `pergola operator`: it keeps the clusters of each Landscape object as its Git repository says.
 // One syncer looks after one Landscape: it polls the source, decides what is due (due.go, a pure function), loads and validates a
-// revision (prepare.go; examine.go while it has to wait), compares it with what reviewers saw (review.go), publishes for seeds (publish.go),
+// revision (prepare.go; examine.go while it has to wait), compares it with what reviewers saw (review.go), lets pass what was approved (approvals.go), publishes for seeds (publish.go),
 // applies it (sync.go) and keeps it until there is a newer one, and tells what it does in status, events,
 // metrics and to whoever follows a sync.
 //
