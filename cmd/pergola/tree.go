@@ -22,6 +22,7 @@ func newTree() *cobra.Command {
 		Short: "Show which objects of a cluster Pergola manages, and for whom",
 		Long: `Reads the inventories of a cluster and shows what Pergola manages there: by owner (landscape.NAME for what Git declares, garden.NAME,
 seed.NAME, shoot.NAMESPACE.NAME), bundle and object; what a ManagedResource carries stands below it. Nothing else of the cluster is read.
+Of an object that two owners declare it says which one has it.
 
 The inventories of a Seed and its Shoots are in the seed, all others in the runtime cluster, also of what is in the virtual garden, which
 has none itself.`,
@@ -134,6 +135,13 @@ func printTreeObjects(w io.Writer, indent string, objects []operator.TreeObject)
 		}
 		if o.Leaving {
 			text += "  being deleted"
+		}
+		switch {
+		case o.OwnedBy != "":
+			text += "  declared here, but " + o.OwnedBy + " has it"
+			n--
+		case len(o.AlsoOf) > 0:
+			text += "  also in the inventory of " + strings.Join(o.AlsoOf, ", ")
 		}
 		fmt.Fprintf(w, "%s%s%s\n", indent, here, printable(text))
 		n += printTreeObjects(w, indent+below, o.Objects)

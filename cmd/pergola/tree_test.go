@@ -52,6 +52,15 @@ func TestTreeSaysWhoIsNotReconciledAnyMore(t *testing.T) {
 	assert.Equal(t, "garden.g\nseed.one  (nobody reconciles it: g-1 renewed its lease garden/x last 5m ago)\n0 objects\n", b.String())
 }
 
+// TestTreeSaysWhoHasAnObject: one that another owner has is not counted twice.
+func TestTreeSaysWhoHasAnObject(t *testing.T) {
+	var b strings.Builder
+	require.NoError(t, printTree(&b, []operator.TreeOwner{{Owner: "landscape.one", Bundles: []operator.TreeBundle{{Name: "declarations", Cluster: "runtime", Objects: []operator.TreeObject{
+		{Object: "ConfigMap a/b", Source: "b.yaml:1", OwnedBy: "landscape.two"}, {Object: "ConfigMap a/c", AlsoOf: []string{"landscape.two"}}}}}}}, time.Time{}))
+	assert.Equal(t, "landscape.one\n└─ declarations on runtime\n   ├─ ConfigMap a/b  (b.yaml:1)  declared here, but landscape.two has it\n"+
+		"   └─ ConfigMap a/c  also in the inventory of landscape.two\n1 object\n", b.String())
+}
+
 // TestTreeIsPrintable: what stands in the inventories of a cluster commands no terminal and adds no line.
 func TestTreeIsPrintable(t *testing.T) {
 	const evil = "x\x1b[2J\u202e\nlandscape.other"

@@ -52,6 +52,11 @@ type TreeObject struct {
 	Leaving bool `json:"leaving,omitempty"`
 	// Objects are those that a ManagedResource carries.
 	Objects []TreeObject `json:"objects,omitempty"`
+	// OwnedBy has the object: the owner whose inventory lists it here never applied it, because the other one declares it, too.
+	OwnedBy string `json:"ownedBy,omitempty"`
+	// AlsoOf are others that have applied it, and list it: it went from one to another of them, which only the object itself tells.
+	AlsoOf []string `json:"alsoOf,omitempty"`
+	entry  apply.Entry
 }
 
 // Tree reads the inventories that a cluster holds. Nothing but ConfigMaps, ManagedResources and the two Leases of who writes them is read.
@@ -90,6 +95,7 @@ func Tree(ctx context.Context, config *rest.Config, now time.Time) ([]TreeOwner,
 		out = append(out, *o)
 	}
 	nameSeed(out)
+	noteShared(out)
 	noteSilence(ctx, c, out, now)
 	slices.SortFunc(out, func(a, b TreeOwner) int { return strings.Compare(a.Owner, b.Owner) })
 	return out, nil
@@ -143,7 +149,7 @@ func treeBundle(ctx context.Context, c client.Reader, cm *unstructured.Unstructu
 		return b
 	}
 	for _, e := range entries {
-		o := TreeObject{Object: e.Ref.String(), Source: e.Source, Leaving: e.Leaving}
+		o := TreeObject{Object: e.Ref.String(), Source: e.Source, Leaving: e.Leaving, entry: e}
 		if e.Kind == "ManagedResource" {
 			o.Objects, b.Error = carried(ctx, c, e.Ref)
 		}

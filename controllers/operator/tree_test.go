@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+
+	"github.com/pergola-dev/pergola/apply"
 )
 
 // Inventories have the role of a cluster; people look for its name.
@@ -20,4 +22,32 @@ func TestNameSeed(t *testing.T) {
 	unknown := []TreeOwner{{Owner: "shoot.garden-a.b", Bundles: bundles("seed")}}
 	nameSeed(unknown)
 	assert.Equal(t, "seed", unknown[0].Bundles[0].Cluster)
+}
+
+// TestNoteShared: an object that two landscapes declare is shown as that of the one that has it.
+func TestNoteShared(t *testing.T) {
+	object := func(name, applied string, leaving bool) TreeObject {
+		return TreeObject{Object: name, Leaving: leaving, entry: apply.Entry{Ref: apply.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "a", Name: name}, Applied: applied}}
+	}
+	of := func(owner, cluster string, objects ...TreeObject) TreeOwner {
+		return TreeOwner{Owner: owner, Bundles: []TreeBundle{{Cluster: cluster, Objects: objects}}}
+	}
+	owners := []TreeOwner{
+		of("landscape.one", "runtime", object("both", "x", false), object("new", "", false), object("moved", "x", false), object("nobody", "", false), object("leaves", "", true)),
+		of("landscape.two", "runtime", object("both", "", false), object("moved", "x", false), object("nobody", "", false), object("leaves", "", false)),
+		of("landscape.three", "virtual", object("both", "", false)),
+	}
+	noteShared(owners)
+	said := map[string][]string{}
+	for _, o := range owners {
+		for _, shown := range o.Bundles[0].Objects {
+			if whose := append(shown.AlsoOf, shown.OwnedBy); len(whose) > 1 || whose[0] != "" {
+				said[o.Owner+" "+shown.Object] = whose
+			}
+		}
+	}
+	assert.Equal(t, map[string][]string{
+		"landscape.two both": {"landscape.one"}, "landscape.two leaves": {"landscape.one"},
+		"landscape.one moved": {"landscape.two", ""}, "landscape.two moved": {"landscape.one", ""},
+	}, said, "not one that is new, and not one of another cluster")
 }

@@ -1,0 +1,41 @@
+package operator
+
+import "slices"
+
+// noteShared notes of objects that several inventories list who has them. An inventory lists what is to be applied before it is: of what another
+// owner declares, too, and has, it goes on to say that it was never applied.
+func noteShared(owners []TreeOwner) {
+	type place struct{ cluster, group, kind, namespace, name string }
+	listed := map[place]map[string]bool{} // by owner, whether it has applied it
+	each := func(f func(o *TreeObject, at place, owner string)) {
+		for _, owner := range owners {
+			for _, b := range owner.Bundles {
+				for i := range b.Objects {
+					ref := b.Objects[i].entry.Ref
+					f(&b.Objects[i], place{b.Cluster, ref.GVK().Group, ref.Kind, ref.Namespace, ref.Name}, owner.Owner)
+				}
+			}
+		}
+	}
+	each(func(o *TreeObject, at place, owner string) {
+		if listed[at] == nil {
+			listed[at] = map[string]bool{}
+		}
+		listed[at][owner] = listed[at][owner] || o.entry.Applied != "" || o.Leaving
+	})
+	each(func(o *TreeObject, at place, owner string) {
+		var others []string
+		for other, applied := range listed[at] {
+			if applied && other != owner {
+				others = append(others, other)
+			}
+		}
+		slices.Sort(others)
+		switch {
+		case len(others) == 1 && !listed[at][owner]:
+			o.OwnedBy = others[0]
+		default:
+			o.AlsoOf = others
+		}
+	})
+}
