@@ -122,4 +122,13 @@ func TestDiffOfAnOperation(t *testing.T) {
 	o := pergola(t, "diff", dir, "-o", "markdown")
 	assert.Equal(t, 1, o.code, "%+v", o)
 	assert.Contains(t, o.stdout, "the operation rotate-credentials-start is asked for, once; no part of Pergola does it in this version | virtual | Shoot garden-local/local |")
+
+	// There is one annotation: of two operations on one object the second one is asked for when the first one was taken up.
+	write(t, dir, "operations/2026-11-then.yaml", "apiVersion: landscape.pergola.dev/v1alpha1\nkind: Operation\nspec: {object: Shoot garden-local/local, operation: reconcile}\n")
+	write(t, dir, "operations/2026-12-last.yaml", "apiVersion: landscape.pergola.dev/v1alpha1\nkind: Operation\nspec: {object: Shoot garden-local/local, operation: retry}\n")
+	o = pergola(t, "diff", dir)
+	assert.Contains(t, o.stdout, "(the operation rotate-credentials-start is asked for, once; no part of Pergola does it in this version)")
+	assert.Contains(t, o.stdout, "(the operation reconcile is asked for, once, with the first sync after operation 2026-11-rotate, rotate-credentials-start, on the same object was taken up, "+
+		"which no part of Pergola does in this version: it waits until a controller does, or until that one is withdrawn)")
+	assert.Contains(t, o.stdout, "(the operation retry is asked for, once, with the first sync after operation 2026-11-then, reconcile, on the same object was taken up)")
 }

@@ -20,7 +20,8 @@ func newOperate() *cobra.Command {
 		Short: "Ask for a one-shot operation on a Garden, Seed, Shoot, ManagedSeed, Gardenlet or Project",
 		Long: `Sets the operation's annotation (gardener.cloud/operation) on the object, once. An operation that there is not, or that
 the object cannot do in its present state, is refused: a rotation out of order, another operation that was not taken up yet, a
-rollout of a cluster that sleeps. With --wait the operation is followed to its end.
+rollout of a cluster that sleeps. With --wait the operation is followed to its end; the wait ends at once where no gardenlet of the seed
+runs that would do it, and after 20 seconds where no part of Pergola does the operation and no other controller has taken it up.
 
 OBJECT is "KIND NAME" or "KIND NAMESPACE/NAME". Among the operations are reconcile, retry, maintain, rotate-…, rollout-workers=POOL
 and, for a Garden, Seed, Shoot or Project, confirm-deletion, which only confirms that it may be deleted.
@@ -33,7 +34,8 @@ takes it up, or until it is taken back, for example:
 
 A file operations/ID.yaml in the landscape does the same by a commit, exactly once (see docs/ownership.md).
 
-Exit code 1 says that the operation is not possible, that it failed, or that its end was not seen within --timeout.`,
+Exit code 1 says that the operation is not possible, that it failed, that nobody is there who does it, or that its end was not
+seen within --timeout.`,
 		Example: `  pergola operate landscapes/local "Shoot garden-local/local" reconcile --wait
   pergola operate landscapes/local "Seed local" reconcile`,
 		Args: cobra.ExactArgs(3),
@@ -53,7 +55,7 @@ Exit code 1 says that the operation is not possible, that it failed, or that its
 				}
 			}})
 			switch {
-			case errors.As(err, new(*landscape.NotPossibleError)), err != nil && last != "":
+			case errors.As(err, new(*landscape.NotPossibleError)), errors.As(err, new(*landscape.UnattendedError)), err != nil && last != "":
 				return finding{err}
 			case err != nil:
 				return err

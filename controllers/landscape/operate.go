@@ -38,6 +38,8 @@ type NotPossibleError struct {
 	Reasons           []string
 	// Waits says that nothing stands against it but another operation that was not taken up yet.
 	Waits bool
+	// live is the object as it was when it could not.
+	live *unstructured.Unstructured
 }
 
 func (e *NotPossibleError) Error() string {
@@ -61,7 +63,7 @@ func possible(ctx context.Context, cluster *apply.Cluster, live *unstructured.Un
 		for i := range reasons {
 			reasons[i] = cluster.CommandsHere(reasons[i])
 		}
-		return &NotPossibleError{Operation: operation, Object: apply.RefOf(live).String(), Reasons: reasons, Waits: waits}
+		return &NotPossibleError{Operation: operation, Object: apply.RefOf(live).String(), Reasons: reasons, Waits: waits, live: live}
 	}
 	return nil
 }
@@ -166,7 +168,7 @@ func isDone(kind, operation string) bool {
 func (c *Converger) followOperation(ctx context.Context, cluster *apply.Cluster, ref apply.Ref, o Operation, asked time.Time) error {
 	tick := c.options.Clock.NewTicker(watchInterval)
 	defer tick.Stop()
-	said := ""
+	said, attended := "", attendance{cluster: cluster, operation: o.Operation}
 	tell := func(text string) {
 		if text != said && o.OnProgress != nil {
 			o.OnProgress(text)
@@ -181,6 +183,9 @@ func (c *Converger) followOperation(ctx context.Context, cluster *apply.Cluster,
 		case err != nil && ctx.Err() == nil && !apply.IsPassing(cluster.Explain(ref, "read", err)):
 			return cluster.Explain(ref, "read", err)
 		case err == nil && live.GetAnnotations()[annotationOperation] == o.Operation:
+			if err := attended.look(ctx, live, asked, c.options.Clock.Now()); err != nil {
+				return err
+			}
 			if c.options.Clock.Since(asked) < takeUpTime {
 				break
 			}

@@ -139,7 +139,7 @@ func (c *Converger) runOperations(ctx context.Context, cluster string) error {
 		var impossible *NotPossibleError
 		switch {
 		case errors.As(err, &impossible) && impossible.Waits:
-			c.noteWaiting(o, strings.Join(impossible.Reasons, "; "), false)
+			c.noteWaiting(o, c.queued(o, impossible, records), false)
 		case err != nil:
 			problems = append(problems, fmt.Errorf("%s:%d: operation %s, %s on %s: %w", o.File, o.Line, o.ID, o.Operation, o.Object(), err))
 		default:

@@ -112,6 +112,49 @@ func TestOperationsAreExecutedOnce(t *testing.T) {
 	assert.Empty(t, c.report.Waiting)
 }
 
+// The second one of a commit on one object waits for the first one: that one was asked for a moment ago, and is withdrawn only if nobody does it.
+func TestOperationsOnOneObjectFollowEachOther(t *testing.T) {
+	w := newWritten(t, "queue", map[string]string{"shoot.yaml": shootFile("queue"),
+		"operations/a.yaml": operationFile("Shoot default/queue", "reconcile"), "operations/b.yaml": operationFile("Shoot default/queue", "rotate-ssh-keypair"),
+		"operations/c.yaml": operationFile("Shoot default/queue", "retry")})
+	w.mustSync()
+	waiting := func() []string {
+		t.Helper()
+		c := w.converger()
+		require.NoError(t, c.runOperations(testContext(t), Virtual))
+		var out []string
+		for _, o := range c.report.Waiting {
+			out = append(out, o.String())
+		}
+		return out
+	}
+	got := waiting()
+	require.Len(t, got, 2, got)
+	for i, id := range []string{"b, rotate-ssh-keypair", "c, retry"} {
+		assert.Regexp(t, "^operation "+id+" on Shoot default/queue: operation a, reconcile, on the same object was asked for 20[-0-9:TZ]+, and this one is asked for with the first sync after that one was taken up$", got[i])
+	}
+	w.clock.Step(takeUpTime + time.Second)
+	got = waiting()
+	require.Len(t, got, 2, got)
+	assert.Contains(t, got[0], "after that one was taken up: the operation \"reconcile\" of Shoot default/queue was not taken up yet, and blocks others until a controller that does it has; to withdraw it, on cluster virtual: kubectl ")
+
+	assert.Equal(t, "reconcile", takeUp(t, "queue"))
+	got = waiting()
+	require.Len(t, got, 2, got)
+	assert.Contains(t, got[1], "operation c, retry on Shoot default/queue: operation b, rotate-ssh-keypair, on the same object was asked for 20")
+	assert.Contains(t, got[1], ", which no part of Pergola does in this version: the operation \"rotate-ssh-keypair\" of Shoot default/queue was not taken up yet")
+	assert.Contains(t, got[1], "kubectl annotate shoot -n default queue gardener.cloud/operation-")
+
+	// The mark of the last operation of Git stays; another one is not told as that.
+	annotate(t, "queue", "somebody", `{"metadata":{"annotations":{"gardener.cloud/operation":"maintain"}}}`)
+	got = waiting()
+	require.Len(t, got, 1, got)
+	assert.Contains(t, got[0], "operation c, retry on Shoot default/queue: the operation \"maintain\" of Shoot default/queue was not taken up yet")
+	assert.Equal(t, "maintain", takeUp(t, "queue"))
+	assert.Empty(t, waiting())
+	assert.Equal(t, "retry", takeUp(t, "queue"))
+}
+
 // A crash loses no operation, and executes none twice, wherever it happens.
 func TestOperationsSurviveACrash(t *testing.T) {
 	w := newWritten(t, "crash", map[string]string{"shoot.yaml": shootFile("crash"), "operations/one.yaml": operationFile("Shoot default/crash", "reconcile")})
@@ -279,6 +322,37 @@ func TestOperateWaits(t *testing.T) {
 		require.ErrorContains(t, err, "reconcile on Shoot default/waits-long was asked for, and nobody has taken it up before it was interrupted: it stays asked for")
 		assert.NotContains(t, err.Error(), "kubectl", "that was said before")
 	})
+}
+
+// Where nobody does an operation its end is not waited for: at once, if no gardenlet of the seed runs, else when any controller would have taken it up.
+func TestOperateEndsWhereNobodyIsThere(t *testing.T) {
+	w := newWritten(t, "alone", map[string]string{"shoot.yaml": shootFile("alone")})
+	c := w.mustSync()
+	follow := func(object, operation string) chan error {
+		ended := make(chan error, 1)
+		go func() { ended <- c.Operate(testContext(t), Operation{Object: object, Operation: operation, Wait: true}) }()
+		return ended
+	}
+	ended, began := follow("Shoot default/alone", "maintain"), w.clock.Now()
+	eventually(t, "it ends", func() bool {
+		if w.clock.HasWaiters() {
+			w.clock.Step(watchInterval)
+		}
+		return len(ended) > 0
+	})
+	err := <-ended
+	require.ErrorAs(t, err, new(*UnattendedError))
+	require.ErrorContains(t, err, "maintain on Shoot default/alone was asked for, and nobody has taken it up within 20s; no part of Pergola does it in this version. It stays asked for")
+	require.ErrorContains(t, err, "; to withdraw it, on cluster virtual: kubectl annotate shoot -n default alone gardener.cloud/operation-")
+	assert.GreaterOrEqual(t, w.clock.Since(began), takeUpTime)
+	assert.Equal(t, "maintain", takeUp(t, "alone"))
+
+	live := liveShoot(t, "alone")
+	require.NoError(t, unstructured.SetNestedField(live.Object, "far", "spec", "seedName"))
+	look := attendance{cluster: c.clusters[Virtual], operation: "reconcile"}
+	err = look.look(testContext(t), live, w.clock.Now(), w.clock.Now())
+	require.ErrorContains(t, err, "reconcile on Shoot default/alone was asked for, and nobody does it: no gardenlet of seed far runs: nobody ever had its lease gardener-system-seed-lease/far. It stays asked for, and begins when one runs; to withdraw it, on cluster virtual: kubectl ")
+	require.NoError(t, look.look(testContext(t), live, w.clock.Now(), w.clock.Now()), "it was looked a moment ago")
 }
 
 func TestOperationsOfAGardenAreForTheRuntime(t *testing.T) {
