@@ -102,7 +102,7 @@ func (r *run) deletePhases(ctx context.Context, phases [][]candidate, patience f
 			continue
 		}
 		for _, c := range phase {
-			r.deleted(outcome{ref: c.entry.Ref, action: Deleting, message: "is deleted after " + left.String()})
+			r.deleted(outcome{ref: c.entry.Ref, action: Deleting, message: "is deleted after " + left.String(), waits: true})
 		}
 	}
 }
@@ -116,7 +116,7 @@ func (r *run) deletePhase(ctx context.Context, phase []candidate, timeout time.D
 	results := make([]outcome, len(phase))
 	for i, c := range phase {
 		if user := r.stillUsed(c.entry); user != nil {
-			results[i] = outcome{ref: c.entry.Ref, action: Deleting, message: "waits until " + user.String() + " is gone"}
+			results[i] = outcome{ref: c.entry.Ref, action: Deleting, message: "waits until " + user.String() + " is gone", waits: true}
 			continue
 		}
 		slots <- struct{}{}
@@ -152,7 +152,9 @@ func (r *run) overdue(live *unstructured.Unstructured) bool {
 func (r *run) deleteOne(ctx context.Context, c candidate, deadline time.Time, strict bool, release func()) outcome {
 	out := outcome{ref: c.entry.Ref, action: Deleted, old: c.live}
 	if ctx.Err() != nil {
-		return r.failedDeletion(out.ref, ctx.Err())
+		out = r.failedDeletion(out.ref, ctx.Err())
+		out.waits = c.live.GetDeletionTimestamp() == nil
+		return out
 	}
 	if !r.dry {
 		r.e.tracked.drop(r.c, c.entry.key())

@@ -40,6 +40,10 @@ type ObjectResult struct {
 	// TakenBack are fields that others had changed and that are ours again, each with the manager, see Set.TakeBackFrom.
 	TakenBack []string     `json:"takenBack,omitempty"`
 	Err       *ObjectError `json:"error,omitempty"`
+	// Cluster of the object, which the result of the whole says once for all.
+	Cluster string `json:"-"`
+	// Waits says of an object that is to go that it was not told to yet: something else has to go before, or the run ended.
+	Waits bool `json:"-"`
 }
 
 // Result is the outcome of Apply or Delete: applied objects in order of application, then deletions.

@@ -54,13 +54,14 @@ type outcome struct {
 	handed  []plan.HandedOver
 
 	takenBack []string // with their managers
+	waits     bool     // it is to go, and was not told to yet
 
 	fields   []plan.Field               // plan: what differs
 	old, new *unstructured.Unstructured // plan: before and after, where they are known
 }
 
 func (o outcome) result() ObjectResult {
-	return ObjectResult{Ref: o.ref, Action: o.action, Message: o.message, Kept: o.kept, HandedOver: o.handed, TakenBack: o.takenBack, Err: o.err}
+	return ObjectResult{Ref: o.ref, Action: o.action, Message: o.message, Kept: o.kept, HandedOver: o.handed, TakenBack: o.takenBack, Err: o.err, Waits: o.waits}
 }
 
 // Apply makes the cluster hold the objects of a set: applies what differs, deletes what left the set. An error
@@ -403,7 +404,9 @@ func (r *run) tell(o outcome) {
 	if r.opts.OnObject != nil {
 		r.telling.Lock()
 		defer r.telling.Unlock()
-		r.opts.OnObject(o.result())
+		result := o.result()
+		result.Cluster = r.c.Name()
+		r.opts.OnObject(result)
 	}
 }
 

@@ -61,6 +61,8 @@ type Options struct {
 	// Reviewed are the deletions and recreations that were reviewed; others are held. nil asks for no review. They count until everything
 	// was applied once.
 	Reviewed *Reviewed
+	// Passing is kept from one converger to the next; nil makes a converger remember by itself what it has let pass.
+	Passing *Passing
 	// CurrentAt says when the files of the landscape were known to be the newest ones; default: when New was called. Before another
 	// landscape deletes what may have moved to this one, it waits for a run with files that are newer than its question.
 	CurrentAt func() time.Time
@@ -73,6 +75,8 @@ type Options struct {
 	ForceHint func(apply.Ref) string
 	// OnDrift hears about repairs while a landscape is kept.
 	OnDrift func(Drift)
+	// Shown gives the id that people approve something by, of the one that follows from the objects; nil: they are the same.
+	Shown func(id string) string
 	// StepTimeout shortens the timeouts of the flows' steps; zero leaves them as they are.
 	StepTimeout time.Duration
 	// CareInterval is how often conditions are judged, while converging and while keeping; default 30 s (upstream's).
@@ -282,6 +286,7 @@ func (c *Converger) Apply(ctx context.Context) (report *Report, err error) {
 		report = report.snapshot()
 	}()
 	c.report = Report{}
+	c.once.begins()
 	c.forgetDrift()
 	c.forgetForeseen()
 	if err := CheckKeys(c.landscape); err != nil {

@@ -147,12 +147,14 @@ func (c *Converger) applyDeclarations(ctx context.Context, cluster string, d *de
 	set.Private = true
 	err = around.explain(c.applySet(ctx, cluster, "declarations", set, c.declarationInventory(cluster), options))
 	c.admission.end()
+	if err != nil {
+		around.removals.keepUndeclared(cluster, d.objects)
+	}
 	return errors.Join(err, c.saveRemovals(ctx, cluster, around.removals))
 }
 
 func (c *Converger) applySet(ctx context.Context, cluster, bundle string, s apply.Set, inv apply.Inventory, options apply.ApplyOptions) error {
 	options.OnObject = func(r apply.ObjectResult) {
-		c.once.note(cluster, r)
 		c.object("landscape "+c.landscape.Config.Name, bundle, r)
 	}
 	result, err := c.engine.Apply(ctx, c.clusters[cluster], s, inv, options)

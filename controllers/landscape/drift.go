@@ -21,9 +21,12 @@ type Drift struct {
 	What     string `json:"what"`
 	Repaired bool   `json:"repaired"`
 	// HandedOver says that nothing is repaired: what was changed is the task of whoever changed it.
-	HandedOver bool      `json:"handedOver,omitempty"`
-	Error      string    `json:"error,omitempty"`
-	At         time.Time `json:"at"`
+	HandedOver bool   `json:"handedOver,omitempty"`
+	Error      string `json:"error,omitempty"`
+	// Held is why the recreation is held that would repair it, and Approval the id by which it passes; empty if it is not.
+	Held     string    `json:"held,omitempty"`
+	Approval string    `json:"approval,omitempty"`
+	At       time.Time `json:"at"`
 	// Standing is why objects are not as Git says, this one included: one text for each that could not be repaired yet.
 	Standing []string `json:"standing,omitempty"`
 }
@@ -52,8 +55,9 @@ func (c *Converger) repair(ctx context.Context, e apply.DriftEvent) bool {
 		return err == nil
 	}
 	problems := problemsByObject(e.Ref, err)
-	if held := c.heldText(before, e.Cluster, e.Ref); held != "" && problems[e.Ref] == "" {
-		problems[e.Ref] = held
+	held, approval := c.heldSince(before, e.Cluster, e.Ref)
+	if held != "" && problems[e.Ref] == "" {
+		problems[e.Ref] = heldText(held, approval)
 	}
 	set := driftSet{e.Cluster, e.Set}
 	c.mu.Lock()
@@ -70,7 +74,7 @@ func (c *Converger) repair(ctx context.Context, e apply.DriftEvent) bool {
 	all := c.standingLocked()
 	c.mu.Unlock()
 
-	d := Drift{Cluster: e.Cluster, Object: e.Ref, What: DescribeDrift(e), At: c.options.Clock.Now(), Error: problems[e.Ref], Standing: all}
+	d := Drift{Cluster: e.Cluster, Object: e.Ref, What: DescribeDrift(e), At: c.options.Clock.Now(), Error: problems[e.Ref], Held: held, Approval: approval, Standing: all}
 	d.HandedOver = d.Error == "" && c.isHandedOver(e)
 	d.Repaired = d.Error == "" && !d.HandedOver
 	if d.Error != "" || former.problems[e.Ref] != "" || former.told != this {
@@ -84,23 +88,32 @@ func (c *Converger) repair(ctx context.Context, e apply.DriftEvent) bool {
 	return err == nil
 }
 
-// heldText says why the recreation of an object is held, and by which id it is let pass; empty if it is not. What was held before the
+// heldSince says why the recreation of an object is held, and by which id it is let pass; empty if it is not. What was held before the
 // repair does not count.
-func (c *Converger) heldText(before int, cluster string, ref apply.Ref) string {
+func (c *Converger) heldSince(before int, cluster string, ref apply.Ref) (reason, approval string) {
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, h := range c.report.Held[min(before, len(c.report.Held)):] {
+	since := slices.Clone(c.report.Held[min(before, len(c.report.Held)):])
+	c.mu.Unlock()
+	for _, h := range since {
 		for _, o := range h.Objects {
-			if h.Cluster == cluster && o.Ref == ref {
-				text := "held: " + o.Reason
-				if o.Approval != "" {
-					text += "; approving " + o.Approval + " lets it pass"
-				}
-				return text
+			if h.Cluster != cluster || o.Ref != ref {
+				continue
 			}
+			if approval = o.Approval; c.options.Shown != nil {
+				approval = c.options.Shown(approval)
+			}
+			return o.Reason, approval
 		}
 	}
-	return ""
+	return "", ""
+}
+
+func heldText(reason, approval string) string {
+	text := "held: " + reason
+	if approval != "" {
+		text += "; approving " + approval + " lets it pass"
+	}
+	return text
 }
 
 // forgetDrift begins a run: what still cannot be repaired fails it.

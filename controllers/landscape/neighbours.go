@@ -146,14 +146,54 @@ func (a *around) unanswered(ref apply.Ref) string {
 	return strings.Join(waiting, ", ")
 }
 
-// hadBy says who has an object that was declared for another landscape.
-func hadBy(name string) string {
-	return fmt.Sprintf("landscape %s declares this object as well", name)
-}
+// hadBefore and hadAfter are around the name of the landscape that has an object.
+const (
+	hadBefore = "landscape "
+	hadAfter  = " declares this object as well"
+)
 
-// WaitsFor tells whether a landscape with such problems waits for another one to give an object up.
-func WaitsFor(problems []string, name string) bool {
-	return slices.ContainsFunc(problems, func(p string) bool { return strings.Contains(p, hadBy(name)) })
+// hadBy says who has an object that was declared for another landscape.
+func hadBy(name string) string { return hadBefore + name + hadAfter }
+
+// MovesFrom names the landscapes that a run waits for, because they have objects that moved from them. It names none when something else went
+// wrong, too, which is no consequence of that.
+func MovesFrom(err error) []string {
+	var out []string
+	only := true
+	var visit func(error)
+	visit = func(err error) {
+		if many, is := err.(interface{ Unwrap() []error }); is {
+			for _, e := range many.Unwrap() {
+				visit(e)
+			}
+			return
+		}
+		switch e := err.(type) {
+		case nil, *owner.FollowsError:
+		case *apply.ObjectError:
+			rest, before := strings.CutPrefix(e.Message, hadBefore)
+			name, _, after := strings.Cut(rest, hadAfter)
+			switch {
+			case e.Reason == apply.OwnedElsewhere && before && after:
+				if !slices.Contains(out, name) {
+					out = append(out, name)
+				}
+			case e.Reason != apply.SkippedDependency:
+				only = false
+			}
+		default:
+			if inner := errors.Unwrap(err); inner != nil {
+				visit(inner)
+			} else {
+				only = false
+			}
+		}
+	}
+	visit(err)
+	if !only {
+		return nil
+	}
+	return out
 }
 
 // explain names the landscape and the file in the errors about objects that another one has.

@@ -1,6 +1,8 @@
 package landscape
 
 import (
+	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -10,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/controllers/owner"
 	"github.com/pergola-dev/pergola/plan"
 )
 
@@ -176,4 +179,27 @@ func TestTwoLandscapesDeclareTheSame(t *testing.T) {
 	after, err := resource(t, testMaps, "default").Get(testContext(t), "two-x", metav1.GetOptions{})
 	require.NoError(t, err)
 	assert.Equal(t, before.GetResourceVersion(), after.GetResourceVersion(), "nobody has written")
+}
+
+// TestMovesFrom: a run waits for others alone where each of its problems is that they have an object, or follows from that.
+func TestMovesFrom(t *testing.T) {
+	has := func(name string) error {
+		return &apply.ObjectError{Reason: apply.OwnedElsewhere, Message: hadBy(name) + ", in x.yaml, and had it first"}
+	}
+	follows := &owner.FollowsError{Err: errors.New("Shoot a/b: not reconciled")}
+	for name, test := range map[string]struct {
+		err  error
+		want []string
+	}{
+		"nothing":                    {nil, nil},
+		"one":                        {fmt.Errorf("declarations: %w", apply.Errors{has("a").(*apply.ObjectError)}), []string{"a"}},
+		"several":                    {errors.Join(fmt.Errorf("declarations: %w", errors.Join(has("a"), has("b"), has("a"))), follows), []string{"a", "b"}},
+		"what is skipped for it":     {errors.Join(has("a"), &apply.ObjectError{Reason: apply.SkippedDependency, Message: "waits"}), []string{"a"}},
+		"another object is no good":  {errors.Join(has("a"), &apply.ObjectError{Reason: apply.Invalid, Message: "no"}), nil},
+		"something else went wrong":  {errors.Join(has("a"), fmt.Errorf("reading: %w", errors.New("no connection"))), nil},
+		"another owner of an object": {errors.Join(has("a"), &apply.ObjectError{Reason: apply.OwnedElsewhere, Message: "it belongs to x"}), nil},
+		"a text like it":             {errors.New(hadBy("a")), nil},
+	} {
+		t.Run(name, func(t *testing.T) { assert.Equal(t, test.want, MovesFrom(test.err)) })
+	}
 }

@@ -8,6 +8,16 @@ import (
 	"github.com/pergola-dev/pergola/plan"
 )
 
+// Passing is what a process remembers, from one converger of a landscape to the next, of what was let pass. The zero value remembers nothing.
+type Passing struct {
+	mu sync.Mutex
+	// waits are the ids of objects that were let pass, and that nobody has told to go yet: until that, they need not be let pass again.
+	waits map[string]bool
+	// review is the one that done is about: the ids of what it was to show, and was deleted or recreated.
+	review string
+	done   map[string]bool
+}
+
 // once sees to it that what lets a deletion or recreation pass does so once. What a review has shown counts until everything was applied, an
 // approval until it has let something pass and everything was applied, and neither for what was deleted or recreated already. Between two runs
 // neither counts: what has to go then, to repair what somebody has changed by hand, is nothing that anybody has seen or approved.
@@ -21,6 +31,9 @@ type once struct {
 	approved, passed, spent map[string]bool
 	// done are the ids of what was deleted or recreated.
 	done map[string]bool
+	// review names what seen is about, remembers is what outlives this converger.
+	review    string
+	remembers *Passing
 	// open are the ids that count now. The gate reads them while a run goes on, and they change between two runs only.
 	open map[string]bool
 }
@@ -28,11 +41,17 @@ type once struct {
 // gate is the one that all runs of a converger ask.
 func (o Options) gate() (plan.Gate, *once) {
 	gate := o.Gate
-	of := &once{approved: maps.Clone(gate.Approved), passed: map[string]bool{}, spent: map[string]bool{}, done: map[string]bool{}, open: map[string]bool{}}
+	of := &once{approved: maps.Clone(gate.Approved), passed: map[string]bool{}, spent: map[string]bool{}, done: map[string]bool{}, open: map[string]bool{}, remembers: o.Passing}
+	if of.remembers == nil {
+		of.remembers = &Passing{}
+	}
 	of.reopen()
 	gate.Approved = of.open
 	take := gate.Take
 	gate.Take = func(id string, refs []plan.Ref) bool {
+		if of.remembers.isWaiting(id) {
+			return true
+		}
 		if take != nil && !take(id, refs) {
 			return false
 		}
@@ -42,7 +61,7 @@ func (o Options) gate() (plan.Gate, *once) {
 		return true
 	}
 	if o.Reviewed != nil {
-		of.seen = o.Reviewed.has
+		of.seen, of.review = o.Reviewed.has, o.Reviewed.of
 		gate.Reviewed = of.reviewed
 	}
 	return gate, of
@@ -62,19 +81,66 @@ func (o *once) isKept() bool {
 	return o.keeping
 }
 
-// note hears what became of an object of the declarations.
-func (o *once) note(cluster string, r apply.ObjectResult) {
+// note hears what became of an object.
+func (o *once) note(r apply.ObjectResult) {
+	id := plan.ApprovalOf(r.Cluster, r.Ref)
+	o.remembers.note(id, r)
 	if r.Action == apply.Deleted || r.Action == apply.Recreated {
 		o.mu.Lock()
 		defer o.mu.Unlock()
-		o.done[plan.ApprovalOf(cluster, r.Ref)] = true
+		o.done[id] = true
+	}
+}
+
+func (p *Passing) note(id string, r apply.ObjectResult) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case r.Waits:
+		if p.waits == nil {
+			p.waits = map[string]bool{}
+		}
+		p.waits[id] = true
+	case r.Action != apply.HeldBack && r.Action != apply.Skipped && r.Action != apply.Failed: // of these it is not known that it was told to go
+		delete(p.waits, id)
+	}
+}
+
+func (p *Passing) isWaiting(id string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.waits[id]
+}
+
+// begins is called before each run.
+func (o *once) begins() {
+	p := o.remembers
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if p.review != o.review || p.done == nil {
+		p.review, p.done = o.review, map[string]bool{}
+	}
+	if o.review != "" {
+		maps.Copy(o.done, p.done)
+	}
+	o.reopen()
+	for id := range p.waits {
+		o.open[id] = true
 	}
 }
 
 // ended is called after each run; complete says that it has applied everything.
 func (o *once) ended(complete bool) {
+	p := o.remembers
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	if o.review != "" && p.review == o.review {
+		maps.Copy(p.done, o.done)
+	}
 	if complete {
 		o.over = true
 		maps.Copy(o.spent, o.passed)
@@ -99,11 +165,12 @@ func (o *once) keep(keeping bool) {
 // inherit takes over what does not count any more.
 func (o *once) inherit(former *once) {
 	former.mu.Lock()
-	spent := maps.Clone(former.spent)
+	spent, remembers := maps.Clone(former.spent), former.remembers
 	former.mu.Unlock()
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	maps.Copy(o.spent, spent)
+	o.remembers = remembers
 	o.reopen()
 }
 

@@ -28,10 +28,10 @@ var recreated = apply.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "defau
 func TestWhatLetSomethingPassDoesSoOnce(t *testing.T) {
 	for name, allow := range map[string]func(*Options){
 		"reviewed": func(o *Options) {
-			o.Reviewed = ReviewedOf(plan.Plan{Items: []plan.Item{{Action: plan.Recreate, Cluster: Virtual, Object: recreated}}})
+			o.Reviewed = ReviewedOf("test", plan.Plan{Items: []plan.Item{{Action: plan.Recreate, Cluster: Virtual, Object: recreated}}})
 		},
 		"approved": func(o *Options) {
-			o.Reviewed, o.Gate.Approved = ReviewedOf(plan.Plan{}), map[string]bool{plan.ApprovalOf(Virtual, recreated): true}
+			o.Reviewed, o.Gate.Approved = ReviewedOf("test", plan.Plan{}), map[string]bool{plan.ApprovalOf(Virtual, recreated): true}
 		},
 		"approved, of a protected kind": func(o *Options) {
 			o.Gate.Protected, o.Gate.Approved = []string{"ConfigMap"}, map[string]bool{plan.ApprovalOf(Virtual, recreated): true}
@@ -41,6 +41,7 @@ func TestWhatLetSomethingPassDoesSoOnce(t *testing.T) {
 			w, h := newWritten(t, "once", map[string]string{"map.yaml": looseFile("one")}), &heard{}
 			w.changes = func(o *Options) {
 				o.Leases, o.OnDrift, o.CareInterval = []*Lease{{lease: &lease{cluster: Runtime, name: leaseOperator}}}, h.hear, time.Minute
+				o.Shown = func(id string) string { return id + "-7" }
 			}
 			// run is a sync, of what is declared for the virtual garden alone.
 			run := func(c *Converger) []landscapev1alpha1.HeldDeletion {
@@ -75,7 +76,9 @@ func TestWhatLetSomethingPassDoesSoOnce(t *testing.T) {
 			eventually(t, "it is told", func() bool { _, n := h.about("recreated"); return n > 0 })
 			told, _ := h.about("recreated")
 			assert.False(t, told.Repaired)
-			assert.Contains(t, told.Error, "approving "+plan.ApprovalOf(Virtual, recreated)+" lets it pass")
+			assert.Contains(t, told.Error, "approving "+plan.ApprovalOf(Virtual, recreated)+"-7 lets it pass")
+			assert.Equal(t, plan.ApprovalOf(Virtual, recreated)+"-7", told.Approval)
+			assert.NotEmpty(t, told.Held)
 			cancel()
 			require.NoError(t, <-done)
 			assert.Equal(t, before, uidOf(t, "recreated"))

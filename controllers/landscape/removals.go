@@ -141,6 +141,20 @@ func (r *removals) keep(cluster string, ref apply.Ref) {
 	}
 }
 
+// keepUndeclared keeps the questions about all objects of a cluster that are not declared again: a run that failed may not have come to where they
+// are asked, and what the others have answered, and a review has shown, is true still.
+func (r *removals) keepUndeclared(cluster string, declared []*unstructured.Unstructured) {
+	again := map[apply.Ref]bool{}
+	for _, o := range declared {
+		again[withoutVersion(apply.RefOf(o))] = true
+	}
+	for _, q := range r.questions {
+		if q.Cluster == cluster && !again[withoutVersion(q.Object)] {
+			r.kept[q.id()] = true
+		}
+	}
+}
+
 // saveRemovals writes what is asked now about one cluster; questions that are settled go.
 func (c *Converger) saveRemovals(ctx context.Context, cluster string, r *removals) error {
 	before := len(r.questions)

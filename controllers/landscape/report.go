@@ -59,6 +59,7 @@ func (w WaitingOperation) String() string {
 }
 
 func (c *Converger) object(owner, bundle string, r apply.ObjectResult) {
+	c.once.note(r)
 	if c.options.OnObject != nil {
 		c.options.OnObject(owner, bundle, r)
 	}

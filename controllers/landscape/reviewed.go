@@ -5,12 +5,15 @@ import "github.com/pergola-dev/pergola/plan"
 // Reviewed are the deletions and recreations that a reviewer could see: those of the rendered difference of two revisions. What goes
 // beyond them is held, for example because a cluster is not as Git said it was.
 type Reviewed struct {
+	// of names the revisions that were compared.
+	of   string
 	seen map[string]bool
 }
 
-// ReviewedOf collects what a plan deletes or recreates, held or not.
-func ReviewedOf(p plan.Plan) *Reviewed {
-	r := &Reviewed{seen: map[string]bool{}}
+// ReviewedOf collects what a plan deletes or recreates, held or not. The plan is the difference of revisions that are named: what has happened by
+// their review does not happen by it again, whichever converger is at it.
+func ReviewedOf(of string, p plan.Plan) *Reviewed {
+	r := &Reviewed{of: of, seen: map[string]bool{}}
 	for _, item := range p.Items {
 		if Loses(item) {
 			r.seen[plan.ApprovalOf(item.Cluster, item.Object)] = true

@@ -31,7 +31,7 @@ func TestAPlanWorseThanTheReviewedOneIsHeld(t *testing.T) {
 	before := w.declaredPlaces()
 	w.write("maps.yaml", mapFile("reviewed-a"))
 	difference := plan.Bundles(before, w.declaredPlaces())
-	reviewed := ReviewedOf(difference)
+	reviewed := ReviewedOf("test", difference)
 	w.changes = func(o *Options) { o.Reviewed = reviewed }
 
 	c := w.mustSync()
@@ -79,7 +79,7 @@ func TestRecreationsAreJudged(t *testing.T) {
 	assert.Equal(t, uid, uidOf(t, "recreated"))
 
 	w.gate = plan.DefaultGate()
-	w.changes = func(o *Options) { o.Reviewed = ReviewedOf(plan.Plan{}) }
+	w.changes = func(o *Options) { o.Reviewed = ReviewedOf("test", plan.Plan{}) }
 	c = w.mustSync()
 	require.Len(t, c.report.HeldDeletions(), 1)
 	assert.Equal(t, held[0].Approval, c.report.HeldDeletions()[0].Approval)

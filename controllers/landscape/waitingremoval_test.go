@@ -17,19 +17,29 @@ func TestAReviewedRemovalWaits(t *testing.T) {
 	ref := apply.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "default", Name: "wait-x"}
 	const object = "ConfigMap default/wait-x"
 	id := plan.ApprovalOf(Virtual, ref)
-	nothing := ReviewedOf(plan.Plan{})
+	nothing := ReviewedOf("test", plan.Plan{})
 	for name, test := range map[string]struct {
 		reviewed *Reviewed
 		text     string
 		then     func(from, other *written)
 	}{
 		"reviewed": {
-			ReviewedOf(plan.Plan{Items: []plan.Item{{Action: plan.Delete, Cluster: Virtual, Object: ref}}}),
+			ReviewedOf("test", plan.Plan{Items: []plan.Item{{Action: plan.Delete, Cluster: Virtual, Object: ref}}}),
 			"it may have moved to another landscape: it is deleted when these have been synced and do not declare it: waitb\n",
 			func(from, other *written) { from.settle("wait-x", other) },
 		},
+		"reviewed, and a run fails before it is asked again": {
+			ReviewedOf("test", plan.Plan{Items: []plan.Item{{Action: plan.Delete, Cluster: Virtual, Object: ref}}}), "it is deleted when these have been synced",
+			func(from, other *written) {
+				from.write("b.yaml", mapFile("Wait-refused")) // a name that no server takes
+				_, err := from.sync()
+				require.ErrorContains(from, err, "Wait-refused")
+				from.write("b.yaml", "")
+				from.settle("wait-x", other)
+			},
+		},
 		"reviewed, and held by the gate since": {
-			ReviewedOf(plan.Plan{Items: []plan.Item{{Action: plan.Delete, Cluster: Virtual, Object: ref}}}), "it is deleted when these have been synced",
+			ReviewedOf("test", plan.Plan{Items: []plan.Item{{Action: plan.Delete, Cluster: Virtual, Object: ref}}}), "it is deleted when these have been synced",
 			func(from, other *written) {
 				answer(from, other)
 				from.gate.MaxDeletions = plan.Limit(0)

@@ -40,6 +40,18 @@ func toApprove(held []landscapev1alpha1.HeldDeletion, landscape string) string {
 	return fmt.Sprintf(": pergola history %[1]s shows what and why, pergola approve %[1]s %[2]s lets it pass", landscape, shown)
 }
 
+// shownApproval is the id that people approve something by now. Those who keep what is applied call it, from other goroutines than that of the syncer.
+func (s *syncer) shownApproval(id string) string {
+	shown := make(chan string, 1)
+	s.do(func() { shown <- landscape.ShownApproval(id, s.status.now.UsedApprovals) })
+	select {
+	case text := <-shown:
+		return text
+	case <-s.alive.Done():
+		return id
+	}
+}
+
 // take lets something pass by an approval in a sync. That it is used is in the status before: whatever becomes of this process, and whichever revision
 // comes next, an approval lets nothing else pass. Only the sync that goes on may use one; what was prepared before, or is only kept, may know of one
 // that is used since. Those who apply call it, from other goroutines than that of the syncer.

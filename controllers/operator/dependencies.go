@@ -2,10 +2,10 @@ package operator
 
 import (
 	"fmt"
+	"slices"
 
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
-	"github.com/pergola-dev/pergola/controllers/landscape"
 	"github.com/pergola-dev/pergola/controllers/notification"
 	"github.com/pergola-dev/pergola/health/condition"
 	"github.com/pergola-dev/pergola/source/receiver"
@@ -40,16 +40,19 @@ func (s *syncer) tellMisfits() {
 	s.toldMissing, s.toldMisconfigured = missing, s.misconfigured
 }
 
-// waitsFor tells whether a Landscape failed because another one has objects that moved to it: should that one wait for it, too, neither would ever
-// go on.
-func waitsFor(l *landscapev1alpha1.Landscape, name string) bool {
+// waitsFor tells whether a Landscape failed for nothing else than that others have objects that moved to it, of which one is this: should that one
+// wait for it, too, neither would ever go on. The syncer of a process that began anew knows it when it has tried.
+func (p *parts) waitsFor(l *landscapev1alpha1.Landscape, name string) bool {
 	ready := condition.Get(l.Status.Conditions, landscapev1alpha1.LandscapeReady)
 	if ready == nil || ready.Status != gardencorev1beta1.ConditionFalse || ready.Reason != reasonApplyFailed {
 		return false // what it met before says nothing of now
 	}
-	var problems []string
-	for _, e := range l.Status.LastErrors {
-		problems = append(problems, e.Description)
+	p.mu.Lock()
+	other := p.syncers[receiver.Key{Namespace: l.Namespace, Name: l.Name}]
+	p.mu.Unlock()
+	if other == nil {
+		return false
 	}
-	return landscape.WaitsFor(problems, name)
+	names := other.movesFrom.Load()
+	return names != nil && slices.Contains(*names, name)
 }

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -15,6 +16,9 @@ import (
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/controllers/landscape"
+	"github.com/pergola-dev/pergola/source"
+	"github.com/pergola-dev/pergola/source/receiver"
 )
 
 // TestMoveAgainstTheOrder: an object moves to a Landscape from one that depends on it. The first can go on only when the second has given the
@@ -65,25 +69,77 @@ func TestReadyAfterARestart(t *testing.T) {
 	}
 }
 
-// TestWaitsFor: only a sync that failed, and not what one met before, says that a Landscape waits for objects to be given up.
+// TestWaitsFor: only a sync that failed for nothing else, and not what one met before, says that a Landscape waits for objects to be given up.
 func TestWaitsFor(t *testing.T) {
-	const moved = "ConfigMap a/x: OwnedElsewhere: landscape top declares this object as well, in x.yaml, and had it first"
 	for name, test := range map[string]struct {
-		status  gardencorev1beta1.ConditionStatus
-		reason  string
-		problem string
-		want    bool
+		status gardencorev1beta1.ConditionStatus
+		reason string
+		from   []string
+		want   bool
 	}{
-		"it failed for that":      {gardencorev1beta1.ConditionFalse, reasonApplyFailed, moved, true},
-		"it failed for another":   {gardencorev1beta1.ConditionFalse, reasonApplyFailed, strings.ReplaceAll(moved, "top", "topmost"), false},
-		"it is suspended since":   {gardencorev1beta1.ConditionUnknown, reasonSuspended, moved, false},
-		"its next one is no good": {gardencorev1beta1.ConditionFalse, reasonInvalid, moved, false},
+		"it failed for that":      {gardencorev1beta1.ConditionFalse, reasonApplyFailed, []string{"other", "top"}, true},
+		"it failed for another":   {gardencorev1beta1.ConditionFalse, reasonApplyFailed, []string{"topmost"}, false},
+		"it failed for all kinds": {gardencorev1beta1.ConditionFalse, reasonApplyFailed, nil, false},
+		"it is suspended since":   {gardencorev1beta1.ConditionUnknown, reasonSuspended, []string{"top"}, false},
+		"its next one is no good": {gardencorev1beta1.ConditionFalse, reasonInvalid, []string{"top"}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := &landscapev1alpha1.Landscape{}
+			l.Name = "below"
 			l.Status.Conditions = []gardencorev1beta1.Condition{{Type: landscapev1alpha1.LandscapeReady, Status: test.status, Reason: test.reason}}
-			l.Status.LastErrors = []gardencorev1beta1.LastError{{Description: test.problem}}
-			assert.Equal(t, test.want, waitsFor(l, "top"))
+			other := &syncer{}
+			other.movesFrom.Store(&test.from)
+			p := &parts{syncers: map[receiver.Key]*running{{Name: "below"}: {syncer: other}}}
+			assert.Equal(t, test.want, p.waitsFor(l, "top"))
+			assert.False(t, (&parts{}).waitsFor(l, "top"), "nobody has tried it in this process")
 		})
 	}
+}
+
+// TestSettled: that what was applied is kept after a restart says nothing of what the source is at, before that was tried, or looked at while it waits.
+func TestSettled(t *testing.T) {
+	for name, test := range map[string]struct {
+		last     string
+		examined *examination
+		want     bool
+	}{
+		"the newest was tried":         {"new", nil, true},
+		"the former is kept":           {"old", nil, false},
+		"the newest is looked at":      {"old", &examination{commit: "new"}, false},
+		"it was looked at":             {"old", &examination{commit: "new", done: true}, true},
+		"it could not be had yet":      {"old", &examination{commit: "new", done: true, again: time.Unix(1, 0)}, false},
+		"the one before was looked at": {"old", &examination{commit: "older", done: true}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := &syncer{object: &landscapev1alpha1.Landscape{}, head: source.Head{Commit: "new"}, last: outcome{commit: test.last}, examined: test.examined}
+			s.settles()
+			assert.Equal(t, test.want, s.settled)
+			s.head.Commit = "newer"
+			s.settles()
+			assert.Equal(t, test.want, s.settled, "once is enough")
+		})
+	}
+}
+
+// TestARepairThatIsHeldCanBeApproved: it is among what is held under the id that is told, as long as it waits.
+func TestARepairThatIsHeldCanBeApproved(t *testing.T) {
+	s := &syncer{status: &statusWriter{}}
+	byASync := landscapev1alpha1.HeldDeletion{Cluster: "virtual", Object: "ConfigMap a/x", Reason: "by a sync", Approval: "1"}
+	s.status.now.Held = []landscapev1alpha1.HeldDeletion{byASync}
+	drift := func(name, held, approval string) {
+		s.holdsRepair(landscape.Drift{Cluster: "virtual", Object: apply.Ref{Kind: "ConfigMap", Namespace: "a", Name: name}, Held: held, Approval: approval})
+	}
+	drift("x", "again", "1-2")
+	drift("y", "why", "2-3")
+	drift("y", "why not", "2-4")
+	held := landscapev1alpha1.HeldDeletion{Cluster: "virtual", Object: "ConfigMap a/y", Reason: "why not", Approval: "2-4"}
+	assert.Equal(t, []landscapev1alpha1.HeldDeletion{byASync, held}, s.status.now.Held)
+	assert.Contains(t, s.heldText(), "the repair of ConfigMap a/y on cluster virtual waits for an approval")
+	id, err := approvalOf(s.status.now.Held, "2-4", false)
+	assert.NoError(t, err)
+	assert.Equal(t, "2-4", id)
+	drift("y", "", "")
+	drift("x", "", "")
+	assert.Equal(t, []landscapev1alpha1.HeldDeletion{byASync}, s.status.now.Held, "what a sync holds only a sync ends")
+	assert.Empty(t, s.heldText())
 }

@@ -90,10 +90,28 @@ func (s *syncer) drifted(d landscape.Drift) {
 	}
 	s.do(func() {
 		s.drift = d.Standing
+		s.holdsRepair(d)
 		if s.active != nil {
 			s.notify(notification.Neutral, severity, reason, message, s.active.revision.Commit, s.active.revision.Revision())
 		}
 	})
+}
+
+// holdsRepair takes in whether the repair of what somebody has changed waits for an approval: it is approved as what a sync holds.
+func (s *syncer) holdsRepair(d landscape.Drift) {
+	one := landscapev1alpha1.HeldDeletion{Cluster: d.Cluster, Object: d.Object.String(), Reason: d.Held, Approval: d.Approval}
+	same := func(h landscapev1alpha1.HeldDeletion) bool { return h.Cluster == one.Cluster && h.Object == one.Object }
+	before, here := s.heldDrift, heldHere(s.status.now.Held)
+	s.heldDrift = slices.DeleteFunc(slices.Clone(before), same)
+	switch {
+	case d.Held != "" && slices.ContainsFunc(here, same) && !slices.ContainsFunc(before, same): // a sync has found it
+	case d.Held != "":
+		s.heldDrift = append(s.heldDrift, one)
+		here = append(slices.DeleteFunc(here, same), one)
+	case slices.ContainsFunc(before, same):
+		here = slices.DeleteFunc(here, same)
+	}
+	s.showHeld(here)
 }
 
 // cared takes in the conditions of an owner.

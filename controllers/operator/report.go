@@ -55,7 +55,7 @@ func (s *syncer) report(suspended string) {
 		missing:   s.toldMissing,
 		asking:    s.asking,
 		attempted: s.last.revision, applied: s.status.now.LastAppliedRevision, misconfigured: s.misconfigured, nameTaken: s.misconfigured != "" && s.nameTaken, sourceErr: s.pollFailed,
-		validErr: s.last.validErr, problems: s.last.problems, permanent: s.last.permanent, held: s.last.held + len(s.onSeeds), heldText: s.heldText(), operations: s.last.operations, ranOut: s.last.ranOut,
+		validErr: s.last.validErr, problems: s.last.problems, permanent: s.last.permanent, held: s.last.held + len(s.heldDrift) + len(s.onSeeds), heldText: s.heldText(), operations: s.last.operations, ranOut: s.last.ranOut,
 		waiting: s.decided.waiting, suspended: suspended, pin: s.object.Spec.Pin,
 	}
 	if v.sourceErr == nil {
@@ -63,7 +63,8 @@ func (s *syncer) report(suspended string) {
 	}
 	// What a former process found is true until this one knows better: others wait for this Landscape to be ready.
 	ready := condition.Get(s.status.now.Conditions, landscapev1alpha1.LandscapeReady)
-	v.unsettled = s.last.revision == "" && ready != nil && ready.Status != gardencorev1beta1.ConditionTrue
+	s.settles()
+	v.unsettled = !s.settled && ready != nil && ready.Status != gardencorev1beta1.ConditionTrue
 	if u := s.unkept; u != nil && s.active == nil && u.commit == commitOf(v.applied) {
 		v.unkept = u.err
 	}
@@ -109,6 +110,14 @@ func (s *syncer) report(suspended string) {
 	s.status.set(v, s.object.Generation)
 	s.status.next(s.retryAt())
 	s.metrics.state(s.key, s.status.now, suspended != "")
+}
+
+// settles notes that there is a verdict on what the source is at: it was tried, or it waits and was validated. That what was applied before is kept
+// says nothing of it.
+func (s *syncer) settles() {
+	wanted, _ := s.wanted()
+	e := s.examined
+	s.settled = s.settled || wanted != "" && (s.last.commit == wanted || e != nil && e.done && e.again.IsZero() && e.commit == wanted)
 }
 
 // retryAt is when a sync that failed or waits is tried again; zero if there is none.

@@ -61,7 +61,7 @@ func (r reading) reviewed(ctx context.Context, object *landscapev1alpha1.Landsca
 			return nil, err
 		}
 	}
-	out.here = landscape.ReviewedOf(plan.Plan{Items: out.items})
+	out.here = landscape.ReviewedOf(out.id, plan.Plan{Items: out.items})
 	return out, nil
 }
 

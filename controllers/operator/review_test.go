@@ -206,3 +206,12 @@ func TestNothingToCompareWith(t *testing.T) {
 	require.Len(t, l.Status.Held, 1)
 	assert.Equal(t, "ConfigMap "+w.namespace+"/b", l.Status.Held[0].Object)
 }
+
+// TestAReviewIsOfTheRevisionThatIsApplied: what was compared with a revision that is not the applied one any more is prepared anew.
+func TestAReviewIsOfTheRevisionThatIsApplied(t *testing.T) {
+	p := &prepared{applied: "main@sha1:a", job: &job{seen: &seen{}}}
+	assert.False(t, p.outdated("main@sha1:a"))
+	assert.True(t, p.outdated("main@sha1:b"))
+	p.job.seen = nil
+	assert.False(t, p.outdated("main@sha1:b"), "no review is asked for")
+}

@@ -190,9 +190,20 @@ func heldOnSeedsText(held []landscapev1alpha1.HeldDeletion) string {
 	return strings.Join(parts, "; ")
 }
 
+// heldRepairsText says how many repairs wait; empty for none.
+func heldRepairsText(held []landscapev1alpha1.HeldDeletion) string {
+	switch len(held) {
+	case 0:
+		return ""
+	case 1:
+		return fmt.Sprintf("the repair of %s on cluster %s waits for an approval", held[0].Object, held[0].Cluster)
+	}
+	return fmt.Sprintf("%d repairs wait for an approval", len(held))
+}
+
 // heldText says all that is held.
 func (s *syncer) heldText() string {
-	return joined(s.last.heldText, heldOnSeedsText(s.onSeeds))
+	return joined(s.last.heldText, heldRepairsText(s.heldDrift), heldOnSeedsText(s.onSeeds))
 }
 
 // joined puts texts behind each other, without those that are empty.

@@ -42,9 +42,14 @@ type prepared struct {
 	former   func()
 	spec     string
 	approved []string
-	engine   *apply.Engine
-	job      *job
+	// applied is the revision that it was compared with.
+	applied string
+	engine  *apply.Engine
+	job     *job
 }
+
+// outdated tells whether another revision was applied meanwhile, so that the difference that its review has to show is another one, too.
+func (p *prepared) outdated(applied string) bool { return p.job.seen != nil && p.applied != applied }
 
 // discard closes what is not used.
 func (p *prepared) discard() {
@@ -64,7 +69,7 @@ func (s *syncer) prepare(commit, trigger string, fallback bool) {
 	p := &preparation{commit: commit, trigger: trigger, fallback: fallback, spec: syncID(s.object), cancel: cancel}
 	s.preparing = p
 	object, head, remote := s.object.DeepCopy(), s.head, s.remote
-	object.Status.UsedApprovals = slices.Clone(s.status.now.UsedApprovals) // those that were written may be older
+	s.refresh(object)
 	fetch := remote.Fetch
 	if !fallback && object.Spec.Pin == nil {
 		p.head = head
@@ -100,6 +105,13 @@ func (s *syncer) prepare(commit, trigger string, fallback bool) {
 			ready.discard()
 		}
 	})
+}
+
+// refresh gives a copy of the object what is in its status now: what was written may be older.
+func (s *syncer) refresh(object *landscapev1alpha1.Landscape) {
+	now := &s.status.now
+	object.Status.UsedApprovals = slices.Clone(now.UsedApprovals)
+	object.Status.LastAppliedRevision, object.Status.LastAttemptedRevision = now.LastAppliedRevision, now.LastAttemptedRevision
 }
 
 // read reads a revision and validates it. It runs in the background; only one does at a time that is not cancelled.
@@ -142,7 +154,7 @@ func (s *syncer) make(ctx context.Context, object *landscapev1alpha1.Landscape, 
 	}
 	s.building.Lock()
 	defer s.building.Unlock()
-	out := &prepared{revision: r, spec: syncID(object), approved: object.Spec.Approved}
+	out := &prepared{revision: r, spec: syncID(object), approved: object.Spec.Approved, applied: object.Status.LastAppliedRevision}
 	var was *seen
 	if reviewed(&object.Spec, &r.landscape.Config.Spec) {
 		if was, err = s.reading(identities).reviewed(ctx, object, remote, former, r, fallback); err != nil {
@@ -171,9 +183,9 @@ func (s *syncer) converger(ctx context.Context, object *landscapev1alpha1.Landsc
 	gate.Take = func(id string, _ []plan.Ref) bool { return s.take(out.job, id) }
 	options := landscape.Options{
 		Catalogue: s.Catalogue, Clusters: s.clusters.byName(), Clock: s.Clock, Holder: s.Holder, Version: s.Version, Leases: s.leases(),
-		Part: landscape.PartOperator(), Checked: true, Renders: &s.renders, Thresholds: landscape.Thresholds(l), Gate: gate,
+		Part: landscape.PartOperator(), Checked: true, Renders: &s.renders, Passing: &s.passing, Thresholds: landscape.Thresholds(l), Gate: gate,
 		OnEvent: func(e owner.Event) { s.progressed(commit, told, e) }, CurrentAt: s.currentAt(commit),
-		OnDrift:  s.drifted,
+		OnDrift: s.drifted, Shown: s.shownApproval,
 		OnObject: func(_, _ string, r apply.ObjectResult) { out.job.wrote(r) },
 		OnCare: func(name string, conditions []gardencorev1beta1.Condition) {
 			s.do(func() { s.cared(name, conditions) })
@@ -209,6 +221,9 @@ func (s *syncer) isPrepared(p *preparation, ready *prepared, err error) {
 		s.cannotKeep(p.commit, err, s.Clock.Now())
 	case err != nil:
 		s.refused(p, err)
+	case ready.outdated(s.status.now.LastAppliedRevision):
+		ready.discard()
+		s.prepare(p.commit, p.trigger, p.fallback)
 	default:
 		s.start(p, ready)
 	}
@@ -302,7 +317,7 @@ func (s *syncer) start(p *preparation, ready *prepared) {
 	j.head = p.head
 	before := s.ending
 	s.ending = nil
-	s.unhealthy, s.unkept, s.drift = nil, nil, nil
+	s.unhealthy, s.unkept, s.drift, s.heldDrift = nil, nil, nil, nil
 	if w := s.gardenlets; w != nil && w.j.revision.Commit == j.revision.Commit {
 		j.awaits(w.left...)
 	}
@@ -394,7 +409,9 @@ func (s *syncer) applied(j *job, report *landscape.Report, totals map[string]int
 		o.validErr, o.fetchErr, o.secrets = refused.validErr, refused.fetchErr, refused.secrets
 		o.problems, o.permanent, o.failures = refused.problems, refused.permanent, refused.failures
 	}
-	s.last, s.drift = o, nil
+	s.last, s.drift, s.heldDrift = o, nil, nil
+	moves := landscape.MovesFrom(err)
+	s.movesFrom.Store(&moves)
 	result, message := landscapev1alpha1.SyncSucceeded, "nothing had to be written"
 	published := ""
 	if err == nil {

@@ -10,6 +10,7 @@ import (
 
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/controllers/landscape"
 	"github.com/pergola-dev/pergola/controllers/owner"
 	"github.com/pergola-dev/pergola/health/condition"
 	"github.com/pergola-dev/pergola/source"
@@ -64,8 +65,9 @@ type syncer struct {
 	clusters     clusters
 	engine       *apply.Engine
 	engineForces bool
-	// renders of the Garden are kept from one revision to the next.
+	// renders of the Garden, and what was let pass, are kept from one revision to the next.
 	renders   owner.Renders
+	passing   landscape.Passing
 	preparing *preparation
 	// examined is what was validated last while it waits.
 	examined *examination
@@ -74,11 +76,17 @@ type syncer struct {
 	ending chan struct{}
 	// last is the outcome of the last attempt, in this process.
 	last outcome
+	// movesFrom are the Landscapes because of which it failed, see waitsFor; other syncers look at it.
+	movesFrom atomic.Pointer[[]string]
+	// settled says that this process has come to a verdict on what the source is at.
+	settled bool
 	// unhealthy are the conditions that are not True, by owner.
 	unhealthy map[string][]string
 	// drift is what could not be repaired since the last sync.
-	drift   []string
-	decided decision
+	drift []string
+	// heldDrift are the repairs of it that wait for an approval.
+	heldDrift []landscapev1alpha1.HeldDeletion
+	decided   decision
 	// onSeeds is what gardenlets hold, gardenlets what a sync that went well waits for; nil for nothing.
 	onSeeds    []landscapev1alpha1.HeldDeletion
 	gardenlets *wait
@@ -455,7 +463,7 @@ func (s *syncer) blocked(object *landscapev1alpha1.Landscape) string {
 		case other == nil:
 			return fmt.Sprintf("waiting for Landscape %s, which does not exist (spec.dependsOn)", d.Name)
 		}
-		if why := notReady(other); why != "" && !waitsFor(other, object.Name) {
+		if why := notReady(other); why != "" && !s.waitsFor(other, object.Name) {
 			return fmt.Sprintf("waiting for Landscape %s: %s", d.Name, why)
 		}
 	}

@@ -202,7 +202,7 @@ func (r *run) removeBundle(ctx context.Context, b render.Bundle, contents []appl
 			return err
 		}
 		if deleted {
-			managed := apply.ObjectResult{Ref: managedRef(b), Action: apply.Deleted}
+			managed := apply.ObjectResult{Ref: managedRef(b), Action: apply.Deleted, Cluster: r.owner.Local.Name()}
 			r.count(managed)
 			tell(managed)
 			tell = except(managed.Ref, tell)

@@ -1,0 +1,145 @@
+package landscape
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/plan"
+)
+
+// TestWhatWaitsNeedsNoSecondApproval: a namespace that was let pass, and was not told to go because something in it takes its time, goes afterwards: by the
+// approval of before, or the review, although both counted for one sync. Once it was told, nothing counts any more.
+func TestWhatWaitsNeedsNoSecondApproval(t *testing.T) {
+	for _, name := range []string{"approved", "reviewed"} {
+		t.Run(name, func(t *testing.T) {
+			namespace := "slow-" + name
+			file := "---\napiVersion: v1\nkind: Namespace\nmetadata: {name: " + namespace + "}\n" +
+				"---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: slow, namespace: " + namespace + ", finalizers: [test.example.com/slow]}\n"
+			w := newWritten(t, namespace, map[string]string{"slow.yaml": file, "other.yaml": mapFile("slow-stays")})
+			w.mustSync()
+			w.write("slow.yaml", "")
+			ref := apply.Ref{APIVersion: "v1", Kind: "Namespace", Name: namespace}
+			content := apply.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: namespace, Name: "slow"}
+			id := plan.ApprovalOf(Virtual, ref)
+			passing, convergers := &Passing{}, 0
+			w.changes = func(o *Options) {
+				o.Passing = passing
+				convergers++
+				switch {
+				case name == "approved":
+					o.Gate.Approved = map[string]bool{id: true}
+					o.Gate.Take = func(string, []plan.Ref) bool { return convergers == 1 }
+				case convergers == 1:
+					o.Gate.Protected = nil
+					o.Reviewed = ReviewedOf("first", plan.Plan{Items: []plan.Item{{Action: plan.Delete, Cluster: Virtual, Object: ref}, {Action: plan.Delete, Cluster: Virtual, Object: content}}})
+				default:
+					o.Gate.Protected = nil
+					o.Reviewed = ReviewedOf("next", plan.Plan{})
+				}
+			}
+			maps := resource(t, testMaps, namespace)
+			release := func() {
+				_, err := maps.Patch(testContext(t), "slow", types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
+				require.True(t, err == nil || apierrors.IsNotFound(err), err)
+			}
+			t.Cleanup(release)
+			run := func() []apply.Held {
+				c := w.converger()
+				stop := hurry(w)
+				defer stop()
+				c.once.begins()
+				err := c.applyDeclarations(testContext(t), Virtual, split(c.landscape)[Virtual])
+				c.once.ended(err == nil)
+				require.NoError(t, err)
+				var held []apply.Held
+				for _, h := range c.report.Held {
+					held = append(held, h.Objects...)
+				}
+				return held
+			}
+			terminating := func() bool {
+				live, err := resource(t, schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}, "").Get(testContext(t), namespace, metav1.GetOptions{})
+				require.NoError(t, err)
+				return live.GetDeletionTimestamp() != nil
+			}
+			require.Empty(t, run(), "it is let pass")
+			require.False(t, terminating(), "what is in it goes first")
+			require.Empty(t, run(), "a new converger knows that it was let pass")
+			require.False(t, terminating())
+			release()
+			require.Empty(t, run())
+			require.True(t, terminating())
+			assert.Empty(t, passing.waits)
+		})
+	}
+}
+
+// hurry lets the time of a landscape pass quickly until it is stopped.
+func hurry(w *written) (stop func()) {
+	done, over := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(over)
+		tick := time.NewTicker(20 * time.Millisecond)
+		defer tick.Stop()
+		for {
+			select {
+			case <-done:
+				return
+			case <-tick.C:
+				w.clock.Step(500 * time.Millisecond)
+			}
+		}
+	}()
+	return func() {
+		close(done)
+		<-over
+	}
+}
+
+// TestOneReviewOneRecreation: what has happened by a review does not happen by it again, although another converger is at it, because the sync failed
+// or the operator looked at it anew. Another review counts.
+func TestOneReviewOneRecreation(t *testing.T) {
+	ref := apply.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "a", Name: "b"}
+	passing := &Passing{}
+	next := func(of string) (plan.Gate, *once) {
+		gate, o := Options{Gate: plan.Gate{}, Passing: passing, Reviewed: ReviewedOf(of, plan.Plan{Items: []plan.Item{{Action: plan.Recreate, Cluster: "c", Object: ref}}})}.gate()
+		o.begins()
+		return gate, o
+	}
+	held := func(g plan.Gate) int { return len(g.Judge("c", []plan.Ref{ref}, 100).Held) }
+	gate, o := next("a..b")
+	require.Zero(t, held(gate))
+	o.ended(false)
+	gate, o = next("a..b")
+	require.Zero(t, held(gate), "nothing has happened yet")
+	o.note(apply.ObjectResult{Ref: ref, Cluster: "c", Action: apply.Recreated})
+	o.ended(false)
+	gate, o = next("a..b")
+	assert.Equal(t, 1, held(gate))
+	o.ended(true)
+	gate, _ = next("b..c")
+	assert.Zero(t, held(gate))
+}
+
+// TestPassingForgets: what is declared again, or has gone, has to be let pass anew; what could not be looked at has not.
+func TestPassingForgets(t *testing.T) {
+	ref := apply.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "a", Name: "b"}
+	id := plan.ApprovalOf("c", ref)
+	for action, waits := range map[apply.Action]bool{apply.HeldBack: true, apply.Failed: true, apply.Skipped: true, apply.Deleting: false, apply.Deleted: false,
+		apply.Unchanged: false, apply.Configured: false, apply.Gone: false, apply.HandedOver: false} {
+		p := &Passing{}
+		_, o := Options{Passing: p}.gate()
+		o.note(apply.ObjectResult{Ref: ref, Cluster: "c", Action: apply.Deleting, Waits: true})
+		require.True(t, p.isWaiting(id))
+		o.note(apply.ObjectResult{Ref: ref, Cluster: "c", Action: action})
+		assert.Equal(t, waits, p.isWaiting(id), action)
+	}
+}
