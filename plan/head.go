@@ -246,7 +246,7 @@ func (r Report) revisions() string {
 
 // line is the summary in one line.
 func (r Report) line() string {
-	text := Plan{Items: make([]Item, min(1, r.items())), Summary: r.Summary(), Unchanged: r.unchanged()}.Line()
+	text := Plan{Items: make([]Item, min(1, r.items())), Summary: r.Summary(), Unchanged: r.unchanged(), Settings: r.settings()}.Line()
 	if !slices.ContainsFunc(r.Landscapes, func(l LandscapePlan) bool { return !l.Uncompared }) && len(r.Landscapes) > 0 {
 		text = "Nothing was compared: what changes is not known."
 	}
@@ -259,7 +259,7 @@ func (r Report) line() string {
 		switch {
 		case l.Uncompared:
 			unknown = append(unknown, l.Name)
-		case l.Plan.Empty():
+		case l.Plan.Empty() && l.Settings == 0:
 			same = append(same, l.Name)
 		default:
 			changed = append(changed, l.Name)
@@ -275,6 +275,14 @@ func (r Report) line() string {
 		text += fmt.Sprintf(" Not compared: %s.", first(unknown, 20))
 	}
 	return text + unreached
+}
+
+func (r Report) settings() int {
+	n := 0
+	for _, l := range r.Landscapes {
+		n += l.Settings
+	}
+	return n
 }
 
 func (r Report) items() int {

@@ -72,6 +72,8 @@ type Plan struct {
 	To   string `json:"to,omitempty"`
 	// Notes say what a reader has to know of the comparison itself.
 	Notes []string `json:"notes,omitempty"`
+	// Settings is how many settings of landscape.yaml differ that no object shows; notes say which.
+	Settings int `json:"settings,omitempty"`
 	// Uncompared says that there was nothing to compare with, so that no items mean nothing; a note says why.
 	Uncompared bool `json:"uncompared,omitempty"`
 	// HandedOver are declared fields that are left to controllers: no differences.

@@ -107,7 +107,10 @@ const counted = "objects in bundles and declarations"
 
 // Line is the summary in one line.
 func (p Plan) Line() string {
-	if p.Empty() {
+	switch {
+	case p.Empty() && p.Settings > 0:
+		return fmt.Sprintf("No object changes (%d %s unchanged), but %d %s of landscape.yaml: see the notes.", p.Unchanged, counted, p.Settings, plural(p.Settings, "setting", "settings"))
+	case p.Empty():
 		return fmt.Sprintf("No changes (%d %s unchanged).", p.Unchanged, counted)
 	}
 	var parts []string

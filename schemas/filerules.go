@@ -63,6 +63,10 @@ func rulesOfTheLandscape() []Rule {
 	rule := func(id, kind, file, source, title, doc string, fields ...string) Rule {
 		return Rule{ID: id, Kind: kind, Title: title, Doc: doc, Source: source, Fields: fields, In: "go", File: file, Severity: SeverityError, Scope: scopeLandscape}
 	}
+	warning := func(r Rule) Rule {
+		r.Severity = SeverityWarning
+		return r
+	}
 	const (
 		binding    = "What a declaration is rendered for is declared"
 		bindingDoc = "A Shoot is rendered for its Seed, Project and cloud profile, a NamespacedCloudProfile is laid over its parent. Declare them, or mend the reference."
@@ -75,6 +79,9 @@ func rulesOfTheLandscape() []Rule {
 		rule("landscape/health", kindLandscape, "landscapes/confighealth.go", sourceFiles, "A rule of health is for a kind that there is, and its expressions can be evaluated",
 			"Expressions are CEL over the object, which is self. healthy and progressing yield true or false, message yields text. Besides operators there are has, all, exists, exists_one, filter, map, and the functions of Kubernetes: for text (contains, startsWith, matches, find, split, lowerAscii …), lists (size, sum, min, max, indexOf …), optional values (self.?status.?phase.orValue(\"\")), quantity, duration, timestamp, semver, ip, cidr, url, format. A finding about a function that there is not lists all of them.",
 			"spec.health"),
+		warning(rule("landscape/protection", kindLandscape, "cmd/pergola/settings.go", sourceFiles, "A change of landscape.yaml protects no less than before",
+			"pergola validate --from and pergola diff tell when a commit takes the review away, raises the limits of the deletion gate, or lets go of what is verified. It is no error: who reviews the commit decides. Where an operator syncs, the Landscape in the cluster bounds most of it.",
+			"spec.review", "spec.deletionGate", "spec.forceConflicts", "spec.source.verify", "spec.catalogue")),
 		rule("landscape/layer", kindLandscape, "landscapes/loader.go", sourceFiles, "Layers are other folders of the repository, each listed once, and not in a circle",
 			"Paths are relative to landscape.yaml and stay within the repository: the closest folder above that holds .git.", "spec.layers"),
 		rule("landscape/facts", kindLandscape, "render/recorded.go", sourceFiles, "Recorded facts are a file that can be read, by owners that there are",

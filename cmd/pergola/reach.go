@@ -106,7 +106,8 @@ func (c comparison) compare(old, new revision, refused []schemas.Violation) (pla
 	p := plan.Bundles(before, after)
 	p.Unchanged += same
 	p.Unreached = plan.UnreachedOf(reach.Same)
-	p.From, p.To, p.Notes = old.name, new.name, slices.Concat(settingNotes(old.landscape, new.landscape), old.notes, new.notes)
+	settings := settingNotes(old.landscape, new.landscape)
+	p.From, p.To, p.Notes, p.Settings = old.name, new.name, slices.Concat(settings, old.notes, new.notes), len(settings)
 	p.Items = append(p.Items, landscape.PlannedOperations(old.landscape, new.landscape, c.now)...)
 	p.Sort()
 	keepBack(&p, old, new, refused)

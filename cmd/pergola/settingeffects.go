@@ -24,6 +24,9 @@ type setting struct {
 	effect func(old, new any) string
 }
 
+// lessProtection begins what follows from a setting that was loosened.
+const lessProtection = "less protection: "
+
 // theObjectBounds ends what is less protection: an operator takes the tighter one of what Git and the object say.
 const theObjectBounds = " (where an operator syncs, its Landscape in the cluster is the limit)"
 
@@ -104,7 +107,7 @@ func anys(list []string) []any {
 
 func ofCatalogue(_, new any) string {
 	if new == nil {
-		return "less protection: whichever program applies the landscape takes its own catalogue, without a commit that says so"
+		return lessProtection + "whichever program applies the landscape takes its own catalogue, without a commit that says so"
 	}
 	return "no program applies the landscape with another catalogue"
 }
@@ -113,13 +116,13 @@ func ofReview(_, new any) string {
 	if new == string(landscapev1alpha1.ReviewRequired) {
 		return "more protection: deletions that no review shows are held from now on"
 	}
-	return "less protection: deletions that no review shows are not held any more" + theObjectBounds
+	return lessProtection + "deletions that no review shows are not held any more" + theObjectBounds
 }
 
 // ofLimit is about numbers and percentages alike.
 func ofLimit(old, new any) string {
 	if numberOf(new) > numberOf(old) {
-		return "less protection: more may be deleted and recreated without an approval" + theObjectBounds
+		return lessProtection + "more may be deleted and recreated without an approval" + theObjectBounds
 	}
 	return "more protection: less may be deleted and recreated without an approval"
 }
@@ -135,7 +138,7 @@ func ofProtectedKinds(old, new any) string {
 	is, _ := new.([]any)
 	var parts []string
 	if gone := without(was, is); len(gone) > 0 {
-		parts = append(parts, "less protection: objects of "+listed(gone)+" are deleted without an approval"+theObjectBounds)
+		parts = append(parts, lessProtection+"objects of "+listed(gone)+" are deleted without an approval"+theObjectBounds)
 	}
 	if more := without(is, was); len(more) > 0 {
 		parts = append(parts, "more protection: objects of "+listed(more)+" are not deleted without an approval any more")
@@ -145,14 +148,14 @@ func ofProtectedKinds(old, new any) string {
 
 func ofForce(_, new any) string {
 	if new == true {
-		return "less protection: fields that others have set are overwritten (where an operator syncs, only if its Landscape in the cluster says so, too)"
+		return lessProtection + "fields that others have set are overwritten (where an operator syncs, only if its Landscape in the cluster says so, too)"
 	}
 	return "more protection: fields that others have set are conflicts, and not overwritten any more"
 }
 
 func ofVerification(_, new any) string {
 	if new == nil {
-		return "less protection: signatures are not demanded any more, unless the Landscape in the cluster does"
+		return lessProtection + "signatures are not demanded any more, unless the Landscape in the cluster does"
 	}
 	return "a Landscape in a cluster that demands no signatures refuses such revisions; which ones are demanded it says alone"
 }

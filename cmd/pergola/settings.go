@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strconv"
@@ -11,12 +12,58 @@ import (
 
 	"github.com/pergola-dev/pergola/landscapes"
 	"github.com/pergola-dev/pergola/plan"
+	"github.com/pergola-dev/pergola/schemas"
 )
 
 // What protects a landscape is said in landscape.yaml, and no object on a cluster changes with it: a reviewer sees it as notes.
 
+// settingChange is a setting of landscape.yaml that differs and that no object shows.
+type settingChange struct {
+	// field is where it stands, spec.review; difference what it was and is; effect what follows from that, if more is known.
+	field, difference, effect string
+}
+
+func (c settingChange) String() string {
+	text := "landscape.yaml: " + c.field + ": " + c.difference
+	if c.effect != "" {
+		text += ": " + c.effect
+	}
+	return text
+}
+
+// weakens tells whether less is protected by it.
+func (c settingChange) weakens() bool { return strings.Contains(c.effect, lessProtection) }
+
 // settingNotes are the settings of landscape.yaml that differ and that no object shows, with what follows from each.
 func settingNotes(old, new *landscapes.Landscape) []string {
+	var out []string
+	for _, c := range settingChanges(old, new) {
+		out = append(out, c.String())
+	}
+	return out
+}
+
+// ruleProtection is the rule of the findings about what is less protected than before.
+const ruleProtection = "landscape/protection"
+
+// weakened are the findings about settings of landscape.yaml by which less is protected than before, in the words of the notes of a difference.
+func weakened(old, new *landscapes.Landscape) []schemas.Violation {
+	var out []schemas.Violation
+	for _, c := range settingChanges(old, new) {
+		if !c.weakens() {
+			continue
+		}
+		d := new.ConfigDeclaration
+		place := d.Position(c.field)
+		out = append(out, schemas.Violation{
+			Severity: schemas.SeverityWarning, File: filepath.Join(new.Dir, place.File), Line: place.Line, Column: place.Column, Kind: d.GroupVersionKind().Kind, Name: d.Name(),
+			Field: c.field, Type: schemas.TypeForbidden, Rule: ruleProtection, Message: c.difference + ": " + c.effect,
+		})
+	}
+	return out
+}
+
+func settingChanges(old, new *landscapes.Landscape) []settingChange {
 	if old.ConfigDeclaration == nil || new.ConfigDeclaration == nil {
 		return nil // there is none, or it cannot be read: that is said elsewhere
 	}
@@ -24,7 +71,7 @@ func settingNotes(old, new *landscapes.Landscape) []string {
 	before, after := settingsIn(old), settingsIn(new)
 	all := maps.Clone(before)
 	maps.Copy(all, after)
-	var out []string
+	var out []settingChange
 	for _, path := range slices.Sorted(maps.Keys(all)) {
 		s := settingOf(path)
 		was, is := before[path].value, after[path].value
@@ -32,13 +79,11 @@ func settingNotes(old, new *landscapes.Landscape) []string {
 			continue
 		}
 		shown := plan.Conceal(object, all[path].keys, plan.Field{Old: was, New: is})
-		text := "landscape.yaml: spec." + path + ": " + s.difference(shown)
+		c := settingChange{field: "spec." + path, difference: s.difference(shown)}
 		if s.effect != nil {
-			if what := s.effect(s.effective(was), s.effective(is)); what != "" {
-				text += ": " + what
-			}
+			c.effect = s.effect(s.effective(was), s.effective(is))
 		}
-		out = append(out, text)
+		out = append(out, c)
 	}
 	return out
 }

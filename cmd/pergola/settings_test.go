@@ -114,4 +114,36 @@ func TestDiffShowsSettings(t *testing.T) {
 	require.Len(t, p.Notes, 1)
 	assert.Contains(t, p.Notes[0], note)
 	assert.Empty(t, p.Items)
+	assert.Equal(t, 1, p.Settings)
+
+	// The last line, which alone is on the screen of many, does not say that nothing changes.
+	o := pergola(t, "diff", dir, "--from", "HEAD~1")
+	assert.Regexp(t, `\nNo object changes \(\d+ objects in bundles and declarations unchanged\), but 1 setting of landscape.yaml: see the notes\.[^\n]*\n$`, o.stdout)
+	o = pergola(t, "diff", "--all", dir, "--from", "HEAD~1", "-o", "markdown")
+	assert.NotContains(t, o.stdout, "No changes")
+	assert.Contains(t, o.stdout, " 1 landscape changes: ")
+}
+
+// TestValidateWarnsOfLessProtection: in the words of the difference, at the place, and only of what protects less.
+func TestValidateWarnsOfLessProtection(t *testing.T) {
+	dir, commit := repository(t)
+	change(t, dir, "landscape.yaml", "spec:\n", "spec:\n  review: Required\n  deletionGate: {maxDeletions: 5, maxShare: 40%}\n")
+	commit()
+	o := pergola(t, "validate", dir, "--from", "HEAD~1")
+	assert.Equal(t, 0, o.code, "%+v", o)
+	assert.NotContains(t, o.stdout, "protection", "more review and fewer deletions")
+
+	change(t, dir, "landscape.yaml", "  review: Required\n  deletionGate: {maxDeletions: 5, maxShare: 40%}\n", "  deletionGate: {maxDeletions: 9, maxShare: 30%}\n")
+	o = pergola(t, "validate", dir, "--from", "HEAD")
+	assert.Equal(t, 0, o.code, "%+v", o)
+	const review = "spec.review: Required → (none, which is Optional): less protection: deletions that no review shows are not held any more"
+	const limit = "spec.deletionGate.maxDeletions: 5 → 9: less protection: more may be deleted and recreated without an approval"
+	for _, want := range []string{review, limit} {
+		assert.Contains(t, o.stdout, "warning: Landscape small: "+want)
+		assert.Contains(t, pergola(t, "diff", dir).stdout, "landscape.yaml: "+want)
+	}
+	assert.Contains(t, o.stdout, "landscape.yaml:6:32: warning: Landscape small: "+limit)
+	assert.NotContains(t, o.stdout, "maxShare: 40")
+	assert.Equal(t, 1, pergola(t, "validate", dir, "--from", "HEAD", "--strict").code)
+	assert.NotContains(t, pergola(t, "validate", dir).stdout, "protection")
 }

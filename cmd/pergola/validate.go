@@ -40,7 +40,8 @@ where no secret can be in it. Warnings are accepted, unless --strict makes error
 the field and the rule of a finding; -o json and sarif have a link to what there is to read about the kind.
 
 --from and --old add what cannot change so. As for the API, what did not change since may have expired meanwhile: a version
-of Kubernetes or of a machine image that is too old for a new Shoot is no finding of one that has it already.
+of Kubernetes or of a machine image that is too old for a new Shoot is no finding of one that has it already. --from also warns of
+settings of landscape.yaml by which less is protected than before.
 
 PATH is a landscape folder (it has a landscape.yaml), a manifest in YAML, JSON or CUE, or - for standard input.`,
 		Example: `  pergola validate landscapes/local
@@ -159,7 +160,11 @@ func (v *validation) path(path string) (_ []schemas.Violation, err error) {
 	if err != nil {
 		return nil, err
 	}
-	return findingsSince(v.cmd, l, former, violations)
+	found, err := findingsSince(v.cmd, l, former, violations)
+	if err == nil && former != nil {
+		found = append(found, weakened(former, l)...)
+	}
+	return found, err
 }
 
 // former is the landscape in the revision that it is compared with; nil when there is none, or the landscape not in it.
