@@ -2,12 +2,14 @@ package source
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -15,6 +17,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"cuelabs.dev/go/oci/ociregistry"
@@ -139,13 +142,25 @@ func (g guarded) RoundTrip(request *http.Request) (*http.Response, error) {
 	if before := request.Response; !g.led && before != nil && before.Request != nil && before.Request.URL.Host != request.URL.Host {
 		return nil, ledAway(request)
 	}
+	var handshake atomic.Pointer[error]
+	request = request.WithContext(httptrace.WithClientTrace(request.Context(), &httptrace.ClientTrace{
+		TLSHandshakeDone: func(_ tls.ConnectionState, err error) { handshake.Store(&err) },
+	}))
 	response, err := g.Transport.RoundTrip(request)
+	if ended := handshake.Load(); err != nil && ended != nil && isNoTLS(*ended) {
+		return nil, failure(ReasonUnreachable, "the registry at %s does not speak TLS: set insecure: true in the source if it is meant to be reached over plain HTTP", request.URL.Host)
+	}
 	if err == nil && response.StatusCode >= http.StatusBadRequest {
 		// Its text may repeat what was sent.
 		_ = response.Body.Close()
 		response.Body, response.ContentLength = http.NoBody, 0
 	}
 	return response, err
+}
+
+// isNoTLS tells whether a handshake has ended as with a server that does not know what TLS is: it answers with something else, or hangs up.
+func isNoTLS(err error) bool {
+	return errors.As(err, new(tls.RecordHeaderError)) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET)
 }
 
 func (a *artifactRemote) where() string { return a.options.URL }

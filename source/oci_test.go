@@ -9,6 +9,7 @@ import (
 	"encoding/pem"
 	"fmt"
 	"io/fs"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -350,4 +351,30 @@ func TestLoginsAtRegistries(t *testing.T) {
 	_, err = remote(t, Options{URL: registry.URL + "/x.git"}).Resolve(t.Context())
 	requireReason(t, ReasonUnreachable, err)
 	require.ErrorContains(t, err, "ca.crt")
+}
+
+// TestRegistryWithoutTLS: whoever names a registry that is reached over plain HTTP learns that, and what to set, whether it answers in its way or hangs up.
+func TestRegistryWithoutTLS(t *testing.T) {
+	plain := httptest.NewServer(newRegistry(t).Config.Handler)
+	t.Cleanup(plain.Close)
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = silent.Close() })
+	go func() {
+		for {
+			connection, err := silent.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = connection.Read(make([]byte, 1<<16))
+			_ = connection.Close()
+		}
+	}()
+	for name, address := range map[string]string{"answers": plain.Listener.Addr().String(), "hangs up": silent.Addr().String()} {
+		t.Run(name, func(t *testing.T) {
+			_, err := remote(t, Options{URL: "oci://" + address + "/landscapes/prod"}).Resolve(t.Context())
+			require.EqualError(t, err, "the registry at "+address+" does not speak TLS: set insecure: true in the source if it is meant to be reached over plain HTTP")
+			assert.Equal(t, ReasonUnreachable, ReasonOf(err))
+		})
+	}
 }
