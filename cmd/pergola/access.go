@@ -32,6 +32,15 @@ func (a *accessFlags) add(cmd *cobra.Command) {
 	cmd.Flags().DurationVar(&a.timeout, "timeout", 15*time.Minute, "give up after this time")
 }
 
+// reach are the flags by which another command reaches the same clusters, with a space before them.
+func (a accessFlags) reach() string {
+	out := ""
+	for _, k := range a.kubeconfigs {
+		out += " --kubeconfig " + landscape.Quoted(k)
+	}
+	return out
+}
+
 func (a accessFlags) access() landscape.Access {
 	out := landscape.Access{ByName: map[string]string{}}
 	for _, k := range a.kubeconfigs {
@@ -71,7 +80,7 @@ func newConverger(cmd *cobra.Command, l *landscapes.Landscape, flags accessFlags
 	}
 	options.Force = func(r apply.Ref) bool { return slices.Contains(forced, r.String()) }
 	options.ForceHint = func(r apply.Ref) string {
-		return fmt.Sprintf("overwrite it with pergola apply %s --force-conflicts %q", l.Dir, r)
+		return fmt.Sprintf("overwrite it with pergola apply %s --force-conflicts %q%s", l.Dir, r, flags.reach())
 	}
 	if progress != nil {
 		options.OnEvent, options.OnObject, options.OnDrift = progress.event, progress.object, progress.drift

@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"slices"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -58,7 +60,7 @@ something is held, that the last sync failed, there or on a seed, or that the so
 				if silence != nil {
 					fmt.Fprintf(cmd.OutOrStdout(), "%s; %s\n", printable(noOperator(silence, time.Now())), landscape.StartOperator(object.kubectl()))
 				}
-				err = printHistory(cmd.OutOrStdout(), l)
+				err = printHistory(cmd.OutOrStdout(), l, &object, widthOf(cmd.OutOrStdout()))
 			}
 			if err != nil {
 				return err
@@ -74,7 +76,10 @@ something is held, that the last sync failed, there or on a seed, or that the so
 	return cmd
 }
 
-func printHistory(w io.Writer, l *landscapev1alpha1.Landscape) error {
+// printHistory prints the syncs and what stands above and below them. Lines of the table are cut to a width, 0 for none: what goes into a file or
+// another program is whole. Commands reach the cluster as this one did.
+func printHistory(w io.Writer, l *landscapev1alpha1.Landscape, object *objectFlags, width int) error {
+	here := func(text string) string { return object.reachable(text, l.Namespace+"/"+l.Name) }
 	if pin := l.Spec.Pin; pin != nil {
 		reason := ""
 		if pin.Reason != "" {
@@ -86,12 +91,13 @@ func printHistory(w io.Writer, l *landscapev1alpha1.Landscape) error {
 		fmt.Fprintf(w, "SUSPENDED%s\n", printable(landscape.SuspensionText(s)))
 	}
 	if text := waitingText(l); text != "" {
-		fmt.Fprintf(w, "WAITING: %s\n", oneLine(text, 300))
+		fmt.Fprintf(w, "WAITING: %s\n", oneLine(here(text), math.MaxInt))
 	}
 	if text := sourceText(l); text != "" {
-		fmt.Fprintf(w, "SOURCE: %s\n", oneLine(text, 1000))
+		fmt.Fprintf(w, "SOURCE: %s\n", oneLine(here(text), math.MaxInt))
 	}
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	var lines strings.Builder
+	table := tabwriter.NewWriter(&lines, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "BEGAN\tTOOK\tREVISION\tBY\tRESULT\tWHAT")
 	for _, r := range l.Status.History {
 		took, result := "…", "Syncing"
@@ -108,12 +114,26 @@ func printHistory(w io.Writer, l *landscapev1alpha1.Landscape) error {
 		if r.Gardenlets != "" {
 			what = "on seeds: " + r.Gardenlets
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", r.StartTime.Local().Format(time.DateTime), took, printable(landscape.ShortRevision(r.Revision)), printable(r.Trigger), printable(result), oneLine(what, 100))
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", r.StartTime.Local().Format(time.DateTime), took, printable(landscape.ShortRevision(r.Revision)), printable(r.Trigger), printable(result), oneLine(here(what), math.MaxInt))
 	}
 	if err := table.Flush(); err != nil {
 		return err
 	}
-	return printApprovals(w, l)
+	for line := range strings.Lines(lines.String()) {
+		if _, err := fmt.Fprintln(w, cut(strings.TrimSuffix(line, "\n"), width)); err != nil {
+			return err
+		}
+	}
+	return printApprovals(w, l, object)
+}
+
+// cut is a line in so many characters, with a sign that there is more; 0 is any number.
+func cut(line string, width int) string {
+	r := []rune(line)
+	if width <= 0 || len(r) <= width {
+		return line
+	}
+	return string(r[:width-1]) + "…"
 }
 
 // waitingText says which commit waits for a window or for another Landscape; empty if none does, or if nothing is done at all.
@@ -135,7 +155,7 @@ func sourceText(l *landscapev1alpha1.Landscape) string {
 }
 
 // printApprovals prints what is held by the id that approves it: a run holds much for one reason, and one id approves all of it.
-func printApprovals(w io.Writer, l *landscapev1alpha1.Landscape) error {
+func printApprovals(w io.Writer, l *landscapev1alpha1.Landscape, object *objectFlags) error {
 	var groups [][]landscapev1alpha1.HeldDeletion
 	for _, h := range l.Status.Held {
 		i := slices.IndexFunc(groups, func(g []landscapev1alpha1.HeldDeletion) bool {
@@ -147,7 +167,7 @@ func printApprovals(w io.Writer, l *landscapev1alpha1.Landscape) error {
 		groups[i] = append(groups[i], h)
 	}
 	for i, group := range groups {
-		fmt.Fprintf(w, "Held: %s\n", oneLine(group[0].Reason, 1000))
+		fmt.Fprintf(w, "Held: %s\n", oneLine(object.reachable(group[0].Reason, l.Namespace+"/"+l.Name), 1000))
 		for _, h := range group {
 			alone := ""
 			if h.Together != "" && h.Approval != "" {
@@ -163,7 +183,7 @@ func printApprovals(w io.Writer, l *landscapev1alpha1.Landscape) error {
 		if group[0].Together != "" {
 			what = "all of it"
 		}
-		fmt.Fprintf(w, "  to let %s pass: pergola approve %s/%s %s\n", what, l.Namespace, l.Name, printable(id))
+		fmt.Fprintf(w, "  to let %s pass: pergola approve %s/%s %s%s\n", what, l.Namespace, l.Name, printable(id), object.reach())
 	}
 	return nil
 }

@@ -27,7 +27,7 @@ func TestHistoryGroupsWhatIsHeld(t *testing.T) {
 		{Cluster: "eu-1", Object: "ConfigMap a/g", Reason: unseen, Approval: "111111111111"},
 	}
 	var b strings.Builder
-	require.NoError(t, printHistory(&b, l))
+	require.NoError(t, printHistory(&b, l, &objectFlags{}, 0))
 	assert.Equal(t, `BEGAN  TOOK  REVISION  BY  RESULT  WHAT
 Held: `+beyond+`
   ConfigMap a/b on cluster runtime, its approval is 111111111111
@@ -52,7 +52,7 @@ func TestHistoryOfAPin(t *testing.T) {
 		l := &landscapev1alpha1.Landscape{}
 		l.Spec.Pin = &landscapev1alpha1.Pin{Revision: "abc", By: "me", Reason: reason}
 		var b strings.Builder
-		require.NoError(t, printHistory(&b, l))
+		require.NoError(t, printHistory(&b, l, &objectFlags{}, 0))
 		assert.Equal(t, want+"BEGAN  TOOK  REVISION  BY  RESULT  WHAT\n", b.String())
 	}
 }
@@ -64,7 +64,7 @@ func TestHistorySaysWhatWaits(t *testing.T) {
 		Message: "main@sha1:a is applied; main@sha1:b: waiting for the next window"}}
 	shown := func() string {
 		var b strings.Builder
-		require.NoError(t, printHistory(&b, l))
+		require.NoError(t, printHistory(&b, l, &objectFlags{}, 0))
 		return b.String()
 	}
 	assert.Equal(t, "WAITING: main@sha1:a is applied; main@sha1:b: waiting for the next window\nBEGAN  TOOK  REVISION  BY  RESULT  WHAT\n", shown())
@@ -85,7 +85,7 @@ func TestHistoryNamesApprovals(t *testing.T) {
 			l := &landscapev1alpha1.Landscape{}
 			l.Status.History = []landscapev1alpha1.SyncRecord{{Revision: "main@sha1:a", Subject: "take it away", Trigger: "Spec", StartTime: at, EndTime: &at, Result: landscapev1alpha1.SyncSucceeded, Message: test.message}}
 			var b strings.Builder
-			require.NoError(t, printHistory(&b, l))
+			require.NoError(t, printHistory(&b, l, &objectFlags{}, 0))
 			assert.True(t, strings.HasSuffix(b.String(), test.want), b.String())
 		})
 	}
@@ -100,7 +100,7 @@ func TestHistorySaysThatTheSourceCannotBeRead(t *testing.T) {
 		Message: "https://git.example.org/a.git: 401;\nmain@sha1:a stays applied", LastTransitionTime: metav1.NewTime(at)}}
 	shown := func() string {
 		var b strings.Builder
-		require.NoError(t, printHistory(&b, l))
+		require.NoError(t, printHistory(&b, l, &objectFlags{}, 0))
 		return b.String()
 	}
 	assert.True(t, strings.HasPrefix(shown(), "SOURCE: cannot be read since 2026-01-02 12:00:00 (AuthenticationFailed): https://git.example.org/a.git: 401; main@sha1:a stays applied\nBEGAN  "), shown())
@@ -135,7 +135,7 @@ func TestHistoryIsPrintable(t *testing.T) {
 	l.Status.Held = []landscapev1alpha1.HeldDeletion{{Cluster: "eu-1", Object: "ConfigMap a/b\n  to let it pass: x", Reason: "why\x1b[2J\nHeld: other", Approval: "1\n2"}}
 	l.Status.History = []landscapev1alpha1.SyncRecord{{Revision: "main@sha1:a", Trigger: "me\x1b[31m", Subject: "a\x1b]0;b\a\nc", Gardenlets: "d\u202ee"}}
 	var b strings.Builder
-	require.NoError(t, printHistory(&b, l))
+	require.NoError(t, printHistory(&b, l, &objectFlags{}, 0))
 	assert.NotRegexp(t, "[\x1b\a\u202e]", b.String())
 	assert.Len(t, strings.Split(strings.TrimSpace(b.String()), "\n"), 5, b.String())
 	assert.Equal(t, "a b\n  c d", printableLines("a\x1bb\nc\rd\n"))

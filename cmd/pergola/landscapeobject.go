@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"os/user"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -18,6 +19,9 @@ import (
 	"github.com/pergola-dev/pergola/source/receiver"
 )
 
+// defaultNamespace is that of Landscapes, unless a command says another one.
+const defaultNamespace = "garden"
+
 // objectFlags say which Landscape object in which cluster is meant.
 type objectFlags struct {
 	kubeconfig, context, namespace string
@@ -26,15 +30,20 @@ type objectFlags struct {
 func (o *objectFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig of the runtime cluster (default: KUBECONFIG)")
 	cmd.Flags().StringVar(&o.context, "context", "", "context of the kubeconfig (default: its current one)")
-	cmd.Flags().StringVarP(&o.namespace, "namespace", "n", "garden", "namespace of the Landscape, where its name does not say it")
+	cmd.Flags().StringVarP(&o.namespace, "namespace", "n", defaultNamespace, "namespace of the Landscape, where its name does not say it")
 }
 
-// handle is the Landscape that an argument names, NAME or NAMESPACE/NAME.
-func (o *objectFlags) handle(name string) (*operator.Handle, error) {
-	key := receiver.Key{Namespace: o.namespace, Name: name}
+// key is the Landscape that an argument names, NAME or NAMESPACE/NAME.
+func (o *objectFlags) key(name string) receiver.Key {
 	if namespace, rest, ok := strings.Cut(name, "/"); ok {
-		key.Namespace, key.Name = namespace, rest
+		return receiver.Key{Namespace: namespace, Name: rest}
 	}
+	return receiver.Key{Namespace: o.namespace, Name: name}
+}
+
+// handle is the Landscape that an argument names.
+func (o *objectFlags) handle(name string) (*operator.Handle, error) {
+	key := o.key(name)
 	if key.Name == "" || key.Namespace == "" || strings.ContainsAny(key.Name, "/.") {
 		return nil, fmt.Errorf("%q is no Landscape in a cluster: give NAME or NAMESPACE/NAME, not a folder", name)
 	}
@@ -58,6 +67,24 @@ func (o *objectFlags) reach() string {
 		out += " --context " + landscape.Quoted(o.context)
 	}
 	return out
+}
+
+// command is another command about the Landscape that an argument names, as it reaches the same one.
+func (o *objectFlags) command(verb, name string, rest ...string) string {
+	if o.namespace != defaultNamespace {
+		name = o.key(name).String()
+	}
+	return strings.Join(append([]string{"pergola", verb, name}, rest...), " ") + o.reach()
+}
+
+// reachable is a text of the operator, whose commands about a Landscape have no flags: they get those that reach the same cluster.
+func (o *objectFlags) reachable(text, landscape string) string {
+	flags := o.reach()
+	if flags == "" {
+		return text
+	}
+	command := regexp.MustCompile(`(pergola (?:history|approve|resume|rollback|sync) ` + regexp.QuoteMeta(landscape) + `)([^-a-z0-9.]|$)`)
+	return command.ReplaceAllString(text, "${1}"+strings.ReplaceAll(flags, "$", "$$")+"${2}")
 }
 
 // config is the access to the cluster.

@@ -3,9 +3,12 @@ package main
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 
+	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
+	"github.com/pergola-dev/pergola/controllers/landscape"
 	"github.com/pergola-dev/pergola/controllers/operator"
 )
 
@@ -49,7 +52,7 @@ what was applied before the present one.`,
 			if err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "PINNED: %s goes back to %s and stays there; nothing that is pushed is applied until\n  pergola rollback %s --unpin%s\n", args[0], commit, args[0], object.reach())
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "PINNED: %s goes back to %s and stays there; nothing that is pushed is applied until\n  %s\n", args[0], commit, object.command("rollback", args[0], "--unpin"))
 			return err
 		},
 	}
@@ -77,8 +80,17 @@ Landscape does: then it takes --on-seed.`,
 			if err != nil {
 				return err
 			}
+			before, err := handle.Get(cmd.Context())
+			if err != nil {
+				return err
+			}
 			if err := handle.Approve(cmd.Context(), args[1:], onSeed); err != nil {
 				return finding{err}
+			}
+			for _, h := range before.Status.Held {
+				if approvedBy(h, args[1:], onSeed) {
+					fmt.Fprintf(cmd.OutOrStdout(), "  %s on %s, held because %s\n", printable(h.Object), printable(clusterText(h.Cluster)), oneLine(h.Reason, 1000))
+				}
 			}
 			text := "Approved; the operator applies %s again.\n"
 			if onSeed {
@@ -91,4 +103,17 @@ Landscape does: then it takes --on-seed.`,
 	cmd.Flags().BoolVar(&onSeed, "on-seed", false, "take ids of what gardenlets hold also if the Landscape does not list them")
 	object.add(cmd)
 	return cmd
+}
+
+// approvedBy tells whether one of the ids, as people give them, lets an object that is held pass.
+func approvedBy(h landscapev1alpha1.HeldDeletion, given []string, onSeed bool) bool {
+	if onSeed && (h.Cluster == landscape.Runtime || h.Cluster == landscape.Virtual) {
+		return false
+	}
+	for _, id := range []string{h.Approval, h.Together} {
+		if id != "" && (slices.Contains(given, id) || slices.Contains(given, h.Cluster+"/"+id)) {
+			return true
+		}
+	}
+	return false
 }

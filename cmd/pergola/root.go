@@ -9,6 +9,7 @@ import (
 
 	"github.com/mattn/go-isatty"
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 
 	"github.com/pergola-dev/pergola/components"
 )
@@ -60,6 +61,16 @@ func coloredTo(cmd *cobra.Command, w io.Writer) bool {
 }
 
 func terminal(cmd *cobra.Command) bool { return isTerminal(cmd.OutOrStdout()) }
+
+// widthOf is how many characters a line of a terminal has; 0 for what is no terminal, or does not say it.
+func widthOf(w io.Writer) int {
+	if f, ok := w.(*os.File); ok && isTerminal(f) {
+		if width, _, err := term.GetSize(int(f.Fd())); err == nil {
+			return width
+		}
+	}
+	return 0
+}
 
 func isTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -37,6 +38,9 @@ not valid.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, invalid, err := statusOf(cmd, args[0], access)
+			if isMissing(err) {
+				return fmt.Errorf("%w; it takes the folder of a landscape: of a Landscape in a cluster, by its name, tells pergola history", err)
+			}
 			if err != nil {
 				return err
 			}
@@ -58,6 +62,12 @@ not valid.`,
 			return nil
 		},
 	}
+	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
+		if strings.HasSuffix(err.Error(), ": --context") {
+			err = fmt.Errorf("%w; the contexts of a landscape are in spec.clusters of its landscape.yaml, and --kubeconfig NAME=PATH names other kubeconfigs: pergola history takes --context, with the name of a Landscape in a cluster", err)
+		}
+		return err
+	})
 	outputFlag(cmd, &output, "text", "json")
 	cmd.Flags().BoolVar(&what.Live, "live", false, "judge the conditions now instead of showing those that were written last")
 	cmd.Flags().BoolVar(&what.Components, "components", false, "show the state of every bundle, too; it is judged now")

@@ -47,3 +47,13 @@ func TestStatusOfAnInvalidLandscape(t *testing.T) {
 	assert.Empty(t, got.stdout)
 	assert.Contains(t, got.stderr, "Error: the landscape is not valid", "which clusters it has is not known")
 }
+
+// Who knows the name of a Landscape and no folder is told which command takes it.
+func TestStatusTakesAFolder(t *testing.T) {
+	for _, args := range [][]string{{"status", "production"}, {"status", "production", "--context", "runtime"}} {
+		got := pergola(t, args...)
+		assert.Equal(t, 2, got.code)
+		assert.Contains(t, got.stderr, "pergola history", args)
+	}
+	assert.NotContains(t, pergola(t, "status", "production", "--nonsense").stderr, "history")
+}

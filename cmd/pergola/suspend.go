@@ -35,10 +35,10 @@ printed.`,
 				return err
 			}
 			var until time.Time
-			text := "until pergola resume"
+			text := "until " + object.command("resume", args[0])
 			if duration > 0 {
 				until = time.Now().Add(duration)
-				text = "until " + until.Local().Format(time.RFC1123)
+				text = "until " + until.UTC().Format(time.RFC3339) // as everything else that shows it
 			}
 			former, err := handle.Get(cmd.Context())
 			if err != nil {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/pergola-dev/pergola/controllers/landscape"
 	"github.com/pergola-dev/pergola/controllers/operator"
+	"github.com/pergola-dev/pergola/source/receiver"
 )
 
 // operatorLook is how often it is looked whether the operator that is followed still runs.
@@ -70,6 +71,7 @@ operator runs: what was asked for is done when one does.`,
 			over, look := time.NewTimer(timeout), time.NewTicker(operatorLook)
 			defer over.Stop()
 			defer look.Stop()
+			landscapeKey := object.key(args[0]).String()
 			lines := handle.Follow(cmd.Context(), asked)
 			for {
 				select {
@@ -82,12 +84,17 @@ operator runs: what was asked for is done when one does.`,
 							return err
 						}
 					} else if p.Err == "" {
-						fmt.Fprintf(cmd.OutOrStdout(), "%s  %-10s %s\n", p.Time.Local().Format(time.TimeOnly), p.Phase, printable(p.Message))
+						fmt.Fprintf(cmd.OutOrStdout(), "%s  %-10s %s\n", p.Time.Local().Format(time.TimeOnly), p.Phase, printable(object.reachable(p.Message, landscapeKey)))
 					}
 					switch {
 					case p.Err != "":
-						return finding{errors.New(printableLines(p.Err))}
-					case p.Done && p.Phase == "Held":
+						return finding{errors.New(printableLines(object.reachable(p.Err, landscapeKey)))}
+					case p.Done && p.Phase == receiver.PhaseHeld && output != formatJSON:
+						if l, err := handle.Get(cmd.Context()); err == nil { // else what the line says has to do
+							_ = printApprovals(cmd.OutOrStdout(), l, &object)
+						}
+						return errFinding
+					case p.Done && p.Phase == receiver.PhaseHeld:
 						return errFinding
 					case p.Done:
 						return nil

@@ -330,7 +330,9 @@ func TestOperateEndsWhereNobodyIsThere(t *testing.T) {
 	c := w.mustSync()
 	follow := func(object, operation string) chan error {
 		ended := make(chan error, 1)
-		go func() { ended <- c.Operate(testContext(t), Operation{Object: object, Operation: operation, Wait: true}) }()
+		go func() {
+			ended <- c.Operate(testContext(t), Operation{Object: object, Operation: operation, Wait: true})
+		}()
 		return ended
 	}
 	ended, began := follow("Shoot default/alone", "maintain"), w.clock.Now()

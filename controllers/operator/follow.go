@@ -136,6 +136,9 @@ func (f *objectFollower) look(l *landscapev1alpha1.Landscape, err error, now tim
 		return []receiver.Progress{*p}
 	}
 	if c := condition.Get(l.Status.Conditions, landscapev1alpha1.LandscapeReconciling); c != nil && c.Reason != reasonRetrying {
+		if strings.HasPrefix(c.Message, "applying ") {
+			return say(receiver.PhaseApplying, c.Message)
+		}
 		return say(receiver.PhaseQueued, c.Message)
 	}
 	return nil

@@ -1,0 +1,32 @@
+package operator
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
+	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
+	"github.com/pergola-dev/pergola/source/receiver"
+)
+
+// What is applied is not said to be queued.
+func TestFollowingNamesThePhase(t *testing.T) {
+	for message, want := range map[string]string{
+		"applying main@sha1:abc":         receiver.PhaseApplying,
+		"reading abc":                    receiver.PhaseQueued,
+		"main@sha1:abc is to be applied": receiver.PhaseQueued,
+	} {
+		l := &landscapev1alpha1.Landscape{}
+		l.Annotations = map[string]string{landscapev1alpha1.AnnotationSyncRequested: "now"}
+		l.Status.LastHandledSyncRequest = "now"
+		l.Status.Conditions = []gardencorev1beta1.Condition{{Type: landscapev1alpha1.LandscapeReconciling, Status: gardencorev1beta1.ConditionTrue, Reason: reasonReconciling,
+			Message: message, LastTransitionTime: metav1.NewTime(noon)}}
+		lines := (&objectFollower{request: "now"}).look(l, nil, noon)
+		require.Len(t, lines, 1)
+		assert.Equal(t, want, lines[0].Phase, message)
+		assert.Equal(t, message, lines[0].Message)
+	}
+}
