@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
+	"github.com/pergola-dev/pergola/source/forge"
 )
 
 // Destination is one who is told: a Notification of a Landscape with what its Secret holds.
@@ -25,7 +26,7 @@ type Destination struct {
 
 // Destinations reads the notifications of a Landscape; secret gives the data of a Secret in its namespace. Those that
 // cannot be used are left out and told as errors, one each.
-func Destinations(notifications []landscapev1alpha1.Notification, secret func(name string) (map[string][]byte, error)) ([]Destination, []error) {
+func Destinations(source string, notifications []landscapev1alpha1.Notification, secret func(name string) (map[string][]byte, error)) ([]Destination, []error) {
 	var out []Destination
 	var errs []error
 	for _, n := range notifications {
@@ -41,6 +42,12 @@ func Destinations(notifications []landscapev1alpha1.Notification, secret func(na
 		if n.Type == landscapev1alpha1.NotifyCommitStatus && len(d.Token) == 0 {
 			errs = append(errs, fmt.Errorf("notification %q: a commit status needs a secretRef to a Secret with the key token", n.Name))
 			continue
+		}
+		if n.Type == landscapev1alpha1.NotifyCommitStatus {
+			if _, _, err := forge.Locate(source, n.URL); err != nil {
+				errs = append(errs, fmt.Errorf("notification %q: a commit status cannot be set: %w", n.Name, err))
+				continue
+			}
 		}
 		out = append(out, d)
 	}

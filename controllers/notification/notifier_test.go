@@ -322,17 +322,19 @@ func TestEndsCleanly(t *testing.T) {
 
 func TestDestinations(t *testing.T) {
 	secrets := map[string]map[string][]byte{"forge": {"token": []byte("t"), "ca.crt": []byte("c")}}
-	out, errs := Destinations([]landscapev1alpha1.Notification{
+	given := []landscapev1alpha1.Notification{
 		{Name: "a", Type: landscapev1alpha1.NotifyCommitStatus, Provider: "gitea", SecretRef: &landscapev1alpha1.LocalSecretReference{Name: "forge"}},
 		{Name: "b", Type: landscapev1alpha1.NotifyWebhook, URL: "https://x.example.com", Severity: "warning"},
 		{Name: "c", Type: landscapev1alpha1.NotifyCommitStatus, Provider: "gitea"},
 		{Name: "d", Type: landscapev1alpha1.NotifyWebhook, URL: "https://x.example.com", SecretRef: &landscapev1alpha1.LocalSecretReference{Name: "none"}},
-	}, func(name string) (map[string][]byte, error) {
+	}
+	read := func(name string) (map[string][]byte, error) {
 		if data, ok := secrets[name]; ok {
 			return data, nil
 		}
 		return nil, fmt.Errorf("not found")
-	})
+	}
+	out, errs := Destinations("https://git.example.com/a/b.git", given, read)
 	assert.Equal(t, []Destination{
 		{Name: "a", Type: landscapev1alpha1.NotifyCommitStatus, Provider: "gitea", Token: []byte("t"), CA: []byte("c")},
 		{Name: "b", Type: landscapev1alpha1.NotifyWebhook, URL: "https://x.example.com", Severity: Warning},
@@ -340,4 +342,9 @@ func TestDestinations(t *testing.T) {
 	require.Len(t, errs, 2)
 	assert.ErrorContains(t, errs[0], `"c"`)
 	assert.ErrorContains(t, errs[1], `reading Secret "none": not found`)
+
+	out, errs = Destinations("file:///srv/git/landscape.git", given[:2], read)
+	require.Len(t, out, 1)
+	require.Len(t, errs, 1)
+	assert.EqualError(t, errs[0], `notification "a": a commit status cannot be set: the URL of the source names no host: a forge cannot be found by it`)
 }

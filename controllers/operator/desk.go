@@ -39,6 +39,8 @@ type sink struct {
 	generation int64
 	read       time.Time
 	to         []notification.Destination
+	// problems say who cannot be told.
+	problems []string
 }
 
 // secretsFor is how long what was read from a Secret is taken for granted.
@@ -147,7 +149,7 @@ func (d *desk) followElsewhere(ctx context.Context, key receiver.Key, commit str
 	return followNext(ctx, d.parts.Clock, get, now), nil
 }
 
-// destinations of the notifications of a Landscape. What is wrong with one is logged when it is found.
+// destinations of the notifications of a Landscape. What is wrong with one is logged when it is found, and in the status from then on.
 func (p *parts) destinations(l *landscapev1alpha1.Landscape) []notification.Destination {
 	d, key, now := p.desk, client.ObjectKeyFromObject(l), p.Clock.Now()
 	d.mu.Lock()
@@ -156,18 +158,31 @@ func (p *parts) destinations(l *landscapev1alpha1.Landscape) []notification.Dest
 	if ok && known.generation == l.Generation && now.Sub(known.read) < secretsFor {
 		return known.to
 	}
-	to, problems := notification.Destinations(l.Spec.Notifications, func(name string) (map[string][]byte, error) {
+	address := ""
+	if l.Spec.Source != nil {
+		address = l.Spec.Source.URL
+	}
+	to, problems := notification.Destinations(address, l.Spec.Notifications, func(name string) (map[string][]byte, error) {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		defer cancel()
 		return p.secretsOf(l).data(ctx, &landscapev1alpha1.LocalSecretReference{Name: name}, "spec.notifications")
 	})
+	var texts []string
 	for _, err := range problems {
+		texts = append(texts, "spec.notifications: "+err.Error())
 		p.Log.Error("somebody cannot be told", "landscape", key.String(), "error", err)
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.sinks[key] = sink{generation: l.Generation, read: now, to: to}
+	d.sinks[key] = sink{generation: l.Generation, read: now, to: to, problems: texts}
 	return to
+}
+
+// untold says who cannot be told of a Landscape, as far as somebody was to be. It makes no request.
+func (p *parts) untold(key receiver.Key) []string {
+	p.desk.mu.Lock()
+	defer p.desk.mu.Unlock()
+	return p.desk.sinks[key].problems
 }
 
 func setAnnotation(l *landscapev1alpha1.Landscape, key, value string) {

@@ -46,8 +46,8 @@ func (t *steps) news(e owner.Event) bool {
 }
 
 // progressed takes in one step of a flow. It is called by many goroutines.
-func (s *syncer) progressed(commit string, told *steps, e owner.Event) {
-	text := ""
+func (s *syncer) progressed(by *job, told *steps, e owner.Event) {
+	commit, text := by.revision.Commit, ""
 	switch e.State {
 	case flow.Applied:
 		text = "applied"
@@ -57,6 +57,9 @@ func (s *syncer) progressed(commit string, told *steps, e owner.Event) {
 	case flow.Healthy, flow.RolledOut:
 		text = "healthy"
 	case flow.Failed:
+		if by.stopped.Load() {
+			return // that it is given up, and why, is told by whoever did
+		}
 		text = "failed: " + e.Error
 	default:
 		return

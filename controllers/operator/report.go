@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"slices"
 	"time"
 
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
@@ -103,6 +104,7 @@ func (s *syncer) report(suspended string) {
 	if s.gardenlets != nil {
 		v.gardenlets = s.gardenlets.text
 	}
+	v.notes = slices.Concat(v.notes, s.untold(s.key))
 	v.drift = s.drift
 	for _, lines := range s.unhealthy {
 		v.unhealthy = append(v.unhealthy, lines...)

@@ -177,14 +177,13 @@ func (s *syncer) converger(ctx context.Context, object *landscapev1alpha1.Landsc
 	if out.former, err = s.clusters.connect(ctx, s.Config, landscape.Fence(s.sure), from, object, apply.ClusterOptions{Clock: s.Clock}); err != nil {
 		return err
 	}
-	commit := out.revision.Commit
 	told := &steps{}
 	out.job = &job{revision: out.revision, approved: out.approved, spec: out.spec, applying: true, done: make(chan struct{}), repeat: make(chan string, 1)}
 	gate.Take = func(id string, _ []plan.Ref) bool { return s.take(out.job, id) }
 	options := landscape.Options{
 		Catalogue: s.Catalogue, Clusters: s.clusters.byName(), Clock: s.Clock, Holder: s.Holder, Version: s.Version, Leases: s.leases(),
 		Part: landscape.PartOperator(), Checked: true, Renders: &s.renders, Passing: &s.passing, Thresholds: landscape.Thresholds(l), Gate: gate,
-		OnEvent: func(e owner.Event) { s.progressed(commit, told, e) }, CurrentAt: s.currentAt(commit),
+		OnEvent: func(e owner.Event) { s.progressed(out.job, told, e) }, CurrentAt: s.currentAt(out.revision.Commit),
 		OnDrift: s.drifted, Shown: s.shownApproval,
 		OnObject: func(_, _ string, r apply.ObjectResult) { out.job.wrote(r) },
 		OnCare: func(name string, conditions []gardencorev1beta1.Condition) {
@@ -282,6 +281,7 @@ type job struct {
 	// applying is false while the revision is only kept.
 	applying bool
 	stop     context.CancelFunc
+	stopped  atomic.Bool
 	done     chan struct{}
 	repeat   chan string
 	steps    atomic.Pointer[string]
@@ -313,8 +313,11 @@ func (s *syncer) start(p *preparation, ready *prepared) {
 	now := s.Clock.Now()
 	ctx, cancel := context.WithCancel(s.alive)
 	j := ready.job
-	j.converger, j.engine, j.fallback, j.trigger, j.began, j.stop = ready.converger, ready.engine, p.fallback, p.trigger, now, cancel
-	j.head = p.head
+	j.converger, j.engine, j.fallback, j.trigger, j.began = ready.converger, ready.engine, p.fallback, p.trigger, now
+	j.head, j.stop = p.head, func() { // what fails from then on is what was stopped
+		j.stopped.Store(true)
+		cancel()
+	}
 	before := s.ending
 	s.ending = nil
 	s.unhealthy, s.unkept, s.drift, s.heldDrift = nil, nil, nil, nil

@@ -1,0 +1,46 @@
+package operator
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
+	"github.com/pergola-dev/pergola/apply/flow"
+	"github.com/pergola-dev/pergola/controllers/owner"
+	"github.com/pergola-dev/pergola/source"
+)
+
+// TestAStepThatIsStoppedHasNotFailed: whoever follows hears that a revision is given up, and not that each of its steps failed.
+func TestAStepThatIsStoppedHasNotFailed(t *testing.T) {
+	over, cancel := context.WithCancel(context.Background())
+	cancel()
+	s := &syncer{hub: &hub{}, alive: over, post: make(chan func())}
+	j := &job{revision: &revision{Snapshot: &source.Snapshot{Head: source.Head{Commit: "a"}}}}
+	lines := s.hub.follow(t.Context(), "")
+	failed := owner.Event{Owner: "Garden local", Node: "etcd", State: flow.Failed, Error: "Canceled: interrupted before it was done"}
+	s.progressed(j, &steps{}, failed)
+	assert.Equal(t, "Garden local › etcd: failed: Canceled: interrupted before it was done", (<-lines).Message)
+	j.stopped.Store(true)
+	s.progressed(j, &steps{}, failed)
+	assert.Empty(t, lines)
+}
+
+// TestWhoCannotBeToldIsSaid: a destination that cannot be used is in the status, and not only in the log.
+func TestWhoCannotBeToldIsSaid(t *testing.T) {
+	w := newWorld(t)
+	r := w.repository("untold")
+	w.secret("forge", map[string]string{"token": "x"})
+	w.start()
+	w.landscape(r.name, r, func(spec *landscapev1alpha1.LandscapeSpec) {
+		spec.Notifications = []landscapev1alpha1.Notification{{Name: "forge", Type: landscapev1alpha1.NotifyCommitStatus, Provider: "gitea",
+			SecretRef: &landscapev1alpha1.LocalSecretReference{Name: "forge"}}}
+	})
+	w.ready(r.name, "True Applied")
+	w.await(r.name, func(l *landscapev1alpha1.Landscape) bool {
+		return strings.HasPrefix(readiness(l), "True Applied") &&
+			strings.Contains(readiness(l), `spec.notifications: notification "forge": a commit status cannot be set: the URL of the source names no host`)
+	})
+}
