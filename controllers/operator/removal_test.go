@@ -63,7 +63,7 @@ func TestOperationsThatNobodyTakesUp(t *testing.T) {
 	})
 	waiting := condition.Get(l.Status.Conditions, landscapev1alpha1.LandscapeOperationsWaiting)
 	require.NotNil(t, waiting)
-	for _, part := range []string{"operation a, rotate-ssh-keypair on Shoot garden-local/local: it was asked for", "operation b, maintain on Shoot garden-local/local: the operation \"rotate-ssh-keypair\"",
+	for _, part := range []string{"operation a, rotate-ssh-keypair on Shoot garden-local/local: it was asked for", "operation b, maintain on Shoot garden-local/local: operation a, rotate-ssh-keypair, on the same object was asked for",
 		"kubectl annotate shoot -n garden-local local gardener.cloud/operation-"} {
 		assert.Contains(t, waiting.Message, part)
 	}
