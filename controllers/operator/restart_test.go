@@ -200,6 +200,7 @@ func TestFollow(t *testing.T) {
 func TestTwoOwners(t *testing.T) {
 	w := newWorld(t)
 	first, second := w.served("first"), w.served("second")
+	clusters := server.config
 	server, other := gittest.ServeHTTP(t, first.bare.Root), gittest.ServeHTTP(t, second.bare.Root)
 	often := func(spec *landscapev1alpha1.LandscapeSpec) { spec.Interval = &metav1.Duration{Duration: time.Second} }
 	w.start()
@@ -220,4 +221,19 @@ func TestTwoOwners(t *testing.T) {
 	assert.Equal(t, "first", w.value("shared"))
 	w.applied(first, "", "1")
 	assert.True(t, strings.HasPrefix(readiness(w.get(second.name)), "False ApplyFailed"))
+
+	tree, err := Tree(t.Context(), clusters, time.Now())
+	require.NoError(t, err)
+	owned := map[string]string{}
+	for _, o := range tree {
+		for _, b := range o.Bundles {
+			for _, object := range b.Objects {
+				if object.Object == "ConfigMap "+w.namespace+"/shared" {
+					owned[o.Owner] = object.OwnedBy
+					assert.Empty(t, object.AlsoOf, o.Owner)
+				}
+			}
+		}
+	}
+	assert.Equal(t, map[string]string{"landscape." + first.name: "", "landscape." + second.name: "landscape." + first.name}, owned, "the inventory of the second one lists it, too")
 }
