@@ -145,7 +145,7 @@ func (c *Converger) applyDeclarations(ctx context.Context, cluster string, d *de
 	}
 	set := c.declarationSet(cluster, d)
 	set.Private = true
-	err = around.explain(c.applySet(ctx, cluster, "declarations", set, c.declarationInventory(cluster), options))
+	err = around.explain(c.applySet(ctx, cluster, DeclarationsBundle, set, c.declarationInventory(cluster), options))
 	c.admission.end()
 	if err != nil {
 		around.removals.keepUndeclared(cluster, d.objects)

@@ -10,7 +10,7 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// DeclarationsBundle is the name under which plans list what Git declares.
+// DeclarationsBundle is the name under which plans list what Git declares, and Options.OnObject hears of it.
 const DeclarationsBundle = "declarations"
 
 // Declared gives what Git declares for the runtime cluster and the virtual garden as bundles, to be compared like rendered

@@ -70,7 +70,7 @@ func (c *Converger) shares(cluster, name string) bool {
 func (c *Converger) Totals() map[string]int {
 	out := map[string]int{}
 	if c.options.Part.seed == "" {
-		for cluster, n := range c.declaredTotals() {
+		for cluster, n := range c.DeclaredTotals() {
 			if n > 0 {
 				out[cluster] += n
 			}
@@ -84,8 +84,8 @@ func (c *Converger) Totals() map[string]int {
 	return out
 }
 
-// declaredTotals is how many objects are declared for each cluster. They are counted once.
-func (c *Converger) declaredTotals() map[string]int {
+// DeclaredTotals is how many objects are declared for each cluster. They are counted once.
+func (c *Converger) DeclaredTotals() map[string]int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.totals == nil {

@@ -15,6 +15,7 @@ func (s *syncer) work(ctx context.Context, j *job, limit time.Duration) {
 	for {
 		limited, cancel := context.WithTimeout(ctx, limit)
 		report := &landscape.Report{}
+		j.declaring.begin()
 		err := s.safely(func() (err error) {
 			unpublished := s.publishReview(limited, j)
 			report, err = j.converger.Apply(limited)

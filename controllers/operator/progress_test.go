@@ -2,8 +2,10 @@ package operator
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 
@@ -26,6 +28,25 @@ func TestAStepThatIsStoppedHasNotFailed(t *testing.T) {
 	j.stopped.Store(true)
 	s.progressed(j, &steps{}, failed)
 	assert.Empty(t, lines)
+}
+
+// TestManyDeclarationsAreCounted: a line comes every few seconds while they are applied, none when they are few.
+func TestManyDeclarationsAreCounted(t *testing.T) {
+	var d declaring
+	totals := func() map[string]int { return map[string]int{"runtime": 1, "virtual": 40} }
+	run := func() (lines []string) {
+		now := time.Unix(0, 0)
+		d.begin()
+		lines = append(lines, d.next(now, "runtime", totals))
+		for range 45 { // five of them go
+			now = now.Add(time.Second / 4)
+			lines = append(lines, d.next(now, "virtual", totals))
+		}
+		return slices.DeleteFunc(lines, func(line string) bool { return line == "" })
+	}
+	for range 2 {
+		assert.Equal(t, []string{"declarations of cluster virtual: 20 of 40", "declarations of cluster virtual: 40 of 40"}, run())
+	}
 }
 
 // TestWhoCannotBeToldIsSaid: a destination that cannot be used is in the status, and not only in the log.

@@ -185,7 +185,7 @@ func (s *syncer) converger(ctx context.Context, object *landscapev1alpha1.Landsc
 		Part: landscape.PartOperator(), Checked: true, Renders: &s.renders, Passing: &s.passing, Thresholds: landscape.Thresholds(l), Gate: gate,
 		OnEvent: func(e owner.Event) { s.progressed(out.job, told, e) }, CurrentAt: s.currentAt(out.revision.Commit),
 		OnDrift: s.drifted, Shown: s.shownApproval,
-		OnObject: func(_, _ string, r apply.ObjectResult) { out.job.wrote(r) },
+		OnObject: func(_, bundle string, r apply.ObjectResult) { s.dealtWith(out.job, bundle, r) },
 		OnCare: func(name string, conditions []gardencorev1beta1.Condition) {
 			s.do(func() { s.cared(name, conditions) })
 		},
@@ -285,6 +285,8 @@ type job struct {
 	done     chan struct{}
 	repeat   chan string
 	steps    atomic.Pointer[string]
+	// declaring says how far the declarations are.
+	declaring declaring
 
 	mu sync.Mutex
 	// written is what gardenlets have to work on since the last sync that went well.
