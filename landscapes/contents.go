@@ -33,11 +33,11 @@ var held = struct {
 }{files: map[kept.Key]weak.Pointer[contents]{}}
 
 // contentsOf gives those of a file: the ones that somebody holds already, or new ones, which nobody has read. The name counts, because places are
-// in a file of that name, and whether the file system knows contents apart, because then they have no text.
-func (l *loader) contentsOf(name string, file kept.Key) *contents {
+// in a file of that name, and whether the file system knows contents apart (identified), because then they have no text.
+func (l *loader) contentsOf(name string, identified bool, file kept.Key) *contents {
 	var w kept.Writer
 	w.Text(l.relative(name))
-	if _, ok := l.identified(name); ok {
+	if identified {
 		w.Text("identified")
 	}
 	w.Key(file)

@@ -14,6 +14,14 @@ type declarations struct {
 
 func newDeclarations() *declarations { return &declarations{index: map[identity]int{}} }
 
+// expect makes room for a number of objects more, none of which may come.
+func (s *declarations) expect(n int) {
+	if len(s.list) > 0 {
+		return
+	}
+	s.list, s.index = make([]Declaration, 0, n), make(map[identity]int, n)
+}
+
 func identityOf(d *Declaration) identity {
 	return identity{kind: d.kind.GroupKind(), namespace: d.namespace, name: d.name}
 }
@@ -30,8 +38,12 @@ func (s *declarations) add(d Declaration) (first *Declaration, double bool) {
 	return nil, false
 }
 
-// lay puts the objects of a layer over those that are there.
+// lay puts the objects of a layer over those that are there. Where there are none it takes them over as they are.
 func (s *declarations) lay(over *declarations) {
+	if len(s.list) == 0 {
+		*s = *over
+		return
+	}
 	for i := range over.list {
 		if first, double := s.add(over.list[i]); double {
 			layOver(first, &over.list[i])

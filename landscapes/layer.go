@@ -43,6 +43,14 @@ func (l *layer) finish() error {
 	if err != nil {
 		return err
 	}
+	count := 0
+	for _, r := range l.readings {
+		count += len(r.found)
+	}
+	for _, found := range evaluated {
+		count += len(found)
+	}
+	l.found.expect(count)
 	for _, r := range l.readings {
 		if len(r.pkg.Files) > 0 {
 			r.found, evaluated = evaluated[0], evaluated[1:]
@@ -146,8 +154,9 @@ func isDeclarationFile(name string) bool {
 
 // addAll puts objects into the layer, each once.
 func (l *layer) addAll(found []Declaration) {
+	layer := l.layerName(l.folder)
 	for _, d := range found {
-		d.Layer = l.layerName(l.folder)
+		d.Layer = layer
 		if first, double := l.found.add(d); double {
 			place := d.KeyPosition("metadata.name")
 			l.violations = append(l.violations, schemas.Violation{

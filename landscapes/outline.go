@@ -67,11 +67,12 @@ func (l *loader) declarations(name string) []Declaration {
 		return l.parseYAML(name, data)
 	}
 	key := l.keyOf(name, data)
-	if id, ok := l.identified(name); ok {
+	id, identified := l.identified(name)
+	if identified {
 		l.opts.Kept.Put(id, key[:])
 	}
 	if outline, ok := l.opts.Kept.Get(key); ok {
-		if found, ok := l.outlined(name, func() []byte { return data }, key, outline); ok {
+		if found, ok := l.outlined(name, identified, func() []byte { return data }, key, outline); ok {
 			return found
 		}
 	}
@@ -81,11 +82,11 @@ func (l *loader) declarations(name string) []Declaration {
 	found := l.parseYAML(name, data)
 	if len(l.violations) == 0 && (l.keys.known || !slices.ContainsFunc(found, isSealed)) {
 		l.opts.Kept.Put(key, outlineOf(found))
-		contents := l.packed(name, found)
-		file := l.contentsOf(name, key)
+		contents := packContents(found, identified)
+		file := l.contentsOf(name, identified, key)
 		file.read(func() []reader { return contents })
 		for i := range found {
-			found[i].digest, found[i].content = digestOf(key, i), l.place(name, i, func(p purpose) written { return file.read(nil)[i](p) })
+			found[i].digest, found[i].content = digestOf(key, i), l.place(name, identified, i, func(p purpose) written { return file.read(nil)[i](p) })
 		}
 	}
 	return found
@@ -138,13 +139,13 @@ func (l *loader) unread(name string) ([]Declaration, bool) {
 		}
 		return data
 	}
-	return l.outlined(name, read, key, outline)
+	return l.outlined(name, true, read, key, outline)
 }
 
 // place lets the places in an object be found in its file when somebody asks for one, which few do: to keep the texts of all files for that takes
-// much memory. They are left where the file system does not know contents apart, as a file may be another one by then.
-func (l *loader) place(name string, i int, content reader) reader {
-	if _, ok := l.identified(name); !ok {
+// much memory. They are left where the file system does not know contents apart (identified), as a file may be another one by then.
+func (l *loader) place(name string, identified bool, i int, content reader) reader {
+	if !identified {
 		return content
 	}
 	tree := sync.OnceValue(func() *place {
@@ -166,9 +167,8 @@ func (l *loader) place(name string, i int, content reader) reader {
 	}
 }
 
-// packed are the contents of the objects of a file, without its text where that can be read again.
-func (l *loader) packed(name string, found []Declaration) []reader {
-	_, again := l.identified(name)
+// packContents gives the contents of the objects of a file, without its text where that can be read again.
+func packContents(found []Declaration, again bool) []reader {
 	out := make([]reader, len(found))
 	for i := range found {
 		w := found[i].content(toRead)
@@ -245,13 +245,13 @@ func outlineOf(found []Declaration) []byte {
 }
 
 // outlined gives the declarations of a file by its outline.
-func (l *loader) outlined(name string, read func() []byte, key kept.Key, outline []byte) ([]Declaration, bool) {
+func (l *loader) outlined(name string, identified bool, read func() []byte, key kept.Key, outline []byte) ([]Declaration, bool) {
 	r := kept.NewReader(outline)
-	file := l.contentsOf(name, key)
+	file := l.contentsOf(name, identified, key)
 	all := func() []reader {
 		return file.read(func() []reader {
 			found := l.part().parseYAML(name, read())
-			return l.packed(name, found)
+			return packContents(found, identified)
 		})
 	}
 	found := make([]Declaration, r.Count())
@@ -260,7 +260,7 @@ func (l *loader) outlined(name string, read func() []byte, key kept.Key, outline
 			kind:      schema.GroupVersionKind{Group: r.Text(), Version: r.Text(), Kind: r.Text()},
 			namespace: r.Text(), name: r.Text(), Secret: SecretState(r.Text()),
 			File: l.relative(name), Line: int(r.Uint()), Column: int(r.Uint()),
-			digest: digestOf(key, i), content: l.place(name, i, func(p purpose) written { return all()[i](p) }),
+			digest: digestOf(key, i), content: l.place(name, identified, i, func(p purpose) written { return all()[i](p) }),
 		}
 	}
 	return found, r.Whole()
