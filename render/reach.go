@@ -56,13 +56,17 @@ type State struct {
 // Reached compares what two states of a landscape are rendered from. Only what differs is read: of a Shoot whose declaration and
 // whose surroundings are the same nothing at all.
 func Reached(catalogue fs.FS, before, after State, settings ...Setting) (Reach, error) {
-	old, err := newSide(catalogue, before, settingsOf(settings))
-	if err != nil {
-		return Reach{}, old.named(err)
+	var old, new *Side
+	var oldErr, newErr error
+	var group panics.Group
+	group.Go(func() error { old, oldErr = newSide(catalogue, before, settingsOf(settings)); return nil })
+	new, newErr = newSide(catalogue, after, settingsOf(settings))
+	_ = group.Wait() // the errors are told in their order
+	if oldErr != nil {
+		return Reach{}, old.named(oldErr)
 	}
-	new, err := newSide(catalogue, after, settingsOf(settings))
-	if err != nil {
-		return Reach{}, new.named(err)
+	if newErr != nil {
+		return Reach{}, new.named(newErr)
 	}
 	c := reaching{old: old, new: new, options: map[string][2]InputDigest{}, sample: sample{most: settingsOf(settings).sample}, sparing: settingsOf(settings).sparing}
 	for _, kind := range []string{"garden", "seed", "shoot"} {

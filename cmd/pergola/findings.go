@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pergola-dev/pergola/components"
+	"github.com/pergola-dev/pergola/internal/panics"
 	"github.com/pergola-dev/pergola/landscapes"
 	"github.com/pergola-dev/pergola/schemas"
 	"github.com/pergola-dev/pergola/schemas/report"
@@ -31,7 +32,11 @@ func findings(cmd *cobra.Command, l *landscapes.Landscape, violations []schemas.
 
 // findingsSince adds those about the change from another state of the landscape; nil is none.
 func findingsSince(cmd *cobra.Command, l, before *landscapes.Landscape, violations []schemas.Violation) ([]schemas.Violation, error) {
+	var group panics.Group
+	var config []schemas.Violation
+	group.Go(func() error { config = configFindings(cmd, l); return nil })
 	found, err := l.ValidateChange(cmd.Context(), before, schemas.Options{})
+	_ = group.Wait() // it has findings, and no error
 	if err != nil {
 		return nil, err
 	}
@@ -39,7 +44,7 @@ func findingsSince(cmd *cobra.Command, l, before *landscapes.Landscape, violatio
 		found = asRemovalsHeld(found, l, before)
 	}
 	keep(cmd, l.Dir)
-	all := slices.Concat(violations, found, withoutRepeats(configFindings(cmd, l), found))
+	all := slices.Concat(violations, found, withoutRepeats(config, found))
 	for i := range all {
 		all[i].File = filepath.Join(l.Dir, all[i].File)
 	}

@@ -20,7 +20,7 @@ const enough = 1 << 30
 // Above a gigabyte it is collected nevertheless. GOGC in the environment is obeyed instead.
 func hasty() {
 	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(400)
+		debug.SetGCPercent(800)
 		debug.SetMemoryLimit(enough)
 	}
 }
