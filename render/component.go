@@ -81,7 +81,7 @@ type bundleSpec struct {
 
 func cataloguePath(p string) string { return "components/" + strings.TrimPrefix(p, "/") }
 
-// component evaluates one folder. Which secrets it requests is known from the last owner that had it, and holds for most: their
+// component evaluates one folder. Which secrets it requests is known from the last owner that had it, or recorded, and holds for most: their
 // facts are filled in along with the declarations, and nothing is evaluated twice. Where that was not so, or something fails,
 // the first pass learns what is requested, and the second one fills the facts in.
 func (e *evaluator) component(dir string, in *Input, images map[string]string) (Component, error) {
