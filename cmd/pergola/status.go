@@ -39,7 +39,7 @@ not valid.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, invalid, err := statusOf(cmd, args[0], access)
 			if isMissing(err) {
-				return fmt.Errorf("%w; it takes the folder of a landscape: of a Landscape in a cluster, by its name, tells pergola history", err)
+				return fmt.Errorf("%w; status takes the folder of a landscape. What is known of a Landscape in a cluster by its name shows pergola history %s", err, landscape.Quoted(args[0]))
 			}
 			if err != nil {
 				return err
