@@ -2,6 +2,7 @@ package apply
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -45,21 +46,15 @@ func (r *run) prune(ctx context.Context) {
 	}
 	var leaving []Entry
 	for _, e := range r.sortedOld() {
-		if wanted[e.key()] {
-			continue
-		}
-		switch ref, replacement := failed[e.GroupKind()]; {
+		switch {
+		case wanted[e.key()]:
 		case ctx.Err() != nil:
 			r.stays(e, HeldBack, "interrupted before it was deleted")
-		case e.GroupKind() == crdKind && !r.opts.PruneCRDs:
-			r.stays(e, Kept, "CustomResourceDefinitions stay until the set is deleted")
-		case replacement:
-			r.stays(e, HeldBack, "waits for "+ref.String()+", which could not be applied and may be its replacement")
 		default:
 			leaving = append(leaving, e)
 		}
 	}
-	items := r.examine(ctx, leaving)
+	items := r.deletable(r.examine(ctx, leaving), failed)
 	if len(r.desired) == 0 && !r.opts.AllowEmpty {
 		for _, c := range items {
 			r.stays(c.entry, HeldBack, "the set is empty, which may be a mistake: nothing is deleted unless that is allowed")
@@ -71,6 +66,23 @@ func (r *run) prune(ctx context.Context) {
 	r.deletePhases(ctx, reversed(phases(items, func(c candidate) Ref { return c.entry.Ref })),
 		func() time.Duration { return deadline.Sub(r.e.clock.Now()) }, false)
 	r.forgetUntried()
+}
+
+// deletable leaves out what must not be deleted now, whoever would approve it. What is not deleted but handed over, or gone, is not held by that:
+// two sets that exchange objects of one kind would wait for each other for ever.
+func (r *run) deletable(items []candidate, failed map[schema.GroupKind]Ref) []candidate {
+	return slices.DeleteFunc(items, func(c candidate) bool {
+		ref, replacement := failed[c.entry.GroupKind()]
+		switch {
+		case c.entry.GroupKind() == crdKind && !r.opts.PruneCRDs:
+			r.stays(c.entry, Kept, "CustomResourceDefinitions stay until the set is deleted")
+		case replacement:
+			r.stays(c.entry, HeldBack, "waits for "+ref.String()+", which could not be applied and may be its replacement")
+		default:
+			return false
+		}
+		return true
+	})
 }
 
 // release takes the annotations of the engine off an object that is not ours any more.

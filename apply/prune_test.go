@@ -108,6 +108,25 @@ func TestPruneIsHeld(t *testing.T) {
 	assert.True(t, f.exists(f.configMap("a", "")))
 }
 
+// What only changes hands waits for nothing that keeps a deletion back.
+func TestWhatIsHandedOverIsNotHeld(t *testing.T) {
+	f := newFixture(t)
+	definition := f.object(`{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: things.NS.example.com}, spec: {group: NS.example.com, scope: Namespaced,
+	  names: {kind: Thing, plural: things, singular: thing, listKind: ThingList}, versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]}}`)
+	f.Cleanup(func() { _ = f.resource(definition).Delete(context.Background(), definition.GetName(), deleteNow) })
+	f.mustApply(f.set(f.configMap("moves", "x"), f.configMap("goes", "x"), definition))
+	r, err := f.e.Apply(f.ctx, f.c, f.set(f.configMap("A_is_no_name", "x")), f.inv,
+		ApplyOptions{DesiredElsewhere: func(r Ref) bool { return r.Name != "goes" }})
+	assert.Equal(t, Invalid, ReasonOf(err))
+	assert.Equal(t, map[string]Action{"ConfigMap/A_is_no_name": Failed, "ConfigMap/moves": HandedOver, "ConfigMap/goes": HeldBack,
+		"CustomResourceDefinition/" + definition.GetName(): HandedOver}, actions(r))
+	assert.NotContains(t, f.inventory(), "ConfigMap/moves")
+	assert.Contains(t, f.inventory(), "ConfigMap/goes")
+	for _, o := range []*unstructured.Unstructured{f.configMap("moves", ""), f.configMap("goes", ""), definition} {
+		assert.True(t, f.exists(o), o.GetName())
+	}
+}
+
 func TestAStuckFinalizerBlocksOnlyItsObject(t *testing.T) {
 	f := newFixture(t)
 	stuck := f.stuck("stuck")

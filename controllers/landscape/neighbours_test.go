@@ -140,6 +140,42 @@ func TestMovesAreHandedOver(t *testing.T) {
 	})
 }
 
+// Two landscapes that exchange objects of one kind both get what they declare, whoever is synced first, and nothing is deleted on the way.
+func TestTwoLandscapesExchangeObjects(t *testing.T) {
+	for name, order := range map[string]func(one, two *written){
+		"one after the other": func(one, two *written) {
+			one.write("x.yaml", mapFile("swap-y"))
+			_, err := one.sync()
+			require.ErrorContains(one, err, "landscape swap-two declares this object as well")
+			two.write("y.yaml", mapFile("swap-x"))
+		},
+		"together": func(one, two *written) {
+			one.write("x.yaml", mapFile("swap-y"))
+			two.write("y.yaml", mapFile("swap-x"))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			one, two := newWritten(t, "swap-one", map[string]string{"a.yaml": mapFile("swap-a"), "x.yaml": mapFile("swap-x")}), newWritten(t, "swap-two", map[string]string{"b.yaml": mapFile("swap-b"), "y.yaml": mapFile("swap-y")})
+			one.mustSync()
+			two.mustSync()
+			x, y := uidOf(t, "swap-x"), uidOf(t, "swap-y")
+			order(one, two)
+			require.Eventually(t, func() bool {
+				_, first := one.sync()
+				_, second := two.sync()
+				return first == nil && second == nil
+			}, time.Minute, 50*time.Millisecond, "both are applied")
+			assert.Equal(t, "landscape.swap-one/virtual", originOf(t, "swap-y"))
+			assert.Equal(t, "landscape.swap-two/virtual", originOf(t, "swap-x"))
+			assert.Equal(t, x, uidOf(t, "swap-x"))
+			assert.Equal(t, y, uidOf(t, "swap-y"))
+			one.mustSync()
+			two.mustSync()
+			assert.Equal(t, []string{x, y}, []string{uidOf(t, "swap-x"), uidOf(t, "swap-y")})
+		})
+	}
+}
+
 // settle syncs until a ConfigMap is gone, as the others are synced, too.
 func (w *written) settle(name string, others ...*written) {
 	w.Helper()
