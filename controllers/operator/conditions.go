@@ -160,7 +160,7 @@ func (v view) stays() string {
 
 // notKept says that nobody repairs what is applied.
 func (v view) notKept() string {
-	return fmt.Sprintf("%s was applied last, and nothing keeps it since the operator was started anew: %s", v.applied, v.unkept)
+	return fmt.Sprintf("%s was applied last, and nothing keeps it now: %s", v.applied, v.unkept)
 }
 
 func (v view) source() (gardencorev1beta1.ConditionStatus, string, string) {
@@ -224,7 +224,11 @@ func (v view) ready() (gardencorev1beta1.ConditionStatus, string, string) {
 	case v.validErr != nil:
 		return v.valid()
 	case len(v.problems) > 0:
-		return v.isApplied()
+		status, reason, message := v.isApplied()
+		if v.unkept != nil {
+			message += "; " + v.notKept()
+		}
+		return status, reason, message
 	case v.sourceErr != nil:
 		return v.source()
 	case v.unkept != nil:

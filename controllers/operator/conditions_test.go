@@ -51,7 +51,7 @@ func TestConditions(t *testing.T) {
 			"True Applied: PINNED to aaaa by me (it crashes), " + b + " is not applied: " + a + " is applied", status.CurrentStatus},
 		"loosened": {view{wanted: a, attempted: a, applied: a, notes: []string{"asks for less"}}, "True Applied: " + a + " is applied; asks for less", status.CurrentStatus},
 		"not kept": {view{wanted: b, attempted: a, applied: a, waiting: "waiting for the next window", unkept: errors.New("it is gone")},
-			"False NotKept: " + a + " was applied last, and nothing keeps it since the operator was started anew: it is gone", status.InProgressStatus},
+			"False NotKept: " + a + " was applied last, and nothing keeps it now: it is gone", status.InProgressStatus},
 		"misconfigured": {view{applied: a, misconfigured: "spec.source is not set"}, "False Stalled: spec.source is not set; " + a + " stays applied", status.FailedStatus},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -24,7 +24,7 @@ func (s *syncer) examining() bool { return s.examined != nil && !s.examined.done
 // examine begins to validate what waits, once for each revision. What is applied is kept meanwhile. It says when to look again, zero if that is not
 // its business.
 func (s *syncer) examine(commit string, now time.Time) time.Time {
-	unread := s.active == nil && s.unkept == nil && s.status.now.LastAppliedRevision != "" // what is applied is read first, to compare with
+	unread := s.active == nil && s.unkept == nil && s.former() != "" // what is applied is read first, to compare with
 	busy := s.preparing != nil || s.active != nil && s.active.applying || unread
 	if busy || commit == "" || commit == s.last.commit {
 		return time.Time{}

@@ -2,8 +2,13 @@ package operator
 
 import (
 	"errors"
+	"fmt"
+	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/equality"
+
+	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 	"github.com/pergola-dev/pergola/controllers/notification"
 	"github.com/pergola-dev/pergola/source"
 )
@@ -17,6 +22,66 @@ type unkept struct {
 	at       time.Time
 }
 
+// mostTried is how many revisions the status keeps that were tried since the last complete sync.
+const mostTried = 5
+
+// noteTried notes, before the first object is sent, that a revision is tried, and says whether it could be: who comes after this process has to know
+// that what was applied before is not all that there is in the clusters.
+func (s *syncer) noteTried(r *revision) bool {
+	now, revision := &s.status.now, r.Revision()
+	windows := r.landscape.Config.Spec.Windows
+	if commitOf(s.former()) == r.Commit && equality.Semantic.DeepEqual(now.Windows, windows) {
+		return true
+	}
+	before := *now
+	if commitOf(s.former()) != r.Commit {
+		tried := slices.DeleteFunc(slices.Clone(now.TriedRevisions), func(other string) bool { return commitOf(other) == r.Commit })
+		now.TriedRevisions = append(tried, revision)
+		now.TriedRevisions = now.TriedRevisions[max(len(now.TriedRevisions)-mostTried, 0):]
+	}
+	now.Windows = windows
+	s.status.flush(s.alive) // should somebody else have written it, the next look at it ends this syncer
+	if written := &s.status.written; slices.Equal(written.TriedRevisions, now.TriedRevisions) && equality.Semantic.DeepEqual(written.Windows, now.Windows) {
+		return true
+	}
+	now.TriedRevisions, now.Windows = before.TriedRevisions, before.Windows
+	return false
+}
+
+// refresh gives a copy of the object what is in its status now: what was written may be older.
+func (s *syncer) refresh(object *landscapev1alpha1.Landscape) {
+	now := &s.status.now
+	object.Status.UsedApprovals, object.Status.TriedRevisions = slices.Clone(now.UsedApprovals), slices.Clone(now.TriedRevisions)
+	object.Status.LastAppliedRevision = now.LastAppliedRevision
+}
+
+// former is the revision that is kept while nothing newer can be: the one that was tried last, or else applied; empty for none.
+func (s *syncer) former() string {
+	if tried := s.status.now.TriedRevisions; len(tried) > 0 {
+		return tried[len(tried)-1]
+	}
+	return s.status.now.LastAppliedRevision
+}
+
+// halfway says why the revision that was tried last must not be tried again now; nil if it may, or was applied completely. Whoever keeps it goes on
+// with it where it failed, and whoever goes back to the one before takes away what is in Git.
+func (s *syncer) halfway(now time.Time) error {
+	tried := s.status.now.TriedRevisions
+	if len(tried) == 0 {
+		return nil
+	}
+	why := s.blocked(s.object)
+	if windows, err := windowsAt(now, s.object.Spec.Windows, s.status.now.Windows); err != nil {
+		why = err.Error()
+	} else if !windows.open {
+		why = "no window is open"
+	}
+	if why == "" {
+		return nil
+	}
+	return fmt.Errorf("a sync of %s began since and was not completed, and it cannot go on: %s", tried[len(tried)-1], why)
+}
+
 // keepOnly keeps what was applied last while the object itself is wrong: nothing newer is applied, but what is applied is looked after, also after
 // a restart. It says when to look again.
 func (s *syncer) keepOnly(now time.Time) time.Time {
@@ -24,8 +89,8 @@ func (s *syncer) keepOnly(now time.Time) time.Time {
 	case s.nameTaken: // what is remembered by the name is another one's
 		return time.Time{}
 	case s.object.Spec.Source == nil || !s.readable():
-		if s.active == nil && s.unkept == nil && s.status.now.LastAppliedRevision != "" {
-			s.cannotKeep(commitOf(s.status.now.LastAppliedRevision), errors.New(s.misconfigured), now)
+		if s.active == nil && s.unkept == nil && s.former() != "" {
+			s.cannotKeep(commitOf(s.former()), errors.New(s.misconfigured), now)
 		}
 		return time.Time{}
 	}
@@ -60,10 +125,10 @@ func (s *syncer) keepOnly(now time.Time) time.Time {
 // keepFormer keeps what was applied last while nothing newer can be: after a restart nobody does otherwise. It says when to try again
 // what did not work.
 func (s *syncer) keepFormer(now time.Time) time.Time {
-	if s.active != nil || s.preparing != nil || s.status.now.LastAppliedRevision == "" {
+	if s.active != nil || s.preparing != nil || s.former() == "" {
 		return time.Time{}
 	}
-	commit := commitOf(s.status.now.LastAppliedRevision)
+	commit := commitOf(s.former())
 	if wanted, _ := s.wanted(); commit == s.last.commit || wanted == "" && s.pollFailed == nil && s.misconfigured == "" {
 		return time.Time{}
 	}
@@ -72,6 +137,10 @@ func (s *syncer) keepFormer(now time.Time) time.Time {
 		if again := u.at.Add(backOff(retryInterval(spec), interval(spec), u.failures)); now.Before(again) {
 			return again
 		}
+	}
+	if err := s.halfway(now); err != nil {
+		s.cannotKeep(commit, err, now)
+		return time.Time{}
 	}
 	s.prepare(commit, triggerInterval, true)
 	return time.Time{}

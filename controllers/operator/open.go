@@ -50,7 +50,7 @@ func (s *syncer) open(now time.Time) time.Time {
 
 // withoutAccess works with what the cache of the source holds: what was applied last is kept by it.
 func (s *syncer) withoutAccess(id string, now time.Time) {
-	if s.status.now.LastAppliedRevision == "" {
+	if s.former() == "" {
 		s.closeRemote()
 		return
 	}
@@ -66,7 +66,7 @@ func (s *syncer) withoutAccess(id string, now time.Time) {
 	}
 	if err != nil {
 		if s.active == nil {
-			s.cannotKeep(commitOf(s.status.now.LastAppliedRevision), err, now)
+			s.cannotKeep(commitOf(s.former()), err, now)
 		}
 		return
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
@@ -36,18 +37,28 @@ type seen struct {
 	items []plan.Item
 }
 
-// reviewed are the deletions and recreations that whoever reviewed the change could see: those of the rendered difference between
-// the revision that was applied last and the new one, and, where another one was tried since, between that one and the new one: who takes a
-// commit back that failed halfway sees what it has made go. That nobody does where the revision that was applied is only kept. Without a former
-// revision there are none. One that cannot be read has shown nothing, which is said.
-func (r reading) reviewed(ctx context.Context, object *landscapev1alpha1.Landscape, remote source.Remote, active, next *revision, kept bool) (*seen, error) {
-	out := &seen{seeds: map[string]seedpublication.Change{}}
-	applied, attempted := commitOf(object.Status.LastAppliedRevision), commitOf(object.Status.LastAttemptedRevision)
-	out.id = applied + ".." + next.Commit
-	bases := []string{applied}
-	if !kept && attempted != "" && attempted != applied && attempted != next.Commit {
-		bases, out.id = append(bases, attempted), applied+","+attempted+".."+next.Commit
+// basesOf are the commits that a new one is compared with: the one that was applied last, and those that were tried since. Without a former revision
+// that is the empty name alone.
+func basesOf(status *landscapev1alpha1.LandscapeStatus, next string) []string {
+	out := []string{commitOf(status.LastAppliedRevision)}
+	for _, tried := range status.TriedRevisions {
+		if commit := commitOf(tried); commit != next && !slices.Contains(out, commit) {
+			out = append(out, commit)
+		}
 	}
+	return out
+}
+
+// reviewID names a comparison. It stays the same while a commit is tried again and again.
+func reviewID(bases []string, next string) string { return strings.Join(bases, ",") + ".." + next }
+
+// reviewed are the deletions and recreations that whoever reviewed the change could see: those of the rendered difference between
+// the revision that was applied last and the new one, and between each that was tried since and the new one: who takes a commit back that failed
+// halfway sees what it has made go. Without a former revision there are none. One that cannot be read has shown nothing, which is said.
+func (r reading) reviewed(ctx context.Context, object *landscapev1alpha1.Landscape, remote source.Remote, active, next *revision) (*seen, error) {
+	out := &seen{seeds: map[string]seedpublication.Change{}}
+	bases := basesOf(&object.Status, next.Commit)
+	out.id = reviewID(bases, next.Commit)
 	for _, base := range bases {
 		former, err := r.former(ctx, object, remote, active, next, base)
 		if ctx.Err() != nil {

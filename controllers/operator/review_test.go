@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
+	"github.com/pergola-dev/pergola/source"
 	"github.com/pergola-dev/pergola/source/gittest"
 	"github.com/pergola-dev/pergola/source/receiver"
 )
@@ -207,11 +208,19 @@ func TestNothingToCompareWith(t *testing.T) {
 	assert.Equal(t, "ConfigMap "+w.namespace+"/b", l.Status.Held[0].Object)
 }
 
-// TestAReviewIsOfTheRevisionThatIsApplied: what was compared with a revision that is not the applied one any more is prepared anew.
-func TestAReviewIsOfTheRevisionThatIsApplied(t *testing.T) {
-	p := &prepared{applied: "main@sha1:a", job: &job{seen: &seen{}}}
-	assert.False(t, p.outdated("main@sha1:a"))
-	assert.True(t, p.outdated("main@sha1:b"))
+// TestAReviewIsOfWhatIsInTheClusters: what was compared with a revision that is not the applied one any more, or before another one was tried, is
+// prepared anew. While a revision is tried again and again, its review stays the same.
+func TestAReviewIsOfWhatIsInTheClusters(t *testing.T) {
+	status := func(applied string, tried ...string) *landscapev1alpha1.LandscapeStatus {
+		return &landscapev1alpha1.LandscapeStatus{LastAppliedRevision: applied, TriedRevisions: tried}
+	}
+	assert.Equal(t, []string{""}, basesOf(status(""), "d"))
+	assert.Equal(t, []string{"a", "b", "c"}, basesOf(status("main@sha1:a", "main@sha1:b", "main@sha1:a", "main@sha1:c", "main@sha1:d"), "d"))
+	p := &prepared{job: &job{seen: &seen{id: "a,b..d"}, revision: &revision{Snapshot: &source.Snapshot{Head: source.Head{Commit: "d"}}}}}
+	assert.False(t, p.outdated(status("main@sha1:a", "main@sha1:b")))
+	assert.False(t, p.outdated(status("main@sha1:a", "main@sha1:b", "main@sha1:d")))
+	assert.True(t, p.outdated(status("main@sha1:b")))
+	assert.True(t, p.outdated(status("main@sha1:a", "main@sha1:b", "main@sha1:c")))
 	p.job.seen = nil
-	assert.False(t, p.outdated("main@sha1:b"), "no review is asked for")
+	assert.False(t, p.outdated(status("main@sha1:b")), "no review is asked for")
 }

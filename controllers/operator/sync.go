@@ -3,7 +3,6 @@ package operator
 import (
 	"context"
 	"fmt"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -42,14 +41,15 @@ type prepared struct {
 	former   func()
 	spec     string
 	approved []string
-	// applied is the revision that it was compared with.
-	applied string
-	engine  *apply.Engine
-	job     *job
+	engine   *apply.Engine
+	job      *job
 }
 
-// outdated tells whether another revision was applied meanwhile, so that the difference that its review has to show is another one, too.
-func (p *prepared) outdated(applied string) bool { return p.job.seen != nil && p.applied != applied }
+// outdated tells whether another revision was applied or tried meanwhile, so that the difference that its review has to show is another one, too.
+func (p *prepared) outdated(now *landscapev1alpha1.LandscapeStatus) bool {
+	commit := p.job.revision.Commit
+	return p.job.seen != nil && p.job.seen.id != reviewID(basesOf(now, commit), commit)
+}
 
 // discard closes what is not used.
 func (p *prepared) discard() {
@@ -76,7 +76,7 @@ func (s *syncer) prepare(commit, trigger string, fallback bool) {
 	}
 	switch {
 	case fallback:
-		head, fetch = headOf(s.status.now.LastAppliedRevision, commit), remote.former
+		head, fetch = headOf(s.former(), commit), remote.former
 	case object.Spec.Pin != nil:
 		head, fetch = source.Head{Commit: commit}, remote.former
 	case head.Name == "":
@@ -105,13 +105,6 @@ func (s *syncer) prepare(commit, trigger string, fallback bool) {
 			ready.discard()
 		}
 	})
-}
-
-// refresh gives a copy of the object what is in its status now: what was written may be older.
-func (s *syncer) refresh(object *landscapev1alpha1.Landscape) {
-	now := &s.status.now
-	object.Status.UsedApprovals = slices.Clone(now.UsedApprovals)
-	object.Status.LastAppliedRevision, object.Status.LastAttemptedRevision = now.LastAppliedRevision, now.LastAttemptedRevision
 }
 
 // read reads a revision and validates it. It runs in the background; only one does at a time that is not cancelled.
@@ -154,10 +147,10 @@ func (s *syncer) make(ctx context.Context, object *landscapev1alpha1.Landscape, 
 	}
 	s.building.Lock()
 	defer s.building.Unlock()
-	out := &prepared{revision: r, spec: syncID(object), approved: object.Spec.Approved, applied: object.Status.LastAppliedRevision}
+	out := &prepared{revision: r, spec: syncID(object), approved: object.Spec.Approved}
 	var was *seen
 	if reviewed(&object.Spec, &r.landscape.Config.Spec) {
-		if was, err = s.reading(identities).reviewed(ctx, object, remote, former, r, fallback); err != nil {
+		if was, err = s.reading(identities).reviewed(ctx, object, remote, former, r); err != nil {
 			return nil, err
 		}
 	}
@@ -220,9 +213,12 @@ func (s *syncer) isPrepared(p *preparation, ready *prepared, err error) {
 		s.cannotKeep(p.commit, err, s.Clock.Now())
 	case err != nil:
 		s.refused(p, err)
-	case ready.outdated(s.status.now.LastAppliedRevision):
+	case ready.outdated(&s.status.now):
 		ready.discard()
 		s.prepare(p.commit, p.trigger, p.fallback)
+	case !s.noteTried(ready.revision):
+		ready.discard()
+		s.refused(p, fmt.Errorf("nothing of %s is applied, because it cannot be noted in the status that it is tried", ready.revision.Revision()))
 	default:
 		s.start(p, ready)
 	}
@@ -461,7 +457,7 @@ func (s *syncer) finish(j *job, result landscapev1alpha1.SyncResult, message str
 	}
 	s.status.errors(nil)
 	s.status.operation(gardencorev1beta1.LastOperationStateSucceeded, 100, message)
-	s.status.now.LastAppliedRevision = revision
+	s.status.now.LastAppliedRevision, s.status.now.TriedRevisions = revision, nil
 	s.metrics.applied(s.key, now)
 	severity, reason := notification.Info, reasonApplied
 	if !await(message) {

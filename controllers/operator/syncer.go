@@ -413,12 +413,10 @@ func (s *syncer) situation(now time.Time) situation {
 		failures:    s.last.failures, permanent: s.last.permanent || s.last.validErr != nil, ended: s.last.ended,
 		blocked: s.blocked(s.object), interval: interval(spec), retry: retryInterval(spec), spread: spreadOf(s.key.String()),
 	}
-	out.applied = commitOf(s.status.now.LastAppliedRevision)
-	fromGit := []landscapev1alpha1.SyncWindow(nil)
-	if s.active != nil {
-		fromGit = s.active.revision.landscape.Config.Spec.Windows
+	if len(s.status.now.TriedRevisions) == 0 { // to go back is a change, too
+		out.applied = commitOf(s.status.now.LastAppliedRevision)
 	}
-	out.windows, _ = windowsAt(now, spec.Windows, fromGit) // both were looked at before
+	out.windows, _ = windowsAt(now, spec.Windows, s.status.now.Windows) // both were looked at before
 	head := s.last.head
 	switch {
 	case s.preparing != nil && (kept || !s.preparing.fallback):

@@ -24,6 +24,15 @@ type LandscapeStatus struct {
 	// Commit that was last tried, as `<ref>@<commit>`.
 	// +optional
 	LastAttemptedRevision string `json:"lastAttemptedRevision,omitempty"`
+	// Commits of which a sync began since the last one was applied completely, as `<ref>@<commit>`, the newest last, 5 at most: what they have changed
+	// is in the clusters, completely or in part.
+	// +optional
+	// +listType=atomic
+	TriedRevisions []string `json:"triedRevisions,omitempty"`
+	// Windows in the `landscape.yaml` of the commit that was tried last, which count besides `spec.windows`.
+	// +optional
+	// +listType=atomic
+	Windows []SyncWindow `json:"windows,omitempty"`
 	// Value of the annotation `landscape.pergola.dev/sync-requested` that was last acted upon.
 	// +optional
 	LastHandledSyncRequest string `json:"lastHandledSyncRequest,omitempty"`

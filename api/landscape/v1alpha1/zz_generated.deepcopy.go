@@ -417,6 +417,16 @@ func (in *LandscapeStatus) DeepCopyInto(out *LandscapeStatus) {
 			(*in)[i].DeepCopyInto(&(*out)[i])
 		}
 	}
+	if in.TriedRevisions != nil {
+		in, out := &in.TriedRevisions, &out.TriedRevisions
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
+	if in.Windows != nil {
+		in, out := &in.Windows, &out.Windows
+		*out = make([]SyncWindow, len(*in))
+		copy(*out, *in)
+	}
 	if in.LastOperation != nil {
 		in, out := &in.LastOperation, &out.LastOperation
 		*out = new(v1beta1.LastOperation)

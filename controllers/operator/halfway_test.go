@@ -1,0 +1,278 @@
+package operator
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
+	"github.com/pergola-dev/pergola/controllers/seedpublication"
+	"github.com/pergola-dev/pergola/source/gittest"
+)
+
+// refusedMap is a ConfigMap for a namespace that is not there yet: a commit with it fails halfway.
+func (r *repository) refusedMap() string {
+	return strings.Replace(r.configMap("refused", "1"), "namespace: "+r.namespace, "namespace: "+r.namespace+"-missing", 1)
+}
+
+// makeRoom makes that namespace.
+func (w *world) makeRoom() {
+	w.Helper()
+	w.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.namespace + "-missing"}})
+}
+
+// failed awaits that a commit has failed.
+func (w *world) failed(name, commit string) {
+	w.Helper()
+	w.await(name, func(l *landscapev1alpha1.Landscape) bool {
+		return strings.HasPrefix(readiness(l), "False ApplyFailed") && strings.HasSuffix(l.Status.LastAttemptedRevision, commit)
+	})
+}
+
+func (w *world) uid(name string) string {
+	w.Helper()
+	cm := &corev1.ConfigMap{}
+	require.NoError(w, client.IgnoreNotFound(w.client.Get(context.Background(), client.ObjectKey{Namespace: w.namespace, Name: name}, cm)))
+	return string(cm.UID)
+}
+
+func demandsReview(spec *landscapev1alpha1.LandscapeSpec) {
+	spec.Review = landscapev1alpha1.ReviewRequired
+}
+
+// closed is a window that does not open for a long time.
+var closed = []landscapev1alpha1.SyncWindow{{Schedule: "0 0 29 2 *", Duration: metav1.Duration{Duration: time.Minute}}}
+
+// TestWhatFailedHalfwayDoesNotGoBack: a commit has failed halfway, and nothing newer can be applied. Whether the operator is started anew then, or the
+// Landscape is suspended for a moment: what Git has stays, it is not taken back to the revision before.
+func TestWhatFailedHalfwayDoesNotGoBack(t *testing.T) {
+	again := map[string]func(w *world, name string, stop func()){
+		"started anew": func(w *world, _ string, stop func()) {
+			stop()
+			w.start()
+		},
+		"suspended": func(w *world, name string, _ func()) {
+			w.suspend(name, true)
+			w.await(name, func(l *landscapev1alpha1.Landscape) bool { return strings.Contains(readiness(l), "Suspended") })
+			w.suspend(name, false)
+		},
+	}
+	type landscapes struct{ half, ground *repository }
+	for name, test := range map[string]struct {
+		// until nothing newer can be applied
+		until func(w *world, l landscapes)
+		// then checks how it is afterwards.
+		then func(w *world, l landscapes, commit string)
+		// after lets the commit go on; nil where nothing stops it.
+		after func(w *world, l landscapes)
+	}{
+		"the next one is invalid": {
+			func(w *world, l landscapes) {
+				l.half.commit("broken", map[string]string{"broken.yaml": "a: b: c\n"})
+				w.ready(l.half.name, "False Invalid")
+			},
+			func(w *world, l landscapes, commit string) {
+				require.NoError(w, w.client.Delete(context.Background(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: l.half.name + "-a"}}))
+				w.eventually("it is kept as it was tried", func() bool { return w.value(l.half.name+"-a") == "2" })
+				w.ready(l.half.name, "False Invalid")
+			}, nil,
+		},
+		"the window is closed": {
+			func(w *world, l landscapes) {
+				w.change(l.half.name, func(o *landscapev1alpha1.Landscape) { o.Spec.Windows = closed })
+				w.await(l.half.name, func(o *landscapev1alpha1.Landscape) bool { return o.Status.ObservedGeneration == o.Generation })
+			},
+			func(w *world, l landscapes, commit string) {
+				w.await(l.half.name, func(o *landscapev1alpha1.Landscape) bool {
+					return strings.HasPrefix(readiness(o), "False ") && strings.Contains(readiness(o), commit+" began since and was not completed, and it cannot go on: no window is open")
+				})
+			},
+			func(w *world, l landscapes) {
+				w.change(l.half.name, func(o *landscapev1alpha1.Landscape) { o.Spec.Windows = nil })
+			},
+		},
+		"another Landscape is not ready": {
+			func(w *world, l landscapes) {
+				l.ground.commit("broken", map[string]string{"broken.yaml": "a: b: c\n"})
+				w.ready(l.ground.name, "False Invalid")
+			},
+			func(w *world, l landscapes, commit string) {
+				w.await(l.half.name, func(o *landscapev1alpha1.Landscape) bool {
+					return strings.HasPrefix(readiness(o), "False ") && strings.Contains(readiness(o), commit+" began since and was not completed, and it cannot go on: waiting for Landscape "+l.ground.name)
+				})
+			},
+			func(w *world, l landscapes) { l.ground.commit("mended", map[string]string{"broken.yaml": ""}) },
+		},
+	} {
+		for how, begin := range again {
+			t.Run(name+", "+how, func(t *testing.T) {
+				w := newWorld(t)
+				l := landscapes{w.repository("half-" + w.namespace), w.repository("ground-" + w.namespace)}
+				l.ground.commit("own", map[string]string{"a.yaml": l.ground.configMap(l.ground.name, "1")})
+				l.half.commit("own", map[string]string{"a.yaml": l.half.configMap(l.half.name+"-a", "1")})
+				stop := w.start()
+				w.landscape(l.ground.name, l.ground)
+				w.landscape(l.half.name, l.half, func(spec *landscapev1alpha1.LandscapeSpec) {
+					spec.DependsOn = []landscapev1alpha1.Dependency{{Name: l.ground.name}}
+				})
+				w.ready(l.half.name, "True Applied")
+				commit := l.half.commit("fails halfway", map[string]string{
+					"a.yaml": l.half.configMap(l.half.name+"-a", "2"), "x.yaml": l.half.configMap("x", "1"), "refused.yaml": l.half.refusedMap(),
+				})
+				w.failed(l.half.name, commit)
+				assert.Equal(t, []string{"main@sha1:" + commit}, w.get(l.half.name).Status.TriedRevisions)
+				made := w.uid("x")
+				require.NotEmpty(t, made)
+				test.until(w, l)
+				begin(w, l.half.name, stop)
+				test.then(w, l, commit)
+				assert.Equal(t, "2", w.value(l.half.name+"-a"))
+				assert.Equal(t, made, w.uid("x"))
+				w.makeRoom()
+				if test.after == nil {
+					return
+				}
+				test.after(w, l)
+				w.ready(l.half.name, "True Applied: main@sha1:"+commit)
+				assert.Equal(t, made, w.uid("x"))
+				assert.Empty(t, w.get(l.half.name).Status.TriedRevisions)
+			})
+		}
+	}
+}
+
+// TestWindowsInGitCountAfterARestart: the windows of the landscape.yaml that is applied count, also before anything was read again.
+func TestWindowsInGitCountAfterARestart(t *testing.T) {
+	w := newWorld(t)
+	r := w.repository("gitwindows-" + w.namespace)
+	r.commit("a window", map[string]string{"landscape.yaml": r.config("  windows:\n  - {schedule: \"0 0 29 2 *\", duration: 1m}\n")})
+	stop := w.start()
+	w.landscape(r.name, r)
+	w.ready(r.name, "True Applied")
+	stop()
+	waits := r.commit("waits", map[string]string{"a.yaml": r.configMap("a", "2")})
+	w.start()
+	w.await(r.name, func(l *landscapev1alpha1.Landscape) bool {
+		return strings.Contains(readiness(l), "waiting for the next window") && strings.Contains(sourceAt(l), waits)
+	})
+	assert.Equal(t, "1", w.value("a"))
+	w.change(r.name, func(l *landscapev1alpha1.Landscape) { l.Spec.Pin = &landscapev1alpha1.Pin{Revision: waits} })
+	w.await(r.name, func(l *landscapev1alpha1.Landscape) bool { return strings.Contains(readiness(l), "PINNED") })
+	assert.Equal(t, "1", w.value("a"), "a pin waits, too")
+}
+
+// TestWhoTakesACommitBackSeesWhatItMade: what a commit has made that failed halfway goes with the one that takes it back without an approval, also where
+// that one fails itself at first, or comes while no operator runs. What was seen counts once for seeds, too.
+func TestWhoTakesACommitBackSeesWhatItMade(t *testing.T) {
+	back := map[string]string{"x.yaml": ""}
+	for name, revert := range map[string]func(w *world, r *repository, stop func()) string{
+		"it fails at first": func(w *world, r *repository, _ func()) string {
+			commit := r.commit("back", back)
+			w.failed(r.name, commit)
+			w.await(r.name, func(l *landscapev1alpha1.Landscape) bool { return l.Status.NextSync != nil })
+			w.makeRoom()
+			return commit
+		},
+		"over a restart": func(w *world, r *repository, stop func()) string {
+			stop()
+			commit := r.commit("back", back)
+			w.makeRoom()
+			w.start()
+			return commit
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			r := w.repository("back-" + w.namespace)
+			stop := w.start()
+			w.landscape(r.name, r, demandsReview)
+			w.ready(r.name, "True Applied")
+			w.failed(r.name, r.commit("fails halfway", map[string]string{"x.yaml": r.configMap("x", "1"), "refused.yaml": r.refusedMap()}))
+			require.Equal(t, "1", w.value("x"))
+			commit := revert(w, r, stop)
+			w.ready(r.name, "True Applied: main@sha1:"+commit)
+			w.eventually("it is gone", func() bool { return w.uid("x") == "" })
+			assert.Empty(t, w.get(r.name).Status.Held)
+		})
+	}
+}
+
+// TestOneReviewCountsOnceOverTries: a review is the same one when a commit is tried again, so that a recreation passes by it once.
+func TestOneReviewCountsOnceOverTries(t *testing.T) {
+	w := newWorld(t)
+	r := w.repository("tries-" + w.namespace)
+	r.commit("r", map[string]string{"r.yaml": r.recreatable("r", "1") + "immutable: true\n"})
+	w.start()
+	w.landscape(r.name, r, demandsReview)
+	w.ready(r.name, "True Applied")
+	w.failed(r.name, r.commit("fails", map[string]string{"refused.yaml": r.refusedMap()}))
+	w.failed(r.name, r.commit("recreates", map[string]string{"r.yaml": r.recreatable("r", "2") + "immutable: true\n"}))
+	w.eventually("it is made anew", func() bool { return w.value("r") == "2" })
+	// While nothing looks, somebody puts another one in its place.
+	w.suspend(r.name, true)
+	w.await(r.name, func(l *landscapev1alpha1.Landscape) bool { return strings.Contains(readiness(l), "Suspended") })
+	cm := &corev1.ConfigMap{}
+	require.NoError(t, w.client.Get(context.Background(), client.ObjectKey{Namespace: w.namespace, Name: "r"}, cm))
+	require.NoError(t, w.client.Delete(context.Background(), cm))
+	cm.ResourceVersion, cm.UID, cm.ManagedFields, cm.Data["value"] = "", "", nil, "by hand"
+	w.create(cm)
+	byHand := w.uid("r")
+	w.suspend(r.name, false)
+	w.await(r.name, func(l *landscapev1alpha1.Landscape) bool {
+		return len(l.Status.Held) == 1 && l.Status.Held[0].Object == "ConfigMap "+w.namespace+"/r"
+	})
+	assert.Equal(t, byHand, w.uid("r"))
+}
+
+// TestAReviewOfASeedIsCompletedOverTries: what was seen of a seed in the first try of a commit is not to be expected any more when a later one has
+// applied it.
+func TestAReviewOfASeedIsCompletedOverTries(t *testing.T) {
+	w := newWorld(t)
+	w.Cleanup(func() {
+		_ = w.client.DeleteAllOf(context.Background(), &corev1.ConfigMap{}, client.InNamespace(seedpublication.Namespace("local")))
+	})
+	more := func(names ...string) map[string]string {
+		text := ""
+		for _, name := range names {
+			text += "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: " + name + ", namespace: shoot--local--local}\n"
+		}
+		const overlay = "components/shoot/b/"
+		return map[string]string{overlay + "more.yaml": text, overlay + "kustomization.yaml": "resources: [more.yaml]\n"}
+	}
+	files := more("m1")
+	files["shoot.yaml"] = strings.Replace(shootFile(t), "  region: local\n", "  region: local\n  seedName: local\n", 1)
+	s := w.shoots("tries", files)
+	w.start(func(r *Role) { r.Catalogue = smallCatalogue(t) })
+	w.follow(s, repositoryURL(gittest.ServeHTTP(t, s.bare.Root).URL), demandsReview)
+	w.applied(s, "", "1")
+	two := more("m1", "m2")
+	two["refused.yaml"] = s.refusedMap()
+	w.failed(s.name, s.push("one more", two))
+	back := s.push("it goes again", more("m1"))
+	w.failed(s.name, back)
+	w.makeRoom()
+	w.await(s.name, func(l *landscapev1alpha1.Landscape) bool {
+		return strings.HasSuffix(l.Status.LastAppliedRevision, back)
+	})
+	w.eventually("it is completed", func() bool {
+		m := w.forSeed(seedpublication.ReviewName)
+		return m != nil && m.Data["number"] != "" && m.Data["number"] == m.Data["complete"] && strings.Contains(m.Data["seen"], "m2")
+	})
+}
+
+// sourceAt is what a Landscape says its source is at.
+func sourceAt(l *landscapev1alpha1.Landscape) string {
+	for _, c := range l.Status.Conditions {
+		if c.Type == landscapev1alpha1.LandscapeSourceReady {
+			return c.Message
+		}
+	}
+	return ""
+}
