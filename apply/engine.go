@@ -116,6 +116,10 @@ type ApplyOptions struct {
 	// one's, and the error for the object names it. Of a set that is not known it is taken as far as field managers allow.
 	// Without DeclaredBy an object is taken from any set.
 	DeclaredBy func(origin string, ref Ref) (declared, known bool)
+	// GivenUp tells that another set, named by the origin annotation of an object, is known and does not have the object in its inventory any
+	// more. A set that has it in its own, and does not want it, deletes it then, although it never came to apply it. Without GivenUp what
+	// shows another set is that one's.
+	GivenUp func(origin string, ref Ref) bool
 	// Complete fills in what a declaration leaves open, for an object that is about to be sent: live is the object as it is, nil
 	// for a new one. It gives the object itself where there is nothing to add, and never changes it. What is added is applied like the rest;
 	// it is no change of the declaration.

@@ -24,10 +24,21 @@ func (r *run) names(origin string) bool {
 	return origin == r.set.Name || strings.HasSuffix(origin, ":"+r.set.Name) || slices.Contains(r.set.FormerNames, origin)
 }
 
-// isForeign is true when the live object says that another set owns it.
+// isForeign is true when the live object says that another set owns it, unless that one has given it up since, and left it to those that
+// have it in their inventories. A copy that a person made with the annotation in it belongs to whom it names in any case.
 func (r *run) isForeign(e Entry, live *unstructured.Unstructured) bool {
 	origin := live.GetAnnotations()[r.e.keys.Origin]
-	return origin != "" && !r.names(origin) && origin != e.Annotations[r.e.keys.Origin]
+	if origin == "" || r.names(origin) || origin == e.Annotations[r.e.keys.Origin] {
+		return false
+	}
+	return r.opts.GivenUp == nil || !r.appliedOrigin(live) || !r.opts.GivenUp(origin, e.Ref)
+}
+
+// appliedOrigin says whether the origin annotation of an object is what a set of ours has applied.
+func (r *run) appliedOrigin(live *unstructured.Unstructured) bool {
+	return slices.ContainsFunc(managersOf(live), func(m metav1.ManagedFieldsEntry) bool {
+		return (r.isOurs(m) || r.isKin(m)) && ownedFields(live, m.Manager).Has(r.originPath())
+	})
 }
 
 // showsOurs says whether a live object that is not foreign shows that it is of this set: by its origin annotation, or by
@@ -57,23 +68,20 @@ func (r *run) takenOver(d *desired, live *unstructured.Unstructured) (outcome, b
 		return outcome{}, false
 	}
 	old := r.old[keyOf(d.ref)]
-	ours := func(m metav1.ManagedFieldsEntry) bool {
-		return (r.isOurs(m) || r.isKin(m)) && ownedFields(live, m.Manager).Has(r.originPath())
-	}
 	message, hint := r.noun()+origin+" declares this object as well, and had it first", "declare the object in one of the two only"
 	switch declares := r.opts.DeclaredBy; {
 	case declares != nil:
 		declared, known := declares(origin, d.ref)
 		switch {
 		case declared:
-		case known, r.forces(d), origin == old.Annotations[r.e.keys.Origin], !slices.ContainsFunc(managersOf(live), ours):
+		case known, r.forces(d), origin == old.Annotations[r.e.keys.Origin], !r.appliedOrigin(live):
 			return outcome{}, false
 		default:
 			message = r.noun() + origin + " has this object, and whether it still declares it cannot be seen from here"
 			hint += "; if that one is gone, " + r.e.forceHint(d.ref)
 		}
 	default:
-		if old.Applied == "" || origin == old.Annotations[r.e.keys.Origin] || !slices.ContainsFunc(managersOf(live), ours) {
+		if old.Applied == "" || origin == old.Annotations[r.e.keys.Origin] || !r.appliedOrigin(live) {
 			return outcome{}, false
 		}
 		message = r.noun() + origin + " has taken this object over"

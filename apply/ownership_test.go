@@ -3,6 +3,7 @@ package apply
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -77,6 +78,55 @@ func TestPruneWantsTheObjectToShowThatItIsOurs(t *testing.T) {
 				assert.Contains(t, item.Reason, "is not ours: left alone")
 				assert.Contains(t, r.Objects[1].Message, "is not ours: left alone")
 				assert.Zero(t, asked, "the gate is not asked about it")
+			}
+		})
+	}
+}
+
+// What another set has given up is deleted by the one that has it in its inventory and never came to apply it, if it is what a set has applied.
+func TestPruneOfWhatAnotherSetHasGivenUp(t *testing.T) {
+	for name, c := range map[string]struct {
+		person  bool // a person has made it, as a copy of what the other set applied
+		givenUp func(origin string, ref Ref) bool
+		want    Action
+	}{
+		"the caller does not know": {false, nil, HandedOver},
+		"the other one has it":     {false, func(string, Ref) bool { return false }, HandedOver},
+		"given up":                 {false, func(origin string, ref Ref) bool { return strings.HasSuffix(origin, "/other") && ref.Name == "c" }, Deleted},
+		"a copy of a person":       {true, func(string, Ref) bool { return true }, HandedOver},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t)
+			o := f.configMap("c", "x")
+			if c.person {
+				o = f.create(f.marked("c", f.ns+"/other"))
+			} else {
+				other := f.set(o)
+				other.Name = f.ns + "/other"
+				_, err := f.e.Apply(f.ctx, f.c, other, NewMemoryInventory(), ApplyOptions{})
+				require.NoError(t, err)
+			}
+			f.inv = NewMemoryInventory(Entry{Ref: RefOf(o), Annotations: map[string]string{GardenerKeys().Origin: f.ns + "/set"}})
+			set := f.set(f.configMap("stays", "x"))
+			var asked []string
+			options := ApplyOptions{GivenUp: c.givenUp, ApprovePrune: func(entries []Entry) []Held {
+				for _, e := range entries {
+					asked = append(asked, e.Name)
+				}
+				return nil
+			}}
+			p, err := f.e.Plan(f.ctx, f.c, set, f.inv, options)
+			require.NoError(t, err)
+			assert.Equal(t, c.want == Deleted, p.Summary.Delete == 1)
+			r, err := f.e.Apply(f.ctx, f.c, set, f.inv, options)
+			require.NoError(t, err)
+			assert.Equal(t, c.want, actions(r)["ConfigMap/c"])
+			assert.Equal(t, c.want != Deleted, f.exists(o))
+			assert.Equal(t, []string{"ConfigMap/stays"}, f.inventory())
+			if c.want == Deleted {
+				assert.Equal(t, []string{"c", "c"}, asked, "the gate is asked, by a plan, too")
+			} else {
+				assert.Empty(t, asked)
 			}
 		})
 	}

@@ -133,7 +133,8 @@ func (c *Converger) applyDeclarations(ctx context.Context, cluster string, d *de
 	if err != nil {
 		return err
 	}
-	options := apply.ApplyOptions{DesiredElsewhere: around.desiredElsewhere, DeclaredBy: around.declaredBy, Admit: c.admit, Complete: c.complete}
+	options := apply.ApplyOptions{DesiredElsewhere: around.desiredElsewhere, DeclaredBy: around.declaredBy, GivenUp: around.givenUp,
+		Admit: c.admit, Complete: c.complete}
 	judged := c.newJudge(cluster, len(d.objects), around)
 	options.ApprovePrune = func(entries []apply.Entry) []apply.Held { return c.keepHeld(cluster, judged.prune(entries)) }
 	options.ApproveRecreate = func(ref apply.Ref) (bool, string) {

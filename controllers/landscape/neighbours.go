@@ -21,6 +21,9 @@ import (
 // What a landscape declares is in its inventory, before it is applied. A landscape that lost an object asks the others first: it puts
 // the object into the ConfigMap of its removals, and each of them notes there that it has seen that, at a state of its files that is not
 // older than the question. One that has the object by then takes it over. When all have answered, the object is deleted.
+//
+// An object that one gives up while another one declares it is handed over at once, whether that has come to apply it or not: it is in the
+// inventory of the other one, which deletes it if it does not want it any more.
 
 // removalsBundle is the name of that ConfigMap among the inventories.
 const removalsBundle = "removals"
@@ -36,8 +39,13 @@ type neighbour struct {
 
 // wants says whether it declares an object and is not about to give it up.
 func (n *neighbour) wants(ref apply.Ref) bool {
-	_, declared := n.declares[withoutVersion(ref)]
-	return declared && !n.removes[withoutVersion(ref)]
+	return n.has(ref) && !n.removes[withoutVersion(ref)]
+}
+
+// has says whether an object is in its inventory.
+func (n *neighbour) has(ref apply.Ref) bool {
+	_, has := n.declares[withoutVersion(ref)]
+	return has
 }
 
 func inventoryName(landscape, bundle string) string {
@@ -101,6 +109,10 @@ type around struct {
 func (c *Converger) lookAround(ctx context.Context, cluster string) (*around, error) {
 	a := &around{c: c, cluster: cluster, known: map[apply.Ref]bool{}}
 	var err error
+	// Before the inventories: who came to declare an object and answered has it in its inventory by then.
+	if a.removals, err = c.removals(ctx); err != nil {
+		return nil, err
+	}
 	if a.neighbours, err = c.neighbours(ctx, cluster); err != nil {
 		return nil, err
 	}
@@ -111,8 +123,7 @@ func (c *Converger) lookAround(ctx context.Context, cluster string) (*around, er
 	for _, e := range entries {
 		a.known[withoutVersion(e.Ref)] = e.Applied != ""
 	}
-	a.removals, err = c.removals(ctx)
-	return a, err
+	return a, nil
 }
 
 // desiredElsewhere says whether another landscape declares an object that left this one.
@@ -123,16 +134,39 @@ func (a *around) desiredElsewhere(ref apply.Ref) bool {
 // declaredBy says whether the landscape that an object belongs to still declares it. What belongs to anything else is taken, unless
 // it was taken from us.
 func (a *around) declaredBy(origin string, ref apply.Ref) (declared, known bool) {
-	name, cluster, _ := strings.Cut(strings.TrimPrefix(origin, "landscape."), "/")
-	if !strings.HasPrefix(origin, "landscape.") || cluster != a.cluster {
+	name, is := a.landscapeOf(origin)
+	if !is {
 		return a.known[withoutVersion(ref)], true
 	}
-	for _, n := range a.neighbours {
-		if n.name == name {
-			return n.wants(ref), true
-		}
+	n := a.neighbour(name)
+	return n != nil && n.wants(ref), true
+}
+
+// givenUp says whether the landscape that an object belongs to, by what it shows, does not have it in its inventory any more. Of one whose
+// inventory is not there that is not known.
+func (a *around) givenUp(origin string, ref apply.Ref) bool {
+	name, is := a.landscapeOf(origin)
+	if !is {
+		return false
 	}
-	return false, true
+	n := a.neighbour(name)
+	return n != nil && !n.has(ref)
+}
+
+// landscapeOf is the name of the landscape in an origin annotation, if that is of declarations for the cluster.
+func (a *around) landscapeOf(origin string) (name string, is bool) {
+	set, is := strings.CutPrefix(origin, "landscape.")
+	name, cluster, _ := strings.Cut(set, "/")
+	return name, is && cluster == a.cluster
+}
+
+// neighbour is nil for a landscape that has no inventory for the cluster.
+func (a *around) neighbour(name string) *neighbour {
+	i := slices.IndexFunc(a.neighbours, func(n *neighbour) bool { return n.name == name })
+	if i < 0 {
+		return nil
+	}
+	return a.neighbours[i]
 }
 
 // unanswered says which landscapes have not said yet whether they have taken an object over; empty when all have.

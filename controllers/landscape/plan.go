@@ -87,7 +87,7 @@ func (c *Converger) planDeclarations(ctx context.Context, cluster string, d *dec
 	judged := c.newJudge(cluster, len(s.Objects)+len(d.locked), around)
 	found, err := c.engine.Plan(ctx, c.clusters[cluster], s, c.declarationInventory(cluster), apply.ApplyOptions{
 		AllowEmpty: len(d.locked) > 0, // with their key it is not empty
-		Admit:      c.admit, Complete: c.complete, Foreseen: c.foresees, DesiredElsewhere: around.desiredElsewhere, DeclaredBy: around.declaredBy,
+		Admit:      c.admit, Complete: c.complete, Foreseen: c.foresees, DesiredElsewhere: around.desiredElsewhere, DeclaredBy: around.declaredBy, GivenUp: around.givenUp,
 		ApprovePrune: func(entries []apply.Entry) []apply.Held {
 			var held []apply.Held
 			for _, v := range judged.prune(slices.DeleteFunc(slices.Clone(entries), func(e apply.Entry) bool { return isLocked(d.locked, e.Ref) })) {

@@ -1,0 +1,108 @@
+package landscape
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/plan"
+)
+
+// TestWhatWasHandedOverAndIsNotWanted: an object that was handed over to a landscape is deleted by that one when it does not declare it any more,
+// although it never came to apply it: by gate, review and question to the others like any object. What the other one has still is left alone.
+func TestWhatWasHandedOverAndIsNotWanted(t *testing.T) {
+	const object = "ConfigMap default/left-x"
+	ref := apply.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "default", Name: "left-x"}
+	give := func(from *written) {
+		from.write("b.yaml", mapFile("left-b"))
+		from.mustSync()
+	}
+	for name, test := range map[string]struct {
+		// then is what happens when both have it in their inventories, and it is that of from.
+		then func(from, to *written)
+		gone bool
+	}{
+		"it is deleted when the others have answered": {func(from, to *written) {
+			give(from)
+			to.write("a.yaml", mapFile("left-a"))
+			assert.Contains(to, reasonsOf(to.mustSync(), object), "it may have moved to another landscape")
+			to.settle("left-x", from)
+		}, true},
+		"the gate holds it": {func(from, to *written) {
+			give(from)
+			to.write("a.yaml", mapFile("left-a"))
+			to.gate.MaxDeletions = plan.Limit(0)
+			to.mustSync()
+			answer(to, from)
+			assert.Contains(to, reasonsOf(to.mustSync(), object), "needs approval")
+		}, false},
+		"no review has shown it": {func(from, to *written) {
+			give(from)
+			to.write("a.yaml", mapFile("left-a"))
+			to.changes = func(o *Options) { o.Reviewed = ReviewedOf("test", plan.Plan{}) }
+			to.mustSync()
+			answer(to, from)
+			assert.Equal(to, plan.NotReviewed+"\n", reasonsOf(to.mustSync(), object))
+			to.gate.Approved = map[string]bool{plan.ApprovalOf(Virtual, ref): true}
+			to.mustSync()
+		}, true},
+		"it is declared again by who gave it up": {func(from, to *written) {
+			give(from)
+			to.write("a.yaml", mapFile("left-a"))
+			to.mustSync()
+			from.write("b.yaml", mapFile("left-b", "left-x"))
+			from.mustSync()
+			assert.Empty(to, to.mustSync().report.Held)
+		}, false},
+		"who has it wants it still": {func(from, to *written) {
+			to.write("a.yaml", mapFile("left-a"))
+			assert.Empty(to, to.mustSync().report.Held)
+			from.mustSync()
+		}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			from := newWritten(t, "left-from", map[string]string{"b.yaml": mapFile("left-b", "left-x")})
+			to := newWritten(t, "left-to", map[string]string{"a.yaml": mapFile("left-a")})
+			from.mustSync()
+			to.mustSync()
+			uid := uidOf(t, "left-x")
+			to.write("a.yaml", mapFile("left-a", "left-x"))
+			_, err := to.sync()
+			require.ErrorContains(t, err, "landscape left-from declares this object as well")
+			test.then(from, to)
+			if test.gone {
+				assert.Empty(t, uidOf(t, "left-x"))
+			} else {
+				assert.Equal(t, uid, uidOf(t, "left-x"))
+			}
+			from.clock.Step(time.Second)
+			from.mustSync()
+			to.mustSync()
+			assert.Equal(t, test.gone, uidOf(t, "left-x") == "", "it stays so")
+		})
+	}
+}
+
+// TestGivenUp: only of a landscape whose inventory is there, and without the object, is it known that it has given that up.
+func TestGivenUp(t *testing.T) {
+	ref := func(version string) apply.Ref {
+		return apply.Ref{APIVersion: "core.gardener.cloud/" + version, Kind: "Quota", Namespace: "a", Name: "x"}
+	}
+	has := map[apply.Ref]apply.Entry{withoutVersion(ref("v1")): {}}
+	a := &around{cluster: Virtual, neighbours: []*neighbour{{name: "has", declares: has}, {name: "empty"},
+		{name: "asks", declares: has, removes: map[apply.Ref]bool{withoutVersion(ref("v1")): true}}}}
+	for origin, want := range map[string]bool{
+		"landscape.empty/virtual":      true,
+		"landscape.has/virtual":        false,
+		"landscape.asks/virtual":       false, // it deletes it itself
+		"landscape.gone/virtual":       false,
+		"landscape.empty/runtime":      false,
+		"garden local/empty":           false,
+		"source:landscape.empty/other": false,
+	} {
+		assert.Equal(t, want, a.givenUp(origin, ref("v1beta1")), origin)
+	}
+}
