@@ -3,8 +3,11 @@ package owner
 import (
 	"regexp"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/plan"
+	"github.com/pergola-dev/pergola/render"
 )
 
 // labelCopy is on each copy, for the garbage collector (upstream's).
@@ -19,19 +22,44 @@ func isCopy(e apply.Entry) bool {
 	return (e.Kind == "ConfigMap" || e.Kind == "Secret") && e.Group() == "" && e.Labels[labelCopy] == "true" && copyName.MatchString(e.Name)
 }
 
-// gateFor is the gate for objects of a bundle: a review is asked for all but copies.
+// generation is the hash in the name of an OperatingSystemConfig, by which the nodes of a pool are told from those before.
+var generation = regexp.MustCompile(`-[0-9a-f]{16}(-init|-original)?$`)
+
+var operatingSystemConfig = schema.GroupKind{Group: "extensions.gardener.cloud", Kind: "OperatingSystemConfig"}
+
+// isReplaced tells an OperatingSystemConfig whose pool has another one under a new hash: a difference shows one that changes its name, and none that
+// goes. With the pool itself it does go.
+func isReplaced(ref plan.Ref, bundles []render.Bundle) bool {
+	if ref.GroupKind() != operatingSystemConfig || !generation.MatchString(ref.Name) {
+		return false
+	}
+	pool := generation.ReplaceAllString(ref.Name, "$1")
+	for _, b := range bundles {
+		for _, o := range b.Objects {
+			next := apply.RefOf(o.Unstructured)
+			if next.GroupKind() == operatingSystemConfig && next.Namespace == ref.Namespace && next.Name != ref.Name &&
+				generation.MatchString(next.Name) && generation.ReplaceAllString(next.Name, "$1") == pool {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// gateFor is the gate for objects of a bundle: a review is asked for all but copies and what another one under a new hash replaces.
 func (r *run) gateFor(entries []apply.Entry) plan.Gate {
 	gate := r.Gate
 	reviewed := gate.Reviewed
 	if reviewed == nil {
 		return gate
 	}
-	copies := map[plan.Ref]bool{}
+	bundles := r.owner.Bundles()
+	exempt := map[plan.Ref]bool{}
 	for _, e := range entries {
-		if isCopy(e) {
-			copies[e.Ref] = true
+		if isCopy(e) || isReplaced(e.Ref, bundles) {
+			exempt[e.Ref] = true
 		}
 	}
-	gate.Reviewed = func(cluster string, ref plan.Ref) bool { return copies[ref] || reviewed(cluster, ref) }
+	gate.Reviewed = func(cluster string, ref plan.Ref) bool { return exempt[ref] || reviewed(cluster, ref) }
 	return gate
 }

@@ -1,13 +1,16 @@
 package owner
 
 import (
+	"cmp"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/plan"
+	"github.com/pergola-dev/pergola/render"
 )
 
 // TestOnlyCopiesNeedNoReview: a name that looks like one with a hash is no leave to go unseen.
@@ -34,6 +37,45 @@ func TestOnlyCopiesNeedNoReview(t *testing.T) {
 			}
 			require.Len(t, held, 1)
 			assert.Equal(t, plan.NotReviewed, held[0].Reason)
+		})
+	}
+}
+
+// TestAPoolThatGoesNeedsAReview: the OperatingSystemConfig of a pool whose hash is another one now is replaced, as the difference shows; that of a pool
+// that goes is deleted.
+func TestAPoolThatGoesNeedsAReview(t *testing.T) {
+	const old, next = "4e7c8d0011223344", "efa99f0011223344"
+	config := func(kind, namespace, name string) render.Object {
+		o := &unstructured.Unstructured{}
+		o.SetAPIVersion("extensions.gardener.cloud/v1alpha1")
+		o.SetKind(kind)
+		o.SetNamespace(namespace)
+		o.SetName(name)
+		return render.Object{Unstructured: o}
+	}
+	const kind = "OperatingSystemConfig"
+	of := &Owner{bundles: []render.Bundle{{Objects: []render.Object{
+		config(kind, "shoot--a--b", "gardener-node-agent-local-"+next+"-init"), config(kind, "shoot--a--b", "gardener-node-agent-local-"+next+"-original"),
+		config("Worker", "shoot--a--b", "gone-"+next),
+	}}}}
+	for name, test := range map[string]struct {
+		ref  apply.Ref
+		goes bool
+	}{
+		"another hash":           {apply.Ref{Namespace: "shoot--a--b", Name: "gardener-node-agent-local-" + old + "-init"}, true},
+		"its other purpose":      {apply.Ref{Namespace: "shoot--a--b", Name: "gardener-node-agent-local-" + old + "-original"}, true},
+		"a pool that goes":       {apply.Ref{Namespace: "shoot--a--b", Name: "gardener-node-agent-gone-" + old + "-init"}, false},
+		"the one that is wanted": {apply.Ref{Namespace: "shoot--a--b", Name: "gardener-node-agent-local-" + next + "-init"}, false},
+		"of another Shoot":       {apply.Ref{Namespace: "shoot--a--c", Name: "gardener-node-agent-local-" + old + "-init"}, false},
+		"another kind":           {apply.Ref{Kind: "Worker", Namespace: "shoot--a--b", Name: "gone-" + old}, false},
+		"without a hash":         {apply.Ref{Namespace: "shoot--a--b", Name: "gardener-node-agent-local-init"}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ref := test.ref
+			ref.APIVersion, ref.Kind = "extensions.gardener.cloud/v1alpha1", cmp.Or(ref.Kind, kind)
+			gate := plan.Gate{Reviewed: func(string, plan.Ref) bool { return false }}
+			work := &run{owner: of, report: &Report{}, Reconciler: &Reconciler{Gate: gate}}
+			assert.Equal(t, test.goes, len(work.judge("local", []apply.Entry{{Ref: ref}})) == 0)
 		})
 	}
 }
