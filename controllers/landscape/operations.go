@@ -119,6 +119,9 @@ func (r *operationRecords) write(ctx context.Context, id string, record operatio
 	return nil
 }
 
+// operationTries is how often an operation is asked for in one run beside others who write the object.
+const operationTries = 5
+
 // runOperations executes the operations on objects of one cluster that were not executed yet. One that waits for another one to be taken up
 // is in the report, and in nobody's way; one that the object cannot do is an error. Both are tried again with the next run.
 func (c *Converger) runOperations(ctx context.Context, cluster string) error {
@@ -136,6 +139,10 @@ func (c *Converger) runOperations(ctx context.Context, cluster string) error {
 		}
 		_, asked := records.byID[o.ID]
 		err := c.runOperation(ctx, records, o)
+		// A controller may have written the object since it was read: it is read again, and may not be able to do it any more.
+		for tries := 1; apierrors.IsConflict(err) && tries < operationTries && ctx.Err() == nil; tries++ {
+			err = c.runOperation(ctx, records, o)
+		}
 		var impossible *NotPossibleError
 		switch {
 		case errors.As(err, &impossible) && impossible.Waits:

@@ -1,0 +1,40 @@
+package landscape
+
+import (
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/client-go/transport"
+)
+
+// TestOperationBesideAController: somebody writes the object between the look at it and the request. It is looked at again: such an operation fails no
+// sync, and it is asked for once.
+func TestOperationBesideAController(t *testing.T) {
+	w := newWritten(t, "race", map[string]string{"race.yaml": shootFile("race")})
+	w.mustSync()
+	w.write("operations/one.yaml", operationFile("Shoot default/race", "reconcile"))
+	between := sync.OnceFunc(func() {
+		annotate(t, "race", "gardenlet", `{"metadata":{"annotations":{"example.com/written":"meanwhile"}}}`)
+	})
+	asked := 0
+	w.changes = func(o *Options) {
+		o.Configs[Virtual].Wrap(transport.WrapperFunc(func(next http.RoundTripper) http.RoundTripper {
+			return roundTripper(func(r *http.Request) (*http.Response, error) {
+				if r.Method == http.MethodPatch && strings.Contains(r.URL.Path, "/shoots/race") && strings.Contains(r.URL.RawQuery, managerOperation) {
+					asked++
+					between()
+				}
+				return next.RoundTrip(r)
+			})
+		}))
+	}
+	c := w.converger()
+	require.NoError(t, c.runOperations(testContext(t), Virtual))
+	assert.Equal(t, 2, asked)
+	assert.Equal(t, "reconcile", takeUp(t, "race"))
+	assert.Empty(t, c.report.Waiting)
+}
