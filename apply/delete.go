@@ -149,13 +149,15 @@ func (r *run) overdue(live *unstructured.Unstructured) bool {
 }
 
 // deleteOne deletes one object and waits until it is gone; release gives the slot back before the wait.
-func (r *run) deleteOne(ctx context.Context, c candidate, deadline time.Time, strict bool, release func()) outcome {
-	out := outcome{ref: c.entry.Ref, action: Deleted, old: c.live}
+func (r *run) deleteOne(ctx context.Context, c candidate, deadline time.Time, strict bool, release func()) (out outcome) {
 	if ctx.Err() != nil {
-		out = r.failedDeletion(out.ref, ctx.Err())
+		out = r.failedDeletion(c.entry.Ref, ctx.Err())
 		out.waits = c.live.GetDeletionTimestamp() == nil
 		return out
 	}
+	told := false
+	defer func() { out.told = told && !r.e.limbo.has(r.c, c.entry.key()) }()
+	out = outcome{ref: c.entry.Ref, action: Deleted, old: c.live}
 	if !r.dry {
 		r.e.tracked.drop(r.c, c.entry.key())
 	}
@@ -165,6 +167,7 @@ func (r *run) deleteOne(ctx context.Context, c candidate, deadline time.Time, st
 		if gone, err = r.c.delete(ctx, c.live, propagation(c.entry.Ref), r.dry); err != nil {
 			return r.failedDeletion(out.ref, err)
 		}
+		told = !r.dry
 	}
 	if r.set.DeletePersistentVolumeClaims && c.entry.GroupKind() == statefulSet {
 		if err := r.deleteClaims(ctx, c.live); err != nil {

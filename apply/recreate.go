@@ -46,24 +46,41 @@ func (r *run) recreate(ctx context.Context, w wanted, live *unstructured.Unstruc
 		how = metav1.DeletionPropagation(p)
 	}
 	gone, err := r.c.delete(ctx, live, how, false)
-	if err == nil && !gone && r.opts.NoWait {
-		if left := r.leaving(live); left.action == Deleting {
-			return left
-		}
-	} else if err == nil && !gone {
-		err = r.waitGone(ctx, live, r.opts.DeleteTimeout)
-	}
 	if err != nil {
 		return r.fail(w.desired, err)
+	}
+	if failed := r.remake(ctx, w, live, gone); failed != nil {
+		out = *failed
+	}
+	out.told = true // it goes, whether it is made anew in this run or in one after it, see terminating
+	return out
+}
+
+// remake makes an object anew as soon as the one before is gone. It returns what came in between, nil for nothing.
+func (r *run) remake(ctx context.Context, w wanted, before *unstructured.Unstructured, gone bool) *outcome {
+	failed := func(err error) *outcome {
+		out := r.fail(w.desired, err)
+		return &out
+	}
+	switch {
+	case gone:
+	case r.opts.NoWait:
+		if left := r.leaving(before); left.action == Deleting {
+			return &left
+		}
+	default:
+		if err := r.waitGone(ctx, before, r.opts.DeleteTimeout); err != nil {
+			return failed(err)
+		}
 	}
 	answer, created, err := r.patchFresh(ctx, wanted{desired: w.desired, send: w.obj}, patchOptions{manager: r.set.FieldManager, force: r.forces(w.desired)})
 	if err != nil {
-		return r.fail(w.desired, err)
+		return failed(err)
 	}
 	if done := r.sent(ctx, w, nil, answer, created); done.err != nil {
-		return done
+		return &done
 	}
-	return out
+	return nil
 }
 
 // immutable is the outcome for an object with changed fields that cannot change; it names these fields.

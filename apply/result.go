@@ -44,6 +44,9 @@ type ObjectResult struct {
 	Cluster string `json:"-"`
 	// Waits says of an object that is to go that it was not told to yet: something else has to go before, or the run ended.
 	Waits bool `json:"-"`
+	// Told says that this run told the object to go, the one before of one that is recreated, whatever became of it then: a Deleting or a Failed
+	// one is still on its way. What is not sure to stay away, because an instance before this one may still make it, does not count.
+	Told bool `json:"-"`
 }
 
 // Result is the outcome of Apply or Delete: applied objects in order of application, then deletions.

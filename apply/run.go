@@ -55,13 +55,14 @@ type outcome struct {
 
 	takenBack []string // with their managers
 	waits     bool     // it is to go, and was not told to yet
+	told      bool     // this run told it to go
 
 	fields   []plan.Field               // plan: what differs
 	old, new *unstructured.Unstructured // plan: before and after, where they are known
 }
 
 func (o outcome) result() ObjectResult {
-	return ObjectResult{Ref: o.ref, Action: o.action, Message: o.message, Kept: o.kept, HandedOver: o.handed, TakenBack: o.takenBack, Err: o.err, Waits: o.waits}
+	return ObjectResult{Ref: o.ref, Action: o.action, Message: o.message, Kept: o.kept, HandedOver: o.handed, TakenBack: o.takenBack, Err: o.err, Waits: o.waits, Told: o.told}
 }
 
 // Apply makes the cluster hold the objects of a set: applies what differs, deletes what left the set. An error

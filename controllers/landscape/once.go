@@ -13,14 +13,15 @@ type Passing struct {
 	mu sync.Mutex
 	// waits are the ids of objects that were let pass, and that nobody has told to go yet: until that, they need not be let pass again.
 	waits map[string]bool
-	// review is the one that done is about: the ids of what it was to show, and was deleted or recreated.
+	// review is the one that done is about: the ids of what it was to show, and was deleted or recreated, or told to go for that.
 	review string
 	done   map[string]bool
 }
 
 // once sees to it that what lets a deletion or recreation pass does so once. What a review has shown counts until everything was applied, an
-// approval until it has let something pass and everything was applied, and neither for what was deleted or recreated already. Between two runs
-// neither counts: what has to go then, to repair what somebody has changed by hand, is nothing that anybody has seen or approved.
+// approval until it has let something pass and everything was applied, and neither for what was deleted or recreated already, or told to go:
+// that goes, however long it takes, and asks for nothing any more. Between two runs neither counts: what has to go then, to repair what somebody
+// has changed by hand, is nothing that anybody has seen or approved.
 type once struct {
 	mu sync.Mutex
 	// seen tells what the review has shown; nil where none is demanded.
@@ -29,7 +30,7 @@ type once struct {
 	over, keeping bool
 	// approved are all ids, passed those by which something passed, spent those that do not count any more.
 	approved, passed, spent map[string]bool
-	// done are the ids of what was deleted or recreated.
+	// done are the ids of what was deleted or recreated, or told to go.
 	done map[string]bool
 	// review names what seen is about, remembers is what outlives this converger.
 	review    string
@@ -85,7 +86,7 @@ func (o *once) isKept() bool {
 func (o *once) note(r apply.ObjectResult) {
 	id := plan.ApprovalOf(r.Cluster, r.Ref)
 	o.remembers.note(id, r)
-	if r.Action == apply.Deleted || r.Action == apply.Recreated {
+	if r.Told || r.Action == apply.Deleted || r.Action == apply.Recreated {
 		o.mu.Lock()
 		defer o.mu.Unlock()
 		o.done[id] = true
@@ -101,7 +102,7 @@ func (p *Passing) note(id string, r apply.ObjectResult) {
 			p.waits = map[string]bool{}
 		}
 		p.waits[id] = true
-	case r.Action != apply.HeldBack && r.Action != apply.Skipped && r.Action != apply.Failed: // of these it is not known that it was told to go
+	case r.Told || r.Action != apply.HeldBack && r.Action != apply.Skipped && r.Action != apply.Failed: // of these it is not known that it was told to go
 		delete(p.waits, id)
 	}
 }

@@ -105,28 +105,43 @@ func hurry(w *written) (stop func()) {
 }
 
 // TestOneReviewOneRecreation: what has happened by a review does not happen by it again, although another converger is at it, because the sync failed
-// or the operator looked at it anew. Another review counts.
+// or the operator looked at it anew, and although the object that was told to go takes its time. Another review counts.
 func TestOneReviewOneRecreation(t *testing.T) {
 	ref := apply.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "a", Name: "b"}
-	passing := &Passing{}
-	next := func(of string) (plan.Gate, *once) {
-		gate, o := Options{Gate: plan.Gate{}, Passing: passing, Reviewed: ReviewedOf(of, plan.Plan{Items: []plan.Item{{Action: plan.Recreate, Cluster: "c", Object: ref}}})}.gate()
-		o.begins()
-		return gate, o
+	for name, test := range map[string]struct {
+		result apply.ObjectResult
+		held   int
+	}{
+		"recreated":                             {apply.ObjectResult{Action: apply.Recreated}, 1},
+		"deleted":                               {apply.ObjectResult{Action: apply.Deleted}, 1},
+		"told to go, and the time was up":       {apply.ObjectResult{Action: apply.Failed, Told: true}, 1},
+		"told to go, and on its way":            {apply.ObjectResult{Action: apply.Deleting, Told: true}, 1},
+		"it was not told":                       {apply.ObjectResult{Action: apply.Failed}, 0},
+		"it waits until another object is gone": {apply.ObjectResult{Action: apply.Deleting, Waits: true}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			passing := &Passing{}
+			next := func(of string) (plan.Gate, *once) {
+				gate, o := Options{Gate: plan.Gate{}, Passing: passing, Reviewed: ReviewedOf(of, plan.Plan{Items: []plan.Item{{Action: plan.Recreate, Cluster: "c", Object: ref}}})}.gate()
+				o.begins()
+				return gate, o
+			}
+			held := func(g plan.Gate) int { return len(g.Judge("c", []plan.Ref{ref}, 100).Held) }
+			gate, o := next("a..b")
+			require.Zero(t, held(gate))
+			o.ended(false)
+			gate, o = next("a..b")
+			require.Zero(t, held(gate), "nothing has happened yet")
+			test.result.Ref, test.result.Cluster = ref, "c"
+			o.note(test.result)
+			o.ended(false)
+			gate, o = next("a..b")
+			assert.Equal(t, test.held, held(gate))
+			o.ended(true)
+			gate, _ = next("b..c")
+			assert.Zero(t, held(gate))
+		})
 	}
-	held := func(g plan.Gate) int { return len(g.Judge("c", []plan.Ref{ref}, 100).Held) }
-	gate, o := next("a..b")
-	require.Zero(t, held(gate))
-	o.ended(false)
-	gate, o = next("a..b")
-	require.Zero(t, held(gate), "nothing has happened yet")
-	o.note(apply.ObjectResult{Ref: ref, Cluster: "c", Action: apply.Recreated})
-	o.ended(false)
-	gate, o = next("a..b")
-	assert.Equal(t, 1, held(gate))
-	o.ended(true)
-	gate, _ = next("b..c")
-	assert.Zero(t, held(gate))
 }
 
 // TestPassingForgets: what is declared again, or has gone, has to be let pass anew; what could not be looked at has not.
@@ -135,11 +150,13 @@ func TestPassingForgets(t *testing.T) {
 	id := plan.ApprovalOf("c", ref)
 	for action, waits := range map[apply.Action]bool{apply.HeldBack: true, apply.Failed: true, apply.Skipped: true, apply.Deleting: false, apply.Deleted: false,
 		apply.Unchanged: false, apply.Configured: false, apply.Gone: false, apply.HandedOver: false} {
-		p := &Passing{}
-		_, o := Options{Passing: p}.gate()
-		o.note(apply.ObjectResult{Ref: ref, Cluster: "c", Action: apply.Deleting, Waits: true})
-		require.True(t, p.isWaiting(id))
-		o.note(apply.ObjectResult{Ref: ref, Cluster: "c", Action: action})
-		assert.Equal(t, waits, p.isWaiting(id), action)
+		for _, told := range []bool{false, true} {
+			p := &Passing{}
+			_, o := Options{Passing: p}.gate()
+			o.note(apply.ObjectResult{Ref: ref, Cluster: "c", Action: apply.Deleting, Waits: true})
+			require.True(t, p.isWaiting(id))
+			o.note(apply.ObjectResult{Ref: ref, Cluster: "c", Action: action, Told: told})
+			assert.Equal(t, waits && !told, p.isWaiting(id), "%s %v", action, told)
+		}
 	}
 }

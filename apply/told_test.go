@@ -1,0 +1,118 @@
+package apply
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	clocktesting "k8s.io/utils/clock/testing"
+)
+
+// A recreation that takes its time has happened as soon as the object was told to go: what is terminating is waited for and made anew without
+// being approved again, and the next one has to be approved.
+func TestARecreationIsApprovedOnceHoweverLongItTakes(t *testing.T) {
+	const soon = 200 * time.Millisecond
+	for name, c := range map[string]struct {
+		interrupted bool // the first run ends while it waits
+		noWait      bool
+		want        Action
+	}{
+		"the time for deletions is up": {false, false, Failed},
+		"the time of the run is up":    {true, false, Failed},
+		"nobody waits":                 {false, true, Deleting},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t)
+			before := f.immutable("ConfigMap", "one")
+			before.SetFinalizers([]string{"test.example.com/slow"})
+			f.release(before)
+			f.mustApply(f.set(before))
+			asked, allowed := 0, true
+			run := func(ctx context.Context, value string, timeout time.Duration) ObjectResult {
+				var heard []ObjectResult
+				_, _ = f.e.Apply(ctx, f.c, f.set(f.immutable("ConfigMap", value)), f.inv, ApplyOptions{DeleteTimeout: timeout, NoWait: c.noWait,
+					ApproveRecreate: func(Ref) (bool, string) { asked++; return allowed, "not now" },
+					OnObject:        func(r ObjectResult) { heard = append(heard, r) }})
+				require.Len(t, heard, 1)
+				return heard[0]
+			}
+			ctx, cancel := context.WithCancel(f.ctx)
+			defer cancel()
+			engine := f.e
+			if c.interrupted {
+				clock := clocktesting.NewFakeClock(time.Now())
+				f.e = NewEngine(Options{Clock: clock})
+				go func() {
+					for !clock.HasWaiters() && ctx.Err() == nil {
+						time.Sleep(10 * time.Millisecond)
+					}
+					cancel() // it waits until the object is gone
+				}()
+			}
+			out := run(ctx, "two", soon)
+			f.e = engine
+			assert.Equal(t, c.want, out.Action, out.Message)
+			assert.True(t, out.Told)
+			require.Equal(t, 1, asked)
+
+			allowed = false
+			out = run(f.ctx, "two", soon)
+			assert.Equal(t, c.want, out.Action, "it is waited for: %s", out.Message)
+			assert.False(t, out.Told, "it was told before")
+			f.patchGone(before)
+			out = run(f.ctx, "two", soon)
+			assert.Equal(t, Created, out.Action, out.Message)
+			assert.False(t, out.Told)
+			assert.Equal(t, "two", nested(f.get(before), "data", "key"))
+			assert.Equal(t, 1, asked, "it was approved once")
+
+			assert.Equal(t, HeldBack, run(f.ctx, "three", time.Minute).Action)
+			assert.Equal(t, 2, asked, "another recreation is another one")
+			allowed = true
+			out = run(f.ctx, "three", time.Minute)
+			assert.Equal(t, Recreated, out.Action)
+			assert.True(t, out.Told)
+		})
+	}
+}
+
+// Of what leaves a set, too, the run that told it to go says so, and no other one.
+func TestOfADeletionItIsSaidThatItWasTold(t *testing.T) {
+	for _, noWait := range []bool{false, true} {
+		f := newFixture(t)
+		stuck, goes := f.stuck("stuck"), f.configMap("goes", "x")
+		f.release(stuck)
+		f.mustApply(f.set(stuck, goes, f.configMap("stays", "x")))
+		run := func() map[string]bool {
+			r, err := f.e.Apply(f.ctx, f.c, f.set(f.configMap("stays", "x")), f.inv, ApplyOptions{DeleteTimeout: 200 * time.Millisecond, NoWait: noWait})
+			require.NoError(t, err)
+			out := map[string]bool{}
+			for _, o := range r.Objects {
+				out[string(o.Action)+" "+o.Ref.Name] = o.Told
+			}
+			return out
+		}
+		assert.Equal(t, map[string]bool{"unchanged stays": false, "deleting stuck": true, "deleted goes": true}, run())
+		assert.Equal(t, map[string]bool{"unchanged stays": false, "deleting stuck": false}, run())
+		f.patchGone(stuck)
+		assert.Equal(t, map[string]bool{"unchanged stays": false, "gone stuck": false}, run())
+	}
+}
+
+// What an instance before this one may still make is not done with when it was told to go: it may come back, and goes again then.
+func TestWhatMayComeBackWasNotToldForGood(t *testing.T) {
+	f := newFixture(t)
+	late, slow := f.configMap("late", "x"), f.stuck("slow")
+	f.release(slow)
+	f.mustApply(f.set(late, slow))
+	f.inv = NewMemoryInventory(Entry{Ref: RefOf(late)}, Entry{Ref: RefOf(slow)})
+	f.e.Settle(time.Minute)
+	r := f.mustApply(f.set(f.configMap("stays", "x")))
+	require.Equal(t, map[string]Action{"ConfigMap/stays": Created, "ConfigMap/late": Deleting, "ConfigMap/slow": Deleting}, actions(r))
+	assert.False(t, f.exists(late))
+	for _, o := range r.Objects {
+		assert.False(t, o.Told, o.Ref.Name)
+	}
+}
