@@ -55,6 +55,16 @@ type ObjectStatus struct {
 	Silence *Silence `json:"operatorSilent,omitempty"`
 	// OperationsWaiting says which operations of operations/ wait to be taken up; empty for none.
 	OperationsWaiting string `json:"operationsWaiting,omitempty"`
+	// held says why objects are held, by cluster and object.
+	held map[string]string
+}
+
+// whyHeld says why an object is held, as far as the object in the cluster lists it; empty if it is not. nil holds nothing.
+func (o *ObjectStatus) whyHeld(cluster string, ref apply.Ref) string {
+	if o == nil {
+		return ""
+	}
+	return o.held[cluster+" "+ref.String()]
 }
 
 // readObject looks for the Landscape object of this landscape in the runtime cluster: nil where there is none that syncs it. An
@@ -111,6 +121,10 @@ func taken(o *ObjectStatus) int {
 func objectStatus(l *landscapev1alpha1.Landscape, now time.Time) *ObjectStatus {
 	out := &ObjectStatus{Namespace: l.Namespace, Name: l.Name, Pin: l.Spec.Pin, Revision: l.Status.LastAppliedRevision}
 	for _, h := range l.Status.Held {
+		if out.held == nil {
+			out.held = map[string]string{}
+		}
+		out.held[h.Cluster+" "+h.Object] = h.Reason
 		if h.Approval != "" {
 			out.Held++
 			if out.HeldOn == nil {

@@ -100,7 +100,7 @@ func same(t *testing.T, c *Converger, held []landscapev1alpha1.HeldDeletion) {
 	assert.Equal(t, plan.Hold, p.Items[0].Action)
 	assert.Equal(t, held[0].Reason, p.Items[0].Reason)
 	assert.Equal(t, held[0].Approval, p.Items[0].Approval)
-	left := c.undeclared(testContext(t))
+	left := c.undeclared(testContext(t), nil)
 	require.Len(t, left, len(held))
 	assert.Equal(t, held[0].Reason, left[0].Held)
 }

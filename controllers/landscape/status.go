@@ -154,7 +154,7 @@ func (c *Converger) Status(ctx context.Context, o StatusOptions) Status {
 	}
 	// What the files do not have may be in the part that could not be read.
 	if !c.applied {
-		out.Undeclared, out.HandedOver = c.undeclared(ctx), c.handedOver(ctx)
+		out.Undeclared, out.HandedOver = c.undeclared(ctx, out.Object), c.handedOver(ctx)
 	}
 	for _, err := range c.unbound {
 		out.Ready = false

@@ -16,8 +16,8 @@ type Undeclared struct {
 	Held string `json:"held,omitempty"`
 }
 
-// undeclared reads the inventories of declarations. One that cannot be read is left out: the owners say what is wrong.
-func (c *Converger) undeclared(ctx context.Context) []Undeclared {
+// undeclared reads the inventories of declarations. What the Landscape object says of an object that is held is why it is kept. One that cannot be read is left out: the owners say what is wrong.
+func (c *Converger) undeclared(ctx context.Context, object *ObjectStatus) []Undeclared {
 	if c.clusters[Runtime] == nil {
 		return nil
 	}
@@ -37,7 +37,7 @@ func (c *Converger) undeclared(ctx context.Context) []Undeclared {
 		}
 		for _, e := range entries {
 			if !declared[withoutVersion(e.Ref)] {
-				u := Undeclared{Cluster: cluster, Object: e.Ref}
+				u := Undeclared{Cluster: cluster, Object: e.Ref, Held: object.whyHeld(cluster, e.Ref)}
 				if isOwner(e.GroupKind()) {
 					u.Held = c.clusters[cluster].CommandsHere(RemovalHeld(e.Ref))
 				}

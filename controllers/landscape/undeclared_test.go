@@ -1,0 +1,30 @@
+package landscape
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
+	"github.com/pergola-dev/pergola/apply"
+)
+
+// TestStatusSaysWhyAnObjectIsKept: of an object that Git does not have any more, and that the operator holds, it says why, and not that the next apply
+// deletes it.
+func TestStatusSaysWhyAnObjectIsKept(t *testing.T) {
+	w := newWritten(t, "undeclared", map[string]string{"a.yaml": mapFile("un-held", "un-free", "un-stays")})
+	w.mustSync()
+	w.write("a.yaml", mapFile("un-stays"))
+	c := w.converger()
+	object := objectStatus(landscapeObject(func(l *landscapev1alpha1.Landscape) {
+		l.Status.Held = []landscapev1alpha1.HeldDeletion{
+			{Cluster: Virtual, Object: "ConfigMap default/un-held", Reason: "every deletion on cluster virtual needs approval", Approval: "1"},
+			{Cluster: Runtime, Object: "ConfigMap default/un-free", Reason: "of another cluster", Approval: "2"},
+		}
+	}), noon)
+	ref := func(name string) apply.Ref {
+		return apply.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "default", Name: name}
+	}
+	assert.Equal(t, []Undeclared{{Virtual, ref("un-free"), ""}, {Virtual, ref("un-held"), "every deletion on cluster virtual needs approval"}}, c.undeclared(testContext(t), object))
+	assert.Equal(t, []Undeclared{{Virtual, ref("un-free"), ""}, {Virtual, ref("un-held"), ""}}, c.undeclared(testContext(t), nil))
+}
