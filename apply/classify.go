@@ -217,7 +217,7 @@ func explainInvalid(e *ObjectError, s metav1.Status) {
 	if isImmutable(e.Err) {
 		e.Reason = Immutable
 		e.Hint = "the field cannot change on a live object: keep its value, or let the object be recreated with the" +
-			" annotation resources.gardener.cloud/delete-on-invalid-update=true"
+			" annotation resources.gardener.cloud/delete-on-invalid-update=true; where somebody has made it anew by hand, delete it: it is made as declared"
 	}
 }
 
