@@ -137,6 +137,10 @@ func (c *Converger) applyDeclarations(ctx context.Context, cluster string, d *de
 		Admit: c.admit, Complete: c.complete}
 	judged := c.newJudge(cluster, len(d.objects), around)
 	options.ApprovePrune = func(entries []apply.Entry) []apply.Held { return c.keepHeld(cluster, judged.prune(entries)) }
+	kept := c.once.isKept()
+	if kept { // what a sync has left is left to the next one, and to its window
+		options.ApprovePrune = nothingGoes
+	}
 	options.ApproveRecreate = func(ref apply.Ref) (bool, string) {
 		held := c.keepHeld(cluster, judged.recreate(ref))
 		if len(held) > 0 {
@@ -148,10 +152,19 @@ func (c *Converger) applyDeclarations(ctx context.Context, cluster string, d *de
 	set.Private = true
 	err = around.explain(c.applySet(ctx, cluster, DeclarationsBundle, set, c.declarationInventory(cluster), options))
 	c.admission.end()
-	if err != nil {
+	if err != nil || kept {
 		around.removals.keepUndeclared(cluster, d.objects)
 	}
 	return errors.Join(err, c.saveRemovals(ctx, cluster, around.removals))
+}
+
+// nothingGoes holds all deletions.
+func nothingGoes(entries []apply.Entry) []apply.Held {
+	out := make([]apply.Held, 0, len(entries))
+	for _, e := range entries {
+		out = append(out, apply.Held{Ref: e.Ref, Reason: "only a sync deletes what is not in Git any more"})
+	}
+	return out
 }
 
 func (c *Converger) applySet(ctx context.Context, cluster, bundle string, s apply.Set, inv apply.Inventory, options apply.ApplyOptions) error {

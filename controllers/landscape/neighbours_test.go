@@ -3,6 +3,7 @@ package landscape
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -238,4 +239,26 @@ func TestMovesFrom(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) { assert.Equal(t, test.want, MovesFrom(test.err)) })
 	}
+}
+
+// TestIgnoredIsDeclared: an object that a landscape declares, and leaves alone by an annotation, is not deleted by another one that declared it, too.
+func TestIgnoredIsDeclared(t *testing.T) {
+	from := newWritten(t, "ign-from", map[string]string{"b.yaml": mapFile("ign-b", "ign-x")})
+	to := newWritten(t, "ign-to", map[string]string{"a.yaml": mapFile("ign-a")})
+	from.mustSync()
+	to.mustSync()
+	to.write("a.yaml", mapFile("ign-a", "ign-x"))
+	_, err := to.sync()
+	require.ErrorContains(t, err, "landscape ign-from declares this object as well")
+	from.write("b.yaml", strings.ReplaceAll(mapFile("ign-b", "ign-x"), "metadata: {name: ign-x,", "metadata: {annotations: {resources.gardener.cloud/mode: Ignore}, name: ign-x,"))
+	from.mustSync()
+	to.write("a.yaml", mapFile("ign-a"))
+	to.mustSync()
+	for range 3 {
+		from.clock.Step(time.Second)
+		to.clock.Step(time.Second)
+		from.mustSync()
+		assert.Contains(t, reasonsOf(to.mustSync(), "ConfigMap default/ign-x"), "ign-from")
+	}
+	assert.NotEmpty(t, uidOf(t, "ign-x"))
 }

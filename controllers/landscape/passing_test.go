@@ -160,3 +160,23 @@ func TestPassingForgets(t *testing.T) {
 		}
 	}
 }
+
+// TestOnlyASyncDeletes: what a sync that failed has left over is not deleted by the repair of something else, which may come outside of every window.
+func TestOnlyASyncDeletes(t *testing.T) {
+	w := newWritten(t, "leftover", map[string]string{"a.yaml": mapFile("left-goes", "left-stays")})
+	w.mustSync()
+	w.write("a.yaml", mapFile("left-stays", "Left-refused")) // a name that no server takes
+	_, err := w.sync()
+	require.ErrorContains(t, err, "Left-refused")
+	require.NotEmpty(t, uidOf(t, "left-goes"))
+	w.write("a.yaml", mapFile("left-stays"))
+	c := w.converger()
+	run := func() error { return c.applyDeclarations(testContext(t), Virtual, split(c.landscape)[Virtual]) }
+	c.once.keep(true)
+	require.NoError(t, run())
+	assert.NotEmpty(t, uidOf(t, "left-goes"))
+	assert.Empty(t, c.report.Held, "it waits for the next sync, and for nobody's approval")
+	c.once.keep(false)
+	require.NoError(t, run())
+	assert.Empty(t, uidOf(t, "left-goes"))
+}

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -188,6 +189,7 @@ func (c *Converger) answerRemovals(ctx context.Context) error {
 		return err
 	}
 	self := c.landscape.Config.Name
+	declares := sync.OnceValue(c.declaredRefs)
 	for _, o := range all {
 		name, _ := strings.CutPrefix(o.GetLabels()[owner.LabelInventory], "landscape.")
 		if name == self || o.GetName() != inventoryName(name, removalsBundle) {
@@ -195,7 +197,8 @@ func (c *Converger) answerRemovals(ctx context.Context) error {
 		}
 		var seen []string
 		for _, q := range questionsOf(o) {
-			if !c.currentAt().Before(q.Asked) {
+			// What is declared here and is not in the inventory is left alone by an annotation: nobody else is to delete it.
+			if !c.currentAt().Before(q.Asked) && !declares()[q.Cluster][withoutVersion(q.Object)] {
 				seen = append(seen, q.id())
 			}
 		}
@@ -215,6 +218,18 @@ func (c *Converger) answerRemovals(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// declaredRefs are all objects that the files declare, by cluster.
+func (c *Converger) declaredRefs() map[string]map[apply.Ref]bool {
+	out := map[string]map[apply.Ref]bool{}
+	for cluster, d := range split(c.landscape) {
+		out[cluster] = map[apply.Ref]bool{}
+		for ref := range d.sources {
+			out[cluster][withoutVersion(ref)] = true
+		}
+	}
+	return out
 }
 
 // writeRecord applies a ConfigMap with the labels by which it is in the live cache.

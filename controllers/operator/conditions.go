@@ -80,6 +80,8 @@ type view struct {
 	unhealthy []string
 	// drift is what somebody has changed and cannot be repaired.
 	drift []string
+	// halfway is the revision of which a sync began and was not completed; empty for none, and while it goes on.
+	halfway string
 	// unkept is why nothing keeps what is applied.
 	unkept error
 	pin    *landscapev1alpha1.Pin
@@ -154,12 +156,17 @@ func (v view) stays() string {
 		return ""
 	case v.unkept != nil:
 		return "; " + v.notKept()
+	case v.halfway != "":
+		return "; " + v.halfway + " stays applied in part, on top of " + v.applied
 	}
 	return "; " + v.applied + " stays applied"
 }
 
 // notKept says that nobody repairs what is applied.
 func (v view) notKept() string {
+	if v.applied == "" {
+		return fmt.Sprintf("no revision was applied completely yet, and nothing is kept now: %s", v.unkept)
+	}
 	return fmt.Sprintf("%s was applied last, and nothing keeps it now: %s", v.applied, v.unkept)
 }
 
@@ -249,6 +256,12 @@ func (v view) ready() (gardencorev1beta1.ConditionStatus, string, string) {
 			return gardencorev1beta1.ConditionUnknown, reasonWaiting, message
 		}
 		return gardencorev1beta1.ConditionUnknown, reasonPending, message
+	case v.halfway != "":
+		message := "the sync of " + v.halfway + " was not completed" + v.stays()
+		if v.waits() {
+			message += "; " + v.wanted + ": " + v.waiting
+		}
+		return gardencorev1beta1.ConditionFalse, reasonApplyFailed, message
 	case len(v.drift) > 0:
 		return gardencorev1beta1.ConditionFalse, reasonDrift, "the clusters are not as " + v.applied + " says: " + listed(v.drift)
 	case len(v.unhealthy) > 0:

@@ -52,6 +52,11 @@ func TestConditions(t *testing.T) {
 		"loosened": {view{wanted: a, attempted: a, applied: a, notes: []string{"asks for less"}}, "True Applied: " + a + " is applied; asks for less", status.CurrentStatus},
 		"not kept": {view{wanted: b, attempted: a, applied: a, waiting: "waiting for the next window", unkept: errors.New("it is gone")},
 			"False NotKept: " + a + " was applied last, and nothing keeps it now: it is gone", status.InProgressStatus},
+		"in part": {view{wanted: b, attempted: a, applied: a, halfway: b}, "False ApplyFailed: the sync of " + b + " was not completed; " + b + " stays applied in part, on top of " + a, status.InProgressStatus},
+		"in part, it waits": {view{wanted: b, attempted: a, applied: a, halfway: b, waiting: "waiting for the next window"},
+			"False ApplyFailed: the sync of " + b + " was not completed; " + b + " stays applied in part, on top of " + a + "; " + b + ": waiting for the next window", status.InProgressStatus},
+		"the first one is not kept": {view{wanted: b, attempted: b, unkept: errors.New("no window is open")},
+			"False NotKept: no revision was applied completely yet, and nothing is kept now: no window is open", status.InProgressStatus},
 		"misconfigured": {view{applied: a, misconfigured: "spec.source is not set"}, "False Stalled: spec.source is not set; " + a + " stays applied", status.FailedStatus},
 	} {
 		t.Run(name, func(t *testing.T) {

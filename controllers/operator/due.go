@@ -69,7 +69,7 @@ func decide(s situation) decision {
 		return decision{waiting: s.blocked}
 	}
 	if s.wanted != s.applied && !s.windows.open {
-		waiting := "no window opens ever again: see spec.windows"
+		waiting := "no window opens ever again: see spec.windows, and status.windows, which are those of landscape.yaml"
 		if !s.windows.changes.IsZero() {
 			waiting = fmt.Sprintf("waiting for the next window, which opens at %s", s.windows.changes.UTC().Format(time.RFC3339))
 		}

@@ -2,6 +2,7 @@ package operator
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/pergola-dev/pergola/source"
@@ -65,6 +66,9 @@ func (s *syncer) examine(commit string, now time.Time) time.Time {
 					s.last = outcome{ended: s.Clock.Now()}
 					if s.active != nil {
 						s.last.commit, s.last.revision, s.last.spec, s.last.head = s.active.revision.Commit, s.active.revision.Revision(), s.active.spec, s.active.head
+						if half := s.halfApplied(); half != "" { // of the one that is kept that is true still, and it is tried again
+							s.last.problems, s.last.failures = []string{fmt.Sprintf("the sync of %s was not completed", half)}, 1
+						}
 					}
 				}
 				return

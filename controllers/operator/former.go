@@ -63,15 +63,25 @@ func (s *syncer) former() string {
 	return s.status.now.LastAppliedRevision
 }
 
+// halfApplied is the revision that was tried last, if its sync was not completed; else empty.
+func (s *syncer) halfApplied() string {
+	if len(s.status.now.TriedRevisions) == 0 {
+		return ""
+	}
+	return s.former()
+}
+
 // halfway says why the revision that was tried last must not be tried again now; nil if it may, or was applied completely. Whoever keeps it goes on
 // with it where it failed, and whoever goes back to the one before takes away what is in Git.
 func (s *syncer) halfway(now time.Time) error {
-	tried := s.status.now.TriedRevisions
-	if len(tried) == 0 {
+	tried := s.halfApplied()
+	if tried == "" {
 		return nil
 	}
 	why := s.blocked(s.object)
-	if windows, err := windowsAt(now, s.object.Spec.Windows, s.status.now.Windows); err != nil {
+	if pin := s.object.Spec.Pin; pin != nil && pin.Revision != commitOf(tried) {
+		why = "the Landscape is pinned to another one"
+	} else if windows, err := windowsAt(now, s.object.Spec.Windows, s.status.now.Windows); err != nil {
 		why = err.Error()
 	} else if !windows.open {
 		why = "no window is open"
@@ -79,7 +89,7 @@ func (s *syncer) halfway(now time.Time) error {
 	if why == "" {
 		return nil
 	}
-	return fmt.Errorf("a sync of %s began since and was not completed, and it cannot go on: %s", tried[len(tried)-1], why)
+	return fmt.Errorf("a sync of %s began since and was not completed, and it cannot go on: %s", tried, why)
 }
 
 // keepOnly keeps what was applied last while the object itself is wrong: nothing newer is applied, but what is applied is looked after, also after
@@ -105,8 +115,8 @@ func (s *syncer) keepOnly(now time.Time) time.Time {
 		return earliest(next, s.keepFormer(now))
 	}
 	commit := s.active.revision.Commit
-	if s.preparing != nil || s.active.applying || s.last.commit != commit {
-		return next // a revision that was refused is not tried again meanwhile
+	if s.preparing != nil || s.active.applying || s.last.commit != commit || s.halfway(now) != nil {
+		return next // a revision that was refused is not tried again meanwhile, nor one that must not go on
 	}
 	situation := s.situation(now)
 	situation.wanted, situation.pinned, situation.blocked, situation.windows = commit, false, "", windowState{open: true}

@@ -148,6 +148,86 @@ func TestWhatFailedHalfwayDoesNotGoBack(t *testing.T) {
 	}
 }
 
+// TestWhenACommitGoesOn: a commit that failed halfway goes on where a sync of it could begin, and nowhere else.
+func TestWhenACommitGoesOn(t *testing.T) {
+	never := []landscapev1alpha1.SyncWindow{{Schedule: "0 0 30 2 *", Duration: metav1.Duration{Duration: time.Minute}}}
+	for name, test := range map[string]struct {
+		tried []string
+		spec  func(*landscapev1alpha1.LandscapeSpec)
+		inGit []landscapev1alpha1.SyncWindow
+		want  string
+	}{
+		"completed":                   {nil, func(spec *landscapev1alpha1.LandscapeSpec) { spec.Windows = closed }, closed, ""},
+		"nothing in its way":          {[]string{"main@sha1:b"}, func(*landscapev1alpha1.LandscapeSpec) {}, nil, ""},
+		"the window is closed":        {[]string{"main@sha1:b"}, func(spec *landscapev1alpha1.LandscapeSpec) { spec.Windows = closed }, nil, "no window is open"},
+		"the window in Git is closed": {[]string{"main@sha1:b"}, func(*landscapev1alpha1.LandscapeSpec) {}, never, "no window is open"},
+		"a window that is none": {[]string{"main@sha1:b"}, func(spec *landscapev1alpha1.LandscapeSpec) {
+			spec.Windows = []landscapev1alpha1.SyncWindow{{Schedule: "x"}}
+		}, nil, "spec.windows[0]"},
+		"it is the one that is pinned": {[]string{"main@sha1:a", "main@sha1:b"}, func(spec *landscapev1alpha1.LandscapeSpec) { spec.Pin = &landscapev1alpha1.Pin{Revision: "b"} }, nil, ""},
+		"another one is pinned":        {[]string{"main@sha1:a", "main@sha1:b"}, func(spec *landscapev1alpha1.LandscapeSpec) { spec.Pin = &landscapev1alpha1.Pin{Revision: "a"} }, nil, "pinned to another one"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := &syncer{object: &landscapev1alpha1.Landscape{}, status: &statusWriter{}}
+			test.spec(&s.object.Spec)
+			s.status.now.TriedRevisions, s.status.now.Windows = test.tried, test.inGit
+			err := s.halfway(time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC))
+			if test.want == "" {
+				assert.NoError(t, err)
+				return
+			}
+			assert.ErrorContains(t, err, "a sync of main@sha1:b began since and was not completed, and it cannot go on: ")
+			assert.ErrorContains(t, err, test.want)
+		})
+	}
+}
+
+// TestAWindowThatNeverOpensIsRefused: with it no commit could ever be applied, nor the one that takes it away.
+func TestAWindowThatNeverOpensIsRefused(t *testing.T) {
+	w := newWorld(t)
+	r := w.repository("never-" + w.namespace)
+	w.start()
+	w.landscape(r.name, r)
+	w.ready(r.name, "True Applied")
+	r.commit("never", map[string]string{"landscape.yaml": r.config("  windows:\n  - {schedule: \"0 0 30 2 *\", duration: 1m}\n")})
+	w.await(r.name, func(l *landscapev1alpha1.Landscape) bool {
+		return strings.HasPrefix(readiness(l), "False Invalid") && strings.Contains(readiness(l), "landscape.yaml: spec.windows: none of them ever opens")
+	})
+	mended := r.commit("mended", map[string]string{"landscape.yaml": r.config("")})
+	w.ready(r.name, "True Applied: main@sha1:"+mended)
+}
+
+// TestReadyOnlyWhenComplete: a commit has failed halfway. An invalid one and one that waits come after it: that these are no errors of a sync does not make
+// the Landscape ready, and Git that goes back to the commit has it tried again.
+func TestReadyOnlyWhenComplete(t *testing.T) {
+	w := newWorld(t)
+	ground, r := w.repository("ground-"+w.namespace), w.repository("half-"+w.namespace)
+	ground.commit("own", map[string]string{"a.yaml": ground.configMap(ground.name, "1")})
+	r.commit("own", map[string]string{"a.yaml": r.configMap(r.name, "1")})
+	w.start()
+	w.landscape(ground.name, ground)
+	w.landscape(r.name, r, func(spec *landscapev1alpha1.LandscapeSpec) {
+		spec.DependsOn = []landscapev1alpha1.Dependency{{Name: ground.name}}
+	})
+	w.ready(r.name, "True Applied")
+	half := r.commit("fails halfway", map[string]string{"x.yaml": r.configMap("x", "1"), "refused.yaml": r.refusedMap()})
+	w.failed(r.name, half)
+	r.commit("invalid", map[string]string{"broken.yaml": "a: b: c\n"})
+	w.ready(r.name, "False Invalid")
+	ground.commit("broken", map[string]string{"broken.yaml": "a: b: c\n"})
+	w.ready(ground.name, "False Invalid")
+	waits := r.commit("waits", map[string]string{"broken.yaml": "", "more.yaml": r.configMap("more", "1")})
+	l := w.await(r.name, func(l *landscapev1alpha1.Landscape) bool {
+		return strings.Contains(sourceAt(l), waits) && !strings.Contains(readiness(l), "Invalid")
+	})
+	assert.True(t, strings.HasPrefix(readiness(l), "False ApplyFailed"), readiness(l))
+	r.git("reset", "-q", "--hard", half)
+	w.await(r.name, func(l *landscapev1alpha1.Landscape) bool { return strings.Contains(sourceAt(l), half) })
+	w.makeRoom()
+	ground.commit("mended", map[string]string{"broken.yaml": ""})
+	w.ready(r.name, "True Applied: main@sha1:"+half)
+}
+
 // TestWindowsInGitCountAfterARestart: the windows of the landscape.yaml that is applied count, also before anything was read again.
 func TestWindowsInGitCountAfterARestart(t *testing.T) {
 	w := newWorld(t)

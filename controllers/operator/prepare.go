@@ -156,8 +156,10 @@ func (r reading) bounded(object *landscapev1alpha1.Landscape, snapshot *source.S
 	if len(loosened) > 0 {
 		out.notes = append(out.notes, "landscape.yaml asks for less protection than the Landscape in the cluster has, which alone counts: "+strings.Join(loosened, ", "))
 	}
-	if _, err := windowsAt(r.now, config.Spec.Windows); err != nil {
+	if windows, err := windowsAt(r.now, config.Spec.Windows); err != nil {
 		return nil, invalid("revision %s: landscape.yaml: %s", snapshot.Revision(), err)
+	} else if !windows.open && windows.changes.IsZero() { // not even the commit that takes it away could be applied
+		return nil, invalid("revision %s: landscape.yaml: spec.windows: none of them ever opens", snapshot.Revision())
 	}
 	return out, nil
 }

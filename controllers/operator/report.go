@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -100,6 +101,13 @@ func (s *syncer) report(suspended string) {
 	}
 	if s.examining() {
 		v.validating = "validating " + s.examined.commit + ", which waits"
+	}
+	if v.syncing == "" {
+		v.halfway = s.halfApplied()
+	}
+	// What a sync has held is held as long as no other one says otherwise.
+	if before := len(heldHere(s.status.now.Held)) - len(s.heldDrift); s.last.held == 0 && before > 0 {
+		v.held, v.heldText = v.held+before, joined(fmt.Sprintf("deletions and recreations that a former sync has held wait for an approval: %d", before), v.heldText)
 	}
 	if s.gardenlets != nil {
 		v.gardenlets = s.gardenlets.text
