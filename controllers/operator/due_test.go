@@ -44,7 +44,7 @@ func TestDecide(t *testing.T) {
 		"blocked":                             {func(s *situation) { s.blocked, s.wanted = "waiting for a", "c" }, "", "waiting for a", time.Time{}},
 		"blocked with nothing to do":          {func(s *situation) { s.blocked = "waiting for a" }, "", "", noon.Add(9 * time.Minute)},
 		"window closed for a new one":         {func(s *situation) { s.windows, s.wanted = windowState{changes: opens}, "c" }, "", "waiting for the next window, which opens at 2026-03-04T15:00:00Z", opens},
-		"window never opens":                  {func(s *situation) { s.windows, s.wanted = windowState{}, "c" }, "", "no window opens ever again: see spec.windows", time.Time{}},
+		"window never opens":                  {func(s *situation) { s.windows, s.wanted = windowState{}, "c" }, "", "no window opens ever again: see spec.windows, and status.windows, which are those of landscape.yaml", time.Time{}},
 		"window closed, the same is repaired": {func(s *situation) { s.windows, s.ended = windowState{changes: opens}, noon.Add(-time.Hour) }, triggerInterval, "", time.Time{}},
 		"window closed, a request changes no bit": {func(s *situation) {
 			s.windows, s.requested, s.wanted, s.attempted = windowState{changes: opens}, true, "c", "c"
