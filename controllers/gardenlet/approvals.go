@@ -70,10 +70,40 @@ func (g *Gardenlet) withdraw(ctx context.Context, at *site, s *settings, from so
 		if !lapsed[id] {
 			continue
 		}
-		if _, err := g.spend(ctx, s, id, func() (use, error) { return use{Owner: recordKey(from.kind, from.object)}, nil }); err != nil {
+		given := ""
+		ok, err := g.spend(ctx, s, id, func(shown string) (use, error) {
+			given = shown
+			return use{Owner: recordKey(from.kind, from.object)}, nil
+		})
+		if err != nil {
 			g.Log.Info("the approval of what is not held any more could not be used up yet", "approval", id, "error", err)
 		}
+		if ok {
+			g.tell(from.object, reasonLapsed, lapsedText(given, s.landscape+" "+g.Seed, g.usedApprovals(s), report.Held))
+		}
 	}
+}
+
+// lapsedText says of an approval that nothing passes by it, and what could be approved instead, with the words before the ids: who gave it may have read of
+// what was held before.
+func lapsedText(id, approve string, used []string, held []owner.HeldObjects) string {
+	text := fmt.Sprintf("nothing passes by approval %s: what it was given for is not held any more, and it does not count for what is held later; ", id)
+	var now []string
+	n := 0
+	for _, h := range held {
+		for _, o := range h.Objects {
+			if n++; n <= shownHeld {
+				now = append(now, fmt.Sprintf("%s (pergola approve %s/%s)", o.Ref, approve, landscape.ShownApproval(o.Approval, used)))
+			}
+		}
+	}
+	switch {
+	case n == 0:
+		return text + "nothing is held now"
+	case n > shownHeld:
+		now = append(now, fmt.Sprintf("and %d more", n-shownHeld))
+	}
+	return text + "held now: " + strings.Join(now, ", ")
 }
 
 // lapse notes the ids of which all objects were held before and none is now, unless something passed by them; what is held again has not lapsed.

@@ -10,6 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/controllers/owner"
 	"github.com/pergola-dev/pergola/controllers/seedpublication"
 	"github.com/pergola-dev/pergola/plan"
 )
@@ -108,12 +110,14 @@ func TestAnApprovalOfWhatIsNotHeldAnyMore(t *testing.T) {
 	done(gate+without, "main@2", 1)
 	done(gate, "main@3", 0, id)
 	p.eventually("it is used up", func() bool { return p.used() == id })
+	p.eventually("that is told", p.told(reasonLapsed, p.name, "nothing passes by approval "+id+":", "nothing is held now"))
 	done(gate+without, "main@4", 1, id)
 	assert.NotNil(t, p.onSeed("garden", b))
 	assert.Equal(t, id+"-2", p.reported().Held[0].Approval)
 	done(gate, "main@5", 0, id)
 	done(gate, "main@5", 0, id, id+"-2")
 	p.eventually("one that comes late, too", func() bool { return p.used() == id+","+id+"-2" })
+	p.eventually("with the id that was given", p.told(reasonLapsed, p.name, "nothing passes by approval "+id+"-2:"))
 	require.NoError(t, g.stop())
 }
 
@@ -127,4 +131,16 @@ func TestLapse(t *testing.T) {
 	assert.Equal(t, map[string]bool{"b": true}, s.lapsed)
 	former := &seedpublication.Report{Held: []seedpublication.Held{{Owner: "Seed x", Cluster: "x", Object: "ConfigMap a/b", Approval: "a-2", Together: "b"}, {Owner: "Seed y", Approval: "c"}}}
 	assert.Equal(t, map[string][]string{"a": {"x ConfigMap a/b"}, "b": {"x ConfigMap a/b"}}, heldBefore(former, "Seed x"))
+}
+
+// TestLapsedText: who approved what is not held any more reads what is held instead.
+func TestLapsedText(t *testing.T) {
+	held := owner.HeldObjects{Cluster: "here"}
+	for _, name := range []string{"a", "b", "c", "d", "e", "f"} {
+		held.Objects = append(held.Objects, apply.Held{Ref: apply.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "n", Name: name}, Approval: "id-" + name})
+	}
+	text := lapsedText("0123456789ab", "demo here", []string{"id-b"}, []owner.HeldObjects{held})
+	assert.Contains(t, text, "nothing passes by approval 0123456789ab: ")
+	assert.Contains(t, text, "held now: ConfigMap n/a (pergola approve demo here/id-a), ConfigMap n/b (pergola approve demo here/id-b-2), ")
+	assert.True(t, strings.HasSuffix(text, "ConfigMap n/e (pergola approve demo here/id-e), and 1 more"), text)
 }

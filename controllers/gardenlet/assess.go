@@ -56,6 +56,7 @@ func (g *Gardenlet) assess(ctx context.Context) {
 	if s == nil || ctx.Err() != nil {
 		return
 	}
+	begin := make(chan struct{})
 	wanted, apart := map[string]bool{}, map[string]string{}
 	consider := func(kind string, object *unstructured.Unstructured) {
 		id := kind + " " + strings.TrimPrefix(object.GetNamespace()+"/"+object.GetName(), "/")
@@ -75,7 +76,7 @@ func (g *Gardenlet) assess(ctx context.Context) {
 		asked := g.asked(ctx, object)
 		switch at := g.site(id); {
 		case at == nil || at.key != from.key:
-			g.start(ctx, id, from, s)
+			g.start(ctx, id, from, s, begin)
 		case asked:
 			at.poke()
 		}
@@ -86,6 +87,7 @@ func (g *Gardenlet) assess(ctx context.Context) {
 	for _, shoot := range g.objects.all(kindShoot) {
 		consider(owner.Shoot, shoot)
 	}
+	close(begin)
 	for _, id := range g.ids() {
 		if wanted[id] {
 			continue

@@ -114,6 +114,8 @@ type Gardenlet struct {
 	handled map[string]bool
 	// uses are what approvals were used for.
 	uses uses
+	// reporting is how the seed was said to stand last.
+	reporting reporting
 	// records are how owners were converged last, reviewSeen the version of the review that was looked at last.
 	records    records
 	reviewSeen string

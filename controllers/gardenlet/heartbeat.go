@@ -73,7 +73,7 @@ func (h *heartbeat) once(ctx context.Context) {
 	if err := h.g.noteUsed(ctx); err != nil && ctx.Err() == nil {
 		h.g.Log.Info("used approvals could not be noted yet", "error", err)
 	}
-	if err := h.g.noteReport(ctx); err != nil && ctx.Err() == nil {
+	if err := h.g.noteReport(ctx, nil); err != nil && ctx.Err() == nil {
 		h.g.Log.Info("the operator cannot be told yet how the seed stands", "error", err)
 	}
 	if err := h.g.writeConditions(ctx, seed); err != nil && !apierrors.IsConflict(err) && ctx.Err() == nil {

@@ -58,6 +58,9 @@ type site struct {
 	passed, lapsed map[string]bool
 	// notTaken is why something did not pass by an approval in the last run.
 	notTaken error
+	// drifted is what changed on the seed while somebody worked on the owner, and new says that some of it was not looked at yet.
+	drifted map[apply.Ref]apply.DriftEvent
+	new     bool
 }
 
 // current gives what keeping works with; nil when nothing was converged yet.
@@ -92,7 +95,8 @@ var errSuperseded = errors.New("a newer state is to be converged")
 
 // start puts a job at the place of an owner. The former one is given up: what it waits for may never come now. A change of other
 // owners does not disturb it.
-func (g *Gardenlet) start(ctx context.Context, id string, from sources, s *settings) {
+// The job begins when begin is closed: then all others know what they have to converge, too, so that none is said to be done that has to begin yet.
+func (g *Gardenlet) start(ctx context.Context, id string, from sources, s *settings, begin <-chan struct{}) {
 	g.mu.Lock()
 	former := g.sites[id]
 	next := former
@@ -113,6 +117,10 @@ func (g *Gardenlet) start(ctx context.Context, id string, from sources, s *setti
 		if formerCancel != nil {
 			formerCancel(errSuperseded)
 			<-formerDone
+		}
+		select {
+		case <-begin:
+		case <-jobCtx.Done():
 		}
 		g.work(jobCtx, next, id, from, s, poked)
 	}()
@@ -200,6 +208,7 @@ func (g *Gardenlet) converge(ctx context.Context, at *site, o *owner.Owner, from
 		return nil
 	}
 	at.busy.Lock()
+	defer g.repairDrifted(ctx, at, false)
 	defer at.busy.Unlock()
 	in, err := g.input(ctx, from)
 	if err != nil {
@@ -212,38 +221,18 @@ func (g *Gardenlet) converge(ctx context.Context, at *site, o *owner.Owner, from
 	complete, version := g.beginReviewed(ctx, from, s, o), g.reviewVersion()
 	g.readUses(ctx)
 	r := g.reconcilerFor(ctx, s, at, from, o)
+	r.OnOutcome = func(ctx context.Context, report *owner.Report, err error) {
+		g.outcome(ctx, at, o, from, s, reviewsKnown{complete, version}, report, err)
+	}
 	at.mu.Lock()
 	at.owner, at.reconciler, at.notTaken = o, r, nil
 	at.mu.Unlock()
 	began := g.Clock.Now()
-	report, err := r.Reconcile(ctx, o)
+	_, err = r.Reconcile(ctx, o)
 	g.metrics.took(from.kind, g.Clock.Since(began))
 	at.mu.Lock()
-	err = errors.Join(err, at.notTaken)
-	at.mu.Unlock()
-	if err == nil {
-		g.withdraw(ctx, at, s, from, report)
-		g.settle(ctx, recordKey(from.kind, from.object), o)
-	}
-	if err := g.noteUsed(ctx); err != nil && ctx.Err() == nil {
-		g.Log.Info("used approvals could not be noted yet", "error", err)
-	}
-	if report != nil {
-		waits := len(unreviewed(report.Held)) > 0
-		at.mu.Lock()
-		at.unreviewed = waits
-		at.mu.Unlock()
-		if err == nil && s.reviewed {
-			g.endReviewed(ctx, from, complete, report.Held)
-		}
-		if waits && g.reviewVersion() != version {
-			at.poke() // it became known meanwhile
-		}
-		held := g.stillHeld(at, from.object, report.Held)
-		at.holds(held, err == nil)
-		g.tellHeld(from, s, held)
-	}
-	return err
+	defer at.mu.Unlock()
+	return errors.Join(err, at.notTaken)
 }
 
 // awaitSeed is false when ctx ended first.

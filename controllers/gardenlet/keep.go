@@ -2,12 +2,10 @@ package gardenlet
 
 import (
 	"context"
-	"strings"
 	"sync"
 
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/controllers/drift"
-	"github.com/pergola-dev/pergola/controllers/owner"
 )
 
 // keep repairs drift on the seed and judges health, of all owners that no job works on. It needs the seed only, so it goes on while the
@@ -29,6 +27,7 @@ func (g *Gardenlet) careForAll(ctx context.Context) {
 			continue
 		}
 		r, o := at.current()
+		g.repairDrifted(ctx, at, true)
 		if o == nil || !at.busy.TryLock() {
 			continue // its job judges it
 		}
@@ -44,41 +43,6 @@ func (g *Gardenlet) careForAll(ctx context.Context) {
 	lease := g.lease
 	g.mu.Unlock()
 	lease.NoteJudged(began)
-}
-
-// repair applies the set that an object belongs to again. It says false when that has to be tried once more.
-func (g *Gardenlet) repair(ctx context.Context, e apply.DriftEvent) bool {
-	skipped := false
-	for _, id := range g.ids() {
-		at := g.site(id)
-		if at == nil {
-			continue
-		}
-		r, o := at.current()
-		if o == nil {
-			continue
-		}
-		if !at.busy.TryLock() {
-			skipped = true // its job is at work; the next round sees what is left of it
-			continue
-		}
-		found, err := r.Repair(ctx, o, e.Set)
-		at.busy.Unlock()
-		if !found {
-			continue
-		}
-		g.metrics.repaired(err)
-		if err != nil {
-			if ctx.Err() == nil {
-				g.tellDrift(o.Known(), e, strings.Join(owner.Problems(err), "; "))
-			}
-			return false
-		}
-		g.tellDrift(o.Known(), e, "")
-		g.Log.Info("drift was repaired", "owner", id, "object", e.Ref.String(), "deleted", e.Deleted)
-		return true
-	}
-	return !skipped
 }
 
 // setsOf gives the sets that write a ManagedResource.

@@ -3,8 +3,10 @@ package gardenlet
 import (
 	"cmp"
 	"context"
+	"reflect"
 	"slices"
 	"strings"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -15,7 +17,7 @@ import (
 )
 
 // The operator never reaches a seed. What it has to know of it, to tell those who wait for a sync or look for what is held, stands in an annotation
-// of the Seed, which is brought up to date with each heartbeat that finds it different.
+// of the Seed, which is brought up to date with each heartbeat that finds it different, and before a status says that something is done (outcome.go).
 
 // reach notes that the owner was converged with all that this key stands for.
 func (s *site) reach(key string, failed bool) {
@@ -146,9 +148,28 @@ func shownNow(reported string, used []string) string {
 	return landscape.ShownApproval(plain, used)
 }
 
+// reporting is what this process has written of the report last. mu is held by whoever writes it: what was found first is written first.
+type reporting struct {
+	mu sync.Mutex
+	// patch is what was written, nil before; over is the version that the Seed was known to have then. held is what it said.
+	patch map[string]any
+	over  string
+	held  []seedpublication.Held
+}
+
+// end is that of a convergence, of which the status does not say it yet.
+type end struct {
+	at               *site
+	kind, owner, key string
+	failed           bool
+}
+
 // noteReport brings the annotation of the Seed up to date; it costs a request only when it is not. Before anything is known of the owners the one
-// of a former process stays.
-func (g *Gardenlet) noteReport(ctx context.Context) error {
+// of a former process stays. At the end of a convergence it does so where those who wait for it have to know.
+func (g *Gardenlet) noteReport(ctx context.Context, done *end) error {
+	last := &g.reporting
+	last.mu.Lock()
+	defer last.mu.Unlock()
 	seed := g.objects.get(kindSeed, "", g.Seed)
 	g.mu.Lock()
 	assessed := g.assessed
@@ -156,12 +177,41 @@ func (g *Gardenlet) noteReport(ctx context.Context) error {
 	if seed == nil || assessed == "" {
 		return nil
 	}
-	patch, differs, err := seedpublication.NoteReport(seed, g.report(seedpublication.ReadReport(seed)))
-	if err != nil || !differs {
+	former := seedpublication.ReadReport(seed)
+	now := g.report(former)
+	if done != nil {
+		before := last.held
+		if last.patch == nil && former != nil {
+			before = former.Held
+		}
+		if done.kind != owner.Seed && slices.Equal(heldOf(before, done.owner), heldOf(now.Held, done.owner)) {
+			return nil
+		}
+		if !done.failed { // one writing says both
+			done.at.reach(done.key, false)
+			now = g.report(former)
+		}
+	}
+	_, differs, err := seedpublication.NoteReport(seed, now)
+	if err != nil {
 		return err
+	}
+	patch, _, err := seedpublication.NoteReport(&unstructured.Unstructured{Object: map[string]any{}}, now)
+	if err != nil {
+		return err
+	}
+	// What is known of the Seed may be older than what was written last.
+	if is := reflect.DeepEqual(patch, last.patch); is && (!differs || last.over == seed.GetResourceVersion()) || last.patch == nil && !differs {
+		return nil
 	}
 	if _, err := g.garden.MergePatch(ctx, apply.RefOf(seed), patch, "gardenlet", ""); err != nil {
 		return g.garden.Explain(apply.RefOf(seed), "say how the seed stands", err)
 	}
+	last.patch, last.over, last.held = patch, seed.GetResourceVersion(), now.Held
 	return nil
+}
+
+// heldOf is what is held of one owner.
+func heldOf(all []seedpublication.Held, name string) []seedpublication.Held {
+	return slices.DeleteFunc(slices.Clone(all), func(h seedpublication.Held) bool { return h.Owner != name })
 }

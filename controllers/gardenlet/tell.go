@@ -26,6 +26,7 @@ const (
 	reasonNotTakenUp    = "OperationNotTakenUp"
 	reasonDriftRepaired = "DriftRepaired"
 	reasonDriftStays    = "DriftNotRepaired"
+	reasonLapsed        = "ApprovalLapsed"
 )
 
 // tell logs a warning and records it as an Event of an object in the virtual garden.
@@ -100,7 +101,7 @@ func (g *Gardenlet) tellGone(ctx context.Context, o *unstructured.Unstructured) 
 	}
 }
 
-// tellDrift says of a change on the seed that it was repaired, or that it could not be.
+// tellDrift says of a change on the seed that it was repaired, or why it is not.
 func (g *Gardenlet) tellDrift(about *unstructured.Unstructured, e apply.DriftEvent, problem string) {
 	if about == nil {
 		return
@@ -111,5 +112,5 @@ func (g *Gardenlet) tellDrift(about *unstructured.Unstructured, e apply.DriftEve
 		g.recorder.Event(about, corev1.EventTypeNormal, reasonDriftRepaired, what+": repaired")
 		return
 	}
-	g.say(about, reasonDriftStays, what+", and could not be repaired: "+problem)
+	g.say(about, reasonDriftStays, what+", and "+problem)
 }

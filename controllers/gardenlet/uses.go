@@ -118,8 +118,11 @@ func (g *Gardenlet) take(ctx context.Context, at *site, s *settings, of, id stri
 	defer cancel()
 	ok, err := g.passes(ctx, id, refs)
 	if !ok && err == nil {
-		ok, err = g.spend(ctx, s, id, func() (use, error) {
+		ok, err = g.spend(ctx, s, id, func(shown string) (use, error) {
 			objects, err := g.living(ctx, refs)
+			if err == nil {
+				g.Log.Info("an approval is used", "approval", shown, "owner", of, "objects", len(objects))
+			}
 			return use{Owner: of, Passing: objects}, err
 		})
 	}
@@ -171,7 +174,7 @@ func (g *Gardenlet) living(ctx context.Context, refs []plan.Ref) (out []passing,
 var errNotRead = errors.New("which ones are used could not be read yet")
 
 // spend notes that an approval is used, and says false where there is none that counts.
-func (g *Gardenlet) spend(ctx context.Context, s *settings, id string, what func() (use, error)) (bool, error) {
+func (g *Gardenlet) spend(ctx context.Context, s *settings, id string, what func(shown string) (use, error)) (bool, error) {
 	g.uses.writing.Lock()
 	defer g.uses.writing.Unlock()
 	if !g.uses.wereRead() {
@@ -189,7 +192,7 @@ func (g *Gardenlet) spend(ctx context.Context, s *settings, id string, what func
 	if !slices.Contains(s.approved, shown) || !slices.Contains(current.approved, shown) {
 		return false, nil
 	}
-	one, err := what()
+	one, err := what(shown)
 	if err != nil {
 		return false, err
 	}
@@ -197,7 +200,6 @@ func (g *Gardenlet) spend(ctx context.Context, s *settings, id string, what func
 		return false, err
 	}
 	g.uses.set(shown, one)
-	g.Log.Info("an approval is used", "approval", shown, "owner", one.Owner, "objects", len(one.Passing))
 	return true, nil
 }
 

@@ -201,7 +201,10 @@ func (c *Converger) repairSet(ctx context.Context, e apply.DriftEvent) (bool, er
 		}
 	}
 	for _, o := range c.ours() {
-		if found, err := c.owners.Repair(ctx, o, e.Set); found {
+		if held, found, err := c.owners.Repair(ctx, o, e.Set); found {
+			for _, h := range held {
+				c.hold(h.Cluster, h.Objects, h.Approval)
+			}
 			return true, err
 		}
 	}

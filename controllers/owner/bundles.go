@@ -328,13 +328,13 @@ func refs(objects []*unstructured.Unstructured) []apply.Ref {
 }
 
 // Repair applies one set again, by the name the engine reported drift for.
-// It says false when the set does not belong to this owner.
-func (r *Reconciler) Repair(ctx context.Context, o *Owner, setID string) (bool, error) {
+// It says false when the set does not belong to this owner. What the gate holds of it is not repaired.
+func (r *Reconciler) Repair(ctx context.Context, o *Owner, setID string) (held []HeldObjects, found bool, err error) {
 	for _, b := range o.Bundles() {
 		work := &run{Reconciler: r, owner: o, report: &Report{}}
 		if setName(o.Input.Owner, b.Name) == setID {
 			_, err := work.applyBundle(ctx, b)
-			return true, err
+			return work.report.Held, true, err
 		}
 		if b.Delivery.Direct {
 			continue
@@ -348,10 +348,10 @@ func (r *Reconciler) Repair(ctx context.Context, o *Owner, setID string) (bool, 
 			if err == nil || ctx.Err() == nil {
 				o.noteApply(b.Name, err)
 			}
-			return true, err
+			return work.report.Held, true, err
 		}
 	}
-	return false, nil
+	return nil, false, nil
 }
 
 // SetOfManaged gives the set that a ManagedResource of an owner is written by; empty when it is not one of its bundles.

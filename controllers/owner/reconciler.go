@@ -88,6 +88,8 @@ type Reconciler struct {
 	OnEvent func(Event)
 	// OnObject hears about every object sent.
 	OnObject func(owner string, bundle string, r apply.ObjectResult)
+	// OnOutcome hears what came of the steps before the status says it: whatever it tells is known by then to those who wait for the status. It may be nil.
+	OnOutcome func(ctx context.Context, report *Report, err error)
 }
 
 // Event is one step of an owner's flow.
@@ -135,6 +137,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, o *Owner) (*Report, error) {
 	stopCare()
 	if lost(ctx) {
 		return run.report, err
+	}
+	if r.OnOutcome != nil {
+		r.OnOutcome(ctx, run.report, err)
 	}
 	// The outcome is written even when the run was interrupted; but then there is no time to judge.
 	final, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)

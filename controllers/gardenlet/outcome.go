@@ -1,0 +1,59 @@
+package gardenlet
+
+import (
+	"context"
+	"errors"
+
+	"github.com/pergola-dev/pergola/controllers/owner"
+)
+
+// Whoever waits for a Seed or Shoot looks at its lastOperation. So all that is to be known besides, the report of the Seed above all, is written
+// before that says how it went: who finds it done finds what is held by then, and not what was held before.
+
+// reviewsKnown are the reviews as they were when a convergence began.
+type reviewsKnown struct {
+	// complete is the number of the last change that was applied completely.
+	complete int
+	version  string
+}
+
+// outcome takes in what came of a convergence. The status does not say it yet.
+func (g *Gardenlet) outcome(ctx context.Context, at *site, o *owner.Owner, from sources, s *settings, known reviewsKnown, report *owner.Report, err error) {
+	at.mu.Lock()
+	err = errors.Join(err, at.notTaken)
+	at.mu.Unlock()
+	if err == nil {
+		g.withdraw(ctx, at, s, from, report)
+		g.settle(ctx, recordKey(from.kind, from.object), o)
+	}
+	if err := g.noteUsed(ctx); err != nil && ctx.Err() == nil {
+		g.Log.Info("used approvals could not be noted yet", "error", err)
+	}
+	waits := len(unreviewed(report.Held)) > 0
+	at.mu.Lock()
+	at.unreviewed = waits
+	at.mu.Unlock()
+	if err == nil && s.reviewed {
+		g.endReviewed(ctx, from, known.complete, report.Held)
+	}
+	if waits && g.reviewVersion() != known.version {
+		at.poke() // it became known meanwhile
+	}
+	held := g.stillHeld(at, from.object, report.Held)
+	at.holds(held, err == nil)
+	g.tellHeld(from, s, held)
+	g.noteOutcome(ctx, at, from, err)
+}
+
+// noteOutcome brings the report up to date where others have to know before the status says that it is done: of what is held of the owner, and,
+// of a Seed, which Shoots follow it. All else can wait for the next heartbeat.
+func (g *Gardenlet) noteOutcome(ctx context.Context, at *site, from sources, err error) {
+	if ctx.Err() != nil {
+		return // a newer job takes its place
+	}
+	ctx, cancel := context.WithTimeout(ctx, beatTimeout)
+	defer cancel()
+	if err := g.noteReport(ctx, &end{at: at, kind: from.kind, owner: reportedName(from.object), key: from.key, failed: err != nil}); err != nil && ctx.Err() == nil {
+		g.Log.Info("the operator cannot be told yet how the seed stands", "error", err)
+	}
+}

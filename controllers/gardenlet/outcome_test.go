@@ -1,0 +1,103 @@
+package gardenlet
+
+import (
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/pergola-dev/pergola/controllers/owner"
+	"github.com/pergola-dev/pergola/controllers/seedpublication"
+	"github.com/pergola-dev/pergola/plan"
+)
+
+// holdsEverything lets no deletion pass without an approval.
+const holdsEverything = ", deletionGate: {maxDeletions: 0}"
+
+// done tells whether an object says that it is reconciled as it is now.
+func (p *place) done(kind, namespace, name string) func() bool {
+	return func() bool {
+		o, err := p.of(kind, namespace).Get(p.ctx, name, metav1.GetOptions{})
+		require.NoError(p, err)
+		observed, _, _ := unstructured.NestedInt64(o.Object, "status", "observedGeneration")
+		state, _, _ := unstructured.NestedString(o.Object, "status", "lastOperation", "state")
+		return observed == o.GetGeneration() && state == "Succeeded"
+	}
+}
+
+// brake stops the steps of owners, of which each begins with a text, while it is on.
+type brake struct {
+	on      atomic.Pointer[string]
+	reached chan struct{}
+	release chan struct{}
+}
+
+func newBrake() *brake { return &brake{reached: make(chan struct{}), release: make(chan struct{})} }
+
+func (b *brake) hear(e owner.Event) {
+	step := e.Owner + " " + e.Node
+	if on := b.on.Load(); on == nil || !strings.HasPrefix(step, *on) || !b.on.CompareAndSwap(on, nil) {
+		return
+	}
+	close(b.reached)
+	<-b.release
+}
+
+// TestWhatIsHeldIsKnownAtTheEnd: who finds a Shoot or a Seed reconciled finds in the report what is held by then, and which Shoots follow the Seed. No
+// heartbeat is needed for that, and it is written once.
+func TestWhatIsHeldIsKnownAtTheEnd(t *testing.T) {
+	p := newPlace(t)
+	p.optional()
+	p.spec = holdsEverything
+	p.publish("main@1")
+	p.shoot("one")
+	namespace := "garden-" + p.project
+	slow := newBrake()
+	g := p.run(func(o *Options) { o.HeartbeatInterval, o.OnEvent = time.Hour, slow.hear })
+	one := p.done("Shoot", namespace, "one")
+	p.eventually("it is reconciled", one)
+	require.True(t, p.has("d")())
+
+	// written counts how often the report was written since.
+	written := func(since int) (n int) {
+		for _, r := range p.toVirtual.since(since) {
+			if strings.HasPrefix(r, "PATCH ") && strings.HasSuffix(r, "/seeds/"+p.name) {
+				n++
+			}
+		}
+		return n
+	}
+	before := len(p.toVirtual.since(0))
+	p.patch("Shoot", namespace, "one", asleep)
+	p.eventually("it is reconciled", one)
+	ref := plan.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: p.controlPlane("one"), Name: "d"}
+	now := p.reported()
+	assert.Equal(t, []seedpublication.Held{{Owner: "Shoot " + namespace + "/one", Cluster: p.name, Object: ref.String(),
+		Reason: "every deletion on cluster " + p.name + " needs approval", Approval: plan.ApprovalOf(p.name, ref)}}, now.Held)
+	assert.Empty(t, now.Converging)
+	assert.Equal(t, 1, written(before))
+
+	before = len(p.toVirtual.since(0))
+	p.patch("Shoot", namespace, "one", awake)
+	p.eventually("it is reconciled", one)
+	assert.Empty(t, p.reported().Held, "it is wanted again")
+	assert.Equal(t, 1, written(before))
+
+	before = len(p.toVirtual.since(0))
+	p.patch("Shoot", namespace, "one", `{"spec":{"kubernetes":{"version":"1.33.5"}}}`)
+	p.eventually("it is reconciled", one)
+	assert.Zero(t, written(before), "nobody has to know more of it than its status says")
+
+	step := "shoot " + namespace + "/one "
+	slow.on.Store(&step)
+	p.patch("Seed", "", p.name, `{"spec":{"provider":{"region":"there"}}}`)
+	p.eventually("the Seed is reconciled", p.done("Seed", "", p.name))
+	assert.Equal(t, []string{"Shoot " + namespace + "/one"}, p.reported().Converging)
+	close(slow.release)
+	require.NoError(t, g.stop())
+}

@@ -1,0 +1,91 @@
+package gardenlet
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/plan"
+)
+
+// byHand changes a ConfigMap of the Seed, by what its name begins with.
+func (p *place) byHand(prefix, patch string) {
+	p.Helper()
+	_, err := p.configMaps("garden").Patch(p.ctx, prefix+"-"+p.name, types.MergePatchType, []byte(patch), metav1.PatchOptions{FieldManager: "kubectl-edit"})
+	require.NoError(p, err)
+}
+
+// TestDriftDuringAConvergence: what changes while the owner is converged is repaired and told when that has ended, each object of it, and does not wait for
+// the next round of care.
+func TestDriftDuringAConvergence(t *testing.T) {
+	p := newPlace(t)
+	p.overlays["components/seed/a/kustomization.yaml"] = "resources: [e.yaml]\n"
+	p.overlays["components/seed/a/e.yaml"] = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: extra-SEED, namespace: garden}\ndata: {x: \"1\"}\n"
+	p.publish("main@1")
+	slow := newBrake()
+	g := p.run(func(o *Options) { o.CareInterval, o.OnEvent = time.Hour, slow.hear })
+	p.eventually("it is reconciled", p.done("Seed", "", p.name))
+	step := "seed " + p.name + " b"
+	slow.on.Store(&step)
+	p.patch("Seed", "", p.name, `{"metadata":{"annotations":{"gardener.cloud/operation":"reconcile"}}}`)
+	select {
+	case <-slow.reached:
+	case <-p.ctx.Done():
+		t.Fatal("it is not converged again")
+	}
+	p.byHand("a", `{"data":{"region":"by hand"}}`)
+	p.byHand("extra", `{"data":{"x":"by hand"}}`)
+	at := g.site("seed " + p.name)
+	p.eventually("both are found", func() bool {
+		at.mu.Lock()
+		defer at.mu.Unlock()
+		return len(at.drifted) == 2
+	})
+	assert.Empty(t, p.events(reasonDriftRepaired, p.name))
+	close(slow.release)
+	p.eventually("what was changed is told", p.told(reasonDriftRepaired, p.name, "ConfigMap garden/a-"+p.name, "data.region (by kubectl-edit): repaired"))
+	p.eventually("of each object", p.told(reasonDriftRepaired, p.name, "ConfigMap garden/extra-"+p.name, "data.x (by kubectl-edit): repaired"))
+	assert.Equal(t, "here", p.data("garden", "a-"+p.name, "region"))
+	assert.Equal(t, "1", p.data("garden", "extra-"+p.name, "x"))
+	require.NoError(t, g.stop())
+}
+
+// TestARepairThatIsHeld is not told as done: the object stays as it was changed, and stands in the report with what lets it pass.
+func TestARepairThatIsHeld(t *testing.T) {
+	p := newPlace(t)
+	p.spec = holdsEverything
+	p.publish("main@1")
+	g := p.run(func(o *Options) { o.CareInterval = time.Hour })
+	p.eventually("it is reconciled", p.done("Seed", "", p.name))
+	p.byHand("b", `{"data":{"x":"by hand"},"immutable":true}`)
+	id := plan.ApprovalOf(p.name, plan.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "garden", Name: "b-" + p.name})
+	p.eventually("that it is held is told", p.told(reasonDriftStays, p.name, "ConfigMap garden/b-"+p.name, "and is not repaired: held: every deletion", "pergola approve demo "+p.name+"/"+id))
+	p.eventually("it is in the report", func() bool { held := p.reported().Held; return len(held) == 1 && held[0].Approval == id })
+	assert.Equal(t, "by hand", p.data("garden", "b-"+p.name, "x"))
+	assert.Empty(t, p.events(reasonDriftRepaired, p.name))
+	p.approved = []string{id}
+	p.publish("main@1")
+	p.eventually("it is repaired when that is approved", func() bool { return p.data("garden", "b-"+p.name, "x") == "1" })
+	require.NoError(t, g.stop())
+}
+
+// TestKeptDrift: of each object the newest is kept, and what failed is no news.
+func TestKeptDrift(t *testing.T) {
+	at, ref := &site{}, apply.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "a", Name: "b"}
+	event := func(set string, second int64) apply.DriftEvent {
+		return apply.DriftEvent{Set: set, Ref: ref, At: time.Unix(second, 0)}
+	}
+	assert.False(t, at.hasDrifted(true))
+	at.keepDrifted(false, event("old", 1))
+	assert.False(t, at.hasDrifted(false))
+	assert.True(t, at.hasDrifted(true))
+	at.keepDrifted(true, event("new", 3), event("older", 2))
+	assert.True(t, at.hasDrifted(false))
+	assert.Equal(t, map[apply.Ref]apply.DriftEvent{ref: event("new", 3)}, at.takeDrifted())
+	assert.False(t, at.hasDrifted(true))
+}
