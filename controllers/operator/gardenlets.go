@@ -133,7 +133,7 @@ func (s *syncer) await(ctx context.Context, j *job, limit time.Duration, written
 		former.cancel()
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
-	w := &wait{s: s, j: j, message: message, began: s.Clock.Now(), limit: limit, virtual: virtual, told: map[string]string{}, mute: map[string]time.Time{}, left: written, cancel: cancel}
+	w := &wait{s: s, j: j, message: message, began: s.Clock.Now(), limit: limit, virtual: virtual, told: map[string]string{}, mute: map[string]time.Time{}, fresh: map[string]bool{}, left: written, cancel: cancel}
 	w.text = w.waitsFor(ctx, written)
 	s.gardenlets = w
 	w.line(message + "; " + w.text)
@@ -177,6 +177,8 @@ type wait struct {
 	gone  map[string]string
 	asked time.Time
 	mute  map[string]time.Time
+	// fresh are seeds, by name, of which something is done: what is in memory of their reports may be older than that.
+	fresh map[string]bool
 }
 
 func (w *wait) line(text string) {
@@ -224,7 +226,7 @@ func nameOf(ref apply.Ref) string {
 	return ref.Kind + " " + ref.Name
 }
 
-// run looks at what is in memory until all is done: the virtual garden is not asked.
+// run looks at what is in memory until all is done: the virtual garden is asked at the end only, once for each seed of which something was done.
 func (w *wait) run(ctx context.Context, left []*followed) {
 	s := w.s
 	timer := s.Clock.NewTimer(lookAgain(len(left)))
@@ -245,6 +247,7 @@ func (w *wait) run(ctx context.Context, left []*followed) {
 		timer.Reset(lookAgain(len(left)))
 	}
 	reports, known := w.j.reports(ctx)
+	w.refresh(ctx, reports)
 	s.do(func() { s.gardenletsDone(w, heldIn(reports), known) })
 }
 
@@ -266,6 +269,9 @@ func (w *wait) look(ctx context.Context, left []*followed) (rest []*followed) {
 		if f.digest != "" && (!f.written || state == gardencorev1beta1.LastOperationStateSucceeded) {
 			state, text = w.takenUp(ctx, live, f)
 		}
+		if f.digest == "" && f.ref.Kind == "Seed" && state == gardencorev1beta1.LastOperationStateSucceeded {
+			state, text = following(live, text)
+		}
 		if seed := seedOf(live); w.gone[seed] != "" && state != gardencorev1beta1.LastOperationStateSucceeded {
 			inVain[seed] = append(inVain[seed], nameOf(f.ref))
 			continue
@@ -273,6 +279,7 @@ func (w *wait) look(ctx context.Context, left []*followed) (rest []*followed) {
 		w.say(nameOf(f.ref), text)
 		switch state {
 		case gardencorev1beta1.LastOperationStateSucceeded:
+			w.fresh[seedOf(live)] = true
 		case gardencorev1beta1.LastOperationStateError, gardencorev1beta1.LastOperationStateFailed, gardencorev1beta1.LastOperationStateAborted:
 			w.failed = append(w.failed, nameOf(f.ref)+": "+text)
 		default:
@@ -280,6 +287,30 @@ func (w *wait) look(ctx context.Context, left []*followed) (rest []*followed) {
 		}
 	}
 	return rest
+}
+
+// following says whether all that follows a Seed that is reconciled has been converged with it. Its gardenlet writes the report first, and then that the
+// Seed is reconciled.
+func following(live *unstructured.Unstructured, done string) (state gardencorev1beta1.LastOperationState, text string) {
+	if r := seedpublication.ReadReport(live); r != nil {
+		if n := len(r.Converging) + r.ConvergingMore; n > 0 {
+			return gardencorev1beta1.LastOperationStateProcessing, fmt.Sprintf("%d to reconcile with it: %s", n, firstOf(r.Converging, n))
+		}
+	}
+	return gardencorev1beta1.LastOperationStateSucceeded, done
+}
+
+// refresh reads the reports of those seeds anew: a gardenlet writes the report, and then that a Shoot is reconciled, but the one may be known here before
+// the other. Of a Seed that cannot be read the one in memory counts.
+func (w *wait) refresh(ctx context.Context, reports map[string]*seedpublication.Report) {
+	for seed := range w.fresh {
+		if _, ours := reports[seed]; !ours {
+			continue
+		}
+		if live, err := w.virtual.GetLive(ctx, seedRef(seed)); err == nil {
+			reports[seed] = reportOf(live)
+		}
+	}
 }
 
 // takenUp says how far the gardenlet of a Seed is with what was published for it.

@@ -15,9 +15,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
 
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
+	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/controllers/seedpublication"
 	"github.com/pergola-dev/pergola/health/condition"
 	"github.com/pergola-dev/pergola/source/gittest"
@@ -139,8 +141,27 @@ func TestGardenletsTakeUpWhatIsPublished(t *testing.T) {
 	}
 	assert.Contains(t, lines, "Waiting settings and overlays were published for the gardenlet of seed local; waiting for the gardenlets: Seed local\nWaiting Seed local: 1 to reconcile with what was published: "+shoot)
 
-	// What is held there is held by the Landscape, with the command that lets it pass.
 	held := seedpublication.Held{Owner: shoot, Cluster: "local", Object: "ConfigMap shoot--local--local/x", Reason: "it is not in the reviewed difference", Approval: "0123456789ab"}
+	// A change of the Seed alone reaches its Shoots: what they lose by it is held by the end, too.
+	seed := local(t, "seeds/local.yaml") + emptySecrets("virtual", "seed-dns-local", "backup-local")
+	require.Contains(t, seed, "169.254.169.254/32")
+	files = overlay("2") // nothing else is published
+	files["seed.yaml"] = strings.Replace(seed, "169.254.169.254/32", "169.254.169.253/32", 1)
+	ends, lines = pushed(s.push("the Seed", files), func() {
+		w.reports(seedpublication.Report{Digest: digest(), Converging: []string{shoot}})
+		w.succeeded("Seed", "")
+		w.await(s.name, working("Seed local: 1 to reconcile with it: "+shoot))
+		w.reports(seedpublication.Report{Digest: digest(), Held: []seedpublication.Held{held}})
+	})
+	for _, end := range ends {
+		assert.Equal(t, receiver.PhaseHeld, end.Phase, end)
+		assert.Contains(t, end.Message, "1 deletion or recreation on seed local waits for an approval")
+	}
+	assert.NotContains(t, lines, "settings and overlays were published")
+	w.reports(seedpublication.Report{Digest: digest()})
+	w.await(s.name, func(l *landscapev1alpha1.Landscape) bool { return len(l.Status.Held) == 0 })
+
+	// What is held there is held by the Landscape, with the command that lets it pass.
 	ends, _ = pushed(s.push("a third", overlay("3")), func() {
 		w.reports(seedpublication.Report{Digest: digest(), Held: []seedpublication.Held{held}})
 	})
@@ -175,4 +196,34 @@ func TestGardenletsTakeUpWhatIsPublished(t *testing.T) {
 		assert.Contains(t, end.Err, "Seed local: "+shoot)
 	}
 	assert.Contains(t, w.get(s.name).Status.History[0].Gardenlets, shoot)
+}
+
+// TestReportsAreReadAnewAtTheEnd: what is in memory of the reports may be older than the end of what they are about.
+func TestReportsAreReadAnewAtTheEnd(t *testing.T) {
+	w := newWorld(t)
+	seed := &unstructured.Unstructured{}
+	require.NoError(t, yaml.Unmarshal([]byte(local(t, "seeds/local.yaml")), seed))
+	require.NoError(t, w.client.Create(context.Background(), seed))
+	t.Cleanup(func() { require.NoError(t, w.client.Delete(context.Background(), seed)) })
+	held := seedpublication.Held{Owner: "Seed local", Cluster: "local", Object: "ConfigMap a/b", Reason: "it is not in the reviewed difference", Approval: "0123456789ab"}
+	w.reports(seedpublication.Report{Held: []seedpublication.Held{held}})
+	virtual, err := apply.NewCluster("virtual", server.config, apply.ClusterOptions{})
+	require.NoError(t, err)
+	t.Cleanup(virtual.Close)
+	old := &seedpublication.Report{}
+	reports := map[string]*seedpublication.Report{"local": old, "other": old, "gone": old}
+	(&wait{virtual: virtual, fresh: map[string]bool{"local": true, "gone": true, "elsewhere": true}}).refresh(context.Background(), reports)
+	assert.Equal(t, map[string]*seedpublication.Report{"local": {Held: []seedpublication.Held{held}}, "other": old, "gone": old}, reports)
+}
+
+func TestFollowing(t *testing.T) {
+	seed := &unstructured.Unstructured{Object: map[string]any{}}
+	state, text := following(seed, "done")
+	assert.Equal(t, "Succeeded done", fmt.Sprint(state, " ", text), "one without a report is not waited for")
+	seed.SetAnnotations(map[string]string{seedpublication.AnnotationReport: `{"converging": ["Shoot a/b", "Shoot a/c"], "convergingMore": 3, "failing": ["Shoot a/d"]}`})
+	state, text = following(seed, "done")
+	assert.Equal(t, "Processing 5 to reconcile with it: Shoot a/b, Shoot a/c, and 3 more", fmt.Sprint(state, " ", text))
+	seed.SetAnnotations(map[string]string{seedpublication.AnnotationReport: `{"failing": ["Shoot a/d"]}`})
+	state, _ = following(seed, "done")
+	assert.Equal(t, gardencorev1beta1.LastOperationStateSucceeded, state, "those that cannot be reconciled fail for themselves")
 }
