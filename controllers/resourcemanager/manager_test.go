@@ -348,10 +348,15 @@ func TestFollows(t *testing.T) {
 		return m.due[key].After(time.Now())
 	}
 	s.eventually("it is quiet", func() bool { return looked() && m.queue.Len() == 0 })
-	requests := m.Source.Requests()
+	requests := func() apply.RequestCounts { // a watch that was begun before may only be noted now
+		counts := m.Source.Requests()
+		delete(counts, "watch")
+		return counts
+	}
+	quiet := requests()
 	m.enqueue(key, true)
 	s.eventually("it was looked at", looked)
-	assert.Equal(t, requests, m.Source.Requests())
+	assert.Equal(t, quiet, requests())
 
 	s.patch("ManagedResource", "thing", "metadata: {annotations: {resources.gardener.cloud/ignore: 'true'}}")
 	s.becomes("thing", "ResourcesApplied=True/ManagedResourceIgnored")
