@@ -11,5 +11,5 @@
 // An object may have been somebody else's before: takeover.go (former managers and other classes of ours), restored.go (backups),
 // ownership.go (which set has it), livekept.go and createonly.go (what of it stays as it is).
 //
-// Start reading at run.apply in run.go: its steps have the names of the files.
+// Start reading at run.apply in run.go: its steps have the names of the files. What became of each object is in outcome.go, for callers in result.go.
 package apply

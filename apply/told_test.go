@@ -2,6 +2,7 @@ package apply
 
 import (
 	"context"
+	"sync"
 	"testing"
 	"time"
 
@@ -44,12 +45,13 @@ func TestARecreationIsApprovedOnceHoweverLongItTakes(t *testing.T) {
 			if c.interrupted {
 				clock := clocktesting.NewFakeClock(time.Now())
 				f.e = NewEngine(Options{Clock: clock})
-				go func() {
-					for !clock.HasWaiters() && ctx.Err() == nil {
-						time.Sleep(10 * time.Millisecond)
-					}
+				var ends sync.WaitGroup
+				defer ends.Wait()
+				defer cancel()
+				ends.Go(func() {
+					assert.Eventually(t, func() bool { return clock.HasWaiters() || ctx.Err() != nil }, time.Minute, 10*time.Millisecond)
 					cancel() // it waits until the object is gone
-				}()
+				})
 			}
 			out := run(ctx, "two", soon)
 			f.e = engine

@@ -276,6 +276,11 @@ func key(cluster string, o *unstructured.Unstructured) string {
 // machines.
 var hashSuffix = regexp.MustCompile(`-[0-9a-f]{8}$|-[0-9a-f]{16}(-init|-original)?$`)
 
+// Unhashed is a name without the hash of the content in it, and whether there is one: objects that have the same take each other's place.
+func Unhashed(name string) (base string, hashed bool) {
+	return hashSuffix.ReplaceAllString(name, "$1"), hashSuffix.MatchString(name)
+}
+
 // followHashes pairs objects whose name is a hash of their content, new key to old key: a
 // reviewer wants to see what changed inside, not a new and a gone object.
 func followHashes(old, new map[string]placed) map[string]string {

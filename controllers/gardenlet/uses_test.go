@@ -12,6 +12,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
@@ -25,7 +27,8 @@ type killer struct {
 	method, path string
 	after        bool
 	fails        int
-	dead         bool
+	// dead holds from the request on, killed once that is through: whoever stops the process before would cancel it.
+	dead, killed bool
 }
 
 var errKilled = errors.New("killed")
@@ -39,10 +42,10 @@ func (k *killer) options(o *Options) {
 	o.Garden, o.Local = wrap(o.Garden, false), wrap(o.Local, true)
 }
 
-func (k *killer) isDead() bool {
+func (k *killer) isKilled() bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return k.dead
+	return k.killed
 }
 
 // left is how often the request may fail still.
@@ -70,8 +73,13 @@ func (d dying) RoundTrip(r *http.Request) (*http.Response, error) {
 		d.fails--
 		d.mu.Unlock()
 		return nil, errKilled
-	case hit && d.fails == 0:
+	case hit && d.fails == 0 && !dead:
 		d.dead = true
+		defer func() {
+			d.mu.Lock()
+			d.killed = true
+			d.mu.Unlock()
+		}()
 	}
 	d.mu.Unlock()
 	if dead || hit && !d.after && d.fails == 0 {
@@ -116,8 +124,12 @@ func TestAnApprovalIsUsedBeforeAnythingGoes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := newReviewedPlace(t)
 			if p.onSeed("garden", usesName) == nil { // so that it is always patched
+				_, err := p.seed.Resource(corev1.SchemeGroupVersion.WithResource("namespaces")).Create(p.ctx, p.object("{apiVersion: v1, kind: Namespace, metadata: {name: garden}}"), metav1.CreateOptions{})
+				if !apierrors.IsAlreadyExists(err) {
+					require.NoError(t, err)
+				}
 				made := p.object("{apiVersion: v1, kind: ConfigMap, metadata: {name: " + usesName + ", namespace: garden}}")
-				_, err := p.configMaps("garden").Create(p.ctx, made, metav1.CreateOptions{})
+				_, err = p.configMaps("garden").Create(p.ctx, made, metav1.CreateOptions{})
 				require.NoError(t, err)
 			}
 			if test.kill == nil {
@@ -136,7 +148,7 @@ func TestAnApprovalIsUsedBeforeAnythingGoes(t *testing.T) {
 			p.publish("main@2")
 			if test.kill != nil {
 				g = p.run(test.kill.options)
-				p.eventually("it is killed", test.kill.isDead)
+				p.eventually("it is killed", test.kill.isKilled)
 			} else {
 				g = p.run(short)
 				p.eventually("it passes", p.lacks("extra"))

@@ -71,9 +71,9 @@ func (s *syncer) halfApplied() string {
 	return s.former()
 }
 
-// halfway says why the revision that was tried last must not be tried again now; nil if it may, or was applied completely. Whoever keeps it goes on
+// cannotGoOn says why the revision that was tried last must not be tried again now; nil if it may, or was applied completely. Whoever keeps it goes on
 // with it where it failed, and whoever goes back to the one before takes away what is in Git.
-func (s *syncer) halfway(now time.Time) error {
+func (s *syncer) cannotGoOn(now time.Time) error {
 	tried := s.halfApplied()
 	if tried == "" {
 		return nil
@@ -115,7 +115,7 @@ func (s *syncer) keepOnly(now time.Time) time.Time {
 		return earliest(next, s.keepFormer(now))
 	}
 	commit := s.active.revision.Commit
-	if s.preparing != nil || s.active.applying || s.last.commit != commit || s.halfway(now) != nil {
+	if s.preparing != nil || s.active.applying || s.last.commit != commit || s.cannotGoOn(now) != nil {
 		return next // a revision that was refused is not tried again meanwhile, nor one that must not go on
 	}
 	situation := s.situation(now)
@@ -148,7 +148,7 @@ func (s *syncer) keepFormer(now time.Time) time.Time {
 			return again
 		}
 	}
-	if err := s.halfway(now); err != nil {
+	if err := s.cannotGoOn(now); err != nil {
 		s.cannotKeep(commit, err, now)
 		return time.Time{}
 	}

@@ -171,7 +171,7 @@ func TestWhenACommitGoesOn(t *testing.T) {
 			s := &syncer{object: &landscapev1alpha1.Landscape{}, status: &statusWriter{}}
 			test.spec(&s.object.Spec)
 			s.status.now.TriedRevisions, s.status.now.Windows = test.tried, test.inGit
-			err := s.halfway(time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC))
+			err := s.cannotGoOn(time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC))
 			if test.want == "" {
 				assert.NoError(t, err)
 				return

@@ -1,8 +1,6 @@
 package owner
 
 import (
-	"regexp"
-
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/pergola-dev/pergola/apply"
@@ -13,32 +11,29 @@ import (
 // labelCopy is on each copy, for the garbage collector (upstream's).
 const labelCopy = "resources.gardener.cloud/garbage-collectable-reference"
 
-// copyName ends with the hash that render gives the name of a copy.
-var copyName = regexp.MustCompile(`-[0-9a-f]{8}$`)
-
 // isCopy tells a ConfigMap or Secret that render has named after its content: another one takes its place as secrets and facts change, which no
 // difference of revisions knows. A name alone says nothing: anybody may choose one that looks like it.
 func isCopy(e apply.Entry) bool {
-	return (e.Kind == "ConfigMap" || e.Kind == "Secret") && e.Group() == "" && e.Labels[labelCopy] == "true" && copyName.MatchString(e.Name)
+	_, hashed := plan.Unhashed(e.Name)
+	return hashed && (e.Kind == "ConfigMap" || e.Kind == "Secret") && e.Group() == "" && e.Labels[labelCopy] == "true"
 }
-
-// generation is the hash in the name of an OperatingSystemConfig, by which the nodes of a pool are told from those before.
-var generation = regexp.MustCompile(`-[0-9a-f]{16}(-init|-original)?$`)
 
 var operatingSystemConfig = schema.GroupKind{Group: "extensions.gardener.cloud", Kind: "OperatingSystemConfig"}
 
 // isReplaced tells an OperatingSystemConfig whose pool has another one under a new hash: a difference shows one that changes its name, and none that
 // goes. With the pool itself it does go.
 func isReplaced(ref plan.Ref, bundles []render.Bundle) bool {
-	if ref.GroupKind() != operatingSystemConfig || !generation.MatchString(ref.Name) {
+	pool, hashed := plan.Unhashed(ref.Name)
+	if ref.GroupKind() != operatingSystemConfig || !hashed {
 		return false
 	}
-	pool := generation.ReplaceAllString(ref.Name, "$1")
 	for _, b := range bundles {
 		for _, o := range b.Objects {
 			next := apply.RefOf(o.Unstructured)
-			if next.GroupKind() == operatingSystemConfig && next.Namespace == ref.Namespace && next.Name != ref.Name &&
-				generation.MatchString(next.Name) && generation.ReplaceAllString(next.Name, "$1") == pool {
+			if next.GroupKind() != operatingSystemConfig || next.Namespace != ref.Namespace || next.Name == ref.Name {
+				continue
+			}
+			if base, hashed := plan.Unhashed(next.Name); hashed && base == pool {
 				return true
 			}
 		}

@@ -1,0 +1,116 @@
+package apply
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/pergola-dev/pergola/plan"
+)
+
+// outcome is the result for one object, of a run or of a plan.
+type outcome struct {
+	ref     Ref
+	action  Action
+	message string
+	err     *ObjectError
+	kept    []string // declared otherwise, but cannot change on a live object
+	handed  []plan.HandedOver
+
+	takenBack []string // with their managers
+	waits     bool     // it is to go, and was not told to yet
+	told      bool     // this run told it to go
+
+	fields   []plan.Field               // plan: what differs
+	old, new *unstructured.Unstructured // plan: before and after, where they are known
+}
+
+func (o outcome) result() ObjectResult {
+	return ObjectResult{Ref: o.ref, Action: o.action, Message: o.message, Kept: o.kept, HandedOver: o.handed, TakenBack: o.takenBack, Err: o.err, Waits: o.waits, Told: o.told}
+}
+
+// abort fails every object of the set for one reason.
+func (r *run) abort(op string, err error) {
+	cause := r.c.explain(Ref{}, op, err)
+	r.extra = append(r.extra, cause)
+	for _, d := range r.desired {
+		r.outcomes[keyOf(d.ref)] = outcome{ref: d.ref, action: Failed, message: cause.Message, err: cause}
+	}
+}
+
+// finished notes the outcome of an object.
+func (r *run) finished(o outcome) {
+	r.mu.Lock()
+	r.outcomes[keyOf(o.ref)] = o
+	r.mu.Unlock()
+	r.tell(o)
+}
+
+func (r *run) tell(o outcome) {
+	if r.opts.OnObject != nil {
+		r.telling.Lock()
+		defer r.telling.Unlock()
+		result := o.result()
+		result.Cluster = r.c.Name()
+		r.opts.OnObject(result)
+	}
+}
+
+func (r *run) fail(d *desired, err error) outcome {
+	e := r.c.explain(d.ref, "apply", err)
+	e.Source = d.source
+	explainSize(e, d.obj)
+	if e.Reason == Conflict {
+		e.Hint = r.c.Commands(conflictHint(d.ref, r.e.forceHint(d.ref)))
+	}
+	return outcome{ref: d.ref, action: Failed, message: e.Message, err: e}
+}
+
+// ordered are the outcomes in order of application, then the deletions.
+func (r *run) ordered() []outcome {
+	out := make([]outcome, 0, len(r.outcomes)+len(r.deletion))
+	for _, o := range r.outcomes {
+		out = append(out, o)
+	}
+	slices.SortFunc(out, func(a, b outcome) int { return compareRefs(a.ref, b.ref) })
+	return append(out, r.deletion...)
+}
+
+func (r *run) result() (*Result, error) {
+	out := &Result{Cluster: r.c.name, Set: r.set.Name, Complete: len(r.extra) == 0}
+	for _, o := range r.ordered() {
+		out.Objects = append(out.Objects, o.result())
+		switch o.action {
+		case Failed, Skipped, HeldBack, Deleting:
+			out.Complete = false
+		}
+	}
+	sums := map[string]string{}
+	for _, d := range r.desired {
+		sums[d.ref.String()+d.ref.APIVersion] = d.digest
+	}
+	out.Digest = digest(sums)
+	return out, r.errors()
+}
+
+// errors joins all errors; those that concern the cluster as a whole are said once.
+func (r *run) errors() error {
+	all := slices.Clone(r.extra)
+	once := map[Reason]*ObjectError{}
+	for _, e := range all {
+		once[e.Reason] = e
+	}
+	for _, o := range r.ordered() {
+		switch {
+		case o.err == nil || slices.Contains(all, o.err):
+			continue
+		case o.err.Reason == Unreachable || o.err.Reason == Canceled || o.err.Reason == Unauthorized || o.err.Reason == CertificateExpired:
+			if once[o.err.Reason] != nil {
+				continue
+			}
+			once[o.err.Reason] = o.err
+		}
+		all = append(all, o.err)
+	}
+	return join(all)
+}
