@@ -11,7 +11,8 @@ import (
 )
 
 // Drift of an owner that nobody works on is repaired at once. That of one whose job is at work is kept until the job has ended, and looked at then,
-// without waiting for the next round of care. Until then it stays, unless the job itself repairs it: a set is not applied by two at a time.
+// without waiting for the next round of care. Until then it stays, unless the job itself repairs it, as it does where a step waits for what was deleted: a
+// set is not applied by two at a time.
 
 // repair applies the set that an object belongs to again. It says false when that has to be tried once more.
 func (g *Gardenlet) repair(ctx context.Context, e apply.DriftEvent) bool {

@@ -149,6 +149,7 @@ func (r *run) applyBundle(ctx context.Context, b render.Bundle) (waiter, error) 
 	if err != nil {
 		return w, fmt.Errorf("bundle %s: %w", b.Name, err)
 	}
+	w.again = func(ctx context.Context) (waiter, error) { return r.applyBundle(ctx, b) }
 	return w, nil
 }
 

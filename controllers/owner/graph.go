@@ -159,14 +159,9 @@ func (r *run) applyLate(ctx context.Context, b render.Bundle) (waiter, error) {
 		if b, used, err = r.refresh(ctx, b, used); err != nil || b.Digest == applied {
 			break
 		}
-		stamped, written := w.stamped, w.written
+		former := w
 		w, err = r.applyBundle(ctx, b)
-		w.written.Plus(written)
-		for ref, stamp := range stamped {
-			if w.stamped != nil && w.stamped[ref] == "" {
-				w.stamped[ref] = stamp
-			}
-		}
+		w.follows(former)
 	}
 	return w, err
 }

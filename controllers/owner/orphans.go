@@ -43,7 +43,8 @@ func (r *run) judge(role string, entries []apply.Entry) []apply.Held {
 			held = append(held, apply.Held{Ref: e.Ref, Reason: reason, Approval: plan.ApprovalOf(cluster, e.Ref)})
 		}
 	}
-	if len(held) > 0 {
+	reported := func(h HeldObjects) bool { return h.Cluster == cluster && h.Approval == verdict.ID }
+	if len(held) > 0 && !slices.ContainsFunc(r.report.Held, reported) { // a bundle may be applied more than once
 		r.report.Held = append(r.report.Held, HeldObjects{Cluster: cluster, Objects: held, Approval: verdict.ID})
 	}
 	return held

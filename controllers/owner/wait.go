@@ -43,6 +43,9 @@ type waiter struct {
 	stamped map[apply.Ref]string
 	// written is what applying the bundle has changed.
 	written Tally
+	// again applies the bundle once more, as it was last time; restored is when that was done.
+	again    func(context.Context) (waiter, error)
+	restored time.Time
 }
 
 // announced kinds act on the operation annotation, not on a new generation alone.
@@ -82,6 +85,9 @@ func (r *run) waitAll(ctx context.Context, waits []waiter, rolledOut bool, repor
 		details := r.Clock.Since(detailed) >= detailInterval
 		if details {
 			detailed = r.Clock.Now()
+			if err := r.restore(ctx, waits); err != nil {
+				return err
+			}
 		}
 		for _, w := range waits {
 			problem, err := r.look(ctx, w, rolledOut, details)
@@ -103,6 +109,37 @@ func (r *run) waitAll(ctx context.Context, waits []waiter, rolledOut bool, repor
 		case <-ctx.Done():
 			return r.timedOut(ctx, waits, rolledOut, said)
 		case <-tick.C():
+		}
+	}
+}
+
+// restore applies bundles again of which somebody has deleted objects while a step waits for them: nobody else does that as long as the owner is
+// worked on. What is deleted again and again is made again every half a minute.
+func (r *run) restore(ctx context.Context, waits []waiter) error {
+	for i, w := range waits {
+		if w.again == nil || r.Clock.Since(w.restored) < remindInterval || !slices.ContainsFunc(w.refs, func(ref apply.Ref) bool {
+			_, err := w.cluster.Get(ctx, ref)
+			return apierrors.IsNotFound(err)
+		}) {
+			continue
+		}
+		next, err := w.again(ctx)
+		if err != nil {
+			return err
+		}
+		next.follows(w)
+		next.restored = r.Clock.Now()
+		waits[i] = next
+	}
+	return nil
+}
+
+// follows takes over what was noted of a bundle when it was applied before.
+func (w *waiter) follows(former waiter) {
+	w.written.Plus(former.written)
+	for ref, stamp := range former.stamped {
+		if w.stamped != nil && w.stamped[ref] == "" {
+			w.stamped[ref] = stamp
 		}
 	}
 }
