@@ -51,7 +51,9 @@ func TestApprovalOfASyncThatDoesNotEnd(t *testing.T) {
 			require.NoError(t, err)
 			require.NoError(t, handle.Approve(context.Background(), []string{held.Approval}, false))
 			w.eventually("it passes by the approval", func() bool { return w.value("r1") == "" })
-			assert.Equal(t, []string{held.Approval}, w.get(s.name).Status.UsedApprovals, "that is noted before it goes")
+			l := w.get(s.name)
+			assert.Equal(t, []string{held.Approval}, l.Status.UsedApprovals, "that is noted before it goes")
+			assert.Equal(t, triggerApproval, l.Status.History[0].Trigger)
 			if restart {
 				stop()
 				w.start(func(r *Role) { r.Catalogue = smallCatalogue(t) })

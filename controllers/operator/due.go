@@ -14,6 +14,8 @@ const (
 	triggerRetry    = "Retry"
 	triggerSpec     = "Spec"
 	triggerPin      = "Pin"
+	// triggerApproval is triggerSpec where nothing but approvals differ.
+	triggerApproval = "Approval"
 )
 
 // situation is everything that decides whether a sync is due.
@@ -30,6 +32,8 @@ type situation struct {
 	busy bool
 	// requested says that somebody asked for a sync; respecified that the object says something else than at the last one.
 	requested, respecified bool
+	// approved says that what the object says otherwise are approvals alone.
+	approved bool
 	// failures in a row; permanent ones get no better by trying again soon.
 	failures  int
 	permanent bool
@@ -87,6 +91,8 @@ func (s situation) due() decision {
 		return decision{trigger: triggerCommit}
 	case s.retagged:
 		return decision{trigger: triggerCommit}
+	case s.respecified && s.approved:
+		return decision{trigger: triggerApproval}
 	case s.respecified:
 		return decision{trigger: triggerSpec}
 	case s.busy:

@@ -33,6 +33,7 @@ func TestDecide(t *testing.T) {
 		"on its way":                          {func(s *situation) { s.busy, s.requested, s.failures, s.ended = true, true, 3, time.Time{} }, "", "", time.Time{}},
 		"newer than what is on its way":       {func(s *situation) { s.busy, s.wanted = true, "c" }, triggerCommit, "", time.Time{}},
 		"another tag of the same commit":      {func(s *situation) { s.retagged = true }, triggerCommit, "", time.Time{}},
+		"something approved":                  {func(s *situation) { s.respecified, s.approved = true, true }, triggerApproval, "", time.Time{}},
 		"object changed":                      {func(s *situation) { s.respecified = true }, triggerSpec, "", time.Time{}},
 		"failed once":                         {func(s *situation) { s.failures, s.ended = 1, noon.Add(-10*time.Second) }, "", "", noon.Add(5 * time.Second)},
 		"failed once, time is over":           {func(s *situation) { s.failures, s.ended = 1, noon.Add(-15*time.Second) }, triggerRetry, "", time.Time{}},

@@ -29,7 +29,7 @@ type preparation struct {
 	// fallback says that it was applied before, and is only to be kept.
 	fallback bool
 	// spec is the part of the object it is made with.
-	spec   string
+	spec   specID
 	cancel context.CancelFunc
 }
 
@@ -39,7 +39,7 @@ type prepared struct {
 	converger *landscape.Converger
 	// former connections, to be closed when nobody uses them any more.
 	former   func()
-	spec     string
+	spec     specID
 	approved []string
 	engine   *apply.Engine
 	job      *job
@@ -66,7 +66,7 @@ func (s *syncer) prepare(commit, trigger string, fallback bool) {
 	}
 	s.unexamine()
 	ctx, cancel := context.WithCancel(s.alive)
-	p := &preparation{commit: commit, trigger: trigger, fallback: fallback, spec: syncID(s.object), cancel: cancel}
+	p := &preparation{commit: commit, trigger: trigger, fallback: fallback, spec: specOf(s.object), cancel: cancel}
 	s.preparing = p
 	object, head, remote := s.object.DeepCopy(), s.head, s.remote
 	s.refresh(object)
@@ -147,7 +147,7 @@ func (s *syncer) make(ctx context.Context, object *landscapev1alpha1.Landscape, 
 	}
 	s.building.Lock()
 	defer s.building.Unlock()
-	out := &prepared{revision: r, spec: syncID(object), approved: object.Spec.Approved}
+	out := &prepared{revision: r, spec: specOf(object), approved: object.Spec.Approved}
 	var was *seen
 	if reviewed(&object.Spec, &r.landscape.Config.Spec) {
 		if was, err = s.reading(identities).reviewed(ctx, object, remote, former, r); err != nil {
@@ -236,7 +236,7 @@ func (s *syncer) refused(p *preparation, err error) {
 	if again {
 		failures = s.last.failures + 1
 	}
-	s.last = outcome{commit: p.commit, revision: revision, head: p.head, spec: syncID(s.object), failures: failures, ended: now}
+	s.last = outcome{commit: p.commit, revision: revision, head: p.head, spec: specOf(s.object), failures: failures, ended: now}
 	switch {
 	case isInvalid(err):
 		s.last.validErr = err
@@ -259,7 +259,7 @@ type job struct {
 	revision  *revision
 	head      source.Head
 	converger *landscape.Converger
-	spec      string
+	spec      specID
 	approved  []string
 	engine    *apply.Engine
 	// seen is what could be seen of the revision in its review; nil where none is asked for.

@@ -100,7 +100,7 @@ type outcome struct {
 	// head is what the source named it by; without a name where it was had by its commit alone.
 	head source.Head
 	// spec is the part of the object it was made with.
-	spec     string
+	spec     specID
 	validErr error
 	// fetchErr is why the revision could not be had, with the Secrets that secrets is the digest of.
 	fetchErr  error
@@ -409,7 +409,6 @@ func (s *syncer) situation(now time.Time) situation {
 		now: now, wanted: wanted, pinned: pinned, attempted: s.last.commit,
 		// What the source has now is known when it has answered to who asks.
 		requested:   s.requested && (!s.asking || s.remote.offline),
-		respecified: s.last.commit != "" && s.last.spec != syncID(s.object) || s.last.fetchErr != nil && s.last.secrets != s.remote.secrets,
 		failures:    s.last.failures, permanent: s.last.permanent || s.last.validErr != nil, ended: s.last.ended,
 		blocked: s.blocked(s.object), interval: interval(spec), retry: retryInterval(spec), spread: spreadOf(s.key.String()),
 	}
@@ -417,15 +416,17 @@ func (s *syncer) situation(now time.Time) situation {
 		out.applied = commitOf(s.status.now.LastAppliedRevision)
 	}
 	out.windows, _ = windowsAt(now, spec.Windows, s.status.now.Windows) // both were looked at before
-	head := s.last.head
+	head, former, stated := s.last.head, s.last.spec, specOf(s.object)
+	out.respecified = s.last.commit != "" && former != stated || s.last.fetchErr != nil && s.last.secrets != s.remote.secrets
 	switch {
 	case s.preparing != nil && (kept || !s.preparing.fallback):
-		out.attempted, out.busy, out.respecified = s.preparing.commit, true, s.preparing.spec != syncID(s.object)
-		head = s.preparing.head
+		head, former = s.preparing.head, s.preparing.spec
+		out.attempted, out.busy, out.respecified = s.preparing.commit, true, former != stated
 	case s.active != nil && s.active.applying && (kept || !s.active.fallback):
-		out.attempted, out.busy, out.respecified = s.active.revision.Commit, true, s.active.spec != syncID(s.object)
-		head = s.active.head
+		head, former = s.active.head, s.active.spec
+		out.attempted, out.busy, out.respecified = s.active.revision.Commit, true, former != stated
 	}
+	out.approved = former.rest == stated.rest && former.approvals != stated.approvals
 	out.retagged = !pinned && out.attempted != "" && out.attempted == s.head.Commit && head.Name != "" && head != s.head
 	return out
 }

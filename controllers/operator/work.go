@@ -230,12 +230,16 @@ func sourceID(l *landscapev1alpha1.Landscape) string {
 	return digest(s)
 }
 
-// syncID changes when a revision has to be applied anew although it is the same.
-func syncID(l *landscapev1alpha1.Landscape) string {
+// specID changes when a revision has to be applied anew although it is the same.
+type specID struct{ approvals, rest string }
+
+func specOf(l *landscapev1alpha1.Landscape) specID {
 	s := l.Spec.DeepCopy()
+	approvals := digest(s.Approved)
+	s.Approved = nil
 	s.Suspend, s.Suspension, s.Interval, s.RetryInterval, s.Windows, s.DependsOn, s.Receivers, s.Notifications = false, nil, nil, nil, nil, nil, nil, nil
 	s.Source.Interval = nil
-	return digest(s)
+	return specID{approvals: approvals, rest: digest(s)}
 }
 
 func digest(v any) string {
