@@ -3,7 +3,6 @@ package gardenlet
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -13,6 +12,7 @@ import (
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/controllers/owner"
+	"github.com/pergola-dev/pergola/controllers/seedpublication"
 )
 
 // collapse is how long changes are gathered before they are looked at: what comes together is looked at once.
@@ -60,7 +60,7 @@ func (g *Gardenlet) assess(ctx context.Context) {
 	wanted, apart := map[string]bool{}, map[string]string{}
 	consider := func(kind string, object *unstructured.Unstructured) {
 		id := kind + " " + strings.TrimPrefix(object.GetNamespace()+"/"+object.GetName(), "/")
-		why := g.leftAlone(object)
+		why := seedpublication.LeftAlone(object)
 		g.say(object, reasonLeftAlone, why)
 		g.say(object, reasonNotTakenUp, notTakenUp(object, why))
 		if why != "" {
@@ -103,24 +103,6 @@ func (g *Gardenlet) assess(ctx context.Context) {
 	g.mu.Unlock()
 	g.seeReview()
 	g.forgetGone(ctx)
-}
-
-// leftAlone says why an owner is not converged, empty when it is. What is on the seed stays as it is.
-func (g *Gardenlet) leftAlone(o *unstructured.Unstructured) string {
-	if o.GetDeletionTimestamp() != nil {
-		return "it is being deleted, and this version does not take down what runs for it on the seed, which stays as it is: whoever wants it gone deletes it there by hand"
-	}
-	if o.GetKind() != kindShoot {
-		return ""
-	}
-	if is, _, _ := unstructured.NestedString(o.Object, "status", "seedName"); is != "" && is != g.Seed {
-		return fmt.Sprintf("its control plane is on seed %s, and this version does not move it: a second one would fight for the same machines; to go back, set spec.seedName to %[1]s", is)
-	}
-	// Upstream obeys it for Shoots of the garden only, unless configured otherwise.
-	if o.GetNamespace() == gardencorev1beta1.GardenNamespace && o.GetAnnotations()[gardencorev1beta1.ShootIgnore] == "true" {
-		return "annotation " + gardencorev1beta1.ShootIgnore + " says so"
-	}
-	return ""
 }
 
 // operations that mean: converge it now.

@@ -172,11 +172,12 @@ type wait struct {
 	failed []string
 	// notes are added to how the sync ended.
 	notes []string
-	// gone are seeds, by name, whose gardenlets do not work, and why, as found at asked. mute is since when a gardenlet that works was not
-	// found to say what it has taken up.
-	gone  map[string]string
-	asked time.Time
-	mute  map[string]time.Time
+	// gone are seeds, by name, whose gardenlets do not work, and why, and seedless those without a Seed, as found at asked. mute is since when a gardenlet
+	// that works was not found to say what it has taken up.
+	gone     map[string]string
+	seedless map[string]bool
+	asked    time.Time
+	mute     map[string]time.Time
 	// fresh are seeds, by name, of which something is done: what is in memory of their reports may be older than that.
 	fresh map[string]bool
 }
@@ -192,6 +193,12 @@ func (w *wait) say(name, text string) {
 	}
 	w.told[name], w.news = text, name+": "+text
 	w.line(w.news)
+}
+
+// note adds to how the sync ends, and tells it.
+func (w *wait) note(name, text string) {
+	w.notes = append(w.notes, name+": "+text)
+	w.say(name, text)
 }
 
 // waitsFor says what is waited for.
@@ -266,6 +273,14 @@ func (w *wait) look(ctx context.Context, left []*followed) (rest []*followed) {
 			continue
 		}
 		state, text := operationOf(live)
+		if f.written && !hasEnded(state) {
+			if why := w.notWaitedFor(live); why != "" {
+				w.note(nameOf(f.ref), why+": it is not waited for")
+				if f = withoutWriting(f); f == nil {
+					continue
+				}
+			}
+		}
 		if f.digest != "" && (!f.written || state == gardencorev1beta1.LastOperationStateSucceeded) {
 			state, text = w.takenUp(ctx, live, f)
 		}
@@ -324,7 +339,7 @@ func (w *wait) takenUp(ctx context.Context, live *unstructured.Unstructured, f *
 		if why := seedpublication.UnreadReport(live); why != "" {
 			text = why + "; it is not waited for"
 		}
-		w.notes = append(w.notes, nameOf(f.ref)+": "+text)
+		w.note(nameOf(f.ref), text)
 		return gardencorev1beta1.LastOperationStateSucceeded, text
 	}
 	if r == nil || r.Digest != f.digest {

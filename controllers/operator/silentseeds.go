@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/kubernetes"
 
@@ -37,7 +38,8 @@ func beats(seed *unstructured.Unstructured) bool {
 	return seedCondition(seed, gardencorev1beta1.GardenletReady) != nil
 }
 
-// askForSilence finds out whose gardenlets do not renew their Lease. That is the one thing that is not in memory: it changes every two seconds.
+// askForSilence finds out whose gardenlets do not renew their Lease, and which seeds have no Seed at all. That is what is not in memory: the one changes
+// every two seconds, and of Seeds only those are there that Pergola has applied.
 func (w *wait) askForSilence(ctx context.Context, left []*followed) {
 	now := w.s.Clock.Now()
 	if now.Sub(w.asked) < askEvery {
@@ -47,7 +49,7 @@ func (w *wait) askForSilence(ctx context.Context, left []*followed) {
 	if err != nil {
 		return // nothing is known of them
 	}
-	w.asked, w.gone = now, map[string]string{}
+	w.asked, w.gone, w.seedless = now, map[string]string{}, map[string]bool{}
 	var seen []string
 	for _, f := range left {
 		live, err := w.virtual.Get(ctx, f.ref)
@@ -59,13 +61,46 @@ func (w *wait) askForSilence(ctx context.Context, left []*followed) {
 			continue
 		}
 		seen = append(seen, name)
-		if seed, err := w.virtual.Get(ctx, seedRef(name)); err != nil || !beats(seed) {
+		seed, err := w.virtual.Get(ctx, seedRef(name))
+		if apierrors.IsNotFound(err) {
+			seed, err = w.virtual.GetLive(ctx, seedRef(name))
+			w.seedless[name] = apierrors.IsNotFound(err)
+		}
+		if err != nil || !beats(seed) {
 			continue
 		}
 		if silence, err := landscape.SeedSilence(ctx, landscape.LeasesOf(client), name, now); err == nil && silence != nil {
 			w.gone[name] = silence.Text(now)
 		}
 	}
+}
+
+// notWaitedFor says why nobody does what was written of a Seed or Shoot, empty where somebody may: its gardenlet leaves it alone, or its seed has none.
+func (w *wait) notWaitedFor(live *unstructured.Unstructured) string {
+	if why := seedpublication.LeftAlone(live); why != "" {
+		return "its gardenlet leaves it alone, because " + why
+	}
+	if seed := seedOf(live); w.seedless[seed] {
+		return fmt.Sprintf("there is no Seed %s, and so no gardenlet that looks after it", seed)
+	}
+	return ""
+}
+
+// withoutWriting is what is left to wait for of what a sync has written and nobody reconciles: what was published besides; nil for nothing.
+func withoutWriting(f *followed) *followed {
+	if f.digest == "" {
+		return nil
+	}
+	return &followed{ref: f.ref, digest: f.digest}
+}
+
+// hasEnded tells whether a gardenlet is done with an object, well or not.
+func hasEnded(state gardencorev1beta1.LastOperationState) bool {
+	switch state {
+	case gardencorev1beta1.LastOperationStateSucceeded, gardencorev1beta1.LastOperationStateError, gardencorev1beta1.LastOperationStateFailed, gardencorev1beta1.LastOperationStateAborted:
+		return true
+	}
+	return false
 }
 
 // giveUp notes what is not waited for any more, by the name of the seed.

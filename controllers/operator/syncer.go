@@ -408,8 +408,8 @@ func (s *syncer) situation(now time.Time) situation {
 	out := situation{
 		now: now, wanted: wanted, pinned: pinned, attempted: s.last.commit,
 		// What the source has now is known when it has answered to who asks.
-		requested:   s.requested && (!s.asking || s.remote.offline),
-		failures:    s.last.failures, permanent: s.last.permanent || s.last.validErr != nil, ended: s.last.ended,
+		requested: s.requested && (!s.asking || s.remote.offline),
+		failures:  s.last.failures, permanent: s.last.permanent || s.last.validErr != nil, ended: s.last.ended,
 		blocked: s.blocked(s.object), interval: interval(spec), retry: retryInterval(spec), spread: spreadOf(s.key.String()),
 	}
 	if len(s.status.now.TriedRevisions) == 0 { // to go back is a change, too

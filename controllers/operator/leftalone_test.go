@@ -1,0 +1,132 @@
+package operator
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
+	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/source"
+)
+
+// waits gives a wait for what is on the server, which looks when it is told to, and its clock. Whether gardenlets work is asked for only when time has passed.
+func (w *world) waits() (*wait, *clocktesting.FakeClock) {
+	w.Helper()
+	virtual, err := apply.NewCluster("virtual", server.config, apply.ClusterOptions{})
+	require.NoError(w, err)
+	w.Cleanup(virtual.Close)
+	clk := clocktesting.NewFakeClock(noon)
+	s := &syncer{parts: &parts{Role: &Role{Clock: clk}}, hub: &hub{}}
+	j := &job{revision: &revision{Snapshot: &source.Snapshot{}}}
+	return &wait{s: s, j: j, began: noon, virtual: virtual, told: map[string]string{}, mute: map[string]time.Time{}, fresh: map[string]bool{}, asked: noon}, clk
+}
+
+// object makes one that is declared like this on the server, as Pergola does, with a status if there is one.
+func (w *world) object(text string, change func(*unstructured.Unstructured)) *unstructured.Unstructured {
+	w.Helper()
+	o := &unstructured.Unstructured{}
+	require.NoError(w, yaml.Unmarshal([]byte(text), &o.Object))
+	keys := apply.GardenerKeys()
+	o.SetLabels(map[string]string{keys.ManagedByLabel: keys.ManagedByValue})
+	change(o)
+	status := o.Object["status"]
+	require.NoError(w, w.client.Create(context.Background(), o))
+	w.Cleanup(func() {
+		o.SetFinalizers(nil)
+		_ = w.client.Patch(context.Background(), o.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(`{"metadata": {"finalizers": null}}`)))
+		require.NoError(w, client.IgnoreNotFound(w.client.Delete(context.Background(), o)))
+	})
+	if status != nil {
+		patch, err := json.Marshal(map[string]any{"status": status})
+		require.NoError(w, err)
+		require.NoError(w, w.client.Status().Patch(context.Background(), o, client.RawPatch(types.MergePatchType, patch)))
+	}
+	return o
+}
+
+// TestWhatIsLeftAloneIsNotWaitedFor: of what no gardenlet reconciles nothing ever comes. The sync ends without it, and says why.
+func TestWhatIsLeftAloneIsNotWaitedFor(t *testing.T) {
+	w := newWorld(t)
+	for _, name := range []string{"garden", "garden-left"} {
+		_ = w.client.Create(context.Background(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}) // it may be there
+	}
+	status := func(o *unstructured.Unstructured, seed, state string) {
+		o.Object["status"] = map[string]any{"seedName": seed, "observedGeneration": int64(1), "lastOperation": map[string]any{
+			"type": "Reconcile", "state": state, "progress": int64(100), "description": "d", "lastUpdateTime": "2026-01-01T00:00:00Z"}}
+	}
+	shoots := map[string]func(*unstructured.Unstructured){
+		"new":     func(*unstructured.Unstructured) {},
+		"ignored": func(o *unstructured.Unstructured) { o.SetNamespace("garden") },
+		"moved":   func(o *unstructured.Unstructured) { status(o, "another", "Processing") },
+		"goes":    func(o *unstructured.Unstructured) { o.SetFinalizers([]string{"example.org/test"}) },
+		"failed":  func(o *unstructured.Unstructured) { status(o, "another", "Error") },
+		"elsewhere": func(o *unstructured.Unstructured) {
+			require.NoError(t, unstructured.SetNestedField(o.Object, "other", "spec", "seedName"))
+		},
+		"alone": func(o *unstructured.Unstructured) {
+			require.NoError(t, unstructured.SetNestedField(o.Object, "gone", "spec", "seedName"))
+		},
+	}
+	seed := w.object(local(t, "seeds/local.yaml"), func(o *unstructured.Unstructured) { o.SetFinalizers([]string{"example.org/test"}) })
+	w.object(local(t, "seeds/local.yaml"), func(o *unstructured.Unstructured) {
+		o.SetName("other")
+		o.SetLabels(nil) // somebody else has made it
+	})
+	left := []*followed{{ref: apply.RefOf(seed), written: true, digest: "d"}}
+	for name, change := range shoots {
+		o := w.object(local(t, "projects/local/shoot.yaml"), func(o *unstructured.Unstructured) {
+			o.SetNamespace("garden-left")
+			o.SetName(name)
+			o.SetAnnotations(map[string]string{gardencorev1beta1.ShootIgnore: "true"}) // which counts in the garden alone
+			change(o)
+		})
+		if name == "goes" {
+			require.NoError(t, w.client.Delete(context.Background(), o))
+		}
+		left = append(left, &followed{ref: apply.RefOf(o), written: true})
+	}
+	require.NoError(t, w.client.Delete(context.Background(), seed))
+
+	waits, clk := w.waits()
+	w.eventually("it is known here", func() bool {
+		for _, f := range left {
+			live, err := waits.virtual.Get(context.Background(), f.ref)
+			if err != nil || (f.ref.Kind == "Seed" || f.ref.Name == "goes") && live.GetDeletionTimestamp() == nil {
+				return false
+			}
+		}
+		return true
+	})
+	names := func() []string {
+		var out []string
+		for _, f := range left {
+			out = append(out, nameOf(f.ref))
+		}
+		return out
+	}
+	left = waits.look(context.Background(), left)
+	assert.ElementsMatch(t, []string{"Shoot garden-left/new", "Shoot garden-left/elsewhere", "Shoot garden-left/alone"}, names(), "it was not asked yet which Seeds there are")
+	clk.Step(askEvery)
+	left = waits.look(context.Background(), left)
+	assert.ElementsMatch(t, []string{"Shoot garden-left/new", "Shoot garden-left/elsewhere"}, names(), "of these something may come")
+	const goes = "its gardenlet leaves it alone, because it is being deleted, and this version does not take down what runs for it on the seed, which stays as it is: whoever wants it gone deletes it there by hand: it is not waited for"
+	assert.ElementsMatch(t, []string{
+		"Seed local: " + goes, "Shoot garden-left/goes: " + goes,
+		"Shoot garden/ignored: its gardenlet leaves it alone, because annotation shoot.gardener.cloud/ignore says so: it is not waited for",
+		"Shoot garden-left/moved: its gardenlet leaves it alone, because its control plane is on seed another, and this version does not move it: a second one would fight for the same machines; to go back, set spec.seedName to another: it is not waited for",
+		"Shoot garden-left/alone: there is no Seed gone, and so no gardenlet that looks after it: it is not waited for",
+	}, waits.notes)
+	assert.Equal(t, []string{"Shoot garden-left/failed: Error (100%): d"}, waits.failed, "what has failed before is said")
+}
