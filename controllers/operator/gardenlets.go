@@ -117,7 +117,7 @@ func looksAfter(ctx context.Context, virtual *apply.Cluster, ref apply.Ref) bool
 }
 
 // await begins to wait for what gardenlets make of what was written; false if there is nothing to wait for. Of two syncs of one revision the second
-// one takes over what the first one waits for.
+// one takes over what the first one waits for, and what did not go well: that is looked at anew.
 func (s *syncer) await(ctx context.Context, j *job, limit time.Duration, written []*followed, message string) bool {
 	virtual := j.converger.Cluster(landscape.Virtual)
 	if virtual != nil {
@@ -162,7 +162,8 @@ type wait struct {
 	limit   time.Duration
 	virtual *apply.Cluster
 	cancel  context.CancelFunc
-	// left is what is waited for, text says it to those who look at the Landscape.
+	// left is what is waited for, and what did not go well: whoever takes the place of this wait looks at it, too. text says to those who look at the
+	// Landscape what is waited for.
 	left []*followed
 	text string
 
@@ -172,6 +173,8 @@ type wait struct {
 	failed []string
 	// notes are added to how the sync ended.
 	notes []string
+	// unwell is what failed and notes are about.
+	unwell []*followed
 	// gone are seeds, by name, whose gardenlets do not work, and why, and seedless those without a Seed, as found at asked. mute is since when a gardenlet
 	// that works was not found to say what it has taken up.
 	gone     map[string]string
@@ -196,9 +199,9 @@ func (w *wait) say(name, text string) {
 }
 
 // note adds to how the sync ends, and tells it.
-func (w *wait) note(name, text string) {
-	w.notes = append(w.notes, name+": "+text)
-	w.say(name, text)
+func (w *wait) note(f *followed, text string) {
+	w.unwell, w.notes = append(w.unwell, f), append(w.notes, nameOf(f.ref)+": "+text)
+	w.say(nameOf(f.ref), text)
 }
 
 // waitsFor says what is waited for.
@@ -249,7 +252,7 @@ func (w *wait) run(ctx context.Context, left []*followed) {
 		case <-timer.C():
 		}
 		left = w.look(ctx, left)
-		rest, text := slices.Clone(left), joined(w.news, w.waitsFor(ctx, left))
+		rest, text := slices.Concat(left, w.unwell), joined(w.news, w.waitsFor(ctx, left))
 		s.do(func() { w.left, w.text = rest, text })
 		timer.Reset(lookAgain(len(left)))
 	}
@@ -275,7 +278,7 @@ func (w *wait) look(ctx context.Context, left []*followed) (rest []*followed) {
 		state, text := operationOf(live)
 		if f.written && !hasEnded(state) {
 			if why := w.notWaitedFor(live); why != "" {
-				w.note(nameOf(f.ref), why+": it is not waited for")
+				w.note(f, why+": it is not waited for")
 				if f = withoutWriting(f); f == nil {
 					continue
 				}
@@ -285,10 +288,13 @@ func (w *wait) look(ctx context.Context, left []*followed) (rest []*followed) {
 			state, text = w.takenUp(ctx, live, f)
 		}
 		if f.digest == "" && f.ref.Kind == "Seed" && state == gardencorev1beta1.LastOperationStateSucceeded {
-			state, text = following(live, text)
+			if state, text = following(live, text); state == gardencorev1beta1.LastOperationStateSucceeded {
+				w.noteFailing(f, live)
+			}
 		}
 		if seed := seedOf(live); w.gone[seed] != "" && state != gardencorev1beta1.LastOperationStateSucceeded {
 			inVain[seed] = append(inVain[seed], nameOf(f.ref))
+			w.unwell = append(w.unwell, f)
 			continue
 		}
 		w.say(nameOf(f.ref), text)
@@ -296,7 +302,7 @@ func (w *wait) look(ctx context.Context, left []*followed) (rest []*followed) {
 		case gardencorev1beta1.LastOperationStateSucceeded:
 			w.fresh[seedOf(live)] = true
 		case gardencorev1beta1.LastOperationStateError, gardencorev1beta1.LastOperationStateFailed, gardencorev1beta1.LastOperationStateAborted:
-			w.failed = append(w.failed, nameOf(f.ref)+": "+text)
+			w.unwell, w.failed = append(w.unwell, f), append(w.failed, nameOf(f.ref)+": "+text)
 		default:
 			rest = append(rest, f)
 		}
@@ -308,6 +314,9 @@ func (w *wait) look(ctx context.Context, left []*followed) (rest []*followed) {
 // Seed is reconciled.
 func following(live *unstructured.Unstructured, done string) (state gardencorev1beta1.LastOperationState, text string) {
 	if r := seedpublication.ReadReport(live); r != nil {
+		if name := nameOf(apply.RefOf(live)); slices.Contains(r.Failing, name) { // the Shoots wait for it
+			return gardencorev1beta1.LastOperationStateError, joined("its gardenlet reports that it cannot do all of it, and tries again; its log says why", done)
+		}
 		if n := len(r.Converging) + r.ConvergingMore; n > 0 {
 			return gardencorev1beta1.LastOperationStateProcessing, fmt.Sprintf("%d to reconcile with it: %s", n, firstOf(r.Converging, n))
 		}
@@ -339,7 +348,7 @@ func (w *wait) takenUp(ctx context.Context, live *unstructured.Unstructured, f *
 		if why := seedpublication.UnreadReport(live); why != "" {
 			text = why + "; it is not waited for"
 		}
-		w.note(nameOf(f.ref), text)
+		w.note(f, text)
 		return gardencorev1beta1.LastOperationStateSucceeded, text
 	}
 	if r == nil || r.Digest != f.digest {

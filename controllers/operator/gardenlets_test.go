@@ -22,6 +22,7 @@ import (
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/controllers/seedpublication"
 	"github.com/pergola-dev/pergola/health/condition"
+	"github.com/pergola-dev/pergola/source"
 	"github.com/pergola-dev/pergola/source/gittest"
 	"github.com/pergola-dev/pergola/source/receiver"
 )
@@ -217,7 +218,8 @@ func TestReportsAreReadAnewAtTheEnd(t *testing.T) {
 }
 
 func TestFollowing(t *testing.T) {
-	seed := &unstructured.Unstructured{Object: map[string]any{}}
+	seed := &unstructured.Unstructured{Object: map[string]any{"kind": "Seed"}}
+	seed.SetName("local")
 	state, text := following(seed, "done")
 	assert.Equal(t, "Succeeded done", fmt.Sprint(state, " ", text), "one without a report is not waited for")
 	seed.SetAnnotations(map[string]string{seedpublication.AnnotationReport: `{"converging": ["Shoot a/b", "Shoot a/c"], "convergingMore": 3, "failing": ["Shoot a/d"]}`})
@@ -226,4 +228,10 @@ func TestFollowing(t *testing.T) {
 	seed.SetAnnotations(map[string]string{seedpublication.AnnotationReport: `{"failing": ["Shoot a/d"]}`})
 	state, _ = following(seed, "done")
 	assert.Equal(t, gardencorev1beta1.LastOperationStateSucceeded, state, "those that cannot be reconciled fail for themselves")
+	w := &wait{s: &syncer{parts: &parts{Role: &Role{Clock: clock.RealClock{}}}, hub: &hub{}}, j: &job{revision: &revision{Snapshot: &source.Snapshot{}}}, told: map[string]string{}}
+	w.noteFailing(&followed{ref: seedRef("local")}, seed)
+	assert.Equal(t, []string{"Seed local: 1 cannot be reconciled with it: Shoot a/d"}, w.notes, "but it is said")
+	seed.SetAnnotations(map[string]string{seedpublication.AnnotationReport: `{"converging": ["Shoot a/b"], "failing": ["Seed local"]}`})
+	state, text = following(seed, "Succeeded (100%): done")
+	assert.Equal(t, "Error its gardenlet reports that it cannot do all of it, and tries again; its log says why; Succeeded (100%): done", fmt.Sprint(state, " ", text), "the Shoots wait for it")
 }

@@ -103,6 +103,17 @@ func hasEnded(state gardencorev1beta1.LastOperationState) bool {
 	return false
 }
 
+// noteFailing notes what follows a Seed and cannot be reconciled, whether it was so before or is since: that of the sync itself went well.
+func (w *wait) noteFailing(f *followed, seed *unstructured.Unstructured) {
+	r := seedpublication.ReadReport(seed)
+	if r == nil {
+		return
+	}
+	if n := len(r.Failing) + r.FailingMore; n > 0 {
+		w.note(f, fmt.Sprintf("%d cannot be reconciled with it: %s", n, firstOf(r.Failing, n)))
+	}
+}
+
 // giveUp notes what is not waited for any more, by the name of the seed.
 func (w *wait) giveUp(inVain map[string][]string) {
 	for _, seed := range slices.Sorted(maps.Keys(inVain)) {

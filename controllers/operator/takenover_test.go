@@ -1,0 +1,76 @@
+package operator
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
+	"github.com/pergola-dev/pergola/controllers/seedpublication"
+	"github.com/pergola-dev/pergola/health/condition"
+	"github.com/pergola-dev/pergola/source/gittest"
+	"github.com/pergola-dev/pergola/source/receiver"
+)
+
+// TestWhatFailedOnASeedIsToldByTheNextSync: a Shoot has failed while its Seed is still waited for, and somebody approves something: the sync of the same
+// commit that begins with it takes the place of the first, and says what has failed.
+func TestWhatFailedOnASeedIsToldByTheNextSync(t *testing.T) {
+	w := newWorld(t)
+	w.Cleanup(func() {
+		_ = w.client.DeleteAllOf(context.Background(), &corev1.ConfigMap{}, client.InNamespace(seedpublication.Namespace("local"))) // the namespace may not be there
+	})
+	files := func(value, purpose string) map[string]string {
+		shoot := strings.Replace(shootFile(t), "  region: local\n", "  region: local\n  seedName: local\n", 1)
+		require.Contains(t, shoot, "purpose: evaluation")
+		return map[string]string{
+			"shoot.yaml":                            strings.Replace(shoot, "purpose: evaluation", "purpose: "+purpose, 1),
+			"components/shoot/b/kustomization.yaml": "resources: [x.yaml]\n",
+			"components/shoot/b/x.yaml":             "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x, namespace: shoot--local--local}\ndata: {value: \"" + value + "\"}\n",
+		}
+	}
+	s := w.shoots("over", files("1", "evaluation"))
+	w.start(func(r *Role) { r.Catalogue = smallCatalogue(t) })
+	w.follow(s, repositoryURL(gittest.ServeHTTP(t, s.bare.Root).URL))
+	w.applied(s, "", "1")
+	working := func(want string) {
+		t.Helper()
+		w.await(s.name, func(l *landscapev1alpha1.Landscape) bool {
+			c := condition.Get(l.Status.Conditions, landscapev1alpha1.LandscapeGardenletsWorking)
+			return c == nil && want == "" || c != nil && want != "" && strings.Contains(c.Message, want)
+		})
+	}
+	digest := func() string { return w.forSeed(seedpublication.PointerName).Data["digest"] }
+	working("Shoot garden-local/local")
+	w.reports(seedpublication.Report{Digest: digest()})
+	w.succeeded("Seed", "")
+	w.succeeded("Shoot", "garden-local")
+	working("")
+
+	commit := s.push("both", files("2", "testing"))
+	w.await(s.name, func(l *landscapev1alpha1.Landscape) bool {
+		return strings.HasSuffix(l.Status.LastAppliedRevision, commit)
+	})
+	working("waiting for the gardenlets: Seed local, Shoot garden-local/local")
+	failed := fmt.Sprintf(`{"status": {"observedGeneration": %d, "lastOperation": {"type": "Reconcile", "state": "Error", "progress": 10, "description": "no machines", "lastUpdateTime": "2026-01-01T00:00:00Z"}}}`, w.shoot().GetGeneration())
+	require.NoError(t, w.client.Status().Patch(context.Background(), w.shoot(), client.RawPatch(types.MergePatchType, []byte(failed))))
+	working("Shoot garden-local/local: Error (10%): no machines; waiting for the gardenlets: Seed local")
+
+	before := digest()
+	handle, err := NewHandle(server.config, receiver.Key{Namespace: w.namespace, Name: s.name}, clock.RealClock{}, "ada")
+	require.NoError(t, err)
+	require.NoError(t, handle.Approve(context.Background(), []string{"local/0123456789ab"}, true))
+	w.eventually("the approval is published", func() bool { return digest() != before })
+	w.reports(seedpublication.Report{Digest: digest()})
+	working("")
+	h := w.get(s.name).Status.History[0]
+	assert.Contains(t, h.Revision, commit)
+	assert.Equal(t, "Shoot garden-local/local: Error (10%): no machines", h.Gardenlets, "%+v", h)
+}
