@@ -35,6 +35,7 @@ type site struct {
 	kind, key string
 	// object is the one that is converged, as it was seen last.
 	object *unstructured.Unstructured
+	// poked asks its job to converge it once more. It stays the same from job to job, so that whoever has the site reaches the one there is.
 	poked  chan struct{}
 	cancel context.CancelCauseFunc
 	done   chan struct{}
@@ -83,6 +84,7 @@ func (s *site) enter(state string) {
 	s.state = state
 }
 
+// poke asks for one more convergence, by whichever job there is; several at a time are one.
 func (s *site) poke() {
 	select {
 	case s.poked <- struct{}{}:
@@ -101,15 +103,14 @@ func (g *Gardenlet) start(ctx context.Context, id string, from sources, s *setti
 	former := g.sites[id]
 	next := former
 	if next == nil {
-		next = &site{kind: from.kind, state: stateWaiting}
+		next = &site{kind: from.kind, state: stateWaiting, poked: make(chan struct{}, 1)}
 		g.sites[id] = next
 	}
 	formerDone, formerCancel := next.done, next.cancel
 	jobCtx, cancel := context.WithCancelCause(ctx)
 	done := make(chan struct{})
 	next.object = from.object
-	next.key, next.poked, next.cancel, next.done = from.key, make(chan struct{}, 1), cancel, done
-	poked := next.poked
+	next.key, next.cancel, next.done = from.key, cancel, done
 	g.mu.Unlock()
 	go func() {
 		defer close(done)
@@ -122,7 +123,7 @@ func (g *Gardenlet) start(ctx context.Context, id string, from sources, s *setti
 		case <-begin:
 		case <-jobCtx.Done():
 		}
-		g.work(jobCtx, next, id, from, s, poked)
+		g.work(jobCtx, next, id, from, s)
 	}()
 }
 
@@ -152,10 +153,14 @@ func (g *Gardenlet) stopAll(cause error) {
 }
 
 // work converges an owner, and does so again when that failed, when somebody asks for it, and once in a while.
-func (g *Gardenlet) work(ctx context.Context, at *site, id string, from sources, s *settings, poked <-chan struct{}) {
+func (g *Gardenlet) work(ctx context.Context, at *site, id string, from sources, s *settings) {
 	o := g.ownerOf(from)
 	wait := g.RetryInterval
 	for ctx.Err() == nil {
+		select {
+		case <-at.poked: // what was asked for before it begins is done by it
+		default:
+		}
 		err := g.converge(ctx, at, o, from, s)
 		if ctx.Err() != nil {
 			return
@@ -178,7 +183,7 @@ func (g *Gardenlet) work(ctx context.Context, at *site, id string, from sources,
 		timer := g.Clock.NewTimer(next)
 		select {
 		case <-ctx.Done():
-		case <-poked:
+		case <-at.poked:
 		case <-timer.C():
 		}
 		timer.Stop()
