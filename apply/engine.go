@@ -108,8 +108,11 @@ type ApplyOptions struct {
 	NoPrune    bool
 	// ApprovePrune is the gate: it sees everything that would be deleted and returns what must stay for now.
 	ApprovePrune func([]Entry) []Held
-	// ApproveRecreate may refuse to delete and recreate an object, with a reason.
-	ApproveRecreate func(Ref) (ok bool, reason string)
+	// ApproveRecreate may refuse to delete and recreate an object, with a reason. It sees the entry of the inventory.
+	ApproveRecreate func(Entry) (ok bool, reason string)
+	// Repair brings back what was applied, and nothing else: objects that are declared otherwise by now, or were never applied, are skipped, and nothing
+	// is told to go but by a recreation that brings back what was there.
+	Repair bool
 	// DesiredElsewhere tells that another set wants an object that left this one: then it is not deleted.
 	DesiredElsewhere func(Ref) bool
 	// DeclaredBy tells whether another set, named by the origin annotation of an object, still declares it: then it stays that

@@ -67,6 +67,7 @@ func (r *run) one(ctx context.Context, d *desired) outcome {
 			if !r.dry {
 				r.e.tracked.secrets.note(r.c, live, r.set.FieldManager)
 			}
+			r.noteHeld(d.ref, "")
 			return outcome{ref: d.ref, action: Unchanged, kept: want.kept, handed: want.handed}
 		}
 	}

@@ -61,7 +61,11 @@ func (r *run) prune(ctx context.Context) {
 		}
 		items = nil
 	}
-	items = r.approved(items, r.opts.ApprovePrune)
+	if r.opts.Repair {
+		items = r.onTheirWay(items)
+	} else {
+		items = r.approved(items, r.opts.ApprovePrune)
+	}
 	deadline := r.e.clock.Now().Add(r.opts.DeleteTimeout)
 	r.deletePhases(ctx, reversed(phases(items, func(c candidate) Ref { return c.entry.Ref })),
 		func() time.Duration { return deadline.Sub(r.e.clock.Now()) }, false)
@@ -183,7 +187,7 @@ func (r *run) deleted(o outcome) {
 	r.mu.Lock()
 	r.deletion = append(r.deletion, o)
 	if e, ok := r.entries[keyOf(o.ref)]; ok && o.action == Deleting {
-		e.Applied, e.Live, e.Leaving = "", "", true
+		e.Applied, e.Live, e.Leaving, e.Held = "", "", true, ""
 		r.entries[keyOf(o.ref)] = e
 	}
 	r.mu.Unlock()
@@ -250,6 +254,7 @@ func (r *run) approved(items []candidate, gate func([]Entry) []Held) []candidate
 	var out []candidate
 	for _, c := range items {
 		if reason, is := held[c.entry.key()]; is {
+			r.noteHeld(c.entry.Ref, reason)
 			r.deleted(outcome{ref: c.entry.Ref, action: HeldBack, message: reason, old: c.live})
 			continue
 		}

@@ -28,7 +28,8 @@ func (r *run) recreate(ctx context.Context, w wanted, live *unstructured.Unstruc
 		return r.immutable(w, live, rejected)
 	}
 	if r.opts.ApproveRecreate != nil {
-		if ok, reason := r.opts.ApproveRecreate(w.ref); !ok {
+		if ok, reason := r.opts.ApproveRecreate(r.entryOf(w.ref)); !ok {
+			r.noteHeld(w.ref, reason)
 			return outcome{ref: w.ref, action: HeldBack, message: "recreation is held: " + reason}
 		}
 	}

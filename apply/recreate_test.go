@@ -25,7 +25,7 @@ func TestImmutableConfigMapsAndSecretsAreRecreated(t *testing.T) {
 			assert.Equal(t, uid, f.get(relabelled).GetUID(), "a valid change does not delete")
 
 			refused, err := f.e.Apply(f.ctx, f.c, f.set(f.immutable(kind, "bmV3")), f.inv,
-				ApplyOptions{ApproveRecreate: func(Ref) (bool, string) { return false, "not now" }})
+				ApplyOptions{ApproveRecreate: func(Entry) (bool, string) { return false, "not now" }})
 			require.NoError(t, err)
 			assert.Equal(t, HeldBack, refused.Objects[0].Action)
 			assert.Equal(t, uid, f.get(relabelled).GetUID())

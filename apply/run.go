@@ -80,7 +80,9 @@ func (r *run) apply(ctx context.Context) {
 		r.abort("read the cluster", err)
 		return
 	}
-	if err := r.announce(ctx); err != nil {
+	if r.opts.Repair {
+		r.keepToApplied()
+	} else if err := r.announce(ctx); err != nil {
 		r.abort("write the inventory", err)
 		return
 	}

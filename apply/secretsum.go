@@ -23,7 +23,6 @@ type secretSums struct {
 
 // of sums up the values that a manager owns in a Secret.
 func (s *secretSums) of(o *unstructured.Unstructured, manager string) string {
-	s.once.Do(func() { _, _ = rand.Read(s.key[:]) }) // it never fails: it ends the process instead
 	owned := ownedFields(o, manager)
 	data, _ := o.Object["data"].(map[string]any)
 	values := map[string]any{}
@@ -32,6 +31,23 @@ func (s *secretSums) of(o *unstructured.Unstructured, manager string) string {
 			values[k] = v
 		}
 	}
+	return s.sum(values)
+}
+
+// wrote tells whether the values that are declared of a Secret are those that we wrote last.
+func (s *secretSums) wrote(c *Cluster, declared *unstructured.Unstructured) bool {
+	s.mu.Lock()
+	have, known := s.known[c][keyOf(RefOf(declared))]
+	s.mu.Unlock()
+	data, _ := declared.Object["data"].(map[string]any)
+	if data == nil {
+		data = map[string]any{}
+	}
+	return known && s.sum(data) == have
+}
+
+func (s *secretSums) sum(values map[string]any) string {
+	s.once.Do(func() { _, _ = rand.Read(s.key[:]) }) // it never fails: it ends the process instead
 	text, err := json.Marshal(values)
 	if err != nil {
 		return ""

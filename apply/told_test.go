@@ -34,7 +34,7 @@ func TestARecreationIsApprovedOnceHoweverLongItTakes(t *testing.T) {
 			run := func(ctx context.Context, value string, timeout time.Duration) ObjectResult {
 				var heard []ObjectResult
 				_, _ = f.e.Apply(ctx, f.c, f.set(f.immutable("ConfigMap", value)), f.inv, ApplyOptions{DeleteTimeout: timeout, NoWait: c.noWait,
-					ApproveRecreate: func(Ref) (bool, string) { asked++; return allowed, "not now" },
+					ApproveRecreate: func(Entry) (bool, string) { asked++; return allowed, "not now" },
 					OnObject:        func(r ObjectResult) { heard = append(heard, r) }})
 				require.Len(t, heard, 1)
 				return heard[0]

@@ -30,12 +30,18 @@ type Gate struct {
 	// Reviewed tells whether a deletion or recreation was in the difference that people have reviewed; what was not is held. nil asks
 	// for no review.
 	Reviewed func(cluster string, ref Ref) bool
+	// Before is why objects were held in a run before. Those that were too many then stay held, as few as they are by now: what was let pass in
+	// that run was as much as is expected of one. With another limit all are counted anew.
+	Before map[Ref]string
 
 	spent int // deletions of this run that were let through before
 }
 
 // NotReviewed is why something is held that no review could show.
 const NotReviewed = "it is not in the reviewed difference"
+
+// HeldBefore begins the reason of what is held since a former run.
+const HeldBefore = "it is held since before: "
 
 // SmallSet is the number of deletions below which a share says nothing.
 const SmallSet = 10
@@ -87,6 +93,8 @@ func (g Gate) Judge(cluster string, refs []Ref, total int) Verdict {
 	for _, ref := range refs {
 		reason := ""
 		switch {
+		case g.stillHeld(cluster, ref):
+			reason = HeldBefore + strings.TrimPrefix(g.Before[ref], HeldBefore)
 		case g.Reviewed != nil && !g.Reviewed(cluster, ref):
 			reason = NotReviewed
 		case g.protects(ref):
@@ -124,12 +132,36 @@ func (g Gate) beyond(cluster string, deletions, total int) string {
 		if *g.MaxDeletions == 0 {
 			return "every deletion on cluster " + cluster + " needs approval"
 		}
-		return fmt.Sprintf("%d deletions on cluster %s are more than the %d allowed in one run", n, cluster, *g.MaxDeletions)
+		return fmt.Sprintf("%d deletions%s", n, g.tooMany(cluster))
 	}
 	if g.MaxShare != nil && (n > SmallSet || *g.MaxShare == 0) && n*100 > total*(*g.MaxShare) {
-		return fmt.Sprintf("%d of %d objects on cluster %s are more than the %d%% allowed in one run", n, total, cluster, *g.MaxShare)
+		return fmt.Sprintf("%d of %d objects%s", n, total, g.tooLargeShare(cluster))
 	}
 	return ""
+}
+
+// tooMany is the end of a reason that tells the number of deletions.
+func (g Gate) tooMany(cluster string) string {
+	if g.MaxDeletions == nil {
+		return ""
+	}
+	return fmt.Sprintf(" on cluster %s are more than the %d allowed in one run", cluster, *g.MaxDeletions)
+}
+
+// tooLargeShare is the same of a share.
+func (g Gate) tooLargeShare(cluster string) string {
+	if g.MaxShare == nil {
+		return ""
+	}
+	return fmt.Sprintf(" on cluster %s are more than the %d%% allowed in one run", cluster, *g.MaxShare)
+}
+
+// stillHeld tells whether an object was held because there were too many, by a limit that holds still.
+func (g Gate) stillHeld(cluster string, ref Ref) bool {
+	before := g.Before[ref]
+	return slices.ContainsFunc([]string{g.tooMany(cluster), g.tooLargeShare(cluster)}, func(end string) bool {
+		return end != "" && strings.HasSuffix(before, end)
+	})
 }
 
 func (g Gate) protects(ref Ref) bool {

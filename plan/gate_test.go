@@ -16,6 +16,38 @@ func refs(n int, apiVersion, kind string) []Ref {
 	return out
 }
 
+// TestWhatWasTooManyStaysHeld: what went in the run before was all that is expected of one.
+func TestWhatWasTooManyStaysHeld(t *testing.T) {
+	some := refs(3, "v1", "ConfigMap")
+	gate := Gate{MaxDeletions: Limit(2), MaxShare: Limit(50)}
+	first := gate.Judge("seed", some, 100)
+	require.Len(t, first.Held, 3)
+	one := some[:1]
+	for name, test := range map[string]struct {
+		gate   func(*Gate)
+		before string
+		want   string
+	}{
+		"by number":               {func(*Gate) {}, first.Held[some[0]], HeldBefore + "3 deletions on cluster seed are more than the 2 allowed in one run"},
+		"by share":                {func(*Gate) {}, "60 of 100 objects on cluster seed are more than the 50% allowed in one run", HeldBefore + "60 of 100 objects on cluster seed are more than the 50% allowed in one run"},
+		"and once more":           {func(*Gate) {}, HeldBefore + first.Held[some[0]], HeldBefore + first.Held[some[0]]},
+		"though a review has it":  {func(g *Gate) { g.Reviewed = func(string, Ref) bool { return true } }, first.Held[some[0]], HeldBefore + first.Held[some[0]]},
+		"another limit":           {func(g *Gate) { g.MaxDeletions = Limit(3) }, first.Held[some[0]], ""},
+		"no limit":                {func(g *Gate) { g.MaxDeletions = nil }, first.Held[some[0]], ""},
+		"it was not reviewed":     {func(*Gate) {}, NotReviewed, ""},
+		"its kind was protected":  {func(*Gate) {}, "kind ConfigMap is protected", ""},
+		"of another cluster":      {func(*Gate) {}, "3 deletions on cluster other are more than the 2 allowed in one run", ""},
+		"what is approved passes": {func(g *Gate) { g.Approved = map[string]bool{ApprovalOf("seed", some[0]): true} }, first.Held[some[0]], ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := gate
+			g.Before = map[Ref]string{some[0]: test.before}
+			test.gate(&g)
+			assert.Equal(t, test.want, g.Judge("seed", one, 100).Held[some[0]])
+		})
+	}
+}
+
 func TestGate(t *testing.T) {
 	for name, c := range map[string]struct {
 		gate      Gate

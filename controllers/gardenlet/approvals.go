@@ -106,20 +106,17 @@ func lapsedText(id, approve string, used []string, held []owner.HeldObjects) str
 	return text + "held now: " + strings.Join(now, ", ")
 }
 
-// lapse notes the ids of which all objects were held before and none is now, unless something passed by them; what is held again has not lapsed.
+// lapse notes the ids by which something was held before and nothing is now, unless something passed by them; what is held again has not lapsed. That of
+// several objects has where some of them are held still, and others are not.
 func (s *site) lapse(before, now map[string][]string) {
 	if s.lapsed == nil {
 		s.lapsed = map[string]bool{}
 	}
-	held := map[string]bool{}
-	for id, objects := range now {
+	for id := range now {
 		delete(s.lapsed, id)
-		for _, o := range objects {
-			held[o] = true
-		}
 	}
-	for id, objects := range before {
-		if !s.passed[id] && !slices.ContainsFunc(objects, func(o string) bool { return held[o] }) {
+	for id := range before {
+		if _, held := now[id]; !held && !s.passed[id] {
 			s.lapsed[id] = true
 		}
 	}

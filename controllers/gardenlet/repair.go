@@ -3,6 +3,7 @@ package gardenlet
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/pergola-dev/pergola/apply"
@@ -46,7 +47,7 @@ func (g *Gardenlet) repair(ctx context.Context, e apply.DriftEvent) bool {
 
 // repairAt repairs what is of an owner, and tells it; at.busy is held. ok is false when it has to be tried once more.
 func (g *Gardenlet) repairAt(ctx context.Context, at *site, r *owner.Reconciler, o *owner.Owner, e apply.DriftEvent) (found, ok bool) {
-	held, found, err := r.Repair(ctx, o, e.Set)
+	done, found, err := r.Repair(ctx, o, e.Set)
 	if !found {
 		return false, true
 	}
@@ -57,7 +58,11 @@ func (g *Gardenlet) repairAt(ctx context.Context, at *site, r *owner.Reconciler,
 		}
 		return true, false
 	}
-	if why := g.heldRepair(held, e); why != "" {
+	if slices.Contains(done.Left, e.Ref) {
+		g.tellDrift(o.Known(), e, "is not repaired: it is declared otherwise than it was applied last, and that is not applied yet: a reconciliation does both")
+		return true, true
+	}
+	if why := g.heldRepair(done.Held, e); why != "" {
 		g.tellDrift(o.Known(), e, "is not repaired: "+why)
 		at.poke() // the next convergence holds it, too, and says so in the report
 		return true, true

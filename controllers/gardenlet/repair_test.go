@@ -89,3 +89,40 @@ func TestKeptDrift(t *testing.T) {
 	assert.Equal(t, map[apply.Ref]apply.DriftEvent{ref: event("new", 3)}, at.takeDrifted())
 	assert.False(t, at.hasDrifted(true))
 }
+
+// TestARepairDoesNotGoAhead: where a step failed, those after it keep what was applied there, and a repair brings back that: the new one is applied in its turn.
+func TestARepairDoesNotGoAhead(t *testing.T) {
+	p := newPlace(t)
+	configMap := func(name, namespace, x string) string {
+		return "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: " + name + ", namespace: " + namespace + "}\ndata: {x: \"" + x + "\"}\n"
+	}
+	p.overlays["components/seed/b/kustomization.yaml"] = "resources: [e.yaml]\n"
+	p.overlays["components/seed/b/e.yaml"] = configMap("extra-SEED", "garden", "1") + "---\n" + configMap("same-SEED", "garden", "1")
+	p.publish("main@1")
+	g := p.run(func(o *Options) { o.CareInterval, o.RetryInterval = time.Hour, time.Hour })
+	p.eventually("it is reconciled", p.done("Seed", "", p.name))
+	p.overlays["components/seed/a/kustomization.yaml"] = "resources: [e.yaml]\n"
+	p.overlays["components/seed/a/e.yaml"] = configMap("refused-SEED", "missing-SEED", "1")
+	p.overlays["components/seed/b/e.yaml"] = configMap("same-SEED", "garden", "1")
+	p.overlays["components/seed/b/kustomization.yaml"] = "resources: [e.yaml]\npatches: [{path: p.yaml}]\n"
+	p.overlays["components/seed/b/p.yaml"] = configMap("b-SEED", "garden", "2")
+	p.publish("main@2")
+	p.eventually("it fails", func() bool { return p.operation("Seed", "", p.name, "state") == "Error" })
+	require.Equal(t, "1", p.data("garden", "b-"+p.name, "x"))
+
+	p.byHand("b", `{"data":{"x":"by hand"}}`)
+	p.byHand("same", `{"data":{"x":"by hand"}}`)
+	p.eventually("what is declared as before is repaired", p.told(reasonDriftRepaired, p.name, "ConfigMap garden/same-"+p.name))
+	p.eventually("of what is not that is told", p.told(reasonDriftStays, p.name, "ConfigMap garden/b-"+p.name, "is not repaired: it is declared otherwise"))
+	assert.Equal(t, "1", p.data("garden", "same-"+p.name, "x"))
+	assert.Equal(t, "by hand", p.data("garden", "b-"+p.name, "x"))
+	assert.NotNil(t, p.onSeed("garden", "extra-"+p.name), "nothing goes")
+
+	delete(p.overlays, "components/seed/a/e.yaml")
+	delete(p.overlays, "components/seed/a/kustomization.yaml")
+	p.publish("main@3")
+	p.eventually("its turn comes", func() bool {
+		return p.data("garden", "b-"+p.name, "x") == "2" && p.onSeed("garden", "extra-"+p.name) == nil
+	})
+	require.NoError(t, g.stop())
+}

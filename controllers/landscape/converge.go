@@ -112,6 +112,8 @@ type Converger struct {
 	keptBy string
 	// refused are the declarations that could not become what Git says.
 	refused map[apply.Ref]bool
+	// unapplied are the objects that the repair at work left as they are.
+	unapplied map[apply.Ref]bool
 	// handed are the declared fields that are left to controllers.
 	handed map[apply.Ref][]plan.HandedOver
 	// drifts are what could not be repaired since the last apply; repairing says that one is tried now.

@@ -138,11 +138,9 @@ func (c *Converger) applyDeclarations(ctx context.Context, cluster string, d *de
 	judged := c.newJudge(cluster, len(d.objects), around)
 	options.ApprovePrune = func(entries []apply.Entry) []apply.Held { return c.keepHeld(cluster, judged.prune(entries)) }
 	kept := c.once.isKept()
-	if kept { // what a sync has left is left to the next one, and to its window
-		options.ApprovePrune = nothingGoes
-	}
-	options.ApproveRecreate = func(ref apply.Ref) (bool, string) {
-		held := c.keepHeld(cluster, judged.recreate(ref))
+	options.Repair = kept // what a sync has left is left to the next one, and to its window
+	options.ApproveRecreate = func(e apply.Entry) (bool, string) {
+		held := c.keepHeld(cluster, judged.recreate(e))
 		if len(held) > 0 {
 			return false, held[0].Reason
 		}
@@ -158,15 +156,6 @@ func (c *Converger) applyDeclarations(ctx context.Context, cluster string, d *de
 	return errors.Join(err, c.saveRemovals(ctx, cluster, around.removals))
 }
 
-// nothingGoes holds all deletions.
-func nothingGoes(entries []apply.Entry) []apply.Held {
-	out := make([]apply.Held, 0, len(entries))
-	for _, e := range entries {
-		out = append(out, apply.Held{Ref: e.Ref, Reason: "only a sync deletes what is not in Git any more"})
-	}
-	return out
-}
-
 func (c *Converger) applySet(ctx context.Context, cluster, bundle string, s apply.Set, inv apply.Inventory, options apply.ApplyOptions) error {
 	options.OnObject = func(r apply.ObjectResult) {
 		c.object("landscape "+c.landscape.Config.Name, bundle, r)
@@ -175,6 +164,10 @@ func (c *Converger) applySet(ctx context.Context, cluster, bundle string, s appl
 	if result != nil {
 		c.count(result)
 		for _, o := range result.Objects {
+			if options.Repair && o.Action == apply.Skipped && o.Err == nil {
+				c.noteNotApplied(o.Ref)
+				continue
+			}
 			c.note(o.Ref, o.Action == apply.Failed || o.Action == apply.Skipped)
 			c.noteHandedOver(cluster, o.Ref, o.HandedOver)
 			c.noteTakenBack(cluster, o)

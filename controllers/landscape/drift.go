@@ -56,6 +56,9 @@ func (c *Converger) repair(ctx context.Context, e apply.DriftEvent) bool {
 	}
 	problems := problemsByObject(e.Ref, err)
 	held, approval := c.heldSince(before, e.Cluster, e.Ref)
+	if c.takeNotApplied()[e.Ref] && problems[e.Ref] == "" {
+		problems[e.Ref] = notApplied
+	}
 	if held != "" && problems[e.Ref] == "" {
 		problems[e.Ref] = heldText(held, approval)
 	}
@@ -86,6 +89,30 @@ func (c *Converger) repair(ctx context.Context, e apply.DriftEvent) bool {
 		}
 	}
 	return err == nil
+}
+
+// notApplied is why an object stays as somebody left it.
+const notApplied = "Git declares it otherwise than it was applied last, and that is not applied yet: a sync does both"
+
+// noteNotApplied notes objects that a repair could not bring back, since they are declared otherwise by now.
+func (c *Converger) noteNotApplied(refs ...apply.Ref) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.unapplied == nil {
+		c.unapplied = map[apply.Ref]bool{}
+	}
+	for _, ref := range refs {
+		c.unapplied[ref] = true
+	}
+}
+
+// takeNotApplied are those of the repair that has ended.
+func (c *Converger) takeNotApplied() map[apply.Ref]bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	out := c.unapplied
+	c.unapplied = nil
+	return out
 }
 
 // heldSince says why the recreation of an object is held, and by which id it is let pass; empty if it is not. What was held before the
@@ -201,10 +228,11 @@ func (c *Converger) repairSet(ctx context.Context, e apply.DriftEvent) (bool, er
 		}
 	}
 	for _, o := range c.ours() {
-		if held, found, err := c.owners.Repair(ctx, o, e.Set); found {
-			for _, h := range held {
+		if done, found, err := c.owners.Repair(ctx, o, e.Set); found {
+			for _, h := range done.Held {
 				c.hold(h.Cluster, h.Objects, h.Approval)
 			}
+			c.noteNotApplied(done.Left...)
 			return true, err
 		}
 	}

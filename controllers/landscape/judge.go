@@ -48,11 +48,7 @@ func (j *judge) prune(entries []apply.Entry) (out []owner.HeldObjects) {
 			return shown(cluster, ref) || !j.around.c.once.isKept() && j.around.removals.reviewed(cluster, ref)
 		}
 	}
-	refs := make([]plan.Ref, 0, len(rest))
-	for _, e := range rest {
-		refs = append(refs, e.Ref)
-	}
-	held := j.ask(refs)
+	held := j.ask(rest)
 	for _, h := range held {
 		for _, o := range h.Objects { // the others have answered: once approved, nobody is asked again
 			j.around.removals.keep(j.cluster, o.Ref)
@@ -64,10 +60,16 @@ func (j *judge) prune(entries []apply.Entry) (out []owner.HeldObjects) {
 	return append(out, held...)
 }
 
-func (j *judge) recreate(ref apply.Ref) []owner.HeldObjects { return j.ask([]plan.Ref{ref}) }
+func (j *judge) recreate(e apply.Entry) []owner.HeldObjects { return j.ask([]apply.Entry{e}) }
 
-func (j *judge) ask(refs []plan.Ref) []owner.HeldObjects {
-	verdict := j.gate.After(j.spent).Judge(j.cluster, refs, j.total)
+func (j *judge) ask(entries []apply.Entry) []owner.HeldObjects {
+	refs := make([]plan.Ref, 0, len(entries))
+	for _, e := range entries {
+		refs = append(refs, e.Ref)
+	}
+	gate := j.gate.After(j.spent)
+	gate.Before = apply.HeldBefore(entries)
+	verdict := gate.Judge(j.cluster, refs, j.total)
 	j.spent += len(refs) - len(verdict.Held)
 	var held []apply.Held
 	for _, ref := range refs {

@@ -39,7 +39,7 @@ func (i *statusInventory) Load(context.Context) ([]apply.Entry, error) {
 		entries = append(entries, apply.Entry{
 			Ref:    apply.Ref{APIVersion: res.APIVersion, Kind: res.Kind, Namespace: res.Namespace, Name: res.Name},
 			Labels: res.Labels, Annotations: res.Annotations,
-			Applied: res.AppliedDigest, Live: res.LiveDigest, CreateOnly: res.CreateOnly,
+			Applied: res.AppliedDigest, Live: res.LiveDigest, CreateOnly: res.CreateOnly, Held: res.Held,
 		})
 		if e := &entries[len(entries)-1]; e.Applied == leaving {
 			e.Applied, e.Leaving = "", true
@@ -119,7 +119,7 @@ func (i *statusInventory) resources(entries []apply.Entry) ([]resourcesv1alpha1.
 		resources = append(resources, resourcesv1alpha1.ObjectReference{
 			ObjectReference: corev1.ObjectReference{APIVersion: e.APIVersion, Kind: e.Kind, Namespace: e.Namespace, Name: e.Name},
 			Labels:          e.Labels, Annotations: annotations,
-			AppliedDigest: e.Applied, LiveDigest: e.Live, CreateOnly: e.CreateOnly,
+			AppliedDigest: e.Applied, LiveDigest: e.Live, CreateOnly: e.CreateOnly, Held: e.Held,
 		})
 		if e.Leaving {
 			resources[len(resources)-1].AppliedDigest = leaving

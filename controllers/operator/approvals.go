@@ -88,17 +88,23 @@ func (s *syncer) noteTaken(j *job, id string) bool {
 }
 
 // useUp ends the use of approvals by a sync: what is held anew needs others, also where the sync has failed, for what it has asked a server to
-// delete may be gone all the same. Once a whole sync has seen that something is not held any more for another reason, its approvals are used, too. It
-// gives those by which something passed, as they were approved.
-func (s *syncer) useUp(j *job, report *landscape.Report, complete bool) (spent []string) {
+// delete may be gone all the same. Once a whole sync has seen what is held, approvals of anything else are used, too: they have lapsed. It gives those by
+// which something passed, as they were approved.
+func (s *syncer) useUp(j *job, report *landscape.Report, complete bool) (spent, lapsed []string) {
 	spent = j.spent
 	j.used, j.spent = nil, nil
 	used := landscape.UseUp(s.object.Spec.Approved, s.status.now.UsedApprovals, nil)
 	if complete {
-		used = append(used, withdrawn(s.object.Spec.Approved, used, heldHere(s.status.now.Held), report)...)
+		lapsed = withdrawn(j.approved, used, report)
 	}
-	s.status.now.UsedApprovals = used
-	return spent
+	s.status.now.UsedApprovals = append(used, lapsed...)
+	return spent, lapsed
+}
+
+// lapsedText says of approvals that nothing passes by them.
+func lapsedText(ids []string) string {
+	return fmt.Sprintf("nothing passes by approval %s: what it was given for is not held, or not all of it, and it does not count for what is held later; "+
+		"status.held has what is held now", strings.Join(ids, ", "))
 }
 
 // passedBy begins the part of what is said of a sync that names the approvals by which something passed.
@@ -125,24 +131,20 @@ func PassedBy(message string) string {
 	return ""
 }
 
-// withdrawn are the approvals of what was held before and is not any more.
-func withdrawn(approved, used []string, before []landscapev1alpha1.HeldDeletion, now *landscape.Report) []string {
-	type object struct{ cluster, name string }
-	held := map[object]bool{}
-	for _, h := range now.Held {
-		for _, o := range h.Objects {
-			held[object{h.Cluster, o.Ref.String()}] = true
-		}
-	}
+// withdrawn are the approvals by which nothing passes that is held: those of objects that are not held any more, or not by themselves, and those of
+// several of which not all are held now. Kept for later they would let pass what nobody has seen held.
+func withdrawn(approved, used []string, now *landscape.Report) []string {
 	waits := map[string]bool{}
-	for _, h := range before {
-		for _, id := range []string{h.Approval, h.Together} {
-			waits[id] = waits[id] || held[object{h.Cluster, h.Object}]
+	for _, h := range now.Held {
+		waits[h.Approval] = true
+		for _, o := range h.Objects {
+			waits[o.Approval] = true
 		}
 	}
 	var out []string
-	for _, id := range approved {
-		if still, was := waits[id]; was && !still && !slices.Contains(used, id) {
+	for _, id := range approvedHere(approved) {
+		plain, _, _ := strings.Cut(id, "-")
+		if !waits[plain] && !slices.Contains(used, id) {
 			out = append(out, id)
 		}
 	}

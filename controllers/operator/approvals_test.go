@@ -31,18 +31,25 @@ func TestApprovalsCountOnce(t *testing.T) {
 	}
 }
 
-// TestWithdrawn: an approval of what is not held any more is spent; one that was given before anything was held, or of what is still held
-// in part, is not.
+// TestWithdrawn: an approval of what is not held is spent, as is that of several of which not all are.
 func TestWithdrawn(t *testing.T) {
-	before := []landscapev1alpha1.HeldDeletion{
-		{Cluster: "virtual", Object: "Namespace a", Approval: "a"}, {Cluster: "virtual", Object: "Namespace b", Approval: "b"},
-		{Cluster: "virtual", Object: "Namespace c", Approval: "c", Together: "both"}, {Cluster: "virtual", Object: "Namespace d", Approval: "d", Together: "both"},
+	held := func(id string) apply.Held {
+		return apply.Held{Ref: apply.Ref{APIVersion: "v1", Kind: "Namespace", Name: id}, Approval: id}
 	}
-	report := &landscape.Report{Held: []owner.HeldObjects{{Cluster: "virtual", Objects: []apply.Held{{Ref: apply.Ref{APIVersion: "v1", Kind: "Namespace", Name: "b"}}, {Ref: apply.Ref{APIVersion: "v1", Kind: "Namespace", Name: "d"}}}}}}
-	assert.Equal(t, []string{"a"}, withdrawn([]string{"a", "b", "both", "d", "early"}, nil, before, report))
-	assert.Equal(t, []string{"c"}, withdrawn([]string{"c", "d"}, nil, before, report), "each has an id of its own")
-	assert.Empty(t, withdrawn([]string{"a", "b"}, []string{"a"}, before, report))
-	assert.Empty(t, withdrawn([]string{"early"}, nil, before, &landscape.Report{}))
+	report := &landscape.Report{Held: []owner.HeldObjects{
+		{Cluster: "virtual", Objects: []apply.Held{held("b"), held("d")}, Approval: "both"}, {Cluster: "virtual", Objects: []apply.Held{held("e")}, Approval: "e"},
+	}}
+	for name, test := range map[string]struct{ approved, used, want []string }{
+		"not held any more":        {[]string{"a"}, nil, []string{"a"}},
+		"held":                     {[]string{"b", "d", "e"}, nil, nil},
+		"together":                 {[]string{"both"}, nil, nil},
+		"together with others":     {[]string{"all"}, nil, []string{"all"}},
+		"used, and held again":     {[]string{"b", "b-2"}, []string{"b"}, nil},
+		"used, and not held again": {[]string{"a", "a-2"}, []string{"a"}, []string{"a-2"}},
+		"on a seed":                {[]string{"seed/a"}, nil, nil},
+	} {
+		t.Run(name, func(t *testing.T) { assert.Equal(t, test.want, withdrawn(test.approved, test.used, report)) })
+	}
 }
 
 // TestUseUp: what a sync has used up is used up, however it went: of what it has asked a server to delete it may have heard nothing.
@@ -53,7 +60,8 @@ func TestUseUp(t *testing.T) {
 			s.object.Spec.Approved = []string{"a", "a-2", "b"}
 			s.status.now.UsedApprovals = []string{"a", "a-2", "withdrawn"}
 			j := &job{used: []string{"a"}, spent: []string{"a-2"}}
-			assert.Equal(t, []string{"a-2"}, s.useUp(j, &landscape.Report{}, complete))
+			spent, _ := s.useUp(j, &landscape.Report{}, complete)
+			assert.Equal(t, []string{"a-2"}, spent)
 			assert.Equal(t, []string{"a", "a-2"}, s.status.now.UsedApprovals, "what is not approved any more can be given anew")
 			assert.Empty(t, j.used)
 		})

@@ -19,6 +19,7 @@ const (
 	reasonFetched        = "Fetched"
 	reasonHeld           = "Held"
 	reasonInvalid        = "Invalid"
+	reasonLapsed         = "ApprovalLapsed"
 	reasonMissing        = "NotFound"
 	reasonNameTaken      = landscapev1alpha1.ReasonNameTaken
 	reasonNotKept        = "NotKept"

@@ -383,7 +383,11 @@ func (s *syncer) applied(j *job, report *landscape.Report, totals map[string]int
 	if text := listed(o.operations); text != "" && text != listed(s.last.operations) {
 		s.notify(notification.Neutral, notification.Warning, operationsReason(o.operations, o.ranOut), listed(withoutCommands(o.operations)), o.commit, revision)
 	}
-	passed := passedText(s.useUp(j, report, err == nil))
+	spent, lapsed := s.useUp(j, report, err == nil)
+	passed := passedText(spent)
+	if len(lapsed) > 0 {
+		s.notify(notification.Neutral, notification.Warning, reasonLapsed, lapsedText(lapsed), o.commit, revision)
+	}
 	s.showHeld(stillHeld(heldOf(report, s.status.now.UsedApprovals), heldHere(s.status.now.Held)))
 	executed := executedBy(j, report.Operations, s.status.now.Operations)
 	if len(report.Operations) > 0 {

@@ -1,6 +1,7 @@
 package owner
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -243,6 +244,9 @@ func (r *run) applyManaged(ctx context.Context, b render.Bundle) (waiter, error)
 		return waiter{}, err
 	}
 	rm.Options, rm.Sources = r.options(b), set(r.owner, b, nil).Sources
+	if r.repairing { // what the ManagedResource declares is what was applied
+		rm.Options.Repair, rm.Options.ApprovePrune = false, allStay
+	}
 	outcome, err := rm.Reconcile(ctx, b.Namespace, b.Name)
 	if outcome != nil {
 		r.countAll(outcome.Applied)
@@ -277,12 +281,13 @@ func (o *Owner) noteApply(bundle string, err error) {
 func (r *run) options(b render.Bundle) apply.ApplyOptions {
 	return apply.ApplyOptions{
 		ApprovePrune: func(entries []apply.Entry) []apply.Held { return r.judge(b.Cluster, entries) },
-		ApproveRecreate: func(ref apply.Ref) (bool, string) {
-			if held := r.judge(b.Cluster, []apply.Entry{{Ref: ref}}); len(held) > 0 {
+		ApproveRecreate: func(e apply.Entry) (bool, string) {
+			if held := r.judge(b.Cluster, []apply.Entry{e}); len(held) > 0 {
 				return false, held[0].Reason
 			}
 			return true, ""
 		},
+		Repair:           r.repairing,
 		DesiredElsewhere: r.desiredElsewhere(b),
 		OnObject:         r.progress(b),
 	}
@@ -315,8 +320,14 @@ func (r *run) count(results ...apply.ObjectResult) {
 }
 
 func (r *run) countAll(result *apply.Result) {
-	if result != nil {
-		r.count(result.Objects...)
+	if result == nil {
+		return
+	}
+	r.count(result.Objects...)
+	for _, o := range result.Objects {
+		if r.repairing && o.Action == apply.Skipped && o.Err == nil {
+			r.left = append(r.left, o.Ref)
+		}
 	}
 }
 
@@ -328,14 +339,23 @@ func refs(objects []*unstructured.Unstructured) []apply.Ref {
 	return out
 }
 
-// Repair applies one set again, by the name the engine reported drift for.
-// It says false when the set does not belong to this owner. What the gate holds of it is not repaired.
-func (r *Reconciler) Repair(ctx context.Context, o *Owner, setID string) (held []HeldObjects, found bool, err error) {
+// Repaired is what a repair could not bring back.
+type Repaired struct {
+	// Held is what the gate holds.
+	Held []HeldObjects
+	// Left are objects that are declared otherwise by now than they were applied last: they are as somebody left them until a reconciliation applies
+	// that.
+	Left []apply.Ref
+}
+
+// Repair brings back the objects of one set as they were applied last, by the name the engine reported drift for. It says false when the set does not belong
+// to this owner. What was not applied yet stays so, in whatever order and time it is to be; nothing is told to go.
+func (r *Reconciler) Repair(ctx context.Context, o *Owner, setID string) (done Repaired, found bool, err error) {
 	for _, b := range o.Bundles() {
-		work := &run{Reconciler: r, owner: o, report: &Report{}}
+		work := r.repairOf(o)
 		if setName(o.Input.Owner, b.Name) == setID {
 			_, err := work.applyBundle(ctx, b)
-			return work.report.Held, true, err
+			return Repaired{work.report.Held, work.left}, true, err
 		}
 		if b.Delivery.Direct {
 			continue
@@ -349,10 +369,24 @@ func (r *Reconciler) Repair(ctx context.Context, o *Owner, setID string) (held [
 			if err == nil || ctx.Err() == nil {
 				o.noteApply(b.Name, err)
 			}
-			return work.report.Held, true, err
+			return Repaired{Held: work.report.Held}, true, err
 		}
 	}
-	return nil, false, nil
+	return Repaired{}, false, nil
+}
+
+// repairOf is a run that applies what was applied before.
+func (r *Reconciler) repairOf(o *Owner) *run {
+	return &run{Reconciler: r, owner: o, report: &Report{}, repairing: true}
+}
+
+// allStay holds whatever would go.
+func allStay(entries []apply.Entry) []apply.Held {
+	out := make([]apply.Held, 0, len(entries))
+	for _, e := range entries {
+		out = append(out, apply.Held{Ref: e.Ref, Reason: cmp.Or(e.Held, "a repair deletes nothing")})
+	}
+	return out
 }
 
 // SetOfManaged gives the set that a ManagedResource of an owner is written by; empty when it is not one of its bundles.

@@ -20,20 +20,20 @@ func isCopy(e apply.Entry) bool {
 
 var operatingSystemConfig = schema.GroupKind{Group: "extensions.gardener.cloud", Kind: "OperatingSystemConfig"}
 
-// isReplaced tells an OperatingSystemConfig whose pool has another one under a new hash: a difference shows one that changes its name, and none that
-// goes. With the pool itself it does go.
-func isReplaced(ref plan.Ref, bundles []render.Bundle) bool {
-	pool, hashed := plan.Unhashed(ref.Name)
-	if ref.GroupKind() != operatingSystemConfig || !hashed {
+// isReplaced tells a copy, or the OperatingSystemConfig of a pool, in whose place there is another one under a new hash: a difference shows one that changes
+// its name, and none that goes, so that the gate does not count it either. With the pool itself it does go.
+func isReplaced(e apply.Entry, role string, bundles []render.Bundle) bool {
+	base, hashed := plan.Unhashed(e.Name)
+	if !hashed || e.GroupKind() != operatingSystemConfig && !isCopy(e) {
 		return false
 	}
 	for _, b := range bundles {
 		for _, o := range b.Objects {
 			next := apply.RefOf(o.Unstructured)
-			if next.GroupKind() != operatingSystemConfig || next.Namespace != ref.Namespace || next.Name == ref.Name {
+			if b.Cluster != role || next.GroupKind() != e.GroupKind() || next.Namespace != e.Namespace || next.Name == e.Name {
 				continue
 			}
-			if base, hashed := plan.Unhashed(next.Name); hashed && base == pool {
+			if other, hashed := plan.Unhashed(next.Name); hashed && other == base {
 				return true
 			}
 		}
@@ -41,17 +41,17 @@ func isReplaced(ref plan.Ref, bundles []render.Bundle) bool {
 	return false
 }
 
-// gateFor is the gate for objects of a bundle: a review is asked for all but copies and what another one under a new hash replaces.
+// gateFor is the gate for objects of a bundle: a review is asked for all but copies.
 func (r *run) gateFor(entries []apply.Entry) plan.Gate {
 	gate := r.Gate
+	gate.Before = apply.HeldBefore(entries)
 	reviewed := gate.Reviewed
 	if reviewed == nil {
 		return gate
 	}
-	bundles := r.owner.Bundles()
 	exempt := map[plan.Ref]bool{}
 	for _, e := range entries {
-		if isCopy(e) || isReplaced(e.Ref, bundles) {
+		if isCopy(e) {
 			exempt[e.Ref] = true
 		}
 	}

@@ -54,7 +54,7 @@ func TestAPoolThatGoesNeedsAReview(t *testing.T) {
 		return render.Object{Unstructured: o}
 	}
 	const kind = "OperatingSystemConfig"
-	of := &Owner{bundles: []render.Bundle{{Objects: []render.Object{
+	of := &Owner{bundles: []render.Bundle{{Cluster: "local", Objects: []render.Object{
 		config(kind, "shoot--a--b", "gardener-node-agent-local-"+next+"-init"), config(kind, "shoot--a--b", "gardener-node-agent-local-"+next+"-original"),
 		config("Worker", "shoot--a--b", "gone-"+next),
 	}}}}
@@ -73,7 +73,7 @@ func TestAPoolThatGoesNeedsAReview(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			ref := test.ref
 			ref.APIVersion, ref.Kind = "extensions.gardener.cloud/v1alpha1", cmp.Or(ref.Kind, kind)
-			gate := plan.Gate{Reviewed: func(string, plan.Ref) bool { return false }}
+			gate := plan.Gate{MaxDeletions: plan.Limit(0), Reviewed: func(string, plan.Ref) bool { return false }}
 			work := &run{owner: of, report: &Report{}, Reconciler: &Reconciler{Gate: gate}}
 			assert.Equal(t, test.goes, len(work.judge("local", []apply.Entry{{Ref: ref}})) == 0)
 		})

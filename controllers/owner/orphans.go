@@ -29,8 +29,9 @@ func (r *run) judge(role string, entries []apply.Entry) []apply.Held {
 	}
 	cluster := r.clusterName(role)
 	var refs []plan.Ref
+	bundles := r.owner.Bundles()
 	for _, e := range entries {
-		if !isCarrier(e.Ref) {
+		if !isCarrier(e.Ref) && !isReplaced(e, role, bundles) {
 			refs = append(refs, e.Ref)
 		}
 	}
@@ -196,7 +197,7 @@ func (r *run) removeBundle(ctx context.Context, b render.Bundle, contents []appl
 	tell := r.progress(b)
 	if !b.Delivery.Direct {
 		if holds(held, contents) {
-			return nil
+			return r.keepHeld(ctx, b, held)
 		}
 		deleted, err := r.removeManaged(ctx, b)
 		if err != nil {
@@ -228,6 +229,34 @@ func except(said apply.Ref, tell func(apply.ObjectResult)) func(apply.ObjectResu
 			tell(res)
 		}
 	}
+}
+
+// keepHeld notes in the inventory of a ManagedResource why it is kept, as the engine does with objects that it applies.
+func (r *run) keepHeld(ctx context.Context, b render.Bundle, held []apply.Held) error {
+	rm, err := r.resourceManager(r.owner, b)
+	if err != nil {
+		return err
+	}
+	inventory, err := managedInventory(ctx, rm, b)
+	if err != nil {
+		return err
+	}
+	entries, err := inventory.Load(ctx)
+	if err != nil {
+		return err
+	}
+	changed := false
+	for i := range entries {
+		for _, h := range held {
+			if h.Ref == entries[i].Ref && h.Reason != entries[i].Held {
+				entries[i].Held, changed = h.Reason, true
+			}
+		}
+	}
+	if !changed {
+		return nil
+	}
+	return inventory.Save(ctx, entries)
 }
 
 func holds(held []apply.Held, entries []apply.Entry) bool {

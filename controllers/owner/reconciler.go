@@ -206,6 +206,9 @@ type run struct {
 	open map[string]bool
 	// blocked knows why steps are not started.
 	blocked blocked
+	// repairing is for a run that brings back what was applied, and left what it could not.
+	repairing bool
+	left      []apply.Ref
 }
 
 func (r *run) reconcile(ctx context.Context) error {

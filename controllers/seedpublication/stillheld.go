@@ -6,17 +6,14 @@ import (
 	"github.com/pergola-dev/pergola/plan"
 )
 
-// heldBefore begins the reason of what is held since a former run.
-const heldBefore = "it is held since before: "
-
 // StillHeld is why something is held, with the reason that it had before, if it was: what a review has shown counts for one sync, so that of all that
 // the gate held then, and holds still, it says next that no review has shown it. That is true of the new difference, and misleads who saw it in the former one.
 func StillHeld(reason, before string) string {
 	switch {
 	case reason != plan.NotReviewed || before == "" || before == plan.NotReviewed:
 		return reason
-	case strings.HasPrefix(before, heldBefore):
+	case strings.HasPrefix(before, plan.HeldBefore):
 		return before
 	}
-	return heldBefore + before
+	return plan.HeldBefore + before
 }

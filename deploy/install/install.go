@@ -187,7 +187,9 @@ func (i *Installer) judge(going []apply.Entry, total int) []apply.Held {
 	for _, e := range going {
 		refs = append(refs, e.Ref)
 	}
-	verdict := i.options.Gate.Judge(i.options.Cluster.Name(), refs, total)
+	gate := i.options.Gate
+	gate.Before = apply.HeldBefore(going)
+	verdict := gate.Judge(i.options.Cluster.Name(), refs, total)
 	var held []apply.Held
 	for _, ref := range refs {
 		if reason, ok := verdict.Held[ref]; ok {

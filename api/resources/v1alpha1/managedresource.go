@@ -130,4 +130,7 @@ type ObjectReference struct {
 	// +optional
 	// +listType=set
 	CreateOnly []string `json:"createOnly,omitempty"`
+	// Why an object that is to be deleted or recreated is kept for now. An addition of Pergola, whose deletion gate holds it.
+	// +optional
+	Held string `json:"held,omitempty"`
 }

@@ -1,0 +1,118 @@
+package apply
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+func (f *fixture) repair(s Set) *Result {
+	f.Helper()
+	r, err := f.e.Apply(f.ctx, f.c, s, f.inv, ApplyOptions{Repair: true})
+	require.NoError(f, err)
+	return r
+}
+
+func (f *fixture) secret(name, value string) *unstructured.Unstructured {
+	return f.object(`{apiVersion: v1, kind: Secret, metadata: {name: ` + name + `, namespace: NS}, stringData: {key: ` + value + `}}`)
+}
+
+// TestRepairKnowsOnlyWhatWasApplied: what is declared by now is for an apply, with its order, its gate and its time.
+func TestRepairKnowsOnlyWhatWasApplied(t *testing.T) {
+	f := newFixture(t)
+	f.mustApply(f.set(f.configMap("same", "1"), f.configMap("other", "1"), f.configMap("goes", "1"), f.secret("plain", "old"), f.secret("kept", "old")))
+	byHand := `{"data":{"key":"by hand"}}`
+	for _, name := range []string{"same", "other"} {
+		f.patch(f.configMap(name, ""), "kubectl-edit", byHand)
+	}
+	secretByHand := `{"stringData":{"key":"by hand"}}`
+	f.patch(f.secret("plain", ""), "kubectl-edit", secretByHand)
+	f.patch(f.secret("kept", ""), "kubectl-edit", secretByHand)
+	f.eventually("the cache knows", func() bool {
+		for _, o := range []*unstructured.Unstructured{f.configMap("same", ""), f.configMap("other", ""), f.secret("plain", ""), f.secret("kept", "")} {
+			if live, err := f.c.Get(f.ctx, RefOf(o)); err != nil || live.GetResourceVersion() != f.get(o).GetResourceVersion() {
+				return false
+			}
+		}
+		return true
+	})
+
+	next := f.set(f.configMap("same", "1"), f.configMap("other", "2"), f.configMap("new", "1"), f.secret("plain", "new"), f.secret("kept", "old"))
+	done := f.repair(next)
+	assert.Equal(t, map[string]Action{"ConfigMap/same": Configured, "ConfigMap/other": Skipped, "ConfigMap/new": Skipped, "Secret/plain": Skipped,
+		"Secret/kept": Configured, "ConfigMap/goes": HeldBack}, actions(done))
+	assert.False(t, done.Complete)
+	value := func(o *unstructured.Unstructured) any { return nested(f.get(o), "data", "key") }
+	assert.Equal(t, "1", value(f.configMap("same", "")))
+	assert.Equal(t, "by hand", value(f.configMap("other", "")))
+	assert.Equal(t, "1", value(f.configMap("goes", "")))
+	assert.Equal(t, "b2xk", value(f.secret("kept", "")))
+	assert.NotEqual(t, "bmV3", value(f.secret("plain", "")))
+	assert.False(t, f.exists(f.configMap("new", "")))
+	assert.ElementsMatch(t, []string{"ConfigMap/same", "ConfigMap/other", "ConfigMap/goes", "Secret/plain", "Secret/kept"}, f.inventory())
+
+	f.mustApply(next)
+	assert.Equal(t, "2", value(f.configMap("other", "")))
+	assert.Equal(t, "bmV3", value(f.secret("plain", "")))
+	assert.False(t, f.exists(f.configMap("goes", "")))
+}
+
+// TestRepairThatFails is tried again, also where the object is not there any more.
+func TestRepairThatFails(t *testing.T) {
+	f := newFixture(t)
+	s := f.set(f.configMap("gone", "1"))
+	f.mustApply(s)
+	require.NoError(t, f.resource(f.configMap("gone", "")).Delete(f.ctx, "gone", metav1.DeleteOptions{}))
+	f.eventually("the cache knows", func() bool { _, err := f.c.Get(f.ctx, RefOf(f.configMap("gone", ""))); return err != nil })
+	options := ApplyOptions{Repair: true, Complete: func(_, _ *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+		return nil, errors.New("not now")
+	}}
+	for range 2 {
+		r, err := f.e.Apply(f.ctx, f.c, s, f.inv, options)
+		require.ErrorContains(t, err, "not now")
+		assert.Equal(t, map[string]Action{"ConfigMap/gone": Failed}, actions(r))
+	}
+	assert.Equal(t, map[string]Action{"ConfigMap/gone": Created}, actions(f.repair(s)))
+}
+
+// TestWhatIsHeldIsInTheInventory until it is told to go or is as it is wanted: the gate can ask why it was held before.
+func TestWhatIsHeldIsInTheInventory(t *testing.T) {
+	f := newFixture(t)
+	held := func() map[Ref]string {
+		entries, err := f.inv.Load(f.ctx)
+		require.NoError(t, err)
+		return HeldBefore(entries)
+	}
+	gone, made := RefOf(f.configMap("goes", "")), RefOf(f.immutable("ConfigMap", ""))
+	former := f.set(f.configMap("goes", "1"), f.immutable("ConfigMap", "one"), f.configMap("stays", "1"))
+	f.mustApply(former)
+	next := f.set(f.immutable("ConfigMap", "two"), f.configMap("stays", "1"))
+	gate := func(holds bool) ApplyOptions {
+		return ApplyOptions{
+			ApprovePrune: func(entries []Entry) []Held {
+				if !holds {
+					return nil
+				}
+				return []Held{{Ref: entries[0].Ref, Reason: "too many" + entries[0].Held}}
+			},
+			ApproveRecreate: func(e Entry) (bool, string) { return !holds, "not now" + e.Held },
+		}
+	}
+	for _, want := range []map[Ref]string{{gone: "too many", made: "not now"}, {gone: "too manytoo many", made: "not nownot now"}} {
+		_, err := f.e.Apply(f.ctx, f.c, next, f.inv, gate(true))
+		require.NoError(t, err)
+		assert.Equal(t, want, held())
+	}
+	f.mustApply(former)
+	assert.Empty(t, held(), "both are as they are wanted")
+	_, err := f.e.Apply(f.ctx, f.c, next, f.inv, gate(true))
+	require.NoError(t, err)
+	assert.Len(t, held(), 2)
+	_, err = f.e.Apply(f.ctx, f.c, next, f.inv, gate(false))
+	require.NoError(t, err)
+	assert.Empty(t, held())
+}

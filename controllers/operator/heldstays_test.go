@@ -1,0 +1,103 @@
+package operator
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
+	"github.com/pergola-dev/pergola/plan"
+)
+
+// TestARepairGoesOnWithNothing: where no sync may begin, a repair of something else does not apply what a commit that failed halfway has left.
+func TestARepairGoesOnWithNothing(t *testing.T) {
+	w := newWorld(t)
+	r := w.repository("repaired")
+	r.commit("own", map[string]string{"b.yaml": r.configMap("b", "1"), "c.yaml": r.configMap("c", "1"), "goes.yaml": r.configMap("goes", "1")})
+	w.start()
+	w.landscape(r.name, r)
+	w.ready(r.name, "True Applied")
+	w.failed(r.name, r.commit("fails halfway", map[string]string{"refused.yaml": r.refusedMap(), "goes.yaml": ""}))
+	w.change(r.name, func(o *landscapev1alpha1.Landscape) { o.Spec.Windows = closed })
+	w.await(r.name, func(o *landscapev1alpha1.Landscape) bool { return o.Status.ObservedGeneration == o.Generation })
+	w.makeRoom()
+	refused := func() bool {
+		err := w.client.Get(context.Background(), client.ObjectKey{Namespace: w.namespace + "-missing", Name: "refused"}, &corev1.ConfigMap{})
+		return err == nil
+	}
+	for _, name := range []string{"b", "c"} {
+		require.NoError(t, w.client.Delete(context.Background(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name}}))
+		w.eventually("it is repaired", func() bool { return w.value(name) == "1" })
+	}
+	assert.False(t, refused())
+	assert.Equal(t, "1", w.value("goes"))
+	w.change(r.name, func(o *landscapev1alpha1.Landscape) { o.Spec.Windows = nil })
+	w.ready(r.name, "True Applied")
+	assert.True(t, refused())
+	assert.Empty(t, w.value("goes"))
+}
+
+// TestWhatWasTooManyWaitsForAnApproval: what the gate held of a sync is not let pass by the next one, nor by a repair, because it is alone by then.
+func TestWhatWasTooManyWaitsForAnApproval(t *testing.T) {
+	w := newWorld(t)
+	r := w.repository("toomany")
+	r.commit("own", map[string]string{"d1.yaml": r.configMap("d1", "1"), "d2.yaml": r.configMap("d2", "1"), "c.yaml": r.configMap("c", "1")})
+	w.start()
+	w.landscape(r.name, r, func(spec *landscapev1alpha1.LandscapeSpec) {
+		spec.DeletionGate = &landscapev1alpha1.DeletionGate{MaxDeletions: ptr.To[int32](1)}
+	})
+	w.ready(r.name, "True Applied")
+	r.commit("without two", map[string]string{"d1.yaml": "", "d2.yaml": ""})
+	held := func() []landscapev1alpha1.HeldDeletion { return w.get(r.name).Status.Held }
+	w.eventually("they are held", func() bool { return len(held()) == 2 })
+	one := held()[1]
+	require.Equal(t, "ConfigMap "+w.namespace+"/d2", one.Object)
+	commit := r.commit("with one", map[string]string{"d1.yaml": r.configMap("d1", "1")})
+	w.await(r.name, func(l *landscapev1alpha1.Landscape) bool {
+		return strings.HasSuffix(l.Status.LastAppliedRevision, commit)
+	})
+	require.NoError(t, w.client.Delete(context.Background(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "c"}}))
+	w.eventually("another one is repaired", func() bool { return w.value("c") == "1" })
+	commit = r.commit("next", map[string]string{"c.yaml": r.configMap("c", "2")})
+	w.await(r.name, func(l *landscapev1alpha1.Landscape) bool {
+		return strings.HasSuffix(l.Status.LastAppliedRevision, commit)
+	})
+	assert.Equal(t, "1", w.value("d2"))
+	require.Len(t, held(), 1)
+	assert.Equal(t, one.Approval, held()[0].Approval)
+	assert.Equal(t, plan.HeldBefore+one.Reason, held()[0].Reason)
+	w.change(r.name, func(o *landscapev1alpha1.Landscape) { o.Spec.Approved = []string{one.Approval} })
+	w.eventually("it is approved", func() bool { return w.value("d2") == "" && len(held()) == 0 })
+}
+
+// TestALateApprovalLapses: one of what is not held any more does not let pass what goes later.
+func TestALateApprovalLapses(t *testing.T) {
+	w := newWorld(t)
+	r := w.repository("late")
+	r.commit("own", map[string]string{"d.yaml": r.configMap("d", "1")})
+	w.start()
+	w.landscape(r.name, r, func(spec *landscapev1alpha1.LandscapeSpec) {
+		spec.DeletionGate = &landscapev1alpha1.DeletionGate{MaxDeletions: ptr.To[int32](0)}
+	})
+	w.ready(r.name, "True Applied")
+	held := func() []landscapev1alpha1.HeldDeletion { return w.get(r.name).Status.Held }
+	r.commit("without", map[string]string{"d.yaml": ""})
+	w.eventually("it is held", func() bool { return len(held()) == 1 })
+	id := held()[0].Approval
+	r.commit("again", map[string]string{"d.yaml": r.configMap("d", "1")})
+	w.eventually("it is not held", func() bool { return len(held()) == 0 })
+	w.change(r.name, func(o *landscapev1alpha1.Landscape) { o.Spec.Approved = []string{id} })
+	w.await(r.name, func(l *landscapev1alpha1.Landscape) bool { return slices.Contains(l.Status.UsedApprovals, id) })
+	r.commit("without", map[string]string{"d.yaml": ""})
+	w.eventually("it is held anew", func() bool { return len(held()) == 1 })
+	assert.Equal(t, id+"-2", held()[0].Approval)
+	assert.Equal(t, "1", w.value("d"))
+}

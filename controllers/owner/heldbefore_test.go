@@ -1,0 +1,101 @@
+package owner
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/plan"
+)
+
+// get is a ConfigMap as it is, nil for none.
+func (s *site) get(name string) *unstructured.Unstructured {
+	s.Helper()
+	o, err := s.resource("configmaps", s.ns).Get(s.ctx, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	require.NoError(s, err)
+	return o
+}
+
+// TestWhatWasTooManyIsHeldByTheNextRun, too, and by a repair: whatever else goes by then.
+func TestWhatWasTooManyIsHeldByTheNextRun(t *testing.T) {
+	const held = "2 deletions on cluster local are more than the 1 allowed in one run"
+	immutable := func(s *site, value string) *unstructured.Unstructured {
+		return s.object("{apiVersion: v1, kind: ConfigMap, metadata: {name: x, namespace: NS}, immutable: true, data: {a: " + value + "}}")
+	}
+	for name, test := range map[string]struct {
+		direct, recreated bool
+	}{
+		"direct": {true, false}, "managed": {false, false}, "recreated, direct": {true, true}, "recreated, managed": {false, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSite(t)
+			s.work.Gate = plan.Gate{MaxDeletions: plan.Limit(1)}
+			objects := []*unstructured.Unstructured{s.configMap("stays"), immutable(s, "one")}
+			s.mustApply(s.bundle(test.direct, objects...))
+			if objects = objects[:1]; test.recreated {
+				objects = append(objects, immutable(s, "two"))
+			}
+			ref := apply.RefOf(immutable(s, ""))
+			uid := func() types.UID {
+				if o := s.get("x"); o != nil {
+					return o.GetUID()
+				}
+				return ""
+			}
+			was := uid()
+			b := s.bundle(test.direct, objects...)
+			s.work.deleted = map[string]int{"local": 1} // another bundle of the run has lost one
+			_, err := s.work.applyBundle(s.ctx, b)
+			require.NoError(t, err)
+			require.Len(t, s.work.report.Held, 1)
+			assert.Equal(t, held, s.work.report.Held[0].Objects[0].Reason)
+
+			_, found, err := s.work.Repair(s.ctx, s.work.owner, setName(b.Owner, b.Name))
+			require.NoError(t, err)
+			assert.True(t, found)
+			assert.Equal(t, was, uid(), "by a repair")
+			for range 2 {
+				s.mustApply(b)
+				require.Len(t, s.work.report.Held, 1)
+				assert.Equal(t, plan.HeldBefore+held, s.work.report.Held[0].Objects[0].Reason)
+				assert.Equal(t, was, uid(), "by the next run")
+			}
+			s.work.Gate.Approved = map[string]bool{plan.ApprovalOf("local", ref): true}
+			s.mustApply(b)
+			assert.Empty(t, s.work.report.Held)
+			assert.NotEqual(t, was, uid())
+		})
+	}
+}
+
+// TestARepairGoesOnWithNothing: of a bundle that is rendered anew and not applied yet it brings back what was applied, and says what it cannot.
+func TestARepairGoesOnWithNothing(t *testing.T) {
+	for name, direct := range map[string]bool{"direct": true, "managed": false} {
+		t.Run(name, func(t *testing.T) {
+			s := newSite(t)
+			s.mustApply(s.bundle(direct, s.configMap("same"), s.configMap("goes")))
+			b := s.bundle(direct, s.configMap("same"), s.configMap("new"))
+			_, err := s.resource("configmaps", s.ns).Patch(s.ctx, "same", types.MergePatchType, []byte(`{"data":{"a":"by hand"}}`), metav1.PatchOptions{FieldManager: "kubectl-edit"})
+			require.NoError(t, err)
+			s.eventually("what was applied is back", func() bool {
+				_, _, err := s.work.Repair(s.ctx, s.work.owner, setName(b.Owner, b.Name))
+				value, _, _ := unstructured.NestedString(s.get("same").Object, "data", "a")
+				return err == nil && value == "b"
+			})
+			assert.NotNil(t, s.get("goes"))
+			assert.Nil(t, s.get("new"))
+			s.mustApply(b)
+			assert.Nil(t, s.get("goes"))
+			assert.NotNil(t, s.get("new"))
+		})
+	}
+}
