@@ -59,9 +59,9 @@ func (s *syncer) stands() receiver.Progress {
 	return out
 }
 
-// staysApplied says what is in force although something newer cannot be; empty while nothing is.
+// staysApplied says what is in force although something newer cannot be, with what of it is in part, or not kept; empty while nothing is.
 func (s *syncer) staysApplied() string {
-	return view{applied: s.status.now.LastAppliedRevision}.stays()
+	return view{applied: s.status.now.LastAppliedRevision, halfway: s.halfApplied(), unkept: s.notKeptNow()}.stays()
 }
 
 // catchUp tells whoever follows a commit that is done already.

@@ -153,10 +153,12 @@ func (v view) pinned() string {
 // stays says what is in force although something newer cannot be.
 func (v view) stays() string {
 	switch {
-	case v.applied == "":
-		return ""
 	case v.unkept != nil:
 		return "; " + v.notKept()
+	case v.halfway != "" && v.applied == "":
+		return "; " + v.halfway + " stays applied in part"
+	case v.applied == "":
+		return ""
 	case v.halfway != "":
 		return "; " + v.halfway + " stays applied in part, on top of " + v.applied
 	}

@@ -22,8 +22,14 @@ type unkept struct {
 	at       time.Time
 }
 
-// mostTried is how many revisions the status keeps that were tried since the last complete sync.
+// mostTried is how many revisions the status keeps that were tried since the last complete sync, besides the one that is tried.
 const mostTried = 5
+
+// triedBeside are those that were tried besides a commit, mostTried at most: the same before it is noted that the commit is tried, and after.
+func triedBeside(tried []string, commit string) []string {
+	beside := slices.DeleteFunc(slices.Clone(tried), func(other string) bool { return commitOf(other) == commit })
+	return beside[max(len(beside)-mostTried, 0):]
+}
 
 // noteTried notes, before the first object is sent, that a revision is tried, and says whether it could be: who comes after this process has to know
 // that what was applied before is not all that there is in the clusters.
@@ -35,9 +41,7 @@ func (s *syncer) noteTried(r *revision) bool {
 	}
 	before := *now
 	if commitOf(s.former()) != r.Commit {
-		tried := slices.DeleteFunc(slices.Clone(now.TriedRevisions), func(other string) bool { return commitOf(other) == r.Commit })
-		now.TriedRevisions = append(tried, revision)
-		now.TriedRevisions = now.TriedRevisions[max(len(now.TriedRevisions)-mostTried, 0):]
+		now.TriedRevisions = append(triedBeside(now.TriedRevisions, r.Commit), revision)
 	}
 	now.Windows = windows
 	s.status.flush(s.alive) // should somebody else have written it, the next look at it ends this syncer
@@ -69,6 +73,14 @@ func (s *syncer) halfApplied() string {
 		return ""
 	}
 	return s.former()
+}
+
+// notKeptNow is why nothing keeps what is applied now; nil where something does.
+func (s *syncer) notKeptNow() error {
+	if u := s.unkept; u != nil && s.active == nil && u.commit == commitOf(s.former()) {
+		return u.err
+	}
+	return nil
 }
 
 // cannotGoOn says why the revision that was tried last must not be tried again now; nil if it may, or was applied completely. Whoever keeps it goes on

@@ -62,7 +62,7 @@ func (s *syncer) withoutAccess(id string, now time.Time) {
 	s.closeRemote()
 	var remote source.Remote
 	if err == nil {
-		remote, err = s.openCache(s.object, keys)
+		remote, err = s.openCache(s.object, keys, s.former())
 	}
 	if err != nil {
 		if s.active == nil {

@@ -67,9 +67,7 @@ func (s *syncer) report(suspended string) {
 	ready := condition.Get(s.status.now.Conditions, landscapev1alpha1.LandscapeReady)
 	s.settles()
 	v.unsettled = !s.settled && ready != nil && ready.Status != gardencorev1beta1.ConditionTrue
-	if u := s.unkept; u != nil && s.active == nil && u.commit == commitOf(s.former()) {
-		v.unkept = u.err
-	}
+	v.unkept = s.notKeptNow()
 	if s.head.Commit != "" {
 		v.wanted = s.head.Revision()
 	}

@@ -41,8 +41,8 @@ type seen struct {
 // that is the empty name alone.
 func basesOf(status *landscapev1alpha1.LandscapeStatus, next string) []string {
 	out := []string{commitOf(status.LastAppliedRevision)}
-	for _, tried := range status.TriedRevisions {
-		if commit := commitOf(tried); commit != next && !slices.Contains(out, commit) {
+	for _, tried := range triedBeside(status.TriedRevisions, next) {
+		if commit := commitOf(tried); !slices.Contains(out, commit) {
 			out = append(out, commit)
 		}
 	}

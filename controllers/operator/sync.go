@@ -208,6 +208,10 @@ func (s *syncer) isPrepared(p *preparation, ready *prepared, err error) {
 	}
 	s.preparing = nil
 	p.cancel()
+	if err == nil && !ready.outdated(&s.status.now) && !s.noteTried(ready.revision) {
+		ready.discard()
+		err = fmt.Errorf("nothing of %s is applied, because it cannot be noted in the status that it is tried", ready.revision.Revision())
+	}
 	switch {
 	case err != nil && p.fallback && s.active == nil:
 		s.cannotKeep(p.commit, err, s.Clock.Now())
@@ -216,9 +220,6 @@ func (s *syncer) isPrepared(p *preparation, ready *prepared, err error) {
 	case ready.outdated(&s.status.now):
 		ready.discard()
 		s.prepare(p.commit, p.trigger, p.fallback)
-	case !s.noteTried(ready.revision):
-		ready.discard()
-		s.refused(p, fmt.Errorf("nothing of %s is applied, because it cannot be noted in the status that it is tried", ready.revision.Revision()))
 	default:
 		s.start(p, ready)
 	}

@@ -269,13 +269,13 @@ func (p *parts) openRemote(l *landscapev1alpha1.Landscape, with sourceSecrets) (
 }
 
 // openCache makes the access to what was fetched of the source of a Landscape. It takes no credentials, but signatures are verified. What it
-// follows does not matter for what was applied: a reference that is wrong is put aside.
-func (p *parts) openCache(l *landscapev1alpha1.Landscape, keys map[string][]byte) (source.Remote, error) {
+// follows does not matter for what was applied: a reference that is wrong is put aside. What is kept names the tag whose signature counts.
+func (p *parts) openCache(l *landscapev1alpha1.Landscape, keys map[string][]byte, keeps string) (source.Remote, error) {
 	options := p.remoteOptions(l, keys)
 	options.Offline, options.Ref = true, landscapev1alpha1.Reference{}
 	if v := options.Verify; v != nil && v.Mode != "" && v.Mode != landscapev1alpha1.VerifyHEAD {
-		if applied, err := source.ParseRevision(l.Status.LastAppliedRevision); err == nil {
-			options.Ref.Tag = applied.Name
+		if kept, err := source.ParseRevision(keeps); err == nil {
+			options.Ref.Tag = kept.Name
 		}
 	}
 	return source.NewRemote(options)

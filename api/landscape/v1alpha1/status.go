@@ -24,7 +24,7 @@ type LandscapeStatus struct {
 	// Commit that was last tried, as `<ref>@<commit>`.
 	// +optional
 	LastAttemptedRevision string `json:"lastAttemptedRevision,omitempty"`
-	// Commits of which a sync began since the last one was applied completely, as `<ref>@<commit>`, the newest last, 5 at most: what they have changed
+	// Commits of which a sync began since the last one was applied completely, as `<ref>@<commit>`, the newest last, 6 at most: what they have changed
 	// is in the clusters, completely or in part.
 	// +optional
 	// +listType=atomic

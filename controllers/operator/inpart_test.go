@@ -1,0 +1,136 @@
+package operator
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/client-go/tools/events"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
+	"github.com/pergola-dev/pergola/components"
+	"github.com/pergola-dev/pergola/controllers/landscape"
+	"github.com/pergola-dev/pergola/controllers/notification"
+	"github.com/pergola-dev/pergola/landscapes"
+	"github.com/pergola-dev/pergola/source"
+	"github.com/pergola-dev/pergola/source/receiver"
+)
+
+// quietSyncer is one without an operator, whose status is in memory only.
+func quietSyncer(t *testing.T, status landscapev1alpha1.LandscapeStatus) *syncer {
+	t.Helper()
+	clk := clocktesting.NewFakeClock(noon)
+	log := slog.New(slog.DiscardHandler)
+	notifier := notification.New(notification.Options{Recorder: events.NewFakeRecorder(100), Clock: clk})
+	return &syncer{parts: &parts{Role: &Role{Clock: clk, Log: log}, notifier: notifier, metrics: newMetrics(), desk: &desk{sinks: map[receiver.Key]sink{}}}, hub: &hub{}, alive: t.Context(),
+		object: &landscapev1alpha1.Landscape{}, status: &statusWriter{clock: clk, log: log, now: status, written: status}}
+}
+
+// minimal is a revision that declares nothing.
+func minimal(t *testing.T, commit string) *revision {
+	t.Helper()
+	files := fstest.MapFS{"landscape.yaml": {Data: []byte("apiVersion: landscape.pergola.dev/v1alpha1\nkind: Landscape\nmetadata: {name: test}\nspec:\n  catalogue: {version: " + components.Version + "}\n")}}
+	l, _, err := landscapes.LoadFS(t.Context(), files, ".", landscapes.Options{})
+	require.NoError(t, err)
+	return &revision{Snapshot: &source.Snapshot{Head: source.Head{Name: "main", Commit: commit}}, landscape: l}
+}
+
+// TestWhatStaysApplied: whoever pushes something that cannot be applied is told what is in force as the conditions say it.
+func TestWhatStaysApplied(t *testing.T) {
+	const a, b = "main@sha1:a", "main@sha1:b"
+	for name, test := range map[string]struct {
+		status landscapev1alpha1.LandscapeStatus
+		unkept *unkept
+		active *job
+		want   string
+	}{
+		"nothing":                         {want: ""},
+		"one":                             {status: landscapev1alpha1.LandscapeStatus{LastAppliedRevision: a}, want: "; " + a + " stays applied"},
+		"another one in part":             {status: landscapev1alpha1.LandscapeStatus{LastAppliedRevision: a, TriedRevisions: []string{b}}, want: "; " + b + " stays applied in part, on top of " + a},
+		"the first one in part":           {status: landscapev1alpha1.LandscapeStatus{TriedRevisions: []string{b}}, want: "; " + b + " stays applied in part"},
+		"it is not kept":                  {status: landscapev1alpha1.LandscapeStatus{LastAppliedRevision: a}, unkept: &unkept{commit: "a", err: errors.New("it is lost")}, want: "; " + a + " was applied last, and nothing keeps it now: it is lost"},
+		"it is kept again":                {status: landscapev1alpha1.LandscapeStatus{LastAppliedRevision: a}, unkept: &unkept{commit: "a", err: errors.New("it is lost")}, active: &job{}, want: "; " + a + " stays applied"},
+		"one that was tried before it is": {status: landscapev1alpha1.LandscapeStatus{LastAppliedRevision: a}, unkept: &unkept{commit: "z", err: errors.New("it is lost")}, want: "; " + a + " stays applied"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := quietSyncer(t, test.status)
+			s.unkept, s.active = test.unkept, test.active
+			assert.Equal(t, test.want, s.staysApplied())
+		})
+	}
+}
+
+// TestAReviewIsTheSameOverTries: that it is noted which commit is tried makes its review no other one, however many were tried before.
+func TestAReviewIsTheSameOverTries(t *testing.T) {
+	tried := func(names ...string) (out []string) {
+		for _, name := range names {
+			out = append(out, "main@sha1:"+name)
+		}
+		return out
+	}
+	for name, test := range map[string]struct {
+		before, after []string
+		id            string
+	}{
+		"the first":               {tried(), tried("n"), "a..n"},
+		"the sixth":               {tried("t1", "t2", "t3", "t4", "t5"), tried("t1", "t2", "t3", "t4", "t5", "n"), "a,t1,t2,t3,t4,t5..n"},
+		"the seventh":             {tried("t1", "t2", "t3", "t4", "t5", "t6"), tried("t2", "t3", "t4", "t5", "t6", "n"), "a,t2,t3,t4,t5,t6..n"},
+		"one that was tried":      {tried("t1", "n", "t3", "t4", "t5", "t6"), tried("t1", "t3", "t4", "t5", "t6", "n"), "a,t1,t3,t4,t5,t6..n"},
+		"the one that is applied": {tried("t1", "t2", "t3", "t4", "a", "t6"), tried("t2", "t3", "t4", "a", "t6", "n"), "a,t2,t3,t4,t6..n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := quietSyncer(t, landscapev1alpha1.LandscapeStatus{LastAppliedRevision: "main@sha1:a", TriedRevisions: test.before})
+			assert.Equal(t, test.id, reviewID(basesOf(&s.status.now, "n"), "n"))
+			s.status.written.TriedRevisions = test.after // as if it could be written
+			require.True(t, s.noteTried(minimal(t, "n")), fmt.Sprint(s.status.now.TriedRevisions))
+			assert.Equal(t, test.after, s.status.now.TriedRevisions)
+			assert.Equal(t, test.id, reviewID(basesOf(&s.status.now, "n"), "n"))
+		})
+	}
+}
+
+// TestWhatCannotBeNotedIsTriedAgain: where what was applied before this process is to be kept, and the status cannot be written, it is said that it is not
+// kept, and tried again; it is no newer revision that was refused.
+func TestWhatCannotBeNotedIsTriedAgain(t *testing.T) {
+	for name, fallback := range map[string]bool{"a new one": false, "one that is to be kept": true} {
+		t.Run(name, func(t *testing.T) {
+			s := quietSyncer(t, landscapev1alpha1.LandscapeStatus{LastAppliedRevision: "main@sha1:a", Windows: closed})
+			r := minimal(t, "a")
+			converger, err := landscape.New(r.landscape, landscape.Options{Catalogue: components.FS, Clock: s.Clock})
+			require.NoError(t, err)
+			p := &preparation{commit: "a", fallback: fallback, cancel: func() {}}
+			s.preparing, s.head.Commit = p, "c"
+			s.object.Spec.Source = &landscapev1alpha1.Source{}
+			s.isPrepared(p, &prepared{revision: r, converger: converger, former: func() {}, job: &job{revision: r}}, nil)
+			assert.Nil(t, s.active)
+			if !fallback {
+				assert.Equal(t, "a", s.last.commit)
+				return
+			}
+			require.NotNil(t, s.unkept)
+			assert.ErrorContains(t, s.unkept.err, "it cannot be noted in the status")
+			assert.Empty(t, s.last.commit)
+			assert.Equal(t, noon.Add(retryInterval(&s.object.Spec)), s.keepFormer(noon), "it is tried again")
+		})
+	}
+}
+
+// TestTheCacheIsAskedForTheTagThatIsKept: where signatures of tags count, what is kept names the tag; nothing may have been applied completely yet.
+func TestTheCacheIsAskedForTheTagThatIsKept(t *testing.T) {
+	_, public := signingKey(t)
+	l := &landscapev1alpha1.Landscape{}
+	l.Spec.Source = &landscapev1alpha1.Source{URL: "https://git.example.org/a.git", Ref: &landscapev1alpha1.Reference{SemVer: "x"}, Verify: &landscapev1alpha1.Verification{Mode: landscapev1alpha1.VerifyTag}}
+	p := &parts{Role: &Role{Clock: clocktesting.NewFakeClock(noon), CacheDir: t.TempDir()}}
+	keys := map[string][]byte{"ada.pub": []byte(public)}
+	remote, err := p.openCache(l, keys, "v1.0.0@sha1:"+strings.Repeat("b", 40))
+	require.NoError(t, err)
+	require.NoError(t, remote.Close())
+	_, err = p.openCache(l, keys, "")
+	assert.ErrorContains(t, err, "ref.tag")
+}
