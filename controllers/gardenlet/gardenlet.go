@@ -110,6 +110,8 @@ type Gardenlet struct {
 	apart map[string]string
 	// said is what was told of objects last, by object and reason.
 	said map[string]string
+	// unrepaired is what was told of objects on the seed.
+	unrepaired unrepaired
 	// handled are operation annotations that were acted upon, by UID and what they said.
 	handled map[string]bool
 	// uses are what approvals were used for.

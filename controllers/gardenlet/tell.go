@@ -57,7 +57,7 @@ func (g *Gardenlet) say(about *unstructured.Unstructured, reason, message string
 func (g *Gardenlet) forgetSaid() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.said = map[string]string{}
+	g.said, g.unrepaired = map[string]string{}, nil
 }
 
 // notTakenUp says that nobody does what an object is asked for; empty when it is asked for nothing, or the gardenlet does it. It has no command: who
@@ -108,9 +108,16 @@ func (g *Gardenlet) tellDrift(about *unstructured.Unstructured, e apply.DriftEve
 	}
 	what := fmt.Sprintf("%s on cluster %s %s", e.Ref, e.Cluster, landscape.DescribeDrift(e))
 	if problem == "" {
-		g.say(about, reasonDriftStays, "")
+		g.mu.Lock()
+		g.unrepaired.repaired(about.GetUID(), e)
+		g.mu.Unlock()
 		g.recorder.Event(about, corev1.EventTypeNormal, reasonDriftRepaired, what+": repaired")
 		return
 	}
-	g.say(about, reasonDriftStays, what+", and "+problem)
+	g.mu.Lock()
+	message := g.unrepaired.news(about.GetUID(), e, what+", and "+problem)
+	g.mu.Unlock()
+	if message != "" {
+		g.tell(about, reasonDriftStays, message)
+	}
 }

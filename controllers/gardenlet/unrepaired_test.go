@@ -1,0 +1,85 @@
+package gardenlet
+
+import (
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/tools/record"
+
+	"github.com/pergola-dev/pergola/apply"
+)
+
+// TestUnrepairedIsToldOnce: several objects of an owner that cannot be repaired, which is tried every 30 s, are told once each and not for ever; anew when
+// something has changed with one, and as one beyond a bound.
+func TestUnrepairedIsToldOnce(t *testing.T) {
+	events := record.NewFakeRecorder(1000)
+	g := &Gardenlet{Options: Options{Log: slog.New(slog.DiscardHandler)}, recorder: events, said: map[string]string{}}
+	shoot := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "core.gardener.cloud/v1beta1", "kind": "Shoot", "metadata": map[string]any{"name": "one", "namespace": "garden-a", "uid": "1"}}}
+	drift := func(set, name string) apply.DriftEvent {
+		return apply.DriftEvent{Cluster: "seed", Set: set, Ref: apply.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "a", Name: name}, Deleted: true}
+	}
+	told := func() (out []string) {
+		for {
+			select {
+			case e := <-events.Events:
+				reason, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(e, "Warning "), "Normal "), " ")
+				name := "?"
+				if _, rest, ok := strings.Cut(e, "ConfigMap a/"); ok {
+					name, _, _ = strings.Cut(rest, " ")
+				}
+				out = append(out, reason+" "+name)
+			default:
+				return out
+			}
+		}
+	}
+	const refused = "could not be repaired: a webhook refuses it"
+	one, two, other := drift("x", "one"), drift("x", "two"), drift("y", "other")
+	for range 3 {
+		for _, e := range []apply.DriftEvent{one, two, other} {
+			g.tellDrift(shoot, e, refused)
+		}
+	}
+	assert.Equal(t, []string{"DriftNotRepaired one", "DriftNotRepaired two", "DriftNotRepaired other"}, told())
+	g.tellDrift(shoot, one, "could not be repaired: no rights")
+	assert.Equal(t, []string{"DriftNotRepaired one"}, told(), "for another reason")
+
+	// A set is applied as a whole: what fails anew in it is news, and what is of another one is not.
+	g.tellDrift(shoot, two, "")
+	for _, e := range []apply.DriftEvent{one, two, other} {
+		g.tellDrift(shoot, e, refused)
+	}
+	assert.Equal(t, []string{"DriftRepaired two", "DriftNotRepaired one", "DriftNotRepaired two"}, told())
+	g.forgetSaid()
+	g.tellDrift(shoot, one, refused)
+	assert.Equal(t, []string{"DriftNotRepaired one"}, told(), "Events do not live long")
+
+	g.forgetSaid()
+	many := func() {
+		for i := range mostUnrepaired + 10 {
+			g.tellDrift(shoot, drift(fmt.Sprint("set ", i), fmt.Sprint("o", i)), refused)
+		}
+	}
+	for range 3 {
+		many()
+	}
+	all := told()
+	assert.Len(t, all, mostUnrepaired+1)
+	assert.Equal(t, "DriftNotRepaired ?", all[mostUnrepaired], "the others as one")
+	g.tellDrift(shoot, drift("set 0", "o0"), "")
+	g.tellDrift(shoot, drift("set 1", "o1"), "")
+	for range 3 {
+		for i := range mostUnrepaired + 8 {
+			g.tellDrift(shoot, drift(fmt.Sprint("set ", i+2), fmt.Sprint("o", i+2)), refused)
+		}
+	}
+	assert.Equal(t, []string{"DriftRepaired o0", "DriftRepaired o1", fmt.Sprint("DriftNotRepaired o", mostUnrepaired), fmt.Sprint("DriftNotRepaired o", mostUnrepaired+1), "DriftNotRepaired ?"}, told())
+	for i := range mostUnrepaired + 10 {
+		g.tellDrift(shoot, drift(fmt.Sprint("set ", i), fmt.Sprint("o", i)), "")
+	}
+	assert.Empty(t, g.unrepaired)
+}
