@@ -55,7 +55,9 @@ func (r *run) one(ctx context.Context, d *desired) outcome {
 		if err != nil {
 			return r.fail(d, err)
 		}
-		live = existing
+		if live = existing; live != nil {
+			r.isThere(d.ref)
+		}
 	}
 	if live != nil {
 		r.yield(&want, live)

@@ -39,26 +39,3 @@ func (r *run) onTheirWay(items []candidate) []candidate {
 		return true
 	})
 }
-
-// entryOf is the entry of an object in the inventory.
-func (r *run) entryOf(ref Ref) Entry {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if e, known := r.entries[keyOf(ref)]; known {
-		return e
-	}
-	return Entry{Ref: ref}
-}
-
-// noteHeld notes in the inventory why an object is kept that is to go; nothing, for one that is not.
-func (r *run) noteHeld(ref Ref, reason string) {
-	if r.dry {
-		return
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if e, known := r.entries[keyOf(ref)]; known && e.Held != reason {
-		e.Held = reason
-		r.entries[keyOf(ref)] = e
-	}
-}

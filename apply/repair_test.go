@@ -116,3 +116,28 @@ func TestWhatIsHeldIsInTheInventory(t *testing.T) {
 	require.NoError(t, err)
 	assert.Empty(t, held())
 }
+
+// TestMadeAnewByHand: an object that somebody has made anew, with a field that cannot change, is told as that in every run. It is not in the cache, as
+// it lacks the label by which that selects.
+func TestMadeAnewByHand(t *testing.T) {
+	f := newFixture(t)
+	text := `{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {name: rb, namespace: NS}, roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: NAME}}`
+	binding := f.object(replace(text, "NAME", "one"))
+	s := f.set(binding)
+	s.TakeBack, s.Force = true, false
+	f.mustApply(s)
+	require.NoError(t, f.resource(binding).Delete(f.ctx, "rb", metav1.DeleteOptions{}))
+	other := f.object(replace(text, "NAME", "two"))
+	_, err := f.resource(other).Create(f.ctx, other, metav1.CreateOptions{FieldManager: "kubectl-create"})
+	require.NoError(t, err)
+	f.eventually("the cache knows", func() bool {
+		w, err := f.c.readyResource(f.ctx, binding.GroupVersionKind())
+		return err == nil && w.get(nsName{f.ns, "rb"}) == nil
+	})
+	for range 3 {
+		_, err := f.apply(s)
+		assert.Equal(t, Immutable, ReasonOf(err), "%v", err)
+	}
+	require.NoError(t, f.resource(binding).Delete(f.ctx, "rb", metav1.DeleteOptions{}))
+	assert.Equal(t, Created, f.mustApply(s).Objects[0].Action)
+}

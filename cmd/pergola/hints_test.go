@@ -47,7 +47,9 @@ func TestHintsReachTheCluster(t *testing.T) {
 	assert.Contains(t, told("suspend", "one", "--reason", "y"), "It replaces the former suspension by "+person()+" until "+at+": x\n")
 
 	approved := told("approve", "one", "111111111111")
-	assert.Equal(t, "  ConfigMap a/b on cluster runtime, held because nobody has seen it\nApproved; the operator applies one again.\n", approved)
+	assert.Equal(t, "  ConfigMap a/b on cluster runtime, held because nobody has seen it\nApproved; it counts when one is resumed: it is suspended, and nothing is applied.\n", approved)
+	told("resume", "one")
+	assert.Equal(t, "Approved; the operator applies one again.\n", told("approve", "one", "111111111111")[strings.Index(approved, "Approved"):])
 }
 
 // TestReachable: commands about the same Landscape get the flags, and no other text.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -93,7 +94,10 @@ Landscape does: then it takes --on-seed.`,
 				}
 			}
 			text := "Approved; the operator applies %s again.\n"
-			if onSeed {
+			switch {
+			case before.Spec.SuspendedAt(time.Now()) != nil:
+				text = "Approved; it counts when %s is resumed: it is suspended, and nothing is applied.\n"
+			case onSeed:
 				text = "Approved; gardenlets of %s learn of it with the next sync.\n"
 			}
 			_, err = fmt.Fprintf(cmd.OutOrStdout(), text, args[0])
