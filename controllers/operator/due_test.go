@@ -91,6 +91,9 @@ func TestWindows(t *testing.T) {
 		"another zone":          {[][]landscapev1alpha1.SyncWindow{list(window("0 8 * * *", "4h", "America/New_York"))}, false, noon.Add(time.Hour)},
 		"one of two in a list":  {[][]landscapev1alpha1.SyncWindow{list(window("0 8 * * 6", "8h", ""), window("0 9 * * 3", "4h", ""))}, true, time.Time{}},
 		"both lists":            {[][]landscapev1alpha1.SyncWindow{list(window("0 8 * * *", "8h", "")), list(window("0 14 * * *", "1h", ""))}, false, noon.Add(2 * time.Hour)},
+		"never both":            {[][]landscapev1alpha1.SyncWindow{list(window("0 22 * * *", "2h", "")), list(window("0 4 * * *", "1h", ""))}, false, time.Time{}},
+		"never, and sometimes":  {[][]landscapev1alpha1.SyncWindow{list(window("0 0 30 2 *", "2h", "")), list(window("0 4 * * *", "1h", ""))}, false, time.Time{}},
+		"both, later":           {[][]landscapev1alpha1.SyncWindow{list(window("0 8 1 * *", "8h", "")), list(window("0 8 * * 6", "8h", ""))}, false, time.Date(2026, 8, 1, 8, 0, 0, 0, time.UTC)},
 		"both closed":           {[][]landscapev1alpha1.SyncWindow{list(window("0 13 * * *", "8h", "")), list(window("0 14 * * *", "1h", ""))}, false, noon.Add(2 * time.Hour)},
 		"longer than its cycle": {[][]landscapev1alpha1.SyncWindow{list(window("0 13 * * *", "48h", ""))}, true, time.Time{}},
 	} {

@@ -2,6 +2,7 @@ package operator
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -194,6 +195,15 @@ func TestAWindowThatNeverOpensIsRefused(t *testing.T) {
 		return strings.HasPrefix(readiness(l), "False Invalid") && strings.Contains(readiness(l), "landscape.yaml: spec.windows: none of them ever opens")
 	})
 	mended := r.commit("mended", map[string]string{"landscape.yaml": r.config("")})
+	w.ready(r.name, "True Applied: main@sha1:"+mended)
+	now := time.Now().UTC()
+	around := landscapev1alpha1.SyncWindow{Schedule: fmt.Sprintf("0 %d * * *", (now.Hour()+23)%24), Duration: metav1.Duration{Duration: 3 * time.Hour}}
+	w.change(r.name, func(o *landscapev1alpha1.Landscape) { o.Spec.Windows = []landscapev1alpha1.SyncWindow{around} })
+	r.commit("never both", map[string]string{"landscape.yaml": r.config(fmt.Sprintf("  windows:\n  - {schedule: \"0 %d * * *\", duration: 1h}\n", (now.Hour()+8)%24))})
+	w.await(r.name, func(l *landscapev1alpha1.Landscape) bool {
+		return strings.HasPrefix(readiness(l), "False Invalid") && strings.Contains(readiness(l), "none of them is ever open while one of the Landscape in the cluster is")
+	})
+	mended = r.commit("mended", map[string]string{"landscape.yaml": r.config("")})
 	w.ready(r.name, "True Applied: main@sha1:"+mended)
 }
 

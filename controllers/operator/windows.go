@@ -14,12 +14,38 @@ import (
 // windowState says whether new revisions may be applied.
 type windowState struct {
 	open bool
-	// changes is when it opens; zero if never, or if it is open.
+	// changes is when it opens; zero if never, as far as it is looked, or if it is open.
 	changes time.Time
 }
 
+func neverOpens(s windowState) bool { return !s.open && s.changes.IsZero() }
+
+// mostOpenings is how many times at which one of several lists opens are looked at for one at which all are open: of a day of the month and a day of the week
+// that is some years.
+const mostOpenings = 400
+
 // windowsAt looks at several lists of windows, each of which has to be open; an empty one always is.
 func windowsAt(now time.Time, lists ...[]landscapev1alpha1.SyncWindow) (windowState, error) {
+	state, err := allAt(now, lists)
+	if err != nil || state.open {
+		return state, err
+	}
+	at := state.changes
+	for range mostOpenings {
+		if at.IsZero() {
+			break
+		}
+		then, err := allAt(at, lists)
+		if err != nil || then.open {
+			return windowState{changes: at}, err
+		}
+		at = then.changes
+	}
+	return windowState{}, nil
+}
+
+// allAt is the same, but that changes is a time before which not all are open.
+func allAt(now time.Time, lists [][]landscapev1alpha1.SyncWindow) (windowState, error) {
 	all := windowState{open: true}
 	for _, list := range lists {
 		one, err := windowAt(now, list)
@@ -27,9 +53,12 @@ func windowsAt(now time.Time, lists ...[]landscapev1alpha1.SyncWindow) (windowSt
 			return windowState{}, err
 		}
 		if !one.open {
+			if one.changes.IsZero() {
+				return windowState{}, nil
+			}
 			all.open = false
 			if all.changes.Before(one.changes) {
-				all.changes = one.changes // the earliest time at which all can be open; it is looked again then
+				all.changes = one.changes
 			}
 		}
 	}
