@@ -184,3 +184,21 @@ func refOf(object string) apply.Ref {
 	}
 	return out
 }
+
+// heldCount is how many deletions and recreations wait.
+func heldCount(report *landscape.Report) int {
+	n := 0
+	for _, h := range report.Held {
+		n += len(h.Objects)
+	}
+	return n
+}
+
+func heldOf(report *landscape.Report, used []string) []landscapev1alpha1.HeldDeletion {
+	out := report.HeldDeletions()
+	out = out[:min(len(out), landscapev1alpha1.MaximumHeld)]
+	for i := range out {
+		out[i].Approval, out[i].Together = landscape.ShownApproval(out[i].Approval, used), landscape.ShownApproval(out[i].Together, used)
+	}
+	return out
+}

@@ -127,8 +127,11 @@ func (s *syncer) keepOnly(now time.Time) time.Time {
 		return earliest(next, s.keepFormer(now))
 	}
 	commit := s.active.revision.Commit
-	if s.preparing != nil || s.active.applying || s.last.commit != commit || s.cannotGoOn(now) != nil {
-		return next // a revision that was refused is not tried again meanwhile, nor one that must not go on
+	if s.last.commit != commit { // a revision that was refused is not tried again meanwhile
+		return earliest(next, s.goOn(now))
+	}
+	if s.preparing != nil || s.active.applying || s.cannotGoOn(now) != nil {
+		return next
 	}
 	situation := s.situation(now)
 	situation.wanted, situation.pinned, situation.blocked, situation.windows = commit, false, "", windowState{open: true}
@@ -147,7 +150,10 @@ func (s *syncer) keepOnly(now time.Time) time.Time {
 // keepFormer keeps what was applied last while nothing newer can be: after a restart nobody does otherwise. It says when to try again
 // what did not work.
 func (s *syncer) keepFormer(now time.Time) time.Time {
-	if s.active != nil || s.preparing != nil || s.former() == "" {
+	if s.active != nil {
+		return s.goOn(now)
+	}
+	if s.preparing != nil || s.former() == "" {
 		return time.Time{}
 	}
 	commit := commitOf(s.former())
@@ -165,6 +171,38 @@ func (s *syncer) keepFormer(now time.Time) time.Time {
 		return time.Time{}
 	}
 	s.prepare(commit, triggerInterval, true)
+	return time.Time{}
+}
+
+// tries are those of a commit in a row that failed.
+type tries struct {
+	failures int
+	problems []string
+	// ended is when the last one did.
+	ended time.Time
+}
+
+// note counts one more; without problems it was completed.
+func (t *tries) note(problems []string, now time.Time) {
+	failures := t.failures + 1
+	if len(problems) == 0 {
+		failures = 0
+	}
+	*t = tries{failures: failures, problems: problems, ended: now}
+}
+
+// goOn tries again what failed halfway and is kept, while what came after it is refused: that one is the last attempt, and nobody else repeats the other
+// one. It says when to look again.
+func (s *syncer) goOn(now time.Time) time.Time {
+	j := s.active
+	if s.preparing != nil || j.applying || j.tries.failures == 0 || s.last.commit == j.revision.Commit || commitOf(s.halfApplied()) != j.revision.Commit || s.cannotGoOn(now) != nil {
+		return time.Time{}
+	}
+	spec := &s.object.Spec
+	if again := j.tries.ended.Add(backOff(retryInterval(spec), interval(spec), j.tries.failures)); now.Before(again) {
+		return again
+	}
+	s.prepare(j.revision.Commit, triggerRetry, true)
 	return time.Time{}
 }
 

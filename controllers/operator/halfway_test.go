@@ -149,6 +149,40 @@ func TestWhatFailedHalfwayDoesNotGoBack(t *testing.T) {
 	}
 }
 
+// TestWhatFailedHalfwayIsTriedAgainBehindAnInvalidOne: a commit has failed halfway, and the one after it is not valid: the former is tried again until it is
+// applied, as any that failed, in the process that has tried it and in the one after. That it fails is said beside what is wrong with the newer one.
+func TestWhatFailedHalfwayIsTriedAgainBehindAnInvalidOne(t *testing.T) {
+	for name, restarts := range map[string]bool{"in one process": false, "over a restart": true} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			r := w.repository("behind-" + w.namespace)
+			stop := w.start()
+			w.landscape(r.name, r)
+			w.ready(r.name, "True Applied")
+			half := r.commit("fails halfway", map[string]string{"x.yaml": r.configMap("x", "1"), "refused.yaml": r.refusedMap()})
+			w.failed(r.name, half)
+			r.commit("invalid", map[string]string{"broken.yaml": "a: b: c\n"})
+			if restarts {
+				stop()
+				w.start()
+			}
+			w.await(r.name, func(l *landscapev1alpha1.Landscape) bool {
+				return strings.HasPrefix(readiness(l), "False Invalid") && strings.Contains(readiness(l), half+" stays applied in part") &&
+					strings.Contains(readiness(l), half+" is tried again: ")
+			})
+			records := len(w.get(r.name).Status.History)
+			w.makeRoom()
+			l := w.await(r.name, func(l *landscapev1alpha1.Landscape) bool {
+				return strings.HasSuffix(l.Status.LastAppliedRevision, half) && strings.HasPrefix(readiness(l), "False Invalid") && len(l.Status.TriedRevisions) == 0
+			})
+			assert.NotContains(t, readiness(l), "in part")
+			assert.LessOrEqual(t, len(l.Status.History), records+1, "a failure that comes to the same has no record of its own: %+v", l.Status.History)
+			mended := r.commit("mended", map[string]string{"broken.yaml": ""})
+			w.ready(r.name, "True Applied: main@sha1:"+mended)
+		})
+	}
+}
+
 // TestWhenACommitGoesOn: a commit that failed halfway goes on where a sync of it could begin, and nowhere else.
 func TestWhenACommitGoesOn(t *testing.T) {
 	never := []landscapev1alpha1.SyncWindow{{Schedule: "0 0 30 2 *", Duration: metav1.Duration{Duration: time.Minute}}}

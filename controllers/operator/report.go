@@ -81,7 +81,10 @@ func (s *syncer) report(suspended string) {
 		v.attempted = v.applied
 	}
 	if s.active != nil {
-		v.notes = s.active.revision.notes
+		v.notes = slices.Clone(s.active.revision.notes)
+		if failed := &s.active.tries; failed.failures > 0 && !s.active.applying && s.last.commit != s.active.revision.Commit {
+			v.notes = append(v.notes, fmt.Sprintf("%s is tried again: %s", s.active.revision.Revision(), listed(failed.problems)))
+		}
 		if s.active.applying {
 			v.syncing = s.active.progress()
 			v.attempted = s.active.revision.Revision()

@@ -215,6 +215,8 @@ func (s *syncer) isPrepared(p *preparation, ready *prepared, err error) {
 	switch {
 	case err != nil && p.fallback && s.active == nil:
 		s.cannotKeep(p.commit, err, s.Clock.Now())
+	case err != nil && p.fallback && p.trigger == triggerRetry && s.last.commit != p.commit: // of goOn
+		s.active.tries.note([]string{err.Error()}, s.Clock.Now())
 	case err != nil:
 		s.refused(p, err)
 	case ready.outdated(&s.status.now):
@@ -285,6 +287,9 @@ type job struct {
 	// declaring says how far the declarations are.
 	declaring declaring
 
+	// tries are those in a row of which none was completed, of this job and those of the same commit before it.
+	tries tries
+
 	mu sync.Mutex
 	// written is what gardenlets have to work on since the last sync that went well.
 	written []*followed
@@ -327,7 +332,7 @@ func (s *syncer) start(p *preparation, ready *prepared) {
 	if former := s.active; former != nil {
 		if former.revision.Commit == j.revision.Commit {
 			j.awaits(former.takeWritten()...)
-			j.publishedFor = former.takePublished()
+			j.publishedFor, j.tries = former.takePublished(), former.tries
 		}
 		if former.applying && former.record {
 			s.status.ended(now, landscapev1alpha1.SyncSuperseded, "given up for "+ready.revision.Revision(), 0)
@@ -409,7 +414,9 @@ func (s *syncer) applied(j *job, report *landscape.Report, totals map[string]int
 		}
 	}
 	same := s.last.commit == o.commit && listed(s.last.problems) == listed(o.problems) && s.last.heldText == o.heldText
-	if refused := s.last; kept && err == nil && refused.failures > 0 && refused.commit != o.commit {
+	same = same || kept && err != nil && j.tries.failures > 0 && listed(j.tries.problems) == listed(o.problems)
+	j.tries.note(o.problems, now)
+	if refused := s.last; kept && refused.failures > 0 && refused.commit != o.commit {
 		// What is kept in the place of a revision that cannot be applied is not the last attempt: that one would be tried again at once.
 		o.commit, o.revision, o.spec, o.ended, o.head = refused.commit, refused.revision, refused.spec, refused.ended, refused.head
 		o.validErr, o.fetchErr, o.secrets = refused.validErr, refused.fetchErr, refused.secrets
@@ -435,7 +442,7 @@ func (s *syncer) applied(j *job, report *landscape.Report, totals map[string]int
 	}
 	switch {
 	case err != nil:
-		result, message = landscapev1alpha1.SyncFailed, joined(passed, listed(o.problems))
+		result, message = landscapev1alpha1.SyncFailed, joined(passed, listed(j.tries.problems))
 	case o.held > 0:
 		result, message = landscapev1alpha1.SyncHeld, message+"; "+o.heldText
 	}
@@ -452,7 +459,7 @@ func (s *syncer) finish(j *job, result landscapev1alpha1.SyncResult, message str
 	s.status.ended(now, result, message, changed)
 	s.metrics.synced(s.key, result, now.Sub(j.began))
 	if result == landscapev1alpha1.SyncFailed {
-		s.status.errors(s.last.problems)
+		s.status.errors(j.tries.problems)
 		s.status.operation(gardencorev1beta1.LastOperationStateError, s.status.progress(), message)
 		s.hub.tell(commit, receiver.Progress{Time: now, Phase: receiver.PhaseFailed, Message: message, Done: true, Err: message})
 		if !same {
@@ -477,22 +484,4 @@ func (s *syncer) finish(j *job, result landscapev1alpha1.SyncResult, message str
 	if j.record && !same || changed > 0 {
 		s.notify(notification.Succeeded, severity, reason, message, commit, revision)
 	}
-}
-
-// heldCount is how many deletions and recreations wait.
-func heldCount(report *landscape.Report) int {
-	n := 0
-	for _, h := range report.Held {
-		n += len(h.Objects)
-	}
-	return n
-}
-
-func heldOf(report *landscape.Report, used []string) []landscapev1alpha1.HeldDeletion {
-	out := report.HeldDeletions()
-	out = out[:min(len(out), landscapev1alpha1.MaximumHeld)]
-	for i := range out {
-		out[i].Approval, out[i].Together = landscape.ShownApproval(out[i].Approval, used), landscape.ShownApproval(out[i].Together, used)
-	}
-	return out
 }
