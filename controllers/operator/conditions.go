@@ -238,7 +238,7 @@ func (v view) ready() (gardencorev1beta1.ConditionStatus, string, string) {
 		if v.unkept != nil {
 			message += "; " + v.notKept()
 		}
-		return status, reason, message
+		return status, reason, message + v.waitsText()
 	case v.sourceErr != nil:
 		return v.source()
 	case v.unkept != nil:
@@ -260,11 +260,7 @@ func (v view) ready() (gardencorev1beta1.ConditionStatus, string, string) {
 		}
 		return gardencorev1beta1.ConditionUnknown, reasonPending, message
 	case v.halfway != "":
-		message := "the sync of " + v.halfway + " was not completed" + v.stays()
-		if v.waits() {
-			message += "; " + v.wanted + ": " + v.waiting
-		}
-		return gardencorev1beta1.ConditionFalse, reasonApplyFailed, message
+		return gardencorev1beta1.ConditionFalse, reasonApplyFailed, "the sync of " + v.halfway + " was not completed" + v.stays() + v.waitsText()
 	case len(v.drift) > 0:
 		return gardencorev1beta1.ConditionFalse, reasonDrift, "the clusters are not as " + v.applied + " says: " + listed(v.drift)
 	case len(v.unhealthy) > 0:
@@ -272,7 +268,7 @@ func (v view) ready() (gardencorev1beta1.ConditionStatus, string, string) {
 	}
 	message, reason := v.applied+" is applied", reasonApplied
 	if v.waits() {
-		message, reason = message+"; "+v.wanted+": "+v.waiting, reasonWaiting
+		message, reason = message+v.waitsText(), reasonWaiting
 	}
 	if v.held > 0 {
 		message += "; " + v.heldText
@@ -302,6 +298,14 @@ func operationsReason(operations []string, ranOut int) string {
 
 // waits tells whether a sync of a revision that is known would be due, and something holds it.
 func (v view) waits() bool { return v.waiting != "" && v.wanted != "" }
+
+// waitsText adds to a message what a sync waits for.
+func (v view) waitsText() string {
+	if !v.waits() {
+		return ""
+	}
+	return "; " + v.wanted + ": " + v.waiting
+}
 
 // stalled says what a person has to change before anything gets better.
 func (v view) stalled() string {
@@ -333,6 +337,8 @@ func (v view) reconciling() (reason, message string) {
 		return reasonReconciling, v.syncing
 	case v.validating != "":
 		return reasonReconciling, v.validating
+	case len(v.problems) > 0 && v.waits():
+		return reasonRetrying, "the sync failed" + v.waitsText()
 	case len(v.problems) > 0:
 		return reasonRetrying, "the sync failed and is tried again"
 	case v.sourceErr != nil:

@@ -33,6 +33,7 @@ func TestConditions(t *testing.T) {
 		"applied again":    {view{wanted: a, attempted: a, applied: a, syncing: "applying " + a}, "True Applied: " + a + " is applied", status.InProgressStatus},
 		"invalid":          {view{wanted: b, attempted: b, applied: a, validErr: invalid("seed.yaml:3:4: no")}, "False Invalid: seed.yaml:3:4: no; " + a + " stays applied", status.FailedStatus},
 		"failed":           {view{wanted: b, attempted: b, applied: a, problems: []string{"one", "two", "three", "four"}}, "False ApplyFailed: one; two; three; and 1 more", status.InProgressStatus},
+		"failed, closed":   {view{wanted: b, attempted: b, applied: a, problems: []string{"one"}, waiting: "waiting for a window"}, "False ApplyFailed: one; " + b + ": waiting for a window", status.InProgressStatus},
 		"failed for good":  {view{wanted: b, attempted: b, problems: []string{"one"}, permanent: true}, "False ApplyFailed: one", status.FailedStatus},
 		"held":             {view{wanted: a, attempted: a, applied: a, held: 2, heldText: "2 deletions and recreations wait for an approval"}, "True Applied: " + a + " is applied; 2 deletions and recreations wait for an approval", status.CurrentStatus},
 		"operations wait":  {view{wanted: a, attempted: a, applied: a, operations: []string{"x", "y"}}, "True Applied: " + a + " is applied; 2 operations wait to be taken up", status.CurrentStatus},
