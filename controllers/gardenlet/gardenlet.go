@@ -134,7 +134,7 @@ func New(o Options) (*Gardenlet, error) {
 	o.defaults()
 	g := &Gardenlet{
 		Options: o, wake: make(chan struct{}, 1), slots: make(chan struct{}, concurrentSyncs), sites: map[string]*site{}, apart: map[string]string{}, said: map[string]string{},
-		handled: map[string]bool{}, seedNow: make(chan struct{}),
+		handled: map[string]bool{}, seedNow: make(chan struct{}), reporting: reporting{turn: make(chan struct{}, 1)},
 	}
 	var err error
 	defer func() {

@@ -51,9 +51,9 @@ func (g *Gardenlet) noteOutcome(ctx context.Context, at *site, from sources, err
 	if ctx.Err() != nil {
 		return // a newer job takes its place
 	}
-	ctx, cancel := context.WithTimeout(ctx, beatTimeout)
+	bounded, cancel := context.WithTimeout(ctx, beatTimeout)
 	defer cancel()
-	if err := g.noteReport(ctx, &end{at: at, kind: from.kind, owner: reportedName(from.object), key: from.key, failed: err != nil}); err != nil && ctx.Err() == nil {
+	if err := g.noteReport(bounded, &end{at: at, kind: from.kind, owner: reportedName(from.object), key: from.key, failed: err != nil}); err != nil && ctx.Err() == nil {
 		g.Log.Info("the operator cannot be told yet how the seed stands", "error", err)
 	}
 }

@@ -3,10 +3,10 @@ package gardenlet
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"reflect"
 	"slices"
 	"strings"
-	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -148,9 +148,9 @@ func shownNow(reported string, used []string) string {
 	return landscape.ShownApproval(plain, used)
 }
 
-// reporting is what this process has written of the report last. mu is held by whoever writes it: what was found first is written first.
+// reporting is what this process has written of the report last. turn is taken by whoever looks at it and writes: what was found first is written first.
 type reporting struct {
-	mu sync.Mutex
+	turn chan struct{}
 	// patch is what was written, nil before; over is the version that the Seed was known to have then. held is what it said.
 	patch map[string]any
 	over  string
@@ -165,11 +165,23 @@ type end struct {
 }
 
 // noteReport brings the annotation of the Seed up to date; it costs a request only when it is not. Before anything is known of the owners the one
-// of a former process stays. At the end of a convergence it does so where those who wait for it have to know.
+// of a former process stays. At the end of a convergence it does so where those who wait for it have to know, and waits for its turn as long as ctx
+// lasts. A heartbeat waits for nobody: what it would say the next one does.
 func (g *Gardenlet) noteReport(ctx context.Context, done *end) error {
 	last := &g.reporting
-	last.mu.Lock()
-	defer last.mu.Unlock()
+	select {
+	case last.turn <- struct{}{}:
+	default:
+		if done == nil {
+			return nil
+		}
+		select {
+		case last.turn <- struct{}{}:
+		case <-ctx.Done():
+			return fmt.Errorf("waiting for others who say how the seed stands: %w", ctx.Err())
+		}
+	}
+	defer func() { <-last.turn }()
 	seed := g.objects.get(kindSeed, "", g.Seed)
 	g.mu.Lock()
 	assessed := g.assessed

@@ -1,0 +1,91 @@
+package gardenlet
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/client-go/rest"
+)
+
+// slowReport holds up whatever writes the report of a Seed while it is on.
+type slowReport struct {
+	seed          string
+	on            atomic.Bool
+	held, release chan struct{}
+}
+
+func (s *slowReport) wrap(c *rest.Config) *rest.Config {
+	out := rest.CopyConfig(c)
+	out.Wrap(func(next http.RoundTripper) http.RoundTripper { return heldUp{s, next} })
+	return out
+}
+
+type heldUp struct {
+	*slowReport
+	next http.RoundTripper
+}
+
+func (h heldUp) RoundTrip(r *http.Request) (*http.Response, error) {
+	if h.on.Load() && r.Method == http.MethodPatch && strings.HasSuffix(r.URL.Path, "/seeds/"+h.seed) {
+		h.held <- struct{}{}
+		<-h.release
+	}
+	return h.next.RoundTrip(r)
+}
+
+// TestHeartbeatDoesNotWaitForAReport: while the end of a convergence waits until the report is written, the heartbeat goes on, and others at their end
+// wait no longer than they would for a request.
+func TestHeartbeatDoesNotWaitForAReport(t *testing.T) {
+	p := newPlace(t)
+	p.publish("main@1")
+	slow := &slowReport{seed: p.name, held: make(chan struct{}, 100), release: make(chan struct{})}
+	g := p.run(func(o *Options) { o.Garden = slow.wrap(o.Garden) })
+	p.eventually("it is reconciled", p.done("Seed", "", p.name))
+	at := g.site("seed " + p.name)
+	p.eventually("the report says so", func() bool { r := p.reported(); return r.Digest != "" && len(r.Converging) == 0 })
+	slow.on.Store(true)
+	// Of a Seed there is something to say when it was converged with another key than the one there is.
+	of := func(key string) *end { return &end{at: at, kind: at.kind, owner: "Seed " + p.name, key: key} }
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		assert.NoError(t, g.noteReport(p.ctx, of("another")))
+	}()
+	select {
+	case <-slow.held:
+	case <-p.ctx.Done():
+		t.Fatal("nobody writes the report")
+	}
+	beats := func() (n int) {
+		for _, r := range p.toVirtual.since(0) {
+			if strings.HasPrefix(r, "PUT ") && strings.HasSuffix(r, "/leases/"+p.name) {
+				n++
+			}
+		}
+		return n
+	}
+	before := beats()
+	// One of them may be under way.
+	if !assert.Eventually(t, func() bool { return beats() >= before+5 }, 40*time.Second, 20*time.Millisecond, "the heartbeat goes on") {
+		close(slow.release)
+		t.FailNow()
+	}
+	over, cancel := context.WithCancel(p.ctx)
+	cancel()
+	require.ErrorIs(t, g.noteReport(over, of("a third")), context.Canceled)
+	select {
+	case <-ended:
+		t.Error("the first one has ended")
+	default:
+	}
+	close(slow.release)
+	<-ended
+	p.eventually("it is told", func() bool { return len(p.reported().Converging) == 1 })
+	require.NoError(t, g.stop())
+}
