@@ -58,11 +58,13 @@ func (g *Gardenlet) askElsewhere() {
 
 // forgetRecord takes one record away.
 func (g *Gardenlet) forgetRecord(ctx context.Context, key string) {
-	g.records.mu.Lock()
-	defer g.records.mu.Unlock()
+	g.records.writing.Lock()
+	defer g.records.writing.Unlock()
 	if _, err := g.local.MergePatch(ctx, recordsRef(), map[string]any{"data": map[string]any{key: nil}}, "gardenlet", ""); err != nil && !apierrors.IsNotFound(err) {
 		g.Log.Info("the record of a Shoot that is gone could not be taken away yet", "error", g.local.Explain(recordsRef(), "note", err))
 		return
 	}
+	g.records.mu.Lock()
+	defer g.records.mu.Unlock()
 	delete(g.records.known, key)
 }

@@ -13,26 +13,26 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// slowReport holds up whatever writes the report of a Seed while it is on.
-type slowReport struct {
-	seed          string
+// slowWrites holds up whatever patches an object, by the end of its path, while it is on.
+type slowWrites struct {
+	path          string
 	on            atomic.Bool
 	held, release chan struct{}
 }
 
-func (s *slowReport) wrap(c *rest.Config) *rest.Config {
+func (s *slowWrites) wrap(c *rest.Config) *rest.Config {
 	out := rest.CopyConfig(c)
 	out.Wrap(func(next http.RoundTripper) http.RoundTripper { return heldUp{s, next} })
 	return out
 }
 
 type heldUp struct {
-	*slowReport
+	*slowWrites
 	next http.RoundTripper
 }
 
 func (h heldUp) RoundTrip(r *http.Request) (*http.Response, error) {
-	if h.on.Load() && r.Method == http.MethodPatch && strings.HasSuffix(r.URL.Path, "/seeds/"+h.seed) {
+	if h.on.Load() && r.Method == http.MethodPatch && strings.HasSuffix(r.URL.Path, h.path) {
 		h.held <- struct{}{}
 		<-h.release
 	}
@@ -44,7 +44,7 @@ func (h heldUp) RoundTrip(r *http.Request) (*http.Response, error) {
 func TestHeartbeatDoesNotWaitForAReport(t *testing.T) {
 	p := newPlace(t)
 	p.publish("main@1")
-	slow := &slowReport{seed: p.name, held: make(chan struct{}, 100), release: make(chan struct{})}
+	slow := &slowWrites{path: "/seeds/" + p.name, held: make(chan struct{}, 100), release: make(chan struct{})}
 	g := p.run(func(o *Options) { o.Garden = slow.wrap(o.Garden) })
 	p.eventually("it is reconciled", p.done("Seed", "", p.name))
 	at := g.site("seed " + p.name)

@@ -45,7 +45,8 @@ type reviewRecord struct {
 
 // records of all owners. They are kept in a ConfigMap on the seed, and outlive the process by that.
 type records struct {
-	mu sync.Mutex
+	// writing is held by whoever changes them, mu for a moment only.
+	writing, mu sync.Mutex
 	// known is nil before it was read.
 	known map[string]reviewRecord
 	// elsewhere are those of Shoots that are there, but not on this seed.
@@ -159,6 +160,20 @@ func (g *Gardenlet) reviewVersion() string {
 	return ""
 }
 
+// wereRead tells whether it is known what a former process has noted.
+func (r *records) wereRead() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.known != nil
+}
+
+// set keeps a record in memory.
+func (r *records) set(key string, one reviewRecord) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.known[key] = one
+}
+
 // recordOf tells how an owner was converged last, and whether that is known.
 func (g *Gardenlet) recordOf(from sources) (reviewRecord, bool) {
 	g.records.mu.Lock()
@@ -169,9 +184,12 @@ func (g *Gardenlet) recordOf(from sources) (reviewRecord, bool) {
 
 // readRecords reads what a former process has noted. While it cannot be read, all that is lost needs a review.
 func (g *Gardenlet) readRecords(ctx context.Context) {
-	g.records.mu.Lock()
-	defer g.records.mu.Unlock()
-	if g.records.known != nil {
+	if g.records.wereRead() {
+		return
+	}
+	g.records.writing.Lock()
+	defer g.records.writing.Unlock()
+	if g.records.wereRead() {
 		return
 	}
 	live, err := g.local.GetLive(ctx, recordsRef())
@@ -179,15 +197,18 @@ func (g *Gardenlet) readRecords(ctx context.Context) {
 		g.Log.Info("what was reviewed could not be read yet", "error", g.local.Explain(recordsRef(), "read", err))
 		return
 	}
-	g.records.known = map[string]reviewRecord{}
+	known := map[string]reviewRecord{}
 	if err == nil {
 		data, _, _ := unstructured.NestedStringMap(live.Object, "data")
 		for key, text := range data {
 			var r reviewRecord
 			_ = json.Unmarshal([]byte(text), &r) // of one that cannot be read nothing is known
-			g.records.known[key] = r
+			known[key] = r
 		}
 	}
+	g.records.mu.Lock()
+	g.records.known = known
+	g.records.mu.Unlock()
 }
 
 // beginReviewed is called before an owner is converged, and gives the number of the last change that is applied completely by then. What was
@@ -231,13 +252,13 @@ func (g *Gardenlet) endReviewed(ctx context.Context, from sources, complete int,
 // note writes the record of an owner where it is another one. In memory it counts at once, unless it allows more than the one that is written.
 func (g *Gardenlet) note(ctx context.Context, from sources, r reviewRecord) {
 	key := recordKey(from.kind, from.object)
-	g.records.mu.Lock()
-	defer g.records.mu.Unlock()
-	if g.records.known == nil || reflect.DeepEqual(g.records.known[key], r) {
+	g.records.writing.Lock()
+	defer g.records.writing.Unlock()
+	if was, _ := g.recordOf(from); !g.records.wereRead() || reflect.DeepEqual(was, r) {
 		return
 	}
 	if r.Basis == "" {
-		g.records.known[key] = r
+		g.records.set(key, r)
 	}
 	text, err := json.Marshal(r)
 	if err == nil {
@@ -247,7 +268,7 @@ func (g *Gardenlet) note(ctx context.Context, from sources, r reviewRecord) {
 		g.Log.Info("what was reviewed could not be noted yet", "error", g.local.Explain(recordsRef(), "note", err))
 		return
 	}
-	g.records.known[key] = r
+	g.records.set(key, r)
 }
 
 // writeOnSeed changes data of a ConfigMap of the gardenlet on the seed, which is made if need be; nil takes a key away.

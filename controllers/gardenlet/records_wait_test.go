@@ -1,0 +1,51 @@
+package gardenlet
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// TestNobodyWaitsForARecordToBeWritten: while a seed is slow to take it, what is known can be asked for, and looks at what there is go on.
+func TestNobodyWaitsForARecordToBeWritten(t *testing.T) {
+	p := newPlace(t)
+	p.publish("main@1")
+	slow := &slowWrites{path: "/configmaps/" + recordsName, held: make(chan struct{}, 100), release: make(chan struct{})}
+	g := p.run(func(o *Options) { o.Local = slow.wrap(o.Local) })
+	p.eventually("it is reconciled", p.done("Seed", "", p.name))
+	at := g.site("seed " + p.name)
+	from := sources{kind: at.kind, key: at.key, object: at.object}
+	before, _ := g.recordOf(from)
+	slow.on.Store(true)
+	written := make(chan struct{})
+	go func() {
+		defer close(written)
+		g.note(p.ctx, from, reviewRecord{Basis: "another", Done: 7})
+	}()
+	select {
+	case <-slow.held:
+	case <-p.ctx.Done():
+		t.Fatal("the record is not written")
+	}
+	asked := make(chan struct{})
+	go func() {
+		defer close(asked)
+		now, _ := g.recordOf(from)
+		assert.Equal(t, before, now, "what allows more counts when it is written")
+		g.forgetGone(p.ctx)
+		g.askElsewhere()
+	}()
+	select {
+	case <-asked:
+	case <-time.After(20 * time.Second):
+		t.Error("who asks has to wait")
+	}
+	close(slow.release)
+	<-written
+	<-asked
+	now, _ := g.recordOf(from)
+	assert.Equal(t, reviewRecord{Basis: "another", Done: 7}, now)
+	require.NoError(t, g.stop())
+}
