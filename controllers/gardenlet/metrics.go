@@ -22,7 +22,7 @@ func newMetrics() *metrics {
 		durations: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "pergola_gardenlet_convergence_duration_seconds",
 			Help: "Time that the convergence of a Seed or Shoot took, waiting for health included.", Buckets: []float64{.1, .5, 1, 5, 15, 60, 180, 600, 1800}}, []string{"kind"}),
 		drift: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "pergola_gardenlet_drift_repairs_total",
-			Help: "Repairs of objects on the seed that somebody else changed, by result: repaired, failed."}, []string{"result"}),
+			Help: "Repairs of objects on the seed that somebody else changed, by result: repaired, failed, left (it is held, or declared otherwise by now)."}, []string{"result"}),
 		beat: prometheus.NewGauge(prometheus.GaugeOpts{Name: "pergola_gardenlet_heartbeat_timestamp_seconds",
 			Help: "When the virtual garden was told last that the seed is looked after."}),
 	}
@@ -40,13 +40,7 @@ func (m *metrics) took(kind string, d time.Duration) {
 	m.durations.WithLabelValues(kind).Observe(d.Seconds())
 }
 
-func (m *metrics) repaired(err error) {
-	result := "repaired"
-	if err != nil {
-		result = "failed"
-	}
-	m.drift.WithLabelValues(result).Inc()
-}
+func (m *metrics) repaired(result string) { m.drift.WithLabelValues(result).Inc() }
 
 // ownersDesc counts owners when somebody asks.
 func ownersDesc() *prometheus.Desc {

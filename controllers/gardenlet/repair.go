@@ -51,22 +51,25 @@ func (g *Gardenlet) repairAt(ctx context.Context, at *site, r *owner.Reconciler,
 	if !found {
 		return false, true
 	}
-	g.metrics.repaired(err)
 	if err != nil {
+		g.metrics.repaired("failed")
 		if ctx.Err() == nil {
 			g.tellDrift(o.Known(), e, "could not be repaired: "+strings.Join(owner.Problems(err), "; "))
 		}
 		return true, false
 	}
 	if slices.Contains(done.Left, e.Ref) {
+		g.metrics.repaired("left")
 		g.tellDrift(o.Known(), e, "is not repaired: it is declared otherwise than it was applied last, and that is not applied yet: a reconciliation does both")
 		return true, true
 	}
 	if why := g.heldRepair(done.Held, e); why != "" {
+		g.metrics.repaired("left")
 		g.tellDrift(o.Known(), e, "is not repaired: "+why)
 		at.poke() // the next convergence holds it, too, and says so in the report
 		return true, true
 	}
+	g.metrics.repaired("repaired")
 	g.tellDrift(o.Known(), e, "")
 	g.Log.Info("drift was repaired", "owner", o.String(), "object", e.Ref.String(), "deleted", e.Deleted)
 	return true, true
