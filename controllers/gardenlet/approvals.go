@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/controllers/landscape"
 	"github.com/pergola-dev/pergola/controllers/owner"
@@ -67,20 +69,55 @@ func (g *Gardenlet) withdraw(ctx context.Context, at *site, s *settings, from so
 	lapsed := maps.Clone(at.lapsed)
 	at.mu.Unlock()
 	for _, id := range landscape.OpenApprovals(s.approved, g.usedApprovals(s)) {
-		if !lapsed[id] {
-			continue
+		if lapsed[id] {
+			g.endApproval(ctx, s, id, recordKey(from.kind, from.object), from.object, report.Held)
 		}
-		given := ""
-		ok, err := g.spend(ctx, s, id, func(shown string) (use, error) {
-			given = shown
-			return use{Owner: recordKey(from.kind, from.object)}, nil
-		})
-		if err != nil {
-			g.Log.Info("the approval of what is not held any more could not be used up yet", "approval", id, "error", err)
+	}
+}
+
+// lapseUnheld uses up approvals of what is not held, once all owners are as the settings say: one that comes late, when another process has seen that what
+// it was given for is not held any more, would let pass what goes later.
+func (g *Gardenlet) lapseUnheld(ctx context.Context, seed *unstructured.Unstructured) {
+	g.mu.Lock()
+	s, assessed := g.settings, g.assessed
+	g.mu.Unlock()
+	if s == nil || s.publication.Digest != assessed {
+		return
+	}
+	open := landscape.OpenApprovals(s.approved, g.usedApprovals(s))
+	if len(open) == 0 {
+		return
+	}
+	now := g.report(nil)
+	if now.Digest != assessed || len(now.Converging) > 0 || len(now.Failing) > 0 {
+		return
+	}
+	held := map[string]bool{}
+	for _, h := range now.Held {
+		for _, shown := range []string{h.Approval, h.Together} {
+			id, _, _ := strings.Cut(shown, "-")
+			held[id] = true
 		}
-		if ok {
-			g.tell(from.object, reasonLapsed, lapsedText(given, s.landscape+" "+g.Seed, g.usedApprovals(s), report.Held))
+	}
+	for _, id := range open {
+		if !held[id] {
+			g.endApproval(ctx, s, id, "", seed, nil)
 		}
+	}
+}
+
+// endApproval uses up an approval by which nothing passes, and tells it.
+func (g *Gardenlet) endApproval(ctx context.Context, s *settings, id, key string, about *unstructured.Unstructured, held []owner.HeldObjects) {
+	given := ""
+	ok, err := g.spend(ctx, s, id, func(shown string) (use, error) {
+		given = shown
+		return use{Owner: key}, nil
+	})
+	if err != nil {
+		g.Log.Info("the approval of what is not held any more could not be used up yet", "approval", id, "error", err)
+	}
+	if ok {
+		g.tell(about, reasonLapsed, lapsedText(given, s.landscape+" "+g.Seed, g.usedApprovals(s), held))
 	}
 }
 

@@ -121,6 +121,38 @@ func TestAnApprovalOfWhatIsNotHeldAnyMore(t *testing.T) {
 	require.NoError(t, g.stop())
 }
 
+// TestALateApprovalAfterARestart: who approves what a former process saw held, and not held any more, approves nothing that goes later.
+func TestALateApprovalAfterARestart(t *testing.T) {
+	const gate, without = ", deletionGate: {maxDeletions: 0}", ", components: {seed: {b: {enabled: false}}}"
+	p := newPlace(t)
+	b := "b-" + p.name
+	id := plan.ApprovalOf(p.name, plan.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "garden", Name: b})
+	done := func(spec, revision string, held int, approved ...string) {
+		t.Helper()
+		p.spec, p.approved = spec, approved
+		published := p.publish(revision)
+		p.eventually(revision+" is done", func() bool {
+			r := p.reported()
+			return r.Digest == published.Digest && len(r.Converging) == 0 && len(r.Held) == held
+		})
+	}
+	g := p.run()
+	done(gate, "main@1", 0)
+	done(gate+without, "main@2", 1)
+	done(gate, "main@3", 0)
+	require.NoError(t, g.stop())
+	g = p.run()
+	done(gate, "main@4", 0, id)
+	p.eventually("it is used up", func() bool { return p.used() == id })
+	p.eventually("that is told", p.told(reasonLapsed, p.name, "nothing passes by approval "+id+":"))
+	done(gate+without, "main@5", 1, id)
+	assert.NotNil(t, p.onSeed("garden", b))
+	assert.Equal(t, id+"-2", p.reported().Held[0].Approval)
+	done(gate+without, "main@6", 0, id, id+"-2")
+	p.eventually("that is approved", func() bool { return p.onSeed("garden", b) == nil })
+	require.NoError(t, g.stop())
+}
+
 // TestLapse: an id lapses when what it stands for is not held any more, or not all of it, and counts again when it is.
 func TestLapse(t *testing.T) {
 	before := map[string][]string{"a": {"one"}, "b": {"two"}, "both": {"one", "two"}, "passed": {"three"}}

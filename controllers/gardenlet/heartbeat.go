@@ -70,6 +70,7 @@ func (h *heartbeat) once(ctx context.Context) {
 	}
 	h.g.heard()
 	h.g.forgetApprovals(ctx)
+	h.g.lapseUnheld(ctx, seed)
 	if err := h.g.noteUsed(ctx); err != nil && ctx.Err() == nil {
 		h.g.Log.Info("used approvals could not be noted yet", "error", err)
 	}
