@@ -110,8 +110,8 @@ type ApplyOptions struct {
 	ApprovePrune func([]Entry) []Held
 	// ApproveRecreate may refuse to delete and recreate an object, with a reason. It sees the entry of the inventory.
 	ApproveRecreate func(Entry) (ok bool, reason string)
-	// Repair brings back what was applied, and nothing else: objects that are declared otherwise by now, or were never applied, are skipped, and nothing
-	// is told to go but by a recreation that brings back what was there.
+	// Repair brings back what was applied, and nothing else: objects that are declared otherwise by now, or were never applied, are skipped, nothing
+	// leaves the inventory, and nothing is told to go but by a recreation that brings back what was there.
 	Repair bool
 	// DesiredElsewhere tells that another set wants an object that left this one: then it is not deleted.
 	DesiredElsewhere func(Ref) bool

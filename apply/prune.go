@@ -61,11 +61,7 @@ func (r *run) prune(ctx context.Context) {
 		}
 		items = nil
 	}
-	if r.opts.Repair {
-		items = r.onTheirWay(items)
-	} else {
-		items = r.approved(items, r.opts.ApprovePrune)
-	}
+	items = r.approved(items, r.opts.ApprovePrune)
 	deadline := r.e.clock.Now().Add(r.opts.DeleteTimeout)
 	r.deletePhases(ctx, reversed(phases(items, func(c candidate) Ref { return c.entry.Ref })),
 		func() time.Duration { return deadline.Sub(r.e.clock.Now()) }, false)

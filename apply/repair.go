@@ -1,23 +1,28 @@
 package apply
 
-import (
-	"cmp"
-	"slices"
-)
+import "errors"
 
 // A repair (ApplyOptions.Repair) may come at any time: when what is declared by now was not applied yet, and its turn, its window or its approval are still
 // to come. So it knows only what was applied.
 
+// errNoInventory is why nothing can be repaired.
+var errNoInventory = errors.New("its inventory is lost, so that it is not known what was applied: the next apply makes it anew")
+
 // keepToApplied leaves out of a repair what is declared otherwise than it was applied last.
-func (r *run) keepToApplied() {
-	r.desired = slices.DeleteFunc(r.desired, func(d *desired) bool {
+func (r *run) keepToApplied() error {
+	if !r.recorded && len(r.desired) > 0 {
+		return errNoInventory
+	}
+	var kept []*desired
+	for _, d := range r.desired {
 		if r.asApplied(d) {
-			return false
+			kept = append(kept, d)
+			continue
 		}
-		r.refused = append(r.refused, d.ref) // it is wanted
 		r.outcomes[keyOf(d.ref)] = outcome{ref: d.ref, action: Skipped, message: "what is declared of it by now was not applied yet"}
-		return true
-	})
+	}
+	r.desired = kept
+	return nil
 }
 
 // asApplied tells whether an object is declared as it was applied last.
@@ -27,15 +32,4 @@ func (r *run) asApplied(d *desired) bool {
 		return false
 	}
 	return d.ref.GroupKind() != secretKind || r.e.tracked.secrets.wrote(r.c, d.obj)
-}
-
-// onTheirWay are the objects that were told to go before; all others stay.
-func (r *run) onTheirWay(items []candidate) []candidate {
-	return slices.DeleteFunc(items, func(c candidate) bool {
-		if c.live.GetDeletionTimestamp() != nil {
-			return false
-		}
-		r.stays(c.entry, HeldBack, cmp.Or(c.entry.Held, "a repair deletes nothing"))
-		return true
-	})
 }

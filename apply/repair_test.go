@@ -44,7 +44,7 @@ func TestRepairKnowsOnlyWhatWasApplied(t *testing.T) {
 	next := f.set(f.configMap("same", "1"), f.configMap("other", "2"), f.configMap("new", "1"), f.secret("plain", "new"), f.secret("kept", "old"))
 	done := f.repair(next)
 	assert.Equal(t, map[string]Action{"ConfigMap/same": Configured, "ConfigMap/other": Skipped, "ConfigMap/new": Skipped, "Secret/plain": Skipped,
-		"Secret/kept": Configured, "ConfigMap/goes": HeldBack}, actions(done))
+		"Secret/kept": Configured}, actions(done))
 	assert.False(t, done.Complete)
 	value := func(o *unstructured.Unstructured) any { return nested(f.get(o), "data", "key") }
 	assert.Equal(t, "1", value(f.configMap("same", "")))
@@ -59,6 +59,35 @@ func TestRepairKnowsOnlyWhatWasApplied(t *testing.T) {
 	assert.Equal(t, "2", value(f.configMap("other", "")))
 	assert.Equal(t, "bmV3", value(f.secret("plain", "")))
 	assert.False(t, f.exists(f.configMap("goes", "")))
+}
+
+// TestRepairOfASecretInLines: base64 may be declared in several lines, and a server gives it back in one.
+func TestRepairOfASecretInLines(t *testing.T) {
+	f := newFixture(t)
+	secret := func() *unstructured.Unstructured {
+		return f.object("apiVersion: v1\nkind: Secret\nmetadata: {name: lines, namespace: NS}\ndata:\n  key: |\n    b2\n    xk\n")
+	}
+	f.mustApply(f.set(secret()))
+	require.NoError(t, f.resource(secret()).Delete(f.ctx, "lines", metav1.DeleteOptions{}))
+	f.eventually("the cache knows", func() bool { _, err := f.c.Get(f.ctx, RefOf(secret())); return err != nil })
+	assert.Equal(t, map[string]Action{"Secret/lines": Created}, actions(f.repair(f.set(secret()))))
+}
+
+// TestRepairWithoutAnInventory is an error, and the next apply finds what there is.
+func TestRepairWithoutAnInventory(t *testing.T) {
+	f := newFixture(t)
+	s := f.set(f.configMap("a", "1"))
+	s.RebuildFrom = KindsOf(s.Objects...)
+	f.mustApply(s)
+	require.NoError(t, f.inv.Remove(f.ctx))
+	f.eventually("the cache knows", func() bool { entries, err := f.inv.Load(f.ctx); return err == nil && len(entries) == 0 })
+	_, err := f.e.Apply(f.ctx, f.c, f.set(f.configMap("a", "1")), f.inv, ApplyOptions{Repair: true})
+	require.ErrorIs(t, err, errNoInventory)
+	assert.Empty(t, f.inventory())
+	s = f.set(f.configMap("a", "1"))
+	s.RebuildFrom = KindsOf(s.Objects...)
+	f.mustApply(s)
+	assert.Equal(t, []string{"ConfigMap/a"}, f.inventory())
 }
 
 // TestRepairThatFails is tried again, also where the object is not there any more.

@@ -39,6 +39,7 @@ type run struct {
 	mu       sync.Mutex
 	entries  map[key]Entry // what the inventory will say
 	saved    string        // digest of what it says
+	recorded bool          // there was one
 	outcomes map[key]outcome
 	deletion []outcome
 	extra    []*ObjectError // errors that belong to no object
@@ -81,7 +82,10 @@ func (r *run) apply(ctx context.Context) {
 		return
 	}
 	if r.opts.Repair {
-		r.keepToApplied()
+		if err := r.keepToApplied(); err != nil {
+			r.abort("repair", err)
+			return
+		}
 	} else if err := r.announce(ctx); err != nil {
 		r.abort("write the inventory", err)
 		return
@@ -98,7 +102,7 @@ func (r *run) apply(ctx context.Context) {
 		r.serve(ctx, phase)
 	}
 	r.nameNamespaces(ctx)
-	if !r.opts.NoPrune && (!r.set.InOrder || r.failed() == nil) {
+	if !r.opts.NoPrune && !r.opts.Repair && (!r.set.InOrder || r.failed() == nil) {
 		r.prune(ctx)
 	}
 	r.close(ctx)
@@ -170,7 +174,7 @@ func (r *run) open(ctx context.Context) error {
 		r.old[e.key()], r.entries[e.key()] = e, e
 		kinds[e.GVK()] = true
 	}
-	r.saved = r.digestEntries()
+	r.saved, r.recorded = r.digestEntries(), len(entries) > 0
 	for _, d := range r.desired {
 		kinds[d.ref.GVK()] = true
 		if gk := d.ref.GroupKind(); gk == deploymentKind || gk == statefulSet {

@@ -4,6 +4,7 @@ import (
 	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/json"
 	"sync"
 
@@ -40,10 +41,21 @@ func (s *secretSums) wrote(c *Cluster, declared *unstructured.Unstructured) bool
 	have, known := s.known[c][keyOf(RefOf(declared))]
 	s.mu.Unlock()
 	data, _ := declared.Object["data"].(map[string]any)
-	if data == nil {
-		data = map[string]any{}
+	values := make(map[string]any, len(data))
+	for k, v := range data {
+		values[k] = canonicalBase64(v)
 	}
-	return known && s.sum(data) == have
+	return known && s.sum(values) == have
+}
+
+// canonicalBase64 is a value of a Secret as a server gives it back: base64 may be declared in several lines.
+func canonicalBase64(v any) any {
+	text, _ := v.(string)
+	raw, err := base64.StdEncoding.DecodeString(text)
+	if err != nil {
+		return v
+	}
+	return base64.StdEncoding.EncodeToString(raw)
 }
 
 func (s *secretSums) sum(values map[string]any) string {

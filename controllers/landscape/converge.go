@@ -112,6 +112,8 @@ type Converger struct {
 	keptBy string
 	// refused are the declarations that could not become what Git says.
 	refused map[apply.Ref]bool
+	// declared are the clusters whose declarations were applied as they are.
+	declared map[string]bool
 	// unapplied are the objects that the repair at work left as they are.
 	unapplied map[apply.Ref]bool
 	// handed are the declared fields that are left to controllers.

@@ -1,6 +1,7 @@
 package landscape
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -138,7 +139,10 @@ func (c *Converger) applyDeclarations(ctx context.Context, cluster string, d *de
 	judged := c.newJudge(cluster, len(d.objects), around)
 	options.ApprovePrune = func(entries []apply.Entry) []apply.Held { return c.keepHeld(cluster, judged.prune(entries)) }
 	kept := c.once.isKept()
-	options.Repair = kept // what a sync has left is left to the next one, and to its window
+	if kept {
+		options.ApprovePrune = nothingGoes
+		options.Repair = !c.areApplied(cluster) // what a sync has left is left to the next one, and to its window
+	}
 	options.ApproveRecreate = func(e apply.Entry) (bool, string) {
 		held := c.keepHeld(cluster, judged.recreate(e))
 		if len(held) > 0 {
@@ -150,10 +154,38 @@ func (c *Converger) applyDeclarations(ctx context.Context, cluster string, d *de
 	set.Private = true
 	err = around.explain(c.applySet(ctx, cluster, DeclarationsBundle, set, c.declarationInventory(cluster), options))
 	c.admission.end()
+	if !kept {
+		c.noteApplied(cluster, err)
+	}
 	if err != nil || kept {
 		around.removals.keepUndeclared(cluster, d.objects)
 	}
 	return errors.Join(err, c.saveRemovals(ctx, cluster, around.removals))
+}
+
+// nothingGoes holds all deletions.
+func nothingGoes(entries []apply.Entry) []apply.Held {
+	out := make([]apply.Held, 0, len(entries))
+	for _, e := range entries {
+		out = append(out, apply.Held{Ref: e.Ref, Reason: cmp.Or(e.Held, "only a sync deletes what is not in Git any more")})
+	}
+	return out
+}
+
+// noteApplied notes whether the declarations of a cluster were applied.
+func (c *Converger) noteApplied(cluster string, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.declared == nil {
+		c.declared = map[string]bool{}
+	}
+	c.declared[cluster] = err == nil
+}
+
+func (c *Converger) areApplied(cluster string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.declared[cluster]
 }
 
 func (c *Converger) applySet(ctx context.Context, cluster, bundle string, s apply.Set, inv apply.Inventory, options apply.ApplyOptions) error {

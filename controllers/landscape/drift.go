@@ -56,8 +56,18 @@ func (c *Converger) repair(ctx context.Context, e apply.DriftEvent) bool {
 	}
 	problems := problemsByObject(e.Ref, err)
 	held, approval := c.heldSince(before, e.Cluster, e.Ref)
-	if c.takeNotApplied()[e.Ref] && problems[e.Ref] == "" {
-		problems[e.Ref] = notApplied
+	c.mu.Lock()
+	stood := maps.Clone(c.drifts[driftSet{e.Cluster, e.Set}].problems)
+	c.mu.Unlock()
+	for ref := range stood { // what is held of the others, and was told, is so still
+		if why, id := c.heldSince(before, e.Cluster, ref); why != "" && problems[ref] == "" {
+			problems[ref] = heldText(why, id)
+		}
+	}
+	for ref := range c.takeNotApplied() {
+		if problems[ref] == "" && (ref == e.Ref || stood[ref] != "") {
+			problems[ref] = notApplied
+		}
 	}
 	if held != "" && problems[e.Ref] == "" {
 		problems[e.Ref] = heldText(held, approval)
@@ -92,7 +102,7 @@ func (c *Converger) repair(ctx context.Context, e apply.DriftEvent) bool {
 }
 
 // notApplied is why an object stays as somebody left it.
-const notApplied = "Git declares it otherwise than it was applied last, and that is not applied yet: a sync does both"
+const notApplied = "Git declares it otherwise than it was applied last, and that could not be applied yet"
 
 // noteNotApplied notes objects that a repair could not bring back, since they are declared otherwise by now.
 func (c *Converger) noteNotApplied(refs ...apply.Ref) {

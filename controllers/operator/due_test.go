@@ -82,20 +82,21 @@ func TestWindows(t *testing.T) {
 		open  bool
 		next  time.Time
 	}{
-		"none":                  {nil, true, time.Time{}},
-		"empty":                 {[][]landscapev1alpha1.SyncWindow{nil, nil}, true, time.Time{}},
-		"within":                {[][]landscapev1alpha1.SyncWindow{list(window("0 8 * * 1-5", "8h", ""))}, true, time.Time{}},
-		"opens now":             {[][]landscapev1alpha1.SyncWindow{list(window("0 12 * * *", "1m", ""))}, true, time.Time{}},
-		"closed just now":       {[][]landscapev1alpha1.SyncWindow{list(window("0 11 * * *", "1h", ""))}, false, noon.Add(23 * time.Hour)},
-		"other days":            {[][]landscapev1alpha1.SyncWindow{list(window("0 8 * * 6", "8h", ""))}, false, time.Date(2026, 3, 7, 8, 0, 0, 0, time.UTC)},
-		"another zone":          {[][]landscapev1alpha1.SyncWindow{list(window("0 8 * * *", "4h", "America/New_York"))}, false, noon.Add(time.Hour)},
-		"one of two in a list":  {[][]landscapev1alpha1.SyncWindow{list(window("0 8 * * 6", "8h", ""), window("0 9 * * 3", "4h", ""))}, true, time.Time{}},
-		"both lists":            {[][]landscapev1alpha1.SyncWindow{list(window("0 8 * * *", "8h", "")), list(window("0 14 * * *", "1h", ""))}, false, noon.Add(2 * time.Hour)},
-		"never both":            {[][]landscapev1alpha1.SyncWindow{list(window("0 22 * * *", "2h", "")), list(window("0 4 * * *", "1h", ""))}, false, time.Time{}},
-		"never, and sometimes":  {[][]landscapev1alpha1.SyncWindow{list(window("0 0 30 2 *", "2h", "")), list(window("0 4 * * *", "1h", ""))}, false, time.Time{}},
-		"both, later":           {[][]landscapev1alpha1.SyncWindow{list(window("0 8 1 * *", "8h", "")), list(window("0 8 * * 6", "8h", ""))}, false, time.Date(2026, 8, 1, 8, 0, 0, 0, time.UTC)},
-		"both closed":           {[][]landscapev1alpha1.SyncWindow{list(window("0 13 * * *", "8h", "")), list(window("0 14 * * *", "1h", ""))}, false, noon.Add(2 * time.Hour)},
-		"longer than its cycle": {[][]landscapev1alpha1.SyncWindow{list(window("0 13 * * *", "48h", ""))}, true, time.Time{}},
+		"none":                   {nil, true, time.Time{}},
+		"empty":                  {[][]landscapev1alpha1.SyncWindow{nil, nil}, true, time.Time{}},
+		"within":                 {[][]landscapev1alpha1.SyncWindow{list(window("0 8 * * 1-5", "8h", ""))}, true, time.Time{}},
+		"opens now":              {[][]landscapev1alpha1.SyncWindow{list(window("0 12 * * *", "1m", ""))}, true, time.Time{}},
+		"closed just now":        {[][]landscapev1alpha1.SyncWindow{list(window("0 11 * * *", "1h", ""))}, false, noon.Add(23 * time.Hour)},
+		"other days":             {[][]landscapev1alpha1.SyncWindow{list(window("0 8 * * 6", "8h", ""))}, false, time.Date(2026, 3, 7, 8, 0, 0, 0, time.UTC)},
+		"another zone":           {[][]landscapev1alpha1.SyncWindow{list(window("0 8 * * *", "4h", "America/New_York"))}, false, noon.Add(time.Hour)},
+		"one of two in a list":   {[][]landscapev1alpha1.SyncWindow{list(window("0 8 * * 6", "8h", ""), window("0 9 * * 3", "4h", ""))}, true, time.Time{}},
+		"both lists":             {[][]landscapev1alpha1.SyncWindow{list(window("0 8 * * *", "8h", "")), list(window("0 14 * * *", "1h", ""))}, false, noon.Add(2 * time.Hour)},
+		"never both":             {[][]landscapev1alpha1.SyncWindow{list(window("0 22 * * *", "2h", "")), list(window("0 4 * * *", "1h", ""))}, false, time.Time{}},
+		"never, and sometimes":   {[][]landscapev1alpha1.SyncWindow{list(window("0 0 30 2 *", "2h", "")), list(window("0 4 * * *", "1h", ""))}, false, time.Time{}},
+		"daily, and once a year": {[][]landscapev1alpha1.SyncWindow{list(window("0 22 * * *", "2h", "")), list(window("0 3 * * *", "2h", ""), window("0 0 1 2 *", "24h", ""))}, false, time.Date(2027, 2, 1, 22, 0, 0, 0, time.UTC)},
+		"both, later":            {[][]landscapev1alpha1.SyncWindow{list(window("0 8 1 * *", "8h", "")), list(window("0 8 * * 6", "8h", ""))}, false, time.Date(2026, 8, 1, 8, 0, 0, 0, time.UTC)},
+		"both closed":            {[][]landscapev1alpha1.SyncWindow{list(window("0 13 * * *", "8h", "")), list(window("0 14 * * *", "1h", ""))}, false, noon.Add(2 * time.Hour)},
+		"longer than its cycle":  {[][]landscapev1alpha1.SyncWindow{list(window("0 13 * * *", "48h", ""))}, true, time.Time{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			state, err := windowsAt(noon, test.lists...)

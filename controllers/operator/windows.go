@@ -20,9 +20,12 @@ type windowState struct {
 
 func neverOpens(s windowState) bool { return !s.open && s.changes.IsZero() }
 
-// mostOpenings is how many times at which one of several lists opens are looked at for one at which all are open: of a day of the month and a day of the week
-// that is some years.
-const mostOpenings = 400
+// Of several lists it is looked for a time at which all are open at so many times at which one opens, and for so long after the first. Where there is none in
+// all that time there is never one; where there are too many openings, the last one that was looked at is when to look again.
+const (
+	mostOpenings = 2000
+	mostYears    = 2
+)
 
 // windowsAt looks at several lists of windows, each of which has to be open; an empty one always is.
 func windowsAt(now time.Time, lists ...[]landscapev1alpha1.SyncWindow) (windowState, error) {
@@ -30,10 +33,10 @@ func windowsAt(now time.Time, lists ...[]landscapev1alpha1.SyncWindow) (windowSt
 	if err != nil || state.open {
 		return state, err
 	}
-	at := state.changes
+	at, last := state.changes, state.changes.AddDate(mostYears, 0, 0)
 	for range mostOpenings {
-		if at.IsZero() {
-			break
+		if at.IsZero() || at.After(last) {
+			return windowState{}, nil
 		}
 		then, err := allAt(at, lists)
 		if err != nil || then.open {
@@ -41,7 +44,7 @@ func windowsAt(now time.Time, lists ...[]landscapev1alpha1.SyncWindow) (windowSt
 		}
 		at = then.changes
 	}
-	return windowState{}, nil
+	return windowState{changes: at}, nil
 }
 
 // allAt is the same, but that changes is a time before which not all are open.

@@ -147,6 +147,9 @@ func (r *run) applyBundle(ctx context.Context, b render.Bundle) (waiter, error) 
 	if err == nil || ctx.Err() == nil {
 		r.owner.noteApply(b.Name, err)
 	}
+	if !r.pending {
+		r.owner.noteApplied(b, err)
+	}
 	if err != nil {
 		return w, fmt.Errorf("bundle %s: %w", b.Name, err)
 	}
@@ -158,6 +161,9 @@ func (r *run) sendBundle(ctx context.Context, b render.Bundle) (waiter, error) {
 	if len(b.Unresolved) > 0 {
 		return waiter{}, fmt.Errorf("not known yet: %s", strings.Join(b.Unresolved, ", "))
 	}
+	if r.pending && !b.Delivery.Direct {
+		return r.repairManaged(ctx, b)
+	}
 	objects, cluster, err := r.owner.delivered(ctx, b)
 	if err != nil {
 		return waiter{}, err
@@ -165,8 +171,10 @@ func (r *run) sendBundle(ctx context.Context, b render.Bundle) (waiter, error) {
 	if !b.Delivery.Direct {
 		return r.sendManaged(ctx, b, cluster, objects)
 	}
-	if err := r.endManaged(ctx, b); err != nil {
-		return waiter{}, err
+	if !r.pending {
+		if err := r.endManaged(ctx, b); err != nil {
+			return waiter{}, err
+		}
 	}
 	result, err := r.Engine.Apply(ctx, cluster, directSet(r.owner, b, objects), r.inventory(r.owner, b), r.options(b))
 	r.countAll(result)
@@ -244,9 +252,7 @@ func (r *run) applyManaged(ctx context.Context, b render.Bundle) (waiter, error)
 		return waiter{}, err
 	}
 	rm.Options, rm.Sources = r.options(b), set(r.owner, b, nil).Sources
-	if r.repairing { // what the ManagedResource declares is what was applied
-		rm.Options.Repair, rm.Options.ApprovePrune = false, allStay
-	}
+	rm.Options.Repair = false // what the ManagedResource declares is what was applied
 	outcome, err := rm.Reconcile(ctx, b.Namespace, b.Name)
 	if outcome != nil {
 		r.countAll(outcome.Applied)
@@ -280,14 +286,19 @@ func (o *Owner) noteApply(bundle string, err error) {
 // options of the engine for one bundle: the deletion gate and progress.
 func (r *run) options(b render.Bundle) apply.ApplyOptions {
 	return apply.ApplyOptions{
-		ApprovePrune: func(entries []apply.Entry) []apply.Held { return r.judge(b.Cluster, entries) },
+		ApprovePrune: func(entries []apply.Entry) []apply.Held {
+			if r.repairing {
+				return allStay(entries)
+			}
+			return r.judge(b.Cluster, entries)
+		},
 		ApproveRecreate: func(e apply.Entry) (bool, string) {
 			if held := r.judge(b.Cluster, []apply.Entry{e}); len(held) > 0 {
 				return false, held[0].Reason
 			}
 			return true, ""
 		},
-		Repair:           r.repairing,
+		Repair:           r.pending,
 		DesiredElsewhere: r.desiredElsewhere(b),
 		OnObject:         r.progress(b),
 	}
@@ -352,7 +363,7 @@ type Repaired struct {
 // to this owner. What was not applied yet stays so, in whatever order and time it is to be; nothing is told to go.
 func (r *Reconciler) Repair(ctx context.Context, o *Owner, setID string) (done Repaired, found bool, err error) {
 	for _, b := range o.Bundles() {
-		work := r.repairOf(o)
+		work := r.repairOf(o, b)
 		if setName(o.Input.Owner, b.Name) == setID {
 			_, err := work.applyBundle(ctx, b)
 			return Repaired{work.report.Held, work.left}, true, err
@@ -375,9 +386,45 @@ func (r *Reconciler) Repair(ctx context.Context, o *Owner, setID string) (done R
 	return Repaired{}, false, nil
 }
 
-// repairOf is a run that applies what was applied before.
-func (r *Reconciler) repairOf(o *Owner) *run {
-	return &run{Reconciler: r, owner: o, report: &Report{}, repairing: true}
+// repairOf is a run that applies a bundle again that was applied, or brings back what was applied of one that is rendered otherwise since.
+func (r *Reconciler) repairOf(o *Owner, b render.Bundle) *run {
+	return &run{Reconciler: r, owner: o, report: &Report{}, repairing: true, pending: !o.isApplied(b)}
+}
+
+// repairManaged has the objects of a ManagedResource brought back as it declares them. What is rendered of it by now is not applied yet.
+func (r *run) repairManaged(ctx context.Context, b render.Bundle) (waiter, error) {
+	live, err := r.owner.Local.Get(ctx, managedRef(b))
+	switch {
+	case err != nil:
+		return waiter{}, r.owner.Local.Explain(managedRef(b), "read", err)
+	case live.GetDeletionTimestamp() != nil:
+		return waiter{}, fmt.Errorf("ManagedResource %s/%s is being deleted: the next reconciliation makes it anew", b.Namespace, b.Name)
+	}
+	return r.applyManaged(ctx, b)
+}
+
+// noteApplied keeps how a bundle was rendered that was applied last, nothing where that failed.
+func (o *Owner) noteApplied(b render.Bundle, err error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.applied == nil {
+		o.applied = map[string]string{}
+	}
+	if o.applied[b.Name] = renderingOf(b); err != nil {
+		delete(o.applied, b.Name)
+	}
+}
+
+// isApplied tells whether a bundle was applied as it is rendered.
+func (o *Owner) isApplied(b render.Bundle) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.applied[b.Name] == renderingOf(b)
+}
+
+// renderingOf tells renderings of a bundle apart.
+func renderingOf(b render.Bundle) string {
+	return fmt.Sprint(b.Cluster, b.Namespace, b.Delivery, b.Digest)
 }
 
 // allStay holds whatever would go.

@@ -84,6 +84,8 @@ func TestARepairGoesOnWithNothing(t *testing.T) {
 			s := newSite(t)
 			s.mustApply(s.bundle(direct, s.configMap("same"), s.configMap("goes")))
 			b := s.bundle(direct, s.configMap("same"), s.configMap("new"))
+			b.Digest.Resolved = "another"
+			s.work.owner.bundles[0].Digest = b.Digest
 			_, err := s.resource("configmaps", s.ns).Patch(s.ctx, "same", types.MergePatchType, []byte(`{"data":{"a":"by hand"}}`), metav1.PatchOptions{FieldManager: "kubectl-edit"})
 			require.NoError(t, err)
 			s.eventually("what was applied is back", func() bool {
@@ -98,4 +100,25 @@ func TestARepairGoesOnWithNothing(t *testing.T) {
 			assert.NotNil(t, s.get("new"))
 		})
 	}
+}
+
+// TestARepairLeavesAManagedResourceThatGoes: who deletes it by hand, while its bundle is rendered anew and not applied yet, loses nothing of what it knows.
+func TestARepairLeavesAManagedResourceThatGoes(t *testing.T) {
+	s := newSite(t)
+	old := s.bundle(false, s.configMap("same"), s.configMap("goes"))
+	s.mustApply(old)
+	require.NoError(t, s.resource("managedresources", s.ns).Delete(s.ctx, old.Name, metav1.DeleteOptions{}))
+	s.eventually("the cache knows", func() bool {
+		live, err := s.work.owner.Local.Get(s.ctx, managedRef(old))
+		return err == nil && live.GetDeletionTimestamp() != nil
+	})
+	b := s.bundle(false, s.configMap("same"), s.configMap("new"))
+	b.Digest.Resolved = "another"
+	s.work.owner.bundles[0].Digest = b.Digest
+	_, found, err := s.work.Repair(s.ctx, s.work.owner, setName(b.Owner, b.Name))
+	assert.True(t, found)
+	require.ErrorContains(t, err, "is being deleted: the next reconciliation makes it anew")
+	s.mustApply(b)
+	assert.Nil(t, s.get("goes"), "it is known that it was there")
+	assert.NotNil(t, s.get("new"))
 }

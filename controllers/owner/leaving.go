@@ -74,7 +74,7 @@ func (r *Reconciler) finishRemovals(ctx context.Context, o *Owner, bundles ...re
 		if !slices.Contains(done, b.Name) {
 			continue
 		}
-		work := r.repairOf(o)
+		work := r.repairOf(o, b)
 		if _, err := work.applyBundle(ctx, b); err != nil {
 			problems = append(problems, fmt.Errorf("finish the removal of what left it: %w", err))
 		}

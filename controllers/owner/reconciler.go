@@ -47,6 +47,8 @@ type Owner struct {
 	bundles []render.Bundle
 	// failures says why the last apply of a bundle failed.
 	failures map[string]string
+	// applied says how the bundles were rendered that were applied last.
+	applied map[string]string
 	// unjudged says why the last reconciliation did not get as far as rendering.
 	unjudged string
 	// leaving are the objects that were still being deleted after the last apply, by bundle.
@@ -206,9 +208,9 @@ type run struct {
 	open map[string]bool
 	// blocked knows why steps are not started.
 	blocked blocked
-	// repairing is for a run that brings back what was applied, and left what it could not.
-	repairing bool
-	left      []apply.Ref
+	// repairing is for a run that brings back what was applied, and left what it could not; pending says that it is rendered otherwise since.
+	repairing, pending bool
+	left               []apply.Ref
 }
 
 func (r *run) reconcile(ctx context.Context) error {

@@ -85,9 +85,7 @@ func (r *run) waitAll(ctx context.Context, waits []waiter, rolledOut bool, repor
 		details := r.Clock.Since(detailed) >= detailInterval
 		if details {
 			detailed = r.Clock.Now()
-			if err := r.restore(ctx, waits); err != nil {
-				return err
-			}
+			open = r.restore(ctx, waits)
 		}
 		for _, w := range waits {
 			problem, err := r.look(ctx, w, rolledOut, details)
@@ -114,8 +112,8 @@ func (r *run) waitAll(ctx context.Context, waits []waiter, rolledOut bool, repor
 }
 
 // restore applies bundles again of which somebody has deleted objects while a step waits for them: nobody else does that as long as the owner is
-// worked on. What is deleted again and again is made again every half a minute.
-func (r *run) restore(ctx context.Context, waits []waiter) error {
+// worked on. What is deleted again and again, or cannot be made, is made again every half a minute. It gives what went wrong.
+func (r *run) restore(ctx context.Context, waits []waiter) (problems []string) {
 	for i, w := range waits {
 		if w.again == nil || r.Clock.Since(w.restored) < remindInterval || !slices.ContainsFunc(w.refs, func(ref apply.Ref) bool {
 			_, err := w.cluster.Get(ctx, ref)
@@ -125,13 +123,15 @@ func (r *run) restore(ctx context.Context, waits []waiter) error {
 		}
 		next, err := w.again(ctx)
 		if err != nil {
-			return err
+			waits[i].restored = r.Clock.Now()
+			problems = append(problems, Problems(err)...)
+			continue
 		}
 		next.follows(w)
 		next.restored = r.Clock.Now()
 		waits[i] = next
 	}
-	return nil
+	return problems
 }
 
 // follows takes over what was noted of a bundle when it was applied before.
