@@ -91,9 +91,8 @@ func TestWindows(t *testing.T) {
 		"another zone":           {[][]landscapev1alpha1.SyncWindow{list(window("0 8 * * *", "4h", "America/New_York"))}, false, noon.Add(time.Hour)},
 		"one of two in a list":   {[][]landscapev1alpha1.SyncWindow{list(window("0 8 * * 6", "8h", ""), window("0 9 * * 3", "4h", ""))}, true, time.Time{}},
 		"both lists":             {[][]landscapev1alpha1.SyncWindow{list(window("0 8 * * *", "8h", "")), list(window("0 14 * * *", "1h", ""))}, false, noon.Add(2 * time.Hour)},
-		"never both":             {[][]landscapev1alpha1.SyncWindow{list(window("0 22 * * *", "2h", "")), list(window("0 4 * * *", "1h", ""))}, false, time.Time{}},
 		"never, and sometimes":   {[][]landscapev1alpha1.SyncWindow{list(window("0 0 30 2 *", "2h", "")), list(window("0 4 * * *", "1h", ""))}, false, time.Time{}},
-		"daily, and once a year": {[][]landscapev1alpha1.SyncWindow{list(window("0 22 * * *", "2h", "")), list(window("0 3 * * *", "2h", ""), window("0 0 1 2 *", "24h", ""))}, false, time.Date(2027, 2, 1, 22, 0, 0, 0, time.UTC)},
+		"daily, and once a year": {[][]landscapev1alpha1.SyncWindow{list(window("0 22 * * *", "2h", "")), list(window("0 3 * * *", "2h", ""), window("0 0 1 7 *", "24h", ""))}, false, time.Date(2026, 7, 1, 22, 0, 0, 0, time.UTC)},
 		"both, later":            {[][]landscapev1alpha1.SyncWindow{list(window("0 8 1 * *", "8h", "")), list(window("0 8 * * 6", "8h", ""))}, false, time.Date(2026, 8, 1, 8, 0, 0, 0, time.UTC)},
 		"both closed":            {[][]landscapev1alpha1.SyncWindow{list(window("0 13 * * *", "8h", "")), list(window("0 14 * * *", "1h", ""))}, false, noon.Add(2 * time.Hour)},
 		"longer than its cycle":  {[][]landscapev1alpha1.SyncWindow{list(window("0 13 * * *", "48h", ""))}, true, time.Time{}},
@@ -103,6 +102,17 @@ func TestWindows(t *testing.T) {
 			require.NoError(t, err)
 			assert.Equal(t, windowState{open: test.open, changes: test.next}, state)
 		})
+	}
+	for _, never := range [][][]landscapev1alpha1.SyncWindow{
+		{list(window("0 22 * * *", "2h", "")), list(window("0 4 * * *", "1h", ""))},
+		{list(window("0 8,12,16 * * *", "1h", "")), list(window("0 10,14,18 * * *", "1h", ""))},
+	} {
+		state, err := windowsWithin(noon, everyOpening, never...)
+		require.NoError(t, err)
+		assert.True(t, neverOpens(state))
+		state, err = windowsAt(noon, never...)
+		require.NoError(t, err)
+		assert.False(t, neverOpens(state), "so many are not looked at each time")
 	}
 	for want, w := range map[string]landscapev1alpha1.SyncWindow{
 		`spec.windows[0]: schedule "8 o'clock"`:                                                  window("8 o'clock", "1h", ""),

@@ -160,7 +160,7 @@ func (r reading) bounded(object *landscapev1alpha1.Landscape, snapshot *source.S
 		return nil, invalid("revision %s: landscape.yaml: %s", snapshot.Revision(), err)
 	} else if neverOpens(windows) { // not even the commit that takes it away could be applied
 		return nil, invalid("revision %s: landscape.yaml: spec.windows: none of them ever opens", snapshot.Revision())
-	} else if both, err := windowsAt(r.now, object.Spec.Windows, config.Spec.Windows); err == nil && neverOpens(both) {
+	} else if both, err := windowsWithin(r.now, everyOpening, object.Spec.Windows, config.Spec.Windows); err == nil && neverOpens(both) {
 		if alone, err := windowsAt(r.now, object.Spec.Windows); err == nil && !neverOpens(alone) {
 			return nil, invalid("revision %s: landscape.yaml: spec.windows: none of them is ever open while one of the Landscape in the cluster is, and both have to be", snapshot.Revision())
 		}

@@ -23,18 +23,24 @@ func neverOpens(s windowState) bool { return !s.open && s.changes.IsZero() }
 // Of several lists it is looked for a time at which all are open at so many times at which one opens, and for so long after the first. Where there is none in
 // all that time there is never one; where there are too many openings, the last one that was looked at is when to look again.
 const (
-	mostOpenings = 2000
+	mostOpenings = 400
 	mostYears    = 2
+	// everyOpening is more than there are in that time, of windows that open every half an hour.
+	everyOpening = 40_000
 )
 
 // windowsAt looks at several lists of windows, each of which has to be open; an empty one always is.
 func windowsAt(now time.Time, lists ...[]landscapev1alpha1.SyncWindow) (windowState, error) {
+	return windowsWithin(now, mostOpenings, lists...)
+}
+
+func windowsWithin(now time.Time, most int, lists ...[]landscapev1alpha1.SyncWindow) (windowState, error) {
 	state, err := allAt(now, lists)
 	if err != nil || state.open {
 		return state, err
 	}
 	at, last := state.changes, state.changes.AddDate(mostYears, 0, 0)
-	for range mostOpenings {
+	for range most {
 		if at.IsZero() || at.After(last) {
 			return windowState{}, nil
 		}

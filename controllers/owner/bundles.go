@@ -376,7 +376,12 @@ func (r *Reconciler) Repair(ctx context.Context, o *Owner, setID string) (done R
 			continue
 		}
 		if rm.SetName(b.Namespace, b.Name) == setID {
-			_, err := work.applyManaged(ctx, b)
+			err := work.managedStays(ctx, b)
+			if err != nil && !work.pending {
+				_, err = work.applyBundle(ctx, b) // with its ManagedResource, as it should be
+			} else if err == nil {
+				_, err = work.applyManaged(ctx, b)
+			}
 			if err == nil || ctx.Err() == nil {
 				o.noteApply(b.Name, err)
 			}
@@ -393,24 +398,39 @@ func (r *Reconciler) repairOf(o *Owner, b render.Bundle) *run {
 
 // repairManaged has the objects of a ManagedResource brought back as it declares them. What is rendered of it by now is not applied yet.
 func (r *run) repairManaged(ctx context.Context, b render.Bundle) (waiter, error) {
-	live, err := r.owner.Local.Get(ctx, managedRef(b))
-	switch {
-	case err != nil:
-		return waiter{}, r.owner.Local.Explain(managedRef(b), "read", err)
-	case live.GetDeletionTimestamp() != nil:
-		return waiter{}, fmt.Errorf("ManagedResource %s/%s is being deleted: the next reconciliation makes it anew", b.Namespace, b.Name)
+	if err := r.managedStays(ctx, b); err != nil {
+		return waiter{}, err
 	}
 	return r.applyManaged(ctx, b)
 }
 
-// noteApplied keeps how a bundle was rendered that was applied last, nothing where that failed.
+// managedStays is an error for a ManagedResource whose objects would go with it: somebody deletes it, or has given it another class.
+func (r *run) managedStays(ctx context.Context, b render.Bundle) error {
+	live, err := r.owner.Local.GetLive(ctx, managedRef(b))
+	if err != nil {
+		return r.owner.Local.Explain(managedRef(b), "read", err)
+	}
+	if live.GetDeletionTimestamp() != nil {
+		return fmt.Errorf("ManagedResource %s/%s is being deleted: the next reconciliation makes it anew", b.Namespace, b.Name)
+	}
+	if class, _, _ := unstructured.NestedString(live.Object, "spec", "class"); class != b.Delivery.Class {
+		return fmt.Errorf("ManagedResource %s/%s has the class %q instead of %q: the next reconciliation gives it that", b.Namespace, b.Name, class, b.Delivery.Class)
+	}
+	return nil
+}
+
+// noteApplied keeps how a bundle was rendered that was applied last, nothing where another rendering failed: one that fails when it is applied again was
+// applied all the same.
 func (o *Owner) noteApplied(b render.Bundle, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.applied == nil {
 		o.applied = map[string]string{}
 	}
-	if o.applied[b.Name] = renderingOf(b); err != nil {
+	switch now := renderingOf(b); {
+	case err == nil:
+		o.applied[b.Name] = now
+	case o.applied[b.Name] != now:
 		delete(o.applied, b.Name)
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/plan"
+	"github.com/pergola-dev/pergola/render"
 )
 
 // get is a ConfigMap as it is, nil for none.
@@ -118,7 +119,30 @@ func TestARepairLeavesAManagedResourceThatGoes(t *testing.T) {
 	_, found, err := s.work.Repair(s.ctx, s.work.owner, setName(b.Owner, b.Name))
 	assert.True(t, found)
 	require.ErrorContains(t, err, "is being deleted: the next reconciliation makes it anew")
+	rm, err := s.work.resourceManager(s.work.owner, b)
+	require.NoError(t, err)
+	_, found, err = s.work.Repair(s.ctx, s.work.owner, rm.SetName(b.Namespace, b.Name))
+	assert.True(t, found)
+	require.ErrorContains(t, err, "is being deleted: the next reconciliation makes it anew")
+	assert.NotNil(t, s.get("same"))
 	s.mustApply(b)
 	assert.Nil(t, s.get("goes"), "it is known that it was there")
 	assert.NotNil(t, s.get("new"))
+}
+
+// TestARepairThatFailsComesAgain: a bundle that was applied stays so.
+func TestARepairThatFailsComesAgain(t *testing.T) {
+	b := render.Bundle{Name: "thing", Digest: render.Digest{Resolved: "one"}}
+	other := b
+	other.Digest.Resolved = "two"
+	o := &Owner{}
+	assert.False(t, o.isApplied(b))
+	o.noteApplied(b, nil)
+	o.noteApplied(b, assert.AnError)
+	assert.True(t, o.isApplied(b))
+	o.noteApplied(other, assert.AnError)
+	assert.False(t, o.isApplied(b))
+	assert.False(t, o.isApplied(other))
+	o.noteApplied(other, nil)
+	assert.True(t, o.isApplied(other))
 }

@@ -46,6 +46,8 @@ type waiter struct {
 	// again applies the bundle once more, as it was last time; restored is when that was done.
 	again    func(context.Context) (waiter, error)
 	restored time.Time
+	// problem is why that failed; it is done again then.
+	problem string
 }
 
 // announced kinds act on the operation annotation, not on a new generation alone.
@@ -85,9 +87,12 @@ func (r *run) waitAll(ctx context.Context, waits []waiter, rolledOut bool, repor
 		details := r.Clock.Since(detailed) >= detailInterval
 		if details {
 			detailed = r.Clock.Now()
-			open = r.restore(ctx, waits)
+			r.restore(ctx, waits)
 		}
 		for _, w := range waits {
+			if w.problem != "" {
+				open = append(open, w.problem)
+			}
 			problem, err := r.look(ctx, w, rolledOut, details)
 			if err != nil && ctx.Err() == nil {
 				return fmt.Errorf("bundle %s: %w", w.bundle.Name, err)
@@ -112,10 +117,10 @@ func (r *run) waitAll(ctx context.Context, waits []waiter, rolledOut bool, repor
 }
 
 // restore applies bundles again of which somebody has deleted objects while a step waits for them: nobody else does that as long as the owner is
-// worked on. What is deleted again and again, or cannot be made, is made again every half a minute. It gives what went wrong.
-func (r *run) restore(ctx context.Context, waits []waiter) (problems []string) {
+// worked on. What is deleted again and again, or cannot be made, is made again every half a minute.
+func (r *run) restore(ctx context.Context, waits []waiter) {
 	for i, w := range waits {
-		if w.again == nil || r.Clock.Since(w.restored) < remindInterval || !slices.ContainsFunc(w.refs, func(ref apply.Ref) bool {
+		if w.again == nil || r.Clock.Since(w.restored) < remindInterval || w.problem == "" && !slices.ContainsFunc(w.refs, func(ref apply.Ref) bool {
 			_, err := w.cluster.Get(ctx, ref)
 			return apierrors.IsNotFound(err)
 		}) {
@@ -123,15 +128,13 @@ func (r *run) restore(ctx context.Context, waits []waiter) (problems []string) {
 		}
 		next, err := w.again(ctx)
 		if err != nil {
-			waits[i].restored = r.Clock.Now()
-			problems = append(problems, Problems(err)...)
+			waits[i].restored, waits[i].problem = r.Clock.Now(), strings.Join(Problems(err), "; ")
 			continue
 		}
 		next.follows(w)
 		next.restored = r.Clock.Now()
 		waits[i] = next
 	}
-	return problems
 }
 
 // follows takes over what was noted of a bundle when it was applied before.
