@@ -69,8 +69,10 @@ func TestWhatFailedOnASeedIsToldByTheNextSync(t *testing.T) {
 	require.NoError(t, handle.Approve(context.Background(), []string{"local/0123456789ab"}, true))
 	w.eventually("the approval is published", func() bool { return digest() != before })
 	w.reports(seedpublication.Report{Digest: digest()})
+	// While that sync applies, and has not begun to wait, nothing is said to work.
+	l := w.await(s.name, func(l *landscapev1alpha1.Landscape) bool {
+		return l.Status.History[0].Gardenlets == "Shoot garden-local/local: Error (10%): no machines"
+	})
+	assert.Contains(t, l.Status.History[0].Revision, commit)
 	working("")
-	h := w.get(s.name).Status.History[0]
-	assert.Contains(t, h.Revision, commit)
-	assert.Equal(t, "Shoot garden-local/local: Error (10%): no machines", h.Gardenlets, "%+v", h)
 }
