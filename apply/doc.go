@@ -11,5 +11,6 @@
 // An object may have been somebody else's before: takeover.go (former managers and other classes of ours), restored.go (backups),
 // ownership.go (which set has it), livekept.go and createonly.go (what of it stays as it is).
 //
-// Start reading at run.apply in run.go: its steps have the names of the files. What became of each object is in outcome.go, for callers in result.go.
+// Start reading at run.apply in run.go: its steps have the names of the files. What became of each object is in outcome.go, for callers in
+// result.go; what a repair, which may come at any time, leaves alone is in repair.go.
 package apply

@@ -110,6 +110,8 @@ type ApplyOptions struct {
 	ApprovePrune func([]Entry) []Held
 	// ApproveRecreate may refuse to delete and recreate an object, with a reason. It sees the entry of the inventory.
 	ApproveRecreate func(Entry) (ok bool, reason string)
+	// NoDelete keeps all that left the set and was not told to go yet, and what the inventory says of why it is held. What is gone is forgotten.
+	NoDelete bool
 	// Repair brings back what was applied, and nothing else: objects that are declared otherwise by now, or were never applied, are skipped, nothing
 	// leaves the inventory, and nothing is told to go but by a recreation that brings back what was there.
 	Repair bool

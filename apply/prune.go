@@ -61,7 +61,11 @@ func (r *run) prune(ctx context.Context) {
 		}
 		items = nil
 	}
-	items = r.approved(items, r.opts.ApprovePrune)
+	if r.opts.NoDelete {
+		items = r.allStay(items)
+	} else {
+		items = r.approved(items, r.opts.ApprovePrune)
+	}
 	deadline := r.e.clock.Now().Add(r.opts.DeleteTimeout)
 	r.deletePhases(ctx, reversed(phases(items, func(c candidate) Ref { return c.entry.Ref })),
 		func() time.Duration { return deadline.Sub(r.e.clock.Now()) }, false)

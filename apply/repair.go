@@ -1,6 +1,10 @@
 package apply
 
-import "errors"
+import (
+	"cmp"
+	"errors"
+	"slices"
+)
 
 // A repair (ApplyOptions.Repair) may come at any time: when what is declared by now was not applied yet, and its turn, its window or its approval are still
 // to come. So it knows only what was applied.
@@ -32,4 +36,15 @@ func (r *run) asApplied(d *desired) bool {
 		return false
 	}
 	return d.ref.GroupKind() != secretKind || r.e.tracked.secrets.wrote(r.c, d.obj)
+}
+
+// allStay keeps what was not told to go yet, and leaves the rest.
+func (r *run) allStay(items []candidate) []candidate {
+	return slices.DeleteFunc(items, func(c candidate) bool {
+		if c.live.GetDeletionTimestamp() != nil {
+			return false
+		}
+		r.stays(c.entry, HeldBack, cmp.Or(c.entry.Held, "a repair deletes nothing"))
+		return true
+	})
 }

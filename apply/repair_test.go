@@ -170,3 +170,24 @@ func TestMadeAnewByHand(t *testing.T) {
 	require.NoError(t, f.resource(binding).Delete(f.ctx, "rb", metav1.DeleteOptions{}))
 	assert.Equal(t, Created, f.mustApply(s).Objects[0].Action)
 }
+
+// TestNoDelete: what left the set stays, with why it was held, until a run may delete.
+func TestNoDelete(t *testing.T) {
+	f := newFixture(t)
+	f.mustApply(f.set(f.configMap("goes", "1"), f.configMap("held", "1"), f.configMap("stays", "1")))
+	next := f.set(f.configMap("stays", "2"))
+	held := RefOf(f.configMap("held", ""))
+	_, err := f.e.Apply(f.ctx, f.c, next, f.inv, ApplyOptions{ApprovePrune: func(entries []Entry) []Held {
+		out := []Held{{Ref: held, Reason: "not now"}}
+		return append(out, Held{Ref: RefOf(f.configMap("goes", ""))})
+	}})
+	require.NoError(t, err)
+	r, err := f.e.Apply(f.ctx, f.c, next, f.inv, ApplyOptions{NoDelete: true})
+	require.NoError(t, err)
+	assert.Equal(t, map[string]Action{"ConfigMap/stays": Unchanged, "ConfigMap/goes": HeldBack, "ConfigMap/held": HeldBack}, actions(r))
+	entries, err := f.inv.Load(f.ctx)
+	require.NoError(t, err)
+	assert.Equal(t, map[Ref]string{held: "not now"}, HeldBefore(entries))
+	f.mustApply(next)
+	assert.Equal(t, []string{"ConfigMap/stays"}, f.inventory())
+}

@@ -89,33 +89,42 @@ func TestAnApprovalCountsOnce(t *testing.T) {
 	require.NoError(t, g.stop())
 }
 
+// What landscape.yaml says of a seed whose component b goes, and may not unless that is approved.
+const gateOfAll, withoutB = ", deletionGate: {maxDeletions: 0}", ", components: {seed: {b: {enabled: false}}}"
+
+// component is the ConfigMap of component b, and the id by which it goes.
+func (p *place) component() (name, id string) {
+	name = "b-" + p.name
+	return name, plan.ApprovalOf(p.name, plan.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "garden", Name: name})
+}
+
+// reaches publishes what landscape.yaml says, and what is approved, and awaits that all is converged with it and so many objects are held.
+func (p *place) reaches(spec, revision string, held int, approved ...string) {
+	p.Helper()
+	p.spec, p.approved = spec, approved
+	published := p.publish(revision)
+	p.eventually(revision+" is done", func() bool {
+		r := p.reported()
+		return r.Digest == published.Digest && len(r.Converging) == 0 && len(r.Held) == held
+	})
+}
+
 // TestAnApprovalOfWhatIsNotHeldAnyMore: it is used up, whether it comes with the commit that declares the object again or later: what goes another
 // time is held.
 func TestAnApprovalOfWhatIsNotHeldAnyMore(t *testing.T) {
-	const gate, without = ", deletionGate: {maxDeletions: 0}", ", components: {seed: {b: {enabled: false}}}"
 	p := newPlace(t)
-	b := "b-" + p.name
-	id := plan.ApprovalOf(p.name, plan.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "garden", Name: b})
-	done := func(spec, revision string, held int, approved ...string) {
-		t.Helper()
-		p.spec, p.approved = spec, approved
-		published := p.publish(revision)
-		p.eventually(revision+" is done", func() bool {
-			r := p.reported()
-			return r.Digest == published.Digest && len(r.Converging) == 0 && len(r.Held) == held
-		})
-	}
+	b, id := p.component()
 	g := p.run()
-	done(gate, "main@1", 0)
-	done(gate+without, "main@2", 1)
-	done(gate, "main@3", 0, id)
+	p.reaches(gateOfAll, "main@1", 0)
+	p.reaches(gateOfAll+withoutB, "main@2", 1)
+	p.reaches(gateOfAll, "main@3", 0, id)
 	p.eventually("it is used up", func() bool { return p.used() == id })
 	p.eventually("that is told", p.told(reasonLapsed, p.name, "nothing passes by approval "+id+":", "nothing is held now"))
-	done(gate+without, "main@4", 1, id)
+	p.reaches(gateOfAll+withoutB, "main@4", 1, id)
 	assert.NotNil(t, p.onSeed("garden", b))
 	assert.Equal(t, id+"-2", p.reported().Held[0].Approval)
-	done(gate, "main@5", 0, id)
-	done(gate, "main@5", 0, id, id+"-2")
+	p.reaches(gateOfAll, "main@5", 0, id)
+	p.reaches(gateOfAll, "main@5", 0, id, id+"-2")
 	p.eventually("one that comes late, too", func() bool { return p.used() == id+","+id+"-2" })
 	p.eventually("with the id that was given", p.told(reasonLapsed, p.name, "nothing passes by approval "+id+"-2:"))
 	require.NoError(t, g.stop())
@@ -123,32 +132,21 @@ func TestAnApprovalOfWhatIsNotHeldAnyMore(t *testing.T) {
 
 // TestALateApprovalAfterARestart: who approves what a former process saw held, and not held any more, approves nothing that goes later.
 func TestALateApprovalAfterARestart(t *testing.T) {
-	const gate, without = ", deletionGate: {maxDeletions: 0}", ", components: {seed: {b: {enabled: false}}}"
 	p := newPlace(t)
-	b := "b-" + p.name
-	id := plan.ApprovalOf(p.name, plan.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "garden", Name: b})
-	done := func(spec, revision string, held int, approved ...string) {
-		t.Helper()
-		p.spec, p.approved = spec, approved
-		published := p.publish(revision)
-		p.eventually(revision+" is done", func() bool {
-			r := p.reported()
-			return r.Digest == published.Digest && len(r.Converging) == 0 && len(r.Held) == held
-		})
-	}
+	b, id := p.component()
 	g := p.run()
-	done(gate, "main@1", 0)
-	done(gate+without, "main@2", 1)
-	done(gate, "main@3", 0)
+	p.reaches(gateOfAll, "main@1", 0)
+	p.reaches(gateOfAll+withoutB, "main@2", 1)
+	p.reaches(gateOfAll, "main@3", 0)
 	require.NoError(t, g.stop())
 	g = p.run()
-	done(gate, "main@4", 0, id)
+	p.reaches(gateOfAll, "main@4", 0, id)
 	p.eventually("it is used up", func() bool { return p.used() == id })
 	p.eventually("that is told", p.told(reasonLapsed, p.name, "nothing passes by approval "+id+":"))
-	done(gate+without, "main@5", 1, id)
+	p.reaches(gateOfAll+withoutB, "main@5", 1, id)
 	assert.NotNil(t, p.onSeed("garden", b))
 	assert.Equal(t, id+"-2", p.reported().Held[0].Approval)
-	done(gate+without, "main@6", 0, id, id+"-2")
+	p.reaches(gateOfAll+withoutB, "main@6", 0, id, id+"-2")
 	p.eventually("that is approved", func() bool { return p.onSeed("garden", b) == nil })
 	require.NoError(t, g.stop())
 }

@@ -1,7 +1,6 @@
 package landscape
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -140,7 +139,7 @@ func (c *Converger) applyDeclarations(ctx context.Context, cluster string, d *de
 	options.ApprovePrune = func(entries []apply.Entry) []apply.Held { return c.keepHeld(cluster, judged.prune(entries)) }
 	kept := c.once.isKept()
 	if kept {
-		options.ApprovePrune = nothingGoes
+		options.NoDelete = true
 		options.Repair = !c.areApplied(cluster) // what a sync has left is left to the next one, and to its window
 	}
 	options.ApproveRecreate = func(e apply.Entry) (bool, string) {
@@ -154,8 +153,8 @@ func (c *Converger) applyDeclarations(ctx context.Context, cluster string, d *de
 	set.Private = true
 	err = around.explain(c.applySet(ctx, cluster, DeclarationsBundle, set, c.declarationInventory(cluster), options))
 	c.admission.end()
-	if !kept {
-		c.noteApplied(cluster, err)
+	if !kept && err == nil {
+		c.noteApplied(cluster)
 	}
 	if err != nil || kept {
 		around.removals.keepUndeclared(cluster, d.objects)
@@ -163,23 +162,14 @@ func (c *Converger) applyDeclarations(ctx context.Context, cluster string, d *de
 	return errors.Join(err, c.saveRemovals(ctx, cluster, around.removals))
 }
 
-// nothingGoes holds all deletions.
-func nothingGoes(entries []apply.Entry) []apply.Held {
-	out := make([]apply.Held, 0, len(entries))
-	for _, e := range entries {
-		out = append(out, apply.Held{Ref: e.Ref, Reason: cmp.Or(e.Held, "only a sync deletes what is not in Git any more")})
-	}
-	return out
-}
-
-// noteApplied notes whether the declarations of a cluster were applied.
-func (c *Converger) noteApplied(cluster string, err error) {
+// noteApplied notes that the declarations of a cluster were applied. They stay the same, also where they fail when they are applied again.
+func (c *Converger) noteApplied(cluster string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.declared == nil {
 		c.declared = map[string]bool{}
 	}
-	c.declared[cluster] = err == nil
+	c.declared[cluster] = true
 }
 
 func (c *Converger) areApplied(cluster string) bool {

@@ -233,6 +233,7 @@ func sourceID(l *landscapev1alpha1.Landscape) string {
 // specID changes when a revision has to be applied anew although it is the same.
 type specID struct{ approvals, rest string }
 
+// specOf is that of an object, without what says only when and who.
 func specOf(l *landscapev1alpha1.Landscape) specID {
 	s := l.Spec.DeepCopy()
 	approvals := digest(s.Approved)

@@ -3,6 +3,10 @@
 // health, and writes conditions and lastOperation. The three kinds share all of it;
 // what differs is a row in kinds.go.
 //
+// Read Reconcile in reconciler.go first: the flow is in graph.go, its bundles in bundles.go, what it waits for in wait.go, bundles that
+// are not rendered any more in orphans.go (with the deletion gate) and what changes how it is delivered in handover.go. Between two
+// reconciliations drift comes to repair.go, and health to care.go.
+//
 // What does not live here: which owners there are and where their clusters are
 // (landscape), how objects are sent (apply).
 package owner

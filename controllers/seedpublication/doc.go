@@ -7,5 +7,8 @@
 //
 // Apart from it, and written before it, is what reviewers could see of deletions on the seed (review.go, publishreview.go).
 //
+// What a Seed or Shoot says to both sides is read here, too: the report (report.go), which approvals are used, and why a gardenlet leaves it
+// alone (leftalone.go).
+//
 // What does not live here: when something is published (the operator), and what a seed makes of it (gardenlet).
 package seedpublication

@@ -1,0 +1,111 @@
+package owner
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/render"
+)
+
+// A repair comes when somebody has changed something, whatever a reconciliation is at. It deletes nothing. A bundle that was applied as it is rendered
+// is applied again; of one that is rendered otherwise since, only what was applied is brought back: the rest has its turn in the flow.
+
+// Repaired is what a repair could not bring back.
+type Repaired struct {
+	// Held is what the gate holds.
+	Held []HeldObjects
+	// Left are objects that are declared otherwise by now than they were applied last: they are as somebody left them until a reconciliation applies
+	// that.
+	Left []apply.Ref
+}
+
+// Repair brings back the objects of one set as they were applied last, by the name the engine reported drift for. It says false when the set does not belong
+// to this owner. What was not applied yet stays so, in whatever order and time it is to be; nothing is told to go.
+func (r *Reconciler) Repair(ctx context.Context, o *Owner, setID string) (done Repaired, found bool, err error) {
+	for _, b := range o.Bundles() {
+		work := r.repairOf(o, b)
+		if setName(o.Input.Owner, b.Name) == setID {
+			_, err := work.applyBundle(ctx, b)
+			return Repaired{work.report.Held, work.left}, true, err
+		}
+		if b.Delivery.Direct {
+			continue
+		}
+		rm, err := r.resourceManager(o, b)
+		if err != nil {
+			continue
+		}
+		if rm.SetName(b.Namespace, b.Name) == setID {
+			err := work.managedStays(ctx, b)
+			if err != nil && !work.pending {
+				_, err = work.applyBundle(ctx, b) // with its ManagedResource, as it should be
+			} else if err == nil {
+				_, err = work.applyManaged(ctx, b)
+			}
+			if err == nil || ctx.Err() == nil {
+				o.noteApply(b.Name, err)
+			}
+			return Repaired{Held: work.report.Held}, true, err
+		}
+	}
+	return Repaired{}, false, nil
+}
+
+// repairOf is a run that applies a bundle again that was applied, or brings back what was applied of one that is rendered otherwise since.
+func (r *Reconciler) repairOf(o *Owner, b render.Bundle) *run {
+	return &run{Reconciler: r, owner: o, report: &Report{}, repairing: true, pending: !o.isApplied(b)}
+}
+
+// repairManaged has the objects of a ManagedResource brought back as it declares them. What is rendered of it by now is not applied yet.
+func (r *run) repairManaged(ctx context.Context, b render.Bundle) (waiter, error) {
+	if err := r.managedStays(ctx, b); err != nil {
+		return waiter{}, err
+	}
+	return r.applyManaged(ctx, b)
+}
+
+// managedStays is an error for a ManagedResource whose objects would go with it: somebody deletes it, or has given it another class.
+func (r *run) managedStays(ctx context.Context, b render.Bundle) error {
+	live, err := r.owner.Local.GetLive(ctx, managedRef(b))
+	if err != nil {
+		return r.owner.Local.Explain(managedRef(b), "read", err)
+	}
+	if live.GetDeletionTimestamp() != nil {
+		return fmt.Errorf("ManagedResource %s/%s is being deleted: the next reconciliation makes it anew", b.Namespace, b.Name)
+	}
+	if class, _, _ := unstructured.NestedString(live.Object, "spec", "class"); class != b.Delivery.Class {
+		return fmt.Errorf("ManagedResource %s/%s has the class %q instead of %q: the next reconciliation gives it that", b.Namespace, b.Name, class, b.Delivery.Class)
+	}
+	return nil
+}
+
+// noteApplied keeps how a bundle was rendered that was applied last, nothing where another rendering failed: one that fails when it is applied again was
+// applied all the same.
+func (o *Owner) noteApplied(b render.Bundle, err error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.applied == nil {
+		o.applied = map[string]string{}
+	}
+	switch now := renderingOf(b); {
+	case err == nil:
+		o.applied[b.Name] = now
+	case o.applied[b.Name] != now:
+		delete(o.applied, b.Name)
+	}
+}
+
+// isApplied tells whether a bundle was applied as it is rendered.
+func (o *Owner) isApplied(b render.Bundle) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.applied[b.Name] == renderingOf(b)
+}
+
+// renderingOf tells renderings of a bundle apart.
+func renderingOf(b render.Bundle) string {
+	return fmt.Sprint(b.Cluster, b.Namespace, b.Delivery, b.Digest)
+}
