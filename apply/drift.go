@@ -153,13 +153,13 @@ func (t *tracker) replace(c *Cluster, set, manager string, entries []Entry) {
 	}
 }
 
-// refs are all objects of a cluster that are tracked.
-func (t *tracker) refs(c *Cluster) []Ref {
+// anew are all objects of a cluster that are tracked. What was reported of them is again: it may have been to somebody who repaired nothing.
+func (t *tracker) anew(c *Cluster) []Ref {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var out []Ref
 	for _, o := range t.of(c) {
-		if o.entry.Applied != "" {
+		if o.reported = ""; o.entry.Applied != "" {
 			out = append(out, o.entry.Ref)
 		}
 	}
@@ -311,7 +311,7 @@ func (e *Engine) Watch(ctx context.Context, c *Cluster, onDrift func(DriftEvent)
 
 // lookAtAll lets every object be judged once: what changed since it was applied, while nobody watched, is drift, too.
 func (e *Engine) lookAtAll(ctx context.Context, c *Cluster, push func(ChangeEvent)) {
-	for _, ref := range e.tracked.refs(c) {
+	for _, ref := range e.tracked.anew(c) {
 		// A cluster that cannot be listed tells nothing; what it reports later is judged then.
 		if _, err := c.readyResource(ctx, ref.GVK()); err == nil {
 			push(ChangeEvent{Ref: ref})

@@ -76,6 +76,32 @@ func TestDriftBeforeTheWatchIsReported(t *testing.T) {
 	assert.Empty(t, events)
 }
 
+// Who watches next is told again what was not repaired, and never of what is to go: nothing says how that should be.
+func TestEveryWatchReportsDriftThatIsThere(t *testing.T) {
+	f := newFixture(t)
+	f.mustApply(f.set(f.configMap("stays", "1"), f.configMap("held", "1")))
+	_, err := f.e.Apply(f.ctx, f.c, f.set(f.configMap("stays", "1")), f.inv, ApplyOptions{ApprovePrune: func(entries []Entry) []Held {
+		return []Held{{Ref: entries[0].Ref, Reason: "not now"}}
+	}})
+	require.NoError(t, err)
+	for _, name := range []string{"held", "stays"} {
+		f.patch(f.configMap(name, ""), "kubectl-edit", `{"data":{"key":"wrong"}}`)
+	}
+	for range 2 {
+		events := make(chan DriftEvent, 10)
+		ctx, cancel := context.WithCancel(f.ctx)
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			f.e.Watch(ctx, f.c, func(e DriftEvent) { events <- e })
+		}()
+		assert.Equal(t, "stays", (<-events).Ref.Name)
+		cancel()
+		<-ended
+		assert.Empty(t, events)
+	}
+}
+
 func TestForeignSecretValueIsDriftWithoutValues(t *testing.T) {
 	f := newFixture(t)
 	secret := f.object(`{apiVersion: v1, kind: Secret, metadata: {name: s, namespace: NS}, stringData: {password: hunter2-original}}`)

@@ -17,6 +17,18 @@ func (r *run) keepToApplied() error {
 	if !r.recorded && len(r.desired) > 0 {
 		return errNoInventory
 	}
+	declared := map[key]bool{}
+	for _, d := range r.desired {
+		declared[keyOf(d.ref)] = true
+	}
+	for _, ref := range r.refused {
+		declared[keyOf(ref)] = true
+	}
+	for _, e := range r.sortedOld() {
+		if e.Applied != "" && !e.Leaving && !declared[e.key()] {
+			r.outcomes[e.key()] = outcome{ref: e.Ref, action: Skipped, message: "it is not declared any more, and that was not applied yet"}
+		}
+	}
 	var kept []*desired
 	for _, d := range r.desired {
 		if r.asApplied(d) {

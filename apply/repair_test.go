@@ -43,7 +43,7 @@ func TestRepairKnowsOnlyWhatWasApplied(t *testing.T) {
 
 	next := f.set(f.configMap("same", "1"), f.configMap("other", "2"), f.configMap("new", "1"), f.secret("plain", "new"), f.secret("kept", "old"))
 	done := f.repair(next)
-	assert.Equal(t, map[string]Action{"ConfigMap/same": Configured, "ConfigMap/other": Skipped, "ConfigMap/new": Skipped, "Secret/plain": Skipped,
+	assert.Equal(t, map[string]Action{"ConfigMap/same": Configured, "ConfigMap/other": Skipped, "ConfigMap/new": Skipped, "Secret/plain": Skipped, "ConfigMap/goes": Skipped,
 		"Secret/kept": Configured}, actions(done))
 	assert.False(t, done.Complete)
 	value := func(o *unstructured.Unstructured) any { return nested(f.get(o), "data", "key") }

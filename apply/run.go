@@ -331,11 +331,11 @@ func (r *run) close(ctx context.Context) {
 	}
 }
 
-// wantedEntries are the entries without those that are being deleted.
+// wantedEntries are the entries without those that are to go, also where they stay for now: nothing says how they should be.
 func (r *run) wantedEntries() []Entry {
 	leaving := map[key]bool{}
 	for _, o := range r.deletion {
-		leaving[keyOf(o.ref)] = o.action == Deleting
+		leaving[keyOf(o.ref)] = true
 	}
 	return slices.DeleteFunc(r.sortedEntries(), func(e Entry) bool { return leaving[e.key()] })
 }

@@ -222,7 +222,7 @@ func (g *Gardenlet) converge(ctx context.Context, at *site, o *owner.Owner, from
 		}
 		return err
 	}
-	o.Input = in
+	o.Take(in)
 	complete, version := g.beginReviewed(ctx, from, s, o), g.reviewVersion()
 	g.readUses(ctx)
 	r := g.reconcilerFor(ctx, s, at, from, o)

@@ -36,6 +36,9 @@ func (g *Gardenlet) repair(ctx context.Context, e apply.DriftEvent) bool {
 		if found {
 			return ok
 		}
+		if len(o.Bundles()) == 0 {
+			at.keepDrifted(false, e) // it may be of what could not be rendered
+		}
 	}
 	// It is of one of these, or of none any more.
 	for _, at := range busy {

@@ -114,6 +114,8 @@ func TestARepairDoesNotGoAhead(t *testing.T) {
 	p.byHand("same", `{"data":{"x":"by hand"}}`)
 	p.eventually("what is declared as before is repaired", p.told(reasonDriftRepaired, p.name, "ConfigMap garden/same-"+p.name))
 	p.eventually("of what is not that is told", p.told(reasonDriftStays, p.name, "ConfigMap garden/b-"+p.name, "is not repaired: it is declared otherwise"))
+	p.byHand("extra", `{"data":{"x":"by hand"}}`)
+	p.eventually("and of what is to go", p.told(reasonDriftStays, p.name, "ConfigMap garden/extra-"+p.name, "is not repaired: it is declared otherwise"))
 	assert.Equal(t, "1", p.data("garden", "same-"+p.name, "x"))
 	assert.Equal(t, "by hand", p.data("garden", "b-"+p.name, "x"))
 	assert.NotNil(t, p.onSeed("garden", "extra-"+p.name), "nothing goes")

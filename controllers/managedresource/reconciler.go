@@ -125,7 +125,7 @@ func (r *Reconciler) reconcile(ctx context.Context, mr *resourcesv1alpha1.Manage
 			return &Outcome{Object: mr}, nil
 		}
 		// It has another class now: what this one deployed goes, then the other instance begins.
-		return r.delete(ctx, mr)
+		return r.goes(ctx, mr)
 	}
 	if mr.DeletionTimestamp != nil {
 		if other := r.heldByOther(mr); other != "" && !r.Holds(mr) {
@@ -134,7 +134,7 @@ func (r *Reconciler) reconcile(ctx context.Context, mr *resourcesv1alpha1.Manage
 		if !r.Holds(mr) {
 			return &Outcome{Object: mr}, nil // nothing was deployed, or it is deleted already
 		}
-		return r.delete(ctx, mr)
+		return r.goes(ctx, mr)
 	}
 	other, err := r.waitsFor(ctx, mr)
 	if err != nil {
@@ -150,6 +150,14 @@ func (r *Reconciler) reconcile(ctx context.Context, mr *resourcesv1alpha1.Manage
 		other = r.heldByOther(mr)
 	}
 	return &Outcome{Object: mr, Waiting: other}, r.waiting(ctx, mr, other)
+}
+
+// goes deletes what a ManagedResource deployed, unless nothing may be deleted now.
+func (r *Reconciler) goes(ctx context.Context, mr *resourcesv1alpha1.ManagedResource) (*Outcome, error) {
+	if r.Options.NoDelete {
+		return &Outcome{Object: mr}, fmt.Errorf("ManagedResource %s/%s is being deleted, or has another class: its objects stay, since nothing is deleted now", mr.Namespace, mr.Name)
+	}
+	return r.delete(ctx, mr)
 }
 
 func (r *Reconciler) converge(ctx context.Context, mr *resourcesv1alpha1.ManagedResource) (*Outcome, error) {

@@ -143,10 +143,10 @@ func (o *Owner) dataSecret(ctx context.Context, b render.Bundle) *unstructured.U
 // applyBundle sends one bundle and returns what has to be waited for. Why it failed is kept for the conditions.
 func (r *run) applyBundle(ctx context.Context, b render.Bundle) (waiter, error) {
 	w, err := r.sendBundle(ctx, b)
-	if err == nil || ctx.Err() == nil {
-		r.owner.noteApply(b.Name, err)
-	}
 	if !r.pending {
+		if err == nil || ctx.Err() == nil {
+			r.owner.noteApply(b.Name, err)
+		}
 		r.owner.noteApplied(b, err)
 	}
 	if err != nil {
@@ -170,10 +170,11 @@ func (r *run) sendBundle(ctx context.Context, b render.Bundle) (waiter, error) {
 	if !b.Delivery.Direct {
 		return r.sendManaged(ctx, b, cluster, objects)
 	}
-	if !r.pending {
-		if err := r.endManaged(ctx, b); err != nil {
-			return waiter{}, err
-		}
+	if r.pending {
+		return waiter{}, r.repairDirect(ctx, b, cluster, objects)
+	}
+	if err := r.endManaged(ctx, b); err != nil {
+		return waiter{}, err
 	}
 	result, err := r.Engine.Apply(ctx, cluster, directSet(r.owner, b, objects), r.inventory(r.owner, b), r.options(b))
 	r.countAll(result)
@@ -349,9 +350,10 @@ func (r *Reconciler) SetOfManaged(o *Owner, cluster string, ref apply.Ref) strin
 	if o.Local.Name() != cluster {
 		return ""
 	}
+	id := o.identity()
 	for _, b := range o.Bundles() {
 		if !b.Delivery.Direct && managedRef(b) == ref {
-			return setName(o.Input.Owner, b.Name)
+			return setName(id, b.Name)
 		}
 	}
 	return ""

@@ -130,6 +130,59 @@ func TestARepairLeavesAManagedResourceThatGoes(t *testing.T) {
 	assert.NotNil(t, s.get("new"))
 }
 
+// TestARepairKeepsAnEditedManagedResource from its objects: what somebody made of it is put right first.
+func TestARepairKeepsAnEditedManagedResource(t *testing.T) {
+	s := newSite(t)
+	b := s.bundle(false, s.configMap("same"))
+	b.Delivery.InjectLabels = map[string]string{"by": "Git"}
+	s.work.owner.bundles[0].Delivery = b.Delivery
+	s.mustApply(b)
+	_, err := s.resource("managedresources", s.ns).Patch(s.ctx, b.Name, types.MergePatchType, []byte(`{"spec":{"injectLabels":{"by":"hand"}}}`), metav1.PatchOptions{FieldManager: "kubectl-edit"})
+	require.NoError(t, err)
+	require.NoError(t, s.resource("configmaps", s.ns).Delete(s.ctx, "same", metav1.DeleteOptions{}))
+	s.eventually("the cache knows", func() bool {
+		_, err := s.work.owner.Local.Get(s.ctx, apply.RefOf(s.configMap("same")))
+		live, lerr := s.work.owner.Local.Get(s.ctx, managedRef(b))
+		return apierrors.IsNotFound(err) && lerr == nil && live.GetGeneration() == 2
+	})
+	rm, err := s.work.resourceManager(s.work.owner, b)
+	require.NoError(t, err)
+	rendered := s.work.owner.bundles[0].Digest
+	s.work.owner.bundles[0].Digest.Resolved = "another"
+	_, found, err := s.work.Repair(s.ctx, s.work.owner, rm.SetName(b.Namespace, b.Name))
+	assert.True(t, found)
+	require.ErrorContains(t, err, "was changed since its objects were applied")
+	assert.Nil(t, s.get("same"))
+
+	s.work.owner.bundles[0].Digest = rendered
+	_, _, err = s.work.Repair(s.ctx, s.work.owner, rm.SetName(b.Namespace, b.Name))
+	require.NoError(t, err)
+	require.NotNil(t, s.get("same"))
+	assert.Equal(t, "Git", s.get("same").GetLabels()["by"])
+}
+
+// TestARepairDoesNotChangeTheDelivery: how it was applied is known where it was, and nobody else tells of it.
+func TestARepairDoesNotChangeTheDelivery(t *testing.T) {
+	s := newSite(t)
+	was := s.bundle(false, s.configMap("same"))
+	s.mustApply(was)
+	rm, err := s.work.resourceManager(s.work.owner, was)
+	require.NoError(t, err)
+	b := s.bundle(true, s.configMap("same"))
+	require.True(t, b.Delivery.Direct)
+	for _, set := range []string{setName(b.Owner, b.Name), rm.SetName(b.Namespace, b.Name)} {
+		_, found, err := s.work.Repair(s.ctx, s.work.owner, set)
+		assert.True(t, found)
+		require.ErrorIs(t, err, errDelivery)
+	}
+	_, found, err := s.work.Repair(s.ctx, s.work.owner, "another/one")
+	assert.False(t, found)
+	require.NoError(t, err)
+	assert.NotContains(t, s.work.owner.failures, b.Name, "it is not applied yet, which is no failure")
+	_, err = s.work.owner.Local.GetLive(s.ctx, managedRef(b))
+	require.NoError(t, err)
+}
+
 // TestARepairThatFailsComesAgain: a bundle that was applied stays so.
 func TestARepairThatFailsComesAgain(t *testing.T) {
 	b := render.Bundle{Name: "thing", Digest: render.Digest{Resolved: "one"}}

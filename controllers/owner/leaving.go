@@ -75,6 +75,9 @@ func (r *Reconciler) finishRemovals(ctx context.Context, o *Owner, bundles ...re
 			continue
 		}
 		work := r.repairOf(o, b)
+		if work.pending && b.Delivery.Direct {
+			continue // the next reconciliation finds out
+		}
 		if _, err := work.applyBundle(ctx, b); err != nil {
 			problems = append(problems, fmt.Errorf("finish the removal of what left it: %w", err))
 		}

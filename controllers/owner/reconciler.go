@@ -57,6 +57,20 @@ type Owner struct {
 
 func (o *Owner) String() string { return o.Input.Owner.String() }
 
+// Take gives it another input for its next reconciliation.
+func (o *Owner) Take(in render.Input) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.Input = in
+}
+
+// identity is for others than who reconciles it.
+func (o *Owner) identity() render.Owner {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.Input.Owner
+}
+
 // Bundles of the last rendering.
 func (o *Owner) Bundles() []render.Bundle {
 	o.mu.Lock()

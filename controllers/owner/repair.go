@@ -2,6 +2,7 @@ package owner
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -32,6 +33,9 @@ func (r *Reconciler) Repair(ctx context.Context, o *Owner, setID string) (done R
 			return Repaired{work.report.Held, work.left}, true, err
 		}
 		if b.Delivery.Direct {
+			if work.pending && r.isManaged(ctx, o, b, setID) {
+				return Repaired{}, true, fmt.Errorf("bundle %s: %w", b.Name, errDelivery)
+			}
 			continue
 		}
 		rm, err := r.resourceManager(o, b)
@@ -39,14 +43,14 @@ func (r *Reconciler) Repair(ctx context.Context, o *Owner, setID string) (done R
 			continue
 		}
 		if rm.SetName(b.Namespace, b.Name) == setID {
-			err := work.managedStays(ctx, b)
-			if err != nil && !work.pending {
-				_, err = work.applyBundle(ctx, b) // with its ManagedResource, as it should be
-			} else if err == nil {
+			switch err = work.managedStays(ctx, b); {
+			case err == nil:
 				_, err = work.applyManaged(ctx, b)
-			}
-			if err == nil || ctx.Err() == nil {
-				o.noteApply(b.Name, err)
+				if !work.pending && (err == nil || ctx.Err() == nil) {
+					o.noteApply(b.Name, err)
+				}
+			case !work.pending:
+				_, err = work.applyBundle(ctx, b) // with its ManagedResource, as it should be
 			}
 			return Repaired{Held: work.report.Held}, true, err
 		}
@@ -59,6 +63,34 @@ func (r *Reconciler) repairOf(o *Owner, b render.Bundle) *run {
 	return &run{Reconciler: r, owner: o, report: &Report{}, repairing: true, pending: !o.isApplied(b)}
 }
 
+// errDelivery is why nothing is repaired of a bundle that is delivered otherwise from now on: how it was applied is known to its former delivery only.
+var errDelivery = errors.New("it is delivered otherwise than it was applied last (delivery.direct): the next reconciliation does that, and repairs it")
+
+// isManaged tells whether a set is that of the ManagedResource that a bundle has which is direct from now on.
+func (r *Reconciler) isManaged(ctx context.Context, o *Owner, b render.Bundle, setID string) bool {
+	live, err := o.Local.Get(ctx, managedRef(b))
+	if err != nil {
+		return false
+	}
+	rm, err := r.managerOf(o, b, live)
+	return err == nil && rm.SetName(b.Namespace, b.Name) == setID
+}
+
+// repairDirect brings back what was applied of a direct bundle. What else is rendered of it by now is not there to be waited for.
+func (r *run) repairDirect(ctx context.Context, b render.Bundle, cluster *apply.Cluster, objects []*unstructured.Unstructured) error {
+	inventory := r.inventory(r.owner, b)
+	entries, err := inventory.Load(ctx)
+	if err != nil {
+		return err
+	}
+	if carriers, _ := split(b, entries); len(carriers) > 0 {
+		return errDelivery
+	}
+	result, err := r.Engine.Apply(ctx, cluster, directSet(r.owner, b, objects), inventory, r.options(b))
+	r.countAll(result)
+	return err
+}
+
 // repairManaged has the objects of a ManagedResource brought back as it declares them. What is rendered of it by now is not applied yet.
 func (r *run) repairManaged(ctx context.Context, b render.Bundle) (waiter, error) {
 	if err := r.managedStays(ctx, b); err != nil {
@@ -67,7 +99,8 @@ func (r *run) repairManaged(ctx context.Context, b render.Bundle) (waiter, error
 	return r.applyManaged(ctx, b)
 }
 
-// managedStays is an error for a ManagedResource whose objects would go with it: somebody deletes it, or has given it another class.
+// managedStays is an error for a ManagedResource that is not as it was applied: what somebody made of it must not reach its objects, which would go with
+// it should it be deleted, or have another class.
 func (r *run) managedStays(ctx context.Context, b render.Bundle) error {
 	live, err := r.owner.Local.GetLive(ctx, managedRef(b))
 	if err != nil {
@@ -78,6 +111,9 @@ func (r *run) managedStays(ctx context.Context, b render.Bundle) error {
 	}
 	if class, _, _ := unstructured.NestedString(live.Object, "spec", "class"); class != b.Delivery.Class {
 		return fmt.Errorf("ManagedResource %s/%s has the class %q instead of %q: the next reconciliation gives it that", b.Namespace, b.Name, class, b.Delivery.Class)
+	}
+	if seen, _, _ := unstructured.NestedInt64(live.Object, "status", "observedGeneration"); seen != live.GetGeneration() {
+		return fmt.Errorf("ManagedResource %s/%s was changed since its objects were applied: the next reconciliation makes it what it was, and repairs them", b.Namespace, b.Name)
 	}
 	return nil
 }
