@@ -176,19 +176,26 @@ func (c *Converger) untaken(o landscapes.Operation, record operationRecord, befo
 	if record.State == operationExpired {
 		return fmt.Sprintf("its time was over (notAfter %s) before it could be executed; remove its file, and write another one, under another name, if it is needed still", o.NotAfter.UTC().Format(time.RFC3339))
 	}
+	waits := func(asked *unstructured.Unstructured) string { // the same as long as it waits: whoever has heard it hears it once
+		but := ""
+		if !isDone(o.Kind, o.Operation) {
+			but = ", but no part of Pergola does it in this version"
+		}
+		return fmt.Sprintf("it was asked for %s%s: %s", record.At.UTC().Format(time.RFC3339), but, cluster.CommandsHere(schemas.OperationWaiting(asked)))
+	}
 	if !before && record.State == operationDone && o.Operation != schemas.OperationConfirmDeletion && !isDone(o.Kind, o.Operation) {
 		asked := &unstructured.Unstructured{} // the cache does not know it yet
 		asked.SetKind(o.Kind)
 		asked.SetNamespace(o.Namespace)
 		asked.SetName(o.Name)
 		asked.SetAnnotations(map[string]string{annotationOperation: o.Operation})
-		return fmt.Sprintf("it was asked for %s, but no part of Pergola does it in this version: %s", record.At.UTC().Format(time.RFC3339), cluster.CommandsHere(schemas.OperationWaiting(asked)))
+		return waits(asked)
 	}
 	live := cluster.Cached(c.operated(o))
 	if isDone(o.Kind, o.Operation) && c.options.Clock.Since(record.At) < takeUpTime || !before || live == nil || live.GetAnnotations()[AnnotationOperationID] != c.operationMark(o.ID) || live.GetAnnotations()[annotationOperation] != o.Operation {
 		return ""
 	}
-	return fmt.Sprintf("it was asked for %s: %s", record.At.UTC().Format(time.RFC3339), cluster.CommandsHere(schemas.OperationWaiting(live)))
+	return waits(live)
 }
 
 // hasOperationRecords looks into the live cache: a landscape that never had an operation costs no request.

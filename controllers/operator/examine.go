@@ -42,17 +42,15 @@ func (s *syncer) examine(commit string, now time.Time) time.Time {
 	if object.Spec.Pin != nil || head.Commit != commit {
 		head, fetch = source.Head{Commit: commit}, remote.former
 	}
-	var former *revision
-	if s.active != nil {
-		former = s.active.revision
-	}
+	s.refresh(object)
+	active := s.keeps()
 	s.hub.tell(commit, receiver.Progress{Time: now, Phase: receiver.PhaseValidating, Message: "validating " + commit + ", which waits"})
 	s.background.Go(func() {
 		defer cancel()
 		err := s.safely(func() error {
 			snapshot, err := fetch(ctx, head)
 			if err == nil {
-				_, err = s.read(ctx, object, snapshot, former)
+				_, err = s.read(ctx, object, remote, snapshot, active, false)
 			}
 			return err
 		})

@@ -192,17 +192,23 @@ func (t *tries) note(problems []string, now time.Time) {
 }
 
 // goOn tries again what failed halfway and is kept, while what came after it is refused: that one is the last attempt, and nobody else repeats the other
-// one. It says when to look again.
+// one. It does so, too, when somebody has approved what is held of it. It says when to look again.
 func (s *syncer) goOn(now time.Time) time.Time {
 	j := s.active
-	if s.preparing != nil || j.applying || j.tries.failures == 0 || s.last.commit == j.revision.Commit || commitOf(s.halfApplied()) != j.revision.Commit || s.cannotGoOn(now) != nil {
+	trigger := triggerRetry
+	if stated := specOf(s.object); j.spec.rest == stated.rest && j.spec.approvals != stated.approvals {
+		trigger = triggerApproval
+	} else if j.tries.failures == 0 || commitOf(s.halfApplied()) != j.revision.Commit {
+		return time.Time{}
+	}
+	if s.preparing != nil || j.applying || s.last.commit == j.revision.Commit || s.cannotGoOn(now) != nil {
 		return time.Time{}
 	}
 	spec := &s.object.Spec
-	if again := j.tries.ended.Add(backOff(retryInterval(spec), interval(spec), j.tries.failures)); now.Before(again) {
+	if again := j.tries.ended.Add(backOff(retryInterval(spec), interval(spec), j.tries.failures)); j.tries.failures > 0 && now.Before(again) {
 		return again
 	}
-	s.prepare(j.revision.Commit, triggerRetry, true)
+	s.prepare(j.revision.Commit, trigger, true)
 	return time.Time{}
 }
 

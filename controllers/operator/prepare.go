@@ -74,16 +74,9 @@ type revision struct {
 	notes []string
 }
 
-// declared is what the revision declares; nil for none.
-func (r *revision) declared() *landscapes.Landscape {
-	if r == nil {
-		return nil
-	}
-	return r.landscape
-}
-
-// read loads and validates a revision. The former one, if any, is what it has to be reachable from.
-func (r reading) read(ctx context.Context, object *landscapev1alpha1.Landscape, snapshot *source.Snapshot, former *landscapes.Landscape) (*revision, error) {
+// read loads and validates a revision. active is the one that is kept meanwhile, if any; fallback says that the revision is to be kept itself.
+func (r reading) read(ctx context.Context, object *landscapev1alpha1.Landscape, remote source.Remote, snapshot *source.Snapshot, active *revision,
+	fallback bool) (*revision, error) {
 	folder := folderOf(object)
 	l, violations, err := landscapes.LoadFS(ctx, snapshot.FS, folder, landscapes.Options{
 		AgeIdentities: r.identities, Evaluator: r.evaluator, Kept: r.kept,
@@ -99,6 +92,10 @@ func (r reading) read(ctx context.Context, object *landscapev1alpha1.Landscape, 
 	}
 	if err := source.CheckFiles(snapshot.FS, landscape.Folders(l)...); err != nil {
 		return nil, invalid("revision %s: %s", snapshot.Revision(), err)
+	}
+	former, note, err := r.applied(ctx, object, remote, active, &revision{Snapshot: snapshot, landscape: l}, fallback)
+	if err != nil {
+		return nil, err
 	}
 	found, err := l.ValidateAt(ctx, r.now, former, schemas.Options{})
 	if err != nil {
@@ -125,7 +122,30 @@ func (r reading) read(ctx context.Context, object *landscapev1alpha1.Landscape, 
 	if l.Config.Spec.Suspend {
 		return nil, invalid("revision %s says spec.suspend in landscape.yaml: it is not applied", snapshot.Revision())
 	}
-	return r.bounded(object, snapshot, l)
+	out, err := r.bounded(object, snapshot, l)
+	if err == nil && note != "" {
+		out.notes = append(out.notes, note)
+	}
+	return out, err
+}
+
+// applied is what a revision has to be reachable from: the one that was applied completely last, nil for none. What was only tried since is not in the
+// clusters as it stands there, and of what is, the API servers judge. A commit that cannot be had any more, after a force-push for example, is compared
+// with nothing, which the note says.
+func (r reading) applied(ctx context.Context, object *landscapev1alpha1.Landscape, remote source.Remote, active, next *revision, fallback bool) (_ *landscapes.Landscape, note string, err error) {
+	commit := commitOf(object.Status.LastAppliedRevision)
+	l, err := r.former(ctx, object, remote, active, next, commit)
+	switch {
+	case err == nil:
+		return l, "", nil
+	case ctx.Err() != nil:
+		return nil, "", ctx.Err()
+	case errors.As(err, new(*landscapes.NoLandscapeError)): // it was in another folder
+		return nil, "", nil
+	case fallback || source.IsPermanent(err) || source.ReasonOf(err) == source.ReasonReferenceNotFound:
+		return nil, fmt.Sprintf("revision %s, which was applied before it, cannot be read, so that nobody has looked for what must not change: %s", commit, err), nil
+	}
+	return nil, "", fmt.Errorf("reading revision %s, which was applied before it: %w", commit, err)
 }
 
 // whole reads everything once, here where it is an error if the files got lost: what applies the revision has it in memory then, and asks the

@@ -75,6 +75,7 @@ func TestOperationsThatNobodyTakesUp(t *testing.T) {
 		assert.Contains(t, note, "; to withdraw it, take its annotation gardener.cloud/operation away")
 	}
 	w.applied(s, s.set("2"), "2")
+	assert.Equal(t, waiting.Message, condition.Get(w.ready(s.name, "True Applied: ").Status.Conditions, landscapev1alpha1.LandscapeOperationsWaiting).Message, "it is so as long as they wait")
 
 	// One that came too late waits for nothing.
 	s.push("late", map[string]string{"operations/a.yaml": "", "operations/b.yaml": "",

@@ -82,10 +82,7 @@ func (s *syncer) prepare(commit, trigger string, fallback bool) {
 	case head.Name == "":
 		fetch = remote.former
 	}
-	var former *revision
-	if s.active != nil {
-		former = s.active.revision
-	}
+	active := s.keeps()
 	if !fallback {
 		s.hub.supersede(commit, receiver.Progress{Time: s.Clock.Now(), Message: commit + " is synced instead"})
 	}
@@ -95,7 +92,7 @@ func (s *syncer) prepare(commit, trigger string, fallback bool) {
 		err := s.safely(func() error {
 			snapshot, err := fetch(ctx, head)
 			if err == nil {
-				ready, err = s.make(ctx, object, remote, snapshot, former, fallback)
+				ready, err = s.make(ctx, object, remote, snapshot, active, fallback)
 			}
 			return err
 		})
@@ -107,8 +104,16 @@ func (s *syncer) prepare(commit, trigger string, fallback bool) {
 	})
 }
 
+// keeps is the revision that is kept now, nil for none.
+func (s *syncer) keeps() *revision {
+	if s.active == nil {
+		return nil
+	}
+	return s.active.revision
+}
+
 // read reads a revision and validates it. It runs in the background; only one does at a time that is not cancelled.
-func (s *syncer) read(ctx context.Context, object *landscapev1alpha1.Landscape, snapshot *source.Snapshot, former *revision) (*revision, error) {
+func (s *syncer) read(ctx context.Context, object *landscapev1alpha1.Landscape, remote source.Remote, snapshot *source.Snapshot, active *revision, fallback bool) (*revision, error) {
 	identities, err := s.secretsOf(object).identities(ctx, object.Spec.Decryption)
 	if err != nil {
 		return nil, err
@@ -121,7 +126,7 @@ func (s *syncer) read(ctx context.Context, object *landscapev1alpha1.Landscape, 
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
-	r, err := s.reading(identities).read(ctx, object, snapshot, former.declared())
+	r, err := s.reading(identities).read(ctx, object, remote, snapshot, active, fallback)
 	if err != nil {
 		return nil, err
 	}
@@ -134,9 +139,9 @@ func (s *syncer) reading(identities []age.Identity) reading {
 }
 
 // make reads a revision and prepares the converger for it.
-func (s *syncer) make(ctx context.Context, object *landscapev1alpha1.Landscape, remote source.Remote, snapshot *source.Snapshot, former *revision, fallback bool) (*prepared, error) {
+func (s *syncer) make(ctx context.Context, object *landscapev1alpha1.Landscape, remote source.Remote, snapshot *source.Snapshot, active *revision, fallback bool) (*prepared, error) {
 	s.hub.tell(snapshot.Commit, receiver.Progress{Time: s.Clock.Now(), Phase: receiver.PhaseValidating, Message: fmt.Sprintf("validating %s %q", snapshot.Revision(), snapshot.Subject)})
-	r, err := s.read(ctx, object, snapshot, former)
+	r, err := s.read(ctx, object, remote, snapshot, active, fallback)
 	if err != nil {
 		return nil, err
 	}
@@ -150,7 +155,7 @@ func (s *syncer) make(ctx context.Context, object *landscapev1alpha1.Landscape, 
 	out := &prepared{revision: r, spec: specOf(object), approved: object.Spec.Approved}
 	var was *seen
 	if reviewed(&object.Spec, &r.landscape.Config.Spec) {
-		if was, err = s.reading(identities).reviewed(ctx, object, remote, former, r); err != nil {
+		if was, err = s.reading(identities).reviewed(ctx, object, remote, active, r); err != nil {
 			return nil, err
 		}
 	}
@@ -215,7 +220,7 @@ func (s *syncer) isPrepared(p *preparation, ready *prepared, err error) {
 	switch {
 	case err != nil && p.fallback && s.active == nil:
 		s.cannotKeep(p.commit, err, s.Clock.Now())
-	case err != nil && p.fallback && p.trigger == triggerRetry && s.last.commit != p.commit: // of goOn
+	case err != nil && p.fallback && s.last.commit != p.commit: // of goOn
 		s.active.tries.note([]string{err.Error()}, s.Clock.Now())
 	case err != nil:
 		s.refused(p, err)
@@ -435,6 +440,9 @@ func (s *syncer) applied(j *job, report *landscape.Report, totals map[string]int
 		message = joined(report.Written.String(), published)
 	case published != "":
 		message = published
+	}
+	if (passed != "" || executed != "") && !j.record { // also where no object was written
+		s.begin(j, j.began)
 	}
 	message = joined(message, passed, executed)
 	if text := listed(o.operations); text != "" {

@@ -1,0 +1,100 @@
+package operator
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
+)
+
+func (r *repository) immutable(name, value string) string {
+	return r.configMap(name, value) + "immutable: true\n"
+}
+
+// TestWhatWasRefusedStaysSo: an operator that is started anew compares with what is applied, too, and not with nothing.
+func TestWhatWasRefusedStaysSo(t *testing.T) {
+	w := newWorld(t)
+	r := w.repository("refused")
+	first := r.commit("it is made", map[string]string{"v.yaml": r.immutable("v", "1")})
+	stop := w.start()
+	w.landscape(r.name, r, func(spec *landscapev1alpha1.LandscapeSpec) { spec.Review = landscapev1alpha1.ReviewRequired })
+	w.ready(r.name, "True Applied: ")
+	uid := w.uid("v")
+	refused := func(commit string) {
+		t.Helper()
+		l := w.await(r.name, func(l *landscapev1alpha1.Landscape) bool {
+			return strings.Contains(readiness(l), commit) && strings.HasPrefix(readiness(l), "False Invalid: ")
+		})
+		assert.Contains(t, readiness(l), "must not change: the object is immutable")
+		assert.True(t, strings.HasSuffix(l.Status.LastAppliedRevision, first))
+		assert.Empty(t, l.Status.TriedRevisions)
+		assert.Equal(t, uid, w.uid("v"))
+	}
+	refused(r.commit("it is changed", map[string]string{"v.yaml": r.immutable("v", "2")}))
+	stop()
+	another := r.commit("something else", map[string]string{"w.yaml": r.configMap("w", "1")})
+	stop = w.start()
+	refused(another)
+	stop()
+	w.writeStatus(r.name, func(s *landscapev1alpha1.LandscapeStatus) { s.Conditions = nil })
+	w.start()
+	refused(another)
+	assert.Empty(t, w.value("w"))
+	r.commit("it is as it was", map[string]string{"v.yaml": r.immutable("v", "1")})
+	w.ready(r.name, "True Applied: ")
+	assert.Equal(t, "1", w.value("w"))
+	assert.Equal(t, uid, w.uid("v"))
+}
+
+// TestWhatWasOnlyTried: a commit that puts right what could not be applied is compared with what was.
+func TestWhatWasOnlyTried(t *testing.T) {
+	w := newWorld(t)
+	r := w.repository("tried")
+	w.start()
+	w.landscape(r.name, r)
+	w.ready(r.name, "True Applied: ")
+	theirs := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "z"}, Data: map[string]string{"value": "theirs"}}
+	require.NoError(t, w.client.Create(context.Background(), theirs, client.FieldOwner("mytool")))
+	r.commit("it is another's", map[string]string{"z.yaml": r.immutable("z", "ours")})
+	w.await(r.name, func(l *landscapev1alpha1.Landscape) bool { return strings.Contains(readiness(l), "mytool") })
+	r.commit("both own it", map[string]string{"z.yaml": r.immutable("z", "theirs")})
+	w.ready(r.name, "True Applied: ")
+	assert.Equal(t, "theirs", w.value("z"))
+}
+
+// TestApprovedWhileTheNewestIsInvalid: what is held of the revision that is kept passes.
+func TestApprovedWhileTheNewestIsInvalid(t *testing.T) {
+	w := newWorld(t)
+	r := w.repository("approved")
+	r.commit("r1", map[string]string{"r1.yaml": r.recreatable("r1", "1")})
+	w.start()
+	w.landscape(r.name, r, demandsReview)
+	w.ready(r.name, "True Applied: ")
+	byHand := client.RawPatch(types.MergePatchType, []byte(`{"immutable": true, "data": {"value": "by hand"}}`))
+	require.NoError(t, w.client.Patch(context.Background(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "r1"}}, byHand, client.FieldOwner("kubectl-edit")))
+	w.await(r.name, func(l *landscapev1alpha1.Landscape) bool { return strings.Contains(readiness(l), reasonDrift) })
+	w.change(r.name, func(l *landscapev1alpha1.Landscape) {
+		l.Annotations = map[string]string{landscapev1alpha1.AnnotationSyncRequested: "now"}
+	})
+	held := w.await(r.name, func(l *landscapev1alpha1.Landscape) bool { return len(l.Status.Held) == 1 }).Status.Held[0]
+	invalid := r.commit("nonsense", map[string]string{"x.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: Not Valid}\n"})
+	refused := func(l *landscapev1alpha1.Landscape) bool {
+		return strings.HasPrefix(readiness(l), "False Invalid: ") && strings.Contains(readiness(l), invalid)
+	}
+	w.await(r.name, refused)
+	assert.Equal(t, "by hand", w.value("r1"))
+	w.change(r.name, func(l *landscapev1alpha1.Landscape) { l.Spec.Approved = []string{held.Approval} })
+	w.eventually("it passes", func() bool { return w.value("r1") == "1" })
+	l := w.await(r.name, func(l *landscapev1alpha1.Landscape) bool { return refused(l) && len(l.Status.Held) == 0 })
+	assert.Equal(t, []string{held.Approval}, l.Status.UsedApprovals)
+	assert.Equal(t, triggerApproval, l.Status.History[0].Trigger)
+	assert.Equal(t, landscapev1alpha1.SyncSucceeded, l.Status.History[0].Result)
+}
