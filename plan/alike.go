@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -74,8 +75,19 @@ func technical(item Item) string {
 	return "\x00"
 }
 
-// weight of a block: how bad it is to overlook it, the least first.
+// weight of a block: how bad it is to overlook it, the worst first.
 func (b block) weight() int { return weightOf(b.Item) }
+
+// compareBlocks puts the worst first, and of what goes or may go that with data and pods.
+func compareBlocks(a, b block) int {
+	if c := cmp.Compare(a.weight(), b.weight()); c != 0 || a.weight() > weightRecreated {
+		return c
+	}
+	return cmp.Compare(a.Object.rank(), b.Object.rank())
+}
+
+// weightRecreated is the weight up to which an object does not stay, or it is not known what becomes of it.
+const weightRecreated = 4
 
 func weightOf(item Item) int {
 	switch {
@@ -88,7 +100,7 @@ func weightOf(item Item) int {
 	case item.Action == Delete:
 		return 3
 	case item.Action == Recreate:
-		return 4
+		return weightRecreated
 	case len(item.Pools) > 0:
 		return 5
 	case len(item.Consequences) > 0:
@@ -150,14 +162,14 @@ func sorted(sections []section) []section {
 				groups[i].weight = -1
 			}
 		}
-		slices.SortStableFunc(s.Blocks, func(a, b block) int { return a.weight() - b.weight() })
+		slices.SortStableFunc(s.Blocks, compareBlocks)
 		groups[i].all = append(groups[i].all, s)
 		groups[i].weight = min(groups[i].weight, s.Blocks[0].weight())
 	}
 	slices.SortStableFunc(groups, func(a, b group) int { return a.weight - b.weight })
 	var out []section
 	for _, g := range groups {
-		slices.SortStableFunc(g.all, func(a, b section) int { return a.Blocks[0].weight() - b.Blocks[0].weight() })
+		slices.SortStableFunc(g.all, func(a, b section) int { return compareBlocks(a.Blocks[0], b.Blocks[0]) })
 		out = append(out, g.all...)
 	}
 	return out

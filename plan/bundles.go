@@ -56,7 +56,7 @@ func (m Masking) Bundles(from, to []Place) Plan {
 		}
 		o, known := old[before]
 		if item, changed := m.compared(o, n, known); changed {
-			item.leaveOut(asleep)
+			item.leaveOut(asleep, o.object.Unstructured, n.object.Unstructured)
 			p.Items = append(p.Items, item)
 		} else {
 			p.Unchanged++
@@ -65,7 +65,7 @@ func (m Masking) Bundles(from, to []Place) Plan {
 	for key, o := range old {
 		if _, ok := new[key]; !ok && !replaced[key] {
 			item := gone(o, applied[setOf(o)])
-			item.leaveOut(asleep)
+			item.leaveOut(asleep, o.object.Unstructured, nil)
 			p.Items = append(p.Items, item)
 		}
 	}

@@ -40,6 +40,8 @@ const (
 	rollsLater = "its pods change when they are deleted"
 	rollsEtcd  = "may roll the etcd members"
 	stops      = "stops all its pods"
+	// starts is the end of stops: where none ran there is nothing to restart.
+	starts = "starts its pods"
 	// replaces is rolls where nothing serves in between.
 	replaces = "stops all its pods, then starts new ones"
 	// rollsBelow is rolls where the partition leaves no pod to it.
@@ -108,6 +110,9 @@ func rollout(item Item, old, new *unstructured.Unstructured) []string {
 			out = append(out, text)
 		}
 	}
+	if what := scaling(item); what != "" {
+		return []string{what} // none of its pods goes on, whatever else is new
+	}
 	for _, f := range item.Fields {
 		switch item.Object.Kind {
 		case "Deployment", "StatefulSet", "DaemonSet":
@@ -115,8 +120,6 @@ func rollout(item Item, old, new *unstructured.Unstructured) []string {
 		case "ReplicaSet", "ReplicationController":
 			if within(f.Path, "spec.template") {
 				say(rollsLater)
-			} else {
-				workload(f, new, say)
 			}
 		case "Etcd":
 			if within(f.Path, "spec.etcd", "spec.backup", "spec.replicas") {
@@ -145,12 +148,42 @@ func shoot(f Field) string {
 			return fmt.Sprintf("takes Kubernetes back %s → %s", o, n)
 		}
 		return fmt.Sprintf("upgrades Kubernetes %s → %s", o, n)
-	case within(f.Path, "spec.hibernation") && f.New == true && strings.HasSuffix(f.Path, ".enabled"):
-		return "hibernates the cluster: its nodes and its control plane stop"
 	case f.Path == "spec.seedName" && f.Old != nil && f.New != nil:
 		return fmt.Sprintf("moves the control plane from seed %v to seed %v", f.Old, f.New)
-	case f.Path == "spec.hibernation" && nestedValue(map[string]any{"h": f.New}, "h", "enabled") == true:
-		return "hibernates the cluster: its nodes and its control plane stop"
+	case f.Path == "spec.hibernation.enabled", f.Path == "spec.hibernation":
+		switch was, is := hibernates(f.Old), hibernates(f.New); {
+		case is && !was:
+			return "hibernates the cluster: its nodes and its control plane stop"
+		case was && !is:
+			return "wakes the cluster up: its control plane and its nodes start"
+		}
+	}
+	return ""
+}
+
+// hibernates is true for spec.hibernation of a Shoot, or enabled in it, that puts the cluster to sleep.
+func hibernates(v any) bool {
+	return v == true || nestedValue(map[string]any{"h": v}, "h", "enabled") == true
+}
+
+// scaling is what happens to the pods of a workload where there are none before or after; empty elsewhere, and where that is not known.
+func scaling(item Item) string {
+	if !slices.Contains([]string{"Deployment", "StatefulSet", "ReplicaSet", "ReplicationController", "Etcd"}, item.Object.Kind) {
+		return ""
+	}
+	for _, f := range item.Fields {
+		if f.Path != "spec.replicas" {
+			continue
+		}
+		was, known := number(orElse(f.Old, int64(1)))
+		is, too := number(orElse(f.New, int64(1)))
+		switch {
+		case !known || !too:
+		case is.Sign() == 0:
+			return stops
+		case was.Sign() == 0:
+			return starts
+		}
 	}
 	return ""
 }
@@ -164,21 +197,15 @@ func isDowngrade(before, after string) bool {
 
 func workload(f Field, new *unstructured.Unstructured, say func(string)) {
 	switch {
-	case within(f.Path, "spec.template"):
-		switch paused := nestedValue(contentOf(new), "spec", "paused") == true; {
-		case nested(new, "spec", "updateStrategy", "type") == "OnDelete":
-			say(rollsLater)
-		case paused:
-			say(rollsPaused)
-		case nested(new, "spec", "strategy", "type") == "Recreate":
-			say(replaces)
-		default:
-			say(rollsFrom(new))
-		}
-	case f.Path == "spec.replicas":
-		if n, ok := number(f.New); ok && n.Sign() == 0 {
-			say(stops)
-		}
+	case !within(f.Path, "spec.template"):
+	case nested(new, "spec", "updateStrategy", "type") == "OnDelete":
+		say(rollsLater)
+	case nestedValue(contentOf(new), "spec", "paused") == true:
+		say(rollsPaused)
+	case nested(new, "spec", "strategy", "type") == "Recreate":
+		say(replaces)
+	default:
+		say(rollsFrom(new))
 	}
 }
 

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// What a report begins with, whatever it is printed as: whose nodes change, whose control planes restart, what else happens, and
+// What a report begins with, whatever it is printed as: whose nodes change, whose control planes stop, restart and start, what else happens, and
 // how far it all goes.
 
 // nodeGroup are the nodes to which the same happens for the same reason.
@@ -101,14 +101,18 @@ func (r Report) place(landscape, cluster string) string {
 	return cluster
 }
 
-// controlPlaneRows are the control planes of which the same parts restart.
-func (r Report) controlPlaneRows(shown int) []row {
+// controlPlaneRows are the control planes of which the same parts have the same fate.
+func (r Report) controlPlaneRows(f fate, shown int) []row {
 	type group struct{ landscape, cluster, parts string }
 	var order []group
 	owners := map[group][]string{}
 	for _, l := range r.Landscapes {
 		for _, c := range l.ControlPlanes() {
-			g := group{l.Name, c.Cluster, strings.Join(c.Parts, ", ")}
+			parts := *c.partsOf(f)
+			if len(parts) == 0 {
+				continue
+			}
+			g := group{l.Name, c.Cluster, strings.Join(parts, ", ")}
 			if owners[g] == nil {
 				order = append(order, g)
 			}
@@ -122,10 +126,13 @@ func (r Report) controlPlaneRows(shown int) []row {
 	return out
 }
 
-// toldWithControlPlanes is true for the restart of a part of a control plane, which has a table of its own.
+// toldWithControlPlanes is true for what becomes of a part of a control plane, which has a table of its own.
 func toldWithControlPlanes(item Item, what string) bool {
-	return isRestart(what) && item.controlPlanePart() != "" && item.restarts()
+	return fateOf(what) != "" && item.controlPlanePart() != "" && item.fate() != ""
 }
+
+// controlPlaneTitle is what stands above the control planes of one fate.
+func controlPlaneTitle(f fate) string { return "Control planes that " + string(f) }
 
 // impactRows are the impacts of all landscapes, the worst first.
 func (r Report) impactRows(shown int) []row {

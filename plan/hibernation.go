@@ -35,8 +35,9 @@ func hibernated(renderings ...[]Place) map[controlPlane]bool {
 	return out
 }
 
-// leaveOut takes the nodes away from what an item does, if there are none.
-func (i *Item) leaveOut(asleep map[controlPlane]bool) {
+// leaveOut takes away what cannot happen to a control plane that sleeps: there are no nodes, and no pods to restart where none are declared
+// before and after.
+func (i *Item) leaveOut(asleep map[controlPlane]bool, old, new *unstructured.Unstructured) {
 	if !asleep[controlPlane{i.Cluster, i.Object.Namespace}] {
 		return
 	}
@@ -44,4 +45,11 @@ func (i *Item) leaveOut(asleep map[controlPlane]bool) {
 		i.Consequences = slices.DeleteFunc(i.Consequences, func(what string) bool { return what == c.String() })
 	}
 	i.Pools = nil
+	if isNumber(replicasOf(old), 0) && isNumber(replicasOf(new), 0) && i.Action != Recreate {
+		i.Consequences = slices.DeleteFunc(i.Consequences, func(what string) bool { return fateOf(what) != "" })
+	}
+}
+
+func replicasOf(o *unstructured.Unstructured) any {
+	return nestedValue(contentOf(o), "spec", "replicas")
 }

@@ -31,11 +31,17 @@ type htmlReport struct {
 	Notes         []string
 	Empty         bool
 	Nodes         []nodeGroup
-	ControlPlanes []row
+	ControlPlanes []htmlTable
 	Impacts       []row
 	Reach         []reachRow
 	HandedOver    []string
 	Clusters      []htmlCluster
+}
+
+// htmlTable is rows under a title.
+type htmlTable struct {
+	Title string
+	Rows  []row
 }
 
 // htmlCluster is a cluster with what changes on it by owner, or what is the same in several places.
@@ -83,10 +89,21 @@ func (r Report) html(w io.Writer) error {
 		Style: template.CSS(htmlStyle), Script: template.JS(htmlScript), // they are part of the program
 		StyleHash: sha256Base64(htmlStyle), ScriptHash: sha256Base64(htmlScript),
 		Revisions: printable(r.revisions()), Line: printable(r.line()), Notes: r.notes(), Empty: r.Empty(),
-		Nodes: r.nodeGroups(), ControlPlanes: r.controlPlaneRows(shownOnPage), Impacts: r.impactRows(shownOnPage), Reach: r.reachRows(),
+		Nodes: r.nodeGroups(), ControlPlanes: r.htmlControlPlanes(), Impacts: r.impactRows(shownOnPage), Reach: r.reachRows(),
 		HandedOver: r.handedOver(), Clusters: r.htmlClusters(),
 	}
 	return page.Execute(w, data)
+}
+
+// htmlControlPlanes are the control planes by what becomes of them.
+func (r Report) htmlControlPlanes() []htmlTable {
+	var out []htmlTable
+	for _, f := range fates {
+		if rows := r.controlPlaneRows(f, shownOnPage); len(rows) > 0 {
+			out = append(out, htmlTable{controlPlaneTitle(f), rows})
+		}
+	}
+	return out
 }
 
 // shownOnPage is how many names a cell of the page has.

@@ -47,7 +47,7 @@ func (i Item) impacts() []string {
 	return out
 }
 
-// Impacts sums up the consequences of a plan by cluster, the worst first.
+// Impacts sums up the consequences of a plan by cluster, the worst first, and so are the objects of each: a line may be cut off.
 func (p Plan) Impacts() []Impact { return p.impactsBut(func(Item, string) bool { return false }) }
 
 // impactsBut is Impacts without what is told elsewhere.
@@ -73,6 +73,9 @@ func (p Plan) impactsBut(told func(Item, string) bool) []Impact {
 			}
 			out[i].Objects = append(out[i].Objects, item.Object)
 		}
+	}
+	for _, impact := range out {
+		slices.SortStableFunc(impact.Objects, func(a, b Ref) int { return cmp.Compare(a.rank(), b.rank()) })
 	}
 	slices.SortStableFunc(out, func(a, b Impact) int {
 		return cmp.Or(cmp.Compare(a.weight, b.weight), cmp.Compare(a.What, b.What), cmp.Compare(a.Cluster, b.Cluster))
@@ -110,23 +113,32 @@ func (p Plan) Reaches() []Reach {
 	return out
 }
 
-// ControlPlane is a Garden, or a Shoot, whose API is interrupted or at least restarted.
+// ControlPlane is a Garden, or a Shoot, whose API is interrupted or at least restarted, goes, or comes back.
 type ControlPlane struct {
 	Cluster string `json:"cluster"`
 	Owner   string `json:"owner"`
 	// Parts of the control plane that restart, by name.
-	Parts []string `json:"parts"`
+	Parts []string `json:"parts,omitempty"`
+	// Stops are the parts of which nothing runs any more, such as those of a cluster that hibernates, and Starts those of which nothing
+	// ran until now. They are in no other list.
+	Stops  []string `json:"stops,omitempty"`
+	Starts []string `json:"starts,omitempty"`
+}
+
+// partsOf are those to which the same happens.
+func (c *ControlPlane) partsOf(f fate) *[]string {
+	return map[fate]*[]string{stopping: &c.Stops, restarting: &c.Parts, starting: &c.Starts}[f]
 }
 
 // controlPlaneParts are the workloads that serve the API of a Garden or Shoot, without the prefix of the virtual garden.
 var controlPlaneParts = []string{"etcd-main", "etcd-events", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "gardener-apiserver"}
 
-// ControlPlanes lists those that a plan restarts.
+// ControlPlanes lists those that a plan stops, restarts or starts.
 func (p Plan) ControlPlanes() []ControlPlane {
 	var out []ControlPlane
 	for _, item := range p.Items {
-		name := item.controlPlanePart()
-		if name == "" || !item.restarts() {
+		name, what := item.controlPlanePart(), item.fate()
+		if name == "" || what == "" {
 			continue
 		}
 		i := slices.IndexFunc(out, func(c ControlPlane) bool { return c.Cluster == item.Cluster && c.Owner == item.Owner })
@@ -134,11 +146,15 @@ func (p Plan) ControlPlanes() []ControlPlane {
 			i = len(out)
 			out = append(out, ControlPlane{Cluster: item.Cluster, Owner: item.Owner})
 		}
-		out[i].Parts = append(out[i].Parts, name)
+		parts := out[i].partsOf(what)
+		*parts = append(*parts, name)
 	}
 	for i := range out {
-		slices.Sort(out[i].Parts)
-		out[i].Parts = slices.Compact(out[i].Parts)
+		for _, f := range fates {
+			parts := out[i].partsOf(f)
+			slices.Sort(*parts)
+			*parts = slices.Compact(*parts)
+		}
 	}
 	return out
 }
@@ -153,28 +169,48 @@ func (i Item) controlPlanePart() string {
 	return name
 }
 
-// restarting is what is said of pods that do not go on as they are.
-var restarting = []string{rolls, replaces, rollsEtcd, stops}
+// fate is what becomes of the pods of a workload as a whole: they do not go on as they are.
+type fate string
 
-// isRestart is true for one of them, also where only some of the pods roll.
-func isRestart(what string) bool {
-	return slices.Contains(restarting, what) || strings.HasPrefix(what, rolls+" from ")
+const (
+	stopping   fate = "stop"
+	restarting fate = "restart"
+	starting   fate = "start"
+)
+
+// fates are all of them, the worst first.
+var fates = []fate{stopping, restarting, starting}
+
+// fateOf is what a consequence says of pods; empty for one that is about something else.
+func fateOf(what string) fate {
+	switch {
+	case what == stops:
+		return stopping
+	case what == starts:
+		return starting
+	case slices.Contains([]string{rolls, replaces, rollsEtcd}, what), strings.HasPrefix(what, rolls+" from "): // also where only some of them roll
+		return restarting
+	}
+	return ""
 }
 
-// restarts is true for a workload whose pods do not go on as they are, and that stays.
-func (i Item) restarts() bool {
+// fate is that of the pods of a workload that stays; empty for one whose pods go on, and for everything else.
+func (i Item) fate() fate {
 	if !slices.Contains([]string{"Deployment", "StatefulSet", "Etcd"}, i.Object.Kind) {
-		return false
+		return ""
 	}
-	switch i.Action {
-	case Delete:
-		return false
-	case Recreate:
-		return true
-	case Hold:
-		return len(i.Fields) > 0 // a recreation
+	switch {
+	case i.Action == Delete, i.Action == Hold && len(i.Fields) == 0:
+		return ""
+	case i.Action == Recreate, i.Action == Hold: // of what is held a recreation has fields
+		return restarting
 	}
-	return slices.ContainsFunc(i.Consequences, isRestart)
+	for _, what := range i.Consequences {
+		if f := fateOf(what); f != "" {
+			return f
+		}
+	}
+	return ""
 }
 
 // shownNames is how many objects or owners a line names; the rest is counted.

@@ -45,6 +45,38 @@ func TestImpacts(t *testing.T) {
 	assert.Equal(t, p.Reaches(), back.Reach)
 }
 
+// TestTheWorstObjectsComeFirst: a line that names the first of many objects names those with data and pods, and so do the changes that fit.
+func TestTheWorstObjectsComeFirst(t *testing.T) {
+	of := func(apiVersion, kind, name string) string {
+		return fmt.Sprintf("{apiVersion: %s, kind: %s, metadata: {name: %s}}", apiVersion, kind, name)
+	}
+	var before []string
+	for i := range 70 {
+		before = append(before, of("rbac.authorization.k8s.io/v1", "Role", fmt.Sprintf("r%02d", i)))
+	}
+	before = append(before, of("apps/v1", "DaemonSet", "agent"), of("apps/v1", "Deployment", "web"), of("apps/v1", "StatefulSet", "store"),
+		of("example.com/v1", "Deployment", "of-somebody"), of("v1", "ServiceAccount", "a"))
+	p := Bundles([]Place{place(t, "c", "a", of("v1", "ConfigMap", "other")), place(t, "c", "b", before...)}, nil)
+	const first = "StatefulSet store, DaemonSet agent, Deployment web, ConfigMap other, "
+	require.Len(t, p.Impacts(), 1)
+	assert.Equal(t, first+"Deployment of-somebody and 71 more", some(names(p.Impacts()[0].Objects)))
+	var text bytes.Buffer
+	require.NoError(t, Print(&text, p, FormatText, false))
+	assert.Contains(t, text.String(), "  ! is deleted, on c: "+first)
+	short := Markdown(p, 2000)
+	assert.Contains(t, short, "| is deleted | c | "+first)
+	assert.Contains(t, short, " and 64 more |")
+	assert.Contains(t, short, "```diff\n- delete StatefulSet store\n- delete DaemonSet agent\n- delete Deployment web\n", "of the changes, too, the worst fit")
+	assert.Contains(t, short, "more objects do not fit")
+
+	// What is held is told by its reason, whatever the kind.
+	p = Plan{}
+	for _, kind := range []string{"ConfigMap", "Deployment", "PersistentVolumeClaim"} {
+		p.Items = append(p.Items, Item{Cluster: "c", Bundle: "b", Action: Hold, Reason: "too many", Object: Ref{APIVersion: "v1", Kind: kind, Namespace: "n", Name: "a"}})
+	}
+	assert.Equal(t, "PersistentVolumeClaim n/a, Deployment n/a, ConfigMap n/a", some(names(p.Impacts()[0].Objects)))
+}
+
 func TestLongValuesShowWhereTheyDiffer(t *testing.T) {
 	long := strings.Repeat("QUJD", 500)
 	changed := long[:900] + "x" + long[901:]

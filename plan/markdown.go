@@ -41,7 +41,10 @@ func (r Report) Markdown(limit int, more string) string {
 		return b.String()
 	}
 	b.WriteString(r.markdownNodes(left() / 2))
-	b.WriteString(fittingTable("Control planes that restart", "part|cluster|whose", r.controlPlaneRows, left()/2, left()/4))
+	for _, f := range fates {
+		rows := func(shown int) []row { return r.controlPlaneRows(f, shown) }
+		b.WriteString(fittingTable(controlPlaneTitle(f), "part|cluster|whose", rows, left()/2, left()/4))
+	}
 	b.WriteString(fittingTable("What happens besides the changes", "what happens|cluster|objects", r.impactRows, left()/2, left()/2))
 	if r.harmless() {
 		b.WriteString("\nNothing restarts, and nothing is recreated or deleted.\n")

@@ -81,8 +81,10 @@ func (r Report) head() string {
 				plural(len(row.Pools), "pool", "pools"), printable(strings.Join(row.Pools, ", ")), row.Nodes, printable(prefixed(", ", row.Step)))
 		}
 	}
-	for _, row := range r.controlPlaneRows(shownNames) {
-		fmt.Fprintf(&b, "  ! restarts %s of the control plane, on %s: %s\n", printable(row.What), printable(row.Where), printable(row.Names))
+	for _, f := range fates {
+		for _, row := range r.controlPlaneRows(f, shownNames) {
+			fmt.Fprintf(&b, "  ! %ss %s of the control plane, on %s: %s\n", f, printable(row.What), printable(row.Where), printable(row.Names))
+		}
 	}
 	for _, row := range r.impactRows(shownNames) {
 		fmt.Fprintf(&b, "  ! %s, on %s: %s\n", oneLine(row.What), printable(row.Where), printable(row.Names))

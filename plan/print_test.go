@@ -42,6 +42,12 @@ func example() Plan {
 		{Cluster: "seed", Bundle: "old", Action: Adopt, Object: Ref{"v1", "ConfigMap", "garden", "foreign"}},
 		{Cluster: "seed", Bundle: "old", Action: Keep, Object: Ref{"v1", "ConfigMap", "garden", "kept"}, Reason: "its bundle keeps objects"},
 		{Cluster: "seed", Bundle: "old", Action: Fail, Object: Ref{"v1", "ConfigMap", "garden", "bad|<b>"}, Reason: "told in\ntwo lines"},
+		{Cluster: "seed", Bundle: "old", Action: Delete, Object: Ref{"rbac.authorization.k8s.io/v1", "ClusterRole", "", "app"}},
+		{Cluster: "seed", Bundle: "old", Action: Delete, Object: Ref{"apps/v1", "Deployment", "garden", "app"}},
+		{Cluster: "seed", Owner: "shoot garden-p/tired", Component: "shoot/etcd-main", Bundle: "etcd-main", Action: Change, Object: Ref{"druid.gardener.cloud/v1alpha1", "Etcd", "shoot--p--tired", "etcd-main"}, Consequences: []string{"stops all its pods"},
+			Fields: []Field{{Path: "spec.replicas", Old: int64(1), New: int64(0)}}},
+		{Cluster: "seed", Owner: "shoot garden-p/early", Component: "shoot/kube-scheduler", Bundle: "kube-scheduler", Action: Change, Object: Ref{"apps/v1", "Deployment", "shoot--p--early", "kube-scheduler"}, Consequences: []string{"starts its pods"},
+			Fields: []Field{{Path: "spec.replicas", Old: int64(0), New: int64(1)}}},
 	}}
 	p.Sort()
 	return p
