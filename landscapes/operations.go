@@ -33,8 +33,31 @@ type Operation struct {
 	Operation string
 	// NotAfter is when it is not executed any more; zero for never.
 	NotAfter time.Time
+	// NotAfterAt is where that stands.
+	NotAfterAt schemas.Position
 	// Digest of the content: an ID stands for one operation only.
 	Digest string
+}
+
+// Late tells whether the time of an operation is over: if it was not executed by now it never is.
+func (o Operation) Late(now time.Time) bool { return !o.NotAfter.IsZero() && now.After(o.NotAfter) }
+
+// LateOperations are those that came or changed since another state of the landscape (nil: all did), and whose time is over. What was there
+// before may have been executed in time, and may stay.
+func (l *Landscape) LateOperations(since *Landscape, now time.Time) []Operation {
+	before := map[string]string{}
+	if since != nil {
+		for _, o := range since.Operations {
+			before[o.ID] = o.Digest
+		}
+	}
+	var out []Operation
+	for _, o := range l.Operations {
+		if o.Late(now) && before[o.ID] != o.Digest {
+			out = append(out, o)
+		}
+	}
+	return out
 }
 
 // Object names the object: "Shoot garden-local/local".
@@ -133,7 +156,8 @@ func (l *layer) parseOperation(name string, data []byte) *Operation {
 		if err != nil {
 			p.report("spec.notAfter", schemas.TypeInvalid, "must be a time such as 2026-01-31T18:00:00Z")
 		}
-		o.NotAfter = at
+		o.NotAfter, o.NotAfterAt = at, p.at("spec.notAfter")
+		o.NotAfterAt.File = o.File
 	}
 	if p.bad {
 		return nil

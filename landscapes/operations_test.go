@@ -7,6 +7,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/pergola-dev/pergola/schemas"
 )
 
 const goodOperation = `apiVersion: landscape.pergola.dev/v1alpha1
@@ -29,8 +31,29 @@ func TestOperations(t *testing.T) {
 	assert.Equal(t, "operations/rotate-1.yaml", o.File)
 	assert.Equal(t, 6, o.Line)
 	assert.Equal(t, time.Date(2026, 12, 31, 18, 0, 0, 0, time.UTC), o.NotAfter)
+	assert.Equal(t, schemas.Position{File: "operations/rotate-1.yaml", Line: 7, Column: 13}, o.NotAfterAt)
 	assert.NotEmpty(t, o.Digest)
 	assert.Empty(t, l.Declarations)
+}
+
+// TestLateOperations: those that are new or changed and whose time is over; to the second it is not.
+func TestLateOperations(t *testing.T) {
+	over := time.Date(2026, 12, 31, 18, 0, 0, 0, time.UTC)
+	now := over.Add(time.Second)
+	of := func(operations ...Operation) *Landscape { return &Landscape{Operations: operations} }
+	since := of(Operation{ID: "same", Digest: "a", NotAfter: over}, Operation{ID: "changed", Digest: "a", NotAfter: over}, Operation{ID: "gone", Digest: "a", NotAfter: over})
+	l := of(Operation{ID: "same", Digest: "a", NotAfter: over}, Operation{ID: "changed", Digest: "b", NotAfter: over}, Operation{ID: "new", Digest: "a", NotAfter: over},
+		Operation{ID: "any time", Digest: "a"}, Operation{ID: "early", Digest: "a", NotAfter: now})
+	ids := func(all []Operation) []string {
+		var out []string
+		for _, o := range all {
+			out = append(out, o.ID)
+		}
+		return out
+	}
+	assert.Equal(t, []string{"changed", "new"}, ids(l.LateOperations(since, now)))
+	assert.Equal(t, []string{"same", "changed", "new"}, ids(l.LateOperations(nil, now)))
+	assert.Empty(t, l.LateOperations(since, over))
 }
 
 func TestWrongOperations(t *testing.T) {

@@ -53,6 +53,9 @@ func rulesOfFiles() []Rule {
 		inLandscape(rule("landscape/operation", "landscapes/operations.go", "A file in the folder operations is one operation that there is on its object",
 			"Each file operations/ID.yaml holds one object of kind Operation (landscape.pergola.dev/v1alpha1) with spec.object, such as Shoot garden-local/local, spec.operation and, if it must not be executed late, spec.notAfter. It is executed exactly once: for another operation take another id.",
 			"apiVersion", "kind", "metadata.name", "spec.object", "spec.operation", "spec.notAfter")),
+		inLandscape(warning(rule("landscape/operation-late", "cmd/pergola/lateoperations.go", "An operation that comes or changes can still be executed",
+			"pergola validate --from and pergola diff tell when the time of an operation (spec.notAfter) is over before its file is in force: it is never executed. Set a later time, or remove the file. Files that were there before are not told: what was executed may stay.",
+			"spec.notAfter"))),
 		inLandscape(rule("landscape/overlay", "landscapes/special.go", "An overlay belongs to a component, can be built, and matches something",
 			"Overlays are folders components/OWNER/COMPONENT with a kustomization.yaml. Each patch, replacement and image has to match something for at least one owner, and paths stay in the folder.")),
 	}

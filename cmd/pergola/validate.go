@@ -41,7 +41,7 @@ the field and the rule of a finding; -o json and sarif have a link to what there
 
 --from and --old add what cannot change so. As for the API, what did not change since may have expired meanwhile: a version
 of Kubernetes or of a machine image that is too old for a new Shoot is no finding of one that has it already. --from also warns of
-settings of landscape.yaml by which less is protected than before.
+settings of landscape.yaml by which less is protected than before, and of operations that are new and whose time is over.
 
 PATH is a landscape folder (it has a landscape.yaml), a manifest in YAML, JSON or CUE, or - for standard input.`,
 		Example: `  pergola validate landscapes/local
@@ -161,10 +161,14 @@ func (v *validation) path(path string) (_ []schemas.Violation, err error) {
 		return nil, err
 	}
 	found, err := findingsSince(v.cmd, l, former, violations)
-	if err == nil && former != nil {
+	if err != nil || v.from == "" {
+		return found, err
+	}
+	if former != nil {
 		found = append(found, weakened(former, l)...)
 	}
-	return found, err
+	late, err := v.lateOperations(path, former, l, time.Now())
+	return append(found, late...), err
 }
 
 // former is the landscape in the revision that it is compared with; nil when there is none, or the landscape not in it.

@@ -10,16 +10,21 @@ import (
 )
 
 // PlannedOperations are the one-shot operations that come with a change of a landscape, as items of a plan: who merges it asks for them.
-// Those that have expired by now are left out.
+// Those whose time is over would not be executed, which their items say.
 func PlannedOperations(old, new *landscapes.Landscape, now time.Time) []plan.Item {
 	known := map[string]bool{}
 	for _, o := range old.Operations {
 		known[o.ID] = true
 	}
 	var out []plan.Item
+	for _, o := range new.LateOperations(old, now) {
+		item := operationItem(new, o)
+		item.Action, item.Reason = plan.Fail, fmt.Sprintf("operation %s, %s, ran out and is never executed: its time is over (notAfter %s)", o.ID, o.Operation, o.NotAfter.UTC().Format(time.RFC3339))
+		out = append(out, item)
+	}
 	var asked []landscapes.Operation
 	for _, o := range new.Operations {
-		if known[o.ID] || !o.NotAfter.IsZero() && now.After(o.NotAfter) {
+		if known[o.ID] || o.Late(now) {
 			continue
 		}
 		annotation, value := annotationOperation, o.Operation
@@ -31,10 +36,15 @@ func PlannedOperations(old, new *landscapes.Landscape, now time.Time) []plan.Ite
 			what += "; no part of Pergola does it in this version"
 		}
 		asked = append(asked, o)
-		out = append(out, plan.Item{
-			Cluster: operatedCluster(o.Kind), Owner: "landscape " + new.Config.Name, Bundle: "operations", Object: operatedRef(o.Kind, o.Namespace, o.Name),
-			Action: plan.Change, Origin: fmt.Sprintf("%s:%d", o.File, o.Line), Fields: []plan.Field{{Path: "metadata.annotations[" + annotation + "]", New: value}}, Consequences: []string{what},
-		})
+		item := operationItem(new, o)
+		item.Action, item.Fields, item.Consequences = plan.Change, []plan.Field{{Path: "metadata.annotations[" + annotation + "]", New: value}}, []string{what}
+		out = append(out, item)
 	}
 	return out
+}
+
+// operationItem is an operation as an item of a plan, without what becomes of it.
+func operationItem(l *landscapes.Landscape, o landscapes.Operation) plan.Item {
+	return plan.Item{Cluster: operatedCluster(o.Kind), Owner: "landscape " + l.Config.Name, Bundle: "operations", Object: operatedRef(o.Kind, o.Namespace, o.Name),
+		Origin: fmt.Sprintf("%s:%d", o.File, o.Line)}
 }

@@ -1,0 +1,80 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/pergola-dev/pergola/plan"
+	"github.com/pergola-dev/pergola/schemas"
+)
+
+// TestOperationsThatComeTooLate: an operation that is new or changed, and whose time is over, is never executed: a review and a check of the
+// commit say so. One that was there before may have been executed in time.
+func TestOperationsThatComeTooLate(t *testing.T) {
+	dir, commit := withShoot(t)
+	root := filepath.Dir(dir)
+	operation := func(id, rest string) {
+		write(t, dir, "operations/"+id+".yaml", "apiVersion: landscape.pergola.dev/v1alpha1\nkind: Operation\nspec:\n  object: Shoot garden-local/local\n  operation: reconcile\n"+rest)
+	}
+	const over, ahead = "  notAfter: \"2001-01-01T00:00:00Z\"\n", "  notAfter: \"2999-01-01T00:00:00Z\"\n"
+	operation("a-executed", over)
+	operation("b-changed", ahead)
+	before := commit()
+	operation("b-changed", over)
+	operation("c-late", over)
+	operation("d-early", ahead)
+	operation("e-any-time", "")
+
+	late := func(paths ...string) []string {
+		t.Helper()
+		var out []string
+		o := pergola(t, append([]string{"validate", "-o", "json"}, paths...)...)
+		for _, v := range decode[[]schemas.Violation](t, o) {
+			if v.Rule == ruleLate {
+				assert.Equal(t, schemas.SeverityWarning, v.Severity)
+				assert.Equal(t, "has passed: reconcile on Shoot garden-local/local ran out and is never executed; set a later time (under another file name, if this one was in force before), or remove the file", v.Message)
+				out = append(out, v.Name)
+			}
+		}
+		return out
+	}
+	assert.Equal(t, []string{"b-changed", "c-late"}, late(dir, "--from", before))
+	assert.Empty(t, late(dir), "without --from nobody knows which is new")
+	o := pergola(t, "validate", dir, "--from", before)
+	assert.Equal(t, 0, o.code, "%+v", o)
+	assert.Contains(t, o.stdout, filepath.Join(dir, "operations", "c-late.yaml")+":6:13: warning: Operation c-late: spec.notAfter: has passed: ")
+	o = pergola(t, "validate", dir, "--from", before, "--strict")
+	assert.Equal(t, 1, o.code, "%+v", o)
+
+	const ranOut = ", reconcile, ran out and is never executed: its time is over (notAfter 2001-01-01T00:00:00Z)"
+	said := map[string]plan.Action{}
+	p := decode[plan.Plan](t, pergola(t, "diff", dir, "-o", "json"))
+	for _, item := range p.Items {
+		assert.Equal(t, "Shoot garden-local/local", item.Object.String())
+		assert.Equal(t, item.Action == plan.Fail, len(item.Fields) == 0, "nothing changes with what is not executed")
+		said[item.Origin+item.Reason] = item.Action
+	}
+	assert.Equal(t, map[string]plan.Action{
+		"operations/b-changed.yaml:5operation b-changed" + ranOut: plan.Fail, "operations/c-late.yaml:5operation c-late" + ranOut: plan.Fail,
+		"operations/d-early.yaml:5": plan.Change, "operations/e-any-time.yaml:5": plan.Change,
+	}, said)
+	o = pergola(t, "diff", dir, "-o", "markdown")
+	assert.Contains(t, o.stdout, "| would fail: operation c-late"+ranOut+" | virtual | Shoot garden-local/local |\n")
+	assert.Contains(t, o.stdout, "after operation d-early, reconcile, on the same object was taken up", "the others wait for what is executed")
+	assert.NotContains(t, o.stdout, "a-executed")
+	o = pergola(t, "diff", dir)
+	assert.Contains(t, o.stdout, "  ! would fail: operation b-changed"+ranOut+", on virtual: Shoot garden-local/local\n")
+	assert.Contains(t, o.stdout, "✗ Shoot garden-local/local  (operation c-late"+ranOut+")\n")
+
+	// A landscape in another folder is the one it was; in one that is new all of it is.
+	now := commit()
+	require.NoError(t, os.Rename(dir, filepath.Join(root, "elsewhere")))
+	assert.Equal(t, []string{"b-changed", "c-late"}, late(filepath.Join(root, "elsewhere"), "--from", before))
+	assert.Empty(t, late(filepath.Join(root, "elsewhere"), "--from", now))
+	change(t, filepath.Join(root, "elsewhere"), "landscape.yaml", "name: small", "name: other")
+	assert.Equal(t, []string{"a-executed", "b-changed", "c-late"}, late(filepath.Join(root, "elsewhere"), "--from", now))
+}
