@@ -302,6 +302,9 @@ func (e *Engine) Watch(ctx context.Context, c *Cluster, onDrift func(DriftEvent)
 		queue = nil
 		mu.Unlock()
 		for _, ev := range events {
+			if live := c.Cached(ev.Ref); live != nil && flagged(live, nil, e.keys.Ignore) {
+				continue // somebody wants it to be left alone
+			}
 			if drift := e.tracked.judge(c, ev); drift != nil {
 				onDrift(*drift)
 			}
@@ -317,21 +320,6 @@ func (e *Engine) lookAtAll(ctx context.Context, c *Cluster, push func(ChangeEven
 			push(ChangeEvent{Ref: ref})
 		}
 	}
-}
-
-// Track makes Watch cover a set that this process has not applied, from its inventory.
-func (e *Engine) Track(ctx context.Context, c *Cluster, set, fieldManager string, inv Inventory) error {
-	entries, err := inv.Load(ctx)
-	if err != nil {
-		return err
-	}
-	for _, entry := range entries {
-		if _, err := c.readyResource(ctx, entry.GVK()); err != nil {
-			return err
-		}
-	}
-	e.tracked.replace(c, set, fieldManager, entries)
-	return nil
 }
 
 // Forget drops what the engine knows of a cluster that is not used any more.

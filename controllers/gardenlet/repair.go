@@ -61,6 +61,9 @@ func (g *Gardenlet) repairAt(ctx context.Context, at *site, r *owner.Reconciler,
 		}
 		return true, false
 	}
+	if done.Ignored {
+		return true, true
+	}
 	if slices.Contains(done.Left, e.Ref) {
 		g.metrics.repaired("left")
 		g.tellDrift(o.Known(), e, "is not repaired: it is declared otherwise than it was applied last, and that is not applied yet: a reconciliation does both")

@@ -128,3 +128,57 @@ func TestARepairDoesNotGoAhead(t *testing.T) {
 	})
 	require.NoError(t, g.stop())
 }
+
+// TestDriftBehindAStepThatFails: what was applied there is repaired, by whatever process, and also once Git takes back what it declares otherwise.
+func TestDriftBehindAStepThatFails(t *testing.T) {
+	p := newPlace(t)
+	extra := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: extra-SEED, namespace: garden}\ndata: {x: \"1\"}\n"
+	p.overlays["components/seed/b/kustomization.yaml"] = "resources: [e.yaml]\n"
+	p.overlays["components/seed/b/e.yaml"] = extra
+	p.publish("main@1")
+	impatient := func(o *Options) { o.CareInterval, o.RetryInterval = time.Second, time.Second }
+	g := p.run(impatient)
+	p.eventually("it is reconciled", p.done("Seed", "", p.name))
+	p.overlays["components/seed/a/kustomization.yaml"] = "resources: [e.yaml]\n"
+	p.overlays["components/seed/a/e.yaml"] = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: refused-SEED, namespace: missing-SEED}\n"
+	p.overlays["components/seed/b/e.yaml"] = extra + "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: more-SEED, namespace: garden}\n"
+	p.overlays["components/seed/b/kustomization.yaml"] = "resources: [e.yaml]\npatches: [{path: p.yaml}]\n"
+	p.overlays["components/seed/b/p.yaml"] = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: b-SEED, namespace: garden}\ndata: {x: \"2\"}\n"
+	p.publish("main@2")
+	p.eventually("it fails", func() bool { return p.operation("Seed", "", p.name, "state") == "Error" })
+	require.NoError(t, g.stop())
+
+	p.byHand("extra", `{"data":{"x":"while nobody looks"}}`)
+	g = p.run(impatient)
+	p.eventually("another process repairs it", func() bool { return p.data("garden", "extra-"+p.name, "x") == "1" })
+	require.NoError(t, p.configMaps("garden").Delete(p.ctx, "extra-"+p.name, metav1.DeleteOptions{}))
+	p.eventually("and makes it anew", func() bool { return p.data("garden", "extra-"+p.name, "x") == "1" })
+	p.byHand("b", `{"data":{"x":"by hand"}}`)
+	p.eventually("what is declared otherwise stays", p.told(reasonDriftStays, p.name, "ConfigMap garden/b-"+p.name, "is not repaired: it is declared otherwise"))
+	assert.Nil(t, p.onSeed("garden", "more-"+p.name), "its turn has not come")
+	delete(p.overlays, "components/seed/b/p.yaml")
+	p.overlays["components/seed/b/kustomization.yaml"] = "resources: [e.yaml]\n"
+	p.overlays["components/seed/b/e.yaml"] = extra
+	p.publish("main@3")
+	p.eventually("it is as Git has it again", func() bool { return p.data("garden", "b-"+p.name, "x") == "1" })
+	assert.Equal(t, "Error", p.operation("Seed", "", p.name, "state"))
+	require.NoError(t, g.stop())
+}
+
+// TestIgnoredIsNotRepaired: nobody does anything, and nobody says that somebody does.
+func TestIgnoredIsNotRepaired(t *testing.T) {
+	p := newPlace(t)
+	p.publish("main@1")
+	g := p.run()
+	p.eventually("it is reconciled", p.done("Seed", "", p.name))
+	p.byHand("b", `{"metadata":{"annotations":{"resources.gardener.cloud/ignore":"true"}},"data":{"x":"by hand"}}`)
+	require.NoError(t, p.configMaps("garden").Delete(p.ctx, "a-"+p.name, metav1.DeleteOptions{}))
+	p.eventually("the other one is", p.told(reasonDriftRepaired, p.name, "ConfigMap garden/a-"+p.name))
+	p.publish("main@2")
+	p.eventually("it is reconciled again", func() bool { return p.reported().Digest != "" && len(p.reported().Converging) == 0 })
+	assert.Equal(t, "by hand", p.data("garden", "b-"+p.name, "x"))
+	for _, e := range p.events(reasonDriftRepaired, p.name) {
+		assert.NotContains(t, e, "b-"+p.name)
+	}
+	require.NoError(t, g.stop())
+}

@@ -239,6 +239,9 @@ func (c *Converger) repairSet(ctx context.Context, e apply.DriftEvent) (bool, er
 	}
 	for _, o := range c.ours() {
 		if done, found, err := c.owners.Repair(ctx, o, e.Set); found {
+			if done.Ignored {
+				return false, nil // nobody did anything
+			}
 			for _, h := range done.Held {
 				c.hold(h.Cluster, h.Objects, h.Approval)
 			}

@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
 
 	resourcesv1alpha1 "github.com/pergola-dev/pergola/api/resources/v1alpha1"
 	"github.com/pergola-dev/pergola/apply"
@@ -66,6 +67,22 @@ func (r *Reconciler) objects(ctx context.Context, mr *resourcesv1alpha1.ManagedR
 		return objects, hex.EncodeToString(sum.Sum(nil)), resourcesv1alpha1.ConditionDecodingFailed, errors.Join(problems...)
 	}
 	return objects, hex.EncodeToString(sum.Sum(nil)), "", nil
+}
+
+// Changed says what of a ManagedResource is not as it was when its objects were applied last; empty if all is: who only brings these back must not give
+// them what somebody made of it since.
+func (r *Reconciler) Changed(ctx context.Context, mr *resourcesv1alpha1.ManagedResource) string {
+	if mr.Status.ObservedGeneration != mr.Generation {
+		return "was changed since its objects were applied"
+	}
+	_, checksum, _, err := r.objects(ctx, mr)
+	switch {
+	case err != nil:
+		return "has no data Secret that can be read"
+	case checksum != ptr.Deref(mr.Status.SecretsDataChecksum, ""):
+		return "has another content in its data Secret than was applied"
+	}
+	return ""
 }
 
 // Declared are the objects in the data Secrets of a ManagedResource, as far as they can be read. Whether they have a namespace is

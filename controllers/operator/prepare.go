@@ -122,7 +122,7 @@ func (r reading) read(ctx context.Context, object *landscapev1alpha1.Landscape, 
 	if l.Config.Spec.Suspend {
 		return nil, invalid("revision %s says spec.suspend in landscape.yaml: it is not applied", snapshot.Revision())
 	}
-	out, err := r.bounded(object, snapshot, l)
+	out, err := r.bounded(object, snapshot, l, fallback || snapshot.Commit == commitOf(object.Status.LastAppliedRevision))
 	if err == nil && note != "" {
 		out.notes = append(out.notes, note)
 	}
@@ -158,8 +158,8 @@ func (r reading) whole(l *landscapes.Landscape) (err error) {
 	return nil
 }
 
-// bounded puts the limits of the object in the cluster in the place of those that the revision asks for.
-func (r reading) bounded(object *landscapev1alpha1.Landscape, snapshot *source.Snapshot, l *landscapes.Landscape) (*revision, error) {
+// bounded puts the limits of the object in the cluster in the place of those that the revision asks for. One that is applied is kept, whatever the windows.
+func (r reading) bounded(object *landscapev1alpha1.Landscape, snapshot *source.Snapshot, l *landscapes.Landscape, kept bool) (*revision, error) {
 	out := &revision{Snapshot: snapshot, landscape: l}
 	config := l.Config.DeepCopy()
 	gate, loosened, err := tighten(object.Spec.DeletionGate, config.Spec.DeletionGate)
@@ -180,7 +180,7 @@ func (r reading) bounded(object *landscapev1alpha1.Landscape, snapshot *source.S
 		return nil, invalid("revision %s: landscape.yaml: %s", snapshot.Revision(), err)
 	} else if neverOpens(windows) { // not even the commit that takes it away could be applied
 		return nil, invalid("revision %s: landscape.yaml: spec.windows: none of them ever opens", snapshot.Revision())
-	} else if both, err := windowsWithin(r.now, everyOpening, object.Spec.Windows, config.Spec.Windows); err == nil && neverOpens(both) {
+	} else if both, err := windowsWithin(r.now, everyOpening, object.Spec.Windows, config.Spec.Windows); err == nil && neverOpens(both) && !kept {
 		if alone, err := windowsAt(r.now, object.Spec.Windows); err == nil && !neverOpens(alone) {
 			return nil, invalid("revision %s: landscape.yaml: spec.windows: none of them is ever open while one of the Landscape in the cluster is, and both have to be", snapshot.Revision())
 		}

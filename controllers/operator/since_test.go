@@ -2,8 +2,10 @@ package operator
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -97,4 +99,42 @@ func TestApprovedWhileTheNewestIsInvalid(t *testing.T) {
 	assert.Equal(t, []string{held.Approval}, l.Status.UsedApprovals)
 	assert.Equal(t, triggerApproval, l.Status.History[0].Trigger)
 	assert.Equal(t, landscapev1alpha1.SyncSucceeded, l.Status.History[0].Result)
+}
+
+// hourly is a window that begins so many hours from now and is open for one.
+func hourly(from int) string {
+	return fmt.Sprintf("0 %d * * *", (time.Now().UTC().Hour()+from+24)%24)
+}
+
+// TestWindowsThatNeverMeet: what is applied is kept all the same, also by the next process; and what is refused for them is looked at again with others.
+func TestWindowsThatNeverMeet(t *testing.T) {
+	w := newWorld(t)
+	r := w.repository("windows")
+	inGit := func(schedule, value string) map[string]string {
+		config := r.config("")
+		if schedule != "" {
+			config = r.config(fmt.Sprintf("  windows: [{schedule: %q, duration: 3h}]\n", schedule))
+		}
+		return map[string]string{"landscape.yaml": config, "a.yaml": r.configMap("a", value)}
+	}
+	applied := r.commit("open now", inGit(hourly(-1), "2"))
+	stop := w.start()
+	w.landscape(r.name, r)
+	w.ready(r.name, "True Applied: ")
+	w.change(r.name, func(l *landscapev1alpha1.Landscape) {
+		l.Spec.Windows = []landscapev1alpha1.SyncWindow{{Schedule: hourly(8), Duration: metav1.Duration{Duration: time.Hour}}}
+	})
+	stop()
+	require.NoError(t, w.client.Delete(context.Background(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "a"}}))
+	w.start()
+	w.eventually("it is made again", func() bool { return w.value("a") == "2" })
+	assert.True(t, strings.HasSuffix(w.get(r.name).Status.LastAppliedRevision, applied))
+
+	refused := r.commit("they still never meet", inGit(hourly(-1), "3"))
+	w.await(r.name, func(l *landscapev1alpha1.Landscape) bool {
+		return strings.Contains(readiness(l), "none of them is ever open while one of the Landscape in the cluster is") && strings.Contains(readiness(l), refused)
+	})
+	w.change(r.name, func(l *landscapev1alpha1.Landscape) { l.Spec.Windows = nil })
+	w.ready(r.name, "True Applied: ")
+	assert.Equal(t, "3", w.value("a"))
 }

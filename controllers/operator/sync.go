@@ -247,7 +247,7 @@ func (s *syncer) refused(p *preparation, err error) {
 	s.last = outcome{commit: p.commit, revision: revision, head: p.head, spec: specOf(s.object), failures: failures, ended: now}
 	switch {
 	case isInvalid(err):
-		s.last.validErr = err
+		s.last.validErr, s.last.windows = err, digest(s.object.Spec.Windows)
 	case source.ReasonOf(err) != "":
 		s.last.fetchErr, s.last.permanent, s.last.secrets = err, source.IsPermanent(err), s.remote.secrets
 	default:
@@ -424,7 +424,7 @@ func (s *syncer) applied(j *job, report *landscape.Report, totals map[string]int
 	if refused := s.last; kept && refused.failures > 0 && refused.commit != o.commit {
 		// What is kept in the place of a revision that cannot be applied is not the last attempt: that one would be tried again at once.
 		o.commit, o.revision, o.spec, o.ended, o.head = refused.commit, refused.revision, refused.spec, refused.ended, refused.head
-		o.validErr, o.fetchErr, o.secrets = refused.validErr, refused.fetchErr, refused.secrets
+		o.validErr, o.windows, o.fetchErr, o.secrets = refused.validErr, refused.windows, refused.fetchErr, refused.secrets
 		o.problems, o.permanent, o.failures = refused.problems, refused.permanent, refused.failures
 	}
 	s.last, s.drift, s.heldDrift = o, nil, nil

@@ -100,8 +100,10 @@ type outcome struct {
 	// head is what the source named it by; without a name where it was had by its commit alone.
 	head source.Head
 	// spec is the part of the object it was made with.
-	spec     specID
+	spec specID
+	// validErr is why the revision was refused, while the windows of the object were those that windows is the digest of.
 	validErr error
+	windows  string
 	// fetchErr is why the revision could not be had, with the Secrets that secrets is the digest of.
 	fetchErr  error
 	secrets   string
@@ -417,7 +419,8 @@ func (s *syncer) situation(now time.Time) situation {
 	}
 	out.windows, _ = windowsAt(now, spec.Windows, s.status.now.Windows) // both were looked at before
 	head, former, stated := s.last.head, s.last.spec, specOf(s.object)
-	out.respecified = s.last.commit != "" && former != stated || s.last.fetchErr != nil && s.last.secrets != s.remote.secrets
+	out.respecified = s.last.commit != "" && former != stated || s.last.fetchErr != nil && s.last.secrets != s.remote.secrets ||
+		s.last.validErr != nil && s.last.windows != digest(spec.Windows)
 	switch {
 	case s.preparing != nil && (kept || !s.preparing.fallback):
 		head, former = s.preparing.head, s.preparing.spec

@@ -1,6 +1,7 @@
 package owner
 
 import (
+	"encoding/base64"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -159,6 +160,47 @@ func TestARepairKeepsAnEditedManagedResource(t *testing.T) {
 	require.NoError(t, err)
 	require.NotNil(t, s.get("same"))
 	assert.Equal(t, "Git", s.get("same").GetLabels()["by"])
+}
+
+// TestARepairAndTheDataSecret: what somebody puts into it does not reach the objects.
+func TestARepairAndTheDataSecret(t *testing.T) {
+	s := newSite(t)
+	b := s.bundle(false, s.configMap("same"))
+	s.mustApply(b)
+	live, err := s.work.owner.Local.GetLive(s.ctx, managedRef(b))
+	require.NoError(t, err)
+	refs, _, _ := unstructured.NestedSlice(live.Object, "spec", "secretRefs")
+	name := refs[0].(map[string]any)["name"].(string)
+	secrets := s.resource("secrets", s.ns)
+	secret, err := secrets.Get(s.ctx, name, metav1.GetOptions{})
+	require.NoError(t, err)
+	require.NoError(t, secrets.Delete(s.ctx, name, metav1.DeleteOptions{}))
+	secret.Object["data"] = map[string]any{"evil.yaml": base64.StdEncoding.EncodeToString([]byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: same, namespace: " + s.ns + "}\ndata: {a: evil}\n"))}
+	secret.SetResourceVersion("")
+	secret.SetUID("")
+	made, err := secrets.Create(s.ctx, secret, metav1.CreateOptions{})
+	require.NoError(t, err)
+	s.eventually("the cache knows", func() bool {
+		cached, err := s.work.owner.Local.Get(s.ctx, apply.RefOf(made))
+		return err == nil && cached.GetUID() == made.GetUID()
+	})
+	rm, err := s.work.resourceManager(s.work.owner, b)
+	require.NoError(t, err)
+	rendered := s.work.owner.bundles[0].Digest
+	for _, pending := range []bool{true, false} {
+		if s.work.owner.bundles[0].Digest = rendered; pending {
+			s.work.owner.bundles[0].Digest.Resolved = "another"
+		}
+		_, found, err := s.work.Repair(s.ctx, s.work.owner, rm.SetName(b.Namespace, b.Name))
+		assert.True(t, found)
+		if pending {
+			require.ErrorContains(t, err, "has another content in its data Secret than was applied")
+		} else {
+			require.NoError(t, err)
+		}
+		value, _, _ := unstructured.NestedString(s.get("same").Object, "data", "a")
+		assert.Equal(t, "b", value)
+	}
 }
 
 // TestARepairDoesNotChangeTheDelivery: how it was applied is known where it was, and nobody else tells of it.

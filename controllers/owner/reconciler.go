@@ -150,6 +150,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, o *Owner) (*Report, error) {
 	run := &run{Reconciler: r, owner: o, status: status, report: &Report{Owner: o.String()}}
 	stopCare := r.careWhile(ctx, o)
 	err := panics.Safe(func() error { return run.reconcile(ctx) })()
+	if err != nil && ctx.Err() == nil {
+		run.watchTheRest(ctx)
+	}
 	stopCare()
 	if lost(ctx) {
 		return run.report, err

@@ -4,10 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/ptr"
 
 	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/controllers/managedresource"
 	"github.com/pergola-dev/pergola/render"
 )
 
@@ -21,6 +25,8 @@ type Repaired struct {
 	// Left are objects that are declared otherwise by now than they were applied last: they are as somebody left them until a reconciliation applies
 	// that.
 	Left []apply.Ref
+	// Ignored says that nothing was looked at, because an annotation of the ManagedResource wants that.
+	Ignored bool
 }
 
 // Repair brings back the objects of one set as they were applied last, by the name the engine reported drift for. It says false when the set does not belong
@@ -30,7 +36,7 @@ func (r *Reconciler) Repair(ctx context.Context, o *Owner, setID string) (done R
 		work := r.repairOf(o, b)
 		if setName(o.Input.Owner, b.Name) == setID {
 			_, err := work.applyBundle(ctx, b)
-			return Repaired{work.report.Held, work.left}, true, err
+			return Repaired{Held: work.report.Held, Left: work.left}, true, err
 		}
 		if b.Delivery.Direct {
 			if work.pending && r.isManaged(ctx, o, b, setID) {
@@ -43,7 +49,10 @@ func (r *Reconciler) Repair(ctx context.Context, o *Owner, setID string) (done R
 			continue
 		}
 		if rm.SetName(b.Namespace, b.Name) == setID {
-			switch err = work.managedStays(ctx, b); {
+			ignored, err := work.managedStays(ctx, b, rm)
+			switch {
+			case ignored:
+				return Repaired{Ignored: true}, true, nil
 			case err == nil:
 				_, err = work.applyManaged(ctx, b)
 				if !work.pending && (err == nil || ctx.Err() == nil) {
@@ -56,6 +65,62 @@ func (r *Reconciler) Repair(ctx context.Context, o *Owner, setID string) (done R
 		}
 	}
 	return Repaired{}, false, nil
+}
+
+// trackTimeout is how long it may take to find out what was applied of the bundles that a run did not come to.
+const trackTimeout = 10 * time.Second
+
+// watchTheRest has drift told of what was applied of the bundles that a run did not come to: after a restart nobody else knows of them until one does. And
+// what could not be repaired is looked at again: it may be declared as it was applied by now.
+func (r *run) watchTheRest(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, trackTimeout)
+	defer cancel()
+	local, remote := []render.Bundle{}, []render.Bundle{}
+	for _, b := range r.owner.Bundles() {
+		if b.Cluster == render.ClusterVirtual {
+			remote = append(remote, b)
+		} else {
+			local = append(local, b)
+		}
+	}
+	for _, b := range append(local, remote...) { // a target that does not answer is in nobody's way
+		if ctx.Err() != nil {
+			return
+		}
+		r.track(ctx, b)
+	}
+}
+
+// track has drift of a bundle told as it was applied last. What cannot be read is found out when it is applied.
+func (r *run) track(ctx context.Context, b render.Bundle) {
+	o, home := r.owner, r.owner.Local
+	inventory := r.inventory(o, b)
+	isCarrier := func(e apply.Entry) bool { return carrierOf(b, e.Ref) }
+	entries, err := inventory.Load(ctx)
+	if err != nil {
+		return
+	}
+	if carriers, _ := split(b, entries); b.Delivery.Direct && len(carriers) == 0 {
+		if home, err = o.cluster(b.Cluster); err == nil {
+			_ = r.Engine.Track(ctx, home, setName(o.Input.Owner, b.Name), FieldManager, inventory)
+		}
+		return
+	}
+	_ = r.Engine.Track(ctx, home, setName(o.Input.Owner, b.Name), FieldManager, apply.Part(inventory, isCarrier))
+	live, err := home.Get(ctx, managedRef(b))
+	if err != nil {
+		return
+	}
+	rm, err := r.managerOf(o, b, live)
+	if err != nil {
+		return
+	}
+	mr, err := managedresource.Decode(home, live)
+	if err != nil {
+		return
+	}
+	s := rm.Set(mr, nil)
+	_ = r.Engine.Track(ctx, rm.Target, s.Name, s.FieldManager, rm.Inventory(mr))
 }
 
 // repairOf is a run that applies a bundle again that was applied, or brings back what was applied of one that is rendered otherwise since.
@@ -93,7 +158,11 @@ func (r *run) repairDirect(ctx context.Context, b render.Bundle, cluster *apply.
 
 // repairManaged has the objects of a ManagedResource brought back as it declares them. What is rendered of it by now is not applied yet.
 func (r *run) repairManaged(ctx context.Context, b render.Bundle) (waiter, error) {
-	if err := r.managedStays(ctx, b); err != nil {
+	rm, err := r.resourceManager(r.owner, b)
+	if err != nil {
+		return waiter{}, err
+	}
+	if ignored, err := r.managedStays(ctx, b, rm); err != nil || ignored {
 		return waiter{}, err
 	}
 	return r.applyManaged(ctx, b)
@@ -101,21 +170,31 @@ func (r *run) repairManaged(ctx context.Context, b render.Bundle) (waiter, error
 
 // managedStays is an error for a ManagedResource that is not as it was applied: what somebody made of it must not reach its objects, which would go with
 // it should it be deleted, or have another class.
-func (r *run) managedStays(ctx context.Context, b render.Bundle) error {
+func (r *run) managedStays(ctx context.Context, b render.Bundle, rm *managedresource.Reconciler) (ignored bool, _ error) {
 	live, err := r.owner.Local.GetLive(ctx, managedRef(b))
+	if apierrors.IsNotFound(err) {
+		return false, fmt.Errorf("ManagedResource %s/%s is not there: the next reconciliation makes it", b.Namespace, b.Name)
+	}
 	if err != nil {
-		return r.owner.Local.Explain(managedRef(b), "read", err)
+		return false, r.owner.Local.Explain(managedRef(b), "read", err)
 	}
-	if live.GetDeletionTimestamp() != nil {
-		return fmt.Errorf("ManagedResource %s/%s is being deleted: the next reconciliation makes it anew", b.Namespace, b.Name)
+	mr, err := managedresource.Decode(r.owner.Local, live)
+	if err != nil {
+		return false, err
 	}
-	if class, _, _ := unstructured.NestedString(live.Object, "spec", "class"); class != b.Delivery.Class {
-		return fmt.Errorf("ManagedResource %s/%s has the class %q instead of %q: the next reconciliation gives it that", b.Namespace, b.Name, class, b.Delivery.Class)
+	if mr.DeletionTimestamp != nil {
+		return false, fmt.Errorf("ManagedResource %s/%s is being deleted: the next reconciliation makes it anew", b.Namespace, b.Name)
 	}
-	if seen, _, _ := unstructured.NestedInt64(live.Object, "status", "observedGeneration"); seen != live.GetGeneration() {
-		return fmt.Errorf("ManagedResource %s/%s was changed since its objects were applied: the next reconciliation makes it what it was, and repairs them", b.Namespace, b.Name)
+	if class := ptr.Deref(mr.Spec.Class, ""); class != b.Delivery.Class {
+		return false, fmt.Errorf("ManagedResource %s/%s has the class %q instead of %q: the next reconciliation gives it that", b.Namespace, b.Name, class, b.Delivery.Class)
 	}
-	return nil
+	if managedresource.IsIgnored(mr) {
+		return true, nil
+	}
+	if changed := rm.Changed(ctx, mr); changed != "" {
+		return false, fmt.Errorf("ManagedResource %s/%s %s: the next reconciliation makes it what it was, and repairs its objects", b.Namespace, b.Name, changed)
+	}
+	return false, nil
 }
 
 // noteApplied keeps how a bundle was rendered that was applied last, nothing where another rendering failed: one that fails when it is applied again was

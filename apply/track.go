@@ -1,0 +1,79 @@
+package apply
+
+import (
+	"context"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Track makes Watch cover a set that this engine has not applied yet, by its inventory, and judge it as it is now. Of a set that it knows, it judges
+// again what was reported and not repaired since, and what is not there. Entries without a digest, and kinds that are not served or cannot be listed, are
+// left out: they are covered when they are applied.
+func (e *Engine) Track(ctx context.Context, c *Cluster, set, fieldManager string, inv Inventory) error {
+	known := e.tracked.knows(c, set)
+	if !known {
+		entries, err := inv.Load(ctx)
+		if err != nil {
+			return err
+		}
+		entries = slices.DeleteFunc(entries, func(entry Entry) bool { return entry.Applied == "" || entry.Live == "" || entry.Leaving })
+		e.tracked.begin(c, set, fieldManager, entries)
+	}
+	listed := map[schema.GroupVersionKind]bool{}
+	for _, ref := range e.tracked.standing(c, set, !known) {
+		gvk := ref.GVK()
+		if _, asked := listed[gvk]; !asked {
+			_, err := c.readyResource(ctx, gvk)
+			listed[gvk] = err == nil
+		}
+		if listed[gvk] {
+			e.tracked.look(c, ref)
+		}
+	}
+	return ctx.Err()
+}
+
+// knows tells whether something of a set is tracked.
+func (t *tracker) knows(c *Cluster, set string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.sets[c][set]) > 0
+}
+
+// begin tracks the objects of a set that no other one has.
+func (t *tracker) begin(c *Cluster, set, manager string, entries []Entry) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, e := range entries {
+		if t.of(c)[e.key()] == nil {
+			t.of(c)[e.key()] = &trackedObject{set: set, manager: manager, entry: e}
+			t.belongs(c, set, e.key())
+		}
+	}
+}
+
+// standing are the objects of a set of which drift was reported that stands, or that are not there, or all. They may be reported again.
+func (t *tracker) standing(c *Cluster, set string, all bool) []Ref {
+	t.mu.Lock()
+	var refs []Ref
+	reported := map[Ref]bool{}
+	for k := range t.sets[c][set] {
+		if o := t.of(c)[k]; o != nil && o.set == set && o.entry.Applied != "" {
+			refs = append(refs, o.entry.Ref)
+			reported[o.entry.Ref] = o.reported != ""
+			o.reported = ""
+		}
+	}
+	t.mu.Unlock()
+	return slices.DeleteFunc(refs, func(ref Ref) bool { return !all && !reported[ref] && c.Cached(ref) != nil })
+}
+
+// look lets whoever watches judge an object as it is now.
+func (t *tracker) look(c *Cluster, ref Ref) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, f := range t.watchers {
+		f(c, ChangeEvent{Ref: ref})
+	}
+}
