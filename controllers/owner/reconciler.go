@@ -150,7 +150,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, o *Owner) (*Report, error) {
 	run := &run{Reconciler: r, owner: o, status: status, report: &Report{Owner: o.String()}}
 	stopCare := r.careWhile(ctx, o)
 	err := panics.Safe(func() error { return run.reconcile(ctx) })()
-	if err != nil && ctx.Err() == nil {
+	if err != nil && !errors.Is(ctx.Err(), context.Canceled) {
 		run.watchTheRest(ctx)
 	}
 	stopCare()
