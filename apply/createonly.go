@@ -50,6 +50,18 @@ func (k Keys) createOnly(o *unstructured.Unstructured, scaled bool) []string {
 	return out
 }
 
+// hasStopped tells whether an object has no replicas, or is to have none. An autoscaler leaves that so.
+func hasStopped(o *unstructured.Unstructured) bool {
+	replicas, _, _ := unstructured.NestedFieldNoCopy(o.Object, "spec", "replicas")
+	switch n := replicas.(type) {
+	case int64:
+		return n == 0
+	case float64:
+		return n == 0
+	}
+	return false
+}
+
 // flagged reads a true annotation of the desired or the live object.
 func flagged(o, live *unstructured.Unstructured, annotation string) bool {
 	return isTrue(o.GetAnnotations()[annotation]) || live != nil && isTrue(live.GetAnnotations()[annotation])

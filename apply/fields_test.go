@@ -184,6 +184,30 @@ func TestReplicasUnderAnAutoscaler(t *testing.T) {
 	assert.Empty(t, f.requests(func() { f.mustApply(set) }))
 }
 
+// TestAnAutoscalerStartsNothing: what hibernates has no replicas at once, and has those that are declared when it wakes up.
+func TestAnAutoscalerStartsNothing(t *testing.T) {
+	f := newFixture(t)
+	replicas := func() any { return nested(f.get(f.deployment("d", 1)), "spec", "replicas") }
+	asleep, awake := f.set(f.deployment("d", 0)), f.set(f.deployment("d", 2), f.object(autoscaler))
+	f.mustApply(awake)
+	f.patch(f.deployment("d", 1), "kube-controller-manager", `{"spec":{"replicas":5}}`, "scale")
+	f.eventually("the cache knows", func() bool {
+		live, err := f.c.Get(f.ctx, RefOf(f.deployment("d", 1)))
+		return err == nil && nested(live, "spec", "replicas") == int64(5)
+	})
+	f.mustApply(asleep)
+	assert.EqualValues(t, 0, replicas(), "the autoscaler goes after it")
+	assert.Empty(t, f.requests(func() { f.mustApply(asleep) }))
+	f.mustApply(awake)
+	assert.EqualValues(t, 2, replicas())
+	assert.Empty(t, f.requests(func() { f.mustApply(awake) }))
+	f.mustApply(asleep)
+	kept := f.deployment("d", 3)
+	kept.SetAnnotations(map[string]string{GardenerKeys().PreserveReplicas: "true"})
+	f.mustApply(f.set(kept))
+	assert.EqualValues(t, 0, replicas(), "the annotation keeps what lives, whatever that is")
+}
+
 func TestReplicasThatGitStopsToDeclareStay(t *testing.T) {
 	f := newFixture(t)
 	f.mustApply(f.set(f.deployment("d", 4)))

@@ -93,9 +93,11 @@ type wanted struct {
 	*desired
 	send       *unstructured.Unstructured // the object adjusted to the live one
 	createOnly []string
-	applied    string
-	kept       []string // what of it is declared otherwise, and cannot change
-	foreign    bool     // it exists and we have never applied it
+	// starts says that replicas count, too, where there are none: an autoscaler sets them, but starts nothing.
+	starts  bool
+	applied string
+	kept    []string // what of it is declared otherwise, and cannot change
+	foreign bool     // it exists and we have never applied it
 
 	fields    map[string]string // what is declared of fields that may be left to others
 	handed    []plan.HandedOver // those that are
@@ -105,11 +107,17 @@ type wanted struct {
 
 // adjust makes the object that is sent fit to the live one.
 func (w *wanted) adjust(live *unstructured.Unstructured, manager string) {
-	w.send, w.kept = adjust(w.obj, live, manager, w.createOnly)
+	createOnly := w.createOnly
+	if w.starts && hasStopped(live) {
+		createOnly = slices.DeleteFunc(slices.Clone(createOnly), func(f string) bool { return f == onlyReplicas })
+	}
+	w.send, w.kept = adjust(w.obj, live, manager, createOnly)
 }
 
 func (r *run) wish(d *desired) wanted {
 	w := wanted{desired: d, createOnly: r.e.keys.createOnly(d.obj, r.scaled(d)), send: d.obj, applied: d.digest}
+	_, declared, _ := unstructured.NestedFieldNoCopy(d.obj.Object, "spec", "replicas")
+	w.starts = declared && !hasStopped(d.obj) && d.obj.GetAnnotations()[r.e.keys.PreserveReplicas] != "true"
 	if len(w.createOnly) > 0 {
 		w.applied = appliedDigest(d.obj, r.set.FieldManager, w.createOnly)
 	}
@@ -207,7 +215,7 @@ func (r *run) terminating(ctx context.Context, d *desired, live *unstructured.Un
 	return r.send(ctx, r.wish(d), nil)
 }
 
-// scaled tells whether a HorizontalPodAutoscaler, of the set or in the cluster, targets the object.
+// scaled tells whether a HorizontalPodAutoscaler, of the set or in the cluster, targets the object. One that leaves the set with this run sets nothing any more.
 func (r *run) scaled(d *desired) bool {
 	if gk := d.ref.GroupKind(); gk != deploymentKind && gk != statefulSet {
 		return false
@@ -227,9 +235,17 @@ func (r *run) scaled(d *desired) bool {
 	r.mu.Unlock()
 	found := false
 	if w != nil {
-		w.list(func(hpa *unstructured.Unstructured) { found = found || targets(hpa) })
+		w.list(func(hpa *unstructured.Unstructured) { found = found || targets(hpa) && !r.leavesNow(RefOf(hpa)) })
 	}
 	return found
+}
+
+// leavesNow tells whether an object was of this set and is not any more, which this run sees to.
+func (r *run) leavesNow(ref Ref) bool {
+	if _, ours := r.old[keyOf(ref)]; !ours || r.opts.Repair || r.opts.NoPrune || r.opts.NoDelete {
+		return false
+	}
+	return !r.isDesired(keyOf(ref))
 }
 
 // send applies an object and handles the answers that call for more than one request.

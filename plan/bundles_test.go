@@ -220,8 +220,10 @@ func TestReplicasUnderAnAutoscaler(t *testing.T) {
 		consequences []string
 	}{
 		"none":           {[]Place{place(t, "r", "b", deployment("3"))}, []Place{place(t, "r", "b", deployment("0"))}, "", []string{stops}},
-		"of its bundle":  {[]Place{place(t, "r", "b", deployment("3"), scaler("Deployment"))}, []Place{place(t, "r", "b", deployment("0"), scaler("Deployment"))}, "spec.replicas stays as it lives: a HorizontalPodAutoscaler sets it", nil},
-		"new":            {[]Place{place(t, "r", "b", deployment("3"))}, []Place{place(t, "r", "b", deployment("0")), place(t, "r", "c", scaler("Deployment"))}, "spec.replicas stays as it lives: a HorizontalPodAutoscaler sets it", nil},
+		"of its bundle":  {[]Place{place(t, "r", "b", deployment("3"), scaler("Deployment"))}, []Place{place(t, "r", "b", deployment("2"), scaler("Deployment"))}, "spec.replicas stays as it lives: a HorizontalPodAutoscaler sets it", nil},
+		"to none":        {[]Place{place(t, "r", "b", deployment("3"), scaler("Deployment"))}, []Place{place(t, "r", "b", deployment("0"), scaler("Deployment"))}, "spec.replicas stays as it lives: a HorizontalPodAutoscaler sets it", nil},
+		"from none":      {[]Place{place(t, "r", "b", deployment("0"), scaler("Deployment"))}, []Place{place(t, "r", "b", deployment("3"), scaler("Deployment"))}, "", []string{starts}},
+		"new":            {[]Place{place(t, "r", "b", deployment("3"))}, []Place{place(t, "r", "b", deployment("2")), place(t, "r", "c", scaler("Deployment"))}, "spec.replicas stays as it lives: a HorizontalPodAutoscaler sets it", nil},
 		"of another":     {[]Place{place(t, "r", "b", deployment("3"))}, []Place{place(t, "r", "b", deployment("0"), scaler("StatefulSet"))}, "", []string{stops}},
 		"elsewhere":      {[]Place{place(t, "r", "b", deployment("3"))}, []Place{place(t, "r", "b", deployment("0")), place(t, "s", "c", scaler("Deployment"))}, "", []string{stops}},
 		"gone with this": {[]Place{place(t, "r", "b", deployment("3"), scaler("Deployment"))}, []Place{place(t, "r", "b", deployment("0"))}, "", []string{stops}},

@@ -93,7 +93,7 @@ func (e edit) preserved(gk schemaKind) (paths []string, reasons []string) {
 		switch replicas := e.changedWithin("spec.replicas"); {
 		case annotation(annotationReplicas) == "true":
 			say(replicas, "annotation "+annotationReplicas)
-		case e.scaled:
+		case e.scaled && !isNumber(e.was("spec.replicas"), 0): // an autoscaler starts nothing
 			say(replicas, "a HorizontalPodAutoscaler sets it")
 		case e.is("spec.replicas") == nil:
 			say(replicas, "it is left open now")
