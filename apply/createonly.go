@@ -52,6 +52,9 @@ func (k Keys) createOnly(o *unstructured.Unstructured, scaled bool) []string {
 
 // hasStopped tells whether an object has no replicas, or is to have none. An autoscaler leaves that so.
 func hasStopped(o *unstructured.Unstructured) bool {
+	if o == nil {
+		return false
+	}
 	replicas, _, _ := unstructured.NestedFieldNoCopy(o.Object, "spec", "replicas")
 	switch n := replicas.(type) {
 	case int64:

@@ -201,6 +201,23 @@ func TestAnAutoscalerStartsNothing(t *testing.T) {
 	f.mustApply(awake)
 	assert.EqualValues(t, 2, replicas())
 	assert.Empty(t, f.requests(func() { f.mustApply(awake) }))
+	f.patch(f.deployment("d", 1), "kubectl", `{"spec":{"replicas":0}}`, "scale")
+	f.eventually("the cache knows", func() bool {
+		live, err := f.c.Get(f.ctx, RefOf(f.deployment("d", 1)))
+		return err == nil && nested(live, "spec", "replicas") == int64(0)
+	})
+	f.mustApply(awake)
+	assert.EqualValues(t, 2, replicas(), "whoever has stopped it")
+	f.patch(f.deployment("d", 1), "kube-controller-manager", `{"spec":{"replicas":5}}`, "scale")
+	f.eventually("the cache knows", func() bool {
+		live, err := f.c.Get(f.ctx, RefOf(f.deployment("d", 1)))
+		return err == nil && nested(live, "spec", "replicas") == int64(5)
+	})
+	_, err := f.e.Apply(f.ctx, f.c, f.set(f.deployment("d", 2)), f.inv, ApplyOptions{ApprovePrune: func(entries []Entry) []Held {
+		return []Held{{Ref: entries[0].Ref, Reason: "not now"}}
+	}})
+	require.NoError(t, err)
+	assert.EqualValues(t, 5, replicas(), "the autoscaler is held")
 	f.mustApply(asleep)
 	kept := f.deployment("d", 3)
 	kept.SetAnnotations(map[string]string{GardenerKeys().PreserveReplicas: "true"})

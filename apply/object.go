@@ -138,6 +138,9 @@ func (r *run) mayOverrule(w wanted) bool {
 // them.
 func (r *run) isUnchanged(w wanted, live *unstructured.Unstructured) bool {
 	old := r.old[keyOf(w.ref)]
+	if w.starts && hasStopped(live) && slices.Contains(w.createOnly, onlyReplicas) {
+		return false
+	}
 	if old.Applied == "" || old.Applied != w.applied || old.Live != r.liveDigest(live, w.createOnly) {
 		return false
 	}
@@ -215,7 +218,8 @@ func (r *run) terminating(ctx context.Context, d *desired, live *unstructured.Un
 	return r.send(ctx, r.wish(d), nil)
 }
 
-// scaled tells whether a HorizontalPodAutoscaler, of the set or in the cluster, targets the object. One that leaves the set with this run sets nothing any more.
+// scaled tells whether a HorizontalPodAutoscaler, of the set or in the cluster, targets the object. One that leaves the set with what is to stop sets nothing any
+// more.
 func (r *run) scaled(d *desired) bool {
 	if gk := d.ref.GroupKind(); gk != deploymentKind && gk != statefulSet {
 		return false
@@ -235,7 +239,9 @@ func (r *run) scaled(d *desired) bool {
 	r.mu.Unlock()
 	found := false
 	if w != nil {
-		w.list(func(hpa *unstructured.Unstructured) { found = found || targets(hpa) && !r.leavesNow(RefOf(hpa)) })
+		w.list(func(hpa *unstructured.Unstructured) {
+			found = found || targets(hpa) && !(hasStopped(d.obj) && r.leavesNow(RefOf(hpa)))
+		})
 	}
 	return found
 }

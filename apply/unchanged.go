@@ -39,7 +39,8 @@ func (e *Engine) Unchanged(ctx context.Context, c *Cluster, s Set, inv Inventory
 		if live == nil || live.GetDeletionTimestamp() != nil || flagged(live, nil, e.keys.Ignore) {
 			return false, nil
 		}
-		if left := e.keys.createOnly(live, r.scaled(&desired{ref: entry.Ref})); !slices.Equal(left, entry.CreateOnly) {
+		left := e.keys.createOnly(live, r.scaled(&desired{ref: entry.Ref}))
+		if !slices.Equal(left, entry.CreateOnly) || slices.Contains(left, onlyReplicas) && hasStopped(live) {
 			return false, nil
 		}
 		if r.liveDigest(live, entry.CreateOnly) != entry.Live {

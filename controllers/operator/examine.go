@@ -13,7 +13,9 @@ import (
 // when it is to be applied. By then it is read anew, because that may be long after.
 type examination struct {
 	commit string
-	cancel context.CancelFunc
+	// windows is the digest of those of the object that it is read with.
+	windows string
+	cancel  context.CancelFunc
 	// done says that it is over, again when the next one begins because the revision could not be had; zero if it could.
 	done  bool
 	again time.Time
@@ -27,15 +29,16 @@ func (s *syncer) examining() bool { return s.examined != nil && !s.examined.done
 func (s *syncer) examine(commit string, now time.Time) time.Time {
 	unread := s.active == nil && s.unkept == nil && s.former() != "" // what is applied is read first, to compare with
 	busy := s.preparing != nil || s.active != nil && s.active.applying || unread
-	if busy || commit == "" || commit == s.last.commit {
+	windows := digest(s.object.Spec.Windows)
+	if busy || commit == "" || commit == s.last.commit && (s.last.validErr == nil || s.last.windows == windows) {
 		return time.Time{}
 	}
-	if e := s.examined; e != nil && e.commit == commit && (e.again.IsZero() || now.Before(e.again)) {
+	if e := s.examined; e != nil && e.commit == commit && e.windows == windows && (e.again.IsZero() || now.Before(e.again)) {
 		return e.again
 	}
 	s.unexamine()
 	ctx, cancel := context.WithCancel(s.alive)
-	e := &examination{commit: commit, cancel: cancel}
+	e := &examination{commit: commit, windows: windows, cancel: cancel}
 	s.examined = e
 	object, head, remote := s.object.DeepCopy(), s.head, s.remote
 	fetch := remote.Fetch
@@ -75,7 +78,7 @@ func (s *syncer) examine(commit string, now time.Time) time.Time {
 				e.again = s.Clock.Now().Add(retryInterval(&s.object.Spec))
 				return
 			}
-			s.refused(&preparation{commit: commit, head: head, trigger: triggerCommit}, err)
+			s.refused(&preparation{commit: commit, head: head, windows: windows, trigger: triggerCommit}, err)
 		})
 	})
 	return time.Time{}

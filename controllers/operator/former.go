@@ -196,12 +196,12 @@ func (t *tries) note(problems []string, now time.Time) {
 func (s *syncer) goOn(now time.Time) time.Time {
 	j := s.active
 	trigger := triggerRetry
-	if stated := specOf(s.object); j.spec.rest == stated.rest && j.spec.approvals != stated.approvals {
+	if j.spec.approvals != specOf(s.object).approvals {
 		trigger = triggerApproval
-	} else if j.tries.failures == 0 || commitOf(s.halfApplied()) != j.revision.Commit {
+	} else if j.tries.failures == 0 {
 		return time.Time{}
 	}
-	if s.preparing != nil || j.applying || s.last.commit == j.revision.Commit || s.cannotGoOn(now) != nil {
+	if s.preparing != nil || j.applying || s.last.commit == j.revision.Commit || s.cannotGoOn(now) != nil || s.blocked(s.object) != "" {
 		return time.Time{}
 	}
 	spec := &s.object.Spec

@@ -3,7 +3,10 @@ package operator
 import (
 	"context"
 	"fmt"
+	"net/http"
+	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -15,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
+	"github.com/pergola-dev/pergola/source/gittest"
 )
 
 func (r *repository) immutable(name, value string) string {
@@ -137,4 +141,47 @@ func TestWindowsThatNeverMeet(t *testing.T) {
 	w.change(r.name, func(l *landscapev1alpha1.Landscape) { l.Spec.Windows = nil })
 	w.ready(r.name, "True Applied: ")
 	assert.Equal(t, "3", w.value("a"))
+}
+
+// TestRefusedAndThenNoSource: while nobody can ask what is newest, what is applied is kept as often as ever, and not again and again.
+func TestRefusedAndThenNoSource(t *testing.T) {
+	w := newWorld(t)
+	s := w.served("nosource")
+	server := gittest.ServeTLS(t, s.bare.Root)
+	change := protect(server, "git", "one")
+	var asked atomic.Int32
+	secret := func(password string) map[string]string {
+		return map[string]string{"username": "git", "password": password, "ca.crt": certificateOf(server)}
+	}
+	w.secret("login", secret("one"))
+	w.start()
+	w.follow(s, repositoryURL(server.URL), login("login"))
+	w.applied(s, "", "1")
+	s.push("nonsense", map[string]string{"x.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: Not Valid}\n"})
+	w.await(s.name, func(l *landscapev1alpha1.Landscape) bool { return strings.HasPrefix(readiness(l), "False Invalid: ") })
+	change("two")
+	server.Intercept(func(out http.ResponseWriter, _ *http.Request) bool {
+		asked.Add(1)
+		out.WriteHeader(http.StatusUnauthorized)
+		return true
+	})
+	before := w.syncs()
+	w.replace("login", secret("three"))
+	w.eventually("it has asked in vain", func() bool { return asked.Load() > 4 })
+	assert.LessOrEqual(t, w.syncs()-before, int(asked.Load()), "what is kept is not applied all the time")
+	w.repaired(s, "1")
+}
+
+// syncs is how many there were.
+func (w *world) syncs() int {
+	w.Helper()
+	n := 0
+	for line := range strings.Lines(body(w.T, w.metrics)) {
+		if strings.HasPrefix(line, "pergola_landscape_sync_total{") {
+			count, err := strconv.ParseFloat(strings.TrimSpace(line[strings.LastIndex(line, " "):]), 64)
+			require.NoError(w, err)
+			n += int(count)
+		}
+	}
+	return n
 }

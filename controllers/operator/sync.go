@@ -26,8 +26,10 @@ type preparation struct {
 	commit, trigger string
 	// head is what the source names it by, as it said last; without a name where it is had by its commit alone.
 	head source.Head
-	// fallback says that it was applied before, and is only to be kept.
-	fallback bool
+	// fallback says that it was applied before, and is only to be kept; wanted that nothing else is to be applied now, since the source cannot be asked.
+	fallback, wanted bool
+	// windows is the digest of those of the object that it is read with.
+	windows string
 	// spec is the part of the object it is made with.
 	spec   specID
 	cancel context.CancelFunc
@@ -66,7 +68,7 @@ func (s *syncer) prepare(commit, trigger string, fallback bool) {
 	}
 	s.unexamine()
 	ctx, cancel := context.WithCancel(s.alive)
-	p := &preparation{commit: commit, trigger: trigger, fallback: fallback, spec: specOf(s.object), cancel: cancel}
+	p := &preparation{commit: commit, trigger: trigger, fallback: fallback, spec: specOf(s.object), windows: digest(s.object.Spec.Windows), cancel: cancel}
 	s.preparing = p
 	object, head, remote := s.object.DeepCopy(), s.head, s.remote
 	s.refresh(object)
@@ -220,7 +222,7 @@ func (s *syncer) isPrepared(p *preparation, ready *prepared, err error) {
 	switch {
 	case err != nil && p.fallback && s.active == nil:
 		s.cannotKeep(p.commit, err, s.Clock.Now())
-	case err != nil && p.fallback && s.last.commit != p.commit: // of goOn
+	case err != nil && p.fallback && !p.wanted && s.last.commit != p.commit: // of goOn
 		s.active.tries.note([]string{err.Error()}, s.Clock.Now())
 	case err != nil:
 		s.refused(p, err)
@@ -247,7 +249,7 @@ func (s *syncer) refused(p *preparation, err error) {
 	s.last = outcome{commit: p.commit, revision: revision, head: p.head, spec: specOf(s.object), failures: failures, ended: now}
 	switch {
 	case isInvalid(err):
-		s.last.validErr, s.last.windows = err, digest(s.object.Spec.Windows)
+		s.last.validErr, s.last.windows = err, p.windows
 	case source.ReasonOf(err) != "":
 		s.last.fetchErr, s.last.permanent, s.last.secrets = err, source.IsPermanent(err), s.remote.secrets
 	default:
@@ -276,9 +278,9 @@ type job struct {
 	completed bool
 	// used are the approvals by which something passes in the sync that goes on, spent the same as people gave them.
 	used, spent []string
-	// fallback says that the revision was applied before this process began.
-	fallback bool
-	trigger  string
+	// fallback says that the revision was applied before this process began, wanted that nothing else was to be applied when it was prepared.
+	fallback, wanted bool
+	trigger          string
 	// record says whether the history has the sync that goes on, shown whether the last operation is it.
 	record, shown bool
 	began         time.Time
@@ -322,7 +324,7 @@ func (s *syncer) start(p *preparation, ready *prepared) {
 	now := s.Clock.Now()
 	ctx, cancel := context.WithCancel(s.alive)
 	j := ready.job
-	j.converger, j.engine, j.fallback, j.trigger, j.began = ready.converger, ready.engine, p.fallback, p.trigger, now
+	j.converger, j.engine, j.fallback, j.wanted, j.trigger, j.began = ready.converger, ready.engine, p.fallback, p.wanted, p.trigger, now
 	j.head, j.stop = p.head, func() { // what fails from then on is what was stopped
 		j.stopped.Store(true)
 		cancel()
@@ -421,7 +423,7 @@ func (s *syncer) applied(j *job, report *landscape.Report, totals map[string]int
 	same := s.last.commit == o.commit && listed(s.last.problems) == listed(o.problems) && s.last.heldText == o.heldText
 	same = same || kept && err != nil && j.tries.failures > 0 && listed(j.tries.problems) == listed(o.problems)
 	j.tries.note(o.problems, now)
-	if refused := s.last; kept && refused.failures > 0 && refused.commit != o.commit {
+	if refused := s.last; kept && !j.wanted && refused.failures > 0 && refused.commit != o.commit {
 		// What is kept in the place of a revision that cannot be applied is not the last attempt: that one would be tried again at once.
 		o.commit, o.revision, o.spec, o.ended, o.head = refused.commit, refused.revision, refused.spec, refused.ended, refused.head
 		o.validErr, o.windows, o.fetchErr, o.secrets = refused.validErr, refused.windows, refused.fetchErr, refused.secrets

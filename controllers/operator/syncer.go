@@ -451,6 +451,7 @@ func (s *syncer) act(now time.Time) time.Time {
 	default:
 		s.requested = false
 		s.prepare(commit, d.trigger, kept)
+		s.preparing.wanted = kept
 	}
 	return time.Time{}
 }

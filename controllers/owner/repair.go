@@ -73,7 +73,10 @@ const trackTimeout = 10 * time.Second
 // watchTheRest has drift told of what was applied of the bundles that a run did not come to: after a restart nobody else knows of them until one does. And
 // what could not be repaired is looked at again: it may be declared as it was applied by now.
 func (r *run) watchTheRest(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), trackTimeout) // a sync that takes too long ends, and what it has applied is kept
+	if ctx.Err() != nil { // a sync that takes too long ends, and what it has applied is kept
+		ctx = context.WithoutCancel(ctx)
+	}
+	ctx, cancel := context.WithTimeout(ctx, trackTimeout)
 	defer cancel()
 	local, remote := []render.Bundle{}, []render.Bundle{}
 	for _, b := range r.owner.Bundles() {
