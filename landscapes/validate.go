@@ -40,7 +40,10 @@ func (l *Landscape) ValidateAt(ctx context.Context, now time.Time, before *Lands
 			around.Objects = append(around.Objects, in.Object)
 		}
 		if old := former[identityOf(d)]; old != nil {
-			old.Before(&in)
+			// Of a Secret that only one side has a key for, nobody knows whether it changes: its key may have been exchanged.
+			if (old.Secret == SecretEncrypted) == (d.Secret == SecretEncrypted) {
+				old.Before(&in)
+			}
 			delete(former, identityOf(d))
 		}
 		inputs = append(inputs, in)
