@@ -12,5 +12,6 @@
 // ownership.go (which set has it), livekept.go and createonly.go (what of it stays as it is).
 //
 // Start reading at run.apply in run.go: its steps have the names of the files. What became of each object is in outcome.go, for callers in
-// result.go; what a repair, which may come at any time, leaves alone is in repair.go.
+// result.go; what a repair, which may come at any time, leaves alone is in repair.go. Drift is found in drift.go,
+// of what this process has not applied by track.go.
 package apply

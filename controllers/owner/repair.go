@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -65,65 +64,6 @@ func (r *Reconciler) Repair(ctx context.Context, o *Owner, setID string) (done R
 		}
 	}
 	return Repaired{}, false, nil
-}
-
-// trackTimeout is how long it may take to find out what was applied of the bundles that a run did not come to.
-const trackTimeout = 10 * time.Second
-
-// watchTheRest has drift told of what was applied of the bundles that a run did not come to: after a restart nobody else knows of them until one does. And
-// what could not be repaired is looked at again: it may be declared as it was applied by now.
-func (r *run) watchTheRest(ctx context.Context) {
-	if ctx.Err() != nil { // a sync that takes too long ends, and what it has applied is kept
-		ctx = context.WithoutCancel(ctx)
-	}
-	ctx, cancel := context.WithTimeout(ctx, trackTimeout)
-	defer cancel()
-	local, remote := []render.Bundle{}, []render.Bundle{}
-	for _, b := range r.owner.Bundles() {
-		if b.Cluster == render.ClusterVirtual {
-			remote = append(remote, b)
-		} else {
-			local = append(local, b)
-		}
-	}
-	for _, b := range append(local, remote...) { // a target that does not answer is in nobody's way
-		if ctx.Err() != nil {
-			return
-		}
-		r.track(ctx, b)
-	}
-}
-
-// track has drift of a bundle told as it was applied last. What cannot be read is found out when it is applied.
-func (r *run) track(ctx context.Context, b render.Bundle) {
-	o, home := r.owner, r.owner.Local
-	inventory := r.inventory(o, b)
-	isCarrier := func(e apply.Entry) bool { return carrierOf(b, e.Ref) }
-	entries, err := inventory.Load(ctx)
-	if err != nil {
-		return
-	}
-	if carriers, _ := split(b, entries); b.Delivery.Direct && len(carriers) == 0 {
-		if home, err = o.cluster(b.Cluster); err == nil {
-			_ = r.Engine.Track(ctx, home, setName(o.Input.Owner, b.Name), FieldManager, inventory)
-		}
-		return
-	}
-	_ = r.Engine.Track(ctx, home, setName(o.Input.Owner, b.Name), FieldManager, apply.Part(inventory, isCarrier))
-	live, err := home.Get(ctx, managedRef(b))
-	if err != nil {
-		return
-	}
-	rm, err := r.managerOf(o, b, live)
-	if err != nil {
-		return
-	}
-	mr, err := managedresource.Decode(home, live)
-	if err != nil {
-		return
-	}
-	s := rm.Set(mr, nil)
-	_ = r.Engine.Track(ctx, rm.Target, s.Name, s.FieldManager, rm.Inventory(mr))
 }
 
 // repairOf is a run that applies a bundle again that was applied, or brings back what was applied of one that is rendered otherwise since.

@@ -2,14 +2,18 @@ package owner
 
 import (
 	"context"
+	"encoding/base64"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/render"
 )
 
 // TestTheRestIsWatched: a run that ends before it comes to a bundle, be its time over, has drift of that told which this engine has not applied; and again
@@ -44,4 +48,167 @@ func TestTheRestIsWatched(t *testing.T) {
 			assert.Equal(t, "b", value)
 		})
 	}
+}
+
+// TestARepairGoesOnWithNothing: of a bundle that is rendered anew and not applied yet it brings back what was applied, and says what it cannot.
+func TestARepairGoesOnWithNothing(t *testing.T) {
+	for name, direct := range map[string]bool{"direct": true, "managed": false} {
+		t.Run(name, func(t *testing.T) {
+			s := newSite(t)
+			s.mustApply(s.bundle(direct, s.configMap("same"), s.configMap("goes")))
+			b := s.bundle(direct, s.configMap("same"), s.configMap("new"))
+			b.Digest.Resolved = "another"
+			s.work.owner.bundles[0].Digest = b.Digest
+			_, err := s.resource("configmaps", s.ns).Patch(s.ctx, "same", types.MergePatchType, []byte(`{"data":{"a":"by hand"}}`), metav1.PatchOptions{FieldManager: "kubectl-edit"})
+			require.NoError(t, err)
+			s.eventually("what was applied is back", func() bool {
+				_, _, err := s.work.Repair(s.ctx, s.work.owner, setName(b.Owner, b.Name))
+				value, _, _ := unstructured.NestedString(s.get("same").Object, "data", "a")
+				return err == nil && value == "b"
+			})
+			assert.NotNil(t, s.get("goes"))
+			assert.Nil(t, s.get("new"))
+			s.mustApply(b)
+			assert.Nil(t, s.get("goes"))
+			assert.NotNil(t, s.get("new"))
+		})
+	}
+}
+
+// TestARepairLeavesAManagedResourceThatGoes: who deletes it by hand, while its bundle is rendered anew and not applied yet, loses nothing of what it knows.
+func TestARepairLeavesAManagedResourceThatGoes(t *testing.T) {
+	s := newSite(t)
+	old := s.bundle(false, s.configMap("same"), s.configMap("goes"))
+	s.mustApply(old)
+	require.NoError(t, s.resource("managedresources", s.ns).Delete(s.ctx, old.Name, metav1.DeleteOptions{}))
+	s.eventually("the cache knows", func() bool {
+		live, err := s.work.owner.Local.Get(s.ctx, managedRef(old))
+		return err == nil && live.GetDeletionTimestamp() != nil
+	})
+	b := s.bundle(false, s.configMap("same"), s.configMap("new"))
+	b.Digest.Resolved = "another"
+	s.work.owner.bundles[0].Digest = b.Digest
+	_, found, err := s.work.Repair(s.ctx, s.work.owner, setName(b.Owner, b.Name))
+	assert.True(t, found)
+	require.ErrorContains(t, err, "is being deleted: the next reconciliation makes it anew")
+	rm, err := s.work.resourceManager(s.work.owner, b)
+	require.NoError(t, err)
+	_, found, err = s.work.Repair(s.ctx, s.work.owner, rm.SetName(b.Namespace, b.Name))
+	assert.True(t, found)
+	require.ErrorContains(t, err, "is being deleted: the next reconciliation makes it anew")
+	assert.NotNil(t, s.get("same"))
+	s.mustApply(b)
+	assert.Nil(t, s.get("goes"), "it is known that it was there")
+	assert.NotNil(t, s.get("new"))
+}
+
+// TestARepairKeepsAnEditedManagedResource from its objects: what somebody made of it is put right first.
+func TestARepairKeepsAnEditedManagedResource(t *testing.T) {
+	s := newSite(t)
+	b := s.bundle(false, s.configMap("same"))
+	b.Delivery.InjectLabels = map[string]string{"by": "Git"}
+	s.work.owner.bundles[0].Delivery = b.Delivery
+	s.mustApply(b)
+	_, err := s.resource("managedresources", s.ns).Patch(s.ctx, b.Name, types.MergePatchType, []byte(`{"spec":{"injectLabels":{"by":"hand"}}}`), metav1.PatchOptions{FieldManager: "kubectl-edit"})
+	require.NoError(t, err)
+	require.NoError(t, s.resource("configmaps", s.ns).Delete(s.ctx, "same", metav1.DeleteOptions{}))
+	s.eventually("the cache knows", func() bool {
+		_, err := s.work.owner.Local.Get(s.ctx, apply.RefOf(s.configMap("same")))
+		live, lerr := s.work.owner.Local.Get(s.ctx, managedRef(b))
+		return apierrors.IsNotFound(err) && lerr == nil && live.GetGeneration() == 2
+	})
+	rm, err := s.work.resourceManager(s.work.owner, b)
+	require.NoError(t, err)
+	rendered := s.work.owner.bundles[0].Digest
+	s.work.owner.bundles[0].Digest.Resolved = "another"
+	_, found, err := s.work.Repair(s.ctx, s.work.owner, rm.SetName(b.Namespace, b.Name))
+	assert.True(t, found)
+	require.ErrorContains(t, err, "was changed since its objects were applied")
+	assert.Nil(t, s.get("same"))
+
+	s.work.owner.bundles[0].Digest = rendered
+	_, _, err = s.work.Repair(s.ctx, s.work.owner, rm.SetName(b.Namespace, b.Name))
+	require.NoError(t, err)
+	require.NotNil(t, s.get("same"))
+	assert.Equal(t, "Git", s.get("same").GetLabels()["by"])
+}
+
+// TestARepairAndTheDataSecret: what somebody puts into it does not reach the objects.
+func TestARepairAndTheDataSecret(t *testing.T) {
+	s := newSite(t)
+	b := s.bundle(false, s.configMap("same"))
+	s.mustApply(b)
+	live, err := s.work.owner.Local.GetLive(s.ctx, managedRef(b))
+	require.NoError(t, err)
+	refs, _, _ := unstructured.NestedSlice(live.Object, "spec", "secretRefs")
+	name := refs[0].(map[string]any)["name"].(string)
+	secrets := s.resource("secrets", s.ns)
+	secret, err := secrets.Get(s.ctx, name, metav1.GetOptions{})
+	require.NoError(t, err)
+	require.NoError(t, secrets.Delete(s.ctx, name, metav1.DeleteOptions{}))
+	secret.Object["data"] = map[string]any{"evil.yaml": base64.StdEncoding.EncodeToString([]byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: same, namespace: " + s.ns + "}\ndata: {a: evil}\n"))}
+	secret.SetResourceVersion("")
+	secret.SetUID("")
+	made, err := secrets.Create(s.ctx, secret, metav1.CreateOptions{})
+	require.NoError(t, err)
+	s.eventually("the cache knows", func() bool {
+		cached, err := s.work.owner.Local.Get(s.ctx, apply.RefOf(made))
+		return err == nil && cached.GetUID() == made.GetUID()
+	})
+	rm, err := s.work.resourceManager(s.work.owner, b)
+	require.NoError(t, err)
+	rendered := s.work.owner.bundles[0].Digest
+	for _, pending := range []bool{true, false} {
+		if s.work.owner.bundles[0].Digest = rendered; pending {
+			s.work.owner.bundles[0].Digest.Resolved = "another"
+		}
+		_, found, err := s.work.Repair(s.ctx, s.work.owner, rm.SetName(b.Namespace, b.Name))
+		assert.True(t, found)
+		if pending {
+			require.ErrorContains(t, err, "has another content in its data Secret than was applied")
+		} else {
+			require.NoError(t, err)
+		}
+		value, _, _ := unstructured.NestedString(s.get("same").Object, "data", "a")
+		assert.Equal(t, "b", value)
+	}
+}
+
+// TestARepairDoesNotChangeTheDelivery: how it was applied is known where it was, and nobody else tells of it.
+func TestARepairDoesNotChangeTheDelivery(t *testing.T) {
+	s := newSite(t)
+	was := s.bundle(false, s.configMap("same"))
+	s.mustApply(was)
+	rm, err := s.work.resourceManager(s.work.owner, was)
+	require.NoError(t, err)
+	b := s.bundle(true, s.configMap("same"))
+	require.True(t, b.Delivery.Direct)
+	for _, set := range []string{setName(b.Owner, b.Name), rm.SetName(b.Namespace, b.Name)} {
+		_, found, err := s.work.Repair(s.ctx, s.work.owner, set)
+		assert.True(t, found)
+		require.ErrorIs(t, err, errDelivery)
+	}
+	_, found, err := s.work.Repair(s.ctx, s.work.owner, "another/one")
+	assert.False(t, found)
+	require.NoError(t, err)
+	assert.NotContains(t, s.work.owner.failures, b.Name, "it is not applied yet, which is no failure")
+	_, err = s.work.owner.Local.GetLive(s.ctx, managedRef(b))
+	require.NoError(t, err)
+}
+
+// TestARepairThatFailsComesAgain: a bundle that was applied stays so.
+func TestARepairThatFailsComesAgain(t *testing.T) {
+	b := render.Bundle{Name: "thing", Digest: render.Digest{Resolved: "one"}}
+	other := b
+	other.Digest.Resolved = "two"
+	o := &Owner{}
+	assert.False(t, o.isApplied(b))
+	o.noteApplied(b, nil)
+	o.noteApplied(b, assert.AnError)
+	assert.True(t, o.isApplied(b))
+	o.noteApplied(other, assert.AnError)
+	assert.False(t, o.isApplied(b))
+	assert.False(t, o.isApplied(other))
+	o.noteApplied(other, nil)
+	assert.True(t, o.isApplied(other))
 }
