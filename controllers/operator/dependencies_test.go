@@ -105,13 +105,13 @@ func TestSettled(t *testing.T) {
 	}{
 		"the newest was tried":         {"new", nil, true},
 		"the former is kept":           {"old", nil, false},
-		"the newest is looked at":      {"old", &examination{commit: "new"}, false},
-		"it was looked at":             {"old", &examination{commit: "new", done: true}, true},
-		"it could not be had yet":      {"old", &examination{commit: "new", done: true, again: time.Unix(1, 0)}, false},
-		"the one before was looked at": {"old", &examination{commit: "older", done: true}, false},
+		"the newest is looked at":      {"old", &examination{commitAt: commitAt{"new", "."}}, false},
+		"it was looked at":             {"old", &examination{commitAt: commitAt{"new", "."}, done: true}, true},
+		"it could not be had yet":      {"old", &examination{commitAt: commitAt{"new", "."}, done: true, again: time.Unix(1, 0)}, false},
+		"the one before was looked at": {"old", &examination{commitAt: commitAt{"older", "."}, done: true}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := &syncer{object: &landscapev1alpha1.Landscape{}, head: source.Head{Commit: "new"}, last: outcome{commit: test.last}, examined: test.examined}
+			s := &syncer{object: &landscapev1alpha1.Landscape{}, head: source.Head{Commit: "new"}, last: outcome{commitAt: commitAt{test.last, "."}}, examined: test.examined}
 			s.settles()
 			assert.Equal(t, test.want, s.settled)
 			s.head.Commit = "newer"

@@ -12,7 +12,7 @@ import (
 // examination validates a revision that waits for a window or another Landscape: whoever has written it learns now what is wrong with it, and not
 // when it is to be applied. By then it is read anew, because that may be long after.
 type examination struct {
-	commit string
+	commitAt
 	// windows is the digest of those of the object that it is read with.
 	windows string
 	cancel  context.CancelFunc
@@ -29,16 +29,16 @@ func (s *syncer) examining() bool { return s.examined != nil && !s.examined.done
 func (s *syncer) examine(commit string, now time.Time) time.Time {
 	unread := s.active == nil && s.unkept == nil && s.former() != "" // what is applied is read first, to compare with
 	busy := s.preparing != nil || s.active != nil && s.active.applying || unread
-	windows := digest(s.object.Spec.Windows)
-	if busy || commit == "" || commit == s.last.commit && (s.last.validErr == nil || s.last.windows == windows) {
+	windows, at := digest(s.object.Spec.Windows), s.stated(commit)
+	if busy || commit == "" || at == s.last.commitAt && (s.last.validErr == nil || s.last.windows == windows) {
 		return time.Time{}
 	}
-	if e := s.examined; e != nil && e.commit == commit && e.windows == windows && (e.again.IsZero() || now.Before(e.again)) {
+	if e := s.examined; e != nil && e.commitAt == at && e.windows == windows && (e.again.IsZero() || now.Before(e.again)) {
 		return e.again
 	}
 	s.unexamine()
 	ctx, cancel := context.WithCancel(s.alive)
-	e := &examination{commit: commit, windows: windows, cancel: cancel}
+	e := &examination{commitAt: at, windows: windows, cancel: cancel}
 	s.examined = e
 	object, head, remote := s.object.DeepCopy(), s.head, s.remote
 	fetch := remote.Fetch
@@ -66,7 +66,7 @@ func (s *syncer) examine(commit string, now time.Time) time.Time {
 				if s.last.validErr != nil || s.last.fetchErr != nil {
 					s.last = outcome{ended: s.Clock.Now()}
 					if s.active != nil {
-						s.last.commit, s.last.revision, s.last.spec, s.last.head = s.active.revision.Commit, s.active.revision.Revision(), s.active.spec, s.active.head
+						s.last.commitAt, s.last.revision, s.last.spec, s.last.head = s.active.revision.at(), s.active.revision.Revision(), s.active.spec, s.active.head
 						if half := s.halfApplied(); half != "" { // of the one that is kept that is true still, and it is tried again
 							s.last.problems, s.last.failures = []string{fmt.Sprintf("the sync of %s was not completed", half)}, 1
 						}
@@ -78,7 +78,7 @@ func (s *syncer) examine(commit string, now time.Time) time.Time {
 				e.again = s.Clock.Now().Add(retryInterval(&s.object.Spec))
 				return
 			}
-			s.refused(&preparation{commit: commit, head: head, windows: windows, trigger: triggerCommit}, err)
+			s.refused(&preparation{commitAt: at, spec: specOf(object), head: head, windows: windows, trigger: triggerCommit}, err)
 		})
 	})
 	return time.Time{}

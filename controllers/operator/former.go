@@ -25,23 +25,39 @@ type unkept struct {
 // mostTried is how many revisions the status keeps that were tried since the last complete sync, besides the one that is tried.
 const mostTried = 5
 
-// triedBeside are those that were tried besides a commit, mostTried at most: the same before it is noted that the commit is tried, and after.
-func triedBeside(tried []string, commit string) []string {
-	beside := slices.DeleteFunc(slices.Clone(tried), func(other string) bool { return commitOf(other) == commit })
+// commitAt is a commit, and the folder of it that is the landscape: by another one the same commit declares something else.
+type commitAt struct{ commit, folder string }
+
+// triedAt is where a revision that was tried is.
+func triedAt(tried landscapev1alpha1.TriedRevision) commitAt {
+	return commitAt{commit: commitOf(tried.Revision), folder: tried.Path}
+}
+
+// appliedAt is where the one that was applied completely last is, the zero value for none.
+func appliedAt(status *landscapev1alpha1.LandscapeStatus) commitAt {
+	if status.LastAppliedRevision == "" {
+		return commitAt{}
+	}
+	return commitAt{commit: commitOf(status.LastAppliedRevision), folder: status.LastAppliedPath}
+}
+
+// triedBeside are those that were tried besides one, mostTried at most: the same before it is noted that the one is tried, and after.
+func triedBeside(tried []landscapev1alpha1.TriedRevision, one commitAt) []landscapev1alpha1.TriedRevision {
+	beside := slices.DeleteFunc(slices.Clone(tried), func(other landscapev1alpha1.TriedRevision) bool { return triedAt(other) == one })
 	return beside[max(len(beside)-mostTried, 0):]
 }
 
 // noteTried notes, before the first object is sent, that a revision is tried, and says whether it could be: who comes after this process has to know
 // that what was applied before is not all that there is in the clusters.
 func (s *syncer) noteTried(r *revision) bool {
-	now, revision := &s.status.now, r.Revision()
+	now := &s.status.now
 	windows := r.landscape.Config.Spec.Windows
-	if commitOf(s.former()) == r.Commit && equality.Semantic.DeepEqual(now.Windows, windows) {
+	if s.formerAt() == r.at() && equality.Semantic.DeepEqual(now.Windows, windows) {
 		return true
 	}
 	before := *now
-	if commitOf(s.former()) != r.Commit {
-		now.TriedRevisions = append(triedBeside(now.TriedRevisions, r.Commit), revision)
+	if s.formerAt() != r.at() {
+		now.TriedRevisions = append(triedBeside(now.TriedRevisions, r.at()), landscapev1alpha1.TriedRevision{Revision: r.Revision(), Path: r.folder})
 	}
 	now.Windows = windows
 	s.status.flush(s.alive) // should somebody else have written it, the next look at it ends this syncer
@@ -56,15 +72,37 @@ func (s *syncer) noteTried(r *revision) bool {
 func (s *syncer) refresh(object *landscapev1alpha1.Landscape) {
 	now := &s.status.now
 	object.Status.UsedApprovals, object.Status.TriedRevisions = slices.Clone(now.UsedApprovals), slices.Clone(now.TriedRevisions)
-	object.Status.LastAppliedRevision = now.LastAppliedRevision
+	object.Status.LastAppliedRevision, object.Status.LastAppliedPath = now.LastAppliedRevision, now.LastAppliedPath
 }
 
 // former is the revision that is kept while nothing newer can be: the one that was tried last, or else applied; empty for none.
 func (s *syncer) former() string {
 	if tried := s.status.now.TriedRevisions; len(tried) > 0 {
-		return tried[len(tried)-1]
+		return tried[len(tried)-1].Revision
 	}
 	return s.status.now.LastAppliedRevision
+}
+
+// formerAt is where that one is.
+func (s *syncer) formerAt() commitAt {
+	if tried := s.status.now.TriedRevisions; len(tried) > 0 {
+		return triedAt(tried[len(tried)-1])
+	}
+	return appliedAt(&s.status.now)
+}
+
+// keptObject is the object as it was for what is kept: with the folder that this one is of, wherever the next one is looked for.
+func (s *syncer) keptObject() *landscapev1alpha1.Landscape {
+	at := s.formerAt()
+	if s.active != nil {
+		at = s.active.revision.at()
+	}
+	if at.folder == folderOf(s.object) {
+		return s.object
+	}
+	out := s.object.DeepCopy()
+	out.Spec.Source.Path = at.folder
+	return out
 }
 
 // halfApplied is the revision that was tried last, if its sync was not completed; else empty.
@@ -126,15 +164,15 @@ func (s *syncer) keepOnly(now time.Time) time.Time {
 	if s.active == nil {
 		return earliest(next, s.keepFormer(now))
 	}
-	commit := s.active.revision.Commit
-	if s.last.commit != commit { // a revision that was refused is not tried again meanwhile
+	if s.last.commitAt != s.active.revision.at() { // a revision that was refused is not tried again meanwhile
 		return earliest(next, s.goOn(now))
 	}
 	if s.preparing != nil || s.active.applying || s.cannotGoOn(now) != nil {
 		return next
 	}
-	situation := s.situation(now)
-	situation.wanted, situation.pinned, situation.blocked, situation.windows = commit, false, "", windowState{open: true}
+	commit := s.active.revision.Commit
+	situation := s.situationOf(now, commit, false, true)
+	situation.blocked, situation.windows = "", windowState{open: true}
 	d := decide(situation)
 	switch {
 	case d.trigger == "":
@@ -157,7 +195,7 @@ func (s *syncer) keepFormer(now time.Time) time.Time {
 		return time.Time{}
 	}
 	commit := commitOf(s.former())
-	if wanted, _ := s.wanted(); commit == s.last.commit || wanted == "" && s.pollFailed == nil && s.misconfigured == "" {
+	if wanted, _ := s.wanted(); s.formerAt() == s.last.commitAt || wanted == "" && s.pollFailed == nil && s.misconfigured == "" {
 		return time.Time{}
 	}
 	if u := s.unkept; u != nil && u.commit == commit {
@@ -201,7 +239,7 @@ func (s *syncer) goOn(now time.Time) time.Time {
 	} else if j.tries.failures == 0 {
 		return time.Time{}
 	}
-	if s.preparing != nil || j.applying || s.last.commit == j.revision.Commit || s.cannotGoOn(now) != nil || s.blocked(s.object) != "" {
+	if s.preparing != nil || j.applying || s.last.commitAt == j.revision.at() || s.cannotGoOn(now) != nil || s.blocked(s.object) != "" {
 		return time.Time{}
 	}
 	spec := &s.object.Spec

@@ -128,7 +128,7 @@ func TestWhatFailedHalfwayDoesNotGoBack(t *testing.T) {
 					"a.yaml": l.half.configMap(l.half.name+"-a", "2"), "x.yaml": l.half.configMap("x", "1"), "refused.yaml": l.half.refusedMap(),
 				})
 				w.failed(l.half.name, commit)
-				assert.Equal(t, []string{"main@sha1:" + commit}, w.get(l.half.name).Status.TriedRevisions)
+				assert.Equal(t, []landscapev1alpha1.TriedRevision{{Revision: "main@sha1:" + commit, Path: "."}}, w.get(l.half.name).Status.TriedRevisions)
 				made := w.uid("x")
 				require.NotEmpty(t, made)
 				test.until(w, l)
@@ -205,7 +205,7 @@ func TestWhenACommitGoesOn(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := &syncer{object: &landscapev1alpha1.Landscape{}, status: &statusWriter{}}
 			test.spec(&s.object.Spec)
-			s.status.now.TriedRevisions, s.status.now.Windows = test.tried, test.inGit
+			s.status.now.TriedRevisions, s.status.now.Windows = thoseTried(test.tried...), test.inGit
 			err := s.cannotGoOn(time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC))
 			if test.want == "" {
 				assert.NoError(t, err)

@@ -38,7 +38,15 @@ func minimal(t *testing.T, commit string) *revision {
 	files := fstest.MapFS{"landscape.yaml": {Data: []byte("apiVersion: landscape.pergola.dev/v1alpha1\nkind: Landscape\nmetadata: {name: test}\nspec:\n  catalogue: {version: " + components.Version + "}\n")}}
 	l, _, err := landscapes.LoadFS(t.Context(), files, ".", landscapes.Options{})
 	require.NoError(t, err)
-	return &revision{Snapshot: &source.Snapshot{Head: source.Head{Name: "main", Commit: commit}}, landscape: l}
+	return &revision{Snapshot: &source.Snapshot{Head: source.Head{Name: "main", Commit: commit}}, landscape: l, folder: "."}
+}
+
+// thoseTried are revisions that were tried in the folder of the repository itself.
+func thoseTried(revisions ...string) (out []landscapev1alpha1.TriedRevision) {
+	for _, revision := range revisions {
+		out = append(out, landscapev1alpha1.TriedRevision{Revision: revision, Path: "."})
+	}
+	return out
 }
 
 // TestWhatStaysApplied: whoever pushes something that cannot be applied is told what is in force as the conditions say it.
@@ -52,8 +60,8 @@ func TestWhatStaysApplied(t *testing.T) {
 	}{
 		"nothing":                         {want: ""},
 		"one":                             {status: landscapev1alpha1.LandscapeStatus{LastAppliedRevision: a}, want: "; " + a + " stays applied"},
-		"another one in part":             {status: landscapev1alpha1.LandscapeStatus{LastAppliedRevision: a, TriedRevisions: []string{b}}, want: "; " + b + " stays applied in part, on top of " + a},
-		"the first one in part":           {status: landscapev1alpha1.LandscapeStatus{TriedRevisions: []string{b}}, want: "; " + b + " stays applied in part"},
+		"another one in part":             {status: landscapev1alpha1.LandscapeStatus{LastAppliedRevision: a, TriedRevisions: thoseTried(b)}, want: "; " + b + " stays applied in part, on top of " + a},
+		"the first one in part":           {status: landscapev1alpha1.LandscapeStatus{TriedRevisions: thoseTried(b)}, want: "; " + b + " stays applied in part"},
 		"it is not kept":                  {status: landscapev1alpha1.LandscapeStatus{LastAppliedRevision: a}, unkept: &unkept{commit: "a", err: errors.New("it is lost")}, want: "; " + a + " was applied last, and nothing keeps it now: it is lost"},
 		"it is kept again":                {status: landscapev1alpha1.LandscapeStatus{LastAppliedRevision: a}, unkept: &unkept{commit: "a", err: errors.New("it is lost")}, active: &job{}, want: "; " + a + " stays applied"},
 		"one that was tried before it is": {status: landscapev1alpha1.LandscapeStatus{LastAppliedRevision: a}, unkept: &unkept{commit: "z", err: errors.New("it is lost")}, want: "; " + a + " stays applied"},
@@ -68,14 +76,14 @@ func TestWhatStaysApplied(t *testing.T) {
 
 // TestAReviewIsTheSameOverTries: that it is noted which commit is tried makes its review no other one, however many were tried before.
 func TestAReviewIsTheSameOverTries(t *testing.T) {
-	tried := func(names ...string) (out []string) {
+	tried := func(names ...string) (out []landscapev1alpha1.TriedRevision) {
 		for _, name := range names {
-			out = append(out, "main@sha1:"+name)
+			out = append(out, thoseTried("main@sha1:"+name)...)
 		}
 		return out
 	}
 	for name, test := range map[string]struct {
-		before, after []string
+		before, after []landscapev1alpha1.TriedRevision
 		id            string
 	}{
 		"the first":               {tried(), tried("n"), "a..n"},
@@ -85,12 +93,12 @@ func TestAReviewIsTheSameOverTries(t *testing.T) {
 		"the one that is applied": {tried("t1", "t2", "t3", "t4", "a", "t6"), tried("t2", "t3", "t4", "a", "t6", "n"), "a,t2,t3,t4,t6..n"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := quietSyncer(t, landscapev1alpha1.LandscapeStatus{LastAppliedRevision: "main@sha1:a", TriedRevisions: test.before})
-			assert.Equal(t, test.id, reviewID(basesOf(&s.status.now, "n"), "n"))
+			s, n := quietSyncer(t, landscapev1alpha1.LandscapeStatus{LastAppliedRevision: "main@sha1:a", LastAppliedPath: ".", TriedRevisions: test.before}), commitAt{"n", "."}
+			assert.Equal(t, test.id, reviewID(basesOf(&s.status.now, n), n))
 			s.status.written.TriedRevisions = test.after // as if it could be written
 			require.True(t, s.noteTried(minimal(t, "n")), fmt.Sprint(s.status.now.TriedRevisions))
 			assert.Equal(t, test.after, s.status.now.TriedRevisions)
-			assert.Equal(t, test.id, reviewID(basesOf(&s.status.now, "n"), "n"))
+			assert.Equal(t, test.id, reviewID(basesOf(&s.status.now, n), n))
 		})
 	}
 }
@@ -100,11 +108,11 @@ func TestAReviewIsTheSameOverTries(t *testing.T) {
 func TestWhatCannotBeNotedIsTriedAgain(t *testing.T) {
 	for name, fallback := range map[string]bool{"a new one": false, "one that is to be kept": true} {
 		t.Run(name, func(t *testing.T) {
-			s := quietSyncer(t, landscapev1alpha1.LandscapeStatus{LastAppliedRevision: "main@sha1:a", Windows: closed})
+			s := quietSyncer(t, landscapev1alpha1.LandscapeStatus{LastAppliedRevision: "main@sha1:a", LastAppliedPath: ".", Windows: closed})
 			r := minimal(t, "a")
 			converger, err := landscape.New(r.landscape, landscape.Options{Catalogue: components.FS, Clock: s.Clock})
 			require.NoError(t, err)
-			p := &preparation{commit: "a", fallback: fallback, cancel: func() {}}
+			p := &preparation{commitAt: commitAt{"a", "."}, fallback: fallback, cancel: func() {}}
 			s.preparing, s.head.Commit = p, "c"
 			s.object.Spec.Source = &landscapev1alpha1.Source{}
 			s.isPrepared(p, &prepared{revision: r, converger: converger, former: func() {}, job: &job{revision: r}}, nil)

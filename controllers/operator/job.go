@@ -76,7 +76,7 @@ func (s *syncer) dropped(j *job, err error) {
 		return
 	}
 	revision := j.revision.Revision()
-	s.last = outcome{commit: j.revision.Commit, revision: revision, head: j.head, spec: j.spec, held: s.last.held, heldText: s.last.heldText, operations: s.last.operations, ranOut: s.last.ranOut, ended: s.Clock.Now(), problems: []string{err.Error()}, failures: s.last.failures + 1}
+	s.last = outcome{commitAt: j.revision.at(), revision: revision, head: j.head, spec: j.spec, held: s.last.held, heldText: s.last.heldText, operations: s.last.operations, ranOut: s.last.ranOut, ended: s.Clock.Now(), problems: []string{err.Error()}, failures: s.last.failures + 1}
 	s.status.errors(s.last.problems)
 	s.notify(notification.Failed, notification.Warning, reasonOf(err), err.Error(), j.revision.Commit, revision)
 }

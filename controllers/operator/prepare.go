@@ -70,9 +70,13 @@ type reading struct {
 type revision struct {
 	*source.Snapshot
 	landscape *landscapes.Landscape
+	// folder is the one of the snapshot that has it.
+	folder string
 	// notes are about what the revision asks for and does not get.
 	notes []string
 }
+
+func (r *revision) at() commitAt { return commitAt{commit: r.Commit, folder: r.folder} }
 
 // read loads and validates a revision. active is the one that is kept meanwhile, if any; fallback says that the revision is to be kept itself.
 func (r reading) read(ctx context.Context, object *landscapev1alpha1.Landscape, remote source.Remote, snapshot *source.Snapshot, active *revision,
@@ -93,7 +97,7 @@ func (r reading) read(ctx context.Context, object *landscapev1alpha1.Landscape, 
 	if err := source.CheckFiles(snapshot.FS, landscape.Folders(l)...); err != nil {
 		return nil, invalid("revision %s: %s", snapshot.Revision(), err)
 	}
-	former, note, err := r.applied(ctx, object, remote, active, &revision{Snapshot: snapshot, landscape: l}, fallback)
+	former, note, err := r.applied(ctx, object, remote, active, &revision{Snapshot: snapshot, landscape: l, folder: folder}, fallback)
 	if err != nil {
 		return nil, err
 	}
@@ -122,7 +126,7 @@ func (r reading) read(ctx context.Context, object *landscapev1alpha1.Landscape, 
 	if l.Config.Spec.Suspend {
 		return nil, invalid("revision %s says spec.suspend in landscape.yaml: it is not applied", snapshot.Revision())
 	}
-	out, err := r.bounded(object, snapshot, l, fallback || snapshot.Commit == commitOf(object.Status.LastAppliedRevision))
+	out, err := r.bounded(object, snapshot, l, fallback || appliedAt(&object.Status) == commitAt{commit: snapshot.Commit, folder: folder})
 	if err == nil && note != "" {
 		out.notes = append(out.notes, note)
 	}
@@ -133,19 +137,17 @@ func (r reading) read(ctx context.Context, object *landscapev1alpha1.Landscape, 
 // clusters as it stands there, and of what is, the API servers judge. A commit that cannot be had any more, after a force-push for example, is compared
 // with nothing, which the note says.
 func (r reading) applied(ctx context.Context, object *landscapev1alpha1.Landscape, remote source.Remote, active, next *revision, fallback bool) (_ *landscapes.Landscape, note string, err error) {
-	commit := commitOf(object.Status.LastAppliedRevision)
-	l, err := r.former(ctx, object, remote, active, next, commit)
+	at := appliedAt(&object.Status)
+	l, err := r.former(ctx, object, remote, active, next, at)
 	switch {
 	case err == nil:
 		return l, "", nil
 	case ctx.Err() != nil:
 		return nil, "", ctx.Err()
-	case errors.As(err, new(*landscapes.NoLandscapeError)): // it was in another folder
-		return nil, "", nil
 	case fallback || source.IsPermanent(err) || source.ReasonOf(err) == source.ReasonReferenceNotFound:
-		return nil, fmt.Sprintf("revision %s, which was applied before it, cannot be read, so that nobody has looked for what must not change: %s", commit, err), nil
+		return nil, fmt.Sprintf("revision %s, which was applied before it, cannot be read, so that nobody has looked for what must not change: %s", at.commit, err), nil
 	}
-	return nil, "", fmt.Errorf("reading revision %s, which was applied before it: %w", commit, err)
+	return nil, "", fmt.Errorf("reading revision %s, which was applied before it: %w", at.commit, err)
 }
 
 // whole reads everything once, here where it is an error if the files got lost: what applies the revision has it in memory then, and asks the
@@ -160,7 +162,7 @@ func (r reading) whole(l *landscapes.Landscape) (err error) {
 
 // bounded puts the limits of the object in the cluster in the place of those that the revision asks for. One that is applied is kept, whatever the windows.
 func (r reading) bounded(object *landscapev1alpha1.Landscape, snapshot *source.Snapshot, l *landscapes.Landscape, kept bool) (*revision, error) {
-	out := &revision{Snapshot: snapshot, landscape: l}
+	out := &revision{Snapshot: snapshot, landscape: l, folder: folderOf(object)}
 	config := l.Config.DeepCopy()
 	gate, loosened, err := tighten(object.Spec.DeletionGate, config.Spec.DeletionGate)
 	if err != nil {
@@ -190,5 +192,8 @@ func (r reading) bounded(object *landscapev1alpha1.Landscape, snapshot *source.S
 
 // folderOf is the folder of the landscape in its repository.
 func folderOf(object *landscapev1alpha1.Landscape) string {
+	if object.Spec.Source == nil {
+		return "."
+	}
 	return path.Clean(strings.TrimPrefix(path.Join("/", object.Spec.Source.Path), "/"))
 }

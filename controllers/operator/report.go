@@ -21,7 +21,7 @@ func (s *syncer) tellWaiting(suspended string) {
 	case s.misconfigured != "": // nothing but a change of the object makes it go on
 		s.hub.tellAll(receiver.Progress{Time: s.Clock.Now(), Phase: receiver.PhaseFailed, Err: s.misconfigured + s.staysApplied(), Done: true})
 	case s.decided.waiting != "" && wanted != "" && s.examining(): // what is wrong with it is of more interest
-	case s.decided.waiting != "" && wanted != "" && s.last.commit == wanted && s.last.validErr != nil:
+	case s.decided.waiting != "" && wanted != "" && s.last.commitAt == s.stated(wanted) && s.last.validErr != nil:
 		if s.answering {
 			return // the source may have a better one
 		}
@@ -82,7 +82,7 @@ func (s *syncer) report(suspended string) {
 	}
 	if s.active != nil {
 		v.notes = slices.Clone(s.active.revision.notes)
-		if failed := &s.active.tries; failed.failures > 0 && !s.active.applying && s.last.commit != s.active.revision.Commit {
+		if failed := &s.active.tries; failed.failures > 0 && !s.active.applying && s.last.commitAt != s.active.revision.at() {
 			v.notes = append(v.notes, fmt.Sprintf("%s is tried again: %s", s.active.revision.Revision(), listed(failed.problems)))
 		}
 		if s.active.applying {
@@ -128,7 +128,7 @@ func (s *syncer) report(suspended string) {
 func (s *syncer) settles() {
 	wanted, _ := s.wanted()
 	e := s.examined
-	s.settled = s.settled || wanted != "" && (s.last.commit == wanted || e != nil && e.done && e.again.IsZero() && e.commit == wanted)
+	s.settled = s.settled || wanted != "" && (s.last.commitAt == s.stated(wanted) || e != nil && e.done && e.again.IsZero() && e.commitAt == s.stated(wanted))
 }
 
 // retryAt is when a sync that failed or waits is tried again; zero if there is none.

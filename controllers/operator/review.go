@@ -38,34 +38,43 @@ type seen struct {
 }
 
 // basesOf are the commits that a new one is compared with: the one that was applied last, and those that were tried since. Without a former revision
-// that is the empty name alone.
-func basesOf(status *landscapev1alpha1.LandscapeStatus, next string) []string {
-	out := []string{commitOf(status.LastAppliedRevision)}
+// that is the zero value alone.
+func basesOf(status *landscapev1alpha1.LandscapeStatus, next commitAt) []commitAt {
+	out := []commitAt{appliedAt(status)}
 	for _, tried := range triedBeside(status.TriedRevisions, next) {
-		if commit := commitOf(tried); !slices.Contains(out, commit) {
-			out = append(out, commit)
+		if at := triedAt(tried); !slices.Contains(out, at) {
+			out = append(out, at)
 		}
 	}
 	return out
 }
 
 // reviewID names a comparison. It stays the same while a commit is tried again and again.
-func reviewID(bases []string, next string) string { return strings.Join(bases, ",") + ".." + next }
+func reviewID(bases []commitAt, next commitAt) string {
+	names := make([]string, len(bases))
+	for i, base := range bases {
+		names[i] = base.commit
+		if base.commit != "" && base.folder != next.folder {
+			names[i] += ":" + base.folder
+		}
+	}
+	return strings.Join(names, ",") + ".." + next.commit
+}
 
 // reviewed are the deletions and recreations that whoever reviewed the change could see: those of the rendered difference between
 // the revision that was applied last and the new one, and between each that was tried since and the new one: who takes a commit back that failed
 // halfway sees what it has made go. Without a former revision there are none. One that cannot be read has shown nothing, which is said.
 func (r reading) reviewed(ctx context.Context, object *landscapev1alpha1.Landscape, remote source.Remote, active, next *revision) (*seen, error) {
 	out := &seen{seeds: map[string]seedpublication.Change{}}
-	bases := basesOf(&object.Status, next.Commit)
-	out.id = reviewID(bases, next.Commit)
+	bases := basesOf(&object.Status, next.at())
+	out.id = reviewID(bases, next.at())
 	for _, base := range bases {
 		former, err := r.former(ctx, object, remote, active, next, base)
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
 		if err != nil {
-			next.notes = append(next.notes, fmt.Sprintf("revision %s cannot be compared with it, so that all is held that it deletes and that no other one shows: %s", base, err))
+			next.notes = append(next.notes, fmt.Sprintf("revision %s cannot be compared with it, so that all is held that it deletes and that no other one shows: %s", base.commit, err))
 			continue
 		}
 		if err := r.compare(ctx, former, next, out); err != nil {
@@ -77,20 +86,20 @@ func (r reading) reviewed(ctx context.Context, object *landscapev1alpha1.Landsca
 }
 
 // former reads a commit that is compared with the new one; nil for none. Whether it would be valid today is of no interest.
-func (r reading) former(ctx context.Context, object *landscapev1alpha1.Landscape, remote source.Remote, active, next *revision, commit string) (*landscapes.Landscape, error) {
+func (r reading) former(ctx context.Context, object *landscapev1alpha1.Landscape, remote source.Remote, active, next *revision, at commitAt) (*landscapes.Landscape, error) {
 	switch {
-	case commit == "":
+	case at.commit == "":
 		return nil, nil
-	case active != nil && active.Commit == commit: // first, for it may be of another folder
+	case active != nil && active.at() == at:
 		return active.landscape, nil
-	case commit == next.Commit:
+	case at == next.at():
 		return next.landscape, nil
 	}
-	snapshot, err := remote.At(ctx, commit)
+	snapshot, err := remote.At(ctx, at.commit)
 	if err != nil {
 		return nil, err
 	}
-	l, _, err := landscapes.LoadFS(ctx, snapshot.FS, folderOf(object), landscapes.Options{AgeIdentities: r.identities, Evaluator: r.evaluator, Kept: r.kept})
+	l, _, err := landscapes.LoadFS(ctx, snapshot.FS, at.folder, landscapes.Options{AgeIdentities: r.identities, Evaluator: r.evaluator, Kept: r.kept})
 	return l, err
 }
 

@@ -55,6 +55,9 @@ func (w *statusWriter) of(object *landscapev1alpha1.Landscape) (first bool) {
 	w.known = true
 	w.stored, w.version = *object.Status.DeepCopy(), object.ResourceVersion
 	w.now, w.written = *object.Status.DeepCopy(), *object.Status.DeepCopy()
+	if w.now.LastAppliedRevision != "" && w.now.LastAppliedPath == "" { // of an operator that did not note it
+		w.now.LastAppliedPath = folderOf(object)
+	}
 	ended(w.now.History, w.clock.Now(), landscapev1alpha1.SyncInterrupted, "the operator ended in the middle of it", 0)
 	return true
 }

@@ -23,7 +23,8 @@ import (
 
 // preparation is a revision on its way to be applied: fetched, verified, read, validated.
 type preparation struct {
-	commit, trigger string
+	commitAt
+	trigger string
 	// head is what the source names it by, as it said last; without a name where it is had by its commit alone.
 	head source.Head
 	// fallback says that it was applied before, and is only to be kept; wanted that nothing else is to be applied now, since the source cannot be asked.
@@ -49,8 +50,8 @@ type prepared struct {
 
 // outdated tells whether another revision was applied or tried meanwhile, so that the difference that its review has to show is another one, too.
 func (p *prepared) outdated(now *landscapev1alpha1.LandscapeStatus) bool {
-	commit := p.job.revision.Commit
-	return p.job.seen != nil && p.job.seen.id != reviewID(basesOf(now, commit), commit)
+	at := p.job.revision.at()
+	return p.job.seen != nil && p.job.seen.id != reviewID(basesOf(now, at), at)
 }
 
 // discard closes what is not used.
@@ -68,9 +69,13 @@ func (s *syncer) prepare(commit, trigger string, fallback bool) {
 	}
 	s.unexamine()
 	ctx, cancel := context.WithCancel(s.alive)
-	p := &preparation{commit: commit, trigger: trigger, fallback: fallback, spec: specOf(s.object), windows: digest(s.object.Spec.Windows), cancel: cancel}
+	object, head, remote := s.object, s.head, s.remote
+	if fallback {
+		object = s.keptObject()
+	}
+	object = object.DeepCopy()
+	p := &preparation{commitAt: commitAt{commit: commit, folder: folderOf(object)}, trigger: trigger, fallback: fallback, spec: specOf(object), windows: digest(object.Spec.Windows), cancel: cancel}
 	s.preparing = p
-	object, head, remote := s.object.DeepCopy(), s.head, s.remote
 	s.refresh(object)
 	fetch := remote.Fetch
 	if !fallback && object.Spec.Pin == nil {
@@ -222,7 +227,7 @@ func (s *syncer) isPrepared(p *preparation, ready *prepared, err error) {
 	switch {
 	case err != nil && p.fallback && s.active == nil:
 		s.cannotKeep(p.commit, err, s.Clock.Now())
-	case err != nil && p.fallback && !p.wanted && s.last.commit != p.commit: // of goOn
+	case err != nil && p.fallback && !p.wanted && s.last.commitAt != p.commitAt: // of goOn
 		s.active.tries.note([]string{err.Error()}, s.Clock.Now())
 	case err != nil:
 		s.refused(p, err)
@@ -241,12 +246,12 @@ func (s *syncer) refused(p *preparation, err error) {
 	if s.head.Commit == p.commit {
 		revision = s.head.Revision()
 	}
-	again := s.last.commit == p.commit
+	again := s.last.commitAt == p.commitAt
 	failures := 1
 	if again {
 		failures = s.last.failures + 1
 	}
-	s.last = outcome{commit: p.commit, revision: revision, head: p.head, spec: specOf(s.object), failures: failures, ended: now}
+	s.last = outcome{commitAt: p.commitAt, revision: revision, head: p.head, spec: p.spec, failures: failures, ended: now}
 	switch {
 	case isInvalid(err):
 		s.last.validErr, s.last.windows = err, p.windows
@@ -332,12 +337,12 @@ func (s *syncer) start(p *preparation, ready *prepared) {
 	before := s.ending
 	s.ending = nil
 	s.unhealthy, s.unkept, s.drift, s.heldDrift = nil, nil, nil, nil
-	if w := s.gardenlets; w != nil && w.j.revision.Commit == j.revision.Commit {
+	if w := s.gardenlets; w != nil && w.j.revision.at() == j.revision.at() {
 		j.awaits(w.left...)
 	}
 	s.forgetGardenlets()
 	if former := s.active; former != nil {
-		if former.revision.Commit == j.revision.Commit {
+		if former.revision.at() == j.revision.at() {
 			j.awaits(former.takeWritten()...)
 			j.publishedFor, j.tries = former.takePublished(), former.tries
 		}
@@ -391,7 +396,7 @@ func (s *syncer) applied(j *job, report *landscape.Report, totals map[string]int
 	if err != nil {
 		j.addFormer(report, heldHere(s.status.now.Held))
 	}
-	o := outcome{commit: j.revision.Commit, revision: revision, head: j.head, spec: j.spec, ended: now, held: heldCount(report), heldText: report.HeldText()}
+	o := outcome{commitAt: j.revision.at(), revision: revision, head: j.head, spec: j.spec, ended: now, held: heldCount(report), heldText: report.HeldText()}
 	o.operations, o.ranOut = waitingOperations(report)
 	if text := listed(o.operations); text != "" && text != listed(s.last.operations) {
 		s.notify(notification.Neutral, notification.Warning, operationsReason(o.operations, o.ranOut), listed(withoutCommands(o.operations)), o.commit, revision)
@@ -416,16 +421,16 @@ func (s *syncer) applied(j *job, report *landscape.Report, totals map[string]int
 			o.problems = append([]string{fmt.Sprintf("gave up after %s (spec.timeout)", now.Sub(j.began).Round(time.Second))}, o.problems...)
 		}
 		o.failures = 1
-		if s.last.commit == o.commit {
+		if s.last.commitAt == o.commitAt {
 			o.failures = s.last.failures + 1
 		}
 	}
-	same := s.last.commit == o.commit && listed(s.last.problems) == listed(o.problems) && s.last.heldText == o.heldText
+	same := s.last.commitAt == o.commitAt && listed(s.last.problems) == listed(o.problems) && s.last.heldText == o.heldText
 	same = same || kept && err != nil && j.tries.failures > 0 && listed(j.tries.problems) == listed(o.problems)
 	j.tries.note(o.problems, now)
-	if refused := s.last; kept && !j.wanted && refused.failures > 0 && refused.commit != o.commit {
+	if refused := s.last; kept && !j.wanted && refused.failures > 0 && refused.commitAt != o.commitAt {
 		// What is kept in the place of a revision that cannot be applied is not the last attempt: that one would be tried again at once.
-		o.commit, o.revision, o.spec, o.ended, o.head = refused.commit, refused.revision, refused.spec, refused.ended, refused.head
+		o.commitAt, o.revision, o.spec, o.ended, o.head = refused.commitAt, refused.revision, refused.spec, refused.ended, refused.head
 		o.validErr, o.windows, o.fetchErr, o.secrets = refused.validErr, refused.windows, refused.fetchErr, refused.secrets
 		o.problems, o.permanent, o.failures = refused.problems, refused.permanent, refused.failures
 	}
@@ -479,7 +484,7 @@ func (s *syncer) finish(j *job, result landscapev1alpha1.SyncResult, message str
 	}
 	s.status.errors(nil)
 	s.status.operation(gardencorev1beta1.LastOperationStateSucceeded, 100, message)
-	s.status.now.LastAppliedRevision, s.status.now.TriedRevisions = revision, nil
+	s.status.now.LastAppliedRevision, s.status.now.LastAppliedPath, s.status.now.TriedRevisions = revision, j.revision.folder, nil
 	s.metrics.applied(s.key, now)
 	severity, reason := notification.Info, reasonApplied
 	if !await(message) {

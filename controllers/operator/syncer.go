@@ -96,7 +96,8 @@ type syncer struct {
 
 // outcome of an attempt to apply a revision.
 type outcome struct {
-	commit, revision string
+	commitAt
+	revision string
 	// head is what the source named it by; without a name where it was had by its commit alone.
 	head source.Head
 	// spec is the part of the object it was made with.
@@ -318,7 +319,7 @@ func (s *syncer) pause() {
 		}
 		s.forgetGardenlets()
 		s.ending, s.active = s.active.done, nil
-		s.last.commit = "" // after the pause it is applied anew
+		s.last.commitAt = commitAt{} // after the pause it is applied anew
 	}
 }
 
@@ -394,6 +395,11 @@ func (s *syncer) wanted() (commit string, pinned bool) {
 	return s.head.Commit, false
 }
 
+// stated is a commit in the folder that the object states.
+func (s *syncer) stated(commit string) commitAt {
+	return commitAt{commit: commit, folder: folderOf(s.object)}
+}
+
 // toApply is the commit that has to be applied: the wanted one. While the source cannot be asked which one that is, it is the one that
 // is kept, which is applied as often as ever.
 func (s *syncer) toApply() (commit string, pinned, kept bool) {
@@ -406,7 +412,16 @@ func (s *syncer) toApply() (commit string, pinned, kept bool) {
 // situation for decide.
 func (s *syncer) situation(now time.Time) situation {
 	wanted, pinned, kept := s.toApply()
-	spec := &s.object.Spec
+	return s.situationOf(now, wanted, pinned, kept)
+}
+
+// situationOf is the one in which a commit is wanted; kept says that it is the one that is kept.
+func (s *syncer) situationOf(now time.Time, wanted string, pinned, kept bool) situation {
+	object := s.object
+	if kept {
+		object = s.keptObject()
+	}
+	spec := &object.Spec
 	out := situation{
 		now: now, wanted: wanted, pinned: pinned, attempted: s.last.commit,
 		// What the source has now is known when it has answered to who asks.
@@ -414,11 +429,11 @@ func (s *syncer) situation(now time.Time) situation {
 		failures:  s.last.failures, permanent: s.last.permanent || s.last.validErr != nil, ended: s.last.ended,
 		blocked: s.blocked(s.object), interval: interval(spec), retry: retryInterval(spec), spread: spreadOf(s.key.String()),
 	}
-	if len(s.status.now.TriedRevisions) == 0 { // to go back is a change, too
-		out.applied = commitOf(s.status.now.LastAppliedRevision)
+	if applied := appliedAt(&s.status.now); len(s.status.now.TriedRevisions) == 0 && applied.folder == folderOf(object) { // to go back is a change, too
+		out.applied = applied.commit
 	}
 	out.windows, _ = windowsAt(now, spec.Windows, s.status.now.Windows) // both were looked at before
-	head, former, stated := s.last.head, s.last.spec, specOf(s.object)
+	head, former, stated := s.last.head, s.last.spec, specOf(object)
 	out.respecified = s.last.commit != "" && former != stated || s.last.fetchErr != nil && s.last.secrets != s.remote.secrets ||
 		s.last.validErr != nil && s.last.windows != digest(spec.Windows)
 	switch {

@@ -21,14 +21,17 @@ type LandscapeStatus struct {
 	// Commit that was last applied completely, as `<ref>@<commit>`.
 	// +optional
 	LastAppliedRevision string `json:"lastAppliedRevision,omitempty"`
+	// Folder of it that was applied: `spec.source.path` at that time, `.` for the repository itself.
+	// +optional
+	LastAppliedPath string `json:"lastAppliedPath,omitempty"`
 	// Commit that was last tried, as `<ref>@<commit>`.
 	// +optional
 	LastAttemptedRevision string `json:"lastAttemptedRevision,omitempty"`
-	// Commits of which a sync began since the last one was applied completely, as `<ref>@<commit>`, the newest last, 6 at most: what they have changed
-	// is in the clusters, completely or in part.
+	// Commits of which a sync began since the last one was applied completely, the newest last, 6 at most: what they have changed is in the clusters,
+	// completely or in part.
 	// +optional
 	// +listType=atomic
-	TriedRevisions []string `json:"triedRevisions,omitempty"`
+	TriedRevisions []TriedRevision `json:"triedRevisions,omitempty"`
 	// Windows in the `landscape.yaml` of the commit that was tried last, which count besides `spec.windows`.
 	// +optional
 	// +listType=atomic
@@ -68,6 +71,15 @@ type LandscapeStatus struct {
 	// When a sync that failed, or that waits for a window, is tried again.
 	// +optional
 	NextSync *metav1.Time `json:"nextSync,omitempty"`
+}
+
+// TriedRevision is a commit of which a sync began.
+type TriedRevision struct {
+	// Commit, as `<ref>@<commit>`.
+	Revision string `json:"revision"`
+	// Folder of it that was tried: `spec.source.path` at that time, `.` for the repository itself.
+	// +optional
+	Path string `json:"path,omitempty"`
 }
 
 // InventorySummary counts the objects of one cluster.

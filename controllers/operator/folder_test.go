@@ -1,0 +1,179 @@
+package operator
+
+import (
+	"context"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
+)
+
+// inFolders are two landscapes of one name in one repository, each with an object that must not change.
+func (r *repository) inFolders(old, new string) map[string]string {
+	return map[string]string{
+		"old/landscape.yaml": r.config(""), "old/v.yaml": r.immutable("v", old),
+		"new/landscape.yaml": r.config(""), "new/v.yaml": r.immutable("v", new), "new/w.yaml": r.configMap("w", "new"),
+	}
+}
+
+func inFolder(path string) func(*landscapev1alpha1.LandscapeSpec) {
+	return func(spec *landscapev1alpha1.LandscapeSpec) { spec.Source.Path = path }
+}
+
+// moveTo states another folder.
+func (w *world) moveTo(name, path string) {
+	w.Helper()
+	w.change(name, func(l *landscapev1alpha1.Landscape) { l.Spec.Source.Path = path })
+}
+
+// lose deletes a ConfigMap, for somebody to repair.
+func (w *world) lose(name string) {
+	w.Helper()
+	require.NoError(w, w.client.Delete(context.Background(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name}}))
+}
+
+// TestAnotherFolder: what is refused of it is refused by every process, with the same commit and with another one, and what is applied is kept from the
+// folder that it was applied from.
+func TestAnotherFolder(t *testing.T) {
+	for name, newer := range map[string]bool{"of the same commit": false, "of another one": true} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			r := w.repository("folders")
+			commit := r.commit("both", r.inFolders("1", "2"))
+			stop := w.start()
+			w.landscape(r.name, r, inFolder("old"))
+			l := w.ready(r.name, "True Applied: ")
+			assert.Equal(t, "old", l.Status.LastAppliedPath)
+			if newer {
+				commit = r.commit("something else", map[string]string{"README.md": "nothing"})
+				w.await(r.name, func(l *landscapev1alpha1.Landscape) bool { return strings.HasSuffix(l.Status.LastAppliedRevision, commit) })
+			}
+			stop()
+			w.moveTo(r.name, "new")
+			if newer {
+				commit = r.commit("in the new one", map[string]string{"new/w.yaml": r.configMap("w", "newer")})
+			}
+			w.lose("v")
+			refused := func() {
+				t.Helper()
+				l := w.await(r.name, func(l *landscapev1alpha1.Landscape) bool {
+					return strings.HasPrefix(readiness(l), "False Invalid: ") && strings.Contains(readiness(l), commit)
+				})
+				assert.Contains(t, readiness(l), "must not change: the object is immutable")
+				w.eventually("what is applied is kept", func() bool { return w.value("v") == "1" })
+				assert.Empty(t, w.value("w"))
+				assert.Equal(t, "old", w.get(r.name).Status.LastAppliedPath)
+			}
+			stop = w.start()
+			refused()
+			w.lose("v") // between syncs, too
+			refused()
+			stop()
+			w.lose("v")
+			w.start()
+			refused()
+
+			r.commit("it does not change any more", map[string]string{"new/v.yaml": r.immutable("v", "1")})
+			l = w.ready(r.name, "True Applied: ")
+			assert.Equal(t, "new", l.Status.LastAppliedPath)
+			assert.NotEmpty(t, w.value("w"))
+		})
+	}
+}
+
+// TestAnotherFolderWaits: it waits for a window as another commit does, also where the commit stays the same and the operator is started anew. What is
+// wrong with it is told at once.
+func TestAnotherFolderWaits(t *testing.T) {
+	w := newWorld(t)
+	r := w.repository("folders-wait")
+	commit := r.commit("both", r.inFolders("1", "2"))
+	stop := w.start()
+	w.landscape(r.name, r, inFolder("old"))
+	w.ready(r.name, "True Applied: ")
+	stop()
+	w.change(r.name, func(l *landscapev1alpha1.Landscape) {
+		l.Spec.Windows = []landscapev1alpha1.SyncWindow{{Schedule: hourly(8), Duration: metav1.Duration{Duration: time.Hour}}}
+	})
+	w.moveTo(r.name, "new")
+	w.lose("v")
+	w.start()
+	w.await(r.name, func(l *landscapev1alpha1.Landscape) bool {
+		return strings.HasPrefix(readiness(l), "False Invalid: ") && strings.Contains(readiness(l), "must not change: the object is immutable")
+	})
+	w.eventually("what is applied is kept", func() bool { return w.value("v") == "1" })
+	right := r.commit("it does not change any more", map[string]string{"new/v.yaml": r.immutable("v", "1")})
+	w.await(r.name, func(l *landscapev1alpha1.Landscape) bool {
+		return strings.Contains(readiness(l), " Waiting: ") && strings.Contains(readiness(l), right)
+	})
+	assert.Empty(t, w.value("w"))
+	l := w.get(r.name)
+	assert.True(t, strings.HasSuffix(l.Status.LastAppliedRevision, commit))
+	assert.Equal(t, "old", l.Status.LastAppliedPath)
+	w.change(r.name, func(l *landscapev1alpha1.Landscape) { l.Spec.Windows = nil })
+	l = w.ready(r.name, "True Applied: ")
+	assert.Equal(t, "new", l.Status.LastAppliedPath)
+	assert.Equal(t, "new", w.value("w"))
+}
+
+// TestAnotherFolderHalfway: what failed of a folder is gone on with there while the next one is refused, after a restart, too.
+func TestAnotherFolderHalfway(t *testing.T) {
+	w := newWorld(t)
+	r := w.repository("folders-halfway")
+	commit := r.commit("both", r.inFolders("1", "1"))
+	stop := w.start()
+	w.landscape(r.name, r, inFolder("old"))
+	w.ready(r.name, "True Applied: ")
+	theirs := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "w"}, Data: map[string]string{"value": "theirs"}}
+	require.NoError(t, w.client.Create(context.Background(), theirs, client.FieldOwner("mytool")))
+	w.moveTo(r.name, "new")
+	l := w.await(r.name, func(l *landscapev1alpha1.Landscape) bool { return strings.Contains(readiness(l), "mytool") })
+	assert.Equal(t, []landscapev1alpha1.TriedRevision{{Revision: "main@sha1:" + commit, Path: "new"}}, l.Status.TriedRevisions)
+	stop()
+	w.moveTo(r.name, "nowhere")
+	w.lose("v")
+	w.lose("w")
+	w.start()
+	w.await(r.name, func(l *landscapev1alpha1.Landscape) bool {
+		return strings.Contains(readiness(l), "the folder nowhere (spec.source.path) has no file landscape.yaml")
+	})
+	w.eventually("it is gone on with", func() bool {
+		l := w.get(r.name)
+		return w.value("v") == "1" && w.value("w") == "new" && l.Status.LastAppliedPath == "new" && len(l.Status.TriedRevisions) == 0
+	})
+}
+
+// TestAnotherFolderWhileTheSourceIsGone: the cache has it, but what is applied then is what was applied before, as often as ever and not all the time.
+func TestAnotherFolderWhileTheSourceIsGone(t *testing.T) {
+	w := newWorld(t)
+	r := w.repository("folders-gone")
+	r.commit("both", r.inFolders("1", "1"))
+	stop := w.start()
+	w.landscape(r.name, r, inFolder("old"))
+	w.ready(r.name, "True Applied: ")
+	stop()
+	w.moveTo(r.name, "new")
+	w.lose("v")
+	require.NoError(t, os.Rename(r.dir, r.dir+".away"))
+	w.start()
+	w.eventually("it is kept", func() bool { return w.value("v") == "1" })
+	before := w.syncs()
+	w.change(r.name, func(l *landscapev1alpha1.Landscape) {
+		l.Annotations = map[string]string{landscapev1alpha1.AnnotationSyncRequested: "now"}
+	})
+	w.await(r.name, func(l *landscapev1alpha1.Landscape) bool { return l.Status.LastHandledSyncRequest == "now" })
+	w.lose("v")
+	w.eventually("it is kept", func() bool { return w.value("v") == "1" })
+	assert.LessOrEqual(t, w.syncs()-before, 2)
+	assert.Empty(t, w.value("w"))
+	require.NoError(t, os.Rename(r.dir+".away", r.dir))
+	w.await(r.name, func(l *landscapev1alpha1.Landscape) bool { return l.Status.LastAppliedPath == "new" })
+	assert.Equal(t, "new", w.value("w"))
+}
