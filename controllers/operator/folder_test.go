@@ -54,7 +54,9 @@ func TestAnotherFolder(t *testing.T) {
 			assert.Equal(t, "old", l.Status.LastAppliedPath)
 			if newer {
 				commit = r.commit("something else", map[string]string{"README.md": "nothing"})
-				w.await(r.name, func(l *landscapev1alpha1.Landscape) bool { return strings.HasSuffix(l.Status.LastAppliedRevision, commit) })
+				w.await(r.name, func(l *landscapev1alpha1.Landscape) bool {
+					return strings.HasSuffix(l.Status.LastAppliedRevision, commit)
+				})
 			}
 			stop()
 			w.moveTo(r.name, "new")
