@@ -190,15 +190,16 @@ func TestNothingToCompareWith(t *testing.T) {
 	w := newWorld(t)
 	r := w.repository("moved")
 	stop := w.start()
-	w.landscape(r.name, r, func(spec *landscapev1alpha1.LandscapeSpec) { spec.Review = landscapev1alpha1.ReviewRequired })
+	w.landscape(r.name, r, demandsReview)
 	w.ready(r.name, "True Applied: ")
 	first := r.commit("b", map[string]string{"b.yaml": r.configMap("b", "1")})
 	w.await(r.name, func(l *landscapev1alpha1.Landscape) bool {
 		return strings.HasSuffix(l.Status.LastAppliedRevision, first)
 	})
 	stop()
-	commit := r.commit("moved", map[string]string{"landscape.yaml": "", "a.yaml": "", "b.yaml": "", "prod/landscape.yaml": r.config(""), "prod/a.yaml": r.configMap("a", "2")})
-	w.change(r.name, func(l *landscapev1alpha1.Landscape) { l.Spec.Source.Path = "prod" })
+	another := w.repository(r.name) // which never had that commit
+	commit := another.commit("moved", map[string]string{"a.yaml": r.configMap("a", "2")})
+	w.change(r.name, func(l *landscapev1alpha1.Landscape) { l.Spec.Source.URL = "file://" + another.dir })
 	w.start()
 	l := w.await(r.name, func(l *landscapev1alpha1.Landscape) bool {
 		return strings.HasSuffix(l.Status.LastAppliedRevision, commit)
@@ -207,6 +208,25 @@ func TestNothingToCompareWith(t *testing.T) {
 	assert.Contains(t, readiness(l), "cannot be compared with it, so that all is held that it deletes")
 	require.Len(t, l.Status.Held, 1)
 	assert.Equal(t, "ConfigMap "+w.namespace+"/b", l.Status.Held[0].Object)
+}
+
+// TestAnotherFolderIsReviewed: what moves to another folder is compared with what it was, so that what is left out there was seen.
+func TestAnotherFolderIsReviewed(t *testing.T) {
+	w := newWorld(t)
+	r := w.repository("moved")
+	r.commit("b", map[string]string{"b.yaml": r.configMap("b", "1")})
+	stop := w.start()
+	w.landscape(r.name, r, demandsReview)
+	w.ready(r.name, "True Applied: ")
+	stop()
+	commit := r.commit("moved", map[string]string{"landscape.yaml": "", "a.yaml": "", "b.yaml": "", "prod/landscape.yaml": r.config(""), "prod/a.yaml": r.configMap("a", "2")})
+	w.moveTo(r.name, "prod")
+	w.start()
+	l := w.await(r.name, func(l *landscapev1alpha1.Landscape) bool {
+		return strings.HasSuffix(l.Status.LastAppliedRevision, commit)
+	})
+	assert.Equal(t, []string{"2", ""}, []string{w.value("a"), w.value("b")})
+	assert.Empty(t, l.Status.Held)
 }
 
 // TestAReviewIsOfWhatIsInTheClusters: what was compared with a revision that is not the applied one any more, or before another one was tried, is
