@@ -1,0 +1,117 @@
+package box
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// The child is this program once more, with childName as Args[0] and a role as Args[1].
+const (
+	childName = "pergola-box"
+	roleStart = "start"
+	roleExec  = "exec"
+)
+
+// The child gets its order through one inherited file and answers through another. For an exec the third is the box,
+// a pidfd of its process 1.
+const (
+	orderFile  = 3
+	answerFile = 4
+	boxFile    = 5
+)
+
+// childEnv makes the Go runtime of the child, which lives for milliseconds, start with little work.
+var childEnv = []string{"GOMAXPROCS=1", "GOGC=off"}
+
+// order is what the child is to do. It is sent after the child runs: so a child that got it dies with the
+// process that made it.
+type order struct {
+	Spec Spec
+	// Terminal as in Command.
+	Terminal bool
+	// Try ends the child with exit code 0 instead of executing the command.
+	Try bool
+}
+
+// answer is sent once when all is done but executing the command, and once more if that fails.
+type answer struct {
+	Ready bool   `json:",omitempty"`
+	Error string `json:",omitempty"`
+	// Errno is what is at the root of Error.
+	Errno syscall.Errno `json:",omitempty"`
+}
+
+// setUpError is an error of the child as its parent knows it.
+type setUpError struct {
+	text  string
+	errno syscall.Errno
+}
+
+func (e *setUpError) Error() string { return e.text }
+
+func (e *setUpError) Unwrap() error {
+	if e.errno == 0 {
+		return nil
+	}
+	return e.errno
+}
+
+// became says that main has called Become: without that the child would be a second main.
+var became bool
+
+// Become must be called first thing in main (in tests, in TestMain). In a process that is to become a box it
+// does not return; in all others it does nothing.
+func Become() {
+	became = true
+	if len(os.Args) != 2 || os.Args[0] != childName {
+		return
+	}
+	// Namespaces, capabilities and limits are of this thread until it executes the command.
+	runtime.LockOSThread()
+	out := os.NewFile(answerFile, "answer")
+	err := become(os.Args[1], os.NewFile(orderFile, "order"), out)
+	refusal := answer{Error: err.Error()}
+	errors.As(err, &refusal.Errno)
+	_ = json.NewEncoder(out).Encode(refusal)
+	os.Exit(1)
+}
+
+// become returns only if it fails.
+func become(role string, in, out *os.File) error {
+	// Not even a forgotten file is inherited by the command. This includes in and out.
+	if err := unix.CloseRange(3, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC); err != nil {
+		return fmt.Errorf("closing inherited files: %w", err)
+	}
+	data, err := io.ReadAll(in)
+	if err != nil {
+		return fmt.Errorf("reading what is to be done: %w", err)
+	}
+	var todo order
+	if err := json.Unmarshal(data, &todo); err != nil {
+		return fmt.Errorf("reading what is to be done: %w", err)
+	}
+	debug.SetGCPercent(-1)
+	unix.Umask(0o022)
+	if role == roleStart {
+		err = furnish(todo.Spec)
+	} else {
+		err = joinMounts()
+	}
+	if err != nil {
+		return err
+	}
+	if todo.Try {
+		_ = json.NewEncoder(out).Encode(answer{Ready: true})
+		os.Exit(0)
+	}
+	return todo.execute(role, out)
+}

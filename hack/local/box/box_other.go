@@ -1,0 +1,47 @@
+//go:build !linux
+
+package box
+
+import (
+	"context"
+	"errors"
+	"os"
+	"runtime"
+)
+
+var errLinuxOnly = errors.New("boxes need Linux, and this is " + runtime.GOOS)
+
+// Become does nothing here.
+func Become() {}
+
+// Possible says that it needs Linux.
+func Possible() error { return errLinuxOnly }
+
+// Start says that it needs Linux.
+func Start(spec Spec) (*Process, error) {
+	if err := spec.check(); err != nil {
+		return nil, err
+	}
+	return nil, errLinuxOnly
+}
+
+// Process is never made here.
+type Process struct{}
+
+// PID is never called.
+func (p *Process) PID() int { return 0 }
+
+// Done is never called.
+func (p *Process) Done() <-chan struct{} { return nil }
+
+// Wait is never called.
+func (p *Process) Wait() Exit { return Exit{} }
+
+// Signal says that it needs Linux.
+func (p *Process) Signal(os.Signal) error { return errLinuxOnly }
+
+// Exec says that it needs Linux.
+func (p *Process) Exec(context.Context, Command) (Exit, error) { return Exit{}, errLinuxOnly }
+
+// Kill is never called.
+func (p *Process) Kill() {}

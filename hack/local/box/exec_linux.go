@@ -1,0 +1,130 @@
+package box
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"sync"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// Exec runs another command in the box and returns how it ended: in all namespaces of the box and with its root,
+// in a session of its own. When ctx ends, the command and the rest of its process group are killed and the error is
+// that of ctx. The end of the box ends it, too.
+func (p *Process) Exec(ctx context.Context, command Command) (Exit, error) {
+	exit, err := p.exec(ctx, command)
+	if err != nil {
+		name := ""
+		if len(command.Args) > 0 {
+			name = command.Args[0]
+		}
+		return Exit{}, fmt.Errorf("executing %q in the box of %q: %w", name, p.spec.Args[0], err)
+	}
+	return exit, nil
+}
+
+func (p *Process) exec(ctx context.Context, command Command) (Exit, error) {
+	if err := ctx.Err(); err != nil {
+		return Exit{}, context.Cause(ctx)
+	}
+	todo := order{Terminal: command.Terminal, Spec: Spec{
+		Root: p.spec.Root, Args: command.Args, Env: command.Env, Dir: command.Dir,
+		Capabilities: p.spec.Capabilities, Rlimits: p.spec.Rlimits,
+	}}
+	if command.Env == nil {
+		todo.Spec.Env = p.spec.Env
+	}
+	if command.Dir == "" {
+		todo.Spec.Dir = p.spec.Dir
+	}
+	if err := todo.Spec.check(); err != nil {
+		return Exit{}, err
+	}
+	files, err := openStreams(command.Stdin, command.Stdout, command.Stderr)
+	if err != nil {
+		return Exit{}, err
+	}
+	talk, err := openTalk()
+	if err != nil {
+		files.close()
+		return Exit{}, err
+	}
+	child, err := p.join([]*os.File{files.child[0], files.child[1], files.child[2], talk.orderIn, talk.answerOut})
+	if err != nil {
+		files.close()
+		talk.close()
+		return Exit{}, p.orEnded(err)
+	}
+	files.started()
+	group := &group{leader: child}
+	stop := context.AfterFunc(ctx, group.kill)
+	defer stop()
+	if err := talk.agree(todo); err != nil {
+		group.kill()
+		group.wait()
+		files.ended()
+		if ctx.Err() != nil {
+			return Exit{}, context.Cause(ctx)
+		}
+		return Exit{}, p.orEnded(err)
+	}
+	exit := group.wait()
+	files.ended()
+	if ctx.Err() != nil && exit.Signal == syscall.SIGKILL {
+		return Exit{}, context.Cause(ctx)
+	}
+	return exit, nil
+}
+
+// orEnded says that the box has ended instead of what that looks like.
+func (p *Process) orEnded(err error) error {
+	if p.child.Signal(syscall.Signal(0)) != nil || zombie(p.child) {
+		return ErrEnded
+	}
+	return err
+}
+
+// zombie says whether a child has ended but is not collected yet.
+func zombie(child *os.Process) bool {
+	ended := false
+	_ = child.WithHandle(func(handle uintptr) {
+		var info unix.Siginfo
+		ended = unix.Waitid(unix.P_PIDFD, int(handle), &info, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil) == nil && info.Signo != 0
+	})
+	return ended
+}
+
+// group is a process group that can be killed while its leader is not collected: later the id may be another's.
+type group struct {
+	leader    *os.Process
+	lock      sync.Mutex
+	collected bool
+}
+
+func (g *group) kill() {
+	g.lock.Lock()
+	defer g.lock.Unlock()
+	if g.collected {
+		return
+	}
+	// The leader is alone until it has made the group.
+	_ = unix.Kill(-g.leader.Pid, unix.SIGKILL)
+	_ = g.leader.Kill()
+}
+
+func (g *group) wait() Exit {
+	_ = g.leader.WithHandle(func(handle uintptr) {
+		for {
+			var info unix.Siginfo
+			if unix.Waitid(unix.P_PIDFD, int(handle), &info, unix.WEXITED|unix.WNOWAIT, nil) != unix.EINTR {
+				return
+			}
+		}
+	})
+	g.lock.Lock()
+	defer g.lock.Unlock()
+	g.collected = true
+	return wait(g.leader)
+}

@@ -1,0 +1,70 @@
+package box
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// supervise is process 1 of a box with Init: it runs the command, passes signals on to it and collects orphans, and
+// exits as the command does. It returns only if the command cannot be started.
+func supervise(path string, spec Spec, out *os.File) error {
+	signals := make(chan os.Signal, 64)
+	signal.Notify(signals)
+	// Forked from this thread, which has only the capabilities that are kept.
+	child, err := syscall.ForkExec(path, spec.Args, &syscall.ProcAttr{
+		Dir:   spec.Dir,
+		Env:   spec.Env,
+		Files: []uintptr{0, 1, 2},
+		Sys:   &syscall.SysProcAttr{Setsid: true},
+	})
+	if err != nil {
+		return explain(path, err)
+	}
+	if err := json.NewEncoder(out).Encode(answer{Ready: true}); err != nil {
+		return fmt.Errorf("answering: %w", err)
+	}
+	// Who started the box waits for the end of this file, as it comes with an exec.
+	_ = out.Close()
+	for received := range signals {
+		switch received {
+		case unix.SIGCHLD:
+			if status, ended := collect(child); ended {
+				os.Exit(exitOf(status).Code)
+			}
+		case unix.SIGURG: // the Go runtime's own
+		default:
+			if number, ok := received.(syscall.Signal); ok {
+				_ = syscall.Kill(child, number)
+			}
+		}
+	}
+	return errors.New("no more signals come")
+}
+
+// collect waits for all processes that have ended, and says whether the command is one of them.
+func collect(child int) (status syscall.WaitStatus, ended bool) {
+	for {
+		var one syscall.WaitStatus
+		pid, err := syscall.Wait4(-1, &one, syscall.WNOHANG, nil)
+		switch {
+		case errors.Is(err, syscall.EINTR):
+		case err != nil || pid == 0:
+			return status, ended
+		case pid == child:
+			status, ended = one, true
+		}
+	}
+}
+
+func exitOf(status syscall.WaitStatus) Exit {
+	if status.Signaled() {
+		return Exit{Code: 128 + int(status.Signal()), Signal: status.Signal()}
+	}
+	return Exit{Code: status.ExitStatus()}
+}

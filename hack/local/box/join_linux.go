@@ -1,0 +1,242 @@
+package box
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// join forks a child into the box, which executes this program once more with these files and the role of an exec.
+//
+// A user namespace can only be joined by a process with one thread, and that is never one of Go's. So the
+// child is forked here by hand, and does nothing but system calls: it joins, and forks once more, because the
+// process ids of a namespace are for those that are born into it. That one is a child of ours. It joins the
+// mounts itself, by joinMounts: what this program is linked by is not in the box.
+func (p *Process) join(files []*os.File) (*os.Process, error) {
+	self, err := os.Open("/proc/self/exe")
+	if err != nil {
+		return nil, fmt.Errorf("opening this program: %w", err)
+	}
+	defer self.Close()
+	reportIn, reportOut, err := os.Pipe()
+	if err != nil {
+		return nil, fmt.Errorf("opening a pipe: %w", err)
+	}
+	defer reportIn.Close()
+	f := &forker{namespaces: p.namespaces()}
+	var failed error
+	ended := p.child.WithHandle(func(handle uintptr) {
+		if failed = f.prepare(files, handle, self, reportOut); failed == nil {
+			f.fork()
+		}
+	})
+	f.release()
+	_ = reportOut.Close()
+	if ended != nil {
+		return nil, ErrEnded
+	}
+	if failed != nil {
+		return nil, failed
+	}
+	return f.result(reportIn)
+}
+
+// joinMounts brings this thread, which is locked, and what it executes into the mount namespace of the box.
+func joinMounts() error {
+	// Threads share their root and working directory, and one that does cannot join.
+	if err := unix.Unshare(unix.CLONE_FS); err != nil {
+		return fmt.Errorf("joining its mounts: %w", err)
+	}
+	if err := unix.Setns(boxFile, unix.CLONE_NEWNS); err != nil {
+		return fmt.Errorf("joining its mounts: %w", err)
+	}
+	return nil
+}
+
+// namespaces are those of the box that this process is not in already, but for that of mounts.
+func (p *Process) namespaces() uintptr {
+	flags := uintptr(unix.CLONE_NEWPID | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC)
+	if p.ownUser {
+		flags |= unix.CLONE_NEWUSER
+	}
+	if p.spec.NetNS != "" {
+		flags |= unix.CLONE_NEWNET
+	}
+	return flags
+}
+
+// forker has all that the children need, prepared: they can allocate nothing.
+type forker struct {
+	namespaces   uintptr
+	files        [boxFile + 1]uintptr
+	self, report uintptr
+	lifted       []int
+	empty        *byte
+	args, env    []*byte
+	message      [2]int32
+
+	child int
+	errno syscall.Errno
+}
+
+// The steps of the children, as they report them: what follows is the error, or the process id after the fork.
+const (
+	stepFork = iota
+	stepJoin
+	stepFiles
+	stepExecute
+)
+
+var stepNames = [...]string{"forking into its namespaces", "joining its namespaces", "passing files", "executing this program"}
+
+// prepare takes the files that the program gets, the box last, and those that the children need themselves. All are
+// copied to numbers above the ones that the program gets them by, so that none is overwritten before it is used.
+func (f *forker) prepare(files []*os.File, box uintptr, self, report *os.File) error {
+	var err error
+	if f.args, err = syscall.SlicePtrFromStrings([]string{childName, roleExec}); err != nil {
+		return fmt.Errorf("passing arguments: %w", err)
+	}
+	if f.env, err = syscall.SlicePtrFromStrings(childEnv); err != nil {
+		return fmt.Errorf("passing the environment: %w", err)
+	}
+	f.empty = new(byte)
+	for i, file := range files {
+		if f.files[i], err = f.lift(file.Fd()); err != nil {
+			return err
+		}
+	}
+	if f.files[boxFile], err = f.lift(box); err != nil {
+		return err
+	}
+	if f.self, err = f.lift(self.Fd()); err != nil {
+		return err
+	}
+	f.report, err = f.lift(report.Fd())
+	return err
+}
+
+func (f *forker) lift(file uintptr) (uintptr, error) {
+	lifted, err := unix.FcntlInt(file, unix.F_DUPFD_CLOEXEC, boxFile+1)
+	if err != nil {
+		return 0, fmt.Errorf("passing files: %w", err)
+	}
+	f.lifted = append(f.lifted, lifted)
+	return uintptr(lifted), nil
+}
+
+func (f *forker) release() {
+	for _, file := range f.lifted {
+		_ = unix.Close(file)
+	}
+}
+
+// fork makes the children. Signals are blocked meanwhile, because their handlers are Go.
+func (f *forker) fork() {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	syscall.ForkLock.Lock()
+	defer syscall.ForkLock.Unlock()
+	var all, before unix.Sigset_t
+	for i := range all.Val {
+		all.Val[i] = ^all.Val[i]
+	}
+	if err := unix.PthreadSigmask(unix.SIG_SETMASK, &all, &before); err != nil {
+		errors.As(err, &f.errno)
+		return
+	}
+	f.child, f.errno = f.forkByHand()
+	_ = unix.PthreadSigmask(unix.SIG_SETMASK, &before, nil)
+}
+
+// forkByHand returns in the parent only. Nothing in it may allocate, grow the stack or wait for a lock: in the children
+// there is no other thread of the Go runtime.
+//
+//go:norace
+//go:nosplit
+func (f *forker) forkByHand() (int, syscall.Errno) {
+	child, _, errno := syscall.RawSyscall6(unix.SYS_CLONE, uintptr(unix.SIGCHLD), 0, 0, 0, 0, 0)
+	if errno != 0 || child != 0 {
+		return int(child), errno
+	}
+	if _, _, errno = syscall.RawSyscall(unix.SYS_SETNS, f.files[boxFile], f.namespaces, 0); errno != 0 {
+		f.say(stepJoin, int32(errno))
+		f.exit()
+	}
+	child, _, errno = syscall.RawSyscall6(unix.SYS_CLONE, uintptr(unix.CLONE_PARENT|unix.SIGCHLD), 0, 0, 0, 0, 0)
+	if errno != 0 {
+		f.say(stepFork, -int32(errno))
+		f.exit()
+	}
+	if child != 0 {
+		f.say(stepFork, int32(child))
+		f.exit()
+	}
+	for i := uintptr(0); i <= boxFile; i++ {
+		if _, _, errno = syscall.RawSyscall(unix.SYS_DUP3, f.files[i], i, 0); errno != 0 {
+			f.say(stepFiles, int32(errno))
+			f.exit()
+		}
+	}
+	_, _, errno = syscall.RawSyscall6(unix.SYS_EXECVEAT, f.self, uintptr(unsafe.Pointer(f.empty)),
+		uintptr(unsafe.Pointer(&f.args[0])), uintptr(unsafe.Pointer(&f.env[0])), unix.AT_EMPTY_PATH, 0)
+	f.say(stepExecute, int32(errno))
+	f.exit()
+	return 0, 0
+}
+
+//go:norace
+//go:nosplit
+func (f *forker) say(step, value int32) {
+	f.message[0], f.message[1] = step, value
+	_, _, _ = syscall.RawSyscall(unix.SYS_WRITE, f.report, uintptr(unsafe.Pointer(&f.message)), unsafe.Sizeof(f.message))
+}
+
+//go:norace
+//go:nosplit
+func (f *forker) exit() {
+	for {
+		_, _, _ = syscall.RawSyscall(unix.SYS_EXIT_GROUP, 1, 0, 0)
+	}
+}
+
+// result collects the first child and returns the second.
+func (f *forker) result(report io.Reader) (*os.Process, error) {
+	if f.errno != 0 {
+		return nil, fmt.Errorf("forking: %w", f.errno)
+	}
+	said, err := io.ReadAll(report)
+	for {
+		if _, interrupted := syscall.Wait4(f.child, nil, 0, nil); !errors.Is(interrupted, syscall.EINTR) {
+			break
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the report: %w", err)
+	}
+	var process *os.Process
+	var failure error
+	for ; len(said) >= 8; said = said[8:] {
+		step, value := int32(binary.NativeEndian.Uint32(said)), int32(binary.NativeEndian.Uint32(said[4:]))
+		if step == stepFork && value > 0 {
+			if process, err = os.FindProcess(int(value)); err != nil {
+				return nil, fmt.Errorf("finding process %d: %w", value, err)
+			}
+			continue
+		}
+		failure = fmt.Errorf("%s: %w", stepNames[step], syscall.Errno(max(value, -value)))
+	}
+	switch {
+	case process == nil && failure == nil:
+		return nil, errors.New("forking: the child ended without a word")
+	case failure != nil && process != nil:
+		_, _ = process.Wait()
+	}
+	return process, failure
+}

@@ -1,0 +1,340 @@
+package box
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+)
+
+// newNetwork makes a network namespace that is there until the test ends, and returns a path of it.
+func newNetwork(t *testing.T) string {
+	t.Helper()
+	done, path, failed := make(chan struct{}), make(chan string, 1), make(chan error, 1)
+	go func() {
+		runtime.LockOSThread() // and never unlocked: the thread goes
+		if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
+			failed <- err
+			return
+		}
+		path <- "/proc/" + strconv.Itoa(os.Getpid()) + "/task/" + strconv.Itoa(unix.Gettid()) + "/ns/net"
+		<-done
+	}()
+	t.Cleanup(func() { close(done) })
+	select {
+	case err := <-failed:
+		require.NoError(t, err)
+		return ""
+	case found := <-path:
+		return found
+	}
+}
+
+// listening starts a box and returns what it prints, line by line.
+func listening(t *testing.T, spec Spec) (*Process, *bufio.Scanner) {
+	t.Helper()
+	read, write, err := os.Pipe()
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = read.Close() })
+	spec.Stdout = write
+	process := launch(t, spec)
+	require.NoError(t, write.Close())
+	require.NoError(t, read.SetReadDeadline(time.Now().Add(patience)))
+	return process, bufio.NewScanner(read)
+}
+
+func requireLine(t *testing.T, scanner *bufio.Scanner, want string) {
+	t.Helper()
+	require.True(t, scanner.Scan(), "no line, but %v", scanner.Err())
+	require.Equal(t, want, scanner.Text())
+}
+
+func TestSignals(t *testing.T) {
+	for _, init := range []bool{false, true} {
+		spec, _ := inside(t, "term")
+		spec.Init = init
+		process, out := listening(t, spec)
+		requireLine(t, out, "waiting")
+		require.NoError(t, process.Signal(syscall.SIGTERM))
+		requireLine(t, out, "terminated")
+		assert.Equal(t, Exit{Code: 7}, within(t, process))
+		err := process.Signal(syscall.SIGTERM)
+		require.ErrorIs(t, err, ErrEnded)
+		require.EqualError(t, err, `sending terminated to "inside": the box has ended`)
+
+		spec, _ = inside(t, "hang")
+		spec.Init = init
+		process, out = listening(t, spec)
+		requireLine(t, out, "waiting")
+		require.NoError(t, process.Signal(syscall.SIGKILL))
+		assert.Equal(t, Exit{Code: 137, Signal: syscall.SIGKILL}, within(t, process))
+		process.Kill()
+	}
+}
+
+func TestGrandchildrenEndWithTheBox(t *testing.T) {
+	for _, init := range []bool{false, true} {
+		spec, _ := inside(t, "spawn")
+		spec.Init = init
+		process, out := listening(t, spec)
+		got := map[string]bool{}
+		for range 2 {
+			require.True(t, out.Scan())
+			got[out.Text()] = true
+		}
+		require.Equal(t, map[string]bool{"spawned": true, "waiting": true}, got, "two processes, both with the pipe")
+		process.Kill()
+		assert.False(t, out.Scan())
+		require.NoError(t, out.Err(), "the end comes when nobody has the pipe any more")
+		assert.Equal(t, 137, within(t, process).Code)
+	}
+}
+
+func TestInitCollectsOrphans(t *testing.T) {
+	spec, _ := inside(t, "orphans")
+	spec.Init = true
+	out, _ := outputOf(t, spec)
+	assert.Equal(t, "collected\n", out)
+}
+
+func TestStreams(t *testing.T) {
+	for _, init := range []bool{false, true} {
+		spec, _ := inside(t, "copy")
+		spec.Init = init
+		long := strings.Repeat("0123456789", 100_000)
+		spec.Stdin = strings.NewReader(long)
+		out, _ := outputOf(t, spec)
+		assert.True(t, out == long, "all of it, and no more")
+	}
+	spec, _ := inside(t, "copy")
+	out, exit := outputOf(t, spec)
+	assert.Empty(t, out)
+	assert.Equal(t, Exit{}, exit, "nothing on standard input")
+
+	spec, together := inside(t, "both")
+	_, _ = outputOf(t, spec)
+	assert.Equal(t, "out\nerr\n", together.String())
+
+	spec, _ = inside(t, "both")
+	var stdout, stderr strings.Builder
+	spec.Stdout, spec.Stderr = &stdout, &stderr
+	_, _ = outputOf(t, spec)
+	assert.Equal(t, "out\n", stdout.String())
+	assert.Equal(t, "err\n", stderr.String())
+
+	spec, _ = inside(t, "exit", "3")
+	spec.Stdin, _ = io.Pipe() // nothing ever comes
+	_, exit = outputOf(t, spec)
+	assert.Equal(t, 3, exit.Code)
+}
+
+// fullDisk refuses everything.
+type fullDisk struct{ asked int }
+
+func (d *fullDisk) Write([]byte) (int, error) {
+	d.asked++
+	return 0, errors.New("no space left on device")
+}
+
+func TestFullDiskDoesNotEndTheCommand(t *testing.T) {
+	spec, _ := inside(t, "chatter")
+	disk := &fullDisk{}
+	spec.Stdout = disk
+	assert.Equal(t, Exit{}, within(t, launch(t, spec)))
+	assert.Greater(t, disk.asked, 1)
+}
+
+func TestManyWait(t *testing.T) {
+	spec, _ := inside(t, "term")
+	process, out := listening(t, spec)
+	requireLine(t, out, "waiting")
+	var waiting sync.WaitGroup
+	for range 10 {
+		waiting.Go(func() { assert.Equal(t, Exit{Code: 7}, process.Wait()) })
+	}
+	require.NoError(t, process.Signal(syscall.SIGTERM))
+	waiting.Wait()
+}
+
+func TestExec(t *testing.T) {
+	spec, _ := inside(t, "hang")
+	spec.Hostname, spec.Dir, spec.Tmpfs = "pod-0", "/work", []string{"/tmp"}
+	spec.Env = append(spec.Env, "OF=box")
+	process := launch(t, spec)
+	run := func(command Command) (string, Exit) {
+		t.Helper()
+		var out strings.Builder
+		command.Stdout, command.Stderr = &out, &out
+		exit, err := process.Exec(t.Context(), command)
+		require.NoError(t, err)
+		return out.String(), exit
+	}
+
+	out, exit := run(Command{Args: []string{"inside", "about"}})
+	assert.Equal(t, Exit{}, exit)
+	for _, line := range []string{"hostname pod-0\n", "dir /work\n", "NoNewPrivs: 1\n", "SigBlk: 0000000000000000\n", `env ["PATH=/sbin:/bin" "OF=box"]` + "\n", "uid 0\n"} {
+		assert.Contains(t, out, line)
+	}
+	assert.NotContains(t, out, "session 1\n")
+	out, _ = run(Command{Args: []string{"/bin/inside", "about"}, Env: []string{"OF=exec"}, Dir: "/tmp"})
+	assert.Contains(t, out, `env ["OF=exec"]`+"\n")
+	assert.Contains(t, out, "dir /tmp\n")
+
+	out, _ = run(Command{Args: []string{"inside", "ls", "/"}})
+	assert.Equal(t, "bin\ndev\nproc\ntmp\nwork\n", out)
+	out, _ = run(Command{Args: []string{"inside", "processes"}})
+	assert.Equal(t, "2\n", out)
+	_, exit = run(Command{Args: []string{"inside", "exit", "42"}})
+	assert.Equal(t, Exit{Code: 42}, exit)
+	_, exit = run(Command{Args: []string{"inside", "raise", "9"}})
+	assert.Equal(t, Exit{Code: 137, Signal: syscall.SIGKILL}, exit)
+	out, _ = run(Command{Args: []string{"inside", "copy"}, Stdin: strings.NewReader("input")})
+	assert.Equal(t, "input", out)
+
+	_, err := process.Exec(t.Context(), Command{Args: []string{"/bin/missing"}})
+	require.EqualError(t, err, `executing "/bin/missing" in the box of "inside": no such file or directory`)
+	_, err = process.Exec(t.Context(), Command{})
+	require.EqualError(t, err, `executing "" in the box of "inside": no command given`)
+	_, err = process.Exec(t.Context(), Command{Args: []string{"inside"}, Dir: "/missing"})
+	require.EqualError(t, err, `executing "inside" in the box of "inside": changing to the working directory: chdir /missing: no such file or directory`)
+	_, err = process.Exec(t.Context(), Command{Args: []string{"inside", "pid"}, Terminal: true})
+	require.ErrorIs(t, err, syscall.ENOTTY)
+}
+
+func TestExecEnds(t *testing.T) {
+	spec, _ := inside(t, "hang")
+	process := launch(t, spec)
+
+	ctx, cancel := context.WithCancel(t.Context())
+	read, write, err := os.Pipe()
+	require.NoError(t, err)
+	defer read.Close()
+	require.NoError(t, read.SetReadDeadline(time.Now().Add(patience)))
+	go func() {
+		_, err := process.Exec(ctx, Command{Args: []string{"inside", "spawn"}, Stdout: write})
+		assert.ErrorIs(t, err, context.Canceled)
+		assert.NoError(t, write.Close())
+	}()
+	lines := bufio.NewScanner(read)
+	require.True(t, lines.Scan())
+	require.True(t, lines.Scan(), "it and its child")
+	cancel()
+	assert.False(t, lines.Scan(), "both are gone")
+	require.NoError(t, lines.Err())
+
+	// What it leaves behind holds its output, but not the caller.
+	var out strings.Builder
+	began := time.Now()
+	exit, err := process.Exec(t.Context(), Command{Args: []string{"inside", "spawn", "leave"}, Stdout: &out})
+	require.NoError(t, err)
+	assert.Equal(t, Exit{}, exit)
+	assert.Contains(t, out.String(), "spawned\n")
+	assert.Less(t, time.Since(began), patience)
+
+	// The end of the box is that of all in it.
+	result := make(chan Exit, 1)
+	read, write, err = os.Pipe()
+	require.NoError(t, err)
+	defer read.Close()
+	go func() {
+		exit, err := process.Exec(t.Context(), Command{Args: []string{"inside", "hang"}, Stdout: write})
+		assert.NoError(t, err)
+		assert.NoError(t, write.Close())
+		result <- exit
+	}()
+	lines = bufio.NewScanner(read)
+	requireLine(t, lines, "waiting")
+	process.Kill()
+	within(t, process)
+	assert.Equal(t, Exit{Code: 137, Signal: syscall.SIGKILL}, <-result)
+	_, err = process.Exec(t.Context(), Command{Args: []string{"inside", "pid"}})
+	require.ErrorIs(t, err, ErrEnded)
+	cancelled, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = process.Exec(cancelled, Command{Args: []string{"inside", "pid"}})
+	require.ErrorIs(t, err, context.Canceled)
+}
+
+func TestManyAtATime(t *testing.T) {
+	var all sync.WaitGroup
+	for range 8 {
+		spec, _ := inside(t, "hang")
+		process := launch(t, spec)
+		for range 4 {
+			all.Go(func() {
+				var out strings.Builder
+				exit, err := process.Exec(t.Context(), Command{Args: []string{"inside", "copy"}, Stdin: strings.NewReader("input"), Stdout: &out})
+				assert.NoError(t, err)
+				assert.Equal(t, Exit{}, exit)
+				assert.Equal(t, "input", out.String())
+			})
+		}
+	}
+	all.Wait()
+}
+
+func TestNothingIsLeft(t *testing.T) {
+	spec, _ := inside(t, "hang")
+	before, goroutines := mountsNow(t), runtime.NumGoroutine()
+	process, out := listening(t, spec)
+	requireLine(t, out, "waiting")
+	assert.Equal(t, before, mountsNow(t), "mounts of a box are not those of the machine")
+	entries, err := os.ReadDir(spec.Root)
+	require.NoError(t, err)
+	assert.Empty(t, entries)
+	_, err = process.Exec(t.Context(), Command{Args: []string{"inside", "pid"}})
+	require.NoError(t, err)
+	process.Kill()
+	within(t, process)
+	assert.Equal(t, before, mountsNow(t))
+	assert.False(t, alive(process.PID()))
+	// Not by Eventually, which has goroutines of its own.
+	for deadline := time.Now().Add(patience); runtime.NumGoroutine() > goroutines && time.Now().Before(deadline); {
+		time.Sleep(time.Millisecond)
+	}
+	assert.LessOrEqual(t, runtime.NumGoroutine(), goroutines)
+	require.NoError(t, os.Remove(spec.Root), "nothing holds it")
+	require.NoError(t, os.Mkdir(spec.Root, 0o700))
+}
+
+func TestBoxEndsWithItsRunner(t *testing.T) {
+	for _, init := range []bool{false, true} {
+		spec, _ := inside(t, "hang")
+		spec.Init = init
+		text, err := json.Marshal(spec)
+		require.NoError(t, err)
+		runner := exec.Command("/proc/self/exe")
+		runner.Env = append(os.Environ(), envRunner+"="+string(text))
+		out, err := runner.StdoutPipe()
+		require.NoError(t, err)
+		require.NoError(t, runner.Start())
+		lines := bufio.NewScanner(out)
+		pid := 0
+		for range 2 {
+			require.True(t, lines.Scan())
+			if lines.Text() != "waiting" {
+				pid, err = strconv.Atoi(lines.Text())
+				require.NoError(t, err)
+			}
+		}
+		require.True(t, alive(pid))
+		require.NoError(t, runner.Process.Kill())
+		assert.False(t, lines.Scan(), "nobody has its standard output any more")
+		_ = runner.Wait()
+		require.Eventually(t, func() bool { return !alive(pid) }, patience, time.Millisecond)
+	}
+}

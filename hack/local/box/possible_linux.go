@@ -1,0 +1,40 @@
+package box
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"syscall"
+)
+
+// Possible returns nil if boxes can be made here, or the reason why not. It is tried for real, once.
+func Possible() error { return possible() }
+
+var possible = sync.OnceValue(func() error {
+	root, err := os.MkdirTemp("", "pergola-box-")
+	if err != nil {
+		return fmt.Errorf("trying to make a box: %w", err)
+	}
+	defer os.Remove(root)
+	process, err := start(order{Try: true, Spec: Spec{Root: root, Args: []string{childName}}})
+	switch {
+	case err == nil:
+		process.Wait()
+		return nil
+	case errors.Is(err, syscall.ENOSYS):
+		return fmt.Errorf("this kernel is too old, Linux 5.12 is needed: %w", err)
+	case needsUserNamespace() && denied(err):
+		return fmt.Errorf("user namespaces are forbidden on this machine: %w", err)
+	case denied(err):
+		return fmt.Errorf("namespaces are forbidden on this machine: %w", err)
+	default:
+		return fmt.Errorf("no box can be made on this machine: %w", err)
+	}
+})
+
+// denied says whether an error is one of permissions. No space is left (ENOSPC) when the number of allowed
+// namespaces is reached, which may be zero.
+func denied(err error) bool {
+	return errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.EACCES) || errors.Is(err, syscall.ENOSPC)
+}

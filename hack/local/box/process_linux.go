@@ -1,0 +1,61 @@
+package box
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+)
+
+// Process is the command of a box, and with it the box.
+type Process struct {
+	spec    Spec
+	ownUser bool // the box has a user namespace of its own
+	child   *os.Process
+	done    chan struct{}
+	exit    Exit // once done is closed
+}
+
+// watch collects the process. Nobody else of this program may: no wait for any child, that is.
+func (p *Process) watch(files *streams) {
+	p.exit = wait(p.child)
+	files.ended()
+	close(p.done)
+}
+
+func wait(child *os.Process) Exit {
+	state, err := child.Wait()
+	if err != nil {
+		// Somebody else has collected it, and how it ended is lost.
+		return Exit{Code: 255}
+	}
+	return exitOf(state.Sys().(syscall.WaitStatus))
+}
+
+// PID is the id of process 1 of the box, as the caller sees it.
+func (p *Process) PID() int { return p.child.Pid }
+
+// Done is closed when the box has ended and all its output is copied.
+func (p *Process) Done() <-chan struct{} { return p.done }
+
+// Wait returns how the box ended, when it has.
+func (p *Process) Wait() Exit {
+	<-p.done
+	return p.exit
+}
+
+// Signal sends a signal to process 1 of the box. As for process 1 of every container, the kernel drops signals that it
+// has no handler for, all but SIGKILL and SIGSTOP.
+func (p *Process) Signal(signal os.Signal) error {
+	err := p.child.Signal(signal)
+	if errors.Is(err, os.ErrProcessDone) {
+		err = ErrEnded
+	}
+	if err != nil {
+		return fmt.Errorf("sending %s to %q: %w", signal, p.spec.Args[0], err)
+	}
+	return nil
+}
+
+// Kill ends all processes of the box. Wait returns soon after.
+func (p *Process) Kill() { _ = p.child.Kill() }

@@ -1,0 +1,154 @@
+package box
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+)
+
+var errNotBecome = errors.New("main has not called box.Become")
+
+// Start makes a box and runs its command. When it returns without error the command is being executed. The box
+// ends with this process at the latest.
+func Start(spec Spec) (*Process, error) {
+	process, err := start(order{Spec: spec})
+	if err != nil {
+		name := ""
+		if len(spec.Args) > 0 {
+			name = spec.Args[0]
+		}
+		return nil, fmt.Errorf("starting %q in its box: %w", name, err)
+	}
+	return process, nil
+}
+
+func start(todo order) (*Process, error) {
+	if !became {
+		return nil, errNotBecome
+	}
+	if err := todo.Spec.check(); err != nil {
+		return nil, err
+	}
+	files, err := openStreams(todo.Spec.Stdin, todo.Spec.Stdout, todo.Spec.Stderr)
+	if err != nil {
+		return nil, err
+	}
+	talk, err := openTalk()
+	if err != nil {
+		files.close()
+		return nil, err
+	}
+	attributes := &syscall.SysProcAttr{
+		Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWPID | syscall.CLONE_NEWUTS | syscall.CLONE_NEWIPC,
+		Pdeathsig:  syscall.SIGKILL,
+		Setsid:     true,
+	}
+	ownUser := needsUserNamespace()
+	if ownUser {
+		attributes.Cloneflags |= syscall.CLONE_NEWUSER
+		attributes.UidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Geteuid(), Size: 1}}
+		attributes.GidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getegid(), Size: 1}}
+	}
+	child, err := forkOnStarter([]string{childName, roleStart}, &os.ProcAttr{
+		Dir:   "/",
+		Env:   childEnv,
+		Files: []*os.File{files.child[0], files.child[1], files.child[2], talk.orderIn, talk.answerOut},
+		Sys:   attributes,
+	})
+	if err != nil {
+		files.close()
+		talk.close()
+		return nil, fmt.Errorf("making namespaces: %w", err)
+	}
+	files.started()
+	if err := talk.agree(todo); err != nil {
+		// It has said no and ends by itself, or it is one that does not answer.
+		_ = child.Kill()
+		_, _ = child.Wait()
+		files.ended()
+		return nil, err
+	}
+	process := &Process{spec: todo.Spec, ownUser: ownUser, child: child, done: make(chan struct{})}
+	go process.watch(files)
+	return process, nil
+}
+
+// starter is the thread that forks all boxes. A parent's death is told to children by the kernel when the
+// *thread* that forked ends, and only this one ends for sure not before the process.
+var starter = sync.OnceValue(func() chan<- func() {
+	todo := make(chan func())
+	go func() {
+		runtime.LockOSThread()
+		for do := range todo {
+			do()
+		}
+	}()
+	return todo
+})
+
+func forkOnStarter(args []string, attributes *os.ProcAttr) (child *os.Process, err error) {
+	forked := make(chan struct{})
+	starter() <- func() {
+		defer close(forked)
+		child, err = os.StartProcess("/proc/self/exe", args, attributes)
+	}
+	<-forked
+	return child, err
+}
+
+// talk is how a child gets its order and answers it.
+type talk struct{ orderIn, orderOut, answerIn, answerOut *os.File }
+
+func openTalk() (*talk, error) {
+	t := &talk{}
+	var err error
+	if t.orderIn, t.orderOut, err = os.Pipe(); err == nil {
+		t.answerIn, t.answerOut, err = os.Pipe()
+	}
+	if err != nil {
+		t.close()
+		return nil, fmt.Errorf("opening pipes: %w", err)
+	}
+	return t, nil
+}
+
+// agree sends the order and returns when the child executes its command or has said why it cannot.
+func (t *talk) agree(todo order) error {
+	defer t.close()
+	_ = t.orderIn.Close()
+	_ = t.answerOut.Close()
+	// A child that has ended before it has read all has said why, or is missed below.
+	_ = json.NewEncoder(t.orderOut).Encode(todo)
+	_ = t.orderOut.Close()
+	said, err := io.ReadAll(t.answerIn)
+	if err != nil {
+		return fmt.Errorf("reading the answer: %w", err)
+	}
+	ready := false
+	for decoder := json.NewDecoder(strings.NewReader(string(said))); decoder.More(); {
+		var one answer
+		if err := decoder.Decode(&one); err != nil {
+			return fmt.Errorf("reading the answer: %w", err)
+		}
+		if one.Error != "" {
+			return &setUpError{text: one.Error, errno: one.Errno}
+		}
+		ready = ready || one.Ready
+	}
+	if !ready {
+		return errors.New("it ended before it could run its command")
+	}
+	return nil
+}
+
+func (t *talk) close() {
+	for _, file := range []*os.File{t.orderIn, t.orderOut, t.answerIn, t.answerOut} {
+		_ = file.Close() // nil, or closed already, is fine
+	}
+}
