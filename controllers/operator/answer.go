@@ -51,7 +51,7 @@ func (s *syncer) stands() receiver.Progress {
 	case len(s.last.problems) > 0:
 		return fail(listed(s.last.problems))
 	case s.unkept != nil && s.active == nil:
-		return fail(view{applied: s.status.now.LastAppliedRevision, unkept: s.unkept.err}.notKept())
+		return fail(view{applied: s.appliedName(), unkept: s.unkept.err}.notKept())
 	}
 	if s.last.held > 0 || len(s.onSeeds) > 0 {
 		out.Phase, out.Message = receiver.PhaseHeld, joined(out.Message, s.heldText())+s.toApprove()
@@ -61,12 +61,12 @@ func (s *syncer) stands() receiver.Progress {
 
 // staysApplied says what is in force although something newer cannot be, with what of it is in part, or not kept; empty while nothing is.
 func (s *syncer) staysApplied() string {
-	return view{applied: s.status.now.LastAppliedRevision, halfway: s.halfApplied(), unkept: s.notKeptNow()}.stays()
+	return view{applied: s.appliedName(), halfway: s.halfwayName(), unkept: s.notKeptNow()}.stays()
 }
 
 // catchUp tells whoever follows a commit that is done already.
 func (s *syncer) catchUp(commit string) {
-	if commit == "" || s.last.commit != commit || s.preparing != nil || s.active != nil && s.active.applying || s.gardenlets != nil && s.last.failures == 0 {
+	if commit == "" || s.last.commitAt != s.stated(commit) || s.preparing != nil || s.active != nil && s.active.applying || s.gardenlets != nil && s.last.failures == 0 {
 		return
 	}
 	if s.last.failures > 0 && !s.last.permanent && s.last.validErr == nil {

@@ -2,6 +2,7 @@ package operator
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -14,6 +15,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
+	"github.com/pergola-dev/pergola/health/condition"
+	"github.com/pergola-dev/pergola/source/gittest"
+	"github.com/pergola-dev/pergola/source/receiver"
 )
 
 // inFolders are two landscapes of one name in one repository, each with an object that must not change.
@@ -119,6 +123,7 @@ func TestAnotherFolderWaits(t *testing.T) {
 	l := w.get(r.name)
 	assert.True(t, strings.HasSuffix(l.Status.LastAppliedRevision, commit))
 	assert.Equal(t, "old", l.Status.LastAppliedPath)
+	assert.Contains(t, readiness(l), commit+" (folder old) is applied")
 	w.change(r.name, func(l *landscapev1alpha1.Landscape) { l.Spec.Windows = nil })
 	l = w.ready(r.name, "True Applied: ")
 	assert.Equal(t, "new", l.Status.LastAppliedPath)
@@ -137,7 +142,7 @@ func TestAnotherFolderHalfway(t *testing.T) {
 	require.NoError(t, w.client.Create(context.Background(), theirs, client.FieldOwner("mytool")))
 	w.moveTo(r.name, "new")
 	l := w.await(r.name, func(l *landscapev1alpha1.Landscape) bool { return strings.Contains(readiness(l), "mytool") })
-	assert.Equal(t, []landscapev1alpha1.TriedRevision{{Revision: "main@sha1:" + commit, Path: "new"}}, l.Status.TriedRevisions)
+	assert.Equal(t, []landscapev1alpha1.TriedRevision{{Revision: "main@sha1:" + commit, Path: "new"}}, l.Status.Tried)
 	stop()
 	w.moveTo(r.name, "nowhere")
 	w.lose("v")
@@ -148,7 +153,7 @@ func TestAnotherFolderHalfway(t *testing.T) {
 	})
 	w.eventually("it is gone on with", func() bool {
 		l := w.get(r.name)
-		return w.value("v") == "1" && w.value("w") == "new" && l.Status.LastAppliedPath == "new" && len(l.Status.TriedRevisions) == 0
+		return w.value("v") == "1" && w.value("w") == "new" && l.Status.LastAppliedPath == "new" && len(l.Status.Tried) == 0
 	})
 }
 
@@ -178,4 +183,51 @@ func TestAnotherFolderWhileTheSourceIsGone(t *testing.T) {
 	require.NoError(t, os.Rename(r.dir+".away", r.dir))
 	w.await(r.name, func(l *landscapev1alpha1.Landscape) bool { return l.Status.LastAppliedPath == "new" })
 	assert.Equal(t, "new", w.value("w"))
+}
+
+// TestAnotherFolderIsNotReady: who depends on it waits until it is applied, as for another commit.
+func TestAnotherFolderIsNotReady(t *testing.T) {
+	w := newWorld(t)
+	base, top := w.repository("folders-base"), w.repository("folders-top")
+	files := base.inFolders("1", "1")
+	for i := range 300 {
+		files[fmt.Sprintf("new/m%d.yaml", i)] = base.configMap(fmt.Sprintf("m%d", i), "x")
+	}
+	base.commit("both", files)
+	w.start()
+	w.landscape(base.name, base, inFolder("old"))
+	w.ready(base.name, "True Applied: ")
+	w.landscape(top.name, top, func(s *landscapev1alpha1.LandscapeSpec) {
+		s.DependsOn = []landscapev1alpha1.Dependency{{Name: base.name}}
+	})
+	w.ready(top.name, "True Applied: ")
+	w.moveTo(base.name, "new")
+	w.await(base.name, func(l *landscapev1alpha1.Landscape) bool {
+		return condition.Get(l.Status.Conditions, landscapev1alpha1.LandscapeReconciling) != nil && l.Status.ObservedGeneration == l.Generation
+	})
+	top.commit("a new one", map[string]string{"a.yaml": top.configMap("a", "2")})
+	w.eventually("it is applied", func() bool { return w.value("a") == "2" })
+	assert.Equal(t, "x", w.value("m299"), "all that it depends on is there")
+}
+
+// TestWhoFollowsAnotherFolder is told that it waits, and not that the commit is applied, which it is from the former one.
+func TestWhoFollowsAnotherFolder(t *testing.T) {
+	w := newWorld(t)
+	s := w.served("folders-followed")
+	server := gittest.ServeHTTP(t, s.bare.Root)
+	w.secret("hook", map[string]string{"token": "hook-token"})
+	commit := s.push("both", s.inFolders("1", "1"))
+	w.start()
+	w.follow(s, repositoryURL(server.URL), w.hooked, inFolder("old"))
+	w.ready(s.name, "True Applied: ")
+	w.change(s.name, func(l *landscapev1alpha1.Landscape) { l.Spec.Source.Path, l.Spec.Windows = "new", closed })
+	l := w.await(s.name, func(l *landscapev1alpha1.Landscape) bool { return strings.Contains(readiness(l), " Waiting: ") })
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	last, _, err := w.asks().Ask(ctx, w.namespace+"/"+s.name+"/push", receiver.Push{Ref: "refs/heads/main", Commit: commit, By: "somebody"}, func(receiver.Progress) {})
+	require.NoError(t, err)
+	assert.Equal(t, receiver.PhaseHeld, last.Phase, last)
+	for p := range FollowObject(ctx, w.role.Clock, func(context.Context) (*landscapev1alpha1.Landscape, error) { return l, nil }, commit) {
+		assert.Equal(t, receiver.PhaseHeld, p.Phase, p)
+	}
 }

@@ -218,9 +218,13 @@ func (f *objectFollower) record(l *landscapev1alpha1.Landscape) *landscapev1alph
 		r := &l.Status.History[i]
 		switch {
 		case f.commit != "":
-			if strings.HasSuffix(r.Revision, f.commit) {
-				return r
+			if !strings.HasSuffix(r.Revision, f.commit) {
+				continue
 			}
+			if at := appliedAt(&l.Status); at.commit == f.commit && at.folder != folderOf(l) && r.Result != landscapev1alpha1.SyncFailed {
+				return nil // of the folder before
+			}
+			return r
 		case f.former != nil && equality.Semantic.DeepEqual(r, f.former):
 			return nil
 		default:

@@ -57,27 +57,27 @@ func (s *syncer) noteTried(r *revision) bool {
 	}
 	before := *now
 	if s.formerAt() != r.at() {
-		now.TriedRevisions = append(triedBeside(now.TriedRevisions, r.at()), landscapev1alpha1.TriedRevision{Revision: r.Revision(), Path: r.folder})
+		now.Tried = append(triedBeside(now.Tried, r.at()), landscapev1alpha1.TriedRevision{Revision: r.Revision(), Path: r.folder})
 	}
 	now.Windows = windows
 	s.status.flush(s.alive) // should somebody else have written it, the next look at it ends this syncer
-	if written := &s.status.written; slices.Equal(written.TriedRevisions, now.TriedRevisions) && equality.Semantic.DeepEqual(written.Windows, now.Windows) {
+	if written := &s.status.written; slices.Equal(written.Tried, now.Tried) && equality.Semantic.DeepEqual(written.Windows, now.Windows) {
 		return true
 	}
-	now.TriedRevisions, now.Windows = before.TriedRevisions, before.Windows
+	now.Tried, now.Windows = before.Tried, before.Windows
 	return false
 }
 
 // refresh gives a copy of the object what is in its status now: what was written may be older.
 func (s *syncer) refresh(object *landscapev1alpha1.Landscape) {
 	now := &s.status.now
-	object.Status.UsedApprovals, object.Status.TriedRevisions = slices.Clone(now.UsedApprovals), slices.Clone(now.TriedRevisions)
+	object.Status.UsedApprovals, object.Status.Tried = slices.Clone(now.UsedApprovals), slices.Clone(now.Tried)
 	object.Status.LastAppliedRevision, object.Status.LastAppliedPath = now.LastAppliedRevision, now.LastAppliedPath
 }
 
 // former is the revision that is kept while nothing newer can be: the one that was tried last, or else applied; empty for none.
 func (s *syncer) former() string {
-	if tried := s.status.now.TriedRevisions; len(tried) > 0 {
+	if tried := s.status.now.Tried; len(tried) > 0 {
 		return tried[len(tried)-1].Revision
 	}
 	return s.status.now.LastAppliedRevision
@@ -85,7 +85,7 @@ func (s *syncer) former() string {
 
 // formerAt is where that one is.
 func (s *syncer) formerAt() commitAt {
-	if tried := s.status.now.TriedRevisions; len(tried) > 0 {
+	if tried := s.status.now.Tried; len(tried) > 0 {
 		return triedAt(tried[len(tried)-1])
 	}
 	return appliedAt(&s.status.now)
@@ -107,11 +107,27 @@ func (s *syncer) keptObject() *landscapev1alpha1.Landscape {
 
 // halfApplied is the revision that was tried last, if its sync was not completed; else empty.
 func (s *syncer) halfApplied() string {
-	if len(s.status.now.TriedRevisions) == 0 {
+	if len(s.status.now.Tried) == 0 {
 		return ""
 	}
 	return s.former()
 }
+
+// named is a revision as people read it: with its folder where that is another one than is stated.
+func (s *syncer) named(revision, folder string) string {
+	if revision == "" || folder == "" || folder == folderOf(s.object) {
+		return revision
+	}
+	return revision + " (folder " + folder + ")"
+}
+
+// appliedName is the revision that was applied completely last, as people read it.
+func (s *syncer) appliedName() string {
+	return s.named(s.status.now.LastAppliedRevision, s.status.now.LastAppliedPath)
+}
+
+// halfwayName is the one that was tried last, if its sync was not completed; else empty.
+func (s *syncer) halfwayName() string { return s.named(s.halfApplied(), s.formerAt().folder) }
 
 // notKeptNow is why nothing keeps what is applied now; nil where something does.
 func (s *syncer) notKeptNow() error {
@@ -139,7 +155,7 @@ func (s *syncer) cannotGoOn(now time.Time) error {
 	if why == "" {
 		return nil
 	}
-	return fmt.Errorf("a sync of %s began since and was not completed, and it cannot go on: %s", tried, why)
+	return fmt.Errorf("a sync of %s began since and was not completed, and it cannot go on: %s", s.halfwayName(), why)
 }
 
 // keepOnly keeps what was applied last while the object itself is wrong: nothing newer is applied, but what is applied is looked after, also after
@@ -261,7 +277,7 @@ func (s *syncer) cannotKeep(commit string, err error, now time.Time) {
 		}
 	}
 	applied := s.status.now.LastAppliedRevision
-	s.notify(notification.Neutral, notification.Warning, reasonNotKept, view{applied: applied, unkept: err}.notKept(), "", applied)
+	s.notify(notification.Neutral, notification.Warning, reasonNotKept, view{applied: s.appliedName(), unkept: err}.notKept(), "", applied)
 }
 
 // headOf is a revision that was applied before, under the name that it had then.

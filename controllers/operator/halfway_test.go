@@ -128,7 +128,7 @@ func TestWhatFailedHalfwayDoesNotGoBack(t *testing.T) {
 					"a.yaml": l.half.configMap(l.half.name+"-a", "2"), "x.yaml": l.half.configMap("x", "1"), "refused.yaml": l.half.refusedMap(),
 				})
 				w.failed(l.half.name, commit)
-				assert.Equal(t, []landscapev1alpha1.TriedRevision{{Revision: "main@sha1:" + commit, Path: "."}}, w.get(l.half.name).Status.TriedRevisions)
+				assert.Equal(t, []landscapev1alpha1.TriedRevision{{Revision: "main@sha1:" + commit, Path: "."}}, w.get(l.half.name).Status.Tried)
 				made := w.uid("x")
 				require.NotEmpty(t, made)
 				test.until(w, l)
@@ -143,7 +143,7 @@ func TestWhatFailedHalfwayDoesNotGoBack(t *testing.T) {
 				test.after(w, l)
 				w.ready(l.half.name, "True Applied: main@sha1:"+commit)
 				assert.Equal(t, made, w.uid("x"))
-				assert.Empty(t, w.get(l.half.name).Status.TriedRevisions)
+				assert.Empty(t, w.get(l.half.name).Status.Tried)
 			})
 		}
 	}
@@ -173,7 +173,7 @@ func TestWhatFailedHalfwayIsTriedAgainBehindAnInvalidOne(t *testing.T) {
 			records := len(w.get(r.name).Status.History)
 			w.makeRoom()
 			l := w.await(r.name, func(l *landscapev1alpha1.Landscape) bool {
-				return strings.HasSuffix(l.Status.LastAppliedRevision, half) && strings.HasPrefix(readiness(l), "False Invalid") && len(l.Status.TriedRevisions) == 0
+				return strings.HasSuffix(l.Status.LastAppliedRevision, half) && strings.HasPrefix(readiness(l), "False Invalid") && len(l.Status.Tried) == 0
 			})
 			assert.NotContains(t, readiness(l), "in part")
 			assert.LessOrEqual(t, len(l.Status.History), records+1, "a failure that comes to the same has no record of its own: %+v", l.Status.History)
@@ -205,7 +205,7 @@ func TestWhenACommitGoesOn(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := &syncer{object: &landscapev1alpha1.Landscape{}, status: &statusWriter{}}
 			test.spec(&s.object.Spec)
-			s.status.now.TriedRevisions, s.status.now.Windows = thoseTried(test.tried...), test.inGit
+			s.status.now.Tried, s.status.now.Windows = thoseTried(test.tried...), test.inGit
 			err := s.cannotGoOn(time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC))
 			if test.want == "" {
 				assert.NoError(t, err)

@@ -60,8 +60,8 @@ func TestWhatStaysApplied(t *testing.T) {
 	}{
 		"nothing":                         {want: ""},
 		"one":                             {status: landscapev1alpha1.LandscapeStatus{LastAppliedRevision: a}, want: "; " + a + " stays applied"},
-		"another one in part":             {status: landscapev1alpha1.LandscapeStatus{LastAppliedRevision: a, TriedRevisions: thoseTried(b)}, want: "; " + b + " stays applied in part, on top of " + a},
-		"the first one in part":           {status: landscapev1alpha1.LandscapeStatus{TriedRevisions: thoseTried(b)}, want: "; " + b + " stays applied in part"},
+		"another one in part":             {status: landscapev1alpha1.LandscapeStatus{LastAppliedRevision: a, Tried: thoseTried(b)}, want: "; " + b + " stays applied in part, on top of " + a},
+		"the first one in part":           {status: landscapev1alpha1.LandscapeStatus{Tried: thoseTried(b)}, want: "; " + b + " stays applied in part"},
 		"it is not kept":                  {status: landscapev1alpha1.LandscapeStatus{LastAppliedRevision: a}, unkept: &unkept{commit: "a", err: errors.New("it is lost")}, want: "; " + a + " was applied last, and nothing keeps it now: it is lost"},
 		"it is kept again":                {status: landscapev1alpha1.LandscapeStatus{LastAppliedRevision: a}, unkept: &unkept{commit: "a", err: errors.New("it is lost")}, active: &job{}, want: "; " + a + " stays applied"},
 		"one that was tried before it is": {status: landscapev1alpha1.LandscapeStatus{LastAppliedRevision: a}, unkept: &unkept{commit: "z", err: errors.New("it is lost")}, want: "; " + a + " stays applied"},
@@ -86,18 +86,18 @@ func TestAReviewIsTheSameOverTries(t *testing.T) {
 		before, after []landscapev1alpha1.TriedRevision
 		id            string
 	}{
-		"the first":               {tried(), tried("n"), "a..n"},
-		"the sixth":               {tried("t1", "t2", "t3", "t4", "t5"), tried("t1", "t2", "t3", "t4", "t5", "n"), "a,t1,t2,t3,t4,t5..n"},
-		"the seventh":             {tried("t1", "t2", "t3", "t4", "t5", "t6"), tried("t2", "t3", "t4", "t5", "t6", "n"), "a,t2,t3,t4,t5,t6..n"},
-		"one that was tried":      {tried("t1", "n", "t3", "t4", "t5", "t6"), tried("t1", "t3", "t4", "t5", "t6", "n"), "a,t1,t3,t4,t5,t6..n"},
-		"the one that is applied": {tried("t1", "t2", "t3", "t4", "a", "t6"), tried("t2", "t3", "t4", "a", "t6", "n"), "a,t2,t3,t4,t6..n"},
+		"the first":               {tried(), tried("n"), "a..n:."},
+		"the sixth":               {tried("t1", "t2", "t3", "t4", "t5"), tried("t1", "t2", "t3", "t4", "t5", "n"), "a,t1,t2,t3,t4,t5..n:."},
+		"the seventh":             {tried("t1", "t2", "t3", "t4", "t5", "t6"), tried("t2", "t3", "t4", "t5", "t6", "n"), "a,t2,t3,t4,t5,t6..n:."},
+		"one that was tried":      {tried("t1", "n", "t3", "t4", "t5", "t6"), tried("t1", "t3", "t4", "t5", "t6", "n"), "a,t1,t3,t4,t5,t6..n:."},
+		"the one that is applied": {tried("t1", "t2", "t3", "t4", "a", "t6"), tried("t2", "t3", "t4", "a", "t6", "n"), "a,t2,t3,t4,t6..n:."},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, n := quietSyncer(t, landscapev1alpha1.LandscapeStatus{LastAppliedRevision: "main@sha1:a", LastAppliedPath: ".", TriedRevisions: test.before}), commitAt{"n", "."}
+			s, n := quietSyncer(t, landscapev1alpha1.LandscapeStatus{LastAppliedRevision: "main@sha1:a", LastAppliedPath: ".", Tried: test.before}), commitAt{"n", "."}
 			assert.Equal(t, test.id, reviewID(basesOf(&s.status.now, n), n))
-			s.status.written.TriedRevisions = test.after // as if it could be written
-			require.True(t, s.noteTried(minimal(t, "n")), fmt.Sprint(s.status.now.TriedRevisions))
-			assert.Equal(t, test.after, s.status.now.TriedRevisions)
+			s.status.written.Tried = test.after // as if it could be written
+			require.True(t, s.noteTried(minimal(t, "n")), fmt.Sprint(s.status.now.Tried))
+			assert.Equal(t, test.after, s.status.now.Tried)
 			assert.Equal(t, test.id, reviewID(basesOf(&s.status.now, n), n))
 		})
 	}

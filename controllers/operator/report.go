@@ -56,7 +56,7 @@ func (s *syncer) report(suspended string) {
 	v := view{
 		missing:   s.toldMissing,
 		asking:    s.asking,
-		attempted: s.last.revision, applied: s.status.now.LastAppliedRevision, misconfigured: s.misconfigured, nameTaken: s.misconfigured != "" && s.nameTaken, sourceErr: s.pollFailed,
+		attempted: s.named(s.last.revision, s.last.folder), applied: s.appliedName(), misconfigured: s.misconfigured, nameTaken: s.misconfigured != "" && s.nameTaken, sourceErr: s.pollFailed,
 		validErr: s.last.validErr, problems: s.last.problems, permanent: s.last.permanent, held: s.last.held + len(s.heldDrift) + len(s.onSeeds), heldText: s.heldText(), operations: s.last.operations, ranOut: s.last.ranOut,
 		waiting: s.decided.waiting, suspended: suspended, pin: s.object.Spec.Pin,
 	}
@@ -77,34 +77,39 @@ func (s *syncer) report(suspended string) {
 		}
 		v.wanted = v.pin.Revision
 	}
+	attempted := s.last.revision
 	if v.attempted == "" {
-		v.attempted = v.applied
+		v.attempted, attempted = v.applied, s.status.now.LastAppliedRevision
 	}
+	unread := s.last.fetchErr != nil
 	if s.active != nil {
 		v.notes = slices.Clone(s.active.revision.notes)
 		if failed := &s.active.tries; failed.failures > 0 && !s.active.applying && s.last.commitAt != s.active.revision.at() {
-			v.notes = append(v.notes, fmt.Sprintf("%s is tried again: %s", s.active.revision.Revision(), listed(failed.problems)))
+			v.notes = append(v.notes, fmt.Sprintf("%s is tried again: %s", s.named(s.active.revision.Revision(), s.active.revision.folder), listed(failed.problems)))
 		}
 		if s.active.applying {
 			v.syncing = s.active.progress()
-			v.attempted = s.active.revision.Revision()
+			attempted = s.active.revision.Revision()
+			v.attempted = s.named(attempted, s.active.revision.folder)
+			unread = unread && s.last.commitAt == s.active.revision.at()
 		}
 	}
-	v.unread = s.last.fetchErr != nil && v.attempted == s.last.revision
+	v.unread = unread
 	if s.preparing != nil && !s.preparing.fallback {
 		v.syncing = "reading " + s.preparing.commit
-		if commitOf(v.applied) != s.preparing.commit {
-			v.attempted, v.reading = s.preparing.commit, true
+		if appliedAt(&s.status.now) != s.preparing.commitAt {
+			attempted, v.reading = s.preparing.commit, true
 			if s.head.Commit == s.preparing.commit {
-				v.attempted = s.head.Revision()
+				attempted = s.head.Revision()
 			}
+			v.attempted = s.named(attempted, s.preparing.folder)
 		}
 	}
 	if s.examining() {
 		v.validating = "validating " + s.examined.commit + ", which waits"
 	}
 	if v.syncing == "" {
-		v.halfway = s.halfApplied()
+		v.halfway = s.halfwayName()
 	}
 	// What a sync has held is held as long as no other one says otherwise.
 	if before := len(heldHere(s.status.now.Held)) - len(s.heldDrift); s.last.held == 0 && before > 0 {
@@ -118,7 +123,7 @@ func (s *syncer) report(suspended string) {
 	for _, lines := range s.unhealthy {
 		v.unhealthy = append(v.unhealthy, lines...)
 	}
-	s.status.set(v, s.object.Generation)
+	s.status.set(v, attempted, s.object.Generation)
 	s.status.next(s.retryAt())
 	s.metrics.state(s.key, s.status.now, suspended != "")
 }

@@ -41,7 +41,7 @@ type seen struct {
 // that is the zero value alone.
 func basesOf(status *landscapev1alpha1.LandscapeStatus, next commitAt) []commitAt {
 	out := []commitAt{appliedAt(status)}
-	for _, tried := range triedBeside(status.TriedRevisions, next) {
+	for _, tried := range triedBeside(status.Tried, next) {
 		if at := triedAt(tried); !slices.Contains(out, at) {
 			out = append(out, at)
 		}
@@ -58,7 +58,7 @@ func reviewID(bases []commitAt, next commitAt) string {
 			names[i] += ":" + base.folder
 		}
 	}
-	return strings.Join(names, ",") + ".." + next.commit
+	return strings.Join(names, ",") + ".." + next.commit + ":" + next.folder
 }
 
 // reviewed are the deletions and recreations that whoever reviewed the change could see: those of the rendered difference between

@@ -233,13 +233,13 @@ func TestAnotherFolderIsReviewed(t *testing.T) {
 // prepared anew. While a revision is tried again and again, its review stays the same.
 func TestAReviewIsOfWhatIsInTheClusters(t *testing.T) {
 	status := func(applied string, tried ...string) *landscapev1alpha1.LandscapeStatus {
-		return &landscapev1alpha1.LandscapeStatus{LastAppliedRevision: applied, LastAppliedPath: ".", TriedRevisions: thoseTried(tried...)}
+		return &landscapev1alpha1.LandscapeStatus{LastAppliedRevision: applied, LastAppliedPath: ".", Tried: thoseTried(tried...)}
 	}
 	assert.Equal(t, []commitAt{{}}, basesOf(status(""), commitAt{"d", "."}))
 	assert.Equal(t, []commitAt{{"a", "."}, {"b", "."}, {"c", "."}}, basesOf(status("main@sha1:a", "main@sha1:b", "main@sha1:a", "main@sha1:c", "main@sha1:d"), commitAt{"d", "."}))
-	assert.Equal(t, "..d", reviewID(basesOf(status(""), commitAt{"d", "."}), commitAt{"d", "."}))
-	assert.Equal(t, "a:.,d:...d", reviewID(basesOf(status("main@sha1:a", "main@sha1:d"), commitAt{"d", "new"}), commitAt{"d", "new"}), "the same commit in another folder")
-	p := &prepared{job: &job{seen: &seen{id: "a,b..d"}, revision: &revision{folder: ".", Snapshot: &source.Snapshot{Head: source.Head{Commit: "d"}}}}}
+	assert.Equal(t, "..d:.", reviewID(basesOf(status(""), commitAt{"d", "."}), commitAt{"d", "."}))
+	assert.Equal(t, "a:.,d:...d:new", reviewID(basesOf(status("main@sha1:a", "main@sha1:d"), commitAt{"d", "new"}), commitAt{"d", "new"}), "the same commit in another folder")
+	p := &prepared{job: &job{seen: &seen{id: "a,b..d:."}, revision: &revision{folder: ".", Snapshot: &source.Snapshot{Head: source.Head{Commit: "d"}}}}}
 	assert.False(t, p.outdated(status("main@sha1:a", "main@sha1:b")))
 	assert.False(t, p.outdated(status("main@sha1:a", "main@sha1:b", "main@sha1:d")))
 	assert.True(t, p.outdated(status("main@sha1:b")))

@@ -41,7 +41,7 @@ func TestWhatWasRefusedStaysSo(t *testing.T) {
 		})
 		assert.Contains(t, readiness(l), "must not change: the object is immutable")
 		assert.True(t, strings.HasSuffix(l.Status.LastAppliedRevision, first))
-		assert.Empty(t, l.Status.TriedRevisions)
+		assert.Empty(t, l.Status.Tried)
 		assert.Equal(t, uid, w.uid("v"))
 	}
 	refused(r.commit("it is changed", map[string]string{"v.yaml": r.immutable("v", "2")}))

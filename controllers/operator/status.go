@@ -62,13 +62,13 @@ func (w *statusWriter) of(object *landscapev1alpha1.Landscape) (first bool) {
 	return true
 }
 
-// set brings the conditions up to date.
-func (w *statusWriter) set(v view, generation int64) {
+// set brings the conditions up to date, and says which revision was tried last.
+func (w *statusWriter) set(v view, attempted string, generation int64) {
 	b := condition.New(w.clock, nil)
 	w.now.Conditions = conditions(b, w.now.Conditions, v)
 	w.now.ObservedGeneration = generation
-	if v.attempted != "" {
-		w.now.LastAttemptedRevision = v.attempted
+	if attempted != "" {
+		w.now.LastAttemptedRevision = attempted
 	}
 }
 

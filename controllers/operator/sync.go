@@ -484,7 +484,7 @@ func (s *syncer) finish(j *job, result landscapev1alpha1.SyncResult, message str
 	}
 	s.status.errors(nil)
 	s.status.operation(gardencorev1beta1.LastOperationStateSucceeded, 100, message)
-	s.status.now.LastAppliedRevision, s.status.now.LastAppliedPath, s.status.now.TriedRevisions = revision, j.revision.folder, nil
+	s.status.now.LastAppliedRevision, s.status.now.LastAppliedPath, s.status.now.Tried = revision, j.revision.folder, nil
 	s.metrics.applied(s.key, now)
 	severity, reason := notification.Info, reasonApplied
 	if !await(message) {

@@ -429,7 +429,7 @@ func (s *syncer) situationOf(now time.Time, wanted string, pinned, kept bool) si
 		failures:  s.last.failures, permanent: s.last.permanent || s.last.validErr != nil, ended: s.last.ended,
 		blocked: s.blocked(s.object), interval: interval(spec), retry: retryInterval(spec), spread: spreadOf(s.key.String()),
 	}
-	if applied := appliedAt(&s.status.now); len(s.status.now.TriedRevisions) == 0 && applied.folder == folderOf(object) { // to go back is a change, too
+	if applied := appliedAt(&s.status.now); len(s.status.now.Tried) == 0 && applied.folder == folderOf(object) { // to go back is a change, too
 		out.applied = applied.commit
 	}
 	out.windows, _ = windowsAt(now, spec.Windows, s.status.now.Windows) // both were looked at before

@@ -31,7 +31,7 @@ type LandscapeStatus struct {
 	// completely or in part.
 	// +optional
 	// +listType=atomic
-	TriedRevisions []TriedRevision `json:"triedRevisions,omitempty"`
+	Tried []TriedRevision `json:"tried,omitempty"`
 	// Windows in the `landscape.yaml` of the commit that was tried last, which count besides `spec.windows`.
 	// +optional
 	// +listType=atomic

@@ -417,8 +417,8 @@ func (in *LandscapeStatus) DeepCopyInto(out *LandscapeStatus) {
 			(*in)[i].DeepCopyInto(&(*out)[i])
 		}
 	}
-	if in.TriedRevisions != nil {
-		in, out := &in.TriedRevisions, &out.TriedRevisions
+	if in.Tried != nil {
+		in, out := &in.Tried, &out.Tried
 		*out = make([]TriedRevision, len(*in))
 		copy(*out, *in)
 	}
