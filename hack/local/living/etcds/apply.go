@@ -1,0 +1,127 @@
+package etcds
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+var (
+	configMaps   = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
+	services     = schema.GroupVersionResource{Version: "v1", Resource: "services"}
+	budgets      = schema.GroupVersionResource{Group: "policy", Version: "v1", Resource: "poddisruptionbudgets"}
+	statefulSets = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "statefulsets"}
+)
+
+// apply makes all objects of an Etcd what they are to be and returns the StatefulSet, which comes last.
+func (c *Controller) apply(ctx context.Context, e *etcd, s shape, live *appsv1.StatefulSet) (*appsv1.StatefulSet, error) {
+	files, checksum, err := e.files(e.Spec.Replicas, s.Founders, c.NoSync)
+	if err != nil {
+		return nil, err
+	}
+	if e.Spec.Replicas == 0 && live != nil {
+		// Those that sleep wake up as they were.
+		checksum = live.Spec.Template.Annotations[checksumOf]
+	}
+	for _, part := range []struct {
+		resource schema.GroupVersionResource
+		object   any
+	}{
+		{budgets, e.budget()},
+		{services, e.clientServiceObject()},
+		{services, e.peerServiceObject()},
+		{configMaps, e.configMapObject(files)},
+	} {
+		if _, err := c.applyOne(ctx, part.resource, part.object); err != nil {
+			return nil, err
+		}
+	}
+	applied, err := c.applyOne(ctx, statefulSets, e.statefulSet(s, checksum, live))
+	if err != nil {
+		return nil, err
+	}
+	set := &appsv1.StatefulSet{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(applied.Object, set); err != nil {
+		return nil, fmt.Errorf("reading StatefulSet: %w", err)
+	}
+	return set, nil
+}
+
+func (c *Controller) applyOne(ctx context.Context, resource schema.GroupVersionResource, object any) (*unstructured.Unstructured, error) {
+	data, err := json.Marshal(object)
+	if err != nil {
+		return nil, fmt.Errorf("writing %s: %w", resource.Resource, err)
+	}
+	u := &unstructured.Unstructured{}
+	if err := json.Unmarshal(data, &u.Object); err != nil {
+		return nil, fmt.Errorf("writing %s: %w", resource.Resource, err)
+	}
+	// Others own it, and an empty one is not nothing.
+	unstructured.RemoveNestedField(u.Object, "status")
+	applied, err := c.Dynamic.Resource(resource).Namespace(u.GetNamespace()).Apply(ctx, u.GetName(), u, metav1.ApplyOptions{FieldManager: druid, Force: true})
+	if err != nil {
+		return nil, fmt.Errorf("applying %s %s: %w", resource.Resource, u.GetName(), err)
+	}
+	return applied, nil
+}
+
+// delete takes all objects of an Etcd away, its volumes, too, and then its finalizer.
+func (c *Controller) delete(ctx context.Context, e *etcd) (time.Duration, error) {
+	if err := c.report(ctx, e, outcome{set: c.live(ctx, e)}); err != nil {
+		return 0, err
+	}
+	background := metav1.DeleteOptions{PropagationPolicy: new(metav1.DeletePropagationBackground)}
+	for _, part := range []struct {
+		resource schema.GroupVersionResource
+		name     string
+	}{{statefulSets, e.Name}, {services, e.clientService()}, {services, e.peerService()}, {configMaps, e.configMap()}, {budgets, e.Name}} {
+		err := c.Dynamic.Resource(part.resource).Namespace(e.Namespace).Delete(ctx, part.name, background)
+		if err != nil && !apierrors.IsNotFound(err) {
+			return 0, fmt.Errorf("deleting %s %s: %w", part.resource.Resource, part.name, err)
+		}
+	}
+	ours := metav1.ListOptions{LabelSelector: labels.SelectorFromSet(e.selector()).String()}
+	pods, err := c.Kube.CoreV1().Pods(e.Namespace).List(ctx, ours)
+	if err != nil {
+		return 0, fmt.Errorf("listing Pods: %w", err)
+	}
+	if len(pods.Items) > 0 || c.live(ctx, e) != nil {
+		return soon, nil
+	}
+	// Now nobody makes a claim anew.
+	if err := c.Kube.CoreV1().PersistentVolumeClaims(e.Namespace).DeleteCollection(ctx, background, ours); err != nil {
+		return 0, fmt.Errorf("deleting volume claims: %w", err)
+	}
+	claims, err := c.Kube.CoreV1().PersistentVolumeClaims(e.Namespace).List(ctx, ours)
+	if err != nil {
+		return 0, fmt.Errorf("listing volume claims: %w", err)
+	}
+	if len(claims.Items) > 0 {
+		return soon, nil
+	}
+	var rest []string
+	for _, f := range e.Finalizers {
+		if f != finalizer {
+			rest = append(rest, f)
+		}
+	}
+	return 0, c.patchFinalizers(ctx, e, rest)
+}
+
+// patchFinalizers fails where somebody else has changed the object since: it is read again.
+func (c *Controller) patchFinalizers(ctx context.Context, e *etcd, finalizers []string) error {
+	body, err := json.Marshal(map[string]any{"metadata": map[string]any{"resourceVersion": e.ResourceVersion, "finalizers": finalizers}})
+	if err != nil {
+		return fmt.Errorf("writing finalizers: %w", err)
+	}
+	return c.patch(ctx, e, body)
+}

@@ -1,0 +1,212 @@
+package etcds
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/utils/clock"
+
+	"github.com/pergola-dev/pergola/hack/local/living/kinds"
+	"github.com/pergola-dev/pergola/hack/local/living/queue"
+)
+
+// soon is when what cannot be waited for is looked at again.
+const soon = time.Second
+
+// Options are what a controller needs.
+type Options struct {
+	Kube    kubernetes.Interface
+	Dynamic dynamic.Interface
+	// Clock is the real one if nil.
+	Clock clock.WithTicker
+	// Log is the default one if nil.
+	Log *slog.Logger
+	// NoSync has members not wait for the disk: faster, and a power failure may lose data.
+	NoSync bool
+	// connect reaches a running etcd.
+	connect func(ctx context.Context, kube kubernetes.Interface, e *etcd) (membership, error)
+}
+
+// Controller looks after the Etcds of a cluster.
+type Controller struct {
+	Options
+	etcds *kinds.Kind
+	queue *queue.Queue
+}
+
+// New makes a controller; Run has it work.
+func New(options Options) *Controller {
+	c := &Controller{Options: options}
+	if c.Clock == nil {
+		c.Clock = clock.RealClock{}
+	}
+	if c.Log == nil {
+		c.Log = slog.Default()
+	}
+	if c.connect == nil {
+		c.connect = connect
+	}
+	c.Log = c.Log.With("controller", "etcds")
+	c.queue = queue.New(c.Clock, c.Log, c.reconcile)
+	c.etcds = kinds.New(c.Dynamic, Resource, c.Clock, c.Log, func(object *unstructured.Unstructured) { c.queue.AddObject(object) })
+	return c
+}
+
+// Run works until the context ends.
+func (c *Controller) Run(ctx context.Context) error {
+	factory := informers.NewSharedInformerFactoryWithOptions(c.Kube, 0, informers.WithTweakListOptions(func(o *metav1.ListOptions) {
+		o.LabelSelector = managedOnes
+	}))
+	// A StatefulSet has the name of its Etcd.
+	if _, err := factory.Apps().V1().StatefulSets().Informer().AddEventHandler(c.queue.Handler()); err != nil {
+		return fmt.Errorf("watching StatefulSets: %w", err)
+	}
+	factory.StartWithContext(ctx)
+	var group sync.WaitGroup
+	group.Go(func() { c.etcds.Run(ctx) })
+	c.queue.Run(ctx)
+	group.Wait()
+	factory.Shutdown()
+	return nil
+}
+
+func (c *Controller) reconcile(ctx context.Context, key string) (time.Duration, error) {
+	object := c.etcds.Get(key)
+	if object == nil {
+		return 0, nil
+	}
+	e, err := read(object)
+	if err != nil {
+		return 0, err
+	}
+	if e.DeletionTimestamp != nil && !slices.Contains(e.Finalizers, finalizer) {
+		return 0, nil
+	}
+	if e.DeletionTimestamp == nil && !slices.Contains(e.Finalizers, finalizer) {
+		// The change comes back as an event.
+		return 0, c.patchFinalizers(ctx, e, append(slices.Clone(e.Finalizers), finalizer))
+	}
+	if message, failing := e.Annotations[fail]; failing {
+		return 0, c.finish(ctx, e, outcome{accepted: true, failing: true, code: codeLocal, trouble: message, set: c.live(ctx, e)})
+	}
+	if e.DeletionTimestamp != nil {
+		return c.delete(ctx, e)
+	}
+	if !e.accepted() {
+		set := c.live(ctx, e)
+		return 0, c.finish(ctx, e, outcome{set: set, shape: shapeOf(set, e.Spec.Replicas)})
+	}
+	again, o, err := c.run(ctx, e)
+	if err != nil {
+		if !apierrors.IsConflict(err) && ctx.Err() == nil {
+			err = errors.Join(err, c.report(ctx, e, outcome{set: c.live(ctx, e), code: "ERR_SYNC", trouble: err.Error()}))
+		}
+		return 0, err
+	}
+	return again, c.finish(ctx, e, o)
+}
+
+// run makes the objects what the Etcd says, and lets it grow.
+func (c *Controller) run(ctx context.Context, e *etcd) (time.Duration, outcome, error) {
+	live, err := c.Kube.AppsV1().StatefulSets(e.Namespace).Get(ctx, e.Name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		live = nil
+	case err != nil:
+		return 0, outcome{}, fmt.Errorf("reading StatefulSet: %w", err)
+	}
+	s := shapeOf(live, e.Spec.Replicas)
+	set, err := c.apply(ctx, e, s, live)
+	if err != nil {
+		return 0, outcome{}, err
+	}
+	o := outcome{accepted: true, set: set, shape: s}
+	if e.Spec.Replicas <= s.Voters || !rolledOut(set, s.Voters) {
+		return 0, o, nil
+	}
+	grown, err := c.grow(ctx, e, s)
+	if err != nil {
+		// A learner that has not caught up yet is refused, and a member that has just started may not answer.
+		c.Log.Debug("Growing waits", "etcd", e.key(), "error", err)
+	}
+	if grown != s {
+		if o.set, err = c.apply(ctx, e, grown, set); err != nil {
+			return 0, outcome{}, err
+		}
+		o.shape = grown
+	}
+	return soon, o, nil
+}
+
+func (c *Controller) grow(ctx context.Context, e *etcd, s shape) (shape, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	m, err := c.connect(ctx, c.Kube, e)
+	if err != nil {
+		return s, err
+	}
+	defer m.Close()
+	return grow(ctx, m, e, s)
+}
+
+// live is the StatefulSet as it is, nil if it cannot be had.
+func (c *Controller) live(ctx context.Context, e *etcd) *appsv1.StatefulSet {
+	set, err := c.Kube.AppsV1().StatefulSets(e.Namespace).Get(ctx, e.Name, metav1.GetOptions{})
+	if err != nil {
+		return nil
+	}
+	return set
+}
+
+// finish reports, and then takes off what asked for it.
+func (c *Controller) finish(ctx context.Context, e *etcd, o outcome) error {
+	if err := c.report(ctx, e, o); err != nil {
+		return err
+	}
+	if e.DeletionTimestamp != nil || !o.accepted || !e.asked() {
+		return nil
+	}
+	// Of an object that has changed since, somebody may ask anew: then the annotation stays.
+	body := fmt.Appendf(nil, `{"metadata":{"resourceVersion":%q,"annotations":{%q:null,%q:null}}}`, e.ResourceVersion, operation, druidOperation)
+	return c.patch(ctx, e, body)
+}
+
+func (c *Controller) report(ctx context.Context, e *etcd, o outcome) error {
+	body, err := patch(e.Status, e.next(o, c.Clock.Now()))
+	if err != nil || body == nil {
+		return err
+	}
+	patched, err := c.Dynamic.Resource(Resource).Namespace(e.Namespace).Patch(ctx, e.Name, types.MergePatchType, body, metav1.PatchOptions{FieldManager: druid}, "status")
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("writing status: %w", err)
+	}
+	e.ResourceVersion = patched.GetResourceVersion()
+	return nil
+}
+
+func (c *Controller) patch(ctx context.Context, e *etcd, body []byte) error {
+	_, err := c.Dynamic.Resource(Resource).Namespace(e.Namespace).Patch(ctx, e.Name, types.MergePatchType, body, metav1.PatchOptions{FieldManager: druid})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("marking Etcd: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,165 @@
+package etcds
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Resource is what an Etcd is called in the API.
+var Resource = schema.GroupVersionResource{Group: "druid.gardener.cloud", Version: "v1alpha1", Resource: "etcds"}
+
+// Marks on Etcds.
+const (
+	finalizer          = "druid.gardener.cloud/etcd-druid"
+	operation          = "gardener.cloud/operation"
+	druidOperation     = "druid.gardener.cloud/operation"
+	reconcile          = "reconcile"
+	suspend            = "druid.gardener.cloud/suspend-etcd-spec-reconcile"
+	unhealthyEvictions = "resources.druid.gardener.cloud/allow-unhealthy-pod-eviction"
+	fail               = "local.pergola.dev/fail"
+)
+
+// etcd is an Etcd object, with what of it matters here.
+type etcd struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+
+	Spec   spec   `json:"spec"`
+	Status status `json:"status"`
+
+	// host is where a member is found, by its name in the cluster if nil.
+	host func(ordinal int32) string
+}
+
+type spec struct {
+	Annotations           map[string]string  `json:"annotations"`
+	Labels                map[string]string  `json:"labels"`
+	Replicas              int32              `json:"replicas"`
+	PriorityClassName     string             `json:"priorityClassName"`
+	StorageCapacity       *resource.Quantity `json:"storageCapacity"`
+	StorageClass          *string            `json:"storageClass"`
+	VolumeClaimTemplate   string             `json:"volumeClaimTemplate"`
+	Etcd                  server             `json:"etcd"`
+	SharedConfig          sharedConfig       `json:"sharedConfig"`
+	SchedulingConstraints struct {
+		Affinity                  *corev1.Affinity                  `json:"affinity"`
+		TopologySpreadConstraints []corev1.TopologySpreadConstraint `json:"topologySpreadConstraints"`
+	} `json:"schedulingConstraints"`
+}
+
+type server struct {
+	ClientPort    int32                        `json:"clientPort"`
+	ServerPort    int32                        `json:"serverPort"`
+	WrapperPort   int32                        `json:"wrapperPort"`
+	ClientService clientService                `json:"clientService"`
+	ClientURLTLS  *tlsRefs                     `json:"clientUrlTls"`
+	PeerURLTLS    *tlsRefs                     `json:"peerUrlTls"`
+	Metrics       string                       `json:"metrics"`
+	Quota         *resource.Quantity           `json:"quota"`
+	SnapshotCount int64                        `json:"snapshotCount"`
+	Resources     *corev1.ResourceRequirements `json:"resources"`
+}
+
+type clientService struct {
+	Annotations         map[string]string `json:"annotations"`
+	Labels              map[string]string `json:"labels"`
+	TrafficDistribution *string           `json:"trafficDistribution"`
+}
+
+type sharedConfig struct {
+	AutoCompactionMode      string `json:"autoCompactionMode"`
+	AutoCompactionRetention string `json:"autoCompactionRetention"`
+}
+
+// tlsRefs name the Secrets of one side of etcd, its clients' or its peers'.
+type tlsRefs struct {
+	CA struct {
+		Name    string `json:"name"`
+		DataKey string `json:"dataKey"`
+	} `json:"tlsCASecretRef"`
+	Server corev1.LocalObjectReference `json:"serverTLSSecretRef"`
+	Client corev1.LocalObjectReference `json:"clientTLSSecretRef"`
+}
+
+func (t *tlsRefs) caKey() string { return cmp.Or(t.CA.DataKey, "ca.crt") }
+
+// read makes an Etcd of what the API server has, with etcd-druid's defaults.
+func read(object *unstructured.Unstructured) (*etcd, error) {
+	data, err := object.MarshalJSON()
+	if err != nil {
+		return nil, fmt.Errorf("reading Etcd: %w", err)
+	}
+	e := &etcd{}
+	if err := json.Unmarshal(data, e); err != nil {
+		return nil, fmt.Errorf("reading Etcd: %w", err)
+	}
+	s := &e.Spec
+	s.VolumeClaimTemplate = cmp.Or(s.VolumeClaimTemplate, e.Name)
+	s.Etcd.ClientPort = cmp.Or(s.Etcd.ClientPort, 2379)
+	s.Etcd.ServerPort = cmp.Or(s.Etcd.ServerPort, 2380)
+	s.Etcd.WrapperPort = cmp.Or(s.Etcd.WrapperPort, 9095)
+	s.Etcd.Metrics = cmp.Or(s.Etcd.Metrics, "basic")
+	s.Etcd.SnapshotCount = cmp.Or(s.Etcd.SnapshotCount, 10000)
+	s.SharedConfig.AutoCompactionMode = cmp.Or(s.SharedConfig.AutoCompactionMode, "periodic")
+	s.SharedConfig.AutoCompactionRetention = cmp.Or(s.SharedConfig.AutoCompactionRetention, "30m")
+	if s.StorageCapacity == nil {
+		s.StorageCapacity = new(resource.MustParse("16Gi"))
+	}
+	if s.Etcd.Quota == nil {
+		s.Etcd.Quota = new(resource.MustParse("8Gi"))
+	}
+	return e, nil
+}
+
+func (e *etcd) key() string           { return e.Namespace + "/" + e.Name }
+func (e *etcd) clientService() string { return e.Name + "-client" }
+func (e *etcd) peerService() string   { return e.Name + "-peer" }
+func (e *etcd) configMap() string     { return e.Name + "-config" }
+
+// Labels by which the parts of an Etcd are found.
+const (
+	managedBy   = "app.kubernetes.io/managed-by"
+	partOf      = "app.kubernetes.io/part-of"
+	druid       = "etcd-druid"
+	managedOnes = managedBy + "=" + druid
+)
+
+// selector is on everything of the Etcd, and selects its Pods.
+func (e *etcd) selector() map[string]string {
+	return map[string]string{managedBy: druid, partOf: e.Name}
+}
+
+// labels are those of one part of the Etcd.
+func (e *etcd) labels(component, name string) map[string]string {
+	labels := e.selector()
+	labels["app.kubernetes.io/component"], labels["app.kubernetes.io/name"] = component, name
+	return labels
+}
+
+func (e *etcd) owner() []metav1.OwnerReference {
+	return []metav1.OwnerReference{{
+		APIVersion: Resource.GroupVersion().String(), Kind: "Etcd", Name: e.Name, UID: e.UID,
+		Controller: new(true), BlockOwnerDeletion: new(true),
+	}}
+}
+
+// asked says whether the annotation for a reconciliation is there.
+func (e *etcd) asked() bool {
+	return e.Annotations[operation] == reconcile || e.Annotations[druidOperation] == reconcile
+}
+
+// accepted says whether the spec is to be what runs: it is new, was asked for, or was taken over before.
+func (e *etcd) accepted() bool {
+	if _, suspended := e.Annotations[suspend]; suspended {
+		return false
+	}
+	seen := e.Status.ObservedGeneration
+	return seen == nil || *seen == e.Generation || e.asked()
+}

@@ -1,0 +1,138 @@
+package etcds
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+)
+
+// patience bounds a conversation with a running etcd.
+const patience = 10 * time.Second
+
+// peer is what a running etcd says of one of its members. One that has never started has no name yet.
+type peer struct {
+	ID      uint64
+	Name    string
+	URLs    []string
+	Learner bool
+}
+
+// membership asks and changes who belongs to a running etcd.
+type membership interface {
+	List(ctx context.Context) ([]peer, error)
+	Update(ctx context.Context, id uint64, url string) error
+	AddLearner(ctx context.Context, url string) error
+	Promote(ctx context.Context, id uint64) error
+	Close() error
+}
+
+// connection is a membership by etcd's own client.
+type connection struct{ client *clientv3.Client }
+
+// dial connects to an etcd. Without TLS the configuration is nil.
+func dial(ctx context.Context, endpoint string, secured *tls.Config) (membership, error) {
+	client, err := clientv3.New(clientv3.Config{
+		Context: ctx, Endpoints: []string{endpoint}, TLS: secured, DialTimeout: patience, Logger: zap.NewNop(),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("connecting to etcd at %s: %w", endpoint, err)
+	}
+	return &connection{client}, nil
+}
+
+func (c *connection) List(ctx context.Context) ([]peer, error) {
+	answer, err := c.client.MemberList(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("listing members: %w", err)
+	}
+	var peers []peer
+	for _, m := range answer.Members {
+		peers = append(peers, peer{ID: m.ID, Name: m.Name, URLs: m.PeerURLs, Learner: m.IsLearner})
+	}
+	return peers, nil
+}
+
+func (c *connection) Update(ctx context.Context, id uint64, url string) error {
+	if _, err := c.client.MemberUpdate(ctx, id, []string{url}); err != nil {
+		return fmt.Errorf("giving member %x the address %s: %w", id, url, err)
+	}
+	return nil
+}
+
+func (c *connection) AddLearner(ctx context.Context, url string) error {
+	if _, err := c.client.MemberAddAsLearner(ctx, []string{url}); err != nil {
+		return fmt.Errorf("adding member %s: %w", url, err)
+	}
+	return nil
+}
+
+func (c *connection) Promote(ctx context.Context, id uint64) error {
+	if _, err := c.client.MemberPromote(ctx, id); err != nil {
+		return fmt.Errorf("making learner %x a voter: %w", id, err)
+	}
+	return nil
+}
+
+func (c *connection) Close() error { return c.client.Close() }
+
+// connect reaches an Etcd by its client Service, with the certificate that its own backup process would use.
+func connect(ctx context.Context, kube kubernetes.Interface, e *etcd) (membership, error) {
+	service, err := kube.CoreV1().Services(e.Namespace).Get(ctx, e.clientService(), metav1.GetOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("reading Service %s: %w", e.clientService(), err)
+	}
+	address := net.JoinHostPort(service.Spec.ClusterIP, strconv.Itoa(int(e.Spec.Etcd.ClientPort)))
+	refs := e.Spec.Etcd.ClientURLTLS
+	if refs == nil {
+		return dial(ctx, "http://"+address, nil)
+	}
+	secured, err := clientTLS(ctx, kube, e, refs)
+	if err != nil {
+		return nil, err
+	}
+	return dial(ctx, "https://"+address, secured)
+}
+
+func clientTLS(ctx context.Context, kube kubernetes.Interface, e *etcd, refs *tlsRefs) (*tls.Config, error) {
+	secret := func(name string) (*corev1.Secret, error) {
+		s, err := kube.CoreV1().Secrets(e.Namespace).Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return nil, fmt.Errorf("reading Secret %s: %w", name, err)
+		}
+		return s, nil
+	}
+	if refs.Client.Name == "" {
+		return nil, errors.New("the Etcd names no Secret with a client certificate")
+	}
+	ca, err := secret(refs.CA.Name)
+	if err != nil {
+		return nil, err
+	}
+	client, err := secret(refs.Client.Name)
+	if err != nil {
+		return nil, err
+	}
+	pair, err := tls.X509KeyPair(client.Data[corev1.TLSCertKey], client.Data[corev1.TLSPrivateKeyKey])
+	if err != nil {
+		return nil, fmt.Errorf("reading the certificate in Secret %s: %w", client.Name, err)
+	}
+	roots := x509.NewCertPool()
+	if !roots.AppendCertsFromPEM(ca.Data[refs.caKey()]) {
+		return nil, fmt.Errorf("reading the authority in Secret %s: no certificate under the key %s", ca.Name, refs.caKey())
+	}
+	return &tls.Config{
+		RootCAs: roots, Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12,
+		ServerName: fmt.Sprintf("%s.%s.svc", e.clientService(), e.Namespace),
+	}, nil
+}

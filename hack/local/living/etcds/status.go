@@ -1,0 +1,191 @@
+package etcds
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+type status struct {
+	ObservedGeneration *int64                `json:"observedGeneration,omitempty"`
+	Ready              *bool                 `json:"ready,omitempty"`
+	Replicas           int32                 `json:"replicas"`
+	CurrentReplicas    int32                 `json:"currentReplicas"`
+	ReadyReplicas      int32                 `json:"readyReplicas"`
+	Selector           string                `json:"selector,omitempty"`
+	LabelSelector      *metav1.LabelSelector `json:"labelSelector,omitempty"`
+	Etcd               *reference            `json:"etcd,omitempty"`
+	PeerURLTLSEnabled  *bool                 `json:"peerUrlTLSEnabled,omitempty"`
+	Conditions         []condition           `json:"conditions"`
+	// LastErrors is null in a patch where there are none, and so takes away what was there.
+	LastErrors    []lastError    `json:"lastErrors"`
+	LastOperation *lastOperation `json:"lastOperation,omitempty"`
+}
+
+type reference struct {
+	APIVersion string `json:"apiVersion,omitempty"`
+	Kind       string `json:"kind"`
+	Name       string `json:"name"`
+}
+
+type condition struct {
+	Type               string      `json:"type"`
+	Status             string      `json:"status"`
+	Reason             string      `json:"reason"`
+	Message            string      `json:"message"`
+	LastTransitionTime metav1.Time `json:"lastTransitionTime"`
+	LastUpdateTime     metav1.Time `json:"lastUpdateTime"`
+}
+
+type lastError struct {
+	Code        string      `json:"code"`
+	Description string      `json:"description"`
+	ObservedAt  metav1.Time `json:"observedAt"`
+}
+
+type lastOperation struct {
+	Type           string      `json:"type"`
+	State          string      `json:"state"`
+	Description    string      `json:"description"`
+	RunID          string      `json:"runID"`
+	LastUpdateTime metav1.Time `json:"lastUpdateTime"`
+}
+
+// outcome is what came of looking after an Etcd once.
+type outcome struct {
+	accepted bool                // its spec is what runs, or is to
+	set      *appsv1.StatefulSet // nil if there is none
+	shape    shape
+	code     string // of the trouble
+	trouble  string
+	failing  bool // as its annotation says
+}
+
+const (
+	yes, no, unknown = "True", "False", "Unknown"
+	codeLocal        = "ERR_LOCAL_FAILURE"
+)
+
+// next is the status after an outcome. Times are those before where nothing has changed.
+func (e *etcd) next(o outcome, now time.Time) status {
+	s := e.Status
+	created := s.ObservedGeneration == nil || s.LastOperation != nil && s.LastOperation.Type == "Create" && *s.ObservedGeneration == e.Generation
+	if o.accepted {
+		s.ObservedGeneration = new(e.Generation)
+	}
+	s.Selector = labels.SelectorFromSet(e.selector()).String()
+	s.LabelSelector = &metav1.LabelSelector{MatchLabels: e.selector()}
+	s.PeerURLTLSEnabled = new(e.Spec.Etcd.PeerURLTLS != nil)
+	s.Replicas, s.CurrentReplicas, s.ReadyReplicas, s.Etcd = 0, 0, 0, nil
+	if o.set != nil {
+		s.Etcd = &reference{APIVersion: "apps/v1", Kind: "StatefulSet", Name: o.set.Name}
+		s.Replicas, s.CurrentReplicas, s.ReadyReplicas = o.set.Status.Replicas, o.set.Status.CurrentReplicas, o.set.Status.ReadyReplicas
+	}
+	updated := o.set != nil && o.set.Spec.Replicas != nil && *o.set.Spec.Replicas == e.Spec.Replicas &&
+		o.shape.Voters >= e.Spec.Replicas && rolledOut(o.set, 0)
+	ready := !o.failing && updated && s.ReadyReplicas == e.Spec.Replicas
+	s.Ready = &ready
+	s.Conditions = e.conditions(o, updated, now)
+	s.LastErrors = nil
+	if o.trouble != "" {
+		s.LastErrors = []lastError{{Code: o.code, Description: o.trouble, ObservedAt: metav1.NewTime(now)}}
+	}
+	kind := "Reconcile"
+	switch {
+	case e.DeletionTimestamp != nil:
+		kind = "Delete"
+	case created:
+		kind = "Create"
+	}
+	state, description := "Succeeded", "Etcd cluster is run by the local cluster"
+	switch {
+	case o.trouble != "":
+		state, description = "Error", o.trouble
+	case e.DeletionTimestamp != nil:
+		state, description = "Processing", "Etcd cluster is being deleted"
+	case o.shape.Run < e.Spec.Replicas || o.shape.Voters < e.Spec.Replicas:
+		state, description = "Processing", fmt.Sprintf("Member %d of %d is joining", o.shape.Voters+1, e.Spec.Replicas)
+	}
+	s.LastOperation = &lastOperation{Type: kind, State: state, Description: description, RunID: string(e.UID), LastUpdateTime: metav1.NewTime(now)}
+	return s.keepTimes(e.Status)
+}
+
+// conditions are those of etcd-druid, which Gardener's health checks look at.
+func (e *etcd) conditions(o outcome, updated bool, now time.Time) []condition {
+	var ready int32
+	if o.set != nil {
+		ready = o.set.Status.ReadyReplicas
+	}
+	declared := e.Spec.Replicas
+	members := fmt.Sprintf("%d of %d members are ready", ready, declared)
+	all := []condition{
+		verdict("Ready", ready >= declared/2+1, "Quorate", "QuorumLost", members),
+		verdict("AllMembersReady", ready >= declared, "AllMembersReady", "NotAllMembersReady", members),
+		verdict("AllMembersUpdated", updated, "AllMembersUpdated", "NotAllMembersUpdated", "Members run as their StatefulSet has them"),
+		verdict("BackupReady", true, "BackupSucceeded", "", "No backups are made in a local cluster"),
+		verdict("DataVolumesReady", true, "NoPVCWarningsFound", "", "Volumes are folders of this machine"),
+	}
+	if !updated {
+		all[2].Message = "Not all members run as they are declared"
+	}
+	for i := range all {
+		c := &all[i]
+		switch {
+		case o.failing:
+			c.Status, c.Reason, c.Message = no, "MadeToFail", o.trouble
+		case declared == 0 && c.Type != "AllMembersUpdated":
+			c.Status, c.Reason, c.Message = unknown, "NotChecked", "etcd cluster has been scaled down to zero"
+		}
+		c.LastTransitionTime, c.LastUpdateTime = metav1.NewTime(now), metav1.NewTime(now)
+	}
+	return all
+}
+
+func verdict(kind string, well bool, good, bad, message string) condition {
+	if well {
+		return condition{Type: kind, Status: yes, Reason: good, Message: message}
+	}
+	return condition{Type: kind, Status: no, Reason: bad, Message: message}
+}
+
+// keepTimes takes the times of what is as it was before.
+func (s status) keepTimes(before status) status {
+	for i, c := range s.Conditions {
+		for _, was := range before.Conditions {
+			if was.Type == c.Type && was.Status == c.Status {
+				s.Conditions[i].LastTransitionTime = was.LastTransitionTime
+				if was.Reason == c.Reason && was.Message == c.Message {
+					s.Conditions[i].LastUpdateTime = was.LastUpdateTime
+				}
+			}
+		}
+	}
+	if len(before.LastErrors) == 1 && len(s.LastErrors) == 1 && before.LastErrors[0].Description == s.LastErrors[0].Description {
+		s.LastErrors[0].ObservedAt = before.LastErrors[0].ObservedAt
+	}
+	if was, is := before.LastOperation, s.LastOperation; was != nil && was.Type == is.Type && was.State == is.State && was.Description == is.Description {
+		is.LastUpdateTime = was.LastUpdateTime
+	}
+	return s
+}
+
+// patch is what makes the one status the other, nil if they are the same.
+func patch(before, after status) ([]byte, error) {
+	was, err := json.Marshal(before)
+	if err != nil {
+		return nil, fmt.Errorf("writing status: %w", err)
+	}
+	is, err := json.Marshal(after)
+	if err != nil {
+		return nil, fmt.Errorf("writing status: %w", err)
+	}
+	if reflect.DeepEqual(was, is) {
+		return nil, nil
+	}
+	return json.Marshal(map[string]json.RawMessage{"status": is})
+}

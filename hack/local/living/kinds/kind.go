@@ -1,0 +1,162 @@
+package kinds
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/dynamic/dynamicinformer"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/clock"
+)
+
+// lookEvery is how long a kind may be there before it is noticed.
+const lookEvery = time.Second
+
+// Kind is one kind of objects of a cluster, in all namespaces.
+type Kind struct {
+	client   dynamic.Interface
+	resource schema.GroupVersionResource
+	clock    clock.WithTicker
+	log      *slog.Logger
+	changed  func(object *unstructured.Unstructured)
+
+	mu      sync.Mutex
+	indexer cache.Indexer // nil while the kind is not there
+	looked  chan struct{} // closed when it is known whether it is there, and if so, all objects are known
+	once    sync.Once
+}
+
+// New prepares the watch of a kind. The function is called for every object that is new, changed or gone;
+// objects of a kind that goes are gone.
+func New(client dynamic.Interface, resource schema.GroupVersionResource, clock clock.WithTicker, log *slog.Logger, changed func(*unstructured.Unstructured)) *Kind {
+	return &Kind{
+		client: client, resource: resource, clock: clock, changed: changed, looked: make(chan struct{}),
+		log: log.With("resource", resource.GroupResource().String()),
+	}
+}
+
+// Run watches until the context ends.
+func (k *Kind) Run(ctx context.Context) {
+	for ctx.Err() == nil {
+		there, err := k.there(ctx)
+		switch {
+		case there:
+			k.watch(ctx)
+			continue
+		case err == nil:
+			k.know()
+		case ctx.Err() == nil:
+			k.log.Warn("Cannot tell whether the kind is served", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+		case <-k.clock.After(lookEvery):
+		}
+	}
+}
+
+// Await waits until the objects are known; of a kind that is not there, none.
+func (k *Kind) Await(ctx context.Context) error {
+	select {
+	case <-k.looked:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("listing %s: %w", k.resource.GroupResource(), ctx.Err())
+	}
+}
+
+// List returns all objects. They are shared: nobody changes them.
+func (k *Kind) List() []*unstructured.Unstructured {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.indexer == nil {
+		return nil
+	}
+	var all []*unstructured.Unstructured
+	for _, object := range k.indexer.List() {
+		if object, ok := object.(*unstructured.Unstructured); ok {
+			all = append(all, object)
+		}
+	}
+	return all
+}
+
+// Get returns the object of a key "namespace/name", or nil.
+func (k *Kind) Get(key string) *unstructured.Unstructured {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.indexer == nil {
+		return nil
+	}
+	object, _, _ := k.indexer.GetByKey(key)
+	found, _ := object.(*unstructured.Unstructured)
+	return found
+}
+
+func (k *Kind) there(ctx context.Context) (bool, error) {
+	_, err := k.client.Resource(k.resource).List(ctx, metav1.ListOptions{Limit: 1})
+	if errors.IsNotFound(err) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+func (k *Kind) know() { k.once.Do(func() { close(k.looked) }) }
+
+// watch follows the objects as long as the kind is there.
+func (k *Kind) watch(ctx context.Context) {
+	ctx, gone := context.WithCancel(ctx)
+	defer gone()
+	informer := dynamicinformer.NewFilteredDynamicInformer(k.client, k.resource, metav1.NamespaceAll, 0, cache.Indexers{}, nil).Informer()
+	// Both can only fail after the start.
+	_ = informer.SetWatchErrorHandlerWithContext(func(ctx context.Context, reflector *cache.Reflector, err error) {
+		if errors.IsNotFound(err) {
+			gone()
+			return
+		}
+		cache.DefaultWatchErrorHandler(ctx, reflector, err)
+	})
+	registration, _ := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc:    k.tell,
+		UpdateFunc: func(_, now any) { k.tell(now) },
+		DeleteFunc: k.tell,
+	})
+	k.set(informer.GetIndexer())
+	ended := make(chan struct{})
+	go func() {
+		informer.RunWithContext(ctx)
+		close(ended)
+	}()
+	if cache.WaitForCacheSync(ctx.Done(), registration.HasSynced) {
+		k.know()
+	}
+	<-ended
+	last := k.List()
+	k.set(nil)
+	for _, object := range last {
+		k.tell(object)
+	}
+}
+
+func (k *Kind) set(indexer cache.Indexer) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.indexer = indexer
+}
+
+func (k *Kind) tell(object any) {
+	if last, ok := object.(cache.DeletedFinalStateUnknown); ok {
+		object = last.Obj
+	}
+	if object, ok := object.(*unstructured.Unstructured); ok && k.changed != nil {
+		k.changed(object)
+	}
+}

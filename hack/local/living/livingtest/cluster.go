@@ -1,0 +1,45 @@
+package livingtest
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/pergola-dev/pergola/hack/local/binaries"
+	"github.com/pergola-dev/pergola/hack/local/cluster"
+	"github.com/pergola-dev/pergola/hack/local/statedir"
+)
+
+// Module is the folder of the module.
+func Module() string {
+	_, file, _, _ := runtime.Caller(0)
+	return filepath.Dir(filepath.Dir(filepath.Dir(file)))
+}
+
+// Start brings up a cluster of its own for a test, with the parts that are named beside the API server, and
+// returns how its administrator reaches it. Everything is gone when the test ends.
+func Start(t *testing.T, parts ...string) *rest.Config {
+	t.Helper()
+	dir, err := statedir.Open(filepath.Join(t.TempDir(), "state"))
+	require.NoError(t, err)
+	m := &cluster.Manager{Dir: dir, Out: t.Output(), Now: time.Now, Source: binaries.Source{
+		Assets: os.Getenv("KUBEBUILDER_ASSETS"), Module: Module(), Bin: filepath.Join(Module(), "bin"),
+		Progress: binaries.Progress{Out: t.Output()},
+	}}
+	t.Cleanup(func() { assert.NoError(t, m.Down(context.Background())) })
+	require.NoError(t, m.Up(t.Context(), cluster.Options{
+		Clusters: []string{"one"}, Parts: append([]string{cluster.PartAPIServer}, parts...), Timeout: 3 * time.Minute,
+	}))
+	config, err := clientcmd.BuildConfigFromFlags("", dir.Kubeconfig("one"))
+	require.NoError(t, err)
+	config.QPS = -1
+	return config
+}
