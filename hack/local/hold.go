@@ -1,0 +1,18 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/pergola-dev/pergola/hack/local/hold"
+)
+
+// holdCommand is the process that holds the namespaces of a state folder; other commands start it.
+func holdCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:                "hold",
+		Short:              "Hold the namespaces in which clusters live",
+		Hidden:             true,
+		DisableFlagParsing: true,
+		RunE:               func(_ *cobra.Command, args []string) error { return hold.Serve(args) },
+	}
+}

@@ -1,0 +1,152 @@
+package hold
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// marker is in the environment of a holder, and not of what it runs.
+const marker = "PERGOLA_HOLD"
+
+// startTimeout is how long a holder may take until it works; it takes some 50 ms.
+const startTimeout = 30 * time.Second
+
+// Possible says why namespaces cannot be had here, or nil. It tries all of it once, by this program itself,
+// which must serve "hold" (see Serve and Become).
+var Possible = sync.OnceValue(func() error {
+	self, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("finding this program: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
+	defer cancel()
+	started, said, err := start(ctx, self, tryFlag, nil)
+	if err != nil {
+		return err
+	}
+	// It ends by itself, or has been killed.
+	_ = started.Wait()
+	if said != statusReady {
+		return forbidden(said)
+	}
+	return nil
+})
+
+// Ensure returns the holder of the state folder, a new one if none runs. self is the executable that
+// becomes the holder: it must serve "hold" (see Serve and Become). The holder outlives the caller.
+func Ensure(ctx context.Context, dir, self string) (*Holder, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, fmt.Errorf("resolving state folder: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	for {
+		holder, err := Find(dir)
+		if err != nil {
+			return nil, err
+		}
+		if holder == nil {
+			if err := startHolder(ctx, dir, self); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		_, err = holder.ask(ctx, request{Op: opPing})
+		if !errors.Is(err, errEnding) {
+			return holder, err
+		}
+		if err := holder.gone(ctx); err != nil {
+			return nil, fmt.Errorf("waiting for the end of the former holder: %w", err)
+		}
+	}
+}
+
+// startHolder starts a holder, or finds that somebody else has.
+func startHolder(ctx context.Context, dir, self string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("creating state folder: %w", err)
+	}
+	log, err := os.OpenFile(filepath.Join(dir, logFile), os.O_CREATE|os.O_WRONLY|os.O_APPEND|os.O_TRUNC, 0o600)
+	if err != nil {
+		return fmt.Errorf("opening the holder's log: %w", err)
+	}
+	defer log.Close()
+	started, said, err := start(ctx, self, dir, log)
+	if err != nil {
+		return err
+	}
+	// Collect it when it ends while we still run; later init does.
+	go func() { _ = started.Wait() }()
+	switch said {
+	case statusReady, statusExists:
+		return nil
+	}
+	return fmt.Errorf("starting the holder of %s: %s", dir, said)
+}
+
+// start starts this program as process 1 of new namespaces and returns what it says about its start.
+func start(ctx context.Context, self, arg string, log *os.File) (*exec.Cmd, string, error) {
+	if os.Getenv(marker) != "" {
+		// Else a test that forgets Become would start itself without end.
+		return nil, "", fmt.Errorf("%s does not serve %q", self, subcommand)
+	}
+	status, child, err := os.Pipe()
+	if err != nil {
+		return nil, "", fmt.Errorf("making a pipe: %w", err)
+	}
+	defer status.Close()
+	command := exec.Command(self, subcommand, arg)
+	command.Env = []string{marker + "=1"}
+	command.Dir = "/"
+	if log != nil {
+		command.Stdout, command.Stderr = log, log
+	}
+	command.ExtraFiles = []*os.File{child}
+	command.SysProcAttr = namespaces()
+	err = command.Start()
+	_ = child.Close()
+	if err != nil {
+		return nil, "", forbidden(err.Error())
+	}
+	kill := context.AfterFunc(ctx, func() { _ = command.Process.Kill() })
+	said, err := io.ReadAll(status)
+	if !kill() {
+		_ = command.Wait()
+		return nil, "", fmt.Errorf("waiting for the start of the holder: %w", ctx.Err())
+	}
+	if err != nil || len(said) == 0 {
+		_ = command.Process.Kill()
+		_ = command.Wait()
+		return nil, "", fmt.Errorf("starting the holder: %s %s says nothing", self, subcommand)
+	}
+	return command, string(said), nil
+}
+
+// forbidden adds to a failure the setting of the machine that is known to cause it.
+func forbidden(reason string) error {
+	for _, setting := range []struct{ name, bad string }{
+		{"kernel.unprivileged_userns_clone", "0"},
+		{"kernel.apparmor_restrict_unprivileged_userns", "1"},
+		{"user.max_user_namespaces", "0"},
+		{"user.max_net_namespaces", "0"},
+	} {
+		value, err := os.ReadFile("/proc/sys/" + strings.ReplaceAll(setting.name, ".", "/"))
+		if err == nil && strings.TrimSpace(string(value)) == setting.bad {
+			return fmt.Errorf("namespaces are forbidden on this machine (sysctl %s is %s): %s", setting.name, setting.bad, reason)
+		}
+	}
+	if strings.Contains(reason, syscall.EPERM.Error()) {
+		return fmt.Errorf("namespaces are forbidden on this machine: %s", reason)
+	}
+	return fmt.Errorf("namespaces cannot be had on this machine: %s", reason)
+}

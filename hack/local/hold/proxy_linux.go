@@ -1,0 +1,53 @@
+package hold
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"time"
+)
+
+// maxProxyHead bounds what a client of the proxy can make us read before it says where it wants to go.
+const maxProxyHead = 64 << 10
+
+// serveProxy serves one client of the HTTP proxy: CONNECT, and nothing else.
+func serveProxy(ctx context.Context, client *net.TCPConn, resolver string) {
+	stop := context.AfterFunc(ctx, func() { _ = client.Close() })
+	defer stop()
+	_ = client.SetReadDeadline(time.Now().Add(dialTimeout))
+	reader := bufio.NewReader(io.LimitReader(client, maxProxyHead))
+	request, err := http.ReadRequest(reader)
+	if err != nil {
+		refuse(client, http.StatusBadRequest, "not an HTTP request")
+		return
+	}
+	if request.Method != http.MethodConnect {
+		refuse(client, http.StatusMethodNotAllowed, "only CONNECT is served here: use it as proxy for https")
+		return
+	}
+	server, err := dial(ctx, request.Host, resolver)
+	if err != nil {
+		refuse(client, http.StatusBadGateway, err.Error())
+		return
+	}
+	// A client may have sent more than its request.
+	early, _ := reader.Peek(reader.Buffered())
+	_ = client.SetReadDeadline(time.Time{})
+	_, err = io.WriteString(client, "HTTP/1.1 200 Connection established\r\n\r\n")
+	if err == nil {
+		_, err = server.Write(early)
+	}
+	if err != nil {
+		_ = server.Close()
+		return
+	}
+	pipe(ctx, client, server)
+}
+
+func refuse(client *net.TCPConn, code int, reason string) {
+	_, _ = fmt.Fprintf(client, "HTTP/1.1 %d %s\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s\n",
+		code, http.StatusText(code), len(reason)+1, reason)
+}

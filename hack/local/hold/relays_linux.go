@@ -1,0 +1,169 @@
+package hold
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log"
+	"net"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// relays are the loopback ports of the machine through which the inside is reached. Their listeners were
+// made outside and stay there, wherever the process is that accepts on them.
+type relays struct {
+	ctx context.Context
+	// slots bound the connections of all relays: more wait until one ends, in the kernel.
+	slots chan struct{}
+
+	mu       sync.Mutex
+	byPort   map[int]*relay
+	resolver string
+}
+
+type relay struct {
+	Forwarding
+	listener net.Listener
+	cancel   context.CancelFunc
+}
+
+func newRelays(ctx context.Context, connections int) *relays {
+	return &relays{ctx: ctx, slots: make(chan struct{}, connections), byPort: map[int]*relay{}}
+}
+
+// maxConnections is how many connections the open files allow, with as many left for other things. A
+// connection has two sockets, and a pipe for each direction.
+func maxConnections() int {
+	const filesOfOne, plenty = 6, 4096
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
+		return 64
+	}
+	return int(max(16, min(plenty, limit.Cur/(2*filesOfOne))))
+}
+
+// redirect changes where a port leads, and says whether the port is there at all.
+func (r *relays) redirect(port int, to string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	known, found := r.byPort[port]
+	if found {
+		known.To = to
+	}
+	return found
+}
+
+// listen adds a port.
+func (r *relays) listen(port int, to string, file *os.File) error {
+	listener, err := net.FileListener(file)
+	if err != nil {
+		return fmt.Errorf("taking over the listener on port %d: %w", port, err)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if old, found := r.byPort[port]; found {
+		// Cannot be, as the port was free for the new listener; but two would be confusing.
+		old.cancel()
+	}
+	ctx, cancel := context.WithCancel(r.ctx)
+	added := &relay{Forwarding: Forwarding{Port: port, To: to}, listener: listener, cancel: cancel}
+	r.byPort[port] = added
+	context.AfterFunc(ctx, func() { _ = listener.Close() })
+	go r.accept(ctx, added)
+	return nil
+}
+
+// remove closes a port and its connections.
+func (r *relays) remove(port int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if known, found := r.byPort[port]; found {
+		delete(r.byPort, port)
+		// At once, and not only when the goroutine of the context comes to it: who removes a port may
+		// want to use it.
+		_ = known.listener.Close()
+		known.cancel()
+	}
+}
+
+func (r *relays) list() []Forwarding {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var all []Forwarding
+	for _, known := range r.byPort {
+		all = append(all, known.Forwarding)
+	}
+	slices.SortFunc(all, func(a, b Forwarding) int { return cmp.Compare(a.Port, b.Port) })
+	return all
+}
+
+func (r *relays) setResolver(server string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.resolver = server
+}
+
+// target is where a relay leads now, and who knows names now.
+func (r *relays) target(of *relay) (to Forwarding, resolver string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return of.Forwarding, r.resolver
+}
+
+func (r *relays) accept(ctx context.Context, from *relay) {
+	pause := backOff{}
+	for {
+		select {
+		case r.slots <- struct{}{}:
+		case <-ctx.Done():
+			return
+		}
+		conn, err := from.listener.Accept()
+		if err != nil {
+			<-r.slots
+			if ctx.Err() != nil {
+				return
+			}
+			log.Printf("accepting on port %d: %v", from.Port, err)
+			pause.wait(ctx)
+			continue
+		}
+		pause.reset()
+		go func() {
+			defer func() { <-r.slots }()
+			client := conn.(*net.TCPConn)
+			defer client.Close()
+			to, resolver := r.target(from)
+			if to.Proxy() {
+				serveProxy(ctx, client, resolver)
+				return
+			}
+			server, err := dial(ctx, to.To, resolver)
+			if err != nil {
+				// The client sees what it would see without us: its connection is refused.
+				_ = client.SetLinger(0)
+				return
+			}
+			pipe(ctx, client, server)
+		}()
+	}
+}
+
+// backOff makes a loop wait longer and longer while something fails, such as accept without free files.
+type backOff struct{ last time.Duration }
+
+func (b *backOff) reset() { b.last = 0 }
+
+func (b *backOff) wait(ctx context.Context) {
+	const first, longest = 5 * time.Millisecond, time.Second
+	b.last = min(max(first, 2*b.last), longest)
+	select {
+	case <-time.After(b.last):
+	case <-ctx.Done():
+	}
+}
