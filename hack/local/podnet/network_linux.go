@@ -1,0 +1,170 @@
+package podnet
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+)
+
+// gateway is what every pod sees of main, and whence main connects to pods.
+var gateway = netip.MustParseAddr("169.254.1.1")
+
+// Network is the networks of the pods of one node.
+type Network struct {
+	folder string
+	// main is the namespace that is not a pod's.
+	main *os.File
+
+	mu    sync.Mutex
+	local []netip.Prefix
+}
+
+// Open prepares the network namespace of this process for pods. folder takes a file per pod, which is its
+// namespace; each node of a holder has a folder of its own.
+func Open(folder string) (*Network, error) {
+	folder, err := filepath.Abs(folder)
+	if err != nil {
+		return nil, fmt.Errorf("resolving folder of network namespaces: %w", err)
+	}
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return nil, fmt.Errorf("creating folder of network namespaces: %w", err)
+	}
+	if err := apply(ofMain); err != nil {
+		return nil, err
+	}
+	loopback, err := upLoopback()
+	if err != nil {
+		return nil, err
+	}
+	address := &netlink.Addr{IPNet: network(host(gateway)), Scope: unix.RT_SCOPE_HOST}
+	if err := netlink.AddrReplace(loopback, address); err != nil {
+		return nil, fmt.Errorf("adding address %s: %w", gateway, err)
+	}
+	main, err := os.Open("/proc/thread-self/ns/net")
+	if err != nil {
+		return nil, fmt.Errorf("opening own network namespace: %w", err)
+	}
+	return &Network{folder: folder, main: main}, nil
+}
+
+// Local makes all addresses of a range addresses of main: programs there can listen on them, and pods reach
+// them. Pods cannot have them.
+func (n *Network) Local(prefix netip.Prefix) error {
+	if !prefix.IsValid() || !prefix.Addr().Is4() {
+		return fmt.Errorf("range %s is not one of IPv4", prefix)
+	}
+	prefix = prefix.Masked()
+	route, err := localRoute(prefix)
+	if err != nil {
+		return err
+	}
+	if err := netlink.RouteReplace(route); err != nil {
+		return fmt.Errorf("making %s local: %w", prefix, err)
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if !slices.Contains(n.local, prefix) {
+		n.local = append(n.local, prefix)
+	}
+	return nil
+}
+
+// Names are the pods that have a namespace, also those of a former process.
+func (n *Network) Names() ([]string, error) {
+	entries, err := os.ReadDir(n.folder)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("reading folder of network namespaces: %w", err)
+	}
+	var names []string
+	for _, entry := range entries {
+		names = append(names, entry.Name())
+	}
+	return names, nil
+}
+
+// Close removes all pods and local ranges; twice is harmless. The gateway stays: pods of other nodes may
+// need it.
+func (n *Network) Close() error {
+	names, err := n.Names()
+	for _, name := range names {
+		err = errors.Join(err, n.Remove(name))
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, prefix := range n.local {
+		route, routeErr := localRoute(prefix)
+		if routeErr == nil {
+			routeErr = netlink.RouteDel(route)
+		}
+		if routeErr != nil && !errors.Is(routeErr, unix.ESRCH) {
+			err = errors.Join(err, fmt.Errorf("making %s not local any more: %w", prefix, routeErr))
+		}
+	}
+	n.local = nil
+	_ = os.Remove(n.folder) // empty, unless something failed
+	if closeErr := n.main.Close(); !errors.Is(closeErr, os.ErrClosed) {
+		err = errors.Join(err, closeErr)
+	}
+	return err
+}
+
+// isLocal returns the local range that an address is in.
+func (n *Network) isLocal(ip netip.Addr) (netip.Prefix, bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, prefix := range n.local {
+		if prefix.Contains(ip) {
+			return prefix, true
+		}
+	}
+	return netip.Prefix{}, false
+}
+
+// path is the namespace of a pod.
+func (n *Network) path(name string) string { return filepath.Join(n.folder, name) }
+
+// device is the name of the device in main that leads to a pod. Names of devices have 15 bytes at most.
+func (n *Network) device(name string) string {
+	sum := sha256.Sum256([]byte(n.path(name)))
+	return "v" + hex.EncodeToString(sum[:7])
+}
+
+func localRoute(prefix netip.Prefix) (*netlink.Route, error) {
+	loopback, err := netlink.LinkByName("lo")
+	if err != nil {
+		return nil, fmt.Errorf("finding the loopback device: %w", err)
+	}
+	return &netlink.Route{
+		LinkIndex: loopback.Attrs().Index, Dst: network(prefix),
+		Type: unix.RTN_LOCAL, Table: unix.RT_TABLE_LOCAL, Scope: netlink.SCOPE_HOST,
+	}, nil
+}
+
+// upLoopback brings the loopback device of the thread's namespace up.
+func upLoopback() (netlink.Link, error) {
+	loopback, err := netlink.LinkByName("lo")
+	if err != nil {
+		return nil, fmt.Errorf("finding the loopback device: %w", err)
+	}
+	if err := netlink.LinkSetUp(loopback); err != nil {
+		return nil, fmt.Errorf("bringing the loopback device up: %w", err)
+	}
+	return loopback, nil
+}
+
+// host is the range of one address.
+func host(ip netip.Addr) netip.Prefix { return netip.PrefixFrom(ip, ip.BitLen()) }
+
+func network(prefix netip.Prefix) *net.IPNet {
+	return &net.IPNet{IP: prefix.Addr().AsSlice(), Mask: net.CIDRMask(prefix.Bits(), prefix.Addr().BitLen())}
+}

@@ -1,0 +1,157 @@
+package podnet
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"runtime"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+)
+
+// podDevice is the device within a pod, as programs are used to it.
+const podDevice = "eth0"
+
+// Pod is the network of a pod.
+type Pod struct {
+	Name string
+	IP   netip.Addr
+	// NetNS is the path of its namespace, for setns.
+	NetNS string
+
+	network *Network
+}
+
+// Add makes the network of a pod. The name is the pod's in all of this Network, and that of a file.
+func (n *Network) Add(name string, ip netip.Addr, options Options) (*Pod, error) {
+	if err := checkName(name); err != nil {
+		return nil, err
+	}
+	if !ip.Is4() {
+		return nil, fmt.Errorf("making the network of pod %s: address %s is not one of IPv4", name, ip)
+	}
+	if prefix, local := n.isLocal(ip); local {
+		return nil, fmt.Errorf("making the network of pod %s: address %s is in the range %s, which pods cannot have", name, ip, prefix)
+	}
+	pod := &Pod{Name: name, IP: ip, NetNS: n.path(name), network: n}
+	file, err := os.OpenFile(pod.NetNS, os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("making the network of pod %s: %w", name, err)
+	}
+	_ = file.Close()
+	err = onThread(func() error { return pod.fromInside(options) })
+	if err == nil {
+		err = pod.fromMain()
+	}
+	if err != nil {
+		// The first error says more.
+		_ = pod.Close()
+		return nil, fmt.Errorf("making the network of pod %s: %w", name, err)
+	}
+	return pod, nil
+}
+
+// fromInside makes the namespace, on a thread that ends afterwards, and all that is in it.
+func (p *Pod) fromInside(options Options) error {
+	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
+		return fmt.Errorf("making a network namespace: %w", err)
+	}
+	// Without a mount it would end with the last process in it.
+	if err := unix.Mount("/proc/thread-self/ns/net", p.NetNS, "", unix.MS_BIND, ""); err != nil {
+		return fmt.Errorf("mounting network namespace: %w", err)
+	}
+	if err := apply(append(ofPods[:len(ofPods):len(ofPods)], fromOptions(options.Sysctls)...)); err != nil {
+		return err
+	}
+	if _, err := upLoopback(); err != nil {
+		return err
+	}
+	attributes := netlink.NewLinkAttrs()
+	attributes.Name = podDevice
+	if err := netlink.LinkAdd(&netlink.Veth{
+		LinkAttrs: attributes, PeerName: p.network.device(p.Name), PeerNamespace: netlink.NsFd(p.network.main.Fd()),
+	}); err != nil {
+		return fmt.Errorf("making a veth pair: %w", err)
+	}
+	runtime.KeepAlive(p.network)
+	device, err := netlink.LinkByName(podDevice)
+	if err != nil {
+		return fmt.Errorf("finding %s: %w", podDevice, err)
+	}
+	if err := netlink.AddrAdd(device, &netlink.Addr{IPNet: network(host(p.IP))}); err != nil {
+		return fmt.Errorf("adding address %s: %w", p.IP, err)
+	}
+	if err := netlink.LinkSetUp(device); err != nil {
+		return fmt.Errorf("bringing %s up: %w", podDevice, err)
+	}
+	// The gateway is in no network of the pod, hence onlink.
+	if err := netlink.RouteAdd(&netlink.Route{
+		LinkIndex: device.Attrs().Index, Gw: gateway.AsSlice(), Flags: int(netlink.FLAG_ONLINK),
+	}); err != nil {
+		return fmt.Errorf("adding default route: %w", err)
+	}
+	return nil
+}
+
+// fromMain makes the way to the pod.
+func (p *Pod) fromMain() error {
+	name := p.network.device(p.Name)
+	device, err := netlink.LinkByName(name)
+	if err != nil {
+		return fmt.Errorf("finding %s: %w", name, err)
+	}
+	if err := netlink.LinkSetAlias(device, p.Name); err != nil {
+		return fmt.Errorf("naming %s: %w", name, err)
+	}
+	if err := netlink.LinkSetUp(device); err != nil {
+		return fmt.Errorf("bringing %s up: %w", name, err)
+	}
+	err = netlink.RouteAdd(&netlink.Route{
+		LinkIndex: device.Attrs().Index, Dst: network(host(p.IP)), Src: gateway.AsSlice(), Scope: netlink.SCOPE_LINK,
+	})
+	if errors.Is(err, unix.EEXIST) {
+		return fmt.Errorf("address %s is another pod's", p.IP)
+	}
+	if err != nil {
+		return fmt.Errorf("adding route to %s: %w", p.IP, err)
+	}
+	return nil
+}
+
+// Close removes the network of the pod. Processes that are still in its namespace are cut off.
+func (p *Pod) Close() error { return p.network.Remove(p.Name) }
+
+// Remove removes the network of a pod, also one that is half made or was made by a former process.
+func (n *Network) Remove(name string) error {
+	if err := checkName(name); err != nil {
+		return err
+	}
+	var missing netlink.LinkNotFoundError
+	device, err := netlink.LinkByName(n.device(name))
+	if err == nil {
+		// The route goes with it, and the other end.
+		err = netlink.LinkDel(device)
+	}
+	if err != nil && !errors.As(err, &missing) && !errors.Is(err, unix.ENODEV) {
+		return fmt.Errorf("removing the network of pod %s: %w", name, err)
+	}
+	// Not a mount: what a holder has left that is gone.
+	if err := unix.Unmount(n.path(name), unix.MNT_DETACH|unix.UMOUNT_NOFOLLOW); err != nil && !errors.Is(err, unix.EINVAL) && !errors.Is(err, unix.ENOENT) {
+		return fmt.Errorf("unmounting the network namespace of pod %s: %w", name, err)
+	}
+	if err := os.Remove(n.path(name)); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("removing the network namespace of pod %s: %w", name, err)
+	}
+	return nil
+}
+
+// checkName says whether a file can have the name.
+func checkName(name string) error {
+	if name == "" || name != filepath.Base(name) || name == "." || name == ".." {
+		return fmt.Errorf("%q cannot be the name of a pod's network", name)
+	}
+	return nil
+}

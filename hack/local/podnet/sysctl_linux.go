@@ -1,0 +1,92 @@
+package podnet
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+)
+
+// setting is a sysctl of the network namespace of the thread that writes it, with the values to try.
+type setting struct {
+	name     string
+	values   []string
+	optional bool
+}
+
+// ofMain are the settings of the main namespace. The devices of pods are made later and take the defaults.
+// New namespaces inherit from the machine, so that also what the kernel does by default is said.
+var ofMain = []setting{
+	{name: "net.ipv4.ip_forward", values: []string{"1"}},
+	// Addresses of Services are on no device: replies come from elsewhere than the machine thinks.
+	{name: "net.ipv4.conf.all.rp_filter", values: []string{"0"}},
+	{name: "net.ipv4.conf.default.rp_filter", values: []string{"0"}},
+	{name: "net.ipv4.conf.all.arp_ignore", values: []string{"0"}},
+	{name: "net.ipv4.conf.default.arp_ignore", values: []string{"0"}},
+	{name: "net.ipv4.conf.default.proxy_arp", values: []string{"1"}},
+	{name: "net.ipv4.conf.all.send_redirects", values: []string{"0"}},
+	{name: "net.ipv4.conf.default.send_redirects", values: []string{"0"}},
+	{name: "net.ipv6.conf.default.disable_ipv6", values: []string{"1"}, optional: true},
+}
+
+// ofPods are the settings of a pod's namespace.
+var ofPods = []setting{
+	{name: "net.ipv4.conf.all.rp_filter", values: []string{"0"}},
+	{name: "net.ipv4.conf.default.rp_filter", values: []string{"0"}},
+	{name: "net.ipv4.conf.all.arp_ignore", values: []string{"0"}},
+	{name: "net.ipv4.conf.default.arp_ignore", values: []string{"0"}},
+	// As container runtimes do: any process of a pod may listen on 443, and ping.
+	{name: "net.ipv4.ip_unprivileged_port_start", values: []string{"0"}},
+	// All groups, or the only one there is.
+	{name: "net.ipv4.ping_group_range", values: []string{"0 2147483647", "0 0"}},
+	// Not of the loopback device, which is there already: [::1] works.
+	{name: "net.ipv6.conf.default.disable_ipv6", values: []string{"1"}, optional: true},
+}
+
+func fromOptions(sysctls map[string]string) []setting {
+	var all []setting
+	for _, name := range slices.Sorted(maps.Keys(sysctls)) {
+		all = append(all, setting{name: name, values: []string{sysctls[name]}})
+	}
+	return all
+}
+
+func apply(settings []setting) error {
+	for _, one := range settings {
+		if err := one.apply(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s setting) apply() error {
+	if !strings.HasPrefix(s.name, "net.") || strings.Contains(s.name, "..") || strings.Contains(s.name, "/") {
+		return fmt.Errorf("sysctl %s is not one of a network", s.name)
+	}
+	path := "/proc/sys/" + strings.ReplaceAll(s.name, ".", "/")
+	var err error
+	for _, value := range s.values {
+		// Not WriteFile: a sysctl that is not there cannot be created, and says so as "permission denied".
+		var file *os.File
+		if file, err = os.OpenFile(path, os.O_WRONLY, 0); err != nil {
+			break
+		}
+		_, err = file.WriteString(value)
+		err = errors.Join(err, file.Close())
+		if !errors.Is(err, syscall.EINVAL) {
+			break
+		}
+	}
+	if s.optional && errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("setting sysctl %s: %w", s.name, err)
+	}
+	return nil
+}

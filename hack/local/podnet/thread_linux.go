@@ -1,0 +1,43 @@
+package podnet
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+
+	"golang.org/x/sys/unix"
+)
+
+// Inside calls a function in the network namespace of that path (NetNS of a Pod). Sockets that it opens stay
+// there; goroutines that it starts do not run there.
+func Inside(netns string, call func() error) error {
+	return onThread(func() error {
+		file, err := os.Open(netns)
+		if err != nil {
+			return fmt.Errorf("opening network namespace: %w", err)
+		}
+		defer file.Close()
+		if err := unix.Setns(int(file.Fd()), unix.CLONE_NEWNET); err != nil {
+			return fmt.Errorf("joining network namespace %s: %w", netns, err)
+		}
+		return call()
+	})
+}
+
+// onThread calls a function on a thread that nobody else has used or will use.
+func onThread(call func() error) error {
+	result := make(chan error, 1)
+	go func() {
+		// The goroutine ends without unlocking, and so its thread ends.
+		runtime.LockOSThread()
+		if unix.Gettid() == unix.Getpid() {
+			// The first thread never ends, and is the one that others see as the process (/proc/PID/ns,
+			// /proc/self/net). While it is kept busy here, the next goroutine gets another one.
+			result <- onThread(call)
+			runtime.UnlockOSThread()
+			return
+		}
+		result <- call()
+	}()
+	return <-result
+}
