@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"time"
@@ -33,6 +34,9 @@ func downCommand(where *places) *cobra.Command {
 				return err
 			}
 			defer unlock()
+			if gone, err := release(cmd.Context(), manager); err != nil || gone {
+				return err
+			}
 			running := processes(cmd.Context(), manager)
 			if err := manager.Down(cmd.Context()); err != nil {
 				return err
@@ -41,6 +45,16 @@ func downCommand(where *places) *cobra.Command {
 			return nil
 		},
 	}
+}
+
+// release ends what lives in namespaces, and them. It says whether there were any.
+func release(ctx context.Context, m *cluster.Manager) (bool, error) {
+	holder, err := holderOf(m)
+	if err != nil || holder == nil {
+		return false, err
+	}
+	err = again(ctx, holder, m.Self, "down", "--dir", string(m.Dir), "--bin", m.Source.Bin)
+	return true, errors.Join(err, holder.Stop(ctx))
 }
 
 // nothing says that there was nothing to stop.
@@ -105,6 +119,9 @@ func cleanCommand(where *places) *cobra.Command {
 					return err
 				}
 				defer unlock()
+				if _, err := release(cmd.Context(), manager); err != nil {
+					return err
+				}
 				running := processes(cmd.Context(), manager)
 				if err := manager.Clean(cmd.Context()); err != nil {
 					return err

@@ -13,6 +13,7 @@ import (
 func keepStagesCommand() *cobra.Command {
 	var server string
 	var files restclient.Files
+	var living bool
 	kwok := &stages.Kwok{}
 	command := &cobra.Command{
 		Use:    "keep-stages",
@@ -28,7 +29,7 @@ func keepStagesCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			_, others := stages.Split(all)
+			_, others := stages.Split(stages.Played(all, living))
 			keeper := stages.Keeper{
 				Client: client, Stages: others, Player: kwok,
 				Interval: 500 * time.Millisecond, Log: cmd.ErrOrStderr(),
@@ -45,6 +46,7 @@ func keepStagesCommand() *cobra.Command {
 	flags.StringVar(&kwok.Kubeconfig, "kubeconfig", "", "kubeconfig of kwok")
 	flags.StringVar(&kwok.Config, "config", "", "file that takes the Stages")
 	flags.StringVar(&kwok.Record, "record", "", "file that takes the process record")
+	flags.BoolVar(&living, "living", false, "leave out what runs for real where pods do")
 	flags.StringVar(&kwok.Log, "log", "", "file that takes the output of kwok")
 	return command
 }

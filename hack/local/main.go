@@ -24,11 +24,15 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	err := root().ExecuteContext(ctx)
+	var code exitCode
 	switch {
+	case errors.As(err, &code):
+		os.Exit(int(code))
 	case err == nil:
 		return
 	case errors.Is(err, errFinding):
 		os.Exit(exitFinding)
+	case errors.Is(err, errSaid):
 	case ctx.Err() != nil:
 		fmt.Fprintf(os.Stderr, "interrupted: %s\nWhat has been started keeps running; \"down\" ends it.\n", err)
 	default:

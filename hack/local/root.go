@@ -32,7 +32,7 @@ func root() *cobra.Command {
 	}
 	command.PersistentFlags().StringVar(&where.dir, "dir", "", "state folder (default .local in the repository)")
 	command.PersistentFlags().StringVar(&where.bin, "bin", "", "folder for built executables (default hack/local/bin in the repository)")
-	command.AddCommand(upCommand(where), downCommand(where), statusCommand(where), cleanCommand(where), kubeconfigCommand(where), keepStagesCommand(), buildCommand(where), holdCommand())
+	command.AddCommand(upCommand(where), downCommand(where), statusCommand(where), cleanCommand(where), kubeconfigCommand(where), logsCommand(where), runCommand(where), keepStagesCommand(), holdCommand(), buildCommand(where))
 	return command
 }
 
@@ -98,7 +98,7 @@ func (p *places) manager(out *os.File) (*cluster.Manager, error) {
 	}
 	info, err := out.Stat()
 	return &cluster.Manager{
-		Dir: dir, Self: self, Out: out, Now: time.Now,
+		Dir: dir, Self: self, Pergola: filepath.Join(module, "..", "..", "bin", "pergola"), Out: out, Now: time.Now,
 		Source: binaries.Source{
 			Assets: os.Getenv("KUBEBUILDER_ASSETS"), Module: module, Bin: bin,
 			Progress: binaries.Progress{Out: out, Terminal: err == nil && info.Mode()&os.ModeCharDevice != 0},
@@ -118,6 +118,9 @@ func (p *places) exists() (bool, error) {
 
 // lock keeps other commands out that change the folder, and waits for one that is at work.
 func lock(ctx context.Context, m *cluster.Manager, timeout time.Duration) (unlock func(), err error) {
+	if inside() { // whoever has started it has it
+		return func() {}, nil
+	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	return m.Dir.Lock(ctx, func(holder string) {

@@ -1,14 +1,17 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"regexp"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/pergola-dev/pergola/hack/local/cluster"
+	"github.com/pergola-dev/pergola/hack/local/hold"
 )
 
 var clusterName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,40}[a-z0-9])?$`)
@@ -17,6 +20,8 @@ func upCommand(where *places) *cobra.Command {
 	options := cluster.Options{}
 	var parts []string
 	var asJSON, fast bool
+	var pods string
+	var kubelets int
 	command := &cobra.Command{
 		Use:   "up",
 		Short: "Bring clusters up and wait until they are ready",
@@ -48,6 +53,24 @@ KUBEBUILDER_ASSETS names; those that are not there are built, which takes minute
 				return err
 			}
 			defer unlock()
+			living, err := runsPods(pods)
+			if err != nil {
+				return err
+			}
+			if living {
+				options.Kubelets = kubelets
+			}
+			if err := checkImages(options.Images); err != nil {
+				return err
+			}
+			if living && !inside() {
+				return upLiving(cmd.Context(), manager, options)
+			}
+			if holder, err := holderOf(manager); err != nil {
+				return err
+			} else if holder != nil {
+				return errors.New("the clusters of this folder run pods for real: take them down first (local down), or go on with --pods run")
+			}
 			if err := manager.Up(cmd.Context(), options); err != nil {
 				return err
 			}
@@ -68,6 +91,9 @@ KUBEBUILDER_ASSETS names; those that are not there are built, which takes minute
 	flags.StringSliceVar(&parts, "parts", nil, "parts of every cluster instead: apiserver, controller-manager, scheduler, kwok")
 	flags.BoolVar(&fast, "fast", false, "only API servers (and etcd): the same as --parts apiserver")
 	flags.IntVar(&options.Nodes, "nodes", 3, "fake nodes of a cluster with kwok, one per zone")
+	flags.StringVar(&pods, "pods", "play", "what becomes of pods whose images are executables of this machine: run, play, or auto: run where the machine allows it (Linux, user namespaces)")
+	flags.StringToStringVar(&options.Images, "image", nil, "more images that are executables of this machine: REPOSITORY=FILE, a static executable; remembered until clean")
+	flags.IntVar(&kubelets, "kubelets", 1, "nodes of a cluster that run such pods, one per zone")
 	flags.DurationVar(&options.Timeout, "timeout", 3*time.Minute, "how long the clusters may take to be ready, without building")
 	flags.BoolVar(&asJSON, "json", false, "print the status, with the kubeconfig of every cluster, as JSON")
 	return command
@@ -86,6 +112,40 @@ func checkNames(names []string) error {
 	}
 	if len(names) == 0 || len(names) > 100 {
 		return fmt.Errorf("%d clusters: give between 1 and 100 names", len(names))
+	}
+	return nil
+}
+
+// runsPods tells whether pods run for real, as the flag has it.
+func runsPods(wanted string) (bool, error) {
+	switch wanted {
+	case "play":
+		return false, nil
+	case "run", "auto":
+		if inside() {
+			return true, nil
+		}
+		err := hold.Possible()
+		if err == nil || wanted == "run" {
+			return err == nil, err
+		}
+		fmt.Fprintf(os.Stderr, "all pods are only played, none runs: %s\n", err)
+		return false, nil
+	}
+	return false, fmt.Errorf("--pods %q: use run, play or auto", wanted)
+}
+
+// checkImages makes the paths absolute and looks whether the files are there.
+func checkImages(all map[string]string) error {
+	for repository, file := range all {
+		path, err := filepath.Abs(file)
+		if err != nil {
+			return fmt.Errorf("--image %s: %w", repository, err)
+		}
+		if info, err := os.Stat(path); err != nil || info.IsDir() || info.Mode()&0o111 == 0 {
+			return fmt.Errorf("--image %s: %s is no executable file", repository, path)
+		}
+		all[repository] = path
 	}
 	return nil
 }

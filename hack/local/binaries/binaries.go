@@ -14,20 +14,27 @@ const (
 	ControllerManager = "kube-controller-manager"
 	Scheduler         = "kube-scheduler"
 	Kwok              = "kwok"
+	// Node is program node of this module.
+	Node = "node"
 )
 
 // packages says which Go package each executable is built from, in build order.
 func packages() []binary {
 	return []binary{
-		{Etcd, "go.etcd.io/etcd/server/v3"},
-		{Kwok, "sigs.k8s.io/kwok/cmd/kwok"},
-		{APIServer, "k8s.io/kubernetes/cmd/kube-apiserver"},
-		{ControllerManager, "k8s.io/kubernetes/cmd/kube-controller-manager"},
-		{Scheduler, "k8s.io/kubernetes/cmd/kube-scheduler"},
+		{name: Etcd, pkg: "go.etcd.io/etcd/server/v3"},
+		{name: Kwok, pkg: "sigs.k8s.io/kwok/cmd/kwok"},
+		{name: APIServer, pkg: "k8s.io/kubernetes/cmd/kube-apiserver"},
+		{name: ControllerManager, pkg: "k8s.io/kubernetes/cmd/kube-controller-manager"},
+		{name: Scheduler, pkg: "k8s.io/kubernetes/cmd/kube-scheduler"},
+		{name: Node, pkg: "github.com/pergola-dev/pergola/hack/local/node", own: true},
 	}
 }
 
-type binary struct{ name, pkg string }
+type binary struct {
+	name, pkg string
+	// own says that it is made of the files of this module, too.
+	own bool
+}
 
 // Source says where executables come from.
 type Source struct {

@@ -47,7 +47,7 @@ func TestBuild(t *testing.T) {
 	}
 	var out bytes.Buffer
 	source := Source{Module: module, Bin: filepath.Join(t.TempDir(), "bin"), Progress: Progress{Out: &out}}
-	tool := []binary{{"tool", "./tool"}}
+	tool := []binary{{name: "tool", pkg: "./tool"}}
 	require.NoError(t, source.build(t.Context(), tool))
 	assert.FileExists(t, filepath.Join(source.Bin, "tool"))
 	assert.Equal(t, 2, bytes.Count(out.Bytes(), []byte("\n")), "a line at the start and one at the end:\n%s", out.String())
@@ -61,7 +61,18 @@ func TestBuild(t *testing.T) {
 	require.NoError(t, source.build(t.Context(), tool))
 	assert.NotEmpty(t, out.String(), "other versions are built anew")
 
-	err := source.build(t.Context(), []binary{{"broken", "./broken"}})
+	own := []binary{{name: "own", pkg: "./tool", own: true}}
+	require.NoError(t, source.build(t.Context(), own))
+	out.Reset()
+	require.NoError(t, source.build(t.Context(), own))
+	assert.Empty(t, out.String(), "built once")
+	require.NoError(t, os.WriteFile(filepath.Join(module, "tool", "more.go"), []byte("package main\n"), 0o600))
+	require.NoError(t, source.build(t.Context(), tool))
+	assert.Empty(t, out.String(), "made of other modules alone")
+	require.NoError(t, source.build(t.Context(), own))
+	assert.NotEmpty(t, out.String(), "other sources are built anew")
+
+	err := source.build(t.Context(), []binary{{name: "broken", pkg: "./broken"}})
 	require.ErrorContains(t, err, "building broken")
 	assert.ErrorContains(t, err, "nonsense", "the compiler's words")
 	assert.NoFileExists(t, filepath.Join(source.Bin, "broken"))

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -68,8 +69,16 @@ func (s Source) build(ctx context.Context, missing []binary) error {
 		return err
 	}
 	var stale []binary
+	keys := map[string]string{}
 	for _, candidate := range missing {
-		if !s.current(candidate.name, key) {
+		if keys[candidate.name] = key; candidate.own {
+			own, err := s.ownKey()
+			if err != nil {
+				return err
+			}
+			keys[candidate.name] += own
+		}
+		if !s.current(candidate.name, keys[candidate.name]) {
 			stale = append(stale, candidate)
 		}
 	}
@@ -77,7 +86,7 @@ func (s Source) build(ctx context.Context, missing []binary) error {
 		if err := s.buildOne(ctx, candidate, flags, i+1, len(stale)); err != nil {
 			return err
 		}
-		if err := os.WriteFile(s.keyFile(candidate.name), []byte(key), 0o600); err != nil {
+		if err := os.WriteFile(s.keyFile(candidate.name), []byte(keys[candidate.name]), 0o600); err != nil {
 			return fmt.Errorf("recording build of %s: %w", candidate.name, err)
 		}
 	}
@@ -103,6 +112,26 @@ func (s Source) key(ctx context.Context) (flags, key string, err error) {
 	hash := sha256.New()
 	fmt.Fprintf(hash, "%s\n%s\n%s", sums, goVersion, flags)
 	return flags, hex.EncodeToString(hash.Sum(nil)), nil
+}
+
+// ownKey identifies the sources of this module.
+func (s Source) ownKey() (string, error) {
+	hash := sha256.New()
+	err := filepath.WalkDir(s.Module, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(hash, "%s %d\n%s", path, len(text), text)
+		return nil
+	})
+	if err != nil {
+		return "", fmt.Errorf("reading the sources of this module: %w", err)
+	}
+	return hex.EncodeToString(hash.Sum(nil)), nil
 }
 
 func (s Source) keyFile(name string) string { return filepath.Join(s.Bin, "."+name+".key") }

@@ -46,14 +46,17 @@ func (m *Manager) credentials(c *statedir.Cluster, now time.Time) (renewed bool,
 		return false, err
 	}
 	hosts := append(loopback(), "kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local")
-	for _, leaf := range []pki.Leaf{
+	if c.Kubelets > 0 { // pods know the address, too
+		hosts = append(hosts, c.ServiceIP(1))
+	}
+	for _, leaf := range append([]pki.Leaf{
 		{Name: PartAPIServer, User: PartAPIServer, Hosts: hosts},
 		{Name: admin, User: "pergola-local-admin", Groups: []string{"system:masters"}},
 		{Name: PartControllerManager, User: "system:kube-controller-manager"},
 		{Name: PartScheduler, User: "system:kube-scheduler"},
 		{Name: PartKwok, User: kwokUser},
 		{Name: PartStages, User: stagesUser},
-	} {
+	}, livingLeaves(c)...) {
 		if err := folder.Issue(ca, leaf); err != nil {
 			return false, err
 		}
@@ -72,7 +75,7 @@ func (m *Manager) credentials(c *statedir.Cluster, now time.Time) (renewed bool,
 
 func (m *Manager) writeKubeconfigs(c *statedir.Cluster, folder *pki.Folder) error {
 	entry := kubeconfig.Entry{Name: "pergola-" + c.Name, Server: c.Server(), CA: folder.Cert("ca")}
-	for _, part := range []string{PartControllerManager, PartScheduler, PartKwok} {
+	for _, part := range append([]string{PartControllerManager, PartScheduler, PartKwok}, livingParts(c.Kubelets)...) {
 		entry.Cert, entry.Key = folder.Cert(part), folder.Key(part)
 		if err := kubeconfig.Write(m.Dir.PartKubeconfig(c.Name, part), []kubeconfig.Entry{entry}); err != nil {
 			return err

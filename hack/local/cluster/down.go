@@ -17,6 +17,9 @@ import (
 // grace is how long a part may take to end before it is killed. The data is for throwing away, so
 // nobody waits for long.
 func grace(part string) time.Duration {
+	if _, kubelet := kubeletNumber(part); kubelet {
+		return 20 * time.Second // it gives its pods 10 s
+	}
 	if part == PartAPIServer {
 		return 10 * time.Second
 	}

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -19,6 +20,8 @@ type Manager struct {
 	Source binaries.Source
 	// Self is the executable that knows the command keep-stages.
 	Self string
+	// Pergola is the executable that pods of Pergola's image run as. It need not be there.
+	Pergola string
 	// Out takes what happens, for people.
 	Out io.Writer
 	// Now is the clock that certificates are judged by.
@@ -26,6 +29,8 @@ type Manager struct {
 
 	paths    binaries.Paths
 	etcdPort int
+	clusters []*statedir.Cluster
+	images   map[string]string
 	// Stages as kwok's --config takes them.
 	builtinStages, otherStages []byte
 
@@ -44,15 +49,53 @@ func (m *Manager) prepare(paths binaries.Paths, state *statedir.State) error {
 	if err != nil {
 		return err
 	}
-	builtin, others := stages.Split(all)
+	builtin, others := stages.Split(stages.Played(all, state.Living))
 	if m.builtinStages, err = stages.Encode(builtin); err != nil {
 		return err
 	}
 	if m.otherStages, err = stages.Encode(others); err != nil {
 		return err
 	}
-	m.paths, m.etcdPort = paths, state.EtcdPort
+	m.paths, m.etcdPort, m.clusters, m.images = paths, state.EtcdPort, state.Clusters, state.Images
 	return nil
+}
+
+// Prepare makes the executables that clusters need, so that Up finds them.
+func (m *Manager) Prepare(ctx context.Context, options Options) error {
+	var needed []string
+	for _, name := range options.Clusters {
+		parts := options.parts(name)
+		if options.Kubelets > 0 {
+			parts = append(parts, PartAddons)
+		}
+		needed = append(needed, binaryNames(parts)...)
+	}
+	_, err := m.Source.Ensure(ctx, needed)
+	return err
+}
+
+// Running says whether any process of the folder runs.
+func (m *Manager) Running() (bool, error) {
+	state, err := m.Dir.Load()
+	if err != nil {
+		return false, err
+	}
+	names, err := m.recordedClusters(state)
+	if err != nil {
+		return false, err
+	}
+	for _, name := range names {
+		parts, err := m.recorded(name)
+		if err != nil {
+			return false, err
+		}
+		for _, part := range parts {
+			if _, alive, err := m.alive(name, part); err != nil || alive {
+				return alive, err
+			}
+		}
+	}
+	return false, nil
 }
 
 // DiedError says that a part ended although it should run.

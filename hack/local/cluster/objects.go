@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"fmt"
+	"runtime"
 
 	"github.com/pergola-dev/pergola/hack/local/restclient"
 	"github.com/pergola-dev/pergola/hack/local/statedir"
@@ -42,7 +43,7 @@ func foundation(c *statedir.Cluster) []placed {
 	for n := range c.Nodes {
 		all = append(all, node(c, n))
 	}
-	return all
+	return append(all, livingFoundation(c)...)
 }
 
 func storageClass() placed {
@@ -61,15 +62,23 @@ func node(c *statedir.Cluster, n int) placed {
 	return placed{"/api/v1/nodes/" + name, object{
 		"apiVersion": "v1", "kind": "Node",
 		"metadata": object{
-			"name": name,
-			"labels": object{
-				"kubernetes.io/hostname": name, "kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64",
-				"topology.kubernetes.io/region": "local", "topology.kubernetes.io/zone": fmt.Sprint(n),
-				"node.kubernetes.io/instance-type": "local", "node-role.kubernetes.io/worker": "",
-			},
-			"annotations": object{"kwok.x-k8s.io/node": "fake", "local.pergola.dev/node-ip": c.NodeIP(n)},
+			"name":        name,
+			"labels":      nodeLabels(name, n),
+			"annotations": object{fakeNode: "fake", "local.pergola.dev/node-ip": c.NodeIP(n)},
 		},
 	}}
+}
+
+// fakeNode is the annotation of the nodes that kwok plays.
+const fakeNode = "kwok.x-k8s.io/node"
+
+// nodeLabels are those of a node in the zone of a number.
+func nodeLabels(name string, n int) map[string]string {
+	return map[string]string{
+		"kubernetes.io/hostname": name, "kubernetes.io/os": "linux", "kubernetes.io/arch": runtime.GOARCH,
+		"topology.kubernetes.io/region": "local", "topology.kubernetes.io/zone": fmt.Sprint(n),
+		"node.kubernetes.io/instance-type": "local", "node-role.kubernetes.io/worker": "",
+	}
 }
 
 // found lays the foundation.

@@ -61,7 +61,12 @@ func ParseParts(names []string) ([]string, error) {
 func binaryNames(parts []string) []string {
 	names := []string{binaries.Etcd}
 	for _, part := range parts {
-		if part != PartStages {
+		switch {
+		case part == PartStages:
+		case part == PartAddons:
+			// What pods run as, and the nodes that run them.
+			names = append(names, binaries.Node, PartAPIServer, PartControllerManager, PartScheduler)
+		default:
 			names = append(names, part)
 		}
 	}
@@ -94,7 +99,7 @@ func (m *Manager) spec(c *statedir.Cluster, part string) process.Spec {
 	case PartKwok:
 		spec.Args = []string{
 			"--kubeconfig=" + m.Dir.PartKubeconfig(c.Name, PartKwok), "--config=" + m.Dir.Data(c.Name+"/"+PartKwok+".yaml"),
-			"--manage-all-nodes=true", "--node-lease-duration-seconds=40", "--cidr=" + c.PodCIDR(), "--node-ip=" + c.NodeIP(0),
+			managedNodes(c), "--node-lease-duration-seconds=40", "--cidr=" + c.PodCIDR(), "--node-ip=" + c.NodeIP(0),
 		}
 		spec.Salt += string(m.builtinStages)
 	case PartStages:
@@ -108,8 +113,21 @@ func (m *Manager) spec(c *statedir.Cluster, part string) process.Spec {
 			"--config=" + m.Dir.Data(c.Name+"/"+partExtensions+".yaml"), "--record=" + m.Dir.Record(c.Name, partExtensions),
 			"--log=" + m.Dir.Log(c.Name, partExtensions),
 		}
+		if c.Kubelets > 0 {
+			spec.Args = append(spec.Args, "--living")
+		}
+	default:
+		return m.livingSpec(c, part, spec)
 	}
 	return spec
+}
+
+// managedNodes are those whose pods kwok plays.
+func managedNodes(c *statedir.Cluster) string {
+	if c.Kubelets > 0 {
+		return "--manage-nodes-with-annotation-selector=" + fakeNode + "=fake"
+	}
+	return "--manage-all-nodes=true"
 }
 
 func (m *Manager) etcdSpec(state *statedir.State) process.Spec {
@@ -132,14 +150,21 @@ func (m *Manager) etcdSpec(state *statedir.State) process.Spec {
 
 func (m *Manager) apiServerArgs(c *statedir.Cluster) []string {
 	folder, etcd := pki.Folder{Path: m.Dir.PKI(c.Name)}, pki.Folder{Path: m.Dir.PKI(shared)}
-	return []string{
+	modes, kubelets := "RBAC", []string(nil)
+	if c.Kubelets > 0 {
+		modes, kubelets = "Node,RBAC", []string{
+			"--kubelet-client-certificate=" + folder.Cert(kubeletClient), "--kubelet-client-key=" + folder.Key(kubeletClient),
+			"--kubelet-certificate-authority=" + folder.Cert("ca"), "--kubelet-preferred-address-types=InternalIP",
+		}
+	}
+	return append([]string{
 		"--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", c.Port), "--advertise-address=127.0.0.1",
 		// The Service "kubernetes" cannot have a loopback address as its endpoint.
 		"--endpoint-reconciler-type=none",
 		"--tls-cert-file=" + folder.Cert(PartAPIServer), "--tls-private-key-file=" + folder.Key(PartAPIServer),
 		fmt.Sprintf("--etcd-servers=https://127.0.0.1:%d", m.etcdPort), "--etcd-prefix=/" + c.Name,
 		"--etcd-cafile=" + etcd.Cert("ca"), "--etcd-certfile=" + etcd.Cert(PartAPIServer), "--etcd-keyfile=" + etcd.Key(PartAPIServer),
-		"--client-ca-file=" + folder.Cert("ca"), "--authentication-config=" + m.authenticationFile(c), "--authorization-mode=RBAC",
+		"--client-ca-file=" + folder.Cert("ca"), "--authentication-config=" + m.authenticationFile(c), "--authorization-mode=" + modes,
 		"--service-account-issuer=https://kubernetes.default.svc.cluster.local",
 		"--service-account-key-file=" + folder.PublicKey("service-account"),
 		"--service-account-signing-key-file=" + folder.Key("service-account"),
@@ -149,7 +174,7 @@ func (m *Manager) apiServerArgs(c *statedir.Cluster) []string {
 		"--requestheader-extra-headers-prefix=X-Remote-Extra-",
 		"--proxy-client-cert-file=" + folder.Cert("front-proxy-client"), "--proxy-client-key-file=" + folder.Key("front-proxy-client"),
 		"--enable-aggregator-routing=true", "--allow-privileged=true", "--profiling=false", "--shutdown-delay-duration=0s",
-	}
+	}, kubelets...)
 }
 
 func (m *Manager) controllerManagerArgs(c *statedir.Cluster) []string {

@@ -87,26 +87,39 @@ type nodeObject struct {
 // settled says what is missing until pods can be created and scheduled: Ready nodes without the taints
 // of new nodes, and the service account that pods use by default.
 func settled(ctx context.Context, client *restclient.Client, c *statedir.Cluster) error {
+	// Only the controller manager takes taints off.
+	tainted := !c.Has(PartControllerManager)
 	for n := range c.Nodes {
-		name := nodeName(c, n)
-		var node nodeObject
-		if err := client.Get(ctx, "/api/v1/nodes/"+name, &node); err != nil {
+		if err := nodeReady(ctx, client, nodeName(c, n), "", tainted); err != nil {
 			return err
 		}
-		ready := false
-		for _, condition := range node.Status.Conditions {
-			ready = ready || condition.Type == "Ready" && condition.Status == "True"
-		}
-		if !ready {
-			return fmt.Errorf("node %s is not ready", name)
-		}
-		// Only the controller manager takes taints off.
-		if c.Has(PartControllerManager) && len(node.Spec.Taints) > 0 {
-			return fmt.Errorf("node %s has the taint %s", name, node.Spec.Taints[0].Key)
-		}
+	}
+	if err := living(ctx, client, c); err != nil {
+		return err
 	}
 	if c.Has(PartControllerManager) {
 		return client.Get(ctx, "/api/v1/namespaces/default/serviceaccounts/default", nil)
+	}
+	return nil
+}
+
+// nodeReady says what is missing of a node, which may have one taint for good, or any.
+func nodeReady(ctx context.Context, client *restclient.Client, name, taint string, any bool) error {
+	var node nodeObject
+	if err := client.Get(ctx, "/api/v1/nodes/"+name, &node); err != nil {
+		return err
+	}
+	ready := false
+	for _, condition := range node.Status.Conditions {
+		ready = ready || condition.Type == "Ready" && condition.Status == "True"
+	}
+	if !ready {
+		return fmt.Errorf("node %s is not ready", name)
+	}
+	for _, one := range node.Spec.Taints {
+		if !any && one.Key != taint {
+			return fmt.Errorf("node %s has the taint %s", name, one.Key)
+		}
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -23,6 +24,11 @@ type Options struct {
 	Parts []string
 	// Nodes is the number of fake nodes of a cluster that runs pods.
 	Nodes int
+	// Kubelets is the number of nodes, beside those, that run for real the pods whose images are executables of this machine: in the namespaces of
+	// package hold alone. With 0 all pods are played.
+	Kubelets int
+	// Images are more images that are executables of this machine: repositories, and the files. They are remembered.
+	Images map[string]string
 	// Timeout bounds the time from the first process to the last cluster being ready.
 	Timeout time.Duration
 }
@@ -75,11 +81,20 @@ func (m *Manager) decide(options Options) (*statedir.State, error) {
 		if c == nil {
 			c = state.Add(name)
 		}
-		c.Parts, c.Wanted, c.Nodes = options.parts(name), true, 0
+		c.Parts, c.Wanted, c.Nodes, c.Kubelets = options.parts(name), true, 0, 0
 		if c.Has(PartKwok) {
 			c.Nodes = options.Nodes
 		}
+		if c.Has(PartScheduler) && c.Has(PartControllerManager) && c.Has(PartKwok) {
+			c.Kubelets = options.Kubelets
+			c.Parts = append(c.Parts, livingParts(c.Kubelets)...)
+		}
 	}
+	state.Living = options.Kubelets > 0
+	if state.Images == nil {
+		state.Images = map[string]string{}
+	}
+	maps.Copy(state.Images, options.Images)
 	_, etcdRuns, err := m.alive(shared, PartEtcd)
 	if err != nil {
 		return nil, err

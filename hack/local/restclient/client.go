@@ -128,6 +128,30 @@ func (c *Client) Do(ctx context.Context, method, path, contentType string, body,
 	return nil
 }
 
+// Copy writes the answer to a GET as it comes, for as long as it comes.
+func (c *Client) Copy(ctx context.Context, path string, out io.Writer) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, c.server+path, nil)
+	if err != nil {
+		return fmt.Errorf("preparing request to %s: %w", path, err)
+	}
+	response, err := (&http.Client{Transport: c.http.Transport}).Do(request) // without the limit of the others
+	if err != nil {
+		return fmt.Errorf("calling API server: %w", err)
+	}
+	defer response.Body.Close()
+	if response.StatusCode/100 != 2 {
+		data, err := io.ReadAll(response.Body)
+		if err != nil {
+			return fmt.Errorf("reading answer of %s: %w", path, err)
+		}
+		return newStatusError(path, response.StatusCode, data)
+	}
+	if _, err := io.Copy(out, response.Body); err != nil {
+		return fmt.Errorf("reading answer of %s: %w", path, err)
+	}
+	return nil
+}
+
 func newStatusError(path string, code int, body []byte) *StatusError {
 	status := &StatusError{}
 	if json.Unmarshal(body, status) != nil || status.Message == "" {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"path"
+	"slices"
 	"strings"
 
 	"gopkg.in/yaml.v3"
@@ -55,6 +56,16 @@ func Load() ([]Stage, error) {
 		all = append(all, stages...)
 	}
 	return all, nil
+}
+
+// Played leaves out what runs for real where pods do: etcd, the addresses of load balancers, volumes.
+func Played(all []Stage, living bool) []Stage {
+	if !living {
+		return all
+	}
+	return slices.DeleteFunc(slices.Clone(all), func(s Stage) bool {
+		return slices.Contains([]string{"Service", "PersistentVolumeClaim", "PersistentVolume", "Etcd"}, s.Kind)
+	})
 }
 
 // Encode writes the Stages as kwok's --config takes them.

@@ -51,6 +51,9 @@ func AwaitPort(port int) (free bool) {
 // Ports lists all ports that the state has given away.
 func (s *State) Ports() []int {
 	ports := []int{s.EtcdPort, s.EtcdPeerPort}
+	if s.ProxyPort != 0 {
+		ports = append(ports, s.ProxyPort)
+	}
 	for _, cluster := range s.Clusters {
 		ports = append(ports, cluster.Port)
 	}

@@ -19,6 +19,12 @@ type State struct {
 	// EtcdPort and EtcdPeerPort belong to the one etcd that serves all clusters of the folder.
 	EtcdPort     int `json:"etcdPort"`
 	EtcdPeerPort int `json:"etcdPeerPort"`
+	// ProxyPort is that of the proxy by which everything inside is reached; 0 where there is none.
+	ProxyPort int `json:"proxyPort,omitempty"`
+	// Living says that pods run for real, in namespaces of the folder (package hold).
+	Living bool `json:"living,omitempty"`
+	// Images are the repositories of images that are executables of this machine, and the files, besides those that are known.
+	Images map[string]string `json:"images,omitempty"`
 	// Clusters are in the order in which they were made.
 	Clusters []*Cluster `json:"clusters"`
 }
@@ -34,6 +40,8 @@ type Cluster struct {
 	Parts []string `json:"parts"`
 	// Nodes is the number of fake nodes.
 	Nodes int `json:"nodes"`
+	// Kubelets is the number of nodes that run pods for real.
+	Kubelets int `json:"kubelets,omitempty"`
 	// Wanted says that the cluster was brought up and not taken down since.
 	Wanted bool `json:"wanted"`
 }
@@ -48,6 +56,21 @@ func (c *Cluster) PodCIDR() string { return fmt.Sprintf("239.%d.0.0/16", 64+c.In
 
 // NodeIP is the address of the n-th fake node; it fails at once, too.
 func (c *Cluster) NodeIP(n int) string { return fmt.Sprintf("239.%d.255.%d", 64+c.Index, 10+n) }
+
+// ServiceIP is the n-th address of that range: the first is the API server's.
+func (c *Cluster) ServiceIP(n int) string { return fmt.Sprintf("10.%d.0.%d", 96+c.Index, n) }
+
+// DNS is the address of the cluster's DNS server, the usual one of the range.
+func (c *Cluster) DNS() string { return c.ServiceIP(10) }
+
+// KubeletIP is the address of the n-th node that runs pods for real, KubeletPods the range of its pods.
+func (c *Cluster) KubeletIP(n int) string { return fmt.Sprintf("10.%d.255.%d", 160+c.Index, 10+n) }
+
+// KubeletPods is the range of the addresses of the pods on that node.
+func (c *Cluster) KubeletPods(n int) string { return fmt.Sprintf("10.%d.%d.0/24", 160+c.Index, n) }
+
+// LoadBalancers is the range of the addresses of load balancers in front of them.
+func (c *Cluster) LoadBalancers() string { return fmt.Sprintf("10.%d.254.0/24", 160+c.Index) }
 
 // Server is the URL of the API server.
 func (c *Cluster) Server() string { return fmt.Sprintf("https://127.0.0.1:%d", c.Port) }

@@ -1,0 +1,171 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/pergola-dev/pergola/hack/local/binaries"
+	"github.com/pergola-dev/pergola/hack/local/pki"
+	"github.com/pergola-dev/pergola/hack/local/process"
+	"github.com/pergola-dev/pergola/hack/local/restclient"
+	"github.com/pergola-dev/pergola/hack/local/statedir"
+)
+
+// Parts of a cluster whose pods run for real, besides kwok, which plays the others: nodes, and what their pods need once for the cluster.
+const (
+	PartAddons = "addons"
+	// partKubelet begins the names of the nodes' parts: kubelet-0.
+	partKubelet = "kubelet-"
+)
+
+const (
+	addonsUser = "pergola-local:addons"
+	// kubeletClient is the user by which the API server asks kubelets for logs.
+	kubeletClient = "kube-apiserver-kubelet-client"
+	// livingTaint keeps pods away from nodes that can run nothing but what the machine has as executables; livingLabel is how the others get there.
+	livingTaint = "local.pergola.dev/living"
+)
+
+// livingParts are those that a cluster with so many living nodes has besides the others.
+func livingParts(kubelets int) []string {
+	if kubelets == 0 {
+		return nil
+	}
+	out := []string{PartAddons}
+	for n := range kubelets {
+		out = append(out, kubeletPart(n))
+	}
+	return out
+}
+
+func kubeletPart(n int) string { return partKubelet + strconv.Itoa(n) }
+
+// kubeletNumber is the one of a node's part.
+func kubeletNumber(part string) (int, bool) {
+	text, found := strings.CutPrefix(part, partKubelet)
+	n, err := strconv.Atoi(text)
+	return n, found && err == nil
+}
+
+// kubeletNode is the name of the n-th living Node.
+func kubeletNode(c *statedir.Cluster, n int) string { return fmt.Sprintf("%s-living-%d", c.Name, n) }
+
+// livingLeaves are the certificates that only clusters with living pods have.
+func livingLeaves(c *statedir.Cluster) []pki.Leaf {
+	if c.Kubelets == 0 {
+		return nil
+	}
+	out := []pki.Leaf{{Name: PartAddons, User: addonsUser}, {Name: kubeletClient, User: kubeletClient}}
+	for n := range c.Kubelets {
+		out = append(out, pki.Leaf{Name: kubeletPart(n), User: "system:node:" + kubeletNode(c, n), Groups: []string{"system:nodes"}, Hosts: []string{c.KubeletIP(n)}, Both: true})
+	}
+	return out
+}
+
+// executables are those that pods run as, and where they are.
+func (m *Manager) executables() map[string]string {
+	out := map[string]string{}
+	for _, name := range []string{binaries.APIServer, binaries.ControllerManager, binaries.Scheduler, binaries.Etcd} {
+		out[name] = m.paths[name]
+	}
+	if _, err := os.Stat(m.Pergola); err == nil {
+		out["pergola"] = m.Pergola
+	}
+	maps.Copy(out, m.images)
+	return out
+}
+
+// executablesFlag is how program node is told of them.
+func (m *Manager) executablesFlag() string {
+	var pairs []string
+	all := m.executables()
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		pairs = append(pairs, name+"="+all[name])
+	}
+	return "--executables=" + strings.Join(pairs, ",")
+}
+
+// addonsArgs start what a cluster with living pods needs once.
+func (m *Manager) addonsArgs(c *statedir.Cluster) []string {
+	out := []string{
+		"addons", "--kubeconfig=" + m.Dir.PartKubeconfig(c.Name, PartAddons), "--services=" + c.ServiceCIDR(), "--load-balancers=" + c.LoadBalancers(), "--dns=" + c.DNS(),
+		"--api-server=" + strings.TrimPrefix(c.Server(), "https://"), "--volumes=" + m.Dir.Data(c.Name+"/volumes"), "--taint=" + livingTaint, m.executablesFlag(),
+	}
+	for _, other := range m.clusters {
+		if other != c && other.Kubelets > 0 {
+			out = append(out, "--names-of="+m.Dir.PartKubeconfig(other.Name, PartAddons))
+		}
+	}
+	return out
+}
+
+// kubeletArgs start the n-th living node.
+func (m *Manager) kubeletArgs(c *statedir.Cluster, n int) []string {
+	folder, part := pki.Folder{Path: m.Dir.PKI(c.Name)}, kubeletPart(n)
+	labels := []string{livingTaint + "=true"}
+	for key, value := range nodeLabels(kubeletNode(c, n), n) {
+		labels = append(labels, key+"="+value)
+	}
+	slices.Sort(labels)
+	return []string{
+		"kubelet", "--name=" + kubeletNode(c, n), "--labels=" + strings.Join(labels, ","), "--taint=" + livingTaint, "--address=" + c.KubeletIP(n),
+		"--kubeconfig=" + m.Dir.PartKubeconfig(c.Name, part), "--cert=" + folder.Cert(part), "--key=" + folder.Key(part), "--client-ca=" + folder.Cert("ca"),
+		"--dns=" + c.DNS(), "--pods=" + c.KubeletPods(n), "--dir=" + m.Dir.Data(filepath.Join(c.Name, part)), m.executablesFlag(),
+	}
+}
+
+// livingFoundation are the objects that living pods need before anything of them starts.
+func livingFoundation(c *statedir.Cluster) []placed {
+	if c.Kubelets == 0 {
+		return nil
+	}
+	return []placed{
+		clusterRoleBinding("pergola-local:kubelet-client", "system:kubelet-api-admin", kubeletClient),
+		clusterRoleBinding("pergola-local:addons", "cluster-admin", addonsUser),
+		// The name by which everybody knows the address; who answers there is no pod.
+		{"/api/v1/namespaces/kube-system/services/kube-dns", object{
+			"apiVersion": "v1", "kind": "Service", "metadata": object{"name": "kube-dns", "namespace": "kube-system", "labels": object{"k8s-app": "kube-dns"}},
+			"spec": object{"clusterIP": c.DNS(), "ports": []any{
+				object{"name": "dns", "port": 53, "protocol": "UDP"}, object{"name": "dns-tcp", "port": 53, "protocol": "TCP"},
+			}},
+		}},
+	}
+}
+
+// living says what is missing until living pods can be created.
+func living(ctx context.Context, client *restclient.Client, c *statedir.Cluster) error {
+	if c.Kubelets == 0 {
+		return nil
+	}
+	for n := range c.Kubelets {
+		if err := nodeReady(ctx, client, kubeletNode(c, n), livingTaint, false); err != nil {
+			return err
+		}
+	}
+	// The last thing that the addons do when they begin.
+	const binding = "/apis/admissionregistration.k8s.io/v1/mutatingadmissionpolicybindings/local.pergola.dev"
+	if err := client.Get(ctx, binding, nil); err != nil {
+		return fmt.Errorf("pods are not sent to living nodes yet: %w", err)
+	}
+	return nil
+}
+
+// livingSpec says how to start a part that only clusters with living pods have.
+func (m *Manager) livingSpec(c *statedir.Cluster, part string, spec process.Spec) process.Spec {
+	spec.Binary = m.paths[binaries.Node]
+	if n, kubelet := kubeletNumber(part); kubelet {
+		spec.Args = m.kubeletArgs(c, n)
+	} else {
+		spec.Args = m.addonsArgs(c)
+	}
+	if info, err := os.Stat(spec.Binary); err == nil {
+		spec.Salt += info.ModTime().String() // it was built anew
+	}
+	return spec
+}

@@ -1,0 +1,130 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"strconv"
+
+	"github.com/pergola-dev/pergola/hack/local/cluster"
+	"github.com/pergola-dev/pergola/hack/local/hold"
+	"github.com/pergola-dev/pergola/hack/local/statedir"
+)
+
+// insideVariable is set for this program where it runs inside of the namespaces of a state folder. Whoever has started it there has the lock, too.
+const insideVariable = "PERGOLA_LOCAL_INSIDE"
+
+func inside() bool { return os.Getenv(insideVariable) != "" }
+
+// again runs this very command inside of the namespaces. That it says that not all is well is no error of the way.
+func again(ctx context.Context, holder *hold.Holder, self string, args ...string) error {
+	folder, err := os.Getwd()
+	if err != nil {
+		return fmt.Errorf("finding the working folder: %w", err)
+	}
+	code, err := holder.Run(ctx, hold.Command{
+		Path: self, Args: args, Env: append(os.Environ(), insideVariable+"=1"), Dir: folder, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
+	})
+	switch {
+	case err != nil:
+		return err
+	case code == exitFinding:
+		return errFinding
+	case code != 0:
+		return errSaid
+	}
+	return nil
+}
+
+// errSaid ends a command with exit code 2 after it has said everything itself.
+var errSaid = errors.New("it failed inside of the namespaces")
+
+// holderOf is the one that the clusters of a state folder live in; nil where they live in none, and for who is inside of it.
+func holderOf(m *cluster.Manager) (*hold.Holder, error) {
+	if inside() {
+		return nil, nil
+	}
+	return hold.Find(string(m.Dir))
+}
+
+// upLiving brings clusters up inside of the namespaces, whose ports lead there. The caller has the lock.
+func upLiving(ctx context.Context, m *cluster.Manager, options cluster.Options) error {
+	former, err := hold.Find(string(m.Dir))
+	if err != nil {
+		return err
+	}
+	if former == nil {
+		if running, err := m.Running(); err != nil {
+			return err
+		} else if running {
+			return errors.New("the clusters of this folder run without namespaces, where pods are only played: take them down first (local down), or go on with --pods play")
+		}
+	}
+	// Inside there is no network to get modules from.
+	if err := m.Prepare(ctx, options); err != nil {
+		return err
+	}
+	holder, err := hold.Ensure(ctx, string(m.Dir), m.Self)
+	if err != nil {
+		return err
+	}
+	state, err := forwardAll(ctx, m, holder, options.Clusters)
+	if err != nil {
+		return err
+	}
+	if err := again(ctx, holder, m.Self, os.Args[1:]...); err != nil {
+		return err
+	}
+	for _, c := range state.Clusters {
+		if c.Name == options.Clusters[0] { // whose names the proxy knows; those of the landscape all of them know
+			return holder.SetResolver(ctx, net.JoinHostPort(c.DNS(), "53"))
+		}
+	}
+	return nil
+}
+
+// forwardAll settles the ports by which clusters and the proxy are reached from outside, which are the same inside.
+func forwardAll(ctx context.Context, m *cluster.Manager, holder *hold.Holder, names []string) (*statedir.State, error) {
+	state, err := m.Dir.Load()
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		c := state.Cluster(name)
+		if c == nil {
+			c = state.Add(name)
+		}
+		if err := forward(state, &c.Port, func(port int) error {
+			return holder.Forward(ctx, port, net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+		}); err != nil {
+			return nil, err
+		}
+	}
+	if err := forward(state, &state.ProxyPort, func(port int) error { return holder.Proxy(ctx, port) }); err != nil {
+		return nil, err
+	}
+	return state, m.Dir.Save(state)
+}
+
+// forward keeps a port that can be had and replaces another one.
+func forward(state *statedir.State, port *int, have func(port int) error) error {
+	if *port != 0 && have(*port) == nil {
+		return nil
+	}
+	const attempts = 3 // somebody else may take it meanwhile
+	for attempt := 1; ; attempt++ {
+		free, err := statedir.FreePort(state.Ports())
+		if err != nil {
+			return err
+		}
+		if err = have(free); err == nil {
+			*port = free
+			return nil
+		}
+		if attempt == attempts {
+			return err
+		}
+	}
+}

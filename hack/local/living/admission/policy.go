@@ -1,0 +1,66 @@
+package admission
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	applyadmission "k8s.io/client-go/applyconfigurations/admissionregistration/v1"
+	applymeta "k8s.io/client-go/applyconfigurations/meta/v1"
+	"k8s.io/client-go/kubernetes"
+)
+
+// Name of the policy and of its binding, and of whoever owns their fields.
+const Name = "local.pergola.dev"
+
+// Ensure makes the policy and binds it. pattern is a regular expression that the images match which can run, key the one of the nodes' label and taint.
+// It needs: patch of mutatingadmissionpolicies and mutatingadmissionpolicybindings in admissionregistration.k8s.io.
+func Ensure(ctx context.Context, client kubernetes.Interface, pattern, key string) error {
+	options := metav1.ApplyOptions{FieldManager: Name, Force: true}
+	if _, err := client.AdmissionregistrationV1().MutatingAdmissionPolicies().Apply(ctx, policy(pattern, key), options); err != nil {
+		return fmt.Errorf("making the policy that sends pods to living nodes: %w", err)
+	}
+	binding := applyadmission.MutatingAdmissionPolicyBinding(Name).WithSpec(applyadmission.MutatingAdmissionPolicyBindingSpec().WithPolicyName(Name))
+	if _, err := client.AdmissionregistrationV1().MutatingAdmissionPolicyBindings().Apply(ctx, binding, options); err != nil {
+		return fmt.Errorf("binding the policy that sends pods to living nodes: %w", err)
+	}
+	return nil
+}
+
+func policy(pattern, key string) *applyadmission.MutatingAdmissionPolicyApplyConfiguration {
+	// A string of CEL has the same escapes as one of Go.
+	p, k := strconv.Quote(pattern), strconv.Quote(key)
+	condition := func(name, expression string) *applyadmission.MatchConditionApplyConfiguration {
+		return applyadmission.MatchCondition().WithName(name).WithExpression(expression)
+	}
+	marked := func(annotation string) string {
+		a := strconv.Quote(annotation)
+		return fmt.Sprintf(`!(has(object.metadata.annotations) && %s in object.metadata.annotations && object.metadata.annotations[%s] == "true") && !(has(object.metadata.labels) && %s in object.metadata.labels && object.metadata.labels[%s] == "true")`, a, a, a, a)
+	}
+	return applyadmission.MutatingAdmissionPolicy(Name).WithSpec(applyadmission.MutatingAdmissionPolicySpec().
+		WithFailurePolicy(admissionregistrationv1.Fail).
+		WithReinvocationPolicy(admissionregistrationv1.NeverReinvocationPolicy).
+		WithMatchConstraints(applyadmission.MatchResources().
+			WithMatchPolicy(admissionregistrationv1.Equivalent).
+			WithNamespaceSelector(applymeta.LabelSelector()).WithObjectSelector(applymeta.LabelSelector()).
+			WithResourceRules(applyadmission.NamedRuleWithOperations().
+				WithOperations(admissionregistrationv1.Create).WithAPIGroups("").WithAPIVersions("v1").WithResources("pods"))).
+		WithMatchConditions(
+			condition("nobody-has-chosen-a-node", `!has(object.spec.nodeName) || object.spec.nodeName == ""`),
+			condition("all-images-are-executables", fmt.Sprintf(`object.spec.containers.all(c, c.image.matches(%s)) && (!has(object.spec.initContainers) || object.spec.initContainers.all(c, c.image.matches(%s)))`, p, p)),
+			condition("not-to-be-played", marked("local.pergola.dev/play")),
+			condition("not-to-fail", marked("local.pergola.dev/never-ready")),
+		).
+		WithMutations(applyadmission.Mutation().
+			WithPatchType(admissionregistrationv1.PatchTypeJSONPatch).
+			WithJSONPatch(applyadmission.JSONPatch().WithExpression(fmt.Sprintf(`[
+  has(object.spec.tolerations)
+    ? JSONPatch{op: "add", path: "/spec/tolerations/-", value: Object.spec.tolerations{key: %[1]s, operator: "Exists"}}
+    : JSONPatch{op: "add", path: "/spec/tolerations", value: [Object.spec.tolerations{key: %[1]s, operator: "Exists"}]},
+  has(object.spec.nodeSelector)
+    ? JSONPatch{op: "add", path: "/spec/nodeSelector/" + jsonpatch.escapeKey(%[1]s), value: "true"}
+    : JSONPatch{op: "add", path: "/spec/nodeSelector", value: {%[1]s: "true"}}
+]`, k)))))
+}

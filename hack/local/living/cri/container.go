@@ -1,0 +1,348 @@
+package cri
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/pergola-dev/pergola/hack/local/box"
+)
+
+// container is one process in its box, before, while and after it runs.
+type container struct {
+	id, sandbox string
+	config      *runtimeapi.ContainerConfig
+	created     int64
+	log         *logFile
+	out, err    *stream
+	spec        box.Spec
+
+	mutex    sync.Mutex
+	state    runtimeapi.ContainerState
+	started  int64
+	finished int64
+	exit     box.Exit
+	// reason and message say how it ended.
+	reason, message string
+	process         Process
+	// over is closed when all is noted of its end.
+	over chan struct{}
+	// stopped says that it was told to end.
+	stopped bool
+}
+
+// startError is the exit code of what could not be started, as other runtimes have it.
+const startError = 128
+
+// CreateContainer prepares a container. The image is looked for here, in case the kubelet did not ask for it.
+func (r *Runtime) CreateContainer(_ context.Context, sandboxID string, config *runtimeapi.ContainerConfig, _ *runtimeapi.PodSandboxConfig) (id string, err error) {
+	s, err := r.sandbox(sandboxID)
+	if err != nil {
+		return "", err
+	}
+	c := &container{id: newID(), sandbox: sandboxID, config: config, created: r.options.Clock.Now().UnixNano(), state: runtimeapi.ContainerState_CONTAINER_CREATED, over: make(chan struct{})}
+	defer func() {
+		if err != nil {
+			_ = os.RemoveAll(r.folder(c.id))
+		}
+	}()
+	if c.spec, err = r.spec(s, c); err != nil {
+		return "", err
+	}
+	if c.log, err = openLog(filepath.Join(s.config.GetLogDirectory(), config.GetLogPath()), r.options.Clock); err != nil {
+		return "", err
+	}
+	c.out, c.err = &stream{name: "stdout", log: c.log}, &stream{name: "stderr", log: c.log}
+	c.spec.Stdout, c.spec.Stderr = c.out, c.err
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	if !s.ready {
+		c.log.close()
+		return "", fmt.Errorf("the pod is stopped")
+	}
+	r.containers[c.id] = c
+	return c.id, nil
+}
+
+// spec says how the process of a container is started.
+func (r *Runtime) spec(s *sandbox, c *container) (box.Spec, error) {
+	native, versioned, err := r.options.Images.Find(c.config.GetImage().GetImage())
+	if err != nil {
+		return box.Spec{}, err
+	}
+	root := filepath.Join(r.folder(c.id), "root")
+	if err := os.MkdirAll(root, 0o700); err != nil {
+		return box.Spec{}, fmt.Errorf("making the folder of the container: %w", err)
+	}
+	security := c.config.GetLinux().GetSecurityContext()
+	out := box.Spec{
+		Root: root, ReadOnlyRoot: security.GetReadonlyRootfs(), Dir: c.config.GetWorkingDir(), Hostname: s.hostname,
+		Env: r.environment(s.hostname, c.config.GetEnvs()), Args: arguments(native.Path, c.config, versioned), Capabilities: capabilities(security),
+	}
+	r.mutex.Lock()
+	if s.namespace != nil {
+		out.NetNS = s.namespace.Path()
+	}
+	r.mutex.Unlock()
+	out.Binds = []box.Bind{
+		{Source: r.options.Executables[native.Executable], Target: native.Path, ReadOnly: true},
+		{Source: filepath.Join(r.folder(s.id), "resolv.conf"), Target: "/etc/resolv.conf"},
+		{Source: filepath.Join(r.folder(s.id), "hostname"), Target: "/etc/hostname"},
+	}
+	for _, mount := range c.config.GetMounts() {
+		out.Binds = slices.DeleteFunc(out.Binds, func(b box.Bind) bool { return b.Target == mount.GetContainerPath() })
+		out.Binds = append(out.Binds, box.Bind{Source: mount.GetHostPath(), Target: mount.GetContainerPath(), ReadOnly: mount.GetReadonly()})
+	}
+	temporary := func(b box.Bind) bool { return b.Target == "/tmp" }
+	if !out.ReadOnlyRoot && !slices.ContainsFunc(out.Binds, temporary) {
+		out.Tmpfs = []string{"/tmp"} // which all images have
+	}
+	return out, nil
+}
+
+// environment puts that of a container over the one that all have.
+func (r *Runtime) environment(hostname string, own []*runtimeapi.KeyValue) []string {
+	out := []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/", "HOSTNAME=" + hostname}
+	out = append(out, r.options.Environment...)
+	for _, e := range own {
+		out = slices.DeleteFunc(out, func(one string) bool { return strings.HasPrefix(one, e.GetKey()+"=") })
+		out = append(out, e.GetKey()+"="+string(e.GetValue()))
+	}
+	return out
+}
+
+// arguments are the command of a container, with what makes its executable behave as the version that the image is of.
+func arguments(entrypoint string, config *runtimeapi.ContainerConfig, versioned []string) []string {
+	out := slices.Clone(config.GetCommand())
+	if len(out) == 0 {
+		out = []string{entrypoint}
+	}
+	out = append(out, config.GetArgs()...)
+	for _, argument := range versioned {
+		flag, _, _ := strings.Cut(argument, "=")
+		if out[0] == entrypoint && !slices.ContainsFunc(out, func(one string) bool { return one == flag || strings.HasPrefix(one, flag+"=") }) {
+			out = append(out, argument)
+		}
+	}
+	return out
+}
+
+// capabilities that the process keeps: those that are asked for. Ports below 1024 need none here, and files belong to whoever runs everything.
+func capabilities(security *runtimeapi.LinuxContainerSecurityContext) []string {
+	if security.GetPrivileged() {
+		return []string{"ALL"}
+	}
+	return security.GetCapabilities().GetAddCapabilities()
+}
+
+// container gives one.
+func (r *Runtime) container(id string) (*container, error) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	if c := r.containers[id]; c != nil {
+		return c, nil
+	}
+	return nil, notFound("container", id)
+}
+
+// containersOf gives those of a pod, of all pods for none, the newest first.
+func (r *Runtime) containersOf(sandbox string) []*container {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	var out []*container
+	for _, c := range r.containers {
+		if sandbox == "" || c.sandbox == sandbox {
+			out = append(out, c)
+		}
+	}
+	slices.SortFunc(out, func(a, b *container) int {
+		return cmp.Or(cmp.Compare(b.created, a.created), strings.Compare(a.id, b.id))
+	})
+	return out
+}
+
+// StartContainer starts the process. What cannot be started has ended, with the reason.
+func (r *Runtime) StartContainer(_ context.Context, id string) error {
+	c, err := r.container(id)
+	if err != nil {
+		return err
+	}
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	if c.state != runtimeapi.ContainerState_CONTAINER_CREATED {
+		return fmt.Errorf("the container was started before")
+	}
+	c.started = r.options.Clock.Now().UnixNano()
+	process, err := r.options.Start(c.spec)
+	if err != nil {
+		c.ended(r, box.Exit{Code: startError}, "StartError", err.Error())
+		return err
+	}
+	c.process, c.state = process, runtimeapi.ContainerState_CONTAINER_RUNNING
+	go func() {
+		exit := process.Wait()
+		c.out.end()
+		c.err.end()
+		c.mutex.Lock()
+		defer c.mutex.Unlock()
+		reason, message := "Completed", ""
+		if exit.Code != 0 {
+			reason, message = "Error", c.log.told()
+			if c.stopped {
+				message = "" // it did what it was told
+			}
+		}
+		c.ended(r, exit, reason, message)
+	}()
+	return nil
+}
+
+// ended notes how it ended. The caller has the mutex.
+func (c *container) ended(r *Runtime, exit box.Exit, reason, message string) {
+	c.state, c.exit, c.reason, c.message, c.finished = runtimeapi.ContainerState_CONTAINER_EXITED, exit, reason, message, r.options.Clock.Now().UnixNano()
+	c.log.close()
+	close(c.over)
+}
+
+// running gives the process, nil if it does not run.
+func (c *container) running() Process {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	if c.state != runtimeapi.ContainerState_CONTAINER_RUNNING {
+		return nil
+	}
+	return c.process
+}
+
+// kill ends it at once.
+func (c *container) kill() {
+	if p := c.running(); p != nil {
+		c.told()
+		p.Kill()
+		<-c.over
+	}
+}
+
+// told notes that its end was asked for.
+func (c *container) told() {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	c.stopped = true
+}
+
+// StopContainer asks a process to end, and ends it when the seconds are over. One that is gone is stopped.
+func (r *Runtime) StopContainer(ctx context.Context, id string, seconds int64) error {
+	c, err := r.container(id)
+	if err != nil {
+		return nil
+	}
+	p := c.running()
+	if p == nil {
+		return nil
+	}
+	c.told()
+	if seconds > 0 {
+		if err := p.Signal(stopSignal(c.config.GetStopSignal())); err != nil {
+			r.options.Log.Debug("a process could not be asked to end", "container", id, "error", err)
+		}
+		grace := r.options.Clock.NewTimer(time.Duration(seconds) * time.Second)
+		defer grace.Stop()
+		select {
+		case <-c.over:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-grace.C():
+		}
+	}
+	p.Kill()
+	select {
+	case <-c.over:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// stopSignal is the one of the container's lifecycle, SIGTERM if it has none. Real-time signals are not told apart by the CRI's numbers.
+func stopSignal(wanted runtimeapi.Signal) os.Signal {
+	for signal := syscall.Signal(1); signal < 32; signal++ {
+		if name := unix.SignalName(signal); name != "" && name == wanted.String() {
+			return signal
+		}
+	}
+	return syscall.SIGTERM
+}
+
+// RemoveContainer takes away what is left of a container. One that is gone is removed.
+func (r *Runtime) RemoveContainer(_ context.Context, id string) error {
+	c, err := r.container(id)
+	if err != nil {
+		return nil
+	}
+	c.kill()
+	c.log.close()
+	if err := os.RemoveAll(r.folder(id)); err != nil {
+		return fmt.Errorf("removing the folder of the container: %w", err)
+	}
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	delete(r.containers, id)
+	return nil
+}
+
+// ReopenContainerLog goes on in a new file, after the kubelet has moved the old one away.
+func (r *Runtime) ReopenContainerLog(_ context.Context, id string) error {
+	c, err := r.container(id)
+	if err != nil {
+		return err
+	}
+	if c.running() == nil {
+		return fmt.Errorf("the container does not run")
+	}
+	return c.log.reopen()
+}
+
+// ListContainers gives those that a filter lets through.
+func (r *Runtime) ListContainers(_ context.Context, filter *runtimeapi.ContainerFilter) ([]*runtimeapi.Container, error) {
+	var out []*runtimeapi.Container
+	for _, c := range r.containersOf(filter.GetPodSandboxId()) {
+		c.mutex.Lock()
+		state := c.state
+		c.mutex.Unlock()
+		if filter.GetId() != "" && filter.GetId() != c.id || filter.GetState() != nil && filter.GetState().GetState() != state || !selects(filter.GetLabelSelector(), c.config.GetLabels()) {
+			continue
+		}
+		out = append(out, &runtimeapi.Container{
+			Id: c.id, PodSandboxId: c.sandbox, Metadata: c.config.GetMetadata(), Image: c.config.GetImage(), ImageRef: c.config.GetImage().GetImage(), ImageId: c.config.GetImage().GetImage(),
+			State: state, CreatedAt: c.created, Labels: c.config.GetLabels(), Annotations: c.config.GetAnnotations(),
+		})
+	}
+	return out, nil
+}
+
+// ContainerStatus says how a container is; of one that has ended badly, with the first and the last lines that it has printed.
+func (r *Runtime) ContainerStatus(_ context.Context, id string, _ bool) (*runtimeapi.ContainerStatusResponse, error) {
+	c, err := r.container(id)
+	if err != nil {
+		return nil, err
+	}
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	image := c.config.GetImage()
+	return &runtimeapi.ContainerStatusResponse{Status: &runtimeapi.ContainerStatus{
+		Id: c.id, Metadata: c.config.GetMetadata(), State: c.state, CreatedAt: c.created, StartedAt: c.started, FinishedAt: c.finished, ExitCode: int32(c.exit.Code),
+		Image: image, ImageRef: image.GetImage(), ImageId: image.GetImage(), Reason: c.reason, Message: c.message, Labels: c.config.GetLabels(), Annotations: c.config.GetAnnotations(),
+		Mounts: c.config.GetMounts(), LogPath: c.log.path,
+	}}, nil
+}

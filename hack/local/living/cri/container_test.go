@@ -1,0 +1,238 @@
+package cri
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+	remote "k8s.io/cri-client/pkg"
+	utilexec "k8s.io/utils/exec"
+
+	"github.com/pergola-dev/pergola/hack/local/box"
+)
+
+// TestSpec: what a container's process sees and is told.
+func TestSpec(t *testing.T) {
+	w := newWorld(t)
+	pod := w.pod("p")
+	_, p := w.runs(pod, func(c *runtimeapi.ContainerConfig) {
+		c.Command, c.Args = []string{"/usr/local/bin/kube-apiserver"}, []string{"--secure-port=443"}
+		c.Envs = []*runtimeapi.KeyValue{{Key: "A", Value: []byte("b=c")}, {Key: "HOME", Value: []byte("/home")}}
+		c.WorkingDir = "/work"
+		c.Mounts = []*runtimeapi.Mount{{HostPath: "/volumes/s", ContainerPath: "/srv/s", Readonly: true}, {HostPath: "/volumes/hosts", ContainerPath: "/etc/hosts"}, {HostPath: "/volumes/resolv", ContainerPath: "/etc/resolv.conf"}}
+		c.Linux = &runtimeapi.LinuxContainerConfig{SecurityContext: &runtimeapi.LinuxContainerSecurityContext{ReadonlyRootfs: true, Capabilities: &runtimeapi.Capability{AddCapabilities: []string{"NET_ADMIN"}, DropCapabilities: []string{"ALL"}}}}
+	})
+	assert.Equal(t, []string{"/usr/local/bin/kube-apiserver", "--secure-port=443", "--emulated-version=1.34"}, p.spec.Args)
+	assert.Equal(t, "/work", p.spec.Dir)
+	assert.Equal(t, "p", p.spec.Hostname)
+	assert.Equal(t, "/net/"+pod, p.spec.NetNS)
+	assert.True(t, p.spec.ReadOnlyRoot)
+	assert.Equal(t, []string{"NET_ADMIN"}, p.spec.Capabilities)
+	assert.Contains(t, p.spec.Env, "A=b=c")
+	assert.Contains(t, p.spec.Env, "HOME=/home")
+	assert.NotContains(t, p.spec.Env, "HOME=/")
+	assert.Contains(t, p.spec.Binds, box.Bind{Source: w.options.Executables["kube-apiserver"], Target: "/usr/local/bin/kube-apiserver", ReadOnly: true})
+	assert.Contains(t, p.spec.Binds, box.Bind{Source: "/volumes/s", Target: "/srv/s", ReadOnly: true})
+	assert.Contains(t, p.spec.Binds, box.Bind{Source: "/volumes/resolv", Target: "/etc/resolv.conf"}, "the kubelet's own goes before")
+	assert.Len(t, p.spec.Binds, 5)
+}
+
+func TestArguments(t *testing.T) {
+	for name, test := range map[string]struct {
+		command, args, versioned, want []string
+	}{
+		"the image's own":              {nil, []string{"--a"}, nil, []string{"/bin/x", "--a"}},
+		"the command goes before":      {[]string{"/bin/x", "run"}, []string{"--a"}, []string{"--v=1"}, []string{"/bin/x", "run", "--a", "--v=1"}},
+		"who says it himself":          {[]string{"/bin/x"}, []string{"--v=2"}, []string{"--v=1"}, []string{"/bin/x", "--v=2"}},
+		"in two words":                 {[]string{"/bin/x"}, []string{"--v", "2"}, []string{"--v=1"}, []string{"/bin/x", "--v", "2"}},
+		"another flag that begins so":  {[]string{"/bin/x"}, []string{"--vv=2"}, []string{"--v=1"}, []string{"/bin/x", "--vv=2", "--v=1"}},
+		"another program of the image": {[]string{"/bin/sh"}, []string{"-c", "x"}, []string{"--v=1"}, []string{"/bin/sh", "-c", "x"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			assert.Equal(t, test.want, arguments("/bin/x", &runtimeapi.ContainerConfig{Command: test.command, Args: test.args}, test.versioned))
+		})
+	}
+}
+
+// TestEnds: how a container has ended, and what it said last if that was bad.
+func TestEnds(t *testing.T) {
+	w := newWorld(t)
+	pod := w.pod("p")
+	id := w.made(pod)
+	assert.Equal(t, runtimeapi.ContainerState_CONTAINER_CREATED, w.status(id).GetState())
+	require.NoError(t, w.StartContainer(t.Context(), id))
+	assert.Equal(t, runtimeapi.ContainerState_CONTAINER_RUNNING, w.status(id).GetState())
+	assert.Error(t, w.StartContainer(t.Context(), id), "twice")
+	w.last().end(box.Exit{})
+	status := w.ended(id)
+	assert.Equal(t, runtimeapi.ContainerState_CONTAINER_EXITED, status.GetState())
+	assert.Equal(t, "Completed", status.GetReason())
+	assert.Equal(t, w.clock.Now().UnixNano(), status.GetFinishedAt())
+
+	id, p := w.runs(pod)
+	for i := range 20 {
+		fmt.Fprintf(p.spec.Stderr, "line %d\n", i)
+	}
+	fmt.Fprint(p.spec.Stderr, `Error: unknown flag: --nonsense`)
+	p.end(box.Exit{Code: 1})
+	status = w.ended(id)
+	assert.Equal(t, int32(1), status.GetExitCode())
+	assert.Equal(t, "Error", status.GetReason())
+	assert.True(t, strings.HasSuffix(status.GetMessage(), "\nline 19\nError: unknown flag: --nonsense"), status.GetMessage())
+	assert.True(t, strings.HasPrefix(status.GetMessage(), "line 0\nline 1\n…\nline 11\n"), status.GetMessage())
+
+	id = w.made(pod)
+	w.refuse = errors.New(`starting "/bin/x" in its box: no such file`)
+	assert.ErrorIs(t, w.StartContainer(t.Context(), id), w.refuse)
+	status = w.ended(id)
+	assert.Equal(t, int32(startError), status.GetExitCode())
+	assert.Equal(t, []string{"StartError", w.refuse.Error()}, []string{status.GetReason(), status.GetMessage()})
+}
+
+// TestLogOnAFullDisk: what cannot be written is told, and the container goes on.
+func TestLogOnAFullDisk(t *testing.T) {
+	w := newWorld(t)
+	id, p := w.runs(w.pod("p"))
+	c, err := w.container(id)
+	require.NoError(t, err)
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Skip("the machine has no /dev/full")
+	}
+	c.log.file = full
+	n, err := p.spec.Stderr.Write([]byte("no space is left\n"))
+	require.NoError(t, err)
+	assert.Equal(t, 17, n)
+	p.end(box.Exit{Code: 1})
+	assert.Regexp(t, `^no space is left\n\(its log cannot be written: .*no space left on device\)$`, w.ended(id).GetMessage())
+}
+
+// TestStop: a process is asked first, and has its time.
+func TestStop(t *testing.T) {
+	w := newWorld(t)
+	pod := w.pod("p")
+	id, p := w.runs(pod, func(c *runtimeapi.ContainerConfig) { c.StopSignal = runtimeapi.Signal_SIGUSR1 })
+	require.NoError(t, w.StopContainer(t.Context(), id, 30))
+	assert.Equal(t, []os.Signal{syscall.SIGUSR1}, p.signals)
+	status := w.ended(id)
+	assert.Equal(t, int32(128+10), status.GetExitCode())
+	assert.Empty(t, status.GetMessage(), "it did what it was told")
+	require.NoError(t, w.StopContainer(t.Context(), id, 30), "it is stopped")
+
+	id, p = w.runs(pod)
+	p.deaf = true
+	stopped := make(chan error, 1)
+	go func() { stopped <- w.StopContainer(context.WithoutCancel(t.Context()), id, 30) }()
+	require.Eventually(t, w.clock.HasWaiters, 10*time.Second, time.Millisecond)
+	assert.Equal(t, runtimeapi.ContainerState_CONTAINER_RUNNING, w.status(id).GetState())
+	w.clock.Step(30 * time.Second)
+	require.NoError(t, <-stopped)
+	assert.Equal(t, []os.Signal{syscall.SIGTERM}, p.signals)
+	assert.Equal(t, int32(137), w.ended(id).GetExitCode())
+
+	_, p = w.runs(pod)
+	require.NoError(t, w.StopPodSandbox(t.Context(), pod))
+	assert.Equal(t, 137, p.Wait().Code)
+	_, err := w.CreateContainer(t.Context(), pod, &runtimeapi.ContainerConfig{Image: &runtimeapi.ImageSpec{Image: "coreos/etcd"}, LogPath: "x"}, nil)
+	assert.ErrorContains(t, err, "stopped")
+	require.NoError(t, w.StopContainer(t.Context(), "gone", 1))
+	require.NoError(t, w.RemoveContainer(t.Context(), "gone"))
+}
+
+// TestList: filters, and what is gone when a pod is removed.
+func TestList(t *testing.T) {
+	w := newWorld(t)
+	a, b := w.pod("a"), w.pod("b")
+	one, _ := w.runs(a)
+	two := w.made(b, func(c *runtimeapi.ContainerConfig) { c.Labels = map[string]string{"container": "two"} })
+	for name, test := range map[string]struct {
+		filter *runtimeapi.ContainerFilter
+		want   []string
+	}{
+		"all":            {nil, []string{one, two}},
+		"of a pod":       {&runtimeapi.ContainerFilter{PodSandboxId: b}, []string{two}},
+		"that run":       {&runtimeapi.ContainerFilter{State: &runtimeapi.ContainerStateValue{State: runtimeapi.ContainerState_CONTAINER_RUNNING}}, []string{one}},
+		"that are made":  {&runtimeapi.ContainerFilter{State: &runtimeapi.ContainerStateValue{}}, []string{two}},
+		"by label":       {&runtimeapi.ContainerFilter{LabelSelector: map[string]string{"container": "two"}}, []string{two}},
+		"by id":          {&runtimeapi.ContainerFilter{Id: one}, []string{one}},
+		"nothing is one": {&runtimeapi.ContainerFilter{Id: one, PodSandboxId: b}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			list, err := w.ListContainers(t.Context(), test.filter)
+			require.NoError(t, err)
+			var got []string
+			for _, c := range list {
+				got = append(got, c.GetId())
+			}
+			assert.ElementsMatch(t, test.want, got)
+		})
+	}
+	require.NoError(t, w.RemovePodSandbox(t.Context(), a))
+	list, err := w.ListContainers(t.Context(), nil)
+	require.NoError(t, err)
+	require.Len(t, list, 1)
+	assert.NoDirExists(t, w.folder(a))
+	assert.NoDirExists(t, w.folder(one))
+	_, err = w.ContainerStatus(t.Context(), one, false)
+	assert.ErrorContains(t, err, "not found")
+}
+
+// TestExecSync: the exit code, what is printed, and a command that takes too long.
+func TestExecSync(t *testing.T) {
+	w := newWorld(t)
+	id, p := w.runs(w.pod("p"))
+	p.exec = func(_ context.Context, c box.Command) (box.Exit, error) {
+		assert.Equal(t, []string{"check", "it"}, c.Args)
+		fmt.Fprint(c.Stdout, strings.Repeat("x", 3*mostOutput))
+		fmt.Fprint(c.Stderr, "it is ill")
+		return box.Exit{Code: 3}, nil
+	}
+	out, errs, err := w.ExecSync(t.Context(), id, []string{"check", "it"}, time.Second)
+	var exit utilexec.ExitError
+	require.ErrorAs(t, err, &exit)
+	assert.Equal(t, 3, exit.ExitStatus())
+	assert.Len(t, out, mostOutput)
+	assert.Equal(t, "it is ill", string(errs))
+	p.exec = func(ctx context.Context, _ box.Command) (box.Exit, error) {
+		<-ctx.Done()
+		return box.Exit{Code: 137}, ctx.Err()
+	}
+	_, _, err = w.ExecSync(t.Context(), id, []string{"sleep"}, time.Millisecond)
+	assert.ErrorIs(t, err, remote.ErrCommandTimedOut)
+	p.end(box.Exit{})
+	w.ended(id)
+	_, _, err = w.ExecSync(t.Context(), id, []string{"sleep"}, time.Millisecond)
+	assert.ErrorContains(t, err, "does not run")
+}
+
+// TestLog: the format of the CRI, a new file after the kubelet has moved the old one away.
+func TestLog(t *testing.T) {
+	w := newWorld(t)
+	id, p := w.runs(w.pod("p"))
+	file := filepath.Join(w.dir, "logs", "p", "one", "0.log")
+	assert.Equal(t, file, w.status(id).GetLogPath())
+	fmt.Fprint(p.spec.Stdout, "first\nsec")
+	fmt.Fprint(p.spec.Stdout, "ond\n"+strings.Repeat("y", longestLine+5)+"\n")
+	require.NoError(t, os.Rename(file, file+".1"))
+	require.NoError(t, w.ReopenContainerLog(t.Context(), id))
+	fmt.Fprint(p.spec.Stderr, "third")
+	p.end(box.Exit{})
+	w.ended(id)
+	const at = "2026-11-23T12:00:00.000000000Z "
+	old, err := os.ReadFile(file + ".1")
+	require.NoError(t, err)
+	assert.Equal(t, at+"stdout F first\n"+at+"stdout F second\n"+at+"stdout P "+strings.Repeat("y", longestLine)+"\n"+at+"stdout F yyyyy\n", string(old))
+	now, err := os.ReadFile(file)
+	require.NoError(t, err)
+	assert.Equal(t, at+"stderr F third\n", string(now))
+	assert.Error(t, w.ReopenContainerLog(t.Context(), id), "it does not run")
+}

@@ -1,0 +1,66 @@
+package cri
+
+import (
+	"context"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+)
+
+// Images are the interface of a kubelet to the images of a Runtime. An image is there from the beginning or never: there is nothing to be pulled.
+type Images struct{ *Runtime }
+
+// image of a reference, nil if there is none.
+func (r *Runtime) image(reference string) *runtimeapi.Image {
+	found, _, err := r.options.Images.Find(reference)
+	if err != nil {
+		return nil
+	}
+	return &runtimeapi.Image{Id: reference, RepoTags: []string{reference}, Size: 1, Spec: &runtimeapi.ImageSpec{Image: reference, UserSpecifiedImage: reference,
+		Annotations: map[string]string{"executable": r.options.Executables[found.Executable]}}}
+}
+
+// ListImages gives those of the containers that there are.
+func (i Images) ListImages(_ context.Context, filter *runtimeapi.ImageFilter) ([]*runtimeapi.Image, error) {
+	only := filter.GetImage().GetImage()
+	i.mutex.Lock()
+	defer i.mutex.Unlock()
+	var out []*runtimeapi.Image
+	known := map[string]bool{}
+	for _, c := range i.containers {
+		if reference := c.config.GetImage().GetImage(); !known[reference] && (only == "" || only == reference) {
+			known[reference] = true
+			out = append(out, i.image(reference))
+		}
+	}
+	return out, nil
+}
+
+// ImageStatus says whether an image is there.
+func (i Images) ImageStatus(_ context.Context, image *runtimeapi.ImageSpec, _ bool) (*runtimeapi.ImageStatusResponse, error) {
+	return &runtimeapi.ImageStatusResponse{Image: i.image(image.GetImage())}, nil
+}
+
+// PullImage says why an image is not there; one that is needs no pulling.
+func (i Images) PullImage(_ context.Context, image *runtimeapi.ImageSpec, _ *runtimeapi.AuthConfig, _ *runtimeapi.PodSandboxConfig) (string, error) {
+	if _, _, err := i.options.Images.Find(image.GetImage()); err != nil {
+		return "", status.Error(codes.NotFound, err.Error())
+	}
+	return image.GetImage(), nil
+}
+
+// RemoveImage has nothing to remove.
+func (i Images) RemoveImage(context.Context, *runtimeapi.ImageSpec) error { return nil }
+
+// ImageFsInfo says where executables are; they take no room that could be freed.
+func (i Images) ImageFsInfo(context.Context) (*runtimeapi.ImageFsInfoResponse, error) {
+	usage := []*runtimeapi.FilesystemUsage{{
+		Timestamp: i.options.Clock.Now().UnixNano(), FsId: &runtimeapi.FilesystemIdentifier{Mountpoint: i.options.Folder},
+		UsedBytes: &runtimeapi.UInt64Value{}, InodesUsed: &runtimeapi.UInt64Value{},
+	}}
+	return &runtimeapi.ImageFsInfoResponse{ImageFilesystems: usage, ContainerFilesystems: usage}, nil
+}
+
+// Close leaves the runtime as it is.
+func (i Images) Close(context.Context) error { return nil }

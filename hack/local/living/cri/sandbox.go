@@ -1,0 +1,211 @@
+package cri
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+)
+
+// sandbox is a pod: what its containers share. The mutex of the runtime guards what changes.
+type sandbox struct {
+	id        string
+	config    *runtimeapi.PodSandboxConfig
+	created   int64
+	ready     bool
+	hostNet   bool
+	address   netip.Addr
+	namespace Namespace
+	// hostname is the one of its containers.
+	hostname string
+}
+
+// onHost tells whether the pod is in the network namespace of the node.
+func onHost(config *runtimeapi.PodSandboxConfig) bool {
+	return config.GetLinux().GetSecurityContext().GetNamespaceOptions().GetNetwork() == runtimeapi.NamespaceMode_NODE
+}
+
+// RunPodSandbox makes what the containers of a pod share: a network namespace with an address, and files.
+func (r *Runtime) RunPodSandbox(_ context.Context, config *runtimeapi.PodSandboxConfig, handler string) (id string, err error) {
+	if handler != "" {
+		return "", unsupported(fmt.Sprintf("handler %q", handler))
+	}
+	s := &sandbox{id: newID(), config: config, created: r.options.Clock.Now().UnixNano(), ready: true, hostNet: onHost(config), hostname: config.GetHostname()}
+	defer func() {
+		if err != nil {
+			_ = r.leave(s)
+			_ = os.RemoveAll(r.folder(s.id))
+		}
+	}()
+	if err := os.MkdirAll(r.folder(s.id), 0o700); err != nil {
+		return "", fmt.Errorf("making the folder of the pod: %w", err)
+	}
+	if s.hostname == "" {
+		if s.hostname, err = os.Hostname(); err != nil {
+			return "", fmt.Errorf("asking for the name of the host: %w", err)
+		}
+	}
+	for file, text := range map[string]string{"resolv.conf": resolvConf(config.GetDnsConfig()), "hostname": s.hostname + "\n"} {
+		if err := os.WriteFile(filepath.Join(r.folder(s.id), file), []byte(text), 0o644); err != nil {
+			return "", fmt.Errorf("writing /etc/%s of the pod: %w", file, err)
+		}
+	}
+	if !s.hostNet {
+		if s.address, err = r.addresses.take(); err != nil {
+			return "", err
+		}
+		if s.namespace, err = r.options.Network.Add(s.id, s.address); err != nil {
+			return "", fmt.Errorf("making the network of the pod: %w", err)
+		}
+	}
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	r.sandboxes[s.id] = s
+	return s.id, nil
+}
+
+// leave takes the network of a pod away.
+func (r *Runtime) leave(s *sandbox) error {
+	if s.namespace != nil {
+		if err := s.namespace.Close(); err != nil {
+			return fmt.Errorf("taking the network of the pod away: %w", err)
+		}
+		s.namespace = nil
+	}
+	if s.address.IsValid() {
+		r.addresses.give(s.address)
+		s.address = netip.Addr{}
+	}
+	return nil
+}
+
+// resolvConf is the file by which a pod finds names.
+func resolvConf(c *runtimeapi.DNSConfig) string {
+	var b strings.Builder
+	for _, server := range c.GetServers() {
+		fmt.Fprintf(&b, "nameserver %s\n", server)
+	}
+	if len(c.GetSearches()) > 0 {
+		fmt.Fprintf(&b, "search %s\n", strings.Join(c.GetSearches(), " "))
+	}
+	if len(c.GetOptions()) > 0 {
+		fmt.Fprintf(&b, "options %s\n", strings.Join(c.GetOptions(), " "))
+	}
+	return b.String()
+}
+
+// sandbox gives one.
+func (r *Runtime) sandbox(id string) (*sandbox, error) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	if s := r.sandboxes[id]; s != nil {
+		return s, nil
+	}
+	return nil, notFound("pod sandbox", id)
+}
+
+// list gives all, the newest first as kubelets expect it.
+func (r *Runtime) list() []*sandbox {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	out := make([]*sandbox, 0, len(r.sandboxes))
+	for _, s := range r.sandboxes {
+		out = append(out, s)
+	}
+	slices.SortFunc(out, func(a, b *sandbox) int { return cmp.Compare(b.created, a.created) })
+	return out
+}
+
+// StopPodSandbox ends all processes of a pod and takes its network away. One that is gone is stopped.
+func (r *Runtime) StopPodSandbox(_ context.Context, id string) error {
+	s, err := r.sandbox(id)
+	if err != nil {
+		return nil
+	}
+	for _, c := range r.containersOf(id) {
+		c.kill()
+	}
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	s.ready = false
+	return r.leave(s)
+}
+
+// RemovePodSandbox takes away what is left of a pod. One that is gone is removed.
+func (r *Runtime) RemovePodSandbox(ctx context.Context, id string) error {
+	if _, err := r.sandbox(id); err != nil {
+		return nil
+	}
+	if err := r.StopPodSandbox(ctx, id); err != nil {
+		return err
+	}
+	for _, c := range r.containersOf(id) {
+		if err := r.RemoveContainer(ctx, c.id); err != nil {
+			return err
+		}
+	}
+	if err := os.RemoveAll(r.folder(id)); err != nil {
+		return fmt.Errorf("removing the folder of the pod: %w", err)
+	}
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	delete(r.sandboxes, id)
+	return nil
+}
+
+func (s *sandbox) state() runtimeapi.PodSandboxState {
+	if s.ready {
+		return runtimeapi.PodSandboxState_SANDBOX_READY
+	}
+	return runtimeapi.PodSandboxState_SANDBOX_NOTREADY
+}
+
+// PodSandboxStatus says how a pod is, and its address.
+func (r *Runtime) PodSandboxStatus(_ context.Context, id string, _ bool) (*runtimeapi.PodSandboxStatusResponse, error) {
+	s, err := r.sandbox(id)
+	if err != nil {
+		return nil, err
+	}
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	out := &runtimeapi.PodSandboxStatus{
+		Id: s.id, Metadata: s.config.GetMetadata(), State: s.state(), CreatedAt: s.created, Labels: s.config.GetLabels(), Annotations: s.config.GetAnnotations(),
+		Network: &runtimeapi.PodSandboxNetworkStatus{},
+		Linux:   &runtimeapi.LinuxPodSandboxStatus{Namespaces: &runtimeapi.Namespace{Options: s.config.GetLinux().GetSecurityContext().GetNamespaceOptions()}},
+	}
+	if s.address.IsValid() {
+		out.Network.Ip = s.address.String()
+	}
+	return &runtimeapi.PodSandboxStatusResponse{Status: out, Timestamp: r.options.Clock.Now().UnixNano()}, nil
+}
+
+// ListPodSandbox gives those that a filter lets through.
+func (r *Runtime) ListPodSandbox(_ context.Context, filter *runtimeapi.PodSandboxFilter) ([]*runtimeapi.PodSandbox, error) {
+	var out []*runtimeapi.PodSandbox
+	for _, s := range r.list() {
+		r.mutex.Lock()
+		state := s.state()
+		r.mutex.Unlock()
+		if filter.GetId() != "" && filter.GetId() != s.id || filter.GetState() != nil && filter.GetState().GetState() != state || !selects(filter.GetLabelSelector(), s.config.GetLabels()) {
+			continue
+		}
+		out = append(out, &runtimeapi.PodSandbox{Id: s.id, Metadata: s.config.GetMetadata(), State: state, CreatedAt: s.created, Labels: s.config.GetLabels(), Annotations: s.config.GetAnnotations()})
+	}
+	return out, nil
+}
+
+// selects tells whether labels have all that is asked for.
+func selects(wanted, labels map[string]string) bool {
+	for key, value := range wanted {
+		if labels[key] != value {
+			return false
+		}
+	}
+	return true
+}

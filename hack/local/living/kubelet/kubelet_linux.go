@@ -1,0 +1,154 @@
+package kubelet
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sys/unix"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	clientset "k8s.io/client-go/kubernetes"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/rest"
+	internalapi "k8s.io/cri-api/pkg/apis"
+	"k8s.io/klog/v2"
+	kubeletapp "k8s.io/kubernetes/cmd/kubelet/app"
+	kubeletoptions "k8s.io/kubernetes/cmd/kubelet/app/options"
+	"k8s.io/kubernetes/pkg/kubelet"
+	kubeletconfig "k8s.io/kubernetes/pkg/kubelet/apis/config"
+	"k8s.io/kubernetes/pkg/kubelet/cm"
+	kubeletutil "k8s.io/kubernetes/pkg/kubelet/util"
+)
+
+// Options of a node.
+type Options struct {
+	// Name of the Node, with its labels and taints.
+	Name   string
+	Labels map[string]string
+	Taints []corev1.Taint
+	// Address of the node, which an interface of this network namespace has; the kubelet serves there, on Port.
+	Address string
+	Port    int32
+	// Certificate and Key are for serving, ClientCA is of those who may ask for logs and the like.
+	Certificate, Key, ClientCA string
+	// Client is how the API server is reached, with the rights of the node.
+	Client *rest.Config
+	// DNS is the address of the cluster's DNS server, Domain what its names end with.
+	DNS, Domain string
+	// Folder has the volumes of pods, Logs what they print.
+	Folder, Logs string
+	// Machine is what the node says of its size.
+	Machine Machine
+	// Runtime and Images are those of the pods.
+	Runtime internalapi.RuntimeService
+	Images  internalapi.ImageManagerService
+	Log     *slog.Logger
+}
+
+// longestFolder is where the socket that the kubelet makes in its folder has no room any more (sockaddr_un of unix(7), 108 bytes).
+const longestFolder = 107 - len("/pod-resources/kubelet.sock")
+
+// Run runs the kubelet until the context ends. One process can have one.
+func Run(ctx context.Context, options Options) error {
+	if len(options.Folder) > longestFolder {
+		return fmt.Errorf("the folder %s has %d bytes, and %d are the most that a kubelet can work with: use a shorter state folder", options.Folder, len(options.Folder), longestFolder)
+	}
+	for _, folder := range []string{options.Folder, options.Logs} {
+		if err := os.MkdirAll(folder, 0o750); err != nil {
+			return fmt.Errorf("making a folder of the kubelet: %w", err)
+		}
+	}
+	klog.SetSlogLogger(options.Log)
+	server, err := configuration(options)
+	if err != nil {
+		return err
+	}
+	if err := utilfeature.DefaultMutableFeatureGate.SetFromMap(server.FeatureGates); err != nil {
+		return fmt.Errorf("feature gates of the kubelet: %w", err)
+	}
+	deps, err := kubeletapp.UnsecuredDependencies(ctx, server, utilfeature.DefaultFeatureGate)
+	if err != nil {
+		return fmt.Errorf("what the kubelet needs: %w", err)
+	}
+	if err := connect(ctx, deps, server, options); err != nil {
+		return err
+	}
+	deps.PodStartupLatencyTracker, deps.NodeStartupLatencyTracker = kubeletutil.NewPodStartupLatencyTracker(), kubeletutil.NewNodeStartupLatencyTracker()
+	deps.ContainerManager = cm.NewStubContainerManager()
+	deps.CAdvisorInterface = &machine{Machine: options.Machine, folder: options.Folder}
+	deps.RemoteRuntimeService, deps.RemoteImageService = options.Runtime, options.Images
+	if err := kubeletapp.RunKubelet(ctx, server, deps); err != nil {
+		return fmt.Errorf("starting the kubelet: %w", err)
+	}
+	<-ctx.Done()
+	return nil
+}
+
+// connect makes the clients of the kubelet, and asks the API server for everybody who asks the kubelet.
+func connect(ctx context.Context, deps *kubelet.Dependencies, server *kubeletoptions.KubeletServer, options Options) (err error) {
+	config := rest.CopyConfig(options.Client)
+	config.QPS, config.Burst = float32(server.KubeAPIQPS), int(server.KubeAPIBurst)
+	config.ContentType = "application/vnd.kubernetes.protobuf"
+	if deps.KubeClient, err = clientset.NewForConfig(config); err != nil {
+		return fmt.Errorf("making the client of the kubelet: %w", err)
+	}
+	events := rest.CopyConfig(config)
+	events.QPS, events.Burst = float32(server.EventRecordQPS), int(server.EventBurst)
+	if deps.EventClient, err = typedcorev1.NewForConfig(events); err != nil {
+		return fmt.Errorf("making the client for events: %w", err)
+	}
+	heartbeat := rest.CopyConfig(config)
+	heartbeat.Timeout, heartbeat.QPS = server.NodeStatusUpdateFrequency.Duration, -1
+	if deps.HeartbeatClient, err = clientset.NewForConfig(heartbeat); err != nil {
+		return fmt.Errorf("making the client for heartbeats: %w", err)
+	}
+	auth, reload, err := kubeletapp.BuildAuth(types.NodeName(options.Name), deps.KubeClient, server.KubeletConfiguration)
+	if err != nil {
+		return fmt.Errorf("authentication of the kubelet: %w", err)
+	}
+	deps.Auth = auth
+	reload(ctx.Done())
+	return nil
+}
+
+// configuration is what a file and the flags of a kubelet would say.
+func configuration(options Options) (*kubeletoptions.KubeletServer, error) {
+	flags := kubeletoptions.NewKubeletFlags()
+	flags.RootDirectory, flags.CertDirectory, flags.HostnameOverride, flags.NodeIP = options.Folder, filepath.Join(options.Folder, "pki"), options.Name, options.Address
+	flags.NodeLabels, flags.MaxPerPodContainerCount = options.Labels, 1
+	c, err := kubeletoptions.NewKubeletConfiguration()
+	if err != nil {
+		return nil, fmt.Errorf("defaults of the kubelet: %w", err)
+	}
+	c.Address, c.Port, c.ReadOnlyPort, c.HealthzPort = options.Address, options.Port, 0, 0
+	c.TLSCertFile, c.TLSPrivateKeyFile = options.Certificate, options.Key
+	c.Authentication.Anonymous.Enabled, c.Authentication.Webhook.Enabled, c.Authentication.X509.ClientCAFile = false, true, options.ClientCA
+	c.Authorization.Mode = kubeletconfig.KubeletAuthorizationModeWebhook
+	c.RegisterNode, c.RegisterWithTaints, c.ProviderID = true, options.Taints, "local://"+options.Name
+	c.ClusterDNS, c.ClusterDomain, c.ResolverConfig = []string{options.DNS}, options.Domain, ""
+	c.PodLogsDir, c.MaxPods = options.Logs, 250
+	c.KubeAPIQPS, c.KubeAPIBurst, c.EventRecordQPS, c.EventBurst = 50, 100, 50, 100
+	c.SyncFrequency = metav1.Duration{Duration: 10 * time.Second} // changed Secrets arrive in the volumes as fast as that, and not in a minute
+	c.ShutdownGracePeriod, c.ShutdownGracePeriodCriticalPods = metav1.Duration{}, metav1.Duration{}
+	// There are no cgroups, and nothing is evicted from a machine that has other things to do, too.
+	c.CgroupsPerQOS, c.EnforceNodeAllocatable, c.FailSwapOn, c.LocalStorageCapacityIsolation = false, nil, false, false
+	c.EvictionHard, c.ImageGCHighThresholdPercent, c.ImageGCLowThresholdPercent = nil, 100, 99
+	c.MakeIPTablesUtilChains, c.EnableControllerAttachDetach = false, false
+	c.FeatureGates = map[string]bool{
+		"KubeletInUserNamespace": true,
+		// What depends on each other crashes until the other is there: a second's wait at first, and not ten.
+		"ReduceDefaultCrashLoopBackOffDecay": true,
+	}
+	var files unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &files); err != nil {
+		return nil, fmt.Errorf("asking how many files may be open: %w", err)
+	}
+	c.MaxOpenFiles = int64(min(files.Max, 1<<20)) // nobody may ask for more here
+	return &kubeletoptions.KubeletServer{KubeletFlags: *flags, KubeletConfiguration: *c}, nil
+}

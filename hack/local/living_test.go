@@ -1,0 +1,319 @@
+package main_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/base64"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/pergola-dev/pergola/hack/local/hold"
+	"github.com/pergola-dev/pergola/hack/local/statedir"
+)
+
+const probeImage = "registry.example.org/test/probe"
+
+func TestMain(m *testing.M) {
+	hold.Become() // to try whether it can be
+	os.Exit(m.Run())
+}
+
+// probe compiles the program that tests run in pods.
+func probe(t *testing.T) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "probe")
+	command := exec.Command("go", "build", "-o", file, "./testdata/probe")
+	command.Env = append(os.Environ(), "CGO_ENABLED=0")
+	out, err := command.CombinedOutput()
+	require.NoError(t, err, string(out))
+	return file
+}
+
+// living is a cluster whose pods run.
+type living struct {
+	program
+	api
+	// proxy reaches what is inside.
+	proxy *http.Client
+}
+
+func newLiving(t *testing.T) *living {
+	t.Helper()
+	if err := hold.Possible(); err != nil {
+		t.Skip("pods cannot run here: ", err)
+	}
+	p := newProgram(t)
+	p.dir = shortFolder(t)
+	l := &living{program: p, api: p.api(p.up("--clusters", "one", "--pods", "run", "--image", probeImage+"="+probe(t)), "one")}
+	state, err := statedir.Dir(p.dir).Load()
+	require.NoError(t, err)
+	way := fmt.Sprintf("127.0.0.1:%d", state.ProxyPort)
+	l.proxy = &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, address string) (net.Conn, error) {
+		return throughProxy(ctx, way, address)
+	}}}
+	return l
+}
+
+// throughProxy connects by a proxy that knows CONNECT, as clients do for https.
+func throughProxy(ctx context.Context, proxy, address string) (net.Conn, error) {
+	connection, err := (&net.Dialer{}).DialContext(ctx, "tcp", proxy)
+	if err != nil {
+		return nil, err
+	}
+	fmt.Fprintf(connection, "CONNECT %[1]s HTTP/1.1\r\nHost: %[1]s\r\n\r\n", address)
+	reader := bufio.NewReader(connection)
+	response, err := http.ReadResponse(reader, &http.Request{Method: http.MethodConnect})
+	if err == nil && response.StatusCode != http.StatusOK {
+		err = fmt.Errorf("the proxy says %s", response.Status)
+	}
+	if err != nil {
+		_ = connection.Close()
+		return nil, err
+	}
+	return connection, nil
+}
+
+// shortFolder is one whose path is short enough for the socket of a kubelet, whatever TMPDIR is.
+func shortFolder(t *testing.T) string {
+	t.Helper()
+	folder, err := os.MkdirTemp("", "living")
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, os.RemoveAll(folder)) })
+	return filepath.Join(folder, "s")
+}
+
+const podsPath = "/api/v1/namespaces/default/pods/"
+
+// ask asks a pod that has an address.
+func (l *living) ask(t *testing.T, pod, path, of string) (string, error) {
+	t.Helper()
+	address, _ := dig(l.get(podsPath+pod), "status/podIP").(string)
+	require.NotEmpty(t, address)
+	response, err := l.proxy.Get("http://" + address + path + "?of=" + url.QueryEscape(of))
+	if err != nil {
+		return "", err
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	require.NoError(t, err)
+	if response.StatusCode != http.StatusOK {
+		return "", fmt.Errorf("%s", strings.TrimSpace(string(text)))
+	}
+	return string(text), nil
+}
+
+// says asks until the answer is as wanted.
+func (l *living) says(t *testing.T, pod, path, of, want string) {
+	t.Helper()
+	var last string
+	var err error
+	require.Eventually(t, func() bool {
+		last, err = l.ask(t, pod, path, of)
+		return err == nil && last == want
+	}, time.Minute, 100*time.Millisecond, "%s %s of %s: want %q", pod, path, of, want)
+}
+
+// runs makes a pod of the probe.
+func (l *living) runs(t *testing.T, name string, change func(spec, container object)) {
+	t.Helper()
+	container := object{
+		"name": "probe", "image": probeImage + ":v1",
+		"readinessProbe": object{"httpGet": object{"path": "/healthz", "port": 80}, "periodSeconds": 1},
+	}
+	spec := object{"containers": []any{container}, "terminationGracePeriodSeconds": 1}
+	if change != nil {
+		change(spec, container)
+	}
+	l.api.t = t
+	l.api.apply(podsPath+name, object{"apiVersion": "v1", "kind": "Pod", "metadata": object{"name": name, "labels": object{"app": name}}, "spec": spec})
+}
+
+func (l *living) ready(t *testing.T, name string) {
+	t.Helper()
+	l.api.t = t
+	l.await(podsPath+name, map[string]string{"status/conditions[Ready]/status": "True"})
+}
+
+// TestLiving takes a cluster whose pods run through what they can see, and what can happen to them.
+func TestLiving(t *testing.T) {
+	l := newLiving(t)
+	t.Run("what a pod sees", func(t *testing.T) { testSees(t, l) })
+	t.Run("pods and nodes of both sorts", func(t *testing.T) { testSorts(t, l) })
+	t.Run("what happens to pods", func(t *testing.T) { testHappens(t, l) })
+	t.Run("the runner is killed", func(t *testing.T) { testRunnerKilled(t, l) })
+	t.Run("nothing is left", func(t *testing.T) { testNothingLeft(t, l) })
+}
+
+func testSees(t *testing.T, l *living) {
+	l.api.t = t
+	const core = "/api/v1/namespaces/default/"
+	encoded := func(text string) string { return base64.StdEncoding.EncodeToString([]byte(text)) }
+	l.api.apply(core+"secrets/s", object{"apiVersion": "v1", "kind": "Secret", "metadata": object{}, "data": object{"key": encoded("secret")}})
+	l.api.apply(core+"configmaps/c", object{"apiVersion": "v1", "kind": "ConfigMap", "metadata": object{}, "data": object{"key": "config"}})
+	l.runs(t, "sees", func(spec, container object) {
+		container["env"] = []any{
+			object{"name": "PLAIN", "value": "$(OTHER)-x"}, object{"name": "OTHER", "valueFrom": object{"secretKeyRef": object{"name": "s", "key": "key"}}},
+			object{"name": "NODE", "valueFrom": object{"fieldRef": object{"fieldPath": "spec.nodeName"}}},
+		}
+		container["securityContext"] = object{"readOnlyRootFilesystem": true}
+		container["volumeMounts"] = []any{
+			object{"name": "s", "mountPath": "/srv/s"}, object{"name": "all", "mountPath": "/srv/all"}, object{"name": "work", "mountPath": "/work"},
+			object{"name": "one", "mountPath": "/srv/one", "subPath": "key", "readOnly": true},
+		}
+		spec["volumes"] = []any{
+			object{"name": "s", "secret": object{"secretName": "s"}}, object{"name": "work", "emptyDir": object{}}, object{"name": "one", "configMap": object{"name": "c"}},
+			object{"name": "all", "projected": object{"sources": []any{
+				object{"configMap": object{"name": "c"}}, object{"serviceAccountToken": object{"path": "token", "audience": "test"}},
+				object{"downwardAPI": object{"items": []any{object{"path": "app", "fieldRef": object{"fieldPath": "metadata.labels['app']"}}}}},
+			}}},
+		}
+	})
+	l.ready(t, "sees")
+	for _, test := range []struct{ path, of, want string }{
+		{"/file", "/srv/s/key", "secret"}, {"/file", "/srv/all/key", "config"}, {"/file", "/srv/one", "config"}, {"/file", "/srv/all/app", "sees"},
+		{"/env", "OTHER", "secret"}, {"/env", "PLAIN", "$(OTHER)-x"}, {"/env", "NODE", "one-living-0"}, {"/write", "/work/x", "/work/x"}, {"/file", "/work/x", "written"},
+		{"/file", "/etc/hostname", "sees\n"},
+	} {
+		got, err := l.ask(t, "sees", test.path, test.of)
+		if assert.NoError(t, err, test.of) {
+			assert.Equal(t, test.want, got, test.of)
+		}
+	}
+	token, err := l.ask(t, "sees", "/file", "/srv/all/token")
+	require.NoError(t, err)
+	assert.Len(t, strings.Split(token, "."), 3, "a token")
+	_, err = l.ask(t, "sees", "/write", "/x")
+	assert.ErrorContains(t, err, "read-only file system")
+	_, err = l.ask(t, "sees", "/file", "/root")
+	assert.Error(t, err, "the machine is not there")
+	l.api.apply(core+"secrets/s", object{"apiVersion": "v1", "kind": "Secret", "metadata": object{}, "data": object{"key": encoded("changed")}})
+	l.says(t, "sees", "/file", "/srv/s/key", "changed")
+}
+
+// testSorts: the kinds of nodes are side by side, and both sorts of pods in their places.
+func testSorts(t *testing.T, l *living) {
+	l.runs(t, "lives", nil)
+	l.runs(t, "plays", func(_, container object) { container["image"] = "registry.example.org/other:1" })
+	l.runs(t, "both", func(spec, _ object) {
+		spec["initContainers"] = []any{object{"name": "init", "image": "registry.example.org/other:1"}}
+	})
+	for name, node := range map[string]string{"lives": "one-living-0", "plays": "kwok", "both": "kwok"} {
+		l.ready(t, name)
+		pod := l.get(podsPath + name)
+		if node == "kwok" {
+			assert.NotContains(t, dig(pod, "spec/nodeName"), "living", name)
+			assert.Contains(t, dig(pod, "status/podIP"), "239.", name)
+		} else {
+			assert.Equal(t, node, dig(pod, "spec/nodeName"), name)
+		}
+	}
+	text, messages, code := l.run("logs", "one", "default/lives")
+	require.Zero(t, code, messages)
+	assert.Equal(t, "probe begins\n", text)
+	// Two pods may have the same port, also one below 1024.
+	l.runs(t, "too", nil)
+	l.ready(t, "too")
+	address := dig(l.get(podsPath+"too"), "status/podIP").(string)
+	l.says(t, "lives", "/get", "http://"+address+"/env?of=HOSTNAME", "too")
+}
+
+func testHappens(t *testing.T, l *living) {
+	l.runs(t, "ends", nil)
+	l.ready(t, "ends")
+	_, _ = l.ask(t, "ends", "/exit", "5")
+	pod := l.await(podsPath+"ends", map[string]string{"status/containerStatuses[0]/restartCount": "1", "status/conditions[Ready]/status": "True"})
+	assert.EqualValues(t, 5, dig(pod, "status/containerStatuses[0]/lastState/terminated/exitCode"))
+	assert.Equal(t, "probe begins\nprobe was told to end with 5", dig(pod, "status/containerStatuses[0]/lastState/terminated/message"))
+	text, messages, code := l.run("logs", "one", "default/ends", "--previous")
+	require.Zero(t, code, messages)
+	assert.Contains(t, text, "probe was told to end with 5")
+
+	l.runs(t, "crashes", func(_, container object) {
+		container["env"] = []any{object{"name": "CRASH", "value": "unknown flag: --nonsense"}}
+	})
+	pod = l.await(podsPath+"crashes", map[string]string{"status/containerStatuses[0]/state/waiting/reason": "CrashLoopBackOff"})
+	assert.Contains(t, dig(pod, "status/containerStatuses[0]/lastState/terminated/message"), "probe ends: unknown flag: --nonsense")
+
+	l.runs(t, "in-use", func(spec, container object) {
+		spec["hostNetwork"] = true
+		container["env"] = []any{object{"name": "PORT", "value": "10250"}}
+	})
+	pod = l.await(podsPath+"in-use", map[string]string{"status/containerStatuses[0]/state/waiting/reason": "CrashLoopBackOff"})
+	assert.Contains(t, dig(pod, "status/containerStatuses[0]/lastState/terminated/message"), "address already in use")
+
+	l.runs(t, "ill", func(spec, container object) {
+		container["livenessProbe"] = object{"httpGet": object{"path": "/healthz", "port": 80}, "periodSeconds": 1, "failureThreshold": 1}
+		container["volumeMounts"] = []any{object{"name": "work", "mountPath": "/work"}}
+		spec["volumes"] = []any{object{"name": "work", "emptyDir": object{}}}
+	})
+	l.ready(t, "ill")
+	_, err := l.ask(t, "ill", "/write", "/work/ill")
+	require.NoError(t, err)
+	l.await(podsPath+"ill", map[string]string{"status/containerStatuses[0]/restartCount": "1"})
+	require.NoError(t, l.client.Delete(context.Background(), podsPath+"ill"))
+	l.awaitGone(podsPath + "ill")
+}
+
+// testRunnerKilled: what a node runs ends with it, and is started again by the next one.
+func testRunnerKilled(t *testing.T, l *living) {
+	status, code := l.status()
+	require.Zero(t, code)
+	before := dig(l.get(podsPath+"lives"), "status/containerStatuses[0]/containerID")
+	out, err := exec.Command(l.binary, "--dir", l.dir, "run", "--", "/bin/kill", "-9", fmt.Sprint(pids(status)["one/kubelet-0"])).CombinedOutput()
+	require.NoError(t, err, string(out))
+	address := dig(l.get(podsPath+"lives"), "status/podIP").(string)
+	require.Eventually(t, func() bool {
+		_, err := l.proxy.Get("http://" + address + "/healthz")
+		return err != nil
+	}, 10*time.Second, 50*time.Millisecond, "it ends with its runner")
+	_, messages, code := l.run("up", "--clusters", "one", "--pods", "run")
+	require.Zero(t, code, messages)
+	assert.Contains(t, messages, "one/kubelet-0 has ended unexpectedly")
+	require.Eventually(t, func() bool {
+		now := dig(l.get(podsPath+"lives"), "status/containerStatuses[0]/containerID")
+		return now != nil && now != before
+	}, time.Minute, 100*time.Millisecond, "it is started again")
+	l.ready(t, "lives")
+	l.says(t, "lives", "/healthz", "", "well")
+}
+
+// testNothingLeft: stopping leaves no process, mount or namespace.
+func testNothingLeft(t *testing.T, l *living) {
+	holder, err := hold.Find(l.dir)
+	require.NoError(t, err)
+	require.NotNil(t, holder)
+	_, messages, code := l.run("up", "--clusters", "one")
+	assert.Equal(t, 2, code, "the clusters are of the other sort")
+	assert.Contains(t, messages, "--pods run")
+	_, messages, code = l.run("down")
+	require.Zero(t, code, messages)
+	requireGone(t, "holder", holder.PID())
+	mounts, err := os.ReadFile("/proc/self/mountinfo")
+	require.NoError(t, err)
+	assert.NotContains(t, string(mounts), l.dir)
+	processes, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	require.NoError(t, err)
+	for _, file := range processes {
+		line, err := os.ReadFile(file)
+		if err == nil {
+			assert.NotContains(t, string(line), l.dir)
+		}
+	}
+	holder, err = hold.Find(l.dir)
+	require.NoError(t, err)
+	assert.Nil(t, holder)
+	_, code = l.status()
+	assert.Equal(t, 1, code)
+}

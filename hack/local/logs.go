@@ -1,0 +1,71 @@
+package main
+
+import (
+	"fmt"
+	"net/url"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// logsCommand is for machines without kubectl; where there is one, `kubectl logs` gives the same.
+func logsCommand(where *places) *cobra.Command {
+	var container string
+	var follow, previous bool
+	var tail int
+	command := &cobra.Command{
+		Use:   "logs CLUSTER NAMESPACE/POD",
+		Short: "Print what a pod that runs for real has printed",
+		Example: `  local logs runtime garden/virtual-garden-etcd-main-0
+  local logs local shoot--local--local/kube-apiserver-7c9f-x2x4q -f --tail 20`,
+		Args: cobra.ExactArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			namespace, pod, found := strings.Cut(args[1], "/")
+			if !found || namespace == "" || pod == "" {
+				return fmt.Errorf("%q is not NAMESPACE/POD", args[1])
+			}
+			manager, err := where.manager(os.Stderr)
+			if err != nil {
+				return err
+			}
+			state, err := manager.Dir.Load()
+			if err != nil {
+				return err
+			}
+			c := state.Cluster(args[0])
+			if c == nil {
+				return fmt.Errorf("there is no cluster %q in %s", args[0], manager.Dir)
+			}
+			client, err := manager.Client(c)
+			if err != nil {
+				return err
+			}
+			query := url.Values{}
+			for name, value := range map[string]string{"container": container, "follow": flag(follow), "previous": flag(previous)} {
+				if value != "" {
+					query.Set(name, value)
+				}
+			}
+			if tail >= 0 {
+				query.Set("tailLines", strconv.Itoa(tail))
+			}
+			path := fmt.Sprintf("/api/v1/namespaces/%s/pods/%s/log?%s", url.PathEscape(namespace), url.PathEscape(pod), query.Encode())
+			return client.Copy(cmd.Context(), path, cmd.OutOrStdout())
+		},
+	}
+	flags := command.Flags()
+	flags.StringVarP(&container, "container", "c", "", "container; needed only where a pod has several")
+	flags.BoolVarP(&follow, "follow", "f", false, "go on until the container ends")
+	flags.BoolVarP(&previous, "previous", "p", false, "of the container before the last restart")
+	flags.IntVar(&tail, "tail", -1, "last lines only; -1 for all")
+	return command
+}
+
+func flag(set bool) string {
+	if set {
+		return "true"
+	}
+	return ""
+}

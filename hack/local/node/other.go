@@ -1,0 +1,19 @@
+//go:build !linux
+
+package main
+
+import (
+	"errors"
+
+	"github.com/spf13/cobra"
+)
+
+func kubeletCommand() *cobra.Command { return notHere("kubelet") }
+func addonsCommand() *cobra.Command  { return notHere("addons") }
+
+// notHere is a command that cannot be.
+func notHere(name string) *cobra.Command {
+	return &cobra.Command{Use: name, RunE: func(*cobra.Command, []string) error {
+		return errors.New("pods run for real on Linux only")
+	}}
+}
