@@ -8,7 +8,6 @@ import (
 	"math"
 	"os"
 	"runtime"
-	"runtime/debug"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -99,7 +98,6 @@ func become(role string, in, out *os.File) error {
 	if err := json.Unmarshal(data, &todo); err != nil {
 		return fmt.Errorf("reading what is to be done: %w", err)
 	}
-	debug.SetGCPercent(-1)
 	unix.Umask(0o022)
 	if role == roleStart {
 		err = furnish(todo.Spec)

@@ -142,6 +142,21 @@ func TestStreams(t *testing.T) {
 	assert.Equal(t, 3, exit.Code)
 }
 
+// parts cannot be compared.
+type parts []*strings.Builder
+
+func (p parts) Write(data []byte) (int, error) { return p[0].Write(data) }
+
+func TestStreamsThatCannotBeCompared(t *testing.T) {
+	spec, _ := inside(t, "both")
+	stdout, stderr := parts{{}}, parts{{}}
+	spec.Stdout, spec.Stderr = stdout, stderr
+	_, exit := outputOf(t, spec)
+	assert.Equal(t, Exit{}, exit)
+	assert.Equal(t, "out\n", stdout[0].String())
+	assert.Equal(t, "err\n", stderr[0].String())
+}
+
 // fullDisk refuses everything.
 type fullDisk struct{ asked int }
 
@@ -215,6 +230,60 @@ func TestExec(t *testing.T) {
 	require.ErrorIs(t, err, syscall.ENOTTY)
 }
 
+func TestExecWithTerminal(t *testing.T) {
+	ours, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
+	if err != nil {
+		t.Skip("no terminals here: ", err)
+	}
+	defer ours.Close()
+	connection, err := ours.SyscallConn() // and not Fd, which would take away deadlines
+	require.NoError(t, err)
+	number := -1
+	require.NoError(t, connection.Control(func(file uintptr) {
+		if err = unix.IoctlSetPointerInt(int(file), unix.TIOCSPTLCK, 0); err == nil {
+			number, err = openPeer(file)
+		}
+	}))
+	if err != nil {
+		t.Skip("no terminals here: ", err)
+	}
+	theirs := os.NewFile(uintptr(number), "terminal")
+	defer theirs.Close()
+	require.NoError(t, ours.SetDeadline(time.Now().Add(patience)))
+
+	spec, _ := inside(t, "hang")
+	process := launch(t, spec)
+	lines := bufio.NewReader(ours)
+	for _, terminal := range []bool{false, true} {
+		var executing sync.WaitGroup
+		executing.Go(func() {
+			exit, err := process.Exec(t.Context(), Command{Args: []string{"inside", "terminal"}, Terminal: terminal, Stdin: theirs, Stdout: theirs, Stderr: theirs})
+			assert.NoError(t, err)
+			assert.Zero(t, exit.Code)
+		})
+		line, err := lines.ReadString('\n')
+		assert.NoError(t, err)
+		assert.Equal(t, "has a controlling terminal: "+strconv.FormatBool(terminal)+"\r\n", line)
+		_, err = ours.WriteString("\n")
+		assert.NoError(t, err)
+		executing.Wait()
+		if terminal || t.Failed() {
+			return // the terminal went with the session
+		}
+		_, err = lines.ReadString('\n')
+		require.NoError(t, err, "the echo")
+	}
+}
+
+// openPeer opens the other side of a terminal, without its name.
+func openPeer(file uintptr) (int, error) {
+	number, _, errno := syscall.Syscall(unix.SYS_IOCTL, file, unix.TIOCGPTPEER, unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC)
+	if errno != 0 {
+		return -1, errno
+	}
+	return int(number), nil
+}
+
 func TestExecEnds(t *testing.T) {
 	spec, _ := inside(t, "hang")
 	process := launch(t, spec)
@@ -247,16 +316,17 @@ func TestExecEnds(t *testing.T) {
 
 	// The end of the box is that of all in it.
 	result := make(chan Exit, 1)
-	read, write, err = os.Pipe()
+	lastRead, lastWrite, err := os.Pipe()
 	require.NoError(t, err)
-	defer read.Close()
+	defer lastRead.Close()
+	require.NoError(t, lastRead.SetReadDeadline(time.Now().Add(patience)))
 	go func() {
-		exit, err := process.Exec(t.Context(), Command{Args: []string{"inside", "hang"}, Stdout: write})
+		exit, err := process.Exec(t.Context(), Command{Args: []string{"inside", "hang"}, Stdout: lastWrite})
 		assert.NoError(t, err)
-		assert.NoError(t, write.Close())
+		assert.NoError(t, lastWrite.Close())
 		result <- exit
 	}()
-	lines = bufio.NewScanner(read)
+	lines = bufio.NewScanner(lastRead)
 	requireLine(t, lines, "waiting")
 	process.Kill()
 	within(t, process)

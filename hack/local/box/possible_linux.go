@@ -24,6 +24,8 @@ var possible = sync.OnceValue(func() error {
 		return nil
 	case errors.Is(err, syscall.ENOSYS):
 		return fmt.Errorf("this kernel is too old, Linux 5.12 is needed: %w", err)
+	case errors.Is(err, syscall.ENOSPC):
+		return fmt.Errorf("the limits user.max_*_namespaces of this machine allow no more namespaces: %w", err)
 	case needsUserNamespace() && denied(err):
 		return fmt.Errorf("user namespaces are forbidden on this machine: %w", err)
 	case denied(err):
@@ -33,8 +35,5 @@ var possible = sync.OnceValue(func() error {
 	}
 })
 
-// denied says whether an error is one of permissions. No space is left (ENOSPC) when the number of allowed
-// namespaces is reached, which may be zero.
-func denied(err error) bool {
-	return errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.EACCES) || errors.Is(err, syscall.ENOSPC)
-}
+// denied says whether an error is one of permissions.
+func denied(err error) bool { return errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.EACCES) }

@@ -64,7 +64,7 @@ func start(todo order) (*Process, error) {
 	if err != nil {
 		files.close()
 		talk.close()
-		return nil, fmt.Errorf("making namespaces: %w", err)
+		return nil, fmt.Errorf("making namespaces: %w", plain(err))
 	}
 	files.started()
 	if err := talk.agree(todo); err != nil {
@@ -100,6 +100,15 @@ func forkOnStarter(args []string, attributes *os.ProcAttr) (child *os.Process, e
 	}
 	<-forked
 	return child, err
+}
+
+// plain takes off that it was this program that could not be executed: it is never the reason.
+func plain(err error) error {
+	var errno syscall.Errno
+	if errors.As(err, &errno) {
+		return errno
+	}
+	return err
 }
 
 // talk is how a child gets its order and answers it.

@@ -80,6 +80,13 @@ func main() {
 		}
 	case "orphans":
 		orphans()
+	case "terminal":
+		stat, err := os.ReadFile("/proc/self/stat")
+		check(err)
+		fmt.Println("has a controlling terminal:", strings.Fields(string(stat))[6] != "0")
+		// Not gone before that is read: the end of a session takes away what is not.
+		_, err = os.Stdin.Read(make([]byte, 1))
+		check(err)
 	case "pid":
 		fmt.Println(os.Getpid())
 	case "processes":
