@@ -25,9 +25,12 @@ const (
 type Status struct {
 	Dir string `json:"dir"`
 	// Kubeconfig has a context for every cluster.
-	Kubeconfig string          `json:"kubeconfig"`
-	Shared     []PartStatus    `json:"shared"`
-	Clusters   []ClusterStatus `json:"clusters"`
+	Kubeconfig string `json:"kubeconfig"`
+	// Living says that pods run for real; Proxy is then the URL of the proxy by which they are reached.
+	Living   bool            `json:"living"`
+	Proxy    string          `json:"proxy,omitempty"`
+	Shared   []PartStatus    `json:"shared"`
+	Clusters []ClusterStatus `json:"clusters"`
 }
 
 // ClusterStatus is the state of one cluster.
@@ -74,6 +77,9 @@ func (m *Manager) Status(ctx context.Context) (Status, error) {
 	state, err := m.Dir.Load()
 	if err != nil {
 		return status, err
+	}
+	if status.Living = state.Living; state.Living && state.ProxyPort != 0 {
+		status.Proxy = fmt.Sprintf("http://127.0.0.1:%d", state.ProxyPort)
 	}
 	anyWanted := false
 	for _, c := range state.Clusters {

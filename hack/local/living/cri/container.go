@@ -87,7 +87,7 @@ func (r *Runtime) spec(s *sandbox, c *container) (box.Spec, error) {
 	security := c.config.GetLinux().GetSecurityContext()
 	out := box.Spec{
 		Root: root, ReadOnlyRoot: security.GetReadonlyRootfs(), Dir: c.config.GetWorkingDir(), Hostname: s.hostname,
-		Env: r.environment(s.hostname, c.config.GetEnvs()), Args: arguments(native.Path, c.config, versioned), Capabilities: capabilities(security),
+		Env: r.environment(s.hostname, c.config.GetEnvs()), Args: arguments(append([]string{native.Path}, native.Arguments...), c.config, versioned), Capabilities: capabilities(security),
 	}
 	r.mutex.Lock()
 	if s.namespace != nil {
@@ -122,15 +122,15 @@ func (r *Runtime) environment(hostname string, own []*runtimeapi.KeyValue) []str
 }
 
 // arguments are the command of a container, with what makes its executable behave as the version that the image is of.
-func arguments(entrypoint string, config *runtimeapi.ContainerConfig, versioned []string) []string {
+func arguments(entrypoint []string, config *runtimeapi.ContainerConfig, versioned []string) []string {
 	out := slices.Clone(config.GetCommand())
 	if len(out) == 0 {
-		out = []string{entrypoint}
+		out = slices.Clone(entrypoint)
 	}
 	out = append(out, config.GetArgs()...)
 	for _, argument := range versioned {
 		flag, _, _ := strings.Cut(argument, "=")
-		if out[0] == entrypoint && !slices.ContainsFunc(out, func(one string) bool { return one == flag || strings.HasPrefix(one, flag+"=") }) {
+		if out[0] == entrypoint[0] && !slices.ContainsFunc(out, func(one string) bool { return one == flag || strings.HasPrefix(one, flag+"=") }) {
 			out = append(out, argument)
 		}
 	}

@@ -58,7 +58,7 @@ func TestArguments(t *testing.T) {
 		"another program of the image": {[]string{"/bin/sh"}, []string{"-c", "x"}, []string{"--v=1"}, []string{"/bin/sh", "-c", "x"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			assert.Equal(t, test.want, arguments("/bin/x", &runtimeapi.ContainerConfig{Command: test.command, Args: test.args}, test.versioned))
+			assert.Equal(t, test.want, arguments([]string{"/bin/x"}, &runtimeapi.ContainerConfig{Command: test.command, Args: test.args}, test.versioned))
 		})
 	}
 }

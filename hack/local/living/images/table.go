@@ -18,8 +18,10 @@ type Native struct {
 	Repository string
 	// Executable is its name among the executables of this machine.
 	Executable string
-	// Path is where images of the repository have it, and their entrypoint.
+	// Path is where images of the repository have it.
 	Path string
+	// Arguments follow it in the image's entrypoint.
+	Arguments []string
 	// Minors are the minor versions (of major version 1) that the executable can be, the newest first: it is of that one, and behaves as each other one when it
 	// is started with --emulated-version. Empty for one whose version does not matter.
 	Minors []int
@@ -41,7 +43,9 @@ func known() Table {
 		{Repository: "kube-scheduler", Executable: "kube-scheduler", Path: "/usr/local/bin/kube-scheduler", Minors: []int{}},
 		{Repository: "etcd-development/etcd", Executable: "etcd", Path: "/usr/local/bin/etcd"},
 		{Repository: "coreos/etcd", Executable: "etcd", Path: "/usr/local/bin/etcd"},
-		{Repository: "pergola", Executable: "pergola", Path: "/pergola"},
+		{Repository: "pergola", Executable: "pergola", Path: "/usr/bin/pergola"},
+		// Pergola does its work, and reads its configuration.
+		{Repository: "gardener/resource-manager", Executable: "pergola", Path: "/usr/bin/pergola", Arguments: []string{"resource-manager"}},
 	}
 }
 

@@ -1,0 +1,90 @@
+package main
+
+import (
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pergola-dev/pergola/hack/local/hold"
+	"github.com/pergola-dev/pergola/hack/local/statedir"
+)
+
+// forwardCommand makes one Service reachable at a port of the machine, for programs that know nothing of proxies.
+func forwardCommand(where *places) *cobra.Command {
+	var port int
+	command := &cobra.Command{
+		Use:   "forward CLUSTER NAMESPACE/SERVICE:PORT",
+		Short: "Make a port of a Service one of the loopback device of this machine, until the clusters are taken down, and print it",
+		Example: `  local forward runtime garden/pergola-operator:9292
+  local forward local shoot--local--local/kube-apiserver:443 --port 16443`,
+		Args: cobra.ExactArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			service, servicePort, err := serviceOf(args[1])
+			if err != nil {
+				return err
+			}
+			manager, err := where.manager(os.Stderr)
+			if err != nil {
+				return err
+			}
+			state, err := manager.Dir.Load()
+			if err != nil {
+				return err
+			}
+			c := state.Cluster(args[0])
+			holder, err := hold.Find(string(manager.Dir))
+			switch {
+			case err != nil:
+				return err
+			case c == nil:
+				return fmt.Errorf("there is no cluster %q in %s", args[0], manager.Dir)
+			case holder == nil || c.Kubelets == 0:
+				return fmt.Errorf("no pods run for real in cluster %s: \"up --pods run\" begins it", c.Name)
+			}
+			client, err := manager.Client(c)
+			if err != nil {
+				return err
+			}
+			var found struct {
+				Spec struct {
+					ClusterIP string `json:"clusterIP"`
+				} `json:"spec"`
+			}
+			namespace, name, _ := strings.Cut(service, "/")
+			if err := client.Get(cmd.Context(), fmt.Sprintf("/api/v1/namespaces/%s/services/%s", url.PathEscape(namespace), url.PathEscape(name)), &found); err != nil {
+				return err
+			}
+			if net.ParseIP(found.Spec.ClusterIP) == nil {
+				return fmt.Errorf("Service %s has no address of its own (clusterIP: %s)", service, found.Spec.ClusterIP)
+			}
+			if port == 0 {
+				if port, err = statedir.FreePort(state.Ports()); err != nil {
+					return err
+				}
+			}
+			if err := holder.Forward(cmd.Context(), port, net.JoinHostPort(found.Spec.ClusterIP, strconv.Itoa(servicePort))); err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "127.0.0.1:%d\n", port)
+			return err
+		},
+	}
+	command.Flags().IntVar(&port, "port", 0, "port of this machine; 0 for one that is free")
+	return command
+}
+
+// serviceOf takes NAMESPACE/SERVICE:PORT apart.
+func serviceOf(text string) (service string, port int, err error) {
+	service, number, found := strings.Cut(text, ":")
+	namespace, name, slash := strings.Cut(service, "/")
+	port, err = strconv.Atoi(number)
+	if !found || !slash || namespace == "" || name == "" || err != nil || port < 1 || port > 65535 {
+		return "", 0, fmt.Errorf("%q is not NAMESPACE/SERVICE:PORT", text)
+	}
+	return service, port, nil
+}
