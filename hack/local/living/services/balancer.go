@@ -1,0 +1,77 @@
+package services
+
+import (
+	"net/netip"
+	"slices"
+	"sync"
+	"time"
+
+	"k8s.io/utils/clock"
+)
+
+// balancer says which endpoint is next. The addresses of one port of a Service share one.
+type balancer struct {
+	clock clock.PassiveClock
+
+	mu        sync.Mutex
+	endpoints []netip.AddrPort
+	next      int
+	sticky    time.Duration // how long a client keeps its endpoint; 0: not at all
+	clients   map[netip.Addr]client
+}
+
+type client struct {
+	endpoint netip.AddrPort
+	last     time.Time
+}
+
+// manyClients is when those that have not been seen for long are forgotten.
+const manyClients = 1000
+
+func (b *balancer) set(endpoints []netip.AddrPort, sticky time.Duration) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.endpoints, b.sticky = endpoints, sticky
+	if sticky == 0 {
+		b.clients = nil
+	}
+}
+
+// order returns the endpoints in the order in which to try them.
+func (b *balancer) order(from netip.Addr) []netip.AddrPort {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	n := len(b.endpoints)
+	if n == 0 {
+		return nil
+	}
+	first := b.next % n
+	if known, ok := b.clients[from]; ok && b.sticky > 0 && b.clock.Since(known.last) < b.sticky {
+		if at := slices.Index(b.endpoints, known.endpoint); at >= 0 {
+			return slices.Concat(b.endpoints[at:], b.endpoints[:at])
+		}
+	}
+	b.next = first + 1
+	return slices.Concat(b.endpoints[first:], b.endpoints[:first])
+}
+
+// used notes which endpoint took a client.
+func (b *balancer) used(from netip.Addr, endpoint netip.AddrPort) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.sticky == 0 {
+		return
+	}
+	if b.clients == nil {
+		b.clients = map[netip.Addr]client{}
+	}
+	now := b.clock.Now()
+	if _, known := b.clients[from]; !known && len(b.clients) >= manyClients {
+		for address, c := range b.clients {
+			if now.Sub(c.last) >= b.sticky {
+				delete(b.clients, address)
+			}
+		}
+	}
+	b.clients[from] = client{endpoint, now}
+}

@@ -1,0 +1,77 @@
+package services
+
+import (
+	"net/netip"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+)
+
+// playedRange has the addresses of Pods that are only played. It is multicast: connecting fails at once.
+var playedRange = netip.MustParsePrefix("239.0.0.0/8")
+
+func played(endpoint netip.AddrPort) bool { return playedRange.Contains(endpoint.Addr()) }
+
+// endpointsOf are those of one port of a Service that traffic goes to: the ready ones; if there are none, those that
+// are ending and still serve; of either, those that run for real before those that are only played.
+func endpointsOf(all []*discoveryv1.EndpointSlice, port corev1.ServicePort) []netip.AddrPort {
+	var ready, ending []netip.AddrPort
+	for _, slice := range all {
+		if slice.AddressType != discoveryv1.AddressTypeIPv4 {
+			continue
+		}
+		number, ok := portIn(slice, port)
+		if !ok {
+			continue
+		}
+		for _, endpoint := range slice.Endpoints {
+			for _, text := range endpoint.Addresses {
+				address, err := netip.ParseAddr(text)
+				if err != nil {
+					continue
+				}
+				c := endpoint.Conditions
+				switch {
+				case is(c.Ready, true):
+					ready = append(ready, netip.AddrPortFrom(address, number))
+				case is(c.Serving, false) && is(c.Terminating, false):
+					ending = append(ending, netip.AddrPortFrom(address, number))
+				}
+			}
+		}
+	}
+	if len(ready) == 0 {
+		ready = ending
+	}
+	slices.SortFunc(ready, netip.AddrPort.Compare)
+	ready = slices.Compact(ready)
+	if real := slices.DeleteFunc(slices.Clone(ready), played); len(real) > 0 {
+		return real
+	}
+	return ready
+}
+
+func is(condition *bool, unsaid bool) bool {
+	if condition == nil {
+		return unsaid
+	}
+	return *condition
+}
+
+// portIn finds the number of a Service's port; slices know ports by the name that the Service gives them.
+func portIn(slice *discoveryv1.EndpointSlice, port corev1.ServicePort) (uint16, bool) {
+	for _, p := range slice.Ports {
+		name, protocol := "", corev1.ProtocolTCP
+		if p.Name != nil {
+			name = *p.Name
+		}
+		if p.Protocol != nil {
+			protocol = *p.Protocol
+		}
+		if name == port.Name && protocol == port.Protocol && p.Port != nil {
+			return uint16(*p.Port), true
+		}
+	}
+	return 0, false
+}

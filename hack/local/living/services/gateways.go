@@ -1,0 +1,213 @@
+package services
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// The kinds of Istio that say where a gateway sends TLS.
+var (
+	gatewayResource        = schema.GroupVersionResource{Group: "networking.istio.io", Version: "v1", Resource: "gateways"}
+	virtualServiceResource = schema.GroupVersionResource{Group: "networking.istio.io", Version: "v1", Resource: "virtualservices"}
+)
+
+type gateway struct {
+	namespace, name string
+	Selector        map[string]string `json:"selector"`
+	Servers         []gatewayServer   `json:"servers"`
+}
+
+type gatewayServer struct {
+	Hosts []string `json:"hosts"`
+	Port  struct {
+		Number   int64  `json:"number"`
+		Protocol string `json:"protocol"`
+	} `json:"port"`
+}
+
+type virtualService struct {
+	namespace string
+	Hosts     []string    `json:"hosts"`
+	Gateways  []string    `json:"gateways"`
+	TLS       []tlsRoute  `json:"tls"`
+	HTTP      []httpRoute `json:"http"`
+}
+
+type tlsRoute struct {
+	Match []struct {
+		SNIHosts []string `json:"sniHosts"`
+		Port     int64    `json:"port"`
+	} `json:"match"`
+	Route []weighted `json:"route"`
+}
+
+type httpRoute struct {
+	Match []map[string]any `json:"match"`
+	Route []weighted       `json:"route"`
+}
+
+type weighted struct {
+	Destination struct {
+		Host string `json:"host"`
+		Port struct {
+			Number int64 `json:"number"`
+		} `json:"port"`
+	} `json:"destination"`
+}
+
+// route is where connections go that ask for one name, which may begin with "*.".
+type route struct {
+	host string
+	to   destination
+}
+
+// destination is a port of a Service; the only one if it is 0.
+type destination struct {
+	namespace, name string
+	port            int32
+}
+
+func (d destination) key() string { return d.namespace + "/" + d.name }
+
+func spec[T any](object *unstructured.Unstructured, into *T) *T {
+	data, err := json.Marshal(object.Object["spec"])
+	if err == nil {
+		err = json.Unmarshal(data, into)
+	}
+	if err != nil {
+		return nil // not as its schema says: nobody could follow it
+	}
+	return into
+}
+
+// routesOf are the routes that gateways of a Service's Pods have for one of its ports; none if no gateway
+// knows that port.
+func routesOf(service *corev1.Service, port corev1.ServicePort, gateways, virtualServices []*unstructured.Unstructured) []route {
+	var routes []route
+	for _, object := range gateways {
+		g := spec(object, &gateway{namespace: object.GetNamespace(), name: object.GetName()})
+		if g == nil || len(g.Selector) == 0 || !labels.SelectorFromSet(g.Selector).Matches(labels.Set(service.Spec.Selector)) {
+			continue
+		}
+		for _, server := range g.Servers {
+			if !server.serves(port) {
+				continue
+			}
+			for _, object := range virtualServices {
+				v := spec(object, &virtualService{namespace: object.GetNamespace()})
+				if v != nil && v.of(g) {
+					routes = append(routes, v.routes(server)...)
+				}
+			}
+		}
+	}
+	// A whole name goes before a pattern, and a long pattern before a short one.
+	slices.SortStableFunc(routes, func(a, b route) int {
+		if wild := strings.HasPrefix(a.host, "*"); wild != strings.HasPrefix(b.host, "*") {
+			if wild {
+				return 1
+			}
+			return -1
+		}
+		return len(b.host) - len(a.host)
+	})
+	return routes
+}
+
+// serves says whether the port of a gateway is that of its Service. Istio takes the Service's number, and the one
+// that the Pods listen on.
+func (s gatewayServer) serves(port corev1.ServicePort) bool {
+	if protocol := strings.ToUpper(s.Port.Protocol); protocol != "TLS" && protocol != "HTTPS" {
+		return false
+	}
+	return s.Port.Number == int64(port.Port) || s.Port.Number == int64(port.TargetPort.IntValue())
+}
+
+// takes says whether the server has a host. Hosts may be limited to a namespace, which does not matter here.
+func (s gatewayServer) takes(host string) bool {
+	return slices.ContainsFunc(s.Hosts, func(pattern string) bool {
+		if _, rest, ok := strings.Cut(pattern, "/"); ok {
+			pattern = rest
+		}
+		return matches(pattern, host)
+	})
+}
+
+func (v *virtualService) of(g *gateway) bool {
+	return slices.ContainsFunc(v.Gateways, func(name string) bool {
+		return name == g.namespace+"/"+g.name || name == g.name && v.namespace == g.namespace
+	})
+}
+
+func (v *virtualService) routes(server gatewayServer) []route {
+	var routes []route
+	add := func(host string, to []weighted) {
+		if len(to) == 0 || !server.takes(host) {
+			return
+		}
+		if d, ok := v.destination(to[0]); ok {
+			routes = append(routes, route{strings.ToLower(host), d})
+		}
+	}
+	for _, r := range v.TLS {
+		for _, match := range r.Match {
+			if match.Port != 0 && match.Port != server.Port.Number {
+				continue
+			}
+			for _, host := range match.SNIHosts {
+				add(host, r.Route)
+			}
+		}
+	}
+	if len(v.TLS) > 0 || len(v.HTTP) == 0 {
+		return routes
+	}
+	// The gateway would end TLS and look at requests. All of them go where those go that no route is for.
+	rest := v.HTTP[len(v.HTTP)-1]
+	for _, r := range v.HTTP {
+		if len(r.Match) == 0 {
+			rest = r
+		}
+	}
+	for _, host := range v.Hosts {
+		add(host, rest.Route)
+	}
+	return routes
+}
+
+func (v *virtualService) destination(w weighted) (destination, bool) {
+	host := w.Destination.Host
+	host = strings.TrimSuffix(host, ".cluster.local")
+	host, _ = strings.CutSuffix(host, ".svc")
+	parts := strings.Split(host, ".")
+	d := destination{namespace: v.namespace, name: parts[0], port: int32(w.Destination.Port.Number)}
+	if len(parts) == 2 {
+		d.namespace = parts[1]
+	}
+	return d, host != "" && len(parts) <= 2
+}
+
+// matches says whether a name is the pattern, or in it.
+func matches(pattern, name string) bool {
+	pattern, name = strings.ToLower(pattern), strings.ToLower(name)
+	if pattern == "*" || pattern == name {
+		return true
+	}
+	rest, wild := strings.CutPrefix(pattern, "*")
+	return wild && len(name) > len(rest) && strings.HasSuffix(name, rest)
+}
+
+func find(routes []route, name string) (destination, bool) {
+	for _, r := range routes {
+		if matches(r.host, name) {
+			return r.to, true
+		}
+	}
+	return destination{}, false
+}

@@ -1,0 +1,142 @@
+package services
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/netip"
+	"sync"
+	"time"
+)
+
+// dialPatience bounds the attempt at one endpoint.
+const dialPatience = 5 * time.Second
+
+// tcpListener accepts connections on one address and forwards each.
+type tcpListener struct {
+	listener *net.TCPListener
+	open     *connections
+	done     chan struct{}
+}
+
+// connections are those that are open, so that none outlives the controller.
+type connections struct {
+	mu     sync.Mutex
+	closed bool
+	all    map[io.Closer]bool
+	group  sync.WaitGroup
+}
+
+// add notes a connection; false if it comes too late.
+func (c *connections) add(conn io.Closer) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return false
+	}
+	if c.all == nil {
+		c.all = map[io.Closer]bool{}
+	}
+	c.all[conn] = true
+	return true
+}
+
+func (c *connections) remove(conn io.Closer) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.all, conn)
+}
+
+// end closes all and waits for those who use them.
+func (c *connections) end() {
+	c.mu.Lock()
+	c.closed = true
+	for conn := range c.all {
+		conn.Close()
+	}
+	c.mu.Unlock()
+	c.group.Wait()
+}
+
+// listenTCP starts to accept. Each connection is given to forward, which owns it.
+func listenTCP(ctx context.Context, at netip.AddrPort, open *connections, forward func(ctx context.Context, from *net.TCPConn)) (*tcpListener, error) {
+	listener, err := net.ListenTCP("tcp4", net.TCPAddrFromAddrPort(at))
+	if err != nil {
+		return nil, err
+	}
+	l := &tcpListener{listener: listener, open: open, done: make(chan struct{})}
+	go func() {
+		defer close(l.done)
+		for {
+			conn, err := listener.AcceptTCP()
+			if errors.Is(err, net.ErrClosed) {
+				return
+			}
+			if err != nil {
+				// Out of file descriptors, or a client that went: neither ends a listener.
+				select {
+				case <-ctx.Done():
+				case <-time.After(50 * time.Millisecond):
+				}
+				continue
+			}
+			if !open.add(conn) {
+				conn.Close()
+				continue
+			}
+			open.group.Go(func() {
+				defer open.remove(conn)
+				forward(ctx, conn)
+			})
+		}
+	}()
+	return l, nil
+}
+
+// Close ends the listening, not the connections.
+func (l *tcpListener) Close() error {
+	err := l.listener.Close()
+	<-l.done
+	return err
+}
+
+// reset ends a connection as if nobody had listened.
+func reset(conn *net.TCPConn) {
+	_ = conn.SetLinger(0)
+	conn.Close()
+}
+
+// dialFirst connects to the first endpoint that answers.
+func dialFirst(ctx context.Context, endpoints []netip.AddrPort) (*net.TCPConn, netip.AddrPort, error) {
+	err := errors.New("no endpoint")
+	dialer := net.Dialer{Timeout: dialPatience}
+	for _, endpoint := range endpoints {
+		var conn net.Conn
+		if conn, err = dialer.DialContext(ctx, "tcp4", endpoint.String()); err == nil {
+			return conn.(*net.TCPConn), endpoint, nil
+		}
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	return nil, netip.AddrPort{}, err
+}
+
+// join copies both ways. Who says no more is told to the other side, who may go on; an error ends both.
+func join(a, b *net.TCPConn) {
+	var group sync.WaitGroup
+	one := func(to, from *net.TCPConn) {
+		if _, err := io.Copy(to, from); err != nil {
+			reset(to)
+			reset(from)
+			return
+		}
+		_ = to.CloseWrite()
+	}
+	group.Go(func() { one(a, b) })
+	one(b, a)
+	group.Wait()
+	a.Close()
+	b.Close()
+}
