@@ -1,0 +1,119 @@
+package names
+
+import (
+	"context"
+	"log/slog"
+	"net/netip"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/miekg/dns"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/utils/clock"
+
+	"github.com/pergola-dev/pergola/hack/local/living/kinds"
+)
+
+// DNSRecords are the names that a landscape declares.
+var DNSRecords = schema.GroupVersionResource{Group: "extensions.gardener.cloud", Version: "v1alpha1", Resource: "dnsrecords"}
+
+// Records are the names that the DNSRecords of one cluster declare. It is a Source for any number of servers.
+type Records struct {
+	kind  *kinds.Kind
+	stale atomic.Bool
+	mu    sync.Mutex
+	table table
+}
+
+// table has the records of a name, or pattern. Names that only have others below them are there without any.
+type table map[string][]dns.RR
+
+// NewRecords prepares a source of names; Run keeps it up to date.
+func NewRecords(client dynamic.Interface, clock clock.WithTicker, log *slog.Logger) *Records {
+	r := &Records{}
+	r.stale.Store(true)
+	r.kind = kinds.New(client, DNSRecords, clock, log, func(*unstructured.Unstructured) { r.stale.Store(true) })
+	return r
+}
+
+// Run watches the DNSRecords until the context ends.
+func (r *Records) Run(ctx context.Context) { r.kind.Run(ctx) }
+
+// Resolve implements Source.
+func (r *Records) Resolve(name string) ([]dns.RR, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.stale.Swap(false) {
+		r.table = tableOf(r.kind.List())
+	}
+	return r.table.resolve(name)
+}
+
+func tableOf(objects []*unstructured.Unstructured) table {
+	t := table{}
+	for _, object := range objects {
+		name, _, _ := unstructured.NestedString(object.Object, "spec", "name")
+		kind, _, _ := unstructured.NestedString(object.Object, "spec", "recordType")
+		values, _, _ := unstructured.NestedStringSlice(object.Object, "spec", "values")
+		if name == "" {
+			continue
+		}
+		name = canonical(name)
+		t[name] = append(t[name], recordsOf(name, kind, values)...)
+		for above := parent(name); above != "."; above = parent(above) {
+			if _, there := t[above]; !there {
+				t[above] = nil
+			}
+		}
+	}
+	return t
+}
+
+func recordsOf(name, kind string, values []string) []dns.RR {
+	var records []dns.RR
+	for _, value := range values {
+		switch kind {
+		case "A":
+			if address, err := netip.ParseAddr(value); err == nil && address.Is4() {
+				records = append(records, a(name, address))
+			}
+		case "CNAME":
+			records = append(records, cname(name, value))
+		case "TXT":
+			records = append(records, &dns.TXT{Hdr: header(name, dns.TypeTXT), Txt: []string{value}})
+		}
+	}
+	return records
+}
+
+// resolve finds a name; one that does not exist may be in the pattern of the closest name above it that does.
+func (t table) resolve(name string) ([]dns.RR, bool) {
+	if records, there := t[name]; there {
+		return records, true
+	}
+	for above := parent(name); ; above = parent(above) {
+		if pattern, there := t["*."+above]; there {
+			records := make([]dns.RR, 0, len(pattern))
+			for _, record := range pattern {
+				record = dns.Copy(record)
+				record.Header().Name = name
+				records = append(records, record)
+			}
+			return records, true
+		}
+		if _, there := t[above]; there || above == "." {
+			return nil, false
+		}
+	}
+}
+
+func parent(name string) string {
+	_, rest, _ := strings.Cut(name, ".")
+	if rest == "" {
+		return "."
+	}
+	return rest
+}

@@ -1,0 +1,32 @@
+package names
+
+import (
+	"net/netip"
+	"strings"
+
+	"github.com/miekg/dns"
+)
+
+// Source knows names.
+type Source interface {
+	// Resolve returns all records of a name, which is in lower case and ends with a dot. A name may exist and
+	// have none. Records have the name that was asked for.
+	Resolve(name string) (records []dns.RR, exists bool)
+}
+
+// ttl is short: Pods come and go.
+const ttl = 5
+
+func header(name string, kind uint16) dns.RR_Header {
+	return dns.RR_Header{Name: name, Rrtype: kind, Class: dns.ClassINET, Ttl: ttl}
+}
+
+func a(name string, address netip.Addr) dns.RR {
+	return &dns.A{Hdr: header(name, dns.TypeA), A: address.AsSlice()}
+}
+
+func cname(name, target string) dns.RR {
+	return &dns.CNAME{Hdr: header(name, dns.TypeCNAME), Target: canonical(target)}
+}
+
+func canonical(name string) string { return strings.ToLower(dns.Fqdn(name)) }
