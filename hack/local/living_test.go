@@ -151,6 +151,7 @@ func TestLiving(t *testing.T) {
 	l := newLiving(t)
 	t.Run("what a pod sees", func(t *testing.T) { testSees(t, l) })
 	t.Run("pods and nodes of both sorts", func(t *testing.T) { testSorts(t, l) })
+	t.Run("Services, names and volumes", func(t *testing.T) { testReaches(t, l) })
 	t.Run("what happens to pods", func(t *testing.T) { testHappens(t, l) })
 	t.Run("the runner is killed", func(t *testing.T) { testRunnerKilled(t, l) })
 	t.Run("nothing is left", func(t *testing.T) { testNothingLeft(t, l) })
@@ -229,6 +230,58 @@ func testSorts(t *testing.T, l *living) {
 	l.says(t, "lives", "/get", "http://"+address+"/env?of=HOSTNAME", "too")
 }
 
+// testReaches: Services, names and claims are what pods elsewhere have.
+func testReaches(t *testing.T, l *living) {
+	l.api.t = t
+	const core = "/api/v1/namespaces/default/"
+	for name, spec := range map[string]object{
+		"reached":  {"selector": object{"app": "lives"}, "ports": []any{object{"port": 8080, "targetPort": 80}}},
+		"balanced": {"type": "LoadBalancer", "selector": object{"app": "lives"}, "ports": []any{object{"port": 81, "targetPort": 80}}},
+		"headless": {"clusterIP": "None", "selector": object{"app": "lives"}},
+	} {
+		l.api.apply(core+"services/"+name, object{"apiVersion": "v1", "kind": "Service", "metadata": object{"name": name}, "spec": spec})
+	}
+	address := dig(l.get(podsPath+"lives"), "status/podIP").(string)
+	l.says(t, "too", "/get", "http://reached:8080/env?of=HOSTNAME", "lives")
+	l.says(t, "too", "/get", "http://reached.default.svc.cluster.local:8080/healthz", "well")
+	l.says(t, "too", "/addresses", "headless.default", "["+address+"]")
+	l.says(t, "too", "/addresses", "kubernetes.default.svc", "[10.96.0.1]")
+	_, err := l.ask(t, "too", "/addresses", "example.org")
+	assert.ErrorContains(t, err, "no such host")
+	var balancer string
+	require.Eventually(t, func() bool {
+		balancer, _ = dig(l.get(core+"services/balanced"), "status/loadBalancer/ingress[0]/ip").(string)
+		return balancer != ""
+	}, time.Minute, 100*time.Millisecond)
+	l.says(t, "too", "/get", "http://"+balancer+":81/env?of=HOSTNAME", "lives")
+
+	out, messages, code := l.run("forward", "one", "default/reached:8080")
+	require.Zero(t, code, messages)
+	response, err := http.Get("http://" + strings.TrimSpace(out) + "/env?of=HOSTNAME")
+	require.NoError(t, err)
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	require.NoError(t, err)
+	assert.Equal(t, "lives", string(text))
+
+	l.api.apply(core+"persistentvolumeclaims/data", object{
+		"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": object{"name": "data"},
+		"spec": object{"accessModes": []any{"ReadWriteOnce"}, "resources": object{"requests": object{"storage": "1Gi"}}},
+	})
+	claims := func(spec, container object) {
+		container["volumeMounts"] = []any{object{"name": "work", "mountPath": "/work"}}
+		spec["volumes"] = []any{object{"name": "work", "persistentVolumeClaim": object{"claimName": "data"}}}
+	}
+	l.runs(t, "keeps", claims)
+	l.ready(t, "keeps")
+	l.says(t, "keeps", "/write", "/work/kept", "/work/kept")
+	require.NoError(t, l.client.Delete(context.Background(), podsPath+"keeps"))
+	l.awaitGone(podsPath + "keeps")
+	l.runs(t, "keeps", claims)
+	l.ready(t, "keeps")
+	l.says(t, "keeps", "/file", "/work/kept", "written")
+}
+
 func testHappens(t *testing.T, l *living) {
 	l.runs(t, "ends", nil)
 	l.ready(t, "ends")
@@ -253,13 +306,22 @@ func testHappens(t *testing.T, l *living) {
 	pod = l.await(podsPath+"in-use", map[string]string{"status/containerStatuses[0]/state/waiting/reason": "CrashLoopBackOff"})
 	assert.Contains(t, dig(pod, "status/containerStatuses[0]/lastState/terminated/message"), "address already in use")
 
+	l.runs(t, "full", func(spec, container object) {
+		container["volumeMounts"] = []any{object{"name": "work", "mountPath": "/work"}}
+		spec["volumes"] = []any{object{"name": "work", "emptyDir": object{"medium": "Memory", "sizeLimit": "1Mi"}}}
+	})
+	l.ready(t, "full")
+	_, err := l.ask(t, "full", "/fill", "/work/x")
+	assert.ErrorContains(t, err, "no space left on device")
+	l.says(t, "full", "/healthz", "", "well")
+
 	l.runs(t, "ill", func(spec, container object) {
 		container["livenessProbe"] = object{"httpGet": object{"path": "/healthz", "port": 80}, "periodSeconds": 1, "failureThreshold": 1}
 		container["volumeMounts"] = []any{object{"name": "work", "mountPath": "/work"}}
 		spec["volumes"] = []any{object{"name": "work", "emptyDir": object{}}}
 	})
 	l.ready(t, "ill")
-	_, err := l.ask(t, "ill", "/write", "/work/ill")
+	_, err = l.ask(t, "ill", "/write", "/work/ill")
 	require.NoError(t, err)
 	l.await(podsPath+"ill", map[string]string{"status/containerStatuses[0]/restartCount": "1"})
 	require.NoError(t, l.client.Delete(context.Background(), podsPath+"ill"))

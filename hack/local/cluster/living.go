@@ -95,7 +95,7 @@ func (m *Manager) executablesFlag() string {
 func (m *Manager) addonsArgs(c *statedir.Cluster) []string {
 	out := []string{
 		"addons", "--kubeconfig=" + m.Dir.PartKubeconfig(c.Name, PartAddons), "--services=" + c.ServiceCIDR(), "--load-balancers=" + c.LoadBalancers(), "--dns=" + c.DNS(),
-		"--api-server=" + strings.TrimPrefix(c.Server(), "https://"), "--volumes=" + m.Dir.Data(c.Name+"/volumes"), "--taint=" + livingTaint, m.executablesFlag(),
+		"--api-server=" + strings.TrimPrefix(c.Server(), "https://"), "--volumes=" + m.Dir.Data(c.Name+"/volumes"), "--networks=" + m.Dir.Data(c.Name+"/networks"), "--taint=" + livingTaint, m.executablesFlag(),
 	}
 	for _, other := range m.clusters {
 		if other != c && other.Kubelets > 0 {
@@ -127,7 +127,7 @@ func livingFoundation(c *statedir.Cluster) []placed {
 	}
 	return []placed{
 		clusterRoleBinding("pergola-local:kubelet-client", "system:kubelet-api-admin", kubeletClient),
-		clusterRoleBinding("pergola-local:addons", "cluster-admin", addonsUser),
+		clusterRole(addonsUser, addonsRules()), clusterRoleBinding(addonsUser, addonsUser, addonsUser),
 		// The name by which everybody knows the address; who answers there is no pod.
 		{"/api/v1/namespaces/kube-system/services/kube-dns", object{
 			"apiVersion": "v1", "kind": "Service", "metadata": object{"name": "kube-dns", "namespace": "kube-system", "labels": object{"k8s-app": "kube-dns"}},
@@ -168,4 +168,36 @@ func (m *Manager) livingSpec(c *statedir.Cluster, part string, spec process.Spec
 		spec.Salt += info.ModTime().String() // it was built anew
 	}
 	return spec
+}
+
+// addonsRules are what the packages of living say that they need.
+func addonsRules() []any {
+	rule := func(group, resources, verbs string) object {
+		split := func(text string) []any {
+			var out []any
+			for _, word := range strings.Fields(text) {
+				out = append(out, word)
+			}
+			return out
+		}
+		return object{"apiGroups": []any{group}, "resources": split(resources), "verbs": split(verbs)}
+	}
+	return []any{
+		rule("", "services", "get list watch create patch delete"),
+		rule("", "services/status", "patch"),
+		rule("", "configmaps", "get create patch delete"),
+		rule("", "secrets", "get"),
+		rule("", "pods", "list watch"),
+		rule("", "persistentvolumeclaims", "get list watch delete deletecollection"),
+		rule("", "persistentvolumes", "get list watch create delete"),
+		rule("apps", "statefulsets", "get list watch create patch delete"),
+		rule("policy", "poddisruptionbudgets", "get create patch delete"),
+		rule("storage.k8s.io", "storageclasses", "get list watch"),
+		rule("discovery.k8s.io", "endpointslices", "list watch"),
+		rule("druid.gardener.cloud", "etcds etcds/status", "get list watch patch"),
+		rule("extensions.gardener.cloud", "dnsrecords clusters", "list watch"),
+		rule("operator.gardener.cloud", "gardens", "list watch"),
+		rule("networking.istio.io", "gateways virtualservices", "list watch"),
+		rule("admissionregistration.k8s.io", "mutatingadmissionpolicies mutatingadmissionpolicybindings", "get create patch"),
+	}
 }

@@ -33,6 +33,13 @@ func clusterRoleBinding(name, role, user string) placed {
 	}}
 }
 
+// clusterRole has some rules.
+func clusterRole(name string, rules []any) placed {
+	return placed{rbacPath + "clusterroles/" + name, object{
+		"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": object{"name": name}, "rules": rules,
+	}}
+}
+
 // foundation are the objects that the parts of a cluster need before they start.
 func foundation(c *statedir.Cluster) []placed {
 	var all []placed

@@ -1,27 +1,33 @@
 package main
 
 import (
+	"context"
 	"fmt"
+	"log/slog"
 	"net/netip"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/utils/clock"
 
 	"github.com/pergola-dev/pergola/hack/local/living/admission"
+	"github.com/pergola-dev/pergola/hack/local/living/domains"
 	"github.com/pergola-dev/pergola/hack/local/living/etcds"
 	"github.com/pergola-dev/pergola/hack/local/living/images"
+	"github.com/pergola-dev/pergola/hack/local/living/names"
+	"github.com/pergola-dev/pergola/hack/local/living/services"
+	"github.com/pergola-dev/pergola/hack/local/living/volumes"
 	"github.com/pergola-dev/pergola/hack/local/podnet"
 )
 
 // addons is what the command was told.
 type addons struct {
-	kubeconfig, services, loadBalancers, dns, apiServer, volumes, taint string
-	namesOf                                                             []string
-	executables                                                         map[string]string
+	kubeconfig, services, loadBalancers, dns, apiServer, volumes, networks, taint string
+	namesOf                                                                       []string
+	executables                                                                   map[string]string
 }
 
 func addonsCommand() *cobra.Command {
@@ -39,6 +45,7 @@ func addonsCommand() *cobra.Command {
 	flags.StringVar(&a.dns, "dns", "", "address of the DNS server")
 	flags.StringVar(&a.apiServer, "api-server", "", "host and port of the API server, for the Service kubernetes")
 	flags.StringVar(&a.volumes, "volumes", "", "folder of the volumes")
+	flags.StringVar(&a.networks, "networks", "", "folder for what is noted of networks")
 	flags.StringVar(&a.taint, "taint", "", "key of the taint and the label of nodes that run pods")
 	flags.StringArrayVar(&a.namesOf, "names-of", nil, "kubeconfigs of other clusters whose DNSRecords are served, too")
 	flags.StringToStringVar(&a.executables, "executables", nil, "files of the executables that images stand for, by name")
@@ -46,43 +53,103 @@ func addonsCommand() *cobra.Command {
 }
 
 func (a *addons) run(cmd *cobra.Command) error {
-	config, err := clientcmd.BuildConfigFromFlags("", a.kubeconfig)
+	kube, client, err := clients(a.kubeconfig)
 	if err != nil {
-		return fmt.Errorf("reading --kubeconfig: %w", err)
-	}
-	config.QPS, config.Burst = 200, 400
-	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		return fmt.Errorf("making a client: %w", err)
+		return err
 	}
 	table, err := images.Of(cmd.Context(), a.executables)
 	if err != nil {
 		return err
 	}
-	network, err := podnet.Open(filepath.Join(a.volumes, ".networks"))
+	balancers, err := a.local()
 	if err != nil {
 		return err
 	}
-	for _, text := range []string{a.services, a.loadBalancers} {
-		prefix, err := netip.ParsePrefix(text)
-		if err != nil {
-			return fmt.Errorf("range of addresses: %w", err)
-		}
-		if err := network.Local(prefix); err != nil {
-			return err
-		}
-	}
-	dynamicClient, err := dynamic.NewForConfig(config)
+	server, err := netip.ParseAddr(a.dns)
 	if err != nil {
-		return fmt.Errorf("making a client: %w", err)
+		return fmt.Errorf("--dns: %w", err)
+	}
+	api, err := netip.ParseAddrPort(a.apiServer)
+	if err != nil {
+		return fmt.Errorf("--api-server: %w", err)
 	}
 	log := newLog()
 	group, ctx := errgroup.WithContext(cmd.Context())
-	group.Go(func() error {
-		return etcds.New(etcds.Options{Kube: client, Dynamic: dynamicClient, Log: log, NoSync: true}).Run(ctx)
-	})
-	if err := admission.Ensure(ctx, client, table.Pattern(), a.taint); err != nil {
+	sources, err := a.names(ctx, group, kube, client, log)
+	if err != nil {
 		return err
 	}
+	dns, err := names.New(names.Options{Kube: kube, Dynamic: client, Address: netip.AddrPortFrom(server, 53), More: sources, Log: log})
+	if err != nil {
+		return err
+	}
+	forwarder, err := services.New(services.Options{Kube: kube, Dynamic: client, KubernetesEndpoint: api, LoadBalancers: balancers, Log: log})
+	if err != nil {
+		return err
+	}
+	for _, run := range []func(context.Context) error{
+		dns.Run, forwarder.Run, volumes.New(volumes.Options{Kube: kube, Folder: a.volumes, Log: log}).Run,
+		etcds.New(etcds.Options{Kube: kube, Dynamic: client, Log: log, NoSync: true}).Run,
+	} {
+		group.Go(func() error { return run(ctx) })
+	}
+	group.Go(func() error { return admission.Ensure(ctx, kube, table.Pattern(), a.taint) })
 	return group.Wait()
+}
+
+// clients of a cluster.
+func clients(kubeconfig string) (kubernetes.Interface, dynamic.Interface, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	if err != nil {
+		return nil, nil, fmt.Errorf("reading %s: %w", kubeconfig, err)
+	}
+	config.QPS, config.Burst = 200, 400
+	kube, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, nil, fmt.Errorf("making a client: %w", err)
+	}
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return nil, nil, fmt.Errorf("making a client: %w", err)
+	}
+	return kube, client, nil
+}
+
+// local makes the ranges of Services and load balancers addresses of this network namespace, and gives the latter.
+func (a *addons) local() (balancers netip.Prefix, err error) {
+	network, err := podnet.Open(a.networks)
+	if err != nil {
+		return netip.Prefix{}, err
+	}
+	for _, text := range []string{a.services, a.loadBalancers} {
+		if balancers, err = netip.ParsePrefix(text); err != nil {
+			return netip.Prefix{}, fmt.Errorf("range of addresses: %w", err)
+		}
+		if err := network.Local(balancers); err != nil {
+			return netip.Prefix{}, err
+		}
+	}
+	return balancers, nil
+}
+
+// names begins to watch what names there are besides those of the cluster's own Services: of API servers here, and what other clusters declare.
+func (a *addons) names(ctx context.Context, group *errgroup.Group, kube kubernetes.Interface, client dynamic.Interface, log *slog.Logger) ([]names.Source, error) {
+	var out []names.Source
+	watch := func(source interface {
+		names.Source
+		Run(context.Context)
+	}) {
+		group.Go(func() error { source.Run(ctx); return nil })
+		out = append(out, source)
+	}
+	watch(domains.New(kube, client, clock.RealClock{}, log))
+	for _, kubeconfig := range a.namesOf {
+		otherKube, other, err := clients(kubeconfig)
+		if err != nil {
+			return nil, err
+		}
+		watch(names.NewRecords(other, clock.RealClock{}, log))
+		watch(domains.New(otherKube, other, clock.RealClock{}, log))
+	}
+	return out, nil
 }

@@ -38,6 +38,7 @@ func main() {
 		return string(text), err
 	})
 	answer("/write", func(path string) (string, error) { return path, os.WriteFile(path, []byte("written"), 0o600) })
+	answer("/fill", func(path string) (string, error) { return path, os.WriteFile(path, make([]byte, 4<<20), 0o600) })
 	answer("/env", func(name string) (string, error) { return os.Getenv(name), nil })
 	answer("/addresses", func(name string) (string, error) {
 		all, err := net.LookupHost(name)

@@ -1,0 +1,99 @@
+package domains
+
+import (
+	"context"
+	"log/slog"
+	"net/netip"
+	"strings"
+	"sync"
+
+	"github.com/miekg/dns"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/utils/clock"
+
+	"github.com/pergola-dev/pergola/hack/local/living/kinds"
+)
+
+var (
+	gardens  = schema.GroupVersionResource{Group: "operator.gardener.cloud", Version: "v1alpha1", Resource: "gardens"}
+	clusters = schema.GroupVersionResource{Group: "extensions.gardener.cloud", Version: "v1alpha1", Resource: "clusters"}
+)
+
+// ttl is short: control planes come and go.
+const ttl = 5
+
+// Source knows the names of the API servers whose control planes are in one cluster.
+type Source struct {
+	gardens, clusters *kinds.Kind
+	factory           informers.SharedInformerFactory
+	services          corelisters.ServiceLister
+}
+
+// New prepares a source of names; Run keeps it up to date.
+func New(kube kubernetes.Interface, client dynamic.Interface, clk clock.WithTicker, log *slog.Logger) *Source {
+	nothing := func(*unstructured.Unstructured) {} // they are few, and looked through with each question
+	s := &Source{gardens: kinds.New(client, gardens, clk, log, nothing), clusters: kinds.New(client, clusters, clk, log, nothing), factory: informers.NewSharedInformerFactory(kube, 0)}
+	s.services = s.factory.Core().V1().Services().Lister()
+	return s
+}
+
+// Run watches until the context ends.
+func (s *Source) Run(ctx context.Context) {
+	var group sync.WaitGroup
+	group.Go(func() { s.gardens.Run(ctx) })
+	group.Go(func() { s.clusters.Run(ctx) })
+	s.factory.Start(ctx.Done())
+	group.Wait()
+	s.factory.Shutdown()
+}
+
+// target is a Service.
+type target struct{ namespace, name string }
+
+// Resolve gives the address of the Service that a name leads to.
+func (s *Source) Resolve(name string) ([]dns.RR, bool) {
+	to, found := s.find(strings.TrimSuffix(name, "."))
+	if !found {
+		return nil, false
+	}
+	service, err := s.services.Services(to.namespace).Get(to.name)
+	if err != nil {
+		return nil, true // it is not there yet
+	}
+	address, err := netip.ParseAddr(service.Spec.ClusterIP)
+	if err != nil || !address.Is4() {
+		return nil, true
+	}
+	return []dns.RR{&dns.A{Hdr: dns.RR_Header{Name: name, Rrtype: dns.TypeA, Class: dns.ClassINET, Ttl: ttl}, A: address.AsSlice()}}, true
+}
+
+// find looks which control plane has a name.
+func (s *Source) find(name string) (target, bool) {
+	for _, garden := range s.gardens.List() {
+		domains, _, _ := unstructured.NestedSlice(garden.Object, "spec", "virtualCluster", "dns", "domains")
+		for _, one := range domains {
+			domain, _ := one.(map[string]any)
+			if is(name, domain["name"]) {
+				return target{"garden", "virtual-garden-kube-apiserver"}, true
+			}
+		}
+	}
+	for _, cluster := range s.clusters.List() {
+		domain, _, _ := unstructured.NestedFieldNoCopy(cluster.Object, "spec", "shoot", "spec", "dns", "domain")
+		if is(name, domain) {
+			return target{cluster.GetName(), "kube-apiserver"}, true
+		}
+	}
+	return target{}, false
+}
+
+// is tells whether a name is that of the API server of a domain.
+func is(name string, domain any) bool {
+	text, _ := domain.(string)
+	return text != "" && strings.EqualFold(name, "api."+text)
+}
