@@ -3,7 +3,6 @@ package etcds
 import (
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"fmt"
 	"net"
 	"os"
@@ -28,7 +27,6 @@ type local struct {
 	t      *testing.T
 	binary string
 	data   string
-	roots  *x509.CertPool
 }
 
 func newLocal(t *testing.T) local {
