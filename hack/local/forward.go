@@ -60,7 +60,7 @@ func forwardCommand(where *places) *cobra.Command {
 				return err
 			}
 			if net.ParseIP(found.Spec.ClusterIP) == nil {
-				return fmt.Errorf("Service %s has no address of its own (clusterIP: %s)", service, found.Spec.ClusterIP)
+				return fmt.Errorf("the Service %s has no address of its own (clusterIP: %s)", service, found.Spec.ClusterIP)
 			}
 			if port == 0 {
 				if port, err = statedir.FreePort(state.Ports()); err != nil {

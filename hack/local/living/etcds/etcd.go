@@ -125,13 +125,16 @@ func (e *etcd) configMap() string     { return e.Name + "-config" }
 
 // Labels by which the parts of an Etcd are found.
 const (
-	managedBy   = "app.kubernetes.io/managed-by"
-	partOf      = "app.kubernetes.io/part-of"
-	druid       = "etcd-druid"
-	managedOnes = managedBy + "=" + druid
+	managedBy = "app.kubernetes.io/managed-by"
+	partOf    = "app.kubernetes.io/part-of"
+	druid     = "etcd-druid"
+	// standIn manages all but the Pods: etcd-druid's webhook keeps everybody else from changing what has its own name, and nobody answers for it
+	// where it is played.
+	standIn     = "local-etcd-druid"
+	managedOnes = managedBy + "=" + standIn
 )
 
-// selector is on everything of the Etcd, and selects its Pods.
+// selector selects the Pods of the Etcd.
 func (e *etcd) selector() map[string]string {
 	return map[string]string{managedBy: druid, partOf: e.Name}
 }

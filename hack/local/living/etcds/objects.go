@@ -10,7 +10,9 @@ import (
 )
 
 func (e *etcd) meta(name, component string) metav1.ObjectMeta {
-	return metav1.ObjectMeta{Name: name, Namespace: e.Namespace, Labels: e.labels(component, name), OwnerReferences: e.owner()}
+	labels := e.labels(component, name)
+	labels[managedBy] = standIn
+	return metav1.ObjectMeta{Name: name, Namespace: e.Namespace, Labels: labels, OwnerReferences: e.owner()}
 }
 
 // clientServiceObject is by whom clients reach the ready members. Nobody listens on etcd-druid's third port,
