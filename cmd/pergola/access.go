@@ -102,7 +102,7 @@ func convergerOptions(cmd *cobra.Command, l *landscapes.Landscape, flags accessF
 	var problems []error
 	access := flags.access()
 	for _, name := range names {
-		config, err := access.Config(l, name)
+		config, err := configOf(access, l, name, configs[landscape.Runtime])
 		if err != nil {
 			problems = append(problems, err)
 			continue
@@ -118,6 +118,14 @@ func convergerOptions(cmd *cobra.Command, l *landscapes.Landscape, flags accessF
 	return landscape.Options{
 		Catalogue: catalogue(cmd), Configs: configs, Flags: reach, Clock: clock.RealClock{}, Holder: holderOf("apply"), Version: version, Thresholds: landscape.Thresholds(l),
 	}, nil
+}
+
+// configOf is the access to a cluster: the one that was given, or for the virtual garden what the runtime cluster says.
+func configOf(access landscape.Access, l *landscapes.Landscape, name string, runtime *rest.Config) (*rest.Config, error) {
+	if runtime != nil && access.Derives(l, name) {
+		return landscape.DeriveVirtual(l, runtime, clock.RealClock{})
+	}
+	return access.Config(l, name)
 }
 
 // convergerOf loads a landscape, which has to be valid, and connects to its clusters, for a command that applies nothing.

@@ -84,7 +84,7 @@ func (o *operatorFlags) run(cmd *cobra.Command) error {
 	}
 	defer end()
 	role := &operator.Role{
-		Config: config, Namespace: o.namespace, Catalogue: catalogue(cmd), Evaluator: pool, CacheDir: dir, FileSources: o.files, Version: version,
+		Config: config, Outside: !isInCluster(o.kubeconfig), Namespace: o.namespace, Catalogue: catalogue(cmd), Evaluator: pool, CacheDir: dir, FileSources: o.files, Version: version,
 		Address: o.address, HealthPort: o.ports.health, MetricsPort: o.ports.metrics, ReceiverPort: o.receivers, ReceiverProxies: proxies, Holder: holderOf("operator"), Clock: clock.RealClock{}, Log: log,
 		OnListen: func(health, metrics, receivers string) {
 			log.Info("listening", "health", health, "metrics", metrics, "receivers", receivers)

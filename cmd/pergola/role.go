@@ -87,6 +87,12 @@ func accessOf(cluster, path string) (*rest.Config, error) {
 	return restConfig("the "+cluster+" cluster", path, "")
 }
 
+// isInCluster tells whether accessOf gives the access of the pod.
+func isInCluster(path string) bool {
+	_, err := rest.InClusterConfig()
+	return path == "" && !errors.Is(err, rest.ErrNotInCluster)
+}
+
 // restConfig reads a kubeconfig, or what KUBECONFIG names; context is its current one unless it is given.
 func restConfig(cluster, path, context string) (*rest.Config, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()

@@ -120,7 +120,7 @@ func (a *asking) live(l *landscapes.Landscape) ([]string, func(context.Context, 
 	configs := map[string]*rest.Config{}
 	var reachable []string
 	for _, name := range names {
-		if config, err := access.Config(l, name); err == nil {
+		if config, err := configOf(access, l, name, configs[landscape.Runtime]); err == nil {
 			configs[name] = config
 			reachable = append(reachable, name)
 		}

@@ -18,6 +18,7 @@ import (
 
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/controllers/access"
 	"github.com/pergola-dev/pergola/controllers/owner"
 	"github.com/pergola-dev/pergola/controllers/seedpublication"
 	"github.com/pergola-dev/pergola/health/condition"
@@ -197,7 +198,7 @@ func (c *Converger) prepareOwners() error {
 		Engine: c.engine, Render: rendering, Renders: options.Renders, Clock: options.Clock, Thresholds: options.Thresholds, Gate: options.Gate,
 		Gardener:    gardencorev1beta1.Gardener{ID: options.Holder, Name: options.Holder, Version: options.Version},
 		HealthRules: judging.Rules, ExistenceOnly: judging.ExistenceOnly, ProgressingThreshold: progressingThreshold(l),
-		OnEvent: options.OnEvent, OnObject: c.object, StepTimeout: options.StepTimeout, CareInterval: options.CareInterval,
+		OnEvent: options.OnEvent, OnObject: c.object, Coming: &owner.Coming{}, StepTimeout: options.StepTimeout, CareInterval: options.CareInterval,
 	}
 	return c.findOwners()
 }
@@ -349,6 +350,9 @@ func (c *Converger) convergeVirtual(ctx context.Context, d *declarations) error 
 	}
 	seed := apply.Ref{APIVersion: gardencorev1beta1.SchemeGroupVersion.String(), Kind: "Seed"}
 	if _, err := c.clusters[Virtual].Mapping(ctx, seed.GVK()); err != nil {
+		if access.IsMissing(err) && !c.hasVirtual(ctx, d) {
+			return nil
+		}
 		return &owner.FollowsError{Err: fmt.Errorf("declarations of the virtual garden, Seeds and Shoots: not reconciled, because the virtual garden is not ready: %w",
 			c.clusters[Virtual].Explain(seed, "read", err))}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/pergola-dev/pergola/controllers/access"
 	"github.com/pergola-dev/pergola/controllers/owner"
 )
 
@@ -32,6 +33,12 @@ func Exemptions() []Exemption {
 			func(o *unstructured.Unstructured) bool {
 				return o.GetKind() == "Secret" && strings.HasSuffix(o.GetLabels()["role"], "-configuration") &&
 					o.GetLabels()["resources.gardener.cloud/garbage-collectable-reference"] == "true"
+			},
+		},
+		{
+			"Secrets " + access.SecretName + " of the garden and of control planes of Shoots", "generated access under a fixed name; it lives as long as the control plane",
+			func(o *unstructured.Unstructured) bool {
+				return o.GetKind() == "Secret" && access.IsPublished(o.GetName(), o.GetLabels())
 			},
 		},
 		{

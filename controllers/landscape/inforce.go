@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/controllers/access"
 	"github.com/pergola-dev/pergola/controllers/owner"
 	"github.com/pergola-dev/pergola/render"
 )
@@ -63,7 +64,7 @@ func (c *Converger) foresee(ctx context.Context) {
 func (c *Converger) identify(ctx context.Context, o *owner.Owner) error {
 	live, err := o.Home.GetLive(ctx, o.Ref)
 	switch {
-	case apierrors.IsNotFound(err) || meta.IsNoMatchError(err):
+	case apierrors.IsNotFound(err) || meta.IsNoMatchError(err) || access.IsMissing(err):
 		return &owner.FollowsError{Err: fmt.Errorf("not reconciled, because it is not on cluster %s: what Git declares could not be applied there", o.Home.Name())}
 	case err != nil:
 		return o.Home.Explain(o.Ref, "read", err)

@@ -15,6 +15,9 @@ import (
 // noteIncomplete begins the note of a plan that lacks something because of problems.
 const noteIncomplete = "incomplete: "
 
+// noteNotMade is of a plan for a virtual garden that nobody can be asked about.
+const noteNotMade = "the virtual garden is not made yet: everything in it is to be created, as far as its API server will admit it"
+
 // Remarks are the notes of a plan without the one that repeats the problems of its error.
 func Remarks(p plan.Plan) []string {
 	return slices.DeleteFunc(slices.Clone(p.Notes), func(note string) bool { return strings.HasPrefix(note, noteIncomplete) })
@@ -38,7 +41,16 @@ func (c *Converger) Plan(ctx context.Context) (plan.Plan, error) {
 	parts := split(c.landscape)
 	for _, name := range []string{Runtime, Virtual} {
 		p.Notes = append(p.Notes, lockedNotes(parts[name].locked)...)
-		if c.clusters[name] != nil {
+		if c.isNotMade(ctx, name) {
+			found := plan.Bundles(nil, slices.DeleteFunc(Declared(c.landscape, nil), func(p plan.Place) bool { return p.Cluster != name }))
+			for i := range found.Items {
+				found.Items[i].Owner = "landscape " + c.landscape.Config.Name
+			}
+			add(withoutLocked(found.Items, parts[name].locked), 0, nil)
+			if len(found.Items) > 0 {
+				p.Notes = append(p.Notes, noteNotMade)
+			}
+		} else if c.clusters[name] != nil {
 			found, err := c.planDeclarations(ctx, name, parts[name])
 			add(found.Items, found.Unchanged, err)
 			p.HandedOver = append(p.HandedOver, found.HandedOver...)
@@ -82,6 +94,13 @@ func (c *Converger) planDeclarations(ctx context.Context, cluster string, d *dec
 	if err != nil {
 		return plan.Plan{}, err
 	}
+	if cluster == Runtime {
+		brought, err := bootstrapObjects()
+		if err != nil {
+			return plan.Plan{}, err
+		}
+		c.owners.Coming.Add(cluster, brought...)
+	}
 	s := c.declarationSet(cluster, d)
 	ids := map[apply.Ref]string{}
 	judged := c.newJudge(cluster, len(s.Objects)+len(d.locked), around)
@@ -99,7 +118,7 @@ func (c *Converger) planDeclarations(ctx context.Context, cluster string, d *dec
 			return held
 		},
 	})
-	err = around.explain(err)
+	err = c.owners.Coming.Settle(found.Items, around.explain(err))
 	found.Items = withoutLocked(found.Items, d.locked)
 	for i := range found.Items {
 		c.note(found.Items[i].Object, found.Items[i].Action == plan.Fail)

@@ -18,6 +18,7 @@ import (
 
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/controllers/access"
 	"github.com/pergola-dev/pergola/controllers/owner"
 	"github.com/pergola-dev/pergola/internal/panics"
 	"github.com/pergola-dev/pergola/plan"
@@ -214,8 +215,11 @@ func inWords(err error) string {
 	return strings.Join(owner.Problems(err), "; ")
 }
 
-// isAbsent says that the cluster answers and has no such object, or not even its kind.
+// isAbsent says that the cluster answers and has no such object, or not even its kind, or that it is not made yet itself.
 func isAbsent(err error) bool {
+	if access.IsMissing(err) {
+		return true
+	}
 	reason := apply.ReasonOf(err)
 	return reason == apply.NotFound || reason == apply.NoKind
 }

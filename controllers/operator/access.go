@@ -3,6 +3,7 @@ package operator
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"maps"
 	"slices"
@@ -11,23 +12,17 @@ import (
 	"filippo.io/age"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/transport"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/controllers/access"
 	"github.com/pergola-dev/pergola/controllers/landscape"
 	"github.com/pergola-dev/pergola/landscapes"
 )
-
-// gardenAccess is the Secret of the runtime cluster with the operator's kubeconfig of the virtual garden, where the Landscape names no
-// other (upstream's gardener-operator keeps its own there).
-var gardenAccess = client.ObjectKey{Namespace: "garden", Name: "gardener-internal"}
-
-// secretKubeconfig is the key of a kubeconfig in a Secret.
-const secretKubeconfig = "kubeconfig"
 
 // suffixAgeKey ends the keys of a decryption Secret that hold age identities.
 const suffixAgeKey = ".agekey"
@@ -36,6 +31,8 @@ const suffixAgeKey = ".agekey"
 type secrets struct {
 	client    client.Reader
 	namespace string
+	// outside gives the address of the virtual garden for a process that does not run in the runtime cluster; nil for one that does.
+	outside func(context.Context) (string, error)
 }
 
 // data of a Secret in the namespace of the Landscape; field says where it is referred to.
@@ -102,17 +99,14 @@ func locked(object *landscapev1alpha1.Landscape, r *revision) error {
 	return fmt.Errorf("revision %s: there is no key for encrypted Secrets: %s: %s", r.Revision(), listed(names), hint)
 }
 
-// kubeconfig of the virtual garden; nil while there is none.
-func (s secrets) kubeconfig(ctx context.Context, clusters *landscapev1alpha1.Clusters) ([]byte, error) {
+// virtual is the access to the virtual garden, and a text that is another one when that is; nil for none. Where the Landscape names no Secret, it is
+// found in the runtime cluster once the Garden is made there. The access of the garden is not everybody's: only Landscapes beside it have it.
+func (s secrets) virtual(ctx context.Context, clusters *landscapev1alpha1.Clusters, options apply.ClusterOptions) (*rest.Config, string, error) {
 	if clusters == nil || clusters.Virtual == nil || clusters.Virtual.SecretRef == nil {
-		if s.namespace != gardenAccess.Namespace {
-			return nil, nil // the access of the garden is not everybody's
+		if s.namespace != access.NamespaceOfGarden {
+			return nil, "", nil
 		}
-		data, err := s.at(ctx, gardenAccess, "access to the virtual garden")
-		if apierrors.IsNotFound(err) {
-			return nil, nil
-		}
-		return data[secretKubeconfig], err
+		return access.Late(s.source(options)), "derived", nil
 	}
 	const field = "spec.clusters.virtual.secretRef"
 	ref := clusters.Virtual.SecretRef
@@ -120,28 +114,44 @@ func (s secrets) kubeconfig(ctx context.Context, clusters *landscapev1alpha1.Clu
 	if key.Namespace == "" {
 		key.Namespace = s.namespace
 	}
-	if key.Namespace != s.namespace && s.namespace != gardenAccess.Namespace {
-		return nil, fmt.Errorf("%s: namespace %s: only Landscapes in namespace %s may name Secrets of other namespaces", field, key.Namespace, gardenAccess.Namespace)
+	if key.Namespace != s.namespace && s.namespace != access.NamespaceOfGarden {
+		return nil, "", fmt.Errorf("%s: namespace %s: only Landscapes in namespace %s may name Secrets of other namespaces", field, key.Namespace, access.NamespaceOfGarden)
 	}
 	data, err := s.at(ctx, key, field)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	entry := ref.Key
 	if entry == "" {
-		entry = secretKubeconfig
+		entry = access.Key
 	}
 	if len(data[entry]) == 0 {
-		return nil, fmt.Errorf("%s: Secret %s has no key %s", field, key, entry)
+		return nil, "", fmt.Errorf("%s: Secret %s has no key %s", field, key, entry)
 	}
-	return data[entry], nil
+	config, err := access.Kubeconfig(data[entry])
+	if err != nil {
+		return nil, "", fmt.Errorf("access to the virtual garden: %w", err)
+	}
+	sum := sha256.Sum256(data[entry])
+	return config, hex.EncodeToString(sum[:]), nil
+}
+
+// source reads the access to the virtual garden as the operator itself, whatever account a Landscape is applied as.
+func (s secrets) source(options apply.ClusterOptions) access.Source {
+	read := func(ctx context.Context, key types.NamespacedName) (*corev1.Secret, error) {
+		secret := &corev1.Secret{}
+		return secret, s.client.Get(ctx, key, secret)
+	}
+	out := access.OfVirtualGarden(read, options.Clock)
+	out.Outside = s.outside
+	return out
 }
 
 // clusters of a Landscape. Connections stay as long as the access is the same, and with them what is known of the cluster.
 type clusters struct {
 	runtime, virtual *apply.Cluster
-	runtimeID        string
-	virtualID        [sha256.Size]byte
+	// runtimeID and virtualID say what the connections were made with.
+	runtimeID, virtualID string
 }
 
 // connect makes the connections that changed, with a wrapper around each; the former ones are closed by the returned function, once nobody
@@ -171,23 +181,12 @@ func (c *clusters) connect(ctx context.Context, base *rest.Config, wrap transpor
 		}
 		c.runtime, c.runtimeID = next, account
 	}
-	kubeconfig, err := from.kubeconfig(ctx, l.Spec.Clusters)
-	if err != nil {
+	config, id, err := from.virtual(ctx, l.Spec.Clusters, options)
+	if err != nil || id == c.virtualID {
 		return closeFormer, err
 	}
-	id := sha256.Sum256(kubeconfig)
-	if id == c.virtualID && (c.virtual != nil || kubeconfig == nil) {
-		return closeFormer, nil
-	}
 	var next *apply.Cluster
-	if kubeconfig != nil {
-		config, err := clientcmd.RESTConfigFromKubeConfig(kubeconfig)
-		if err != nil {
-			return closeFormer, fmt.Errorf("access to the virtual garden: the kubeconfig in its Secret cannot be read") // the cause may quote it
-		}
-		if err := checkKubeconfig(config); err != nil {
-			return closeFormer, fmt.Errorf("access to the virtual garden: %w", err)
-		}
+	if config != nil {
 		config.UserAgent = userAgent
 		config.Wrap(wrap)
 		if next, err = apply.NewCluster(landscape.Virtual, config, options); err != nil {
@@ -199,17 +198,6 @@ func (c *clusters) connect(ctx context.Context, base *rest.Config, wrap transpor
 	}
 	c.virtual, c.virtualID = next, id
 	return closeFormer, nil
-}
-
-// checkKubeconfig refuses what would run programs or read files of the operator.
-func checkKubeconfig(config *rest.Config) error {
-	switch {
-	case config.ExecProvider != nil, config.AuthProvider != nil:
-		return fmt.Errorf("the kubeconfig in its Secret runs a program (exec or auth-provider): put a token or a certificate into it")
-	case config.BearerTokenFile != "", config.CAFile != "", config.CertFile != "", config.KeyFile != "":
-		return fmt.Errorf("the kubeconfig in its Secret refers to files: put their content into it (…-data, token)")
-	}
-	return nil
 }
 
 // byName gives the connections there are.

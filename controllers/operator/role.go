@@ -36,6 +36,8 @@ import (
 type Role struct {
 	// Config is the access to the runtime cluster.
 	Config *rest.Config
+	// Outside says that the process does not run in the runtime cluster, so that names of its Services mean nothing here.
+	Outside bool
 	// Namespace of the Landscapes; empty for all.
 	Namespace string
 	// Catalogue of components, normally components.FS.
@@ -272,7 +274,11 @@ func (p *parts) keptOf(key receiver.Key) *kept.Store {
 }
 
 func (p *parts) secretsOf(l *landscapev1alpha1.Landscape) secrets {
-	return secrets{client: p.client, namespace: l.Namespace}
+	out := secrets{client: p.client, namespace: l.Namespace}
+	if p.Outside {
+		out.outside = func(ctx context.Context) (string, error) { return landscape.GardenAddress(ctx, p.Config) }
+	}
+	return out
 }
 
 // landscapeOf reads a Landscape from memory; nil if there is none.

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/controllers/access"
 	"github.com/pergola-dev/pergola/controllers/managedresource"
 	"github.com/pergola-dev/pergola/plan"
 	"github.com/pergola-dev/pergola/render"
@@ -47,6 +48,12 @@ func (r *Reconciler) Plan(ctx context.Context, o *Owner) ([]plan.Item, int, erro
 	var items []plan.Item
 	var problems []error
 	unchanged := 0
+	r.Coming.addNamespaces(o.Local.Name(), namespaces(o)...)
+	for _, b := range result.Bundles {
+		for _, obj := range b.Objects {
+			r.Coming.Add(o.ClusterName(b), obj.Unstructured)
+		}
+	}
 	for _, b := range result.Bundles {
 		found, same, err := r.planBundle(ctx, o, b)
 		items, unchanged = append(items, found...), unchanged+same
@@ -65,6 +72,15 @@ func (r *Reconciler) planBundle(ctx context.Context, o *Owner, b render.Bundle) 
 	cluster, err := o.cluster(b.Cluster)
 	if err != nil {
 		return nil, 0, err
+	}
+	if cluster == o.Target && !access.IsThere(ctx, cluster.RESTConfig()) {
+		// It is made with the owner: there is nothing yet, and nobody to ask.
+		found := plan.Bundles(nil, []plan.Place{{Cluster: cluster.Name(), Bundle: b}})
+		for i := range found.Items {
+			item := &found.Items[i]
+			item.Owner, item.Component, item.Bundle = o.String(), b.Component, b.Name
+		}
+		return found.Items, 0, nil
 	}
 	objects := make([]*unstructured.Unstructured, 0, len(b.Objects))
 	for _, obj := range b.Objects {
@@ -99,7 +115,7 @@ func (r *Reconciler) planBundle(ctx context.Context, o *Owner, b render.Bundle) 
 			item.Approval = work.report.approvalOf(item.Object)
 		}
 	}
-	return found.Items, found.Unchanged, err
+	return found.Items, found.Unchanged, r.Coming.Settle(found.Items, err)
 }
 
 // approvalOf is the id that lets an object pass that the gate holds; empty for one that is held for another reason.

@@ -94,6 +94,8 @@ type Reconciler struct {
 	// ExistenceOnly is content with the existence of objects whose kind has no rule.
 	ExistenceOnly bool
 	Gate          plan.Gate
+	// Coming is what plans have seen to be made, by one owner for the next; it may be nil for who plans nothing.
+	Coming *Coming
 	// Gardener identifies this process in status.gardener.
 	Gardener gardencorev1beta1.Gardener
 	// StepTimeout shortens the timeouts of the flow's steps; they stay as they are when it is zero.
@@ -276,6 +278,9 @@ func (r *run) prepare(ctx context.Context) (render.Result, *secrets.Manager, err
 	}
 	manager, made, err := r.secrets(ctx, o, result)
 	if err != nil {
+		return result, nil, err
+	}
+	if err := r.publishAccess(ctx, made); err != nil {
 		return result, nil, err
 	}
 	guessed := facts.Secrets

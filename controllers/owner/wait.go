@@ -288,7 +288,7 @@ func (r *run) timedOut(ctx context.Context, waits []waiter, rolledOut bool, said
 // virtualReady waits until the API server of the virtual garden answers.
 func (r *run) virtualReady(ctx context.Context) error {
 	if r.owner.Target == nil {
-		return errors.New("no access to the virtual garden: give its kubeconfig in spec.clusters.virtual of landscape.yaml or by --kubeconfig virtual=PATH")
+		return errors.New("no access to the virtual garden: give a kubeconfig in spec.clusters.virtual, or from a command line by --kubeconfig virtual=PATH; without them it is found in the runtime cluster, in the cluster for Landscapes of namespace garden alone")
 	}
 	tick := r.Clock.NewTicker(pollInterval)
 	defer tick.Stop()

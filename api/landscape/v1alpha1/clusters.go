@@ -5,7 +5,8 @@ type Clusters struct {
 	// The runtime cluster, which runs the Garden. In the cluster, unset means the cluster the operator runs in.
 	// +optional
 	Runtime *ClusterAccess `json:"runtime,omitempty"`
-	// The virtual garden. Unset: access is derived from the runtime cluster once the Garden runs there.
+	// The virtual garden. Unset: access is derived from the runtime cluster once the Garden runs there, from Secret `garden/gardener-internal`. In
+	// the cluster that is for Landscapes of namespace `garden` alone.
 	// +optional
 	Virtual *ClusterAccess `json:"virtual,omitempty"`
 	// Seeds by the name of the Seed. In the cluster this is not used: a gardenlet runs in its seed and pulls.

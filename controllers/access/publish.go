@@ -1,0 +1,72 @@
+package access
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+)
+
+// labelMade is on what Publish has written. What does not have it belongs to somebody else.
+const (
+	labelMade = "access.pergola.dev/made"
+	valueMade = "true"
+)
+
+// IsPublished tells a Secret that Publish has written.
+func IsPublished(name string, labels map[string]string) bool {
+	return name == SecretName && labels[labelMade] == valueMade
+}
+
+// fieldManager writes the Secret.
+const fieldManager = "pergola"
+
+// publishAttempts is how often it is looked again when somebody else writes at the same time.
+const publishAttempts = 3
+
+// Publish copies the kubeconfig of a generated Secret to the fixed name. A Secret of that name that somebody else has written stays as it is.
+func Publish(ctx context.Context, client kubernetes.Interface, namespace, generated string) error {
+	secrets := client.CoreV1().Secrets(namespace)
+	from, err := secrets.Get(ctx, generated, metav1.GetOptions{})
+	if err != nil {
+		return fmt.Errorf("reading the generated Secret %s/%s: %w", namespace, generated, err)
+	}
+	for attempt := 1; ; attempt++ {
+		err := publish(ctx, client, namespace, from.Data[Key])
+		if err == nil || attempt == publishAttempts || !apierrors.IsAlreadyExists(err) && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
+			return err
+		}
+	}
+}
+
+func publish(ctx context.Context, client kubernetes.Interface, namespace string, kubeconfig []byte) error {
+	secrets := client.CoreV1().Secrets(namespace)
+	live, err := secrets.Get(ctx, SecretName, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		made := &corev1.Secret{
+			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: SecretName, Labels: map[string]string{labelMade: valueMade}},
+			Type:       corev1.SecretTypeOpaque, Data: map[string][]byte{Key: kubeconfig},
+		}
+		_, err = secrets.Create(ctx, made, metav1.CreateOptions{FieldManager: fieldManager})
+		return err
+	case err != nil:
+		return err
+	case !IsPublished(live.Name, live.Labels), bytes.Equal(live.Data[Key], kubeconfig):
+		return nil
+	}
+	patch, err := json.Marshal(map[string]any{
+		"metadata": map[string]any{"resourceVersion": live.ResourceVersion}, "data": map[string][]byte{Key: kubeconfig},
+	})
+	if err != nil {
+		return fmt.Errorf("preparing the patch: %T", err) // its text could be of the content
+	}
+	_, err = secrets.Patch(ctx, SecretName, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: fieldManager})
+	return err
+}

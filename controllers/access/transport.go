@@ -1,0 +1,252 @@
+package access
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+
+	"github.com/pergola-dev/pergola/internal/addresses"
+)
+
+const (
+	// maxAge is the age from which the Secret is read again although all is well: what is new in it is in use before the old ends.
+	maxAge = 5 * time.Minute
+	// pause is how long it is not read again after it was: requests that fail come in crowds.
+	pause = time.Second
+)
+
+// Late is a connection whose access is found when it is needed. It is for rest.Config only: nothing else of the Config says how the API server
+// is reached.
+func Late(s Source) *rest.Config {
+	if s.Clock == nil {
+		s.Clock = clock.RealClock{}
+	}
+	return &rest.Config{Host: s.Inside, Transport: &transport{source: s, turn: make(chan struct{}, 1)}}
+}
+
+// IsLate tells whether a connection is one of Late.
+func IsLate(config *rest.Config) bool {
+	_, is := config.Transport.(*transport)
+	return is
+}
+
+// IsThere tells whether a connection has its access. That of others is their own matter: they have.
+func IsThere(ctx context.Context, config *rest.Config) bool {
+	t, is := config.Transport.(*transport)
+	if !is {
+		return true
+	}
+	_, err := t.find(ctx)
+	return !IsMissing(err)
+}
+
+// CABundle gives the authorities of the API server of a connection of Late, as they are now.
+func CABundle(ctx context.Context, config *rest.Config) ([]byte, error) {
+	t, is := config.Transport.(*transport)
+	if !is {
+		return config.CAData, nil
+	}
+	found, err := t.find(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return found.caData, nil
+}
+
+// transport sends requests by an access that it finds when it is needed.
+type transport struct {
+	source Source
+	// turn is for who reads the Secret; it guards the rest.
+	turn  chan struct{}
+	found *found
+	// readAt is when the Secret was read last, problem why that failed.
+	readAt  time.Time
+	problem error
+}
+
+// found is access that was found.
+type found struct {
+	version string
+	server  *url.URL
+	caData  []byte
+	sends   http.RoundTripper
+}
+
+// RoundTrip implements http.RoundTripper.
+func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
+	access, err := t.find(req.Context())
+	if err != nil {
+		closeBody(req)
+		return nil, err
+	}
+	resp, err := access.send(req)
+	doubted, unsent := doubts(resp, err)
+	if !doubted || req.Context().Err() != nil {
+		return resp, addresses.Error(err)
+	}
+	next := t.instead(req.Context(), access)
+	if next == nil || err != nil && !unsent {
+		return resp, addresses.Error(err)
+	}
+	again, ok := rewound(req)
+	if !ok {
+		return resp, addresses.Error(err)
+	}
+	if resp != nil {
+		_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 1<<16))
+		resp.Body.Close()
+	}
+	resp, err = next.send(again)
+	return resp, addresses.Error(err)
+}
+
+// find gives what was found, unless it is old.
+func (t *transport) find(ctx context.Context) (*found, error) {
+	if err := t.take(ctx); err != nil {
+		return nil, err
+	}
+	defer t.leave()
+	since := t.source.Clock.Since(t.readAt)
+	if t.found != nil && since < maxAge || t.found == nil && t.problem != nil && since < pause {
+		return t.found, t.problem
+	}
+	t.read(ctx)
+	return t.found, t.problem
+}
+
+// instead gives other access than one that does not work; nil if there is none.
+func (t *transport) instead(ctx context.Context, of *found) *found {
+	if t.take(ctx) != nil {
+		return nil
+	}
+	defer t.leave()
+	if t.found == of && t.source.Clock.Since(t.readAt) >= pause {
+		t.read(ctx)
+	}
+	if t.found == of {
+		return nil
+	}
+	return t.found
+}
+
+// read reads the Secret. While that fails, what was found before stays: the cluster of the Secret may be down while the other one is up.
+func (t *transport) read(ctx context.Context) {
+	config, version, err := t.source.read(ctx)
+	if ctx.Err() != nil && err != nil {
+		if t.found == nil {
+			t.readAt, t.problem = time.Time{}, err // who asks next has more time
+		}
+		return
+	}
+	t.readAt, t.problem = t.source.Clock.Now(), nil
+	switch {
+	case err != nil && t.found == nil:
+		t.problem = err
+		return
+	case err != nil, t.found != nil && t.found.version == version:
+		return
+	}
+	next, err := use(config, version)
+	if err != nil {
+		if t.found == nil {
+			t.problem = fmt.Errorf("access to %s, Secret %s: %w", t.source.Of, t.source.Secret, err)
+		}
+		return
+	}
+	if t.found != nil {
+		utilnet.CloseIdleConnectionsFor(t.found.sends)
+	}
+	t.found = next
+}
+
+func (t *transport) take(ctx context.Context) error {
+	select {
+	case t.turn <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (t *transport) leave() { <-t.turn }
+
+// use prepares access for requests.
+func use(config *rest.Config, version string) (*found, error) {
+	server, err := url.Parse(config.Host)
+	if err != nil {
+		return nil, errors.New("the kubeconfig in its Secret has no address that can be read")
+	}
+	sends, err := rest.TransportFor(config)
+	if err != nil {
+		return nil, errors.New("the certificates of the kubeconfig in its Secret cannot be used") // the cause may quote them
+	}
+	return &found{version: version, server: server, caData: config.CAData, sends: sends}, nil
+}
+
+// send sends a copy of a request to where the access leads.
+func (f *found) send(req *http.Request) (*http.Response, error) {
+	out := req.Clone(req.Context())
+	out.URL.Scheme, out.URL.Host, out.Host = f.server.Scheme, f.server.Host, ""
+	if path := strings.TrimSuffix(f.server.Path, "/"); path != "" {
+		out.URL.Path, out.URL.RawPath = path+out.URL.Path, ""
+	}
+	return f.sends.RoundTrip(out)
+}
+
+// doubts tells whether an answer, or that there is none, may be due to access that is not valid any more. unsent says that the API server
+// cannot have seen the request.
+func doubts(resp *http.Response, err error) (doubted, unsent bool) {
+	if err == nil {
+		return resp.StatusCode == http.StatusUnauthorized, true
+	}
+	var (
+		op      *net.OpError
+		dns     *net.DNSError
+		unknown x509.UnknownAuthorityError
+		invalid x509.CertificateInvalidError
+		host    x509.HostnameError
+	)
+	unsent = errors.As(err, &unknown) || errors.As(err, &invalid) || errors.As(err, &host) || errors.As(err, &dns) || errors.As(err, &op) && op.Op == "dial"
+	return true, unsent
+}
+
+// rewound is a request that was sent already, to be sent once more; false where its body is used up.
+func rewound(req *http.Request) (*http.Request, bool) {
+	if req.Body == nil || req.Body == http.NoBody {
+		return req, true
+	}
+	if req.GetBody == nil {
+		return nil, false
+	}
+	body, err := req.GetBody()
+	if err != nil {
+		return nil, false
+	}
+	out := req.Clone(req.Context())
+	out.Body = body
+	return out, true
+}
+
+func closeBody(req *http.Request) {
+	if req.Body != nil {
+		req.Body.Close()
+	}
+}
+
+func digest(raw []byte) string {
+	sum := sha256.Sum256(raw)
+	return hex.EncodeToString(sum[:])
+}

@@ -1,0 +1,360 @@
+package access
+
+import (
+	"bytes"
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+	"math/big"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	testingclock "k8s.io/utils/clock/testing"
+)
+
+// place is a cluster with the Secret, as far as a connection sees of it.
+type place struct {
+	mu    sync.Mutex
+	raw   []byte
+	err   error
+	reads int
+}
+
+func (p *place) put(raw []byte, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.raw, p.err = raw, err
+}
+
+func (p *place) count() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.reads
+}
+
+func (p *place) read(_ context.Context, key types.NamespacedName) (*corev1.Secret, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.reads++
+	switch {
+	case p.err != nil:
+		return nil, p.err
+	case p.raw == nil:
+		return nil, apierrors.NewNotFound(schema.GroupResource{Resource: "secrets"}, key.Name)
+	}
+	return &corev1.Secret{Data: map[string][]byte{Key: p.raw}}, nil
+}
+
+// server takes one token, which may change, and answers with what was sent.
+type server struct {
+	*httptest.Server
+	token atomic.Value
+	seen  atomic.Int64
+}
+
+func newServer(t *testing.T, token string) *server {
+	t.Helper()
+	s := &server{}
+	s.token.Store(token)
+	s.Server = httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.seen.Add(1)
+		if r.Header.Get("Authorization") != "Bearer "+s.token.Load().(string) {
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		body, _ := io.ReadAll(r.Body)
+		fmt.Fprintf(w, "%s %s%s", r.Method, r.URL.Path, body)
+	}))
+	t.Cleanup(s.Close)
+	return s
+}
+
+func (s *server) kubeconfig(t *testing.T, change ...func(*clientcmdapi.Cluster, *clientcmdapi.AuthInfo)) []byte {
+	t.Helper()
+	cluster := &clientcmdapi.Cluster{Server: s.URL, CertificateAuthorityData: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})}
+	user := &clientcmdapi.AuthInfo{Token: s.token.Load().(string)}
+	for _, c := range change {
+		c(cluster, user)
+	}
+	raw, err := clientcmd.Write(clientcmdapi.Config{
+		Clusters: map[string]*clientcmdapi.Cluster{"c": cluster}, AuthInfos: map[string]*clientcmdapi.AuthInfo{"u": user},
+		Contexts: map[string]*clientcmdapi.Context{"x": {Cluster: "c", AuthInfo: "u"}}, CurrentContext: "x",
+	})
+	require.NoError(t, err)
+	return raw
+}
+
+// late is a connection of a test, with its clock.
+type late struct {
+	*testing.T
+	config *rest.Config
+	clock  *testingclock.FakePassiveClock
+}
+
+func newLate(t *testing.T, p *place, outside ...string) *late {
+	l := &late{T: t, clock: testingclock.NewFakePassiveClock(time.Unix(1700000000, 0))}
+	source := OfVirtualGarden(p.read, l.clock)
+	if len(outside) > 0 {
+		source.Outside = func(context.Context) (string, error) { return outside[0], nil }
+	}
+	l.config = Late(source)
+	return l
+}
+
+func (l *late) after(d time.Duration) { l.clock.SetTime(l.clock.Now().Add(d)) }
+
+// send asks, and gives status and answer.
+func (l *late) send(method, body string) (int, string, error) {
+	l.Helper()
+	client, err := rest.HTTPClientFor(l.config)
+	require.NoError(l, err)
+	var content io.Reader
+	if body != "" {
+		content = bytes.NewReader([]byte(body))
+	}
+	req, err := http.NewRequestWithContext(l.Context(), method, l.config.Host+"/api/v1", content)
+	require.NoError(l, err)
+	resp, err := client.Do(req)
+	if err != nil {
+		return 0, "", err
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	require.NoError(l, err)
+	return resp.StatusCode, string(text), nil
+}
+
+func (l *late) works(method, body string) {
+	l.Helper()
+	status, text, err := l.send(method, body)
+	require.NoError(l, err)
+	assert.Equal(l, http.StatusOK, status)
+	assert.Equal(l, method+" /api/v1"+body, text)
+}
+
+func TestMissingThenThere(t *testing.T) {
+	p, s := &place{}, newServer(t, "one")
+	l := newLate(t, p)
+	_, _, err := l.send(http.MethodGet, "")
+	require.Error(t, err)
+	assert.True(t, IsMissing(err))
+	assert.ErrorContains(t, err, "the virtual garden has no access yet: Secret garden/gardener-internal is made with the Garden")
+	assert.False(t, IsThere(t.Context(), l.config))
+	assert.Equal(t, 1, p.count(), "it is not read for each request")
+
+	p.put(s.kubeconfig(t), nil)
+	l.after(pause)
+	assert.True(t, IsThere(t.Context(), l.config))
+	l.works(http.MethodGet, "")
+	l.works(http.MethodPatch, "{}")
+	assert.Equal(t, 2, p.count())
+	bundle, err := CABundle(t.Context(), l.config)
+	require.NoError(t, err)
+	assert.Contains(t, string(bundle), "BEGIN CERTIFICATE")
+}
+
+// What the server does not take any more is read again, and the request sent again, with its body.
+func TestReadAgain(t *testing.T) {
+	for name, c := range map[string]struct {
+		// change is what happens between two requests; it gives the server that answers from then on.
+		change func(t *testing.T, p *place, s *server) *server
+		method string
+		body   string
+	}{
+		"another token": {func(t *testing.T, p *place, s *server) *server {
+			s.token.Store("two")
+			p.put(s.kubeconfig(t), nil)
+			return s
+		}, http.MethodPost, "content"},
+		"another server with another authority, at the same name": {func(t *testing.T, p *place, s *server) *server {
+			next := newServer(t, "one")
+			p.put(next.kubeconfig(t), nil)
+			s.Close()
+			return next
+		}, http.MethodPatch, "content"},
+		"a renewed token before the old one ends": {func(t *testing.T, p *place, s *server) *server {
+			p.put(s.kubeconfig(t, func(c *clientcmdapi.Cluster, _ *clientcmdapi.AuthInfo) { c.DisableCompression = true }), nil)
+			return s
+		}, http.MethodGet, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, s := &place{}, newServer(t, "one")
+			p.put(s.kubeconfig(t), nil)
+			l := newLate(t, p)
+			l.works(http.MethodGet, "")
+			next := c.change(t, p, s)
+			l.after(maxAge)
+			before := next.seen.Load()
+			l.works(c.method, c.body)
+			assert.Equal(t, int64(1), next.seen.Load()-before, "what is old is not used")
+			assert.Equal(t, 2, p.count())
+		})
+	}
+}
+
+// A rotation is noticed by the first request that fails, whatever the age of what is known.
+func TestRotatedAtOnce(t *testing.T) {
+	p, s := &place{}, newServer(t, "one")
+	p.put(s.kubeconfig(t), nil)
+	l := newLate(t, p)
+	l.works(http.MethodGet, "")
+	s.token.Store("two")
+	p.put(s.kubeconfig(t), nil)
+	l.after(pause)
+	l.works(http.MethodPost, "content")
+	assert.Equal(t, int64(3), s.seen.Load())
+
+	// Another authority: the certificate is refused before anything is sent.
+	p.put(s.kubeconfig(t, func(c *clientcmdapi.Cluster, _ *clientcmdapi.AuthInfo) { c.CertificateAuthorityData = otherAuthority }), nil)
+	l.after(maxAge)
+	_, _, err := l.send(http.MethodPost, "content")
+	require.ErrorContains(t, err, "certificate")
+	p.put(s.kubeconfig(t), nil)
+	l.after(pause)
+	l.works(http.MethodPost, "content")
+}
+
+func TestRefusedForGood(t *testing.T) {
+	p, s := &place{}, newServer(t, "one")
+	p.put(s.kubeconfig(t), nil)
+	l := newLate(t, p)
+	l.works(http.MethodGet, "")
+	s.token.Store("two")
+	l.after(pause)
+	for range 3 {
+		status, _, err := l.send(http.MethodGet, "")
+		require.NoError(t, err)
+		assert.Equal(t, http.StatusUnauthorized, status, "the answer is that of the server")
+	}
+	assert.Equal(t, 2, p.count(), "it is read once for a crowd of requests")
+	assert.Equal(t, int64(4), s.seen.Load(), "nothing is sent again in vain")
+}
+
+// While the cluster of the Secret is down, or the Secret is gone, what was found before stays in use.
+func TestKeptWhileTheSecretCannotBeRead(t *testing.T) {
+	for name, err := range map[string]error{"down": errors.New("connection refused"), "gone": nil} {
+		t.Run(name, func(t *testing.T) {
+			p, s := &place{}, newServer(t, "one")
+			p.put(s.kubeconfig(t), nil)
+			l := newLate(t, p)
+			l.works(http.MethodGet, "")
+			p.put(nil, err)
+			l.after(maxAge)
+			l.works(http.MethodGet, "")
+			assert.Equal(t, 2, p.count())
+		})
+	}
+}
+
+// Nothing of a Secret is in errors.
+func TestErrorsWithoutContent(t *testing.T) {
+	const secret = "hunter2"
+	s := newServer(t, secret)
+	closed := newServer(t, secret)
+	closed.Close()
+	for name, c := range map[string]struct {
+		raw  []byte
+		err  error
+		want string
+	}{
+		"empty":         {[]byte{}, nil, "it has no key kubeconfig"},
+		"no kubeconfig": {[]byte("apiVersion: v1\nkind: Config\nusers: hunter2\n"), nil, "cannot be read"},
+		"runs a program": {s.kubeconfig(t, func(_ *clientcmdapi.Cluster, u *clientcmdapi.AuthInfo) {
+			u.Exec = &clientcmdapi.ExecConfig{Command: secret, APIVersion: "client.authentication.k8s.io/v1", InteractiveMode: "Never"}
+		}), nil, "runs a program"},
+		"refers to file": {s.kubeconfig(t, func(_ *clientcmdapi.Cluster, u *clientcmdapi.AuthInfo) { u.TokenFile = "/" + secret }), nil, "refers to files"},
+		"bad keys": {s.kubeconfig(t, func(_ *clientcmdapi.Cluster, u *clientcmdapi.AuthInfo) {
+			u.ClientCertificateData, u.ClientKeyData = []byte(secret), []byte(secret)
+		}), nil, "certificates of the kubeconfig in its Secret cannot be used"},
+		"user in address": {closed.kubeconfig(t, func(c *clientcmdapi.Cluster, _ *clientcmdapi.AuthInfo) {
+			c.Server = "https://u:" + secret + "@" + closed.Listener.Addr().String()
+		}), nil, "refused"},
+		"not reachable": {closed.kubeconfig(t), nil, "refused"},
+		"not allowed":   {nil, errors.New("secrets is forbidden"), "reading Secret garden/gardener-internal: secrets is forbidden"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := &place{}
+			p.put(c.raw, c.err)
+			_, _, err := newLate(t, p).send(http.MethodGet, "")
+			require.ErrorContains(t, err, c.want)
+			assert.NotContains(t, err.Error(), secret)
+			assert.False(t, IsMissing(err), "somebody has to do something about it")
+		})
+	}
+}
+
+// From elsewhere the address that only the cluster knows is none; one that others have written is.
+func TestAddress(t *testing.T) {
+	s := newServer(t, "one")
+	for name, c := range map[string]struct {
+		server, outside, want string
+	}{
+		"in the cluster":               {VirtualGarden, "", VirtualGarden},
+		"from elsewhere":               {VirtualGarden, "https://api.garden.example", "https://api.garden.example"},
+		"short name, as upstream's":    {"https://virtual-garden-kube-apiserver", "https://api.garden.example", "https://api.garden.example"},
+		"a port":                       {"https://virtual-garden-kube-apiserver.garden.svc:443", "https://api.garden.example", "https://api.garden.example"},
+		"an address of somebody else":  {"https://garden.example:6443/path", "https://api.garden.example", "https://garden.example:6443/path"},
+		"loopback, in a demonstration": {"https://127.0.0.1:1234", "https://api.garden.example", "https://127.0.0.1:1234"},
+		"localhost":                    {"https://localhost:1234", "https://api.garden.example", "https://localhost:1234"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			raw := s.kubeconfig(t, func(k *clientcmdapi.Cluster, _ *clientcmdapi.AuthInfo) { k.Server = c.server })
+			config, err := configOf(&corev1.Secret{Data: map[string][]byte{Key: raw}}, c.outside)
+			require.NoError(t, err)
+			assert.Equal(t, c.want, config.Host)
+		})
+	}
+}
+
+// Whoever gives up is not kept by another one who reads.
+func TestGivesUp(t *testing.T) {
+	reading, end := make(chan struct{}), make(chan struct{})
+	source := OfVirtualGarden(func(ctx context.Context, _ types.NamespacedName) (*corev1.Secret, error) {
+		close(reading)
+		<-end
+		return nil, errors.New("it is down")
+	}, nil)
+	config := Late(source)
+	var group sync.WaitGroup
+	group.Go(func() { IsThere(context.Background(), config) })
+	<-reading
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := CABundle(ctx, config)
+	assert.ErrorIs(t, err, context.Canceled)
+	close(end)
+	group.Wait()
+}
+
+// otherAuthority has signed nothing here.
+var otherAuthority = func() []byte {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		panic(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true}
+	raw, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		panic(err)
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: raw})
+}()

@@ -1,0 +1,111 @@
+package landscape
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+
+	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
+	operatorv1alpha1 "github.com/pergola-dev/pergola/api/operator/v1alpha1"
+	"github.com/pergola-dev/pergola/controllers/access"
+	"github.com/pergola-dev/pergola/controllers/owner"
+	"github.com/pergola-dev/pergola/internal/addresses"
+	"github.com/pergola-dev/pergola/landscapes"
+)
+
+// Derives tells whether the access to a cluster is found in the runtime cluster: that to the virtual garden, where nobody gives another.
+func (a Access) Derives(l *landscapes.Landscape, name string) bool {
+	declared, _ := declaredAccess(l.Config.Spec.Clusters, name)
+	return name == Virtual && a.ByName[name] == "" && declared == (landscapev1alpha1.ClusterAccess{})
+}
+
+// DeriveVirtual is the access to the virtual garden of a runtime cluster, from a command line. No request is made yet, and it need not be there yet.
+func DeriveVirtual(l *landscapes.Landscape, of *rest.Config, clk clock.PassiveClock) (*rest.Config, error) {
+	read, err := access.ReaderOf(of)
+	if err != nil {
+		return nil, fmt.Errorf("cluster %s: %w", Virtual, addresses.Error(err))
+	}
+	source := access.OfVirtualGarden(read, clk)
+	source.Outside = func(ctx context.Context) (string, error) { return gardenAddress(ctx, l, of) }
+	config := access.Late(source)
+	if garden, _, err := l.Garden(); err == nil && garden != nil {
+		if address := addressOf(garden); address != "" {
+			config.Host = address
+		}
+	}
+	config.UserAgent = "pergola"
+	return config, nil
+}
+
+// addressOf is where a Garden serves its API for the world; empty where it does not say.
+func addressOf(garden *operatorv1alpha1.Garden) string {
+	for _, domain := range garden.Spec.VirtualCluster.DNS.Domains {
+		return "https://api." + domain.Name
+	}
+	return ""
+}
+
+// gardenAddress is that of the landscape's Garden. A landscape that has none, because another one has it, takes that of the runtime cluster.
+func gardenAddress(ctx context.Context, l *landscapes.Landscape, of *rest.Config) (string, error) {
+	garden, _, err := l.Garden()
+	if err != nil {
+		return "", fmt.Errorf("reading the Garden: %w", err)
+	}
+	if garden == nil {
+		return GardenAddress(ctx, of)
+	}
+	return demandAddress(garden)
+}
+
+func demandAddress(garden *operatorv1alpha1.Garden) (string, error) {
+	if address := addressOf(garden); address != "" {
+		return address, nil
+	}
+	return "", errors.New("the Garden has no domain: set spec.virtualCluster.dns.domains")
+}
+
+// GardenAddress is where the Garden of a runtime cluster serves its API for the world.
+func GardenAddress(ctx context.Context, of *rest.Config) (string, error) {
+	client, err := dynamic.NewForConfig(of)
+	if err != nil {
+		return "", addresses.Error(err)
+	}
+	list, err := client.Resource(operatorv1alpha1.SchemeGroupVersion.WithResource("gardens")).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return "", fmt.Errorf("reading the Garden of the runtime cluster, for its address: %w", addresses.Error(err))
+	}
+	if len(list.Items) == 0 {
+		return "", errors.New("the runtime cluster has no Garden, which says its address: give --kubeconfig virtual=PATH")
+	}
+	garden := &operatorv1alpha1.Garden{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(list.Items[0].Object, garden); err != nil {
+		return "", fmt.Errorf("reading the Garden of the runtime cluster: %w", err)
+	}
+	return demandAddress(garden)
+}
+
+// isNotMade tells whether a cluster is the virtual garden of a runtime cluster in which the Garden has not been made yet, as far as that can be
+// told.
+func (c *Converger) isNotMade(ctx context.Context, name string) bool {
+	return name == Virtual && c.clusters[name] != nil && !access.IsThere(ctx, c.clusters[name].RESTConfig())
+}
+
+// hasVirtual tells whether anything of the landscape is in a virtual garden, or is to be.
+func (c *Converger) hasVirtual(ctx context.Context, d *declarations) bool {
+	if d.count() > 0 {
+		return true
+	}
+	for _, o := range c.all {
+		if o.Home == c.clusters[Virtual] || o.Input.Owner.Kind == owner.Garden {
+			return true
+		}
+	}
+	entries, err := c.declarationInventory(Virtual).Load(ctx)
+	return err != nil || len(entries) > 0
+}

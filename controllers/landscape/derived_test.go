@@ -1,0 +1,305 @@
+package landscape
+
+import (
+	"context"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"k8s.io/utils/clock"
+
+	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
+	"github.com/pergola-dev/pergola/apply/flow"
+	"github.com/pergola-dev/pergola/components"
+	"github.com/pergola-dev/pergola/controllers/access"
+	"github.com/pergola-dev/pergola/controllers/owner"
+	"github.com/pergola-dev/pergola/hack/apiserver"
+	"github.com/pergola-dev/pergola/health/condition"
+	"github.com/pergola-dev/pergola/landscapes"
+	"github.com/pergola-dev/pergola/plan"
+)
+
+// derivedGarden is a Garden whose virtual garden answers at no address but that of its Secret.
+const derivedGarden = `apiVersion: operator.gardener.cloud/v1alpha1
+kind: Garden
+metadata: {name: derived}
+spec:
+  runtimeCluster:
+    ingress: {domains: [{name: ingress.derived.example}], controller: {kind: nginx}}
+    networking: {pods: [10.1.0.0/16], services: [10.2.0.0/16]}
+    provider: {zones: ["0"]}
+  virtualCluster:
+    dns: {domains: [{name: derived.example}]}
+    gardener: {clusterIdentity: derived}
+    kubernetes: {version: 1.34.1}
+    maintenance: {timeWindow: {begin: 220000+0100, end: 230000+0100}}
+    networking: {services: [100.64.0.0/13]}
+`
+
+// someSecret is a request of the secrets manager.
+const someSecret = `ca: {kind: "ca", commonName: "test"}`
+
+// derivedCatalogue makes an object of the Garden in each cluster, the second one when the virtual garden answers.
+func derivedCatalogue(t *testing.T, requests string) fs.FS {
+	t.Helper()
+	out := fstest.MapFS{}
+	for _, name := range []string{"cue.mod/module.cue", "inputs.cue", "imagevector.yaml"} {
+		data, err := fs.ReadFile(components.FS, name)
+		require.NoError(t, err)
+		out[name] = &fstest.MapFile{Data: data}
+	}
+	component := func(name, cluster, condition, secrets string) *fstest.MapFile {
+		return &fstest.MapFile{Data: []byte("package component\n\ncomponent: {\n\tcondition: \"" + condition + "\"\n\tsecrets: {" + secrets + "}\n\tbundles: \"" + name + "\": {cluster: \"" + cluster +
+			"\", direct: true, source: cue: [{apiVersion: \"v1\", kind: \"ConfigMap\", metadata: {name: \"" + name + "\", namespace: \"default\"}, data: {x: \"y\"}}]}\n}\n")}
+	}
+	nodes := "first: bundles: [\"first\"]\n\"init-virtual\": {task: \"init-virtual\", after: first: \"applied\"}\ninside: {bundles: [\"inside\"], after: \"init-virtual\": \"healthy\"}\n"
+	out["garden/flow.cue"] = &fstest.MapFile{Data: []byte("package flow\n\ngarden: _\n\n#Node: {\n\tbundles: [...string] | *[]\n\ttask: string | *\"\"\n\tafter: [string]: string\n\ttimeout: string | *\"1m\"\n\tif: bool | *true\n}\n" +
+		"flow: reconcile: nodes: [string]: #Node\nflow: delete: nodes: [string]: #Node\nflow: reconcile: nodes: {" + nodes + "}\nflow: delete: nodes: {first: bundles: [\"first\"], inside: bundles: [\"inside\"]}\n")}
+	out["garden/first/component.cue"] = component("first", "runtime", "RuntimeComponentsHealthy", requests)
+	out["garden/inside/component.cue"] = component("inside", "virtual", "VirtualComponentsHealthy", "")
+	return out
+}
+
+// derived is a landscape whose runtime cluster is a server of its own, and whose virtual garden is the shared one, as soon as there is access.
+type derived struct {
+	*testing.T
+	runtime *rest.Config
+	client  kubernetes.Interface
+	c       *Converger
+	waiting chan struct{}
+}
+
+func newDerived(t *testing.T, files map[string]string, requests string) *derived {
+	t.Helper()
+	d := &derived{T: t, runtime: apiserver.Start(t), waiting: make(chan struct{})}
+	dir := t.TempDir()
+	files["landscape.yaml"] = "apiVersion: landscape.pergola.dev/v1alpha1\nkind: Landscape\nmetadata: {name: derived}\n"
+	for name, text := range files {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+	}
+	l, _, err := landscapes.Load(t.Context(), dir, landscapes.Options{})
+	require.NoError(t, err)
+	virtual, err := DeriveVirtual(l, d.runtime, clock.RealClock{})
+	require.NoError(t, err)
+	if d.client, err = kubernetes.NewForConfig(d.runtime); err != nil {
+		t.Fatal(err)
+	}
+	options := Options{
+		Catalogue: derivedCatalogue(t, requests), Configs: map[string]*rest.Config{Runtime: d.runtime, Virtual: virtual}, Clock: clock.RealClock{}, Gate: plan.DefaultGate(),
+		Holder: "test", Thresholds: condition.Thresholds{}, StepTimeout: 30 * time.Second,
+	}
+	once := sync.OnceFunc(func() { close(d.waiting) })
+	options.OnEvent = func(e owner.Event) {
+		if e.Node == "init-virtual" && e.State == flow.Running {
+			once()
+		}
+	}
+	d.c, err = New(l, options)
+	require.NoError(t, err)
+	t.Cleanup(d.c.Close)
+	return d
+}
+
+// serve writes access to the virtual garden as somebody else.
+func (d *derived) serve() {
+	d.Helper()
+	c := server.config
+	raw, err := clientcmd.Write(clientcmdapi.Config{
+		Clusters:  map[string]*clientcmdapi.Cluster{"c": {Server: c.Host, CertificateAuthorityData: c.CAData}},
+		AuthInfos: map[string]*clientcmdapi.AuthInfo{"u": {ClientCertificateData: c.CertData, ClientKeyData: c.KeyData}},
+		Contexts:  map[string]*clientcmdapi.Context{"x": {Cluster: "c", AuthInfo: "u"}}, CurrentContext: "x",
+	})
+	require.NoError(d, err)
+	_, err = d.client.CoreV1().Secrets(access.NamespaceOfGarden).Create(testContext(d.T), &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Name: access.SecretName}, Data: map[string][]byte{access.Key: raw},
+	}, metav1.CreateOptions{})
+	require.NoError(d, err)
+}
+
+func (d *derived) forgetInside(names ...string) {
+	d.Cleanup(func() {
+		for _, name := range names {
+			_ = resource(d.T, testMaps, "default").Delete(context.Background(), name, metav1.DeleteOptions{})
+		}
+	})
+}
+
+// On a runtime cluster that has nothing, one converger makes the Garden and all that is in the virtual garden, which it cannot reach before; and
+// what only looks says how things are.
+func TestFirstBootstrap(t *testing.T) {
+	needsServer(t)
+	d := newDerived(t, map[string]string{
+		"garden.yaml": derivedGarden, "map.yaml": "{apiVersion: v1, kind: ConfigMap, metadata: {name: declared-inside, namespace: default}, data: {a: b}}\n",
+	}, someSecret)
+	d.forgetInside("inside", "declared-inside")
+	ctx := testContext(t)
+
+	p, err := d.c.Plan(ctx)
+	require.NoError(t, err)
+	assert.Equal(t, []string{noteNotMade}, p.Notes)
+	for _, item := range p.Items {
+		assert.Equal(t, plan.Create, item.Action, item.Object)
+	}
+	creates := func(cluster, kind, name string) bool {
+		return slices.ContainsFunc(p.Items, func(i plan.Item) bool { return i.Cluster == cluster && i.Object.Kind == kind && i.Object.Name == name })
+	}
+	for _, o := range [][3]string{{Runtime, "Garden", "derived"}, {Runtime, "ConfigMap", "first"}, {Virtual, "ConfigMap", "inside"}, {Virtual, "ConfigMap", "declared-inside"}} {
+		assert.True(t, creates(o[0], o[1], o[2]), "%v", o)
+	}
+
+	for _, live := range []bool{false, true} {
+		status := d.c.Status(ctx, StatusOptions{Live: live, Components: live})
+		assert.False(t, status.Ready)
+		require.Len(t, status.Owners, 1)
+		assert.Equal(t, "it is not on cluster runtime, because what Git declares was not applied there yet (run pergola apply)", status.Owners[0].Error)
+	}
+
+	ended := make(chan error, 1)
+	go func() {
+		_, err := d.c.Apply(ctx)
+		ended <- err
+	}()
+	select {
+	case <-d.waiting:
+	case err := <-ended:
+		t.Fatal("it has ended before it waits for the virtual garden: ", err)
+	}
+	status := d.c.Status(ctx, StatusOptions{Live: true})
+	require.Len(t, status.Owners, 1)
+	for _, c := range status.Owners[0].Conditions {
+		if c.Type == "VirtualGardenAPIServerAvailable" {
+			assert.Contains(t, c.Message, "the virtual garden has no access yet: Secret garden/gardener-internal is made with the Garden")
+		}
+	}
+	d.serve()
+	require.NoError(t, <-ended)
+	for _, name := range []string{"inside", "declared-inside"} {
+		_, err := resource(t, testMaps, "default").Get(ctx, name, metav1.GetOptions{})
+		require.NoError(t, err)
+	}
+	status = d.c.Status(ctx, StatusOptions{Live: true, Components: true})
+	assert.True(t, status.Ready, "%+v", status.Owners)
+	p, err = d.c.Plan(ctx)
+	require.NoError(t, err)
+	assert.Empty(t, p.Items)
+	assert.Empty(t, p.Notes)
+}
+
+// A virtual garden that never gets access fails the Garden with the reason, and what is in it follows.
+func TestNoAccess(t *testing.T) {
+	needsServer(t)
+	d := newDerived(t, map[string]string{"garden.yaml": derivedGarden}, someSecret)
+	d.c.owners.StepTimeout = 500 * time.Millisecond
+	_, err := d.c.Apply(testContext(t))
+	require.Error(t, err)
+	problems := strings.Join(owner.Problems(err), "\n")
+	assert.Contains(t, problems, "the virtual garden has no access yet: Secret garden/gardener-internal is made with the Garden")
+}
+
+// What has neither a Garden nor anything in a virtual garden needs none.
+func TestRuntimeClusterAlone(t *testing.T) {
+	needsServer(t)
+	d := newDerived(t, map[string]string{
+		"map.yaml": "{apiVersion: v1, kind: ConfigMap, metadata: {name: alone, namespace: default, annotations: {" + AnnotationCluster + ": runtime}}, data: {a: b}}\n",
+	}, someSecret)
+	_, err := d.c.Apply(testContext(t))
+	require.NoError(t, err)
+	p, err := d.c.Plan(testContext(t))
+	require.NoError(t, err)
+	assert.Empty(t, p.Items)
+}
+
+// The Garden writes its access under the name by which it is found, renews it, and leaves alone what somebody else has written.
+func TestGardenWritesItsAccess(t *testing.T) {
+	needsServer(t)
+	const requests = `
+		ca: {kind: "ca", commonName: "kubernetes", rotation: "keepOld"}
+		"ca-client": {kind: "ca", commonName: "kubernetes-client", rotation: "keepOld"}
+		"gardener-internal-client": {kind: "certificate", certType: "client", commonName: "gardener.cloud:pergola", organization: ["system:masters"], signingCA: "ca-client", skipPublishingCACertificate: true}
+		"gardener-internal": {kind: "kubeconfig", contextName: "garden", server: "https://virtual-garden-kube-apiserver.garden.svc.cluster.local", ca: "ca", clientCertificate: "gardener-internal-client"}
+	`
+	d := newDerived(t, map[string]string{"garden.yaml": derivedGarden}, requests)
+	d.forgetInside("inside")
+	d.c.owners.StepTimeout = 300 * time.Millisecond
+	ctx := testContext(t)
+	secrets := d.client.CoreV1().Secrets(access.NamespaceOfGarden)
+	apply := func() *corev1.Secret {
+		t.Helper()
+		_, err := d.c.Apply(ctx)
+		require.ErrorContains(t, err, "the virtual garden does not answer", "its address is nowhere")
+		assert.NotContains(t, err.Error(), "PRIVATE KEY")
+		s, err := secrets.Get(ctx, access.SecretName, metav1.GetOptions{})
+		require.NoError(t, err)
+		return s
+	}
+	first := apply()
+	config, err := access.Kubeconfig(first.Data[access.Key])
+	require.NoError(t, err)
+	assert.Equal(t, access.VirtualGarden, config.Host)
+	assert.NotEmpty(t, config.KeyData)
+	assert.NotEmpty(t, config.CAData)
+	exempt := slices.ContainsFunc(Exemptions(), func(e Exemption) bool {
+		return access.IsPublished(first.Name, first.Labels) && strings.Contains(e.What, access.SecretName)
+	})
+	assert.True(t, exempt)
+	assert.Equal(t, first.ResourceVersion, apply().ResourceVersion, "what did not change is not written")
+
+	// A new certificate, as when its time has come.
+	generated, err := secrets.List(ctx, metav1.ListOptions{LabelSelector: "name=gardener-internal-client"})
+	require.NoError(t, err)
+	require.Len(t, generated.Items, 1)
+	require.NoError(t, secrets.Delete(ctx, generated.Items[0].Name, metav1.DeleteOptions{}))
+	renewed := apply()
+	assert.NotEqual(t, first.Data, renewed.Data)
+
+	require.NoError(t, secrets.Delete(ctx, access.SecretName, metav1.DeleteOptions{}))
+	d.serve()
+	others, err := secrets.Get(ctx, access.SecretName, metav1.GetOptions{})
+	require.NoError(t, err)
+	d.c.owners.StepTimeout = 30 * time.Second
+	_, err = d.c.Apply(ctx)
+	require.NoError(t, err)
+	now, err := secrets.Get(ctx, access.SecretName, metav1.GetOptions{})
+	require.NoError(t, err)
+	assert.Equal(t, others.ResourceVersion, now.ResourceVersion)
+}
+
+func TestWhatDerives(t *testing.T) {
+	of := func(virtual *landscapev1alpha1.ClusterAccess) *landscapes.Landscape {
+		l := &landscapes.Landscape{Config: &landscapev1alpha1.Landscape{}}
+		l.Config.Spec.Clusters = &landscapev1alpha1.Clusters{Virtual: virtual}
+		return l
+	}
+	for name, c := range map[string]struct {
+		access  Access
+		virtual *landscapev1alpha1.ClusterAccess
+		cluster string
+		want    bool
+	}{
+		"unset":               {Access{}, nil, Virtual, true},
+		"empty":               {Access{}, &landscapev1alpha1.ClusterAccess{}, Virtual, true},
+		"a context":           {Access{}, &landscapev1alpha1.ClusterAccess{Context: "c"}, Virtual, false},
+		"a file":              {Access{}, &landscapev1alpha1.ClusterAccess{Kubeconfig: "k"}, Virtual, false},
+		"a Secret":            {Access{}, &landscapev1alpha1.ClusterAccess{SecretRef: &landscapev1alpha1.SecretKeyReference{Name: "s"}}, Virtual, false},
+		"at the command line": {Access{ByName: map[string]string{Virtual: "k"}}, nil, Virtual, false},
+		"for another one":     {Access{ByName: map[string]string{Runtime: "k"}}, nil, Virtual, true},
+		"the runtime cluster": {Access{}, nil, Runtime, false},
+		"a seed":              {Access{}, nil, "seed", false},
+	} {
+		t.Run(name, func(t *testing.T) { assert.Equal(t, c.want, c.access.Derives(of(c.virtual), c.cluster)) })
+	}
+}

@@ -1,0 +1,71 @@
+package operator
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
+	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/controllers/access"
+)
+
+// TestAccessIsFound: a Landscape beside the Garden that names no access waits for that of the Garden, says so, and goes on as soon as it is there.
+func TestAccessIsFound(t *testing.T) {
+	w := newWorld(t)
+	w.namespace = access.NamespaceOfGarden
+	err := w.client.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.namespace}})
+	require.NoError(t, client.IgnoreAlreadyExists(err))
+	r := w.repository("derives")
+	r.commit("something for the virtual garden", map[string]string{"b.yaml": strings.ReplaceAll(r.configMap("b", "1"), ": runtime", ": virtual")})
+	w.start()
+	w.landscape("derives", r, func(spec *landscapev1alpha1.LandscapeSpec) { spec.Clusters = nil })
+	w.await("derives", func(l *landscapev1alpha1.Landscape) bool {
+		return strings.HasPrefix(readiness(l), "False ApplyFailed") &&
+			strings.Contains(readiness(l), "the virtual garden has no access yet: Secret garden/gardener-internal is made with the Garden")
+	})
+	assert.Equal(t, "1", w.value("a"), "the runtime cluster does not wait")
+	w.secret(access.SecretName, map[string]string{access.Key: kubeconfig(t)})
+	w.ready("derives", "True")
+	assert.Equal(t, "1", w.value("b"))
+	assert.NotContains(t, w.log.String(), "PRIVATE KEY")
+}
+
+// TestWhoseAccess: the access of the Garden is for Landscapes beside it, and a Secret that is named goes before.
+func TestWhoseAccess(t *testing.T) {
+	w := newWorld(t)
+	named := &landscapev1alpha1.Landscape{}
+	named.Spec.Clusters = &landscapev1alpha1.Clusters{Virtual: &landscapev1alpha1.ClusterAccess{SecretRef: &landscapev1alpha1.SecretKeyReference{Name: "virtual"}}}
+	for name, c := range map[string]struct {
+		namespace string
+		object    *landscapev1alpha1.Landscape
+		there     bool
+		late      bool
+	}{
+		"beside the Garden": {access.NamespaceOfGarden, &landscapev1alpha1.Landscape{}, true, true},
+		"elsewhere":         {w.namespace, &landscapev1alpha1.Landscape{}, false, false},
+		"named":             {w.namespace, named, true, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var all clusters
+			defer all.close()
+			connect := func() *apply.Cluster {
+				_, err := all.connect(t.Context(), server.config, nil, secrets{client: w.client, namespace: c.namespace}, c.object, apply.ClusterOptions{Clock: clock.RealClock{}})
+				require.NoError(t, err)
+				return all.virtual
+			}
+			first := connect()
+			require.Equal(t, c.there, first != nil)
+			assert.Same(t, first, connect(), "it stays as long as the access is the same")
+			if c.there {
+				assert.Equal(t, c.late, access.IsLate(first.RESTConfig()))
+			}
+		})
+	}
+}

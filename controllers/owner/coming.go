@@ -1,0 +1,101 @@
+package owner
+
+import (
+	"errors"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/plan"
+)
+
+// Coming is what a plan has seen to be made: kinds and namespaces. The API server cannot be asked what would become of objects of such
+// kinds, or in such namespaces; they are to be created. The zero value has none.
+type Coming struct {
+	mu         sync.Mutex
+	kinds      map[string]map[schema.GroupKind]bool
+	namespaces map[string]map[string]bool
+}
+
+// Add notes what objects for a cluster bring.
+func (c *Coming) Add(cluster string, objects ...*unstructured.Unstructured) {
+	if c == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.kinds == nil {
+		c.kinds, c.namespaces = map[string]map[schema.GroupKind]bool{}, map[string]map[string]bool{}
+	}
+	if c.kinds[cluster] == nil {
+		c.kinds[cluster], c.namespaces[cluster] = map[schema.GroupKind]bool{}, map[string]bool{}
+	}
+	for _, o := range objects {
+		switch o.GetKind() {
+		case "CustomResourceDefinition":
+			group, _, _ := unstructured.NestedString(o.Object, "spec", "group")
+			kind, _, _ := unstructured.NestedString(o.Object, "spec", "names", "kind")
+			c.kinds[cluster][schema.GroupKind{Group: group, Kind: kind}] = true
+		case "Namespace":
+			c.namespaces[cluster][o.GetName()] = true
+		}
+	}
+}
+
+// addNamespaces notes namespaces that are made beside bundles.
+func (c *Coming) addNamespaces(cluster string, names ...string) {
+	for _, name := range names {
+		o := &unstructured.Unstructured{Object: map[string]any{"kind": "Namespace"}}
+		o.SetName(name)
+		c.Add(cluster, o)
+	}
+}
+
+// explains tells whether an object failed only because something is not there that is to be made.
+func (c *Coming) explains(e *apply.ObjectError) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var status apierrors.APIStatus
+	switch {
+	case e.Object == (apply.Ref{}):
+		return false
+	case c.kinds[e.Cluster][e.Object.GroupKind()] && e.Reason == apply.NoKind:
+		return true
+	case c.namespaces[e.Cluster][e.Object.Namespace] && e.Reason == apply.NotFound && errors.As(e.Err, &status):
+		details := status.Status().Details
+		return details != nil && details.Kind == "namespaces"
+	}
+	return false
+}
+
+// Settle makes of what failed for such a reason what is to be created, and gives what went wrong besides.
+func (c *Coming) Settle(items []plan.Item, err error) error {
+	var all apply.Errors
+	if c == nil || !errors.As(err, &all) {
+		return err
+	}
+	var rest apply.Errors
+	explained := map[apply.Ref]bool{}
+	for _, e := range all {
+		if c.explains(e) {
+			explained[e.Object] = true
+		} else {
+			rest = append(rest, e)
+		}
+	}
+	for i := range items {
+		if items[i].Action == plan.Fail && explained[items[i].Object] {
+			items[i].Action, items[i].Reason = plan.Create, ""
+		}
+	}
+	switch {
+	case len(explained) == 0:
+		return err
+	case len(rest) == 0:
+		return nil
+	}
+	return rest
+}
