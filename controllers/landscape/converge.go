@@ -132,6 +132,8 @@ type Converger struct {
 	admission admission
 	// mutations choose what Shoots leave open.
 	mutations *mutation.Surroundings
+	// coming is what a plan has seen to be made.
+	coming *owner.Coming
 	// made is when this converger was made.
 	made time.Time
 }
@@ -156,7 +158,7 @@ func connect(l *landscapes.Landscape, options Options) (*Converger, error) {
 	}
 	gate, once := options.gate()
 	options.Gate = gate
-	c := &Converger{landscape: l, options: options, once: once, clusters: map[string]*apply.Cluster{}, engine: options.Engine, made: options.Clock.Now()}
+	c := &Converger{landscape: l, options: options, once: once, clusters: map[string]*apply.Cluster{}, engine: options.Engine, made: options.Clock.Now(), coming: &owner.Coming{}}
 	if c.engine == nil {
 		own := options
 		own.ForceHint = c.forceHint
@@ -198,7 +200,7 @@ func (c *Converger) prepareOwners() error {
 		Engine: c.engine, Render: rendering, Renders: options.Renders, Clock: options.Clock, Thresholds: options.Thresholds, Gate: options.Gate,
 		Gardener:    gardencorev1beta1.Gardener{ID: options.Holder, Name: options.Holder, Version: options.Version},
 		HealthRules: judging.Rules, ExistenceOnly: judging.ExistenceOnly, ProgressingThreshold: progressingThreshold(l),
-		OnEvent: options.OnEvent, OnObject: c.object, Coming: &owner.Coming{}, StepTimeout: options.StepTimeout, CareInterval: options.CareInterval,
+		OnEvent: options.OnEvent, OnObject: c.object, Coming: c.coming, StepTimeout: options.StepTimeout, CareInterval: options.CareInterval,
 	}
 	return c.findOwners()
 }

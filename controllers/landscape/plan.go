@@ -99,7 +99,7 @@ func (c *Converger) planDeclarations(ctx context.Context, cluster string, d *dec
 		if err != nil {
 			return plan.Plan{}, err
 		}
-		c.owners.Coming.Add(cluster, brought...)
+		c.coming.Add(cluster, brought...)
 	}
 	s := c.declarationSet(cluster, d)
 	ids := map[apply.Ref]string{}
@@ -118,7 +118,7 @@ func (c *Converger) planDeclarations(ctx context.Context, cluster string, d *dec
 			return held
 		},
 	})
-	err = c.owners.Coming.Settle(found.Items, around.explain(err))
+	err = c.coming.Settle(found.Items, around.explain(err))
 	found.Items = withoutLocked(found.Items, d.locked)
 	for i := range found.Items {
 		c.note(found.Items[i].Object, found.Items[i].Action == plan.Fail)
