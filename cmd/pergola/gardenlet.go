@@ -63,7 +63,7 @@ func (f *gardenletFlags) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	o := gardenlet.Options{Seed: f.seed, Holder: holderOf("gardenlet"), Version: version, Log: log, Catalogue: catalogue(cmd)}
+	o := gardenlet.Options{Seed: f.seed, Holder: holderOf("gardenlet"), Version: version, Log: log, Catalogue: catalogue(cmd), Outside: !isInCluster(f.kubeconfig)}
 	if o.Garden, err = accessOf("garden", f.garden); err != nil {
 		return err
 	}

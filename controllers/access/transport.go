@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	utilnet "k8s.io/apimachinery/pkg/util/net"
@@ -24,8 +25,9 @@ import (
 const (
 	// maxAge is the age from which the Secret is read again although all is well: what is new in it is in use before the old ends.
 	maxAge = 5 * time.Minute
-	// pause is how long it is not read again after it was: requests that fail come in crowds.
-	pause = time.Second
+	// pause is how long it is not read again after it was: requests that fail come in crowds. While it says the same, the pauses get longer, up
+	// to longPause: an API server that is down for long, or is only played, costs the cluster of the Secret next to nothing.
+	pause, longPause = time.Second, 4 * time.Minute
 )
 
 // Late is a connection whose access is found when it is needed. It is for rest.Config only: nothing else of the Config says how the API server
@@ -75,6 +77,10 @@ type transport struct {
 	// readAt is when the Secret was read last, problem why that failed.
 	readAt  time.Time
 	problem error
+	// inVain is how long it is not read again because a request failed.
+	inVain time.Duration
+	// works says that the last answer was none of doubt.
+	works atomic.Bool
 }
 
 // found is access that was found.
@@ -94,6 +100,9 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	resp, err := access.send(req)
 	doubted, unsent := doubts(resp, err)
+	if !doubted {
+		t.works.Store(true)
+	}
 	if !doubted || req.Context().Err() != nil {
 		return resp, addresses.Error(err)
 	}
@@ -133,12 +142,17 @@ func (t *transport) instead(ctx context.Context, of *found) *found {
 		return nil
 	}
 	defer t.leave()
-	if t.found == of && t.source.Clock.Since(t.readAt) >= pause {
+	if t.works.Swap(false) {
+		t.inVain = pause
+	}
+	if t.found == of && t.source.Clock.Since(t.readAt) >= t.inVain {
 		t.read(ctx)
+		t.inVain = min(max(2*t.inVain, pause), longPause)
 	}
 	if t.found == of {
 		return nil
 	}
+	t.inVain = pause
 	return t.found
 }
 

@@ -249,6 +249,31 @@ func TestRefusedForGood(t *testing.T) {
 	assert.Equal(t, int64(4), s.seen.Load(), "nothing is sent again in vain")
 }
 
+// An API server that is down for long costs the cluster of the Secret next to nothing, and one that works again is believed again.
+func TestDownForLong(t *testing.T) {
+	p, s := &place{}, newServer(t, "one")
+	good := s.kubeconfig(t)
+	p.put(good, nil)
+	l := newLate(t, p)
+	l.works(http.MethodGet, "")
+	s.token.Store("two")
+	const minutes = 60
+	for range minutes * 4 {
+		l.after(15 * time.Second)
+		_, _, err := l.send(http.MethodGet, "")
+		require.NoError(t, err)
+	}
+	assert.Less(t, p.count(), minutes/2)
+	s.token.Store("one")
+	l.works(http.MethodGet, "")
+	before := p.count()
+	s.token.Store("three")
+	p.put(s.kubeconfig(t), nil)
+	l.after(pause)
+	l.works(http.MethodGet, "")
+	assert.Equal(t, before+1, p.count())
+}
+
 // While the cluster of the Secret is down, or the Secret is gone, what was found before stays in use.
 func TestKeptWhileTheSecretCannotBeRead(t *testing.T) {
 	for name, err := range map[string]error{"down": errors.New("connection refused"), "gone": nil} {

@@ -22,6 +22,7 @@ import (
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/components"
+	"github.com/pergola-dev/pergola/controllers/accesstokens"
 	"github.com/pergola-dev/pergola/controllers/landscape"
 	"github.com/pergola-dev/pergola/controllers/owner"
 	"github.com/pergola-dev/pergola/landscapes"
@@ -33,6 +34,8 @@ type Options struct {
 	Seed string
 	// Garden and Local are the access to the virtual garden and to the seed.
 	Garden, Local *rest.Config
+	// Outside says that the process does not run in the seed, so that names of its Services mean nothing here.
+	Outside bool
 	// Catalogue of components, and its version; default: the one of this program.
 	Catalogue        fs.FS
 	CatalogueVersion string
@@ -85,10 +88,12 @@ type Gardenlet struct {
 	Options
 	garden, local *apply.Cluster
 	// leases is the seed, too, for the lease alone: all else is written behind a fence.
-	leases   *apply.Cluster
-	engine   *apply.Engine
-	force    atomic.Bool
-	metrics  *metrics
+	leases  *apply.Cluster
+	engine  *apply.Engine
+	force   atomic.Bool
+	metrics *metrics
+	// tokens are requested for the Shoots.
+	tokens   *accesstokens.Keeper
 	recorder record.EventRecorder
 
 	objects *objects
@@ -153,6 +158,7 @@ func New(o Options) (*Gardenlet, error) {
 	}
 	g.engine = landscape.NewEngine(&landscapes.Landscape{Config: &landscapev1alpha1.Landscape{}}, landscape.Options{Clock: o.Clock, Force: func(apply.Ref) bool { return g.force.Load() }})
 	g.metrics = newMetrics()
+	g.tokens = &accesstokens.Keeper{Clock: o.Clock, Log: o.Log}
 	if g.objects, err = newObjects(g); err != nil {
 		return nil, err
 	}
@@ -218,6 +224,7 @@ func (g *Gardenlet) Run(ctx context.Context) error {
 	<-ctx.Done()
 	group.Wait()
 	g.stopAll(context.Cause(ctx))
+	g.tokens.Close()
 	if cause := context.Cause(ctx); errors.As(cause, new(*owner.LostError)) {
 		return cause
 	}

@@ -46,7 +46,11 @@ type site struct {
 	// owner is the one that was converged last, with the reconciler that did it; nil before.
 	owner      *owner.Owner
 	reconciler *owner.Reconciler
-	state      string
+	// api is the API server of a Shoot; nil before it was converged.
+	api *apply.Cluster
+	// controlPlane is the namespace of its control plane.
+	controlPlane string
+	state        string
 	// unreviewed is whether something of it is held because no review could show it.
 	unreviewed bool
 	// reached is the key of what was converged last, well or, with failed, not.
@@ -136,6 +140,7 @@ func (g *Gardenlet) end(id string, cause error) {
 	if s != nil {
 		s.cancel(cause)
 		<-s.done
+		g.disconnect(s)
 	}
 }
 
@@ -223,6 +228,9 @@ func (g *Gardenlet) converge(ctx context.Context, at *site, o *owner.Owner, from
 		return err
 	}
 	o.Take(in)
+	if err := g.connectShoot(at, o); err != nil {
+		return err
+	}
 	complete, version := g.beginReviewed(ctx, from, s, o), g.reviewVersion()
 	g.readUses(ctx)
 	r := g.reconcilerFor(ctx, s, at, from, o)

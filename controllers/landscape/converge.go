@@ -19,6 +19,7 @@ import (
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/controllers/access"
+	"github.com/pergola-dev/pergola/controllers/accesstokens"
 	"github.com/pergola-dev/pergola/controllers/owner"
 	"github.com/pergola-dev/pergola/controllers/seedpublication"
 	"github.com/pergola-dev/pergola/health/condition"
@@ -50,6 +51,8 @@ type Options struct {
 	Checked bool
 	// Renders are kept from one converger to the next; nil makes a converger render each owner itself.
 	Renders *owner.Renders
+	// Tokens keeps requesting those of control planes from one converger to the next; nil makes a converger do so while it is open.
+	Tokens *accesstokens.Keeper
 	// Part is what this converger looks after; default: the whole landscape.
 	Part  Part
 	Clock clock.WithTicker
@@ -90,7 +93,9 @@ type Converger struct {
 	options   Options
 	clusters  map[string]*apply.Cluster
 	// opened are those of clusters that this converger has to close.
-	opened  []*apply.Cluster
+	opened []*apply.Cluster
+	// tokens ends with this converger; nil where it is another one's.
+	tokens  *accesstokens.Keeper
 	engine  *apply.Engine
 	owners  *owner.Reconciler
 	all     []*owner.Owner
@@ -158,7 +163,7 @@ func connect(l *landscapes.Landscape, options Options) (*Converger, error) {
 	}
 	gate, once := options.gate()
 	options.Gate = gate
-	c := &Converger{landscape: l, options: options, once: once, clusters: map[string]*apply.Cluster{}, engine: options.Engine, made: options.Clock.Now(), coming: &owner.Coming{}}
+	c := &Converger{landscape: l, options: options, once: once, clusters: map[string]*apply.Cluster{}, engine: options.Engine, coming: &owner.Coming{}, made: options.Clock.Now()}
 	if c.engine == nil {
 		own := options
 		own.ForceHint = c.forceHint
@@ -200,9 +205,18 @@ func (c *Converger) prepareOwners() error {
 		Engine: c.engine, Render: rendering, Renders: options.Renders, Clock: options.Clock, Thresholds: options.Thresholds, Gate: options.Gate,
 		Gardener:    gardencorev1beta1.Gardener{ID: options.Holder, Name: options.Holder, Version: options.Version},
 		HealthRules: judging.Rules, ExistenceOnly: judging.ExistenceOnly, ProgressingThreshold: progressingThreshold(l),
-		OnEvent: options.OnEvent, OnObject: c.object, Coming: c.coming, StepTimeout: options.StepTimeout, CareInterval: options.CareInterval,
+		OnEvent: options.OnEvent, OnObject: c.object, Coming: c.coming, Tokens: c.keeper(), StepTimeout: options.StepTimeout, CareInterval: options.CareInterval,
 	}
 	return c.findOwners()
+}
+
+// keeper requests the tokens of control planes.
+func (c *Converger) keeper() *accesstokens.Keeper {
+	if c.options.Tokens != nil {
+		return c.options.Tokens
+	}
+	c.tokens = &accesstokens.Keeper{Clock: c.options.Clock}
+	return c.tokens
 }
 
 // Cluster gives the connection to one cluster, nil when there is none.
@@ -210,6 +224,7 @@ func (c *Converger) Cluster(name string) *apply.Cluster { return c.clusters[name
 
 // Close ends all connections and gives the leases back.
 func (c *Converger) Close() {
+	c.tokens.Close()
 	c.mu.Lock()
 	leases := c.leases
 	c.leases = nil
@@ -256,6 +271,12 @@ func (c *Converger) findOwners() error {
 		if o.Home == nil || o.Local == nil {
 			c.unbound = append(c.unbound, fmt.Errorf("%s: %w", in.Owner, c.noAccess(o, local)))
 			continue
+		}
+		if in.Owner.Kind == owner.Shoot {
+			if err := owner.ConnectShoot(o, true, apply.ClusterOptions{Clock: c.options.Clock}); err != nil {
+				return fmt.Errorf("%s: %w", o, err)
+			}
+			c.opened = append(c.opened, o.Target)
 		}
 		c.all = append(c.all, o)
 	}

@@ -100,6 +100,7 @@ func (c *Converger) planDeclarations(ctx context.Context, cluster string, d *dec
 			return plan.Plan{}, err
 		}
 		c.coming.Add(cluster, brought...)
+		c.coming.AddNamespaces(cluster, owner.InventoryNamespace) // which comes with the lease
 	}
 	s := c.declarationSet(cluster, d)
 	ids := map[apply.Ref]string{}

@@ -187,7 +187,7 @@ func (s *syncer) converger(ctx context.Context, object *landscapev1alpha1.Landsc
 	gate.Take = func(id string, _ []plan.Ref) bool { return s.take(out.job, id) }
 	options := landscape.Options{
 		Catalogue: s.Catalogue, Clusters: s.clusters.byName(), Clock: s.Clock, Holder: s.Holder, Version: s.Version, Leases: s.leases(),
-		Part: landscape.PartOperator(), Checked: true, Renders: &s.renders, Passing: &s.passing, Thresholds: landscape.Thresholds(l), Gate: gate,
+		Part: landscape.PartOperator(), Checked: true, Renders: &s.renders, Tokens: s.tokens, Passing: &s.passing, Thresholds: landscape.Thresholds(l), Gate: gate,
 		OnEvent: func(e owner.Event) { s.progressed(out.job, told, e) }, CurrentAt: s.currentAt(out.revision.Commit),
 		OnDrift: s.drifted, Shown: s.shownApproval,
 		OnObject: func(_, bundle string, r apply.ObjectResult) { s.dealtWith(out.job, bundle, r) },

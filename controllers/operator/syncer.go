@@ -10,6 +10,7 @@ import (
 
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/controllers/accesstokens"
 	"github.com/pergola-dev/pergola/controllers/landscape"
 	"github.com/pergola-dev/pergola/controllers/owner"
 	"github.com/pergola-dev/pergola/health/condition"
@@ -61,6 +62,8 @@ type syncer struct {
 	nameTaken     bool
 	// toldMissing and toldMisconfigured are what was told of them last.
 	toldMissing, toldMisconfigured string
+	// tokens are requested for the Garden until the end.
+	tokens *accesstokens.Keeper
 	// clusters, engine and engineForces belong to whoever holds building.
 	clusters     clusters
 	engine       *apply.Engine
@@ -186,6 +189,7 @@ func (s *syncer) end() {
 	s.cancel()
 	s.closeRemote()
 	s.background.Wait()
+	s.tokens.Close()
 	if s.closed != nil {
 		<-s.closed
 	}

@@ -4,12 +4,28 @@ import (
 	"context"
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/controllers/access"
+	"github.com/pergola-dev/pergola/controllers/accesstokens"
 	"github.com/pergola-dev/pergola/render"
 )
+
+// noteServes notes that the control plane of an owner makes access to an API server.
+func (o *Owner) noteServes() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.makesAccess = true
+}
+
+// serves tells whether there is an API server that can be asked: that of a Shoot whose components make no access cannot.
+func (o *Owner) serves() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.makesAccess || o.Input.Owner.Kind == Garden
+}
 
 // publishAccess gives the access to the API server of an owner, which the secrets manager has made, the name by which it is found.
 func (r *run) publishAccess(ctx context.Context, made map[string]render.SecretFact) error {
@@ -18,10 +34,56 @@ func (r *run) publishAccess(ctx context.Context, made map[string]render.SecretFa
 		return nil // what is given by somebody may well be in a Secret of this name
 	}
 	local, namespace := r.owner.Local, r.owner.Input.Owner.ControlPlaneNamespace
+	r.owner.noteServes()
 	client, err := kubernetes.NewForConfig(local.RESTConfig())
 	if err != nil {
 		return fmt.Errorf("cluster %s: %w", local.Name(), err)
 	}
 	ref := apply.Ref{APIVersion: "v1", Kind: "Secret", Namespace: namespace, Name: access.SecretName}
 	return local.Explain(ref, "write the access to the API server of "+r.owner.String()+" to", access.Publish(ctx, client, namespace, fact.Name))
+}
+
+// keepTokens begins to request the tokens of the control plane, which may not be there yet.
+func (r *run) keepTokens() {
+	o := r.owner
+	manager, has := managers[o.Input.Owner.Kind]
+	if !has || o.Target == nil || !o.serves() {
+		return
+	}
+	r.Tokens.Keep(accesstokens.Site{
+		Namespace: o.Input.Owner.ControlPlaneNamespace, Local: o.Local.RESTConfig(), Target: o.Target.RESTConfig(), Manager: manager,
+	})
+}
+
+// managers are the Deployments of gardener-resource-manager for a control plane, by the kind of its owner. The one without prefix in namespace
+// garden is for the runtime cluster.
+var managers = map[string]string{Garden: "virtual-garden-gardener-resource-manager", Shoot: "gardener-resource-manager"}
+
+// ConnectShoot gives a Shoot that is reconciled by itself its API server, by the access that is written with its control plane. outside says that
+// names of Services on the seed mean nothing here: then it is reached by its own domain.
+func ConnectShoot(o *Owner, outside bool, options apply.ClusterOptions) error {
+	read, err := access.ReaderOf(o.Local.RESTConfig())
+	if err != nil {
+		return fmt.Errorf("cluster %s: %w", o.Local.Name(), err)
+	}
+	name := o.Input.Owner.Namespace + "/" + o.Input.Owner.Name
+	// The namespace of the control plane is known with the input, which may come later.
+	source := access.OfShoot(name, o.Input.Owner.ControlPlaneNamespace, read, options.Clock)
+	if outside {
+		source.Outside = func(context.Context) (string, error) { return o.address() }
+	}
+	o.Target, err = apply.NewCluster("shoot "+name, access.Late(source), options)
+	return err
+}
+
+// address is where a Shoot is reached by its own domain.
+func (o *Owner) address() (string, error) {
+	o.mu.Lock()
+	shoot := o.Input.Objects[Shoot]
+	o.mu.Unlock()
+	domain, _, err := unstructured.NestedString(shoot, "spec", "dns", "domain")
+	if err != nil || domain == "" {
+		return "", fmt.Errorf("%s has no domain by which it is reached from outside of its seed", o)
+	}
+	return "https://api." + domain, nil
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 	"github.com/pergola-dev/pergola/apply"
@@ -26,8 +27,8 @@ func (r *Reconciler) Care(ctx context.Context, o *Owner) (_ []gardencorev1beta1.
 	}
 	b := condition.New(r.Clock, r.Thresholds)
 	conditions := status.Conditions
-	if kind := kinds[o.Input.Owner.Kind].apiServer; kind != "" && o.Target != nil {
-		conditions = condition.Merge(conditions, r.apiServerCondition(ctx, o, b, status, kind))
+	if o.serves() {
+		conditions = condition.Merge(conditions, r.apiServerConditions(ctx, o, b, status)...)
 	}
 	bundles, failures, unjudged := o.state()
 	if why := unreachable(ctx, o.Local); why != "" {
@@ -77,15 +78,45 @@ func unknown(b *condition.Builder, o *Owner, conditions []gardencorev1beta1.Cond
 	return out
 }
 
-func (r *Reconciler) apiServerCondition(ctx context.Context, o *Owner, b *condition.Builder, status commonStatus, kind string) gardencorev1beta1.Condition {
-	old := b.GetOrInit(status.Conditions, gardencorev1beta1.ConditionType(kind))
-	if err := apiServerHealthy(ctx, o.Target); err != nil {
-		if apierrors.ReasonForError(err) != "" {
-			return b.Failed(old, status.LastOperation, "HealthzRequestFailed", "Request to API server /healthz endpoint failed: "+err.Error())
-		}
-		return b.Failed(old, status.LastOperation, "VirtualGardenAPIServerDown", "Could not reach the API server of the virtual garden: "+err.Error())
+// apiServerConditions is the condition about the API server that an owner serves; none where there is nothing to say. That of a Shoot is judged
+// from its first answer on: before, the Shoot is being made, or is played, or whoever judges has no way to it, and lastOperation and
+// ControlPlaneHealthy say how it is.
+func (r *Reconciler) apiServerConditions(ctx context.Context, o *Owner, b *condition.Builder, status commonStatus) []gardencorev1beta1.Condition {
+	kind := kinds[o.Input.Owner.Kind]
+	if kind.apiServer == "" || o.Target == nil {
+		return nil
 	}
-	return b.OK(old, "HealthzRequestSucceeded", "API server /healthz endpoint responded with success status code.")
+	t := gardencorev1beta1.ConditionType(kind.apiServer)
+	judged := condition.Get(status.Conditions, t) != nil || o.Input.Owner.Kind == Garden
+	old := b.GetOrInit(status.Conditions, t)
+	if o.hibernated() {
+		if !judged {
+			return nil
+		}
+		return []gardencorev1beta1.Condition{b.OK(old, "ConditionNotChecked", "Shoot cluster has been hibernated.")}
+	}
+	err := apiServerHealthy(ctx, o.Target)
+	switch {
+	case err == nil:
+		return []gardencorev1beta1.Condition{b.OK(old, "HealthzRequestSucceeded", "API server /healthz endpoint responded with success status code.")}
+	case !judged:
+		return nil
+	case apierrors.ReasonForError(err) != "":
+		return []gardencorev1beta1.Condition{b.Failed(old, status.LastOperation, "HealthzRequestFailed", "Request to API server /healthz endpoint failed: "+err.Error())}
+	}
+	return []gardencorev1beta1.Condition{b.Failed(old, status.LastOperation, kind.down[0], kind.down[1]+": "+err.Error())}
+}
+
+// hibernated tells whether a Shoot is declared to sleep.
+func (o *Owner) hibernated() bool {
+	o.mu.Lock()
+	shoot := o.Input.Objects[Shoot]
+	o.mu.Unlock()
+	if o.identity().Kind != Shoot {
+		return false
+	}
+	asleep, _, _ := unstructured.NestedBool(shoot, "spec", "hibernation", "enabled")
+	return asleep
 }
 
 // reasonApplyFailed is the reason of a condition one of whose bundles could not be applied (upstream's reason in the

@@ -90,3 +90,47 @@ func TestBundlesAreSortedByName(t *testing.T) {
 	sortBundles(list)
 	assert.Equal(t, []BundleState{{Bundle: "a", Cluster: "runtime"}, {Bundle: "a", Cluster: "virtual"}, {Bundle: "b", Cluster: "runtime"}}, list)
 }
+
+// The API server of a Shoot is judged from its first answer on: while nothing has ever answered, it is being made, or played, and is not said to be down.
+func TestAPIServerOfAShoot(t *testing.T) {
+	answers := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) }))
+	defer answers.Close()
+	refuses := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) }))
+	defer refuses.Close()
+	gone := httptest.NewServer(nil)
+	gone.Close()
+	before := []gardencorev1beta1.Condition{{Type: "APIServerAvailable", Status: gardencorev1beta1.ConditionTrue, Reason: "HealthzRequestSucceeded"}}
+	for name, c := range map[string]struct {
+		kind   string
+		at     string
+		asleep bool
+		before []gardencorev1beta1.Condition
+		want   string
+	}{
+		"answers":                     {Shoot, answers.URL, false, nil, "APIServerAvailable True HealthzRequestSucceeded"},
+		"never answered":              {Shoot, gone.URL, false, nil, ""},
+		"no address at all":           {Shoot, "http://239.1.2.3", false, nil, ""},
+		"does not answer any more":    {Shoot, gone.URL, false, before, "APIServerAvailable False APIServerDown"},
+		"answers with an error":       {Shoot, refuses.URL, false, before, "APIServerAvailable False HealthzRequestFailed"},
+		"was put to sleep":            {Shoot, gone.URL, true, before, "APIServerAvailable True ConditionNotChecked"},
+		"made asleep":                 {Shoot, gone.URL, true, nil, ""},
+		"virtual garden":              {Garden, answers.URL, false, nil, "VirtualGardenAPIServerAvailable True HealthzRequestSucceeded"},
+		"virtual garden, never there": {Garden, gone.URL, false, nil, "VirtualGardenAPIServerAvailable False VirtualGardenAPIServerDown"},
+		"a Seed serves none":          {Seed, answers.URL, false, nil, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			target, err := apply.NewCluster("target", &rest.Config{Host: c.at}, apply.ClusterOptions{})
+			require.NoError(t, err)
+			defer target.Close()
+			clk := clocktesting.NewFakeClock(time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC))
+			o := &Owner{Target: target, Input: render.Input{Owner: render.Owner{Kind: c.kind, Name: "x"}}}
+			o.Input.Objects = map[string]map[string]any{Shoot: {"spec": map[string]any{"hibernation": map[string]any{"enabled": c.asleep}}}}
+			r := &Reconciler{Clock: clk}
+			got := ""
+			for _, one := range r.apiServerConditions(t.Context(), o, condition.New(clk, nil), commonStatus{Conditions: c.before}) {
+				got += strings.Join([]string{string(one.Type), string(one.Status), one.Reason}, " ")
+			}
+			assert.Equal(t, c.want, got)
+		})
+	}
+}

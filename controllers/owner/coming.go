@@ -45,8 +45,8 @@ func (c *Coming) Add(cluster string, objects ...*unstructured.Unstructured) {
 	}
 }
 
-// addNamespaces notes namespaces that are made beside bundles.
-func (c *Coming) addNamespaces(cluster string, names ...string) {
+// AddNamespaces notes namespaces that are made beside bundles.
+func (c *Coming) AddNamespaces(cluster string, names ...string) {
 	for _, name := range names {
 		o := &unstructured.Unstructured{Object: map[string]any{"kind": "Namespace"}}
 		o.SetName(name)

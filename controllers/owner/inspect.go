@@ -66,9 +66,7 @@ func (r *Reconciler) Inspect(ctx context.Context, o *Owner) (_ *Inspection, err 
 	now.Thresholds = nil
 	b := condition.New(r.Clock, nil)
 	out := &Inspection{Conditions: status.Conditions}
-	if kind := kinds[o.Input.Owner.Kind].apiServer; kind != "" && o.Target != nil {
-		out.Conditions = condition.Merge(out.Conditions, now.apiServerCondition(ctx, o, b, status, kind))
-	}
+	out.Conditions = condition.Merge(out.Conditions, now.apiServerConditions(ctx, o, b, status)...)
 	if out.Bundles, err = now.inspectBundles(ctx, o); err != nil {
 		out.Conditions = condition.Merge(out.Conditions, unknown(b, o, out.Conditions, strings.Join(Problems(err), "; "))...)
 		return out, err

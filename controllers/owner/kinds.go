@@ -27,6 +27,8 @@ type kindFacts struct {
 	staticCANames bool
 	// apiServer is the condition for the API server the owner serves, if one is reachable.
 	apiServer string
+	// down gives reason and message of it when the API server cannot be reached.
+	down [2]string
 	// running gives reason and message of a condition that holds.
 	running map[string][2]string
 	// keepsLastErrors: status has lastErrors.
@@ -36,6 +38,7 @@ type kindFacts struct {
 var kinds = map[string]kindFacts{
 	Garden: {
 		identity: "gardener-operator", role: "gardener-operator", apiServer: "VirtualGardenAPIServerAvailable",
+		down: [2]string{"VirtualGardenAPIServerDown", "Could not reach the API server of the virtual garden"},
 		running: map[string][2]string{
 			"RuntimeComponentsHealthy":       {"RuntimeComponentsRunning", "All runtime components are healthy."},
 			"VirtualComponentsHealthy":       {"VirtualComponentsRunning", "All virtual garden components are healthy."},
@@ -49,7 +52,8 @@ var kinds = map[string]kindFacts{
 		},
 	},
 	Shoot: {
-		identity: "gardenlet", role: "gardenlet", staticCANames: true, keepsLastErrors: true,
+		identity: "gardenlet", role: "gardenlet", staticCANames: true, keepsLastErrors: true, apiServer: "APIServerAvailable",
+		down: [2]string{"APIServerDown", "Could not reach the API server of the Shoot"},
 		running: map[string][2]string{
 			"ControlPlaneHealthy": {"ControlPlaneRunning", "All control plane components are healthy."},
 		},

@@ -48,7 +48,7 @@ func (r *Reconciler) Plan(ctx context.Context, o *Owner) ([]plan.Item, int, erro
 	var items []plan.Item
 	var problems []error
 	unchanged := 0
-	r.Coming.addNamespaces(o.Local.Name(), namespaces(o)...)
+	r.Coming.AddNamespaces(o.Local.Name(), namespaces(o)...)
 	for _, b := range result.Bundles {
 		for _, obj := range b.Objects {
 			r.Coming.Add(o.ClusterName(b), obj.Unstructured)

@@ -16,6 +16,7 @@ import (
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/apply/flow"
+	"github.com/pergola-dev/pergola/controllers/accesstokens"
 	"github.com/pergola-dev/pergola/controllers/managedresource"
 	"github.com/pergola-dev/pergola/health"
 	"github.com/pergola-dev/pergola/health/condition"
@@ -34,7 +35,7 @@ type Owner struct {
 	Home *apply.Cluster
 	// Local is the cluster the components run on: the runtime cluster or the seed.
 	Local *apply.Cluster
-	// Target is the API server that a Garden's virtual bundles go to.
+	// Target is the API server that the control plane of a Garden or Shoot serves. A Garden's virtual bundles go to it.
 	Target *apply.Cluster
 	// Known gives the live object of Ref where somebody watches it anyway, nil while it is not known: then no request is made to read its
 	// status. Nil: it is read from Home.
@@ -51,11 +52,16 @@ type Owner struct {
 	applied map[string]string
 	// unjudged says why the last reconciliation did not get as far as rendering.
 	unjudged string
+	// makesAccess says that the last reconciliation has asked for access to the API server.
+	makesAccess bool
 	// leaving are the objects that were still being deleted after the last apply, by bundle.
 	leaving map[string][]leaving
 }
 
 func (o *Owner) String() string { return o.Input.Owner.String() }
+
+// ControlPlane is the namespace of its components.
+func (o *Owner) ControlPlane() string { return o.identity().ControlPlaneNamespace }
 
 // Take gives it another input for its next reconciliation.
 func (o *Owner) Take(in render.Input) {
@@ -96,6 +102,8 @@ type Reconciler struct {
 	Gate          plan.Gate
 	// Coming is what plans have seen to be made, by one owner for the next; it may be nil for who plans nothing.
 	Coming *Coming
+	// Tokens are requested for control planes from when they are reconciled; nil for nobody's.
+	Tokens *accesstokens.Keeper
 	// Gardener identifies this process in status.gardener.
 	Gardener gardencorev1beta1.Gardener
 	// StepTimeout shortens the timeouts of the flow's steps; they stay as they are when it is zero.
@@ -238,6 +246,7 @@ func (r *run) reconcile(ctx context.Context) error {
 		r.owner.notJudged(err)
 		return err
 	}
+	r.keepTokens()
 	definition, err := render.CoveringFlow(r.Render.Catalogue, r.owner.Input, result.Bundles)
 	if err != nil {
 		return err

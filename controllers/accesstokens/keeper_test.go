@@ -1,0 +1,175 @@
+package accesstokens
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"net"
+	"os"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"k8s.io/utils/clock"
+
+	"github.com/pergola-dev/pergola/controllers/access"
+	"github.com/pergola-dev/pergola/hack/apiserver"
+)
+
+// shared is both the cluster of the Secrets and the API server with the accounts, each by connections of its own.
+var shared struct {
+	config *rest.Config
+	count  atomic.Int64
+}
+
+func TestMain(m *testing.M) {
+	os.Exit(apiserver.Main(m, func(config *rest.Config) { shared.config = config }))
+}
+
+// plane is a control plane of one test.
+type plane struct {
+	*testing.T
+	ns     string
+	client kubernetes.Interface
+	site   Site
+}
+
+func newPlane(t *testing.T) *plane {
+	t.Helper()
+	apiserver.Needed(t)
+	client, err := kubernetes.NewForConfig(shared.config)
+	require.NoError(t, err)
+	p := &plane{T: t, ns: fmt.Sprintf("plane-%d", shared.count.Add(1)), client: client}
+	_, err = client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: p.ns}}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	read, err := access.ReaderOf(shared.config)
+	require.NoError(t, err)
+	p.site = Site{Namespace: p.ns, Local: shared.config, Target: access.Late(access.OfShoot("test", p.ns, read, clock.RealClock{})), Manager: "gardener-resource-manager"}
+	return p
+}
+
+// serve gives access to the API server.
+func (p *plane) serve(name string, config *rest.Config) {
+	p.Helper()
+	raw, err := clientcmd.Write(clientcmdapi.Config{
+		Clusters:  map[string]*clientcmdapi.Cluster{"c": {Server: config.Host, CertificateAuthorityData: config.CAData}},
+		AuthInfos: map[string]*clientcmdapi.AuthInfo{"u": {ClientCertificateData: config.CertData, ClientKeyData: config.KeyData}},
+		Contexts:  map[string]*clientcmdapi.Context{"x": {Cluster: "c", AuthInfo: "u"}}, CurrentContext: "x",
+	})
+	require.NoError(p, err)
+	_, err = p.client.CoreV1().Secrets(p.ns).Create(p.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name}, Data: map[string][]byte{access.Key: raw}}, metav1.CreateOptions{})
+	require.NoError(p, err)
+}
+
+// asks makes a Secret as components have it.
+func (p *plane) asks(name string) {
+	p.Helper()
+	_, err := p.client.CoreV1().Secrets(p.ns).Create(p.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
+		Name: name, Labels: map[string]string{"resources.gardener.cloud/purpose": "token-requestor", "resources.gardener.cloud/class": "shoot"},
+		Annotations: map[string]string{"serviceaccount.resources.gardener.cloud/name": name + "-" + p.ns, "serviceaccount.resources.gardener.cloud/namespace": "kube-system"},
+	}}, metav1.CreateOptions{})
+	require.NoError(p, err)
+}
+
+func (p *plane) token(name string) string {
+	p.Helper()
+	s, err := p.client.CoreV1().Secrets(p.ns).Get(context.Background(), name, metav1.GetOptions{})
+	require.NoError(p, err)
+	return string(s.Data["token"])
+}
+
+func (p *plane) eventually(what string, ok func() bool) {
+	p.Helper()
+	require.Eventually(p, ok, 40*time.Second, 50*time.Millisecond, what)
+}
+
+// A token is there soon after the API server and the Secret are, in whatever order they come, and again when somebody takes it away.
+func TestTokens(t *testing.T) {
+	p := newPlane(t)
+	k := &Keeper{}
+	t.Cleanup(k.Close)
+	p.asks("before")
+	k.Keep(p.site)
+	k.Keep(p.site) // once more, as with each reconciliation
+	p.serve(access.SecretName, shared.config)
+	p.eventually("the Secret that was there before the API server", func() bool { return p.token("before") != "" })
+	p.asks("after")
+	p.eventually("the Secret that came later", func() bool { return p.token("after") != "" })
+
+	claims, err := base64.RawURLEncoding.DecodeString(strings.Split(p.token("after"), ".")[1])
+	require.NoError(t, err)
+	assert.Contains(t, string(claims), "system:serviceaccount:kube-system:after-"+p.ns)
+	assert.Contains(t, string(claims), `"aud":["gardener"]`)
+
+	_, err = p.client.CoreV1().Secrets(p.ns).Patch(t.Context(), "after", types.MergePatchType, []byte(`{"data": {"token": null}}`), metav1.PatchOptions{})
+	require.NoError(t, err)
+	p.eventually("a token that was taken away", func() bool { return p.token("after") != "" })
+
+	k.Stop(p.ns)
+	p.asks("stopped")
+	other := newPlane(t)
+	other.serve(access.SecretName, shared.config)
+	other.asks("other")
+	k.Keep(other.site)
+	other.eventually("another control plane in the same process", func() bool { return other.token("other") != "" })
+	assert.Empty(t, p.token("stopped"))
+}
+
+// A gardener-resource-manager of the namespace does it itself.
+func TestLeftToTheManager(t *testing.T) {
+	p := newPlane(t)
+	p.serve(access.SecretName, shared.config)
+	p.asks("secret")
+	labels := map[string]string{"a": "b"}
+	_, err := p.client.AppsV1().Deployments(p.ns).Create(t.Context(), &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: p.site.Manager}, Spec: appsv1.DeploymentSpec{
+		Selector: &metav1.LabelSelector{MatchLabels: labels},
+		Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "i"}}}},
+	}}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	w := &working{Site: p.site}
+	ours, err := w.isOurs(t.Context())
+	require.NoError(t, err)
+	assert.False(t, ours)
+
+	require.NoError(t, p.client.AppsV1().Deployments(p.ns).Delete(t.Context(), p.site.Manager, metav1.DeleteOptions{}))
+	ours, err = w.isOurs(t.Context())
+	require.NoError(t, err)
+	assert.True(t, ours)
+	k := &Keeper{}
+	t.Cleanup(k.Close)
+	k.Keep(p.site)
+	p.eventually("without it", func() bool { return p.token("secret") != "" })
+}
+
+// While the API server does not answer nothing is done, and it ends at once when it is told to.
+func TestDown(t *testing.T) {
+	p := newPlane(t)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	down := rest.CopyConfig(shared.config)
+	down.Host = "https://" + listener.Addr().String()
+	require.NoError(t, listener.Close())
+	p.serve(access.SecretName, down)
+	p.asks("secret")
+	_, err = (&working{Site: p.site}).isOurs(t.Context())
+	require.ErrorContains(t, err, "refused")
+	k := &Keeper{}
+	k.Keep(p.site)
+	k.Close()
+	assert.Empty(t, p.token("secret"))
+	k.Keep(p.site)
+	assert.Empty(t, k.sites, "nothing begins any more")
+	(*Keeper)(nil).Keep(p.site)
+	(*Keeper)(nil).Close()
+}

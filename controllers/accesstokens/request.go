@@ -1,0 +1,101 @@
+package accesstokens
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/pergola-dev/pergola/controllers/access"
+	"github.com/pergola-dev/pergola/controllers/tokenrequestor"
+)
+
+// isOurs tells whether the API server answers and nobody else does the work; an error is that this cannot be told.
+func (w *working) isOurs(ctx context.Context) (bool, error) {
+	ctx, cancel := context.WithTimeout(logr.NewContext(ctx, logr.Discard()), 10*time.Second)
+	defer cancel()
+	target, err := discovery.NewDiscoveryClientForConfig(w.Target)
+	if err != nil {
+		return false, err
+	}
+	if _, err := target.RESTClient().Get().AbsPath("/healthz").DoRaw(ctx); err != nil {
+		return false, err
+	}
+	managed, err := w.isManaged(ctx)
+	return !managed, err
+}
+
+// isManaged tells whether there is a gardener-resource-manager.
+func (w *working) isManaged(ctx context.Context) (bool, error) {
+	local, err := kubernetes.NewForConfig(w.Local)
+	if err != nil {
+		return false, err
+	}
+	_, err = local.AppsV1().Deployments(w.Namespace).Get(ctx, w.Manager, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// errChanged ends the controller when somebody else does the work, or the authorities of the API server are others, which Secrets may ask for.
+var errChanged = errors.New("it is to be done in another way")
+
+// request runs the controller until ctx ends, or it is to be done in another way.
+func (k *Keeper) request(ctx context.Context, w *working) error {
+	bundle, err := access.CABundle(ctx, w.Target)
+	if err != nil {
+		return fmt.Errorf("reading the authorities of the API server: %w", err)
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	log := logr.FromSlogHandler(k.log().Handler())
+	mgr, err := manager.New(w.Local, manager.Options{
+		Logger: log, Metrics: server.Options{BindAddress: "0"}, HealthProbeBindAddress: "0", GracefulShutdownTimeout: ptr.To(2 * time.Second),
+		// There is one for each control plane.
+		Controller: config.Controller{SkipNameValidation: ptr.To(true)},
+	})
+	if err != nil {
+		return fmt.Errorf("preparing the requests for tokens: %w", err)
+	}
+	err = tokenrequestor.Add(mgr, tokenrequestor.Options{
+		Source: w.Local, Target: w.Target, Namespaces: []string{w.Namespace}, Audiences: []string{tokenrequestor.AudienceGardener}, CABundle: bundle, Clock: k.clock(),
+	})
+	if err != nil {
+		return err
+	}
+	go func() {
+		tick := k.clock().NewTicker(look)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C():
+			}
+			managed, err := w.isManaged(ctx)
+			now, bundleErr := access.CABundle(ctx, w.Target)
+			if err == nil && managed || bundleErr == nil && !bytes.Equal(now, bundle) {
+				cancel(errChanged)
+			}
+		}
+	}()
+	if err := mgr.Start(ctx); err != nil {
+		return err
+	}
+	if errors.Is(context.Cause(ctx), errChanged) {
+		return nil
+	}
+	return ctx.Err()
+}
