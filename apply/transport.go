@@ -188,7 +188,7 @@ func isUnreachable(err error) bool {
 	switch {
 	case errors.As(err, &dns), errors.As(err, &unknown), errors.As(err, &invalid), errors.As(err, &host):
 		return true
-	case errors.As(err, &op) && op.Op == "dial":
+	case errors.As(err, &op) && op.Op == "dial", addresses.IsProxyRefusal(err):
 		return true
 	case errors.Is(err, errNoAnswer):
 		return true

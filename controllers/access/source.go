@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/url"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -26,7 +28,10 @@ type Source struct {
 	Inside string
 	// Outside gives the address from elsewhere, which takes the place of one that only that cluster knows. Nil in that cluster.
 	Outside func(context.Context) (string, error)
-	Clock   clock.PassiveClock
+	// Proxy is the one that the cluster of the Secret is reached by: who needs it needs it for this API server, too. A kubeconfig that has its own
+	// uses that. Nil is as for all requests: HTTPS_PROXY and NO_PROXY of the environment.
+	Proxy func(*http.Request) (*url.URL, error)
+	Clock clock.PassiveClock
 }
 
 // Reader reads a Secret.
@@ -91,6 +96,9 @@ func (s Source) read(ctx context.Context) (config *rest.Config, version string, 
 	}
 	if config, err = configOf(secret, outside); err != nil {
 		return nil, "", fmt.Errorf("access to %s, Secret %s: %w", s.Of, s.Secret, err)
+	}
+	if config.Proxy == nil {
+		config.Proxy = s.Proxy
 	}
 	return config, digest(secret.Data[Key]) + " " + config.Host, nil
 }

@@ -233,7 +233,7 @@ func doubts(resp *http.Response, err error) (doubted, unsent bool) {
 		invalid x509.CertificateInvalidError
 		host    x509.HostnameError
 	)
-	unsent = errors.As(err, &unknown) || errors.As(err, &invalid) || errors.As(err, &host) || errors.As(err, &dns) || errors.As(err, &op) && op.Op == "dial"
+	unsent = addresses.IsProxyRefusal(err) || errors.As(err, &unknown) || errors.As(err, &invalid) || errors.As(err, &host) || errors.As(err, &dns) || errors.As(err, &op) && op.Op == "dial"
 	return true, unsent
 }
 

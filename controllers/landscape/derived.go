@@ -32,6 +32,7 @@ func DeriveVirtual(l *landscapes.Landscape, of *rest.Config, clk clock.PassiveCl
 		return nil, fmt.Errorf("cluster %s: %w", Virtual, addresses.Error(err))
 	}
 	source := access.OfVirtualGarden(read, clk)
+	source.Proxy = of.Proxy
 	source.Outside = func(ctx context.Context) (string, error) { return gardenAddress(ctx, l, of) }
 	config := access.Late(source)
 	if garden, _, err := l.Garden(); err == nil && garden != nil {

@@ -70,6 +70,7 @@ func ConnectShoot(o *Owner, outside bool, options apply.ClusterOptions) error {
 	// The namespace of the control plane is known with the input, which may come later.
 	source := access.OfShoot(name, o.Input.Owner.ControlPlaneNamespace, read, options.Clock)
 	if outside {
+		source.Proxy = o.Local.RESTConfig().Proxy
 		source.Outside = func(context.Context) (string, error) { return o.address() }
 	}
 	o.Target, err = apply.NewCluster("shoot "+name, access.Late(source), options)

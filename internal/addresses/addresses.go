@@ -1,4 +1,5 @@
-// Package addresses shows addresses of clusters and proxies without the user and password that may stand in them.
+// Package addresses shows addresses of clusters and proxies without the user and password that may stand in them, and knows what a proxy says of one
+// that it cannot reach.
 package addresses
 
 import "regexp"

@@ -1,0 +1,30 @@
+package addresses
+
+import (
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestIsProxyRefusal(t *testing.T) {
+	for code, want := range map[int]bool{
+		http.StatusBadGateway: true, http.StatusServiceUnavailable: true, http.StatusGatewayTimeout: true,
+		http.StatusForbidden: false, http.StatusProxyAuthRequired: false, // which the next request need not meet: somebody has to do something
+	} {
+		proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code) }))
+		address, err := url.Parse(proxy.URL)
+		require.NoError(t, err)
+		client := &http.Client{Transport: &http.Transport{Proxy: http.ProxyURL(address)}}
+		_, err = client.Get("https://api.example.org/version")
+		require.Error(t, err)
+		assert.Equal(t, want, IsProxyRefusal(err), "%d: %s", code, err)
+		proxy.Close()
+	}
+	assert.False(t, IsProxyRefusal(nil))
+	assert.False(t, IsProxyRefusal(errors.New("the API server says Bad Gateway")))
+}
