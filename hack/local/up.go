@@ -57,8 +57,15 @@ KUBEBUILDER_ASSETS names; those that are not there are built, which takes minute
 			if err != nil {
 				return err
 			}
-			if living {
+			// What a Garden needs: its API server runs for real, or a cluster takes its place.
+			usual := !cmd.Flags().Changed("clusters")
+			switch {
+			case living && usual:
+				options.Kubelets, options.Clusters = kubelets, []string{"runtime", "local"}
+			case living:
 				options.Kubelets = kubelets
+			case usual:
+				options.VirtualGarden = cluster.VirtualGarden{Runtime: "runtime", Played: "virtual"}
 			}
 			if err := checkImages(options.Images); err != nil {
 				return err
@@ -86,7 +93,7 @@ KUBEBUILDER_ASSETS names; those that are not there are built, which takes minute
 		},
 	}
 	flags := command.Flags()
-	flags.StringSliceVar(&options.Clusters, "clusters", []string{"runtime", "virtual", "local"}, "names of the clusters; others in the folder are left as they are")
+	flags.StringSliceVar(&options.Clusters, "clusters", []string{"runtime", "virtual", "local"}, "names of the clusters; others in the folder are left as they are. Without virtual where pods run: a Garden has its own API server then")
 	flags.StringSliceVar(&options.Nodeless, "nodeless", []string{"virtual"}, "clusters that get an API server and a controller manager only")
 	flags.StringSliceVar(&parts, "parts", nil, "parts of every cluster instead: apiserver, controller-manager, scheduler, kwok")
 	flags.BoolVar(&fast, "fast", false, "only API servers (and etcd): the same as --parts apiserver")

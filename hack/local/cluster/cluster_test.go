@@ -163,10 +163,12 @@ func TestKubeconfigs(t *testing.T) {
 		require.NoError(t, err)
 		assert.True(t, renewed, "certificates are renewed before they expire")
 	}
+	state.Living, state.ProxyPort = true, 1003
+	require.NoError(t, m.prepare(nil, state))
 	require.NoError(t, m.writeMerged(state))
 	for file, want := range map[string][]string{
 		m.Dir.Kubeconfig("one"):  {"current-context: pergola-one", "https://127.0.0.1:1001"},
-		m.Dir.MergedKubeconfig(): {"current-context: pergola-one", "name: pergola-two", "https://127.0.0.1:1002"},
+		m.Dir.MergedKubeconfig(): {"current-context: pergola-one", "name: pergola-two", "https://127.0.0.1:1002", "proxy-url: http://127.0.0.1:1003"},
 	} {
 		text, err := os.ReadFile(file)
 		require.NoError(t, err)

@@ -88,7 +88,7 @@ func (m *Manager) adminEntry(c *statedir.Cluster) kubeconfig.Entry {
 	folder := pki.Folder{Path: m.Dir.PKI(c.Name)}
 	return kubeconfig.Entry{
 		Name: "pergola-" + c.Name, Server: c.Server(),
-		CA: folder.Cert("ca"), Cert: folder.Cert(admin), Key: folder.Key(admin),
+		CA: folder.Cert("ca"), Cert: folder.Cert(admin), Key: folder.Key(admin), Proxy: m.proxy,
 	}
 }
 

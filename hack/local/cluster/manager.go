@@ -30,7 +30,9 @@ type Manager struct {
 	paths    binaries.Paths
 	etcdPort int
 	clusters []*statedir.Cluster
-	images   map[string]string
+	// proxy is in the kubeconfigs of people: what they reach beside API servers, such as that of a Shoot, is behind it.
+	proxy  string
+	images map[string]string
 	// Stages as kwok's --config takes them.
 	builtinStages, otherStages []byte
 
@@ -57,6 +59,7 @@ func (m *Manager) prepare(paths binaries.Paths, state *statedir.State) error {
 		return err
 	}
 	m.paths, m.etcdPort, m.clusters, m.images = paths, state.EtcdPort, state.Clusters, state.Images
+	m.proxy = state.Proxy()
 	return nil
 }
 

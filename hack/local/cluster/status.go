@@ -78,9 +78,7 @@ func (m *Manager) Status(ctx context.Context) (Status, error) {
 	if err != nil {
 		return status, err
 	}
-	if status.Living = state.Living; state.Living && state.ProxyPort != 0 {
-		status.Proxy = fmt.Sprintf("http://127.0.0.1:%d", state.ProxyPort)
-	}
+	status.Living, status.Proxy = state.Living, state.Proxy()
 	anyWanted := false
 	for _, c := range state.Clusters {
 		one, err := m.clusterStatus(ctx, c)

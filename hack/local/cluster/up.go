@@ -29,6 +29,8 @@ type Options struct {
 	Kubelets int
 	// Images are more images that are executables of this machine: repositories, and the files. They are remembered.
 	Images map[string]string
+	// VirtualGarden is one that is only played.
+	VirtualGarden VirtualGarden
 	// Timeout bounds the time from the first process to the last cluster being ready.
 	Timeout time.Duration
 }
@@ -67,7 +69,10 @@ func (m *Manager) Up(ctx context.Context, options Options) error {
 	if err := m.upEtcd(ctx, state); err != nil {
 		return err
 	}
-	return m.upClusters(ctx, state, options.Clusters)
+	if err := m.upClusters(ctx, state, options.Clusters); err != nil {
+		return err
+	}
+	return m.playVirtualGarden(ctx, state, options.VirtualGarden)
 }
 
 // decide settles ports, indexes and parts of the named clusters and records them.

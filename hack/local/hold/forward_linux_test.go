@@ -159,6 +159,12 @@ func TestProxy(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, "HTTP/1.1 200 Connection established\r\n\r\nEARLYinside", answer)
 
+	within := freePort(t)
+	require.NoError(t, holder.Forward(t.Context(), within, "127.0.0.1:"+strconv.Itoa(port)))
+	answer, err = say(connect(t, within), "CONNECT 127.1.2.3:443 HTTP/1.1\r\nHost: 127.1.2.3:443\r\n\r\nearly")
+	require.NoError(t, err)
+	assert.Equal(t, "HTTP/1.1 200 Connection established\r\n\r\nEARLYinside", answer, "it has the same address inside")
+
 	proxy, err := url.Parse("http://127.0.0.1:" + strconv.Itoa(port))
 	require.NoError(t, err)
 	client := &http.Client{Transport: &http.Transport{Proxy: http.ProxyURL(proxy)}}

@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
@@ -20,6 +21,8 @@ type relays struct {
 	ctx context.Context
 	// slots bound the connections of all relays: more wait until one ends, in the kernel.
 	slots chan struct{}
+	// within says that the process is inside, apart from where the listeners were made.
+	within bool
 
 	mu       sync.Mutex
 	byPort   map[int]*relay
@@ -28,8 +31,15 @@ type relays struct {
 
 type relay struct {
 	Forwarding
-	listener net.Listener
-	cancel   context.CancelFunc
+	// listeners are the one outside, and for a proxy one of the same address inside: a kubeconfig that names it is good on both sides.
+	listeners []net.Listener
+	cancel    context.CancelFunc
+}
+
+func (r *relay) close() {
+	for _, listener := range r.listeners {
+		_ = listener.Close()
+	}
 }
 
 func newRelays(ctx context.Context, connections int) *relays {
@@ -71,10 +81,21 @@ func (r *relays) listen(port int, to string, file *os.File) error {
 		old.cancel()
 	}
 	ctx, cancel := context.WithCancel(r.ctx)
-	added := &relay{Forwarding: Forwarding{Port: port, To: to}, listener: listener, cancel: cancel}
+	added := &relay{Forwarding: Forwarding{Port: port, To: to}, listeners: []net.Listener{listener}, cancel: cancel}
+	if r.within && added.Proxy() {
+		same, err := (&net.ListenConfig{}).Listen(ctx, "tcp4", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+		if err != nil {
+			cancel()
+			_ = listener.Close()
+			return fmt.Errorf("serving the proxy inside, too: %w", err)
+		}
+		added.listeners = append(added.listeners, same)
+	}
 	r.byPort[port] = added
-	context.AfterFunc(ctx, func() { _ = listener.Close() })
-	go r.accept(ctx, added)
+	context.AfterFunc(ctx, added.close)
+	for _, one := range added.listeners {
+		go r.accept(ctx, added, one)
+	}
 	return nil
 }
 
@@ -86,7 +107,7 @@ func (r *relays) remove(port int) {
 		delete(r.byPort, port)
 		// At once, and not only when the goroutine of the context comes to it: who removes a port may
 		// want to use it.
-		_ = known.listener.Close()
+		known.close()
 		known.cancel()
 	}
 }
@@ -115,7 +136,7 @@ func (r *relays) target(of *relay) (to Forwarding, resolver string) {
 	return of.Forwarding, r.resolver
 }
 
-func (r *relays) accept(ctx context.Context, from *relay) {
+func (r *relays) accept(ctx context.Context, from *relay, listener net.Listener) {
 	pause := backOff{}
 	for {
 		select {
@@ -123,7 +144,7 @@ func (r *relays) accept(ctx context.Context, from *relay) {
 		case <-ctx.Done():
 			return
 		}
-		conn, err := from.listener.Accept()
+		conn, err := listener.Accept()
 		if err != nil {
 			<-r.slots
 			if ctx.Err() != nil {

@@ -145,7 +145,7 @@ func TestAcceptSurvivesErrors(t *testing.T) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		all.accept(ctx, &relay{Forwarding: Forwarding{To: echo.Addr().String()}, listener: flaky})
+		all.accept(ctx, &relay{Forwarding: Forwarding{To: echo.Addr().String()}}, flaky)
 	}()
 	answer, err := say(connect(t, listener.Addr().(*net.TCPAddr).Port), "text")
 	require.NoError(t, err)

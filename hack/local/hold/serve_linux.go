@@ -113,6 +113,7 @@ func newServer(dir string) (*server, error) {
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.relays = newRelays(s.ctx, maxConnections())
+	s.relays.within = true
 	s.children.reap()
 	return s, nil
 }

@@ -15,6 +15,8 @@ type Entry struct {
 	Server string
 	// CA, Cert and Key are the PEM files whose content goes into the kubeconfig.
 	CA, Cert, Key string
+	// Proxy is the one by which the server is reached, and whatever else a client finds behind it; empty for none.
+	Proxy string
 }
 
 type named struct {
@@ -48,9 +50,11 @@ func Write(path string, entries []Entry) error {
 			}
 			data[i] = base64.StdEncoding.EncodeToString(content)
 		}
-		out.Clusters = append(out.Clusters, named{Name: entry.Name, Cluster: map[string]string{
-			"server": entry.Server, "certificate-authority-data": data[0],
-		}})
+		cluster := map[string]string{"server": entry.Server, "certificate-authority-data": data[0]}
+		if entry.Proxy != "" {
+			cluster["proxy-url"] = entry.Proxy
+		}
+		out.Clusters = append(out.Clusters, named{Name: entry.Name, Cluster: cluster})
 		out.Users = append(out.Users, named{Name: entry.Name, User: map[string]string{
 			"client-certificate-data": data[1], "client-key-data": data[2],
 		}})

@@ -29,6 +29,14 @@ type State struct {
 	Clusters []*Cluster `json:"clusters"`
 }
 
+// Proxy is the address of the proxy by which everything inside is reached; empty where there is none.
+func (s *State) Proxy() string {
+	if !s.Living || s.ProxyPort == 0 {
+		return ""
+	}
+	return fmt.Sprintf("http://127.0.0.1:%d", s.ProxyPort)
+}
+
 // Cluster is one cluster of the folder.
 type Cluster struct {
 	Name string `json:"name"`

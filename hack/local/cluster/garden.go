@@ -1,0 +1,44 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/pergola-dev/pergola/hack/local/statedir"
+)
+
+// VirtualGarden is the cluster that takes the place of a Garden's API server where pods are only played, so that it never runs. The zero value is
+// none.
+type VirtualGarden struct {
+	// Runtime is the cluster of the Garden, Played the one that takes the place.
+	Runtime, Played string
+}
+
+// playVirtualGarden writes the access to the virtual garden where a Garden would have written it. Whoever finds it there leaves it as it is.
+func (m *Manager) playVirtualGarden(ctx context.Context, state *statedir.State, v VirtualGarden) error {
+	runtime, played := state.Cluster(v.Runtime), state.Cluster(v.Played)
+	if runtime == nil || played == nil {
+		return nil
+	}
+	kubeconfig, err := os.ReadFile(m.Dir.Kubeconfig(played.Name))
+	if err != nil {
+		return fmt.Errorf("reading the kubeconfig of %s: %w", played.Name, err)
+	}
+	client, err := m.Client(runtime)
+	if err != nil {
+		return err
+	}
+	const namespace, secret = "garden", "gardener-internal"
+	for _, p := range []placed{
+		{"/api/v1/namespaces/" + namespace, object{"apiVersion": "v1", "kind": "Namespace", "metadata": object{"name": namespace}}},
+		{"/api/v1/namespaces/" + namespace + "/secrets/" + secret, object{
+			"apiVersion": "v1", "kind": "Secret", "metadata": object{"name": secret, "namespace": namespace}, "stringData": object{"kubeconfig": string(kubeconfig)},
+		}},
+	} {
+		if err := client.Apply(ctx, p.path, p.object); err != nil {
+			return fmt.Errorf("making %s the virtual garden of %s: %w", played.Name, runtime.Name, err)
+		}
+	}
+	return nil
+}
