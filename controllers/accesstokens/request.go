@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -61,7 +62,9 @@ func (k *Keeper) request(ctx context.Context, w *working) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	log := logr.FromSlogHandler(k.log().Handler())
-	mgr, err := manager.New(w.Local, manager.Options{
+	local := rest.CopyConfig(w.Local)
+	local.WarningHandler = rest.NoWarnings{} // else nobody's logger would be asked for
+	mgr, err := manager.New(local, manager.Options{
 		Logger: log, Metrics: server.Options{BindAddress: "0"}, HealthProbeBindAddress: "0", GracefulShutdownTimeout: ptr.To(2 * time.Second),
 		// There is one for each control plane.
 		Controller: config.Controller{SkipNameValidation: ptr.To(true)},

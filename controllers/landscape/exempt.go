@@ -5,10 +5,12 @@ import (
 	"slices"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/pergola-dev/pergola/controllers/access"
 	"github.com/pergola-dev/pergola/controllers/owner"
+	"github.com/pergola-dev/pergola/controllers/tokenrequestor"
 )
 
 // Exemption is a kind of object that Pergola makes and that is in no inventory.
@@ -39,6 +41,12 @@ func Exemptions() []Exemption {
 			"Secrets " + access.SecretName + " of the garden and of control planes of Shoots", "generated access under a fixed name; it lives as long as the control plane",
 			func(o *unstructured.Unstructured) bool {
 				return o.GetKind() == "Secret" && access.IsPublished(o.GetName(), o.GetLabels())
+			},
+		},
+		{
+			"ServiceAccounts kube-system/* that Secrets shoot-access-* ask for", "who control planes are in the API server that they serve; as upstream's they live as long as it does",
+			func(o *unstructured.Unstructured) bool {
+				return o.GetKind() == "ServiceAccount" && slices.ContainsFunc(o.GetManagedFields(), func(f metav1.ManagedFieldsEntry) bool { return f.Manager == tokenrequestor.FieldManager })
 			},
 		},
 		{

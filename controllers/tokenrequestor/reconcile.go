@@ -20,8 +20,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// fieldManager owns what is written to ServiceAccounts and Secrets.
-const fieldManager = "token-requestor"
+// FieldManager owns what is written to ServiceAccounts and Secrets.
+const FieldManager = "token-requestor"
 
 // Reasons of events.
 const (
@@ -192,7 +192,7 @@ func (r *requestor) renew(ctx context.Context, secret *corev1.Secret, o order, b
 func (r *requestor) request(ctx context.Context, o order) (string, time.Time, error) {
 	accounts := r.target.CoreV1().ServiceAccounts(o.account.Namespace)
 	account := applycorev1.ServiceAccount(o.account.Name, o.account.Namespace).WithLabels(o.labels).WithAutomountServiceAccountToken(false)
-	if _, err := accounts.Apply(ctx, account, metav1.ApplyOptions{FieldManager: fieldManager, Force: true}); err != nil {
+	if _, err := accounts.Apply(ctx, account, metav1.ApplyOptions{FieldManager: FieldManager, Force: true}); err != nil {
 		return "", time.Time{}, fmt.Errorf("applying the ServiceAccount %s of the target cluster: %w", o.account, err)
 	}
 	seconds := int64(o.expiration / time.Second)
@@ -219,7 +219,7 @@ func write(ctx context.Context, cluster kubernetes.Interface, secret *corev1.Sec
 				created.Data[key] = value
 			}
 		}
-		_, err := secrets.Create(ctx, created, metav1.CreateOptions{FieldManager: fieldManager})
+		_, err := secrets.Create(ctx, created, metav1.CreateOptions{FieldManager: FieldManager})
 		return err
 	}
 	metadata := map[string]any{"resourceVersion": secret.ResourceVersion}
@@ -230,6 +230,6 @@ func write(ctx context.Context, cluster kubernetes.Interface, secret *corev1.Sec
 	if err != nil {
 		return fmt.Errorf("preparing the patch: %T", err) // its text could be of the content
 	}
-	_, err = secrets.Patch(ctx, secret.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: fieldManager})
+	_, err = secrets.Patch(ctx, secret.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: FieldManager})
 	return err
 }
