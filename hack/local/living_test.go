@@ -168,7 +168,8 @@ func testSees(t *testing.T, l *living) {
 			object{"name": "PLAIN", "value": "$(OTHER)-x"}, object{"name": "OTHER", "valueFrom": object{"secretKeyRef": object{"name": "s", "key": "key"}}},
 			object{"name": "NODE", "valueFrom": object{"fieldRef": object{"fieldPath": "spec.nodeName"}}},
 		}
-		container["securityContext"] = object{"readOnlyRootFilesystem": true}
+		container["securityContext"] = object{"readOnlyRootFilesystem": true, "runAsUser": 65533}
+		spec["securityContext"] = object{"runAsNonRoot": true, "runAsUser": 65532, "fsGroup": 65532}
 		container["volumeMounts"] = []any{
 			object{"name": "s", "mountPath": "/srv/s"}, object{"name": "all", "mountPath": "/srv/all"}, object{"name": "work", "mountPath": "/work"},
 			object{"name": "one", "mountPath": "/srv/one", "subPath": "key", "readOnly": true},

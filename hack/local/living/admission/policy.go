@@ -62,5 +62,17 @@ func policy(pattern, key string) *applyadmission.MutatingAdmissionPolicyApplyCon
   has(object.spec.nodeSelector)
     ? JSONPatch{op: "add", path: "/spec/nodeSelector/" + jsonpatch.escapeKey(%[1]s), value: "true"}
     : JSONPatch{op: "add", path: "/spec/nodeSelector", value: {%[1]s: "true"}}
-]`, k)))))
+] + %[2]s`, k, withoutUser)))))
 }
+
+// withoutUser takes runAsUser away: in namespaces with one user nobody can own what the kubelet would give to that one, such as the token of a ServiceAccount.
+var withoutUser = func() string {
+	// CEL has no loop over indexes but one over a list of them.
+	const most = "[0, 1, 2, 3, 4, 5, 6, 7, 8, 9]"
+	out := `(has(object.spec.securityContext) && has(object.spec.securityContext.runAsUser) ? [JSONPatch{op: "remove", path: "/spec/securityContext/runAsUser"}] : [])`
+	for _, list := range []string{"containers", "initContainers"} {
+		out += fmt.Sprintf(` + (has(object.spec.%[1]s) ? %[2]s.filter(i, i < size(object.spec.%[1]s) && has(object.spec.%[1]s[i].securityContext) && has(object.spec.%[1]s[i].securityContext.runAsUser))
+  .map(i, JSONPatch{op: "remove", path: "/spec/%[1]s/" + string(i) + "/securityContext/runAsUser"}) : [])`, list, most)
+	}
+	return out
+}()

