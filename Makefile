@@ -7,6 +7,8 @@ SHELL := /bin/bash
 BIN       := $(CURDIR)/bin
 LOCAL     := $(BIN)/pergola-local
 LANDSCAPE ?= landscapes/local
+# What becomes of the local clusters' pods: run, play, or auto (run where this machine allows it).
+PODS      ?= auto
 
 # The demonstration key of landscapes/local; a real landscape keeps its key out of Git.
 export SOPS_AGE_KEY_FILE ?= $(CURDIR)/landscapes/local/.sops/age.key
@@ -56,13 +58,17 @@ golden-check: build ## compare the render of landscapes/local with the recorded 
 bench-engine: build $(LOCAL) ## measure the engine against Flux and against bare patches
 	@hack/bench/engine.sh
 
+.PHONY: bench-living
+bench-living: build $(LOCAL) ## a virtual garden, three seeds and six Shoots that run for real: time and memory (Linux)
+	@hack/bench/living.sh
+
 .PHONY: lint
 lint: ## go vet and staticcheck
 	@hack/lint.sh
 
 .PHONY: local-up
-local-up: $(LOCAL) ## start the local clusters runtime, virtual and local
-	@$(LOCAL) up
+local-up: $(LOCAL) ## start the local clusters; PODS=run, play or auto: whether control planes in them run for real
+	@$(LOCAL) up --pods $(PODS)
 
 .PHONY: local-down
 local-down: $(LOCAL) ## stop the local clusters, keep their data

@@ -1,0 +1,80 @@
+#!/usr/bin/env bash
+# What `make bench-living` runs: how long a virtual garden, some seeds and Shoots take until all of their control planes run for real, what they need, and
+# that nothing of them is left. bin/pergola and bin/pergola-local are there already.
+#   hack/bench/living.sh [SEEDS [SHOOTS-PER-SEED]]     default: 3 2
+set -o errexit -o nounset -o pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+
+seeds="${1:-3}" shoots="${2:-2}"
+work="$(mktemp -d)"
+pergola="$PWD/bin/pergola" from="$PWD/landscapes/local"
+export SOPS_AGE_KEY_FILE="$from/.sops/age.key"
+local() { bin/pergola-local --dir "$work/clusters" "$@"; }
+trap 'local clean > /dev/null 2>&1 || true; rm -rf "$work"' EXIT
+
+# The landscape of the demonstration, with more of the same: seeds and Shoots differ by name and networks.
+landscape="$work/landscape"
+mkdir -p "$landscape/seeds" "$landscape/projects/local"
+cp -r "$from/garden" "$from/gardenconfig" "$from/.sops.yaml" "$landscape" 2> /dev/null || cp -r "$from/garden" "$from/gardenconfig" "$landscape"
+cp "$from/seeds/secrets.yaml" "$landscape/seeds"
+cp "$from"/projects/local/{project,credentials}.yaml "$landscape/projects/local"
+clusters=runtime contexts=""
+for s in $(seq "$seeds"); do
+  clusters="$clusters,seed-$s"
+  contexts="$contexts      seed-$s:\n        context: pergola-seed-$s\n"
+  sed -e "s/^  name: local$/  name: seed-$s/" -e "s/10\.3\.0\.0/10.$((2 * s + 1)).0.0/" -e "s/10\.4\.0\.0/10.$((2 * s + 2)).0.0/" -e "s/172\.18\.1\.0/172.18.$s.0/" \
+    -e "s/ingress\.local\./ingress.seed-$s./" "$from/seeds/local.yaml" > "$landscape/seeds/seed-$s.yaml"
+  for n in $(seq "$shoots"); do
+    name="s$s-$n"
+    sed -e "s/^  name: local$/  name: $name/" -e "s/seedName: local/seedName: seed-$s/" -e "s/domain: local\.local\./domain: $name.local./" \
+      "$from/projects/local/shoot.yaml" > "$landscape/projects/local/$name.yaml"
+  done
+done
+sed -e '/^    seeds:/,/context: pergola-local/d' "$from/landscape.yaml" | sed -e "s/^      context: pergola-runtime$/&\n    seeds:\n$contexts/" > "$landscape/landscape.yaml"
+"$pergola" validate "$landscape"
+
+seconds() { date +%s; }
+began="$(seconds)"
+local up --clusters "$clusters" --pods run > /dev/null
+export KUBECONFIG="$work/clusters/kubeconfig"
+up="$(seconds)"
+"$pergola" apply "$landscape" > "$work/apply.log" 2>&1 || { tail -n 40 "$work/apply.log"; echo "(goes on until all is ready)"; }
+until "$pergola" status "$landscape" --live > "$work/status"; do
+  if [ $(($(seconds) - began)) -gt 1200 ]; then
+    cat "$work/status"
+    echo "not ready after 20 minutes" >&2
+    exit 1
+  fi
+  sleep 1
+done
+ready="$(seconds)"
+cat "$work/status"
+
+# Inside there are no other processes than those of the clusters. Memory that several share counts once (Pss).
+inside="$(local run -- sh -c '
+  kb=0 ticks=0 n=0
+  for p in /proc/[0-9]*; do
+    [ -r $p/smaps_rollup ] || continue
+    pss=$(sed -n "s/^Pss: *\([0-9]*\) kB/\1/p" $p/smaps_rollup 2> /dev/null) || continue
+    [ -n "$pss" ] || continue
+    set -- $(sed "s/.*) //" $p/stat)
+    kb=$((kb + pss)) ticks=$((ticks + ${12} + ${13})) n=$((n + 1))
+  done
+  echo $kb $ticks $n')"
+read -r kb ticks n <<< "$inside"
+cpu=$((ticks / $(getconf CLK_TCK))) cores="$(nproc)"
+servers="$(local run -- sh -c 'cat /proc/[0-9]*/comm' | grep -c '^kube-apiserver')"
+printf '%s\n' "" "A virtual garden, $seeds seeds and $((seeds * shoots)) Shoots on $cores cores: $servers API servers, $n processes" \
+  "  clusters are up after          $((up - began)) s" \
+  "  everything is ready after      $((ready - began)) s; their processes needed $cpu s of CPU, for which $cores cores take $((cpu / cores)) s" \
+  "  memory                         $((kb / 1024)) MiB"
+
+local clean
+# The state folder is in the arguments of all processes, and in all mounts.
+left="$(grep -lsF -- "$work/clusters" /proc/[0-9]*/cmdline | grep -v "^/proc/$$/" || true)"
+mounts="$(grep -F "$work/clusters" /proc/self/mountinfo || true)"
+if [ -n "$left" ] || [ -n "$mounts" ] || [ -e "$work/clusters" ]; then
+  printf 'something is left:\n%s\n%s\n' "$left" "$mounts" >&2
+  exit 1
+fi
+echo "  left after local clean         no process, no mount, no file"
