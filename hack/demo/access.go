@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -47,14 +48,6 @@ func only(contextName string) (*clientcmdapi.Config, error) {
 	return all, clientcmdapi.FlattenConfig(all)
 }
 
-func access(contextName, file string) error {
-	config, err := only(contextName)
-	if err != nil {
-		return err
-	}
-	return clientcmd.WriteToFile(*config, file)
-}
-
 // identity writes a kubeconfig for a ServiceAccount: whoever uses it has its rights, and no others.
 func identity(ctx context.Context, contextName, account, file string) error {
 	namespace, name, _ := strings.Cut(account, "/")
@@ -71,6 +64,9 @@ func identity(ctx context.Context, contextName, account, file string) error {
 	config, err := only(contextName)
 	if err != nil {
 		return err
+	}
+	for _, cluster := range config.Clusters {
+		cluster.ProxyURL = "" // it is for a process that needs none
 	}
 	for user := range config.AuthInfos {
 		config.AuthInfos[user] = &clientcmdapi.AuthInfo{Token: token.Status.Token}
@@ -96,6 +92,23 @@ func secret(ctx context.Context, contextName, key string, entries []string) erro
 	_, err = client.CoreV1().Secrets(namespace).Create(ctx, s, metav1.CreateOptions{})
 	if apierrors.IsAlreadyExists(err) {
 		_, err = client.CoreV1().Secrets(namespace).Update(ctx, s, metav1.UpdateOptions{})
+	}
+	return err
+}
+
+// errNo is the answer to a question.
+var errNo = errors.New("no")
+
+// runs gives errNo for a Deployment that is not there or wants no pods.
+func runs(ctx context.Context, contextName, key string) error {
+	namespace, name, _ := strings.Cut(key, "/")
+	client, err := clientOf(contextName)
+	if err != nil {
+		return err
+	}
+	d, err := client.AppsV1().Deployments(namespace).Get(ctx, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) || err == nil && ptr.Deref(d.Spec.Replicas, 1) == 0 {
+		return errNo
 	}
 	return err
 }

@@ -2,9 +2,15 @@
 //
 //	demo drift WATCH-LOG                       deletes a managed Deployment, edits a managed ConfigMap, waits until both are as they were
 //	demo identity CONTEXT NAMESPACE/NAME FILE  writes a kubeconfig with a token of a ServiceAccount
-//	demo access CONTEXT FILE                   writes a kubeconfig of a context alone
+//	demo reach CONTEXT NAMESPACE/NAME URL NAME FILE
+//	                                           writes a kubeconfig, with context NAME, of the API server that a control plane in CONTEXT serves:
+//	                                           by its Secret, at its address from outside, by the proxy of CONTEXT
+//	demo namespace CONTEXT NAME                creates a Namespace, and says which API server has it
+//	demo flag POD NAME VALUE                   waits until every process of the pods whose names begin so has a flag of that value, and shows them
+//	demo serve-git ADDRESS FOLDER              serves bare repositories over HTTP, to be read: pods see no folder of this machine
 //	demo secret CONTEXT NAMESPACE/NAME KEY=FILE…
 //	demo ready URL                             waits until a probe answers
+//	demo runs CONTEXT NAMESPACE/NAME           tells by its exit code whether a Deployment is there and wants pods
 package main
 
 import (
@@ -35,14 +41,17 @@ const (
 )
 
 func main() {
-	if err := run(context.Background()); err != nil {
+	switch err := run(context.Background()); {
+	case errors.Is(err, errNo):
+		os.Exit(1)
+	case err != nil:
 		fmt.Fprintln(os.Stderr, "Error:", err)
 		os.Exit(1)
 	}
 }
 
 func run(ctx context.Context) error {
-	usage := errors.New("usage: demo drift|identity|access|secret|ready ARGUMENTS: see the beginning of hack/demo/main.go")
+	usage := errors.New("usage: demo drift|identity|reach|namespace|flag|serve-git|secret|ready|runs ARGUMENTS: see the beginning of hack/demo/main.go")
 	if len(os.Args) < 3 {
 		return usage
 	}
@@ -52,12 +61,20 @@ func run(ctx context.Context) error {
 		return drift(ctx, args[0])
 	case command == "identity" && len(args) == 3:
 		return identity(ctx, args[0], args[1], args[2])
-	case command == "access" && len(args) == 2:
-		return access(args[0], args[1])
+	case command == "reach" && len(args) == 5:
+		return reach(ctx, args[0], args[1], args[2], args[3], args[4])
+	case command == "namespace" && len(args) == 2:
+		return namespace(ctx, args[0], args[1])
+	case command == "flag" && len(args) == 3:
+		return flag(ctx, args[0], args[1], args[2])
+	case command == "serve-git" && len(args) == 2:
+		return serveGit(ctx, args[0], args[1])
 	case command == "secret" && len(args) > 2:
 		return secret(ctx, args[0], args[1], args[2:])
 	case command == "ready" && len(args) == 1:
 		return ready(ctx, args[0])
+	case command == "runs" && len(args) == 2:
+		return runs(ctx, args[0], args[1])
 	}
 	return usage
 }

@@ -1,0 +1,56 @@
+# What hack/demo.sh does where this machine does not let pods run, so that kwok plays them: a cluster takes the place of the virtual garden's API server,
+# operator and gardenlet are processes with the tokens of their accounts, and no API server of a Shoot answers. To be sourced.
+
+begin() { "$root/hack/stop-demo.sh"; }
+
+control_planes() {
+  say "What was rendered is only played here"
+  echo "No process of a control plane runs (why was said when the clusters came up): a cluster takes the place of the virtual garden's API server, that of the"
+  echo "Shoot does not answer, and operator and gardenlet will be processes beside the clusters. All else is as it is where pods run."
+}
+
+event_ttl() { :; }
+
+# Images cannot run here: the chart is installed without pods.
+chart_values() { printf '%s\n' "image: {repository: registry.example.org/pergola}" "replicas: 0"; }
+
+start_operator() {
+  chart_values > "$work/chart.yaml"
+  run "$pergola" install --context pergola-runtime --values "$work/chart.yaml"
+  "$demo" identity pergola-runtime garden/pergola-operator "$work/operator.kubeconfig"
+  operator=("$pergola" operator --kubeconfig "$work/operator.kubeconfig" --cache-dir "$work/cache" --allow-file-sources --log-format text
+    --bind-address 127.0.0.1 --health-port $operator_port --metrics-port -1 --receiver-port $receiver_port)
+  "${operator[@]}" > "$work/operator.log" 2>&1 &
+  echo $! > "$work/operator.pid"
+  "$demo" ready http://127.0.0.1:$operator_port/readyz
+}
+
+serve_repository() { url="file://$remote"; }
+
+start_gardenlet() {
+  run "$pergola" install --role gardenlet --context pergola-local --values "$work/chart.yaml" --set gardenlet.seed=local
+  "$demo" identity pergola-local garden/pergola-gardenlet "$work/gardenlet.kubeconfig"
+  gardenlet=("$pergola" gardenlet --seed local --kubeconfig "$work/gardenlet.kubeconfig" --garden-kubeconfig "$work/gardenlet-garden.kubeconfig" --log-format text
+    --bind-address 127.0.0.1 --health-port $gardenlet_port --metrics-port -1)
+  "${gardenlet[@]}" > "$work/gardenlet.log" 2>&1 &
+  echo $! > "$work/gardenlet.pid"
+  "$demo" ready http://127.0.0.1:$gardenlet_port/readyz
+}
+
+go_on() {
+  cat <<EOT
+
+The clusters, the operator and the gardenlet stay up (logs: .local/demo/operator.log, gardenlet.log). Go on with:
+
+  export KUBECONFIG=$KUBECONFIG SOPS_AGE_KEY_FILE=$SOPS_AGE_KEY_FILE
+  $pergola status $landscape --live --components
+  $pergola diff $landscape --live
+  $pergola history local --context pergola-runtime   # also: sync, suspend, resume, rollback, tree
+  git -C $landscape push demo main                   # after a change and a commit in that folder
+  kubectl --context pergola-runtime get landscapes,managedresources -A      # any kubectl works, none is needed
+  make -C $root local-status                         # also: local-down, local-clean
+  $root/hack/stop-demo.sh                            # stops operator and gardenlet; each of these starts one again, in a terminal of its own:
+  ${operator[*]}
+  ${gardenlet[*]}
+EOT
+}

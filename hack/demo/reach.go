@@ -1,0 +1,73 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+)
+
+// reach writes the access to the API server of a control plane, as its Secret has it, for somebody outside of its cluster.
+func reach(ctx context.Context, contextName, secret, server, name, file string) error {
+	client, err := clientOf(contextName)
+	if err != nil {
+		return err
+	}
+	namespace, secretName, _ := strings.Cut(secret, "/")
+	s, err := client.CoreV1().Secrets(namespace).Get(ctx, secretName, metav1.GetOptions{})
+	if err != nil {
+		return fmt.Errorf("the access of the control plane: %w", err)
+	}
+	theirs, err := clientcmd.Load(s.Data["kubeconfig"])
+	if err != nil {
+		return fmt.Errorf("the kubeconfig in Secret %s: %w", secret, err)
+	}
+	if err := clientcmdapi.MinifyConfig(theirs); err != nil {
+		return fmt.Errorf("the kubeconfig in Secret %s: %w", secret, err)
+	}
+	near, err := only(contextName)
+	if err != nil {
+		return err
+	}
+	out := clientcmdapi.NewConfig()
+	out.CurrentContext, out.Contexts[name] = name, &clientcmdapi.Context{Cluster: name, AuthInfo: name}
+	for _, cluster := range theirs.Clusters {
+		cluster.Server = server
+		for _, through := range near.Clusters {
+			cluster.ProxyURL = through.ProxyURL
+		}
+		out.Clusters[name] = cluster
+	}
+	for _, user := range theirs.AuthInfos {
+		out.AuthInfos[name] = user
+	}
+	return clientcmd.WriteToFile(*out, file)
+}
+
+// namespace creates a Namespace that may be there from the demonstration before.
+func namespace(ctx context.Context, contextName, name string) error {
+	client, err := clientOf(contextName)
+	if err != nil {
+		return err
+	}
+	version, err := client.Discovery().ServerVersion()
+	if err != nil {
+		return err
+	}
+	fmt.Printf("Creating Namespace %s, as this would:\n  kubectl --context %s create namespace %s\n", name, contextName, name)
+	_, err = client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
+	if err != nil && !apierrors.IsAlreadyExists(err) {
+		return err
+	}
+	made, err := client.CoreV1().Namespaces().Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	fmt.Printf("namespace/%s is %s, says the API server of %s, Kubernetes %s\n", made.Name, made.Status.Phase, contextName, version.GitVersion)
+	return nil
+}

@@ -1,0 +1,76 @@
+# What hack/demo.sh does where pods run for real: operator and gardenlet are pods of the chart, the virtual garden and the Shoot are the control planes
+# that were rendered. To be sourced.
+
+# An image that the local clusters know: bin/pergola.
+image=registry.example.org/pergola
+git_port=8080
+
+# begin ends operator and gardenlet of the last demonstration: their landscape is applied from here first.
+begin() {
+  local role context
+  for role in operator gardenlet; do
+    context=pergola-runtime
+    [ $role = operator ] || context=pergola-local
+    if "$demo" runs $context garden/pergola-$role; then
+      echo "The $role of the last demonstration is ended first."
+      "$pergola" install --role $role --context $context --set image.repository=$image --set replicas=0 --set gardenlet.seed=local > /dev/null
+    fi
+  done
+}
+
+# control_planes shows that they live, and makes a context of each.
+control_planes() {
+  say "What was rendered runs: the virtual garden and the Shoot have API servers, and kubectl reaches them by the access that they have made"
+  settled
+  mkdir -p "$work/access"
+  "$demo" reach pergola-runtime garden/gardener-internal https://api.virtual-garden.local.gardener.cloud pergola-virtual "$work/access/virtual.kubeconfig"
+  "$demo" reach pergola-local shoot--local--local/gardener-internal https://api.local.local.external.local.gardener.cloud pergola-shoot "$work/access/shoot.kubeconfig"
+  export KUBECONFIG="$root/.local/kubeconfig:$work/access/virtual.kubeconfig:$work/access/shoot.kubeconfig"
+  "$demo" namespace pergola-virtual from-the-demonstration
+  "$demo" namespace pergola-shoot from-the-demonstration
+  run "$pergola" status "$landscape" --live
+}
+
+# event_ttl shows that the API servers of a control plane (garden or shoot) have a flag, as their processes do.
+event_ttl() {
+  say "$3"
+  local pods=kube-apiserver-
+  [ "$1" = shoot ] || pods=virtual-garden-kube-apiserver-
+  "$local" run -- "$demo" flag $pods event-ttl "${2}0m0s"
+}
+
+chart_values() { echo "image: {repository: $image}"; }
+
+start_operator() {
+  run "$pergola" install --context pergola-runtime --set image.repository=$image
+  "$local" forward runtime garden/pergola-operator-receiver:80 --port "$receiver_port" > /dev/null
+}
+
+# serve_repository is for pods, which see no folder of this machine.
+serve_repository() {
+  "$local" run -- sh -c 'exec setsid -f "$0" serve-git "$1" "$2" > "$3" 2>&1 < /dev/null' "$demo" "169.254.1.1:$git_port" "${remote%/*}" "$work/git.log"
+  url="http://169.254.1.1:$git_port/${remote##*/}"
+}
+
+start_gardenlet() {
+  "$demo" secret pergola-local garden/gardenlet-garden kubeconfig="$work/gardenlet-garden.kubeconfig"
+  run "$pergola" install --role gardenlet --context pergola-local --values "$work/chart.yaml" --set gardenlet.seed=local
+}
+
+go_on() {
+  cat <<EOT
+
+The clusters stay up, with operator and gardenlet as pods. Go on with:
+
+  export KUBECONFIG=$KUBECONFIG SOPS_AGE_KEY_FILE=$SOPS_AGE_KEY_FILE
+  $pergola status $landscape --live --components
+  $pergola diff $landscape --live
+  $pergola history local --context pergola-runtime   # also: sync, suspend, resume, rollback, tree
+  git -C $landscape push demo main                   # after a change and a commit in that folder
+  $local logs runtime garden/PODNAME                 # any kubectl works, none is needed: kubectl logs, exec, port-forward, too
+  kubectl --context pergola-runtime -n garden get pods
+  kubectl --context pergola-virtual get projects,seeds,shoots -A
+  kubectl --context pergola-shoot get namespaces     # the Shoot's own API server
+  make -C $root local-status                         # also: local-down, local-clean
+EOT
+}
