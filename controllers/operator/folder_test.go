@@ -214,20 +214,23 @@ func TestAnotherFolderIsNotReady(t *testing.T) {
 func TestWhoFollowsAnotherFolder(t *testing.T) {
 	w := newWorld(t)
 	s := w.served("folders-followed")
-	server := gittest.ServeHTTP(t, s.bare.Root)
 	w.secret("hook", map[string]string{"token": "hook-token"})
 	commit := s.push("both", s.inFolders("1", "1"))
 	w.start()
-	w.follow(s, repositoryURL(server.URL), w.hooked, inFolder("old"))
+	w.follow(s, repositoryURL(gittest.ServeHTTP(t, s.bare.Root).URL), w.hooked, inFolder("old"))
 	w.ready(s.name, "True Applied: ")
 	w.change(s.name, func(l *landscapev1alpha1.Landscape) { l.Spec.Source.Path, l.Spec.Windows = "new", closed })
-	l := w.await(s.name, func(l *landscapev1alpha1.Landscape) bool { return strings.Contains(readiness(l), " Waiting: ") })
+	w.await(s.name, func(l *landscapev1alpha1.Landscape) bool { return strings.Contains(readiness(l), " Waiting: ") })
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	last, _, err := w.asks().Ask(ctx, w.namespace+"/"+s.name+"/push", receiver.Push{Ref: "refs/heads/main", Commit: commit, By: "somebody"}, func(receiver.Progress) {})
 	require.NoError(t, err)
 	assert.Equal(t, receiver.PhaseHeld, last.Phase, last)
-	for p := range FollowObject(ctx, w.role.Clock, func(context.Context) (*landscapev1alpha1.Landscape, error) { return l, nil }, commit) {
-		assert.Equal(t, receiver.PhaseHeld, p.Phase, p)
+	handle, err := NewHandle(server.config, receiver.Key{Namespace: w.namespace, Name: s.name}, w.role.Clock, "somebody")
+	require.NoError(t, err)
+	last = receiver.Progress{}
+	for last = range FollowObject(ctx, w.role.Clock, handle.Get, commit) { // it may be validated still, which comes before that it waits
 	}
+	assert.True(t, last.Done)
+	assert.Equal(t, receiver.PhaseHeld, last.Phase, last)
 }
