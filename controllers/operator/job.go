@@ -3,12 +3,71 @@ package operator
 import (
 	"context"
 	"errors"
+	"sync"
+	"sync/atomic"
 	"time"
 
+	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/controllers/landscape"
 	"github.com/pergola-dev/pergola/controllers/notification"
 	"github.com/pergola-dev/pergola/internal/panics"
+	"github.com/pergola-dev/pergola/source"
 )
+
+// job applies a revision, and keeps it until it is stopped.
+type job struct {
+	revision  *revision
+	head      source.Head
+	converger *landscape.Converger
+	spec      specID
+	approved  []string
+	engine    *apply.Engine
+	// seen is what could be seen of the revision in its review; nil where none is asked for.
+	seen *seen
+	// completed says that the seeds know that it is applied.
+	completed bool
+	// used are the approvals by which something passes in the sync that goes on, spent the same as people gave them.
+	used, spent []string
+	// fallback says that the revision was applied before this process began, wanted that nothing else was to be applied when it was prepared.
+	fallback, wanted bool
+	trigger          string
+	// record says whether the history has the sync that goes on, shown whether the last operation is it.
+	record, shown bool
+	began         time.Time
+	// applying is false while the revision is only kept.
+	applying bool
+	stop     context.CancelFunc
+	stopped  atomic.Bool
+	done     chan struct{}
+	repeat   chan string
+	steps    atomic.Pointer[string]
+	// declaring says how far the declarations are.
+	declaring declaring
+
+	// tries are those in a row of which none was completed, of this job and those of the same commit before it.
+	tries tries
+
+	mu sync.Mutex
+	// written is what gardenlets have to work on since the last sync that went well.
+	written []*followed
+	// publishedFor are the seeds for which a sync has published something since then.
+	publishedFor []string
+}
+
+// progress is a line about how far it is.
+func (j *job) progress() string {
+	text := "applying " + j.revision.Revision()
+	if steps := j.steps.Load(); steps != nil {
+		text += ": " + *steps
+	}
+	return text
+}
+
+// again applies the revision once more. That is a sync of its own, which begins now.
+func (j *job) again(trigger string, now time.Time) {
+	j.applying, j.trigger, j.record, j.shown, j.began = true, trigger, false, false, now
+	j.repeat <- trigger
+}
 
 // work applies and keeps until the job is stopped.
 func (s *syncer) work(ctx context.Context, j *job, limit time.Duration) {

@@ -1,0 +1,267 @@
+package operator
+
+import (
+	"context"
+	"fmt"
+
+	"filippo.io/age"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
+	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
+	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/controllers/landscape"
+	"github.com/pergola-dev/pergola/controllers/notification"
+	"github.com/pergola-dev/pergola/controllers/owner"
+	"github.com/pergola-dev/pergola/plan"
+	"github.com/pergola-dev/pergola/source"
+	"github.com/pergola-dev/pergola/source/receiver"
+)
+
+// preparation is a revision on its way to be applied: fetched, verified, read, validated.
+type preparation struct {
+	commitAt
+	trigger string
+	// head is what the source names it by, as it said last; without a name where it is had by its commit alone.
+	head source.Head
+	// fallback says that it was applied before, and is only to be kept; wanted that nothing else is to be applied now, since the source cannot be asked.
+	fallback, wanted bool
+	// windows is the digest of those of the object that it is read with.
+	windows string
+	// spec is the part of the object it is made with.
+	spec   specID
+	cancel context.CancelFunc
+}
+
+// prepared is what came out of it.
+type prepared struct {
+	revision  *revision
+	converger *landscape.Converger
+	// former connections, to be closed when nobody uses them any more.
+	former   func()
+	spec     specID
+	approved []string
+	engine   *apply.Engine
+	job      *job
+}
+
+// outdated tells whether another revision was applied or tried meanwhile, so that the difference that its review has to show is another one, too.
+func (p *prepared) outdated(now *landscapev1alpha1.LandscapeStatus) bool {
+	at := p.job.revision.at()
+	return p.job.seen != nil && p.job.seen.id != reviewID(basesOf(now, at), at)
+}
+
+// discard closes what is not used.
+func (p *prepared) discard() {
+	if p != nil {
+		p.converger.Close()
+		p.former()
+	}
+}
+
+// prepare begins to read a revision. Meanwhile the former one is kept.
+func (s *syncer) prepare(commit, trigger string, fallback bool) {
+	if s.preparing != nil {
+		s.preparing.cancel()
+	}
+	s.unexamine()
+	ctx, cancel := context.WithCancel(s.alive)
+	object, head, remote := s.object, s.head, s.remote
+	if fallback {
+		object = s.keptObject()
+	}
+	object = object.DeepCopy()
+	p := &preparation{commitAt: commitAt{commit: commit, folder: folderOf(object)}, trigger: trigger, fallback: fallback, spec: specOf(object), windows: digest(object.Spec.Windows), cancel: cancel}
+	s.preparing = p
+	s.refresh(object)
+	fetch := remote.Fetch
+	if !fallback && object.Spec.Pin == nil {
+		p.head = head
+	}
+	switch {
+	case fallback:
+		head, fetch = headOf(s.former(), commit), remote.former
+	case object.Spec.Pin != nil:
+		head, fetch = source.Head{Commit: commit}, remote.former
+	case head.Name == "":
+		fetch = remote.former
+	}
+	active := s.keeps()
+	if !fallback {
+		s.hub.supersede(commit, receiver.Progress{Time: s.Clock.Now(), Message: commit + " is synced instead"})
+	}
+	s.hub.tell(commit, receiver.Progress{Time: s.Clock.Now(), Phase: receiver.PhaseFetching, Message: "fetching " + commit})
+	s.background.Go(func() {
+		var ready *prepared
+		err := s.safely(func() error {
+			snapshot, err := fetch(ctx, head)
+			if err == nil {
+				ready, err = s.make(ctx, object, remote, snapshot, active, fallback)
+			}
+			return err
+		})
+		select {
+		case s.post <- func() { s.isPrepared(p, ready, err) }:
+		case <-s.alive.Done():
+			ready.discard()
+		}
+	})
+}
+
+// keeps is the revision that is kept now, nil for none.
+func (s *syncer) keeps() *revision {
+	if s.active == nil {
+		return nil
+	}
+	return s.active.revision
+}
+
+// read reads a revision and validates it. It runs in the background; only one does at a time that is not cancelled.
+func (s *syncer) read(ctx context.Context, object *landscapev1alpha1.Landscape, remote source.Remote, snapshot *source.Snapshot, active *revision, fallback bool) (*revision, error) {
+	identities, err := s.secretsOf(object).identities(ctx, object.Spec.Decryption)
+	if err != nil {
+		return nil, err
+	}
+	if !s.building.TryLock() { // evaluation and rendering of several Landscapes at once would only cost memory
+		s.hub.tell(snapshot.Commit, receiver.Progress{Time: s.Clock.Now(), Phase: receiver.PhaseQueued, Message: "another Landscape is read first"})
+		s.building.Lock()
+	}
+	defer s.building.Unlock()
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	r, err := s.reading(identities).read(ctx, object, remote, snapshot, active, fallback)
+	if err != nil {
+		return nil, err
+	}
+	return r, locked(object, r)
+}
+
+// reading is what revisions are read with.
+func (s *syncer) reading(identities []age.Identity) reading {
+	return reading{catalogue: s.Catalogue, evaluator: s.Evaluator, kept: s.keptOf(s.key), identities: identities, now: s.Clock.Now()}
+}
+
+// make reads a revision and prepares the converger for it.
+func (s *syncer) make(ctx context.Context, object *landscapev1alpha1.Landscape, remote source.Remote, snapshot *source.Snapshot, active *revision, fallback bool) (*prepared, error) {
+	s.hub.tell(snapshot.Commit, receiver.Progress{Time: s.Clock.Now(), Phase: receiver.PhaseValidating, Message: fmt.Sprintf("validating %s %q", snapshot.Revision(), snapshot.Subject)})
+	r, err := s.read(ctx, object, remote, snapshot, active, fallback)
+	if err != nil {
+		return nil, err
+	}
+	from := s.secretsOf(object)
+	identities, err := from.identities(ctx, object.Spec.Decryption)
+	if err != nil {
+		return nil, err
+	}
+	s.building.Lock()
+	defer s.building.Unlock()
+	out := &prepared{revision: r, spec: specOf(object), approved: object.Spec.Approved}
+	var was *seen
+	if reviewed(&object.Spec, &r.landscape.Config.Spec) {
+		if was, err = s.reading(identities).reviewed(ctx, object, remote, active, r); err != nil {
+			return nil, err
+		}
+	}
+	if err := s.converger(ctx, object, from, was, out); err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// converger prepares what applies the revision.
+func (s *syncer) converger(ctx context.Context, object *landscapev1alpha1.Landscape, from secrets, was *seen, out *prepared) (err error) {
+	l := out.revision.landscape
+	gate, err := landscape.Gate(l, approvals(object))
+	if err != nil {
+		return invalid("revision %s: %s", out.revision.Revision(), err)
+	}
+	if out.former, err = s.clusters.connect(ctx, s.Config, landscape.Fence(s.sure), from, object, apply.ClusterOptions{Clock: s.Clock}); err != nil {
+		return err
+	}
+	told := &steps{}
+	out.job = &job{revision: out.revision, approved: out.approved, spec: out.spec, applying: true, done: make(chan struct{}), repeat: make(chan string, 1)}
+	gate.Take = func(id string, _ []plan.Ref) bool { return s.take(out.job, id) }
+	options := landscape.Options{
+		Catalogue: s.Catalogue, Clusters: s.clusters.byName(), Clock: s.Clock, Holder: s.Holder, Version: s.Version, Leases: s.leases(),
+		Part: landscape.PartOperator(), Checked: true, Renders: &s.renders, Tokens: s.tokens, Passing: &s.passing, Thresholds: landscape.Thresholds(l), Gate: gate,
+		OnEvent: func(e owner.Event) { s.progressed(out.job, told, e) }, CurrentAt: s.currentAt(out.revision.Commit),
+		OnDrift: s.drifted, Shown: s.shownApproval,
+		OnObject: func(_, bundle string, r apply.ObjectResult) { s.dealtWith(out.job, bundle, r) },
+		OnCare: func(name string, conditions []gardencorev1beta1.Condition) {
+			s.do(func() { s.cared(name, conditions) })
+		},
+		ForceHint: func(r apply.Ref) string {
+			return fmt.Sprintf("give it the annotation %s: \"true\" in Git", apply.GardenerKeys().ForceConflicts)
+		},
+	}
+	if was != nil {
+		options.Reviewed, out.job.seen = was.here, was
+	}
+	if s.engine == nil || s.engineForces != l.Config.Spec.ForceConflicts {
+		s.engine, s.engineForces = landscape.NewEngine(l, options), l.Config.Spec.ForceConflicts
+	}
+	options.Engine, out.engine = s.engine, s.engine
+	out.converger, err = landscape.New(l, options)
+	if err != nil {
+		return invalid("revision %s: %s", out.revision.Revision(), err)
+	}
+	return nil
+}
+
+// isPrepared takes a revision that is ready to be applied, or why it is not.
+func (s *syncer) isPrepared(p *preparation, ready *prepared, err error) {
+	if s.preparing != p {
+		ready.discard()
+		return
+	}
+	s.preparing = nil
+	p.cancel()
+	if err == nil && !ready.outdated(&s.status.now) && !s.noteTried(ready.revision) {
+		ready.discard()
+		err = fmt.Errorf("nothing of %s is applied, because it cannot be noted in the status that it is tried", ready.revision.Revision())
+	}
+	switch {
+	case err != nil && p.fallback && s.active == nil:
+		s.cannotKeep(p.commit, err, s.Clock.Now())
+	case err != nil && p.fallback && !p.wanted && s.last.commitAt != p.commitAt: // of goOn
+		s.active.tries.note([]string{err.Error()}, s.Clock.Now())
+	case err != nil:
+		s.refused(p, err)
+	case ready.outdated(&s.status.now):
+		ready.discard()
+		s.prepare(p.commit, p.trigger, p.fallback)
+	default:
+		s.start(p, ready)
+	}
+}
+
+// refused notes a revision that cannot be applied. What is applied stays.
+func (s *syncer) refused(p *preparation, err error) {
+	now := s.Clock.Now()
+	revision := p.commit
+	if s.head.Commit == p.commit {
+		revision = s.head.Revision()
+	}
+	again := s.last.commitAt == p.commitAt
+	failures := 1
+	if again {
+		failures = s.last.failures + 1
+	}
+	s.last = outcome{commitAt: p.commitAt, revision: revision, head: p.head, spec: p.spec, failures: failures, ended: now}
+	switch {
+	case isInvalid(err):
+		s.last.validErr, s.last.windows = err, p.windows
+	case source.ReasonOf(err) != "":
+		s.last.fetchErr, s.last.permanent, s.last.secrets = err, source.IsPermanent(err), s.remote.secrets
+	default:
+		s.last.problems, s.last.permanent = []string{err.Error()}, source.IsPermanent(err)
+	}
+	if s.status.refused(landscapev1alpha1.SyncRecord{Revision: revision, Trigger: p.trigger, StartTime: metav1.NewTime(now)}, err.Error(), isInvalid(err)) {
+		s.notify(notification.Failed, notification.Warning, reasonOf(err), err.Error(), p.commit, revision)
+	}
+	s.status.errors([]string{err.Error()})
+	s.status.operation(gardencorev1beta1.LastOperationStateError, 0, err.Error())
+	s.metrics.synced(s.key, landscapev1alpha1.SyncFailed, 0)
+	s.hub.tell(p.commit, receiver.Progress{Time: now, Phase: receiver.PhaseFailed, Done: true, Err: err.Error()})
+}
