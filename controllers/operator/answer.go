@@ -21,7 +21,7 @@ func (s *syncer) answer() {
 		s.hub.tell("", failed)
 		return
 	}
-	if s.preparing != nil && s.preparing.fallback {
+	if s.preparing != nil && s.preparing.purpose.isFormer() {
 		return
 	}
 	s.answered = false

@@ -78,7 +78,7 @@ func (s *syncer) examine(commit string, now time.Time) time.Time {
 				e.again = s.Clock.Now().Add(retryInterval(&s.object.Spec))
 				return
 			}
-			s.refused(&preparation{commitAt: at, spec: specOf(object), head: head, windows: windows, trigger: triggerCommit}, err)
+			s.refused(&preparation{commitAt: at, attempt: attempt{trigger: triggerCommit, head: head, spec: specOf(object)}, windows: windows}, err)
 		})
 	})
 	return time.Time{}

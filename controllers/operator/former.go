@@ -187,7 +187,7 @@ func (s *syncer) keepOnly(now time.Time) time.Time {
 		return next
 	}
 	commit := s.active.revision.Commit
-	situation := s.situationOf(now, commit, false, true)
+	situation := s.situationOf(now, commit, false, purposeKept)
 	situation.blocked, situation.windows = "", windowState{open: true}
 	d := decide(situation)
 	switch {
@@ -196,7 +196,7 @@ func (s *syncer) keepOnly(now time.Time) time.Time {
 	case s.last.failures == 0 && d.trigger == triggerInterval:
 		s.active.again(d.trigger, now)
 	default:
-		s.prepare(commit, d.trigger, true)
+		s.prepare(commit, d.trigger, purposeKept)
 	}
 	return next
 }
@@ -224,7 +224,7 @@ func (s *syncer) keepFormer(now time.Time) time.Time {
 		s.cannotKeep(commit, err, now)
 		return time.Time{}
 	}
-	s.prepare(commit, triggerInterval, true)
+	s.prepare(commit, triggerInterval, purposeKept)
 	return time.Time{}
 }
 
@@ -262,7 +262,7 @@ func (s *syncer) goOn(now time.Time) time.Time {
 	if again := j.tries.ended.Add(backOff(retryInterval(spec), interval(spec), j.tries.failures)); j.tries.failures > 0 && now.Before(again) {
 		return again
 	}
-	s.prepare(j.revision.Commit, trigger, true)
+	s.prepare(j.revision.Commit, trigger, purposeKept)
 	return time.Time{}
 }
 

@@ -106,18 +106,18 @@ func TestAReviewIsTheSameOverTries(t *testing.T) {
 // TestWhatCannotBeNotedIsTriedAgain: where what was applied before this process is to be kept, and the status cannot be written, it is said that it is not
 // kept, and tried again; it is no newer revision that was refused.
 func TestWhatCannotBeNotedIsTriedAgain(t *testing.T) {
-	for name, fallback := range map[string]bool{"a new one": false, "one that is to be kept": true} {
+	for name, purpose := range map[string]purpose{"a new one": purposeDue, "one that is to be kept": purposeKept} {
 		t.Run(name, func(t *testing.T) {
 			s := quietSyncer(t, landscapev1alpha1.LandscapeStatus{LastAppliedRevision: "main@sha1:a", LastAppliedPath: ".", Windows: closed})
 			r := minimal(t, "a")
 			converger, err := landscape.New(r.landscape, landscape.Options{Catalogue: components.FS, Clock: s.Clock})
 			require.NoError(t, err)
-			p := &preparation{commitAt: commitAt{"a", "."}, fallback: fallback, cancel: func() {}}
+			p := &preparation{commitAt: commitAt{"a", "."}, attempt: attempt{purpose: purpose}, cancel: func() {}}
 			s.preparing, s.head.Commit = p, "c"
 			s.object.Spec.Source = &landscapev1alpha1.Source{}
-			s.isPrepared(p, &prepared{revision: r, converger: converger, former: func() {}, job: &job{revision: r}}, nil)
+			s.isPrepared(p, &prepared{job: &job{revision: r, converger: converger}, former: func() {}}, nil)
 			assert.Nil(t, s.active)
-			if !fallback {
+			if !purpose.isFormer() {
 				assert.Equal(t, "a", s.last.commit)
 				return
 			}

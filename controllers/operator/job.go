@@ -11,15 +11,14 @@ import (
 	"github.com/pergola-dev/pergola/controllers/landscape"
 	"github.com/pergola-dev/pergola/controllers/notification"
 	"github.com/pergola-dev/pergola/internal/panics"
-	"github.com/pergola-dev/pergola/source"
 )
 
 // job applies a revision, and keeps it until it is stopped.
 type job struct {
+	// attempt is how the revision came to be applied, but for the trigger, which is that of the last sync; after the first one it is due like any other.
+	attempt
 	revision  *revision
-	head      source.Head
 	converger *landscape.Converger
-	spec      specID
 	approved  []string
 	engine    *apply.Engine
 	// seen is what could be seen of the revision in its review; nil where none is asked for.
@@ -28,9 +27,6 @@ type job struct {
 	completed bool
 	// used are the approvals by which something passes in the sync that goes on, spent the same as people gave them.
 	used, spent []string
-	// fallback says that the revision was applied before this process began, wanted that nothing else was to be applied when it was prepared.
-	fallback, wanted bool
-	trigger          string
 	// record says whether the history has the sync that goes on, shown whether the last operation is it.
 	record, shown bool
 	began         time.Time

@@ -18,31 +18,45 @@ import (
 	"github.com/pergola-dev/pergola/source/receiver"
 )
 
+// purpose is what a revision is applied for.
+type purpose int
+
+const (
+	// purposeDue: the source has it, or the pin says it.
+	purposeDue purpose = iota
+	// purposeInstead: it was applied before, and nothing else is to be applied now, since the source cannot be asked.
+	purposeInstead
+	// purposeKept: it was applied before, and is only to be kept.
+	purposeKept
+)
+
+// isFormer tells whether it was applied before.
+func (p purpose) isFormer() bool { return p != purposeDue }
+
+// attempt is how a revision comes to be applied.
+type attempt struct {
+	trigger string
+	purpose purpose
+	// head is what the source names it by, as it said last; without a name where it is had by its commit alone.
+	head source.Head
+	// spec is the part of the object it is made with.
+	spec specID
+}
+
 // preparation is a revision on its way to be applied: fetched, verified, read, validated.
 type preparation struct {
 	commitAt
-	trigger string
-	// head is what the source names it by, as it said last; without a name where it is had by its commit alone.
-	head source.Head
-	// fallback says that it was applied before, and is only to be kept; wanted that nothing else is to be applied now, since the source cannot be asked.
-	fallback, wanted bool
+	attempt
 	// windows is the digest of those of the object that it is read with.
 	windows string
-	// spec is the part of the object it is made with.
-	spec   specID
-	cancel context.CancelFunc
+	cancel  context.CancelFunc
 }
 
 // prepared is what came out of it.
 type prepared struct {
-	revision  *revision
-	converger *landscape.Converger
+	job *job
 	// former connections, to be closed when nobody uses them any more.
-	former   func()
-	spec     specID
-	approved []string
-	engine   *apply.Engine
-	job      *job
+	former func()
 }
 
 // outdated tells whether another revision was applied or tried meanwhile, so that the difference that its review has to show is another one, too.
@@ -54,32 +68,33 @@ func (p *prepared) outdated(now *landscapev1alpha1.LandscapeStatus) bool {
 // discard closes what is not used.
 func (p *prepared) discard() {
 	if p != nil {
-		p.converger.Close()
+		p.job.converger.Close()
 		p.former()
 	}
 }
 
 // prepare begins to read a revision. Meanwhile the former one is kept.
-func (s *syncer) prepare(commit, trigger string, fallback bool) {
+func (s *syncer) prepare(commit, trigger string, purpose purpose) {
 	if s.preparing != nil {
 		s.preparing.cancel()
 	}
 	s.unexamine()
 	ctx, cancel := context.WithCancel(s.alive)
 	object, head, remote := s.object, s.head, s.remote
-	if fallback {
+	if purpose.isFormer() {
 		object = s.keptObject()
 	}
 	object = object.DeepCopy()
-	p := &preparation{commitAt: commitAt{commit: commit, folder: folderOf(object)}, trigger: trigger, fallback: fallback, spec: specOf(object), windows: digest(object.Spec.Windows), cancel: cancel}
+	p := &preparation{commitAt: commitAt{commit: commit, folder: folderOf(object)}, attempt: attempt{trigger: trigger, purpose: purpose, spec: specOf(object)},
+		windows: digest(object.Spec.Windows), cancel: cancel}
 	s.preparing = p
 	s.refresh(object)
 	fetch := remote.Fetch
-	if !fallback && object.Spec.Pin == nil {
+	if !purpose.isFormer() && object.Spec.Pin == nil {
 		p.head = head
 	}
 	switch {
-	case fallback:
+	case purpose.isFormer():
 		head, fetch = headOf(s.former(), commit), remote.former
 	case object.Spec.Pin != nil:
 		head, fetch = source.Head{Commit: commit}, remote.former
@@ -87,7 +102,7 @@ func (s *syncer) prepare(commit, trigger string, fallback bool) {
 		fetch = remote.former
 	}
 	active := s.keeps()
-	if !fallback {
+	if !purpose.isFormer() {
 		s.hub.supersede(commit, receiver.Progress{Time: s.Clock.Now(), Message: commit + " is synced instead"})
 	}
 	s.hub.tell(commit, receiver.Progress{Time: s.Clock.Now(), Phase: receiver.PhaseFetching, Message: "fetching " + commit})
@@ -96,7 +111,7 @@ func (s *syncer) prepare(commit, trigger string, fallback bool) {
 		err := s.safely(func() error {
 			snapshot, err := fetch(ctx, head)
 			if err == nil {
-				ready, err = s.make(ctx, object, remote, snapshot, active, fallback)
+				ready, err = s.make(ctx, object, remote, snapshot, active, purpose.isFormer())
 			}
 			return err
 		})
@@ -156,38 +171,37 @@ func (s *syncer) make(ctx context.Context, object *landscapev1alpha1.Landscape, 
 	}
 	s.building.Lock()
 	defer s.building.Unlock()
-	out := &prepared{revision: r, spec: specOf(object), approved: object.Spec.Approved}
-	var was *seen
+	j := &job{revision: r, approved: object.Spec.Approved, applying: true, done: make(chan struct{}), repeat: make(chan string, 1)}
 	if reviewed(&object.Spec, &r.landscape.Config.Spec) {
-		if was, err = s.reading(identities).reviewed(ctx, object, remote, active, r); err != nil {
+		if j.seen, err = s.reading(identities).reviewed(ctx, object, remote, active, r); err != nil {
 			return nil, err
 		}
 	}
-	if err := s.converger(ctx, object, from, was, out); err != nil {
+	former, err := s.converger(ctx, object, from, j)
+	if err != nil {
 		return nil, err
 	}
-	return out, nil
+	return &prepared{job: j, former: former}, nil
 }
 
-// converger prepares what applies the revision.
-func (s *syncer) converger(ctx context.Context, object *landscapev1alpha1.Landscape, from secrets, was *seen, out *prepared) (err error) {
-	l := out.revision.landscape
+// converger prepares what applies the revision of a job. It gives what closes the former connections.
+func (s *syncer) converger(ctx context.Context, object *landscapev1alpha1.Landscape, from secrets, j *job) (former func(), err error) {
+	l, revision := j.revision.landscape, j.revision.Revision()
 	gate, err := landscape.Gate(l, approvals(object))
 	if err != nil {
-		return invalid("revision %s: %s", out.revision.Revision(), err)
+		return nil, invalid("revision %s: %s", revision, err)
 	}
-	if out.former, err = s.clusters.connect(ctx, s.Config, landscape.Fence(s.sure), from, object, apply.ClusterOptions{Clock: s.Clock}); err != nil {
-		return err
+	if former, err = s.clusters.connect(ctx, s.Config, landscape.Fence(s.sure), from, object, apply.ClusterOptions{Clock: s.Clock}); err != nil {
+		return nil, err
 	}
 	told := &steps{}
-	out.job = &job{revision: out.revision, approved: out.approved, spec: out.spec, applying: true, done: make(chan struct{}), repeat: make(chan string, 1)}
-	gate.Take = func(id string, _ []plan.Ref) bool { return s.take(out.job, id) }
+	gate.Take = func(id string, _ []plan.Ref) bool { return s.take(j, id) }
 	options := landscape.Options{
 		Catalogue: s.Catalogue, Clusters: s.clusters.byName(), Clock: s.Clock, Holder: s.Holder, Version: s.Version, Leases: s.leases(),
 		Part: landscape.PartOperator(), Checked: true, Renders: &s.renders, Tokens: s.tokens, Passing: &s.passing, Thresholds: landscape.Thresholds(l), Gate: gate,
-		OnEvent: func(e owner.Event) { s.progressed(out.job, told, e) }, CurrentAt: s.currentAt(out.revision.Commit),
+		OnEvent: func(e owner.Event) { s.progressed(j, told, e) }, CurrentAt: s.currentAt(j.revision.Commit),
 		OnDrift: s.drifted, Shown: s.shownApproval,
-		OnObject: func(_, bundle string, r apply.ObjectResult) { s.dealtWith(out.job, bundle, r) },
+		OnObject: func(_, bundle string, r apply.ObjectResult) { s.dealtWith(j, bundle, r) },
 		OnCare: func(name string, conditions []gardencorev1beta1.Condition) {
 			s.do(func() { s.cared(name, conditions) })
 		},
@@ -195,18 +209,17 @@ func (s *syncer) converger(ctx context.Context, object *landscapev1alpha1.Landsc
 			return fmt.Sprintf("give it the annotation %s: \"true\" in Git", apply.GardenerKeys().ForceConflicts)
 		},
 	}
-	if was != nil {
-		options.Reviewed, out.job.seen = was.here, was
+	if j.seen != nil {
+		options.Reviewed = j.seen.here
 	}
 	if s.engine == nil || s.engineForces != l.Config.Spec.ForceConflicts {
 		s.engine, s.engineForces = landscape.NewEngine(l, options), l.Config.Spec.ForceConflicts
 	}
-	options.Engine, out.engine = s.engine, s.engine
-	out.converger, err = landscape.New(l, options)
-	if err != nil {
-		return invalid("revision %s: %s", out.revision.Revision(), err)
+	options.Engine, j.engine = s.engine, s.engine
+	if j.converger, err = landscape.New(l, options); err != nil {
+		return nil, invalid("revision %s: %s", revision, err)
 	}
-	return nil
+	return former, nil
 }
 
 // isPrepared takes a revision that is ready to be applied, or why it is not.
@@ -217,20 +230,20 @@ func (s *syncer) isPrepared(p *preparation, ready *prepared, err error) {
 	}
 	s.preparing = nil
 	p.cancel()
-	if err == nil && !ready.outdated(&s.status.now) && !s.noteTried(ready.revision) {
+	if err == nil && !ready.outdated(&s.status.now) && !s.noteTried(ready.job.revision) {
 		ready.discard()
-		err = fmt.Errorf("nothing of %s is applied, because it cannot be noted in the status that it is tried", ready.revision.Revision())
+		err = fmt.Errorf("nothing of %s is applied, because it cannot be noted in the status that it is tried", ready.job.revision.Revision())
 	}
 	switch {
-	case err != nil && p.fallback && s.active == nil:
+	case err != nil && p.purpose.isFormer() && s.active == nil:
 		s.cannotKeep(p.commit, err, s.Clock.Now())
-	case err != nil && p.fallback && !p.wanted && s.last.commitAt != p.commitAt: // of goOn
+	case err != nil && p.purpose == purposeKept && s.last.commitAt != p.commitAt: // of goOn
 		s.active.tries.note([]string{err.Error()}, s.Clock.Now())
 	case err != nil:
 		s.refused(p, err)
 	case ready.outdated(&s.status.now):
 		ready.discard()
-		s.prepare(p.commit, p.trigger, p.fallback)
+		s.prepare(p.commit, p.trigger, p.purpose)
 	default:
 		s.start(p, ready)
 	}

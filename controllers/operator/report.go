@@ -95,7 +95,7 @@ func (s *syncer) report(suspended string) {
 		}
 	}
 	v.unread = unread
-	if s.preparing != nil && !s.preparing.fallback {
+	if s.preparing != nil && !s.preparing.purpose.isFormer() {
 		v.syncing = "reading " + s.preparing.commit
 		if appliedAt(&s.status.now) != s.preparing.commitAt {
 			attempted, v.reading = s.preparing.commit, true

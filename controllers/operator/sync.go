@@ -20,8 +20,8 @@ func (s *syncer) start(p *preparation, ready *prepared) {
 	now := s.Clock.Now()
 	ctx, cancel := context.WithCancel(s.alive)
 	j := ready.job
-	j.converger, j.engine, j.fallback, j.wanted, j.trigger, j.began = ready.converger, ready.engine, p.fallback, p.wanted, p.trigger, now
-	j.head, j.stop = p.head, func() { // what fails from then on is what was stopped
+	j.attempt, j.began = p.attempt, now
+	j.stop = func() { // what fails from then on is what was stopped
 		j.stopped.Store(true)
 		cancel()
 	}
@@ -38,14 +38,14 @@ func (s *syncer) start(p *preparation, ready *prepared) {
 			j.publishedFor, j.tries = former.takePublished(), former.tries
 		}
 		if former.applying && former.record {
-			s.status.ended(now, landscapev1alpha1.SyncSuperseded, "given up for "+ready.revision.Revision(), 0)
+			s.status.ended(now, landscapev1alpha1.SyncSuperseded, "given up for "+j.revision.Revision(), 0)
 			s.metrics.synced(s.key, landscapev1alpha1.SyncSuperseded, now.Sub(former.began))
 		}
 		former.stop()
 		before = former.done
 	}
 	s.active = j
-	if !p.fallback {
+	if !p.purpose.isFormer() {
 		j.shown = true
 		s.status.operation(gardencorev1beta1.LastOperationStateProcessing, 0, j.progress())
 		if p.trigger != triggerRetry { // what comes to the same once more is not told again, nor that it is tried
@@ -80,8 +80,8 @@ func (s *syncer) applied(j *job, report *landscape.Report, totals map[string]int
 	if s.active != j || s.alive.Err() != nil {
 		return
 	}
-	kept := j.fallback
-	j.applying, j.fallback = false, false
+	purpose := j.purpose
+	j.applying, j.purpose = false, purposeDue
 	now := s.Clock.Now()
 	revision := j.revision.Revision()
 	if err != nil {
@@ -117,9 +117,9 @@ func (s *syncer) applied(j *job, report *landscape.Report, totals map[string]int
 		}
 	}
 	same := s.last.commitAt == o.commitAt && listed(s.last.problems) == listed(o.problems) && s.last.heldText == o.heldText
-	same = same || kept && err != nil && j.tries.failures > 0 && listed(j.tries.problems) == listed(o.problems)
+	same = same || purpose.isFormer() && err != nil && j.tries.failures > 0 && listed(j.tries.problems) == listed(o.problems)
 	j.tries.note(o.problems, now)
-	if refused := s.last; kept && !j.wanted && refused.failures > 0 && refused.commitAt != o.commitAt {
+	if refused := s.last; purpose == purposeKept && refused.failures > 0 && refused.commitAt != o.commitAt {
 		// What is kept in the place of a revision that cannot be applied is not the last attempt: that one would be tried again at once.
 		o.commitAt, o.revision, o.spec, o.ended, o.head = refused.commitAt, refused.revision, refused.spec, refused.ended, refused.head
 		o.validErr, o.windows, o.fetchErr, o.secrets = refused.validErr, refused.windows, refused.fetchErr, refused.secrets

@@ -406,23 +406,23 @@ func (s *syncer) stated(commit string) commitAt {
 
 // toApply is the commit that has to be applied: the wanted one. While the source cannot be asked which one that is, it is the one that
 // is kept, which is applied as often as ever.
-func (s *syncer) toApply() (commit string, pinned, kept bool) {
+func (s *syncer) toApply() (commit string, pinned bool, purpose purpose) {
 	if commit, pinned = s.wanted(); commit == "" && s.pollFailed != nil && s.active != nil {
-		return s.active.revision.Commit, false, true
+		return s.active.revision.Commit, false, purposeInstead
 	}
-	return commit, pinned, false
+	return commit, pinned, purposeDue
 }
 
 // situation for decide.
 func (s *syncer) situation(now time.Time) situation {
-	wanted, pinned, kept := s.toApply()
-	return s.situationOf(now, wanted, pinned, kept)
+	wanted, pinned, purpose := s.toApply()
+	return s.situationOf(now, wanted, pinned, purpose)
 }
 
-// situationOf is the one in which a commit is wanted; kept says that it is the one that is kept.
-func (s *syncer) situationOf(now time.Time, wanted string, pinned, kept bool) situation {
+// situationOf is the one in which a commit is wanted for a purpose.
+func (s *syncer) situationOf(now time.Time, wanted string, pinned bool, purpose purpose) situation {
 	object := s.object
-	if kept {
+	if purpose.isFormer() {
 		object = s.keptObject()
 	}
 	spec := &object.Spec
@@ -441,10 +441,10 @@ func (s *syncer) situationOf(now time.Time, wanted string, pinned, kept bool) si
 	out.respecified = s.last.commit != "" && former != stated || s.last.fetchErr != nil && s.last.secrets != s.remote.secrets ||
 		s.last.validErr != nil && s.last.windows != digest(spec.Windows)
 	switch {
-	case s.preparing != nil && (kept || !s.preparing.fallback):
+	case s.preparing != nil && (purpose.isFormer() || !s.preparing.purpose.isFormer()):
 		head, former = s.preparing.head, s.preparing.spec
 		out.attempted, out.busy, out.respecified = s.preparing.commit, true, former != stated
-	case s.active != nil && s.active.applying && (kept || !s.active.fallback):
+	case s.active != nil && s.active.applying && (purpose.isFormer() || !s.active.purpose.isFormer()):
 		head, former = s.active.head, s.active.spec
 		out.attempted, out.busy, out.respecified = s.active.revision.Commit, true, former != stated
 	}
@@ -456,7 +456,7 @@ func (s *syncer) situationOf(now time.Time, wanted string, pinned, kept bool) si
 // act begins what was decided. It says when to look again, zero if that is not its business.
 func (s *syncer) act(now time.Time) time.Time {
 	d := s.decided
-	commit, _, kept := s.toApply()
+	commit, _, purpose := s.toApply()
 	switch {
 	case d.trigger == "":
 		next := s.keepFormer(now)
@@ -469,8 +469,7 @@ func (s *syncer) act(now time.Time) time.Time {
 		s.active.again(d.trigger, now)
 	default:
 		s.requested = false
-		s.prepare(commit, d.trigger, kept)
-		s.preparing.wanted = kept
+		s.prepare(commit, d.trigger, purpose)
 	}
 	return time.Time{}
 }
