@@ -46,14 +46,14 @@ func (s *syncer) examine(commit string, now time.Time) time.Time {
 		head, fetch = source.Head{Commit: commit}, remote.former
 	}
 	s.refresh(object)
-	active := s.keeps()
+	with := s.reading(object, purposeDue)
 	s.hub.tell(commit, receiver.Progress{Time: now, Phase: receiver.PhaseValidating, Message: "validating " + commit + ", which waits"})
 	s.background.Go(func() {
 		defer cancel()
 		err := s.safely(func() error {
 			snapshot, err := fetch(ctx, head)
 			if err == nil {
-				_, err = s.read(ctx, object, remote, snapshot, active, false)
+				_, err = s.read(ctx, with, snapshot)
 			}
 			return err
 		})

@@ -35,11 +35,12 @@ func quietSyncer(t *testing.T, status landscapev1alpha1.LandscapeStatus) *syncer
 // minimal is a revision that declares nothing.
 func minimal(t *testing.T, commit string) *revision {
 	t.Helper()
-	files := fstest.MapFS{"landscape.yaml": {Data: []byte("apiVersion: landscape.pergola.dev/v1alpha1\nkind: Landscape\nmetadata: {name: test}\nspec:\n  catalogue: {version: " + components.Version + "}\n")}}
-	l, _, err := landscapes.LoadFS(t.Context(), files, ".", landscapes.Options{})
+	l, _, err := landscapes.LoadFS(t.Context(), minimalFiles, ".", landscapes.Options{})
 	require.NoError(t, err)
 	return &revision{Snapshot: &source.Snapshot{Head: source.Head{Name: "main", Commit: commit}}, landscape: l, folder: "."}
 }
+
+var minimalFiles = fstest.MapFS{"landscape.yaml": {Data: []byte("apiVersion: landscape.pergola.dev/v1alpha1\nkind: Landscape\nmetadata: {name: test}\nspec:\n  catalogue: {version: " + components.Version + "}\n")}}
 
 // thoseTried are revisions that were tried in the folder of the repository itself.
 func thoseTried(revisions ...string) (out []landscapev1alpha1.TriedRevision) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"filippo.io/age"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
@@ -13,6 +12,7 @@ import (
 	"github.com/pergola-dev/pergola/controllers/landscape"
 	"github.com/pergola-dev/pergola/controllers/notification"
 	"github.com/pergola-dev/pergola/controllers/owner"
+	"github.com/pergola-dev/pergola/landscapes"
 	"github.com/pergola-dev/pergola/plan"
 	"github.com/pergola-dev/pergola/source"
 	"github.com/pergola-dev/pergola/source/receiver"
@@ -101,7 +101,7 @@ func (s *syncer) prepare(commit, trigger string, purpose purpose) {
 	case head.Name == "":
 		fetch = remote.former
 	}
-	active := s.keeps()
+	with := s.reading(object, purpose)
 	if !purpose.isFormer() {
 		s.hub.supersede(commit, receiver.Progress{Time: s.Clock.Now(), Message: commit + " is synced instead"})
 	}
@@ -111,7 +111,7 @@ func (s *syncer) prepare(commit, trigger string, purpose purpose) {
 		err := s.safely(func() error {
 			snapshot, err := fetch(ctx, head)
 			if err == nil {
-				ready, err = s.make(ctx, object, remote, snapshot, active, purpose.isFormer())
+				ready, err = s.make(ctx, with, snapshot)
 			}
 			return err
 		})
@@ -123,18 +123,18 @@ func (s *syncer) prepare(commit, trigger string, purpose purpose) {
 	})
 }
 
-// keeps is the revision that is kept now, nil for none.
-func (s *syncer) keeps() *revision {
-	if s.active == nil {
-		return nil
+// reading is what a revision is read with for a purpose, but for the keys.
+func (s *syncer) reading(object *landscapev1alpha1.Landscape, purpose purpose) *reading {
+	out := &reading{catalogue: s.Catalogue, evaluator: s.Evaluator, kept: s.keptOf(s.key), object: object, remote: s.remote, purpose: purpose, loaded: map[commitAt]*landscapes.Landscape{}}
+	if s.active != nil {
+		out.active = s.active.revision
 	}
-	return s.active.revision
+	return out
 }
 
 // read reads a revision and validates it. It runs in the background; only one does at a time that is not cancelled.
-func (s *syncer) read(ctx context.Context, object *landscapev1alpha1.Landscape, remote source.Remote, snapshot *source.Snapshot, active *revision, fallback bool) (*revision, error) {
-	identities, err := s.secretsOf(object).identities(ctx, object.Spec.Decryption)
-	if err != nil {
+func (s *syncer) read(ctx context.Context, with *reading, snapshot *source.Snapshot) (r *revision, err error) {
+	if with.identities, err = s.secretsOf(with.object).identities(ctx, with.object.Spec.Decryption); err != nil {
 		return nil, err
 	}
 	if !s.building.TryLock() { // evaluation and rendering of several Landscapes at once would only cost memory
@@ -145,39 +145,30 @@ func (s *syncer) read(ctx context.Context, object *landscapev1alpha1.Landscape, 
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
-	r, err := s.reading(identities).read(ctx, object, remote, snapshot, active, fallback)
-	if err != nil {
+	with.now = s.Clock.Now()
+	if r, err = with.read(ctx, snapshot); err != nil {
 		return nil, err
 	}
-	return r, locked(object, r)
-}
-
-// reading is what revisions are read with.
-func (s *syncer) reading(identities []age.Identity) reading {
-	return reading{catalogue: s.Catalogue, evaluator: s.Evaluator, kept: s.keptOf(s.key), identities: identities, now: s.Clock.Now()}
+	return r, locked(with.object, r)
 }
 
 // make reads a revision and prepares the converger for it.
-func (s *syncer) make(ctx context.Context, object *landscapev1alpha1.Landscape, remote source.Remote, snapshot *source.Snapshot, active *revision, fallback bool) (*prepared, error) {
+func (s *syncer) make(ctx context.Context, with *reading, snapshot *source.Snapshot) (*prepared, error) {
 	s.hub.tell(snapshot.Commit, receiver.Progress{Time: s.Clock.Now(), Phase: receiver.PhaseValidating, Message: fmt.Sprintf("validating %s %q", snapshot.Revision(), snapshot.Subject)})
-	r, err := s.read(ctx, object, remote, snapshot, active, fallback)
-	if err != nil {
-		return nil, err
-	}
-	from := s.secretsOf(object)
-	identities, err := from.identities(ctx, object.Spec.Decryption)
+	r, err := s.read(ctx, with, snapshot)
 	if err != nil {
 		return nil, err
 	}
 	s.building.Lock()
 	defer s.building.Unlock()
+	object := with.object
 	j := &job{revision: r, approved: object.Spec.Approved, applying: true, done: make(chan struct{}), repeat: make(chan string, 1)}
 	if reviewed(&object.Spec, &r.landscape.Config.Spec) {
-		if j.seen, err = s.reading(identities).reviewed(ctx, object, remote, active, r); err != nil {
+		if j.seen, err = with.reviewed(ctx, r); err != nil {
 			return nil, err
 		}
 	}
-	former, err := s.converger(ctx, object, from, j)
+	former, err := s.converger(ctx, object, j)
 	if err != nil {
 		return nil, err
 	}
@@ -185,13 +176,13 @@ func (s *syncer) make(ctx context.Context, object *landscapev1alpha1.Landscape, 
 }
 
 // converger prepares what applies the revision of a job. It gives what closes the former connections.
-func (s *syncer) converger(ctx context.Context, object *landscapev1alpha1.Landscape, from secrets, j *job) (former func(), err error) {
+func (s *syncer) converger(ctx context.Context, object *landscapev1alpha1.Landscape, j *job) (former func(), err error) {
 	l, revision := j.revision.landscape, j.revision.Revision()
 	gate, err := landscape.Gate(l, approvals(object))
 	if err != nil {
 		return nil, invalid("revision %s: %s", revision, err)
 	}
-	if former, err = s.clusters.connect(ctx, s.Config, landscape.Fence(s.sure), from, object, apply.ClusterOptions{Clock: s.Clock}); err != nil {
+	if former, err = s.clusters.connect(ctx, s.Config, landscape.Fence(s.sure), s.secretsOf(object), object, apply.ClusterOptions{Clock: s.Clock}); err != nil {
 		return nil, err
 	}
 	told := &steps{}

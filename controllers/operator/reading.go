@@ -64,6 +64,14 @@ type reading struct {
 	kept       *kept.Store
 	identities []age.Identity
 	now        time.Time
+	// object is the Landscape, in the folder that is read, and remote has its revisions.
+	object *landscapev1alpha1.Landscape
+	remote source.Remote
+	// active is the revision that is kept meanwhile, nil for none.
+	active  *revision
+	purpose purpose
+	// loaded are former revisions that were compared with already.
+	loaded map[commitAt]*landscapes.Landscape
 }
 
 // revision is a snapshot that was read and found valid.
@@ -78,26 +86,24 @@ type revision struct {
 
 func (r *revision) at() commitAt { return commitAt{commit: r.Commit, folder: r.folder} }
 
-// read loads and validates a revision. active is the one that is kept meanwhile, if any; fallback says that the revision is to be kept itself.
-func (r reading) read(ctx context.Context, object *landscapev1alpha1.Landscape, remote source.Remote, snapshot *source.Snapshot, active *revision,
-	fallback bool) (*revision, error) {
-	folder := folderOf(object)
-	l, violations, err := landscapes.LoadFS(ctx, snapshot.FS, folder, landscapes.Options{
-		AgeIdentities: r.identities, Evaluator: r.evaluator, Kept: r.kept,
-	})
+// read loads and validates a revision.
+func (r *reading) read(ctx context.Context, snapshot *source.Snapshot) (*revision, error) {
+	folder := folderOf(r.object)
+	l, violations, err := r.load(ctx, snapshot, folder)
 	if missing := (*landscapes.NoLandscapeError)(nil); errors.As(err, &missing) {
 		return nil, invalid("revision %s: the folder %s (spec.source.path) has no file landscape.yaml", snapshot.Revision(), folder)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reading revision %s: %w", snapshot.Revision(), err)
 	}
-	if err := r.whole(l); err != nil {
+	if err := whole(l); err != nil {
 		return nil, fmt.Errorf("reading revision %s: %w", snapshot.Revision(), err)
 	}
 	if err := source.CheckFiles(snapshot.FS, landscape.Folders(l)...); err != nil {
 		return nil, invalid("revision %s: %s", snapshot.Revision(), err)
 	}
-	former, note, err := r.applied(ctx, object, remote, active, &revision{Snapshot: snapshot, landscape: l, folder: folder}, fallback)
+	next := &revision{Snapshot: snapshot, landscape: l, folder: folder}
+	former, note, err := r.applied(ctx, next)
 	if err != nil {
 		return nil, err
 	}
@@ -117,34 +123,41 @@ func (r reading) read(ctx context.Context, object *landscapev1alpha1.Landscape, 
 		schemas.Sort(all)
 		return nil, &invalidError{fmt.Sprintf("revision %s is not valid", snapshot.Revision()), all}
 	}
-	if name := l.Config.Name; name != object.Name {
-		return nil, invalid("revision %s: landscape.yaml is of landscape %q, but this one is %q: the names have to be the same", snapshot.Revision(), name, object.Name)
+	if name := l.Config.Name; name != r.object.Name {
+		return nil, invalid("revision %s: landscape.yaml is of landscape %q, but this one is %q: the names have to be the same", snapshot.Revision(), name, r.object.Name)
 	}
-	if err := demands(&object.Spec, &l.Config.Spec); err != nil {
+	if err := demands(&r.object.Spec, &l.Config.Spec); err != nil {
 		return nil, invalid("revision %s: %s", snapshot.Revision(), err)
 	}
 	if l.Config.Spec.Suspend {
 		return nil, invalid("revision %s says spec.suspend in landscape.yaml: it is not applied", snapshot.Revision())
 	}
-	out, err := r.bounded(object, snapshot, l, fallback || appliedAt(&object.Status) == commitAt{commit: snapshot.Commit, folder: folder})
-	if err == nil && note != "" {
-		out.notes = append(out.notes, note)
+	if err := r.bound(next); err != nil {
+		return nil, err
 	}
-	return out, err
+	if note != "" {
+		next.notes = append(next.notes, note)
+	}
+	return next, nil
+}
+
+// load reads the landscape in a folder, without judging it.
+func (r *reading) load(ctx context.Context, snapshot *source.Snapshot, folder string) (*landscapes.Landscape, []schemas.Violation, error) {
+	return landscapes.LoadFS(ctx, snapshot.FS, folder, landscapes.Options{AgeIdentities: r.identities, Evaluator: r.evaluator, Kept: r.kept})
 }
 
 // applied is what a revision has to be reachable from: the one that was applied completely last, nil for none. What was only tried since is not in the
 // clusters as it stands there, and of what is, the API servers judge. A commit that cannot be had any more, after a force-push for example, is compared
 // with nothing, which the note says.
-func (r reading) applied(ctx context.Context, object *landscapev1alpha1.Landscape, remote source.Remote, active, next *revision, fallback bool) (_ *landscapes.Landscape, note string, err error) {
-	at := appliedAt(&object.Status)
-	l, err := r.former(ctx, object, remote, active, next, at)
+func (r *reading) applied(ctx context.Context, next *revision) (_ *landscapes.Landscape, note string, err error) {
+	at := appliedAt(&r.object.Status)
+	l, err := r.former(ctx, next, at)
 	switch {
 	case err == nil:
 		return l, "", nil
 	case ctx.Err() != nil:
 		return nil, "", ctx.Err()
-	case fallback || source.IsPermanent(err) || source.ReasonOf(err) == source.ReasonReferenceNotFound:
+	case r.purpose.isFormer() || source.IsPermanent(err) || source.ReasonOf(err) == source.ReasonReferenceNotFound:
 		return nil, fmt.Sprintf("revision %s, which was applied before it, cannot be read, so that nobody has looked for what must not change: %s", at.commit, err), nil
 	}
 	return nil, "", fmt.Errorf("reading revision %s, which was applied before it: %w", at.commit, err)
@@ -152,7 +165,7 @@ func (r reading) applied(ctx context.Context, object *landscapev1alpha1.Landscap
 
 // whole reads everything once, here where it is an error if the files got lost: what applies the revision has it in memory then, and asks the
 // repository for nothing more.
-func (r reading) whole(l *landscapes.Landscape) (err error) {
+func whole(l *landscapes.Landscape) (err error) {
 	defer panics.Catch(&err)
 	for i := range l.Declarations {
 		l.Declarations[i].Load()
@@ -160,34 +173,35 @@ func (r reading) whole(l *landscapes.Landscape) (err error) {
 	return nil
 }
 
-// bounded puts the limits of the object in the cluster in the place of those that the revision asks for. One that is applied is kept, whatever the windows.
-func (r reading) bounded(object *landscapev1alpha1.Landscape, snapshot *source.Snapshot, l *landscapes.Landscape, kept bool) (*revision, error) {
-	out := &revision{Snapshot: snapshot, landscape: l, folder: folderOf(object)}
-	config := l.Config.DeepCopy()
-	gate, loosened, err := tighten(object.Spec.DeletionGate, config.Spec.DeletionGate)
+// bound puts the limits of the object in the cluster in the place of those that the revision asks for. One that is applied is kept, whatever the windows.
+func (r *reading) bound(next *revision) error {
+	own := &r.object.Spec
+	config := next.landscape.Config.DeepCopy()
+	gate, loosened, err := tighten(own.DeletionGate, config.Spec.DeletionGate)
 	if err != nil {
-		return nil, invalid("revision %s: %s", snapshot.Revision(), err)
+		return invalid("revision %s: %s", next.Revision(), err)
 	}
 	config.Spec.DeletionGate = gate
-	if config.Spec.ForceConflicts && !object.Spec.ForceConflicts {
+	if config.Spec.ForceConflicts && !own.ForceConflicts {
 		config.Spec.ForceConflicts = false
 		loosened = append(loosened, "forceConflicts (it stays false)")
 	}
 	config.Spec.Clusters = nil // from the object alone
-	l.Config = config
+	next.landscape.Config = config
 	if len(loosened) > 0 {
-		out.notes = append(out.notes, "landscape.yaml asks for less protection than the Landscape in the cluster has, which alone counts: "+strings.Join(loosened, ", "))
+		next.notes = append(next.notes, "landscape.yaml asks for less protection than the Landscape in the cluster has, which alone counts: "+strings.Join(loosened, ", "))
 	}
+	kept := r.purpose.isFormer() || appliedAt(&r.object.Status) == next.at()
 	if windows, err := windowsAt(r.now, config.Spec.Windows); err != nil {
-		return nil, invalid("revision %s: landscape.yaml: %s", snapshot.Revision(), err)
+		return invalid("revision %s: landscape.yaml: %s", next.Revision(), err)
 	} else if neverOpens(windows) { // not even the commit that takes it away could be applied
-		return nil, invalid("revision %s: landscape.yaml: spec.windows: none of them ever opens", snapshot.Revision())
-	} else if both, err := windowsWithin(r.now, everyOpening, object.Spec.Windows, config.Spec.Windows); err == nil && neverOpens(both) && !kept {
-		if alone, err := windowsAt(r.now, object.Spec.Windows); err == nil && !neverOpens(alone) {
-			return nil, invalid("revision %s: landscape.yaml: spec.windows: none of them is ever open while one of the Landscape in the cluster is, and both have to be", snapshot.Revision())
+		return invalid("revision %s: landscape.yaml: spec.windows: none of them ever opens", next.Revision())
+	} else if both, err := windowsWithin(r.now, everyOpening, own.Windows, config.Spec.Windows); err == nil && neverOpens(both) && !kept {
+		if alone, err := windowsAt(r.now, own.Windows); err == nil && !neverOpens(alone) {
+			return invalid("revision %s: landscape.yaml: spec.windows: none of them is ever open while one of the Landscape in the cluster is, and both have to be", next.Revision())
 		}
 	}
-	return out, nil
+	return nil
 }
 
 // folderOf is the folder of the landscape in its repository.

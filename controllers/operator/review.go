@@ -14,7 +14,6 @@ import (
 	"github.com/pergola-dev/pergola/landscapes"
 	"github.com/pergola-dev/pergola/plan"
 	"github.com/pergola-dev/pergola/render"
-	"github.com/pergola-dev/pergola/source"
 )
 
 const (
@@ -64,12 +63,12 @@ func reviewID(bases []commitAt, next commitAt) string {
 // reviewed are the deletions and recreations that whoever reviewed the change could see: those of the rendered difference between
 // the revision that was applied last and the new one, and between each that was tried since and the new one: who takes a commit back that failed
 // halfway sees what it has made go. Without a former revision there are none. One that cannot be read has shown nothing, which is said.
-func (r reading) reviewed(ctx context.Context, object *landscapev1alpha1.Landscape, remote source.Remote, active, next *revision) (*seen, error) {
+func (r *reading) reviewed(ctx context.Context, next *revision) (*seen, error) {
 	out := &seen{seeds: map[string]seedpublication.Change{}}
-	bases := basesOf(&object.Status, next.at())
+	bases := basesOf(&r.object.Status, next.at())
 	out.id = reviewID(bases, next.at())
 	for _, base := range bases {
-		former, err := r.former(ctx, object, remote, active, next, base)
+		former, err := r.former(ctx, next, base)
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
@@ -86,25 +85,30 @@ func (r reading) reviewed(ctx context.Context, object *landscapev1alpha1.Landsca
 }
 
 // former reads a commit that is compared with the new one; nil for none. Whether it would be valid today is of no interest.
-func (r reading) former(ctx context.Context, object *landscapev1alpha1.Landscape, remote source.Remote, active, next *revision, at commitAt) (*landscapes.Landscape, error) {
+func (r *reading) former(ctx context.Context, next *revision, at commitAt) (*landscapes.Landscape, error) {
 	switch {
 	case at.commit == "":
 		return nil, nil
-	case active != nil && active.at() == at:
-		return active.landscape, nil
+	case r.active != nil && r.active.at() == at:
+		return r.active.landscape, nil
 	case at == next.at():
 		return next.landscape, nil
+	case r.loaded[at] != nil:
+		return r.loaded[at], nil
 	}
-	snapshot, err := remote.At(ctx, at.commit)
+	snapshot, err := r.remote.At(ctx, at.commit)
 	if err != nil {
 		return nil, err
 	}
-	l, _, err := landscapes.LoadFS(ctx, snapshot.FS, at.folder, landscapes.Options{AgeIdentities: r.identities, Evaluator: r.evaluator, Kept: r.kept})
+	l, _, err := r.load(ctx, snapshot, at.folder)
+	if err == nil {
+		r.loaded[at] = l
+	}
 	return l, err
 }
 
 // compare renders what the change reaches, a part at a time: the Garden for the clusters of the operator, Seeds and Shoots for the seeds.
-func (r reading) compare(ctx context.Context, former *landscapes.Landscape, next *revision, out *seen) error {
+func (r *reading) compare(ctx context.Context, former *landscapes.Landscape, next *revision, out *seen) error {
 	reach, err := render.Reached(r.catalogue, render.State{Landscape: former, Name: "the former revision", Partial: true},
 		render.State{Landscape: next.landscape}, render.At(r.now), render.Sparingly(sampleOfReview))
 	if err != nil {

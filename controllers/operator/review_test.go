@@ -16,6 +16,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
+	"github.com/pergola-dev/pergola/components"
+	"github.com/pergola-dev/pergola/landscapes"
 	"github.com/pergola-dev/pergola/source"
 	"github.com/pergola-dev/pergola/source/gittest"
 	"github.com/pergola-dev/pergola/source/receiver"
@@ -246,4 +248,33 @@ func TestAReviewIsOfWhatIsInTheClusters(t *testing.T) {
 	assert.True(t, p.outdated(status("main@sha1:a", "main@sha1:b", "main@sha1:c")))
 	p.job.seen = nil
 	assert.False(t, p.outdated(status("main@sha1:b")), "no review is asked for")
+}
+
+// remembering is a source that says which commits it was asked for.
+type remembering struct {
+	source.Remote
+	asked []string
+}
+
+func (r *remembering) At(_ context.Context, commit string) (*source.Snapshot, error) {
+	r.asked = append(r.asked, commit)
+	return &source.Snapshot{Head: source.Head{Commit: commit}, FS: minimalFiles}, nil
+}
+
+// TestWhatIsComparedIsReadOnce: what was applied is compared with for what must not change, and again for the review; after a sync that failed it is not
+// the revision that is kept.
+func TestWhatIsComparedIsReadOnce(t *testing.T) {
+	object := &landscapev1alpha1.Landscape{}
+	object.Status = landscapev1alpha1.LandscapeStatus{LastAppliedRevision: "main@sha1:a", LastAppliedPath: ".", Tried: thoseTried("main@sha1:b", "main@sha1:c")}
+	remote := &remembering{}
+	r := &reading{catalogue: components.FS, now: noon, object: object, remote: remote, active: minimal(t, "c"), loaded: map[commitAt]*landscapes.Landscape{}}
+	next := minimal(t, "d")
+	former, note, err := r.applied(t.Context(), next)
+	require.NoError(t, err)
+	assert.NotNil(t, former)
+	assert.Empty(t, note)
+	seen, err := r.reviewed(t.Context(), next)
+	require.NoError(t, err)
+	assert.Equal(t, "a,b,c..d:.", seen.id)
+	assert.Equal(t, []string{"a", "b"}, remote.asked)
 }
