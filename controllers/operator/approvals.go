@@ -42,28 +42,14 @@ func toApprove(held []landscapev1alpha1.HeldDeletion, landscape string) string {
 
 // shownApproval is the id that people approve something by now. Those who keep what is applied call it, from other goroutines than that of the syncer.
 func (s *syncer) shownApproval(id string) string {
-	shown := make(chan string, 1)
-	s.do(func() { shown <- landscape.ShownApproval(id, s.status.now.UsedApprovals) })
-	select {
-	case text := <-shown:
-		return text
-	case <-s.alive.Done():
-		return id
-	}
+	return ask(s, id, func() string { return landscape.ShownApproval(id, s.status.now.UsedApprovals) })
 }
 
 // take lets something pass by an approval in a sync. That it is used is in the status before: whatever becomes of this process, and whichever revision
 // comes next, an approval lets nothing else pass. Only the sync that goes on may use one; what was prepared before, or is only kept, may know of one
 // that is used since. Those who apply call it, from other goroutines than that of the syncer.
 func (s *syncer) take(j *job, id string) bool {
-	taken := make(chan bool, 1)
-	s.do(func() { taken <- s.active == j && j.applying && s.noteTaken(j, id) })
-	select {
-	case ok := <-taken:
-		return ok
-	case <-s.alive.Done():
-		return false
-	}
+	return ask(s, false, func() bool { return s.active == j && j.applying && s.noteTaken(j, id) })
 }
 
 // noteTaken notes that a sync uses an approval, and tells whether it may.

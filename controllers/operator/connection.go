@@ -2,9 +2,6 @@ package operator
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 	"github.com/pergola-dev/pergola/source"
@@ -45,54 +42,34 @@ func (c *connection) end() {
 	}()
 }
 
-// until gives a context that also ends with the connection, once the former connection is closed.
-func (c *connection) until(ctx context.Context) (context.Context, func(), error) {
+// during has the source asked with a context that also ends with the connection, once the former connection is closed.
+func during[T any](ctx context.Context, c *connection, work func(context.Context) (T, error)) (none T, err error) {
 	ctx, cancel := context.WithCancel(ctx)
-	stop := context.AfterFunc(c.alive, cancel)
-	free := func() {
-		stop()
-		cancel()
+	defer cancel()
+	defer context.AfterFunc(c.alive, cancel)()
+	if c.before != nil {
+		select {
+		case <-c.before:
+		case <-ctx.Done():
+			return none, ctx.Err()
+		}
 	}
-	if c.before == nil {
-		return ctx, free, nil
-	}
-	select {
-	case <-c.before:
-		return ctx, free, nil
-	case <-ctx.Done():
-		free()
-		return nil, nil, ctx.Err()
-	}
+	return work(ctx)
 }
 
 // Resolve implements source.Remote.
 func (c *connection) Resolve(ctx context.Context) (source.Head, error) {
-	ctx, free, err := c.until(ctx)
-	if err != nil {
-		return source.Head{}, err
-	}
-	defer free()
-	return c.Remote.Resolve(ctx)
+	return during(ctx, c, c.Remote.Resolve)
 }
 
 // Fetch implements source.Remote.
 func (c *connection) Fetch(ctx context.Context, head source.Head) (*source.Snapshot, error) {
-	ctx, free, err := c.until(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer free()
-	return c.Remote.Fetch(ctx, head)
+	return during(ctx, c, func(ctx context.Context) (*source.Snapshot, error) { return c.Remote.Fetch(ctx, head) })
 }
 
 // At implements source.Remote.
 func (c *connection) At(ctx context.Context, commit string) (*source.Snapshot, error) {
-	ctx, free, err := c.until(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer free()
-	return c.Remote.At(ctx, commit)
+	return during(ctx, c, func(ctx context.Context) (*source.Snapshot, error) { return c.Remote.At(ctx, commit) })
 }
 
 // former gives a revision that a source had once, under the name of its head.
@@ -110,14 +87,7 @@ type sourceSecrets struct {
 }
 
 // digest changes with what is in them. It stays in memory.
-func (s sourceSecrets) digest() string {
-	data, err := json.Marshal(s)
-	if err != nil {
-		return "" // maps of bytes always have a form
-	}
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:])
-}
+func (s sourceSecrets) digest() string { return digest(s) }
 
 // ofSource reads the Secrets that the source of a Landscape refers to.
 func (s secrets) ofSource(ctx context.Context, spec *landscapev1alpha1.Source) (out sourceSecrets, err error) {

@@ -158,11 +158,7 @@ func (p *parts) destinations(l *landscapev1alpha1.Landscape) []notification.Dest
 	if ok && known.generation == l.Generation && now.Sub(known.read) < secretsFor {
 		return known.to
 	}
-	address := ""
-	if l.Spec.Source != nil {
-		address = l.Spec.Source.URL
-	}
-	to, problems := notification.Destinations(address, l.Spec.Notifications, func(name string) (map[string][]byte, error) {
+	to, problems := notification.Destinations(sourceURL(l), l.Spec.Notifications, func(name string) (map[string][]byte, error) {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		defer cancel()
 		return p.secretsOf(l).data(ctx, &landscapev1alpha1.LocalSecretReference{Name: name}, "spec.notifications")
@@ -176,6 +172,14 @@ func (p *parts) destinations(l *landscapev1alpha1.Landscape) []notification.Dest
 	defer d.mu.Unlock()
 	d.sinks[key] = sink{generation: l.Generation, read: now, to: to, problems: texts}
 	return to
+}
+
+// sourceURL is the address of the source of a Landscape, empty for none.
+func sourceURL(l *landscapev1alpha1.Landscape) string {
+	if l.Spec.Source == nil {
+		return ""
+	}
+	return l.Spec.Source.URL
 }
 
 // untold says who cannot be told of a Landscape, as far as somebody was to be. It makes no request.

@@ -66,7 +66,7 @@ func (s *syncer) examine(commit string, now time.Time) time.Time {
 				if s.last.validErr != nil || s.last.fetchErr != nil {
 					s.last = outcome{ended: s.Clock.Now()}
 					if s.active != nil {
-						s.last.commitAt, s.last.revision, s.last.spec, s.last.head = s.active.revision.at(), s.active.revision.Revision(), s.active.spec, s.active.head
+						s.last = s.active.outcome(s.last.ended)
 						if half := s.halfwayName(); half != "" { // of the one that is kept that is true still, and it is tried again
 							s.last.problems, s.last.failures = []string{fmt.Sprintf("the sync of %s was not completed", half)}, 1
 						}

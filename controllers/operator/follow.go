@@ -2,7 +2,6 @@ package operator
 
 import (
 	"context"
-	"slices"
 	"strings"
 	"time"
 
@@ -110,12 +109,12 @@ func (f *objectFollower) look(l *landscapev1alpha1.Landscape, err error, now tim
 	if f.request != "" && !f.isTaken(l) {
 		return say(receiver.PhaseQueued, "waiting for the operator")
 	}
-	if c := condition.Get(l.Status.Conditions, landscapev1alpha1.LandscapeGardenletsWorking); c != nil && !reconciles(l, reasonAsking, reasonReconciling) {
+	if c := condition.Get(l.Status.Conditions, landscapev1alpha1.LandscapeGardenletsWorking); c != nil && !reconciles(l) {
 		f.handled = false // what they make of it comes at their end
 		return say(receiver.PhaseWaiting, c.Message)
 	}
 	// While anything goes on after a request, what has ended is not its sync: the operator ends the one that it was at before.
-	if r := f.record(l); r != nil && r.EndTime != nil && (f.request == "" || !reconciles(l, reasonAsking, reasonReconciling)) {
+	if r := f.record(l); r != nil && r.EndTime != nil && (f.request == "" || !reconciles(l)) {
 		done := doneOf(*r, now)
 		if ready := condition.Get(l.Status.Conditions, landscapev1alpha1.LandscapeReady); f.request != "" && done.Err == "" && ready != nil && ready.Reason == reasonWaiting {
 			done.Phase, done.Message = receiver.PhaseHeld, ready.Message // what was applied is not what was asked for
@@ -154,7 +153,7 @@ func (f *objectFollower) isTaken(l *landscapev1alpha1.Landscape) bool {
 // held is the end for who follows a commit that is not applied before somebody or something lets it; nil if it is.
 func (f *objectFollower) held(l *landscapev1alpha1.Landscape, now time.Time) *receiver.Progress {
 	ready := condition.Get(l.Status.Conditions, landscapev1alpha1.LandscapeReady)
-	if f.commit == "" || ready == nil || reconciles(l, reasonAsking, reasonReconciling) {
+	if f.commit == "" || ready == nil || reconciles(l) {
 		return nil
 	}
 	switch {
@@ -168,7 +167,7 @@ func (f *objectFollower) held(l *landscapev1alpha1.Landscape, now time.Time) *re
 
 // still is the end of a request that came to nothing new: everything is as it has to be, or nothing is done.
 func (f *objectFollower) still(l *landscapev1alpha1.Landscape, now time.Time) *receiver.Progress {
-	if f.request == "" || reconciles(l, reasonAsking, reasonReconciling) {
+	if f.request == "" || reconciles(l) {
 		f.handled = false
 		return nil
 	}
@@ -206,10 +205,10 @@ func isHeld(l *landscapev1alpha1.Landscape) bool {
 	return c != nil && c.Status == gardencorev1beta1.ConditionTrue
 }
 
-// reconciles tells whether a Landscape says, for one of the reasons, that something goes on.
-func reconciles(l *landscapev1alpha1.Landscape, reasons ...string) bool {
+// reconciles tells whether a Landscape says that something goes on, other than that it is tried again later.
+func reconciles(l *landscapev1alpha1.Landscape) bool {
 	c := condition.Get(l.Status.Conditions, landscapev1alpha1.LandscapeReconciling)
-	return c != nil && slices.Contains(reasons, c.Reason)
+	return c != nil && (c.Reason == reasonAsking || c.Reason == reasonReconciling)
 }
 
 // record is the newest sync, if it is the one that is followed.

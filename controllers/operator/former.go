@@ -121,6 +121,14 @@ func (s *syncer) named(revision, folder string) string {
 	return revision + " (folder " + folder + ")"
 }
 
+// revisionOf is a commit under the name that the source has for it, if it is at that.
+func (s *syncer) revisionOf(commit string) string {
+	if s.head.Commit == commit {
+		return s.head.Revision()
+	}
+	return commit
+}
+
 // appliedName is the revision that was applied completely last, as people read it.
 func (s *syncer) appliedName() string {
 	return s.named(s.status.now.LastAppliedRevision, s.status.now.LastAppliedPath)
@@ -215,8 +223,7 @@ func (s *syncer) keepFormer(now time.Time) time.Time {
 		return time.Time{}
 	}
 	if u := s.unkept; u != nil && u.commit == commit {
-		spec := &s.object.Spec
-		if again := u.at.Add(backOff(retryInterval(spec), interval(spec), u.failures)); now.Before(again) {
+		if again := s.againAt(u.at, u.failures); now.Before(again) {
 			return again
 		}
 	}
@@ -226,6 +233,12 @@ func (s *syncer) keepFormer(now time.Time) time.Time {
 	}
 	s.prepare(commit, triggerInterval, purposeKept)
 	return time.Time{}
+}
+
+// againAt is when something is tried again that has failed so many times in a row.
+func (s *syncer) againAt(failed time.Time, failures int) time.Time {
+	spec := &s.object.Spec
+	return failed.Add(backOff(retryInterval(spec), interval(spec), failures))
 }
 
 // tries are those of a commit in a row that failed.
@@ -258,8 +271,7 @@ func (s *syncer) goOn(now time.Time) time.Time {
 	if s.preparing != nil || j.applying || s.last.commitAt == j.revision.at() || s.cannotGoOn(now) != nil || s.blocked(s.object) != "" {
 		return time.Time{}
 	}
-	spec := &s.object.Spec
-	if again := j.tries.ended.Add(backOff(retryInterval(spec), interval(spec), j.tries.failures)); j.tries.failures > 0 && now.Before(again) {
+	if again := s.againAt(j.tries.ended, j.tries.failures); j.tries.failures > 0 && now.Before(again) {
 		return again
 	}
 	s.prepare(j.revision.Commit, trigger, purposeKept)

@@ -130,10 +130,11 @@ func (s *syncer) dropped(j *job, err error) {
 	if s.active != j || s.alive.Err() != nil {
 		return
 	}
-	revision := j.revision.Revision()
-	s.last = outcome{commitAt: j.revision.at(), revision: revision, head: j.head, spec: j.spec, held: s.last.held, heldText: s.last.heldText, operations: s.last.operations, ranOut: s.last.ranOut, ended: s.Clock.Now(), problems: []string{err.Error()}, failures: s.last.failures + 1}
-	s.status.errors(s.last.problems)
-	s.notify(notification.Failed, notification.Warning, reasonOf(err), err.Error(), j.revision.Commit, revision)
+	o := j.outcome(s.Clock.Now())
+	o.leftOpen, o.problems, o.failures = s.last.leftOpen, []string{err.Error()}, s.last.failures+1
+	s.last = o
+	s.status.errors(o.problems)
+	s.notify(notification.Failed, notification.Warning, reasonOf(err), err.Error(), o.commit, o.revision)
 }
 
 // safely works, and gives a panic as an error: what is wrong with one revision or source is no matter of other Landscapes.

@@ -92,10 +92,7 @@ func (s *syncer) closeRemote() {
 	if s.remote == nil {
 		return
 	}
-	if s.preparing != nil {
-		s.preparing.cancel()
-		s.preparing = nil
-	}
+	s.unprepare()
 	s.remote.end()
 	s.closed, s.remote, s.polling = s.remote.done, nil, false
 }

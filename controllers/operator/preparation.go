@@ -75,9 +75,7 @@ func (p *prepared) discard() {
 
 // prepare begins to read a revision. Meanwhile the former one is kept.
 func (s *syncer) prepare(commit, trigger string, purpose purpose) {
-	if s.preparing != nil {
-		s.preparing.cancel()
-	}
+	s.unprepare()
 	s.unexamine()
 	ctx, cancel := context.WithCancel(s.alive)
 	object, head, remote := s.object, s.head, s.remote
@@ -121,6 +119,14 @@ func (s *syncer) prepare(commit, trigger string, purpose purpose) {
 			ready.discard()
 		}
 	})
+}
+
+// unprepare gives up what is prepared: it is wanted no more.
+func (s *syncer) unprepare() {
+	if s.preparing != nil {
+		s.preparing.cancel()
+		s.preparing = nil
+	}
 }
 
 // reading is what a revision is read with for a purpose, but for the keys.
@@ -243,16 +249,8 @@ func (s *syncer) isPrepared(p *preparation, ready *prepared, err error) {
 // refused notes a revision that cannot be applied. What is applied stays.
 func (s *syncer) refused(p *preparation, err error) {
 	now := s.Clock.Now()
-	revision := p.commit
-	if s.head.Commit == p.commit {
-		revision = s.head.Revision()
-	}
-	again := s.last.commitAt == p.commitAt
-	failures := 1
-	if again {
-		failures = s.last.failures + 1
-	}
-	s.last = outcome{commitAt: p.commitAt, revision: revision, head: p.head, spec: p.spec, failures: failures, ended: now}
+	revision := s.revisionOf(p.commit)
+	s.last = outcome{commitAt: p.commitAt, revision: revision, head: p.head, spec: p.spec, failures: s.failuresOf(p.commitAt), ended: now}
 	switch {
 	case isInvalid(err):
 		s.last.validErr, s.last.windows = err, p.windows

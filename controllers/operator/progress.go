@@ -137,13 +137,9 @@ func (s *syncer) notify(phase notification.Phase, severity notification.Severity
 	if severity == notification.Warning {
 		level = slog.LevelWarn
 	}
-	address := ""
-	if source := s.object.Spec.Source; source != nil {
-		address = source.URL
-	}
 	s.Log.Log(s.alive, level, message, "landscape", s.key.String(), "reason", reason, "revision", revision)
 	s.notifier.Notify(notification.Event{
-		Landscape: s.key, UID: s.object.UID, Revision: revision, Commit: commit, SourceURL: address,
+		Landscape: s.key, UID: s.object.UID, Revision: revision, Commit: commit, SourceURL: sourceURL(s.object),
 		Phase: phase, Severity: severity, Reason: reason, Message: message, At: s.Clock.Now(),
 	}, s.destinations(s.object))
 }

@@ -72,9 +72,6 @@ func (s *syncer) publishReview(ctx context.Context, j *job) error {
 		return nil
 	}
 	return j.forSeeds(func(name string, change seedpublication.Change) error {
-		if len(change.Lost)+len(change.Made) == 0 {
-			return nil
-		}
 		return publisher.ApplyReview(ctx, virtual, change, name)
 	})
 }
@@ -85,17 +82,14 @@ func (s *syncer) completeReview(ctx context.Context, j *job) error {
 	if virtual == nil || j.seen == nil || j.completed {
 		return nil
 	}
-	err := j.forSeeds(func(name string, change seedpublication.Change) error {
-		if len(change.Lost)+len(change.Made) == 0 {
-			return nil
-		}
+	err := j.forSeeds(func(name string, _ seedpublication.Change) error {
 		return publisher.CompleteReview(ctx, virtual, name)
 	})
 	j.completed = err == nil
 	return err
 }
 
-// forSeeds works for all seeds of a revision, with what its review has shown of each.
+// forSeeds works for all seeds of a revision of which its review has shown something, with what that is.
 func (j *job) forSeeds(work func(name string, change seedpublication.Change) error) error {
 	seeds, err := j.revision.landscape.Seeds()
 	if err != nil {
@@ -106,7 +100,11 @@ func (j *job) forSeeds(work func(name string, change seedpublication.Change) err
 		names = append(names, seed.Object.Name)
 	}
 	return forEach(names, func(name string) error {
-		return work(name, j.seen.of(name))
+		change := j.seen.of(name)
+		if len(change.Lost)+len(change.Made) == 0 {
+			return nil
+		}
+		return work(name, change)
 	})
 }
 

@@ -27,11 +27,7 @@ func (s *syncer) tellWaiting(suspended string) {
 		}
 		s.hub.tell(wanted, receiver.Progress{Time: s.Clock.Now(), Phase: receiver.PhaseFailed, Err: s.last.validErr.Error() + s.staysApplied(), Done: true})
 	case s.decided.waiting != "" && wanted != "":
-		revision := wanted
-		if s.head.Commit == wanted {
-			revision = s.head.Revision()
-		}
-		s.hub.tellAll(receiver.Progress{Time: s.Clock.Now(), Phase: receiver.PhaseHeld, Message: revision + ": " + s.decided.waiting, Done: true})
+		s.hub.tellAll(receiver.Progress{Time: s.Clock.Now(), Phase: receiver.PhaseHeld, Message: s.revisionOf(wanted) + ": " + s.decided.waiting, Done: true})
 	case s.object.Spec.Pin != nil:
 		pin := s.object.Spec.Pin
 		s.hub.others(pin.Revision, receiver.Progress{Time: s.Clock.Now(), Phase: receiver.PhaseHeld, Done: true,
@@ -98,10 +94,7 @@ func (s *syncer) report(suspended string) {
 	if s.preparing != nil && !s.preparing.purpose.isFormer() {
 		v.syncing = "reading " + s.preparing.commit
 		if appliedAt(&s.status.now) != s.preparing.commitAt {
-			attempted, v.reading = s.preparing.commit, true
-			if s.head.Commit == s.preparing.commit {
-				attempted = s.head.Revision()
-			}
+			attempted, v.reading = s.revisionOf(s.preparing.commit), true
 			v.attempted = s.named(attempted, s.preparing.folder)
 		}
 	}

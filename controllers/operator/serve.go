@@ -64,7 +64,7 @@ func (p *parts) receive(ctx context.Context, listener net.Listener) error {
 // ready is nil once Landscapes are read. An instance that waits for the lease is ready: it takes over when the other one ends.
 func (p *parts) ready() error {
 	p.mu.Lock()
-	waiting, lease := p.waiting, p.lease
+	waiting := p.waiting
 	p.mu.Unlock()
 	select {
 	case <-p.mgr.Elected(): // without an election it is closed when the caches are started
@@ -74,7 +74,6 @@ func (p *parts) ready() error {
 		}
 		return errors.New(waiting)
 	}
-	_ = lease
 	return nil
 }
 

@@ -87,7 +87,8 @@ func (s *syncer) applied(j *job, report *landscape.Report, totals map[string]int
 	if err != nil {
 		j.addFormer(report, heldHere(s.status.now.Held))
 	}
-	o := outcome{commitAt: j.revision.at(), revision: revision, head: j.head, spec: j.spec, ended: now, held: heldCount(report), heldText: report.HeldText()}
+	o := j.outcome(now)
+	o.held, o.heldText = heldCount(report), report.HeldText()
 	o.operations, o.ranOut = waitingOperations(report)
 	if text := listed(o.operations); text != "" && text != listed(s.last.operations) {
 		s.notify(notification.Neutral, notification.Warning, operationsReason(o.operations, o.ranOut), listed(withoutCommands(o.operations)), o.commit, revision)
@@ -111,19 +112,15 @@ func (s *syncer) applied(j *job, report *landscape.Report, totals map[string]int
 		if late {
 			o.problems = append([]string{fmt.Sprintf("gave up after %s (spec.timeout)", now.Sub(j.began).Round(time.Second))}, o.problems...)
 		}
-		o.failures = 1
-		if s.last.commitAt == o.commitAt {
-			o.failures = s.last.failures + 1
-		}
+		o.failures = s.failuresOf(o.commitAt)
 	}
 	same := s.last.commitAt == o.commitAt && listed(s.last.problems) == listed(o.problems) && s.last.heldText == o.heldText
 	same = same || purpose.isFormer() && err != nil && j.tries.failures > 0 && listed(j.tries.problems) == listed(o.problems)
 	j.tries.note(o.problems, now)
 	if refused := s.last; purpose == purposeKept && refused.failures > 0 && refused.commitAt != o.commitAt {
 		// What is kept in the place of a revision that cannot be applied is not the last attempt: that one would be tried again at once.
-		o.commitAt, o.revision, o.spec, o.ended, o.head = refused.commitAt, refused.revision, refused.spec, refused.ended, refused.head
-		o.validErr, o.windows, o.fetchErr, o.secrets = refused.validErr, refused.windows, refused.fetchErr, refused.secrets
-		o.problems, o.permanent, o.failures = refused.problems, refused.permanent, refused.failures
+		refused.leftOpen = o.leftOpen
+		o = refused
 	}
 	s.last, s.drift, s.heldDrift = o, nil, nil
 	moves := landscape.MovesFrom(err)

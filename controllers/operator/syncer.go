@@ -97,32 +97,6 @@ type syncer struct {
 	unkept *unkept
 }
 
-// outcome of an attempt to apply a revision.
-type outcome struct {
-	commitAt
-	revision string
-	// head is what the source named it by; without a name where it was had by its commit alone.
-	head source.Head
-	// spec is the part of the object it was made with.
-	spec specID
-	// validErr is why the revision was refused, while the windows of the object were those that windows is the digest of.
-	validErr error
-	windows  string
-	// fetchErr is why the revision could not be had, with the Secrets that secrets is the digest of.
-	fetchErr  error
-	secrets   string
-	problems  []string
-	permanent bool
-	failures  int
-	held      int
-	// heldText says what is held, operations which ones wait to be taken up.
-	heldText   string
-	operations []string
-	// ranOut is how many of the operations wait for nothing, because their time was over.
-	ranOut int
-	ended  time.Time
-}
-
 // run works until the context ends or the Landscape is gone.
 func (s *syncer) run(ctx context.Context) {
 	s.alive, s.cancel = context.WithCancel(ctx)
@@ -173,6 +147,18 @@ func (s *syncer) do(f func()) {
 	select {
 	case s.post <- f:
 	case <-s.alive.Done():
+	}
+}
+
+// ask has a question answered in the goroutine of the syncer, for those that work for it. It gives the other answer once the syncer has ended.
+func ask[T any](s *syncer, other T, question func() T) T {
+	answer := make(chan T, 1)
+	s.do(func() { answer <- question() })
+	select {
+	case given := <-answer:
+		return given
+	case <-s.alive.Done():
+		return other
 	}
 }
 
@@ -312,10 +298,7 @@ func (s *syncer) suspension(now time.Time) (string, time.Time) {
 
 // pause stops what goes on.
 func (s *syncer) pause() {
-	if s.preparing != nil {
-		s.preparing.cancel()
-		s.preparing = nil
-	}
+	s.unprepare()
 	if s.active != nil {
 		s.active.stop()
 		if s.active.applying {
