@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"filippo.io/age"
 	corev1 "k8s.io/api/core/v1"
@@ -152,17 +153,32 @@ type clusters struct {
 	runtime, virtual *apply.Cluster
 	// runtimeID and virtualID say what the connections were made with.
 	runtimeID, virtualID string
+
+	mu sync.Mutex
+	// former are those that others took the place of: what goes on may still use them.
+	former []*apply.Cluster
 }
 
-// connect makes the connections that changed, with a wrapper around each; the former ones are closed by the returned function, once nobody
-// uses them.
-func (c *clusters) connect(ctx context.Context, base *rest.Config, wrap transport.WrapperFunc, from secrets, l *landscapev1alpha1.Landscape, options apply.ClusterOptions) (closeFormer func(), err error) {
-	var former []*apply.Cluster
-	closeFormer = func() {
-		for _, f := range former {
-			f.Close()
-		}
+// left notes a connection that another one takes the place of; nil for none.
+func (c *clusters) left(former *apply.Cluster) {
+	if former != nil {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.former = append(c.former, former)
 	}
+}
+
+// takeFormer gives the former connections to who knows when nobody uses them any more, and closes them then.
+func (c *clusters) takeFormer() []*apply.Cluster {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	out := c.former
+	c.former = nil
+	return out
+}
+
+// connect makes the connections that changed, with a wrapper around each.
+func (c *clusters) connect(ctx context.Context, base *rest.Config, wrap transport.WrapperFunc, from secrets, l *landscapev1alpha1.Landscape, options apply.ClusterOptions) error {
 	account := l.Spec.ServiceAccountName
 	if account != "" {
 		account = "system:serviceaccount:" + l.Namespace + ":" + account
@@ -174,30 +190,26 @@ func (c *clusters) connect(ctx context.Context, base *rest.Config, wrap transpor
 		config.Wrap(wrap)
 		next, err := apply.NewCluster(landscape.Runtime, config, options)
 		if err != nil {
-			return closeFormer, err
+			return err
 		}
-		if c.runtime != nil {
-			former = append(former, c.runtime)
-		}
+		c.left(c.runtime)
 		c.runtime, c.runtimeID = next, account
 	}
 	config, id, err := from.virtual(ctx, l.Spec.Clusters, options)
 	if err != nil || id == c.virtualID {
-		return closeFormer, err
+		return err
 	}
 	var next *apply.Cluster
 	if config != nil {
 		config.UserAgent = userAgent
 		config.Wrap(wrap)
 		if next, err = apply.NewCluster(landscape.Virtual, config, options); err != nil {
-			return closeFormer, err
+			return err
 		}
 	}
-	if c.virtual != nil {
-		former = append(former, c.virtual)
-	}
+	c.left(c.virtual)
 	c.virtual, c.virtualID = next, id
-	return closeFormer, nil
+	return nil
 }
 
 // byName gives the connections there are.
@@ -213,10 +225,12 @@ func (c *clusters) byName() map[string]*apply.Cluster {
 }
 
 func (c *clusters) close() {
-	for _, cluster := range c.byName() {
+	c.left(c.runtime)
+	c.left(c.virtual)
+	c.runtime, c.virtual, c.runtimeID, c.virtualID = nil, nil, "", ""
+	for _, cluster := range c.takeFormer() {
 		cluster.Close()
 	}
-	*c = clusters{}
 }
 
 // userAgent of the operator in requests to clusters.

@@ -8,12 +8,15 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/components"
 	"github.com/pergola-dev/pergola/controllers/access"
+	"github.com/pergola-dev/pergola/controllers/landscape"
 )
 
 // TestAccessIsFound: a Landscape beside the Garden that names no access waits for that of the Garden, says so, and goes on as soon as it is there.
@@ -56,7 +59,7 @@ func TestWhoseAccess(t *testing.T) {
 			var all clusters
 			defer all.close()
 			connect := func() *apply.Cluster {
-				_, err := all.connect(t.Context(), server.config, nil, secrets{client: w.client, namespace: c.namespace}, c.object, apply.ClusterOptions{Clock: clock.RealClock{}})
+				err := all.connect(t.Context(), server.config, nil, secrets{client: w.client, namespace: c.namespace}, c.object, apply.ClusterOptions{Clock: clock.RealClock{}})
 				require.NoError(t, err)
 				return all.virtual
 			}
@@ -68,4 +71,27 @@ func TestWhoseAccess(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestConnectionsStayWhileTheyAreUsed: what was prepared with others and is given up leaves those that what goes on uses.
+func TestConnectionsStayWhileTheyAreUsed(t *testing.T) {
+	s := quietSyncer(t, landscapev1alpha1.LandscapeStatus{})
+	defer s.clusters.close()
+	connect := func(account string) *apply.Cluster {
+		object := &landscapev1alpha1.Landscape{}
+		object.Spec.ServiceAccountName = account
+		require.NoError(t, s.clusters.connect(t.Context(), &rest.Config{Host: "https://127.0.0.1:1"}, nil, secrets{namespace: "elsewhere"}, object, apply.ClusterOptions{Clock: s.Clock}))
+		return s.clusters.runtime
+	}
+	used := connect("")
+	given := minimal(t, "a")
+	other := connect("somebody")
+	assert.NotSame(t, used, other)
+	converger, err := landscape.New(given.landscape, landscape.Options{Catalogue: components.FS, Clusters: s.clusters.byName(), Clock: s.Clock})
+	require.NoError(t, err)
+	s.isPrepared(&preparation{cancel: func() {}}, &job{revision: given, converger: converger}, nil) // another one is prepared meanwhile
+	assert.Same(t, other, connect("somebody"))
+	assert.Equal(t, []*apply.Cluster{used}, s.clusters.takeFormer())
+	assert.Empty(t, s.clusters.takeFormer())
+	used.Close()
 }

@@ -116,7 +116,7 @@ func TestWhatCannotBeNotedIsTriedAgain(t *testing.T) {
 			p := &preparation{commitAt: commitAt{"a", "."}, attempt: attempt{purpose: purpose}, cancel: func() {}}
 			s.preparing, s.head.Commit = p, "c"
 			s.object.Spec.Source = &landscapev1alpha1.Source{}
-			s.isPrepared(p, &prepared{job: &job{revision: r, converger: converger}, former: func() {}}, nil)
+			s.isPrepared(p, &job{revision: r, converger: converger}, nil)
 			assert.Nil(t, s.active)
 			if !purpose.isFormer() {
 				assert.Equal(t, "a", s.last.commit)

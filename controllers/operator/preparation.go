@@ -52,24 +52,16 @@ type preparation struct {
 	cancel  context.CancelFunc
 }
 
-// prepared is what came out of it.
-type prepared struct {
-	job *job
-	// former connections, to be closed when nobody uses them any more.
-	former func()
-}
-
 // outdated tells whether another revision was applied or tried meanwhile, so that the difference that its review has to show is another one, too.
-func (p *prepared) outdated(now *landscapev1alpha1.LandscapeStatus) bool {
-	at := p.job.revision.at()
-	return p.job.seen != nil && p.job.seen.id != reviewID(basesOf(now, at), at)
+func (j *job) outdated(now *landscapev1alpha1.LandscapeStatus) bool {
+	at := j.revision.at()
+	return j.seen != nil && j.seen.id != reviewID(basesOf(now, at), at)
 }
 
 // discard closes what is not used.
-func (p *prepared) discard() {
-	if p != nil {
-		p.job.converger.Close()
-		p.former()
+func (j *job) discard() {
+	if j != nil {
+		j.converger.Close()
 	}
 }
 
@@ -105,7 +97,7 @@ func (s *syncer) prepare(commit, trigger string, purpose purpose) {
 	}
 	s.hub.tell(commit, receiver.Progress{Time: s.Clock.Now(), Phase: receiver.PhaseFetching, Message: "fetching " + commit})
 	s.background.Go(func() {
-		var ready *prepared
+		var ready *job
 		err := s.safely(func() error {
 			snapshot, err := fetch(ctx, head)
 			if err == nil {
@@ -158,8 +150,8 @@ func (s *syncer) read(ctx context.Context, with *reading, snapshot *source.Snaps
 	return r, locked(with.object, r)
 }
 
-// make reads a revision and prepares the converger for it.
-func (s *syncer) make(ctx context.Context, with *reading, snapshot *source.Snapshot) (*prepared, error) {
+// make reads a revision and prepares the job that applies it.
+func (s *syncer) make(ctx context.Context, with *reading, snapshot *source.Snapshot) (*job, error) {
 	s.hub.tell(snapshot.Commit, receiver.Progress{Time: s.Clock.Now(), Phase: receiver.PhaseValidating, Message: fmt.Sprintf("validating %s %q", snapshot.Revision(), snapshot.Subject)})
 	r, err := s.read(ctx, with, snapshot)
 	if err != nil {
@@ -167,6 +159,9 @@ func (s *syncer) make(ctx context.Context, with *reading, snapshot *source.Snaps
 	}
 	s.building.Lock()
 	defer s.building.Unlock()
+	if ctx.Err() != nil { // who comes next may have other connections already
+		return nil, ctx.Err()
+	}
 	object := with.object
 	j := &job{revision: r, approved: object.Spec.Approved, applying: true, done: make(chan struct{}), repeat: make(chan string, 1)}
 	if reviewed(&object.Spec, &r.landscape.Config.Spec) {
@@ -174,22 +169,21 @@ func (s *syncer) make(ctx context.Context, with *reading, snapshot *source.Snaps
 			return nil, err
 		}
 	}
-	former, err := s.converger(ctx, object, j)
-	if err != nil {
+	if err := s.converger(ctx, object, j); err != nil {
 		return nil, err
 	}
-	return &prepared{job: j, former: former}, nil
+	return j, nil
 }
 
-// converger prepares what applies the revision of a job. It gives what closes the former connections.
-func (s *syncer) converger(ctx context.Context, object *landscapev1alpha1.Landscape, j *job) (former func(), err error) {
+// converger prepares what applies the revision of a job.
+func (s *syncer) converger(ctx context.Context, object *landscapev1alpha1.Landscape, j *job) error {
 	l, revision := j.revision.landscape, j.revision.Revision()
 	gate, err := landscape.Gate(l, approvals(object))
 	if err != nil {
-		return nil, invalid("revision %s: %s", revision, err)
+		return invalid("revision %s: %s", revision, err)
 	}
-	if former, err = s.clusters.connect(ctx, s.Config, landscape.Fence(s.sure), s.secretsOf(object), object, apply.ClusterOptions{Clock: s.Clock}); err != nil {
-		return nil, err
+	if err := s.clusters.connect(ctx, s.Config, landscape.Fence(s.sure), s.secretsOf(object), object, apply.ClusterOptions{Clock: s.Clock}); err != nil {
+		return err
 	}
 	told := &steps{}
 	gate.Take = func(id string, _ []plan.Ref) bool { return s.take(j, id) }
@@ -214,22 +208,22 @@ func (s *syncer) converger(ctx context.Context, object *landscapev1alpha1.Landsc
 	}
 	options.Engine, j.engine = s.engine, s.engine
 	if j.converger, err = landscape.New(l, options); err != nil {
-		return nil, invalid("revision %s: %s", revision, err)
+		return invalid("revision %s: %s", revision, err)
 	}
-	return former, nil
+	return nil
 }
 
 // isPrepared takes a revision that is ready to be applied, or why it is not.
-func (s *syncer) isPrepared(p *preparation, ready *prepared, err error) {
+func (s *syncer) isPrepared(p *preparation, ready *job, err error) {
 	if s.preparing != p {
 		ready.discard()
 		return
 	}
 	s.preparing = nil
 	p.cancel()
-	if err == nil && !ready.outdated(&s.status.now) && !s.noteTried(ready.job.revision) {
+	if err == nil && !ready.outdated(&s.status.now) && !s.noteTried(ready.revision) {
 		ready.discard()
-		err = fmt.Errorf("nothing of %s is applied, because it cannot be noted in the status that it is tried", ready.job.revision.Revision())
+		err = fmt.Errorf("nothing of %s is applied, because it cannot be noted in the status that it is tried", ready.revision.Revision())
 	}
 	switch {
 	case err != nil && p.purpose.isFormer() && s.active == nil:

@@ -16,10 +16,9 @@ import (
 )
 
 // start applies a revision in the place of the one before.
-func (s *syncer) start(p *preparation, ready *prepared) {
+func (s *syncer) start(p *preparation, j *job) {
 	now := s.Clock.Now()
 	ctx, cancel := context.WithCancel(s.alive)
-	j := ready.job
 	j.attempt, j.began = p.attempt, now
 	j.stop = func() { // what fails from then on is what was stopped
 		j.stopped.Store(true)
@@ -45,6 +44,7 @@ func (s *syncer) start(p *preparation, ready *prepared) {
 		before = former.done
 	}
 	s.active = j
+	unused := s.clusters.takeFormer()
 	if !p.purpose.isFormer() {
 		j.shown = true
 		s.status.operation(gardencorev1beta1.LastOperationStateProcessing, 0, j.progress())
@@ -60,7 +60,9 @@ func (s *syncer) start(p *preparation, ready *prepared) {
 		if before != nil {
 			<-before
 		}
-		ready.former()
+		for _, c := range unused {
+			c.Close()
+		}
 		defer j.converger.Close()
 		s.work(ctx, j, limit)
 	})
