@@ -56,6 +56,8 @@ func newStage(t *testing.T) *stage {
 	s.write("components/garden/kube-apiserver/kustomization.yaml", noWait)
 	s.write("components/shoot/kube-apiserver/kustomization.yaml", noWait)
 	s.edit("landscape.yaml", "duration: 1m", "duration: 4s")
+	// Pods are played here: another API server takes the place of the Garden's.
+	s.edit("landscape.yaml", "      context: pergola-runtime\n", "      context: pergola-runtime\n    virtual:\n      context: pergola-virtual\n")
 	// A gate that a large component of the demonstration is above, and a small one is not.
 	s.edit("landscape.yaml", "maxDeletions: 50", "maxDeletions: 20")
 	for name, config := range env.configs {
