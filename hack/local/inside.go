@@ -51,17 +51,6 @@ func holderOf(m *cluster.Manager) (*hold.Holder, error) {
 
 // upLiving brings clusters up inside of the namespaces, whose ports lead there. The caller has the lock.
 func upLiving(ctx context.Context, m *cluster.Manager, options cluster.Options) error {
-	former, err := hold.Find(string(m.Dir))
-	if err != nil {
-		return err
-	}
-	if former == nil {
-		if running, err := m.Running(); err != nil {
-			return err
-		} else if running {
-			return errors.New("the clusters of this folder run without namespaces, where pods are only played: take them down first (local down), or go on with --pods play")
-		}
-	}
 	// Inside there is no network to get modules from.
 	if err := m.Prepare(ctx, options); err != nil {
 		return err
@@ -91,6 +80,7 @@ func forwardAll(ctx context.Context, m *cluster.Manager, holder *hold.Holder, na
 	if err != nil {
 		return nil, err
 	}
+	state.Living = true
 	for _, name := range names {
 		c := state.Cluster(name)
 		if c == nil {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/pergola-dev/pergola/hack/local/cluster"
 	"github.com/pergola-dev/pergola/hack/local/hold"
+	"github.com/pergola-dev/pergola/hack/local/statedir"
 )
 
 var clusterName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,40}[a-z0-9])?$`)
@@ -53,7 +54,11 @@ KUBEBUILDER_ASSETS names; those that are not there are built, which takes minute
 				return err
 			}
 			defer unlock()
-			living, err := runsPods(pods)
+			state, err := manager.Dir.Load()
+			if err != nil {
+				return err
+			}
+			living, err := runsPods(pods, state)
 			if err != nil {
 				return err
 			}
@@ -72,11 +77,6 @@ KUBEBUILDER_ASSETS names; those that are not there are built, which takes minute
 			}
 			if living && !inside() {
 				return upLiving(cmd.Context(), manager, options)
-			}
-			if holder, err := holderOf(manager); err != nil {
-				return err
-			} else if holder != nil {
-				return errors.New("the clusters of this folder run pods for real: take them down first (local down), or go on with --pods run")
 			}
 			if err := manager.Up(cmd.Context(), options); err != nil {
 				return err
@@ -123,21 +123,33 @@ func checkNames(names []string) error {
 	return nil
 }
 
-// runsPods tells whether pods run for real, as the flag has it.
-func runsPods(wanted string) (bool, error) {
+// runsPods tells whether pods run for real, as the flag has it. Clusters stay of the sort that they were made: their pods would not move.
+func runsPods(wanted string, state *statedir.State) (bool, error) {
+	made := len(state.Clusters) > 0
 	switch wanted {
 	case "play":
+		if made && state.Living {
+			return false, errors.New("the clusters of this folder run pods for real: go on with --pods run, or remove them first (local clean)")
+		}
 		return false, nil
 	case "run", "auto":
-		if inside() {
+		if inside() || wanted == "auto" && made && state.Living {
 			return true, nil
 		}
-		err := hold.Possible()
-		if err == nil || wanted == "run" {
-			return err == nil, err
+		possible := hold.Possible()
+		switch {
+		case wanted == "run" && made && !state.Living:
+			return false, errors.New("the clusters of this folder have pods that are only played: go on with --pods play, or remove them first (local clean)")
+		case wanted == "run":
+			return possible == nil, possible
+		case possible != nil:
+			fmt.Fprintf(os.Stderr, "all pods are only played, none runs: %s\n", possible)
+			return false, nil
+		case made:
+			fmt.Fprintln(os.Stderr, "all pods are only played, none runs: so it was when the clusters were made (local clean removes them)")
+			return false, nil
 		}
-		fmt.Fprintf(os.Stderr, "all pods are only played, none runs: %s\n", err)
-		return false, nil
+		return true, nil
 	}
 	return false, fmt.Errorf("--pods %q: use run, play or auto", wanted)
 }

@@ -77,30 +77,6 @@ func (m *Manager) Prepare(ctx context.Context, options Options) error {
 	return err
 }
 
-// Running says whether any process of the folder runs.
-func (m *Manager) Running() (bool, error) {
-	state, err := m.Dir.Load()
-	if err != nil {
-		return false, err
-	}
-	names, err := m.recordedClusters(state)
-	if err != nil {
-		return false, err
-	}
-	for _, name := range names {
-		parts, err := m.recorded(name)
-		if err != nil {
-			return false, err
-		}
-		for _, part := range parts {
-			if _, alive, err := m.alive(name, part); err != nil || alive {
-				return alive, err
-			}
-		}
-	}
-	return false, nil
-}
-
 // DiedError says that a part ended although it should run.
 type DiedError struct {
 	Cluster, Part string
