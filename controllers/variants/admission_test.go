@@ -1,0 +1,79 @@
+package variants
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Admission plugins do what their configurations say, and one that is switched off does nothing.
+func TestAdmission(t *testing.T) {
+	p := shootPlane(t, shootGuarded)
+	baseline, trusted := p.makeNamespace(t, "guarded"), p.makeNamespace(t, "trusted")
+	name := fmt.Sprintf("pod-%d", time.Now().UnixNano())
+	create := func(namespace string, hostNetwork bool) (*corev1.Pod, error) {
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.PodSpec{HostNetwork: hostNetwork, Containers: []corev1.Container{{Name: "one", Image: "registry.example.org/one:1"}}}}
+		return p.api.CoreV1().Pods(namespace).Create(t.Context(), pod, metav1.CreateOptions{})
+	}
+	p.hasServiceAccount(t, baseline)
+	p.hasServiceAccount(t, trusted)
+
+	_, err := create(baseline, true)
+	assert.True(t, apierrors.IsForbidden(err), "%v", err)
+	assert.ErrorContains(t, err, `violates PodSecurity "baseline:latest": host namespaces (hostNetwork=true)`)
+	for _, namespace := range []string{trusted, metav1.NamespaceSystem} { // that of the configuration, and ours
+		p.hasServiceAccount(t, namespace)
+		_, err = create(namespace, true)
+		assert.NoError(t, err, namespace)
+	}
+	pod, err := create(baseline, false)
+	require.NoError(t, err)
+	assert.Equal(t, map[string]string{"variants": "selected"}, pod.Spec.NodeSelector, "PodNodeSelector")
+	for _, toleration := range pod.Spec.Tolerations {
+		assert.NotEqual(t, corev1.TaintNodeNotReady, toleration.Key, "DefaultTolerationSeconds is switched off")
+	}
+
+	// EventRateLimit: three at once and one a second.
+	refused := 0
+	for i := range 20 {
+		_, err := p.api.CoreV1().Events(trusted).Create(t.Context(), &corev1.Event{
+			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("%s-%d", name, i)}, InvolvedObject: corev1.ObjectReference{Kind: "Pod", Namespace: trusted, Name: name},
+		}, metav1.CreateOptions{})
+		if err != nil {
+			require.True(t, apierrors.IsTooManyRequests(err), "%v", err)
+			refused++
+		}
+	}
+	assert.Positive(t, refused)
+}
+
+// Elsewhere pods get the tolerations that the plugin has by default, with the seconds of the Shoot.
+func TestDefaultTolerations(t *testing.T) {
+	p := shootPlane(t, shootAESGCM)
+	namespace := p.makeNamespace(t, "tolerant")
+	p.hasServiceAccount(t, namespace)
+	pod, err := p.api.CoreV1().Pods(namespace).Create(t.Context(), &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{GenerateName: "pod-"}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "one", Image: "registry.example.org/one:1"}}},
+	}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	seconds := map[string]int64{}
+	for _, toleration := range pod.Spec.Tolerations {
+		seconds[toleration.Key] = *toleration.TolerationSeconds
+	}
+	assert.Equal(t, map[string]int64{corev1.TaintNodeNotReady: 60, corev1.TaintNodeUnreachable: 90}, seconds)
+}
+
+// hasServiceAccount makes the one that pods of a namespace have; elsewhere the controller manager does.
+func (p *plane) hasServiceAccount(t *testing.T, namespace string) {
+	t.Helper()
+	_, err := p.api.CoreV1().ServiceAccounts(namespace).Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "default"}}, metav1.CreateOptions{})
+	if !apierrors.IsAlreadyExists(err) {
+		require.NoError(t, err)
+	}
+}

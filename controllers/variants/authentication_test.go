@@ -1,0 +1,96 @@
+package variants
+
+import (
+	"context"
+	"crypto/rsa"
+	"encoding/json"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+)
+
+// whoAmI is who a client is, as the API server sees it.
+func whoAmI(ctx context.Context, client kubernetes.Interface) (authenticationv1.UserInfo, error) {
+	review, err := client.AuthenticationV1().SelfSubjectReviews().Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
+	if err != nil {
+		return authenticationv1.UserInfo{}, err
+	}
+	return review.Status.UserInfo, nil
+}
+
+// Tokens of the issuer that the AuthenticationConfiguration names are accepted, with the user that it makes of their claims. All others are refused.
+func TestStructuredAuthentication(t *testing.T) {
+	p := shootPlane(t, shootSecretbox)
+	claims := func(changes map[string]any) map[string]any {
+		out := map[string]any{
+			"iss": env.server.Server + "/issuer", "aud": "variants", "sub": "somebody", "groups": []string{"some"}, "admitted": "yes",
+			"iat": time.Now().Unix(), "exp": time.Now().Add(time.Hour).Unix(),
+		}
+		for name, value := range changes {
+			out[name] = value
+		}
+		return out
+	}
+	made := func(key *rsa.PrivateKey, changes map[string]any) string {
+		text, err := token(key, claims(changes))
+		require.NoError(t, err)
+		return text
+	}
+	// The API server asks the issuer for its keys when it has time for it.
+	until(t, func(ctx context.Context) error {
+		user, err := whoAmI(ctx, p.as(t, made(env.keys.issuer, nil)))
+		if err == nil {
+			assert.Equal(t, "variants:somebody", user.Username)
+			assert.Equal(t, []string{"variants:some", "system:authenticated"}, user.Groups)
+		}
+		return err
+	})
+	for name, text := range map[string]string{
+		"another audience":   made(env.keys.issuer, map[string]any{"aud": "kubernetes"}),
+		"another issuer":     made(env.keys.issuer, map[string]any{"iss": env.server.Server}),
+		"expired":            made(env.keys.issuer, map[string]any{"exp": time.Now().Add(-time.Minute).Unix()}),
+		"a claim is missing": made(env.keys.issuer, map[string]any{"admitted": "no"}),
+		"an unknown key":     made(env.keys.stranger, nil),
+		"no token":           "",
+	} {
+		_, err := whoAmI(t.Context(), p.as(t, text))
+		assert.True(t, apierrors.IsUnauthorized(err), "%s: %v", name, err)
+	}
+}
+
+// The authentication webhook of the Garden says who somebody is, or that nobody is.
+func TestAuthenticationWebhook(t *testing.T) {
+	p := gardenPlane(t)
+	user, err := whoAmI(t.Context(), p.as(t, "known-somebody"))
+	require.NoError(t, err)
+	assert.Equal(t, "webhook:somebody", user.Username)
+	assert.Equal(t, []string{"webhook", "system:authenticated"}, user.Groups)
+	_, err = whoAmI(t.Context(), p.as(t, "unknown"))
+	assert.True(t, apierrors.IsUnauthorized(err), "%v", err)
+	bodies, err := env.server.records("/authenticate")
+	require.NoError(t, err)
+	require.NotEmpty(t, bodies)
+	var review metav1.TypeMeta
+	require.NoError(t, json.Unmarshal(bodies[0], &review))
+	assert.Equal(t, "authentication.k8s.io/v1", review.APIVersion)
+}
+
+// Whoever has no name may ask how API servers are, and nothing else.
+func TestAnonymous(t *testing.T) {
+	here(t)
+	for name, p := range map[string]*plane{"a Shoot": shootPlane(t, shootGuarded), "the Garden": gardenPlane(t)} {
+		nobody := p.as(t, "").Discovery().RESTClient()
+		for path, want := range map[string]int{"/livez": http.StatusOK, "/readyz": http.StatusOK, "/healthz": http.StatusOK, "/version": http.StatusUnauthorized, "/api": http.StatusUnauthorized, "/metrics": http.StatusUnauthorized} {
+			var status int
+			nobody.Get().AbsPath(path).Do(t.Context()).StatusCode(&status)
+			assert.Equal(t, want, status, "%s: %s", name, path)
+		}
+	}
+}

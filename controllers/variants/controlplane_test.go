@@ -1,0 +1,226 @@
+package variants
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+// plane is a control plane: of the Garden, or of a Shoot.
+type plane struct {
+	// cluster is where it runs, in the namespace; names of its parts have the prefix.
+	cluster, namespace, prefix string
+	// local is a client of that cluster, config and api are of the API server that it serves.
+	local  *kubernetes.Clientset
+	config *rest.Config
+	api    *kubernetes.Clientset
+}
+
+// gardenPlane is the virtual garden's.
+func gardenPlane(t *testing.T) *plane {
+	t.Helper()
+	return connect(t, &plane{cluster: runtimeCluster, namespace: "garden", prefix: "virtual-garden-"})
+}
+
+// shootPlane is that of a Shoot.
+func shootPlane(t *testing.T, shoot string) *plane {
+	t.Helper()
+	return connect(t, &plane{cluster: seedCluster, namespace: controlPlane(shoot)})
+}
+
+func connect(t *testing.T, p *plane) *plane {
+	t.Helper()
+	here(t)
+	var err error
+	p.local, err = localClient(p.cluster)
+	require.NoError(t, err)
+	access := p.secret(t, "gardener-internal")
+	p.config, err = clientcmd.RESTConfigFromKubeConfig(access["kubeconfig"])
+	require.NoError(t, err)
+	p.config.Proxy, p.config.QPS, p.config.WarningHandler = throughProxy, -1, rest.NoWarnings{}
+	// By address: names of Services are those of one cluster.
+	host, _, _ := strings.Cut(strings.TrimPrefix(p.config.Host, "https://"), ":")
+	p.config.ServerName, p.config.Host = host, "https://"+p.service(t, p.prefix+"kube-apiserver")
+	p.api, err = kubernetes.NewForConfig(p.config)
+	require.NoError(t, err)
+	return p
+}
+
+// localClient is that of a cluster in which control planes run.
+func localClient(name string) (*kubernetes.Clientset, error) {
+	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(
+		&clientcmd.ClientConfigLoadingRules{ExplicitPath: env.kubeconfig}, &clientcmd.ConfigOverrides{CurrentContext: "pergola-" + name}).ClientConfig()
+	if err != nil {
+		return nil, err
+	}
+	config.QPS, config.WarningHandler = -1, rest.NoWarnings{}
+	return kubernetes.NewForConfig(config)
+}
+
+func throughProxy(*http.Request) (*url.URL, error) { return url.Parse(env.proxy) }
+
+// service is the address of a Service of the control plane.
+func (p *plane) service(t *testing.T, name string) string {
+	t.Helper()
+	service, err := p.local.CoreV1().Services(p.namespace).Get(t.Context(), name, metav1.GetOptions{})
+	require.NoError(t, err)
+	return service.Spec.ClusterIP
+}
+
+func (p *plane) secret(t *testing.T, name string) map[string][]byte {
+	t.Helper()
+	secret, err := p.local.CoreV1().Secrets(p.namespace).Get(t.Context(), name, metav1.GetOptions{})
+	require.NoError(t, err)
+	return secret.Data
+}
+
+// as is a client of the API server with a token and nothing else.
+func (p *plane) as(t *testing.T, token string) *kubernetes.Clientset {
+	t.Helper()
+	config := rest.AnonymousClientConfig(p.config)
+	config.Proxy, config.BearerToken = throughProxy, token
+	client, err := kubernetes.NewForConfig(config)
+	require.NoError(t, err)
+	return client
+}
+
+// makeNamespace makes one in the API server, if it is not there.
+func (p *plane) makeNamespace(t *testing.T, name string) string {
+	t.Helper()
+	_, err := p.api.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
+	if !apierrors.IsAlreadyExists(err) {
+		require.NoError(t, err)
+	}
+	return name
+}
+
+// pods are those of a part of the control plane, without those that are on their way out.
+func (p *plane) pods(t *testing.T, selector string) []corev1.Pod {
+	t.Helper()
+	list, err := p.local.CoreV1().Pods(p.namespace).List(t.Context(), metav1.ListOptions{LabelSelector: selector})
+	require.NoError(t, err)
+	return slices.DeleteFunc(list.Items, func(p corev1.Pod) bool { return p.DeletionTimestamp != nil })
+}
+
+const apiServerPods = "app=kubernetes,role=apiserver"
+
+// etcd is a client of an etcd of the control plane: its API as JSON.
+type etcd struct {
+	t      *testing.T
+	url    string
+	client *http.Client
+}
+
+// etcd reaches the one of a role, main or events, with the certificate that the API server has, too.
+func (p *plane) etcd(t *testing.T, role string) etcd {
+	t.Helper()
+	deployment, err := p.local.AppsV1().Deployments(p.namespace).Get(t.Context(), p.prefix+"kube-apiserver", metav1.GetOptions{})
+	require.NoError(t, err)
+	files := map[string]map[string][]byte{}
+	for _, v := range deployment.Spec.Template.Spec.Volumes {
+		if v.Name == "etcd-client" || v.Name == "ca-etcd" {
+			files[v.Name] = p.secret(t, v.Secret.SecretName)
+		}
+	}
+	pair, err := tls.X509KeyPair(files["etcd-client"]["tls.crt"], files["etcd-client"]["tls.key"])
+	require.NoError(t, err)
+	roots := x509.NewCertPool()
+	require.True(t, roots.AppendCertsFromPEM(files["ca-etcd"]["bundle.crt"]))
+	name := p.prefix + "etcd-" + role + "-client"
+	transport := &http.Transport{Proxy: throughProxy, TLSClientConfig: &tls.Config{RootCAs: roots, Certificates: []tls.Certificate{pair}, ServerName: name}}
+	t.Cleanup(transport.CloseIdleConnections)
+	return etcd{t, "https://" + p.service(t, name) + ":2379", &http.Client{Transport: transport, Timeout: 10 * time.Second}}
+}
+
+// ask sends a request of etcd's API.
+func (e etcd) ask(path string, body, into any) error {
+	request, err := json.Marshal(body)
+	require.NoError(e.t, err)
+	response, err := e.client.Post(e.url+path, "application/json", bytes.NewReader(request))
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		return err
+	}
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s says %s: %s", e.url, response.Status, text)
+	}
+	return json.Unmarshal(text, into)
+}
+
+// entry is a value of etcd, and the lease that it goes with.
+type entry struct {
+	value string
+	lease int64
+}
+
+// get reads a key that is there.
+func (e etcd) get(key string) entry {
+	e.t.Helper()
+	var found struct {
+		KVs []struct {
+			Value []byte `json:"value"`
+			Lease string `json:"lease"`
+		} `json:"kvs"`
+	}
+	require.NoError(e.t, e.ask("/v3/kv/range", map[string]any{"key": base64.StdEncoding.EncodeToString([]byte(key))}, &found))
+	require.Len(e.t, found.KVs, 1, "%s in %s", key, e.url)
+	out := entry{value: string(found.KVs[0].Value)}
+	if found.KVs[0].Lease != "" {
+		lease, err := strconv.ParseInt(found.KVs[0].Lease, 10, 64)
+		require.NoError(e.t, err)
+		out.lease = lease
+	}
+	return out
+}
+
+// granted is how long a lease was given for, in seconds.
+func (e etcd) granted(lease int64) int64 {
+	e.t.Helper()
+	var found struct {
+		GrantedTTL int64 `json:"grantedTTL,string"`
+	}
+	require.NoError(e.t, e.ask("/v3/lease/timetolive", map[string]any{"ID": strconv.FormatInt(lease, 10)}, &found))
+	return found.GrantedTTL
+}
+
+// until looks again and again until nothing is wrong.
+func until(t *testing.T, wrong func(context.Context) error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	for {
+		err := wrong(ctx)
+		if err == nil {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			require.NoError(t, err)
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}

@@ -1,0 +1,57 @@
+package variants
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// What is to be encrypted is encrypted in etcd, by the provider that is asked for, and can be read by the API server; the rest is not.
+func TestEncryption(t *testing.T) {
+	here(t)
+	for _, test := range []struct {
+		name, provider string
+		plane          func(*testing.T) *plane
+		leases         bool
+	}{
+		{"aescbc, a Shoot", "aescbc", func(t *testing.T) *plane { return shootPlane(t, shootAvailable) }, false},
+		{"aescbc, the Garden", "aescbc", gardenPlane, false},
+		{"aesgcm", "aesgcm", func(t *testing.T) *plane { return shootPlane(t, shootAESGCM) }, true},
+		{"secretbox", "secretbox", func(t *testing.T) *plane { return shootPlane(t, shootSecretbox) }, false},
+		{"by default: Secrets with aescbc", "aescbc", func(t *testing.T) *plane { return shootPlane(t, shootGuarded) }, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			p := test.plane(t)
+			name := p.makeNamespace(t, "encrypted")
+			const value = "nobody may read this in etcd"
+			meta := metav1.ObjectMeta{Name: "value-" + strings.ToLower(metav1.Now().Format("150405.000")), Namespace: name}
+			_, err := p.api.CoreV1().Secrets(name).Create(t.Context(), &corev1.Secret{ObjectMeta: meta, StringData: map[string]string{"value": value}}, metav1.CreateOptions{})
+			require.NoError(t, err)
+			_, err = p.api.CoreV1().ConfigMaps(name).Create(t.Context(), &corev1.ConfigMap{ObjectMeta: meta, Data: map[string]string{"value": value}}, metav1.CreateOptions{})
+			require.NoError(t, err)
+			holder := value
+			_, err = p.api.CoordinationV1().Leases(name).Create(t.Context(), &coordinationv1.Lease{ObjectMeta: meta, Spec: coordinationv1.LeaseSpec{HolderIdentity: &holder}}, metav1.CreateOptions{})
+			require.NoError(t, err)
+
+			main := p.etcd(t, "main")
+			encrypted := map[string]bool{"secrets": true, "configmaps": test.name != "by default: Secrets with aescbc", "leases": test.leases}
+			for resource, is := range encrypted {
+				stored := main.get("/registry/" + resource + "/" + name + "/" + meta.Name).value
+				if is {
+					assert.Regexp(t, `\Ak8s:enc:`+test.provider+`:v1:key\d+:`, stored, resource)
+					assert.NotContains(t, stored, value, resource)
+				} else {
+					assert.Contains(t, stored, value, resource)
+				}
+			}
+			secret, err := p.api.CoreV1().Secrets(name).Get(t.Context(), meta.Name, metav1.GetOptions{})
+			require.NoError(t, err)
+			assert.Equal(t, value, string(secret.Data["value"]))
+		})
+	}
+}

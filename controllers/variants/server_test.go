@@ -1,0 +1,213 @@
+package variants
+
+import (
+	"bufio"
+	"crypto/tls"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// serveVariable makes of the test's executable the server that control planes call, with the files of the folder that it names: it is started
+// again where pods are.
+const serveVariable = "PERGOLA_VARIANTS_SERVE"
+
+// serverHost is the address that every pod reaches: what is behind its only device (hack/local/podnet).
+const (
+	serverHost    = "169.254.1.1"
+	serverAddress = serverHost + ":18443"
+)
+
+// record is one request that the server got.
+type record struct {
+	Path string          `json:"path"`
+	Body json.RawMessage `json:"body"`
+}
+
+// serve answers audit and authentication webhooks and issues tokens, until it is killed or its parent ends.
+func serve(folder string) error {
+	certificate, err := tls.LoadX509KeyPair(filepath.Join(folder, serverHost+".crt"), filepath.Join(folder, serverHost+".key"))
+	if err != nil {
+		return err
+	}
+	keySet, err := os.ReadFile(filepath.Join(folder, "keys.json"))
+	if err != nil {
+		return err
+	}
+	records, err := os.OpenFile(filepath.Join(folder, "records"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	var mu sync.Mutex
+	note := func(r *http.Request) ([]byte, error) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			return nil, err
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		return body, json.NewEncoder(records).Encode(record{r.URL.Path, body})
+	}
+	issuer := "https://" + serverAddress + "/issuer"
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /issuer/.well-known/openid-configuration", func(w http.ResponseWriter, _ *http.Request) {
+		reply(w, map[string]any{"issuer": issuer, "jwks_uri": issuer + "/keys", "response_types_supported": []string{"id_token"},
+			"subject_types_supported": []string{"public"}, "id_token_signing_alg_values_supported": []string{"RS256"}})
+	})
+	mux.HandleFunc("GET /issuer/keys", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write(keySet)
+	})
+	mux.HandleFunc("POST /audit", func(w http.ResponseWriter, r *http.Request) {
+		if _, err := note(r); err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+		}
+	})
+	mux.HandleFunc("POST /authenticate", func(w http.ResponseWriter, r *http.Request) {
+		body, err := note(r)
+		var review struct {
+			APIVersion string                 `json:"apiVersion"`
+			Spec       struct{ Token string } `json:"spec"`
+		}
+		if err := errors.Join(err, json.Unmarshal(body, &review)); err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+			return
+		}
+		name, known := strings.CutPrefix(review.Spec.Token, "known-")
+		status := map[string]any{"authenticated": known}
+		if known {
+			status["user"] = map[string]any{"username": "webhook:" + name, "groups": []string{"webhook"}}
+		}
+		reply(w, map[string]any{"apiVersion": review.APIVersion, "kind": "TokenReview", "status": status})
+	})
+	listener, err := tls.Listen("tcp", serverAddress, &tls.Config{Certificates: []tls.Certificate{certificate}})
+	if err != nil {
+		return err
+	}
+	fmt.Println(ready)
+	go func() { // the pipe ends with the test, however that ends
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		os.Exit(0)
+	}()
+	return http.Serve(listener, mux)
+}
+
+const ready = "ready"
+
+func reply(w http.ResponseWriter, body any) {
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(body)
+}
+
+// server is the running one, and what files of the landscape say of it.
+type server struct {
+	folder string
+	cmd    *exec.Cmd
+	stdin  io.Closer
+
+	// Server is its URL, CA the authority of its certificate.
+	Server, CA string
+	// OwnCertificate and OwnKey are those of the name that the API server of the virtual garden has besides its own.
+	OwnCertificate, OwnKey string
+}
+
+const ownName = "api.own-name.example.org"
+
+// startServer starts it where pods are.
+func startServer() (*server, error) {
+	s := &server{folder: env.keys.folder, Server: "https://" + serverAddress, CA: env.keys.bundle()}
+	if _, _, err := env.keys.serve(serverHost); err != nil {
+		return nil, err
+	}
+	var err error
+	if s.OwnCertificate, s.OwnKey, err = env.keys.serve(ownName); err != nil {
+		return nil, err
+	}
+	keySet, err := env.keys.keySet()
+	if err != nil {
+		return nil, err
+	}
+	if err := os.WriteFile(filepath.Join(s.folder, "keys.json"), keySet, 0o600); err != nil {
+		return nil, err
+	}
+	itself, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	s.cmd = exec.Command(env.local, "--dir", env.state, "run", "--", itself)
+	s.cmd.Env = append(os.Environ(), serveVariable+"="+s.folder)
+	s.cmd.Stderr = os.Stderr
+	stdin, err := s.cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	stdout, err := s.cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	s.stdin = stdin
+	if err := s.cmd.Start(); err != nil {
+		return nil, err
+	}
+	line, err := bufio.NewReader(stdout).ReadString('\n')
+	if err != nil || strings.TrimSpace(line) != ready {
+		s.stop()
+		return nil, fmt.Errorf("the server that control planes call did not start: %q, %w", line, err)
+	}
+	return s, nil
+}
+
+func (s *server) stop() {
+	_ = s.stdin.Close()
+	timer := time.AfterFunc(10*time.Second, func() { _ = s.cmd.Process.Signal(syscall.SIGKILL) })
+	defer timer.Stop()
+	_ = s.cmd.Wait()
+}
+
+// Kubeconfig is one for a webhook of the server.
+func (s *server) Kubeconfig(path string) string {
+	return fmt.Sprintf(`apiVersion: v1
+kind: Config
+clusters:
+- name: webhook
+  cluster: {server: "%s/%s", certificate-authority-data: %s}
+contexts:
+- name: webhook
+  context: {cluster: webhook, user: webhook}
+current-context: webhook
+users:
+- name: webhook
+  user: {}
+`, s.Server, path, base64.StdEncoding.EncodeToString([]byte(s.CA)))
+}
+
+// records are the requests to a path that the server got.
+func (s *server) records(path string) (out []json.RawMessage, err error) {
+	file, err := os.Open(filepath.Join(s.folder, "records"))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	for decoder := json.NewDecoder(file); ; {
+		var r record
+		if err := decoder.Decode(&r); err != nil {
+			return out, nil // the last one may be half written
+		}
+		if r.Path == path {
+			out = append(out, r.Body)
+		}
+	}
+}

@@ -1,0 +1,149 @@
+package variants
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/version"
+)
+
+// metrics are those of the API server.
+func (p *plane) metrics(t *testing.T) string {
+	t.Helper()
+	text, err := p.api.Discovery().RESTClient().Get().AbsPath("/metrics").DoRaw(t.Context())
+	require.NoError(t, err)
+	return string(text)
+}
+
+// A feature gate is on, and what it is about happens: the API server speaks CBOR. Elsewhere it does not.
+func TestFeatureGates(t *testing.T) {
+	here(t)
+	for shoot, on := range map[string]bool{shootSecretbox: true, shootGuarded: false} {
+		p := shootPlane(t, shoot)
+		want, status := "0", http.StatusNotAcceptable
+		if on {
+			want, status = "1", http.StatusOK
+		}
+		assert.Regexp(t, `(?m)^kubernetes_feature_enabled\{name="CBORServingAndStorage",stage="ALPHA"\} `+want+`$`, p.metrics(t), shoot)
+		assert.Regexp(t, `(?m)^kubernetes_feature_enabled\{name="UnauthenticatedHTTP2DOSMitigation",stage="BETA"\} 0$`, p.metrics(t), "which a gateway that ends TLS needs")
+		var got int
+		p.api.Discovery().RESTClient().Get().AbsPath("/api/v1/namespaces/default").SetHeader("Accept", "application/cbor").Do(t.Context()).StatusCode(&got)
+		assert.Equal(t, status, got, shoot)
+	}
+}
+
+// Events are kept as long as they are to be, in the etcd for events.
+func TestEventTTL(t *testing.T) {
+	here(t)
+	for name, test := range map[string]struct {
+		plane *plane
+		ttl   time.Duration
+	}{
+		"a Shoot":    {shootPlane(t, shootAESGCM), 2 * time.Hour},
+		"the Garden": {gardenPlane(t), 3 * time.Hour},
+		"by default": {shootPlane(t, shootSecretbox), time.Hour},
+	} {
+		event := &corev1.Event{ObjectMeta: metav1.ObjectMeta{GenerateName: "event-"}, InvolvedObject: corev1.ObjectReference{Kind: "Namespace", Namespace: "default", Name: "default"}}
+		event, err := test.plane.api.CoreV1().Events("default").Create(t.Context(), event, metav1.CreateOptions{})
+		require.NoError(t, err, name)
+		etcd := test.plane.etcd(t, "events")
+		lease := etcd.get("/registry/events/default/" + event.Name).lease
+		require.NotZero(t, lease, name)
+		// Leases are shared by what is written within a short time.
+		granted := time.Duration(etcd.granted(lease)) * time.Second
+		assert.GreaterOrEqual(t, granted, test.ttl, name)
+		assert.Less(t, granted, test.ttl+15*time.Minute, name)
+	}
+}
+
+var seats = regexp.MustCompile(`(?m)^apiserver_flowcontrol_nominal_limit_seats\{.*\} (\S+)$`)
+
+// Requests at a time are limited to the sum of both limits, which is shared out among the levels of priority.
+func TestRequests(t *testing.T) {
+	here(t)
+	for name, test := range map[string]struct {
+		plane *plane
+		limit float64
+	}{
+		"a Shoot": {shootPlane(t, shootAESGCM), 1000}, "the Garden": {gardenPlane(t), 1500}, "by default": {shootPlane(t, shootSecretbox), 600},
+	} {
+		sum := 0.0
+		for _, match := range seats.FindAllStringSubmatch(test.plane.metrics(t), -1) {
+			n, err := strconv.ParseFloat(match[1], 64)
+			require.NoError(t, err)
+			sum += n
+		}
+		assert.InDelta(t, test.limit, sum, 10, "%s: shares are rounded up", name)
+	}
+}
+
+// The name that has a certificate of its own shows it; every other name shows the one that was generated.
+func TestSNI(t *testing.T) {
+	p := gardenPlane(t)
+	for name, own := range map[string]bool{ownName: true, "api.virtual-garden.local.gardener.cloud": false, "virtual-garden-kube-apiserver.garden.svc": false} {
+		roots := x509.NewCertPool()
+		if own {
+			roots.AddCert(env.keys.authority)
+		} else {
+			require.True(t, roots.AppendCertsFromPEM(p.config.CAData))
+		}
+		transport := &http.Transport{Proxy: throughProxy, TLSClientConfig: &tls.Config{RootCAs: roots, ServerName: name}}
+		response, err := (&http.Client{Transport: transport, Timeout: 10 * time.Second}).Get(p.config.Host + "/livez")
+		if !assert.NoError(t, err, name) {
+			continue
+		}
+		_, _ = io.Copy(io.Discard, response.Body)
+		_ = response.Body.Close()
+		transport.CloseIdleConnections()
+		assert.Equal(t, http.StatusOK, response.StatusCode, name)
+		assert.Equal(t, own, response.TLS.PeerCertificates[0].Subject.CommonName == ownName, name)
+	}
+}
+
+// API servers are of the versions that are declared.
+func TestVersions(t *testing.T) {
+	here(t)
+	for shoot, minor := range map[string]int{shootAESGCM: 33, shootAvailable: 34, shootSecretbox: 35, shootGuarded: 36} {
+		p := shootPlane(t, shoot)
+		got, err := p.api.Discovery().ServerVersion()
+		require.NoError(t, err, shoot)
+		assert.Equal(t, fmt.Sprintf("1.%d", minor), shown(got), shoot)
+	}
+}
+
+// An API server of a Shoot starts once, with the address of its Service.
+func TestStartedOnce(t *testing.T) {
+	here(t)
+	if os.Getenv(keepVariable) != "" {
+		t.Skip("the landscape was converged more than once")
+	}
+	for _, shoot := range []string{shootAESGCM, shootSecretbox, shootGuarded, shootAvailable} {
+		p := shootPlane(t, shoot)
+		deployment, err := p.local.AppsV1().Deployments(p.namespace).Get(t.Context(), "kube-apiserver", metav1.GetOptions{})
+		require.NoError(t, err)
+		assert.Equal(t, "1", deployment.Annotations["deployment.kubernetes.io/revision"], shoot)
+		_, rest, _ := strings.Cut(p.service(t, "kube-apiserver"), ".")
+		assert.Contains(t, deployment.Spec.Template.Spec.Containers[0].Args, "--advertise-address=240."+rest, shoot)
+	}
+}
+
+// shown is the version that an API server behaves as.
+func shown(v *version.Info) string {
+	if v.EmulationMinor != "" {
+		return v.EmulationMajor + "." + v.EmulationMinor
+	}
+	return v.Major + "." + v.Minor
+}
