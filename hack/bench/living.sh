@@ -11,6 +11,7 @@ pergola="$PWD/bin/pergola" from="$PWD/landscapes/local"
 export SOPS_AGE_KEY_FILE="$from/.sops/age.key"
 local() { bin/pergola-local --dir "$work/clusters" "$@"; }
 trap 'local clean > /dev/null 2>&1 || true; rm -rf "$work"' EXIT
+trap 'exit 130' INT TERM
 
 # The landscape of the demonstration, with more of the same: seeds and Shoots differ by name and networks.
 landscape="$work/landscape"
