@@ -327,7 +327,7 @@ func checkFlows(catalogue fs.FS, inputs []Input, bundles []Bundle) []error {
 	return problems
 }
 
-// ClusterOf names the cluster a bundle goes to: a seed by its own name.
+// ClusterOf names the cluster a bundle goes to: a seed by its own name, the API server of a Shoot by that of the Shoot.
 func ClusterOf(in map[string]string) func(Bundle) string {
 	return func(b Bundle) string {
 		switch {
@@ -337,10 +337,15 @@ func ClusterOf(in map[string]string) func(Bundle) string {
 			if seed, ok := in[b.Owner.Namespace+"/"+b.Owner.Name]; ok {
 				return seed
 			}
+		case b.Cluster == ClusterShoot:
+			return ShootCluster(b.Owner)
 		}
 		return b.Cluster
 	}
 }
+
+// ShootCluster is the name of the API server of a Shoot, as plans, approvals and errors have it: each Shoot has objects of the same names.
+func ShootCluster(shoot Owner) string { return shoot.String() }
 
 // SeedsOfShoots maps "<namespace>/<name>" of each shoot to its seed.
 func SeedsOfShoots(l *landscapes.Landscape) (map[string]string, error) {

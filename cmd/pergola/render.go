@@ -39,7 +39,7 @@ render wrote is refused, and so is one inside the landscape.`,
 	}
 	outputFlag(cmd, &o.output, "yaml", "json")
 	cmd.Flags().StringVar(&o.dir, "output-dir", "", "write files <cluster>/<namespace>/<bundle>/… below this folder instead of printing")
-	cmd.Flags().StringVar(&o.cluster, "cluster", "", "only bundles for this cluster (runtime, virtual, or the name of a seed)")
+	cmd.Flags().StringVar(&o.cluster, "cluster", "", "only bundles for this cluster (runtime, virtual, the name of a seed, \"shoot NAMESPACE/NAME\", or shoot for all of these)")
 	cmd.Flags().StringVar(&o.component, "component", "", "only this component, e.g. garden/vpa")
 	cmd.Flags().StringVar(&o.owner, "owner", "", "only this owner: its kind or kind/name, e.g. seed or shoot/local")
 	return cmd
@@ -89,7 +89,7 @@ func runRender(cmd *cobra.Command, dir string, o renderOptions) error {
 }
 
 func (o renderOptions) keeps(b render.Bundle, cluster string) bool {
-	return (o.cluster == "" || o.cluster == cluster) && (o.component == "" || o.component == b.Component) &&
+	return (o.cluster == "" || o.cluster == cluster || b.Cluster == render.ClusterShoot && o.cluster == b.Cluster) && (o.component == "" || o.component == b.Component) &&
 		(o.owner == "" || o.owner == b.Owner.Kind || o.owner == ownerName(b))
 }
 

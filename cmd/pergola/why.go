@@ -56,7 +56,7 @@ Exit code 1 says that there is no such object or field; the nearest names are to
 		RunE: func(cmd *cobra.Command, args []string) error { return a.run(cmd, args[0], strings.Join(args[1:], " ")) },
 	}
 	outputFlag(cmd, &a.output, "text", formatJSON)
-	cmd.Flags().StringVar(&a.cluster, "cluster", "", "only objects on this cluster (runtime, virtual, or the name of a seed)")
+	cmd.Flags().StringVar(&a.cluster, "cluster", "", "only objects on this cluster (runtime, virtual, the name of a seed, or \"shoot NAMESPACE/NAME\")")
 	cmd.Flags().StringVar(&a.owner, "owner", "", "only objects of this owner, e.g. seed/local or shoot/garden-local/local")
 	cmd.Flags().BoolVar(&a.offline, "offline", false, "ask no cluster: say what Git alone knows")
 	a.access.add(cmd)

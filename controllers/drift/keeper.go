@@ -17,12 +17,20 @@ const judgeRepaired = 1500 * time.Millisecond
 // waiting is how many events a Keeper has waiting before whoever finds more has to wait.
 const waiting = 256
 
-// Keeper repairs drift and has health judged. All fields are needed.
+// Joining is a cluster of Engine that is found later, and watched until Context ends.
+type Joining struct {
+	Context context.Context
+	Cluster *apply.Cluster
+}
+
+// Keeper repairs drift and has health judged. All fields are needed unless they say otherwise.
 type Keeper struct {
 	// Engine knows what was applied to the Clusters.
 	Engine   *apply.Engine
 	Clusters []*apply.Cluster
-	Clock    clock.WithTicker
+	// Joining are clusters that are found while it works; nil for none.
+	Joining <-chan Joining
+	Clock   clock.WithTicker
 	// CareInterval is how often health is judged although nothing is known to have changed.
 	CareInterval time.Duration
 	// Repair applies the set of an event again. It says false when that has to be tried once more: with the next round of care.
@@ -43,10 +51,25 @@ func (k Keeper) Keep(ctx context.Context) {
 		}
 	}
 	var watchers sync.WaitGroup
-	for _, c := range k.Clusters {
+	watch := func(ctx context.Context, c *apply.Cluster) {
 		watchers.Go(func() { k.Engine.Watch(ctx, c, tell) })
 		watchers.Go(func() { k.watchDeletions(ctx, c, tell) })
 	}
+	for _, c := range k.Clusters {
+		watch(ctx, c)
+	}
+	watchers.Go(func() {
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case j := <-k.Joining:
+				until, cancel := context.WithCancel(ctx)
+				context.AfterFunc(j.Context, cancel)
+				watch(until, j.Cluster)
+			}
+		}
+	})
 	defer watchers.Wait()
 	k.work(ctx, events)
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/components"
 	"github.com/pergola-dev/pergola/controllers/accesstokens"
+	"github.com/pergola-dev/pergola/controllers/drift"
 	"github.com/pergola-dev/pergola/controllers/landscape"
 	"github.com/pergola-dev/pergola/controllers/owner"
 	"github.com/pergola-dev/pergola/landscapes"
@@ -99,6 +100,8 @@ type Gardenlet struct {
 	objects *objects
 	// wake asks for a look at what there is, soon.
 	wake chan struct{}
+	// joining are the API servers of Shoots, for whoever repairs drift.
+	joining chan drift.Joining
 	// slots bound how many owners are converged at a time.
 	slots chan struct{}
 
@@ -139,7 +142,7 @@ func New(o Options) (*Gardenlet, error) {
 	o.defaults()
 	g := &Gardenlet{
 		Options: o, wake: make(chan struct{}, 1), slots: make(chan struct{}, concurrentSyncs), sites: map[string]*site{}, apart: map[string]string{}, said: map[string]string{},
-		handled: map[string]bool{}, seedNow: make(chan struct{}), reporting: reporting{turn: make(chan struct{}, 1)},
+		handled: map[string]bool{}, seedNow: make(chan struct{}), joining: make(chan drift.Joining), reporting: reporting{turn: make(chan struct{}, 1)},
 	}
 	var err error
 	defer func() {

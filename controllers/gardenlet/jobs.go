@@ -46,8 +46,9 @@ type site struct {
 	// owner is the one that was converged last, with the reconciler that did it; nil before.
 	owner      *owner.Owner
 	reconciler *owner.Reconciler
-	// api is the API server of a Shoot; nil before it was converged.
-	api *apply.Cluster
+	// api is the API server of a Shoot; nil before it was converged. unwatch ends the look after what was applied there.
+	api     *apply.Cluster
+	unwatch context.CancelFunc
 	// controlPlane is the namespace of its control plane.
 	controlPlane string
 	state        string
@@ -228,7 +229,7 @@ func (g *Gardenlet) converge(ctx context.Context, at *site, o *owner.Owner, from
 		return err
 	}
 	o.Take(in)
-	if err := g.connectShoot(at, o); err != nil {
+	if err := g.connectShoot(ctx, at, o); err != nil {
 		return err
 	}
 	complete, version := g.beginReviewed(ctx, from, s, o), g.reviewVersion()

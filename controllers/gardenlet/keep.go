@@ -6,13 +6,14 @@ import (
 
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/controllers/drift"
+	"github.com/pergola-dev/pergola/controllers/owner"
 )
 
-// keep repairs drift on the seed and judges health, of all owners that no job works on. It needs the seed only, so it goes on while the
-// virtual garden cannot be reached.
+// keep repairs drift on the seed and in the API servers of its Shoots, and judges health, of all owners that no job works on. It needs the seed only, so it
+// goes on while the virtual garden cannot be reached.
 func (g *Gardenlet) keep(ctx context.Context) {
 	drift.Keeper{
-		Engine: g.engine, Clusters: []*apply.Cluster{g.local}, Clock: g.Clock, CareInterval: g.CareInterval,
+		Engine: g.engine, Clusters: []*apply.Cluster{g.local}, Joining: g.joining, Clock: g.Clock, CareInterval: g.CareInterval,
 		Repair: g.repair, Care: g.careForAll, SetsOf: g.setsOf,
 	}.Keep(ctx)
 }
@@ -21,6 +22,10 @@ func (g *Gardenlet) keep(ctx context.Context) {
 func (g *Gardenlet) careForAll(ctx context.Context) {
 	began := g.Clock.Now()
 	var group sync.WaitGroup
+	releasing := &owner.Reconciler{Engine: g.engine, Clock: g.Clock}
+	if err := releasing.ReleaseLeaving(ctx, g.local); err != nil && ctx.Err() == nil {
+		g.Log.Info("ManagedResources of control planes that are deleted keep them still", "error", err)
+	}
 	for _, id := range g.ids() {
 		at := g.site(id)
 		if at == nil {
@@ -33,6 +38,9 @@ func (g *Gardenlet) careForAll(ctx context.Context) {
 		}
 		group.Go(func() {
 			defer at.busy.Unlock()
+			if err := r.ApplyWaiting(ctx, o); err != nil && ctx.Err() == nil {
+				g.Log.Info("what waits for the API server of a Shoot could not be applied yet", "owner", id, "error", err)
+			}
 			if _, err := r.Care(ctx, o); err != nil && ctx.Err() == nil {
 				g.Log.Info("health could not be told", "owner", id, "error", err)
 			}

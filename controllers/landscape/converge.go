@@ -237,6 +237,7 @@ func (c *Converger) Close() {
 	c.die(nil)
 	for _, cluster := range c.opened {
 		cluster.Close()
+		c.engine.Forget(cluster)
 	}
 }
 
@@ -273,7 +274,7 @@ func (c *Converger) findOwners() error {
 			continue
 		}
 		if in.Owner.Kind == owner.Shoot {
-			if err := owner.ConnectShoot(o, true, apply.ClusterOptions{Clock: c.options.Clock}); err != nil {
+			if err := owner.ConnectShoot(o, true, nil, apply.ClusterOptions{Clock: c.options.Clock}); err != nil {
 				return fmt.Errorf("%s: %w", o, err)
 			}
 			c.opened = append(c.opened, o.Target)

@@ -2,6 +2,7 @@ package landscape
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"sync"
@@ -10,6 +11,7 @@ import (
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/controllers/drift"
+	"github.com/pergola-dev/pergola/controllers/owner"
 	"github.com/pergola-dev/pergola/internal/panics"
 )
 
@@ -24,10 +26,21 @@ func (c *Converger) Keep(ctx context.Context) error {
 	ctx, cancel := c.whileLeased(ctx)
 	defer cancel()
 	drift.Keeper{
-		Engine: c.engine, Clusters: slices.Collect(maps.Values(c.clusters)), Clock: c.options.Clock, CareInterval: c.options.CareInterval,
+		Engine: c.engine, Clusters: c.watched(), Clock: c.options.Clock, CareInterval: c.options.CareInterval,
 		Repair: c.repair, Care: c.careForAll, SetsOf: c.setsOf,
 	}.Keep(ctx)
 	return c.lostLease()
+}
+
+// watched are the clusters of the landscape, and the API servers of its Shoots.
+func (c *Converger) watched() []*apply.Cluster {
+	out := slices.Collect(maps.Values(c.clusters))
+	for _, o := range c.ours() {
+		if o.Input.Owner.Kind == owner.Shoot && o.Target != nil {
+			out = append(out, o.Target)
+		}
+	}
+	return out
 }
 
 // careForAll judges all owners side by side, so that an unreachable cluster delays no other, and notes in the leases
@@ -41,7 +54,7 @@ func (c *Converger) careForAll(ctx context.Context) {
 		group.Go(func() {
 			var conditions []gardencorev1beta1.Condition
 			// What cannot be finished now is tried again with the next round, and is no reason not to judge.
-			_ = panics.Safe(func() error { return c.owners.FinishRemovals(ctx, o) })()
+			_ = panics.Safe(func() error { return errors.Join(c.owners.FinishRemovals(ctx, o), c.owners.ApplyWaiting(ctx, o)) })()
 			conditions, problems[i] = c.owners.Care(ctx, o)
 			if problems[i] == nil && c.options.OnCare != nil {
 				c.options.OnCare(o.String(), conditions)

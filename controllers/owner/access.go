@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/transport"
 
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/controllers/access"
@@ -60,8 +61,8 @@ func (r *run) keepTokens() {
 var managers = map[string]string{Garden: "virtual-garden-gardener-resource-manager", Shoot: "gardener-resource-manager"}
 
 // ConnectShoot gives a Shoot that is reconciled by itself its API server, by the access that is written with its control plane. outside says that
-// names of Services on the seed mean nothing here: then it is reached by its own domain.
-func ConnectShoot(o *Owner, outside bool, options apply.ClusterOptions) error {
+// names of Services on the seed mean nothing here: then it is reached by its own domain. fence may keep requests back; nil keeps none.
+func ConnectShoot(o *Owner, outside bool, fence transport.WrapperFunc, options apply.ClusterOptions) error {
 	read, err := access.ReaderOf(o.Local.RESTConfig())
 	if err != nil {
 		return fmt.Errorf("cluster %s: %w", o.Local.Name(), err)
@@ -73,7 +74,11 @@ func ConnectShoot(o *Owner, outside bool, options apply.ClusterOptions) error {
 		source.Proxy = o.Local.RESTConfig().Proxy
 		source.Outside = func(context.Context) (string, error) { return o.address() }
 	}
-	o.Target, err = apply.NewCluster("shoot "+name, access.Late(source), options)
+	config := access.Late(source)
+	if fence != nil {
+		config.Wrap(fence)
+	}
+	o.Target, err = apply.NewCluster(render.ShootCluster(o.Input.Owner), config, options)
 	return err
 }
 

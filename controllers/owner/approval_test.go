@@ -16,7 +16,7 @@ func TestPlanHasTheApproval(t *testing.T) {
 			s := newSite(t)
 			s.mustApply(s.bundle(direct, s.configMap("goes"), s.configMap("stays")))
 			s.work.Gate = plan.Gate{MaxDeletions: plan.Limit(0)}
-			items, _, err := s.work.planBundle(s.ctx, s.work.owner, s.bundle(direct, s.configMap("stays")))
+			items, _, err := s.work.planBundle(s.ctx, s.work.owner, s.bundle(direct, s.configMap("stays")), &serving{})
 			require.NoError(t, err)
 			require.Len(t, items, 1)
 			assert.Equal(t, plan.Hold, items[0].Action)

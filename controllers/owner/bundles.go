@@ -2,6 +2,7 @@ package owner
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -176,6 +177,9 @@ func (r *run) sendBundle(ctx context.Context, b render.Bundle) (waiter, error) {
 	if err := r.endManaged(ctx, b); err != nil {
 		return waiter{}, err
 	}
+	if waits, err := r.waitsForServer(ctx, b); err != nil || waits {
+		return waiter{bundle: b, cluster: r.owner.Local}, err
+	}
 	result, err := r.Engine.Apply(ctx, cluster, directSet(r.owner, b, objects), r.inventory(r.owner, b), r.options(b))
 	r.countAll(result)
 	if err != nil {
@@ -253,6 +257,9 @@ func (r *run) applyManaged(ctx context.Context, b render.Bundle) (waiter, error)
 	}
 	rm.Options, rm.Sources = r.options(b), set(r.owner, b, nil).Sources
 	rm.Options.Repair = false // what the ManagedResource declares is what was applied
+	if waits, err := r.waitsForServer(ctx, b); err != nil || waits {
+		return waiter{bundle: b, cluster: r.owner.Local}, err
+	}
 	outcome, err := rm.Reconcile(ctx, b.Namespace, b.Name)
 	if outcome != nil {
 		r.countAll(outcome.Applied)
@@ -267,6 +274,24 @@ func (r *run) applyManaged(ctx context.Context, b render.Bundle) (waiter, error)
 	}
 	w.refs, err = refsOf(ctx, rm, outcome)
 	return w, err
+}
+
+// waitsForServer tells whether the objects of a bundle wait until somebody serves the API server of the Shoot. Where somebody does, it returns when that
+// one answers.
+func (r *run) waitsForServer(ctx context.Context, b render.Bundle) (bool, error) {
+	served, err := r.serving.reaches(ctx, r.owner, b)
+	if err != nil {
+		return false, err
+	}
+	r.owner.noteWaiting(b.Name, !served)
+	if !served || b.Cluster != render.ClusterShoot || !r.patient {
+		return !served, nil
+	}
+	err = r.awaitTarget(ctx, "the API server of "+r.owner.String())
+	if errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
+		r.owner.noteApply(b.Name, err) // the time of its step is over, and it failed in it
+	}
+	return false, err
 }
 
 // noteApply keeps why a bundle could not be applied, until it could.

@@ -27,8 +27,9 @@ func (r *Reconciler) Care(ctx context.Context, o *Owner) (_ []gardencorev1beta1.
 	}
 	b := condition.New(r.Clock, r.Thresholds)
 	conditions := status.Conditions
+	look := &serving{}
 	if o.serves() {
-		conditions = condition.Merge(conditions, r.apiServerConditions(ctx, o, b, status)...)
+		conditions = condition.Merge(conditions, r.apiServerConditions(ctx, o, b, status, look)...)
 	}
 	bundles, failures, unjudged := o.state()
 	if why := unreachable(ctx, o.Local); why != "" {
@@ -44,7 +45,7 @@ func (r *Reconciler) Care(ctx context.Context, o *Owner) (_ []gardencorev1beta1.
 	}
 	for _, name := range slices.Sorted(maps.Keys(byCondition)) {
 		old := b.GetOrInit(conditions, gardencorev1beta1.ConditionType(name))
-		conditions = condition.Merge(conditions, r.componentCondition(ctx, o, b, status, old, byCondition[name], failures))
+		conditions = condition.Merge(conditions, r.componentCondition(ctx, o, b, status, old, byCondition[name], failures, look))
 	}
 	if unjudged != "" {
 		conditions = condition.Merge(conditions, unknown(b, o, conditions, unjudged)...)
@@ -79,9 +80,8 @@ func unknown(b *condition.Builder, o *Owner, conditions []gardencorev1beta1.Cond
 }
 
 // apiServerConditions is the condition about the API server that an owner serves; none where there is nothing to say. That of a Shoot is judged
-// from its first answer on: before, the Shoot is being made, or is played, or whoever judges has no way to it, and lastOperation and
-// ControlPlaneHealthy say how it is.
-func (r *Reconciler) apiServerConditions(ctx context.Context, o *Owner, b *condition.Builder, status commonStatus) []gardencorev1beta1.Condition {
+// where somebody serves it, and from its first answer on: who has seen it once wants to know that nobody serves it any more.
+func (r *Reconciler) apiServerConditions(ctx context.Context, o *Owner, b *condition.Builder, status commonStatus, look *serving) []gardencorev1beta1.Condition {
 	kind := kinds[o.Input.Owner.Kind]
 	if kind.apiServer == "" || o.Target == nil {
 		return nil
@@ -95,16 +95,23 @@ func (r *Reconciler) apiServerConditions(ctx context.Context, o *Owner, b *condi
 		}
 		return []gardencorev1beta1.Condition{b.OK(old, "ConditionNotChecked", "Shoot cluster has been hibernated.")}
 	}
+	failed := b.Failed
+	if !judged {
+		failed = func(old gardencorev1beta1.Condition, _ *gardencorev1beta1.LastOperation, reason, message string, codes ...gardencorev1beta1.ErrorCode) gardencorev1beta1.Condition {
+			return r.failed(b, old, status, reason, message, codes)
+		}
+	}
 	err := apiServerHealthy(ctx, o.Target)
 	switch {
 	case err == nil:
+		look.answered()
 		return []gardencorev1beta1.Condition{b.OK(old, "HealthzRequestSucceeded", "API server /healthz endpoint responded with success status code.")}
-	case !judged:
+	case !judged && !look.isServed(ctx, o):
 		return nil
 	case apierrors.ReasonForError(err) != "":
-		return []gardencorev1beta1.Condition{b.Failed(old, status.LastOperation, "HealthzRequestFailed", "Request to API server /healthz endpoint failed: "+err.Error())}
+		return []gardencorev1beta1.Condition{failed(old, status.LastOperation, "HealthzRequestFailed", "Request to API server /healthz endpoint failed: "+err.Error())}
 	}
-	return []gardencorev1beta1.Condition{b.Failed(old, status.LastOperation, kind.down[0], kind.down[1]+": "+err.Error())}
+	return []gardencorev1beta1.Condition{failed(old, status.LastOperation, kind.down[0], kind.down[1]+": "+err.Error())}
 }
 
 // hibernated tells whether a Shoot is declared to sleep.
@@ -126,14 +133,21 @@ const reasonApplyFailed = "ApplyFailed"
 // componentCondition is True when all bundles are applied and healthy; the first one that is not decides, root
 // causes (not applied) before symptoms.
 func (r *Reconciler) componentCondition(ctx context.Context, o *Owner, b *condition.Builder, status commonStatus, old gardencorev1beta1.Condition,
-	bundles []render.Bundle, failures map[string]string) gardencorev1beta1.Condition {
+	bundles []render.Bundle, failures map[string]string, look *serving) gardencorev1beta1.Condition {
 	for _, bundle := range bundles {
 		if text, failed := failures[bundle.Name]; failed {
 			return r.failed(b, old, status, reasonApplyFailed, bounded(text), condition.Codes(text))
 		}
 	}
 	for _, bundle := range bundles {
-		failure, err := r.bundleFailure(ctx, o, bundle)
+		served, err := look.reaches(ctx, o, bundle)
+		if err == nil && !served {
+			continue // nothing is to be told of what waits
+		}
+		var failure *health.Verdict
+		if err == nil {
+			failure, err = r.bundleFailure(ctx, o, bundle)
+		}
 		if err != nil {
 			return b.Unknown(old, condition.ReasonCheckError, bounded(strings.Join(Problems(err), "; ")))
 		}

@@ -76,7 +76,7 @@ func TestConditionsNameTheObject(t *testing.T) {
 		"not applied": {[]render.Bundle{bundle("x"), bundle("y")}, map[string]string{"y": strings.Repeat("long ", 1000)}, "long long "},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := r.componentCondition(t.Context(), o, b, commonStatus{}, b.Initial("VirtualComponentsHealthy"), c.bundles, c.failures)
+			got := r.componentCondition(t.Context(), o, b, commonStatus{}, b.Initial("VirtualComponentsHealthy"), c.bundles, c.failures, &serving{})
 			assert.Equal(t, gardencorev1beta1.ConditionFalse, got.Status)
 			require.Greater(t, len(got.Message), len(c.want), got.Message)
 			assert.Equal(t, c.want, got.Message[:len(c.want)])
@@ -91,7 +91,7 @@ func TestBundlesAreSortedByName(t *testing.T) {
 	assert.Equal(t, []BundleState{{Bundle: "a", Cluster: "runtime"}, {Bundle: "a", Cluster: "virtual"}, {Bundle: "b", Cluster: "runtime"}}, list)
 }
 
-// The API server of a Shoot is judged from its first answer on: while nothing has ever answered, it is being made, or played, and is not said to be down.
+// The API server of a Shoot is judged where somebody serves it, and from its first answer on: one that is played is not said to be down.
 func TestAPIServerOfAShoot(t *testing.T) {
 	answers := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) }))
 	defer answers.Close()
@@ -105,18 +105,21 @@ func TestAPIServerOfAShoot(t *testing.T) {
 		at     string
 		asleep bool
 		before []gardencorev1beta1.Condition
+		served bool
 		want   string
 	}{
-		"answers":                     {Shoot, answers.URL, false, nil, "APIServerAvailable True HealthzRequestSucceeded"},
-		"never answered":              {Shoot, gone.URL, false, nil, ""},
-		"no address at all":           {Shoot, "http://239.1.2.3", false, nil, ""},
-		"does not answer any more":    {Shoot, gone.URL, false, before, "APIServerAvailable False APIServerDown"},
-		"answers with an error":       {Shoot, refuses.URL, false, before, "APIServerAvailable False HealthzRequestFailed"},
-		"was put to sleep":            {Shoot, gone.URL, true, before, "APIServerAvailable True ConditionNotChecked"},
-		"made asleep":                 {Shoot, gone.URL, true, nil, ""},
-		"virtual garden":              {Garden, answers.URL, false, nil, "VirtualGardenAPIServerAvailable True HealthzRequestSucceeded"},
-		"virtual garden, never there": {Garden, gone.URL, false, nil, "VirtualGardenAPIServerAvailable False VirtualGardenAPIServerDown"},
-		"a Seed serves none":          {Seed, answers.URL, false, nil, ""},
+		"answers":                     {Shoot, answers.URL, false, nil, false, "APIServerAvailable True HealthzRequestSucceeded"},
+		"never answered":              {Shoot, gone.URL, false, nil, false, ""},
+		"should answer":               {Shoot, gone.URL, false, nil, true, "APIServerAvailable False APIServerDown"},
+		"is being made":               {Shoot, gone.URL, false, nil, true, "APIServerAvailable Progressing APIServerDown"},
+		"no address at all":           {Shoot, "http://239.1.2.3", false, nil, false, ""},
+		"does not answer any more":    {Shoot, gone.URL, false, before, false, "APIServerAvailable False APIServerDown"},
+		"answers with an error":       {Shoot, refuses.URL, false, before, false, "APIServerAvailable False HealthzRequestFailed"},
+		"was put to sleep":            {Shoot, gone.URL, true, before, false, "APIServerAvailable True ConditionNotChecked"},
+		"made asleep":                 {Shoot, gone.URL, true, nil, false, ""},
+		"virtual garden":              {Garden, answers.URL, false, nil, false, "VirtualGardenAPIServerAvailable True HealthzRequestSucceeded"},
+		"virtual garden, never there": {Garden, gone.URL, false, nil, false, "VirtualGardenAPIServerAvailable False VirtualGardenAPIServerDown"},
+		"a Seed serves none":          {Seed, answers.URL, false, nil, false, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			target, err := apply.NewCluster("target", &rest.Config{Host: c.at}, apply.ClusterOptions{})
@@ -126,8 +129,11 @@ func TestAPIServerOfAShoot(t *testing.T) {
 			o := &Owner{Target: target, Input: render.Input{Owner: render.Owner{Kind: c.kind, Name: "x"}}}
 			o.Input.Objects = map[string]map[string]any{Shoot: {"spec": map[string]any{"hibernation": map[string]any{"enabled": c.asleep}}}}
 			r := &Reconciler{Clock: clk}
+			if name == "is being made" {
+				r.Thresholds = condition.Thresholds{"APIServerAvailable": time.Minute}
+			}
 			got := ""
-			for _, one := range r.apiServerConditions(t.Context(), o, condition.New(clk, nil), commonStatus{Conditions: c.before}) {
+			for _, one := range r.apiServerConditions(t.Context(), o, condition.New(clk, nil), commonStatus{Conditions: c.before}, &serving{known: true, is: c.served}) {
 				got += strings.Join([]string{string(one.Type), string(one.Status), one.Reason}, " ")
 			}
 			assert.Equal(t, c.want, got)

@@ -31,6 +31,9 @@ func (r *run) ensureNamespace(ctx context.Context) error {
 	for _, name := range namespaces(r.owner) {
 		ref := apply.Ref{APIVersion: "v1", Kind: "Namespace", Name: name}
 		if there, err := r.namespace(ctx, r.owner, name); err != nil {
+			if apply.ReasonOf(err) == apply.TerminatingNamespace && r.owner.Input.Owner.Kind == Shoot {
+				err = errors.Join(err, r.ReleaseLeaving(ctx, r.owner.Local))
+			}
 			return err
 		} else if there {
 			continue

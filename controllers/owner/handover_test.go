@@ -154,7 +154,7 @@ func TestAnOrphanLeavesAloneWhatIsNotIts(t *testing.T) {
 			require.NoError(t, err)
 			b.Objects = nil
 			gone := orphan{bundle: b, entries: entries}
-			items, err := s.work.planOrphan(s.ctx, s.work.owner, gone)
+			items, err := s.work.planOrphan(s.ctx, s.work.owner, gone, &serving{})
 			require.NoError(t, err)
 			planned := map[string]plan.Action{}
 			for _, item := range items {

@@ -21,13 +21,14 @@ import (
 // State of a bundle, worst first.
 type State string
 
-// The states. A bundle is not applied when one of its objects never was, or when its ManagedResource says so; left over
-// when its component is not enabled any more.
+// The states. A bundle is not applied when one of its objects never was, or when its ManagedResource says so; waiting while nobody serves the API server
+// of the Shoot that it belongs to; left over when its component is not enabled any more.
 const (
 	StateUnknown     State = "unknown"
 	StateNotApplied  State = "notApplied"
 	StateUnhealthy   State = "unhealthy"
 	StateProgressing State = "progressing"
+	StateWaiting     State = "waiting"
 	StateLeftOver    State = "leftOver"
 	StateHealthy     State = "healthy"
 )
@@ -66,8 +67,9 @@ func (r *Reconciler) Inspect(ctx context.Context, o *Owner) (_ *Inspection, err 
 	now.Thresholds = nil
 	b := condition.New(r.Clock, nil)
 	out := &Inspection{Conditions: status.Conditions}
-	out.Conditions = condition.Merge(out.Conditions, now.apiServerConditions(ctx, o, b, status)...)
-	if out.Bundles, err = now.inspectBundles(ctx, o); err != nil {
+	look := &serving{}
+	out.Conditions = condition.Merge(out.Conditions, now.apiServerConditions(ctx, o, b, status, look)...)
+	if out.Bundles, err = now.inspectBundles(ctx, o, look); err != nil {
 		out.Conditions = condition.Merge(out.Conditions, unknown(b, o, out.Conditions, strings.Join(Problems(err), "; "))...)
 		return out, err
 	}
@@ -105,7 +107,7 @@ func summary(b *condition.Builder, old gardencorev1beta1.Condition, running [2]s
 }
 
 // inspectBundles looks at every bundle that is wanted, and at those that are left over.
-func (r *Reconciler) inspectBundles(ctx context.Context, o *Owner) ([]BundleState, error) {
+func (r *Reconciler) inspectBundles(ctx context.Context, o *Owner, look *serving) ([]BundleState, error) {
 	facts, err := r.facts(ctx, o)
 	if err != nil {
 		return nil, err
@@ -117,7 +119,7 @@ func (r *Reconciler) inspectBundles(ctx context.Context, o *Owner) ([]BundleStat
 	var out []BundleState
 	for _, b := range result.Bundles {
 		s := BundleState{Bundle: b.Name, Component: b.Component, Cluster: o.ClusterName(b), Objects: len(b.Objects), State: StateHealthy, condition: b.Condition}
-		r.inspectBundle(ctx, o, b, &s)
+		r.inspectBundle(ctx, o, b, look, &s)
 		out = append(out, s)
 	}
 	gone, err := r.orphans(ctx, o, result.Bundles)
@@ -146,7 +148,7 @@ func sortBundles(bundles []BundleState) {
 }
 
 // inspectBundle fills in the state of a bundle.
-func (r *Reconciler) inspectBundle(ctx context.Context, o *Owner, b render.Bundle, s *BundleState) {
+func (r *Reconciler) inspectBundle(ctx context.Context, o *Owner, b render.Bundle, look *serving, s *BundleState) {
 	say := func(state State, reason, message string) { s.State, s.Reason, s.Message = state, reason, message }
 	if len(b.Unresolved) > 0 {
 		say(StateNotApplied, "Pending", "not known yet: "+strings.Join(b.Unresolved, ", "))
@@ -175,7 +177,17 @@ func (r *Reconciler) inspectBundle(ctx context.Context, o *Owner, b render.Bundl
 			missing = append(missing, ref.String())
 		}
 	}
+	served, err := look.reaches(ctx, o, b)
 	switch {
+	case err != nil:
+		say(StateUnknown, "", strings.Join(Problems(err), "; "))
+		return
+	case !served && len(missing) > 0:
+		say(StateWaiting, "NotServed", o.whyUnserved()+"; to be applied when somebody does: "+few(missing))
+		return
+	case !served:
+		say(StateWaiting, "NotServed", o.whyUnserved()+"; what was applied before is judged when somebody does")
+		return
 	case refusal != nil:
 		say(StateNotApplied, refusal.Reason, refusal.Message)
 		return

@@ -2,6 +2,7 @@ package owner
 
 import (
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
+	"github.com/pergola-dev/pergola/render"
 )
 
 // Kinds of owners, named as the folders of the catalogue.
@@ -59,6 +60,9 @@ var kinds = map[string]kindFacts{
 		},
 	},
 }
+
+// targets are the roles that the API server of an owner has for bundles.
+var targets = map[string]string{Garden: render.ClusterVirtual, Shoot: render.ClusterShoot}
 
 // operationType says what a reconciliation is called in lastOperation.
 func operationType(last *gardencorev1beta1.LastOperation) gardencorev1beta1.LastOperationType {

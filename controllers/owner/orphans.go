@@ -10,6 +10,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -157,11 +158,16 @@ func (r *run) removeOrphans(ctx context.Context, rendered []render.Bundle) error
 	if err != nil {
 		return err
 	}
-	contents := make([][]apply.Entry, len(list))
+	contents, waits := make([][]apply.Entry, len(list)), make([]bool, len(list))
 	leaving := map[string][]apply.Entry{}
 	for i, o := range list {
 		if contents[i], err = r.contents(ctx, r.owner, o); err != nil {
 			return fmt.Errorf("bundle %s: %w", o.bundle.Name, err)
+		}
+		if waits[i], err = r.removalWaits(ctx, o.bundle, contents[i]); err != nil {
+			return fmt.Errorf("remove bundle %s: %w", o.bundle.Name, err)
+		} else if waits[i] {
+			continue
 		}
 		for _, e := range contents[i] {
 			if !r.desiredElsewhere(o.bundle)(e.Ref) {
@@ -175,6 +181,9 @@ func (r *run) removeOrphans(ctx context.Context, rendered []render.Bundle) error
 	}
 	var problems []error
 	for i, o := range list {
+		if waits[i] {
+			continue
+		}
 		if err := r.removeBundle(ctx, o.bundle, contents[i], held[o.bundle.Cluster]); err != nil {
 			problems = append(problems, fmt.Errorf("remove bundle %s: %w", o.bundle.Name, err))
 		}
@@ -284,6 +293,27 @@ func (r *run) progress(b render.Bundle) func(apply.ObjectResult) {
 	}
 }
 
+// removalWaits tells whether a bundle can only go in a later run, because it has objects in a Shoot whose API server nobody serves now.
+func (r *run) removalWaits(ctx context.Context, b render.Bundle, contents []apply.Entry) (bool, error) {
+	served, err := r.serving.reaches(ctx, r.owner, b)
+	if err != nil || served || len(contents) == 0 || b.Delivery.Direct {
+		return !served && len(contents) > 0, err
+	}
+	obj, err := r.owner.Local.GetLive(ctx, managedRef(b))
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, r.owner.Local.Explain(managedRef(b), "read", err)
+	}
+	return !keepsObjects(obj), nil
+}
+
+func keepsObjects(managed *unstructured.Unstructured) bool {
+	keeps, _, _ := unstructured.NestedBool(managed.Object, "spec", "keepObjects")
+	return keeps
+}
+
 // removeManaged deletes a ManagedResource and waits for its objects to go. It says false when it was gone before.
 func (r *run) removeManaged(ctx context.Context, b render.Bundle) (deleted bool, err error) {
 	ref := managedRef(b)
@@ -297,6 +327,9 @@ func (r *run) removeManaged(ctx context.Context, b render.Bundle) (deleted bool,
 	rm, err := r.managerOf(r.owner, b, obj)
 	if err != nil {
 		return false, err
+	}
+	if !r.isServed(ctx, b) || b.Cluster == render.ClusterShoot && keepsObjects(obj) {
+		return true, rm.Dissolve(ctx, b.Namespace, b.Name) // nothing is to be deleted in the Shoot, and nobody has to be asked there
 	}
 	rm.Options = apply.ApplyOptions{OnObject: r.progress(b), DesiredElsewhere: r.desiredElsewhere(b)}
 	if obj.GetDeletionTimestamp() == nil {

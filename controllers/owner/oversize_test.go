@@ -28,7 +28,7 @@ func TestABundleThatIsTooLarge(t *testing.T) {
 		large = append(large, o)
 	}
 	b := s.bundle(false, large...)
-	_, _, planned := s.work.planBundle(s.ctx, s.work.owner, b)
+	_, _, planned := s.work.planBundle(s.ctx, s.work.owner, b, &serving{})
 	_, applied := s.apply(b)
 	for _, err := range []error{planned, applied} {
 		require.ErrorContains(t, err, "it carries the 3 objects of the bundle, compressed: its values have 2.")

@@ -54,24 +54,30 @@ func (r *Reconciler) Plan(ctx context.Context, o *Owner) ([]plan.Item, int, erro
 			r.Coming.Add(o.ClusterName(b), obj.Unstructured)
 		}
 	}
+	look := &serving{}
 	for _, b := range result.Bundles {
-		found, same, err := r.planBundle(ctx, o, b)
+		found, same, err := r.planBundle(ctx, o, b, look)
 		items, unchanged = append(items, found...), unchanged+same
 		if err != nil {
 			problems = append(problems, fmt.Errorf("bundle %s: %w", b.Name, err))
 		}
 	}
-	gone, err := r.planOrphans(ctx, o, result.Bundles)
+	gone, err := r.planOrphans(ctx, o, result.Bundles, look)
 	if err != nil {
 		problems = append(problems, err)
 	}
 	return append(items, gone...), unchanged, errors.Join(problems...)
 }
 
-func (r *Reconciler) planBundle(ctx context.Context, o *Owner, b render.Bundle) ([]plan.Item, int, error) {
+func (r *Reconciler) planBundle(ctx context.Context, o *Owner, b render.Bundle, look *serving) ([]plan.Item, int, error) {
 	cluster, err := o.cluster(b.Cluster)
 	if err != nil {
 		return nil, 0, err
+	}
+	if served, err := look.reaches(ctx, o, b); err != nil {
+		return nil, 0, err
+	} else if !served {
+		return r.planWaiting(ctx, o, b)
 	}
 	if cluster == o.Target && !access.IsThere(ctx, cluster.RESTConfig()) {
 		// It is made with the owner: there is nothing yet, and nobody to ask.
@@ -159,14 +165,14 @@ func managedInventory(ctx context.Context, rm *managedresource.Reconciler, b ren
 	return apply.NewMemoryInventory(entries...), nil
 }
 
-func (r *Reconciler) planOrphans(ctx context.Context, o *Owner, rendered []render.Bundle) ([]plan.Item, error) {
+func (r *Reconciler) planOrphans(ctx context.Context, o *Owner, rendered []render.Bundle, look *serving) ([]plan.Item, error) {
 	list, err := r.orphans(ctx, o, rendered)
 	if err != nil {
 		return nil, err
 	}
 	var items []plan.Item
 	for _, orphan := range list {
-		found, err := r.planOrphan(ctx, o, orphan)
+		found, err := r.planOrphan(ctx, o, orphan, look)
 		if err != nil {
 			return nil, fmt.Errorf("bundle %s: %w", orphan.bundle.Name, err)
 		}
@@ -175,7 +181,7 @@ func (r *Reconciler) planOrphans(ctx context.Context, o *Owner, rendered []rende
 	return items, nil
 }
 
-func (r *Reconciler) planOrphan(ctx context.Context, o *Owner, gone orphan) ([]plan.Item, error) {
+func (r *Reconciler) planOrphan(ctx context.Context, o *Owner, gone orphan, look *serving) ([]plan.Item, error) {
 	b := gone.bundle
 	entries, err := r.contents(ctx, o, gone)
 	if err != nil || len(entries) == 0 {
@@ -190,6 +196,13 @@ func (r *Reconciler) planOrphan(ctx context.Context, o *Owner, gone orphan) ([]p
 		if s, err = r.orphanedSet(ctx, o, b); err != nil {
 			return nil, err
 		}
+	}
+	if served, err := look.reaches(ctx, o, b); err != nil {
+		return nil, err
+	} else if !served && s.KeepObjects {
+		return nil, nil
+	} else if !served {
+		return planWaitingRemoval(o, b, entries), nil
 	}
 	work := &run{Reconciler: r, owner: o, report: &Report{}}
 	found, err := r.Engine.PlanDelete(ctx, cluster, s, apply.NewMemoryInventory(entries...), apply.DeleteOptions{DesiredElsewhere: work.desiredElsewhere(b)})

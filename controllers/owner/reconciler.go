@@ -35,7 +35,7 @@ type Owner struct {
 	Home *apply.Cluster
 	// Local is the cluster the components run on: the runtime cluster or the seed.
 	Local *apply.Cluster
-	// Target is the API server that the control plane of a Garden or Shoot serves. A Garden's virtual bundles go to it.
+	// Target is the API server that the control plane of a Garden or Shoot serves: the bundles for the virtual garden, or for the Shoot, go to it.
 	Target *apply.Cluster
 	// Known gives the live object of Ref where somebody watches it anyway, nil while it is not known: then no request is made to read its
 	// status. Nil: it is read from Home.
@@ -54,6 +54,8 @@ type Owner struct {
 	unjudged string
 	// makesAccess says that the last reconciliation has asked for access to the API server.
 	makesAccess bool
+	// waiting are the bundles whose objects wait until somebody serves the API server of the Shoot.
+	waiting map[string]bool
 	// leaving are the objects that were still being deleted after the last apply, by bundle.
 	leaving map[string][]leaving
 }
@@ -157,7 +159,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, o *Owner) (*Report, error) {
 	if err := status.start(ctx); err != nil {
 		return nil, err
 	}
-	run := &run{Reconciler: r, owner: o, status: status, report: &Report{Owner: o.String()}}
+	run := &run{Reconciler: r, owner: o, status: status, report: &Report{Owner: o.String()}, patient: true}
 	stopCare := r.careWhile(ctx, o)
 	err := panics.Safe(func() error { return run.reconcile(ctx) })()
 	if err != nil && !errors.Is(ctx.Err(), context.Canceled) {
@@ -231,6 +233,9 @@ type run struct {
 	mu sync.Mutex
 	// deleted counts the objects that this run has deleted, by cluster.
 	deleted map[string]int
+	// serving knows whether the API server of a Shoot is served; patient says that one that is may take as long to answer as the step has time.
+	serving serving
+	patient bool
 	// open are the steps that fill the target and are not healthy yet.
 	open map[string]bool
 	// blocked knows why steps are not started.
@@ -352,7 +357,7 @@ func (o *Owner) cluster(role string) (*apply.Cluster, error) {
 	switch role {
 	case render.ClusterRuntime, render.ClusterSeed:
 		return o.Local, nil
-	case render.ClusterVirtual:
+	case targets[o.Input.Owner.Kind]:
 		if o.Target != nil {
 			return o.Target, nil
 		}

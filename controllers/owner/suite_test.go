@@ -134,7 +134,7 @@ func (s *site) mustApply(b render.Bundle) map[string]apply.Action {
 // plan gives the actions that a dry run announces.
 func (s *site) plan(b render.Bundle) map[string]plan.Action {
 	s.Helper()
-	items, _, err := s.work.planBundle(s.ctx, s.work.owner, b)
+	items, _, err := s.work.planBundle(s.ctx, s.work.owner, b, &serving{})
 	require.NoError(s, err)
 	out := map[string]plan.Action{}
 	for _, item := range items {

@@ -22,7 +22,7 @@ func (r *run) watchTheRest(ctx context.Context) {
 	defer cancel()
 	local, remote := []render.Bundle{}, []render.Bundle{}
 	for _, b := range r.owner.Bundles() {
-		if b.Cluster == render.ClusterVirtual {
+		if b.Cluster == targets[r.owner.Input.Owner.Kind] {
 			remote = append(remote, b)
 		} else {
 			local = append(local, b)
@@ -46,14 +46,14 @@ func (r *run) track(ctx context.Context, b render.Bundle) {
 		return
 	}
 	if carriers, _ := split(b, entries); b.Delivery.Direct && len(carriers) == 0 {
-		if home, err = o.cluster(b.Cluster); err == nil {
+		if home, err = o.cluster(b.Cluster); err == nil && r.isServed(ctx, b) {
 			_ = r.Engine.Track(ctx, home, setName(o.Input.Owner, b.Name), FieldManager, inventory)
 		}
 		return
 	}
 	_ = r.Engine.Track(ctx, home, setName(o.Input.Owner, b.Name), FieldManager, apply.Part(inventory, isCarrier))
 	live, err := home.Get(ctx, managedRef(b))
-	if err != nil {
+	if err != nil || !r.isServed(ctx, b) {
 		return
 	}
 	rm, err := r.managerOf(o, b, live)
@@ -66,4 +66,10 @@ func (r *run) track(ctx context.Context, b render.Bundle) {
 	}
 	s := rm.Set(mr, nil)
 	_ = r.Engine.Track(ctx, rm.Target, s.Name, s.FieldManager, rm.Inventory(mr))
+}
+
+// isServed tells whether somebody serves the cluster of a bundle, as far as that can be told.
+func (r *run) isServed(ctx context.Context, b render.Bundle) bool {
+	served, err := r.serving.reaches(ctx, r.owner, b)
+	return err == nil && served
 }

@@ -290,6 +290,11 @@ func (r *run) virtualReady(ctx context.Context) error {
 	if r.owner.Target == nil {
 		return errors.New("no access to the virtual garden: give a kubeconfig in spec.clusters.virtual, or from a command line by --kubeconfig virtual=PATH; without them it is found in the runtime cluster, in the cluster for Landscapes of namespace garden alone")
 	}
+	return r.awaitTarget(ctx, "the virtual garden")
+}
+
+// awaitTarget waits until the API server of the owner answers; what names it in the error.
+func (r *run) awaitTarget(ctx context.Context, what string) error {
 	tick := r.Clock.NewTicker(pollInterval)
 	defer tick.Stop()
 	for {
@@ -299,7 +304,7 @@ func (r *run) virtualReady(ctx context.Context) error {
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("the virtual garden does not answer: %w", r.owner.Target.Explain(apply.Ref{}, "read /healthz", err))
+			return fmt.Errorf("%s does not answer: %w", what, r.owner.Target.Explain(apply.Ref{}, "read /healthz", err))
 		case <-tick.C():
 		}
 	}

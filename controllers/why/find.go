@@ -134,7 +134,7 @@ func (e *explainer) renderInto(s *search, inputs []int, clusterOf func(render.Bu
 		}
 		for _, b := range result.Bundles {
 			cluster := clusterOf(b)
-			if s.cluster != "" && cluster != s.cluster {
+			if s.cluster != "" && cluster != s.cluster && (b.Cluster != render.ClusterShoot || b.Cluster != s.cluster) {
 				continue
 			}
 			for _, o := range b.Objects {
@@ -164,7 +164,7 @@ func reaches(o render.Owner, cluster string, seeds map[string]string) bool {
 	case "seed":
 		return cluster == o.Name || cluster == render.ClusterVirtual
 	}
-	return cluster == seeds[o.Namespace+"/"+o.Name] || cluster == render.ClusterShoot || cluster == render.ClusterVirtual
+	return cluster == seeds[o.Namespace+"/"+o.Name] || cluster == render.ClusterShoot || cluster == render.ShootCluster(o) || cluster == render.ClusterVirtual
 }
 
 func (e *explainer) noOwner() error {
