@@ -47,6 +47,16 @@ owner: garden local
 	assert.Contains(t, string(files["cluster-virtual/kube-system/inner/bundle.yaml"]), "unresolved:\n  - secret server\n")
 }
 
+// Names of Shoots are no paths: what is in them is by their control planes.
+func TestFilesOfShoots(t *testing.T) {
+	in := func(name string) Bundle {
+		return Bundle{Name: "app", Cluster: ClusterShoot, Namespace: "shoot--" + name, Owner: Owner{Kind: "shoot", Namespace: "garden-dev", Name: name}}
+	}
+	files, err := Files([]Bundle{in("a"), in("b")}, ClusterOf(nil))
+	require.NoError(t, err)
+	assert.Equal(t, []string{"shoot/shoot--a/app/bundle.yaml", "shoot/shoot--b/app/bundle.yaml"}, sortedKeys(files))
+}
+
 func TestFilesThatWouldCollide(t *testing.T) {
 	object := func(name string) Object {
 		return Object{Unstructured: &unstructured.Unstructured{Object: map[string]any{"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": map[string]any{"name": name}}}}

@@ -54,6 +54,7 @@ func TestOwners(t *testing.T) {
 	clusterOf := ClusterOf(seeds)
 	assert.Equal(t, "eu", clusterOf(Bundle{Cluster: ClusterSeed, Owner: inputs[2].Owner}))
 	assert.Equal(t, "eu", clusterOf(Bundle{Cluster: ClusterSeed, Owner: inputs[1].Owner}))
+	assert.Equal(t, "shoot garden-dev/a", clusterOf(Bundle{Cluster: ClusterShoot, Owner: inputs[2].Owner}), "each Shoot has objects of the same names")
 	assert.Equal(t, "runtime", clusterOf(Bundle{Cluster: ClusterRuntime, Owner: inputs[0].Owner}))
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -21,10 +22,13 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/restmapper"
 
+	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/controllers/landscape"
+	"github.com/pergola-dev/pergola/controllers/owner"
 	"github.com/pergola-dev/pergola/controllers/why"
 	"github.com/pergola-dev/pergola/landscapes"
 	"github.com/pergola-dev/pergola/plan"
+	"github.com/pergola-dev/pergola/render"
 	"github.com/pergola-dev/pergola/source/blame"
 )
 
@@ -125,13 +129,52 @@ func (a *asking) live(l *landscapes.Landscape) ([]string, func(context.Context, 
 			reachable = append(reachable, name)
 		}
 	}
+	shoots, err := render.SeedsOfShoots(l)
+	if err != nil {
+		return nil, nil, err
+	}
+	of := map[string]render.Owner{}
+	for name, seed := range shoots {
+		namespace, shoot, _ := strings.Cut(name, "/")
+		o := render.Owner{Kind: owner.Shoot, Namespace: namespace, Name: shoot}
+		if configs[seed] != nil {
+			of[render.ShootCluster(o)] = o
+			reachable = append(reachable, render.ShootCluster(o))
+		}
+	}
 	return reachable, func(ctx context.Context, cluster string, ref plan.Ref) (*unstructured.Unstructured, error) {
-		object, err := get(ctx, configs[cluster], ref)
+		config := configs[cluster]
+		if o, is := of[cluster]; is {
+			target, err := shootConfig(ctx, l, o, configs[shoots[o.Namespace+"/"+o.Name]])
+			if err != nil {
+				return nil, err
+			}
+			config = target
+		}
+		object, err := get(ctx, config, ref)
 		if err != nil {
 			return nil, fmt.Errorf("read %s on cluster %s: %w", ref, cluster, err)
 		}
 		return object, nil
 	}, nil
+}
+
+// shootConfig is the access to the API server of a Shoot, by the cluster of its control plane; an error where nobody serves it.
+func shootConfig(ctx context.Context, l *landscapes.Landscape, shoot render.Owner, seed *rest.Config) (*rest.Config, error) {
+	inputs, err := render.Owners(l, render.At(time.Now()), render.OwnersOf(owner.Shoot))
+	if err != nil {
+		return nil, err
+	}
+	i := slices.IndexFunc(inputs, func(in render.Input) bool { return in.Owner.String() == shoot.String() })
+	if i < 0 {
+		return nil, fmt.Errorf("%s has no control plane", shoot)
+	}
+	local, err := apply.NewCluster("its seed", seed, apply.ClusterOptions{})
+	if err != nil {
+		return nil, err
+	}
+	context.AfterFunc(ctx, local.Close)
+	return owner.ShootAccess(ctx, &owner.Owner{Input: inputs[i], Local: local})
 }
 
 // get reads one object; nil if the cluster does not have it, or not even its kind.

@@ -175,7 +175,7 @@ var stateWords = []stateWord{
 	{owner.StateProgressing, "healthy, still rolling out", gardencorev1beta1.ConditionProgressing},
 	{owner.StateUnhealthy, "applied, not healthy", gardencorev1beta1.ConditionFalse},
 	{owner.StateNotApplied, "not applied", gardencorev1beta1.ConditionFalse},
-	{owner.StateWaiting, "waiting", gardencorev1beta1.ConditionUnknown},
+	{owner.StateWaiting, "waiting", gardencorev1beta1.ConditionProgressing},
 	{owner.StateUnknown, "unknown", gardencorev1beta1.ConditionUnknown},
 	{owner.StateLeftOver, "left over", gardencorev1beta1.ConditionProgressing},
 }

@@ -2,11 +2,14 @@ package owner
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/transport"
+	"k8s.io/utils/clock"
 
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/controllers/access"
@@ -63,23 +66,41 @@ var managers = map[string]string{Garden: "virtual-garden-gardener-resource-manag
 // ConnectShoot gives a Shoot that is reconciled by itself its API server, by the access that is written with its control plane. outside says that
 // names of Services on the seed mean nothing here: then it is reached by its own domain. fence may keep requests back; nil keeps none.
 func ConnectShoot(o *Owner, outside bool, fence transport.WrapperFunc, options apply.ClusterOptions) error {
-	read, err := access.ReaderOf(o.Local.RESTConfig())
+	config, err := o.shootAccess(outside, options.Clock)
 	if err != nil {
-		return fmt.Errorf("cluster %s: %w", o.Local.Name(), err)
+		return err
 	}
-	name := o.Input.Owner.Namespace + "/" + o.Input.Owner.Name
-	// The namespace of the control plane is known with the input, which may come later.
-	source := access.OfShoot(name, o.Input.Owner.ControlPlaneNamespace, read, options.Clock)
-	if outside {
-		source.Proxy = o.Local.RESTConfig().Proxy
-		source.Outside = func(context.Context) (string, error) { return o.address() }
-	}
-	config := access.Late(source)
 	if fence != nil {
 		config.Wrap(fence)
 	}
 	o.Target, err = apply.NewCluster(render.ShootCluster(o.Input.Owner), config, options)
 	return err
+}
+
+// shootAccess is the access to the API server of a Shoot, which is found when it is needed.
+func (o *Owner) shootAccess(outside bool, clk clock.PassiveClock) (*rest.Config, error) {
+	read, err := access.ReaderOf(o.Local.RESTConfig())
+	if err != nil {
+		return nil, fmt.Errorf("cluster %s: %w", o.Local.Name(), err)
+	}
+	// The namespace of the control plane is known with the input, which may come later.
+	source := access.OfShoot(o.Input.Owner.Namespace+"/"+o.Input.Owner.Name, o.Input.Owner.ControlPlaneNamespace, read, clk)
+	if outside {
+		source.Proxy = o.Local.RESTConfig().Proxy
+		source.Outside = func(context.Context) (string, error) { return o.address() }
+	}
+	return access.Late(source), nil
+}
+
+// ShootAccess is the access to the API server of a Shoot from outside of its seed; where nobody serves it, the error says why.
+func ShootAccess(ctx context.Context, o *Owner) (*rest.Config, error) {
+	switch served, err := o.isServed(ctx); {
+	case err != nil:
+		return nil, err
+	case !served:
+		return nil, errors.New(o.whyUnserved())
+	}
+	return o.shootAccess(true, nil)
 }
 
 // address is where a Shoot is reached by its own domain.

@@ -95,11 +95,11 @@ func (r *Reconciler) apiServerConditions(ctx context.Context, o *Owner, b *condi
 		}
 		return []gardencorev1beta1.Condition{b.OK(old, "ConditionNotChecked", "Shoot cluster has been hibernated.")}
 	}
-	failed := b.Failed
-	if !judged {
-		failed = func(old gardencorev1beta1.Condition, _ *gardencorev1beta1.LastOperation, reason, message string, codes ...gardencorev1beta1.ErrorCode) gardencorev1beta1.Condition {
-			return r.failed(b, old, status, reason, message, codes)
+	failed := func(reason, message string) []gardencorev1beta1.Condition {
+		if judged {
+			return []gardencorev1beta1.Condition{b.Failed(old, status.LastOperation, reason, message)}
 		}
+		return []gardencorev1beta1.Condition{r.failed(b, old, status, reason, message, nil)}
 	}
 	err := apiServerHealthy(ctx, o.Target)
 	switch {
@@ -109,9 +109,9 @@ func (r *Reconciler) apiServerConditions(ctx context.Context, o *Owner, b *condi
 	case !judged && !look.isServed(ctx, o):
 		return nil
 	case apierrors.ReasonForError(err) != "":
-		return []gardencorev1beta1.Condition{failed(old, status.LastOperation, "HealthzRequestFailed", "Request to API server /healthz endpoint failed: "+err.Error())}
+		return failed("HealthzRequestFailed", "Request to API server /healthz endpoint failed: "+err.Error())
 	}
-	return []gardencorev1beta1.Condition{failed(old, status.LastOperation, kind.down[0], kind.down[1]+": "+err.Error())}
+	return failed(kind.down[0], kind.down[1]+": "+err.Error())
 }
 
 // hibernated tells whether a Shoot is declared to sleep.

@@ -75,6 +75,9 @@ func (o *Owner) isServed(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, o.Local.Explain(ref, "read", err)
 	}
+	if replicas, found, _ := unstructured.NestedInt64(deployment.Object, "spec", "replicas"); found && replicas == 0 {
+		return false, nil
+	}
 	selector, err := selectorOf(deployment)
 	if err != nil {
 		return false, fmt.Errorf("cluster %s: %s: %w", o.Local.Name(), ref, err)

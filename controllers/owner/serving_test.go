@@ -14,6 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
@@ -254,6 +255,26 @@ func TestIntoAShoot(t *testing.T) {
 			s.eventually("the target is asked again", func() bool { return apiServerHealthy(s.ctx, s.work.owner.Target) == nil })
 			require.NoError(s, s.work.ApplyWaiting(s.ctx, s.work.owner))
 			assert.Equal(s, "two", s.user())
+		},
+		"pods that are to go": func(s *shootSite) {
+			s.pod(reachable)
+			scale := func(replicas string) {
+				_, err := s.seed.AppsV1().Deployments(s.ns).Patch(s.ctx, "kube-apiserver", types.MergePatchType, []byte(`{"spec": {"replicas": `+replicas+`}}`), metav1.PatchOptions{})
+				require.NoError(s, err)
+				s.anew()
+			}
+			scale("0")
+			s.eventually("the Deployment is asleep", func() bool {
+				served, err := s.work.owner.isServed(s.ctx)
+				return err == nil && !served
+			})
+			s.mustApply(s.right(true, "one"))
+			assert.Empty(s, s.user())
+			scale("1")
+			s.eventually("it wakes up", func() bool {
+				require.NoError(s, s.work.ApplyWaiting(s.ctx, s.work.owner))
+				return s.user() == "one"
+			})
 		},
 		"drift is repaired": func(s *shootSite) {
 			s.pod(reachable)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -334,5 +335,20 @@ func TestAnotherText(t *testing.T) {
 		"1.34.1": "1.34.2", "v1.2": "v1.3", "10Gi": "11Gi", "30m": "31m", "10.1.0.0/16": "10.2.0.0/16", "local": "localx", "": "x", "255.0.0.1": "1.0.0.1",
 	} {
 		assert.Equal(t, want, anotherText(text))
+	}
+}
+
+// Objects in a Shoot are on a cluster of its own name, and in a folder of the render that all Shoots share.
+func TestInAShoot(t *testing.T) {
+	l := folder(t, nil)
+	const question = "ClusterRoleBinding gardener.cloud:target:kube-scheduler"
+	for _, cluster := range []string{"", "shoot", "shoot garden-local/local"} {
+		answers := explain(t, l, question, func(o *Options) { o.Cluster = cluster })
+		require.Len(t, answers, 1)
+		assert.Equal(t, "shoot garden-local/local", answers[0].Cluster)
+	}
+	for _, cluster := range []string{"local", "virtual", "shoot garden-local/other"} {
+		_, err := Explain(t.Context(), l, question, Options{Catalogue: components.FS, Cluster: cluster})
+		assert.True(t, errors.As(err, new(*UnknownError)), cluster)
 	}
 }
