@@ -24,7 +24,6 @@ import (
 	resourcesv1alpha1 "github.com/pergola-dev/pergola/api/resources/v1alpha1"
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/components"
-	"github.com/pergola-dev/pergola/hack/apiserver"
 	"github.com/pergola-dev/pergola/health/condition"
 	"github.com/pergola-dev/pergola/plan"
 	"github.com/pergola-dev/pergola/render"
@@ -185,7 +184,7 @@ func (s *shootSite) judged(b render.Bundle) gardencorev1beta1.Condition {
 
 // What belongs into a Shoot gets there where somebody serves its API server, and waits where nobody does.
 func TestIntoAShoot(t *testing.T) {
-	api := apiserver.Start(t)
+	api := shootAPI(t)
 	for name, test := range map[string]func(*shootSite){
 		"somebody serves": func(s *shootSite) {
 			s.pod(reachable)

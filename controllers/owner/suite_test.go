@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -18,6 +19,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	"sigs.k8s.io/yaml"
 
 	resourcesv1alpha1 "github.com/pergola-dev/pergola/api/resources/v1alpha1"
@@ -36,7 +38,32 @@ var server struct {
 }
 
 func TestMain(m *testing.M) {
-	os.Exit(apiserver.Main(m, func(config *rest.Config) { server.config = config }, crds.ByGroup(resourcesv1alpha1.SchemeGroupVersion.Group)...))
+	code := apiserver.Main(m, func(config *rest.Config) { server.config = config }, crds.ByGroup(resourcesv1alpha1.SchemeGroupVersion.Group)...)
+	if shootServer.env != nil {
+		if err := shootServer.env.Stop(); err != nil {
+			fmt.Fprintln(os.Stderr, "stopping the API server of the Shoots:", err)
+		}
+	}
+	os.Exit(code)
+}
+
+// shootServer is another one, for all Shoots of the tests; it starts when it is needed.
+var shootServer struct {
+	once   sync.Once
+	env    *envtest.Environment
+	config *rest.Config
+	err    error
+}
+
+func shootAPI(t testing.TB) *rest.Config {
+	t.Helper()
+	apiserver.Needed(t)
+	shootServer.once.Do(func() {
+		shootServer.env = &envtest.Environment{}
+		shootServer.config, shootServer.err = shootServer.env.Start()
+	})
+	require.NoError(t, shootServer.err)
+	return shootServer.config
 }
 
 // site is an owner with a namespace of its own, and somebody else's access to it.
