@@ -68,12 +68,3 @@ func TestDefaultTolerations(t *testing.T) {
 	}
 	assert.Equal(t, map[string]int64{corev1.TaintNodeNotReady: 60, corev1.TaintNodeUnreachable: 90}, seconds)
 }
-
-// hasServiceAccount makes the one that pods of a namespace have; elsewhere the controller manager does.
-func (p *plane) hasServiceAccount(t *testing.T, namespace string) {
-	t.Helper()
-	_, err := p.api.CoreV1().ServiceAccounts(namespace).Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "default"}}, metav1.CreateOptions{})
-	if !apierrors.IsAlreadyExists(err) {
-		require.NoError(t, err)
-	}
-}
