@@ -72,7 +72,10 @@ printf '%s\n' "" "A virtual garden, $seeds seeds and $((seeds * shoots)) Shoots 
 
 local clean
 # The state folder is in the arguments of all processes, and in all mounts.
-left="$(grep -lsF -- "$work/clusters" /proc/[0-9]*/cmdline | grep -v "^/proc/$$/" || true)"
+left="$(for p in /proc/[0-9]*; do
+  command="$(tr '\0' ' ' 2> /dev/null < "$p/cmdline" || true)"
+  case "$command" in *"$work/clusters"*) echo "${p#/proc/}: $command" ;; esac
+done)"
 mounts="$(grep -F "$work/clusters" /proc/self/mountinfo || true)"
 if [ -n "$left" ] || [ -n "$mounts" ] || [ -e "$work/clusters" ]; then
   printf 'something is left:\n%s\n%s\n' "$left" "$mounts" >&2
