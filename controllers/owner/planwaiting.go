@@ -23,6 +23,9 @@ func (r *Reconciler) planWaiting(ctx context.Context, o *Owner, b render.Bundle)
 	for i := range found.Items {
 		item := &found.Items[i]
 		item.Owner, item.Component, item.Bundle = o.String(), b.Component, b.Name
+		if item.Reason == "" {
+			item.Reason = "it waits: " + o.whyUnserved()
+		}
 	}
 	return found.Items, found.Unchanged, nil
 }
