@@ -45,7 +45,11 @@ func (h *Holder) forward(ctx context.Context, port int, to string) error {
 		if attempt == attempts {
 			return fmt.Errorf("forwarding port %d: %s is in use by another program", port, address)
 		}
-		time.Sleep(pause)
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
 	}
 }
 

@@ -1,0 +1,303 @@
+package landscape
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+
+	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
+	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/controllers/accesstokens"
+	"github.com/pergola-dev/pergola/controllers/owner"
+	"github.com/pergola-dev/pergola/controllers/seedpublication"
+	"github.com/pergola-dev/pergola/health/condition"
+	"github.com/pergola-dev/pergola/landscapes"
+	"github.com/pergola-dev/pergola/plan"
+	"github.com/pergola-dev/pergola/render"
+	"github.com/pergola-dev/pergola/schemas/mutation"
+)
+
+// Options of a Converger.
+type Options struct {
+	// Catalogue of components, normally components.FS.
+	Catalogue fs.FS
+	// Configs by cluster name. A cluster that is missing is reported where it is needed.
+	Configs map[string]*rest.Config
+	// Clusters are connections that are there already, by cluster name; they go before Configs, and Close leaves them open. With
+	// Engine, they let a process that applies one revision after another keep what it knows: what did not change costs nothing.
+	Clusters map[string]*apply.Cluster
+	// Flags are those by which a person reaches a cluster of Configs with kubectl or Pergola, by cluster name, for the commands of hints.
+	Flags map[string]string
+	// Engine to apply with; nil makes one. It has to be of NewEngine for a landscape with the same spec.forceConflicts.
+	Engine *apply.Engine
+	// Leases are held by the process: this converger neither takes nor releases them.
+	Leases []*Lease
+	// OnCare hears the conditions of an owner whenever they were judged.
+	OnCare func(owner string, conditions []gardencorev1beta1.Condition)
+	// Checked says that render.CheckLandscape has found no error in the landscape: it is not looked for again.
+	Checked bool
+	// Renders are kept from one converger to the next; nil makes a converger render each owner itself.
+	Renders *owner.Renders
+	// Tokens keeps requesting those of control planes from one converger to the next; nil makes a converger do so while it is open.
+	Tokens *accesstokens.Keeper
+	// Part is what this converger looks after; default: the whole landscape.
+	Part  Part
+	Clock clock.WithTicker
+	// Holder is written into the leases: who converges.
+	Holder string
+	// Version of this program, for status.gardener.
+	Version    string
+	Thresholds condition.Thresholds
+	Gate       plan.Gate
+	// Reviewed are the deletions and recreations that were reviewed; others are held. nil asks for no review. They count until everything
+	// was applied once.
+	Reviewed *Reviewed
+	// Passing is kept from one converger to the next; nil makes a converger remember by itself what it has let pass.
+	Passing *Passing
+	// CurrentAt says when the files of the landscape were known to be the newest ones; default: when New was called. Before another
+	// landscape deletes what may have moved to this one, it waits for a run with files that are newer than its question.
+	CurrentAt func() time.Time
+	OnEvent   func(owner.Event)
+	OnObject  func(owner, bundle string, r apply.ObjectResult)
+	// OnWaiting hears that a run waits for a lease; for several at a time it is called concurrently.
+	OnWaiting func(Waiting)
+	// Force names objects whose fields are taken over from whoever owns them; ForceHint says how a person does that.
+	Force     func(apply.Ref) bool
+	ForceHint func(apply.Ref) string
+	// OnDrift hears about repairs while a landscape is kept.
+	OnDrift func(Drift)
+	// Shown gives the id that people approve something by, of the one that follows from the objects; nil: they are the same.
+	Shown func(id string) string
+	// StepTimeout shortens the timeouts of the flows' steps; zero leaves them as they are.
+	StepTimeout time.Duration
+	// CareInterval is how often conditions are judged, while converging and while keeping; default 30 s (upstream's).
+	CareInterval time.Duration
+}
+
+// Converger holds the connections and what was rendered last.
+type Converger struct {
+	landscape *landscapes.Landscape
+	options   Options
+	clusters  map[string]*apply.Cluster
+	// opened are those of clusters that this converger has to close.
+	opened []*apply.Cluster
+	// tokens ends with this converger; nil where it is another one's.
+	tokens  *accesstokens.Keeper
+	engine  *apply.Engine
+	owners  *owner.Reconciler
+	all     []*owner.Owner
+	unbound []error
+	// applied says that the owners are those that were applied before, see NewApplied.
+	applied bool
+	// once is what reviews and approvals still count for.
+	once *once
+
+	// alive ends when a lease is lost: somebody else may converge now.
+	alive context.Context
+	die   context.CancelCauseFunc
+
+	mu     sync.Mutex
+	report Report
+	leases []*lease
+	// sighted are leases of others, by cluster and name, see sightLeases.
+	sighted map[string]sighting
+	// keptBy is who else applies the landscape, as the last plan saw it; empty for nobody.
+	keptBy string
+	// refused are the declarations that could not become what Git says.
+	refused map[apply.Ref]bool
+	// declared are the clusters whose declarations were applied as they are.
+	declared map[string]bool
+	// unapplied are the objects that the repair at work left as they are.
+	unapplied map[apply.Ref]bool
+	// handed are the declared fields that are left to controllers.
+	handed map[apply.Ref][]plan.HandedOver
+	// drifts are what could not be repaired since the last apply; repairing says that one is tried now.
+	drifts    map[driftSet]standing
+	repairing bool
+	// foreseen are the Seeds and Shoots as an apply would leave them, where that is not how they live, see inforce.go.
+	foreseen map[apply.Ref]*unstructured.Unstructured
+	filler   *render.Filler
+	// reports are those of the gardenlets on Seeds, by the name of the Seed, as they were when an owner was identified.
+	reports map[string]*seedpublication.Report
+	// totals are the numbers of objects that are declared for each cluster; nil before they were counted.
+	totals    map[string]int
+	admission admission
+	// mutations choose what Shoots leave open.
+	mutations *mutation.Surroundings
+	// coming is what a plan has seen to be made.
+	coming *owner.Coming
+	// made is when this converger was made.
+	made time.Time
+}
+
+// New prepares the clusters of a landscape; no request is made yet.
+func New(l *landscapes.Landscape, options Options) (*Converger, error) {
+	c, err := connect(l, options)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.prepareOwners(); err != nil {
+		c.Close()
+		return nil, err
+	}
+	return c, nil
+}
+
+// connect makes a converger that knows its clusters, and no owners yet.
+func connect(l *landscapes.Landscape, options Options) (*Converger, error) {
+	if options.CareInterval <= 0 {
+		options.CareInterval = careInterval
+	}
+	gate, once := options.gate()
+	options.Gate = gate
+	c := &Converger{landscape: l, options: options, once: once, clusters: map[string]*apply.Cluster{}, engine: options.Engine, coming: &owner.Coming{}, made: options.Clock.Now()}
+	if c.engine == nil {
+		own := options
+		own.ForceHint = c.forceHint
+		c.engine = NewEngine(l, own)
+	}
+	c.alive, c.die = context.WithCancelCause(context.Background())
+	maps.Copy(c.clusters, options.Clusters)
+	for name, config := range options.Configs {
+		if c.clusters[name] != nil {
+			continue
+		}
+		cluster, err := apply.NewCluster(name, config, apply.ClusterOptions{Clock: options.Clock, Kubectl: strings.TrimSpace("kubectl " + options.Flags[name])})
+		if err != nil {
+			c.Close()
+			return nil, fmt.Errorf("cluster %s: %w", name, err)
+		}
+		c.clusters[name] = cluster
+		c.opened = append(c.opened, cluster)
+	}
+	return c, nil
+}
+
+// prepareOwners makes what reconciles the owners, and places them.
+func (c *Converger) prepareOwners() error {
+	options, l := c.options, c.landscape
+	settings := []render.Setting{render.At(options.Clock.Now())}
+	if options.Checked {
+		settings = append(settings, render.Checked())
+	}
+	rendering, err := render.LandscapeOptions(options.Catalogue, l, settings...)
+	if err != nil {
+		return err
+	}
+	judging, err := l.Judging()
+	if err != nil {
+		return err
+	}
+	c.owners = &owner.Reconciler{
+		Engine: c.engine, Render: rendering, Renders: options.Renders, Clock: options.Clock, Thresholds: options.Thresholds, Gate: options.Gate,
+		Gardener:    gardencorev1beta1.Gardener{ID: options.Holder, Name: options.Holder, Version: options.Version},
+		HealthRules: judging.Rules, ExistenceOnly: judging.ExistenceOnly, ProgressingThreshold: progressingThreshold(l),
+		OnEvent: options.OnEvent, OnObject: c.object, Coming: c.coming, Tokens: c.keeper(), StepTimeout: options.StepTimeout, CareInterval: options.CareInterval,
+	}
+	return c.findOwners()
+}
+
+// keeper requests the tokens of control planes.
+func (c *Converger) keeper() *accesstokens.Keeper {
+	if c.options.Tokens != nil {
+		return c.options.Tokens
+	}
+	c.tokens = &accesstokens.Keeper{Clock: c.options.Clock}
+	return c.tokens
+}
+
+// Cluster gives the connection to one cluster, nil when there is none.
+func (c *Converger) Cluster(name string) *apply.Cluster { return c.clusters[name] }
+
+// Close ends all connections and gives the leases back.
+func (c *Converger) Close() {
+	c.tokens.Close()
+	c.mu.Lock()
+	leases := c.leases
+	c.leases = nil
+	c.mu.Unlock()
+	var group sync.WaitGroup
+	for _, l := range leases {
+		group.Go(l.release)
+	}
+	group.Wait()
+	c.die(nil)
+	for _, cluster := range c.opened {
+		cluster.Close()
+		c.engine.Forget(cluster)
+	}
+}
+
+// findOwners places every owner of the landscape on its clusters.
+func (c *Converger) findOwners() error {
+	kinds := c.options.Part.owners()
+	inputs, err := render.Owners(c.landscape, render.At(c.options.Clock.Now()), render.OwnersOf(kinds...))
+	if err != nil {
+		return err
+	}
+	var seedOf map[string]string
+	if len(kinds) == 0 || slices.Contains(kinds, owner.Shoot) {
+		if seedOf, err = render.SeedsOfShoots(c.landscape); err != nil {
+			return err
+		}
+	}
+	for _, in := range inputs {
+		o := &owner.Owner{Input: in, Ref: ownerRef(in.Owner)}
+		local := Runtime
+		switch in.Owner.Kind {
+		case owner.Garden:
+			o.Home, o.Target = c.clusters[Runtime], c.clusters[Virtual]
+		case owner.Seed:
+			o.Home, local = c.clusters[Virtual], in.Owner.Name
+		case owner.Shoot:
+			o.Home, local = c.clusters[Virtual], seedOf[in.Owner.Namespace+"/"+in.Owner.Name]
+		}
+		if !c.options.Part.has(in.Owner.Kind, local) {
+			continue
+		}
+		o.Local = c.clusters[local]
+		if o.Home == nil || o.Local == nil {
+			c.unbound = append(c.unbound, fmt.Errorf("%s: %w", in.Owner, c.noAccess(o, local)))
+			continue
+		}
+		if in.Owner.Kind == owner.Shoot {
+			if err := owner.ConnectShoot(o, true, nil, apply.ClusterOptions{Clock: c.options.Clock}); err != nil {
+				return fmt.Errorf("%s: %w", o, err)
+			}
+			c.opened = append(c.opened, o.Target)
+		}
+		c.all = append(c.all, o)
+	}
+	return nil
+}
+
+// noAccess says which cluster of an owner cannot be reached. The name of a seed is that of its Seed; a cluster that
+// is declared for no Seed may be a misspelt one.
+func (c *Converger) noAccess(o *owner.Owner, local string) error {
+	missing := local
+	if o.Local != nil {
+		missing = Virtual
+		if o.Input.Owner.Kind == owner.Garden {
+			missing = Runtime
+		}
+	}
+	err := fmt.Errorf("no access to cluster %s: set spec.clusters in landscape.yaml, or give --kubeconfig %s=PATH", missing, missing)
+	names, nerr := ClusterNames(c.landscape)
+	if declared := c.landscape.Config.Spec.Clusters; nerr == nil && declared != nil && missing == local {
+		for _, name := range slices.Sorted(maps.Keys(declared.Seeds)) {
+			if !slices.Contains(names, name) {
+				err = fmt.Errorf("%w (spec.clusters.seeds has %s, but no Seed has that name)", err, name)
+			}
+		}
+	}
+	return err
+}
