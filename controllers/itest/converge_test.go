@@ -66,7 +66,7 @@ func testFresh(t *testing.T, s *stage) {
 		o := now[name]
 		assert.True(t, known[name] || ours[name] != nil || requested(o) || ownedByKubernetes(o), "%s appeared, and nobody knows why: %s", name, fieldManagers(o))
 	}
-	help, err := exec.Command(env.pergola, "apply", "--help").Output()
+	help, err := exec.Command(env.Pergola, "apply", "--help").Output()
 	require.NoError(t, err)
 	for _, e := range exempt {
 		assert.Contains(t, string(help), e.What)

@@ -70,7 +70,7 @@ func testExpiredCertificate(t *testing.T, s *stage) {
 // certificate signs a client certificate with the authority of a local cluster.
 func (s *stage) certificate(cluster, name string, valid time.Duration) (certificate, key []byte) {
 	s.Helper()
-	folder := filepath.Join(env.dir, "pki", cluster)
+	folder := filepath.Join(env.State, "pki", cluster)
 	caPEM, err := os.ReadFile(filepath.Join(folder, "ca.crt"))
 	require.NoError(s, err)
 	block, _ := pem.Decode(caPEM)

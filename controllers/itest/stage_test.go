@@ -51,7 +51,7 @@ patches:
 
 func newStage(t *testing.T) *stage {
 	s := &stage{T: t, dir: filepath.Join(t.TempDir(), "landscape"), api: map[string]dynamic.Interface{}, pace: &pace{}}
-	require.NoError(t, os.CopyFS(s.dir, os.DirFS(filepath.Join(env.root, "landscapes/local"))))
+	require.NoError(t, os.CopyFS(s.dir, os.DirFS(filepath.Join(env.Root, "landscapes/local"))))
 	require.NoError(t, os.RemoveAll(filepath.Join(s.dir, "golden")))
 	s.write("components/garden/kube-apiserver/kustomization.yaml", noWait)
 	s.write("components/shoot/kube-apiserver/kustomization.yaml", noWait)
@@ -301,7 +301,7 @@ type cli struct {
 }
 
 func (s *stage) cli(args ...string) *cli {
-	c := &cli{cmd: exec.Command(env.pergola, args...)}
+	c := &cli{cmd: exec.Command(env.Pergola, args...)}
 	c.cmd.Env = append(os.Environ(), "KUBECONFIG="+env.kubeconfig, "SOPS_AGE_KEY_FILE="+env.age)
 	c.cmd.Stdout, c.cmd.Stderr = &c.stdout, &c.stderr
 	return c

@@ -89,7 +89,7 @@ func TestAudit(t *testing.T) {
 // loggedEvents are those in the logs of API servers.
 func loggedEvents(t *testing.T, p *plane) (events []auditEvent, err error) {
 	for _, pod := range p.pods(t, apiServerPods) {
-		out, err := env.clusters("logs", p.cluster, p.namespace+"/"+pod.Name)
+		out, err := env.Clusters("logs", p.cluster, p.namespace+"/"+pod.Name)
 		if err != nil {
 			return nil, err
 		}

@@ -36,7 +36,7 @@ func (e *environment) writeLandscape() (string, error) {
 	if err := os.RemoveAll(dir); err != nil {
 		return "", err
 	}
-	if err := os.CopyFS(dir, os.DirFS(filepath.Join(e.root, "landscapes/local"))); err != nil {
+	if err := os.CopyFS(dir, os.DirFS(filepath.Join(e.Root, "landscapes/local"))); err != nil {
 		return "", err
 	}
 	if err := os.RemoveAll(filepath.Join(dir, "golden")); err != nil {

@@ -144,7 +144,7 @@ func startServer() (*server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.cmd = exec.Command(env.local, "--dir", env.state, "run", "--", itself)
+	s.cmd = exec.Command(env.Local, "--dir", env.State, "run", "--", itself)
 	s.cmd.Env = append(os.Environ(), serveVariable+"="+s.folder)
 	s.cmd.Stderr = os.Stderr
 	stdin, err := s.cmd.StdinPipe()

@@ -1,26 +1,22 @@
 package variants
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
+
+	"github.com/pergola-dev/pergola/hack/testclusters"
 )
 
 // environment is what all tests look at; it is made once.
 type environment struct {
-	root string // the repository
-	// dir is the folder of this run, and state the one of the clusters in it. Paths of sockets are short, so it is, too.
-	dir, state string
-	local      string // the command that starts clusters
-	pergola    string // the built program
+	testclusters.Programs
+	dir        string // of this run
 	kubeconfig string
 	proxy      string // by which the inside is reached
 	server     *server
@@ -52,10 +48,11 @@ func TestMain(m *testing.M) {
 var notRun string
 
 func run(m *testing.M) (code int, err error) {
-	if env.root, err = repository(); err != nil {
+	root, err := testclusters.Repository()
+	if err != nil {
 		return 1, err
 	}
-	if notRun = missing(env.root); notRun != "" {
+	if notRun = testclusters.Missing(root, true); notRun != "" {
 		return m.Run(), nil
 	}
 	kept := os.Getenv(keepVariable)
@@ -65,16 +62,12 @@ func run(m *testing.M) (code int, err error) {
 		}
 		defer func() { err = errors.Join(err, os.RemoveAll(env.dir)) }()
 	}
-	env.state = filepath.Join(env.dir, "s")
-	if err := env.build(); err != nil {
+	// Paths of sockets are short, so this one is, too.
+	if env.Programs, err = testclusters.Build(root, env.dir, filepath.Join(env.dir, "s")); err != nil {
 		return 1, err
 	}
 	if kept == "" {
-		defer func() {
-			if out, failed := env.clusters("clean"); failed != nil {
-				err = errors.Join(err, fmt.Errorf("stopping the local clusters: %w\n%s", failed, out))
-			}
-		}()
+		defer func() { err = errors.Join(err, env.Clean()) }()
 	}
 	if notRun, err = env.up(); err != nil || notRun != "" {
 		return m.Run(), err
@@ -100,84 +93,11 @@ func here(t *testing.T) {
 	}
 }
 
-func repository() (string, error) {
-	dir, err := os.Getwd()
-	if err != nil {
-		return "", err
-	}
-	for ; ; dir = filepath.Dir(dir) {
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
-			return dir, nil
-		}
-		if dir == filepath.Dir(dir) {
-			return "", errors.New("no go.mod above the working directory")
-		}
-	}
-}
-
-// missing says why clusters cannot be started in reasonable time: building their executables takes many minutes.
-func missing(root string) string {
-	for _, name := range []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok", "node"} {
-		found := false
-		for _, folder := range []string{os.Getenv("KUBEBUILDER_ASSETS"), filepath.Join(root, "hack/local/bin")} {
-			_, err := os.Stat(filepath.Join(folder, name))
-			found = found || folder != "" && err == nil
-		}
-		if !found {
-			return name + " is not built: run `make test`, or `bin/pergola-local build` once, or set KUBEBUILDER_ASSETS"
-		}
-	}
-	return ""
-}
-
-// build makes the two programs. The product has to be static to run in a pod.
-func (e *environment) build() error {
-	e.pergola, e.local = filepath.Join(e.dir, "pergola"), os.Getenv("PERGOLA_LOCAL")
-	if _, err := command(e.root, filepath.Join(e.root, "hack/build.sh"), e.pergola, "./cmd/pergola"); err != nil {
-		return err
-	}
-	if e.local == "" {
-		e.local = filepath.Join(e.dir, "pergola-local")
-		_, err := command(filepath.Join(e.root, "hack/local"), "go", "build", "-trimpath", "-o", e.local, ".")
-		return err
-	}
-	if !filepath.IsAbs(e.local) {
-		e.local = filepath.Join(e.root, e.local)
-	}
-	return nil
-}
-
-// command runs something and gives what it has printed to standard output.
-func command(dir, name string, args ...string) ([]byte, error) {
-	cmd := exec.Command(name, args...)
-	cmd.Dir = dir
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	out, err := cmd.Output()
-	if err != nil {
-		return append(out, stderr.Bytes()...), fmt.Errorf("%s %s: %w\n%s%s", filepath.Base(name), strings.Join(args, " "), err, out, stderr.Bytes())
-	}
-	return out, nil
-}
-
-// clusters runs the command that starts them.
-func (e *environment) clusters(args ...string) ([]byte, error) {
-	return command(e.root, e.local, append([]string{"--dir", e.state}, args...)...)
-}
-
 // up starts the clusters; the reason says that pods cannot run here.
 func (e *environment) up() (reason string, err error) {
-	out, err := e.clusters("up", "--clusters", runtimeCluster+","+seedCluster, "--pods", "auto", "--kubelets", "3", "--image", "pergola="+e.pergola, "--json")
+	status, err := e.Up("--clusters", runtimeCluster+","+seedCluster, "--pods", "auto", "--kubelets", "3", "--image", "pergola="+e.Pergola)
 	if err != nil {
 		return "", err
-	}
-	var status struct {
-		Kubeconfig string `json:"kubeconfig"`
-		Living     bool   `json:"living"`
-		Proxy      string `json:"proxy"`
-	}
-	if err := json.Unmarshal(out, &status); err != nil {
-		return "", fmt.Errorf("reading what the local clusters say: %w", err)
 	}
 	if !status.Living {
 		return "pods cannot run here (local up --pods run says why)", nil
@@ -197,8 +117,8 @@ func (e *environment) converge() error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 2*patience)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, e.pergola, "apply", landscape, "--timeout", (2*patience - time.Minute).String())
-	cmd.Env = append(os.Environ(), "KUBECONFIG="+e.kubeconfig, "SOPS_AGE_KEY_FILE="+filepath.Join(e.root, "landscapes/local/.sops/age.key"))
+	cmd := exec.CommandContext(ctx, e.Pergola, "apply", landscape, "--timeout", (2*patience - time.Minute).String())
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+e.kubeconfig, "SOPS_AGE_KEY_FILE="+filepath.Join(e.Root, "landscapes/local/.sops/age.key"))
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	started := time.Now()
 	if out, err := cmd.CombinedOutput(); err != nil {
