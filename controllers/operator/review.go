@@ -116,16 +116,16 @@ func (r *reading) compare(ctx context.Context, former *landscapes.Landscape, nex
 	}
 	out.items = append(out.items, plan.Bundles(declaredPlaces(former, next.landscape)).Items...)
 	oldCluster, newCluster := reach.Old.ClusterOf(), reach.New.ClusterOf()
-	before, controlPlanes, sampled := map[string]bool{}, map[string]string{}, map[string]bool{}
+	before, homes, sampled := map[string]bool{}, map[string]home{}, map[string]bool{}
 	for _, in := range reach.Old.Inputs {
 		before[in.Owner.String()] = true
 	}
 	for _, in := range reach.New.Inputs {
-		if name := in.Owner.String(); in.Owner.Kind == owner.Shoot {
-			controlPlanes[name] = in.Owner.ControlPlaneNamespace
-		} else {
-			controlPlanes[name] = ""
+		at := home{seed: newCluster(render.Bundle{Cluster: render.ClusterSeed, Owner: in.Owner})}
+		if in.Owner.Kind == owner.Shoot {
+			at.controlPlane = in.Owner.ControlPlaneNamespace
 		}
+		homes[in.Owner.String()] = at
 	}
 	if len(reach.Left) > 0 {
 		for _, o := range reach.Sampled {
@@ -146,21 +146,25 @@ func (r *reading) compare(ctx context.Context, former *landscapes.Landscape, nex
 				continue
 			}
 			// An owner whose file is gone is held with all it has, and loses nothing.
-			if controlPlane, stays := controlPlanes[item.Owner]; stays && before[item.Owner] {
-				out.onSeed(item, controlPlane, sampled[item.Owner])
+			if at, stays := homes[item.Owner]; stays && before[item.Owner] {
+				out.onSeed(item, at, sampled[item.Owner])
 			}
 		}
 	}
 	return nil
 }
 
-// onSeed notes what an item says of a seed. What one of a sample loses, all owners of its kind may, on all seeds.
-func (s *seen) onSeed(item plan.Item, controlPlane string, sampled bool) {
+// home is the seed that a Seed or Shoot is converged on, and the namespace there that a Shoot has.
+type home struct{ seed, controlPlane string }
+
+// onSeed notes what an item says of a seed, whose gardenlet also has what is in its Shoots. What one of a sample loses, all owners of its kind may, on all
+// seeds.
+func (s *seen) onSeed(item plan.Item, at home, sampled bool) {
+	object := seedpublication.ObjectIn(at.controlPlane, item.Object)
 	if sampled && landscape.Loses(item) {
-		seedpublication.Note(&s.everywhere, seedpublication.ObjectIn(controlPlane, item.Object), seedpublication.AllOf(item.Owner))
+		seedpublication.Note(&s.everywhere, object, seedpublication.AllOf(item.Owner))
 	}
-	change := s.seeds[item.Cluster]
-	object := seedpublication.ObjectIn(controlPlane, item.Object)
+	change := s.seeds[at.seed]
 	switch {
 	case landscape.Loses(item):
 		seedpublication.Note(&change.Lost, object, item.Owner)
@@ -169,7 +173,7 @@ func (s *seen) onSeed(item plan.Item, controlPlane string, sampled bool) {
 	default:
 		return
 	}
-	s.seeds[item.Cluster] = change
+	s.seeds[at.seed] = change
 }
 
 // declaredPlaces are what the clusters of the operator are to have by two landscapes, as far as they differ.
