@@ -256,9 +256,12 @@ func (s *stage) mustApply(options ...option) (*landscape.Report, *converger) {
 	require.NoError(s, err, strings.Join(owner.Problems(err), "\n"))
 	// Nodes that miss a heartbeat on a busy machine make healthy pods unready for a moment.
 	ctx := testContext(s.T)
+	var text bytes.Buffer
 	for status := c.Status(ctx, landscape.StatusOptions{}); !status.Ready; status = c.Status(ctx, landscape.StatusOptions{Live: true}) {
-		var text bytes.Buffer
-		landscape.PrintStatus(&text, status, false)
+		if ctx.Err() == nil { // else it says that the time is over, and not why
+			text.Reset()
+			landscape.PrintStatus(&text, status, false)
+		}
 		select {
 		case <-time.After(500 * time.Millisecond):
 		case <-ctx.Done():
