@@ -1,6 +1,7 @@
 package variants
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -117,12 +118,19 @@ func (e *environment) converge() error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 2*patience)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, e.Pergola, "apply", landscape, "--timeout", (2*patience - time.Minute).String())
-	cmd.Env = append(os.Environ(), "KUBECONFIG="+e.kubeconfig, "SOPS_AGE_KEY_FILE="+filepath.Join(e.Root, "landscapes/local/.sops/age.key"))
-	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	started := time.Now()
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("pergola apply: %w\n%s", err, out)
+	// On a busy machine a lease may be lost, as for everybody: the next one completes what is missing.
+	for {
+		cmd := exec.CommandContext(ctx, e.Pergola, "apply", landscape, "--timeout", patience.String())
+		cmd.Env = append(os.Environ(), "KUBECONFIG="+e.kubeconfig, "SOPS_AGE_KEY_FILE="+filepath.Join(e.Root, "landscapes/local/.sops/age.key"))
+		cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+		out, err := cmd.CombinedOutput()
+		if err == nil {
+			break
+		}
+		if ctx.Err() != nil || !bytes.Contains(out, []byte("the lease was lost")) {
+			return fmt.Errorf("pergola apply: %w\n%s", err, out)
+		}
 	}
 	fmt.Fprintf(os.Stderr, "converged after %s\n", time.Since(started).Round(time.Second))
 	return nil
