@@ -137,7 +137,7 @@ func ended(pod *corev1.Pod, name string, t *corev1.ContainerStateTerminated) str
 		out = fmt.Sprintf("%s (signal %d)", or(t.Reason, "Error"), t.Signal)
 	}
 	if spec := containerSpec(pod, name); spec != nil && spec.TerminationMessagePolicy == corev1.TerminationMessageReadFile {
-		if words := presentable(t.Message); words != "" {
+		if words := presentable(lastWords(t.Message)); words != "" {
 			out += ": " + words
 		}
 	}
