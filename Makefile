@@ -69,6 +69,7 @@ lint: ## go vet and staticcheck
 .PHONY: local-up
 local-up: $(LOCAL) ## start the local clusters; PODS=run, play or auto: whether control planes in them run for real
 	@$(LOCAL) up --pods $(PODS)
+	@hack/demo/serve.sh
 
 .PHONY: local-down
 local-down: $(LOCAL) ## stop the local clusters, keep their data

@@ -53,6 +53,9 @@ else
   cp -r landscapes/local/. "$landscape"
   rm -rf "$landscape/golden"
   git -C "$landscape" init -q -b main
+  # For whoever goes on with it, too.
+  git -C "$landscape" config user.name demo
+  git -C "$landscape" config user.email demo@example.com
   git_ add -A
   git_ commit -q -m "The local landscape"
   printf '%s\n' "$source_" > "$work/source"

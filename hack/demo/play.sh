@@ -5,7 +5,7 @@ begin() { "$root/hack/stop-demo.sh"; }
 
 control_planes() {
   say "What was rendered is only played here"
-  echo "No process of a control plane runs (why was said when the clusters came up): a cluster takes the place of the virtual garden's API server, that of the"
+  echo "No process of a control plane runs (local up says why): a cluster takes the place of the virtual garden's API server, that of the"
   echo "Shoot does not answer, and operator and gardenlet will be processes beside the clusters. All else is as it is where pods run."
 }
 

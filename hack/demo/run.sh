@@ -3,7 +3,8 @@
 
 # An image that the local clusters know: bin/pergola.
 image=registry.example.org/pergola
-git_port=8080
+# repeated says that there was a demonstration before: its Landscape is not synced by anybody until the operator is back.
+repeated=""
 
 # begin ends operator and gardenlet of the last demonstration: their landscape is applied from here first.
 begin() {
@@ -12,7 +13,8 @@ begin() {
     context=pergola-runtime
     [ $role = operator ] || context=pergola-local
     if "$demo" runs $context garden/pergola-$role; then
-      echo "The $role of the last demonstration is ended first."
+      echo "The $role of the last demonstration is ended first; it comes back below."
+      repeated=yes
       "$pergola" install --role $role --context $context --set image.repository=$image --set replicas=0 --set gardenlet.seed=local > /dev/null
     fi
   done
@@ -21,19 +23,23 @@ begin() {
 # control_planes shows that they live, and makes a context of each.
 control_planes() {
   say "What was rendered runs: the virtual garden and the Shoot have API servers, and kubectl reaches them by the access that they have made"
-  settled
+  if [ -z "$repeated" ]; then
+    echo "Waiting until all of it is ready …"
+    settled
+  fi
   mkdir -p "$work/access"
   "$demo" reach pergola-runtime garden/gardener-internal https://api.virtual-garden.local.gardener.cloud pergola-virtual "$work/access/virtual.kubeconfig"
   "$demo" reach pergola-local shoot--local--local/gardener-internal https://api.local.local.external.local.gardener.cloud pergola-shoot "$work/access/shoot.kubeconfig"
   export KUBECONFIG="$root/.local/kubeconfig:$work/access/virtual.kubeconfig:$work/access/shoot.kubeconfig"
   "$demo" namespace pergola-virtual from-the-demonstration
   "$demo" namespace pergola-shoot from-the-demonstration
-  run "$pergola" status "$landscape" --live
+  differs "$pergola" status "$landscape" --live
 }
 
 # event_ttl shows that the API servers of a control plane (garden or shoot) have a flag, as their processes do.
 event_ttl() {
   say "$3"
+  echo "Waiting until those of before have ended …"
   local pods=kube-apiserver-
   [ "$1" = shoot ] || pods=virtual-garden-kube-apiserver-
   "$local" run -- "$demo" flag $pods event-ttl "${2}0m0s"
@@ -43,13 +49,11 @@ chart_values() { echo "image: {repository: $image}"; }
 
 start_operator() {
   run "$pergola" install --context pergola-runtime --set image.repository=$image
-  "$local" forward runtime garden/pergola-operator-receiver:80 --port "$receiver_port" > /dev/null
 }
 
-# serve_repository is for pods, which see no folder of this machine.
 serve_repository() {
-  "$local" run -- sh -c 'exec setsid -f "$0" serve-git "$1" "$2" > "$3" 2>&1 < /dev/null' "$demo" "169.254.1.1:$git_port" "${remote%/*}" "$work/git.log"
-  url="http://169.254.1.1:$git_port/${remote##*/}"
+  DEMO_RECEIVER_PORT="$receiver_port" hack/demo/serve.sh
+  url="http://169.254.1.1:8080/${remote##*/}"
 }
 
 start_gardenlet() {
