@@ -2,7 +2,6 @@ package apply
 
 import (
 	"context"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -177,23 +176,8 @@ func (g *gate) snapshot() RequestCounts {
 // isUnreachable is true for failures that the next request would meet as well. A connection that the server
 // closed in between is not one of them.
 func isUnreachable(err error) bool {
-	var (
-		op      *net.OpError
-		dns     *net.DNSError
-		timeout net.Error
-		unknown x509.UnknownAuthorityError
-		invalid x509.CertificateInvalidError
-		host    x509.HostnameError
-	)
-	switch {
-	case errors.As(err, &dns), errors.As(err, &unknown), errors.As(err, &invalid), errors.As(err, &host):
-		return true
-	case errors.As(err, &op) && op.Op == "dial", addresses.IsProxyRefusal(err):
-		return true
-	case errors.Is(err, errNoAnswer):
-		return true
-	}
-	return errors.As(err, &timeout) && timeout.Timeout()
+	var timeout net.Error
+	return addresses.IsUnsent(err) || errors.Is(err, errNoAnswer) || errors.As(err, &timeout) && timeout.Timeout()
 }
 
 type cancelOnClose struct {

@@ -22,7 +22,9 @@ say() { printf '\n\033[1m▶ %s\033[0m\n' "$*"; }
 run() { printf '$ %s\n' "$*"; "$@"; }
 # differs runs a command whose exit code 1 says that there are differences.
 differs() { printf '$ %s\n' "$*"; "$@" || [ $? -eq 1 ]; }
-git_() { git -C "$landscape" -c user.name=demo -c user.email=demo@example.com -c commit.gpgsign=false "$@"; }
+git_() { git -C "$landscape" "$@"; }
+# identify says in the repository who commits, for whoever goes on with it, too.
+identify() { git_ config user.name demo; git_ config user.email demo@example.com; git_ config commit.gpgsign false; }
 # settled waits until everything is ready: conditions are written a little later than what they are about.
 settled() { for _ in $(seq 90); do if "$pergola" status "$landscape" --live > /dev/null 2>&1; then return; fi; sleep 2; done; }
 # either prints the one of two values that a file does not have yet, so that the demonstration can be repeated.
@@ -43,6 +45,7 @@ source_="$(find landscapes/local -type f -not -path '*/golden/*' | sort | xargs 
 say "A landscape in Git"
 if [ -d "$landscape/.git" ] && [ "$(cat "$work/source" 2>/dev/null)" = "$source_" ]; then
   echo "The repository of the last demonstration is used again."
+  identify
 else
   if [ -d "$landscape/.git" ]; then
     kept="$work/landscape-before-$(date +%Y%m%d-%H%M%S)"
@@ -53,9 +56,7 @@ else
   cp -r landscapes/local/. "$landscape"
   rm -rf "$landscape/golden"
   git -C "$landscape" init -q -b main
-  # For whoever goes on with it, too.
-  git -C "$landscape" config user.name demo
-  git -C "$landscape" config user.email demo@example.com
+  identify
   git_ add -A
   git_ commit -q -m "The local landscape"
   printf '%s\n' "$source_" > "$work/source"

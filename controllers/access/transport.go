@@ -3,12 +3,10 @@ package access
 import (
 	"context"
 	"crypto/sha256"
-	"crypto/x509"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -226,15 +224,7 @@ func doubts(resp *http.Response, err error) (doubted, unsent bool) {
 	if err == nil {
 		return resp.StatusCode == http.StatusUnauthorized, true
 	}
-	var (
-		op      *net.OpError
-		dns     *net.DNSError
-		unknown x509.UnknownAuthorityError
-		invalid x509.CertificateInvalidError
-		host    x509.HostnameError
-	)
-	unsent = addresses.IsProxyRefusal(err) || errors.As(err, &unknown) || errors.As(err, &invalid) || errors.As(err, &host) || errors.As(err, &dns) || errors.As(err, &op) && op.Op == "dial"
-	return true, unsent
+	return true, addresses.IsUnsent(err)
 }
 
 // rewound is a request that was sent already, to be sent once more; false where its body is used up.

@@ -40,7 +40,7 @@ func testFresh(t *testing.T, s *stage) {
 	accounts := s.api[virtualCluster].Resource(corev1.SchemeGroupVersion.WithResource("serviceaccounts")).Namespace("kube-system")
 	require.Eventually(t, func() bool {
 		o, err := accounts.Get(t.Context(), "kube-controller-manager", metav1.GetOptions{})
-		return err == nil && requested(o)
+		return err == nil && tokenrequestor.IsRequested(o)
 	}, time.Minute, 100*time.Millisecond)
 	now := s.world()
 	known := s.inventories(now)
@@ -48,7 +48,7 @@ func testFresh(t *testing.T, s *stage) {
 	used := make([]bool, len(exempt))
 	ours := now.ours()
 	for name, o := range now {
-		if known[name] || ours[name] == nil && !requested(o) {
+		if known[name] || ours[name] == nil && !tokenrequestor.IsRequested(o) {
 			continue
 		}
 		i := slices.IndexFunc(exempt, func(e landscape.Exemption) bool { return e.Matches(o) })
@@ -64,7 +64,7 @@ func testFresh(t *testing.T, s *stage) {
 	}
 	for _, name := range now.but(before) {
 		o := now[name]
-		assert.True(t, known[name] || ours[name] != nil || requested(o) || ownedByKubernetes(o), "%s appeared, and nobody knows why: %s", name, fieldManagers(o))
+		assert.True(t, known[name] || ours[name] != nil || tokenrequestor.IsRequested(o) || ownedByKubernetes(o), "%s appeared, and nobody knows why: %s", name, fieldManagers(o))
 	}
 	help, err := exec.Command(env.Pergola, "apply", "--help").Output()
 	require.NoError(t, err)
@@ -74,11 +74,6 @@ func testFresh(t *testing.T, s *stage) {
 }
 
 // ownedByKubernetes are objects that Kubernetes' controllers, the API server or what plays extensions have made.
-// requested tells a ServiceAccount for whom a token was requested. It may come at any time, so that it is not counted among what Pergola writes.
-func requested(o *unstructured.Unstructured) bool {
-	return o.GetKind() == "ServiceAccount" && slices.ContainsFunc(o.GetManagedFields(), func(f metav1.ManagedFieldsEntry) bool { return f.Manager == tokenrequestor.FieldManager })
-}
-
 func ownedByKubernetes(o *unstructured.Unstructured) bool {
 	for _, f := range o.GetManagedFields() {
 		if !slices.Contains([]string{"kube-controller-manager", "kube-apiserver", "kube-scheduler", "kwok", "pergola-local", "kubelet"}, f.Manager) &&

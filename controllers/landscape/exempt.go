@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/pergola-dev/pergola/controllers/access"
@@ -45,9 +44,7 @@ func Exemptions() []Exemption {
 		},
 		{
 			"ServiceAccounts kube-system/* that Secrets shoot-access-* ask for", "who control planes are in the API server that they serve; as upstream's they live as long as it does",
-			func(o *unstructured.Unstructured) bool {
-				return o.GetKind() == "ServiceAccount" && slices.ContainsFunc(o.GetManagedFields(), func(f metav1.ManagedFieldsEntry) bool { return f.Manager == tokenrequestor.FieldManager })
-			},
+			tokenrequestor.IsRequested,
 		},
 		{
 			"ConfigMaps garden/" + owner.InventoryPrefix + "*", "the inventories themselves; each goes with its bundle",

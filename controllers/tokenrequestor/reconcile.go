@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -12,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	applycorev1 "k8s.io/client-go/applyconfigurations/core/v1"
@@ -20,8 +22,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// FieldManager owns what is written to ServiceAccounts and Secrets.
-const FieldManager = "token-requestor"
+// fieldManager owns what is written to ServiceAccounts and Secrets.
+const fieldManager = "token-requestor"
+
+// IsRequested tells whether an object is a ServiceAccount that was made because a token was asked for.
+func IsRequested(o *unstructured.Unstructured) bool {
+	return o.GetKind() == "ServiceAccount" &&
+		slices.ContainsFunc(o.GetManagedFields(), func(f metav1.ManagedFieldsEntry) bool { return f.Manager == fieldManager })
+}
 
 // Reasons of events.
 const (
@@ -192,7 +200,7 @@ func (r *requestor) renew(ctx context.Context, secret *corev1.Secret, o order, b
 func (r *requestor) request(ctx context.Context, o order) (string, time.Time, error) {
 	accounts := r.target.CoreV1().ServiceAccounts(o.account.Namespace)
 	account := applycorev1.ServiceAccount(o.account.Name, o.account.Namespace).WithLabels(o.labels).WithAutomountServiceAccountToken(false)
-	if _, err := accounts.Apply(ctx, account, metav1.ApplyOptions{FieldManager: FieldManager, Force: true}); err != nil {
+	if _, err := accounts.Apply(ctx, account, metav1.ApplyOptions{FieldManager: fieldManager, Force: true}); err != nil {
 		return "", time.Time{}, fmt.Errorf("applying the ServiceAccount %s of the target cluster: %w", o.account, err)
 	}
 	seconds := int64(o.expiration / time.Second)
@@ -219,7 +227,7 @@ func write(ctx context.Context, cluster kubernetes.Interface, secret *corev1.Sec
 				created.Data[key] = value
 			}
 		}
-		_, err := secrets.Create(ctx, created, metav1.CreateOptions{FieldManager: FieldManager})
+		_, err := secrets.Create(ctx, created, metav1.CreateOptions{FieldManager: fieldManager})
 		return err
 	}
 	metadata := map[string]any{"resourceVersion": secret.ResourceVersion}
@@ -230,6 +238,6 @@ func write(ctx context.Context, cluster kubernetes.Interface, secret *corev1.Sec
 	if err != nil {
 		return fmt.Errorf("preparing the patch: %T", err) // its text could be of the content
 	}
-	_, err = secrets.Patch(ctx, secret.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: FieldManager})
+	_, err = secrets.Patch(ctx, secret.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: fieldManager})
 	return err
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestIsProxyRefusal(t *testing.T) {
+func TestIsUnsent(t *testing.T) {
 	for code, want := range map[int]bool{
 		http.StatusBadGateway: true, http.StatusServiceUnavailable: true, http.StatusGatewayTimeout: true,
 		http.StatusForbidden: false, http.StatusProxyAuthRequired: false, // which the next request need not meet: somebody has to do something
@@ -22,9 +22,17 @@ func TestIsProxyRefusal(t *testing.T) {
 		client := &http.Client{Transport: &http.Transport{Proxy: http.ProxyURL(address)}}
 		_, err = client.Get("https://api.example.org/version")
 		require.Error(t, err)
-		assert.Equal(t, want, IsProxyRefusal(err), "%d: %s", code, err)
+		assert.Equal(t, want, IsUnsent(err), "%d: %s", code, err)
 		proxy.Close()
 	}
-	assert.False(t, IsProxyRefusal(nil))
-	assert.False(t, IsProxyRefusal(errors.New("the API server says Bad Gateway")))
+	_, err := http.Get("http://127.0.0.1:1/")
+	assert.True(t, IsUnsent(err), err)
+	_, err = http.Get("http://nowhere.invalid/")
+	assert.True(t, IsUnsent(err), err)
+	server := httptest.NewTLSServer(http.NotFoundHandler())
+	defer server.Close()
+	_, err = http.Get(server.URL)
+	assert.True(t, IsUnsent(err), "nobody trusts it: %v", err)
+	assert.False(t, IsUnsent(nil))
+	assert.False(t, IsUnsent(errors.New("the API server says Bad Gateway")))
 }
