@@ -355,6 +355,7 @@ func TestBadUse(t *testing.T) {
 	for _, args := range [][]string{
 		{"up", "--clusters", "Big"}, {"up", "--clusters", "a,a"}, {"up", "--clusters", "shared"}, {"up", "--parts", "kubelet"},
 		{"status", "-o", "xml"}, {"kubeconfig", "nobody"}, {"up", "extra"},
+		{"logs", "one", "a/b", "--tail", "-5"}, {"logs", "one", "a"}, {"forward", "one", "a/b:80", "--port", "70000"}, {"forward", "one", "a/b:http"}, {"run", "--", "/none"},
 	} {
 		_, messages, code := p.run(args...)
 		assert.Equal(t, 2, code, args)

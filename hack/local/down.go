@@ -34,11 +34,11 @@ func downCommand(where *places) *cobra.Command {
 				return err
 			}
 			defer unlock()
-			if gone, err := release(cmd.Context(), manager); err != nil || gone {
-				return err
+			if inside() { // who is outside says what was stopped
+				return manager.Down(cmd.Context())
 			}
 			running := processes(cmd.Context(), manager)
-			if err := manager.Down(cmd.Context()); err != nil {
+			if err := errors.Join(release(cmd.Context(), manager), manager.Down(cmd.Context())); err != nil {
 				return err
 			}
 			fmt.Fprintf(os.Stderr, "stopped %s and kept the data in %s\n", running, manager.Dir)
@@ -47,14 +47,14 @@ func downCommand(where *places) *cobra.Command {
 	}
 }
 
-// release ends what lives in namespaces, and them. It says whether there were any.
-func release(ctx context.Context, m *cluster.Manager) (bool, error) {
+// release ends what lives in namespaces, and them, where there are any.
+func release(ctx context.Context, m *cluster.Manager) error {
 	holder, err := holderOf(m)
 	if err != nil || holder == nil {
-		return false, err
+		return err
 	}
-	err = again(ctx, holder, m.Self, "down", "--dir", string(m.Dir), "--bin", m.Source.Bin)
-	return true, errors.Join(err, holder.Stop(ctx))
+	err = again(ctx, holder, m.Self, os.Stdout, "down", "--dir", string(m.Dir), "--bin", m.Source.Bin)
+	return errors.Join(err, holder.Stop(ctx))
 }
 
 // nothing says that there was nothing to stop.
@@ -71,7 +71,7 @@ func nothing(where *places, err error) error {
 
 // processes counts what runs, in words. That it cannot be counted is no reason not to stop it.
 func processes(ctx context.Context, m *cluster.Manager) string {
-	status, err := m.Status(ctx)
+	status, err := statusOf(ctx, m)
 	if err != nil {
 		return "all processes"
 	}
@@ -119,10 +119,10 @@ func cleanCommand(where *places) *cobra.Command {
 					return err
 				}
 				defer unlock()
-				if _, err := release(cmd.Context(), manager); err != nil {
+				running := processes(cmd.Context(), manager)
+				if err := release(cmd.Context(), manager); err != nil {
 					return err
 				}
-				running := processes(cmd.Context(), manager)
 				if err := manager.Clean(cmd.Context()); err != nil {
 					return err
 				}

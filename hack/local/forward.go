@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"net/url"
@@ -28,6 +29,9 @@ func forwardCommand(where *places) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if port < 0 || port > 65535 {
+				return fmt.Errorf("--port %d: use 1 to 65535, or 0 for one that is free", port)
+			}
 			manager, err := where.manager(os.Stderr)
 			if err != nil {
 				return err
@@ -52,7 +56,8 @@ func forwardCommand(where *places) *cobra.Command {
 			}
 			var found struct {
 				Spec struct {
-					ClusterIP string `json:"clusterIP"`
+					ClusterIP string          `json:"clusterIP"`
+					Ports     []portOfService `json:"ports"`
 				} `json:"spec"`
 			}
 			namespace, name, _ := strings.Cut(service, "/")
@@ -61,6 +66,9 @@ func forwardCommand(where *places) *cobra.Command {
 			}
 			if net.ParseIP(found.Spec.ClusterIP) == nil {
 				return fmt.Errorf("the Service %s has no address of its own (clusterIP: %s)", service, found.Spec.ClusterIP)
+			}
+			if err := hasPort(found.Spec.Ports, servicePort); err != nil {
+				return fmt.Errorf("the Service %s %w", service, err)
 			}
 			if port == 0 {
 				if port, err = statedir.FreePort(state.Ports()); err != nil {
@@ -76,6 +84,35 @@ func forwardCommand(where *places) *cobra.Command {
 	}
 	command.Flags().IntVar(&port, "port", 0, "port of this machine; 0 for one that is free")
 	return command
+}
+
+// portOfService is one that a Service has.
+type portOfService struct {
+	Name     string `json:"name"`
+	Port     int    `json:"port"`
+	Protocol string `json:"protocol"`
+}
+
+// hasPort says which ports there are if the wanted one is not among them, or is not one of TCP.
+func hasPort(ports []portOfService, wanted int) error {
+	var all []string
+	for _, p := range ports {
+		if p.Protocol != "TCP" {
+			continue
+		}
+		if p.Port == wanted {
+			return nil
+		}
+		text := strconv.Itoa(p.Port)
+		if p.Name != "" {
+			text += " (" + p.Name + ")"
+		}
+		all = append(all, text)
+	}
+	if len(all) == 0 {
+		return errors.New("has no port of TCP")
+	}
+	return fmt.Errorf("has no port %d of TCP: it has %s", wanted, strings.Join(all, ", "))
 }
 
 // serviceOf takes NAMESPACE/SERVICE:PORT apart.

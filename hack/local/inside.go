@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -18,14 +19,14 @@ const insideVariable = "PERGOLA_LOCAL_INSIDE"
 
 func inside() bool { return os.Getenv(insideVariable) != "" }
 
-// again runs this very command inside of the namespaces. That it says that not all is well is no error of the way.
-func again(ctx context.Context, holder *hold.Holder, self string, args ...string) error {
+// again runs this program inside of the namespaces, which writes to out. That it says that not all is well is no error of the way.
+func again(ctx context.Context, holder *hold.Holder, self string, out *os.File, args ...string) error {
 	folder, err := os.Getwd()
 	if err != nil {
 		return fmt.Errorf("finding the working folder: %w", err)
 	}
 	code, err := holder.Run(ctx, hold.Command{
-		Path: self, Args: args, Env: append(os.Environ(), insideVariable+"=1"), Dir: folder, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
+		Path: self, Args: args, Env: append(os.Environ(), insideVariable+"=1"), Dir: folder, Stdin: os.Stdin, Stdout: out, Stderr: os.Stderr,
 	})
 	switch {
 	case err != nil:
@@ -49,6 +50,52 @@ func holderOf(m *cluster.Manager) (*hold.Holder, error) {
 	return hold.Find(string(m.Dir))
 }
 
+// statusOf is the status of the clusters of a state folder, wherever they live, with the process ids of whoever asks.
+func statusOf(ctx context.Context, m *cluster.Manager) (cluster.Status, error) {
+	holder, err := holderOf(m)
+	if err != nil {
+		return cluster.Status{}, err
+	}
+	if holder == nil {
+		return m.Status(ctx)
+	}
+	status, err := statusInside(ctx, m, holder)
+	if err != nil {
+		return status, err
+	}
+	outside, err := holder.Outside()
+	if err != nil {
+		return status, err
+	}
+	for _, c := range append(status.Clusters, cluster.ClusterStatus{Parts: status.Shared}) {
+		for i := range c.Parts {
+			c.Parts[i].PID = outside[c.Parts[i].PID]
+		}
+	}
+	return status, nil
+}
+
+// statusInside asks for it where the processes can be seen.
+func statusInside(ctx context.Context, m *cluster.Manager, holder *hold.Holder) (status cluster.Status, err error) {
+	out, in, err := os.Pipe()
+	if err != nil {
+		return status, fmt.Errorf("making a pipe: %w", err)
+	}
+	defer out.Close()
+	decoded := make(chan error, 1)
+	go func() { decoded <- json.NewDecoder(out).Decode(&status) }()
+	err = again(ctx, holder, m.Self, in, "status", "-o", "json", "--dir", string(m.Dir), "--bin", m.Source.Bin)
+	_ = in.Close()
+	unreadable := <-decoded
+	switch {
+	case err != nil && !errors.Is(err, errFinding):
+		return status, err
+	case unreadable != nil:
+		return status, fmt.Errorf("reading the status of the inside: %w", unreadable)
+	}
+	return status, nil
+}
+
 // upLiving brings clusters up inside of the namespaces, whose ports lead there. The caller has the lock.
 func upLiving(ctx context.Context, m *cluster.Manager, options cluster.Options) error {
 	// Inside there is no network to get modules from.
@@ -63,7 +110,7 @@ func upLiving(ctx context.Context, m *cluster.Manager, options cluster.Options) 
 	if err != nil {
 		return err
 	}
-	if err := again(ctx, holder, m.Self, os.Args[1:]...); err != nil {
+	if err := again(ctx, holder, m.Self, os.Stdout, os.Args[1:]...); err != nil {
 		return err
 	}
 	for _, c := range state.Clusters {

@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -224,6 +225,11 @@ func testSorts(t *testing.T, l *living) {
 	text, messages, code := l.run("logs", "one", "default/lives")
 	require.Zero(t, code, messages)
 	assert.Equal(t, "probe begins\n", text)
+	_, messages, code = l.run("logs", "one", "default/plays")
+	assert.Equal(t, 2, code)
+	assert.Contains(t, messages, "pod default/plays has no logs: it is played on node one-")
+	_, messages, _ = l.run("logs", "one", "default/nobody")
+	assert.Contains(t, messages, "there is no pod default/nobody in cluster one")
 	// Two pods may have the same port, also one below 1024.
 	l.runs(t, "too", nil)
 	l.ready(t, "too")
@@ -264,6 +270,16 @@ func testReaches(t *testing.T, l *living) {
 	text, err := io.ReadAll(response.Body)
 	require.NoError(t, err)
 	assert.Equal(t, "lives", string(text))
+	_, messages, code = l.run("forward", "one", "default/reached:80")
+	assert.Equal(t, 2, code)
+	assert.Contains(t, messages, "the Service default/reached has no port 80 of TCP: it has 8080")
+
+	resolved, err := exec.Command(l.binary, "--dir", l.dir, "run", "--", "getent", "hosts", "kubernetes.default.svc").CombinedOutput()
+	require.NoError(t, err, string(resolved))
+	assert.Contains(t, string(resolved), "10.96.0.1 ")
+	ours, err := os.ReadFile("/etc/resolv.conf")
+	require.NoError(t, err)
+	assert.NotContains(t, string(ours), "cluster.local", "the machine has its own")
 
 	l.api.apply(core+"persistentvolumeclaims/data", object{
 		"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": object{"name": "data"},
@@ -334,8 +350,11 @@ func testRunnerKilled(t *testing.T, l *living) {
 	status, code := l.status()
 	require.Zero(t, code)
 	before := dig(l.get(podsPath+"lives"), "status/containerStatuses[0]/containerID")
-	out, err := exec.Command(l.binary, "--dir", l.dir, "run", "--", "/bin/kill", "-9", fmt.Sprint(pids(status)["one/kubelet-0"])).CombinedOutput()
-	require.NoError(t, err, string(out))
+	kubelet := pids(status)["one/kubelet-0"]
+	line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", kubelet))
+	require.NoError(t, err, "it has the number that the machine has for it")
+	require.Contains(t, string(line), "one-living-0")
+	require.NoError(t, syscall.Kill(kubelet, syscall.SIGKILL))
 	address := dig(l.get(podsPath+"lives"), "status/podIP").(string)
 	require.Eventually(t, func() bool {
 		_, err := l.proxy.Get("http://" + address + "/healthz")
@@ -362,6 +381,7 @@ func testNothingLeft(t *testing.T, l *living) {
 	assert.Contains(t, messages, "--pods run")
 	_, messages, code = l.run("down")
 	require.Zero(t, code, messages)
+	assert.Regexp(t, `^stopped 8 processes \(clusters: 1\) and kept the data in `+l.dir+"\n$", messages)
 	requireGone(t, "holder", holder.PID())
 	mounts, err := os.ReadFile("/proc/self/mountinfo")
 	require.NoError(t, err)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"net/url"
 	"os"
@@ -8,6 +9,10 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/pergola-dev/pergola/hack/local/cluster"
+	"github.com/pergola-dev/pergola/hack/local/restclient"
+	"github.com/pergola-dev/pergola/hack/local/statedir"
 )
 
 // logsCommand is for machines without kubectl; where there is one, `kubectl logs` gives the same.
@@ -26,6 +31,9 @@ func logsCommand(where *places) *cobra.Command {
 			if !found || namespace == "" || pod == "" {
 				return fmt.Errorf("%q is not NAMESPACE/POD", args[1])
 			}
+			if tail < -1 {
+				return fmt.Errorf("--tail %d: use a number of lines, or -1 for all", tail)
+			}
 			manager, err := where.manager(os.Stderr)
 			if err != nil {
 				return err
@@ -42,6 +50,10 @@ func logsCommand(where *places) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			path := fmt.Sprintf("/api/v1/namespaces/%s/pods/%s", url.PathEscape(namespace), url.PathEscape(pod))
+			if err := hasLogs(cmd.Context(), client, c, path, args[1]); err != nil {
+				return err
+			}
 			query := url.Values{}
 			for name, value := range map[string]string{"container": container, "follow": flag(follow), "previous": flag(previous)} {
 				if value != "" {
@@ -51,8 +63,7 @@ func logsCommand(where *places) *cobra.Command {
 			if tail >= 0 {
 				query.Set("tailLines", strconv.Itoa(tail))
 			}
-			path := fmt.Sprintf("/api/v1/namespaces/%s/pods/%s/log?%s", url.PathEscape(namespace), url.PathEscape(pod), query.Encode())
-			return client.Copy(cmd.Context(), path, cmd.OutOrStdout())
+			return client.Copy(cmd.Context(), path+"/log?"+query.Encode(), cmd.OutOrStdout())
 		},
 	}
 	flags := command.Flags()
@@ -61,6 +72,26 @@ func logsCommand(where *places) *cobra.Command {
 	flags.BoolVarP(&previous, "previous", "p", false, "of the container before the last restart")
 	flags.IntVar(&tail, "tail", -1, "last lines only; -1 for all")
 	return command
+}
+
+// hasLogs says why a pod has none: only what runs prints something.
+func hasLogs(ctx context.Context, client *restclient.Client, c *statedir.Cluster, path, name string) error {
+	var pod struct {
+		Spec struct {
+			NodeName string `json:"nodeName"`
+		} `json:"spec"`
+	}
+	switch err := client.Get(ctx, path, &pod); {
+	case restclient.IsNotFound(err):
+		return fmt.Errorf("there is no pod %s in cluster %s", name, c.Name)
+	case err != nil:
+		return err
+	case pod.Spec.NodeName == "":
+		return fmt.Errorf("pod %s has no logs: it has no node yet", name)
+	case !cluster.Runs(c, pod.Spec.NodeName):
+		return fmt.Errorf("pod %s has no logs: it is played on node %s, no process of it runs", name, pod.Spec.NodeName)
+	}
+	return nil
 }
 
 func flag(set bool) string {

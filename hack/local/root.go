@@ -32,7 +32,7 @@ func root() *cobra.Command {
 	}
 	command.PersistentFlags().StringVar(&where.dir, "dir", "", "state folder (default .local in the repository)")
 	command.PersistentFlags().StringVar(&where.bin, "bin", "", "folder for built executables (default hack/local/bin in the repository)")
-	command.AddCommand(upCommand(where), downCommand(where), statusCommand(where), cleanCommand(where), kubeconfigCommand(where), logsCommand(where), runCommand(where), forwardCommand(where), keepStagesCommand(), holdCommand(), buildCommand(where))
+	command.AddCommand(upCommand(where), downCommand(where), statusCommand(where), cleanCommand(where), kubeconfigCommand(where), logsCommand(where), runCommand(where), forwardCommand(where), keepStagesCommand(), holdCommand(), namedCommand(), buildCommand(where))
 	return command
 }
 

@@ -1,21 +1,28 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
+	"github.com/pergola-dev/pergola/hack/local/cluster"
 	"github.com/pergola-dev/pergola/hack/local/hold"
 )
 
-// runCommand runs something where the addresses of pods and Services can be reached.
+// runCommand runs something where the addresses of pods and Services can be reached, and have their names.
 func runCommand(where *places) *cobra.Command {
+	var of string
 	command := &cobra.Command{
 		Use:   "run -- COMMAND [ARGUMENT...]",
-		Short: "Run a command where pods and Services have their addresses",
-		Example: `  local run -- curl -k https://10.96.0.1/version
+		Short: "Run a command where pods and Services have their addresses and names",
+		Example: `  local run -- curl -k https://kubernetes.default.svc/version
+  local run --names-of local -- curl -k https://kube-apiserver.shoot--local--local.svc/version
   local run -- bash`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -30,7 +37,11 @@ func runCommand(where *places) *cobra.Command {
 			if holder == nil {
 				return fmt.Errorf("no pods run for real in %s: \"up --pods run\" begins it", manager.Dir)
 			}
-			path, err := exec.LookPath(args[0])
+			path, err := executable(args[0])
+			if err != nil {
+				return err
+			}
+			server, err := nameServer(manager, of)
 			if err != nil {
 				return err
 			}
@@ -38,7 +49,7 @@ func runCommand(where *places) *cobra.Command {
 			if err != nil {
 				return fmt.Errorf("finding the working folder: %w", err)
 			}
-			code, err := holder.Run(cmd.Context(), hold.Command{Path: path, Args: args[1:], Env: os.Environ(), Dir: folder, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr})
+			code, err := holder.Run(cmd.Context(), hold.Command{Path: manager.Self, Args: append([]string{named, server, path}, args[1:]...), Env: os.Environ(), Dir: folder, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr})
 			if err != nil {
 				return err
 			}
@@ -48,8 +59,45 @@ func runCommand(where *places) *cobra.Command {
 			return nil
 		},
 	}
+	command.Flags().StringVar(&of, "names-of", "", "cluster whose Services have their names (default: the first one). Those of API servers resolve anyhow")
 	command.Flags().SetInterspersed(false)
 	return command
+}
+
+// executable finds a command as a shell does.
+func executable(name string) (string, error) {
+	path, err := exec.LookPath(name)
+	if err == nil {
+		path, err = filepath.Abs(path)
+	}
+	switch {
+	case errors.Is(err, exec.ErrNotFound):
+		return "", fmt.Errorf("there is no command %s in the PATH", name)
+	case errors.Is(err, fs.ErrNotExist):
+		return "", fmt.Errorf("there is no file %s", name)
+	case errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EISDIR):
+		return "", fmt.Errorf("%s is not an executable file", name)
+	case err != nil:
+		return "", fmt.Errorf("looking for %s: %w", name, err)
+	}
+	return path, nil
+}
+
+// nameServer is the address of the DNS server of a cluster whose pods run; without a name that of the first one.
+func nameServer(m *cluster.Manager, name string) (string, error) {
+	state, err := m.Dir.Load()
+	if err != nil {
+		return "", err
+	}
+	for _, c := range state.Clusters {
+		if c.Kubelets > 0 && (name == "" || c.Name == name) {
+			return c.DNS(), nil
+		}
+	}
+	if name == "" {
+		return "", fmt.Errorf("no cluster in %s runs pods for real", m.Dir)
+	}
+	return "", fmt.Errorf("--names-of: there is no cluster %q in %s whose pods run for real", name, m.Dir)
 }
 
 // exitCode is that of a command that was run, to be this program's own.

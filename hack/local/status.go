@@ -33,12 +33,7 @@ func statusCommand(where *places) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				if holder, err := holderOf(manager); err != nil {
-					return err
-				} else if holder != nil {
-					return again(cmd.Context(), holder, manager.Self, os.Args[1:]...)
-				}
-				if status, err = manager.Status(cmd.Context()); err != nil {
+				if status, err = statusOf(cmd.Context(), manager); err != nil {
 					return err
 				}
 			}

@@ -76,13 +76,15 @@ KUBEBUILDER_ASSETS names; those that are not there are built, which takes minute
 				return err
 			}
 			if living && !inside() {
-				return upLiving(cmd.Context(), manager, options)
+				err = upLiving(cmd.Context(), manager, options)
+			} else {
+				err = manager.Up(cmd.Context(), options)
 			}
-			if err := manager.Up(cmd.Context(), options); err != nil {
+			if err != nil || inside() { // who is outside says how it went
 				return err
 			}
 			if asJSON {
-				status, err := manager.Status(cmd.Context())
+				status, err := statusOf(cmd.Context(), manager)
 				if err != nil {
 					return err
 				}

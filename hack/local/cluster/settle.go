@@ -86,7 +86,7 @@ type nodeObject struct {
 
 // settled says what is missing until pods can be created and scheduled: Ready nodes without the taints
 // of new nodes, and the service account that pods use by default.
-func settled(ctx context.Context, client *restclient.Client, c *statedir.Cluster) error {
+func (m *Manager) settled(ctx context.Context, client *restclient.Client, c *statedir.Cluster) error {
 	// Only the controller manager takes taints off.
 	tainted := !c.Has(PartControllerManager)
 	for n := range c.Nodes {
@@ -94,13 +94,12 @@ func settled(ctx context.Context, client *restclient.Client, c *statedir.Cluster
 			return err
 		}
 	}
-	if err := living(ctx, client, c); err != nil {
-		return err
-	}
 	if c.Has(PartControllerManager) {
-		return client.Get(ctx, "/api/v1/namespaces/default/serviceaccounts/default", nil)
+		if err := client.Get(ctx, "/api/v1/namespaces/default/serviceaccounts/default", nil); err != nil {
+			return err
+		}
 	}
-	return nil
+	return m.living(ctx, client, c)
 }
 
 // nodeReady says what is missing of a node, which may have one taint for good, or any.

@@ -160,5 +160,5 @@ func (m *Manager) check(ctx context.Context, c *statedir.Cluster) error {
 	if err := ready(ctx, client); err != nil {
 		return err
 	}
-	return settled(ctx, client, c)
+	return m.settled(ctx, client, c)
 }

@@ -238,7 +238,7 @@ func (m *Manager) upCluster(ctx context.Context, c *statedir.Cluster) error {
 	for _, part := range c.Parts {
 		everything = append(everything, running{cluster: c.Name, part: part})
 	}
-	if err := m.wait(ctx, "it to be ready", everything, func(ctx context.Context) error { return settled(ctx, client, c) }); err != nil {
+	if err := m.wait(ctx, "it to be ready", everything, func(ctx context.Context) error { return m.settled(ctx, client, c) }); err != nil {
 		return err
 	}
 	m.say("%s: ready after %s at %s", c.Name, time.Since(start).Round(100*time.Millisecond), c.Server())

@@ -50,3 +50,6 @@ func (*Holder) SetResolver(context.Context, string) error { return errNotHere }
 
 // Stop is refused on this system.
 func (*Holder) Stop(context.Context) error { return errNotHere }
+
+// Outside is refused on this system.
+func (*Holder) Outside() (map[int]int, error) { return nil, errNotHere }

@@ -1,0 +1,10 @@
+//go:build !linux
+
+package main
+
+import "errors"
+
+// becomeNamed is refused on this system.
+func becomeNamed(string, []string) error {
+	return errors.New("namespaces are a feature of Linux")
+}
