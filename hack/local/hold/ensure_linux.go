@@ -8,9 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"sync"
-	"syscall"
 	"time"
 )
 
@@ -36,7 +34,7 @@ var Possible = sync.OnceValue(func() error {
 	// It ends by itself, or has been killed.
 	_ = started.Wait()
 	if said != statusReady {
-		return forbidden(said)
+		return forbidden(said, sysctl)
 	}
 	return nil
 })
@@ -116,7 +114,7 @@ func start(ctx context.Context, self, arg string, log *os.File) (*exec.Cmd, stri
 	err = command.Start()
 	_ = child.Close()
 	if err != nil {
-		return nil, "", forbidden(err.Error())
+		return nil, "", forbidden(err.Error(), sysctl)
 	}
 	kill := context.AfterFunc(ctx, func() { _ = command.Process.Kill() })
 	said, err := io.ReadAll(status)
@@ -130,23 +128,4 @@ func start(ctx context.Context, self, arg string, log *os.File) (*exec.Cmd, stri
 		return nil, "", fmt.Errorf("starting the holder: %s %s says nothing", self, subcommand)
 	}
 	return command, string(said), nil
-}
-
-// forbidden adds to a failure the setting of the machine that is known to cause it.
-func forbidden(reason string) error {
-	for _, setting := range []struct{ name, bad string }{
-		{"kernel.unprivileged_userns_clone", "0"},
-		{"kernel.apparmor_restrict_unprivileged_userns", "1"},
-		{"user.max_user_namespaces", "0"},
-		{"user.max_net_namespaces", "0"},
-	} {
-		value, err := os.ReadFile("/proc/sys/" + strings.ReplaceAll(setting.name, ".", "/"))
-		if err == nil && strings.TrimSpace(string(value)) == setting.bad {
-			return fmt.Errorf("namespaces are forbidden on this machine (sysctl %s is %s): %s", setting.name, setting.bad, reason)
-		}
-	}
-	if strings.Contains(reason, syscall.EPERM.Error()) {
-		return fmt.Errorf("namespaces are forbidden on this machine: %s", reason)
-	}
-	return fmt.Errorf("namespaces cannot be had on this machine: %s", reason)
 }
