@@ -26,9 +26,10 @@ func newHistory() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "history LANDSCAPE",
 		Short: "Show the last syncs of a Landscape",
-		Long: `Shows the last 20 syncs that did something: what began them, which commit of whom, how they ended; and what is held now, with the
-ids that approve it, or waits for a window; on seeds, too; and when no operator runs that would go on, or the source cannot be read. Exit code 1 says that
-something is held, that the last sync failed, there or on a seed, or that the source cannot be read.`,
+		Long: `Shows the last 20 syncs that did something: what began them, how long the operator was at them (TOOK, without what gardenlets then
+did on their seeds), which commit of whom, how they ended; and what is held now, with the ids that approve it, or waits for a
+window; on seeds, too; and when no operator runs that would go on, or the source cannot be read. Exit code 1 says that something is
+held, that the last sync failed, there or on a seed, or that the source cannot be read.`,
 		Example: `  pergola history production
   pergola history production -o json`,
 		Args: cobra.ExactArgs(1),

@@ -230,7 +230,7 @@ func hints(s Status) []string {
 	collect(s.Owners)
 	var out []string
 	for _, k := range sortedKeys(keepers) {
-		out = append(out, printable.Line(k)+" reconciles it.")
+		out = append(out, printable.Line(holderText(k))+" reconciles it.")
 	}
 	switch {
 	case s.Live:
