@@ -10,8 +10,11 @@ LANDSCAPE ?= landscapes/local
 # What becomes of the local clusters' pods: run, play, or auto (run where this machine allows it).
 PODS      ?= auto
 
-# The demonstration key of landscapes/local; a real landscape keeps its key out of Git.
-export SOPS_AGE_KEY_FILE ?= $(CURDIR)/landscapes/local/.sops/age.key
+# The demonstration key of landscapes/local, whatever key the user has for other landscapes: a real one keeps its key out of Git.
+ifeq ($(LANDSCAPE),landscapes/local)
+export SOPS_AGE_KEY_FILE := $(CURDIR)/landscapes/local/.sops/age.key
+unexport SOPS_AGE_KEY
+endif
 
 .PHONY: help
 help: ## list the targets
@@ -91,5 +94,4 @@ clean: local-clean ## remove everything that was built or started here
 
 .PHONY: $(LOCAL)
 $(LOCAL):
-	@echo "Building pergola-local, which runs the local clusters: a minute or two the first time …" >&2
-	@go -C hack/local build -trimpath -o $(LOCAL) .
+	@hack/slowly.sh "Building pergola-local, which runs the local clusters: a minute or two the first time …" go -C hack/local build -trimpath -o $(LOCAL) .

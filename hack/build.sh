@@ -5,8 +5,7 @@
 set -o errexit -o nounset -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-# To standard error: it is silent for minutes otherwise, when nothing is in the build cache.
-echo "Building $(basename "$1") from $2: seconds when the build cache has most of it, else some minutes …" >&2
 export CGO_ENABLED=0
 # timetzdata: time zones of sync windows, as there are none in the image.
+hack/slowly.sh "Building $(basename "$1") from $2: seconds when the build cache has most of it, else some minutes …" \
 go build -trimpath -buildvcs=false -tags timetzdata -ldflags '-s -w -buildid=' -o "$1" "$2"

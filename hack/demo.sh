@@ -5,18 +5,8 @@
 set -o errexit -o nounset -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-root="$PWD"
-pergola="$root/bin/pergola" local="$root/bin/pergola-local" demo="$root/bin/pergola-demo"
+. hack/demo/settings.sh
 hack/build.sh bin/pergola-demo ./hack/demo
-work="$root/.local/demo"
-landscape="$work/landscape"
-export KUBECONFIG="$root/.local/kubeconfig"
-export SOPS_AGE_KEY_FILE="${SOPS_AGE_KEY_FILE:-$root/landscapes/local/.sops/age.key}"
-
-# Ports of this machine at which the operator and the gardenlet are reached.
-operator_port="${DEMO_OPERATOR_PORT:-18081}" receiver_port="${DEMO_RECEIVER_PORT:-19292}" gardenlet_port="${DEMO_GARDENLET_PORT:-18082}"
-seed_account="garden/gardenlet-local" # of the chart, role gardenlet-access
-remote="$work/git/landscape.git"
 
 say() { printf '\n\033[1m▶ %s\033[0m\n' "$*"; }
 run() { printf '$ %s\n' "$*"; "$@"; }
@@ -25,15 +15,21 @@ differs() { printf '$ %s\n' "$*"; "$@" || [ $? -eq 1 ]; }
 git_() { git -C "$landscape" "$@"; }
 # identify says in the repository who commits, for whoever goes on with it, too.
 identify() { git_ config user.name demo; git_ config user.email demo@example.com; git_ config commit.gpgsign false; }
+# waiting runs a command that may say nothing for a while, and says what is waited for.
+waiting() { printf '$ %s\n' "${*:2}"; "$demo" waiting "$@"; }
 # settled waits until everything is ready: conditions are written a little later than what they are about.
-settled() { for _ in $(seq 90); do if "$pergola" status "$landscape" --live > /dev/null 2>&1; then return; fi; sleep 2; done; }
+settled() {
+  echo "Waiting until all of it is ready …"
+  "$demo" waiting "for conditions: they are written a little later than what they are about" \
+    bash -c 'for _ in $(seq 90); do if "$@" > /dev/null 2>&1; then exit; fi; sleep 2; done' settled "$pergola" status "$landscape" --live
+}
 # either prints the one of two values that a file does not have yet, so that the demonstration can be repeated.
 either() { if grep -q "$2: $3" "$1"; then echo "$4"; else echo "$3"; fi; }
 # set_ gives the one field of that name in a file a value.
 set_() { sed -i.bak "s/$2: .*/$2: $3/" "$1" && rm "$1.bak"; }
 
 mkdir -p "$work"
-if { "$local" status -o json || true; } | grep -q '"living": true'; then
+if lives; then
   . hack/demo/run.sh
 else
   . hack/demo/play.sh
@@ -67,6 +63,7 @@ say "Is it valid?"
 run "$pergola" validate "$landscape"
 
 say "Apply it: Garden, Seed and Shoot converge in the order of their flows"
+echo "All of it is rendered first: some ten seconds."
 run "$pergola" apply "$landscape"
 control_planes
 
@@ -123,7 +120,7 @@ landscapes:
     decryption: {secretRef: {name: landscape-age}}
     receivers: [{name: push, type: hmac, secretRef: {name: landscape-push}}]
 EOT
-run "$pergola" install --context pergola-runtime --values "$work/install.yaml"
+waiting "until the operator has begun anew" "$pergola" install --context pergola-runtime --values "$work/install.yaml"
 run "$pergola" sync local --context pergola-runtime
 
 say "The gardenlet of the seed: what it needs is published in the virtual garden by now"
@@ -138,7 +135,7 @@ set_ "$shoot" eventTTL "$ttl"
 set_ "$shoot" maximum "$maximum"
 git_ add -A
 git_ commit -q -m "Keep events of the shoot for $ttl, let it have up to $maximum workers"
-run git -C "$landscape" push demo main
+waiting "for the operator, and for the gardenlet, which starts the control plane of the Shoot anew" git -C "$landscape" push demo main
 run "$pergola" history local --context pergola-runtime
 event_ttl shoot "$ttl" "The API servers of the Shoot were started anew with what was pushed"
 

@@ -10,6 +10,7 @@
 //	demo serve-git ADDRESS FOLDER              serves bare repositories over HTTP, to be read: pods see no folder of this machine
 //	demo secret CONTEXT NAMESPACE/NAME KEY=FILE…
 //	demo ready URL                             waits until a probe answers
+//	demo waiting WHAT COMMAND ARGUMENT…        runs a command that is silent for long, and says what it waits for
 //	demo runs CONTEXT NAMESPACE/NAME           tells by its exit code whether a Deployment is there and wants pods
 package main
 
@@ -18,6 +19,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"strings"
 	"time"
 
@@ -41,7 +43,10 @@ const (
 )
 
 func main() {
+	var ended *exec.ExitError
 	switch err := run(context.Background()); {
+	case errors.As(err, &ended):
+		os.Exit(max(ended.ExitCode(), 1)) // it has said why
 	case errors.Is(err, errNo):
 		os.Exit(1)
 	case err != nil:
@@ -51,7 +56,7 @@ func main() {
 }
 
 func run(ctx context.Context) error {
-	usage := errors.New("usage: demo drift|identity|reach|namespace|flag|serve-git|secret|ready|runs ARGUMENTS: see the beginning of hack/demo/main.go")
+	usage := errors.New("usage: demo drift|identity|reach|namespace|flag|serve-git|secret|ready|waiting|runs ARGUMENTS: see the beginning of hack/demo/main.go")
 	if len(os.Args) < 3 {
 		return usage
 	}
@@ -73,6 +78,8 @@ func run(ctx context.Context) error {
 		return secret(ctx, args[0], args[1], args[2:])
 	case command == "ready" && len(args) == 1:
 		return ready(ctx, args[0])
+	case command == "waiting" && len(args) > 1:
+		return waiting(ctx, args[0], args[1:])
 	case command == "runs" && len(args) == 2:
 		return runs(ctx, args[0], args[1])
 	}
@@ -105,6 +112,7 @@ func drift(ctx context.Context, watchLog string) error {
 	if err != nil {
 		return err
 	}
+	defer patiently(func() string { return "until all ManagedResources are healthy: what was repaired begins anew" })()
 	return poll(ctx, "all ManagedResources to be healthy", func() (bool, error) { return allHealthy(ctx, resources) })
 }
 

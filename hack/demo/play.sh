@@ -17,10 +17,15 @@ chart_values() { printf '%s\n' "image: {repository: registry.example.org/pergola
 start_operator() {
   chart_values > "$work/chart.yaml"
   run "$pergola" install --context pergola-runtime --values "$work/chart.yaml"
+  operator_process
+}
+
+# operator_process starts the operator beside the clusters, as its account.
+operator_process() {
   "$demo" identity pergola-runtime garden/pergola-operator "$work/operator.kubeconfig"
   operator=("$pergola" operator --kubeconfig "$work/operator.kubeconfig" --cache-dir "$work/cache" --allow-file-sources --log-format text
     --bind-address 127.0.0.1 --health-port $operator_port --metrics-port -1 --receiver-port $receiver_port)
-  "${operator[@]}" > "$work/operator.log" 2>&1 &
+  "${operator[@]}" > "$work/operator.log" 2>&1 < /dev/null &
   echo $! > "$work/operator.pid"
   "$demo" ready http://127.0.0.1:$operator_port/readyz
 }
@@ -29,12 +34,30 @@ serve_repository() { url="file://$remote"; }
 
 start_gardenlet() {
   run "$pergola" install --role gardenlet --context pergola-local --values "$work/chart.yaml" --set gardenlet.seed=local
+  gardenlet_process
+}
+
+# gardenlet_process starts the gardenlet beside the clusters, as its account.
+gardenlet_process() {
   "$demo" identity pergola-local garden/pergola-gardenlet "$work/gardenlet.kubeconfig"
   gardenlet=("$pergola" gardenlet --seed local --kubeconfig "$work/gardenlet.kubeconfig" --garden-kubeconfig "$work/gardenlet-garden.kubeconfig" --log-format text
     --bind-address 127.0.0.1 --health-port $gardenlet_port --metrics-port -1)
-  "${gardenlet[@]}" > "$work/gardenlet.log" 2>&1 &
+  "${gardenlet[@]}" > "$work/gardenlet.log" 2>&1 < /dev/null &
   echo $! > "$work/gardenlet.pid"
   "$demo" ready http://127.0.0.1:$gardenlet_port/readyz
+}
+
+# again starts the two that the last demonstration has left and local-down has stopped. Their tokens may be of yesterday.
+again() {
+  if [ -f "$work/operator.kubeconfig" ] && ! [ -f "$work/operator.pid" ]; then
+    echo "Starting the operator of the demonstration again, as it ran before."
+    operator_process
+  fi
+  if [ -f "$work/gardenlet.kubeconfig" ] && ! [ -f "$work/gardenlet.pid" ]; then
+    echo "Starting the gardenlet of the demonstration again, as it ran before."
+    "$demo" identity pergola-virtual "$seed_account" "$work/gardenlet-garden.kubeconfig"
+    gardenlet_process
+  fi
 }
 
 go_on() {

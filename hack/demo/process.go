@@ -8,12 +8,18 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 )
 
 // flag shows a flag of the processes of some pods, when all of them have the value: those of a former revision end a little after the next ones have begun.
 func flag(ctx context.Context, pod, name, value string) error {
 	want := "--" + name + "=" + value
 	var lines []string
+	var before atomic.Value // the pod of a process that does not have it
+	before.Store("the first one")
+	defer patiently(func() string {
+		return fmt.Sprintf("for the end of %v, which is of the former revision: API servers end slowly, for the sake of their clients", before.Load())
+	})()
 	err := poll(ctx, fmt.Sprintf("the processes of pods %s… to have %s", pod, want), func() (bool, error) {
 		found, err := processes(pod)
 		if err != nil {
@@ -22,6 +28,7 @@ func flag(ctx context.Context, pod, name, value string) error {
 		lines = lines[:0]
 		for _, p := range found {
 			if !slices.Contains(p.args, want) {
+				before.Store("pod " + p.pod)
 				return false, nil
 			}
 			lines = append(lines, fmt.Sprintf("%s in pod %s: … %s …", filepath.Base(p.args[0]), p.pod, want))

@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/version"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
@@ -55,7 +56,7 @@ func namespace(ctx context.Context, contextName, name string) error {
 	if err != nil {
 		return err
 	}
-	version, err := client.Discovery().ServerVersion()
+	running, err := client.Discovery().ServerVersion()
 	if err != nil {
 		return err
 	}
@@ -68,6 +69,14 @@ func namespace(ctx context.Context, contextName, name string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("namespace/%s is %s, says the API server of %s, Kubernetes %s\n", made.Name, made.Status.Phase, contextName, version.GitVersion)
+	fmt.Printf("namespace/%s is %s, says the API server of %s, %s\n", made.Name, made.Status.Phase, contextName, said(running))
 	return nil
+}
+
+// said is the version of an API server in words: the one that it behaves as, which the landscape declares, and the one that it is.
+func said(v *version.Info) string {
+	if v.EmulationMinor == "" || v.EmulationMinor == v.Minor {
+		return "Kubernetes " + v.GitVersion
+	}
+	return fmt.Sprintf("Kubernetes %s.%s, emulated by %s, the one executable that this machine has", v.EmulationMajor, v.EmulationMinor, v.GitVersion)
 }

@@ -24,7 +24,6 @@ begin() {
 control_planes() {
   say "What was rendered runs: the virtual garden and the Shoot have API servers, and kubectl reaches them by the access that they have made"
   if [ -z "$repeated" ]; then
-    echo "Waiting until all of it is ready …"
     settled
   fi
   mkdir -p "$work/access"
@@ -39,7 +38,6 @@ control_planes() {
 # event_ttl shows that the API servers of a control plane (garden or shoot) have a flag, as their processes do.
 event_ttl() {
   say "$3"
-  echo "Waiting until those of before have ended …"
   local pods=kube-apiserver-
   [ "$1" = shoot ] || pods=virtual-garden-kube-apiserver-
   "$local" run -- "$demo" flag $pods event-ttl "${2}0m0s"
@@ -48,7 +46,7 @@ event_ttl() {
 chart_values() { echo "image: {repository: $image}"; }
 
 start_operator() {
-  run "$pergola" install --context pergola-runtime --set image.repository=$image
+  waiting "until its pod is ready" "$pergola" install --context pergola-runtime --set image.repository=$image
 }
 
 serve_repository() {
@@ -58,7 +56,7 @@ serve_repository() {
 
 start_gardenlet() {
   "$demo" secret pergola-local garden/gardenlet-garden kubeconfig="$work/gardenlet-garden.kubeconfig"
-  run "$pergola" install --role gardenlet --context pergola-local --values "$work/chart.yaml" --set gardenlet.seed=local
+  waiting "until its pod is ready" "$pergola" install --role gardenlet --context pergola-local --values "$work/chart.yaml" --set gardenlet.seed=local
 }
 
 go_on() {

@@ -1,0 +1,43 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"time"
+)
+
+// quiet is how long nobody is told that something is waited for.
+const quiet = 10 * time.Second
+
+// patiently says again and again what is waited for, and for how long, until done is called. The text may change.
+func patiently(what func() string) (done func()) {
+	began, ended, gone := time.Now(), make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(gone)
+		tick := time.NewTicker(quiet)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ended:
+				return
+			case <-tick.C:
+				fmt.Printf("… waiting %s (%s)\n", what(), time.Since(began).Round(time.Second))
+			}
+		}
+	}()
+	return func() {
+		close(ended)
+		<-gone
+	}
+}
+
+// waiting runs a command that is silent for long; how it ends is how this ends.
+func waiting(ctx context.Context, what string, args []string) error {
+	command := exec.CommandContext(ctx, args[0], args[1:]...)
+	command.Stdin, command.Stdout, command.Stderr = os.Stdin, os.Stdout, os.Stderr
+	done := patiently(func() string { return what })
+	defer done()
+	return command.Run()
+}
