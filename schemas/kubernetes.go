@@ -16,7 +16,8 @@ import (
 //   - admissionplugins.tsv: from pkg/kubeapiserver/options/plugins.go; which are required, may have a configuration and
 //     a kubeconfig from Gardener's pkg/utils/validation/admissionplugins
 //   - apis.tsv: from the informers of client-go 0.36; the older ones and the required ones from Gardener's
-//     pkg/utils/validation/apigroups
+//     pkg/utils/validation/apigroups. Those that are "fixed" have no informers, as all that is in them are reviews, or are
+//     served by other parts of kube-apiserver: Kubernetes has them, Gardener knows no switch for them
 //
 // "added" and "removed" are minor versions; empty means before the oldest, or after the newest, supported version.
 //
@@ -200,6 +201,8 @@ func (r *report) runtimeConfig(config tree, version string, workerless bool) {
 		switch {
 		case !ok:
 			r.add(field, TypeInvalid, "Kubernetes has no API %q%s; write GROUP/VERSION or GROUP/VERSION/RESOURCE, v1 for the core group", api, suggestFrom(api, table))
+		case known.more[0] == "fixed":
+			r.add(field, TypeInvalid, "Gardener has no switch for the API %q, which every Kubernetes serves; remove it", api)
 		case minor > 0 && !known.holds(minor):
 			r.add(field, TypeForbidden, "the API %q does not exist in Kubernetes 1.%d: %s", api, minor, known.words())
 		case !field.is():

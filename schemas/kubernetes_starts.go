@@ -1,5 +1,7 @@
 package schemas
 
+import "slices"
+
 // apiServerRefusals is what kube-apiserver refuses to start with although Gardener accepts it, so that a new one never comes up beside the
 // old one.
 func apiServerRefusals(kubernetes tree, in apiServerContext) []finding {
@@ -10,8 +12,31 @@ func apiServerRefusals(kubernetes tree, in apiServerContext) []finding {
 	if reading.set() && writing.set() && reading.count() == 0 && writing.count() == 0 {
 		r.add(config.at("requests"), TypeInvalid, "lets no request through: maxNonMutatingInflight and maxMutatingInflight are both 0, and at least one must be above")
 	}
+	r.apisOff(kubernetes, in)
 	return r.findings
 }
+
+// apisOff are APIs that cannot be switched off although Gardener allows it.
+func (r *report) apisOff(kubernetes tree, in apiServerContext) {
+	switches := kubernetes.at("kubeAPIServer", "runtimeConfig")
+	schedulerWaits := !in.workerless && minorOf(in.version) >= 34
+	if gate := kubernetes.at("kubeScheduler", "featureGates", "DynamicResourceAllocation"); gate.set() && !gate.is() {
+		schedulerWaits = false
+	}
+	for _, api := range switches.keys() {
+		field := switches.key(api)
+		switch {
+		case field.is():
+		case api == "flowcontrol.apiserver.k8s.io/v1":
+			r.add(field, TypeForbidden, "kube-apiserver does not start without %q, by which it tells requests of the system from others", api)
+		case schedulerWaits && slices.Contains(readByScheduler[:], api):
+			r.add(field, TypeForbidden, "kube-scheduler waits for %q: no Pod would get a node", api)
+		}
+	}
+}
+
+// readByScheduler are APIs that kube-scheduler reads before it begins, and Gardener does not need.
+var readByScheduler = [...]string{"resource.k8s.io/v1", "resource.k8s.io/v1/deviceclasses", "resource.k8s.io/v1/resourceclaims", "resource.k8s.io/v1/resourceslices"}
 
 // apiServerIgnored is what kube-apiserver accepts and does nothing with.
 func apiServerIgnored(kubernetes tree, in apiServerContext) []finding {
