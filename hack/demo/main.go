@@ -96,10 +96,13 @@ func drift(ctx context.Context, watchLog string) error {
 	if err != nil {
 		return err
 	}
-	if err := poll(ctx, "pergola apply --watch", func() (bool, error) {
+	begun := patiently(func() string { return "until pergola apply --watch has compared everything and watches" })
+	err = poll(ctx, "pergola apply --watch", func() (bool, error) {
 		log, err := os.ReadFile(watchLog)
 		return strings.Contains(string(log), "Watching:"), err
-	}); err != nil {
+	})
+	begun()
+	if err != nil {
 		return err
 	}
 	if err := deleteDeployment(ctx, client); err != nil {
