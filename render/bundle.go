@@ -16,6 +16,9 @@ const (
 	ClusterShoot   = "shoot"
 )
 
+// BundleReferences is the one that no component renders: the copies of what a Shoot refers to, whose content no render knows. Whoever reads it makes it.
+const BundleReferences = "referenced-resources"
+
 // Bundle is one part of a component rendered for one owner. It is the value
 // that crosses the house: plan compares it, apply sends it, golden records it.
 type Bundle struct {

@@ -237,6 +237,21 @@ func finish(bundles []Bundle) error {
 	return nil
 }
 
+// Seal takes the digest of a bundle that was made without rendering, and notes what is not known of it.
+func (b *Bundle) Seal(unresolved ...string) error {
+	sortObjects(b.Objects)
+	b.Unresolved = unresolved
+	digest, err := digestOf(*b)
+	if err != nil {
+		return fmt.Errorf("bundle %s: %w", b.Name, err)
+	}
+	b.Digest = Digest{Resolved: digest}
+	if len(unresolved) > 0 {
+		b.Digest = Digest{Symbolic: digest}
+	}
+	return nil
+}
+
 // seal takes the digest and notes which facts are still symbolic.
 func (b *Bundle) seal(requested []string) error {
 	manifest, err := ManifestYAML(b.Objects)

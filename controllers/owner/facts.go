@@ -91,6 +91,9 @@ func (r *Reconciler) facts(ctx context.Context, o *Owner) (render.Facts, error) 
 	if facts.Secrets, err = r.existingSecrets(ctx, o); err != nil {
 		return facts, err
 	}
+	if err := r.readReferences(ctx, o); err != nil {
+		return facts, err
+	}
 	return r.lateFacts(ctx, o, facts)
 }
 

@@ -202,6 +202,8 @@ func (r *run) task(ctx context.Context, name string) error {
 	switch name {
 	case "init-virtual":
 		return r.virtualReady(ctx)
+	case "references":
+		return r.referencesThere()
 	}
-	return fmt.Errorf("task %q of the flow is not registered: known is init-virtual", name)
+	return fmt.Errorf("task %q of the flow is not registered: known are init-virtual and references", name)
 }

@@ -32,7 +32,7 @@ func (r *run) judge(role string, entries []apply.Entry) []apply.Held {
 	var refs []plan.Ref
 	bundles := r.owner.Bundles()
 	for _, e := range entries {
-		if !isCarrier(e.Ref) && !isReplaced(e, role, bundles) {
+		if !isCarrier(e.Ref) && !isReplaced(e, role, bundles) && !isReferenceCopy(e) {
 			refs = append(refs, e.Ref)
 		}
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/pergola-dev/pergola/apply/flow"
 	"github.com/pergola-dev/pergola/controllers/accesstokens"
 	"github.com/pergola-dev/pergola/controllers/managedresource"
+	"github.com/pergola-dev/pergola/controllers/references"
 	"github.com/pergola-dev/pergola/health"
 	"github.com/pergola-dev/pergola/health/condition"
 	"github.com/pergola-dev/pergola/internal/panics"
@@ -58,6 +59,8 @@ type Owner struct {
 	waiting map[string]bool
 	// leaving are the objects that were still being deleted after the last apply, by bundle.
 	leaving map[string][]leaving
+	// referenced is what the declaration refers to, as it was read last.
+	referenced []references.Found
 }
 
 func (o *Owner) String() string { return o.Input.Owner.String() }
@@ -321,7 +324,7 @@ func (r *Reconciler) renderWith(ctx context.Context, o *Owner, facts render.Fact
 	if err != nil {
 		return result, fmt.Errorf("render %s: %w", o, err)
 	}
-	return result, nil
+	return o.withCopies(result)
 }
 
 // notJudged notes that nothing is known about the components, and why.

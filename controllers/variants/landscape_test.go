@@ -2,18 +2,12 @@ package variants
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"text/template"
-
-	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/yaml"
 )
 
 // clusters that run, and Shoots of the landscape.
@@ -97,49 +91,4 @@ func replace(file, old, new string) error {
 		return fmt.Errorf("%s does not contain %q", file, old)
 	}
 	return os.WriteFile(file, []byte(strings.ReplaceAll(string(text), old, new)), 0o600)
-}
-
-// prepareSeed puts into the namespaces of control planes what Shoots refer to, as copies of what their project has (components/kubernetes/README.md).
-func (e *environment) prepareSeed(landscape string) error {
-	client, err := localClient(seedCluster)
-	if err != nil {
-		return err
-	}
-	ctx := context.Background()
-	for shoot, name := range map[string]string{shootAESGCM: "audited", shootSecretbox: "authentication"} {
-		data, err := declared(filepath.Join(landscape, "projects/local", shoot+".yaml"), name)
-		if err != nil {
-			return err
-		}
-		namespace := controlPlane(shoot)
-		_, err = client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{})
-		if err != nil && !apierrors.IsAlreadyExists(err) {
-			return err
-		}
-		object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "ref-" + name}, Data: data}
-		if _, err = client.CoreV1().ConfigMaps(namespace).Create(ctx, object, metav1.CreateOptions{}); apierrors.IsAlreadyExists(err) {
-			_, err = client.CoreV1().ConfigMaps(namespace).Update(ctx, object, metav1.UpdateOptions{})
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// declared is the data of a ConfigMap in a file.
-func declared(file, name string) (map[string]string, error) {
-	text, err := os.ReadFile(file)
-	if err != nil {
-		return nil, err
-	}
-	for decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(text), 4096); ; {
-		var object corev1.ConfigMap
-		if err := decoder.Decode(&object); err != nil {
-			return nil, fmt.Errorf("%s: ConfigMap %s: %w", file, name, err)
-		}
-		if object.Kind == "ConfigMap" && object.Name == name {
-			return object.Data, nil
-		}
-	}
 }

@@ -113,9 +113,6 @@ func (e *environment) converge() error {
 	if err != nil {
 		return err
 	}
-	if err := e.prepareSeed(landscape); err != nil {
-		return err
-	}
 	ctx, cancel := context.WithTimeout(context.Background(), 2*patience)
 	defer cancel()
 	started := time.Now()

@@ -1,0 +1,74 @@
+package owner
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
+	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/controllers/access"
+	"github.com/pergola-dev/pergola/controllers/references"
+	"github.com/pergola-dev/pergola/render"
+)
+
+// referring are the kinds whose control planes get what the declaration refers to.
+var referring = map[string]string{Garden: "Garden", Shoot: "Shoot"}
+
+// readReferences keeps what the declaration refers to, as it is now. A garden that is not made yet has nothing.
+func (r *Reconciler) readReferences(ctx context.Context, o *Owner) error {
+	kind, refers := referring[o.Input.Owner.Kind]
+	if !refers {
+		return nil
+	}
+	namespace, object := o.Input.Owner.Namespace, o.Input.Objects[o.Input.Owner.Kind]
+	if namespace == "" {
+		namespace = gardencorev1beta1.GardenNamespace
+	}
+	var found []references.Found
+	var err error
+	if access.IsThere(ctx, o.Home.RESTConfig()) {
+		found, err = references.Read(ctx, o.Home, namespace, kind, object)
+	} else {
+		found = references.Missing(o.Home, namespace, kind, object)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", o, err)
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.referenced = found
+	return nil
+}
+
+func (o *Owner) references() []references.Found {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return slices.Clone(o.referenced)
+}
+
+// withCopies adds the bundle of what a Shoot refers to to those that are rendered. A Garden is where its references are.
+func (o *Owner) withCopies(result render.Result) (render.Result, error) {
+	if o.Input.Owner.Kind != Shoot {
+		return result, nil
+	}
+	copies, has, err := references.Copies(o.Input.Owner, o.references())
+	if has && err == nil {
+		result.Bundles = append(slices.Clone(result.Bundles), copies)
+	}
+	return result, err
+}
+
+// referencesThere fails as long as something is missing that the declaration refers to.
+func (r *run) referencesThere() error {
+	if err := references.Problems(r.owner.references()); err != nil {
+		return fmt.Errorf("what %s refers to: %w", r.owner, err)
+	}
+	return nil
+}
+
+// isReferenceCopy tells a copy of what a Shoot refers to. The original is in the garden, so that nothing is lost with it, and no review of
+// a revision shows it.
+func isReferenceCopy(e apply.Entry) bool {
+	return (e.Kind == "ConfigMap" || e.Kind == "Secret") && e.Group() == "" && e.Labels[references.LabelCopy] == "true"
+}

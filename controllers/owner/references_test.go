@@ -1,0 +1,151 @@
+package owner
+
+import (
+	"context"
+	"encoding/base64"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/controllers/references"
+	"github.com/pergola-dev/pergola/plan"
+	"github.com/pergola-dev/pergola/render"
+)
+
+// referringSite is a Shoot that refers to a ConfigMap and a Secret, in the namespace of another project's site.
+func referringSite(t *testing.T, fields string) *site {
+	s := newSite(t)
+	o := s.work.owner
+	project := s.ns + "-project"
+	_, err := s.resource("namespaces", "").Create(s.ctx, s.object("{apiVersion: v1, kind: Namespace, metadata: {name: NS-project}}"), metav1.CreateOptions{})
+	require.NoError(t, err)
+	o.Input.Owner = render.Owner{Kind: Shoot, Namespace: project, Name: "s", ControlPlaneNamespace: s.ns}
+	s.refer(fields)
+	return s
+}
+
+// refer gives the Shoot another kubeAPIServer.
+func (s *site) refer(fields string) {
+	s.work.owner.Input.Objects = map[string]map[string]any{Shoot: s.object("{apiVersion: v1, kind: Shoot, spec: {kubernetes: {kubeAPIServer: {" + fields + "}}}}").Object}
+}
+
+func (s *site) put(name, kind, data string) {
+	s.Helper()
+	plural := map[string]string{"ConfigMap": "configmaps", "Secret": "secrets"}[kind]
+	o := s.object("{apiVersion: v1, kind: " + kind + ", metadata: {name: " + name + ", namespace: NS-project}, data: " + data + "}")
+	_, err := s.resource(plural, s.ns+"-project").Apply(s.ctx, name, o, metav1.ApplyOptions{FieldManager: "user", Force: true})
+	require.NoError(s, err)
+}
+
+// copies reads what is referred to and gives the bundle of it.
+func (s *site) copies() (render.Bundle, bool) {
+	s.Helper()
+	o := s.work.owner
+	require.NoError(s, s.work.readReferences(s.ctx, o))
+	result, err := o.withCopies(render.Result{})
+	require.NoError(s, err)
+	o.bundles = result.Bundles
+	if len(result.Bundles) == 0 {
+		return render.Bundle{}, false
+	}
+	return result.Bundles[0], true
+}
+
+func (s *site) value(plural, name, key string) string {
+	s.Helper()
+	o, err := s.resource(plural, s.ns).Get(s.ctx, name, metav1.GetOptions{})
+	require.NoError(s, err)
+	value, _ := o.Object["data"].(map[string]any)[key].(string)
+	return value
+}
+
+const (
+	refersToBoth  = "auditConfig: {auditPolicy: {configMapRef: {name: policy}}}, structuredAuthorization: {configMapName: authorization, kubeconfigs: [{authorizerName: one, secretName: webhook}]}"
+	nonePolicy    = `{policy: "apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: None}]"}`
+	requestPolicy = `{policy: "apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: Request}]"}`
+	authorization = `{config.yaml: "apiVersion: apiserver.config.k8s.io/v1\nkind: AuthorizationConfiguration\nauthorizers: [{type: Webhook, name: one, webhook: {timeout: 3s, subjectAccessReviewVersion: v1, matchConditionSubjectAccessReviewVersion: v1, failurePolicy: NoOpinion, authorizedTTL: 1s, unauthorizedTTL: 1s}}]"}`
+)
+
+// What a Shoot refers to gets to its control plane, follows its original, and goes when nothing refers to it.
+func TestReferencesAreCopied(t *testing.T) {
+	s := referringSite(t, refersToBoth)
+	first, second := base64.StdEncoding.EncodeToString([]byte("first")), base64.StdEncoding.EncodeToString([]byte("second"))
+	s.put("policy", "ConfigMap", nonePolicy)
+	b, _ := s.copies()
+	require.ErrorContains(t, s.work.referencesThere(), "object not found: Secret "+s.ns+"-project/webhook in cluster local (spec.kubernetes.kubeAPIServer.structuredAuthorization.kubeconfigs[0].secretName)")
+	require.ErrorContains(t, s.work.referencesThere(), "object not found: ConfigMap "+s.ns+"-project/authorization")
+	require.NotContains(t, s.work.referencesThere().Error(), "policy")
+	_, err := s.apply(b)
+	require.ErrorContains(t, err, "not known yet: ConfigMap "+s.ns+"-project/authorization, Secret "+s.ns+"-project/webhook")
+	assert.Empty(t, s.uids("configmaps", "secrets"))
+
+	s.put("webhook", "Secret", "{kubeconfig: "+first+"}")
+	s.put("authorization", "ConfigMap", authorization)
+	b, _ = s.copies()
+	require.NoError(t, s.work.referencesThere())
+	assert.Equal(t, map[string]plan.Action{"ref-policy": plan.Create, "ref-webhook": plan.Create, "ref-authorization": plan.Create}, s.plan(b))
+	assert.Equal(t, map[string]apply.Action{"ref-policy": apply.Created, "ref-webhook": apply.Created, "ref-authorization": apply.Created}, s.mustApply(b))
+	assert.Equal(t, first, s.value("secrets", "ref-webhook", "kubeconfig"))
+	assert.Contains(t, s.value("configmaps", "ref-policy", "policy"), "level: None")
+
+	// Another content, of both.
+	s.put("policy", "ConfigMap", requestPolicy)
+	s.put("webhook", "Secret", "{kubeconfig: "+second+"}")
+	b, _ = s.copies()
+	items, _, err := s.work.planBundle(s.ctx, s.work.owner, b, &serving{})
+	require.NoError(t, err)
+	for _, item := range items {
+		for _, field := range item.Fields {
+			assert.NotContains(t, []any{field.Old, field.New}, second)
+		}
+	}
+	s.mustApply(b)
+	assert.Equal(t, second, s.value("secrets", "ref-webhook", "kubeconfig"))
+	assert.Contains(t, s.value("configmaps", "ref-policy", "policy"), "level: Request")
+
+	// One reference less, with a gate that holds every deletion.
+	s.refer("auditConfig: {auditPolicy: {configMapRef: {name: policy}}}")
+	s.work.Gate = plan.Gate{Reviewed: func(string, plan.Ref) bool { return false }}
+	b, _ = s.copies()
+	s.mustApply(b)
+	uids := s.uids("configmaps", "secrets")
+	assert.Len(t, uids, 1)
+	assert.Contains(t, uids, "configmaps/ref-policy")
+
+	// None any more.
+	s.refer("")
+	_, has := s.copies()
+	assert.False(t, has)
+	assert.Empty(t, s.work.report.Held)
+}
+
+// A copy that somebody changes or deletes is brought back.
+func TestCopiesAreRepaired(t *testing.T) {
+	s := referringSite(t, "auditConfig: {auditPolicy: {configMapRef: {name: policy}}}")
+	s.put("policy", "ConfigMap", nonePolicy)
+	b, _ := s.copies()
+	s.mustApply(b)
+	events := make(chan apply.DriftEvent, 10)
+	watching, stop := context.WithCancel(s.ctx)
+	defer stop()
+	go s.work.Engine.Watch(watching, s.work.owner.Local, func(e apply.DriftEvent) { events <- e })
+	_, err := s.resource("configmaps", s.ns).Patch(s.ctx, "ref-policy", types.MergePatchType, []byte(`{"data":{"policy":"by hand"}}`), metav1.PatchOptions{FieldManager: "kubectl-edit"})
+	require.NoError(t, err)
+	event := <-events
+	assert.Equal(t, "ref-policy", event.Ref.Name)
+	_, found, err := s.work.Repair(s.ctx, s.work.owner, event.Set)
+	require.NoError(t, err)
+	assert.True(t, found)
+	assert.Contains(t, s.value("configmaps", "ref-policy", "policy"), "level: None")
+}
+
+// Objects that only look like copies are held like all others.
+func TestOnlyCopiesPassTheGate(t *testing.T) {
+	assert.True(t, isReferenceCopy(apply.Entry{Ref: apply.Ref{APIVersion: "v1", Kind: "Secret", Name: "ref-a"}, Labels: map[string]string{references.LabelCopy: "true"}}))
+	assert.False(t, isReferenceCopy(apply.Entry{Ref: apply.Ref{APIVersion: "v1", Kind: "Secret", Name: "ref-a"}}))
+	assert.False(t, isReferenceCopy(apply.Entry{Ref: apply.Ref{APIVersion: "v1", Kind: "PersistentVolumeClaim", Name: "ref-a"}, Labels: map[string]string{references.LabelCopy: "true"}}))
+}

@@ -1,0 +1,91 @@
+package references
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/schemas/across"
+)
+
+// Found is one reference and the object that it leads to.
+type Found struct {
+	across.Reference
+	// Object is nil where Problem says why it cannot be used.
+	Object  *unstructured.Unstructured
+	Problem error
+}
+
+// Read looks for what an object of a kind (Garden, Shoot) refers to, in a namespace. The error is that of the cluster; what is missing there, or not what it
+// has to be, is said of each.
+func Read(ctx context.Context, in *apply.Cluster, namespace, kind string, object map[string]any) ([]Found, error) {
+	var out []Found
+	for _, r := range across.ControlPlaneReferences(kind, object) {
+		found := Found{Reference: r}
+		ref := apply.Ref{APIVersion: "v1", Kind: r.Kind, Namespace: namespace, Name: r.Name}
+		live, err := in.GetLive(ctx, ref)
+		switch {
+		case apierrors.IsNotFound(err):
+			found.Problem = fmt.Errorf("object not found: %s %s/%s in cluster %s (%s)", r.Kind, namespace, r.Name, in.Name(), strings.Join(r.Fields, ", "))
+		case err != nil:
+			return nil, fmt.Errorf("read what %s refers to: %w", r.Fields[0], in.Explain(ref, "read", err))
+		default:
+			if err := check(r, live); err != nil {
+				found.Problem = fmt.Errorf("%s %s/%s in cluster %s %w", r.Kind, namespace, r.Name, in.Name(), err)
+			} else {
+				found.Object = live
+			}
+		}
+		out = append(out, found)
+	}
+	return out, nil
+}
+
+// Missing are the references that lead to nothing, as if their cluster had been asked: for one that is not there yet.
+func Missing(in *apply.Cluster, namespace, kind string, object map[string]any) []Found {
+	var out []Found
+	for _, r := range across.ControlPlaneReferences(kind, object) {
+		out = append(out, Found{Reference: r, Problem: fmt.Errorf("object not found: %s %s/%s in cluster %s (%s)", r.Kind, namespace, r.Name, in.Name(), strings.Join(r.Fields, ", "))})
+	}
+	return out
+}
+
+// Problems of all references together.
+func Problems(found []Found) error {
+	var problems []error
+	for _, f := range found {
+		problems = append(problems, f.Problem)
+	}
+	return errors.Join(problems...)
+}
+
+// check looks at the content. The values of a Secret are not looked at: that a key is there is enough.
+func check(r across.Reference, live *unstructured.Unstructured) error {
+	data := map[string]string{}
+	for _, field := range []string{"data", "binaryData"} {
+		values, _, err := unstructured.NestedStringMap(live.Object, field)
+		if err != nil {
+			return fmt.Errorf("has %s that is no map of texts", field)
+		}
+		for key, value := range values {
+			switch {
+			case r.Kind == "Secret":
+				value = ""
+			case field == "binaryData":
+				raw, err := base64.StdEncoding.DecodeString(value)
+				if err != nil {
+					return fmt.Errorf("has binaryData[%s] that is not base64", key)
+				}
+				value = string(raw)
+			}
+			data[key] = value
+		}
+	}
+	return r.Check(data)
+}

@@ -1,0 +1,95 @@
+package across
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Reference is a ConfigMap or Secret that the control plane of a Garden or Shoot gets. It is in the namespace of the Shoot, or in namespace garden.
+type Reference struct {
+	// Kind is Secret or ConfigMap.
+	Kind, Name string
+	// Fields of the declaration that name it.
+	Fields []string
+}
+
+// ControlPlaneReferences are those of an object of a kind (Garden, Shoot), by kind and name: what its kube-apiserver mounts, and what a Shoot hands to
+// extensions (spec.resources). Of a Garden the latter stay where they are. What is referred to by other fields gets there in other ways, or not at all.
+func ControlPlaneReferences(kind string, object map[string]any) []Reference {
+	var out []Reference
+	for _, r := range references() {
+		if r.of != kind || !isForControlPlane(r) {
+			continue
+		}
+		each(object, r.path, func(path string, value any) {
+			to, name, field := r.to, "", path
+			switch v := value.(type) {
+			case string:
+				name = v
+			case map[string]any:
+				name, field = text(v, "name"), path+".name"
+				if of := text(v, "kind"); of != "" {
+					to = schema.FromAPIVersionAndKind(text(v, "apiVersion"), of).GroupKind()
+				}
+			}
+			if name == "" || to != kindSecret && to != kindConfigMap {
+				return // the structure says so; and what else there is of kinds is for extensions
+			}
+			same := func(o Reference) bool { return o.Kind == to.Kind && o.Name == name }
+			if i := slices.IndexFunc(out, same); i >= 0 {
+				out[i].Fields = append(out[i].Fields, field)
+				return
+			}
+			out = append(out, Reference{Kind: to.Kind, Name: name, Fields: []string{field}})
+		})
+	}
+	slices.SortFunc(out, func(a, b Reference) int { return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name)) })
+	return out
+}
+
+func isForControlPlane(r reference) bool {
+	return strings.HasPrefix(r.path, gardenKube+".") || strings.HasPrefix(r.path, shootKube+".") || r.of == "Shoot" && r.path == "spec.resources[].resourceRef"
+}
+
+// Check looks at the content of what is referred to, as far as its use says what that has to be: the keys that are mounted are there, and configurations are
+// such as their API server can read. Values are in no error.
+func (r Reference) Check(data map[string]string) error {
+	for _, field := range r.Fields {
+		keys, read := fileOf(field)
+		for _, key := range keys {
+			content, has := data[key]
+			if !has {
+				return fmt.Errorf("has no key %q, which %s needs", key, field)
+			}
+			if read == nil {
+				continue
+			}
+			if _, err := read(content); err != nil {
+				return fmt.Errorf("is not what %s has to be: data[%s]: %w", field, key, err)
+			}
+		}
+	}
+	return nil
+}
+
+// fileOf gives the keys that a field has mounted, and how their content is read.
+func fileOf(field string) (keys []string, read func(string) (runtime.Object, error)) {
+	switch {
+	case strings.HasSuffix(field, policyRef+".name"):
+		return []string{keyPolicy}, readAuditPolicy
+	case strings.HasSuffix(field, ".structuredAuthentication.configMapName"):
+		return []string{keyConfig}, readAuthentication
+	case strings.HasSuffix(field, ".structuredAuthorization.configMapName"):
+		return []string{keyConfig}, readAuthorization
+	case strings.HasSuffix(field, ".kubeconfigSecretName"), strings.Contains(field, ".structuredAuthorization.kubeconfigs["):
+		return []string{keyKubeconfig}, nil
+	case strings.HasSuffix(field, ".sni.secretName"):
+		return []string{"tls.crt", "tls.key"}, nil
+	}
+	return nil, nil
+}
