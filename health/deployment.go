@@ -20,6 +20,11 @@ func checkDeployment(obj *unstructured.Unstructured) *Failure {
 	)
 }
 
+// deploymentFailure is the rule of the kind, and what its pods tell besides.
+func deploymentFailure(obj *unstructured.Unstructured, in inputs) *Failure {
+	return first(checkDeployment(obj), crashing(obj, in))
+}
+
 // IsDeploymentProgressing says whether a rollout is under way, and why. It ends when the Progressing condition has
 // reason NewReplicaSetAvailable; old pods may still be there, see WithPods.
 func IsDeploymentProgressing(obj *unstructured.Unstructured) (bool, string) {

@@ -69,7 +69,7 @@ func ruleFor(gk schema.GroupKind) (rule, bool) {
 func appsRule(kind string) (rule, bool) {
 	switch kind {
 	case "Deployment":
-		return rule{check: plain(checkDeployment), progressing: deploymentProgressing, managedResource: true}, true
+		return rule{check: deploymentFailure, progressing: deploymentProgressing, managedResource: true}, true
 	case "StatefulSet":
 		return rule{check: plain(checkStatefulSet), progressing: plainProgress(IsStatefulSetProgressing), managedResource: true}, true
 	case "DaemonSet":

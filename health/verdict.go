@@ -78,8 +78,8 @@ func WithAround(around Around) Option {
 	return func(in *inputs) { in.around, in.havePods = around, around.Pods != nil }
 }
 
-// At gives the time of the judgement. Only the kstatus term of a pod that could not be scheduled depends on it:
-// InProgress in its first 15 seconds, then Failed. Without a time it stays InProgress.
+// At gives the time of the judgement. The kstatus term of a pod that could not be scheduled depends on it: InProgress in its first 15 seconds, then
+// Failed; without a time it stays InProgress. So does whether a Deployment counts as crashing, which takes its pods, too: without a time it never does.
 func At(now time.Time) Option { return func(in *inputs) { in.now = now } }
 
 // WithGardener gives the instance that should have reconciled a Seed. Without it any instance will do.

@@ -200,6 +200,22 @@ func TestTimeoutSaysWhatItWaitedFor(t *testing.T) {
 	assert.Equal(t, Failed, r.Node("slow").State)
 }
 
+func TestWhatANodeDoesIsANote(t *testing.T) {
+	var told []string
+	n := step("slow", func(_ context.Context, report func(State, string)) error {
+		report(Running, "half way")
+		report(Applied, "2 created")
+		report(Running, "2 of 3 pods ready")
+		report(Healthy, "")
+		return nil
+	})
+	_, err := Run(t.Context(), Graph{[]Node{n}}, Options{OnEvent: func(e Event) { told = append(told, fmt.Sprintf("%s %t %s", e.State, e.Note, e.Message)) }})
+	require.NoError(t, err)
+	assert.Equal(t, []string{
+		"Running false ", "Running true half way", "Applied false 2 created", "Applied true 2 of 3 pods ready", "Healthy false 2 of 3 pods ready", "RolledOut false 2 of 3 pods ready",
+	}, told)
+}
+
 func TestCancelEndsSoon(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	forever := make(chan struct{})

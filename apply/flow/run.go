@@ -30,9 +30,11 @@ type Event struct {
 	ID, Title string
 	State     State
 	Message   string
-	Err       error
-	At        time.Time
-	Progress  Progress
+	// Note says that the state is as before: the message is new, and says what the node does or waits for.
+	Note     bool
+	Err      error
+	At       time.Time
+	Progress Progress
 }
 
 // Progress counts nodes as upstream's flows do: skipped ones are not part of the whole.
@@ -285,7 +287,9 @@ func (r *runner) report(n *node, s State, message string) {
 	if rank[s] <= rank[n.result.State] || s == RolledOut || s == Skipped {
 		s = n.result.State
 	}
-	r.changed(n, s, message, nil)
+	note := s == n.result.State && message != ""
+	r.set(n, s, message, nil)
+	r.tell(n, note)
 	if rank[s] >= rank[Applied] {
 		r.release(n)
 	}
@@ -317,6 +321,11 @@ func (r *runner) end(n *node, s State, message string, err error) {
 
 // changed sets a node's state and tells about it. The lock is held, so events come one at a time and in order.
 func (r *runner) changed(n *node, s State, message string, err error) {
+	r.set(n, s, message, err)
+	r.tell(n, false)
+}
+
+func (r *runner) set(n *node, s State, message string, err error) {
 	n.result.State, n.result.Err = s, err
 	n.reached = max(n.reached, rank[s])
 	if message != "" {
@@ -325,8 +334,11 @@ func (r *runner) changed(n *node, s State, message string, err error) {
 	if err != nil {
 		n.result.Message = err.Error()
 	}
+}
+
+func (r *runner) tell(n *node, note bool) {
 	if r.OnEvent != nil {
-		r.OnEvent(Event{ID: n.ID, Title: n.title(), State: s, Message: n.result.Message, Err: err,
+		r.OnEvent(Event{ID: n.ID, Title: n.title(), State: n.result.State, Message: n.result.Message, Note: note, Err: n.result.Err,
 			At: r.Clock.Now(), Progress: r.progress()})
 	}
 }

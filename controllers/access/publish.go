@@ -30,22 +30,23 @@ const fieldManager = "pergola"
 // publishAttempts is how often it is looked again when somebody else writes at the same time.
 const publishAttempts = 3
 
-// Publish copies the kubeconfig of a generated Secret to the fixed name. A Secret of that name that somebody else has written stays as it is.
-func Publish(ctx context.Context, client kubernetes.Interface, namespace, generated string) error {
+// Publish copies the kubeconfig of a generated Secret to the fixed name, and says whether it was not there. A Secret of that name that somebody else has
+// written stays as it is.
+func Publish(ctx context.Context, client kubernetes.Interface, namespace, generated string) (written bool, err error) {
 	secrets := client.CoreV1().Secrets(namespace)
 	from, err := secrets.Get(ctx, generated, metav1.GetOptions{})
 	if err != nil {
-		return fmt.Errorf("reading the generated Secret %s/%s: %w", namespace, generated, err)
+		return false, fmt.Errorf("reading the generated Secret %s/%s: %w", namespace, generated, err)
 	}
 	for attempt := 1; ; attempt++ {
-		err := publish(ctx, client, namespace, from.Data[Key])
+		written, err := publish(ctx, client, namespace, from.Data[Key])
 		if err == nil || attempt == publishAttempts || !apierrors.IsAlreadyExists(err) && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
-			return err
+			return written, err
 		}
 	}
 }
 
-func publish(ctx context.Context, client kubernetes.Interface, namespace string, kubeconfig []byte) error {
+func publish(ctx context.Context, client kubernetes.Interface, namespace string, kubeconfig []byte) (written bool, err error) {
 	secrets := client.CoreV1().Secrets(namespace)
 	live, err := secrets.Get(ctx, SecretName, metav1.GetOptions{})
 	switch {
@@ -55,18 +56,18 @@ func publish(ctx context.Context, client kubernetes.Interface, namespace string,
 			Type:       corev1.SecretTypeOpaque, Data: map[string][]byte{Key: kubeconfig},
 		}
 		_, err = secrets.Create(ctx, made, metav1.CreateOptions{FieldManager: fieldManager})
-		return err
+		return err == nil, err
 	case err != nil:
-		return err
+		return false, err
 	case !IsPublished(live.Name, live.Labels), bytes.Equal(live.Data[Key], kubeconfig):
-		return nil
+		return false, nil
 	}
 	patch, err := json.Marshal(map[string]any{
 		"metadata": map[string]any{"resourceVersion": live.ResourceVersion}, "data": map[string][]byte{Key: kubeconfig},
 	})
 	if err != nil {
-		return fmt.Errorf("preparing the patch: %T", err) // its text could be of the content
+		return false, fmt.Errorf("preparing the patch: %T", err) // its text could be of the content
 	}
 	_, err = secrets.Patch(ctx, SecretName, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: fieldManager})
-	return err
+	return err == nil, err
 }

@@ -34,7 +34,9 @@ func (c *Converger) Apply(ctx context.Context) (report *Report, err error) {
 	ctx, cancel := c.whileLeased(ctx)
 	defer cancel()
 	if c.options.Part.seed != "" {
-		return &c.report, errors.Join(append(slices.Clone(c.unbound), c.convergeSeeds(ctx), c.lostLease())...)
+		err := c.convergeSeeds(ctx)
+		c.judgeAgain(ctx)
+		return &c.report, errors.Join(append(slices.Clone(c.unbound), err, c.lostLease())...)
 	}
 	if c.clusters[Runtime] == nil {
 		return &c.report, errors.Join(c.unbound...)
@@ -73,6 +75,7 @@ func (c *Converger) Apply(ctx context.Context) (report *Report, err error) {
 	if running {
 		gardenErr = <-ended
 	}
+	c.judgeAgain(ctx)
 	problems = append(problems, gardenErr, rest, c.lostLease())
 	return &c.report, errors.Join(problems...)
 }

@@ -68,13 +68,7 @@ func (c *Converger) careForAll(ctx context.Context) {
 		cluster, name := leaseOf(o)
 		missed[cluster+" "+name] = missed[cluster+" "+name] || problems[i] != nil
 	}
-	c.mu.Lock()
-	held := slices.Clone(c.leases)
-	c.mu.Unlock()
-	for _, l := range c.options.Leases {
-		held = append(held, l.lease)
-	}
-	for _, l := range held {
+	for _, l := range c.heldLeases() {
 		if !missed[l.cluster+" "+l.name] {
 			l.noteJudged(started)
 		}

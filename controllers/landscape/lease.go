@@ -273,6 +273,12 @@ func (l *lease) noteJudged(at time.Time) {
 	l.judged = at
 }
 
+func (l *lease) judgedAt() time.Time {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.judged
+}
+
 func (l *lease) ensureNamespace(ctx context.Context) error {
 	_, err := l.api().CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: leaseNamespace}}, metav1.CreateOptions{})
 	if apierrors.IsAlreadyExists(err) {

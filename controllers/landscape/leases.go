@@ -3,6 +3,7 @@ package landscape
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/pergola-dev/pergola/controllers/owner"
 )
@@ -13,6 +14,17 @@ func leaseOf(o *owner.Owner) (cluster, name string) {
 		return o.Local.Name(), leaseOperator
 	}
 	return o.Local.Name(), leaseGardenlet
+}
+
+// heldLeases are those of this process.
+func (c *Converger) heldLeases() []*lease {
+	c.mu.Lock()
+	held := slices.Clone(c.leases)
+	c.mu.Unlock()
+	for _, l := range c.options.Leases {
+		held = append(held, l.lease)
+	}
+	return held
 }
 
 // lock takes the lease of a role on a cluster, once.

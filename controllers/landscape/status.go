@@ -307,6 +307,12 @@ func (c *Converger) keepers(ctx context.Context) map[string]*keeper {
 		})
 	}
 	group.Wait()
+	// What this process has judged itself is in its leases with their next renewal.
+	for _, l := range c.heldLeases() {
+		if k := out[l.cluster+" "+l.name]; k != nil && l.judgedAt().After(k.judged) {
+			k.judged = l.judgedAt()
+		}
+	}
 	return out
 }
 

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/clock"
 
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/health"
@@ -28,6 +29,9 @@ type Judge struct {
 	// OldPods makes a Deployment count as rolling out until the pods of its former revision are gone, which only a look at
 	// them tells: a request for each.
 	OldPods bool
+	// Clock tells by what has happened lately to a Deployment whether its pods are worth a look: one that is available may have containers that end
+	// again and again. Nil: nobody looks.
+	Clock clock.PassiveClock
 }
 
 // Of gives the first unhealthy object and the first one that is still rolling out, with their causes. Objects come from the live
@@ -118,6 +122,9 @@ func (j Judge) options(more ...health.Option) []health.Option {
 	if !j.ExistenceOnly {
 		more = append(more, health.JudgeAllKinds())
 	}
+	if j.Clock != nil {
+		more = append(more, health.At(j.Clock.Now()))
+	}
 	return append(more, health.WithRules(j.Rules))
 }
 
@@ -130,9 +137,14 @@ func (j Judge) quick(ctx context.Context, ref apply.Ref) (health.Verdict, error)
 		return health.Verdict{}, j.Cluster.Explain(ref, "read", err)
 	}
 	v := j.Quick(object)
-	if j.OldPods && v.Healthy && !v.Progressing && ref.Kind == "Deployment" {
-		if pods := j.around(ctx, object, health.Need{Pods: true}); pods.Pods != nil {
-			v = health.Check(object, j.options(health.WithAround(pods))...)
+	gone := j.OldPods && !v.Progressing && ref.Kind == "Deployment"
+	crashes := j.Clock != nil && health.MayBeCrashing(object, j.Clock.Now())
+	if !v.Healthy || !gone && !crashes {
+		return v, nil
+	}
+	if pods := j.around(ctx, object, health.Need{Pods: true}); pods.Pods != nil {
+		if with := health.Check(object, j.options(health.WithAround(pods))...); gone || !with.Healthy {
+			return with, nil
 		}
 	}
 	return v, nil

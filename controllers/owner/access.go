@@ -17,18 +17,18 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// noteServes notes that the control plane of an owner makes access to an API server.
-func (o *Owner) noteServes() {
+// noteServes notes that the control plane of an owner makes access to an API server, and the name of the Secret that was generated for it.
+func (o *Owner) noteServes(made string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.makesAccess = true
+	o.madeAccess = made
 }
 
 // serves tells whether there is an API server that can be asked: that of a Shoot whose components make no access cannot.
 func (o *Owner) serves() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.makesAccess || o.Input.Owner.Kind == Garden
+	return o.madeAccess != "" || o.Input.Owner.Kind == Garden
 }
 
 // publishAccess gives the access to the API server of an owner, which the secrets manager has made, the name by which it is found.
@@ -37,14 +37,35 @@ func (r *run) publishAccess(ctx context.Context, made map[string]render.SecretFa
 	if target := r.owner.Target; !asked || r.owner.Input.Owner.Kind == Garden && target != nil && !access.IsLate(target.RESTConfig()) {
 		return nil // what is given by somebody may well be in a Secret of this name
 	}
-	local, namespace := r.owner.Local, r.owner.Input.Owner.ControlPlaneNamespace
-	r.owner.noteServes()
-	client, err := kubernetes.NewForConfig(local.RESTConfig())
+	r.owner.noteServes(fact.Name)
+	_, err := r.owner.publish(ctx, fact.Name)
+	return err
+}
+
+// publish gives access that was made the name by which it is found; it says whether that had to be written.
+func (o *Owner) publish(ctx context.Context, made string) (written bool, err error) {
+	client, err := kubernetes.NewForConfig(o.Local.RESTConfig())
 	if err != nil {
-		return fmt.Errorf("cluster %s: %w", local.Name(), err)
+		return false, fmt.Errorf("cluster %s: %w", o.Local.Name(), err)
 	}
+	namespace := o.ControlPlane()
 	ref := apply.Ref{APIVersion: "v1", Kind: "Secret", Namespace: namespace, Name: access.SecretName}
-	return local.Explain(ref, "write the access to the API server of "+r.owner.String()+" to", access.Publish(ctx, client, namespace, fact.Name))
+	written, err = access.Publish(ctx, client, namespace, made)
+	return written, o.Local.Explain(ref, "write the access to the API server of "+o.String()+" to", err)
+}
+
+// restoreAccess brings back the access to the API server of an owner that somebody has deleted or changed since it was reconciled, and says whether it
+// had to. Nobody else notices that: it is no object of a bundle.
+func (o *Owner) restoreAccess(ctx context.Context) bool {
+	o.mu.Lock()
+	made := o.madeAccess
+	o.mu.Unlock()
+	if made == "" {
+		return false
+	}
+	// That it could not be written is no news to who is told that there is no access.
+	written, err := o.publish(ctx, made)
+	return err == nil && written
 }
 
 // keepTokens begins to request the tokens of the control plane, which may not be there yet.

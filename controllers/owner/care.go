@@ -1,6 +1,7 @@
 package owner
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -29,7 +30,11 @@ func (r *Reconciler) Care(ctx context.Context, o *Owner) (_ []gardencorev1beta1.
 	conditions := status.Conditions
 	look := &serving{}
 	if o.serves() {
-		conditions = condition.Merge(conditions, r.apiServerConditions(ctx, o, b, status, look)...)
+		answers := r.apiServerConditions(ctx, o, b, status, look)
+		if !allTrue(answers) && o.restoreAccess(ctx) {
+			answers = r.apiServerConditions(ctx, o, b, status, look)
+		}
+		conditions = condition.Merge(conditions, answers...)
 	}
 	bundles, failures, unjudged := o.state()
 	if why := unreachable(ctx, o.Local); why != "" {
@@ -58,6 +63,10 @@ func (r *Reconciler) Care(ctx context.Context, o *Owner) (_ []gardencorev1beta1.
 		return conditions, o.Home.Explain(o.Ref, "write the conditions", err)
 	}
 	return conditions, nil
+}
+
+func allTrue(conditions []gardencorev1beta1.Condition) bool {
+	return !slices.ContainsFunc(conditions, func(c gardencorev1beta1.Condition) bool { return c.Status != gardencorev1beta1.ConditionTrue })
 }
 
 // unreachable says why a cluster does not answer, empty when it does.
@@ -130,8 +139,8 @@ func (o *Owner) hibernated() bool {
 // conditions of a ManagedResource).
 const reasonApplyFailed = "ApplyFailed"
 
-// componentCondition is True when all bundles are applied and healthy; the first one that is not decides, root
-// causes (not applied) before symptoms.
+// componentCondition is True when all bundles are applied and healthy; the first one that is not decides, root causes before symptoms: what could not be
+// applied, what is not healthy, what is not there yet.
 func (r *Reconciler) componentCondition(ctx context.Context, o *Owner, b *condition.Builder, status commonStatus, old gardencorev1beta1.Condition,
 	bundles []render.Bundle, failures map[string]string, look *serving) gardencorev1beta1.Condition {
 	for _, bundle := range bundles {
@@ -139,6 +148,7 @@ func (r *Reconciler) componentCondition(ctx context.Context, o *Owner, b *condit
 			return r.failed(b, old, status, reasonApplyFailed, bounded(text), condition.Codes(text))
 		}
 	}
+	var missing *health.Verdict
 	for _, bundle := range bundles {
 		served, err := look.reaches(ctx, o, bundle)
 		if err == nil && !served {
@@ -151,9 +161,17 @@ func (r *Reconciler) componentCondition(ctx context.Context, o *Owner, b *condit
 		if err != nil {
 			return b.Unknown(old, condition.ReasonCheckError, bounded(strings.Join(Problems(err), "; ")))
 		}
-		if failure != nil {
+		switch {
+		case failure == nil:
+		case failure.Status == health.StatusNotFound:
+			// It is not there yet because of what it comes after, if that is not well.
+			missing = cmp.Or(missing, failure)
+		default:
 			return r.failed(b, old, status, failure.Reason, failure.Message, toCodes(failure.Codes))
 		}
+	}
+	if missing != nil {
+		return r.failed(b, old, status, missing.Reason, missing.Message, toCodes(missing.Codes))
 	}
 	running := kinds[o.Input.Owner.Kind].running[string(old.Type)]
 	return b.OK(old, running[0], running[1])

@@ -9,12 +9,19 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	clocktesting "k8s.io/utils/clock/testing"
 
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/apply/flow"
+	"github.com/pergola-dev/pergola/controllers/access"
 	"github.com/pergola-dev/pergola/health/condition"
 	"github.com/pergola-dev/pergola/render"
 )
@@ -139,4 +146,84 @@ func TestAPIServerOfAShoot(t *testing.T) {
 			assert.Equal(t, c.want, got)
 		})
 	}
+}
+
+// A Deployment that is available between two crashes is not healthy, to whoever waits for it, judges it or shows it.
+func TestADeploymentThatIsAvailableBetweenTwoCrashes(t *testing.T) {
+	s := newSite(t)
+	deployment := s.object("{apiVersion: apps/v1, kind: Deployment, metadata: {name: web, namespace: NS}, spec: {replicas: 1, selector: {matchLabels: {app: web}}, " +
+		"template: {metadata: {labels: {app: web}}, spec: {containers: [{name: c, image: i}]}}}}")
+	b := s.bundle(true, deployment)
+	s.mustApply(b)
+	client, err := kubernetes.NewForConfig(server.config)
+	require.NoError(t, err)
+	live, err := client.AppsV1().Deployments(s.ns).Get(s.ctx, "web", metav1.GetOptions{})
+	require.NoError(t, err)
+	live.Status = appsv1.DeploymentStatus{ObservedGeneration: live.Generation, Replicas: 1, UpdatedReplicas: 1, ReadyReplicas: 1, AvailableReplicas: 1, Conditions: []appsv1.DeploymentCondition{
+		{Type: appsv1.DeploymentAvailable, Status: corev1.ConditionTrue, LastTransitionTime: metav1.Now()},
+		{Type: appsv1.DeploymentProgressing, Status: corev1.ConditionTrue, Reason: "NewReplicaSetAvailable"},
+	}}
+	_, err = client.AppsV1().Deployments(s.ns).UpdateStatus(s.ctx, live, metav1.UpdateOptions{})
+	require.NoError(t, err)
+	ref := apply.RefOf(deployment)
+	waits := waiter{bundle: b, cluster: s.work.owner.Local, refs: []apply.Ref{ref}}
+	s.eventually("its status is known", func() bool {
+		v, err := s.work.quickVerdict(s.ctx, waits, ref)
+		return err == nil && v.Healthy && !v.Progressing
+	})
+	pods := client.CoreV1().Pods(s.ns)
+	pod, err := pods.Create(s.ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web-1", Labels: map[string]string{"app": "web"}},
+		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "i"}}}}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	state := func(restarts int32, since time.Duration) {
+		t.Helper()
+		started := metav1.NewTime(time.Now().Add(-since))
+		pod.Status = corev1.PodStatus{Phase: corev1.PodRunning, ContainerStatuses: []corev1.ContainerStatus{{Name: "c", Ready: true, RestartCount: restarts, Image: "i", ImageID: "i",
+			State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: started}},
+			LastTerminationState: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
+				ExitCode: 1, Reason: "Error", StartedAt: metav1.NewTime(started.Add(-2 * time.Minute)), FinishedAt: metav1.NewTime(started.Add(-time.Minute)),
+			}}}}}
+		pod, err = pods.UpdateStatus(s.ctx, pod, metav1.UpdateOptions{})
+		require.NoError(t, err)
+	}
+	builder := condition.New(s.work.Clock, nil)
+	judged := func() gardencorev1beta1.Condition {
+		return s.work.componentCondition(s.ctx, s.work.owner, builder, commonStatus{}, builder.Initial("SeedSystemComponentsHealthy"), []render.Bundle{b}, nil, &serving{})
+	}
+	state(3, time.Second)
+	assert.Contains(t, judged().Message, `Deployment `+s.ns+`/web: CrashLoopBackOff: pod "web-1": container "c" runs, but ends again and again: 3 restart(s), last Error (exit code 1)`)
+	shown := BundleState{State: StateHealthy}
+	s.work.inspectBundle(s.ctx, s.work.owner, b, &serving{}, &shown)
+	assert.Equal(t, StateUnhealthy, shown.State)
+	open, err := s.work.lookAll(s.ctx, []waiter{waits}, true, true)
+	require.NoError(t, err)
+	assert.Len(t, open, 1)
+
+	state(3, 3*time.Minute)
+	assert.Equal(t, gardencorev1beta1.ConditionTrue, judged().Status, judged().Message)
+	require.NoError(t, s.work.waitAll(s.ctx, []waiter{waits}, true, func(flow.State, string) {}))
+}
+
+// Access that somebody has deleted or changed comes back with the next judgement.
+func TestLostAccessComesBack(t *testing.T) {
+	s := newSite(t)
+	o := s.work.owner
+	o.Input.Owner.Kind = Shoot
+	client, err := kubernetes.NewForConfig(server.config)
+	require.NoError(t, err)
+	secrets := client.CoreV1().Secrets(s.ns)
+	_, err = secrets.Create(s.ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "gardener-internal-1a2b"}, Data: map[string][]byte{access.Key: []byte("one")}}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	assert.False(t, o.restoreAccess(s.ctx), "none was made yet")
+	o.noteServes("gardener-internal-1a2b")
+	assert.True(t, o.restoreAccess(s.ctx))
+	assert.False(t, o.restoreAccess(s.ctx), "it is there")
+	_, err = secrets.Patch(s.ctx, access.SecretName, types.MergePatchType, []byte(`{"data": {"kubeconfig": "cnViYmlzaA=="}}`), metav1.PatchOptions{})
+	require.NoError(t, err)
+	assert.True(t, o.restoreAccess(s.ctx))
+	found, err := secrets.Get(s.ctx, access.SecretName, metav1.GetOptions{})
+	require.NoError(t, err)
+	assert.Equal(t, "one", string(found.Data[access.Key]))
+	require.NoError(t, secrets.Delete(s.ctx, access.SecretName, metav1.DeleteOptions{}))
+	assert.True(t, o.restoreAccess(s.ctx))
 }

@@ -87,15 +87,21 @@ func (r *Reconciler) Inspect(ctx context.Context, o *Owner) (_ *Inspection, err 
 	return out, nil
 }
 
-// summary is the condition of bundles: the worst of them decides.
+// summary is the condition of bundles: the worst of them decides. What is not there yet is so because of what it comes after, if that is not well.
 func summary(b *condition.Builder, old gardencorev1beta1.Condition, running [2]string, bundles []BundleState) gardencorev1beta1.Condition {
-	for _, state := range []State{StateUnknown, StateNotApplied, StateUnhealthy, StateProgressing} {
-		i := slices.IndexFunc(bundles, func(s BundleState) bool { return s.State == state })
+	for _, is := range []func(BundleState) bool{
+		func(s BundleState) bool { return s.State == StateUnknown },
+		func(s BundleState) bool { return s.State == StateNotApplied && s.Reason != reasonPending },
+		func(s BundleState) bool { return s.State == StateUnhealthy },
+		func(s BundleState) bool { return s.State == StateNotApplied },
+		func(s BundleState) bool { return s.State == StateProgressing },
+	} {
+		i := slices.IndexFunc(bundles, is)
 		if i < 0 {
 			continue
 		}
 		first := bundles[i]
-		switch state {
+		switch first.State {
 		case StateUnknown:
 			return b.Unknown(old, condition.ReasonCheckError, first.Message)
 		case StateProgressing:
@@ -105,6 +111,9 @@ func summary(b *condition.Builder, old gardencorev1beta1.Condition, running [2]s
 	}
 	return b.OK(old, running[0], running[1])
 }
+
+// reasonPending is why a bundle is not applied that nothing was tried with yet.
+const reasonPending = "Pending"
 
 // inspectBundles looks at every bundle that is wanted, and at those that are left over.
 func (r *Reconciler) inspectBundles(ctx context.Context, o *Owner, look *serving) ([]BundleState, error) {
@@ -151,7 +160,7 @@ func sortBundles(bundles []BundleState) {
 func (r *Reconciler) inspectBundle(ctx context.Context, o *Owner, b render.Bundle, look *serving, s *BundleState) {
 	say := func(state State, reason, message string) { s.State, s.Reason, s.Message = state, reason, message }
 	if len(b.Unresolved) > 0 {
-		say(StateNotApplied, "Pending", "not known yet: "+strings.Join(b.Unresolved, ", "))
+		say(StateNotApplied, reasonPending, "not known yet: "+strings.Join(b.Unresolved, ", "))
 		return
 	}
 	cluster, err := o.cluster(b.Cluster)
@@ -192,7 +201,7 @@ func (r *Reconciler) inspectBundle(ctx context.Context, o *Owner, b render.Bundl
 		say(StateNotApplied, refusal.Reason, refusal.Message)
 		return
 	case len(missing) > 0:
-		say(StateNotApplied, "Pending", "not applied yet: "+few(missing))
+		say(StateNotApplied, reasonPending, "not applied yet: "+few(missing))
 		return
 	}
 	bad, rolling, err := r.judgeOf(cluster).Of(ctx, refs)

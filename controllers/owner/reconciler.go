@@ -53,8 +53,8 @@ type Owner struct {
 	applied map[string]string
 	// unjudged says why the last reconciliation did not get as far as rendering.
 	unjudged string
-	// makesAccess says that the last reconciliation has asked for access to the API server.
-	makesAccess bool
+	// madeAccess is the Secret that the last reconciliation has generated for access to the API server; empty when none was asked for.
+	madeAccess string
 	// waiting are the bundles whose objects wait until somebody serves the API server of the Shoot.
 	waiting map[string]bool
 	// leaving are the objects that were still being deleted after the last apply, by bundle.
@@ -139,7 +139,9 @@ type Report struct {
 	Owner      string                        `json:"owner"`
 	Nodes      []flow.NodeResult             `json:"nodes"`
 	Conditions []gardencorev1beta1.Condition `json:"conditions"`
-	Held       []HeldObjects                 `json:"held,omitempty"`
+	// JudgedAt is when the conditions were.
+	JudgedAt time.Time     `json:"judgedAt,omitzero"`
+	Held     []HeldObjects `json:"held,omitempty"`
 	// Notes are about objects that were not dealt with as the inventories say: those that are not ours.
 	Notes []string `json:"notes,omitempty"`
 	// Changed is how many objects were written; Written says what was done with them.
@@ -176,18 +178,40 @@ func (r *Reconciler) Reconcile(ctx context.Context, o *Owner) (*Report, error) {
 		r.OnOutcome(ctx, run.report, err)
 	}
 	// The outcome is written even when the run was interrupted; but then there is no time to judge.
-	final, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
-	defer cancel()
 	if ctx.Err() != nil && errors.Is(ctx.Err(), context.Canceled) {
+		final, cancel := inTheEnd(ctx)
+		defer cancel()
 		return run.report, errors.Join(err, status.interrupt(final, err))
 	}
-	var careErr error
-	run.report.Conditions, careErr = r.Care(final, o)
-	if ctx.Err() != nil {
-		careErr = nil
-	}
+	careErr := r.judgeInTheEnd(ctx, o, run.report)
+	final, cancel := inTheEnd(ctx)
+	defer cancel()
 	return run.report, errors.Join(err, careErr, status.finish(final, err))
 }
+
+// judgeInTheEnd judges an owner that was reconciled. That there was no time left for it is no error of its own.
+func (r *Reconciler) judgeInTheEnd(ctx context.Context, o *Owner, report *Report) error {
+	final, cancel := inTheEnd(ctx)
+	defer cancel()
+	conditions, err := r.Care(final, o)
+	report.Conditions, report.JudgedAt = conditions, r.Clock.Now()
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+// inTheEnd is a context for what is judged and written after a run. Nobody waits long for a run that was stopped, or whose time is over.
+func inTheEnd(ctx context.Context) (context.Context, context.CancelFunc) {
+	limit := concluding
+	if ctx.Err() != nil {
+		limit = time.Second
+	}
+	return context.WithTimeout(context.WithoutCancel(ctx), limit)
+}
+
+// concluding is how long the outcome of a run may take to be judged, and again to be written: API servers that are busy answer in this time.
+const concluding = 15 * time.Second
 
 // GiveUp writes into the status that the owner could not be reconciled, and that its state is not known. The cause is
 // reported by the caller; that it could not be written would be no news.
@@ -390,5 +414,5 @@ func (r *Reconciler) resourceManager(o *Owner, b render.Bundle) (*managedresourc
 
 // judgeOf looks at the objects of a cluster with the rules of the landscape.
 func (r *Reconciler) judgeOf(c *apply.Cluster) managedresource.Judge {
-	return managedresource.Judge{Cluster: c, Rules: r.HealthRules, ExistenceOnly: r.ExistenceOnly}
+	return managedresource.Judge{Cluster: c, Rules: r.HealthRules, ExistenceOnly: r.ExistenceOnly, Clock: r.Clock}
 }

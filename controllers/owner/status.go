@@ -128,6 +128,9 @@ func (s *statusWriter) progress(e flow.Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	percent, description := int32(min(e.Progress.Percent, 99)), fmt.Sprintf("%s: %s", e.ID, e.State)
+	if e.Note {
+		description = bounded(fmt.Sprintf("%s waits: %s", e.ID, e.Message))
+	}
 	if percent == s.operation.Progress && description == s.operation.Description {
 		return
 	}

@@ -71,6 +71,19 @@ func TestNewestProgressIsWrittenWhenTheIntervalIsOver(t *testing.T) {
 	assert.Empty(t, written, "nothing follows the end")
 }
 
+func TestProgressSaysWhatIsWaitedFor(t *testing.T) {
+	clk := clocktesting.NewFakeClock(time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC))
+	s, written := recorded(clk)
+	s.written = clk.Now().Add(-progressInterval)
+	s.progress(flow.Event{ID: "kube-apiserver", State: flow.Healthy, Note: true, Message: "Deployment shoot--a/kube-apiserver: CrashLoopBackOff", Progress: flow.Progress{Percent: 93}})
+	select {
+	case text := <-written:
+		assert.Equal(t, "93% kube-apiserver waits: Deployment shoot--a/kube-apiserver: CrashLoopBackOff at 00", text)
+	case <-time.After(10 * time.Second):
+		require.Fail(t, "nothing was written")
+	}
+}
+
 func TestProgressIsNotWrittenAfterTheLeaseIsLost(t *testing.T) {
 	clk := clocktesting.NewFakeClock(time.Now())
 	s, written := recorded(clk)

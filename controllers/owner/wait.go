@@ -81,27 +81,25 @@ func (r *run) announce(ctx context.Context, c *apply.Cluster, result *apply.Resu
 func (r *run) waitAll(ctx context.Context, waits []waiter, rolledOut bool, report func(flow.State, string)) error {
 	tick := r.Clock.NewTicker(pollInterval)
 	defer tick.Stop()
-	said, saidAt, detailed := "", r.Clock.Now(), r.Clock.Now()
+	said, saidAt, detailed, confirmed := "", r.Clock.Now(), r.Clock.Now(), time.Time{}
 	for {
-		var open []string
 		details := r.Clock.Since(detailed) >= detailInterval
 		if details {
 			detailed = r.Clock.Now()
 			r.restore(ctx, waits)
 		}
-		for _, w := range waits {
-			if w.problem != "" {
-				open = append(open, w.problem)
-			}
-			problem, err := r.look(ctx, w, rolledOut, details)
-			if err != nil && ctx.Err() == nil {
-				return fmt.Errorf("bundle %s: %w", w.bundle.Name, err)
-			}
-			if problem != "" {
-				open = append(open, problem)
+		open, err := r.lookAll(ctx, waits, rolledOut, details)
+		if err != nil {
+			return err
+		}
+		if len(open) == 0 && !details && r.Clock.Since(confirmed) >= detailInterval {
+			// What looks well may be between two crashes.
+			confirmed, details = r.Clock.Now(), true
+			if open, err = r.lookAll(ctx, waits, rolledOut, details); err != nil {
+				return err
 			}
 		}
-		if len(open) == 0 {
+		if len(open) == 0 && details {
 			return r.settle(ctx, waits, rolledOut)
 		}
 		if text := strings.Join(open, "; "); details && (text != said || r.Clock.Since(saidAt) >= remindInterval) {
@@ -114,6 +112,23 @@ func (r *run) waitAll(ctx context.Context, waits []waiter, rolledOut bool, repor
 		case <-tick.C():
 		}
 	}
+}
+
+// lookAll judges all bundles of a node and gives what is open.
+func (r *run) lookAll(ctx context.Context, waits []waiter, rolledOut, details bool) (open []string, err error) {
+	for _, w := range waits {
+		if w.problem != "" {
+			open = append(open, w.problem)
+		}
+		problem, err := r.look(ctx, w, rolledOut, details)
+		if err != nil && ctx.Err() == nil {
+			return nil, fmt.Errorf("bundle %s: %w", w.bundle.Name, err)
+		}
+		if problem != "" {
+			open = append(open, problem)
+		}
+	}
+	return open, nil
 }
 
 // restore applies bundles again of which somebody has deleted objects while a step waits for them: nobody else does that as long as the owner is
@@ -150,12 +165,9 @@ func (w *waiter) follows(former waiter) {
 // look judges one bundle from the cache; with details also the pods are read.
 func (r *run) look(ctx context.Context, w waiter, rolledOut, details bool) (string, error) {
 	for _, ref := range w.refs {
-		var v health.Verdict
-		var err error
-		if details {
+		v, err := r.quickVerdict(ctx, w, ref)
+		if details && err == nil && v.Reason != reasonUnseen {
 			v, err = r.judgeOf(w.cluster).One(ctx, ref)
-		} else {
-			v, err = r.quickVerdict(ctx, w, ref)
 		}
 		if err != nil {
 			return "", w.cluster.Explain(ref, "check", err)
@@ -192,6 +204,9 @@ func replicasMissing(obj *unstructured.Unstructured) string {
 	return fmt.Sprintf("DeploymentProgressing: %d of %d replicas are up to date, %d old ones are there", updated, wanted, all-updated)
 }
 
+// reasonUnseen is why an extension object is not healthy yet, whatever its status says: that is about what it was before.
+const reasonUnseen = "Pending"
+
 func (r *run) quickVerdict(ctx context.Context, w waiter, ref apply.Ref) (health.Verdict, error) {
 	obj, err := w.cluster.Get(ctx, ref)
 	if apierrors.IsNotFound(err) {
@@ -201,7 +216,7 @@ func (r *run) quickVerdict(ctx context.Context, w waiter, ref apply.Ref) (health
 		return health.Verdict{}, err
 	}
 	if stamp, ok := w.stamped[ref]; ok && obj.GetAnnotations()[annotationTimestamp] != stamp {
-		return health.Verdict{Kind: ref.Kind, Namespace: ref.Namespace, Name: ref.Name, Reason: "Pending", Message: "the request to reconcile is not seen yet"}, nil
+		return health.Verdict{Kind: ref.Kind, Namespace: ref.Namespace, Name: ref.Name, Reason: reasonUnseen, Message: "the request to reconcile is not seen yet"}, nil
 	}
 	return r.judgeOf(w.cluster).Quick(obj), nil
 }

@@ -1,0 +1,69 @@
+package landscape
+
+import (
+	"context"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/pergola-dev/pergola/controllers/owner"
+	"github.com/pergola-dev/pergola/internal/panics"
+)
+
+// judgedLongAgo is how old a judgement may be when a run ends: what was well when its own turn was over may have fallen since, or got well.
+const judgedLongAgo = 5 * time.Second
+
+// judgeAgain judges the owners of this run whose turn was over long before its end. What cannot be judged stays as it was.
+func (c *Converger) judgeAgain(ctx context.Context) {
+	c.mu.Lock()
+	reports := map[string]*owner.Report{}
+	for _, report := range c.report.Owners {
+		if !report.JudgedAt.IsZero() && c.options.Clock.Since(report.JudgedAt) >= judgedLongAgo {
+			reports[report.Owner] = report
+		}
+	}
+	c.mu.Unlock()
+	var group errgroup.Group
+	group.SetLimit(8)
+	for _, o := range c.all {
+		report := reports[o.String()]
+		if report == nil || ctx.Err() != nil {
+			continue
+		}
+		group.Go(panics.Safe(func() error {
+			now := c.options.Clock.Now()
+			conditions, err := c.owners.Care(ctx, o)
+			if err == nil {
+				c.mu.Lock()
+				defer c.mu.Unlock()
+				report.Conditions, report.JudgedAt = conditions, now
+			}
+			return nil
+		}))
+	}
+	_ = group.Wait()
+	c.noteJudged()
+}
+
+// noteJudged notes in each lease since when everything that it stands for was judged in this run, if it was.
+func (c *Converger) noteJudged() {
+	c.mu.Lock()
+	at := map[string]time.Time{}
+	for _, report := range c.report.Owners {
+		at[report.Owner] = report.JudgedAt
+	}
+	c.mu.Unlock()
+	oldest := map[string]time.Time{}
+	for _, o := range c.ours() {
+		cluster, name := leaseOf(o)
+		key := cluster + " " + name
+		if known, seen := oldest[key]; !seen || at[o.String()].Before(known) {
+			oldest[key] = at[o.String()]
+		}
+	}
+	for _, l := range c.heldLeases() {
+		if judged := oldest[l.cluster+" "+l.name]; judged.After(l.judgedAt()) {
+			l.noteJudged(judged)
+		}
+	}
+}
