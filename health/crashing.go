@@ -69,6 +69,8 @@ func keepsEnding(c *corev1.ContainerStatus, now time.Time) bool {
 	switch {
 	case c.State.Waiting != nil:
 		return c.State.Waiting.Reason == "CrashLoopBackOff"
+	case c.State.Terminated != nil: // it will be
+		return true
 	case c.State.Running != nil:
 		ran := last.FinishedAt.Sub(last.StartedAt.Time)
 		return now.Sub(c.State.Running.StartedAt.Time) < min(2*ran, crashesForgotten)

@@ -43,15 +43,17 @@ func TestADeploymentThatCrashesBetweenIsNotHealthy(t *testing.T) {
 		pods []string
 		want string
 	}{
-		"never restarted":                    {[]string{`{phase: Running, containerStatuses: [{name: c, ready: true, restartCount: 0, image: i, imageID: i, state: {running: {}}}]}`}, ""},
-		"once":                               {[]string{restarted(1, 20*time.Second, time.Second)}, ""},
-		"runs shorter than before":           {[]string{restarted(3, 20*time.Second, 5*time.Second)}, crashes},
-		"runs not yet twice as long":         {[]string{restarted(3, 20*time.Second, 39*time.Second)}, crashes},
-		"runs twice as long":                 {[]string{restarted(3, 20*time.Second, 40*time.Second)}, ""},
-		"ended after days, and runs":         {[]string{restarted(3, 72*time.Hour, 9*time.Minute)}, crashes},
-		"the kubelet has forgotten it":       {[]string{restarted(3, 72*time.Hour, 10*time.Minute)}, ""},
-		"waits to be started again":          {[]string{fmt.Sprintf(waits, 2)}, `a container ends again and again; pod "a": container "c": CrashLoopBackOff after 2 restart(s), last Error (exit code 1)`},
-		"waits to be started once more":      {[]string{fmt.Sprintf(waits, 1)}, ""},
+		"never restarted":               {[]string{`{phase: Running, containerStatuses: [{name: c, ready: true, restartCount: 0, image: i, imageID: i, state: {running: {}}}]}`}, ""},
+		"once":                          {[]string{restarted(1, 20*time.Second, time.Second)}, ""},
+		"runs shorter than before":      {[]string{restarted(3, 20*time.Second, 5*time.Second)}, crashes},
+		"runs not yet twice as long":    {[]string{restarted(3, 20*time.Second, 39*time.Second)}, crashes},
+		"runs twice as long":            {[]string{restarted(3, 20*time.Second, 40*time.Second)}, ""},
+		"ended after days, and runs":    {[]string{restarted(3, 72*time.Hour, 9*time.Minute)}, crashes},
+		"the kubelet has forgotten it":  {[]string{restarted(3, 72*time.Hour, 10*time.Minute)}, ""},
+		"waits to be started again":     {[]string{fmt.Sprintf(waits, 2)}, `a container ends again and again; pod "a": container "c": CrashLoopBackOff after 2 restart(s), last Error (exit code 1)`},
+		"waits to be started once more": {[]string{fmt.Sprintf(waits, 1)}, ""},
+		"has just ended": {[]string{`{phase: Running, containerStatuses: [{name: c, ready: false, restartCount: 2, image: i, imageID: i,
+  state: {terminated: {exitCode: 1, reason: Error}}, lastState: {terminated: {exitCode: 1, reason: Error}}}]}`}, `a container ends again and again; pod "a": container "c": Error (exit code 1)`},
 		"a new one crashes, an old one runs": {[]string{`{phase: Running}`, restarted(3, time.Minute, time.Second)}, `pod "b": container "c" runs, but ends again and again: 3 restart(s), last Error (exit code 1)`},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/kubernetes"
@@ -18,10 +19,10 @@ import (
 )
 
 // noteServes notes that the control plane of an owner makes access to an API server, and the name of the Secret that was generated for it.
-func (o *Owner) noteServes(made string) {
+func (o *Owner) noteServes(made string, now time.Time) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.madeAccess = made
+	o.madeAccess, o.accessSeen = made, now
 }
 
 // serves tells whether there is an API server that can be asked: that of a Shoot whose components make no access cannot.
@@ -37,7 +38,7 @@ func (r *run) publishAccess(ctx context.Context, made map[string]render.SecretFa
 	if target := r.owner.Target; !asked || r.owner.Input.Owner.Kind == Garden && target != nil && !access.IsLate(target.RESTConfig()) {
 		return nil // what is given by somebody may well be in a Secret of this name
 	}
-	r.owner.noteServes(fact.Name)
+	r.owner.noteServes(fact.Name, r.Clock.Now())
 	_, err := r.owner.publish(ctx, fact.Name)
 	return err
 }
@@ -52,6 +53,20 @@ func (o *Owner) publish(ctx context.Context, made string) (written bool, err err
 	ref := apply.Ref{APIVersion: "v1", Kind: "Secret", Namespace: namespace, Name: access.SecretName}
 	written, err = access.Publish(ctx, client, namespace, made)
 	return written, o.Local.Explain(ref, "write the access to the API server of "+o.String()+" to", err)
+}
+
+// accessInterval is how often it is looked whether the access to an API server is still there while that answers.
+const accessInterval = 5 * time.Minute
+
+// accessDue tells whether it is time to look, and notes that somebody does.
+func (o *Owner) accessDue(now time.Time) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if now.Sub(o.accessSeen) < accessInterval {
+		return false
+	}
+	o.accessSeen = now
+	return true
 }
 
 // restoreAccess brings back the access to the API server of an owner that somebody has deleted or changed since it was reconciled, and says whether it

@@ -31,7 +31,8 @@ func (r *Reconciler) Care(ctx context.Context, o *Owner) (_ []gardencorev1beta1.
 	look := &serving{}
 	if o.serves() {
 		answers := r.apiServerConditions(ctx, o, b, status, look)
-		if !allTrue(answers) && o.restoreAccess(ctx) {
+		// Who is connected does not notice that the access is gone: others do.
+		if (!allTrue(answers) || o.accessDue(r.Clock.Now())) && o.restoreAccess(ctx) && !allTrue(answers) {
 			answers = r.apiServerConditions(ctx, o, b, status, look)
 		}
 		conditions = condition.Merge(conditions, answers...)

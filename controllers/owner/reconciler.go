@@ -55,6 +55,8 @@ type Owner struct {
 	unjudged string
 	// madeAccess is the Secret that the last reconciliation has generated for access to the API server; empty when none was asked for.
 	madeAccess string
+	// accessSeen is when it was looked last whether that is found by its name.
+	accessSeen time.Time
 	// waiting are the bundles whose objects wait until somebody serves the API server of the Shoot.
 	waiting map[string]bool
 	// leaving are the objects that were still being deleted after the last apply, by bundle.
