@@ -11,6 +11,7 @@ import (
 
 	"cuelang.org/go/cue"
 	cueerrors "cuelang.org/go/cue/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/pergola-dev/pergola/schemas/mutation"
 )
@@ -22,6 +23,10 @@ type Input struct {
 	// "seed", "shoot", "cloudProfile", "project".
 	Objects map[string]map[string]any
 	Facts   Facts
+	// References are facts of what Git declares of the objects that the owner refers to. Those of the cluster go before them.
+	References map[string]ReferenceFact
+	// Referred gives these objects as Git declares them, where that is known. It is for who plans what becomes of them, and nothing is rendered from it.
+	Referred map[string]func() *unstructured.Unstructured
 	// TargetVersion is the Kubernetes version of the API server the components
 	// serve; empty means that of the cluster they run in.
 	TargetVersion string

@@ -22,7 +22,7 @@ import (
 type InputDigest [sha256.Size]byte
 
 // notDigested are the fields of an Input that are for errors and for people, or say what is asked for, and not rendered.
-func notDigested() []string { return []string{"Declared", "FilledIn", "Only"} }
+func notDigested() []string { return []string{"Declared", "FilledIn", "Only", "Referred"} }
 
 // DigestInput takes the digest of an input with the options that it is rendered with. The error is that of an overlay that
 // cannot be read.

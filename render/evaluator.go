@@ -116,6 +116,9 @@ func givenValues(in Input, images map[string]string) (map[string]any, error) {
 	if len(in.Facts.Extensions) > 0 {
 		facts["extensions"] = in.Facts.Extensions
 	}
+	if references := in.referenceValues(); len(references) > 0 {
+		facts["references"] = references
+	}
 	values := map[string]any{
 		"owner": in.Owner, "images": images, "facts": facts,
 		"kubernetes": map[string]any{"runtime": runtime, "target": target},

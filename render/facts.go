@@ -20,6 +20,8 @@ type Facts struct {
 	Addresses map[string]string `json:"addresses,omitempty"`
 	// Extensions holds the status of extension objects by "<kind>/<name>" in lower case.
 	Extensions map[string]map[string]any `json:"extensions,omitempty"`
+	// References are the ConfigMaps and Secrets that the declaration refers to, by "<Kind>/<name>".
+	References map[string]ReferenceFact `json:"references,omitempty"`
 }
 
 // SecretFact is the public side of a generated secret.

@@ -72,6 +72,7 @@ type ownerBuilder struct {
 	profiles    map[string]*gardencorev1beta1.CloudProfile
 	// projectOf finds the project by its namespace.
 	projectOf map[string]string
+	referred  referred
 }
 
 // each gives the owners without facts.
@@ -120,6 +121,7 @@ func (b *ownerBuilder) gardenAndSeeds() ([]Input, error) {
 			TargetVersion: garden.Spec.VirtualCluster.Kubernetes.Version,
 			Declared:      declaredAt(declaration),
 		}
+		b.referred.give(&in)
 		if versionErr == nil {
 			inputs = append(inputs, in)
 		}
@@ -211,13 +213,15 @@ func (b *ownerBuilder) shoot(declared landscapes.Typed[gardencorev1beta1.Shoot],
 	if profile != nil {
 		objects["cloudProfile"] = profile
 	}
-	return Input{
+	in := Input{
 		Owner: Owner{
 			Kind: "shoot", Namespace: s.Namespace, Name: s.Name, UID: string(s.UID),
 			ControlPlaneNamespace: TechnicalID(project, s.Name),
 		},
 		Objects: objects, TargetVersion: s.Spec.Kubernetes.Version, FilledIn: filled.Changes, Declared: declaredAt(declared.Declaration),
-	}, true, nil
+	}
+	b.referred.give(&in)
+	return in, true, nil
 }
 
 // checkVersion refuses a version of Kubernetes that images and components cannot be chosen by.

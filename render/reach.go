@@ -177,6 +177,10 @@ func (c *reaching) gardensAndSeeds() {
 func (c *reaching) shoots() error {
 	sameAround := c.old.builder != nil && c.new.builder != nil && c.options["shoot"][0] == c.options["shoot"][1] &&
 		c.old.builder.aroundShoots() == c.new.builder.aroundShoots()
+	referring := map[string]bool{}
+	if sameAround {
+		referring = changedNamespaces(c.old.builder.referred, c.new.builder.referred)
+	}
 	seen := map[string]bool{}
 	var problems []error
 	for _, d := range slices.Concat(c.old.shootsInOrder(), c.new.shootsInOrder()) {
@@ -186,7 +190,7 @@ func (c *reaching) shoots() error {
 		}
 		seen[name] = true
 		before, after := c.old.shoots[name], c.new.shoots[name]
-		if sameAround && before != nil && after != nil && before.Same(after) && reflect.DeepEqual(c.old.facts[name], c.new.facts[name]) {
+		if sameAround && !referring[d.Namespace()] && before != nil && after != nil && before.Same(after) && reflect.DeepEqual(c.old.facts[name], c.new.facts[name]) {
 			c.same = append(c.same, shootOwner(d))
 			continue
 		}
@@ -330,6 +334,7 @@ func newOwnerBuilder(l *landscapes.Landscape, settings settings) *ownerBuilder {
 	around := aroundShoots(l)
 	return &ownerBuilder{
 		landscape: l, mutations: mutation.New(aroundAll(l), settings.now), around: around, shootMutations: mutation.New(around, settings.now),
+		referred: referredIn(l),
 	}
 }
 

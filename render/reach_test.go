@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/pergola-dev/pergola/components"
 	"github.com/pergola-dev/pergola/landscapes"
@@ -38,6 +39,7 @@ component: {
 		"the-owner":     json.Marshal(owner)
 		"the-versions":  json.Marshal(kubernetes)
 		"the-addresses": json.Marshal(facts.addresses)
+		"the-references": json.Marshal(facts.references)
 		"the-image":     all.app` + text + `
 	}}]}
 }
@@ -66,7 +68,8 @@ func reachable() map[string]string {
 		"g.yaml": gardenYAML, "eu.yaml": seed("eu"), "us.yaml": seed("us"), "p.yaml": projectYAML, "profile.yaml": profile,
 		"a.yaml":       shootYAML("a", "garden-dev", ", seedName: eu, cloudProfile: {kind: CloudProfile, name: local}"),
 		"b.yaml":       shootYAML("b", "garden-dev", ", seedName: us, cloudProfile: {kind: CloudProfile, name: local}"),
-		"c.yaml":       shootYAML("c", "garden-dev", ", seedName: us"),
+		"c.yaml":       shootYAML("c", "garden-dev", ", seedName: us, resources: [{name: r, resourceRef: {apiVersion: v1, kind: Secret, name: creds}}, {name: p, resourceRef: {apiVersion: v1, kind: ConfigMap, name: policy}}]"),
+		"policy.yaml":  "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: policy, namespace: garden-dev}\ndata: {policy: a}\n",
 		"unbound.yaml": shootYAML("unbound", "garden-dev", ""),
 		"secret.yaml":  "apiVersion: v1\nkind: Secret\nmetadata: {name: creds, namespace: garden-dev}\ndata: {a: YQ==}\n",
 		"domain.yaml":  "apiVersion: v1\nkind: Secret\nmetadata: {name: domain, namespace: garden, labels: {gardener.cloud/role: default-domain}, annotations: {dns.gardener.cloud/domain: one.example.com, dns.gardener.cloud/provider: local}}\n",
@@ -84,26 +87,28 @@ func TestReached(t *testing.T) {
 		change map[string]string
 		want   string
 	}{
-		"nothing":           {nil, ""},
-		"only its form":     {map[string]string{"a.yaml": "# another comment\n" + reachable()["a.yaml"]}, ""},
-		"another file":      {map[string]string{"a.yaml": "", "z.yaml": reachable()["a.yaml"]}, ""},
-		"a Shoot":           {map[string]string{"a.yaml": shootYAML("a", "garden-dev", ", seedName: eu, purpose: testing, cloudProfile: {kind: CloudProfile, name: local}")}, "shoot garden-dev/a"},
-		"a confirmation":    {map[string]string{"a.yaml": strings.Replace(reachable()["a.yaml"], "name: a,", "name: a, annotations: {confirmation.gardener.cloud/deletion: 'true'},", 1)}, ""},
-		"a Shoot goes":      {map[string]string{"a.yaml": ""}, "shoot garden-dev/a"},
-		"a Shoot comes":     {map[string]string{"d.yaml": shootYAML("d", "garden-dev", ", seedName: eu")}, "shoot garden-dev/d"},
-		"a Shoot is bound":  {map[string]string{"unbound.yaml": shootYAML("unbound", "garden-dev", ", seedName: eu")}, "shoot garden-dev/unbound"},
-		"a Shoot waits":     {map[string]string{"unbound.yaml": shootYAML("unbound", "garden-dev", ", purpose: testing")}, ""},
-		"a Seed":            {map[string]string{"us.yaml": reachable()["us.yaml"] + "  taints: [{key: a}]\n", "unbound.yaml": ""}, ""},
-		"a Secret":          {map[string]string{"secret.yaml": "apiVersion: v1\nkind: Secret\nmetadata: {name: creds, namespace: garden-dev}\ndata: {a: Yg==}\n"}, ""},
-		"the Garden":        {map[string]string{"g.yaml": "apiVersion: operator.gardener.cloud/v1alpha1\nkind: Garden\nmetadata: {name: main}\nspec: {virtualCluster: {kubernetes: {version: 1.34.2}}}\n"}, everyone},
-		"a Project":         {map[string]string{"p.yaml": "apiVersion: core.gardener.cloud/v1beta1\nkind: Project\nmetadata: {name: dev}\nspec: {namespace: garden-dev, description: new}\n"}, shoots},
-		"a CloudProfile":    {map[string]string{"profile.yaml": "apiVersion: core.gardener.cloud/v1beta1\nkind: CloudProfile\nmetadata: {name: local}\nspec: {type: local, kubernetes: {versions: [{version: 1.33.6}, {version: 1.33.5}]}}\n"}, "shoot garden-dev/a, shoot garden-dev/b"},
-		"a default domain":  {map[string]string{"domain.yaml": "apiVersion: v1\nkind: Secret\nmetadata: {name: domain, namespace: garden, labels: {gardener.cloud/role: default-domain}, annotations: {dns.gardener.cloud/domain: two.example.com, dns.gardener.cloud/provider: local}}\n"}, ""},
-		"facts of a Shoot":  {map[string]string{"facts.yaml": "shoot garden-dev/c: {addresses: {kube-apiserver: 10.0.0.1}}\n"}, "shoot garden-dev/c"},
-		"an image":          {map[string]string{"landscape.yaml": landscapeFile("{facts: facts.yaml, images: [{name: app, tag: v9}]}")}, everyone},
-		"a component":       {map[string]string{"landscape.yaml": landscapeFile("{facts: facts.yaml, components: {seed: {other: {enabled: false}}}}")}, "seed eu, seed us"},
-		"an overlay":        {map[string]string{"components/shoot/app/kustomization.yaml": overlay}, shoots},
-		"a layer below all": {map[string]string{"landscape.yaml": landscapeFile("{facts: facts.yaml, gardenAPI: crd}")}, ""},
+		"nothing":             {nil, ""},
+		"only its form":       {map[string]string{"a.yaml": "# another comment\n" + reachable()["a.yaml"]}, ""},
+		"another file":        {map[string]string{"a.yaml": "", "z.yaml": reachable()["a.yaml"]}, ""},
+		"a Shoot":             {map[string]string{"a.yaml": shootYAML("a", "garden-dev", ", seedName: eu, purpose: testing, cloudProfile: {kind: CloudProfile, name: local}")}, "shoot garden-dev/a"},
+		"a confirmation":      {map[string]string{"a.yaml": strings.Replace(reachable()["a.yaml"], "name: a,", "name: a, annotations: {confirmation.gardener.cloud/deletion: 'true'},", 1)}, ""},
+		"a Shoot goes":        {map[string]string{"a.yaml": ""}, "shoot garden-dev/a"},
+		"a Shoot comes":       {map[string]string{"d.yaml": shootYAML("d", "garden-dev", ", seedName: eu")}, "shoot garden-dev/d"},
+		"a Shoot is bound":    {map[string]string{"unbound.yaml": shootYAML("unbound", "garden-dev", ", seedName: eu")}, "shoot garden-dev/unbound"},
+		"a Shoot waits":       {map[string]string{"unbound.yaml": shootYAML("unbound", "garden-dev", ", purpose: testing")}, ""},
+		"a Seed":              {map[string]string{"us.yaml": reachable()["us.yaml"] + "  taints: [{key: a}]\n", "unbound.yaml": ""}, ""},
+		"a Secret":            {map[string]string{"secret.yaml": "apiVersion: v1\nkind: Secret\nmetadata: {name: creds, namespace: garden-dev}\ndata: {a: Yg==}\n"}, "shoot garden-dev/c"},
+		"what is referred to": {map[string]string{"policy.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: policy, namespace: garden-dev}\ndata: {policy: b}\n"}, "shoot garden-dev/c"},
+		"another Secret":      {map[string]string{"more.yaml": "apiVersion: v1\nkind: Secret\nmetadata: {name: policy, namespace: garden-dev}\n"}, ""},
+		"the Garden":          {map[string]string{"g.yaml": "apiVersion: operator.gardener.cloud/v1alpha1\nkind: Garden\nmetadata: {name: main}\nspec: {virtualCluster: {kubernetes: {version: 1.34.2}}}\n"}, everyone},
+		"a Project":           {map[string]string{"p.yaml": "apiVersion: core.gardener.cloud/v1beta1\nkind: Project\nmetadata: {name: dev}\nspec: {namespace: garden-dev, description: new}\n"}, shoots},
+		"a CloudProfile":      {map[string]string{"profile.yaml": "apiVersion: core.gardener.cloud/v1beta1\nkind: CloudProfile\nmetadata: {name: local}\nspec: {type: local, kubernetes: {versions: [{version: 1.33.6}, {version: 1.33.5}]}}\n"}, "shoot garden-dev/a, shoot garden-dev/b"},
+		"a default domain":    {map[string]string{"domain.yaml": "apiVersion: v1\nkind: Secret\nmetadata: {name: domain, namespace: garden, labels: {gardener.cloud/role: default-domain}, annotations: {dns.gardener.cloud/domain: two.example.com, dns.gardener.cloud/provider: local}}\n"}, ""},
+		"facts of a Shoot":    {map[string]string{"facts.yaml": "shoot garden-dev/c: {addresses: {kube-apiserver: 10.0.0.1}}\n"}, "shoot garden-dev/c"},
+		"an image":            {map[string]string{"landscape.yaml": landscapeFile("{facts: facts.yaml, images: [{name: app, tag: v9}]}")}, everyone},
+		"a component":         {map[string]string{"landscape.yaml": landscapeFile("{facts: facts.yaml, components: {seed: {other: {enabled: false}}}}")}, "seed eu, seed us"},
+		"an overlay":          {map[string]string{"components/shoot/app/kustomization.yaml": overlay}, shoots},
+		"a layer below all":   {map[string]string{"landscape.yaml": landscapeFile("{facts: facts.yaml, gardenAPI: crd}")}, ""},
 	}
 	// What a Seed is filled in with reaches its Shoots, and no others.
 	seed := tests["a Seed"]
@@ -176,6 +181,7 @@ func TestSparingly(t *testing.T) {
 	catalogue := dumpCatalogue(t)
 	now := At(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 	files := reachable()
+	files["c.yaml"] = shootYAML("c", "garden-dev", ", seedName: us") // of the same form as many
 	for i := range 8 {
 		files[fmt.Sprintf("many-%d.yaml", i)] = shootYAML(fmt.Sprintf("many-%d", i), "garden-dev", ", seedName: eu")
 	}
@@ -325,7 +331,9 @@ func TestDigestSeesEveryField(t *testing.T) {
 	}
 	whole := gardenInput()
 	whole.Declared, whole.FilledIn = "a.yaml:1:1", []mutation.Change{{}}
-	whole.Facts = Facts{Secrets: map[string]SecretFact{"ca": {Name: "a"}}, Clusters: map[string]ClusterFact{"runtime": {}}, Addresses: map[string]string{"a": "b"}, Extensions: map[string]map[string]any{"a": {"b": 1.5}}}
+	whole.Facts = Facts{Secrets: map[string]SecretFact{"ca": {Name: "a"}}, Clusters: map[string]ClusterFact{"runtime": {}}, Addresses: map[string]string{"a": "b"}, Extensions: map[string]map[string]any{"a": {"b": 1.5}},
+		References: map[string]ReferenceFact{"Secret/a": {Checksum: "b"}}}
+	whole.References, whole.Referred = map[string]ReferenceFact{"Secret/a": {}}, map[string]func() *unstructured.Unstructured{"Secret/a": nil}
 	before := digest(whole, Options{})
 	for i := range reflect.TypeFor[Input]().NumField() {
 		name := reflect.TypeFor[Input]().Field(i).Name

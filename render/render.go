@@ -177,7 +177,7 @@ func (c Component) render(in Input, opts Options) ([]Bundle, error) {
 		if len(bundles[i].Objects) == 0 {
 			return nil, at(c.bundles[i].source, "bundle %s rendered no object: disable the component instead", bundles[i].Name)
 		}
-		if err := bundles[i].seal(c.SecretRequests()); err != nil {
+		if err := bundles[i].seal(c.SecretRequests(), in.unknownReferences()); err != nil {
 			return nil, err
 		}
 	}
@@ -253,12 +253,12 @@ func (b *Bundle) Seal(unresolved ...string) error {
 }
 
 // seal takes the digest and notes which facts are still symbolic.
-func (b *Bundle) seal(requested []string) error {
+func (b *Bundle) seal(requested []string, unknown map[string]string) error {
 	manifest, err := ManifestYAML(b.Objects)
 	if err != nil {
 		return fmt.Errorf("bundle %s: %w", b.Name, err)
 	}
-	b.Unresolved = unresolvedIn(string(manifest), requested)
+	b.Unresolved = append(unresolvedReferences(string(manifest), unknown), unresolvedIn(string(manifest), requested)...)
 	digest, err := digestOf(*b)
 	if err != nil {
 		return err

@@ -21,6 +21,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/controllers/references"
 	"github.com/pergola-dev/pergola/render"
 	"github.com/pergola-dev/pergola/secrets"
 )
@@ -92,6 +93,9 @@ func (r *Reconciler) facts(ctx context.Context, o *Owner) (render.Facts, error) 
 		return facts, err
 	}
 	if err := r.readReferences(ctx, o); err != nil {
+		return facts, err
+	}
+	if facts.References, err = references.Facts(o.references()); err != nil {
 		return facts, err
 	}
 	return r.lateFacts(ctx, o, facts)

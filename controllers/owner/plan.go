@@ -28,6 +28,9 @@ func (r *Reconciler) Plan(ctx context.Context, o *Owner) ([]plan.Item, int, erro
 	if err != nil {
 		return nil, 0, err
 	}
+	if facts.References, err = o.expectReferences(); err != nil {
+		return nil, 0, err
+	}
 	result, err := r.renderWith(ctx, o, facts)
 	if err != nil {
 		return nil, 0, err

@@ -47,6 +47,14 @@ func (o *Owner) references() []references.Found {
 	return slices.Clone(o.referenced)
 }
 
+// expectReferences puts what Git declares in the place of what is there now, for a plan: that is applied first. It gives the facts.
+func (o *Owner) expectReferences() (map[string]render.ReferenceFact, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.referenced = references.Declared(o.referenced, o.Input)
+	return references.Facts(o.referenced)
+}
+
 // withCopies adds the bundle of what a Shoot refers to to those that are rendered. A Garden is where its references are.
 func (o *Owner) withCopies(result render.Result) (render.Result, error) {
 	if o.Input.Owner.Kind != Shoot {

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/pergola-dev/pergola/apply"
@@ -141,6 +142,36 @@ func TestCopiesAreRepaired(t *testing.T) {
 	require.NoError(t, err)
 	assert.True(t, found)
 	assert.Contains(t, s.value("configmaps", "ref-policy", "policy"), "level: None")
+}
+
+// A plan takes what Git declares for what will be there, and what is there for the rest.
+func TestPlansExpectWhatGitDeclares(t *testing.T) {
+	s := referringSite(t, refersToBoth)
+	s.put("policy", "ConfigMap", nonePolicy)
+	s.put("authorization", "ConfigMap", authorization)
+	o := s.work.owner
+	declared := s.object("{apiVersion: v1, kind: Secret, metadata: {name: webhook, namespace: NS-project}, stringData: {kubeconfig: first}}")
+	policy := s.object("{apiVersion: v1, kind: ConfigMap, metadata: {name: policy, namespace: NS-project}, data: " + requestPolicy + "}")
+	o.Input.Referred = map[string]func() *unstructured.Unstructured{"Secret/webhook": declared.DeepCopy, "ConfigMap/policy": policy.DeepCopy}
+	require.NoError(t, s.work.readReferences(s.ctx, o))
+	now, err := references.Facts(o.references())
+	require.NoError(t, err)
+	assert.Contains(t, now["ConfigMap/policy"].Data["policy"], "level: None")
+	assert.NotContains(t, now, "Secret/webhook")
+
+	expected, err := o.expectReferences()
+	require.NoError(t, err)
+	assert.Contains(t, expected["ConfigMap/policy"].Data["policy"], "level: Request")
+	assert.Equal(t, now["ConfigMap/authorization"], expected["ConfigMap/authorization"])
+	assert.Empty(t, expected["Secret/webhook"].Data, "no content of a Secret")
+	require.NoError(t, s.work.referencesThere())
+
+	// It is the same as it will be found.
+	s.put("webhook", "Secret", "{kubeconfig: "+base64.StdEncoding.EncodeToString([]byte("first"))+"}")
+	require.NoError(t, s.work.readReferences(s.ctx, o))
+	now, err = references.Facts(o.references())
+	require.NoError(t, err)
+	assert.Equal(t, now["Secret/webhook"], expected["Secret/webhook"])
 }
 
 // Objects that only look like copies are held like all others.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rsa"
 	"encoding/json"
+	"maps"
 	"net/http"
 	"testing"
 	"time"
@@ -25,24 +26,23 @@ func whoAmI(ctx context.Context, client kubernetes.Interface) (authenticationv1.
 	return review.Status.UserInfo, nil
 }
 
+// issued is a token of the issuer for somebody, with other claims than usual.
+func issued(t *testing.T, key *rsa.PrivateKey, changes map[string]any) string {
+	t.Helper()
+	claims := map[string]any{
+		"iss": env.server.Server + "/issuer", "aud": "variants", "sub": "somebody", "groups": []string{"some"}, "admitted": "yes",
+		"iat": time.Now().Unix(), "exp": time.Now().Add(time.Hour).Unix(),
+	}
+	maps.Copy(claims, changes)
+	text, err := token(key, claims)
+	require.NoError(t, err)
+	return text
+}
+
 // Tokens of the issuer that the AuthenticationConfiguration names are accepted, with the user that it makes of their claims. All others are refused.
 func TestStructuredAuthentication(t *testing.T) {
 	p := shootPlane(t, shootSecretbox)
-	claims := func(changes map[string]any) map[string]any {
-		out := map[string]any{
-			"iss": env.server.Server + "/issuer", "aud": "variants", "sub": "somebody", "groups": []string{"some"}, "admitted": "yes",
-			"iat": time.Now().Unix(), "exp": time.Now().Add(time.Hour).Unix(),
-		}
-		for name, value := range changes {
-			out[name] = value
-		}
-		return out
-	}
-	made := func(key *rsa.PrivateKey, changes map[string]any) string {
-		text, err := token(key, claims(changes))
-		require.NoError(t, err)
-		return text
-	}
+	made := func(key *rsa.PrivateKey, changes map[string]any) string { return issued(t, key, changes) }
 	// The API server asks the issuer for its keys when it has time for it.
 	until(t, func(ctx context.Context) error {
 		user, err := whoAmI(ctx, p.as(t, made(env.keys.issuer, nil)))

@@ -34,7 +34,7 @@ type record struct {
 	Body json.RawMessage `json:"body"`
 }
 
-// serve answers audit and authentication webhooks and issues tokens, until it is killed or its parent ends.
+// serve answers webhooks for audit, authentication and authorization and issues tokens, until it is killed or its parent ends.
 func serve(folder string) error {
 	certificate, err := tls.LoadX509KeyPair(filepath.Join(folder, serverHost+".crt"), filepath.Join(folder, serverHost+".key"))
 	if err != nil {
@@ -90,6 +90,26 @@ func serve(folder string) error {
 		}
 		reply(w, map[string]any{"apiVersion": review.APIVersion, "kind": "TokenReview", "status": status})
 	})
+	mux.HandleFunc("POST /authorize", func(w http.ResponseWriter, r *http.Request) {
+		body, err := note(r)
+		var review struct {
+			APIVersion string `json:"apiVersion"`
+			Spec       struct {
+				User               string
+				ResourceAttributes struct{ Verb, Namespace string }
+			} `json:"spec"`
+		}
+		if err := errors.Join(err, json.Unmarshal(body, &review)); err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+			return
+		}
+		asked := review.Spec.ResourceAttributes
+		status := map[string]any{"allowed": false, "denied": asked.Verb == "delete", "reason": "the webhook has its reasons"}
+		if asked.Namespace == authorizedNamespace && asked.Verb != "delete" {
+			status = map[string]any{"allowed": true}
+		}
+		reply(w, map[string]any{"apiVersion": review.APIVersion, "kind": "SubjectAccessReview", "status": status})
+	})
 	listener, err := tls.Listen("tcp", serverAddress, &tls.Config{Certificates: []tls.Certificate{certificate}})
 	if err != nil {
 		return err
@@ -103,6 +123,9 @@ func serve(folder string) error {
 }
 
 const ready = "ready"
+
+// authorizedNamespace is where the webhook for authorization lets everything be done but deletion.
+const authorizedNamespace = "authorized"
 
 func reply(w http.ResponseWriter, body any) {
 	w.Header().Set("Content-Type", "application/json")

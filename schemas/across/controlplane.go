@@ -77,6 +77,17 @@ func (r Reference) Check(data map[string]string) error {
 	return nil
 }
 
+// Files are the keys whose content is mounted.
+func (r Reference) Files() []string {
+	var out []string
+	for _, field := range r.Fields {
+		keys, _ := fileOf(field)
+		out = append(out, keys...)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
 // fileOf gives the keys that a field has mounted, and how their content is read.
 func fileOf(field string) (keys []string, read func(string) (runtime.Object, error)) {
 	switch {

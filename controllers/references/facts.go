@@ -1,0 +1,59 @@
+package references
+
+import (
+	"encoding/base64"
+	"fmt"
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/pergola-dev/pergola/render"
+)
+
+// Facts are what rendering may know of what was found. What cannot be used is not among them.
+func Facts(found []Found) (map[string]render.ReferenceFact, error) {
+	var out map[string]render.ReferenceFact
+	for _, f := range found {
+		if f.Object == nil {
+			continue
+		}
+		fact, err := render.ReferenceFactOf(f.Reference, f.Object)
+		if err != nil {
+			return nil, fmt.Errorf("what %s refers to: %w", f.Fields[0], err)
+		}
+		if out == nil {
+			out = map[string]render.ReferenceFact{}
+		}
+		out[render.ReferenceKey(f.Kind, f.Name)] = fact
+	}
+	return out, nil
+}
+
+// Declared puts objects that Git declares in the place of those that were found: so they will be when what Git declares has been applied.
+func Declared(found []Found, in render.Input) []Found {
+	out := slices.Clone(found)
+	for i := range out {
+		if declared := in.Referred[render.ReferenceKey(out[i].Kind, out[i].Name)]; declared != nil {
+			out[i].Object, out[i].Problem = asStored(declared()), nil
+		}
+	}
+	return out
+}
+
+// asStored writes the content as an API server stores it.
+func asStored(declared *unstructured.Unstructured) *unstructured.Unstructured {
+	texts, has, err := unstructured.NestedStringMap(declared.Object, "stringData")
+	if !has || err != nil {
+		return declared
+	}
+	data, _, _ := unstructured.NestedMap(declared.Object, "data") // nil where it is none
+	stored := map[string]any{}
+	maps.Copy(stored, data)
+	for key, text := range texts {
+		stored[key] = base64.StdEncoding.EncodeToString([]byte(text))
+	}
+	declared.Object["data"] = stored
+	delete(declared.Object, "stringData")
+	return declared
+}

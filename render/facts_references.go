@@ -1,0 +1,216 @@
+package render
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"sigs.k8s.io/yaml"
+
+	"github.com/pergola-dev/pergola/landscapes"
+	"github.com/pergola-dev/pergola/schemas/across"
+)
+
+// ReferenceFact is what is known of a ConfigMap or Secret that a declaration refers to.
+type ReferenceFact struct {
+	// Checksum of the content: another one means other pods.
+	Checksum string `json:"checksum"`
+	// Data are the files of a ConfigMap that the control plane has; those of a Secret are nobody's matter.
+	Data map[string]string `json:"data,omitempty"`
+}
+
+// ReferenceKey names a fact of Facts.References.
+func ReferenceKey(kind, name string) string { return kind + "/" + name }
+
+// ReferenceFactOf is the fact of an object that somebody refers to.
+func ReferenceFactOf(r across.Reference, object *unstructured.Unstructured) (ReferenceFact, error) {
+	content, err := contentOf(object)
+	if err != nil {
+		return ReferenceFact{}, fmt.Errorf("%s %s: %w", r.Kind, r.Name, err)
+	}
+	fact := ReferenceFact{Checksum: checksumOf(content)}
+	if r.Kind == "ConfigMap" {
+		for _, key := range r.Files() {
+			if value, has := content[key]; has {
+				if fact.Data == nil {
+					fact.Data = map[string]string{}
+				}
+				fact.Data[key] = string(value)
+			}
+		}
+	}
+	return fact, nil
+}
+
+// contentOf gives the values of a ConfigMap or Secret, however they are written.
+func contentOf(object *unstructured.Unstructured) (map[string][]byte, error) {
+	out := map[string][]byte{}
+	for _, field := range []string{"data", "binaryData", "stringData"} {
+		values, _, err := unstructured.NestedStringMap(object.Object, field)
+		if err != nil {
+			return nil, fmt.Errorf("%s is no map of texts", field)
+		}
+		for key, text := range values {
+			value := []byte(text)
+			if field == "binaryData" || field == "data" && object.GetKind() == "Secret" {
+				if value, err = base64.StdEncoding.DecodeString(text); err != nil {
+					return nil, fmt.Errorf("%s[%s] is not base64", field, key)
+				}
+			}
+			out[key] = value
+		}
+	}
+	return out, nil
+}
+
+func checksumOf(content map[string][]byte) string {
+	raw, _ := json.Marshal(content) // sorted by its keys; bytes are always written
+	sum := sha256.Sum256(raw)
+	return hex.EncodeToString(sum[:])
+}
+
+// sealedFact stands for a Secret that is encrypted in Git: it is not known what it will be, but it is seen that it becomes another one. It does not matter who
+// has the key, so that everybody renders the same.
+func sealedFact(r across.Reference, sealed map[string]any) ReferenceFact {
+	raw, _ := json.Marshal(map[string]any{"data": sealed["data"], "stringData": sealed["stringData"]}) // it was read from JSON or YAML
+	sum := sha256.Sum256(raw)
+	return ReferenceFact{Checksum: strings.ToLower(r.Kind) + "-" + r.Name + "-" + hex.EncodeToString(sum[:4]) + "-" + symbolicMark}
+}
+
+func symbolicReference(r across.Reference) ReferenceFact {
+	return ReferenceFact{Checksum: strings.ToLower(r.Kind) + "-" + r.Name + "-checksum-" + symbolicMark}
+}
+
+// declarationKinds are the kinds of owners that refer to something, by the folder of the catalogue.
+var declarationKinds = map[string]string{"garden": "Garden", "shoot": "Shoot"}
+
+// refersTo is what the owner refers to.
+func (in Input) refersTo() []across.Reference {
+	kind, refers := declarationKinds[in.Owner.Kind]
+	if !refers {
+		return nil
+	}
+	return across.ControlPlaneReferences(kind, in.Objects[in.Owner.Kind])
+}
+
+// reference gives the fact of one: that of the cluster, or what Git says, or a symbolic one.
+func (in Input) reference(r across.Reference) ReferenceFact {
+	key := ReferenceKey(r.Kind, r.Name)
+	if fact, known := in.Facts.References[key]; known {
+		return fact
+	}
+	if fact, known := in.References[key]; known {
+		return fact
+	}
+	return symbolicReference(r)
+}
+
+// referenceValues are the facts as components see them: with the files of configurations read, since YAML of users is not that of CUE.
+func (in Input) referenceValues() map[string]any {
+	out := map[string]any{}
+	for _, r := range in.refersTo() {
+		fact := in.reference(r)
+		parsed := map[string]any{}
+		for key, text := range fact.Data {
+			var value map[string]any
+			if raw, err := yaml.YAMLToJSON([]byte(text)); err == nil && utiljson.Unmarshal(raw, &value) == nil {
+				parsed[key] = value
+			}
+		}
+		data := fact.Data
+		if data == nil {
+			data = map[string]string{}
+		}
+		out[ReferenceKey(r.Kind, r.Name)] = map[string]any{"checksum": fact.Checksum, "known": !isSymbolic(fact), "data": data, "parsed": parsed}
+	}
+	return out
+}
+
+func isSymbolic(fact ReferenceFact) bool { return strings.HasSuffix(fact.Checksum, symbolicMark) }
+
+// unknownReferences are the references of the owner that are not known, by the text that stands for them.
+func (in Input) unknownReferences() map[string]string {
+	out := map[string]string{}
+	for _, r := range in.refersTo() {
+		if fact := in.reference(r); isSymbolic(fact) {
+			out[fact.Checksum] = r.Kind + " " + r.Name
+		}
+	}
+	return out
+}
+
+// unresolvedReferences lists those of which the symbolic value appears in text.
+func unresolvedReferences(text string, unknown map[string]string) []string {
+	var out []string
+	for symbol, name := range unknown {
+		if mentions(text, symbol) {
+			out = append(out, name)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// referred finds what owners refer to among what Git declares.
+type referred map[declaredName]*landscapes.Declaration
+
+type declaredName struct{ kind, namespace, name string }
+
+func referredIn(l *landscapes.Landscape) referred {
+	out := referred{}
+	for i := range l.Declarations {
+		d := &l.Declarations[i]
+		if gvk := d.GroupVersionKind(); gvk.Group == "" && (gvk.Kind == "ConfigMap" || gvk.Kind == "Secret") {
+			out[declaredName{gvk.Kind, d.Namespace(), d.Name()}] = d
+		}
+	}
+	return out
+}
+
+// give tells an input what Git declares of what its owner refers to. What cannot be read is not known: validation says what is wrong with it.
+func (all referred) give(in *Input) {
+	namespace := in.Owner.Namespace
+	if namespace == "" {
+		namespace = in.Owner.ControlPlaneNamespace
+	}
+	for _, r := range in.refersTo() {
+		d := all[declaredName{r.Kind, namespace, r.Name}]
+		if d == nil {
+			continue
+		}
+		if in.References == nil {
+			in.References, in.Referred = map[string]ReferenceFact{}, map[string]func() *unstructured.Unstructured{}
+		}
+		key := ReferenceKey(r.Kind, r.Name)
+		if sealed := d.Sealed(); sealed != nil {
+			in.References[key] = sealedFact(r, sealed)
+		} else if fact, err := ReferenceFactOf(r, d.Object()); err == nil {
+			in.References[key] = fact
+		}
+		if d.Secret != landscapes.SecretEncrypted {
+			in.Referred[key] = d.Copy
+		}
+	}
+}
+
+// changedNamespaces are those in which something differs that owners may refer to.
+func changedNamespaces(old, new referred) map[string]bool {
+	out := map[string]bool{}
+	for name, d := range old {
+		if other := new[name]; other == nil || !d.Same(other) {
+			out[name.namespace] = true
+		}
+	}
+	for name := range new {
+		if old[name] == nil {
+			out[name.namespace] = true
+		}
+	}
+	return out
+}

@@ -1,0 +1,196 @@
+package render
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/yaml"
+
+	"github.com/pergola-dev/pergola/components"
+)
+
+// referringShoot is the Shoot of the demonstration with an API server that refers to something.
+func referringShoot(t *testing.T, server string) Input {
+	t.Helper()
+	l := localLandscape(t)
+	inputs, err := Owners(l)
+	require.NoError(t, err)
+	in := inputs[2]
+	require.Equal(t, "shoot", in.Owner.Kind)
+	var fields map[string]any
+	require.NoError(t, yaml.Unmarshal([]byte(server), &fields))
+	in.Objects["shoot"] = runtime.DeepCopyJSON(in.Objects["shoot"])
+	for field, value := range fields {
+		require.NoError(t, unstructured.SetNestedField(in.Objects["shoot"], value, "spec", "kubernetes", "kubeAPIServer", field))
+	}
+	in.Only = []string{"shoot/kube-apiserver"}
+	return in
+}
+
+// apiServerOf renders it, and gives its bundle, its pods, and the text of a file that a volume has.
+func apiServerOf(t *testing.T, in Input) (Bundle, corev1.PodTemplateSpec, func(volume, key string) string) {
+	t.Helper()
+	result, err := Render(in, Options{Catalogue: components.FS})
+	require.NoError(t, err)
+	var bundle Bundle
+	var template corev1.PodTemplateSpec
+	texts := map[string]map[string]string{}
+	for _, b := range result.Bundles {
+		if b.Name != "kube-apiserver" {
+			continue
+		}
+		bundle = b
+		for _, o := range b.Objects {
+			switch o.GetKind() {
+			case "Deployment":
+				raw, _, err := unstructured.NestedMap(o.Object, "spec", "template")
+				require.NoError(t, err)
+				require.NoError(t, runtime.DefaultUnstructuredConverter.FromUnstructured(raw, &template))
+			case "ConfigMap":
+				texts[o.GetName()], _, err = unstructured.NestedStringMap(o.Object, "data")
+				require.NoError(t, err)
+			}
+		}
+	}
+	return bundle, template, func(volume, key string) string {
+		for _, v := range template.Spec.Volumes {
+			if v.Name == volume && v.ConfigMap != nil {
+				return texts[v.ConfigMap.Name][key]
+			}
+		}
+		return ""
+	}
+}
+
+func known(files map[string]string) map[string]ReferenceFact {
+	out := map[string]ReferenceFact{}
+	for name, text := range files {
+		kind, rest, _ := strings.Cut(name, "/")
+		object, key, _ := strings.Cut(rest, "/")
+		fact := ReferenceFact{Checksum: strings.Repeat("a", 64)}
+		if kind == "ConfigMap" {
+			fact.Data = map[string]string{key: text}
+		}
+		out[ReferenceKey(kind, object)] = fact
+	}
+	return out
+}
+
+// A policy of the user is a file of ours under a name that changes with it; as long as it is not known, nothing can be applied.
+func TestAuditPolicyOfTheUser(t *testing.T) {
+	in := referringShoot(t, "auditConfig: {auditPolicy: {configMapRef: {name: audited}}}")
+	b, _, file := apiServerOf(t, in)
+	assert.Equal(t, "# configmap-audited-checksum-XXXXXXXX\n", file("audit-policy-config", "audit-policy.yaml"))
+	assert.Contains(t, b.Unresolved, "ConfigMap audited")
+
+	in.Facts.References = known(map[string]string{"ConfigMap/audited/policy": "kind: Policy\nrules: []\n"})
+	b, one, file := apiServerOf(t, in)
+	assert.Equal(t, "kind: Policy\nrules: []\n", file("audit-policy-config", "audit-policy.yaml"))
+	assert.NotContains(t, b.Unresolved, "ConfigMap audited")
+	in.Facts.References = known(map[string]string{"ConfigMap/audited/policy": "kind: Policy\nrules: [{level: None}]\n"})
+	_, two, _ := apiServerOf(t, in)
+	assert.NotEqual(t, one, two, "other pods")
+
+	// Git says what it will be, until the cluster does.
+	in.References, in.Facts.References = in.Facts.References, nil
+	_, declared, _ := apiServerOf(t, in)
+	assert.Equal(t, two, declared)
+}
+
+// Webhooks of the user come after our authorizers, with the kubeconfigs that the declaration names, and their Secrets count for the pods.
+func TestAuthorizersOfTheUser(t *testing.T) {
+	in := referringShoot(t, "structuredAuthorization: {configMapName: authorizers, kubeconfigs: [{authorizerName: First, secretName: one}, {authorizerName: second, secretName: two}]}")
+	_, template, file := apiServerOf(t, in)
+	assert.Contains(t, file("authorization-config", "config.yaml"), "  type: RBAC\n")
+	assert.Contains(t, file("authorization-config", "config.yaml"), "# configmap-authorizers-checksum-XXXXXXXX\n")
+	assert.Equal(t, "secret-one-checksum-XXXXXXXX", template.Annotations["checksum/secret-one"])
+
+	in.Facts.References = known(map[string]string{"Secret/one": "", "Secret/two": "", "ConfigMap/authorizers/config.yaml": `
+apiVersion: apiserver.config.k8s.io/v1
+kind: AuthorizationConfiguration
+authorizers:
+- type: Webhook
+  name: First
+  webhook:
+    timeout: 3s
+    failurePolicy: NoOpinion
+    matchConditions:
+    - expression: "!('system:masters' in request.groups)"
+- type: Webhook
+  name: second
+  webhook: {timeout: 5s}
+`})
+	b, template, file := apiServerOf(t, in)
+	assert.NotContains(t, b.Unresolved, "ConfigMap authorizers")
+	assert.Equal(t, strings.Repeat("a", 64), template.Annotations["checksum/secret-two"])
+	var config struct {
+		Kind, APIVersion string
+		Authorizers      []struct {
+			Type, Name string
+			Webhook    map[string]any
+		}
+	}
+	require.NoError(t, yaml.UnmarshalStrict([]byte(file("authorization-config", "config.yaml")), &config))
+	var names []string
+	for _, a := range config.Authorizers {
+		names = append(names, a.Type+" "+a.Name)
+	}
+	assert.Equal(t, []string{"Node node", "RBAC rbac", "Webhook node-agent-authorizer", "Webhook First", "Webhook second"}, names)
+	assert.Equal(t, map[string]any{
+		"timeout": "3s", "failurePolicy": "NoOpinion", "matchConditions": []any{map[string]any{"expression": "!('system:masters' in request.groups)"}},
+		"connectionInfo": map[string]any{"type": "KubeConfigFile", "kubeConfigFile": "/etc/kubernetes/structured/authorization-kubeconfigs/first-kubeconfig.yaml"},
+	}, config.Authorizers[3].Webhook)
+	var paths []string
+	for _, v := range template.Spec.Volumes {
+		if v.Name == "authorization-kubeconfigs" {
+			for _, s := range v.Projected.Sources[1:] {
+				paths = append(paths, s.Secret.Name+" "+s.Secret.Items[0].Path)
+			}
+		}
+	}
+	assert.Equal(t, []string{"ref-one first-kubeconfig.yaml", "ref-two second-kubeconfig.yaml"}, paths)
+}
+
+// Who may come without a name is said by the file of the user, or by ours in it, and by a flag where no file may say it.
+func TestAuthenticationOfTheUser(t *testing.T) {
+	const mine = "apiVersion: apiserver.config.k8s.io/v1beta1\nkind: AuthenticationConfiguration\njwt: [{issuer: {url: \"https://issuer\", audiences: [\"yes\"]}}]\n"
+	for name, c := range map[string]struct {
+		server, text    string
+		anonymous, flag any
+		asked           bool // probes may ask for health
+	}{
+		"not said":            {"", mine, map[string]any{"enabled": true, "conditions": []any{map[string]any{"path": "/livez"}, map[string]any{"path": "/readyz"}, map[string]any{"path": "/healthz"}}}, nil, true},
+		"everybody":           {"enableAnonymousAuthentication: true", mine, map[string]any{"enabled": true}, nil, true},
+		"by the user":         {"", mine + "anonymous: {enabled: true}\n", map[string]any{"enabled": true}, nil, true},
+		"nobody":              {"", mine + "anonymous: {enabled: false}\n", map[string]any{"enabled": false}, nil, false},
+		"for something else":  {"", mine + "anonymous: {enabled: true, conditions: [{path: /version}]}\n", map[string]any{"enabled": true, "conditions": []any{map[string]any{"path": "/version"}}}, nil, false},
+		"for health":          {"", mine + "anonymous: {enabled: true, conditions: [{path: /livez}, {path: /readyz}]}\n", map[string]any{"enabled": true, "conditions": []any{map[string]any{"path": "/livez"}, map[string]any{"path": "/readyz"}}}, nil, true},
+		"by a flag":           {"featureGates: {AnonymousAuthConfigurableEndpoints: false}", mine, nil, "--anonymous-auth=false", false},
+		"not by two":          {"featureGates: {AnonymousAuthConfigurableEndpoints: false}", mine + "anonymous: {enabled: true}\n", map[string]any{"enabled": true}, nil, true},
+		"a file that is JSON": {"", `{"apiVersion": "apiserver.config.k8s.io/v1beta1", "kind": "AuthenticationConfiguration", "jwt": [{"issuer": {"url": "https://issuer", "audiences": ["yes"]}}], "anonymous": {"enabled": false}}`, map[string]any{"enabled": false}, nil, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := referringShoot(t, "structuredAuthentication: {configMapName: authentication}\n"+c.server)
+			in.Facts.References = known(map[string]string{"ConfigMap/authentication/config.yaml": c.text})
+			_, template, file := apiServerOf(t, in)
+			var config map[string]any
+			require.NoError(t, yaml.Unmarshal([]byte(file("authentication-config", "config.yaml")), &config))
+			assert.Equal(t, c.anonymous, config["anonymous"])
+			assert.Equal(t, "AuthenticationConfiguration", config["kind"])
+			assert.Equal(t, []any{map[string]any{"issuer": map[string]any{"url": "https://issuer", "audiences": []any{"yes"}}}}, config["jwt"])
+			var flag any
+			for _, arg := range template.Spec.Containers[0].Args {
+				if strings.HasPrefix(arg, "--anonymous-auth=") {
+					flag = arg
+				}
+			}
+			assert.Equal(t, c.flag, flag)
+			assert.Equal(t, c.asked, template.Spec.Containers[0].ReadinessProbe.HTTPGet != nil)
+		})
+	}
+}
