@@ -69,7 +69,9 @@ func TestATerminatingManagedResource(t *testing.T) {
 				live, err := s.work.owner.Local.Get(s.ctx, managedRef(s.work.owner.bundles[0]))
 				return err == nil && live.GetDeletionTimestamp() != nil
 			})
-			told := s.mustApply(s.bundle(direct, s.configMap("a")))
+			next := s.bundle(direct, s.configMap("a"))
+			assert.Equal(t, !direct, s.plan(next)["thing"] == plan.Recreate)
+			told := s.mustApply(next)
 			assert.Equal(t, apply.Deleted, told["goes"])
 			assert.Equal(t, before, s.uids("configmaps"))
 			assert.NotEqual(t, old, s.uids("managedresources")["managedresources/thing"])

@@ -4,10 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	resourcesv1alpha1 "github.com/pergola-dev/pergola/api/resources/v1alpha1"
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/controllers/access"
 	"github.com/pergola-dev/pergola/controllers/managedresource"
@@ -124,7 +127,25 @@ func (r *Reconciler) planBundle(ctx context.Context, o *Owner, b render.Bundle, 
 			item.Approval = work.report.approvalOf(item.Object)
 		}
 	}
-	return found.Items, found.Unchanged, r.Coming.Settle(found.Items, err)
+	return append(found.Items, planDeleted(ctx, o, b)...), found.Unchanged, r.Coming.Settle(found.Items, err)
+}
+
+// planDeleted is what becomes of a ManagedResource that somebody deletes: it is made anew, and its objects stay.
+func planDeleted(ctx context.Context, o *Owner, b render.Bundle) []plan.Item {
+	if b.Delivery.Direct {
+		return nil
+	}
+	live, err := o.Local.Get(ctx, managedRef(b))
+	if err != nil || live.GetDeletionTimestamp() == nil { // that it is not there is no news: its objects are new then
+		return nil
+	}
+	reason := "somebody has deleted it; its objects stay"
+	if others := slices.DeleteFunc(live.GetFinalizers(), func(f string) bool { return strings.HasPrefix(f, resourcesv1alpha1.FinalizerName) }); len(others) > 0 {
+		reason += ", and it waits for the finalizers of others: " + strings.Join(others, ", ")
+	}
+	return []plan.Item{{
+		Cluster: o.Local.Name(), Owner: o.String(), Component: b.Component, Bundle: b.Name, Object: managedRef(b), Action: plan.Recreate, Reason: reason,
+	}}
 }
 
 // approvalOf is the id that lets an object pass that the gate holds; empty for one that is held for another reason.
