@@ -22,6 +22,9 @@ type Found struct {
 	Problem error
 }
 
+// kindShoot is the kind whose users are not those who operate the landscape.
+const kindShoot = "Shoot"
+
 // Read looks for what an object of a kind (Garden, Shoot) refers to, in a namespace. The error is that of the cluster; what is missing there, or not what it
 // has to be, is said of each.
 func Read(ctx context.Context, in *apply.Cluster, namespace, kind string, object map[string]any) ([]Found, error) {
@@ -36,7 +39,11 @@ func Read(ctx context.Context, in *apply.Cluster, namespace, kind string, object
 		case err != nil:
 			return nil, fmt.Errorf("read what %s refers to: %w", r.Fields[0], in.Explain(ref, "read", err))
 		default:
-			if err := check(r, live); err != nil {
+			err := check(r, live)
+			if err == nil && kind == kindShoot {
+				err = checkKubeconfig(r, live)
+			}
+			if err != nil {
 				found.Problem = fmt.Errorf("%s %s/%s in cluster %s %w", r.Kind, namespace, r.Name, in.Name(), err)
 			} else {
 				found.Object = live
@@ -65,7 +72,7 @@ func Problems(found []Found) error {
 	return errors.Join(problems...)
 }
 
-// check looks at the content. The values of a Secret are not looked at: that a key is there is enough.
+// check looks at the content. The values of a Secret are not looked at here: that a key is there is enough.
 func check(r across.Reference, live *unstructured.Unstructured) error {
 	data := map[string]string{}
 	for _, field := range []string{"data", "binaryData"} {
