@@ -256,7 +256,7 @@ func TestAResidentHolderIsNamedAtOnce(t *testing.T) {
 	for _, ago := range []time.Duration{0, leaseDuration - time.Second, -leaseRenew} {
 		l.write(holder, l.clock.Now().Add(-ago))
 		err := ask()
-		require.ErrorContains(t, err, "cluster test: an operator applies what is in Git here: "+holder+" has had lease garden/"+l.name+" since ")
+		require.ErrorContains(t, err, "cluster test: an operator applies what is in Git here: pergola operator in pergola-operator-7d4 has had lease garden/"+l.name+" since ")
 		require.ErrorContains(t, err, "pergola sync")
 		assert.NotContains(t, err.Error(), "wait until it is done")
 	}
