@@ -319,9 +319,19 @@ func (r *run) announce(ctx context.Context) error {
 	return r.save(ctx)
 }
 
+// Writing the inventory after a run may take this long; nobody waits for one that was stopped, or whose time is over.
+const (
+	closing       = 15 * time.Second
+	closingSooner = 1500 * time.Millisecond
+)
+
 // close writes the inventory as it is now. It does so even when ctx has ended, quickly.
 func (r *run) close(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 1500*time.Millisecond)
+	limit := closing
+	if ctx.Err() != nil {
+		limit = closingSooner
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
 	defer cancel()
 	if err := r.save(ctx); err != nil {
 		r.extra = append(r.extra, r.c.explain(Ref{}, "write the inventory", err))

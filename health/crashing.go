@@ -2,6 +2,7 @@ package health
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -21,13 +22,13 @@ const (
 )
 
 // MayBeCrashing tells whether the pods of a Deployment that is available are worth reading: containers that have no readiness probe are ready whenever
-// they run, so that one which ends again and again looks well in between. Such a Deployment has become available lately. Only pods tell the rest,
-// see WithPods and At.
+// they run, so that one which ends again and again looks well in between. Such a Deployment has become available lately, or one of its pods is not. Only pods tell
+// the rest, see WithPods and At.
 func MayBeCrashing(obj *unstructured.Unstructured, now time.Time) bool {
 	if gk := obj.GroupVersionKind().GroupKind(); gk.Kind != "Deployment" || gk.Group != "apps" && gk.Group != "extensions" {
 		return false
 	}
-	if rolling, _ := IsDeploymentProgressing(obj); rolling {
+	if rolling, _ := IsDeploymentProgressing(obj); rolling || number(obj, "status", "unavailableReplicas") > 0 {
 		return true
 	}
 	c, ok := conditionOf(obj, "Available")
@@ -44,8 +45,9 @@ func crashing(obj *unstructured.Unstructured, in inputs) *Failure {
 		if pod.DeletionTimestamp != nil || isPodTerminal(pod) {
 			continue
 		}
-		for i := range pod.Status.ContainerStatuses {
-			c := &pod.Status.ContainerStatuses[i]
+		statuses := slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) // sidecars are among the former
+		for i := range statuses {
+			c := &statuses[i]
 			if !keepsEnding(c, in.now) {
 				continue
 			}
@@ -72,8 +74,9 @@ func keepsEnding(c *corev1.ContainerStatus, now time.Time) bool {
 	case c.State.Terminated != nil: // it will be
 		return true
 	case c.State.Running != nil:
+		// The count is that of a whole life: who ran well before may end once, be it for a node that was started anew.
 		ran := last.FinishedAt.Sub(last.StartedAt.Time)
-		return now.Sub(c.State.Running.StartedAt.Time) < min(2*ran, crashesForgotten)
+		return ran < crashesForgotten && now.Sub(c.State.Running.StartedAt.Time) < min(2*ran, crashesForgotten)
 	}
 	return false
 }

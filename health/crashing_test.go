@@ -43,13 +43,16 @@ func TestADeploymentThatCrashesBetweenIsNotHealthy(t *testing.T) {
 		pods []string
 		want string
 	}{
-		"never restarted":               {[]string{`{phase: Running, containerStatuses: [{name: c, ready: true, restartCount: 0, image: i, imageID: i, state: {running: {}}}]}`}, ""},
-		"once":                          {[]string{restarted(1, 20*time.Second, time.Second)}, ""},
-		"runs shorter than before":      {[]string{restarted(3, 20*time.Second, 5*time.Second)}, crashes},
-		"runs not yet twice as long":    {[]string{restarted(3, 20*time.Second, 39*time.Second)}, crashes},
-		"runs twice as long":            {[]string{restarted(3, 20*time.Second, 40*time.Second)}, ""},
-		"ended after days, and runs":    {[]string{restarted(3, 72*time.Hour, 9*time.Minute)}, crashes},
-		"the kubelet has forgotten it":  {[]string{restarted(3, 72*time.Hour, 10*time.Minute)}, ""},
+		"never restarted":                {[]string{`{phase: Running, containerStatuses: [{name: c, ready: true, restartCount: 0, image: i, imageID: i, state: {running: {}}}]}`}, ""},
+		"once":                           {[]string{restarted(1, 20*time.Second, time.Second)}, ""},
+		"runs shorter than before":       {[]string{restarted(3, 20*time.Second, 5*time.Second)}, crashes},
+		"runs not yet twice as long":     {[]string{restarted(3, 20*time.Second, 39*time.Second)}, crashes},
+		"runs twice as long":             {[]string{restarted(3, 20*time.Second, 40*time.Second)}, ""},
+		"ended after days, and runs":     {[]string{restarted(3, 72*time.Hour, time.Minute)}, ""},
+		"ran for nine minutes each time": {[]string{restarted(3, 9*time.Minute, 9*time.Minute+59*time.Second)}, crashes},
+		"the kubelet has forgotten it":   {[]string{restarted(3, 9*time.Minute, 10*time.Minute)}, ""},
+		"a sidecar": {[]string{`{phase: Running, conditions: [{type: Ready, status: "True"}], initContainerStatuses: [{name: s, ready: false, restartCount: 9, image: i, imageID: i,
+  state: {waiting: {reason: CrashLoopBackOff}}, lastState: {terminated: {exitCode: 1, reason: Error}}}]}`}, `a container ends again and again; pod "a": container "s": CrashLoopBackOff after 9 restart(s), last Error (exit code 1)`},
 		"waits to be started again":     {[]string{fmt.Sprintf(waits, 2)}, `a container ends again and again; pod "a": container "c": CrashLoopBackOff after 2 restart(s), last Error (exit code 1)`},
 		"waits to be started once more": {[]string{fmt.Sprintf(waits, 1)}, ""},
 		"has just ended": {[]string{`{phase: Running, containerStatuses: [{name: c, ready: false, restartCount: 2, image: i, imageID: i,
@@ -79,6 +82,9 @@ func TestWhosePodsAreWorthALook(t *testing.T) {
 	assert.True(t, health.MayBeCrashing(deploymentSince(9*time.Minute, "NewReplicaSetAvailable"), noon), "available again a while ago")
 	assert.False(t, health.MayBeCrashing(deploymentSince(11*time.Minute, "NewReplicaSetAvailable"), noon), "for long")
 	assert.True(t, health.MayBeCrashing(deploymentSince(time.Hour, "ReplicaSetUpdated"), noon), "rolling: the former revision serves")
+	short := deploymentSince(time.Hour, "NewReplicaSetAvailable")
+	assert.NoError(t, unstructured.SetNestedField(short.Object, int64(1), "status", "unavailableReplicas"))
+	assert.True(t, health.MayBeCrashing(short, noon), "enough others serve")
 	set := deploymentSince(time.Minute, "NewReplicaSetAvailable")
 	set.SetKind("StatefulSet")
 	assert.False(t, health.MayBeCrashing(set, noon), "its readiness probes tell")

@@ -120,7 +120,7 @@ func (in Input) referenceValues() map[string]any {
 		for key, text := range fact.Data {
 			var value map[string]any
 			if raw, err := yaml.YAMLToJSON([]byte(text)); err == nil && utiljson.Unmarshal(raw, &value) == nil {
-				parsed[key] = value
+				parsed[key] = withoutNulls(value)
 			}
 		}
 		data := fact.Data
@@ -130,6 +130,25 @@ func (in Input) referenceValues() map[string]any {
 		out[ReferenceKey(r.Kind, r.Name)] = map[string]any{"checksum": fact.Checksum, "known": !isSymbolic(fact), "data": data, "parsed": parsed}
 	}
 	return out
+}
+
+// withoutNulls leaves out what is null: to Kubernetes that is as if it was not there, and to CUE it would be anything.
+func withoutNulls(value any) any {
+	switch v := value.(type) {
+	case map[string]any:
+		for key, inner := range v {
+			if inner == nil {
+				delete(v, key)
+			} else {
+				v[key] = withoutNulls(inner)
+			}
+		}
+	case []any:
+		for i := range v {
+			v[i] = withoutNulls(v[i])
+		}
+	}
+	return value
 }
 
 func isSymbolic(fact ReferenceFact) bool { return strings.HasSuffix(fact.Checksum, symbolicMark) }

@@ -60,6 +60,8 @@ func kubeAPIServerFindings(config tree, in apiServerContext) []finding {
 			r.add(audience, TypeDuplicate, "the audience %q is listed already as %s", audience.text(), first)
 		} else if strings.Contains(audience.text(), ",") {
 			r.add(audience, TypeInvalid, "%q has a comma; list every audience by itself", audience.text())
+		} else if strings.Contains(audience.text(), `"`) {
+			r.add(audience, TypeInvalid, "%s has a quotation mark, which kube-apiserver cannot read in its list of audiences", audience.text())
 		}
 		seen[audience.text()] = audience.path
 	}

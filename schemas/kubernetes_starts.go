@@ -27,12 +27,19 @@ func (r *report) apisOff(kubernetes tree, in apiServerContext) {
 		field := switches.key(api)
 		switch {
 		case field.is():
-		case api == "flowcontrol.apiserver.k8s.io/v1":
-			r.add(field, TypeForbidden, "kube-apiserver does not start without %q, by which it tells requests of the system from others", api)
+		case needed[api] != "":
+			r.add(field, TypeForbidden, "%q cannot be switched off: %s", api, needed[api])
 		case schedulerWaits && slices.Contains(readByScheduler[:], api):
 			r.add(field, TypeForbidden, "kube-scheduler waits for %q: no Pod would get a node", api)
 		}
 	}
+}
+
+// needed are APIs that control planes cannot do without, and why.
+var needed = map[string]string{
+	"flowcontrol.apiserver.k8s.io/v1": "kube-apiserver does not start without it, by which it tells requests of the system from others",
+	"admissionregistration.k8s.io/v1": "kube-apiserver does not get ready without it, whose webhooks it waits for before it answers",
+	"coordination.k8s.io/v1":          "kube-controller-manager and kube-scheduler elect their leaders by it, and would do nothing",
 }
 
 // readByScheduler are APIs that kube-scheduler reads before it begins, and Gardener does not need.

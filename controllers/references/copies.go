@@ -5,6 +5,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	resourcesv1alpha1 "github.com/pergola-dev/pergola/api/resources/v1alpha1"
 	"github.com/pergola-dev/pergola/render"
 )
 
@@ -53,5 +54,7 @@ func copyOf(original *unstructured.Unstructured, namespace string) *unstructured
 	out.SetName(Prefix + original.GetName())
 	out.SetNamespace(namespace)
 	out.SetLabels(map[string]string{LabelCopy: "true"})
+	// The original may be made anew with another type, which cannot be changed.
+	out.SetAnnotations(map[string]string{resourcesv1alpha1.DeleteOnInvalidUpdate: "true"})
 	return out
 }

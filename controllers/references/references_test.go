@@ -49,6 +49,7 @@ metadata:
   name: ref-one
   namespace: shoot--local--s
   labels: {references.pergola.dev/copy: "true"}
+  annotations: {resources.gardener.cloud/delete-on-invalid-update: "true"}
 type: kubernetes.io/tls
 data: {tls.crt: YQ==, tls.key: Yg==}
 `).Object, b.Objects[0].Object)

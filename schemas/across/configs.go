@@ -125,7 +125,13 @@ func structuredAuthorization(server string) func(*check) {
 			return
 		}
 		var named []string
-		each(c.object(), server+".structuredAuthorization.kubeconfigs[].authorizerName", func(_ string, value any) { named = append(named, fmt.Sprint(value)) })
+		each(c.object(), server+".structuredAuthorization.kubeconfigs[].authorizerName", func(path string, value any) {
+			name := fmt.Sprint(value)
+			if slices.Contains(named, name) {
+				c.report(path, schemas.TypeDuplicate, "the authorizer %q has a kubeconfig already", name)
+			}
+			named = append(named, name)
+		})
 		for _, a := range authorization.Authorizers {
 			if a.Type == apiserver.TypeWebhook && !slices.Contains(named, a.Name) {
 				c.report(server+".structuredAuthorization.kubeconfigs", schemas.TypeRequired, "must have an entry with authorizerName %q, which is a webhook of the configuration", a.Name)
@@ -152,6 +158,9 @@ func readAuditPolicy(content string) (runtime.Object, error) {
 	if err != nil {
 		return nil, err
 	}
+	if len(policy.Rules) == 0 { // as kube-apiserver refuses it (k8s.io/apiserver, pkg/audit/policy: LoadPolicyFromBytes)
+		return nil, errors.New("rules: Required an audit policy has at least one rule; to log nothing: level None")
+	}
 	return policy, inWords(auditvalidation.ValidatePolicy(policy))
 }
 
@@ -163,6 +172,9 @@ func readAuthentication(content string) (runtime.Object, error) {
 	return c, inWords(apiservervalidation.ValidateAuthenticationConfiguration(authenticationcel.NewDefaultCompiler(), c, nil))
 }
 
+// ourAuthorizers are in every configuration of a Shoot or Garden, by their names (components/kubernetes/apiserver_auth.cue and those who use it).
+var ourAuthorizers = [...]string{"node", "rbac", "node-agent-authorizer", "seed-authorizer", "shoot-authorizer"}
+
 func readAuthorization(content string) (runtime.Object, error) {
 	c, err := decoded[*apiserver.AuthorizationConfiguration](fileDecoders().apiserver, content, "an AuthorizationConfiguration of apiserver.config.k8s.io")
 	if err != nil {
@@ -171,6 +183,9 @@ func readAuthorization(content string) (runtime.Object, error) {
 	for i, a := range c.Authorizers {
 		if a.Webhook == nil {
 			continue
+		}
+		if slices.Contains(ourAuthorizers[:], strings.ToLower(a.Name)) {
+			return nil, fmt.Errorf("authorizers[%d].name: %q is the name of an authorizer that is there without it", i, a.Name)
 		}
 		if a.Webhook.ConnectionInfo != (apiserver.WebhookConnectionInfo{}) {
 			return nil, fmt.Errorf("authorizers[%d].webhook.connectionInfo must not be set: Gardener sets it to the kubeconfig of the webhook", i)
