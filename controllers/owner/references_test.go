@@ -71,10 +71,19 @@ const (
 	authorization = `{config.yaml: "apiVersion: apiserver.config.k8s.io/v1\nkind: AuthorizationConfiguration\nauthorizers: [{type: Webhook, name: one, webhook: {timeout: 3s, subjectAccessReviewVersion: v1, matchConditionSubjectAccessReviewVersion: v1, failurePolicy: NoOpinion, authorizedTTL: 1s, unauthorizedTTL: 1s}}]"}`
 )
 
+// plainKubeconfig is one by its name.
+func plainKubeconfig(name string) string {
+	return "{apiVersion: v1, kind: Config, current-context: " + name + "}"
+}
+
+func kubeconfigOf(name string) string {
+	return base64.StdEncoding.EncodeToString([]byte(plainKubeconfig(name)))
+}
+
 // What a Shoot refers to gets to its control plane, follows its original, and goes when nothing refers to it.
 func TestReferencesAreCopied(t *testing.T) {
 	s := referringSite(t, refersToBoth)
-	first, second := base64.StdEncoding.EncodeToString([]byte("first")), base64.StdEncoding.EncodeToString([]byte("second"))
+	first, second := kubeconfigOf("first"), kubeconfigOf("second")
 	s.put("policy", "ConfigMap", nonePolicy)
 	b, _ := s.copies()
 	require.ErrorContains(t, s.work.referencesThere(), "object not found: Secret "+s.ns+"-project/webhook in cluster local (spec.kubernetes.kubeAPIServer.structuredAuthorization.kubeconfigs[0].secretName)")
@@ -150,7 +159,7 @@ func TestPlansExpectWhatGitDeclares(t *testing.T) {
 	s.put("policy", "ConfigMap", nonePolicy)
 	s.put("authorization", "ConfigMap", authorization)
 	o := s.work.owner
-	declared := s.object("{apiVersion: v1, kind: Secret, metadata: {name: webhook, namespace: NS-project}, stringData: {kubeconfig: first}}")
+	declared := s.object("{apiVersion: v1, kind: Secret, metadata: {name: webhook, namespace: NS-project}, stringData: {kubeconfig: '" + plainKubeconfig("first") + "'}}")
 	policy := s.object("{apiVersion: v1, kind: ConfigMap, metadata: {name: policy, namespace: NS-project}, data: " + requestPolicy + "}")
 	o.Input.Referred = map[string]func() *unstructured.Unstructured{"Secret/webhook": declared.DeepCopy, "ConfigMap/policy": policy.DeepCopy}
 	require.NoError(t, s.work.readReferences(s.ctx, o))
@@ -167,7 +176,7 @@ func TestPlansExpectWhatGitDeclares(t *testing.T) {
 	require.NoError(t, s.work.referencesThere())
 
 	// It is the same as it will be found.
-	s.put("webhook", "Secret", "{kubeconfig: "+base64.StdEncoding.EncodeToString([]byte("first"))+"}")
+	s.put("webhook", "Secret", "{kubeconfig: "+kubeconfigOf("first")+"}")
 	require.NoError(t, s.work.readReferences(s.ctx, o))
 	now, err = references.Facts(o.references())
 	require.NoError(t, err)
