@@ -2,12 +2,27 @@
 // concern. They decide when to do what; how objects reach a cluster is the matter of
 // apply, what they look like that of render.
 //
-//   - managedresource: the ManagedResource contract (the work of gardener-resource-manager)
+// Roles, each a process of its own or part of a command:
+//
+//   - operator: the clusters of each Landscape object kept as its Git repository says
+//   - gardenlet: in a seed, the Seed and its Shoots kept as the virtual garden says
 //   - resourcemanager: the ManagedResources of a class kept as a controller
-//   - owner: a Garden, Seed or Shoot converged by its flow, with conditions and lastOperation
-//   - landscape: a whole landscape converged once, kept, planned and shown
-//   - drift: what repairs drift and has health judged between convergences, for landscape and gardenlet
-//   - garbagecollector, tokenrequestor, networkpolicy, resourcewebhooks: what else the resource manager does, each for itself
-//   - faults: tests that break what the resource manager stands on
 //   - admission: the rules of schemas as admission webhooks, and their configurations
+//   - landscape: a whole landscape converged once, kept, planned and shown
+//
+// What they are made of:
+//
+//   - owner: a Garden, Seed or Shoot converged by its flow, with conditions and lastOperation
+//   - managedresource: the ManagedResource contract (the work of gardener-resource-manager)
+//   - access: how the API servers that Pergola makes are found
+//   - accesstokens: the tokens of control planes, while no resource manager keeps them
+//   - references: the ConfigMaps and Secrets that a Garden or Shoot refers to
+//   - drift: what repairs drift and has health judged between convergences, for landscape and gardenlet
+//   - seedpublication: what a seed needs of a landscape folder, carried through the virtual garden
+//   - notification: who is told what becomes of a Landscape
+//   - why: where a field of an object comes from
+//   - garbagecollector, tokenrequestor, networkpolicy, resourcewebhooks: what else the resource manager does, each for itself
+//
+// Nothing but tests: faults (what the resource manager stands on breaks), itest (a landscape on real API servers), variants (control
+// planes that run for real).
 package controllers

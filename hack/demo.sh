@@ -102,14 +102,15 @@ start_operator
 say "A bare repository, whose hook asks for a sync and shows its progress to whoever pushes"
 mkdir -p "${remote%/*}"
 [ -d "$remote" ] || git init -q --bare -b main "$remote"
+rm -f "$remote/hooks/post-receive" # of the last demonstration: nobody answers it yet
+git -C "$landscape" remote remove demo 2>/dev/null || true
+git -C "$landscape" remote add demo "$remote"
+run git -C "$landscape" push -q --force demo main
 cat > "$remote/hooks/post-receive" <<EOT
 #!/bin/sh
 exec "$pergola" hook post-receive --url http://127.0.0.1:$receiver_port --token-file "$work/token" --landscape garden/local --timeout 5m
 EOT
 chmod +x "$remote/hooks/post-receive"
-git -C "$landscape" remote remove demo 2>/dev/null || true
-git -C "$landscape" remote add demo "$remote"
-git_ push -q --force --no-verify demo main 2>/dev/null || true
 serve_repository # sets url
 cat > "$work/install.yaml" <<EOT
 $(chart_values)

@@ -32,10 +32,9 @@ type Need struct{ Pods, ReplicaSets, Claims, Events bool }
 // only when a pod is Pending. Of events those of type Warning suffice, except for a claim.
 func NeedOf(obj *unstructured.Unstructured) Need {
 	_, pods := PodSelector(obj)
-	gk := obj.GroupVersionKind().GroupKind()
 	return Need{
 		Pods:        pods,
-		ReplicaSets: gk.Kind == "Deployment" && (gk.Group == "apps" || gk.Group == "extensions"),
+		ReplicaSets: isDeployment(obj),
 		Claims:      pods || isPod(obj),
 		Events:      true,
 	}

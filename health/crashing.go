@@ -25,7 +25,7 @@ const (
 // they run, so that one which ends again and again looks well in between. Such a Deployment has become available lately, or one of its pods is not. Only pods tell
 // the rest, see WithPods and At.
 func MayBeCrashing(obj *unstructured.Unstructured, now time.Time) bool {
-	if gk := obj.GroupVersionKind().GroupKind(); gk.Kind != "Deployment" || gk.Group != "apps" && gk.Group != "extensions" {
+	if !isDeployment(obj) {
 		return false
 	}
 	if rolling, _ := IsDeploymentProgressing(obj); rolling || number(obj, "status", "unavailableReplicas") > 0 {

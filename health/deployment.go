@@ -20,6 +20,11 @@ func checkDeployment(obj *unstructured.Unstructured) *Failure {
 	)
 }
 
+func isDeployment(obj *unstructured.Unstructured) bool {
+	gk := obj.GroupVersionKind().GroupKind()
+	return gk.Kind == "Deployment" && (gk.Group == "apps" || gk.Group == "extensions")
+}
+
 // deploymentFailure is the rule of the kind, and what its pods tell besides.
 func deploymentFailure(obj *unstructured.Unstructured, in inputs) *Failure {
 	return first(checkDeployment(obj), crashing(obj, in))

@@ -10,6 +10,9 @@
 // worth reading), the verdict names the one cause that tells most (cause.go). Texts of others are bounded there and cleaned of
 // what looks like a secret (text.go).
 //
+// A Deployment whose containers end again and again is not healthy although they run in between (crashing.go): MayBeCrashing says when its pods
+// are worth reading for that, WithPods and At tell the rule what it needs.
+//
 // Not here: conditions and their thresholds (health/condition), the language of rules from outside (health/custom), waiting
 // and watching (apply), reading pods and events (controllers).
 package health

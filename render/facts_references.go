@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
@@ -90,13 +91,18 @@ func symbolicReference(r across.Reference) ReferenceFact {
 // declarationKinds are the kinds of owners that refer to something, by the folder of the catalogue.
 var declarationKinds = map[string]string{"garden": "Garden", "shoot": "Shoot"}
 
-// refersTo is what the owner refers to.
-func (in Input) refersTo() []across.Reference {
+// RefersTo is what the control plane of the owner needs by name: ConfigMaps and Secrets in ReferenceNamespace.
+func (in Input) RefersTo() []across.Reference {
 	kind, refers := declarationKinds[in.Owner.Kind]
 	if !refers {
 		return nil
 	}
 	return across.ControlPlaneReferences(kind, in.Objects[in.Owner.Kind])
+}
+
+// ReferenceNamespace is where what the owner refers to is: in the namespace of a Shoot, and where the control plane of a Garden runs.
+func (in Input) ReferenceNamespace() string {
+	return cmp.Or(in.Owner.Namespace, in.Owner.ControlPlaneNamespace)
 }
 
 // reference gives the fact of one: that of the cluster, or what Git says, or a symbolic one.
@@ -114,7 +120,7 @@ func (in Input) reference(r across.Reference) ReferenceFact {
 // referenceValues are the facts as components see them: with the files of configurations read, since YAML of users is not that of CUE.
 func (in Input) referenceValues() map[string]any {
 	out := map[string]any{}
-	for _, r := range in.refersTo() {
+	for _, r := range in.RefersTo() {
 		fact := in.reference(r)
 		parsed := map[string]any{}
 		for key, text := range fact.Data {
@@ -156,7 +162,7 @@ func isSymbolic(fact ReferenceFact) bool { return strings.HasSuffix(fact.Checksu
 // unknownReferences are the references of the owner that are not known, by the text that stands for them.
 func (in Input) unknownReferences() map[string]string {
 	out := map[string]string{}
-	for _, r := range in.refersTo() {
+	for _, r := range in.RefersTo() {
 		if fact := in.reference(r); isSymbolic(fact) {
 			out[fact.Checksum] = r.Kind + " " + r.Name
 		}
@@ -194,11 +200,8 @@ func referredIn(l *landscapes.Landscape) referred {
 
 // give tells an input what Git declares of what its owner refers to. What cannot be read is not known: validation says what is wrong with it.
 func (all referred) give(in *Input) {
-	namespace := in.Owner.Namespace
-	if namespace == "" {
-		namespace = in.Owner.ControlPlaneNamespace
-	}
-	for _, r := range in.refersTo() {
+	namespace := in.ReferenceNamespace()
+	for _, r := range in.RefersTo() {
 		d := all[declaredName{r.Kind, namespace, r.Name}]
 		if d == nil {
 			continue

@@ -28,13 +28,16 @@ type applying struct {
 	force    []string
 	output   string
 	dry      bool
+	watching bool
 	progress *progress
 	// held is how many objects the last run has held.
 	held int
+	// locked says that somebody else converges what the last run was to.
+	locked bool
 }
 
 func newApply() *cobra.Command {
-	var watch, verbose bool
+	var verbose bool
 	var a applying
 	cmd := &cobra.Command{
 		Use:   "apply LANDSCAPE",
@@ -45,7 +48,8 @@ again completes what is missing and leaves unchanged objects alone.
 
 What is applied are the files of the work tree as they are; the first line says at which commit they are, and how
 many of them are not committed. With --watch they are followed: a new state, by an edit, a commit or a checkout, is
-applied as soon as it is valid; one that is not is reported, and the former state stays in force.
+applied as soon as it is valid; one that is not is reported, and the former state stays in force. What fails then is
+tried again, first after 15 seconds, later every five minutes; until then, what could be applied is kept.
 
 An object that exists already is adopted: it is deleted when it is not declared any more. What kubectl apply, Helm or
 Gardener applied of it is taken over, and removed where it is not declared; what others have set stays, and where it
@@ -82,11 +86,12 @@ garden, or status.resources of a ManagedResource), except:
 				return a.dryRun(c)
 			}
 			a.announce("Applying", l)
+			if a.watching {
+				return a.watch(c, l)
+			}
 			switch err = a.converge(cmd.Context(), c); {
 			case err != nil:
 				return err
-			case watch:
-				return a.watch(c, l)
 			case a.held > 0:
 				return finding{fmt.Errorf("%s held: the clusters are not as Git says yet", plural(a.held, "1 object is", fmt.Sprintf("%d objects are", a.held)))}
 			}
@@ -95,7 +100,7 @@ garden, or status.resources of a ManagedResource), except:
 	}
 	outputFlag(cmd, &a.output, "text", "json")
 	cmd.Flags().BoolVar(&a.dry, "dry-run", false, "only show what would change, by server-side dry run; exit code 1 if anything would")
-	cmd.Flags().BoolVar(&watch, "watch", false, "after converging, stay: repair drift, and apply the files again when they change")
+	cmd.Flags().BoolVar(&a.watching, "watch", false, "stay: try again what fails, repair drift, and apply the files again when they change")
 	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "print every object that is written")
 	cmd.Flags().StringArrayVar(&a.approve, "approve", nil, "approve held deletions by the id that a run printed")
 	cmd.Flags().StringArrayVar(&a.force, "force-conflicts", nil, `overwrite what others have set in an object ("ConfigMap garden/name"); may be given several times`)
@@ -171,7 +176,7 @@ func (a *applying) converge(ctx context.Context, c *landscape.Converger) error {
 	defer cancel()
 	report, err := c.Apply(limited)
 	a.progress.finish()
-	a.held = held(report)
+	a.held, a.locked = held(report), false
 	printHeld(a.cmd.ErrOrStderr(), report)
 	for _, o := range report.Waiting {
 		label := "Waits: "
@@ -193,7 +198,8 @@ func (a *applying) converge(ctx context.Context, c *landscape.Converger) error {
 		if limited.Err() != nil {
 			fmt.Fprintf(a.cmd.ErrOrStderr(), "Gave up after %s (--timeout).\n", time.Since(started).Round(time.Second))
 		}
-		if !errors.As(err, new(*landscape.HeldError)) { // that says itself what to do
+		a.locked = errors.As(err, new(*landscape.HeldError))
+		if !a.locked && !a.watching { // who holds a lease says what to do
 			fmt.Fprintln(a.cmd.ErrOrStderr(), "Next: repair that and run apply again; it completes what is missing.")
 		}
 		return errFinding

@@ -7,6 +7,7 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"k8s.io/utils/clock"
 
@@ -16,10 +17,12 @@ import (
 	"github.com/pergola-dev/pergola/source"
 )
 
-// watch repairs drift and follows the files until the command is interrupted, which is its regular end.
+// watch applies, repairs drift and follows the files until the command is interrupted. That is its regular end once the landscape was applied.
+// Where somebody else applies it, it ends at once.
 func (a *applying) watch(c *landscape.Converger, l *landscapes.Landscape) error {
 	stderr := a.cmd.ErrOrStderr()
-	fmt.Fprintln(stderr, "Watching: drift is repaired and changed files are applied until you press Ctrl-C.")
+	var first error
+	began := false
 	following := landscape.Following{
 		Clock:       clock.RealClock{},
 		Fingerprint: func() (string, error) { return a.fingerprint(l) },
@@ -40,19 +43,39 @@ func (a *applying) watch(c *landscape.Converger, l *landscapes.Landscape) error 
 			a.announce("The files have changed: applying", l)
 			return c, nil
 		},
-		Apply: func(ctx context.Context, c *landscape.Converger) {
+		Apply: func(ctx context.Context, c *landscape.Converger, attempt int) (time.Duration, error) {
 			err := a.converge(ctx, c)
 			var found finding
 			switch {
 			case a.cmd.Context().Err() != nil:
+				first = err
+				return 0, nil
 			case ctx.Err() != nil:
 				fmt.Fprintln(stderr, "Given up: there is a newer state of the files.")
+				return 0, nil
+			case a.locked && !began:
+				first = err
+				return 0, err
 			case errors.As(err, &found):
 				fmt.Fprintln(stderr, "Error:", printableText(err.Error()))
 			}
+			again := time.Duration(0)
+			if err != nil {
+				again = landscape.FollowRetry(attempt)
+				fmt.Fprintf(stderr, "Tried again in %s, and as soon as the files change. What could be applied is kept until then.\n", again)
+			}
+			if !began {
+				began = true
+				fmt.Fprintln(stderr, "Watching: drift is repaired and changed files are applied until you press Ctrl-C.")
+			}
+			return again, nil
 		},
 	}
-	if err := following.Follow(a.cmd.Context(), c); err != nil {
+	err := following.Follow(a.cmd.Context(), c)
+	switch {
+	case first != nil && !began:
+		return first
+	case err != nil:
 		return finding{err}
 	}
 	return nil

@@ -10,8 +10,13 @@ import (
 	"github.com/pergola-dev/pergola/internal/panics"
 )
 
-// followInterval is how often the files of a landscape are looked at.
-const followInterval = 2 * time.Second
+const (
+	// followInterval is how often the files of a landscape are looked at.
+	followInterval = 2 * time.Second
+	// A state that could not be applied whole is applied again after followRetry, then after twice as long, up to followRetryMost.
+	followRetry     = 15 * time.Second
+	followRetryMost = 5 * time.Minute
+)
 
 // Following says how a landscape is kept while its files change.
 type Following struct {
@@ -23,11 +28,17 @@ type Following struct {
 	// Reload makes a converger for the files as they are now. An error means that they are not valid: the former state
 	// stays in force. It has to be reported by Reload itself.
 	Reload func(context.Context) (*Converger, error)
-	// Apply applies a new state and reports how that went.
-	Apply func(context.Context, *Converger)
+	// Apply applies a state and reports how that went. It says after how long it is applied again; zero is never. What it can be applied of is
+	// kept meanwhile. An error ends everything. The attempt counts from zero, for each state.
+	Apply func(ctx context.Context, c *Converger, attempt int) (again time.Duration, err error)
 }
 
-// Follow keeps a converger that was applied, as Keep does, and changes over to every new valid state of the files as
+// FollowRetry is after how long a state is applied again of which not all could be applied, by how often that was tried before.
+func FollowRetry(attempt int) time.Duration {
+	return min(followRetry<<min(attempt, 8), followRetryMost)
+}
+
+// Follow applies a converger and keeps it, as Keep does, and changes over to every new valid state of the files as
 // soon as they have been still for one interval: a run that is waiting then is given up. It returns when ctx ends, or
 // with an error when a lease is lost. Follow closes every converger but the first.
 func (f Following) Follow(ctx context.Context, first *Converger) error {
@@ -43,7 +54,7 @@ func (f Following) Follow(ctx context.Context, first *Converger) error {
 	tick := f.Clock.NewTicker(f.Interval)
 	defer tick.Stop()
 	known := f.look()
-	work := f.start(ctx, func(ctx context.Context) error { return current.Keep(ctx) })
+	work := f.start(ctx, func(ctx context.Context) error { return f.work(ctx, first) })
 	moving := known
 	for {
 		select {
@@ -72,10 +83,34 @@ func (f Following) Follow(ctx context.Context, first *Converger) error {
 		if err != nil {
 			return err
 		}
-		work = f.start(ctx, func(ctx context.Context) error {
-			f.Apply(ctx, next)
-			return next.Keep(ctx)
-		})
+		work = f.start(ctx, func(ctx context.Context) error { return f.work(ctx, next) })
+	}
+}
+
+// work applies a state and keeps it, and applies it again when that is due, until ctx ends.
+func (f Following) work(ctx context.Context, c *Converger) error {
+	for attempt := 0; ; attempt++ {
+		again, err := f.Apply(ctx, c, attempt)
+		if err != nil {
+			return err
+		}
+		keeping, stop := context.WithCancel(ctx)
+		if again > 0 {
+			timer := f.Clock.NewTimer(again)
+			go func() {
+				defer timer.Stop()
+				select {
+				case <-timer.C():
+					stop()
+				case <-keeping.Done():
+				}
+			}()
+		}
+		err = c.Keep(keeping)
+		stop()
+		if err != nil || ctx.Err() != nil {
+			return err
+		}
 	}
 }
 

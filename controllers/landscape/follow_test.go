@@ -33,12 +33,19 @@ type followed struct {
 
 	// applied gets every converger that is applied; Apply returns when its context ends, or with a value of goOn.
 	applied chan applied
-	goOn    chan struct{}
+	goOn    chan tried
 }
 
 type applied struct {
-	ctx context.Context
-	c   *Converger
+	ctx     context.Context
+	c       *Converger
+	attempt int
+}
+
+// tried is what Apply gives.
+type tried struct {
+	again time.Duration
+	err   error
 }
 
 func bare(clk *clocktesting.FakeClock, clusters map[string]*apply.Cluster) *Converger {
@@ -50,7 +57,7 @@ func bare(clk *clocktesting.FakeClock, clusters map[string]*apply.Cluster) *Conv
 func follow(t *testing.T, clusters func() map[string]*apply.Cluster) *followed {
 	f := &followed{
 		T: t, clock: clocktesting.NewFakeClock(time.Now()), files: "a", ended: make(chan error, 1),
-		applied: make(chan applied, 9), goOn: make(chan struct{}),
+		applied: make(chan applied, 9), goOn: make(chan tried),
 	}
 	f.first = bare(f.clock, clusters())
 	var ctx context.Context
@@ -74,17 +81,20 @@ func follow(t *testing.T, clusters func() map[string]*apply.Cluster) *followed {
 			f.reloads = append(f.reloads, c)
 			return c, nil
 		},
-		Apply: func(ctx context.Context, c *Converger) {
-			f.applied <- applied{ctx, c}
+		Apply: func(ctx context.Context, c *Converger, attempt int) (time.Duration, error) {
+			f.applied <- applied{ctx, c, attempt}
 			select {
 			case <-ctx.Done():
-			case <-f.goOn:
+				return 0, nil
+			case got := <-f.goOn:
+				return got.again, got.err
 			}
 		},
 	}
 	go func() { f.ended <- following.Follow(ctx, f.first) }()
 	t.Cleanup(f.stop)
 	eventually(t, "the first look", func() bool { return f.seen() == 1 })
+	require.Same(t, f.first, f.nextApplied().c)
 	return f
 }
 
@@ -129,6 +139,7 @@ func noClusters() map[string]*apply.Cluster { return nil }
 
 func TestFollowAppliesWhatIsValidAndStill(t *testing.T) {
 	f := follow(t, noClusters)
+	f.goOn <- tried{}
 	f.look()
 	f.look()
 	assert.Empty(t, f.reloaded(), "nothing has changed")
@@ -150,7 +161,7 @@ func TestFollowAppliesWhatIsValidAndStill(t *testing.T) {
 	one := f.nextApplied()
 	assert.Same(t, f.reloaded()[1], one.c)
 	assert.Error(t, f.first.alive.Err(), "the former one is closed")
-	f.goOn <- struct{}{}
+	f.goOn <- tried{}
 	f.look()
 	assert.NoError(t, one.ctx.Err(), "it is kept")
 	assert.NoError(t, one.c.alive.Err())
@@ -181,8 +192,41 @@ func TestFollowGivesUpARunForANewerState(t *testing.T) {
 	require.NoError(t, <-f.ended)
 }
 
+// What could not be applied whole is applied again, and given up for a newer state all the same.
+func TestFollowTriesAgain(t *testing.T) {
+	f := follow(t, noClusters)
+	f.goOn <- tried{again: time.Minute}
+	eventually(t, "the wait", func() bool { return f.clock.Waiters() > 2 }) // the files, the care, and this one
+	f.clock.Step(59 * time.Second)
+	assert.Empty(t, f.applied)
+	f.clock.Step(time.Second)
+	again := f.nextApplied()
+	assert.Same(t, f.first, again.c)
+	assert.Equal(t, 1, again.attempt)
+	f.goOn <- tried{again: time.Hour}
+
+	f.write("b", false)
+	f.look()
+	f.look()
+	newer := f.nextApplied()
+	assert.Same(t, f.reloaded()[0], newer.c)
+	assert.Equal(t, 0, newer.attempt)
+	f.goOn <- tried{err: errors.New("held by others")}
+	assert.EqualError(t, <-f.ended, "held by others")
+}
+
+func TestFollowRetry(t *testing.T) {
+	assert.Equal(t, 15*time.Second, FollowRetry(0))
+	assert.Equal(t, 30*time.Second, FollowRetry(1))
+	assert.Equal(t, 4*time.Minute, FollowRetry(4))
+	for _, attempt := range []int{5, 8, 100, 1 << 40} {
+		assert.Equal(t, 5*time.Minute, FollowRetry(attempt))
+	}
+}
+
 func TestFollowEndsWithALostLease(t *testing.T) {
 	f := follow(t, noClusters)
+	f.goOn <- tried{}
 	f.first.die(&owner.LostError{Err: errors.New("held by somebody")})
 	assert.ErrorContains(t, <-f.ended, "held by somebody")
 }
@@ -205,7 +249,7 @@ func TestFollowHandsLeasesOver(t *testing.T) {
 	assert.True(t, next.c.holds("test", l.name))
 	assert.False(t, f.first.holds("test", l.name))
 	assert.Equal(t, "we", *l.live().Spec.HolderIdentity)
-	f.goOn <- struct{}{}
+	f.goOn <- tried{}
 	before := l.live().Spec.RenewTime
 	eventually(t, "a renewal by the new connections", func() bool {
 		f.clock.Step(leaseRetry)

@@ -172,16 +172,7 @@ func (c *Converger) age(ctx context.Context, states []OwnerStatus, live bool, no
 		// While we do the work of the gardenlet ourselves, nobody misses it.
 		if s := silent[seed]; s != nil && o.Input.Owner.Kind != owner.Garden && !c.holds(seed, leaseGardenlet) {
 			states[i].Conditions = s.aged(states[i].Kind, states[i].Conditions, live, now)
-			states[i].Ready = states[i].Ready && allTrue(states[i].Conditions)
+			states[i].Ready = states[i].Ready && condition.AllTrue(states[i].Conditions)
 		}
 	}
-}
-
-func allTrue(conditions []gardencorev1beta1.Condition) bool {
-	for _, c := range conditions {
-		if c.Status != gardencorev1beta1.ConditionTrue {
-			return false
-		}
-	}
-	return true
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/controllers/access"
 	"github.com/pergola-dev/pergola/controllers/owner"
+	"github.com/pergola-dev/pergola/health/condition"
 	"github.com/pergola-dev/pergola/internal/panics"
 	"github.com/pergola-dev/pergola/plan"
 )
@@ -191,7 +192,7 @@ func (c *Converger) ownerStatus(ctx context.Context, o *owner.Owner, options Sta
 		c.inspect(ctx, o, options, &s, now)
 	}
 	s.Ready = s.Error == "" && op != nil && op.State == gardencorev1beta1.LastOperationStateSucceeded
-	s.Ready = s.Ready && allTrue(s.Conditions)
+	s.Ready = s.Ready && condition.AllTrue(s.Conditions)
 	return s
 }
 

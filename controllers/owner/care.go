@@ -32,7 +32,7 @@ func (r *Reconciler) Care(ctx context.Context, o *Owner) (_ []gardencorev1beta1.
 	if o.serves() {
 		answers := r.apiServerConditions(ctx, o, b, status, look)
 		// Who is connected does not notice that the access is gone: others do.
-		if (!allTrue(answers) || o.accessDue(r.Clock.Now())) && o.restoreAccess(ctx) && !allTrue(answers) {
+		if (!condition.AllTrue(answers) || o.accessDue(r.Clock.Now())) && o.restoreAccess(ctx) && !condition.AllTrue(answers) {
 			answers = r.apiServerConditions(ctx, o, b, status, look)
 		}
 		conditions = condition.Merge(conditions, answers...)
@@ -64,10 +64,6 @@ func (r *Reconciler) Care(ctx context.Context, o *Owner) (_ []gardencorev1beta1.
 		return conditions, o.Home.Explain(o.Ref, "write the conditions", err)
 	}
 	return conditions, nil
-}
-
-func allTrue(conditions []gardencorev1beta1.Condition) bool {
-	return !slices.ContainsFunc(conditions, func(c gardencorev1beta1.Condition) bool { return c.Status != gardencorev1beta1.ConditionTrue })
 }
 
 // unreachable says why a cluster does not answer, empty when it does.

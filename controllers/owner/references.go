@@ -5,32 +5,22 @@ import (
 	"fmt"
 	"slices"
 
-	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/controllers/access"
 	"github.com/pergola-dev/pergola/controllers/references"
 	"github.com/pergola-dev/pergola/render"
 )
 
-// referring are the kinds whose control planes get what the declaration refers to.
-var referring = map[string]string{Garden: "Garden", Shoot: "Shoot"}
-
 // readReferences keeps what the declaration refers to, as it is now. A garden that is not made yet has nothing.
 func (r *Reconciler) readReferences(ctx context.Context, o *Owner) error {
-	kind, refers := referring[o.Input.Owner.Kind]
-	if !refers {
-		return nil
-	}
-	namespace, object := o.Input.Owner.Namespace, o.Input.Objects[o.Input.Owner.Kind]
-	if namespace == "" {
-		namespace = gardencorev1beta1.GardenNamespace
-	}
 	var found []references.Found
 	var err error
-	if access.IsThere(ctx, o.Home.RESTConfig()) {
-		found, err = references.Read(ctx, o.Home, namespace, kind, object)
-	} else {
-		found = references.Missing(o.Home, namespace, kind, object)
+	switch {
+	case len(o.Input.RefersTo()) == 0: // nobody has to be asked
+	case access.IsThere(ctx, o.Home.RESTConfig()):
+		found, err = references.Read(ctx, o.Home, o.Input)
+	default:
+		found = references.Missing(o.Home, o.Input)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", o, err)

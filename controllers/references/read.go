@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/render"
 	"github.com/pergola-dev/pergola/schemas/across"
 )
 
@@ -22,25 +23,25 @@ type Found struct {
 	Problem error
 }
 
-// kindShoot is the kind whose users are not those who operate the landscape.
-const kindShoot = "Shoot"
+// kindShoot is the kind of owner whose users are not those who operate the landscape.
+const kindShoot = "shoot"
 
-// Read looks for what an object of a kind (Garden, Shoot) refers to, in a namespace. The error is that of the cluster; what is missing there, or not what it
-// has to be, is said of each.
-func Read(ctx context.Context, in *apply.Cluster, namespace, kind string, object map[string]any) ([]Found, error) {
+// Read looks in a cluster for what an owner refers to. The error is that of the cluster; what is missing there, or not what it has to be, is said of each.
+func Read(ctx context.Context, in *apply.Cluster, of render.Input) ([]Found, error) {
 	var out []Found
-	for _, r := range across.ControlPlaneReferences(kind, object) {
+	namespace := of.ReferenceNamespace()
+	for _, r := range of.RefersTo() {
 		found := Found{Reference: r}
 		ref := apply.Ref{APIVersion: "v1", Kind: r.Kind, Namespace: namespace, Name: r.Name}
 		live, err := in.GetLive(ctx, ref)
 		switch {
 		case apierrors.IsNotFound(err):
-			found.Problem = fmt.Errorf("object not found: %s %s/%s in cluster %s (%s)", r.Kind, namespace, r.Name, in.Name(), strings.Join(r.Fields, ", "))
+			found.Problem = missing(r, namespace, in)
 		case err != nil:
 			return nil, fmt.Errorf("read what %s refers to: %w", r.Fields[0], in.Explain(ref, "read", err))
 		default:
 			err := check(r, live)
-			if err == nil && kind == kindShoot {
+			if err == nil && of.Owner.Kind == kindShoot {
 				err = checkKubeconfig(r, live)
 			}
 			if err != nil {
@@ -55,12 +56,16 @@ func Read(ctx context.Context, in *apply.Cluster, namespace, kind string, object
 }
 
 // Missing are the references that lead to nothing, as if their cluster had been asked: for one that is not there yet.
-func Missing(in *apply.Cluster, namespace, kind string, object map[string]any) []Found {
+func Missing(in *apply.Cluster, of render.Input) []Found {
 	var out []Found
-	for _, r := range across.ControlPlaneReferences(kind, object) {
-		out = append(out, Found{Reference: r, Problem: fmt.Errorf("object not found: %s %s/%s in cluster %s (%s)", r.Kind, namespace, r.Name, in.Name(), strings.Join(r.Fields, ", "))})
+	for _, r := range of.RefersTo() {
+		out = append(out, Found{Reference: r, Problem: missing(r, of.ReferenceNamespace(), in)})
 	}
 	return out
+}
+
+func missing(r across.Reference, namespace string, in *apply.Cluster) error {
+	return fmt.Errorf("object not found: %s %s/%s in cluster %s (%s)", r.Kind, namespace, r.Name, in.Name(), strings.Join(r.Fields, ", "))
 }
 
 // Problems of all references together.

@@ -5,8 +5,9 @@ begin() { "$root/hack/stop-demo.sh"; }
 
 control_planes() {
   say "What was rendered is only played here"
-  echo "No process of a control plane runs (local up says why): a cluster takes the place of the virtual garden's API server, that of the"
-  echo "Shoot does not answer, and operator and gardenlet will be processes beside the clusters. All else is as it is where pods run."
+  echo "No process of a control plane runs (PODS=play, or this machine forbids namespaces, as was said when the clusters were started): a cluster"
+  echo "takes the place of the virtual garden's API server, that of the Shoot does not answer, and operator and gardenlet will be processes beside"
+  echo "the clusters. All else is as it is where pods run."
 }
 
 event_ttl() { :; }

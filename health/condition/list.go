@@ -36,6 +36,11 @@ func Remove(list []Condition, kinds ...v1beta1.ConditionType) []Condition {
 	return slices.DeleteFunc(slices.Clone(list), func(c Condition) bool { return slices.Contains(kinds, c.Type) })
 }
 
+// AllTrue says whether every condition is True; of none there is nothing to say against.
+func AllTrue(list []Condition) bool {
+	return !slices.ContainsFunc(list, func(c Condition) bool { return c.Status != v1beta1.ConditionTrue })
+}
+
 // Equal says whether writing b over a would change nothing.
 func Equal(a, b []Condition) bool {
 	return len(a) == len(b) && (len(a) == 0 || equality.Semantic.DeepEqual(a, b))
