@@ -13,6 +13,7 @@ import (
 	cueerrors "cuelang.org/go/cue/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 	"github.com/pergola-dev/pergola/schemas/mutation"
 )
 
@@ -27,6 +28,8 @@ type Input struct {
 	References map[string]ReferenceFact
 	// Referred gives these objects as Git declares them, where that is known. It is for who plans what becomes of them, and nothing is rendered from it.
 	Referred map[string]func() *unstructured.Unstructured
+	// GardenAPI says who serves the Gardener API in the virtual garden; empty means definitions (landscapev1alpha1.GardenAPICRD).
+	GardenAPI landscapev1alpha1.GardenAPI
 	// TargetVersion is the Kubernetes version of the API server the components
 	// serve; empty means that of the cluster they run in.
 	TargetVersion string

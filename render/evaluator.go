@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"fmt"
 	"io/fs"
 	"path"
@@ -9,6 +10,8 @@ import (
 	"cuelang.org/go/cue/build"
 	"cuelang.org/go/cue/cuecontext"
 	"cuelang.org/go/cue/load"
+
+	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 )
 
 // evaluator evaluates folders of one catalogue. A CUE context is not safe for
@@ -123,8 +126,17 @@ func givenValues(in Input, images map[string]string) (map[string]any, error) {
 		"owner": in.Owner, "images": images, "facts": facts,
 		"kubernetes": map[string]any{"runtime": runtime, "target": target},
 	}
-	for name, object := range in.Objects {
+	for name, object := range in.settings() {
 		values[name] = object
 	}
 	return values, nil
+}
+
+// settings are what components and flows see alike: the declarations, and settings of the landscape.
+func (in Input) settings() map[string]any {
+	values := map[string]any{"landscape": map[string]any{"gardenAPI": cmp.Or(in.GardenAPI, landscapev1alpha1.GardenAPICRD)}}
+	for name, object := range in.Objects {
+		values[name] = object
+	}
+	return values
 }

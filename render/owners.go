@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
+	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 	operatorv1alpha1 "github.com/pergola-dev/pergola/api/operator/v1alpha1"
 	"github.com/pergola-dev/pergola/landscapes"
 	"github.com/pergola-dev/pergola/schemas/mutation"
@@ -73,6 +74,7 @@ type ownerBuilder struct {
 	// projectOf finds the project by its namespace.
 	projectOf map[string]string
 	referred  referred
+	gardenAPI landscapev1alpha1.GardenAPI
 }
 
 // each gives the owners without facts.
@@ -118,6 +120,7 @@ func (b *ownerBuilder) gardenAndSeeds() ([]Input, error) {
 		in := Input{
 			Owner:         Owner{Kind: "garden", Name: garden.Name, UID: string(garden.UID), ControlPlaneNamespace: "garden"},
 			Objects:       map[string]map[string]any{"garden": b.garden},
+			GardenAPI:     b.gardenAPI,
 			TargetVersion: garden.Spec.VirtualCluster.Kubernetes.Version,
 			Declared:      declaredAt(declaration),
 		}
@@ -132,6 +135,7 @@ func (b *ownerBuilder) gardenAndSeeds() ([]Input, error) {
 		inputs = append(inputs, Input{
 			Owner:   Owner{Kind: "seed", Name: s.Object.Name, UID: string(s.Object.UID), ControlPlaneNamespace: "garden"},
 			Objects: b.with("seed", b.seeds[s.Object.Name]), FilledIn: b.seedChanges[s.Object.Name], Declared: declaredAt(s.Declaration),
+			GardenAPI: b.gardenAPI,
 		})
 	}
 	return inputs, errors.Join(problems...)
@@ -218,7 +222,7 @@ func (b *ownerBuilder) shoot(declared landscapes.Typed[gardencorev1beta1.Shoot],
 			Kind: "shoot", Namespace: s.Namespace, Name: s.Name, UID: string(s.UID),
 			ControlPlaneNamespace: TechnicalID(project, s.Name),
 		},
-		Objects: objects, TargetVersion: s.Spec.Kubernetes.Version, FilledIn: filled.Changes, Declared: declaredAt(declared.Declaration),
+		Objects: objects, GardenAPI: b.gardenAPI, TargetVersion: s.Spec.Kubernetes.Version, FilledIn: filled.Changes, Declared: declaredAt(declared.Declaration),
 	}
 	b.referred.give(&in)
 	return in, true, nil

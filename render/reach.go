@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"slices"
 
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
+	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 	"github.com/pergola-dev/pergola/internal/panics"
 	"github.com/pergola-dev/pergola/landscapes"
 	"github.com/pergola-dev/pergola/schemas/mutation"
@@ -334,13 +336,13 @@ func newOwnerBuilder(l *landscapes.Landscape, settings settings) *ownerBuilder {
 	around := aroundShoots(l)
 	return &ownerBuilder{
 		landscape: l, mutations: mutation.New(aroundAll(l), settings.now), around: around, shootMutations: mutation.New(around, settings.now),
-		referred: referredIn(l),
+		referred: referredIn(l), gardenAPI: cmp.Or(l.Config.Spec.GardenAPI, landscapev1alpha1.GardenAPICRD),
 	}
 }
 
 // aroundShoots is the digest of all that Shoots are rendered from besides their own declaration, options and facts.
 func (b *ownerBuilder) aroundShoots() InputDigest {
 	d := newDigester()
-	d.add([len(InputDigest{})]byte(b.around.digest()), b.garden, b.seeds, b.projects, b.projectOf)
+	d.add([len(InputDigest{})]byte(b.around.digest()), b.garden, b.seeds, b.projects, b.projectOf, b.gardenAPI)
 	return d.sum()
 }
