@@ -36,11 +36,15 @@ var clusterScoped = map[string][]string{
 		"Project", "Seed"},
 	"extensions.gardener.cloud": {"BackupBucket", "BackupEntry", "Cluster"},
 	"operator.gardener.cloud":   {"*"},
+
+	"fluentbit.fluent.io": {"ClusterFilter", "ClusterFluentBitConfig", "ClusterInput", "ClusterMultilineParser", "ClusterOutput", "ClusterParser"},
+	"perses.dev":          {"PersesGlobalDatasource"},
 }
 
 // namespacedGroups are APIs that the catalogue installs or expects, whose kinds have a namespace unless they are above.
 var namespacedGroups = []string{
-	"autoscaling.k8s.io", "extensions.istio.io", "monitoring.coreos.com", "networking.istio.io", "security.istio.io", "telemetry.istio.io",
+	"autoscaling.gardener.cloud", "autoscaling.k8s.io", "extensions.istio.io", "fluentbit.fluent.io", "monitoring.coreos.com", "networking.istio.io",
+	"opentelemetry.io", "operator.victoriametrics.com", "perses.dev", "security.istio.io", "telemetry.istio.io",
 	"core.gardener.cloud", "druid.gardener.cloud", "extensions.gardener.cloud", "landscape.pergola.dev", "operations.gardener.cloud",
 	"resources.gardener.cloud", "security.gardener.cloud", "seedmanagement.gardener.cloud",
 }

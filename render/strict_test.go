@@ -2,6 +2,7 @@ package render
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
@@ -28,7 +29,8 @@ func TestObjectsAreStrictlyTyped(t *testing.T) {
 	require.NoError(t, clientgoscheme.AddToScheme(scheme))
 	require.NoError(t, apiextensionsv1.AddToScheme(scheme))
 	decoder := jsonserializer.NewSerializerWithOptions(jsonserializer.DefaultMetaFactory, scheme, scheme, jsonserializer.SerializerOptions{Strict: true})
-	definitions := definitionsOf(t, renderedVariants["local"](t).bundles())
+	// Kinds that are installed only where something asks for them are in the second.
+	definitions := definitionsOf(t, slices.Concat(renderedVariants["local"](t).bundles(), renderedVariants["highly available"](t).bundles()))
 	eachVariant(t, func(t *testing.T, v variantResult) {
 		for _, b := range v.bundles() {
 			for _, o := range b.Objects {

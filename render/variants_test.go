@@ -32,6 +32,7 @@ var variants = []variant{
 	{name: "local"},
 	{name: "highly available", changes: []change{
 		{"Garden", "spec.virtualCluster.controlPlane", map[string]any{"highAvailability": map[string]any{}}},
+		{"Garden", "spec.runtimeCluster.settings.persistentVolumeClaimAutoscaler", map[string]any{"enabled": true}},
 		{"Seed", "spec.provider.zones", []any{"0", "1", "2"}},
 		{"CloudProfile", "spec.regions", []any{map[string]any{"name": "local", "zones": []any{map[string]any{"name": "0"}, map[string]any{"name": "1"}, map[string]any{"name": "2"}}}}},
 		{"Shoot", "spec.controlPlane", map[string]any{"highAvailability": map[string]any{"failureTolerance": map[string]any{"type": "zone"}}}},
