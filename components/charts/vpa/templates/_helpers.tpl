@@ -100,3 +100,34 @@ networking.resources.gardener.cloud/from-all-{{ .root.Values.scrapeTargets }}-sc
 {{- define "vpa.rbacName" -}}
 gardener.cloud:vpa:source:{{ . }}
 {{- end -}}
+
+{{/* The Prometheus that scrapes a part; "labels" are those of its Service. */}}
+{{- define "vpa.serviceMonitor" -}}
+{{- with .root.Values.prometheus }}
+---
+apiVersion: monitoring.coreos.com/v1
+kind: ServiceMonitor
+metadata:
+  name: {{ . }}-{{ $.name }}
+  namespace: {{ $.root.Release.Namespace }}
+  labels:
+    prometheus: {{ . }}
+spec:
+  selector:
+    matchLabels:
+      {{- toYaml $.labels | nindent 6 }}
+  namespaceSelector: {}
+  endpoints:
+  - port: metrics
+    relabelings:
+    - action: replace
+      replacement: {{ $.name }}
+      targetLabel: job
+    # The admission controller's pods have further ports.
+    - action: keep
+      regex: metrics
+      sourceLabels: [__meta_kubernetes_pod_container_port_name]
+    - action: labelmap
+      regex: __meta_kubernetes_pod_label_(.+)
+{{- end }}
+{{- end -}}
