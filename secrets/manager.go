@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -32,7 +33,7 @@ type Manager struct {
 
 	rotationTimes   map[string]time.Time
 	staticCANames   bool
-	caAutoRotation  bool
+	caAutoRotation  []string
 	certificateBits int
 	defaultBits     int
 
@@ -78,9 +79,12 @@ func WithRotationTimes(times map[string]time.Time) Option {
 // to `ca` and its like by name.
 func WithStaticCANames() Option { return func(m *Manager) { m.staticCANames = true } }
 
-// WithCAAutoRotation renews CAs like other secrets when their time comes. Garden and Seed have it so; without it a CA
-// is rotated only on request.
-func WithCAAutoRotation() Option { return func(m *Manager) { m.caAutoRotation = true } }
+// WithCAAutoRotation renews CAs like other secrets when their time comes, by the names of their requests; without it a CA is rotated only on
+// request. It is for those whose clients learn of a new one by themselves. (Upstream has it for all CAs of a Garden, so that those whose rotation people
+// accompany would be replaced one day without their knowing.)
+func WithCAAutoRotation(names ...string) Option {
+	return func(m *Manager) { m.caAutoRotation = append(m.caAutoRotation, names...) }
+}
 
 // WithKeyBits sets the size of the RSA keys of certificates, and of keys whose request gives none. Only tests want that.
 func WithKeyBits(bits int) Option {
@@ -166,7 +170,7 @@ func (m *Manager) decideRotations() error {
 	for name, records := range m.existing {
 		newest := newestOf(records, "")
 		m.rotation[name] = newest.labels[labelRotationInitiation]
-		if isCA(newest.data) && !m.caAutoRotation {
+		if isCA(newest.data) && !slices.Contains(m.caAutoRotation, name) {
 			continue
 		}
 		due, err := renewalDue(newest.labels, now)

@@ -226,7 +226,8 @@ func TestAutoRenewal(t *testing.T) {
 		"short-lived after 80 %":          {`{"kind":"basicAuth","validity":"1h"}`, 49 * time.Minute, nil, true},
 		"unlimited":                       {`{"kind":"basicAuth"}`, 50 * year, nil, false},
 		"CA without auto-rotation":        {`{"kind":"ca","commonName":"x","validity":"720h"}`, 25 * 24 * time.Hour, nil, false},
-		"CA with auto-rotation":           {`{"kind":"ca","commonName":"x","validity":"720h"}`, 25 * 24 * time.Hour, []Option{WithCAAutoRotation()}, true},
+		"CA with auto-rotation":           {`{"kind":"ca","commonName":"x","validity":"720h"}`, 25 * 24 * time.Hour, []Option{WithCAAutoRotation("y", "x")}, true},
+		"CA, auto-rotation of another":    {`{"kind":"ca","commonName":"x","validity":"720h"}`, 25 * 24 * time.Hour, []Option{WithCAAutoRotation("ca")}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
@@ -312,14 +313,14 @@ func TestRotationOfACA(t *testing.T) {
 func TestIgnoreOldSecretsAfter(t *testing.T) {
 	w := newWorld(t)
 	ca := request(t, "ca", `{"kind":"ca","commonName":"x","validity":"720h","rotation":"keepOld","ignoreOldSecretsAfter":"24h"}`)
-	w.generate(w.manager(WithCAAutoRotation()), ca)
+	w.generate(w.manager(WithCAAutoRotation("ca")), ca)
 	w.clock.Step(25 * 24 * time.Hour)
 	for _, step := range []struct {
 		after time.Duration
 		kept  bool
 	}{{0, true}, {23 * time.Hour, true}, {2 * time.Hour, false}} {
 		w.clock.Step(step.after)
-		m := w.manager(WithCAAutoRotation())
+		m := w.manager(WithCAAutoRotation("ca"))
 		w.generate(m, ca)
 		_, ok := m.GetOld("ca")
 		assert.Equal(t, step.kept, ok, "after %s", step.after)
@@ -331,7 +332,7 @@ func TestExpiredCASignsNothing(t *testing.T) {
 	ca := request(t, "ca", `{"kind":"ca","commonName":"x","validity":"720h","rotation":"keepOld"}`)
 	w.generate(w.manager(), ca)
 	w.clock.Step(31 * 24 * time.Hour)
-	m := w.manager(WithCAAutoRotation())
+	m := w.manager(WithCAAutoRotation("ca"))
 	w.generate(m, ca)
 	_, ok := m.GetOld("ca")
 	assert.False(t, ok)

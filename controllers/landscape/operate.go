@@ -159,9 +159,9 @@ func (c *Converger) Operate(ctx context.Context, o Operation) error {
 	return c.followOperation(ctx, cluster, ref, o, asked)
 }
 
-// isDone tells whether Pergola's gardenlet does an operation; docs/ownership.md has the table.
+// isDone tells whether some part of Pergola does an operation: the gardenlet, or whoever reconciles the Garden; docs/ownership.md has the table.
 func isDone(kind, operation string) bool {
-	return operation == "reconcile" && (kind == "Seed" || kind == "Shoot") || operation == "retry" && kind == "Shoot"
+	return kind == "Garden" && operation != schemas.OperationConfirmDeletion || operation == "reconcile" && (kind == "Seed" || kind == "Shoot") || operation == "retry" && kind == "Shoot"
 }
 
 // followOperation waits until somebody has taken the operation up and ended it.

@@ -5,8 +5,11 @@ import (
 	"fmt"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/utils/ptr"
 
 	"github.com/pergola-dev/pergola/apply"
 )
@@ -44,6 +47,17 @@ func (a *attendance) look(ctx context.Context, live *unstructured.Unstructured, 
 		return &UnattendedError{fmt.Sprintf("%s on %s was asked for, and nobody has taken it up within %s; no part of Pergola does it in this version. It stays asked for, and is not waited for any longer; %s",
 			a.operation, ref, takeUpTime, withdraw)}
 	}
+	client, err := kubernetes.NewForConfig(a.cluster.RESTConfig())
+	if err != nil {
+		return nil
+	}
+	if ref.Kind == "Garden" {
+		if isHeld(ctx, client, leaseOperator, now) {
+			return nil
+		}
+		return &UnattendedError{fmt.Sprintf("%s on %s was asked for, and nobody does it: no operator runs. It stays asked for, and begins when one does, or with pergola apply; %s",
+			a.operation, ref, withdraw)}
+	}
 	seed := ref.Name
 	if ref.Kind == "Shoot" {
 		seed, _, _ = unstructured.NestedString(live.Object, "spec", "seedName")
@@ -51,14 +65,26 @@ func (a *attendance) look(ctx context.Context, live *unstructured.Unstructured, 
 	if seed == "" {
 		return nil // it has none yet
 	}
-	client, err := kubernetes.NewForConfig(a.cluster.RESTConfig())
-	if err != nil {
-		return nil
-	}
 	silence, err := SeedSilence(ctx, LeasesOf(client), seed, now)
 	if err != nil || silence == nil {
 		return nil
 	}
 	return &UnattendedError{fmt.Sprintf("%s on %s was asked for, and nobody does it: no gardenlet of seed %s runs: %s. It stays asked for, and begins when one runs; %s",
 		a.operation, ref, seed, silence.Text(now), withdraw)}
+}
+
+// isHeld tells whether somebody holds a lease; what cannot be read may be held.
+func isHeld(ctx context.Context, client kubernetes.Interface, name string, now time.Time) bool {
+	lease, err := client.CoordinationV1().Leases(leaseNamespace).Get(ctx, name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return false
+	case err != nil:
+		return true
+	}
+	spec := lease.Spec
+	if ptr.Deref(spec.HolderIdentity, "") == "" || spec.RenewTime == nil {
+		return false
+	}
+	return now.Sub(spec.RenewTime.Time).Abs() < time.Duration(ptr.Deref(spec.LeaseDurationSeconds, int32(leaseDuration/time.Second)))*time.Second
 }

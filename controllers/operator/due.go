@@ -14,6 +14,8 @@ const (
 	triggerRetry    = "Retry"
 	triggerSpec     = "Spec"
 	triggerPin      = "Pin"
+	// triggerOperation is an operation that the Garden is asked for.
+	triggerOperation = "Operation"
 	// triggerApproval is triggerSpec where nothing but approvals differ.
 	triggerApproval = "Approval"
 )
@@ -30,8 +32,9 @@ type situation struct {
 	retagged bool
 	// busy says that attempted is on its way.
 	busy bool
-	// requested says that somebody asked for a sync; respecified that the object says something else than at the last one.
-	requested, respecified bool
+	// requested says that somebody asked for a sync; respecified that the object says something else than at the last one; operated that the Garden was
+	// asked for an operation.
+	requested, respecified, operated bool
 	// approved says that what the object says otherwise are approvals alone.
 	approved bool
 	// failures in a row; permanent ones get no better by trying again soon.
@@ -99,6 +102,8 @@ func (s situation) due() decision {
 		return decision{}
 	case s.requested:
 		return decision{trigger: triggerRequest}
+	case s.operated && s.failures == 0: // else it is tried again anyway
+		return decision{trigger: triggerOperation}
 	}
 	trigger, at := triggerInterval, s.ended.Add(spreadOut(s.interval, s.spread))
 	if s.failures > 0 && !s.permanent {

@@ -30,6 +30,8 @@ func TestDecide(t *testing.T) {
 		"new commit":                          {func(s *situation) { s.wanted = "c" }, triggerCommit, "", time.Time{}},
 		"pinned to another":                   {func(s *situation) { s.wanted, s.pinned = "a", true }, triggerPin, "", time.Time{}},
 		"asked for":                           {func(s *situation) { s.requested = true }, triggerRequest, "", time.Time{}},
+		"the Garden is asked for something":   {func(s *situation) { s.operated = true }, triggerOperation, "", time.Time{}},
+		"so it is, and a sync goes on":        {func(s *situation) { s.operated, s.busy = true, true }, "", "", time.Time{}},
 		"on its way":                          {func(s *situation) { s.busy, s.requested, s.failures, s.ended = true, true, 3, time.Time{} }, "", "", time.Time{}},
 		"newer than what is on its way":       {func(s *situation) { s.busy, s.wanted = true, "c" }, triggerCommit, "", time.Time{}},
 		"another tag of the same commit":      {func(s *situation) { s.retagged = true }, triggerCommit, "", time.Time{}},

@@ -98,11 +98,13 @@ func (s *syncer) work(ctx context.Context, j *job, limit time.Duration) {
 		keeping, stop := context.WithCancel(ctx)
 		ended := make(chan error, 1)
 		go func() { ended <- s.safely(func() error { return j.converger.Keep(keeping) }) }()
-		looked := make(chan struct{})
-		go func() {
-			defer close(looked)
-			s.watchSeeds(keeping, j)
-		}()
+		var looked sync.WaitGroup
+		looked.Go(func() { s.watchSeeds(keeping, j) })
+		looked.Go(func() {
+			j.converger.WatchOperations(keeping, func() {
+				s.do(func() { s.operated = s.operated || s.active == j && !j.applying })
+			})
+		})
 		select {
 		case <-ctx.Done():
 		case <-j.repeat:
@@ -118,7 +120,7 @@ func (s *syncer) work(ctx context.Context, j *job, limit time.Duration) {
 		}
 		stop()
 		<-ended
-		<-looked
+		looked.Wait()
 		if ctx.Err() != nil {
 			return
 		}

@@ -3,6 +3,7 @@ package operator
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -52,6 +53,8 @@ type syncer struct {
 	// asked for a poll by a receiver, and sync by a person (annotation).
 	askedPoll bool
 	requested bool
+	// operated says that the Garden was asked for an operation since the last sync began.
+	operated bool
 	// answering says that the poll that goes on was asked for, answered that it is over and those who follow it have to be told how it is.
 	answering, answered bool
 	// asking says that a person asked for the sync, and the source did not answer yet.
@@ -412,8 +415,8 @@ func (s *syncer) situationOf(now time.Time, wanted string, pinned bool, purpose 
 	out := situation{
 		now: now, wanted: wanted, pinned: pinned, attempted: s.last.commit,
 		// What the source has now is known when it has answered to who asks.
-		requested: s.requested && (!s.asking || s.remote.offline),
-		failures:  s.last.failures, permanent: s.last.permanent || s.last.validErr != nil, ended: s.last.ended,
+		requested: s.requested && (!s.asking || s.remote.offline), operated: s.operated,
+		failures: s.last.failures, permanent: s.last.permanent || s.last.validErr != nil, ended: s.last.ended,
 		blocked: s.blocked(s.object), interval: interval(spec), retry: retryInterval(spec), spread: spreadOf(s.key.String()),
 	}
 	if applied := appliedAt(&s.status.now); len(s.status.now.Tried) == 0 && applied.folder == folderOf(object) { // to go back is a change, too
@@ -447,11 +450,11 @@ func (s *syncer) act(now time.Time) time.Time {
 			next = earliest(next, s.examine(commit, now))
 		}
 		return next
-	case (d.trigger == triggerInterval || d.trigger == triggerRequest) && s.last.failures == 0 && s.active != nil && !s.active.applying && s.active.revision.Commit == commit:
-		s.requested = false
+	case slices.Contains([]string{triggerInterval, triggerRequest, triggerOperation}, d.trigger) && s.last.failures == 0 && s.active != nil && !s.active.applying && s.active.revision.Commit == commit:
+		s.requested, s.operated = false, false
 		s.active.again(d.trigger, now)
 	default:
-		s.requested = false
+		s.requested, s.operated = false, false
 		s.prepare(commit, d.trigger, purpose)
 	}
 	return time.Time{}

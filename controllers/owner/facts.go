@@ -189,19 +189,16 @@ func (r *Reconciler) secrets(ctx context.Context, o *Owner, result render.Result
 
 // secretsIn is secrets with another store.
 func (r *Reconciler) secretsIn(ctx context.Context, o *Owner, result render.Result, in func(secrets.Store) secrets.Store) (*secrets.Manager, map[string]render.SecretFact, error) {
-	requests, err := result.Secrets()
+	configs, err := requestsOf(o, result)
 	if err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", o, err)
-	}
-	configs, err := secrets.ParseRequests(o.Input.Owner.Kind, requests)
-	if err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", o, err)
+		return nil, nil, err
 	}
 	client, err := kubernetes.NewForConfig(o.Local.RESTConfig())
 	if err != nil {
 		return nil, nil, fmt.Errorf("cluster %s: %w", o.Local.Name(), err)
 	}
-	options := []secrets.Option{}
+	configs, times := o.rotated(configs)
+	options := []secrets.Option{secrets.WithRotationTimes(times), secrets.WithCAAutoRotation(autoRotated(configs)...)}
 	if kinds[o.Input.Owner.Kind].staticCANames {
 		options = append(options, secrets.WithStaticCANames())
 	}
@@ -214,6 +211,30 @@ func (r *Reconciler) secretsIn(ctx context.Context, o *Owner, result render.Resu
 		facts[name] = render.SecretFact{Name: fact.Name, Checksum: fact.Checksum, Bundle: fact.Bundle, CABundle: fact.CABundle, PublicKey: fact.PublicKey}
 	}
 	return manager, facts, nil
+}
+
+// requestsOf gives what the components of an owner ask the secrets manager for.
+func requestsOf(o *Owner, result render.Result) ([]secrets.Config, error) {
+	requests, err := result.Secrets()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", o, err)
+	}
+	configs, err := secrets.ParseRequests(o.Input.Owner.Kind, requests)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", o, err)
+	}
+	return configs, nil
+}
+
+// autoRotated are the CAs that are replaced without asking: those of which is said when the old one does not count any more.
+func autoRotated(configs []secrets.Config) []string {
+	var out []string
+	for _, c := range configs {
+		if c.Kind == secrets.KindCA && c.IgnoreOldSecretsAfter != nil {
+			out = append(out, c.Name)
+		}
+	}
+	return out
 }
 
 // Labels of the secrets manager, upstream's.

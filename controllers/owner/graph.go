@@ -172,7 +172,11 @@ func (r *run) refresh(ctx context.Context, b render.Bundle, used render.Facts) (
 	if err != nil || reflect.DeepEqual(now, used) {
 		return b, used, err
 	}
-	in, options := r.owner.Input, r.Render
+	in, err := r.owner.withCredentials(r.owner.Input)
+	if err != nil {
+		return b, used, err
+	}
+	options := r.Render
 	in.Facts, options.Only = now, []string{b.Component}
 	result, err := unheard(ctx, func() (render.Result, error) { return render.Render(in, options) })
 	if err != nil {

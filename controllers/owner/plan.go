@@ -27,6 +27,9 @@ func (r *Reconciler) Plan(ctx context.Context, o *Owner) ([]plan.Item, int, erro
 			return nil, 0, err
 		}
 	}
+	if err := r.readCredentials(ctx, o); err != nil {
+		return nil, 0, err
+	}
 	facts, err := r.facts(ctx, o)
 	if err != nil {
 		return nil, 0, err

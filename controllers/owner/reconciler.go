@@ -61,6 +61,8 @@ type Owner struct {
 	waiting map[string]bool
 	// leaving are the objects that were still being deleted after the last apply, by bundle.
 	leaving map[string][]leaving
+	// rotation is how rotations of credentials stand.
+	rotation credentials
 	// referenced is what the declaration refers to, as it was read last.
 	referenced []references.Found
 }
@@ -163,12 +165,13 @@ type HeldObjects struct {
 func (r *Reconciler) Reconcile(ctx context.Context, o *Owner) (*Report, error) {
 	status := r.newStatus(o)
 	defer status.stop()
-	if err := status.start(ctx); err != nil {
+	refused, err := status.begin(ctx)
+	if err != nil {
 		return nil, err
 	}
 	run := &run{Reconciler: r, owner: o, status: status, report: &Report{Owner: o.String()}, patient: true}
 	stopCare := r.careWhile(ctx, o)
-	err := panics.Safe(func() error { return run.reconcile(ctx) })()
+	err = errors.Join(panics.Safe(func() error { return run.reconcile(ctx) })(), refused)
 	if err != nil && !errors.Is(ctx.Err(), context.Canceled) {
 		run.watchTheRest(ctx)
 	}
@@ -274,16 +277,28 @@ type run struct {
 	left               []apply.Ref
 }
 
+// reconcile runs the flow, and again as long as a rotation needs it: its steps are reached by one way only.
 func (r *run) reconcile(ctx context.Context) error {
+	for range mostPasses {
+		again, err := r.pass(ctx)
+		if err != nil || !again {
+			return err
+		}
+	}
+	return fmt.Errorf("the rotation of credentials of %s does not come to an end: it was gone on with %d times", r.owner, mostPasses)
+}
+
+// pass goes the way of the flow once.
+func (r *run) pass(ctx context.Context) (again bool, err error) {
 	result, manager, err := r.prepare(ctx)
 	if err != nil {
 		r.owner.notJudged(err)
-		return err
+		return false, err
 	}
 	r.keepTokens()
 	definition, err := render.CoveringFlow(r.Render.Catalogue, r.owner.Input, result.Bundles)
 	if err != nil {
-		return err
+		return false, err
 	}
 	graph := r.graph(definition, result)
 	r.blocked = newBlocked(graph)
@@ -293,15 +308,15 @@ func (r *run) reconcile(ctx context.Context) error {
 		r.blocked.explain(r.report.Nodes)
 	}
 	if err != nil {
-		return err
+		return false, err
 	}
 	if err := r.removeOrphans(ctx, result.Bundles); err != nil {
-		return err
+		return false, err
 	}
 	if _, err := manager.Cleanup(ctx); err != nil {
-		return fmt.Errorf("clean up the secrets of %s: %w", r.owner, err)
+		return false, fmt.Errorf("clean up the secrets of %s: %w", r.owner, err)
 	}
-	return nil
+	return r.rotate(ctx, result)
 }
 
 // prepare gathers facts, makes the secrets and renders. Facts of secrets that are there already are taken as they
@@ -344,7 +359,10 @@ func (r *run) prepare(ctx context.Context) (render.Result, *secrets.Manager, err
 }
 
 func (r *Reconciler) renderWith(ctx context.Context, o *Owner, facts render.Facts) (render.Result, error) {
-	in := o.Input
+	in, err := o.withCredentials(o.Input)
+	if err != nil {
+		return render.Result{}, err
+	}
 	in.Facts = facts
 	result, err := unheard(ctx, func() (render.Result, error) { return r.Renders.render(in, r.Render) })
 	if err != nil {

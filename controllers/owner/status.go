@@ -3,6 +3,7 @@ package owner
 import (
 	"context"
 	"fmt"
+	"maps"
 	"strings"
 	"sync"
 	"time"
@@ -88,12 +89,41 @@ func (r *Reconciler) newStatus(o *Owner) *statusWriter {
 	return s
 }
 
+// begin is start for who reconciles: it takes up what the owner is asked for. What of that cannot be done is refused.
+func (s *statusWriter) begin(ctx context.Context) (refused, err error) {
+	o := s.owner
+	if !o.rotates() {
+		return nil, s.start(ctx)
+	}
+	live, err := o.Home.GetLive(ctx, o.Ref)
+	if err != nil {
+		return nil, o.Home.Explain(o.Ref, "read", err)
+	}
+	status, err := statusOf(o.Home, o.Ref, live)
+	if err != nil {
+		return nil, err
+	}
+	fields, asked, refused, err := s.takeUp(ctx, o, live, metav1.NewTime(s.Clock.Now()))
+	if err != nil {
+		return nil, err
+	}
+	if err := s.processing(ctx, live, status, fields); err != nil {
+		return nil, err
+	}
+	return refused, o.takeAway(ctx, asked)
+}
+
 // start says that the operation is being processed.
 func (s *statusWriter) start(ctx context.Context) error {
 	obj, status, err := s.owner.readStatus(ctx)
 	if err != nil {
 		return err
 	}
+	return s.processing(ctx, obj, status, nil)
+}
+
+// processing writes that the operation is being processed, and other fields.
+func (s *statusWriter) processing(ctx context.Context, obj *unstructured.Unstructured, status commonStatus, besides map[string]any) error {
 	s.generation = obj.GetGeneration()
 	s.operation = gardencorev1beta1.LastOperation{
 		Type: operationType(status.LastOperation), State: gardencorev1beta1.LastOperationStateProcessing,
@@ -101,9 +131,8 @@ func (s *statusWriter) start(ctx context.Context) error {
 	}
 	s.written = s.Clock.Now()
 	fields := map[string]any{"lastOperation": s.operation, "gardener": s.Gardener}
-	for k, v := range s.identity() {
-		fields[k] = v
-	}
+	maps.Copy(fields, s.identity())
+	maps.Copy(fields, besides)
 	return s.write(ctx, fields)
 }
 

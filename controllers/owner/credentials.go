@@ -1,0 +1,225 @@
+package owner
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"time"
+
+	"github.com/Masterminds/semver/v3"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/util/retry"
+
+	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
+	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/controllers/rotation"
+	"github.com/pergola-dev/pergola/render"
+	"github.com/pergola-dev/pergola/secrets"
+)
+
+// annotationPopulated on the Deployment of an API server says that all its processes read what the new encryption key writes (upstream's).
+const annotationPopulated = "credentials.gardener.cloud/new-encryption-key-populated"
+
+// credentials is how rotations stand, and whether the API servers read what a new encryption key writes.
+type credentials struct {
+	rotation.State
+	populated bool
+}
+
+// rotates tells whether rotations of an owner are run here: those of a Garden are.
+func (o *Owner) rotates() bool { return o.identity().Kind == Garden }
+
+func (o *Owner) credentialsNow() credentials {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.rotation
+}
+
+func (o *Owner) noteCredentials(c credentials) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.rotation = c
+}
+
+// readCredentials takes from the live status how rotations stand.
+func (r *Reconciler) readCredentials(ctx context.Context, o *Owner) error {
+	if !o.rotates() {
+		return nil
+	}
+	live, _, err := o.readStatus(ctx)
+	if apierrors.IsNotFound(err) {
+		return nil // it is made with the declarations
+	}
+	if err != nil {
+		return err
+	}
+	status, _, _ := unstructured.NestedMap(live.Object, "status")
+	state, err := rotation.Read(status)
+	if err != nil {
+		return fmt.Errorf("%s: %w", o, err)
+	}
+	return r.noteState(ctx, o, state)
+}
+
+// noteState keeps how rotations stand, with what the API servers say to it.
+func (r *Reconciler) noteState(ctx context.Context, o *Owner, state rotation.State) error {
+	c := credentials{State: state}
+	if state.Phase(rotation.ETCDEncryptionKey) == gardencorev1beta1.RotationPreparing {
+		marked, err := o.encrypting(ctx)
+		if err != nil {
+			return err
+		}
+		c.populated = len(marked) > 0
+		for _, is := range marked {
+			c.populated = c.populated && is
+		}
+	}
+	o.noteCredentials(c)
+	return nil
+}
+
+// encrypters are the Deployments of a Garden whose processes write to etcd, by name.
+var encrypters = []string{"virtual-garden-kube-apiserver", "gardener-apiserver"}
+
+// encrypting finds the API servers that are there, and whether they are marked.
+func (o *Owner) encrypting(ctx context.Context) (map[string]bool, error) {
+	out := map[string]bool{}
+	for _, name := range encrypters {
+		ref := apply.Ref{APIVersion: "apps/v1", Kind: "Deployment", Namespace: o.ControlPlane(), Name: name}
+		live, err := o.Local.GetLive(ctx, ref)
+		if apierrors.IsNotFound(err) {
+			continue
+		}
+		if err != nil {
+			return nil, o.Local.Explain(ref, "read", err)
+		}
+		out[name] = live.GetAnnotations()[annotationPopulated] == "true"
+	}
+	return out, nil
+}
+
+// mark says of all API servers that they read what the new key writes, or takes that back.
+func (o *Owner) mark(ctx context.Context, populated bool) error {
+	marked, err := o.encrypting(ctx)
+	if err != nil {
+		return err
+	}
+	for name, is := range marked {
+		if is == populated {
+			continue
+		}
+		var value any
+		if populated {
+			value = "true"
+		}
+		ref := apply.Ref{APIVersion: "apps/v1", Kind: "Deployment", Namespace: o.ControlPlane(), Name: name}
+		patch := map[string]any{"metadata": map[string]any{"annotations": map[string]any{annotationPopulated: value}}}
+		if _, err := o.Local.MergePatch(ctx, ref, patch, kinds[o.identity().Kind].role, ""); err != nil {
+			return o.Local.Explain(ref, "mark for the rotation of the encryption key", err)
+		}
+	}
+	return nil
+}
+
+// withCredentials gives the declaration the part of its status that components read.
+func (o *Owner) withCredentials(in render.Input) (render.Input, error) {
+	if !o.rotates() || in.Objects[Garden] == nil {
+		return in, nil
+	}
+	var known map[string]any
+	raw, err := json.Marshal(o.credentialsNow().State)
+	if err == nil {
+		err = json.Unmarshal(raw, &known)
+	}
+	if err != nil {
+		return in, fmt.Errorf("%s: status.credentials: %w", o, err)
+	}
+	garden := maps.Clone(in.Objects[Garden])
+	garden["status"] = map[string]any{"credentials": known}
+	in.Objects = maps.Clone(in.Objects)
+	in.Objects[Garden] = garden
+	return in, nil
+}
+
+// rotated gives the requests to the secrets manager as rotations want them, and when they were initiated.
+func (o *Owner) rotated(configs []secrets.Config) ([]secrets.Config, map[string]time.Time) {
+	if !o.rotates() {
+		return configs, nil
+	}
+	c := o.credentialsNow()
+	return c.Requests(configs, c.populated), c.Times()
+}
+
+// takeUp begins the operations that the Garden is asked for, and those that follow from the declaration. It gives what the status has to say of
+// it, and the text of the annotation, which is to be removed then. What cannot be done is an error beside them.
+func (r *Reconciler) takeUp(ctx context.Context, o *Owner, live *unstructured.Unstructured, now metav1.Time) (fields map[string]any, asked string, refused error, err error) {
+	status, _, _ := unstructured.NestedMap(live.Object, "status")
+	before, err := rotation.Read(status)
+	if err != nil {
+		return nil, "", nil, fmt.Errorf("%s: %w", o, err)
+	}
+	version, err := semver.NewVersion(o.Input.TargetVersion)
+	if err != nil {
+		return nil, "", nil, fmt.Errorf("%s: Kubernetes version %q: %w", o, o.Input.TargetVersion, err)
+	}
+	asked = live.GetAnnotations()[annotationOperation]
+	after, refused := before.Begin(asked, int(version.Minor()), now)
+	if refused != nil {
+		refused = fmt.Errorf("the operation %q of %s was taken away: %w", asked, o, refused)
+	}
+	after = after.BeginForProvider(declaredProvider(o.Input.Objects[Garden]), now)
+	return rotation.Patch(before, after), asked, refused, r.noteState(ctx, o, after)
+}
+
+// defaultProvider encrypts where nothing is declared (upstream's default).
+const defaultProvider = "aescbc"
+
+func declaredEncryption(garden map[string]any) (kubernetes, gardener map[string]any) {
+	kubernetes, _, _ = unstructured.NestedMap(garden, "spec", "virtualCluster", "kubernetes", "kubeAPIServer", "encryptionConfig")
+	gardener, _, _ = unstructured.NestedMap(garden, "spec", "virtualCluster", "gardener", "gardenerAPIServer", "encryptionConfig")
+	return kubernetes, gardener
+}
+
+func declaredProvider(garden map[string]any) string {
+	config, _ := declaredEncryption(garden)
+	provider, _, _ := unstructured.NestedString(config, "provider", "type")
+	if provider == "" {
+		return defaultProvider
+	}
+	return provider
+}
+
+// declaredAtRest is what the declaration wants encrypted, as the status says it.
+func declaredAtRest(garden map[string]any) gardencorev1beta1.EncryptionAtRest {
+	out := gardencorev1beta1.EncryptionAtRest{Provider: gardencorev1beta1.EncryptionProviderStatus{Type: gardencorev1beta1.EncryptionProviderType(declaredProvider(garden))}}
+	kubernetes, gardener := declaredEncryption(garden)
+	for _, config := range []map[string]any{kubernetes, gardener} {
+		resources, _, _ := unstructured.NestedStringSlice(config, "resources")
+		out.Resources = append(out.Resources, resources...)
+	}
+	return out
+}
+
+// takeAway removes the annotation of operations that were taken up. The status says already that they were; one that was set since stays.
+func (o *Owner) takeAway(ctx context.Context, asked string) error {
+	if asked == "" {
+		return nil
+	}
+	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		live, err := o.Home.GetLive(ctx, o.Ref)
+		if err != nil {
+			return o.Home.Explain(o.Ref, "read", err)
+		}
+		if live.GetAnnotations()[annotationOperation] != asked {
+			return nil
+		}
+		patch := map[string]any{"metadata": map[string]any{
+			"resourceVersion": live.GetResourceVersion(), "annotations": map[string]any{annotationOperation: nil},
+		}}
+		_, err = o.Home.MergePatch(ctx, o.Ref, patch, kinds[o.identity().Kind].role, "")
+		return err
+	})
+}

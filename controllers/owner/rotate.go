@@ -1,0 +1,234 @@
+package owner
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/restmapper"
+
+	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
+	resourcesv1alpha1 "github.com/pergola-dev/pergola/api/resources/v1alpha1"
+	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/apply/flow"
+	"github.com/pergola-dev/pergola/controllers/rotation"
+	"github.com/pergola-dev/pergola/controllers/tokenrequestor"
+	"github.com/pergola-dev/pergola/render"
+)
+
+// mostPasses bounds how often the flow is run in one reconciliation: a rotation of the encryption key that completes by itself takes three.
+const mostPasses = 4
+
+// rotate does what rotations ask for besides new secrets, once everything was applied with these, and notes how far they are. It is true when
+// the flow has to be run again.
+func (r *run) rotate(ctx context.Context, result render.Result) (again bool, err error) {
+	o := r.owner
+	c := o.credentialsNow()
+	if !o.rotates() || o.Target == nil && !c.UnderWay() {
+		return false, nil
+	}
+	key := c.Phase(rotation.ETCDEncryptionKey)
+	declared := declaredAtRest(o.Input.Objects[Garden])
+	changed := !rotation.SameAtRest(c.EncryptionAtRest, declared)
+	if c.UnderWay() || changed {
+		if err := r.formerPodsGone(ctx); err != nil {
+			return false, err
+		}
+	}
+	if key == gardencorev1beta1.RotationPreparing && !c.populated {
+		if err := o.mark(ctx, true); err != nil {
+			return false, err
+		}
+		c.populated = true
+		o.noteCredentials(c)
+		return true, nil
+	}
+	if c.Phase(rotation.ServiceAccountKey) == gardencorev1beta1.RotationPreparing {
+		if err := r.renewTokens(ctx); err != nil {
+			return false, err
+		}
+	}
+	if changed || key == gardencorev1beta1.RotationPreparing {
+		requests, err := requestsOf(o, result)
+		if err != nil {
+			return false, err
+		}
+		if err := r.rewrite(ctx, rotation.EncryptedResources(requests)); err != nil {
+			return false, err
+		}
+	}
+	before := c.State
+	after, again := before.Finish(metav1.NewTime(r.Clock.Now()))
+	if changed {
+		// What is not encrypted any more can still be read for as long as the status has it; then the configuration forgets about it.
+		again = again || c.EncryptionAtRest != nil
+		after.EncryptionAtRest = &declared
+	}
+	if key == gardencorev1beta1.RotationPreparing {
+		if err := o.mark(ctx, false); err != nil {
+			return false, err
+		}
+	}
+	if fields := rotation.Patch(before, after); fields != nil {
+		if err := r.status.write(ctx, fields); err != nil {
+			return false, err
+		}
+	}
+	return again, r.noteState(ctx, o, after)
+}
+
+// formerPodsGone waits until no process of an API server runs any more that was started before the last roll-out: to clients that are connected with it, it
+// goes on to serve for a while, with the keys of before.
+func (r *run) formerPodsGone(ctx context.Context) error {
+	limited, cancel := context.WithTimeout(ctx, renewTime)
+	defer cancel()
+	judge := r.judgeOf(r.owner.Local)
+	judge.OldPods = true
+	there, err := r.owner.encrypting(limited)
+	if err != nil {
+		return err
+	}
+	for name := range there {
+		ref := apply.Ref{APIVersion: "apps/v1", Kind: "Deployment", Namespace: r.owner.ControlPlane(), Name: name}
+		for {
+			v, err := judge.One(limited, ref)
+			if err == nil && !v.Progressing {
+				break
+			}
+			if !r.pause(limited, renewInterval) {
+				return errors.Join(ctx.Err(), err, fmt.Errorf("%s: %s", ref, v.Message))
+			}
+		}
+	}
+	return nil
+}
+
+// pause is false when the context ends before.
+func (r *run) pause(ctx context.Context, d time.Duration) bool {
+	timer := r.Clock.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C():
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// rewrite has what is encrypted written anew.
+func (r *run) rewrite(ctx context.Context, resources []string) error {
+	o := r.owner
+	if o.Target == nil {
+		return fmt.Errorf("%s has no access to its API server: what is encrypted in etcd cannot be written anew", o)
+	}
+	client, err := metadata.NewForConfig(o.Target.RESTConfig())
+	if err != nil {
+		return fmt.Errorf("cluster %s: %w", o.Target.Name(), err)
+	}
+	served, err := discovery.NewDiscoveryClientForConfig(o.Target.RESTConfig())
+	if err != nil {
+		return fmt.Errorf("cluster %s: %w", o.Target.Name(), err)
+	}
+	groups, err := restmapper.GetAPIGroupResourcesWithContext(ctx, served)
+	if err != nil {
+		return o.Target.Explain(apply.Ref{}, "discover", err)
+	}
+	r.tell("re-encrypt", "objects are written anew with the encryption that is declared")
+	w := rotation.Rewriter{Client: client, Mapper: restmapper.NewDiscoveryRESTMapper(groups), Progress: func(n int) {
+		r.tell("re-encrypt", fmt.Sprintf("%d objects are written anew", n))
+	}}
+	if _, err := w.Rewrite(ctx, resources); err != nil {
+		return o.Target.Explain(apply.Ref{}, "write anew what is encrypted", err)
+	}
+	return nil
+}
+
+// tell says what is going on between the steps of the flow.
+func (r *run) tell(step, message string) {
+	r.event(flow.Event{ID: step, State: flow.Running, Note: true, Message: message, At: r.Clock.Now(), Progress: flow.Progress{Percent: 99}})
+}
+
+const (
+	// renewTime is how long tokens may take to be renewed, once that was asked for.
+	renewTime = 5 * time.Minute
+	// renewInterval is how often it is looked whether they are.
+	renewInterval = time.Second
+)
+
+// renewTokens has the tokens of the control plane's processes signed by the current key. Whoever keeps tokens does it (a resource manager, or we).
+func (r *run) renewTokens(ctx context.Context) error {
+	o := r.owner
+	client, err := kubernetes.NewForConfig(o.Local.RESTConfig())
+	if err != nil {
+		return fmt.Errorf("cluster %s: %w", o.Local.Name(), err)
+	}
+	in := client.CoreV1().Secrets(o.ControlPlane())
+	selector := metav1.ListOptions{LabelSelector: labels.Set{resourcesv1alpha1.LabelPurpose: resourcesv1alpha1.LabelPurposeTokenRequestor, resourcesv1alpha1.LabelClass: tokenrequestor.ClassShoot}.String()}
+	list, err := in.List(ctx, selector)
+	if err != nil {
+		return o.Local.Explain(apply.Ref{APIVersion: "v1", Kind: "Secret", Namespace: o.ControlPlane()}, "list", err)
+	}
+	open := map[types.UID]string{}
+	patch := []byte(`{"metadata":{"annotations":{"` + tokenrequestor.AnnotationRenew + `":null}}}`)
+	for _, s := range list.Items {
+		if len(s.Data) == 0 {
+			continue // the first one is signed by the current key anyway
+		}
+		open[s.UID] = contentHash(&s)
+		if _, err := in.Patch(ctx, s.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: kinds[o.identity().Kind].role}); err != nil && !apierrors.IsNotFound(err) {
+			return o.Local.Explain(apply.Ref{APIVersion: "v1", Kind: "Secret", Namespace: s.Namespace, Name: s.Name}, "ask for a new token in", err)
+		}
+	}
+	r.tell("renew-tokens", fmt.Sprintf("%d tokens are renewed", len(open)))
+	limited, cancel := context.WithTimeout(ctx, renewTime)
+	defer cancel()
+	for {
+		waiting, err := notRenewed(limited, o, client, selector, open)
+		if err == nil && len(waiting) == 0 {
+			return nil
+		}
+		if !r.pause(limited, renewInterval) {
+			return errors.Join(ctx.Err(), err, fmt.Errorf("tokens that the new key signs were not requested within %s: %s", renewTime, strings.Join(waiting, ", ")))
+		}
+	}
+}
+
+// notRenewed are the Secrets that have the token of before.
+func notRenewed(ctx context.Context, o *Owner, client kubernetes.Interface, selector metav1.ListOptions, before map[types.UID]string) ([]string, error) {
+	list, err := client.CoreV1().Secrets(o.ControlPlane()).List(ctx, selector)
+	if err != nil {
+		return nil, err
+	}
+	waiting := sets.New[string]()
+	for _, s := range list.Items {
+		if was, asked := before[s.UID]; asked && was == contentHash(&s) {
+			waiting.Insert("Secret " + s.Namespace + "/" + s.Name)
+		}
+	}
+	return sets.List(waiting), nil
+}
+
+// contentHash tells contents apart without keeping them.
+func contentHash(s *corev1.Secret) string {
+	sum := sha256.New()
+	for _, key := range slices.Sorted(maps.Keys(s.Data)) {
+		fmt.Fprintf(sum, "%s %d ", key, len(s.Data[key]))
+		sum.Write(s.Data[key])
+	}
+	return hex.EncodeToString(sum.Sum(nil))
+}

@@ -1,0 +1,66 @@
+package rotation
+
+import (
+	"encoding/json"
+	"reflect"
+
+	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
+)
+
+// cleared are the fields of a Rotation that may go again; a merge patch has to say so.
+var cleared = []string{"lastInitiationFinishedTime", "lastCompletionTriggeredTime", "autoCompleteAfterPrepared"}
+
+// Patch gives the fields of the status that turn one state into another, for a merge patch; nil when they are the same. What others have put beside
+// the fields known here stays.
+func Patch(before, after State) map[string]any {
+	rotations, out := map[string]any{}, map[string]any{}
+	for kind, r := range after.Rotation {
+		if was, had := before.Rotation[kind]; had && reflect.DeepEqual(was, r) {
+			continue
+		}
+		fields := fieldsOf(r)
+		if _, had := before.Rotation[kind]; had {
+			for _, name := range cleared {
+				if _, has := fields[name]; !has {
+					fields[name] = nil
+				}
+			}
+		}
+		rotations[string(kind)] = fields
+	}
+	if len(rotations) > 0 {
+		out["rotation"] = rotations
+	}
+	if after.EncryptionAtRest != nil && !reflect.DeepEqual(before.EncryptionAtRest, after.EncryptionAtRest) {
+		out["encryptionAtRest"] = map[string]any{
+			"resources": after.EncryptionAtRest.Resources, "provider": map[string]any{"type": after.EncryptionAtRest.Provider.Type},
+		}
+	}
+	if len(out) == 0 {
+		return nil
+	}
+	return map[string]any{"credentials": out}
+}
+
+func fieldsOf(r Rotation) map[string]any {
+	var out map[string]any
+	raw, _ := json.Marshal(r) // texts, times and a bool
+	_ = json.Unmarshal(raw, &out)
+	return out
+}
+
+// SameAtRest tells whether the same is encrypted in the same way.
+func SameAtRest(a *gardencorev1beta1.EncryptionAtRest, b gardencorev1beta1.EncryptionAtRest) bool {
+	if a == nil || a.Provider.Type != b.Provider.Type {
+		return false
+	}
+	return reflect.DeepEqual(setOf(a.Resources), setOf(b.Resources))
+}
+
+func setOf(names []string) map[string]bool {
+	out := map[string]bool{}
+	for _, name := range names {
+		out[name] = true
+	}
+	return out
+}

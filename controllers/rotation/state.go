@@ -1,0 +1,128 @@
+package rotation
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
+)
+
+// Kind is a sort of credentials, named as its field of status.credentials.rotation.
+type Kind string
+
+// The kinds that a Garden has.
+const (
+	CertificateAuthorities Kind = "certificateAuthorities"
+	ServiceAccountKey      Kind = "serviceAccountKey"
+	ETCDEncryptionKey      Kind = "etcdEncryptionKey"
+	Observability          Kind = "observability"
+	WorkloadIdentityKey    Kind = "workloadIdentityKey"
+)
+
+// Rotation is how one of them stands. Observability has no phases: new passwords count at once.
+type Rotation struct {
+	Phase gardencorev1beta1.CredentialsRotationPhase `json:"phase,omitempty"`
+
+	gardencorev1beta1.RotationTimes `json:",inline"`
+
+	AutoCompleteAfterPrepared *bool `json:"autoCompleteAfterPrepared,omitempty"`
+}
+
+// State is status.credentials.
+type State struct {
+	Rotation         map[Kind]Rotation                   `json:"rotation,omitempty"`
+	EncryptionAtRest *gardencorev1beta1.EncryptionAtRest `json:"encryptionAtRest,omitempty"`
+}
+
+// Read gives the state that the status of an object has.
+func Read(status map[string]any) (State, error) {
+	var out State
+	raw, err := json.Marshal(status["credentials"])
+	if err == nil {
+		err = json.Unmarshal(raw, &out)
+	}
+	if err != nil {
+		return State{}, fmt.Errorf("read status.credentials: %w", err)
+	}
+	return out, nil
+}
+
+func (s State) clone() State {
+	out := State{Rotation: maps.Clone(s.Rotation), EncryptionAtRest: s.EncryptionAtRest}
+	if out.Rotation == nil {
+		out.Rotation = map[Kind]Rotation{}
+	}
+	return out
+}
+
+// Phase of a kind; empty when it was never rotated.
+func (s State) Phase(k Kind) gardencorev1beta1.CredentialsRotationPhase { return s.Rotation[k].Phase }
+
+// UnderWay tells whether a step of a rotation is to be done by reconciliations.
+func (s State) UnderWay() bool {
+	for _, r := range s.Rotation {
+		if r.Phase == gardencorev1beta1.RotationPreparing || r.Phase == gardencorev1beta1.RotationCompleting {
+			return true
+		}
+	}
+	return false
+}
+
+// initiated is when credentials of a kind were made anew last.
+func (r Rotation) initiated() time.Time {
+	if r.LastInitiationTime == nil {
+		return time.Time{}
+	}
+	return r.LastInitiationTime.Time
+}
+
+// start begins a rotation.
+func (s State) start(k Kind, now metav1.Time, completesItself bool) {
+	r := s.Rotation[k]
+	r.LastInitiationTime, r.LastInitiationFinishedTime, r.LastCompletionTriggeredTime = &now, nil, nil
+	r.AutoCompleteAfterPrepared = nil
+	if completesItself {
+		r.AutoCompleteAfterPrepared = new(true)
+	}
+	if k != Observability {
+		r.Phase = gardencorev1beta1.RotationPreparing
+	}
+	s.Rotation[k] = r
+}
+
+// complete begins the second step.
+func (s State) complete(k Kind, now metav1.Time) {
+	r := s.Rotation[k]
+	r.Phase, r.LastCompletionTriggeredTime = gardencorev1beta1.RotationCompleting, &now
+	s.Rotation[k] = r
+}
+
+// Finish notes that a reconciliation has done all of the steps that were under way. It is true when another one has to follow at once: for
+// rotations that complete by themselves.
+func (s State) Finish(now metav1.Time) (State, bool) {
+	out, again := s.clone(), false
+	for _, k := range slices.Sorted(maps.Keys(s.Rotation)) {
+		r := s.Rotation[k]
+		switch {
+		case k == Observability:
+			if r.LastInitiationTime != nil && (r.LastCompletionTime == nil || r.LastCompletionTime.Before(r.LastInitiationTime)) {
+				r.LastCompletionTime = &now
+			}
+		case r.Phase == gardencorev1beta1.RotationPreparing:
+			r.Phase, r.LastInitiationFinishedTime = gardencorev1beta1.RotationPrepared, &now
+			if r.AutoCompleteAfterPrepared != nil && *r.AutoCompleteAfterPrepared {
+				r.Phase, r.LastCompletionTriggeredTime, again = gardencorev1beta1.RotationCompleting, &now, true
+			}
+		case r.Phase == gardencorev1beta1.RotationCompleting:
+			r.Phase, r.LastCompletionTime = gardencorev1beta1.RotationCompleted, &now
+			r.LastInitiationFinishedTime, r.LastCompletionTriggeredTime, r.AutoCompleteAfterPrepared = nil, nil, nil
+		}
+		out.Rotation[k] = r
+	}
+	return out, again
+}

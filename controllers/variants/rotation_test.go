@@ -1,0 +1,271 @@
+package variants
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+)
+
+// All credentials of the Garden are rotated while somebody works with it: what is in etcd is encrypted with another key, tokens and certificates of before
+// count until the end of the rotation and not longer, and whoever changes over in between notices nothing.
+func TestRotationOfAllCredentials(t *testing.T) {
+	before := gardenPlane(t)
+	namespace := before.makeNamespace(t, "rotation")
+	_, err := before.api.CoreV1().Secrets(namespace).Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "old"}, StringData: map[string]string{"a": "b"}}, metav1.CreateOptions{})
+	if !apierrors.IsAlreadyExists(err) {
+		require.NoError(t, err)
+	}
+	oldToken := before.newToken(t, namespace)
+	stored := func(p *plane) string {
+		return keyInEtcd(p.etcd(t, "main").get("/registry/secrets/" + namespace + "/old").value)
+	}
+	oldKey := stored(before)
+	w := write(t, before, namespace)
+
+	garden := operateGarden(t, "rotate-credentials-start")
+	assert.Equal(t, map[string]string{
+		"certificateAuthorities": "Prepared", "serviceAccountKey": "Prepared", "workloadIdentityKey": "Prepared", "etcdEncryptionKey": "Completed", "observability": "",
+	}, garden.phases())
+	assert.Empty(t, garden.Metadata.Annotations["gardener.cloud/operation"])
+	prepared := gardenPlane(t)
+	newKey := stored(prepared)
+	assert.NotEqual(t, oldKey, newKey, "what was there is written anew with the new key")
+	newToken := prepared.newToken(t, namespace)
+	assert.NotEqual(t, signer(t, oldToken), signer(t, newToken))
+	assert.NotEqual(t, before.config.CertData, prepared.config.CertData)
+	for name, token := range map[string]string{"the token of before": oldToken, "the new one": newToken} {
+		assert.NoError(t, prepared.review(t, token), name)
+	}
+	_, err = before.api.CoreV1().Namespaces().Get(t.Context(), namespace, metav1.GetOptions{})
+	assert.NoError(t, err, "who has not changed over yet is served")
+	for _, s := range prepared.accessTokens(t) {
+		assert.Equal(t, signer(t, newToken), signer(t, s), "processes of the control plane have tokens of the new key")
+	}
+	w.changeOver(prepared)
+
+	garden = operateGarden(t, "rotate-credentials-complete")
+	for _, kind := range []string{"certificateAuthorities", "serviceAccountKey", "workloadIdentityKey", "etcdEncryptionKey"} {
+		assert.Equal(t, "Completed", garden.phases()[kind], kind)
+	}
+	failed, writes := w.stop()
+	t.Logf("%d writes", writes)
+	assert.Empty(t, failed, "requests that failed, other than by a lost connection")
+	after := gardenPlane(t)
+	assert.Equal(t, newKey, stored(after))
+	assert.NoError(t, after.review(t, newToken))
+	assert.True(t, apierrors.IsUnauthorized(after.review(t, oldToken)), "what the old key has signed counts no more")
+	_, err = before.api.CoreV1().Namespaces().Get(t.Context(), namespace, metav1.GetOptions{})
+	assert.Error(t, err, "the certificates of before are worth nothing")
+	configuration := after.secretsOf(t, "role=kube-apiserver-etcd-encryption-configuration")
+	require.NotEmpty(t, configuration)
+	newest := slices.MaxFunc(configuration, func(a, b corev1.Secret) int { return a.CreationTimestamp.Compare(b.CreationTimestamp.Time) })
+	assert.NotContains(t, string(newest.Data["encryption-configuration.yaml"]), oldKey)
+}
+
+// rotatedGarden is what matters of it here.
+type rotatedGarden struct {
+	Metadata struct {
+		Annotations map[string]string `json:"annotations"`
+	} `json:"metadata"`
+	Status struct {
+		Credentials struct {
+			Rotation map[string]struct {
+				Phase string `json:"phase"`
+			} `json:"rotation"`
+		} `json:"credentials"`
+		LastOperation struct {
+			State, Description string
+		} `json:"lastOperation"`
+	} `json:"status"`
+}
+
+func (g rotatedGarden) phases() map[string]string {
+	out := map[string]string{}
+	for kind, r := range g.Status.Credentials.Rotation {
+		out[kind] = r.Phase
+	}
+	return out
+}
+
+// operateGarden asks for an operation, as kubectl would, and applies the landscape, which takes it up.
+func operateGarden(t *testing.T, operation string) (out rotatedGarden) {
+	t.Helper()
+	client, err := localClient(runtimeCluster)
+	require.NoError(t, err)
+	const path = "/apis/operator.gardener.cloud/v1alpha1/gardens/local"
+	patch := fmt.Sprintf(`{"metadata":{"annotations":{"gardener.cloud/operation":%q}}}`, operation)
+	require.NoError(t, client.RESTClient().Patch(types.MergePatchType).AbsPath(path).Body([]byte(patch)).Do(t.Context()).Error())
+	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, env.Pergola, "apply", filepath.Join(env.dir, "landscape"), "--timeout", patience.String())
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+env.kubeconfig, "SOPS_AGE_KEY_FILE="+filepath.Join(env.Root, "landscapes/local/.sops/age.key"))
+	text, err := cmd.CombinedOutput()
+	require.NoError(t, err, string(text))
+	raw, err := client.RESTClient().Get().AbsPath(path).DoRaw(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(raw, &out))
+	assert.Equal(t, "Succeeded", out.Status.LastOperation.State, out.Status.LastOperation.Description)
+	return out
+}
+
+// keyInEtcd is the name of the key that a value is encrypted with.
+func keyInEtcd(value string) string {
+	parts := strings.SplitN(value, ":", 6)
+	if len(parts) < 5 || parts[1] != "enc" {
+		return ""
+	}
+	return parts[4]
+}
+
+// newToken is one of a ServiceAccount that may do nothing.
+func (p *plane) newToken(t *testing.T, namespace string) string {
+	t.Helper()
+	accounts := p.api.CoreV1().ServiceAccounts(namespace)
+	_, err := accounts.Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "somebody"}}, metav1.CreateOptions{})
+	if !apierrors.IsAlreadyExists(err) {
+		require.NoError(t, err)
+	}
+	token, err := accounts.CreateToken(t.Context(), "somebody", &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	return token.Status.Token
+}
+
+// review says whether a token is accepted.
+func (p *plane) review(t *testing.T, token string) error {
+	t.Helper()
+	_, err := p.as(t, token).AuthenticationV1().SelfSubjectReviews().Create(t.Context(), &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
+	return err
+}
+
+// signer is the key that has signed a token.
+func signer(t *testing.T, token string) string {
+	t.Helper()
+	raw, err := base64.RawURLEncoding.DecodeString(strings.Split(token, ".")[0])
+	require.NoError(t, err)
+	var header struct {
+		KeyID string `json:"kid"`
+	}
+	require.NoError(t, json.Unmarshal(raw, &header))
+	return header.KeyID
+}
+
+func (p *plane) secretsOf(t *testing.T, selector string) []corev1.Secret {
+	t.Helper()
+	list, err := p.local.CoreV1().Secrets(p.namespace).List(t.Context(), metav1.ListOptions{LabelSelector: selector})
+	require.NoError(t, err)
+	return list.Items
+}
+
+// accessTokens are those of the control plane's processes.
+func (p *plane) accessTokens(t *testing.T) map[string]string {
+	t.Helper()
+	out := map[string]string{}
+	for _, s := range p.secretsOf(t, "resources.gardener.cloud/purpose=token-requestor,resources.gardener.cloud/class=shoot") {
+		if token := string(s.Data["token"]); token != "" {
+			out[s.Name] = token
+		}
+	}
+	require.NotEmpty(t, out)
+	return out
+}
+
+// writer writes once in a while, by the access that it is given.
+type writer struct {
+	mu     sync.Mutex
+	api    kubernetes.Interface
+	failed map[string]int
+	writes int
+	end    context.CancelFunc
+	ended  chan struct{}
+}
+
+// between are 100 ms: a client that works all the time.
+const between = 100 * time.Millisecond
+
+func write(t *testing.T, p *plane, namespace string) *writer {
+	ctx, cancel := context.WithCancel(t.Context())
+	w := &writer{api: p.api, failed: map[string]int{}, end: cancel, ended: make(chan struct{})}
+	go func() {
+		defer close(w.ended)
+		tick := time.NewTicker(between)
+		defer tick.Stop()
+		for n := 0; ctx.Err() == nil; n++ {
+			w.write(ctx, namespace, n)
+			select {
+			case <-tick.C:
+			case <-ctx.Done():
+			}
+		}
+	}()
+	t.Cleanup(func() { w.stop() })
+	return w
+}
+
+// write makes an object; a connection that was lost is made anew.
+func (w *writer) write(ctx context.Context, namespace string, n int) {
+	var err error
+	for range 20 {
+		w.mu.Lock()
+		api := w.api
+		w.mu.Unlock()
+		object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "written-"}, Data: map[string]string{"n": fmt.Sprint(n)}}
+		if _, err = api.CoreV1().ConfigMaps(namespace).Create(ctx, object, metav1.CreateOptions{}); !isLost(err) {
+			break
+		}
+		select {
+		case <-time.After(between):
+		case <-ctx.Done():
+		}
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch {
+	case err == nil:
+		w.writes++
+	case ctx.Err() == nil:
+		w.failed[err.Error()]++
+	}
+}
+
+// isLost tells whether a connection was lost, or not made: there was no answer.
+func isLost(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.ECONNREFUSED) ||
+		errors.As(err, new(*net.OpError)) || err != nil && (strings.Contains(err.Error(), "Bad Gateway") || strings.Contains(err.Error(), "http2: client connection"))
+}
+
+func (w *writer) changeOver(to *plane) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.api = to.api
+}
+
+func (w *writer) stop() (failed map[string]int, writes int) {
+	w.end()
+	<-w.ended
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return maps.Clone(w.failed), w.writes
+}
