@@ -10,7 +10,6 @@ import (
 	"time"
 
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
-	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 	operatorv1alpha1 "github.com/pergola-dev/pergola/api/operator/v1alpha1"
 	"github.com/pergola-dev/pergola/schemas"
 )
@@ -29,9 +28,6 @@ func (l *loader) checkConfig() {
 		return
 	}
 	spec, _ := config.Object().Object["spec"].(map[string]any)
-	if spec["gardenAPI"] == string(landscapev1alpha1.GardenAPIAggregated) {
-		l.reportField(config, "spec.gardenAPI", schemas.TypeNotSupported, ruleConfig, `"aggregated" is not supported by this version: only "crd"`)
-	}
 	l.checkSeedClusters(config, spec)
 	l.checkThresholds(config, spec)
 	l.checkHealth(config, spec)

@@ -24,7 +24,7 @@ func TestConfig(t *testing.T) {
 		want []string // with severity, as validate prints them
 	}{
 		"crd":                  {"  gardenAPI: crd\n", nil},
-		"aggregated":           {"  gardenAPI: aggregated\n", []string{`landscape.yaml:5:14: error: Landscape test: spec.gardenAPI: "aggregated" is not supported by this version: only "crd" [landscape/config]`}},
+		"aggregated":           {"  gardenAPI: aggregated\n", nil},
 		"thresholds":           {"  conditionThresholds:\n  - {type: ControlPlaneHealthy, duration: 1m}\n  - {type: EveryNodeReady, duration: 0s}\n", nil},
 		"unknown threshold":    {"  conditionThresholds:\n  - {type: ControlPlaneHealty, duration: 1m}\n", []string{`landscape.yaml:6:12: error: Landscape test: spec.conditionThresholds[0].type: no condition "ControlPlaneHealty" is checked; did you mean ControlPlaneHealthy?; there are APIServerAvailable, BackupBucketsReady, `}},
 		"threshold twice":      {"  conditionThresholds:\n  - {type: EveryNodeReady, duration: 1m}\n  - {type: EveryNodeReady, duration: 2m}\n", []string{`landscape.yaml:7:12: error: Landscape test: spec.conditionThresholds[1].type: is given already by spec.conditionThresholds[0]`}},

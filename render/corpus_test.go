@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
+	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 	"github.com/pergola-dev/pergola/components"
 	"github.com/pergola-dev/pergola/hack/corpus"
 )
@@ -149,10 +150,10 @@ func corpusInput(t *testing.T, root, owner string) Input {
 		t.Fatalf("no %s in %s", kind, name)
 		return nil
 	}
-	// The address is what upstream's fake API server gave to the Service; CAs of shoots have no hash in their names.
+	// Addresses are what upstream's fake API server gave to the Services; CAs of shoots have no hash in their names.
 	facts := Facts{
 		Clusters:  map[string]ClusterFact{"runtime": {KubernetesVersion: "1.34.1"}, "seed": {KubernetesVersion: "1.34.1"}},
-		Addresses: map[string]string{"kube-apiserver": "10.241.0.5"},
+		Addresses: map[string]string{"kube-apiserver": "10.241.0.5", "gardener-apiserver": "10.2.3.4"},
 		Secrets:   map[string]SecretFact{"ca-kubelet": {Name: "ca-kubelet", Bundle: "ca-kubelet-bundle-" + symbolicMark}, "ssh-keypair": symbolicSecret("ssh-keypair")},
 	}
 	// The public key is part of the recording: it has to come out where it belongs.
@@ -165,7 +166,7 @@ func corpusInput(t *testing.T, root, owner string) Input {
 	case "garden":
 		g := read("garden", "Garden")
 		return Input{Owner: Owner{Kind: "garden", Name: "local", UID: "11111111-2222-3333-4444-555555555555", ControlPlaneNamespace: "garden"},
-			Objects: map[string]map[string]any{"garden": g}, Facts: facts, TargetVersion: "1.33.0"}
+			Objects: map[string]map[string]any{"garden": g}, Facts: facts, TargetVersion: "1.33.0", GardenAPI: landscapev1alpha1.GardenAPIAggregated}
 	case "seed":
 		return Input{Owner: Owner{Kind: "seed", Name: "my-seed", ControlPlaneNamespace: "garden"},
 			Objects: map[string]map[string]any{"seed": read("seed", "Seed")}, Facts: facts, TargetVersion: "1.34.1"}

@@ -3,6 +3,8 @@ package render
 import (
 	"encoding/base64"
 	"fmt"
+	"regexp"
+	"slices"
 	"sort"
 	"strings"
 
@@ -90,6 +92,19 @@ func unresolvedIn(text string, requested []string) []string {
 	}
 	sort.Strings(missing)
 	return missing
+}
+
+// symbolicAddress is what a component writes in the place of an address that is not known, with the name of its fact: address-of-NAME-XXXXXXXX.
+var symbolicAddress = regexp.MustCompile("address-of-([a-z0-9.-]+)-" + symbolicMark)
+
+// unresolvedAddresses lists the addresses that text needs and that are not known.
+func unresolvedAddresses(text string) []string {
+	var missing []string
+	for _, match := range symbolicAddress.FindAllStringSubmatch(text, -1) {
+		missing = append(missing, "address "+match[1])
+	}
+	slices.Sort(missing)
+	return slices.Compact(missing)
 }
 
 // mentions finds a symbolic value that is not merely the end of a longer one.

@@ -38,6 +38,7 @@ component: {
 	bundles: "` + kind + `-\(owner.name)": {cluster: "` + cluster + `", direct: true, source: cue: [{apiVersion: "v1", kind: "ConfigMap", metadata: {name: "` + kind + `-\(owner.name)", namespace: "x"}, data: {
 		"the-owner":     json.Marshal(owner)
 		"the-versions":  json.Marshal(kubernetes)
+		"the-landscape": json.Marshal(landscape)
 		"the-addresses": json.Marshal(facts.addresses)
 		"the-references": json.Marshal(facts.references)
 		"the-image":     all.app` + text + `
@@ -108,6 +109,7 @@ func TestReached(t *testing.T) {
 		"an image":            {map[string]string{"landscape.yaml": landscapeFile("{facts: facts.yaml, images: [{name: app, tag: v9}]}")}, everyone},
 		"a component":         {map[string]string{"landscape.yaml": landscapeFile("{facts: facts.yaml, components: {seed: {other: {enabled: false}}}}")}, "seed eu, seed us"},
 		"an overlay":          {map[string]string{"components/shoot/app/kustomization.yaml": overlay}, shoots},
+		"the Garden API":      {map[string]string{"landscape.yaml": landscapeFile("{facts: facts.yaml, gardenAPI: aggregated}")}, everyone},
 		"a layer below all":   {map[string]string{"landscape.yaml": landscapeFile("{facts: facts.yaml, gardenAPI: crd}")}, ""},
 	}
 	// What a Seed is filled in with reaches its Shoots, and no others.

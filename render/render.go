@@ -259,6 +259,7 @@ func (b *Bundle) seal(requested []string, unknown map[string]string) error {
 		return fmt.Errorf("bundle %s: %w", b.Name, err)
 	}
 	b.Unresolved = append(unresolvedReferences(string(manifest), unknown), unresolvedIn(string(manifest), requested)...)
+	b.Unresolved = append(b.Unresolved, unresolvedAddresses(string(manifest))...)
 	digest, err := digestOf(*b)
 	if err != nil {
 		return err

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 	"github.com/pergola-dev/pergola/components"
 	"github.com/pergola-dev/pergola/landscapes"
 	"github.com/pergola-dev/pergola/schemas"
@@ -23,14 +24,15 @@ type change struct {
 
 // variant is the demonstration landscape with changes.
 type variant struct {
-	name    string
-	changes []change
+	name      string
+	gardenAPI landscapev1alpha1.GardenAPI
+	changes   []change
 }
 
 // variants are the ways in which declarations differ most.
 var variants = []variant{
 	{name: "local"},
-	{name: "highly available", changes: []change{
+	{name: "highly available", gardenAPI: landscapev1alpha1.GardenAPIAggregated, changes: []change{
 		{"Garden", "spec.virtualCluster.controlPlane", map[string]any{"highAvailability": map[string]any{}}},
 		{"Garden", "spec.runtimeCluster.settings.persistentVolumeClaimAutoscaler", map[string]any{"enabled": true}},
 		{"Seed", "spec.provider.zones", []any{"0", "1", "2"}},
@@ -111,6 +113,7 @@ func eachVariant(t *testing.T, test func(*testing.T, variantResult)) {
 func (v variant) render(t *testing.T) variantResult {
 	t.Helper()
 	l := localLandscape(t)
+	l.Config.Spec.GardenAPI = v.gardenAPI
 	for i := range l.Declarations {
 		obj := l.Declarations[i].Object()
 		for _, c := range v.changes {

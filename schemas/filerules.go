@@ -78,7 +78,7 @@ func rulesOfTheLandscape() []Rule {
 	)
 	return []Rule{
 		rule("landscape/config", kindLandscape, "landscapes/config.go", sourceFiles, "landscape.yaml holds one Landscape, which asks for what there is",
-			"It is in a file of its own, named landscape.yaml, at the top of the folder. What this version does not do, such as gardenAPI aggregated, is refused rather than left out.", ""),
+			"It is in a file of its own, named landscape.yaml, at the top of the folder. What this version does not do is refused rather than left out.", ""),
 		rule("landscape/health", kindLandscape, "landscapes/confighealth.go", sourceFiles, "A rule of health is for a kind that there is, and its expressions can be evaluated",
 			"Expressions are CEL over the object, which is self. healthy and progressing yield true or false, message yields text. Besides operators there are has, all, exists, exists_one, filter, map, and the functions of Kubernetes: for text (contains, startsWith, matches, find, split, lowerAscii …), lists (size, sum, min, max, indexOf …), optional values (self.?status.?phase.orValue(\"\")), quantity, duration, timestamp, semver, ip, cidr, url, format. A finding about a function that there is not lists all of them.",
 			"spec.health"),

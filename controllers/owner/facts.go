@@ -103,9 +103,6 @@ func (r *Reconciler) facts(ctx context.Context, o *Owner) (render.Facts, error) 
 
 // lateFacts brings those facts up to date that change while a flow runs.
 func (r *Reconciler) lateFacts(ctx context.Context, o *Owner, facts render.Facts) (render.Facts, error) {
-	if o.Input.Owner.Kind != Shoot {
-		return facts, nil
-	}
 	var err error
 	if facts.Extensions, err = r.extensionFacts(ctx, o); err != nil {
 		return facts, err
@@ -114,10 +111,16 @@ func (r *Reconciler) lateFacts(ctx context.Context, o *Owner, facts render.Facts
 	return facts, err
 }
 
-// addressFacts holds the address by which the control plane of a shoot is reached inside of its seed. It is known
-// once its Service was created.
+// addressed is the Service, in the namespace of the control plane, whose address components of an owner ask for: that by which the control plane of a
+// shoot is reached inside of its seed, and that of the server of the Gardener API, which the virtual garden has to know.
+var addressed = map[string]string{Garden: "gardener-apiserver", Shoot: "kube-apiserver"}
+
+// addressFacts holds addresses of Services. They are known once the Service was created.
 func addressFacts(ctx context.Context, o *Owner) (map[string]string, error) {
-	ref := apply.Ref{APIVersion: "v1", Kind: "Service", Namespace: o.Input.Owner.ControlPlaneNamespace, Name: "kube-apiserver"}
+	ref := apply.Ref{APIVersion: "v1", Kind: "Service", Namespace: o.Input.Owner.ControlPlaneNamespace, Name: addressed[o.Input.Owner.Kind]}
+	if ref.Name == "" {
+		return nil, nil
+	}
 	service, err := o.Local.Get(ctx, ref)
 	if apierrors.IsNotFound(err) {
 		return nil, nil

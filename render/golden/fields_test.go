@@ -36,6 +36,8 @@ type fieldCase struct {
 	Set   map[string]any `yaml:"set"`
 	// With are fields laid over the declaration before and after: what has to be there for the field to count.
 	With map[string]any `yaml:"with"`
+	// GardenAPI is the mode of the landscape; crd if it is not said.
+	GardenAPI string `yaml:"gardenAPI"`
 	// Changes are the objects, as "<cluster> <Kind> <namespace>/<name>", and requests to the secrets manager, as "secret <name>".
 	Changes []string `yaml:"changes"`
 	// Refused is the rule that forbids the other value.
@@ -105,11 +107,11 @@ func (f *fieldTest) changes(ctx context.Context, c fieldCase) ([]string, error) 
 	if set == nil {
 		set = map[string]any{c.Field: c.Value}
 	}
-	before, err := f.render(ctx, c.With)
+	before, err := f.render(ctx, c.GardenAPI, c.With)
 	if err != nil {
 		return nil, fmt.Errorf("without: %w", err)
 	}
-	after, err := f.render(ctx, c.With, set)
+	after, err := f.render(ctx, c.GardenAPI, c.With, set)
 	if err != nil {
 		return nil, fmt.Errorf("with: %w", err)
 	}
@@ -136,8 +138,11 @@ func nested(path []string, value any) map[string]any {
 }
 
 // render gives the objects of the Garden with some fields laid over it, in the order they are given.
-func (f *fieldTest) render(ctx context.Context, over ...map[string]any) (map[string]string, error) {
+func (f *fieldTest) render(ctx context.Context, gardenAPI string, over ...map[string]any) (map[string]string, error) {
 	c := Case{Base: "default", component: "garden/none", name: "field", Landscape: map[string]any{"external": externals}}
+	if gardenAPI != "" {
+		c.Landscape["gardenAPI"] = gardenAPI
+	}
 	declaration := map[string]any{"apiVersion": "operator.gardener.cloud/v1alpha1", "kind": "Garden", "metadata": map[string]any{"name": "local"}}
 	for _, fields := range over {
 		for _, path := range slices.Sorted(maps.Keys(fields)) {
@@ -145,7 +150,7 @@ func (f *fieldTest) render(ctx context.Context, over ...map[string]any) (map[str
 		}
 	}
 	c.Declarations = []map[string]any{declaration, offered}
-	key, err := json.Marshal(declaration)
+	key, err := json.Marshal([]any{gardenAPI, declaration})
 	if err != nil {
 		return nil, err
 	}

@@ -18,8 +18,8 @@ type Reference struct {
 	Fields []string
 }
 
-// ControlPlaneReferences are those of an object of a kind (Garden, Shoot), by kind and name: what its kube-apiserver mounts, and what a Shoot hands to
-// extensions (spec.resources). Of a Garden the latter stay where they are. What is referred to by other fields gets there in other ways, or not at all.
+// ControlPlaneReferences are those of an object of a kind (Garden, Shoot), by kind and name: what its kube-apiserver (of a Garden also
+// gardener-apiserver) mounts, and what a Shoot hands to extensions (spec.resources). Of a Garden the latter stay where they are. What is referred to by other fields gets there in other ways, or not at all.
 func ControlPlaneReferences(kind string, object map[string]any) []Reference {
 	var out []Reference
 	for _, r := range references() {
@@ -53,7 +53,7 @@ func ControlPlaneReferences(kind string, object map[string]any) []Reference {
 }
 
 func isForControlPlane(r reference) bool {
-	return strings.HasPrefix(r.path, gardenKube+".") || strings.HasPrefix(r.path, shootKube+".") || r.of == "Shoot" && r.path == "spec.resources[].resourceRef"
+	return strings.HasPrefix(r.path, gardenKube+".") || strings.HasPrefix(r.path, gardenAPI+".") || strings.HasPrefix(r.path, shootKube+".") || r.of == "Shoot" && r.path == "spec.resources[].resourceRef"
 }
 
 // Check looks at the content of what is referred to, as far as its use says what that has to be: the keys that are mounted are there, and configurations are

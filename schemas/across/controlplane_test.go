@@ -51,6 +51,7 @@ spec:
 `), &object))
 	const virtual = "spec.virtualCluster.kubernetes.kubeAPIServer."
 	assert.Equal(t, []Reference{
+		{"ConfigMap", "of-another", []string{"spec.virtualCluster.gardener.gardenerAPIServer.auditConfig.auditPolicy.configMapRef.name"}},
 		{"Secret", "audit", []string{virtual + "auditWebhook.kubeconfigSecretName"}},
 		{"Secret", "authentication", []string{virtual + "authentication.webhook.kubeconfigSecretName"}},
 		{"Secret", "certificate", []string{virtual + "sni.secretName"}},
