@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/http"
 	"os"
 	"slices"
 	"strconv"
@@ -21,6 +22,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/pergola-dev/pergola/controllers/admission"
+	"github.com/pergola-dev/pergola/controllers/authorizer"
 	"github.com/pergola-dev/pergola/internal/addresses"
 )
 
@@ -29,7 +31,7 @@ type admissionServer struct {
 	kubeconfig, virtual, address, certFile, keyFile, caFile string
 	port, healthPort                                        int
 	log                                                     logFlags
-	selfSigned                                              bool
+	selfSigned, authorizers, unselected                     bool
 	names                                                   []string
 }
 
@@ -37,12 +39,14 @@ func newAdmissionController() *cobra.Command {
 	var s admissionServer
 	cmd := &cobra.Command{
 		Use:   "admission-controller",
-		Short: "Serve the rules and defaults as admission webhooks",
+		Short: "Serve the rules and defaults as admission webhooks, and the authorizers of gardenlets",
 		Long: `Answers API servers: POST /validate says whether a change is allowed, with the findings of pergola validate; POST /default
 fills in what an object leaves open. "configuration" prints what tells an API server to ask.
 
 With --virtual-kubeconfig it looks at what stands around an object in the virtual garden: the rules across the landscape
 count, and what the API takes from other objects is filled in (versions, images and networks from cloud profile and Seed).
+Then POST /webhooks/auth/seed and /webhooks/auth/shoot answer, too: what gardenlets and extensions of a seed or of a self-hosted
+Shoot may do in the virtual garden. /readyz says what they have to read before.
 With --kubeconfig (of the runtime cluster; in a pod its own access is the default) a second Garden and the deletion of
 namespace garden beside a Garden are refused, too. It takes a restart to serve another kubeconfig; --tls-cert-file and
 --tls-private-key-file are read again when they change. /healthz, /readyz and /metrics are on --health-port, without TLS.`,
@@ -55,6 +59,8 @@ namespace garden beside a Garden are refused, too. It takes a restart to serve a
 	flags := cmd.Flags()
 	flags.StringVar(&s.kubeconfig, "kubeconfig", "", "kubeconfig of the runtime cluster, in which Gardens are looked up (default in a pod: its own access; else none)")
 	flags.StringVar(&s.virtual, "virtual-kubeconfig", "", "kubeconfig of the virtual garden, in which cloud profiles, Seeds and others around an object are looked up (default: none)")
+	flags.BoolVar(&s.authorizers, "authorizers", true, "with --virtual-kubeconfig: answer what gardenlets and extensions may do in the virtual garden")
+	flags.BoolVar(&s.unselected, "unselected-lists", false, "let gardenlets and extensions read all Seeds, Shoots, backups, bastions, installations and ManagedSeeds, as upstream does: for those that do not ask for theirs by a field or label")
 	flags.StringVar(&s.address, "bind-address", "", "address to listen on (default: all)")
 	flags.IntVar(&s.port, "port", 2750, "port of the webhooks")
 	flags.IntVar(&s.healthPort, flagHealthPort, 2751, "port of /healthz, /readyz and /metrics; 0 or -1 for none")
@@ -78,6 +84,7 @@ func (s *admissionServer) run(cmd *cobra.Command) error {
 		return err
 	}
 	opts := admission.Options{Log: log}
+	var authorizers *authorizer.Handler
 	if config != nil {
 		if opts.Gardens, err = admission.NewLiveGardens(config); err != nil {
 			return err
@@ -91,14 +98,24 @@ func (s *admissionServer) run(cmd *cobra.Command) error {
 		if opts.Surroundings, err = admission.NewLiveSurroundings(cmd.Context(), virtual); err != nil {
 			return fmt.Errorf("--virtual-kubeconfig %s: %w", s.virtual, err)
 		}
+		if s.authorizers {
+			if authorizers, err = authorizer.New(cmd.Context(), virtual, authorizer.Options{Unselected: s.unselected, Log: log}); err != nil {
+				return fmt.Errorf("--virtual-kubeconfig %s: %w", s.virtual, err)
+			}
+		}
 	}
 	certificates, err := s.certificates(log)
 	if err != nil {
 		return err
 	}
 	server := &admission.Server{Certificates: certificates, Log: log}
-	if server.Handler, err = admission.New(cmd.Context(), opts); err != nil {
+	webhooks, err := admission.New(cmd.Context(), opts)
+	if err != nil {
 		return err
+	}
+	server.Handler = webhooks
+	if authorizers != nil {
+		server.Handler, server.Metrics, server.Ready = beside(webhooks, authorizers), together(webhooks.Metrics(), authorizers.Metrics()), authorizers.Ready
 	}
 	if server.Webhooks, err = s.listen(cmd.Context(), s.port); err != nil {
 		return err
@@ -112,12 +129,29 @@ func (s *admissionServer) run(cmd *cobra.Command) error {
 		defer func() { _ = server.Health.Close() }()
 		health = server.Health.Addr().String()
 	}
-	log.Info("serving", "webhooks", server.Webhooks.Addr().String(), "health", health, "gardens", opts.Gardens != nil, "surroundings", opts.Surroundings != nil, "version", version)
+	log.Info("serving", "webhooks", server.Webhooks.Addr().String(), "health", health, "gardens", opts.Gardens != nil, "surroundings", opts.Surroundings != nil, "authorizers", authorizers != nil, "version", version)
 	if err := server.Run(cmd.Context()); err != nil {
 		return err
 	}
 	log.Info("stopped")
 	return nil
+}
+
+// beside serves webhooks, and below their path authorizers.
+func beside(webhooks, authorizers http.Handler) http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle(authorizer.Path, authorizers)
+	mux.Handle("/", webhooks)
+	return mux
+}
+
+// together serves metrics one after the other.
+func together(all ...http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		for _, metrics := range all {
+			metrics.ServeHTTP(w, r)
+		}
+	})
 }
 
 func (s *admissionServer) listen(ctx context.Context, port int) (net.Listener, error) {

@@ -92,6 +92,9 @@ func New(ctx context.Context, opts Options) (*Handler, error) {
 // answer looks at a request. A refusal that is no verdict about the object is an error.
 type answer func(context.Context, *admissionv1.AdmissionRequest) (*admissionv1.AdmissionResponse, error)
 
+// Metrics are those of the requests, for a server that serves others, too.
+func (h *Handler) Metrics() http.Handler { return h.metrics }
+
 // Validate answers whether a change is allowed, for a server that reads AdmissionReviews itself and recovers from panics.
 // The rules are given up when the context ends.
 func (h *Handler) Validate(ctx context.Context, request *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {

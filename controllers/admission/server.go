@@ -19,7 +19,9 @@ type Server struct {
 	// Handler answers the API server: a *Handler, or another one.
 	Handler http.Handler
 	// Metrics are served beside the health; default are those of a *Handler.
-	Metrics      http.Handler
+	Metrics http.Handler
+	// Ready says why requests cannot be answered yet; default: they can.
+	Ready        func() error
 	Certificates Certificates
 	// Webhooks and Health are listened on until Run returns; Health may be nil.
 	Webhooks, Health net.Listener
@@ -69,6 +71,12 @@ func (s *Server) health(leaving *atomic.Bool) http.Handler {
 		if leaving.Load() {
 			http.Error(w, "shutting down", http.StatusServiceUnavailable)
 			return
+		}
+		if s.Ready != nil {
+			if err := s.Ready(); err != nil {
+				http.Error(w, err.Error(), http.StatusServiceUnavailable)
+				return
+			}
 		}
 		_, _ = w.Write([]byte("ok\n"))
 	})

@@ -1,0 +1,189 @@
+package authorizer
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+	"strings"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+)
+
+const (
+	// Path is what all paths begin with.
+	Path = "/webhooks/auth/"
+	// PathSeed is where the API server asks what those of a seed may do.
+	PathSeed = Path + "seed"
+	// PathShoot is where the API server asks what those of a self-hosted Shoot may do.
+	PathShoot = Path + "shoot"
+
+	// maxRequest is the largest request in bytes: names, groups and selectors.
+	maxRequest = 1 << 20
+)
+
+// Options of New.
+type Options struct {
+	// Unselected lets gardenlets and extensions read all Seeds, Shoots, backups, bastions, installations and ManagedSeeds of the garden, as upstream does: for
+	// those that do not ask for theirs by a field or label.
+	Unselected bool
+	// Log gets a line for each request that was not allowed. Default: none.
+	Log *slog.Logger
+	// Clock says which certificates have expired; default the real one.
+	Clock clock.PassiveClock
+}
+
+// Handler answers SubjectAccessReviews (authorization.k8s.io/v1).
+type Handler struct {
+	graph      *graph
+	unread     func() []string
+	unselected bool
+	log        *slog.Logger
+	clock      clock.PassiveClock
+	metrics    *metrics
+}
+
+// New watches the virtual garden until ctx ends. It needs to be allowed to list and watch Resources. Until all of it was read once, Ready says what is missing, and requests
+// are answered with 503.
+func New(ctx context.Context, garden *rest.Config, opts Options) (*Handler, error) {
+	h := newHandler(opts)
+	w, err := watchAll(ctx, garden, h.graph)
+	if err != nil {
+		return nil, err
+	}
+	h.unread = w.unread
+	return h, nil
+}
+
+func newHandler(opts Options) *Handler {
+	h := &Handler{graph: newGraph(), unread: func() []string { return nil }, unselected: opts.Unselected, log: opts.Log, clock: opts.Clock, metrics: newMetrics()}
+	if h.log == nil {
+		h.log = slog.New(slog.DiscardHandler)
+	}
+	if h.clock == nil {
+		h.clock = clock.RealClock{}
+	}
+	return h
+}
+
+// Ready says what has to be read before anything is answered.
+func (h *Handler) Ready() error {
+	if unread := h.unread(); len(unread) > 0 {
+		return fmt.Errorf("the authorizers have not read the virtual garden yet: %s", strings.Join(unread, "; "))
+	}
+	return nil
+}
+
+// Metrics are those of the authorizers.
+func (h *Handler) Metrics() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		vertices, edges := h.graph.size()
+		h.metrics.write(w, vertices, edges, h.Ready() == nil)
+	})
+}
+
+// ServeHTTP answers POST /webhooks/auth/seed and POST /webhooks/auth/shoot.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	started := h.clock.Now()
+	seen := observation{authorizer: strings.TrimPrefix(r.URL.Path, Path), result: "error"}
+	answer := h.seed
+	switch r.URL.Path {
+	case PathSeed:
+	case PathShoot:
+		answer = h.shoot
+	default:
+		http.Error(w, fmt.Sprintf("there is nothing at this path; ask %s or %s", PathSeed, PathShoot), http.StatusNotFound)
+		return
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			h.log.Error("a request made the program panic", "authorizer", seen.authorizer, "panic", fmt.Sprintf("%T", p), "stack", string(debug.Stack()))
+			http.Error(w, "the authorizer failed on this request: this is a fault of Pergola, whose log has the details", http.StatusInternalServerError)
+		}
+		h.metrics.observe(seen, h.clock.Since(started))
+	}()
+	review, code, err := read(w, r)
+	if err != nil {
+		h.log.Warn("a request was not understood", "authorizer", seen.authorizer, "reason", err.Error())
+		http.Error(w, err.Error(), code)
+		return
+	}
+	// Nothing is known yet: neither yes nor no would be true. No Retry-After, or the API server would hold the request until its time is over.
+	if err := h.Ready(); err != nil {
+		http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		return
+	}
+	result, reason := answer(&review.Spec)
+	seen.result = string(result)
+	if result != allowed && reason != "" {
+		h.log.Info("not allowed", "authorizer", seen.authorizer, "user", review.Spec.User, "verdict", string(result), "reason", reason)
+	}
+	review.Status = authorizationv1.SubjectAccessReviewStatus{Allowed: result == allowed, Denied: result == denied, Reason: reason}
+	review.Spec = authorizationv1.SubjectAccessReviewSpec{} // the API server has it
+	w.Header().Set("Content-Type", "application/json")
+	if err := json.NewEncoder(w).Encode(review); err != nil {
+		h.log.Warn("an answer could not be sent", "authorizer", seen.authorizer, "error", err.Error())
+	}
+}
+
+func read(w http.ResponseWriter, r *http.Request) (*authorizationv1.SubjectAccessReview, int, error) {
+	if r.Method != http.MethodPost {
+		w.Header().Set("Allow", http.MethodPost)
+		return nil, http.StatusMethodNotAllowed, errors.New("only POST is answered")
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxRequest))
+	if err != nil {
+		if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
+			return nil, http.StatusRequestEntityTooLarge, fmt.Errorf("a request has at most %d bytes", maxRequest)
+		}
+		return nil, http.StatusBadRequest, fmt.Errorf("reading the request: %w", err)
+	}
+	review := &authorizationv1.SubjectAccessReview{}
+	if err := json.Unmarshal(body, review); err != nil {
+		return nil, http.StatusBadRequest, fmt.Errorf("the request is no SubjectAccessReview: %w", err)
+	}
+	if review.APIVersion != authorizationv1.SchemeGroupVersion.String() || review.Kind != "SubjectAccessReview" {
+		return nil, http.StatusBadRequest, fmt.Errorf("the request is %s of %q; want SubjectAccessReview of %q", review.Kind, review.APIVersion, authorizationv1.SchemeGroupVersion)
+	}
+	return review, http.StatusOK, nil
+}
+
+// seed answers for those of a seed.
+func (h *Handler) seed(spec *authorizationv1.SubjectAccessReviewSpec) (verdict, string) {
+	name, as, problem := requester{spec.User, spec.Groups}.ofSeed()
+	rules := seedRules
+	if as == asExtension {
+		rules = seedExtensionRules
+	}
+	return h.answer(spec, seedOwner(name), as, problem, rules)
+}
+
+// shoot answers for those of a self-hosted Shoot.
+func (h *Handler) shoot(spec *authorizationv1.SubjectAccessReviewSpec) (verdict, string) {
+	shoot, as, problem := requester{spec.User, spec.Groups}.ofShoot()
+	rules := shootRules
+	switch as {
+	case asExtension:
+		rules = shootExtensionRules
+	case asGardenadm:
+		rules = gardenadmRules
+	}
+	return h.answer(spec, owner(shoot), as, problem, rules)
+}
+
+func (h *Handler) answer(spec *authorizationv1.SubjectAccessReviewSpec, of owner, as role, problem string, rules map[kind]rule) (verdict, string) {
+	switch {
+	case problem != "":
+		return denied, problem
+	case as == asNobody, spec.ResourceAttributes == nil:
+		return noOpinion, ""
+	}
+	r := requestOf(spec.ResourceAttributes)
+	return scope{of, as, h.graph, h.clock.Now()}.decide(rules, &r, h.unselected)
+}

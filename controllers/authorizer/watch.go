@@ -1,0 +1,224 @@
+package authorizer
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+)
+
+// watchQPS is how many requests a second are made where the configuration does not say: all kinds are listed at once.
+const watchQPS = 100
+
+// Resources are what is listed and watched in the virtual garden, to be allowed to whoever runs this.
+func Resources() []schema.GroupResource {
+	var all []schema.GroupResource
+	for _, k := range watchedKinds() {
+		all = append(all, k.resource.GroupResource())
+	}
+	slices.SortFunc(all, func(a, b schema.GroupResource) int { return strings.Compare(a.String(), b.String()) })
+	return all
+}
+
+// watches keep a graph as the objects of a virtual garden are.
+type watches struct {
+	stores []*store
+}
+
+// watchAll lists and watches until ctx ends. A kind that is not served yet, or must not be read, is tried again; until all were read
+// once, unread names what is missing.
+func watchAll(ctx context.Context, config *rest.Config, g *graph) (*watches, error) {
+	config = rest.CopyConfig(config)
+	if config.QPS == 0 {
+		config.QPS, config.Burst = watchQPS, 2*watchQPS
+	}
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("connecting to the virtual garden: %w", err)
+	}
+	w := &watches{}
+	for _, k := range watchedKinds() {
+		s := newStore(k, g)
+		w.stores = append(w.stores, s)
+		api := client.Resource(k.resource)
+		reads := &cache.ListWatch{
+			ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+				return s.noted(api.List(ctx, options))
+			},
+			WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+				return api.Watch(ctx, options)
+			},
+		}
+		// A reflector without the store of an informer: all that is kept of an object is its statement.
+		reflector := cache.NewReflectorWithOptions(reads, &unstructured.Unstructured{}, s, cache.ReflectorOptions{
+			Name: "authorizer", TypeDescription: k.resource.GroupResource().String(),
+			Backoff: &wait.Backoff{Duration: 200 * time.Millisecond, Cap: 5 * time.Second, Steps: 10, Factor: 2, Jitter: 0.5}, // a kind may be served any moment
+		})
+		go reflector.RunWithContext(ctx)
+	}
+	return w, nil
+}
+
+// unread are the kinds that were not read yet.
+func (w *watches) unread() []string {
+	var out []string
+	for _, s := range w.stores {
+		if problem, read := s.state(); !read {
+			name := s.kind.resource.GroupResource().String()
+			if problem != "" {
+				name += " (" + problem + ")"
+			}
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// store hands the objects of a kind on to the graph. It is a cache.TransformingStore.
+type store struct {
+	kind  watchedKind
+	graph *graph
+
+	mu      sync.Mutex
+	known   map[node]*statement
+	read    bool
+	problem string
+}
+
+// spoken is what a reflector hands over in the place of an object.
+type spoken struct {
+	metav1.TypeMeta
+	metav1.ObjectMeta
+	statement *statement
+}
+
+// DeepCopyObject implements runtime.Object.
+func (s *spoken) DeepCopyObject() runtime.Object {
+	out := &spoken{TypeMeta: s.TypeMeta, statement: s.statement}
+	s.ObjectMeta.DeepCopyInto(&out.ObjectMeta)
+	return out
+}
+
+func newStore(k watchedKind, g *graph) *store {
+	return &store{kind: k, graph: g, known: map[node]*statement{}}
+}
+
+// Transformer keeps of an object what the graph needs, as soon as it comes.
+func (s *store) Transformer() cache.TransformFunc {
+	return func(object any) (any, error) {
+		o, ok := object.(*unstructured.Unstructured)
+		if !ok {
+			return object, nil
+		}
+		return s.speak(o), nil
+	}
+}
+
+func (s *store) speak(o *unstructured.Unstructured) *spoken {
+	return &spoken{
+		ObjectMeta: metav1.ObjectMeta{Namespace: o.GetNamespace(), Name: o.GetName(), ResourceVersion: o.GetResourceVersion()},
+		statement:  speak(s.kind, o),
+	}
+}
+
+func (s *store) statement(object any) (*spoken, error) {
+	switch o := object.(type) {
+	case *spoken:
+		return o, nil
+	case *unstructured.Unstructured:
+		return s.speak(o), nil
+	}
+	return nil, fmt.Errorf("%T is no object of %s", object, s.kind.resource.GroupResource())
+}
+
+// Add implements cache.ReflectorStore.
+func (s *store) Add(object any) error {
+	said, err := s.statement(object)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.set(said.statement)
+	return nil
+}
+
+// set tells the graph what is new. Most changes of objects are not, such as those of a status.
+func (s *store) set(said *statement) {
+	if before := s.known[said.of]; before != nil && before.equal(said) {
+		return
+	}
+	s.known[said.of] = said
+	s.graph.set(said)
+}
+
+// Update implements cache.ReflectorStore.
+func (s *store) Update(object any) error { return s.Add(object) }
+
+// Delete implements cache.ReflectorStore.
+func (s *store) Delete(object any) error {
+	said, err := s.statement(object)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.known, said.statement.of)
+	s.graph.remove(said.statement.of)
+	return nil
+}
+
+// Replace implements cache.ReflectorStore.
+func (s *store) Replace(objects []any, _ string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	there := make(map[node]bool, len(objects))
+	for _, object := range objects {
+		said, err := s.statement(object)
+		if err != nil {
+			return err
+		}
+		there[said.statement.of] = true
+		s.set(said.statement)
+	}
+	for of := range s.known {
+		if !there[of] {
+			delete(s.known, of)
+			s.graph.remove(of)
+		}
+	}
+	s.read, s.problem = true, ""
+	return nil
+}
+
+// Resync implements cache.ReflectorStore.
+func (s *store) Resync() error { return nil }
+
+// noted keeps why a list failed, for whoever asks why nothing is answered.
+func (s *store) noted(list *unstructured.UnstructuredList, err error) (runtime.Object, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err != nil {
+		s.problem = err.Error()
+		return nil, err
+	}
+	return list, nil
+}
+
+func (s *store) state() (problem string, read bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.problem, s.read
+}
