@@ -132,6 +132,11 @@ func TestScopesAsServed(t *testing.T) {
 		assert.Equal(t, crd.Spec.Scope == apiextensionsv1.NamespaceScoped, namespaced, gk)
 		ours[gk] = true
 	}
+	for _, b := range renderedVariants["local"](t).bundles() {
+		for gk := range scopesIn(b.Objects) {
+			ours[gk] = true
+		}
+	}
 	// Those that this server does not serve are named once more, by their types.
 	for group, kinds := range clusterScoped {
 		for _, kind := range kinds {
