@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net"
 	"net/http"
@@ -28,11 +29,11 @@ import (
 
 // admissionServer are the flags of the server.
 type admissionServer struct {
-	kubeconfig, virtual, address, certFile, keyFile, caFile string
-	port, healthPort                                        int
-	log                                                     logFlags
-	selfSigned, authorizers, unselected                     bool
-	names                                                   []string
+	configFile, kubeconfig, virtual, address, certFile, keyFile, caFile string
+	port, healthPort, metricsPort                                       int
+	log                                                                 logFlags
+	selfSigned, authorizers, unselected                                 bool
+	names                                                               []string
 }
 
 func newAdmissionController() *cobra.Command {
@@ -49,7 +50,9 @@ Then POST /webhooks/auth/seed and /webhooks/auth/shoot answer, too: what gardenl
 Shoot may do in the virtual garden. /readyz says what they have to read before.
 With --kubeconfig (of the runtime cluster; in a pod its own access is the default) a second Garden and the deletion of
 namespace garden beside a Garden are refused, too. It takes a restart to serve another kubeconfig; --tls-cert-file and
---tls-private-key-file are read again when they change. /healthz, /readyz and /metrics are on --health-port, without TLS.`,
+--tls-private-key-file are read again when they change. /healthz, /readyz and /metrics are on --health-port, without TLS.
+
+--config reads the configuration file of gardener-admission-controller (kind AdmissionControllerConfiguration). Flags take precedence over it.`,
 		Example: `  pergola admission-controller --kubeconfig runtime.yaml --tls-cert-file tls.crt --tls-private-key-file tls.key
   pergola admission-controller --bind-address 127.0.0.1 --self-signed --ca-file ca.crt
   pergola admission-controller configuration --cluster runtime --url https://127.0.0.1:2750 --ca-file ca.crt | kubectl apply -f -`,
@@ -57,6 +60,7 @@ namespace garden beside a Garden are refused, too. It takes a restart to serve a
 		RunE: func(cmd *cobra.Command, _ []string) error { return s.run(cmd) },
 	}
 	flags := cmd.Flags()
+	flags.StringVar(&s.configFile, "config", "", "configuration file")
 	flags.StringVar(&s.kubeconfig, "kubeconfig", "", "kubeconfig of the runtime cluster, in which Gardens are looked up (default in a pod: its own access; else none)")
 	flags.StringVar(&s.virtual, "virtual-kubeconfig", "", "kubeconfig of the virtual garden, in which cloud profiles, Seeds and others around an object are looked up (default: none)")
 	flags.BoolVar(&s.authorizers, "authorizers", true, "with --virtual-kubeconfig: answer what gardenlets and extensions may do in the virtual garden")
@@ -75,9 +79,16 @@ namespace garden beside a Garden are refused, too. It takes a restart to serve a
 }
 
 func (s *admissionServer) run(cmd *cobra.Command) error {
+	settings, err := s.readSettings(cmd)
+	if err != nil {
+		return err
+	}
 	log, err := s.log.logger(cmd)
 	if err != nil {
 		return err
+	}
+	if len(settings.Server.ResourceAdmissionConfiguration) > 0 {
+		log.Warn("server.resourceAdmissionConfiguration has no effect: no webhook looks at the size of resources")
 	}
 	config, err := s.config()
 	if err != nil {
@@ -129,6 +140,12 @@ func (s *admissionServer) run(cmd *cobra.Command) error {
 		defer func() { _ = server.Health.Close() }()
 		health = server.Health.Addr().String()
 	}
+	if s.metricsPort > 0 && s.metricsPort != s.healthPort {
+		if server.MetricsOnly, err = s.listen(cmd.Context(), s.metricsPort); err != nil {
+			return err
+		}
+		defer func() { _ = server.MetricsOnly.Close() }()
+	}
 	log.Info("serving", "webhooks", server.Webhooks.Addr().String(), "health", health, "gardens", opts.Gardens != nil, "surroundings", opts.Surroundings != nil, "authorizers", authorizers != nil, "version", version)
 	if err := server.Run(cmd.Context()); err != nil {
 		return err
@@ -168,7 +185,7 @@ func (s *admissionServer) config() (*rest.Config, error) {
 		return config, nil
 	}
 	config, err := rest.InClusterConfig()
-	if errors.Is(err, rest.ErrNotInCluster) {
+	if errors.Is(err, rest.ErrNotInCluster) || errors.Is(err, fs.ErrNotExist) { // the latter in a pod without a token
 		return nil, nil
 	}
 	return config, err

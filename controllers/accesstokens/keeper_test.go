@@ -126,26 +126,49 @@ func TestTokens(t *testing.T) {
 	assert.Empty(t, p.token("stopped"))
 }
 
-// A gardener-resource-manager of the namespace does it itself.
+// A gardener-resource-manager of the namespace does it itself, from when a pod of it is ready; before, it may be waiting for its own token.
 func TestLeftToTheManager(t *testing.T) {
 	p := newPlane(t)
 	p.serve(access.SecretName, shared.config)
 	p.asks("secret")
+	w := &working{Site: p.site}
+	isOurs := func() bool {
+		ours, err := w.isOurs(t.Context())
+		require.NoError(t, err)
+		return ours
+	}
 	labels := map[string]string{"a": "b"}
+	spec := corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "i"}}}
 	_, err := p.client.AppsV1().Deployments(p.ns).Create(t.Context(), &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: p.site.Manager}, Spec: appsv1.DeploymentSpec{
 		Selector: &metav1.LabelSelector{MatchLabels: labels},
-		Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "i"}}}},
+		Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: spec},
 	}}, metav1.CreateOptions{})
 	require.NoError(t, err)
-	w := &working{Site: p.site}
-	ours, err := w.isOurs(t.Context())
+	assert.True(t, isOurs(), "without pods")
+
+	pod, err := p.client.CoreV1().Pods(p.ns).Create(t.Context(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", Labels: labels}, Spec: spec}, metav1.CreateOptions{})
 	require.NoError(t, err)
-	assert.False(t, ours)
+	for _, step := range []struct {
+		about, address string
+		ready          corev1.ConditionStatus
+		ours           bool
+	}{
+		{"a pod that does not start", "", corev1.ConditionFalse, true},
+		{"one that runs and is not ready", "10.1.2.3", corev1.ConditionFalse, true},
+		{"one that is played", "239.1.2.3", corev1.ConditionTrue, true},
+		{"one that is ready", "10.1.2.3", corev1.ConditionTrue, false},
+	} {
+		pod.Status = corev1.PodStatus{Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: step.ready}}}
+		if step.address != "" {
+			pod.Status.PodIP, pod.Status.PodIPs = step.address, []corev1.PodIP{{IP: step.address}}
+		}
+		pod, err = p.client.CoreV1().Pods(p.ns).UpdateStatus(t.Context(), pod, metav1.UpdateOptions{})
+		require.NoError(t, err, step.about)
+		assert.Equal(t, step.ours, isOurs(), step.about)
+	}
 
 	require.NoError(t, p.client.AppsV1().Deployments(p.ns).Delete(t.Context(), p.site.Manager, metav1.DeleteOptions{}))
-	ours, err = w.isOurs(t.Context())
-	require.NoError(t, err)
-	assert.True(t, ours)
+	assert.True(t, isOurs(), "its Deployment is gone")
 	k := &Keeper{}
 	t.Cleanup(k.Close)
 	k.Keep(p.site)

@@ -5,9 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/discovery"
@@ -37,17 +39,35 @@ func (w *working) isOurs(ctx context.Context) (bool, error) {
 	return !managed, err
 }
 
-// isManaged tells whether there is a gardener-resource-manager.
+// isManaged tells whether a gardener-resource-manager does the work: one of its pods is ready, and not only played. One that is there and does not run
+// may be waiting for its own token.
 func (w *working) isManaged(ctx context.Context) (bool, error) {
 	local, err := kubernetes.NewForConfig(w.Local)
 	if err != nil {
 		return false, err
 	}
-	_, err = local.AppsV1().Deployments(w.Namespace).Get(ctx, w.Manager, metav1.GetOptions{})
+	deployment, err := local.AppsV1().Deployments(w.Namespace).Get(ctx, w.Manager, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return false, nil
 	}
-	return err == nil, err
+	if err != nil {
+		return false, err
+	}
+	selector, err := metav1.LabelSelectorAsSelector(deployment.Spec.Selector)
+	if err != nil {
+		return false, fmt.Errorf("reading the selector of Deployment %s/%s: %w", w.Namespace, w.Manager, err)
+	}
+	pods, err := local.CoreV1().Pods(w.Namespace).List(ctx, metav1.ListOptions{LabelSelector: selector.String()})
+	if err != nil {
+		return false, err
+	}
+	return slices.ContainsFunc(pods.Items, func(p corev1.Pod) bool { return isReady(p) && access.Serves(p) }), nil
+}
+
+func isReady(pod corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+	})
 }
 
 // errChanged ends the controller when somebody else does the work, or the authorities of the API server are others, which Secrets may ask for.

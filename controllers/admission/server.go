@@ -23,8 +23,8 @@ type Server struct {
 	// Ready says why requests cannot be answered yet; default: they can.
 	Ready        func() error
 	Certificates Certificates
-	// Webhooks and Health are listened on until Run returns; Health may be nil.
-	Webhooks, Health net.Listener
+	// Webhooks, Health and MetricsOnly are listened on until Run returns; the last two may be nil. Metrics are served with the health, too.
+	Webhooks, Health, MetricsOnly net.Listener
 	// Drain is how long requests may take to end after ctx has; default 1.5 seconds.
 	Drain time.Duration
 	Log   *slog.Logger
@@ -40,10 +40,14 @@ func (s *Server) Run(ctx context.Context) error {
 	webhooks := s.server(s.Handler)
 	webhooks.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: s.Certificates}
 	health := s.server(s.health(&leaving))
+	metrics := s.server(health.Handler)
 	group, running := errgroup.WithContext(ctx)
 	group.Go(func() error { return served("webhooks", webhooks.ServeTLS(s.Webhooks, "", "")) })
 	if s.Health != nil {
 		group.Go(func() error { return served("health", health.Serve(s.Health)) })
+	}
+	if s.MetricsOnly != nil {
+		group.Go(func() error { return served("metrics", metrics.Serve(s.MetricsOnly)) })
 	}
 	group.Go(func() error {
 		<-running.Done()
@@ -51,7 +55,7 @@ func (s *Server) Run(ctx context.Context) error {
 		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), drain)
 		defer cancel()
 		// Health answers until the end, so that nobody takes a server that still answers for dead.
-		return errors.Join(stopped(webhooks, end), stopped(health, end))
+		return errors.Join(stopped(webhooks, end), stopped(health, end), stopped(metrics, end))
 	})
 	return group.Wait()
 }

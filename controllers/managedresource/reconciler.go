@@ -58,6 +58,8 @@ type Reconciler struct {
 	// Contested tells of an object of a ManagedResource that somebody keeps changing back, as reason and message of the
 	// condition ResourcesProgressing; it may be nil, and answers nothing when there is none.
 	Contested func(namespace, name string) (reason, message string)
+	// LeaveDeletions leaves deletions to who wrote a ManagedResource, where that says so (AnnotationDeletions).
+	LeaveDeletions bool
 	// Sources says where objects come from, for errors; it may be nil.
 	Sources map[apply.Ref]string
 
@@ -154,6 +156,9 @@ func (r *Reconciler) reconcile(ctx context.Context, mr *resourcesv1alpha1.Manage
 
 // goes deletes what a ManagedResource deployed, unless nothing may be deleted now.
 func (r *Reconciler) goes(ctx context.Context, mr *resourcesv1alpha1.ManagedResource) (*Outcome, error) {
+	if r.leavesDeletions(mr) {
+		return &Outcome{Object: mr}, nil
+	}
 	if r.Options.NoDelete {
 		return &Outcome{Object: mr}, fmt.Errorf("ManagedResource %s/%s is being deleted, or has another class: its objects stay, since nothing is deleted now", mr.Namespace, mr.Name)
 	}

@@ -15,6 +15,9 @@ import (
 // options of the engine for one ManagedResource.
 func (r *Reconciler) options(ctx context.Context, mr *resourcesv1alpha1.ManagedResource) apply.ApplyOptions {
 	o := r.Options
+	if r.leavesDeletions(mr) {
+		o = withoutDeletions(o)
+	}
 	if r.Neighbours == nil {
 		return o
 	}

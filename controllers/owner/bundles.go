@@ -12,6 +12,7 @@ import (
 
 	resourcesv1alpha1 "github.com/pergola-dev/pergola/api/resources/v1alpha1"
 	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/controllers/managedresource"
 	"github.com/pergola-dev/pergola/render"
 )
 
@@ -108,6 +109,10 @@ func (o *Owner) delivered(ctx context.Context, b render.Bundle) ([]*unstructured
 	if err != nil {
 		return nil, nil, err
 	}
+	// A resource manager may run beside us, and knows no deletion gate.
+	annotations := mr.GetAnnotations()
+	annotations[managedresource.AnnotationDeletions] = managedresource.DeletionsByOwner
+	mr.SetAnnotations(annotations)
 	if have := o.dataSecret(ctx, b); have != nil {
 		if _, err := render.KeepData(mr, secret, have); err != nil {
 			return nil, nil, fmt.Errorf("bundle %s: %w", b.Name, err)

@@ -5,11 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net/netip"
 	"slices"
 	"sync"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -17,6 +15,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/controllers/access"
 	"github.com/pergola-dev/pergola/render"
 )
 
@@ -90,7 +89,7 @@ func (o *Owner) isServed(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, o.Local.Explain(apply.Ref{APIVersion: "v1", Kind: "Pod", Namespace: ref.Namespace}, "list", err)
 	}
-	return slices.ContainsFunc(pods.Items, canServe), nil
+	return slices.ContainsFunc(pods.Items, access.Serves), nil
 }
 
 // selectorOf is the selector of a Deployment's pods.
@@ -108,17 +107,6 @@ func selectorOf(deployment *unstructured.Unstructured) (string, error) {
 		return "", fmt.Errorf("read its selector: %w", err)
 	}
 	return parsed.String(), nil
-}
-
-// canServe tells whether a pod is there to stay and has an address that TCP can reach. Pods that are only played have none, or a multicast one.
-func canServe(pod corev1.Pod) bool {
-	if pod.DeletionTimestamp != nil || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
-		return false
-	}
-	return slices.ContainsFunc(append([]corev1.PodIP{{IP: pod.Status.PodIP}}, pod.Status.PodIPs...), func(ip corev1.PodIP) bool {
-		address, err := netip.ParseAddr(ip.IP)
-		return err == nil && !address.IsUnspecified() && !address.Unmap().IsMulticast()
-	})
 }
 
 // whyUnserved says in words why nobody serves the API server of a Shoot.

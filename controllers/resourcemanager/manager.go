@@ -161,7 +161,7 @@ func New(o Options) (*Manager, error) {
 		Engine: m.engine, Source: o.Source, Target: o.Target, Class: o.Class, ClusterID: o.ClusterID, Clock: o.Clock, Secrets: m.secrets.get,
 		Options: apply.ApplyOptions{DeleteTimeout: hold, NoWait: true, CRDTimeout: served}, DeleteTimeout: holdAll,
 		Versions: m.versions, Neighbours: m.neighbours, Contested: m.fights.told, Rules: o.HealthRules, ExistenceOnly: o.ExistenceOnly,
-		ManagedBy: o.ManagedBy, GarbageCollector: o.GarbageCollector,
+		ManagedBy: o.ManagedBy, GarbageCollector: o.GarbageCollector, LeaveDeletions: true,
 	}
 	return m, nil
 }

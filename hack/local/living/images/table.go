@@ -44,8 +44,9 @@ func known() Table {
 		{Repository: "etcd-development/etcd", Executable: "etcd", Path: "/usr/local/bin/etcd"},
 		{Repository: "coreos/etcd", Executable: "etcd", Path: "/usr/local/bin/etcd"},
 		{Repository: "pergola", Executable: "pergola", Path: "/usr/bin/pergola"},
-		// Pergola does its work, and reads its configuration.
+		// Pergola does their work, and reads their configuration.
 		{Repository: "gardener/resource-manager", Executable: "pergola", Path: "/usr/bin/pergola", Arguments: []string{"resource-manager"}},
+		{Repository: "gardener/admission-controller", Executable: "pergola", Path: "/usr/bin/pergola", Arguments: []string{"admission-controller"}},
 	}
 }
 

@@ -1,0 +1,19 @@
+package access
+
+import (
+	"net/netip"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// Serves tells whether a pod is there to stay and has an address that TCP can reach. Pods that are only played have none, or a multicast one.
+func Serves(pod corev1.Pod) bool {
+	if pod.DeletionTimestamp != nil || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
+		return false
+	}
+	return slices.ContainsFunc(append([]corev1.PodIP{{IP: pod.Status.PodIP}}, pod.Status.PodIPs...), func(ip corev1.PodIP) bool {
+		address, err := netip.ParseAddr(ip.IP)
+		return err == nil && !address.IsUnspecified() && !address.Unmap().IsMulticast()
+	})
+}
