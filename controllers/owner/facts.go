@@ -12,7 +12,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
@@ -103,6 +102,9 @@ func (r *Reconciler) facts(ctx context.Context, o *Owner) (render.Facts, error) 
 
 // lateFacts brings those facts up to date that change while a flow runs.
 func (r *Reconciler) lateFacts(ctx context.Context, o *Owner, facts render.Facts) (render.Facts, error) {
+	if o.Input.Owner.Kind == Garden {
+		return gardenFacts(ctx, o, facts)
+	}
 	var err error
 	if facts.Extensions, err = r.extensionFacts(ctx, o); err != nil {
 		return facts, err
@@ -169,8 +171,7 @@ func (r *Reconciler) extensionFacts(ctx context.Context, o *Owner) (map[string]m
 	for _, kind := range extensionKinds {
 		gvk := schema.GroupVersionKind{Group: "extensions.gardener.cloud", Version: "v1alpha1", Kind: kind}
 		list, err := o.Local.List(ctx, gvk, o.Input.Owner.ControlPlaneNamespace, labels.Everything())
-		var noMatch *meta.NoKindMatchError
-		if errors.As(err, &noMatch) || meta.IsNoMatchError(err) || apply.ReasonOf(err) == "NoKind" {
+		if unserved(err) {
 			continue
 		}
 		if err != nil {

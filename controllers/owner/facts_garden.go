@@ -1,0 +1,103 @@
+package owner
+
+import (
+	"context"
+	"errors"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/render"
+)
+
+// The Service of the gateway of the virtual garden; the fact of its address has the name of the namespace.
+const (
+	gatewayNamespace = "virtual-garden-istio-ingress"
+	gatewayService   = "istio-ingressgateway"
+)
+
+// gardenFacts brings those facts of a Garden up to date that change while its flow runs.
+func gardenFacts(ctx context.Context, o *Owner, facts render.Facts) (render.Facts, error) {
+	addresses, err := addressFacts(ctx, o)
+	if err != nil {
+		return facts, err
+	}
+	gateway, err := gatewayAddress(ctx, o)
+	if err != nil {
+		return facts, err
+	}
+	if gateway != "" {
+		if addresses == nil {
+			addresses = map[string]string{}
+		}
+		addresses[gatewayNamespace] = gateway
+	}
+	facts.Addresses = addresses
+	facts.Extensions, err = bucketFacts(ctx, o)
+	return facts, err
+}
+
+// gatewayAddress is known once the load balancer of the virtual garden has one; empty before.
+func gatewayAddress(ctx context.Context, o *Owner) (string, error) {
+	ref := apply.Ref{APIVersion: "v1", Kind: "Service", Namespace: gatewayNamespace, Name: gatewayService}
+	service, err := o.Local.Get(ctx, ref)
+	if apierrors.IsNotFound(err) {
+		return "", nil
+	}
+	if err != nil {
+		return "", o.Local.Explain(ref, "read", err)
+	}
+	return balancerAddress(service), nil
+}
+
+func unserved(err error) bool {
+	var noMatch *meta.NoKindMatchError
+	return errors.As(err, &noMatch) || meta.IsNoMatchError(err) || apply.ReasonOf(err) == apply.NoKind
+}
+
+// balancerAddress is what DNS has to name: of several the last one, as upstream takes it, and its IP address rather than its name.
+func balancerAddress(service *unstructured.Unstructured) string {
+	ingress, _, _ := unstructured.NestedSlice(service.Object, "status", "loadBalancer", "ingress")
+	if len(ingress) == 0 {
+		return ""
+	}
+	last, _ := ingress[len(ingress)-1].(map[string]any)
+	if ip, _ := last["ip"].(string); ip != "" {
+		return ip
+	}
+	name, _ := last["hostname"].(string)
+	return name
+}
+
+// bucketFacts holds what providers say of the Garden's BackupBuckets: the credentials and the status that entries need. What else their status has
+// changes with each look, and feeds nobody.
+func bucketFacts(ctx context.Context, o *Owner) (map[string]map[string]any, error) {
+	gvk := schema.GroupVersionKind{Group: "extensions.gardener.cloud", Version: "v1alpha1", Kind: "BackupBucket"}
+	list, err := o.Local.List(ctx, gvk, "", labels.Everything())
+	if unserved(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, o.Local.Explain(apply.Ref{APIVersion: gvk.GroupVersion().String(), Kind: gvk.Kind}, "list", err)
+	}
+	out := map[string]map[string]any{}
+	for _, bucket := range list {
+		if class, _, _ := unstructured.NestedString(bucket.Object, "spec", "class"); class != Garden {
+			continue
+		}
+		said := map[string]any{}
+		for _, field := range []string{"generatedSecretRef", "providerStatus"} {
+			if value, has, _ := unstructured.NestedMap(bucket.Object, "status", field); has {
+				said[field] = value
+			}
+		}
+		if len(said) > 0 {
+			out["backupbucket/"+bucket.GetName()] = said
+		}
+	}
+	return out, nil
+}

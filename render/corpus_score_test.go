@@ -1,0 +1,129 @@
+package render
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"sigs.k8s.io/yaml"
+
+	"github.com/pergola-dev/pergola/components"
+	"github.com/pergola-dev/pergola/hack/corpus"
+)
+
+// of gives the objects that a case is about: all of its folders, or those that it names.
+func (c corpusCase) of(objects map[string]map[string]any) map[string]map[string]any {
+	out := map[string]map[string]any{}
+	for key, object := range objects {
+		if len(c.Only) == 0 || slices.ContainsFunc(c.Only, func(only string) bool { return sameObject(only, key) }) {
+			out[key] = object
+		}
+	}
+	return out
+}
+
+// sameObject compares a key with one of a list, which may end in *.
+func sameObject(listed, key string) bool {
+	prefix, open := strings.CutSuffix(listed, "*")
+	return listed == key || open && strings.HasPrefix(key, prefix)
+}
+
+// score is how much of what upstream recorded in a folder is rendered.
+type score struct {
+	recorded, agree, listed int
+	// open are objects that no case is about.
+	open []string
+}
+
+// TestGardenIsAccountedFor prints how many of the objects that upstream writes for the example Garden are rendered alike. Each of them belongs to a case of
+// testdata/corpus.yaml, or is missing there with a reason: what is rendered one day has to come off that list.
+func TestGardenIsAccountedFor(t *testing.T) {
+	root := corpus.Dir(t)
+	raw, err := os.ReadFile("testdata/corpus.yaml")
+	require.NoError(t, err)
+	var file corpusFile
+	require.NoError(t, yaml.UnmarshalStrict(raw, &file))
+	res, err := Render(corpusInput(t, root, "garden"), Options{Catalogue: components.FS})
+	require.NoError(t, err)
+	recordings, err := filepath.Glob(filepath.Join(root, "objects", "garden", "*", "reconcile-example.yaml"))
+	require.NoError(t, err)
+	require.NotEmpty(t, recordings)
+
+	missing := map[string]bool{}
+	for name, reason := range file.Missing {
+		missing[name] = true
+		if strings.TrimSpace(reason) == "" {
+			t.Errorf("missing: %s has no reason", name)
+		}
+	}
+	var sum score
+	for _, recording := range recordings {
+		folder := "garden/" + filepath.Base(filepath.Dir(recording))
+		s := scoreOf(t, file, res, folder, corpusObjects(t, recording))
+		sum.recorded, sum.agree, sum.listed = sum.recorded+s.recorded, sum.agree+s.agree, sum.listed+s.listed
+		t.Logf("%s: %d of %d objects agree, %d differ as listed", folder, s.agree, s.recorded, s.listed)
+		if len(s.open) == s.recorded {
+			if !missing[folder] {
+				t.Errorf("%s is in no case of testdata/corpus.yaml, and not missing there", folder)
+			}
+			delete(missing, folder)
+			continue
+		}
+		for _, object := range s.open {
+			if !missing[folder+" "+object] {
+				t.Errorf("%s: %s is in no case of testdata/corpus.yaml, and not missing there", folder, object)
+			}
+			delete(missing, folder+" "+object)
+		}
+	}
+	t.Logf("the Garden: %d of %d objects agree, %d differ as listed", sum.agree, sum.recorded, sum.listed)
+	for name := range missing {
+		t.Errorf("missing: %s has a case, or is not recorded: take it off the list", name)
+	}
+}
+
+// scoreOf compares a folder with the components whose cases are about it.
+func scoreOf(t *testing.T, file corpusFile, res Result, folder string, recorded map[string]map[string]any) score {
+	t.Helper()
+	s := score{recorded: len(recorded)}
+	open := map[string]bool{}
+	for key := range recorded {
+		open[key] = true
+	}
+	for _, c := range file.Cases {
+		if !slices.Contains(c.Corpus, folder) {
+			continue
+		}
+		want := c.of(recorded)
+		got := ourObjects(t, res, c.Component)
+		for key := range want {
+			if !open[key] {
+				continue
+			}
+			delete(open, key)
+			differences := compareObjects(map[string]map[string]any{key: want[key]}, onlyKey(got, key))
+			switch used := make([]bool, len(c.Differences)); {
+			case len(differences) == 0:
+				s.agree++
+			case !slices.ContainsFunc(differences, func(d found) bool { return !allow(c.Differences, used, d) }):
+				s.listed++
+			}
+		}
+	}
+	for key := range open {
+		s.open = append(s.open, key)
+	}
+	slices.Sort(s.open)
+	return s
+}
+
+func onlyKey(objects map[string]map[string]any, key string) map[string]map[string]any {
+	object, has := objects[key]
+	if !has {
+		return nil
+	}
+	return map[string]map[string]any{key: object}
+}
