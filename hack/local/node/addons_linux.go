@@ -75,11 +75,11 @@ func (a *addons) run(cmd *cobra.Command) error {
 	}
 	log := newLog()
 	group, ctx := errgroup.WithContext(cmd.Context())
-	sources, err := a.names(ctx, group, kube, client, log)
+	servers, declared, err := a.names(ctx, group, kube, client, log)
 	if err != nil {
 		return err
 	}
-	dns, err := names.New(names.Options{Kube: kube, Dynamic: client, Address: netip.AddrPortFrom(server, 53), More: sources, Log: log})
+	dns, err := names.New(names.Options{Kube: kube, Dynamic: client, Address: netip.AddrPortFrom(server, 53), First: servers, More: declared, Log: log})
 	if err != nil {
 		return err
 	}
@@ -132,24 +132,24 @@ func (a *addons) local() (balancers netip.Prefix, err error) {
 	return balancers, nil
 }
 
-// names begins to watch what names there are besides those of the cluster's own Services: of API servers here, and what other clusters declare.
-func (a *addons) names(ctx context.Context, group *errgroup.Group, kube kubernetes.Interface, client dynamic.Interface, log *slog.Logger) ([]names.Source, error) {
-	var out []names.Source
-	watch := func(source interface {
+// names begins to watch what names there are besides those of the cluster's own Services: first those of API servers, then what other clusters declare.
+func (a *addons) names(ctx context.Context, group *errgroup.Group, kube kubernetes.Interface, client dynamic.Interface, log *slog.Logger) (servers, declared []names.Source, err error) {
+	type source interface {
 		names.Source
 		Run(context.Context)
-	}) {
-		group.Go(func() error { source.Run(ctx); return nil })
-		out = append(out, source)
 	}
-	watch(domains.New(kube, client, clock.RealClock{}, log))
+	watch := func(source source) source {
+		group.Go(func() error { source.Run(ctx); return nil })
+		return source
+	}
+	servers = append(servers, watch(domains.New(kube, client, clock.RealClock{}, log)))
 	for _, kubeconfig := range a.namesOf {
 		otherKube, other, err := clients(kubeconfig)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		watch(names.NewRecords(other, clock.RealClock{}, log))
-		watch(domains.New(otherKube, other, clock.RealClock{}, log))
+		declared = append(declared, watch(names.NewRecords(other, clock.RealClock{}, log)))
+		servers = append(servers, watch(domains.New(otherKube, other, clock.RealClock{}, log)))
 	}
-	return out, nil
+	return servers, declared, nil
 }

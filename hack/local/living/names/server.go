@@ -34,6 +34,8 @@ type Options struct {
 	Address netip.AddrPort
 	// Domain is that of the cluster, cluster.local if empty.
 	Domain string
+	// First are sources that are asked after the cluster's Services, and before the names that it declares.
+	First []Source
 	// More sources are asked after the cluster's own, in their order, for example the Records of other clusters.
 	// Who made them keeps them up to date.
 	More []Source
@@ -68,7 +70,7 @@ func New(options Options) (*Server, error) {
 	if s.cluster, err = newCluster(s.Kube, s.Domain); err != nil {
 		return nil, err
 	}
-	s.sources = []Source{s.cluster}
+	s.sources = append([]Source{s.cluster}, s.First...)
 	if s.Dynamic != nil {
 		s.records = NewRecords(s.Dynamic, s.Clock, s.Log)
 		s.sources = append(s.sources, s.records)

@@ -114,8 +114,12 @@ func TestAnswers(t *testing.T) {
 	sibling := NewRecords(records(t, record("api.other.example", "A", "10.9.0.2")), nil, slog.New(slog.DiscardHandler))
 	sibling.stale.Store(false)
 	sibling.table = tableOf([]*unstructured.Unstructured{record("api.other.example", "A", "10.9.0.2")})
-	s := start(t, Options{More: []Source{sibling}, Dynamic: records(t,
+	ahead := NewRecords(records(t), nil, slog.New(slog.DiscardHandler))
+	ahead.stale.Store(false)
+	ahead.table = tableOf([]*unstructured.Unstructured{record("server.one.example", "A", "10.9.0.7")})
+	s := start(t, Options{First: []Source{ahead}, More: []Source{sibling}, Dynamic: records(t,
 		record("api.one.example", "A", "10.9.0.1"),
+		record("server.one.example", "A", "10.9.0.8"),
 		record("www.one.example", "CNAME", "api.one.example"),
 		record("cross.one.example", "CNAME", "api.other.example"),
 		record("loop.one.example", "CNAME", "loop.one.example"),
