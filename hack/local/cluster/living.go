@@ -109,6 +109,9 @@ func (m *Manager) addonsArgs(c *statedir.Cluster) []string {
 		"addons", "--kubeconfig=" + m.Dir.PartKubeconfig(c.Name, PartAddons), "--services=" + c.ServiceCIDR(), "--load-balancers=" + c.LoadBalancers(), "--dns=" + c.DNS(),
 		"--api-server=" + strings.TrimPrefix(c.Server(), "https://"), "--volumes=" + m.Dir.Data(c.Name+"/volumes"), "--networks=" + m.Dir.Data(c.Name+"/networks"), "--taint=" + livingTaint, m.executablesFlag(),
 	}
+	if c.Kubelets == 1 {
+		out = append(out, "--one-node")
+	}
 	for _, other := range m.clusters {
 		if other != c && other.Kubelets > 0 {
 			out = append(out, "--names-of="+m.Dir.PartKubeconfig(other.Name, PartAddons))

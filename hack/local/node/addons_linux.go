@@ -27,6 +27,7 @@ import (
 type addons struct {
 	kubeconfig, services, loadBalancers, dns, apiServer, volumes, networks, taint string
 	namesOf                                                                       []string
+	oneNode                                                                       bool
 	executables                                                                   map[string]string
 }
 
@@ -47,6 +48,7 @@ func addonsCommand() *cobra.Command {
 	flags.StringVar(&a.volumes, "volumes", "", "folder of the volumes")
 	flags.StringVar(&a.networks, "networks", "", "folder for what is noted of networks")
 	flags.StringVar(&a.taint, "taint", "", "key of the taint and the label of nodes that run pods")
+	flags.BoolVar(&a.oneNode, "one-node", false, "there is one node that runs pods")
 	flags.StringArrayVar(&a.namesOf, "names-of", nil, "kubeconfigs of other clusters whose DNSRecords are served, too")
 	flags.StringToStringVar(&a.executables, "executables", nil, "files of the executables that images stand for, by name")
 	return command
@@ -93,7 +95,7 @@ func (a *addons) run(cmd *cobra.Command) error {
 	} {
 		group.Go(func() error { return run(ctx) })
 	}
-	group.Go(func() error { return admission.Ensure(ctx, kube, table.Pattern(), a.taint) })
+	group.Go(func() error { return admission.Ensure(ctx, kube, table.Pattern(), a.taint, a.oneNode) })
 	return group.Wait()
 }
 

@@ -15,11 +15,12 @@ import (
 // Name of the policy and of its binding, and of whoever owns their fields.
 const Name = "local.pergola.dev"
 
-// Ensure makes the policy and binds it. pattern is a regular expression that the images match which can run, key the one of the nodes' label and taint.
+// Ensure makes the policy and binds it. pattern is a regular expression that the images match which can run, key the one of the nodes' label and taint; oneNode
+// says that there is one such node, over which nothing can be spread.
 // It needs: patch of mutatingadmissionpolicies and mutatingadmissionpolicybindings in admissionregistration.k8s.io.
-func Ensure(ctx context.Context, client kubernetes.Interface, pattern, key string) error {
+func Ensure(ctx context.Context, client kubernetes.Interface, pattern, key string, oneNode bool) error {
 	options := metav1.ApplyOptions{FieldManager: Name, Force: true}
-	if _, err := client.AdmissionregistrationV1().MutatingAdmissionPolicies().Apply(ctx, policy(pattern, key), options); err != nil {
+	if _, err := client.AdmissionregistrationV1().MutatingAdmissionPolicies().Apply(ctx, policy(pattern, key, oneNode), options); err != nil {
 		return fmt.Errorf("making the policy that sends pods to living nodes: %w", err)
 	}
 	binding := applyadmission.MutatingAdmissionPolicyBinding(Name).WithSpec(applyadmission.MutatingAdmissionPolicyBindingSpec().WithPolicyName(Name))
@@ -29,9 +30,13 @@ func Ensure(ctx context.Context, client kubernetes.Interface, pattern, key strin
 	return nil
 }
 
-func policy(pattern, key string) *applyadmission.MutatingAdmissionPolicyApplyConfiguration {
+func policy(pattern, key string, oneNode bool) *applyadmission.MutatingAdmissionPolicyApplyConfiguration {
 	// A string of CEL has the same escapes as one of Go.
 	p, k := strconv.Quote(pattern), strconv.Quote(key)
+	more := withoutUser
+	if oneNode {
+		more += " + " + unspread
+	}
 	condition := func(name, expression string) *applyadmission.MatchConditionApplyConfiguration {
 		return applyadmission.MatchCondition().WithName(name).WithExpression(expression)
 	}
@@ -62,8 +67,14 @@ func policy(pattern, key string) *applyadmission.MutatingAdmissionPolicyApplyCon
   has(object.spec.nodeSelector)
     ? JSONPatch{op: "add", path: "/spec/nodeSelector/" + jsonpatch.escapeKey(%[1]s), value: "true"}
     : JSONPatch{op: "add", path: "/spec/nodeSelector", value: {%[1]s: "true"}}
-] + %[2]s`, k, withoutUser)))))
+] + %[2]s`, k, more)))))
 }
+
+// unspread makes a wish of each topology spread constraint; what counts the domains of one goes with it.
+const unspread = `(has(object.spec.topologySpreadConstraints) ? [0, 1, 2, 3, 4].filter(i, i < size(object.spec.topologySpreadConstraints))
+  .map(i, JSONPatch{op: "replace", path: "/spec/topologySpreadConstraints/" + string(i) + "/whenUnsatisfiable", value: "ScheduleAnyway"}) +
+  [0, 1, 2, 3, 4].filter(i, i < size(object.spec.topologySpreadConstraints) && has(object.spec.topologySpreadConstraints[i].minDomains))
+  .map(i, JSONPatch{op: "remove", path: "/spec/topologySpreadConstraints/" + string(i) + "/minDomains"}) : [])`
 
 // withoutUser takes runAsUser away: in namespaces with one user nobody can own what the kubelet would give to that one, such as the token of a ServiceAccount.
 var withoutUser = func() string {
