@@ -8,6 +8,7 @@
 //   - gardenlet: in a seed, the Seed and its Shoots kept as the virtual garden says
 //   - resourcemanager: the ManagedResources of a class kept as a controller
 //   - admission: the rules of schemas as admission webhooks, and their configurations
+//   - authorizer: what gardenlets may do in the virtual garden, as authorization webhooks
 //   - landscape: a whole landscape converged once, kept, planned and shown
 //
 // What they are made of:
@@ -16,6 +17,7 @@
 //   - managedresource: the ManagedResource contract (the work of gardener-resource-manager)
 //   - access: how the API servers that Pergola makes are found
 //   - accesstokens: the tokens of control planes, while no resource manager keeps them
+//   - rotation: how rotations of credentials stand, and what follows for secrets
 //   - references: the ConfigMaps and Secrets that a Garden or Shoot refers to
 //   - drift: what repairs drift and has health judged between convergences, for landscape and gardenlet
 //   - seedpublication: what a seed needs of a landscape folder, carried through the virtual garden

@@ -9,6 +9,7 @@ import (
 
 	"github.com/Masterminds/semver/v3"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/util/retry"
@@ -50,8 +51,8 @@ func (r *Reconciler) readCredentials(ctx context.Context, o *Owner) error {
 		return nil
 	}
 	live, _, err := o.readStatus(ctx)
-	if apierrors.IsNotFound(err) {
-		return nil // it is made with the declarations
+	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) || apply.ReasonOf(err) == "NoKind" {
+		return nil // it is made with the declarations, and so is its kind
 	}
 	if err != nil {
 		return err
