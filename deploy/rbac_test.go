@@ -83,7 +83,8 @@ func applyAll(t *testing.T, account string, objects []*unstructured.Unstructured
 	requests := &wire{}
 	c := as(t, account, requests)
 	engine := apply.NewEngine(apply.Options{})
-	inventory := apply.NewConfigMapInventory(c, "garden", "pergola-inventory.test", nil)
+	// One each: what the other could not delete, for want of a garbage collector, is not ours.
+	inventory := apply.NewConfigMapInventory(c, "garden", "pergola-inventory.test-"+account[strings.LastIndex(account, "-")+1:], nil)
 	set := apply.Set{Name: "test/" + strings.ReplaceAll(account, ":", "."), Objects: objects, FieldManager: "pergola", Force: true}
 	for i, o := range objects {
 		if o.GetKind() == "Namespace" { // no controller manager finalizes them here
