@@ -31,7 +31,7 @@ type credentials struct {
 }
 
 // rotates tells whether rotations of an owner are run here: those of a Garden are.
-func (o *Owner) rotates() bool { return o.identity().Kind == Garden }
+func (o *Owner) rotates() bool { return len(kinds[o.identity().Kind].encrypters) > 0 }
 
 func (o *Owner) credentialsNow() credentials {
 	o.mu.Lock()
@@ -82,13 +82,10 @@ func (r *Reconciler) noteState(ctx context.Context, o *Owner, state rotation.Sta
 	return nil
 }
 
-// encrypters are the Deployments of a Garden whose processes write to etcd, by name.
-var encrypters = []string{"virtual-garden-kube-apiserver", "gardener-apiserver"}
-
-// encrypting finds the API servers that are there, and whether they are marked.
+// encrypting finds the API servers that are there and write to etcd, and whether they are marked.
 func (o *Owner) encrypting(ctx context.Context) (map[string]bool, error) {
 	out := map[string]bool{}
-	for _, name := range encrypters {
+	for _, name := range kinds[o.identity().Kind].encrypters {
 		ref := apply.Ref{APIVersion: "apps/v1", Kind: "Deployment", Namespace: o.ControlPlane(), Name: name}
 		live, err := o.Local.GetLive(ctx, ref)
 		if apierrors.IsNotFound(err) {

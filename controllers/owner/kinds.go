@@ -34,12 +34,15 @@ type kindFacts struct {
 	running map[string][2]string
 	// keepsLastErrors: status has lastErrors.
 	keepsLastErrors bool
+	// encrypters are the Deployments of API servers that write to etcd, for owners whose credentials are rotated here.
+	encrypters []string
 }
 
 var kinds = map[string]kindFacts{
 	Garden: {
 		identity: "gardener-operator", role: "gardener-operator", apiServer: "VirtualGardenAPIServerAvailable",
-		down: [2]string{"VirtualGardenAPIServerDown", "Could not reach the API server of the virtual garden"},
+		encrypters: []string{"virtual-garden-kube-apiserver", "gardener-apiserver"},
+		down:       [2]string{"VirtualGardenAPIServerDown", "Could not reach the API server of the virtual garden"},
 		running: map[string][2]string{
 			"RuntimeComponentsHealthy":       {"RuntimeComponentsRunning", "All runtime components are healthy."},
 			"VirtualComponentsHealthy":       {"VirtualComponentsRunning", "All virtual garden components are healthy."},
