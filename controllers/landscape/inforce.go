@@ -69,7 +69,10 @@ func (c *Converger) identify(ctx context.Context, o *owner.Owner) error {
 	case err != nil:
 		return o.Home.Explain(o.Ref, "read", err)
 	}
-	o.Input.Owner.UID = string(live.GetUID())
+	if err := unfinished(live); err != nil {
+		return err
+	}
+	o.Input.Owner.UID = IdentityOf(live)
 	if err := c.follow(o, live); err != nil {
 		return err
 	}

@@ -1,0 +1,246 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"filippo.io/age"
+	"github.com/spf13/cobra"
+	"k8s.io/utils/clock"
+
+	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/controllers/landscape"
+	"github.com/pergola-dev/pergola/controllers/recovery"
+	"github.com/pergola-dev/pergola/landscapes"
+	"github.com/pergola-dev/pergola/source"
+)
+
+// backingUp is one run of the command.
+type backingUp struct {
+	access     accessFlags
+	to, output string
+	recipients []string
+	files      []string
+	clusters   []string
+}
+
+func newBackup() *cobra.Command {
+	var b backingUp
+	cmd := &cobra.Command{
+		Use:   "backup LANDSCAPE --to FILE",
+		Short: "Save what a landscape has in no Git: CAs, keys, the state of rotations",
+		Long: `Reads from the runtime cluster and the seeds what a lost cluster would take with it, and writes it into one file, encrypted with age:
+the Secrets of the secrets manager (of Shoots those that move with a control plane), status.credentials of the Garden, its UID, the
+records of executed operations, and the Secrets and ConfigMaps that the Garden or a Landscape refers to and Git does not declare. Nothing
+is written to a cluster. pergola restore brings it back; docs/backup.md has the whole way, with the data of etcd, which is not in it.
+
+The file is for the recipients of --recipient and --recipients-file, else for those of the .sops.yaml of the landscape. It is written as
+a whole or not at all. A seed that cannot be reached is an error: --cluster says which ones are saved without it.`,
+		Example: `  pergola backup landscapes/local --to local.backup
+  pergola backup landscapes/local --to local.backup --recipient age1… --cluster runtime
+  pergola backup show local.backup`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return b.run(cmd, args[0]) },
+	}
+	outputFlag(cmd, &b.output, "text", "json")
+	flags := cmd.Flags()
+	flags.StringVar(&b.to, "to", "", "file that is written; one that is there is replaced")
+	flags.StringArrayVar(&b.recipients, "recipient", nil, "public age key of who can open it; may be given several times")
+	flags.StringArrayVar(&b.files, "recipients-file", nil, "file with public age keys, one a line; may be given several times")
+	flags.StringArrayVar(&b.clusters, "cluster", nil, "cluster that is saved (default: the runtime cluster and all seeds); may be given several times")
+	b.access.add(cmd)
+	_ = cmd.MarkFlagRequired("to")
+	cmd.AddCommand(newBackupShow())
+	return cmd
+}
+
+func (b *backingUp) run(cmd *cobra.Command, dir string) error {
+	if err := b.access.check(); err != nil {
+		return err
+	}
+	recipients, err := b.allRecipients(dir)
+	if err != nil {
+		return err
+	}
+	// A landscape that is not valid has Secrets that can be lost like others.
+	l, _, err := load(cmd, dir)
+	if err != nil {
+		return err
+	}
+	if l.Config.Name == "" {
+		return fmt.Errorf("%s says no name of the landscape", dir)
+	}
+	clusters, err := b.connect(cmd, l)
+	for _, c := range clusters {
+		defer c.Close()
+	}
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(cmd.Context(), b.access.timeout)
+	defer cancel()
+	from := recovery.Source{Landscape: l, Clusters: clusters, Clock: clock.RealClock{}, Program: version}
+	from.Revision, from.Dirty = revisionOf(dir)
+	archive, err := recovery.Collect(ctx, from)
+	if err != nil {
+		return err
+	}
+	if err := recovery.WriteFile(b.to, archive, recipients...); err != nil {
+		return err
+	}
+	if b.output == formatJSON {
+		return printManifest(cmd, archive.Manifest)
+	}
+	_, err = fmt.Fprintf(cmd.OutOrStdout(), "Backup %s of landscape %s is in %s: %s of %s. It has no data of etcd: see docs/backup.md.\n", archive.Manifest.ID, l.Config.Name, b.to,
+		plural(len(archive.Entries), "1 object", fmt.Sprintf("%d objects", len(archive.Entries))), plural(len(archive.Manifest.Clusters), "1 cluster", fmt.Sprintf("%d clusters", len(archive.Manifest.Clusters))))
+	return err
+}
+
+func (b *backingUp) allRecipients(dir string) ([]age.Recipient, error) {
+	var out []age.Recipient
+	for _, text := range b.recipients {
+		found, err := recovery.ParseRecipients(text)
+		if err != nil {
+			return nil, fmt.Errorf("--recipient: %w", err)
+		}
+		out = append(out, found...)
+	}
+	for _, file := range b.files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return nil, fmt.Errorf("--recipients-file: %w", err)
+		}
+		found, err := recovery.ParseRecipients(string(text))
+		if err != nil {
+			return nil, fmt.Errorf("--recipients-file %s: %w", file, err)
+		}
+		out = append(out, found...)
+	}
+	if len(out) > 0 {
+		return out, nil
+	}
+	if len(b.recipients)+len(b.files) > 0 {
+		return nil, errors.New("--recipient and --recipients-file name nobody")
+	}
+	return recovery.SopsRecipients(dir)
+}
+
+// connect reaches the clusters that are saved.
+func (b *backingUp) connect(cmd *cobra.Command, l *landscapes.Landscape) (map[string]*apply.Cluster, error) {
+	names, err := landscape.ClusterNames(l)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range b.clusters {
+		if !slices.Contains(names, name) || name == landscape.Virtual {
+			return nil, fmt.Errorf("--cluster %s: the landscape has %s", name, strings.Join(slices.DeleteFunc(names, func(n string) bool { return n == landscape.Virtual }), ", "))
+		}
+	}
+	access := b.access.access()
+	clusters := map[string]*apply.Cluster{}
+	for _, name := range names {
+		if name == landscape.Virtual || len(b.clusters) > 0 && name != landscape.Runtime && !slices.Contains(b.clusters, name) {
+			continue
+		}
+		config, err := access.Config(l, name)
+		if err != nil {
+			return clusters, err
+		}
+		if clusters[name], err = apply.NewCluster(name, config, apply.ClusterOptions{Kubectl: strings.TrimSpace("kubectl " + access.Flags(l, name))}); err != nil {
+			return clusters, fmt.Errorf("cluster %s: %w", name, err)
+		}
+	}
+	return clusters, nil
+}
+
+// revisionOf is the commit of a landscape, and whether there are changes beside it.
+func revisionOf(dir string) (revision string, dirty bool) {
+	repo, err := source.Open(dir)
+	if err != nil {
+		return "", false
+	}
+	rel, err := repo.Rel(dir)
+	if err != nil {
+		return "", false
+	}
+	commit, changed, err := repo.Uncommitted(rel)
+	return commit, err != nil || len(changed) > 0
+}
+
+func newBackupShow() *cobra.Command {
+	var output string
+	cmd := &cobra.Command{
+		Use:   "show FILE",
+		Short: "List what is in a backup, without values",
+		Long: `Opens a backup with the age key of one of its recipients (SOPS_AGE_KEY, SOPS_AGE_KEY_FILE or the keys.txt of sops), checks all of it, and
+lists what is in it: names, what certificates say in public, and checksums, which have something random in them. It asks no cluster.`,
+		Example: `  pergola backup show local.backup
+  pergola backup show local.backup -o json`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			archive, err := openBackup(args[0])
+			if err != nil {
+				return err
+			}
+			if output == formatJSON {
+				return printManifest(cmd, archive.Manifest)
+			}
+			return showBackup(cmd, archive.Manifest)
+		},
+	}
+	outputFlag(cmd, &output, "text", "json")
+	return cmd
+}
+
+func openBackup(path string) (*recovery.Archive, error) {
+	identities, err := ageIdentities()
+	if err != nil {
+		return nil, err
+	}
+	return recovery.ReadFile(path, identities...)
+}
+
+func printManifest(cmd *cobra.Command, m recovery.Manifest) error {
+	enc := json.NewEncoder(cmd.OutOrStdout())
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	return enc.Encode(m)
+}
+
+func showBackup(cmd *cobra.Command, m recovery.Manifest) error {
+	out := cmd.OutOrStdout()
+	revision := m.Landscape.Revision
+	switch {
+	case revision == "":
+		revision = "of no Git repository"
+	case m.Landscape.Dirty:
+		revision += ", with changes that were not committed"
+	}
+	fmt.Fprintf(out, "Backup     %s, format %d, made %s by Pergola %s (catalogue %s)\n", m.ID, m.Version, m.Created.Format("2006-01-02 15:04:05 MST"), printable(m.Program), printable(m.Catalogue))
+	fmt.Fprintf(out, "Landscape  %s, %s\n", printable(m.Landscape.Name), printable(revision))
+	fmt.Fprintf(out, "Garden     %s, UID %s, cluster identity %s\n", printable(m.Garden.Name), printable(m.Garden.UID), printable(m.Garden.ClusterIdentity))
+	for _, c := range m.Clusters {
+		same := ""
+		if c.Same != "" {
+			same = ", which is " + c.Same
+		}
+		fmt.Fprintf(out, "Cluster    %s (%s)%s\n", printable(c.Name), printable(c.UID), same)
+	}
+	fmt.Fprintln(out)
+	table := tabwriter.NewWriter(out, 0, 4, 2, ' ', 0)
+	fmt.Fprintln(table, "CLUSTER\tKIND\tNAME\tSORT\tCHECKSUM\tCERTIFICATE")
+	for _, e := range m.Entries {
+		certificate := ""
+		if e.Certificate != nil {
+			certificate = fmt.Sprintf("%s %s until %s", printable(e.Certificate.Subject), e.Certificate.SHA256[:16], e.Certificate.NotAfter.Format("2006-01-02"))
+		}
+		fmt.Fprintf(table, "%s\t%s\t%s/%s\t%s\t%s\t%s\n", printable(e.Cluster), printable(e.Kind), printable(e.Namespace), printable(e.Name), printable(string(e.Sort)), printable(e.SHA256[:min(16, len(e.SHA256))]), certificate)
+	}
+	return table.Flush()
+}

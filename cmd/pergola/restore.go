@@ -1,0 +1,142 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pergola-dev/pergola/controllers/recovery"
+)
+
+// restoring is one run of the command.
+type restoring struct {
+	access       accessFlags
+	from, output string
+	clusters     []string
+	dry          bool
+}
+
+func newRestore() *cobra.Command {
+	var r restoring
+	cmd := &cobra.Command{
+		Use:   "restore LANDSCAPE --from FILE",
+		Short: "Bring a backup into new clusters, before the first apply",
+		Long: `Writes what pergola backup has saved into clusters that have nothing of the landscape yet: the definition of the Garden and the Garden of
+Git with its former identity and status.credentials, the Secrets of the secrets manager, and the records of operations. Then pergola apply
+comes up with the same CAs, the same keys and the same names outside of the clusters. The data of etcd has to be there before that:
+docs/backup.md has the whole way.
+
+It is opened with the age key of one of its recipients (SOPS_AGE_KEY, SOPS_AGE_KEY_FILE or the keys.txt of sops). Where another Garden, or
+Secrets that were generated anew are in the place, nothing is written, and each of them is named. A restore that was interrupted is gone
+on with by another one of the same file; the Garden is not reconciled before it is complete. Seeds that have their Secrets live, and are
+left as they are.
+
+Exit code 1 says that it is refused, that a seed of the backup was not restored, or, with --dry-run, that something would be written.`,
+		Example: `  pergola restore landscapes/local --from local.backup --dry-run
+  pergola restore landscapes/local --from local.backup
+  pergola restore landscapes/local --from local.backup --cluster runtime`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return r.run(cmd, args[0]) },
+	}
+	outputFlag(cmd, &r.output, "text", "json")
+	flags := cmd.Flags()
+	flags.StringVar(&r.from, "from", "", "the backup")
+	flags.StringArrayVar(&r.clusters, "cluster", nil, "cluster that is restored (default: the runtime cluster, and the seeds that have nothing yet); may be given several times")
+	flags.BoolVar(&r.dry, "dry-run", false, "only show what would be written; exit code 1 if anything would")
+	r.access.add(cmd)
+	_ = cmd.MarkFlagRequired("from")
+	return cmd
+}
+
+func (r *restoring) run(cmd *cobra.Command, dir string) error {
+	archive, err := openBackup(r.from)
+	if err != nil {
+		return err
+	}
+	l, err := loadValid(cmd, dir)
+	if err != nil {
+		return err
+	}
+	c, err := newConverger(cmd, l, r.access, nil, nil)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	ctx, cancel := context.WithTimeout(cmd.Context(), r.access.timeout)
+	defer cancel()
+	restorer := recovery.Restorer{Archive: archive, Converger: c, Landscape: l.Config.Name, Only: r.clusters}
+	if r.dry {
+		p, err := restorer.Plan(ctx)
+		if err != nil {
+			return err
+		}
+		if err := r.print(cmd, p, "would be "); err != nil {
+			return err
+		}
+		if p.Writes() || len(p.Refused()) > 0 {
+			return errFinding
+		}
+		return incomplete(p)
+	}
+	p, err := restorer.Restore(ctx)
+	if errors.As(err, new(*recovery.RefusedError)) {
+		return finding{err}
+	}
+	if err != nil {
+		return err
+	}
+	if err := r.print(cmd, p, ""); err != nil {
+		return err
+	}
+	return incomplete(p)
+}
+
+// incomplete is a finding where something of the backup is still to be restored.
+func incomplete(p *recovery.Plan) error {
+	for _, left := range p.Left {
+		if !left.Lives {
+			return errFinding
+		}
+	}
+	return nil
+}
+
+// restored says what was done, or would be.
+var restored = map[recovery.Action]string{
+	recovery.Create: "made", recovery.Complete: "completed", recovery.Unchanged: "left as it is", recovery.Keep: "left as it is", recovery.Refuse: "refused",
+}
+
+func (r *restoring) print(cmd *cobra.Command, p *recovery.Plan, would string) error {
+	out := cmd.OutOrStdout()
+	if r.output == formatJSON {
+		enc := json.NewEncoder(out)
+		enc.SetEscapeHTML(false)
+		enc.SetIndent("", "  ")
+		return enc.Encode(p)
+	}
+	counts := map[recovery.Action]int{}
+	for _, s := range p.Steps {
+		counts[s.Action]++
+		if s.Action == recovery.Unchanged {
+			continue
+		}
+		reason := ""
+		if s.Reason != "" {
+			reason = ": " + s.Reason
+		}
+		fmt.Fprintf(out, "%s: %s%s%s\n", printable(s.String()), would, restored[s.Action], printable(reason))
+	}
+	for _, left := range p.Left {
+		fmt.Fprintf(out, "%s: not restored: %s\n", printable(left.Cluster), printable(left.Reason))
+	}
+	verdict := "restored"
+	if would != "" {
+		verdict = "compared"
+	}
+	_, err := fmt.Fprintf(out, "Backup %s is %s: %d %smade, %d %scompleted, %d as they are, %d refused.\n", printable(p.Backup), verdict, counts[recovery.Create], would, counts[recovery.Complete], would,
+		counts[recovery.Unchanged]+counts[recovery.Keep], counts[recovery.Refuse])
+	return err
+}

@@ -1,0 +1,243 @@
+package recovery
+
+import (
+	"archive/tar"
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"filippo.io/age"
+	"filippo.io/age/armor"
+)
+
+// manifestName is the first file of an archive.
+const manifestName = "manifest.json"
+
+// Bounds of what is read: a file that was made to fill the memory of its reader ends there. Objects in a cluster are not larger.
+const (
+	maxEntry = 4 << 20
+	maxTotal = 1 << 30
+)
+
+// Seal writes an archive, encrypted for some recipients. Nothing of it is written in the clear.
+func Seal(w io.Writer, a *Archive, recipients ...age.Recipient) error {
+	if len(recipients) == 0 {
+		return errors.New("a backup needs a recipient who can open it")
+	}
+	bodies := make([][]byte, len(a.Entries))
+	a.Manifest.Entries = nil
+	for i, e := range a.Entries {
+		raw, err := e.encode()
+		if err != nil {
+			return err
+		}
+		bodies[i], a.Manifest.Entries = raw, append(a.Manifest.Entries, e.Item)
+	}
+	manifest, err := json.MarshalIndent(a.Manifest, "", "  ")
+	if err != nil {
+		return fmt.Errorf("encoding the manifest: %w", err)
+	}
+	sealed, err := age.Encrypt(w, recipients...)
+	if err != nil {
+		return fmt.Errorf("encrypting: %w", err)
+	}
+	packed := gzip.NewWriter(sealed)
+	files := tar.NewWriter(packed)
+	add := func(name string, raw []byte) error {
+		header := &tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: 0o600, Size: int64(len(raw)), ModTime: a.Manifest.Created.Truncate(time.Second)}
+		if err := files.WriteHeader(header); err != nil {
+			return fmt.Errorf("writing %s: %w", name, err)
+		}
+		if _, err := files.Write(raw); err != nil {
+			return fmt.Errorf("writing %s: %w", name, err)
+		}
+		return nil
+	}
+	if err := add(manifestName, manifest); err != nil {
+		return err
+	}
+	for i, e := range a.Entries {
+		if err := add(e.Item.path(), bodies[i]); err != nil {
+			return err
+		}
+	}
+	for _, c := range []io.Closer{files, packed, sealed} {
+		if err := c.Close(); err != nil {
+			return fmt.Errorf("writing the end: %w", err)
+		}
+	}
+	return nil
+}
+
+// DamagedError says that a file is no backup, or not all of one.
+type DamagedError struct{ cause error }
+
+func (e *DamagedError) Error() string {
+	return "it is no backup, or a damaged one: " + e.cause.Error()
+}
+func (e *DamagedError) Unwrap() error { return e.cause }
+
+// LockedError says that none of the keys opens a backup.
+type LockedError struct{}
+
+func (*LockedError) Error() string {
+	return "no key opens it: give the age key of one of its recipients, in SOPS_AGE_KEY_FILE or SOPS_AGE_KEY"
+}
+
+// Open reads an archive, all of it: an entry that is missing, or not what the manifest says, is an error, as is one too many.
+func Open(r io.Reader, identities ...age.Identity) (*Archive, error) {
+	if len(identities) == 0 {
+		return nil, &LockedError{}
+	}
+	plain, err := age.Decrypt(unarmored(r), identities...)
+	if errors.As(err, new(*age.NoIdentityMatchError)) {
+		return nil, &LockedError{}
+	}
+	if err != nil {
+		return nil, &DamagedError{err}
+	}
+	a, err := read(plain)
+	if damaged := (*futureError)(nil); err != nil && !errors.As(err, &damaged) {
+		return nil, &DamagedError{err}
+	}
+	return a, err
+}
+
+// unarmored reads text as well as binary files.
+func unarmored(r io.Reader) io.Reader {
+	in := bufio.NewReader(r)
+	if head, _ := in.Peek(len(armor.Header)); string(head) == armor.Header {
+		return armor.NewReader(in)
+	}
+	return in
+}
+
+type futureError struct{ version int }
+
+func (e *futureError) Error() string {
+	return fmt.Sprintf("it has version %d of the format, and this program knows version %d: use the version of Pergola that it was made with, or a later one", e.version, Version)
+}
+
+func read(plain io.Reader) (*Archive, error) {
+	packed, err := gzip.NewReader(plain)
+	if err != nil {
+		return nil, err
+	}
+	files := tar.NewReader(io.LimitReader(packed, maxTotal))
+	raw, err := next(files, manifestName)
+	if err != nil {
+		return nil, err
+	}
+	var head struct {
+		Format  string `json:"format"`
+		Version int    `json:"version"`
+	}
+	if err := json.Unmarshal(raw, &head); err != nil {
+		return nil, fmt.Errorf("%s: %w", manifestName, err)
+	}
+	switch {
+	case head.Format != Format:
+		return nil, fmt.Errorf("%s says format %q, not %q", manifestName, head.Format, Format)
+	case head.Version != Version:
+		return nil, &futureError{head.Version}
+	}
+	a := &Archive{}
+	if err := json.Unmarshal(raw, &a.Manifest); err != nil {
+		return nil, fmt.Errorf("%s: %w", manifestName, err)
+	}
+	for _, item := range a.Manifest.Entries {
+		raw, err := next(files, item.path())
+		if err != nil {
+			return nil, err
+		}
+		if checksum(raw) != item.SHA256 {
+			return nil, fmt.Errorf("%s is not what %s says", item, manifestName)
+		}
+		e := &Entry{Item: item}
+		if err := e.decode(raw); err != nil {
+			return nil, err
+		}
+		a.Entries = append(a.Entries, e)
+	}
+	if header, err := files.Next(); !errors.Is(err, io.EOF) {
+		if err != nil {
+			return nil, err
+		}
+		return nil, fmt.Errorf("%s is in it, of which %s says nothing", header.Name, manifestName)
+	}
+	// To the very end, where the checksums are.
+	if _, err := io.Copy(io.Discard, io.LimitReader(packed, maxEntry)); err != nil {
+		return nil, err
+	}
+	if _, err := io.Copy(io.Discard, plain); err != nil {
+		return nil, err
+	}
+	return a, nil
+}
+
+// next reads the file that has to come now.
+func next(files *tar.Reader, name string) ([]byte, error) {
+	header, err := files.Next()
+	if err != nil {
+		return nil, fmt.Errorf("%s is missing: %w", name, err)
+	}
+	if header.Name != name {
+		return nil, fmt.Errorf("%s is in the place of %s", header.Name, name)
+	}
+	if header.Size > maxEntry && name != manifestName || header.Size > maxTotal {
+		return nil, fmt.Errorf("%s is too large", name)
+	}
+	var out bytes.Buffer
+	if _, err := io.Copy(&out, files); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return out.Bytes(), nil
+}
+
+// WriteFile seals an archive into a file, which is there as a whole or not at all, and for nobody else to read.
+func WriteFile(path string, a *Archive, recipients ...age.Recipient) (err error) {
+	temporary, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-")
+	if err != nil {
+		return fmt.Errorf("writing the backup: %w", err)
+	}
+	defer func() {
+		if err != nil {
+			_ = temporary.Close()
+			_ = os.Remove(temporary.Name())
+		}
+	}()
+	out := bufio.NewWriter(temporary)
+	if err := Seal(out, a, recipients...); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	for _, step := range []func() error{out.Flush, temporary.Sync, temporary.Close} {
+		if err := step(); err != nil {
+			return fmt.Errorf("writing the backup: %w", err)
+		}
+	}
+	if err := os.Rename(temporary.Name(), path); err != nil {
+		return fmt.Errorf("writing the backup: %w", err)
+	}
+	return nil
+}
+
+// ReadFile opens the archive of a file.
+func ReadFile(path string, identities ...age.Identity) (*Archive, error) {
+	in, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("reading the backup: %w", err)
+	}
+	defer in.Close()
+	a, err := Open(in, identities...)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return a, nil
+}

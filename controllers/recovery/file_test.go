@@ -1,0 +1,244 @@
+package recovery
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"filippo.io/age"
+	"filippo.io/age/armor"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+const hidden = "hunter2-is-the-value"
+
+func sample() *Archive {
+	entry := func(kind, name string, sort Sort, created time.Time) *Entry {
+		return &Entry{
+			Item:   Item{Cluster: "runtime", Kind: kind, Namespace: "garden", Name: name, Sort: sort},
+			object: object{Labels: map[string]string{"name": name}, Created: created, Data: map[string][]byte{"a": []byte(hidden)}},
+		}
+	}
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	return &Archive{
+		Manifest: Manifest{Format: Format, Version: Version, ID: "b", Created: at, Landscape: Landscape{Name: "l"}, Garden: Garden{Name: "g", UID: "u"}, Clusters: []Cluster{{Name: "runtime", UID: "c"}}},
+		Entries:  []*Entry{entry(kindSecret, "one", Generated, at), entry(kindConfigMap, "two", Recorded, at.Add(time.Second))},
+	}
+}
+
+func identity(t *testing.T) *age.X25519Identity {
+	t.Helper()
+	id, err := age.GenerateX25519Identity()
+	require.NoError(t, err)
+	return id
+}
+
+func TestFile(t *testing.T) {
+	id, other := identity(t), identity(t)
+	path := filepath.Join(t.TempDir(), "x.backup")
+	require.NoError(t, os.WriteFile(path, []byte("an older one"), 0o644))
+	a := sample()
+	require.NoError(t, WriteFile(path, a, other.Recipient(), id.Recipient()))
+	raw, err := os.ReadFile(path)
+	require.NoError(t, err)
+	assert.NotContains(t, string(raw), hidden)
+	info, err := os.Stat(path)
+	require.NoError(t, err)
+	assert.Equal(t, os.FileMode(0o600), info.Mode().Perm())
+	names, err := os.ReadDir(filepath.Dir(path))
+	require.NoError(t, err)
+	assert.Len(t, names, 1, "nothing else is left")
+
+	got, err := ReadFile(path, id)
+	require.NoError(t, err)
+	assert.Equal(t, a.Manifest, got.Manifest)
+	require.Len(t, got.Entries, 2)
+	assert.Equal(t, hidden, string(got.Entries[0].object.Data["a"]))
+	assert.Equal(t, a.Entries[1].object, got.Entries[1].object)
+
+	_, err = ReadFile(path, identity(t))
+	require.ErrorContains(t, err, path+": no key opens it")
+	_, err = ReadFile(path)
+	require.ErrorContains(t, err, "no key opens it")
+	_, err = ReadFile(path+"x", id)
+	require.ErrorIs(t, err, os.ErrNotExist)
+	require.Error(t, WriteFile(filepath.Join(path, "no-folder"), a, id.Recipient()))
+	require.ErrorContains(t, WriteFile(path, a), "needs a recipient")
+	again, err := os.ReadFile(path)
+	require.NoError(t, err)
+	assert.Equal(t, raw, again, "what could not be written leaves the file of before")
+
+	var text bytes.Buffer
+	w := armor.NewWriter(&text)
+	_, err = w.Write(raw)
+	require.NoError(t, err)
+	require.NoError(t, w.Close())
+	got, err = Open(&text, id)
+	require.NoError(t, err)
+	assert.Len(t, got.Entries, 2)
+}
+
+// Whatever is changed in a file, or missing of it, is seen before anything is restored.
+func TestDamage(t *testing.T) {
+	id := identity(t)
+	var file bytes.Buffer
+	require.NoError(t, Seal(&file, sample(), id.Recipient()))
+	raw := file.Bytes()
+	for i := 0; i < len(raw); i += 7 {
+		spoilt := bytes.Clone(raw)
+		spoilt[i] ^= 1
+		_, err := Open(bytes.NewReader(spoilt), id)
+		require.Error(t, err, "byte %d", i)
+		assert.NotContains(t, err.Error(), hidden)
+		_, err = Open(bytes.NewReader(raw[:i]), id)
+		require.Error(t, err, "only %d bytes", i)
+	}
+	_, err := Open(bytes.NewReader(append(bytes.Clone(raw), 0)), id)
+	require.ErrorAs(t, err, new(*DamagedError))
+	_, err = Open(strings.NewReader("apiVersion: v1\n"), id)
+	require.ErrorContains(t, err, "it is no backup, or a damaged one")
+}
+
+// The contents are checked, too: who can encrypt is not who has made the backup.
+func TestContents(t *testing.T) {
+	id := identity(t)
+	type file struct{ name, text string }
+	seal := func(files ...file) io.Reader {
+		var out bytes.Buffer
+		sealed, err := age.Encrypt(&out, id.Recipient())
+		require.NoError(t, err)
+		packed := gzip.NewWriter(sealed)
+		w := tar.NewWriter(packed)
+		for _, f := range files {
+			require.NoError(t, w.WriteHeader(&tar.Header{Name: f.name, Size: int64(len(f.text)), Mode: 0o600}))
+			_, err := w.Write([]byte(f.text))
+			require.NoError(t, err)
+		}
+		for _, c := range []io.Closer{w, packed, sealed} {
+			require.NoError(t, c.Close())
+		}
+		return &out
+	}
+	manifest := func(version int, items ...Item) file {
+		raw, err := json.Marshal(Manifest{Format: Format, Version: version, Entries: items})
+		require.NoError(t, err)
+		return file{manifestName, string(raw)}
+	}
+	item := Item{Cluster: "runtime", Kind: kindSecret, Namespace: "garden", Name: "x", SHA256: checksum([]byte("{}"))}
+	for name, test := range map[string]struct {
+		files []file
+		want  string
+	}{
+		"as it should be": {[]file{manifest(1, item), {item.path(), "{}"}}, ""},
+		"nothing":         {nil, "manifest.json is missing"},
+		"another format":  {[]file{{manifestName, `{"format": "tar"}`}}, `says format "tar"`},
+		"a later version": {[]file{manifest(2)}, "it has version 2 of the format, and this program knows version 1"},
+		"no JSON":         {[]file{{manifestName, "x"}}, "manifest.json: "},
+		"an entry less":   {[]file{manifest(1, item)}, item.path() + " is missing"},
+		"another entry":   {[]file{manifest(1, item), {"y", "{}"}}, "y is in the place of " + item.path()},
+		"other content":   {[]file{manifest(1, item), {item.path(), "{ }"}}, "is not what manifest.json says"},
+		"an entry more":   {[]file{manifest(1, item), {item.path(), "{}"}, {"more", ""}}, "more is in it, of which manifest.json says nothing"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := Open(seal(test.files...), id)
+			if test.want == "" {
+				require.NoError(t, err)
+				return
+			}
+			require.ErrorContains(t, err, test.want)
+		})
+	}
+}
+
+// No verb prints values.
+func TestEntriesDoNotPrint(t *testing.T) {
+	for _, e := range sample().Entries {
+		for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x"} {
+			text := fmt.Sprintf(verb, e)
+			assert.NotContains(t, text, hidden)
+			assert.Contains(t, text, "on cluster runtime")
+		}
+	}
+	raw, err := json.Marshal(sample().Entries[0])
+	require.NoError(t, err)
+	assert.NotContains(t, string(raw), "Data")
+}
+
+func TestChecksumsTellNothing(t *testing.T) {
+	one, two := sample().Entries[0], sample().Entries[0]
+	_, err := one.encode()
+	require.NoError(t, err)
+	_, err = two.encode()
+	require.NoError(t, err)
+	assert.NotEqual(t, one.Item.SHA256, two.Item.SHA256, "the same values have other checksums in another backup")
+}
+
+func TestRecipients(t *testing.T) {
+	a, b := identity(t).Recipient().String(), identity(t).Recipient().String()
+	found, err := ParseRecipients("# who\n" + a + "," + b + "\n\n " + a + "\n")
+	require.NoError(t, err)
+	assert.Len(t, found, 3)
+	_, err = ParseRecipients("age1nobody")
+	require.ErrorContains(t, err, `"age1nobody" is no public age key`)
+	key := identity(t).String()
+	_, err = ParseRecipients(key)
+	require.ErrorContains(t, err, "this is a private age key")
+	assert.NotContains(t, err.Error(), key)
+
+	for name, test := range map[string]struct {
+		file string
+		want int
+		err  string
+	}{
+		"a text":     {"creation_rules:\n- age: " + a + "\n", 1, ""},
+		"several":    {"creation_rules:\n- age: \"" + a + ", " + b + "\"\n- age: [" + a + "]\n", 2, ""},
+		"key groups": {"creation_rules:\n- key_groups:\n  - age: [" + a + "]\n  - age: [" + b + "]\n", 2, ""},
+		"none":       {"creation_rules:\n- pgp: x\n", 0, "has no age recipients: say with --recipient"},
+		"wrong":      {"creation_rules:\n- age: x\n", 0, `"x" is no public age key`},
+		"no YAML":    {"[", 0, sopsFile},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			require.NoError(t, os.WriteFile(filepath.Join(dir, sopsFile), []byte(test.file), 0o600))
+			inner := filepath.Join(dir, "a", "b")
+			require.NoError(t, os.MkdirAll(inner, 0o755))
+			found, err := SopsRecipients(inner)
+			if test.err != "" {
+				require.ErrorContains(t, err, test.err)
+				return
+			}
+			require.NoError(t, err)
+			assert.Len(t, found, test.want)
+			require.NoError(t, os.Mkdir(filepath.Join(inner, ".git"), 0o755))
+			_, err = SopsRecipients(inner)
+			require.ErrorContains(t, err, "the landscape has no .sops.yaml", "what is outside of the repository does not count")
+		})
+	}
+}
+
+// Secrets that were generated for the same come one after the other.
+func TestAges(t *testing.T) {
+	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	step := func(namespace, request, name string, minute int) Step {
+		e := &Entry{Item: Item{Sort: Generated}, object: object{Labels: map[string]string{"name": request}, Created: at.Add(time.Duration(minute) * time.Minute)}}
+		return Step{Namespace: namespace, Name: name, entry: e}
+	}
+	var got []string
+	for _, age := range ages([]Step{step("garden", "ca", "ca-3", 5), step("garden", "ca", "ca-1", 1), step("x", "ca", "other", 9), step("garden", "key", "key-1", 7), step("garden", "ca", "ca-2", 2)}) {
+		var names []string
+		for _, s := range age {
+			names = append(names, s.Name)
+		}
+		got = append(got, strings.Join(names, " "))
+	}
+	assert.Equal(t, []string{"ca-1 key-1 other", "ca-2", "ca-3"}, got)
+}

@@ -1,0 +1,328 @@
+package recovery
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/controllers/landscape"
+	"github.com/pergola-dev/pergola/controllers/owner"
+)
+
+// Action is what a restore does with one object.
+type Action string
+
+// The actions.
+const (
+	Create    Action = "create"
+	Complete  Action = "complete"
+	Unchanged Action = "unchanged"
+	Keep      Action = "keep"
+	Refuse    Action = "refuse"
+)
+
+// Step is one object of a restore.
+type Step struct {
+	Cluster   string `json:"cluster"`
+	Kind      string `json:"kind"`
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name"`
+	Action    Action `json:"action"`
+	// Reason says why it is kept or refused.
+	Reason string `json:"reason,omitempty"`
+
+	entry *Entry
+}
+
+func (s Step) String() string {
+	name := strings.TrimPrefix(s.Namespace+"/"+s.Name, "/")
+	return fmt.Sprintf("%s: %s %s", s.Cluster, s.Kind, name)
+}
+
+// LeftOut is a cluster that is not restored.
+type LeftOut struct {
+	Cluster string `json:"cluster"`
+	Reason  string `json:"reason"`
+	// Lives says that nothing has to be restored there.
+	Lives bool `json:"lives"`
+}
+
+// Plan is what a restore would do.
+type Plan struct {
+	Backup string    `json:"backup"`
+	Steps  []Step    `json:"steps"`
+	Left   []LeftOut `json:"leftOut,omitempty"`
+
+	// unfinished says that the Garden has to be begun or ended.
+	unfinished bool
+}
+
+// Writes tells whether there is anything to write.
+func (p *Plan) Writes() bool {
+	return slices.ContainsFunc(p.Steps, func(s Step) bool { return s.Action == Create || s.Action == Complete })
+}
+
+// Refused are the steps that keep a restore from being done.
+func (p *Plan) Refused() []Step {
+	return slices.DeleteFunc(slices.Clone(p.Steps), func(s Step) bool { return s.Action != Refuse })
+}
+
+// RefusedError says what keeps a restore from being done.
+type RefusedError struct{ Steps []Step }
+
+func (e *RefusedError) Error() string {
+	var lines []string
+	for _, s := range e.Steps {
+		lines = append(lines, s.String()+": "+s.Reason)
+	}
+	return "nothing was restored: " + strings.Join(lines, "; ")
+}
+
+// Restorer brings a backup back.
+type Restorer struct {
+	Archive *Archive
+	// Converger of the landscape.
+	Converger *landscape.Converger
+	// Landscape is its name.
+	Landscape string
+	// Only are the clusters that are restored; empty: the runtime cluster, and of the seeds those that have nothing yet.
+	Only []string
+	// OnStep hears of each object that was written; it may be nil.
+	OnStep func(Step)
+}
+
+// check compares what the backup is of with the landscape.
+func (r *Restorer) check() error {
+	m := r.Archive.Manifest
+	if m.Landscape.Name != r.Landscape {
+		return fmt.Errorf("the backup is of landscape %q, not of %q", m.Landscape.Name, r.Landscape)
+	}
+	declared, err := r.Converger.DeclaredGarden()
+	if err != nil {
+		return err
+	}
+	if declared.GetName() != m.Garden.Name {
+		return fmt.Errorf("the backup is of Garden %q, and the landscape declares %q", m.Garden.Name, declared.GetName())
+	}
+	identity, _, _ := unstructured.NestedString(declared.Object, "spec", "virtualCluster", "gardener", "clusterIdentity")
+	if identity != m.Garden.ClusterIdentity {
+		return fmt.Errorf("the backup is of a Garden with the cluster identity %q, and the landscape declares %q", m.Garden.ClusterIdentity, identity)
+	}
+	for _, name := range r.Only {
+		if m.Cluster(name) == nil {
+			return fmt.Errorf("the backup has no cluster %q: it has %s", name, strings.Join(r.names(), ", "))
+		}
+	}
+	return nil
+}
+
+func (r *Restorer) names() []string {
+	var out []string
+	for _, c := range r.Archive.Manifest.Clusters {
+		out = append(out, c.Name)
+	}
+	return out
+}
+
+func (r *Restorer) wants(name string) bool { return len(r.Only) == 0 || slices.Contains(r.Only, name) }
+
+// Plan compares the backup with the clusters.
+func (r *Restorer) Plan(ctx context.Context) (*Plan, error) {
+	if err := r.check(); err != nil {
+		return nil, err
+	}
+	p := &Plan{Backup: r.Archive.Manifest.ID}
+	for _, c := range r.Archive.Manifest.Clusters {
+		if !r.wants(c.Name) || c.Same != "" {
+			continue
+		}
+		if err := r.planCluster(ctx, p, c.Name); err != nil {
+			return nil, err
+		}
+	}
+	return p, nil
+}
+
+func (r *Restorer) planCluster(ctx context.Context, p *Plan, name string) error {
+	explicit := slices.Contains(r.Only, name)
+	cluster := r.Converger.Cluster(name)
+	if cluster == nil {
+		if name == landscape.Runtime || explicit {
+			return fmt.Errorf("no access to cluster %s: set spec.clusters in landscape.yaml, or give --kubeconfig %[1]s=PATH", name)
+		}
+		p.Left = append(p.Left, LeftOut{Cluster: name, Reason: "there is no access to it"})
+		return nil
+	}
+	if name == landscape.Runtime {
+		return r.planRuntime(ctx, p, cluster)
+	}
+	l, err := listing(cluster)
+	if err != nil {
+		return err
+	}
+	if !explicit {
+		lives, err := r.lives(ctx, l)
+		switch {
+		case unreachable(err):
+			p.Left = append(p.Left, LeftOut{Cluster: name, Reason: err.Error()})
+			return nil
+		case err != nil:
+			return err
+		case lives:
+			p.Left = append(p.Left, LeftOut{Cluster: name, Reason: "it has its Secrets, and lives", Lives: true})
+			return nil
+		}
+	}
+	begun, err := r.begun(ctx, l)
+	if err != nil {
+		return err
+	}
+	return r.planEntries(ctx, p, l, !begun)
+}
+
+// unreachable tells whether a cluster does not answer, or its access counts no more: it may not be there again yet.
+func unreachable(err error) bool {
+	return err != nil && slices.Contains([]apply.Reason{apply.Unreachable, apply.CertificateExpired, apply.Unauthorized}, apply.ReasonOf(err))
+}
+
+// planRuntime also looks at the Garden, which says whether the cluster is the one of the backup.
+func (r *Restorer) planRuntime(ctx context.Context, p *Plan, cluster *apply.Cluster) error {
+	l, err := listing(cluster)
+	if err != nil {
+		return err
+	}
+	live, err := r.Converger.LiveGarden(ctx)
+	if err != nil {
+		return err
+	}
+	garden := r.Archive.Manifest.Garden
+	step := Step{Cluster: landscape.Runtime, Kind: "Garden", Name: garden.Name}
+	switch {
+	case live == nil:
+		step.Action, p.unfinished = Create, true
+	case landscape.IdentityOf(live) != garden.UID:
+		step.Action = Refuse
+		step.Reason = fmt.Sprintf("it is another one: its UID is %s, and in the backup %s", landscape.IdentityOf(live), garden.UID)
+	case live.GetAnnotations()[landscape.AnnotationUnfinished] == "":
+		step.Action = Unchanged
+	case live.GetAnnotations()[landscape.AnnotationUnfinished] != r.Archive.Manifest.ID:
+		step.Action = Refuse
+		step.Reason = fmt.Sprintf("backup %s is being restored to it: go on with that one", live.GetAnnotations()[landscape.AnnotationUnfinished])
+	default:
+		step.Action, p.unfinished = Complete, true
+	}
+	p.Steps = append(p.Steps, step)
+	if live == nil {
+		strangers, err := r.strangers(ctx, l)
+		if err != nil {
+			return err
+		}
+		p.Steps = append(p.Steps, strangers...)
+	}
+	return r.planEntries(ctx, p, l, !p.unfinished)
+}
+
+// strangers are generated Secrets beside those of the backup, in a cluster without a Garden: somebody has begun anew there, and what these sign would be
+// taken for valid.
+func (r *Restorer) strangers(ctx context.Context, l *lister) ([]Step, error) {
+	known := map[string]bool{}
+	for _, e := range r.Archive.Of(landscape.Runtime) {
+		known[e.Item.path()] = true
+	}
+	found, err := l.generated(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var out []Step
+	for _, e := range found {
+		if !known[e.Item.path()] {
+			s := stepOf(e)
+			s.Action, s.Reason = Refuse, "it was generated, and the backup does not have it: restore to a cluster without, or delete it"
+			out = append(out, s)
+		}
+	}
+	return out, nil
+}
+
+func stepOf(e *Entry) Step {
+	return Step{Cluster: e.Item.Cluster, Kind: e.Item.Kind, Namespace: e.Item.Namespace, Name: e.Item.Name, entry: e}
+}
+
+// begun tells whether a restore of this backup has begun on a seed.
+func (r *Restorer) begun(ctx context.Context, l *lister) (bool, error) {
+	marker, err := l.live(ctx, Item{Kind: kindConfigMap, Namespace: owner.InventoryNamespace, Name: markerName})
+	return marker != nil && string(marker.object.Data[markerKey]) == r.Archive.Manifest.ID, err
+}
+
+// lives tells whether a seed has Secrets that no restore of this backup has put there.
+func (r *Restorer) lives(ctx context.Context, l *lister) (bool, error) {
+	begun, err := r.begun(ctx, l)
+	if err != nil || begun {
+		return false, err
+	}
+	found, err := l.managed(ctx)
+	return len(found) > 0, err
+}
+
+// planEntries compares the entries of a cluster. Where that lives, what was generated since goes before what the backup has: an old CA beside it would be
+// taken for one that counts.
+func (r *Restorer) planEntries(ctx context.Context, p *Plan, l *lister, lives bool) error {
+	since := map[string]bool{}
+	if lives {
+		found, err := l.managed(ctx)
+		if err != nil {
+			return err
+		}
+		for i := range found {
+			since[requestOf(found[i].Namespace, found[i].Labels)] = true
+		}
+	}
+	for _, e := range r.Archive.Of(l.cluster.Name()) {
+		live, err := l.live(ctx, e.Item)
+		if err != nil {
+			return err
+		}
+		s := stepOf(e)
+		s.Action, s.Reason = compare(e, live)
+		if s.Action == Create && e.Item.Sort == Generated && since[requestOf(e.Item.Namespace, e.object.Labels)] {
+			s.Action, s.Reason = Keep, "there is another one since"
+		}
+		p.Steps = append(p.Steps, s)
+	}
+	return nil
+}
+
+// requestOf names what a Secret was generated for.
+func requestOf(namespace string, labels map[string]string) string {
+	return namespace + "/" + labels[labelName]
+}
+
+// compare says what to do with what is there.
+func compare(e, live *Entry) (Action, string) {
+	if live == nil {
+		return Create, ""
+	}
+	same := sameData(e.object.Data, live.object.Data) && sameData(e.object.Binary, live.object.Binary)
+	switch {
+	case e.Item.Sort == Recorded:
+		for key := range e.object.Data {
+			if _, has := live.object.Data[key]; !has {
+				return Complete, ""
+			}
+		}
+		return Unchanged, ""
+	case same:
+		return Unchanged, ""
+	case e.Item.Sort == Referenced:
+		return Keep, "it is there with other content"
+	}
+	return Refuse, "it is there with other content: it was generated anew, or belongs to another landscape"
+}
+
+func sameData(a, b map[string][]byte) bool { return maps.EqualFunc(a, b, bytes.Equal) }

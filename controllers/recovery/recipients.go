@@ -1,0 +1,113 @@
+package recovery
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"filippo.io/age"
+	"sigs.k8s.io/yaml"
+)
+
+// sopsFile says for whom the Secrets of a folder are encrypted.
+const sopsFile = ".sops.yaml"
+
+// ParseRecipients reads public age keys, one a line or divided by commas; comments begin with #.
+func ParseRecipients(text string) ([]age.Recipient, error) {
+	var out []age.Recipient
+	for line := range strings.Lines(text) {
+		if line = strings.TrimSpace(line); strings.HasPrefix(line, "#") {
+			continue
+		}
+		for one := range strings.SplitSeq(line, ",") {
+			if one = strings.TrimSpace(one); one == "" {
+				continue
+			}
+			found, err := age.ParseRecipients(strings.NewReader(one))
+			if err != nil {
+				if strings.HasPrefix(strings.ToUpper(one), "AGE-SECRET-KEY-") {
+					return nil, errors.New("this is a private age key: the recipient is its public one, which begins with age1")
+				}
+				return nil, fmt.Errorf("%q is no public age key; one begins with age1", one)
+			}
+			out = append(out, found...)
+		}
+	}
+	return out, nil
+}
+
+// SopsRecipients are those of the .sops.yaml that counts for a landscape: the one in its folder, or in the closest one above that has one, within the
+// repository. All rules count: who may read one Secret of the landscape has access to it anyway.
+func SopsRecipients(dir string) ([]age.Recipient, error) {
+	path, raw, err := findSops(dir)
+	if err != nil {
+		return nil, err
+	}
+	var config struct {
+		Rules []struct {
+			Age    any `json:"age"`
+			Groups []struct {
+				Age any `json:"age"`
+			} `json:"key_groups"`
+		} `json:"creation_rules"`
+	}
+	if err := yaml.Unmarshal(raw, &config); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	var keys []string
+	for _, rule := range config.Rules {
+		keys = append(keys, texts(rule.Age)...)
+		for _, g := range rule.Groups {
+			keys = append(keys, texts(g.Age)...)
+		}
+	}
+	slices.Sort(keys)
+	out, err := ParseRecipients(strings.Join(slices.Compact(keys), "\n"))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if len(out) == 0 {
+		return nil, fmt.Errorf("%s has no age recipients: say with --recipient who can open the backup", path)
+	}
+	return out, nil
+}
+
+func texts(value any) []string {
+	var out []string
+	switch v := value.(type) {
+	case string:
+		for one := range strings.SplitSeq(v, ",") {
+			out = append(out, strings.TrimSpace(one))
+		}
+	case []any:
+		for _, one := range v {
+			out = append(out, texts(one)...)
+		}
+	}
+	return out
+}
+
+func findSops(dir string) (path string, raw []byte, err error) {
+	at, err := filepath.Abs(dir)
+	if err != nil {
+		return "", nil, fmt.Errorf("finding the landscape: %w", err)
+	}
+	for {
+		path = filepath.Join(at, sopsFile)
+		raw, err = os.ReadFile(path)
+		if err == nil {
+			return path, raw, nil
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			return "", nil, fmt.Errorf("reading for whom Secrets are encrypted: %w", err)
+		}
+		if _, err := os.Stat(filepath.Join(at, ".git")); err == nil || at == filepath.Dir(at) {
+			return "", nil, fmt.Errorf("the landscape has no %s, which would say for whom: say with --recipient who can open the backup", sopsFile)
+		}
+		at = filepath.Dir(at)
+	}
+}
