@@ -30,6 +30,8 @@ type Input struct {
 	Referred map[string]func() *unstructured.Unstructured
 	// GardenAPI says who serves the Gardener API in the virtual garden; empty means definitions (landscapev1alpha1.GardenAPICRD).
 	GardenAPI landscapev1alpha1.GardenAPI
+	// FeatureGates decide what is deployed; nil are their defaults.
+	FeatureGates *landscapev1alpha1.FeatureGates
 	// TargetVersion is the Kubernetes version of the API server the components
 	// serve; empty means that of the cluster they run in.
 	TargetVersion string

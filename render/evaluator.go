@@ -119,6 +119,9 @@ func givenValues(in Input, images map[string]string) (map[string]any, error) {
 	if len(in.Facts.Extensions) > 0 {
 		facts["extensions"] = in.Facts.Extensions
 	}
+	if in.Facts.WildcardCertificate != nil {
+		facts["wildcardCertificate"] = in.Facts.WildcardCertificate
+	}
 	if references := in.referenceValues(); len(references) > 0 {
 		facts["references"] = references
 	}
@@ -134,7 +137,9 @@ func givenValues(in Input, images map[string]string) (map[string]any, error) {
 
 // settings are what components and flows see alike: the declarations, and settings of the landscape.
 func (in Input) settings() map[string]any {
-	values := map[string]any{"landscape": map[string]any{"gardenAPI": cmp.Or(in.GardenAPI, landscapev1alpha1.GardenAPICRD)}}
+	values := map[string]any{"landscape": map[string]any{
+		"gardenAPI": cmp.Or(in.GardenAPI, landscapev1alpha1.GardenAPICRD), "featureGates": in.FeatureGates.On(),
+	}}
 	for name, object := range in.Objects {
 		values[name] = object
 	}

@@ -24,6 +24,16 @@ type Facts struct {
 	Extensions map[string]map[string]any `json:"extensions,omitempty"`
 	// References are the ConfigMaps and Secrets that the declaration refers to, by "<Kind>/<name>".
 	References map[string]ReferenceFact `json:"references,omitempty"`
+	// WildcardCertificate is that for all names under the ingress domains of a Garden; nil where there is none, or none is known.
+	WildcardCertificate *WildcardCertificateFact `json:"wildcardCertificate,omitempty"`
+}
+
+// WildcardCertificateFact is what is known of a certificate of the user.
+type WildcardCertificateFact struct {
+	// Name of its Secret.
+	Name string `json:"name"`
+	// Checksum of the content.
+	Checksum string `json:"checksum"`
 }
 
 // SecretFact is the public side of a generated secret.
@@ -105,6 +115,17 @@ func unresolvedAddresses(text string) []string {
 	}
 	slices.Sort(missing)
 	return slices.Compact(missing)
+}
+
+// symbolicWildcard is what components write in the place of a wildcard certificate that they cannot do without.
+const symbolicWildcard = "wildcard-certificate-" + symbolicMark
+
+// unresolvedWildcard says that text needs a wildcard certificate where there is none.
+func unresolvedWildcard(text string) []string {
+	if !mentions(text, symbolicWildcard) {
+		return nil
+	}
+	return []string{"wildcard certificate (a Secret of namespace garden with the label gardener.cloud/role=garden-cert)"}
 }
 
 // mentions finds a symbolic value that is not merely the end of a longer one.

@@ -35,7 +35,7 @@ func ReferenceFactOf(r across.Reference, object *unstructured.Unstructured) (Ref
 	if err != nil {
 		return ReferenceFact{}, fmt.Errorf("%s %s: %w", r.Kind, r.Name, err)
 	}
-	fact := ReferenceFact{Checksum: checksumOf(content)}
+	fact := ReferenceFact{Checksum: ChecksumOf(content)}
 	if r.Kind == "ConfigMap" {
 		for _, key := range r.Files() {
 			if value, has := content[key]; has {
@@ -70,7 +70,8 @@ func contentOf(object *unstructured.Unstructured) (map[string][]byte, error) {
 	return out, nil
 }
 
-func checksumOf(content map[string][]byte) string {
+// ChecksumOf tells contents of ConfigMaps and Secrets apart.
+func ChecksumOf(content map[string][]byte) string {
 	raw, _ := json.Marshal(content) // sorted by its keys; bytes are always written
 	sum := sha256.Sum256(raw)
 	return hex.EncodeToString(sum[:])

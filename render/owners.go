@@ -75,6 +75,7 @@ type ownerBuilder struct {
 	projectOf map[string]string
 	referred  referred
 	gardenAPI landscapev1alpha1.GardenAPI
+	gates     *landscapev1alpha1.FeatureGates
 }
 
 // each gives the owners without facts.
@@ -121,6 +122,7 @@ func (b *ownerBuilder) gardenAndSeeds() ([]Input, error) {
 			Owner:         Owner{Kind: "garden", Name: garden.Name, UID: string(garden.UID), ControlPlaneNamespace: "garden"},
 			Objects:       map[string]map[string]any{"garden": b.garden},
 			GardenAPI:     b.gardenAPI,
+			FeatureGates:  b.gates,
 			TargetVersion: garden.Spec.VirtualCluster.Kubernetes.Version,
 			Declared:      declaredAt(declaration),
 		}
@@ -135,7 +137,7 @@ func (b *ownerBuilder) gardenAndSeeds() ([]Input, error) {
 		inputs = append(inputs, Input{
 			Owner:   Owner{Kind: "seed", Name: s.Object.Name, UID: string(s.Object.UID), ControlPlaneNamespace: "garden"},
 			Objects: b.with("seed", b.seeds[s.Object.Name]), FilledIn: b.seedChanges[s.Object.Name], Declared: declaredAt(s.Declaration),
-			GardenAPI: b.gardenAPI,
+			GardenAPI: b.gardenAPI, FeatureGates: b.gates,
 		})
 	}
 	return inputs, errors.Join(problems...)
@@ -222,7 +224,7 @@ func (b *ownerBuilder) shoot(declared landscapes.Typed[gardencorev1beta1.Shoot],
 			Kind: "shoot", Namespace: s.Namespace, Name: s.Name, UID: string(s.UID),
 			ControlPlaneNamespace: TechnicalID(project, s.Name),
 		},
-		Objects: objects, GardenAPI: b.gardenAPI, TargetVersion: s.Spec.Kubernetes.Version, FilledIn: filled.Changes, Declared: declaredAt(declared.Declaration),
+		Objects: objects, GardenAPI: b.gardenAPI, FeatureGates: b.gates, TargetVersion: s.Spec.Kubernetes.Version, FilledIn: filled.Changes, Declared: declaredAt(declared.Declaration),
 	}
 	b.referred.give(&in)
 	return in, true, nil

@@ -336,13 +336,13 @@ func newOwnerBuilder(l *landscapes.Landscape, settings settings) *ownerBuilder {
 	around := aroundShoots(l)
 	return &ownerBuilder{
 		landscape: l, mutations: mutation.New(aroundAll(l), settings.now), around: around, shootMutations: mutation.New(around, settings.now),
-		referred: referredIn(l), gardenAPI: cmp.Or(l.Config.Spec.GardenAPI, landscapev1alpha1.GardenAPICRD),
+		referred: referredIn(l), gardenAPI: cmp.Or(l.Config.Spec.GardenAPI, landscapev1alpha1.GardenAPICRD), gates: l.Config.Spec.FeatureGates,
 	}
 }
 
 // aroundShoots is the digest of all that Shoots are rendered from besides their own declaration, options and facts.
 func (b *ownerBuilder) aroundShoots() InputDigest {
 	d := newDigester()
-	d.add([len(InputDigest{})]byte(b.around.digest()), b.garden, b.seeds, b.projects, b.projectOf, b.gardenAPI)
+	d.add([len(InputDigest{})]byte(b.around.digest()), b.garden, b.seeds, b.projects, b.projectOf, b.gardenAPI, b.gates)
 	return d.sum()
 }

@@ -13,7 +13,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/ptr"
 
+	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 	"github.com/pergola-dev/pergola/components"
 	"github.com/pergola-dev/pergola/landscapes"
 	"github.com/pergola-dev/pergola/schemas"
@@ -110,6 +112,7 @@ func TestReached(t *testing.T) {
 		"a component":         {map[string]string{"landscape.yaml": landscapeFile("{facts: facts.yaml, components: {seed: {other: {enabled: false}}}}")}, "seed eu, seed us"},
 		"an overlay":          {map[string]string{"components/shoot/app/kustomization.yaml": overlay}, shoots},
 		"the Garden API":      {map[string]string{"landscape.yaml": landscapeFile("{facts: facts.yaml, gardenAPI: aggregated}")}, everyone},
+		"a feature gate":      {map[string]string{"landscape.yaml": landscapeFile("{facts: facts.yaml, featureGates: {RemoveVali: true}}")}, everyone},
 		"a layer below all":   {map[string]string{"landscape.yaml": landscapeFile("{facts: facts.yaml, gardenAPI: crd}")}, ""},
 	}
 	// What a Seed is filled in with reaches its Shoots, and no others.
@@ -332,10 +335,10 @@ func TestDigestSeesEveryField(t *testing.T) {
 		return d
 	}
 	whole := gardenInput()
-	whole.GardenAPI = "aggregated"
+	whole.GardenAPI, whole.FeatureGates = "aggregated", &landscapev1alpha1.FeatureGates{RemoveVali: ptr.To(true)}
 	whole.Declared, whole.FilledIn = "a.yaml:1:1", []mutation.Change{{}}
 	whole.Facts = Facts{Secrets: map[string]SecretFact{"ca": {Name: "a"}}, Clusters: map[string]ClusterFact{"runtime": {}}, Addresses: map[string]string{"a": "b"}, Extensions: map[string]map[string]any{"a": {"b": 1.5}},
-		References: map[string]ReferenceFact{"Secret/a": {Checksum: "b"}}}
+		References: map[string]ReferenceFact{"Secret/a": {Checksum: "b"}}, WildcardCertificate: &WildcardCertificateFact{Name: "a"}}
 	whole.References, whole.Referred = map[string]ReferenceFact{"Secret/a": {}}, map[string]func() *unstructured.Unstructured{"Secret/a": nil}
 	before := digest(whole, Options{})
 	for i := range reflect.TypeFor[Input]().NumField() {

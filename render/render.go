@@ -217,7 +217,7 @@ func finish(bundles []Bundle) error {
 	var all []Object
 	for i := range bundles {
 		for _, o := range bundles[i].Objects {
-			if err := normalise(o.Unstructured); err != nil {
+			if err := errors.Join(normalise(o.Unstructured), checkCopied(o.Unstructured)); err != nil {
 				return fmt.Errorf("bundle %s: object %s/%s at %s: %w", bundles[i].Name, o.GetKind(), o.GetName(), o.Origin, err)
 			}
 		}
@@ -260,6 +260,7 @@ func (b *Bundle) seal(requested []string, unknown map[string]string) error {
 	}
 	b.Unresolved = append(unresolvedReferences(string(manifest), unknown), unresolvedIn(string(manifest), requested)...)
 	b.Unresolved = append(b.Unresolved, unresolvedAddresses(string(manifest))...)
+	b.Unresolved = append(b.Unresolved, unresolvedWildcard(string(manifest))...)
 	digest, err := digestOf(*b)
 	if err != nil {
 		return err

@@ -36,6 +36,7 @@ var settingsTold = []setting{
 	{path: "components", inObjects: true},
 	{path: "images", inObjects: true},
 	{path: "facts", inObjects: true},
+	{path: "featureGates", inObjects: true},
 	{path: "catalogue", onlySet: true, effect: ofCatalogue},
 	{path: "gardenAPI", byDefault: string(landscapev1alpha1.GardenAPICRD)},
 	{path: "clusters", effect: always("from a command line the clusters are reached so; an operator looks at its Landscape in the cluster alone")},

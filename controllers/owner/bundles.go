@@ -97,6 +97,10 @@ func directSet(o *Owner, b render.Bundle, objects []*unstructured.Unstructured) 
 // delivered gives the objects that are sent for a bundle and the cluster they go to: its
 // own objects, or the ManagedResource with its data Secret.
 func (o *Owner) delivered(ctx context.Context, b render.Bundle) ([]*unstructured.Unstructured, *apply.Cluster, error) {
+	b, err := o.filled(ctx, b, true)
+	if err != nil {
+		return nil, nil, err
+	}
 	if b.Delivery.Direct {
 		c, err := o.cluster(b.Cluster)
 		objects := make([]*unstructured.Unstructured, 0, len(b.Objects))

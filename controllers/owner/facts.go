@@ -88,8 +88,15 @@ func (r *Reconciler) facts(ctx context.Context, o *Owner) (render.Facts, error) 
 		role = render.ClusterRuntime
 	}
 	facts.Clusters[role] = render.ClusterFact{KubernetesVersion: version}
-	if facts.Secrets, err = r.existingSecrets(ctx, o); err != nil {
+	secrets, err := secretsBeside(ctx, o)
+	if err != nil {
 		return facts, err
+	}
+	facts.Secrets = existingSecrets(secrets, kinds[o.Input.Owner.Kind].identity)
+	if o.Input.Owner.Kind == Garden {
+		if facts.WildcardCertificate, err = wildcardCertificate(secrets); err != nil {
+			return facts, err
+		}
 	}
 	if err := r.readReferences(ctx, o); err != nil {
 		return facts, err
@@ -251,8 +258,8 @@ const (
 	labelManagerIdentity = "manager-identity"
 )
 
-// existingSecrets finds the facts of generated secrets by their labels. A checksum is not among them.
-func (r *Reconciler) existingSecrets(ctx context.Context, o *Owner) (map[string]render.SecretFact, error) {
+// secretsBeside are all that are in the namespace of an owner's control plane.
+func secretsBeside(ctx context.Context, o *Owner) ([]corev1.Secret, error) {
 	client, err := kubernetes.NewForConfig(o.Local.RESTConfig())
 	if err != nil {
 		return nil, fmt.Errorf("cluster %s: %w", o.Local.Name(), err)
@@ -261,10 +268,14 @@ func (r *Reconciler) existingSecrets(ctx context.Context, o *Owner) (map[string]
 	if err != nil {
 		return nil, fmt.Errorf("read the generated secrets of %s: %w", o, o.Local.Explain(apply.Ref{APIVersion: "v1", Kind: "Secret", Namespace: o.Input.Owner.ControlPlaneNamespace}, "list", err))
 	}
-	identity := kinds[o.Input.Owner.Kind].identity
+	return list.Items, nil
+}
+
+// existingSecrets finds the facts of generated secrets by their labels. A checksum is not among them.
+func existingSecrets(list []corev1.Secret, identity string) map[string]render.SecretFact {
 	newest, bundles := map[string]*corev1.Secret{}, map[string]*corev1.Secret{}
-	for i := range list.Items {
-		s := &list.Items[i]
+	for i := range list {
+		s := &list[i]
 		// What is derived from generated secrets has a role and no manager.
 		if role, derived := s.Labels[labelSecretRole]; derived && s.Labels[labelManagedBy] == "" {
 			keepNewer(newest, role, s)
@@ -293,7 +304,7 @@ func (r *Reconciler) existingSecrets(ctx context.Context, o *Owner) (map[string]
 		}
 		out[name] = fact
 	}
-	return out, nil
+	return out
 }
 
 // keepNewer prefers the secret that was issued later.

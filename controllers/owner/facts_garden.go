@@ -3,7 +3,9 @@ package owner
 import (
 	"context"
 	"errors"
+	"fmt"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -52,6 +54,24 @@ func gatewayAddress(ctx context.Context, o *Owner) (string, error) {
 		return "", o.Local.Explain(ref, "read", err)
 	}
 	return balancerAddress(service), nil
+}
+
+// roleWildcardCertificate is on the Secret with the certificate for all names under the ingress domains (upstream's).
+const roleWildcardCertificate = "garden-cert"
+
+// wildcardCertificate finds the one that somebody has put beside the control plane; nil where there is none. Two are an error: nobody knows which one is meant.
+func wildcardCertificate(secrets []corev1.Secret) (*render.WildcardCertificateFact, error) {
+	var found *render.WildcardCertificateFact
+	for _, s := range secrets {
+		if s.Labels["gardener.cloud/role"] != roleWildcardCertificate || s.DeletionTimestamp != nil {
+			continue
+		}
+		if found != nil {
+			return nil, fmt.Errorf("two Secrets of namespace %s have the label gardener.cloud/role=%s: %s and %s; leave it on one", s.Namespace, roleWildcardCertificate, found.Name, s.Name)
+		}
+		found = &render.WildcardCertificateFact{Name: s.Name, Checksum: render.ChecksumOf(s.Data)}
+	}
+	return found, nil
 }
 
 func unserved(err error) bool {

@@ -5,6 +5,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
@@ -34,6 +36,25 @@ func TestAddressOfALoadBalancer(t *testing.T) {
 			assert.Equal(t, c.want, balancerAddress(parsed(t, "{apiVersion: v1, kind: Service, status: "+c.status+"}")))
 		})
 	}
+}
+
+// A certificate of somebody is found by its label; that there are two is said.
+func TestWildcardCertificate(t *testing.T) {
+	certificate := func(name string, content string) corev1.Secret {
+		return corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "garden", Name: name, Labels: map[string]string{"gardener.cloud/role": "garden-cert"}}, Data: map[string][]byte{"tls.crt": []byte(content)}}
+	}
+	other := corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "garden", Name: "other"}}
+	none, err := wildcardCertificate([]corev1.Secret{other})
+	require.NoError(t, err)
+	assert.Nil(t, none)
+	one, err := wildcardCertificate([]corev1.Secret{other, certificate("a", "1")})
+	require.NoError(t, err)
+	assert.Equal(t, "a", one.Name)
+	renewed, err := wildcardCertificate([]corev1.Secret{certificate("a", "2"), other})
+	require.NoError(t, err)
+	assert.NotEqual(t, one.Checksum, renewed.Checksum)
+	_, err = wildcardCertificate([]corev1.Secret{certificate("a", "1"), certificate("b", "1")})
+	require.EqualError(t, err, "two Secrets of namespace garden have the label gardener.cloud/role=garden-cert: a and b; leave it on one")
 }
 
 // Before there are definitions, a gateway and a bucket, a Garden can be rendered.

@@ -83,6 +83,9 @@ func (r *Reconciler) planBundle(ctx context.Context, o *Owner, b render.Bundle, 
 	if err != nil {
 		return nil, 0, err
 	}
+	if b, err = o.filled(ctx, b, false); err != nil {
+		return nil, 0, err
+	}
 	if served, err := look.reaches(ctx, o, b); err != nil {
 		return nil, 0, err
 	} else if !served {

@@ -131,7 +131,7 @@ func encrypted(name string, data []byte) bool {
 func (c *Content) addSettings(l *landscapes.Landscape, layers map[string]bool, decided Decided) error {
 	in := l.Config.Spec
 	out := landscapev1alpha1.Landscape{Spec: landscapev1alpha1.LandscapeSpec{
-		Catalogue: &landscapev1alpha1.Catalogue{Version: c.Catalogue}, GardenAPI: in.GardenAPI,
+		Catalogue: &landscapev1alpha1.Catalogue{Version: c.Catalogue}, GardenAPI: in.GardenAPI, FeatureGates: in.FeatureGates,
 		Images: in.Images, DeletionGate: in.DeletionGate, ManagedResourceProgressingThreshold: in.ManagedResourceProgressingThreshold,
 		Health: in.Health, ForceConflicts: in.ForceConflicts,
 	}}

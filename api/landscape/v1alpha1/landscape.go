@@ -58,6 +58,10 @@ type LandscapeSpec struct {
 	// +optional
 	// +kubebuilder:default=crd
 	GardenAPI GardenAPI `json:"gardenAPI,omitempty"`
+	// Feature gates that decide what is deployed: those of gardener-operator's configuration that have a choice left. Gates of
+	// components are fields of the Garden.
+	// +optional
+	FeatureGates *FeatureGates `json:"featureGates,omitempty"`
 	// How the clusters of the landscape are reached.
 	// +optional
 	Clusters *Clusters `json:"clusters,omitempty"`
@@ -126,6 +130,38 @@ const (
 	// GardenAPICRD is Pergola's CRDs and admission webhooks.
 	GardenAPICRD GardenAPI = "crd"
 )
+
+// FeatureGates are feature gates of gardener-operator, by their names.
+type FeatureGates struct {
+	// The ingress gateway ends the TLS connections of clients of API servers, and spreads their requests. Otherwise it passes
+	// connections through. Default: true.
+	// +optional
+	IstioTLSTermination *bool `json:"IstioTLSTermination,omitempty"`
+	// Logs are stored by VictoriaLogs, too. Default: false.
+	// +optional
+	VictoriaLogsBackend *bool `json:"VictoriaLogsBackend,omitempty"`
+	// Vali, which stores logs otherwise, is not deployed. Default: false.
+	// +optional
+	RemoveVali *bool `json:"RemoveVali,omitempty"`
+}
+
+// On gives all gates by their names, with their defaults.
+func (g *FeatureGates) On() map[string]bool {
+	if g == nil {
+		g = &FeatureGates{}
+	}
+	is := func(gate *bool, byDefault bool) bool {
+		if gate == nil {
+			return byDefault
+		}
+		return *gate
+	}
+	return map[string]bool{
+		"IstioTLSTermination": is(g.IstioTLSTermination, true),
+		"VictoriaLogsBackend": is(g.VictoriaLogsBackend, false),
+		"RemoveVali":          is(g.RemoveVali, false),
+	}
+}
 
 // Catalogue is the set of components a landscape is written for.
 type Catalogue struct {

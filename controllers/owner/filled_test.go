@@ -1,0 +1,93 @@
+package owner
+
+import (
+	"encoding/base64"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/plan"
+)
+
+// copied is a Secret that gets its value from another one.
+func (s *site) copied(from string) *unstructured.Unstructured {
+	return s.object(`{apiVersion: v1, kind: Secret, metadata: {name: copy, namespace: NS, annotations: {secrets.pergola.dev/values-from: '{"cacert":"` + from + `/bundle.crt"}'}}}`)
+}
+
+// original puts a Secret into the namespace of the control plane.
+func (s *site) original(name, value string, immutable bool) {
+	s.Helper()
+	o := s.object(fmt.Sprintf("{apiVersion: v1, kind: Secret, metadata: {name: %s, namespace: NS}, immutable: %t, data: {bundle.crt: %s}}", name, immutable, value))
+	_, err := s.resource("secrets", s.ns).Apply(s.ctx, name, o, metav1.ApplyOptions{FieldManager: "user", Force: true})
+	require.NoError(s, err)
+}
+
+// TestCopiesAreFilled when they are applied, and only then; they follow their originals, are repaired, and go with their bundle.
+func TestCopiesAreFilled(t *testing.T) {
+	for name, direct := range map[string]bool{"direct": true, "managed": false} {
+		t.Run(name, func(t *testing.T) {
+			s := newSite(t)
+			first, second := base64.StdEncoding.EncodeToString([]byte("the first secret value")), base64.StdEncoding.EncodeToString([]byte("the second secret value"))
+			b := s.bundle(direct, s.copied("ca-1"), s.configMap("beside"))
+			assert.Equal(t, plan.Create, s.plan(b)["copy"], "what is not made yet can be planned")
+			_, err := s.apply(b)
+			require.ErrorContains(t, err, "Secret "+s.ns+"/copy gets its value cacert from key bundle.crt of Secret "+s.ns+"/ca-1 in cluster local, which is not there")
+			assert.NotContains(t, s.uids("secrets"), "secrets/copy")
+
+			s.original("ca-1", first, true)
+			assert.Equal(t, apply.Created, s.mustApply(b)["copy"])
+			assert.Equal(t, first, s.value("secrets", "copy", "cacert"))
+			live, err := s.resource("secrets", s.ns).Get(s.ctx, "copy", metav1.GetOptions{})
+			require.NoError(t, err)
+			assert.NotContains(t, live.GetAnnotations(), "secrets.pergola.dev/values-from")
+			assert.NotContains(t, s.work.owner.bundles[0].Objects[0].Object, "data", "no value is kept")
+			assert.NotEqual(t, apply.Configured, s.mustApply(b)["copy"], "nothing to do")
+
+			// Another original, as a rotation makes one, and another content of one that may change. A plan shows no values.
+			s.original("ca-2", second, false)
+			b = s.bundle(direct, s.copied("ca-2"), s.configMap("beside"))
+			items, _, err := s.work.planBundle(s.ctx, s.work.owner, b, &serving{})
+			require.NoError(t, err)
+			text := fmt.Sprintf("%+v", items)
+			assert.Contains(t, text, "cacert")
+			for _, value := range []string{first, second, "the first secret value", "the second secret value"} {
+				assert.NotContains(t, text, value)
+			}
+			s.mustApply(b)
+			assert.Equal(t, second, s.value("secrets", "copy", "cacert"))
+			s.original("ca-2", first, false)
+			s.mustApply(b)
+			assert.Equal(t, first, s.value("secrets", "copy", "cacert"))
+
+			// Drift.
+			_, err = s.resource("secrets", s.ns).Patch(s.ctx, "copy", types.MergePatchType, []byte(`{"data":{"cacert":"YnkgaGFuZA=="}}`), metav1.PatchOptions{FieldManager: "kubectl-edit"})
+			require.NoError(t, err)
+			s.eventually("it is brought back", func() bool {
+				_, _, err := s.work.Repair(s.ctx, s.work.owner, setName(b.Owner, b.Name))
+				return err == nil && s.value("secrets", "copy", "cacert") == first
+			})
+
+			s.mustApply(s.bundle(direct, s.configMap("beside")))
+			uids := s.uids("secrets")
+			assert.NotContains(t, uids, "secrets/copy")
+			assert.Contains(t, uids, "secrets/ca-2", "the original is somebody else's")
+		})
+	}
+}
+
+// TestACopyWithoutItsKey is an error that names both.
+func TestACopyWithoutItsKey(t *testing.T) {
+	s := newSite(t)
+	s.original("ca-1", "eA==", true)
+	o := s.copied("ca-1")
+	o.SetAnnotations(map[string]string{"secrets.pergola.dev/values-from": strings.ReplaceAll(o.GetAnnotations()["secrets.pergola.dev/values-from"], "bundle.crt", "tls.crt")})
+	_, err := s.apply(s.bundle(true, o))
+	require.ErrorContains(t, err, "from key tls.crt of Secret "+s.ns+"/ca-1")
+}

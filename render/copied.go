@@ -1,0 +1,59 @@
+package render
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// MarkCopied on a Secret without data says where its values come from: a JSON object, by the keys of the Secret, of "<Secret>/<key>", where the Secrets
+// are those in the namespace of the owner's control plane. Values are in no render; whoever applies the Secret puts them in, and takes the mark off. A generated
+// Secret has another name when it has another content, and so has the bundle; for one of a user the component says the checksum in an annotation beside it.
+const MarkCopied = "secrets.pergola.dev/values-from"
+
+// CopiedValue is where a value of a copy comes from.
+type CopiedValue struct{ Secret, Key string }
+
+// CopiedValues says where the values of a Secret come from, by its keys; nil where it is no copy.
+func CopiedValues(obj *unstructured.Unstructured) (map[string]CopiedValue, error) {
+	text, is := obj.GetAnnotations()[MarkCopied]
+	if !is {
+		return nil, nil
+	}
+	if obj.GetKind() != "Secret" || obj.GroupVersionKind().Group != "" {
+		return nil, fmt.Errorf("only Secrets get values of others (annotation %s)", MarkCopied)
+	}
+	var sources map[string]string
+	if err := json.Unmarshal([]byte(text), &sources); err != nil || len(sources) == 0 {
+		return nil, fmt.Errorf("annotation %s is no JSON object of texts", MarkCopied)
+	}
+	out := make(map[string]CopiedValue, len(sources))
+	for _, key := range sortedKeys(sources) {
+		secret, from, found := strings.Cut(sources[key], "/")
+		if !found || secret == "" || from == "" || strings.Contains(from, "/") {
+			return nil, fmt.Errorf("annotation %s: %s comes from %q, expected <Secret>/<key>", MarkCopied, key, sources[key])
+		}
+		out[key] = CopiedValue{Secret: secret, Key: from}
+	}
+	return out, nil
+}
+
+// checkCopied finds copies that could never be filled in.
+func checkCopied(obj *unstructured.Unstructured) error {
+	values, err := CopiedValues(obj)
+	if err != nil || values == nil {
+		return err
+	}
+	for _, field := range []string{"data", "stringData"} {
+		if _, has := obj.Object[field]; has {
+			return fmt.Errorf("its values come from other Secrets (annotation %s), so it cannot have %s", MarkCopied, field)
+		}
+	}
+	if _, hashed := obj.GetAnnotations()[MarkHashedName]; hashed {
+		return errors.New("its values are not known to a render, so its name cannot have a hash of them: put the name of the Secret they come from into it")
+	}
+	return nil
+}
