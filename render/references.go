@@ -187,11 +187,25 @@ func podTemplates(obj *unstructured.Unstructured) []map[string]any {
 	return out
 }
 
+// podSpecs gives what is said about pods in a workload. Prometheus and Alertmanager objects have volumes and containers in their own spec.
+func podSpecs(obj *unstructured.Unstructured) []map[string]any {
+	var out []map[string]any
+	for _, template := range podTemplates(obj) {
+		spec, _ := template["spec"].(map[string]any)
+		out = append(out, spec)
+	}
+	if gvk := obj.GroupVersionKind(); gvk.Group == "monitoring.coreos.com" && (gvk.Kind == "Prometheus" || gvk.Kind == "Alertmanager") {
+		if spec, ok := obj.Object["spec"].(map[string]any); ok {
+			out = append(out, spec)
+		}
+	}
+	return out
+}
+
 // eachReference calls visit for every Secret and ConfigMap name in the pod templates of
 // a workload and stores what it returns.
 func eachReference(obj *unstructured.Unstructured, visit func(kind, name string) string) {
-	for _, template := range podTemplates(obj) {
-		spec, _ := template["spec"].(map[string]any)
+	for _, spec := range podSpecs(obj) {
 		for _, volume := range mapsIn(spec["volumes"]) {
 			rename(volume["secret"], "secretName", "Secret", visit)
 			rename(volume["configMap"], "name", "ConfigMap", visit)

@@ -131,6 +131,26 @@ func cut(reference string) (kind, name string, ok bool) {
 }
 
 // TestReferenceAnnotationIsUpstreams compares with keys that upstream writes.
+// TestHashedNamesAreFollowedIntoPrometheus: it has the volumes of its pods in its own spec.
+func TestHashedNamesAreFollowedIntoPrometheus(t *testing.T) {
+	res, err := renderSmall(t, map[string]string{"garden/app/component.cue": component(`cue: [
+		{apiVersion: "v1", kind: "ConfigMap", metadata: {name: "c", namespace: "garden", `+hashedMark+`}, data: a: "x"},
+		{apiVersion: "monitoring.coreos.com/v1", kind: "Prometheus", metadata: {name: "p", namespace: "garden", annotations: "render.pergola.dev/reference-annotations": "true"}, spec: volumes: [{name: "c", configMap: name: "c"}]},
+		{apiVersion: "monitoring.coreos.com/v1", kind: "Probe", metadata: {name: "other", namespace: "garden"}, spec: volumes: [{name: "c", configMap: name: "c"}]},
+	]`, "")})
+	require.NoError(t, err)
+	used := func(kind, name string) any {
+		volumes, _, _ := unstructured.NestedSlice(objectOf(t, res.Bundles, kind, name).Object, "spec", "volumes")
+		return volumes[0].(map[string]any)["configMap"].(map[string]any)["name"]
+	}
+	hashed := used("Prometheus", "p").(string)
+	assert.Regexp(t, "^c-[0-9a-f]{8}$", hashed)
+	objectOf(t, res.Bundles, "ConfigMap", hashed)
+	key, value := ReferenceAnnotation("ConfigMap", hashed)
+	assert.Equal(t, map[string]string{key: value}, objectOf(t, res.Bundles, "Prometheus", "p").GetAnnotations())
+	assert.Equal(t, "c", used("Probe", "other"), "other kinds have fields of other meaning")
+}
+
 func TestReferenceAnnotationIsUpstreams(t *testing.T) {
 	for _, test := range [][3]string{
 		{"ConfigMap", "kube-scheduler-config-805aeb6f", "reference.resources.gardener.cloud/configmap-b1943279"},
