@@ -228,7 +228,7 @@ func TestNoMoreRightsThanNeeded(t *testing.T) {
 						if strings.HasSuffix(name, "ies") {
 							singular = strings.TrimSuffix(name, "ies") + "y." + group
 						}
-						if strings.HasSuffix(name, "sses") {
+						if strings.HasSuffix(name, "sses") || strings.HasSuffix(name, "uses") {
 							singular = strings.TrimSuffix(name, "es") + "." + group
 						}
 						allowed := reasons[full] != "" || group == "events.k8s.io" && name == "events" || sub == "" && needed[singular]

@@ -45,13 +45,21 @@ func (r *Reconciler) Care(ctx context.Context, o *Owner) (_ []gardencorev1beta1.
 	slices.SortStableFunc(bundles, func(a, b render.Bundle) int { return strings.Compare(a.Name, b.Name) })
 	byCondition := map[string][]render.Bundle{}
 	for _, bundle := range bundles {
-		if bundle.Condition != "" {
-			byCondition[bundle.Condition] = append(byCondition[bundle.Condition], bundle)
+		for _, name := range conditionsOf(bundle) {
+			byCondition[name] = append(byCondition[name], bundle)
 		}
+	}
+	others, err := r.others(ctx, o, bundles)
+	if err != nil {
+		unjudged = bounded(strings.Join(Problems(err), "; "))
 	}
 	for _, name := range slices.Sorted(maps.Keys(byCondition)) {
 		old := b.GetOrInit(conditions, gardencorev1beta1.ConditionType(name))
-		conditions = condition.Merge(conditions, r.componentCondition(ctx, o, b, status, old, byCondition[name], failures, look))
+		judged := r.componentCondition(ctx, o, b, status, old, byCondition[name], failures, look)
+		if v := others[name]; v != nil && judged.Status == gardencorev1beta1.ConditionTrue {
+			judged = r.failed(b, old, status, v.Reason, v.Message, toCodes(v.Codes))
+		}
+		conditions = condition.Merge(conditions, judged)
 	}
 	if unjudged != "" {
 		conditions = condition.Merge(conditions, unknown(b, o, conditions, unjudged)...)

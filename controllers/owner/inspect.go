@@ -13,6 +13,7 @@ import (
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 	resourcesv1alpha1 "github.com/pergola-dev/pergola/api/resources/v1alpha1"
 	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/health"
 	"github.com/pergola-dev/pergola/health/condition"
 	"github.com/pergola-dev/pergola/internal/panics"
 	"github.com/pergola-dev/pergola/render"
@@ -45,7 +46,7 @@ type BundleState struct {
 	Message string   `json:"message,omitempty"`
 	Codes   []string `json:"codes,omitempty"`
 
-	condition string
+	conditions []string
 }
 
 // Inspection is an owner as it is now.
@@ -69,20 +70,24 @@ func (r *Reconciler) Inspect(ctx context.Context, o *Owner) (_ *Inspection, err 
 	out := &Inspection{Conditions: status.Conditions}
 	look := &serving{}
 	out.Conditions = condition.Merge(out.Conditions, now.apiServerConditions(ctx, o, b, status, look)...)
-	if out.Bundles, err = now.inspectBundles(ctx, o, look); err != nil {
+	var others map[string]*health.Verdict
+	if out.Bundles, others, err = now.inspectBundles(ctx, o, look); err != nil {
 		out.Conditions = condition.Merge(out.Conditions, unknown(b, o, out.Conditions, strings.Join(Problems(err), "; "))...)
 		return out, err
 	}
 	byCondition := map[string][]BundleState{}
 	for _, s := range out.Bundles {
-		if s.condition != "" {
-			byCondition[s.condition] = append(byCondition[s.condition], s)
+		for _, name := range s.conditions {
+			byCondition[name] = append(byCondition[name], s)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(byCondition)) {
 		old := b.GetOrInit(out.Conditions, gardencorev1beta1.ConditionType(name))
-		running := kinds[o.Input.Owner.Kind].running[name]
-		out.Conditions = condition.Merge(out.Conditions, summary(b, old, running, byCondition[name]))
+		judged := summary(b, old, kinds[o.Input.Owner.Kind].running[name], byCondition[name])
+		if v := others[name]; v != nil && judged.Status == gardencorev1beta1.ConditionTrue {
+			judged = b.Update(old, gardencorev1beta1.ConditionFalse, v.Reason, v.Message, toCodes(v.Codes)...)
+		}
+		out.Conditions = condition.Merge(out.Conditions, judged)
 	}
 	return out, nil
 }
@@ -115,30 +120,30 @@ func summary(b *condition.Builder, old gardencorev1beta1.Condition, running [2]s
 // reasonPending is why a bundle is not applied that nothing was tried with yet.
 const reasonPending = "Pending"
 
-// inspectBundles looks at every bundle that is wanted, and at those that are left over.
-func (r *Reconciler) inspectBundles(ctx context.Context, o *Owner, look *serving) ([]BundleState, error) {
+// inspectBundles looks at every bundle that is wanted, and at those that are left over; and at what else counts, see others.
+func (r *Reconciler) inspectBundles(ctx context.Context, o *Owner, look *serving) ([]BundleState, map[string]*health.Verdict, error) {
 	facts, err := r.facts(ctx, o)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	result, err := r.renderWith(ctx, o, facts)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	var out []BundleState
 	for _, b := range result.Bundles {
-		s := BundleState{Bundle: b.Name, Component: b.Component, Cluster: o.ClusterName(b), Objects: len(b.Objects), State: StateHealthy, condition: b.Condition}
+		s := BundleState{Bundle: b.Name, Component: b.Component, Cluster: o.ClusterName(b), Objects: len(b.Objects), State: StateHealthy, conditions: conditionsOf(b)}
 		r.inspectBundle(ctx, o, b, look, &s)
 		out = append(out, s)
 	}
 	gone, err := r.orphans(ctx, o, result.Bundles)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	for _, orphan := range gone {
 		entries, err := r.contents(ctx, o, orphan)
 		if err != nil {
-			return nil, fmt.Errorf("bundle %s: %w", orphan.bundle.Name, err)
+			return nil, nil, fmt.Errorf("bundle %s: %w", orphan.bundle.Name, err)
 		}
 		out = append(out, BundleState{
 			Bundle: orphan.bundle.Name, Cluster: o.ClusterName(orphan.bundle), Objects: len(entries), State: StateLeftOver,
@@ -146,7 +151,8 @@ func (r *Reconciler) inspectBundles(ctx context.Context, o *Owner, look *serving
 		})
 	}
 	sortBundles(out)
-	return out, nil
+	others, err := r.others(ctx, o, result.Bundles)
+	return out, others, err
 }
 
 // sortBundles by name: the order of rendering says nothing to a person.

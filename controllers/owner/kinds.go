@@ -32,6 +32,8 @@ type kindFacts struct {
 	down [2]string
 	// running gives reason and message of a condition that holds.
 	running map[string][2]string
+	// careNamespaces are those whose ManagedResources count for the conditions, whoever wrote them.
+	careNamespaces []string
 	// keepsLastErrors: status has lastErrors.
 	keepsLastErrors bool
 	// encrypters are the Deployments of API servers that write to etcd, for owners whose credentials are rotated here.
@@ -41,12 +43,13 @@ type kindFacts struct {
 var kinds = map[string]kindFacts{
 	Garden: {
 		identity: "gardener-operator", role: "gardener-operator", apiServer: "VirtualGardenAPIServerAvailable",
-		encrypters: []string{"virtual-garden-kube-apiserver", "gardener-apiserver"},
-		down:       [2]string{"VirtualGardenAPIServerDown", "Could not reach the API server of the virtual garden"},
+		encrypters:     []string{"virtual-garden-kube-apiserver", "gardener-apiserver"},
+		down:           [2]string{"VirtualGardenAPIServerDown", "Could not reach the API server of the virtual garden"},
+		careNamespaces: []string{"garden", "istio-system"},
 		running: map[string][2]string{
-			"RuntimeComponentsHealthy":       {"RuntimeComponentsRunning", "All runtime components are healthy."},
-			"VirtualComponentsHealthy":       {"VirtualComponentsRunning", "All virtual garden components are healthy."},
-			"ObservabilityComponentsHealthy": {"ObservabilityComponentsRunning", "All observability components are healthy."},
+			runtimeHealthy:       {"RuntimeComponentsRunning", "All runtime components are healthy."},
+			virtualHealthy:       {"VirtualComponentsRunning", "All virtual garden components are healthy."},
+			observabilityHealthy: {"ObservabilityComponentsRunning", "All observability components are healthy."},
 		},
 	},
 	Seed: {

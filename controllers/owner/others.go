@@ -1,0 +1,124 @@
+package owner
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	resourcesv1alpha1 "github.com/pergola-dev/pergola/api/resources/v1alpha1"
+	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/health"
+	"github.com/pergola-dev/pergola/render"
+)
+
+// The care of a Garden judges every ManagedResource in its namespaces, as upstream's does: also those that no bundle is, of extensions and
+// of components that have left and are not gone yet.
+
+const (
+	runtimeHealthy       = "RuntimeComponentsHealthy"
+	virtualHealthy       = "VirtualComponentsHealthy"
+	observabilityHealthy = "ObservabilityComponentsHealthy"
+
+	// careLabel of a ManagedResource says which condition it counts for.
+	careLabel = "care.gardener.cloud/condition-type"
+)
+
+// conditionsOf are those that a bundle counts for. A ManagedResource of the virtual garden counts for that, too, whatever it is about.
+func conditionsOf(b render.Bundle) []string {
+	switch {
+	case b.Condition == "":
+		return nil
+	case b.Cluster == render.ClusterVirtual && !b.Delivery.Direct && b.Condition != virtualHealthy:
+		return []string{b.Condition, virtualHealthy}
+	}
+	return []string{b.Condition}
+}
+
+// conditionsOfResource are those that a ManagedResource counts for by its class and label.
+func conditionsOfResource(mr *unstructured.Unstructured) []string {
+	class, _, _ := unstructured.NestedString(mr.Object, "spec", "class")
+	label := mr.GetLabels()[careLabel]
+	var out []string
+	if class != "" && (label == "" || label == runtimeHealthy) {
+		out = append(out, runtimeHealthy)
+	}
+	if class == "" || label == virtualHealthy {
+		out = append(out, virtualHealthy)
+	}
+	if label == observabilityHealthy {
+		out = append(out, observabilityHealthy)
+	}
+	return out
+}
+
+// others gives, by condition, the first ManagedResource of the owner's namespaces that is not well, of those that no bundle is. Until bundles
+// are known nobody can tell which these are.
+func (r *Reconciler) others(ctx context.Context, o *Owner, bundles []render.Bundle) (map[string]*health.Verdict, error) {
+	namespaces := kinds[o.Input.Owner.Kind].careNamespaces
+	if len(bundles) == 0 {
+		return nil, nil
+	}
+	ours := map[apply.Ref]bool{}
+	for _, b := range bundles {
+		if !b.Delivery.Direct {
+			ours[managedRef(b)] = true
+		}
+	}
+	out := map[string]*health.Verdict{}
+	for _, namespace := range namespaces {
+		found, err := managedResourcesIn(ctx, o.Local, namespace)
+		if err != nil {
+			return nil, err
+		}
+		for _, mr := range found {
+			if ours[managedResourceRef(namespace, mr.GetName())] {
+				continue
+			}
+			f := health.CareManagedResource(mr, r.ProgressingThreshold, r.Clock.Now())
+			if f == nil {
+				continue
+			}
+			v := located(o.Local, &health.Verdict{Kind: mr.GetKind(), Namespace: namespace, Name: mr.GetName(), Reason: f.Reason, Message: f.Message, Codes: f.Codes})
+			for _, name := range conditionsOfResource(mr) {
+				out[name] = cmp.Or(out[name], v)
+			}
+		}
+	}
+	return out, nil
+}
+
+func managedResourceRef(namespace, name string) apply.Ref {
+	return apply.Ref{APIVersion: resourcesv1alpha1.SchemeGroupVersion.String(), Kind: "ManagedResource", Namespace: namespace, Name: name}
+}
+
+// managedResourcesIn lists those of a namespace by name: what we have written is in the live cache, and what somebody else has is asked for.
+func managedResourcesIn(ctx context.Context, c *apply.Cluster, namespace string) ([]*unstructured.Unstructured, error) {
+	gvk := resourcesv1alpha1.SchemeGroupVersion.WithKind("ManagedResource")
+	all, err := c.List(ctx, gvk, namespace, nil)
+	if unserved(err) {
+		return nil, nil
+	}
+	ref := managedResourceRef(namespace, "")
+	if err != nil {
+		return nil, c.Explain(ref, "list", err)
+	}
+	mapping, err := c.Mapping(ctx, gvk)
+	if err != nil {
+		return nil, c.Explain(ref, "list", err)
+	}
+	keys := apply.GardenerKeys()
+	foreign, err := c.Dynamic().Resource(mapping.Resource).Namespace(namespace).List(ctx,
+		metav1.ListOptions{LabelSelector: keys.ManagedByLabel + "!=" + keys.ManagedByValue, ResourceVersion: "0"})
+	if err != nil {
+		return nil, c.Explain(ref, "list", err)
+	}
+	for i := range foreign.Items {
+		all = append(all, &foreign.Items[i])
+	}
+	slices.SortFunc(all, func(a, b *unstructured.Unstructured) int { return strings.Compare(a.GetName(), b.GetName()) })
+	return all, nil
+}
