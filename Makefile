@@ -32,6 +32,10 @@ demo: demo-parts build local-up ## the whole way on real API servers: apply a la
 demo-parts:
 	@echo "The demonstration: 1. build pergola, 2. build and start the local clusters (the first time 4 to 12 minutes on two cores, then 10 seconds), 3. the way itself (three to six minutes)."
 
+.PHONY: demo-recover
+demo-recover: build $(LOCAL) ## lose all clusters and have them again, from Git, snapshots of etcd and a backup, on clusters of its own (Linux)
+	@hack/demo/recover.sh
+
 .PHONY: test
 test: ## vet, lint, check generated files, unit and integration tests
 	@hack/test.sh

@@ -11,6 +11,9 @@
 //	demo secret CONTEXT NAMESPACE/NAME KEY=FILE…
 //	demo ready URL                             waits until a probe answers
 //	demo waiting WHAT COMMAND ARGUMENT…        runs a command that is silent for long, and says what it waits for
+//	demo remember CONTEXT FILE                 writes a Secret, and a kubeconfig with a certificate and a token to read it with
+//	demo recall CONTEXT FILE                   reads it with these, by the proxy of CONTEXT
+//	demo authorities BEFORE AFTER              compares the CAs of two backups, as pergola backup show -o json prints them
 //	demo runs CONTEXT NAMESPACE/NAME           tells by its exit code whether a Deployment is there and wants pods
 package main
 
@@ -56,7 +59,7 @@ func main() {
 }
 
 func run(ctx context.Context) error {
-	usage := errors.New("usage: demo drift|identity|reach|namespace|flag|serve-git|secret|ready|waiting|runs ARGUMENTS: see the beginning of hack/demo/main.go")
+	usage := errors.New("usage: demo drift|identity|reach|namespace|flag|serve-git|secret|ready|waiting|remember|recall|authorities|runs ARGUMENTS: see the beginning of hack/demo/main.go")
 	if len(os.Args) < 3 {
 		return usage
 	}
@@ -80,6 +83,12 @@ func run(ctx context.Context) error {
 		return ready(ctx, args[0])
 	case command == "waiting" && len(args) > 1:
 		return waiting(ctx, args[0], args[1:])
+	case command == "remember" && len(args) == 2:
+		return remember(ctx, args[0], args[1])
+	case command == "recall" && len(args) == 2:
+		return recall(ctx, args[0], args[1])
+	case command == "authorities" && len(args) == 2:
+		return compareAuthorities(args...)
 	case command == "runs" && len(args) == 2:
 		return runs(ctx, args[0], args[1])
 	}

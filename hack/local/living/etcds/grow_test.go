@@ -104,7 +104,8 @@ func (l local) start(ordinal, founders int32) (stop func()) {
 
 func (l local) connect() *connection {
 	l.t.Helper()
-	m, err := dial(l.t.Context(), l.url(0, l.Spec.Etcd.ClientPort, nil), (*tls.Config)(nil))
+	endpoint := l.url(0, l.Spec.Etcd.ClientPort, nil)
+	m, err := dial(l.t.Context(), endpoint, strings.TrimPrefix(endpoint, "http://"), (*tls.Config)(nil))
 	require.NoError(l.t, err)
 	l.t.Cleanup(func() { m.Close() })
 	return m.(*connection)

@@ -12,6 +12,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
+	"google.golang.org/grpc"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
@@ -40,10 +41,14 @@ type membership interface {
 // connection is a membership by etcd's own client.
 type connection struct{ client *clientv3.Client }
 
-// dial connects to an etcd. Without TLS the configuration is nil.
-func dial(ctx context.Context, endpoint string, secured *tls.Config) (membership, error) {
+// dial connects to an etcd. Without TLS the configuration is nil. The name in the endpoint is the one that the certificate has to be of, whatever the
+// configuration says (google.golang.org/grpc takes it from the address of a connection), so the address is given beside it.
+func dial(ctx context.Context, endpoint, address string, secured *tls.Config) (membership, error) {
 	client, err := clientv3.New(clientv3.Config{
 		Context: ctx, Endpoints: []string{endpoint}, TLS: secured, DialTimeout: patience, Logger: zap.NewNop(),
+		DialOptions: []grpc.DialOption{grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
+			return (&net.Dialer{}).DialContext(ctx, "tcp", address)
+		})},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("connecting to etcd at %s: %w", endpoint, err)
@@ -92,17 +97,21 @@ func connect(ctx context.Context, kube kubernetes.Interface, e *etcd) (membershi
 	if err != nil {
 		return nil, fmt.Errorf("reading Service %s: %w", e.clientService(), err)
 	}
-	address := net.JoinHostPort(service.Spec.ClusterIP, strconv.Itoa(int(e.Spec.Etcd.ClientPort)))
+	port := strconv.Itoa(int(e.Spec.Etcd.ClientPort))
+	address, name := net.JoinHostPort(service.Spec.ClusterIP, port), net.JoinHostPort(e.clientHost(), port)
 	refs := e.Spec.Etcd.ClientURLTLS
 	if refs == nil {
-		return dial(ctx, "http://"+address, nil)
+		return dial(ctx, "http://"+name, address, nil)
 	}
 	secured, err := clientTLS(ctx, kube, e, refs)
 	if err != nil {
 		return nil, err
 	}
-	return dial(ctx, "https://"+address, secured)
+	return dial(ctx, "https://"+name, address, secured)
 }
+
+// clientHost is the name of the client Service, which its certificate has.
+func (e *etcd) clientHost() string { return fmt.Sprintf("%s.%s.svc", e.clientService(), e.Namespace) }
 
 func clientTLS(ctx context.Context, kube kubernetes.Interface, e *etcd, refs *tlsRefs) (*tls.Config, error) {
 	secret := func(name string) (*corev1.Secret, error) {
@@ -133,6 +142,6 @@ func clientTLS(ctx context.Context, kube kubernetes.Interface, e *etcd, refs *tl
 	}
 	return &tls.Config{
 		RootCAs: roots, Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12,
-		ServerName: fmt.Sprintf("%s.%s.svc", e.clientService(), e.Namespace),
+		ServerName: e.clientHost(),
 	}, nil
 }

@@ -1,0 +1,201 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"k8s.io/utils/ptr"
+
+	"github.com/pergola-dev/pergola/controllers/recovery"
+)
+
+// What remember leaves in an API server, and recall looks for.
+const (
+	keptNamespace = "from-before"
+	keptSecret    = "kept"
+	keptAccount   = "somebody"
+)
+
+// kept is what was written, beside the kubeconfig.
+type kept struct {
+	Value []byte `json:"value"`
+	UID   string `json:"uid"`
+}
+
+// remember writes a Secret and a ServiceAccount that may read it, and a kubeconfig with the two ways to it: the certificate of the context, and a token.
+func remember(ctx context.Context, contextName, file string) error {
+	client, err := clientOf(contextName)
+	if err != nil {
+		return err
+	}
+	value := make([]byte, 16)
+	if _, err := rand.Read(value); err != nil {
+		return err
+	}
+	made, err := client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: keptNamespace}}, metav1.CreateOptions{})
+	if err != nil {
+		return err
+	}
+	meta := metav1.ObjectMeta{Namespace: keptNamespace, Name: keptAccount}
+	for _, create := range []func() error{
+		func() error {
+			_, err := client.CoreV1().Secrets(keptNamespace).Create(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: keptSecret}, Data: map[string][]byte{"value": value}}, metav1.CreateOptions{})
+			return err
+		},
+		func() error {
+			_, err := client.CoreV1().ServiceAccounts(keptNamespace).Create(ctx, &corev1.ServiceAccount{ObjectMeta: meta}, metav1.CreateOptions{})
+			return err
+		},
+		func() error {
+			_, err := client.RbacV1().Roles(keptNamespace).Create(ctx, &rbacv1.Role{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get"}}}}, metav1.CreateOptions{})
+			return err
+		},
+		func() error {
+			_, err := client.RbacV1().RoleBindings(keptNamespace).Create(ctx, &rbacv1.RoleBinding{
+				ObjectMeta: meta, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: keptAccount},
+				Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: keptNamespace, Name: keptAccount}},
+			}, metav1.CreateOptions{})
+			return err
+		},
+	} {
+		if err := create(); err != nil {
+			return err
+		}
+	}
+	token, err := client.CoreV1().ServiceAccounts(keptNamespace).CreateToken(ctx, keptAccount, &authenticationv1.TokenRequest{
+		Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: ptr.To(int64(tokenFor / time.Second))},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		return err
+	}
+	config, err := only(contextName)
+	if err != nil {
+		return err
+	}
+	certificate := config.Contexts[contextName]
+	config.AuthInfos["token"] = &clientcmdapi.AuthInfo{Token: token.Status.Token}
+	config.Contexts["token"] = &clientcmdapi.Context{Cluster: certificate.Cluster, AuthInfo: "token"}
+	config.Contexts["certificate"] = certificate
+	delete(config.Contexts, contextName)
+	config.CurrentContext = "certificate"
+	if err := clientcmd.WriteToFile(*config, file); err != nil {
+		return err
+	}
+	text, err := json.Marshal(kept{value, string(made.UID)})
+	if err != nil {
+		return err
+	}
+	fmt.Printf("Secret %s/%s is written in %s; a certificate and a token to read it with are in a kubeconfig.\n", keptNamespace, keptSecret, contextName)
+	return os.WriteFile(file+".kept", text, 0o600)
+}
+
+// recall reads with a kubeconfig of before what it has written, by the proxy that the context has now.
+func recall(ctx context.Context, contextName, file string) error {
+	near, err := only(contextName)
+	if err != nil {
+		return err
+	}
+	config, err := clientcmd.LoadFromFile(file)
+	if err != nil {
+		return err
+	}
+	for _, cluster := range config.Clusters {
+		for _, through := range near.Clusters {
+			cluster.ProxyURL = through.ProxyURL
+		}
+	}
+	text, err := os.ReadFile(file + ".kept")
+	if err != nil {
+		return err
+	}
+	var before kept
+	if err := json.Unmarshal(text, &before); err != nil {
+		return err
+	}
+	for _, way := range slices.Sorted(maps.Keys(config.Contexts)) {
+		reached, err := clientcmd.NewNonInteractiveClientConfig(*config, way, nil, nil).ClientConfig()
+		if err != nil {
+			return err
+		}
+		client, err := kubernetes.NewForConfig(reached)
+		if err != nil {
+			return err
+		}
+		secret, err := client.CoreV1().Secrets(keptNamespace).Get(ctx, keptSecret, metav1.GetOptions{})
+		if err != nil {
+			return fmt.Errorf("with the %s of before: %w", way, err)
+		}
+		if !bytes.Equal(secret.Data["value"], before.Value) {
+			return fmt.Errorf("with the %s of before: Secret %s/%s has another value", way, keptNamespace, keptSecret)
+		}
+		fmt.Printf("%s takes the %s of before, shows a certificate of the CA of before, and its Secret %s/%s has the value of before.\n", reached.Host, way, keptNamespace, keptSecret)
+		if way != "certificate" {
+			continue
+		}
+		namespace, err := client.CoreV1().Namespaces().Get(ctx, keptNamespace, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		if string(namespace.UID) != before.UID {
+			return fmt.Errorf("namespace %s is another one", keptNamespace)
+		}
+	}
+	return nil
+}
+
+// compareAuthorities compares the CAs of two backups, as pergola backup show prints them.
+func compareAuthorities(files ...string) error {
+	found, gardens := make([]map[string]string, len(files)), make([]string, len(files))
+	for i, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		var m recovery.Manifest
+		if err := json.Unmarshal(text, &m); err != nil {
+			return fmt.Errorf("%s: %w", file, err)
+		}
+		found[i], gardens[i] = map[string]string{}, m.Garden.UID
+		for _, e := range m.Entries {
+			if e.Certificate != nil && e.Sort == recovery.Generated && (e.Name == "ca" || strings.HasPrefix(e.Name, "ca-")) {
+				found[i][e.String()] = e.Certificate.SHA256
+			}
+		}
+	}
+	var problems []error
+	for name, before := range found[0] {
+		if after := found[1][name]; after != before {
+			problems = append(problems, fmt.Errorf("%s: the fingerprint was %s, and is %q", name, before, after))
+		}
+	}
+	if gardens[0] != gardens[1] {
+		problems = append(problems, fmt.Errorf("the bucket of the Garden is named after %s, and was after %s", gardens[1], gardens[0]))
+	}
+	if len(found[0]) == 0 {
+		problems = append(problems, errors.New("there are no CAs to compare"))
+	}
+	if err := errors.Join(problems...); err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(found[0])) {
+		fmt.Printf("%s  %s\n", found[0][name][:16], name)
+	}
+	fmt.Printf("All %d CAs are those of before, and the bucket garden-%s has the name of before.\n", len(found[0]), gardens[0])
+	return nil
+}

@@ -1,0 +1,27 @@
+package etcds
+
+import (
+	"context"
+	"fmt"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/kubernetes"
+)
+
+// Client reaches a running Etcd as its own backup process would. It works where Services have their addresses.
+func Client(ctx context.Context, kube kubernetes.Interface, object *unstructured.Unstructured) (*clientv3.Client, error) {
+	e, err := read(object)
+	if err != nil {
+		return nil, err
+	}
+	found, err := connect(ctx, kube, e)
+	if err != nil {
+		return nil, err
+	}
+	c, ok := found.(*connection)
+	if !ok {
+		return nil, fmt.Errorf("%T is no connection", found)
+	}
+	return c.client, nil
+}

@@ -1,0 +1,148 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/pergola-dev/pergola/hack/local/living/etcds"
+)
+
+// restoring is what the data is to become part of.
+type restoring struct {
+	claim, capacity string
+	members         int
+	secured         bool
+}
+
+func restoreCommand() *cobra.Command {
+	var r restoring
+	command := &cobra.Command{
+		Use:   "restore CONTEXT NAMESPACE/ETCD FILE",
+		Short: "Put saved data into the volumes of an Etcd that is not there yet",
+		Long: `Makes the claims that the members of an Etcd will look for, waits for their volumes, and puts the data of a snapshot there. The
+Etcd starts with it when it is applied. An Etcd that is there, and volumes that have data, are an error.`,
+		Example: "  snapshot restore pergola-runtime garden/virtual-garden-etcd-main main.db",
+		Args:    cobra.ExactArgs(3),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			s, err := find(args[0], args[1])
+			if err != nil {
+				return err
+			}
+			if err := s.restore(cmd.Context(), args[2], r); err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s is in the volumes of Etcd %s, which starts with it.\n", args[2], args[1])
+			return err
+		},
+	}
+	flags := command.Flags()
+	flags.StringVar(&r.claim, "claim", "", "template of the claims, spec.volumeClaimTemplate of the Etcd (default: that of Gardener)")
+	flags.StringVar(&r.capacity, "capacity", "25Gi", "of each volume")
+	flags.IntVar(&r.members, "members", 1, "how many members the Etcd has")
+	flags.BoolVar(&r.secured, "peer-tls", false, "members speak TLS with each other")
+	return command
+}
+
+// claimTemplate is Gardener's: components/kubernetes/etcd.cue.
+func claimTemplate(etcd string) string {
+	if prefix, main := strings.CutSuffix(etcd, "etcd-main"); main {
+		return "main-" + prefix + "etcd"
+	}
+	return etcd
+}
+
+func (s *site) restore(ctx context.Context, file string, r restoring) error {
+	if r.members < 1 {
+		return fmt.Errorf("--members %d: an Etcd has one or more", r.members)
+	}
+	capacity, err := resource.ParseQuantity(r.capacity)
+	if err != nil {
+		return fmt.Errorf("--capacity %s: %w", r.capacity, err)
+	}
+	switch _, err := s.dynamic.Resource(etcds.Resource).Namespace(s.namespace).Get(ctx, s.name, metav1.GetOptions{}); {
+	case err == nil:
+		return fmt.Errorf("the Etcd %s/%s is there already: its data has to be there before", s.namespace, s.name)
+	case !apierrors.IsNotFound(err):
+		return fmt.Errorf("looking for Etcd %s/%s: %w", s.namespace, s.name, err)
+	}
+	if r.claim == "" {
+		r.claim = claimTemplate(s.name)
+	}
+	scheme := "http"
+	if r.secured {
+		scheme = "https"
+	}
+	peers, names := map[string]string{}, []string{}
+	for i := range r.members {
+		name := fmt.Sprintf("%s-%d", s.name, i)
+		names = append(names, name)
+		peers[name] = fmt.Sprintf("%s://%s.%s-peer.%s.svc:2380", scheme, name, s.name, s.namespace)
+	}
+	if err := s.ensureNamespace(ctx); err != nil {
+		return err
+	}
+	for _, name := range names {
+		folder, err := s.volume(ctx, r.claim+"-"+name, capacity)
+		if err != nil {
+			return err
+		}
+		if err := unpack(file, filepath.Join(folder, "new.etcd"), name, peers); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *site) ensureNamespace(ctx context.Context) error {
+	_, err := s.kube.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.namespace}}, metav1.CreateOptions{})
+	if err != nil && !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("making namespace %s: %w", s.namespace, err)
+	}
+	return nil
+}
+
+// volume is the folder of a claim, which is made if it is not there.
+func (s *site) volume(ctx context.Context, name string, capacity resource.Quantity) (string, error) {
+	claims := s.kube.CoreV1().PersistentVolumeClaims(s.namespace)
+	_, err := claims.Create(ctx, &corev1.PersistentVolumeClaim{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: corev1.PersistentVolumeClaimSpec{
+			AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+			Resources:   corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: capacity}},
+		},
+	}, metav1.CreateOptions{})
+	if err != nil && !apierrors.IsAlreadyExists(err) {
+		return "", fmt.Errorf("making claim %s/%s: %w", s.namespace, name, err)
+	}
+	var folder string
+	err = wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+		claim, err := claims.Get(ctx, name, metav1.GetOptions{})
+		if err != nil || claim.Status.Phase != corev1.ClaimBound {
+			return false, err
+		}
+		volume, err := s.kube.CoreV1().PersistentVolumes().Get(ctx, claim.Spec.VolumeName, metav1.GetOptions{})
+		if err != nil {
+			return false, err
+		}
+		if volume.Spec.HostPath == nil {
+			return false, errors.New("its volume is no folder: pods do not run for real in this cluster")
+		}
+		folder = volume.Spec.HostPath.Path
+		return true, nil
+	})
+	if err != nil {
+		return "", fmt.Errorf("waiting for the volume of claim %s/%s: %w", s.namespace, name, err)
+	}
+	return folder, nil
+}
