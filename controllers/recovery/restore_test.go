@@ -126,7 +126,7 @@ func TestRecovery(t *testing.T) {
 	assert.Equal(t, credentials(before.garden()), credentials(after.garden()))
 	for _, f := range after.garden().GetManagedFields() {
 		if f.Manager == manager && f.Subresource == "" {
-			assert.NotContains(t, string(f.FieldsV1.Raw), "f:spec", "what Git declares is Git's alone")
+			assert.NotContains(t, f.FieldsV1.GetRawString(), "f:spec", "what Git declares is Git's alone")
 		}
 	}
 
