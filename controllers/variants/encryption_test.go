@@ -9,6 +9,10 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/dynamic"
+
+	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 )
 
 // What is to be encrypted is encrypted in etcd, by the provider that is asked for, and can be read by the API server; the rest is not.
@@ -52,6 +56,50 @@ func TestEncryption(t *testing.T) {
 			secret, err := p.api.CoreV1().Secrets(name).Get(t.Context(), meta.Name, metav1.GetOptions{})
 			require.NoError(t, err)
 			assert.Equal(t, value, string(secret.Data["value"]))
+		})
+	}
+}
+
+// Where kube-apiserver serves the Gardener API, it encrypts what gardener-apiserver would: what is secret or may lead to it always, the rest where it is declared.
+func TestEncryptionOfTheGardenerAPI(t *testing.T) {
+	p := gardenPlane(t)
+	client, err := dynamic.NewForConfig(p.config)
+	require.NoError(t, err)
+	name := p.makeNamespace(t, "encrypted")
+	const value = "nobody may read this of Gardener in etcd"
+	for _, test := range []struct {
+		resource  string
+		object    map[string]any
+		encrypted bool
+	}{
+		{"internalsecrets", map[string]any{"kind": "InternalSecret", "stringData": map[string]any{"value": value}}, true},
+		{"shootstates", map[string]any{"kind": "ShootState", "spec": map[string]any{"gardener": []any{map[string]any{"name": "a", "type": "secret", "data": map[string]any{"value": value}}}}}, true},
+		{"quotas", map[string]any{"kind": "Quota", "metadata": map[string]any{"annotations": map[string]any{"about": value}}, "spec": map[string]any{
+			"scope": map[string]any{"apiVersion": "core.gardener.cloud/v1beta1", "kind": "Project"}, "metrics": map[string]any{"cpu": "1"},
+		}}, true},
+		{"exposureclasses", map[string]any{"kind": "ExposureClass", "metadata": map[string]any{"annotations": map[string]any{"about": value}}, "handler": "none"}, false},
+	} {
+		t.Run(test.resource, func(t *testing.T) {
+			o := &unstructured.Unstructured{Object: test.object}
+			o.SetAPIVersion("core.gardener.cloud/v1beta1")
+			o.SetName("value-" + strings.ToLower(metav1.Now().Format("150405.000")))
+			key := "/registry/core.gardener.cloud/" + test.resource + "/"
+			in := client.Resource(gardencorev1beta1.SchemeGroupVersion.WithResource(test.resource))
+			resource := dynamic.ResourceInterface(in)
+			if test.resource != "exposureclasses" {
+				o.SetNamespace(name)
+				key += name + "/"
+				resource = in.Namespace(name)
+			}
+			_, err := resource.Create(t.Context(), o, metav1.CreateOptions{})
+			require.NoError(t, err)
+			stored := p.etcd(t, "main").get(key + o.GetName()).value
+			if !test.encrypted {
+				assert.Contains(t, stored, value)
+				return
+			}
+			assert.Regexp(t, `\Ak8s:enc:aescbc:v1:key\d+:`, stored)
+			assert.NotContains(t, stored, value)
 		})
 	}
 }
