@@ -254,11 +254,11 @@ func TestOperatorConverges(t *testing.T) {
 	config.Wrap(requests.wrap)
 	c, err := landscape.New(examples(t)[0], landscape.Options{
 		Catalogue: components.FS, Configs: map[string]*rest.Config{landscape.Runtime: config}, Part: landscape.PartOperator(),
-		Clock: clock.RealClock{}, Holder: "test", Version: components.Version, Gate: plan.DefaultGate(), StepTimeout: 3 * time.Second,
+		Clock: clock.RealClock{}, Holder: "test", Version: components.Version, Gate: plan.DefaultGate(), StepTimeout: 15 * time.Second,
 	})
 	require.NoError(t, err)
 	defer c.Close()
-	ctx, cancel := context.WithTimeout(testContext(t), time.Minute)
+	ctx, cancel := context.WithTimeout(testContext(t), 2*time.Minute)
 	defer cancel()
 	t.Cleanup(func() { withoutWebhooks(t, admin) })
 	report, err := c.Apply(ctx)

@@ -8,6 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/types"
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/pergola-dev/pergola/controllers/gardenlet"
@@ -17,7 +18,7 @@ import (
 
 // gardenletFlags of the command.
 type gardenletFlags struct {
-	seed, garden, kubeconfig string
+	seed, garden, gardenSecret, kubeconfig string
 	ports                    portFlags
 	address                  string
 	log                      logFlags
@@ -26,31 +27,36 @@ type gardenletFlags struct {
 func newGardenlet() *cobra.Command {
 	var f gardenletFlags
 	cmd := &cobra.Command{
-		Use:   "gardenlet --seed NAME --garden-kubeconfig FILE",
+		Use:   "gardenlet --seed NAME (--garden-kubeconfig-secret NAMESPACE/NAME | --garden-kubeconfig FILE)",
 		Short: "Converge one seed and its Shoots from the virtual garden",
 		Long: `Runs in a seed and pulls: watches its Seed, the Shoots that are bound to it and what they refer to in the virtual garden, with the settings
 and overlays that the operator has published into namespace seed-NAME, and converges the seed to them. Nobody has to reach the seed, and the seed
 needs no Git. Drift is repaired and health is told all the time; while the virtual garden cannot be reached, the seed is kept with what is
 known.
 
+Its access to the virtual garden is in a Secret of the seed, key kubeconfig. Where that is the token of a ServiceAccount, it is renewed before it ends, and
+when a rotation asks for it. What is in a file is renewed by whoever wrote it.
+
 It takes the lease garden/gardenlet-leader-election on the seed, as upstream's gardenlet does; a second instance waits for it.
 
 /healthz and /readyz are on the health port, /metrics on the metrics port, both without TLS. /readyz says what is missing. With OTEL_EXPORTER_OTLP_ENDPOINT set,
 traces are sent there.`,
-		Example: `  pergola gardenlet --seed local --garden-kubeconfig garden.yaml
+		Example: `  pergola gardenlet --seed local --garden-kubeconfig-secret garden/gardenlet-garden
   pergola gardenlet --seed local --garden-kubeconfig garden.yaml --kubeconfig seed.yaml --log-format text`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.seed, "seed", "", "name of the Seed (required)")
-	flags.StringVar(&f.garden, "garden-kubeconfig", "", "kubeconfig of the virtual garden (required)")
+	flags.StringVar(&f.gardenSecret, "garden-kubeconfig-secret", "", "Secret of the seed with the kubeconfig of the virtual garden, as NAMESPACE/NAME")
+	flags.StringVar(&f.garden, "garden-kubeconfig", "", "kubeconfig of the virtual garden, in a file")
 	flags.StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig of the seed (default in a pod: its own access; else KUBECONFIG)")
 	f.ports.add(cmd, 2728, 2729)
 	addBindAddress(cmd, &f.address)
 	f.log.add(cmd)
 	_ = cmd.MarkFlagRequired("seed")
-	_ = cmd.MarkFlagRequired("garden-kubeconfig")
+	cmd.MarkFlagsOneRequired("garden-kubeconfig-secret", "garden-kubeconfig")
+	cmd.MarkFlagsMutuallyExclusive("garden-kubeconfig-secret", "garden-kubeconfig")
 	return cmd
 }
 
@@ -64,13 +70,9 @@ func (f *gardenletFlags) run(cmd *cobra.Command) error {
 		return err
 	}
 	o := gardenlet.Options{Seed: f.seed, Holder: holderOf("gardenlet"), Version: version, Log: log, Catalogue: catalogue(cmd), Outside: !isInCluster(f.kubeconfig)}
-	if o.Garden, err = accessOf("garden", f.garden); err != nil {
+	if err := f.reach(&o); err != nil {
 		return err
 	}
-	if o.Local, err = accessOf("seed", f.kubeconfig); err != nil {
-		return err
-	}
-	o.Garden.UserAgent, o.Local.UserAgent = "pergola-gardenlet", "pergola-gardenlet"
 	g, err := gardenlet.New(o)
 	if err != nil {
 		return err
@@ -93,5 +95,26 @@ func (f *gardenletFlags) run(cmd *cobra.Command) error {
 		return err
 	}
 	log.Info("stopped")
+	return nil
+}
+
+// reach finds the access to both clusters.
+func (f *gardenletFlags) reach(o *gardenlet.Options) (err error) {
+	if o.Local, err = accessOf("seed", f.kubeconfig); err != nil {
+		return err
+	}
+	o.Local.UserAgent = "pergola-gardenlet"
+	if f.gardenSecret != "" {
+		namespace, name, ok := strings.Cut(f.gardenSecret, "/")
+		if !ok || len(utilvalidation.IsDNS1123Label(namespace)) > 0 || len(utilvalidation.IsDNS1123Subdomain(name)) > 0 {
+			return fmt.Errorf("--garden-kubeconfig-secret: %q is not NAMESPACE/NAME of a Secret", f.gardenSecret)
+		}
+		o.GardenSecret = types.NamespacedName{Namespace: namespace, Name: name}
+		return nil
+	}
+	if o.Garden, err = accessOf("garden", f.garden); err != nil {
+		return err
+	}
+	o.Garden.UserAgent = "pergola-gardenlet"
 	return nil
 }

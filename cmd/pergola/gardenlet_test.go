@@ -1,20 +1,27 @@
 package main
 
 import (
+	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // TestGardenletSettings: what makes no sense is refused before anything is asked of a cluster.
 func TestGardenletSettings(t *testing.T) {
-	none := filepath.Join(t.TempDir(), "none")
+	none, there := filepath.Join(t.TempDir(), "none"), filepath.Join(t.TempDir(), "there")
+	require.NoError(t, os.WriteFile(there, []byte("{apiVersion: v1, kind: Config, current-context: a, contexts: [{name: a, context: {cluster: a}}], clusters: [{name: a, cluster: {server: 'https://127.0.0.1:1'}}]}"), 0o600))
+	t.Setenv("KUBECONFIG", there)
 	for name, test := range map[string]struct {
 		args []string
 		want string
 	}{
-		"nothing":    {nil, `required flag(s) "garden-kubeconfig", "seed" not set`},
+		"nothing":    {nil, `required flag(s) "seed" not set`},
+		"no access":  {[]string{"--seed", "s"}, "at least one of the flags in the group [garden-kubeconfig-secret garden-kubeconfig] is required"},
+		"two":        {[]string{"--seed", "s", "--garden-kubeconfig", none, "--garden-kubeconfig-secret", "a/b"}, "none of the others can be"},
+		"secret":     {[]string{"--seed", "s", "--garden-kubeconfig-secret", "b"}, `--garden-kubeconfig-secret: "b" is not NAMESPACE/NAME of a Secret`},
 		"level":      {[]string{"--seed", "s", "--garden-kubeconfig", none, "--log-level", "loud"}, `--log-level "loud": want one of info, debug, error`},
 		"format":     {[]string{"--seed", "s", "--garden-kubeconfig", none, "--log-format", "xml"}, `--log-format "xml": want one of json, text`},
 		"kubeconfig": {[]string{"--seed", "s", "--garden-kubeconfig", none}, "access to the garden cluster, kubeconfig"},

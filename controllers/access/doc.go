@@ -8,5 +8,7 @@
 // A connection of Late is there before its Secret is: it reads the Secret when the first request is sent, remembers it, and reads it again when
 // the API server does not take it any more. So one connection gets through the making of a virtual garden, and through rotations.
 //
+// Own is the other way round: access that a process was given once in a Secret, and renews itself, as a gardenlet does.
+//
 // What does not live here: which certificates there are (the catalogue asks the secrets manager for them), and access that somebody declares.
 package access

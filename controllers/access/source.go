@@ -64,6 +64,11 @@ func OfShoot(shoot, namespace string, read Reader, clk clock.PassiveClock) Sourc
 	}
 }
 
+// OfRegisteredSeed is the source of a gardenlet's access to the virtual garden, in a Secret of its seed that whoever registers the seed makes.
+func OfRegisteredSeed(secret types.NamespacedName, read Reader, clk clock.PassiveClock) Source {
+	return Source{Of: "the virtual garden", MadeWith: "the registration of the seed", Secret: secret, Read: read, Inside: VirtualGarden, Clock: clk}
+}
+
 // MissingError says that there is no access yet.
 type MissingError struct {
 	Of, MadeWith string

@@ -43,6 +43,9 @@ func IsLate(config *rest.Config) bool {
 	return is
 }
 
+// connectionOf is the one of Late behind a Config.
+func connectionOf(config *rest.Config) *transport { return config.Transport.(*transport) }
+
 // IsThere tells whether a connection has its access. That of others is their own matter: they have.
 func IsThere(ctx context.Context, config *rest.Config) bool {
 	t, is := config.Transport.(*transport)

@@ -62,7 +62,7 @@ func (g *Gardenlet) assess(ctx context.Context) {
 		id := kind + " " + strings.TrimPrefix(object.GetNamespace()+"/"+object.GetName(), "/")
 		why := seedpublication.LeftAlone(object)
 		g.say(object, reasonLeftAlone, why)
-		g.say(object, reasonNotTakenUp, notTakenUp(object, why))
+		g.say(object, reasonNotTakenUp, notTakenUp(object, why, g.does()))
 		if why != "" {
 			apart[id] = why
 			return
@@ -74,6 +74,7 @@ func (g *Gardenlet) assess(ctx context.Context) {
 			return
 		}
 		asked := g.asked(ctx, object)
+		g.askedForAccess(object)
 		switch at := g.site(id); {
 		case at == nil || at.key != from.key:
 			g.start(ctx, id, from, s, begin)
@@ -108,6 +109,14 @@ func (g *Gardenlet) assess(ctx context.Context) {
 // operations that mean: converge it now.
 func operations() []string {
 	return []string{gardencorev1beta1.GardenerOperationReconcile, "retry"}
+}
+
+// does are all operations that this gardenlet does.
+func (g *Gardenlet) does() []string {
+	if g.renewal == nil {
+		return operations()
+	}
+	return append(operations(), renewalOperations()...)
 }
 
 // asked takes the annotation away by which somebody asks for a convergence now. Other operations are left to those who do them.

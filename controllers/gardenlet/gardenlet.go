@@ -12,6 +12,7 @@ import (
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
@@ -35,6 +36,8 @@ type Options struct {
 	Seed string
 	// Garden and Local are the access to the virtual garden and to the seed.
 	Garden, Local *rest.Config
+	// GardenSecret is the Secret of the seed with the access to the virtual garden, which the gardenlet renews; Garden is not set then.
+	GardenSecret types.NamespacedName
 	// Outside says that the process does not run in the seed, so that names of its Services mean nothing here.
 	Outside bool
 	// Catalogue of components, and its version; default: the one of this program.
@@ -94,7 +97,9 @@ type Gardenlet struct {
 	force   atomic.Bool
 	metrics *metrics
 	// tokens are requested for the Shoots.
-	tokens   *accesstokens.Keeper
+	tokens *accesstokens.Keeper
+	// renewal is of the access to the virtual garden.
+	renewal  *renewal
 	recorder record.EventRecorder
 
 	objects *objects
@@ -150,11 +155,16 @@ func New(o Options) (*Gardenlet, error) {
 			g.close()
 		}
 	}()
+	if o.GardenSecret.Name != "" {
+		if err = g.ownAccess(); err != nil {
+			return nil, err
+		}
+	}
 	for _, c := range []struct {
 		cluster **apply.Cluster
 		name    string
 		config  *rest.Config
-	}{{&g.garden, landscape.Virtual, fenced(o.Garden, g.sure)}, {&g.local, o.Seed, fenced(o.Local, g.sure)}, {&g.leases, o.Seed, o.Local}} {
+	}{{&g.garden, landscape.Virtual, fenced(g.Garden, g.sure)}, {&g.local, o.Seed, fenced(o.Local, g.sure)}, {&g.leases, o.Seed, o.Local}} {
 		if *c.cluster, err = apply.NewCluster(c.name, c.config, apply.ClusterOptions{Clock: o.Clock}); err != nil {
 			return nil, err
 		}
@@ -224,6 +234,7 @@ func (g *Gardenlet) Run(ctx context.Context) error {
 	group.Go(func() { g.heartbeats(ctx) })
 	group.Go(func() { g.keep(ctx) })
 	group.Go(func() { g.assessments(ctx) })
+	group.Go(func() { g.renewals(ctx) })
 	<-ctx.Done()
 	group.Wait()
 	g.stopAll(context.Cause(ctx))

@@ -27,6 +27,7 @@ const (
 	reasonDriftRepaired = "DriftRepaired"
 	reasonDriftStays    = "DriftNotRepaired"
 	reasonLapsed        = "ApprovalLapsed"
+	reasonNotRenewed    = "AccessNotRenewed"
 )
 
 // tell logs a warning and records it as an Event of an object in the virtual garden.
@@ -62,7 +63,7 @@ func (g *Gardenlet) forgetSaid() {
 
 // notTakenUp says that nobody does what an object is asked for; empty when it is asked for nothing, or the gardenlet does it. It has no command: who
 // reads an Event may use another cluster.
-func notTakenUp(o *unstructured.Unstructured, leftAlone string) string {
+func notTakenUp(o *unstructured.Unstructured, leftAlone string, done []string) string {
 	operation := o.GetAnnotations()[gardencorev1beta1.GardenerOperation]
 	waits, _, _ := strings.Cut(schemas.OperationWaiting(o), "; to withdraw it")
 	waits += "; to withdraw it, take its annotation " + gardencorev1beta1.GardenerOperation + " away"
@@ -71,8 +72,10 @@ func notTakenUp(o *unstructured.Unstructured, leftAlone string) string {
 		return ""
 	case leftAlone != "":
 		return waits + "; the object is left alone: " + leftAlone
-	case slices.Contains(operations(), operation):
+	case slices.Contains(operations(), operation), o.GetKind() == kindSeed && slices.Contains(done, operation):
 		return ""
+	case o.GetKind() == kindSeed && slices.Contains(renewalOperations(), operation):
+		return waits + "; its access to the virtual garden is given by a file, which whoever wrote it has to renew"
 	}
 	return waits + "; this gardenlet does reconcile and retry only"
 }

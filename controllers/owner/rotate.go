@@ -63,6 +63,9 @@ func (r *run) rotate(ctx context.Context, result render.Result) (again bool, err
 			return false, err
 		}
 	}
+	if err := r.renewOnSeeds(ctx, c.SeedOperations()); err != nil {
+		return false, err
+	}
 	if changed || key == gardencorev1beta1.RotationPreparing {
 		requests, err := requestsOf(o, result)
 		if err != nil {
@@ -206,6 +209,29 @@ func (r *run) renewTokens(ctx context.Context) error {
 			return errors.Join(ctx.Err(), err, fmt.Errorf("tokens that the new key signs were not requested within %s: %s", renewTime, strings.Join(waiting, ", ")))
 		}
 	}
+}
+
+// renewOnSeeds has gardenlets change over to the new credentials, too.
+func (r *run) renewOnSeeds(ctx context.Context, operations []string) error {
+	o := r.owner
+	if len(operations) == 0 || o.Target == nil {
+		return nil
+	}
+	client, err := metadata.NewForConfig(o.Target.RESTConfig())
+	if err != nil {
+		return fmt.Errorf("cluster %s: %w", o.Target.Name(), err)
+	}
+	leases, err := kubernetes.NewForConfig(o.Target.RESTConfig())
+	if err != nil {
+		return fmt.Errorf("cluster %s: %w", o.Target.Name(), err)
+	}
+	seeds := rotation.Seeds{Client: client, Leases: leases, FieldManager: kinds[o.identity().Kind].role, Clock: r.Clock, Tell: func(m string) { r.tell("renew-on-seeds", m) }}
+	for _, operation := range operations {
+		if err := seeds.Ask(ctx, operation); err != nil {
+			return o.Target.Explain(apply.Ref{}, "have seeds renew their access to", err)
+		}
+	}
+	return nil
 }
 
 // notRenewed are the Secrets that have the token of before.

@@ -9,5 +9,5 @@
 // only then write with it; and it is not Prepared before everything was written anew.
 //
 // What does not live here: who takes operations up and runs the steps (controllers/owner), writing objects anew (rewrite.go knows how, of one
-// cluster), making secrets (secrets), and which operation is allowed when (schemas).
+// cluster; seeds.go how gardenlets are asked to follow), making secrets (secrets), and which operation is allowed when (schemas).
 package rotation

@@ -10,7 +10,7 @@
 {{- else -}}
 - gardenlet
 - --seed={{ .Values.gardenlet.seed }}
-- --garden-kubeconfig=/etc/pergola/garden/kubeconfig
+- --garden-kubeconfig-secret={{ .Release.Namespace }}/{{ .Values.gardenlet.gardenKubeconfig.secretName }}
 {{- end }}
 - --health-port=8081
 - --metrics-port=8080

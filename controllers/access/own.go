@@ -1,0 +1,250 @@
+package access
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+)
+
+const (
+	// rootCAs is the ConfigMap in each namespace from which everybody knows the authorities of an API server; kube-controller-manager writes it
+	// (kubernetes: pkg/controller/certificates/rootcacertpublisher).
+	rootCAs, keyRootCAs = "kube-root-ca.crt", "ca.crt"
+	// defaultLifetime is asked for where a token says of itself that it does not end, or not when it began; an API server may give less.
+	defaultLifetime = 30 * 24 * time.Hour
+	// renewAfter is the part of a token's life after which it is renewed, as kubelets do with those of pods.
+	renewAfter = 0.8
+)
+
+// ErrNotOwn is about access that only whoever made it can renew.
+var ErrNotOwn = errors.New("it is renewed only where it is the token of a ServiceAccount; whoever made this one has to renew it")
+
+// Own is the access of somebody to another cluster that he renews himself: a kubeconfig with the token of a ServiceAccount, in a Secret.
+type Own struct {
+	// Connection uses the access; it is one of Late.
+	Connection *rest.Config
+	// Secrets has the Secret that the connection reads. It is written with FieldManager.
+	Secrets      kubernetes.Interface
+	FieldManager string
+}
+
+// Due is when the access is to be renewed; zero when it does not end.
+func (o Own) Due(ctx context.Context) (time.Time, error) {
+	_, current, err := o.read(ctx)
+	if err != nil {
+		return time.Time{}, err
+	}
+	if current.until.IsZero() {
+		return time.Time{}, nil
+	}
+	return current.since.Add(time.Duration(renewAfter * float64(current.until.Sub(current.since)))), nil
+}
+
+// Renew has a new token made, asks for the authorities of the API server as they are now, tries both, and writes them into the Secret. The
+// connection uses them then. What is in force stays so if any of it fails.
+func (o Own) Renew(ctx context.Context) error {
+	from, current, err := o.read(ctx)
+	if err != nil {
+		return err
+	}
+	client, err := kubernetes.NewForConfig(o.Connection)
+	if err != nil {
+		return fmt.Errorf("access to %s: %w", o.source().Of, err)
+	}
+	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: current.lifetime()}}
+	made, err := client.CoreV1().ServiceAccounts(current.account.Namespace).CreateToken(ctx, current.account.Name, request, metav1.CreateOptions{})
+	if err != nil {
+		return fmt.Errorf("ask for a token of ServiceAccount %s: %w", current.account, err)
+	}
+	authorities, err := client.CoreV1().ConfigMaps(current.account.Namespace).Get(ctx, rootCAs, metav1.GetOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("read the authorities of %s, ConfigMap %s/%s: %w", o.source().Of, current.account.Namespace, rootCAs, err)
+	}
+	// A server that is not known by its own authorities (a public certificate is before it) stays known by those that it was known by.
+	var tried []error
+	for _, bundle := range [][]byte{[]byte(authorities.Data[keyRootCAs]), current.cluster.CertificateAuthorityData} {
+		if len(bytes.TrimSpace(bundle)) == 0 && len(current.cluster.CertificateAuthorityData) > 0 {
+			continue
+		}
+		raw, err := current.with(made.Status.Token, bundle)
+		if err != nil {
+			return err
+		}
+		if err := o.try(ctx, raw, current.account); err != nil {
+			tried = append(tried, err)
+			continue
+		}
+		return o.write(ctx, from, raw)
+	}
+	return fmt.Errorf("the new access to %s does not work: %w", o.source().Of, errors.Join(tried...))
+}
+
+func (o Own) source() Source { return connectionOf(o.Connection).source }
+
+// read gives the Secret and what is in it.
+func (o Own) read(ctx context.Context) (*corev1.Secret, *token, error) {
+	s := o.source()
+	secret, err := o.Secrets.CoreV1().Secrets(s.Secret.Namespace).Get(ctx, s.Secret.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, nil, &MissingError{Of: s.Of, MadeWith: s.MadeWith, Secret: s.Secret}
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("access to %s: reading Secret %s: %w", s.Of, s.Secret, err)
+	}
+	current, err := tokenOf(secret.Data[Key])
+	if err != nil {
+		return nil, nil, fmt.Errorf("access to %s, Secret %s: %w", s.Of, s.Secret, err)
+	}
+	return secret, current, nil
+}
+
+// try tells whether a kubeconfig gives access, as the same account.
+func (o Own) try(ctx context.Context, raw []byte, account types.NamespacedName) error {
+	s, secret := o.source(), &corev1.Secret{Data: map[string][]byte{Key: raw}}
+	s.Read = func(context.Context, types.NamespacedName) (*corev1.Secret, error) { return secret, nil }
+	config, _, err := s.read(ctx)
+	if err != nil {
+		return err
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return errors.New("the certificates of the kubeconfig cannot be used") // the cause may quote them
+	}
+	review, err := client.AuthenticationV1().SelfSubjectReviews().Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
+	if err != nil {
+		return err
+	}
+	if want := accountUser(account); review.Status.UserInfo.Username != want {
+		return fmt.Errorf("%s is %q with it, and not %q", s.Of, review.Status.UserInfo.Username, want)
+	}
+	return nil
+}
+
+// write puts a kubeconfig into the Secret, unless somebody else did meanwhile, and has the connection use it.
+func (o Own) write(ctx context.Context, from *corev1.Secret, raw []byte) error {
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"resourceVersion": from.ResourceVersion}, "data": map[string][]byte{Key: raw}})
+	if err != nil {
+		return fmt.Errorf("preparing the patch: %T", err) // its text could be of the content
+	}
+	if _, err := o.Secrets.CoreV1().Secrets(from.Namespace).Patch(ctx, from.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: o.FieldManager}); err != nil {
+		return fmt.Errorf("write the new access into Secret %s/%s: %w", from.Namespace, from.Name, err)
+	}
+	t := connectionOf(o.Connection)
+	if err := t.take(ctx); err != nil {
+		return err
+	}
+	defer t.leave()
+	t.read(ctx)
+	return nil
+}
+
+// token is access by that of a ServiceAccount.
+type token struct {
+	config       *clientcmdapi.Config
+	cluster      *clientcmdapi.Cluster
+	user         *clientcmdapi.AuthInfo
+	account      types.NamespacedName
+	since, until time.Time
+}
+
+// tokenOf reads a kubeconfig. Its errors have nothing of the content.
+func tokenOf(raw []byte) (*token, error) {
+	config, err := clientcmd.Load(raw)
+	if err != nil {
+		return nil, errors.New("the kubeconfig cannot be read")
+	}
+	current := config.Contexts[config.CurrentContext]
+	if current == nil {
+		return nil, errors.New("the kubeconfig has no current context")
+	}
+	out := &token{config: config, cluster: config.Clusters[current.Cluster], user: config.AuthInfos[current.AuthInfo]}
+	if out.cluster == nil || out.user == nil {
+		return nil, errors.New("the current context of the kubeconfig has no cluster, or no user")
+	}
+	if out.user.Token == "" {
+		return nil, ErrNotOwn
+	}
+	claims, err := claimsOf(out.user.Token)
+	if err != nil {
+		return nil, err
+	}
+	namespace, name, ok := strings.Cut(strings.TrimPrefix(claims.Subject, userPrefix), ":")
+	if !ok || !strings.HasPrefix(claims.Subject, userPrefix) {
+		return nil, ErrNotOwn
+	}
+	out.account = types.NamespacedName{Namespace: namespace, Name: name}
+	if claims.IssuedAt > 0 && claims.Expires > claims.IssuedAt {
+		out.since, out.until = time.Unix(claims.IssuedAt, 0), time.Unix(claims.Expires, 0)
+	}
+	return out, nil
+}
+
+// userPrefix begins the names of ServiceAccounts as users (kubernetes: staging/src/k8s.io/apiserver/pkg/authentication/serviceaccount).
+const userPrefix = "system:serviceaccount:"
+
+func accountUser(account types.NamespacedName) string {
+	return userPrefix + account.Namespace + ":" + account.Name
+}
+
+// claims are what a token says of itself. Whether it is genuine is for the API server to tell.
+type claims struct {
+	Subject  string `json:"sub"`
+	IssuedAt int64  `json:"iat"`
+	Expires  int64  `json:"exp"`
+}
+
+func claimsOf(jwt string) (claims, error) {
+	var out claims
+	parts := strings.Split(jwt, ".")
+	if len(parts) != 3 {
+		return out, ErrNotOwn
+	}
+	raw, err := base64.RawURLEncoding.DecodeString(parts[1])
+	if err == nil {
+		err = json.Unmarshal(raw, &out)
+	}
+	if err != nil {
+		return out, errors.New("its token cannot be read")
+	}
+	return out, nil
+}
+
+// lifetime is what is asked for: as long as before.
+func (t *token) lifetime() *int64 {
+	lifetime := defaultLifetime
+	if !t.until.IsZero() {
+		lifetime = t.until.Sub(t.since)
+	}
+	seconds := int64(lifetime / time.Second)
+	return &seconds
+}
+
+// with is the kubeconfig with another token and other authorities.
+func (t *token) with(value string, authorities []byte) ([]byte, error) {
+	config := t.config.DeepCopy()
+	current := config.Contexts[config.CurrentContext]
+	config.AuthInfos[current.AuthInfo].Token = value
+	if len(authorities) > 0 {
+		config.Clusters[current.Cluster].CertificateAuthorityData = authorities
+	}
+	raw, err := clientcmd.Write(*config)
+	if err != nil {
+		return nil, fmt.Errorf("preparing the kubeconfig: %T", err) // its text could be of the content
+	}
+	return raw, nil
+}

@@ -1,0 +1,172 @@
+package gardenlet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/util/retry"
+
+	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
+	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/controllers/access"
+)
+
+const (
+	// renewTimeout bounds one attempt to renew the access to the virtual garden.
+	renewTimeout = time.Minute
+	// lookAgain is how often it is looked at the latest when the access ends: somebody may have put another one into the Secret.
+	lookAgain = time.Hour
+	// leastWait is between two attempts that succeed: clocks may differ.
+	leastWait = time.Minute
+	// mostPause is how long the gardenlet waits at most after an attempt that failed.
+	mostPause = 10 * time.Minute
+)
+
+// renewalOperations are those on a Seed by which the gardenlet is asked for new access to the virtual garden, and to renew what others on the seed have.
+// (It gives nobody else access to the virtual garden, and no workload identities.)
+func renewalOperations() []string {
+	return []string{
+		gardencorev1beta1.GardenerOperationRenewKubeconfig, gardencorev1beta1.SeedOperationRenewGardenAccessSecrets, gardencorev1beta1.SeedOperationRenewWorkloadIdentityTokens,
+	}
+}
+
+// renewal of the access to the virtual garden.
+type renewal struct {
+	own access.Own
+	// now has the Seed that asks for it.
+	now chan *unstructured.Unstructured
+}
+
+// ownAccess prepares the connection with the virtual garden, whose access is in a Secret of the seed.
+func (g *Gardenlet) ownAccess() error {
+	read, err := access.ReaderOf(g.Local)
+	if err != nil {
+		return fmt.Errorf("seed %s: %w", g.Seed, err)
+	}
+	secrets, err := kubernetes.NewForConfig(fenced(g.Local, g.sure))
+	if err != nil {
+		return fmt.Errorf("seed %s: %w", g.Seed, err)
+	}
+	connection := access.Late(access.OfRegisteredSeed(g.GardenSecret, read, g.Clock))
+	connection.UserAgent = g.Local.UserAgent
+	g.Garden = connection
+	g.renewal = &renewal{
+		own: access.Own{Connection: fenced(connection, g.sure), Secrets: secrets, FieldManager: "gardenlet"}, now: make(chan *unstructured.Unstructured, 1),
+	}
+	return nil
+}
+
+// askedForAccess has the access renewed when the Seed asks for that.
+func (g *Gardenlet) askedForAccess(o *unstructured.Unstructured) {
+	if g.renewal == nil || o.GetKind() != kindSeed || !slices.Contains(renewalOperations(), o.GetAnnotations()[gardencorev1beta1.GardenerOperation]) {
+		return
+	}
+	select {
+	case <-g.renewal.now: // what waits is older
+	default:
+	}
+	g.renewal.now <- o
+}
+
+// renewals renew the access to the virtual garden before it ends, and whenever the Seed asks for it.
+func (g *Gardenlet) renewals(ctx context.Context) {
+	if g.renewal == nil {
+		return
+	}
+	pause := g.RetryInterval
+	var seed *unstructured.Unstructured
+	for {
+		wait, err := g.untilDue(ctx)
+		if seed != nil {
+			wait = 0
+		}
+		if wait <= 0 && err == nil {
+			err = g.renew(ctx, seed)
+		}
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err == nil:
+			pause, seed = g.RetryInterval, nil
+			wait = max(wait, leastWait)
+		default:
+			about := g.objects.get(kindSeed, "", g.Seed)
+			if message := fmt.Sprintf("its access to the virtual garden is not renewed, which is tried again: %v", err); about != nil {
+				g.say(about, reasonNotRenewed, message)
+			} else {
+				g.Log.Warn(message)
+			}
+			wait, pause = pause, min(2*pause, mostPause)
+		}
+		timer := g.Clock.NewTimer(wait)
+		select {
+		case <-timer.C():
+		case next := <-g.renewal.now:
+			seed = next
+		case <-ctx.Done():
+		}
+		timer.Stop()
+	}
+}
+
+// untilDue is how long it is until the access is to be renewed, or looked at again.
+func (g *Gardenlet) untilDue(ctx context.Context) (time.Duration, error) {
+	ctx, cancel := context.WithTimeout(ctx, renewTimeout)
+	defer cancel()
+	due, err := g.renewal.own.Due(ctx)
+	if errors.Is(err, access.ErrNotOwn) {
+		return lookAgain, nil // whoever made it looks after it, until somebody asks for it here
+	}
+	if err != nil || due.IsZero() {
+		return lookAgain, err
+	}
+	return min(due.Sub(g.Clock.Now()), lookAgain), nil
+}
+
+// renew renews the access, and tells the Seed that asks for it, if one does, by taking away what it asks.
+func (g *Gardenlet) renew(ctx context.Context, seed *unstructured.Unstructured) error {
+	ctx, cancel := context.WithTimeout(ctx, renewTimeout)
+	defer cancel()
+	if seed != nil {
+		live, err := g.garden.GetLive(ctx, apply.RefOf(seed))
+		if err != nil {
+			return g.garden.Explain(apply.RefOf(seed), "read", err)
+		}
+		if live.GetUID() != seed.GetUID() || !slices.Contains(renewalOperations(), live.GetAnnotations()[gardencorev1beta1.GardenerOperation]) {
+			return nil // it was withdrawn, or seen before it was done
+		}
+		seed = live
+	}
+	if err := g.renewal.own.Renew(ctx); err != nil {
+		return err
+	}
+	g.Log.Info("the access to the virtual garden is renewed", "secret", g.GardenSecret.String())
+	if about := g.objects.get(kindSeed, "", g.Seed); about != nil {
+		g.say(about, reasonNotRenewed, "")
+	}
+	if seed == nil {
+		return nil
+	}
+	return retry.RetryOnConflict(retry.DefaultBackoff, func() error { return g.takeRenewalAway(ctx, apply.RefOf(seed)) })
+}
+
+// takeRenewalAway says to whoever asked that the access is renewed.
+func (g *Gardenlet) takeRenewalAway(ctx context.Context, ref apply.Ref) error {
+	live, err := g.garden.GetLive(ctx, ref)
+	if err != nil {
+		return g.garden.Explain(ref, "read", err)
+	}
+	if !slices.Contains(renewalOperations(), live.GetAnnotations()[gardencorev1beta1.GardenerOperation]) {
+		return nil
+	}
+	patch := map[string]any{"metadata": map[string]any{
+		"resourceVersion": live.GetResourceVersion(), "annotations": map[string]any{gardencorev1beta1.GardenerOperation: nil, gardencorev1beta1.GardenerTimestamp: nil},
+	}}
+	_, err = g.garden.MergePatch(ctx, ref, patch, "gardenlet", "")
+	return err
+}

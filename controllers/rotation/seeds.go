@@ -1,0 +1,177 @@
+package rotation
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
+	"k8s.io/utils/clock"
+
+	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
+)
+
+const (
+	// seedsTimeout is how long the gardenlets of all seeds have for one operation, seedsInterval how often it is looked (upstream waits as long, and looks every 5 s).
+	seedsTimeout, seedsInterval = 10 * time.Minute, 2 * time.Second
+	// silence is how old a Lease is at least of which an error says so.
+	silence = time.Minute
+)
+
+// SeedOperations are what gardenlets have to be asked for now, one after the other: what is on seeds has the credentials of before, which
+// do not count any more when the rotation is complete.
+func (s State) SeedOperations() []string {
+	var out []string
+	for _, each := range []struct {
+		kind      Kind
+		operation string
+	}{
+		{ServiceAccountKey, gardencorev1beta1.SeedOperationRenewGardenAccessSecrets},
+		{WorkloadIdentityKey, gardencorev1beta1.SeedOperationRenewWorkloadIdentityTokens},
+		{CertificateAuthorities, gardencorev1beta1.GardenerOperationRenewKubeconfig},
+	} {
+		if s.Phase(each.kind) == gardencorev1beta1.RotationPreparing {
+			out = append(out, each.operation)
+		}
+	}
+	return out
+}
+
+// Seeds asks gardenlets, by their Seeds in the virtual garden.
+type Seeds struct {
+	Client metadata.Interface
+	Leases kubernetes.Interface
+	// FieldManager sets the annotation.
+	FieldManager string
+	Clock        clock.WithTicker
+	// Tell hears what is waited for; it may be nil.
+	Tell func(message string)
+}
+
+// Ask sets an operation on all Seeds that a gardenlet looks after, and waits until each has done it: it takes the annotation away then. A Seed that is
+// asked for something else is asked when that is done. One without a gardenlet (it has no Lease) is reached with somebody's kubeconfig, and has nothing of its own
+// to renew. What has not happened in ten minutes is an error that names the Seeds, and why, as far as can be told; asking again goes on.
+func (s Seeds) Ask(ctx context.Context, operation string) error {
+	began, asked := s.Clock.Now(), map[types.UID]bool{}
+	ticker := s.Clock.NewTicker(seedsInterval)
+	defer ticker.Stop()
+	for {
+		waits, err := s.askAll(ctx, operation, asked)
+		if err == nil && len(waits) == 0 {
+			return nil
+		}
+		if s.Tell != nil && len(waits) > 0 {
+			s.Tell(fmt.Sprintf("gardenlets are asked for %s: %s", operation, strings.Join(named(waits), ", ")))
+		}
+		if s.Clock.Since(began) >= seedsTimeout {
+			return errors.Join(err, late(operation, waits))
+		}
+		select {
+		case <-ticker.C():
+		case <-ctx.Done():
+			return errors.Join(ctx.Err(), err, late(operation, waits))
+		}
+	}
+}
+
+func late(operation string, waits map[string]string) error {
+	var out []error
+	for _, name := range slices.Sorted(maps.Keys(waits)) {
+		out = append(out, fmt.Errorf("Seed %s: %s is not done: %s", name, operation, waits[name]))
+	}
+	return errors.Join(out...)
+}
+
+// named are names, the first few of many.
+func named(waits map[string]string) []string {
+	const most = 5
+	out := slices.Sorted(maps.Keys(waits))
+	if len(out) > most {
+		out = append(out[:most], fmt.Sprintf("and %d more", len(out)-most))
+	}
+	return out
+}
+
+// askAll asks those that were not asked yet. It gives those that are not done, and why.
+func (s Seeds) askAll(ctx context.Context, operation string, asked map[types.UID]bool) (map[string]string, error) {
+	resource := s.Client.Resource(gardencorev1beta1.SchemeGroupVersion.WithResource("seeds"))
+	list, err := resource.List(ctx, metav1.ListOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, nil // the API is not served yet
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list the Seeds: %w", err)
+	}
+	waits := map[string]string{}
+	for _, seed := range list.Items {
+		if seed.DeletionTimestamp != nil {
+			continue
+		}
+		now := seed.Annotations[gardencorev1beta1.GardenerOperation]
+		if asked[seed.UID] && now != operation {
+			continue // done, and perhaps asked for something else since
+		}
+		heard, err := s.heard(ctx, seed.Name)
+		if err != nil {
+			return nil, err
+		}
+		if heard == nil {
+			continue
+		}
+		if waits[seed.Name] = s.why(seed.Name, operation, now, heard); now != "" {
+			asked[seed.UID] = asked[seed.UID] || now == operation
+			continue
+		}
+		patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
+			"resourceVersion": seed.ResourceVersion, "annotations": map[string]any{gardencorev1beta1.GardenerOperation: operation},
+		}})
+		if err != nil {
+			return nil, err
+		}
+		_, err = resource.Patch(ctx, seed.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: cmp.Or(s.FieldManager, "pergola")})
+		switch {
+		case err == nil:
+			asked[seed.UID] = true
+		case !apierrors.IsConflict(err) && !apierrors.IsNotFound(err):
+			return nil, fmt.Errorf("ask Seed %s for %s: %w", seed.Name, operation, err)
+		}
+	}
+	return waits, nil
+}
+
+// heard is when the gardenlet of a Seed was heard last; nil when it never was.
+func (s Seeds) heard(ctx context.Context, seed string) (*metav1.MicroTime, error) {
+	lease, err := s.Leases.CoordinationV1().Leases(gardencorev1beta1.GardenerSystemSeedLeaseNamespace).Get(ctx, seed, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the Lease of Seed %s: %w", seed, err)
+	}
+	if lease.Spec.RenewTime == nil {
+		return &metav1.MicroTime{Time: lease.CreationTimestamp.Time}, nil
+	}
+	return lease.Spec.RenewTime, nil
+}
+
+// why says what a Seed waits for.
+func (s Seeds) why(seed, operation, now string, heard *metav1.MicroTime) string {
+	switch age := s.Clock.Since(heard.Time); {
+	case age >= silence:
+		return fmt.Sprintf("its gardenlet was heard last %s ago; start it, or, should there be none any more, delete Lease %s/%s",
+			age.Round(time.Second), gardencorev1beta1.GardenerSystemSeedLeaseNamespace, seed)
+	case now != "" && now != operation:
+		return fmt.Sprintf("it is asked for %q, which comes first", now)
+	}
+	return "its gardenlet has not answered; Events of the Seed say why it cannot"
+}

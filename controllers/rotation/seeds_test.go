@@ -1,0 +1,193 @@
+package rotation
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
+	"github.com/pergola-dev/pergola/api/crds"
+	"github.com/pergola-dev/pergola/hack/apiserver"
+)
+
+// garden is a virtual garden with Seeds.
+type garden struct {
+	*testing.T
+	config *rest.Config
+	seeds  dynamic.ResourceInterface
+	api    kubernetes.Interface
+}
+
+func newGarden(t *testing.T) *garden {
+	t.Helper()
+	apiserver.Needed(t)
+	g := &garden{T: t}
+	env := &envtest.Environment{}
+	definition := crds.Get(gardencorev1beta1.SchemeGroupVersion.Group, "Seed")
+	env.CRDs = append(env.CRDs, definition)
+	var err error
+	g.config, err = env.Start()
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, env.Stop()) })
+	client, err := dynamic.NewForConfig(g.config)
+	require.NoError(t, err)
+	g.seeds = client.Resource(gardencorev1beta1.SchemeGroupVersion.WithResource("seeds"))
+	g.api, err = kubernetes.NewForConfig(g.config)
+	require.NoError(t, err)
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: gardencorev1beta1.GardenerSystemSeedLeaseNamespace}}
+	_, err = g.api.CoreV1().Namespaces().Create(t.Context(), namespace, metav1.CreateOptions{})
+	require.NoError(t, err)
+	return g
+}
+
+// seed makes one, asked for something already, whose gardenlet was heard some time ago; not at all when that is negative.
+func (g *garden) seed(name, asked string, ago time.Duration) {
+	g.Helper()
+	o := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "core.gardener.cloud/v1beta1", "kind": "Seed", "metadata": map[string]any{"name": name},
+		"spec": map[string]any{
+			"provider": map[string]any{"type": "local", "region": "here"},
+			"networks": map[string]any{"pods": "10.3.0.0/16", "services": "10.4.0.0/16"},
+			"dns":      map[string]any{},
+		},
+	}}
+	if asked != "" {
+		o.SetAnnotations(map[string]string{gardencorev1beta1.GardenerOperation: asked})
+	}
+	_, err := g.seeds.Create(g.Context(), o, metav1.CreateOptions{})
+	require.NoError(g, err)
+	if ago < 0 {
+		return
+	}
+	heard := metav1.NewMicroTime(time.Now().Add(-ago))
+	_, err = g.api.CoordinationV1().Leases(gardencorev1beta1.GardenerSystemSeedLeaseNamespace).Create(g.Context(), &coordinationv1.Lease{
+		ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: coordinationv1.LeaseSpec{RenewTime: &heard},
+	}, metav1.CreateOptions{})
+	require.NoError(g, err)
+}
+
+// asked is what a Seed is asked for.
+func (g *garden) asked(name string) string {
+	g.Helper()
+	o, err := g.seeds.Get(g.Context(), name, metav1.GetOptions{})
+	require.NoError(g, err)
+	return o.GetAnnotations()[gardencorev1beta1.GardenerOperation]
+}
+
+// done is what a gardenlet does when it has done what it is asked for.
+func (g *garden) done(name string) {
+	g.Helper()
+	_, err := g.seeds.Patch(g.Context(), name, types.MergePatchType, []byte(`{"metadata":{"annotations":{"gardener.cloud/operation":null}}}`), metav1.PatchOptions{})
+	require.NoError(g, err)
+}
+
+func (g *garden) asks(clk clock.WithTicker, tell func(string)) Seeds {
+	g.Helper()
+	client, err := metadata.NewForConfig(g.config)
+	require.NoError(g, err)
+	return Seeds{Client: client, Leases: g.api, Clock: clk, Tell: tell}
+}
+
+// Gardenlets are asked, all at once, and waited for; Seeds that nobody looks after are not.
+func TestGardenletsAreAsked(t *testing.T) {
+	g := newGarden(t)
+	g.seed("idle", "", 0)
+	g.seed("busy", "reconcile", 0)
+	g.seed("unattended", "", -1)
+	clk := clocktesting.NewFakeClock(time.Now())
+	var mu sync.Mutex
+	var told []string
+	asks := g.asks(clk, func(m string) {
+		mu.Lock()
+		defer mu.Unlock()
+		told = append(told, m)
+	})
+	end := make(chan error, 1)
+	go func() { end <- asks.Ask(t.Context(), "renew-kubeconfig") }()
+	step := func(what string, ok func() bool) {
+		t.Helper()
+		require.Eventually(t, func() bool {
+			clk.Step(seedsInterval)
+			return ok()
+		}, 30*time.Second, 20*time.Millisecond, what)
+	}
+	step("the idle one is asked", func() bool { return g.asked("idle") == "renew-kubeconfig" })
+	assert.Equal(t, "reconcile", g.asked("busy"), "what it was asked for before comes first")
+	assert.Empty(t, g.asked("unattended"))
+	g.done("busy")
+	step("the busy one is asked then", func() bool { return g.asked("busy") == "renew-kubeconfig" })
+	g.done("idle")
+	g.done("busy")
+	step("all are done", func() bool {
+		select {
+		case err := <-end:
+			assert.NoError(t, err)
+			return true
+		default:
+			return false
+		}
+	})
+	assert.Empty(t, g.asked("idle"), "it is not asked twice")
+	mu.Lock()
+	defer mu.Unlock()
+	assert.Contains(t, told, "gardenlets are asked for renew-kubeconfig: busy, idle")
+}
+
+// Who does not answer is named, with the reason as far as it is known.
+func TestGardenletsThatDoNotAnswer(t *testing.T) {
+	g := newGarden(t)
+	g.seed("busy", "rotate-something", 0)
+	g.seed("dead", "", time.Hour)
+	g.seed("deaf", "", 0)
+	clk := clocktesting.NewFakeClock(time.Now())
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	end := make(chan error, 1)
+	go func() { end <- g.asks(clk, nil).Ask(ctx, "renew-kubeconfig") }()
+	// In front of it time passes once it was asked, and the heartbeats go on.
+	require.Eventually(t, func() bool { return g.asked("deaf") == "renew-kubeconfig" && g.asked("dead") == "renew-kubeconfig" }, 30*time.Second, 10*time.Millisecond)
+	cancel()
+	err := <-end
+	require.ErrorIs(t, err, context.Canceled)
+	assert.ErrorContains(t, err, `Seed busy: renew-kubeconfig is not done: it is asked for "rotate-something", which comes first`)
+	assert.ErrorContains(t, err, "Seed dead: renew-kubeconfig is not done: its gardenlet was heard last 1h")
+	assert.ErrorContains(t, err, "delete Lease gardener-system-seed-lease/dead")
+	assert.ErrorContains(t, err, "Seed deaf: renew-kubeconfig is not done: its gardenlet has not answered")
+
+	// It ends by itself, too.
+	go func() { end <- g.asks(clk, nil).Ask(t.Context(), "renew-kubeconfig") }()
+	require.Eventually(t, func() bool {
+		clk.Step(time.Minute)
+		select {
+		case err = <-end:
+			return true
+		default:
+			return false
+		}
+	}, 30*time.Second, 20*time.Millisecond)
+	assert.ErrorContains(t, err, "Seed dead: renew-kubeconfig is not done")
+}
+
+// What gardenlets are asked for follows from what is being prepared, in upstream's order.
+func TestSeedOperations(t *testing.T) {
+	preparing := Rotation{Phase: gardencorev1beta1.RotationPreparing}
+	all := State{Rotation: map[Kind]Rotation{CertificateAuthorities: preparing, ServiceAccountKey: preparing, WorkloadIdentityKey: preparing, ETCDEncryptionKey: preparing}}
+	assert.Equal(t, []string{"renew-garden-access-secrets", "renew-workload-identity-tokens", "renew-kubeconfig"}, all.SeedOperations())
+	assert.Empty(t, State{Rotation: map[Kind]Rotation{CertificateAuthorities: {Phase: gardencorev1beta1.RotationPrepared}, ETCDEncryptionKey: preparing}}.SeedOperations())
+}
