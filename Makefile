@@ -36,6 +36,10 @@ demo-parts:
 demo-recover: build $(LOCAL) ## lose all clusters and have them again, from Git, snapshots of etcd and a backup, on clusters of its own (Linux)
 	@hack/demo/recover.sh
 
+.PHONY: demo-rotation
+demo-rotation: build $(LOCAL) ## rotate all credentials of the demonstration's Garden, while a client writes to the virtual garden (Linux, after make demo)
+	@hack/demo/rotation.sh
+
 .PHONY: test
 test: ## vet, lint, check generated files, unit and integration tests
 	@hack/test.sh

@@ -4,20 +4,13 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
-	"maps"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
-	"syscall"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -26,7 +19,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/kubernetes"
+
+	"github.com/pergola-dev/pergola/hack/writer"
 )
 
 // All credentials of the Garden are rotated while somebody works with it: what is in etcd is encrypted with another key, tokens and certificates of before
@@ -43,7 +37,8 @@ func TestRotationOfAllCredentials(t *testing.T) {
 		return keyInEtcd(p.etcd(t, "main").get("/registry/secrets/" + namespace + "/old").value)
 	}
 	oldKey := stored(before)
-	w := write(t, before, namespace)
+	w := writer.Start(t.Context(), before.api, namespace)
+	t.Cleanup(func() { w.Stop() })
 
 	garden := operateGarden(t, "rotate-credentials-start")
 	assert.Equal(t, map[string]string{
@@ -64,15 +59,15 @@ func TestRotationOfAllCredentials(t *testing.T) {
 	for _, s := range prepared.accessTokens(t) {
 		assert.Equal(t, signer(t, newToken), signer(t, s), "processes of the control plane have tokens of the new key")
 	}
-	w.changeOver(prepared)
+	w.ChangeOver(prepared.api)
 
 	garden = operateGarden(t, "rotate-credentials-complete")
 	for _, kind := range []string{"certificateAuthorities", "serviceAccountKey", "workloadIdentityKey", "etcdEncryptionKey"} {
 		assert.Equal(t, "Completed", garden.phases()[kind], kind)
 	}
-	failed, writes := w.stop()
-	t.Logf("%d writes", writes)
-	assert.Empty(t, failed, "requests that failed, other than by a lost connection")
+	counts := w.Stop()
+	t.Logf("%d writes, %d lost connections", counts.Written, counts.Lost)
+	assert.Empty(t, counts.Failed, "requests that failed, other than by a lost connection")
 	after := gardenPlane(t)
 	assert.Equal(t, newKey, stored(after))
 	assert.NoError(t, after.review(t, newToken))
@@ -190,82 +185,4 @@ func (p *plane) accessTokens(t *testing.T) map[string]string {
 	}
 	require.NotEmpty(t, out)
 	return out
-}
-
-// writer writes once in a while, by the access that it is given.
-type writer struct {
-	mu     sync.Mutex
-	api    kubernetes.Interface
-	failed map[string]int
-	writes int
-	end    context.CancelFunc
-	ended  chan struct{}
-}
-
-// between are 100 ms: a client that works all the time.
-const between = 100 * time.Millisecond
-
-func write(t *testing.T, p *plane, namespace string) *writer {
-	ctx, cancel := context.WithCancel(t.Context())
-	w := &writer{api: p.api, failed: map[string]int{}, end: cancel, ended: make(chan struct{})}
-	go func() {
-		defer close(w.ended)
-		tick := time.NewTicker(between)
-		defer tick.Stop()
-		for n := 0; ctx.Err() == nil; n++ {
-			w.write(ctx, namespace, n)
-			select {
-			case <-tick.C:
-			case <-ctx.Done():
-			}
-		}
-	}()
-	t.Cleanup(func() { w.stop() })
-	return w
-}
-
-// write makes an object; a connection that was lost is made anew.
-func (w *writer) write(ctx context.Context, namespace string, n int) {
-	var err error
-	for range 20 {
-		w.mu.Lock()
-		api := w.api
-		w.mu.Unlock()
-		object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "written-"}, Data: map[string]string{"n": fmt.Sprint(n)}}
-		if _, err = api.CoreV1().ConfigMaps(namespace).Create(ctx, object, metav1.CreateOptions{}); !isLost(err) {
-			break
-		}
-		select {
-		case <-time.After(between):
-		case <-ctx.Done():
-		}
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	switch {
-	case err == nil:
-		w.writes++
-	case ctx.Err() == nil:
-		w.failed[err.Error()]++
-	}
-}
-
-// isLost tells whether a connection was lost, or not made: there was no answer.
-func isLost(err error) bool {
-	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.ECONNREFUSED) ||
-		errors.As(err, new(*net.OpError)) || err != nil && (strings.Contains(err.Error(), "Bad Gateway") || strings.Contains(err.Error(), "http2: client connection"))
-}
-
-func (w *writer) changeOver(to *plane) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.api = to.api
-}
-
-func (w *writer) stop() (failed map[string]int, writes int) {
-	w.end()
-	<-w.ended
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return maps.Clone(w.failed), w.writes
 }

@@ -7,6 +7,7 @@
 //	                                           by its Secret, at its address from outside, by the proxy of CONTEXT
 //	demo namespace CONTEXT NAME                creates a Namespace, and says which API server has it
 //	demo flag POD NAME VALUE                   waits until every process of the pods whose names begin so has a flag of that value, and shows them
+//	demo write FILE NAMESPACE                  writes to an API server all the time, by the kubeconfig in FILE, until it is interrupted
 //	demo serve-git ADDRESS FOLDER              serves bare repositories over HTTP, to be read: pods see no folder of this machine
 //	demo secret CONTEXT NAMESPACE/NAME KEY=FILE…
 //	demo ready URL                             waits until a probe answers
@@ -59,7 +60,7 @@ func main() {
 }
 
 func run(ctx context.Context) error {
-	usage := errors.New("usage: demo drift|identity|reach|namespace|flag|serve-git|secret|ready|waiting|remember|recall|authorities|runs ARGUMENTS: see the beginning of hack/demo/main.go")
+	usage := errors.New("usage: demo drift|identity|reach|namespace|flag|write|serve-git|secret|ready|waiting|remember|recall|authorities|runs ARGUMENTS: see the beginning of hack/demo/main.go")
 	if len(os.Args) < 3 {
 		return usage
 	}
@@ -75,6 +76,8 @@ func run(ctx context.Context) error {
 		return namespace(ctx, args[0], args[1])
 	case command == "flag" && len(args) == 3:
 		return flag(ctx, args[0], args[1], args[2])
+	case command == "write" && len(args) == 2:
+		return write(ctx, args[0], args[1])
 	case command == "serve-git" && len(args) == 2:
 		return serveGit(ctx, args[0], args[1])
 	case command == "secret" && len(args) > 2:

@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# All credentials of the Garden of the demonstration are rotated, from the start to the end, while a client writes to the virtual garden ten times
+# a second. Operator and gardenlet change over by themselves; the client does in between, as people's clients do.
+set -o errexit -o nounset -o pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+
+. hack/demo/settings.sh
+say() { printf '\n\033[1m▶ %s\033[0m\n' "$*"; }
+run() { printf '$ %s\n' "$*"; "$@"; }
+access="$work/access/virtual.kubeconfig"
+if ! lives || ! [ -f "$access" ] || ! [ -x "$demo" ] || ! "$demo" runs pergola-runtime garden/pergola-operator; then
+  echo "There is no demonstration whose control planes run for real, with an operator: make demo (Linux)." >&2
+  exit 1
+fi
+hack/build.sh bin/pergola-demo ./hack/demo
+export KUBECONFIG="$root/.local/kubeconfig:$access"
+reach() { "$demo" reach pergola-runtime garden/gardener-internal https://api.virtual-garden.local.gardener.cloud pergola-virtual "$access"; }
+reach
+
+say "A client writes to the virtual garden, ten times a second"
+"$demo" namespace pergola-virtual written-while-rotating
+"$demo" write "$access" written-while-rotating &
+writing=$!
+trap 'kill "$writing" 2>/dev/null || true' EXIT
+
+say "All credentials are rotated: the new ones are made and made known beside the old ones"
+echo "The encryption key takes three rounds of API servers, one after the other; etcd is written anew; gardenlets are asked to change over: some minutes."
+run "$pergola" operate "$landscape" "Garden local" rotate-credentials-start --wait --timeout 20m
+
+say "People change over their clients; then the old credentials go"
+reach
+run "$pergola" operate "$landscape" "Garden local" rotate-credentials-complete --wait --timeout 20m
+
+say "What became of the client"
+kill -INT "$writing"
+trap - EXIT
+wait "$writing"
+
+say "Operator and gardenlet work with the new credentials"
+run "$pergola" sync local --context pergola-runtime
+run "$pergola" operate "$landscape" "Seed local" reconcile --wait
+run "$pergola" status "$landscape" --live

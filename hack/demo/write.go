@@ -1,0 +1,72 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"os/signal"
+	"slices"
+	"syscall"
+	"time"
+
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/pergola-dev/pergola/hack/writer"
+)
+
+// write writes ten times a second until it is told to end, by the access in a file, which it reads again when that changes.
+func write(ctx context.Context, file, namespace string) error {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	client, read, err := accessIn(file)
+	if err != nil {
+		return err
+	}
+	w := writer.Start(context.WithoutCancel(ctx), client, namespace)
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for ctx.Err() == nil {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			continue
+		}
+		info, err := os.Stat(file)
+		if err != nil || info.ModTime().Equal(read) {
+			continue
+		}
+		if client, read, err = accessIn(file); err != nil {
+			continue // it is being written
+		}
+		w.ChangeOver(client)
+		fmt.Println("The client has changed over to the new access.")
+	}
+	counts := w.Stop()
+	fmt.Printf("%d writes; %d lost connections were made anew; %d failed.\n", counts.Written, counts.Lost, len(counts.Failed))
+	if len(counts.Failed) == 0 && counts.Written > 0 {
+		return nil
+	}
+	var out []error
+	for _, what := range slices.Sorted(maps.Keys(counts.Failed)) {
+		out = append(out, fmt.Errorf("%d times: %s", counts.Failed[what], what))
+	}
+	return errors.Join(append(out, errors.New("the client did not get through"))...)
+}
+
+// accessIn is the access in a file, and of when that is.
+func accessIn(file string) (kubernetes.Interface, time.Time, error) {
+	info, err := os.Stat(file)
+	if err != nil {
+		return nil, time.Time{}, err
+	}
+	config, err := clientcmd.BuildConfigFromFlags("", file)
+	if err != nil {
+		return nil, time.Time{}, err
+	}
+	config.QPS = -1
+	client, err := kubernetes.NewForConfig(config)
+	return client, info.ModTime(), err
+}

@@ -1,0 +1,119 @@
+// Package writer is a client that works with an API server all the time, for tests and the demonstration of rotations: it writes ten times a
+// second, makes lost connections anew as any client does, and counts what failed otherwise.
+package writer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+)
+
+const (
+	// between two writes.
+	between = 100 * time.Millisecond
+	// attempts of one write while the connection is lost.
+	attempts = 20
+)
+
+// Writer writes by the access that it is given.
+type Writer struct {
+	mu     sync.Mutex
+	api    kubernetes.Interface
+	counts Counts
+	end    context.CancelFunc
+	ended  chan struct{}
+}
+
+// Counts are what became of the writes.
+type Counts struct {
+	Written, Lost int
+	// Failed are answers that were errors, and connections that could not be made in two seconds.
+	Failed map[string]int
+}
+
+// Start begins to make ConfigMaps in a namespace.
+func Start(ctx context.Context, api kubernetes.Interface, namespace string) *Writer {
+	ctx, cancel := context.WithCancel(ctx)
+	w := &Writer{api: api, counts: Counts{Failed: map[string]int{}}, end: cancel, ended: make(chan struct{})}
+	go func() {
+		defer close(w.ended)
+		tick := time.NewTicker(between)
+		defer tick.Stop()
+		for n := 0; ctx.Err() == nil; n++ {
+			w.write(ctx, namespace, n)
+			select {
+			case <-tick.C:
+			case <-ctx.Done():
+			}
+		}
+	}()
+	return w
+}
+
+func (w *Writer) write(ctx context.Context, namespace string, n int) {
+	var err error
+	lost := 0
+	for range attempts {
+		w.mu.Lock()
+		api := w.api
+		w.mu.Unlock()
+		object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "written-"}, Data: map[string]string{"n": fmt.Sprint(n)}}
+		if _, err = api.CoreV1().ConfigMaps(namespace).Create(ctx, object, metav1.CreateOptions{}); !isLost(err) {
+			break
+		}
+		lost++
+		select {
+		case <-time.After(between):
+		case <-ctx.Done():
+		}
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.counts.Lost += lost
+	switch {
+	case err == nil:
+		w.counts.Written++
+	case ctx.Err() == nil:
+		w.counts.Failed[err.Error()]++
+	}
+}
+
+// isLost tells whether a connection was lost, or not made: there was no answer.
+func isLost(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.ECONNREFUSED) ||
+		errors.As(err, new(*net.OpError)) || err != nil && (strings.Contains(err.Error(), "Bad Gateway") || strings.Contains(err.Error(), "http2: client connection"))
+}
+
+// ChangeOver gives it other access.
+func (w *Writer) ChangeOver(to kubernetes.Interface) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.api = to
+}
+
+// Counts gives what became of the writes until now.
+func (w *Writer) Counts() Counts {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	out := w.counts
+	out.Failed = maps.Clone(out.Failed)
+	return out
+}
+
+// Stop ends it.
+func (w *Writer) Stop() Counts {
+	w.end()
+	<-w.ended
+	return w.Counts()
+}
