@@ -21,13 +21,17 @@ import (
 	"github.com/pergola-dev/pergola/secrets"
 )
 
-// annotationPopulated on the Deployment of an API server says that all its processes read what the new encryption key writes (upstream's).
-const annotationPopulated = "credentials.gardener.cloud/new-encryption-key-populated"
+const (
+	// annotationPopulated on the Deployment of an API server says that all its processes read what the new encryption key writes (upstream's).
+	annotationPopulated = "credentials.gardener.cloud/new-encryption-key-populated"
+	// annotationResigned on it says that all servers have certificates of the new CAs.
+	annotationResigned = "credentials.pergola.dev/servers-resigned"
+)
 
-// credentials is how rotations stand, and whether the API servers read what a new encryption key writes.
+// credentials is how rotations stand, and how far the API servers have followed.
 type credentials struct {
 	rotation.State
-	populated bool
+	rotation.Progress
 }
 
 // rotates tells whether rotations of an owner are run here: those of a Garden are.
@@ -68,22 +72,32 @@ func (r *Reconciler) readCredentials(ctx context.Context, o *Owner) error {
 // noteState keeps how rotations stand, with what the API servers say to it.
 func (r *Reconciler) noteState(ctx context.Context, o *Owner, state rotation.State) error {
 	c := credentials{State: state}
-	if state.Phase(rotation.ETCDEncryptionKey) == gardencorev1beta1.RotationPreparing {
-		marked, err := o.encrypting(ctx)
+	for _, each := range []struct {
+		reached    *bool
+		is         bool
+		annotation string
+	}{
+		{&c.Populated, state.Phase(rotation.ETCDEncryptionKey) == gardencorev1beta1.RotationPreparing, annotationPopulated},
+		{&c.Resigned, state.Phase(rotation.CertificateAuthorities) == gardencorev1beta1.RotationCompleting, annotationResigned},
+	} {
+		if !each.is {
+			continue
+		}
+		marked, err := o.serving(ctx, each.annotation)
 		if err != nil {
 			return err
 		}
-		c.populated = len(marked) > 0
+		*each.reached = len(marked) > 0
 		for _, is := range marked {
-			c.populated = c.populated && is
+			*each.reached = *each.reached && is
 		}
 	}
 	o.noteCredentials(c)
 	return nil
 }
 
-// encrypting finds the API servers that are there and write to etcd, and whether they are marked.
-func (o *Owner) encrypting(ctx context.Context) (map[string]bool, error) {
+// serving finds the API servers that are there, and whether they are marked.
+func (o *Owner) serving(ctx context.Context, annotation string) (map[string]bool, error) {
 	out := map[string]bool{}
 	for _, name := range kinds[o.identity().Kind].encrypters {
 		ref := apply.Ref{APIVersion: "apps/v1", Kind: "Deployment", Namespace: o.ControlPlane(), Name: name}
@@ -94,29 +108,29 @@ func (o *Owner) encrypting(ctx context.Context) (map[string]bool, error) {
 		if err != nil {
 			return nil, o.Local.Explain(ref, "read", err)
 		}
-		out[name] = live.GetAnnotations()[annotationPopulated] == "true"
+		out[name] = live.GetAnnotations()[annotation] == "true"
 	}
 	return out, nil
 }
 
-// mark says of all API servers that they read what the new key writes, or takes that back.
-func (o *Owner) mark(ctx context.Context, populated bool) error {
-	marked, err := o.encrypting(ctx)
+// mark says of all API servers how far they have followed, or takes that back.
+func (o *Owner) mark(ctx context.Context, annotation string, reached bool) error {
+	marked, err := o.serving(ctx, annotation)
 	if err != nil {
 		return err
 	}
 	for name, is := range marked {
-		if is == populated {
+		if is == reached {
 			continue
 		}
 		var value any
-		if populated {
+		if reached {
 			value = "true"
 		}
 		ref := apply.Ref{APIVersion: "apps/v1", Kind: "Deployment", Namespace: o.ControlPlane(), Name: name}
-		patch := map[string]any{"metadata": map[string]any{"annotations": map[string]any{annotationPopulated: value}}}
+		patch := map[string]any{"metadata": map[string]any{"annotations": map[string]any{annotation: value}}}
 		if _, err := o.Local.MergePatch(ctx, ref, patch, kinds[o.identity().Kind].role, ""); err != nil {
-			return o.Local.Explain(ref, "mark for the rotation of the encryption key", err)
+			return o.Local.Explain(ref, "mark for the rotation of credentials", err)
 		}
 	}
 	return nil
@@ -148,7 +162,7 @@ func (o *Owner) rotated(configs []secrets.Config) ([]secrets.Config, map[string]
 		return configs, nil
 	}
 	c := o.credentialsNow()
-	return c.Requests(configs, c.populated), c.Times()
+	return c.Requests(configs, c.Progress), c.Times()
 }
 
 // takeUp begins the operations that the Garden is asked for, and those that follow from the declaration. It gives what the status has to say of

@@ -50,13 +50,8 @@ func (r *run) rotate(ctx context.Context, result render.Result) (again bool, err
 			return false, err
 		}
 	}
-	if key == gardencorev1beta1.RotationPreparing && !c.populated {
-		if err := o.mark(ctx, true); err != nil {
-			return false, err
-		}
-		c.populated = true
-		o.noteCredentials(c)
-		return true, nil
+	if further, err := r.nextRound(ctx, c); further || err != nil {
+		return further, err
 	}
 	if c.Phase(rotation.ServiceAccountKey) == gardencorev1beta1.RotationPreparing {
 		if err := r.renewTokens(ctx); err != nil {
@@ -82,9 +77,11 @@ func (r *run) rotate(ctx context.Context, result render.Result) (again bool, err
 		again = again || c.EncryptionAtRest != nil
 		after.EncryptionAtRest = &declared
 	}
-	if key == gardencorev1beta1.RotationPreparing {
-		if err := o.mark(ctx, false); err != nil {
-			return false, err
+	for annotation, reached := range map[string]bool{annotationPopulated: c.Populated, annotationResigned: c.Resigned} {
+		if reached {
+			if err := o.mark(ctx, annotation, false); err != nil {
+				return false, err
+			}
 		}
 	}
 	if fields := rotation.Patch(before, after); fields != nil {
@@ -95,6 +92,25 @@ func (r *run) rotate(ctx context.Context, result render.Result) (again bool, err
 	return again, r.noteState(ctx, o, after)
 }
 
+// nextRound notes what all API servers have reached with the round that is over. It is true when they have to be started once more.
+func (r *run) nextRound(ctx context.Context, c credentials) (bool, error) {
+	o, next := r.owner, c
+	if c.Phase(rotation.ETCDEncryptionKey) == gardencorev1beta1.RotationPreparing && !c.Populated {
+		if err := o.mark(ctx, annotationPopulated, true); err != nil {
+			return false, err
+		}
+		next.Populated = true
+	}
+	if c.Phase(rotation.CertificateAuthorities) == gardencorev1beta1.RotationCompleting && !c.Resigned {
+		if err := o.mark(ctx, annotationResigned, true); err != nil {
+			return false, err
+		}
+		next.Resigned = true
+	}
+	o.noteCredentials(next)
+	return next.Progress != c.Progress, nil
+}
+
 // formerPodsGone waits until no process of an API server runs any more that was started before the last roll-out: to clients that are connected with it, it
 // goes on to serve for a while, with the keys of before.
 func (r *run) formerPodsGone(ctx context.Context) error {
@@ -102,7 +118,7 @@ func (r *run) formerPodsGone(ctx context.Context) error {
 	defer cancel()
 	judge := r.judgeOf(r.owner.Local)
 	judge.OldPods = true
-	there, err := r.owner.encrypting(limited)
+	there, err := r.owner.serving(limited, annotationPopulated)
 	if err != nil {
 		return err
 	}

@@ -32,13 +32,24 @@ func (s State) Times() map[string]time.Time {
 	return out
 }
 
+// Progress is what the API servers say of a rotation that takes several rounds of them.
+type Progress struct {
+	// Populated: all read what the new encryption key writes, so that it may write.
+	Populated bool
+	// Resigned: all servers have certificates of the new CAs, so that nobody needs the old ones any more.
+	Resigned bool
+}
+
 // Requests are those of the components as the rotations want them: old secrets are dropped by the second step, and data is written with the old
-// key for as long as not every API server reads the new one (populated).
-func (s State) Requests(configs []secrets.Config, populated bool) []secrets.Config {
-	ignored := map[string]bool{}
+// key for as long as not every API server reads the new one. CAs are dropped in two rounds: who talks to a server that has not been started anew yet would
+// not know it otherwise.
+func (s State) Requests(configs []secrets.Config, p Progress) []secrets.Config {
+	ignored, signing := map[string]bool{}, map[string]bool{}
 	for kind, names := range of {
+		completing := s.Phase(kind) == gardencorev1beta1.RotationCompleting
 		for _, name := range names {
-			ignored[name] = s.Phase(kind) == gardencorev1beta1.RotationCompleting
+			ignored[name] = completing && (kind != CertificateAuthorities || p.Resigned)
+			signing[name] = completing && kind == CertificateAuthorities
 		}
 	}
 	out := make([]secrets.Config, len(configs))
@@ -46,8 +57,11 @@ func (s State) Requests(configs []secrets.Config, populated bool) []secrets.Conf
 		if c.Rotation == secrets.KeepOld && ignored[c.Name] {
 			c.IgnoreOldSecrets = true
 		}
+		if c.Kind == secrets.KindCertificate && signing[c.SigningCA] {
+			c.UseCurrentCA, c.UseOldCA = true, false
+		}
 		if c.Kind == secrets.KindEtcdEncryptionConfiguration && s.Phase(ETCDEncryptionKey) == gardencorev1beta1.RotationPreparing {
-			c.EncryptWithCurrentKey = &populated
+			c.EncryptWithCurrentKey = &p.Populated
 		}
 		out[i] = c
 	}

@@ -168,17 +168,25 @@ func TestRequests(t *testing.T) {
 		{Name: "configuration", Kind: secrets.KindEtcdEncryptionConfiguration, Resources: []string{"secrets"}, EncryptedResources: []string{"configmaps", "secrets"}},
 	}
 	find := func(s State, populated bool, name string) secrets.Config {
-		for _, c := range s.Requests(configs, populated) {
+		for _, c := range s.Requests(configs, Progress{Populated: populated}) {
 			if c.Name == name {
 				return c
 			}
 		}
 		return secrets.Config{}
 	}
+	configs = append(configs, secrets.Config{Name: "server", Kind: secrets.KindCertificate, SigningCA: "ca"}, secrets.Config{Name: "webhook", Kind: secrets.KindCertificate, SigningCA: "ca-garden-runtime"})
 	quiet := all(completed).state()
-	assert.Equal(t, configs, quiet.Requests(configs, false), "nothing is asked for in another way between rotations")
+	assert.Equal(t, configs, quiet.Requests(configs, Progress{}), "nothing is asked for in another way between rotations")
 	ending := phases{CertificateAuthorities: completing, ServiceAccountKey: prepared}.state()
-	assert.True(t, find(ending, false, "ca").IgnoreOldSecrets)
+	assert.False(t, find(ending, false, "ca").IgnoreOldSecrets, "servers show certificates of the old one until all are started anew")
+	assert.True(t, find(ending, false, "server").UseCurrentCA)
+	assert.False(t, find(ending, false, "webhook").UseCurrentCA)
+	resigned := ending.Requests(configs, Progress{Resigned: true})
+	assert.True(t, resigned[0].IgnoreOldSecrets)
+	assert.False(t, resigned[1].IgnoreOldSecrets, "it rotates by itself")
+	ended := phases{ServiceAccountKey: completing}.state().Requests(configs, Progress{})
+	assert.True(t, ended[2].IgnoreOldSecrets, "a key goes at once")
 	assert.False(t, find(ending, false, "ca-garden-runtime").IgnoreOldSecrets, "it rotates by itself")
 	assert.False(t, find(ending, false, "service-account-key").IgnoreOldSecrets)
 	assert.False(t, find(ending, false, "kube-apiserver-static-token").IgnoreOldSecrets, "it has no old one")
