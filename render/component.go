@@ -32,6 +32,8 @@ type Input struct {
 	GardenAPI landscapev1alpha1.GardenAPI
 	// FeatureGates decide what is deployed; nil are their defaults.
 	FeatureGates *landscapev1alpha1.FeatureGates
+	// SeedIsGarden says of a Seed that its cluster is the Garden's runtime cluster, too: what both need belongs to the Garden there.
+	SeedIsGarden bool
 	// TargetVersion is the Kubernetes version of the API server the components
 	// serve; empty means that of the cluster they run in.
 	TargetVersion string

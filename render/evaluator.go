@@ -138,7 +138,7 @@ func givenValues(in Input, images map[string]string) (map[string]any, error) {
 // settings are what components and flows see alike: the declarations, and settings of the landscape.
 func (in Input) settings() map[string]any {
 	values := map[string]any{"landscape": map[string]any{
-		"gardenAPI": cmp.Or(in.GardenAPI, landscapev1alpha1.GardenAPICRD), "featureGates": in.FeatureGates.On(),
+		"gardenAPI": cmp.Or(in.GardenAPI, landscapev1alpha1.GardenAPICRD), "featureGates": in.FeatureGates.On(), "seedIsGarden": in.SeedIsGarden,
 	}}
 	for name, object := range in.Objects {
 		values[name] = object

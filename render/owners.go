@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"iter"
+	"reflect"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -137,10 +138,19 @@ func (b *ownerBuilder) gardenAndSeeds() ([]Input, error) {
 		inputs = append(inputs, Input{
 			Owner:   Owner{Kind: "seed", Name: s.Object.Name, UID: string(s.Object.UID), ControlPlaneNamespace: "garden"},
 			Objects: b.with("seed", b.seeds[s.Object.Name]), FilledIn: b.seedChanges[s.Object.Name], Declared: declaredAt(s.Declaration),
-			GardenAPI: b.gardenAPI, FeatureGates: b.gates,
+			GardenAPI: b.gardenAPI, FeatureGates: b.gates, SeedIsGarden: seedIsGarden(b.landscape.Config.Spec.Clusters, s.Object.Name),
 		})
 	}
 	return inputs, errors.Join(problems...)
+}
+
+// seedIsGarden tells whether the cluster of a Seed is declared as the runtime cluster is.
+func seedIsGarden(clusters *landscapev1alpha1.Clusters, seed string) bool {
+	if clusters == nil || clusters.Runtime == nil {
+		return false
+	}
+	access, declared := clusters.Seeds[seed]
+	return declared && reflect.DeepEqual(access, *clusters.Runtime)
 }
 
 // neighbours reads what owners see besides their own declaration.

@@ -23,6 +23,9 @@ func (g *Gardenlet) assessments(ctx context.Context) {
 	if err := g.objects.start(ctx); err != nil {
 		return // ctx ended
 	}
+	if !g.awaitGarden(ctx) {
+		return
+	}
 	g.poke()
 	again := g.Clock.NewTicker(g.SyncPeriod)
 	defer again.Stop()
@@ -33,6 +36,9 @@ func (g *Gardenlet) assessments(ctx context.Context) {
 		case <-again.C():
 			g.forgetSaid() // Events do not live long: what is still so is told again
 			g.askElsewhere()
+			if err := g.lookForGarden(ctx); err != nil && ctx.Err() == nil {
+				g.Log.Info("whether a Garden is in the seed is taken as before", "error", err)
+			}
 		case <-g.wake:
 		}
 		timer := g.Clock.NewTimer(collapse)

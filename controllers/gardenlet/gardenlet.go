@@ -139,7 +139,9 @@ type Gardenlet struct {
 	beat       time.Time
 	silent     error
 	seedOK     bool
-	seedNow    chan struct{}
+	// isGarden says that the seed is the Garden's runtime cluster, too.
+	isGarden bool
+	seedNow  chan struct{}
 }
 
 // New prepares a gardenlet; no request is made yet.

@@ -33,6 +33,8 @@ type sources struct {
 	key string
 	// basis is all of it that comes from Git.
 	basis string
+	// isGarden says of a Seed that its cluster is the Garden's, too.
+	isGarden bool
 	// seedUID names things outside of the clusters, as the UID of the object does.
 	seedUID types.UID
 }
@@ -63,8 +65,11 @@ func (g *Gardenlet) sourcesOf(kind string, object *unstructured.Unstructured, s 
 	if seed := g.objects.get(kindSeed, "", g.Seed); seed != nil {
 		out.seedUID = seed.GetUID()
 	}
+	g.mu.Lock()
+	out.isGarden = kind == owner.Seed && g.isGarden
+	g.mu.Unlock()
 	sum := sha256.New()
-	fmt.Fprintln(sum, s.digests[kind], object.GetUID(), out.seedUID)
+	fmt.Fprintln(sum, s.digests[kind], object.GetUID(), out.seedUID, out.isGarden)
 	for _, name := range slices.Sorted(maps.Keys(out.files)) {
 		fmt.Fprintf(sum, "%q %d\n", name, len(out.files[name]))
 		sum.Write(out.files[name])
@@ -124,7 +129,7 @@ func (g *Gardenlet) input(ctx context.Context, from sources) (render.Input, erro
 	}
 	for _, in := range inputs {
 		if in.Owner.Kind == from.kind && in.Owner.Namespace == from.object.GetNamespace() && in.Owner.Name == from.object.GetName() {
-			in.Declared, in.Owner.UID = "", string(from.object.GetUID())
+			in.Declared, in.Owner.UID, in.SeedIsGarden = "", string(from.object.GetUID()), from.isGarden
 			if from.kind == owner.Shoot {
 				in.Objects = withSeedUID(in.Objects, from.seedUID)
 			}

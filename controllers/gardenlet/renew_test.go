@@ -148,14 +148,17 @@ func TestAccessIsRenewedBeforeItEnds(t *testing.T) {
 	first := r.token(time.Hour)
 	r.give(clientcmdapi.AuthInfo{Token: first})
 	p.publish("main@1")
-	clk := clocktesting.NewFakeClock(time.Now().Add(47 * time.Minute))
-	p.run(r.own, func(o *Options) { o.Clock = clk })
-	p.eventually("its time has not come", func() bool {
-		token, _ := r.given()
-		return token == first && clk.HasWaiters()
-	})
-	p.eventually("it is renewed", func() bool {
-		clk.Step(30 * time.Second)
+	clk := clocktesting.NewFakeClock(time.Now())
+	g := p.run(r.own, func(o *Options) { o.Clock = clk })
+	for ago, want := range map[time.Duration]bool{0: false, 40 * time.Minute: false, 49 * time.Minute: true} {
+		clk.SetTime(time.Now().Add(ago))
+		wait, err := g.untilDue(p.ctx)
+		require.NoError(t, err)
+		assert.Equal(t, want, wait <= 0, ago)
+	}
+	require.NoError(t, g.stop())
+	p.run(r.own, func(o *Options) { o.Clock = clocktesting.NewFakeClock(time.Now().Add(49 * time.Minute)) })
+	p.eventually("it is renewed as soon as it is due", func() bool {
 		token, _ := r.given()
 		return token != first
 	})

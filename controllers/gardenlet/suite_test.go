@@ -92,7 +92,7 @@ func catalogueFiles() fstest.MapFS {
 		"seed/flow.cue":        flow("seed", "a: bundles: [\"a\"]\nb: {bundles: [\"b\"], after: a: \"applied\"}\n"),
 		"shoot/flow.cue":       flow("shoot", "c: bundles: [\"c\"]\n"),
 		"seed/a/component.cue": component("a", "SeedSystemComponentsHealthy", `"garden"`, `a-\(seed.metadata.name)`, "region: seed.spec.provider.region, overlaid: \"no\""),
-		"seed/b/component.cue": component("b", "SeedSystemComponentsHealthy", `"garden"`, `b-\(seed.metadata.name)`, "x: \"1\""),
+		"seed/b/component.cue": component("b", "SeedSystemComponentsHealthy", `"garden"`, `b-\(seed.metadata.name)`, "x: \"1\", seedIsGarden: \"\\(landscape.seedIsGarden)\""),
 		"shoot/c/component.cue": component("c", "ControlPlaneHealthy", "owner.controlPlaneNamespace", "c",
 			"version: shoot.spec.kubernetes.version, inProject: project.metadata.name, onSeed: seed.metadata.name, uid: owner.uid, seedUID: seed.metadata.uid, fromProfile: cloudProfile.metadata.name"),
 	} {

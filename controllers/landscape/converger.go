@@ -258,6 +258,7 @@ func (c *Converger) findOwners() error {
 			o.Home, o.Target = c.clusters[Runtime], c.clusters[Virtual]
 		case owner.Seed:
 			o.Home, local = c.clusters[Virtual], in.Owner.Name
+			o.Input.SeedIsGarden = in.SeedIsGarden || isSame(c.clusters[Runtime], c.clusters[local])
 		case owner.Shoot:
 			o.Home, local = c.clusters[Virtual], seedOf[in.Owner.Namespace+"/"+in.Owner.Name]
 		}
@@ -278,6 +279,11 @@ func (c *Converger) findOwners() error {
 		c.all = append(c.all, o)
 	}
 	return nil
+}
+
+// isSame tells whether two connections lead to one API server.
+func isSame(a, b *apply.Cluster) bool {
+	return a != nil && b != nil && a.RESTConfig().Host == b.RESTConfig().Host && a.RESTConfig().APIPath == b.RESTConfig().APIPath
 }
 
 // noAccess says which cluster of an owner cannot be reached. The name of a seed is that of its Seed; a cluster that

@@ -1,0 +1,46 @@
+package gardenlet
+
+import (
+	"context"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	operatorv1alpha1 "github.com/pergola-dev/pergola/api/operator/v1alpha1"
+	"github.com/pergola-dev/pergola/apply"
+)
+
+// lookForGarden finds out whether the seed is the Garden's runtime cluster, too (gardener: pkg/gardenlet, SeedIsGarden): what both need is the
+// Garden's there. A Garden that cannot be asked for is an error: two owners of one thing would never agree.
+func (g *Gardenlet) lookForGarden(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, beatTimeout)
+	defer cancel()
+	list, err := g.local.Dynamic().Resource(operatorv1alpha1.SchemeGroupVersion.WithResource("gardens")).List(ctx, metav1.ListOptions{Limit: 1})
+	if err != nil && !apierrors.IsNotFound(err) { // not found is the kind
+		return g.local.Explain(apply.Ref{APIVersion: operatorv1alpha1.SchemeGroupVersion.String(), Kind: "Garden"}, "look for", err)
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.isGarden = err == nil && len(list.Items) > 0
+	return nil
+}
+
+// awaitGarden does so until it is known; false when ctx ends before.
+func (g *Gardenlet) awaitGarden(ctx context.Context) bool {
+	for {
+		err := g.lookForGarden(ctx)
+		if err == nil {
+			return true
+		}
+		if ctx.Err() != nil {
+			return false
+		}
+		g.Log.Warn("nothing is converged before it is known whether a Garden is in the seed", "error", err)
+		timer := g.Clock.NewTimer(g.RetryInterval)
+		select {
+		case <-timer.C():
+		case <-ctx.Done():
+		}
+		timer.Stop()
+	}
+}

@@ -1,0 +1,52 @@
+package gardenlet
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	"github.com/pergola-dev/pergola/api/crds"
+	operatorv1alpha1 "github.com/pergola-dev/pergola/api/operator/v1alpha1"
+)
+
+// A gardenlet in the Garden's runtime cluster leaves to the Garden what both need; it notices one that is there when it starts.
+func TestSeedInTheGardensCluster(t *testing.T) {
+	p := newPlace(t)
+	p.publish("main@1")
+	alone := p.run()
+	inUse := func(value string) func() bool {
+		return func() bool { return p.data("garden", "b-"+p.name, "seedIsGarden") == value }
+	}
+	p.eventually("a seed of its own has all", inUse("false"))
+	require.NoError(t, alone.stop())
+
+	definitions := envtest.CRDInstallOptions{CRDs: []*apiextensionsv1.CustomResourceDefinition{crds.Get(operatorv1alpha1.SchemeGroupVersion.Group, "Garden")}}
+	_, err := envtest.InstallCRDs(plain(servers.seed), definitions)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, envtest.UninstallCRDs(plain(servers.seed), definitions)) })
+	garden := &unstructured.Unstructured{Object: map[string]any{"apiVersion": operatorv1alpha1.SchemeGroupVersion.String(), "kind": "Garden", "metadata": map[string]any{"name": "garden"}, "spec": map[string]any{
+		"runtimeCluster": map[string]any{
+			"ingress":    map[string]any{"domains": []any{map[string]any{"name": "ingress.example.org"}}, "controller": map[string]any{"kind": "nginx"}},
+			"networking": map[string]any{"pods": []any{"10.1.0.0/16"}, "services": []any{"10.2.0.0/16"}}, "provider": map[string]any{}, "settings": map[string]any{},
+		},
+		"virtualCluster": map[string]any{
+			"dns": map[string]any{"domains": []any{map[string]any{"name": "garden.example.org"}}}, "gardener": map[string]any{"clusterIdentity": "test"}, "kubernetes": map[string]any{"version": "1.34.1"},
+			"maintenance": map[string]any{"timeWindow": map[string]any{"begin": "220000+0000", "end": "230000+0000"}}, "networking": map[string]any{"services": []any{"100.64.0.0/13"}},
+		},
+	}}}
+	gardens := p.seed.Resource(operatorv1alpha1.SchemeGroupVersion.WithResource("gardens"))
+	// A kind is served a little after its definition is established.
+	require.Eventually(t, func() bool {
+		_, err = gardens.Create(p.ctx, garden, metav1.CreateOptions{})
+		return err == nil
+	}, 20*time.Second, 50*time.Millisecond, "%v", err)
+	t.Cleanup(func() { _ = gardens.Delete(context.Background(), "garden", metav1.DeleteOptions{}) })
+	p.run()
+	p.eventually("what is shared is the Garden's", inUse("true"))
+}

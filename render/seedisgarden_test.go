@@ -1,0 +1,56 @@
+package render
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
+	"github.com/pergola-dev/pergola/components"
+)
+
+// Where a Seed's cluster is the Garden's runtime cluster, too, no object belongs to both, and the Seed has the rest of what is its own.
+func TestSeedInTheGardensCluster(t *testing.T) {
+	rendered := func(clusters landscapev1alpha1.Clusters) (both, ofSeed []string) {
+		l := localLandscape(t)
+		l.Config.Spec.Clusters = &clusters
+		bundles, err := All(l, components.FS, func(o Owner) bool { return o.Kind != "shoot" })
+		require.NoError(t, err)
+		seen := map[string]bool{}
+		for _, b := range bundles { // the Garden comes first
+			if b.Cluster == ClusterVirtual {
+				continue
+			}
+			objects := slices.Clone(b.Objects)
+			names := []string{"ManagedResource " + b.Name}
+			if b.Delivery.Direct {
+				names = nil
+			}
+			for _, o := range objects {
+				names = append(names, o.GetKind()+" "+o.GetNamespace()+"/"+o.GetName())
+			}
+			for _, name := range names {
+				if b.Owner.Kind == "garden" {
+					seen[name] = true
+					continue
+				}
+				ofSeed = append(ofSeed, name)
+				if seen[name] {
+					both = append(both, name)
+				}
+			}
+		}
+		return both, ofSeed
+	}
+	runtime, other := landscapev1alpha1.ClusterAccess{Context: "runtime"}, landscapev1alpha1.ClusterAccess{Context: "other"}
+	both, _ := rendered(landscapev1alpha1.Clusters{Runtime: &runtime, Seeds: map[string]landscapev1alpha1.ClusterAccess{"local": other}})
+	assert.Contains(t, both, "ManagedResource etcd-druid", "in a cluster of its own it has all")
+	assert.Contains(t, both, "Namespace /garden")
+	both, own := rendered(landscapev1alpha1.Clusters{Runtime: &runtime, Seeds: map[string]landscapev1alpha1.ClusterAccess{"local": runtime}})
+	assert.Empty(t, both)
+	for _, name := range []string{"ManagedResource system", "PriorityClass /gardener-system-critical", "PriorityClass /gardener-system-100"} {
+		assert.Contains(t, own, name)
+	}
+}
