@@ -52,6 +52,9 @@ func Render(in Input, opts Options) (Result, error) {
 	return results[0], errs[0]
 }
 
+// Each is Render for several owners, in their order: what the components are made of is evaluated once for a few of them.
+func Each(inputs []Input, opts Options) ([]Result, []error) { return renderOwners(inputs, opts) }
+
 // renderOwners renders the components of all owners side by side. What one owner has is in
 // the same order as if they were rendered one after the other.
 func renderOwners(inputs []Input, opts Options) ([]Result, []error) {

@@ -2,29 +2,18 @@ package golden
 
 import (
 	"bytes"
-	"context"
-	"encoding/json"
-	"fmt"
 	"maps"
 	"os"
-	"regexp"
-	"runtime"
 	"slices"
-	"strings"
-	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	yamlv3 "go.yaml.in/yaml/v3"
-	"golang.org/x/sync/errgroup"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"sigs.k8s.io/yaml"
 
 	"github.com/pergola-dev/pergola/api/crds"
-	"github.com/pergola-dev/pergola/components"
-	"github.com/pergola-dev/pergola/plan"
-	"github.com/pergola-dev/pergola/render"
 )
 
 // fieldCase says which objects another value of a field changes: these, and no others.
@@ -47,7 +36,7 @@ type fieldCase struct {
 }
 
 // TestFieldsOfTheGarden proves for each field of a Garden that another value of it changes what it has to, and nothing else.
-// testdata/garden-fields.yaml has them; a field of the API that is not there fails.
+// testdata/garden-fields.yaml has them; a field of the API that is not there fails. PERGOLA_FIELDS_ALONE=1 renders each by itself.
 func TestFieldsOfTheGarden(t *testing.T) {
 	var cases []fieldCase
 	data, err := os.ReadFile("testdata/garden-fields.yaml")
@@ -56,17 +45,7 @@ func TestFieldsOfTheGarden(t *testing.T) {
 	decoder.KnownFields(true)
 	require.NoError(t, decoder.Decode(&cases))
 
-	f := fieldTest{rendered: map[string]*renderedOnce{}}
-	var group errgroup.Group
-	group.SetLimit(runtime.GOMAXPROCS(0))
-	got, problems := make([][]string, len(cases)), make([]error, len(cases))
-	for i, c := range cases {
-		group.Go(func() error {
-			got[i], problems[i] = f.changes(t.Context(), c)
-			return nil
-		})
-	}
-	_ = group.Wait()
+	got, problems := changesOf(t.Context(), cases)
 	listed := map[string]bool{}
 	for i, c := range cases {
 		listed[c.Field] = true
@@ -89,80 +68,19 @@ func TestFieldsOfTheGarden(t *testing.T) {
 	assert.Empty(t, listed, "fields that the API does not have")
 }
 
-// fieldTest renders each declaration once.
-type fieldTest struct {
-	mu       sync.Mutex
-	rendered map[string]*renderedOnce
-}
-
-type renderedOnce struct {
-	once    sync.Once
-	objects map[string]string
-	err     error
-}
-
-// changes gives the names of what differs with the other value.
-func (f *fieldTest) changes(ctx context.Context, c fieldCase) ([]string, error) {
-	set := c.Set
-	if set == nil {
-		set = map[string]any{c.Field: c.Value}
+// What is not read is looked at together; who changes something all the same is found, and the others are not blamed for it.
+func TestFieldsThatAreReadAllTheSame(t *testing.T) {
+	cases := []fieldCase{
+		{Field: "spec.runtimeCluster.networking.blockCIDRs", Value: []any{"169.254.169.254/32"}, Unread: "x"},
+		{Field: "spec.virtualCluster.kubernetes.kubeAPIServer.eventTTL", Value: "7h", Unread: "x"},
+		{Field: "spec.runtimeCluster.networking.nodes", Value: []any{"172.19.0.0/24"}, Unread: "x"},
+		{Field: "spec.runtimeCluster.networking.nodes", Value: []any{"172.20.0.0/24"}, Unread: "x"},
 	}
-	before, err := f.render(ctx, c.GardenAPI, c.With)
-	if err != nil {
-		return nil, fmt.Errorf("without: %w", err)
-	}
-	after, err := f.render(ctx, c.GardenAPI, c.With, set)
-	if err != nil {
-		return nil, fmt.Errorf("with: %w", err)
-	}
-	out := []string{}
-	for _, name := range slices.Sorted(maps.Keys(before)) {
-		if after[name] != before[name] {
-			out = append(out, name)
-		}
-	}
-	for name := range after {
-		if _, has := before[name]; !has {
-			out = append(out, name)
-		}
-	}
-	slices.Sort(out)
-	return out, nil
-}
-
-func nested(path []string, value any) map[string]any {
-	if len(path) == 1 {
-		return map[string]any{path[0]: value}
-	}
-	return map[string]any{path[0]: nested(path[1:], value)}
-}
-
-// render gives the objects of the Garden with some fields laid over it, in the order they are given.
-func (f *fieldTest) render(ctx context.Context, gardenAPI string, over ...map[string]any) (map[string]string, error) {
-	c := Case{Base: "default", component: "garden/none", name: "field", Landscape: map[string]any{"external": externals}}
-	if gardenAPI != "" {
-		c.Landscape["gardenAPI"] = gardenAPI
-	}
-	declaration := map[string]any{"apiVersion": "operator.gardener.cloud/v1alpha1", "kind": "Garden", "metadata": map[string]any{"name": "local"}}
-	for _, fields := range over {
-		for _, path := range slices.Sorted(maps.Keys(fields)) {
-			declaration = merged(declaration, nested(strings.Split(path, "."), fields[path]))
-		}
-	}
-	c.Declarations = []map[string]any{declaration, offered}
-	key, err := json.Marshal([]any{gardenAPI, declaration})
-	if err != nil {
-		return nil, err
-	}
-	f.mu.Lock()
-	r := f.rendered[string(key)]
-	if r == nil {
-		r = &renderedOnce{}
-		f.rendered[string(key)] = r
-	}
-	f.mu.Unlock()
-	r.once.Do(func() { r.objects, r.err = objectsOf(ctx, c) })
-	return r.objects, r.err
+	assert.True(t, cases[0].goesWith(cases[1]))
+	assert.False(t, cases[2].goesWith(cases[3]), "the same field")
+	got, problems := changesOf(t.Context(), cases)
+	assert.Equal(t, [][]string{{}, {"runtime Deployment garden/virtual-garden-kube-apiserver"}, {}, {}}, got)
+	assert.Equal(t, make([]error, 4), problems)
 }
 
 // externals are what the other values refer to, offered is an extension of their type.
@@ -188,43 +106,6 @@ func merged(under, over map[string]any) map[string]any {
 		out[key] = value
 	}
 	return out
-}
-
-// A hash in a name follows from the content, which counts by itself.
-var hashInName = regexp.MustCompile(`-[0-9a-f]{8}$`)
-
-func objectsOf(ctx context.Context, c Case) (map[string]string, error) {
-	in, options, err := c.input(ctx, components.FS)
-	if err != nil {
-		return nil, err
-	}
-	result, err := render.Render(in, options)
-	if err != nil {
-		return nil, err
-	}
-	requests, err := result.Secrets()
-	if err != nil {
-		return nil, err
-	}
-	out := map[string]string{}
-	for name, request := range requests {
-		out["secret "+name] = string(request)
-	}
-	for _, b := range result.Bundles {
-		for _, o := range b.Objects {
-			ref := plan.RefOf(o.Unstructured)
-			name := hashInName.ReplaceAllString(ref.Name, "-HASH")
-			if ref.Namespace != "" {
-				name = ref.Namespace + "/" + name
-			}
-			text, err := json.Marshal(o.Object)
-			if err != nil {
-				return nil, err
-			}
-			out[b.Cluster+" "+ref.Kind+" "+name] += string(text) + "\n"
-		}
-	}
-	return out, nil
 }
 
 // leavesOf lists the fields below spec of a definition that have no fields themselves.
