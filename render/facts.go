@@ -42,6 +42,8 @@ type SecretFact struct {
 	Checksum string `json:"checksum"`
 	// Bundle is the name of the bundle secret of a CA or key that rotates with overlap.
 	Bundle string `json:"bundle"`
+	// Old is the name of the one that it has replaced, while that is kept; empty where there is none.
+	Old string `json:"old,omitempty"`
 	// CABundle is the PEM of the certificates of a CA, base64 encoded as in a webhook.
 	CABundle string `json:"caBundle"`
 	// PublicKey of an SSH key pair in authorized_keys form, base64 encoded; empty for other kinds.

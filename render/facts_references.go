@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
+	"encoding/pem"
 	"fmt"
 	"slices"
 	"strings"
@@ -24,6 +25,10 @@ type ReferenceFact struct {
 	Checksum string `json:"checksum"`
 	// Data are the files of a ConfigMap that the control plane has; those of a Secret are nobody's matter.
 	Data map[string]string `json:"data,omitempty"`
+	// Keys of a Secret, where it matters which of them it has.
+	Keys []string `json:"keys,omitempty"`
+	// CABundle are the certificates in ca.crt of a Secret, where somebody has to believe them: base64 of PEM, and nothing else of it.
+	CABundle string `json:"caBundle,omitempty"`
 }
 
 // ReferenceKey names a fact of Facts.References.
@@ -46,7 +51,27 @@ func ReferenceFactOf(r across.Reference, object *unstructured.Unstructured) (Ref
 			}
 		}
 	}
+	if r.Kind == "Secret" && r.KeysMatter() {
+		fact.Keys = sortedKeys(content)
+	}
+	if r.Kind == "Secret" && r.IsAuthority() {
+		fact.CABundle = base64.StdEncoding.EncodeToString(certificatesIn(content["ca.crt"]))
+	}
 	return fact, nil
+}
+
+// certificatesIn leaves out of PEM what is no certificate: a private key beside one is not to be seen.
+func certificatesIn(text []byte) []byte {
+	var out []byte
+	for {
+		var block *pem.Block
+		if block, text = pem.Decode(text); block == nil {
+			return out
+		}
+		if block.Type == "CERTIFICATE" {
+			out = append(out, pem.EncodeToMemory(&pem.Block{Type: block.Type, Bytes: block.Bytes})...)
+		}
+	}
 }
 
 // contentOf gives the values of a ConfigMap or Secret, however they are written.
@@ -134,7 +159,10 @@ func (in Input) referenceValues() map[string]any {
 		if data == nil {
 			data = map[string]string{}
 		}
-		out[ReferenceKey(r.Kind, r.Name)] = map[string]any{"checksum": fact.Checksum, "known": !isSymbolic(fact), "data": data, "parsed": parsed}
+		out[ReferenceKey(r.Kind, r.Name)] = map[string]any{
+			"checksum": fact.Checksum, "known": !isSymbolic(fact), "data": data, "parsed": parsed,
+			"keys": append([]string{}, fact.Keys...), "caBundle": cmp.Or(fact.CABundle, base64.StdEncoding.EncodeToString([]byte("# "+fact.Checksum))),
+		}
 	}
 	return out
 }

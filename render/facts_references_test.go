@@ -1,6 +1,7 @@
 package render
 
 import (
+	"encoding/base64"
 	"strings"
 	"testing"
 
@@ -12,6 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/pergola-dev/pergola/components"
+	"github.com/pergola-dev/pergola/schemas/across"
 )
 
 // referringShoot is the Shoot of the demonstration with an API server that refers to something.
@@ -82,6 +84,26 @@ func known(files map[string]string) map[string]ReferenceFact {
 }
 
 // A policy of the user is a file of ours under a name that changes with it; as long as it is not known, nothing can be applied.
+// TestFactsOfSecrets hold no value but certificates that somebody has to believe.
+func TestFactsOfSecrets(t *testing.T) {
+	pemOf := func(kind string) string { return "-----BEGIN " + kind + "-----\nYWJj\n-----END " + kind + "-----\n" }
+	secret := &unstructured.Unstructured{Object: map[string]any{"kind": "Secret", "stringData": map[string]any{
+		"ca.crt": "for a look\n" + pemOf("CERTIFICATE") + pemOf("RSA PRIVATE KEY") + pemOf("CERTIFICATE"), "token": "hidden",
+	}}}
+	const dashboard = "spec.virtualCluster.gardener.gardenerDashboard."
+	for field, want := range map[string]ReferenceFact{
+		dashboard + "oidcConfig.certificateAuthoritySecretRef.name": {CABundle: base64.StdEncoding.EncodeToString([]byte(pemOf("CERTIFICATE") + pemOf("CERTIFICATE")))},
+		dashboard + "gitHub.secretRef.name":                         {Keys: []string{"ca.crt", "token"}},
+		dashboard + "oidcConfig.secretRef.name":                     {},
+	} {
+		fact, err := ReferenceFactOf(across.Reference{Kind: "Secret", Name: "s", Fields: []string{field}}, secret)
+		require.NoError(t, err)
+		assert.Len(t, fact.Checksum, 64)
+		fact.Checksum = ""
+		assert.Equal(t, want, fact, field)
+	}
+}
+
 func TestAuditPolicyOfTheUser(t *testing.T) {
 	in := referringShoot(t, "auditConfig: {auditPolicy: {configMapRef: {name: audited}}}")
 	b, _, file := apiServerOf(t, in)

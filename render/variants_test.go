@@ -35,6 +35,8 @@ var variants = []variant{
 	{name: "highly available", gardenAPI: landscapev1alpha1.GardenAPIAggregated, changes: []change{
 		{"Garden", "spec.virtualCluster.controlPlane", map[string]any{"highAvailability": map[string]any{}}},
 		{"Garden", "spec.runtimeCluster.settings.persistentVolumeClaimAutoscaler", map[string]any{"enabled": true}},
+		{"Garden", "spec.virtualCluster.gardener.gardenerDiscoveryServer", map[string]any{}},
+		{"Garden", "spec.virtualCluster.gardener.gardenerDashboard.terminal", map[string]any{"container": map[string]any{"image": "busybox:1.37"}}},
 		{"Seed", "spec.provider.zones", []any{"0", "1", "2"}},
 		{"CloudProfile", "spec.regions", []any{map[string]any{"name": "local", "zones": []any{map[string]any{"name": "0"}, map[string]any{"name": "1"}, map[string]any{"name": "2"}}}}},
 		{"Shoot", "spec.controlPlane", map[string]any{"highAvailability": map[string]any{"failureTolerance": map[string]any{"type": "zone"}}}},

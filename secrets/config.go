@@ -27,6 +27,8 @@ const (
 	KindKubeconfig        = Kind("kubeconfig")        // kubeconfig
 	// KindEtcdEncryptionConfiguration is derived from an encryption key; it holds encryption-configuration.yaml.
 	KindEtcdEncryptionConfiguration = Kind("etcdEncryptionConfiguration")
+	// KindWorkloadIdentityDocuments is derived from an RSA key; it holds openid-configuration.json and jwks.json.
+	KindWorkloadIdentityDocuments = Kind("workloadIdentityDocuments")
 )
 
 // CertType is what a certificate may be used for.
@@ -113,6 +115,9 @@ type Config struct {
 	Resources             []string `json:"resources,omitempty"`
 	EncryptedResources    []string `json:"encryptedResources,omitempty"`
 	EncryptWithCurrentKey *bool    `json:"encryptWithCurrentKey,omitempty"`
+
+	// workloadIdentityDocuments. Key is the name of a request of kind rsaPrivateKey, Issuer the URL that tokens have which it signs.
+	Issuer string `json:"issuer,omitempty"`
 
 	// Rotation is inPlace by default.
 	Rotation Rotation `json:"rotation,omitempty"`

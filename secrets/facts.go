@@ -13,6 +13,8 @@ type Fact struct {
 	Checksum string `json:"checksum"`
 	// Bundle is the name of the Secret with the current and the old certificate or key.
 	Bundle string `json:"bundle,omitempty"`
+	// Old is the name of the Secret that the current one has replaced, while it is kept.
+	Old string `json:"old,omitempty"`
 	// CABundle are the certificates of a CA, current and old, as base64 of PEM: the form of a webhook's caBundle.
 	CABundle string `json:"caBundle,omitempty"`
 	// PublicKey of an SSH key pair, as base64 of its authorized_keys form.
@@ -27,6 +29,9 @@ func (m *Manager) Facts() map[string]Fact {
 	for name, e := range m.entries {
 		ref := m.refOf(e)
 		f := Fact{Name: ref.Secret, Checksum: ref.Checksum, Bundle: ref.Bundle}
+		if e.old != nil {
+			f.Old = e.old.name
+		}
 		if e.config.Kind == KindCA {
 			f.CABundle = base64.StdEncoding.EncodeToString(e.bundle.data[keyBundleCert].bytes)
 		}

@@ -55,7 +55,7 @@ func (m *Manager) generate(ctx context.Context, c Config) (Ref, error) {
 	if err != nil {
 		return Ref{}, err
 	}
-	if c.Kind == KindEtcdEncryptionConfiguration {
+	if p.derived {
 		return m.derive(ctx, c, p)
 	}
 	e := &entry{config: c}

@@ -141,6 +141,8 @@ func (m *Manager) prepare(c Config, p *planned) (hashed any, signerSum string, e
 		return m.prepareKubeconfig(c, p)
 	case KindEtcdEncryptionConfiguration:
 		return nil, "", m.prepareEncryptionConfiguration(c, p)
+	case KindWorkloadIdentityDocuments:
+		return nil, "", m.prepareWorkloadIdentityDocuments(c, p)
 	}
 	return nil, "", fmt.Errorf("unknown kind %q", c.Kind)
 }
@@ -222,6 +224,22 @@ func (m *Manager) prepareEncryptionConfiguration(c Config, p *planned) error {
 			old = e.old.data
 		}
 		return newEncryptionConfiguration(c, e.current.data, old)
+	}
+	return nil
+}
+
+func (m *Manager) prepareWorkloadIdentityDocuments(c Config, p *planned) error {
+	e, err := m.dependency(c.Key, KindRSAPrivateKey)
+	if err != nil {
+		return err
+	}
+	p.derived = true
+	p.generate = func(time.Time) (map[string]Value, error) {
+		keys := []map[string]Value{e.current.data}
+		if e.old != nil {
+			keys = append(keys, e.old.data)
+		}
+		return newWorkloadIdentityDocuments(c, keys)
 	}
 	return nil
 }

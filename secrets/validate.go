@@ -48,6 +48,8 @@ func fieldsOf(kind Kind) ([]string, bool) {
 		return append(common, "contextName", "server", "ca", "caFile", "tokenFile", "clientCertificate", "namespace"), true
 	case KindEtcdEncryptionConfiguration:
 		return []string{"name", "kind", "labels", "key", "resources", "encryptedResources", "encryptWithCurrentKey"}, true
+	case KindWorkloadIdentityDocuments:
+		return []string{"name", "kind", "labels", "key", "issuer"}, true
 	}
 	return nil, false
 }
@@ -121,6 +123,11 @@ func (c Config) validateKind(add func(string, ...any)) {
 		required("key", c.Key)
 		if len(c.Resources) == 0 {
 			add("resources is required for kind %s", c.Kind)
+		}
+	case KindWorkloadIdentityDocuments:
+		required("key", c.Key)
+		if u, err := url.Parse(c.Issuer); err != nil || u.Scheme != "https" || u.Host == "" {
+			add("issuer is %q, expected an https URL", c.Issuer)
 		}
 	}
 }

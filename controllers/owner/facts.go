@@ -219,7 +219,7 @@ func (r *Reconciler) secretsIn(ctx context.Context, o *Owner, result render.Resu
 	}
 	facts := map[string]render.SecretFact{}
 	for name, fact := range manager.Facts() {
-		facts[name] = render.SecretFact{Name: fact.Name, Checksum: fact.Checksum, Bundle: fact.Bundle, CABundle: fact.CABundle, PublicKey: fact.PublicKey}
+		facts[name] = render.SecretFact{Name: fact.Name, Checksum: fact.Checksum, Bundle: fact.Bundle, Old: fact.Old, CABundle: fact.CABundle, PublicKey: fact.PublicKey}
 	}
 	return manager, facts, nil
 }

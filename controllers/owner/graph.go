@@ -207,7 +207,9 @@ func (r *run) task(ctx context.Context, name string) error {
 	case "init-virtual":
 		return r.virtualReady(ctx)
 	case "references":
-		return r.referencesThere()
+		return r.referencesThere(false)
+	case "dashboard-references":
+		return r.referencesThere(true)
 	}
-	return fmt.Errorf("task %q of the flow is not registered: known are init-virtual and references", name)
+	return fmt.Errorf("task %q of the flow is not registered: known are init-virtual, references and dashboard-references", name)
 }

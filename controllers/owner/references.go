@@ -57,9 +57,10 @@ func (o *Owner) withCopies(result render.Result) (render.Result, error) {
 	return result, err
 }
 
-// referencesThere fails as long as something is missing that the declaration refers to.
-func (r *run) referencesThere() error {
-	if err := references.Problems(r.owner.references()); err != nil {
+// referencesThere fails as long as something is missing that API servers need, or all the rest.
+func (r *run) referencesThere(rest bool) error {
+	found := slices.DeleteFunc(r.owner.references(), func(f references.Found) bool { return f.ForDashboards() != rest })
+	if err := references.Problems(found); err != nil {
 		return fmt.Errorf("what %s refers to: %w", r.owner, err)
 	}
 	return nil

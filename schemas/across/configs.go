@@ -28,8 +28,11 @@ import (
 const (
 	gardenKube = "spec.virtualCluster.kubernetes.kubeAPIServer"
 	gardenAPI  = "spec.virtualCluster.gardener.gardenerAPIServer"
-	shootKube  = "spec.kubernetes.kubeAPIServer"
-	policyRef  = ".auditConfig.auditPolicy.configMapRef"
+
+	gardenDashboard = "spec.virtualCluster.gardener.gardenerDashboard"
+	gardenDiscovery = "spec.virtualCluster.gardener.gardenerDiscoveryServer"
+	shootKube       = "spec.kubernetes.kubeAPIServer"
+	policyRef       = ".auditConfig.auditPolicy.configMapRef"
 )
 
 // The keys of ConfigMaps with configuration of an API server.

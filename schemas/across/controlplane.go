@@ -53,7 +53,29 @@ func ControlPlaneReferences(kind string, object map[string]any) []Reference {
 }
 
 func isForControlPlane(r reference) bool {
-	return strings.HasPrefix(r.path, gardenKube+".") || strings.HasPrefix(r.path, gardenAPI+".") || strings.HasPrefix(r.path, shootKube+".") || r.of == "Shoot" && r.path == "spec.resources[].resourceRef"
+	return strings.HasPrefix(r.path, gardenKube+".") || strings.HasPrefix(r.path, gardenAPI+".") || strings.HasPrefix(r.path, shootKube+".") || isForDashboards(r.path) || r.of == "Shoot" && r.path == "spec.resources[].resourceRef"
+}
+
+// isForDashboards: what is before the control plane of a Garden, and can wait while something is missing.
+func isForDashboards(field string) bool {
+	return strings.HasPrefix(field, gardenDashboard+".") || strings.HasPrefix(field, gardenDiscovery+".")
+}
+
+// ForDashboards tells whether no API server needs it.
+func (r Reference) ForDashboards() bool {
+	return !slices.ContainsFunc(r.Fields, func(field string) bool { return !isForDashboards(field) })
+}
+
+// KeysMatter tells whether the use depends on which keys a Secret has.
+func (r Reference) KeysMatter() bool {
+	return slices.ContainsFunc(r.Fields, func(field string) bool { return strings.HasSuffix(field, ".gitHub.secretRef.name") })
+}
+
+// IsAuthority tells whether a Secret has certificates that somebody else has to believe.
+func (r Reference) IsAuthority() bool {
+	return slices.ContainsFunc(r.Fields, func(field string) bool {
+		return strings.HasSuffix(field, ".certificateAuthoritySecretRef.name") || strings.HasSuffix(field, ".sni.secretName")
+	})
 }
 
 // Check looks at the content of what is referred to, as far as its use says what that has to be: the keys that are mounted are there, and configurations are
@@ -99,7 +121,11 @@ func fileOf(field string) (keys []string, read func(string) (runtime.Object, err
 		return []string{keyConfig}, readAuthorization
 	case strings.HasSuffix(field, ".kubeconfigSecretName"), strings.Contains(field, ".structuredAuthorization.kubeconfigs["):
 		return []string{keyKubeconfig}, nil
-	case strings.HasSuffix(field, ".sni.secretName"):
+	case strings.HasSuffix(field, ".frontendConfigMapRef.name"):
+		return []string{"frontend-config.yaml"}, nil
+	case strings.HasSuffix(field, ".oidcConfig.certificateAuthoritySecretRef.name"):
+		return []string{"ca.crt"}, nil
+	case strings.HasSuffix(field, ".sni.secretName"), strings.HasSuffix(field, ".tlsSecretName"):
 		return []string{"tls.crt", "tls.key"}, nil
 	}
 	return nil, nil

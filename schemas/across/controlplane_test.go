@@ -1,6 +1,7 @@
 package across
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -42,7 +43,9 @@ spec:
   resources: [{name: a, resourceRef: {apiVersion: v1, kind: Secret, name: for-extension}}]
   dns: {providers: [{name: d, secretRef: {name: dns}}]}
   virtualCluster:
-    gardener: {gardenerAPIServer: {auditConfig: {auditPolicy: {configMapRef: {name: of-another}}}}}
+    gardener:
+      gardenerAPIServer: {auditConfig: {auditPolicy: {configMapRef: {name: of-another}}}}
+      gardenerDashboard: {tlsSecretName: certificate, gitHub: {secretRef: {name: github}}, oidcConfig: {certificateAuthoritySecretRef: {name: authority}}}
     kubernetes:
       kubeAPIServer:
         auditWebhook: {kubeconfigSecretName: audit}
@@ -54,8 +57,22 @@ spec:
 		{"ConfigMap", "of-another", []string{"spec.virtualCluster.gardener.gardenerAPIServer.auditConfig.auditPolicy.configMapRef.name"}},
 		{"Secret", "audit", []string{virtual + "auditWebhook.kubeconfigSecretName"}},
 		{"Secret", "authentication", []string{virtual + "authentication.webhook.kubeconfigSecretName"}},
-		{"Secret", "certificate", []string{virtual + "sni.secretName"}},
+		{"Secret", "authority", []string{gardenDashboard + ".oidcConfig.certificateAuthoritySecretRef.name"}},
+		{"Secret", "certificate", []string{virtual + "sni.secretName", gardenDashboard + ".tlsSecretName"}},
+		{"Secret", "github", []string{gardenDashboard + ".gitHub.secretRef.name"}},
 	}, ControlPlaneReferences("Garden", object))
+	// API servers wait for what they need, dashboards for the rest.
+	rest, keys, authorities := []string{}, []string{}, []string{}
+	for _, r := range ControlPlaneReferences("Garden", object) {
+		for list, is := range map[*[]string]bool{&rest: r.ForDashboards(), &keys: r.KeysMatter(), &authorities: r.IsAuthority()} {
+			if is {
+				*list = append(*list, r.Name)
+			}
+		}
+	}
+	assert.Equal(t, []string{"authority", "github"}, rest)
+	assert.Equal(t, []string{"github"}, keys)
+	assert.Equal(t, []string{"authority", "certificate"}, authorities)
 }
 
 // Every file that a field mounts is known by its key.
@@ -69,6 +86,10 @@ func TestFilesOfReferences(t *testing.T) {
 			field += ".name"
 		}
 		keys, _ := fileOf(field)
+		if whole := []string{gardenDashboard + ".assetsConfigMapRef", gardenDashboard + ".gitHub.secretRef", gardenDashboard + ".oidcConfig.secretRef"}; slices.Contains(whole, r.path) {
+			assert.Empty(t, keys, "%s is mounted as it is", r.path)
+			continue
+		}
 		assert.NotEmpty(t, keys, "%s %s", r.of, r.path)
 	}
 }
