@@ -199,14 +199,19 @@ var reasons = map[string]string{
 	"managedresources.resources.gardener.cloud/status": "what became of them",
 	"landscapes.landscape.pergola.dev":                 "what is synced",
 	"landscapes.landscape.pergola.dev/status":          "what became of it",
-	"secrets": "credentials, generated secrets, the content of ManagedResources",
+	"secrets":                           "credentials, generated secrets, the content of ManagedResources",
+	"networkpolicies.networking.k8s.io": "what the resource manager of a Garden leaves behind",
 }
 
 // TestNoMoreRightsThanNeeded finds wildcards, and resources that neither a bundle nor a reason asks for.
 func TestNoMoreRightsThanNeeded(t *testing.T) {
 	for role, cluster := range map[deploy.Role]string{deploy.Operator: render.ClusterRuntime, deploy.Gardenlet: render.ClusterSeed} {
-		needed := map[string]bool{}
+		// Kinds that bundles define are listed before their definitions go.
+		needed, defined := map[string]bool{}, map[string]bool{}
 		for _, o := range bundled(t, cluster) {
+			if o.GetKind() == "CustomResourceDefinition" {
+				defined[o.GetName()] = true
+			}
 			needed[strings.ToLower(o.GetKind())+"."+o.GroupVersionKind().Group] = true
 		}
 		for _, o := range rendered(t, role).Objects {
@@ -231,7 +236,7 @@ func TestNoMoreRightsThanNeeded(t *testing.T) {
 						if strings.HasSuffix(name, "sses") || strings.HasSuffix(name, "uses") {
 							singular = strings.TrimSuffix(name, "es") + "." + group
 						}
-						allowed := reasons[full] != "" || group == "events.k8s.io" && name == "events" || sub == "" && needed[singular]
+						allowed := reasons[full] != "" || defined[full] && slices.Equal(rule.Verbs, []string{"list"}) || group == "events.k8s.io" && name == "events" || sub == "" && needed[singular]
 						assert.True(t, allowed, "%s: %s of %s has no reason", role, full, o.GetName())
 						if slices.Contains(rule.Verbs, "escalate") || slices.Contains(rule.Verbs, "bind") {
 							assert.Equal(t, rbacv1.GroupName, group)
@@ -275,5 +280,24 @@ func withoutWebhooks(t *testing.T, admin *apply.Cluster) {
 		gvr := schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: resource}
 		err := admin.Dynamic().Resource(gvr).DeleteCollection(context.Background(), metav1.DeleteOptions{}, metav1.ListOptions{})
 		assert.NoError(t, err)
+	}
+}
+
+// TestDefinitionsMayBeLookedInto finds definitions of whose kinds the operator cannot tell whether something of others is there.
+func TestDefinitionsMayBeLookedInto(t *testing.T) {
+	listed := map[string]bool{}
+	for _, o := range only(rendered(t, deploy.Operator).Objects, "ClusterRole") {
+		var r rbacv1.ClusterRole
+		require.NoError(t, runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &r))
+		for _, rule := range r.Rules {
+			for _, group := range rule.APIGroups {
+				for _, resource := range rule.Resources {
+					listed[resource+"."+group] = listed[resource+"."+group] || slices.Contains(rule.Verbs, "list")
+				}
+			}
+		}
+	}
+	for _, o := range only(bundled(t, render.ClusterRuntime), "CustomResourceDefinition") {
+		assert.True(t, listed[o.GetName()], o.GetName())
 	}
 }

@@ -72,3 +72,25 @@ func (m *Manager) Persisted(ctx context.Context) ([]corev1.Secret, error) {
 	}
 	return list, nil
 }
+
+// DeleteAll deletes all secrets of an identity in a namespace, whoever asks for them, and gives their names: those who use them are gone.
+func DeleteAll(ctx context.Context, store Store, namespace, identity string) ([]string, error) {
+	m := New(store, namespace, identity, nil)
+	list, err := store.List(ctx, namespace, m.selector())
+	if err != nil {
+		return nil, fmt.Errorf("listing the generated secrets of %s in namespace %s: %w", identity, namespace, err)
+	}
+	var (
+		deleted []string
+		errs    []error
+	)
+	for i := range list {
+		if err := store.Delete(ctx, &list[i]); err != nil && !apierrors.IsNotFound(err) {
+			errs = append(errs, fmt.Errorf("deleting Secret %s/%s: %w", namespace, list[i].Name, err))
+			continue
+		}
+		deleted = append(deleted, list[i].Name)
+	}
+	slices.Sort(deleted)
+	return deleted, errors.Join(errs...)
+}

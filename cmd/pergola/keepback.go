@@ -104,7 +104,7 @@ func undeclared(old, new *landscapes.Landscape) map[string]keptBack {
 	return out
 }
 
-// removedOwners are the declarations before of owners that are declared no more.
+// removedOwners are the declarations before of owners that are declared no more, and stay all the same.
 func removedOwners(old, new *landscapes.Landscape) []*landscapes.Declaration {
 	var out []*landscapes.Declaration
 	declared := map[landscapes.ObjectName]bool{}
@@ -112,7 +112,7 @@ func removedOwners(old, new *landscapes.Landscape) []*landscapes.Declaration {
 		declared[new.Declarations[i].ObjectName()] = true
 	}
 	for i := range old.Declarations {
-		if d := &old.Declarations[i]; isHeldOwner(d.GroupVersionKind().GroupKind()) && !declared[d.ObjectName()] {
+		if d := &old.Declarations[i]; isHeldOwner(d.GroupVersionKind().GroupKind()) && !declared[d.ObjectName()] && !landscape.Goes(d.Object()) {
 			out = append(out, d)
 		}
 	}

@@ -3,42 +3,61 @@ package landscape
 import (
 	"context"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/controllers/owner"
 )
 
-// WatchOperations tells, until ctx ends, that the Garden is asked for an operation (annotation gardener.cloud/operation): its reconciliation takes it up.
+// WatchOperations tells, until ctx ends, that the Garden is asked for an operation (annotation gardener.cloud/operation), which its reconciliation takes up, or
+// that it is deleted, or that this is confirmed.
 // What was asked before is told at once. Nobody is asked: the Garden is watched anyway while a landscape is kept.
 func (c *Converger) WatchOperations(ctx context.Context, tell func()) {
 	runtime := c.clusters[Runtime]
 	if runtime == nil {
 		return
 	}
+	asked := make(chan struct{}, 1)
+	stop := runtime.OnChange(func(e apply.ChangeEvent) {
+		if !isGardenKind(e.Ref.GroupKind()) || !asksAnew(e.Old, e.New) {
+			return
+		}
+		select {
+		case asked <- struct{}{}:
+		default:
+		}
+	})
+	defer stop()
 	for _, o := range c.ours() {
 		if o.Input.Owner.Kind != owner.Garden {
 			continue
 		}
-		asked := make(chan struct{}, 1)
-		stop := runtime.OnChange(func(e apply.ChangeEvent) {
-			if e.Ref != o.Ref || e.New == nil || e.New.GetAnnotations()[annotationOperation] == "" ||
-				e.Old != nil && e.Old.GetAnnotations()[annotationOperation] == e.New.GetAnnotations()[annotationOperation] {
-				return
-			}
-			select {
-			case asked <- struct{}{}:
-			default:
-			}
-		})
-		if live, err := runtime.Get(ctx, o.Ref); err == nil && live.GetAnnotations()[annotationOperation] != "" {
+		live, err := runtime.Get(ctx, o.Ref)
+		if err == nil && (live.GetDeletionTimestamp() == nil && live.GetAnnotations()[annotationOperation] != "" || live.GetDeletionTimestamp() != nil && !c.triedToEnd(o.Ref)) {
 			tell()
 		}
-		for ctx.Err() == nil {
-			select {
-			case <-asked:
-				tell()
-			case <-ctx.Done():
-			}
-		}
-		stop()
 	}
+	for ctx.Err() == nil {
+		select {
+		case <-asked:
+			tell()
+		case <-ctx.Done():
+		}
+	}
+}
+
+// asksAnew tells whether a change of a Garden asks for something that was not asked before.
+func asksAnew(old, now *unstructured.Unstructured) bool {
+	if now == nil {
+		return false
+	}
+	if now.GetDeletionTimestamp() != nil && old != nil && old.GetDeletionTimestamp() == nil {
+		return true
+	}
+	for _, annotation := range []string{annotationOperation, owner.AnnotationConfirmDeletion, owner.AnnotationForceDeletion} {
+		if value := now.GetAnnotations()[annotation]; value != "" && (annotation == annotationOperation || old != nil) && (old == nil || old.GetAnnotations()[annotation] != value) {
+			return true
+		}
+	}
+	return false
 }

@@ -4,14 +4,16 @@ import (
 	"fmt"
 
 	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/controllers/owner"
 )
 
-// annotationDeletion confirms that an object may be deleted (upstream's).
-const annotationDeletion = "confirmation.gardener.cloud/deletion"
-
-// RemovalHeld says why an object of a kind of HoldsRemoval stays although its file is gone, whether its deletion is confirmed or not. There is no
-// approval for it: nothing that a person confirms makes this version take down what runs for it.
+// RemovalHeld says why an object of a kind of HoldsRemoval stays although its file is gone. A Garden goes once its deletion is confirmed. For the others there is
+// no approval: nothing that a person confirms makes this version take down what runs for them.
 func RemovalHeld(ref apply.Ref) string {
+	if isGardenKind(ref.GroupKind()) {
+		return fmt.Sprintf("its file is gone: the Garden stays as it is until its deletion is confirmed, and is taken down then, with everything that runs for it; "+
+			"to confirm it: kubectl annotate %s %s=true; to keep it, put the file back", apply.KubectlName(ref), owner.AnnotationConfirmDeletion)
+	}
 	return fmt.Sprintf("its file is gone, but this version cannot take down a %s with what runs for it: put the file back, or delete it by hand, "+
-		"with everything that belongs to it; the API demands for that: kubectl annotate %s %s=true", ref.Kind, apply.KubectlName(ref), annotationDeletion)
+		"with everything that belongs to it; the API demands for that: kubectl annotate %s %s=true", ref.Kind, apply.KubectlName(ref), owner.AnnotationConfirmDeletion)
 }

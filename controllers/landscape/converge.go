@@ -28,6 +28,7 @@ func (c *Converger) Apply(ctx context.Context) (report *Report, err error) {
 	c.once.begins()
 	c.forgetDrift()
 	c.forgetForeseen()
+	c.forgetEnded()
 	if err := CheckKeys(c.landscape); err != nil {
 		return &c.report, err
 	}
@@ -57,6 +58,9 @@ func (c *Converger) Apply(ctx context.Context) (report *Report, err error) {
 		problems = append(problems, fmt.Errorf("declarations of the runtime cluster: %w", err))
 	}
 	problems = append(problems, c.runOperations(ctx, Runtime))
+	if ending, err := c.endGarden(ctx); ending {
+		return &c.report, errors.Join(append(problems, err, c.lostLease())...)
+	}
 	ready, ended := make(chan struct{}), make(chan error, 1)
 	go func() {
 		ended <- panics.Safe(func() error { return c.convergeGarden(ctx, sync.OnceFunc(func() { close(ready) })) })()
@@ -210,15 +214,20 @@ func (c *Converger) convergeOne(ctx context.Context, o *owner.Owner) (err error)
 	}
 	report, err := c.owners.Reconcile(ctx, o)
 	if report != nil {
-		c.mu.Lock()
-		c.report.Owners = append(c.report.Owners, report)
-		c.report.Written.Plus(report.Written)
-		c.report.Changed = c.report.Written.Total()
-		c.report.Held = append(c.report.Held, report.Held...)
-		c.mu.Unlock()
+		c.noteOwner(report)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", o, err)
 	}
 	return nil
+}
+
+// noteOwner puts what was done for an owner into the report.
+func (c *Converger) noteOwner(report *owner.Report) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.report.Owners = append(c.report.Owners, report)
+	c.report.Written.Plus(report.Written)
+	c.report.Changed = c.report.Written.Total()
+	c.report.Held = append(c.report.Held, report.Held...)
 }

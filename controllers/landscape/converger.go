@@ -112,6 +112,8 @@ type Converger struct {
 	sighted map[string]sighting
 	// keptBy is who else applies the landscape, as the last plan saw it; empty for nobody.
 	keptBy string
+	// ending is the Garden that this run has begun to take down, and ended the one that it has.
+	ending, ended map[apply.Ref]bool
 	// refused are the declarations that could not become what Git says.
 	refused map[apply.Ref]bool
 	// declared are the clusters whose declarations were applied as they are.

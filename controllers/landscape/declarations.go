@@ -133,9 +133,13 @@ func (c *Converger) applyDeclarations(ctx context.Context, cluster string, d *de
 	if err != nil {
 		return err
 	}
+	ending, removed, err := c.withoutEnding(ctx, cluster, d)
+	if err != nil {
+		return err
+	}
 	options := apply.ApplyOptions{DesiredElsewhere: around.desiredElsewhere, DeclaredBy: around.declaredBy, GivenUp: around.givenUp,
-		Admit: c.admit, Complete: c.complete}
-	judged := c.newJudge(cluster, len(d.objects), around)
+		Admit: c.admit, Complete: c.complete, AllowEmpty: removed, NoWait: ending}
+	judged := c.newJudge(ctx, cluster, len(d.objects), around)
 	options.ApprovePrune = func(entries []apply.Entry) []apply.Held { return c.keepHeld(cluster, judged.prune(entries)) }
 	kept := c.once.isKept()
 	if kept {
@@ -158,6 +162,9 @@ func (c *Converger) applyDeclarations(ctx context.Context, cluster string, d *de
 	}
 	if err != nil || kept {
 		around.removals.keepUndeclared(cluster, d.objects)
+	}
+	if err == nil && removed {
+		err = c.forgetEmpty(ctx)
 	}
 	return errors.Join(err, c.saveRemovals(ctx, cluster, around.removals))
 }

@@ -67,8 +67,9 @@ func derivedCatalogue(t *testing.T, requests string) fs.FS {
 			"\", direct: true, source: cue: [{apiVersion: \"v1\", kind: \"ConfigMap\", metadata: {name: \"" + name + "\", namespace: \"default\"}, data: {x: \"y\"}}]}\n}\n")}
 	}
 	nodes := "first: bundles: [\"first\"]\n\"init-virtual\": {task: \"init-virtual\", after: first: \"applied\"}\ninside: {bundles: [\"inside\"], after: \"init-virtual\": \"healthy\"}\n"
+	ending := "unused: task: \"verify-unused\"\ninside: {bundles: [\"inside\"], after: unused: \"healthy\"}\nfirst: {bundles: [\"first\"], after: inside: \"healthy\"}\nsecrets: {task: \"remove-secrets\", after: first: \"healthy\"}\n"
 	out["garden/flow.cue"] = &fstest.MapFile{Data: []byte("package flow\n\ngarden: _\n\n#Node: {\n\tbundles: [...string] | *[]\n\ttask: string | *\"\"\n\tafter: [string]: string\n\ttimeout: string | *\"1m\"\n\tif: bool | *true\n}\n" +
-		"flow: reconcile: nodes: [string]: #Node\nflow: delete: nodes: [string]: #Node\nflow: reconcile: nodes: {" + nodes + "}\nflow: delete: nodes: {first: bundles: [\"first\"], inside: bundles: [\"inside\"]}\n")}
+		"flow: reconcile: nodes: [string]: #Node\nflow: delete: nodes: [string]: #Node\nflow: reconcile: nodes: {" + nodes + "}\nflow: delete: nodes: {" + ending + "}\n")}
 	out["garden/first/component.cue"] = component("first", "runtime", "RuntimeComponentsHealthy", requests)
 	out["garden/inside/component.cue"] = component("inside", "virtual", "VirtualComponentsHealthy", "")
 	return out

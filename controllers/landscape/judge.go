@@ -1,6 +1,9 @@
 package landscape
 
 import (
+	"context"
+	"fmt"
+
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
@@ -16,22 +19,33 @@ type judge struct {
 	cluster string
 	// commands makes the commands in a text reach the cluster.
 	commands func(string) string
-	total    int
-	around   *around
-	spent    int
+	// confirmed tells whether a Garden may go, referred what goes with it.
+	confirmed func(apply.Ref) bool
+	referred  func(garden apply.Ref) map[apply.Ref]bool
+	total     int
+	around    *around
+	spent     int
 }
 
-func (c *Converger) newJudge(cluster string, total int, around *around) *judge {
-	return &judge{gate: c.options.Gate, cluster: cluster, commands: c.clusters[cluster].CommandsHere, total: total, around: around}
+func (c *Converger) newJudge(ctx context.Context, cluster string, total int, around *around) *judge {
+	return &judge{
+		gate: c.options.Gate, cluster: cluster, commands: c.clusters[cluster].CommandsHere, total: total, around: around,
+		confirmed: func(ref apply.Ref) bool { return c.confirmed(ctx, ref) },
+		referred:  func(garden apply.Ref) map[apply.Ref]bool { return c.referredToBy(ctx, garden) },
+	}
 }
 
-// prune holds deletions that go beyond the gate or the review, what may have moved to another landscape, and each Garden, Seed, Shoot
-// or Project.
+// prune holds deletions that go beyond the gate or the review, what may have moved to another landscape, and each Seed, Shoot
+// or Project, and a Garden whose deletion is not confirmed.
 func (j *judge) prune(entries []apply.Entry) (out []owner.HeldObjects) {
+	entries, out = j.keepReferred(entries)
 	var rest []apply.Entry
 	for _, e := range entries {
 		if !isOwner(e.GroupKind()) {
 			rest = append(rest, e)
+			continue
+		}
+		if j.confirmed(e.Ref) {
 			continue
 		}
 		out = append(out, owner.HeldObjects{Cluster: j.cluster, Objects: []apply.Held{{Ref: e.Ref, Reason: j.commands(RemovalHeld(e.Ref))}}})
@@ -60,6 +74,28 @@ func (j *judge) prune(entries []apply.Entry) (out []owner.HeldObjects) {
 	return append(out, held...)
 }
 
+// keepReferred holds what a Garden refers to that is held: its file went with that of the Garden.
+func (j *judge) keepReferred(entries []apply.Entry) (rest []apply.Entry, out []owner.HeldObjects) {
+	kept := map[apply.Ref]apply.Ref{}
+	for _, e := range entries {
+		if !isGardenKind(e.GroupKind()) || j.confirmed(e.Ref) {
+			continue
+		}
+		for ref := range j.referred(e.Ref) {
+			kept[ref] = e.Ref
+		}
+	}
+	for _, e := range entries {
+		garden, is := kept[e.Ref]
+		if !is {
+			rest = append(rest, e)
+			continue
+		}
+		out = append(out, owner.HeldObjects{Cluster: j.cluster, Objects: []apply.Held{{Ref: e.Ref, Reason: fmt.Sprintf("%s refers to it, which is held itself", garden)}}})
+	}
+	return rest, out
+}
+
 func (j *judge) recreate(e apply.Entry) []owner.HeldObjects { return j.ask([]apply.Entry{e}) }
 
 func (j *judge) ask(entries []apply.Entry) []owner.HeldObjects {
@@ -83,8 +119,8 @@ func (j *judge) ask(entries []apply.Entry) []owner.HeldObjects {
 	return []owner.HeldObjects{{Cluster: j.cluster, Objects: held, Approval: verdict.ID}}
 }
 
-// HoldsRemoval tells whether an object of a kind stays in the cluster, and is said to be held, when its file is gone: whether its deletion was
-// confirmed or not.
+// HoldsRemoval tells whether an object of a kind stays in the cluster, and is said to be held, when its file is gone: a Garden until its deletion is
+// confirmed there, the others whether it was or not.
 func HoldsRemoval(kind string) bool {
 	return isOwner(operatorv1alpha1.SchemeGroupVersion.WithKind(kind).GroupKind()) || isOwner(gardencorev1beta1.SchemeGroupVersion.WithKind(kind).GroupKind())
 }

@@ -19,6 +19,7 @@ import (
 	operatorv1alpha1 "github.com/pergola-dev/pergola/api/operator/v1alpha1"
 	seedmanagementv1alpha1 "github.com/pergola-dev/pergola/api/seedmanagement/v1alpha1"
 	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/controllers/owner"
 	"github.com/pergola-dev/pergola/landscapes"
 	"github.com/pergola-dev/pergola/schemas"
 )
@@ -52,7 +53,7 @@ func possible(ctx context.Context, cluster *apply.Cluster, live *unstructured.Un
 	if err != nil {
 		return fmt.Errorf("checking the operation: %w", err)
 	}
-	if operation == schemas.OperationConfirmDeletion && live.GetAnnotations()[annotationDeletion] == "true" {
+	if operation == schemas.OperationConfirmDeletion && live.GetAnnotations()[owner.AnnotationConfirmDeletion] == "true" {
 		return nil
 	}
 	if live.GetDeletionTimestamp() != nil && operation != "reconcile" && operation != "retry" && operation != schemas.OperationConfirmDeletion {
@@ -72,7 +73,7 @@ func possible(ctx context.Context, cluster *apply.Cluster, live *unstructured.Un
 func ask(ctx context.Context, cluster *apply.Cluster, live *unstructured.Unstructured, operation, mark string, now time.Time) error {
 	annotations := map[string]any{annotationOperation: operation}
 	if operation == schemas.OperationConfirmDeletion {
-		annotations = map[string]any{annotationDeletion: "true", annotationTimestamp: now.UTC().Format(time.RFC3339Nano)}
+		annotations = map[string]any{owner.AnnotationConfirmDeletion: "true", annotationTimestamp: now.UTC().Format(time.RFC3339Nano)}
 	}
 	if mark != "" {
 		annotations[AnnotationOperationID] = mark

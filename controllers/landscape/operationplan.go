@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/pergola-dev/pergola/controllers/owner"
 	"github.com/pergola-dev/pergola/landscapes"
 	"github.com/pergola-dev/pergola/plan"
 	"github.com/pergola-dev/pergola/schemas"
@@ -29,7 +30,7 @@ func PlannedOperations(old, new *landscapes.Landscape, now time.Time) []plan.Ite
 		}
 		annotation, value := annotationOperation, o.Operation
 		if o.Operation == schemas.OperationConfirmDeletion {
-			annotation, value = annotationDeletion, "true"
+			annotation, value = owner.AnnotationConfirmDeletion, "true"
 		}
 		what := fmt.Sprintf("the operation %s is asked for, once%s", o.Operation, follows(precedes(asked, o)))
 		if !isDone(o.Kind, o.Operation) && o.Operation != schemas.OperationConfirmDeletion {

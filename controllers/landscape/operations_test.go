@@ -249,7 +249,7 @@ func TestOperate(t *testing.T) {
 		takeUp(t, "operate")
 	}
 	require.NoError(t, operate("confirm-deletion"))
-	assert.Equal(t, "true", liveShoot(t, "operate").GetAnnotations()[annotationDeletion])
+	assert.Equal(t, "true", liveShoot(t, "operate").GetAnnotations()["confirmation.gardener.cloud/deletion"])
 }
 
 func TestOperateWaits(t *testing.T) {

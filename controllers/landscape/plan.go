@@ -81,7 +81,7 @@ func (c *Converger) Plan(ctx context.Context) (plan.Plan, error) {
 		}
 	}
 	p.Sort()
-	c.options.Gate.Apply(&p, totals)
+	c.gateOf(&p).Apply(&p, totals)
 	err := errors.Join(problems...)
 	if found := owner.Problems(err); len(found) > 0 {
 		p.Notes = append(p.Notes, noteIncomplete+"what these problems concern could not be compared: "+strings.Join(found, "; "))
@@ -103,17 +103,22 @@ func (c *Converger) planDeclarations(ctx context.Context, cluster string, d *dec
 		c.coming.AddNamespaces(cluster, owner.InventoryNamespace) // which comes with the lease
 	}
 	s := c.declarationSet(cluster, d)
-	ids := map[apply.Ref]string{}
-	judged := c.newJudge(cluster, len(s.Objects)+len(d.locked), around)
+	ids, stays := map[apply.Ref]string{}, map[apply.Ref]bool{}
+	_, removed, err := c.withoutEnding(ctx, cluster, d)
+	if err != nil {
+		return plan.Plan{}, err
+	}
+	s.Objects = d.objects
+	judged := c.newJudge(ctx, cluster, len(s.Objects)+len(d.locked), around)
 	found, err := c.engine.Plan(ctx, c.clusters[cluster], s, c.declarationInventory(cluster), apply.ApplyOptions{
-		AllowEmpty: len(d.locked) > 0, // with their key it is not empty
+		AllowEmpty: len(d.locked) > 0 || removed, // with their key it is not empty
 		Admit:      c.admit, Complete: c.complete, Foreseen: c.foresees, DesiredElsewhere: around.desiredElsewhere, DeclaredBy: around.declaredBy, GivenUp: around.givenUp,
 		ApprovePrune: func(entries []apply.Entry) []apply.Held {
 			var held []apply.Held
 			for _, v := range judged.prune(slices.DeleteFunc(slices.Clone(entries), func(e apply.Entry) bool { return isLocked(d.locked, e.Ref) })) {
 				held = append(held, v.Objects...)
 				for _, o := range v.Objects {
-					ids[o.Ref] = v.Approval
+					ids[o.Ref], stays[o.Ref] = v.Approval, v.Approval == ""
 				}
 			}
 			return held
@@ -124,7 +129,7 @@ func (c *Converger) planDeclarations(ctx context.Context, cluster string, d *dec
 	for i := range found.Items {
 		c.note(found.Items[i].Object, found.Items[i].Action == plan.Fail)
 		found.Items[i].Owner, found.Items[i].Bundle = "landscape "+c.landscape.Config.Name, "declarations"
-		if ref := found.Items[i].Object; found.Items[i].Action == plan.Hold && (!isOwner(ref.GroupKind()) || ids[ref] != "") {
+		if ref := found.Items[i].Object; found.Items[i].Action == plan.Hold && !stays[ref] {
 			found.Items[i].Approval = plan.ApprovalOf(cluster, ref)
 		} else if found.Items[i].Action == plan.Hold {
 			// Nothing lets it through: what its deletion would do is no news, as in a difference of revisions.

@@ -38,7 +38,7 @@ func (c *Converger) undeclared(ctx context.Context, object *ObjectStatus) []Unde
 		for _, e := range entries {
 			if !declared[withoutVersion(e.Ref)] {
 				u := Undeclared{Cluster: cluster, Object: e.Ref, Held: object.whyHeld(cluster, e.Ref)}
-				if isOwner(e.GroupKind()) {
+				if isOwner(e.GroupKind()) && !c.confirmed(ctx, e.Ref) {
 					u.Held = c.clusters[cluster].CommandsHere(RemovalHeld(e.Ref))
 				}
 				out = append(out, u)

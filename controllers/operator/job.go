@@ -77,6 +77,9 @@ func (s *syncer) work(ctx context.Context, j *job, limit time.Duration) {
 			if unpublished != nil { // a seed that does not know of the review would hold what everybody has seen
 				return errors.Join(err, unpublished)
 			}
+			if j.converger.GardenEnded() { // and nobody is there any more to publish something to
+				return err
+			}
 			if err = errors.Join(err, s.publish(limited, j)); err == nil {
 				err = s.completeReview(limited, j)
 			}

@@ -279,10 +279,17 @@ type run struct {
 
 // reconcile runs the flow, and again as long as a rotation needs it: its steps are reached by one way only.
 func (r *run) reconcile(ctx context.Context) error {
+	if err := r.guard(ctx); err != nil {
+		r.owner.notJudged(err)
+		return err
+	}
 	for range mostPasses {
 		again, err := r.pass(ctx)
-		if err != nil || !again {
+		if err != nil {
 			return err
+		}
+		if !again {
+			return r.unguard(ctx)
 		}
 	}
 	return fmt.Errorf("the rotation of credentials of %s does not come to an end: it was gone on with %d times", r.owner, mostPasses)

@@ -70,6 +70,8 @@ type statusWriter struct {
 	*Reconciler
 	owner      *Owner
 	generation int64
+	// deleting says that the operation is the deletion.
+	deleting bool
 	// write sends fields of the status.
 	write func(ctx context.Context, fields map[string]any) error
 
@@ -128,6 +130,10 @@ func (s *statusWriter) processing(ctx context.Context, obj *unstructured.Unstruc
 	s.operation = gardencorev1beta1.LastOperation{
 		Type: operationType(status.LastOperation), State: gardencorev1beta1.LastOperationStateProcessing,
 		Description: "Reconciliation of " + s.owner.Ref.Kind + " " + s.owner.Ref.Name + " initialized.", LastUpdateTime: metav1.NewTime(s.Clock.Now()),
+	}
+	if s.deleting {
+		s.operation.Type = gardencorev1beta1.LastOperationTypeDelete
+		s.operation.Description = "Deletion of " + s.owner.Ref.Kind + " " + s.owner.Ref.Name + " initialized."
 	}
 	s.written = s.Clock.Now()
 	fields := map[string]any{"lastOperation": s.operation, "gardener": s.Gardener}
@@ -228,7 +234,7 @@ func (s *statusWriter) conclude(ctx context.Context, problems []string) error {
 	fields := map[string]any{"observedGeneration": s.generation}
 	if len(problems) == 0 {
 		op.State, op.Progress = gardencorev1beta1.LastOperationStateSucceeded, 100
-		op.Description = s.owner.Ref.Kind + " " + s.owner.Ref.Name + " has been successfully reconciled."
+		op.Description = s.owner.Ref.Kind + " " + s.owner.Ref.Name + " has been successfully " + s.done() + "."
 		if kinds[s.owner.Input.Owner.Kind].keepsLastErrors {
 			fields["lastErrors"] = nil
 		}
@@ -241,6 +247,14 @@ func (s *statusWriter) conclude(ctx context.Context, problems []string) error {
 	}
 	fields["lastOperation"] = op
 	return s.write(ctx, fields)
+}
+
+// done is what has been done to the owner.
+func (s *statusWriter) done() string {
+	if s.deleting {
+		return "deleted"
+	}
+	return "reconciled"
 }
 
 // interrupt writes that the operation waits to be continued: that a process is stopped, or has something newer to apply, is no error. What

@@ -21,9 +21,18 @@ type Reference struct {
 // ControlPlaneReferences are those of an object of a kind (Garden, Shoot), by kind and name: what its kube-apiserver (of a Garden also
 // gardener-apiserver) mounts, and what a Shoot hands to extensions (spec.resources). Of a Garden the latter stay where they are. What is referred to by other fields gets there in other ways, or not at all.
 func ControlPlaneReferences(kind string, object map[string]any) []Reference {
+	return referencesOf(kind, object, isForControlPlane)
+}
+
+// References are all ConfigMaps and Secrets that an object of a kind refers to, by kind and name.
+func References(kind string, object map[string]any) []Reference {
+	return referencesOf(kind, object, func(reference) bool { return true })
+}
+
+func referencesOf(kind string, object map[string]any, counts func(reference) bool) []Reference {
 	var out []Reference
 	for _, r := range references() {
-		if r.of != kind || !isForControlPlane(r) {
+		if r.of != kind || !counts(r) {
 			continue
 		}
 		each(object, r.path, func(path string, value any) {

@@ -1,0 +1,231 @@
+package landscape
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	operatorv1alpha1 "github.com/pergola-dev/pergola/api/operator/v1alpha1"
+	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/controllers/owner"
+	"github.com/pergola-dev/pergola/plan"
+	"github.com/pergola-dev/pergola/render"
+	"github.com/pergola-dev/pergola/schemas/across"
+)
+
+// A Garden ends in two ways: somebody deletes it, or its file goes from Git. The second one waits for the confirmation that the API asks of the first. What
+// runs for it is taken down by the next run, in place of everything else: there is no virtual garden to apply something to any more.
+
+// isGardenKind tells the kind.
+func isGardenKind(gk schema.GroupKind) bool {
+	return gk == operatorv1alpha1.SchemeGroupVersion.WithKind("Garden").GroupKind()
+}
+
+// Goes tells of an object of a kind of HoldsRemoval, as it was declared last, whether it is taken down when its file is gone: a Garden is, once that is confirmed.
+func Goes(declared *unstructured.Unstructured) bool {
+	return isGardenKind(declared.GroupVersionKind().GroupKind()) && owner.IsConfirmed(declared)
+}
+
+// confirmed tells whether the deletion of a Garden is; of nothing else it makes a difference.
+func (c *Converger) confirmed(ctx context.Context, ref apply.Ref) bool {
+	if !isGardenKind(ref.GroupKind()) {
+		return false
+	}
+	live, err := c.clusters[Runtime].GetLive(ctx, ref)
+	return err == nil && owner.IsConfirmed(live)
+}
+
+// referredToBy are the objects that a Garden refers to: while that is held, they are.
+func (c *Converger) referredToBy(ctx context.Context, garden apply.Ref) map[apply.Ref]bool {
+	out := map[apply.Ref]bool{}
+	if !isGardenKind(garden.GroupKind()) {
+		return out
+	}
+	live, err := c.clusters[Runtime].GetLive(ctx, garden)
+	if err != nil {
+		return out // whoever deletes them finds them protected
+	}
+	for _, r := range across.References(garden.Kind, live.Object) {
+		out[apply.Ref{APIVersion: "v1", Kind: r.Kind, Namespace: owner.InventoryNamespace, Name: r.Name}] = true
+	}
+	return out
+}
+
+// withoutEnding leaves out of the declarations the Gardens that are being deleted, and the one that this run has taken down. ending says that one is, or will
+// be by now: nobody waits for it in the middle of the declarations. removed says that Git has a Garden no more, and then maybe nothing else: that is no mistake,
+// since it asks for a confirmation.
+func (c *Converger) withoutEnding(ctx context.Context, cluster string, d *declarations) (ending, removed bool, err error) {
+	if cluster != Runtime {
+		return false, false, nil
+	}
+	declared := map[apply.Ref]bool{}
+	var problem error
+	d.objects = slices.DeleteFunc(d.objects, func(o *unstructured.Unstructured) bool {
+		ref := apply.RefOf(o)
+		if !isGardenKind(ref.GroupKind()) {
+			return false
+		}
+		declared[withoutVersion(ref)] = true
+		ends := c.hasEnded(ref)
+		if !ends {
+			live, err := c.clusters[Runtime].Get(ctx, ref)
+			if err != nil && !apierrors.IsNotFound(err) && !meta.IsNoMatchError(err) {
+				problem = c.clusters[Runtime].Explain(ref, "read", err)
+			}
+			ends = err == nil && live.GetDeletionTimestamp() != nil
+		}
+		ending = ending || ends
+		return ends
+	})
+	if problem != nil || ending {
+		return ending, ending, problem
+	}
+	entries, err := c.declarationInventory(Runtime).Load(ctx)
+	if err != nil {
+		return false, false, err
+	}
+	for _, e := range entries {
+		if !isGardenKind(e.GroupKind()) || declared[withoutVersion(e.Ref)] {
+			continue
+		}
+		removed, ending = true, ending || c.confirmed(ctx, e.Ref)
+	}
+	return ending, removed, nil
+}
+
+func (c *Converger) hasEnded(ref apply.Ref) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.ended[withoutVersion(ref)]
+}
+
+// GardenEnded tells whether the last run has taken the Garden down.
+func (c *Converger) GardenEnded() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.ended) > 0
+}
+
+func (c *Converger) forgetEnded() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.ended, c.ending = nil, nil
+}
+
+// triedToEnd tells whether the last run has found the Garden being deleted, and done what it could.
+func (c *Converger) triedToEnd(ref apply.Ref) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.ending[withoutVersion(ref)]
+}
+
+// endGarden takes the Garden down if it is being deleted; it says whether it is.
+func (c *Converger) endGarden(ctx context.Context) (ending bool, err error) {
+	o, err := c.endingGarden(ctx)
+	if o == nil || err != nil {
+		return err != nil, err
+	}
+	c.mu.Lock()
+	c.ending = map[apply.Ref]bool{withoutVersion(o.Ref): true}
+	c.mu.Unlock()
+	report, err := c.owners.Delete(ctx, o)
+	if report != nil {
+		c.noteOwner(report)
+	}
+	if err != nil {
+		return true, fmt.Errorf("%s is being deleted: %w", o, err)
+	}
+	c.mu.Lock()
+	c.ended = map[apply.Ref]bool{withoutVersion(o.Ref): true}
+	c.mu.Unlock()
+	if virtual := c.clusters[Virtual]; virtual != nil {
+		c.engine.Forget(virtual)
+	}
+	// What was declared for the virtual garden has ended with it.
+	if err := c.declarationInventory(Virtual).Remove(ctx); err != nil {
+		return true, err
+	}
+	return true, c.applyDeclarations(ctx, Runtime, split(c.landscape)[Runtime])
+}
+
+// endingGarden is the Garden of this landscape, declared or not any more, that is being deleted and was not taken down yet; nil for none.
+func (c *Converger) endingGarden(ctx context.Context) (*owner.Owner, error) {
+	known := map[apply.Ref]*owner.Owner{}
+	for _, o := range c.all {
+		if o.Input.Owner.Kind == owner.Garden {
+			known[withoutVersion(o.Ref)] = o
+		}
+	}
+	refs := map[apply.Ref]apply.Ref{}
+	for at, o := range known {
+		refs[at] = o.Ref
+	}
+	entries, err := c.declarationInventory(Runtime).Load(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range entries {
+		if isGardenKind(e.GroupKind()) {
+			refs[withoutVersion(e.Ref)] = e.Ref
+		}
+	}
+	for at, ref := range refs {
+		live, err := c.clusters[Runtime].GetLive(ctx, ref)
+		switch {
+		case apierrors.IsNotFound(err) || meta.IsNoMatchError(err):
+			continue
+		case err != nil:
+			return nil, c.clusters[Runtime].Explain(ref, "read", err)
+		case live.GetDeletionTimestamp() == nil || !owner.IsGuarded(live):
+			continue
+		}
+		if o := known[at]; o != nil {
+			return o, nil
+		}
+		return &owner.Owner{Ref: ref, Home: c.clusters[Runtime], Local: c.clusters[Runtime], Target: c.clusters[Virtual], Input: render.Input{
+			Owner:     render.Owner{Kind: owner.Garden, Name: live.GetName(), UID: string(live.GetUID()), ControlPlaneNamespace: owner.InventoryNamespace},
+			Objects:   map[string]map[string]any{owner.Garden: DeclarationOf(live).Object},
+			GardenAPI: c.landscape.Config.Spec.GardenAPI,
+		}}, nil
+	}
+	return nil, nil
+}
+
+// forgetEmpty removes the inventory of the runtime cluster once Git declares nothing for it, and all that it did is gone.
+func (c *Converger) forgetEmpty(ctx context.Context) error {
+	inventory := c.declarationInventory(Runtime)
+	entries, err := inventory.Load(ctx)
+	if err != nil || len(entries) > 0 || split(c.landscape)[Runtime].count() > 0 {
+		return err
+	}
+	return inventory.Remove(ctx)
+}
+
+// gateOf is the gate for a plan: a Garden that goes was confirmed, which is more than an approval.
+func (c *Converger) gateOf(p *plan.Plan) plan.Gate {
+	gate := c.options.Gate
+	ids := map[string]bool{}
+	for _, item := range p.Items {
+		if item.Action == plan.Delete && isGardenKind(item.Object.GroupKind()) {
+			ids[plan.ApprovalOf(item.Cluster, item.Object)] = true
+			p.Notes = append(p.Notes, fmt.Sprintf("%s is taken down with everything that runs for it", item.Object))
+		}
+	}
+	if len(ids) == 0 {
+		return gate
+	}
+	take := gate.Take
+	gate.Approved = maps.Clone(gate.Approved)
+	if gate.Approved == nil {
+		gate.Approved = map[string]bool{}
+	}
+	maps.Copy(gate.Approved, ids)
+	gate.Take = func(id string, refs []plan.Ref) bool { return ids[id] || take == nil || take(id, refs) }
+	return gate
+}

@@ -1,0 +1,239 @@
+package owner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
+	resourcesv1alpha1 "github.com/pergola-dev/pergola/api/resources/v1alpha1"
+	seedmanagementv1alpha1 "github.com/pergola-dev/pergola/api/seedmanagement/v1alpha1"
+	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/apply/flow"
+	"github.com/pergola-dev/pergola/controllers/managedresource"
+	"github.com/pergola-dev/pergola/render"
+)
+
+// usersOf are the kinds in a virtual garden for which something runs elsewhere: who takes the garden away leaves that behind for ever.
+func usersOf() []schema.GroupVersionKind {
+	core := gardencorev1beta1.SchemeGroupVersion
+	return []schema.GroupVersionKind{
+		core.WithKind("Shoot"), core.WithKind("BackupEntry"), core.WithKind("BackupBucket"), core.WithKind("ControllerInstallation"),
+		seedmanagementv1alpha1.SchemeGroupVersion.WithKind("ManagedSeed"), core.WithKind("Seed"),
+	}
+}
+
+// verifyInterval is how often it is looked again for what is in the way (upstream: 5 s).
+const verifyInterval = 5 * time.Second
+
+// verifyUnused waits until nothing runs for the virtual garden any more. One that was never there, or is gone, is not asked.
+func (t *teardown) verifyUnused(ctx context.Context, report func(flow.State, string)) error {
+	why, err := t.virtualGone(ctx)
+	if err != nil {
+		return err
+	}
+	for why == "" {
+		problem := t.virtualUsed(ctx)
+		if problem == nil {
+			break
+		}
+		if silent := new(silentError); errors.As(problem, &silent) && isTrue(t.live.GetAnnotations()[AnnotationForceDeletion]) {
+			why = "it is given up (" + AnnotationForceDeletion + "): " + silent.Error()
+			break
+		}
+		report(flow.Running, strings.Join(Problems(problem), "; "))
+		if !t.pause(ctx, verifyInterval) {
+			return problem
+		}
+	}
+	if why != "" {
+		t.loses(why)
+	}
+	t.begins()
+	return nil
+}
+
+// virtualGone says why there is nothing to ask: its API server or its etcd is not there, or was never so far that anything was put into it.
+func (t *teardown) virtualGone(ctx context.Context) (string, error) {
+	if !slices.ContainsFunc(t.there, func(o orphan) bool { return o.bundle.Cluster == render.ClusterVirtual }) {
+		return neverUsed, nil
+	}
+	namespace := t.owner.ControlPlane()
+	for _, ref := range []apply.Ref{
+		{APIVersion: "apps/v1", Kind: "Deployment", Namespace: namespace, Name: "virtual-garden-kube-apiserver"},
+		{APIVersion: "druid.gardener.cloud/v1alpha1", Kind: "Etcd", Namespace: namespace, Name: "virtual-garden-etcd-main"},
+	} {
+		_, err := t.owner.Local.GetLive(ctx, ref)
+		switch {
+		case apierrors.IsNotFound(err) || meta.IsNoMatchError(err):
+			return ref.String() + " is gone", nil
+		case err != nil:
+			return "", t.owner.Local.Explain(ref, "read", err)
+		}
+	}
+	return "", nil
+}
+
+// neverUsed is why a virtual garden is not asked in which nothing of the Garden is yet, or any more.
+const neverUsed = "nothing of the Garden is in it"
+
+// silentError says that the virtual garden does not answer.
+type silentError struct{ err error }
+
+func (e *silentError) Error() string { return e.err.Error() }
+func (e *silentError) Unwrap() error { return e.err }
+
+// virtualUsed says what is still in the virtual garden that others have to take down before it, or that this is not known.
+func (t *teardown) virtualUsed(ctx context.Context) error {
+	o := t.owner
+	if o.Target == nil {
+		return &silentError{t.unknown(errors.New("there is no access to it"))}
+	}
+	if err := apiServerHealthy(ctx, o.Target); err != nil {
+		return &silentError{t.unknown(o.Target.Explain(apply.Ref{}, "read /healthz", err))}
+	}
+	var found []string
+	for _, gvk := range usersOf() {
+		mapping, err := o.Target.Mapping(ctx, gvk)
+		if meta.IsNoMatchError(err) || apply.ReasonOf(err) == apply.NoKind {
+			continue
+		}
+		ref := apply.Ref{APIVersion: gvk.GroupVersion().String(), Kind: gvk.Kind}
+		var list *unstructured.UnstructuredList
+		if err == nil {
+			list, err = o.Target.Dynamic().Resource(mapping.Resource).List(ctx, metav1.ListOptions{Limit: 500})
+		}
+		if apierrors.IsNotFound(err) {
+			continue
+		}
+		if err != nil {
+			return &silentError{t.unknown(o.Target.Explain(ref, "list", err))}
+		}
+		var names []string
+		for _, item := range list.Items {
+			names = append(names, strings.TrimPrefix(item.GetNamespace()+"/"+item.GetName(), "/"))
+		}
+		if len(names) > 0 {
+			found = append(found, fmt.Sprintf("%ss %s", gvk.Kind, firstOf(names)))
+		}
+	}
+	if len(found) == 0 {
+		return nil
+	}
+	return fmt.Errorf("the virtual garden is in use: it has %s; delete these first, and the Garden goes by itself then", strings.Join(found, "; "))
+}
+
+func (t *teardown) unknown(err error) error {
+	return fmt.Errorf("the virtual garden does not say whether there are Seeds and Shoots, and nothing is taken down before that is known: %w; if it is lost for good: %s", err,
+		t.owner.Home.CommandsHere(fmt.Sprintf("kubectl annotate %s %s=true", kubectlName(t.owner), AnnotationForceDeletion)))
+}
+
+func kubectlName(o *Owner) string { return apply.KubectlName(o.Ref) }
+
+// loses notes that the virtual garden is not asked any more, and why.
+func (t *teardown) loses(why string) {
+	t.mu.Lock()
+	t.lost = why
+	t.mu.Unlock()
+	if why != neverUsed {
+		t.note("the virtual garden is not asked for anything: " + why)
+	}
+}
+
+func (t *teardown) isLost() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.lost
+}
+
+// invalidate forgets the virtual garden, once its API server is gone.
+func (t *teardown) invalidate() {
+	t.Tokens.Stop(t.owner.ControlPlane())
+	if t.owner.Target != nil {
+		t.Engine.Forget(t.owner.Target)
+	}
+}
+
+// Classes of ManagedResources: those whose objects are in the virtual garden, and those of the runtime cluster.
+const (
+	virtualClass = ""
+	runtimeClass = "seed"
+)
+
+// awaitOnly waits until no ManagedResource of a class is there any more, or none but those of bundles that have their turn later.
+func (t *teardown) awaitOnly(ctx context.Context, class string, own bool, report func(flow.State, string)) error {
+	said := ""
+	for {
+		others, err := t.managedOf(ctx, class, own)
+		if err != nil {
+			return err
+		}
+		if len(others) == 0 {
+			return nil
+		}
+		text := fmt.Sprintf("ManagedResources of others are there, whose objects nobody could delete any more: %s; delete them", firstOf(others))
+		if text != said {
+			said = text
+			report(flow.Running, text)
+		}
+		if !t.pause(ctx, verifyInterval) {
+			return errors.New(text)
+		}
+	}
+}
+
+// managedOf names the ManagedResources of a class. Where the virtual garden is lost, those of it that are being deleted are let go: nobody can delete their
+// objects, and nobody has to.
+func (t *teardown) managedOf(ctx context.Context, class string, own bool) ([]string, error) {
+	local := t.owner.Local
+	gvk := resourcesv1alpha1.SchemeGroupVersion.WithKind("ManagedResource")
+	mapping, err := local.Mapping(ctx, gvk)
+	if meta.IsNoMatchError(err) || apply.ReasonOf(err) == apply.NoKind {
+		return nil, nil
+	}
+	ref := apply.Ref{APIVersion: gvk.GroupVersion().String(), Kind: gvk.Kind}
+	namespace := ""
+	if class == virtualClass {
+		namespace = t.owner.ControlPlane()
+	}
+	var list *unstructured.UnstructuredList
+	if err == nil {
+		list, err = local.Dynamic().Resource(mapping.Resource).Namespace(namespace).List(ctx, metav1.ListOptions{})
+	}
+	if err != nil {
+		return nil, local.Explain(ref, "list", err)
+	}
+	ours := map[apply.Ref]bool{}
+	for _, o := range t.there {
+		ours[managedRef(o.bundle)] = own && !o.bundle.Delivery.Direct
+	}
+	rm := &managedresource.Reconciler{Engine: t.Engine, Source: local, Target: local, Clock: t.Clock}
+	var out []string
+	for i := range list.Items {
+		mr := &list.Items[i]
+		of, _, _ := unstructured.NestedString(mr.Object, "spec", "class")
+		if of == resourcesv1alpha1.ClassDefault {
+			of = ""
+		}
+		if of != class || ours[apply.RefOf(mr)] {
+			continue
+		}
+		if class == virtualClass && t.isLost() != "" && mr.GetDeletionTimestamp() != nil {
+			if _, err := rm.Release(ctx, mr.GetNamespace(), mr.GetName()); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		out = append(out, mr.GetNamespace()+"/"+mr.GetName())
+	}
+	return out, nil
+}
