@@ -100,21 +100,21 @@ func (f *gardenletFlags) run(cmd *cobra.Command) error {
 
 // reach finds the access to both clusters.
 func (f *gardenletFlags) reach(o *gardenlet.Options) (err error) {
-	if o.Local, err = accessOf("seed", f.kubeconfig); err != nil {
-		return err
-	}
-	o.Local.UserAgent = "pergola-gardenlet"
 	if f.gardenSecret != "" {
 		namespace, name, ok := strings.Cut(f.gardenSecret, "/")
 		if !ok || len(utilvalidation.IsDNS1123Label(namespace)) > 0 || len(utilvalidation.IsDNS1123Subdomain(name)) > 0 {
 			return fmt.Errorf("--garden-kubeconfig-secret: %q is not NAMESPACE/NAME of a Secret", f.gardenSecret)
 		}
 		o.GardenSecret = types.NamespacedName{Namespace: namespace, Name: name}
-		return nil
+	} else {
+		if o.Garden, err = accessOf("garden", f.garden); err != nil {
+			return err
+		}
+		o.Garden.UserAgent = "pergola-gardenlet"
 	}
-	if o.Garden, err = accessOf("garden", f.garden); err != nil {
+	if o.Local, err = accessOf("seed", f.kubeconfig); err != nil {
 		return err
 	}
-	o.Garden.UserAgent = "pergola-gardenlet"
+	o.Local.UserAgent = "pergola-gardenlet"
 	return nil
 }
