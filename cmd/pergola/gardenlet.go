@@ -19,9 +19,9 @@ import (
 // gardenletFlags of the command.
 type gardenletFlags struct {
 	seed, garden, gardenSecret, kubeconfig string
-	ports                    portFlags
-	address                  string
-	log                      logFlags
+	ports                                  portFlags
+	address                                string
+	log                                    logFlags
 }
 
 func newGardenlet() *cobra.Command {
