@@ -15,6 +15,7 @@
 //	demo remember CONTEXT FILE                 writes a Secret, and a kubeconfig with a certificate and a token to read it with
 //	demo recall CONTEXT FILE                   reads it with these, by the proxy of CONTEXT
 //	demo authorities BEFORE AFTER              compares the CAs of two backups, as pergola backup show -o json prints them
+//	demo buckets CONTEXT                       prints the names of BackupBuckets
 //	demo runs CONTEXT NAMESPACE/NAME           tells by its exit code whether a Deployment is there and wants pods
 package main
 
@@ -60,7 +61,7 @@ func main() {
 }
 
 func run(ctx context.Context) error {
-	usage := errors.New("usage: demo drift|identity|reach|namespace|flag|write|serve-git|secret|ready|waiting|remember|recall|authorities|runs ARGUMENTS: see the beginning of hack/demo/main.go")
+	usage := errors.New("usage: demo drift|identity|reach|namespace|flag|write|serve-git|secret|ready|waiting|remember|recall|authorities|buckets|runs ARGUMENTS: see the beginning of hack/demo/main.go")
 	if len(os.Args) < 3 {
 		return usage
 	}
@@ -92,6 +93,8 @@ func run(ctx context.Context) error {
 		return recall(ctx, args[0], args[1])
 	case command == "authorities" && len(args) == 2:
 		return compareAuthorities(args...)
+	case command == "buckets" && len(args) == 1:
+		return buckets(ctx, args[0])
 	case command == "runs" && len(args) == 2:
 		return runs(ctx, args[0], args[1])
 	}

@@ -17,11 +17,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"k8s.io/utils/ptr"
 
+	extensionsv1alpha1 "github.com/pergola-dev/pergola/api/extensions/v1alpha1"
 	"github.com/pergola-dev/pergola/controllers/recovery"
 )
 
@@ -161,7 +163,7 @@ func recall(ctx context.Context, contextName, file string) error {
 
 // compareAuthorities compares the CAs of two backups, as pergola backup show prints them.
 func compareAuthorities(files ...string) error {
-	found, gardens := make([]map[string]string, len(files)), make([]string, len(files))
+	found := make([]map[string]string, len(files))
 	for i, file := range files {
 		text, err := os.ReadFile(file)
 		if err != nil {
@@ -171,7 +173,7 @@ func compareAuthorities(files ...string) error {
 		if err := json.Unmarshal(text, &m); err != nil {
 			return fmt.Errorf("%s: %w", file, err)
 		}
-		found[i], gardens[i] = map[string]string{}, m.Garden.UID
+		found[i] = map[string]string{}
 		for _, e := range m.Entries {
 			if e.Certificate != nil && e.Sort == recovery.Generated && (e.Name == "ca" || strings.HasPrefix(e.Name, "ca-")) {
 				found[i][e.String()] = e.Certificate.SHA256
@@ -184,9 +186,6 @@ func compareAuthorities(files ...string) error {
 			problems = append(problems, fmt.Errorf("%s: the fingerprint was %s, and is %q", name, before, after))
 		}
 	}
-	if gardens[0] != gardens[1] {
-		problems = append(problems, fmt.Errorf("the bucket of the Garden is named after %s, and was after %s", gardens[1], gardens[0]))
-	}
 	if len(found[0]) == 0 {
 		problems = append(problems, errors.New("there are no CAs to compare"))
 	}
@@ -196,6 +195,26 @@ func compareAuthorities(files ...string) error {
 	for _, name := range slices.Sorted(maps.Keys(found[0])) {
 		fmt.Printf("%s  %s\n", found[0][name][:16], name)
 	}
-	fmt.Printf("All %d CAs are those of before, and the bucket garden-%s has the name of before.\n", len(found[0]), gardens[0])
+	fmt.Printf("All %d CAs are those of before.\n", len(found[0]))
+	return nil
+}
+
+// buckets prints the buckets that etcds of a cluster are backed up to.
+func buckets(ctx context.Context, contextName string) error {
+	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(clientcmd.NewDefaultClientConfigLoadingRules(), &clientcmd.ConfigOverrides{CurrentContext: contextName}).ClientConfig()
+	if err != nil {
+		return err
+	}
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return err
+	}
+	list, err := client.Resource(extensionsv1alpha1.SchemeGroupVersion.WithResource("backupbuckets")).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
+	for _, bucket := range list.Items {
+		fmt.Println(bucket.GetName())
+	}
 	return nil
 }

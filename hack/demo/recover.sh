@@ -57,6 +57,7 @@ for etcd in "${etcds[@]}"; do
 done
 run "$pergola" backup "$work/first" --to "$work/landscape.backup"
 "$pergola" backup show "$work/landscape.backup" -o json > "$work/before.json"
+"$demo" buckets pergola-runtime > "$work/buckets"
 echo "In it are $(grep -c '"sort"' "$work/before.json") objects; pergola backup show lists them."
 
 say "All clusters are lost"
@@ -84,6 +85,11 @@ say "The same CAs"
 "$pergola" backup "$work/second" --to "$work/again.backup"
 "$pergola" backup show "$work/again.backup" -o json > "$work/after.json"
 run "$demo" authorities "$work/before.json" "$work/after.json"
+
+say "The same bucket for the backups of etcd, which is named after the Garden of before"
+"$demo" buckets pergola-runtime > "$work/buckets-now"
+diff "$work/buckets" "$work/buckets-now"
+cat "$work/buckets"
 
 say "All of it is healthy"
 "$demo" waiting "for conditions: they are written a little later than what they are about" \
