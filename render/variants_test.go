@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/ptr"
 
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 	"github.com/pergola-dev/pergola/components"
@@ -26,13 +27,14 @@ type change struct {
 type variant struct {
 	name      string
 	gardenAPI landscapev1alpha1.GardenAPI
+	gates     *landscapev1alpha1.FeatureGates
 	changes   []change
 }
 
 // variants are the ways in which declarations differ most.
 var variants = []variant{
 	{name: "local"},
-	{name: "highly available", gardenAPI: landscapev1alpha1.GardenAPIAggregated, changes: []change{
+	{name: "highly available", gardenAPI: landscapev1alpha1.GardenAPIAggregated, gates: &landscapev1alpha1.FeatureGates{VictoriaLogsBackend: ptr.To(true)}, changes: []change{
 		{"Garden", "spec.virtualCluster.controlPlane", map[string]any{"highAvailability": map[string]any{}}},
 		{"Garden", "spec.runtimeCluster.settings.persistentVolumeClaimAutoscaler", map[string]any{"enabled": true}},
 		{"Garden", "spec.virtualCluster.gardener.gardenerDiscoveryServer", map[string]any{}},
@@ -115,7 +117,7 @@ func eachVariant(t *testing.T, test func(*testing.T, variantResult)) {
 func (v variant) render(t *testing.T) variantResult {
 	t.Helper()
 	l := localLandscape(t)
-	l.Config.Spec.GardenAPI = v.gardenAPI
+	l.Config.Spec.GardenAPI, l.Config.Spec.FeatureGates = v.gardenAPI, v.gates
 	for i := range l.Declarations {
 		obj := l.Declarations[i].Object()
 		for _, c := range v.changes {
