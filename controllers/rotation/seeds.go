@@ -87,7 +87,7 @@ func (s Seeds) Ask(ctx context.Context, operation string) error {
 func late(operation string, waits map[string]string) error {
 	var out []error
 	for _, name := range slices.Sorted(maps.Keys(waits)) {
-		out = append(out, fmt.Errorf("Seed %s: %s is not done: %s", name, operation, waits[name]))
+		out = append(out, fmt.Errorf("%s: %s is not done: %s", "Seed "+name, operation, waits[name]))
 	}
 	return errors.Join(out...)
 }
