@@ -116,6 +116,13 @@ func (w *world) cleanGarden() {
 		for _, kind := range []client.Object{&appsv1.Deployment{}, &corev1.ConfigMap{}, &corev1.Secret{}} {
 			require.NoError(w, w.client.DeleteAllOf(ctx, kind, client.InNamespace("garden")))
 		}
+		// What the Garden refers to is protected until it is gone.
+		var kept corev1.SecretList
+		require.NoError(w, w.client.List(ctx, &kept, client.InNamespace("garden")))
+		for i := range kept.Items {
+			patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))
+			require.NoError(w, client.IgnoreNotFound(w.client.Patch(ctx, &kept.Items[i], patch)))
+		}
 		garden := &unstructured.Unstructured{}
 		garden.SetGroupVersionKind(operatorv1alpha1.SchemeGroupVersion.WithKind("Garden"))
 		garden.SetName("local")
