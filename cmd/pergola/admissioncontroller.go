@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/client-go/rest"
@@ -126,7 +127,7 @@ func (s *admissionServer) run(cmd *cobra.Command) error {
 	}
 	server.Handler = webhooks
 	if authorizers != nil {
-		server.Handler, server.Metrics, server.Ready = beside(webhooks, authorizers), together(webhooks.Metrics(), authorizers.Metrics()), authorizers.Ready
+		server.Handler, server.Metrics, server.Ready = beside(webhooks, authorizers), prometheus.Gatherers{webhooks.Metrics(), authorizers.Metrics()}, authorizers.Ready
 	}
 	if server.Webhooks, err = s.listen(cmd.Context(), s.port); err != nil {
 		return err
@@ -160,15 +161,6 @@ func beside(webhooks, authorizers http.Handler) http.Handler {
 	mux.Handle(authorizer.Path, authorizers)
 	mux.Handle("/", webhooks)
 	return mux
-}
-
-// together serves metrics one after the other.
-func together(all ...http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		for _, metrics := range all {
-			metrics.ServeHTTP(w, r)
-		}
-	})
 }
 
 func (s *admissionServer) listen(ctx context.Context, port int) (net.Listener, error) {

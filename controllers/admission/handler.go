@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	admissionv1 "k8s.io/api/admission/v1"
 	"k8s.io/utils/clock"
 
@@ -93,7 +94,7 @@ func New(ctx context.Context, opts Options) (*Handler, error) {
 type answer func(context.Context, *admissionv1.AdmissionRequest) (*admissionv1.AdmissionResponse, error)
 
 // Metrics are those of the requests, for a server that serves others, too.
-func (h *Handler) Metrics() http.Handler { return h.metrics }
+func (h *Handler) Metrics() prometheus.Gatherer { return h.metrics.registry }
 
 // Validate answers whether a change is allowed, for a server that reads AdmissionReviews itself and recovers from panics.
 // The rules are given up when the context ends.

@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	admissionv1 "k8s.io/api/admission/v1"
@@ -265,11 +266,11 @@ func TestPanicsAndTimeouts(t *testing.T) {
 	assert.Contains(t, logged.String(), `"kind":"ExposureClass"`)
 	assert.NotContains(t, logged.String(), "something-private")
 	metrics := httptest.NewRecorder()
-	h.metrics.ServeHTTP(metrics, nil)
+	promhttp.HandlerFor(h.Metrics(), promhttp.HandlerOpts{}).ServeHTTP(metrics, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil))
 	for _, line := range []string{
 		"pergola_admission_panics_total 1",
-		fmt.Sprintf(`pergola_admission_requests_total{webhook="validate",kind="ExposureClass.core.gardener.cloud",operation="CREATE",result="error"} %d`, cap(h.slots)+3),
-		`pergola_admission_requests_total{webhook="validate",kind="ExposureClass.core.gardener.cloud",operation="CREATE",result="allowed"} 1`,
+		fmt.Sprintf(`pergola_admission_requests_total{kind="ExposureClass.core.gardener.cloud",operation="CREATE",result="error",webhook="validate"} %d`, cap(h.slots)+3),
+		`pergola_admission_requests_total{kind="ExposureClass.core.gardener.cloud",operation="CREATE",result="allowed",webhook="validate"} 1`,
 	} {
 		assert.Contains(t, metrics.Body.String(), line+"\n")
 	}

@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"golang.org/x/sync/errgroup"
 )
 
@@ -19,7 +21,7 @@ type Server struct {
 	// Handler answers the API server: a *Handler, or another one.
 	Handler http.Handler
 	// Metrics are served beside the health; default are those of a *Handler.
-	Metrics http.Handler
+	Metrics prometheus.Gatherer
 	// Ready says why requests cannot be answered yet; default: they can.
 	Ready        func() error
 	Certificates Certificates
@@ -86,10 +88,10 @@ func (s *Server) health(leaving *atomic.Bool) http.Handler {
 	})
 	metrics := s.Metrics
 	if own, ok := s.Handler.(*Handler); ok && metrics == nil {
-		metrics = own.metrics
+		metrics = own.Metrics()
 	}
 	if metrics != nil {
-		mux.Handle("GET /metrics", metrics)
+		mux.Handle("GET /metrics", promhttp.HandlerFor(metrics, promhttp.HandlerOpts{}))
 	}
 	return mux
 }

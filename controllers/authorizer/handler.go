@@ -11,6 +11,7 @@ import (
 	"runtime/debug"
 	"strings"
 
+	"github.com/prometheus/client_golang/prometheus"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
@@ -62,7 +63,8 @@ func New(ctx context.Context, garden *rest.Config, opts Options) (*Handler, erro
 }
 
 func newHandler(opts Options) *Handler {
-	h := &Handler{graph: newGraph(), unread: func() []string { return nil }, unselected: opts.Unselected, log: opts.Log, clock: opts.Clock, metrics: newMetrics()}
+	h := &Handler{graph: newGraph(), unread: func() []string { return nil }, unselected: opts.Unselected, log: opts.Log, clock: opts.Clock}
+	h.metrics = newMetrics(h.graph.size, h.Ready)
 	if h.log == nil {
 		h.log = slog.New(slog.DiscardHandler)
 	}
@@ -81,12 +83,7 @@ func (h *Handler) Ready() error {
 }
 
 // Metrics are those of the authorizers.
-func (h *Handler) Metrics() http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		vertices, edges := h.graph.size()
-		h.metrics.write(w, vertices, edges, h.Ready() == nil)
-	})
-}
+func (h *Handler) Metrics() prometheus.Gatherer { return h.metrics.registry }
 
 // ServeHTTP answers POST /webhooks/auth/seed and POST /webhooks/auth/shoot.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {

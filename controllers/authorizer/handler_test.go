@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	authorizationv1 "k8s.io/api/authorization/v1"
@@ -55,7 +56,7 @@ func TestAnswers(t *testing.T) {
 		})
 	}
 	metrics := httptest.NewRecorder()
-	h.Metrics().ServeHTTP(metrics, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil))
+	promhttp.HandlerFor(h.Metrics(), promhttp.HandlerOpts{}).ServeHTTP(metrics, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil))
 	for _, line := range []string{`pergola_authorizer_requests_total{authorizer="seed",result="allowed"} 1`, `pergola_authorizer_requests_total{authorizer="seed",result="denied"} 1`,
 		`pergola_authorizer_requests_total{authorizer="seed",result="noopinion"} 3`, `pergola_authorizer_requests_total{authorizer="shoot",result="allowed"} 1`, "pergola_authorizer_ready 1"} {
 		assert.Contains(t, metrics.Body.String(), line+"\n")

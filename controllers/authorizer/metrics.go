@@ -1,64 +1,64 @@
 package authorizer
 
 import (
-	"cmp"
-	"fmt"
-	"io"
-	"maps"
-	"net/http"
-	"slices"
-	"strings"
-	"sync"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
 )
 
 // observation is one request, by its labels.
 type observation struct{ authorizer, result string }
 
-// metrics are counters in the text format of Prometheus; so few need no library.
+// metrics of a Handler.
 type metrics struct {
-	mu       sync.Mutex
-	requests map[observation]int
-	seconds  map[string]float64
+	registry *prometheus.Registry
+	requests *prometheus.CounterVec
+	seconds  *prometheus.CounterVec
 }
 
-func newMetrics() *metrics {
-	return &metrics{requests: map[observation]int{}, seconds: map[string]float64{}}
+// newMetrics counts requests; the graph and whether all of it was read are looked at when somebody asks.
+func newMetrics(size func() (vertices, edges int), ready func() error) *metrics {
+	m := &metrics{
+		registry: prometheus.NewRegistry(),
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "pergola_authorizer_requests_total",
+			Help: "Requests of the API server of the virtual garden, by what was answered."}, []string{"authorizer", "result"}),
+		seconds: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "pergola_authorizer_request_seconds_total",
+			Help: "Time that requests took."}, []string{"authorizer"}),
+	}
+	m.registry.MustRegister(m.requests, m.seconds, graphSize{size},
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "pergola_authorizer_ready", Help: "Whether all of the virtual garden was read."}, func() float64 {
+			if ready() != nil {
+				return 0
+			}
+			return 1
+		}))
+	return m
 }
 
 func (m *metrics) observe(o observation, took time.Duration) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.requests[o]++
-	m.seconds[o.authorizer] += took.Seconds()
+	m.requests.WithLabelValues(o.authorizer, o.result).Inc()
+	m.seconds.WithLabelValues(o.authorizer).Add(took.Seconds())
 }
 
-func (m *metrics) write(w http.ResponseWriter, vertices, edges int, ready bool) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	var b strings.Builder
-	head := func(name, typ, help string) {
-		fmt.Fprintf(&b, "# HELP %[1]s %[3]s\n# TYPE %[1]s %[2]s\n", name, typ, help)
-	}
-	head("pergola_authorizer_requests_total", "counter", "Requests of the API server of the virtual garden, by what was answered.")
-	for _, o := range slices.SortedFunc(maps.Keys(m.requests), func(a, b observation) int {
-		return cmp.Or(cmp.Compare(a.authorizer, b.authorizer), cmp.Compare(a.result, b.result))
-	}) {
-		fmt.Fprintf(&b, "pergola_authorizer_requests_total{authorizer=%q,result=%q} %d\n", o.authorizer, o.result, m.requests[o])
-	}
-	head("pergola_authorizer_request_seconds_total", "counter", "Time that requests took.")
-	for _, name := range slices.Sorted(maps.Keys(m.seconds)) {
-		fmt.Fprintf(&b, "pergola_authorizer_request_seconds_total{authorizer=%q} %g\n", name, m.seconds[name])
-	}
-	head("pergola_authorizer_graph_vertices", "gauge", "Objects that are known to belong to somebody.")
-	fmt.Fprintf(&b, "pergola_authorizer_graph_vertices %d\n", vertices)
-	head("pergola_authorizer_graph_edges", "gauge", "References between them.")
-	fmt.Fprintf(&b, "pergola_authorizer_graph_edges %d\n", edges)
-	head("pergola_authorizer_ready", "gauge", "Whether all of the virtual garden was read.")
-	value := 0
-	if ready {
-		value = 1
-	}
-	fmt.Fprintf(&b, "pergola_authorizer_ready %d\n", value)
-	_, _ = io.WriteString(w, b.String())
+// graphSize tells both numbers of one moment.
+type graphSize struct {
+	size func() (vertices, edges int)
+}
+
+func verticesDesc() *prometheus.Desc {
+	return prometheus.NewDesc("pergola_authorizer_graph_vertices", "Objects that are known to belong to somebody.", nil, nil)
+}
+
+func edgesDesc() *prometheus.Desc {
+	return prometheus.NewDesc("pergola_authorizer_graph_edges", "References between them.", nil, nil)
+}
+
+// Describe implements prometheus.Collector.
+func (g graphSize) Describe(out chan<- *prometheus.Desc) { out <- verticesDesc(); out <- edgesDesc() }
+
+// Collect implements prometheus.Collector.
+func (g graphSize) Collect(out chan<- prometheus.Metric) {
+	vertices, edges := g.size()
+	out <- prometheus.MustNewConstMetric(verticesDesc(), prometheus.GaugeValue, float64(vertices))
+	out <- prometheus.MustNewConstMetric(edgesDesc(), prometheus.GaugeValue, float64(edges))
 }
