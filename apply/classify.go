@@ -150,6 +150,9 @@ func explainWebhook(e *ObjectError, s metav1.Status) bool {
 	}
 	e.Reason, e.Webhook = WebhookDenied, m[1]+m[2]+m[3]
 	e.Hint = fmt.Sprintf("%s does not admit the object: follow its message", e.Webhook)
+	if isPolicyWithoutParameters(s.Message) {
+		e.Hint = fmt.Sprintf("define the kind that %s takes its parameters from; where it was defined a moment ago the API server knows it within 30s: run again", e.Webhook)
+	}
 	if m[2] != "" {
 		e.Hint = fmt.Sprintf("%s does not answer: check the Service and the pods behind it", e.Webhook)
 	}

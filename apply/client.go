@@ -43,8 +43,12 @@ func (c *Cluster) patchApply(ctx context.Context, o *unstructured.Unstructured, 
 		return nil, false, err
 	}
 	path := pathOf(mapping, o.GetNamespace(), o.GetName())
+	began := c.clock.Now()
 	for attempt := 0; ; attempt++ {
 		answer, created, err = c.patch(ctx, mapping, path, types.ApplyYAMLPatchType, body, opts)
+		if isPolicyNotReady(err) && c.policySettles(ctx, began) {
+			continue
+		}
 		if attempt >= 3 || ctx.Err() != nil || !isRetryable(err, o.GetResourceVersion() == "") {
 			break
 		}

@@ -21,8 +21,10 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/components"
 	"github.com/pergola-dev/pergola/controllers/landscape"
@@ -56,7 +58,16 @@ func bundled(t *testing.T, clusters ...string) []*unstructured.Unstructured {
 	t.Helper()
 	var out []*unstructured.Unstructured
 	seen := map[apply.Ref]bool{}
-	for _, l := range examples(t) {
+	more := examples(t)
+	for _, l := range more {
+		l.Config.Spec.FeatureGates = &landscapev1alpha1.FeatureGates{VictoriaLogsBackend: ptr.To(true)}
+		for i := range l.Declarations {
+			if o := l.Declarations[i].Object(); o.GetKind() == "Garden" {
+				require.NoError(t, unstructured.SetNestedField(o.Object, true, "spec", "runtimeCluster", "settings", "persistentVolumeClaimAutoscaler", "enabled"))
+			}
+		}
+	}
+	for _, l := range append(examples(t), more...) {
 		bundles, err := render.All(l, components.FS, nil, render.At(time.Now()))
 		require.NoError(t, err)
 		for _, b := range bundles {

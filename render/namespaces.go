@@ -45,7 +45,7 @@ var clusterScoped = map[string][]string{
 var namespacedGroups = []string{
 	"autoscaling.gardener.cloud", "autoscaling.k8s.io", "extensions.istio.io", "fluentbit.fluent.io", "monitoring.coreos.com", "networking.istio.io",
 	"opentelemetry.io", "operator.victoriametrics.com", "perses.dev", "security.istio.io", "telemetry.istio.io",
-	"core.gardener.cloud", "druid.gardener.cloud", "extensions.gardener.cloud", "landscape.pergola.dev", "operations.gardener.cloud",
+	"core.gardener.cloud", "dashboard.gardener.cloud", "druid.gardener.cloud", "extensions.gardener.cloud", "landscape.pergola.dev", "operations.gardener.cloud",
 	"resources.gardener.cloud", "security.gardener.cloud", "seedmanagement.gardener.cloud",
 }
 

@@ -335,6 +335,7 @@ func TestDigestSeesEveryField(t *testing.T) {
 		return d
 	}
 	whole := gardenInput()
+	whole.SeedIsGarden = true
 	whole.GardenAPI, whole.FeatureGates = "aggregated", &landscapev1alpha1.FeatureGates{RemoveVali: ptr.To(true)}
 	whole.Declared, whole.FilledIn = "a.yaml:1:1", []mutation.Change{{}}
 	whole.Facts = Facts{Secrets: map[string]SecretFact{"ca": {Name: "a"}}, Clusters: map[string]ClusterFact{"runtime": {}}, Addresses: map[string]string{"a": "b"}, Extensions: map[string]map[string]any{"a": {"b": 1.5}},

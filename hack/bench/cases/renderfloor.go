@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,6 +19,7 @@ import (
 	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 
+	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 	"github.com/pergola-dev/pergola/components"
 	"github.com/pergola-dev/pergola/landscapes"
 	"github.com/pergola-dev/pergola/render"
@@ -185,6 +187,7 @@ func givenTo(in render.Input, vector []render.Image) (map[string]any, error) {
 	given := map[string]any{
 		"owner": in.Owner, "images": images,
 		"kubernetes": map[string]any{"runtime": version(render.DefaultKubernetesVersion), "target": version(target)},
+		"landscape":  map[string]any{"gardenAPI": cmp.Or(in.GardenAPI, landscapev1alpha1.GardenAPICRD), "featureGates": in.FeatureGates.On(), "seedIsGarden": in.SeedIsGarden},
 	}
 	for name, object := range in.Objects {
 		given[name] = object
