@@ -210,8 +210,10 @@ var reasons = map[string]string{
 	"managedresources.resources.gardener.cloud/status": "what became of them",
 	"landscapes.landscape.pergola.dev":                 "what is synced",
 	"landscapes.landscape.pergola.dev/status":          "what became of it",
-	"secrets":                           "credentials, generated secrets, the content of ManagedResources",
-	"networkpolicies.networking.k8s.io": "what the resource manager of a Garden leaves behind",
+	"secrets":                            "credentials, generated secrets, the content of ManagedResources",
+	"networkpolicies.networking.k8s.io":  "what the resource manager of a Garden leaves behind; those of namespaces",
+	"endpointslices.discovery.k8s.io":    "the address of the API server in policies of namespaces",
+	"clusters.extensions.gardener.cloud": "networks of Shoots in policies of namespaces",
 }
 
 // TestNoMoreRightsThanNeeded finds wildcards, and resources that neither a bundle nor a reason asks for.

@@ -21,6 +21,7 @@ type gardenletFlags struct {
 	seed, garden, gardenSecret, kubeconfig string
 	ports                                  portFlags
 	address                                string
+	policies                               []string
 	log                                    logFlags
 }
 
@@ -53,6 +54,7 @@ traces are sent there.`,
 	flags.StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig of the seed (default in a pod: its own access; else KUBECONFIG)")
 	f.ports.add(cmd, 2728, 2729)
 	addBindAddress(cmd, &f.address)
+	addPolicyNamespaces(cmd, &f.policies)
 	f.log.add(cmd)
 	_ = cmd.MarkFlagRequired("seed")
 	cmd.MarkFlagsOneRequired("garden-kubeconfig-secret", "garden-kubeconfig")
@@ -70,6 +72,9 @@ func (f *gardenletFlags) run(cmd *cobra.Command) error {
 		return err
 	}
 	o := gardenlet.Options{Seed: f.seed, Holder: holderOf("gardenlet"), Version: version, Log: log, Catalogue: catalogue(cmd), Outside: !isInCluster(f.kubeconfig)}
+	if o.PolicyNamespaces, err = policyNamespaces(f.policies); err != nil {
+		return err
+	}
 	if err := f.reach(&o); err != nil {
 		return err
 	}

@@ -21,6 +21,7 @@ type operatorFlags struct {
 	receivers             int
 	proxies               []string
 	files                 bool
+	policies              []string
 	log                   logFlags
 }
 
@@ -51,6 +52,7 @@ without TLS. With OTEL_EXPORTER_OTLP_ENDPOINT set, traces are sent there.`,
 	flags.IntVar(&o.receivers, "receiver-port", 9292, "port of /hooks; -1 for none")
 	flags.StringArrayVar(&o.proxies, "receiver-proxy", nil, "address range of load balancers in front of /hooks, such as 10.0.0.0/8, whose X-Forwarded-For says who sent a request; may be given several times")
 	flags.BoolVar(&o.files, "allow-file-sources", false, "allow file:// as source: whoever may write a Landscape can then read all repositories on this machine")
+	addPolicyNamespaces(cmd, &o.policies)
 	o.log.add(cmd)
 	return cmd
 }
@@ -62,6 +64,10 @@ func (o *operatorFlags) run(cmd *cobra.Command) error {
 		return err
 	}
 	proxies, err := o.receiverProxies()
+	if err != nil {
+		return err
+	}
+	further, err := policyNamespaces(o.policies)
 	if err != nil {
 		return err
 	}
@@ -85,7 +91,7 @@ func (o *operatorFlags) run(cmd *cobra.Command) error {
 	defer end()
 	role := &operator.Role{
 		Config: config, Outside: !isInCluster(o.kubeconfig), Namespace: o.namespace, Catalogue: catalogue(cmd), Evaluator: pool, CacheDir: dir, FileSources: o.files, Version: version,
-		Address: o.address, HealthPort: o.ports.health, MetricsPort: o.ports.metrics, ReceiverPort: o.receivers, ReceiverProxies: proxies, Holder: holderOf("operator"), Clock: clock.RealClock{}, Log: log,
+		Address: o.address, HealthPort: o.ports.health, MetricsPort: o.ports.metrics, ReceiverPort: o.receivers, ReceiverProxies: proxies, PolicyNamespaces: further, Holder: holderOf("operator"), Clock: clock.RealClock{}, Log: log,
 		OnListen: func(health, metrics, receivers string) {
 			log.Info("listening", "health", health, "metrics", metrics, "receivers", receivers)
 		},

@@ -59,6 +59,7 @@ func (g *Gardenlet) assess(ctx context.Context) {
 	s := g.settings
 	g.mu.Unlock()
 	seed := g.objects.get(kindSeed, "", g.Seed)
+	g.setNetworks(seed)
 	if s == nil || ctx.Err() != nil {
 		return
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -26,6 +27,7 @@ import (
 	"github.com/pergola-dev/pergola/controllers/accesstokens"
 	"github.com/pergola-dev/pergola/controllers/drift"
 	"github.com/pergola-dev/pergola/controllers/landscape"
+	"github.com/pergola-dev/pergola/controllers/namespacepolicies"
 	"github.com/pergola-dev/pergola/controllers/owner"
 	"github.com/pergola-dev/pergola/landscapes"
 )
@@ -43,6 +45,8 @@ type Options struct {
 	// Catalogue of components, and its version; default: the one of this program.
 	Catalogue        fs.FS
 	CatalogueVersion string
+	// PolicyNamespaces select namespaces that get the network policies of Gardener's, too.
+	PolicyNamespaces []labels.Selector
 	Clock            clock.WithTicker
 	// Holder is written into the lease; Version of this program into status.gardener.
 	Holder, Version string
@@ -98,6 +102,8 @@ type Gardenlet struct {
 	metrics *metrics
 	// tokens are requested for the Shoots.
 	tokens *accesstokens.Keeper
+	// policies of namespaces are kept by it.
+	policies *namespacepolicies.Controller
 	// renewal is of the access to the virtual garden.
 	renewal  *renewal
 	recorder record.EventRecorder
@@ -174,6 +180,9 @@ func New(o Options) (*Gardenlet, error) {
 	g.engine = landscape.NewEngine(&landscapes.Landscape{Config: &landscapev1alpha1.Landscape{}}, landscape.Options{Clock: o.Clock, Force: func(apply.Ref) bool { return g.force.Load() }})
 	g.metrics = newMetrics()
 	g.tokens = &accesstokens.Keeper{Clock: o.Clock, Log: o.Log}
+	if g.policies, err = namespacepolicies.New(g.local.RESTConfig(), namespacepolicies.Options{MadeBy: namespacepolicies.ByGardenlet, Further: o.PolicyNamespaces, Clock: o.Clock, Log: o.Log}); err != nil {
+		return nil, err
+	}
 	if g.objects, err = newObjects(g); err != nil {
 		return nil, err
 	}
@@ -237,6 +246,7 @@ func (g *Gardenlet) Run(ctx context.Context) error {
 	group.Go(func() { g.keep(ctx) })
 	group.Go(func() { g.assessments(ctx) })
 	group.Go(func() { g.renewals(ctx) })
+	group.Go(func() { g.policies.Run(ctx) })
 	<-ctx.Done()
 	group.Wait()
 	g.stopAll(context.Cause(ctx))

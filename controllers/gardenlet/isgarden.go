@@ -5,9 +5,11 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	operatorv1alpha1 "github.com/pergola-dev/pergola/api/operator/v1alpha1"
 	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/controllers/namespacepolicies"
 )
 
 // lookForGarden finds out whether the seed is the Garden's runtime cluster, too (gardener: pkg/gardenlet, SeedIsGarden): what both need is the
@@ -23,6 +25,25 @@ func (g *Gardenlet) lookForGarden(ctx context.Context) error {
 	defer g.mu.Unlock()
 	g.isGarden = err == nil && len(list.Items) > 0
 	return nil
+}
+
+// setNetworks says what the network policies of namespaces follow from. In the Garden's runtime cluster they are the operator's; a Seed that is not there
+// changes nothing.
+func (g *Gardenlet) setNetworks(seed *unstructured.Unstructured) {
+	g.mu.Lock()
+	isGarden := g.isGarden
+	g.mu.Unlock()
+	switch {
+	case isGarden:
+		g.policies.Leave()
+	case seed != nil:
+		networks, err := namespacepolicies.OfSeed(seed)
+		if err != nil {
+			g.Log.Error("network policies of namespaces stay as they are", "error", err)
+			return
+		}
+		g.policies.Set(networks)
+	}
 }
 
 // awaitGarden does so until it is known; false when ctx ends before.

@@ -2,6 +2,7 @@ package gardenlet
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"github.com/pergola-dev/pergola/api/crds"
@@ -24,10 +26,20 @@ func TestSeedInTheGardensCluster(t *testing.T) {
 		return func() bool { return p.data("garden", "b-"+p.name, "seedIsGarden") == value }
 	}
 	p.eventually("a seed of its own has all", inUse("false"))
+	policies := p.seed.Resource(schema.GroupVersionResource{Group: "networking.k8s.io", Version: "v1", Resource: "networkpolicies"}).Namespace("garden")
+	denies := func() bool {
+		_, err := policies.Get(p.ctx, "deny-all", metav1.GetOptions{})
+		return err == nil
+	}
+	p.eventually("and the network policies of its namespaces", denies)
+	private, err := policies.Get(p.ctx, "allow-to-private-networks", metav1.GetOptions{})
+	require.NoError(t, err)
+	require.Contains(t, fmt.Sprint(private.Object["spec"]), "10.3.0.0/16", "with the ranges of the Seed")
 	require.NoError(t, alone.stop())
 
+	require.NoError(t, policies.Delete(p.ctx, "deny-all", metav1.DeleteOptions{}))
 	definitions := envtest.CRDInstallOptions{CRDs: []*apiextensionsv1.CustomResourceDefinition{crds.Get(operatorv1alpha1.SchemeGroupVersion.Group, "Garden")}}
-	_, err := envtest.InstallCRDs(plain(servers.seed), definitions)
+	_, err = envtest.InstallCRDs(plain(servers.seed), definitions)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, envtest.UninstallCRDs(plain(servers.seed), definitions)) })
 	garden := &unstructured.Unstructured{Object: map[string]any{"apiVersion": operatorv1alpha1.SchemeGroupVersion.String(), "kind": "Garden", "metadata": map[string]any{"name": "garden"}, "spec": map[string]any{
@@ -49,4 +61,5 @@ func TestSeedInTheGardensCluster(t *testing.T) {
 	t.Cleanup(func() { _ = gardens.Delete(context.Background(), "garden", metav1.DeleteOptions{}) })
 	p.run()
 	p.eventually("what is shared is the Garden's", inUse("true"))
+	require.False(t, denies(), "the operator looks after the policies of namespaces there")
 }

@@ -14,5 +14,5 @@
 // annotation of the Service has to name. Policies are there for namespaces in which some pod carries the label. Pods of the ingress
 // controller and of Istio gateways need no label: Ingresses and VirtualServices name the Services for them.
 //
-// What does not live here: the policies that each namespace has, whatever runs in it (deny-all, to DNS, to networks).
+// What does not live here: the policies that each namespace has, whatever runs in it (deny-all, to DNS, to networks): package namespacepolicies.
 package networkpolicy

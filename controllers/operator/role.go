@@ -14,6 +14,7 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
@@ -54,6 +55,8 @@ type Role struct {
 	HealthPort, MetricsPort, ReceiverPort int
 	// ReceiverProxies are the addresses of load balancers in front of the receivers, whose X-Forwarded-For counts.
 	ReceiverProxies []netip.Prefix
+	// PolicyNamespaces select namespaces that get the network policies of the Garden's, besides those of Gardener.
+	PolicyNamespaces []labels.Selector
 	// Holder is written into the lease.
 	Holder string
 	// Version of this program.
@@ -210,7 +213,12 @@ func (p *parts) lead(ctx context.Context) error {
 	p.lease, p.waiting = lease, ""
 	p.mu.Unlock()
 	p.Log.Info("working", "holder", p.Holder, "namespace", p.Namespace, "version", p.Version)
+	keeping, stop := context.WithCancel(ctx)
+	var policies sync.WaitGroup
+	policies.Go(func() { p.keepPolicies(keeping) })
 	err = p.work(ctx)
+	stop()
+	policies.Wait()
 	p.mu.Lock()
 	p.lease = nil
 	p.mu.Unlock()

@@ -14,6 +14,7 @@ import (
 
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/controllers/access"
+	"github.com/pergola-dev/pergola/controllers/namespacepolicies"
 	"github.com/pergola-dev/pergola/secrets"
 )
 
@@ -51,6 +52,8 @@ func (t *teardown) removeSecrets(ctx context.Context) error {
 		t.sweep(ctx, objects, core("configmaps"), namespace, labels.Set{labelCopy: "true"}.String(), any),
 		t.sweep(ctx, objects, core("secrets"), namespace, "", func(o metav1.PartialObjectMetadata) bool { return access.IsPublished(o.Name, o.Labels) }),
 		t.sweep(ctx, objects, policies, "", labelService, any),
+		// An operator that is at work deletes its own when the Garden is gone, and not before.
+		t.sweep(ctx, objects, policies, "", labels.Set{namespacepolicies.LabelMadeBy: namespacepolicies.ByOperator}.String(), any),
 	)
 }
 

@@ -12,6 +12,9 @@
 - --seed={{ .Values.gardenlet.seed }}
 - --garden-kubeconfig-secret={{ .Release.Namespace }}/{{ .Values.gardenlet.gardenKubeconfig.secretName }}
 {{- end }}
+{{- range .Values.networkPolicy.namespaceSelectors }}
+- --policy-namespaces={{ . }}
+{{- end }}
 - --health-port=8081
 - --metrics-port=8080
 - --log-level={{ .Values.log.level }}

@@ -63,3 +63,35 @@ app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 {{- end -}}
 {{ $sum }}
 {{- end -}}
+
+{{/* apiServerAddress is the right to see where the API server of the cluster is, which network policies name. */}}
+{{- define "pergola.apiServerAddress" }}
+# Where the API server of this cluster is: policies name its addresses.
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata:
+  name: {{ include "pergola.name" . }}
+  namespace: default
+  labels:
+    {{- include "pergola.labels" . | nindent 4 }}
+rules:
+- apiGroups: [discovery.k8s.io]
+  resources: [endpointslices]
+  verbs: [list, watch]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata:
+  name: {{ include "pergola.name" . }}
+  namespace: default
+  labels:
+    {{- include "pergola.labels" . | nindent 4 }}
+roleRef:
+  apiGroup: rbac.authorization.k8s.io
+  kind: Role
+  name: {{ include "pergola.name" . }}
+subjects:
+- kind: ServiceAccount
+  name: {{ include "pergola.serviceAccount" . }}
+  namespace: {{ .Release.Namespace }}
+{{- end -}}

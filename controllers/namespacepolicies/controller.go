@@ -1,0 +1,285 @@
+package namespacepolicies
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"slices"
+	"sync"
+	"time"
+
+	discoveryv1 "k8s.io/api/discovery/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/dynamic/dynamicinformer"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/metadata/metadatainformer"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
+)
+
+const (
+	// FieldManager owns what the controller writes.
+	FieldManager = "pergola-namespacepolicies"
+	// workers is upstream's number of namespaces that are worked on at a time.
+	workers = 5
+	// qps bounds the requests: a new address of the API server concerns all namespaces at once.
+	qps = 50
+)
+
+// Roles that make policies, in their label LabelMadeBy.
+const (
+	ByOperator  = "operator"
+	ByGardenlet = "gardenlet"
+)
+
+// Options of a Controller.
+type Options struct {
+	// MadeBy is the role that keeps the policies: what another one has made is not deleted.
+	MadeBy string
+	// Further selects namespaces that get all policies, besides those of Gardener.
+	Further []labels.Selector
+	// LookUp gives the addresses of a host; the resolver of the machine by default.
+	LookUp func(ctx context.Context, host string) ([]string, error)
+	Clock  clock.WithTicker
+	Log    *slog.Logger
+}
+
+// Controller keeps the policies of a cluster. Until Set or Clear is called it writes nothing.
+type Controller struct {
+	o          Options
+	config     *rest.Config
+	client     kubernetes.Interface
+	namespaces cache.SharedIndexInformer
+	policies   cache.SharedIndexInformer
+	endpoints  cache.SharedIndexInformer
+	// clusters are watched as soon as there is a namespace of a Shoot: a runtime cluster that is no seed has no such kind.
+	clusters      cache.SharedIndexInformer
+	watchClusters func()
+	queue         workqueue.TypedRateLimitingInterface[string]
+	repairs       repairs
+
+	mu       sync.Mutex
+	known    bool
+	networks *Networks
+	// serversAt is where the name of the API server leads; it counts once it was looked up.
+	lookedUp  bool
+	serversAt []netip.AddrPort
+}
+
+var clustersResource = schema.GroupVersionResource{Group: "extensions.gardener.cloud", Version: "v1alpha1", Resource: "clusters"}
+
+// New prepares a Controller for a cluster. It makes no request.
+func New(config *rest.Config, o Options) (*Controller, error) {
+	if o.LookUp == nil {
+		o.LookUp = lookUpHost
+	}
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	config = rest.CopyConfig(config)
+	config.QPS, config.Burst = qps, 2*qps
+	c := &Controller{o: o, config: config, repairs: repairs{clock: o.Clock}}
+	var err error
+	if c.client, err = kubernetes.NewForConfig(config); err != nil {
+		return nil, fmt.Errorf("a client for policies of namespaces: %w", err)
+	}
+	meta, err := metadata.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("a client for policies of namespaces: %w", err)
+	}
+	objects, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("a client for policies of namespaces: %w", err)
+	}
+	c.namespaces = metadatainformer.NewFilteredMetadataInformer(meta, schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}, "", 0, cache.Indexers{}, nil).Informer()
+	c.policies = informers.NewSharedInformerFactory(c.client, 0).Networking().V1().NetworkPolicies().Informer()
+	c.endpoints = informers.NewSharedInformerFactoryWithOptions(c.client, 0, informers.WithNamespace(metav1.NamespaceDefault),
+		informers.WithTweakListOptions(func(o *metav1.ListOptions) {
+			o.LabelSelector = labels.Set{discoveryv1.LabelServiceName: "kubernetes"}.String()
+		})).Discovery().V1().EndpointSlices().Informer()
+	c.clusters = dynamicinformer.NewFilteredDynamicInformer(objects, clustersResource, "", 0, cache.Indexers{}, nil).Informer()
+	c.queue = workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[string](time.Second, time.Minute))
+	return c, c.follow()
+}
+
+// follow puts into the queue what a change concerns.
+func (c *Controller) follow() error {
+	one := func(name func(metav1.Object) string) cache.ResourceEventHandlerFuncs {
+		return c.on(func(o metav1.Object) { c.queue.Add(name(o)) })
+	}
+	for _, w := range []struct {
+		informer  cache.SharedIndexInformer
+		transform cache.TransformFunc
+		handler   cache.ResourceEventHandlerFuncs
+	}{
+		{c.namespaces, bareMetadata, one(metav1.Object.GetName)},
+		{c.policies, barePolicy, c.on(func(o metav1.Object) {
+			if slices.Contains(names(), o.GetName()) {
+				c.queue.Add(o.GetNamespace())
+			}
+		})},
+		{c.endpoints, withoutManagers, c.on(func(metav1.Object) { c.all() })},
+		{c.clusters, bareCluster, one(metav1.Object.GetName)},
+	} {
+		if err := w.informer.SetTransform(w.transform); err != nil {
+			return fmt.Errorf("preparing the watches for policies of namespaces: %w", err)
+		}
+		if _, err := w.informer.AddEventHandler(w.handler); err != nil {
+			return fmt.Errorf("preparing the watches for policies of namespaces: %w", err)
+		}
+	}
+	return nil
+}
+
+func (c *Controller) on(changed func(metav1.Object)) cache.ResourceEventHandlerFuncs {
+	note := func(o any) {
+		if last, ok := o.(cache.DeletedFinalStateUnknown); ok {
+			o = last.Obj
+		}
+		if object, ok := o.(metav1.Object); ok {
+			changed(object)
+		}
+	}
+	return cache.ResourceEventHandlerFuncs{AddFunc: note, UpdateFunc: func(_, next any) { note(next) }, DeleteFunc: note}
+}
+
+// all looks at all namespaces.
+func (c *Controller) all() {
+	for _, name := range c.namespaces.GetStore().ListKeys() {
+		c.queue.Add(name)
+	}
+}
+
+// Set says what the ranges of the cluster are; nil says that it is nobody's any more: what the role has made goes.
+func (c *Controller) Set(n *Networks) {
+	c.mu.Lock()
+	same := c.known && c.networks.equal(n)
+	c.known, c.networks = true, n
+	c.mu.Unlock()
+	if !same {
+		c.all()
+	}
+}
+
+// Leave says that somebody else looks after the cluster: nothing is written from now on.
+func (c *Controller) Leave() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.known = false
+}
+
+func (c *Controller) setServersAt(at []netip.AddrPort) {
+	c.mu.Lock()
+	same := c.lookedUp && slices.Equal(at, c.serversAt)
+	c.lookedUp, c.serversAt = true, at
+	c.mu.Unlock()
+	if !same {
+		c.all()
+	}
+}
+
+// Run works until ctx ends. While the cluster does not answer, it goes on trying.
+func (c *Controller) Run(ctx context.Context) {
+	defer c.queue.ShutDown()
+	var group sync.WaitGroup
+	defer group.Wait()
+	// The watch of Clusters begins when somebody asks.
+	c.watchClusters = sync.OnceFunc(func() { group.Go(func() { c.clusters.RunWithContext(ctx) }) })
+	for _, i := range []cache.SharedIndexInformer{c.namespaces, c.policies, c.endpoints} {
+		group.Go(func() { i.RunWithContext(ctx) })
+	}
+	if !cache.WaitForCacheSync(ctx.Done(), c.namespaces.HasSynced, c.policies.HasSynced, c.endpoints.HasSynced) {
+		return
+	}
+	group.Go(func() { c.followHost(ctx) })
+	for range workers {
+		group.Go(func() {
+			for c.next(ctx) {
+			}
+		})
+	}
+	<-ctx.Done()
+	c.queue.ShutDown()
+}
+
+func (c *Controller) next(ctx context.Context) bool {
+	name, shutdown := c.queue.Get()
+	if shutdown {
+		return false
+	}
+	defer c.queue.Done(name)
+	again, err := c.reconcile(ctx, name)
+	switch {
+	case ctx.Err() != nil:
+	case err != nil:
+		c.o.Log.Error("the network policies of a namespace", "namespace", name, "error", err)
+		c.queue.AddRateLimited(name)
+	default:
+		c.queue.Forget(name)
+		if again > 0 {
+			c.queue.AddAfter(name, again)
+		}
+	}
+	return true
+}
+
+// The transforms keep what is read here.
+
+func withoutManagers(o any) (any, error) {
+	if object, ok := o.(metav1.Object); ok {
+		object.SetManagedFields(nil)
+	}
+	return o, nil
+}
+
+func bareMetadata(o any) (any, error) {
+	if m, ok := o.(*metav1.PartialObjectMetadata); ok {
+		m.Annotations, m.OwnerReferences, m.ManagedFields, m.Finalizers = nil, nil, nil, nil
+	}
+	return o, nil
+}
+
+func barePolicy(o any) (any, error) {
+	p, ok := o.(*networkingv1.NetworkPolicy)
+	switch {
+	case !ok:
+	case slices.Contains(names(), p.Name):
+		p.ManagedFields = nil
+	default:
+		return &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: p.Namespace, Name: p.Name, UID: p.UID, ResourceVersion: p.ResourceVersion}}, nil
+	}
+	return o, nil
+}
+
+func bareCluster(o any) (any, error) {
+	u, ok := o.(*unstructured.Unstructured)
+	if !ok {
+		return o, nil
+	}
+	out := &unstructured.Unstructured{Object: map[string]any{"apiVersion": u.GetAPIVersion(), "kind": u.GetKind()}}
+	out.SetName(u.GetName())
+	out.SetUID(u.GetUID())
+	out.SetResourceVersion(u.GetResourceVersion())
+	for _, part := range []string{"spec", "status"} {
+		path := []string{"spec", "shoot", part, "networking"}
+		if found, ok, err := unstructured.NestedMap(u.Object, path...); err == nil && ok {
+			if err := unstructured.SetNestedMap(out.Object, found, path...); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,78 @@
+package namespacepolicies
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/dynamic/dynamicinformer"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+
+	operatorv1alpha1 "github.com/pergola-dev/pergola/api/operator/v1alpha1"
+)
+
+// FollowGarden tells the controller of the Garden of its cluster until ctx ends. As long as it is not known whether there is one, nothing is told.
+func FollowGarden(ctx context.Context, config *rest.Config, c *Controller, log *slog.Logger) error {
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return fmt.Errorf("a client for Gardens: %w", err)
+	}
+	gardens := dynamicinformer.NewFilteredDynamicInformer(client, operatorv1alpha1.SchemeGroupVersion.WithResource("gardens"), "", 0, cache.Indexers{}, nil).Informer()
+	if err := gardens.SetTransform(withoutManagers); err != nil {
+		return fmt.Errorf("watching Gardens: %w", err)
+	}
+	var telling sync.Mutex // what is told last was read last
+	tell := func(any) {
+		telling.Lock()
+		defer telling.Unlock()
+		garden := first(gardens.GetStore().List())
+		if garden == nil {
+			c.Set(nil)
+			return
+		}
+		networks, err := OfGarden(garden)
+		if err != nil {
+			log.Error("network policies of namespaces stay as they are", "error", err)
+			return
+		}
+		c.Set(networks)
+	}
+	registration, err := gardens.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: tell, UpdateFunc: func(_, next any) { tell(next) }, DeleteFunc: tell})
+	if err != nil {
+		return fmt.Errorf("watching Gardens: %w", err)
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		gardens.RunWithContext(ctx)
+	}()
+	if cache.WaitForCacheSync(ctx.Done(), registration.HasSynced) {
+		tell(nil) // also where there is none
+	}
+	<-done
+	return nil
+}
+
+// first is the Garden that was there first: others are refused.
+func first(list []any) *unstructured.Unstructured {
+	var out *unstructured.Unstructured
+	for _, item := range list {
+		garden, ok := item.(*unstructured.Unstructured)
+		if !ok {
+			continue
+		}
+		if out == nil {
+			out = garden
+			continue
+		}
+		a, b := garden.GetCreationTimestamp(), out.GetCreationTimestamp()
+		if a.Before(&b) || a.Equal(&b) && garden.GetName() < out.GetName() {
+			out = garden
+		}
+	}
+	return out
+}

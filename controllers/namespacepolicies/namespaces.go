@@ -1,0 +1,44 @@
+package namespacepolicies
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/labels"
+
+	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
+)
+
+// Names of the policies (upstream's).
+const (
+	denyAll           = "deny-all"
+	toAPIServer       = "allow-to-runtime-apiserver"
+	toPublicNetworks  = "allow-to-public-networks"
+	toPrivateNetworks = "allow-to-private-networks"
+	toBlockedRanges   = "allow-to-blocked-cidrs"
+	toDNS             = "allow-to-dns"
+)
+
+// labelExposureHandler is on namespaces of gateways for an exposure class (upstream's).
+const labelExposureHandler = "handler.exposureclass.gardener.cloud/name"
+
+// names are all of them, in the order in which they are written: what is allowed is there before all else is denied.
+func names() []string {
+	return []string{toDNS, toAPIServer, toPublicNetworks, toPrivateNetworks, toBlockedRanges, denyAll}
+}
+
+// namesFor are the policies that a namespace is to have. One that matches a further selector has all.
+func namesFor(namespace string, set labels.Set, further []labels.Selector) []string {
+	if slices.ContainsFunc(further, func(s labels.Selector) bool { return s.Matches(set) }) {
+		return names()
+	}
+	role := set[gardencorev1beta1.GardenRole]
+	switch {
+	case namespace == gardencorev1beta1.GardenNamespace, role == gardencorev1beta1.GardenRoleShoot, role == gardencorev1beta1.GardenRoleExtension:
+		return names()
+	case role == gardencorev1beta1.GardenRoleIstioSystem, role == gardencorev1beta1.GardenRoleIstioIngress:
+		return []string{toDNS, toAPIServer, denyAll}
+	case set.Has(labelExposureHandler):
+		return []string{toDNS, denyAll}
+	}
+	return nil
+}

@@ -1,0 +1,103 @@
+package namespacepolicies
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// Networks are the ranges of a cluster.
+type Networks struct {
+	// Cluster has those of nodes, pods and Services, Services the latter alone.
+	Cluster, Services []netip.Prefix
+	// Blocked are those that nobody may reach without a label of its own.
+	Blocked []netip.Prefix
+}
+
+// OfGarden reads those of the runtime cluster of a Garden.
+func OfGarden(garden *unstructured.Unstructured) (*Networks, error) {
+	return networksAt(garden, "spec", "runtimeCluster", "networking")
+}
+
+// OfSeed reads those of a Seed.
+func OfSeed(seed *unstructured.Unstructured) (*Networks, error) {
+	return networksAt(seed, "spec", "networks")
+}
+
+func networksAt(o *unstructured.Unstructured, path ...string) (*Networks, error) {
+	from, _, err := unstructured.NestedMap(o.Object, path...)
+	if err != nil {
+		return nil, fmt.Errorf("reading the networks of %s %s: %w", o.GetKind(), o.GetName(), err)
+	}
+	out := &Networks{}
+	for _, field := range []struct {
+		name string
+		to   []*[]netip.Prefix
+	}{
+		{"pods", []*[]netip.Prefix{&out.Cluster}},
+		{"services", []*[]netip.Prefix{&out.Cluster, &out.Services}},
+		{"nodes", []*[]netip.Prefix{&out.Cluster}},
+		{"blockCIDRs", []*[]netip.Prefix{&out.Blocked}},
+	} {
+		ranges, err := parseRanges(from[field.name])
+		if err != nil {
+			return nil, fmt.Errorf("reading the networks of %s %s: %s: %w", o.GetKind(), o.GetName(), field.name, err)
+		}
+		for _, list := range field.to {
+			*list = append(*list, ranges...)
+		}
+	}
+	return out, nil
+}
+
+// ofShoot reads those of the Shoot in a Cluster, which were declared and which came to be; nil for a Shoot without workers.
+func ofShoot(cluster *unstructured.Unstructured) ([]netip.Prefix, error) {
+	var out []netip.Prefix
+	for _, part := range []string{"spec", "status"} {
+		from, _, err := unstructured.NestedMap(cluster.Object, "spec", "shoot", part, "networking")
+		if err != nil {
+			return nil, fmt.Errorf("reading the networks of the Shoot in Cluster %s: %w", cluster.GetName(), err)
+		}
+		for _, field := range []string{"nodes", "pods", "services"} {
+			ranges, err := parseRanges(from[field])
+			if err != nil {
+				return nil, fmt.Errorf("reading the networks of the Shoot in Cluster %s: %s.networking.%s: %w", cluster.GetName(), part, field, err)
+			}
+			out = append(out, ranges...)
+		}
+	}
+	return out, nil
+}
+
+// parseRanges reads one range or a list of them.
+func parseRanges(value any) ([]netip.Prefix, error) {
+	var texts []any
+	switch v := value.(type) {
+	case nil:
+	case string:
+		texts = []any{v}
+	case []any:
+		texts = v
+	default:
+		return nil, fmt.Errorf("%v is no range of addresses", v)
+	}
+	var out []netip.Prefix
+	for _, text := range texts {
+		prefix, err := netip.ParsePrefix(fmt.Sprint(text))
+		if err != nil {
+			return nil, fmt.Errorf("%q is no range of addresses: %w", text, err)
+		}
+		out = append(out, prefix.Masked())
+	}
+	return out, nil
+}
+
+// equal tells whether two are the same; nil is none.
+func (n *Networks) equal(o *Networks) bool {
+	if n == nil || o == nil {
+		return n == o
+	}
+	return slices.Equal(n.Cluster, o.Cluster) && slices.Equal(n.Services, o.Services) && slices.Equal(n.Blocked, o.Blocked)
+}

@@ -1,0 +1,76 @@
+package namespacepolicies
+
+import (
+	"net/netip"
+	"slices"
+
+	networkingv1 "k8s.io/api/networking/v1"
+)
+
+// privateNetworks are those of RFC 1918 and of carrier-grade NAT (RFC 6598), and of IPv6 link-local and unique local addresses.
+func privateNetworks() []netip.Prefix {
+	return prefixes("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", "fe80::/10", "fc00::/7")
+}
+
+// allNetworks are the whole of both families.
+func allNetworks() []netip.Prefix { return prefixes("0.0.0.0/0", "::/0") }
+
+func prefixes(texts ...string) []netip.Prefix {
+	out := make([]netip.Prefix, len(texts))
+	for i, text := range texts {
+		out[i] = netip.MustParsePrefix(text)
+	}
+	return out
+}
+
+// outside are peers in networks, but not in what is excepted, per family. A network that is excepted wholly is left out: an exception has to be a part of its
+// network.
+func outside(networks, excepted []netip.Prefix) (v4, v6 []networkingv1.NetworkPolicyPeer) {
+	for _, n := range networks {
+		var parts []netip.Prefix
+		whole := false
+		for _, e := range excepted {
+			switch {
+			case covers(e, n):
+				whole = true
+			case covers(n, e):
+				parts = append(parts, e)
+			}
+		}
+		if whole {
+			continue
+		}
+		block := &networkingv1.IPBlock{CIDR: n.String(), Except: texts(outermost(parts))}
+		if n.Addr().Is4() {
+			v4 = append(v4, networkingv1.NetworkPolicyPeer{IPBlock: block})
+		} else {
+			v6 = append(v6, networkingv1.NetworkPolicyPeer{IPBlock: block})
+		}
+	}
+	return v4, v6
+}
+
+// covers tells whether a has all of b.
+func covers(a, b netip.Prefix) bool {
+	return a.Addr().Is4() == b.Addr().Is4() && a.Bits() <= b.Bits() && a.Contains(b.Addr())
+}
+
+// outermost leaves out what another one has.
+func outermost(ranges []netip.Prefix) []netip.Prefix {
+	var out []netip.Prefix
+	for i, r := range ranges {
+		covered := slices.ContainsFunc(ranges, func(o netip.Prefix) bool { return o != r && covers(o, r) })
+		if !covered && slices.Index(ranges, r) == i {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+func texts(ranges []netip.Prefix) []string {
+	var out []string
+	for _, r := range ranges {
+		out = append(out, r.String())
+	}
+	return out
+}

@@ -1,0 +1,144 @@
+package namespacepolicies
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
+)
+
+const (
+	// annotationDescription tells people what an object is for (upstream's).
+	annotationDescription = "gardener.cloud/description"
+	// LabelMadeBy says of a policy which role keeps it. Upstream's have none.
+	LabelMadeBy = "networking.pergola.dev/made-by"
+
+	labelDNSPods = "k8s-app"
+	// offsetDNS is the place of the address of cluster DNS in the range of Services.
+	offsetDNS = 10
+)
+
+// Addresses at which node-local DNS listens on each node where kube-proxy uses IPVS (upstream: pkg/component/networking/nodelocaldns/constants).
+const (
+	nodeLocalDNS4 = "169.254.20.10/32"
+	nodeLocalDNS6 = "fd30:1319:f1e:230b::1/128"
+)
+
+// surroundings are what the policies of a namespace follow from.
+type surroundings struct {
+	networks *Networks
+	// servers are rules to the API server of the cluster; nil as long as nobody knows where it is.
+	servers []networkingv1.NetworkPolicyEgressRule
+	// shoot has the networks of the Shoot whose control plane is in the namespace; unknown says that there is one and they are not known.
+	shoot   []netip.Prefix
+	unknown bool
+}
+
+// policy is one of them, nil as long as it cannot be told: what is there stays then.
+func (s *surroundings) policy(name string) *networkingv1.NetworkPolicySpec {
+	switch name {
+	case denyAll:
+		return &networkingv1.NetworkPolicySpec{PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeIngress, networkingv1.PolicyTypeEgress}}
+	case toAPIServer:
+		if s.servers == nil {
+			return nil
+		}
+		return egress(gardencorev1beta1.LabelNetworkPolicyToRuntimeAPIServer, s.servers...)
+	case toPublicNetworks:
+		return egress(gardencorev1beta1.LabelNetworkPolicyToPublicNetworks, together(outside(allNetworks(), slices.Concat(privateNetworks(), s.networks.Blocked, s.networks.Cluster)))...)
+	case toPrivateNetworks:
+		if s.unknown {
+			return nil
+		}
+		v4, v6 := outside(privateNetworks(), slices.Concat(s.networks.Blocked, s.networks.Cluster, s.shoot))
+		return egress(gardencorev1beta1.LabelNetworkPolicyToPrivateNetworks, slices.Concat(together(v4, nil), together(v6, nil))...)
+	case toBlockedRanges:
+		var rules []networkingv1.NetworkPolicyEgressRule
+		for _, r := range s.networks.Blocked {
+			rules = append(rules, networkingv1.NetworkPolicyEgressRule{To: []networkingv1.NetworkPolicyPeer{{IPBlock: &networkingv1.IPBlock{CIDR: r.String()}}}})
+		}
+		return egress(gardencorev1beta1.LabelNetworkPolicyToBlockedCIDRs, rules...)
+	case toDNS:
+		return egress(gardencorev1beta1.LabelNetworkPolicyToDNS, networkingv1.NetworkPolicyEgressRule{To: s.dns(), Ports: portsDNS()})
+	}
+	return nil
+}
+
+// egress lets pods with a label reach something.
+func egress(label string, rules ...networkingv1.NetworkPolicyEgressRule) *networkingv1.NetworkPolicySpec {
+	return &networkingv1.NetworkPolicySpec{
+		PodSelector: metav1.LabelSelector{MatchLabels: map[string]string{label: gardencorev1beta1.LabelNetworkPolicyAllowed}},
+		PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeEgress}, Egress: rules,
+	}
+}
+
+// together is a rule to peers of both families; none where there are no peers, since a rule without them allows everything.
+func together(v4, v6 []networkingv1.NetworkPolicyPeer) []networkingv1.NetworkPolicyEgressRule {
+	to := slices.Concat(v4, v6)
+	if len(to) == 0 {
+		return nil
+	}
+	return []networkingv1.NetworkPolicyEgressRule{{To: to}}
+}
+
+// dns are the pods and addresses of cluster DNS and node-local DNS.
+func (s *surroundings) dns() []networkingv1.NetworkPolicyPeer {
+	var out []networkingv1.NetworkPolicyPeer
+	for _, app := range []string{"kube-dns", "node-local-dns"} {
+		out = append(out, networkingv1.NetworkPolicyPeer{
+			NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: metav1.NamespaceSystem}},
+			PodSelector:       &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: labelDNSPods, Operator: metav1.LabelSelectorOpIn, Values: []string{app}}}},
+		})
+	}
+	ranges := []string{nodeLocalDNS4, nodeLocalDNS6}
+	for _, services := range s.networks.Services {
+		address := services.Addr()
+		for range offsetDNS {
+			address = address.Next()
+		}
+		if services.Contains(address) {
+			ranges = append(ranges, netip.PrefixFrom(address, address.BitLen()).String())
+		}
+	}
+	for _, r := range ranges {
+		out = append(out, networkingv1.NetworkPolicyPeer{IPBlock: &networkingv1.IPBlock{CIDR: r}})
+	}
+	return out
+}
+
+// portsDNS are those of the Service and of the pods behind it.
+func portsDNS() []networkingv1.NetworkPolicyPort {
+	var out []networkingv1.NetworkPolicyPort
+	for _, number := range []int32{53, 8053} {
+		for _, protocol := range []corev1.Protocol{corev1.ProtocolUDP, corev1.ProtocolTCP} {
+			out = append(out, networkingv1.NetworkPolicyPort{Protocol: &protocol, Port: new(intstr.FromInt32(number))})
+		}
+	}
+	return out
+}
+
+// description of a policy, for people.
+func description(name string) string {
+	with := func(label, text string) string {
+		return fmt.Sprintf("Pods with the label %s=%s may reach %s.", label, gardencorev1beta1.LabelNetworkPolicyAllowed, text)
+	}
+	switch name {
+	case toAPIServer:
+		return with(gardencorev1beta1.LabelNetworkPolicyToRuntimeAPIServer, "the API server of this cluster")
+	case toPublicNetworks:
+		return with(gardencorev1beta1.LabelNetworkPolicyToPublicNetworks, "public addresses, but not those of this cluster and blocked ones")
+	case toPrivateNetworks:
+		return with(gardencorev1beta1.LabelNetworkPolicyToPrivateNetworks, "private networks and carrier-grade NAT, but not the networks of this cluster and of the Shoot, and blocked ones")
+	case toBlockedRanges:
+		return with(gardencorev1beta1.LabelNetworkPolicyToBlockedCIDRs, "the ranges that are blocked for all others")
+	case toDNS:
+		return with(gardencorev1beta1.LabelNetworkPolicyToDNS, "the DNS of this cluster")
+	}
+	return "No pod may be reached or reach anything, unless another policy allows it."
+}
