@@ -95,6 +95,15 @@ func (e *evaluator) given(in *Input, images map[string]string) (cue.Value, error
 	return e.inputs[in], nil
 }
 
+// Given is what is filled into each component of an owner besides the facts of the secrets that it requests, for who evaluates components by himself.
+func Given(in Input, opts Options) (map[string]any, error) {
+	images, err := imagesFor(in, opts)
+	if err != nil {
+		return nil, err
+	}
+	return givenValues(in, images)
+}
+
 func givenValues(in Input, images map[string]string) (map[string]any, error) {
 	runtimeVersion := ""
 	for _, role := range []string{ClusterRuntime, ClusterSeed} {

@@ -106,6 +106,33 @@ func unresolvedIn(text string, requested []string) []string {
 	return missing
 }
 
+// textOf is everything in objects that may hold a symbolic value, a line for each: that is quicker than to write them as YAML, and nothing is
+// escaped or folded.
+func textOf(objects []Object) string {
+	var out strings.Builder
+	var walk func(any)
+	walk = func(v any) {
+		switch v := v.(type) {
+		case string:
+			out.WriteString(v)
+			out.WriteByte('\n')
+		case []any:
+			for _, each := range v {
+				walk(each)
+			}
+		case map[string]any:
+			for key, each := range v {
+				walk(key)
+				walk(each)
+			}
+		}
+	}
+	for _, o := range objects {
+		walk(o.Object)
+	}
+	return out.String()
+}
+
 // symbolicAddress is what a component writes in the place of an address that is not known, with the name of its fact: address-of-NAME-XXXXXXXX.
 var symbolicAddress = regexp.MustCompile("address-of-([a-z0-9.-]+)-" + symbolicMark)
 

@@ -257,13 +257,10 @@ func (b *Bundle) Seal(unresolved ...string) error {
 
 // seal takes the digest and notes which facts are still symbolic.
 func (b *Bundle) seal(requested []string, unknown map[string]string) error {
-	manifest, err := ManifestYAML(b.Objects)
-	if err != nil {
-		return fmt.Errorf("bundle %s: %w", b.Name, err)
-	}
-	b.Unresolved = append(unresolvedReferences(string(manifest), unknown), unresolvedIn(string(manifest), requested)...)
-	b.Unresolved = append(b.Unresolved, unresolvedAddresses(string(manifest))...)
-	b.Unresolved = append(b.Unresolved, unresolvedWildcard(string(manifest))...)
+	text := textOf(b.Objects)
+	b.Unresolved = append(unresolvedReferences(text, unknown), unresolvedIn(text, requested)...)
+	b.Unresolved = append(b.Unresolved, unresolvedAddresses(text)...)
+	b.Unresolved = append(b.Unresolved, unresolvedWildcard(text)...)
 	digest, err := digestOf(*b)
 	if err != nil {
 		return err

@@ -5,8 +5,22 @@ import (
 	"path/filepath"
 )
 
-// render measures landscapes/local, in a process that runs already and as a command.
+// render measures landscapes/local, in a process that runs already and as a command, and a Garden with all options on.
 func render(ctx context.Context, s settings, report *Report) error {
+	for _, r := range []struct {
+		title string
+		more  []string
+	}{{"render a Garden with all options on, once", nil}, {"the same, second time in a process", []string{"-warm"}}} {
+		garden := append([]string{"-dir", filepath.Join(s.repository, "hack", "bench", "garden")}, r.more...)
+		row, err := measure(ctx, s, r.title, s.runs, []*Case{
+			{Name: "render.All", Subject: true, Inside: true, Command: append([]string{s.cases, "render"}, garden...)},
+			{Name: "floor: CUE, Helm and krusty alone, one core", Inside: true, Command: append([]string{s.cases, "render-floor"}, garden...)},
+		})
+		if err != nil {
+			return err
+		}
+		report.Rows = append(report.Rows, row)
+	}
 	landscape := filepath.Join(s.repository, "landscapes", "local")
 	row, err := measure(ctx, s, "render landscapes/local, second time in a process", s.runs, []*Case{
 		{Name: "render.All", Subject: true, Inside: true, Command: []string{s.cases, "render", "-dir", landscape, "-warm"}},

@@ -5,15 +5,47 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/pergola-dev/pergola/components"
+	"github.com/pergola-dev/pergola/landscapes"
+	"github.com/pergola-dev/pergola/render"
+	"github.com/pergola-dev/pergola/schemas"
 )
 
 const local = "../../../landscapes/local"
 
 // The floor reads components as rendering does: a change of their form must reach it.
 func TestRenderFloor(t *testing.T) {
-	took, err := renderFloor(t.Context(), arguments{dir: local})
+	for _, dir := range []string{local, "../garden"} {
+		took, err := renderFloor(t.Context(), arguments{dir: dir})
+		require.NoError(t, err, dir)
+		assert.Len(t, took.Parts, 3)
+	}
+}
+
+// The Garden with all options on has every component that there is, less those that exclude each other.
+func TestGardenWithAllOptions(t *testing.T) {
+	l, violations, err := landscapes.Load(t.Context(), "../garden", landscapes.Options{})
 	require.NoError(t, err)
-	assert.Len(t, took.Parts, 3)
+	found, err := l.Validate(t.Context(), schemas.Options{})
+	require.NoError(t, err)
+	for _, v := range append(violations, found...) {
+		assert.NotEqual(t, schemas.SeverityError, v.Severity, v)
+	}
+	inputs, err := render.Owners(l)
+	require.NoError(t, err)
+	require.Len(t, inputs, 1)
+	options, err := render.LandscapeOptions(components.FS, l, render.Ruled())
+	require.NoError(t, err)
+	result, err := render.Render(inputs[0], options)
+	require.NoError(t, err)
+	var off []string
+	for _, c := range result.Components {
+		if !c.Enabled {
+			off = append(off, c.Path)
+		}
+	}
+	assert.Equal(t, []string{"garden/gardener-apiserver"}, off)
 }
 
 func TestSet(t *testing.T) {

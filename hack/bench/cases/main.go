@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"runtime/pprof"
 	"slices"
 	"syscall"
 	"time"
@@ -66,9 +67,21 @@ func run(ctx context.Context, args []string) error {
 	flags.StringVar(&a.owner, "owner", "", "owner to render, such as shoot garden-dev/app")
 	flags.IntVar(&a.objects, "objects", 500, "number of objects")
 	flags.IntVar(&a.runs, "runs", 1, "number of changes to measure")
+	profile := flags.String("profile", "", "file for a CPU profile of the whole case")
 	flags.BoolVar(&a.warm, "warm", false, "measure the second time")
 	if err := flags.Parse(args[1:]); err != nil {
 		return err
+	}
+	if *profile != "" {
+		file, err := os.Create(*profile)
+		if err != nil {
+			return err
+		}
+		defer file.Close()
+		if err := pprof.StartCPUProfile(file); err != nil {
+			return err
+		}
+		defer pprof.StopCPUProfile()
 	}
 	result, err := all[args[0]](ctx, a)
 	if err != nil {

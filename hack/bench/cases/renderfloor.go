@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,22 +11,22 @@ import (
 	"cuelang.org/go/cue"
 	"cuelang.org/go/cue/cuecontext"
 	"cuelang.org/go/cue/load"
-	"github.com/Masterminds/semver/v3"
 	"helm.sh/helm/v3/pkg/chart/loader"
 	"helm.sh/helm/v3/pkg/chartutil"
 	"helm.sh/helm/v3/pkg/engine"
 	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 
-	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 	"github.com/pergola-dev/pergola/components"
 	"github.com/pergola-dev/pergola/landscapes"
 	"github.com/pergola-dev/pergola/render"
 )
 
-// floor does with the libraries alone what rendering cannot do without: it evaluates the components (twice: once to
-// learn which secrets they ask for), runs Helm and krusty, and drops the results. No overlays, no names, no digests.
+// floor does with the libraries alone what rendering cannot do without: it evaluates the components (once: which secrets they ask for is learned before),
+// runs Helm and krusty, and drops the results. No overlays, no names, no digests.
 type floor struct {
+	// requested are the secrets that components ask for, by owner and component.
+	requested      map[string][]string
 	charts         []chartInput
 	kustomizations []string
 	objects        int
@@ -56,7 +55,19 @@ func renderFloor(ctx context.Context, a arguments) (sample, error) {
 }
 
 func floorTimes(owners []render.Input) (sample, error) {
-	f, parts := &floor{}, map[string]float64{}
+	f, parts := &floor{requested: map[string][]string{}}, map[string]float64{}
+	if err := eachComponent(owners, func(owner, dir string, built, input cue.Value) error {
+		asked, err := built.Unify(input).LookupPath(cue.ParsePath("component.secrets")).Fields()
+		if err != nil {
+			return nil // of one that is not enabled
+		}
+		for asked.Next() {
+			f.requested[owner+dir] = append(f.requested[owner+dir], asked.Selector().Unquoted())
+		}
+		return nil
+	}); err != nil {
+		return sample{}, err
+	}
 	all, err := timed(func() error {
 		for _, step := range []struct {
 			name string
@@ -77,15 +88,22 @@ func floorTimes(owners []render.Input) (sample, error) {
 	return all, err
 }
 
-// evaluate runs all components of all owners in one CUE context.
+// evaluate runs all components of all owners.
 func (f *floor) evaluate(owners []render.Input) error {
-	vector, err := render.ReadImageVector(components.FS)
-	if err != nil {
-		return err
-	}
+	return eachComponent(owners, func(owner, dir string, built, input cue.Value) error {
+		secrets := map[string]render.SecretFact{}
+		for _, name := range f.requested[owner+dir] {
+			secrets[name] = render.SecretFact{Name: name, Checksum: "c", Bundle: name + "-bundle", CABundle: "Y2E="}
+		}
+		return f.component(built.Unify(input.FillPath(cue.ParsePath("facts.secrets"), secrets)), dir)
+	})
+}
+
+// eachComponent visits all components of all owners, with what is filled into them, in one CUE context.
+func eachComponent(owners []render.Input, visit func(owner, dir string, built, input cue.Value) error) error {
 	ctx := cuecontext.New()
 	for _, in := range owners {
-		given, err := givenTo(in, vector)
+		given, err := render.Given(in, render.Options{Catalogue: components.FS})
 		if err != nil {
 			return err
 		}
@@ -97,9 +115,9 @@ func (f *floor) evaluate(owners []render.Input) error {
 		for _, file := range dirs {
 			patterns = append(patterns, "./"+path.Dir(file)+":component")
 		}
-		input := ctx.Encode(given)
+		input := ctx.Encode(given, cue.NilIsAny(true))
 		for i, instance := range load.Instances(patterns, &load.Config{FS: components.FS, Dir: "/"}) {
-			if err := f.component(ctx.BuildInstance(instance).Unify(input), path.Dir(dirs[i])); err != nil {
+			if err := visit(in.Owner.String(), path.Dir(dirs[i]), ctx.BuildInstance(instance), input); err != nil {
 				return fmt.Errorf("%s: %w", dirs[i], err)
 			}
 		}
@@ -112,16 +130,13 @@ func (f *floor) component(v cue.Value, dir string) error {
 	if err != nil || !enabled {
 		return err
 	}
-	requests, err := v.LookupPath(cue.ParsePath("component.secrets")).Fields()
-	if err != nil {
-		return err
+	for _, field := range []string{"component.images", "component.secrets"} {
+		if asked := v.LookupPath(cue.ParsePath(field)); asked.Exists() {
+			if _, err := asked.MarshalJSON(); err != nil {
+				return err
+			}
+		}
 	}
-	secrets := map[string]render.SecretFact{}
-	for requests.Next() {
-		name := requests.Selector().Unquoted()
-		secrets[name] = render.SecretFact{Name: name, Checksum: "c", Bundle: name + "-bundle", CABundle: "Y2E="}
-	}
-	v = v.FillPath(cue.ParsePath("facts.secrets"), secrets)
 	bundles, err := v.LookupPath(cue.ParsePath("component.bundles")).Fields()
 	if err != nil {
 		return err
@@ -168,31 +183,6 @@ func resolve(dir, name string) string {
 		return path.Clean(name[1:])
 	}
 	return path.Join(dir, name)
-}
-
-// givenTo is what components see of an owner.
-func givenTo(in render.Input, vector []render.Image) (map[string]any, error) {
-	target := in.TargetVersion
-	if target == "" {
-		target = render.DefaultKubernetesVersion
-	}
-	images, err := render.ResolveImages(vector, nil, render.DefaultKubernetesVersion, target)
-	if err != nil {
-		return nil, err
-	}
-	version := func(text string) map[string]any {
-		v := semver.MustParse(text)
-		return map[string]any{"version": text, "minor": v.Minor(), "patch": v.Patch()}
-	}
-	given := map[string]any{
-		"owner": in.Owner, "images": images,
-		"kubernetes": map[string]any{"runtime": version(render.DefaultKubernetesVersion), "target": version(target)},
-		"landscape":  map[string]any{"gardenAPI": cmp.Or(in.GardenAPI, landscapev1alpha1.GardenAPICRD), "featureGates": in.FeatureGates.On(), "seedIsGarden": in.SeedIsGarden},
-	}
-	for name, object := range in.Objects {
-		given[name] = object
-	}
-	return given, nil
 }
 
 func (f *floor) helm() error {
