@@ -35,6 +35,20 @@ func MayBeCrashing(obj *unstructured.Unstructured, now time.Time) bool {
 	return ok && now.Sub(c.transition) < crashesForgotten
 }
 
+// LastChange is when one of the conditions of an object was updated last; zero where none says.
+func LastChange(obj *unstructured.Unstructured) time.Time {
+	conditions, _, _ := unstructured.NestedSlice(obj.Object, "status", "conditions")
+	var last time.Time
+	for _, c := range conditions {
+		fields, _ := c.(map[string]any)
+		text, _ := fields["lastUpdateTime"].(string)
+		if at, err := time.Parse(time.RFC3339, text); err == nil && at.After(last) {
+			last = at
+		}
+	}
+	return last
+}
+
 // crashing is the failure of a Deployment one of whose containers ends again and again, although it runs at the moment or others serve: during a
 // roll-out the former revision does. It is over when the container has run for twice as long as the last time.
 func crashing(obj *unstructured.Unstructured, in inputs) *Failure {

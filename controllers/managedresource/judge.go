@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -142,12 +143,35 @@ func (j Judge) quick(ctx context.Context, ref apply.Ref) (health.Verdict, error)
 	if !v.Healthy || !gone && !crashes {
 		return v, nil
 	}
-	if pods := j.around(ctx, object, health.Need{Pods: true}); pods.Pods != nil {
+	// Pods of a former revision may go at any moment; whether one crashes is to be seen for long.
+	pods := health.Around{}
+	if gone {
+		pods = j.around(ctx, object, health.Need{Pods: true})
+	} else {
+		pods.Pods = j.podsLately(ctx, object)
+	}
+	if pods.Pods != nil {
 		if with := health.Check(object, j.options(health.WithAround(pods))...); gone || !with.Healthy {
 			return with, nil
 		}
 	}
 	return v, nil
+}
+
+// lately is how old a list of pods may be, of which it is read whether they crash. It spares a request for each Deployment where many are judged.
+const lately = 5 * time.Second
+
+// podsLately are the pods in the namespace of a Deployment, as they were after its last change (clocks may differ by a little) and not long ago.
+func (j Judge) podsLately(ctx context.Context, object *unstructured.Unstructured) []corev1.Pod {
+	since := j.Clock.Now().Add(-lately)
+	if changed := health.LastChange(object).Add(2 * time.Second); changed.After(since) {
+		since = changed
+	}
+	list, err := j.Cluster.ListRecent(ctx, corev1.SchemeGroupVersion.WithResource("pods"), object.GetNamespace(), since)
+	if err != nil {
+		return nil
+	}
+	return of[corev1.Pod](list)
 }
 
 // explained is a verdict with what stands around the object. What cannot be read is left out: the verdict is true without it.
@@ -199,8 +223,13 @@ func listed[T any](ctx context.Context, c *apply.Cluster, gvr schema.GroupVersio
 	if err != nil {
 		return nil
 	}
-	out := make([]T, 0, len(list.Items))
-	for _, item := range list.Items {
+	return of[T](list.Items)
+}
+
+// of reads objects, not nil if it can.
+func of[T any](items []unstructured.Unstructured) []T {
+	out := make([]T, 0, len(items))
+	for _, item := range items {
 		var one T
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(item.Object, &one); err != nil {
 			return nil

@@ -49,7 +49,7 @@ func main() {
 func run(ctx context.Context) (int, error) {
 	s := settings{log: os.Stderr}
 	flag.StringVar(&s.output, "o", "text", "output format: text, json")
-	flag.StringVar(&s.only, "only", "", "only these groups, by comma: validate, render, diff, apply, sync, engine; without it all but engine")
+	flag.StringVar(&s.only, "only", "", "only these groups, by comma: validate, render, diff, apply, sync, garden, engine; without it all but engine")
 	flag.StringVar(&s.repository, "repository", ".", "the root of the repository")
 	flag.StringVar(&s.pergola, "pergola", "bin/pergola", "the program that is measured")
 	flag.StringVar(&s.cases, "cases", "bin/pergola-bench-cases", "the program of hack/bench/cases")
@@ -60,7 +60,7 @@ func run(ctx context.Context) (int, error) {
 	flag.StringVar(&s.write, "write", "", "write the landscape of the group validate to this folder, and measure nothing")
 	flag.IntVar(&s.shoots, "shoots", 10000, "number of Shoots to validate")
 	flag.IntVar(&s.diffed, "diff-objects", 10000, "number of objects of the landscape of the group diff")
-	flag.StringVar(&s.syncer, "sync", "", "the program of hack/bench/sync, for the group sync")
+	flag.StringVar(&s.syncer, "sync", "", "the program of hack/bench/sync, for the groups sync and garden")
 	flag.IntVar(&s.synced, "sync-shoots", mostShoots, "number of Shoots of the landscape of the group sync")
 	flag.IntVar(&s.pushes, "pushes", 30, "pushes of the group sync, for each way to hear of them")
 	flag.IntVar(&s.objects, "objects", 500, "number of objects to apply")
@@ -101,7 +101,7 @@ func run(ctx context.Context) (int, error) {
 	for _, group := range []struct {
 		name string
 		run  func(context.Context, settings, *Report) error
-	}{{"validate", validate}, {"render", render}, {"diff", diff}, {"apply", apply}, {"sync", sync}, {"engine", engine}} {
+	}{{"validate", validate}, {"render", render}, {"diff", diff}, {"apply", apply}, {"sync", sync}, {"garden", garden}, {"engine", engine}} {
 		if s.only == "" && group.name == "engine" || s.only != "" && !strings.Contains(","+s.only+",", ","+group.name+",") {
 			continue
 		}

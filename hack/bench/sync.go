@@ -19,29 +19,40 @@ const (
 )
 
 // sync measures the operator with a landscape in a Git repository.
-func sync(ctx context.Context, s settings, report *Report) (err error) {
+func sync(ctx context.Context, s settings, report *Report) error {
 	if _, err := exec.LookPath("git"); err != nil {
 		report.LeftOut = append(report.LeftOut, "sync, there is no git")
 		return nil
 	}
-	landscape, work := filepath.Join(s.work, "sync-landscape"), filepath.Join(s.work, "sync")
+	landscape := filepath.Join(s.work, "sync-landscape")
 	synced := s
 	synced.shoots = s.synced
 	l, err := writeLandscape(synced, landscape)
 	if err != nil {
 		return err
 	}
-	if err := os.Mkdir(work, 0o700); err != nil {
-		return err
-	}
-	state := filepath.Join(s.work, "sync-clusters")
-	defer func() { err = errors.Join(err, s.stop(state)) }()
-	kubeconfigs, err := s.startClusters(ctx, state, "runtime", "virtual")
+	samples, err := s.synchronise(ctx, "sync", landscape, "-pushes", fmt.Sprint(s.pushes))
 	if err != nil {
 		return err
 	}
-	cmd := exec.CommandContext(ctx, s.syncer, "-operator", s.pergola, "-runtime", kubeconfigs["runtime"], "-virtual", kubeconfigs["virtual"], "-landscape", landscape,
-		"-key", filepath.Join(s.repository, "landscapes", "local", ".sops", "age.key"), "-work", work, "-pushes", fmt.Sprint(s.pushes))
+	report.Rows = append(report.Rows, syncRows(samples, fmt.Sprintf("1 Garden, %d Seeds, %d Shoots", len(l.Seeds), s.synced))...)
+	report.Broken = append(report.Broken, syncContracts(samples, s.synced)...)
+	return nil
+}
+
+// synchronise runs the program of hack/bench/sync with a landscape, on clusters of its own.
+func (s settings) synchronise(ctx context.Context, group, landscape string, more ...string) (samples map[string]Sample, err error) {
+	work, state := filepath.Join(s.work, group), filepath.Join(s.work, group+"-clusters")
+	if err := os.Mkdir(work, 0o700); err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, s.stop(state)) }()
+	kubeconfigs, err := s.startClusters(ctx, state, "runtime", "virtual")
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.CommandContext(ctx, s.syncer, append([]string{"-operator", s.pergola, "-runtime", kubeconfigs["runtime"], "-virtual", kubeconfigs["virtual"], "-landscape", landscape,
+		"-key", filepath.Join(s.repository, "landscapes", "local", ".sops", "age.key"), "-work", work}, more...)...)
 	if s.profile != "" {
 		cmd.Args = append(cmd.Args, "-profile", s.profile)
 	}
@@ -49,15 +60,12 @@ func sync(ctx context.Context, s settings, report *Report) (err error) {
 	cmd.Stdout, cmd.Stderr = &out, s.log
 	if err := cmd.Run(); err != nil {
 		text, _ := os.ReadFile(filepath.Join(work, "operator.log")) // without it the error has to be enough
-		return fmt.Errorf("%w\nend of the log of the operator:\n%s", err, tail(string(text)))
+		return nil, fmt.Errorf("%w\nend of the log of the operator:\n%s", err, tail(string(text)))
 	}
-	var samples map[string]Sample
 	if err := json.Unmarshal(out.Bytes(), &samples); err != nil {
-		return fmt.Errorf("what was measured: %w", err)
+		return nil, fmt.Errorf("what was measured: %w", err)
 	}
-	report.Rows = append(report.Rows, syncRows(samples, fmt.Sprintf("1 Garden, %d Seeds, %d Shoots", len(l.Seeds), s.synced))...)
-	report.Broken = append(report.Broken, syncContracts(samples, s.synced)...)
-	return nil
+	return samples, nil
 }
 
 func syncRows(samples map[string]Sample, size string) []Row {
@@ -75,12 +83,7 @@ func syncRows(samples map[string]Sample, size string) []Row {
 		if !ok {
 			continue
 		}
-		row := Row{Title: r.title, Runs: 1, Results: []Result{{Name: "pergola operator", Subject: true, Sample: sample, AllSeconds: []float64{sample.Seconds}}}}
-		if floor, ok := samples[r.floor]; ok {
-			row.Results = append(row.Results, Result{Name: "floor: git fetch, one bare patch", Sample: floor, AllSeconds: []float64{floor.Seconds}})
-		}
-		row.compare()
-		rows = append(rows, row)
+		rows = append(rows, beside(r.title, sample, samples, r.floor, "git fetch, one bare patch"))
 	}
 	return rows
 }

@@ -30,7 +30,8 @@ type door struct {
 
 	mu      sync.Mutex
 	counts  map[string]int
-	applied chan time.Time // the next apply request of a Shoot
+	awaited string         // what is applied next of interest: "shoots", or "deployments/NAME"
+	applied chan time.Time // when it is
 }
 
 func newDoor(config *rest.Config) (*door, error) {
@@ -79,18 +80,18 @@ func (d *door) note(r *http.Request) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.counts[key]++
-	if key == "apply shoots" && d.applied != nil {
+	if d.applied != nil && (key == "apply "+d.awaited || info != nil && key == "apply "+info.Resource && info.Resource+"/"+info.Name == d.awaited) {
 		d.applied <- at
 		d.applied = nil
 	}
 }
 
-// nextApply gives the time of the next apply request of a Shoot.
-func (d *door) nextApply() <-chan time.Time {
+// nextApply gives the time of the next apply request of a resource ("shoots"), or of one object ("deployments/NAME").
+func (d *door) nextApply(awaited string) <-chan time.Time {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	applied := make(chan time.Time, 1)
-	d.applied = applied
+	d.awaited, d.applied = awaited, applied
 	return applied
 }
 

@@ -17,6 +17,7 @@ type arguments struct {
 	work, profile                              string
 	pushes                                     int
 	idle                                       time.Duration
+	garden                                     bool
 }
 
 func main() {
@@ -42,6 +43,7 @@ func run(ctx context.Context) error {
 	flag.StringVar(&a.work, "work", "", "folder for repository, cache and log")
 	flag.StringVar(&a.profile, "profile", "", "folder for profiles; runs the operator in this program then")
 	flag.IntVar(&a.pushes, "pushes", 30, "pushes of one changed Shoot, for each way to hear of them; 0 leaves them out")
+	flag.BoolVar(&a.garden, "garden", false, "the landscape is a Garden alone: measure its reconciliation, and a change of a flag of its API server")
 	flag.DurationVar(&a.idle, "idle", time.Minute, "how long to look on while nothing changes")
 	flag.Parse()
 	samples, err := measure(ctx, a)

@@ -56,8 +56,8 @@ func newRepository(ctx context.Context, root, landscape string) (*repository, er
 		}
 		return err
 	})
-	if err != nil || len(r.shoots) == 0 {
-		return nil, errors.Join(errors.New("no Shoots are in the landscape"), err)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) { // a Garden alone has no projects
+		return nil, err
 	}
 	slices.Sort(r.shoots)
 	if _, err := r.push(ctx, "all"); err != nil {

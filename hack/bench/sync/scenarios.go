@@ -83,6 +83,12 @@ func measure(ctx context.Context, a arguments) (map[string]sample, error) {
 	if err := note("first", s, err); err != nil {
 		return nil, err
 	}
+	if a.garden {
+		if err := w.ofGarden(ctx, note); err != nil {
+			return nil, err
+		}
+		return out, w.operator.Stop(ctx)
+	}
 	if err := w.still(ctx, seldom, note, "idle"); err != nil {
 		return nil, err
 	}
@@ -255,7 +261,7 @@ func (w *world) pushOne(ctx context.Context, tell func(commit string) error) (ti
 	if err := w.repository.change(w.changes); err != nil {
 		return 0, "", err
 	}
-	applied := w.virtual.nextApply()
+	applied := w.virtual.nextApply("shoots")
 	commit, err := w.repository.push(ctx, fmt.Sprintf("change %d", w.changes))
 	if err != nil {
 		return 0, "", err

@@ -41,7 +41,7 @@ func TestDoor(t *testing.T) {
 		assert.Equal(t, http.StatusNoContent, res.StatusCode)
 	}
 
-	applied := d.nextApply()
+	applied := d.nextApply("shoots")
 	shoots := "/apis/core.gardener.cloud/v1beta1/namespaces/garden-a/shoots"
 	ask(http.MethodGet, shoots, "")
 	ask(http.MethodPatch, shoots+"/b/status", "application/apply-patch+yaml")

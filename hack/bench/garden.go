@@ -1,0 +1,43 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+)
+
+// flagPushes is how often a flag changes at most.
+const flagPushes = 5
+
+// garden measures the operator with a Garden that has all options on, and nothing else.
+func garden(ctx context.Context, s settings, report *Report) error {
+	if _, err := exec.LookPath("git"); err != nil {
+		report.LeftOut = append(report.LeftOut, "garden, there is no git")
+		return nil
+	}
+	samples, err := s.synchronise(ctx, "garden", filepath.Join(s.repository, "hack", "bench", "garden"), "-garden", "-pushes", fmt.Sprint(min(s.pushes, flagPushes)))
+	if err != nil {
+		return err
+	}
+	for _, r := range []struct{ name, title, floor string }{
+		{"first", "a Garden with all options on: first sync", ""},
+		{"unchanged", "the Garden reconciled, nothing changed", "one list of each kind it has objects of"},
+		{"flag", "push of a flag to the patch of kube-apiserver", "git fetch, render, one bare patch"},
+	} {
+		if sample, ok := samples[r.name]; ok {
+			report.Rows = append(report.Rows, beside(r.title, sample, samples, r.name+"-floor", r.floor))
+		}
+	}
+	return nil
+}
+
+// beside is a row of the operator, with its floor if it has one.
+func beside(title string, sample Sample, samples map[string]Sample, floor, name string) Row {
+	row := Row{Title: title, Runs: 1, Results: []Result{{Name: "pergola operator", Subject: true, Sample: sample, AllSeconds: []float64{sample.Seconds}}}}
+	if floor, ok := samples[floor]; ok {
+		row.Results = append(row.Results, Result{Name: "floor: " + name, Sample: floor, AllSeconds: []float64{floor.Seconds}})
+	}
+	row.compare()
+	return row
+}

@@ -1,0 +1,198 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"syscall"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/components"
+	"github.com/pergola-dev/pergola/landscapes"
+	"github.com/pergola-dev/pergola/render"
+	"github.com/pergola-dev/pergola/source/receiver"
+)
+
+// apiServer is the Deployment whose flag changes.
+const apiServer = "virtual-garden-kube-apiserver"
+
+// ofGarden measures a reconciliation of the Garden that changes nothing, and how long a change of a flag takes to reach its API server.
+func (w *world) ofGarden(ctx context.Context, note func(string, sample, error) error) error {
+	if err := w.rest(ctx); err != nil {
+		return err
+	}
+	commit, err := git(ctx, "-C", w.repository.work, "rev-parse", "HEAD")
+	if err != nil {
+		return err
+	}
+	s, err := w.sampled(func() error {
+		request, err := w.request(ctx)
+		if err != nil {
+			return err
+		}
+		return w.applied(ctx, commit, request)
+	})
+	if err := note("unchanged", s, err); err != nil {
+		return err
+	}
+	s, err = w.lookedAt(ctx)
+	if err := note("unchanged-floor", s, err); err != nil {
+		return err
+	}
+	if w.arguments.pushes == 0 {
+		return nil
+	}
+	floor := []time.Duration{}
+	s, err = w.flags(ctx, &floor)
+	if err := note("flag", s, err); err != nil {
+		return err
+	}
+	return note("flag-floor", sample{Latency: latencyOf(floor), Units: len(floor), Seconds: latencyOf(floor).Median}, nil)
+}
+
+// lookedAt is the floor of a reconciliation that changes nothing, for who keeps nothing in memory: one list of each kind that the Garden has objects of.
+func (w *world) lookedAt(ctx context.Context) (sample, error) {
+	rendered, err := w.rendered(ctx)
+	if err != nil {
+		return sample{}, err
+	}
+	out, start, before, seen := sample{Requests: map[string]int{}}, time.Now(), cpuSeconds(), map[string]bool{}
+	for _, b := range rendered {
+		c := w.client
+		if b.Cluster == render.ClusterVirtual {
+			c = w.virtualClient
+		}
+		for _, o := range b.Objects {
+			ref := apply.RefOf(o.Unstructured)
+			key := fmt.Sprint(b.Cluster, " ", ref.APIVersion, " ", ref.Kind)
+			if seen[key] {
+				continue
+			}
+			seen[key] = true
+			list := &metav1.PartialObjectMetadataList{}
+			list.SetGroupVersionKind(ref.GVK())
+			if err := c.List(ctx, list); err != nil {
+				return out, fmt.Errorf("list %s: %w", key, err)
+			}
+			out.Requests["list"]++
+		}
+	}
+	out.Seconds, out.CPUSeconds = time.Since(start).Seconds(), cpuSeconds()-before
+	return out, nil
+}
+
+func cpuSeconds() float64 {
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		return 0
+	}
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano()).Seconds()
+}
+
+// flags changes a flag of the API server by one commit after the other. Measured is from when the repository has the commit until the runtime cluster is
+// asked to change the Deployment.
+func (w *world) flags(ctx context.Context, floor *[]time.Duration) (sample, error) {
+	var took []time.Duration
+	s, err := w.sampled(func() error {
+		for i := range w.arguments.pushes {
+			if err := w.changeFlag(i); err != nil {
+				return err
+			}
+			applied := w.runtime.nextApply("deployments/" + apiServer)
+			commit, err := w.repository.push(ctx, fmt.Sprintf("flag %d", i))
+			if err != nil {
+				return err
+			}
+			start := time.Now()
+			if _, _, err := w.hooks.Ask(ctx, namespace+"/"+name+"/push", receiver.Push{Ref: "refs/heads/" + branch, Commit: commit}, nil); err != nil {
+				return err
+			}
+			select {
+			case at := <-applied:
+				took = append(took, at.Sub(start))
+			case <-w.operator.Ended():
+				return w.operator.Alive()
+			case <-time.After(patience):
+				return fmt.Errorf("the API server is not changed")
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+			if err := w.applied(ctx, commit, ""); err != nil {
+				return err
+			}
+			d, err := w.flagFloor(ctx)
+			if err != nil {
+				return err
+			}
+			*floor = append(*floor, d)
+		}
+		return nil
+	})
+	if err != nil {
+		return sample{}, err
+	}
+	s.Latency, s.Units = latencyOf(took), len(took)
+	s.Seconds = s.Latency.Median
+	return s, nil
+}
+
+// changeFlag gives the API server another flag.
+func (w *world) changeFlag(i int) error {
+	file := filepath.Join(w.repository.work, "garden.yaml")
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	flag := regexp.MustCompile(`maxNonMutatingInflight: \d+`)
+	if !flag.Match(data) {
+		return fmt.Errorf("%s has no maxNonMutatingInflight", file)
+	}
+	return os.WriteFile(file, flag.ReplaceAll(data, fmt.Appendf(nil, "maxNonMutatingInflight: %d", 801+i)), 0o600)
+}
+
+// flagFloor is what cannot be left out: to fetch the commit, to render the Garden, and one patch of the Deployment. The operator has done it
+// before, so that the patch changes nothing.
+func (w *world) flagFloor(ctx context.Context) (time.Duration, error) {
+	start := time.Now()
+	if _, err := git(ctx, "-C", w.clone, "-c", uncounted, "fetch", "-q", "origin", branch); err != nil {
+		return 0, err
+	}
+	rendered, err := w.rendered(ctx)
+	if err != nil {
+		return 0, err
+	}
+	for _, b := range rendered {
+		for _, o := range b.Objects {
+			if o.GetKind() == "Deployment" && o.GetName() == apiServer {
+				body, err := o.MarshalJSON()
+				if err != nil {
+					return 0, err
+				}
+				live := &unstructured.Unstructured{}
+				live.SetGroupVersionKind(o.GroupVersionKind())
+				live.SetNamespace(o.GetNamespace())
+				live.SetName(o.GetName())
+				err = w.client.Patch(ctx, live, client.RawPatch(types.ApplyYAMLPatchType, body), client.FieldOwner("floor"), client.ForceOwnership, client.DryRunAll)
+				return time.Since(start), err
+			}
+		}
+	}
+	return 0, fmt.Errorf("the Garden has no Deployment %s", apiServer)
+}
+
+// rendered is the Garden of the work tree. Where it is measured, reading the folder and rendering belong to it.
+func (w *world) rendered(ctx context.Context) ([]render.Bundle, error) {
+	l, _, err := landscapes.Load(ctx, w.repository.work, landscapes.Options{})
+	if err != nil {
+		return nil, err
+	}
+	return render.All(l, components.FS, nil)
+}
