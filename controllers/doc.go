@@ -9,6 +9,7 @@
 //   - resourcemanager: the ManagedResources of a class kept as a controller
 //   - admission: the rules of schemas as admission webhooks, and their configurations
 //   - authorizer: what gardenlets may do in the virtual garden, as authorization webhooks
+//   - gardenwebhooks: what gardener-admission-controller is asked besides, at its paths
 //   - landscape: a whole landscape converged once, kept, planned and shown
 //
 // What they are made of:

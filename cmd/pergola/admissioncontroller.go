@@ -25,6 +25,7 @@ import (
 
 	"github.com/pergola-dev/pergola/controllers/admission"
 	"github.com/pergola-dev/pergola/controllers/authorizer"
+	"github.com/pergola-dev/pergola/controllers/gardenwebhooks"
 	"github.com/pergola-dev/pergola/internal/addresses"
 )
 
@@ -48,7 +49,8 @@ fills in what an object leaves open. "configuration" prints what tells an API se
 With --virtual-kubeconfig it looks at what stands around an object in the virtual garden: the rules across the landscape
 count, and what the API takes from other objects is filled in (versions, images and networks from cloud profile and Seed).
 Then POST /webhooks/auth/seed and /webhooks/auth/shoot answer, too: what gardenlets and extensions of a seed or of a self-hosted
-Shoot may do in the virtual garden. /readyz says what they have to read before.
+Shoot may do in the virtual garden. /readyz says what they have to read before. The webhooks of gardener-admission-controller answer at its
+paths below /webhooks, for the configurations that the catalogue registers.
 With --kubeconfig (of the runtime cluster; in a pod its own access is the default) a second Garden and the deletion of
 namespace garden beside a Garden are refused, too. It takes a restart to serve another kubeconfig; --tls-cert-file and
 --tls-private-key-file are read again when they change. /healthz, /readyz and /metrics are on --health-port, without TLS.
@@ -88,9 +90,6 @@ func (s *admissionServer) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	if len(settings.Server.ResourceAdmissionConfiguration) > 0 {
-		log.Warn("server.resourceAdmissionConfiguration has no effect: no webhook looks at the size of resources")
-	}
 	config, err := s.config()
 	if err != nil {
 		return err
@@ -114,6 +113,11 @@ func (s *admissionServer) run(cmd *cobra.Command) error {
 			if authorizers, err = authorizer.New(cmd.Context(), virtual, authorizer.Options{Unselected: s.unselected, Log: log}); err != nil {
 				return fmt.Errorf("--virtual-kubeconfig %s: %w", s.virtual, err)
 			}
+			reader, err := gardenwebhooks.NewReader(virtual, opts.Surroundings)
+			if err != nil {
+				return fmt.Errorf("--virtual-kubeconfig %s: %w", s.virtual, err)
+			}
+			opts.More = gardenwebhooks.New(gardenwebhooks.Options{Garden: reader, Authorizers: authorizers, Sizes: settings.Server.ResourceAdmissionConfiguration, Log: log})
 		}
 	}
 	certificates, err := s.certificates(log)

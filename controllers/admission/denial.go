@@ -99,6 +99,9 @@ type refused struct{ message string }
 
 func (r *refused) Error() string { return r.message }
 
+// BadRequest is the error of an Answer to a request that holds no question.
+func BadRequest(format string, args ...any) error { return badRequest(format, args...) }
+
 func badRequest(format string, args ...any) error {
 	return &refused{message: fmt.Sprintf(format, args...)}
 }

@@ -41,6 +41,8 @@ type Options struct {
 	// Surroundings reads the virtual garden, for what the API fills in from other objects and for rules across the landscape;
 	// nil leaves both out.
 	Surroundings Surroundings
+	// More answers at further paths.
+	More map[string]Answer
 	// Log gets a line for each request that was denied or failed: who was asked about, which rules, never contents. Default:
 	// none.
 	Log *slog.Logger
@@ -52,6 +54,7 @@ type Options struct {
 type Handler struct {
 	gardens      Gardens
 	surroundings Surroundings
+	more         map[string]Answer
 	log          *slog.Logger
 	clock        clock.PassiveClock
 	metrics      *metrics
@@ -68,7 +71,7 @@ func New(ctx context.Context, opts Options) (*Handler, error) {
 		return nil, err
 	}
 	h := &Handler{
-		gardens: opts.Gardens, surroundings: opts.Surroundings, log: opts.Log, clock: opts.Clock, metrics: newMetrics(), defaults: defaults,
+		gardens: opts.Gardens, surroundings: opts.Surroundings, more: opts.More, log: opts.Log, clock: opts.Clock, metrics: newMetrics(), defaults: defaults,
 		slots: make(chan struct{}, 2*runtime.GOMAXPROCS(0)),
 	}
 	// Objects are alike in most parts, and most changes leave most of an object as it is.
@@ -90,8 +93,8 @@ func New(ctx context.Context, opts Options) (*Handler, error) {
 	return h, nil
 }
 
-// answer looks at a request. A refusal that is no verdict about the object is an error.
-type answer func(context.Context, *admissionv1.AdmissionRequest) (*admissionv1.AdmissionResponse, error)
+// Answer looks at a request. A refusal that is no verdict about the object is an error.
+type Answer func(context.Context, *admissionv1.AdmissionRequest) (*admissionv1.AdmissionResponse, error)
 
 // Metrics are those of the requests, for a server that serves others, too.
 func (h *Handler) Metrics() prometheus.Gatherer { return h.metrics.registry }
@@ -106,15 +109,18 @@ func (h *Handler) Validate(ctx context.Context, request *admissionv1.AdmissionRe
 	return response
 }
 
-// ServeHTTP answers POST /validate and POST /default.
+// ServeHTTP answers POST /validate, POST /default and what else was given.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	var respond answer
+	var respond Answer
 	switch r.URL.Path {
 	case PathValidate:
 		respond = h.validation
 	case PathDefault:
 		respond = h.defaulting
 	default:
+		respond = h.more[r.URL.Path]
+	}
+	if respond == nil {
 		http.Error(w, fmt.Sprintf("there is nothing at this path; ask %s or %s", PathValidate, PathDefault), http.StatusNotFound)
 		return
 	}
@@ -169,7 +175,7 @@ type outcome struct {
 
 // within gives up when the time is over; what runs then goes on unheard, because CUE cannot be stopped, and keeps its
 // slot until it ends.
-func (h *Handler) within(ctx context.Context, request *admissionv1.AdmissionRequest, respond answer) (*admissionv1.AdmissionResponse, error) {
+func (h *Handler) within(ctx context.Context, request *admissionv1.AdmissionRequest, respond Answer) (*admissionv1.AdmissionResponse, error) {
 	select {
 	case h.slots <- struct{}{}:
 	case <-ctx.Done():

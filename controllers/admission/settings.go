@@ -7,6 +7,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	sigsyaml "sigs.k8s.io/yaml"
+
+	operatorv1alpha1 "github.com/pergola-dev/pergola/api/operator/v1alpha1"
 )
 
 // Settings are upstream's component configuration of gardener-admission-controller (pkg/apis/config/admissioncontroller/v1alpha1), so that
@@ -33,9 +35,9 @@ type Settings struct {
 		} `json:"webhooks"`
 		HealthProbes *SettingsServer `json:"healthProbes,omitempty"`
 		Metrics      *SettingsServer `json:"metrics,omitempty"`
-		// ResourceAdmissionConfiguration limits the size of resources. It is read and not used: no webhook of ours looks at sizes.
-		ResourceAdmissionConfiguration map[string]any `json:"resourceAdmissionConfiguration,omitempty"`
-		EnableDebugHandlers            *bool          `json:"enableDebugHandlers,omitempty"`
+		// ResourceAdmissionConfiguration limits the size of resources (path /webhooks/validate-resource-size).
+		ResourceAdmissionConfiguration *operatorv1alpha1.ResourceAdmissionConfiguration `json:"resourceAdmissionConfiguration,omitempty"`
+		EnableDebugHandlers            *bool                                            `json:"enableDebugHandlers,omitempty"`
 	} `json:"server"`
 	Debugging map[string]any `json:"debugging,omitempty"`
 }

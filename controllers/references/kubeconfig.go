@@ -27,6 +27,12 @@ func checkKubeconfig(r across.Reference, live *unstructured.Unstructured) error 
 	if err != nil {
 		return nil // an API server stores nothing else
 	}
+	return CheckKubeconfig(raw)
+}
+
+// CheckKubeconfig refuses a kubeconfig by which whoever uses it would run programs or read files. The error goes on from what has it, and quotes nothing of
+// it.
+func CheckKubeconfig(raw []byte) error {
 	config, err := clientcmd.Load(raw)
 	if err != nil {
 		return fmt.Errorf("has data[%s] that is no kubeconfig", keyKubeconfig) // the cause may quote it
