@@ -206,6 +206,8 @@ var reasons = map[string]string{
 	"gardens.operator.gardener.cloud":                  "declared in Git",
 	"gardens.operator.gardener.cloud/status":           "conditions of the Garden",
 	"extensions.operator.gardener.cloud":               "declared in Git",
+	"extensions.extensions.gardener.cloud":             "what extensions do for the Garden that names them",
+	"extensions.operator.gardener.cloud/status":        "what was installed for an Extension, and who needs it",
 	"managedresources.resources.gardener.cloud":        "carries the bundles of a class",
 	"managedresources.resources.gardener.cloud/status": "what became of them",
 	"landscapes.landscape.pergola.dev":                 "what is synced",

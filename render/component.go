@@ -28,6 +28,8 @@ type Input struct {
 	References map[string]ReferenceFact
 	// Referred gives these objects as Git declares them, where that is known. It is for who plans what becomes of them, and nothing is rendered from it.
 	Referred map[string]func() *unstructured.Unstructured
+	// Extensions are those of the operator, by name: what Git declares, and what there is besides. Only a Garden has them.
+	Extensions map[string]Extension
 	// GardenAPI says who serves the Gardener API in the virtual garden; empty means definitions (landscapev1alpha1.GardenAPICRD).
 	GardenAPI landscapev1alpha1.GardenAPI
 	// FeatureGates decide what is deployed; nil are their defaults.

@@ -152,5 +152,8 @@ func (in Input) settings() map[string]any {
 	for name, object := range in.Objects {
 		values[name] = object
 	}
+	if len(in.Extensions) > 0 {
+		values["extensions"] = in.Extensions
+	}
 	return values
 }

@@ -124,6 +124,7 @@ func (b *ownerBuilder) gardenAndSeeds() ([]Input, error) {
 			Objects:       map[string]map[string]any{"garden": b.garden},
 			GardenAPI:     b.gardenAPI,
 			FeatureGates:  b.gates,
+			Extensions:    extensionsIn(b.landscape),
 			TargetVersion: garden.Spec.VirtualCluster.Kubernetes.Version,
 			Declared:      declaredAt(declaration),
 		}

@@ -41,6 +41,7 @@ func TestGarden(t *testing.T) {
 		test func(*stage)
 	}{
 		{"it is made, and what it refers to is protected", testMade},
+		{"what Extensions install comes and goes with them", testExtensions},
 		{"another one is refused", testSecond},
 		{"a removed file deletes nothing without the confirmation", testUnconfirmed},
 		{"it stays while the virtual garden is in use", testInUse},

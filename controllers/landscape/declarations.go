@@ -79,11 +79,11 @@ func clusterOf(obj *unstructured.Unstructured, referenced map[string]bool) strin
 	return Virtual
 }
 
-// gardenReferences collects every name the Garden refers to a Secret or ConfigMap by.
+// gardenReferences collects every name the Garden and the Extensions of the operator refer to a Secret or ConfigMap by.
 func gardenReferences(l *landscapes.Landscape) map[string]bool {
 	out := map[string]bool{}
 	for _, d := range l.Declarations {
-		if d.GroupVersionKind().Kind == "Garden" {
+		if gvk := d.GroupVersionKind(); gvk.Kind == "Garden" || gvk.GroupKind() == render.KindExtension {
 			collectReferences(d.Object().Object, "", out)
 		}
 	}
@@ -137,8 +137,12 @@ func (c *Converger) applyDeclarations(ctx context.Context, cluster string, d *de
 	if err != nil {
 		return err
 	}
+	leaving, err := c.extensionLeaves(ctx, cluster, d)
+	if err != nil {
+		return err
+	}
 	options := apply.ApplyOptions{DesiredElsewhere: around.desiredElsewhere, DeclaredBy: around.declaredBy, GivenUp: around.givenUp,
-		Admit: c.admit, Complete: c.complete, AllowEmpty: removed, NoWait: ending}
+		Admit: c.admit, Complete: c.complete, AllowEmpty: removed, NoWait: ending || leaving}
 	judged := c.newJudge(ctx, cluster, len(d.objects), around)
 	options.ApprovePrune = func(entries []apply.Entry) []apply.Held { return c.keepHeld(cluster, judged.prune(entries)) }
 	kept := c.once.isKept()

@@ -3,6 +3,7 @@ package owner
 import (
 	"cmp"
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"strings"
@@ -63,15 +64,14 @@ func (r *Reconciler) Care(ctx context.Context, o *Owner) (_ []gardencorev1beta1.
 	}
 	if unjudged != "" {
 		conditions = condition.Merge(conditions, unknown(b, o, conditions, unjudged)...)
+	} else if len(bundles) > 0 {
+		err = r.careExtensions(ctx, o, bundles)
 	}
 	if condition.Equal(conditions, status.Conditions) {
-		return conditions, nil
+		return conditions, err
 	}
-	_, err = o.Home.MergePatch(ctx, o.Ref, map[string]any{"status": map[string]any{"conditions": conditions}}, kinds[o.Input.Owner.Kind].role, "status")
-	if err != nil {
-		return conditions, o.Home.Explain(o.Ref, "write the conditions", err)
-	}
-	return conditions, nil
+	_, werr := o.Home.MergePatch(ctx, o.Ref, map[string]any{"status": map[string]any{"conditions": conditions}}, kinds[o.Input.Owner.Kind].role, "status")
+	return conditions, errors.Join(err, o.Home.Explain(o.Ref, "write the conditions", werr))
 }
 
 // unreachable says why a cluster does not answer, empty when it does.

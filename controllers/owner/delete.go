@@ -84,6 +84,9 @@ func (t *teardown) all(ctx context.Context) error {
 		return errors.New(t.owner.Home.CommandsHere(fmt.Sprintf("the deletion is not confirmed: nothing is taken down before it is, and it cannot be taken back; to confirm it: kubectl annotate %s %s=true",
 			kubectlName(t.owner), AnnotationConfirmDeletion)))
 	}
+	if err := t.readExtensions(ctx, t.owner); err != nil {
+		return err
+	}
 	definition, err := render.LoadFlow(t.Render.Catalogue, "delete", t.owner.Input)
 	if err != nil {
 		return err

@@ -98,6 +98,9 @@ func (t *teardown) letGo(ctx context.Context) error {
 	if err := t.protect(ctx, nil, true); err != nil {
 		return err
 	}
+	if err := t.endExtensions(ctx); err != nil {
+		return err
+	}
 	final, cancel := inTheEnd(ctx)
 	defer cancel()
 	if err := t.status.finish(final, nil); err != nil {

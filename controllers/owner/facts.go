@@ -79,6 +79,9 @@ func (r *Reconciler) namespace(ctx context.Context, o *Owner, name string) (ther
 // of extension objects says, and addresses.
 func (r *Reconciler) facts(ctx context.Context, o *Owner) (render.Facts, error) {
 	facts := render.Facts{Clusters: map[string]render.ClusterFact{}}
+	if err := r.readExtensions(ctx, o); err != nil {
+		return facts, err
+	}
 	version, err := serverVersion(ctx, o.Local)
 	if err != nil {
 		return facts, err

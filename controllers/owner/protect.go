@@ -36,7 +36,13 @@ func (r *run) guard(ctx context.Context) error {
 	if err := changeFinalizers(ctx, o.Home, o.Ref, withFinalizers(finalizerOperator, finalizerReference)); err != nil {
 		return err
 	}
-	return r.protect(ctx, across.References("Garden", o.Input.Objects[Garden]), false)
+	if err := r.readExtensions(ctx, o); err != nil {
+		return err
+	}
+	if err := r.guardExtensions(ctx); err != nil {
+		return err
+	}
+	return r.protect(ctx, append(across.References("Garden", o.Input.Objects[Garden]), o.extensionReferences()...), false)
 }
 
 // unguard lets go what the Garden does not refer to any more, once nothing of it uses that.
@@ -44,7 +50,10 @@ func (r *run) unguard(ctx context.Context) error {
 	if r.owner.Input.Owner.Kind != Garden {
 		return nil
 	}
-	return r.protect(ctx, across.References("Garden", r.owner.Input.Objects[Garden]), true)
+	if err := r.releaseExtensions(ctx); err != nil {
+		return err
+	}
+	return r.protect(ctx, append(across.References("Garden", r.owner.Input.Objects[Garden]), r.owner.extensionReferences()...), true)
 }
 
 // onlyGarden is an error for a Garden beside another one that was there before.

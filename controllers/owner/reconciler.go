@@ -65,6 +65,9 @@ type Owner struct {
 	rotation credentials
 	// referenced is what the declaration refers to, as it was read last.
 	referenced []references.Found
+	// extensions are the Extensions of the operator, as they were read last; declared those that Git declares.
+	extensions []*unstructured.Unstructured
+	declared   map[string]render.Extension
 }
 
 func (o *Owner) String() string { return o.Input.Owner.String() }
@@ -76,7 +79,7 @@ func (o *Owner) ControlPlane() string { return o.identity().ControlPlaneNamespac
 func (o *Owner) Take(in render.Input) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.Input = in
+	o.Input, o.declared = in, nil
 }
 
 // identity is for others than who reconciles it.
@@ -313,6 +316,9 @@ func (r *run) pass(ctx context.Context) (again bool, err error) {
 	if outcome != nil {
 		r.report.Nodes = outcome.Nodes
 		r.blocked.explain(r.report.Nodes)
+	}
+	if terr := r.tellInstalled(ctx); terr != nil && ctx.Err() == nil {
+		err = errors.Join(err, terr)
 	}
 	if err != nil {
 		return false, err

@@ -1,0 +1,146 @@
+package owner
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	operatorv1alpha1 "github.com/pergola-dev/pergola/api/operator/v1alpha1"
+	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/render"
+	"github.com/pergola-dev/pergola/schemas/across"
+)
+
+// What the Extensions of the operator install belongs to the Garden: it is rendered with it, and has its steps in the Garden's flow. Here is what is done for
+// the Extensions themselves; what is said of them is in extensions_status.go.
+
+// readExtensions finds the Extensions that there are, whoever made them. What Git declares goes before what is there; what Git does not declare any more is
+// still there while it is being deleted.
+func (r *Reconciler) readExtensions(ctx context.Context, o *Owner) error {
+	if o.Input.Owner.Kind != Garden {
+		return nil
+	}
+	gvk := operatorv1alpha1.SchemeGroupVersion.WithKind(render.KindExtension.Kind)
+	live, err := listWhole(ctx, o.Home, gvk)
+	if err != nil {
+		return err
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.declared == nil {
+		o.declared = maps.Clone(o.Input.Extensions)
+		if o.declared == nil {
+			o.declared = map[string]render.Extension{}
+		}
+	}
+	o.extensions = live
+	all := maps.Clone(o.declared)
+	for _, obj := range live {
+		if _, ours := all[obj.GetName()]; !ours {
+			e := render.ExtensionOf(obj)
+			e.Leaving = obj.GetDeletionTimestamp() != nil
+			all[e.Name] = e
+		}
+	}
+	o.Input.Extensions = all
+	return nil
+}
+
+// listWhole asks for all objects of a kind, also those that nobody has given a label of ours; none where the kind is not served.
+func listWhole(ctx context.Context, c *apply.Cluster, gvk schema.GroupVersionKind) ([]*unstructured.Unstructured, error) {
+	mapping, err := c.Mapping(ctx, gvk)
+	if unserved(err) {
+		return nil, nil
+	}
+	ref := apply.Ref{APIVersion: gvk.GroupVersion().String(), Kind: gvk.Kind}
+	if err != nil {
+		return nil, c.Explain(ref, "list", err)
+	}
+	list, err := c.Dynamic().Resource(mapping.Resource).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, c.Explain(ref, "list", err)
+	}
+	out := make([]*unstructured.Unstructured, 0, len(list.Items))
+	for i := range list.Items {
+		out = append(out, &list.Items[i])
+	}
+	return out, nil
+}
+
+// liveExtensions are the Extensions as they were read last.
+func (o *Owner) liveExtensions() []*unstructured.Unstructured {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return slices.Clone(o.extensions)
+}
+
+// installedFor are the bundles of an Extension; steps of the flows have the same names.
+func installedFor(extension string) []string {
+	return []string{
+		bundleRuntime(extension), "extension-registration-" + extension, "extension-admission-access-" + extension,
+		bundleAdmissionVirtual(extension), bundleAdmissionRuntime(extension),
+	}
+}
+
+// Names of ManagedResources (upstream's).
+func bundleRuntime(extension string) string { return "extension-" + extension + "-garden" }
+func bundleAdmissionVirtual(extension string) string {
+	return "extension-admission-virtual-" + extension
+}
+func bundleAdmissionRuntime(extension string) string {
+	return "extension-admission-runtime-" + extension
+}
+
+// extensionReferences are the Secrets and ConfigMaps that Extensions name: they are protected as those of the Garden are.
+func (o *Owner) extensionReferences() []across.Reference {
+	var out []across.Reference
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, e := range o.Input.Extensions {
+		if !e.Leaving {
+			out = append(out, across.References(render.KindExtension.Kind, map[string]any{"spec": e.Spec})...)
+		}
+	}
+	return out
+}
+
+// guardExtensions keeps Extensions from going before what was installed for them has.
+func (r *run) guardExtensions(ctx context.Context) error {
+	var problems []error
+	for _, live := range r.owner.liveExtensions() {
+		if live.GetDeletionTimestamp() == nil && !slices.Contains(live.GetFinalizers(), finalizerOperator) {
+			problems = append(problems, changeFinalizers(ctx, r.owner.Home, apply.RefOf(live), withFinalizers(finalizerOperator)))
+		}
+	}
+	return errors.Join(problems...)
+}
+
+// releaseExtensions lets those go that are being deleted and that the Garden does not need. One that Git declares is made anew by the next run.
+func (r *run) releaseExtensions(ctx context.Context) error {
+	rendered := map[string]bool{}
+	for _, b := range r.owner.Bundles() {
+		rendered[b.Name] = true
+	}
+	var problems []error
+	for _, live := range r.owner.liveExtensions() {
+		name := live.GetName()
+		if live.GetDeletionTimestamp() == nil || !r.owner.isDeclared(name) && slices.ContainsFunc(installedFor(name), func(b string) bool { return rendered[b] }) {
+			continue
+		}
+		problems = append(problems, changeFinalizers(ctx, r.owner.Home, apply.RefOf(live), withoutFinalizers(finalizerOperator)))
+	}
+	return errors.Join(problems...)
+}
+
+// isDeclared tells whether Git declares an Extension.
+func (o *Owner) isDeclared(extension string) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	_, is := o.declared[extension]
+	return is
+}

@@ -1,0 +1,273 @@
+package owner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
+	operatorv1alpha1 "github.com/pergola-dev/pergola/api/operator/v1alpha1"
+	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/controllers/access"
+	"github.com/pergola-dev/pergola/health/condition"
+	"github.com/pergola-dev/pergola/render"
+)
+
+// Reasons of the conditions of an Extension (upstream's).
+const (
+	reasonExtensionInstalled   = "ReconcileSuccessful"
+	reasonExtensionFailed      = "ReconcileFailed"
+	reasonExtensionDeleted     = "DeleteSuccessful"
+	reasonExtensionStaying     = "InstalledInRuntime"
+	reasonExtensionRequired    = "ExtensionRequired"
+	reasonExtensionNotRequired = "ExtensionNotRequired"
+	reasonInstallationRequired = "RequiredControllerInstallation"
+	reasonNoInstallation       = "NoRequiredControllerInstallation"
+)
+
+// careExtensions writes what is known of Extensions now: who needs them, and whether what was installed is healthy.
+func (r *Reconciler) careExtensions(ctx context.Context, o *Owner, bundles []render.Bundle) error {
+	live := o.liveExtensions()
+	if len(live) == 0 {
+		return nil
+	}
+	installations, known := r.installations(ctx, o)
+	b := condition.New(r.Clock, r.Thresholds)
+	var problems []error
+	for _, e := range live {
+		judged := &judgedExtension{Reconciler: r, owner: o, builder: b, live: e, bundles: bundles}
+		problems = append(problems, r.sayOf(ctx, o, e, func(had []condition.Condition) []condition.Condition {
+			had = judged.requiredRuntime(had)
+			if known {
+				had = judged.requiredVirtual(had, installations)
+			}
+			return judged.healthy(ctx, had)
+		}))
+	}
+	return errors.Join(problems...)
+}
+
+// judgedExtension is one Extension that is looked at.
+type judgedExtension struct {
+	*Reconciler
+	owner   *Owner
+	builder *condition.Builder
+	live    *unstructured.Unstructured
+	bundles []render.Bundle
+}
+
+// requiredRuntime says for which kinds the Garden has objects that the extension works on.
+func (j *judgedExtension) requiredRuntime(had []condition.Condition) []condition.Condition {
+	old := j.builder.GetOrInit(had, operatorv1alpha1.ExtensionRequiredRuntime)
+	kinds := kindsUsed(j.bundles, render.ExtensionOf(j.live))
+	if len(kinds) == 0 {
+		return condition.Merge(had, j.builder.Update(old, gardencorev1beta1.ConditionFalse, reasonExtensionNotRequired, "Extension not required for any kind"))
+	}
+	return condition.Merge(had, j.builder.OK(old, reasonExtensionRequired, fmt.Sprintf("Extension required for kinds %s", kinds)))
+}
+
+// kindsUsed are the kinds of the Garden's extension objects that are of a type of an Extension.
+func kindsUsed(bundles []render.Bundle, e render.Extension) []string {
+	offered := map[string]bool{}
+	resources, _ := e.Spec["resources"].([]any)
+	for _, item := range resources {
+		if r, ok := item.(map[string]any); ok {
+			offered[fmt.Sprint(r["kind"], "/", r["type"])] = true
+		}
+	}
+	var kinds []string
+	for _, b := range bundles {
+		for _, obj := range b.Objects {
+			of, _, _ := unstructured.NestedString(obj.Object, "spec", "type")
+			if b.Cluster == render.ClusterRuntime && obj.GroupVersionKind().Group == "extensions.gardener.cloud" && offered[obj.GetKind()+"/"+of] {
+				kinds = append(kinds, obj.GetKind())
+			}
+		}
+	}
+	slices.Sort(kinds)
+	return slices.Compact(kinds)
+}
+
+// installations are those of extensions on Seeds; not known while the virtual garden cannot be asked.
+func (r *Reconciler) installations(ctx context.Context, o *Owner) ([]gardencorev1beta1.ControllerInstallation, bool) {
+	if o.Target == nil || !access.IsThere(ctx, o.Target.RESTConfig()) {
+		return nil, false
+	}
+	list, err := listWhole(ctx, o.Target, gardencorev1beta1.SchemeGroupVersion.WithKind("ControllerInstallation"))
+	if err != nil {
+		return nil, false // what cannot be asked is said by the condition about its API server
+	}
+	var out []gardencorev1beta1.ControllerInstallation
+	for _, obj := range list {
+		var i gardencorev1beta1.ControllerInstallation
+		if runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, &i) == nil {
+			out = append(out, i)
+		}
+	}
+	return out, true
+}
+
+// requiredVirtual says whether Seeds need the extension, and whether it is well there.
+func (j *judgedExtension) requiredVirtual(had []condition.Condition, all []gardencorev1beta1.ControllerInstallation) []condition.Condition {
+	old := j.builder.GetOrInit(had, operatorv1alpha1.ExtensionRequiredVirtual)
+	own := slices.DeleteFunc(slices.Clone(all), func(i gardencorev1beta1.ControllerInstallation) bool {
+		return i.Spec.RegistrationRef.Name != j.live.GetName()
+	})
+	required := slices.ContainsFunc(own, func(i gardencorev1beta1.ControllerInstallation) bool {
+		c := condition.Get(i.Status.Conditions, gardencorev1beta1.ControllerInstallationRequired)
+		return c != nil && c.Status == gardencorev1beta1.ConditionTrue
+	})
+	if !required {
+		had = condition.Remove(had, operatorv1alpha1.ControllerInstallationsHealthy)
+		return condition.Merge(had, j.builder.Update(old, gardencorev1beta1.ConditionFalse, reasonNoInstallation, "Extension does not have required ControllerInstallations for seed clusters"))
+	}
+	had = condition.Merge(had, j.builder.OK(old, reasonInstallationRequired, "Extension has required ControllerInstallations for seed clusters"))
+	old = j.builder.GetOrInit(had, operatorv1alpha1.ControllerInstallationsHealthy)
+	for _, i := range own {
+		if reason, message := unwell(i); reason != "" {
+			return condition.Merge(had, j.builder.Failed(old, nil, reason, bounded(message)))
+		}
+	}
+	return condition.Merge(had, j.builder.OK(old, "ControllerInstallationsRunning", "All controller installations are healthy."))
+}
+
+// unwell says what is wrong with an installation; empty if nothing is.
+func unwell(i gardencorev1beta1.ControllerInstallation) (reason, message string) {
+	for _, wanted := range []struct {
+		kind   gardencorev1beta1.ConditionType
+		status gardencorev1beta1.ConditionStatus
+	}{
+		{gardencorev1beta1.ControllerInstallationValid, gardencorev1beta1.ConditionTrue},
+		{gardencorev1beta1.ControllerInstallationInstalled, gardencorev1beta1.ConditionTrue},
+		{gardencorev1beta1.ControllerInstallationHealthy, gardencorev1beta1.ConditionTrue},
+		{gardencorev1beta1.ControllerInstallationProgressing, gardencorev1beta1.ConditionFalse},
+	} {
+		switch c := condition.Get(i.Status.Conditions, wanted.kind); {
+		case c == nil:
+			return "MissingCondition", fmt.Sprintf("ControllerInstallation %s: nobody has said whether it is %s", i.Name, wanted.kind)
+		case c.Status != wanted.status:
+			return c.Reason, fmt.Sprintf("ControllerInstallation %s: %s is %s: %s", i.Name, wanted.kind, c.Status, c.Message)
+		}
+	}
+	return "", ""
+}
+
+// healthy judges what was installed in the clusters of the Garden.
+func (j *judgedExtension) healthy(ctx context.Context, had []condition.Condition) []condition.Condition {
+	name := j.live.GetName()
+	for _, part := range []struct {
+		kind            gardencorev1beta1.ConditionType
+		bundles         []string
+		reason, message string
+	}{
+		{operatorv1alpha1.ExtensionHealthy, []string{bundleRuntime(name)}, "ExtensionComponentsRunning", "All extension components are healthy."},
+		{
+			operatorv1alpha1.ExtensionAdmissionHealthy, []string{bundleAdmissionVirtual(name), bundleAdmissionRuntime(name)},
+			"ExtensionAdmissionComponentsRunning", "All extension admission components are healthy.",
+		},
+	} {
+		wanted := slices.DeleteFunc(slices.Clone(j.bundles), func(b render.Bundle) bool { return !slices.Contains(part.bundles, b.Name) })
+		if len(wanted) == 0 {
+			had = condition.Remove(had, part.kind)
+			continue
+		}
+		had = condition.Merge(had, j.health(ctx, j.builder.GetOrInit(had, part.kind), wanted, part.reason, part.message))
+	}
+	return had
+}
+
+func (j *judgedExtension) health(ctx context.Context, old condition.Condition, bundles []render.Bundle, reason, message string) condition.Condition {
+	for _, b := range bundles {
+		failure, err := j.bundleFailure(ctx, j.owner, b)
+		switch {
+		case err != nil:
+			return j.builder.Unknown(old, condition.ReasonCheckError, bounded(strings.Join(Problems(err), "; ")))
+		case failure != nil:
+			return j.builder.Failed(old, nil, failure.Reason, failure.Message, toCodes(failure.Codes)...)
+		}
+	}
+	return j.builder.OK(old, reason, message)
+}
+
+// tellInstalled writes what came of the steps of Extensions.
+func (r *run) tellInstalled(ctx context.Context) error {
+	b := condition.New(r.Clock, nil)
+	rendered := map[string]bool{}
+	for _, bundle := range r.owner.Bundles() {
+		rendered[bundle.Name] = true
+	}
+	var problems []error
+	for _, e := range r.owner.liveExtensions() {
+		var failed []error
+		for _, node := range r.report.Nodes {
+			if rendered[node.ID] && slices.Contains(installedFor(e.GetName()), node.ID) && node.Err != nil {
+				failed = append(failed, node.Err)
+			}
+		}
+		problems = append(problems, r.sayOf(ctx, r.owner, e, func(had []condition.Condition) []condition.Condition {
+			old := b.GetOrInit(had, operatorv1alpha1.ExtensionInstalled)
+			leaving := e.GetDeletionTimestamp() != nil && !r.owner.isDeclared(e.GetName())
+			switch {
+			case len(failed) > 0:
+				old = b.Update(old, gardencorev1beta1.ConditionFalse, reasonExtensionFailed, bounded(strings.Join(Problems(errors.Join(failed...)), "; ")))
+			case leaving && rendered[bundleRuntime(e.GetName())]:
+				old = b.OK(old, reasonExtensionStaying, "Extension is still required in runtime cluster")
+			case leaving:
+				old = b.Update(old, gardencorev1beta1.ConditionFalse, reasonExtensionDeleted, "Extension has been deleted successfully")
+			default:
+				old = b.OK(old, reasonExtensionInstalled, "Extension has been reconciled successfully")
+			}
+			return condition.Merge(had, old)
+		}))
+	}
+	return errors.Join(problems...)
+}
+
+// endExtensions says that nothing is installed for Extensions any more, and lets go of them: their Garden is gone.
+func (r *run) endExtensions(ctx context.Context) error {
+	b := condition.New(r.Clock, nil)
+	var problems []error
+	for _, e := range r.owner.liveExtensions() {
+		no := func(had []condition.Condition, kind gardencorev1beta1.ConditionType, reason, message string) []condition.Condition {
+			return condition.Merge(had, b.Update(b.GetOrInit(had, kind), gardencorev1beta1.ConditionFalse, reason, message))
+		}
+		problems = append(problems, r.sayOf(ctx, r.owner, e, func(had []condition.Condition) []condition.Condition {
+			had = condition.Remove(had, operatorv1alpha1.ExtensionHealthy, operatorv1alpha1.ExtensionAdmissionHealthy, operatorv1alpha1.ControllerInstallationsHealthy)
+			had = no(had, operatorv1alpha1.ExtensionRequiredRuntime, reasonExtensionNotRequired, "Extension not required for any kind")
+			had = no(had, operatorv1alpha1.ExtensionRequiredVirtual, reasonNoInstallation, "Extension does not have required ControllerInstallations for seed clusters")
+			return no(had, operatorv1alpha1.ExtensionInstalled, reasonExtensionDeleted, "Extension has been deleted successfully")
+		}), changeFinalizers(ctx, r.owner.Home, apply.RefOf(e), withoutFinalizers(finalizerOperator)))
+	}
+	return errors.Join(problems...)
+}
+
+// sayOf writes the conditions of an Extension where they change.
+func (r *Reconciler) sayOf(ctx context.Context, o *Owner, extension *unstructured.Unstructured, change func([]condition.Condition) []condition.Condition) error {
+	ref := apply.RefOf(extension)
+	live, err := o.Home.GetLive(ctx, ref)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return o.Home.Explain(ref, "read", err)
+	}
+	status, err := statusOf(o.Home, ref, live)
+	if err != nil {
+		return err
+	}
+	conditions := change(slices.Clone(status.Conditions))
+	if condition.Equal(conditions, status.Conditions) && status.ObservedGeneration == live.GetGeneration() {
+		return nil
+	}
+	patch := map[string]any{"status": map[string]any{"conditions": conditions, "observedGeneration": live.GetGeneration()}}
+	if _, err := o.Home.MergePatch(ctx, ref, patch, kinds[Garden].role, "status"); err != nil && !apierrors.IsNotFound(err) {
+		return o.Home.Explain(ref, "write the conditions", err)
+	}
+	return nil
+}
