@@ -39,6 +39,9 @@ type Bundle struct {
 	// Unresolved names the facts that were not known: the bundle can be shown
 	// and compared, but not applied.
 	Unresolved []string `json:"unresolved,omitempty"`
+	// Problem says why there are no objects although there should be some: the chart that they come from cannot be had, or not be rendered. What was
+	// applied of the bundle stays as it is.
+	Problem string `json:"problem,omitempty"`
 }
 
 // Delivery says how a bundle reaches its cluster.

@@ -30,6 +30,10 @@ type Input struct {
 	Referred map[string]func() *unstructured.Unstructured
 	// Extensions are those of the operator, by name: what Git declares, and what there is besides. Only a Garden has them.
 	Extensions map[string]Extension
+	// Charts are those of Extensions that somebody was asked for, by their references. A bundle whose chart nobody was asked for is not resolved; one whose chart
+	// cannot be had, or not be rendered, has a problem, which is an error where ChartsMatter.
+	Charts       map[string]Chart
+	ChartsMatter bool
 	// GardenAPI says who serves the Gardener API in the virtual garden; empty means definitions (landscapev1alpha1.GardenAPICRD).
 	GardenAPI landscapev1alpha1.GardenAPI
 	// FeatureGates decide what is deployed; nil are their defaults.

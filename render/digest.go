@@ -22,7 +22,9 @@ import (
 type InputDigest [sha256.Size]byte
 
 // notDigested are the fields of an Input that are for errors and for people, or say what is asked for, and not rendered.
-func notDigested() []string { return []string{"Declared", "FilledIn", "Only", "Referred"} }
+func notDigested() []string {
+	return []string{"ChartsMatter", "Declared", "FilledIn", "Only", "Referred"}
+}
 
 // DigestInput takes the digest of an input with the options that it is rendered with. The error is that of an overlay that
 // cannot be read.
@@ -115,6 +117,9 @@ func (d *digester) text(s string) {
 
 // value writes any plain value. Whole numbers and others are told apart, as CUE and Helm do, and so is nothing from something empty.
 func (d *digester) value(v reflect.Value) {
+	if v.IsValid() && v.Type() == reflect.TypeFor[pulledFiles]() {
+		return // the digest of the chart is beside
+	}
 	switch v.Kind() {
 	case reflect.Invalid:
 		d.number('n', 0)

@@ -16,6 +16,8 @@ type Extension struct {
 	Spec        map[string]any    `json:"spec"`
 	// Leaving says that somebody deletes it: of what was installed for it only that stays which the Garden needs.
 	Leaving bool `json:"leaving"`
+	// Required says that the Garden has objects of its types in the runtime cluster (SettleExtensions).
+	Required bool `json:"required"`
 }
 
 // KindExtension are the Extensions of the operator: not the objects that extensions work on.

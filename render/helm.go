@@ -11,6 +11,8 @@ import (
 	"helm.sh/helm/v3/pkg/chart/loader"
 	"helm.sh/helm/v3/pkg/chartutil"
 	"helm.sh/helm/v3/pkg/engine"
+
+	gardencorev1 "github.com/pergola-dev/pergola/api/core/v1"
 )
 
 // helmSource is the evaluated source.helm of a bundle.
@@ -18,6 +20,12 @@ type helmSource struct {
 	Chart   string         `json:"chart"`
 	Release string         `json:"release"`
 	Values  map[string]any `json:"values"`
+	// OCI names a chart in a registry, in the place of Chart; the others are for such charts alone.
+	OCI       *gardencorev1.OCIRepository `json:"oci"`
+	Namespace string                      `json:"namespace"`
+	// Overrides go before Values, which are those of a user.
+	Overrides        map[string]any    `json:"overrides"`
+	GardenKubeconfig *gardenKubeconfig `json:"gardenKubeconfig"`
 }
 
 // helmObjects renders a chart without a cluster: lookup returns nothing, and the
@@ -26,6 +34,9 @@ func helmObjects(catalogue fs.FS, dir string, in Input, spec bundleSpec, v cue.V
 	var src helmSource
 	if err := v.Decode(&src); err != nil {
 		return nil, cueError("helm", err)
+	}
+	if src.OCI != nil {
+		return pulledObjects(in, spec, src, v.LookupPath(cue.ParsePath("with")))
 	}
 	named := v.LookupPath(cue.ParsePath("chart"))
 	chartDir, err := resolve(dir, src.Chart)

@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 
+	gardencorev1 "github.com/pergola-dev/pergola/api/core/v1"
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 	operatorv1alpha1 "github.com/pergola-dev/pergola/api/operator/v1alpha1"
@@ -75,6 +76,8 @@ type ownerBuilder struct {
 	// projectOf finds the project by its namespace.
 	projectOf map[string]string
 	referred  referred
+	// charts pulls those of Extensions; nil where nobody is asked.
+	charts    func([]gardencorev1.OCIRepository) map[string]Chart
 	gardenAPI landscapev1alpha1.GardenAPI
 	gates     *landscapev1alpha1.FeatureGates
 }
@@ -127,6 +130,10 @@ func (b *ownerBuilder) gardenAndSeeds() ([]Input, error) {
 			Extensions:    extensionsIn(b.landscape),
 			TargetVersion: garden.Spec.VirtualCluster.Kubernetes.Version,
 			Declared:      declaredAt(declaration),
+		}
+		in.SettleExtensions()
+		if b.charts != nil {
+			in.ChartsMatter, in.Charts = true, b.charts(in.WantedCharts())
 		}
 		b.referred.give(&in)
 		if versionErr == nil {

@@ -82,6 +82,9 @@ func Reached(catalogue fs.FS, before, after State, settings ...Setting) (Reach, 
 		}
 		c.options[kind] = [2]InputDigest{of, after}
 	}
+	for i := range old.Inputs {
+		old.Inputs[i].ChartsMatter = false // that one is gone is no reason not to show what takes its place
+	}
 	c.gardensAndSeeds()
 	if err := c.shoots(); err != nil {
 		return Reach{}, err
@@ -336,7 +339,7 @@ func newOwnerBuilder(l *landscapes.Landscape, settings settings) *ownerBuilder {
 	around := aroundShoots(l)
 	return &ownerBuilder{
 		landscape: l, mutations: mutation.New(aroundAll(l), settings.now), around: around, shootMutations: mutation.New(around, settings.now),
-		referred: referredIn(l), gardenAPI: cmp.Or(l.Config.Spec.GardenAPI, landscapev1alpha1.GardenAPICRD), gates: l.Config.Spec.FeatureGates,
+		referred: referredIn(l), gardenAPI: cmp.Or(l.Config.Spec.GardenAPI, landscapev1alpha1.GardenAPICRD), gates: l.Config.Spec.FeatureGates, charts: settings.charts,
 	}
 }
 

@@ -341,6 +341,7 @@ func TestDigestSeesEveryField(t *testing.T) {
 	whole.Facts = Facts{Secrets: map[string]SecretFact{"ca": {Name: "a"}}, Clusters: map[string]ClusterFact{"runtime": {}}, Addresses: map[string]string{"a": "b"}, Extensions: map[string]map[string]any{"a": {"b": 1.5}},
 		References: map[string]ReferenceFact{"Secret/a": {Checksum: "b"}}, WildcardCertificate: &WildcardCertificateFact{Name: "a"}}
 	whole.References, whole.Referred = map[string]ReferenceFact{"Secret/a": {}}, map[string]func() *unstructured.Unstructured{"Secret/a": nil}
+	whole.Extensions, whole.Charts, whole.ChartsMatter = map[string]Extension{"a": {Name: "a"}}, map[string]Chart{"a": {Digest: "b"}}, true
 	before := digest(whole, Options{})
 	for i := range reflect.TypeFor[Input]().NumField() {
 		name := reflect.TypeFor[Input]().Field(i).Name

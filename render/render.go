@@ -106,6 +106,11 @@ func collect(tasks []*task) (Result, error) {
 		}
 		result.Components = append(result.Components, t.component)
 		result.Bundles = append(result.Bundles, t.bundles...)
+		for _, b := range t.bundles {
+			if b.Problem != "" && t.in.ChartsMatter {
+				problems = append(problems, fmt.Errorf("%s, bundle %s: %s", t.in.Owner, b.Name, b.Problem))
+			}
+		}
 	}
 	problems = append(problems, duplicateBundles(result.Bundles)...)
 	problems = append(problems, duplicatesBetween(result.Bundles, func(b Bundle) string { return b.Cluster }, true)...)
@@ -156,8 +161,20 @@ func renderComponent(eval *evaluator, dir string, in *Input, images map[string]s
 // render runs the engines, then what is common to all of them.
 func (c Component) render(in Input, opts Options) ([]Bundle, error) {
 	bundles := make([]Bundle, 0, len(c.bundles))
+	var without []Bundle // objects
 	for _, spec := range c.bundles {
 		objects, err := source(opts.Catalogue, c.Path, in, spec)
+		if problem, ok := errors.AsType[*problemError](err); ok {
+			b := newBundle(c, in, spec, nil)
+			if !problem.unasked {
+				b.Problem = problem.text
+			}
+			if err := b.Seal(problem.text); err != nil {
+				return nil, err
+			}
+			without = append(without, b)
+			continue
+		}
 		if err != nil {
 			return nil, fmt.Errorf("bundle %s: %w", spec.Name, err)
 		}
@@ -178,13 +195,23 @@ func (c Component) render(in Input, opts Options) ([]Bundle, error) {
 	}
 	for i := range bundles {
 		if len(bundles[i].Objects) == 0 {
-			return nil, at(c.bundles[i].source, "bundle %s rendered no object: disable the component instead", bundles[i].Name)
+			return nil, at(c.sourceOf(bundles[i].Name), "bundle %s rendered no object: disable the component instead", bundles[i].Name)
 		}
 		if err := bundles[i].seal(c.SecretRequests(), in.unknownReferences()); err != nil {
 			return nil, err
 		}
 	}
-	return bundles, nil
+	return append(bundles, without...), nil
+}
+
+// sourceOf is where the source of a bundle is written.
+func (c Component) sourceOf(bundle string) cue.Value {
+	for _, spec := range c.bundles {
+		if spec.Name == bundle {
+			return spec.source
+		}
+	}
+	return c.value
 }
 
 func newBundle(c Component, in Input, spec bundleSpec, objects []Object) Bundle {

@@ -3,6 +3,8 @@ package render
 import (
 	"slices"
 	"time"
+
+	gardencorev1 "github.com/pergola-dev/pergola/api/core/v1"
 )
 
 // Setting is one of how a landscape is read.
@@ -18,6 +20,8 @@ type settings struct {
 	// sparing says that it is done sparingly; sample is how many Shoots are compared at most that are declared in the same way, 0 is no bound.
 	sparing bool
 	sample  int
+	// charts pulls those of Extensions.
+	charts func([]gardencorev1.OCIRepository) map[string]Chart
 }
 
 // has tells whether owners of a kind are built.
@@ -37,6 +41,12 @@ func Checked() Setting { return func(s *settings) { s.checked = true } }
 
 // OwnersOf leaves out the owners of other kinds than these: garden, seed and shoot. No Shoot is read where they are left out.
 func OwnersOf(kinds ...string) Setting { return func(s *settings) { s.kinds = kinds } }
+
+// WithCharts says who pulls the charts that Extensions name, by their references. That one cannot be had is an error then; without it, bundles of charts
+// have no objects.
+func WithCharts(pull func([]gardencorev1.OCIRepository) map[string]Chart) Setting {
+	return func(s *settings) { s.charts = pull }
+}
 
 func settingsOf(list []Setting) settings {
 	var s settings

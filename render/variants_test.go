@@ -3,6 +3,7 @@ package render
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/ptr"
 
+	gardencorev1 "github.com/pergola-dev/pergola/api/core/v1"
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 	"github.com/pergola-dev/pergola/components"
 	"github.com/pergola-dev/pergola/landscapes"
@@ -29,6 +31,8 @@ type variant struct {
 	gardenAPI landscapev1alpha1.GardenAPI
 	gates     *landscapev1alpha1.FeatureGates
 	changes   []change
+	// files are added to the landscape.
+	files map[string]string
 }
 
 // variants are the ways in which declarations differ most.
@@ -62,6 +66,7 @@ var variants = []variant{
 		{"Seed", "spec.settings.verticalPodAutoscaler.enabled", false},
 		{"Seed", "spec.settings.excessCapacityReservation", map[string]any{"enabled": true}},
 	}},
+	{name: "extensions", files: map[string]string{"extensions.yaml": variantExtensions}},
 	{name: "dual stack, two pools, hibernated", changes: []change{
 		{"Garden", "spec.runtimeCluster.networking", map[string]any{
 			"ipFamilies": []any{"IPv4", "IPv6"}, "nodes": []any{"172.18.0.0/24", "fd00:18::/64"}, "pods": []any{"10.1.0.0/16", "fd00:1::/56"}, "services": []any{"10.2.0.0/16", "fd00:2::/112"},
@@ -117,6 +122,9 @@ func eachVariant(t *testing.T, test func(*testing.T, variantResult)) {
 func (v variant) render(t *testing.T) variantResult {
 	t.Helper()
 	l := localLandscape(t)
+	if v.files != nil {
+		l = extended(t, v.files)
+	}
 	l.Config.Spec.GardenAPI, l.Config.Spec.FeatureGates = v.gardenAPI, v.gates
 	for i := range l.Declarations {
 		obj := l.Declarations[i].Object()
@@ -131,7 +139,7 @@ func (v variant) render(t *testing.T) variantResult {
 	require.False(t, schemas.HasErrors(found), "a variant has to be valid: %v", found)
 	options, err := LandscapeOptions(components.FS, l)
 	require.NoError(t, err)
-	inputs, err := Owners(l)
+	inputs, err := Owners(l, WithCharts(someCharts(t)))
 	require.NoError(t, err)
 	require.Len(t, inputs, 3)
 	out := variantResult{inputs: inputs}
@@ -170,14 +178,75 @@ func (c change) apply(t *testing.T, obj *unstructured.Unstructured) {
 	require.NoError(t, unstructured.SetNestedField(obj.Object, c.value, fields...))
 }
 
+// variantExtensions are asked by the Garden at every moment that there is.
+var variantExtensions = func() string {
+	text := `
+apiVersion: operator.gardener.cloud/v1alpha1
+kind: Extension
+metadata: {name: all}
+spec:
+  deployment:
+    extension: {helm: {ociRepository: {ref: "registry.example.org/charts/all:v1"}}}
+    admission:
+      runtimeCluster: {helm: {ociRepository: {ref: "registry.example.org/charts/all:v1"}}}
+      virtualCluster: {helm: {ociRepository: {ref: "registry.example.org/charts/all:v1"}}}
+  resources:
+`
+	for _, kind := range []string{"BackupBucket", "BackupEntry", "ControlPlane", "DNSRecord", "Infrastructure", "Network", "OperatingSystemConfig", "Worker"} {
+		text += fmt.Sprintf("  - {kind: %s, type: local}\n", kind)
+	}
+	for _, reconcile := range []string{"BeforeKubeAPIServer", "AfterKubeAPIServer", "AfterWorker"} {
+		for _, end := range []string{"BeforeKubeAPIServer", "AfterKubeAPIServer"} {
+			text += fmt.Sprintf("  - {kind: Extension, type: %q, autoEnable: [garden], clusterCompatibility: [garden], lifecycle: {reconcile: %s, delete: %s}}\n",
+				strings.ToLower(reconcile+"-"+end), reconcile, end)
+		}
+	}
+	return text + "  - {kind: Network, type: calico}\n"
+}()
+
+// someCharts are at hand wherever a test asks for them.
+func someCharts(t *testing.T) func([]gardencorev1.OCIRepository) map[string]Chart {
+	return func(wanted []gardencorev1.OCIRepository) map[string]Chart {
+		out := map[string]Chart{}
+		for _, w := range wanted {
+			ref, err := ParseChartReference(w)
+			require.NoError(t, err)
+			chart, err := NewChart("sha256:"+strings.Repeat("0", 64), map[string][]byte{
+				"Chart.yaml":          []byte("apiVersion: v2\nname: all\nversion: 1.0.0\n"),
+				"templates/some.yaml": []byte("apiVersion: v1\nkind: ServiceAccount\nmetadata:\n  name: {{ .Release.Name }}\n"),
+			})
+			require.NoError(t, err)
+			out[ref.String()] = chart
+		}
+		return out
+	}
+}
+
+// extended is the demonstration landscape with some more files.
+func extended(t *testing.T, files map[string]string) *landscapes.Landscape {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "landscape")
+	require.NoError(t, os.CopyFS(dir, os.DirFS("../landscapes/local")))
+	require.NoError(t, os.RemoveAll(filepath.Join(dir, "golden")))
+	for name, text := range files {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+	}
+	return landscapeIn(t, dir)
+}
+
 // localLandscape loads the demonstration landscape, with its key.
 func localLandscape(t *testing.T) *landscapes.Landscape {
+	t.Helper()
+	return landscapeIn(t, "../landscapes/local")
+}
+
+func landscapeIn(t *testing.T, dir string) *landscapes.Landscape {
 	t.Helper()
 	key, err := os.ReadFile("../landscapes/local/.sops/age.key")
 	require.NoError(t, err)
 	identities, err := landscapes.ParseAgeIdentities(string(key))
 	require.NoError(t, err)
-	l, violations, err := landscapes.Load(t.Context(), "../landscapes/local", landscapes.Options{AgeIdentities: identities})
+	l, violations, err := landscapes.Load(t.Context(), dir, landscapes.Options{AgeIdentities: identities})
 	require.NoError(t, err)
 	require.Empty(t, violations)
 	return l

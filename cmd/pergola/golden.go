@@ -65,7 +65,7 @@ func goldenLandscape(cmd *cobra.Command, landscape, dir string, update bool, out
 	if err != nil {
 		return err
 	}
-	files, err := goldenFiles(l, catalogue(cmd))
+	files, err := goldenFiles(cmd, l, catalogue(cmd))
 	if err != nil {
 		return err
 	}
@@ -84,8 +84,8 @@ func goldenLandscape(cmd *cobra.Command, landscape, dir string, update bool, out
 }
 
 // goldenFiles are all files of a record: bundles and flows.
-func goldenFiles(l *landscapes.Landscape, catalogue fs.FS) (map[string][]byte, error) {
-	bundles, clusterOf, err := renderAll(l, catalogue)
+func goldenFiles(cmd *cobra.Command, l *landscapes.Landscape, catalogue fs.FS) (map[string][]byte, error) {
+	bundles, clusterOf, err := renderAll(cmd, l, catalogue)
 	if err != nil {
 		return nil, finding{err}
 	}

@@ -137,10 +137,10 @@ func TestGoldenCatchesOneCharacter(t *testing.T) {
 				catalogue[test.file].Data = bytes.Replace(before, []byte(test.before), []byte(test.after), 1)
 				require.Equal(t, 1, distance(before, catalogue[test.file].Data), "%s is one character away in %s", test.after, test.file)
 			}
-			files, err := goldenFiles(l, catalogue)
-			require.NoError(t, err)
 			var out bytes.Buffer
 			cmd := &cobra.Command{}
+			files, err := goldenFiles(cmd, l, catalogue)
+			require.NoError(t, err)
 			cmd.SetOut(&out)
 			err = compareGolden(cmd, record, files, "text")
 			if test.file == "" {

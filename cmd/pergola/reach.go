@@ -86,7 +86,7 @@ func (c comparison) plan() (plan.Plan, error) {
 
 // compare renders what the change can reach, and adds what is declared.
 func (c comparison) compare(old, new revision, refused []schemas.Violation) (plan.Plan, error) {
-	reach, err := render.Reached(catalogue(c.cmd), old.state(), new.state(), render.At(c.now))
+	reach, err := render.Reached(catalogue(c.cmd), old.state(), new.state(), render.At(c.now), withCharts(c.cmd, new.landscape))
 	if err != nil {
 		return plan.Plan{}, finding{err}
 	}

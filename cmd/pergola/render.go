@@ -56,7 +56,7 @@ func runRender(cmd *cobra.Command, dir string, o renderOptions) error {
 	if err != nil {
 		return err
 	}
-	bundles, clusterOf, err := renderAll(l, catalogue(cmd))
+	bundles, clusterOf, err := renderAll(cmd, l, catalogue(cmd))
 	if err != nil {
 		return finding{err}
 	}
@@ -96,12 +96,12 @@ func (o renderOptions) keeps(b render.Bundle, cluster string) bool {
 func ownerName(b render.Bundle) string { return b.Owner.Kind + "/" + b.Owner.Name }
 
 // renderAll renders a landscape with a catalogue and says which cluster each bundle goes to.
-func renderAll(l *landscapes.Landscape, catalogue fs.FS) ([]render.Bundle, func(render.Bundle) string, error) {
+func renderAll(cmd *cobra.Command, l *landscapes.Landscape, catalogue fs.FS) ([]render.Bundle, func(render.Bundle) string, error) {
 	seeds, err := render.SeedsOfShoots(l)
 	if err != nil {
 		return nil, nil, err
 	}
-	bundles, err := render.All(l, catalogue, nil, render.At(time.Now()))
+	bundles, err := render.All(l, catalogue, nil, render.At(time.Now()), withCharts(cmd, l))
 	return bundles, render.ClusterOf(seeds), err
 }
 

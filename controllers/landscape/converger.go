@@ -17,6 +17,7 @@ import (
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/controllers/accesstokens"
+	"github.com/pergola-dev/pergola/controllers/charts"
 	"github.com/pergola-dev/pergola/controllers/owner"
 	"github.com/pergola-dev/pergola/controllers/seedpublication"
 	"github.com/pergola-dev/pergola/health/condition"
@@ -45,6 +46,8 @@ type Options struct {
 	OnCare func(owner string, conditions []gardencorev1beta1.Condition)
 	// Checked says that render.CheckLandscape has found no error in the landscape: it is not looked for again.
 	Checked bool
+	// Charts pulls those that Extensions name, and keeps them; nil pulls none.
+	Charts *charts.Puller
 	// Renders are kept from one converger to the next; nil makes a converger render each owner itself.
 	Renders *owner.Renders
 	// Tokens keeps requesting those of control planes from one converger to the next; nil makes a converger do so while it is open.
@@ -201,8 +204,8 @@ func (c *Converger) prepareOwners() error {
 	}
 	c.owners = &owner.Reconciler{
 		Engine: c.engine, Render: rendering, Renders: options.Renders, Clock: options.Clock, Thresholds: options.Thresholds, Gate: options.Gate,
-		Gardener:    gardencorev1beta1.Gardener{ID: options.Holder, Name: options.Holder, Version: options.Version},
-		HealthRules: judging.Rules, ExistenceOnly: judging.ExistenceOnly, ProgressingThreshold: progressingThreshold(l),
+		Gardener: gardencorev1beta1.Gardener{ID: options.Holder, Name: options.Holder, Version: options.Version},
+		Charts:   options.Charts, HealthRules: judging.Rules, ExistenceOnly: judging.ExistenceOnly, ProgressingThreshold: progressingThreshold(l),
 		OnEvent: options.OnEvent, OnObject: c.object, Coming: c.coming, Tokens: c.keeper(), StepTimeout: options.StepTimeout, CareInterval: options.CareInterval,
 	}
 	return c.findOwners()

@@ -3,12 +3,14 @@ package operator
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/controllers/charts"
 	"github.com/pergola-dev/pergola/controllers/landscape"
 	"github.com/pergola-dev/pergola/controllers/notification"
 	"github.com/pergola-dev/pergola/controllers/owner"
@@ -188,7 +190,7 @@ func (s *syncer) converger(ctx context.Context, object *landscapev1alpha1.Landsc
 	told := &steps{}
 	gate.Take = func(id string, _ []plan.Ref) bool { return s.take(j, id) }
 	options := landscape.Options{
-		Catalogue: s.Catalogue, Clusters: s.clusters.byName(), Clock: s.Clock, Holder: s.Holder, Version: s.Version, Leases: s.leases(),
+		Catalogue: s.Catalogue, Charts: s.puller(), Clusters: s.clusters.byName(), Clock: s.Clock, Holder: s.Holder, Version: s.Version, Leases: s.leases(),
 		Part: landscape.PartOperator(), Checked: true, Renders: &s.renders, Tokens: s.tokens, Passing: &s.passing, Thresholds: landscape.Thresholds(l), Gate: gate,
 		OnEvent: func(e owner.Event) { s.progressed(j, told, e) }, CurrentAt: s.currentAt(j.revision.Commit),
 		OnDrift: s.drifted, Shown: s.shownApproval,
@@ -260,4 +262,15 @@ func (s *syncer) refused(p *preparation, err error) {
 	s.status.operation(gardencorev1beta1.LastOperationStateError, 0, err.Error())
 	s.metrics.synced(s.key, landscapev1alpha1.SyncFailed, 0)
 	s.hub.tell(p.commit, receiver.Progress{Time: now, Phase: receiver.PhaseFailed, Done: true, Err: err.Error()})
+}
+
+// puller keeps the charts of Extensions beside what was fetched.
+func (s *syncer) puller() *charts.Puller {
+	if s.charts == nil {
+		s.charts = &charts.Puller{Clock: s.Clock}
+		if s.CacheDir != "" {
+			s.charts.Dir = filepath.Join(s.CacheDir, "charts", s.key.Namespace, s.key.Name)
+		}
+	}
+	return s.charts
 }

@@ -12,6 +12,7 @@ import (
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/controllers/accesstokens"
+	"github.com/pergola-dev/pergola/controllers/charts"
 	"github.com/pergola-dev/pergola/controllers/landscape"
 	"github.com/pergola-dev/pergola/controllers/owner"
 	"github.com/pergola-dev/pergola/health/condition"
@@ -73,6 +74,7 @@ type syncer struct {
 	engineForces bool
 	// renders of the Garden, and what was let pass, are kept from one revision to the next.
 	renders   owner.Renders
+	charts    *charts.Puller
 	passing   landscape.Passing
 	preparing *preparation
 	// examined is what was validated last while it waits.

@@ -167,6 +167,9 @@ func (r *run) applyBundle(ctx context.Context, b render.Bundle) (waiter, error) 
 }
 
 func (r *run) sendBundle(ctx context.Context, b render.Bundle) (waiter, error) {
+	if b.Problem != "" {
+		return waiter{}, errors.New(b.Problem)
+	}
 	if len(b.Unresolved) > 0 {
 		return waiter{}, fmt.Errorf("not known yet: %s", strings.Join(b.Unresolved, ", "))
 	}

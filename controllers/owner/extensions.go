@@ -6,8 +6,10 @@ import (
 	"maps"
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	operatorv1alpha1 "github.com/pergola-dev/pergola/api/operator/v1alpha1"
@@ -30,6 +32,16 @@ func (r *Reconciler) readExtensions(ctx context.Context, o *Owner) error {
 	if err != nil {
 		return err
 	}
+	r.mergeExtensions(o, live)
+	pulled := r.pullCharts(ctx, o)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.Input.Charts = pulled
+	return nil
+}
+
+// mergeExtensions puts those that there are beside those that Git declares.
+func (r *Reconciler) mergeExtensions(o *Owner, live []*unstructured.Unstructured) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.declared == nil {
@@ -48,7 +60,24 @@ func (r *Reconciler) readExtensions(ctx context.Context, o *Owner) error {
 		}
 	}
 	o.Input.Extensions = all
-	return nil
+	o.Input.SettleExtensions()
+}
+
+// pullCharts asks for the charts of Extensions. One that cannot be had is no error here: it is one of the bundle that it is for.
+func (r *Reconciler) pullCharts(ctx context.Context, o *Owner) map[string]render.Chart {
+	if r.Charts == nil {
+		return nil
+	}
+	return r.Charts.All(ctx, o.Input.WantedCharts(), func(secret string) (map[string][]byte, error) {
+		ref := apply.Ref{APIVersion: "v1", Kind: "Secret", Namespace: o.Input.ReferenceNamespace(), Name: secret}
+		live, err := o.Home.GetLive(ctx, ref)
+		if err != nil {
+			return nil, o.Home.Explain(ref, "read", err)
+		}
+		var s corev1.Secret
+		err = runtime.DefaultUnstructuredConverter.FromUnstructured(live.Object, &s)
+		return s.Data, err
+	})
 }
 
 // listWhole asks for all objects of a kind, also those that nobody has given a label of ours; none where the kind is not served.

@@ -79,6 +79,9 @@ func (r *Reconciler) Plan(ctx context.Context, o *Owner) ([]plan.Item, int, erro
 }
 
 func (r *Reconciler) planBundle(ctx context.Context, o *Owner, b render.Bundle, look *serving) ([]plan.Item, int, error) {
+	if len(b.Objects) == 0 {
+		return nil, 0, fmt.Errorf("it is not known what it holds: %s", strings.Join(b.Unresolved, ", "))
+	}
 	cluster, err := o.cluster(b.Cluster)
 	if err != nil {
 		return nil, 0, err

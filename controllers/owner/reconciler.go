@@ -17,6 +17,7 @@ import (
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/apply/flow"
 	"github.com/pergola-dev/pergola/controllers/accesstokens"
+	"github.com/pergola-dev/pergola/controllers/charts"
 	"github.com/pergola-dev/pergola/controllers/managedresource"
 	"github.com/pergola-dev/pergola/controllers/references"
 	"github.com/pergola-dev/pergola/health"
@@ -112,6 +113,8 @@ type Reconciler struct {
 	// ExistenceOnly is content with the existence of objects whose kind has no rule.
 	ExistenceOnly bool
 	Gate          plan.Gate
+	// Charts pulls those that Extensions name; nil has none, and what they bring stays as it is.
+	Charts *charts.Puller
 	// Coming is what plans have seen to be made, by one owner for the next; it may be nil for who plans nothing.
 	Coming *Coming
 	// Tokens are requested for control planes from when they are reconciled; nil for nobody's.

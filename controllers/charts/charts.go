@@ -1,0 +1,214 @@
+package charts
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	gardencorev1 "github.com/pergola-dev/pergola/api/core/v1"
+	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
+	"github.com/pergola-dev/pergola/render"
+	"github.com/pergola-dev/pergola/source"
+)
+
+// Bounds of a chart: those of large extensions are a tenth of it.
+var limits = source.Limits{Transferred: 16 << 20, Unpacked: 64 << 20, File: 4 << 20, Object: 4 << 20, Files: 5000}
+
+const (
+	// pullTimeout is how long one request to a registry may take.
+	pullTimeout = 30 * time.Second
+	// tagAge is how long the answer about what a tag names is believed.
+	tagAge = time.Minute
+	// kept is how many charts are held in memory.
+	kept = 64
+)
+
+// Credentials are for one chart: the contents of the Secrets that its reference names; nil where it names none.
+type Credentials struct {
+	// Pull is a Secret of type kubernetes.io/dockerconfigjson.
+	Pull map[string][]byte
+	// CA has the certificates that the registry's is checked against, in PEM form.
+	CA []byte
+}
+
+// Puller pulls charts. The zero value works, and keeps them in memory alone. It is safe for concurrent use.
+type Puller struct {
+	// Dir keeps what was pulled, over restarts, too.
+	Dir string
+	// Proxy that connections go through. Zero: none.
+	Proxy source.Proxy
+	Clock clock.PassiveClock
+
+	mu     sync.Mutex
+	charts map[string]render.Chart
+	tags   map[string]tag
+}
+
+// tag is what a tag was last seen to name.
+type tag struct {
+	digest string
+	at     time.Time
+}
+
+// All gives charts by their references. A chart that cannot be had says why. read gives the content of a Secret that a reference names.
+func (p *Puller) All(ctx context.Context, named []gardencorev1.OCIRepository, read func(secret string) (map[string][]byte, error)) map[string]render.Chart {
+	out := map[string]render.Chart{}
+	for _, n := range named {
+		ref, err := render.ParseChartReference(n)
+		if err != nil || out[ref.String()].Digest != "" {
+			continue // who renders it says so
+		}
+		chart, err := p.Pull(ctx, n, func() (Credentials, error) { return credentialsOf(n, read) })
+		if err != nil {
+			chart = render.Chart{Problem: err.Error()}
+		}
+		out[ref.String()] = chart
+	}
+	return out
+}
+
+func credentialsOf(n gardencorev1.OCIRepository, read func(string) (map[string][]byte, error)) (Credentials, error) {
+	var out Credentials
+	if n.PullSecretRef != nil {
+		data, err := read(n.PullSecretRef.Name)
+		if err != nil {
+			return out, err
+		}
+		out.Pull = data
+	}
+	if n.CABundleSecretRef != nil {
+		data, err := read(n.CABundleSecretRef.Name)
+		if err != nil {
+			return out, err
+		}
+		if out.CA = data[keyCABundle]; len(out.CA) == 0 {
+			return out, fmt.Errorf("the Secret %s has no key %s", n.CABundleSecretRef.Name, keyCABundle)
+		}
+	}
+	return out, nil
+}
+
+// keyCABundle of a Secret with certificates (upstream's).
+const keyCABundle = "bundle.crt"
+
+// Pull gives a chart. One that is named by its digest is asked for once. What a tag names is asked again after a while, and stays what it was while the
+// registry does not answer.
+func (p *Puller) Pull(ctx context.Context, named gardencorev1.OCIRepository, with func() (Credentials, error)) (render.Chart, error) {
+	ref, err := render.ParseChartReference(named)
+	if err != nil {
+		return render.Chart{}, err
+	}
+	p.mu.Lock()
+	known := p.charts[ref.Digest]
+	if ref.Digest == "" {
+		if seen := p.tags[ref.String()]; seen.digest != "" && p.clock().Since(seen.at) < tagAge {
+			known = p.charts[seen.digest]
+		}
+	}
+	p.mu.Unlock()
+	if known.Digest != "" {
+		return known, nil
+	}
+	chart, err := p.pull(ctx, ref, with)
+	if err != nil {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if former := p.charts[p.tags[ref.String()].digest]; ref.Digest == "" && former.Digest != "" {
+			return former, nil
+		}
+		return chart, fmt.Errorf("chart %s cannot be pulled: %w", ref, err)
+	}
+	p.keep(ref, chart)
+	return chart, nil
+}
+
+func (p *Puller) clock() clock.PassiveClock {
+	return cmp.Or[clock.PassiveClock](p.Clock, clock.RealClock{})
+}
+
+func (p *Puller) keep(ref render.ChartReference, chart render.Chart) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.charts) >= kept || p.charts == nil {
+		p.charts, p.tags = map[string]render.Chart{}, map[string]tag{}
+	}
+	p.charts[chart.Digest] = chart
+	p.tags[ref.String()] = tag{chart.Digest, p.clock().Now()}
+}
+
+func (p *Puller) pull(ctx context.Context, ref render.ChartReference, with func() (Credentials, error)) (render.Chart, error) {
+	credentials, err := with()
+	if err != nil {
+		return render.Chart{}, err
+	}
+	remote, err := p.remote(ref, credentials)
+	if err != nil {
+		return render.Chart{}, err
+	}
+	defer remote.Close()
+	head, err := remote.Resolve(ctx)
+	if err != nil {
+		return render.Chart{}, err
+	}
+	snapshot, err := remote.Fetch(ctx, head)
+	if err != nil {
+		return render.Chart{}, err
+	}
+	files, err := filesOf(snapshot.FS)
+	if err != nil {
+		return render.Chart{}, err
+	}
+	return render.NewChart(head.Commit, files)
+}
+
+func (p *Puller) remote(ref render.ChartReference, with Credentials) (source.Remote, error) {
+	options := source.Options{
+		URL: "oci://" + ref.Repository, Ref: landscapev1alpha1.Reference{Tag: ref.Tag, Digest: ref.Digest},
+		Timeout: pullTimeout, Proxy: p.Proxy, Limits: limits, Clock: p.clock(),
+	}
+	if p.Dir != "" {
+		sum := sha256.Sum256([]byte(ref.Repository))
+		options.Dir = filepath.Join(p.Dir, hex.EncodeToString(sum[:8]))
+	}
+	if len(with.Pull) > 0 {
+		credentials, err := source.CredentialsOf(options.URL, with.Pull)
+		if err != nil {
+			return nil, err
+		}
+		options.Credentials = credentials
+	}
+	if len(with.CA) > 0 {
+		options.Credentials.CA = with.CA
+	}
+	return source.NewRemote(options)
+}
+
+// filesOf reads the files of a chart, which are in one folder of the archive.
+func filesOf(archive fs.FS) (map[string][]byte, error) {
+	out := map[string][]byte{}
+	err := fs.WalkDir(archive, ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		if !entry.Type().IsRegular() {
+			return fmt.Errorf("%s is a link: the files of a chart are plain", path.Base(name))
+		}
+		_, inside, ok := strings.Cut(name, "/")
+		if !ok {
+			return nil // beside the folder of the chart
+		}
+		out[inside], err = fs.ReadFile(archive, name)
+		return err
+	})
+	return out, err
+}

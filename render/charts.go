@@ -1,0 +1,237 @@
+package render
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"cuelabs.dev/go/oci/ociregistry/ociref"
+	"cuelang.org/go/cue"
+	"helm.sh/helm/v3/pkg/chart"
+	"helm.sh/helm/v3/pkg/chart/loader"
+	"helm.sh/helm/v3/pkg/chartutil"
+	"helm.sh/helm/v3/pkg/engine"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	gardencorev1 "github.com/pergola-dev/pergola/api/core/v1"
+)
+
+// ChartReference names a chart in a registry: by its tag, by its digest, or by both, of which the digest counts.
+type ChartReference struct{ Repository, Tag, Digest string }
+
+// String is the form in which people write it.
+func (r ChartReference) String() string {
+	out := r.Repository
+	if r.Tag != "" {
+		out += ":" + r.Tag
+	}
+	if r.Digest != "" {
+		out += "@" + r.Digest
+	}
+	return out
+}
+
+// ParseChartReference reads a reference, in whichever way it is written.
+func ParseChartReference(named gardencorev1.OCIRepository) (ChartReference, error) {
+	text := func(s *string) string {
+		if s == nil {
+			return ""
+		}
+		return *s
+	}
+	out := ChartReference{Repository: strings.TrimPrefix(text(named.Repository), "oci://"), Tag: text(named.Tag), Digest: text(named.Digest)}
+	if ref := strings.TrimPrefix(text(named.Ref), "oci://"); ref != "" {
+		parsed, err := ociref.Parse(ref)
+		if err != nil {
+			return out, fmt.Errorf("chart %q: it is no reference of a registry with repository and tag or digest", ref)
+		}
+		out = ChartReference{Repository: parsed.Host + "/" + parsed.Repository, Tag: parsed.Tag, Digest: string(parsed.Digest)}
+	}
+	if out.Repository == "" || out.Tag == "" && out.Digest == "" {
+		return out, fmt.Errorf("chart %q: registry, repository, and tag or digest are needed", out)
+	}
+	if out.Digest != "" {
+		out.Tag = "" // it does not count, and may name something else by now
+	}
+	return out, nil
+}
+
+// Chart is a chart that was pulled.
+type Chart struct {
+	// Digest of its manifest.
+	Digest string
+	// Problem says why there is none.
+	Problem string
+	files   pulledFiles
+}
+
+// pulledFiles by their names in the chart. Their digest is that of the chart.
+type pulledFiles map[string][]byte
+
+// NewChart makes a chart of its files.
+func NewChart(digest string, files map[string][]byte) (Chart, error) {
+	c := Chart{Digest: digest, files: files}
+	if _, err := c.load(); err != nil {
+		return Chart{}, fmt.Errorf("what was pulled is no Helm chart: %w", err)
+	}
+	return c, nil
+}
+
+func (c Chart) load() (*chart.Chart, error) {
+	files := make([]*loader.BufferedFile, 0, len(c.files))
+	for _, name := range slices.Sorted(maps.Keys(c.files)) {
+		files = append(files, &loader.BufferedFile{Name: name, Data: c.files[name]})
+	}
+	return loader.LoadFiles(files)
+}
+
+// problemError is about a bundle of a chart from a registry: others are rendered nevertheless.
+type problemError struct {
+	text string
+	// unasked says that nobody was asked for the chart: it is not known, and nothing is wrong with it.
+	unasked bool
+}
+
+func (e *problemError) Error() string { return e.text }
+
+// chartTime is how long a chart may take to render. Helm cannot be stopped: what takes longer is left behind.
+const chartTime = 20 * time.Second
+
+// pulledObjects renders a chart of a registry, as upstream does: missing values are empty.
+func pulledObjects(in Input, spec bundleSpec, src helmSource, with cue.Value) ([]Object, error) {
+	ref, err := ParseChartReference(*src.OCI)
+	if err != nil {
+		return nil, &problemError{text: err.Error()}
+	}
+	pulled, asked := in.Charts[ref.String()]
+	switch {
+	case !asked:
+		return nil, &problemError{text: "chart " + ref.String(), unasked: true}
+	case pulled.Problem != "":
+		return nil, &problemError{text: pulled.Problem}
+	}
+	type result struct {
+		objects []Object
+		err     error
+	}
+	done := make(chan result, 1)
+	go func() {
+		defer func() {
+			if p := recover(); p != nil {
+				done <- result{err: fmt.Errorf("the chart cannot be rendered: %v", p)}
+			}
+		}()
+		objects, err := renderPulled(in, spec, src, ref, pulled)
+		done <- result{objects, err}
+	}()
+	timer := time.NewTimer(chartTime)
+	defer timer.Stop()
+	var got result
+	select {
+	case got = <-done:
+	case <-timer.C:
+		got.err = fmt.Errorf("it takes more than %s to render", chartTime)
+	}
+	if got.err != nil {
+		return nil, &problemError{text: fmt.Sprintf("chart %s: %s", ref, got.err)}
+	}
+	if src.GardenKubeconfig != nil {
+		src.GardenKubeconfig.inject(got.objects)
+	}
+	if !with.Exists() {
+		return got.objects, nil
+	}
+	more, err := cueObjects(with)
+	return append(more, got.objects...), err
+}
+
+func renderPulled(in Input, spec bundleSpec, src helmSource, ref ChartReference, pulled Chart) ([]Object, error) {
+	loaded, err := pulled.load()
+	if err != nil {
+		return nil, err
+	}
+	if found := append(checkTemplates(loaded, ref.String()), templatesIn(src.Values)...); len(found) > 0 {
+		return nil, errors.New(strings.ReplaceAll(found.err().Error(), cataloguePath(""), ""))
+	}
+	values := mergedValues(src.Values, src.Overrides)
+	if err := chartutil.ProcessDependencies(loaded, values); err != nil {
+		return nil, err
+	}
+	caps := chartutil.DefaultCapabilities.Copy()
+	if version, err := chartutil.ParseKubeVersion(helmKubeVersion(in, spec)); err == nil {
+		caps.KubeVersion = *version
+	}
+	given, err := chartutil.ToRenderValues(loaded, values, chartutil.ReleaseOptions{Name: src.Release, Namespace: src.Namespace, Revision: 1, IsInstall: true}, caps)
+	if err != nil {
+		return nil, err
+	}
+	rendered, err := engine.Engine{}.Render(loaded, given)
+	if err != nil {
+		return nil, err
+	}
+	var out []Object
+	for _, name := range slices.Sorted(maps.Keys(rendered)) {
+		base := path.Base(name)
+		if strings.HasPrefix(base, "_") || base == "NOTES.txt" || strings.TrimSpace(rendered[name]) == "" {
+			continue
+		}
+		file := ref.String() + "/" + strings.TrimPrefix(name, loaded.Name()+"/")
+		objects, err := DecodeYAML(file, []byte(rendered[name]))
+		if err != nil {
+			return nil, err
+		}
+		for i := range objects {
+			objects[i].Origin.Line = 0 // of the output
+			if namespaced, known := isNamespaced(objects[i].GroupVersionKind()); known && namespaced && objects[i].GetNamespace() == "" {
+				objects[i].SetNamespace(src.Namespace)
+			}
+		}
+		out = append(out, objects...)
+	}
+	return out, nil
+}
+
+// templatesIn finds values that upstream fills in from Secrets: what they hold is in no render.
+func templatesIn(values any) findings {
+	switch v := values.(type) {
+	case map[string]any:
+		var out findings
+		for _, name := range sortedKeys(v) {
+			out = append(out, templatesIn(v[name])...)
+		}
+		return out
+	case []any:
+		var out findings
+		for _, item := range v {
+			out = append(out, templatesIn(item)...)
+		}
+		return out
+	case string:
+		if strings.Contains(v, "{{") && strings.Contains(v, ".resources.") {
+			return findings{{message: "a value takes something from spec.deployment.resources, which is not done for charts in the clusters of the Garden: values of Secrets are in no render"}}
+		}
+	}
+	return nil
+}
+
+// mergedValues lays values over others.
+func mergedValues(under, over map[string]any) map[string]any {
+	out := map[string]any{}
+	if under != nil {
+		out = runtime.DeepCopyJSON(under)
+	}
+	for name, value := range over {
+		a, isMap := out[name].(map[string]any)
+		b, areMaps := value.(map[string]any)
+		if isMap && areMaps {
+			out[name] = mergedValues(a, b)
+		} else {
+			out[name] = value
+		}
+	}
+	return out
+}
