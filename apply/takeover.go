@@ -46,8 +46,12 @@ func DefaultFormer() []Former {
 		{Name: "gardener-resource-manager", Operation: update, Inventories: true},
 		{Name: "gardener-operator", Operation: update, Inventories: true},
 		{Name: "gardenlet", Operation: update, Inventories: true},
+		{Name: AdoptionManager, Operation: update},
 	}
 }
+
+// AdoptionManager owns what pergola adopt has written into objects of others before they are ours.
+const AdoptionManager = "pergola-adopt"
 
 // adoption is what it means that an object becomes ours.
 const adoption = "it exists already; from now on it is deleted when it is not declared any more"
@@ -237,16 +241,36 @@ func (r *run) isTransient(ctx context.Context, w wanted, err error) bool {
 // handover is the patch of managedFields by which what former managers own becomes ours.
 func (r *run) handover(live *unstructured.Unstructured) ([]ssa.JSONPatch, error) {
 	var from []ssa.FieldManager
-	for _, m := range managersOf(live) {
+	managers := managersOf(live)
+	for i, m := range managers {
 		if r.isFormer(live, m) {
+			managers[i] = withoutFinalizers(m)
 			from = append(from, ssa.FieldManager{Name: m.Manager, ExactMatch: true, OperationType: m.Operation})
 		}
 	}
-	patch, err := ssa.PatchReplaceFieldsManagers(whole(live), from, r.set.FieldManager)
+	o := whole(live)
+	o.SetManagedFields(managers)
+	patch, err := ssa.PatchReplaceFieldsManagers(o, from, r.set.FieldManager)
 	if err != nil {
 		return nil, safef("the field managers of %s cannot be read", RefOf(live))
 	}
 	return patch, nil
+}
+
+// withoutFinalizers is the entry of a former manager without the finalizers that it has set. These become nobody's and stay: each says that something is left
+// to be done when the object goes, by whom who applies it does not know.
+func withoutFinalizers(m metav1.ManagedFieldsEntry) metav1.ManagedFieldsEntry {
+	set := parseFields(m)
+	if set == nil {
+		return m
+	}
+	path := fieldpath.MakePathOrDie("metadata", "finalizers")
+	rest := set.Difference(fieldpath.NewSet(path))
+	rest = rest.RecursiveDifference(fieldpath.NewSet(path))
+	if raw, err := rest.ToJSON(); err == nil {
+		m.FieldsV1 = metav1.NewFieldsV1(string(raw))
+	}
+	return m
 }
 
 // managedBy is an object as a patch of its managedFields leaves it.
@@ -263,6 +287,9 @@ func managedBy(live *unstructured.Unstructured, patch []ssa.JSONPatch) *unstruct
 func (r *run) removed(live, answer *unstructured.Unstructured) *fieldpath.Set {
 	before, after := fieldpath.NewSet(), fieldpath.NewSet()
 	for _, m := range managersOf(live) {
+		if r.isFormer(live, m) {
+			m = withoutFinalizers(m)
+		}
 		if set := parseFields(m); set != nil && (r.isFormer(live, m) || r.isOurs(m)) {
 			before = before.Union(set)
 		}

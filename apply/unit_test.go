@@ -219,3 +219,17 @@ func TestEquivalentKindsAreNotPruned(t *testing.T) {
 	assert.False(t, wanted[keyOf(ref("a/v1", "X", "n", "other"))])
 	assert.Empty(t, r.entries, "the former name of the same object is forgotten")
 }
+
+// Whoever has set a finalizer has still something to do: a takeover does not take it away.
+func TestFinalizersAreNotHandedOver(t *testing.T) {
+	entry := func(fields string) metav1.ManagedFieldsEntry {
+		return metav1.ManagedFieldsEntry{Manager: "gardener-operator", Operation: metav1.ManagedFieldsOperationUpdate, FieldsV1: metav1.NewFieldsV1(fields)}
+	}
+	for before, after := range map[string]string{
+		`{"f:metadata":{"f:finalizers":{".":{},"v:\"gardener.cloud/operator\"":{}},"f:labels":{"f:a":{}}},"f:spec":{}}`: `{"f:metadata":{"f:labels":{"f:a":{}}},"f:spec":{}}`,
+		`{"f:metadata":{"f:finalizers":{"v:\"a\"":{}}}}`:                                                                `{}`,
+		`{"f:spec":{"f:finalizers":{}}}`:                                                                                `{"f:spec":{"f:finalizers":{}}}`,
+	} {
+		assert.JSONEq(t, after, withoutFinalizers(entry(before)).FieldsV1.String())
+	}
+}

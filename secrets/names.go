@@ -8,6 +8,9 @@ import (
 	"strings"
 )
 
+// LabelUseDataForName is on a Secret whose data are taken for the request of that name, when it is fulfilled for the first time (migration of a landscape).
+const LabelUseDataForName = labelUseDataForName
+
 // Labels of generated Secrets (pkg/utils/secrets/manager/manager.go).
 const (
 	labelName               = "name"

@@ -13,7 +13,9 @@ import (
 
 // Trial is a store that reads from another one and keeps what is written to itself: a manager on it says what the requests would come to,
 // and nothing is stored.
-func Trial(of Store) Store { return &trial{of: of, changed: map[string]*corev1.Secret{}} }
+func Trial(of Store) Store {
+	return &trial{of: of, changed: map[string]*corev1.Secret{}, made: map[string]bool{}}
+}
 
 type trial struct {
 	of Store
@@ -21,6 +23,8 @@ type trial struct {
 	mu sync.Mutex
 	// changed are the Secrets that were written, by namespace and name; nil for one that was deleted.
 	changed map[string]*corev1.Secret
+	// made are those that were created.
+	made map[string]bool
 }
 
 func trialKey(namespace, name string) string { return namespace + "/" + name }
@@ -68,6 +72,9 @@ func (t *trial) Create(ctx context.Context, secret *corev1.Secret) (*corev1.Secr
 		return nil, err
 	}
 	t.put(secret.Namespace, secret.Name, secret.DeepCopy())
+	t.mu.Lock()
+	t.made[trialKey(secret.Namespace, secret.Name)] = true
+	t.mu.Unlock()
 	return secret.DeepCopy(), nil
 }
 
@@ -95,4 +102,15 @@ func (t *trial) put(namespace, name string, s *corev1.Secret) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.changed[trialKey(namespace, name)] = s
+}
+
+// Made tells whether a store of Trial was asked to create a Secret, which the one below does not have.
+func Made(in Store, namespace, name string) bool {
+	t, is := in.(*trial)
+	if !is {
+		return false
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.changed[trialKey(namespace, name)] != nil && t.made[trialKey(namespace, name)]
 }

@@ -41,7 +41,7 @@ output: {"error": {"message": "…"}}. Where the landscape is not valid, error.f
 	cacheFlags(root)
 	root.AddCommand(
 		newValidate(), newRender(), newDiff(), newGolden(), newExplain(), newWhy(), newFlow(),
-		newApply(), newOperate(), newStatus(), newHealth(), newBackup(), newRestore(),
+		newApply(), newAdopt(), newOperate(), newStatus(), newHealth(), newBackup(), newRestore(),
 		newSync(), newSuspend(), newResume(), newHistory(), newRollback(), newApprove(), newTree(),
 		newOperator(), newGardenlet(), newAdmissionController(), newResourceManager(), newInstall(), newComment(), newHook(), newEvaluate(),
 	)

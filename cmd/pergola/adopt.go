@@ -1,0 +1,256 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/utils/clock"
+
+	"github.com/pergola-dev/pergola/controllers/adoption"
+	"github.com/pergola-dev/pergola/plan"
+)
+
+// adopting is one run of the command.
+type adopting struct {
+	access     accessFlags
+	output     string
+	stop, undo bool
+	approve    string
+	fine       bool
+}
+
+func newAdopt() *cobra.Command {
+	var a adopting
+	cmd := &cobra.Command{
+		Use:   "adopt LANDSCAPE",
+		Short: "Compare a landscape that Gardener's own controllers run with Git, and stop them",
+		Long: `Moves a landscape that gardener-operator runs to Pergola, in steps that can each be repeated; docs/migration.md has the whole way.
+
+Without a flag it compares, and writes nothing: the Garden that lives with the file, versions, CAs and keys, rotations, volumes of etcd, who runs
+the controllers, and every object of every component. Each finding has a level: blocks (to be settled first), restarts (pods are replaced; the
+fields that do it are listed), changes (nothing restarts), fine.
+
+--stop stops the controllers of upstream, each after who would start it again: gardener-operator, gardenlets, gardener-controller-manager,
+gardener-scheduler, resource managers; only those whose work Pergola does. It waits until each has ended and holds its lease no more. Webhooks
+that nobody answers any more are taken away. Without --approve it only says which, in which order, and the id to approve. What it does is
+written down before, in ConfigMap garden/pergola-adoption. It is refused while something blocks.
+
+Then pergola apply takes over: the fields of gardener-operator, gardener-resource-manager and gardenlet become Pergola's, and what is equal is not
+written. --undo is the way back, before and after that: it starts again what was stopped, gardener-operator last.
+
+Exit code 1 says that something is not fine, or that the approval is missing; 0 that a takeover changes nothing, or that the step is done.`,
+		Example: `  pergola adopt landscapes/production
+  pergola adopt landscapes/production -o json
+  pergola adopt landscapes/production --stop                    # shows what would be stopped, and the id
+  pergola adopt landscapes/production --stop --approve 3f2a…
+  pergola apply landscapes/production
+  pergola adopt landscapes/production --undo                    # the way back`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return a.run(cmd, args[0]) },
+	}
+	outputFlag(cmd, &a.output, "text", "json")
+	cmd.Flags().BoolVar(&a.stop, "stop", false, "stop the controllers of upstream, in the right order")
+	cmd.Flags().BoolVar(&a.undo, "undo", false, "start again what was stopped")
+	cmd.Flags().StringVar(&a.approve, "approve", "", "stop exactly the controllers that a run with this id has named")
+	cmd.Flags().BoolVar(&a.fine, "all", false, "print what is fine, too")
+	cmd.MarkFlagsMutuallyExclusive("stop", "undo")
+	a.access.add(cmd)
+	return cmd
+}
+
+func (a *adopting) run(cmd *cobra.Command, dir string) error {
+	if a.approve != "" && !a.stop {
+		return errors.New("--approve is for --stop")
+	}
+	l, err := loadValid(cmd, dir)
+	if err != nil {
+		return err
+	}
+	c, err := newConverger(cmd, l, a.access, nil, nil)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	ctx, cancel := context.WithTimeout(cmd.Context(), a.access.timeout)
+	defer cancel()
+	adopter := adoption.Adopter{
+		Converger: c, Landscape: l.Config.Name, Catalogue: catalogue(cmd), Clock: clock.RealClock{},
+		OnStep: func(step string) { fmt.Fprintln(cmd.ErrOrStderr(), printable(step)) },
+	}
+	switch {
+	case a.stop:
+		return a.stopAll(ctx, cmd, adopter)
+	case a.undo:
+		return a.undoAll(ctx, cmd, adopter)
+	}
+	report, err := adopter.Check(ctx)
+	if err != nil {
+		return err
+	}
+	if err := a.print(cmd, report, func(w io.Writer) { a.printReport(w, report, dir) }); err != nil {
+		return err
+	}
+	if !report.Clean() {
+		return errFinding
+	}
+	return nil
+}
+
+func (a *adopting) stopAll(ctx context.Context, cmd *cobra.Command, adopter adoption.Adopter) error {
+	stopping, err := adopter.Stop(ctx, a.approve)
+	if blocked, is := errors.AsType[*adoption.BlockedError](err); is {
+		return finding{blocked}
+	}
+	if err != nil {
+		return err
+	}
+	err = a.print(cmd, stopping, func(w io.Writer) {
+		switch {
+		case len(stopping.Controllers) == 0:
+			fmt.Fprintln(w, "Nothing has to be stopped.")
+			return
+		case stopping.Done:
+			fmt.Fprintf(w, "Stopped: %s. pergola apply takes over; --undo starts them again.\n", counted(len(stopping.Controllers), "controller"))
+			return
+		}
+		fmt.Fprintln(w, "To be stopped, in this order:")
+		for i, one := range stopping.Controllers {
+			fmt.Fprintf(w, "  %d. %s (%s): %s\n", i+1, printable(one.String()), counted(int(one.Replicas), "replica"), printable(one.Why))
+		}
+		if a.approve != "" {
+			fmt.Fprintf(w, "Nothing was stopped: id %s is not of these.\n", printable(a.approve))
+		}
+		fmt.Fprintf(w, "Do it with: --stop --approve %s\n", stopping.Approval)
+	})
+	if err == nil && !stopping.Done {
+		return errFinding
+	}
+	return err
+}
+
+func (a *adopting) undoAll(ctx context.Context, cmd *cobra.Command, adopter adoption.Adopter) error {
+	started, err := adopter.Undo(ctx)
+	if err != nil {
+		return err
+	}
+	result := struct {
+		Started []string `json:"started"`
+	}{append([]string{}, started...)}
+	return a.print(cmd, result, func(w io.Writer) {
+		if len(started) == 0 {
+			fmt.Fprintln(w, "Nothing had to be started.")
+			return
+		}
+		fmt.Fprintf(w, "Started again: %s.\n", printable(strings.Join(started, ", ")))
+	})
+}
+
+// print writes a result as JSON, or as text.
+func (a *adopting) print(cmd *cobra.Command, result any, asText func(io.Writer)) error {
+	if a.output != formatJSON {
+		asText(cmd.OutOrStdout())
+		return nil
+	}
+	enc := json.NewEncoder(cmd.OutOrStdout())
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	return enc.Encode(result)
+}
+
+// shownObjects and shownFields are how many a finding lists; JSON has all.
+const (
+	shownObjects = 8
+	shownFields  = 12
+)
+
+// titles of the levels.
+var titles = map[adoption.Level]string{
+	adoption.Blocks: "Blocks the takeover", adoption.Restarts: "Restarts", adoption.Changes: "Changes, nothing restarts", adoption.Fine: "Fine",
+}
+
+func (a *adopting) printReport(w io.Writer, r *adoption.Report, dir string) {
+	if len(r.Problems) > 0 {
+		fmt.Fprintln(w, "Incomplete: some parts could not be compared.")
+		for _, p := range r.Problems {
+			fmt.Fprintln(w, "  "+printable(p))
+		}
+		fmt.Fprintln(w)
+	}
+	for _, level := range adoption.Levels {
+		found := r.Of(level)
+		if len(found) == 0 || level == adoption.Fine && !a.fine {
+			continue
+		}
+		fmt.Fprintf(w, "%s:\n", titles[level])
+		for _, f := range found {
+			printFinding(w, f)
+		}
+		fmt.Fprintln(w)
+	}
+	fmt.Fprintf(w, "%d block, %d restart, %d change, %d fine.", r.Summary[adoption.Blocks], r.Summary[adoption.Restarts], r.Summary[adoption.Changes], r.Summary[adoption.Fine])
+	switch {
+	case r.Blocked():
+		fmt.Fprintln(w, " Settle what blocks, then compare again.")
+	case r.Stopped:
+		fmt.Fprintf(w, " Controllers are stopped: pergola apply %s%s takes over, pergola adopt %[1]s%[2]s --undo starts them again.\n", dir, a.access.reach())
+	default:
+		fmt.Fprintf(w, " Next: pergola adopt %s%s --stop.\n", dir, a.access.reach())
+	}
+}
+
+func printFinding(w io.Writer, f adoption.Finding) {
+	place := f.Cluster
+	if place != "" {
+		place += ": "
+	}
+	if len(f.Objects) == 1 {
+		place += f.Objects[0] + ": "
+	}
+	fmt.Fprintf(w, "  %s%s\n", printable(place), printable(f.Text))
+	if len(f.Objects) > 1 {
+		for i, o := range f.Objects {
+			if i == shownObjects {
+				fmt.Fprintf(w, "      … and %d more\n", len(f.Objects)-i)
+				break
+			}
+			fmt.Fprintln(w, "      "+printable(o))
+		}
+	}
+	for i, field := range f.Fields {
+		if i == shownFields {
+			fmt.Fprintf(w, "      … and %d fields more\n", len(f.Fields)-i)
+			break
+		}
+		fmt.Fprintln(w, "      "+printable(fieldLine(field)))
+	}
+	if f.Do != "" {
+		fmt.Fprintln(w, "    → "+printable(f.Do))
+	}
+}
+
+func fieldLine(f plan.Field) string {
+	if f.Hidden {
+		return f.Path + ": differs (values are secret)"
+	}
+	return fmt.Sprintf("%s: %s → %s", f.Path, shortened(f.Old), shortened(f.New))
+}
+
+// shortened is a value in one short line.
+func shortened(v any) string {
+	if v == nil {
+		return "(none)"
+	}
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Sprint(v)
+	}
+	if line := []rune(string(raw)); len(line) > 120 {
+		return string(line[:120]) + "…"
+	}
+	return string(raw)
+}

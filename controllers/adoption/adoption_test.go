@@ -1,0 +1,339 @@
+package adoption
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/clock"
+
+	"github.com/pergola-dev/pergola/components"
+	"github.com/pergola-dev/pergola/controllers/landscape"
+)
+
+// The programs that Pergola runs in other images than upstream here: these Deployments have to restart, and no others.
+const images = `
+  images:
+  - {name: gardener-resource-manager, repository: registry.example.org/pergola, tag: 0.2.0}
+  - {name: gardener-controller-manager, repository: registry.example.org/pergola, tag: 0.2.0}
+`
+
+var restarted = []string{"Deployment garden/gardener-controller-manager", "Deployment garden/gardener-resource-manager", "Deployment garden/virtual-garden-gardener-resource-manager"}
+
+// TestLandscapeOfUpstream is the way of a landscape from upstream's controllers to Pergola, with the whole catalogue.
+func TestLandscapeOfUpstream(t *testing.T) {
+	s := newStage(t)
+	_, err := s.apply(0)
+	require.NoError(t, err)
+	for _, cluster := range []string{landscape.Runtime, landscape.Virtual} {
+		s.asUpstream(cluster)
+	}
+	s.upstreamRuns()
+	s.write("landscape.yaml", strings.TrimRight(s.read("landscape.yaml"), "\n")+images)
+	for _, step := range []struct {
+		name string
+		test func(*stage)
+	}{
+		{"a check says what restarts, and writes nothing", testCheck},
+		{"what blocks keeps it from being stopped", testBlocked},
+		{"nothing is stopped without approval", testUnapproved},
+		{"controllers are stopped in order, and started again", testThereAndBack},
+		{"an apply restarts nothing else, and nothing is left to others", testTakeover},
+		{"the way back leaves to gardener-operator what Pergola has applied", testWayBack},
+	} {
+		if !t.Run(step.name, func(t *testing.T) { step.test(s.on(t)) }) {
+			t.Errorf("what follows builds on %q", step.name)
+		}
+	}
+}
+
+// adopter is one run of `pergola adopt`.
+func (s *stage) adopter() (a *Adopter, steps *[]string) {
+	s.Helper()
+	steps = &[]string{}
+	return &Adopter{
+		Converger: s.process(0), Landscape: "local", Catalogue: components.FS, Clock: clock.RealClock{}, Poll: 50 * time.Millisecond,
+		OnStep: func(step string) { *steps = append(*steps, step) },
+	}, steps
+}
+
+func (s *stage) check() *Report {
+	s.Helper()
+	a, _ := s.adopter()
+	defer a.Converger.Close()
+	report, err := a.Check(s.context())
+	require.NoError(s, err)
+	return report
+}
+
+func (s *stage) get(cluster string, resource schema.GroupVersionResource, namespace, name string) *unstructured.Unstructured {
+	s.Helper()
+	o, err := s.api[cluster].Resource(resource).Namespace(namespace).Get(s.context(), name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	require.NoError(s, err)
+	return o
+}
+
+func (s *stage) replicas(name string) int64 {
+	s.Helper()
+	return replicasOf(s.get(landscape.Runtime, deployments, "garden", name))
+}
+
+// objects of findings.
+func objects(found []Finding) []string {
+	var out []string
+	for _, f := range found {
+		out = append(out, f.Objects...)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// versions of all objects, by cluster and name.
+func (s *stage) versions() map[string]string {
+	out := map[string]string{}
+	for _, cluster := range []string{landscape.Runtime, landscape.Virtual} {
+		for name, o := range s.things(cluster) {
+			if !o.isStatusOnly() {
+				out[cluster+" "+name] = o.GetResourceVersion()
+			}
+		}
+	}
+	return out
+}
+
+// isStatusOnly are kinds that programs of the cluster write all the time.
+func (o thing) isStatusOnly() bool {
+	return slices.Contains([]string{"Lease", "Deployment", "StatefulSet", "DaemonSet", "PersistentVolume", "PersistentVolumeClaim", "APIService", "FlowSchema", "PriorityLevelConfiguration"}, o.GetKind())
+}
+
+func testCheck(s *stage) {
+	before := s.versions()
+	report := s.check()
+	for _, f := range report.Findings {
+		if f.Level != Fine {
+			s.Logf("%s %s %s %v: %s", f.Level, f.Area, f.Cluster, f.Objects, f.Text)
+		}
+	}
+	assert.Equal(s, before, s.versions())
+	assert.Empty(s, report.Problems)
+	assert.Empty(s, report.Of(Blocks))
+	assert.Equal(s, restarted, objects(report.Of(Restarts)))
+	for _, f := range report.Of(Restarts) {
+		require.Len(s, f.Fields, 1, "only what restarts them: %v", f.Fields)
+		assert.Contains(s, f.Fields[0].Path, ".image")
+		assert.Equal(s, "registry.example.org/pergola:0.2.0", f.Fields[0].New)
+	}
+	for _, f := range report.Of(Changes) {
+		assert.Equal(s, AreaControllers, f.Area, "%v", f)
+	}
+	var stops []string
+	for _, c := range report.Controllers {
+		if c.Stops {
+			stops = append(stops, c.Name)
+		}
+	}
+	assert.Equal(s, []string{"gardener-operator", "gardener-controller-manager", "virtual-garden-gardener-resource-manager", "gardener-resource-manager"}, stops,
+		"the scheduler is the same program, and goes on")
+	assert.False(s, report.Clean())
+	assert.False(s, report.Stopped)
+}
+
+func testBlocked(s *stage) {
+	garden := "garden/garden.yaml"
+	was := s.read(garden)
+	defer s.write(garden, was)
+	s.write(garden, strings.Replace(was, "clusterIdentity: local", "clusterIdentity: another", 1))
+	require.NotEqual(s, was, s.read(garden))
+	a, _ := s.adopter()
+	defer a.Converger.Close()
+	stopping, err := a.Stop(s.context(), "")
+	require.ErrorContains(s, err, "nothing was stopped: ")
+	require.ErrorContains(s, err, "spec.virtualCluster.gardener.clusterIdentity")
+	_, err = a.Stop(s.context(), stopping.Approval)
+	require.ErrorContains(s, err, "nothing was stopped: ")
+	assert.Equal(s, int64(2), s.replicas("gardener-operator"))
+}
+
+func testUnapproved(s *stage) {
+	a, steps := s.adopter()
+	defer a.Converger.Close()
+	for _, approval := range []string{"0123456789abcdef"} {
+		stopping, err := a.Stop(s.context(), approval)
+		require.NoError(s, err)
+		assert.False(s, stopping.Done)
+		assert.Len(s, stopping.Controllers, 4)
+	}
+	assert.Empty(s, *steps)
+	assert.Equal(s, int64(2), s.replicas("gardener-operator"))
+	assert.Nil(s, s.get(landscape.Runtime, configMaps, "garden", recordName))
+}
+
+// recorded is what was written down.
+func (s *stage) recorded() *record {
+	s.Helper()
+	a, _ := s.adopter()
+	defer a.Converger.Close()
+	r, err := a.readRecord(s.context(), landscape.Runtime)
+	require.NoError(s, err)
+	return r
+}
+
+// planned gives a context for what has to know what is rendered.
+func (s *stage) planned(a *Adopter) context.Context {
+	s.Helper()
+	ctx := s.context()
+	_, err := a.Converger.Plan(ctx)
+	require.NoError(s, err)
+	return ctx
+}
+
+// stopAll stops everything, and gives the steps.
+func (s *stage) stopAll() []string {
+	s.Helper()
+	a, steps := s.adopter()
+	defer a.Converger.Close()
+	found, err := a.controllers(s.planned(a))
+	require.NoError(s, err)
+	approval := approvalOf(slices.DeleteFunc(found, func(c Controller) bool { return !c.Stops }))
+	s.hold("gardener-operator-leader-election", "gardener-operator-7d4b9-x_0815", 1)
+	began := time.Now()
+	stopping, err := a.Stop(s.context(), approval)
+	require.NoError(s, err)
+	assert.True(s, stopping.Done)
+	assert.Greater(s, time.Since(began), time.Second, "the lease was waited for")
+	return *steps
+}
+
+func testThereAndBack(s *stage) {
+	scheduler := s.replicas("gardener-scheduler")
+	manager := s.replicas("gardener-controller-manager")
+	require.Positive(s, manager)
+	var stoppedOnes []string
+	for _, step := range s.stopAll() {
+		if name, is := strings.CutSuffix(step, ": stopped"); is {
+			stoppedOnes = append(stoppedOnes, strings.TrimPrefix(name, "runtime: Deployment garden/"))
+		}
+	}
+	assert.Equal(s, []string{"gardener-operator", "gardener-controller-manager", "virtual-garden-gardener-resource-manager", "gardener-resource-manager"}, stoppedOnes)
+	for _, name := range stoppedOnes {
+		assert.Zero(s, s.replicas(name), name)
+	}
+	assert.Equal(s, scheduler, s.replicas("gardener-scheduler"))
+	assert.Nil(s, s.get(landscape.Runtime, validatingWebhooks, "", "gardener-operator"), "nobody answers it")
+	assert.NotNil(s, s.get(landscape.Runtime, validatingWebhooks, "", "somebody"))
+	var ignored string
+	for _, one := range s.recorded().Stopped {
+		ignored += one.Ignored
+	}
+	assert.Equal(s, "garden/gardener-controller-manager-runtime", ignored, "a resource manager would have put it back")
+	assert.NotContains(s, s.get(landscape.Runtime, carriers, "garden", "gardener-controller-manager-runtime").GetAnnotations(), "resources.gardener.cloud/ignore", "by now it is stopped, too")
+	assert.True(s, s.check().Stopped)
+
+	a, _ := s.adopter()
+	s.hold("gardener-operator-leader-election", "host_pergola-operator_1", 60)
+	_, err := a.Undo(s.context())
+	require.ErrorContains(s, err, "stop Pergola first")
+	s.hold("gardener-operator-leader-election", "", 1)
+	started, err := a.Undo(s.context())
+	a.Converger.Close()
+	require.NoError(s, err)
+	for i, one := range started {
+		started[i] = strings.TrimPrefix(one, "runtime: Deployment garden/")
+	}
+	slices.Reverse(stoppedOnes)
+	assert.Equal(s, stoppedOnes, started)
+	assert.Equal(s, int64(2), s.replicas("gardener-operator"))
+	assert.Equal(s, manager, s.replicas("gardener-controller-manager"))
+	assert.NotNil(s, s.get(landscape.Runtime, validatingWebhooks, "", "gardener-operator"))
+	assert.NotContains(s, s.get(landscape.Runtime, carriers, "garden", "gardener-controller-manager-runtime").GetAnnotations(), "resources.gardener.cloud/ignore")
+	assert.Nil(s, s.get(landscape.Runtime, configMaps, "garden", recordName))
+	assert.False(s, s.check().Stopped)
+}
+
+// formers hand their fields over.
+var formers = []string{"gardener-operator", "gardener-resource-manager", "gardenlet", "pergola-adopt"}
+
+// requested is what an extension was asked by, which has that manager by design (docs/architecture.md).
+const requested = `{"f:metadata":{"f:annotations":{"f:gardener.cloud/timestamp":{}}}}`
+
+func testTakeover(s *stage) {
+	s.stopAll()
+	assert.NotEmpty(s, s.stopAll(), "it can be repeated, and waits again")
+	before := map[string]map[string]thing{landscape.Runtime: s.things(landscape.Runtime), landscape.Virtual: s.things(landscape.Virtual)}
+	_, err := s.apply(0)
+	require.NoError(s, err)
+	var changed []string
+	for cluster, objects := range before {
+		after := s.things(cluster)
+		for name, o := range objects {
+			now, there := after[name]
+			if !there {
+				if o.GetKind() != "Secret" || !strings.HasPrefix(o.GetName(), "managedresource-") { // their content has a new image
+					s.Errorf("%s: %s is gone", cluster, name)
+				}
+				continue
+			}
+			require.Equal(s, o.GetUID(), now.GetUID(), name)
+			assert.Subset(s, now.GetFinalizers(), o.GetFinalizers(), name)
+			if now.GetGeneration() != o.GetGeneration() && o.GetKind() != "ManagedResource" {
+				changed = append(changed, strings.Replace(name, ".apps", "", 1))
+			}
+			if now.GetGeneration() == 0 && o.GetKind() != "ManagedResource" && content(o) != content(now) {
+				s.Errorf("%s: %s has changed:\n%s\n%s", cluster, name, content(o), content(now))
+			}
+			if !isPergolas(now.Unstructured) {
+				continue
+			}
+			for _, m := range now.GetManagedFields() {
+				if slices.Contains(formers, m.Manager) && m.Subresource == "" && m.FieldsV1.String() != requested {
+					s.Errorf("%s: %s is owned by %s, too: %s", cluster, name, m.Manager, m.FieldsV1)
+				}
+			}
+		}
+	}
+	slices.Sort(changed)
+	assert.Equal(s, restarted, changed)
+	for _, name := range restarted {
+		assert.Positive(s, s.replicas(strings.TrimPrefix(name, "Deployment garden/")), name)
+	}
+	assert.NotContains(s, s.get(landscape.Runtime, carriers, "garden", "gardener-controller-manager-runtime").GetAnnotations(), "resources.gardener.cloud/ignore")
+	report := s.check()
+	assert.Empty(s, report.Of(Blocks))
+	assert.Empty(s, report.Of(Restarts))
+}
+
+// content of an object without generation, less what every write changes.
+func content(o thing) string {
+	out := o.DeepCopy()
+	out.SetManagedFields(nil)
+	out.SetResourceVersion("")
+	annotations := out.GetAnnotations()
+	delete(annotations, "gardener.cloud/timestamp")
+	out.SetAnnotations(annotations)
+	raw, err := out.MarshalJSON()
+	if err != nil {
+		return err.Error()
+	}
+	return string(raw)
+}
+
+func testWayBack(s *stage) {
+	a, steps := s.adopter()
+	defer a.Converger.Close()
+	started, err := a.Undo(s.context())
+	require.NoError(s, err)
+	assert.Equal(s, []string{"runtime: Deployment garden/gardener-operator"}, started)
+	assert.Contains(s, strings.Join(*steps, "\n"), "Deployment garden/gardener-resource-manager was applied by Pergola since")
+	assert.Equal(s, int64(2), s.replicas("gardener-operator"))
+}

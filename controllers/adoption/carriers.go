@@ -1,0 +1,125 @@
+package adoption
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/controllers/landscape"
+)
+
+var (
+	managedResources = schema.GroupVersionKind{Group: "resources.gardener.cloud", Version: "v1alpha1", Kind: "ManagedResource"}
+	operatorObjects  = schema.GroupVersionKind{Group: "operator.gardener.cloud", Version: "v1alpha1", Kind: "Extension"}
+)
+
+// carrying are the namespaces in which gardener-operator has its ManagedResources.
+var carrying = []string{"garden", "istio-system"}
+
+// isAbsent tells whether an object is not there, or not even its kind.
+func isAbsent(err error) bool {
+	return apierrors.IsNotFound(err) || meta.IsNoMatchError(err) || apply.ReasonOf(err) == apply.NoKind || apply.ReasonOf(err) == apply.NotFound
+}
+
+// list reads all objects of a kind as they are now; none where the kind is not served.
+func list(ctx context.Context, c *apply.Cluster, kind schema.GroupVersionKind, namespace string) ([]unstructured.Unstructured, error) {
+	mapping, err := c.Mapping(ctx, kind)
+	if isAbsent(err) {
+		return nil, nil
+	}
+	ref := apply.Ref{APIVersion: kind.GroupVersion().String(), Kind: kind.Kind, Namespace: namespace}
+	if err != nil {
+		return nil, c.Explain(ref, "list", err)
+	}
+	found, err := c.Dynamic().Resource(mapping.Resource).Namespace(namespace).List(ctx, metav1.ListOptions{})
+	if isAbsent(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, c.Explain(ref, "list", err)
+	}
+	return found.Items, nil
+}
+
+// checkCarriers looks for ManagedResources that nothing of the landscape renders. They stay, with their objects; who changed them is stopped.
+func (a *Adopter) checkCarriers(ctx context.Context, r *Report) error {
+	runtime := a.Converger.Cluster(landscape.Runtime)
+	known := a.Converger.Carriers()[landscape.Runtime]
+	kept, missing := 0, []string{}
+	for _, namespace := range carrying {
+		found, err := list(ctx, runtime, managedResources, namespace)
+		if err != nil {
+			return err
+		}
+		for i := range found {
+			if known[namespace+"/"+found[i].GetName()] {
+				kept++
+			} else {
+				missing = append(missing, apply.RefOf(&found[i]).String())
+			}
+		}
+	}
+	if kept > 0 {
+		r.add(Finding{Level: Fine, Area: AreaCarriers, Cluster: landscape.Runtime, Text: fmt.Sprintf("%s are rendered under the same name and class", counted(kept, "ManagedResource"))})
+	}
+	if len(missing) > 0 {
+		slices.Sort(missing)
+		r.add(Finding{Level: Changes, Area: AreaCarriers, Cluster: landscape.Runtime, Objects: missing,
+			Text: fmt.Sprintf("%s are in no rendering: they stay as they are, with their objects, and nobody updates them", counted(len(missing), "ManagedResource")),
+			Do:   "declare what you need of them in the landscape; those of extensions (extension-…) are updated by hand until Pergola deploys Extensions"})
+	}
+	return nil
+}
+
+// garden is the class of the extension objects that gardener-operator makes.
+const gardenClass = "garden"
+
+// checkExtensions looks for what extensions work on and the landscape does not render.
+func (a *Adopter) checkExtensions(ctx context.Context, r *Report) error {
+	runtime := a.Converger.Cluster(landscape.Runtime)
+	rendered := map[string]bool{}
+	for _, place := range a.Converger.Rendered() {
+		if place.Cluster == landscape.Runtime {
+			for _, o := range place.Bundle.Objects {
+				rendered[apply.RefOf(o.Unstructured).String()] = true
+			}
+		}
+	}
+	var problems []error
+	for _, kind := range []string{"BackupBucket", "BackupEntry", "DNSRecord", "Extension"} {
+		found, err := list(ctx, runtime, schema.GroupVersionKind{Group: "extensions.gardener.cloud", Version: "v1alpha1", Kind: kind}, "")
+		if err != nil {
+			problems = append(problems, err)
+			continue
+		}
+		for i := range found {
+			o := &found[i]
+			if ref := apply.RefOf(o).String(); text(o, "spec", "class") == gardenClass && !rendered[ref] {
+				r.add(Finding{Level: Changes, Area: AreaExtensions, Cluster: landscape.Runtime, Objects: []string{ref}, Text: "gardener-operator made it, and the landscape does not render it: it stays as it is, and nobody asks its extension for anything",
+					Do: "look whether the Garden in Git asks for the same (spec.dns, spec.extensions, etcd backup)"})
+			}
+		}
+	}
+	found, err := list(ctx, runtime, operatorObjects, "")
+	if err != nil {
+		problems = append(problems, err)
+	}
+	var extensions []string
+	for i := range found {
+		if ref := apply.RefOf(&found[i]); !a.Converger.Declares(landscape.Runtime, ref) {
+			extensions = append(extensions, ref.String())
+		}
+	}
+	if len(extensions) > 0 {
+		r.add(Finding{Level: Changes, Area: AreaExtensions, Cluster: landscape.Runtime, Objects: extensions, Text: "these are not declared in the landscape: they stay as they are", Do: "write them into the landscape (without status), so that Git has them"})
+	}
+	return errors.Join(problems...)
+}

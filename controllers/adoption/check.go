@@ -1,0 +1,112 @@
+package adoption
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/clock"
+
+	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/controllers/landscape"
+	"github.com/pergola-dev/pergola/controllers/owner"
+	"github.com/pergola-dev/pergola/plan"
+)
+
+// Adopter looks at a landscape that others run, stops them, and starts them again.
+type Adopter struct {
+	// Converger of the landscape, which must not hold leases.
+	Converger *landscape.Converger
+	// Landscape is its name.
+	Landscape string
+	// Catalogue says for which version of Gardener it is written.
+	Catalogue fs.FS
+	Clock     clock.WithTicker
+	// OnStep hears of each thing that is done; it may be nil.
+	OnStep func(string)
+	// Poll is how often something that is waited for is looked at; default 1 s.
+	Poll time.Duration
+}
+
+// Check compares what lives with what Git declares. Nothing is written. What could not be compared is in the report, too.
+func (a *Adopter) Check(ctx context.Context) (*Report, error) {
+	runtime := a.Converger.Cluster(landscape.Runtime)
+	if runtime == nil {
+		return nil, errors.New("no access to the runtime cluster: set spec.clusters.runtime in landscape.yaml, or give --kubeconfig runtime=PATH")
+	}
+	r := &Report{Landscape: a.Landscape}
+	problem := func(what string, err error) {
+		for _, p := range owner.Problems(err) {
+			r.Problems = append(r.Problems, what+": "+p)
+		}
+	}
+	garden, err := a.Converger.LiveGarden(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if garden != nil {
+		r.Garden = garden.GetName()
+	}
+	if err := a.checkGarden(r, garden); err != nil {
+		return nil, err
+	}
+	if err := a.checkVersions(r, garden); err != nil {
+		return nil, err
+	}
+	checkRotation(r, garden)
+	p, err := a.Converger.Plan(ctx)
+	problem("objects", err)
+	a.checkObjects(r, p)
+	planned, err := a.Converger.PlanSecrets(ctx)
+	problem("secrets", err)
+	checkSecrets(r, planned)
+	for _, check := range []struct {
+		what string
+		run  func(context.Context, *Report) error
+	}{
+		{"storage", a.checkStorage}, {"ManagedResources", a.checkCarriers}, {"extensions", a.checkExtensions}, {"controllers", a.checkControllers},
+	} {
+		problem(check.what, check.run(ctx, r))
+	}
+	r.finish()
+	return r, nil
+}
+
+// liveOf reads an object as it is now; nil where there is none, or not even its kind.
+func liveOf(ctx context.Context, c *apply.Cluster, ref apply.Ref) (*unstructured.Unstructured, error) {
+	live, err := c.GetLive(ctx, ref)
+	switch {
+	case err == nil:
+		return live, nil
+	case isAbsent(err):
+		return nil, nil
+	}
+	return nil, c.Explain(ref, "read", err)
+}
+
+func text(o *unstructured.Unstructured, fields ...string) string {
+	if o == nil {
+		return ""
+	}
+	s, _, _ := unstructured.NestedString(o.Object, fields...)
+	return s
+}
+
+func counted(n int, one string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %ss", n, one)
+}
+
+// names are the objects of items.
+func names(items []plan.Item) []string {
+	var out []string
+	for _, i := range items {
+		out = append(out, i.Object.String())
+	}
+	return out
+}

@@ -1,0 +1,307 @@
+package adoption
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/controllers/landscape"
+)
+
+// Controller is a program of upstream that runs in the landscape.
+type Controller struct {
+	Role      string `json:"role"`
+	Cluster   string `json:"cluster"`
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	Image     string `json:"image"`
+	Replicas  int64  `json:"replicas"`
+	// Stops says that it is stopped for the takeover, Why in either case why.
+	Stops bool   `json:"stops"`
+	Why   string `json:"why"`
+	// By is a tool that puts it back when somebody changes it.
+	By string `json:"by,omitempty"`
+
+	lease *leaseOf
+	// carrier is the ManagedResource that it comes from, NAMESPACE/NAME; empty for none.
+	carrier string
+}
+
+func (c Controller) String() string {
+	return fmt.Sprintf("%s: Deployment %s/%s", c.Cluster, c.Namespace, c.Name)
+}
+
+// leaseOf is where the instance that works is written down.
+type leaseOf struct{ cluster, namespace, name string }
+
+// role is a controller of upstream, where it may run. They are in the order in which they are stopped: nobody is stopped before who would start it again.
+type role struct {
+	name, deployment string
+	onSeeds          bool
+	// inPlace says that Pergola renders a Deployment of the same name: it is stopped where that runs another program.
+	inPlace bool
+	lease   leaseOf
+}
+
+const operatorRole, gardenletRole = "gardener-operator", "gardenlet"
+
+// resourceManager is the one of the runtime cluster, or of a seed.
+const resourceManager = "gardener-resource-manager"
+
+// sameCluster is for the cluster that the controller runs in.
+const sameCluster = ""
+
+var roles = []role{
+	{name: operatorRole, deployment: "gardener-operator", lease: leaseOf{sameCluster, "garden", "gardener-operator-leader-election"}},
+	{name: gardenletRole, deployment: "gardenlet", onSeeds: true, lease: leaseOf{sameCluster, "garden", "gardenlet-leader-election"}},
+	{name: "gardener-controller-manager", deployment: "gardener-controller-manager", inPlace: true, lease: leaseOf{landscape.Virtual, "kube-system", "gardener-controller-manager-leader-election"}},
+	{name: "gardener-scheduler", deployment: "gardener-scheduler", inPlace: true, lease: leaseOf{landscape.Virtual, "kube-system", "gardener-scheduler-leader-election"}},
+	{name: "gardener-resource-manager of a seed", deployment: resourceManager, onSeeds: true, inPlace: true, lease: leaseOf{sameCluster, "garden", resourceManager}},
+	{name: "gardener-resource-manager of the virtual garden", deployment: "virtual-garden-gardener-resource-manager", inPlace: true, lease: leaseOf{sameCluster, "garden", "virtual-garden-gardener-resource-manager"}},
+	{name: "gardener-resource-manager of the runtime cluster", deployment: resourceManager, inPlace: true, lease: leaseOf{sameCluster, "garden", resourceManager}},
+}
+
+// tools leave these marks on what they put back.
+var tools = []struct{ mark, name string }{
+	{"kustomize.toolkit.fluxcd.io/name", "Flux, Kustomization"}, {"helm.toolkit.fluxcd.io/name", "Flux, HelmRelease"}, {"argocd.argoproj.io/instance", "Argo CD, Application"}, {"argocd.argoproj.io/tracking-id", "Argo CD, Application"},
+}
+
+// controllers finds who runs the landscape, in the order of stopping. What is rendered has to be known.
+func (a *Adopter) controllers(ctx context.Context) ([]Controller, error) {
+	seeds, err := a.seeds(ctx)
+	if err != nil {
+		return nil, err
+	}
+	rendered := a.renderedImages()
+	var out []Controller
+	for _, role := range roles {
+		clusters := []string{landscape.Runtime}
+		if role.onSeeds {
+			clusters = seeds
+		}
+		for _, name := range clusters {
+			if role.onSeeds && role.inPlace && a.isRuntime(name) {
+				continue // it is the one of the runtime cluster
+			}
+			live, err := liveOf(ctx, a.Converger.Cluster(name), deploymentRef("garden", role.deployment))
+			if err != nil {
+				return nil, err
+			}
+			if live == nil {
+				continue
+			}
+			c := Controller{Role: role.name, Cluster: name, Namespace: live.GetNamespace(), Name: live.GetName(), Image: imageOf(live), Replicas: replicasOf(live), By: putBackBy(live)}
+			lease := role.lease
+			if lease.cluster == sameCluster {
+				lease.cluster = name
+			}
+			c.lease = &lease
+			c.decide(role, live, rendered[name+" "+c.Namespace+"/"+c.Name])
+			if c.carrier, err = a.carrierIn(ctx, name, live); err != nil {
+				return nil, err
+			}
+			out = append(out, c)
+		}
+	}
+	leaveCarried(out)
+	return out, nil
+}
+
+// leaveCarried lets go on what a resource manager would put back that goes on itself. The Lease keeps the two programs apart while the one takes the place
+// of the other.
+func leaveCarried(found []Controller) {
+	for i := range found {
+		c := &found[i]
+		manages := slices.ContainsFunc(found, func(m Controller) bool { return m.Cluster == c.Cluster && m.Name == resourceManager && m.Stops })
+		if c.Stops && c.carrier != "" && !manages {
+			c.Stops, c.Why = false, "its Deployment gets another program, when the apply comes to it: the Lease keeps them apart, and the resource manager, which goes on, would put it back"
+		}
+	}
+}
+
+func (c *Controller) decide(role role, live *unstructured.Unstructured, rendered string) {
+	switch {
+	case isPergolas(live):
+		c.Why = "Pergola has applied it already"
+	case !role.inPlace:
+		c.Stops, c.Why = true, "Pergola does its work"
+	case rendered == "":
+		c.Why = "nothing of its name is rendered: it stays"
+	case repository(rendered) == repository(c.Image):
+		c.Why = "the same program is rendered: it goes on, and restarts only where its Deployment differs"
+	default:
+		c.Stops, c.Why = true, "its Deployment gets another program, "+rendered+", which must not work beside it"
+	}
+}
+
+func deploymentRef(namespace, name string) apply.Ref {
+	return apply.Ref{APIVersion: "apps/v1", Kind: "Deployment", Namespace: namespace, Name: name}
+}
+
+func imageOf(deployment *unstructured.Unstructured) string {
+	containers, _, _ := unstructured.NestedSlice(deployment.Object, "spec", "template", "spec", "containers")
+	if len(containers) == 0 {
+		return ""
+	}
+	first, _ := containers[0].(map[string]any)
+	image, _ := first["image"].(string)
+	return image
+}
+
+func replicasOf(deployment *unstructured.Unstructured) int64 {
+	n, found, _ := unstructured.NestedInt64(deployment.Object, "spec", "replicas")
+	if !found {
+		return 1
+	}
+	return n
+}
+
+// repository is an image without tag and digest.
+func repository(image string) string {
+	image, _, _ = strings.Cut(image, "@")
+	if i := strings.LastIndex(image, ":"); i > strings.LastIndex(image, "/") {
+		image = image[:i]
+	}
+	return image
+}
+
+// isPergolas tells whether Pergola applies an object.
+func isPergolas(o *unstructured.Unstructured) bool {
+	for _, m := range o.GetManagedFields() {
+		if m.Operation == "Apply" && (m.Manager == "pergola" || strings.HasPrefix(m.Manager, "pergola/") || m.Manager == landscape.FieldManager) {
+			return true
+		}
+	}
+	return false
+}
+
+func putBackBy(o *unstructured.Unstructured) string {
+	for _, tool := range tools {
+		if name := cmp.Or(o.GetLabels()[tool.mark], o.GetAnnotations()[tool.mark]); name != "" {
+			return tool.name + " " + name
+		}
+	}
+	return ""
+}
+
+// renderedImages are those of Deployments, by cluster, namespace and name.
+func (a *Adopter) renderedImages() map[string]string {
+	out := map[string]string{}
+	for _, place := range a.Converger.Rendered() {
+		for _, o := range place.Bundle.Objects {
+			if o.GetKind() == "Deployment" {
+				out[place.Cluster+" "+o.GetNamespace()+"/"+o.GetName()] = imageOf(o.Unstructured)
+			}
+		}
+	}
+	return out
+}
+
+func (a *Adopter) isRuntime(seed string) bool {
+	return a.Converger.Cluster(seed).RESTConfig().Host == a.Converger.Cluster(landscape.Runtime).RESTConfig().Host
+}
+
+var (
+	managedSeeds = schema.GroupVersionKind{Group: "seedmanagement.gardener.cloud", Version: "v1alpha1", Kind: "ManagedSeed"}
+	seedKind     = schema.GroupVersionKind{Group: "core.gardener.cloud", Version: "v1beta1", Kind: "Seed"}
+	shootKind    = schema.GroupVersionKind{Group: "core.gardener.cloud", Version: "v1beta1", Kind: "Shoot"}
+)
+
+// seeds are those of the landscape, hosts first: the gardenlet of a seed that is a Shoot is put back by the gardenlet of that Shoot's seed.
+func (a *Adopter) seeds(ctx context.Context) ([]string, error) {
+	names := a.Converger.Seeds()
+	virtual := a.Converger.Cluster(landscape.Virtual)
+	if virtual == nil || len(names) < 2 {
+		return names, nil
+	}
+	managed, err := list(ctx, virtual, managedSeeds, "garden")
+	if err != nil || len(managed) == 0 {
+		return names, err
+	}
+	shoots, err := list(ctx, virtual, shootKind, "garden")
+	if err != nil {
+		return nil, err
+	}
+	hostOf := map[string]string{}
+	for i := range managed {
+		for j := range shoots {
+			if shoots[j].GetName() == text(&managed[i], "spec", "shoot", "name") {
+				hostOf[managed[i].GetName()] = text(&shoots[j], "spec", "seedName")
+			}
+		}
+	}
+	depth := func(seed string) int {
+		n := 0
+		for host, is := hostOf[seed]; is && n < len(names); host, is = hostOf[host] {
+			n++
+		}
+		return n
+	}
+	slices.SortStableFunc(names, func(x, y string) int { return cmp.Compare(depth(x), depth(y)) })
+	return names, nil
+}
+
+// checkControllers says who runs the landscape, and what becomes of each.
+func (a *Adopter) checkControllers(ctx context.Context, r *Report) error {
+	found, err := a.controllers(ctx)
+	if err != nil {
+		return err
+	}
+	r.Controllers = found
+	if r.Stopped, err = a.isStopped(ctx, found); err != nil {
+		return err
+	}
+	for _, c := range found {
+		f := Finding{Level: Fine, Area: AreaControllers, Cluster: c.Cluster, Objects: []string{"Deployment " + c.Namespace + "/" + c.Name}, Text: fmt.Sprintf("%s, %s: %s", c.Role, counted(int(c.Replicas), "replica"), c.Why)}
+		switch {
+		case c.Stops && c.Replicas > 0 && c.By != "":
+			f.Level, f.Text, f.Do = Blocks, f.Text+"; "+c.By+" puts it back", "suspend that first"
+		case c.Stops && c.Replicas > 0:
+			f.Level, f.Do = Changes, "pergola adopt --stop stops it, in its turn"
+		case c.Stops:
+			f.Text += "; it is stopped"
+		}
+		r.add(f)
+	}
+	return a.checkSeeds(ctx, r, found)
+}
+
+// checkSeeds looks at the seeds that live: whose gardenlet is stopped, and who stays with upstream.
+func (a *Adopter) checkSeeds(ctx context.Context, r *Report, found []Controller) error {
+	virtual := a.Converger.Cluster(landscape.Virtual)
+	if virtual == nil {
+		return nil
+	}
+	live, err := list(ctx, virtual, seedKind, "")
+	if err != nil || len(live) == 0 {
+		return err
+	}
+	shoots, err := list(ctx, virtual, shootKind, "")
+	if err != nil {
+		return err
+	}
+	names := a.Converger.Seeds()
+	for i := range live {
+		name, on := live[i].GetName(), 0
+		for j := range shoots {
+			if text(&shoots[j], "spec", "seedName") == name {
+				on++
+			}
+		}
+		stops := slices.ContainsFunc(found, func(c Controller) bool { return c.Cluster == name && c.Role == gardenletRole && c.Stops })
+		switch object := []string{"Seed " + name}; {
+		case !slices.Contains(names, name):
+			r.add(Finding{Level: Fine, Area: AreaControllers, Cluster: landscape.Virtual, Objects: object, Text: fmt.Sprintf("the landscape does not declare it: its gardenlet goes on, with %s", counted(on, "Shoot"))})
+		case stops && on > 0:
+			r.add(Finding{Level: Blocks, Area: AreaControllers, Cluster: landscape.Virtual, Objects: object, Text: fmt.Sprintf("%s run on it, and this version of Pergola does not look after nodes and system components of Shoots (docs/compatibility.md)", counted(on, "Shoot")),
+				Do: "leave the Seed out of the landscape: its gardenlet goes on, beside a Garden that Pergola runs"})
+		}
+	}
+	return nil
+}

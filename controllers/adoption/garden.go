@@ -1,0 +1,217 @@
+package adoption
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/Masterminds/semver/v3"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
+	operatorv1alpha1 "github.com/pergola-dev/pergola/api/operator/v1alpha1"
+	"github.com/pergola-dev/pergola/plan"
+	"github.com/pergola-dev/pergola/render"
+)
+
+// fixed are fields of a Garden that name what exists: another value would not change that, but break it.
+var fixed = map[string]string{
+	"spec.virtualCluster.gardener.clusterIdentity":                                      "Seeds, Shoots and the objects of extensions carry it",
+	"spec.virtualCluster.networking":                                                    "Services of the virtual garden have addresses of it",
+	"spec.runtimeCluster.networking":                                                    "the runtime cluster has these networks",
+	"spec.virtualCluster.kubernetes.kubeAPIServer.serviceAccountConfig.issuer":          "tokens name it: put the former one into acceptedIssuers in a later commit",
+	"spec.virtualCluster.etcd.main.backup.bucketName":                                   "the backups are there",
+	"spec.virtualCluster.etcd.main.backup.provider":                                     "the backups are there",
+	"spec.virtualCluster.dns.domains":                                                   "clients reach the API server by them",
+	"spec.runtimeCluster.provider.zones":                                                "volumes and pods are in them",
+	"spec.virtualCluster.controlPlane":                                                  "etcd does not go back from three members, and members are added one by one: change it after the takeover",
+	"spec.virtualCluster.kubernetes.kubeAPIServer.encryptionConfig":                     "what is encrypted in etcd is rewritten for it: change it after the takeover",
+	"spec.virtualCluster.gardener.gardenerAPIServer.encryptionConfig":                   "what is encrypted in etcd is rewritten for it: change it after the takeover",
+	"spec.virtualCluster.kubernetes.kubeAPIServer.serviceAccountConfig.acceptedIssuers": "tokens that are in use name them",
+}
+
+// checkGarden compares the spec of the Garden that lives with that of Git, both with the defaults of the API.
+func (a *Adopter) checkGarden(r *Report, live *unstructured.Unstructured) error {
+	if live == nil {
+		r.add(Finding{Level: Changes, Area: AreaGarden, Cluster: "runtime", Text: "there is no Garden in the runtime cluster: gardener-operator does not run this landscape",
+			Do: "see docs/migration.md on landscapes without gardener-operator: the Secrets to label, the names of volume claims, DNS"})
+		return nil
+	}
+	name := "Garden " + live.GetName()
+	if live.GetDeletionTimestamp() != nil {
+		r.add(Finding{Level: Blocks, Area: AreaGarden, Cluster: "runtime", Objects: []string{name}, Text: "it is being deleted"})
+	}
+	if operation := live.GetAnnotations()["gardener.cloud/operation"]; operation != "" {
+		r.add(Finding{Level: Blocks, Area: AreaGarden, Cluster: "runtime", Objects: []string{name}, Text: fmt.Sprintf("operation %q was not taken up yet", operation),
+			Do: "wait until gardener-operator has done it"})
+	}
+	if state := text(live, "status", "lastOperation", "state"); state != "Succeeded" {
+		r.add(Finding{Level: Blocks, Area: AreaGarden, Cluster: "runtime", Objects: []string{name}, Text: fmt.Sprintf("its last operation is %q: %s", state, text(live, "status", "lastOperation", "description")),
+			Do: "wait until gardener-operator is done, or repair what it says: nothing is handed over halfway"})
+	}
+	declared, err := a.Converger.DefaultedGarden()
+	if err != nil {
+		return err
+	}
+	lives, err := defaulted(live)
+	if err != nil {
+		return err
+	}
+	spec := func(spec any) map[string]any {
+		return map[string]any{"apiVersion": "operator.gardener.cloud/v1alpha1", "kind": "Garden", "spec": spec}
+	}
+	found := false
+	for _, field := range plan.Compare(spec(lives), spec(declared["spec"])) {
+		found = true
+		f := Finding{Level: Changes, Area: AreaGarden, Cluster: "runtime", Objects: []string{name}, Fields: []plan.Field{field}, Text: field.Path + " differs from the file"}
+		switch why := whyFixed(field); {
+		case why != "":
+			f.Level, f.Do = Blocks, "write what lives into the file: "+why
+		case field.New == nil && !field.Hidden:
+			f.Text, f.Do = field.Path+" is set in the cluster and not in the file", "write it into the file; without, it is taken away where gardener-operator, kubectl apply or Helm set it, and else stays as it is"
+		case field.Path == "spec.virtualCluster.kubernetes.version":
+			f = versionOfGarden(f, field)
+		}
+		r.add(f)
+	}
+	if !found {
+		r.add(Finding{Level: Fine, Area: AreaGarden, Cluster: "runtime", Objects: []string{name}, Text: "the file says what lives"})
+	}
+	return nil
+}
+
+// defaulted is the spec of a Garden with the defaults of the API, which one has that no webhook has seen, or an older one.
+func defaulted(live *unstructured.Unstructured) (any, error) {
+	garden := &operatorv1alpha1.Garden{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(live.Object, garden); err != nil {
+		return nil, fmt.Errorf("reading Garden %s: %w", live.GetName(), err)
+	}
+	operatorv1alpha1.SetDefaults_Garden(garden)
+	full, err := runtime.DefaultUnstructuredConverter.ToUnstructured(garden)
+	if err != nil {
+		return nil, fmt.Errorf("reading Garden %s: %w", live.GetName(), err)
+	}
+	return completed(full["spec"], live.Object["spec"]), nil // fields that our types do not know, too
+}
+
+// completed is a value with what another one has beside it.
+func completed(value, more any) any {
+	x, is := value.(map[string]any)
+	y, too := more.(map[string]any)
+	if !is || !too {
+		if value == nil {
+			return more
+		}
+		return value
+	}
+	out := maps.Clone(x)
+	for key, other := range y {
+		out[key] = completed(out[key], other)
+	}
+	return out
+}
+
+func versionOfGarden(f Finding, field plan.Field) Finding {
+	before, err := semver.NewVersion(fmt.Sprint(field.Old))
+	after, err2 := semver.NewVersion(fmt.Sprint(field.New))
+	if err == nil && err2 == nil && after.LessThan(before) {
+		f.Level, f.Do = Blocks, "write what lives into the file: versions never go back"
+		return f
+	}
+	f.Level, f.Do = Restarts, "the API server of the virtual garden is updated: better in a commit after the takeover"
+	return f
+}
+
+// whyFixed says why a field must not change; empty where it may. A zone, a domain or a network that comes to those that there are is no harm.
+func whyFixed(field plan.Field) string {
+	for path, why := range fixed {
+		rest, within := strings.CutPrefix(field.Path, path)
+		if !within || rest != "" && rest[0] != '.' && rest[0] != '[' {
+			continue
+		}
+		if adds(field) && (strings.HasSuffix(path, ".zones") || strings.HasSuffix(path, ".domains") || strings.HasSuffix(path, ".acceptedIssuers")) {
+			return ""
+		}
+		return why
+	}
+	return ""
+}
+
+// adds tells whether a field only gets more.
+func adds(field plan.Field) bool {
+	if field.Old == nil && field.New != nil {
+		return true
+	}
+	before, is := field.Old.([]any)
+	after, are := field.New.([]any)
+	return is && are && len(after) > len(before) && slices.EqualFunc(before, after[:len(before)], func(x, y any) bool { return fmt.Sprint(x) == fmt.Sprint(y) })
+}
+
+// apiServerImage is the entry of the image vector that says for which version of Gardener the catalogue is written.
+const apiServerImage = "gardener-apiserver"
+
+// checkVersions compares the version of gardener-operator with that of the catalogue.
+func (a *Adopter) checkVersions(r *Report, garden *unstructured.Unstructured) error {
+	lives := text(garden, "status", "gardener", "version")
+	if garden == nil || lives == "" {
+		return nil
+	}
+	if isPergolas(garden) && !strings.HasPrefix(text(garden, "status", "gardener", "name"), operatorRole) {
+		r.add(Finding{Level: Fine, Area: AreaVersions, Cluster: "runtime", Text: "Pergola has reconciled the Garden last"})
+		return nil
+	}
+	images, err := render.ReadImageVector(a.Catalogue)
+	if err != nil {
+		return err
+	}
+	ours := ""
+	for _, image := range images {
+		if image.Name == apiServerImage {
+			ours = image.Tag
+		}
+	}
+	f := Finding{Level: Fine, Area: AreaVersions, Cluster: "runtime", Text: fmt.Sprintf("gardener-operator is %s, the catalogue is written for Gardener %s", lives, ours)}
+	before, err := semver.NewVersion(lives)
+	after, err2 := semver.NewVersion(ours)
+	switch {
+	case err != nil || err2 != nil:
+		f.Level, f.Do = Changes, "compare them yourself: one of the two is no version"
+	case before.Major() != after.Major() || after.Minor() > before.Minor()+1:
+		f.Level, f.Do = Blocks, fmt.Sprintf("update gardener-operator to v%d.%d first: Gardener skips no minor version", after.Major(), after.Minor()-1)
+	case after.Minor() < before.Minor():
+		f.Level, f.Do = Blocks, "take a version of Pergola with a newer catalogue: Gardener does not go back"
+	case after.Minor() > before.Minor():
+		f.Level, f.Do = Restarts, "the takeover is an update of Gardener, too: update gardener-operator to the same minor version first, and it is none"
+	}
+	r.add(f)
+	return nil
+}
+
+// rewrites are the phases in which upstream marks objects and Deployments in its own way while it rewrites what is encrypted.
+var rewrites = []string{string(gardencorev1beta1.RotationPreparing), string(gardencorev1beta1.RotationCompleting)}
+
+// checkRotation looks how rotations of credentials stand. Phases are upstream's, and go on from where they are.
+func checkRotation(r *Report, garden *unstructured.Unstructured) {
+	if garden == nil {
+		return
+	}
+	rotation, _, _ := unstructured.NestedMap(garden.Object, "status", "credentials", "rotation")
+	for _, kind := range []string{"certificateAuthorities", "serviceAccountKey", "etcdEncryptionKey", "observability", "workloadIdentityKey"} {
+		one, _ := rotation[kind].(map[string]any)
+		phase, _ := one["phase"].(string)
+		f := Finding{Level: Fine, Area: AreaRotation, Cluster: "runtime", Text: fmt.Sprintf("rotation of %s: %s", kind, phase)}
+		switch {
+		case phase == "":
+			continue
+		case slices.Contains(rewrites, phase) && kind == "etcdEncryptionKey":
+			f.Level, f.Do = Blocks, "let gardener-operator end this step: it labels what it has rewritten, and Pergola does not know these labels"
+		case slices.Contains(rewrites, phase):
+			f.Level, f.Do = Changes, "nothing has to be done: the first apply goes on with this step, and asks gardenlets to change over"
+		case phase != string(gardencorev1beta1.RotationCompleted):
+			f.Do = "complete it when clients have changed over, before or after the takeover"
+		}
+		r.add(f)
+	}
+}

@@ -1,0 +1,141 @@
+package adoption
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/pergola-dev/pergola/plan"
+)
+
+// workloads have pods that a change of their template replaces.
+var workloads = []string{"Deployment", "StatefulSet", "DaemonSet"}
+
+// lost are the words of a plan for what does not come back.
+var lost = []string{"loses", "deletes every object", "deletes everything"}
+
+// checkObjects sorts what an apply would do with the objects of components and declarations.
+func (a *Adopter) checkObjects(r *Report, p plan.Plan) {
+	r.Problems = append(r.Problems, deferred(p)...)
+	type group struct {
+		cluster, bundle string
+		action          plan.Action
+	}
+	groups := map[group][]plan.Item{}
+	var order []group
+	fine := map[string]int{}
+	for _, item := range p.Items {
+		if item.Object.Kind == "Garden" && item.Action != plan.Fail && item.Action != plan.Hold && item.Action != plan.Delete {
+			continue // checkGarden has its fields
+		}
+		if f, alone := single(item); alone {
+			r.add(f)
+			continue
+		}
+		if (item.Action == plan.Adopt || item.Action == plan.Change) && len(own(item.Fields)) == 0 {
+			fine[item.Cluster]++
+			continue
+		}
+		g := group{item.Cluster, item.Bundle, item.Action}
+		if groups[g] == nil {
+			order = append(order, g)
+		}
+		groups[g] = append(groups[g], item)
+	}
+	for _, g := range order {
+		f := Finding{Level: Changes, Area: AreaObjects, Cluster: g.cluster, Objects: names(groups[g])}
+		what := counted(len(groups[g]), "object") + " of " + g.bundle
+		switch g.action {
+		case plan.Create:
+			f.Text = what + ": made, because nobody has made them yet"
+		case plan.Delete:
+			f.Text, f.Do = what+": deleted, because nothing renders them", "look whether you need them: what extensions or people need belongs into the landscape"
+		case plan.Keep:
+			f.Text = what + ": no longer looked after, and left as they are"
+		default:
+			f.Text = what + ": changed, nothing restarts"
+			for _, item := range groups[g] {
+				for _, field := range own(item.Fields) {
+					field.Path = item.Object.String() + ": " + field.Path
+					f.Fields = append(f.Fields, field)
+				}
+			}
+		}
+		r.add(f)
+	}
+	for _, cluster := range []string{"runtime", "virtual"} {
+		if fine[cluster] > 0 {
+			r.add(Finding{Level: Fine, Area: AreaObjects, Cluster: cluster, Text: fmt.Sprintf("%s are what is rendered: only their managers change", counted(fine[cluster], "object"))})
+		}
+		delete(fine, cluster)
+	}
+	for cluster, n := range fine {
+		r.add(Finding{Level: Fine, Area: AreaObjects, Cluster: cluster, Text: fmt.Sprintf("%s are what is rendered: only their managers change", counted(n, "object"))})
+	}
+	if p.Unchanged > 0 {
+		r.add(Finding{Level: Fine, Area: AreaObjects, Text: fmt.Sprintf("%s are what is rendered", counted(p.Unchanged, "object"))})
+	}
+}
+
+// deferred are notes of a plan by which it is incomplete and that no error tells.
+func deferred(p plan.Plan) []string {
+	var out []string
+	for _, note := range p.Notes {
+		if strings.Contains(note, "no key") {
+			out = append(out, note)
+		}
+	}
+	return out
+}
+
+// single is a finding that stands alone.
+func single(item plan.Item) (Finding, bool) {
+	f := Finding{Area: AreaObjects, Cluster: item.Cluster, Objects: []string{item.Object.String()}, Fields: own(item.Fields)}
+	says := strings.Join(item.Consequences, ", ")
+	fatal := slices.ContainsFunc(lost, func(word string) bool { return strings.Contains(says, word) })
+	switch {
+	case item.Action == plan.Fail:
+		f.Level, f.Text, f.Do = Blocks, "it could not be applied: "+item.Reason, "settle it, or say whose value counts: docs/ownership.md"
+	case item.Action == plan.Hold:
+		f.Level, f.Text, f.Do = Changes, "it would go, and is held: "+item.Reason, "look whether you need it; pergola apply asks for an approval"
+		if item.Approval == "" {
+			f.Do = ""
+		}
+	case fatal && (item.Action == plan.Delete || item.Action == plan.Recreate):
+		f.Level, f.Text, f.Do = Blocks, fmt.Sprintf("%s: %s", item.Action, says), "write it into the landscape, or take it away before the takeover"
+	case item.Action == plan.Recreate:
+		f.Level, f.Text = Restarts, "it is deleted and made anew: "+item.Reason
+	case item.Action != plan.Change && item.Action != plan.Adopt:
+		return f, false
+	case item.Object.Kind == "Etcd" && within(f.Fields, "spec.backup.store"):
+		f.Level, f.Text, f.Do = Blocks, "its backups are elsewhere than is rendered", "write bucket and provider of the backups that there are into the Garden"
+	case slices.Contains(workloads, item.Object.Kind) && within(f.Fields, "spec.template") || strings.Contains(says, "roll the etcd") || strings.Contains(says, "its pods") && len(f.Fields) > 0:
+		f.Level, f.Text = Restarts, "its pods are replaced"
+		if says != "" {
+			f.Text += " (" + says + ")"
+		}
+		f.Fields = slices.DeleteFunc(f.Fields, func(field plan.Field) bool {
+			return slices.Contains(workloads, item.Object.Kind) && !within([]plan.Field{field}, "spec.template")
+		})
+	default:
+		return f, false
+	}
+	return f, true
+}
+
+// own are the fields that say something about an object: what a takeover does to marks of reconciliations does not.
+func own(fields []plan.Field) []plan.Field {
+	marks := []string{
+		"metadata.annotations[gardener.cloud/timestamp]", "metadata.annotations[gardener.cloud/operation]", "metadata.annotations[resources.gardener.cloud/description]",
+		"metadata.annotations[resources.gardener.cloud/origin]", "metadata.labels[resources.gardener.cloud/managed-by]", "metadata.finalizers",
+	}
+	return slices.DeleteFunc(slices.Clone(fields), func(f plan.Field) bool { return slices.Contains(marks, f.Path) })
+}
+
+// within tells whether one of the fields is below a path.
+func within(fields []plan.Field, path string) bool {
+	return slices.ContainsFunc(fields, func(f plan.Field) bool {
+		rest, ok := strings.CutPrefix(f.Path, path)
+		return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
+	})
+}

@@ -1,0 +1,131 @@
+package adoption
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/controllers/owner"
+)
+
+// The ConfigMap, in namespace garden of each cluster on which something was stopped, that says what, and how it was before. It is written before
+// anything is done, so that an interrupted run is gone on with, and undone.
+const (
+	recordName = "pergola-adoption"
+	recordKey  = "stopped.json"
+)
+
+// record is what is in it.
+type record struct {
+	Landscape string    `json:"landscape"`
+	Stopped   []stopped `json:"stopped"`
+}
+
+// stopped is one controller.
+type stopped struct {
+	Namespace string    `json:"namespace"`
+	Name      string    `json:"name"`
+	Replicas  int64     `json:"replicas"`
+	At        time.Time `json:"at"`
+	// Ignored is the ManagedResource that was told to leave the Deployment alone, NAMESPACE/NAME.
+	Ignored string `json:"ignored,omitempty"`
+	// Webhooks are the configurations that it served, by cluster, as they were.
+	Webhooks []webhook `json:"webhooks,omitempty"`
+}
+
+type webhook struct {
+	Cluster string         `json:"cluster"`
+	Object  map[string]any `json:"object"`
+}
+
+// of gives the entry of a Deployment; nil for none.
+func (r *record) of(namespace, name string) *stopped {
+	i := slices.IndexFunc(r.Stopped, func(s stopped) bool { return s.Namespace == namespace && s.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return &r.Stopped[i]
+}
+
+func recordRef() apply.Ref {
+	return apply.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: owner.InventoryNamespace, Name: recordName}
+}
+
+// readRecord reads what was stopped on a cluster.
+func (a *Adopter) readRecord(ctx context.Context, cluster string) (*record, error) {
+	c := a.Converger.Cluster(cluster)
+	live, err := liveOf(ctx, c, recordRef())
+	if err != nil {
+		return nil, err
+	}
+	out := &record{Landscape: a.Landscape}
+	if live == nil {
+		return out, nil
+	}
+	if err := json.Unmarshal([]byte(text(live, "data", recordKey)), out); err != nil {
+		return nil, fmt.Errorf("cluster %s: %s cannot be read: %w", cluster, recordRef(), err)
+	}
+	if out.Landscape != a.Landscape {
+		return nil, fmt.Errorf("cluster %s: %s is of landscape %q, not of %q", cluster, recordRef(), out.Landscape, a.Landscape)
+	}
+	return out, nil
+}
+
+// writeRecord replaces it, or takes it away where nothing is left in it.
+func (a *Adopter) writeRecord(ctx context.Context, cluster string, r *record) error {
+	c := a.Converger.Cluster(cluster)
+	client, err := kubernetes.NewForConfig(c.RESTConfig())
+	if err != nil {
+		return fmt.Errorf("cluster %s: %w", cluster, err)
+	}
+	maps := client.CoreV1().ConfigMaps(owner.InventoryNamespace)
+	if len(r.Stopped) == 0 {
+		if err := maps.Delete(ctx, recordName, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+			return c.Explain(recordRef(), "delete", err)
+		}
+		return nil
+	}
+	body, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return fmt.Errorf("writing down what was stopped: %w", err)
+	}
+	wanted := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: recordName, Namespace: owner.InventoryNamespace}, Data: map[string]string{recordKey: string(body)}}
+	_, err = maps.Update(ctx, wanted, metav1.UpdateOptions{FieldManager: apply.AdoptionManager})
+	if apierrors.IsNotFound(err) {
+		_, err = maps.Create(ctx, wanted, metav1.CreateOptions{FieldManager: apply.AdoptionManager})
+	}
+	if err != nil {
+		return c.Explain(recordRef(), "write", err)
+	}
+	return nil
+}
+
+// isStopped tells whether something that was stopped was not started again.
+func (a *Adopter) isStopped(ctx context.Context, found []Controller) (bool, error) {
+	for _, cluster := range clustersOf(found) {
+		r, err := a.readRecord(ctx, cluster)
+		if err != nil || len(r.Stopped) > 0 {
+			return err == nil, err
+		}
+	}
+	return false, nil
+}
+
+// clustersOf are the clusters of controllers, each once, in their order.
+func clustersOf(found []Controller) []string {
+	var out []string
+	for _, c := range found {
+		if !slices.Contains(out, c.Cluster) {
+			out = append(out, c.Cluster)
+		}
+	}
+	return out
+}

@@ -1,0 +1,54 @@
+package adoption
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/pergola-dev/pergola/controllers/owner"
+	"github.com/pergola-dev/pergola/secrets"
+)
+
+// rooted are the kinds of Secrets that others hang on: what they have signed or encrypted counts no more when they are made anew. The rest is signed by
+// these, or a password.
+var rooted = []secrets.Kind{secrets.KindCA, secrets.KindRSAPrivateKey, secrets.KindEtcdEncryptionKey}
+
+// checkSecrets says which Secrets are kept and which would be generated.
+func checkSecrets(r *Report, planned map[string][]owner.PlannedSecret) {
+	for _, cluster := range slices.Sorted(maps.Keys(planned)) {
+		kept := 0
+		var signed []string
+		for _, s := range planned[cluster] {
+			object := "Secret " + s.Namespace + "/" + s.Object
+			root := slices.Contains(rooted, s.Kind)
+			switch {
+			case !s.Made:
+				kept++
+			case s.From != "":
+				r.add(Finding{Level: Changes, Area: AreaSecrets, Cluster: cluster, Objects: []string{object},
+					Text: fmt.Sprintf("%s gets the data of Secret %s/%s, which is labelled %s=%s", s.Request, s.Namespace, s.From, secrets.LabelUseDataForName, s.Request)})
+			case root:
+				f := Finding{Level: Blocks, Area: AreaSecrets, Cluster: cluster, Objects: []string{object}, Text: fmt.Sprintf("%s would be generated anew: what it has signed or encrypted would count no more", s.Request),
+					Do: fmt.Sprintf("label the Secret that has its data: kubectl -n %s label secret NAME %s=%s", s.Namespace, secrets.LabelUseDataForName, s.Request)}
+				if len(s.Instead) == 1 {
+					f.Text = fmt.Sprintf("%s would be generated anew, because it is asked for in another way than Secret %s was made", s.Request, s.Instead[0])
+					f.Do = strings.Replace(f.Do, "NAME", s.Instead[0], 1)
+				}
+				if len(s.Instead) > 1 {
+					f.Do += " (one of " + strings.Join(s.Instead, ", ") + ")"
+				}
+				r.add(f)
+			default:
+				signed = append(signed, object)
+			}
+		}
+		if len(signed) > 0 {
+			r.add(Finding{Level: Changes, Area: AreaSecrets, Cluster: cluster, Objects: signed, Text: fmt.Sprintf("%s would be made: certificates that are signed by the CAs of now, passwords, and what is derived from them", counted(len(signed), "Secret")),
+				Do: "nothing: workloads that read them are among those that restart"})
+		}
+		if kept > 0 {
+			r.add(Finding{Level: Fine, Area: AreaSecrets, Cluster: cluster, Text: fmt.Sprintf("%s of the secrets manager stay as they are", counted(kept, "Secret"))})
+		}
+	}
+}

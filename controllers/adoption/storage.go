@@ -1,0 +1,71 @@
+package adoption
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/controllers/landscape"
+)
+
+// checkStorage looks for the volume claims that etcd-druid will look for: with another name etcd would begin empty.
+func (a *Adopter) checkStorage(ctx context.Context, r *Report) error {
+	if r.Garden == "" {
+		// A landscape of before gardener-operator has no Etcd of this name, and claims are made by hand for it.
+		r.add(Finding{Level: Changes, Area: AreaStorage, Cluster: landscape.Runtime, Text: "volume claims of etcd are not compared: no Garden lives here", Do: "see docs/migration.md: the claims of etcd have to be there before the first apply"})
+		return nil
+	}
+	for _, place := range a.Converger.Rendered() {
+		if place.Cluster != landscape.Runtime {
+			continue
+		}
+		for _, o := range place.Bundle.Objects {
+			if o.GetKind() == "Etcd" {
+				if err := a.checkClaims(ctx, r, o.Unstructured); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func (a *Adopter) checkClaims(ctx context.Context, r *Report, etcd *unstructured.Unstructured) error {
+	template := text(etcd, "spec", "volumeClaimTemplate")
+	if template == "" {
+		template = etcd.GetName()
+	}
+	runtime := a.Converger.Cluster(landscape.Runtime)
+	live, err := liveOf(ctx, runtime, apply.RefOf(etcd))
+	if err != nil {
+		return err
+	}
+	members, _, _ := unstructured.NestedInt64(contentOf(live), "spec", "replicas")
+	var found []string
+	for i := range max(members, 1) {
+		ref := apply.Ref{APIVersion: "v1", Kind: "PersistentVolumeClaim", Namespace: etcd.GetNamespace(), Name: fmt.Sprintf("%s-%s-%d", template, etcd.GetName(), i)}
+		claim, err := liveOf(ctx, runtime, ref)
+		if err != nil {
+			return err
+		}
+		if claim != nil {
+			found = append(found, ref.String())
+			continue
+		}
+		r.add(Finding{Level: Blocks, Area: AreaStorage, Cluster: landscape.Runtime, Objects: []string{ref.String()}, Text: fmt.Sprintf("Etcd %s would look for this claim, and it is not there: the member would begin empty", etcd.GetName()),
+			Do: "bring the data into a claim of this name (docs/backup.md)"})
+	}
+	if len(found) > 0 {
+		r.add(Finding{Level: Fine, Area: AreaStorage, Cluster: landscape.Runtime, Objects: found, Text: "Etcd " + etcd.GetName() + " finds its volumes by these names"})
+	}
+	return nil
+}
+
+func contentOf(o *unstructured.Unstructured) map[string]any {
+	if o == nil {
+		return nil
+	}
+	return o.Object
+}

@@ -1,0 +1,115 @@
+package adoption
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/controllers/landscape"
+)
+
+// Undo starts again what Stop has stopped, in the other order: resource managers first, gardener-operator last. What Pergola has applied meanwhile is left
+// to gardener-operator, which puts its own there. It can be interrupted and repeated.
+func (a *Adopter) Undo(ctx context.Context) (started []string, err error) {
+	if err := a.nobodyElse(ctx); err != nil {
+		return nil, err
+	}
+	clusters, err := a.seeds(ctx)
+	if err != nil {
+		return nil, err
+	}
+	clusters = append([]string{landscape.Runtime}, clusters...)
+	records := map[string]*record{}
+	for _, cluster := range clusters {
+		if records[cluster], err = a.readRecord(ctx, cluster); err != nil {
+			return nil, err
+		}
+	}
+	for _, role := range slices.Backward(roles) {
+		for _, cluster := range slices.Backward(clusters) {
+			if role.onSeeds != (cluster != landscape.Runtime) {
+				continue
+			}
+			s := records[cluster].of("garden", role.deployment)
+			if s == nil {
+				continue
+			}
+			was, err := a.start(ctx, cluster, *s)
+			if err != nil {
+				return started, fmt.Errorf("starting %s: Deployment %s/%s: %w", cluster, s.Namespace, s.Name, err)
+			}
+			if was {
+				started = append(started, fmt.Sprintf("%s: Deployment %s/%s", cluster, s.Namespace, s.Name))
+			}
+			r := records[cluster]
+			r.Stopped = slices.DeleteFunc(r.Stopped, func(other stopped) bool { return other.Namespace == s.Namespace && other.Name == s.Name })
+			if err := a.writeRecord(ctx, cluster, r); err != nil {
+				return started, err
+			}
+		}
+	}
+	return started, nil
+}
+
+// start starts one controller; was says whether it was there to be started.
+func (a *Adopter) start(ctx context.Context, cluster string, s stopped) (was bool, err error) {
+	c := a.Converger.Cluster(cluster)
+	live, err := liveOf(ctx, c, deploymentRef(s.Namespace, s.Name))
+	if err != nil {
+		return false, err
+	}
+	if s.Ignored != "" {
+		if err := a.ignore(ctx, c, s.Ignored, nil); err != nil {
+			return false, err
+		}
+	}
+	switch {
+	case live == nil:
+		a.tell("%s: Deployment %s/%s is not there any more", cluster, s.Namespace, s.Name)
+		return false, nil
+	case isPergolas(live):
+		a.tell("%s: Deployment %s/%s was applied by Pergola since: gardener-operator puts its own there", cluster, s.Namespace, s.Name)
+		return false, nil
+	}
+	if replicasOf(live) == 0 {
+		if err := a.scale(ctx, c, s.Namespace, s.Name, s.Replicas); err != nil {
+			return false, err
+		}
+	}
+	a.tell("%s: Deployment %s/%s: scaled to %d", cluster, s.Namespace, s.Name, max(s.Replicas, replicasOf(live)))
+	return true, a.restoreWebhooks(ctx, s.Webhooks)
+}
+
+// nobodyElse is an error while somebody else than gardener-operator converges the runtime cluster: two would work against each other.
+func (a *Adopter) nobodyElse(ctx context.Context) error {
+	runtime := a.Converger.Cluster(landscape.Runtime)
+	if runtime == nil {
+		return errors.New("no access to the runtime cluster")
+	}
+	client, err := clientOf(runtime)
+	if err != nil {
+		return err
+	}
+	at := roles[0].lease
+	live, err := client.CoordinationV1().Leases(at.namespace).Get(ctx, at.name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return runtime.Explain(apply.Ref{APIVersion: "coordination.k8s.io/v1", Kind: "Lease", Namespace: at.namespace, Name: at.name}, "read", err)
+	}
+	holder := ptr.Deref(live.Spec.HolderIdentity, "")
+	lasts := time.Duration(ptr.Deref(live.Spec.LeaseDurationSeconds, 15)) * time.Second
+	if holder == "" || strings.HasPrefix(holder, operatorRole+"-") || a.Clock.Since(ptr.Deref(live.Spec.RenewTime, metav1.MicroTime{}).Time) > lasts {
+		return nil
+	}
+	return fmt.Errorf("lease %s/%s is held by %s: stop Pergola first (its operator: kubectl -n garden scale deployment pergola-operator --replicas 0)", at.namespace, at.name, holder)
+}

@@ -1,0 +1,170 @@
+package adoption
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"github.com/pergola-dev/pergola/components"
+	"github.com/pergola-dev/pergola/controllers/owner"
+	"github.com/pergola-dev/pergola/plan"
+	"github.com/pergola-dev/pergola/secrets"
+)
+
+func object(t *testing.T, text string) *unstructured.Unstructured {
+	t.Helper()
+	o := &unstructured.Unstructured{}
+	require.NoError(t, yaml.Unmarshal([]byte(text), &o.Object))
+	return o
+}
+
+func TestFieldsThatNameWhatExistsBlock(t *testing.T) {
+	for name, c := range map[string]struct {
+		field  plan.Field
+		blocks bool
+	}{
+		"identity":          {plan.Field{Path: "spec.virtualCluster.gardener.clusterIdentity", Old: "a", New: "b"}, true},
+		"networks":          {plan.Field{Path: "spec.runtimeCluster.networking.pods", Old: []any{"10.0.0.0/16"}, New: []any{"10.1.0.0/16"}}, true},
+		"fewer zones":       {plan.Field{Path: "spec.runtimeCluster.provider.zones", Old: []any{"a", "b"}, New: []any{"a"}}, true},
+		"another zone":      {plan.Field{Path: "spec.runtimeCluster.provider.zones", Old: []any{"a"}, New: []any{"b"}}, true},
+		"a zone more":       {plan.Field{Path: "spec.runtimeCluster.provider.zones", Old: []any{"a"}, New: []any{"a", "b"}}, false},
+		"another domain":    {plan.Field{Path: "spec.virtualCluster.dns.domains[name=b]", New: map[string]any{"name": "b"}}, false},
+		"issuer":            {plan.Field{Path: "spec.virtualCluster.kubernetes.kubeAPIServer.serviceAccountConfig.issuer", Old: "a", New: "b"}, true},
+		"no issuer any":     {plan.Field{Path: "spec.virtualCluster.kubernetes.kubeAPIServer.serviceAccountConfig.issuer", Old: "a"}, true},
+		"a log level":       {plan.Field{Path: "spec.virtualCluster.gardener.gardenerScheduler.logLevel", Old: "info", New: "debug"}, false},
+		"a like-named path": {plan.Field{Path: "spec.virtualCluster.networkingOther", Old: "a", New: "b"}, false},
+	} {
+		t.Run(name, func(t *testing.T) { assert.Equal(t, c.blocks, whyFixed(c.field) != "") })
+	}
+}
+
+func TestKubernetesNeverGoesBack(t *testing.T) {
+	for version, level := range map[string]Level{"1.33.0": Blocks, "1.34.2": Restarts, "1.35.0": Restarts} {
+		assert.Equal(t, level, versionOfGarden(Finding{}, plan.Field{Old: "1.34.1", New: version}).Level, version)
+	}
+}
+
+func TestVersionsOfGardener(t *testing.T) {
+	for version, level := range map[string]Level{"v1.150.3": Fine, "1.149.0": Restarts, "v1.148.9": Blocks, "v1.151.0": Blocks, "v2.150.0": Blocks, "dev": Changes} {
+		r := &Report{}
+		require.NoError(t, (&Adopter{Catalogue: components.FS}).checkVersions(r, object(t, "{kind: Garden, status: {gardener: {version: '"+version+"'}}}")))
+		require.Len(t, r.Findings, 1)
+		assert.Equal(t, level, r.Findings[0].Level, "%s: %s", version, r.Findings[0].Text)
+	}
+}
+
+func TestRotationsUnderWay(t *testing.T) {
+	r := &Report{}
+	checkRotation(r, object(t, `{kind: Garden, status: {credentials: {rotation: {certificateAuthorities: {phase: Preparing}, etcdEncryptionKey: {phase: Completing}, serviceAccountKey: {phase: Prepared}, observability: {lastInitiationTime: x}}}}}`))
+	var levels []Level
+	for _, f := range r.Findings {
+		levels = append(levels, f.Level)
+	}
+	assert.Equal(t, []Level{Changes, Fine, Blocks}, levels)
+}
+
+func TestSecretsThatWouldBeGenerated(t *testing.T) {
+	r := &Report{}
+	checkSecrets(r, map[string][]owner.PlannedSecret{"runtime": {
+		{Request: "ca", Namespace: "garden", Object: "ca-1", Kind: secrets.KindCA, Made: true, Instead: []string{"ca-0"}},
+		{Request: "ca-client", Namespace: "garden", Object: "ca-client-1", Kind: secrets.KindCA, Made: true, From: "old-ca"},
+		{Request: "service-account-key", Namespace: "garden", Object: "key", Kind: secrets.KindRSAPrivateKey},
+		{Request: "server", Namespace: "garden", Object: "server-1", Kind: secrets.KindCertificate, Made: true},
+	}})
+	require.Len(t, r.Findings, 4)
+	assert.Equal(t, Blocks, r.Findings[0].Level)
+	assert.Equal(t, "label the Secret that has its data: kubectl -n garden label secret ca-0 secrets-manager-use-data-for-name=ca", r.Findings[0].Do)
+	assert.Contains(t, r.Findings[1].Text, "gets the data of Secret garden/old-ca")
+	assert.Equal(t, []string{"Secret garden/server-1"}, r.Findings[2].Objects)
+	assert.Equal(t, Fine, r.Findings[3].Level)
+}
+
+func TestWhatChangesMean(t *testing.T) {
+	image := plan.Field{Path: "spec.template.spec.containers[name=a].image", Old: "a", New: "b"}
+	label := plan.Field{Path: "metadata.labels[a]", Old: "a", New: "b"}
+	stamp := plan.Field{Path: "metadata.annotations[gardener.cloud/timestamp]", Old: "a"}
+	deployment := plan.Ref{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "garden", Name: "a"}
+	etcd := plan.Ref{APIVersion: "druid.gardener.cloud/v1alpha1", Kind: "Etcd", Namespace: "garden", Name: "e"}
+	a := &Adopter{}
+	for name, c := range map[string]struct {
+		item   plan.Item
+		level  Level
+		fields int
+	}{
+		"a template":          {plan.Item{Object: deployment, Action: plan.Adopt, Fields: []plan.Field{image, label}}, Restarts, 1},
+		"a label":             {plan.Item{Object: deployment, Action: plan.Adopt, Fields: []plan.Field{label}}, Changes, 1},
+		"only its managers":   {plan.Item{Object: deployment, Action: plan.Adopt, Fields: []plan.Field{stamp}}, Fine, 0},
+		"a conflict":          {plan.Item{Object: deployment, Action: plan.Fail, Reason: "conflict"}, Blocks, 0},
+		"a deletion":          {plan.Item{Object: deployment, Action: plan.Delete}, Changes, 0},
+		"data that goes":      {plan.Item{Object: etcd, Action: plan.Delete, Consequences: []string{"loses stored data"}}, Blocks, 0},
+		"backups elsewhere":   {plan.Item{Object: etcd, Action: plan.Change, Fields: []plan.Field{{Path: "spec.backup.store.container", Old: "a", New: "b"}}}, Blocks, 1},
+		"members of an etcd":  {plan.Item{Object: etcd, Action: plan.Change, Fields: []plan.Field{{Path: "spec.etcd.image", Old: "a", New: "b"}}, Consequences: []string{"may roll the etcd members"}}, Restarts, 1},
+		"something is anew":   {plan.Item{Object: deployment, Action: plan.Recreate}, Restarts, 0},
+		"something is made":   {plan.Item{Object: deployment, Action: plan.Create}, Changes, 0},
+		"something that held": {plan.Item{Object: deployment, Action: plan.Hold, Approval: "x"}, Changes, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := &Report{}
+			c.item.Cluster, c.item.Bundle = "runtime", "b"
+			a.checkObjects(r, plan.Plan{Items: []plan.Item{c.item}})
+			require.Len(t, r.Findings, 1)
+			assert.Equal(t, c.level, r.Findings[0].Level)
+			assert.Len(t, r.Findings[0].Fields, c.fields)
+			if c.level != Fine {
+				assert.Equal(t, []string{c.item.Object.String()}, r.Findings[0].Objects)
+			}
+		})
+	}
+}
+
+func TestProgramsAreTheSame(t *testing.T) {
+	for image, want := range map[string]string{
+		"registry.example.org:5000/a/b:v1": "registry.example.org:5000/a/b", "registry.example.org:5000/a/b": "registry.example.org:5000/a/b",
+		"a/b@sha256:00": "a/b", "a/b:v1@sha256:00": "a/b", "": "",
+	} {
+		assert.Equal(t, want, repository(image), image)
+	}
+}
+
+func TestWebhooksThatNobodyElseAnswers(t *testing.T) {
+	c := Controller{Cluster: "runtime", Namespace: "garden", Name: "virtual-garden-gardener-resource-manager"}
+	for name, test := range map[string]struct {
+		hooks  string
+		here   bool
+		served bool
+	}{
+		"its Service":            {"[{clientConfig: {service: {namespace: garden, name: virtual-garden-gardener-resource-manager}}}]", true, true},
+		"the Service of a name":  {"[{clientConfig: {service: {namespace: garden, name: virtual-garden-gardener-resource-manager}}}]", false, false},
+		"its address":            {"[{clientConfig: {url: 'https://virtual-garden-gardener-resource-manager.garden:443/x'}}]", false, true},
+		"another one":            {"[{clientConfig: {url: 'https://gardener-admission-controller.garden/x'}}]", false, false},
+		"others answer, too":     {"[{clientConfig: {url: 'https://virtual-garden-gardener-resource-manager.garden/x'}}, {clientConfig: {url: 'https://b.garden/x'}}]", false, false},
+		"nobody has to":          {"[]", true, false},
+		"a name that is a start": {"[{clientConfig: {service: {namespace: garden, name: virtual-garden-gardener-resource-manager-2}}}]", true, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			assert.Equal(t, test.served, isServedBy(object(t, "{kind: MutatingWebhookConfiguration, webhooks: "+test.hooks+"}"), c, test.here))
+		})
+	}
+}
+
+func TestWhatPutsThingsBack(t *testing.T) {
+	assert.Equal(t, "garden/gcm", carrierOf(object(t, `{metadata: {annotations: {resources.gardener.cloud/origin: "abc-seed:garden/gcm"}}}`)))
+	assert.Equal(t, "garden/gcm", carrierOf(object(t, `{metadata: {annotations: {resources.gardener.cloud/origin: "garden/gcm"}}}`)))
+	assert.Empty(t, carrierOf(object(t, `{metadata: {annotations: {resources.gardener.cloud/origin: "garden.local/gcm/x"}}}`)))
+	assert.Empty(t, carrierOf(object(t, `{metadata: {name: a}}`)))
+	assert.Equal(t, "Argo CD, Application garden", putBackBy(object(t, `{metadata: {labels: {argocd.argoproj.io/instance: garden}}}`)))
+	assert.Equal(t, "Flux, HelmRelease operator", putBackBy(object(t, `{metadata: {labels: {helm.toolkit.fluxcd.io/name: operator}}}`)))
+	assert.Empty(t, putBackBy(object(t, `{metadata: {labels: {app.kubernetes.io/managed-by: Helm}}}`)))
+}
+
+func TestWhatIsApprovedIsWhatIsStopped(t *testing.T) {
+	one, two := Controller{Cluster: "runtime", Namespace: "garden", Name: "a"}, Controller{Cluster: "runtime", Namespace: "garden", Name: "b", Replicas: 2}
+	assert.Empty(t, approvalOf(nil))
+	both := approvalOf([]Controller{one, two})
+	assert.NotEqual(t, approvalOf([]Controller{one}), both)
+	two.Replicas = 0
+	assert.Equal(t, both, approvalOf([]Controller{one, two}), "it can be repeated when half of it is done")
+}

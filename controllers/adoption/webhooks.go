@@ -1,0 +1,114 @@
+package adoption
+
+import (
+	"context"
+	"net/url"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/controllers/landscape"
+)
+
+// webhookKinds are what an API server asks others by.
+var webhookKinds = []schema.GroupVersionKind{
+	{Group: "admissionregistration.k8s.io", Version: "v1", Kind: "MutatingWebhookConfiguration"},
+	{Group: "admissionregistration.k8s.io", Version: "v1", Kind: "ValidatingWebhookConfiguration"},
+}
+
+// servedBy are the webhook configurations that nobody but a controller answers. Those that others answer, too, are left alone.
+func (a *Adopter) servedBy(ctx context.Context, c Controller) ([]webhook, error) {
+	clusters := []string{c.Cluster}
+	if c.Cluster == landscape.Runtime && a.Converger.Cluster(landscape.Virtual) != nil {
+		clusters = append(clusters, landscape.Virtual)
+	}
+	var out []webhook
+	for _, cluster := range clusters {
+		for _, kind := range webhookKinds {
+			found, err := list(ctx, a.Converger.Cluster(cluster), kind, "")
+			if err != nil {
+				return nil, err
+			}
+			for i := range found {
+				if !isPergolas(&found[i]) && isServedBy(&found[i], c, cluster == c.Cluster) {
+					out = append(out, webhook{cluster, stored(&found[i])})
+				}
+			}
+		}
+	}
+	return out, nil
+}
+
+// isServedBy tells whether all webhooks of a configuration lead to the Service of a controller, by reference or by its address.
+func isServedBy(configuration *unstructured.Unstructured, c Controller, here bool) bool {
+	hooks, _, _ := unstructured.NestedSlice(configuration.Object, "webhooks")
+	for _, raw := range hooks {
+		hook, _ := raw.(map[string]any)
+		name, _, _ := unstructured.NestedString(hook, "clientConfig", "service", "name")
+		namespace, _, _ := unstructured.NestedString(hook, "clientConfig", "service", "namespace")
+		address, _, _ := unstructured.NestedString(hook, "clientConfig", "url")
+		if here && name == c.Name && namespace == c.Namespace {
+			continue
+		}
+		if at, err := url.Parse(address); address != "" && err == nil && (at.Hostname() == c.Name || strings.HasPrefix(at.Hostname(), c.Name+"."+c.Namespace)) {
+			continue
+		}
+		return false
+	}
+	return len(hooks) > 0
+}
+
+// stored is an object as it can be made again.
+func stored(o *unstructured.Unstructured) map[string]any {
+	out := o.DeepCopy()
+	out.SetManagedFields(nil)
+	out.SetResourceVersion("")
+	out.SetUID("")
+	out.SetGeneration(0)
+	out.SetOwnerReferences(nil)
+	unstructured.RemoveNestedField(out.Object, "metadata", "creationTimestamp")
+	return out.Object
+}
+
+func sameObject(a, b map[string]any) bool {
+	x, y := &unstructured.Unstructured{Object: a}, &unstructured.Unstructured{Object: b}
+	return x.GetKind() == y.GetKind() && x.GetName() == y.GetName()
+}
+
+func (a *Adopter) removeWebhooks(ctx context.Context, all []webhook) error {
+	for _, w := range all {
+		c, o := a.Converger.Cluster(w.Cluster), &unstructured.Unstructured{Object: w.Object}
+		mapping, err := c.Mapping(ctx, o.GroupVersionKind())
+		if err == nil {
+			err = c.Dynamic().Resource(mapping.Resource).Delete(ctx, o.GetName(), metav1.DeleteOptions{})
+		}
+		if err != nil && !apierrors.IsNotFound(err) {
+			return c.Explain(apply.RefOf(o), "delete", err)
+		}
+		if err == nil {
+			a.tell("%s: %s taken away, which nobody answers any more", w.Cluster, apply.RefOf(o))
+		}
+	}
+	return nil
+}
+
+func (a *Adopter) restoreWebhooks(ctx context.Context, all []webhook) error {
+	for _, w := range all {
+		c, o := a.Converger.Cluster(w.Cluster), &unstructured.Unstructured{Object: w.Object}
+		mapping, err := c.Mapping(ctx, o.GroupVersionKind())
+		if err == nil {
+			_, err = c.Dynamic().Resource(mapping.Resource).Create(ctx, o, metav1.CreateOptions{FieldManager: apply.AdoptionManager})
+		}
+		if err != nil && !apierrors.IsAlreadyExists(err) {
+			return c.Explain(apply.RefOf(o), "make", err)
+		}
+		if err == nil {
+			a.tell("%s: %s put back", w.Cluster, apply.RefOf(o))
+		}
+	}
+	return nil
+}

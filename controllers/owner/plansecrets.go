@@ -1,0 +1,99 @@
+package owner
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/secrets"
+)
+
+// PlannedSecret is what a reconciliation would do about one request to the secrets manager.
+type PlannedSecret struct {
+	// Request is its name, Object that of the Secret.
+	Request   string
+	Namespace string
+	Object    string
+	Kind      secrets.Kind
+	// Made says that there is none yet. From is the Secret whose data it gets then; empty: they are generated.
+	Made bool
+	From string
+	// Instead are the Secrets that were generated for the same name before, and count no more.
+	Instead []string
+}
+
+// PlanSecrets says what the components of an owner would get from the secrets manager. Nothing is stored.
+func (r *Reconciler) PlanSecrets(ctx context.Context, o *Owner) ([]PlannedSecret, error) {
+	if err := r.readCredentials(ctx, o); err != nil {
+		return nil, err
+	}
+	facts, err := r.facts(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	if facts.References, err = o.expectReferences(); err != nil {
+		return nil, err
+	}
+	result, err := r.renderWith(ctx, o, facts)
+	if err != nil {
+		return nil, err
+	}
+	configs, err := requestsOf(o, result)
+	if err != nil {
+		return nil, err
+	}
+	namespace := o.Input.Owner.ControlPlaneNamespace
+	var trial secrets.Store
+	_, found, err := r.secretsIn(ctx, o, result, func(s secrets.Store) secrets.Store {
+		trial = secrets.Trial(s)
+		return trial
+	})
+	if err != nil {
+		return nil, err
+	}
+	given, before, err := secretsFor(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	var out []PlannedSecret
+	for _, c := range configs {
+		name := found[c.Name].Name
+		p := PlannedSecret{Request: c.Name, Namespace: namespace, Object: name, Kind: c.Kind, Made: secrets.Made(trial, namespace, name)}
+		if p.Made {
+			p.From, p.Instead = given[c.Name], before[c.Name]
+		}
+		out = append(out, p)
+	}
+	slices.SortFunc(out, func(a, b PlannedSecret) int { return cmp.Compare(a.Request, b.Request) })
+	return out, nil
+}
+
+// secretsFor are the Secrets beside an owner that are labelled for a request, and those that were generated for one, by its name.
+func secretsFor(ctx context.Context, o *Owner) (given map[string]string, before map[string][]string, err error) {
+	client, err := kubernetes.NewForConfig(o.Local.RESTConfig())
+	if err != nil {
+		return nil, nil, fmt.Errorf("cluster %s: %w", o.Local.Name(), err)
+	}
+	namespace := o.Input.Owner.ControlPlaneNamespace
+	list, err := client.CoreV1().Secrets(namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, nil, o.Local.Explain(apply.Ref{APIVersion: "v1", Kind: "Secret", Namespace: namespace}, "list", err)
+	}
+	given, before = map[string]string{}, map[string][]string{}
+	for i := range list.Items {
+		s := &list.Items[i]
+		if name := s.Labels[secrets.LabelUseDataForName]; name != "" {
+			given[name] = s.Name
+		}
+		if s.Labels[labelManagedBy] == "secrets-manager" && s.Labels[labelSecretBundleFor] == "" && s.Labels[labelManagerIdentity] == kinds[o.Input.Owner.Kind].identity {
+			name := s.Labels[labelSecretName]
+			before[name] = append(before[name], s.Name)
+		}
+	}
+	return given, before, nil
+}
