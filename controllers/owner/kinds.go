@@ -38,12 +38,15 @@ type kindFacts struct {
 	keepsLastErrors bool
 	// encrypters are the Deployments of API servers that write to etcd, for owners whose credentials are rotated here.
 	encrypters []string
+	// etcd is the Etcd with what they encrypt.
+	etcd string
 }
 
 var kinds = map[string]kindFacts{
 	Garden: {
 		identity: "gardener-operator", role: "gardener-operator", apiServer: "VirtualGardenAPIServerAvailable",
 		encrypters:     []string{"virtual-garden-kube-apiserver", "gardener-apiserver"},
+		etcd:           "virtual-garden-etcd-main",
 		down:           [2]string{"VirtualGardenAPIServerDown", "Could not reach the API server of the virtual garden"},
 		careNamespaces: []string{"garden", "istio-system"},
 		running: map[string][2]string{

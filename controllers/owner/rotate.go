@@ -69,6 +69,9 @@ func (r *run) rotate(ctx context.Context, result render.Result) (again bool, err
 		if err := r.rewrite(ctx, rotation.EncryptedResources(requests)); err != nil {
 			return false, err
 		}
+		if err := r.snapshot(ctx); err != nil {
+			return false, err
+		}
 	}
 	before := c.State
 	after, again := before.Finish(metav1.NewTime(r.Clock.Now()))
@@ -77,7 +80,7 @@ func (r *run) rotate(ctx context.Context, result render.Result) (again bool, err
 		again = again || c.EncryptionAtRest != nil
 		after.EncryptionAtRest = &declared
 	}
-	for annotation, reached := range map[string]bool{annotationPopulated: c.Populated, annotationResigned: c.Resigned} {
+	for annotation, reached := range map[string]bool{annotationPopulated: c.Populated, annotationResigned: c.Resigned, annotationSnapshotted: changed || key == gardencorev1beta1.RotationPreparing} {
 		if reached {
 			if err := o.mark(ctx, annotation, false); err != nil {
 				return false, err

@@ -1,0 +1,61 @@
+package rotation
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"time"
+)
+
+// snapshotTime is how long a full snapshot may take.
+const snapshotTime = 5 * time.Minute
+
+// Backup is the process beside an etcd that saves it (etcd-backup-restore).
+type Backup struct {
+	// Address is where it listens, "SERVICE.NAMESPACE.svc:8080".
+	Address string
+	// CA is whom its certificate is of; without, it is asked in plain text. Certificate is shown to it.
+	CA          []byte
+	Certificate *tls.Certificate
+	// Proxy and Dial are how services of the cluster are reached from here; nil for directly.
+	Proxy func(*http.Request) (*url.URL, error)
+	Dial  func(ctx context.Context, network, address string) (net.Conn, error)
+}
+
+// Snapshot has all of etcd saved now: what was saved before is encrypted with a key that goes.
+func (b Backup) Snapshot(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, snapshotTime)
+	defer cancel()
+	transport := &http.Transport{Proxy: b.Proxy, DialContext: b.Dial, DisableKeepAlives: true}
+	target := url.URL{Scheme: "http", Host: b.Address, Path: "/snapshot/full"}
+	if len(b.CA) > 0 {
+		authorities := x509.NewCertPool()
+		if !authorities.AppendCertsFromPEM(b.CA) {
+			return errors.New("there is no certificate in the bundle of its CA")
+		}
+		target.Scheme, transport.TLSClientConfig = "https", &tls.Config{RootCAs: authorities, MinVersion: tls.VersionTLS12}
+		if b.Certificate != nil {
+			transport.TLSClientConfig.Certificates = []tls.Certificate{*b.Certificate}
+		}
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, target.String(), http.NoBody)
+	if err != nil {
+		return fmt.Errorf("asking for a full snapshot: %w", err)
+	}
+	answer, err := (&http.Client{Transport: transport}).Do(request)
+	if err != nil {
+		return fmt.Errorf("asking for a full snapshot: %w", err)
+	}
+	if err := answer.Body.Close(); err != nil {
+		return fmt.Errorf("asking for a full snapshot: %w", err)
+	}
+	if answer.StatusCode != http.StatusOK {
+		return fmt.Errorf("asking %s for a full snapshot: it answers %s", target.String(), answer.Status)
+	}
+	return nil
+}
