@@ -35,15 +35,17 @@ func MayBeCrashing(obj *unstructured.Unstructured, now time.Time) bool {
 	return ok && now.Sub(c.transition) < crashesForgotten
 }
 
-// LastChange is when one of the conditions of an object was updated last; zero where none says.
+// LastChange is when one of the conditions of an object was updated or changed last; zero where none says.
 func LastChange(obj *unstructured.Unstructured) time.Time {
 	conditions, _, _ := unstructured.NestedSlice(obj.Object, "status", "conditions")
 	var last time.Time
 	for _, c := range conditions {
 		fields, _ := c.(map[string]any)
-		text, _ := fields["lastUpdateTime"].(string)
-		if at, err := time.Parse(time.RFC3339, text); err == nil && at.After(last) {
-			last = at
+		for _, field := range []string{"lastUpdateTime", "lastTransitionTime"} {
+			text, _ := fields[field].(string)
+			if at, err := time.Parse(time.RFC3339, text); err == nil && at.After(last) {
+				last = at
+			}
 		}
 	}
 	return last
