@@ -74,7 +74,7 @@ func (a *Adopter) checkCarriers(ctx context.Context, r *Report) error {
 		slices.Sort(missing)
 		r.add(Finding{Level: Changes, Area: AreaCarriers, Cluster: landscape.Runtime, Objects: missing,
 			Text: fmt.Sprintf("%s are in no rendering: they stay as they are, with their objects, and nobody updates them", counted(len(missing), "ManagedResource")),
-			Do:   "declare what you need of them in the landscape; those of extensions (extension-…) are updated by hand until Pergola deploys Extensions"})
+			Do:   "declare what you need of them in the landscape; those of extensions (extension-…) come with their Extension"})
 	}
 	return nil
 }
