@@ -133,6 +133,9 @@ func textOf(objects []Object) string {
 	return out.String()
 }
 
+// FactTerminalHost is the name of the seed, beside the addresses, in which the dashboard's terminals for the garden run.
+const FactTerminalHost = "terminal-host"
+
 // symbolicAddress is what a component writes in the place of an address that is not known, with the name of its fact: address-of-NAME-XXXXXXXX.
 var symbolicAddress = regexp.MustCompile("address-of-([a-z0-9.-]+)-" + symbolicMark)
 

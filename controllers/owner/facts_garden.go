@@ -32,11 +32,14 @@ func gardenFacts(ctx context.Context, o *Owner, facts render.Facts) (render.Fact
 	if err != nil {
 		return facts, err
 	}
-	if gateway != "" {
+	for name, value := range map[string]string{gatewayNamespace: gateway, render.FactTerminalHost: terminalHost(ctx, o, facts.Addresses)} {
+		if value == "" {
+			continue
+		}
 		if addresses == nil {
 			addresses = map[string]string{}
 		}
-		addresses[gatewayNamespace] = gateway
+		addresses[name] = value
 	}
 	facts.Addresses = addresses
 	facts.Extensions, err = bucketFacts(ctx, o)
