@@ -1,6 +1,7 @@
 package gardendeletion
 
 import (
+	"encoding/base64"
 	"os"
 	"strings"
 
@@ -13,12 +14,14 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/pergola-dev/pergola/controllers/landscape"
+	"github.com/pergola-dev/pergola/hack/chartregistry"
 )
 
 var (
 	operatorExtensions = schema.GroupVersionResource{Group: "operator.gardener.cloud", Version: "v1alpha1", Resource: "extensions"}
 	extensionObjects   = schema.GroupVersionResource{Group: "extensions.gardener.cloud", Version: "v1alpha1", Resource: "extensions"}
 	registrations      = schema.GroupVersionResource{Group: "core.gardener.cloud", Version: "v1beta1", Resource: "controllerregistrations"}
+	managedResources   = schema.GroupVersionResource{Group: "resources.gardener.cloud", Version: "v1alpha1", Resource: "managedresources"}
 	installationPlans  = schema.GroupVersionResource{Group: "core.gardener.cloud", Version: "v1", Resource: "controllerdeployments"}
 )
 
@@ -33,14 +36,19 @@ spec:
   - {kind: Infrastructure, type: watched}
   deployment:
     extension:
-      helm: {ociRepository: {ref: "registry.example.org/charts/watcher:v1.0.0", pullSecretRef: {name: registry}}}
+      helm: {ociRepository: {ref: "REGISTRY/charts/watcher:v1.0.0", pullSecretRef: {name: registry}, caBundleSecretRef: {name: authority}}}
       policy: Always
 ---
 apiVersion: v1
 kind: Secret
 metadata: {name: registry, namespace: garden}
 type: kubernetes.io/dockerconfigjson
-stringData: {.dockerconfigjson: '{"auths":{}}'}
+stringData: {.dockerconfigjson: 'LOGIN'}
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: authority, namespace: garden}
+data: {bundle.crt: AUTHORITY}
 `
 
 // madeExtension is made by hand.
@@ -55,7 +63,13 @@ spec:
 
 func testExtensions(s *stage) {
 	require.NoError(s, os.MkdirAll(s.path("extensions"), 0o755))
-	s.write("extensions/watcher.yaml", declaredExtension)
+	registry := chartregistry.New(s)
+	registry.Push(s, "v1.0.0", map[string]string{
+		"watcher/Chart.yaml":          "apiVersion: v2\nname: watcher\nversion: 1.0.0\n",
+		"watcher/templates/some.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: of-the-chart}\n",
+	})
+	s.write("extensions/watcher.yaml", strings.NewReplacer("REGISTRY", registry.Host(), "LOGIN", string(registry.Login(s, chartregistry.Password)),
+		"AUTHORITY", base64.StdEncoding.EncodeToString(registry.CA())).Replace(declaredExtension))
 	extensions, virtual := s.api[landscape.Runtime].Resource(operatorExtensions), s.api[landscape.Virtual]
 	_, err := extensions.Create(s.context(), s.object(madeExtension), metav1.CreateOptions{})
 	require.NoError(s, err)
@@ -74,6 +88,14 @@ func testExtensions(s *stage) {
 	asked := s.get(s.api[landscape.Runtime].Resource(extensionObjects).Namespace("garden"), "watcher")
 	state, _, _ := unstructured.NestedString(asked.Object, "status", "lastOperation", "state")
 	assert.Equal(s, "Succeeded", state)
+	chart := s.get(s.api[landscape.Runtime].Resource(managedResources).Namespace("garden"), "extension-watcher-garden")
+	installed, _, err := unstructured.NestedSlice(chart.Object, "status", "resources")
+	require.NoError(s, err)
+	var names []string
+	for _, item := range installed {
+		names = append(names, item.(map[string]any)["name"].(string))
+	}
+	assert.Contains(s, names, "of-the-chart")
 	copied := s.get(virtual.Resource(secrets).Namespace("garden"), "watcher-registry")
 	original := s.get(s.api[landscape.Runtime].Resource(secrets).Namespace("garden"), "registry")
 	assert.Equal(s, original.Object["data"], copied.Object["data"])
@@ -104,7 +126,14 @@ conditions:
 	for _, name := range []string{"watcher", "somebodys"} {
 		s.get(extensions, name) // it waits for what was installed for it
 	}
-	_, err = s.apply(0)
+	report, err := s.apply(0)
+	require.NoError(s, err)
+	s.gone(extensions, "somebodys")
+	require.Len(s, report.Held, 1, "namespaces go when somebody approves it")
+	assert.Equal(s, "runtime-extension-watcher", report.Held[0].Objects[0].Ref.Name)
+	assert.Equal(s, "True DeletionWaits", s.condition(extensions, "watcher", "Installed"))
+	s.gone(virtual.Resource(registrations), "watcher")
+	_, err = s.apply(0, report.Held[0].Approval)
 	require.NoError(s, err)
 	for _, name := range []string{"watcher", "somebodys"} {
 		s.gone(extensions, name)
@@ -113,6 +142,7 @@ conditions:
 	}
 	s.gone(s.api[landscape.Runtime].Resource(extensionObjects).Namespace("garden"), "watcher")
 	s.gone(virtual.Resource(secrets).Namespace("garden"), "watcher-registry")
+	s.gone(s.api[landscape.Runtime].Resource(managedResources).Namespace("garden"), "extension-watcher-garden")
 }
 
 var installations = schema.GroupVersionResource{Group: "core.gardener.cloud", Version: "v1beta1", Resource: "controllerinstallations"}

@@ -16,6 +16,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/pergola-dev/pergola/components"
+	"github.com/pergola-dev/pergola/controllers/charts"
 	"github.com/pergola-dev/pergola/controllers/landscape"
 	"github.com/pergola-dev/pergola/controllers/owner"
 	"github.com/pergola-dev/pergola/hack/testclusters"
@@ -137,7 +138,7 @@ func (s *stage) write(name, text string) {
 }
 
 // process is one run of `pergola apply`; it ends with the test at the latest.
-func (s *stage) process(steps time.Duration) *landscape.Converger {
+func (s *stage) process(steps time.Duration, approved ...string) *landscape.Converger {
 	s.Helper()
 	key, err := os.ReadFile(filepath.Join(env.Root, "landscapes/local/.sops/age.key"))
 	require.NoError(s, err)
@@ -148,10 +149,10 @@ func (s *stage) process(steps time.Duration) *landscape.Converger {
 	found, err := l.Validate(context.Background(), schemas.Options{})
 	require.NoError(s, err)
 	require.False(s, schemas.HasErrors(append(violations, found...)), "%v", append(violations, found...))
-	gate, err := landscape.Gate(l, nil)
+	gate, err := landscape.Gate(l, approved)
 	require.NoError(s, err)
 	c, err := landscape.New(l, landscape.Options{
-		Catalogue: components.FS, Configs: env.configs, Clock: clock.RealClock{}, Holder: "gardendeletion " + s.Name(), Version: components.Version,
+		Catalogue: components.FS, Charts: &charts.Puller{}, Configs: env.configs, Clock: clock.RealClock{}, Holder: "gardendeletion " + s.Name(), Version: components.Version,
 		Thresholds: landscape.Thresholds(l), Gate: gate, CareInterval: time.Second, StepTimeout: steps,
 	})
 	require.NoError(s, err)
@@ -160,9 +161,9 @@ func (s *stage) process(steps time.Duration) *landscape.Converger {
 }
 
 // apply applies the landscape; steps shortens the time that each step has.
-func (s *stage) apply(steps time.Duration) (*landscape.Report, error) {
+func (s *stage) apply(steps time.Duration, approved ...string) (*landscape.Report, error) {
 	s.Helper()
-	c := s.process(steps)
+	c := s.process(steps, approved...)
 	defer c.Close()
 	report, err := c.Apply(s.context())
 	for _, p := range owner.Problems(err) {

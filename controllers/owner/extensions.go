@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -161,9 +162,28 @@ func (r *run) releaseExtensions(ctx context.Context) error {
 		if live.GetDeletionTimestamp() == nil || !r.owner.isDeclared(name) && slices.ContainsFunc(installedFor(name), func(b string) bool { return rendered[b] }) {
 			continue
 		}
+		if left, err := r.isInstalled(ctx, name); err != nil || left && !r.owner.isDeclared(name) {
+			problems = append(problems, err)
+			continue
+		}
 		problems = append(problems, changeFinalizers(ctx, r.owner.Home, apply.RefOf(live), withoutFinalizers(finalizerOperator)))
 	}
 	return errors.Join(problems...)
+}
+
+// isInstalled tells whether something is left of what was installed for an Extension: a deletion may be held until somebody approves it.
+func (r *run) isInstalled(ctx context.Context, extension string) (bool, error) {
+	for _, name := range installedFor(extension) {
+		ref := managedResourceRef(r.owner.ControlPlane(), name)
+		_, err := r.owner.Local.GetLive(ctx, ref)
+		if err == nil {
+			return true, nil
+		}
+		if !apierrors.IsNotFound(err) && !unserved(err) {
+			return false, r.owner.Local.Explain(ref, "read", err)
+		}
+	}
+	return false, nil
 }
 
 // isDeclared tells whether Git declares an Extension.

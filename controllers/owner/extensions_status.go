@@ -25,6 +25,7 @@ const (
 	reasonExtensionFailed      = "ReconcileFailed"
 	reasonExtensionDeleted     = "DeleteSuccessful"
 	reasonExtensionStaying     = "InstalledInRuntime"
+	reasonExtensionLeft        = "DeletionWaits" // Pergola's: upstream has no gate
 	reasonExtensionRequired    = "ExtensionRequired"
 	reasonExtensionNotRequired = "ExtensionNotRequired"
 	reasonInstallationRequired = "RequiredControllerInstallation"
@@ -205,6 +206,15 @@ func (r *run) tellInstalled(ctx context.Context) error {
 	var problems []error
 	for _, e := range r.owner.liveExtensions() {
 		var failed []error
+		leaving := e.GetDeletionTimestamp() != nil && !r.owner.isDeclared(e.GetName())
+		left := false
+		if leaving {
+			var err error
+			if left, err = r.isInstalled(ctx, e.GetName()); err != nil {
+				problems = append(problems, err)
+				continue
+			}
+		}
 		for _, node := range r.report.Nodes {
 			if rendered[node.ID] && slices.Contains(installedFor(e.GetName()), node.ID) && node.Err != nil {
 				failed = append(failed, node.Err)
@@ -212,12 +222,13 @@ func (r *run) tellInstalled(ctx context.Context) error {
 		}
 		problems = append(problems, r.sayOf(ctx, r.owner, e, func(had []condition.Condition) []condition.Condition {
 			old := b.GetOrInit(had, operatorv1alpha1.ExtensionInstalled)
-			leaving := e.GetDeletionTimestamp() != nil && !r.owner.isDeclared(e.GetName())
 			switch {
 			case len(failed) > 0:
 				old = b.Update(old, gardencorev1beta1.ConditionFalse, reasonExtensionFailed, bounded(strings.Join(Problems(errors.Join(failed...)), "; ")))
 			case leaving && rendered[bundleRuntime(e.GetName())]:
 				old = b.OK(old, reasonExtensionStaying, "Extension is still required in runtime cluster")
+			case left:
+				old = b.OK(old, reasonExtensionLeft, "what was installed is not gone: its deletion is held until somebody approves it, or waits for its objects")
 			case leaving:
 				old = b.Update(old, gardencorev1beta1.ConditionFalse, reasonExtensionDeleted, "Extension has been deleted successfully")
 			default:
