@@ -45,7 +45,8 @@ func TestGardenWithAllOptions(t *testing.T) {
 			off = append(off, c.Path)
 		}
 	}
-	assert.Equal(t, []string{"garden/gardener-apiserver"}, off)
+	// What an extension does for the Garden itself needs its chart, and no registry is asked where speed is measured.
+	assert.Equal(t, []string{"garden/extensions", "garden/gardener-apiserver"}, off)
 }
 
 func TestSet(t *testing.T) {
