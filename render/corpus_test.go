@@ -41,6 +41,8 @@ type difference struct {
 
 type corpusFile struct {
 	Cases []corpusCase `json:"cases"`
+	// Alone are components that the example leaves out: see TestCorpusAlone.
+	Alone []aloneCase `json:"alone"`
 	// Missing are folders of the Garden, or "<folder> <object>", that no component renders yet, with the reason.
 	Missing map[string]string `json:"missing"`
 }
@@ -148,6 +150,7 @@ func corpusInput(t *testing.T, root, owner string) Input {
 		require.NoError(t, err)
 		for _, o := range objects {
 			if o.GetKind() == kind {
+				dropNull(o.Object)
 				return o.Object
 			}
 		}
@@ -181,6 +184,18 @@ func corpusInput(t *testing.T, root, owner string) Input {
 				"project":      {"apiVersion": "core.gardener.cloud/v1beta1", "kind": "Project", "metadata": map[string]any{"name": "dev"}, "spec": map[string]any{"namespace": "garden-dev"}},
 				"cloudProfile": {"apiVersion": "core.gardener.cloud/v1beta1", "kind": "CloudProfile", "metadata": map[string]any{"name": "cloudprofile1"}, "spec": map[string]any{"type": "local"}},
 			}, Facts: facts, TargetVersion: "1.34.7"}
+	}
+}
+
+// dropNull leaves out fields without a value, as an API server does.
+func dropNull(content map[string]any) {
+	for key, field := range content {
+		if inner, is := field.(map[string]any); is {
+			dropNull(inner)
+		}
+		if field == nil {
+			delete(content, key)
+		}
 	}
 }
 

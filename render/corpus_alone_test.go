@@ -1,0 +1,75 @@
+package render
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/yaml"
+
+	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
+	"github.com/pergola-dev/pergola/components"
+	"github.com/pergola-dev/pergola/hack/corpus"
+)
+
+// aloneCase is a component that the example Garden leaves out, and what upstream's test of it deploys.
+type aloneCase struct {
+	Component string `json:"component"`
+	Corpus    string `json:"corpus"`
+	// Names are names of the test, and what they are in a Garden.
+	Names       [][2]string  `json:"names"`
+	Differences []difference `json:"differences"`
+}
+
+// TestCorpusAlone compares the components that the example Garden switches off with what upstream's tests of them deploy; names that are the test's
+// own (its namespace, its images) are replaced first.
+func TestCorpusAlone(t *testing.T) {
+	root := corpus.Dir(t)
+	raw, err := os.ReadFile("testdata/corpus.yaml")
+	require.NoError(t, err)
+	var file corpusFile
+	require.NoError(t, yaml.UnmarshalStrict(raw, &file))
+	require.NotEmpty(t, file.Alone)
+	in := corpusInput(t, root, "garden")
+	in.FeatureGates = &landscapev1alpha1.FeatureGates{VictoriaLogsBackend: ptr.To(true)}
+	for path, value := range map[string]any{
+		"spec.runtimeCluster.settings.persistentVolumeClaimAutoscaler": map[string]any{"enabled": true},
+		"spec.virtualCluster.gardener.gardenerDiscoveryServer":         map[string]any{"domain": map[string]any{"name": "discovery.local.gardener.cloud"}},
+		"spec.virtualCluster.gardener.gardenerDashboard.terminal":      map[string]any{"container": map[string]any{"image": "some-image:latest"}},
+	} {
+		require.NoError(t, unstructured.SetNestedField(in.Objects["garden"], value, strings.Split(path, ".")...))
+	}
+	res, err := Render(in, Options{Catalogue: components.FS})
+	require.NoError(t, err)
+	for _, c := range file.Alone {
+		t.Run(c.Component, func(t *testing.T) {
+			recording, err := os.ReadFile(filepath.Join(root, "objects", c.Corpus, "default.yaml"))
+			require.NoError(t, err)
+			text := string(recording)
+			for _, name := range c.Names {
+				require.Contains(t, text, name[0], "a name that the recording does not have")
+				text = strings.ReplaceAll(text, name[0], name[1])
+			}
+			copied := filepath.Join(t.TempDir(), "default.yaml")
+			require.NoError(t, os.WriteFile(copied, []byte(text), 0o600))
+			used := make([]bool, len(c.Differences))
+			var unlisted []string
+			for _, d := range compareObjects(corpusObjects(t, copied), ourObjects(t, res, c.Component)) {
+				if !allow(c.Differences, used, d) {
+					unlisted = append(unlisted, d.String())
+				}
+			}
+			for i, d := range c.Differences {
+				if !used[i] || d.Reason == "" {
+					unlisted = append(unlisted, fmt.Sprintf("listed difference %s %s is none any more, or has no reason", d.Object, d.Path))
+				}
+			}
+			require.Empty(t, unlisted, strings.Join(unlisted, "\n"))
+		})
+	}
+}
