@@ -4,17 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"path"
 	"slices"
 	"strings"
-	"time"
 
 	"cuelabs.dev/go/oci/ociregistry/ociref"
 	"cuelang.org/go/cue"
 	"helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chart/loader"
 	"helm.sh/helm/v3/pkg/chartutil"
-	"helm.sh/helm/v3/pkg/engine"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	gardencorev1 "github.com/pergola-dev/pergola/api/core/v1"
@@ -98,9 +95,6 @@ type problemError struct {
 
 func (e *problemError) Error() string { return e.text }
 
-// chartTime is how long a chart may take to render. Helm cannot be stopped: what takes longer is left behind.
-const chartTime = 20 * time.Second
-
 // pulledObjects renders a chart of a registry, as upstream does: missing values are empty.
 func pulledObjects(in Input, spec bundleSpec, src helmSource, with cue.Value) ([]Object, error) {
 	ref, err := ParseChartReference(*src.OCI)
@@ -114,85 +108,26 @@ func pulledObjects(in Input, spec bundleSpec, src helmSource, with cue.Value) ([
 	case pulled.Problem != "":
 		return nil, &problemError{text: pulled.Problem}
 	}
-	type result struct {
-		objects []Object
-		err     error
-	}
-	done := make(chan result, 1)
-	go func() {
-		defer func() {
-			if p := recover(); p != nil {
-				done <- result{err: fmt.Errorf("the chart cannot be rendered: %v", p)}
-			}
-		}()
-		objects, err := renderPulled(in, spec, src, ref, pulled)
-		done <- result{objects, err}
-	}()
-	timer := time.NewTimer(chartTime)
-	defer timer.Stop()
-	var got result
-	select {
-	case got = <-done:
-	case <-timer.C:
-		got.err = fmt.Errorf("it takes more than %s to render", chartTime)
-	}
-	if got.err != nil {
-		return nil, &problemError{text: fmt.Sprintf("chart %s: %s", ref, got.err)}
+	objects, err := inTime(pulled.Digest, chartTime, func() ([]Object, error) { return renderPulled(in, spec, src, ref, pulled) })
+	if err != nil {
+		return nil, &problemError{text: fmt.Sprintf("chart %s: %s", ref, err)}
 	}
 	if src.GardenKubeconfig != nil {
-		src.GardenKubeconfig.inject(got.objects)
+		src.GardenKubeconfig.inject(objects)
 	}
 	if !with.Exists() {
-		return got.objects, nil
+		return objects, nil
 	}
 	more, err := cueObjects(with)
-	return append(more, got.objects...), err
+	return append(more, objects...), err
 }
 
 func renderPulled(in Input, spec bundleSpec, src helmSource, ref ChartReference, pulled Chart) ([]Object, error) {
-	loaded, err := pulled.load()
-	if err != nil {
-		return nil, err
-	}
-	if found := append(checkTemplates(loaded, ref.String()), templatesIn(src.Values)...); len(found) > 0 {
+	if found := templatesIn(src.Values); len(found) > 0 {
 		return nil, errors.New(strings.ReplaceAll(found.err().Error(), cataloguePath(""), ""))
 	}
-	values := mergedValues(src.Values, src.Overrides)
-	if err := chartutil.ProcessDependencies(loaded, values); err != nil {
-		return nil, err
-	}
-	caps := chartutil.DefaultCapabilities.Copy()
-	if version, err := chartutil.ParseKubeVersion(helmKubeVersion(in, spec)); err == nil {
-		caps.KubeVersion = *version
-	}
-	given, err := chartutil.ToRenderValues(loaded, values, chartutil.ReleaseOptions{Name: src.Release, Namespace: src.Namespace, Revision: 1, IsInstall: true}, caps)
-	if err != nil {
-		return nil, err
-	}
-	rendered, err := engine.Engine{}.Render(loaded, given)
-	if err != nil {
-		return nil, err
-	}
-	var out []Object
-	for _, name := range slices.Sorted(maps.Keys(rendered)) {
-		base := path.Base(name)
-		if strings.HasPrefix(base, "_") || base == "NOTES.txt" || strings.TrimSpace(rendered[name]) == "" {
-			continue
-		}
-		file := ref.String() + "/" + strings.TrimPrefix(name, loaded.Name()+"/")
-		objects, err := DecodeYAML(file, []byte(rendered[name]))
-		if err != nil {
-			return nil, err
-		}
-		for i := range objects {
-			objects[i].Origin.Line = 0 // of the output
-			if namespaced, known := isNamespaced(objects[i].GroupVersionKind()); known && namespaced && objects[i].GetNamespace() == "" {
-				objects[i].SetNamespace(src.Namespace)
-			}
-		}
-		out = append(out, objects...)
-	}
-	return out, nil
+	release := chartutil.ReleaseOptions{Name: src.Release, Namespace: src.Namespace, Revision: 1, IsInstall: true}
+	return pulled.objects(ref, release, helmKubeVersion(in, spec), mergedValues(src.Values, src.Overrides))
 }
 
 // templatesIn finds values that upstream fills in from Secrets: what they hold is in no render.

@@ -68,7 +68,7 @@ func (p *Puller) All(ctx context.Context, named []gardencorev1.OCIRepository, re
 		if err != nil || out[ref.String()].Digest != "" {
 			continue // who renders it says so
 		}
-		chart, err := p.Pull(ctx, n, func() (Credentials, error) { return credentialsOf(n, read) })
+		chart, err := p.Pull(ctx, n, func() (Credentials, error) { return CredentialsOf(n, read) })
 		if err != nil {
 			chart = render.Chart{Problem: err.Error()}
 		}
@@ -77,7 +77,8 @@ func (p *Puller) All(ctx context.Context, named []gardencorev1.OCIRepository, re
 	return out
 }
 
-func credentialsOf(n gardencorev1.OCIRepository, read func(string) (map[string][]byte, error)) (Credentials, error) {
+// CredentialsOf reads the Secrets that a reference names.
+func CredentialsOf(n gardencorev1.OCIRepository, read func(string) (map[string][]byte, error)) (Credentials, error) {
 	var out Credentials
 	if n.PullSecretRef != nil {
 		data, err := read(n.PullSecretRef.Name)

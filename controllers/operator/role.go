@@ -214,11 +214,12 @@ func (p *parts) lead(ctx context.Context) error {
 	p.mu.Unlock()
 	p.Log.Info("working", "holder", p.Holder, "namespace", p.Namespace, "version", p.Version)
 	keeping, stop := context.WithCancel(ctx)
-	var policies sync.WaitGroup
-	policies.Go(func() { p.keepPolicies(keeping) })
+	var beside sync.WaitGroup
+	beside.Go(func() { p.keepPolicies(keeping) })
+	beside.Go(func() { p.deployGardenlets(keeping) })
 	err = p.work(ctx)
 	stop()
-	policies.Wait()
+	beside.Wait()
 	p.mu.Lock()
 	p.lease = nil
 	p.mu.Unlock()

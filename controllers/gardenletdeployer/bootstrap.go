@@ -1,0 +1,115 @@
+package gardenletdeployer
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"fmt"
+	"math/big"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/pergola-dev/pergola/controllers/access"
+)
+
+const (
+	// tokenTime is how long a bootstrap token is valid (upstream's), and tokenLeft how much of it has to be left.
+	tokenTime = 24 * time.Hour
+	tokenLeft = 20 * time.Hour
+	letters   = "abcdefghijklmnopqrstuvwxyz0123456789"
+)
+
+// bootstrapKubeconfig is one by which a gardenlet may ask for a certificate, and nothing else.
+func (d *Deployer) bootstrapKubeconfig(ctx context.Context, v *values, name string, uid types.UID) ([]byte, error) {
+	server, authorities := v.address()
+	if server == "" {
+		var err error
+		if server, err = d.Address(ctx); err != nil {
+			return nil, fmt.Errorf("the address of the virtual garden: %w", err)
+		}
+	}
+	var ca []byte
+	switch authorities {
+	case "none", "null": // those that the machine knows
+	case "":
+		var err error
+		if ca, err = access.CABundle(ctx, d.virtual.RESTConfig()); err != nil {
+			return nil, fmt.Errorf("the authorities of the virtual garden: %w", err)
+		}
+	default:
+		decoded, err := base64.StdEncoding.DecodeString(authorities)
+		if err != nil {
+			return nil, fail(reasonConfig, fmt.Errorf("spec.config.gardenClientConnection.gardenClusterCACert is no base64"))
+		}
+		ca = decoded
+	}
+	token, err := d.token(ctx, name, uid)
+	if err != nil {
+		return nil, fmt.Errorf("a bootstrap token in the virtual garden: %w", err)
+	}
+	const entry = "gardenlet-bootstrap"
+	return clientcmd.Write(clientcmdapi.Config{
+		Clusters:  map[string]*clientcmdapi.Cluster{entry: {Server: server, CertificateAuthorityData: ca}},
+		AuthInfos: map[string]*clientcmdapi.AuthInfo{entry: {Token: token}},
+		Contexts:  map[string]*clientcmdapi.Context{entry: {Cluster: entry, AuthInfo: entry}}, CurrentContext: entry,
+	})
+}
+
+// token gives the bootstrap token of a Gardenlet; the one that there is as long as it lasts.
+func (d *Deployer) token(ctx context.Context, name string, uid types.UID) (string, error) {
+	client, err := kubernetes.NewForConfig(d.virtual.RESTConfig())
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256([]byte(uid))
+	id := hex.EncodeToString(sum[:])[:6]
+	secrets := client.CoreV1().Secrets(metav1.NamespaceSystem)
+	had, err := secrets.Get(ctx, "bootstrap-token-"+id, metav1.GetOptions{})
+	if err == nil {
+		until, bad := time.Parse(time.RFC3339, string(had.Data["expiration"]))
+		if secret := string(had.Data["token-secret"]); bad == nil && len(secret) == 16 && until.Sub(d.Clock.Now()) > tokenLeft {
+			return id + "." + secret, nil
+		}
+	} else if !apierrors.IsNotFound(err) {
+		return "", err
+	}
+	secret, err := random(16)
+	if err != nil {
+		return "", err
+	}
+	wanted := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "bootstrap-token-" + id, Namespace: metav1.NamespaceSystem}, Type: corev1.SecretTypeBootstrapToken, Data: map[string][]byte{
+		"token-id": []byte(id), "token-secret": []byte(secret), "expiration": []byte(d.Clock.Now().Add(tokenTime).UTC().Format(time.RFC3339)),
+		"description":                    []byte("A bootstrap token for the Gardenlet " + Namespace + "/" + name + "."),
+		"usage-bootstrap-authentication": []byte("true"), "usage-bootstrap-signing": []byte("true"),
+	}}
+	options := metav1.CreateOptions{FieldManager: FieldManager}
+	if apierrors.IsNotFound(err) || had == nil || had.UID == "" {
+		_, err = secrets.Create(ctx, wanted, options)
+	} else {
+		wanted.ResourceVersion = had.ResourceVersion
+		_, err = secrets.Update(ctx, wanted, metav1.UpdateOptions{FieldManager: FieldManager})
+	}
+	return id + "." + secret, err
+}
+
+func random(n int) (string, error) {
+	var out strings.Builder
+	for range n {
+		i, err := rand.Int(rand.Reader, big.NewInt(int64(len(letters))))
+		if err != nil {
+			return "", err
+		}
+		out.WriteByte(letters[i.Int64()])
+	}
+	return out.String(), nil
+}

@@ -1,0 +1,273 @@
+package gardenletdeployer
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+
+	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
+	seedmanagementv1alpha1 "github.com/pergola-dev/pergola/api/seedmanagement/v1alpha1"
+	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/controllers/access"
+	"github.com/pergola-dev/pergola/controllers/charts"
+	"github.com/pergola-dev/pergola/health/condition"
+	"github.com/pergola-dev/pergola/internal/printable"
+)
+
+const (
+	// FieldManager owns what is written.
+	FieldManager = "pergola-gardenlet-deployer"
+	// Namespace of Gardenlets, and of what is installed (upstream's).
+	Namespace = "garden"
+
+	annotationOperation  = "gardener.cloud/operation"
+	operationRedeploy    = "force-redeploy"
+	pause                = 10 * time.Second
+	maxPause             = 5 * time.Minute
+	lookAgain            = time.Minute
+	messageLimit         = 1024
+	reasonReconciled     = "Reconciled"
+	reasonFailed         = "ReconcileFailed"
+	messageReconciled    = "Gardenlet has been successfully deployed"
+	messageNotRegistered = "Gardenlet is deployed; its Seed is not registered yet"
+)
+
+var (
+	kindGardenlet = seedmanagementv1alpha1.SchemeGroupVersion.WithKind("Gardenlet")
+	kindSeed      = gardencorev1beta1.SchemeGroupVersion.WithKind("Seed")
+)
+
+// Deployer installs the gardenlets of a virtual garden.
+type Deployer struct {
+	// Runtime is the cluster of the Garden, and Virtual its virtual garden.
+	Runtime, Virtual *rest.Config
+	// Address gives the one of the virtual garden that gardenlets use.
+	Address func(ctx context.Context) (string, error)
+	Charts  *charts.Puller
+	Clock   clock.WithTicker
+	Log     *slog.Logger
+
+	runtime, virtual *apply.Cluster
+	attempts         map[string]attempt
+}
+
+// attempt is how the last installation of a Gardenlet ended.
+type attempt struct {
+	generation int64
+	failed     int
+	next       time.Time
+}
+
+// Run works until ctx ends.
+func (d *Deployer) Run(ctx context.Context) error {
+	if err := d.open(); err != nil {
+		return err
+	}
+	defer d.close()
+	timer := d.Clock.NewTimer(0)
+	defer timer.Stop()
+	var changed <-chan struct{}
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-changed:
+		case <-timer.C():
+		}
+		if changed == nil && access.IsThere(ctx, d.virtual.RESTConfig()) {
+			changed, _ = d.virtual.Subscribe(ctx, kindGardenlet) // it is tried again where the kind is not served yet
+		}
+		wait := lookAgain
+		if changed != nil {
+			wait = d.All(ctx)
+		}
+		timer.Stop()
+		timer.Reset(wait)
+	}
+}
+
+func (d *Deployer) open() (err error) {
+	if d.Log == nil {
+		d.Log = slog.New(slog.DiscardHandler)
+	}
+	d.attempts = map[string]attempt{}
+	if d.runtime, err = apply.NewCluster("runtime", d.Runtime, apply.ClusterOptions{Clock: d.Clock}); err != nil {
+		return err
+	}
+	all := apply.ClusterOptions{Clock: d.Clock, Whole: wholeKinds}
+	if d.virtual, err = apply.NewCluster("virtual", d.Virtual, all); err != nil {
+		d.runtime.Close()
+	}
+	return err
+}
+
+func (d *Deployer) close() {
+	d.runtime.Close()
+	d.virtual.Close()
+}
+
+// All looks at all Gardenlets, and says when to look again.
+func (d *Deployer) All(ctx context.Context) time.Duration {
+	list, err := d.virtual.List(ctx, kindGardenlet, Namespace, nil)
+	if err != nil {
+		d.Log.Info("Gardenlets cannot be listed; it is tried again", "error", err)
+		return pause
+	}
+	wait := maxPause
+	there := map[string]bool{}
+	for _, live := range list {
+		there[live.GetName()] = true
+		if live.GetDeletionTimestamp() != nil {
+			continue
+		}
+		now, last := d.Clock.Now(), d.attempts[live.GetName()]
+		if last.generation == live.GetGeneration() && now.Before(last.next) && !isForced(live) {
+			wait = min(wait, last.next.Sub(now))
+			continue
+		}
+		if next := d.one(ctx, live, last); next > 0 {
+			wait = min(wait, next)
+		}
+	}
+	for name := range d.attempts {
+		if !there[name] {
+			delete(d.attempts, name)
+		}
+	}
+	return wait
+}
+
+// one looks at a Gardenlet, and says when to look again; 0 if only a change of it matters.
+func (d *Deployer) one(ctx context.Context, live *unstructured.Unstructured, last attempt) time.Duration {
+	name := live.GetName()
+	if last.generation != live.GetGeneration() {
+		last = attempt{generation: live.GetGeneration()}
+	}
+	seed, err := d.seedOf(ctx, name)
+	if err == nil && seed != nil && !isForced(live) {
+		if _, tried := d.attempts[name]; tried || awaitsSeed(live) {
+			if err := d.tell(ctx, live, true, nil); err != nil {
+				d.Log.Info("a condition is not written; it is tried again", "gardenlet", name, "error", err)
+				return pause
+			}
+		}
+		delete(d.attempts, name)
+		return 0
+	}
+	if err == nil {
+		err = d.install(ctx, live, seed)
+	}
+	if err == nil && isForced(live) {
+		err = d.takeUp(ctx, live)
+	}
+	if ctx.Err() != nil {
+		return 0
+	}
+	if told := d.tell(ctx, live, seed != nil, err); err == nil {
+		err = told
+	}
+	wait := lookAgain // until the Seed is there
+	last.failed++
+	if err != nil {
+		wait = min(pause<<min(last.failed-1, 10), maxPause)
+		d.Log.Error("a gardenlet is not installed; it is tried again", "gardenlet", name, "error", printable.Line(err.Error()))
+	} else {
+		last.failed = 0
+	}
+	last.next = d.Clock.Now().Add(wait)
+	d.attempts[name] = last
+	return wait
+}
+
+func isForced(live *unstructured.Unstructured) bool {
+	return live.GetAnnotations()[annotationOperation] == operationRedeploy
+}
+
+// awaitsSeed tells whether the last thing that was said of a Gardenlet is that its Seed is not there.
+func awaitsSeed(live *unstructured.Unstructured) bool {
+	list, _, _ := unstructured.NestedSlice(live.Object, "status", "conditions") // of another form there are none
+	return slices.ContainsFunc(list, func(item any) bool {
+		c, ok := item.(map[string]any)
+		return ok && c["type"] == string(seedmanagementv1alpha1.GardenletReconciled) && c["message"] == messageNotRegistered
+	})
+}
+
+// seedOf is the Seed of a Gardenlet; nil if it is not there.
+func (d *Deployer) seedOf(ctx context.Context, name string) (*unstructured.Unstructured, error) {
+	ref := apply.Ref{APIVersion: kindSeed.GroupVersion().String(), Kind: kindSeed.Kind, Name: name}
+	seed, err := d.virtual.GetLive(ctx, ref)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, d.virtual.Explain(ref, "read", err)
+	}
+	return seed, nil
+}
+
+// takeUp takes the annotation away, unless it asks for something else by now.
+func (d *Deployer) takeUp(ctx context.Context, live *unstructured.Unstructured) error {
+	ref := apply.RefOf(live)
+	now, err := d.virtual.GetLive(ctx, ref)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return d.virtual.Explain(ref, "read", err)
+	}
+	if !isForced(now) {
+		return nil
+	}
+	patch := map[string]any{"metadata": map[string]any{"resourceVersion": now.GetResourceVersion(), "annotations": map[string]any{annotationOperation: nil}}}
+	if _, err := d.virtual.MergePatch(ctx, ref, patch, FieldManager, ""); err != nil {
+		return d.virtual.Explain(ref, "take the annotation away", err)
+	}
+	return nil
+}
+
+// tell writes how an installation ended.
+func (d *Deployer) tell(ctx context.Context, live *unstructured.Unstructured, registered bool, failure error) error {
+	ref := apply.RefOf(live)
+	now, err := d.virtual.GetLive(ctx, ref)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return d.virtual.Explain(ref, "read", err)
+	}
+	var had seedmanagementv1alpha1.Gardenlet
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(now.Object, &had); err != nil {
+		return fmt.Errorf("the Gardenlet %s cannot be read: %w", live.GetName(), err)
+	}
+	b := condition.New(d.Clock, nil)
+	old := b.GetOrInit(had.Status.Conditions, seedmanagementv1alpha1.GardenletReconciled)
+	said := b.OK(old, reasonReconciled, messageReconciled)
+	switch {
+	case failure != nil:
+		text := printable.Line(failure.Error())
+		if len(text) > messageLimit {
+			text = strings.ToValidUTF8(text[:messageLimit], "") + "…"
+		}
+		said = b.Update(old, gardencorev1beta1.ConditionFalse, reasonOf(failure), text)
+	case !registered:
+		said = b.OK(old, reasonReconciled, messageNotRegistered)
+	}
+	conditions := condition.Merge(had.Status.Conditions, said)
+	if condition.Equal(conditions, had.Status.Conditions) && had.Status.ObservedGeneration == live.GetGeneration() {
+		return nil
+	}
+	patch := map[string]any{"status": map[string]any{"conditions": conditions, "observedGeneration": live.GetGeneration()}}
+	if _, err := d.virtual.MergePatch(ctx, ref, patch, FieldManager, "status"); err != nil {
+		return d.virtual.Explain(ref, "write the condition", err)
+	}
+	return nil
+}

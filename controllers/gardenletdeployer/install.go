@@ -1,0 +1,237 @@
+package gardenletdeployer
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/discovery"
+	"k8s.io/utils/ptr"
+
+	seedmanagementv1alpha1 "github.com/pergola-dev/pergola/api/seedmanagement/v1alpha1"
+	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/controllers/access"
+	"github.com/pergola-dev/pergola/controllers/charts"
+	"github.com/pergola-dev/pergola/render"
+)
+
+// Reasons besides upstream's, for what somebody has to do something about.
+const (
+	reasonConfig  = "ConfigurationInvalid"
+	reasonCluster = "ClusterNotReachable"
+	reasonSecret  = "KubeconfigMissing"
+	reasonChart   = "ChartProblem"
+)
+
+var (
+	kindSecret = corev1.SchemeGroupVersion.WithKind("Secret")
+	wholeKinds = []schema.GroupKind{kindGardenlet.GroupKind()}
+)
+
+// failure is one with a reason.
+type failure struct {
+	reason string
+	error
+}
+
+func (f *failure) Unwrap() error { return f.error }
+
+func fail(reason string, err error) error { return &failure{reason, err} }
+
+func reasonOf(err error) string {
+	if f := new(failure); errors.As(err, &f) {
+		return f.reason
+	}
+	return reasonFailed
+}
+
+// install renders the chart of a Gardenlet and applies it. seed is nil where there is none.
+func (d *Deployer) install(ctx context.Context, live, seed *unstructured.Unstructured) error {
+	g := &seedmanagementv1alpha1.Gardenlet{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(live.Object, g); err != nil {
+		return fail(reasonConfig, fmt.Errorf("the Gardenlet cannot be read: %w", err))
+	}
+	v, err := valuesOf(g)
+	if err != nil {
+		return err
+	}
+	named := g.Spec.Deployment.Helm.OCIRepository
+	ref, err := render.ParseChartReference(named)
+	if err != nil {
+		return fail(reasonChart, fmt.Errorf("spec.deployment.helm.ociRepository: %w", err))
+	}
+	chart, err := d.Charts.Pull(ctx, named, func() (charts.Credentials, error) {
+		return charts.CredentialsOf(named, func(secret string) (map[string][]byte, error) { return d.secretOf(ctx, secret) })
+	})
+	if err != nil {
+		return fail(reasonChart, err)
+	}
+	target, err := d.target(ctx, g)
+	if err != nil {
+		return err
+	}
+	if target != d.runtime {
+		defer target.Close()
+	}
+	api, err := discovery.NewDiscoveryClientForConfig(target.RESTConfig())
+	if err != nil {
+		return fail(reasonCluster, fmt.Errorf("the cluster for the gardenlet: %w", err))
+	}
+	version, err := api.ServerVersion()
+	if err != nil {
+		return fail(reasonCluster, fmt.Errorf("the cluster for the gardenlet: %w", err))
+	}
+	if err := d.giveAccess(ctx, target, v, g, seed); err != nil {
+		return err
+	}
+	objects, err := chart.ObjectsOf(ref, "gardenlet", Namespace, version.GitVersion, v.all)
+	if err != nil {
+		return fail(reasonChart, fmt.Errorf("chart %s: %s", ref, withoutSecrets(err.Error(), v)))
+	}
+	return applyAll(ctx, target, objects)
+}
+
+// withoutSecrets is an error of a chart without what may not be said: it may quote values.
+func withoutSecrets(text string, v *values) string {
+	kubeconfig, _ := in(v.connection, "bootstrapKubeconfig")["kubeconfig"].(string)
+	for _, line := range strings.Split(kubeconfig, "\n") {
+		if _, value, found := strings.Cut(strings.TrimSpace(line), ": "); found && len(value) > 12 {
+			text = strings.ReplaceAll(text, value, "…")
+		}
+	}
+	return text
+}
+
+// secretOf reads a Secret that a Gardenlet names, in the virtual garden beside it.
+func (d *Deployer) secretOf(ctx context.Context, name string) (map[string][]byte, error) {
+	ref := refOf(secretName{Namespace, name})
+	obj, err := d.virtual.GetLive(ctx, ref)
+	if err != nil {
+		return nil, d.virtual.Explain(ref, "read", err)
+	}
+	var s corev1.Secret
+	err = runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, &s)
+	return s.Data, err
+}
+
+func refOf(s secretName) apply.Ref {
+	return apply.Ref{APIVersion: kindSecret.GroupVersion().String(), Kind: kindSecret.Kind, Namespace: s.namespace, Name: s.name}
+}
+
+// target is the cluster that a gardenlet is installed in.
+func (d *Deployer) target(ctx context.Context, g *seedmanagementv1alpha1.Gardenlet) (*apply.Cluster, error) {
+	if g.Spec.KubeconfigSecretRef == nil {
+		return d.runtime, nil
+	}
+	name := g.Spec.KubeconfigSecretRef.Name
+	data, err := d.secretOf(ctx, name)
+	if err != nil {
+		return nil, fail(reasonSecret, fmt.Errorf("spec.kubeconfigSecretRef: %w", err))
+	}
+	if len(data[access.Key]) == 0 {
+		return nil, fail(reasonSecret, fmt.Errorf("spec.kubeconfigSecretRef: the Secret %s has no key %s", name, access.Key))
+	}
+	config, err := access.Kubeconfig(data[access.Key])
+	if err != nil {
+		return nil, fail(reasonSecret, fmt.Errorf("spec.kubeconfigSecretRef: Secret %s: %w", name, err))
+	}
+	config.UserAgent, config.WarningHandler = d.Runtime.UserAgent, d.Runtime.WarningHandler
+	config.WrapTransport = d.Runtime.WrapTransport // it is fenced as the others are
+	return apply.NewCluster("the cluster of Gardenlet "+g.Name, config, apply.ClusterOptions{Clock: d.Clock})
+}
+
+// giveAccess puts a bootstrap kubeconfig into the values, unless the gardenlet has its own access, which is still valid.
+func (d *Deployer) giveAccess(ctx context.Context, target *apply.Cluster, v *values, g *seedmanagementv1alpha1.Gardenlet, seed *unstructured.Unstructured) error {
+	ref := refOf(v.final())
+	had, err := target.GetLive(ctx, ref)
+	switch {
+	case err == nil && !d.hasExpired(seed):
+		v.bootstrapped()
+		return nil
+	case err == nil:
+		gone := metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: ptr.To(had.GetUID())}}
+		mapping, err := target.Mapping(ctx, kindSecret)
+		if err == nil {
+			err = target.Dynamic().Resource(mapping.Resource).Namespace(ref.Namespace).Delete(ctx, ref.Name, gone)
+		}
+		if err != nil && !apierrors.IsNotFound(err) {
+			return target.Explain(ref, "delete what has expired", err)
+		}
+	case !apierrors.IsNotFound(err):
+		return fail(reasonCluster, target.Explain(ref, "read", err))
+	}
+	kubeconfig, err := d.bootstrapKubeconfig(ctx, v, g.Name, g.UID)
+	if err != nil {
+		return err
+	}
+	v.bootstrapBy(kubeconfig)
+	return nil
+}
+
+// hasExpired tells whether the certificate of a gardenlet does not let it into the virtual garden any more.
+func (d *Deployer) hasExpired(seed *unstructured.Unstructured) bool {
+	if seed == nil {
+		return false
+	}
+	text, _, _ := unstructured.NestedString(seed.Object, "status", "clientCertificateExpirationTimestamp")
+	until, err := time.Parse(time.RFC3339, text)
+	return err == nil && until.Before(d.Clock.Now())
+}
+
+// applyAll applies objects: what others stand on goes first. One that cannot be applied stops no other.
+func applyAll(ctx context.Context, target *apply.Cluster, objects []render.Object) error {
+	namespace := &unstructured.Unstructured{}
+	namespace.SetAPIVersion("v1")
+	namespace.SetKind("Namespace")
+	namespace.SetName(Namespace)
+	if err := applyOne(ctx, target, namespace); err != nil {
+		return err
+	}
+	slices.SortStableFunc(objects, func(a, b render.Object) int { return rank(a.GetKind()) - rank(b.GetKind()) })
+	var problems []error
+	for _, o := range objects {
+		problems = append(problems, applyOne(ctx, target, o.Unstructured))
+	}
+	return errors.Join(problems...)
+}
+
+// rank of a kind among what is applied.
+func rank(kind string) int {
+	switch kind {
+	case "CustomResourceDefinition", "Namespace", "PriorityClass":
+		return 0
+	case "ServiceAccount", "Secret", "ConfigMap", "ClusterRole", "Role":
+		return 1
+	case "ClusterRoleBinding", "RoleBinding", "Service":
+		return 2
+	}
+	return 3
+}
+
+func applyOne(ctx context.Context, target *apply.Cluster, o *unstructured.Unstructured) error {
+	ref := apply.RefOf(o)
+	mapping, err := target.Mapping(ctx, ref.GVK())
+	if err != nil {
+		return target.Explain(ref, "apply", err)
+	}
+	body, err := json.Marshal(o)
+	if err != nil {
+		return fmt.Errorf("%s: %w", ref, err)
+	}
+	options := metav1.PatchOptions{FieldManager: FieldManager, Force: ptr.To(true)}
+	if _, err := target.Dynamic().Resource(mapping.Resource).Namespace(ref.Namespace).Patch(ctx, ref.Name, types.ApplyPatchType, body, options); err != nil {
+		return target.Explain(ref, "apply", err)
+	}
+	return nil
+}

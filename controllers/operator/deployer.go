@@ -1,0 +1,41 @@
+package operator
+
+import (
+	"context"
+
+	"github.com/go-logr/logr"
+	"k8s.io/client-go/rest"
+
+	"github.com/pergola-dev/pergola/controllers/access"
+	"github.com/pergola-dev/pergola/controllers/charts"
+	"github.com/pergola-dev/pergola/controllers/gardenletdeployer"
+	"github.com/pergola-dev/pergola/controllers/landscape"
+)
+
+// deployGardenlets installs the gardenlets that Gardenlets of the virtual garden declare, whoever made them, as long as there is a virtual garden.
+func (p *parts) deployGardenlets(ctx context.Context) {
+	runtime := rest.CopyConfig(p.Config)
+	runtime.UserAgent, runtime.WarningHandler = userAgent, rest.NoWarnings{}
+	read, err := access.ReaderOf(runtime)
+	if err != nil {
+		p.Log.Error("no gardenlets are installed", "error", err)
+		return
+	}
+	address := func(ctx context.Context) (string, error) { return landscape.GardenAddress(ctx, runtime) }
+	source := access.OfVirtualGarden(read, p.Clock)
+	source.Proxy = runtime.Proxy
+	if p.Outside {
+		source.Outside = address
+	}
+	virtual := access.Late(source)
+	virtual.UserAgent, virtual.WarningHandler = userAgent, rest.NoWarnings{}
+	fenced := rest.CopyConfig(runtime)
+	fenced.Wrap(landscape.Fence(p.sure))
+	virtual.Wrap(landscape.Fence(p.sure))
+	// What clients say of their watches goes where everything else does.
+	ctx = logr.NewContext(ctx, logr.FromSlogHandler(p.Log.Handler()))
+	d := &gardenletdeployer.Deployer{Runtime: fenced, Virtual: virtual, Address: address, Charts: &charts.Puller{Clock: p.Clock}, Clock: p.Clock, Log: p.Log}
+	if err := d.Run(ctx); err != nil {
+		p.Log.Error("no gardenlets are installed", "error", err)
+	}
+}

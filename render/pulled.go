@@ -1,0 +1,124 @@
+package render
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"helm.sh/helm/v3/pkg/chartutil"
+	"helm.sh/helm/v3/pkg/engine"
+)
+
+// Bounds of what a chart of a registry renders to. Helm cannot be stopped while it renders: what takes longer is left behind, and what is larger is
+// refused before it is read, when it is in memory already.
+const (
+	chartTime    = 20 * time.Second
+	chartOutput  = 16 << 20
+	chartObjects = 2000
+)
+
+// ObjectsOf renders a chart of a registry for a release, as the Extensions' charts are. Errors may quote values.
+func (c Chart) ObjectsOf(ref ChartReference, release, namespace, kubeVersion string, values map[string]any) ([]Object, error) {
+	options := chartutil.ReleaseOptions{Name: release, Namespace: namespace, Revision: 1, IsInstall: true}
+	return inTime(c.Digest, chartTime, func() ([]Object, error) { return c.objects(ref, options, kubeVersion, values) })
+}
+
+// endless are charts, by their digests, of which a rendering was left behind: a second one would take more of the process.
+var endless sync.Map
+
+// inTime waits for the rendering of a chart, and not for ever.
+func inTime(digest string, limit time.Duration, render func() ([]Object, error)) ([]Object, error) {
+	if _, is := endless.Load(digest); is {
+		return nil, fmt.Errorf("it takes more than %s to render: it still renders", limit)
+	}
+	type result struct {
+		objects []Object
+		err     error
+	}
+	done := make(chan result, 1)
+	go func() {
+		defer endless.Delete(digest)
+		defer func() {
+			if p := recover(); p != nil {
+				done <- result{err: fmt.Errorf("the chart cannot be rendered: %v", p)}
+			}
+		}()
+		objects, err := render()
+		done <- result{objects, err}
+	}()
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	select {
+	case got := <-done:
+		return got.objects, got.err
+	case <-timer.C:
+		endless.Store(digest, true)
+		select {
+		case got := <-done: // it has ended meanwhile, and may not take out what was put in after that
+			endless.Delete(digest)
+			return got.objects, got.err
+		default:
+		}
+		return nil, fmt.Errorf("it takes more than %s to render", limit)
+	}
+}
+
+// objects renders the chart, as upstream does: missing values are empty.
+func (c Chart) objects(ref ChartReference, release chartutil.ReleaseOptions, kubeVersion string, values map[string]any) ([]Object, error) {
+	loaded, err := c.load()
+	if err != nil {
+		return nil, err
+	}
+	if found := checkTemplates(loaded, ref.String()); len(found) > 0 {
+		return nil, errors.New(strings.ReplaceAll(found.err().Error(), cataloguePath(""), ""))
+	}
+	if err := chartutil.ProcessDependencies(loaded, values); err != nil {
+		return nil, err
+	}
+	caps := chartutil.DefaultCapabilities.Copy()
+	if version, err := chartutil.ParseKubeVersion(kubeVersion); err == nil {
+		caps.KubeVersion = *version
+	}
+	given, err := chartutil.ToRenderValues(loaded, values, release, caps)
+	if err != nil {
+		return nil, err
+	}
+	rendered, err := engine.Engine{}.Render(loaded, given)
+	if err != nil {
+		return nil, err
+	}
+	size := 0
+	for _, text := range rendered {
+		size += len(text)
+	}
+	if size > chartOutput {
+		return nil, fmt.Errorf("it renders to %d MiB: at most %d are taken", size>>20, chartOutput>>20)
+	}
+	var out []Object
+	for _, name := range slices.Sorted(maps.Keys(rendered)) {
+		base := path.Base(name)
+		if strings.HasPrefix(base, "_") || base == "NOTES.txt" || strings.TrimSpace(rendered[name]) == "" {
+			continue
+		}
+		file := ref.String() + "/" + strings.TrimPrefix(name, loaded.Name()+"/")
+		objects, err := DecodeYAML(file, []byte(rendered[name]))
+		if err != nil {
+			return nil, err
+		}
+		for i := range objects {
+			objects[i].Origin.Line = 0 // of the output
+			if namespaced, known := isNamespaced(objects[i].GroupVersionKind()); known && namespaced && objects[i].GetNamespace() == "" {
+				objects[i].SetNamespace(release.Namespace)
+			}
+		}
+		if out = append(out, objects...); len(out) > chartObjects {
+			return nil, fmt.Errorf("it renders to more than %d objects", chartObjects)
+		}
+	}
+	return out, nil
+}
