@@ -38,6 +38,7 @@ func TestCorpusAlone(t *testing.T) {
 	in := corpusInput(t, root, "garden")
 	in.FeatureGates = &landscapev1alpha1.FeatureGates{VictoriaLogsBackend: ptr.To(true)}
 	for path, value := range map[string]any{
+		"spec.extensions": []any{map[string]any{"type": "before"}, map[string]any{"type": "def"}, map[string]any{"type": "after"}, map[string]any{"type": "after-worker"}},
 		"spec.runtimeCluster.settings.persistentVolumeClaimAutoscaler": map[string]any{"enabled": true},
 		"spec.virtualCluster.gardener.gardenerDiscoveryServer":         map[string]any{"domain": map[string]any{"name": "discovery.local.gardener.cloud"}},
 		"spec.virtualCluster.gardener.gardenerDashboard.terminal":      map[string]any{"container": map[string]any{"image": "some-image:latest"}},

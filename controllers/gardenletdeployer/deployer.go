@@ -83,11 +83,12 @@ func (d *Deployer) Run(ctx context.Context) error {
 		case <-changed:
 		case <-timer.C():
 		}
-		if changed == nil && access.IsThere(ctx, d.virtual.RESTConfig()) {
+		there := ctx.Err() == nil && access.IsThere(ctx, d.virtual.RESTConfig())
+		if changed == nil && there {
 			changed, _ = d.virtual.Subscribe(ctx, kindGardenlet) // it is tried again where the kind is not served yet
 		}
 		wait := lookAgain
-		if changed != nil {
+		if changed != nil && there {
 			wait = d.All(ctx)
 		}
 		timer.Stop()
