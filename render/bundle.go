@@ -55,6 +55,8 @@ type Delivery struct {
 	Labels       map[string]string `json:"labels,omitempty"`
 	InjectLabels map[string]string `json:"injectLabels,omitempty"`
 	KeepObjects  bool              `json:"keepObjects,omitempty"`
+	// ServedBy is the Deployment in the namespace of the control plane that answers the webhooks of the bundle. It is not sent while no pod of that is ready.
+	ServedBy string `json:"servedBy,omitempty"`
 }
 
 // Object is one rendered object and where it came from.

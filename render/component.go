@@ -91,6 +91,7 @@ type bundleSpec struct {
 	Labels       map[string]string `json:"labels"`
 	InjectLabels map[string]string `json:"injectLabels"`
 	KeepObjects  bool              `json:"keepObjects"`
+	ServedBy     string            `json:"servedBy"`
 	Condition    string            `json:"condition"`
 	source       cue.Value
 	// value is the bundle as it was evaluated.
@@ -191,7 +192,7 @@ func decodeBundle(v cue.Value) (bundleSpec, error) {
 	var b bundleSpec
 	targets := map[string]any{
 		"name": &b.Name, "cluster": &b.Cluster, "direct": &b.Direct, "class": &b.Class, "namespace": &b.Namespace,
-		"labels": &b.Labels, "injectLabels": &b.InjectLabels, "keepObjects": &b.KeepObjects, "condition": &b.Condition,
+		"labels": &b.Labels, "injectLabels": &b.InjectLabels, "keepObjects": &b.KeepObjects, "servedBy": &b.ServedBy, "condition": &b.Condition,
 	}
 	for _, field := range sortedKeys(targets) {
 		if err := v.LookupPath(cue.ParsePath(field)).Decode(targets[field]); err != nil {

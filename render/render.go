@@ -220,7 +220,7 @@ func newBundle(c Component, in Input, spec bundleSpec, objects []Object) Bundle 
 		Cluster: spec.Cluster, Namespace: spec.Namespace, Condition: spec.Condition,
 		Objects: objects,
 		Delivery: Delivery{
-			Direct: spec.Direct, Class: spec.Class, KeepObjects: spec.KeepObjects,
+			Direct: spec.Direct, Class: spec.Class, KeepObjects: spec.KeepObjects, ServedBy: spec.ServedBy,
 			Labels: spec.Labels, InjectLabels: spec.InjectLabels,
 		},
 	}

@@ -180,6 +180,7 @@ func TestDigestCoversDelivery(t *testing.T) {
 		`cluster: "virtual"`, `cluster: "runtime"`, `cluster: "virtual", class: "seed"`, `cluster: "virtual", keepObjects: true`,
 		`cluster: "virtual", labels: a: "b"`, `cluster: "virtual", injectLabels: a: "b"`, `cluster: "virtual", namespace: "other"`,
 		`cluster: "virtual", direct: true`, `cluster: "virtual", condition: "X"`,
+		`cluster: "virtual", servedBy: "hooks"`,
 	} {
 		d := managedBundle(t, settings).Digest.Resolved
 		require.NotEmpty(t, d)

@@ -173,6 +173,11 @@ func (r *run) sendBundle(ctx context.Context, b render.Bundle) (waiter, error) {
 	if len(b.Unresolved) > 0 {
 		return waiter{}, fmt.Errorf("not known yet: %s", strings.Join(b.Unresolved, ", "))
 	}
+	if b.Delivery.ServedBy != "" { // others write their ManagedResource all the same
+		if waits, err := r.waitsForServer(ctx, b); err != nil || waits {
+			return waiter{bundle: b, cluster: r.owner.Local}, err
+		}
+	}
 	if r.pending && !b.Delivery.Direct {
 		return r.repairManaged(ctx, b)
 	}
@@ -288,10 +293,10 @@ func (r *run) applyManaged(ctx context.Context, b render.Bundle) (waiter, error)
 	return w, err
 }
 
-// waitsForServer tells whether the objects of a bundle wait until somebody serves the API server of the Shoot. Where somebody does, it returns when that
-// one answers.
+// waitsForServer tells whether the objects of a bundle wait until somebody serves the API server of the Shoot, or answers its webhooks. Where somebody
+// serves that of a Shoot, it returns when that one answers.
 func (r *run) waitsForServer(ctx context.Context, b render.Bundle) (bool, error) {
-	served, err := r.serving.reaches(ctx, r.owner, b)
+	served, err := r.serving.admits(ctx, r.owner, b)
 	if err != nil {
 		return false, err
 	}

@@ -155,7 +155,7 @@ func (r *Reconciler) componentCondition(ctx context.Context, o *Owner, b *condit
 	}
 	var missing *health.Verdict
 	for _, bundle := range bundles {
-		served, err := look.reaches(ctx, o, bundle)
+		served, err := look.admits(ctx, o, bundle)
 		if err == nil && !served {
 			continue // nothing is to be told of what waits
 		}

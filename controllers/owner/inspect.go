@@ -192,16 +192,16 @@ func (r *Reconciler) inspectBundle(ctx context.Context, o *Owner, b render.Bundl
 			missing = append(missing, ref.String())
 		}
 	}
-	served, err := look.reaches(ctx, o, b)
+	served, err := look.admits(ctx, o, b)
 	switch {
 	case err != nil:
 		say(StateUnknown, "", strings.Join(Problems(err), "; "))
 		return
 	case !served && len(missing) > 0:
-		say(StateWaiting, "NotServed", o.whyUnserved()+"; to be applied when somebody does: "+few(missing))
+		say(StateWaiting, "NotServed", o.whyWaits(b)+"; to be applied when somebody does: "+few(missing))
 		return
 	case !served:
-		say(StateWaiting, "NotServed", o.whyUnserved()+"; what was applied before is judged when somebody does")
+		say(StateWaiting, "NotServed", o.whyWaits(b)+"; what was applied before is judged when somebody does")
 		return
 	case refusal != nil:
 		say(StateNotApplied, refusal.Reason, refusal.Message)

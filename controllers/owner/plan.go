@@ -89,7 +89,7 @@ func (r *Reconciler) planBundle(ctx context.Context, o *Owner, b render.Bundle, 
 	if b, err = o.filled(ctx, b, false); err != nil {
 		return nil, 0, err
 	}
-	if served, err := look.reaches(ctx, o, b); err != nil {
+	if served, err := look.admits(ctx, o, b); err != nil {
 		return nil, 0, err
 	} else if !served {
 		return r.planWaiting(ctx, o, b)

@@ -10,7 +10,8 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// planWaiting compares a bundle with what its ManagedResource declares, for an API server that nobody serves, and so nobody can be asked: what was
+// planWaiting compares a bundle with what its ManagedResource declares, for an API server that nobody serves, and so nobody can be asked, or webhooks
+// that nobody answers: what was
 // never applied is to be created.
 func (r *Reconciler) planWaiting(ctx context.Context, o *Owner, b render.Bundle) ([]plan.Item, int, error) {
 	name := o.ClusterName(b)
@@ -24,7 +25,7 @@ func (r *Reconciler) planWaiting(ctx context.Context, o *Owner, b render.Bundle)
 		item := &found.Items[i]
 		item.Owner, item.Component, item.Bundle = o.String(), b.Component, b.Name
 		if item.Reason == "" {
-			item.Reason = "it waits: " + o.whyUnserved()
+			item.Reason = "it waits: " + o.whyWaits(b)
 		}
 	}
 	return found.Items, found.Unchanged, nil

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -22,11 +23,17 @@ import (
 // What belongs into a Shoot is applied where somebody serves its API server. Nobody does while the Shoot is hibernated, and where pods are only
 // played: then its ManagedResources are written as always, nothing fails, and their objects wait until somebody serves. Where somebody should and
 // does not answer, that is an error.
+//
+// A bundle whose webhooks a Deployment answers (servedBy) is not even written while no pod of that is ready: webhooks that fail closed refuse what they
+// are about until somebody answers. What was applied before stays as it is, is not brought back where somebody deletes it meanwhile, and goes as always
+// with its bundle.
 
-// serving knows, for one look at an owner, whether somebody serves the API server of the Shoot. The zero value has not looked yet.
+// serving knows, for one look at an owner, whether somebody serves the API server of the Shoot, and which Deployments answer webhooks. The zero value
+// has not looked yet.
 type serving struct {
 	mu        sync.Mutex
 	known, is bool
+	ready     map[string]bool
 }
 
 // answered notes that it has answered.
@@ -64,9 +71,41 @@ func (s *serving) reaches(ctx context.Context, o *Owner, b render.Bundle) (bool,
 	return s.of(ctx, o)
 }
 
+// admits tells whether a bundle can be sent now: somebody serves its cluster, and somebody answers its webhooks.
+func (s *serving) admits(ctx context.Context, o *Owner, b render.Bundle) (bool, error) {
+	if reaches, err := s.reaches(ctx, o, b); err != nil || !reaches || b.Delivery.ServedBy == "" {
+		return reaches, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if is, known := s.ready[b.Delivery.ServedBy]; known {
+		return is, nil
+	}
+	is, err := o.hasPod(ctx, b.Delivery.ServedBy, func(pod corev1.Pod) bool { return access.Serves(pod) && isReady(pod) })
+	if err != nil {
+		return false, err
+	}
+	if s.ready == nil {
+		s.ready = map[string]bool{}
+	}
+	s.ready[b.Delivery.ServedBy] = is
+	return is, nil
+}
+
+func isReady(pod corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+	})
+}
+
 // isServed tells whether a pod of the API server has an address that can be connected to.
 func (o *Owner) isServed(ctx context.Context) (bool, error) {
-	ref := apply.Ref{APIVersion: "apps/v1", Kind: "Deployment", Namespace: o.ControlPlane(), Name: "kube-apiserver"}
+	return o.hasPod(ctx, "kube-apiserver", access.Serves)
+}
+
+// hasPod tells whether a Deployment of the control plane, which is not scaled to zero, has such a pod.
+func (o *Owner) hasPod(ctx context.Context, name string, such func(corev1.Pod) bool) (bool, error) {
+	ref := apply.Ref{APIVersion: "apps/v1", Kind: "Deployment", Namespace: o.ControlPlane(), Name: name}
 	deployment, err := o.Local.Get(ctx, ref)
 	if apierrors.IsNotFound(err) {
 		return false, nil
@@ -89,7 +128,7 @@ func (o *Owner) isServed(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, o.Local.Explain(apply.Ref{APIVersion: "v1", Kind: "Pod", Namespace: ref.Namespace}, "list", err)
 	}
-	return slices.ContainsFunc(pods.Items, access.Serves), nil
+	return slices.ContainsFunc(pods.Items, such), nil
 }
 
 // selectorOf is the selector of a Deployment's pods.
@@ -117,7 +156,16 @@ func (o *Owner) whyUnserved() string {
 	return "nobody serves the API server of the Shoot: it has no pod with an address that can be connected to, as where pods are only played"
 }
 
-// noteWaiting notes whether objects of a bundle wait until somebody serves the API server that they belong to.
+// whyWaits says in words why a bundle waits.
+func (o *Owner) whyWaits(b render.Bundle) string {
+	if b.Delivery.ServedBy == "" {
+		return o.whyUnserved()
+	}
+	return fmt.Sprintf("nobody answers its webhooks: Deployment %s/%s has no ready pod with an address that can be connected to, as where pods are only played",
+		o.ControlPlane(), b.Delivery.ServedBy)
+}
+
+// noteWaiting notes whether objects of a bundle wait until somebody serves the API server that they belong to, or answers its webhooks.
 func (o *Owner) noteWaiting(bundle string, waits bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -138,24 +186,30 @@ func (o *Owner) waitingBundles() map[string]bool {
 	return maps.Clone(o.waiting)
 }
 
-// ApplyWaiting applies what waits for somebody to serve the API server of a Shoot, once somebody does. It costs nothing where nothing waits, and else
-// a request. It is not for an owner that is reconciled at the same time.
+// ApplyWaiting applies what waits for somebody to serve the API server of a Shoot, or to answer webhooks, once somebody does. It costs nothing where
+// nothing waits, and else a request for each Deployment that is waited for. It is not for an owner that is reconciled at the same time.
 func (r *Reconciler) ApplyWaiting(ctx context.Context, o *Owner) error {
 	waiting := o.waitingBundles()
 	if len(waiting) == 0 {
 		return nil
 	}
 	look := &serving{}
-	if served, err := look.of(ctx, o); err != nil || !served {
-		return err
-	}
 	var problems []error
 	for _, b := range o.Bundles() {
-		work := r.repairOf(o, b)
-		if !waiting[b.Name] || work.pending { // what is rendered otherwise by now has its turn in the next reconciliation
+		if !waiting[b.Name] {
 			continue
 		}
-		work.serving.answered()
+		if admits, err := look.admits(ctx, o, b); err != nil || !admits {
+			problems = append(problems, err)
+			continue
+		}
+		work := r.repairOf(o, b)
+		if work.pending { // what is rendered otherwise by now has its turn in the next reconciliation
+			continue
+		}
+		if b.Cluster == render.ClusterShoot {
+			work.serving.answered()
+		}
 		if _, err := work.applyBundle(ctx, b); err != nil {
 			problems = append(problems, err)
 		}
