@@ -26,11 +26,17 @@ type watchedResource struct {
 	kick    chan struct{}
 	end     context.CancelFunc
 	used    time.Time // last; guarded by Cluster.mu
+	// namespace is the only one; empty for all. followed says that this is a list of follow.go.
+	namespace string
+	followed  bool
 
-	state  sync.Mutex
-	synced bool
-	ended  chan struct{} // closed and replaced whenever a list ended, well or not
-	err    error         // of the last list
+	state    sync.Mutex
+	synced   bool
+	listedAt time.Time     // when the last list ended that went well
+	refused  bool          // the last watch was not allowed
+	failed   error         // of the last list, whatever was known before
+	ended    chan struct{} // closed and replaced whenever a list ended, well or not
+	err      error         // of the last list
 }
 
 // resource returns the live cache of a kind and starts it at first use.
@@ -49,7 +55,7 @@ func (c *Cluster) resource(ctx context.Context, gvk schema.GroupVersionKind) (*w
 	if c.whole[gvk.GroupKind()] {
 		selector = labels.Everything()
 	}
-	w := &watchedResource{gvr: mapping.Resource, cluster: c, kick: make(chan struct{}, 1), ended: make(chan struct{}), used: c.clock.Now()}
+	w := &watchedResource{gvr: mapping.Resource, cluster: c, namespace: c.within, kick: make(chan struct{}, 1), ended: make(chan struct{}), used: c.clock.Now()}
 	w.store = &store{selector: selector, emit: c.dispatch, onList: func() { w.listed(nil) },
 		objects: map[nsName]*unstructured.Unstructured{}}
 	c.stores[mapping.Resource] = w
@@ -112,8 +118,8 @@ func (w *watchedResource) listed(err error) {
 	w.state.Lock()
 	defer w.state.Unlock()
 	w.err = err
-	if err == nil {
-		w.synced = true
+	if w.synced = err == nil; w.synced {
+		w.listedAt = w.cluster.clock.Now()
 	}
 	close(w.ended)
 	w.ended = make(chan struct{})
@@ -133,10 +139,17 @@ func (w *watchedResource) run(ctx context.Context) {
 			return
 		}
 		w.state.Lock()
-		first := !w.synced
+		waiting := !w.synced
+		if w.followed { // somebody may have asked for a new list while the watch was being refused
+			waiting = w.failed != nil && (!w.synced || isAnswered(w.failed))
+		}
+		refused := w.followed && w.refused
 		w.state.Unlock()
-		if first && err != nil {
+		if waiting && err != nil {
 			w.listed(err)
+		}
+		if refused {
+			pause = unread // who reads asks for a list
 		}
 		if w.cluster.clock.Since(started) > time.Minute {
 			pause = 500 * time.Millisecond
@@ -160,19 +173,26 @@ func (w *watchedResource) listPage(ctx context.Context, o metav1.ListOptions) (r
 	if o.ResourceVersion == "0" && o.Limit > 0 {
 		o.ResourceVersion = ""
 	}
-	list, err := w.cluster.dynamic.Resource(w.gvr).Namespace(w.cluster.within).List(ctx, o)
+	list, err := w.cluster.dynamic.Resource(w.gvr).Namespace(w.namespace).List(ctx, o)
+	w.state.Lock()
+	w.failed = err
+	w.state.Unlock()
 	if err != nil {
 		return nil, err
 	}
 	for i := range list.Items {
-		list.Items[i] = *w.store.fields.compact(&list.Items[i])
+		list.Items[i] = *w.store.small(&list.Items[i])
 	}
 	return list, nil
 }
 
 func (w *watchedResource) watch(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 	o.LabelSelector = w.selector.String()
-	return w.cluster.dynamic.Resource(w.gvr).Namespace(w.cluster.within).Watch(ctx, o)
+	events, err := w.cluster.dynamic.Resource(w.gvr).Namespace(w.namespace).Watch(ctx, o)
+	w.state.Lock()
+	w.refused = isUnwatchable(err)
+	w.state.Unlock()
+	return events, err
 }
 
 // listOnly keeps the reflector from streaming the first list through a watch: a list answers sooner, and

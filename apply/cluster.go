@@ -52,13 +52,13 @@ type Cluster struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 
-	kinds  kinds
-	recent recentLists
+	kinds kinds
 
-	mu      sync.Mutex
-	stores  map[schema.GroupVersionResource]*watchedResource
-	nextID  int
-	watched map[int]func(ChangeEvent)
+	mu       sync.Mutex
+	stores   map[schema.GroupVersionResource]*watchedResource
+	followed map[Followed]*watchedResource
+	nextID   int
+	watched  map[int]func(ChangeEvent)
 }
 
 // NewCluster prepares the access to a cluster. It makes no request: whether the cluster answers shows at the
@@ -95,7 +95,7 @@ func NewCluster(name string, cfg *rest.Config, opts ClusterOptions) (*Cluster, e
 	c := &Cluster{name: name, config: config, clock: opts.Clock, selector: selector, within: opts.Namespace, gate: g, kubectl: opts.Kubectl,
 		// An autoscaler made by anybody decides about replicas.
 		whole:  map[schema.GroupKind]bool{hpaKind: true},
-		stores: map[schema.GroupVersionResource]*watchedResource{}, watched: map[int]func(ChangeEvent){}}
+		stores: map[schema.GroupVersionResource]*watchedResource{}, followed: map[Followed]*watchedResource{}, watched: map[int]func(ChangeEvent){}}
 	for _, kind := range opts.Whole {
 		c.whole[kind] = true
 	}

@@ -23,6 +23,8 @@ type store struct {
 	selector labels.Selector
 	emit     func(ChangeEvent)
 	onList   func()
+	// shrink makes objects of the server small; nil keeps all of them but the fields of their managers, which become text.
+	shrink func(*unstructured.Unstructured) *unstructured.Unstructured
 
 	order   sync.Mutex // held while handlers run, so that events keep their order
 	mu      sync.RWMutex
@@ -34,6 +36,13 @@ type store struct {
 
 // maxRemoved bounds the memory of deletions; they matter for moments only.
 const maxRemoved = 10000
+
+func (s *store) small(o *unstructured.Unstructured) *unstructured.Unstructured {
+	if s.shrink != nil {
+		return s.shrink(o)
+	}
+	return s.fields.compact(o)
+}
 
 func (s *store) get(n nsName) *unstructured.Unstructured {
 	s.mu.RLock()
@@ -91,7 +100,7 @@ func (s *store) Add(obj any) error {
 	if !ok {
 		return nil
 	}
-	o = s.fields.compact(o)
+	o = s.small(o)
 	s.order.Lock()
 	defer s.order.Unlock()
 	s.mu.Lock()
@@ -163,7 +172,7 @@ func (s *store) Replace(list []any, version string) error {
 			next[nameOf(o)] = old
 			continue
 		}
-		o = s.fields.compact(o)
+		o = s.small(o)
 		next[nameOf(o)] = o
 		events = append(events, ChangeEvent{Ref: RefOf(o), Old: old, New: o})
 	}

@@ -158,20 +158,20 @@ func (j Judge) quick(ctx context.Context, ref apply.Ref) (health.Verdict, error)
 	return v, nil
 }
 
-// lately is how old a list of pods may be, of which it is read whether they crash. It spares a request for each Deployment where many are judged.
-const lately = 5 * time.Second
+// settled is how long after its last change a Deployment's pods are asked for: the watch of pods may be behind that of Deployments by moments, and clocks
+// may differ by a little.
+const settled = 2 * time.Second
 
-// podsLately are the pods in the namespace of a Deployment, as they were after its last change (clocks may differ by a little) and not long ago.
+// podsLately are the pods of a Deployment's namespace, as they were after its last change. They are followed: nothing is asked for while nothing changes.
 func (j Judge) podsLately(ctx context.Context, object *unstructured.Unstructured) []corev1.Pod {
-	since := j.Clock.Now().Add(-lately)
-	if changed := health.LastChange(object).Add(2 * time.Second); changed.After(since) {
-		since = changed
+	if j.Clock.Since(health.LastChange(object)) < settled {
+		return j.around(ctx, object, health.Need{Pods: true}).Pods
 	}
-	list, err := j.Cluster.ListRecent(ctx, corev1.SchemeGroupVersion.WithResource("pods"), object.GetNamespace(), since)
+	found, err := j.Cluster.Follow(ctx, apply.Followed{Resource: corev1.SchemeGroupVersion.WithResource("pods"), Namespace: object.GetNamespace(), Keep: "status"})
 	if err != nil {
 		return nil
 	}
-	return of[corev1.Pod](list)
+	return of[corev1.Pod](found)
 }
 
 // explained is a verdict with what stands around the object. What cannot be read is left out: the verdict is true without it.
@@ -223,11 +223,15 @@ func listed[T any](ctx context.Context, c *apply.Cluster, gvr schema.GroupVersio
 	if err != nil {
 		return nil
 	}
-	return of[T](list.Items)
+	items := make([]*unstructured.Unstructured, len(list.Items))
+	for i := range list.Items {
+		items[i] = &list.Items[i]
+	}
+	return of[T](items)
 }
 
 // of reads objects, not nil if it can.
-func of[T any](items []unstructured.Unstructured) []T {
+func of[T any](items []*unstructured.Unstructured) []T {
 	out := make([]T, 0, len(items))
 	for _, item := range items {
 		var one T

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	resourcesv1alpha1 "github.com/pergola-dev/pergola/api/resources/v1alpha1"
@@ -95,7 +94,8 @@ func managedResourceRef(namespace, name string) apply.Ref {
 	return apply.Ref{APIVersion: resourcesv1alpha1.SchemeGroupVersion.String(), Kind: "ManagedResource", Namespace: namespace, Name: name}
 }
 
-// managedResourcesIn lists those of a namespace by name: what we have written is in the live cache, and what somebody else has is asked for.
+// managedResourcesIn lists those of a namespace by name: what we have written is in the live cache, and what somebody else has is
+// followed.
 func managedResourcesIn(ctx context.Context, c *apply.Cluster, namespace string) ([]*unstructured.Unstructured, error) {
 	gvk := resourcesv1alpha1.SchemeGroupVersion.WithKind("ManagedResource")
 	all, err := c.List(ctx, gvk, namespace, nil)
@@ -111,14 +111,12 @@ func managedResourcesIn(ctx context.Context, c *apply.Cluster, namespace string)
 		return nil, c.Explain(ref, "list", err)
 	}
 	keys := apply.GardenerKeys()
-	foreign, err := c.Dynamic().Resource(mapping.Resource).Namespace(namespace).List(ctx,
-		metav1.ListOptions{LabelSelector: keys.ManagedByLabel + "!=" + keys.ManagedByValue, ResourceVersion: "0"})
+	foreign, err := c.Follow(ctx, apply.Followed{Resource: mapping.Resource, Namespace: namespace, Selector: keys.ManagedByLabel + "!=" + keys.ManagedByValue,
+		Keep: "spec,status.conditions,status.observedGeneration"})
 	if err != nil {
 		return nil, c.Explain(ref, "list", err)
 	}
-	for i := range foreign.Items {
-		all = append(all, &foreign.Items[i])
-	}
+	all = append(all, foreign...)
 	slices.SortFunc(all, func(a, b *unstructured.Unstructured) int { return strings.Compare(a.GetName(), b.GetName()) })
 	return all, nil
 }
