@@ -167,10 +167,11 @@ func (w *watchedResource) run(ctx context.Context) {
 
 // listPage asks for a part of the objects. For the state of version 0, which is what the server has at hand, it sends all of them at once: thousands
 // of objects with all that it notes about their fields. Without a version it sends the newest state in parts, and each of them is made
-// small before the next one comes.
+// small before the next one comes. A list of follow.go that is asked for again is to have what is new: "not older than the last list", which a reflector
+// asks for, may be answered with the same state.
 func (w *watchedResource) listPage(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 	o.LabelSelector = w.selector.String()
-	if o.ResourceVersion == "0" && o.Limit > 0 {
+	if w.followed || o.ResourceVersion == "0" && o.Limit > 0 {
 		o.ResourceVersion = ""
 	}
 	list, err := w.cluster.dynamic.Resource(w.gvr).Namespace(w.namespace).List(ctx, o)
