@@ -230,7 +230,7 @@ func addonsRules() []any {
 		rule("", "configmaps", "get create patch delete"),
 		rule("", "secrets", "get"),
 		rule("", "pods", "list watch"),
-		rule("", "persistentvolumeclaims", "get list watch delete deletecollection"),
+		rule("", "persistentvolumeclaims", "get list watch patch delete"),
 		rule("", "persistentvolumes", "get list watch create delete"),
 		rule("apps", "statefulsets", "get list watch create patch delete"),
 		rule("policy", "poddisruptionbudgets", "get create patch delete"),

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 var (
@@ -98,15 +99,8 @@ func (c *Controller) delete(ctx context.Context, e *etcd) (time.Duration, error)
 		return soon, nil
 	}
 	// Now nobody makes a claim anew.
-	if err := c.Kube.CoreV1().PersistentVolumeClaims(e.Namespace).DeleteCollection(ctx, background, ours); err != nil {
-		return 0, fmt.Errorf("deleting volume claims: %w", err)
-	}
-	claims, err := c.Kube.CoreV1().PersistentVolumeClaims(e.Namespace).List(ctx, ours)
-	if err != nil {
-		return 0, fmt.Errorf("listing volume claims: %w", err)
-	}
-	if len(claims.Items) > 0 {
-		return soon, nil
+	if gone, err := c.deleteClaims(ctx, e); err != nil || !gone {
+		return soon, err
 	}
 	var rest []string
 	for _, f := range e.Finalizers {
@@ -115,6 +109,29 @@ func (c *Controller) delete(ctx context.Context, e *etcd) (time.Duration, error)
 		}
 	}
 	return 0, c.patchFinalizers(ctx, e, rest)
+}
+
+// deleteClaims tells whether none is left. A claim has the labels that its StatefulSet selects Pods by, and those are etcd-druid's: its webhook refuses to
+// delete such a claim, and nobody answers for it where it is played. So the claim gets the stand-in's label first.
+func (c *Controller) deleteClaims(ctx context.Context, e *etcd) (bool, error) {
+	client := c.Kube.CoreV1().PersistentVolumeClaims(e.Namespace)
+	claims, err := client.List(ctx, metav1.ListOptions{LabelSelector: fmt.Sprintf("%s=%s,%s in (%s,%s)", partOf, e.Name, managedBy, druid, standIn)})
+	if err != nil {
+		return false, fmt.Errorf("listing volume claims: %w", err)
+	}
+	ours := fmt.Appendf(nil, `{"metadata":{"labels":{%q:%q}}}`, managedBy, standIn)
+	for _, claim := range claims.Items {
+		if claim.DeletionTimestamp != nil {
+			continue
+		}
+		if _, err := client.Patch(ctx, claim.Name, types.MergePatchType, ours, metav1.PatchOptions{FieldManager: standIn}); err != nil && !apierrors.IsNotFound(err) {
+			return false, fmt.Errorf("marking volume claim %s: %w", claim.Name, err)
+		}
+		if err := client.Delete(ctx, claim.Name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+			return false, fmt.Errorf("deleting volume claim %s: %w", claim.Name, err)
+		}
+	}
+	return len(claims.Items) == 0, nil
 }
 
 // patchFinalizers fails where somebody else has changed the object since: it is read again.

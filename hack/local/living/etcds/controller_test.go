@@ -73,14 +73,9 @@ func newWorld(t *testing.T) world {
 	t.Helper()
 	config := livingtest.Start(t, cluster.PartControllerManager)
 	w := world{t: t, kube: kubernetes.NewForConfigOrDie(config), dynamic: dynamic.NewForConfigOrDie(config), members: &obedient{}}
-	data, err := os.ReadFile(filepath.Join(livingtest.Module(), "..", "..", "landscapes", "local", "golden",
-		"runtime/garden/crds-gardener/customresourcedefinition.apiextensions.k8s.io-etcds.druid.gardener.cloud.yaml"))
-	require.NoError(t, err)
-	definition := &unstructured.Unstructured{}
-	require.NoError(t, yaml.Unmarshal(data, &definition.Object))
-	definitions := schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
-	_, err = w.dynamic.Resource(definitions).Create(t.Context(), definition, metav1.CreateOptions{})
-	require.NoError(t, err)
+	w.create("crds-gardener/customresourcedefinition.apiextensions.k8s.io-etcds.druid.gardener.cloud", "apiextensions.k8s.io", "customresourcedefinitions")
+	// Nobody answers it.
+	w.create("etcd-druid/validatingwebhookconfiguration.admissionregistration.k8s.io-etcd-druid", "admissionregistration.k8s.io", "validatingwebhookconfigurations")
 
 	c := New(Options{Kube: w.kube, Dynamic: w.dynamic, Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
 		connect: func(_ context.Context, _ kubernetes.Interface, e *etcd) (membership, error) {
@@ -98,6 +93,18 @@ func newWorld(t *testing.T) world {
 	group.Go(func() { w.playKubelet(ctx) })
 	t.Cleanup(func() { cancel(); group.Wait() })
 	return w
+}
+
+// create creates what the local landscape has for its Garden.
+func (w world) create(file, group, resource string) {
+	w.t.Helper()
+	data, err := os.ReadFile(filepath.Join(livingtest.Module(), "..", "..", "landscapes", "local", "golden", "runtime", "garden", file+".yaml"))
+	require.NoError(w.t, err)
+	object := &unstructured.Unstructured{}
+	require.NoError(w.t, yaml.Unmarshal(data, &object.Object))
+	kind := schema.GroupVersionResource{Group: group, Version: "v1", Resource: resource}
+	_, err = w.dynamic.Resource(kind).Create(w.t.Context(), object, metav1.CreateOptions{})
+	require.NoError(w.t, err)
 }
 
 // playKubelet makes all Pods ready.

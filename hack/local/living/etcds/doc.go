@@ -12,5 +12,5 @@
 //
 // Rights that it needs, in all namespaces: etcds.druid.gardener.cloud get, list, watch, patch; etcds/status patch;
 // statefulsets get, list, watch, patch, create, delete; services, configmaps, poddisruptionbudgets get, patch,
-// create, delete; persistentvolumeclaims list, deletecollection; pods list; secrets get.
+// create, delete; persistentvolumeclaims list, patch, delete; pods list; secrets get.
 package etcds
