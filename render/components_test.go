@@ -2,6 +2,7 @@ package render
 
 import (
 	"encoding/json"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -98,6 +99,24 @@ func TestImagesComeFromTheVector(t *testing.T) {
 	for _, image := range vector {
 		assert.True(t, used[image.Name], "image %s of the vector is used by no component", image.Name)
 	}
+}
+
+// TestGardenersImagesHaveOneVersion: they are what the catalogue is written for, which the table of its versions says.
+func TestGardenersImagesHaveOneVersion(t *testing.T) {
+	vector, err := ReadImageVector(components.FS)
+	require.NoError(t, err)
+	tags := map[string]string{}
+	for _, image := range vector {
+		tags[image.Name] = image.Tag
+	}
+	version := tags["gardener-apiserver"]
+	require.NotEmpty(t, version)
+	for _, part := range []string{"admission-controller", "controller-manager", "scheduler", "resource-manager", "node-agent"} {
+		assert.Equal(t, version, tags["gardener-"+part], part)
+	}
+	page, err := os.ReadFile("../docs/compatibility.md")
+	require.NoError(t, err)
+	assert.Contains(t, string(page), "\n| "+components.Version+" | "+version+" | ")
 }
 
 func eachContainer(obj *unstructured.Unstructured, visit func(map[string]any)) {

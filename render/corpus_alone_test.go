@@ -36,9 +36,14 @@ func TestCorpusAlone(t *testing.T) {
 	require.NoError(t, yaml.UnmarshalStrict(raw, &file))
 	require.NotEmpty(t, file.Alone)
 	in := corpusInput(t, root, "garden")
-	in.FeatureGates = &landscapev1alpha1.FeatureGates{VictoriaLogsBackend: ptr.To(true)}
+	in.FeatureGates = &landscapev1alpha1.FeatureGates{VictoriaLogsBackend: ptr.To(true), DisableNginxIngressInGarden: ptr.To(false)}
 	for path, value := range map[string]any{
 		"spec.extensions": []any{map[string]any{"type": "before"}, map[string]any{"type": "def"}, map[string]any{"type": "after"}, map[string]any{"type": "after-worker"}},
+		"spec.runtimeCluster.ingress": map[string]any{
+			"controller": map[string]any{"kind": "nginx", "providerConfig": map[string]any{"foo": "bar", "dot": int64(3), "dash": false}},
+			"domains":    []any{map[string]any{"name": "ingress.seed.world"}, map[string]any{"name": "world.seed"}},
+		},
+		"spec.runtimeCluster.settings.loadBalancerServices":            map[string]any{"annotations": map[string]any{"some": "value"}},
 		"spec.runtimeCluster.settings.persistentVolumeClaimAutoscaler": map[string]any{"enabled": true},
 		"spec.virtualCluster.gardener.gardenerDiscoveryServer":         map[string]any{"domain": map[string]any{"name": "discovery.local.gardener.cloud"}},
 		"spec.virtualCluster.gardener.gardenerDashboard.terminal":      map[string]any{"container": map[string]any{"image": "some-image:latest"}},

@@ -7,7 +7,9 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"k8s.io/utils/ptr"
 
+	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 	"github.com/pergola-dev/pergola/components"
 )
 
@@ -83,4 +85,51 @@ func TestFlowErrors(t *testing.T) {
 	}
 	_, err := LoadFlow(components.FS, "explode", gardenInput())
 	require.EqualError(t, err, `components/garden/flow.cue has no operation "explode"`)
+}
+
+// TestFlowOfFeatureGates: each gate of a landscape turns its own steps of the Garden on or off, and no others. What follows on a step that is
+// left out does not wait for it.
+func TestFlowOfFeatureGates(t *testing.T) {
+	on, off := ptr.To(true), ptr.To(false)
+	steps := func(gates *landscapev1alpha1.FeatureGates) map[string]bool {
+		in := renderedVariants["local"](t).inputs[0]
+		require.Equal(t, "garden", in.Owner.Kind)
+		in.FeatureGates = gates
+		flow, err := LoadFlow(components.FS, "reconcile", in)
+		require.NoError(t, err)
+		out := map[string]bool{}
+		for _, node := range flow.Nodes {
+			out[node.ID] = node.If
+			if node.ID == "dns-records" || node.ID == "runtime-ready" {
+				assert.Equal(t, "applied", node.After["nginx-ingress"], node.ID)
+			}
+			if node.ID == "etcd-main" {
+				assert.Equal(t, "healthy", node.After["backup-bucket"], "also without the entry, which waits for it otherwise")
+			}
+		}
+		return out
+	}
+	byDefault := steps(nil)
+	for name, test := range map[string]struct {
+		gates landscapev1alpha1.FeatureGates
+		want  map[string]bool
+	}{
+		"IstioTLSTermination":         {landscapev1alpha1.FeatureGates{IstioTLSTermination: off}, map[string]bool{}},
+		"VictoriaLogsBackend":         {landscapev1alpha1.FeatureGates{VictoriaLogsBackend: on}, map[string]bool{"victoria-logs": true}},
+		"RemoveVali":                  {landscapev1alpha1.FeatureGates{RemoveVali: on}, map[string]bool{"vali": false}},
+		"DisableNginxIngressInGarden": {landscapev1alpha1.FeatureGates{DisableNginxIngressInGarden: off}, map[string]bool{"nginx-ingress": true}},
+		"BackupEntryForGarden":        {landscapev1alpha1.FeatureGates{BackupEntryForGarden: off}, map[string]bool{"backup-entry": false}},
+		"OpenTelemetryCollector": {landscapev1alpha1.FeatureGates{OpenTelemetryCollector: off},
+			map[string]bool{"opentelemetry-operator": false, "opentelemetry-collector": false}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			changed := map[string]bool{}
+			for step, is := range steps(&test.gates) {
+				if is != byDefault[step] {
+					changed[step] = is
+				}
+			}
+			assert.Equal(t, test.want, changed)
+		})
+	}
 }

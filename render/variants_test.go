@@ -38,7 +38,7 @@ type variant struct {
 // variants are the ways in which declarations differ most.
 var variants = []variant{
 	{name: "local"},
-	{name: "highly available", gardenAPI: landscapev1alpha1.GardenAPIAggregated, gates: &landscapev1alpha1.FeatureGates{VictoriaLogsBackend: ptr.To(true)}, changes: []change{
+	{name: "highly available", gardenAPI: landscapev1alpha1.GardenAPIAggregated, gates: &landscapev1alpha1.FeatureGates{VictoriaLogsBackend: ptr.To(true), DisableNginxIngressInGarden: ptr.To(false)}, changes: []change{
 		{"Garden", "spec.virtualCluster.controlPlane", map[string]any{"highAvailability": map[string]any{}}},
 		{"Garden", "spec.runtimeCluster.settings.persistentVolumeClaimAutoscaler", map[string]any{"enabled": true}},
 		{"Garden", "spec.virtualCluster.gardener.gardenerDiscoveryServer", map[string]any{}},
@@ -65,6 +65,9 @@ var variants = []variant{
 		{"Garden", "spec.runtimeCluster.settings.verticalPodAutoscaler.enabled", false},
 		{"Seed", "spec.settings.verticalPodAutoscaler.enabled", false},
 		{"Seed", "spec.settings.excessCapacityReservation", map[string]any{"enabled": true}},
+	}},
+	{name: "feature gates off", gates: &landscapev1alpha1.FeatureGates{
+		IstioTLSTermination: ptr.To(false), BackupEntryForGarden: ptr.To(false), OpenTelemetryCollector: ptr.To(false), DisableNginxIngressInGarden: ptr.To(false),
 	}},
 	{name: "extensions", files: map[string]string{"extensions.yaml": variantExtensions}},
 	{name: "dual stack, two pools, hibernated", changes: []change{

@@ -143,6 +143,18 @@ type FeatureGates struct {
 	// Vali, which stores logs otherwise, is not deployed. Default: false.
 	// +optional
 	RemoveVali *bool `json:"RemoveVali,omitempty"`
+	// There is no ingress controller (nginx) in the runtime cluster, for Ingresses of class `nginx-ingress-gardener`; one that is there
+	// is removed. Nothing of the Garden needs it. Default: true.
+	// +optional
+	DisableNginxIngressInGarden *bool `json:"DisableNginxIngressInGarden,omitempty"`
+	// The provider's extension makes the credentials that the etcd of the virtual garden is backed up with, for its place in the bucket
+	// alone, from a BackupEntry. Otherwise etcd takes those of the bucket. Default: true.
+	// +optional
+	BackupEntryForGarden *bool `json:"BackupEntryForGarden,omitempty"`
+	// Logs of the runtime cluster go through an OpenTelemetry collector to where they are stored. Otherwise Fluent Bit sends them to Vali
+	// by itself, and VictoriaLogs gets none. Default: true.
+	// +optional
+	OpenTelemetryCollector *bool `json:"OpenTelemetryCollector,omitempty"`
 }
 
 // On gives all gates by their names, with their defaults.
@@ -157,9 +169,12 @@ func (g *FeatureGates) On() map[string]bool {
 		return *gate
 	}
 	return map[string]bool{
-		"IstioTLSTermination": is(g.IstioTLSTermination, true),
-		"VictoriaLogsBackend": is(g.VictoriaLogsBackend, false),
-		"RemoveVali":          is(g.RemoveVali, false),
+		"IstioTLSTermination":         is(g.IstioTLSTermination, true),
+		"VictoriaLogsBackend":         is(g.VictoriaLogsBackend, false),
+		"RemoveVali":                  is(g.RemoveVali, false),
+		"DisableNginxIngressInGarden": is(g.DisableNginxIngressInGarden, true),
+		"BackupEntryForGarden":        is(g.BackupEntryForGarden, true),
+		"OpenTelemetryCollector":      is(g.OpenTelemetryCollector, true),
 	}
 }
 

@@ -5,8 +5,13 @@ gardener.cloud/role: logging
 role: logging
 networking.gardener.cloud/to-dns: allowed
 networking.gardener.cloud/to-runtime-apiserver: allowed
+{{- if ne .Values.to "vali" }}
 networking.resources.gardener.cloud/to-opentelemetry-collector-collector-tcp-4317: allowed
 networking.resources.gardener.cloud/to-all-shoots-opentelemetry-collector-collector-tcp-4317: allowed
+{{- else }}
+networking.resources.gardener.cloud/to-logging-tcp-3100: allowed
+networking.resources.gardener.cloud/to-all-shoots-logging-tcp-3100: allowed
+{{- end }}
 {{- end -}}
 
 {{- define "fluent-bit.serviceAnnotations" -}}
