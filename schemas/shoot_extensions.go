@@ -10,16 +10,34 @@ import (
 func shootNginxConfig(r *report, s shoot) {
 	ingress := s.spec.at("addons", "nginxIngress")
 	if config := ingress.at("config"); ingress.at("enabled").is() && len(s.workers) > 0 && minorOf(s.version) < 35 {
-		size := 0
-		for _, key := range config.keys() {
-			if len(validation.IsConfigMapKey(key)) > 0 {
-				r.add(config.key(key), TypeInvalid, "%q can be no key of a ConfigMap: at most 253 letters, digits, '-', '_' and '.', not beginning with two dots", key)
-			}
-			size += len(config.at(key).text())
+		r.configMap(config)
+	}
+}
+
+// gardenIngressConfig checks the settings of the ingress controller of the runtime cluster. They become texts, which lists and maps have none for.
+func gardenIngressConfig(in ruleInput) []finding {
+	r, config := &report{}, tree{value: in.object}.at("spec", "runtimeCluster", "ingress", "controller", "providerConfig")
+	r.configMap(config)
+	for _, key := range config.keys() {
+		switch config.at(key).value.(type) {
+		case []any, map[string]any, nil:
+			r.add(config.key(key), TypeInvalid, "must be a text, a number, true or false: it becomes a line of the ConfigMap of the ingress controller")
 		}
-		if size > mostConfigBytes {
-			r.add(config, TypeTooLong, "has values of %d bytes, but a ConfigMap has room for %d", size, mostConfigBytes)
+	}
+	return r.findings
+}
+
+// configMap checks what becomes a ConfigMap.
+func (r *report) configMap(config tree) {
+	size := 0
+	for _, key := range config.keys() {
+		if len(validation.IsConfigMapKey(key)) > 0 {
+			r.add(config.key(key), TypeInvalid, "%q can be no key of a ConfigMap: at most 253 letters, digits, '-', '_' and '.', not beginning with two dots", key)
 		}
+		size += len(config.at(key).text())
+	}
+	if size > mostConfigBytes {
+		r.add(config, TypeTooLong, "has values of %d bytes, but a ConfigMap has room for %d", size, mostConfigBytes)
 	}
 }
 
