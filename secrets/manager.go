@@ -80,7 +80,7 @@ func WithRotationTimes(times map[string]time.Time) Option {
 func WithStaticCANames() Option { return func(m *Manager) { m.staticCANames = true } }
 
 // WithCAAutoRotation renews CAs like other secrets when their time comes, by the names of their requests; without it a CA is rotated only on
-// request. It is for those whose clients learn of a new one by themselves. (Upstream has it for all CAs of a Garden, so that those whose rotation people
+// request, or when it has expired. It is for those whose clients learn of a new one by themselves. (Upstream has it for all CAs of a Garden, so that those whose rotation people
 // accompany would be replaced one day without their knowing.)
 func WithCAAutoRotation(names ...string) Option {
 	return func(m *Manager) { m.caAutoRotation = append(m.caAutoRotation, names...) }
@@ -164,13 +164,19 @@ func (m *Manager) find(name, object string) *record {
 }
 
 // decideRotations takes the rotation of each name from its newest secret, renews those whose time has come, and lets
-// the times given override both.
+// the times given override both. A CA that is rotated on request only is replaced, too, once it has expired: nobody accepts any more what it signs, so
+// that there are no clients left who would have to be told first.
 func (m *Manager) decideRotations() error {
 	now := m.clock.Now()
+	replaced := map[string]time.Time{}
 	for name, records := range m.existing {
 		newest := newestOf(records, "")
 		m.rotation[name] = newest.labels[labelRotationInitiation]
 		if isCA(newest.data) && !slices.Contains(m.caAutoRotation, name) {
+			replaced[name] = rotatedAt(newest)
+			if expired(newest, now) {
+				m.rotation[name], replaced[name] = unixText(now), now
+			}
 			continue
 		}
 		due, err := renewalDue(newest.labels, now)
@@ -182,11 +188,21 @@ func (m *Manager) decideRotations() error {
 		}
 	}
 	for name, t := range m.rotationTimes {
-		if !t.IsZero() {
+		// Whoever gives the times does not know of a CA that was replaced since.
+		if !t.IsZero() && !t.Before(replaced[name].Truncate(time.Second)) {
 			m.rotation[name] = unixText(t)
 		}
 	}
 	return nil
+}
+
+// rotatedAt is when the rotation was initiated that a secret comes of; zero for the first one.
+func rotatedAt(r *record) time.Time {
+	t, err := unixLabel(r.labels, labelRotationInitiation)
+	if err != nil {
+		return time.Time{}
+	}
+	return t
 }
 
 // renewalDue says whether a secret has to be renewed, by its labels.

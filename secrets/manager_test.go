@@ -338,6 +338,57 @@ func TestExpiredCASignsNothing(t *testing.T) {
 	assert.False(t, ok)
 }
 
+// A CA that is rotated on request is replaced when it has expired, and not before: by then it lets nobody in. What it has signed is signed anew, nothing of it is
+// kept, and a rotation that was asked for before it was replaced does not bring it back.
+func TestExpiredCAIsReplaced(t *testing.T) {
+	for name, rotated := range map[string]bool{"never rotated": false, "rotated once": true} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			all := []Config{
+				request(t, "ca", `{"kind":"ca","commonName":"x","validity":"720h","rotation":"keepOld"}`),
+				request(t, "server", `{"kind":"certificate","commonName":"s","certType":"server","signingCA":"ca"}`),
+				request(t, "client", `{"kind":"certificate","commonName":"c","certType":"client","signingCA":"ca"}`),
+			}
+			w.generate(w.manager(), all...)
+			w.clock.Step(time.Hour)
+			times := map[string]time.Time{}
+			if rotated {
+				times["ca"] = w.clock.Now()
+			}
+			before := w.generate(w.manager(WithRotationTimes(times)), all...)
+			w.clock.Step(29 * 24 * time.Hour)
+			assert.Equal(t, before, w.generate(w.manager(WithRotationTimes(times)), all...), "it is valid yet")
+
+			w.clock.Step(2 * 24 * time.Hour)
+			m := w.manager(WithRotationTimes(times))
+			after := w.generate(m, all...)
+			ca := certOf(t, m, "ca", keyCACert)
+			assert.True(t, ca.NotAfter.After(w.clock.Now()))
+			for _, signed := range []string{"server", "client"} {
+				assert.NoError(t, certOf(t, m, signed, keyTLSCert).CheckSignatureFrom(ca), signed)
+			}
+			bundle, ok := m.GetBundle("ca")
+			require.True(t, ok)
+			assert.Equal(t, 1, strings.Count(string(bundle.Data[keyBundleCert].Reveal()), "BEGIN CERTIFICATE"), "what has expired is in no bundle")
+			_, err := m.Cleanup(t.Context())
+			require.NoError(t, err)
+			assert.NotContains(t, w.store.names(), before[0].Secret)
+
+			w.clock.Step(time.Hour)
+			writes := w.store.writes()
+			assert.Equal(t, after, w.generate(w.manager(WithRotationTimes(times)), all...), "once")
+			assert.Equal(t, writes, w.store.writes())
+
+			times["ca"] = w.clock.Now()
+			later := w.manager(WithRotationTimes(times))
+			w.generate(later, all...)
+			old, ok := later.GetOld("ca")
+			require.True(t, ok, "it is rotated on request as before")
+			assert.Equal(t, after[0].Secret, old.Name)
+		})
+	}
+}
+
 func TestEncryptionKeyRotation(t *testing.T) {
 	w := newWorld(t)
 	key := request(t, "key", `{"kind":"etcdEncryptionKey","rotation":"keepOld"}`)
