@@ -57,6 +57,8 @@ type Options struct {
 	Clock clock.WithTicker
 	// Holder is written into the leases: who converges.
 	Holder string
+	// Retries says that the process tries again what has failed, which lastOperation tells then.
+	Retries bool
 	// Version of this program, for status.gardener.
 	Version    string
 	Thresholds condition.Thresholds
@@ -206,6 +208,7 @@ func (c *Converger) prepareOwners() error {
 		Engine: c.engine, Render: rendering, Renders: options.Renders, Clock: options.Clock, Thresholds: options.Thresholds, Gate: options.Gate,
 		Gardener: gardencorev1beta1.Gardener{ID: options.Holder, Name: options.Holder, Version: options.Version},
 		Charts:   options.Charts, HealthRules: judging.Rules, ExistenceOnly: judging.ExistenceOnly, ProgressingThreshold: progressingThreshold(l),
+		Retries: options.Retries,
 		OnEvent: options.OnEvent, OnObject: c.object, Coming: c.coming, Tokens: c.keeper(), StepTimeout: options.StepTimeout, CareInterval: options.CareInterval,
 	}
 	return c.findOwners()

@@ -73,8 +73,12 @@ var kinds = map[string]kindFacts{
 // targets are the roles that the API server of an owner has for bundles.
 var targets = map[string]string{Garden: render.ClusterVirtual, Shoot: render.ClusterShoot}
 
-// operationType says what a reconciliation is called in lastOperation.
-func operationType(last *gardencorev1beta1.LastOperation) gardencorev1beta1.LastOperationType {
+// operationType says what a reconciliation is called in lastOperation. The first one of a Garden is called as all others are: extensions wait for a Reconcile
+// that has succeeded.
+func operationType(kind string, last *gardencorev1beta1.LastOperation) gardencorev1beta1.LastOperationType {
+	if kind == Garden {
+		return gardencorev1beta1.LastOperationTypeReconcile
+	}
 	if last == nil || last.Type == gardencorev1beta1.LastOperationTypeCreate && last.State != gardencorev1beta1.LastOperationStateSucceeded {
 		return gardencorev1beta1.LastOperationTypeCreate
 	}

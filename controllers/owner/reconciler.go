@@ -121,6 +121,8 @@ type Reconciler struct {
 	Coming *Coming
 	// Tokens are requested for control planes from when they are reconciled; nil for nobody's.
 	Tokens *accesstokens.Keeper
+	// Retries says that the process tries again what has failed, which lastOperation tells then.
+	Retries bool
 	// Gardener identifies this process in status.gardener.
 	Gardener gardencorev1beta1.Gardener
 	// StepTimeout shortens the timeouts of the flow's steps; they stay as they are when it is zero.
@@ -357,6 +359,9 @@ func (r *run) prepare(ctx context.Context) (render.Result, *secrets.Manager, err
 		return result, nil, err
 	}
 	if err := r.publishAccess(ctx, made); err != nil {
+		return result, nil, err
+	}
+	if err := r.nameKubeconfig(ctx, made); err != nil {
 		return result, nil, err
 	}
 	guessed := facts.Secrets

@@ -128,7 +128,7 @@ func (s *statusWriter) start(ctx context.Context) error {
 func (s *statusWriter) processing(ctx context.Context, obj *unstructured.Unstructured, status commonStatus, besides map[string]any) error {
 	s.generation = obj.GetGeneration()
 	s.operation = gardencorev1beta1.LastOperation{
-		Type: operationType(status.LastOperation), State: gardencorev1beta1.LastOperationStateProcessing,
+		Type: operationType(s.owner.Input.Owner.Kind, status.LastOperation), State: gardencorev1beta1.LastOperationStateProcessing,
 		Description: "Reconciliation of " + s.owner.Ref.Kind + " " + s.owner.Ref.Name + " initialized.", LastUpdateTime: metav1.NewTime(s.Clock.Now()),
 	}
 	if s.deleting {
@@ -145,7 +145,11 @@ func (s *statusWriter) processing(ctx context.Context, obj *unstructured.Unstruc
 // identity are the status fields that say what an owner is.
 func (s *statusWriter) identity() map[string]any {
 	in := s.owner.Input
-	if in.Owner.Kind != Shoot {
+	switch in.Owner.Kind {
+	case Shoot:
+	case Garden:
+		return map[string]any{"advertisedAddresses": advertised(in.Objects[Garden]), "observedGeneration": s.generation}
+	default:
 		return nil
 	}
 	out := map[string]any{"technicalID": in.Owner.ControlPlaneNamespace, "uid": in.Owner.UID}
@@ -241,6 +245,9 @@ func (s *statusWriter) conclude(ctx context.Context, problems []string) error {
 	} else {
 		text := strings.Join(problems, "; ")
 		op.State, op.Description = gardencorev1beta1.LastOperationStateError, text
+		if s.Retries {
+			op.Description = strings.TrimSuffix(text, ".") + ". Operation will be retried."
+		}
 		if kinds[s.owner.Input.Owner.Kind].keepsLastErrors {
 			fields["lastErrors"] = []gardencorev1beta1.LastError{{Description: text, Codes: condition.Codes(text), LastUpdateTime: &now}}
 		}

@@ -115,7 +115,7 @@ func TestAnInterruptionIsNoError(t *testing.T) {
 			s.write = func(_ context.Context, fields map[string]any) error {
 				op := fields["lastOperation"].(gardencorev1beta1.LastOperation)
 				got = fmt.Sprintf("%s %d%% %s", op.State, op.Progress, op.Description)
-				assert.Equal(t, gardencorev1beta1.LastOperationTypeCreate, operationType(&op), "it is continued")
+				assert.Equal(t, gardencorev1beta1.LastOperationTypeCreate, operationType(Shoot, &op), "it is continued")
 				return nil
 			}
 			require.NoError(t, s.interrupt(t.Context(), c.cause))
