@@ -172,11 +172,10 @@ func ofController(c apply.Contest) (string, bool) {
 	return "a controller sets it", c.Live != nil && isController(c.By)
 }
 
-// labelAutoUpdate on a Gardenlet lets the operator raise its version.
-const labelAutoUpdate = "operator.gardener.cloud/auto-update-gardenlet-helm-chart-ref"
-
+// upgraded: the label lets the operator give the chart another version.
 func upgraded(c apply.Contest) (string, bool) {
-	return "label " + labelAutoUpdate, c.Live != nil && isController(c.By) && c.LiveObject.GetLabels()[labelAutoUpdate] == "true"
+	const label = operatorv1alpha1.LabelAutoUpdateGardenlet
+	return "label " + label, c.Live != nil && isController(c.By) && c.LiveObject.GetLabels()[label] == "true"
 }
 
 // marked: labels and annotations by which controllers keep what they know.

@@ -299,7 +299,7 @@ func (r *run) reconcile(ctx context.Context) error {
 			return err
 		}
 		if !again {
-			return r.unguard(ctx)
+			return errors.Join(r.updateGardenlets(ctx), r.unguard(ctx))
 		}
 	}
 	return fmt.Errorf("the rotation of credentials of %s does not come to an end: it was gone on with %d times", r.owner, mostPasses)

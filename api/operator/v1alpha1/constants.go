@@ -20,3 +20,6 @@ const (
 	// SecretManagerIdentityOperator is the identity by which the operator marks the Secrets it makes.
 	SecretManagerIdentityOperator = "gardener-operator"
 )
+
+// LabelAutoUpdateGardenlet with the value `true` on a Gardenlet lets the operator give its chart the version of the garden.
+const LabelAutoUpdateGardenlet = "operator.gardener.cloud/auto-update-gardenlet-helm-chart-ref"

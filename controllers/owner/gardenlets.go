@@ -1,0 +1,94 @@
+package owner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/yaml"
+
+	gardencorev1 "github.com/pergola-dev/pergola/api/core/v1"
+	operatorv1alpha1 "github.com/pergola-dev/pergola/api/operator/v1alpha1"
+	seedmanagementv1alpha1 "github.com/pergola-dev/pergola/api/seedmanagement/v1alpha1"
+	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/render"
+)
+
+// updateGardenlets gives the charts of Gardenlets that ask for it by a label the version that the garden has come to; the gardenlets then update
+// themselves. Gardenlets go last: none may be newer than the API that it works with.
+func (r *run) updateGardenlets(ctx context.Context) error {
+	o := r.owner
+	version := gardenerVersion(o.Bundles())
+	if o.Input.Owner.Kind != Garden || o.Target == nil || version == "" {
+		return nil
+	}
+	gvk := seedmanagementv1alpha1.SchemeGroupVersion.WithKind("Gardenlet")
+	all := apply.Ref{APIVersion: gvk.GroupVersion().String(), Kind: gvk.Kind, Namespace: o.ControlPlane()}
+	mapping, err := o.Target.Mapping(ctx, gvk)
+	if unserved(err) {
+		return nil
+	}
+	if err != nil {
+		return o.Target.Explain(all, "list", err)
+	}
+	list, err := o.Target.Dynamic().Resource(mapping.Resource).Namespace(all.Namespace).List(ctx, metav1.ListOptions{LabelSelector: operatorv1alpha1.LabelAutoUpdateGardenlet + "=true"})
+	if err != nil {
+		return o.Target.Explain(all, "list", err)
+	}
+	var problems []error
+	for i := range list.Items {
+		live := &list.Items[i]
+		change := versionChange(live, version)
+		if change == nil || live.GetDeletionTimestamp() != nil {
+			continue
+		}
+		patch := map[string]any{"spec": map[string]any{"deployment": map[string]any{"helm": map[string]any{"ociRepository": change}}}}
+		ref := apply.RefOf(live)
+		if _, err := o.Target.MergePatch(ctx, ref, patch, kinds[Garden].role, ""); err != nil && !apierrors.IsNotFound(err) {
+			problems = append(problems, fmt.Errorf("the version of a gardenlet: %w", o.Target.Explain(ref, "write", err)))
+		}
+	}
+	return errors.Join(problems...)
+}
+
+// versionChange is what another version of its chart changes in a Gardenlet; nil where nothing is to be changed. It stays with the registry that the Gardenlet
+// names, which may be a mirror, and with a digest, by which somebody wants that chart and no other.
+func versionChange(gardenlet *unstructured.Unstructured, version string) map[string]any {
+	fields, _, _ := unstructured.NestedMap(gardenlet.Object, "spec", "deployment", "helm", "ociRepository")
+	var named gardencorev1.OCIRepository
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(fields, &named); err != nil {
+		return nil
+	}
+	chart, err := render.ParseChartReference(named)
+	if err != nil || chart.Digest != "" || chart.Tag == version {
+		return nil // what is wrong with it is said by who installs it
+	}
+	if named.Ref == nil || *named.Ref == "" {
+		return map[string]any{"tag": version}
+	}
+	return map[string]any{"ref": strings.TrimSuffix(*named.Ref, ":"+chart.Tag) + ":" + version}
+}
+
+// gardenerVersion is the one that the garden says it has (ConfigMap gardener-info); empty where it says none.
+func gardenerVersion(bundles []render.Bundle) string {
+	for _, b := range bundles {
+		for _, o := range b.Objects {
+			if b.Cluster != render.ClusterVirtual || o.GetKind() != "ConfigMap" || o.GetName() != "gardener-info" {
+				continue
+			}
+			text, _, _ := unstructured.NestedString(o.Object, "data", "gardenerAPIServer")
+			var info struct {
+				Version string `json:"version"`
+			}
+			if yaml.Unmarshal([]byte(text), &info) == nil {
+				return info.Version
+			}
+		}
+	}
+	return ""
+}
