@@ -116,7 +116,7 @@ func convergerOptions(cmd *cobra.Command, l *landscapes.Landscape, flags accessF
 		fmt.Fprintln(cmd.ErrOrStderr(), "Warning:", p)
 	}
 	return landscape.Options{
-		Catalogue: catalogue(cmd), Charts: puller(cmd), Configs: configs, Flags: reach, Clock: clock.RealClock{}, Holder: holderOf("apply"), Version: version, Thresholds: landscape.Thresholds(l),
+		Catalogue: catalogue(cmd), Charts: puller(cmd), Configs: configs, Flags: reach, Clock: clock.RealClock{}, Holder: holderOf("apply"), Outside: true, Version: version, Thresholds: landscape.Thresholds(l),
 	}, nil
 }
 

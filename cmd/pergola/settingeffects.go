@@ -36,6 +36,7 @@ var settingsTold = []setting{
 	{path: "components", inObjects: true},
 	{path: "images", inObjects: true},
 	{path: "facts", inObjects: true},
+	{path: "featureGates." + landscapev1alpha1.FeaturePrometheusHealthChecks, byDefault: false, effect: always(ofHealth)},
 	{path: "featureGates", inObjects: true},
 	{path: "catalogue", onlySet: true, effect: ofCatalogue},
 	{path: "gardenAPI", byDefault: string(landscapev1alpha1.GardenAPICRD)},

@@ -57,6 +57,8 @@ type Options struct {
 	Clock clock.WithTicker
 	// Holder is written into the leases: who converges.
 	Holder string
+	// Outside says that the process does not run in the runtime cluster, so that names of its Services mean nothing here.
+	Outside bool
 	// Retries says that the process tries again what has failed, which lastOperation tells then.
 	Retries bool
 	// Version of this program, for status.gardener.
@@ -208,7 +210,7 @@ func (c *Converger) prepareOwners() error {
 		Engine: c.engine, Render: rendering, Renders: options.Renders, Clock: options.Clock, Thresholds: options.Thresholds, Gate: options.Gate,
 		Gardener: gardencorev1beta1.Gardener{ID: options.Holder, Name: options.Holder, Version: options.Version},
 		Charts:   options.Charts, HealthRules: judging.Rules, ExistenceOnly: judging.ExistenceOnly, ProgressingThreshold: progressingThreshold(l),
-		Retries: options.Retries,
+		Prometheis: prometheis(l, options.Outside), Retries: options.Retries,
 		OnEvent: options.OnEvent, OnObject: c.object, Coming: c.coming, Tokens: c.keeper(), StepTimeout: options.StepTimeout, CareInterval: options.CareInterval,
 	}
 	return c.findOwners()

@@ -4,8 +4,12 @@ import (
 	"fmt"
 	"time"
 
+	"k8s.io/client-go/rest"
+
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
+	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 	"github.com/pergola-dev/pergola/health/condition"
+	"github.com/pergola-dev/pergola/health/prometheus"
 	"github.com/pergola-dev/pergola/landscapes"
 	"github.com/pergola-dev/pergola/plan"
 )
@@ -34,6 +38,17 @@ func progressingThreshold(l *landscapes.Landscape) *time.Duration {
 		return &t.Duration
 	}
 	return nil
+}
+
+// prometheis is how those of the garden are reached; nil where landscape.yaml does not have them asked.
+func prometheis(l *landscapes.Landscape, outside bool) func(*rest.Config) prometheus.Reach {
+	switch {
+	case !l.Config.Spec.FeatureGates.On()[landscapev1alpha1.FeaturePrometheusHealthChecks]:
+		return nil
+	case outside:
+		return prometheus.Outside
+	}
+	return prometheus.Inside
 }
 
 // Gate is the deletion gate of a landscape, with the ids that a person has approved.

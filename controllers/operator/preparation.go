@@ -190,7 +190,7 @@ func (s *syncer) converger(ctx context.Context, object *landscapev1alpha1.Landsc
 	told := &steps{}
 	gate.Take = func(id string, _ []plan.Ref) bool { return s.take(j, id) }
 	options := landscape.Options{
-		Catalogue: s.Catalogue, Charts: s.puller(), Clusters: s.clusters.byName(), Clock: s.Clock, Holder: s.Holder, Retries: true, Version: s.Version, Leases: s.leases(),
+		Catalogue: s.Catalogue, Charts: s.puller(), Clusters: s.clusters.byName(), Clock: s.Clock, Holder: s.Holder, Outside: s.Outside, Retries: true, Version: s.Version, Leases: s.leases(),
 		Part: landscape.PartOperator(), Checked: true, Renders: &s.renders, Tokens: s.tokens, Passing: &s.passing, Thresholds: landscape.Thresholds(l), Gate: gate,
 		OnEvent: func(e owner.Event) { s.progressed(j, told, e) }, CurrentAt: s.currentAt(j.revision.Commit),
 		OnDrift: s.drifted, Shown: s.shownApproval,

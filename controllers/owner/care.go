@@ -60,6 +60,9 @@ func (r *Reconciler) Care(ctx context.Context, o *Owner) (_ []gardencorev1beta1.
 		if v := others[name]; v != nil && judged.Status == gardencorev1beta1.ConditionTrue {
 			judged = r.failed(b, old, status, v.Reason, v.Message, toCodes(v.Codes))
 		}
+		if name == observabilityHealthy && judged.Status == gardencorev1beta1.ConditionTrue {
+			judged = r.observed(ctx, o, b, status, old, judged)
+		}
 		conditions = condition.Merge(conditions, judged)
 	}
 	if unjudged != "" {
@@ -72,6 +75,18 @@ func (r *Reconciler) Care(ctx context.Context, o *Owner) (_ []gardencorev1beta1.
 	}
 	_, werr := o.Home.MergePatch(ctx, o.Ref, map[string]any{"status": map[string]any{"conditions": conditions}}, kinds[o.Input.Owner.Kind].role, "status")
 	return conditions, errors.Join(err, o.Home.Explain(o.Ref, "write the conditions", werr))
+}
+
+// observed is the condition about monitoring where its objects are well, with what the instances of Prometheus say.
+func (r *Reconciler) observed(ctx context.Context, o *Owner, b *condition.Builder, status commonStatus, old, judged gardencorev1beta1.Condition) gardencorev1beta1.Condition {
+	v, err := r.prometheisSee(ctx, o)
+	switch {
+	case err != nil:
+		return b.Unknown(old, condition.ReasonCheckError, bounded(strings.Join(Problems(err), "; ")))
+	case v != nil:
+		return r.failed(b, old, status, v.Reason, v.Message, nil)
+	}
+	return judged
 }
 
 // unreachable says why a cluster does not answer, empty when it does.

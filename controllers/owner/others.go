@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	resourcesv1alpha1 "github.com/pergola-dev/pergola/api/resources/v1alpha1"
 	"github.com/pergola-dev/pergola/apply"
@@ -94,15 +96,19 @@ func managedResourceRef(namespace, name string) apply.Ref {
 	return apply.Ref{APIVersion: resourcesv1alpha1.SchemeGroupVersion.String(), Kind: "ManagedResource", Namespace: namespace, Name: name}
 }
 
-// managedResourcesIn lists those of a namespace by name: what we have written is in the live cache, and what somebody else has is
-// followed.
+// managedResourcesIn lists those of a namespace by name.
 func managedResourcesIn(ctx context.Context, c *apply.Cluster, namespace string) ([]*unstructured.Unstructured, error) {
-	gvk := resourcesv1alpha1.SchemeGroupVersion.WithKind("ManagedResource")
-	all, err := c.List(ctx, gvk, namespace, nil)
+	return allIn(ctx, c, resourcesv1alpha1.SchemeGroupVersion.WithKind("ManagedResource"), namespace, nil, "spec,status.conditions,status.observedGeneration")
+}
+
+// allIn lists objects of a namespace by name, whoever wrote them: what we have written is in the live cache, and of what somebody else has some fields are
+// followed. Where their kind is not served there are none.
+func allIn(ctx context.Context, c *apply.Cluster, gvk schema.GroupVersionKind, namespace string, labelled labels.Set, keep string) ([]*unstructured.Unstructured, error) {
+	all, err := c.List(ctx, gvk, namespace, labels.SelectorFromSet(labelled))
 	if unserved(err) {
 		return nil, nil
 	}
-	ref := managedResourceRef(namespace, "")
+	ref := apply.Ref{APIVersion: gvk.GroupVersion().String(), Kind: gvk.Kind, Namespace: namespace}
 	if err != nil {
 		return nil, c.Explain(ref, "list", err)
 	}
@@ -111,8 +117,11 @@ func managedResourcesIn(ctx context.Context, c *apply.Cluster, namespace string)
 		return nil, c.Explain(ref, "list", err)
 	}
 	keys := apply.GardenerKeys()
-	foreign, err := c.Follow(ctx, apply.Followed{Resource: mapping.Resource, Namespace: namespace, Selector: keys.ManagedByLabel + "!=" + keys.ManagedByValue,
-		Keep: "spec,status.conditions,status.observedGeneration"})
+	others := keys.ManagedByLabel + "!=" + keys.ManagedByValue
+	if len(labelled) > 0 {
+		others += "," + labelled.String()
+	}
+	foreign, err := c.Follow(ctx, apply.Followed{Resource: mapping.Resource, Namespace: namespace, Selector: others, Keep: keep})
 	if err != nil {
 		return nil, c.Explain(ref, "list", err)
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
@@ -22,6 +23,7 @@ import (
 	"github.com/pergola-dev/pergola/controllers/references"
 	"github.com/pergola-dev/pergola/health"
 	"github.com/pergola-dev/pergola/health/condition"
+	"github.com/pergola-dev/pergola/health/prometheus"
 	"github.com/pergola-dev/pergola/internal/panics"
 	"github.com/pergola-dev/pergola/plan"
 	"github.com/pergola-dev/pergola/render"
@@ -115,6 +117,8 @@ type Reconciler struct {
 	// ExistenceOnly is content with the existence of objects whose kind has no rule.
 	ExistenceOnly bool
 	Gate          plan.Gate
+	// Prometheis gives the way to the servers of a cluster, by its connection, that care asks whether they see what they should; nil: nobody is asked.
+	Prometheis func(*rest.Config) prometheus.Reach
 	// Charts pulls those that Extensions name; nil has none, and what they bring stays as it is.
 	Charts *charts.Puller
 	// Coming is what plans have seen to be made, by one owner for the next; it may be nil for who plans nothing.

@@ -58,8 +58,8 @@ type LandscapeSpec struct {
 	// +optional
 	// +kubebuilder:default=crd
 	GardenAPI GardenAPI `json:"gardenAPI,omitempty"`
-	// Feature gates that decide what is deployed: those of gardener-operator's configuration that have a choice left. Gates of
-	// components are fields of the Garden.
+	// Feature gates of gardener-operator's configuration that have a choice left: they decide what is deployed, and what health is judged by.
+	// Gates of components are fields of the Garden.
 	// +optional
 	FeatureGates *FeatureGates `json:"featureGates,omitempty"`
 	// How the clusters of the landscape are reached.
@@ -131,6 +131,9 @@ const (
 	GardenAPICRD GardenAPI = "crd"
 )
 
+// FeaturePrometheusHealthChecks is the gate that Go code looks at: it decides what care asks.
+const FeaturePrometheusHealthChecks = "PrometheusHealthChecks"
+
 // FeatureGates are feature gates of gardener-operator, by their names.
 type FeatureGates struct {
 	// The ingress gateway ends the TLS connections of clients of API servers, and spreads their requests. Otherwise it passes
@@ -155,6 +158,10 @@ type FeatureGates struct {
 	// by itself, and VictoriaLogs gets none. Default: true.
 	// +optional
 	OpenTelemetryCollector *bool `json:"OpenTelemetryCollector,omitempty"`
+	// The condition ObservabilityComponentsHealthy of the Garden also asks each Prometheus of the garden whether it sees what it should.
+	// Default: false.
+	// +optional
+	PrometheusHealthChecks *bool `json:"PrometheusHealthChecks,omitempty"`
 }
 
 // On gives all gates by their names, with their defaults.
@@ -175,6 +182,7 @@ func (g *FeatureGates) On() map[string]bool {
 		"DisableNginxIngressInGarden": is(g.DisableNginxIngressInGarden, true),
 		"BackupEntryForGarden":        is(g.BackupEntryForGarden, true),
 		"OpenTelemetryCollector":      is(g.OpenTelemetryCollector, true),
+		FeaturePrometheusHealthChecks: is(g.PrometheusHealthChecks, false),
 	}
 }
 

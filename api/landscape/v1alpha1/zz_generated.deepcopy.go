@@ -219,6 +219,8 @@ func (in *FeatureGates) DeepCopyInto(out *FeatureGates) {
 	}
 	if in.OpenTelemetryCollector != nil {
 		in, out := &in.OpenTelemetryCollector, &out.OpenTelemetryCollector
+	if in.PrometheusHealthChecks != nil {
+		in, out := &in.PrometheusHealthChecks, &out.PrometheusHealthChecks
 		*out = new(bool)
 		**out = **in
 	}

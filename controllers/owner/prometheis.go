@@ -1,0 +1,83 @@
+package owner
+
+import (
+	"cmp"
+	"context"
+	"strings"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/pergola-dev/pergola/health"
+	"github.com/pergola-dev/pergola/health/prometheus"
+)
+
+// labelAskedBy of a Prometheus says who asks it whether all is well (upstream's).
+const labelAskedBy = "health-check-by"
+
+// Reasons of ObservabilityComponentsHealthy where a Prometheus is asked (upstream's).
+const (
+	reasonPrometheusDown  = "PrometheusHealthCheckDown"
+	reasonPrometheusError = "PrometheusHealthCheckError"
+)
+
+var kindPrometheus = schema.GroupVersionKind{Group: "monitoring.coreos.com", Version: "v1", Kind: "Prometheus"}
+
+// prometheisSee asks each server of each Prometheus that is ours to ask, and gives the first one that does not see what it should; nil where all do, or
+// nobody is to be asked.
+func (r *Reconciler) prometheisSee(ctx context.Context, o *Owner) (*health.Verdict, error) {
+	role := kinds[o.Input.Owner.Kind].role
+	if r.Prometheis == nil || o.Input.Owner.Kind != Garden {
+		return nil, nil
+	}
+	found, err := allIn(ctx, o.Local, kindPrometheus, o.ControlPlane(), labels.Set{labelAskedBy: role}, "spec.replicas")
+	if err != nil {
+		return nil, err
+	}
+	type server struct {
+		pod     string
+		verdict *health.Verdict
+	}
+	var servers []*server
+	for _, p := range found {
+		replicas, set, _ := unstructured.NestedInt64(p.Object, "spec", "replicas")
+		if !set {
+			replicas = 1
+		}
+		for i := range replicas {
+			servers = append(servers, &server{pod: prometheus.Pod(p.GetName(), i)})
+		}
+	}
+	reach := r.Prometheis(o.Local.RESTConfig())
+	var group sync.WaitGroup
+	for _, s := range servers {
+		group.Go(func() { s.verdict = sees(ctx, reach, o.ControlPlane(), s.pod) })
+	}
+	group.Wait()
+	var first *health.Verdict
+	for _, s := range servers {
+		first = cmp.Or(first, s.verdict)
+	}
+	return located(o.Local, first), nil
+}
+
+// sees asks one server.
+func sees(ctx context.Context, reach prometheus.Reach, namespace, pod string) *health.Verdict {
+	v := &health.Verdict{Kind: "Pod", Namespace: namespace, Name: pod}
+	client, err := reach.Client(namespace, pod)
+	trouble := ""
+	if err == nil {
+		trouble, err = prometheus.Check(ctx, client)
+	}
+	switch {
+	case err != nil && reach.Doubtful, err == nil && trouble == "":
+		return nil
+	case err != nil:
+		v.Reason, v.Message = reasonPrometheusError, "whether it sees what it should cannot be told: "+strings.Join(Problems(err), "; ")
+	default:
+		v.Reason, v.Message = reasonPrometheusDown, "it does not see what it should, query it for \"healthcheck\" to see what: "+trouble
+	}
+	return v
+}

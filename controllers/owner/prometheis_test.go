@@ -1,0 +1,153 @@
+package owner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/prometheus/client_golang/api"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/pergola-dev/pergola/health/prometheus"
+	"github.com/pergola-dev/pergola/render"
+)
+
+// prometheis play the servers of a namespace: each says of itself what was said of its pod, and is well otherwise.
+type prometheis struct {
+	server *httptest.Server
+	mu     sync.Mutex
+	says   map[string]string
+	asked  map[string]bool
+}
+
+const (
+	seesAll   = `{"status":"success","data":{"resultType":"vector","result":[{"metric":{"__name__":"healthcheck:up"},"value":[1,"1"]}]}}`
+	seesLess  = `{"status":"success","data":{"resultType":"vector","result":[{"metric":{"__name__":"healthcheck:up","job":"etcd","task":"target:down"},"value":[1,"0"]}]}}`
+	seesBlind = `{"status":"success","data":{"resultType":"vector","result":[]}}`
+)
+
+func newPrometheis(t *testing.T) *prometheis {
+	t.Helper()
+	p := &prometheis{says: map[string]string{}, asked: map[string]bool{}}
+	p.server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		pod := strings.Split(r.URL.Path, "/")[1]
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.asked[pod] = true
+		if says, has := p.says[pod]; has {
+			fmt.Fprint(w, says)
+			return
+		}
+		fmt.Fprint(w, seesAll)
+	}))
+	t.Cleanup(p.server.Close)
+	return p
+}
+
+func (p *prometheis) reach(doubtful bool) func(*rest.Config) prometheus.Reach {
+	return func(*rest.Config) prometheus.Reach {
+		return prometheus.Reach{Doubtful: doubtful, Client: func(_, pod string) (api.Client, error) {
+			return api.NewClient(api.Config{Address: p.server.URL + "/" + pod})
+		}}
+	}
+}
+
+func (p *prometheis) say(pod, what string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.says = map[string]string{}
+	if pod != "" {
+		p.says[pod] = what
+	}
+}
+
+// With the feature gate PrometheusHealthChecks each server of each Prometheus of the garden is asked, whoever has made that: all have to see what they
+// should, and the condition rises by itself when they do.
+func TestPrometheisAreAsked(t *testing.T) {
+	s := newGarden(t)
+	s.install("monitoring.coreos.com/v1", "Prometheus", "prometheuses")
+	o := s.work.owner
+	o.Local.ResetMapping()
+	instance := func(name, by string, replicas int) string {
+		return fmt.Sprintf(`{apiVersion: monitoring.coreos.com/v1, kind: Prometheus, metadata: {name: %s, namespace: NS, labels: {health-check-by: %s}}, spec: {replicas: %d}}`, name, by, replicas)
+	}
+	object := s.object(instance("garden", "gardener-operator", 2))
+	b := s.bundle(false, object)
+	b.Cluster, b.Condition = render.ClusterRuntime, observabilityHealthy
+	s.mustApply(b)
+	s.setStatus(object, `status: {replicas: 2, updatedReplicas: 2, availableReplicas: 2, conditions: [
+		{type: Available, status: "True", observedGeneration: 1}, {type: Reconciled, status: "True", observedGeneration: 1}]}`)
+	o.bundles = []render.Bundle{b}
+	all := newPrometheis(t)
+	well := map[string]string{observabilityHealthy: "True ObservabilityComponentsRunning"}
+
+	s.become(well)
+	assert.Empty(t, all.asked, "nobody is asked without the gate")
+	s.work.Prometheis = all.reach(false)
+	mapping, err := o.Local.Mapping(s.ctx, kindPrometheus)
+	require.NoError(t, err)
+	others := s.api.Resource(mapping.Resource).Namespace(s.ns)
+	for name, by := range map[string]string{"aaa-by-hand": "gardener-operator", "seed": "gardenlet"} {
+		_, err := others.Create(s.ctx, s.object(instance(name, by, 1)), metav1.CreateOptions{})
+		require.NoError(t, err)
+	}
+	s.become(well)
+	s.eventually("that of somebody else is asked, too", func() bool {
+		s.cared()
+		all.mu.Lock()
+		defer all.mu.Unlock()
+		return all.asked["prometheus-aaa-by-hand-0"]
+	})
+	assert.Equal(t, map[string]bool{"prometheus-aaa-by-hand-0": true, "prometheus-garden-0": true, "prometheus-garden-1": true}, all.asked)
+
+	for name, c := range map[string]struct{ pod, says, reason, message string }{
+		"the second server": {"prometheus-garden-1", seesLess, "PrometheusHealthCheckDown",
+			`cluster local: Pod NS/prometheus-garden-1: PrometheusHealthCheckDown: it does not see what it should, query it for "healthcheck" to see what: healthcheck:up{job="etcd", task="target:down"} => 0`},
+		"that of somebody else": {"prometheus-aaa-by-hand-0", seesLess, "PrometheusHealthCheckDown", "Pod NS/prometheus-aaa-by-hand-0"},
+		"without rules":         {"prometheus-garden-0", seesBlind, "PrometheusHealthCheckError", "Pod NS/prometheus-garden-0: PrometheusHealthCheckError: whether it sees what it should cannot be told: it has no series healthcheck:up"},
+		"no Prometheus at all":  {"prometheus-garden-0", "Not yet", "PrometheusHealthCheckError", "Pod NS/prometheus-garden-0"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			all.say(c.pod, c.says)
+			s.become(map[string]string{observabilityHealthy: "False " + c.reason})
+			conditions, err := s.work.Care(s.ctx, o)
+			require.NoError(t, err)
+			assert.Contains(t, conditions[len(conditions)-1].Message, strings.ReplaceAll(c.message, "NS", s.ns))
+			all.say("", "")
+			s.become(well)
+		})
+	}
+
+	t.Run("what is wrong with the objects comes first", func(t *testing.T) {
+		all.say("prometheus-garden-0", seesLess)
+		s.setStatus(object, `status: {replicas: 2, availableReplicas: 0, conditions: [{type: Available, status: "False", observedGeneration: 1, message: no pod}]}`)
+		s.become(map[string]string{observabilityHealthy: "False PrometheusUnhealthy"})
+	})
+}
+
+// From outside of the cluster there may be no way to them: only what they say counts then.
+func TestPrometheisFromOutside(t *testing.T) {
+	all := newPrometheis(t)
+	reach := all.reach(true)(nil)
+	all.say("prometheus-garden-0", seesLess)
+	v := sees(t.Context(), reach, "garden", "prometheus-garden-0")
+	require.NotNil(t, v)
+	assert.Equal(t, reasonPrometheusDown, v.Reason)
+	all.say("prometheus-garden-0", seesBlind)
+	assert.Nil(t, sees(t.Context(), reach, "garden", "prometheus-garden-0"))
+	all.server.Close()
+	assert.Nil(t, sees(t.Context(), reach, "garden", "prometheus-garden-0"))
+	assert.NotNil(t, sees(t.Context(), all.reach(false)(nil), "garden", "prometheus-garden-0"), "in the cluster it has to answer")
+	none := prometheus.Reach{Client: func(string, string) (api.Client, error) { return nil, errors.New("no way") }}
+	v = sees(context.Background(), none, "garden", "p")
+	require.NotNil(t, v)
+	assert.Equal(t, reasonPrometheusError, v.Reason)
+}

@@ -1,0 +1,82 @@
+// Package prometheus asks instances of Prometheus whether they see what they should see. That the servers of one are there does not say so: they run on
+// while a target cannot be reached, or nothing is scraped at all. Rules of each instance record it as Query (components/kubernetes/prometheus_contents.cue).
+package prometheus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/api"
+	promv1 "github.com/prometheus/client_golang/api/prometheus/v1"
+	"github.com/prometheus/common/model"
+
+	"github.com/pergola-dev/pergola/internal/addresses"
+)
+
+// Query is what is asked for: one series of value 1 where all is well, else one of value 0 for each trouble, with labels that name it.
+const Query = "healthcheck:up"
+
+const (
+	// answerTime is how long one server may take.
+	answerTime = 5 * time.Second
+	// maxTrouble is how much of what a server says is told, in bytes.
+	maxTrouble = 400
+)
+
+// Check asks one server. trouble is what it says is wrong, empty where nothing is; an error says why nothing can be told of it.
+func Check(ctx context.Context, server api.Client) (trouble string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, answerTime)
+	defer cancel()
+	// Without a time it is that of the server.
+	value, warnings, err := promv1.NewAPI(server).Query(ctx, Query, time.Time{})
+	if err != nil {
+		return "", fmt.Errorf("asking for %s: %w", Query, addresses.Error(err))
+	}
+	if len(warnings) > 0 {
+		return "", fmt.Errorf("asking for %s: it warns: %s", Query, strings.Join(warnings, "; "))
+	}
+	vector, ok := value.(model.Vector)
+	if !ok {
+		return "", fmt.Errorf("asking for %s: it answers with a %s in the place of a vector", Query, value.Type())
+	}
+	return judge(vector)
+}
+
+// judge reads an answer. One that contradicts itself tells nothing: the rules are not those that they should be.
+func judge(vector model.Vector) (trouble string, err error) {
+	if len(vector) == 0 {
+		return "", errors.New("it has no series " + Query + ": its rules have not been evaluated yet, or are missing")
+	}
+	well, other := 0, false
+	samples := make([]string, 0, len(vector))
+	for _, sample := range vector {
+		switch sample.Value {
+		case 1:
+			well++
+		case 0:
+		default:
+			other = true
+		}
+		samples = append(samples, fmt.Sprintf("%s => %s", sample.Metric, sample.Value))
+	}
+	slices.Sort(samples)
+	told := shortened(strings.Join(samples, ", "))
+	switch {
+	case other || well > 1 || well == 1 && len(vector) > 1:
+		return "", errors.New("it contradicts itself: " + told)
+	case well == 1:
+		return "", nil
+	}
+	return told, nil
+}
+
+func shortened(text string) string {
+	if len(text) <= maxTrouble {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxTrouble], "") + "…"
+}
