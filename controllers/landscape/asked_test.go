@@ -127,6 +127,9 @@ func TestGardenIsAskedForOperations(t *testing.T) {
 	operation, _, _ := unstructured.NestedString(a.garden().Object, "status", "lastOperation", "description")
 	assert.Contains(t, operation, "rotate-serviceaccount-key-start")
 	assert.NotContains(t, a.garden().GetAnnotations(), "gardener.cloud/operation")
+	require.NoError(t, apply(), "what was refused is not asked for any more")
+	state, _, _ := unstructured.NestedString(a.garden().Object, "status", "lastOperation", "state")
+	assert.Equal(t, "Succeeded", state)
 
 	a.operate("rotate-serviceaccount-key-complete;rotate-workload-identity-key-complete")
 	require.NoError(t, apply())

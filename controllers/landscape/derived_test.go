@@ -82,9 +82,16 @@ type derived struct {
 	client  kubernetes.Interface
 	c       *Converger
 	waiting chan struct{}
+	// onEvent hears of the steps, in a test that sets it before they begin.
+	onEvent func(owner.Event)
 }
 
 func newDerived(t *testing.T, files map[string]string, requests string) *derived {
+	t.Helper()
+	return newDerivedOf(t, files, derivedCatalogue(t, requests))
+}
+
+func newDerivedOf(t *testing.T, files map[string]string, catalogue fs.FS) *derived {
 	t.Helper()
 	d := &derived{T: t, runtime: apiserver.Start(t), waiting: make(chan struct{})}
 	dir := t.TempDir()
@@ -100,13 +107,16 @@ func newDerived(t *testing.T, files map[string]string, requests string) *derived
 		t.Fatal(err)
 	}
 	options := Options{
-		Catalogue: derivedCatalogue(t, requests), Configs: map[string]*rest.Config{Runtime: d.runtime, Virtual: virtual}, Clock: clock.RealClock{}, Gate: plan.DefaultGate(),
+		Catalogue: catalogue, Configs: map[string]*rest.Config{Runtime: d.runtime, Virtual: virtual}, Clock: clock.RealClock{}, Gate: plan.DefaultGate(),
 		Holder: "test", Thresholds: condition.Thresholds{}, StepTimeout: 30 * time.Second,
 	}
 	once := sync.OnceFunc(func() { close(d.waiting) })
 	options.OnEvent = func(e owner.Event) {
 		if e.Node == "init-virtual" && e.State == flow.Running {
 			once()
+		}
+		if d.onEvent != nil {
+			d.onEvent(e)
 		}
 	}
 	d.c, err = New(l, options)
@@ -118,9 +128,15 @@ func newDerived(t *testing.T, files map[string]string, requests string) *derived
 // serve writes access to the virtual garden as somebody else.
 func (d *derived) serve() {
 	d.Helper()
+	d.serveAt(server.config.Host)
+}
+
+// serveAt is serve for another address of the virtual garden.
+func (d *derived) serveAt(address string) {
+	d.Helper()
 	c := server.config
 	raw, err := clientcmd.Write(clientcmdapi.Config{
-		Clusters:  map[string]*clientcmdapi.Cluster{"c": {Server: c.Host, CertificateAuthorityData: c.CAData}},
+		Clusters:  map[string]*clientcmdapi.Cluster{"c": {Server: address, CertificateAuthorityData: c.CAData}},
 		AuthInfos: map[string]*clientcmdapi.AuthInfo{"u": {ClientCertificateData: c.CertData, ClientKeyData: c.KeyData}},
 		Contexts:  map[string]*clientcmdapi.Context{"x": {Cluster: "c", AuthInfo: "u"}}, CurrentContext: "x",
 	})

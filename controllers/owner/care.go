@@ -169,6 +169,7 @@ func (r *Reconciler) componentCondition(ctx context.Context, o *Owner, b *condit
 		}
 	}
 	var missing *health.Verdict
+	var unjudged error
 	for _, bundle := range bundles {
 		served, err := look.admits(ctx, o, bundle)
 		if err == nil && !served {
@@ -178,10 +179,12 @@ func (r *Reconciler) componentCondition(ctx context.Context, o *Owner, b *condit
 		if err == nil {
 			failure, err = r.bundleFailure(ctx, o, bundle)
 		}
-		if err != nil {
-			return b.Unknown(old, condition.ReasonCheckError, bounded(strings.Join(Problems(err), "; ")))
-		}
 		switch {
+		case err != nil:
+			// What is known to be wrong says more: a virtual garden cannot be asked before its etcd is there.
+			if unjudged == nil {
+				unjudged = err
+			}
 		case failure == nil:
 		case failure.Status == health.StatusNotFound:
 			// It is not there yet because of what it comes after, if that is not well.
@@ -192,6 +195,9 @@ func (r *Reconciler) componentCondition(ctx context.Context, o *Owner, b *condit
 	}
 	if missing != nil {
 		return r.failed(b, old, status, missing.Reason, missing.Message, toCodes(missing.Codes))
+	}
+	if unjudged != nil {
+		return b.Unknown(old, condition.ReasonCheckError, bounded(strings.Join(Problems(unjudged), "; ")))
 	}
 	running := kinds[o.Input.Owner.Kind].running[string(old.Type)]
 	return b.OK(old, running[0], running[1])

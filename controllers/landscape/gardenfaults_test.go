@@ -1,0 +1,283 @@
+package landscape
+
+import (
+	"io"
+	"io/fs"
+	"net"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	"sigs.k8s.io/yaml"
+
+	"github.com/pergola-dev/pergola/api/crds"
+	"github.com/pergola-dev/pergola/apply/flow"
+	"github.com/pergola-dev/pergola/controllers/owner"
+)
+
+// faultyCatalogue is that of derived Gardens with what can go wrong before the virtual garden: a reference, a load balancer, etcd-druid and its Etcd.
+func faultyCatalogue(t *testing.T) fs.FS {
+	t.Helper()
+	out := derivedCatalogue(t, someSecret).(fstest.MapFS)
+	component := func(name, condition, object string) {
+		out["garden/"+name+"/component.cue"] = &fstest.MapFile{Data: []byte("package component\n\ncomponent: {\n\tcondition: \"" + condition + "\"\n\tbundles: \"" + name +
+			"\": {cluster: \"runtime\", direct: true, source: cue: [" + object + "]}\n}\n")}
+	}
+	component("gateway", "RuntimeComponentsHealthy", `{apiVersion: "v1", kind: "Service", metadata: {name: "gateway", namespace: "default"}, spec: {type: "LoadBalancer", ports: [{port: 443}], selector: app: "gateway"}}`)
+	component("etcd-druid", "RuntimeComponentsHealthy", `{apiVersion: "apps/v1", kind: "Deployment", metadata: {name: "etcd-druid", namespace: "garden"}, spec: {selector: matchLabels: app: "druid",
+		template: {metadata: labels: app: "druid", spec: containers: [{name: "druid", image: "druid"}]}}}`)
+	component("etcd-main", "VirtualComponentsHealthy", `{apiVersion: "druid.gardener.cloud/v1alpha1", kind: "Etcd", metadata: {name: "virtual-garden-etcd-main", namespace: "garden"},
+		spec: {replicas: 1, labels: a: "b", selector: matchLabels: a: "b", etcd: {}, backup: {}}}`)
+	flow := string(out["garden/flow.cue"].Data)
+	before := `first: bundles: ["first"]`
+	require.Contains(t, flow, before)
+	flow = strings.Replace(flow, before+"\n\"init-virtual\": {task: \"init-virtual\", after: first: \"applied\"}\n", before+`
+references: task: "references"
+gateway: {bundles: ["gateway"], after: first: "applied"}
+"etcd-druid": {bundles: ["etcd-druid"], after: first: "applied"}
+"etcd-main": {bundles: ["etcd-main"], after: {"etcd-druid": "healthy", references: "healthy"}}
+"init-virtual": {task: "init-virtual", after: {"etcd-main": "healthy", gateway: "healthy"}}
+`, 1)
+	require.Contains(t, flow, "etcd-druid")
+	flow = strings.Replace(flow, "first: {bundles: [\"first\"], after: inside: \"healthy\"}", "first: {bundles: [\"first\", \"gateway\", \"etcd-druid\", \"etcd-main\"], after: inside: \"healthy\"}", 1)
+	out["garden/flow.cue"] = &fstest.MapFile{Data: []byte(flow)}
+	return out
+}
+
+// line is a way to a server that can be cut.
+type line struct {
+	testing.TB
+	to, address string
+
+	mu    sync.Mutex
+	at    net.Listener
+	conns []net.Conn
+}
+
+func newLine(t *testing.T, to string) *line {
+	t.Helper()
+	l := &line{TB: t, to: to, address: "127.0.0.1:0"}
+	l.mend()
+	t.Cleanup(l.cut)
+	return l
+}
+
+func (l *line) mend() {
+	l.Helper()
+	at, err := net.Listen("tcp", l.address)
+	require.NoError(l, err)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.at, l.address = at, at.Addr().String()
+	go func() {
+		for {
+			from, err := at.Accept()
+			if err != nil {
+				return
+			}
+			to, err := net.Dial("tcp", l.to)
+			if err != nil {
+				from.Close()
+				continue
+			}
+			l.mu.Lock()
+			l.conns = append(l.conns, from, to)
+			l.mu.Unlock()
+			go copyAll(from, to)
+			go copyAll(to, from)
+		}
+	}()
+}
+
+func copyAll(to, from net.Conn) {
+	_, _ = io.Copy(to, from)
+	to.Close()
+}
+
+func (l *line) cut() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.at.Close()
+	for _, c := range l.conns {
+		c.Close()
+	}
+	l.conns = nil
+}
+
+// faulty is a Garden that things go wrong with.
+type faulty struct {
+	*derived
+	objects dynamic.Interface
+}
+
+func (f *faulty) in(group, version, plural, namespace string) dynamic.ResourceInterface {
+	r := f.objects.Resource(schema.GroupVersionResource{Group: group, Version: version, Resource: plural})
+	if namespace == "" {
+		return r
+	}
+	return r.Namespace(namespace)
+}
+
+func (f *faulty) gardens() dynamic.ResourceInterface {
+	return f.in("operator.gardener.cloud", "v1alpha1", "gardens", "")
+}
+
+// fails applies, which fails with all of these and says so in the status of the Garden. Conditions are those that it has then, as "Status Reason".
+func (f *faulty) fails(conditions map[string]string, says ...string) {
+	f.Helper()
+	f.c.owners.StepTimeout = 1500 * time.Millisecond
+	_, err := f.c.Apply(testContext(f.T))
+	require.Error(f, err)
+	operation, got := f.status()
+	assert.Equal(f, "Reconcile Error", operation["type"].(string)+" "+operation["state"].(string))
+	for _, text := range says {
+		assert.ErrorContains(f, err, text)
+		assert.Contains(f, operation["description"], text)
+	}
+	for name, want := range conditions {
+		assert.Equal(f, want, got[name], name)
+	}
+}
+
+// goesOn applies, after nobody has done anything but to take the cause away.
+func (f *faulty) goesOn() {
+	f.Helper()
+	f.c.owners.StepTimeout = 20 * time.Second
+	_, err := f.c.Apply(testContext(f.T))
+	require.NoError(f, err)
+	operation, got := f.status()
+	assert.Equal(f, "Reconcile Succeeded", operation["type"].(string)+" "+operation["state"].(string))
+	assert.Equal(f, map[string]string{
+		"VirtualGardenAPIServerAvailable": "True HealthzRequestSucceeded", "RuntimeComponentsHealthy": "True RuntimeComponentsRunning", "VirtualComponentsHealthy": "True VirtualComponentsRunning",
+	}, got)
+}
+
+func (f *faulty) status() (map[string]any, map[string]string) {
+	f.Helper()
+	garden, err := f.gardens().Get(testContext(f.T), "derived", metav1.GetOptions{})
+	require.NoError(f, err)
+	operation, _, err := unstructured.NestedMap(garden.Object, "status", "lastOperation")
+	require.NoError(f, err)
+	list, _, err := unstructured.NestedSlice(garden.Object, "status", "conditions")
+	require.NoError(f, err)
+	conditions := map[string]string{}
+	for _, item := range list {
+		c := item.(map[string]any)
+		conditions[c["type"].(string)] = c["status"].(string) + " " + c["reason"].(string)
+	}
+	return operation, conditions
+}
+
+// setStatus writes the status of an object, as its controller would.
+func (f *faulty) setStatus(r dynamic.ResourceInterface, name, text string) {
+	f.Helper()
+	live, err := r.Get(testContext(f.T), name, metav1.GetOptions{})
+	require.NoError(f, err)
+	var written map[string]any
+	require.NoError(f, yaml.Unmarshal([]byte(text), &written))
+	live.Object["status"] = written["status"]
+	_, err = r.UpdateStatus(testContext(f.T), live, metav1.UpdateOptions{})
+	require.NoError(f, err)
+}
+
+// Each fault of a Garden ends in the condition and the error that are its own, others are done as far as they can, and when the cause is gone the next
+// reconciliation goes on without anybody's help.
+func TestFaultsOfAGarden(t *testing.T) {
+	needsServer(t)
+	garden := strings.Replace(derivedGarden, "kubernetes: {version: 1.34.1}", "kubernetes: {version: 1.34.1, kubeAPIServer: {auditWebhook: {kubeconfigSecretName: audit}}}", 1)
+	f := &faulty{derived: newDerivedOf(t, map[string]string{"garden.yaml": garden}, faultyCatalogue(t))}
+	f.forgetInside("inside")
+	var err error
+	f.objects, err = dynamic.NewForConfig(f.runtime)
+	require.NoError(t, err)
+	_, err = envtest.InstallCRDs(f.runtime, envtest.CRDInstallOptions{CRDs: append(crds.ByGroup("druid.gardener.cloud"), crds.ByGroup("operator.gardener.cloud")...)})
+	require.NoError(t, err)
+	ctx := testContext(t)
+	secrets := f.client.CoreV1().Secrets("garden")
+
+	t.Log("a second Garden")
+	declared := &unstructured.Unstructured{}
+	require.NoError(t, yaml.Unmarshal([]byte(derivedGarden), &declared.Object))
+	declared.SetName("earlier")
+	declared.SetFinalizers([]string{"gardener.cloud/operator"})
+	_, err = f.gardens().Create(ctx, declared, metav1.CreateOptions{})
+	require.NoError(t, err)
+	f.fails(nil, `there is the Garden "earlier" already, and only one is possible`)
+	list, err := secrets.List(ctx, metav1.ListOptions{})
+	if !apierrors.IsNotFound(err) {
+		require.NoError(t, err)
+		assert.Empty(t, list.Items, "nothing is made for it")
+	}
+	require.NoError(t, f.gardens().Delete(ctx, "earlier", metav1.DeleteOptions{}))
+	_, err = f.gardens().Patch(ctx, "earlier", types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
+	require.NoError(t, err)
+
+	t.Log("a Secret that is missing, a load balancer that nobody makes, and an etcd-druid that does not become ready")
+	f.fails(map[string]string{"RuntimeComponentsHealthy": "False DeploymentUnhealthy", "VirtualComponentsHealthy": "False EtcdMissing"},
+		"object not found: Secret garden/audit in cluster runtime (spec.virtualCluster.kubernetes.kubeAPIServer.auditWebhook.kubeconfigSecretName)",
+		"Service default/gateway", "the load balancer has no address yet", "Deployment garden/etcd-druid")
+	_, err = f.client.CoreV1().ConfigMaps("default").Get(ctx, "first", metav1.GetOptions{})
+	require.NoError(t, err, "what needs none of it is done")
+	_, err = secrets.Create(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "audit"}, StringData: map[string]string{"kubeconfig": "{apiVersion: v1, kind: Config}"}}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	f.fails(map[string]string{"RuntimeComponentsHealthy": "False DeploymentUnhealthy"}, "the load balancer has no address yet", "Deployment garden/etcd-druid")
+	operation, _ := f.status()
+	assert.NotContains(t, operation["description"], "Secret garden/audit")
+	f.setStatus(f.in("apps", "v1", "deployments", "garden"), "etcd-druid", `status: {observedGeneration: 1, replicas: 1, updatedReplicas: 1, readyReplicas: 1, availableReplicas: 1, conditions: [
+		{type: Available, status: "True", lastUpdateTime: "2026-01-01T00:00:00Z", lastTransitionTime: "2026-01-01T00:00:00Z"},
+		{type: Progressing, status: "True", reason: NewReplicaSetAvailable, lastUpdateTime: "2026-01-01T00:00:00Z", lastTransitionTime: "2026-01-01T00:00:00Z"}]}`)
+	f.fails(map[string]string{"RuntimeComponentsHealthy": "False ServiceUnhealthy", "VirtualComponentsHealthy": "False EtcdUnhealthy"}, "the load balancer has no address yet", "Etcd garden/virtual-garden-etcd-main")
+	f.setStatus(f.in("druid.gardener.cloud", "v1alpha1", "etcds", "garden"), "virtual-garden-etcd-main",
+		`status: {observedGeneration: 1, ready: true, conditions: [{type: AllMembersUpdated, status: "True", lastUpdateTime: "2026-01-01T00:00:00Z", lastTransitionTime: "2026-01-01T00:00:00Z", reason: x, message: x}]}`)
+	f.fails(map[string]string{"RuntimeComponentsHealthy": "False ServiceUnhealthy"}, "the load balancer has no address yet")
+	f.setStatus(f.in("", "v1", "services", "default"), "gateway", `status: {loadBalancer: {ingress: [{ip: 192.0.2.1}]}}`)
+	at, err := url.Parse(server.config.Host)
+	require.NoError(t, err)
+	way := newLine(t, at.Host)
+	f.serveAt("https://" + way.address)
+	f.goesOn()
+
+	t.Log("an API server of the virtual garden that dies after it was found ready")
+	inside := resource(t, testMaps, "default")
+	require.NoError(t, inside.Delete(ctx, "inside", metav1.DeleteOptions{}))
+	f.onEvent = func(e owner.Event) {
+		if e.Node == "init-virtual" && e.State == flow.Healthy {
+			way.cut()
+		}
+	}
+	f.fails(map[string]string{"VirtualGardenAPIServerAvailable": "False VirtualGardenAPIServerDown", "RuntimeComponentsHealthy": "True RuntimeComponentsRunning"}, "cluster virtual", "Unreachable")
+	f.onEvent = nil
+	way.mend()
+	f.goesOn()
+	_, err = inside.Get(ctx, "inside", metav1.GetOptions{})
+	require.NoError(t, err)
+
+	t.Log("a CA that has expired")
+	ca := func() corev1.Secret {
+		list, err := secrets.List(ctx, metav1.ListOptions{LabelSelector: "name=ca,!bundle-for"})
+		require.NoError(t, err)
+		require.Len(t, list.Items, 1)
+		return list.Items[0]
+	}
+	old := ca()
+	_, err = secrets.Patch(ctx, old.Name, types.MergePatchType, []byte(`{"metadata":{"labels":{"valid-until-time":"1"}}}`), metav1.PatchOptions{})
+	require.NoError(t, err)
+	f.goesOn()
+	assert.NotEqual(t, old.Data, ca().Data, "it is replaced")
+	replaced := ca().Name
+	f.goesOn()
+	assert.Equal(t, replaced, ca().Name, "once")
+}
