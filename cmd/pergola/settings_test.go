@@ -43,6 +43,9 @@ func TestSettingNotes(t *testing.T) {
 			"notifications: (hidden value changed): without effect: this counts only from the Landscape in a cluster"}},
 		{"another catalogue", "  catalogue: {version: 1.0.0}\n", "  catalogue: {version: 1.1.0}\n", nil},
 		{"no catalogue", "  catalogue: {version: 1.0.0}\n", "", []string{"catalogue.version: 1.0.0 → (none): less protection: "}},
+		{"what health is judged by", "", "  featureGates: {PrometheusHealthChecks: true}\n", []string{
+			"featureGates.PrometheusHealthChecks: (none, which is false) → true: what counts as healthy, and when"}},
+		{"a gate that decides what is deployed", "", "  featureGates: {RemoveVali: true, PrometheusHealthChecks: false}\n", nil},
 		{"images", "", "  images: [{name: etcd, tag: 1.0.0}]\n", nil},
 		{"a line in a value", "", "  suspension: {reason: \"a\\nNote: all is well\"}\n", []string{
 			`suspension: (none) → {"reason":"a\nNote: all is well"}: without effect: this counts only from the Landscape in a cluster`}},

@@ -246,3 +246,29 @@ func TestComponentsFollowWhatIsHandedOver(t *testing.T) {
 		})
 	}
 }
+
+// The version of a gardenlet is handed over where the Gardenlet asks for it by its label, and to controllers alone.
+func TestVersionsOfGardenletsAreHandedOver(t *testing.T) {
+	labelled := &unstructured.Unstructured{Object: map[string]any{}}
+	labelled.SetLabels(map[string]string{"operator.gardener.cloud/auto-update-gardenlet-helm-chart-ref": "true"})
+	refusing := &unstructured.Unstructured{Object: map[string]any{}}
+	refusing.SetLabels(map[string]string{"operator.gardener.cloud/auto-update-gardenlet-helm-chart-ref": "false"})
+	for name, c := range map[string]struct {
+		live  *unstructured.Unstructured
+		by    string
+		value any
+		want  bool
+	}{
+		"by the operator":     {labelled, "gardener-operator", "v1.150.0", true},
+		"by a person":         {labelled, "kubectl-edit", "v1.150.0", false},
+		"taken away":          {labelled, "gardener-operator", nil, false},
+		"of one that refuses": {refusing, "gardener-operator", "v1.150.0", false},
+		"without a label":     {&unstructured.Unstructured{Object: map[string]any{}}, "gardener-operator", "v1.150.0", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			why, handed := upgraded(apply.Contest{LiveObject: c.live, By: c.by, Live: c.value})
+			assert.Equal(t, c.want, handed)
+			assert.Equal(t, "label operator.gardener.cloud/auto-update-gardenlet-helm-chart-ref", why)
+		})
+	}
+}
