@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
@@ -36,7 +37,11 @@ type admissionServer struct {
 	log                                                                 logFlags
 	selfSigned, authorizers, unselected                                 bool
 	names                                                               []string
+	delay                                                               time.Duration
 }
+
+// serviceDelay is the --shutdown-delay of a server that is one of several behind a Service.
+const serviceDelay = 3 * time.Second
 
 func newAdmissionController() *cobra.Command {
 	var s admissionServer
@@ -77,6 +82,7 @@ namespace garden beside a Garden are refused, too. It takes a restart to serve a
 	flags.BoolVar(&s.selfSigned, "self-signed", false, "make an authority and a certificate for this process, for localhost and --bind-address")
 	flags.StringArrayVar(&s.names, "self-signed-name", nil, "further host name or address for --self-signed, such as that of a Service; may be given several times")
 	flags.StringVar(&s.caFile, "ca-file", "", "file to write the authority of --self-signed to")
+	flags.DurationVar(&s.delay, flagShutdownDelay, 0, "how long new requests are answered after the signal to end, while /readyz says no: a Service takes a moment to send them to another server (default with --config: "+serviceDelay.String()+")")
 	cmd.AddCommand(newAdmissionConfiguration())
 	return cmd
 }
@@ -94,6 +100,10 @@ func (s *admissionServer) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
+	// What is looked up is there as long as somebody is answered. Before that, a signal ends it at once.
+	alive, end := context.WithCancel(context.WithoutCancel(cmd.Context()))
+	defer end()
+	begun := context.AfterFunc(cmd.Context(), end)
 	opts := admission.Options{Log: log}
 	var authorizers *authorizer.Handler
 	if config != nil {
@@ -106,11 +116,11 @@ func (s *admissionServer) run(cmd *cobra.Command) error {
 		if err != nil {
 			return fmt.Errorf("--virtual-kubeconfig %s: %w", s.virtual, addresses.Error(err))
 		}
-		if opts.Surroundings, err = admission.NewLiveSurroundings(cmd.Context(), virtual); err != nil {
+		if opts.Surroundings, err = admission.NewLiveSurroundings(alive, virtual); err != nil {
 			return fmt.Errorf("--virtual-kubeconfig %s: %w", s.virtual, err)
 		}
 		if s.authorizers {
-			if authorizers, err = authorizer.New(cmd.Context(), virtual, authorizer.Options{Unselected: s.unselected, Log: log}); err != nil {
+			if authorizers, err = authorizer.New(alive, virtual, authorizer.Options{Unselected: s.unselected, Log: log}); err != nil {
 				return fmt.Errorf("--virtual-kubeconfig %s: %w", s.virtual, err)
 			}
 			reader, err := gardenwebhooks.NewReader(virtual, opts.Surroundings)
@@ -124,8 +134,8 @@ func (s *admissionServer) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	server := &admission.Server{Certificates: certificates, Log: log}
-	webhooks, err := admission.New(cmd.Context(), opts)
+	server := &admission.Server{Certificates: certificates, Linger: s.delay, Log: log}
+	webhooks, err := admission.New(alive, opts)
 	if err != nil {
 		return err
 	}
@@ -152,6 +162,7 @@ func (s *admissionServer) run(cmd *cobra.Command) error {
 		defer func() { _ = server.MetricsOnly.Close() }()
 	}
 	log.Info("serving", "webhooks", server.Webhooks.Addr().String(), "health", health, "gardens", opts.Gardens != nil, "surroundings", opts.Surroundings != nil, "authorizers", authorizers != nil, "version", version)
+	begun()
 	if err := server.Run(cmd.Context()); err != nil {
 		return err
 	}

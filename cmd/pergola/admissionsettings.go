@@ -34,6 +34,9 @@ func (s *admissionServer) readSettings(cmd *cobra.Command) (*admission.Settings,
 	if port := c.Server.Webhooks.Port; port != 0 && !given("port") {
 		s.port = port
 	}
+	if !given(flagShutdownDelay) {
+		s.delay = serviceDelay
+	}
 	if probes := c.Server.HealthProbes; probes != nil && !given(flagHealthPort) {
 		s.healthPort = probes.Port
 	}

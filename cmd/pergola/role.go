@@ -25,8 +25,9 @@ var (
 )
 
 const (
-	flagLogLevel   = "log-level"
-	flagHealthPort = "health-port"
+	flagLogLevel      = "log-level"
+	flagHealthPort    = "health-port"
+	flagShutdownDelay = "shutdown-delay"
 )
 
 // logFlags say what a role that runs for long logs, and how.

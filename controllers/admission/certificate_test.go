@@ -130,3 +130,48 @@ func TestServer(t *testing.T) {
 	assert.Equal(t, http.StatusOK, <-answers)
 	assert.NoError(t, <-done)
 }
+
+// TestServerLingers: who was told of it by a Service goes on sending requests for a moment, by new connections, too.
+func TestServerLingers(t *testing.T) {
+	ca := filepath.Join(t.TempDir(), "ca.crt")
+	certificates, err := SelfSigned([]string{"localhost", "127.0.0.1", "::1"}, ca)
+	require.NoError(t, err)
+	pool := x509.NewCertPool()
+	require.True(t, pool.AppendCertsFromPEM(read(t, ca)))
+	listen := func() net.Listener {
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		require.NoError(t, err)
+		return listener
+	}
+	timer := testclock.NewFakeClock(time.Unix(0, 0))
+	server := &Server{Handler: newHandler(t, Options{}), Certificates: certificates, Webhooks: listen(), Health: listen(), Linger: 3 * time.Second, Clock: timer, Log: slog.New(slog.DiscardHandler)}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- server.Run(ctx) }()
+	body := encoded(t, ask(t, "CREATE", good(t, "ExposureClass"), nil))
+	asked := func() (int, error) {
+		client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}, DisableKeepAlives: true}}
+		response, err := client.Post("https://"+server.Webhooks.Addr().String()+PathValidate, "application/json", bytes.NewReader(body))
+		if err != nil {
+			return 0, err
+		}
+		return response.StatusCode, response.Body.Close()
+	}
+	ready := func() int {
+		response, err := http.Get("http://" + server.Health.Addr().String() + "/readyz")
+		require.NoError(t, err)
+		require.NoError(t, response.Body.Close())
+		return response.StatusCode
+	}
+	require.Equal(t, http.StatusOK, ready())
+	cancel()
+	require.Eventually(t, timer.HasWaiters, 10*time.Second, time.Millisecond)
+	assert.Equal(t, http.StatusServiceUnavailable, ready(), "so that no Service sends anything more")
+	code, err := asked()
+	require.NoError(t, err)
+	assert.Equal(t, http.StatusOK, code)
+	timer.Step(3 * time.Second)
+	require.NoError(t, <-done)
+	_, err = asked()
+	require.Error(t, err)
+}

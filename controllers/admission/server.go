@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"golang.org/x/sync/errgroup"
+	"k8s.io/utils/clock"
 )
 
 // Server serves webhooks over TLS and, without TLS, how it is doing.
@@ -27,12 +28,17 @@ type Server struct {
 	Certificates Certificates
 	// Webhooks, Health and MetricsOnly are listened on until Run returns; the last two may be nil. Metrics are served with the health, too.
 	Webhooks, Health, MetricsOnly net.Listener
-	// Drain is how long requests may take to end after ctx has; default 1.5 seconds.
+	// Linger is how long new requests are answered after ctx has ended, while /readyz says no: who sends them by a Service needs a moment to learn that it
+	// is to send them to another server. Default: not at all.
+	Linger time.Duration
+	// Drain is how long requests may take to end after that; default 1.5 seconds.
 	Drain time.Duration
+	// Clock measures Linger; default the real one.
+	Clock clock.Clock
 	Log   *slog.Logger
 }
 
-// Run serves until ctx ends, then lets the requests end that are being answered.
+// Run serves until ctx ends, and a moment longer where it lingers, then lets the requests end that are being answered.
 func (s *Server) Run(ctx context.Context) error {
 	drain := s.Drain
 	if drain <= 0 {
@@ -54,12 +60,22 @@ func (s *Server) Run(ctx context.Context) error {
 	group.Go(func() error {
 		<-running.Done()
 		leaving.Store(true)
+		if s.Linger > 0 && ctx.Err() != nil { // not where it could not serve
+			<-clocked(s.Clock).After(s.Linger)
+		}
 		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), drain)
 		defer cancel()
 		// Health answers until the end, so that nobody takes a server that still answers for dead.
 		return errors.Join(stopped(webhooks, end), stopped(health, end), stopped(metrics, end))
 	})
 	return group.Wait()
+}
+
+func clocked(c clock.Clock) clock.Clock {
+	if c == nil {
+		return clock.RealClock{}
+	}
+	return c
 }
 
 func (s *Server) server(handler http.Handler) *http.Server {
