@@ -65,6 +65,41 @@ func TestFlowsCoverTheCatalogue(t *testing.T) {
 	}
 }
 
+// TestWebhooksAreServed: webhooks that fail closed come when the servers with their certificate are there and those of before are gone, so that a CA can be
+// rotated under them, and go before who answers them.
+func TestWebhooksAreServed(t *testing.T) {
+	nodeOf := func(flow Flow, bundle string) FlowNode {
+		i := slices.IndexFunc(flow.Nodes, func(n FlowNode) bool { return slices.Contains(n.Bundles, bundle) })
+		require.GreaterOrEqual(t, i, 0, bundle)
+		return flow.Nodes[i]
+	}
+	seen := map[string]bool{}
+	eachVariant(t, func(t *testing.T, v variantResult) {
+		for i, in := range v.inputs {
+			for _, b := range v.results[i].Bundles {
+				if b.Delivery.ServedBy == "" {
+					continue
+				}
+				seen[b.Name] = true
+				server := slices.IndexFunc(v.results[i].Bundles, func(other Bundle) bool {
+					return slices.ContainsFunc(other.Objects, func(o Object) bool {
+						return o.GetKind() == "Deployment" && o.GetName() == b.Delivery.ServedBy && o.GetNamespace() == in.Owner.ControlPlaneNamespace
+					})
+				})
+				require.GreaterOrEqual(t, server, 0, "no bundle has Deployment %s", b.Delivery.ServedBy)
+				carrier := v.results[i].Bundles[server].Name
+				reconcile, err := LoadFlow(components.FS, "reconcile", in)
+				require.NoError(t, err)
+				assert.Equal(t, "rolledOut", nodeOf(reconcile, b.Name).After[nodeOf(reconcile, carrier).ID], b.Name)
+				end, err := LoadFlow(components.FS, "delete", in)
+				require.NoError(t, err)
+				assert.Equal(t, "healthy", nodeOf(end, carrier).After[nodeOf(end, b.Name).ID], b.Name)
+			}
+		}
+	})
+	assert.Equal(t, map[string]bool{"gardener-admission-controller-webhooks": true}, seen)
+}
+
 // TestImagesComeFromTheVector: containers have images of the vector, each listed by its component, and the vector has
 // none that nothing uses.
 func TestImagesComeFromTheVector(t *testing.T) {

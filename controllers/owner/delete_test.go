@@ -49,6 +49,9 @@ func TestOrderOfTheEnd(t *testing.T) {
 		assert.Contains(t, needs[id], "kube-apiserver", id)
 	}
 	assert.Contains(t, needs["kube-apiserver"], "no-virtual-resources")
+	for _, id := range []string{"gardener-admission-controller", "gardener-admission-controller-virtual", "garden-api", "garden-system-virtual"} {
+		assert.Contains(t, needs[id], "gardener-admission-controller-webhooks", "nobody would answer them while %s goes", id)
+	}
 	definition.Nodes = slices.DeleteFunc(definition.Nodes, func(n render.FlowNode) bool { return n.Task == taskUnused })
 	_, err = end.graph(definition)
 	require.ErrorContains(t, err, taskUnused)
