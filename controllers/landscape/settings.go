@@ -8,8 +8,8 @@ import (
 
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
+	"github.com/pergola-dev/pergola/controllers/prometheus"
 	"github.com/pergola-dev/pergola/health/condition"
-	"github.com/pergola-dev/pergola/health/prometheus"
 	"github.com/pergola-dev/pergola/landscapes"
 	"github.com/pergola-dev/pergola/plan"
 )

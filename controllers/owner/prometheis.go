@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/pergola-dev/pergola/controllers/prometheus"
 	"github.com/pergola-dev/pergola/health"
-	"github.com/pergola-dev/pergola/health/prometheus"
 )
 
 // labelAskedBy of a Prometheus says who asks it whether all is well (upstream's).

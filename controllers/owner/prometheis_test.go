@@ -16,7 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
-	"github.com/pergola-dev/pergola/health/prometheus"
+	"github.com/pergola-dev/pergola/controllers/prometheus"
 	"github.com/pergola-dev/pergola/render"
 )
 

@@ -219,6 +219,9 @@ func (in *FeatureGates) DeepCopyInto(out *FeatureGates) {
 	}
 	if in.OpenTelemetryCollector != nil {
 		in, out := &in.OpenTelemetryCollector, &out.OpenTelemetryCollector
+		*out = new(bool)
+		**out = **in
+	}
 	if in.PrometheusHealthChecks != nil {
 		in, out := &in.PrometheusHealthChecks, &out.PrometheusHealthChecks
 		*out = new(bool)
