@@ -60,7 +60,7 @@ func bundled(t *testing.T, clusters ...string) []*unstructured.Unstructured {
 	seen := map[apply.Ref]bool{}
 	more := examples(t)
 	for _, l := range more {
-		l.Config.Spec.FeatureGates = &landscapev1alpha1.FeatureGates{VictoriaLogsBackend: ptr.To(true), DisableNginxIngressInGarden: ptr.To(false)}
+		l.Config.Spec.FeatureGates = &landscapev1alpha1.FeatureGates{VictoriaLogsBackend: ptr.To(true), DisableNginxIngressInGarden: ptr.To(false), DefaultSeccompProfile: ptr.To(true)}
 		for i := range l.Declarations {
 			if o := l.Declarations[i].Object(); o.GetKind() == "Garden" {
 				require.NoError(t, unstructured.SetNestedField(o.Object, true, "spec", "runtimeCluster", "settings", "persistentVolumeClaimAutoscaler", "enabled"))

@@ -119,6 +119,7 @@ func TestFlowOfFeatureGates(t *testing.T) {
 		"RemoveVali":                  {landscapev1alpha1.FeatureGates{RemoveVali: on}, map[string]bool{"vali": false}},
 		"DisableNginxIngressInGarden": {landscapev1alpha1.FeatureGates{DisableNginxIngressInGarden: off}, map[string]bool{"nginx-ingress": true}},
 		"BackupEntryForGarden":        {landscapev1alpha1.FeatureGates{BackupEntryForGarden: off}, map[string]bool{"backup-entry": false}},
+		"DefaultSeccompProfile":       {landscapev1alpha1.FeatureGates{DefaultSeccompProfile: on}, map[string]bool{"gardener-resource-manager-webhooks": true}},
 		"OpenTelemetryCollector": {landscapev1alpha1.FeatureGates{OpenTelemetryCollector: off},
 			map[string]bool{"opentelemetry-operator": false, "opentelemetry-collector": false}},
 	} {

@@ -38,7 +38,7 @@ type variant struct {
 // variants are the ways in which declarations differ most.
 var variants = []variant{
 	{name: "local"},
-	{name: "highly available", gardenAPI: landscapev1alpha1.GardenAPIAggregated, gates: &landscapev1alpha1.FeatureGates{VictoriaLogsBackend: ptr.To(true), DisableNginxIngressInGarden: ptr.To(false)}, changes: []change{
+	{name: "highly available", gardenAPI: landscapev1alpha1.GardenAPIAggregated, gates: &landscapev1alpha1.FeatureGates{VictoriaLogsBackend: ptr.To(true), DisableNginxIngressInGarden: ptr.To(false), DefaultSeccompProfile: ptr.To(true)}, changes: []change{
 		{"Garden", "spec.virtualCluster.controlPlane", map[string]any{"highAvailability": map[string]any{}}},
 		{"Garden", "spec.runtimeCluster.settings.persistentVolumeClaimAutoscaler", map[string]any{"enabled": true}},
 		{"Garden", "spec.virtualCluster.gardener.gardenerDiscoveryServer", map[string]any{}},

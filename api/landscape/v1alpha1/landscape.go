@@ -162,6 +162,11 @@ type FeatureGates struct {
 	// Default: false.
 	// +optional
 	PrometheusHealthChecks *bool `json:"PrometheusHealthChecks,omitempty"`
+	// Pods in namespaces of Gardener in the runtime cluster get the seccomp profile of the container runtime when they are made, unless
+	// they say one themselves: gardener-resource-manager is asked about them. Default: false; upstream's chart of gardener-operator turns
+	// it on.
+	// +optional
+	DefaultSeccompProfile *bool `json:"DefaultSeccompProfile,omitempty"`
 }
 
 // On gives all gates by their names, with their defaults.
@@ -183,6 +188,7 @@ func (g *FeatureGates) On() map[string]bool {
 		"BackupEntryForGarden":        is(g.BackupEntryForGarden, true),
 		"OpenTelemetryCollector":      is(g.OpenTelemetryCollector, true),
 		FeaturePrometheusHealthChecks: is(g.PrometheusHealthChecks, false),
+		"DefaultSeccompProfile":       is(g.DefaultSeccompProfile, false),
 	}
 }
 
