@@ -39,4 +39,8 @@
   valueFrom:
     fieldRef:
       fieldPath: spec.nodeName
+{{- if .Values.dualStack }}
+- name: ISTIO_DUAL_STACK
+  value: "true"
+{{- end }}
 {{- end -}}
