@@ -34,6 +34,8 @@ type WildcardCertificateFact struct {
 	Name string `json:"name"`
 	// Checksum of the content.
 	Checksum string `json:"checksum"`
+	// CABundle is its ca.crt, where it has one: base64 of PEM.
+	CABundle string `json:"caBundle,omitempty"`
 }
 
 // SecretFact is the public side of a generated secret.

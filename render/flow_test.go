@@ -116,7 +116,8 @@ func TestFlowOfFeatureGates(t *testing.T) {
 	}{
 		"IstioTLSTermination":         {landscapev1alpha1.FeatureGates{IstioTLSTermination: off}, map[string]bool{}},
 		"VictoriaLogsBackend":         {landscapev1alpha1.FeatureGates{VictoriaLogsBackend: on}, map[string]bool{"victoria-logs": true}},
-		"RemoveVali":                  {landscapev1alpha1.FeatureGates{RemoveVali: on}, map[string]bool{"vali": false}},
+		"RemoveVali":                  {landscapev1alpha1.FeatureGates{RemoveVali: on}, map[string]bool{}},
+		"RemoveVali for VictoriaLogs": {landscapev1alpha1.FeatureGates{RemoveVali: on, VictoriaLogsBackend: on}, map[string]bool{"vali": false, "victoria-logs": true}},
 		"DisableNginxIngressInGarden": {landscapev1alpha1.FeatureGates{DisableNginxIngressInGarden: off}, map[string]bool{"nginx-ingress": true}},
 		"BackupEntryForGarden":        {landscapev1alpha1.FeatureGates{BackupEntryForGarden: off}, map[string]bool{"backup-entry": false}},
 		"DefaultSeccompProfile":       {landscapev1alpha1.FeatureGates{DefaultSeccompProfile: on}, map[string]bool{"gardener-resource-manager-webhooks": true}},

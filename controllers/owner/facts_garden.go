@@ -2,6 +2,7 @@ package owner
 
 import (
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
 
@@ -72,7 +73,7 @@ func wildcardCertificate(secrets []corev1.Secret) (*render.WildcardCertificateFa
 		if found != nil {
 			return nil, fmt.Errorf("two Secrets of namespace %s have the label gardener.cloud/role=%s: %s and %s; leave it on one", s.Namespace, roleWildcardCertificate, found.Name, s.Name)
 		}
-		found = &render.WildcardCertificateFact{Name: s.Name, Checksum: render.ChecksumOf(s.Data)}
+		found = &render.WildcardCertificateFact{Name: s.Name, Checksum: render.ChecksumOf(s.Data), CABundle: base64.StdEncoding.EncodeToString(s.Data["ca.crt"])}
 	}
 	return found, nil
 }
