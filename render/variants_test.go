@@ -31,8 +31,9 @@ type variant struct {
 	gardenAPI landscapev1alpha1.GardenAPI
 	gates     *landscapev1alpha1.FeatureGates
 	changes   []change
-	// files are added to the landscape.
-	files map[string]string
+	// files are added to the landscape, external is what is there besides.
+	files    map[string]string
+	external []landscapev1alpha1.ExternalObject
 }
 
 // variants are the ways in which declarations differ most.
@@ -40,6 +41,7 @@ var variants = []variant{
 	{name: "local"},
 	{name: "highly available", gardenAPI: landscapev1alpha1.GardenAPIAggregated, gates: &landscapev1alpha1.FeatureGates{VictoriaLogsBackend: ptr.To(true), DisableNginxIngressInGarden: ptr.To(false), DefaultSeccompProfile: ptr.To(true)}, changes: []change{
 		{"Garden", "spec.virtualCluster.controlPlane", map[string]any{"highAvailability": map[string]any{}}},
+		{"Garden", "spec.virtualCluster.kubernetes.version", "1.35.0"},
 		{"Garden", "spec.runtimeCluster.settings.persistentVolumeClaimAutoscaler", map[string]any{"enabled": true}},
 		{"Garden", "spec.virtualCluster.gardener.gardenerDiscoveryServer", map[string]any{}},
 		{"Garden", "spec.virtualCluster.gardener.gardenerDashboard.terminal", map[string]any{"container": map[string]any{"image": "busybox:1.37"}}},
@@ -51,6 +53,7 @@ var variants = []variant{
 		{"Shoot", "spec.provider.workers.minimum", int64(3)},
 	}},
 	{name: "without workers and zones", changes: []change{
+		{"Garden", "spec.virtualCluster.kubernetes.version", "1.32.0"},
 		{"Garden", "spec.runtimeCluster.provider.zones", nil},
 		{"Garden", "spec.virtualCluster.etcd.main.backup", nil},
 		{"Seed", "spec.provider.zones", []any{"a"}},
@@ -70,7 +73,9 @@ var variants = []variant{
 		IstioTLSTermination: ptr.To(false), BackupEntryForGarden: ptr.To(false), OpenTelemetryCollector: ptr.To(false), DisableNginxIngressInGarden: ptr.To(false),
 	}},
 	{name: "extensions", files: map[string]string{"extensions.yaml": variantExtensions}},
-	{name: "dual stack, two pools, hibernated", changes: []change{
+	everyOption,
+	{name: "dual stack, two pools, hibernated", gates: &landscapev1alpha1.FeatureGates{IstioTLSTermination: ptr.To(false)}, changes: []change{
+		{"Garden", "spec.virtualCluster.kubernetes.version", "1.33.0"},
 		{"Garden", "spec.runtimeCluster.networking", map[string]any{
 			"ipFamilies": []any{"IPv4", "IPv6"}, "nodes": []any{"172.18.0.0/24", "fd00:18::/64"}, "pods": []any{"10.1.0.0/16", "fd00:1::/56"}, "services": []any{"10.2.0.0/16", "fd00:2::/112"},
 		}},
@@ -128,7 +133,7 @@ func (v variant) render(t *testing.T) variantResult {
 	if v.files != nil {
 		l = extended(t, v.files)
 	}
-	l.Config.Spec.GardenAPI, l.Config.Spec.FeatureGates = v.gardenAPI, v.gates
+	l.Config.Spec.GardenAPI, l.Config.Spec.FeatureGates, l.Config.Spec.External = v.gardenAPI, v.gates, v.external
 	for i := range l.Declarations {
 		obj := l.Declarations[i].Object()
 		for _, c := range v.changes {
