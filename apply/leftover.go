@@ -2,14 +2,17 @@ package apply
 
 import (
 	"context"
+	"encoding/json"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/fluxcd/pkg/ssa"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
@@ -17,6 +20,10 @@ import (
 // volume that only has a name. That value is nobody's, so an apply leaves it where it is, also when the declaration has changed to what
 // excludes it, and the server refuses both together. A client that sends whole objects, as kubectl and upstream's resource-manager do, has
 // no such trouble. So what is left over becomes ours first, by managedFields alone, and the same apply takes it away.
+//
+// The other way round it is a map that stays empty: of one whose fields all leave a declaration that still has the map, {}, the library of
+// server-side apply leaves null (sigs.k8s.io/structured-merge-diff, typed/remove.go), which definitions of custom resources do not admit. So its
+// fields are taken away first, and the same apply finds nothing of ours in it.
 
 // leftover are fields of a map in a live object that cannot stay beside what is declared of that map.
 type leftover struct {
@@ -75,6 +82,77 @@ func leftovers(send, live *unstructured.Unstructured) []leftover {
 	})
 }
 
+// emptied are the maps of which nothing is declared but that they are there, and of which all fields in a live object are ours and nobody else's.
+func (r *run) emptied(send, live *unstructured.Unstructured) []leftover {
+	var ours, others []*fieldpath.Set
+	for _, m := range managersOf(live) {
+		set := parseFields(m)
+		switch {
+		case set == nil && m.FieldsV1 != nil:
+			return nil
+		case set == nil:
+		case r.isOurs(m):
+			ours = append(ours, set)
+		default:
+			others = append(others, set)
+		}
+	}
+	has := func(sets []*fieldpath.Set, p fieldpath.Path) bool {
+		return slices.ContainsFunc(sets, func(set *fieldpath.Set) bool { return hasAnyOf(set, p) })
+	}
+	var found []leftover
+	var look func(at []string, declared, lives map[string]any)
+	look = func(at []string, declared, lives map[string]any) {
+		for _, field := range slices.Sorted(maps.Keys(declared)) {
+			want, isMap := declared[field].(map[string]any)
+			have, _ := lives[field].(map[string]any)
+			l := leftover{holder: append(slices.Clone(at), field), fields: slices.Sorted(maps.Keys(have))}
+			switch {
+			case !isMap || len(have) == 0:
+			case len(want) > 0:
+				look(l.holder, want, have)
+			case !slices.ContainsFunc(l.paths(), func(p fieldpath.Path) bool { return !has(ours, p) || has(others, p) }):
+				found = append(found, l)
+			}
+		}
+	}
+	look(nil, send.Object, live.Object)
+	return found
+}
+
+// removing takes the fields of leftovers out of a live object. They are nobody's then: one that the server fills in again at once stays, as it does beside any declaration
+// that leaves it open.
+func (r *run) removing(ctx context.Context, live *unstructured.Unstructured, left []leftover) error {
+	ops := []any{map[string]any{"op": "test", "path": "/metadata/resourceVersion", "value": live.GetResourceVersion()}}
+	gone := fieldpath.NewSet()
+	for _, l := range left {
+		for i, path := range l.paths() {
+			at := ""
+			for _, name := range append(slices.Clone(l.holder), l.fields[i]) {
+				at += "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
+			}
+			ops = append(ops, map[string]any{"op": "remove", "path": at})
+			gone.Insert(path)
+		}
+	}
+	managers := managersOf(live)
+	for i, m := range managers {
+		if set := parseFields(m); r.isOurs(m) && set != nil {
+			text, err := set.Difference(gone).RecursiveDifference(gone).ToJSON()
+			if err != nil {
+				return safef("the field managers of %s cannot be read", RefOf(live))
+			}
+			managers[i].FieldsV1 = metav1.NewFieldsV1(string(text))
+		}
+	}
+	ops = append(ops, map[string]any{"op": "replace", "path": "/metadata/managedFields", "value": managers})
+	body, err := json.Marshal(ops)
+	if err == nil {
+		_, err = r.c.patchRef(ctx, RefOf(live), types.JSONPatchType, body, r.set.FieldManager, "")
+	}
+	return err
+}
+
 // in is the map in an object, the object's own; nil if it has none.
 func (l leftover) in(o *unstructured.Unstructured) map[string]any {
 	v, _, _ := unstructured.NestedFieldNoCopy(o.Object, l.holder...)
@@ -124,15 +202,21 @@ func (r *run) withoutLeftovers(ctx context.Context, w wanted, opts patchOptions,
 		if err != nil || opts.uid != "" && live.GetUID() != opts.uid || !slices.ContainsFunc(managersOf(live), r.isOurs) {
 			return nil, false, refused
 		}
-		left := leftovers(w.send, live)
-		if len(left) == 0 {
+		left, empty := leftovers(w.send, live), r.emptied(w.send, live)
+		if len(left)+len(empty) == 0 {
 			return nil, false, refused
 		}
 		if opts.dry {
-			answer, err := r.foreseeWithout(ctx, w, live, left, opts)
+			answer, err := r.foreseeWithout(ctx, w, live, append(left, empty...), opts)
 			return answer, false, err
 		}
-		if _, err = r.patchManagers(ctx, live, r.owning(live, left)); err == nil {
+		if len(left) > 0 {
+			live, err = r.patchManagers(ctx, live, r.owning(live, left))
+		}
+		if err == nil && len(empty) > 0 {
+			err = r.removing(ctx, live, empty)
+		}
+		if err == nil {
 			return r.c.patchApply(ctx, w.send, opts)
 		}
 		if !apierrors.IsInvalid(err) && !apierrors.IsConflict(err) {

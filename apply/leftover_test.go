@@ -1,6 +1,7 @@
 package apply
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -69,4 +70,47 @@ func TestLeftoversOfWhatIsWrong(t *testing.T) {
 	_, err := f.apply(f.set(wish))
 	require.Error(t, err)
 	assert.Equal(t, before.GetResourceVersion(), f.get(first).GetResourceVersion())
+}
+
+// TestMapsThatBecomeEmpty: of a map of which nothing but the map itself is declared any more the fields go, and it stays, as a plan says beforehand, with what the server fills in. Server-side apply
+// alone would leave null, which the definition does not admit.
+func TestMapsThatBecomeEmpty(t *testing.T) {
+	for name, before := range map[string]func(*fixture, *unstructured.Unstructured){
+		"of ours":           func(f *fixture, o *unstructured.Unstructured) { f.mustApply(f.set(o)) },
+		"of former writers": func(f *fixture, o *unstructured.Unstructured) { f.by("gardener-operator", o) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t)
+			definition := f.widgets()
+			version := definition.Object["spec"].(map[string]any)["versions"].([]any)[0].(map[string]any)
+			part := map[string]any{"type": "object", "properties": map[string]any{"inner": map[string]any{"type": "object", "properties": map[string]any{"level": map[string]any{"type": "string"}}}, "mode": map[string]any{"type": "string", "default": "usual"}}}
+			require.NoError(t, unstructured.SetNestedField(version, part, "schema", "openAPIV3Schema", "properties", "spec", "properties", "part"))
+			result, err := f.e.Apply(f.ctx, f.c, Set{Name: "definitions", FieldManager: "definitions", Objects: []*unstructured.Unstructured{definition}}, NewMemoryInventory(), ApplyOptions{})
+			require.NoError(t, err)
+			require.Equal(t, 1, result.Count(Created))
+			f.c.ResetMapping()
+			first := f.widget("w")
+			require.NoError(t, unstructured.SetNestedField(first.Object, "info", "spec", "part", "inner", "level"))
+			require.NoError(t, unstructured.SetNestedField(first.Object, "usual", "spec", "part", "mode"))
+			before(f, first)
+
+			wish := f.widget("w")
+			require.NoError(t, unstructured.SetNestedField(wish.Object, int64(2), "spec", "size"))
+			require.NoError(t, unstructured.SetNestedField(wish.Object, map[string]any{}, "spec", "part"))
+			item, err := f.planned(f.set(wish))
+			require.NoError(t, err)
+			var paths []string
+			for _, field := range item.Fields {
+				if strings.HasPrefix(field.Path, "spec.") {
+					paths = append(paths, field.Path)
+				}
+			}
+			assert.Equal(t, []string{"spec.part.inner", "spec.size"}, paths)
+			f.mustApply(f.set(wish))
+			assert.Equal(t, map[string]any{"size": int64(2), "part": map[string]any{"mode": "usual"}}, f.get(wish).Object["spec"])
+			f.requests(func() {
+				assert.Equal(t, Unchanged, f.mustApply(f.set(wish)).Objects[0].Action)
+			})
+		})
+	}
 }
