@@ -2,6 +2,7 @@ package render
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -13,12 +14,12 @@ import (
 
 // Where a Seed's cluster is the Garden's runtime cluster, too, no object belongs to both, and the Seed has the rest of what is its own.
 func TestSeedInTheGardensCluster(t *testing.T) {
-	rendered := func(clusters landscapev1alpha1.Clusters) (both, ofSeed []string) {
+	rendered := func(clusters landscapev1alpha1.Clusters) (both, ofSeed []string, seen map[string]bool) {
 		l := localLandscape(t)
 		l.Config.Spec.Clusters = &clusters
 		bundles, err := All(l, components.FS, func(o Owner) bool { return o.Kind != "shoot" })
 		require.NoError(t, err)
-		seen := map[string]bool{}
+		seen = map[string]bool{}
 		for _, b := range bundles { // the Garden comes first
 			if b.Cluster == ClusterVirtual {
 				continue
@@ -42,15 +43,20 @@ func TestSeedInTheGardensCluster(t *testing.T) {
 				}
 			}
 		}
-		return both, ofSeed
+		return both, ofSeed, seen
 	}
 	runtime, other := landscapev1alpha1.ClusterAccess{Context: "runtime"}, landscapev1alpha1.ClusterAccess{Context: "other"}
-	both, _ := rendered(landscapev1alpha1.Clusters{Runtime: &runtime, Seeds: map[string]landscapev1alpha1.ClusterAccess{"local": other}})
+	both, all, _ := rendered(landscapev1alpha1.Clusters{Runtime: &runtime, Seeds: map[string]landscapev1alpha1.ClusterAccess{"local": other}})
 	assert.Contains(t, both, "ManagedResource etcd-druid", "in a cluster of its own it has all")
 	assert.Contains(t, both, "Namespace /garden")
-	both, own := rendered(landscapev1alpha1.Clusters{Runtime: &runtime, Seeds: map[string]landscapev1alpha1.ClusterAccess{"local": runtime}})
+	both, own, ofGarden := rendered(landscapev1alpha1.Clusters{Runtime: &runtime, Seeds: map[string]landscapev1alpha1.ClusterAccess{"local": runtime}})
 	assert.Empty(t, both)
 	for _, name := range []string{"ManagedResource system", "PriorityClass /gardener-system-critical", "PriorityClass /gardener-system-100"} {
 		assert.Contains(t, own, name)
+	}
+	for _, name := range all {
+		if strings.HasPrefix(name, "CustomResourceDefinition ") {
+			assert.True(t, ofGarden[name] || slices.Contains(own, name), "%s: Shoots need it on their seed, whoever brings it", name)
+		}
 	}
 }
