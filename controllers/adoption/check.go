@@ -67,7 +67,7 @@ func (a *Adopter) Check(ctx context.Context) (*Report, error) {
 		what string
 		run  func(context.Context, *Report) error
 	}{
-		{"storage", a.checkStorage}, {"ManagedResources", a.checkCarriers}, {"extensions", a.checkExtensions}, {"controllers", a.checkControllers},
+		{"storage", a.checkStorage}, {"exposure", a.checkExposure}, {"identity", a.checkIdentity}, {"the Gardener API", a.checkAPI}, {"ManagedResources", a.checkCarriers}, {"extensions", a.checkExtensions}, {"controllers", a.checkControllers},
 	} {
 		problem(check.what, check.run(ctx, r))
 	}

@@ -38,7 +38,7 @@ type thing struct {
 // things are all objects of a cluster, by kind, namespace and name.
 func (s *stage) things(cluster string) map[string]thing {
 	s.Helper()
-	client, err := discovery.NewDiscoveryClientForConfig(env.configs[cluster])
+	client, err := discovery.NewDiscoveryClientForConfig(s.world.configs[cluster])
 	require.NoError(s, err)
 	lists, err := client.ServerPreferredResources()
 	require.NoError(s, err)
@@ -142,6 +142,14 @@ func (s *stage) hold(name, holder string, seconds int) {
 	patch := map[string]any{"spec": map[string]any{"holderIdentity": holder, "leaseDurationSeconds": seconds, "renewTime": now, "acquireTime": now}}
 	body, err := json.Marshal(patch)
 	require.NoError(s, err)
-	_, err = s.api[landscape.Runtime].Resource(leases).Namespace("garden").Patch(s.context(), name, types.MergePatchType, body, metav1.PatchOptions{FieldManager: "gardener-operator"})
+	r := s.api[landscape.Runtime].Resource(leases).Namespace("garden")
+	_, err = r.Patch(s.context(), name, types.MergePatchType, body, metav1.PatchOptions{FieldManager: "gardener-operator"})
+	if apierrors.IsNotFound(err) {
+		lease := &unstructured.Unstructured{Object: patch}
+		lease.SetGroupVersionKind(schema.GroupVersionKind{Group: "coordination.k8s.io", Version: "v1", Kind: "Lease"})
+		lease.SetName(name)
+		lease.Object["spec"].(map[string]any)["leaseDurationSeconds"] = int64(seconds)
+		_, err = r.Create(s.context(), lease, metav1.CreateOptions{FieldManager: "gardener-operator"})
+	}
 	require.NoError(s, err)
 }

@@ -35,13 +35,14 @@ const (
 	AreaSecrets     Area = "secrets"
 	AreaRotation    Area = "rotation"
 	AreaStorage     Area = "storage"
+	AreaExposure    Area = "exposure"
 	AreaControllers Area = "controllers"
 	AreaObjects     Area = "objects"
 	AreaCarriers    Area = "managedresources"
 	AreaExtensions  Area = "extensions"
 )
 
-var areas = []Area{AreaGarden, AreaVersions, AreaSecrets, AreaRotation, AreaStorage, AreaControllers, AreaObjects, AreaCarriers, AreaExtensions}
+var areas = []Area{AreaGarden, AreaVersions, AreaSecrets, AreaRotation, AreaStorage, AreaExposure, AreaControllers, AreaObjects, AreaCarriers, AreaExtensions}
 
 // Finding is one thing that a person should know before the takeover.
 type Finding struct {

@@ -2,14 +2,19 @@ package adoption
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
+	resourcesv1alpha1 "github.com/pergola-dev/pergola/api/resources/v1alpha1"
 	"github.com/pergola-dev/pergola/plan"
 )
 
 // workloads have pods that a change of their template replaces.
 var workloads = []string{"Deployment", "StatefulSet", "DaemonSet"}
+
+// operated are kinds of which an operator makes workloads: what changes in their spec may replace the pods.
+var operated = []string{"Alertmanager", "FluentBit", "OpenTelemetryCollector", "Prometheus", "VLSingle"}
 
 // lost are the words of a plan for what does not come back.
 var lost = []string{"loses", "deletes every object", "deletes everything"}
@@ -109,6 +114,10 @@ func single(item plan.Item) (Finding, bool) {
 		return f, false
 	case item.Object.Kind == "Etcd" && within(f.Fields, "spec.backup.store"):
 		f.Level, f.Text, f.Do = Blocks, "its backups are elsewhere than is rendered", "write bucket and provider of the backups that there are into the Garden"
+	case slices.Contains(operated, item.Object.Kind) && within(telling(f.Fields), "spec"):
+		f.Level, f.Text = Restarts, "its operator may replace its pods"
+	case item.Object.Kind == "Etcd" && len(telling(f.Fields)) == 0:
+		return f, false // etcd-druid makes the same of it
 	case slices.Contains(workloads, item.Object.Kind) && within(f.Fields, "spec.template") || strings.Contains(says, "roll the etcd") || strings.Contains(says, "its pods") && len(f.Fields) > 0:
 		f.Level, f.Text = Restarts, "its pods are replaced"
 		if says != "" {
@@ -123,13 +132,56 @@ func single(item plan.Item) (Finding, bool) {
 	return f, true
 }
 
+// marks are what a takeover does to the annotations and labels by which reconciliations know their objects.
+var marks = map[string][]string{
+	"metadata.annotations": {"gardener.cloud/timestamp", "gardener.cloud/operation", resourcesv1alpha1.Description, resourcesv1alpha1.Origin},
+	"metadata.labels":      {resourcesv1alpha1.ManagedBy},
+}
+
 // own are the fields that say something about an object: what a takeover does to marks of reconciliations does not.
 func own(fields []plan.Field) []plan.Field {
-	marks := []string{
-		"metadata.annotations[gardener.cloud/timestamp]", "metadata.annotations[gardener.cloud/operation]", "metadata.annotations[resources.gardener.cloud/description]",
-		"metadata.annotations[resources.gardener.cloud/origin]", "metadata.labels[resources.gardener.cloud/managed-by]", "metadata.finalizers",
+	return slices.DeleteFunc(slices.Clone(fields), func(f plan.Field) bool {
+		if f.Path == "metadata.finalizers" {
+			return true
+		}
+		for path, keys := range marks {
+			if rest, is := strings.CutPrefix(f.Path, path); is {
+				// All of them at once where an object had none before.
+				return rest == "" && onlyOf(f.Old, keys) && onlyOf(f.New, keys) || slices.Contains(keys, strings.Trim(rest, "[]"))
+			}
+		}
+		return false
+	})
+}
+
+// onlyOf tells whether a map has none but these keys.
+func onlyOf(value any, keys []string) bool {
+	if value == nil {
+		return true
 	}
-	return slices.DeleteFunc(slices.Clone(fields), func(f plan.Field) bool { return slices.Contains(marks, f.Path) })
+	m, is := value.(map[string]any)
+	for key := range m {
+		is = is && slices.Contains(keys, key)
+	}
+	return is
+}
+
+// telling are the fields in which there is something: a program that writes whole objects also writes, with nothing in it, what it does not set.
+func telling(fields []plan.Field) []plan.Field {
+	return slices.DeleteFunc(slices.Clone(fields), func(f plan.Field) bool { return !f.Hidden && isHollow(f.Old) && isHollow(f.New) })
+}
+
+// isHollow tells whether nothing is in a value, at any depth.
+func isHollow(value any) bool {
+	switch v := value.(type) {
+	case nil:
+		return true
+	case map[string]any:
+		return !slices.ContainsFunc(slices.Collect(maps.Values(v)), func(inner any) bool { return !isHollow(inner) })
+	case []any:
+		return !slices.ContainsFunc(v, func(inner any) bool { return !isHollow(inner) })
+	}
+	return false
 }
 
 // within tells whether one of the fields is below a path.

@@ -12,11 +12,6 @@ import (
 
 // checkStorage looks for the volume claims that etcd-druid will look for: with another name etcd would begin empty.
 func (a *Adopter) checkStorage(ctx context.Context, r *Report) error {
-	if r.Garden == "" {
-		// A landscape of before gardener-operator has no Etcd of this name, and claims are made by hand for it.
-		r.add(Finding{Level: Changes, Area: AreaStorage, Cluster: landscape.Runtime, Text: "volume claims of etcd are not compared: no Garden lives here", Do: "see docs/migration.md: the claims of etcd have to be there before the first apply"})
-		return nil
-	}
 	for _, place := range a.Converger.Rendered() {
 		if place.Cluster != landscape.Runtime {
 			continue
@@ -55,7 +50,7 @@ func (a *Adopter) checkClaims(ctx context.Context, r *Report, etcd *unstructured
 			continue
 		}
 		r.add(Finding{Level: Blocks, Area: AreaStorage, Cluster: landscape.Runtime, Objects: []string{ref.String()}, Text: fmt.Sprintf("Etcd %s would look for this claim, and it is not there: the member would begin empty", etcd.GetName()),
-			Do: "bring the data into a claim of this name (docs/backup.md)"})
+			Do: "bring the data into a claim of this name (docs/migration.md, docs/backup.md)"})
 	}
 	if len(found) > 0 {
 		r.add(Finding{Level: Fine, Area: AreaStorage, Cluster: landscape.Runtime, Objects: found, Text: "Etcd " + etcd.GetName() + " finds its volumes by these names"})

@@ -2,7 +2,6 @@ package adoption
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -27,71 +26,74 @@ import (
 // patience is how long one run may take on a busy machine.
 const patience = 4 * time.Minute
 
-// world are the clusters that all tests share.
+// world are clusters of a test.
 type world struct {
 	testclusters.Programs
-	dir     string
-	started bool
 	configs map[string]*rest.Config
 }
 
-var env world
+// programs are built once, for the first test that needs them.
+var programs struct {
+	testclusters.Programs
+	dir string
+}
 
 func TestMain(m *testing.M) {
 	code := m.Run()
-	if err := env.end(); err != nil {
-		fmt.Fprintln(os.Stderr, "tests of the adoption:", err)
-		code = 1
+	if programs.dir != "" {
+		if err := os.RemoveAll(programs.dir); err != nil {
+			fmt.Fprintln(os.Stderr, "tests of the adoption:", err)
+			code = 1
+		}
 	}
 	os.Exit(code)
 }
 
-// up starts the clusters, for the first test that needs them.
-func up(t *testing.T) {
+// up starts clusters, which end with the test: the runtime cluster, and others without nodes. With fast these are API servers alone.
+func up(t *testing.T, fast bool, names ...string) *world {
 	t.Helper()
-	if env.configs != nil {
-		return
-	}
 	root, err := testclusters.Repository()
 	require.NoError(t, err)
 	if missing := testclusters.Missing(root, false); missing != "" {
 		t.Skip(missing)
 	}
-	dir, err := os.MkdirTemp("", "pergola-adoption-")
+	if programs.dir == "" {
+		programs.dir, err = os.MkdirTemp("", "pergola-adoption-")
+		require.NoError(t, err)
+		programs.Programs, err = testclusters.Build(root, programs.dir, "")
+		require.NoError(t, err)
+	}
+	w := &world{Programs: programs.Programs, configs: map[string]*rest.Config{}}
+	w.State = filepath.Join(programs.dir, t.Name())
+	t.Cleanup(func() {
+		if err := w.Clean(); err != nil {
+			t.Error(err)
+		}
+	})
+	others := []string{"--clusters", strings.Join(names, ","), "--nodeless", strings.Join(names, ",")}
+	if fast {
+		others = append(others, "--fast")
+	}
+	_, err = w.Up(others...)
 	require.NoError(t, err)
-	env.dir = dir
-	env.Programs, err = testclusters.Build(root, dir, filepath.Join(dir, "clusters"))
+	state, err := w.Up("--clusters", landscape.Runtime)
 	require.NoError(t, err)
-	env.started = true
-	state, err := env.Up("--clusters", "runtime,virtual")
-	require.NoError(t, err)
-	env.configs = map[string]*rest.Config{}
-	for _, name := range []string{landscape.Runtime, landscape.Virtual} {
+	for _, name := range append([]string{landscape.Runtime}, names...) {
 		config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(&clientcmd.ClientConfigLoadingRules{ExplicitPath: state.Kubeconfig},
 			&clientcmd.ConfigOverrides{CurrentContext: "pergola-" + name}).ClientConfig()
 		require.NoError(t, err)
 		config.UserAgent, config.QPS, config.WarningHandler = "pergola", -1, rest.NoWarnings{}
-		env.configs[name] = config
+		w.configs[name] = config
 	}
-}
-
-// end stops what was started.
-func (w *world) end() error {
-	var err error
-	if w.started {
-		err = w.Clean()
-	}
-	if w.dir != "" {
-		err = errors.Join(err, os.RemoveAll(w.dir))
-	}
-	return err
+	return w
 }
 
 // stage is a landscape with a Garden and nothing else, and the hands of somebody with access to its clusters.
 type stage struct {
 	*testing.T
-	dir string
-	api map[string]dynamic.Interface
+	world *world
+	dir   string
+	api   map[string]dynamic.Interface
 }
 
 // Played API servers need no half minute to be trusted.
@@ -104,8 +106,8 @@ patches:
 
 func newStage(t *testing.T) *stage {
 	t.Helper()
-	up(t)
-	s := &stage{T: t, dir: filepath.Join(t.TempDir(), "landscape"), api: map[string]dynamic.Interface{}}
+	env := up(t, false, landscape.Virtual)
+	s := &stage{T: t, world: env, dir: filepath.Join(t.TempDir(), "landscape"), api: map[string]dynamic.Interface{}}
 	require.NoError(t, os.CopyFS(s.dir, os.DirFS(filepath.Join(env.Root, "landscapes/local"))))
 	for _, name := range []string{"golden", "projects", "seeds"} {
 		require.NoError(t, os.RemoveAll(s.path(name)))
@@ -149,7 +151,7 @@ func (s *stage) write(name, text string) {
 // process is one run of `pergola apply`; it ends with the test at the latest.
 func (s *stage) process(steps time.Duration) *landscape.Converger {
 	s.Helper()
-	key, err := os.ReadFile(filepath.Join(env.Root, "landscapes/local/.sops/age.key"))
+	key, err := os.ReadFile(filepath.Join(s.world.Root, "landscapes/local/.sops/age.key"))
 	require.NoError(s, err)
 	ids, err := landscapes.ParseAgeIdentities(string(key))
 	require.NoError(s, err)
@@ -161,7 +163,7 @@ func (s *stage) process(steps time.Duration) *landscape.Converger {
 	gate, err := landscape.Gate(l, nil)
 	require.NoError(s, err)
 	c, err := landscape.New(l, landscape.Options{
-		Catalogue: components.FS, Configs: env.configs, Clock: clock.RealClock{}, Holder: "adoption " + s.Name(), Version: components.Version,
+		Catalogue: components.FS, Configs: s.world.configs, Clock: clock.RealClock{}, Holder: "adoption " + s.Name(), Version: components.Version,
 		Thresholds: landscape.Thresholds(l), Gate: gate, CareInterval: time.Second, StepTimeout: steps,
 	})
 	require.NoError(s, err)

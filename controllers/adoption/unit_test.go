@@ -101,6 +101,10 @@ func TestWhatChangesMean(t *testing.T) {
 		"a deletion":          {plan.Item{Object: deployment, Action: plan.Delete}, Changes, 0},
 		"data that goes":      {plan.Item{Object: etcd, Action: plan.Delete, Consequences: []string{"loses stored data"}}, Blocks, 0},
 		"backups elsewhere":   {plan.Item{Object: etcd, Action: plan.Change, Fields: []plan.Field{{Path: "spec.backup.store.container", Old: "a", New: "b"}}}, Blocks, 1},
+		"nothing in an etcd":  {plan.Item{Object: etcd, Action: plan.Adopt, Fields: []plan.Field{{Path: "spec.sharedConfig", Old: map[string]any{}}}, Consequences: []string{"may roll the etcd members"}}, Changes, 1},
+		"a mark of the first": {plan.Item{Object: etcd, Action: plan.Adopt, Fields: []plan.Field{{Path: "metadata.annotations", New: map[string]any{"resources.gardener.cloud/origin": "x"}}}}, Fine, 0},
+		"marks and others":    {plan.Item{Object: etcd, Action: plan.Adopt, Fields: []plan.Field{{Path: "metadata.labels", New: map[string]any{"resources.gardener.cloud/managed-by": "x", "a": "b"}}}}, Changes, 1},
+		"of an operator":      {plan.Item{Object: plan.Ref{APIVersion: "monitoring.coreos.com/v1", Kind: "Prometheus", Namespace: "garden", Name: "p"}, Action: plan.Adopt, Fields: []plan.Field{{Path: "spec.volumes", Old: "a", New: "b"}}}, Restarts, 1},
 		"members of an etcd":  {plan.Item{Object: etcd, Action: plan.Change, Fields: []plan.Field{{Path: "spec.etcd.image", Old: "a", New: "b"}}, Consequences: []string{"may roll the etcd members"}}, Restarts, 1},
 		"something is anew":   {plan.Item{Object: deployment, Action: plan.Recreate}, Restarts, 0},
 		"something is made":   {plan.Item{Object: deployment, Action: plan.Create}, Changes, 0},
@@ -167,4 +171,52 @@ func TestWhatIsApprovedIsWhatIsStopped(t *testing.T) {
 	assert.NotEqual(t, approvalOf([]Controller{one}), both)
 	two.Replicas = 0
 	assert.Equal(t, both, approvalOf([]Controller{one, two}), "it can be repeated when half of it is done")
+}
+
+func TestVirtualGardensThatNoGardenDescribes(t *testing.T) {
+	garden := map[string]any{"spec": map[string]any{"virtualCluster": map[string]any{
+		"gardener": map[string]any{"clusterIdentity": "here"}, "networking": map[string]any{"services": []any{"100.64.0.0/13", "fd00::/108"}},
+	}}}
+	issuers := []string{"https://new.example.org", "https://old.example.org"}
+	for name, c := range map[string]struct {
+		lives identity
+		level Level
+		says  string
+	}{
+		"the same":          {identity{"here", "100.64.0.1", "https://new.example.org"}, Fine, ""},
+		"nothing is known":  {identity{}, Fine, ""},
+		"another identity":  {identity{cluster: "there"}, Blocks, "clusterIdentity"},
+		"another range":     {identity{address: "10.0.0.1"}, Blocks, "networking.services"},
+		"a range of two":    {identity{address: "fd00::1"}, Fine, ""},
+		"a former issuer":   {identity{issuer: "https://old.example.org"}, Changes, ""},
+		"an unknown issuer": {identity{issuer: "https://kubernetes.default.svc"}, Blocks, "acceptedIssuers"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			found := compareIdentity(c.lives, garden, issuers)
+			if c.level == Fine {
+				require.Empty(t, found)
+				return
+			}
+			require.Len(t, found, 1)
+			assert.Equal(t, c.level, found[0].Level)
+			assert.Contains(t, found[0].Do, c.says)
+		})
+	}
+	deployment := object(t, "{kind: Deployment, spec: {template: {spec: {containers: [{command: [kube-apiserver], args: [--service-account-issuer=a, --v=2, --service-account-issuer=b]}]}}}}")
+	assert.Equal(t, []string{"a", "b"}, flags(deployment, "--service-account-issuer="))
+}
+
+func TestWhoServesTheGardenerAPIStays(t *testing.T) {
+	for _, c := range []struct {
+		service    string
+		aggregated bool
+		do         string
+	}{
+		{"gardener-apiserver", true, ""}, {"", false, ""}, {"gardener-apiserver", false, "gardenAPI: aggregated"}, {"", true, "gardenAPI: crd"},
+	} {
+		f, differs := compareAPI(c.service, c.aggregated)
+		assert.Equal(t, c.do != "", differs)
+		assert.Contains(t, f.Do, c.do)
+		assert.Equal(t, Blocks, f.Level)
+	}
 }

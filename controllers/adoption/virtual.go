@@ -1,0 +1,176 @@
+package adoption
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/netip"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/pergola-dev/pergola/apply"
+	"github.com/pergola-dev/pergola/controllers/landscape"
+)
+
+// apiServer is the name of the Service of the virtual garden's API server, and of its Deployment.
+const apiServer = "virtual-garden-kube-apiserver"
+
+// checkExposure looks how clients get to the API server of the virtual garden: by a load balancer of its own, which the takeover takes away, or by the gateway.
+func (a *Adopter) checkExposure(ctx context.Context, r *Report) error {
+	live, err := liveOf(ctx, a.Converger.Cluster(landscape.Runtime), apply.Ref{APIVersion: "v1", Kind: "Service", Namespace: "garden", Name: apiServer})
+	if err != nil || live == nil {
+		return err
+	}
+	f := Finding{Level: Fine, Area: AreaExposure, Cluster: landscape.Runtime, Objects: []string{apply.RefOf(live).String()}, Text: "it is a ClusterIP: clients come by the gateway"}
+	if kind := text(live, "spec", "type"); kind != "" && kind != "ClusterIP" {
+		f.Level, f.Text = Restarts, fmt.Sprintf("it is a %s, and becomes a ClusterIP behind the gateway of istio: whoever reaches the API server by its address does not any more", kind)
+		f.Do = "lower the TTL of the API server's names now, and lead them to Service virtual-garden-istio-ingress/istio-ingressgateway when that has an address (docs/migration.md)"
+	}
+	r.add(f)
+	return nil
+}
+
+// gardenAPIService is the APIService by which the virtual garden serves Shoots and Seeds: it leads to gardener-apiserver, or says that definitions serve them.
+const gardenAPIService = "v1beta1.core.gardener.cloud"
+
+// checkAPI looks who serves the Gardener API in the virtual garden: each keeps the objects in a place of etcd of its own, and does not find those of the other.
+func (a *Adopter) checkAPI(ctx context.Context, r *Report) error {
+	virtual := a.Converger.Cluster(landscape.Virtual)
+	if virtual == nil {
+		return nil
+	}
+	live, err := liveOf(ctx, virtual, apply.Ref{APIVersion: "apiregistration.k8s.io/v1", Kind: "APIService", Name: gardenAPIService})
+	if err != nil || live == nil {
+		return err
+	}
+	wanted := false
+	for _, place := range a.Converger.Rendered() {
+		for _, o := range place.Bundle.Objects {
+			wanted = wanted || place.Cluster == landscape.Virtual && o.GetKind() == "APIService" && o.GetName() == gardenAPIService
+		}
+	}
+	if f, differs := compareAPI(text(live, "spec", "service", "name"), wanted); differs {
+		f.Objects = []string{apply.RefOf(live).String()}
+		r.add(f)
+	}
+	return nil
+}
+
+// compareAPI says what becomes of the objects of the Gardener API; service is who serves them now, empty for definitions.
+func compareAPI(service string, aggregated bool) (f Finding, differs bool) {
+	f = Finding{Level: Blocks, Area: AreaGarden, Cluster: landscape.Virtual}
+	switch {
+	case service != "" && !aggregated:
+		f.Text, f.Do = service+" serves Seeds, Shoots and all else of Gardener, and the landscape has definitions for them: none of the objects that there are would be found", "set spec.gardenAPI: aggregated in landscape.yaml"
+	case service == "" && aggregated:
+		f.Text, f.Do = "definitions serve Seeds, Shoots and all else of Gardener, and the landscape has gardener-apiserver for them: none of the objects that there are would be found", "set spec.gardenAPI: crd in landscape.yaml"
+	default:
+		return f, false
+	}
+	return f, true
+}
+
+// identity is by what clients and seeds know a virtual garden.
+type identity struct {
+	// cluster is the identity that Gardener has given it; empty for none.
+	cluster string
+	// address is that of Service kubernetes.
+	address string
+	// issuer of its tokens.
+	issuer string
+}
+
+// checkIdentity compares what lives with what is declared where no Garden says it.
+func (a *Adopter) checkIdentity(ctx context.Context, r *Report) error {
+	virtual := a.Converger.Cluster(landscape.Virtual)
+	if r.Garden != "" || virtual == nil {
+		return nil
+	}
+	declared, err := a.Converger.DefaultedGarden()
+	if err != nil {
+		return err
+	}
+	known, err := liveOf(ctx, virtual, apply.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "kube-system", Name: "cluster-identity"})
+	if err != nil {
+		return err
+	}
+	service, err := liveOf(ctx, virtual, apply.Ref{APIVersion: "v1", Kind: "Service", Namespace: "default", Name: "kubernetes"})
+	if err != nil {
+		return err
+	}
+	lives := identity{cluster: text(known, "data", "cluster-identity"), address: text(service, "spec", "clusterIP")}
+	client, err := clientOf(virtual)
+	if err != nil {
+		return err
+	}
+	said := struct {
+		Issuer string `json:"issuer"`
+	}{}
+	raw, err := client.Discovery().RESTClient().Get().AbsPath("/.well-known/openid-configuration").DoRaw(ctx)
+	if err == nil && json.Unmarshal(raw, &said) == nil { // one that does not publish it is not compared
+		lives.issuer = said.Issuer
+	}
+	r.add(compareIdentity(lives, declared, a.issuers())...)
+	return nil
+}
+
+// issuers are those whose tokens the API server that is rendered takes; the first one is its own.
+func (a *Adopter) issuers() []string {
+	for _, place := range a.Converger.Rendered() {
+		for _, o := range place.Bundle.Objects {
+			if o.GetKind() == "Deployment" && o.GetName() == apiServer {
+				return flags(o.Unstructured, "--service-account-issuer=")
+			}
+		}
+	}
+	return nil
+}
+
+// flags are the values of a flag that containers of a Deployment get.
+func flags(deployment *unstructured.Unstructured, flag string) []string {
+	var out []string
+	containers, _, _ := unstructured.NestedSlice(deployment.Object, "spec", "template", "spec", "containers")
+	for _, raw := range containers {
+		container, _ := raw.(map[string]any)
+		for _, field := range []string{"command", "args"} {
+			list, _, _ := unstructured.NestedStringSlice(container, field)
+			for _, arg := range list {
+				if len(arg) > len(flag) && arg[:len(flag)] == flag {
+					out = append(out, arg[len(flag):])
+				}
+			}
+		}
+	}
+	return out
+}
+
+// compareIdentity says what of a virtual garden would not be known any more.
+func compareIdentity(lives identity, garden map[string]any, issuers []string) []Finding {
+	var out []Finding
+	blocks := func(text, do string) {
+		out = append(out, Finding{Level: Blocks, Area: AreaGarden, Cluster: landscape.Virtual, Text: text, Do: do})
+	}
+	cluster, _, _ := unstructured.NestedString(garden, "spec", "virtualCluster", "gardener", "clusterIdentity")
+	if lives.cluster != "" && lives.cluster != cluster {
+		blocks(fmt.Sprintf("the identity of the virtual garden is %q, and %q is declared: Seeds, Shoots and the objects of extensions carry it", lives.cluster, cluster),
+			"write what lives into spec.virtualCluster.gardener.clusterIdentity")
+	}
+	ranges, _, _ := unstructured.NestedStringSlice(garden, "spec", "virtualCluster", "networking", "services")
+	if address, err := netip.ParseAddr(lives.address); err == nil && len(ranges) > 0 && !slices.ContainsFunc(ranges, func(text string) bool {
+		prefix, err := netip.ParsePrefix(text)
+		return err == nil && prefix.Contains(address)
+	}) {
+		blocks(fmt.Sprintf("Service kubernetes of the virtual garden has address %s, which is in none of the ranges that are declared (%v): Services have addresses of the former one", address, ranges),
+			"write what lives into spec.virtualCluster.networking.services")
+	}
+	switch {
+	case lives.issuer == "" || len(issuers) == 0 || lives.issuer == issuers[0]:
+	case slices.Contains(issuers, lives.issuer):
+		out = append(out, Finding{Level: Changes, Area: AreaGarden, Cluster: landscape.Virtual, Text: fmt.Sprintf("tokens are issued by %s from now on; those of %s are accepted", issuers[0], lives.issuer)})
+	default:
+		blocks(fmt.Sprintf("tokens name issuer %s, and the API server that is rendered takes %v only", lives.issuer, issuers),
+			"declare it under spec.virtualCluster.kubernetes.kubeAPIServer.serviceAccountConfig, as issuer or in acceptedIssuers")
+	}
+	return out
+}
