@@ -40,6 +40,10 @@ demo-recover: build $(LOCAL) ## lose all clusters and have them again, from Git,
 demo-rotation: build $(LOCAL) ## rotate all credentials of the demonstration's Garden, while a client writes to the virtual garden (Linux, after make demo)
 	@hack/demo/rotation.sh
 
+.PHONY: demo-end
+demo-end: build $(LOCAL) ## delete a Garden whose control plane runs, and compare the runtime cluster with before, on a cluster of its own (Linux)
+	@hack/demo/end.sh
+
 .PHONY: test
 test: ## vet, lint, check generated files, unit and integration tests
 	@hack/test.sh

@@ -19,6 +19,7 @@ import (
 	"github.com/pergola-dev/pergola/controllers/landscape"
 	"github.com/pergola-dev/pergola/controllers/owner"
 	"github.com/pergola-dev/pergola/hack/testclusters"
+	"github.com/pergola-dev/pergola/hack/world"
 )
 
 var (
@@ -91,7 +92,7 @@ func testUnconfirmed(s *stage) {
 	assert.Contains(s, reasons["Garden local"], "confirmation.gardener.cloud/deletion=true")
 	assert.Contains(s, reasons["Secret garden/garden-dns-local"], "Garden local refers to it")
 	assert.Nil(s, s.garden().GetDeletionTimestamp())
-	assert.Empty(s, there.but(s.world()), "everything is there")
+	assert.Empty(s, there.Missing(s.world()), "everything is there")
 }
 
 func testInUse(s *stage) {
@@ -104,7 +105,7 @@ func testInUse(s *stage) {
 	require.Error(s, err)
 	s.said("Delete", "Error", "Seeds somebodys")
 	assert.NotNil(s, s.garden().GetDeletionTimestamp())
-	assert.Empty(s, there.but(s.world()), "everything is there")
+	assert.Empty(s, there.Missing(s.world()), "everything is there")
 	require.NoError(s, virtual.Delete(s.context(), "somebodys", metav1.DeleteOptions{}))
 }
 
@@ -124,7 +125,7 @@ func testRetained(s *stage) {
 	s.annotate(r, bucket, "local.pergola.dev/fail", "")
 }
 
-func testEnd(s *stage, before world) {
+func testEnd(s *stage, before world.World) {
 	report, err := s.apply(0)
 	require.NoError(s, err)
 	require.Len(s, report.Owners, 1)
@@ -133,7 +134,7 @@ func testEnd(s *stage, before world) {
 }
 
 // Git declares a Garden again; somebody deletes it and its API server by hand, and takes it out of Git.
-func testLost(s *stage, before world) {
+func testLost(s *stage, before world.World) {
 	s.addGarden()
 	_, err := s.apply(0)
 	require.NoError(s, err)
@@ -152,15 +153,15 @@ func testLost(s *stage, before world) {
 	s.requireAsBefore(before)
 }
 
-func (s *stage) requireAsBefore(before world) {
+func (s *stage) requireAsBefore(before world.World) {
 	s.Helper()
-	var after world
+	var after world.World
 	// Pods, and what Kubernetes derives from others, take a moment to go.
-	if !assert.Eventually(s, func() bool { after = s.world(); return len(after.but(before)) == 0 }, time.Minute, time.Second) {
-		require.Empty(s, after.but(before))
+	if !assert.Eventually(s, func() bool { after = s.world(); return len(after.Missing(before)) == 0 }, time.Minute, time.Second) {
+		require.Empty(s, after.Missing(before))
 	}
-	assert.Empty(s, before.but(after))
-	assert.Empty(s, after.changed(before))
+	assert.Empty(s, before.Missing(after))
+	assert.Empty(s, after.Changed(before))
 	namespace := after["Namespace. garden"]
 	require.NotNil(s, namespace)
 	assert.Equal(s, map[string]string{"kubernetes.io/metadata.name": "garden"}, namespace.GetLabels())

@@ -16,6 +16,9 @@
 //	demo recall CONTEXT FILE                   reads it with these, by the proxy of CONTEXT
 //	demo authorities BEFORE AFTER              compares the CAs of two backups, as pergola backup show -o json prints them
 //	demo buckets CONTEXT                       prints the names of BackupBuckets
+//	demo world CONTEXT FILE                    records what all objects of a cluster say, as digests
+//	demo world-as CONTEXT FILE                 waits until they are as recorded, and says which are not
+//	demo confirm-deletion CONTEXT GARDEN       annotates a Garden that is to end
 //	demo runs CONTEXT NAMESPACE/NAME           tells by its exit code whether a Deployment is there and wants pods
 package main
 
@@ -35,7 +38,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/tools/clientcmd"
 
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 	resourcesv1alpha1 "github.com/pergola-dev/pergola/api/resources/v1alpha1"
@@ -61,7 +63,7 @@ func main() {
 }
 
 func run(ctx context.Context) error {
-	usage := errors.New("usage: demo drift|identity|reach|namespace|flag|write|serve-git|secret|ready|waiting|remember|recall|authorities|buckets|runs ARGUMENTS: see the beginning of hack/demo/main.go")
+	usage := errors.New("usage: demo drift|identity|reach|namespace|flag|write|serve-git|secret|ready|waiting|remember|recall|authorities|buckets|world|world-as|confirm-deletion|runs ARGUMENTS: see the beginning of hack/demo/main.go")
 	if len(os.Args) < 3 {
 		return usage
 	}
@@ -95,6 +97,12 @@ func run(ctx context.Context) error {
 		return compareAuthorities(args...)
 	case command == "buckets" && len(args) == 1:
 		return buckets(ctx, args[0])
+	case command == "world" && len(args) == 2:
+		return recordWorld(ctx, args[0], args[1])
+	case command == "world-as" && len(args) == 2:
+		return sameWorld(ctx, args[0], args[1])
+	case command == "confirm-deletion" && len(args) == 2:
+		return confirmDeletion(ctx, args[0], args[1])
 	case command == "runs" && len(args) == 2:
 		return runs(ctx, args[0], args[1])
 	}
@@ -102,8 +110,7 @@ func run(ctx context.Context) error {
 }
 
 func drift(ctx context.Context, watchLog string) error {
-	rules := clientcmd.NewDefaultClientConfigLoadingRules()
-	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: "pergola-runtime"}).ClientConfig()
+	config, err := configOf("pergola-runtime")
 	if err != nil {
 		return err
 	}

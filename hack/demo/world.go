@@ -1,0 +1,82 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+
+	operatorv1alpha1 "github.com/pergola-dev/pergola/api/operator/v1alpha1"
+	"github.com/pergola-dev/pergola/controllers/owner"
+	"github.com/pergola-dev/pergola/hack/world"
+)
+
+// recordWorld writes what all objects of a cluster say into a file, as digests.
+func recordWorld(ctx context.Context, contextName, file string) error {
+	config, err := configOf(contextName)
+	if err != nil {
+		return err
+	}
+	now, err := world.Of(ctx, config)
+	if err != nil {
+		return err
+	}
+	data, err := json.Marshal(now.Record())
+	if err != nil {
+		return err
+	}
+	fmt.Printf("%d objects.\n", len(now))
+	return os.WriteFile(file, data, 0o600)
+}
+
+// sameWorld waits until all objects of a cluster are as they were recorded, and says which are not: what Kubernetes derives from others takes a moment to go.
+func sameWorld(ctx context.Context, contextName, file string) error {
+	config, err := configOf(contextName)
+	if err != nil {
+		return err
+	}
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	before := world.Record{}
+	if err := json.Unmarshal(data, &before); err != nil {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	var other []string
+	err = poll(ctx, "the cluster to be as it was", func() (bool, error) {
+		now, err := world.Of(ctx, config)
+		if err != nil {
+			return false, err
+		}
+		other = now.Since(before)
+		return len(other) == 0, nil
+	})
+	if err != nil {
+		return errors.Join(err, errors.New(strings.Join(other, "\n")))
+	}
+	fmt.Printf("All %d objects are as they were, and nothing else is there (less Events, Leases, volume claims that are retained, and what is Pergola's own).\n", len(before))
+	return nil
+}
+
+// confirmDeletion annotates a Garden as a person does.
+func confirmDeletion(ctx context.Context, contextName, name string) error {
+	config, err := configOf(contextName)
+	if err != nil {
+		return err
+	}
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("as this would: kubectl --context %s annotate garden %s %s=true\n", contextName, name, owner.AnnotationConfirmDeletion)
+	body := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:"true"}}}`, owner.AnnotationConfirmDeletion)
+	_, err = client.Resource(operatorv1alpha1.SchemeGroupVersion.WithResource("gardens")).Patch(ctx, name, types.MergePatchType, body, metav1.PatchOptions{FieldManager: "kubectl-annotate"})
+	return err
+}

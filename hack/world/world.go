@@ -1,0 +1,177 @@
+// Package world compares all objects of a cluster from before a Garden with those from after it: what its end has left behind, taken with it, or changed.
+// For tests and demonstrations only.
+package world
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+
+	"github.com/pergola-dev/pergola/apply"
+)
+
+// World is every object of a cluster, by kind, namespace and name.
+type World map[string]*unstructured.Unstructured
+
+// Kinds that only exist while they are asked for.
+var unstored = []string{"ComponentStatus", "APIService"}
+
+// Kinds that the cluster itself changes all the time.
+var restless = []string{"Event", "Lease", "Node", "Endpoints", "EndpointSlice"}
+
+// Of reads a cluster: every kind that it serves and lists.
+func Of(ctx context.Context, config *rest.Config) (World, error) {
+	config = rest.CopyConfig(config)
+	config.WarningHandler = rest.NoWarnings{} // that a kind is old is nobody's concern here
+	kinds, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	objects, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	lists, err := kinds.ServerPreferredResources()
+	if err != nil {
+		return nil, fmt.Errorf("reading which kinds there are: %w", err)
+	}
+	out := World{}
+	for _, list := range lists {
+		gv, err := schema.ParseGroupVersion(list.GroupVersion)
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range list.APIResources {
+			if strings.Contains(r.Name, "/") || !slices.Contains(r.Verbs, "list") || slices.Contains(unstored, r.Kind) {
+				continue
+			}
+			found, err := objects.Resource(gv.WithResource(r.Name)).List(ctx, metav1.ListOptions{})
+			if apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) {
+				continue // a definition that has just gone
+			}
+			if err != nil {
+				return nil, fmt.Errorf("listing %s: %w", r.Name, err)
+			}
+			for i := range found.Items {
+				o := &found.Items[i]
+				out[o.GetKind()+"."+o.GroupVersionKind().Group+" "+strings.TrimPrefix(o.GetNamespace()+"/"+o.GetName(), "/")] = o
+			}
+		}
+	}
+	return out, nil
+}
+
+// stays tells what may be left of a Garden: Events, Leases, claims that are retained with their volumes, and what Pergola's own chart and bootstrap bring, which
+// are no part of the Garden.
+func stays(o *unstructured.Unstructured) bool {
+	ref := apply.RefOf(o)
+	switch ref.Kind {
+	case "Event", "Lease", "PersistentVolumeClaim", "PersistentVolume":
+		return true
+	case "Namespace":
+		return ref.Name == "garden"
+	case "PriorityClass": // of the chart, which keeps it, too
+		return ref.Name == "gardener-garden-system-critical"
+	case "CustomResourceDefinition":
+		return strings.HasSuffix(ref.Name, ".operator.gardener.cloud")
+	case "ConfigMap":
+		return ref.Namespace == "garden" && (ref.Name == "kube-root-ca.crt" || ref.Name == "pergola-inventory.landscape-bootstrap")
+	case "ServiceAccount":
+		return ref.Namespace == "garden" && ref.Name == "default"
+	}
+	return false
+}
+
+// Missing gives the objects of w that other does not have, less those that may stay.
+func (w World) Missing(other World) []string {
+	return missing(w, func(name string) bool { return other[name] != nil })
+}
+
+func missing(w World, has func(name string) bool) []string {
+	var out []string
+	for _, name := range slices.Sorted(maps.Keys(w)) {
+		if !has(name) && !stays(w[name]) {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// Changed gives the objects that are in both worlds and say something else: labels, annotations, finalizers, or content. Each is followed by what it said before
+// and says now, values of Secrets among it: it is for tests.
+func (w World) Changed(before World) []string {
+	var out []string
+	for _, name := range slices.Sorted(maps.Keys(w)) {
+		if before[name] == nil || slices.Contains(restless, w[name].GetKind()) {
+			continue
+		}
+		if a, b := said(before[name]), said(w[name]); a != b {
+			out = append(out, name+"\n  "+a+"\n  "+b)
+		}
+	}
+	return out
+}
+
+// said is what an object says, as text: all but its status and what the API server notes.
+func said(o *unstructured.Unstructured) string {
+	content := map[string]any{"labels": o.GetLabels(), "annotations": o.GetAnnotations(), "finalizers": o.GetFinalizers()}
+	for field, value := range o.Object {
+		if field != "metadata" && field != "status" {
+			content[field] = value
+		}
+	}
+	text, err := json.Marshal(content)
+	if err != nil {
+		return err.Error()
+	}
+	return string(text)
+}
+
+// Record is what is kept of a world in a file: what its objects say, as digests. It has no values of Secrets. One that only Leases, Events and their like are
+// in has no digest.
+type Record map[string]string
+
+// Record makes one.
+func (w World) Record() Record {
+	out := Record{}
+	for name, o := range w {
+		out[name] = ""
+		if !slices.Contains(restless, o.GetKind()) {
+			digest := sha256.Sum256([]byte(said(o)))
+			out[name] = hex.EncodeToString(digest[:])
+		}
+	}
+	return out
+}
+
+// Since says what is otherwise than it was recorded, a line each; none if nothing is.
+func (w World) Since(before Record) []string {
+	var out []string
+	for _, name := range missing(w, func(name string) bool { _, there := before[name]; return there }) {
+		out = append(out, "left behind: "+name)
+	}
+	now := w.Record()
+	for _, name := range slices.Sorted(maps.Keys(before)) {
+		digest, there := now[name]
+		switch {
+		case !there && before[name] != "":
+			out = append(out, "gone: "+name)
+		case there && digest != before[name]:
+			out = append(out, "changed: "+name)
+		}
+	}
+	return out
+}

@@ -1,0 +1,41 @@
+package world
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+func object(kind, name, value string) *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": kind, "metadata": map[string]any{"namespace": "garden", "name": name},
+		"data": map[string]any{"key": value}, "status": map[string]any{"counter": value}}}
+}
+
+func of(objects ...*unstructured.Unstructured) World {
+	w := World{}
+	for _, o := range objects {
+		w[o.GetKind()+" "+o.GetName()] = o
+	}
+	return w
+}
+
+// What is left behind, gone and changed is told; what may stay, what a cluster changes by itself, and states are not.
+func TestSince(t *testing.T) {
+	before := of(object("Secret", "a", "1"), object("ConfigMap", "b", "1"), object("Lease", "l", "1"), object("Lease", "gone", "1"), object("ConfigMap", "c", "1"))
+	same := of(object("Secret", "a", "1"), object("ConfigMap", "b", "1"), object("Lease", "l", "2"), object("ConfigMap", "c", "1"),
+		object("Event", "e", "1"), object("PersistentVolumeClaim", "p", "1"))
+	same["Secret a"].Object["status"] = "other"
+	assert.Empty(t, same.Since(before.Record()))
+	assert.Empty(t, same.Missing(before))
+	assert.Empty(t, same.Changed(before))
+
+	other := of(object("Secret", "a", "2"), object("ConfigMap", "b", "1"), object("Secret", "d", "1"))
+	assert.Equal(t, []string{"left behind: Secret d", "gone: ConfigMap c", "changed: Secret a"}, other.Since(before.Record()))
+	assert.Equal(t, []string{"Secret d"}, other.Missing(before))
+	assert.Equal(t, []string{"ConfigMap c"}, before.Missing(other))
+	assert.Len(t, other.Changed(before), 1)
+	for _, digest := range before.Record() {
+		assert.NotContains(t, digest, "key")
+	}
+}
