@@ -2,6 +2,7 @@ package gardendeletion
 
 import (
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -49,6 +50,7 @@ func TestGarden(t *testing.T) {
 		{"it waits for a bucket that is retained, and says so", testRetained},
 		{"then the runtime cluster is as it was before", func(s *stage) { testEnd(s, before) }},
 		{"another one ends although its virtual garden is gone", func(s *stage) { testLost(s, before) }},
+		{"one with all options on leaves nothing either", func(s *stage) { testAllOptions(s, before) }},
 	} {
 		if !t.Run(step.name, func(t *testing.T) { step.test(s.on(t)) }) {
 			t.Fatalf("the rest is left out: it builds on %q", step.name)
@@ -150,6 +152,32 @@ func testLost(s *stage, before world.World) {
 	require.NoError(s, err)
 	require.Len(s, report.Owners, 1)
 	assert.Contains(s, strings.Join(report.Owners[0].Notes, "\n"), "virtual-garden-kube-apiserver is gone")
+	s.requireAsBefore(before)
+}
+
+// The Garden of the benchmarks has every component that goes with definitions. Its Extension is left out: nobody has its chart, and testExtensions has one.
+func testAllOptions(s *stage, before world.World) {
+	bench := filepath.Join(env.Root, "hack", "bench", "garden")
+	require.NoError(s, os.Mkdir(s.path("all"), 0o755))
+	for _, name := range []string{"garden.yaml", "objects.yaml"} {
+		raw, err := os.ReadFile(filepath.Join(bench, name))
+		require.NoError(s, err)
+		var kept []string
+		for _, doc := range strings.Split(string(raw), "\n---\n") {
+			if s.object(doc).GetKind() != "Extension" {
+				kept = append(kept, doc)
+			}
+		}
+		s.write("all/"+name, strings.Join(kept, "\n---\n"))
+	}
+	was := s.read("landscape.yaml")
+	s.write("landscape.yaml", strings.TrimRight(was, "\n")+"\n  featureGates: {VictoriaLogsBackend: true}\n")
+	_, err := s.apply(0)
+	require.NoError(s, err)
+	s.annotate(s.api[landscape.Runtime].Resource(gardens), "local", owner.AnnotationConfirmDeletion, "true")
+	require.NoError(s, os.RemoveAll(s.path("all")))
+	_, err = s.apply(0)
+	require.NoError(s, err)
 	s.requireAsBefore(before)
 }
 

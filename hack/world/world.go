@@ -27,7 +27,7 @@ import (
 type World map[string]*unstructured.Unstructured
 
 // Kinds that only exist while they are asked for.
-var unstored = []string{"ComponentStatus", "APIService"}
+var unstored = []string{"ComponentStatus"}
 
 // Kinds that the cluster itself changes all the time.
 var restless = []string{"Event", "Lease", "Node", "Endpoints", "EndpointSlice"}
@@ -85,7 +85,7 @@ func stays(o *unstructured.Unstructured) bool {
 		return ref.Name == "garden"
 	case "PriorityClass": // of the chart, which keeps it, too
 		return ref.Name == "gardener-garden-system-critical"
-	case "CustomResourceDefinition":
+	case "CustomResourceDefinition", "APIService": // the latter is made by the API server for the former
 		return strings.HasSuffix(ref.Name, ".operator.gardener.cloud")
 	case "ConfigMap":
 		return ref.Namespace == "garden" && (ref.Name == "kube-root-ca.crt" || ref.Name == "pergola-inventory.landscape-bootstrap")
@@ -110,7 +110,7 @@ func missing(w World, has func(name string) bool) []string {
 	return out
 }
 
-// Changed gives the objects that are in both worlds and say something else: labels, annotations, finalizers, or content. Each is followed by what it said before
+// Changed gives the objects that are in both worlds and are others, or say something else: labels, annotations, finalizers, owners, or content. Each is followed by what it said before
 // and says now, values of Secrets among it: it is for tests.
 func (w World) Changed(before World) []string {
 	var out []string
@@ -127,7 +127,7 @@ func (w World) Changed(before World) []string {
 
 // said is what an object says, as text: all but its status and what the API server notes.
 func said(o *unstructured.Unstructured) string {
-	content := map[string]any{"labels": o.GetLabels(), "annotations": o.GetAnnotations(), "finalizers": o.GetFinalizers()}
+	content := map[string]any{"uid": o.GetUID(), "owners": o.GetOwnerReferences(), "labels": o.GetLabels(), "annotations": o.GetAnnotations(), "finalizers": o.GetFinalizers()}
 	for field, value := range o.Object {
 		if field != "metadata" && field != "status" {
 			content[field] = value
