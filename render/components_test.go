@@ -97,7 +97,7 @@ func TestWebhooksAreServed(t *testing.T) {
 			}
 		}
 	})
-	assert.Equal(t, map[string]bool{"gardener-admission-controller-webhooks": true}, seen)
+	assert.Equal(t, map[string]bool{"gardener-admission-controller-webhooks": true, "gardener-resource-manager-webhooks": true}, seen)
 }
 
 // TestImagesComeFromTheVector: containers have images of the vector, each listed by its component, and the vector has
@@ -244,7 +244,10 @@ func TestReferencesAreRendered(t *testing.T) {
 	used := map[string]bool{}
 	eachVariant(t, func(t *testing.T, v variantResult) {
 		for i := range v.inputs {
-			rendered, generated := map[string]bool{}, map[string]bool{}
+			rendered, generated, declared := map[string]bool{}, map[string]bool{}, map[string]bool{}
+			if v.inputs[i].Owner.Kind == "garden" {
+				referredTo(v.inputs[i].Objects["garden"]["spec"], declared)
+			}
 			for _, c := range v.results[i].Components {
 				for name := range c.Secrets {
 					s := symbolicSecret(name)
@@ -259,7 +262,7 @@ func TestReferencesAreRendered(t *testing.T) {
 			for _, b := range v.results[i].Bundles {
 				for _, o := range b.Objects {
 					eachReference(o.Unstructured, func(kind, name string) string {
-						if !rendered[kind+"/"+o.GetNamespace()+"/"+name] && !(kind == "Secret" && generated[name]) {
+						if !rendered[kind+"/"+o.GetNamespace()+"/"+name] && !(kind == "Secret" && generated[name]) && !declared[name] {
 							used[kind+"/"+name] = true
 							assert.Contains(t, fromElsewhere, kind+"/"+name, "%s: refers to %s %s, which nothing renders or generates", place(b, o), kind, name)
 						}
@@ -271,6 +274,27 @@ func TestReferencesAreRendered(t *testing.T) {
 	})
 	for _, reference := range sortedKeys(fromElsewhere) {
 		assert.True(t, used[reference], "no pod uses %s any more", reference)
+	}
+}
+
+// referredTo collects the names of Secrets and ConfigMaps that a Garden refers to: whoever declares it makes them, beside its control plane.
+func referredTo(value any, names map[string]bool) {
+	switch value := value.(type) {
+	case map[string]any:
+		for field, v := range value {
+			if name, is := v.(string); is && (field == "configMapName" || strings.HasSuffix(strings.ToLower(field), "secretname")) {
+				names[name] = true
+			}
+			if ref, is := v.(map[string]any); is && strings.HasSuffix(field, "Ref") {
+				name, _ := ref["name"].(string)
+				names[name] = true
+			}
+			referredTo(v, names)
+		}
+	case []any:
+		for _, v := range value {
+			referredTo(v, names)
+		}
 	}
 }
 
