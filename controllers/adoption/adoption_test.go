@@ -117,6 +117,9 @@ func (o thing) isStatusOnly() bool {
 	return slices.Contains([]string{"Lease", "Deployment", "StatefulSet", "DaemonSet", "PersistentVolume", "PersistentVolumeClaim", "APIService", "FlowSchema", "PriorityLevelConfiguration"}, o.GetKind())
 }
 
+// unregistered are webhooks of the virtual garden that nobody registers where pods are played: nobody would answer them.
+var unregistered = []string{"MutatingWebhookConfiguration gardener-admission-controller", "ValidatingWebhookConfiguration gardener-admission-controller"}
+
 func testCheck(s *stage) {
 	before := s.versions()
 	report := s.check()
@@ -135,6 +138,9 @@ func testCheck(s *stage) {
 		assert.Equal(s, "registry.example.org/pergola:0.2.0", f.Fields[0].New)
 	}
 	for _, f := range report.Of(Changes) {
+		if f.Cluster == landscape.Virtual && slices.Equal(f.Objects, unregistered) {
+			continue
+		}
 		assert.Equal(s, AreaControllers, f.Area, "%v", f)
 	}
 	var stops []string
@@ -267,6 +273,9 @@ var formers = []string{"gardener-operator", "gardener-resource-manager", "garden
 // requested is what an extension was asked by, which has that manager by design (docs/architecture.md).
 const requested = `{"f:metadata":{"f:annotations":{"f:gardener.cloud/timestamp":{}}}}`
 
+// written are the fields that Pergola writes under the names of upstream's managers: requests, and what the Garden says of its generic kubeconfig.
+var written = []string{requested, `{"f:metadata":{"f:annotations":{"f:generic-token-kubeconfig.secret.gardener.cloud/name":{}}}}`}
+
 func testTakeover(s *stage) {
 	s.stopAll()
 	assert.NotEmpty(s, s.stopAll(), "it can be repeated, and waits again")
@@ -296,7 +305,7 @@ func testTakeover(s *stage) {
 				continue
 			}
 			for _, m := range now.GetManagedFields() {
-				if slices.Contains(formers, m.Manager) && m.Subresource == "" && m.FieldsV1.String() != requested {
+				if slices.Contains(formers, m.Manager) && m.Subresource == "" && !slices.Contains(written, m.FieldsV1.String()) {
 					s.Errorf("%s: %s is owned by %s, too: %s", cluster, name, m.Manager, m.FieldsV1)
 				}
 			}

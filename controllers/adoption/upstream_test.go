@@ -635,6 +635,9 @@ func (u *upstream) deploy(dir string) {
 		case "ManagedResource", "CustomResourceDefinition", "Namespace", "Garden":
 			continue
 		}
+		if slices.Contains(unregistered, r.GetKind()+" "+r.GetName()) {
+			continue
+		}
 		settlePorts(r.Unstructured)
 		r = u.complete(r, carriers)
 		u.leadToGardenAPI(r)
