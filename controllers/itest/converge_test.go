@@ -183,7 +183,9 @@ func testUnchanged(t *testing.T, s *stage) {
 	c.Close()
 
 	p, planner := s.plan()
-	assert.True(t, p.Empty(), "%v", p.Items)
+	for _, item := range p.Items { // webhooks that nobody answers where pods are played wait
+		assert.Equal(t, "gardener-admission-controller-webhooks", item.Bundle, "%v", item)
+	}
 	assert.Greater(t, p.Unchanged, 200)
 	for _, name := range clusterNames {
 		assert.Zero(t, planner.Cluster(name).Requests().Writes(), name)
@@ -197,7 +199,7 @@ func testUnchanged(t *testing.T, s *stage) {
 		assert.NotEmpty(t, o.Bundles, o.Name)
 		for _, b := range o.Bundles {
 			if waits(b) {
-				assert.Contains(t, b.Message, "nobody serves the API server of the Shoot")
+				assert.Regexp(t, "nobody serves the API server of the Shoot|nobody answers its webhooks", b.Message)
 				continue
 			}
 			assert.Equal(t, owner.StateHealthy, b.State, "%s %s: %s", o.Name, b.Bundle, b.Message)
