@@ -71,10 +71,11 @@ func TestCertificateIsReadAgain(t *testing.T) {
 	assert.Equal(t, second, now())
 }
 
-// TestServer: it answers over TLS by its own authority, tells how it is, and lets a request end that it got before.
-func TestServer(t *testing.T) {
+// newServer is one with an authority of its own, for this machine and more names, and the pool with it.
+func newServer(t *testing.T, names ...string) (*Server, *x509.CertPool) {
+	t.Helper()
 	ca := filepath.Join(t.TempDir(), "ca.crt")
-	certificates, err := SelfSigned([]string{"localhost", "127.0.0.1", "::1", "webhook.garden.svc"}, ca)
+	certificates, err := SelfSigned(append([]string{"localhost", "127.0.0.1", "::1"}, names...), ca)
 	require.NoError(t, err)
 	pool := x509.NewCertPool()
 	require.True(t, pool.AppendCertsFromPEM(read(t, ca)))
@@ -83,6 +84,11 @@ func TestServer(t *testing.T) {
 		require.NoError(t, err)
 		return listener
 	}
+	return &Server{Certificates: certificates, Webhooks: listen(), Health: listen(), Log: slog.New(slog.DiscardHandler)}, pool
+}
+
+// TestServer: it answers over TLS by its own authority, tells how it is, and lets a request end that it got before.
+func TestServer(t *testing.T) {
 	h := newHandler(t, Options{})
 	entered, release := make(chan struct{}), make(chan struct{})
 	h.validate = func(context.Context, []schemas.Input, schemas.Options) ([]schemas.Violation, error) {
@@ -90,7 +96,8 @@ func TestServer(t *testing.T) {
 		<-release
 		return nil, nil
 	}
-	server := &Server{Handler: h, Certificates: certificates, Webhooks: listen(), Health: listen(), Drain: time.Minute, Log: slog.New(slog.DiscardHandler)}
+	server, pool := newServer(t, "webhook.garden.svc")
+	server.Handler, server.Drain = h, time.Minute
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- server.Run(ctx) }()
@@ -133,18 +140,9 @@ func TestServer(t *testing.T) {
 
 // TestServerLingers: who was told of it by a Service goes on sending requests for a moment, by new connections, too.
 func TestServerLingers(t *testing.T) {
-	ca := filepath.Join(t.TempDir(), "ca.crt")
-	certificates, err := SelfSigned([]string{"localhost", "127.0.0.1", "::1"}, ca)
-	require.NoError(t, err)
-	pool := x509.NewCertPool()
-	require.True(t, pool.AppendCertsFromPEM(read(t, ca)))
-	listen := func() net.Listener {
-		listener, err := net.Listen("tcp", "127.0.0.1:0")
-		require.NoError(t, err)
-		return listener
-	}
 	timer := testclock.NewFakeClock(time.Unix(0, 0))
-	server := &Server{Handler: newHandler(t, Options{}), Certificates: certificates, Webhooks: listen(), Health: listen(), Linger: 3 * time.Second, Clock: timer, Log: slog.New(slog.DiscardHandler)}
+	server, pool := newServer(t)
+	server.Handler, server.Linger, server.Clock = newHandler(t, Options{}), 3*time.Second, timer
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- server.Run(ctx) }()

@@ -1,0 +1,195 @@
+package adoption
+
+// What a recording leaves out, or says of other clusters, is completed.
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/andybalholm/brotli"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"github.com/pergola-dev/pergola/controllers/landscape"
+	"github.com/pergola-dev/pergola/render"
+)
+
+// fromUID takes over what is made of the UID of the Garden, which an API server chooses: when the etcds are defragmented and saved.
+func (u *upstream) fromUID(o, rendered *unstructured.Unstructured) {
+	u.Helper()
+	if o.GetKind() != "Etcd" {
+		return
+	}
+	for _, path := range [][]string{{"spec", "etcd", "defragmentationSchedule"}, {"spec", "backup", "fullSnapshotSchedule"}} {
+		if schedule := text(rendered, path...); schedule != "" {
+			require.NotEmpty(u, text(o, path...))
+			require.NoError(u, unstructured.SetNestedField(o.Object, schedule, path...))
+		}
+	}
+}
+
+// renamed finds what is named after its content, and has the content that is rendered with what it refers to here: then upstream would have given it that name.
+func (u *upstream) renamed(dir string) bool {
+	u.Helper()
+	found := false
+	for _, r := range readRecording(u.T, dir, u.replacer()).objects {
+		beside := u.rendered[r.cluster+" "+r.key()]
+		if beside == nil || !hashSuffix.MatchString(r.GetName()) || beside.GetName() == r.GetName() || u.texts[r.GetName()] != "" {
+			continue
+		}
+		data := func(o *unstructured.Unstructured) map[string]any {
+			values, _, _ := unstructured.NestedMap(o.Object, "data")
+			return values
+		}
+		want, have := data(r.Unstructured), data(beside)
+		same := len(want) == len(have)
+		for key, value := range want {
+			written, _ := value.(string)
+			same = same && have[key] != nil && (strings.Contains(written, "REDACTED") || strings.TrimRight(written, "\n") == strings.TrimRight(fmt.Sprint(have[key]), "\n"))
+		}
+		if same {
+			u.texts[r.GetName()], found = beside.GetName(), true
+		}
+	}
+	return found
+}
+
+// complete is a recorded object as it was before its values were left out, and as gardener-resource-manager makes it of its ManagedResource.
+func (u *upstream) complete(r recorded, carriers map[string]recorded) recorded {
+	u.Helper()
+	o := r.Unstructured
+	if strings.HasSuffix(o.GetKind(), "WebhookConfiguration") {
+		o.SetNamespace("") // a slip of upstream's, which its resource manager corrects
+	}
+	beside := u.rendered[r.cluster+" "+r.key()]
+	unstructured.RemoveNestedField(o.Object, "status")
+	unstructured.RemoveNestedField(o.Object, "metadata", "creationTimestamp")
+	unstructured.RemoveNestedField(o.Object, "metadata", "ownerReferences")
+	refer(o.Object)
+	if beside == nil {
+		o.Object = fill(o.Object, nil).(map[string]any)
+	} else {
+		o.Object = fill(o.Object, beside.Object).(map[string]any)
+		u.fromUID(o, beside)
+		if beside.GetName() == o.GetName() && hashSuffix.MatchString(o.GetName()) && o.GetKind() == "ConfigMap" {
+			o.Object["data"] = beside.DeepCopy().Object["data"] // the hash in the name proves that it is the same; the recording lost line breaks
+		}
+	}
+	switch {
+	case o.GetKind() == "Secret":
+		u.values(o, beside)
+	case strings.HasSuffix(o.GetKind(), "WebhookConfiguration") && beside == nil:
+		unanswered(o)
+	}
+	carrier, is := carriers[r.carrier]
+	if !is {
+		return r
+	}
+	inject, _, _ := unstructured.NestedStringMap(carrier.Object, "spec", "injectLabels")
+	inject = merged(inject, map[string]string{"resources.gardener.cloud/managed-by": "gardener"})
+	o.SetLabels(merged(o.GetLabels(), inject))
+	o.SetAnnotations(merged(o.GetAnnotations(), map[string]string{
+		"resources.gardener.cloud/origin": r.carrier, "resources.gardener.cloud/description": "DO NOT EDIT - managed by gardener-resource-manager",
+	}))
+	if slices.Contains(workloads, o.GetKind()) {
+		labels, _, _ := unstructured.NestedStringMap(o.Object, "spec", "template", "metadata", "labels")
+		require.NoError(u, unstructured.SetNestedStringMap(o.Object, merged(labels, inject), "spec", "template", "metadata", "labels"))
+		claims, _, _ := unstructured.NestedSlice(o.Object, "spec", "volumeClaimTemplates")
+		for _, claim := range claims {
+			c := &unstructured.Unstructured{Object: claim.(map[string]any)}
+			c.SetLabels(merged(c.GetLabels(), inject))
+		}
+		if len(claims) > 0 {
+			require.NoError(u, unstructured.SetNestedSlice(o.Object, claims, "spec", "volumeClaimTemplates"))
+		}
+	}
+	return r
+}
+
+// unanswered lets requests pass that a webhook has to be asked about: where pods are played nobody answers.
+func unanswered(configuration *unstructured.Unstructured) {
+	hooks, _, _ := unstructured.NestedSlice(configuration.Object, "webhooks")
+	for _, raw := range hooks {
+		hook := raw.(map[string]any)
+		hook["failurePolicy"] = "Ignore"
+		unstructured.RemoveNestedField(hook, "clientConfig", "caBundle")
+	}
+	configuration.Object["webhooks"] = hooks
+}
+
+// values gives a Secret its data: of a copy those of what it is a copy of.
+func (u *upstream) values(o, rendered *unstructured.Unstructured) {
+	u.Helper()
+	data, _, _ := unstructured.NestedMap(o.Object, "data")
+	var from map[string]render.CopiedValue
+	if rendered != nil {
+		var err error
+		from, err = render.CopiedValues(rendered)
+		require.NoError(u, err)
+	}
+	for key := range data {
+		data[key] = base64.StdEncoding.EncodeToString([]byte("value of " + o.GetName()))
+		if value, is, _ := unstructured.NestedString(contentOf(rendered), "data", key); is {
+			data[key] = value
+		}
+		if source, is := from[key]; is {
+			secret, err := u.api[landscape.Runtime].Resource(secretsResource).Namespace("garden").Get(u.context(), source.Secret, metav1.GetOptions{})
+			require.NoError(u, err)
+			data[key], _, _ = unstructured.NestedString(secret.Object, "data", source.Key)
+		}
+	}
+	if len(data) > 0 {
+		o.Object["data"] = data
+	}
+}
+
+// carry makes the data Secret and the status of a ManagedResource, as both resource managers leave them.
+func (u *upstream) carry(mr recorded, objects []recorded) {
+	u.Helper()
+	var manifests bytes.Buffer
+	var resources []any
+	for _, o := range objects {
+		raw, err := yaml.Marshal(o.Object)
+		require.NoError(u, err)
+		fmt.Fprintf(&manifests, "---\n%s", raw)
+		resources = append(resources, map[string]any{"apiVersion": o.GetAPIVersion(), "kind": o.GetKind(), "namespace": o.GetNamespace(), "name": o.GetName(), "labels": o.Object["metadata"].(map[string]any)["labels"]})
+	}
+	var packed bytes.Buffer
+	w := brotli.NewWriter(&packed)
+	_, err := w.Write(manifests.Bytes())
+	require.NoError(u, err)
+	require.NoError(u, w.Close())
+	refs, _, _ := unstructured.NestedSlice(mr.Object, "spec", "secretRefs")
+	require.Len(u, refs, 1)
+	name := refs[0].(map[string]any)["name"].(string)
+	secret := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Secret", "type": "Opaque", "immutable": true,
+		"metadata": map[string]any{"name": name, "namespace": mr.GetNamespace(), "labels": map[string]any{"resources.gardener.cloud/garbage-collectable-reference": "true"}},
+		"data":     map[string]any{"data.yaml.br": base64.StdEncoding.EncodeToString(packed.Bytes())}}}
+	finalizer := "resources.gardener.cloud/gardener-resource-manager"
+	if class := text(mr.Unstructured, "spec", "class"); class != "" {
+		finalizer += "-" + class
+	}
+	mr.SetFinalizers([]string{finalizer})
+	u.put([]recorded{{secret, landscape.Runtime, ""}, mr})
+	r, err := u.resource(landscape.Runtime, mr.Unstructured)
+	require.NoError(u, err)
+	live, err := r.Get(u.context(), mr.GetName(), metav1.GetOptions{})
+	require.NoError(u, err)
+	sum := sha256.Sum256(packed.Bytes())
+	condition := func(kind, status, reason string) map[string]any {
+		return map[string]any{"type": kind, "status": status, "reason": reason, "message": reason, "lastTransitionTime": "2026-01-01T00:00:00Z", "lastUpdateTime": "2026-01-01T00:00:00Z"}
+	}
+	live.Object["status"] = map[string]any{
+		"observedGeneration": live.GetGeneration(), "secretsDataChecksum": hex.EncodeToString(sum[:]), "resources": resources,
+		"conditions": []any{condition("ResourcesApplied", "True", "ApplySucceeded"), condition("ResourcesHealthy", "True", "ResourcesHealthy"), condition("ResourcesProgressing", "False", "ResourcesRolledOut")},
+	}
+	_, err = r.UpdateStatus(u.context(), live, metav1.UpdateOptions{FieldManager: "gardener-resource-manager"})
+	require.NoError(u, err)
+}

@@ -1,0 +1,173 @@
+package adoption
+
+// What gardener-operator and gardener-resource-manager wrote, as the corpus has it, and how it is completed.
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"github.com/pergola-dev/pergola/render"
+)
+
+// recorded is one object that gardener-operator, or gardener-resource-manager for it, has written.
+type recorded struct {
+	*unstructured.Unstructured
+	// cluster has it. carrier is the ManagedResource that it came by, NAMESPACE/NAME; empty for one that gardener-operator has written itself.
+	cluster, carrier string
+}
+
+// key names an object without the hashes in its name, as render/testdata/corpus.yaml does.
+func (r recorded) key() string { return keyOf(r.Unstructured) }
+
+var hashSuffix = regexp.MustCompile(`-([0-9a-f]{8})(-[0-9a-f]{5})?$`)
+
+func keyOf(o *unstructured.Unstructured) string {
+	return o.GetKind() + "/" + o.GetNamespace() + "/" + hashSuffix.ReplaceAllString(o.GetName(), "-HASH")
+}
+
+// recording is all that was recorded for the example Garden.
+type recording struct {
+	objects []recorded
+	// secrets are those of the secrets manager, by what they are for.
+	secrets map[string]*unstructured.Unstructured
+}
+
+var inCarrier = regexp.MustCompile(`(?m)^# in ManagedResource (\S+)`)
+
+// readRecording reads the corpus; replace says what the texts are here that were of the recording only.
+func readRecording(t *testing.T, dir string, replace *strings.Replacer) recording {
+	t.Helper()
+	clusters := map[string]string{}
+	table, err := os.ReadFile(filepath.Join(dir, "objects", "inventory.tsv"))
+	require.NoError(t, err)
+	for line := range strings.Lines(string(table)) {
+		if c := strings.Split(strings.TrimSuffix(line, "\n"), "\t"); c[0] == "garden" && c[2] == "reconcile-example" {
+			clusters[c[5]+"/"+c[4]+" "+c[9]+"/"+c[10]+"/"+c[11]] = c[7]
+		}
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "objects", "garden", "*", "reconcile-example.yaml"))
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	out := recording{secrets: map[string]*unstructured.Unstructured{}}
+	for _, file := range files {
+		raw, err := os.ReadFile(file)
+		require.NoError(t, err)
+		for _, doc := range bytes.Split(raw, []byte("\n---\n")) {
+			o, was := &unstructured.Unstructured{}, &metav1.PartialObjectMetadata{}
+			text := replace.Replace(string(doc))
+			require.NoError(t, yaml.Unmarshal([]byte(text), &o.Object), file)
+			if o.GetKind() == "" {
+				continue
+			}
+			require.NoError(t, yaml.Unmarshal(doc, was), file)
+			name := was.Name
+			r := recorded{Unstructured: o}
+			if in := inCarrier.FindStringSubmatch(text); in != nil {
+				r.carrier = in[1]
+			}
+			r.cluster = clusters[cmp.Or(r.carrier, "/")+" "+o.GetKind()+"/"+o.GetNamespace()+"/"+name]
+			switch {
+			case o.GetKind() == "Secret" && o.GetLabels()["managed-by"] == "secrets-manager":
+				out.secrets[o.GetLabels()["name"]] = o
+			case o.GetKind() == "Secret" && strings.HasPrefix(name, "managedresource-"):
+			default:
+				require.NotEmpty(t, r.cluster, "where is %s?", r.key())
+				out.objects = append(out.objects, r)
+			}
+		}
+	}
+	return out
+}
+
+// referred is an annotation that names something by whose content the object changes; the key has the hash of the name.
+var referred = regexp.MustCompile(`^reference\.resources\.gardener\.cloud/(secret|configmap)-[0-9a-f]{8}$`)
+
+// refer writes the keys of such annotations anew, where the names are others than in the recording.
+func refer(value any) {
+	switch v := value.(type) {
+	case map[string]any:
+		for _, key := range slices.Collect(maps.Keys(v)) {
+			if kind := referred.FindStringSubmatch(key); kind != nil {
+				name := v[key].(string)
+				delete(v, key)
+				key, _ = render.ReferenceAnnotation(map[string]string{"secret": "Secret", "configmap": "ConfigMap"}[kind[1]], name)
+				v[key] = name
+			}
+			refer(v[key])
+		}
+	case []any:
+		for _, inner := range v {
+			refer(inner)
+		}
+	}
+}
+
+// replacer puts what is here in the place of what was there in the recording, longer texts first.
+func (u *upstream) replacer() *strings.Replacer {
+	var old []string
+	for _, text := range slices.Backward(slices.SortedFunc(maps.Keys(u.texts), func(a, b string) int { return len(a) - len(b) })) {
+		old = append(old, text, u.texts[text])
+	}
+	return strings.NewReplacer(old...)
+}
+
+// fill puts values into a recording where it left them out: those of what is rendered, so that nothing is said about them.
+func fill(recorded, rendered any) any {
+	switch r := recorded.(type) {
+	case map[string]any:
+		beside, _ := rendered.(map[string]any)
+		for key, value := range r {
+			r[key] = fill(value, beside[key])
+		}
+	case []any:
+		beside, _ := rendered.([]any)
+		for i, value := range r {
+			if i < len(beside) {
+				r[i] = fill(value, beside[i])
+			} else {
+				r[i] = fill(value, nil)
+			}
+		}
+	case string:
+		if strings.HasPrefix(r, "OMITTED") || strings.Contains(r, "REDACTED") {
+			if text, is := rendered.(string); is {
+				return text
+			}
+			return "left-out"
+		}
+	}
+	return recorded
+}
+
+func merged(m, more map[string]string) map[string]string {
+	out := map[string]string{}
+	maps.Copy(out, m)
+	maps.Copy(out, more)
+	return out
+}
+
+// settlePorts takes off what the recording says of a port that has no target: 0, which no API server accepts.
+func settlePorts(o *unstructured.Unstructured) {
+	ports, _, _ := unstructured.NestedSlice(o.Object, "spec", "ports")
+	for _, port := range ports {
+		if p, is := port.(map[string]any); is && fmt.Sprint(p["targetPort"]) == "0" {
+			delete(p, "targetPort")
+		}
+	}
+	if o.GetKind() == "Service" && len(ports) > 0 {
+		o.Object["spec"].(map[string]any)["ports"] = ports
+	}
+}
