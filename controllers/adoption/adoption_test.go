@@ -2,6 +2,7 @@ package adoption
 
 import (
 	"context"
+	"encoding/json"
 	"slices"
 	"strings"
 	"testing"
@@ -99,21 +100,45 @@ func objects(found []Finding) []string {
 	return out
 }
 
-// versions of all objects, by cluster and name.
-func (s *stage) versions() map[string]string {
-	out := map[string]string{}
-	for _, cluster := range []string{landscape.Runtime, landscape.Virtual} {
-		for name, o := range s.things(cluster) {
-			if !o.isStatusOnly() {
-				out[cluster+" "+name] = o.GetResourceVersion()
-			}
-		}
-	}
-	return out
+// everything is all things of both clusters.
+func (s *stage) everything() map[string]map[string]thing {
+	s.Helper()
+	return map[string]map[string]thing{landscape.Runtime: s.things(landscape.Runtime), landscape.Virtual: s.things(landscape.Virtual)}
 }
 
-// isStatusOnly are kinds that programs of the cluster write all the time.
-func (o thing) isStatusOnly() bool {
+// untouched asserts that nothing has come, gone or changed since before, less what programs of the clusters write on their own: they have the status of
+// most kinds, and all of some.
+func (s *stage) untouched(before map[string]map[string]thing) {
+	s.Helper()
+	for cluster, now := range s.everything() {
+		for name, o := range before[cluster] {
+			if after, there := now[name]; o.isOfCluster() {
+				continue
+			} else if assert.True(s, there, "%s: %s is gone", cluster, name) {
+				assert.Equal(s, declared(o), declared(after), "%s: %s", cluster, name)
+			}
+		}
+		for name, o := range now {
+			assert.True(s, before[cluster][name].Unstructured != nil || o.isOfCluster(), "%s: %s is new", cluster, name)
+		}
+	}
+}
+
+// declared is what an object is, less its status, and who of Pergola wrote what of it, and when.
+func declared(o thing) string {
+	out := o.DeepCopy()
+	out.SetResourceVersion("")
+	out.SetManagedFields(slices.DeleteFunc(out.GetManagedFields(), func(m metav1.ManagedFieldsEntry) bool { return !strings.HasPrefix(m.Manager, "pergola") }))
+	delete(out.Object, "status")
+	text, err := json.MarshalIndent(out.Object, "", " ")
+	if err != nil {
+		return err.Error()
+	}
+	return string(text)
+}
+
+// isOfCluster are kinds that programs of the clusters write all the time.
+func (o thing) isOfCluster() bool {
 	return slices.Contains([]string{"Lease", "Deployment", "StatefulSet", "DaemonSet", "PersistentVolume", "PersistentVolumeClaim", "APIService", "FlowSchema", "PriorityLevelConfiguration"}, o.GetKind())
 }
 
@@ -121,14 +146,14 @@ func (o thing) isStatusOnly() bool {
 var unregistered = []string{"MutatingWebhookConfiguration gardener-admission-controller", "ValidatingWebhookConfiguration gardener-admission-controller"}
 
 func testCheck(s *stage) {
-	before := s.versions()
+	before := s.everything()
 	report := s.check()
 	for _, f := range report.Findings {
 		if f.Level != Fine {
 			s.Logf("%s %s %s %v: %s", f.Level, f.Area, f.Cluster, f.Objects, f.Text)
 		}
 	}
-	assert.Equal(s, before, s.versions())
+	s.untouched(before)
 	assert.Empty(s, report.Problems)
 	assert.Empty(s, report.Of(Blocks))
 	assert.Equal(s, restarted, objects(report.Of(Restarts)))
@@ -279,7 +304,7 @@ var written = []string{requested, `{"f:metadata":{"f:annotations":{"f:generic-to
 func testTakeover(s *stage) {
 	s.stopAll()
 	assert.NotEmpty(s, s.stopAll(), "it can be repeated, and waits again")
-	before := map[string]map[string]thing{landscape.Runtime: s.things(landscape.Runtime), landscape.Virtual: s.things(landscape.Virtual)}
+	before := s.everything()
 	_, err := s.apply(0)
 	require.NoError(s, err)
 	var changed []string
