@@ -80,9 +80,28 @@ func (i *statusInventory) flush(ctx context.Context) error {
 
 // finish writes the status at the end of a pass, also of one that was interrupted.
 func (i *statusInventory) finish(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishTimeout)
+	ctx, cancel := outlast(ctx, finishTimeout)
 	defer cancel()
 	return i.flush(ctx)
+}
+
+// outlast is a context that goes on for a limited time when ctx has ended. Before that it has no limit: requests have that of their own, which an API
+// server that is busy may need.
+func outlast(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
+	lasting, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() {
+		over := time.NewTimer(limit)
+		defer over.Stop()
+		select {
+		case <-over.C:
+			cancel()
+		case <-lasting.Done():
+		}
+	})
+	return lasting, func() {
+		stop()
+		cancel()
+	}
 }
 
 // finishTimeout is how long an interrupted pass may take to write down what it did.
