@@ -120,7 +120,7 @@ func TestFlowOfFeatureGates(t *testing.T) {
 		"RemoveVali for VictoriaLogs": {landscapev1alpha1.FeatureGates{RemoveVali: on, VictoriaLogsBackend: on}, map[string]bool{"vali": false, "victoria-logs": true}},
 		"DisableNginxIngressInGarden": {landscapev1alpha1.FeatureGates{DisableNginxIngressInGarden: off}, map[string]bool{"nginx-ingress": true}},
 		"BackupEntryForGarden":        {landscapev1alpha1.FeatureGates{BackupEntryForGarden: off}, map[string]bool{"backup-entry": false}},
-		"DefaultSeccompProfile":       {landscapev1alpha1.FeatureGates{DefaultSeccompProfile: on}, map[string]bool{"gardener-resource-manager-webhooks": true}},
+		"DefaultSeccompProfile":       {landscapev1alpha1.FeatureGates{DefaultSeccompProfile: on}, map[string]bool{}},
 		"OpenTelemetryCollector": {landscapev1alpha1.FeatureGates{OpenTelemetryCollector: off},
 			map[string]bool{"opentelemetry-operator": false, "opentelemetry-collector": false}},
 	} {

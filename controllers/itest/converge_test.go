@@ -209,17 +209,17 @@ func testUnchanged(t *testing.T, s *stage) {
 	}
 	dry := s.cli("apply", s.dir, "--dry-run")
 	assert.Equal(t, 1, dry.run(t))
-	assert.Regexp(t, `^5 to create, \d+ unchanged`, dry.stdout.String())
+	assert.Regexp(t, `^7 to create, \d+ unchanged`, dry.stdout.String())
 	assert.Contains(t, dry.stdout.String(), "+ ClusterRoleBinding gardener.cloud:target:kube-controller-manager  (it waits: nobody serves the API server of the Shoot: ")
 	assert.Equal(t, before, s.world().versions())
 }
 
-// webhooks is the bundle of those of the virtual garden, which nobody answers here.
-const webhooks = "gardener-admission-controller-webhooks"
+// webhooks are the bundles of those that nobody answers here: of the virtual garden, and of the runtime cluster and the seed.
+var webhooks = []string{"gardener-admission-controller-webhooks", "gardener-resource-manager-webhooks"}
 
 // waits tells a bundle of the Shoot, whose API server is played here, or of webhooks.
 func waits(b owner.BundleState) bool {
-	return b.State == owner.StateWaiting && (strings.HasPrefix(b.Cluster, "shoot ") || b.Bundle == webhooks)
+	return b.State == owner.StateWaiting && (strings.HasPrefix(b.Cluster, "shoot ") || slices.Contains(webhooks, b.Bundle))
 }
 
 // plan leaves out what waits for somebody to serve the API server of the Shoot, or to answer webhooks: both are played here.
@@ -229,7 +229,7 @@ func (s *stage) plan() (plan.Plan, *converger) {
 	p, err := c.Plan(testContext(s.T))
 	require.NoError(s, err)
 	p.Items = slices.DeleteFunc(p.Items, func(i plan.Item) bool {
-		if strings.HasPrefix(i.Cluster, "shoot ") || i.Bundle == webhooks {
+		if strings.HasPrefix(i.Cluster, "shoot ") || slices.Contains(webhooks, i.Bundle) {
 			assert.Equal(s, plan.Create, i.Action, i.Object)
 			assert.Contains(s, i.Reason, "it waits: ", i.Object)
 			return true

@@ -13,22 +13,33 @@ import (
 	"github.com/pergola-dev/pergola/controllers/admission"
 )
 
-// TestCatalogueRegistersWhatIsAnswered: what the catalogue has for the feature gate DefaultSeccompProfile is what this package says of its webhook.
+// TestCatalogueRegistersWhatIsAnswered: what the catalogue has of a Garden and of a Seed is what this package says of its webhooks.
 func TestCatalogueRegistersWhatIsAnswered(t *testing.T) {
-	want, err := MutatingWebhookConfiguration(Configuration{
-		Webhooks: Webhooks{SeccompProfile: Switch{Enabled: true}}, Responsibility: ForRuntime,
-		Target: admission.Target{Service: &admissionregistrationv1.ServiceReference{Namespace: "garden", Name: "gardener-resource-manager"}},
-	})
-	require.NoError(t, err)
-	data, err := os.ReadFile("../../components/garden/gardener-resource-manager/cases/seccomp/gardener-resource-manager-webhooks.yaml")
-	require.NoError(t, err)
-	documents := bytes.Split(data, []byte("\n---\n"))
-	require.Len(t, documents, 2, "what belongs to the bundle, and its one object")
-	var got admissionregistrationv1.MutatingWebhookConfiguration
-	require.NoError(t, yaml.UnmarshalStrict(documents[1], &got))
-	for i := range got.Webhooks {
-		assert.NotEmpty(t, got.Webhooks[i].ClientConfig.CABundle)
-		got.Webhooks[i].ClientConfig.CABundle = nil
+	tokens := Webhooks{ProjectedTokenMount: ProjectedTokenMount{Enabled: true}}
+	both := tokens
+	both.SeccompProfile.Enabled = true
+	for name, webhooks := range map[string]Webhooks{
+		"garden/gardener-resource-manager/cases/default": tokens,
+		"garden/gardener-resource-manager/cases/seccomp": both, // feature gate DefaultSeccompProfile
+		"seed/gardener-resource-manager/cases/default":   tokens,
+	} {
+		t.Run(name, func(t *testing.T) {
+			want, err := MutatingWebhookConfiguration(Configuration{
+				Webhooks: webhooks, Responsibility: ForRuntime,
+				Target: admission.Target{Service: &admissionregistrationv1.ServiceReference{Namespace: "garden", Name: "gardener-resource-manager"}},
+			})
+			require.NoError(t, err)
+			data, err := os.ReadFile("../../components/" + name + "/gardener-resource-manager-webhooks.yaml")
+			require.NoError(t, err)
+			documents := bytes.Split(data, []byte("\n---\n"))
+			require.Len(t, documents, 2, "what belongs to the bundle, and its one object")
+			var got admissionregistrationv1.MutatingWebhookConfiguration
+			require.NoError(t, yaml.UnmarshalStrict(documents[1], &got))
+			for i := range got.Webhooks {
+				assert.NotEmpty(t, got.Webhooks[i].ClientConfig.CABundle)
+				got.Webhooks[i].ClientConfig.CABundle = nil
+			}
+			assert.Equal(t, want, &got)
+		})
 	}
-	assert.Equal(t, want, &got)
 }
