@@ -17,7 +17,8 @@ const (
 	// the object becomes immutable and garbage-collectable.
 	MarkHashedName = "render.pergola.dev/hashed-name"
 	// MarkReferences on a workload: annotations say which Secrets and ConfigMaps
-	// its pods use, so that the garbage collector keeps those.
+	// its pods use, so that the garbage collector keeps those. The value is "true",
+	// or the kind of those that need it.
 	MarkReferences = "render.pergola.dev/reference-annotations"
 )
 
@@ -32,7 +33,7 @@ const (
 func hashNames(objects []Object) error {
 	renamed := map[string]string{} // "<kind>/<namespace>/<name>" to the new name
 	for _, obj := range objects {
-		if !takeMark(obj.Unstructured, MarkHashedName) {
+		if takeMark(obj.Unstructured, MarkHashedName) != "true" {
 			continue
 		}
 		if kind := obj.GetKind(); kind != "ConfigMap" && kind != "Secret" {
@@ -104,13 +105,16 @@ func hashValues(values map[string][]byte) string {
 // the object and on its pod template.
 func annotateReferences(objects []Object) {
 	for _, obj := range objects {
-		if !takeMark(obj.Unstructured, MarkReferences) {
+		of := takeMark(obj.Unstructured, MarkReferences)
+		if of != "true" && of != "ConfigMap" && of != "Secret" {
 			continue
 		}
 		found := map[string]string{}
 		eachReference(obj.Unstructured, func(kind, name string) string {
-			key, value := ReferenceAnnotation(kind, name)
-			found[key] = value
+			if of == "true" || of == kind {
+				key, value := ReferenceAnnotation(kind, name)
+				found[key] = value
+			}
 			return name
 		})
 		if len(found) == 0 {
@@ -146,18 +150,19 @@ func merged(a, b map[string]string) map[string]string {
 	return out
 }
 
-func takeMark(obj *unstructured.Unstructured, mark string) bool {
+// takeMark takes a mark off and gives its value; none if it is not there.
+func takeMark(obj *unstructured.Unstructured, mark string) string {
 	annotations := obj.GetAnnotations()
 	value, ok := annotations[mark]
 	if !ok {
-		return false
+		return ""
 	}
 	delete(annotations, mark)
 	if len(annotations) == 0 {
 		annotations = nil
 	}
 	obj.SetAnnotations(annotations)
-	return value == "true"
+	return value
 }
 
 // podTemplates gives the pod templates inside a workload.

@@ -121,6 +121,36 @@ _pod: spec: {
 	}
 }
 
+// TestReferencesOfAKind: a workload may ask for the references to one kind alone.
+func TestReferencesOfAKind(t *testing.T) {
+	res, err := renderSmall(t, map[string]string{"garden/app/component.cue": `package component
+
+component: bundles: work: {cluster: "runtime", direct: true, source: cue: [
+	for value in ["true", "ConfigMap", "Secret", "false"] {
+		apiVersion: "apps/v1"
+		kind:       "Deployment"
+		metadata: {name: "\(value)", namespace: "garden", annotations: "render.pergola.dev/reference-annotations": value}
+		spec: template: spec: volumes: [{name: "c", configMap: name: "c"}, {name: "s", secret: secretName: "s"}]
+	},
+]}
+`})
+	require.NoError(t, err)
+	for value, kinds := range map[string][]string{"true": {"ConfigMap", "Secret"}, "ConfigMap": {"ConfigMap"}, "Secret": {"Secret"}, "false": nil} {
+		want := map[string]string{}
+		for _, kind := range kinds {
+			key, name := ReferenceAnnotation(kind, map[string]string{"ConfigMap": "c", "Secret": "s"}[kind])
+			want[key] = name
+		}
+		o := objectOf(t, res.Bundles, "Deployment", value)
+		inPods, _, _ := unstructured.NestedStringMap(podTemplates(o.Unstructured)[0], "metadata", "annotations")
+		if kinds == nil {
+			want = nil
+		}
+		assert.Equal(t, want, o.GetAnnotations(), value)
+		assert.Equal(t, want, inPods, value)
+	}
+}
+
 func cut(reference string) (kind, name string, ok bool) {
 	for i := range reference {
 		if reference[i] == '/' {
