@@ -218,7 +218,7 @@ func (r *run) takeOver(ctx context.Context, w wanted, live *unstructured.Unstruc
 	}
 	if r.dry {
 		answer, err = r.foresee(ctx, w.ref, answer, goes)
-	} else if live, err = r.patchManagers(ctx, live, patch); err == nil {
+	} else if live, err = r.handOver(ctx, live, patch); err == nil {
 		answer, created, err = r.patchFresh(ctx, w, opts)
 	}
 	out := r.answered(ctx, w, live, answer, created, err)
@@ -230,6 +230,25 @@ func (r *run) takeOver(ctx context.Context, w wanted, live *unstructured.Unstruc
 		nameOwners(out.fields, former)
 	}
 	return out
+}
+
+// handOver writes the managers of a takeover. Others go on to write the object, its status for one; then it is looked at again.
+func (r *run) handOver(ctx context.Context, live *unstructured.Unstructured, patch []ssa.JSONPatch) (*unstructured.Unstructured, error) {
+	for range 5 {
+		answer, err := r.patchManagers(ctx, live, patch)
+		if !apierrors.IsInvalid(err) && !apierrors.IsConflict(err) {
+			return answer, err
+		}
+		now, readErr := r.c.GetLive(ctx, RefOf(live))
+		if readErr != nil || now.GetUID() != live.GetUID() || now.GetResourceVersion() == live.GetResourceVersion() {
+			return nil, err
+		}
+		if patch, err = r.handover(now); err != nil {
+			return nil, err
+		}
+		live = now
+	}
+	return r.patchManagers(ctx, live, patch)
 }
 
 // isTransient says whether the server refuses the object only for what is still in it of former managers, such as a port

@@ -1,7 +1,10 @@
 package apply
 
 import (
+	"fmt"
+	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -9,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
 
 	"github.com/pergola-dev/pergola/plan"
 )
@@ -47,6 +51,45 @@ func TestFieldsOfFormerManagersAreTakenOver(t *testing.T) {
 			set.Objects[0] = f.configMap("c", "newer")
 			f.mustApply(set)
 			assert.Equal(t, map[string]any{"key": "newer", "extra": "by hand"}, nested(f.get(former), "data"))
+		})
+	}
+}
+
+// A status, or an annotation, is written between the look at an object and the patch of its managers: then it is looked at again, but not for ever.
+func TestWhoWritesMeanwhileDoesNotEndATakeover(t *testing.T) {
+	for name, test := range map[string]struct {
+		writes int64
+		taken  bool
+	}{"once": {1, true}, "some times": {4, true}, "always": {1 << 40, false}} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t)
+			former := f.configMap("c", "old")
+			f.by("gardener-operator", former)
+			var patches atomic.Int64
+			config := rest.CopyConfig(server.config)
+			config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+				return transport(func(r *http.Request) (*http.Response, error) {
+					if r.Header.Get("Content-Type") == string(types.JSONPatchType) && patches.Add(1) <= test.writes {
+						f.patch(former, "somebody", fmt.Sprintf(`{"metadata":{"annotations":{"example.org/seen":"%d"}}}`, patches.Load()))
+					}
+					return next.RoundTrip(r)
+				})
+			})
+			c, err := NewCluster("test", config, ClusterOptions{})
+			require.NoError(t, err)
+			defer c.Close()
+			_, err = f.e.Apply(f.ctx, c, f.set(f.configMap("c", "new")), NewMemoryInventory(), ApplyOptions{})
+			live := f.get(former)
+			if !test.taken {
+				assert.Equal(t, Invalid, ReasonOf(err))
+				return
+			}
+			require.NoError(t, err)
+			assert.Equal(t, "new", nested(live, "data", "key"))
+			assert.Equal(t, fmt.Sprint(test.writes), live.GetAnnotations()["example.org/seen"], "it stays")
+			for _, m := range live.GetManagedFields() {
+				assert.NotEqual(t, "gardener-operator", m.Manager)
+			}
 		})
 	}
 }
