@@ -162,6 +162,9 @@ func explainWebhook(e *ObjectError, s metav1.Status) bool {
 func (c *Cluster) explainUnauthorized(e *ObjectError) {
 	e.Reason = Unauthorized
 	e.Hint = "the credentials in the kubeconfig are not accepted: renew them"
+	if c.config.Transport != nil {
+		e.Hint = "the access that was found is not accepted: whoever makes it renews it, also at the end of a rotation that is under way, and it is read again by itself"
+	}
 	block, _ := pem.Decode(c.config.CertData)
 	if block == nil {
 		return

@@ -3,7 +3,9 @@ package access
 import (
 	"bytes"
 	"context"
+	"crypto/x509"
 	"encoding/json"
+	"encoding/pem"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
@@ -31,22 +33,23 @@ const fieldManager = "pergola"
 const publishAttempts = 3
 
 // Publish copies the kubeconfig of a generated Secret to the fixed name, and says whether it was not there. A Secret of that name that somebody else has
-// written stays as it is.
-func Publish(ctx context.Context, client kubernetes.Interface, namespace, generated string) (written bool, err error) {
+// written stays as it is; so does one with a client certificate that former has signed, in PEM: the authority that another one has taken the place of,
+// whose certificates are the only ones that the API server knows until it has been started anew. Nil once it has, or where there was none.
+func Publish(ctx context.Context, client kubernetes.Interface, namespace, generated string, former []byte) (written bool, err error) {
 	secrets := client.CoreV1().Secrets(namespace)
 	from, err := secrets.Get(ctx, generated, metav1.GetOptions{})
 	if err != nil {
 		return false, fmt.Errorf("reading the generated Secret %s/%s: %w", namespace, generated, err)
 	}
 	for attempt := 1; ; attempt++ {
-		written, err := publish(ctx, client, namespace, from.Data[Key])
+		written, err := publish(ctx, client, namespace, from.Data[Key], former)
 		if err == nil || attempt == publishAttempts || !apierrors.IsAlreadyExists(err) && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
 			return written, err
 		}
 	}
 }
 
-func publish(ctx context.Context, client kubernetes.Interface, namespace string, kubeconfig []byte) (written bool, err error) {
+func publish(ctx context.Context, client kubernetes.Interface, namespace string, kubeconfig, former []byte) (written bool, err error) {
 	secrets := client.CoreV1().Secrets(namespace)
 	live, err := secrets.Get(ctx, SecretName, metav1.GetOptions{})
 	switch {
@@ -59,7 +62,7 @@ func publish(ctx context.Context, client kubernetes.Interface, namespace string,
 		return err == nil, err
 	case err != nil:
 		return false, err
-	case !IsPublished(live.Name, live.Labels), bytes.Equal(live.Data[Key], kubeconfig):
+	case !IsPublished(live.Name, live.Labels), bytes.Equal(live.Data[Key], kubeconfig), isSignedBy(live.Data[Key], former):
 		return false, nil
 	}
 	patch, err := json.Marshal(map[string]any{
@@ -70,4 +73,29 @@ func publish(ctx context.Context, client kubernetes.Interface, namespace string,
 	}
 	_, err = secrets.Patch(ctx, SecretName, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: fieldManager})
 	return err == nil, err
+}
+
+// isSignedBy tells whether a kubeconfig has a client certificate that an authority has signed. What cannot be read has none.
+func isSignedBy(kubeconfig, authority []byte) bool {
+	if len(authority) == 0 {
+		return false
+	}
+	config, err := Kubeconfig(kubeconfig)
+	if err != nil {
+		return false
+	}
+	client, issuer := firstCertificate(config.CertData), firstCertificate(authority)
+	return client != nil && issuer != nil && client.CheckSignatureFrom(issuer) == nil
+}
+
+func firstCertificate(raw []byte) *x509.Certificate {
+	block, _ := pem.Decode(raw)
+	if block == nil {
+		return nil
+	}
+	certificate, err := x509.ParseCertificate(block.Bytes)
+	if err != nil {
+		return nil
+	}
+	return certificate
 }

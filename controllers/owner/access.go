@@ -16,42 +16,97 @@ import (
 	"github.com/pergola-dev/pergola/controllers/access"
 	"github.com/pergola-dev/pergola/controllers/accesstokens"
 	"github.com/pergola-dev/pergola/render"
+	"github.com/pergola-dev/pergola/secrets"
 )
 
-// noteServes notes that the control plane of an owner makes access to an API server, and the name of the Secret that was generated for it.
-func (o *Owner) noteServes(made string, now time.Time) {
+// madeAccess is access to the API server of an owner that the secrets manager has made.
+type madeAccess struct {
+	// secret is the name of the Secret that was generated; empty when none was asked for.
+	secret string
+	// former is the authority of clients that another one takes the place of, in PEM, while the API server knows certificates of that one alone.
+	former []byte
+}
+
+// noteServes notes that the control plane of an owner makes access to an API server.
+func (o *Owner) noteServes(made madeAccess, now time.Time) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.madeAccess, o.accessSeen = made, now
+	o.access, o.accessSeen = made, now
+}
+
+// accessNow is what was noted last.
+func (o *Owner) accessNow() madeAccess {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.access
 }
 
 // serves tells whether there is an API server that can be asked: that of a Shoot whose components make no access cannot.
 func (o *Owner) serves() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.madeAccess != "" || o.Input.Owner.Kind == Garden
+	return o.access.secret != "" || o.Input.Owner.Kind == Garden
 }
 
-// publishAccess gives the access to the API server of an owner, which the secrets manager has made, the name by which it is found.
-func (r *run) publishAccess(ctx context.Context, made map[string]render.SecretFact) error {
-	fact, asked := made[access.SecretName]
+// publishAccess gives the access to the API server of an owner, which the secrets manager has made, the name by which it is found. While a new
+// authority of clients is made known beside another one, the access of before stays: API servers that were not started anew yet know no other. It
+// has its turn with publishRotated.
+func (r *run) publishAccess(ctx context.Context, manager *secrets.Manager, result render.Result) error {
+	generated, asked := manager.Get(access.SecretName)
 	if target := r.owner.Target; !asked || r.owner.Input.Owner.Kind == Garden && target != nil && !access.IsLate(target.RESTConfig()) {
 		return nil // what is given by somebody may well be in a Secret of this name
 	}
-	r.owner.noteServes(fact.Name, r.Clock.Now())
-	_, err := r.owner.publish(ctx, fact.Name)
+	configs, err := requestsOf(r.owner, result)
+	if err != nil {
+		return err
+	}
+	made := madeAccess{secret: generated.Name}
+	if old, kept := manager.GetOld(authorityOfAccess(configs)); kept {
+		made.former = old.Data[keyCACertificate].Reveal() // a certificate is known to all
+	}
+	r.owner.noteServes(made, r.Clock.Now())
+	_, err = r.owner.publish(ctx, made)
 	return err
 }
 
+// publishRotated is for when all has come about that was applied, and no API server is left that knows only the authority of before.
+func (r *run) publishRotated(ctx context.Context) error {
+	made := r.owner.accessNow()
+	if made.secret == "" || made.former == nil {
+		return nil
+	}
+	if r.owner.credentialsNow().UnderWay() {
+		if err := r.formerPodsGone(ctx); err != nil {
+			return err
+		}
+	}
+	made.former = nil
+	r.owner.noteServes(made, r.Clock.Now())
+	_, err := r.owner.publish(ctx, made)
+	return err
+}
+
+// keyCACertificate is where a generated authority has its certificate.
+const keyCACertificate = "ca.crt"
+
+// authorityOfAccess is the request for the authority that signs the client certificate of the access; empty where it has none.
+func authorityOfAccess(configs []secrets.Config) string {
+	byName := make(map[string]secrets.Config, len(configs))
+	for _, c := range configs {
+		byName[c.Name] = c
+	}
+	return byName[byName[access.SecretName].ClientCertificate].SigningCA
+}
+
 // publish gives access that was made the name by which it is found; it says whether that had to be written.
-func (o *Owner) publish(ctx context.Context, made string) (written bool, err error) {
+func (o *Owner) publish(ctx context.Context, made madeAccess) (written bool, err error) {
 	client, err := kubernetes.NewForConfig(o.Local.RESTConfig())
 	if err != nil {
 		return false, fmt.Errorf("cluster %s: %w", o.Local.Name(), err)
 	}
 	namespace := o.ControlPlane()
 	ref := apply.Ref{APIVersion: "v1", Kind: "Secret", Namespace: namespace, Name: access.SecretName}
-	written, err = access.Publish(ctx, client, namespace, made)
+	written, err = access.Publish(ctx, client, namespace, made.secret, made.former)
 	return written, o.Local.Explain(ref, "write the access to the API server of "+o.String()+" to", err)
 }
 
@@ -72,10 +127,8 @@ func (o *Owner) accessDue(now time.Time) bool {
 // restoreAccess brings back the access to the API server of an owner that somebody has deleted or changed since it was reconciled, and says whether it
 // had to. Nobody else notices that: it is no object of a bundle.
 func (o *Owner) restoreAccess(ctx context.Context) bool {
-	o.mu.Lock()
-	made := o.madeAccess
-	o.mu.Unlock()
-	if made == "" {
+	made := o.accessNow()
+	if made.secret == "" {
 		return false
 	}
 	// That it could not be written is no news to who is told that there is no access.

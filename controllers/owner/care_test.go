@@ -216,7 +216,7 @@ func TestLostAccessComesBack(t *testing.T) {
 	require.NoError(t, err)
 	assert.False(t, o.restoreAccess(s.ctx), "none was made yet")
 	now := time.Now()
-	o.noteServes("gardener-internal-1a2b", now)
+	o.noteServes(madeAccess{secret: "gardener-internal-1a2b"}, now)
 	assert.False(t, o.accessDue(now.Add(accessInterval-time.Second)), "it was just written")
 	assert.True(t, o.accessDue(now.Add(accessInterval)))
 	assert.False(t, o.accessDue(now.Add(accessInterval)), "somebody looks")

@@ -205,6 +205,6 @@ func (t *teardown) begins() {
 	o := t.owner
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.bundles, o.failures, o.applied, o.waiting, o.leaving, o.referenced, o.madeAccess = nil, nil, nil, nil, nil, nil, ""
+	o.bundles, o.failures, o.applied, o.waiting, o.leaving, o.referenced, o.access = nil, nil, nil, nil, nil, nil, madeAccess{}
 	o.unjudged = "the Garden is being deleted"
 }

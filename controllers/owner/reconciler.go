@@ -56,8 +56,8 @@ type Owner struct {
 	applied map[string]string
 	// unjudged says why the last reconciliation did not get as far as rendering.
 	unjudged string
-	// madeAccess is the Secret that the last reconciliation has generated for access to the API server; empty when none was asked for.
-	madeAccess string
+	// access is what the last reconciliation has made for access to the API server.
+	access madeAccess
 	// accessSeen is when it was looked last whether that is found by its name.
 	accessSeen time.Time
 	// waiting are the bundles whose objects wait until somebody serves the API server of the Shoot.
@@ -337,6 +337,9 @@ func (r *run) pass(ctx context.Context) (again bool, err error) {
 	if err := r.removeOrphans(ctx, result.Bundles); err != nil {
 		return false, err
 	}
+	if err := r.publishRotated(ctx); err != nil {
+		return false, err
+	}
 	if _, err := manager.Cleanup(ctx); err != nil {
 		return false, fmt.Errorf("clean up the secrets of %s: %w", r.owner, err)
 	}
@@ -362,7 +365,7 @@ func (r *run) prepare(ctx context.Context) (render.Result, *secrets.Manager, err
 	if err != nil {
 		return result, nil, err
 	}
-	if err := r.publishAccess(ctx, made); err != nil {
+	if err := r.publishAccess(ctx, manager, result); err != nil {
 		return result, nil, err
 	}
 	if err := r.nameKubeconfig(ctx, made); err != nil {

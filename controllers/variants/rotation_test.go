@@ -2,8 +2,10 @@ package variants
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -11,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -19,6 +22,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/pergola-dev/pergola/hack/writer"
 )
@@ -39,6 +44,7 @@ func TestRotationOfAllCredentials(t *testing.T) {
 	oldKey := stored(before)
 	w := writer.Start(t.Context(), before.api, namespace)
 	t.Cleanup(func() { w.Stop() })
+	newcomers := before.newcomers(t)
 
 	garden := operateGarden(t, "rotate-credentials-start")
 	assert.Equal(t, map[string]string{
@@ -68,6 +74,9 @@ func TestRotationOfAllCredentials(t *testing.T) {
 	counts := w.Stop()
 	t.Logf("%d writes, %d lost connections", counts.Written, counts.Lost)
 	assert.Empty(t, counts.Failed, "requests that failed, other than by a lost connection")
+	came, refused := newcomers()
+	assert.Empty(t, refused, "somebody was refused with the access that he had just read")
+	assert.NotZero(t, came)
 	after := gardenPlane(t)
 	assert.Equal(t, newKey, stored(after))
 	assert.NoError(t, after.review(t, newToken))
@@ -124,6 +133,57 @@ func operateGarden(t *testing.T, operation string) (out rotatedGarden) {
 	require.NoError(t, json.Unmarshal(raw, &out))
 	assert.Equal(t, "Succeeded", out.Status.LastOperation.State, out.Status.LastOperation.Description)
 	return out
+}
+
+// newcomers ask the virtual garden all the time, each with the access as it is found at that moment. It gives a function that ends it, and says how many got
+// an answer and who was refused.
+func (p *plane) newcomers(t *testing.T) func() (came int, refused []string) {
+	ctx, cancel := context.WithCancel(t.Context())
+	var (
+		ended   = make(chan struct{})
+		came    int
+		refused []string
+	)
+	come := func() error {
+		secret, err := p.local.CoreV1().Secrets(p.namespace).Get(ctx, "gardener-internal", metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		config, err := clientcmd.RESTConfigFromKubeConfig(secret.Data["kubeconfig"])
+		if err != nil {
+			return err
+		}
+		config.Proxy, config.QPS, config.WarningHandler = p.config.Proxy, p.config.QPS, p.config.WarningHandler
+		config.ServerName, config.Host = p.config.ServerName, p.config.Host
+		api, err := kubernetes.NewForConfig(config)
+		if err != nil {
+			return err
+		}
+		_, err = api.CoreV1().Namespaces().Get(ctx, "default", metav1.GetOptions{})
+		return err
+	}
+	go func() {
+		defer close(ended)
+		tick := time.NewTicker(250 * time.Millisecond)
+		defer tick.Stop()
+		for ctx.Err() == nil {
+			switch err := come(); {
+			case err == nil:
+				came++
+			case apierrors.IsUnauthorized(err), errors.As(err, new(*tls.CertificateVerificationError)):
+				refused = append(refused, err.Error())
+			}
+			select {
+			case <-tick.C:
+			case <-ctx.Done():
+			}
+		}
+	}()
+	return func() (int, []string) {
+		cancel()
+		<-ended
+		return came, refused
+	}
 }
 
 // keyInEtcd is the name of the key that a value is encrypted with.

@@ -1,0 +1,89 @@
+package owner
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/pergola-dev/pergola/controllers/access"
+	"github.com/pergola-dev/pergola/render"
+	"github.com/pergola-dev/pergola/secrets"
+)
+
+// Access that is found by its name is one that the API server takes, in every phase of a rotation of authorities: while only the former one is known
+// everywhere, that of before stays.
+func TestAccessOutlivesRotation(t *testing.T) {
+	s := newSite(t)
+	r, o := s.work, s.work.owner
+	o.Input.Owner.Kind = Shoot
+	client, err := kubernetes.NewForConfig(server.config)
+	require.NoError(t, err)
+	requests := map[string]json.RawMessage{
+		"ca":                       json.RawMessage(`{"kind": "ca", "commonName": "kubernetes", "rotation": "keepOld"}`),
+		"ca-client":                json.RawMessage(`{"kind": "ca", "commonName": "kubernetes-client", "rotation": "keepOld"}`),
+		"gardener-internal-client": json.RawMessage(`{"kind": "certificate", "certType": "client", "commonName": "pergola", "signingCA": "ca-client", "validity": "2160h"}`),
+		access.SecretName:          json.RawMessage(`{"kind": "kubeconfig", "server": "https://api", "ca": "ca", "clientCertificate": "gardener-internal-client"}`),
+	}
+	result := render.Result{Components: []render.Component{{Path: "shoot/kube-apiserver", Enabled: true, Secrets: requests}}}
+	configs, err := requestsOf(o, result)
+	require.NoError(t, err)
+	// made is what the secrets manager has for a rotation, which began then; zero for none.
+	made := func(began time.Time, completing bool) *secrets.Manager {
+		t.Helper()
+		times := map[string]time.Time{"ca": began, "ca-client": began}
+		asked := append([]secrets.Config(nil), configs...)
+		for i, c := range asked {
+			asked[i].IgnoreOldSecrets = completing && c.Kind == secrets.KindCA
+		}
+		m := secrets.New(secrets.NewStore(client), s.ns, "test", r.Clock, secrets.WithRotationTimes(times))
+		_, err := m.GenerateAll(s.ctx, asked)
+		require.NoError(t, err)
+		return m
+	}
+	published := func() string {
+		t.Helper()
+		found, err := client.CoreV1().Secrets(s.ns).Get(s.ctx, access.SecretName, metav1.GetOptions{})
+		require.NoError(t, err)
+		return string(found.Data[access.Key])
+	}
+	content := func(m *secrets.Manager) string {
+		t.Helper()
+		generated, there := m.Get(access.SecretName)
+		require.True(t, there)
+		return string(generated.Data[access.Key].Reveal())
+	}
+
+	first := made(time.Time{}, false)
+	require.NoError(t, r.publishAccess(s.ctx, first, result))
+	require.Equal(t, content(first), published())
+
+	began := time.Unix(1_700_000_000, 0)
+	preparing := made(began, false)
+	require.NotEqual(t, content(first), content(preparing))
+	require.NoError(t, r.publishAccess(s.ctx, preparing, result))
+	assert.Equal(t, content(first), published(), "API servers do not know the new authority yet")
+	assert.False(t, o.restoreAccess(s.ctx), "nothing is lost")
+	assert.Equal(t, content(first), published())
+
+	require.NoError(t, r.publishRotated(s.ctx))
+	assert.Equal(t, content(preparing), published(), "all of them know both")
+	require.NoError(t, r.publishAccess(s.ctx, made(began, false), result))
+	assert.Equal(t, content(preparing), published(), "the next reconciliation does not go back")
+
+	completing := made(began, true)
+	require.NoError(t, r.publishAccess(s.ctx, completing, result))
+	assert.Equal(t, content(completing), published(), "the certificate is of the new authority already")
+	require.NoError(t, r.publishRotated(s.ctx))
+	assert.Equal(t, content(completing), published())
+
+	// Where the access is gone there is nothing to stay with.
+	again := made(began.Add(time.Hour), false)
+	require.NoError(t, client.CoreV1().Secrets(s.ns).Delete(s.ctx, access.SecretName, metav1.DeleteOptions{}))
+	require.NoError(t, r.publishAccess(s.ctx, again, result))
+	assert.Equal(t, content(again), published())
+}
