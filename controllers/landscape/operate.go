@@ -20,6 +20,7 @@ import (
 	seedmanagementv1alpha1 "github.com/pergola-dev/pergola/api/seedmanagement/v1alpha1"
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/controllers/owner"
+	"github.com/pergola-dev/pergola/controllers/rotation"
 	"github.com/pergola-dev/pergola/landscapes"
 	"github.com/pergola-dev/pergola/schemas"
 )
@@ -43,8 +44,24 @@ type NotPossibleError struct {
 	live *unstructured.Unstructured
 }
 
+// Error names the operation once: reasons of rules name it, too, because elsewhere they stand alone.
 func (e *NotPossibleError) Error() string {
-	return fmt.Sprintf("%s: %s is not possible: %s", e.Object, e.Operation, strings.Join(e.Reasons, "; "))
+	out := fmt.Sprintf("%s: %s is not possible", e.Object, e.Operation)
+	var when, why []string
+	for _, reason := range e.Reasons {
+		if rest, is := strings.CutPrefix(reason, fmt.Sprintf("%q is not possible ", e.Operation)); is {
+			when = append(when, rest)
+			continue
+		}
+		why = append(why, strings.TrimPrefix(reason, e.Operation+": "))
+	}
+	if len(when) > 0 {
+		out += " " + strings.Join(when, ", and ")
+	}
+	if len(why) > 0 {
+		out += ": " + strings.Join(why, "; ")
+	}
+	return out
 }
 
 // possible is an error for an operation that the object cannot do in its present state.
@@ -245,9 +262,23 @@ func outcomeOf(live *unstructured.Unstructured, asked time.Time) (text string, e
 	}
 	switch last.State {
 	case gardencorev1beta1.LastOperationStateSucceeded:
-		return text, true, nil
+		return text + nextOf(live), true, nil
 	case gardencorev1beta1.LastOperationStateFailed, gardencorev1beta1.LastOperationStateAborted:
 		return text, true, fmt.Errorf("%s: %s", apply.RefOf(live), text)
 	}
 	return text, false, nil
+}
+
+// nextOf says what a rotation of a Garden's credentials waits for when the operation is at its end; empty if for nothing.
+func nextOf(live *unstructured.Unstructured) string {
+	status, _, _ := unstructured.NestedMap(live.Object, "status")
+	state, err := rotation.Read(status)
+	if live.GetKind() != "Garden" || err != nil {
+		return ""
+	}
+	out := ""
+	for _, text := range state.Told() {
+		out += "; " + text
+	}
+	return out
 }

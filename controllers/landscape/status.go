@@ -57,6 +57,8 @@ type OwnerStatus struct {
 	Ready         bool                             `json:"ready"`
 	LastOperation *gardencorev1beta1.LastOperation `json:"lastOperation,omitempty"`
 	Conditions    []gardencorev1beta1.Condition    `json:"conditions,omitempty"`
+	// Rotations of credentials that are not at their end, and what they wait for.
+	Rotations []string `json:"rotations,omitempty"`
 	// JudgedAt is when the conditions were judged last, as far as that is known.
 	JudgedAt *time.Time `json:"judgedAt,omitempty"`
 	// Keeper is who reconciles the owner now, empty when nobody does.
@@ -179,7 +181,7 @@ func (c *Converger) reach() string {
 
 func (c *Converger) ownerStatus(ctx context.Context, o *owner.Owner, options StatusOptions, now time.Time) OwnerStatus {
 	s := emptyStatus(o)
-	op, conditions, err := owner.Observed(ctx, o.Home, o.Ref)
+	seen, err := owner.Observed(ctx, o.Home, o.Ref)
 	if err != nil {
 		s.Error, s.unread = unread(o, err), !isAbsent(err)
 		if isUnreachable(err) {
@@ -187,7 +189,8 @@ func (c *Converger) ownerStatus(ctx context.Context, o *owner.Owner, options Sta
 		}
 		return s
 	}
-	s.LastOperation, s.Conditions, s.JudgedAt = op, conditions, judgedAt(op, conditions)
+	op := seen.LastOperation
+	s.LastOperation, s.Conditions, s.Rotations, s.JudgedAt = op, seen.Conditions, seen.Rotations, judgedAt(op, seen.Conditions)
 	if options.Live || options.Components {
 		c.inspect(ctx, o, options, &s, now)
 	}

@@ -103,6 +103,9 @@ func (v view) owner(o OwnerStatus) branch {
 	if o.Error != "" {
 		add(v.paint("✗ ", color.FgRed) + oneLine(o.Error))
 	}
+	for _, text := range o.Rotations {
+		add(v.mark(gardencorev1beta1.ConditionProgressing) + " " + oneLine(text))
+	}
 	for _, c := range o.Conditions {
 		add(fmt.Sprintf("%s %-32s %s", v.mark(c.Status), printable.Line(string(c.Type)), oneLine(c.Message)))
 	}

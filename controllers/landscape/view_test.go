@@ -34,6 +34,7 @@ func example() Status {
 	return Status{Landscape: "local", At: noon, Owners: []OwnerStatus{
 		{
 			Kind: "Garden", Name: "local", Cluster: "runtime", Ready: true, LastOperation: succeeded(time.Minute), JudgedAt: before(12 * time.Second), unkept: true,
+			Rotations:  []string{"rotation of certificateAuthorities: Prepared; when all clients have changed over, ask for rotate-ca-complete"},
 			Conditions: []gardencorev1beta1.Condition{{Type: "RuntimeComponentsHealthy", Status: "True", Message: "fine"}, {Type: "VirtualComponentsHealthy", Status: "Unknown", Message: "who\nknows"}},
 			Bundles: []owner.BundleState{
 				{Bundle: "vpa", Cluster: "runtime", Objects: 35, State: owner.StateHealthy},
@@ -66,6 +67,7 @@ func text(s Status) string {
 func TestPrintStatus(t *testing.T) {
 	assert.Equal(t, `Landscape local: not ready
 ├─ Garden local on runtime: Ready as of 12s ago, Reconcile Succeeded (100%) 60s ago
+│  ├─ … rotation of certificateAuthorities: Prepared; when all clients have changed over, ask for rotate-ca-complete
 │  ├─ ✓ RuntimeComponentsHealthy         fine
 │  ├─ ? VirtualComponentsHealthy         who knows
 │  └─ bundles: 1 healthy; 1 applied, not healthy

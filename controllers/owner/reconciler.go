@@ -22,6 +22,7 @@ import (
 	"github.com/pergola-dev/pergola/controllers/managedresource"
 	"github.com/pergola-dev/pergola/controllers/prometheus"
 	"github.com/pergola-dev/pergola/controllers/references"
+	"github.com/pergola-dev/pergola/controllers/rotation"
 	"github.com/pergola-dev/pergola/health"
 	"github.com/pergola-dev/pergola/health/condition"
 	"github.com/pergola-dev/pergola/internal/panics"
@@ -286,6 +287,8 @@ type run struct {
 	open map[string]bool
 	// blocked knows why steps are not started.
 	blocked blocked
+	// round is which one it is of those that rotations of credentials need.
+	round rotation.Round
 	// repairing is for a run that brings back what was applied, and left what it could not; pending says that it is rendered otherwise since.
 	repairing, pending bool
 	left               []apply.Ref
@@ -317,6 +320,7 @@ func (r *run) pass(ctx context.Context) (again bool, err error) {
 		return false, err
 	}
 	r.keepTokens()
+	r.beginRound()
 	definition, err := render.CoveringFlow(r.Render.Catalogue, r.owner.Input, result.Bundles)
 	if err != nil {
 		return false, err
@@ -417,7 +421,8 @@ func (o *Owner) state() (bundles []render.Bundle, failures map[string]string, un
 
 func (r *run) event(e flow.Event) {
 	e = r.blocked.event(e)
-	r.status.progress(e)
+	e.Progress.Percent = r.round.Percent(e.Progress.Percent)
+	r.status.progress(e, r.round.String())
 	r.targetStep(e)
 	if r.OnEvent == nil {
 		return

@@ -180,6 +180,16 @@ func (r *run) rewrite(ctx context.Context, resources []string) error {
 	return nil
 }
 
+// beginRound notes that the flow is gone once more for what rotations ask for.
+func (r *run) beginRound() {
+	o := r.owner
+	if !o.rotates() {
+		return
+	}
+	c := o.credentialsNow()
+	r.round = r.round.Next(c.State, c.Progress, !rotation.SameAtRest(c.EncryptionAtRest, declaredAtRest(o.Input.Objects[Garden])))
+}
+
 // tell says what is going on between the steps of the flow.
 func (r *run) tell(step, message string) {
 	r.event(flow.Event{ID: step, State: flow.Running, Note: true, Message: message, At: r.Clock.Now(), Progress: flow.Progress{Percent: 99}})

@@ -15,6 +15,7 @@ import (
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/apply/flow"
+	"github.com/pergola-dev/pergola/controllers/rotation"
 	"github.com/pergola-dev/pergola/health/condition"
 )
 
@@ -162,13 +163,16 @@ func (s *statusWriter) identity() map[string]any {
 }
 
 // progress notes the state of the flow. It is written at once when the last writing is long enough ago, else as soon as
-// it is: the newest state always gets there.
-func (s *statusWriter) progress(e flow.Event) {
+// it is: the newest state always gets there. round says what the flow is gone for this time, where it is gone more than once; empty where it is not.
+func (s *statusWriter) progress(e flow.Event, round string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	percent, description := int32(min(e.Progress.Percent, 99)), fmt.Sprintf("%s: %s", e.ID, e.State)
 	if e.Note {
 		description = bounded(fmt.Sprintf("%s waits: %s", e.ID, e.Message))
+	}
+	if round != "" {
+		description += " (" + round + ")"
 	}
 	if percent == s.operation.Progress && description == s.operation.Description {
 		return
@@ -286,8 +290,26 @@ func (s *statusWriter) patch(ctx context.Context, fields map[string]any) error {
 	return nil
 }
 
+// Observation is what the status of an owner says.
+type Observation struct {
+	LastOperation *gardencorev1beta1.LastOperation
+	Conditions    []gardencorev1beta1.Condition
+	// Rotations of credentials that are not at their end, for people.
+	Rotations []string
+}
+
 // Observed gives what the status of an owner says.
-func Observed(ctx context.Context, c *apply.Cluster, ref apply.Ref) (*gardencorev1beta1.LastOperation, []gardencorev1beta1.Condition, error) {
-	_, status, err := ReadStatus(ctx, c, ref)
-	return status.LastOperation, status.Conditions, err
+func Observed(ctx context.Context, c *apply.Cluster, ref apply.Ref) (Observation, error) {
+	live, status, err := ReadStatus(ctx, c, ref)
+	out := Observation{LastOperation: status.LastOperation, Conditions: status.Conditions}
+	if err != nil || len(kinds[ref.Kind].encrypters) == 0 {
+		return out, err
+	}
+	content, _, _ := unstructured.NestedMap(live.Object, "status")
+	state, err := rotation.Read(content)
+	if err != nil {
+		return out, fmt.Errorf("%s on cluster %s: %w", ref, c.Name(), err)
+	}
+	out.Rotations = state.Told()
+	return out, nil
 }

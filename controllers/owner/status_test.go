@@ -14,6 +14,7 @@ import (
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/apply/flow"
+	"github.com/pergola-dev/pergola/controllers/rotation"
 	"github.com/pergola-dev/pergola/render"
 )
 
@@ -34,7 +35,7 @@ func TestNewestProgressIsWrittenWhenTheIntervalIsOver(t *testing.T) {
 	clk := clocktesting.NewFakeClock(time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC))
 	s, written := recorded(clk)
 	event := func(id string, percent int) {
-		s.progress(flow.Event{ID: id, State: flow.Healthy, Progress: flow.Progress{Percent: percent}})
+		s.progress(flow.Event{ID: id, State: flow.Healthy, Progress: flow.Progress{Percent: percent}}, "")
 	}
 	waiting := func() {
 		t.Helper()
@@ -75,7 +76,7 @@ func TestProgressSaysWhatIsWaitedFor(t *testing.T) {
 	clk := clocktesting.NewFakeClock(time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC))
 	s, written := recorded(clk)
 	s.written = clk.Now().Add(-progressInterval)
-	s.progress(flow.Event{ID: "kube-apiserver", State: flow.Healthy, Note: true, Message: "Deployment shoot--a/kube-apiserver: CrashLoopBackOff", Progress: flow.Progress{Percent: 93}})
+	s.progress(flow.Event{ID: "kube-apiserver", State: flow.Healthy, Note: true, Message: "Deployment shoot--a/kube-apiserver: CrashLoopBackOff", Progress: flow.Progress{Percent: 93}}, "")
 	select {
 	case text := <-written:
 		assert.Equal(t, "93% kube-apiserver waits: Deployment shoot--a/kube-apiserver: CrashLoopBackOff at 00", text)
@@ -84,10 +85,30 @@ func TestProgressSaysWhatIsWaitedFor(t *testing.T) {
 	}
 }
 
+// A flow that is gone more than once is at its end once.
+func TestProgressOfARotation(t *testing.T) {
+	clk := clocktesting.NewFakeClock(time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC))
+	s, written := recorded(clk)
+	r := &run{Reconciler: s.Reconciler, owner: s.owner, status: s, blocked: newBlocked(flow.Graph{}), round: rotation.Round{Number: 2, Of: 3, Doing: "the rest"}}
+	var told []Event
+	r.OnEvent = func(e Event) { told = append(told, e) }
+	s.written = clk.Now().Add(-progressInterval)
+	r.event(flow.Event{ID: "kube-apiserver", State: flow.Healthy, Progress: flow.Progress{Percent: 50}})
+	select {
+	case text := <-written:
+		assert.Equal(t, "50% kube-apiserver: Healthy (rotation of credentials, round 2 of 3: the rest) at 00", text)
+	case <-time.After(10 * time.Second):
+		require.Fail(t, "nothing was written")
+	}
+	require.Len(t, told, 1)
+	assert.Equal(t, 50, told[0].Progress.Percent)
+	assert.Equal(t, 66, rotation.Round{Number: 2, Of: 3}.Percent(99))
+}
+
 func TestProgressIsNotWrittenAfterTheLeaseIsLost(t *testing.T) {
 	clk := clocktesting.NewFakeClock(time.Now())
 	s, written := recorded(clk)
-	s.progress(flow.Event{ID: "a", State: flow.Applied})
+	s.progress(flow.Event{ID: "a", State: flow.Applied}, "")
 	require.Eventually(t, clk.HasWaiters, 10*time.Second, time.Millisecond)
 	s.stop()
 	clk.Step(time.Minute)

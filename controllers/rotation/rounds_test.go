@@ -1,0 +1,132 @@
+package rotation
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
+)
+
+// Whoever looks at a rotation is told which round it is, and how many there are.
+func TestRounds(t *testing.T) {
+	known := &gardencorev1beta1.EncryptionAtRest{}
+	for name, c := range map[string]struct {
+		before  State
+		asked   string
+		minor   int
+		changed bool
+		want    []string
+	}{
+		"nothing":                      {before: State{EncryptionAtRest: known}, minor: 34},
+		"what is in etcd is not known": {changed: true, minor: 34},
+		"all is started": {asked: "rotate-credentials-start", minor: 34, want: []string{
+			"rotation of credentials, round 1 of 3: new CAs beside the old ones, a new key of ServiceAccounts, API servers learn the new encryption key, a new key of workload identities, new passwords of monitoring",
+			"rotation of credentials, round 2 of 3: objects are written anew with the new encryption key",
+			"rotation of credentials, round 3 of 3: the old encryption key goes",
+		}},
+		"all is started, where people end the rotation of the encryption key": {asked: "rotate-credentials-start", minor: 33, want: []string{
+			"rotation of credentials, round 1 of 2: new CAs beside the old ones, a new key of ServiceAccounts, API servers learn the new encryption key, a new key of workload identities, new passwords of monitoring",
+			"rotation of credentials, round 2 of 2: objects are written anew with the new encryption key",
+		}},
+		"all is completed": {before: all(prepared).state(), asked: "rotate-credentials-complete", minor: 33, want: []string{
+			"rotation of credentials, round 1 of 2: servers get certificates of the new CAs, the old key of ServiceAccounts goes, the old encryption key goes, the old key of workload identities goes",
+			"rotation of credentials, round 2 of 2: the old CAs go",
+		}},
+		"CAs":       {asked: "rotate-ca-start", minor: 34, want: []string{"rotation of credentials: new CAs beside the old ones"}},
+		"passwords": {asked: "rotate-observability-credentials", minor: 34, want: []string{"rotation of credentials: new passwords of monitoring"}},
+		"the encryption key": {asked: "rotate-etcd-encryption-key", minor: 34, want: []string{
+			"rotation of credentials, round 1 of 3: API servers learn the new encryption key",
+			"rotation of credentials, round 2 of 3: objects are written anew with the new encryption key",
+			"rotation of credentials, round 3 of 3: the old encryption key goes",
+		}},
+		"another resource is encrypted": {before: State{EncryptionAtRest: known}, changed: true, minor: 34, want: []string{
+			"rotation of credentials, round 1 of 2: objects are written anew with the encryption that is declared",
+			"rotation of credentials, round 2 of 2: API servers forget what is needed no more",
+		}},
+		"another resource is encrypted while CAs are completed": {
+			before: State{EncryptionAtRest: known, Rotation: phases{CertificateAuthorities: prepared}.state().Rotation}, asked: "rotate-ca-complete", changed: true, minor: 34, want: []string{
+				"rotation of credentials, round 1 of 3: servers get certificates of the new CAs, API servers learn what is to be encrypted",
+				"rotation of credentials, round 2 of 3: the old CAs go, objects are written anew with the encryption that is declared",
+				"rotation of credentials, round 3 of 3: API servers forget what is needed no more",
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, err := c.before.Begin(c.asked, c.minor, at(1))
+			require.NoError(t, err)
+			var r Round
+			var p Progress
+			var told []string
+			percent, changed := -1, c.changed
+			// As a reconciliation goes on.
+			for {
+				r = r.Next(s, p, changed)
+				if r.String() != "" {
+					told = append(told, r.String())
+					assert.LessOrEqual(t, percent, r.Percent(0), "it never goes back")
+					percent = r.Percent(99)
+				}
+				if next := p.after(s); next != p {
+					p = next
+					continue
+				}
+				again := changed && s.EncryptionAtRest != nil
+				after, further := s.Finish(at(2))
+				s, p, changed = after, Progress{}, false
+				if !again && !further {
+					break
+				}
+			}
+			assert.Equal(t, c.want, told)
+			if len(told) > 0 {
+				assert.GreaterOrEqual(t, percent, 99-1)
+			}
+		})
+	}
+}
+
+// after is what the API servers have reached with a round.
+func (p Progress) after(s State) Progress {
+	return Progress{
+		Populated: p.Populated || s.Phase(ETCDEncryptionKey) == preparing, Resigned: p.Resigned || s.Phase(CertificateAuthorities) == completing,
+	}
+}
+
+// A reconciliation that goes on with what another one has begun counts as that did.
+func TestRoundAfterAnInterruption(t *testing.T) {
+	s, err := State{}.Begin("rotate-credentials-start", 34, at(1))
+	require.NoError(t, err)
+	assert.Equal(t, Round{Number: 2, Of: 3, Doing: "objects are written anew with the new encryption key"}, Round{}.Next(s, Progress{Populated: true}, false))
+	s, _ = s.Finish(at(2))
+	assert.Equal(t, Round{Number: 3, Of: 3, Doing: "the old encryption key goes"}, Round{}.Next(s, Progress{}, false))
+	s = phases{CertificateAuthorities: completing}.state()
+	assert.Equal(t, Round{Number: 2, Of: 2, Doing: "the old CAs go"}, Round{}.Next(s, Progress{Resigned: true}, false))
+	assert.Equal(t, 50, Round{Number: 2, Of: 2}.Percent(0))
+	assert.Equal(t, 70, Round{}.Percent(70), "there is none")
+}
+
+func TestTold(t *testing.T) {
+	ended := metav1.NewTime(at(5).Time)
+	for name, c := range map[string]struct {
+		state State
+		want  []string
+	}{
+		"nothing":   {},
+		"completed": {state: all(completed).state()},
+		"passwords": {state: State{Rotation: map[Kind]Rotation{Observability: {RotationTimes: gardencorev1beta1.RotationTimes{LastCompletionTime: &ended}}}}},
+		"preparing": {state: phases{CertificateAuthorities: preparing, ServiceAccountKey: preparing}.state(), want: []string{
+			"rotation of certificateAuthorities, serviceAccountKey: Preparing, which goes on by itself"}},
+		"all wait": {state: all(prepared).state(), want: []string{
+			"rotation of certificateAuthorities, serviceAccountKey, etcdEncryptionKey, workloadIdentityKey: Prepared; when all clients have changed over, ask for rotate-credentials-complete"}},
+		"all but the key that completes itself": {state: phases{CertificateAuthorities: prepared, ServiceAccountKey: prepared, WorkloadIdentityKey: prepared, ETCDEncryptionKey: completed}.state(), want: []string{
+			"rotation of certificateAuthorities, serviceAccountKey, workloadIdentityKey: Prepared; when all clients have changed over, ask for rotate-credentials-complete"}},
+		"some wait": {state: phases{CertificateAuthorities: prepared, ServiceAccountKey: completing}.state(), want: []string{
+			"rotation of serviceAccountKey: Completing, which goes on by itself",
+			"rotation of certificateAuthorities: Prepared; when all clients have changed over, ask for rotate-ca-complete"}},
+	} {
+		t.Run(name, func(t *testing.T) { assert.Equal(t, c.want, c.state.Told()) })
+	}
+}
