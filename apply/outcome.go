@@ -22,6 +22,7 @@ type outcome struct {
 	told      bool     // this run told it to go
 
 	fields   []plan.Field               // plan: what differs
+	putBack  []plan.Field               // plan: what would, but for webhooks
 	old, new *unstructured.Unstructured // plan: before and after, where they are known
 }
 

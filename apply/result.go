@@ -101,7 +101,7 @@ func (r *run) plan() (plan.Plan, error) {
 	for _, o := range r.ordered() {
 		p.HandedOver = append(p.HandedOver, o.handed...)
 		item := plan.Item{Cluster: r.c.name, Bundle: r.set.Name, Object: o.ref, Action: planned[o.action], Fields: o.fields,
-			Reason: o.message, Origin: r.set.Sources[o.ref]}
+			PutBack: o.putBack, Reason: o.message, Origin: r.set.Sources[o.ref]}
 		if o.err != nil {
 			item.Reason = o.err.Error()
 		}

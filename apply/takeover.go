@@ -216,15 +216,20 @@ func (r *run) takeOver(ctx context.Context, w wanted, live *unstructured.Unstruc
 	default:
 		goes = r.removed(live, answer)
 	}
+	var back []plan.Field
 	if r.dry {
-		answer, err = r.foresee(ctx, w.ref, answer, goes)
+		if answer, err = r.foresee(ctx, w.ref, answer, goes); err == nil {
+			back = r.putBack(ctx, w.ref, answer, goes)
+		}
 	} else if live, err = r.handOver(ctx, live, patch); err == nil {
 		answer, created, err = r.patchFresh(ctx, w, opts)
 	}
 	out := r.answered(ctx, w, live, answer, created, err)
-	if out.action == Unchanged && w.foreign {
+	if out.action == Unchanged && (w.foreign || len(back) > 0) {
 		out.action, out.message = Adopted, adoption // its managers are written, if nothing else is
 	}
+	out.putBack = back
+	nameOwners(out.putBack, former)
 	if out.action == Adopted || out.action == Configured {
 		out.message = joinNotes(out.message, takeoverNote(former, goes), hidden)
 		nameOwners(out.fields, former)

@@ -1,14 +1,22 @@
 package apply
 
 import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"encoding/pem"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	admissionv1 "k8s.io/api/admission/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -293,4 +301,100 @@ func TestWhatWeMadeIsNotAdopted(t *testing.T) {
 	}
 	assert.Equal(t, []string{"theirs"}, adopted)
 	assert.Equal(t, map[string]Action{"ConfigMap/ours": Configured, "ConfigMap/theirs": Adopted}, actions(f.mustApply(set)))
+}
+
+// A webhook of those who hand over hides in a dry run what goes as soon as nobody asks it any more. What it has put into an object itself is nobody's, and stays.
+func TestPlanShowsWhatAWebhookPutsBack(t *testing.T) {
+	f := newFixture(t)
+	webhook := f.mutating(`[
+		{"op": "add", "path": "/spec/template/spec/tolerations", "value": [{"key": "a", "operator": "Exists"}]},
+		{"op": "add", "path": "/spec/template/spec/topologySpreadConstraints", "value": [{"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule"}]}]`)
+	theirs := f.deployment("o", 1)
+	require.NoError(t, unstructured.SetNestedSlice(theirs.Object, []any{map[string]any{"key": "a", "operator": "Exists"}}, "spec", "template", "spec", "tolerations"))
+	require.NoError(t, unstructured.SetNestedField(theirs.Object, int64(30), "spec", "template", "spec", "terminationGracePeriodSeconds"))
+	f.by("gardener-resource-manager", theirs)
+	before := f.get(theirs)
+	require.Len(t, nested(before, "spec", "template", "spec", "topologySpreadConstraints"), 1, "the webhook was asked")
+
+	set := f.set(f.deployment("o", 1))
+	set.Force = false
+	item, err := f.planned(set)
+	require.NoError(t, err)
+	assert.Equal(t, plan.Adopt, item.Action)
+	assert.Empty(t, inSpec(item.Fields), "the webhook puts it back")
+	require.Len(t, item.PutBack, 1, "defaults come back by themselves, and what nobody owns stays")
+	assert.Equal(t, "spec.template.spec.tolerations", item.PutBack[0].Path)
+	assert.Equal(t, "gardener-resource-manager", item.PutBack[0].Manager)
+	assert.Nil(t, item.PutBack[0].New)
+
+	require.NoError(t, f.resource(webhook).Delete(f.ctx, webhook.GetName(), metav1.DeleteOptions{}))
+	f.notMutated()
+	item, err = f.planned(set)
+	require.NoError(t, err)
+	assert.Empty(t, item.PutBack, "nobody puts it back")
+	foreseen := inSpec(item.Fields)
+	f.mustApply(set)
+	assert.Equal(t, []string{"spec.template.spec.tolerations"}, foreseen)
+	assert.Equal(t, foreseen, inSpec(differences(before, f.get(theirs))))
+}
+
+// inSpec are the paths of fields in the spec.
+func inSpec(fields []plan.Field) []string {
+	var out []string
+	for _, f := range fields {
+		if strings.HasPrefix(f.Path, "spec.") {
+			out = append(out, f.Path)
+		}
+	}
+	return out
+}
+
+// mutating registers a webhook that changes the Deployments of the namespace, and waits until the server asks it.
+func (f *fixture) mutating(patch string) *unstructured.Unstructured {
+	f.Helper()
+	asked := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var review admissionv1.AdmissionReview
+		if err := json.NewDecoder(r.Body).Decode(&review); err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		review.Response = &admissionv1.AdmissionResponse{UID: review.Request.UID, Allowed: true, Patch: []byte(patch), PatchType: new(admissionv1.PatchTypeJSONPatch)}
+		_ = json.NewEncoder(w).Encode(review)
+	}))
+	f.Cleanup(asked.Close)
+	authority := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: asked.Certificate().Raw})
+	webhook := f.object(fmt.Sprintf(`
+apiVersion: admissionregistration.k8s.io/v1
+kind: MutatingWebhookConfiguration
+metadata: {name: NS}
+webhooks:
+- name: test.example.org
+  admissionReviewVersions: [v1]
+  sideEffects: None
+  clientConfig: {url: %q, caBundle: CA}
+  namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: NS}}
+  rules: [{apiGroups: [apps], apiVersions: ["*"], operations: [CREATE, UPDATE], resources: [deployments]}]`, asked.URL))
+	hooks := nested(webhook, "webhooks").([]any)
+	hooks[0].(map[string]any)["clientConfig"].(map[string]any)["caBundle"] = base64.StdEncoding.EncodeToString(authority)
+	f.create(webhook)
+	f.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		if err := f.resource(webhook).Delete(ctx, webhook.GetName(), metav1.DeleteOptions{}); !apierrors.IsNotFound(err) {
+			require.NoError(f, err)
+		}
+	})
+	require.Eventually(f, f.isMutated, 30*time.Second, 50*time.Millisecond, "the server does not ask the webhook")
+	return webhook
+}
+
+func (f *fixture) notMutated() {
+	f.Helper()
+	require.Eventually(f, func() bool { return !f.isMutated() }, 30*time.Second, 50*time.Millisecond, "the server still asks the webhook")
+}
+
+// isMutated tells whether a Deployment that is made now gets what a webhook puts in.
+func (f *fixture) isMutated() bool {
+	made, err := f.resource(f.deployment("probe", 1)).Create(f.ctx, f.deployment("probe", 1), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+	return err == nil && nested(made, "spec", "template", "spec", "tolerations") != nil
 }

@@ -35,6 +35,8 @@ type Item struct {
 	Former string `json:"former,omitempty"`
 	// Fields that differ, for change and recreate.
 	Fields []Field `json:"fields,omitempty"`
+	// PutBack are fields of the pods that go with what others hand over, and that admission webhooks put back: they stay only as long as these are asked.
+	PutBack []Field `json:"putBack,omitempty"`
 	// Reason says why, where the action alone does not.
 	Reason string `json:"reason,omitempty"`
 	// Approval is the id that lets a held deletion or recreation of this one object pass.

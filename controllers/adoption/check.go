@@ -59,6 +59,7 @@ func (a *Adopter) Check(ctx context.Context) (*Report, error) {
 	checkRotation(r, garden)
 	p, err := a.Converger.Plan(ctx)
 	problem("objects", err)
+	problem("webhooks", a.withoutWebhooks(ctx, p))
 	a.checkObjects(r, p)
 	planned, err := a.Converger.PlanSecrets(ctx)
 	problem("secrets", err)

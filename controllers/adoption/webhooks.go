@@ -3,6 +3,7 @@ package adoption
 import (
 	"context"
 	"net/url"
+	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/controllers/landscape"
+	"github.com/pergola-dev/pergola/plan"
 )
 
 // webhookKinds are what an API server asks others by.
@@ -60,6 +62,62 @@ func isServedBy(configuration *unstructured.Unstructured, c Controller, here boo
 		return false
 	}
 	return len(hooks) > 0
+}
+
+// withoutWebhooks makes of a plan one for the time after the controllers were stopped: what their webhooks put back into pods until then goes with the apply.
+func (a *Adopter) withoutWebhooks(ctx context.Context, p plan.Plan) error {
+	if !slices.ContainsFunc(p.Items, func(i plan.Item) bool { return len(i.PutBack) > 0 }) {
+		return nil
+	}
+	found, err := a.controllers(ctx)
+	if err != nil {
+		return err
+	}
+	var going []webhook
+	for _, c := range found {
+		if !c.Stops {
+			continue
+		}
+		served, err := a.servedBy(ctx, c)
+		if err != nil {
+			return err
+		}
+		going = append(going, served...)
+	}
+	for i, item := range p.Items {
+		if len(item.PutBack) > 0 && slices.ContainsFunc(going, func(w webhook) bool { return w.Cluster == item.Cluster && mutates(w.Object, item.Object) }) {
+			p.Items[i].Fields = append(slices.Clone(item.Fields), item.PutBack...)
+		}
+	}
+	return nil
+}
+
+// mutates tells whether a webhook configuration is for changes of objects of a kind.
+func mutates(configuration map[string]any, of plan.Ref) bool {
+	o := &unstructured.Unstructured{Object: configuration}
+	if o.GetKind() != "MutatingWebhookConfiguration" {
+		return false
+	}
+	// Workloads have the plural of their kind, in small letters, as resource.
+	group, resource := schema.FromAPIVersionAndKind(of.APIVersion, of.Kind).Group, strings.ToLower(of.Kind)+"s"
+	hooks, _, _ := unstructured.NestedSlice(configuration, "webhooks")
+	for _, raw := range hooks {
+		hook, _ := raw.(map[string]any)
+		rules, _, _ := unstructured.NestedSlice(hook, "rules")
+		for _, raw := range rules {
+			rule, _ := raw.(map[string]any)
+			groups, _, _ := unstructured.NestedStringSlice(rule, "apiGroups")
+			resources, _, _ := unstructured.NestedStringSlice(rule, "resources")
+			if hasOrAny(groups, group) && (hasOrAny(resources, resource) || slices.Contains(resources, "*/*")) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func hasOrAny(all []string, one string) bool {
+	return slices.Contains(all, one) || slices.Contains(all, "*")
 }
 
 // stored is an object as it can be made again.
