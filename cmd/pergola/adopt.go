@@ -198,8 +198,12 @@ func (a *adopting) printReport(w io.Writer, r *adoption.Report, dir string) {
 		fmt.Fprintln(w, " Settle what blocks, then compare again.")
 	case r.Stopped:
 		fmt.Fprintf(w, " Controllers are stopped: pergola apply %s%s takes over, pergola adopt %[1]s%[2]s --undo starts them again.\n", dir, a.access.reach())
-	default:
+	case len(r.Stops()) > 0:
 		fmt.Fprintf(w, " Next: pergola adopt %s%s --stop.\n", dir, a.access.reach())
+	case r.Clean():
+		fmt.Fprintln(w, " Nothing has to be stopped, and nothing to be taken over.")
+	default:
+		fmt.Fprintf(w, " Nothing has to be stopped. Next: pergola apply %s%s.\n", dir, a.access.reach())
 	}
 }
 

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bytes"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -85,4 +87,27 @@ func TestAdopt(t *testing.T) {
 	var operator appsv1.Deployment
 	require.NoError(t, c.Get(t.Context(), client.ObjectKey{Namespace: "garden", Name: "gardener-operator"}, &operator))
 	assert.Equal(t, int32(3), *operator.Spec.Replicas)
+}
+
+// What comes next is what is left to do.
+func TestNextStepOfAdopt(t *testing.T) {
+	stops := []adoption.Controller{{Name: "gardener-operator", Stops: true, Replicas: 1}}
+	changes := []adoption.Finding{{Level: adoption.Changes, Text: "x"}}
+	for name, c := range map[string]struct {
+		report adoption.Report
+		want   string
+	}{
+		"something runs":            {adoption.Report{Controllers: stops, Findings: changes}, " Next: pergola adopt dir --stop.\n"},
+		"something blocks":          {adoption.Report{Controllers: stops, Findings: []adoption.Finding{{Level: adoption.Blocks}}}, " Settle what blocks, then compare again.\n"},
+		"all is stopped":            {adoption.Report{Stopped: true, Findings: changes}, " Controllers are stopped: pergola apply dir takes over, pergola adopt dir --undo starts them again.\n"},
+		"nothing runs":              {adoption.Report{Findings: changes}, " Nothing has to be stopped. Next: pergola apply dir.\n"},
+		"nothing has to be stopped": {adoption.Report{Controllers: []adoption.Controller{{Name: "gardener-scheduler", Replicas: 1}}, Findings: changes}, " Nothing has to be stopped. Next: pergola apply dir.\n"},
+		"Pergola has all":           {adoption.Report{Findings: []adoption.Finding{{Level: adoption.Fine}}}, " Nothing has to be stopped, and nothing to be taken over.\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var out bytes.Buffer
+			(&adopting{}).printReport(&out, &c.report, "dir")
+			assert.True(t, strings.HasSuffix(out.String(), c.want), out.String())
+		})
+	}
 }

@@ -85,6 +85,11 @@ func (r *Report) Blocked() bool { return len(r.Problems) > 0 || len(r.Of(Blocks)
 // Clean tells whether a takeover would change nothing that anybody notices.
 func (r *Report) Clean() bool { return len(r.Problems) == 0 && len(r.Of(Fine)) == len(r.Findings) }
 
+// Stops are the controllers that are still to be stopped.
+func (r *Report) Stops() []Controller {
+	return slices.DeleteFunc(slices.Clone(r.Controllers), func(c Controller) bool { return !c.Stops || c.Replicas == 0 })
+}
+
 func (r *Report) finish() {
 	rank := func(f Finding) int { return slices.Index(Levels, f.Level)*len(areas) + slices.Index(areas, f.Area) }
 	slices.SortStableFunc(r.Findings, func(a, b Finding) int {

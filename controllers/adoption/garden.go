@@ -39,18 +39,8 @@ func (a *Adopter) checkGarden(r *Report, live *unstructured.Unstructured) error 
 			Do: "see docs/migration.md on landscapes without gardener-operator: the Secrets to label, the names of volume claims, DNS"})
 		return nil
 	}
+	r.add(checkState(live)...)
 	name := "Garden " + live.GetName()
-	if live.GetDeletionTimestamp() != nil {
-		r.add(Finding{Level: Blocks, Area: AreaGarden, Cluster: "runtime", Objects: []string{name}, Text: "it is being deleted"})
-	}
-	if operation := live.GetAnnotations()["gardener.cloud/operation"]; operation != "" {
-		r.add(Finding{Level: Blocks, Area: AreaGarden, Cluster: "runtime", Objects: []string{name}, Text: fmt.Sprintf("operation %q was not taken up yet", operation),
-			Do: "wait until gardener-operator has done it"})
-	}
-	if state := text(live, "status", "lastOperation", "state"); state != "Succeeded" {
-		r.add(Finding{Level: Blocks, Area: AreaGarden, Cluster: "runtime", Objects: []string{name}, Text: fmt.Sprintf("its last operation is %q: %s", state, text(live, "status", "lastOperation", "description")),
-			Do: "wait until gardener-operator is done, or repair what it says: nothing is handed over halfway"})
-	}
 	declared, err := a.Converger.DefaultedGarden()
 	if err != nil {
 		return err
@@ -80,6 +70,35 @@ func (a *Adopter) checkGarden(r *Report, live *unstructured.Unstructured) error 
 		r.add(Finding{Level: Fine, Area: AreaGarden, Cluster: "runtime", Objects: []string{name}, Text: "the file says what lives"})
 	}
 	return nil
+}
+
+// checkState looks whether somebody is at the Garden.
+func checkState(live *unstructured.Unstructured) []Finding {
+	var out []Finding
+	name := "Garden " + live.GetName()
+	if live.GetDeletionTimestamp() != nil {
+		out = append(out, Finding{Level: Blocks, Area: AreaGarden, Cluster: "runtime", Objects: []string{name}, Text: "it is being deleted"})
+	}
+	if operation := live.GetAnnotations()["gardener.cloud/operation"]; operation != "" {
+		out = append(out, Finding{Level: Blocks, Area: AreaGarden, Cluster: "runtime", Objects: []string{name}, Text: fmt.Sprintf("operation %q was not taken up yet", operation),
+			Do: "wait until " + reconcilerOf(live) + " has done it"})
+	}
+	if state := text(live, "status", "lastOperation", "state"); state != "Succeeded" {
+		out = append(out, Finding{Level: Blocks, Area: AreaGarden, Cluster: "runtime", Objects: []string{name}, Text: fmt.Sprintf("its last operation is %q: %s", state, text(live, "status", "lastOperation", "description")),
+			Do: "wait until " + reconcilerOf(live) + " is done, or repair what it says: nothing is handed over halfway"})
+	}
+	return out
+}
+
+// pergola is who reconciles a Garden, beside gardener-operator.
+const pergola = "Pergola"
+
+// reconcilerOf is who has reconciled a Garden last, as people call it.
+func reconcilerOf(garden *unstructured.Unstructured) string {
+	if isPergolas(garden) && !strings.HasPrefix(text(garden, "status", "gardener", "name"), operatorRole) {
+		return pergola
+	}
+	return operatorRole
 }
 
 // defaulted is the spec of a Garden with the defaults of the API, which one has that no webhook has seen, or an older one.
@@ -158,7 +177,7 @@ func (a *Adopter) checkVersions(r *Report, garden *unstructured.Unstructured) er
 	if garden == nil || lives == "" {
 		return nil
 	}
-	if isPergolas(garden) && !strings.HasPrefix(text(garden, "status", "gardener", "name"), operatorRole) {
+	if reconcilerOf(garden) == pergola {
 		r.add(Finding{Level: Fine, Area: AreaVersions, Cluster: "runtime", Text: "Pergola has reconciled the Garden last"})
 		return nil
 	}
@@ -205,6 +224,8 @@ func checkRotation(r *Report, garden *unstructured.Unstructured) {
 		switch {
 		case phase == "":
 			continue
+		case slices.Contains(rewrites, phase) && reconcilerOf(garden) == pergola:
+			f.Do = "nothing has to be done: Pergola has begun this step itself, or goes on with it"
 		case slices.Contains(rewrites, phase) && kind == "etcdEncryptionKey":
 			f.Level, f.Do = Blocks, "let gardener-operator end this step: it labels what it has rewritten, and Pergola does not know these labels"
 		case slices.Contains(rewrites, phase):

@@ -1,6 +1,7 @@
 package adoption
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -64,6 +65,56 @@ func TestRotationsUnderWay(t *testing.T) {
 		levels = append(levels, f.Level)
 	}
 	assert.Equal(t, []Level{Changes, Fine, Blocks}, levels)
+}
+
+// pergolas is what a Garden has when Pergola has reconciled it last.
+const pergolas = `{kind: Garden, metadata: {name: local, annotations: {gardener.cloud/operation: rotate-ca-start}, managedFields: [{manager: pergola, operation: Apply}]}, status: {
+	gardener: {name: host-1}, lastOperation: {state: Processing, description: "etcd-main: Running"}, credentials: {rotation: {certificateAuthorities: {phase: Preparing}, etcdEncryptionKey: {phase: Completing}}}}}`
+
+// Whoever has to wait is told for whom: after the takeover that is Pergola.
+func TestWhoIsWaitedFor(t *testing.T) {
+	live := object(t, pergolas)
+	assert.Equal(t, "Pergola", reconcilerOf(live))
+	found := checkState(live)
+	require.Len(t, found, 2)
+	assert.Equal(t, "wait until Pergola has done it", found[0].Do)
+	assert.Equal(t, "wait until Pergola is done, or repair what it says: nothing is handed over halfway", found[1].Do)
+	r := &Report{}
+	checkRotation(r, live)
+	require.Len(t, r.Findings, 2)
+	for _, f := range r.Findings {
+		assert.Equal(t, Fine, f.Level, "Pergola does not wait for itself")
+		assert.Contains(t, f.Do, "nothing has to be done")
+	}
+
+	require.NoError(t, unstructured.SetNestedField(live.Object, "gardener-operator-1", "status", "gardener", "name"))
+	assert.Equal(t, "gardener-operator", reconcilerOf(live), "it has started again")
+	live = object(t, strings.Replace(pergolas, "manager: pergola, operation: Apply", "manager: kubectl, operation: Update", 1))
+	for _, f := range checkState(live) {
+		assert.Contains(t, f.Do, "wait until gardener-operator ")
+	}
+}
+
+func TestStopsThatAreLeft(t *testing.T) {
+	r := &Report{Controllers: []Controller{{Name: "a", Replicas: 1}, {Name: "b", Stops: true}, {Name: "c", Stops: true, Replicas: 2}}}
+	require.Len(t, r.Stops(), 1)
+	assert.Equal(t, "c", r.Stops()[0].Name)
+}
+
+func TestWebhooksThatChangeWorkloads(t *testing.T) {
+	deployment := plan.Ref{APIVersion: "apps/v1", Kind: "Deployment", Name: "a"}
+	for rules, want := range map[string]bool{
+		"{apiGroups: [apps], resources: [deployments]}":              true,
+		"{apiGroups: ['*'], resources: ['*']}":                       true,
+		"{apiGroups: [apps], resources: ['*/*']}":                    true,
+		"{apiGroups: [''], resources: [pods]}":                       false,
+		"{apiGroups: [apps], resources: [statefulsets]}":             false,
+		"{apiGroups: [extensions], resources: [deployments]}":        false,
+		"{apiGroups: [apps], resources: [statefulsets, daemonsets]}": false,
+	} {
+		assert.Equal(t, want, mutates(object(t, "{kind: MutatingWebhookConfiguration, webhooks: [{rules: ["+rules+"]}]}").Object, deployment), rules)
+		assert.False(t, mutates(object(t, "{kind: ValidatingWebhookConfiguration, webhooks: [{rules: ["+rules+"]}]}").Object, deployment))
+	}
 }
 
 func TestSecretsThatWouldBeGenerated(t *testing.T) {
