@@ -227,6 +227,11 @@ func (w *wanted) contested(err error) error {
 	return &apierrors.StatusError{ErrStatus: status}
 }
 
+// LastOwner is the manager that has written a field of an object last, and when; empty where none is known.
+func LastOwner(o *unstructured.Unstructured, path fieldpath.Path) (manager string, at time.Time) {
+	return lastOwner(o, path, "")
+}
+
 // lastOwner is ownerOf with the time. Other subresources than status count: a binding sets fields of the spec.
 func lastOwner(o *unstructured.Unstructured, path fieldpath.Path, except string) (manager string, at time.Time) {
 	for _, entry := range managersOf(o) {

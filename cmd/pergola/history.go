@@ -27,7 +27,8 @@ func newHistory() *cobra.Command {
 		Use:   "history LANDSCAPE",
 		Short: "Show the last syncs of a Landscape",
 		Long: `Shows the last 20 syncs that did something: what began them, how long the operator was at them (TOOK, without what gardenlets then
-did on their seeds), which commit of whom, how they ended; and what is held now, with the ids that approve it, or waits for a
+did on their seeds), which commit of whom, how they ended, which operation the Garden was asked for and by which program; the operations of files
+in operations/ that were executed; and what is held now, with the ids that approve it, or waits for a
 window; on seeds, too; and when no operator runs that would go on, or the source cannot be read. Exit code 1 says that something is
 held, that the last sync failed, there or on a seed, or that the source cannot be read.`,
 		Example: `  pergola history production
@@ -50,13 +51,14 @@ held, that the last sync failed, there or on a seed, or that the source cannot b
 				enc := json.NewEncoder(cmd.OutOrStdout())
 				enc.SetIndent("", "  ")
 				err = enc.Encode(struct {
-					History []landscapev1alpha1.SyncRecord   `json:"history"`
-					Held    []landscapev1alpha1.HeldDeletion `json:"held,omitempty"`
-					Pin     *landscapev1alpha1.Pin           `json:"pin,omitempty"`
-					Waiting string                           `json:"waiting,omitempty"`
-					Source  string                           `json:"sourceFailure,omitempty"`
-					Silence *landscape.Silence               `json:"operatorSilent,omitempty"`
-				}{append([]landscapev1alpha1.SyncRecord{}, l.Status.History...), l.Status.Held, l.Spec.Pin, waitingText(l), sourceText(l), silence})
+					History    []landscapev1alpha1.SyncRecord      `json:"history"`
+					Held       []landscapev1alpha1.HeldDeletion    `json:"held,omitempty"`
+					Operations []landscapev1alpha1.OperationRecord `json:"operations,omitempty"`
+					Pin        *landscapev1alpha1.Pin              `json:"pin,omitempty"`
+					Waiting    string                              `json:"waiting,omitempty"`
+					Source     string                              `json:"sourceFailure,omitempty"`
+					Silence    *landscape.Silence                  `json:"operatorSilent,omitempty"`
+				}{append([]landscapev1alpha1.SyncRecord{}, l.Status.History...), l.Status.Held, l.Status.Operations, l.Spec.Pin, waitingText(l), sourceText(l), silence})
 			} else {
 				if silence != nil {
 					fmt.Fprintf(cmd.OutOrStdout(), "%s; %s\n", printable(noOperator(silence, time.Now())), landscape.StartOperator(object.kubectl()))
@@ -109,8 +111,12 @@ func printHistory(w io.Writer, l *landscapev1alpha1.Landscape, object *objectFla
 		if r.Message != "" && (r.Result != landscapev1alpha1.SyncSucceeded || what == "") {
 			what = r.Message
 		}
-		if passed := operator.PassedBy(r.Message); passed != "" && what == r.Subject {
-			what = passed + "; " + what
+		if what == r.Subject {
+			for _, part := range []string{operator.PassedBy(r.Message), operator.AskedFor(r.Message)} {
+				if part != "" {
+					what = part + "; " + what
+				}
+			}
 		}
 		if r.Gardenlets != "" {
 			what = "on seeds: " + r.Gardenlets
@@ -125,7 +131,22 @@ func printHistory(w io.Writer, l *landscapev1alpha1.Landscape, object *objectFla
 			return err
 		}
 	}
+	printOperations(w, l, width)
 	return printApprovals(w, l, object)
+}
+
+// shownOperations is how many operations of files are printed; JSON has all that the status keeps.
+const shownOperations = 5
+
+// printOperations prints the operations of operations/ that were executed last.
+func printOperations(w io.Writer, l *landscapev1alpha1.Landscape, width int) {
+	for i, o := range l.Status.Operations {
+		if i == shownOperations {
+			fmt.Fprintf(w, "… and %d operations before; -o json has them\n", len(l.Status.Operations)-i)
+			return
+		}
+		fmt.Fprintln(w, cut(oneLine(fmt.Sprintf("Operation %s of %s, executed %s: operations/%s", o.Operation, o.Object, o.At.Local().Format(time.DateTime), o.ID), math.MaxInt), width))
+	}
 }
 
 // cut is a line in so many characters, with a sign that there is more; 0 is any number.

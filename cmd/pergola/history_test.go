@@ -78,8 +78,9 @@ func TestHistorySaysWhatWaits(t *testing.T) {
 func TestHistoryNamesApprovals(t *testing.T) {
 	at := metav1.NewTime(time.Date(2026, 1, 2, 12, 0, 0, 0, time.Local))
 	for name, test := range map[string]struct{ message, want string }{
-		"none": {"1 deleted", "  Succeeded  take it away\n"},
-		"one":  {"1 deleted; passed by approval: 3f2a91c07d55; operation a executed: reconcile of Shoot b", "  Succeeded  passed by approval: 3f2a91c07d55; take it away\n"},
+		"none":         {"1 deleted", "  Succeeded  take it away\n"},
+		"one":          {"1 deleted; passed by approval: 3f2a91c07d55; operation a executed: reconcile of Shoot b", "  Succeeded  passed by approval: 3f2a91c07d55; take it away\n"},
+		"an operation": {"1 deleted; taken up: rotate-ca-start of garden local, asked for by kubectl-annotate", "  Succeeded  taken up: rotate-ca-start of garden local, asked for by kubectl-annotate; take it away\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := &landscapev1alpha1.Landscape{}
@@ -89,6 +90,25 @@ func TestHistoryNamesApprovals(t *testing.T) {
 			assert.True(t, strings.HasSuffix(b.String(), test.want), b.String())
 		})
 	}
+}
+
+// Operations of files that were executed stand below the syncs, the newest ones.
+func TestHistoryOfOperations(t *testing.T) {
+	at := metav1.NewTime(time.Date(2026, 1, 2, 12, 0, 0, 0, time.Local))
+	l := &landscapev1alpha1.Landscape{}
+	shown := func() string {
+		var b strings.Builder
+		require.NoError(t, printHistory(&b, l, &objectFlags{}, 0))
+		return b.String()
+	}
+	const head = "BEGAN  TOOK  REVISION  BY  RESULT  WHAT\n"
+	l.Status.Operations = []landscapev1alpha1.OperationRecord{{ID: "rotate-2026", Object: "Garden local", Operation: "rotate-credentials-start", At: at}}
+	assert.Equal(t, head+"Operation rotate-credentials-start of Garden local, executed 2026-01-02 12:00:00: operations/rotate-2026\n", shown())
+	for range shownOperations + 1 {
+		l.Status.Operations = append(l.Status.Operations, l.Status.Operations[0])
+	}
+	assert.Equal(t, shownOperations, strings.Count(shown(), "Operation rotate-credentials-start"))
+	assert.True(t, strings.HasSuffix(shown(), "… and 2 operations before; -o json has them\n"), shown())
 }
 
 // A source that cannot be read begins no sync: why none comes, and since when, stands above those that there were.

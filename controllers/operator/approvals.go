@@ -108,9 +108,14 @@ func passedText(ids []string) string {
 }
 
 // PassedBy is the part of the message of a sync that names the approvals by which something passed; empty where there is none.
-func PassedBy(message string) string {
+func PassedBy(message string) string { return partOf(message, passedBy) }
+
+// AskedFor is the part of the message of a sync that names the operation that was taken up with it, and who had asked; empty where there is none.
+func AskedFor(message string) string { return partOf(message, "taken up: ") }
+
+func partOf(message, begins string) string {
 	for part := range strings.SplitSeq(message, "; ") {
-		if strings.HasPrefix(part, passedBy) {
+		if strings.HasPrefix(part, begins) {
 			return part
 		}
 	}

@@ -44,3 +44,14 @@ func executedBy(j *job, now, before []landscapev1alpha1.OperationRecord) string 
 	}
 	return listed(out)
 }
+
+// takenUp are the operations that a sync has begun because somebody asked the Garden for them.
+func takenUp(report *landscape.Report) string {
+	var out []string
+	for _, one := range report.Owners {
+		if one.TakenUp != nil {
+			out = append(out, one.TakenUp.String())
+		}
+	}
+	return listed(out)
+}

@@ -138,16 +138,17 @@ func (s *syncer) applied(j *job, report *landscape.Report, totals map[string]int
 	case published != "":
 		message = published
 	}
-	if (passed != "" || executed != "") && !j.record { // also where no object was written
+	asked := takenUp(report)
+	if (passed != "" || executed != "" || asked != "") && !j.record { // also where no object was written
 		s.begin(j, j.began)
 	}
-	message = joined(message, passed, executed)
+	message = joined(message, passed, executed, asked)
 	if text := listed(o.operations); text != "" {
 		message += "; " + text
 	}
 	switch {
 	case err != nil:
-		result, message = landscapev1alpha1.SyncFailed, joined(passed, listed(j.tries.problems))
+		result, message = landscapev1alpha1.SyncFailed, joined(passed, asked, listed(j.tries.problems))
 	case o.held > 0:
 		result, message = landscapev1alpha1.SyncHeld, message+"; "+o.heldText
 	}

@@ -166,6 +166,8 @@ type Report struct {
 	// Changed is how many objects were written; Written says what was done with them.
 	Changed int   `json:"changed"`
 	Written Tally `json:"written"`
+	// TakenUp is the operation that the owner was asked for; nil for none.
+	TakenUp *TakenUp `json:"takenUp,omitempty"`
 }
 
 // HeldObjects are deletions that the gate keeps back on one cluster.
@@ -184,7 +186,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, o *Owner) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	run := &run{Reconciler: r, owner: o, status: status, report: &Report{Owner: o.String()}, patient: true}
+	run := &run{Reconciler: r, owner: o, status: status, report: &Report{Owner: o.String(), TakenUp: status.takenUp}, patient: true}
 	stopCare := r.careWhile(ctx, o)
 	err = errors.Join(panics.Safe(func() error { return run.reconcile(ctx) })(), refused)
 	if err != nil && !errors.Is(ctx.Err(), context.Canceled) {

@@ -73,6 +73,8 @@ type statusWriter struct {
 	generation int64
 	// deleting says that the operation is the deletion.
 	deleting bool
+	// takenUp is what the owner was asked for; nil for nothing.
+	takenUp *TakenUp
 	// write sends fields of the status.
 	write func(ctx context.Context, fields map[string]any) error
 
@@ -113,6 +115,7 @@ func (s *statusWriter) begin(ctx context.Context) (refused, err error) {
 	if err := s.processing(ctx, live, status, fields); err != nil {
 		return nil, err
 	}
+	s.takenUp = takenUpOf(o, live, asked)
 	return refused, o.takeAway(ctx, asked)
 }
 
