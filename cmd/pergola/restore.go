@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/pergola-dev/pergola/controllers/landscape"
 	"github.com/pergola-dev/pergola/controllers/recovery"
 )
 
@@ -73,7 +74,7 @@ func (r *restoring) run(cmd *cobra.Command, dir string) error {
 		if err != nil {
 			return err
 		}
-		if err := r.print(cmd, p, "would be "); err != nil {
+		if err := r.print(cmd, c, p, true); err != nil {
 			return err
 		}
 		if p.Writes() || len(p.Refused()) > 0 {
@@ -88,7 +89,7 @@ func (r *restoring) run(cmd *cobra.Command, dir string) error {
 	if err != nil {
 		return err
 	}
-	if err := r.print(cmd, p, ""); err != nil {
+	if err := r.print(cmd, c, p, false); err != nil {
 		return err
 	}
 	return incomplete(p)
@@ -109,7 +110,7 @@ var restored = map[recovery.Action]string{
 	recovery.Create: "made", recovery.Complete: "completed", recovery.Unchanged: "left as it is", recovery.Keep: "left as it is", recovery.Refuse: "refused",
 }
 
-func (r *restoring) print(cmd *cobra.Command, p *recovery.Plan, would string) error {
+func (r *restoring) print(cmd *cobra.Command, c *landscape.Converger, p *recovery.Plan, dry bool) error {
 	out := cmd.OutOrStdout()
 	if r.output == formatJSON {
 		enc := json.NewEncoder(out)
@@ -117,8 +118,16 @@ func (r *restoring) print(cmd *cobra.Command, p *recovery.Plan, would string) er
 		enc.SetIndent("", "  ")
 		return enc.Encode(p)
 	}
-	counts := map[recovery.Action]int{}
+	would := ""
+	if dry {
+		would = "would be "
+	}
+	counts, cluster := map[recovery.Action]int{}, ""
 	for _, s := range p.Steps {
+		if s.Cluster != cluster {
+			cluster = s.Cluster
+			fmt.Fprintf(out, "Cluster %s, at %s:\n", printable(cluster), printable(c.Cluster(cluster).RESTConfig().Host))
+		}
 		counts[s.Action]++
 		if s.Action == recovery.Unchanged {
 			continue
@@ -132,11 +141,13 @@ func (r *restoring) print(cmd *cobra.Command, p *recovery.Plan, would string) er
 	for _, left := range p.Left {
 		fmt.Fprintf(out, "%s: not restored: %s\n", printable(left.Cluster), printable(left.Reason))
 	}
-	verdict := "restored"
-	if would != "" {
-		verdict = "compared"
+	as := counts[recovery.Unchanged] + counts[recovery.Keep]
+	if dry {
+		_, err := fmt.Fprintf(out, "Nothing was written. A restore of backup %s would make %d, complete %d, leave %d as they are and refuse %d.\n", printable(p.Backup),
+			counts[recovery.Create], counts[recovery.Complete], as, counts[recovery.Refuse])
+		return err
 	}
-	_, err := fmt.Fprintf(out, "Backup %s is %s: %d %smade, %d %scompleted, %d as they are, %d refused.\n", printable(p.Backup), verdict, counts[recovery.Create], would, counts[recovery.Complete], would,
-		counts[recovery.Unchanged]+counts[recovery.Keep], counts[recovery.Refuse])
+	_, err := fmt.Fprintf(out, "Backup %s is restored: %d made, %d completed, %d as they are, %d refused.\n", printable(p.Backup), counts[recovery.Create], counts[recovery.Complete],
+		as, counts[recovery.Refuse])
 	return err
 }

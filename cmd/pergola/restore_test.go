@@ -45,7 +45,9 @@ func TestRestore(t *testing.T) {
 	}
 	o := restore("--from", file, "--dry-run")
 	assert.Equal(t, 1, o.code, "%+v", o)
-	assert.Contains(t, o.stdout, "runtime: Garden local: would be made\nruntime: Secret garden/ca-12345678: would be made\naway: not restored: there is no access to it\n")
+	assert.Regexp(t, `(?m)^Cluster runtime, at https://127\.0\.0\.1:\d+/?:$`, o.stdout)
+	assert.Contains(t, o.stdout, ":\nruntime: Garden local: would be made\nruntime: Secret garden/ca-12345678: would be made\naway: not restored: there is no access to it\n"+
+		"Nothing was written. A restore of backup of-uid-of-before would make 2, complete 0, leave 0 as they are and refuse 0.\n")
 	p := decode[recovery.Plan](t, restore("--from", file, "--dry-run", "-o", "json"))
 	require.Len(t, p.Steps, 2)
 	assert.Equal(t, recovery.Create, p.Steps[1].Action)
@@ -55,7 +57,7 @@ func TestRestore(t *testing.T) {
 	assert.Contains(t, o.stdout, "Backup of-uid-of-before is restored: 2 made, 0 completed, 0 as they are, 0 refused.\n")
 	o = restore("--from", file, "--cluster", "runtime", "--dry-run")
 	assert.Equal(t, 0, o.code, "%+v", o)
-	assert.Contains(t, o.stdout, "Backup of-uid-of-before is compared: 0 would be made, 0 would be completed, 2 as they are, 0 refused.\n")
+	assert.Contains(t, o.stdout, "Nothing was written. A restore of backup of-uid-of-before would make 0, complete 0, leave 2 as they are and refuse 0.\n")
 
 	o = restore("--from", archive("of-another"))
 	assert.Equal(t, 1, o.code)

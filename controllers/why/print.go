@@ -197,7 +197,7 @@ func show(v *Value) string {
 		text = "\n" + strings.TrimSpace(string(doc))
 	}
 	if r := []rune(text); len(r) > maxShown {
-		text = string(r[:maxShown]) + "…"
+		text = fmt.Sprintf("%s…\n(%d characters more; -o json shows all)", string(r[:maxShown]), len(r)-maxShown)
 	}
 	return text
 }

@@ -1,6 +1,7 @@
 package why
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -25,4 +26,14 @@ func TestAnswersArePrintable(t *testing.T) {
 	for _, line := range strings.Split(b.String(), "\n")[1:] {
 		assert.NotRegexp(t, "^ {0,10}Pergola says", line)
 	}
+}
+
+// A value that is too long for a terminal says how much of it is missing, and what shows it whole.
+func TestLongValues(t *testing.T) {
+	long := map[string]any{"text": strings.Repeat("ä", maxShown)}
+	shown := show(&Value{Value: long})
+	assert.True(t, strings.HasSuffix(shown, fmt.Sprintf("ä…\n(%d characters more; -o json shows all)", len("\ntext: "))), shown)
+	fits := map[string]any{"text": strings.Repeat("ä", maxShown-len("\ntext: "))}
+	assert.Equal(t, "\ntext: "+fits["text"].(string), show(&Value{Value: fits}))
+	assert.Equal(t, strings.Repeat("a", 2*maxShown), show(&Value{Value: strings.Repeat("a", 2*maxShown)}), "a line of text is whole")
 }
