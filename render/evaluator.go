@@ -91,8 +91,14 @@ func (e *evaluator) given(in *Input, images map[string]string) (cue.Value, error
 	if err != nil {
 		return cue.Value{}, err
 	}
-	e.inputs[in] = e.ctx.Encode(values, cue.NilIsAny(true))
+	e.inputs[in] = e.encode(values)
 	return e.inputs[in], nil
+}
+
+// encode makes CUE of what is filled in. A null stays one: what was left out of a declaration is not there (withoutEmpty), and in parts
+// of free form a null is a value. CUE would take it for any value, which is none that can be rendered.
+func (e *evaluator) encode(values map[string]any) cue.Value {
+	return e.ctx.Encode(values, cue.NilIsAny(false))
 }
 
 // Given is what is filled into each component of an owner besides the facts of the secrets that it requests, for who evaluates components by himself.

@@ -1,6 +1,8 @@
 package render
 
 import (
+	"reflect"
+
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -34,6 +36,7 @@ func ExtensionOf(obj *unstructured.Unstructured) Extension {
 	}
 	if spec, ok := obj.Object["spec"].(map[string]any); ok {
 		e.Spec = runtime.DeepCopyJSON(spec)
+		withoutEmpty(reflect.TypeFor[operatorv1alpha1.ExtensionSpec](), e.Spec)
 	}
 	resources, _ := e.Spec["resources"].([]any)
 	for _, item := range resources {

@@ -49,7 +49,7 @@ func flowsOf(catalogue fs.FS, in Input) (cue.Value, error) {
 	if err != nil {
 		return v, err
 	}
-	return v.Unify(eval.ctx.Encode(in.settings(), cue.NilIsAny(true))), nil
+	return v.Unify(eval.encode(in.settings())), nil
 }
 
 func decodeFlow(v cue.Value, operation string, in Input) (Flow, error) {

@@ -280,6 +280,7 @@ func toMap(object any) (map[string]any, error) {
 		return nil, err
 	}
 	delete(content, "status")
+	withoutEmpty(reflect.TypeOf(object), content)
 	if meta, ok := content["metadata"].(map[string]any); ok {
 		delete(meta, "creationTimestamp")
 		if annotations, ok := meta["annotations"].(map[string]any); ok {

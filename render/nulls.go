@@ -1,0 +1,69 @@
+package render
+
+import (
+	"reflect"
+	"strings"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// withoutEmpty leaves out of a declaration of the given type what is null, which to the API is as if it was not there. In the parts
+// of free form, such as providerConfig, a null is a value: who reads them decides what it means. The value itself is changed.
+func withoutEmpty(t reflect.Type, value any) any {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if freeForm[t] {
+		return value
+	}
+	switch v := value.(type) {
+	case map[string]any:
+		switch t.Kind() {
+		case reflect.Struct:
+			fieldsWithoutEmpty(t, v)
+		case reflect.Map:
+			entriesWithoutEmpty(v, func(string) reflect.Type { return t.Elem() })
+		}
+	case []any:
+		if t.Kind() == reflect.Slice {
+			for i := range v {
+				v[i] = withoutEmpty(t.Elem(), v[i])
+			}
+		}
+	}
+	return value
+}
+
+// freeForm are the types of parts that the API takes as they are.
+var freeForm = map[reflect.Type]bool{
+	reflect.TypeFor[runtime.RawExtension](): true,
+	reflect.TypeFor[apiextensionsv1.JSON](): true,
+}
+
+func fieldsWithoutEmpty(t reflect.Type, object map[string]any) {
+	types := map[string]reflect.Type{}
+	for i := range t.NumField() {
+		field := t.Field(i)
+		switch name, _, _ := strings.Cut(field.Tag.Get("json"), ","); {
+		case name == "" && field.Anonymous:
+			withoutEmpty(field.Type, object)
+		case name != "" && name != "-":
+			types[name] = field.Type
+		}
+	}
+	entriesWithoutEmpty(object, func(name string) reflect.Type { return types[name] })
+}
+
+// entriesWithoutEmpty passes over the entries whose type is not known here.
+func entriesWithoutEmpty(object map[string]any, typeOf func(name string) reflect.Type) {
+	for name, value := range object {
+		switch t := typeOf(name); {
+		case t == nil:
+		case value == nil:
+			delete(object, name)
+		default:
+			object[name] = withoutEmpty(t, value)
+		}
+	}
+}
