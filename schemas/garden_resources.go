@@ -4,6 +4,9 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
 // autoscaled are the resources that an autoscaler knows.
@@ -45,6 +48,21 @@ func gardenAutoscaling(in ruleInput) []finding {
 	etcd := spec.at("virtualCluster", "etcd")
 	r.minAllowed(etcd.at("main", "autoscaling"), map[string]string{"memory": "300M"})
 	r.minAllowed(etcd.at("events", "autoscaling"), map[string]string{"memory": "60M"})
+	return r.findings
+}
+
+// gardenDurations checks the durations that components are started with. A TTL of 0s means that nothing is cached.
+func gardenDurations(in ruleInput) []finding {
+	r, dashboard := &report{}, gardenComponent(in.object, "gardenerDashboard")
+	kubernetes := tree{value: in.object}.at("spec", "virtualCluster", "kubernetes")
+	r.durations(0, kubernetes.at("kubeAPIServer", "authentication", "webhook", "cacheTTL"))
+	r.durations(time.Second, kubernetes.at("kubeControllerManager", "certificateSigningDuration"), dashboard.at("gitHub", "pollInterval"), dashboard.at("oidcConfig", "sessionLifetime"))
+	return r.findings
+}
+
+func gardenAnnotations(in ruleInput) []finding {
+	r, annotations := &report{}, tree{value: in.object}.at("spec", "runtimeCluster", "settings", "loadBalancerServices", "annotations")
+	r.apiErrors(apivalidation.ValidateAnnotations(annotations.textMap(), field.NewPath(annotations.path)))
 	return r.findings
 }
 

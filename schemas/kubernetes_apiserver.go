@@ -146,6 +146,8 @@ func (r *report) encryption(config tree, always []string) {
 			r.add(item, TypeInvalid, "events are stored in the core group; write \"events\"")
 		case gr.Group == "extensions":
 			r.add(item, TypeInvalid, "the group extensions does not exist any more")
+		case len(validation.IsDNS1123Label(gr.Resource)) > 0 || gr.Group != "" && len(validation.IsDNS1123Subdomain(gr.Group)) > 0:
+			r.add(item, TypeInvalid, "%q is not the name of a resource such as configmaps or deployments.apps", text)
 		}
 		if first, double := seen[gr]; double {
 			r.add(item, TypeDuplicate, "%q is listed already as %s", text, first)
