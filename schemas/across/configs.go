@@ -1,12 +1,14 @@
 package across
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"sync"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -19,6 +21,7 @@ import (
 	auditvalidation "k8s.io/apiserver/pkg/apis/audit/validation"
 	authenticationcel "k8s.io/apiserver/pkg/authentication/cel"
 	authorizationcel "k8s.io/apiserver/pkg/authorization/cel"
+	"sigs.k8s.io/yaml"
 
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 	"github.com/pergola-dev/pergola/schemas"
@@ -35,10 +38,12 @@ const (
 	policyRef       = ".auditConfig.auditPolicy.configMapRef"
 )
 
-// The keys of ConfigMaps with configuration of an API server.
+// The keys of ConfigMaps with configuration of an API server, and with that of the dashboard.
 const (
 	keyPolicy = "policy"
 	keyConfig = "config.yaml"
+
+	keyFrontend = "frontend-config.yaml"
 )
 
 // config is what a ConfigMap holds, read once.
@@ -97,6 +102,12 @@ func auditPolicies(servers ...string) func(*check) {
 			c.configOf(at, text(c.object(), strings.Split(at, ".")...), keyPolicy, readAuditPolicy)
 		}
 	}
+}
+
+// frontendConfig: what is handed on to the dashboard can be read. Source: pkg/operator/controller/garden/garden/components.go.
+func frontendConfig(c *check) {
+	const at = gardenDashboard + ".frontendConfigMapRef.name"
+	c.configOf(at, text(c.object(), strings.Split(at, ".")...), keyFrontend, readFrontend)
 }
 
 // structuredAuthentication: the configuration is one, and no issuer in it is that of the API server itself. Source:
@@ -197,6 +208,22 @@ func readAuthorization(content string) (runtime.Object, error) {
 	}
 	webhooks := sets.New(string(apiserver.TypeWebhook)) // Gardener adds the other types itself
 	return c, inWords(apiservervalidation.ValidateAuthorizationConfiguration(authorizationcel.NewDefaultCompiler(), nil, c, webhooks, webhooks))
+}
+
+// readFrontend reads what is merged into the configuration of the dashboard.
+func readFrontend(content string) (runtime.Object, error) {
+	raw, err := yaml.YAMLToJSON([]byte(content))
+	if err != nil {
+		return nil, fmt.Errorf("it is not YAML: %s", strings.TrimPrefix(err.Error(), "yaml: "))
+	}
+	var fields map[string]any
+	if json.Unmarshal(raw, &fields) != nil {
+		return nil, errors.New("it is not a map of the settings of the dashboard, such as landingPageUrl, branding and features")
+	}
+	if _, isMap := fields["features"].(map[string]any); fields["features"] != nil && !isMap {
+		return nil, errors.New("features is not a map of features that are true or false")
+	}
+	return &unstructured.Unstructured{Object: fields}, nil
 }
 
 // decoded reads a file of the given type.

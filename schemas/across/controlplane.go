@@ -131,7 +131,7 @@ func fileOf(field string) (keys []string, read func(string) (runtime.Object, err
 	case strings.HasSuffix(field, ".kubeconfigSecretName"), strings.Contains(field, ".structuredAuthorization.kubeconfigs["):
 		return []string{keyKubeconfig}, nil
 	case strings.HasSuffix(field, ".frontendConfigMapRef.name"):
-		return []string{"frontend-config.yaml"}, nil
+		return []string{keyFrontend}, readFrontend
 	case strings.HasSuffix(field, ".oidcConfig.certificateAuthoritySecretRef.name"):
 		return []string{"ca.crt"}, nil
 	case strings.HasSuffix(field, ".sni.secretName"), strings.HasSuffix(field, ".tlsSecretName"):

@@ -107,6 +107,7 @@ func configRules(def define) []rule {
 	return []rule{
 		def("Garden", "garden/audit-policy", policyTitle, policyDoc, "pkg/operator/webhook/validation", auditPolicies(gardenKube, gardenAPI)).about(gardenAPI+policyRef, gardenKube+policyRef),
 		def("Shoot", "shoot/audit-policy", policyTitle, policyDoc, webhooks+"auditpolicy", auditPolicies(shootKube)).about(shootKube + policyRef),
+		def("Garden", "garden/dashboard-frontend", "The ConfigMap of the dashboard's front end has a map of settings", "Its key frontend-config.yaml holds YAML with settings such as landingPageUrl, branding, themes and features, which become part of the configuration of the dashboard.", "pkg/operator/controller/garden/garden/components.go", frontendConfig).about(gardenDashboard+".frontendConfigMapRef"),
 		def("Garden", "garden/structured-authentication", authenticationTitle, authenticationDoc, webhooks+"authenticationconfig", structuredAuthentication(gardenKube)).about(gardenKube + ".structuredAuthentication"),
 		def("Shoot", "shoot/structured-authentication", authenticationTitle, authenticationDoc, webhooks+"authenticationconfig", structuredAuthentication(shootKube)).about(shootKube + ".structuredAuthentication"),
 		def("Garden", "garden/structured-authorization", authorizationTitle, authorizationDoc, webhooks+"authorizationconfig", structuredAuthorization(gardenKube)).about(gardenKube + ".structuredAuthorization"),
