@@ -49,6 +49,25 @@ func TestConfig(t *testing.T) {
 	}
 }
 
+// TestWrongField: what a field says that does not fit its type is a finding, and hides nothing that others say.
+func TestWrongField(t *testing.T) {
+	for name, wrong := range map[string]string{"a list": "gardenAPI: [crd]", "a text": "clusters: runtime", "a number": "suspend: 5"} {
+		t.Run(name, func(t *testing.T) {
+			l, violations, err := LoadFS(t.Context(), tree(map[string]string{
+				"landscape.yaml": withSpec("  " + wrong + "\n  external:\n  - {kind: Secret, namespace: garden, name: elsewhere}\n"),
+			}), ".", Options{})
+			require.NoError(t, err)
+			assert.Empty(t, violations)
+			require.Len(t, l.Config.Spec.External, 1)
+			assert.Equal(t, "elsewhere", l.Config.Spec.External[0].Name)
+			found, err := l.Validate(t.Context(), schemas.Options{})
+			require.NoError(t, err)
+			require.Len(t, found, 1, "%v", found)
+			assert.Equal(t, "spec."+strings.SplitN(wrong, ":", 2)[0], found[0].Field)
+		})
+	}
+}
+
 func TestEmptyConfig(t *testing.T) {
 	for name, test := range map[string]struct{ text, want string }{
 		"empty":         {"", "landscape.yaml:1:1: error: must hold an object of kind Landscape"},

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -129,14 +130,22 @@ func newLoader(ctx context.Context, fsys fs.FS, home string, opts Options) *load
 	}
 }
 
-// convertConfig gives the typed form of landscape.yaml. What does not fit the type is a finding of the schema.
+// convertConfig gives the typed form of landscape.yaml. A field of its spec that does not fit the type is a finding of the schema; the others count all
+// the same, or there would be findings about what they say.
 func (l *loader) convertConfig() {
 	d := l.landscape.ConfigDeclaration
 	if d == nil {
 		return
 	}
+	object := d.Object().DeepCopy().Object
+	if spec, is := object["spec"].(map[string]any); is {
+		maps.DeleteFunc(spec, func(field string, value any) bool {
+			one := map[string]any{"spec": map[string]any{field: value}}
+			return runtime.DefaultUnstructuredConverter.FromUnstructured(one, &landscapev1alpha1.Landscape{}) != nil
+		})
+	}
 	config := &landscapev1alpha1.Landscape{}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(d.Object().Object, config); err == nil {
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object, config); err == nil {
 		l.landscape.Config = config
 	}
 }
