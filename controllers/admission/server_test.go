@@ -109,7 +109,7 @@ func checkFinalizers(t *testing.T, w *world) {
 	require.NoError(t, w.past.Delete(w.ctx, live))
 	require.NoError(t, w.past.Get(w.ctx, client.ObjectKeyFromObject(live), live))
 	require.NotNil(t, live.GetDeletionTimestamp())
-	refusedAt(t, w.api.Update(w.ctx, laidOver(t, live, `spec: {runtimeCluster: {provider: {region: other}}}`), client.DryRunAll), "spec.virtualCluster.kubernetes.version", "FieldValueNotSupported")
+	refusedAt(t, w.api.Update(w.ctx, laidOver(t, live, `spec: {virtualCluster: {maintenance: {timeWindow: {begin: 230000+0100, end: 000000+0100}}}}`), client.DryRunAll), "spec.virtualCluster.kubernetes.version", "FieldValueNotSupported")
 	require.NoError(t, w.api.Update(w.ctx, laidOver(t, live, `metadata: {finalizers: null}`)))
 	assert.True(t, apierrors.IsNotFound(w.api.Get(w.ctx, client.ObjectKeyFromObject(live), live)))
 }
