@@ -103,9 +103,9 @@ func (c *Cluster) patch(ctx context.Context, m *meta.RESTMapping, path []string,
 	if err != nil {
 		return nil, false, err
 	}
-	answer := &unstructured.Unstructured{}
-	if err := answer.UnmarshalJSON(raw); err != nil {
-		return nil, false, safef("the answer of the server cannot be read")
+	answer, err := objectAnswered(raw)
+	if err != nil {
+		return nil, false, err
 	}
 	if !opts.dry {
 		c.observe(m, answer)
@@ -209,4 +209,13 @@ func saysGone(raw []byte) bool {
 		return false
 	}
 	return len(answer.GetFinalizers()) == 0 && (answer.GetDeletionTimestamp() == nil || grace != nil && *grace == 0)
+}
+
+// objectAnswered is the object that a server answered with. What cannot be read is not quoted: it may hold a Secret.
+func objectAnswered(raw []byte) (*unstructured.Unstructured, error) {
+	answer := &unstructured.Unstructured{}
+	if err := answer.UnmarshalJSON(raw); err != nil {
+		return nil, safef("the answer of the server cannot be read")
+	}
+	return answer, nil
 }

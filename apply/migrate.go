@@ -95,9 +95,5 @@ func (c *Cluster) replaceDry(ctx context.Context, ref Ref, o *unstructured.Unstr
 	if err != nil {
 		return nil, err
 	}
-	answer := &unstructured.Unstructured{}
-	if err := answer.UnmarshalJSON(raw); err != nil {
-		return nil, safef("the answer of the server cannot be read")
-	}
-	return answer, nil
+	return objectAnswered(raw)
 }

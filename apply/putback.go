@@ -74,9 +74,9 @@ func (c *Cluster) defaultedTemplate(ctx context.Context, namespace string, templ
 	if err != nil {
 		return nil, err
 	}
-	answer := &unstructured.Unstructured{}
-	if err := answer.UnmarshalJSON(raw); err != nil {
-		return nil, safef("the answer of the server cannot be read")
+	answer, err := objectAnswered(raw)
+	if err != nil {
+		return nil, err
 	}
 	full, _, _ := unstructured.NestedMap(answer.Object, "template")
 	return full, nil

@@ -22,6 +22,8 @@ import (
 	"testing/fstest"
 	"time"
 
+	"github.com/pergola-dev/pergola/hack/smallcatalogue"
+
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	admissionv1 "k8s.io/api/admission/v1"
@@ -31,7 +33,6 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
-	"github.com/pergola-dev/pergola/components"
 	"github.com/pergola-dev/pergola/controllers/landscape"
 	"github.com/pergola-dev/pergola/hack/apiserver"
 	"github.com/pergola-dev/pergola/landscapes"
@@ -62,12 +63,7 @@ func deploymentOf(name, image string) string {
 // smallCatalogue has a resource manager that is another program than upstream's, and something else with pods.
 func smallCatalogue(t *testing.T) fs.FS {
 	t.Helper()
-	out := fstest.MapFS{}
-	for _, name := range []string{"cue.mod/module.cue", "inputs.cue", "imagevector.yaml"} {
-		data, err := fs.ReadFile(components.FS, name)
-		require.NoError(t, err)
-		out[name] = &fstest.MapFile{Data: data}
-	}
+	out := smallcatalogue.New()
 	out["garden/flow.cue"] = &fstest.MapFile{Data: []byte("package flow\n\ngarden: _\n\n#Node: {\n\tbundles: [...string] | *[]\n\ttask: string | *\"\"\n\tafter: [string]: string\n\ttimeout: string | *\"1m\"\n\tif: bool | *true\n}\n" +
 		"flow: reconcile: nodes: [string]: #Node\nflow: delete: nodes: [string]: #Node\nflow: reconcile: nodes: pods: bundles: [\"pods\"]\nflow: delete: nodes: pods: bundles: [\"pods\"]\n")}
 	out["garden/pods/component.cue"] = &fstest.MapFile{Data: []byte("package component\n\ncomponent: {\n\tcondition: \"RuntimeComponentsHealthy\"\n\tbundles: pods: {cluster: \"runtime\", direct: true, source: cue: [\n\t\t" +

@@ -15,6 +15,8 @@ import (
 	"testing/fstest"
 	"time"
 
+	"github.com/pergola-dev/pergola/hack/smallcatalogue"
+
 	"github.com/stretchr/testify/require"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -71,14 +73,7 @@ func TestMain(m *testing.M) {
 
 // catalogueFiles is a catalogue of three components, each with a ConfigMap.
 func catalogueFiles() fstest.MapFS {
-	out := fstest.MapFS{}
-	for _, name := range []string{"cue.mod/module.cue", "inputs.cue", "imagevector.yaml"} {
-		data, err := fs.ReadFile(components.FS, name)
-		if err != nil {
-			panic(err)
-		}
-		out[name] = &fstest.MapFile{Data: data}
-	}
+	out := smallcatalogue.New()
 	flow := func(kind, nodes string) string {
 		return "package flow\n\n" + kind + ": _\n\n#Node: {\n\tbundles: [...string] | *[]\n\ttask: string | *\"\"\n\tafter: [string]: string\n\ttimeout: string | *\"1m\"\n\tif: bool | *true\n}\n" +
 			"flow: reconcile: nodes: [string]: #Node\nflow: delete: nodes: [string]: #Node\n" +

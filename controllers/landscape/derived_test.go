@@ -12,6 +12,8 @@ import (
 	"testing/fstest"
 	"time"
 
+	"github.com/pergola-dev/pergola/hack/smallcatalogue"
+
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
@@ -24,7 +26,6 @@ import (
 
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 	"github.com/pergola-dev/pergola/apply/flow"
-	"github.com/pergola-dev/pergola/components"
 	"github.com/pergola-dev/pergola/controllers/access"
 	"github.com/pergola-dev/pergola/controllers/owner"
 	"github.com/pergola-dev/pergola/hack/apiserver"
@@ -56,12 +57,7 @@ const someSecret = `ca: {kind: "ca", commonName: "test"}`
 // derivedCatalogue makes an object of the Garden in each cluster, the second one when the virtual garden answers.
 func derivedCatalogue(t *testing.T, requests string) fs.FS {
 	t.Helper()
-	out := fstest.MapFS{}
-	for _, name := range []string{"cue.mod/module.cue", "inputs.cue", "imagevector.yaml"} {
-		data, err := fs.ReadFile(components.FS, name)
-		require.NoError(t, err)
-		out[name] = &fstest.MapFile{Data: data}
-	}
+	out := smallcatalogue.New()
 	component := func(name, cluster, condition, secrets string) *fstest.MapFile {
 		return &fstest.MapFile{Data: []byte("package component\n\ncomponent: {\n\tcondition: \"" + condition + "\"\n\tsecrets: {" + secrets + "}\n\tbundles: \"" + name + "\": {cluster: \"" + cluster +
 			"\", direct: true, source: cue: [{apiVersion: \"v1\", kind: \"ConfigMap\", metadata: {name: \"" + name + "\", namespace: \"default\"}, data: {x: \"y\"}}]}\n}\n")}

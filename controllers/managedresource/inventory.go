@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
 
 	resourcesv1alpha1 "github.com/pergola-dev/pergola/api/resources/v1alpha1"
 	"github.com/pergola-dev/pergola/apply"
@@ -80,20 +81,20 @@ func (i *statusInventory) flush(ctx context.Context) error {
 
 // finish writes the status at the end of a pass, also of one that was interrupted.
 func (i *statusInventory) finish(ctx context.Context) error {
-	ctx, cancel := outlast(ctx, finishTimeout)
+	ctx, cancel := outlast(ctx, clock.RealClock{}, finishTimeout)
 	defer cancel()
 	return i.flush(ctx)
 }
 
 // outlast is a context that goes on for a limited time when ctx has ended. Before that it has no limit: requests have that of their own, which an API
 // server that is busy may need.
-func outlast(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
+func outlast(ctx context.Context, clk clock.Clock, limit time.Duration) (context.Context, context.CancelFunc) {
 	lasting, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() {
-		over := time.NewTimer(limit)
+		over := clk.NewTimer(limit)
 		defer over.Stop()
 		select {
-		case <-over.C:
+		case <-over.C():
 			cancel()
 		case <-lasting.Done():
 		}

@@ -5,21 +5,14 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"github.com/stretchr/testify/require"
-
-	"github.com/pergola-dev/pergola/components"
+	"github.com/pergola-dev/pergola/hack/smallcatalogue"
 )
 
 // smallCatalogue has one component for each kind of owner, so that landscapes with a Garden, a Seed and a Shoot are rendered at once. That
 // of the Garden is a Deployment, which is waited for before the ConfigMap "after" is applied.
 func smallCatalogue(t *testing.T) fs.FS {
 	t.Helper()
-	out := fstest.MapFS{}
-	for _, name := range []string{"cue.mod/module.cue", "inputs.cue", "imagevector.yaml"} {
-		data, err := fs.ReadFile(components.FS, name)
-		require.NoError(t, err)
-		out[name] = &fstest.MapFile{Data: data}
-	}
+	out := smallcatalogue.New()
 	flow := func(kind, nodes string) string {
 		return "package flow\n\n" + kind + ": _\n\n#Node: {\n\tbundles: [...string] | *[]\n\ttask: string | *\"\"\n\tafter: [string]: string\n\ttimeout: string | *\"10m\"\n\tif: bool | *true\n}\n" +
 			"flow: reconcile: nodes: [string]: #Node\nflow: delete: nodes: [string]: #Node\nflow: reconcile: nodes: {" + nodes + "}\nflow: delete: nodes: {" + nodes + "}\n"

@@ -11,6 +11,8 @@ import (
 	"testing/fstest"
 	"time"
 
+	"github.com/pergola-dev/pergola/hack/smallcatalogue"
+
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -23,7 +25,6 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/pergola-dev/pergola/apply"
-	"github.com/pergola-dev/pergola/components"
 	"github.com/pergola-dev/pergola/controllers/landscape"
 	"github.com/pergola-dev/pergola/controllers/owner"
 	"github.com/pergola-dev/pergola/hack/apiserver"
@@ -63,12 +64,7 @@ const requests = `
 // catalogue has one component, which shows by which UID things are named, and which CA counts.
 func catalogue(t *testing.T) fs.FS {
 	t.Helper()
-	out := fstest.MapFS{}
-	for _, name := range []string{"cue.mod/module.cue", "inputs.cue", "imagevector.yaml"} {
-		data, err := fs.ReadFile(components.FS, name)
-		require.NoError(t, err)
-		out[name] = &fstest.MapFile{Data: data}
-	}
+	out := smallcatalogue.New()
 	nodes := "nodes: [string]: #Node\n"
 	out["garden/flow.cue"] = &fstest.MapFile{Data: []byte("package flow\n\ngarden: _\n\n#Node: {\n\tbundles: [...string] | *[]\n\ttask: string | *\"\"\n\tafter: [string]: string\n\ttimeout: string | *\"1m\"\n\tif: bool | *true\n}\n" +
 		"flow: reconcile: " + nodes + "flow: delete: " + nodes + "flow: reconcile: nodes: only: bundles: [\"only\"]\nflow: delete: nodes: only: bundles: [\"only\"]\n")}
