@@ -63,13 +63,13 @@ type Component struct {
 	bundles   []bundleSpec
 	// chosen are the images that the vector gives for Images.
 	chosen map[string]string
-	// value is the component as it was evaluated.
-	value cue.Value
+	// value is the component as it was evaluated, and placements what its owner says of namespaces.
+	value, placements cue.Value
 }
 
 // release lets go of what was evaluated, once nobody asks for it any more: a value holds on to all that was evaluated with it, which is a
 // thousand times as much as what it came to.
-func (c *Component) release() { c.value, c.bundles = cue.Value{}, nil }
+func (c *Component) release() { c.value, c.placements, c.bundles = cue.Value{}, cue.Value{}, nil }
 
 // SecretRequests returns the requests of the component by name, in a stable order.
 func (c Component) SecretRequests() []string {
@@ -129,8 +129,7 @@ func (e *evaluator) component(dir string, in *Input, images map[string]string) (
 	if err := v.Err(); err != nil {
 		return Component{}, cueError(dir+": facts", err)
 	}
-	c.value = v.LookupPath(cue.ParsePath("component"))
-	return c, c.decode(c.value)
+	return c, c.decode(v)
 }
 
 var secretsPath = cue.ParsePath("facts.secrets")
@@ -141,8 +140,7 @@ func expecting(dir string, v, given cue.Value) (Component, error) {
 	if err != nil || !c.Enabled {
 		return c, err
 	}
-	c.value = v.LookupPath(cue.ParsePath("component"))
-	return c, c.decode(c.value)
+	return c, c.decode(v)
 }
 
 // asked fills something into a component, and reads what it says of itself.
@@ -163,7 +161,9 @@ func asked(dir string, v, given cue.Value) (Component, cue.Value, error) {
 	return c, v, nil
 }
 
-func (c *Component) decode(root cue.Value) error {
+func (c *Component) decode(v cue.Value) error {
+	root := v.LookupPath(cue.ParsePath("component"))
+	c.value, c.placements = root, v.LookupPath(cue.ParsePath("placements"))
 	if err := root.LookupPath(cue.ParsePath("images")).Decode(&c.Images); err != nil {
 		return cueError(c.Path+": component.images", err)
 	}

@@ -183,6 +183,7 @@ func (c Component) render(in Input, opts Options) ([]Bundle, error) {
 		}
 		bundles = append(bundles, newBundle(c, in, spec, objects))
 	}
+	declared := replicasIn(bundles)
 	for _, overlay := range opts.Overlays {
 		if overlay.Component == c.Path {
 			if err := applyOverlay(overlay, bundles, opts.probes[overlay.Name]); err != nil {
@@ -190,7 +191,7 @@ func (c Component) render(in Input, opts Options) ([]Bundle, error) {
 			}
 		}
 	}
-	if err := finish(bundles); err != nil {
+	if err := c.finish(bundles, declared); err != nil {
 		return nil, err
 	}
 	for i := range bundles {
@@ -241,9 +242,9 @@ func conventions(spec bundleSpec) (labels, inject map[string]string) {
 	return labels, inject
 }
 
-// finish hashes names across the component, since one bundle may refer to a
-// ConfigMap of another, and puts every bundle in order.
-func finish(bundles []Bundle) error {
+// finish makes workload available and hashes names across the component, since one bundle may refer to a
+// ConfigMap of another, and puts every bundle in order. replicas are those before the overlays.
+func (c Component) finish(bundles []Bundle, replicas map[workloadKey]int64) error {
 	var all []Object
 	for i := range bundles {
 		for _, o := range bundles[i].Objects {
@@ -253,6 +254,9 @@ func finish(bundles []Bundle) error {
 		}
 		bundles[i].giveNamespaces()
 		all = append(all, bundles[i].Objects...)
+	}
+	if err := c.makeAvailable(bundles, replicas); err != nil {
+		return err
 	}
 	if err := hashNames(all); err != nil {
 		return err

@@ -324,7 +324,7 @@ func (u *upstream) deploy(dir string) {
 			content[r.carrier] = append(content[r.carrier], r)
 		}
 	}
-	u.put(rest)
+	u.put(u.admitted(rest))
 	for _, name := range slices.Sorted(maps.Keys(carriers)) {
 		u.carry(carriers[name], content[name])
 	}

@@ -27,6 +27,7 @@ var (
 	validatingWebhooks = schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingwebhookconfigurations"}
 	leases             = schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"}
 	configMaps         = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
+	namespaces         = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
 )
 
 // thing is one object of a cluster, and where it is.

@@ -15,13 +15,13 @@ import (
 
 // TestCatalogueRegistersWhatIsAnswered: what the catalogue has of a Garden and of a Seed is what this package says of its webhooks.
 func TestCatalogueRegistersWhatIsAnswered(t *testing.T) {
-	tokens := Webhooks{ProjectedTokenMount: ProjectedTokenMount{Enabled: true}}
-	both := tokens
-	both.SeccompProfile.Enabled = true
+	always := Webhooks{ProjectedTokenMount: ProjectedTokenMount{Enabled: true}, HighAvailabilityConfig: HighAvailabilityConfig{Enabled: true}}
+	profiles := always
+	profiles.SeccompProfile.Enabled = true
 	for name, webhooks := range map[string]Webhooks{
-		"garden/gardener-resource-manager/cases/default": tokens,
-		"garden/gardener-resource-manager/cases/seccomp": both, // feature gate DefaultSeccompProfile
-		"seed/gardener-resource-manager/cases/default":   tokens,
+		"garden/gardener-resource-manager/cases/default": always,
+		"garden/gardener-resource-manager/cases/seccomp": profiles, // feature gate DefaultSeccompProfile
+		"seed/gardener-resource-manager/cases/default":   always,
 	} {
 		t.Run(name, func(t *testing.T) {
 			want, err := MutatingWebhookConfiguration(Configuration{

@@ -11,6 +11,7 @@ import (
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 	resourcesv1alpha1 "github.com/pergola-dev/pergola/api/resources/v1alpha1"
 	"github.com/pergola-dev/pergola/controllers/admission"
+	"github.com/pergola-dev/pergola/render/availability"
 )
 
 // Responsibility is which namespaces the webhooks for workload are about.
@@ -142,7 +143,7 @@ func (c Configuration) mutating() []mutatingWebhook {
 		{enabled: c.HighAvailabilityConfig.Enabled, name: "high-availability-config", path: PathHighAvailabilityConfig,
 			rules: slices.Concat(rules("apps", "v1", []string{"deployments", "statefulsets"}, changes...),
 				rules("autoscaling", "v2", []string{"horizontalpodautoscalers"}, changes...)),
-			namespaces: available, objects: c.managed(where(without(SkipHighAvailabilityConfig))), match: admissionregistrationv1.Equivalent},
+			namespaces: available, objects: c.managed(where(without(availability.Skip))), match: admissionregistrationv1.Equivalent},
 		{enabled: c.PodSchedulerName.Enabled, name: "pod-scheduler-name", path: PathPodSchedulerName, rules: podCreation,
 			namespaces: where(), objects: pods(), policy: admissionregistrationv1.Ignore},
 		{enabled: c.SeccompProfile.Enabled, name: "seccomp-profile", path: PathSeccompProfile, rules: podCreation,

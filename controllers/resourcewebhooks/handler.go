@@ -126,7 +126,7 @@ func (o Options) answers() map[string]answer {
 	}{
 		{o.CRDDeletionProtection.Enabled, PathCRDDeletionProtection, deletionProtection{o.Source}.answer},
 		{o.EndpointSliceHints.Enabled, PathEndpointSliceHints, mutating(endpointSliceKind, hintEndpoints)},
-		{o.HighAvailabilityConfig.Enabled, PathHighAvailabilityConfig, availability{o.HighAvailabilityConfig, target}.answer},
+		{o.HighAvailabilityConfig.Enabled, PathHighAvailabilityConfig, highAvailability{o.HighAvailabilityConfig, target}.answer},
 		{o.KubernetesServiceHost.Enabled, PathKubernetesServiceHost, mutating(podKind, o.KubernetesServiceHost.mutate)},
 		{o.PodKubeAPIServerLoadBalancing.Enabled, PathPodKubeAPIServerLoadBalancing, mutating(podKind, loadBalancing{target}.mutate)},
 		{o.PodSchedulerName.Enabled, PathPodSchedulerName, mutating(podKind, o.PodSchedulerName.mutate)},

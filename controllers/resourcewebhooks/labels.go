@@ -4,8 +4,6 @@ package resourcewebhooks
 const (
 	// SkipProjectedTokenMount is for pods that get no token mounted.
 	SkipProjectedTokenMount = "projected-token-mount.resources.gardener.cloud/skip"
-	// SkipHighAvailabilityConfig is for workload and autoscalers that keep their replicas and constraints.
-	SkipHighAvailabilityConfig = "high-availability-config.resources.gardener.cloud/skip"
 	// SkipSeccompProfile is for pods that get no seccomp profile.
 	SkipSeccompProfile = "seccompprofile.resources.gardener.cloud/skip"
 	// SkipSystemComponentsConfig is for pods that keep node selector and tolerations.
@@ -38,8 +36,4 @@ const (
 	ProjectedTokenExpirationSeconds = "projected-token-mount.resources.gardener.cloud/expiration-seconds"
 	// ProjectedTokenFileMode, on a pod, is the mode of the files of its token: decimal, or octal with a leading zero.
 	ProjectedTokenFileMode = "projected-token-mount.resources.gardener.cloud/file-mode"
-	// ZonePinning `true`, on a namespace, has its pods run in the zones of the namespace only.
-	ZonePinning = "high-availability-config.resources.gardener.cloud/zone-pinning"
-	// HostSpread `true`, on a workload, makes it a must that its pods run on different nodes.
-	HostSpread = "high-availability-config.resources.gardener.cloud/host-spread"
 )

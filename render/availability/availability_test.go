@@ -1,4 +1,4 @@
-package resourcewebhooks
+package availability
 
 import (
 	"fmt"
@@ -9,38 +9,57 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/yaml"
 
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 )
+
+// read makes a value of YAML, strictly.
+func read[T any](t *testing.T, text string) *T {
+	t.Helper()
+	value := new(T)
+	require.NoError(t, yaml.UnmarshalStrict([]byte(text), value), text)
+	return value
+}
+
+// same compares two values as they are written.
+func same[T any](t *testing.T, want string, got *T) {
+	t.Helper()
+	written := func(value *T) string {
+		text, err := yaml.Marshal(value)
+		require.NoError(t, err)
+		return string(text)
+	}
+	assert.Equal(t, written(read[T](t, want)), written(got))
+}
 
 func TestPlacement(t *testing.T) {
 	const tolerance, zones = gardencorev1beta1.HighAvailabilityConfigFailureToleranceType, gardencorev1beta1.HighAvailabilityConfigZones
 	none, zone := ptr.To(gardencorev1beta1.FailureToleranceType("")), ptr.To(gardencorev1beta1.FailureToleranceTypeZone)
 	for name, c := range map[string]struct {
 		annotations map[string]string
-		want        placement
+		want        Placement
 	}{
-		"nothing":              {nil, placement{}},
-		"zones":                {map[string]string{zones: "b,a,,b, c"}, placement{zones: []string{"a", "b", "c"}}},
-		"no zones":             {map[string]string{zones: ""}, placement{}},
-		"pinned":               {map[string]string{zones: "a", ZonePinning: "true"}, placement{zones: []string{"a"}, pinned: true}},
-		"pinned by no boolean": {map[string]string{ZonePinning: "enabled"}, placement{}},
-		"tolerates nothing":    {map[string]string{tolerance: ""}, placement{tolerance: none, pinned: true}},
-		"tolerates a zone":     {map[string]string{tolerance: "zone", zones: "a"}, placement{tolerance: zone, zones: []string{"a"}, pinned: true}},
+		"nothing":              {nil, Placement{}},
+		"zones":                {map[string]string{zones: "b,a,,b, c"}, Placement{Zones: []string{"a", "b", "c"}}},
+		"no zones":             {map[string]string{zones: ""}, Placement{}},
+		"pinned":               {map[string]string{zones: "a", ZonePinning: "true"}, Placement{Zones: []string{"a"}, ZonePinning: true}},
+		"pinned by no boolean": {map[string]string{ZonePinning: "enabled"}, Placement{}},
+		"tolerates nothing":    {map[string]string{tolerance: ""}, Placement{FailureTolerance: none, ZonePinning: true}},
+		"tolerates a zone":     {map[string]string{tolerance: "zone", zones: "a"}, Placement{FailureTolerance: zone, Zones: []string{"a"}, ZonePinning: true}},
 	} {
-		assert.Equal(t, c.want, placementOf(c.annotations), name)
+		assert.Equal(t, c.want, PlacementOf(c.annotations), name)
 	}
 }
 
 // namespaces by their tolerance; unsaid is one that does not say it.
 const unsaid = "unsaid"
 
-func in(tolerance string, zones ...string) placement {
-	p := placement{zones: zones}
+func in(tolerance string, zones ...string) Placement {
+	p := Placement{Zones: zones}
 	if tolerance != unsaid {
-		p.tolerance, p.pinned = ptr.To(gardencorev1beta1.FailureToleranceType(tolerance)), true
+		p.FailureTolerance, p.ZonePinning = ptr.To(gardencorev1beta1.FailureToleranceType(tolerance)), true
 	}
 	return p
 }
@@ -74,8 +93,8 @@ func TestReplicas(t *testing.T) {
 			d.Spec.Replicas = c.now
 			d.Labels = map[string]string{gardencorev1beta1.HighAvailabilityConfigType: c.component}
 			d.Annotations = map[string]string{gardencorev1beta1.HighAvailabilityConfigReplicas: c.own}
-			w := workload{&d.ObjectMeta, &d.Spec.Replicas, &d.Spec.Template, nil, true}
-			require.NoError(t, HighAvailabilityConfig{}.spread(in(c.tolerance), w, surroundings{scaled: c.scaled}))
+			w := OfDeployment(d)
+			require.NoError(t, in(c.tolerance).Spread(w, Surroundings{Scaled: c.scaled}, Tolerations{}))
 			assert.Equal(t, c.want, *d.Spec.Replicas)
 		})
 	}
@@ -84,7 +103,7 @@ func TestReplicas(t *testing.T) {
 		d.Spec.Replicas = ptr.To[int32](1)
 		d.Labels = map[string]string{gardencorev1beta1.HighAvailabilityConfigType: "server"}
 		d.Annotations = map[string]string{gardencorev1beta1.HighAvailabilityConfigReplicas: text}
-		err := HighAvailabilityConfig{}.spread(in(unsaid), workload{&d.ObjectMeta, &d.Spec.Replicas, &d.Spec.Template, nil, true}, surroundings{})
+		err := in(unsaid).Spread(OfDeployment(d), Surroundings{}, Tolerations{})
 		assert.ErrorContains(t, err, fmt.Sprintf("replicas is %q: want a number", text))
 	}
 }
@@ -114,7 +133,7 @@ func TestScaleWithin(t *testing.T) {
 			h.Spec.MinReplicas, h.Spec.MaxReplicas = c.least, c.most
 			h.Labels = map[string]string{gardencorev1beta1.HighAvailabilityConfigType: c.component}
 			h.Annotations = map[string]string{gardencorev1beta1.HighAvailabilityConfigReplicas: c.own}
-			require.NoError(t, scaleWithin(in(c.tolerance), h))
+			require.NoError(t, in(c.tolerance).ScaleWithin(h))
 			assert.Equal(t, c.wantLeast, h.Spec.MinReplicas)
 			assert.Equal(t, c.wantMost, h.Spec.MaxReplicas)
 		})
@@ -123,7 +142,7 @@ func TestScaleWithin(t *testing.T) {
 	h.Spec.MinReplicas = ptr.To[int32](1)
 	h.Labels = map[string]string{gardencorev1beta1.HighAvailabilityConfigType: "server"}
 	h.Annotations = map[string]string{gardencorev1beta1.HighAvailabilityConfigReplicas: "x"}
-	assert.ErrorContains(t, scaleWithin(in(unsaid), h), "want a number")
+	assert.ErrorContains(t, in(unsaid).ScaleWithin(h), "want a number")
 }
 
 func TestConstraints(t *testing.T) {
@@ -134,35 +153,35 @@ func TestConstraints(t *testing.T) {
 	)
 	host, zone := func(n int) string { return fmt.Sprintf(hardHosts, n) }, func(n int) string { return fmt.Sprintf(hardZones, n) }
 	for name, c := range map[string]struct {
-		place      placement
+		place      Placement
 		replicas   int32
 		hostSpread string
-		around     surroundings
+		around     Surroundings
 		want       []string
 	}{
-		"one replica":                  {in("zone", "a", "b", "c"), 1, "true", surroundings{severalNodes: true}, nil},
-		"none":                         {in("zone", "a", "b", "c"), 0, "true", surroundings{severalNodes: true}, nil},
-		"unsaid":                       {in(unsaid), 2, "", surroundings{severalNodes: true}, []string{softHosts}},
-		"unsaid, one zone":             {in(unsaid, "a"), 2, "", surroundings{severalNodes: true}, []string{softHosts}},
-		"unsaid, zones":                {in(unsaid, "a", "b"), 2, "", surroundings{severalNodes: true}, []string{softHosts, zone(2)}},
-		"unsaid, hosts":                {in(unsaid, "a", "b", "c"), 3, "true", surroundings{severalNodes: true}, []string{host(3), zone(3)}},
-		"unsaid, hosts, one node":      {in(unsaid), 2, "true", surroundings{}, []string{softHosts}},
-		"nothing":                      {in("", "a", "b"), 2, "", surroundings{severalNodes: true}, []string{softHosts}},
-		"nothing, hosts":               {in("", "a", "b"), 2, "true", surroundings{severalNodes: true}, []string{host(2)}},
-		"node":                         {in("node", "a"), 2, "", surroundings{severalNodes: true}, []string{host(2)}},
-		"node, three replicas":         {in("node", "a"), 3, "", surroundings{severalNodes: true}, []string{host(3)}},
-		"node, many replicas":          {in("node", "a"), 7, "", surroundings{severalNodes: true}, []string{host(3)}},
-		"node, scaled":                 {in("node", "a"), 2, "", surroundings{severalNodes: true, scaled: true, maxReplicas: 6}, []string{host(3)}},
-		"node, scaled to less":         {in("node", "a"), 2, "", surroundings{severalNodes: true, scaled: true, maxReplicas: 1}, []string{host(2)}},
-		"node, one node":               {in("node", "a"), 2, "", surroundings{}, []string{softHosts}},
-		"node, zones":                  {in("node", "a", "b"), 2, "", surroundings{severalNodes: true}, []string{host(2)}},
-		"zone":                         {in("zone", "a", "b", "c"), 2, "", surroundings{severalNodes: true}, []string{host(2), zone(2)}},
-		"zone, three replicas":         {in("zone", "a", "b", "c"), 3, "", surroundings{severalNodes: true}, []string{host(3), zone(3)}},
-		"zone, two zones, 3 replicas":  {in("zone", "a", "b"), 3, "", surroundings{severalNodes: true}, []string{host(3), zone(2)}},
-		"zone, one zone":               {in("zone", "a"), 3, "", surroundings{severalNodes: true}, []string{host(3)}},
-		"zone, scaled":                 {in("zone", "a", "b", "c"), 2, "", surroundings{severalNodes: true, scaled: true, maxReplicas: 3}, []string{host(3), zone(3)}},
-		"zone, one node":               {in("zone", "a", "b", "c"), 3, "", surroundings{}, []string{softHosts, zone(3)}},
-		"unsaid, hosts said otherwise": {in(unsaid), 2, "required", surroundings{severalNodes: true}, []string{softHosts}},
+		"one replica":                  {in("zone", "a", "b", "c"), 1, "true", Surroundings{SeveralNodes: true}, nil},
+		"none":                         {in("zone", "a", "b", "c"), 0, "true", Surroundings{SeveralNodes: true}, nil},
+		"unsaid":                       {in(unsaid), 2, "", Surroundings{SeveralNodes: true}, []string{softHosts}},
+		"unsaid, one zone":             {in(unsaid, "a"), 2, "", Surroundings{SeveralNodes: true}, []string{softHosts}},
+		"unsaid, zones":                {in(unsaid, "a", "b"), 2, "", Surroundings{SeveralNodes: true}, []string{softHosts, zone(2)}},
+		"unsaid, hosts":                {in(unsaid, "a", "b", "c"), 3, "true", Surroundings{SeveralNodes: true}, []string{host(3), zone(3)}},
+		"unsaid, hosts, one node":      {in(unsaid), 2, "true", Surroundings{}, []string{softHosts}},
+		"nothing":                      {in("", "a", "b"), 2, "", Surroundings{SeveralNodes: true}, []string{softHosts}},
+		"nothing, hosts":               {in("", "a", "b"), 2, "true", Surroundings{SeveralNodes: true}, []string{host(2)}},
+		"node":                         {in("node", "a"), 2, "", Surroundings{SeveralNodes: true}, []string{host(2)}},
+		"node, three replicas":         {in("node", "a"), 3, "", Surroundings{SeveralNodes: true}, []string{host(3)}},
+		"node, many replicas":          {in("node", "a"), 7, "", Surroundings{SeveralNodes: true}, []string{host(3)}},
+		"node, scaled":                 {in("node", "a"), 2, "", Surroundings{SeveralNodes: true, Scaled: true, MaxReplicas: 6}, []string{host(3)}},
+		"node, scaled to less":         {in("node", "a"), 2, "", Surroundings{SeveralNodes: true, Scaled: true, MaxReplicas: 1}, []string{host(2)}},
+		"node, one node":               {in("node", "a"), 2, "", Surroundings{}, []string{softHosts}},
+		"node, zones":                  {in("node", "a", "b"), 2, "", Surroundings{SeveralNodes: true}, []string{host(2)}},
+		"zone":                         {in("zone", "a", "b", "c"), 2, "", Surroundings{SeveralNodes: true}, []string{host(2), zone(2)}},
+		"zone, three replicas":         {in("zone", "a", "b", "c"), 3, "", Surroundings{SeveralNodes: true}, []string{host(3), zone(3)}},
+		"zone, two zones, 3 replicas":  {in("zone", "a", "b"), 3, "", Surroundings{SeveralNodes: true}, []string{host(3), zone(2)}},
+		"zone, one zone":               {in("zone", "a"), 3, "", Surroundings{SeveralNodes: true}, []string{host(3)}},
+		"zone, scaled":                 {in("zone", "a", "b", "c"), 2, "", Surroundings{SeveralNodes: true, Scaled: true, MaxReplicas: 3}, []string{host(3), zone(3)}},
+		"zone, one node":               {in("zone", "a", "b", "c"), 3, "", Surroundings{}, []string{softHosts, zone(3)}},
+		"unsaid, hosts said otherwise": {in(unsaid), 2, "required", Surroundings{SeveralNodes: true}, []string{softHosts}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			const own = "{maxSkew: 2, topologyKey: own, whenUnsatisfiable: DoNotSchedule, labelSelector: {matchLabels: {b: c}}}"
@@ -181,9 +200,9 @@ spec:
 				}
 				want += "]"
 			}
-			w := workload{&d.ObjectMeta, &d.Spec.Replicas, &d.Spec.Template, &metav1.LabelSelector{MatchLabels: d.Spec.Template.Labels}, true}
+			w := OfDeployment(d)
 			for range 2 {
-				require.NoError(t, HighAvailabilityConfig{}.spread(c.place, w, c.around))
+				require.NoError(t, c.place.Spread(w, c.around, Tolerations{}))
 				same(t, want, &d.Spec.Template.Spec.TopologySpreadConstraints)
 			}
 		})
@@ -193,13 +212,13 @@ spec:
 // Pods of a StatefulSet are found by its selector, which does not change, and counted whatever their revision.
 func TestConstraintsOfStatefulSets(t *testing.T) {
 	s := read[appsv1.StatefulSet](t, "{spec: {replicas: 2, selector: {matchExpressions: [{key: app, operator: Exists}]}, template: {metadata: {labels: {app: a, version: v2}}}}}")
-	w := workload{&s.ObjectMeta, &s.Spec.Replicas, &s.Spec.Template, s.Spec.Selector, false}
-	require.NoError(t, HighAvailabilityConfig{}.spread(in(unsaid), w, surroundings{}))
+	w := OfStatefulSet(s)
+	require.NoError(t, in(unsaid).Spread(w, Surroundings{}, Tolerations{}))
 	same(t, "[{maxSkew: 1, topologyKey: kubernetes.io/hostname, whenUnsatisfiable: ScheduleAnyway, labelSelector: {matchExpressions: [{key: app, operator: Exists}]}}]", &s.Spec.Template.Spec.TopologySpreadConstraints)
 
 	s.Spec.Template.Spec.TopologySpreadConstraints = nil
 	w.selector = nil // no valid StatefulSet, which is not for this webhook to say
-	require.NoError(t, HighAvailabilityConfig{}.spread(in(unsaid), w, surroundings{}))
+	require.NoError(t, in(unsaid).Spread(w, Surroundings{}, Tolerations{}))
 	assert.Equal(t, s.Spec.Template.Labels, s.Spec.Template.Spec.TopologySpreadConstraints[0].LabelSelector.MatchLabels)
 }
 
@@ -235,16 +254,16 @@ func TestPinToZones(t *testing.T) {
 		})
 	}
 	d := &appsv1.Deployment{}
-	w := workload{&d.ObjectMeta, &d.Spec.Replicas, &d.Spec.Template, nil, true}
-	require.NoError(t, HighAvailabilityConfig{}.spread(in(unsaid, "a"), w, surroundings{}))
-	require.NoError(t, HighAvailabilityConfig{}.spread(in(""), w, surroundings{}))
+	w := OfDeployment(d)
+	require.NoError(t, in(unsaid, "a").Spread(w, Surroundings{}, Tolerations{}))
+	require.NoError(t, in("").Spread(w, Surroundings{}, Tolerations{}))
 	assert.Nil(t, d.Spec.Template.Spec.Affinity, "pinned to none, or zones without a pin")
-	require.NoError(t, HighAvailabilityConfig{}.spread(in("", "a"), w, surroundings{}))
+	require.NoError(t, in("", "a").Spread(w, Surroundings{}, Tolerations{}))
 	assert.NotNil(t, d.Spec.Template.Spec.Affinity)
 }
 
 func TestTolerate(t *testing.T) {
-	settings := HighAvailabilityConfig{DefaultNotReadyTolerationSeconds: ptr.To[int64](60), DefaultUnreachableTolerationSeconds: ptr.To[int64](30)}
+	settings := Tolerations{NotReady: ptr.To[int64](60), Unreachable: ptr.To[int64](30)}
 	const notReady = "{key: node.kubernetes.io/not-ready, operator: Exists, effect: NoExecute, tolerationSeconds: 60}"
 	const unreachable = "{key: node.kubernetes.io/unreachable, operator: Exists, effect: NoExecute, tolerationSeconds: 30}"
 	for name, c := range map[string]struct{ have, want string }{
@@ -257,7 +276,7 @@ func TestTolerate(t *testing.T) {
 			d := &appsv1.Deployment{}
 			d.Spec.Template.Spec.Tolerations = *read[[]corev1.Toleration](t, c.have)
 			for range 2 {
-				require.NoError(t, settings.spread(in(unsaid), workload{&d.ObjectMeta, &d.Spec.Replicas, &d.Spec.Template, nil, true}, surroundings{}))
+				require.NoError(t, in(unsaid).Spread(OfDeployment(d), Surroundings{}, settings))
 				same(t, c.want, &d.Spec.Template.Spec.Tolerations)
 			}
 		})

@@ -1,4 +1,4 @@
-package resourcewebhooks
+package availability
 
 import (
 	"slices"
@@ -9,8 +9,8 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// workload is what a Deployment and a StatefulSet have in common.
-type workload struct {
+// Workload is what a Deployment and a StatefulSet have in common. It refers to the object that it was made of, which Spread changes.
+type Workload struct {
 	metadata *metav1.ObjectMeta
 	replicas **int32
 	template *corev1.PodTemplateSpec
@@ -20,33 +20,47 @@ type workload struct {
 	revisions bool
 }
 
-// surroundings are facts from the cluster about a workload.
-type surroundings struct {
-	// scaled says that an autoscaler sets the replicas, up to maxReplicas.
-	scaled      bool
-	maxReplicas int32
-	// severalNodes says that there is more than one node.
-	severalNodes bool
+// OfDeployment has the pods of each revision spread by themselves, so the labels of the new one may be others.
+func OfDeployment(d *appsv1.Deployment) Workload {
+	return Workload{&d.ObjectMeta, &d.Spec.Replicas, &d.Spec.Template, &metav1.LabelSelector{MatchLabels: d.Spec.Template.Labels}, true}
 }
+
+// OfStatefulSet has the pods of both revisions counted, so what selects them must not change when labels do.
+func OfStatefulSet(s *appsv1.StatefulSet) Workload {
+	return Workload{&s.ObjectMeta, &s.Spec.Replicas, &s.Spec.Template, s.Spec.Selector, false}
+}
+
+// Surroundings are facts about a workload that it does not say itself.
+type Surroundings struct {
+	// Scaled says that an autoscaler sets the replicas, up to MaxReplicas.
+	Scaled      bool
+	MaxReplicas int32
+	// SeveralNodes says that there is more than one node.
+	SeveralNodes bool
+}
+
+// Tolerations are how long pods stay on a node that is not ready, or not reachable, in seconds, where they do not say so themselves; nil leaves
+// them to Kubernetes (300).
+type Tolerations struct{ NotReady, Unreachable *int64 }
 
 // hosts is the number of nodes that pods are spread over at least, where they must be.
 const hosts = 3
 
-// spread sets replicas, zones, constraints and tolerations of a workload.
-func (c HighAvailabilityConfig) spread(place placement, w workload, around surroundings) error {
-	wanted, err := place.replicas(w.metadata, *w.replicas)
+// Spread sets replicas, zones, constraints and tolerations of a workload in a namespace.
+func (p Placement) Spread(w Workload, around Surroundings, tolerated Tolerations) error {
+	wanted, err := p.replicas(w.metadata, *w.replicas)
 	if err != nil {
 		return err
 	}
 	// An autoscaler knows better how many are needed, if not fewer.
-	if wanted != nil && (!around.scaled || **w.replicas < *wanted) {
+	if wanted != nil && (!around.Scaled || **w.replicas < *wanted) {
 		*w.replicas = wanted
 	}
 	spec := &w.template.Spec
-	if place.pinned && len(place.zones) > 0 {
-		pinToZones(spec, place.zones)
+	if p.ZonePinning && len(p.Zones) > 0 {
+		pinToZones(spec, p.Zones)
 	}
-	if constraints := place.constraints(w, around); len(constraints) > 0 {
+	if constraints := p.constraints(w, around); len(constraints) > 0 {
 		others := slices.DeleteFunc(slices.Clone(spec.TopologySpreadConstraints), func(c corev1.TopologySpreadConstraint) bool {
 			return c.TopologyKey == corev1.LabelHostname || c.TopologyKey == corev1.LabelTopologyZone
 		})
@@ -57,8 +71,8 @@ func (c HighAvailabilityConfig) spread(place placement, w workload, around surro
 			countRevision(&spec.TopologySpreadConstraints[i])
 		}
 	}
-	tolerate(spec, corev1.TaintNodeNotReady, c.DefaultNotReadyTolerationSeconds)
-	tolerate(spec, corev1.TaintNodeUnreachable, c.DefaultUnreachableTolerationSeconds)
+	tolerate(spec, corev1.TaintNodeNotReady, tolerated.NotReady)
+	tolerate(spec, corev1.TaintNodeUnreachable, tolerated.Unreachable)
 	return nil
 }
 
@@ -86,28 +100,28 @@ func pinToZones(spec *corev1.PodSpec, zones []string) {
 }
 
 // constraints spread two and more replicas over nodes and zones.
-func (p placement) constraints(w workload, around surroundings) []corev1.TopologySpreadConstraint {
+func (p Placement) constraints(w Workload, around Surroundings) []corev1.TopologySpreadConstraint {
 	replicas := ptr.Deref(*w.replicas, 0)
 	if replicas <= 1 {
 		return nil
 	}
 	most := replicas
-	if around.scaled {
+	if around.Scaled {
 		// The autoscaler may not be mutated yet, and allow fewer.
-		most = max(most, around.maxReplicas)
+		most = max(most, around.MaxReplicas)
 	}
 	selector := w.selector
 	if selector == nil {
 		selector = &metav1.LabelSelector{MatchLabels: w.template.Labels}
 	}
 	overHosts := corev1.TopologySpreadConstraint{TopologyKey: corev1.LabelHostname, MaxSkew: 1, WhenUnsatisfiable: corev1.ScheduleAnyway, LabelSelector: selector.DeepCopy()}
-	if p.mustSpreadHosts(w.metadata.Annotations) && around.severalNodes {
+	if p.MustSpreadHosts(w.metadata.Annotations) && around.SeveralNodes {
 		overHosts.WhenUnsatisfiable, overHosts.MinDomains = corev1.DoNotSchedule, ptr.To(min(hosts, most))
 	}
 	result := []corev1.TopologySpreadConstraint{overHosts}
 	if p.mustSpreadZones() {
 		result = append(result, corev1.TopologySpreadConstraint{TopologyKey: corev1.LabelTopologyZone, MaxSkew: 1, WhenUnsatisfiable: corev1.DoNotSchedule,
-			MinDomains: ptr.To(min(int32(len(p.zones)), most)), LabelSelector: selector.DeepCopy()})
+			MinDomains: ptr.To(min(int32(len(p.Zones)), most)), LabelSelector: selector.DeepCopy()})
 	}
 	return result
 }
@@ -121,7 +135,7 @@ func countRevision(c *corev1.TopologySpreadConstraint) {
 	if _, ok := c.LabelSelector.MatchLabels[appsv1.DefaultDeploymentUniqueLabelKey]; ok {
 		return
 	}
-	if slices.ContainsFunc(c.LabelSelector.MatchExpressions, func(r metav1.LabelSelectorRequirement) bool { return isRevision(r.Key) }) {
+	if slices.ContainsFunc(c.LabelSelector.MatchExpressions, func(r metav1.LabelSelectorRequirement) bool { return r.Key == appsv1.DefaultDeploymentUniqueLabelKey }) {
 		return
 	}
 	c.MatchLabelKeys = append(c.MatchLabelKeys, appsv1.DefaultDeploymentUniqueLabelKey)

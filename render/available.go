@@ -1,0 +1,260 @@
+package render
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/utils/ptr"
+
+	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
+	resourcesv1alpha1 "github.com/pergola-dev/pergola/api/resources/v1alpha1"
+	"github.com/pergola-dev/pergola/render/availability"
+)
+
+// availableKinds are those that a webhook of upstream's makes highly available.
+var availableKinds = []schema.GroupKind{deploymentKind, statefulSetKind, autoscalerKind}
+
+var (
+	deploymentKind  = schema.GroupKind{Group: appsv1.GroupName, Kind: "Deployment"}
+	statefulSetKind = schema.GroupKind{Group: appsv1.GroupName, Kind: "StatefulSet"}
+	autoscalerKind  = schema.GroupKind{Group: autoscalingv2.GroupName, Kind: "HorizontalPodAutoscaler"}
+)
+
+// tolerated is how long pods stay on a node that is gone. Upstream: the defaults of nodeToleration in the configuration of gardener-operator and
+// gardenlet.
+var tolerated = availability.Tolerations{NotReady: ptr.To[int64](60), Unreachable: ptr.To[int64](60)}
+
+// placementSpec is the evaluated #Placement of a namespace.
+type placementSpec struct {
+	Zones            []string                                `json:"zones"`
+	FailureTolerance *gardencorev1beta1.FailureToleranceType `json:"failureTolerance"`
+	ZonePinning      bool                                    `json:"zonePinning"`
+}
+
+// makeAvailable gives workload in the namespaces that have a placement the replicas, zones and tolerations that the webhook of
+// gardener-resource-manager would give it. Another number of replicas than the one declared was written by an overlay, who means it: the webhook is told by the
+// annotation that there is for it.
+func (c Component) makeAvailable(bundles []Bundle, declared map[workloadKey]int64) error {
+	around := autoscaled(bundles)
+	var places map[string]placementSpec
+	for _, b := range bundles {
+		if b.Cluster != ClusterRuntime && b.Cluster != ClusterSeed {
+			continue
+		}
+		for _, o := range b.Objects {
+			kind := o.GroupVersionKind().GroupKind()
+			if !slices.Contains(availableKinds, kind) {
+				continue
+			}
+			if _, skipped := o.GetLabels()[availability.Skip]; skipped {
+				continue
+			}
+			if places == nil { // most components have no workload
+				if err := c.placements.Decode(&places); err != nil {
+					return cueError(c.Path+": placements", err)
+				}
+			}
+			place, ok := places[o.GetNamespace()]
+			if !ok {
+				continue
+			}
+			key := keyOfWorkload(o.Unstructured)
+			if before, known := declared[key]; known && !around[key].Scaled {
+				keepReplicas(o.Unstructured, before)
+			}
+			if err := applyPlacement(o.Unstructured, place.placement(), around[key], b.Delivery.injected()); err != nil {
+				return fmt.Errorf("bundle %s: %s %s at %s: %w", b.Name, o.GetKind(), o.GetName(), o.Origin, err)
+			}
+		}
+	}
+	return nil
+}
+
+type workloadKey struct {
+	schema.GroupKind
+	namespace, name string
+}
+
+func keyOfWorkload(o *unstructured.Unstructured) workloadKey {
+	return workloadKey{o.GroupVersionKind().GroupKind(), o.GetNamespace(), o.GetName()}
+}
+
+// replicasIn are the numbers of replicas that workload of bundles has; one where none is written, which is the default.
+func replicasIn(bundles []Bundle) map[workloadKey]int64 {
+	out := map[workloadKey]int64{}
+	for _, b := range bundles {
+		for _, o := range b.Objects {
+			if kind := o.GroupVersionKind().GroupKind(); kind == deploymentKind || kind == statefulSetKind {
+				key := keyOfWorkload(o.Unstructured)
+				if key.namespace == "" {
+					key.namespace = b.Namespace
+				}
+				out[key] = replicasOf(o.Unstructured)
+			}
+		}
+	}
+	return out
+}
+
+func replicasOf(o *unstructured.Unstructured) int64 {
+	replicas, written, err := unstructured.NestedInt64(o.Object, "spec", "replicas")
+	if err != nil || !written {
+		return 1
+	}
+	return replicas
+}
+
+// keepReplicas annotates a workload whose number of replicas is not the one before.
+func keepReplicas(o *unstructured.Unstructured, before int64) {
+	replicas, annotations := replicasOf(o), o.GetAnnotations()
+	if replicas == before || replicas == 0 || o.GetLabels()[gardencorev1beta1.HighAvailabilityConfigType] == "" || annotations[gardencorev1beta1.HighAvailabilityConfigReplicas] != "" {
+		return
+	}
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[gardencorev1beta1.HighAvailabilityConfigReplicas] = strconv.FormatInt(replicas, 10)
+	o.SetAnnotations(annotations)
+}
+
+// autoscaled finds the workload that has an autoscaler. That there is one node only is not known before there is a cluster; the webhook knows it there.
+func autoscaled(bundles []Bundle) map[workloadKey]availability.Surroundings {
+	out := map[workloadKey]availability.Surroundings{}
+	for _, b := range bundles {
+		for _, o := range b.Objects {
+			if o.GroupVersionKind().GroupKind() != autoscalerKind {
+				continue
+			}
+			autoscaler := &autoscalingv2.HorizontalPodAutoscaler{}
+			if runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, autoscaler) != nil {
+				continue
+			}
+			of := autoscaler.Spec.ScaleTargetRef
+			if gv, err := schema.ParseGroupVersion(of.APIVersion); err == nil {
+				out[workloadKey{schema.GroupKind{Group: gv.Group, Kind: of.Kind}, o.GetNamespace(), of.Name}] = availability.Surroundings{
+					Scaled: true, MaxReplicas: autoscaler.Spec.MaxReplicas,
+				}
+			}
+		}
+	}
+	return out
+}
+
+func (p placementSpec) placement() availability.Placement {
+	return availability.Placement{FailureTolerance: p.FailureTolerance, Zones: slices.Sorted(slices.Values(p.Zones)), ZonePinning: p.ZonePinning || p.FailureTolerance != nil}
+}
+
+// applyPlacement changes an object. One that is no proper Deployment, StatefulSet or HorizontalPodAutoscaler, which the chart of an Extension may have, is left as it is:
+// the API server says what is wrong with it.
+// injected are the labels that its pods get besides those of its template.
+func applyPlacement(o *unstructured.Unstructured, place availability.Placement, around availability.Surroundings, injected map[string]string) error {
+	around.SeveralNodes = true
+	switch o.GetKind() {
+	case autoscalerKind.Kind:
+		return changeTyped(o, func(a *autoscalingv2.HorizontalPodAutoscaler) error {
+			a.Spec.MinReplicas = orOne(a.Spec.MinReplicas)
+			return place.ScaleWithin(a)
+		}, func(a *autoscalingv2.HorizontalPodAutoscaler) []changedField {
+			return []changedField{{a.Spec.MinReplicas, []string{"spec", "minReplicas"}}, {a.Spec.MaxReplicas, []string{"spec", "maxReplicas"}}}
+		})
+	case statefulSetKind.Kind:
+		return changeTyped(o, func(s *appsv1.StatefulSet) error {
+			s.Spec.Replicas = orOne(s.Spec.Replicas)
+			return place.Spread(availability.OfStatefulSet(s), around, tolerated)
+		}, func(s *appsv1.StatefulSet) []changedField { return spreadFields(s.Spec.Replicas, s.Spec.Template.Spec) })
+	default:
+		return changeTyped(o, func(d *appsv1.Deployment) error {
+			d.Spec.Replicas = orOne(d.Spec.Replicas)
+			d.Spec.Template.Labels = merged(d.Spec.Template.Labels, injected)
+			return place.Spread(availability.OfDeployment(d), around, tolerated)
+		}, func(d *appsv1.Deployment) []changedField { return spreadFields(d.Spec.Replicas, d.Spec.Template.Spec) })
+	}
+}
+
+// injected are the labels that gardener-resource-manager puts on all that a ManagedResource deploys, pods among it.
+func (d Delivery) injected() map[string]string {
+	if d.Direct {
+		return nil
+	}
+	return merged(map[string]string{resourcesv1alpha1.ManagedBy: resourcesv1alpha1.ManagedByGardener}, d.InjectLabels)
+}
+
+// orOne is the default of the API for a number of replicas.
+func orOne(replicas *int32) *int32 {
+	if replicas == nil {
+		return ptr.To[int32](1)
+	}
+	return replicas
+}
+
+// changedField is a field that a rule may change.
+type changedField struct {
+	value any
+	path  []string
+}
+
+func spreadFields(replicas *int32, pods corev1.PodSpec) []changedField {
+	return []changedField{
+		{replicas, []string{"spec", "replicas"}},
+		{pods.Affinity, []string{"spec", "template", "spec", "affinity"}},
+		{pods.Tolerations, []string{"spec", "template", "spec", "tolerations"}},
+		{pods.TopologySpreadConstraints, []string{"spec", "template", "spec", "topologySpreadConstraints"}},
+	}
+}
+
+// changeTyped has a typed object changed, and takes over only the fields that are about it: reading an object adds fields of its own.
+func changeTyped[T any](o *unstructured.Unstructured, change func(*T) error, fields func(*T) []changedField) error {
+	typed := new(T)
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, typed); err != nil {
+		return nil
+	}
+	before, err := written(fields(typed))
+	if err != nil {
+		return err
+	}
+	if err := change(typed); err != nil {
+		return err
+	}
+	after := fields(typed)
+	texts, err := written(after)
+	if err != nil {
+		return err
+	}
+	for i, field := range after {
+		if bytes.Equal(before[i], texts[i]) {
+			continue
+		}
+		var value any
+		if err := utiljson.Unmarshal(texts[i], &value); err != nil {
+			return err
+		}
+		if err := unstructured.SetNestedField(o.Object, value, field.path...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// written are the values of fields as JSON.
+func written(fields []changedField) ([][]byte, error) {
+	out := make([][]byte, 0, len(fields))
+	for _, field := range fields {
+		text, err := json.Marshal(field.value)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", strings.Join(field.path, "."), err)
+		}
+		out = append(out, text)
+	}
+	return out, nil
+}

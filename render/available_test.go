@@ -1,0 +1,143 @@
+package render
+
+import (
+	"testing"
+	"testing/fstest"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// A catalogue whose Garden has namespace garden in two zones, and control in one, for a control plane that survives a node.
+const (
+	placed = `package component
+
+placements: {
+	garden: zones: ["b", "a"]
+	control: {zones: ["a"], failureTolerance: "node"}
+}
+`
+	workloads = `package component
+
+#Workload: {
+	kind: string
+	apiVersion: "apps/v1"
+	#type: *"controller" | string
+	_name: metadata.name
+	metadata: {name: string, namespace: *"garden" | string, labels: {if #type != "" {"high-availability-config.resources.gardener.cloud/type": #type}, ...}}
+	spec: {
+		replicas?: _
+		selector: matchLabels: app: _name
+		template: {metadata: labels: app: _name, spec: containers: [{name: "c", image: "i"}]}
+	}
+}
+component: bundles: {
+	runtime: {cluster: "runtime", direct: true, source: cue: [
+		#Workload & {kind: "Deployment", metadata: name: "unsaid"},
+		#Workload & {kind: "Deployment", metadata: name: "plain", #type: "", spec: replicas: 1},
+		#Workload & {kind: "Deployment", metadata: {name: "skipped", labels: "high-availability-config.resources.gardener.cloud/skip": "true"}},
+		#Workload & {kind: "Deployment", metadata: name: "text", spec: replicas: "many"},
+		#Workload & {kind: "Deployment", metadata: {name: "elsewhere", namespace: "other"}, spec: replicas: 1},
+		#Workload & {kind: "Deployment", metadata: {name: "control", namespace: "control"}, #type: "server", spec: replicas: 3},
+		#Workload & {kind: "StatefulSet", metadata: name: "stateful", #type: "server", spec: replicas: 1},
+		#Workload & {kind: "Deployment", metadata: name: "scaled", #type: "server", spec: replicas: 3},
+	]}
+	scaler: {cluster: "runtime", direct: true, source: cue: [{
+		apiVersion: "autoscaling/v2", kind: "HorizontalPodAutoscaler"
+		metadata: {name: "scaled", labels: "high-availability-config.resources.gardener.cloud/type": "server"}
+		spec: {maxReplicas: 1, scaleTargetRef: {apiVersion: "apps/v1", kind: "Deployment", name: "scaled"}}
+	}]}
+	delivered: {cluster: "runtime", class: "seed", injectLabels: more: "x", source: cue: [#Workload & {kind: "Deployment", metadata: name: "delivered"}]}
+	virtual: {cluster: "virtual", direct: true, source: cue: [#Workload & {kind: "Deployment", metadata: name: "virtual", spec: replicas: 1}]}
+}
+`
+)
+
+func TestMakeAvailable(t *testing.T) {
+	catalogue := smallCatalogue(t, map[string]string{"garden/settings.cue": placed, "garden/app/component.cue": workloads})
+	res, err := Render(gardenInput(), Options{Catalogue: catalogue})
+	require.NoError(t, err)
+	const host, zone = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
+	for _, c := range []struct {
+		kind, name string
+		replicas   any
+		// constraints are the keys, with what happens where they are not satisfied and the least number of domains.
+		constraints []any
+		tolerations int
+		pinned      bool
+	}{
+		{"Deployment", "unsaid", int64(2), []any{host, "ScheduleAnyway", nil, zone, "DoNotSchedule", int64(2)}, 2, false},
+		{"Deployment", "plain", int64(1), nil, 2, false},
+		{"Deployment", "skipped", nil, nil, 0, false},
+		{"Deployment", "text", "many", nil, 0, false},
+		{"Deployment", "elsewhere", int64(1), nil, 0, false},
+		{"Deployment", "control", int64(2), []any{host, "DoNotSchedule", int64(2)}, 2, true},
+		{"StatefulSet", "stateful", int64(2), []any{host, "ScheduleAnyway", nil, zone, "DoNotSchedule", int64(2)}, 2, false},
+		{"Deployment", "scaled", int64(3), []any{host, "ScheduleAnyway", nil, zone, "DoNotSchedule", int64(2)}, 2, false},
+		{"Deployment", "virtual", int64(1), nil, 0, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			spec := objectOf(t, res.Bundles, c.kind, c.name).Object["spec"].(map[string]any)
+			assert.Equal(t, c.replicas, spec["replicas"])
+			pods := spec["template"].(map[string]any)["spec"].(map[string]any)
+			var constraints []any
+			for _, item := range listIn(pods["topologySpreadConstraints"]) {
+				constraint := item.(map[string]any)
+				constraints = append(constraints, constraint["topologyKey"], constraint["whenUnsatisfiable"], constraint["minDomains"])
+				_, byRevision := constraint["matchLabelKeys"]
+				assert.Equal(t, c.kind == "Deployment", byRevision, "StatefulSets count pods of all revisions")
+			}
+			assert.Equal(t, c.constraints, constraints)
+			tolerations := listIn(pods["tolerations"])
+			assert.Len(t, tolerations, c.tolerations)
+			for _, item := range tolerations {
+				assert.Equal(t, int64(60), item.(map[string]any)["tolerationSeconds"])
+			}
+			_, pinned := pods["affinity"]
+			assert.Equal(t, c.pinned, pinned)
+			assert.Equal(t, []any{map[string]any{"name": "c", "image": "i"}}, pods["containers"], "nothing else is changed")
+		})
+	}
+	delivered := objectOf(t, res.Bundles, "Deployment", "delivered").Object["spec"].(map[string]any)["template"].(map[string]any)
+	assert.Equal(t, map[string]any{"app": "delivered"}, delivered["metadata"].(map[string]any)["labels"])
+	for _, item := range listIn(delivered["spec"].(map[string]any)["topologySpreadConstraints"]) {
+		assert.Equal(t, map[string]any{"app": "delivered", "more": "x", "resources.gardener.cloud/managed-by": "gardener"},
+			item.(map[string]any)["labelSelector"].(map[string]any)["matchLabels"], "as the resource manager labels pods")
+	}
+	scaler := objectOf(t, res.Bundles, "HorizontalPodAutoscaler", "scaled").Object["spec"].(map[string]any)
+	assert.Equal(t, []any{int64(2), int64(2)}, []any{scaler["minReplicas"], scaler["maxReplicas"]})
+}
+
+func listIn(v any) []any {
+	list, _ := v.([]any)
+	return list
+}
+
+// TestOverlayGoesBeforeAvailability: who writes a number of replicas means it, and the webhook learns it.
+func TestOverlayGoesBeforeAvailability(t *testing.T) {
+	patch := "patches: [{patch: '{apiVersion: apps/v1, kind: Deployment, metadata: {name: unsaid, namespace: garden}, spec: {replicas: 5}}'}]\n"
+	res, err := Render(gardenInput(), Options{
+		Catalogue: smallCatalogue(t, map[string]string{"garden/settings.cue": placed, "garden/app/component.cue": workloads}),
+		Overlays: []Overlay{{Component: "garden/app", Dir: "app", Name: "components/garden/app",
+			FS: fstest.MapFS{"app/kustomization.yaml": {Data: []byte(patch)}}}},
+	})
+	require.NoError(t, err)
+	unsaid := objectOf(t, res.Bundles, "Deployment", "unsaid")
+	assert.Equal(t, map[string]string{"high-availability-config.resources.gardener.cloud/replicas": "5"}, unsaid.GetAnnotations())
+	assert.Empty(t, objectOf(t, res.Bundles, "StatefulSet", "stateful").GetAnnotations(), "as it was declared")
+	spec := unsaid.Object["spec"].(map[string]any)
+	assert.Equal(t, int64(5), spec["replicas"])
+	assert.Len(t, spec["template"].(map[string]any)["spec"].(map[string]any)["topologySpreadConstraints"], 2)
+}
+
+func TestAvailabilityErrors(t *testing.T) {
+	wrong := `package component
+
+component: bundles: b: {cluster: "runtime", direct: true, source: cue: [{
+	apiVersion: "apps/v1", kind: "Deployment"
+	metadata: {name: "d", namespace: "garden", labels: "high-availability-config.resources.gardener.cloud/type": "server", annotations: "high-availability-config.resources.gardener.cloud/replicas": "many"}
+}]}
+`
+	_, err := Render(gardenInput(), Options{Catalogue: smallCatalogue(t, map[string]string{"garden/settings.cue": placed, "garden/app/component.cue": wrong})})
+	require.ErrorContains(t, err, `bundle b: Deployment d at components/garden/app/component.cue:4: annotation high-availability-config.resources.gardener.cloud/replicas is "many": want a number of replicas`)
+}

@@ -1,0 +1,86 @@
+package render
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
+	"github.com/pergola-dev/pergola/render/availability"
+)
+
+// consideredBy are the namespaces of an owner in whose workload upstream's resource manager puts replicas, zones and tolerations: as they are recorded,
+// or as we render those that are not.
+func consideredBy(t *testing.T, root, owner string, res Result) map[string]availability.Placement {
+	t.Helper()
+	out := map[string]availability.Placement{}
+	add := func(o *unstructured.Unstructured) {
+		if o.GetKind() == "Namespace" && o.GetLabels()[gardencorev1beta1.HighAvailabilityConfigConsider] == "true" {
+			out[o.GetName()] = availability.PlacementOf(o.GetAnnotations())
+		}
+	}
+	for _, b := range res.Bundles {
+		for _, o := range b.Objects {
+			add(o.Unstructured)
+		}
+	}
+	recordings, err := filepath.Glob(filepath.Join(root, "objects", owner, "*", "reconcile-example.yaml"))
+	require.NoError(t, err)
+	for _, recording := range recordings {
+		for _, o := range recordedIn(t, recording) {
+			add(o.Unstructured)
+		}
+	}
+	require.NotEmpty(t, out, "no namespace of the %s has a placement", owner)
+	return out
+}
+
+// byManagedResource marks what upstream deploys by one.
+var byManagedResource = regexp.MustCompile(`(?m)^# in ManagedResource `)
+
+// recordedObject is one of a recording.
+type recordedObject struct {
+	*unstructured.Unstructured
+	delivery Delivery
+}
+
+// recordedIn are the objects of a file.
+func recordedIn(t *testing.T, file string) []recordedObject {
+	t.Helper()
+	raw, err := os.ReadFile(file)
+	require.NoError(t, err)
+	var out []recordedObject
+	for _, doc := range bytes.Split(raw, []byte("\n---\n")) {
+		content, err := decodeObject(doc)
+		require.NoError(t, err)
+		if content["kind"] != nil {
+			out = append(out, recordedObject{&unstructured.Unstructured{Object: content}, Delivery{Direct: !byManagedResource.Match(doc)}})
+		}
+	}
+	return out
+}
+
+// admitted are objects that upstream deploys as its cluster has them: the recordings were made without the webhook high-availability-config. That the rules for
+// it are upstream's is tested beside them; here both sides have to say the same to them: labels, replicas, autoscalers, namespaces.
+func admitted(t *testing.T, places map[string]availability.Placement, objects []recordedObject) {
+	t.Helper()
+	b := Bundle{Cluster: ClusterRuntime}
+	for _, o := range objects {
+		b.Objects = append(b.Objects, Object{Unstructured: o.Unstructured})
+	}
+	around := autoscaled([]Bundle{b})
+	for _, o := range objects {
+		kind := o.GroupVersionKind().GroupKind()
+		place, ok := places[o.GetNamespace()]
+		if _, skipped := o.GetLabels()[availability.Skip]; !ok || skipped || !slices.Contains(availableKinds, kind) {
+			continue
+		}
+		require.NoError(t, applyPlacement(o.Unstructured, place, around[keyOfWorkload(o.Unstructured)], o.delivery.injected()))
+	}
+}
