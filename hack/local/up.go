@@ -62,6 +62,9 @@ KUBEBUILDER_ASSETS names; those that are not there are built, which takes minute
 			if err != nil {
 				return err
 			}
+			if living && !inside() {
+				makeRoom(inotifyInstances, os.Stderr)
+			}
 			// What a Garden needs: its API server runs for real, or a cluster takes its place.
 			usual := !cmd.Flags().Changed("clusters")
 			switch {
