@@ -141,3 +141,28 @@ component: bundles: b: {cluster: "runtime", direct: true, source: cue: [{
 	_, err := Render(gardenInput(), Options{Catalogue: smallCatalogue(t, map[string]string{"garden/settings.cue": placed, "garden/app/component.cue": wrong})})
 	require.ErrorContains(t, err, `bundle b: Deployment d at components/garden/app/component.cue:4: annotation high-availability-config.resources.gardener.cloud/replicas is "many": want a number of replicas`)
 }
+
+// TestAvailabilityOfCharts: charts of Extensions are treated alike, and one that is wrong stops nothing else.
+func TestAvailabilityOfCharts(t *testing.T) {
+	const ref = "registry.example.org/charts/watcher:v1"
+	chart := `package component
+
+component: bundles: b: {cluster: "runtime", class: "seed", source: helm: {release: "watcher", namespace: "garden", oci: ref: "` + ref + `"}}
+`
+	for annotation, want := range map[string]any{"3": int64(3), "many": int64(1)} {
+		in := gardenInput()
+		in.Charts = map[string]Chart{ref: pulledChart(t, `apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: watcher
+  labels: {high-availability-config.resources.gardener.cloud/type: server}
+  annotations: {high-availability-config.resources.gardener.cloud/replicas: "`+annotation+`"}
+spec:
+  replicas: 1
+  template: {spec: {containers: [{name: c}]}}
+`)}
+		res, err := Render(in, Options{Catalogue: smallCatalogue(t, map[string]string{"garden/settings.cue": placed, "garden/app/component.cue": chart})})
+		require.NoError(t, err)
+		assert.Equal(t, want, objectOf(t, res.Bundles, "Deployment", "watcher").Object["spec"].(map[string]any)["replicas"], annotation)
+	}
+}
