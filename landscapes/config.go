@@ -33,6 +33,7 @@ func (l *loader) checkConfig() {
 	l.checkHealth(config, spec)
 	l.checkProtectedKinds(config, spec)
 	l.checkFacts(config, spec)
+	l.checkTimes(config, spec)
 }
 
 // thresholdTypes are the conditions that are judged by checks, of Garden, Seed and Shoot.

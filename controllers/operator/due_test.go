@@ -117,11 +117,11 @@ func TestWindows(t *testing.T) {
 		assert.False(t, neverOpens(state), "so many are not looked at each time")
 	}
 	for want, w := range map[string]landscapev1alpha1.SyncWindow{
-		`spec.windows[0]: schedule "8 o'clock"`:                                                  window("8 o'clock", "1h", ""),
-		`spec.windows[0]: duration 0s: want more than 0, such as 8h`:                             window("0 8 * * *", "0s", ""),
-		`spec.windows[0]: timeZone "Berlin" is not known; write one such as Europe/Berlin`:       window("0 8 * * *", "1h", "Berlin"),
-		`spec.windows[0]: timeZone "Local" is not known; write one such as Europe/Berlin`:        window("0 8 * * *", "1h", "Local"),
-		`write minute, hour, day of the month, month and day of the week, such as "0 8 * * 1-5"`: window("99 8 * * *", "1h", ""),
+		`spec.windows[0]: schedule "8 o'clock"`:                                                              window("8 o'clock", "1h", ""),
+		`spec.windows[0]: duration "0s": want more than 0, such as 8h`:                                       window("0 8 * * *", "0s", ""),
+		`spec.windows[0]: timeZone "Berlin": no zone of that name is known; write one such as Europe/Berlin`: window("0 8 * * *", "1h", "Berlin"),
+		`spec.windows[0]: timeZone "Local": no zone of that name is known; write one such as Europe/Berlin`:  window("0 8 * * *", "1h", "Local"),
+		`write minute, hour, day of the month, month and day of the week, such as "0 8 * * 1-5"`:             window("99 8 * * *", "1h", ""),
 	} {
 		_, err := windowsAt(noon, list(w))
 		require.ErrorContains(t, err, want)

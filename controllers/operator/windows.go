@@ -1,14 +1,13 @@
 package operator
 
 import (
-	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/robfig/cron/v3"
 
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
+	"github.com/pergola-dev/pergola/landscapes/windows"
 )
 
 // windowState says whether new revisions may be applied.
@@ -80,7 +79,7 @@ func windowAt(now time.Time, list []landscapev1alpha1.SyncWindow) (windowState, 
 	}
 	state := windowState{}
 	for i, w := range list {
-		schedule, zone, err := parseWindow(w)
+		schedule, zone, err := windows.Parse(w)
 		if err != nil {
 			return windowState{}, fmt.Errorf("spec.windows[%d]: %w", i, err)
 		}
@@ -134,22 +133,4 @@ func instantOf(wall time.Time, zone *time.Location) time.Time {
 		return after
 	}
 	return before
-}
-
-func parseWindow(w landscapev1alpha1.SyncWindow) (cron.Schedule, *time.Location, error) {
-	schedule, err := cron.ParseStandard(w.Schedule)
-	if _, fields := schedule.(*cron.SpecSchedule); err == nil && (!fields || strings.Contains(w.Schedule, "TZ=")) {
-		err = errors.New("it has no times of day (@every), or a zone, which belongs into timeZone")
-	}
-	if err != nil {
-		return nil, nil, fmt.Errorf("schedule %q: %w; write minute, hour, day of the month, month and day of the week, such as \"0 8 * * 1-5\"", w.Schedule, err)
-	}
-	if w.Duration.Duration <= 0 {
-		return nil, nil, fmt.Errorf("duration %s: want more than 0, such as 8h", w.Duration.Duration)
-	}
-	zone, err := time.LoadLocation(w.TimeZone)
-	if err != nil || w.TimeZone == "Local" {
-		return nil, nil, fmt.Errorf("timeZone %q is not known; write one such as Europe/Berlin", w.TimeZone)
-	}
-	return schedule, zone, nil
 }

@@ -1,0 +1,37 @@
+package landscapes
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// TestTimesOfLandscapes: what the operator would refuse as not valid is found before it merges.
+func TestTimesOfLandscapes(t *testing.T) {
+	for name, test := range map[string]struct{ spec, want string }{
+		"right":              {"  timeout: 30m\n  windows:\n  - {schedule: \"0 8 * * 1-5\", duration: 8h, timeZone: Europe/Berlin}\n  - {schedule: \"@daily\", duration: 1h}\n", ""},
+		"a leap day":         {"  windows:\n  - {schedule: \"0 8 29 2 *\", duration: 8h}\n", ""},
+		"one of them opens":  {"  windows:\n  - {schedule: \"0 8 30 2 *\", duration: 8h}\n  - {schedule: \"0 8 1 2 *\", duration: 8h}\n", ""},
+		"words":              {"  windows:\n  - {schedule: every day, duration: 8h}\n", `6:16: error: Landscape test: spec.windows[0].schedule: "every day": expected exactly 5 fields, found 2: [every day]; write minute, hour, day of the month, month and day of the week, such as "0 8 * * 1-5" [landscape/config]`},
+		"an hour that is no": {"  windows:\n  - {schedule: \"0 25 * * *\", duration: 8h}\n", `6:16: error: Landscape test: spec.windows[0].schedule: "0 25 * * *": end of range (25) above maximum (23): 25; write`},
+		"no times of day":    {"  windows:\n  - {schedule: \"@every 1h\", duration: 8h}\n", `spec.windows[0].schedule: "@every 1h": it has no times of day`},
+		"a zone of nowhere":  {"  windows:\n  - {schedule: \"0 8 * * *\", duration: 8h, timeZone: Europe/Berlinn}\n", `6:53: error: Landscape test: spec.windows[0].timeZone: "Europe/Berlinn": no zone of that name is known; write one such as Europe/Berlin [landscape/config]`},
+		"no duration":        {"  windows:\n  - {schedule: \"0 8 * * *\", duration: 0s}\n", `6:39: error: Landscape test: spec.windows[0].duration: "0s": want more than 0, such as 8h [landscape/config]`},
+		"no day":             {"  windows:\n  - {schedule: \"0 8 30 2 *\", duration: 8h}\n", `spec.windows: none of them ever opens`},
+		"a negative timeout": {"  timeout: -1h\n", `5:12: error: Landscape test: spec.timeout: must be more than 0, such as 1h [landscape/config]`},
+		"left to the schema": {"  windows:\n  - {schedule: \"0 8 * * *\"}\n", ""},
+		"a number":           {"  windows:\n  - {schedule: 8, duration: 8h}\n", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, violations, err := LoadFS(t.Context(), tree(map[string]string{"landscape.yaml": withSpec(test.spec)}), ".", Options{})
+			require.NoError(t, err)
+			if test.want == "" {
+				assert.Empty(t, violations)
+				return
+			}
+			require.Len(t, violations, 1, "%v", violations)
+			assert.Contains(t, violations[0].String(), test.want)
+		})
+	}
+}
