@@ -25,6 +25,9 @@ func (l *loader) checkSeedClusters(config *Declaration, spec map[string]any) {
 			continue
 		}
 		hint := didYouMean(name, free)
+		if hint == "" && l.incomplete() {
+			continue // it may be in what could not be read, which is told
+		}
 		rest := ""
 		switch {
 		case hint == "" && len(declared) == 0:
@@ -40,6 +43,13 @@ func (l *loader) checkSeedClusters(config *Declaration, spec map[string]any) {
 			v.Severity = schemas.SeverityWarning
 		}
 	}
+}
+
+// incomplete tells whether declarations are missing, because a file cannot be read or something in it is of no known kind.
+func (l *loader) incomplete() bool {
+	return slices.ContainsFunc(l.violations, func(v schemas.Violation) bool {
+		return v.Severity == schemas.SeverityError && (v.Rule == "landscape/file" || v.Rule == "landscape/kind" || v.Rule == "landscape/name")
+	})
 }
 
 // seedNames are the names of the declared Seeds.

@@ -1,6 +1,7 @@
 package landscapes
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -69,18 +70,26 @@ func TestClustersOfSeeds(t *testing.T) {
 		spec  string
 		want  []string
 	}{
-		"right":              {[]string{"europe"}, "      europe: {context: a}\n", nil},
-		"none":               {nil, "      {}\n", nil},
-		"misspelt":           {[]string{"europe"}, "      euorpe: {context: a}\n", []string{head + `7:7: error: Landscape test: spec.clusters.seeds[euorpe]: the landscape declares no Seed "euorpe"; did you mean europe? [landscape/config]`}},
-		"two alike":          {[]string{"eu-1"}, "      eu-1: {context: a}\n      eu-2: {context: b}\n", []string{head + `8:7: warning: Landscape test: spec.clusters.seeds[eu-2]: the landscape declares no Seed "eu-2"; its Seeds are eu-1 [landscape/config]`}},
-		"something else":     {[]string{"europe", "asia"}, "      moon: {context: a}\n", []string{`warning: Landscape test: spec.clusters.seeds[moon]: the landscape declares no Seed "moon"; its Seeds are asia, europe [landscape/config]`}},
-		"no Seeds":           {nil, "      moon: {context: a}\n", []string{`warning: Landscape test: spec.clusters.seeds[moon]: the landscape declares no Seed "moon"; it declares no Seed at all [landscape/config]`}},
-		"a name with points": {nil, "      a.b: {context: a}\n", []string{`warning: Landscape test: spec.clusters.seeds[a.b]: the landscape declares no Seed "a.b"`}},
+		"right":                      {[]string{"europe"}, "      europe: {context: a}\n", nil},
+		"none":                       {nil, "      {}\n", nil},
+		"misspelt":                   {[]string{"europe"}, "      euorpe: {context: a}\n", []string{head + `7:7: error: Landscape test: spec.clusters.seeds[euorpe]: the landscape declares no Seed "euorpe"; did you mean europe? [landscape/config]`}},
+		"two alike":                  {[]string{"eu-1"}, "      eu-1: {context: a}\n      eu-2: {context: b}\n", []string{head + `8:7: warning: Landscape test: spec.clusters.seeds[eu-2]: the landscape declares no Seed "eu-2"; its Seeds are eu-1 [landscape/config]`}},
+		"something else":             {[]string{"europe", "asia"}, "      moon: {context: a}\n", []string{`warning: Landscape test: spec.clusters.seeds[moon]: the landscape declares no Seed "moon"; its Seeds are asia, europe [landscape/config]`}},
+		"no Seeds":                   {nil, "      moon: {context: a}\n", []string{`warning: Landscape test: spec.clusters.seeds[moon]: the landscape declares no Seed "moon"; it declares no Seed at all [landscape/config]`}},
+		"a file that cannot be read": {nil, "      moon: {context: a}\n", []string{`moon.yaml:4:1: error: a tab indents the line`}},
+		"a kind that there is not":   {nil, "      moon: {context: a}\n", []string{`moon.yaml:2:7: error: Sed moon: kind: unknown kind "Sed"; did you mean Seed?`}},
+		"a name with points":         {nil, "      a.b: {context: a}\n", []string{`warning: Landscape test: spec.clusters.seeds[a.b]: the landscape declares no Seed "a.b"`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			files := map[string]string{"landscape.yaml": withSpec("  clusters:\n    seeds:\n" + test.spec)}
 			for _, name := range test.seeds {
 				files[name+".yaml"] = seed(name)
+			}
+			if name == "a file that cannot be read" {
+				files["moon.yaml"] = seed("moon") + "\tspec: {}\n"
+			}
+			if name == "a kind that there is not" {
+				files["moon.yaml"] = strings.Replace(seed("moon"), "Seed", "Sed", 1)
 			}
 			_, violations, err := LoadFS(t.Context(), tree(files), ".", Options{})
 			require.NoError(t, err)

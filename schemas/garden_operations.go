@@ -94,6 +94,8 @@ func (r *report) rotation(garden map[string]any, rotation gardenRotation, oneSte
 	for _, name := range rotation.of {
 		phase := object.at("status", "credentials", "rotation", name, "phase").text()
 		switch {
+		case rotation.completes && phase == "" && (name != "etcdEncryptionKey" || !oneStep || len(rotation.of) == 1):
+			r.add(annotation, TypeForbidden, "%s: status.credentials.rotation.%s.phase has to be %s before; none was started yet", rotation.operation, name, rotatePhasePrepared)
 		case rotation.completes && phase != rotatePhasePrepared && (name != "etcdEncryptionKey" || !oneStep || len(rotation.of) == 1):
 			r.add(annotation, TypeForbidden, "%s: status.credentials.rotation.%s.phase has to be %s before; it is %q", rotation.operation, name, rotatePhasePrepared, phase)
 		case !rotation.completes && phase != "" && phase != rotatePhaseCompleted:

@@ -123,7 +123,7 @@ func (p *progress) goesOn(key, state, message string, at time.Time) {
 	}
 	p.said[key], p.saidAt[key] = p.running[key], at
 	if !p.live {
-		p.line(fmt.Sprintf("… %s: %s", key, oneLine(text, 300)), color.FgYellow)
+		p.line(fmt.Sprintf("… %s: %s", key, oneLine(text, 1000)), color.FgYellow)
 	}
 }
 

@@ -17,8 +17,8 @@ func TestNotPossible(t *testing.T) {
 		want string
 	}{
 		"a rule that names the operation": {
-			NotPossibleError{Object: "Garden local", Operation: "rotate-ca-complete", Reasons: []string{"rotate-ca-complete: status.credentials.rotation.certificateAuthorities.phase has to be Prepared before; it is \"\""}},
-			`Garden local: rotate-ca-complete is not possible: status.credentials.rotation.certificateAuthorities.phase has to be Prepared before; it is ""`,
+			NotPossibleError{Object: "Garden local", Operation: "rotate-ca-complete", Reasons: []string{"rotate-ca-complete: status.credentials.rotation.certificateAuthorities.phase has to be Prepared before; none was started yet"}},
+			`Garden local: rotate-ca-complete is not possible: status.credentials.rotation.certificateAuthorities.phase has to be Prepared before; none was started yet`,
 		},
 		"a rule that says the same": {
 			NotPossibleError{Object: "Shoot a/b", Operation: "rotate-ca-start", Reasons: []string{`"rotate-ca-start" is not possible while the cluster is hibernated or wakes up`}},

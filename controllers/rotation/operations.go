@@ -57,6 +57,14 @@ func (s State) Begin(asked string, minor int, now metav1.Time) (State, error) {
 	return out, errors.Join(problems...)
 }
 
+// standing says in words how far a rotation is.
+func standing(phase gardencorev1beta1.CredentialsRotationPhase) string {
+	if phase == "" {
+		return "none was started yet"
+	}
+	return fmt.Sprintf("it is %q", phase)
+}
+
 // begin does one operation: all of it, or nothing.
 func (s State) begin(out State, name string, op operation, minor int, now metav1.Time) error {
 	oneStep := minor >= oneStepSince
@@ -69,7 +77,7 @@ func (s State) begin(out State, name string, op operation, minor int, now metav1
 			begin = append(begin, k)
 		case op.completes && (phase == gardencorev1beta1.RotationCompleting || k == ETCDEncryptionKey && oneStep && len(op.of) > 1):
 		case op.completes && phase != gardencorev1beta1.RotationPrepared:
-			return fmt.Errorf("%s: %s has to be %s before; it is %q", name, k, gardencorev1beta1.RotationPrepared, phase)
+			return fmt.Errorf("%s: %s has to be %s before; %s", name, k, gardencorev1beta1.RotationPrepared, standing(phase))
 		case op.completes:
 			begin = append(begin, k)
 		case phase == gardencorev1beta1.RotationPreparing:

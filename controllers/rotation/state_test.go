@@ -78,7 +78,7 @@ func TestBegin(t *testing.T) {
 			"rotate-credentials-complete", 34, phases{CertificateAuthorities: completing, ServiceAccountKey: completing, ETCDEncryptionKey: completed, WorkloadIdentityKey: completing}, ""},
 		"too early": {phases{CertificateAuthorities: preparing}, "rotate-ca-complete", 34, phases{CertificateAuthorities: preparing},
 			`rotate-ca-complete: certificateAuthorities has to be Prepared before; it is "Preparing"`},
-		"never begun": {phases{}, "rotate-ca-complete", 34, phases{}, `rotate-ca-complete: certificateAuthorities has to be Prepared before; it is ""`},
+		"never begun": {phases{}, "rotate-ca-complete", 34, phases{}, `rotate-ca-complete: certificateAuthorities has to be Prepared before; none was started yet`},
 		"a second time": {phases{CertificateAuthorities: prepared}, "rotate-ca-start", 34, phases{CertificateAuthorities: prepared},
 			`rotate-ca-start: the rotation of certificateAuthorities before it has to be Completed; it is "Prepared"`},
 		"all or nothing": {phases{ServiceAccountKey: prepared}, "rotate-credentials-start", 34, phases{ServiceAccountKey: prepared},
