@@ -34,6 +34,16 @@ func (l *loader) checkConfig() {
 	l.checkProtectedKinds(config, spec)
 	l.checkFacts(config, spec)
 	l.checkTimes(config, spec)
+	l.checkGates(config, spec)
+}
+
+// checkGates warns of a feature gate that does nothing by itself.
+func (l *loader) checkGates(config *Declaration, spec map[string]any) {
+	gates, _ := spec["featureGates"].(map[string]any)
+	if gates["RemoveVali"] == true && gates["VictoriaLogsBackend"] != true {
+		l.reportField(config, "spec.featureGates.RemoveVali", schemas.TypeInvalid, ruleConfig, "does nothing without VictoriaLogsBackend: Vali stays, so that logs are kept somewhere")
+		l.violations[len(l.violations)-1].Severity = schemas.SeverityWarning
+	}
 }
 
 // thresholdTypes are the conditions that are judged by checks, of Garden, Seed and Shoot.

@@ -35,3 +35,23 @@ func TestTimesOfLandscapes(t *testing.T) {
 		})
 	}
 }
+
+// TestGatesOfLandscapes: RemoveVali counts together with VictoriaLogsBackend alone.
+func TestGatesOfLandscapes(t *testing.T) {
+	for gates, want := range map[string]string{
+		"{RemoveVali: true, VictoriaLogsBackend: true}":  "",
+		"{VictoriaLogsBackend: true}":                    "",
+		"{RemoveVali: false}":                            "",
+		"{RemoveVali: true}":                             `5:30: warning: Landscape test: spec.featureGates.RemoveVali: does nothing without VictoriaLogsBackend`,
+		"{RemoveVali: true, VictoriaLogsBackend: false}": `warning: Landscape test: spec.featureGates.RemoveVali: does nothing without VictoriaLogsBackend`,
+	} {
+		_, violations, err := LoadFS(t.Context(), tree(map[string]string{"landscape.yaml": withSpec("  featureGates: " + gates + "\n")}), ".", Options{})
+		require.NoError(t, err)
+		if want == "" {
+			assert.Empty(t, violations, gates)
+			continue
+		}
+		require.Len(t, violations, 1, gates)
+		assert.Contains(t, violations[0].String(), want, gates)
+	}
+}

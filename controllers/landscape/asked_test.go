@@ -119,6 +119,8 @@ func TestGardenIsAskedForOperations(t *testing.T) {
 	assert.Equal(t, first["server"], prepared["server"], "servers show what everybody knows")
 	require.NoError(t, apply())
 	assert.Equal(t, prepared, a.generated(), "nothing happens until somebody says so")
+	assert.Equal(t, []string{"rotation of certificateAuthorities, serviceAccountKey, workloadIdentityKey: Prepared; when all clients have changed over, ask for rotate-credentials-complete"},
+		d.c.Status(testContext(t), StatusOptions{}).Owners[0].Rotations, "who looks at the status later is told, too")
 
 	a.operate("rotate-serviceaccount-key-start;rotate-ca-complete")
 	err = apply()

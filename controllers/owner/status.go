@@ -305,7 +305,7 @@ type Observation struct {
 func Observed(ctx context.Context, c *apply.Cluster, ref apply.Ref) (Observation, error) {
 	live, status, err := ReadStatus(ctx, c, ref)
 	out := Observation{LastOperation: status.LastOperation, Conditions: status.Conditions}
-	if err != nil || len(kinds[ref.Kind].encrypters) == 0 {
+	if err != nil || len(kinds[strings.ToLower(ref.Kind)].encrypters) == 0 { // owners are of the kinds of their objects, in lower case
 		return out, err
 	}
 	content, _, _ := unstructured.NestedMap(live.Object, "status")
