@@ -61,6 +61,9 @@ func (c *Converger) referredToBy(ctx context.Context, garden apply.Ref) map[appl
 // be by now: nobody waits for it in the middle of the declarations. removed says that Git has a Garden no more, and then maybe nothing else: that is no mistake,
 // since it asks for a confirmation.
 func (c *Converger) withoutEnding(ctx context.Context, cluster string, d *declarations) (ending, removed bool, err error) {
+	if cluster == Virtual {
+		return false, false, c.withoutKept(ctx, d)
+	}
 	if cluster != Runtime {
 		return false, false, nil
 	}
@@ -97,6 +100,32 @@ func (c *Converger) withoutEnding(ctx context.Context, cluster string, d *declar
 		removed, ending = true, ending || c.confirmed(ctx, e.Ref)
 	}
 	return ending, removed, nil
+}
+
+// withoutKept leaves out of the virtual garden what the runtime cluster has, for a Garden whose file is gone and that stays until its deletion is
+// confirmed. No file refers to it any more, so that it would count as the virtual garden's: credentials of the runtime cluster do not get there so.
+func (c *Converger) withoutKept(ctx context.Context, d *declarations) error {
+	for i := range c.landscape.Declarations {
+		if isGardenKind(c.landscape.Declarations[i].GroupVersionKind().GroupKind()) {
+			return nil
+		}
+	}
+	if c.clusters[Runtime] == nil {
+		return nil
+	}
+	entries, err := c.declarationInventory(Runtime).Load(ctx)
+	if err != nil {
+		return err
+	}
+	kept, garden := map[apply.Ref]bool{}, false
+	for _, e := range entries {
+		kept[withoutVersion(e.Ref)] = true
+		garden = garden || isGardenKind(e.GroupKind())
+	}
+	if garden {
+		d.objects = slices.DeleteFunc(d.objects, func(o *unstructured.Unstructured) bool { return kept[withoutVersion(apply.RefOf(o))] })
+	}
+	return nil
 }
 
 func (c *Converger) hasEnded(ref apply.Ref) bool {

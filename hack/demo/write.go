@@ -45,7 +45,11 @@ func write(ctx context.Context, file, namespace string) error {
 		fmt.Println("The client has changed over to the new access.")
 	}
 	counts := w.Stop()
-	fmt.Printf("%d writes; %d lost connections were made anew; %d failed.\n", counts.Written, counts.Lost, len(counts.Failed))
+	failed := 0
+	for _, n := range counts.Failed {
+		failed += n
+	}
+	fmt.Printf("%d writes, of which the slowest took %s; %d lost connections were made anew; %d writes failed.\n", counts.Written, counts.Slowest.Round(100*time.Millisecond), counts.Lost, failed)
 	if len(counts.Failed) == 0 && counts.Written > 0 {
 		return nil
 	}

@@ -38,6 +38,8 @@ type Writer struct {
 // Counts are what became of the writes.
 type Counts struct {
 	Written, Lost int
+	// Slowest is how long the slowest write that succeeded took: an API server waits for an etcd that is started anew.
+	Slowest time.Duration
 	// Failed are answers that were errors, and connections that could not be made in two seconds.
 	Failed map[string]int
 }
@@ -63,7 +65,7 @@ func Start(ctx context.Context, api kubernetes.Interface, namespace string) *Wri
 
 func (w *Writer) write(ctx context.Context, namespace string, n int) {
 	var err error
-	lost := 0
+	lost, began := 0, time.Now()
 	for range attempts {
 		w.mu.Lock()
 		api := w.api
@@ -84,6 +86,7 @@ func (w *Writer) write(ctx context.Context, namespace string, n int) {
 	switch {
 	case err == nil:
 		w.counts.Written++
+		w.counts.Slowest = max(w.counts.Slowest, time.Since(began))
 	case ctx.Err() == nil:
 		w.counts.Failed[err.Error()]++
 	}
