@@ -81,6 +81,9 @@ func (l *Landscape) ValidateAt(ctx context.Context, now time.Time, before *Lands
 	if failed != nil {
 		return nil, failed
 	}
+	if before != nil {
+		acrossAll = append(acrossAll, l.leaving(before)...)
+	}
 	found = across.WithoutForetold(slices.Concat(WithForms(withoutLeftToProfile(found, acrossAll)), acrossAll))
 	schemas.Sort(found)
 	return found, nil

@@ -56,6 +56,9 @@ func rulesOfFiles() []Rule {
 		inLandscape(warning(rule("landscape/operation-late", "cmd/pergola/lateoperations.go", "An operation that comes or changes can still be executed",
 			"pergola validate --from and pergola diff tell when the time of an operation (spec.notAfter) is over before its file is in force: it is never executed. Set a later time, or remove the file. Files that were there before are not told: what was executed may stay.",
 			"spec.notAfter"))),
+		inLandscape(rule("landscape/cluster-stays", "landscapes/clusters.go", "What the Garden does not refer to any more leaves the runtime cluster by a decision",
+			"Secrets and ConfigMaps of namespace garden are put into the runtime cluster while the Garden or an Extension refers to them, others into the virtual garden. Remove the file with the reference, or say by the annotation landscape.pergola.dev/cluster (runtime or virtual) where it belongs.",
+			"metadata.annotations")),
 		inLandscape(rule("landscape/overlay", "landscapes/special.go", "An overlay belongs to a component, can be built, and matches something",
 			"Overlays are folders components/OWNER/COMPONENT with a kustomization.yaml. Each patch, replacement and image has to match something for at least one owner, and paths stay in the folder.")),
 	}

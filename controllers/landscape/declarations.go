@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -18,8 +17,8 @@ import (
 // FieldManager owns what Git declares.
 const FieldManager = "pergola-landscape"
 
-// AnnotationCluster on a Secret, ConfigMap or Namespace says which cluster it is for: runtime or virtual.
-const AnnotationCluster = "landscape.pergola.dev/cluster"
+// AnnotationCluster says which cluster an object is for.
+const AnnotationCluster = landscapes.AnnotationCluster
 
 // declarations of one cluster, in the form the engine takes them.
 type declarations struct {
@@ -35,7 +34,7 @@ func split(l *landscapes.Landscape) map[string]*declarations {
 	out := map[string]*declarations{
 		Runtime: {sources: map[apply.Ref]string{}}, Virtual: {sources: map[apply.Ref]string{}},
 	}
-	referenced := gardenReferences(l)
+	referenced := l.RuntimeReferences()
 	for i := range l.Declarations {
 		d := &l.Declarations[i]
 		if d.GroupVersionKind().Group == landscapev1alpha1.SchemeGroupVersion.Group {
@@ -77,36 +76,6 @@ func clusterOf(obj *unstructured.Unstructured, referenced map[string]bool) strin
 		return Runtime
 	}
 	return Virtual
-}
-
-// gardenReferences collects every name the Garden and the Extensions of the operator refer to a Secret or ConfigMap by.
-func gardenReferences(l *landscapes.Landscape) map[string]bool {
-	out := map[string]bool{}
-	for _, d := range l.Declarations {
-		if gvk := d.GroupVersionKind(); gvk.Kind == "Garden" || gvk.GroupKind() == render.KindExtension {
-			collectReferences(d.Object().Object, "", out)
-		}
-	}
-	return out
-}
-
-func collectReferences(v any, field string, out map[string]bool) {
-	switch x := v.(type) {
-	case map[string]any:
-		if name, ok := x["name"].(string); ok && (strings.HasSuffix(field, "Ref") || strings.HasSuffix(field, "secretRef")) {
-			out[name] = true
-		}
-		for k, item := range x {
-			if name, ok := item.(string); ok && (strings.HasSuffix(k, "SecretName") || k == "secretName" || strings.HasSuffix(k, "configMapName")) {
-				out[name] = true
-			}
-			collectReferences(item, k, out)
-		}
-	case []any:
-		for _, item := range x {
-			collectReferences(item, field, out)
-		}
-	}
 }
 
 // set of declarations for the engine.

@@ -16,7 +16,7 @@ const DeclarationsBundle = "declarations"
 // Declared gives what Git declares for the runtime cluster and the virtual garden as bundles, to be compared like rendered
 // ones; it cannot be applied. The Secrets in sealed, and those that no key opens, are in their encrypted form.
 func Declared(l *landscapes.Landscape, sealed map[apply.Ref]bool) []plan.Place {
-	referenced := gardenReferences(l)
+	referenced := l.RuntimeReferences()
 	objects := map[string][]render.Object{}
 	for _, d := range l.Declarations {
 		if d.GroupVersionKind().Group == landscapev1alpha1.SchemeGroupVersion.Group {

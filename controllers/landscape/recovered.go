@@ -13,6 +13,7 @@ import (
 
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/controllers/owner"
+	"github.com/pergola-dev/pergola/landscapes"
 )
 
 // A Garden that is made anew from a backup (controllers/recovery) has another UID than before, and things outside of its cluster are named after that one:
@@ -167,9 +168,7 @@ func (c *Converger) EnsureNamespace(ctx context.Context, cluster, name string) e
 
 // ReferredNames are the names by which an object refers to Secrets and ConfigMaps.
 func ReferredNames(object *unstructured.Unstructured) map[string]bool {
-	out := map[string]bool{}
-	collectReferences(object.Object["spec"], "", out)
-	return out
+	return landscapes.ReferredNames(object.Object["spec"])
 }
 
 // OperationsBundle is the label of the records of executed operations: without them operations would be executed once more.

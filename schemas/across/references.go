@@ -169,7 +169,11 @@ func (c *check) exists(r reference, path string, value any) {
 	if id.namespace == "" && r.namespace != clustered && c.isNamespaced(id.kind) {
 		return // where it is looked for is missing, which the rules about the object itself say
 	}
-	if c.has(id) || c.isExternal(id) {
+	if c.has(id) {
+		c.inItsCluster(r, field, id)
+		return
+	}
+	if c.isExternal(id) {
 		return
 	}
 	where := ""
@@ -177,6 +181,48 @@ func (c *check) exists(r reference, path string, value any) {
 		where = fmt.Sprintf(" in namespace %s", id.namespace)
 	}
 	c.report(field, schemas.TypeInvalid, "there is no %s %q%s in this landscape%s; declare it, or list it in landscape.yaml under spec.external", id.kind.Kind, id.name, where, c.suggest(id))
+}
+
+// inItsCluster reports a reference out of the virtual garden to what is put into the runtime cluster, because the Garden or an Extension refers to it, too:
+// a declared object is in one cluster, so that the virtual garden has none of that name.
+func (c *check) inItsCluster(r reference, field string, id identity) {
+	if r.of == "Garden" || r.of == "Extension" || id.namespace != gardencorev1beta1.GardenNamespace || id.kind != kindSecret && id.kind != kindConfigMap {
+		return
+	}
+	for _, kind := range []schema.GroupKind{kindGarden, kindOperatorExtension} {
+		for _, in := range c.all(kind) {
+			other := c.find(identityOf(in)).Content().Object
+			names := false
+			for _, of := range references() {
+				if of.of == kind.Kind {
+					each(other, of.path, func(_ string, value any) { names = names || refersTo(of, value, id) })
+				}
+			}
+			if names && text(c.find(id).Content().Object, "metadata", "annotations", annotationCluster) == "" {
+				c.report(field, schemas.TypeInvalid, "%s %s/%s is put into the runtime cluster, because %s refers to it, and the virtual garden gets none of that name; declare one of its own, with another name",
+					id.kind.Kind, id.namespace, id.name, place(in))
+				return
+			}
+		}
+	}
+}
+
+// annotationCluster is controllers/landscape.AnnotationCluster.
+const annotationCluster = "landscape.pergola.dev/cluster"
+
+// refersTo tells whether the value of a reference in the runtime cluster is about an object of namespace garden.
+func refersTo(r reference, value any, id identity) bool {
+	switch v := value.(type) {
+	case string:
+		return r.to == id.kind && v == id.name
+	case map[string]any:
+		kind := r.to.Kind
+		if said := text(v, "kind"); said != "" {
+			kind = said
+		}
+		return kind == id.kind.Kind && text(v, "name") == id.name
+	}
+	return false
 }
 
 // isNamespaced tells whether objects of a kind have namespaces, as far as that is known.

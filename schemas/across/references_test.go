@@ -87,3 +87,54 @@ func TestReferences(t *testing.T) {
 		})
 	}
 }
+
+// A declared Secret is in one cluster: what Garden and Seed both name is where the Garden is, and the Seed's reference leads to nothing.
+func TestReferencesOutOfTheirCluster(t *testing.T) {
+	object := func(apiVersion, kind, namespace, name string, spec map[string]any) *unstructured.Unstructured {
+		o := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
+		o.SetAPIVersion(apiVersion)
+		o.SetKind(kind)
+		o.SetNamespace(namespace)
+		o.SetName(name)
+		return o
+	}
+	garden := object("operator.gardener.cloud/v1alpha1", "Garden", "", "g", map[string]any{"dns": map[string]any{"providers": []any{map[string]any{"secretRef": map[string]any{"name": "dns"}}}}})
+	seed := func(name, namespace string) *unstructured.Unstructured {
+		return object("core.gardener.cloud/v1beta1", "Seed", "", "s", map[string]any{"backup": map[string]any{"credentialsRef": map[string]any{"apiVersion": "v1", "kind": "Secret", "name": name, "namespace": namespace}}})
+	}
+	secret := func(name, namespace string) *unstructured.Unstructured {
+		return object("v1", "Secret", namespace, name, nil)
+	}
+	said := secret("dns", "garden")
+	said.SetAnnotations(map[string]string{annotationCluster: "virtual"})
+	for name, test := range map[string]struct {
+		objects []*unstructured.Unstructured
+		want    string
+	}{
+		"both name it":               {[]*unstructured.Unstructured{garden, seed("dns", "garden"), secret("dns", "garden")}, "Secret garden/dns is put into the runtime cluster, because Garden g refers to it, and the virtual garden gets none of that name"},
+		"each its own":               {[]*unstructured.Unstructured{garden, seed("other", "garden"), secret("dns", "garden"), secret("other", "garden")}, ""},
+		"one of the same name":       {[]*unstructured.Unstructured{garden, seed("dns", "elsewhere"), secret("dns", "garden"), secret("dns", "elsewhere")}, ""},
+		"its annotation says where":  {[]*unstructured.Unstructured{garden, seed("dns", "garden"), said}, ""},
+		"no Garden in the landscape": {[]*unstructured.Unstructured{seed("dns", "garden"), secret("dns", "garden")}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var inputs []schemas.Input
+			for _, o := range test.objects {
+				inputs = append(inputs, schemas.Input{Object: o})
+			}
+			var found []string
+			for _, v := range Check(inputs, Options{}) {
+				if v.Rule == "seed/references" {
+					assert.Equal(t, "spec.backup.credentialsRef.name", v.Field)
+					found = append(found, v.Message)
+				}
+			}
+			if test.want == "" {
+				assert.Empty(t, found)
+				return
+			}
+			require.Len(t, found, 1)
+			assert.Contains(t, found[0], test.want)
+		})
+	}
+}

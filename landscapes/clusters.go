@@ -1,0 +1,98 @@
+package landscapes
+
+import (
+	"fmt"
+	"strings"
+
+	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
+	operatorv1alpha1 "github.com/pergola-dev/pergola/api/operator/v1alpha1"
+	"github.com/pergola-dev/pergola/schemas"
+)
+
+// AnnotationCluster on a Secret, ConfigMap or Namespace says which cluster it is for: runtime or virtual.
+const AnnotationCluster = "landscape.pergola.dev/cluster"
+
+// ruleClusterStays is the rule id of findings about what would leave the runtime cluster.
+const ruleClusterStays = "landscape/cluster-stays"
+
+// RuntimeReferences are the names by which the Garden and the operator's Extensions refer to Secrets and ConfigMaps of namespace garden: what has one of them is
+// put into the runtime cluster.
+func (l *Landscape) RuntimeReferences() map[string]bool {
+	out := map[string]bool{}
+	for i := range l.Declarations {
+		if d := &l.Declarations[i]; d.isOperators("Garden") || d.isOperators("Extension") {
+			collectReferences(d.Object().Object, "", out)
+		}
+	}
+	return out
+}
+
+func (d *Declaration) isOperators(kind string) bool {
+	return d.kind.Group == operatorv1alpha1.SchemeGroupVersion.Group && d.kind.Kind == kind
+}
+
+// ReferredNames are the names by which a value refers to Secrets and ConfigMaps.
+func ReferredNames(v any) map[string]bool {
+	out := map[string]bool{}
+	collectReferences(v, "", out)
+	return out
+}
+
+func collectReferences(v any, field string, out map[string]bool) {
+	switch x := v.(type) {
+	case map[string]any:
+		if name, ok := x["name"].(string); ok && (strings.HasSuffix(field, "Ref") || strings.HasSuffix(field, "secretRef")) {
+			out[name] = true
+		}
+		for k, item := range x {
+			if name, ok := item.(string); ok && (strings.HasSuffix(k, "SecretName") || k == "secretName" || strings.HasSuffix(k, "configMapName")) {
+				out[name] = true
+			}
+			collectReferences(item, k, out)
+		}
+	case []any:
+		for _, item := range x {
+			collectReferences(item, field, out)
+		}
+	}
+}
+
+// leaving finds Secrets and ConfigMaps that nothing in the runtime cluster refers to any more. They would count as the virtual garden's, whose administrators and
+// gardenlets must not get what is of the runtime cluster because somebody has forgotten a file. A Garden whose own file is gone keeps what it refers to.
+func (l *Landscape) leaving(before *Landscape) []schemas.Violation {
+	former := map[identity]bool{}
+	for i := range before.Declarations {
+		former[identityOf(&before.Declarations[i])] = true
+	}
+	var was, is map[string]bool
+	var out []schemas.Violation
+	for i := range l.Declarations {
+		d := &l.Declarations[i]
+		if d.kind.Group != "" || d.kind.Kind != "Secret" && d.kind.Kind != "ConfigMap" || d.namespace != gardencorev1beta1.GardenNamespace || !former[identityOf(d)] {
+			continue
+		}
+		if was == nil {
+			was, is = before.RuntimeReferences(), l.RuntimeReferences()
+		}
+		if !was[d.name] || is[d.name] || d.Object().GetAnnotations()[AnnotationCluster] != "" || !l.hasGarden() {
+			continue
+		}
+		field := fmt.Sprintf("metadata.annotations[%s]", AnnotationCluster)
+		place := d.Position("metadata.name")
+		out = append(out, schemas.Violation{
+			Severity: schemas.SeverityError, File: place.File, Line: place.Line, Column: place.Column, Kind: d.kind.Kind, Namespace: d.namespace, Name: d.name,
+			Field: field, Type: schemas.TypeRequired, Rule: ruleClusterStays,
+			Message: "nothing in the runtime cluster refers to it any more, so that it would be put into the virtual garden; remove it, or say by this annotation where it belongs: runtime or virtual",
+		})
+	}
+	return out
+}
+
+func (l *Landscape) hasGarden() bool {
+	for i := range l.Declarations {
+		if l.Declarations[i].isOperators("Garden") {
+			return true
+		}
+	}
+	return false
+}
