@@ -1,6 +1,8 @@
 package operator
 
 import (
+	"regexp"
+	"strings"
 	"testing"
 	"time"
 
@@ -8,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/pergola-dev/pergola/api/crds"
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 )
 
@@ -59,6 +62,22 @@ func TestDecide(t *testing.T) {
 			assert.Equal(t, decision{trigger: test.trigger, waiting: test.waiting, at: test.at}, decide(s))
 		})
 	}
+}
+
+// TestTriggersAreDescribed: the API names every trigger of a sync, and no other.
+func TestTriggersAreDescribed(t *testing.T) {
+	definition, err := crds.FS.ReadFile("landscape.pergola.dev_landscapes.yaml")
+	require.NoError(t, err)
+	text := strings.Join(strings.Fields(string(definition)), " ") // lines are broken anywhere
+	_, text, found := strings.Cut(text, "What began the sync: ")
+	require.True(t, found)
+	text, _, found = strings.Cut(text, "type: string")
+	require.True(t, found)
+	var named []string
+	for _, match := range regexp.MustCompile("`([A-Z][a-z]+)`").FindAllStringSubmatch(text, -1) {
+		named = append(named, match[1])
+	}
+	assert.ElementsMatch(t, []string{triggerCommit, triggerInterval, triggerRequest, triggerRetry, triggerSpec, triggerPin, triggerOperation, triggerApproval}, named)
 }
 
 func TestSpread(t *testing.T) {

@@ -141,6 +141,15 @@ func TestExplain(t *testing.T) {
 	assert.Contains(t, ids(append(e.Rules, e.Around...)), "shoot/operations")
 }
 
+// TestWhatARuleRequiresIsNotCalledOptional: who asks for the field of garden/sni-domains is not told that it may be left out.
+func TestWhatARuleRequiresIsNotCalledOptional(t *testing.T) {
+	e, err := Explain("garden.spec.virtualCluster.kubernetes.kubeAPIServer.sni.domainPatterns")
+	require.NoError(t, err)
+	assert.True(t, slices.ContainsFunc(e.Rules, func(m Mention) bool { return m.ID == "garden/sni-domains" }))
+	assert.Contains(t, e.Documentation, "At least one")
+	assert.NotContains(t, e.Documentation, "Unset:")
+}
+
 func TestKindsOfTheSameName(t *testing.T) {
 	for question, want := range map[string]string{
 		"Worker":                                          "extensions.gardener.cloud/v1alpha1",

@@ -136,7 +136,8 @@ type SyncRecord struct {
 	// Who signed it, where signatures are verified.
 	// +optional
 	Signer string `json:"signer,omitempty"`
-	// What began the sync: `Commit`, `Interval`, `Request`, `Retry`, `Spec`, `Approval` (nothing but `spec.approved` changed) or `Pin`.
+	// What began the sync: `Commit`, `Interval`, `Request`, `Retry`, `Spec`, `Approval` (nothing but `spec.approved` changed), `Pin` or
+	// `Operation` (the Garden was asked for one by annotation).
 	Trigger string `json:"trigger"`
 	// When it began.
 	StartTime metav1.Time `json:"startTime"`

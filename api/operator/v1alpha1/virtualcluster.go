@@ -222,8 +222,9 @@ type SNI struct {
 	// `gardener.cloud/role=garden-cert`.
 	// +optional
 	SecretName *string `json:"secretName,omitempty"`
-	// Domains, possibly with a wildcard, and addresses for which the certificate is served. Unset: the names in the
-	// certificate. Not the API server's own domain.
+	// Domains, possibly with a wildcard in front, for which the certificate is served. At least one: none is taken from the
+	// certificate. The first is the address by which the dashboard calls the API server. Not `api.` of the first domain of
+	// `virtualCluster.dns`, where gardenlets expect a certificate of the garden's own CA.
 	// +optional
 	// +listType=atomic
 	DomainPatterns []string `json:"domainPatterns,omitempty"`
