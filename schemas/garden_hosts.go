@@ -1,6 +1,8 @@
 package schemas
 
 import (
+	"cmp"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -75,6 +77,102 @@ func gardenHosts(in ruleInput) []finding {
 	return r.findings
 }
 
+// GardenName is a name of a Garden in DNS.
+type GardenName struct {
+	// Name is without a dot at its end. With *. in front it stands for all names right below that have nothing of their own.
+	Name string
+	// Field is what it is made of, or where it is written down; Behind is what it leads to.
+	Field, Behind string
+	// Record says that DNS has the name. Without it the name is one of those that one with *. in front stands for.
+	Record bool
+}
+
+// GardenNames are the names that a Garden has in DNS, and those below its ingress domains that it answers to.
+func GardenNames(garden map[string]any) []GardenName {
+	var names []GardenName
+	add := func(field tree, name, behind string, record bool) {
+		if field.text() != "" {
+			names = append(names, GardenName{Name: strings.ToLower(strings.TrimSuffix(name, ".")), Field: field.path, Behind: behind, Record: record})
+		}
+	}
+	ingress, virtual, dashboard, discovery := domainsOf(garden)
+	below := map[string]bool{}
+	for _, domain := range ingress {
+		name := domain.at("name")
+		below[name.text()] = true
+		add(name, "*."+name.text(), "what is behind the ingress domain", true)
+	}
+	made := map[string]bool{}
+	for _, domain := range virtual {
+		made[domain.at("name").path] = true
+	}
+	for _, host := range madeHosts(garden) {
+		add(host.from, host.name, host.behind, made[host.from.path])
+	}
+	for behind, domain := range map[string]tree{"the dashboard": dashboard, "the discovery server": discovery} {
+		name := domain.at("name")
+		_, parent, _ := strings.Cut(name.text(), ".")
+		add(name, name.text(), behind, !below[parent])
+	}
+	slices.SortFunc(names, func(a, b GardenName) int { return cmp.Or(cmp.Compare(a.Field, b.Field), cmp.Compare(a.Name, b.Name)) })
+	return names
+}
+
+// gardenNamesReached: DNS asks the one with *. in front only about names that it knows nothing of, and it knows what another one is below.
+func gardenNamesReached(in ruleInput) []finding {
+	r := &report{}
+	names := GardenNames(in.object)
+	for _, host := range names {
+		if host.Record {
+			continue
+		}
+		for _, other := range names {
+			if other.Record && strings.HasSuffix(other.Name, "."+host.Name) {
+				r.add(tree{path: other.Field}, TypeInvalid, "DNS has %q then, which is below %q: *.DOMAIN of %s leads to %s there no longer; choose a name that is not below it", other.Name, host.Name, host.Field, host.Behind)
+				break
+			}
+		}
+	}
+	return r.findings
+}
+
+// gardenRecordNames: a DNSRecord is called as its name in DNS with - in the place of every dot.
+func gardenRecordNames(in ruleInput) []finding {
+	r := &report{}
+	types, providers := dnsTypes(in.object), map[string]string{}
+	ingress, virtual, dashboard, discovery := domainsOf(in.object)
+	for _, domain := range slices.Concat(ingress, virtual, []tree{dashboard, discovery}) {
+		providers[domain.at("name").path] = domain.at("provider").text()
+	}
+	known := map[string]GardenName{}
+	for _, name := range GardenNames(in.object) {
+		typ := types[providers[name.Field]]
+		if !name.Record || typ == "" {
+			continue
+		}
+		record := strings.NewReplacer(".", "-", "*", "wildcard").Replace(name.Name) + "-" + typ
+		other, taken := known[record]
+		if !taken {
+			known[record] = name
+		} else if other.Name != name.Name { // the same one has one DNSRecord, and is said to be there twice by others
+			r.add(tree{path: name.Field}, TypeDuplicate, "%q needs a DNSRecord called %s, which is that of %q already (%s): there would be one for both; choose another domain", name.Name, record, other.Name, other.Field)
+		}
+	}
+	return r.findings
+}
+
+// dnsTypes are the types of the providers of a Garden by their names; a domain that names none has the first one.
+func dnsTypes(garden map[string]any) map[string]string {
+	types := map[string]string{}
+	for i, provider := range (tree{value: garden}).at("spec", "dns", "providers").items() {
+		if i == 0 {
+			types[""] = provider.at("type").text()
+		}
+		types[provider.at("name").text()] = provider.at("type").text()
+	}
+	return types
+}
+
 // gardenHostLengths checks what is made of domains; what is no domain by itself is said by others (garden/domain-names).
 func gardenHostLengths(in ruleInput) []finding {
 	r := &report{}
@@ -86,13 +184,7 @@ func gardenHostLengths(in ruleInput) []finding {
 			longest[host.from.path] = host.name
 		}
 	}
-	types := map[string]string{}
-	for i, provider := range (tree{value: in.object}).at("spec", "dns", "providers").items() {
-		if i == 0 {
-			types[""] = provider.at("type").text() // a domain that names no provider has the first one
-		}
-		types[provider.at("name").text()] = provider.at("type").text()
-	}
+	types := dnsTypes(in.object)
 	check := func(domain tree, record string) {
 		name := domain.at("name")
 		if len(name.text()) > most {

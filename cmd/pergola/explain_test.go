@@ -52,7 +52,7 @@ func TestExplainAsJSON(t *testing.T) {
 	require.NotEmpty(t, e.Rules)
 
 	rules := decode[[]schemas.Rule](t, pergola(t, "explain", "landscape/domains-unique", "-o", "json"))
-	require.Len(t, rules, 3)
+	require.Len(t, rules, 5)
 	assert.NotEmpty(t, rules[0].Fields)
 
 	rules = decode[[]schemas.Rule](t, pergola(t, "explain", "--rules", "-o", "json"))

@@ -249,10 +249,15 @@ func (c *check) isExternal(id identity) bool {
 	return slices.ContainsFunc(c.External, func(e External) bool { return e.matches(id) })
 }
 
+// named is an object by its kind and name.
+func named(in *schemas.Input) string {
+	gvk, namespace, own := in.Identity()
+	return structure.RulesName(gvk) + " " + path.Join(namespace, own)
+}
+
 // place of an object, for messages about another one.
 func place(in *schemas.Input) string {
-	gvk, namespace, own := in.Identity()
-	name := structure.RulesName(gvk) + " " + path.Join(namespace, own)
+	name := named(in)
 	if in.Positions == nil {
 		return name
 	}

@@ -39,11 +39,6 @@ func rules() []rule {
 		warning(def("Seed", "seed/runtime-networks", "The networks of a Seed and the runtime cluster are disjoint", "Nothing routes between them unless somebody connects the networks. Choose other ranges to be safe.", "ours: no upstream component compares them", (*check).seedOfRuntime).about("spec.networks")),
 		def("Project", "project/namespace-unique", "A namespace belongs to one project", "Give each Project a namespace of its own.", "plugin/pkg/global/resourcereferencemanager", (*check).projectNamespace).about("spec.namespace"),
 		def("Project", "project/namespace-labelled", "The Namespace of a Project has the labels by which the Project takes it over", "Set gardener.cloud/role: project and project.gardener.cloud/name to the name of the Project in the labels of the Namespace; or do not declare the Namespace, so that the Project makes it.", "pkg/controllermanager/controller/project", (*check).namespaceLabelled).about("spec.namespace"),
-		def("Garden", "landscape/domains-unique", "Each domain is used once", "Choose another domain.", "ours: DNS records would overwrite each other", func(c *check) {
-			c.domains("spec.virtualCluster.dns.domains[].name", "spec.runtimeCluster.ingress.domains[].name")
-		}).about("spec.runtimeCluster.ingress.domains", "spec.virtualCluster.dns.domains"),
-		def("Seed", "landscape/domains-unique", "Each domain is used once", "Choose another domain.", "ours: DNS records would overwrite each other", func(c *check) { c.domains("spec.ingress.domain") }).about("spec.ingress.domain"),
-		def("Shoot", "landscape/domains-unique", "Each domain is used once", "Choose another domain.", "ours: DNS records would overwrite each other", func(c *check) { c.domains("spec.dns.domain") }).about("spec.dns.domain"),
 		def("Shoot", "shoot/domain-apart", "The domain of a Shoot is neither above nor below that of another one", "Choose another domain.", validator, (*check).shootDomain).about("spec.dns.domain"),
 		def("ManagedSeed", "managedseed/shoot", "The Shoot of a ManagedSeed can become a Seed", "Change the Shoot.", "plugin/pkg/managedseed/validator", (*check).managedSeed).about("spec.shoot"),
 		def("ManagedSeed", "landscape/gardenlet-unique", "A Seed has one gardenlet", "Declare the seed by a ManagedSeed or by a Gardenlet.", "plugin/pkg/global/resourcereferencemanager", (*check).seedName).about("metadata.name"),
@@ -53,11 +48,28 @@ func rules() []rule {
 		def("Seed", "seed/extensions-registered", "Extensions that a Seed needs are registered", "Declare a ControllerRegistration, or an Extension of operator.gardener.cloud.", "plugin/pkg/global/extensionvalidation", (*check).extensions).about("spec.backup.provider", "spec.dns", "spec.extensions.type", "spec.provider.type"),
 		def("Shoot", "shoot/extensions-registered", "Extensions that a Shoot needs are registered", "Declare a ControllerRegistration, or an Extension of operator.gardener.cloud.", "plugin/pkg/global/extensionvalidation", (*check).extensions).about("spec.dns.providers.type", "spec.extensions.type", "spec.networking.type", "spec.provider"),
 	}
-	return slices.Concat(all, inUseRules(def), credentialRules(def), configRules(def), referenceRules())
+	return slices.Concat(all, domainRules(def), inUseRules(def), credentialRules(def), configRules(def), referenceRules())
 }
 
 // define makes a rule of its parts.
 type define func(kind, id, title, doc, source string, do func(*check)) rule
+
+// domainRules are about the names that Gardens, Seeds and Shoots have in DNS.
+func domainRules(def define) []rule {
+	unique := func(kind string, fields ...string) rule {
+		return def(kind, "landscape/domains-unique", "Each domain is used once, and each name in DNS leads to one",
+			"A Garden has api.DOMAIN and gardener.DOMAIN of its virtual domains, *.DOMAIN of its ingress domains, and the domains that dashboard and discovery server have for themselves; a Seed has *.DOMAIN of its ingress domain; a Shoot has api.DOMAIN, and *.ingress.DOMAIN with the ingress addon. Of two records of one name the later one wins, and who had it before is not reached any more. Nor is a name that *.DOMAIN leads to, such as dashboard.DOMAIN or p-seed.DOMAIN, once DNS has a record of this name or of one below it. Choose another domain.",
+			"ours: records would overwrite each other; RFC 4592, section 2.2.2 (empty non-terminals)", (*check).domainsUnique).about(fields...)
+	}
+	const gardener = "spec.virtualCluster.gardener."
+	return []rule{
+		unique("Garden", "spec.runtimeCluster.ingress.domains", "spec.virtualCluster.dns.domains", gardener+"gardenerDashboard.domain", gardener+"gardenerDiscoveryServer.domain"),
+		unique("Seed", "spec.ingress.domain"),
+		unique("ManagedSeed", "spec.gardenlet.config"),
+		unique("Gardenlet", "spec.config"),
+		unique("Shoot", "spec.dns.domain"),
+	}
+}
 
 // inUseRules are about what must stay because something uses it.
 func inUseRules(def define) []rule {

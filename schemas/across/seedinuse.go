@@ -14,6 +14,7 @@ import (
 const (
 	specOfSeed        = "spec"
 	specOfManagedSeed = "spec.gardenlet.config.seedConfig.spec"
+	specOfGardenlet   = "spec.config.seedConfig.spec"
 )
 
 // shootsOn are the Shoots on the Seed of the name of the object that is looked at.

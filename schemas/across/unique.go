@@ -28,17 +28,6 @@ func (c *check) once(what, value, field, format string, args ...any) {
 	}
 }
 
-// domains: nothing answers at one name for two. A trailing dot and the case of letters make no other name.
-func (c *check) domains(patterns ...string) {
-	for _, pattern := range patterns {
-		each(c.object(), pattern, func(path string, value any) {
-			if domain, ok := value.(string); ok {
-				c.once("domain", strings.ToLower(strings.TrimSuffix(domain, ".")), path, "the domain %q is that of %s already", domain)
-			}
-		})
-	}
-}
-
 // shootDomain: names below the domain of a Shoot are its own, so that no other one has a domain above or below. Source:
 // plugin/pkg/shoot/validator.
 func (c *check) shootDomain() {
@@ -77,10 +66,12 @@ const (
 )
 
 // contradictions are uses of a value that exclude the same one by another object.
-var contradictions = map[string]string{shootDomain: aboveShootDomain, aboveShootDomain: shootDomain}
+var contradictions = map[string]string{shootDomain: aboveShootDomain, aboveShootDomain: shootDomain, hostOf: belowRecord, belowRecord: hostOf}
 
 // isShared tells whether several objects may have a value.
-func (u use) isShared() bool { return u.what == aboveShootDomain || u.what == shootDomain }
+func (u use) isShared() bool {
+	return u.what == aboveShootDomain || u.what == shootDomain || u.what == belowRecord
+}
 
 // claim notes who has a value, if nobody has it yet.
 func (c *check) claim(u use) {

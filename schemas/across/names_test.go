@@ -1,0 +1,40 @@
+package across
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/pergola-dev/pergola/schemas"
+)
+
+// writtenIn is an object whose fields are each in a line of their own: that of their length.
+type writtenIn string
+
+func (w writtenIn) Position(field string) schemas.Position {
+	return schemas.Position{File: string(w), Line: len(field), Column: 1 + strings.Count(field, ".")}
+}
+
+// TestBothPlacesAreSaid: who has the name first is told by file, line, column and field, as is who comes later.
+func TestBothPlacesAreSaid(t *testing.T) {
+	e := entry{Change: []map[string]any{{"kind": "Garden", "spec": map[string]any{"virtualCluster": map[string]any{"gardener": map[string]any{
+		"gardenerDiscoveryServer": map[string]any{"domain": map[string]any{"name": "API.one.team.shoots.example.org"}},
+		"gardenerDashboard":       map[string]any{"domain": map[string]any{"name": "ingress.north.example.org"}},
+	}}}}, {"kind": "Seed", "spec": map[string]any{"ingress": map[string]any{"domain": "garden.example.org"}}}}}
+	inputs := e.inputs(t)
+	for i := range inputs {
+		inputs[i].Positions = writtenIn(strings.ToLower(inputs[i].Object.GetKind()) + ".yaml")
+	}
+	var found []string
+	for _, v := range Check(inputs, Options{Now: noon}) {
+		found = append(found, v.String())
+	}
+	require.Len(t, found, 2)
+	assert.Contains(t, found[0], "seed.yaml:19:3: ")
+	assert.Contains(t, found[0], `"garden.example.org" is that of Garden garden (garden.yaml:39:5: spec.virtualCluster.dns.domains[0].name)`)
+	assert.Contains(t, found[1], "shoot.yaml:15:3: ")
+	assert.Contains(t, found[1], `"api.one.team.shoots.example.org" is to lead to the API server`)
+	assert.Contains(t, found[1], "the discovery server of Garden garden (garden.yaml:64:6: spec.virtualCluster.gardener.gardenerDiscoveryServer.domain.name)")
+}
