@@ -21,7 +21,8 @@ import (
 
 // CheckLandscape finds what a landscape asks of the catalogue and cannot have: another version of it, components and
 // images it does not know, overlays that are broken or match nothing, recorded facts about nobody, Shoots without their
-// Seed, Project or CloudProfile, versions of Kubernetes that are none, and Seeds named as another cluster. Only components with overlays are rendered.
+// Seed, Project or CloudProfile, versions of Kubernetes that are none, and Seeds named as another cluster; and what it switches off of a Garden and others
+// need. Only components with overlays are rendered, unless it switches off any of a Garden.
 // Files are relative to the landscape.
 func CheckLandscape(catalogue fs.FS, l *landscapes.Landscape, settings ...Setting) []schemas.Violation {
 	c := landscapeCheck{catalogue: catalogue, landscape: l}
@@ -56,10 +57,21 @@ func (c *landscapeCheck) add(list ...finding) {
 
 // config reports a field of landscape.yaml.
 func (c *landscapeCheck) config(field, rule string, kind schemas.Type, format string, args ...any) {
-	c.add(finding{
+	c.add(c.ofConfig(field, rule, kind, format, args...))
+}
+
+// configWarning reports a field of landscape.yaml that may be meant.
+func (c *landscapeCheck) configWarning(field, rule string, kind schemas.Type, format string, args ...any) {
+	f := c.ofConfig(field, rule, kind, format, args...)
+	f.warning = true
+	c.add(f)
+}
+
+func (c *landscapeCheck) ofConfig(field, rule string, kind schemas.Type, format string, args ...any) finding {
+	return finding{
 		Position: configPosition(c.landscape, field), field: field, kind: kind, rule: rule, message: fmt.Sprintf(format, args...),
 		object: identity{kind: "Landscape", name: c.landscape.Config.Name},
-	})
+	}
 }
 
 // version refuses a landscape that is written for another catalogue than the one in this program: its render would be one
@@ -194,6 +206,7 @@ func (c *landscapeCheck) owners(settings settings) {
 		c.add(findingsIn(err)...)
 		if err == nil {
 			c.try(in)
+			c.needed(in)
 		}
 	}
 }

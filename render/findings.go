@@ -38,6 +38,8 @@ const (
 	ruleBinding   = "landscape/binding"
 	ruleVersion   = "landscape/kubernetes-version"
 	ruleCluster   = "landscape/cluster-name"
+	ruleNeeded    = "landscape/component-needed"
+	ruleAwaited   = "landscape/component-awaited"
 )
 
 // finding is something wrong at a place of a file.
@@ -50,6 +52,8 @@ type finding struct {
 	rule string
 	// object is the one that the finding is about, where it is a declaration.
 	object identity
+	// warning says that it may be meant like that.
+	warning bool
 }
 
 type identity struct{ kind, namespace, name string }
@@ -74,8 +78,12 @@ func (f finding) Error() string {
 
 // violation is the finding as a command shows it.
 func (f finding) violation() schemas.Violation {
+	severity := schemas.SeverityError
+	if f.warning {
+		severity = schemas.SeverityWarning
+	}
 	return schemas.Violation{
-		Severity: schemas.SeverityError, File: f.File, Line: max(f.Line, 1), Column: max(f.Column, 1),
+		Severity: severity, File: f.File, Line: max(f.Line, 1), Column: max(f.Column, 1),
 		Kind: f.object.kind, Namespace: f.object.namespace, Name: f.object.name,
 		Field: f.field, Type: f.kind, Rule: f.rule, Message: f.message,
 	}

@@ -24,15 +24,15 @@ type External struct {
 	Kind, Namespace, Name string
 }
 
-// matches compares with patterns as path.Match has them: * stands for any text. An empty namespace is that of
+// Matches compares with patterns as path.Match has them: * stands for any text. An empty namespace is that of
 // cluster-scoped objects.
-func (e External) matches(id identity) bool {
-	namespace, err := path.Match(e.Namespace, id.namespace)
-	if err != nil || !namespace {
+func (e External) Matches(kind, namespace, name string) bool {
+	in, err := path.Match(e.Namespace, namespace)
+	if err != nil || !in {
 		return false
 	}
-	name, err := path.Match(e.Name, id.name)
-	return err == nil && name && e.Kind == id.kind.Kind
+	called, err := path.Match(e.Name, name)
+	return err == nil && called && e.Kind == kind
 }
 
 // Options of Check.
@@ -246,7 +246,7 @@ func (c *check) report(field string, typ schemas.Type, format string, args ...an
 
 // isExternal is true for what exists outside of the landscape.
 func (c *check) isExternal(id identity) bool {
-	return slices.ContainsFunc(c.External, func(e External) bool { return e.matches(id) })
+	return slices.ContainsFunc(c.External, func(e External) bool { return e.Matches(id.kind.Kind, id.namespace, id.name) })
 }
 
 // named is an object by its kind and name.

@@ -1,0 +1,350 @@
+package render
+
+import (
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
+	"github.com/pergola-dev/pergola/schemas"
+	"github.com/pergola-dev/pergola/schemas/across"
+)
+
+// needed finds what a landscape switches off of a Garden and other components of it need. Nobody has to say who needs what: it follows from what the
+// components render and from the flow.
+//
+//   - Others use objects of it: their pods, kinds, namespaces, webhooks and addresses. That is an error, unless landscape.yaml says that
+//     the object exists outside of the landscape. So it is where pods connect to a Service of it and the flow lets them wait for it.
+//   - Others have objects of kinds that it works on, connect to it, or wait for it in the flow. That is a warning: whether they can do without, or
+//     somebody else is there for them, is not known here.
+func (c *landscapeCheck) needed(in Input) {
+	if c.rendering == nil || in.Owner.Kind != "garden" {
+		return
+	}
+	n := needs{owner: in.Owner, off: map[string]bool{}, uses: map[string]map[thing]map[string]bool{}, waits: map[string]map[string]bool{}}
+	opts := *c.rendering
+	opts.Enabled, opts.probes, opts.Only = maps.Clone(opts.Enabled), nil, nil
+	for component, on := range c.rendering.Enabled {
+		if !on && path.Dir(component) == in.Owner.Kind {
+			n.off[component] = true
+			delete(opts.Enabled, component)
+		}
+	}
+	if len(n.off) == 0 {
+		return
+	}
+	in.Only = nil
+	result, _ := Render(in, opts) // what cannot be rendered is told by who renders it
+	n.bundles = result.Bundles
+	flow, err := LoadFlow(c.catalogue, Operations()[0], in)
+	if err == nil { // else a landscape is not to blame
+		n.wait(flow)
+	}
+	n.provide()
+	n.work()
+	n.use(func(t thing) bool {
+		return slices.ContainsFunc(c.landscape.Config.Spec.External, func(e landscapev1alpha1.ExternalObject) bool {
+			return across.External(e).Matches(t.kind, t.namespace, t.name)
+		})
+	})
+	for _, component := range sortedKeys(n.off) {
+		n.report(component, c)
+	}
+}
+
+// thing is an object that components have and use.
+type thing struct{ cluster, kind, namespace, name string }
+
+func (t thing) String() string { return t.kind + " " + path.Join(t.namespace, t.name) }
+
+// needs are those of the components of an owner.
+type needs struct {
+	owner   Owner
+	off     map[string]bool
+	bundles []Bundle
+
+	// provided are the things that nobody has but components that are off, with these; kinds are those that they define, services those that they are
+	// reached by, by the names that others call them, and addresses what is known by that of a Service.
+	provided  map[thing]string
+	kinds     map[string]thing
+	services  map[string]thing
+	addresses map[string]thing
+
+	// uses are what others use of a component that is off, with these others; waits are who waits for it, calls who connects to it, and works the kinds that
+	// it works on, with who has objects of them.
+	uses  map[string]map[thing]map[string]bool
+	waits map[string]map[string]bool
+	calls map[string]map[thing]map[string]bool
+	works map[string]map[string]map[string]bool
+}
+
+// wait notes who waits in the flow until a component that is off is healthy, maybe behind a task or a point where others meet.
+func (n *needs) wait(flow Flow) {
+	of := map[string]string{}
+	for _, b := range n.bundles {
+		of[b.Name] = b.Component
+	}
+	componentsOf := func(node FlowNode) map[string]bool {
+		found := map[string]bool{}
+		for _, b := range node.Bundles {
+			if component := of[b]; component != "" {
+				found[component] = true
+			}
+		}
+		return found
+	}
+	var follow func(id, component string, seen map[string]bool)
+	follow = func(id, component string, seen map[string]bool) {
+		for _, node := range flow.Nodes {
+			if state := node.After[id]; state == "" || state == "applied" || seen[node.ID] || !node.If {
+				continue
+			}
+			seen[node.ID] = true
+			found := componentsOf(node)
+			for other := range found {
+				if !n.off[other] {
+					note(n.waits, component, other)
+				}
+			}
+			if len(node.Bundles) == 0 || found[component] {
+				follow(node.ID, component, seen)
+			}
+		}
+	}
+	for _, node := range flow.Nodes {
+		for component := range componentsOf(node) {
+			if n.off[component] {
+				follow(node.ID, component, map[string]bool{node.ID: true})
+			}
+		}
+	}
+}
+
+// provide notes what only components that are off have.
+func (n *needs) provide() {
+	n.provided, n.kinds, n.services, n.addresses = map[thing]string{}, map[string]thing{}, map[string]thing{}, map[string]thing{}
+	others := map[thing]bool{}
+	n.each(func(b Bundle, o Object) {
+		t := thing{b.Cluster, o.GetKind(), o.GetNamespace(), o.GetName()}
+		if n.off[b.Component] {
+			n.provided[t] = b.Component
+		} else {
+			others[t] = true
+		}
+	})
+	maps.DeleteFunc(n.provided, func(t thing, _ string) bool { return others[t] })
+	n.each(func(b Bundle, o Object) {
+		t := thing{b.Cluster, o.GetKind(), o.GetNamespace(), o.GetName()}
+		component, provided := n.provided[t]
+		if !provided || component != b.Component {
+			return
+		}
+		switch t.kind {
+		case "CustomResourceDefinition":
+			group, _, _ := unstructured.NestedString(o.Object, "spec", "group")
+			kind, _, _ := unstructured.NestedString(o.Object, "spec", "names", "kind")
+			n.kinds[path.Join(t.cluster, group, kind)] = t
+		case "Service":
+			n.reach(t)
+			n.addresses[t.name] = t
+			if other, known := n.addresses[t.namespace]; !known || t.name < other.name {
+				n.addresses[t.namespace] = t // a gateway has a namespace of its own; what is beside it is called as it is, and more
+			}
+		case "Etcd": // who reconciles it makes the Service
+			client := thing{t.cluster, "Service", t.namespace, t.name + "-client"}
+			n.provided[client] = component
+			n.reach(client)
+		}
+	})
+}
+
+// work notes who has objects of kinds that nobody works on but a component that is off: whoever may change them.
+func (n *needs) work() {
+	plurals, workers := map[string]string{}, map[string]map[string]bool{}
+	n.each(func(b Bundle, o Object) {
+		switch o.GetKind() {
+		case "CustomResourceDefinition":
+			spec, _ := o.Object["spec"].(map[string]any)
+			names, _ := spec["names"].(map[string]any)
+			plurals[fmt.Sprintf("%s/%s/%v", b.Cluster, spec["group"], names["kind"])] = fmt.Sprintf("%s/%s/%v", b.Cluster, spec["group"], names["plural"])
+		case "ClusterRole", "Role":
+			for _, rule := range mapsIn(o.Object["rules"]) {
+				for _, group := range textsIn(rule["apiGroups"]) {
+					for _, resource := range textsIn(rule["resources"]) {
+						if slices.ContainsFunc(textsIn(rule["verbs"]), func(verb string) bool { return verb == "*" || verb == "update" || verb == "patch" }) {
+							plural, _, _ := strings.Cut(resource, "/") // most may write the status alone
+							note(workers, path.Join(b.Cluster, group, plural), b.Component)
+						}
+					}
+				}
+			}
+		}
+	})
+	n.works = map[string]map[string]map[string]bool{}
+	n.each(func(b Bundle, o Object) {
+		gvk := o.GroupVersionKind()
+		by := sortedKeys(workers[plurals[path.Join(b.Cluster, gvk.Group, gvk.Kind)]])
+		if n.off[b.Component] || len(by) == 0 || slices.ContainsFunc(by, func(component string) bool { return !n.off[component] }) {
+			return
+		}
+		for _, component := range by {
+			if n.works[component] == nil {
+				n.works[component] = map[string]map[string]bool{}
+			}
+			note(n.works[component], gvk.Kind, b.Component)
+		}
+	})
+}
+
+func textsIn(list any) []string {
+	items, _ := list.([]any)
+	var out []string
+	for _, item := range items {
+		if text, ok := item.(string); ok {
+			out = append(out, text)
+		}
+	}
+	return out
+}
+
+// reach notes the names by which clients say that they connect to a Service.
+func (n *needs) reach(service thing) {
+	n.services[service.name] = service
+	n.services[service.namespace+"-"+service.name] = service
+}
+
+func (n *needs) each(visit func(Bundle, Object)) {
+	for _, b := range n.bundles {
+		for _, o := range b.Objects {
+			visit(b, o)
+		}
+	}
+}
+
+// use notes what others need of what is provided, as far as it is not there by other means.
+func (n *needs) use(external func(thing) bool) {
+	n.calls = map[string]map[thing]map[string]bool{}
+	for _, b := range n.bundles {
+		if n.off[b.Component] {
+			continue
+		}
+		use := func(in map[string]map[thing]map[string]bool, t thing) {
+			component, provided := n.provided[t]
+			if !provided || external(t) {
+				return
+			}
+			if in[component] == nil {
+				in[component] = map[thing]map[string]bool{}
+			}
+			note(in[component], t, b.Component)
+		}
+		if b.Delivery.ServedBy != "" {
+			use(n.uses, thing{ClusterRuntime, "Deployment", n.owner.ControlPlaneNamespace, b.Delivery.ServedBy})
+		}
+		for _, fact := range b.Unresolved {
+			if name, ok := strings.CutPrefix(fact, "address "); ok {
+				use(n.uses, n.addresses[name])
+			}
+		}
+		for _, o := range b.Objects {
+			if ns := o.GetNamespace(); b.Cluster != ClusterRuntime || ns != n.owner.ControlPlaneNamespace { // that is there before the Garden
+				use(n.uses, thing{b.Cluster, "Namespace", "", ns})
+			}
+			gvk := o.GroupVersionKind()
+			use(n.uses, n.kinds[path.Join(b.Cluster, gvk.Group, gvk.Kind)])
+			for _, spec := range podSpecs(o.Unstructured) {
+				account, _ := spec["serviceAccountName"].(string)
+				class, _ := spec["priorityClassName"].(string)
+				use(n.uses, thing{b.Cluster, "ServiceAccount", o.GetNamespace(), account})
+				use(n.uses, thing{b.Cluster, "PriorityClass", "", class})
+			}
+			eachReference(o.Unstructured, func(kind, name string) string {
+				use(n.uses, thing{b.Cluster, kind, o.GetNamespace(), name})
+				return name
+			})
+			for _, template := range podTemplates(o.Unstructured) {
+				labels, _, _ := unstructured.NestedStringMap(template, "metadata", "labels")
+				for label := range labels {
+					if service, ok := n.services[calledBy(label)]; ok && (service.namespace == o.GetNamespace() || strings.Contains(label, service.namespace+"-")) {
+						if n.waits[n.provided[service]][b.Component] {
+							use(n.uses, service)
+						} else {
+							use(n.calls, service)
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// calledBy is the Service that pods with a label may connect to, as the network policies of namespaces have it; empty for another label.
+func calledBy(label string) string {
+	name, ok := strings.CutPrefix(label, "networking.resources.gardener.cloud/to-")
+	if at := strings.LastIndex(name, "-tcp-"); ok && at > 0 {
+		return name[:at]
+	}
+	return ""
+}
+
+func note[K comparable](in map[K]map[string]bool, key K, component string) {
+	if in[key] == nil {
+		in[key] = map[string]bool{}
+	}
+	in[key][component] = true
+}
+
+// report says who needs a component.
+func (n *needs) report(component string, c *landscapeCheck) {
+	field := fmt.Sprintf("spec.components.%s.%s.enabled", path.Dir(component), path.Base(component))
+	told := map[string]bool{}
+	if uses := n.uses[component]; len(uses) > 0 {
+		for _, by := range uses {
+			maps.Copy(told, by)
+		}
+		c.config(field, ruleNeeded, schemas.TypeForbidden, "%s is off, and what it has is needed: %s; leave it on, switch these off, too, or list in spec.external what exists outside of the landscape",
+			component, listed(uses))
+	}
+	var parts []string
+	if works := n.works[component]; len(works) > 0 {
+		parts = append(parts, "it works on objects of others: "+listed(works))
+	}
+	if calls := untold(n.calls[component], told); len(calls) > 0 {
+		parts = append(parts, "pods connect to what it has: "+listed(calls))
+	}
+	waits := maps.Clone(n.waits[component])
+	maps.DeleteFunc(waits, func(other string, _ bool) bool { return told[other] })
+	if len(waits) > 0 {
+		parts = append(parts, "it would be waited for until it is healthy by "+strings.Join(sortedKeys(waits), ", "))
+	}
+	if len(parts) > 0 {
+		c.configWarning(field, ruleAwaited, schemas.TypeInvalid, "%s is off: %s; what they need of it has to be there by other means", component, strings.Join(parts, "; "))
+	}
+}
+
+// untold leaves out who is told already.
+func untold(uses map[thing]map[string]bool, told map[string]bool) map[thing]map[string]bool {
+	left := map[thing]map[string]bool{}
+	for t, by := range uses {
+		for component := range by {
+			if !told[component] {
+				note(left, t, component)
+			}
+		}
+	}
+	return left
+}
+
+// listed are things, or kinds, with who uses them.
+func listed[K comparable](uses map[K]map[string]bool) string {
+	var parts []string
+	for t, by := range uses {
+		parts = append(parts, fmt.Sprintf("%v by %s", t, strings.Join(sortedKeys(by), ", ")))
+	}
+	slices.Sort(parts)
+	return strings.Join(slices.Compact(parts), "; ")
+}
