@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
+	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 	operatorv1alpha1 "github.com/pergola-dev/pergola/api/operator/v1alpha1"
 	securityv1alpha1 "github.com/pergola-dev/pergola/api/security/v1alpha1"
 	"github.com/pergola-dev/pergola/schemas"
@@ -25,6 +26,7 @@ var (
 	kindConfigMap          = schema.GroupKind{Kind: "ConfigMap"}
 	kindNamespace          = schema.GroupKind{Kind: "Namespace"}
 	kindGarden             = schema.GroupKind{Group: operatorv1alpha1.SchemeGroupVersion.Group, Kind: "Garden"}
+	kindLandscape          = schema.GroupKind{Group: landscapev1alpha1.SchemeGroupVersion.Group, Kind: "Landscape"}
 	kindOperatorExtension  = schema.GroupKind{Group: operatorv1alpha1.SchemeGroupVersion.Group, Kind: "Extension"}
 	kindCredentialsBinding = schema.GroupKind{Group: securityv1alpha1.SchemeGroupVersion.Group, Kind: "CredentialsBinding"}
 	kindWorkloadIdentity   = schema.GroupKind{Group: securityv1alpha1.SchemeGroupVersion.Group, Kind: "WorkloadIdentity"}
