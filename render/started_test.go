@@ -33,6 +33,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/pergola-dev/pergola/hack/apiserver"
+	"github.com/pergola-dev/pergola/hack/mortal"
 )
 
 // Every variant of the Garden starts for real: kube-apiserver and kube-controller-manager of the version that it asks for take the flags and the
@@ -357,7 +358,7 @@ func tryProgram(t *testing.T, pki *startedPKI, p program) (ports []int, output s
 	for _, listener := range listeners {
 		require.NoError(t, listener.Close())
 	}
-	require.NoError(t, cmd.Start())
+	require.NoError(t, mortal.Start(cmd))
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
 	t.Cleanup(func() {

@@ -15,6 +15,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	"github.com/pergola-dev/pergola/hack/apiserver"
 )
 
 // cluster starts an API server for one test.
@@ -24,7 +26,7 @@ func cluster(t *testing.T) kubernetes.Interface {
 		t.Skip("KUBEBUILDER_ASSETS is not set: no API server to test with (make test sets it)")
 	}
 	env := &envtest.Environment{}
-	config, err := env.Start()
+	config, err := apiserver.Begin(env)
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, env.Stop()) })
 	client, err := kubernetes.NewForConfig(config)

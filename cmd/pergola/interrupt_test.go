@@ -17,6 +17,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	testingclock "k8s.io/utils/clock/testing"
+
+	"github.com/pergola-dev/pergola/hack/mortal"
 )
 
 // hanging is the environment variable by which this test binary becomes a program that is interrupted; its value is
@@ -69,7 +71,7 @@ func TestInterrupt(t *testing.T) {
 			cmd.Stderr = &stderr
 			out, err := cmd.StdoutPipe()
 			require.NoError(t, err)
-			require.NoError(t, cmd.Start())
+			require.NoError(t, mortal.Start(cmd))
 			t.Cleanup(func() { _ = cmd.Process.Kill() })
 			stdout := bufio.NewReader(out)
 			line, err := stdout.ReadString('\n')
@@ -192,7 +194,7 @@ func TestNobodyReads(t *testing.T) {
 			if stream != "stdout" {
 				cmd.Stderr = writer
 			}
-			require.NoError(t, cmd.Start())
+			require.NoError(t, mortal.Start(cmd))
 			t.Cleanup(func() { _ = cmd.Process.Kill() })
 			require.NoError(t, writer.Close())
 			_, err = bufio.NewReader(reader).ReadString('\n')

@@ -80,7 +80,7 @@ func TestOnAServer(t *testing.T) {
 	}
 	env := &envtest.Environment{CRDs: definitions}
 	env.ControlPlane.GetAPIServer().Configure().Disable("authorization-mode").Set("authorization-config", configured(t, webhook))
-	config, err := env.Start()
+	config, err := apiserver.Begin(env)
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, env.Stop()) })
 	config.QPS = -1

@@ -25,6 +25,7 @@ import (
 	"github.com/pergola-dev/pergola/api/crds"
 	resourcesv1alpha1 "github.com/pergola-dev/pergola/api/resources/v1alpha1"
 	"github.com/pergola-dev/pergola/hack/apiserver"
+	"github.com/pergola-dev/pergola/hack/mortal"
 )
 
 // suite is what the tests of this package share; each test has its own namespaces.
@@ -103,7 +104,7 @@ func startServer() (*server, error) {
 	api := s.env.ControlPlane.GetAPIServer()
 	api.CertDir = dir // its own one would be made anew at a restart
 	api.StopTimeout = 3 * time.Second
-	if s.config, err = s.env.Start(); err != nil {
+	if s.config, err = apiserver.Begin(s.env); err != nil {
 		_ = os.RemoveAll(dir)
 		return nil, err
 	}
@@ -139,7 +140,8 @@ func (s *server) restart(t testing.TB) {
 		listener, err := net.Listen("tcp", host.Host)
 		return err == nil && listener.Close() == nil
 	}, deadline, 20*time.Millisecond, "the port is free")
-	require.NoError(t, api.Start())
+	mortal.Lasting(api.Start, &err)
+	require.NoError(t, err)
 }
 
 // compact makes etcd forget what was before now.

@@ -52,7 +52,7 @@ func TestMain(m *testing.M) {
 	}
 	// The seed has no definitions at all: gardenlet needs none.
 	seed := &envtest.Environment{}
-	config, err := seed.Start()
+	config, err := apiserver.Begin(seed)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "starting the API server of the seed:", err)
 		os.Exit(1)

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/pergola-dev/pergola/hack/mortal"
 	"github.com/pergola-dev/pergola/plan"
 )
 
@@ -75,7 +76,7 @@ metadata: {name: sent-before-the-end, namespace: garden}
 data: {a: b}
 `)
 	run := s.cli("apply", s.dir, "--verbose")
-	require.NoError(t, run.cmd.Start())
+	require.NoError(t, mortal.Start(run.cmd))
 	t.Cleanup(func() {
 		if t.Failed() {
 			_ = run.cmd.Process.Kill()
@@ -93,7 +94,7 @@ data: {a: b}
 	// While nothing waits, too: in the middle of the work.
 	for _, after := range []time.Duration{300 * time.Millisecond, 1500 * time.Millisecond} {
 		run = s.cli("apply", s.dir)
-		require.NoError(t, run.cmd.Start())
+		require.NoError(t, mortal.Start(run.cmd))
 		eventually(t, "the run to begin", func() bool { return strings.Contains(run.stderr.String(), "Applying ") }) // a signal before is the kernel's
 		timer := time.NewTimer(after)
 		<-timer.C

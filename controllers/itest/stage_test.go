@@ -23,6 +23,7 @@ import (
 	"github.com/pergola-dev/pergola/components"
 	"github.com/pergola-dev/pergola/controllers/landscape"
 	"github.com/pergola-dev/pergola/controllers/owner"
+	"github.com/pergola-dev/pergola/hack/mortal"
 	"github.com/pergola-dev/pergola/landscapes"
 	"github.com/pergola-dev/pergola/schemas"
 )
@@ -313,7 +314,7 @@ func (s *stage) cli(args ...string) *cli {
 // run gives the exit code.
 func (c *cli) run(t *testing.T) int {
 	t.Helper()
-	require.NoError(t, c.cmd.Start())
+	require.NoError(t, mortal.Start(c.cmd))
 	return c.wait(t)
 }
 

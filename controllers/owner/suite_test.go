@@ -60,7 +60,7 @@ func shootAPI(t testing.TB) *rest.Config {
 	apiserver.Needed(t)
 	shootServer.once.Do(func() {
 		shootServer.env = &envtest.Environment{}
-		shootServer.config, shootServer.err = shootServer.env.Start()
+		shootServer.config, shootServer.err = apiserver.Begin(shootServer.env)
 	})
 	require.NoError(t, shootServer.err)
 	return shootServer.config

@@ -43,7 +43,7 @@ func newEncrypting(t *testing.T) *encrypting {
 	env := &envtest.Environment{}
 	env.ControlPlane.GetAPIServer().Configure().Set("encryption-provider-config", e.file).Set("encryption-provider-config-automatic-reload", "true")
 	var err error
-	e.config, err = env.Start()
+	e.config, err = apiserver.Begin(env)
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, env.Stop()) })
 	e.etcd = env.ControlPlane.Etcd.URL.String()

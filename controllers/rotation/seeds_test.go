@@ -42,7 +42,7 @@ func newGarden(t *testing.T) *garden {
 	definition := crds.Get(gardencorev1beta1.SchemeGroupVersion.Group, "Seed")
 	env.CRDs = append(env.CRDs, definition)
 	var err error
-	g.config, err = env.Start()
+	g.config, err = apiserver.Begin(env)
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, env.Stop()) })
 	client, err := dynamic.NewForConfig(g.config)

@@ -16,6 +16,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/pergola-dev/pergola/hack/mortal"
 )
 
 // serveVariable makes of the test's executable the server that control planes call, with the files of the folder that it names: it is started
@@ -179,7 +181,7 @@ func startServer() (*server, error) {
 		return nil, err
 	}
 	s.stdin = stdin
-	if err := s.cmd.Start(); err != nil {
+	if err := mortal.Start(s.cmd); err != nil {
 		return nil, err
 	}
 	line, err := bufio.NewReader(stdout).ReadString('\n')

@@ -67,7 +67,7 @@ func run(m *testing.M) (code int, err error) {
 	if env.Programs, err = testclusters.Build(root, env.dir, filepath.Join(env.dir, "s")); err != nil {
 		return 1, err
 	}
-	if kept == "" {
+	if env.Keep = kept != ""; !env.Keep {
 		defer func() { err = errors.Join(err, env.Clean()) }()
 	}
 	if notRun, err = env.up(); err != nil || notRun != "" {

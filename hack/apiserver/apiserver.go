@@ -10,10 +10,28 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	"github.com/pergola-dev/pergola/hack/mortal"
 )
 
+// assets is the variable of the environment that names the folder of the programs.
+const assets = "KUBEBUILDER_ASSETS"
+
 // There says whether there are programs to start one from.
-func There() bool { return os.Getenv("KUBEBUILDER_ASSETS") != "" }
+func There() bool { return os.Getenv(assets) != "" }
+
+// Begin starts the servers of an environment. They end with this process, however it ends.
+func Begin(env *envtest.Environment) (config *rest.Config, err error) {
+	if err := tie(env); err != nil {
+		return nil, err
+	}
+	mortal.Lasting(func() error {
+		var err error
+		config, err = env.Start()
+		return err
+	}, &err)
+	return config, err
+}
 
 // Needed leaves a test out where there are none.
 func Needed(t testing.TB) {
@@ -30,7 +48,7 @@ func Main(m *testing.M, config func(*rest.Config), definitions ...*apiextensions
 		return m.Run()
 	}
 	env := &envtest.Environment{CRDs: definitions}
-	started, err := env.Start()
+	started, err := Begin(env)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "starting the API server:", err)
 		return 1
@@ -48,7 +66,7 @@ func Start(t testing.TB) *rest.Config {
 	t.Helper()
 	Needed(t)
 	env := &envtest.Environment{}
-	config, err := env.Start()
+	config, err := Begin(env)
 	if err != nil {
 		t.Fatal("starting the API server: ", err)
 	}

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -17,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pergola-dev/pergola/hack/local/cluster"
+	"github.com/pergola-dev/pergola/hack/local/mortal"
 	"github.com/pergola-dev/pergola/hack/local/restclient"
 )
 
@@ -50,9 +52,16 @@ func newProgram(t *testing.T) program {
 	return p
 }
 
+// command runs apart from what it starts, which is gone soon after a test that is killed, too.
 func (p program) command(args ...string) *exec.Cmd {
+	if _, before := ending.LoadOrStore(p.dir, true); !before {
+		require.NoError(p.t, mortal.After(p.binary, "clean", "--dir", p.dir))
+	}
 	return exec.Command(p.binary, append(args, "--dir", p.dir)...)
 }
+
+// ending are the folders that are cleaned after this process.
+var ending sync.Map
 
 // run returns standard output, standard error and the exit code.
 func (p program) run(args ...string) (stdout, stderr string, code int) {

@@ -11,6 +11,9 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
+
+	"github.com/pergola-dev/pergola/hack/mortal"
 )
 
 // Repository is the folder of the go.mod that the working directory is under.
@@ -57,6 +60,8 @@ type Programs struct {
 	Root, State string
 	// Pergola is static, as pods need it; Local is the command of hack/local.
 	Pergola, Local string
+	// Keep says that the clusters stay when the test ends.
+	Keep bool
 }
 
 // Build makes both programs in a folder. PERGOLA_LOCAL may name a command of hack/local that is there already.
@@ -95,10 +100,18 @@ type Status struct {
 	} `json:"clusters"`
 }
 
-// Up starts clusters.
+// Up starts clusters. They are apart from this process, and gone soon after it, unless they are to be kept: a test that is killed does not stop them.
 func (p Programs) Up(args ...string) (Status, error) {
+	if _, before := ending.LoadOrStore(p.State, true); !before && !p.Keep {
+		if err := mortal.After(p.Local, "--dir", p.State, "clean"); err != nil {
+			return Status{}, err
+		}
+	}
 	return p.status(append([]string{"up", "--json"}, args...)...)
 }
+
+// ending are the folders whose clusters go after this process.
+var ending sync.Map
 
 // Status asks how they are.
 func (p Programs) Status() (Status, error) { return p.status("status", "-o", "json") }

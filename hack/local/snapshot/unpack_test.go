@@ -16,6 +16,8 @@ import (
 	"github.com/stretchr/testify/require"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
+
+	"github.com/pergola-dev/pergola/hack/local/mortal"
 )
 
 // executable is the etcd that clusters run on.
@@ -43,7 +45,7 @@ func start(t *testing.T, folder, name string, peers string, peer string) (client
 	command := exec.Command(executable(t), "--data-dir", folder, "--name", name, "--initial-cluster-token", token, "--initial-cluster", peers, "--unsafe-no-fsync",
 		"--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer, "--listen-client-urls", address, "--advertise-client-urls", address, "--log-level", "error")
 	command.Stdout, command.Stderr = t.Output(), t.Output()
-	require.NoError(t, command.Start())
+	require.NoError(t, mortal.Start(command))
 	client, err := clientv3.New(clientv3.Config{Endpoints: []string{address}, DialTimeout: 10 * time.Second, Logger: zap.NewNop()})
 	require.NoError(t, err)
 	stopped := false

@@ -1,0 +1,67 @@
+package apiserver
+
+import (
+	"bufio"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+)
+
+// startedVariable makes this program one that starts servers and waits to be killed.
+const startedVariable = "APISERVER_STARTED"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(startedVariable) == "" {
+		os.Exit(m.Run())
+	}
+	env := &envtest.Environment{}
+	config, err := Begin(env)
+	if err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+	fmt.Println(strings.Trim(strings.TrimPrefix(config.Host, "https:"), "/"), env.ControlPlane.Etcd.URL.Host)
+	<-time.After(10 * time.Minute)
+}
+
+// TestServersEndWithTheirStarter: nobody answers any more after a test was killed.
+func TestServersEndWithTheirStarter(t *testing.T) {
+	Needed(t)
+	temporary := t.TempDir()
+	starter := exec.Command(os.Args[0])
+	starter.Env = append(os.Environ(), startedVariable+"=yes", "TMPDIR="+temporary)
+	out, err := starter.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, starter.Start())
+	t.Cleanup(func() { _ = starter.Process.Kill() })
+	line, err := bufio.NewReader(out).ReadString('\n')
+	require.NoError(t, err)
+	hosts := strings.Fields(line)
+	require.Len(t, hosts, 2, line)
+	answers := func(host string) bool {
+		connection, err := net.Dial("tcp", host)
+		return err == nil && connection.Close() == nil
+	}
+	for _, host := range hosts {
+		assert.True(t, answers(host), host)
+	}
+	require.NoError(t, starter.Process.Kill())
+	require.Error(t, starter.Wait())
+	for _, host := range hosts {
+		require.Eventually(t, func() bool { return !answers(host) }, time.Minute, 20*time.Millisecond, "%s still answers", host)
+	}
+}
+
+// TestBecome: what cannot be started is said.
+func TestBecome(t *testing.T) {
+	t.Setenv(assets, t.TempDir())
+	assert.ErrorContains(t, become("x", "etcd"), starterVariable)
+}

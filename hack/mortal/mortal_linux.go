@@ -1,0 +1,27 @@
+package mortal
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"syscall"
+)
+
+func tie(cmd *exec.Cmd) {
+	if cmd.SysProcAttr == nil {
+		cmd.SysProcAttr = &syscall.SysProcAttr{}
+	}
+	cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
+}
+
+// Tie ends this process with the thread that started it. It is for a process that becomes another program by exec, which keeps that; parent is the number
+// that the starter has: it may have ended before.
+func Tie(parent int) error {
+	if _, _, errno := syscall.RawSyscall(syscall.SYS_PRCTL, syscall.PR_SET_PDEATHSIG, uintptr(syscall.SIGKILL), 0); errno != 0 {
+		return fmt.Errorf("asking to end with the starter: %w", errno)
+	}
+	if os.Getppid() != parent {
+		return fmt.Errorf("process %d, which started this one, has ended", parent)
+	}
+	return nil
+}

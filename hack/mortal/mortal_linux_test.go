@@ -1,0 +1,123 @@
+package mortal
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// roleVariable makes this program one that a test starts.
+const roleVariable = "MORTAL_ROLE"
+
+func TestMain(m *testing.M) {
+	role, file, _ := strings.Cut(os.Getenv(roleVariable), " ")
+	switch role {
+	case "":
+		os.Exit(m.Run())
+	case "starter": // starts another one and waits to be killed
+		runtime.LockOSThread() // the first thread of a process never ends: it is for nobody else
+		cmd := exec.Command("/proc/self/exe")
+		cmd.Env = append(os.Environ(), roleVariable+"=sleeper")
+		in, err := cmd.StdinPipe()
+		fail(err)
+		out, err := cmd.StdoutPipe()
+		fail(err)
+		// From a thread that ends: the other one must not end with that.
+		number := make(chan int)
+		go func() {
+			runtime.LockOSThread()
+			fail(Start(cmd))
+			number <- syscall.Gettid()
+		}()
+		for thread := fmt.Sprintf("/proc/self/task/%d", <-number); ; runtime.Gosched() {
+			if _, err := os.Stat(thread); err != nil {
+				break
+			}
+		}
+		_, err = io.WriteString(in, "are you there?\n")
+		fail(err)
+		line, err := bufio.NewReader(out).ReadString('\n')
+		if fail(err); line != "are you there?\n" {
+			fail(fmt.Errorf("it says %q", line))
+		}
+		fail(After("touch", file))
+		fmt.Println(cmd.Process.Pid)
+		<-time.After(10 * time.Minute)
+	case "sleeper":
+		_, err := io.Copy(os.Stdout, os.Stdin)
+		fail(err)
+		<-time.After(10 * time.Minute)
+	}
+}
+
+func fail(err error) {
+	if err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+}
+
+// gone waits until there is no such process.
+func gone(t *testing.T, pid int) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		if errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) {
+			return true
+		}
+		state, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)) // one that nobody collects is dead, too
+		return err == nil && strings.Contains(string(state), ") Z ")
+	}, time.Minute, 10*time.Millisecond, "process %d is still there", pid)
+}
+
+// TestKilled: what a killed process has started ends, and what is to come after it comes.
+func TestKilled(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "after")
+	starter := exec.Command("/proc/self/exe")
+	starter.Env = append(os.Environ(), roleVariable+"=starter "+file)
+	out, err := starter.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, Start(starter))
+	line, err := bufio.NewReader(out).ReadString('\n')
+	require.NoError(t, err)
+	pid, err := strconv.Atoi(strings.TrimSpace(line))
+	require.NoError(t, err, line)
+	require.NoError(t, syscall.Kill(pid, 0), "it runs while its starter does")
+	assert.NoFileExists(t, file)
+
+	require.NoError(t, starter.Process.Kill())
+	assert.Error(t, starter.Wait())
+	gone(t, pid)
+	require.Eventually(t, func() bool { _, err := os.Stat(file); return err == nil }, time.Minute, 10*time.Millisecond)
+}
+
+// TestTie: who was left before is told.
+func TestTie(t *testing.T) {
+	assert.ErrorContains(t, Tie(os.Getppid()+1), "which started this one, has ended")
+	_, _, errno := syscall.RawSyscall(syscall.SYS_PRCTL, syscall.PR_SET_PDEATHSIG, 0, 0) // not for the rest of the tests
+	assert.Zero(t, errno)
+}
+
+// TestErrors: a program that there is not is told as without this package.
+func TestErrors(t *testing.T) {
+	assert.ErrorIs(t, Start(exec.Command("/no/such/program")), os.ErrNotExist)
+	cmd := exec.Command("/proc/self/exe")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	cmd.Env = append(os.Environ(), roleVariable+"=sleeper")
+	require.NoError(t, Start(cmd))
+	assert.True(t, cmd.SysProcAttr.Setsid, "what else is asked for stays")
+	require.NoError(t, cmd.Process.Kill())
+	assert.Error(t, cmd.Wait())
+}
