@@ -259,6 +259,13 @@ func (r *run) renewOnSeeds(ctx context.Context, operations []string) error {
 		if err := seeds.Ask(ctx, operation); err != nil {
 			return o.Target.Explain(apply.Ref{}, "have seeds renew their access to", err)
 		}
+		if operation != gardencorev1beta1.GardenerOperationRenewKubeconfig {
+			continue
+		}
+		// Certificates of gardenlets of self-hosted Shoots are signed by the CA that goes, too.
+		if err := seeds.AskSelfHosted(ctx, operation); err != nil {
+			return o.Target.Explain(apply.Ref{}, "have gardenlets of self-hosted Shoots renew their access to", err)
+		}
 	}
 	return nil
 }

@@ -19,6 +19,7 @@ import (
 	"k8s.io/utils/clock"
 
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
+	seedmanagementv1alpha1 "github.com/pergola-dev/pergola/api/seedmanagement/v1alpha1"
 )
 
 const (
@@ -26,6 +27,8 @@ const (
 	seedsTimeout, seedsInterval = 10 * time.Minute, 2 * time.Second
 	// silence is how old a Lease is at least of which an error says so.
 	silence = time.Minute
+	// namespaceGardenlets is where Gardenlets are, prefixSelfHosted begins the names of those of self-hosted Shoots (upstream's).
+	namespaceGardenlets, prefixSelfHosted = "garden", "self-hosted-shoot-"
 )
 
 // SeedOperations are what gardenlets have to be asked for now, one after the other: what is on seeds has the credentials of before, which
@@ -62,11 +65,21 @@ type Seeds struct {
 // asked for something else is asked when that is done. One without a gardenlet (it has no Lease) is reached with somebody's kubeconfig, and has nothing of its own
 // to renew. What has not happened in ten minutes is an error that names the Seeds, and why, as far as can be told; asking again goes on.
 func (s Seeds) Ask(ctx context.Context, operation string) error {
+	return s.until(ctx, "Seed ", operation, s.askAll)
+}
+
+// AskSelfHosted asks the gardenlets of self-hosted Shoots, which have a Gardenlet and no Seed, and waits until all are done.
+func (s Seeds) AskSelfHosted(ctx context.Context, operation string) error {
+	return s.until(ctx, "Gardenlet "+namespaceGardenlets+"/", operation, s.askSelfHosted)
+}
+
+// until asks again and again until nobody is waited for. kind is what their names have before them.
+func (s Seeds) until(ctx context.Context, kind, operation string, ask func(context.Context, string, map[types.UID]bool) (map[string]string, error)) error {
 	began, asked := s.Clock.Now(), map[types.UID]bool{}
 	ticker := s.Clock.NewTicker(seedsInterval)
 	defer ticker.Stop()
 	for {
-		waits, err := s.askAll(ctx, operation, asked)
+		waits, err := ask(ctx, operation, asked)
 		if err == nil && len(waits) == 0 {
 			return nil
 		}
@@ -74,20 +87,20 @@ func (s Seeds) Ask(ctx context.Context, operation string) error {
 			s.Tell(fmt.Sprintf("gardenlets are asked for %s: %s", operation, strings.Join(named(waits), ", ")))
 		}
 		if s.Clock.Since(began) >= seedsTimeout {
-			return errors.Join(err, late(operation, waits))
+			return errors.Join(err, late(kind, operation, waits))
 		}
 		select {
 		case <-ticker.C():
 		case <-ctx.Done():
-			return errors.Join(ctx.Err(), err, late(operation, waits))
+			return errors.Join(ctx.Err(), err, late(kind, operation, waits))
 		}
 	}
 }
 
-func late(operation string, waits map[string]string) error {
+func late(kind, operation string, waits map[string]string) error {
 	var out []error
 	for _, name := range slices.Sorted(maps.Keys(waits)) {
-		out = append(out, fmt.Errorf("%s: %s is not done: %s", "Seed "+name, operation, waits[name]))
+		out = append(out, fmt.Errorf("%s: %s is not done: %s", kind+name, operation, waits[name]))
 	}
 	return errors.Join(out...)
 }
@@ -132,21 +145,58 @@ func (s Seeds) askAll(ctx context.Context, operation string, asked map[types.UID
 			asked[seed.UID] = asked[seed.UID] || now == operation
 			continue
 		}
-		patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
-			"resourceVersion": seed.ResourceVersion, "annotations": map[string]any{gardencorev1beta1.GardenerOperation: operation},
-		}})
-		if err != nil {
-			return nil, err
-		}
-		_, err = resource.Patch(ctx, seed.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: cmp.Or(s.FieldManager, "pergola")})
-		switch {
-		case err == nil:
-			asked[seed.UID] = true
-		case !apierrors.IsConflict(err) && !apierrors.IsNotFound(err):
+		if asked[seed.UID], err = s.set(ctx, resource, &seed, operation); err != nil {
 			return nil, fmt.Errorf("ask Seed %s for %s: %w", seed.Name, operation, err)
 		}
 	}
 	return waits, nil
+}
+
+// askSelfHosted is askAll for Gardenlets of self-hosted Shoots. All are waited for (as upstream does): they have no Lease by which one would know that nobody looks
+// after them.
+func (s Seeds) askSelfHosted(ctx context.Context, operation string, asked map[types.UID]bool) (map[string]string, error) {
+	resource := s.Client.Resource(seedmanagementv1alpha1.SchemeGroupVersion.WithResource("gardenlets")).Namespace(namespaceGardenlets)
+	list, err := resource.List(ctx, metav1.ListOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, nil // the API is not served
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list the Gardenlets of self-hosted Shoots: %w", err)
+	}
+	waits := map[string]string{}
+	for _, gardenlet := range list.Items {
+		now := gardenlet.Annotations[gardencorev1beta1.GardenerOperation]
+		if !strings.HasPrefix(gardenlet.Name, prefixSelfHosted) || gardenlet.DeletionTimestamp != nil || asked[gardenlet.UID] && now != operation {
+			continue
+		}
+		switch now {
+		case "":
+			waits[gardenlet.Name] = "its gardenlet has not answered"
+			if asked[gardenlet.UID], err = s.set(ctx, resource, &gardenlet, operation); err != nil {
+				return nil, fmt.Errorf("ask Gardenlet %s/%s for %s: %w", gardenlet.Namespace, gardenlet.Name, operation, err)
+			}
+		case operation:
+			waits[gardenlet.Name], asked[gardenlet.UID] = "its gardenlet has not answered; if there is none any more, delete the Gardenlet", true
+		default:
+			waits[gardenlet.Name] = fmt.Sprintf("it is asked for %q, which comes first", now)
+		}
+	}
+	return waits, nil
+}
+
+// set writes an operation to an object, unless somebody else has written to it in the meantime.
+func (s Seeds) set(ctx context.Context, in metadata.ResourceInterface, to *metav1.PartialObjectMetadata, operation string) (bool, error) {
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
+		"resourceVersion": to.ResourceVersion, "annotations": map[string]any{gardencorev1beta1.GardenerOperation: operation},
+	}})
+	if err != nil {
+		return false, err
+	}
+	_, err = in.Patch(ctx, to.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: cmp.Or(s.FieldManager, "pergola")})
+	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // heard is when the gardenlet of a Seed was heard last; nil when it never was.

@@ -23,6 +23,7 @@ import (
 
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 	"github.com/pergola-dev/pergola/api/crds"
+	seedmanagementv1alpha1 "github.com/pergola-dev/pergola/api/seedmanagement/v1alpha1"
 	"github.com/pergola-dev/pergola/hack/apiserver"
 )
 
@@ -39,8 +40,7 @@ func newGarden(t *testing.T) *garden {
 	apiserver.Needed(t)
 	g := &garden{T: t}
 	env := &envtest.Environment{}
-	definition := crds.Get(gardencorev1beta1.SchemeGroupVersion.Group, "Seed")
-	env.CRDs = append(env.CRDs, definition)
+	env.CRDs = append(env.CRDs, crds.Get(gardencorev1beta1.SchemeGroupVersion.Group, "Seed"), crds.Get(seedmanagementv1alpha1.SchemeGroupVersion.Group, "Gardenlet"))
 	var err error
 	g.config, err = apiserver.Begin(env)
 	require.NoError(t, err)
@@ -182,6 +182,78 @@ func TestGardenletsThatDoNotAnswer(t *testing.T) {
 		}
 	}, 30*time.Second, 20*time.Millisecond)
 	assert.ErrorContains(t, err, "Seed dead: renew-kubeconfig is not done")
+}
+
+// Gardenlets of self-hosted Shoots have no Seed: they are asked by their Gardenlets, those of seeds are not.
+func TestGardenletsOfSelfHostedShootsAreAsked(t *testing.T) {
+	g := newGarden(t)
+	client, err := dynamic.NewForConfig(g.config)
+	require.NoError(t, err)
+	_, err = g.api.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "garden"}}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	gardenlets := client.Resource(seedmanagementv1alpha1.SchemeGroupVersion.WithResource("gardenlets")).Namespace("garden")
+	for name, asked := range map[string]string{"self-hosted-shoot-idle": "", "self-hosted-shoot-busy": "reconcile", "seed": ""} {
+		o := &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "seedmanagement.gardener.cloud/v1alpha1", "kind": "Gardenlet", "metadata": map[string]any{"name": name},
+			"spec": map[string]any{"deployment": map[string]any{"helm": map[string]any{"ociRepository": map[string]any{"ref": "example.org/gardenlet:v1"}}}},
+		}}
+		if asked != "" {
+			o.SetAnnotations(map[string]string{gardencorev1beta1.GardenerOperation: asked})
+		}
+		_, err := gardenlets.Create(t.Context(), o, metav1.CreateOptions{})
+		require.NoError(t, err)
+	}
+	asked := func(name string) string {
+		o, err := gardenlets.Get(t.Context(), name, metav1.GetOptions{})
+		require.NoError(t, err)
+		return o.GetAnnotations()[gardencorev1beta1.GardenerOperation]
+	}
+	done := func(name string) {
+		_, err := gardenlets.Patch(t.Context(), name, types.MergePatchType, []byte(`{"metadata":{"annotations":{"gardener.cloud/operation":null}}}`), metav1.PatchOptions{})
+		require.NoError(t, err)
+	}
+	clk := clocktesting.NewFakeClock(time.Now())
+	end := make(chan error, 1)
+	go func() { end <- g.asks(clk, nil).AskSelfHosted(t.Context(), "renew-kubeconfig") }()
+	step := func(what string, ok func() bool) {
+		t.Helper()
+		require.Eventually(t, func() bool {
+			clk.Step(seedsInterval)
+			return ok()
+		}, 30*time.Second, 20*time.Millisecond, what)
+	}
+	step("the idle one is asked", func() bool { return asked("self-hosted-shoot-idle") == "renew-kubeconfig" })
+	assert.Equal(t, "reconcile", asked("self-hosted-shoot-busy"), "what it was asked for before comes first")
+	done("self-hosted-shoot-busy")
+	step("the busy one is asked then", func() bool { return asked("self-hosted-shoot-busy") == "renew-kubeconfig" })
+	done("self-hosted-shoot-idle")
+
+	// One that does not answer is named.
+	var late error
+	step("it ends", func() bool {
+		clk.Step(time.Minute)
+		select {
+		case late = <-end:
+			return true
+		default:
+			return false
+		}
+	})
+	require.EqualError(t, late, "Gardenlet garden/self-hosted-shoot-busy: renew-kubeconfig is not done: its gardenlet has not answered; if there is none any more, delete the Gardenlet")
+	go func() { end <- g.asks(clk, nil).AskSelfHosted(t.Context(), "renew-kubeconfig") }()
+	step("the idle one is asked again by another run", func() bool { return asked("self-hosted-shoot-idle") == "renew-kubeconfig" })
+	done("self-hosted-shoot-busy")
+	done("self-hosted-shoot-idle")
+	step("all are done", func() bool {
+		select {
+		case err := <-end:
+			assert.NoError(t, err)
+			return true
+		default:
+			return false
+		}
+	})
+	assert.Empty(t, asked("seed"))
 }
 
 // What gardenlets are asked for follows from what is being prepared, in upstream's order.
