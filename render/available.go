@@ -74,7 +74,7 @@ func (c Component) makeAvailable(bundles []Bundle, declared map[workloadKey]int6
 				continue
 			}
 			key := keyOfWorkload(o.Unstructured)
-			if before, known := declared[key]; known && !around[key].Scaled {
+			if before, known := declared[key]; known {
 				keepReplicas(o.Unstructured, before)
 			}
 			err := applyPlacement(o.Unstructured, place.placement(), around[key], b.Delivery.injected())
@@ -95,12 +95,12 @@ func keyOfWorkload(o *unstructured.Unstructured) workloadKey {
 	return workloadKey{o.GroupVersionKind().GroupKind(), o.GetNamespace(), o.GetName()}
 }
 
-// replicasIn are the numbers of replicas that workload of bundles has; one where none is written, which is the default.
+// replicasIn are the numbers of replicas that workload of bundles has, or the least numbers of autoscalers; one where none is written, which is the default.
 func replicasIn(bundles []Bundle) map[workloadKey]int64 {
 	out := map[workloadKey]int64{}
 	for _, b := range bundles {
 		for _, o := range b.Objects {
-			if kind := o.GroupVersionKind().GroupKind(); kind == deploymentKind || kind == statefulSetKind {
+			if slices.Contains(availableKinds, o.GroupVersionKind().GroupKind()) {
 				key := keyOfWorkload(o.Unstructured)
 				if key.namespace == "" {
 					key.namespace = b.Namespace
@@ -113,7 +113,11 @@ func replicasIn(bundles []Bundle) map[workloadKey]int64 {
 }
 
 func replicasOf(o *unstructured.Unstructured) int64 {
-	replicas, written, err := unstructured.NestedInt64(o.Object, "spec", "replicas")
+	field := "replicas"
+	if o.GroupVersionKind().GroupKind() == autoscalerKind {
+		field = "minReplicas"
+	}
+	replicas, written, err := unstructured.NestedInt64(o.Object, "spec", field)
 	if err != nil || !written {
 		return 1
 	}

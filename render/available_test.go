@@ -115,7 +115,12 @@ func listIn(v any) []any {
 
 // TestOverlayGoesBeforeAvailability: who writes a number of replicas means it, and the webhook learns it.
 func TestOverlayGoesBeforeAvailability(t *testing.T) {
-	patch := "patches: [{patch: '{apiVersion: apps/v1, kind: Deployment, metadata: {name: unsaid, namespace: garden}, spec: {replicas: 5}}'}]\n"
+	patch := `patches:
+- patch: '{apiVersion: apps/v1, kind: Deployment, metadata: {name: unsaid, namespace: garden}, spec: {replicas: 5}}'
+- patch: '{apiVersion: apps/v1, kind: Deployment, metadata: {name: scaled, namespace: garden}, spec: {replicas: 1}}'
+- target: {kind: HorizontalPodAutoscaler}
+  patch: '[{op: add, path: /spec/minReplicas, value: 4}]'
+`
 	res, err := Render(gardenInput(), Options{
 		Catalogue: smallCatalogue(t, map[string]string{"garden/settings.cue": placed, "garden/app/component.cue": workloads}),
 		Overlays: []Overlay{{Component: "garden/app", Dir: "app", Name: "components/garden/app",
@@ -125,6 +130,9 @@ func TestOverlayGoesBeforeAvailability(t *testing.T) {
 	unsaid := objectOf(t, res.Bundles, "Deployment", "unsaid")
 	assert.Equal(t, map[string]string{"high-availability-config.resources.gardener.cloud/replicas": "5"}, unsaid.GetAnnotations())
 	assert.Empty(t, objectOf(t, res.Bundles, "StatefulSet", "stateful").GetAnnotations(), "as it was declared")
+	scaled, scaler := objectOf(t, res.Bundles, "Deployment", "scaled"), objectOf(t, res.Bundles, "HorizontalPodAutoscaler", "scaled")
+	assert.Equal(t, []any{int64(1), "1"}, []any{scaled.Object["spec"].(map[string]any)["replicas"], scaled.GetAnnotations()["high-availability-config.resources.gardener.cloud/replicas"]})
+	assert.Equal(t, []any{int64(4), "4"}, []any{scaler.Object["spec"].(map[string]any)["minReplicas"], scaler.GetAnnotations()["high-availability-config.resources.gardener.cloud/replicas"]})
 	spec := unsaid.Object["spec"].(map[string]any)
 	assert.Equal(t, int64(5), spec["replicas"])
 	assert.Len(t, spec["template"].(map[string]any)["spec"].(map[string]any)["topologySpreadConstraints"], 2)

@@ -19,14 +19,16 @@ func autoscalerOfGarden(spec string) func(*check) {
 			garden := in.Content().Object
 			const setting = "settings.verticalPodAutoscaler.enabled"
 			const gardens = "spec.runtimeCluster." + setting
-			ofGarden, ofSeed := at(garden, strings.Split(gardens, ".")...) != false, at(seed, strings.Split(setting, ".")...) != false
+			// Without the setting a Garden brings none (upstream: vpaEnabled in pkg/operator/controller/garden/garden); with it the default is true.
+			ofGarden := table(garden, "spec", "runtimeCluster", "settings", "verticalPodAutoscaler") != nil && at(garden, strings.Split(gardens, ".")...) != false
+			ofSeed := at(seed, strings.Split(setting, ".")...) != false
 			if ofGarden == ofSeed || !c.inRuntimeCluster(seed, garden) {
 				continue
 			}
 			field, where := spec+"."+setting, placeOf(in, gardens)
 			if ofSeed {
 				c.report(field, schemas.TypeInvalid,
-					"is on, as it is unless it says false, but the Seed is in the runtime cluster of a Garden that has it off, and there nobody brings the autoscaler for a Seed: set it to false, as it is the cluster that has to have one, or switch it on in %s", where)
+					"is on, as it is unless it says false, but the Seed is in the runtime cluster of a Garden that has it off, or does not set it, and there nobody brings the autoscaler for a Seed: set it to false, as it is the cluster that has to have one, or set it to true in %s", where)
 			} else {
 				c.report(field, schemas.TypeInvalid,
 					"is false, but the Seed is in the runtime cluster of a Garden that brings the autoscaler, which is then there for the Seed, too: set it to true; or, where the cluster has one of its own, which would act on the same pods, set it to false in %s", where)

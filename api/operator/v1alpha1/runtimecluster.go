@@ -79,7 +79,7 @@ type Settings struct {
 	// Services of type LoadBalancer.
 	// +optional
 	LoadBalancerServices *SettingLoadBalancerServices `json:"loadBalancerServices,omitempty"`
-	// Vertical pod autoscaler.
+	// Vertical pod autoscaler that is deployed into the runtime cluster. Unset: none is, and the cluster has to have one of its own.
 	// +optional
 	VerticalPodAutoscaler *SettingVerticalPodAutoscaler `json:"verticalPodAutoscaler,omitempty"`
 	// Routing within a zone.
