@@ -61,6 +61,11 @@ func (r *run) rotate(ctx context.Context, result render.Result) (again bool, err
 	if err := r.renewOnSeeds(ctx, c.SeedOperations()); err != nil {
 		return false, err
 	}
+	if c.NewPasswords() {
+		if err := r.handOut(ctx, result); err != nil {
+			return false, err
+		}
+	}
 	if changed || key == gardencorev1beta1.RotationPreparing {
 		requests, err := requestsOf(o, result)
 		if err != nil {
@@ -240,21 +245,53 @@ func (r *run) renewTokens(ctx context.Context) error {
 	}
 }
 
+// seeds are those of the virtual garden.
+func (r *run) seeds() (rotation.Seeds, error) {
+	o := r.owner
+	client, err := metadata.NewForConfig(o.Target.RESTConfig())
+	if err != nil {
+		return rotation.Seeds{}, fmt.Errorf("cluster %s: %w", o.Target.Name(), err)
+	}
+	leases, err := kubernetes.NewForConfig(o.Target.RESTConfig())
+	if err != nil {
+		return rotation.Seeds{}, fmt.Errorf("cluster %s: %w", o.Target.Name(), err)
+	}
+	return rotation.Seeds{Client: client, Leases: leases, FieldManager: kinds[o.identity().Kind].role, Clock: r.Clock, Tell: func(m string) { r.tell("renew-on-seeds", m) }}, nil
+}
+
+// handOut has seeds take over the new password of the monitoring, by which that of the Garden reads theirs.
+func (r *run) handOut(ctx context.Context, result render.Result) error {
+	o := r.owner
+	if o.Target == nil {
+		return nil
+	}
+	seeds, err := r.seeds()
+	if err != nil {
+		return err
+	}
+	for _, b := range result.Bundles {
+		for _, object := range b.Objects {
+			if b.Cluster != render.ClusterVirtual || object.GetKind() != "Secret" || object.GetLabels()[gardencorev1beta1.GardenRole] != gardencorev1beta1.GardenRoleGlobalMonitoring {
+				continue
+			}
+			if err := seeds.HandOut(ctx, object.GetName()); err != nil {
+				return o.Target.Explain(apply.Ref{}, "have seeds take over the new password of the monitoring from", err)
+			}
+		}
+	}
+	return nil
+}
+
 // renewOnSeeds has gardenlets change over to the new credentials, too.
 func (r *run) renewOnSeeds(ctx context.Context, operations []string) error {
 	o := r.owner
 	if len(operations) == 0 || o.Target == nil {
 		return nil
 	}
-	client, err := metadata.NewForConfig(o.Target.RESTConfig())
+	seeds, err := r.seeds()
 	if err != nil {
-		return fmt.Errorf("cluster %s: %w", o.Target.Name(), err)
+		return err
 	}
-	leases, err := kubernetes.NewForConfig(o.Target.RESTConfig())
-	if err != nil {
-		return fmt.Errorf("cluster %s: %w", o.Target.Name(), err)
-	}
-	seeds := rotation.Seeds{Client: client, Leases: leases, FieldManager: kinds[o.identity().Kind].role, Clock: r.Clock, Tell: func(m string) { r.tell("renew-on-seeds", m) }}
 	for _, operation := range operations {
 		if err := seeds.Ask(ctx, operation); err != nil {
 			return o.Target.Explain(apply.Ref{}, "have seeds renew their access to", err)

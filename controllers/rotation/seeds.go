@@ -117,19 +117,12 @@ func named(waits map[string]string) []string {
 
 // askAll asks those that were not asked yet. It gives those that are not done, and why.
 func (s Seeds) askAll(ctx context.Context, operation string, asked map[types.UID]bool) (map[string]string, error) {
-	resource := s.Client.Resource(gardencorev1beta1.SchemeGroupVersion.WithResource("seeds"))
-	list, err := resource.List(ctx, metav1.ListOptions{})
-	if apierrors.IsNotFound(err) {
-		return nil, nil // the API is not served yet
-	}
+	seeds, err := s.list(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("list the Seeds: %w", err)
+		return nil, err
 	}
 	waits := map[string]string{}
-	for _, seed := range list.Items {
-		if seed.DeletionTimestamp != nil {
-			continue
-		}
+	for _, seed := range seeds {
 		now := seed.Annotations[gardencorev1beta1.GardenerOperation]
 		if asked[seed.UID] && now != operation {
 			continue // done, and perhaps asked for something else since
@@ -145,11 +138,27 @@ func (s Seeds) askAll(ctx context.Context, operation string, asked map[types.UID
 			asked[seed.UID] = asked[seed.UID] || now == operation
 			continue
 		}
-		if asked[seed.UID], err = s.set(ctx, resource, &seed, operation); err != nil {
+		if asked[seed.UID], err = s.set(ctx, s.seeds(), &seed, operation); err != nil {
 			return nil, fmt.Errorf("ask Seed %s for %s: %w", seed.Name, operation, err)
 		}
 	}
 	return waits, nil
+}
+
+func (s Seeds) seeds() metadata.ResourceInterface {
+	return s.Client.Resource(gardencorev1beta1.SchemeGroupVersion.WithResource("seeds"))
+}
+
+// list gives the Seeds that are not being deleted.
+func (s Seeds) list(ctx context.Context) ([]metav1.PartialObjectMetadata, error) {
+	list, err := s.seeds().List(ctx, metav1.ListOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, nil // the API is not served yet
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list the Seeds: %w", err)
+	}
+	return slices.DeleteFunc(list.Items, func(seed metav1.PartialObjectMetadata) bool { return seed.DeletionTimestamp != nil }), nil
 }
 
 // askSelfHosted is askAll for Gardenlets of self-hosted Shoots. All are waited for (as upstream does): they have no Lease by which one would know that nobody looks

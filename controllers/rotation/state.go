@@ -110,7 +110,7 @@ func (s State) Finish(now metav1.Time) (State, bool) {
 		r := s.Rotation[k]
 		switch {
 		case k == Observability:
-			if r.LastInitiationTime != nil && (r.LastCompletionTime == nil || r.LastCompletionTime.Before(r.LastInitiationTime)) {
+			if s.NewPasswords() {
 				r.LastCompletionTime = &now
 			}
 		case r.Phase == gardencorev1beta1.RotationPreparing:

@@ -1,0 +1,77 @@
+package rotation
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
+	"github.com/pergola-dev/pergola/controllers/seedpublication"
+)
+
+// NewPasswords tells whether the passwords of observability were made anew and that is not over yet: seeds have those of before.
+func (s State) NewPasswords() bool {
+	r := s.Rotation[Observability]
+	return r.LastInitiationTime != nil && (r.LastCompletionTime == nil || r.LastCompletionTime.Before(r.LastInitiationTime))
+}
+
+// HandOut has seeds take over the password of the landscape's monitoring: it waits until the Secret in namespace garden is the one that each seed's namespace has a copy
+// of, and has the Seeds reconciled, for which it does not wait (as upstream). A namespace without a copy has nobody who makes one, and none is waited for.
+func (s Seeds) HandOut(ctx context.Context, secret string) error {
+	what, copies := "a copy of Secret garden/"+secret, s
+	if s.Tell != nil {
+		copies.Tell = func(string) { s.Tell("namespaces of seeds wait for " + what) }
+	}
+	if err := copies.until(ctx, "Seed ", what, func(ctx context.Context, _ string, _ map[types.UID]bool) (map[string]string, error) {
+		return s.withoutCopy(ctx, secret)
+	}); err != nil {
+		return err
+	}
+	return s.until(ctx, "Seed ", gardencorev1beta1.GardenerOperationReconcile, func(ctx context.Context, operation string, asked map[types.UID]bool) (map[string]string, error) {
+		waits, err := s.askAll(ctx, operation, asked)
+		if err != nil {
+			return nil, err
+		}
+		return s.notAsked(ctx, waits, asked)
+	})
+}
+
+// withoutCopy are the Seeds whose namespace has a copy of another Secret.
+func (s Seeds) withoutCopy(ctx context.Context, secret string) (map[string]string, error) {
+	seeds, err := s.list(ctx)
+	if err != nil {
+		return nil, err
+	}
+	waits := map[string]string{}
+	for _, seed := range seeds {
+		namespace := seedpublication.NamespacePrefix + seed.Name
+		copies, err := s.Client.Resource(corev1.SchemeGroupVersion.WithResource("secrets")).Namespace(namespace).List(ctx, metav1.ListOptions{
+			LabelSelector: gardencorev1beta1.GardenRole + "=" + gardencorev1beta1.GardenRoleGlobalMonitoring,
+		})
+		if err != nil {
+			return nil, fmt.Errorf("list the Secrets of namespace %s: %w", namespace, err)
+		}
+		if len(copies.Items) > 0 && !slices.ContainsFunc(copies.Items, func(c metav1.PartialObjectMetadata) bool { return c.Name == secret }) {
+			waits[seed.Name] = fmt.Sprintf("gardener-controller-manager has not copied it into namespace %s", namespace)
+		}
+	}
+	return waits, nil
+}
+
+// notAsked are those of the Seeds that were not asked yet: they are asked for something else, which comes first.
+func (s Seeds) notAsked(ctx context.Context, waits map[string]string, asked map[types.UID]bool) (map[string]string, error) {
+	seeds, err := s.list(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, seed := range seeds {
+		if asked[seed.UID] {
+			delete(waits, seed.Name)
+		}
+	}
+	return waits, nil
+}
