@@ -58,6 +58,8 @@ func gardenOperations(in ruleInput) []finding {
 	for operation := range strings.SplitSeq(annotation.text(), ";") {
 		if operation = strings.TrimSpace(operation); operation != "" {
 			asked.Insert(operation)
+		} else if annotation.text() != "" {
+			r.add(annotation, TypeNotSupported, "an operation without a name before or after a ';': take the ';' off")
 		}
 	}
 	known := []string{"reconcile"}

@@ -262,7 +262,11 @@ func outcomeOf(live *unstructured.Unstructured, asked time.Time) (text string, e
 	}
 	switch last.State {
 	case gardencorev1beta1.LastOperationStateSucceeded:
-		return text + nextOf(live), true, nil
+		next := nextOf(live)
+		if next != "" {
+			text = strings.TrimSuffix(text, ".")
+		}
+		return text + next, true, nil
 	case gardencorev1beta1.LastOperationStateFailed, gardencorev1beta1.LastOperationStateAborted:
 		return text, true, fmt.Errorf("%s: %s", apply.RefOf(live), text)
 	}

@@ -47,7 +47,7 @@ func TestOutcomeOfARotation(t *testing.T) {
 	text, ended, err := outcomeOf(live, noon)
 	require.NoError(t, err)
 	assert.True(t, ended)
-	assert.Equal(t, "Reconcile Succeeded (100%): done.; rotation of certificateAuthorities: Prepared; when all clients have changed over, ask for rotate-ca-complete", text)
+	assert.Equal(t, "Reconcile Succeeded (100%): done; rotation of certificateAuthorities: Prepared; when all clients have changed over, ask for rotate-ca-complete", text)
 	text, ended, err = outcomeOf(live, noon.Add(time.Minute))
 	require.NoError(t, err)
 	assert.False(t, ended, "it has ended before")

@@ -183,8 +183,8 @@ func patchFinalizers(ctx context.Context, c *apply.Cluster, of metadata.Resource
 		_, err = of.Patch(ctx, ref.Name, types.MergePatchType, body, metav1.PatchOptions{FieldManager: kinds[Garden].role})
 		if apierrors.IsConflict(err) && attempt < finalizerAttempts {
 			next, rerr := of.Get(ctx, ref.Name, metav1.GetOptions{})
-			if rerr == nil && next.UID == item.UID {
-				item = next
+			if rerr == nil {
+				item = next // changed meanwhile, or another one of the same name, which is as much referred to
 				continue
 			}
 			err = rerr
