@@ -74,14 +74,6 @@ func TestNewPasswordsAreHandedOut(t *testing.T) {
 	assert.Equal(t, "renew-kubeconfig", g.asked("busy"), "what it was asked for before comes first")
 	assert.Empty(t, g.asked("unattended"))
 	g.done("busy")
-	step("it does not wait for the end", func() bool {
-		select {
-		case err := <-end:
-			assert.NoError(t, err)
-			return true
-		default:
-			return false
-		}
-	})
+	step("it does not wait for the end", ended(t, end))
 	assert.Equal(t, "reconcile", g.asked("busy"))
 }

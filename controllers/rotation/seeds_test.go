@@ -104,6 +104,19 @@ func (g *garden) asks(clk clock.WithTicker, tell func(string)) Seeds {
 	return Seeds{Client: client, Leases: g.api, Clock: clk, Tell: tell}
 }
 
+// ended tells whether what sends its error there is over. It has no error.
+func ended(t *testing.T, end <-chan error) func() bool {
+	return func() bool {
+		select {
+		case err := <-end:
+			assert.NoError(t, err)
+			return true
+		default:
+			return false
+		}
+	}
+}
+
 // Gardenlets are asked, all at once, and waited for; Seeds that nobody looks after are not.
 func TestGardenletsAreAsked(t *testing.T) {
 	g := newGarden(t)
@@ -134,15 +147,7 @@ func TestGardenletsAreAsked(t *testing.T) {
 	step("the busy one is asked then", func() bool { return g.asked("busy") == "renew-kubeconfig" })
 	g.done("idle")
 	g.done("busy")
-	step("all are done", func() bool {
-		select {
-		case err := <-end:
-			assert.NoError(t, err)
-			return true
-		default:
-			return false
-		}
-	})
+	step("all are done", ended(t, end))
 	assert.Empty(t, g.asked("idle"), "it is not asked twice")
 	mu.Lock()
 	defer mu.Unlock()
@@ -244,15 +249,7 @@ func TestGardenletsOfSelfHostedShootsAreAsked(t *testing.T) {
 	step("the idle one is asked again by another run", func() bool { return asked("self-hosted-shoot-idle") == "renew-kubeconfig" })
 	done("self-hosted-shoot-busy")
 	done("self-hosted-shoot-idle")
-	step("all are done", func() bool {
-		select {
-		case err := <-end:
-			assert.NoError(t, err)
-			return true
-		default:
-			return false
-		}
-	})
+	step("all are done", ended(t, end))
 	assert.Empty(t, asked("seed"))
 }
 
