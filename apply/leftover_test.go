@@ -88,8 +88,13 @@ func TestMapsThatBecomeEmpty(t *testing.T) {
 			result, err := f.e.Apply(f.ctx, f.c, Set{Name: "definitions", FieldManager: "definitions", Objects: []*unstructured.Unstructured{definition}}, NewMemoryInventory(), ApplyOptions{})
 			require.NoError(t, err)
 			require.Equal(t, 1, result.Count(Created))
-			f.c.ResetMapping()
 			first := f.widget("w")
+			// The set has no object of the kind, so that nobody has waited until it is served: that is a moment after it is established.
+			f.eventually("widgets are served", func() bool {
+				f.c.ResetMapping()
+				_, err := f.c.Mapping(f.ctx, first.GroupVersionKind())
+				return err == nil
+			})
 			require.NoError(t, unstructured.SetNestedField(first.Object, "info", "spec", "part", "inner", "level"))
 			require.NoError(t, unstructured.SetNestedField(first.Object, "usual", "spec", "part", "mode"))
 			before(f, first)

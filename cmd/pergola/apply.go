@@ -40,8 +40,10 @@ func newApply() *cobra.Command {
 	var verbose bool
 	var a applying
 	cmd := &cobra.Command{
-		Use:   "apply LANDSCAPE",
-		Short: "Converge the clusters to a landscape and wait for health",
+		Use: "apply LANDSCAPE",
+		// What others call it.
+		SuggestFor: []string{"plan", "up", "reconcile"},
+		Short:      "Converge the clusters to a landscape and wait for health",
 		Long: `Validates, then applies the landscape in the order of its flows: the Garden, what Git declares for the
 virtual garden, the Seeds, the Shoots. A part that fails stops only what depends on it; running it
 again completes what is missing and leaves unchanged objects alone.

@@ -145,5 +145,8 @@ func TestRoot(t *testing.T) {
 	o := pergola(t, "explode")
 	assert.Equal(t, 2, o.code)
 	assert.Contains(t, o.stderr, `unknown command "explode"`)
+	for _, meant := range []string{"apply", "diff"} {
+		assert.Contains(t, pergola(t, "plan").stderr, "\n\t"+meant+"\n", "the words of other tools")
+	}
 	assert.Equal(t, 0, pergola(t).code, "without a command it helps")
 }

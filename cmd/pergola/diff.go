@@ -20,8 +20,10 @@ import (
 func newDiff() *cobra.Command {
 	d := &diffing{}
 	cmd := &cobra.Command{
-		Use:   "diff LANDSCAPE…",
-		Short: "Show what a change does to every cluster",
+		Use: "diff LANDSCAPE…",
+		// What others call it.
+		SuggestFor: []string{"plan", "preview"},
+		Short:      "Show what a change does to every cluster",
 		Long: `Renders two Git revisions of a landscape and compares the results, and what they declare; without --to it takes
 the work tree. Only what the change can reach is rendered: a Garden, Seed or Shoot whose declaration and whose surroundings
 (the objects it refers to, overlays, images, facts) are the same is the same in every cluster. With --live it compares with the

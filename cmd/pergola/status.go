@@ -18,8 +18,10 @@ func newStatus() *cobra.Command {
 	var watch bool
 	var what landscape.StatusOptions
 	cmd := &cobra.Command{
-		Use:   "status LANDSCAPE",
-		Short: "Show the Garden, the Seeds and the Shoots with their conditions",
+		Use: "status LANDSCAPE",
+		// What others call it.
+		SuggestFor: []string{"get", "show"},
+		Short:      "Show the Garden, the Seeds and the Shoots with their conditions",
 		Long: `Shows the tree of a landscape: owners, their last operation, their conditions. Conditions are those that were
 written last, with their age; they stay as they are while nobody reconciles the landscape. With --live they are
 judged now, without thresholds. Nothing is written in any case.

@@ -33,8 +33,10 @@ type validation struct {
 func newValidate() *cobra.Command {
 	v := &validation{}
 	cmd := &cobra.Command{
-		Use:   "validate PATH…",
-		Short: "Check landscape folders or single manifests",
+		Use: "validate PATH…",
+		// What others call it.
+		SuggestFor: []string{"lint", "check", "vet"},
+		Short:      "Check landscape folders or single manifests",
 		Long: `Checks structure and rules and reports everything it finds, each with file, line and column, and the source line
 where no secret can be in it. Warnings are accepted, unless --strict makes errors of them. "pergola explain" says more about
 the field and the rule of a finding; -o json and sarif have a link to what there is to read about the kind.
