@@ -71,7 +71,7 @@ func TestSurroundings(t *testing.T) {
 		assert.Equal(t, "true", live.GetLabels()[label], label)
 	}
 
-	assert.Equal(t, []string{`spec.dns.domain FieldValueDuplicate the domain "sparse.local.external.local.gardener.cloud" is that of Shoot garden-local/sparse already`,
+	assert.Equal(t, []string{`spec.dns.domain FieldValueDuplicate the domain "sparse.local.external.local.gardener.cloud" is that of Shoot garden-local/sparse (spec.dns.domain) already; choose another one`,
 		`spec.dns.domain FieldValueInvalid "sparse.local.external.local.gardener.cloud" is below the default domain "external.local.gardener.cloud" of the Seed, where the name has to be "other.local.external.local.gardener.cloud"; leave it out to get that, or use a domain of your own with a provider`,
 	}, create(shoot("metadata: {name: other}\nspec: {dns: {domain: sparse.local.external.local.gardener.cloud}}")))
 
