@@ -226,7 +226,7 @@ func TestAWindowThatNeverOpensIsRefused(t *testing.T) {
 	w.ready(r.name, "True Applied")
 	r.commit("never", map[string]string{"landscape.yaml": r.config("  windows:\n  - {schedule: \"0 0 30 2 *\", duration: 1m}\n")})
 	w.await(r.name, func(l *landscapev1alpha1.Landscape) bool {
-		return strings.HasPrefix(readiness(l), "False Invalid") && strings.Contains(readiness(l), "landscape.yaml: spec.windows: none of them ever opens")
+		return strings.HasPrefix(readiness(l), "False Invalid") && strings.Contains(readiness(l), "spec.windows: none of them ever opens")
 	})
 	mended := r.commit("mended", map[string]string{"landscape.yaml": r.config("")})
 	w.ready(r.name, "True Applied: main@sha1:"+mended)

@@ -33,7 +33,7 @@ func TestConfigurationOfTheCatalogue(t *testing.T) {
 		assert.True(t, c.Controllers.GarbageCollector.Enabled)
 		assert.Equal(t, 12*time.Hour, c.Controllers.GarbageCollector.SyncPeriod.Duration)
 		assert.True(t, c.Controllers.NetworkPolicy.Enabled)
-		assert.Len(t, c.Controllers.NetworkPolicy.NamespaceSelectors, 5)
+		assert.Len(t, c.Controllers.NetworkPolicy.NamespaceSelectors, 6)
 		assert.Equal(t, "garden", c.Controllers.NetworkPolicy.IngressControllerSelector.Namespace)
 		assert.Equal(t, ":10250", c.Server.Webhooks.Address())
 	}
