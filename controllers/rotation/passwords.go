@@ -32,11 +32,7 @@ func (s Seeds) HandOut(ctx context.Context, secret string) error {
 		return err
 	}
 	return s.until(ctx, "Seed ", gardencorev1beta1.GardenerOperationReconcile, func(ctx context.Context, operation string, asked map[types.UID]bool) (map[string]string, error) {
-		waits, err := s.askAll(ctx, operation, asked)
-		if err != nil {
-			return nil, err
-		}
-		return s.notAsked(ctx, waits, asked)
+		return s.ask(ctx, operation, asked, false)
 	})
 }
 
@@ -57,20 +53,6 @@ func (s Seeds) withoutCopy(ctx context.Context, secret string) (map[string]strin
 		}
 		if len(copies.Items) > 0 && !slices.ContainsFunc(copies.Items, func(c metav1.PartialObjectMetadata) bool { return c.Name == secret }) {
 			waits[seed.Name] = fmt.Sprintf("gardener-controller-manager has not copied it into namespace %s", namespace)
-		}
-	}
-	return waits, nil
-}
-
-// notAsked are those of the Seeds that were not asked yet: they are asked for something else, which comes first.
-func (s Seeds) notAsked(ctx context.Context, waits map[string]string, asked map[types.UID]bool) (map[string]string, error) {
-	seeds, err := s.list(ctx)
-	if err != nil {
-		return nil, err
-	}
-	for _, seed := range seeds {
-		if asked[seed.UID] {
-			delete(waits, seed.Name)
 		}
 	}
 	return waits, nil

@@ -117,6 +117,11 @@ func named(waits map[string]string) []string {
 
 // askAll asks those that were not asked yet. It gives those that are not done, and why.
 func (s Seeds) askAll(ctx context.Context, operation string, asked map[types.UID]bool) (map[string]string, error) {
+	return s.ask(ctx, operation, asked, true)
+}
+
+// ask is askAll; without wait only those are given that could not be asked yet, because they are asked for something else.
+func (s Seeds) ask(ctx context.Context, operation string, asked map[types.UID]bool, wait bool) (map[string]string, error) {
 	seeds, err := s.list(ctx)
 	if err != nil {
 		return nil, err
@@ -134,12 +139,13 @@ func (s Seeds) askAll(ctx context.Context, operation string, asked map[types.UID
 		if heard == nil {
 			continue
 		}
-		if waits[seed.Name] = s.why(seed.Name, operation, now, heard); now != "" {
+		if now != "" {
 			asked[seed.UID] = asked[seed.UID] || now == operation
-			continue
-		}
-		if asked[seed.UID], err = s.set(ctx, s.seeds(), &seed, operation); err != nil {
+		} else if asked[seed.UID], err = s.set(ctx, s.seeds(), &seed, operation); err != nil {
 			return nil, fmt.Errorf("ask Seed %s for %s: %w", seed.Name, operation, err)
+		}
+		if wait || !asked[seed.UID] {
+			waits[seed.Name] = s.why(seed.Name, operation, now, heard)
 		}
 	}
 	return waits, nil
