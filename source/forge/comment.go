@@ -153,13 +153,15 @@ func (p *pull) keep(ctx context.Context, body string) (Result, error) {
 	}
 	outcome := Unchanged
 	if len(ours) == 0 {
-		if err := p.create(ctx, body); err != nil {
+		made, err := p.create(ctx, body)
+		if err != nil {
 			return Result{}, err
 		}
 		outcome = Created
-		if ours, err = p.ours(ctx); err != nil || len(ours) == 0 {
-			return Result{Outcome: outcome}, nil // it was written; that it cannot be seen yet harms nobody
+		if ours, err = p.ours(ctx); err != nil {
+			return Result{Outcome: outcome, Link: made.Link}, nil // it was written; that it cannot be seen yet harms nobody
 		}
+		ours = with(ours, made)
 	}
 	for _, comment := range ours[1:] {
 		if err := p.remove(ctx, comment.ID); err != nil {
@@ -218,13 +220,29 @@ func (p *pull) own(login string) bool {
 	return login == "gitea-actions" || login == "forgejo-actions" // reserved names
 }
 
-func (p *pull) create(ctx context.Context, body string) error {
+// with is the list with the comment that was made, where it is not in it: what other runs delete while the pages are read
+// moves the later ones to a page that was read already. So each run knows of its own and of the oldest, before which
+// nothing is deleted, and of two at least one is removed by who made it.
+func with(ours []*scm.Comment, made *scm.Comment) []*scm.Comment {
+	i, listed := slices.BinarySearchFunc(ours, made.ID, func(c *scm.Comment, id int) int { return c.ID - id })
+	if listed {
+		return ours
+	}
+	return slices.Insert(ours, i, made)
+}
+
+// create makes a comment; what comes back has its id.
+func (p *pull) create(ctx context.Context, body string) (*scm.Comment, error) {
 	if p.provider == GitLab {
 		// The library sends the text as a part of the address, which is too long for it.
-		return p.send(ctx, http.MethodPost, fmt.Sprintf("%s/merge_requests/%d/notes", gitlabProject(p.repository), p.number), map[string]string{"body": body})
+		var made struct {
+			ID int `json:"id"`
+		}
+		err := p.send(ctx, http.MethodPost, fmt.Sprintf("%s/merge_requests/%d/notes", gitlabProject(p.repository), p.number), map[string]string{"body": body}, &made)
+		return &scm.Comment{ID: made.ID, Body: body}, err
 	}
-	_, _, err := p.client.PullRequests.CreateComment(ctx, p.repository, p.number, &scm.CommentInput{Body: body})
-	return err
+	made, _, err := p.client.PullRequests.CreateComment(ctx, p.repository, p.number, &scm.CommentInput{Body: body})
+	return made, err
 }
 
 func (p *pull) remove(ctx context.Context, id int) error {

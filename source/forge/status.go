@@ -66,7 +66,7 @@ func (f *Forge) setGitLabStatus(ctx context.Context, repository, commit string, 
 	if s.Target != "" {
 		in["target_url"] = s.Target
 	}
-	err := f.send(ctx, http.MethodPost, gitlabProject(repository)+"/statuses/"+commit, in)
+	err := f.send(ctx, http.MethodPost, gitlabProject(repository)+"/statuses/"+commit, in, nil)
 	var refused *Error
 	if errors.As(err, &refused) && refused.Status == http.StatusBadRequest && strings.Contains(refused.Message, "Cannot transition status") {
 		return nil // it has this state already
@@ -76,8 +76,8 @@ func (f *Forge) setGitLabStatus(ctx context.Context, repository, commit string, 
 
 func gitlabProject(repository string) string { return "api/v4/projects/" + url.QueryEscape(repository) }
 
-// send makes a request of ours with the client of the library.
-func (f *Forge) send(ctx context.Context, method, path string, in any) error {
+// send makes a request of ours with the client of the library, and reads the answer into out where that is not nil.
+func (f *Forge) send(ctx context.Context, method, path string, in, out any) error {
 	body, err := json.Marshal(in)
 	if err != nil {
 		return err
@@ -86,5 +86,8 @@ func (f *Forge) send(ctx context.Context, method, path string, in any) error {
 	if err != nil {
 		return err
 	}
-	return res.Body.Close()
+	if out != nil {
+		err = json.NewDecoder(res.Body).Decode(out)
+	}
+	return errors.Join(err, res.Body.Close())
 }
