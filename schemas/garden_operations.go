@@ -165,11 +165,27 @@ func gardenEncryptionUpdate(in ruleInput) []finding {
 				r.add(provider, TypeForbidden, "cannot be changed now: %s", problem)
 			}
 		}
+		if provided && !created(in) {
+			r.add(provider, TypeForbidden, "cannot be changed before the Garden was created or restored successfully; see status.lastOperation")
+		}
 		if listed && provided {
 			r.add(provider, TypeForbidden, "cannot be changed together with resources; change one of them, and the other one when the first change is rolled out")
 		}
 	}
 	return r.findings
+}
+
+// created tells whether a Garden was created or restored to the end. Files in Git do not show it, and are not held for it; one that an API
+// server has shows it by its lastOperation, and one without has not begun.
+func created(in ruleInput) bool {
+	status := tree{value: in.object}.at("status")
+	if !status.set() {
+		status = tree{value: in.old}.at("status")
+	}
+	if !status.set() && !(tree{value: in.old}).at("metadata", "uid").set() {
+		return true
+	}
+	return ended(status.at("lastOperation"))
 }
 
 // encryptionUnderWay says why the encryption cannot be changed, as far as the status tells.

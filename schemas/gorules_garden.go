@@ -63,7 +63,7 @@ func gardenGoRules() []goRule {
 		rule("operations", "Operations on a Garden exist, fit each other and the state of the Garden",
 			"A rotation is completed after it was prepared, and started after the one before it was completed. In Go, because phases and sets of resources are compared.",
 			sourceGardenNetworks, gardenOperations).about("metadata.annotations[gardener.cloud/operation]"),
-		rule("encryption-update", "The encryption is changed in one way at a time, and not during a rotation",
+		rule("encryption-update", "The encryption is changed in one way at a time, not during a rotation, and its provider not before the Garden was created",
 			"Objects are written again with every change; a second change meanwhile would make some of them unreadable. In Go, because sets of resources are compared.",
 			sourceGardenNetworks, gardenEncryptionUpdate).about("spec.virtualCluster.gardener.gardenerAPIServer.encryptionConfig", "spec.virtualCluster.kubernetes.kubeAPIServer.encryptionConfig"),
 		rule("kubernetes-version-update", "The version of the virtual garden never goes back and skips no minor version",

@@ -55,7 +55,11 @@ func (r *report) operationPossible(s shoot, at tree, op string) {
 
 // ready tells whether the Shoot was created or restored, so that keys can be changed.
 func (s shoot) ready() bool {
-	last := s.status("lastOperation")
+	return ended(s.status("lastOperation"))
+}
+
+// ended tells by the last operation of an owner whether it was created or restored: it is in any that follows.
+func ended(last tree) bool {
 	done := last.at("state").text() == "Succeeded"
 	return last.at("type").text() == "Reconcile" || done && slices.Contains([]string{"Create", "Restore"}, last.at("type").text())
 }
