@@ -12,4 +12,4 @@ var FS embed.FS
 
 // Version of the catalogue, a semantic version. A landscape names the one it is written for
 // (spec.catalogue.version): raise it with every change that renders differently.
-const Version = "0.2.0"
+const Version = "0.3.0"

@@ -22,7 +22,7 @@ const (
 kind: Landscape
 metadata: {name: demo}
 spec:
-  catalogue: {version: 0.2.0}
+  catalogue: {version: 0.3.0}
   layers: [../base]
   clusters: {runtime: {context: secret-context}}
   source: {url: https://git.example.org/landscape.git}
@@ -113,7 +113,7 @@ func TestContent(t *testing.T) {
 	}, l.Overlays)
 	assert.True(t, l.Config.Spec.ForceConflicts, "settings of layers are merged")
 	assert.Len(t, l.Config.Spec.ConditionThresholds, 1)
-	assert.Equal(t, "0.2.0", l.Config.Spec.Catalogue.Version)
+	assert.Equal(t, "0.3.0", l.Config.Spec.Catalogue.Version)
 	require.Len(t, l.Declarations, 1)
 	assert.Equal(t, map[string]string{"dns.gardener.cloud/domain": "example.org", "dns.gardener.cloud/provider": "local"}, l.Declarations[0].Object().GetAnnotations())
 }
