@@ -40,3 +40,13 @@ say "Operator and gardenlet work with the new credentials"
 run "$pergola" sync local --context pergola-runtime
 run "$pergola" operate "$landscape" "Seed local" reconcile --wait
 run "$pergola" status "$landscape" --live
+
+say "What the history of the landscape says of it"
+history="$("$pergola" history local --context pergola-runtime)"
+printf '%s\n' "$history"
+for operation in rotate-credentials-start rotate-credentials-complete; do
+  case "$history" in
+    *"$operation"*) ;;
+    *) echo "The history does not name $operation." >&2; exit 1 ;;
+  esac
+done
