@@ -12,19 +12,20 @@ import (
 // MarkCopied on a Secret without data says where its values come from: a JSON object, by the keys of the Secret, of "<Secret>/<key>", where the Secrets
 // are those in the namespace of the owner's control plane. Values are in no render; whoever applies the Secret puts them in, and takes the mark off. A generated
 // Secret has another name when it has another content, and so has the bundle; for one of a user the component says the checksum in an annotation beside it.
+// On a ConfigMap without data it says the same of ConfigMaps.
 const MarkCopied = "secrets.pergola.dev/values-from"
 
-// CopiedValue is where a value of a copy comes from.
-type CopiedValue struct{ Secret, Key string }
+// CopiedValue is where a value of a copy comes from: the name of an object of the same kind, and a key of that.
+type CopiedValue struct{ Name, Key string }
 
-// CopiedValues says where the values of a Secret come from, by its keys; nil where it is no copy.
+// CopiedValues says where the values of a Secret or ConfigMap come from, by its keys; nil where it is no copy.
 func CopiedValues(obj *unstructured.Unstructured) (map[string]CopiedValue, error) {
 	text, is := obj.GetAnnotations()[MarkCopied]
 	if !is {
 		return nil, nil
 	}
-	if obj.GetKind() != "Secret" || obj.GroupVersionKind().Group != "" {
-		return nil, fmt.Errorf("only Secrets get values of others (annotation %s)", MarkCopied)
+	if kind := obj.GetKind(); kind != "Secret" && kind != "ConfigMap" || obj.GroupVersionKind().Group != "" {
+		return nil, fmt.Errorf("only Secrets and ConfigMaps get values of others (annotation %s)", MarkCopied)
 	}
 	var sources map[string]string
 	if err := json.Unmarshal([]byte(text), &sources); err != nil || len(sources) == 0 {
@@ -32,11 +33,11 @@ func CopiedValues(obj *unstructured.Unstructured) (map[string]CopiedValue, error
 	}
 	out := make(map[string]CopiedValue, len(sources))
 	for _, key := range sortedKeys(sources) {
-		secret, from, found := strings.Cut(sources[key], "/")
-		if !found || secret == "" || from == "" || strings.Contains(from, "/") {
-			return nil, fmt.Errorf("annotation %s: %s comes from %q, expected <Secret>/<key>", MarkCopied, key, sources[key])
+		name, from, found := strings.Cut(sources[key], "/")
+		if !found || name == "" || from == "" || strings.Contains(from, "/") {
+			return nil, fmt.Errorf("annotation %s: %s comes from %q, expected <%s>/<key>", MarkCopied, key, sources[key], obj.GetKind())
 		}
-		out[key] = CopiedValue{Secret: secret, Key: from}
+		out[key] = CopiedValue{Name: name, Key: from}
 	}
 	return out, nil
 }
@@ -47,13 +48,13 @@ func checkCopied(obj *unstructured.Unstructured) error {
 	if err != nil || values == nil {
 		return err
 	}
-	for _, field := range []string{"data", "stringData"} {
+	for _, field := range []string{"data", "stringData", "binaryData"} {
 		if _, has := obj.Object[field]; has {
-			return fmt.Errorf("its values come from other Secrets (annotation %s), so it cannot have %s", MarkCopied, field)
+			return fmt.Errorf("its values come from other %ss (annotation %s), so it cannot have %s", obj.GetKind(), MarkCopied, field)
 		}
 	}
 	if _, hashed := obj.GetAnnotations()[MarkHashedName]; hashed {
-		return errors.New("its values are not known to a render, so its name cannot have a hash of them: put the name of the Secret they come from into it")
+		return errors.New("its values are not known to a render, so its name cannot have a hash of them: put the name of what they come from into it")
 	}
 	return nil
 }

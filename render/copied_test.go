@@ -24,7 +24,7 @@ func TestCopiesOfSecrets(t *testing.T) {
 	o := objectOf(t, first.Bundles, "Secret", "copy")
 	values, err := CopiedValues(o.Unstructured)
 	require.NoError(t, err)
-	assert.Equal(t, map[string]CopiedValue{"cacert": {Secret: "ca-bundle-1", Key: "bundle.crt"}}, values)
+	assert.Equal(t, map[string]CopiedValue{"cacert": {Name: "ca-bundle-1", Key: "bundle.crt"}}, values)
 	assert.NotContains(t, o.Object, "data")
 
 	in.Facts.Secrets["ca"] = SecretFact{Name: "ca-1", Bundle: "ca-bundle-2"}
@@ -36,10 +36,12 @@ func TestCopiesOfSecrets(t *testing.T) {
 // TestBrokenCopies are refused with their place.
 func TestBrokenCopies(t *testing.T) {
 	for name, test := range map[string]struct{ kind, annotations, rest, want string }{
-		"no Secret":          {"ConfigMap", `"secrets.pergola.dev/values-from": "{\"a\":\"b/c\"}"`, "", "only Secrets get values of others"},
+		"another kind":       {"ServiceAccount", `"secrets.pergola.dev/values-from": "{\"a\":\"b/c\"}"`, "", "only Secrets and ConfigMaps get values of others"},
 		"no JSON":            {"Secret", `"secrets.pergola.dev/values-from": "a: b/c"`, "", "is no JSON object of texts"},
 		"nothing":            {"Secret", `"secrets.pergola.dev/values-from": "{}"`, "", "is no JSON object of texts"},
 		"no key":             {"Secret", `"secrets.pergola.dev/values-from": "{\"a\":\"b\"}"`, "", `a comes from "b", expected <Secret>/<key>`},
+		"no key of a file":   {"ConfigMap", `"secrets.pergola.dev/values-from": "{\"a\":\"b\"}"`, "", `a comes from "b", expected <ConfigMap>/<key>`},
+		"files of its own":   {"ConfigMap", `"secrets.pergola.dev/values-from": "{\"a\":\"b/c\"}"`, `, binaryData: b: "eA=="`, "so it cannot have binaryData"},
 		"another namespace":  {"Secret", `"secrets.pergola.dev/values-from": "{\"a\":\"n/b/c\"}"`, "", `a comes from "n/b/c", expected <Secret>/<key>`},
 		"values of its own":  {"Secret", `"secrets.pergola.dev/values-from": "{\"a\":\"b/c\"}"`, `, stringData: b: "x"`, "so it cannot have stringData"},
 		"a hash in its name": {"Secret", `"secrets.pergola.dev/values-from": "{\"a\":\"b/c\"}", "render.pergola.dev/hashed-name": "true"`, "", "so its name cannot have a hash of them"},

@@ -12,10 +12,10 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// filled gives a bundle in which Secrets that are copies have their values (render.MarkCopied). The bundle itself stays as it is: values are nowhere
+// filled gives a bundle in which Secrets and ConfigMaps that are copies have their values (render.MarkCopied). The bundle itself stays as it is: values are nowhere
 // but in what is sent. What a plan does not find is left empty there (it is made before it is copied); who applies demands all of it.
 func (o *Owner) filled(ctx context.Context, b render.Bundle, all bool) (render.Bundle, error) {
-	found := map[string]map[string]string{}
+	found := map[apply.Ref]map[string]string{}
 	copied := false
 	for i, obj := range b.Objects {
 		values, err := render.CopiedValues(obj.Unstructured)
@@ -27,17 +27,18 @@ func (o *Owner) filled(ctx context.Context, b render.Bundle, all bool) (render.B
 		}
 		data := make(map[string]any, len(values))
 		for key, from := range values {
-			source, known := found[from.Secret]
+			ref := apply.Ref{APIVersion: "v1", Kind: obj.GetKind(), Namespace: o.ControlPlane(), Name: from.Name}
+			source, known := found[ref]
 			if !known {
-				if source, err = o.valuesOf(ctx, from.Secret); err != nil {
-					return b, fmt.Errorf("bundle %s: %s gets values of another Secret: %w", b.Name, apply.RefOf(obj.Unstructured), err)
+				if source, err = o.valuesOf(ctx, ref); err != nil {
+					return b, fmt.Errorf("bundle %s: %s gets values of another %s: %w", b.Name, apply.RefOf(obj.Unstructured), ref.Kind, err)
 				}
-				found[from.Secret] = source
+				found[ref] = source
 			}
 			value, has := source[from.Key]
 			if !has && all {
-				return b, fmt.Errorf("bundle %s: %s gets its value %s from key %s of Secret %s/%s in cluster %s, which is not there",
-					b.Name, apply.RefOf(obj.Unstructured), key, from.Key, o.ControlPlane(), from.Secret, o.Local.Name())
+				return b, fmt.Errorf("bundle %s: %s gets its value %s from key %s of %s in cluster %s, which is not there",
+					b.Name, apply.RefOf(obj.Unstructured), key, from.Key, ref, o.Local.Name())
 			}
 			data[key] = value
 		}
@@ -62,13 +63,12 @@ func withValues(rendered *unstructured.Unstructured, data map[string]any) *unstr
 	return out
 }
 
-// valuesOf gives the values of a Secret beside the control plane, as they are stored; nothing where there is none. One that never changes is taken as it was
-// seen last.
-func (o *Owner) valuesOf(ctx context.Context, name string) (map[string]string, error) {
-	ref := apply.Ref{APIVersion: "v1", Kind: "Secret", Namespace: o.ControlPlane(), Name: name}
-	secret, err := o.Local.Get(ctx, ref)
-	if err != nil || secret.Object["immutable"] != true {
-		secret, err = o.Local.GetLive(ctx, ref)
+// valuesOf gives the values of a Secret or ConfigMap beside the control plane, as they are stored; nothing where there is none. One that never changes is
+// taken as it was seen last.
+func (o *Owner) valuesOf(ctx context.Context, ref apply.Ref) (map[string]string, error) {
+	live, err := o.Local.Get(ctx, ref)
+	if err != nil || live.Object["immutable"] != true {
+		live, err = o.Local.GetLive(ctx, ref)
 	}
 	if apierrors.IsNotFound(err) {
 		return nil, nil
@@ -76,7 +76,7 @@ func (o *Owner) valuesOf(ctx context.Context, name string) (map[string]string, e
 	if err != nil {
 		return nil, o.Local.Explain(ref, "read", err)
 	}
-	values, _, err := unstructured.NestedStringMap(secret.Object, "data")
+	values, _, err := unstructured.NestedStringMap(live.Object, "data")
 	if err != nil {
 		return nil, fmt.Errorf("the values of %s in cluster %s are no texts", ref, o.Local.Name())
 	}

@@ -91,3 +91,20 @@ func TestACopyWithoutItsKey(t *testing.T) {
 	_, err := s.apply(s.bundle(true, o))
 	require.ErrorContains(t, err, "from key tls.crt of Secret "+s.ns+"/ca-1")
 }
+
+// TestCopiesOfConfigMaps get their files from ConfigMaps, not from Secrets of that name.
+func TestCopiesOfConfigMaps(t *testing.T) {
+	s := newSite(t)
+	copied := s.object(`{apiVersion: v1, kind: ConfigMap, metadata: {name: copy, namespace: NS, annotations: {secrets.pergola.dev/values-from: '{"file":"settings/bundle.crt"}'}}}`)
+	s.original("settings", "eA==", false)
+	_, err := s.apply(s.bundle(true, copied))
+	require.ErrorContains(t, err, "gets its value file from key bundle.crt of ConfigMap "+s.ns+"/settings in cluster local, which is not there")
+
+	for _, value := range []string{"first", "second"} {
+		o := s.object("{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, namespace: NS}, data: {bundle.crt: " + value + "}}")
+		_, err = s.resource("configmaps", s.ns).Apply(s.ctx, "settings", o, metav1.ApplyOptions{FieldManager: "user", Force: true})
+		require.NoError(t, err)
+		s.mustApply(s.bundle(true, copied))
+		assert.Equal(t, value, s.value("configmaps", "copy", "file"))
+	}
+}
