@@ -1,7 +1,6 @@
 package render
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -123,31 +122,24 @@ func pulledObjects(in Input, spec bundleSpec, src helmSource, with cue.Value) ([
 }
 
 func renderPulled(in Input, spec bundleSpec, src helmSource, ref ChartReference, pulled Chart) ([]Object, error) {
-	if found := templatesIn(src.Values); len(found) > 0 {
-		return nil, errors.New(strings.ReplaceAll(found.err().Error(), cataloguePath(""), ""))
-	}
 	release := chartutil.ReleaseOptions{Name: src.Release, Namespace: src.Namespace, Revision: 1, IsInstall: true}
-	return pulled.objects(ref, release, helmKubeVersion(in, spec), mergedValues(src.Values, src.Overrides))
+	resources := resourceValues{resources: src.Resources, checksums: in.ResourceChecksums}
+	return resources.objects(src.Values, func(values map[string]any) ([]Object, error) {
+		objects, err := pulled.objects(ref, release, helmKubeVersion(in, spec), mergedValues(values, src.Overrides))
+		if err != nil {
+			return nil, err
+		}
+		return objects, withoutMarks(objects)
+	})
 }
 
-// templatesIn finds values that upstream fills in from Secrets: what they hold is in no render.
-func templatesIn(values any) findings {
-	switch v := values.(type) {
-	case map[string]any:
-		var out findings
-		for _, name := range sortedKeys(v) {
-			out = append(out, templatesIn(v[name])...)
-		}
-		return out
-	case []any:
-		var out findings
-		for _, item := range v {
-			out = append(out, templatesIn(item)...)
-		}
-		return out
-	case string:
-		if strings.Contains(v, "{{") && strings.Contains(v, ".resources.") {
-			return findings{{message: "a value takes something from spec.deployment.resources, which is not done for charts in the clusters of the Garden: values of Secrets are in no render"}}
+// withoutMarks refuses a chart that asks for values of Secrets by itself: who reviewed the Extension has not seen that.
+func withoutMarks(objects []Object) error {
+	for _, o := range objects {
+		for _, mark := range []string{MarkCopied, MarkFilled} {
+			if _, has := o.GetAnnotations()[mark]; has {
+				return fmt.Errorf("%s %s has the annotation %s, which a chart may not have", o.GetKind(), o.GetName(), mark)
+			}
 		}
 	}
 	return nil

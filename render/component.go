@@ -34,6 +34,8 @@ type Input struct {
 	// cannot be had, or not be rendered, has a problem, which is an error where ChartsMatter.
 	Charts       map[string]Chart
 	ChartsMatter bool
+	// ResourceChecksums tell contents of what values of Extensions are taken from apart, by ReferenceKey, where they are known.
+	ResourceChecksums map[string]string
 	// GardenAPI says who serves the Gardener API in the virtual garden; empty means definitions (landscapev1alpha1.GardenAPICRD).
 	GardenAPI landscapev1alpha1.GardenAPI
 	// FeatureGates decide what is deployed; nil are their defaults.

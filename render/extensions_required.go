@@ -3,6 +3,7 @@ package render
 import (
 	"slices"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	gardencorev1 "github.com/pergola-dev/pergola/api/core/v1"
@@ -107,6 +108,25 @@ func (in *Input) WantedCharts() []gardencorev1.OCIRepository {
 		if admission := spec.Deployment.AdmissionDeployment; admission != nil && !e.Leaving {
 			add(admission.RuntimeCluster)
 			add(admission.VirtualCluster)
+		}
+	}
+	return out
+}
+
+// WantedResources are the Secrets and ConfigMaps that values of charts in the clusters of the Garden are taken from.
+func (in *Input) WantedResources() []gardencorev1.NamedResourceReference {
+	var out []gardencorev1.NamedResourceReference
+	for _, name := range sortedKeys(in.Extensions) {
+		e := in.Extensions[name]
+		deployment, _, _ := unstructured.NestedMap(e.Spec, "deployment")
+		extension, _ := deployment["extension"].(map[string]any)
+		admission, _ := deployment["admission"].(map[string]any)
+		if !(e.Required && hasTemplates(extension["runtimeClusterValues"])) && !(!e.Leaving && hasTemplates(admission["values"])) {
+			continue
+		}
+		var spec operatorv1alpha1.ExtensionSpec
+		if runtime.DefaultUnstructuredConverter.FromUnstructured(e.Spec, &spec) == nil {
+			out = append(out, spec.Deployment.Resources...)
 		}
 	}
 	return out

@@ -26,6 +26,8 @@ type helmSource struct {
 	// Overrides go before Values, which are those of a user.
 	Overrides        map[string]any    `json:"overrides"`
 	GardenKubeconfig *gardenKubeconfig `json:"gardenKubeconfig"`
+	// Resources are what Values may take something from.
+	Resources []gardencorev1.NamedResourceReference `json:"resources"`
 }
 
 // helmObjects renders a chart without a cluster: lookup returns nothing, and the

@@ -342,6 +342,7 @@ func TestDigestSeesEveryField(t *testing.T) {
 		References: map[string]ReferenceFact{"Secret/a": {Checksum: "b"}}, WildcardCertificate: &WildcardCertificateFact{Name: "a"}}
 	whole.References, whole.Referred = map[string]ReferenceFact{"Secret/a": {}}, map[string]func() *unstructured.Unstructured{"Secret/a": nil}
 	whole.Extensions, whole.Charts, whole.ChartsMatter = map[string]Extension{"a": {Name: "a"}}, map[string]Chart{"a": {Digest: "b"}}, true
+	whole.ResourceChecksums = map[string]string{"Secret/a": "b"}
 	before := digest(whole, Options{})
 	for i := range reflect.TypeFor[Input]().NumField() {
 		name := reflect.TypeFor[Input]().Field(i).Name

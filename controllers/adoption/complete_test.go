@@ -165,7 +165,7 @@ func (u *upstream) values(o, rendered *unstructured.Unstructured) {
 			data[key] = value
 		}
 		if source, is := from[key]; is {
-			secret, err := u.api[landscape.Runtime].Resource(secretsResource).Namespace("garden").Get(u.context(), source.Secret, metav1.GetOptions{})
+			secret, err := u.api[landscape.Runtime].Resource(secretsResource).Namespace("garden").Get(u.context(), source.Name, metav1.GetOptions{})
 			require.NoError(u, err)
 			data[key], _, _ = unstructured.NestedString(secret.Object, "data", source.Key)
 		}

@@ -29,6 +29,7 @@ var (
 	buckets     = schema.GroupVersionResource{Group: "extensions.gardener.cloud", Version: "v1alpha1", Resource: "backupbuckets"}
 	deployments = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
 	secrets     = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
+	configMaps  = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
 )
 
 // TestGarden is the life of two Gardens.

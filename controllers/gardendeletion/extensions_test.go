@@ -38,6 +38,21 @@ spec:
     extension:
       helm: {ociRepository: {ref: "REGISTRY/charts/watcher:v1.0.0", pullSecretRef: {name: registry}, caBundleSecretRef: {name: authority}}}
       policy: Always
+      runtimeClusterValues: {password: "{{ .resources.account.data.password }}"}
+      values: {password: "{{ .resources.account.data.password }}", level: "{{ .resources.settings.data.level }}"}
+    resources:
+    - {name: account, resourceRef: {apiVersion: v1, kind: Secret, name: account}}
+    - {name: settings, resourceRef: {apiVersion: v1, kind: ConfigMap, name: settings}}
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: account, namespace: garden}
+stringData: {password: of-the-account, other: stays}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: settings, namespace: garden}
+data: {level: debug, other: stays}
 ---
 apiVersion: v1
 kind: Secret
@@ -50,6 +65,8 @@ kind: Secret
 metadata: {name: authority, namespace: garden}
 data: {bundle.crt: AUTHORITY}
 `
+
+func inBase64(text string) string { return base64.StdEncoding.EncodeToString([]byte(text)) }
 
 // madeExtension is made by hand.
 const madeExtension = `
@@ -66,7 +83,7 @@ func testExtensions(s *stage) {
 	registry := chartregistry.New(s)
 	registry.Push(s, "v1.0.0", map[string]string{
 		"watcher/Chart.yaml":          "apiVersion: v2\nname: watcher\nversion: 1.0.0\n",
-		"watcher/templates/some.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: of-the-chart}\n",
+		"watcher/templates/some.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: of-the-chart}\n---\napiVersion: v1\nkind: Secret\nmetadata: {name: of-the-chart}\ndata: {config: {{ printf \"p=%s\" .Values.password | b64enc }}}\n",
 	})
 	s.write("extensions/watcher.yaml", strings.NewReplacer("REGISTRY", registry.Host(), "LOGIN", string(registry.Login(s, chartregistry.Password)),
 		"AUTHORITY", base64.StdEncoding.EncodeToString(registry.CA())).Replace(declaredExtension))
@@ -100,6 +117,10 @@ func testExtensions(s *stage) {
 	original := s.get(s.api[landscape.Runtime].Resource(secrets).Namespace("garden"), "registry")
 	assert.Equal(s, original.Object["data"], copied.Object["data"])
 	assert.Contains(s, original.GetFinalizers(), "gardener.cloud/reference-protection")
+	assert.Equal(s, map[string]any{"password": inBase64("of-the-account")}, s.get(virtual.Resource(secrets).Namespace("garden"), "watcher-account").Object["data"], "what values name, and nothing else")
+	assert.Equal(s, map[string]any{"level": "debug"}, s.get(virtual.Resource(configMaps).Namespace("garden"), "watcher-settings").Object["data"])
+	ofTheChart := s.get(s.api[landscape.Runtime].Resource(secrets).Namespace("runtime-extension-watcher"), "of-the-chart")
+	assert.Equal(s, map[string]any{"config": inBase64("p=of-the-account")}, ofTheChart.Object["data"])
 
 	s.Log("a Seed needs it")
 	s.create(virtual.Resource(installations), `

@@ -35,10 +35,36 @@ func (r *Reconciler) readExtensions(ctx context.Context, o *Owner) error {
 	}
 	r.mergeExtensions(o, live)
 	pulled := r.pullCharts(ctx, o)
+	checksums, err := o.resourceChecksums(ctx)
+	if err != nil {
+		return err
+	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.Input.Charts = pulled
+	o.Input.Charts, o.Input.ResourceChecksums = pulled, checksums
 	return nil
+}
+
+// resourceChecksums tell contents of what Extensions take values from apart, so that what a chart makes of its configuration follows them.
+func (o *Owner) resourceChecksums(ctx context.Context) (map[string]string, error) {
+	out := map[string]string{}
+	for _, resource := range o.Input.WantedResources() {
+		ref := apply.Ref{APIVersion: "v1", Kind: resource.ResourceRef.Kind, Namespace: o.ControlPlane(), Name: resource.ResourceRef.Name}
+		key := render.ReferenceKey(ref.Kind, ref.Name)
+		if _, known := out[key]; known {
+			continue
+		}
+		values, err := o.valuesOf(ctx, ref)
+		if err != nil {
+			return nil, err
+		}
+		content := make(map[string][]byte, len(values))
+		for name, value := range values {
+			content[name] = []byte(value)
+		}
+		out[key] = render.ChecksumOf(content)
+	}
+	return out, nil
 }
 
 // mergeExtensions puts those that there are beside those that Git declares.

@@ -2,6 +2,7 @@ package owner
 
 import (
 	"context"
+	"encoding/base64"
 	"fmt"
 	"slices"
 
@@ -12,42 +13,93 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// filled gives a bundle in which Secrets and ConfigMaps that are copies have their values (render.MarkCopied). The bundle itself stays as it is: values are nowhere
-// but in what is sent. What a plan does not find is left empty there (it is made before it is copied); who applies demands all of it.
+// filled gives a bundle in which Secrets and ConfigMaps that are copies have their values (render.MarkCopied), and objects of charts those that their values
+// were taken from (render.MarkFilled). The bundle itself stays as it is: values are nowhere but in what is sent. What a plan does not find is left empty there, or
+// as it was rendered (it is made before it is copied); who applies demands all of it.
 func (o *Owner) filled(ctx context.Context, b render.Bundle, all bool) (render.Bundle, error) {
-	found := map[apply.Ref]map[string]string{}
+	originals := &originals{owner: o, found: map[apply.Ref]map[string]string{}, all: all}
 	copied := false
 	for i, obj := range b.Objects {
-		values, err := render.CopiedValues(obj.Unstructured)
+		with, err := originals.fill(ctx, obj.Unstructured)
 		if err != nil {
-			return b, fmt.Errorf("bundle %s: %s at %s: %w", b.Name, apply.RefOf(obj.Unstructured), obj.Origin, err)
+			return b, fmt.Errorf("bundle %s: %s: %w", b.Name, apply.RefOf(obj.Unstructured), err)
 		}
-		if values == nil {
+		if with == nil {
 			continue
-		}
-		data := make(map[string]any, len(values))
-		for key, from := range values {
-			ref := apply.Ref{APIVersion: "v1", Kind: obj.GetKind(), Namespace: o.ControlPlane(), Name: from.Name}
-			source, known := found[ref]
-			if !known {
-				if source, err = o.valuesOf(ctx, ref); err != nil {
-					return b, fmt.Errorf("bundle %s: %s gets values of another %s: %w", b.Name, apply.RefOf(obj.Unstructured), ref.Kind, err)
-				}
-				found[ref] = source
-			}
-			value, has := source[from.Key]
-			if !has && all {
-				return b, fmt.Errorf("bundle %s: %s gets its value %s from key %s of %s in cluster %s, which is not there",
-					b.Name, apply.RefOf(obj.Unstructured), key, from.Key, ref, o.Local.Name())
-			}
-			data[key] = value
 		}
 		if !copied {
 			b.Objects, copied = slices.Clone(b.Objects), true
 		}
-		b.Objects[i].Unstructured = withValues(obj.Unstructured, data)
+		b.Objects[i].Unstructured = with
 	}
 	return b, nil
+}
+
+// originals are what values come from, each read once.
+type originals struct {
+	owner *Owner
+	found map[apply.Ref]map[string]string
+	// all says that a value that is not there is an error.
+	all bool
+}
+
+// fill gives an object with its values; nil where it has all.
+func (s *originals) fill(ctx context.Context, obj *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	copies, err := render.CopiedValues(obj)
+	if err != nil {
+		return nil, err
+	}
+	if copies != nil {
+		data := make(map[string]any, len(copies))
+		for key, from := range copies {
+			value, _, err := s.value(ctx, obj.GetKind(), from.Name, from.Key, "its value "+key)
+			if err != nil {
+				return nil, err
+			}
+			data[key] = value
+		}
+		return withValues(obj, data), nil
+	}
+	tokens, err := render.FilledValues(obj)
+	if err != nil || tokens == nil {
+		return nil, err
+	}
+	values := make(map[string]string, len(tokens))
+	for token, from := range tokens {
+		value, has, err := s.value(ctx, from.Kind, from.Name, from.Key, "a value")
+		if err != nil {
+			return nil, err
+		}
+		if from.Kind == "Secret" {
+			raw, err := base64.StdEncoding.DecodeString(value)
+			if err != nil {
+				return nil, fmt.Errorf("key %s of %s is not base64", from.Key, from.Name)
+			}
+			value = string(raw)
+		}
+		if has {
+			values[token] = value
+		}
+	}
+	return render.Fill(obj, values), nil
+}
+
+// value gives one as it is stored; what is what gets it.
+func (s *originals) value(ctx context.Context, kind, name, key, what string) (string, bool, error) {
+	ref := apply.Ref{APIVersion: "v1", Kind: kind, Namespace: s.owner.ControlPlane(), Name: name}
+	source, known := s.found[ref]
+	if !known {
+		var err error
+		if source, err = s.owner.valuesOf(ctx, ref); err != nil {
+			return "", false, fmt.Errorf("it gets values of another %s: %w", kind, err)
+		}
+		s.found[ref] = source
+	}
+	value, has := source[key]
+	if !has && s.all {
+		return "", false, fmt.Errorf("it gets %s from key %s of %s in cluster %s, which is not there", what, key, ref, s.owner.Local.Name())
+	}
+	return value, has, nil
 }
 
 // withValues is a copy with its values.

@@ -38,7 +38,7 @@ func TestCopiesAreFilled(t *testing.T) {
 			b := s.bundle(direct, s.copied("ca-1"), s.configMap("beside"))
 			assert.Equal(t, plan.Create, s.plan(b)["copy"], "what is not made yet can be planned")
 			_, err := s.apply(b)
-			require.ErrorContains(t, err, "Secret "+s.ns+"/copy gets its value cacert from key bundle.crt of Secret "+s.ns+"/ca-1 in cluster local, which is not there")
+			require.ErrorContains(t, err, "Secret "+s.ns+"/copy: it gets its value cacert from key bundle.crt of Secret "+s.ns+"/ca-1 in cluster local, which is not there")
 			assert.NotContains(t, s.uids("secrets"), "secrets/copy")
 
 			s.original("ca-1", first, true)
@@ -98,7 +98,7 @@ func TestCopiesOfConfigMaps(t *testing.T) {
 	copied := s.object(`{apiVersion: v1, kind: ConfigMap, metadata: {name: copy, namespace: NS, annotations: {secrets.pergola.dev/values-from: '{"file":"settings/bundle.crt"}'}}}`)
 	s.original("settings", "eA==", false)
 	_, err := s.apply(s.bundle(true, copied))
-	require.ErrorContains(t, err, "gets its value file from key bundle.crt of ConfigMap "+s.ns+"/settings in cluster local, which is not there")
+	require.ErrorContains(t, err, "it gets its value file from key bundle.crt of ConfigMap "+s.ns+"/settings in cluster local, which is not there")
 
 	for _, value := range []string{"first", "second"} {
 		o := s.object("{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, namespace: NS}, data: {bundle.crt: " + value + "}}")
@@ -107,4 +107,24 @@ func TestCopiesOfConfigMaps(t *testing.T) {
 		s.mustApply(s.bundle(true, copied))
 		assert.Equal(t, value, s.value("configmaps", "copy", "file"))
 	}
+}
+
+// TestValuesOfChartsAreFilledIn: what a chart has written with a token is sent with the value, and a plan shows no value of a Secret.
+func TestValuesOfChartsAreFilledIn(t *testing.T) {
+	s := newSite(t)
+	password := "not to be seen"
+	o := s.object(`{apiVersion: v1, kind: Secret, metadata: {name: copy, namespace: NS, annotations: {secrets.pergola.dev/values-in: '{"value-1":"Secret/login/bundle.crt"}'}}, data: {config: ` +
+		base64.StdEncoding.EncodeToString([]byte("password: value-1")) + `}}`)
+	b := s.bundle(true, o)
+	assert.Equal(t, plan.Create, s.plan(b)["copy"], "what is not made yet can be planned")
+	_, err := s.apply(b)
+	require.ErrorContains(t, err, "Secret "+s.ns+"/copy: it gets a value from key bundle.crt of Secret "+s.ns+"/login in cluster local, which is not there")
+
+	s.original("login", base64.StdEncoding.EncodeToString([]byte(password)), false)
+	items, _, err := s.work.planBundle(s.ctx, s.work.owner, b, &serving{})
+	require.NoError(t, err)
+	assert.NotContains(t, fmt.Sprintf("%+v", items), password)
+	assert.Equal(t, apply.Created, s.mustApply(b)["copy"])
+	assert.Equal(t, base64.StdEncoding.EncodeToString([]byte("password: "+password)), s.value("secrets", "copy", "config"))
+	assert.NotEqual(t, apply.Configured, s.mustApply(b)["copy"], "nothing to do")
 }

@@ -1,0 +1,308 @@
+package render
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	gardencorev1 "github.com/pergola-dev/pergola/api/core/v1"
+)
+
+// Values of an Extension may take something from the Secrets and ConfigMaps of spec.deployment.resources: {{ .resources.NAME.data.KEY }}
+// (upstream: pkg/utils/chart/values.go). A render does not know what is in them, and what is in a Secret belongs into none. So the chart is rendered with tokens in
+// the place of such values, and whoever applies the objects puts the values in. A chart that does something else with a value than writing it, as it is or in
+// base64, cannot be rendered so: that is found by rendering it with other tokens, too.
+
+// MarkFilled on an object says which tokens in it stand for values of others: a JSON object, by token, of "<Kind>/<name>/<key>", where the objects are those in the
+// namespace of the owner's control plane.
+const MarkFilled = "secrets.pergola.dev/values-in"
+
+// FilledValue is where a value comes from that a token stands for.
+type FilledValue struct{ Kind, Name, Key string }
+
+// FilledValues says what the tokens in an object stand for; nil where there are none.
+func FilledValues(obj *unstructured.Unstructured) (map[string]FilledValue, error) {
+	text, is := obj.GetAnnotations()[MarkFilled]
+	if !is {
+		return nil, nil
+	}
+	var sources map[string]string
+	if err := json.Unmarshal([]byte(text), &sources); err != nil || len(sources) == 0 {
+		return nil, fmt.Errorf("annotation %s is no JSON object of texts", MarkFilled)
+	}
+	out := make(map[string]FilledValue, len(sources))
+	for _, token := range sortedKeys(sources) {
+		parts := strings.Split(sources[token], "/")
+		if len(parts) != 3 || parts[0] != "Secret" && parts[0] != "ConfigMap" || token == "" {
+			return nil, fmt.Errorf("annotation %s: %q comes from %q, expected <Secret or ConfigMap>/<name>/<key>", MarkFilled, token, sources[token])
+		}
+		out[token] = FilledValue{parts[0], parts[1], parts[2]}
+	}
+	return out, nil
+}
+
+// Fill gives the object with values in the place of tokens, and without the mark.
+func Fill(obj *unstructured.Unstructured, values map[string]string) *unstructured.Unstructured {
+	out := obj.DeepCopy()
+	annotations := out.GetAnnotations()
+	delete(annotations, MarkFilled)
+	if len(annotations) == 0 {
+		annotations = nil
+	}
+	out.SetAnnotations(annotations)
+	out.Object, _ = replaced(out.Object, values).(map[string]any)
+	return out
+}
+
+// replaced puts values in the place of tokens in all texts, also in those that are base64.
+func replaced(value any, values map[string]string) any {
+	switch v := value.(type) {
+	case map[string]any:
+		for key := range v {
+			v[key] = replaced(v[key], values)
+		}
+	case []any:
+		for i := range v {
+			v[i] = replaced(v[i], values)
+		}
+	case string:
+		if text, is := decodedWith(v, values); is {
+			return base64.StdEncoding.EncodeToString([]byte(replacedIn(text, values)))
+		}
+		return replacedIn(v, values)
+	}
+	return value
+}
+
+func replacedIn(text string, values map[string]string) string {
+	pairs := make([]string, 0, 2*len(values))
+	for _, token := range sortedKeys(values) {
+		pairs = append(pairs, token, values[token])
+	}
+	return strings.NewReplacer(pairs...).Replace(text)
+}
+
+// decodedWith tells whether a text is the base64 of one with a token in it.
+func decodedWith[V any](text string, tokens map[string]V) (string, bool) {
+	raw, err := base64.StdEncoding.DecodeString(text)
+	if err != nil {
+		return "", false
+	}
+	for token := range tokens {
+		if strings.Contains(string(raw), token) {
+			return string(raw), true
+		}
+	}
+	return "", false
+}
+
+// resourceTemplate is what values may have (upstream: pkg/apis/core/v1beta1/constants/utils.go).
+var resourceTemplate = regexp.MustCompile(`\{\{\s*\.resources\.([a-zA-Z0-9]+)\.data\.([a-zA-Z0-9]+)\s*\}\}`)
+
+// resourceValues are the values that a chart takes from resources.
+type resourceValues struct {
+	resources []gardencorev1.NamedResourceReference
+	// checksums of the resources: a chart that has a checksum of its configuration gets another one when a value becomes another.
+	checksums map[string]string
+}
+
+// tokens gives values with tokens instead of templates, and what these stand for. Other seeds give other tokens.
+func (r resourceValues) tokens(values map[string]any, seed string) (map[string]any, map[string]FilledValue, error) {
+	tokens := map[string]FilledValue{}
+	var problems []error
+	named := func(template string) string {
+		found := resourceTemplate.FindStringSubmatch(template)
+		i := slices.IndexFunc(r.resources, func(one gardencorev1.NamedResourceReference) bool { return one.Name == found[1] })
+		if i < 0 {
+			problems = append(problems, fmt.Errorf("%s refers to the resource %q, which is not in spec.deployment.resources", template, found[1]))
+			return template
+		}
+		from := FilledValue{r.resources[i].ResourceRef.Kind, r.resources[i].ResourceRef.Name, found[2]}
+		sum := sha256.Sum256([]byte(strings.Join([]string{seed, from.Kind, from.Name, from.Key, r.checksums[ReferenceKey(from.Kind, from.Name)]}, "/")))
+		token := "value-" + hex.EncodeToString(sum[:12])
+		tokens[token] = from
+		return token
+	}
+	var walk func(any) any
+	walk = func(value any) any {
+		switch v := value.(type) {
+		case map[string]any:
+			for key := range v {
+				v[key] = walk(v[key])
+			}
+		case []any:
+			for i := range v {
+				v[i] = walk(v[i])
+			}
+		case string:
+			return resourceTemplate.ReplaceAllStringFunc(v, named)
+		}
+		return value
+	}
+	out := walk(runtime.DeepCopyJSON(values)).(map[string]any)
+	return out, tokens, errors.Join(problems...)
+}
+
+// hasTemplates tells whether values take something from resources.
+func hasTemplates(value any) bool {
+	switch v := value.(type) {
+	case map[string]any:
+		for _, inner := range v {
+			if hasTemplates(inner) {
+				return true
+			}
+		}
+	case []any:
+		return slices.ContainsFunc(v, hasTemplates)
+	case string:
+		return resourceTemplate.MatchString(v)
+	}
+	return false
+}
+
+// objects renders a chart with tokens and marks what has to be filled in.
+func (r resourceValues) objects(values map[string]any, chart func(map[string]any) ([]Object, error)) ([]Object, error) {
+	if !hasTemplates(values) {
+		return chart(values)
+	}
+	var rendered [2][]Object
+	var tokens [2]map[string]FilledValue
+	for i, seed := range []string{"first", "second"} {
+		with, found, err := r.tokens(values, seed)
+		if err != nil {
+			return nil, err
+		}
+		if rendered[i], err = chart(with); err != nil {
+			return nil, fmt.Errorf("with a text in the place of each value of spec.deployment.resources: %w", err)
+		}
+		tokens[i] = found
+	}
+	if err := onlyWritten(rendered, tokens); err != nil {
+		return nil, err
+	}
+	for _, o := range rendered[0] {
+		if err := markFilled(o.Unstructured, tokens[0]); err != nil {
+			return nil, err
+		}
+	}
+	return rendered[0], nil
+}
+
+// onlyWritten fails where a chart has made something else of a token than a text with it. Annotations are let through: checksums are there.
+func onlyWritten(rendered [2][]Object, tokens [2]map[string]FilledValue) error {
+	other := map[string]string{} // tokens of the second rendering, by those of the first
+	for first, from := range tokens[0] {
+		for second, same := range tokens[1] {
+			if from == same {
+				other[first] = second
+			}
+		}
+	}
+	const advice = "a value of spec.deployment.resources is known when it is applied, not before: the chart may write it, as it is or in base64, but not decide by it or change it"
+	if len(rendered[0]) != len(rendered[1]) {
+		return fmt.Errorf("the chart has other objects with another value: %s", advice)
+	}
+	for i, o := range rendered[0] {
+		if at := firstDifference(Fill(o.Unstructured, other).Object, rendered[1][i].Object, ""); at != "" {
+			return fmt.Errorf("%s %s: %s is made of a value of spec.deployment.resources: %s", o.GetKind(), o.GetName(), strings.TrimPrefix(at, "."), advice)
+		}
+	}
+	return nil
+}
+
+// firstDifference finds the first path at which two values differ; "" for none. Annotations may.
+func firstDifference(a, b any, at string) string {
+	if strings.HasSuffix(at, ".metadata.annotations") {
+		return ""
+	}
+	x, isMap := a.(map[string]any)
+	y, areMaps := b.(map[string]any)
+	if isMap && areMaps {
+		both := maps.Clone(x)
+		maps.Copy(both, y)
+		for _, key := range sortedKeys(both) {
+			if found := firstDifference(x[key], y[key], at+"."+key); found != "" {
+				return found
+			}
+		}
+		return ""
+	}
+	p, isList := a.([]any)
+	q, areLists := b.([]any)
+	if isList && areLists && len(p) == len(q) {
+		for i := range p {
+			if found := firstDifference(p[i], q[i], fmt.Sprintf("%s[%d]", at, i)); found != "" {
+				return found
+			}
+		}
+		return ""
+	}
+	if reflect.DeepEqual(a, b) {
+		return ""
+	}
+	return at
+}
+
+// markFilled notes which tokens are in an object. Values of Secrets may be in Secrets alone, where nobody sees them.
+func markFilled(obj *unstructured.Unstructured, tokens map[string]FilledValue) error {
+	isSecret := obj.GetKind() == "Secret" && obj.GroupVersionKind().Group == ""
+	used := map[string]string{}
+	var problems []error
+	var walk func(value any, at string)
+	note := func(text, at string) {
+		if decoded, is := decodedWith(text, tokens); is {
+			text = decoded
+		}
+		for _, token := range sortedKeys(tokens) {
+			if !strings.Contains(text, token) {
+				continue
+			}
+			from := tokens[token]
+			hidden := isSecret && (strings.HasPrefix(at, ".data.") || strings.HasPrefix(at, ".stringData."))
+			switch {
+			case strings.HasPrefix(at, ".metadata.") && !strings.HasPrefix(at, ".metadata.annotations."):
+				problems = append(problems, fmt.Errorf("%s has key %s of %s %s in it, which is known when it is applied, not before", at[1:], from.Key, from.Kind, from.Name))
+			case from.Kind == "Secret" && !hidden:
+				problems = append(problems, fmt.Errorf("%s has key %s of Secret %s in it, where everybody can read it: the chart has to write it into a Secret", at[1:], from.Key, from.Name))
+			}
+			used[token] = from.Kind + "/" + from.Name + "/" + from.Key
+		}
+	}
+	walk = func(value any, at string) {
+		switch v := value.(type) {
+		case map[string]any:
+			for _, key := range sortedKeys(v) {
+				walk(v[key], at+"."+key)
+			}
+		case []any:
+			for i, item := range v {
+				walk(item, fmt.Sprintf("%s[%d]", at, i))
+			}
+		case string:
+			note(v, at)
+		}
+	}
+	walk(obj.Object, "")
+	if err := errors.Join(problems...); err != nil {
+		return fmt.Errorf("%s %s: %w", obj.GetKind(), obj.GetName(), err)
+	}
+	if len(used) > 0 {
+		raw, err := json.Marshal(used)
+		if err != nil {
+			return err
+		}
+		obj.SetAnnotations(merged(obj.GetAnnotations(), map[string]string{MarkFilled: string(raw)}))
+	}
+	return nil
+}

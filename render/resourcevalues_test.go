@@ -1,0 +1,129 @@
+package render
+
+import (
+	"encoding/base64"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/ptr"
+
+	gardencorev1 "github.com/pergola-dev/pergola/api/core/v1"
+)
+
+func resource(name, kind, of string) gardencorev1.NamedResourceReference {
+	var r gardencorev1.NamedResourceReference
+	r.Name, r.ResourceRef.APIVersion, r.ResourceRef.Kind, r.ResourceRef.Name = name, "v1", kind, of
+	return r
+}
+
+// renderedWith renders a chart whose values take something from resources.
+func renderedWith(t *testing.T, template string, values map[string]any, checksums map[string]string) ([]Object, error) {
+	t.Helper()
+	const ref = "registry.example.org/charts/watcher:v1"
+	src := helmSource{
+		OCI: &gardencorev1.OCIRepository{Ref: ptr.To(ref)}, Release: "watcher", Namespace: "garden", Values: values,
+		Resources: []gardencorev1.NamedResourceReference{resource("account", "Secret", "login"), resource("settings", "ConfigMap", "tuning")},
+	}
+	in := Input{Owner: Owner{Kind: "garden"}, Charts: map[string]Chart{ref: pulledChart(t, template)}, ResourceChecksums: checksums}
+	return pulledObjects(in, bundleSpec{Cluster: ClusterRuntime}, src, noValue)
+}
+
+const fromResources = `
+apiVersion: v1
+kind: Secret
+metadata: {name: s}
+stringData:
+  plain: "user={{ .Values.user }} password={{ .Values.password }}"
+data:
+  encoded: {{ printf "%s:%s" .Values.user .Values.password | b64enc }}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: c
+  annotations: {checksum: {{ printf "%s" .Values.password | sha256sum | quote }}}
+data: {level: {{ .Values.level | quote }}, encoded: {{ .Values.level | b64enc | quote }}, own: x}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: untouched}
+data: {encoded: aGVsbG8=}
+`
+
+// TestValuesFromResources: a render has tokens in the place of values, and who fills them in gets what the chart would have made of the values.
+func TestValuesFromResources(t *testing.T) {
+	values := map[string]any{"user": "{{ .resources.account.data.user }}", "password": "{{.resources.account.data.password}}", "level": "{{ .resources.settings.data.level }}"}
+	objects, err := renderedWith(t, fromResources, values, nil)
+	require.NoError(t, err)
+	require.Len(t, objects, 3)
+	assert.Equal(t, "{{ .resources.account.data.user }}", values["user"], "the declaration stays as it is")
+
+	known := map[FilledValue]string{{"Secret", "login", "user"}: "ada", {"Secret", "login", "password"}: "p\"w\n", {"ConfigMap", "tuning", "level"}: "debug"}
+	filled := make([]*unstructured.Unstructured, len(objects))
+	for i, o := range objects {
+		tokens, err := FilledValues(o.Unstructured)
+		require.NoError(t, err)
+		with := map[string]string{}
+		for token, from := range tokens {
+			require.Contains(t, known, from)
+			with[token] = known[from]
+		}
+		filled[i] = Fill(o.Unstructured, with)
+		assert.NotContains(t, filled[i].GetAnnotations(), MarkFilled)
+	}
+	at := func(i int, fields ...string) string {
+		text, _, err := unstructured.NestedString(filled[i].Object, fields...)
+		require.NoError(t, err)
+		return text
+	}
+	assert.Equal(t, "user=ada password=p\"w\n", at(0, "stringData", "plain"))
+	assert.Equal(t, base64.StdEncoding.EncodeToString([]byte("ada:p\"w\n")), at(0, "data", "encoded"))
+	assert.Equal(t, "debug", at(1, "data", "level"))
+	assert.Equal(t, base64.StdEncoding.EncodeToString([]byte("debug")), at(1, "data", "encoded"))
+	assert.Equal(t, "aGVsbG8=", at(2, "data", "encoded"))
+	tokens, err := FilledValues(objects[2].Unstructured)
+	require.NoError(t, err)
+	assert.Nil(t, tokens)
+
+	// Another content is another checksum of the configuration, so that pods start anew.
+	changed, err := renderedWith(t, fromResources, values, map[string]string{"Secret/login": "another"})
+	require.NoError(t, err)
+	assert.NotEqual(t, objects[1].GetAnnotations()["checksum"], changed[1].GetAnnotations()["checksum"])
+	again, err := renderedWith(t, fromResources, values, map[string]string{"Secret/login": "another"})
+	require.NoError(t, err)
+	assert.Equal(t, changed[1].Object, again[1].Object)
+}
+
+func TestValuesThatCannotBeFilledIn(t *testing.T) {
+	configMap := func(rest string) string { return "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\n" + rest }
+	for name, test := range map[string]struct{ template, value, want string }{
+		"of a Secret, in a ConfigMap":   {configMap("data: {a: {{ .Values.v }}}"), "{{ .resources.account.data.user }}", "ConfigMap c: data.a has key user of Secret login in it, where everybody can read it"},
+		"and in base64":                 {configMap("binaryData: {a: {{ .Values.v | b64enc }}}"), "{{ .resources.account.data.user }}", "binaryData.a has key user of Secret login in it"},
+		"in an annotation of a Secret":  {"apiVersion: v1\nkind: Secret\nmetadata: {name: s, annotations: {a: {{ .Values.v }}}}", "{{ .resources.account.data.user }}", "metadata.annotations.a has key user of Secret login in it"},
+		"in a name":                     {"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: {{ .Values.v }}}", "{{ .resources.settings.data.x }}", "metadata.name"},
+		"as the name of a field":        {configMap("data:\n  {{ .Values.v }}: a"), "{{ .resources.settings.data.x }}", "is made of a value of spec.deployment.resources"},
+		"changed":                       {configMap("data: {a: {{ .Values.v | upper }}}"), "{{ .resources.settings.data.x }}", "ConfigMap c: data.a is made of a value of spec.deployment.resources: "},
+		"within something encoded":      {"apiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData: {a: '{\"auth\":\"{{ printf \"x:%s\" .Values.v | b64enc }}\"}'}", "{{ .resources.account.data.user }}", "Secret s: stringData.a is made of a value of spec.deployment.resources: "},
+		"a field of another name":       {configMap("data:\n  {{ .Values.v | sha256sum }}: a"), "{{ .resources.settings.data.x }}", "is made of a value of spec.deployment.resources"},
+		"of what is not named":          {configMap("data: {a: {{ .Values.v }}}"), "{{ .resources.other.data.x }}", `{{ .resources.other.data.x }} refers to the resource "other", which is not in spec.deployment.resources`},
+		"a chart that asks for Secrets": {"apiVersion: v1\nkind: Secret\nmetadata: {name: s, annotations: {secrets.pergola.dev/values-from: '{\"a\":\"ca/ca.key\"}'}}", "x", "Secret s has the annotation secrets.pergola.dev/values-from, which a chart may not have"},
+		"and in another way":            {"apiVersion: v1\nkind: Secret\nmetadata: {name: s, annotations: {secrets.pergola.dev/values-in: '{\"a\":\"Secret/ca/ca.key\"}'}}", "x", "Secret s has the annotation secrets.pergola.dev/values-in, which a chart may not have"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := renderedWith(t, test.template, map[string]any{"v": test.value}, nil)
+			require.ErrorContains(t, err, test.want)
+		})
+	}
+}
+
+func TestBrokenFilledValues(t *testing.T) {
+	for text, want := range map[string]string{"x": "no JSON object", "{}": "no JSON object", `{"a":"Secret/b"}`: "expected <Secret or ConfigMap>/<name>/<key>", `{"a":"Pod/b/c"}`: "expected <Secret or ConfigMap>", `{"":"Secret/b/c"}`: "expected"} {
+		o := &unstructured.Unstructured{Object: map[string]any{}}
+		o.SetAnnotations(map[string]string{MarkFilled: text})
+		_, err := FilledValues(o)
+		require.ErrorContains(t, err, want, strings.Join([]string{"of", text}, " "))
+	}
+}
