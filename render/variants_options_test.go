@@ -182,7 +182,7 @@ kind: ConfigMap
 metadata: {name: authorization, namespace: garden}
 data:
   config.yaml: |
-    apiVersion: apiserver.config.k8s.io/v1
+    apiVersion: apiserver.config.k8s.io/v1beta1
     kind: AuthorizationConfiguration
     authorizers:
     - name: mine
