@@ -20,25 +20,27 @@ import (
 func consideredBy(t *testing.T, root, owner string, res Result) map[string]availability.Placement {
 	t.Helper()
 	out := map[string]availability.Placement{}
-	add := func(o *unstructured.Unstructured) {
-		if o.GetKind() == "Namespace" && o.GetLabels()[gardencorev1beta1.HighAvailabilityConfigConsider] == "true" {
-			out[o.GetName()] = availability.PlacementOf(o.GetAnnotations())
-		}
-	}
 	for _, b := range res.Bundles {
 		for _, o := range b.Objects {
-			add(o.Unstructured)
+			consider(out, o.Unstructured)
 		}
 	}
 	recordings, err := filepath.Glob(filepath.Join(root, "objects", owner, "*", "reconcile-example.yaml"))
 	require.NoError(t, err)
 	for _, recording := range recordings {
 		for _, o := range recordedIn(t, recording) {
-			add(o.Unstructured)
+			consider(out, o.Unstructured)
 		}
 	}
 	require.NotEmpty(t, out, "no namespace of the %s has a placement", owner)
 	return out
+}
+
+// consider notes where the workload of a namespace goes, if the object is one that is considered.
+func consider(places map[string]availability.Placement, o *unstructured.Unstructured) {
+	if o.GetKind() == "Namespace" && o.GetLabels()[gardencorev1beta1.HighAvailabilityConfigConsider] == "true" {
+		places[o.GetName()] = availability.PlacementOf(o.GetAnnotations())
+	}
 }
 
 // byManagedResource marks what upstream deploys by one.

@@ -228,24 +228,31 @@ func corpusKey(obj *unstructured.Unstructured) string {
 func ourObjects(t *testing.T, res Result, component string) map[string]map[string]any {
 	t.Helper()
 	out := map[string]map[string]any{}
-	add := func(obj *unstructured.Unstructured) {
-		content, _ := canonical(filledIn(t, obj.DeepCopy()).Object).(map[string]any)
-		out[corpusKey(obj)] = content
-	}
 	for _, b := range res.Bundles {
 		if b.Component != component {
 			continue
 		}
-		for _, o := range b.Objects {
-			add(o.Unstructured)
-		}
-		if !b.Delivery.Direct {
-			mr, _, err := ManagedResource(b)
-			require.NoError(t, err)
-			add(mr)
+		for _, obj := range bundleObjects(t, b) {
+			content, _ := canonical(obj.Object).(map[string]any)
+			out[corpusKey(obj)] = content
 		}
 	}
 	require.NotEmpty(t, out, "component %s rendered nothing", component)
+	return out
+}
+
+// bundleObjects are those of a bundle, as they are applied, and its ManagedResource.
+func bundleObjects(t *testing.T, b Bundle) []*unstructured.Unstructured {
+	t.Helper()
+	var out []*unstructured.Unstructured
+	for _, o := range b.Objects {
+		out = append(out, filledIn(t, o.DeepCopy()))
+	}
+	if !b.Delivery.Direct {
+		mr, _, err := ManagedResource(b)
+		require.NoError(t, err)
+		out = append(out, mr)
+	}
 	return out
 }
 
