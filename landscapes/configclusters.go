@@ -45,10 +45,13 @@ func (l *loader) checkSeedClusters(config *Declaration, spec map[string]any) {
 	}
 }
 
+// rulesOfReading are those whose errors leave declarations out.
+var rulesOfReading = []string{"landscape/file", "landscape/kind", "landscape/name", "landscape/cue", "landscape/limits", "landscape/link"}
+
 // incomplete tells whether declarations are missing, because a file cannot be read or something in it is of no known kind.
 func (l *loader) incomplete() bool {
 	return slices.ContainsFunc(l.violations, func(v schemas.Violation) bool {
-		return v.Severity == schemas.SeverityError && (v.Rule == "landscape/file" || v.Rule == "landscape/kind" || v.Rule == "landscape/name")
+		return v.Severity == schemas.SeverityError && slices.Contains(rulesOfReading, v.Rule)
 	})
 }
 

@@ -24,6 +24,8 @@ type Landscape struct {
 	ConfigDeclaration *Declaration
 	// Declarations are the objects, in the order in which files and layers are read: bases first, files by name.
 	Declarations []Declaration
+	// Incomplete says that there are more of them, in files that cannot be read or are of no known kind.
+	Incomplete bool
 	// Operations are the one-shot operations of operations/, by the names of their files.
 	Operations []Operation
 	// Overlays are the folders components/OWNER/COMPONENT of the layers and the landscape, bases first.

@@ -114,6 +114,7 @@ func loadFS(ctx context.Context, fsys fs.FS, folder, dir string, opts Options) (
 	l.reportNested()
 	l.checkConfig()
 	l.convertConfig()
+	l.landscape.Incomplete = l.incomplete()
 	schemas.Sort(l.violations)
 	return l.landscape, l.violations, nil
 }

@@ -51,6 +51,9 @@ func (l *Landscape) ValidateAt(ctx context.Context, now time.Time, before *Lands
 	if l.ConfigDeclaration != nil {
 		inputs = append(inputs, l.ConfigDeclaration.Input())
 	}
+	if l.Incomplete {
+		clear(former) // whether something is gone, or is in a file that cannot be read, nobody knows
+	}
 	for _, old := range former {
 		in := schemas.Input{Positions: old}
 		old.Before(&in)
@@ -81,10 +84,14 @@ func (l *Landscape) ValidateAt(ctx context.Context, now time.Time, before *Lands
 	if failed != nil {
 		return nil, failed
 	}
-	if before != nil {
+	if before != nil && !l.Incomplete {
 		acrossAll = append(acrossAll, l.leaving(before)...)
 	}
-	found = across.WithoutForetold(slices.Concat(WithForms(withoutLeftToProfile(found, acrossAll)), acrossAll))
+	found = withoutLeftToProfile(found, acrossAll)
+	if l.Incomplete {
+		acrossAll = slices.DeleteFunc(acrossAll, across.IsMissing)
+	}
+	found = across.WithoutForetold(slices.Concat(WithForms(found), acrossAll))
 	schemas.Sort(found)
 	return found, nil
 }

@@ -102,6 +102,9 @@ func convergerOptions(cmd *cobra.Command, l *landscapes.Landscape, flags accessF
 	var problems []error
 	access := flags.access()
 	for _, name := range names {
+		if configs[landscape.Runtime] == nil && access.Derives(l, name) {
+			continue // it is found in the runtime cluster, about which there is a problem already
+		}
 		config, err := configOf(access, l, name, configs[landscape.Runtime])
 		if err != nil {
 			problems = append(problems, err)

@@ -40,7 +40,7 @@ func findingsSince(cmd *cobra.Command, l, before *landscapes.Landscape, violatio
 	if err != nil {
 		return nil, err
 	}
-	if before != nil {
+	if before != nil && !l.Incomplete {
 		found = asRemovalsHeld(found, l, before)
 	}
 	keep(cmd, l.Dir)

@@ -10,9 +10,11 @@ import (
 
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/controllers/landscape"
+	"github.com/pergola-dev/pergola/controllers/owner"
 	"github.com/pergola-dev/pergola/landscapes"
 	"github.com/pergola-dev/pergola/plan"
 	"github.com/pergola-dev/pergola/schemas"
+	"github.com/pergola-dev/pergola/schemas/across"
 )
 
 // A comparison of two revisions knows what both render, but not all of it comes to pass: what is refused does not, and an owner whose
@@ -65,9 +67,64 @@ func keepBack(p *plan.Plan, old, new revision, refused []schemas.Violation) {
 		}
 		item.Action, item.Reason, item.Approval, item.Consequences, item.Pools = k.action, k.reason, "", nil, nil
 	}
+	keepReferred(p, old.landscape, new.landscape)
 	for _, name := range slices.Sorted(maps.Keys(staying)) {
 		p.Notes = append(p.Notes, fmt.Sprintf("%s stays on its clusters as it is: %s not changed", name, objectsAre(staying[name])))
 	}
+}
+
+// keepReferred holds what a Garden refers to that is held, as whoever applies it does: a Secret whose file went with that of the Garden stays, and one whose
+// file is still there does not get into the virtual garden because nothing refers to it any more.
+func keepReferred(p *plan.Plan, old, new *landscapes.Landscape) {
+	isGarden := func(d *landscapes.Declaration) bool {
+		return isHeldOwner(d.GroupVersionKind().GroupKind()) && d.GroupVersionKind().Kind == "Garden"
+	}
+	reasons := map[plan.Ref]string{}
+	for _, d := range removedOwners(old, new) {
+		if !isGarden(d) {
+			continue
+		}
+		for _, r := range across.References(d.GroupVersionKind().Kind, d.Object().Object) {
+			reasons[plan.Ref{APIVersion: "v1", Kind: r.Kind, Namespace: owner.InventoryNamespace, Name: r.Name}] = landscape.ReferredHeld(apply.RefOf(d.Object()))
+		}
+	}
+	if len(reasons) == 0 || slices.ContainsFunc(new.Declarations, func(d landscapes.Declaration) bool { return isGarden(&d) }) {
+		return
+	}
+	p.Items = slices.DeleteFunc(p.Items, func(item plan.Item) bool {
+		return item.Bundle == landscape.DeclarationsBundle && item.Cluster == landscape.Virtual && item.Action == plan.Create && reasons[item.Object] != ""
+	})
+	for i := range p.Items {
+		item := &p.Items[i]
+		if reason := reasons[item.Object]; reason != "" && item.Bundle == landscape.DeclarationsBundle && item.Cluster == landscape.Runtime && item.Action == plan.Delete {
+			item.Action, item.Reason, item.Approval, item.Consequences = plan.Hold, "removal is held: "+reason, "", nil
+		}
+	}
+}
+
+// takeEnding takes out of a plan what goes with a Garden whose deletion is confirmed in Git: that is more than an approval, so that no gate holds any of it.
+func takeEnding(p *plan.Plan, old, new *landscapes.Landscape) []plan.Item {
+	stays := map[landscapes.ObjectName]bool{}
+	for i := range new.Declarations {
+		stays[new.Declarations[i].ObjectName()] = true
+	}
+	var ending []plan.Item
+	for i := range old.Declarations {
+		d := &old.Declarations[i]
+		if stays[d.ObjectName()] || !landscape.Goes(d.Object()) {
+			continue
+		}
+		garden := plan.RefOf(d.Object())
+		p.Notes = append(p.Notes, fmt.Sprintf("%s is taken down with everything that runs for it", garden))
+		p.Items = slices.DeleteFunc(p.Items, func(item plan.Item) bool {
+			its := item.Owner == "garden "+garden.Name || item.Bundle == landscape.DeclarationsBundle && item.Object == garden
+			if its {
+				ending = append(ending, item)
+			}
+			return its
+		})
+	}
+	return ending
 }
 
 func objectsAre(n int) string {

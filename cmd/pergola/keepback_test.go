@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"testing"
 
@@ -131,4 +132,40 @@ func TestDiffOfAnOperation(t *testing.T) {
 	assert.Contains(t, o.stdout, "(the operation reconcile is asked for, once, with the first sync after operation 2026-11-rotate, rotate-credentials-start, on the same object was taken up, "+
 		"which no part of Pergola does in this version: it waits until a controller does, or until that one is withdrawn)")
 	assert.Contains(t, o.stdout, "(the operation retry is asked for, once, with the first sync after operation 2026-11-then, reconcile, on the same object was taken up)")
+}
+
+// TestDiffOfARemovedGarden: a Garden whose file is gone stays until its deletion is confirmed, and with it what it refers to: that is neither deleted nor put into
+// the virtual garden, whether its own file is still there or not.
+func TestDiffOfARemovedGarden(t *testing.T) {
+	for name, secretsToo := range map[string]bool{"alone": false, "with its Secrets": true} {
+		t.Run(name, func(t *testing.T) {
+			dir, commit := withShoot(t)
+			require.NoError(t, os.Remove(filepath.Join(dir, "garden.yaml")))
+			if secretsToo {
+				require.NoError(t, os.Remove(filepath.Join(dir, "gardensecrets.yaml")))
+			}
+			o := pergola(t, "diff", dir)
+			assert.Equal(t, 1, o.code, "%+v", o)
+			assert.Contains(t, o.stdout, "\n3 held, ")
+			assert.Contains(t, o.stdout, "! Garden local  (removal is held: its file is gone")
+			for _, secret := range []string{"garden-dns-local", "virtual-garden-etcd-main-backup-local"} {
+				assert.Contains(t, o.stdout, "! Secret garden/"+secret+"  (removal is held: Garden local refers to it, which is held itself)")
+			}
+			for _, wrong := range []string{"to create", "to delete", "is deleted", "Cluster virtual"} {
+				assert.NotContains(t, o.stdout, wrong)
+			}
+
+			// Once that is confirmed the Garden goes, and what it referred to with it.
+			require.NoError(t, exec.Command("git", "-C", dir, "checkout", "-q", "--", ".").Run())
+			change(t, dir, "garden.yaml", "  name: local\n", "  name: local\n  annotations:\n    confirmation.gardener.cloud/deletion: \"true\"\n")
+			commit()
+			require.NoError(t, os.Remove(filepath.Join(dir, "garden.yaml")))
+			require.NoError(t, os.Remove(filepath.Join(dir, "gardensecrets.yaml")))
+			o = pergola(t, "diff", dir)
+			assert.Contains(t, o.stdout, "- Secret garden/garden-dns-local", o.stderr)
+			assert.Contains(t, o.stdout, "Note: Garden local is taken down with everything that runs for it\n")
+			assert.Contains(t, o.stdout, "- Deployment garden/virtual-garden-kube-apiserver")
+			assert.NotContains(t, o.stdout, "held", "the confirmation stands for an approval")
+		})
+	}
 }

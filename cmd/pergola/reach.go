@@ -119,7 +119,10 @@ func (c comparison) compare(old, new revision, refused []schemas.Violation) (pla
 	if err != nil {
 		return p, finding{err}
 	}
+	ending := takeEnding(&p, old.landscape, new.landscape)
 	gate.Apply(&p, sums)
+	p.Items = append(p.Items, ending...)
+	p.Sort()
 	return p, nil
 }
 

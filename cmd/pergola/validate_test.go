@@ -179,6 +179,29 @@ func TestValidateFrom(t *testing.T) {
 	}
 }
 
+// TestValidateUnread: of a file that cannot be read nobody knows what it declares. So nothing is said to be gone, and nothing to be missing for those that refer to it.
+func TestValidateUnread(t *testing.T) {
+	dir, _ := withShoot(t)
+	for file, first := range map[string]string{"garden.yaml": "spec:", "gardensecrets.yaml": "metadata:", "seed.yaml": "spec:", "project.yaml": "spec:", "profile.yaml": "spec:"} {
+		t.Run(file, func(t *testing.T) {
+			before, err := os.ReadFile(filepath.Join(dir, file))
+			require.NoError(t, err)
+			defer write(t, dir, file, string(before))
+			change(t, dir, file, first, strings.TrimSuffix(first, ":")+"\n")
+			o := pergola(t, "validate", dir, "--from", "HEAD")
+			assert.Equal(t, 1, o.code)
+			assert.Contains(t, o.stdout, "this is not YAML")
+			for _, wrong := range []string{"its file is gone", "there is no", "no Seed", "no Project", "no CloudProfile", "nothing in the runtime cluster refers to it"} {
+				assert.NotContains(t, o.stdout, wrong)
+			}
+		})
+	}
+	require.NoError(t, os.Remove(filepath.Join(dir, "seed.yaml")))
+	o := pergola(t, "validate", dir, "--from", "HEAD")
+	assert.Contains(t, o.stdout, "its file is gone")
+	assert.Contains(t, o.stdout, "no Seed \"local\" in this landscape")
+}
+
 // TestValidateRemoval: what --old has and the manifest has not is removed.
 func TestValidateRemoval(t *testing.T) {
 	dir := t.TempDir()

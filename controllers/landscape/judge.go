@@ -2,7 +2,6 @@ package landscape
 
 import (
 	"context"
-	"fmt"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -91,7 +90,7 @@ func (j *judge) keepReferred(entries []apply.Entry) (rest []apply.Entry, out []o
 			rest = append(rest, e)
 			continue
 		}
-		out = append(out, owner.HeldObjects{Cluster: j.cluster, Objects: []apply.Held{{Ref: e.Ref, Reason: fmt.Sprintf("%s refers to it, which is held itself", garden)}}})
+		out = append(out, owner.HeldObjects{Cluster: j.cluster, Objects: []apply.Held{{Ref: e.Ref, Reason: ReferredHeld(garden)}}})
 	}
 	return rest, out
 }

@@ -183,6 +183,11 @@ func (c *check) exists(r reference, path string, value any) {
 	c.report(field, schemas.TypeInvalid, "there is no %s %q%s in this landscape%s; declare it, or list it in landscape.yaml under spec.external", id.kind.Kind, id.name, where, c.suggest(id))
 }
 
+// IsMissing tells findings about what is referred to and not there: where not all is read, that may be in what is not.
+func IsMissing(v schemas.Violation) bool {
+	return strings.HasSuffix(v.Rule, "/references") || slices.Contains([]string{"shoot/profile-exists", "shoot/seed-exists", "shoot/project-exists"}, v.Rule)
+}
+
 // inItsCluster reports a reference out of the virtual garden to what is put into the runtime cluster, because the Garden or an Extension refers to it, too:
 // a declared object is in one cluster, so that the virtual garden has none of that name.
 func (c *check) inItsCluster(r reference, field string, id identity) {
