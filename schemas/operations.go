@@ -61,7 +61,11 @@ func OperationProblem(kind, operation string) string {
 			return one + " goes alone"
 		case slices.Contains(known, one), kind == "Shoot" && isRollout(one):
 		default:
-			return fmt.Sprintf("there is no operation %q on a %s%s; there are %s", one, kind, meant(one, known), strings.Join(known, ", "))
+			rest := "there are " + strings.Join(known, ", ")
+			if len(known) == 1 {
+				rest = "there is only " + known[0]
+			}
+			return fmt.Sprintf("there is no operation %q on a %s%s; %s", one, kind, meant(one, known), rest)
 		}
 	}
 	if len(parts) > 1 && kind != "Garden" && kind != "Shoot" {

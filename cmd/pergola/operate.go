@@ -21,14 +21,16 @@ func newOperate() *cobra.Command {
 		Long: `Sets the operation's annotation (gardener.cloud/operation) on the object, once. An operation that there is not, or that
 the object cannot do in its present state, is refused: a rotation out of order, another operation that was not taken up yet, a
 rollout of a cluster that sleeps. With --wait the operation is followed to its end; the wait ends at once where no gardenlet of the seed
-runs that would do it, and after 20 seconds where no part of Pergola does the operation and no other controller has taken it up.
+runs that would do it, or for a Garden no operator, or its Landscape is suspended, and after 20 seconds where no part of Pergola does the
+operation and no other controller has taken it up.
 
 OBJECT is "KIND NAME" or "KIND NAMESPACE/NAME". Among the operations are reconcile, retry, maintain, rotate-…, rollout-workers=POOL
 and, for a Garden, Seed, Shoot or Project, confirm-deletion, which only confirms that it may be deleted.
 
-This sets the annotation, and whoever does the operation takes it away again. Of Pergola, the gardenlet takes up reconcile and retry, on
-Seeds and Shoots. Any other operation stays on the object, and keeps further ones from being asked for, until a controller that does it
-takes it up, or until it is taken back, for example:
+This sets the annotation, and whoever does the operation takes it away again. Of Pergola, the operator (or the next pergola apply) does
+all operations on a Garden, and the operator force-redeploy on a Gardenlet; the gardenlet does reconcile on Seeds and Shoots, retry on
+Shoots, and renew-… on its Seed. Any other operation stays on the object, and keeps further ones from being asked for, until a controller
+that does it takes it up, or until it is taken back, for example:
 
   kubectl annotate shoot -n garden-local local gardener.cloud/operation-
 
@@ -36,7 +38,8 @@ A file operations/ID.yaml in the landscape does the same by a commit, exactly on
 
 Exit code 1 says that the operation is not possible, that it failed, that nobody is there who does it, or that its end was not
 seen within --timeout.`,
-		Example: `  pergola operate landscapes/local "Shoot garden-local/local" reconcile --wait
+		Example: `  pergola operate landscapes/local "Garden local" rotate-credentials-start --wait
+  pergola operate landscapes/local "Shoot garden-local/local" reconcile --wait
   pergola operate landscapes/local "Seed local" reconcile`,
 		Args: cobra.ExactArgs(3),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -28,6 +28,8 @@ import (
 const (
 	annotationOperation = "gardener.cloud/operation"
 	annotationTimestamp = "gardener.cloud/timestamp"
+	// operationRedeploy on a Gardenlet is done by the operator.
+	operationRedeploy = "force-redeploy"
 	// watchInterval is how often a followed operation is looked at.
 	watchInterval = time.Second
 	// takeUpTime is within which a gardenlet that runs takes an operation up, also one that is busy: earlier nobody is said not to have.
@@ -177,16 +179,36 @@ func (c *Converger) Operate(ctx context.Context, o Operation) error {
 	return c.followOperation(ctx, cluster, ref, o, asked)
 }
 
-// isDone tells whether some part of Pergola does an operation: the gardenlet, or whoever reconciles the Garden; docs/ownership.md has the table.
+// isDone tells whether some part of Pergola does an operation: the gardenlet, the operator, or whoever reconciles the Garden; docs/ownership.md has the table.
 func isDone(kind, operation string) bool {
-	return kind == "Garden" && operation != schemas.OperationConfirmDeletion || operation == "reconcile" && (kind == "Seed" || kind == "Shoot") || operation == "retry" && kind == "Shoot"
+	switch kind {
+	case "Garden":
+		return operation != schemas.OperationConfirmDeletion
+	case "Shoot":
+		return operation == "reconcile" || operation == "retry"
+	case "Seed":
+		return operation == "reconcile" || endsWithAnnotation(kind, operation)
+	}
+	return endsWithAnnotation(kind, operation)
+}
+
+// endsWithAnnotation tells the operations that leave no lastOperation: whoever does one takes the annotation away when it is done.
+func endsWithAnnotation(kind, operation string) bool {
+	switch kind {
+	case "Seed":
+		return operation == gardencorev1beta1.GardenerOperationRenewKubeconfig || operation == gardencorev1beta1.SeedOperationRenewGardenAccessSecrets ||
+			operation == gardencorev1beta1.SeedOperationRenewWorkloadIdentityTokens
+	case "Gardenlet":
+		return operation == operationRedeploy
+	}
+	return false
 }
 
 // followOperation waits until somebody has taken the operation up and ended it.
 func (c *Converger) followOperation(ctx context.Context, cluster *apply.Cluster, ref apply.Ref, o Operation, asked time.Time) error {
 	tick := c.options.Clock.NewTicker(watchInterval)
 	defer tick.Stop()
-	said, attended := "", attendance{cluster: cluster, operation: o.Operation}
+	said, attended := "", attendance{cluster: cluster, runtime: c.clusters[Runtime], synced: c.readObject, operation: o.Operation}
 	tell := func(text string) {
 		if text != said && o.OnProgress != nil {
 			o.OnProgress(text)
@@ -212,6 +234,9 @@ func (c *Converger) followOperation(ctx context.Context, cluster *apply.Cluster,
 				text += cluster.CommandsHere(fmt.Sprintf("; other operations wait for that. To withdraw it: kubectl annotate %s %s-", apply.KubectlName(ref), annotationOperation))
 			}
 			tell(text)
+		case err == nil && endsWithAnnotation(ref.Kind, o.Operation):
+			tell("it was done")
+			return nil
 		case err == nil:
 			text, ended, err := outcomeOf(live, asked)
 			tell(text)

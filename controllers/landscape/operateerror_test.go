@@ -1,13 +1,17 @@
 package landscape
 
 import (
+	"context"
 	"encoding/json"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 )
 
 // What is not possible is said once.
@@ -52,4 +56,43 @@ func TestOutcomeOfARotation(t *testing.T) {
 	require.NoError(t, err)
 	assert.False(t, ended, "it has ended before")
 	assert.Equal(t, "it was taken up", text)
+}
+
+// TestWhoDoesAnOperation: as docs/ownership.md has it.
+func TestWhoDoesAnOperation(t *testing.T) {
+	for _, done := range []string{
+		"Garden reconcile", "Garden rotate-ca-start", "Seed reconcile", "Seed renew-kubeconfig", "Seed renew-garden-access-secrets", "Seed renew-workload-identity-tokens",
+		"Shoot reconcile", "Shoot retry", "Gardenlet force-redeploy",
+	} {
+		kind, operation, _ := strings.Cut(done, " ")
+		assert.True(t, isDone(kind, operation), done)
+	}
+	for _, not := range []string{
+		"Garden confirm-deletion", "Seed retry", "Seed confirm-deletion", "Shoot rotate-ca-start", "Shoot maintain", "ManagedSeed reconcile", "ManagedSeed renew-kubeconfig", "Gardenlet reconcile",
+		"Gardenlet renew-kubeconfig", "Project confirm-deletion",
+	} {
+		kind, operation, _ := strings.Cut(not, " ")
+		assert.False(t, isDone(kind, operation), not)
+	}
+	assert.True(t, endsWithAnnotation("Seed", "renew-kubeconfig"))
+	assert.False(t, endsWithAnnotation("Seed", "reconcile"), "it has a lastOperation")
+}
+
+// TestNobodyDoesAnOperationWhileSuspended: an operator that runs does nothing for a Garden whose Landscape is suspended.
+func TestNobodyDoesAnOperationWhileSuspended(t *testing.T) {
+	by := &ObjectStatus{Namespace: "garden", Name: "local"}
+	a := attendance{operation: "reconcile", synced: func(context.Context, time.Time) (*ObjectStatus, error) { return by, nil }}
+	garden, gardenlet := operatedRef("Garden", "", "local"), operatedRef("Gardenlet", "garden", "local")
+	require.NoError(t, a.operator(t.Context(), garden, "to withdraw it: x", time.Now(), true))
+	require.EqualError(t, a.operator(t.Context(), garden, "to withdraw it: x", time.Now(), false),
+		"reconcile on Garden local was asked for, and nobody does it: no operator runs. It stays asked for, and begins when one does, or with pergola apply; to withdraw it: x")
+	require.EqualError(t, a.operator(t.Context(), gardenlet, "to withdraw it: x", time.Now(), false),
+		"reconcile on Gardenlet garden/local was asked for, and nobody does it: no operator runs. It stays asked for, and begins when one does; to withdraw it: x")
+	by.Suspension = &landscapev1alpha1.Suspension{By: "alice", Reason: "the network"}
+	require.EqualError(t, a.operator(t.Context(), garden, "to withdraw it: x", time.Now(), true),
+		"reconcile on Garden local was asked for, and nobody does it: Landscape garden/local is suspended by alice until pergola resume: the network. "+
+			"It stays asked for, and begins after that (pergola resume garden/local); to withdraw it: x")
+	require.NoError(t, a.operator(t.Context(), gardenlet, "to withdraw it: x", time.Now(), true), "it is no part of a Landscape")
+	by = nil
+	require.NoError(t, a.operator(t.Context(), garden, "to withdraw it: x", time.Now(), true), "no Landscape is known")
 }

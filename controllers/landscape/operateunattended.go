@@ -21,7 +21,10 @@ func (e *UnattendedError) Error() string { return e.message }
 
 // attendance tells whether somebody is there who takes an operation up.
 type attendance struct {
-	cluster   *apply.Cluster
+	// cluster has the object, runtime the operator.
+	cluster, runtime *apply.Cluster
+	// synced gives the Landscape object by which an operator syncs the landscape; nil for none.
+	synced    func(context.Context, time.Time) (*ObjectStatus, error)
 	operation string
 	// next is when it is looked again.
 	next time.Time
@@ -30,8 +33,8 @@ type attendance struct {
 // attendanceLook is how often it is looked whether a gardenlet still runs: as often as for the operator that a sync is followed of.
 const attendanceLook = 10 * time.Second
 
-// look is an error if nobody does the operation that is asked for on an object: no gardenlet of its seed runs, or no part of Pergola does it and no
-// other controller has taken it up in the time in which one does. What cannot be read is no reason to end.
+// look is an error if nobody does the operation that is asked for on an object: no gardenlet of its seed runs, no operator, or none that may do something for a
+// Garden, or no part of Pergola does it and no other controller has taken it up in the time in which one does. What cannot be read is no reason to end.
 func (a *attendance) look(ctx context.Context, live *unstructured.Unstructured, asked, now time.Time) error {
 	if now.Before(a.next) {
 		return nil
@@ -47,16 +50,20 @@ func (a *attendance) look(ctx context.Context, live *unstructured.Unstructured, 
 		return &UnattendedError{fmt.Sprintf("%s on %s was asked for, and nobody has taken it up within %s; no part of Pergola does it in this version. It stays asked for, and is not waited for any longer; %s",
 			a.operation, ref, takeUpTime, withdraw)}
 	}
-	client, err := kubernetes.NewForConfig(a.cluster.RESTConfig())
+	at := a.cluster
+	byOperator := ref.Kind == "Garden" || ref.Kind == "Gardenlet"
+	if byOperator {
+		at = a.runtime
+	}
+	if at == nil {
+		return nil
+	}
+	client, err := kubernetes.NewForConfig(at.RESTConfig())
 	if err != nil {
 		return nil
 	}
-	if ref.Kind == "Garden" {
-		if isHeld(ctx, client, leaseOperator, now) {
-			return nil
-		}
-		return &UnattendedError{fmt.Sprintf("%s on %s was asked for, and nobody does it: no operator runs. It stays asked for, and begins when one does, or with pergola apply; %s",
-			a.operation, ref, withdraw)}
+	if byOperator {
+		return a.operator(ctx, ref, withdraw, now, isHeld(ctx, client, leaseOperator, now))
 	}
 	seed := ref.Name
 	if ref.Kind == "Shoot" {
@@ -71,6 +78,26 @@ func (a *attendance) look(ctx context.Context, live *unstructured.Unstructured, 
 	}
 	return &UnattendedError{fmt.Sprintf("%s on %s was asked for, and nobody does it: no gardenlet of seed %s runs: %s. It stays asked for, and begins when one runs; %s",
 		a.operation, ref, seed, silence.Text(now), withdraw)}
+}
+
+// operator is an error if no operator runs, or the one that reconciles the Garden is told to do nothing.
+func (a *attendance) operator(ctx context.Context, ref apply.Ref, withdraw string, now time.Time, runs bool) error {
+	if !runs {
+		begins := "begins when one does"
+		if ref.Kind == "Garden" {
+			begins += ", or with pergola apply"
+		}
+		return &UnattendedError{fmt.Sprintf("%s on %s was asked for, and nobody does it: no operator runs. It stays asked for, and %s; %s", a.operation, ref, begins, withdraw)}
+	}
+	if ref.Kind != "Garden" {
+		return nil // no Landscape is about it
+	}
+	if by, err := a.synced(ctx, now); err == nil && by != nil && by.Suspension != nil {
+		name := by.Namespace + "/" + by.Name
+		return &UnattendedError{fmt.Sprintf("%s on %s was asked for, and nobody does it: Landscape %s is suspended%s. It stays asked for, and begins after that (pergola resume %s); %s",
+			a.operation, ref, name, SuspensionText(by.Suspension), name, withdraw)}
+	}
+	return nil
 }
 
 // isHeld tells whether somebody holds a lease; what cannot be read may be held.
