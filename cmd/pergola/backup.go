@@ -64,12 +64,12 @@ func (b *backingUp) run(cmd *cobra.Command, dir string) error {
 	if err := b.access.check(); err != nil {
 		return err
 	}
-	recipients, err := b.allRecipients(dir)
+	// A landscape that is not valid has Secrets that can be lost like others.
+	l, _, err := load(cmd, dir)
 	if err != nil {
 		return err
 	}
-	// A landscape that is not valid has Secrets that can be lost like others.
-	l, _, err := load(cmd, dir)
+	recipients, err := b.allRecipients(dir)
 	if err != nil {
 		return err
 	}

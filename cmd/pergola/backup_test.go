@@ -67,6 +67,7 @@ func TestBackupArguments(t *testing.T) {
 		"a wrong recipient": {[]string{dir, "--to", to, "--recipient", "bob"}, `--recipient: "bob" is no public age key`},
 		"a private key":     {[]string{dir, "--to", to, "--recipient", id.String()}, "this is a private age key"},
 		"no such file":      {[]string{dir, "--to", to, "--recipients-file", to}, "--recipients-file: open "},
+		"no landscape":      {[]string{filepath.Join(dir, "nope"), "--to", to}, "nope is no landscape: there is no such folder"},
 		"no access":         {[]string{dir, "--to", to, "--recipient", id.Recipient().String()}, "cluster runtime: no access"},
 		"no such cluster":   {[]string{dir, "--to", to, "--recipient", id.Recipient().String(), "--cluster", "x"}, "--cluster x: the landscape has runtime, local"},
 	} {

@@ -72,6 +72,10 @@ func printFlow(cmd *cobra.Command, definition render.Flow, output string) error 
 	for _, n := range definition.Nodes {
 		nodes[n.ID] = n
 	}
+	width := 34
+	for _, id := range order {
+		width = max(width, len(id))
+	}
 	for _, id := range order {
 		var after []string
 		for on, until := range nodes[id].After {
@@ -81,7 +85,7 @@ func printFlow(cmd *cobra.Command, definition render.Flow, output string) error 
 		if len(after) > 0 {
 			text = "  after " + strings.Join(sorted(after), ", ")
 		}
-		fmt.Fprintf(cmd.OutOrStdout(), "%-34s%s\n", id, text)
+		fmt.Fprintf(cmd.OutOrStdout(), "%-*s%s\n", width, id, text)
 	}
 	return nil
 }

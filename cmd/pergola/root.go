@@ -45,7 +45,23 @@ output: {"error": {"message": "…"}}. Where the landscape is not valid, error.f
 		newSync(), newSuspend(), newResume(), newHistory(), newRollback(), newApprove(), newTree(),
 		newOperator(), newGardenlet(), newAdmissionController(), newResourceManager(), newInstall(), newComment(), newHook(), newEvaluate(),
 	)
+	sayUsage(root)
 	return root
+}
+
+// sayUsage has errors about the number of arguments say which ones a command has.
+func sayUsage(cmd *cobra.Command) {
+	for _, sub := range cmd.Commands() {
+		sayUsage(sub)
+	}
+	if check := cmd.Args; check != nil {
+		cmd.Args = func(cmd *cobra.Command, args []string) error {
+			if err := check(cmd, args); err != nil {
+				return fmt.Errorf("%w: %s; pergola %s --help has examples", err, cmd.UseLine(), strings.TrimPrefix(cmd.CommandPath(), "pergola "))
+			}
+			return nil
+		}
+	}
 }
 
 // colored says whether a command writes to a terminal that wants colours.

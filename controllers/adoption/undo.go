@@ -111,5 +111,6 @@ func (a *Adopter) nobodyElse(ctx context.Context) error {
 	if holder == "" || strings.HasPrefix(holder, operatorRole+"-") || a.Clock.Since(ptr.Deref(live.Spec.RenewTime, metav1.MicroTime{}).Time) > lasts {
 		return nil
 	}
-	return fmt.Errorf("lease %s/%s is held by %s: stop Pergola first (its operator: kubectl -n garden scale deployment pergola-operator --replicas 0)", at.namespace, at.name, holder)
+	return fmt.Errorf("lease %s/%s is held by %s: stop Pergola first, %s", at.namespace, at.name, holder,
+		runtime.CommandsHere("where that is its operator: kubectl -n garden scale deployment pergola-operator --replicas 0"))
 }

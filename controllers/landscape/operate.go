@@ -208,7 +208,7 @@ func endsWithAnnotation(kind, operation string) bool {
 func (c *Converger) followOperation(ctx context.Context, cluster *apply.Cluster, ref apply.Ref, o Operation, asked time.Time) error {
 	tick := c.options.Clock.NewTicker(watchInterval)
 	defer tick.Stop()
-	said, attended := "", attendance{cluster: cluster, runtime: c.clusters[Runtime], synced: c.readObject, operation: o.Operation}
+	said, attended := "", attendance{cluster: cluster, runtime: c.clusters[Runtime], synced: c.readObject, reach: c.options.Flags[Runtime], operation: o.Operation}
 	tell := func(text string) {
 		if text != said && o.OnProgress != nil {
 			o.OnProgress(text)

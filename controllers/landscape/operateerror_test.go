@@ -81,7 +81,7 @@ func TestWhoDoesAnOperation(t *testing.T) {
 // TestNobodyDoesAnOperationWhileSuspended: an operator that runs does nothing for a Garden whose Landscape is suspended.
 func TestNobodyDoesAnOperationWhileSuspended(t *testing.T) {
 	by := &ObjectStatus{Namespace: "garden", Name: "local"}
-	a := attendance{operation: "reconcile", synced: func(context.Context, time.Time) (*ObjectStatus, error) { return by, nil }}
+	a := attendance{operation: "reconcile", reach: "--context r", synced: func(context.Context, time.Time) (*ObjectStatus, error) { return by, nil }}
 	garden, gardenlet := operatedRef("Garden", "", "local"), operatedRef("Gardenlet", "garden", "local")
 	require.NoError(t, a.operator(t.Context(), garden, "to withdraw it: x", time.Now(), true))
 	require.EqualError(t, a.operator(t.Context(), garden, "to withdraw it: x", time.Now(), false),
@@ -91,7 +91,7 @@ func TestNobodyDoesAnOperationWhileSuspended(t *testing.T) {
 	by.Suspension = &landscapev1alpha1.Suspension{By: "alice", Reason: "the network"}
 	require.EqualError(t, a.operator(t.Context(), garden, "to withdraw it: x", time.Now(), true),
 		"reconcile on Garden local was asked for, and nobody does it: Landscape garden/local is suspended by alice until pergola resume: the network. "+
-			"It stays asked for, and begins after that (pergola resume garden/local); to withdraw it: x")
+			"It stays asked for, and begins after that (pergola resume garden/local --context r); to withdraw it: x")
 	require.NoError(t, a.operator(t.Context(), gardenlet, "to withdraw it: x", time.Now(), true), "it is no part of a Landscape")
 	by = nil
 	require.NoError(t, a.operator(t.Context(), garden, "to withdraw it: x", time.Now(), true), "no Landscape is known")

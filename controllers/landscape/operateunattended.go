@@ -3,6 +3,7 @@ package landscape
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -24,7 +25,9 @@ type attendance struct {
 	// cluster has the object, runtime the operator.
 	cluster, runtime *apply.Cluster
 	// synced gives the Landscape object by which an operator syncs the landscape; nil for none.
-	synced    func(context.Context, time.Time) (*ObjectStatus, error)
+	synced func(context.Context, time.Time) (*ObjectStatus, error)
+	// reach are the flags by which a person reaches the runtime cluster with commands of Pergola.
+	reach     string
 	operation string
 	// next is when it is looked again.
 	next time.Time
@@ -94,8 +97,9 @@ func (a *attendance) operator(ctx context.Context, ref apply.Ref, withdraw strin
 	}
 	if by, err := a.synced(ctx, now); err == nil && by != nil && by.Suspension != nil {
 		name := by.Namespace + "/" + by.Name
-		return &UnattendedError{fmt.Sprintf("%s on %s was asked for, and nobody does it: Landscape %s is suspended%s. It stays asked for, and begins after that (pergola resume %s); %s",
-			a.operation, ref, name, SuspensionText(by.Suspension), name, withdraw)}
+		resume := strings.TrimSpace("pergola resume " + name + " " + a.reach)
+		return &UnattendedError{fmt.Sprintf("%s on %s was asked for, and nobody does it: Landscape %s is suspended%s. It stays asked for, and begins after that (%s); %s",
+			a.operation, ref, name, SuspensionText(by.Suspension), resume, withdraw)}
 	}
 	return nil
 }

@@ -201,13 +201,17 @@ func bundleCounts(bundles []owner.BundleState) string {
 
 func (v view) bundles(bundles []owner.BundleState) []branch {
 	out := make([]branch, 0, len(bundles))
+	width := 36
+	for _, b := range bundles {
+		width = max(width, len(printable.Line(b.Bundle)))
+	}
 	for _, b := range bundles {
 		i := slices.IndexFunc(stateWords, func(s stateWord) bool { return s.state == b.State })
 		objects := "objects"
 		if b.Objects == 1 {
 			objects = "object"
 		}
-		text := fmt.Sprintf("%s %-36s %3d %-7s on %-8s %s", v.mark(stateWords[i].mark), printable.Line(b.Bundle), b.Objects, objects, printable.Line(b.Cluster), stateWords[i].word)
+		text := fmt.Sprintf("%s %-*s %3d %-7s on %-8s %s", v.mark(stateWords[i].mark), width, printable.Line(b.Bundle), b.Objects, objects, printable.Line(b.Cluster), stateWords[i].word)
 		if b.Message != "" {
 			text += ": " + oneLine(b.Message)
 		}

@@ -234,6 +234,10 @@ func decoded[T runtime.Object](decoder runtime.Decoder, content, what string) (T
 		if runtime.IsMissingKind(err) || runtime.IsMissingVersion(err) || runtime.IsNotRegisteredError(err) {
 			return none, fmt.Errorf("it is not %s", what)
 		}
+		var fields map[string]any // what the decoder says of anything else is about its own types
+		if raw, notYAML := yaml.YAMLToJSON([]byte(content)); notYAML == nil && json.Unmarshal(raw, &fields) != nil {
+			return none, fmt.Errorf("it is not %s, but a text, number or list: an object with apiVersion and kind is wanted", what)
+		}
 		return none, fmt.Errorf("it is not %s: %s", what, strings.ReplaceAll(err.Error(), "\n", " "))
 	}
 	result, ok := object.(T)
