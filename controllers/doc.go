@@ -21,11 +21,17 @@
 //   - rotation: how rotations of credentials stand, and what follows for secrets
 //   - references: the ConfigMaps and Secrets that a Garden or Shoot refers to
 //   - drift: what repairs drift and has health judged between convergences, for landscape and gardenlet
+//   - charts: the Helm charts that Extensions and Gardenlets name
+//   - prometheus: what the instances of Prometheus of a garden see
+//   - namespacepolicies: the network policies that every namespace of Gardener has, for operator and gardenlet
+//   - gardenletdeployer: the gardenlets that Gardenlets declare, installed for the first time
+//   - recovery: backups of what is in no Git, and their way back
+//   - adoption: landscapes that upstream's controllers run, and how these are stopped
 //   - seedpublication: what a seed needs of a landscape folder, carried through the virtual garden
 //   - notification: who is told what becomes of a Landscape
 //   - why: where a field of an object comes from
 //   - garbagecollector, tokenrequestor, networkpolicy, resourcewebhooks: what else the resource manager does, each for itself
 //
 // Nothing but tests: faults (what the resource manager stands on breaks), itest (a landscape on real API servers), variants (control
-// planes that run for real).
+// planes that run for real), gardendeletion (the end of a Garden).
 package controllers

@@ -96,6 +96,16 @@ func testUnconfirmed(s *stage) {
 	assert.Contains(s, reasons["Secret garden/garden-dns-local"], "Garden local refers to it")
 	assert.Nil(s, s.garden().GetDeletionTimestamp())
 	assert.Empty(s, there.Missing(s.world()), "everything is there")
+
+	c := s.process(0)
+	defer c.Close()
+	kept := map[string]string{}
+	for _, u := range c.Status(s.context(), landscape.StatusOptions{}).Undeclared {
+		kept[u.Object.String()] = u.Held
+	}
+	for object, reason := range reasons {
+		assert.Equal(s, reason, kept[object], "the status says it as the run does: %s", object)
+	}
 }
 
 func testInUse(s *stage) {

@@ -35,9 +35,20 @@ func (c *Converger) undeclared(ctx context.Context, object *ObjectStatus) []Unde
 		for _, s := range parts[cluster].locked {
 			declared[withoutVersion(s.ref)] = true
 		}
+		referred := map[apply.Ref]apply.Ref{} // what a Garden refers to that is held is held with it, see judge.keepReferred
+		for _, e := range entries {
+			if isGardenKind(e.GroupKind()) && !declared[withoutVersion(e.Ref)] && !c.confirmed(ctx, e.Ref) {
+				for ref := range c.referredToBy(ctx, e.Ref) {
+					referred[ref] = e.Ref
+				}
+			}
+		}
 		for _, e := range entries {
 			if !declared[withoutVersion(e.Ref)] {
 				u := Undeclared{Cluster: cluster, Object: e.Ref, Held: object.whyHeld(cluster, e.Ref)}
+				if garden, is := referred[e.Ref]; is {
+					u.Held = ReferredHeld(garden)
+				}
 				if isOwner(e.GroupKind()) && !c.confirmed(ctx, e.Ref) {
 					u.Held = c.clusters[cluster].CommandsHere(RemovalHeld(e.Ref))
 				}
