@@ -192,6 +192,26 @@ func TestKeepObjects(t *testing.T) {
 	assert.Empty(t, f.inventory())
 }
 
+// Somebody has deleted what is referred to: it can neither go nor be made anew, and the error says how it can.
+func TestWhatIsProtectedAndDeleted(t *testing.T) {
+	f := newFixture(t)
+	o := f.configMap("referred", "x")
+	f.release(o)
+	f.mustApply(f.set(o))
+	_, err := f.resource(o).Patch(f.ctx, o.GetName(), "application/merge-patch+json", []byte(`{"metadata":{"finalizers":["gardener.cloud/reference-protection"]}}`), patchAs("somebody"))
+	require.NoError(t, err)
+	require.NoError(t, f.resource(o).Delete(f.ctx, o.GetName(), metav1.DeleteOptions{}))
+	f.eventually("it is seen to be deleted", func() bool { c := f.c.Cached(RefOf(o)); return c != nil && c.GetDeletionTimestamp() != nil })
+	_, err = f.e.Apply(f.ctx, f.c, f.set(o), f.inv, ApplyOptions{DeleteTimeout: 50 * time.Millisecond})
+	assert.Equal(t, Stuck, ReasonOf(err))
+	require.ErrorContains(t, err, "something refers to it, for which it stays; take the finalizer off, and it is made anew at once")
+	require.ErrorContains(t, err, "kubectl patch configmap -n "+o.GetNamespace()+` referred --type merge -p '{"metadata":{"finalizers":null}}'`)
+
+	f.patchGone(o)
+	f.mustApply(f.set(o))
+	assert.True(t, f.exists(o))
+}
+
 func TestFinalizeDeletionAfter(t *testing.T) {
 	f := newFixture(t)
 	clock := clocktesting.NewFakeClock(time.Now())

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 	"github.com/pergola-dev/pergola/plan"
 )
 
@@ -230,8 +231,17 @@ func (r *run) pollTimer(cached bool) <-chan time.Time {
 
 // stuck is the error for an object that does not go away.
 func (r *run) stuck(o *unstructured.Unstructured) *ObjectError {
-	return &ObjectError{Cluster: r.c.name, Object: RefOf(o), Op: "delete", Reason: Stuck, Message: "it is being deleted and " + waitsFor(o),
-		Hint: "find the controller that should remove the finalizer; nothing else waits for this object"}
+	return &ObjectError{Cluster: r.c.name, Object: RefOf(o), Op: "delete", Reason: Stuck, Message: "it is being deleted and " + waitsFor(o), Hint: r.c.unstick(o)}
+}
+
+// unstick says what becomes of an object that is being deleted and does not go. What a Garden or Shoot refers to never goes by itself, as long as it is referred to:
+// somebody has deleted what is in use, and a deletion cannot be taken back.
+func (c *Cluster) unstick(o *unstructured.Unstructured) string {
+	if f := o.GetFinalizers(); len(f) == 1 && f[0] == gardencorev1beta1.ReferenceProtectionFinalizer {
+		return c.CommandsHere(fmt.Sprintf("something refers to it, for which it stays; take the finalizer off, and it is made anew at once: kubectl patch %s --type merge -p '{\"metadata\":{\"finalizers\":null}}'",
+			KubectlName(RefOf(o))))
+	}
+	return "find the controller that should remove the finalizer; nothing else waits for this object"
 }
 
 // waitsFor says why a deleted object is still there.
