@@ -1,6 +1,7 @@
 // Package components is the catalogue, as data: one folder per component under
 // the kind of its owner, the flows, and the image vector. There is no code here
-// but this embedding; how a component looks is in README.md.
+// but this embedding, and tests of what Prometheus makes of the rules; how a
+// component looks is in README.md.
 package components
 
 import "embed"

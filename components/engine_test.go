@@ -1,0 +1,146 @@
+package components_test
+
+import (
+	"context"
+	"log/slog"
+	"math"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/model/value"
+	"github.com/prometheus/prometheus/promql"
+	"github.com/prometheus/prometheus/promql/parser"
+	"github.com/prometheus/prometheus/rules"
+	"github.com/prometheus/prometheus/storage"
+	"github.com/prometheus/prometheus/util/teststorage"
+	"github.com/stretchr/testify/require"
+	"go.yaml.in/yaml/v3"
+)
+
+// server is a Prometheus that evaluates the rules of one object of the catalogue, minute by minute of a clock that the test moves: its storage, its
+// engine and its groups of rules are Prometheus's own.
+type server struct {
+	t       *testing.T
+	db      *teststorage.TestStorage
+	query   rules.QueryFunc
+	groups  map[string]*rules.Group
+	now     time.Time
+	scraped map[string]bool
+}
+
+// newServer with the rules of a PrometheusRule.
+func newServer(t *testing.T, rule string, now time.Time) *server {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), rule+".yaml")
+	eachObject(t, "PrometheusRule", func(_ string, o object) {
+		if o.Metadata.Name == rule {
+			text, err := yaml.Marshal(&o.Spec)
+			require.NoError(t, err)
+			require.NoError(t, os.WriteFile(file, text, 0o600))
+		}
+	})
+	s := &server{t: t, db: teststorage.New(t), now: now, scraped: map[string]bool{}}
+	engine := promql.NewEngine(promql.EngineOpts{
+		MaxSamples: 1e6, Timeout: time.Minute, LookbackDelta: 5 * time.Minute, EnableAtModifier: true, EnableNegativeOffset: true,
+		Parser: parser.NewParser(parser.Options{}),
+	})
+	t.Cleanup(func() { require.NoError(t, engine.Close()) })
+	s.query = rules.EngineQueryFunc(engine, s.db)
+	manager := rules.NewManager(&rules.ManagerOptions{
+		Context: t.Context(), QueryFunc: s.query, Appendable: s.db, Queryable: s.db, Logger: slog.New(slog.DiscardHandler),
+		NotifyFunc: func(context.Context, string, ...*rules.Alert) {},
+	})
+	var errs []error
+	s.groups, errs = manager.LoadGroups(time.Minute, labels.EmptyLabels(), "", nil, false, file)
+	require.Empty(t, errs)
+	require.NotEmpty(t, s.groups)
+	return s
+}
+
+// minutes pass: in each one these series are scraped, those that are gone since the last one end, and the rules are evaluated. Rules count minutes:
+// groups that are evaluated in others would count wrong.
+func (s *server) minutes(n int, series map[string]float64) {
+	s.t.Helper()
+	for range n {
+		s.now = s.now.Add(time.Minute)
+		app := s.db.Appender(s.t.Context())
+		for name := range s.scraped {
+			if _, still := series[name]; !still {
+				s.put(app, name, math.Float64frombits(value.StaleNaN))
+				delete(s.scraped, name)
+			}
+		}
+		for name, v := range series {
+			s.put(app, name, v)
+			s.scraped[name] = true
+		}
+		require.NoError(s.t, app.Commit())
+		for _, g := range s.groups {
+			require.Equal(s.t, time.Minute, g.Interval(), g.Name())
+			g.Eval(s.t.Context(), s.now)
+			for _, r := range g.Rules() {
+				require.NoError(s.t, r.LastError(), "%s: %s", s.now, r)
+			}
+		}
+	}
+}
+
+// until a time, the end of which is not of these minutes anymore.
+func (s *server) until(end time.Time, series map[string]float64) {
+	s.t.Helper()
+	s.minutes(int(end.Sub(s.now)/time.Minute)-1, series)
+}
+
+// stopped is a server for some minutes: nothing is scraped, nothing is evaluated, no series ends.
+func (s *server) stopped(minutes int) { s.now = s.now.Add(time.Duration(minutes) * time.Minute) }
+
+// given is a sample of before.
+func (s *server) given(at time.Time, name string, v float64) {
+	s.t.Helper()
+	app := s.db.Appender(s.t.Context())
+	_, err := app.Append(0, s.named(name), at.UnixMilli(), v)
+	require.NoError(s.t, err)
+	require.NoError(s.t, app.Commit())
+}
+
+func (s *server) put(app storage.Appender, name string, v float64) {
+	s.t.Helper()
+	_, err := app.Append(0, s.named(name), s.now.UnixMilli(), v)
+	require.NoError(s.t, err)
+}
+
+func (s *server) named(name string) labels.Labels {
+	s.t.Helper()
+	metric, err := parser.NewParser(parser.Options{}).ParseMetric(name)
+	require.NoError(s.t, err, name)
+	return metric
+}
+
+// all that a query has for an answer.
+func (s *server) all(query string) promql.Vector {
+	s.t.Helper()
+	found, err := s.query(s.t.Context(), query, s.now)
+	require.NoError(s.t, err, query)
+	return found
+}
+
+// expect values of queries, each of which finds one series.
+func (s *server) expect(values map[string]float64) {
+	s.t.Helper()
+	for query, want := range values {
+		found := s.all(query)
+		require.Len(s.t, found, 1, "%s: %s", s.now, query)
+		require.InDelta(s.t, want, found[0].F, 1e-9, "%s: %s", s.now, query)
+	}
+}
+
+// none of these queries finds anything.
+func (s *server) none(queries ...string) {
+	s.t.Helper()
+	for _, query := range queries {
+		require.Empty(s.t, s.all(query), "%s: %s", s.now, query)
+	}
+}
