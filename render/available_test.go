@@ -1,11 +1,16 @@
 package render
 
 import (
+	"fmt"
+	"io/fs"
+	"strings"
 	"testing"
 	"testing/fstest"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/pergola-dev/pergola/components"
 )
 
 // A catalogue whose Garden has namespace garden in two zones, and control in one, for a control plane that survives a node.
@@ -173,4 +178,22 @@ spec:
 		require.NoError(t, err)
 		assert.Equal(t, want, objectOf(t, res.Bundles, "Deployment", "watcher").Object["spec"].(map[string]any)["replicas"], annotation)
 	}
+}
+
+// TestTolerationsAreThoseOfTheWebhook: what rendering gives to pods is what the webhook of gardener-resource-manager, configured by the catalogue, would give
+// them. With other seconds it would change at once what was applied.
+func TestTolerationsAreThoseOfTheWebhook(t *testing.T) {
+	configurations, err := fs.Glob(components.FS, "*/gardener-resource-manager/cases/*/gardener-resource-manager.yaml")
+	require.NoError(t, err)
+	owners := map[string]bool{}
+	for _, file := range configurations {
+		text, err := fs.ReadFile(components.FS, file)
+		require.NoError(t, err)
+		for field, want := range map[string]*int64{"defaultNotReadyTolerationSeconds": tolerated.NotReady, "defaultUnreachableTolerationSeconds": tolerated.Unreachable} {
+			assert.Contains(t, string(text), fmt.Sprintf(" %s: %d\n", field, *want), file)
+		}
+		owner, _, _ := strings.Cut(file, "/")
+		owners[owner] = true
+	}
+	assert.Equal(t, map[string]bool{"garden": true, "seed": true}, owners)
 }
