@@ -17,7 +17,7 @@ import (
 // needed finds what a landscape switches off of a Garden and other components of it need. Nobody has to say who needs what: it follows from what the
 // components render and from the flow.
 //
-//   - Others use objects of it: their pods, kinds, namespaces, webhooks and addresses. That is an error, unless landscape.yaml says that
+//   - Others use objects of it: their pods, kinds, namespaces, webhooks, addresses and kubeconfigs. That is an error, unless landscape.yaml says that
 //     the object exists outside of the landscape. So it is where pods connect to a Service of it and the flow lets them wait for it.
 //   - Others have objects of kinds that it works on, connect to it, or wait for it in the flow. That is a warning: whether they can do without, or
 //     somebody else is there for them, is not known here.
@@ -256,6 +256,9 @@ func (n *needs) use(external func(thing) bool) {
 			}
 			gvk := o.GroupVersionKind()
 			use(n.uses, n.kinds[path.Join(b.Cluster, gvk.Group, gvk.Kind)])
+			for _, server := range serversOf(o.Unstructured) {
+				use(n.uses, thing{b.Cluster, "Service", server.namespace, server.name})
+			}
 			for _, spec := range podSpecs(o.Unstructured) {
 				account, _ := spec["serviceAccountName"].(string)
 				class, _ := spec["priorityClassName"].(string)

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"encoding/base64"
 	"os"
 	"strings"
 	"testing"
@@ -32,6 +33,12 @@ func neededObject(api, kind, name, rest string) string {
 	return `{apiVersion: "` + api + `", kind: "` + kind + `", metadata: {name: "` + name + `"` + rest + `}`
 }
 
+// kubeconfigOf is a Secret with one for a server.
+func kubeconfigOf(server string) string {
+	text := "apiVersion: v1\nkind: Config\nclusters:\n- name: a\n  cluster: {server: '" + server + "'}\n"
+	return neededObject("v1", "Secret", "a", `, namespace: "garden"}, data: "a.yaml": "`+base64.StdEncoding.EncodeToString([]byte(text))+`"`)
+}
+
 // TestNeeded: of a component that is off is said who needs it, and for what.
 func TestNeeded(t *testing.T) {
 	pod := func(labels, spec string) string {
@@ -60,6 +67,11 @@ func TestNeeded(t *testing.T) {
 		"an address":                                    {app: service, user: neededObject("v1", "ConfigMap", "a", inGarden+`, data: at: "address-of-server-XXXXXXXX"`), want: "error: Service garden/server by garden/user"},
 		"the address of a gateway": {app: neededObject("v1", "Service", "gateway-internal", `, namespace: "istio"}`) + ", " + neededObject("v1", "Service", "gateway", `, namespace: "istio"}`),
 			user: neededObject("v1", "ConfigMap", "a", inGarden+`, data: at: "address-of-istio-XXXXXXXX"`), want: "error: Service istio/gateway by garden/user"},
+		"a server that a kubeconfig names":         {app: service, user: kubeconfigOf("https://server/ask"), want: "error: Service garden/server by garden/user"},
+		"one that is named with its namespace":     {app: service, user: kubeconfigOf("https://server.garden.svc.cluster.local:443"), want: "error: Service garden/server by garden/user"},
+		"one of another namespace that is named":   {app: service, user: kubeconfigOf("https://server.other/ask")},
+		"a server elsewhere":                       {app: service, user: kubeconfigOf("https://server.example.org/ask")},
+		"what is no kubeconfig":                    {app: service, user: neededObject("v1", "ConfigMap", "a", inGarden+`, data: "a.yaml": "server: https://server/ask"`)},
 		"a server that is waited for and called":   {app: service, user: calls, waits: `point: "healthy"`, want: "error: Service garden/server by garden/user"},
 		"a server that is called":                  {app: service, user: calls, want: "warning: pods connect to what it has: Service garden/server by garden/user"},
 		"a server that is called in another place": {app: neededObject("v1", "Service", "server", `, namespace: "other"}`), user: calls},

@@ -1,0 +1,55 @@
+package render
+
+import (
+	"net/url"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	clientcmdv1 "k8s.io/client-go/tools/clientcmd/api/v1"
+	"sigs.k8s.io/yaml"
+)
+
+// serviceName is how somebody in the cluster calls a Service.
+type serviceName struct{ namespace, name string }
+
+// serversOf are the servers that the kubeconfigs in a Secret or ConfigMap name, such as those of the webhooks that an API server asks: without one, what it would
+// have allowed is refused.
+func serversOf(o *unstructured.Unstructured) []serviceName {
+	if kind := o.GetKind(); o.GroupVersionKind().Group != "" || kind != "Secret" && kind != "ConfigMap" {
+		return nil
+	}
+	content, err := contentOf(o)
+	if err != nil {
+		return nil // who renders it says so
+	}
+	var out []serviceName
+	for _, key := range sortedKeys(content) {
+		if !strings.Contains(string(content[key]), "server:") { // most hold something else
+			continue
+		}
+		var config clientcmdv1.Config
+		if yaml.Unmarshal(content[key], &config) != nil || config.Kind != "Config" {
+			continue
+		}
+		for _, c := range config.Clusters {
+			if server := serviceAt(c.Cluster.Server, o.GetNamespace()); server.name != "" {
+				out = append(out, server)
+			}
+		}
+	}
+	return out
+}
+
+// serviceAt is the Service that an address names, seen from a namespace: NAME, NAME.NAMESPACE, NAME.NAMESPACE.svc and so on. A name on the internet looks
+// alike, and names none that there is.
+func serviceAt(address, from string) serviceName {
+	at, err := url.Parse(address)
+	if err != nil {
+		return serviceName{}
+	}
+	labels := strings.Split(at.Hostname(), ".")
+	if len(labels) == 1 {
+		return serviceName{from, labels[0]}
+	}
+	return serviceName{labels[1], labels[0]}
+}
