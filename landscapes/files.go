@@ -44,7 +44,6 @@ func (l *loader) parseDocument(name string, d document) (any, *yaml.Node) {
 			p = at
 		}
 		l.report(name, p.line, p.column, "landscape/file", schemas.TypeInvalid, "%s", p.message)
-		l.landscape.unreadable = append(l.landscape.unreadable, d.seeming()...)
 		return nil, nil
 	}
 	c := &converter{limits: l.limits, quotable: d.quotable()}
@@ -53,7 +52,6 @@ func (l *loader) parseDocument(name string, d document) (any, *yaml.Node) {
 		l.report(name, p.line, p.column, "landscape/file", schemas.TypeInvalid, "%s", p.message)
 	}
 	if len(c.problems) > 0 {
-		l.landscape.unreadable = append(l.landscape.unreadable, d.seeming()...)
 		return nil, nil
 	}
 	return value, node

@@ -7,7 +7,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
-	"github.com/pergola-dev/pergola/schemas/across"
 	"github.com/pergola-dev/pergola/schemas/kept"
 )
 
@@ -33,9 +32,6 @@ type Landscape struct {
 	Overlays []Overlay
 	// Layers are the folders that were merged, bases first, relative to the landscape folder; "." is the landscape.
 	Layers []string
-
-	// unreadable are the objects that seem to be in what could not be read.
-	unreadable []across.External
 
 	// kept is where results of validation stay between runs.
 	kept *kept.Store

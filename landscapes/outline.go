@@ -40,7 +40,6 @@ func (l *layer) readFiles() error {
 	for _, part := range parts {
 		if part != nil {
 			l.violations = append(l.violations, part.violations...)
-			l.landscape.unreadable = append(l.landscape.unreadable, part.landscape.unreadable...)
 		}
 	}
 	return nil
@@ -48,7 +47,7 @@ func (l *layer) readFiles() error {
 
 // part is a loader for one file, with findings of its own.
 func (l *loader) part() *loader {
-	return &loader{ctx: l.ctx, fs: l.fs, home: l.home, opts: l.opts, limits: l.limits, keys: l.keys, landscape: &Landscape{}}
+	return &loader{ctx: l.ctx, fs: l.fs, home: l.home, opts: l.opts, limits: l.limits, keys: l.keys}
 }
 
 // declarations gives the objects of a YAML or JSON file. If it is known what the file declares, and that nothing is wrong with

@@ -72,7 +72,7 @@ func (l *Landscape) ValidateAt(ctx context.Context, now time.Time, before *Lands
 		return nil, err
 	}
 	var failed error
-	together := across.Options{Now: now, Kept: l.kept, Unreadable: l.unreadable, Rules: func(in schemas.Input) []schemas.Violation {
+	together := across.Options{Now: now, Kept: l.kept, Rules: func(in schemas.Input) []schemas.Violation {
 		found, err := checker.Check(in)
 		failed = errors.Join(failed, err)
 		return found

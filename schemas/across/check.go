@@ -41,8 +41,6 @@ type Options struct {
 	Now time.Time
 	// External are the objects that need not be declared.
 	External []External
-	// Unreadable are objects that seem to be declared, in what cannot be read and has a finding of its own: nobody is told that they are missing.
-	Unreadable []External
 	// Rules gives the findings of the rules about a single object, to hold it against them once the API has filled it in; nil leaves
 	// that out.
 	Rules func(schemas.Input) []schemas.Violation
@@ -85,7 +83,7 @@ func (c *check) keyOf(in *schemas.Input) kept.Key {
 	w := &kept.Writer{}
 	w.Text("across")
 	w.Key(own)
-	for _, e := range slices.Concat(c.External, []External{{}}, c.Unreadable) {
+	for _, e := range c.External {
 		for _, text := range []string{e.Kind, e.Namespace, e.Name} {
 			w.Text(text)
 		}
@@ -247,13 +245,8 @@ func (c *check) report(field string, typ schemas.Type, format string, args ...an
 }
 
 // isExternal is true for what exists outside of the landscape.
-func (c *check) isExternal(id identity) bool { return id.in(c.External) }
-
-// isElsewhere is true for what nobody misses although it is not among the declarations: it exists outside of the landscape, or cannot be read.
-func (c *check) isElsewhere(id identity) bool { return c.isExternal(id) || id.in(c.Unreadable) }
-
-func (i identity) in(list []External) bool {
-	return slices.ContainsFunc(list, func(e External) bool { return e.Matches(i.kind.Kind, i.namespace, i.name) })
+func (c *check) isExternal(id identity) bool {
+	return slices.ContainsFunc(c.External, func(e External) bool { return e.Matches(id.kind.Kind, id.namespace, id.name) })
 }
 
 // named is an object by its kind and name.

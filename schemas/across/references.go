@@ -173,7 +173,7 @@ func (c *check) exists(r reference, path string, value any) {
 		c.inItsCluster(r, field, id)
 		return
 	}
-	if c.isElsewhere(id) {
+	if c.isExternal(id) {
 		return
 	}
 	where := ""

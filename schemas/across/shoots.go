@@ -38,7 +38,7 @@ func (c *check) profileExists() {
 
 func (c *check) seedExists() {
 	id := identity{kind: kindSeed, name: text(c.object(), "spec", "seedName")}
-	if id.name != "" && !c.has(id) && !c.isElsewhere(id) {
+	if id.name != "" && !c.has(id) && !c.isExternal(id) {
 		c.report("spec.seedName", schemas.TypeInvalid, "no Seed %q in this landscape%s", id.name, c.suggest(id))
 	}
 }
