@@ -137,6 +137,9 @@ func givenValues(in Input, images map[string]string) (map[string]any, error) {
 	if in.Facts.WildcardCertificate != nil {
 		facts["wildcardCertificate"] = in.Facts.WildcardCertificate
 	}
+	if seeds := in.Facts.Seeds; seeds != nil {
+		facts["seeds"] = SeedFacts{Public: append([]SeedFact{}, seeds.Public...), Managed: append([]string{}, seeds.Managed...)}
+	}
 	if references := in.referenceValues(); len(references) > 0 {
 		facts["references"] = references
 	}

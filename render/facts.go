@@ -26,6 +26,25 @@ type Facts struct {
 	References map[string]ReferenceFact `json:"references,omitempty"`
 	// WildcardCertificate is that for all names under the ingress domains of a Garden; nil where there is none, or none is known.
 	WildcardCertificate *WildcardCertificateFact `json:"wildcardCertificate,omitempty"`
+	// Seeds are those of a virtual garden; nil where it was not asked yet.
+	Seeds *SeedFacts `json:"seeds,omitempty"`
+}
+
+// SeedFacts are what the Garden's monitoring and dashboard know of Seeds.
+type SeedFacts struct {
+	// Public are the Seeds that can be reached from outside (without label seed.gardener.cloud/network=private), by name.
+	Public []SeedFact `json:"public"`
+	// Managed are the names of the ManagedSeeds.
+	Managed []string `json:"managed"`
+}
+
+// SeedFact is what is known of one Seed.
+type SeedFact struct {
+	Name string `json:"name"`
+	// IngressDomain of the Seed; empty where it has none.
+	IngressDomain string `json:"ingressDomain"`
+	// Monitored says that its gardenlet deploys a Prometheus that sums up what is to be known of the Seed: Pergola's does not.
+	Monitored bool `json:"monitored"`
 }
 
 // WildcardCertificateFact is what is known of a certificate of the user.

@@ -33,7 +33,8 @@ func gardenFacts(ctx context.Context, o *Owner, facts render.Facts) (render.Fact
 	if err != nil {
 		return facts, err
 	}
-	for name, value := range map[string]string{gatewayNamespace: gateway, render.FactTerminalHost: terminalHost(ctx, o, facts.Addresses)} {
+	facts.Seeds = seedFacts(ctx, o, facts.Seeds)
+	for name, value := range map[string]string{gatewayNamespace: gateway, render.FactTerminalHost: terminalHost(o, facts.Seeds)} {
 		if value == "" {
 			continue
 		}

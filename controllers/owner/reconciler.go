@@ -72,8 +72,8 @@ type Owner struct {
 	// extensions are the Extensions of the operator, as they were read last; declared those that Git declares.
 	extensions []*unstructured.Unstructured
 	declared   map[string]render.Extension
-	// terminalHost is the seed for terminals of a Garden, as it was known last.
-	terminalHost string
+	// seeds are those of a virtual garden, as they were known last.
+	seeds *render.SeedFacts
 }
 
 func (o *Owner) String() string { return o.Input.Owner.String() }

@@ -1,0 +1,89 @@
+package owner
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+
+	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
+	seedmanagementv1alpha1 "github.com/pergola-dev/pergola/api/seedmanagement/v1alpha1"
+	"github.com/pergola-dev/pergola/controllers/access"
+	"github.com/pergola-dev/pergola/render"
+)
+
+const (
+	// labelSeedNetwork says that a seed cannot be reached from everywhere (upstream's).
+	labelSeedNetwork = "seed.gardener.cloud/network"
+	networkPrivate   = "private"
+	// seedsTimeout bounds how long a virtual garden is asked that may not be there yet.
+	seedsTimeout = 3 * time.Second
+	// GardenletName is what gardenlets of Pergola call themselves in the status of their Seed.
+	GardenletName = "pergola-gardenlet"
+)
+
+// seedFacts are the Seeds and ManagedSeeds of the virtual garden. While it does not answer, they are those that were known before.
+func seedFacts(ctx context.Context, o *Owner, before *render.SeedFacts) *render.SeedFacts {
+	former := cmp.Or(before, o.lastSeeds())
+	if o.Target == nil || !access.IsThere(ctx, o.Target.RESTConfig()) {
+		return former
+	}
+	ctx, cancel := context.WithTimeout(ctx, seedsTimeout)
+	defer cancel()
+	seeds, err := o.Target.List(ctx, gardencorev1beta1.SchemeGroupVersion.WithKind(Seed), "", labels.Everything())
+	if err != nil {
+		return former
+	}
+	managed, err := o.Target.List(ctx, seedmanagementv1alpha1.SchemeGroupVersion.WithKind("ManagedSeed"), gardencorev1beta1.GardenNamespace, labels.Everything())
+	if err != nil {
+		return former
+	}
+	facts := seedFactsOf(seeds, managed)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.seeds = facts
+	return facts
+}
+
+func (o *Owner) lastSeeds() *render.SeedFacts {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.seeds
+}
+
+// seedFactsOf sorts by name, so that the order in which they are listed changes nothing.
+func seedFactsOf(seeds, managed []*unstructured.Unstructured) *render.SeedFacts {
+	out := &render.SeedFacts{}
+	for _, m := range managed {
+		out.Managed = append(out.Managed, m.GetName())
+	}
+	slices.Sort(out.Managed)
+	for _, s := range seeds {
+		if s.GetLabels()[labelSeedNetwork] == networkPrivate {
+			continue
+		}
+		domain, _, _ := unstructured.NestedString(s.Object, "spec", "ingress", "domain")
+		gardenlet, _, _ := unstructured.NestedString(s.Object, "status", "gardener", "name")
+		out.Public = append(out.Public, render.SeedFact{Name: s.GetName(), IngressDomain: domain, Monitored: gardenlet != "" && gardenlet != GardenletName})
+	}
+	slices.SortFunc(out.Public, func(a, b render.SeedFact) int { return cmp.Compare(a.Name, b.Name) })
+	return out
+}
+
+// terminalHost is the seed in which the dashboard's terminals for the garden run: the first that is managed, since the dashboard gets no access to others, and not
+// private; empty where there is none, or nobody asks for terminals.
+func terminalHost(o *Owner, seeds *render.SeedFacts) string {
+	_, has, _ := unstructured.NestedMap(o.Input.Objects[Garden], "spec", "virtualCluster", "gardener", "gardenerDashboard", "terminal")
+	if !has || seeds == nil {
+		return ""
+	}
+	for _, s := range seeds.Public {
+		if slices.Contains(seeds.Managed, s.Name) {
+			return s.Name
+		}
+	}
+	return ""
+}
