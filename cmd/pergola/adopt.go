@@ -135,6 +135,9 @@ func (a *adopting) stopAll(ctx context.Context, cmd *cobra.Command, adopter adop
 
 func (a *adopting) undoAll(ctx context.Context, cmd *cobra.Command, adopter adoption.Adopter) error {
 	started, err := adopter.Undo(ctx)
+	if working, is := errors.AsType[*adoption.WorkingError](err); is {
+		return finding{working}
+	}
 	if err != nil {
 		return err
 	}

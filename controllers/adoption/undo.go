@@ -88,6 +88,11 @@ func (a *Adopter) start(ctx context.Context, cluster string, s stopped) (was boo
 	return true, a.restoreWebhooks(ctx, s.Webhooks)
 }
 
+// WorkingError says that Pergola is at work on the landscape, whose former controllers cannot be started beside it.
+type WorkingError struct{ message string }
+
+func (e *WorkingError) Error() string { return e.message }
+
 // nobodyElse is an error while somebody else than gardener-operator converges the runtime cluster: two would work against each other.
 func (a *Adopter) nobodyElse(ctx context.Context) error {
 	runtime := a.Converger.Cluster(landscape.Runtime)
@@ -111,6 +116,6 @@ func (a *Adopter) nobodyElse(ctx context.Context) error {
 	if holder == "" || strings.HasPrefix(holder, operatorRole+"-") || a.Clock.Since(ptr.Deref(live.Spec.RenewTime, metav1.MicroTime{}).Time) > lasts {
 		return nil
 	}
-	return fmt.Errorf("lease %s/%s is held by %s: stop Pergola first, %s", at.namespace, at.name, holder,
-		runtime.CommandsHere("where that is its operator: kubectl -n garden scale deployment pergola-operator --replicas 0"))
+	return &WorkingError{fmt.Sprintf("lease %s/%s is held by %s: stop Pergola first, %s", at.namespace, at.name, holder,
+		runtime.CommandsHere("where that is its operator: kubectl -n garden scale deployment pergola-operator --replicas 0"))}
 }
