@@ -102,7 +102,7 @@ func testExtensions(s *stage) {
 	}
 	assert.Equal(s, "True ExtensionRequired", s.condition(extensions, "watcher", "RequiredRuntime"), "every Garden has an object of it")
 	assert.Equal(s, "False ExtensionNotRequired", s.condition(extensions, "somebodys", "RequiredRuntime"))
-	asked := s.get(s.api[landscape.Runtime].Resource(extensionObjects).Namespace("garden"), "watcher")
+	asked := s.get(s.api[landscape.Runtime].Resource(extensionObjects).Namespace("garden"), "garden-watcher")
 	state, _, _ := unstructured.NestedString(asked.Object, "status", "lastOperation", "state")
 	assert.Equal(s, "Succeeded", state)
 	chart := s.get(s.api[landscape.Runtime].Resource(managedResources).Namespace("garden"), "extension-watcher-garden")
@@ -161,7 +161,7 @@ conditions:
 		s.gone(virtual.Resource(registrations), name)
 		s.gone(virtual.Resource(installationPlans), name)
 	}
-	s.gone(s.api[landscape.Runtime].Resource(extensionObjects).Namespace("garden"), "watcher")
+	s.gone(s.api[landscape.Runtime].Resource(extensionObjects).Namespace("garden"), "garden-watcher")
 	s.gone(virtual.Resource(secrets).Namespace("garden"), "watcher-registry")
 	s.gone(s.api[landscape.Runtime].Resource(managedResources).Namespace("garden"), "extension-watcher-garden")
 }
