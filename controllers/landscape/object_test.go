@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	clocktesting "k8s.io/utils/clock/testing"
+	ctrlclient "sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
@@ -176,6 +177,8 @@ func TestStatusFindsTheLandscapeObject(t *testing.T) {
 	create("garden", "local", map[string]any{})
 	assert.Nil(t, status(server.config).Object, "nobody syncs one without a source")
 	create("elsewhere", "local", map[string]any{"source": source, "suspend": true, "suspension": map[string]any{"reason": "x", "by": "alice"}})
+	// Other tests that share the server have had it.
+	require.NoError(t, ctrlclient.IgnoreNotFound(testClient(t).CoordinationV1().Leases(leaseNamespace).Delete(testContext(t), leaseOperator, metav1.DeleteOptions{})))
 	s := status(server.config)
 	require.NotNil(t, s.Object)
 	assert.Contains(t, text(s), "  ✗ no operator runs, and nothing is synced: nobody ever had its lease garden/gardener-operator-leader-election\n"+
