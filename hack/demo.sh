@@ -124,7 +124,8 @@ landscapes:
     receivers: [{name: push, type: hmac, secretRef: {name: landscape-push}}]
 EOT
 waiting "until the operator has begun anew" "$pergola" install --context pergola-runtime --values "$work/install.yaml"
-run "$pergola" sync local --context pergola-runtime
+# With another catalogue than the last demonstration had, it publishes anew for the gardenlet that was ended, and says that it does not work.
+run "$pergola" sync local --context pergola-runtime || { [ -n "${repeated:-}" ] && echo "It comes back now."; }
 
 say "The gardenlet of the seed: what it needs is published in the virtual garden by now"
 chart_values > "$work/chart.yaml"
