@@ -137,8 +137,8 @@ func givenValues(in Input, images map[string]string) (map[string]any, error) {
 	if in.Facts.WildcardCertificate != nil {
 		facts["wildcardCertificate"] = in.Facts.WildcardCertificate
 	}
-	if seeds := in.Facts.Seeds; seeds != nil {
-		facts["seeds"] = SeedFacts{Public: append([]SeedFact{}, seeds.Public...), Managed: append([]string{}, seeds.Managed...)}
+	if len(in.Facts.Seeds) > 0 {
+		facts["seeds"] = in.Facts.Seeds
 	}
 	if references := in.referenceValues(); len(references) > 0 {
 		facts["references"] = references

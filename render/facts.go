@@ -26,24 +26,20 @@ type Facts struct {
 	References map[string]ReferenceFact `json:"references,omitempty"`
 	// WildcardCertificate is that for all names under the ingress domains of a Garden; nil where there is none, or none is known.
 	WildcardCertificate *WildcardCertificateFact `json:"wildcardCertificate,omitempty"`
-	// Seeds are those of a virtual garden; nil where it was not asked yet.
-	Seeds *SeedFacts `json:"seeds,omitempty"`
+	// Seeds are those of a virtual garden, by name; none where it was not asked yet.
+	Seeds []SeedFact `json:"seeds,omitempty"`
 }
 
-// SeedFacts are what the Garden's monitoring and dashboard know of Seeds.
-type SeedFacts struct {
-	// Public are the Seeds that can be reached from outside (without label seed.gardener.cloud/network=private), by name.
-	Public []SeedFact `json:"public"`
-	// Managed are the names of the ManagedSeeds.
-	Managed []string `json:"managed"`
-}
-
-// SeedFact is what is known of one Seed.
+// SeedFact is what the Garden's monitoring and dashboard know of a Seed.
 type SeedFact struct {
 	Name string `json:"name"`
 	// IngressDomain of the Seed; empty where it has none.
 	IngressDomain string `json:"ingressDomain"`
-	// Monitored says that its gardenlet deploys a Prometheus that sums up what is to be known of the Seed: Pergola's does not.
+	// Private says that it cannot be reached from outside (label seed.gardener.cloud/network=private).
+	Private bool `json:"private"`
+	// Managed says that there is a ManagedSeed of its name.
+	Managed bool `json:"managed"`
+	// Monitored says that its gardenlet deploys a Prometheus that sums up what is to be known of the Seed: upstream's does, and Pergola does not.
 	Monitored bool `json:"monitored"`
 }
 

@@ -340,7 +340,7 @@ func TestDigestSeesEveryField(t *testing.T) {
 	whole.Declared, whole.FilledIn = "a.yaml:1:1", []mutation.Change{{}}
 	whole.Facts = Facts{Secrets: map[string]SecretFact{"ca": {Name: "a"}}, Clusters: map[string]ClusterFact{"runtime": {}}, Addresses: map[string]string{"a": "b"}, Extensions: map[string]map[string]any{"a": {"b": 1.5}},
 		References: map[string]ReferenceFact{"Secret/a": {Checksum: "b"}}, WildcardCertificate: &WildcardCertificateFact{Name: "a"},
-		Seeds: &SeedFacts{Public: []SeedFact{{Name: "a"}}, Managed: []string{"a"}}}
+		Seeds: []SeedFact{{Name: "a"}}}
 	whole.References, whole.Referred = map[string]ReferenceFact{"Secret/a": {}}, map[string]func() *unstructured.Unstructured{"Secret/a": nil}
 	whole.Extensions, whole.Charts, whole.ChartsMatter = map[string]Extension{"a": {Name: "a"}}, map[string]Chart{"a": {Digest: "b"}}, true
 	whole.ResourceChecksums = map[string]string{"Secret/a": "b"}

@@ -150,7 +150,7 @@ func (g *Gardenlet) prepare(ctx context.Context, p *seedpublication.Publication)
 	s.reconciler = &owner.Reconciler{
 		Engine: g.engine, Render: renderOptions(g, l), Clock: g.Clock, Thresholds: landscape.Thresholds(l), Gate: gate,
 		HealthRules: judging.Rules, ExistenceOnly: judging.ExistenceOnly,
-		Gardener:    gardencorev1beta1.Gardener{ID: g.Holder, Name: owner.GardenletName, Version: g.Version},
+		Gardener:    gardencorev1beta1.Gardener{ID: g.Holder, Name: "pergola-gardenlet", Version: g.Version},
 		StepTimeout: g.StepTimeout, CareInterval: g.CareInterval, OnEvent: g.OnEvent, OnObject: g.OnObject, Tokens: g.tokens,
 	}
 	if t := l.Config.Spec.ManagedResourceProgressingThreshold; t != nil {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -21,13 +22,17 @@ const (
 	networkPrivate   = "private"
 	// seedsTimeout bounds how long a virtual garden is asked that may not be there yet.
 	seedsTimeout = 3 * time.Second
-	// GardenletName is what gardenlets of Pergola call themselves in the status of their Seed.
-	GardenletName = "pergola-gardenlet"
+	// upstreamGardenlet begins the names by which gardenlets of upstream call themselves in the status of their Seed: those of their pods. Others, which are
+	// Pergola's, deploy no monitoring there.
+	upstreamGardenlet = "gardenlet-"
 )
 
-// seedFacts are the Seeds and ManagedSeeds of the virtual garden. While it does not answer, they are those that were known before.
-func seedFacts(ctx context.Context, o *Owner, before *render.SeedFacts) *render.SeedFacts {
-	former := cmp.Or(before, o.lastSeeds())
+// seedFacts are the Seeds of the virtual garden. While it does not answer, they are those that were known before.
+func seedFacts(ctx context.Context, o *Owner, before []render.SeedFact) []render.SeedFact {
+	former := before
+	if former == nil {
+		former = o.lastSeeds()
+	}
 	if o.Target == nil || !access.IsThere(ctx, o.Target.RESTConfig()) {
 		return former
 	}
@@ -48,42 +53,35 @@ func seedFacts(ctx context.Context, o *Owner, before *render.SeedFacts) *render.
 	return facts
 }
 
-func (o *Owner) lastSeeds() *render.SeedFacts {
+func (o *Owner) lastSeeds() []render.SeedFact {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.seeds
 }
 
 // seedFactsOf sorts by name, so that the order in which they are listed changes nothing.
-func seedFactsOf(seeds, managed []*unstructured.Unstructured) *render.SeedFacts {
-	out := &render.SeedFacts{}
-	for _, m := range managed {
-		out.Managed = append(out.Managed, m.GetName())
-	}
-	slices.Sort(out.Managed)
+func seedFactsOf(seeds, managed []*unstructured.Unstructured) []render.SeedFact {
+	out := make([]render.SeedFact, 0, len(seeds))
 	for _, s := range seeds {
-		if s.GetLabels()[labelSeedNetwork] == networkPrivate {
-			continue
-		}
 		domain, _, _ := unstructured.NestedString(s.Object, "spec", "ingress", "domain")
 		gardenlet, _, _ := unstructured.NestedString(s.Object, "status", "gardener", "name")
-		out.Public = append(out.Public, render.SeedFact{Name: s.GetName(), IngressDomain: domain, Monitored: gardenlet != "" && gardenlet != GardenletName})
+		out = append(out, render.SeedFact{
+			Name: s.GetName(), IngressDomain: domain, Private: s.GetLabels()[labelSeedNetwork] == networkPrivate,
+			Managed:   slices.ContainsFunc(managed, func(m *unstructured.Unstructured) bool { return m.GetName() == s.GetName() }),
+			Monitored: strings.HasPrefix(gardenlet, upstreamGardenlet),
+		})
 	}
-	slices.SortFunc(out.Public, func(a, b render.SeedFact) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(out, func(a, b render.SeedFact) int { return cmp.Compare(a.Name, b.Name) })
 	return out
 }
 
 // terminalHost is the seed in which the dashboard's terminals for the garden run: the first that is managed, since the dashboard gets no access to others, and not
 // private; empty where there is none, or nobody asks for terminals.
-func terminalHost(o *Owner, seeds *render.SeedFacts) string {
+func terminalHost(o *Owner, seeds []render.SeedFact) string {
 	_, has, _ := unstructured.NestedMap(o.Input.Objects[Garden], "spec", "virtualCluster", "gardener", "gardenerDashboard", "terminal")
-	if !has || seeds == nil {
+	i := slices.IndexFunc(seeds, func(s render.SeedFact) bool { return s.Managed && !s.Private })
+	if !has || i < 0 {
 		return ""
 	}
-	for _, s := range seeds.Public {
-		if slices.Contains(seeds.Managed, s.Name) {
-			return s.Name
-		}
-	}
-	return ""
+	return seeds[i].Name
 }

@@ -73,7 +73,7 @@ type Owner struct {
 	extensions []*unstructured.Unstructured
 	declared   map[string]render.Extension
 	// seeds are those of a virtual garden, as they were known last.
-	seeds *render.SeedFacts
+	seeds []render.SeedFact
 }
 
 func (o *Owner) String() string { return o.Input.Owner.String() }
