@@ -46,6 +46,7 @@ type optionsDifference struct {
 // upstream's constructors, as testdata/options/*.upstream.yaml has recorded them, or the difference is listed in testdata/options.yaml with its reason.
 // Differences that both Gardens have are the matter of TestCorpus.
 func TestUpstreamOptions(t *testing.T) {
+	recordUpstreamOptions(t)
 	var file struct {
 		Differences []optionsDifference `json:"differences"`
 	}
