@@ -16,6 +16,7 @@ hack/build.sh bin/pergola-demo ./hack/demo
 export KUBECONFIG="$root/.local/kubeconfig:$access"
 reach() { "$demo" reach pergola-runtime garden/gardener-internal https://api.virtual-garden.local.gardener.cloud pergola-virtual "$access"; }
 reach
+began="$(date '+%F %T')" # as the history writes times
 
 say "A client writes to the virtual garden, ten times a second"
 "$demo" namespace pergola-virtual written-while-rotating
@@ -44,6 +45,7 @@ run "$pergola" status "$landscape" --live
 say "What the history of the landscape says of it"
 history="$("$pergola" history local --context pergola-runtime)"
 printf '%s\n' "$history"
+history="$(awk -v began="$began" '$1" "$2 >= began' <<< "$history" | grep -v '^BEGAN' || true)" # an earlier rotation does not count
 for operation in rotate-credentials-start rotate-credentials-complete; do
   case "$history" in
     *"$operation"*) ;;
