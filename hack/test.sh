@@ -4,6 +4,10 @@
 set -o errexit -o nounset -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
+# One set of flags for all that is compiled here, that of hack/build.sh: packages are compiled once, for the program and for the
+# tests, and a second checkout finds them in the build cache.
+export CGO_ENABLED=0 GOFLAGS=-trimpath
+
 step() { printf '\n== %s\n' "$*"; }
 
 step "local control plane binaries"

@@ -4,7 +4,6 @@ import (
 	"context"
 	"os"
 	"path/filepath"
-	"runtime"
 	"testing"
 	"time"
 
@@ -18,10 +17,19 @@ import (
 	"github.com/pergola-dev/pergola/hack/local/statedir"
 )
 
-// Module is the folder of the module.
+// Module is the folder of the module that the test belongs to. `go test` runs a test in the folder of its package; the names
+// of source files say nothing about folders, as -trimpath takes them out.
 func Module() string {
-	_, file, _, _ := runtime.Caller(0)
-	return filepath.Dir(filepath.Dir(filepath.Dir(file)))
+	dir, err := os.Getwd()
+	if err != nil {
+		panic("cannot tell the folder of the test: " + err.Error())
+	}
+	for ; dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return dir
+		}
+	}
+	panic("no go.mod above the folder of the test")
 }
 
 // Start brings up a cluster of its own for a test, with the parts that are named beside the API server, and
