@@ -8,6 +8,7 @@ import (
 
 	"github.com/pergola-dev/pergola/schemas"
 	"github.com/pergola-dev/pergola/schemas/across"
+	"github.com/pergola-dev/pergola/schemas/mutation"
 )
 
 // Validate checks all declarations of the landscape, each with the landscape around it, and what they are together.
@@ -63,10 +64,12 @@ func (l *Landscape) ValidateAt(ctx context.Context, now time.Time, before *Lands
 	if opts.Cache == nil && l.kept != nil {
 		opts.Cache = schemas.KeepIn(l.kept)
 	}
-	found, err := schemas.Validate(ctx, inputs, opts)
+	managedSeeds := mutation.CompleteManagedSeeds(inputs, now)
+	found, err := schemas.Validate(ctx, managedSeeds.Inputs, opts)
 	if err != nil {
 		return nil, err
 	}
+	managedSeeds.Explain(found)
 	checker, err := schemas.NewChecker(opts)
 	if err != nil {
 		return nil, err

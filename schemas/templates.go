@@ -66,12 +66,21 @@ func profileTemplate(in ruleInput) template {
 }
 
 var (
-	// leftToTheShoot are fields of the seed of a gardenlet that may be missing, as upstream fills them in or knows them
-	// only when the seed is registered.
-	leftToTheShoot = regexp.MustCompile(`^spec(\.provider(\.(type|region))?|\.networks(\.(pods|services))?|\.ingress(\..*)?)?$`)
-	// leftToTheManagedSeed are those that are taken from the Shoot of a ManagedSeed, besides.
-	leftToTheManagedSeed = regexp.MustCompile(`^spec\.(dns(\..*)?|backup\.(provider|credentialsRef)|networks\.nodes)$`)
+	// leftToTheSeed are fields of the seed of a gardenlet that a template need not have: upstream asks for them when the Seed is
+	// registered. Source: pkg/api/core/validation/seed.go (inTemplate).
+	leftToTheSeed = regexp.MustCompile(`^spec(\.provider(\.(type|region))?|\.networks(\.(pods|services))?|\.ingress(\..*)?)?$`)
+	// leftToTheManagedSeed are those that the Shoot of a ManagedSeed gives, besides. Source: plugin/pkg/managedseed/validator.
+	leftToTheManagedSeed = regexp.MustCompile(`^spec\.(dns\.provider|backup\.provider|ingress\.domain)$`)
 )
+
+// judgedWithShoot are the findings that depend on a field which the Shoot of a ManagedSeed gives, by the rule: they count once the field is
+// known. Each rule has the fields that it looks at; seed/backup compares both.
+var judgedWithShoot = map[string][][]string{
+	"seed/topology-aware-routing": {{"spec", "provider", "zones"}},
+	"seed/zone-selection":         {{"spec", "provider", "zones"}},
+	"seed/load-balancer-zones":    {{"spec", "provider", "zones"}},
+	"seed/backup":                 {{"spec", "provider", "type"}, {"spec", "backup", "provider"}},
+}
 
 // seedTemplate is the seed that a gardenlet registers. Upstream does not check its operation, and not its name here; it
 // drops unknown fields. A file on its own without a spec of the seed is a part to which others add.
@@ -81,19 +90,29 @@ func seedTemplate(in ruleInput, seed, old tree) template {
 		kind: gardencorev1beta1.SchemeGroupVersion.WithKind("Seed"), at: seed.path, structure: true,
 		object: inside(seed, "Seed"), old: inside(old, "Seed"),
 	}
-	hasIngress := seed.at("spec", "ingress").set()
+	hasIngress, managed := seed.at("spec", "ingress").set(), kind == "ManagedSeed"
 	part := in.landscape == nil && (kind == "ManagedSeedSet" || len(seed.at("spec").keys()) == 0)
 	t.keep = func(f finding) bool {
 		missing := f.typ == TypeRequired || f.typ == TypeInvalid && !isSet(seed, f.path)
 		switch {
 		case f.path == "metadata.name" || f.rule == "seed/operation" || part && f.typ == TypeRequired:
 			return false
-		case !missing || hasIngress && strings.HasPrefix(f.path, "spec.ingress") && kind == "Gardenlet":
+		case managed && (leftToTheManagedSeed.MatchString(f.path) && missing || waitsForShoot(seed, f)):
+			return false
+		case !missing || hasIngress && strings.HasPrefix(f.path, "spec.ingress"):
 			return true
 		}
-		return !leftToTheShoot.MatchString(f.path) && (kind == "Gardenlet" || !leftToTheManagedSeed.MatchString(f.path))
+		return !leftToTheSeed.MatchString(f.path)
 	}
 	return t
+}
+
+// waitsForShoot tells whether a finding about the seed of a ManagedSeed depends on a field that is missing and that the Shoot gives.
+func waitsForShoot(seed tree, f finding) bool {
+	if f.rule == "seed/backup" && f.path != "spec.backup.region" {
+		return false
+	}
+	return slices.ContainsFunc(judgedWithShoot[f.rule], func(field []string) bool { return !seed.at(field...).set() })
 }
 
 // isSet tells whether there is a value at a path without lists.

@@ -188,21 +188,3 @@ func (c *check) defaultDomain() {
 		}
 	})
 }
-
-// managedSeed: a Shoot becomes a Seed only with the settings that gardenlets need. Source: plugin/pkg/managedseed/validator.
-func (c *check) managedSeed() {
-	id := identity{kindShoot, c.namespace(), text(c.object(), "spec", "shoot", "name")}
-	in := c.find(id)
-	if in == nil {
-		return // references has it
-	}
-	shoot, field := in.Content().Object, "spec.shoot.name"
-	if at(shoot, "spec", "addons", "nginxIngress", "enabled") == true {
-		c.report(field, schemas.TypeInvalid, "%s has spec.addons.nginxIngress enabled: gardenlet brings its own", place(in))
-	}
-	// A Shoot that says nothing of it gets it: plugin/pkg/shoot/vpa.
-	if autoscaler := at(shoot, "spec", "kubernetes", "verticalPodAutoscaler"); autoscaler != nil && at(shoot, "spec", "kubernetes", "verticalPodAutoscaler", "enabled") != true {
-		c.report(field, schemas.TypeInvalid, "%s must have spec.kubernetes.verticalPodAutoscaler.enabled: true", place(in))
-	}
-	c.once("managed seed of a Shoot", id.namespace+"/"+id.name, field, "the Shoot %q is a Seed already by %s", id.name)
-}

@@ -196,3 +196,15 @@ func TestTypedAndWritten(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, want, got)
 }
+
+// BenchmarkShoot is one Shoot of a landscape, 10,000 of which are filled in by one Surroundings.
+func BenchmarkShoot(b *testing.B) {
+	s := around(b, profileYAML, seedYAML)
+	object := shoot(b, "seedName: eu\nkubernetes: {version: '1.35'}\nprovider: {type: example, workers: [{name: a, machine: {type: arm}}, {name: b, machine: {type: intel}}]}")
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, _, err := s.Apply(object, nil); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
