@@ -17,7 +17,7 @@ import (
 )
 
 // readCUE gives the packages of the CUE files of one folder. Files of the same package belong together; a file without
-// a package stands alone. Packages of other folders are not seen.
+// a package stands alone. Packages of other folders are not seen, nor is what CUE itself leaves out of a package.
 func (l *layer) readCUE(folder string, names []string) []evaluation.Package {
 	packages := map[string][]evaluation.File{}
 	var order []string
@@ -28,7 +28,11 @@ func (l *layer) readCUE(folder string, names []string) []evaluation.Package {
 		}
 		file := evaluation.File{Name: name, Data: data}
 		group := name
-		if clause := evaluation.PackageName(file); clause != "" {
+		clause, ignored := evaluation.Header(file)
+		if ignored {
+			continue
+		}
+		if clause != "" {
 			group = path.Join(folder, "package "+clause)
 		}
 		if packages[group] == nil {

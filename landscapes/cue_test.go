@@ -49,6 +49,27 @@ func TestEvaluatorIsNotUsedWithoutCUE(t *testing.T) {
 	assert.EqualValues(t, 1, used.Load())
 }
 
+// TestFilesThatCUELeavesOut declare nothing.
+func TestFilesThatCUELeavesOut(t *testing.T) {
+	object := func(name string) string {
+		return "\n" + name + `: {apiVersion: "v1", kind: "Namespace", metadata: name: "` + name + `"}`
+	}
+	landscape, violations := load(t, tree(map[string]string{
+		"landscape.yaml": bareConfig, "c/a.cue": "package c" + object("a"), "c/b.cue": "@ignore()\n\npackage c" + object("b"),
+		"c/only.cue": "@ignore()" + object("only"), "c/x_test.cue": "package c" + object("x"), "c/.y.cue": "package c" + object("y"),
+		"c/unnamed.cue": "package _" + object("unnamed"),
+	}), ".", Options{})
+	require.Len(t, violations, 1)
+	assert.Contains(t, violations[0], "c/x_test.cue:2:1 NotSupported declares nothing")
+	assert.Equal(t, []string{"Namespace a", "Namespace unnamed"}, names(landscape))
+	_, violations = load(t, tree(map[string]string{"landscape.yaml": bareConfig, "c/a.cue": "@if(staging)\npackage c" + object("a")}), ".", Options{})
+	require.Len(t, violations, 1)
+	assert.Contains(t, violations[0], "c/a.cue:1:1 Forbidden @if is not allowed")
+	found, violations2 := parse(t, "x_test.cue", "package c"+object("a"), Options{})
+	assert.Empty(t, violations2)
+	assert.Len(t, found, 1, "a file that is given by its name counts, as it does for the cue command")
+}
+
 // TestTimeForAllCUEFiles: the rest of the landscape is loaded.
 func TestTimeForAllCUEFiles(t *testing.T) {
 	fsys := tree(map[string]string{"landscape.yaml": bareConfig, "a.yaml": namespace("a"), "bad.cue": namespaceCUE, "b/good.cue": namespaceCUE})

@@ -113,6 +113,7 @@ func (l *layer) walk(folder string, depth int, skip []string) error {
 		switch {
 		case entry.Type()&fs.ModeSymlink != 0:
 			l.checkLink(name)
+		case entry.IsDir() && entry.Name() == moduleFolder: // of editors for CUE
 		case entry.IsDir() && l.isLandscape(name):
 			if l.folder == l.home || !within(l.folder, l.home) {
 				l.nested = append(l.nested, name)
@@ -124,6 +125,9 @@ func (l *layer) walk(folder string, depth int, skip []string) error {
 		case !entry.Type().IsRegular():
 			l.reportIrregular(name, entry.Type())
 		case !isDeclarationFile(entry.Name()):
+			l.checkOther(name)
+		case path.Ext(entry.Name()) == ".cue" && !evaluation.Selected(name):
+			l.checkLeftOut(name)
 		case path.Ext(entry.Name()) == ".cue":
 			cueFiles = append(cueFiles, name)
 		default:

@@ -111,7 +111,7 @@ func TestBadFiles(t *testing.T) {
 		"cue open":        {"x.cue", "ns: {apiVersion: \"v1\", kind: \"Namespace\", metadata: name: string}\n", []string{"x.cue:1:59 Invalid ns.metadata.name: it has no concrete value"}},
 		"cue import":      {"x.cue", "import \"example.com/x\"\na: x.y\n", []string{`x.cue:1:8 Forbidden "example.com/x" must not be imported: declarations use the CUE standard library only`}},
 		"cue tool":        {"x.cue", "import \"tool/exec\"\na: exec.Run\n", []string{`x.cue:1:8 Forbidden "tool/exec" must not be imported: declarations use the CUE standard library only`}},
-		"cue embed":       {"x.cue", "@extern(embed)\npackage p\na: _ @embed(file=landscape.yaml)\n", []string{"x.cue:1:1 Forbidden @extern is not allowed: declarations do not read other files"}},
+		"cue embed":       {"x.cue", "@extern(embed)\npackage p\na: _ @embed(file=landscape.yaml)\n", []string{"x.cue:1:1 Forbidden @extern is not allowed: declarations do not read other files", "x.cue:3:6 Forbidden @embed is not allowed: declarations do not read other files; write the content here"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -12,15 +12,6 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// PackageName gives the name in the package clause of a file; empty if there is none.
-func PackageName(file File) string {
-	syntax, err := parser.ParseFile(file.Name, file.Data, parser.PackageClauseOnly)
-	if err != nil {
-		return ""
-	}
-	return syntax.PackageName()
-}
-
 // evaluate gives the objects of a package.
 func evaluate(pkg Package) (result Result) {
 	r := newReader(pkg)
@@ -38,7 +29,7 @@ func evaluate(pkg Package) (result Result) {
 			return r.result
 		}
 		r.syntax = append(r.syntax, syntax)
-		if !r.checkImports(file.Name, syntax) {
+		if imports, attributes := r.checkImports(file.Name, syntax), r.checkAttributes(file.Name, syntax); !imports || !attributes {
 			return r.result
 		}
 		if err := instance.AddSyntax(syntax); err != nil {
@@ -76,17 +67,6 @@ func (r *reader) checkImports(name string, file *ast.File) bool {
 		if err != nil || strings.Contains(first, ".") || first == "tool" {
 			at := spec.Pos().Position()
 			r.report(name, at.Line, at.Column, schemas.TypeForbidden, "%s must not be imported: declarations use the CUE standard library only", spec.Path.Value)
-			allowed = false
-		}
-	}
-	for _, declaration := range file.Decls {
-		attribute, ok := declaration.(*ast.Attribute)
-		if !ok {
-			continue
-		}
-		if key, _ := attribute.Split(); key == "extern" {
-			at := attribute.Pos().Position()
-			r.report(name, at.Line, at.Column, schemas.TypeForbidden, "@extern is not allowed: declarations do not read other files")
 			allowed = false
 		}
 	}

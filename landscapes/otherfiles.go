@@ -1,0 +1,130 @@
+package landscapes
+
+import (
+	"bytes"
+	"path"
+	"regexp"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/pergola-dev/pergola/landscapes/evaluation"
+	"github.com/pergola-dev/pergola/schemas"
+)
+
+// Rule ids of findings about files that are not read.
+const (
+	ruleNotRead = "landscape/not-read"
+	ruleLeftOut = "landscape/left-out"
+)
+
+// moduleFolder is what CUE keeps a module in: editors for CUE need it, and it declares nothing.
+const moduleFolder = "cue.mod"
+
+// isEditorFile reports whether an editor keeps a copy of a file while somebody works on it. Names that begin with a dot are left out anyway.
+func isEditorFile(name string) bool {
+	return strings.HasSuffix(name, "~") || strings.HasPrefix(name, "#") && strings.HasSuffix(name, "#") || strings.HasSuffix(name, ".swp") || strings.HasSuffix(name, ".swo")
+}
+
+// isBackup reports whether somebody kept the file as it was, by its name.
+func isBackup(name string) bool {
+	switch path.Ext(name) {
+	case ".bak", ".orig", ".old", ".save":
+		return true
+	}
+	return false
+}
+
+// checkOther reports a file that is not read although it holds an object: under another ending nobody would miss it. Other files are ignored.
+func (l *layer) checkOther(name string) {
+	base := path.Base(name)
+	if isAside(base) || isEditorFile(base) || !l.admit(name) {
+		return
+	}
+	line, holds := l.objectIn(name)
+	switch {
+	case !holds:
+	case isBackup(base):
+		l.report(name, line, 1, ruleLeftOut, schemas.TypeNotSupported, "is a copy by its name, so that the object in it is not read; remove the file")
+		l.violations[len(l.violations)-1].Severity = schemas.SeverityWarning
+	default:
+		l.report(name, line, 1, ruleNotRead, schemas.TypeNotSupported, "holds an object (apiVersion and kind), but files of this name are not read; "+
+			"declarations end in .yaml, .yml, .json or .cue: rename the file, or move it out of the landscape")
+	}
+}
+
+// checkLeftOut warns of a file that CUE leaves out by its name although it holds an object.
+func (l *layer) checkLeftOut(name string) {
+	if !l.admit(name) {
+		return
+	}
+	if line, holds := l.objectIn(name); holds {
+		l.report(name, line, 1, ruleLeftOut, schemas.TypeNotSupported, "declares nothing: CUE leaves out files whose name begins with _ or ends in _test.cue or _tool.cue; "+
+			"rename the file if its object is wanted")
+		l.violations[len(l.violations)-1].Severity = schemas.SeverityWarning
+	}
+}
+
+// objectIn gives the line of the first object in a file that is not read as a declaration. A file that cannot be read holds none.
+func (l *layer) objectIn(name string) (line int, holds bool) {
+	part := l.part() // what is wrong with the file does not matter
+	data, ok := part.readBytes(name)
+	if !ok || checkText(data) != nil {
+		return 0, false
+	}
+	return firstObject(data)
+}
+
+var (
+	namesVersion = regexp.MustCompile(`(?m)(?:^|[{,\s])["']?apiVersion["']?[ \t]*:`)
+	namesKind    = regexp.MustCompile(`(?m)(?:^|[{,\s])["']?kind["']?[ \t]*:`)
+	// startsObject is how an object begins that is no YAML, because of an error in it.
+	startsObject = regexp.MustCompile(`^["']?(apiVersion|kind|metadata)["']?[ \t]*:`)
+)
+
+// firstObject gives the line of the first object in a text that is YAML, JSON or CUE.
+func firstObject(data []byte) (line int, holds bool) {
+	if !namesVersion.Match(data) || !namesKind.Match(data) {
+		return 0, false
+	}
+	for _, d := range split(data) {
+		var node yaml.Node
+		if err := yaml.Unmarshal(d.data, &node); err != nil {
+			first, skipped := firstLine(d.data)
+			if startsObject.Match(first) {
+				return d.offset + skipped + 1, true
+			}
+			continue
+		}
+		if len(node.Content) > 0 && hasFields(node.Content[0], "apiVersion", "kind") {
+			return d.offset + node.Content[0].Line, true
+		}
+	}
+	line, err := evaluation.Declares(evaluation.File{Data: data})
+	return line, err == nil && line > 0
+}
+
+// firstLine gives the first line that is neither blank nor a comment, and how many lines stand before it.
+func firstLine(data []byte) (text []byte, skipped int) {
+	for line := range bytes.Lines(data) {
+		if text := bytes.TrimSpace(line); len(text) > 0 && text[0] != '#' && text[0] != '%' {
+			return bytes.TrimRight(line, "\r\n"), skipped
+		}
+		skipped++
+	}
+	return nil, 0
+}
+
+func hasFields(node *yaml.Node, names ...string) bool {
+	found := 0
+	if node.Kind == yaml.MappingNode {
+		for i := 0; i+1 < len(node.Content); i += 2 {
+			for _, name := range names {
+				if node.Content[i].Value == name {
+					found++
+				}
+			}
+		}
+	}
+	return found == len(names)
+}
