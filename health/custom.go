@@ -31,8 +31,9 @@ func WithRules(rules Rules) Option { return func(in *inputs) { in.rules = rules 
 // overrule puts the answers of a rule from outside in the place of the built-in ones.
 func (j *judgement) overrule(obj *unstructured.Unstructured, r Ruling) {
 	r.Message = presentable(r.Message)
+	j.ground = GroundRule
 	if r.Progressing != nil {
-		j.progressing, j.progress = *r.Progressing, r.Message
+		j.progressing, j.progress, j.rolledOut = *r.Progressing, r.Message, false
 		j.own = true
 	}
 	if r.Healthy == nil {
@@ -41,7 +42,7 @@ func (j *judgement) overrule(obj *unstructured.Unstructured, r Ruling) {
 	j.own, j.judged, j.failure = true, true, nil
 	if *r.Healthy {
 		if r.Message != "" {
-			j.progress = r.Message
+			j.progress, j.rolledOut = r.Message, false
 		}
 		return
 	}

@@ -31,6 +31,18 @@ const (
 // (pkg/apis/resources/v1alpha1: SkipHealthCheck).
 const annotationSkipHealthCheck = "resources.gardener.cloud/skip-health-check"
 
+// Ground is why an object counts as healthy.
+type Ground int
+
+const (
+	// GroundExistence means that no rule applies to the object.
+	GroundExistence Ground = iota
+	// GroundRule means that a rule has judged the object.
+	GroundRule
+	// GroundSkipped means that an annotation of the object switches its checks off.
+	GroundSkipped
+)
+
 // Verdict is the outcome of judging one object.
 type Verdict struct {
 	Kind      string `json:"kind"`
@@ -51,6 +63,8 @@ type Verdict struct {
 	Codes []string `json:"codes,omitempty"`
 	// Cause is what was found around the object, see WithAround. It is part of the message, too.
 	Cause *Cause `json:"cause,omitempty"`
+	// Ground of a healthy object, for people.
+	Ground Ground `json:"-"`
 }
 
 // Option adds an input to Check beyond the object.
@@ -111,10 +125,14 @@ type judgement struct {
 	progressing bool
 	// progress is the message while the object is not unhealthy.
 	progress string
+	// rolledOut means that progress says no more than that nothing is under way.
+	rolledOut bool
 	// judged means that something was looked at besides existence.
 	judged bool
 	// own means that the status follows from the judgement instead of kstatus.
 	own bool
+	// ground is why the object is healthy where it is.
+	ground Ground
 }
 
 // Check judges the object by the rule of its group and kind. A nil object is NotFound.
@@ -130,7 +148,7 @@ func Check(obj *unstructured.Unstructured, opts ...Option) Verdict {
 
 	v := Verdict{
 		Kind: obj.GetKind(), Namespace: obj.GetNamespace(), Name: obj.GetName(),
-		Healthy: j.failure == nil, Progressing: j.progressing, Message: j.progress,
+		Healthy: j.failure == nil, Progressing: j.progressing, Message: j.progress, Ground: j.ground,
 	}
 	switch {
 	case j.failure != nil:
@@ -149,14 +167,14 @@ func Check(obj *unstructured.Unstructured, opts ...Option) Verdict {
 
 	var told string
 	v.Status, told = statusOf(obj, j, in)
-	if v.Message == "" {
+	switch doubted := v.Healthy && !v.Progressing && v.Status != StatusCurrent && told != ""; {
+	case doubted && (v.Message == "" || j.rolledOut):
+		v.Message = told // a message that all is well would contradict the status beside it
+	case v.Message != "":
+	case j.judged:
+		v.Message = v.Kind + " is healthy"
+	default:
 		v.Message = v.Kind + " exists"
-		switch {
-		case j.judged:
-			v.Message = v.Kind + " is healthy"
-		case v.Status != StatusCurrent && told != "":
-			v.Message = told
-		}
 	}
 	return v
 }
@@ -164,6 +182,7 @@ func Check(obj *unstructured.Unstructured, opts ...Option) Verdict {
 func judge(obj *unstructured.Unstructured, in inputs) judgement {
 	j := judgement{}
 	if skipped(obj) {
+		j.ground = GroundSkipped
 		return j
 	}
 	r, found := ruleFor(obj.GroupVersionKind().GroupKind())
@@ -172,14 +191,16 @@ func judge(obj *unstructured.Unstructured, in inputs) judgement {
 	}
 	switch {
 	case found:
-		j.own, j.judged = r.ownStatus, r.check != nil
+		j.own, j.judged, j.ground = r.ownStatus, r.check != nil, GroundRule
 		if r.check != nil {
 			j.failure = r.check(obj, in)
 		}
 		if r.progressing != nil {
 			j.progressing, j.progress = r.progressing(obj, in)
+			j.rolledOut = !j.progressing
 		}
 	case in.allKinds:
+		j.ground = GroundRule
 		j.failure, j.progressing, j.progress = others(obj, in)
 	}
 	if in.rules != nil {

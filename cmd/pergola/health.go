@@ -120,13 +120,23 @@ func printVerdicts(cmd *cobra.Command, objects []render.Object, options []health
 	return nil
 }
 
+// grounds say why an object is healthy that kstatus minds.
+var grounds = map[health.Ground]string{
+	health.GroundExistence: "healthy because it exists, as no rule applies to it",
+	health.GroundRule:      "healthy by its rule",
+	health.GroundSkipped:   "healthy because an annotation switches its health checks off",
+}
+
 // sentence is the verdict for people. A message that alarms never stands beside "healthy" without why it does not count.
 func (v verdict) sentence() string {
 	object := v.Kind + " " + v.Name
 	if v.Namespace != "" {
 		object = v.Kind + " " + v.Namespace + "/" + v.Name
 	}
-	state, counts := "healthy", v.Message != v.Kind+" is healthy"
+	state, said := "healthy", v.Message
+	if said == v.Kind+" is healthy" {
+		said = ""
+	}
 	switch {
 	case !v.Healthy && v.Progressing:
 		state = fmt.Sprintf("not healthy, progressing (%s)", v.Reason)
@@ -134,13 +144,11 @@ func (v verdict) sentence() string {
 		state = fmt.Sprintf("not healthy (%s)", v.Reason)
 	case v.Progressing:
 		state = fmt.Sprintf("healthy, progressing (%s)", v.Reason)
-	case v.Status != health.StatusCurrent && counts:
-		state = fmt.Sprintf("healthy because it exists, as no rule applies to it; kstatus says %s", v.Status)
 	case v.Status != health.StatusCurrent:
-		state = fmt.Sprintf("healthy by its rule; kstatus says %s", v.Status)
+		state = fmt.Sprintf("%s; kstatus says %s", grounds[v.Ground], v.Status)
 	}
-	if v.Message == "" || !counts {
+	if said == "" {
 		return object + ": " + state
 	}
-	return object + ": " + state + ": " + v.Message
+	return object + ": " + state + ": " + said
 }
