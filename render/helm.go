@@ -1,6 +1,7 @@
 package render
 
 import (
+	"encoding/json"
 	"fmt"
 	"io/fs"
 	"path"
@@ -59,12 +60,12 @@ func helmObjects(catalogue fs.FS, dir string, in Input, spec bundleSpec, v cue.V
 	if found := checkValues(src.Values, v.LookupPath(cue.ParsePath("values"))); len(found) > 0 {
 		return nil, found.err()
 	}
-	caps := chartutil.DefaultCapabilities.Copy()
-	if version, err := chartutil.ParseKubeVersion(helmKubeVersion(in, spec)); err == nil {
-		caps.KubeVersion = *version
+	given, err := helmValues(src.Values)
+	if err != nil {
+		return nil, at(named, "helm: %s", err)
 	}
 	options := chartutil.ReleaseOptions{Name: src.Release, Namespace: spec.Namespace, Revision: 1, IsInstall: true}
-	values, err := chartutil.ToRenderValues(chart, src.Values, options, caps)
+	values, err := chartutil.ToRenderValues(chart, given, options, capabilitiesOf(helmKubeVersion(in, spec)))
 	if err != nil {
 		return nil, fmt.Errorf("helm: values of chart %s: %w", cataloguePath(chartDir), err)
 	}
@@ -73,6 +74,19 @@ func helmObjects(catalogue fs.FS, dir string, in Input, spec bundleSpec, v cue.V
 		return nil, templateError(chartDir, chart.Name(), err)
 	}
 	return helmOutput(catalogue, chartDir, chart.Name(), rendered)
+}
+
+// helmValues are values as Helm reads them from a file: every number is a float64.
+func helmValues(values map[string]any) (map[string]any, error) {
+	raw, err := json.Marshal(values)
+	if err != nil {
+		return nil, fmt.Errorf("values cannot be written as JSON: %w", err)
+	}
+	out := map[string]any{}
+	if err := json.Unmarshal(raw, &out); err != nil {
+		return nil, fmt.Errorf("values cannot be read as JSON: %w", err)
+	}
+	return out, nil
 }
 
 // helmOutput decodes the rendered templates in a stable order; notes and

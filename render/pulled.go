@@ -77,14 +77,14 @@ func (c Chart) objects(ref ChartReference, release chartutil.ReleaseOptions, kub
 	if found := checkTemplates(loaded, ref.String()); len(found) > 0 {
 		return nil, errors.New(strings.ReplaceAll(found.err().Error(), cataloguePath(""), ""))
 	}
+	values, err = helmValues(values)
+	if err != nil {
+		return nil, err
+	}
 	if err := chartutil.ProcessDependencies(loaded, values); err != nil {
 		return nil, err
 	}
-	caps := chartutil.DefaultCapabilities.Copy()
-	if version, err := chartutil.ParseKubeVersion(kubeVersion); err == nil {
-		caps.KubeVersion = *version
-	}
-	given, err := chartutil.ToRenderValues(loaded, values, release, caps)
+	given, err := chartutil.ToRenderValues(loaded, values, release, capabilitiesOf(kubeVersion))
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,105 @@
+package render
+
+import (
+	"slices"
+	"strings"
+	"sync"
+
+	"helm.sh/helm/v3/pkg/chartutil"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apiextensionsv1beta1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1beta1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/version"
+	"k8s.io/client-go/kubernetes/scheme"
+)
+
+// capabilitiesOf are what a chart sees of an API server of a Kubernetes version that has its defaults: group versions and kinds, as
+// Helm takes them from the discovery of a cluster. A version that cannot be read gives those of DefaultKubernetesVersion.
+func capabilitiesOf(kubernetes string) *chartutil.Capabilities {
+	caps := chartutil.DefaultCapabilities.Copy()
+	parsed, err := chartutil.ParseKubeVersion(kubernetes)
+	if err != nil {
+		parsed, _ = chartutil.ParseKubeVersion(DefaultKubernetesVersion)
+	}
+	caps.KubeVersion, caps.APIVersions = *parsed, servedAt(parsed.Major+"."+parsed.Minor)
+	return caps
+}
+
+// serverTypes are the types that API servers serve, or have served.
+var serverTypes = sync.OnceValue(func() *runtime.Scheme {
+	out := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{scheme.AddToScheme, apiextensionsv1.AddToScheme, apiextensionsv1beta1.AddToScheme} {
+		if err := add(out); err != nil {
+			panic(err) // two Go types of one name
+		}
+	}
+	return out
+})
+
+var served sync.Map // chartutil.VersionSet, by major.minor
+
+// servedAt lists what API servers of a release serve.
+func servedAt(release string) chartutil.VersionSet {
+	if known, ok := served.Load(release); ok {
+		return known.(chartutil.VersionSet)
+	}
+	at := version.MustParseGeneric(release)
+	// The aggregation layer belongs to every API server; its types are not among those of clients.
+	out := chartutil.VersionSet{"apiregistration.k8s.io/v1", "apiregistration.k8s.io/v1/APIService"}
+	for gvk := range serverTypes().AllKnownTypes() {
+		if !isServed(gvk, at) {
+			continue
+		}
+		if gv := gvk.GroupVersion().String(); !out.Has(gv) {
+			out = append(out, gv)
+		}
+		out = append(out, gvk.GroupVersion().String()+"/"+gvk.Kind)
+	}
+	slices.Sort(out)
+	served.Store(release, out)
+	return out
+}
+
+// betaOff is the release since which new beta versions are not served by default.
+var betaOff = version.MajorMinor(1, 24)
+
+// introduced is the release that first had a kind in a version; false where its Go type does not say.
+func introduced(object any) (*version.Version, bool) {
+	if of, says := object.(interface{ APILifecycleIntroduced() (int, int) }); says {
+		major, minor := of.APILifecycleIntroduced()
+		return version.MajorMinor(uint(major), uint(minor)), true
+	}
+	return nil, false
+}
+
+// isServed tells whether a release serves a kind by default, by what its Go type says of its life. API servers do not enable alpha
+// versions by default, nor the beta versions of kinds that had none before 1.24
+// (https://github.com/kubernetes/enhancements/tree/master/keps/sig-architecture/3136-beta-apis-off-by-default).
+func isServed(gvk schema.GroupVersionKind, at *version.Version) bool {
+	object, err := serverTypes().New(gvk)
+	if _, is := object.(metav1.Object); err != nil || !is || gvk.Version == runtime.APIVersionInternal || strings.Contains(gvk.Version, "alpha") {
+		return false
+	}
+	if since, says := introduced(object); says && at.LessThan(since) {
+		return false
+	}
+	if strings.Contains(gvk.Version, "beta") && !hadBeta(gvk.GroupKind()) {
+		return false
+	}
+	if of, says := object.(interface{ APILifecycleRemoved() (int, int) }); says {
+		major, minor := of.APILifecycleRemoved()
+		return at.LessThan(version.MajorMinor(uint(major), uint(minor)))
+	}
+	return true
+}
+
+// hadBeta tells whether a kind had a beta version before these stopped being served by default.
+func hadBeta(kind schema.GroupKind) bool {
+	return slices.ContainsFunc(serverTypes().VersionsForGroupKind(kind), func(gv schema.GroupVersion) bool {
+		object, err := serverTypes().New(gv.WithKind(kind.Kind))
+		since, says := introduced(object)
+		return err == nil && says && strings.Contains(gv.Version, "beta") && since.LessThan(betaOff)
+	})
+}
