@@ -52,7 +52,8 @@ type Cluster struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 
-	kinds kinds
+	kinds   kinds
+	schemas knownForms
 
 	mu       sync.Mutex
 	stores   map[schema.GroupVersionResource]*watchedResource

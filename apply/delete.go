@@ -41,7 +41,7 @@ func (e *Engine) newDeletion(c *Cluster, s Set, inv Inventory, o DeleteOptions, 
 }
 
 func (r *run) teardown(ctx context.Context, o DeleteOptions) {
-	if err := r.prepare(); err != nil {
+	if err := r.prepare(ctx); err != nil {
 		r.abort("delete", err)
 		return
 	}

@@ -54,8 +54,9 @@ func (k *kinds) find(gvk schema.GroupVersionKind) (*meta.RESTMapping, error) {
 	return mapping, err
 }
 
-// ResetMapping makes the next Mapping read the discovery again.
+// ResetMapping makes the next Mapping read the discovery again, and drops the schemas.
 func (c *Cluster) ResetMapping() {
+	c.schemas.forget()
 	c.kinds.mu.Lock()
 	defer c.kinds.mu.Unlock()
 	c.kinds.mapper, c.kinds.known = nil, nil

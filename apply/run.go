@@ -73,7 +73,7 @@ func (e *Engine) newRun(c *Cluster, s *Set, inv Inventory, o ApplyOptions, dry b
 
 // apply is the whole pass.
 func (r *run) apply(ctx context.Context) {
-	if err := r.prepare(); err != nil {
+	if err := r.prepare(ctx); err != nil {
 		r.abort("read the desired objects", err)
 		return
 	}
@@ -120,7 +120,7 @@ func (r *run) failed() *Ref {
 
 // prepare decorates the declared objects. What cannot be read fails the whole set: a set that is not
 // completely understood must not prune.
-func (r *run) prepare() error {
+func (r *run) prepare(ctx context.Context) error {
 	if err := r.set.check(); err != nil {
 		return err
 	}
@@ -139,6 +139,10 @@ func (r *run) prepare() error {
 		if o.GetAnnotations()[r.e.keys.Mode] == "Ignore" {
 			r.ignored = append(r.ignored, d.ref)
 			continue
+		}
+		o, err := r.withoutNulls(ctx, o)
+		if err != nil {
+			return err
 		}
 		obj, err := r.e.keys.decorate(r.set, o)
 		if err != nil {

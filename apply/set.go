@@ -118,27 +118,8 @@ func normalize(o *unstructured.Unstructured) {
 	}
 	unstructured.RemoveNestedField(o.Object, "status")
 	utils.RemoveCABundleFromCRD(o)
-	dropNulls(o.Object)
 	if groupKindOf(o) == secretKind {
 		stringDataToData(o)
-	}
-}
-
-// dropNulls removes map entries without a value, which rendered charts are full of: an apply would own them.
-func dropNulls(m map[string]any) {
-	for k, v := range m {
-		switch v := v.(type) {
-		case nil:
-			delete(m, k)
-		case map[string]any:
-			dropNulls(v)
-		case []any:
-			for _, item := range v {
-				if inner, ok := item.(map[string]any); ok {
-					dropNulls(inner)
-				}
-			}
-		}
 	}
 }
 

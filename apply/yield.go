@@ -298,7 +298,7 @@ func (r *run) fileOf(source string) string {
 // not in them are left out.
 func (e *Engine) HandedOver(ctx context.Context, c *Cluster, s Set, inv Inventory) ([]plan.HandedOver, error) {
 	r := e.newRun(c, &s, inv, ApplyOptions{}, true)
-	if err := r.prepare(); err != nil {
+	if err := r.prepare(ctx); err != nil {
 		return nil, err
 	}
 	r.desired = slices.DeleteFunc(r.desired, func(d *desired) bool { return !r.yields(d.ref.GroupKind()) })

@@ -1,0 +1,261 @@
+package apply
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes/scheme"
+)
+
+// A null in a field of an API type says that the field is not set, and rendered charts are full of them: an apply would own such
+// fields. In a part of free form, such as the values of a chart, a null is a value like others, which the server keeps. So nulls are left
+// out by the schema of the kind. Kinds of client-go have no part of free form; those of others are asked for, where an object has a null.
+
+// form is as much of an OpenAPI schema as tells what a null means.
+type form struct {
+	Ref         string           `json:"$ref"`
+	AllOf       []*form          `json:"allOf"`
+	Type        string           `json:"type"`
+	Properties  map[string]*form `json:"properties"`
+	Additional  additional       `json:"additionalProperties"`
+	Items       *form            `json:"items"`
+	AnyOf       []any            `json:"anyOf"`
+	OneOf       []any            `json:"oneOf"`
+	IntOrString bool             `json:"x-kubernetes-int-or-string"`
+	Preserve    bool             `json:"x-kubernetes-preserve-unknown-fields"`
+	Nullable    bool             `json:"nullable"`
+	Kinds       []struct {
+		Group, Version, Kind string
+	} `json:"x-kubernetes-group-version-kind"`
+}
+
+// additional is the schema of the values of a map: the API allows a boolean in its place.
+type additional struct{ *form }
+
+// UnmarshalJSON reads either.
+func (a *additional) UnmarshalJSON(raw []byte) error {
+	if text := string(raw); text == "true" || text == "false" {
+		return nil
+	}
+	return json.Unmarshal(raw, &a.form)
+}
+
+// isFree tells whether a part has no structure.
+func (f *form) isFree() bool {
+	return f.Preserve || len(f.Properties) == 0 && f.Additional.form == nil && f.Items == nil && len(f.AnyOf) == 0 && len(f.OneOf) == 0 &&
+		!f.IntOrString && (f.Type == "" || f.Type == "object")
+}
+
+// forms are the schemas of one group version, by name.
+type forms map[string]*form
+
+// of follows references to the schema itself.
+func (all forms) of(f *form) *form {
+	for f != nil {
+		switch {
+		case f.Ref != "":
+			f = all[f.Ref[strings.LastIndexByte(f.Ref, '/')+1:]]
+		case len(f.AllOf) == 1 && len(f.Properties) == 0: // how a reference gets a description
+			nullable := f.Nullable
+			if f = all.of(f.AllOf[0]); nullable && f != nil {
+				with := *f
+				with.Nullable = true
+				f = &with
+			}
+			return f
+		default:
+			return f
+		}
+	}
+	return nil
+}
+
+// dropNulls removes map entries without a value outside of the parts of free form. Without a schema nothing is of free form.
+func (all forms) dropNulls(v any, f *form) {
+	f = all.of(f)
+	switch v := v.(type) {
+	case map[string]any:
+		for k, inner := range v {
+			var of *form
+			if f != nil {
+				if of = f.Properties[k]; of == nil {
+					if f.isFree() {
+						continue
+					}
+					of = f.Additional.form
+				}
+			}
+			of = all.of(of)
+			if inner != nil {
+				all.dropNulls(inner, of)
+			} else if of == nil || !of.Nullable {
+				delete(v, k)
+			}
+		}
+	case []any:
+		if f != nil && f.isFree() {
+			return
+		}
+		var of *form
+		if f != nil {
+			of = f.Items
+		}
+		for _, item := range v {
+			all.dropNulls(item, of)
+		}
+	}
+}
+
+// hasNulls tells whether a value has an entry without a value.
+func hasNulls(v any) bool {
+	switch v := v.(type) {
+	case map[string]any:
+		for _, inner := range v {
+			if inner == nil || hasNulls(inner) {
+				return true
+			}
+		}
+	case []any:
+		for _, item := range v {
+			if hasNulls(item) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// withoutNulls is an object without nulls that say nothing.
+func (r *run) withoutNulls(ctx context.Context, o *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	if !hasNulls(o.Object) {
+		return o, nil
+	}
+	o = o.DeepCopy()
+	forms{}.dropNulls(o.Object["metadata"], nil)
+	for _, field := range []string{"metadata", "status"} {
+		if o.Object[field] == nil {
+			delete(o.Object, field)
+		}
+	}
+	if !hasNulls(withoutStatus(o.Object)) {
+		return o, nil
+	}
+	all, root, err := r.formOf(ctx, o.GroupVersionKind())
+	if err != nil {
+		return nil, fmt.Errorf("reading the schema of %s, which says what the nulls in %s mean: %w", o.GetKind(), RefOf(o), err)
+	}
+	all.dropNulls(o.Object, root)
+	return o, nil
+}
+
+func withoutStatus(object map[string]any) map[string]any {
+	out := make(map[string]any, len(object))
+	for field, v := range object {
+		if field != "status" {
+			out[field] = v
+		}
+	}
+	return out
+}
+
+// formOf is the schema of a kind: that of its CustomResourceDefinition in the set, or the one of the server.
+func (r *run) formOf(ctx context.Context, gvk schema.GroupVersionKind) (forms, *form, error) {
+	if gvk.GroupKind() != crdKind && scheme.Scheme.Recognizes(gvk) {
+		return nil, nil, nil
+	}
+	if crd := r.crds[gvk.GroupKind()]; crd != nil {
+		root, err := formIn(crd, gvk.Version)
+		return nil, root, err
+	}
+	all, err := r.c.forms(ctx, gvk.GroupVersion())
+	for _, f := range all {
+		for _, kind := range f.Kinds {
+			if kind.Group == gvk.Group && kind.Version == gvk.Version && kind.Kind == gvk.Kind {
+				return all, f, err
+			}
+		}
+	}
+	return all, nil, err
+}
+
+// formIn is the schema of a version in a CustomResourceDefinition; nil where it has none.
+func formIn(crd *unstructured.Unstructured, version string) (*form, error) {
+	versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
+	for _, v := range versions {
+		m, _ := v.(map[string]any)
+		if m["name"] != version {
+			continue
+		}
+		content, _, _ := unstructured.NestedFieldNoCopy(m, "schema", "openAPIV3Schema")
+		raw, err := json.Marshal(content)
+		if err != nil {
+			return nil, err
+		}
+		var out *form
+		if err := json.Unmarshal(raw, &out); err != nil {
+			return nil, err
+		}
+		return out, nil
+	}
+	return nil, nil
+}
+
+// formsAge is how long the schemas of a cluster are believed, where nobody here has changed them.
+const formsAge = 10 * time.Minute
+
+// knownForms are the schemas that were asked for.
+type knownForms struct {
+	mu sync.Mutex
+	of map[schema.GroupVersion]formsRead
+}
+
+type formsRead struct {
+	forms  forms
+	readAt time.Time
+}
+
+// forms reads the schemas of a group version; none where the server has none.
+func (c *Cluster) forms(ctx context.Context, gv schema.GroupVersion) (forms, error) {
+	c.schemas.mu.Lock()
+	defer c.schemas.mu.Unlock()
+	if known, has := c.schemas.of[gv]; has && c.clock.Since(known.readAt) < formsAge {
+		return known.forms, nil
+	}
+	path := []string{"openapi", "v3", "apis", gv.Group, gv.Version}
+	if gv.Group == "" {
+		path = []string{"openapi", "v3", "api", gv.Version}
+	}
+	raw, err := bodyOf(c.rest.Get().AbsPath(path...).SetHeader("Accept", "application/json").Do(quiet(ctx)))
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var document struct {
+		Components struct {
+			Schemas forms `json:"schemas"`
+		} `json:"components"`
+	}
+	if err := json.Unmarshal(raw, &document); err != nil {
+		return nil, err
+	}
+	if c.schemas.of == nil {
+		c.schemas.of = map[schema.GroupVersion]formsRead{}
+	}
+	c.schemas.of[gv] = formsRead{document.Components.Schemas, c.clock.Now()}
+	return document.Components.Schemas, nil
+}
+
+func (k *knownForms) forget() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.of = nil
+}
