@@ -108,15 +108,8 @@ func merge(base, over map[string]string) map[string]string {
 	return out
 }
 
-// serverFields are metadata that only the server sets; sending them is refused or claims what is not ours.
-var serverFields = []string{"managedFields", "resourceVersion", "uid", "creationTimestamp", "generation", "selfLink",
-	"deletionTimestamp", "deletionGracePeriodSeconds"}
-
 func normalize(o *unstructured.Unstructured) {
-	for _, f := range serverFields {
-		unstructured.RemoveNestedField(o.Object, "metadata", f)
-	}
-	unstructured.RemoveNestedField(o.Object, "status")
+	dropAssigned(o)
 	utils.RemoveCABundleFromCRD(o)
 	if groupKindOf(o) == secretKind {
 		stringDataToData(o)

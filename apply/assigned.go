@@ -1,0 +1,102 @@
+package apply
+
+import (
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Some fields of a manifest are the API's to fill in: the API server overwrites what is sent, or a controller of the control plane has
+// them by the documentation of the field. A manifest has them because somebody took it from a cluster, or because a chart writes an
+// empty value. They are never sent: an apply would be a conflict with that controller for ever, or would claim what it does not get.
+
+// assignment is a group of such fields. Fields that a person may choose and the API fills in only where nobody did, such as the
+// addresses of a Service or the volume of a claim, are none.
+type assignment struct {
+	kind schema.GroupKind
+	// when says for which objects of the kind; nil for all.
+	when   func(*unstructured.Unstructured) bool
+	fields [][]string
+}
+
+var assignments = []assignment{
+	{ // "the Rules are controller managed and direct changes to Rules will be stomped by the controller" (k8s.io/api/rbac/v1: ClusterRole)
+		kind:   schema.GroupKind{Group: "rbac.authorization.k8s.io", Kind: "ClusterRole"},
+		when:   hasField("aggregationRule"),
+		fields: [][]string{{"rules"}},
+	},
+	{ // set on creation and by the subresource finalize (pkg/registry/core/namespace/strategy.go); the label by defaulting
+		// (pkg/apis/core/v1/defaults.go: SetDefaults_Namespace)
+		kind:   namespaceKind,
+		fields: [][]string{{"spec", "finalizers"}, {"metadata", "labels", "kubernetes.io/metadata.name"}},
+	},
+	{ // the requester, "populated by the API server on creation" (k8s.io/api/certificates/v1: CertificateSigningRequestSpec)
+		kind:   schema.GroupKind{Group: "certificates.k8s.io", Kind: "CertificateSigningRequest"},
+		fields: [][]string{{"spec", "username"}, {"spec", "uid"}, {"spec", "groups"}, {"spec", "extra"}},
+	},
+	{ // the binder writes which instance of the claim a volume is bound to (pkg/controller/volume/persistentvolume: BindVolumeToClaim)
+		kind:   schema.GroupKind{Kind: "PersistentVolume"},
+		fields: append([][]string{{"spec", "claimRef", "uid"}, {"spec", "claimRef", "resourceVersion"}}, boundAnnotations...),
+	},
+	{
+		kind: schema.GroupKind{Kind: "PersistentVolumeClaim"},
+		fields: append([][]string{annotation("volume.kubernetes.io/storage-provisioner"), annotation("volume.beta.kubernetes.io/storage-provisioner"),
+			annotation("volume.kubernetes.io/selected-node")}, boundAnnotations...),
+	},
+	{ // "populated with a token" by the control plane (k8s.io/api/core/v1: SecretTypeServiceAccountToken)
+		kind: secretKind,
+		when: func(o *unstructured.Unstructured) bool {
+			return o.Object["type"] == "kubernetes.io/service-account-token"
+		},
+		fields: [][]string{annotation("kubernetes.io/service-account.uid"), {"data", "token"}, {"data", "ca.crt"}, {"data", "namespace"},
+			{"stringData", "token"}, {"stringData", "ca.crt"}, {"stringData", "namespace"}},
+	},
+	{ // pkg/controller/deployment/util: RevisionAnnotation and its siblings
+		kind: deploymentKind,
+		fields: [][]string{annotation("deployment.kubernetes.io/revision"), annotation("deployment.kubernetes.io/revision-history"),
+			annotation("deployment.kubernetes.io/desired-replicas"), annotation("deployment.kubernetes.io/max-replicas")},
+	},
+	{ // where apps/v1 keeps a field of an older version (pkg/apis/apps/v1/conversion.go)
+		kind:   schema.GroupKind{Group: "apps", Kind: "DaemonSet"},
+		fields: [][]string{annotation("deprecated.daemonset.template.generation")},
+	},
+	{ // where autoscaling/v1 keeps the status of newer versions (pkg/apis/autoscaling/v1/conversion.go)
+		kind:   hpaKind,
+		fields: [][]string{annotation("autoscaling.alpha.kubernetes.io/conditions"), annotation("autoscaling.alpha.kubernetes.io/current-metrics")},
+	},
+	{ // written with every change of the addresses (pkg/controller/endpoint)
+		kind:   schema.GroupKind{Kind: "Endpoints"},
+		fields: [][]string{annotation("endpoints.kubernetes.io/last-change-trigger-time")},
+	},
+}
+
+// boundAnnotations are the binder's (k8s.io/component-helpers/storage/volume: AnnBindCompleted, AnnBoundByController).
+var boundAnnotations = [][]string{annotation("pv.kubernetes.io/bind-completed"), annotation("pv.kubernetes.io/bound-by-controller")}
+
+func annotation(name string) []string { return []string{"metadata", "annotations", name} }
+
+func hasField(path ...string) func(*unstructured.Unstructured) bool {
+	return func(o *unstructured.Unstructured) bool {
+		v, found, _ := unstructured.NestedFieldNoCopy(o.Object, path...)
+		return found && v != nil
+	}
+}
+
+// serverFields are metadata of every kind that only the server sets.
+var serverFields = []string{"managedFields", "resourceVersion", "uid", "creationTimestamp", "generation", "selfLink",
+	"deletionTimestamp", "deletionGracePeriodSeconds"}
+
+// dropAssigned removes what is the API's to fill in.
+func dropAssigned(o *unstructured.Unstructured) {
+	for _, f := range serverFields {
+		unstructured.RemoveNestedField(o.Object, "metadata", f)
+	}
+	unstructured.RemoveNestedField(o.Object, "status")
+	for _, a := range assignments {
+		if a.kind != groupKindOf(o) || a.when != nil && !a.when(o) {
+			continue
+		}
+		for _, path := range a.fields {
+			unstructured.RemoveNestedField(o.Object, path...)
+		}
+	}
+}
